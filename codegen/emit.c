@@ -1,0 +1,18 @@
+/* codegen/emit.c */
+#include "codegen/emit.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+void ls_emit_line(LsEmit *e, const char *fmt, ...)
+{
+    va_list ap;
+    e->depth -= fmt[0] == '}';
+    if (fmt[0] != '\0' && fmt[0] != '#')
+        fprintf(e->to, "%*s", 4 * e->depth, "");
+    va_start(ap, fmt);
+    vfprintf(e->to, fmt, ap);
+    va_end(ap);
+    fputc('\n', e->to);
+    e->depth += fmt[0] != '\0' && fmt[strlen(fmt) - 1] == '{';
+}

@@ -1,0 +1,62 @@
+/* codegen/kernel.c -- the table of emitters and what they share. */
+#include "codegen/kernel.h"
+
+#include "compiler/fuse.h"
+
+#include <inttypes.h>
+
+extern const LsEmitter __attribute__((weak)) ls_emitter_fused, ls_emitter_update, ls_emitter_move, ls_emitter_gather,
+    ls_emitter_resize, ls_emitter_pool, ls_emitter_softmax, ls_emitter_norm, ls_emitter_loss,
+    ls_emitter_matmul, ls_emitter_conv;
+
+const LsEmitter *const ls_emitter[LS_NKERNELS] = {
+    [LS_K_FUSED] = &ls_emitter_fused,     [LS_K_UPDATE] = &ls_emitter_update,
+    [LS_K_MOVE] = &ls_emitter_move,       [LS_K_GATHER] = &ls_emitter_gather,
+    [LS_K_RESIZE] = &ls_emitter_resize,   [LS_K_POOL] = &ls_emitter_pool,
+    [LS_K_SOFTMAX] = &ls_emitter_softmax, [LS_K_NORM] = &ls_emitter_norm,
+    [LS_K_LOSS] = &ls_emitter_loss,       [LS_K_MATMUL] = &ls_emitter_matmul,
+    [LS_K_CONV] = &ls_emitter_conv,
+};
+
+bool ls_kernel_inplace(const LsGraph *g, LsNodeId n, int out, int in)
+{
+    const LsNode *node = &g->node[n.i];
+    if (node->op != LS_OP_FUSED)
+        return false;
+    const LsValue *x = &g->value[ls_in(g, n, in).i], *y = &g->value[ls_out(g, n, out).i];
+    return !node->attr.fused.body->out[out].reduce && ls_shape_same(&x->shape, &y->shape)
+        && x->layout == y->layout && x->type == y->type;
+}
+
+const char *ls_ctype(LsType t)
+{
+    static const char *const name[LS_NTYPES] = {"real", "int64_t", "int32_t", "uint8_t"};
+    return name[t];
+}
+
+void ls_emit_operand(const LsKernelText *k, const char *var, int in)
+{
+    LsValueId v = ls_in(k->g, k->n, in);
+    ls_emit_line(k->e, "const %s *const %s = arg[%d];", ls_ctype(ls_type(k->g, v)), var, in);
+}
+
+void ls_emit_result(const LsKernelText *k, const char *var, int out)
+{
+    LsValueId v = ls_out(k->g, k->n, out);
+    ls_emit_line(k->e, "%s *const %s = arg[%d];", ls_ctype(ls_type(k->g, v)), var,
+                 k->g->node[k->n.i].nin + out);
+}
+
+void ls_emit_workspace(const LsKernelText *k, const char *type, const char *var)
+{
+    const LsNode *n = &k->g->node[k->n.i];
+    ls_emit_line(k->e, "%s *const %s = arg[%d];", type, var, n->nin + n->nout);
+}
+
+void ls_emit_launch(const LsKernelText *k, int64_t units)
+{
+    ls_emit_line(k->e, "static void %s(LsRun *run, void *const arg[])", k->name);
+    ls_emit_line(k->e, "{");
+    ls_emit_line(k->e, "ls_parallel(run, %s_part, %" PRId64 ", arg);", k->name, units);
+    ls_emit_line(k->e, "}");
+}

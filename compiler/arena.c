@@ -1,0 +1,107 @@
+/* compiler/arena.c -- blocks from calloc in a list; a request above the block size gets its own. */
+#include "compiler/arena.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGN = 64, BLOCK = 1 << 20 };
+
+typedef struct Block {
+    struct Block *next;
+    size_t used, size;
+    _Alignas(ALIGN) char byte[];
+} Block;
+
+struct LsArena { Block *block; };
+
+static void out_of_memory(size_t n, size_t size)
+{
+    fprintf(stderr, "lowerset: out of memory (asked for %zu x %zu bytes)\n", n, size);
+    exit(1);
+}
+
+LsArena *ls_arena_new(void)
+{
+    LsArena *a = calloc(1, sizeof *a);
+    if (a == NULL)
+        out_of_memory(1, sizeof *a);
+    return a;
+}
+
+void ls_arena_free(LsArena *a)
+{
+    if (a == NULL)
+        return;
+    for (Block *b = a->block, *next; b != NULL; b = next) {
+        next = b->next;
+        free(b);
+    }
+    free(a);
+}
+
+static Block *add_block(LsArena *a, size_t bytes)
+{
+    size_t size = bytes > BLOCK ? bytes : BLOCK;
+    size_t whole = (sizeof(Block) + size + ALIGN - 1) / ALIGN * ALIGN;
+    Block *b = aligned_alloc(ALIGN, whole);
+    if (b == NULL)
+        out_of_memory(1, size);
+    memset(b, 0, whole);
+    b->size = size;
+    if (bytes > BLOCK && a->block != NULL) {    /* keep filling the block that has room */
+        b->next = a->block->next;
+        a->block->next = b;
+    } else {
+        b->next = a->block;
+        a->block = b;
+    }
+    return b;
+}
+
+void *ls_arena_alloc(LsArena *a, size_t n, size_t size)
+{
+    size_t bytes;
+    if (__builtin_mul_overflow(n, size, &bytes) || bytes > PTRDIFF_MAX - 2 * BLOCK)
+        out_of_memory(n, size);
+    bytes = (bytes + ALIGN - 1) / ALIGN * ALIGN;
+    Block *b = a->block;
+    if (b == NULL || b->size - b->used < bytes)
+        b = add_block(a, bytes);
+    void *p = b->byte + b->used;
+    b->used += bytes;
+    return p;
+}
+
+void *ls_arena_grow(LsArena *a, void *old, size_t used, size_t want, size_t size, uint32_t *cap)
+{
+    if (want <= *cap)
+        return old;
+    size_t more = *cap < 8 ? 16 : 2 * (size_t)*cap;
+    if (more < want)
+        more = want;
+    void *p = ls_arena_alloc(a, more, size);
+    if (used > 0)
+        memcpy(p, old, used * size);
+    *cap = (uint32_t)more;
+    return p;
+}
+
+char *ls_arena_strdup(LsArena *a, const char *s)
+{
+    size_t n = strlen(s) + 1;
+    return memcpy(ls_arena_alloc(a, n, 1), s, n);
+}
+
+char *ls_arena_printf(LsArena *a, const char *fmt, ...)
+{
+    va_list ap, again;
+    va_start(ap, fmt);
+    va_copy(again, ap);
+    int n = vsnprintf(NULL, 0, fmt, ap);
+    va_end(ap);
+    char *s = ls_arena_alloc(a, (size_t)n + 1, 1);
+    vsnprintf(s, (size_t)n + 1, fmt, again);
+    va_end(again);
+    return s;
+}

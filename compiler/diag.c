@@ -1,0 +1,74 @@
+/* compiler/diag.c -- prints diagnostics; ids and exit codes come from errors.def. */
+#include "compiler/diag.h"
+
+#include "compiler/op.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static const int exit_code[] = { 0,
+#define LS_ERROR_ENUM(code, exit_code, text) exit_code,
+#include "compiler/errors.def"
+#undef LS_ERROR_ENUM
+};
+
+LsWhere ls_where(const LsGraph *g, LsNodeId n)
+{
+    const LsNode *node = &g->node[n.i];
+    return (LsWhere){node->onnx, node->name, ls_op[node->op]->name};
+}
+
+static FILE *start_line(LsCtx *cx, LsWhere at)
+{
+    FILE *to = cx->log != NULL ? cx->log : stderr;
+    fprintf(to, "%s: ", cx->model != NULL ? cx->model : "lowerset");
+    if (at.node >= 0)
+        fprintf(to, "node %" PRId64 " ", at.node);
+    if (at.name != NULL && at.name[0] != '\0')
+        fprintf(to, "'%s' ", at.name);
+    if (at.op != NULL)
+        fprintf(to, "(%s)", at.op);
+    if (at.node >= 0 || at.name != NULL || at.op != NULL)
+        fprintf(to, ": ");
+    return to;
+}
+
+bool ls_error(LsCtx *cx, LsWhere at, LsErrId id, const char *hint, const char *fmt, ...)
+{
+    cx->nerror++;
+    cx->last = id;
+    if (cx->exit_code == 0)
+        cx->exit_code = exit_code[id];
+    if (cx->max_error > 0 && cx->nerror > cx->max_error)
+        return false;
+    FILE *to = start_line(cx, at);
+    fprintf(to, "error LS-E%04d: ", (int)id);
+    va_list ap;
+    va_start(ap, fmt);
+    vfprintf(to, fmt, ap);
+    va_end(ap);
+    fprintf(to, "%s%s\n", hint != NULL ? "\n  hint: " : "", hint != NULL ? hint : "");
+    return false;
+}
+
+void ls_warn(LsCtx *cx, LsWhere at, const char *hint, const char *fmt, ...)
+{
+    cx->nwarning++;
+    FILE *to = start_line(cx, at);
+    fprintf(to, "warning: ");
+    va_list ap;
+    va_start(ap, fmt);
+    vfprintf(to, fmt, ap);
+    va_end(ap);
+    fprintf(to, "%s%s\n", hint != NULL ? "\n  hint: " : "", hint != NULL ? hint : "");
+}
+
+const char *ls_shape_text(LsArena *a, const LsShape *s)
+{
+    if (s->rank == 0)
+        return "scalar";
+    char *text = ls_arena_alloc(a, LS_MAX_RANK, 22);
+    for (int k = 0, at = 0; k < s->rank; k++)
+        at += sprintf(text + at, "%s%" PRId64, k > 0 ? "x" : "", s->dim[k]);
+    return text;
+}

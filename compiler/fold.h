@@ -1,0 +1,12 @@
+/* compiler/fold.h -- evaluating nodes whose operands are all known. */
+#ifndef LS_COMPILER_FOLD_H
+#define LS_COMPILER_FOLD_H
+
+#include "compiler/graph.h"
+
+/* If every operand of n (inferred, the last node of g) is a constant and the op can be evaluated here:
+ * appends the result as a constant value, sets *out, returns true. Only single-result ops fold.
+ * Integer operators fold exactly in int64; reals in double, stored as float. */
+bool ls_fold(LsCtx *cx, LsGraph *g, LsNodeId n, LsValueId *out);
+
+#endif

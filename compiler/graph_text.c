@@ -1,0 +1,39 @@
+/* compiler/graph_text.c -- the graph as text, for people and tests. */
+#include "compiler/graph.h"
+
+#include <inttypes.h>
+
+static const char *const type_name[LS_NTYPES] = {"real", "i64", "i32", "bool"};
+static const char *const phase_name[] = {"forward", "backward", "update"};
+
+static void print_value(const LsGraph *g, LsValueId v, FILE *to)
+{
+    if (!ls_is(v))
+        fprintf(to, " -");
+    else if (ls_is_const(g, v) && ls_count(ls_shape(g, v)) == 1)
+        fprintf(to, " %g", ls_const_at(g, v, 0));
+    else
+        fprintf(to, " %s", g->value[v.i].name);
+}
+
+void ls_graph_print(const LsGraph *g, FILE *to)
+{
+    for (uint32_t i = 1; i < g->nnode; i++) {
+        const LsNode *n = &g->node[i];
+        LsNodeId id = {i};
+        if (n->op == LS_OP_NOP)
+            continue;
+        fprintf(to, "%5u %-8s ", i, phase_name[n->phase]);
+        for (int k = 0; k < n->nout; k++)
+            fprintf(to, "%s%s", k > 0 ? ", " : "", g->value[ls_out(g, id, k).i].name);
+        fprintf(to, "%s%s", n->nout > 0 ? " = " : "", ls_op[n->op]->name);
+        for (int k = 0; k < n->nin; k++)
+            print_value(g, ls_in(g, id, k), to);
+        for (int k = 0; k < n->nout; k++) {
+            const LsValue *v = &g->value[ls_out(g, id, k).i];
+            fprintf(to, "%s%s%s %s", k > 0 ? ", " : " : ", type_name[v->type],
+                    v->layout == LS_LAST ? " last" : "", ls_shape_text(g->arena, &v->shape));
+        }
+        fprintf(to, "    # %s\n", n->name != NULL ? n->name : "");
+    }
+}

@@ -1,0 +1,125 @@
+/* compiler/ir.h -- the data of one compilation: compiler/ writes it, the other rooms only read.
+ *
+ * Dense ids into arrays. Row 0 of every array is a dummy, so zeroed memory means "none". Arrays only
+ * grow; nobody holds an LsNode * or LsValue * across an append. What a pass computes lives in its own
+ * array indexed by id. */
+#ifndef LS_COMPILER_IR_H
+#define LS_COMPILER_IR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum { LS_MAX_RANK = 8, LS_MAX_SPATIAL = 3 };
+
+typedef struct { uint32_t i; } LsValueId;   /* index into LsGraph.value; 0 = none */
+typedef struct { uint32_t i; } LsNodeId;    /* index into LsGraph.node;  0 = none */
+
+/* Logical shape, in ONNX's order of axes (images are N, C, H, W whatever the layout). Rank 0 is a
+ * scalar of one element. All dims > 0, except in constants, where 0 is allowed. */
+typedef struct { int rank; int64_t dim[LS_MAX_RANK]; } LsShape;
+
+/* LS_REAL is float, or double when the program is built with --precision=f64. */
+typedef enum { LS_REAL, LS_I64, LS_I32, LS_BOOL, LS_NTYPES } LsType;
+
+/* How the elements of a value lie in memory. LS_LAST moves axis 1 behind the others: N,C,H,W is stored
+ * as N,H,W,C and a convolution weight M,C,R,S as M,R,S,C. Ranks below 3 are always LS_ROW. */
+typedef enum { LS_ROW, LS_LAST } LsLayout;
+
+typedef enum {
+    LS_V_NONE,
+    LS_V_INPUT,     /* comes with every batch: model inputs, the target of the loss */
+    LS_V_PARAM,     /* trainable state, read by forward and backward, written by its update node */
+    LS_V_STATE,     /* other state: running statistics, frozen weights, optimizer moments */
+    LS_V_CONST,     /* known at compile time: data is set */
+    LS_V_TEMP,      /* result of a node */
+} LsValueKind;
+
+typedef struct LsValue {
+    const char *name;       /* unique; the ONNX name where there is one */
+    LsType type;
+    LsValueKind kind;
+    LsLayout layout;        /* set by ls_layout; LS_ROW before */
+    bool once_written;      /* LS_V_PARAM, LS_V_STATE: some node updates it */
+    LsShape shape;
+    LsNodeId def;           /* node that makes it; none for inputs, state and constants */
+    const void *data;       /* constants, and initial values of state: row-major in logical order,
+                             * real as float, I64, I32, BOOL as uint8_t. NULL: zeros (state), or weights
+                             * that are not at hand (LsGraph.weightless) */
+} LsValue;
+
+/* ---- attributes, one struct per family; which one is fixed by the op ---- */
+typedef struct {                /* convolutions and pooling; spatial axis d is tensor axis 2 + d */
+    int n;                      /* number of spatial axes, 1..3 */
+    int64_t kernel[LS_MAX_SPATIAL], stride[LS_MAX_SPATIAL], dilation[LS_MAX_SPATIAL];
+    int64_t pad_lo[LS_MAX_SPATIAL], pad_hi[LS_MAX_SPATIAL];
+    int64_t group;              /* convolutions */
+    bool count_pad;             /* average pooling: padding counts in the divisor */
+    int64_t x_dim[LS_MAX_SPATIAL];  /* gradients and ConvTranspose: spatial size of the result */
+} LsWindowAttr;
+typedef struct { uint32_t axes; bool keep; } LsReduceAttr;  /* bit k: axis k is reduced */
+typedef struct { int axis; } LsAxisAttr;                    /* softmax, concat, gather, split */
+typedef struct { int perm[LS_MAX_RANK]; } LsPermAttr;       /* result axis k is operand axis perm[k] */
+typedef struct { LsShape shape; } LsShapeAttr;              /* reshape, expand, tile (as repeats) */
+typedef struct {                /* slice: start, step; pad: lo, hi (may be negative: crop) */
+    int64_t start[LS_MAX_RANK], step[LS_MAX_RANK], stop[LS_MAX_RANK];   /* result dim = count */
+} LsSliceAttr;
+typedef enum { LS_PAD_CONSTANT, LS_PAD_REFLECT, LS_PAD_EDGE } LsPadMode;
+typedef struct { LsPadMode mode; int64_t lo[LS_MAX_RANK], hi[LS_MAX_RANK]; double value; } LsPadAttr;
+typedef enum { LS_RESIZE_NEAREST, LS_RESIZE_LINEAR } LsResizeMode;
+typedef enum { LS_COORD_HALF_PIXEL, LS_COORD_PYTORCH_HALF_PIXEL, LS_COORD_ALIGN_CORNERS,
+               LS_COORD_ASYMMETRIC } LsResizeCoord;
+typedef enum { LS_ROUND_FLOOR, LS_ROUND_CEIL, LS_ROUND_PREFER_FLOOR, LS_ROUND_PREFER_CEIL } LsRound;
+typedef struct { LsResizeMode mode; LsResizeCoord coord; LsRound nearest;
+                 double scale[LS_MAX_RANK]; LsShape x; } LsResizeAttr;  /* scale: output over input;
+                                                                         * x: shape of the small side */
+typedef struct { bool trans_a, trans_b; double alpha, beta; } LsGemmAttr;
+typedef struct { double a, b; bool tanh; } LsScalarAttr;    /* alpha, beta, min, max, epsilon, ratio */
+typedef struct { int axis; double eps; } LsNormAttr;        /* layer norm: axes axis..rank-1 */
+typedef struct { int64_t ignore; bool has_ignore, has_weight; double smoothing;
+                 enum { LS_LOSS_MEAN, LS_LOSS_SUM, LS_LOSS_EACH } reduction; } LsLossAttr;  /* class axis is 1 */
+typedef struct { int kind; double momentum, beta1, beta2, eps, decay; bool nesterov, decoupled; }
+    LsUpdateAttr;
+typedef struct LsFused LsFused;                             /* compiler/fuse.h */
+typedef struct { const LsFused *body; } LsFusedAttr;
+
+typedef union LsAttr {
+    LsWindowAttr window; LsReduceAttr reduce; LsAxisAttr axis; LsPermAttr perm; LsShapeAttr shape;
+    LsSliceAttr slice; LsPadAttr pad; LsResizeAttr resize; LsGemmAttr gemm; LsScalarAttr scalar;
+    LsNormAttr norm; LsLossAttr loss; LsUpdateAttr update; LsFusedAttr fused; LsType cast;
+} LsAttr;
+
+typedef enum { LS_FORWARD, LS_BACKWARD, LS_UPDATE } LsPhase;
+
+typedef struct LsNode {
+    uint16_t op;            /* row of the op table */
+    uint16_t nin, nout;     /* operand[in .. in+nin), 0 = absent; results are values out .. out+nout-1 */
+    uint32_t in, out;
+    LsPhase phase;
+    LsNodeId fwd;           /* node this differentiates; none in the forward part */
+    uint32_t onnx;          /* place in the ONNX file, from 0, for diagnostics */
+    const char *name;       /* name in the ONNX file, or of the forward node it belongs to */
+    LsAttr attr;
+} LsNode;
+
+typedef struct LsGrad { LsValueId param, grad; } LsGrad;
+
+/* Invariants, checked by ls_verify after every pass: operands come from smaller node ids, so the array
+ * order is a run order. A state value is written by one node (which has it as an operand and whose op
+ * row says so); every reader of the old value comes before. */
+typedef struct LsGraph {
+    LsValue *value;     uint32_t nvalue, cap_value;
+    LsNode *node;       uint32_t nnode, cap_node;
+    LsValueId *operand; uint32_t noperand, cap_operand;
+    LsValueId *input;   uint32_t ninput;    /* model inputs in file order, then the target */
+    LsValueId *output;  uint32_t noutput;   /* model outputs in file order */
+    LsValueId loss;                         /* scalar; none before ls_loss */
+    LsGrad *grad;       uint32_t ngrad;     /* per trained parameter, set by ls_autodiff */
+    LsValueId label;                        /* target input added by ls_loss; none with --loss=graph */
+    int64_t batch;                          /* dim 0 of the first model input */
+    bool weightless;                        /* initial values were not loaded (plan only) */
+    bool training;                          /* false: evaluation form */
+    struct LsArena *arena;
+} LsGraph;
+
+#endif

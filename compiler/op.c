@@ -1,0 +1,36 @@
+/* compiler/op.c -- the two tables, assembled from the .def files. */
+#include "compiler/op.h"
+
+#include <string.h>
+
+#define LS_IR_OP(code, row) extern const LsOp ls_op_##row __attribute__((weak));
+#define LS_ONNX_OP(row) extern const LsOnnxOp ls_onnx_##row __attribute__((weak));
+#include "compiler/ops.def"
+#undef LS_IR_OP
+#undef LS_ONNX_OP
+
+static const LsOp nop = {.name = "nop"};
+
+#define LS_IR_OP(code, row) [LS_OP_##code] = &ls_op_##row,
+#define LS_ONNX_OP(row)
+const LsOp *const ls_op[LS_NOPS] = { [LS_OP_NOP] = &nop,
+#include "compiler/ops.def"
+};
+#undef LS_IR_OP
+#undef LS_ONNX_OP
+
+#define LS_IR_OP(code, row)
+#define LS_ONNX_OP(row) &ls_onnx_##row,
+const LsOnnxOp *const ls_onnx_op[] = {
+#include "compiler/ops.def"
+    NULL };
+#undef LS_IR_OP
+#undef LS_ONNX_OP
+
+const LsOnnxOp *ls_onnx_find(const char *name)
+{
+    for (int k = 0; ls_onnx_op[k] != NULL; k++)
+        if (strcmp(ls_onnx_op[k]->name, name) == 0)
+            return ls_onnx_op[k];
+    return NULL;
+}

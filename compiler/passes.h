@@ -1,0 +1,62 @@
+/* compiler/passes.h -- the passes of one compilation, in the order of pipeline.c. Each is one file whose
+ * head says what it requires, keeps and breaks, and returns false after diagnostics. */
+#ifndef LS_COMPILER_PASSES_H
+#define LS_COMPILER_PASSES_H
+
+#include "compiler/graph.h"
+
+/* ---- import (compiler/onnx_import.c) ---- */
+typedef struct LsDim { const char *name; int64_t size; } LsDim;             /* --dim N=8 */
+typedef struct LsShapeBinding { const char *input; LsShape shape; } LsShapeBinding;
+typedef enum { LS_BN_FILE, LS_BN_TRAIN, LS_BN_FROZEN } LsBnMode;
+typedef struct LsImportOptions {
+    const LsDim *dim; int ndim;
+    const LsShapeBinding *shape; int nshape;
+    int64_t batch;              /* --batch: binds the dynamic first dim of every input; 0: none */
+    bool training;              /* false: evaluation form (batch norm by running statistics, no dropout) */
+    LsBnMode bn;                /* how inference-mode batch norms of the file are read when training */
+    bool bn_var_torch;          /* running variance updated with the unbiased batch variance */
+    const char *const *freeze; int nfreeze;     /* globs over parameter names: not trained */
+    bool tie_identity;          /* Identity of an initializer stays one parameter */
+    bool weightless;            /* do not load initial values (plan); missing data files are fine */
+} LsImportOptions;
+/* Reads and checks the model; NULL after diagnostics (all of them). The file stays mapped as long as the
+ * arena lives: initial values point into it where they can. */
+LsGraph *ls_onnx_import(LsCtx *cx, const char *path, const LsImportOptions *o);
+
+/* ---- on the forward graph ---- */
+bool ls_patterns(LsCtx *, LsGraph *);       /* GELU, layer norm, hard-swish written out -> one node */
+
+typedef enum { LS_LOSS_GRAPH, LS_LOSS_CE, LS_LOSS_MSE, LS_LOSS_L1, LS_LOSS_BCE } LsLossKind;
+typedef struct LsLossOptions {
+    LsLossKind kind;
+    const char *output;         /* --loss-input: which model output (or the loss itself); NULL: the first */
+    const char *label;          /* name of the target input; NULL: "label" */
+    double smoothing;
+    int64_t ignore; bool has_ignore;
+    const float *class_weight; int64_t nclass;      /* NULL: all 1 */
+} LsLossOptions;
+bool ls_loss(LsCtx *, LsGraph *, const LsLossOptions *);    /* sets g->loss, g->label */
+
+/* ---- training ---- */
+bool ls_autodiff(LsCtx *, LsGraph *);       /* appends the backward part, sets g->grad */
+
+typedef enum { LS_SGD, LS_ADAM, LS_ADAMW, LS_OPT_NONE } LsOptimizerKind;
+typedef struct LsOptimizerOptions {
+    LsOptimizerKind kind;
+    double momentum, beta1, beta2, eps, decay;
+    bool nesterov;
+    double clip_norm, clip_value;   /* 0: none */
+    int accumulate;                 /* micro-steps per update; 1: none */
+} LsOptimizerOptions;
+/* Appends the update of every parameter right behind its gradient's last reader. Learning rate, step
+ * number and such are run-time scalars (runtime/ls_program.h), not values of the graph. */
+bool ls_optimizer(LsCtx *, LsGraph *, const LsOptimizerOptions *);
+
+/* ---- before scheduling ---- */
+bool ls_dce(LsCtx *, LsGraph *);
+bool ls_layout(LsCtx *, LsGraph *);         /* sets LsValue.layout, inserts conversions */
+bool ls_fuse(LsCtx *, LsGraph *);           /* MAP and REDUCE nodes -> FUSED nodes */
+bool ls_verify(LsCtx *, const LsGraph *);   /* the invariants of ir.h */
+
+#endif

@@ -1,0 +1,79 @@
+/* compiler/pipeline.c -- the order of the passes. */
+#include "compiler/pipeline.h"
+
+#include <string.h>
+
+typedef struct Stage {
+    const char *name;
+    bool training_only;
+    bool (*run)(LsCtx *, LsGraph *, const LsPipelineOptions *);
+} Stage;
+
+static bool patterns(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
+{
+    (void)o;
+    return ls_patterns(cx, g);
+}
+
+static bool loss(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
+{
+    return ls_loss(cx, g, &o->loss);
+}
+
+static bool autodiff(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
+{
+    (void)o;
+    return ls_autodiff(cx, g);
+}
+
+static bool optimizer(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
+{
+    return ls_optimizer(cx, g, &o->optimizer);
+}
+
+static bool dce(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
+{
+    (void)o;
+    return ls_dce(cx, g);
+}
+
+static bool layout(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
+{
+    (void)o;
+    return ls_layout(cx, g);
+}
+
+static bool fuse(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
+{
+    (void)o;
+    return ls_fuse(cx, g);
+}
+
+static const Stage stage[] = {
+    {"patterns", false, patterns}, {"loss", false, loss},   {"autodiff", true, autodiff},
+    {"optimizer", true, optimizer}, {"dce", false, dce},    {"layout", false, layout},
+    {"fuse", false, fuse},
+};
+
+static bool after(LsCtx *cx, const LsGraph *g, const char *pass, const LsPipelineOptions *o)
+{
+    if (o->dump != NULL && (strcmp(o->dump, pass) == 0 || strcmp(o->dump, "all") == 0)) {
+        printf("# after %s\n", pass);
+        ls_graph_print(g, stdout);
+    }
+    return ls_verify(cx, g);
+}
+
+LsGraph *ls_pipeline(LsCtx *cx, const char *path, const LsPipelineOptions *o)
+{
+    LsGraph *g = ls_onnx_import(cx, path, &o->import);
+    if (g == NULL || !after(cx, g, "import", o))
+        return NULL;
+    for (size_t k = 0; k < sizeof stage / sizeof *stage; k++) {
+        if (stage[k].training_only && !g->training)
+            continue;
+        if (!stage[k].run(cx, g, o) || !after(cx, g, stage[k].name, o))
+            return NULL;
+    }
+    return g;
+}

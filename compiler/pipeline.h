@@ -1,0 +1,18 @@
+/* compiler/pipeline.h -- from a file to the graph that is scheduled. */
+#ifndef LS_COMPILER_PIPELINE_H
+#define LS_COMPILER_PIPELINE_H
+
+#include "compiler/passes.h"
+
+typedef struct LsPipelineOptions {
+    LsImportOptions import;
+    LsLossOptions loss;
+    LsOptimizerOptions optimizer;
+    const char *dump;           /* -d PASS: print the graph after that pass on stdout; "all"; NULL */
+} LsPipelineOptions;
+
+/* The training graph (o->import.training) or the evaluation form with the same loss; NULL after
+ * diagnostics. Runs ls_verify between passes. */
+LsGraph *ls_pipeline(LsCtx *cx, const char *path, const LsPipelineOptions *o);
+
+#endif

@@ -1,0 +1,44 @@
+/* scheduler/dag.h -- the problem: a training graph as plain arrays of sizes, costs and edges.
+ *
+ * The scheduler knows no operators. Ids are from 0 and dense; the node list is a run order. The meaning of
+ * every field is that of the interchange format "lowerset-graph" version 1, which dag_json.c reads and
+ * writes. */
+#ifndef LS_SCHEDULER_DAG_H
+#define LS_SCHEDULER_DAG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum { LS_DAG_FORWARD, LS_DAG_BACKWARD, LS_DAG_OPTIMIZER } LsDagKind;
+
+typedef struct LsDagTensor {
+    const char *name;
+    int64_t bytes;
+    bool persistent;            /* state, inputs, constants: in no arena, counted in no peak */
+    bool output;                /* must be live when the schedule ends */
+} LsDagTensor;
+
+typedef struct LsDagPair { uint32_t out, in; } LsDagPair;   /* tensor ids */
+
+typedef struct LsDagNode {
+    const char *name, *op;
+    LsDagKind kind;
+    double cost;                /* ns, of one run */
+    int64_t workspace;          /* bytes while it runs */
+    const uint32_t *in;  uint32_t nin;      /* tensors really read */
+    const uint32_t *out; uint32_t nout;     /* tensors made; none persistent */
+    const uint32_t *upd; uint32_t nupd;     /* persistent tensors changed; such a node runs exactly once and
+                                             * nobody reads one of them afterwards */
+    const LsDagPair *inplace; uint32_t ninplace;
+    bool once, required, alternative;
+    int64_t of;                 /* forward node of a backward or optimizer node; -1: none */
+} LsDagNode;
+
+typedef struct LsDag {
+    const char *name;
+    int64_t alignment;          /* of every arena offset, bytes */
+    LsDagTensor *tensor; uint32_t ntensor;
+    LsDagNode *node;     uint32_t nnode;
+} LsDag;
+
+#endif
