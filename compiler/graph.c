@@ -69,13 +69,9 @@ static void pop_node(LsGraph *g, LsNodeId n)
     g->nnode = n.i;
 }
 
-LsValueId ls_append(LsCtx *cx, LsGraph *g, LsOpCode op, int nin, const LsValueId in[],
-                    const LsAttr *attr)
+LsNodeId ls_append_bare(LsGraph *g, LsOpCode op, int nin, const LsValueId in[], int nout,
+                        const LsAttr *attr)
 {
-    const LsOp *row = ls_op[op];
-    int nout = row->nout;
-    assert(nin >= row->min_in && (row->max_in == 255 || nin <= row->max_in));
-    assert(op != LS_OP_FUSED);          /* ls_fuse makes those itself */
     LsNodeId n = {g->nnode};
     g->node = ls_arena_grow(g->arena, g->node, g->nnode, g->nnode + 1, sizeof *g->node, &g->cap_node);
     g->operand = ls_arena_grow(g->arena, g->operand, g->noperand, g->noperand + (uint32_t)nin,
@@ -87,15 +83,27 @@ LsValueId ls_append(LsCtx *cx, LsGraph *g, LsOpCode op, int nin, const LsValueId
     node.in = g->noperand;
     node.out = g->nvalue;
     node.attr = attr != NULL ? *attr : (LsAttr){0};
-    if (node.phase == LS_FORWARD && row->once)
+    if (node.phase == LS_FORWARD && ls_op[op]->once)
         node.phase = LS_UPDATE;
-    for (int k = 0; k < nin; k++)
+    for (int k = 0; k < nin; k++) {
         g->operand[g->noperand++] = in[k];
+        if (k < 8 && ls_op[op]->writes >> k & 1)
+            g->value[in[k].i].once_written = true;
+    }
     g->node[g->nnode++] = node;
     for (int k = 0; k < nout; k++)
         push_value(g, (LsValue){.name = ls_arena_printf(g->arena, "%%%u", g->nvalue),
                                 .kind = LS_V_TEMP, .def = n});
-    LsValueId out = {node.out};
+    return n;
+}
+
+LsValueId ls_append(LsCtx *cx, LsGraph *g, LsOpCode op, int nin, const LsValueId in[],
+                    const LsAttr *attr)
+{
+    const LsOp *row = ls_op[op];
+    assert(nin >= row->min_in && (row->max_in == 255 || nin <= row->max_in));
+    assert(op != LS_OP_FUSED);          /* ls_fuse makes those */
+    LsNodeId n = ls_append_bare(g, op, nin, in, row->nout, attr);
     if (!row->infer(cx, g, n)) {
         pop_node(g, n);
         return (LsValueId){0};
@@ -104,12 +112,10 @@ LsValueId ls_append(LsCtx *cx, LsGraph *g, LsOpCode op, int nin, const LsValueId
     if (ls_fold(cx, g, n, &folded)) {       /* one result, now a constant behind the node's values */
         LsValue c = g->value[folded.i];
         pop_node(g, n);
+        c.name = ls_arena_printf(g->arena, "const%u", g->nvalue);
         return push_value(g, c);
     }
-    for (int k = 0; k < nin; k++)
-        if (row->writes >> k & 1)
-            g->value[in[k].i].once_written = true;
-    return out;
+    return (LsValueId){g->node[n.i].out};
 }
 
 LsValueId ls_append1(LsCtx *cx, LsGraph *g, LsOpCode op, LsValueId a, const LsAttr *attr)

@@ -22,6 +22,9 @@ LsValueId ls_const_real(LsCtx *cx, LsGraph *g, double v);      /* scalar */
  * made. attr may be NULL (zeros). Operands may be none where the row allows. */
 LsValueId ls_append(LsCtx *cx, LsGraph *g, LsOpCode op, int nin, const LsValueId in[],
                     const LsAttr *attr);
+/* The bare node with nout results of no type yet, not folded: what ls_append and ls_fuse build on. */
+LsNodeId ls_append_bare(LsGraph *g, LsOpCode op, int nin, const LsValueId in[], int nout,
+                        const LsAttr *attr);
 LsValueId ls_append1(LsCtx *cx, LsGraph *g, LsOpCode op, LsValueId a, const LsAttr *attr);
 LsValueId ls_append2(LsCtx *cx, LsGraph *g, LsOpCode op, LsValueId a, LsValueId b, const LsAttr *attr);
 LsValueId ls_append3(LsCtx *cx, LsGraph *g, LsOpCode op, LsValueId a, LsValueId b, LsValueId c,
@@ -90,6 +93,11 @@ typedef struct LsRewrite {
     void *user;
 } LsRewrite;
 void ls_rewrite(LsCtx *cx, LsGraph *g, bool (*visit)(LsRewrite *, LsNodeId), void *user);
+/* The same, visiting the nodes in this order, which must be a run order and may leave nodes out. */
+void ls_rewrite_order(LsCtx *cx, LsGraph *g, bool (*visit)(LsRewrite *, LsNodeId), void *user,
+                      const LsNodeId *order, uint32_t norder);
+/* For visit: the node as it is, over the images of its operands; keeps names, types, layouts, attributes. */
+void ls_rewrite_copy(LsRewrite *r, LsNodeId n);
 static inline LsValueId ls_image(const LsRewrite *r, LsValueId old) { return r->map[old.i]; }
 
 void ls_graph_print(const LsGraph *g, FILE *to);    /* one line a node: %7 = Conv x %3 : 8x64x56x56 */

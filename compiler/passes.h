@@ -53,9 +53,8 @@ typedef struct LsOptimizerOptions {
  * number and such are run-time scalars (runtime/ls_program.h), not values of the graph. */
 bool ls_optimizer(LsCtx *, LsGraph *, const LsOptimizerOptions *);
 
-/* ---- before scheduling ---- */
+/* ---- before scheduling; ls_layout is in layout.h ---- */
 bool ls_dce(LsCtx *, LsGraph *);
-bool ls_layout(LsCtx *, LsGraph *);         /* sets LsValue.layout, inserts conversions */
 bool ls_fuse(LsCtx *, LsGraph *);           /* MAP and REDUCE nodes -> FUSED nodes */
 bool ls_verify(LsCtx *, const LsGraph *);   /* the invariants of ir.h */
 

@@ -1,6 +1,8 @@
 /* compiler/pipeline.c -- the order of the passes. */
 #include "compiler/pipeline.h"
 
+#include "compiler/layout.h"
+
 #include <string.h>
 
 typedef struct Stage {
@@ -39,8 +41,7 @@ static bool dce(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
 
 static bool layout(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
 {
-    (void)o;
-    return ls_layout(cx, g);
+    return ls_layout(cx, g, o->like);
 }
 
 static bool fuse(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)

@@ -11,30 +11,21 @@ static void copy_value(LsRewrite *r, uint32_t i)
     r->map[i] = id;
 }
 
-/* The node as it is, over the images of its operands; keeps names, types, layouts, attributes. */
-static void copy_node(LsRewrite *r, LsNodeId n)
+void ls_rewrite_copy(LsRewrite *r, LsNodeId n)
 {
     const LsNode *node = &r->from->node[n.i];
-    LsGraph *to = r->to;
-    to->node = ls_arena_grow(to->arena, to->node, to->nnode, to->nnode + 1, sizeof *to->node,
-                             &to->cap_node);
-    to->operand = ls_arena_grow(to->arena, to->operand, to->noperand, to->noperand + node->nin,
-                                sizeof *to->operand, &to->cap_operand);
-    LsNode copy = *node;
-    copy.in = to->noperand;
-    copy.out = to->nvalue;
-    copy.fwd = to->node[0].fwd;
-    for (uint32_t k = 0; k < node->nin; k++) {
-        LsValueId in = r->map[r->from->operand[node->in + k].i];
-        to->operand[to->noperand++] = in;
-        if (k < 8 && ls_op[node->op]->writes >> k & 1)
-            to->value[in.i].once_written = true;
-    }
-    LsNodeId id = {to->nnode};
-    to->node[to->nnode++] = copy;
+    LsValueId *in = ls_arena_alloc(r->cx->arena, node->nin, sizeof *in);
+    for (uint32_t k = 0; k < node->nin; k++)
+        in[k] = r->map[r->from->operand[node->in + k].i];
+    LsNodeId id = ls_append_bare(r->to, node->op, node->nin, in, node->nout, &node->attr);
+    r->to->node[id.i].phase = node->phase;
     for (uint32_t k = 0; k < node->nout; k++) {
-        copy_value(r, node->out + k);
-        to->value[r->map[node->out + k].i].def = id;
+        const LsValue *old = &r->from->value[node->out + k];
+        LsValueId v = ls_out(r->to, id, (int)k);
+        r->to->value[v.i].name = old->name;
+        r->to->value[v.i].layout = old->layout;
+        ls_set_out(r->to, id, (int)k, old->type, &old->shape);
+        r->map[node->out + k] = v;
     }
 }
 
@@ -48,21 +39,28 @@ static void copy_lists(LsRewrite *r, LsValueId **list, uint32_t n)
 
 void ls_rewrite(LsCtx *cx, LsGraph *g, bool (*visit)(LsRewrite *, LsNodeId), void *user)
 {
+    ls_rewrite_order(cx, g, visit, user, NULL, g->nnode - 1);
+}
+
+void ls_rewrite_order(LsCtx *cx, LsGraph *g, bool (*visit)(LsRewrite *, LsNodeId), void *user,
+                      const LsNodeId *order, uint32_t norder)
+{
     LsRewrite r = {.cx = cx, .from = g, .to = ls_graph_new(cx), .user = user};
     LsNodeId *node_map = ls_arena_alloc(cx->arena, g->nnode, sizeof *node_map);
     r.map = ls_arena_alloc(cx->arena, g->nvalue, sizeof *r.map);
     for (uint32_t i = 1; i < g->nvalue; i++)
         if (g->value[i].kind != LS_V_TEMP)
             copy_value(&r, i);
-    for (uint32_t i = 1; i < g->nnode; i++) {
-        const LsNode *n = &g->node[i];
-        if (n->op == LS_OP_NOP)
+    for (uint32_t i = 0; i < norder; i++) {
+        LsNodeId n = order != NULL ? order[i] : (LsNodeId){i + 1};
+        const LsNode *node = &g->node[n.i];
+        if (node->op == LS_OP_NOP)
             continue;
         /* A node's image is the last node that its visit appends: the forward node of a gradient. */
-        ls_graph_origin(r.to, (LsOrigin){n->phase, node_map[n->fwd.i], n->onnx, n->name});
-        if (!visit(&r, (LsNodeId){i}))
-            copy_node(&r, (LsNodeId){i});
-        node_map[i].i = r.to->nnode - 1;
+        ls_graph_origin(r.to, (LsOrigin){node->phase, node_map[node->fwd.i], node->onnx, node->name});
+        if (!visit(&r, n))
+            ls_rewrite_copy(&r, n);
+        node_map[n.i].i = r.to->nnode - 1;
     }
     ls_graph_origin(r.to, (LsOrigin){LS_FORWARD, {0}, 0, NULL});
     LsGraph *to = r.to;

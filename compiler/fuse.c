@@ -1,0 +1,304 @@
+/* compiler/fuse.c -- merges MAP and REDUCE nodes into loops over one iteration space.
+ *
+ * requires layouts; keeps results and names; replaces every MAP and REDUCE node by a FUSED node, alone or
+ * in a group, and reorders nodes where a group needs it (the order stays a run order).
+ *
+ * Greedy in run order: a node joins the group of one of its producers (then the value in between needs no
+ * memory traffic, and no memory if nobody else reads it), or of a reduction that walks the same operand
+ * (then the operand is read once). Groups stay convex: nothing outside lies on a path from one member to
+ * another. Forward and backward nodes never share a group, so that a recomputation repeats no more than
+ * what is needed. */
+#include "compiler/fuse.h"
+
+#include "compiler/passes.h"
+
+#include <string.h>
+
+enum { MAX_STMT = 24, MAX_ARG = 40 };   /* of a body; keeps kernels readable */
+
+const LsOp ls_op_fused = {.name = "fused", .max_in = 255, .kernel = LS_K_FUSED};
+
+typedef struct Group {
+    LsShape space;
+    LsLayout layout;
+    LsPhase phase;
+    uint32_t axes;              /* reduced; 0: no reduction yet */
+    uint32_t last, size;        /* members are chained by Fuse.next in run order */
+    int narg;                   /* operands and results of the members, counted with repetition */
+} Group;
+
+typedef struct Fuse {
+    LsCtx *cx;
+    const LsGraph *g;
+    Group *group;               /* by the node id of its first member */
+    uint32_t *of;               /* by node: its group, every node has one (alone if it cannot fuse) */
+    uint32_t *next;             /* by node: next member */
+    uint32_t *reader;           /* by value: last group with a reduction that reads it, 0 none */
+    uint32_t *mark, stamp;      /* for searches */
+    uint32_t *stack;
+    LsNodeId *order;            /* groups by first member, in the new run order */
+    uint32_t norder;
+    int *stmt_of;               /* by node: its statement in the body of its group */
+    bool *outside;              /* by value: read outside its group, or an output of the graph */
+} Fuse;
+
+static bool fusible(const LsGraph *g, LsNodeId n)
+{
+    LsKernelId k = ls_op[g->node[n.i].op]->kernel;
+    return k == LS_K_MAP || k == LS_K_REDUCE;
+}
+
+static bool is_reduce(const LsGraph *g, uint32_t n)
+{
+    return ls_op[g->node[n].op]->kernel == LS_K_REDUCE;
+}
+
+/* The points a node runs over: of its result, or of its operands together when it reduces. */
+static LsShape space_of(const LsGraph *g, LsNodeId n)
+{
+    if (!is_reduce(g, n.i))
+        return *ls_shape(g, ls_out(g, n, 0));
+    LsShape s = *ls_in_shape(g, n, 0);
+    for (int k = 1; k < g->node[n.i].nin; k++)
+        ls_shape_broadcast(&s, ls_in_shape(g, n, k));
+    return s;
+}
+
+/* Walk order: a reduction follows its largest operand, whose bytes it streams. */
+static LsLayout walk_of(const LsGraph *g, LsNodeId n, const LsShape *space)
+{
+    if (!is_reduce(g, n.i))
+        return g->value[ls_out(g, n, 0).i].layout;
+    for (int k = 0; k < g->node[n.i].nin; k++)
+        if (ls_shape_same(ls_in_shape(g, n, k), space))
+            return g->value[ls_in(g, n, k).i].layout;
+    return g->value[ls_in(g, n, 0).i].layout;
+}
+
+/* Is some member of group `target` among the producers of group `from`, at any distance? */
+static bool reaches(Fuse *f, uint32_t target, uint32_t from)
+{
+    uint32_t n = 0;
+    if (from == target)
+        return true;
+    f->stack[n++] = from;
+    f->mark[from] = f->stamp;
+    while (n > 0) {
+        uint32_t at = f->stack[--n];
+        for (uint32_t m = at; m != 0; m = f->next[m])
+            for (int k = 0; k < f->g->node[m].nin; k++) {
+                uint32_t p = f->of[f->g->value[ls_in(f->g, (LsNodeId){m}, k).i].def.i];
+                if (p == target)
+                    return true;
+                /* what ended before the target began cannot depend on it */
+                if (p == 0 || f->mark[p] == f->stamp || f->group[p].last < target)
+                    continue;
+                f->mark[p] = f->stamp;
+                f->stack[n++] = p;
+            }
+    }
+    return false;
+}
+
+/* May node n join group t? Its operands from elsewhere must not depend on the group, and a reduced result
+ * of the group is not there before the loop ends. */
+static bool may_join(Fuse *f, uint32_t n, uint32_t t)
+{
+    const Group *a = &f->group[n], *b = &f->group[t];
+    if (a->phase != b->phase || a->layout != b->layout || !ls_shape_same(&a->space, &b->space)
+        || b->size >= MAX_STMT || a->narg + b->narg > MAX_ARG
+        || (a->axes != 0 && b->axes != 0 && a->axes != b->axes))
+        return false;
+    f->stamp++;
+    for (int k = 0; k < f->g->node[n].nin; k++) {
+        uint32_t p = f->g->value[ls_in(f->g, (LsNodeId){n}, k).i].def.i;
+        if (p == 0)
+            continue;
+        if (f->of[p] == t ? is_reduce(f->g, p) : reaches(f, t, f->of[p]))
+            return false;
+    }
+    return true;
+}
+
+static void join(Fuse *f, uint32_t n, uint32_t t)
+{
+    Group *b = &f->group[t];
+    f->next[b->last] = n;
+    b->last = n;
+    b->size++;
+    b->narg += f->group[n].narg;
+    b->axes |= f->group[n].axes;
+    f->of[n] = t;
+}
+
+static void place(Fuse *f, uint32_t n)
+{
+    const LsGraph *g = f->g;
+    LsNodeId id = {n};
+    Group *own = &f->group[n];
+    *own = (Group){.last = n, .size = 1, .phase = g->node[n].phase,
+                   .narg = g->node[n].nin + g->node[n].nout};
+    f->of[n] = n;
+    if (!fusible(g, id))
+        return;
+    own->space = space_of(g, id);
+    own->layout = ls_layout_free(&own->space) ? LS_ROW : walk_of(g, id, &own->space);
+    own->axes = is_reduce(g, n) ? g->node[n].attr.reduce.axes : 0;
+    for (int k = 0; k < g->node[n].nin && f->of[n] == n; k++) {
+        uint32_t p = g->value[ls_in(g, id, k).i].def.i;
+        if (p != 0 && fusible(g, (LsNodeId){p}) && may_join(f, n, f->of[p]))
+            join(f, n, f->of[p]);
+    }
+    for (int k = 0; k < g->node[n].nin && f->of[n] == n && own->axes != 0; k++) {
+        uint32_t t = f->reader[ls_in(g, id, k).i];
+        if (t != 0 && ls_shape_same(ls_in_shape(g, id, k), &own->space) && may_join(f, n, t))
+            join(f, n, t);
+    }
+    if (own->axes != 0)
+        for (int k = 0; k < g->node[n].nin; k++)
+            f->reader[ls_in(g, id, k).i] = f->of[n];
+}
+
+/* Groups in a run order: depth first from the last member of each, so that a group runs where its last
+ * operand is ready, and otherwise in the old order. */
+static void visit_group(Fuse *f, uint32_t t)
+{
+    if (f->mark[t] == f->stamp)
+        return;
+    f->mark[t] = f->stamp;
+    for (uint32_t m = t; m != 0; m = f->next[m])
+        for (int k = 0; k < f->g->node[m].nin; k++) {
+            uint32_t p = f->of[f->g->value[ls_in(f->g, (LsNodeId){m}, k).i].def.i];
+            if (p != 0 && p != t)
+                visit_group(f, p);
+        }
+    f->order[f->norder++] = (LsNodeId){t};
+}
+
+static void find_outside(Fuse *f)
+{
+    const LsGraph *g = f->g;
+    for (uint32_t i = 1; i < g->nnode; i++)
+        for (int k = 0; k < g->node[i].nin; k++) {
+            LsValueId v = ls_in(g, (LsNodeId){i}, k);
+            if (f->of[g->value[v.i].def.i] != f->of[i])
+                f->outside[v.i] = true;
+        }
+    for (uint32_t i = 0; i < g->noutput; i++)
+        f->outside[g->output[i].i] = true;
+    for (uint32_t i = 0; i < g->ngrad; i++)
+        f->outside[g->grad[i].grad.i] = true;
+    f->outside[g->loss.i] = true;
+}
+
+static int find_operand(const LsValueId *in, int nin, LsValueId v)
+{
+    for (int k = 0; k < nin; k++)
+        if (in[k].i == v.i)
+            return k;
+    return -1;
+}
+
+/* A group's body: statements in member order, operands in order of first use. */
+typedef struct Body {
+    LsFused *fused;
+    LsValueId in[MAX_STMT * 6], old_out[MAX_STMT];
+    int nin, nout;
+} Body;
+
+static void add_statement(const Fuse *f, uint32_t n, int at_stmt, Body *b)
+{
+    const LsGraph *g = f->g;
+    LsStmt *s = &b->fused->stmt[at_stmt];
+    LsNodeId id = {n};
+    LsValueId out = ls_out(g, id, 0);
+    *s = (LsStmt){.op = g->node[n].op, .narg = g->node[n].nin, .type = ls_type(g, out),
+                  .attr = g->node[n].attr, .name = g->node[n].name};
+    for (int k = 0; k < s->narg; k++) {
+        LsValueId v = ls_in(g, id, k);
+        uint32_t p = g->value[v.i].def.i;
+        if (p != 0 && f->of[p] == f->of[n]) {
+            s->arg[k] = (int16_t)f->stmt_of[p];
+            continue;
+        }
+        int at = find_operand(b->in, b->nin, v);
+        if (at < 0)
+            b->in[at = b->nin++] = v;
+        s->arg[k] = (int16_t)~at;
+    }
+    if (f->outside[out.i]) {
+        const LsOp *row = ls_op[g->node[n].op];
+        b->fused->out[b->nout] = (LsFusedOut){at_stmt, is_reduce(g, n), row->combine, row->mean};
+        b->old_out[b->nout++] = out;
+    }
+}
+
+/* Links from gradients to forward nodes name groups from here on; a group differentiates the earliest of
+ * what its members do. */
+static void link_groups(Fuse *f, LsGraph *g)
+{
+    for (uint32_t i = 1; i < g->nnode; i++) {
+        LsNodeId *own = &g->node[f->of[i]].fwd, fwd = {f->of[g->node[i].fwd.i]};
+        if (fwd.i != 0 && (own->i == 0 || fwd.i < own->i || f->of[i] == i))
+            *own = fwd;
+    }
+}
+
+static bool emit_group(LsRewrite *r, LsNodeId t)
+{
+    Fuse *f = r->user;
+    if (!fusible(r->from, t))
+        return false;
+    const Group *gr = &f->group[t.i];
+    LsArena *a = r->cx->arena;
+    Body *b = ls_arena_alloc(a, 1, sizeof *b);
+    LsFused *fused = b->fused = ls_arena_alloc(a, 1, sizeof *fused);
+    *fused = (LsFused){.space = gr->space, .layout = gr->layout, .axes = gr->axes,
+                       .nstmt = (int)gr->size,
+                       .stmt = ls_arena_alloc(a, gr->size, sizeof *fused->stmt),
+                       .out = ls_arena_alloc(a, gr->size, sizeof *fused->out)};
+    int k = 0;
+    for (uint32_t m = t.i; m != 0; m = f->next[m], k++) {
+        f->stmt_of[m] = k;
+        add_statement(f, m, k, b);
+    }
+    for (k = 0; k < b->nin; k++)
+        b->in[k] = ls_image(r, b->in[k]);
+    LsNodeId id = ls_append_bare(r->to, LS_OP_FUSED, b->nin, b->in, b->nout,
+                                 &(LsAttr){.fused = {fused}});
+    for (k = 0; k < b->nout; k++) {
+        const LsValue *old = &r->from->value[b->old_out[k].i];
+        LsValueId v = ls_out(r->to, id, k);
+        r->to->value[v.i].name = old->name;
+        r->to->value[v.i].layout = old->layout;
+        ls_set_out(r->to, id, k, old->type, &old->shape);
+        r->map[b->old_out[k].i] = v;
+    }
+    return true;
+}
+
+bool ls_fuse(LsCtx *cx, LsGraph *g)
+{
+    LsArena *a = cx->arena;
+    Fuse f = {.cx = cx, .g = g};
+    f.group = ls_arena_alloc(a, g->nnode, sizeof *f.group);
+    f.of = ls_arena_alloc(a, g->nnode, sizeof *f.of);
+    f.next = ls_arena_alloc(a, g->nnode, sizeof *f.next);
+    f.mark = ls_arena_alloc(a, g->nnode, sizeof *f.mark);
+    f.stack = ls_arena_alloc(a, g->nnode, sizeof *f.stack);
+    f.order = ls_arena_alloc(a, g->nnode, sizeof *f.order);
+    f.stmt_of = ls_arena_alloc(a, g->nnode, sizeof *f.stmt_of);
+    f.reader = ls_arena_alloc(a, g->nvalue, sizeof *f.reader);
+    f.outside = ls_arena_alloc(a, g->nvalue, sizeof *f.outside);
+    for (uint32_t i = 1; i < g->nnode; i++)
+        if (g->node[i].op != LS_OP_NOP)
+            place(&f, i);
+    find_outside(&f);
+    link_groups(&f, g);
+    f.stamp++;
+    for (uint32_t i = 1; i < g->nnode; i++)
+        if (f.of[i] == i)
+            visit_group(&f, i);
+    ls_rewrite_order(cx, g, emit_group, &f, f.order, f.norder);
+    return true;
+}

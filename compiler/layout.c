@@ -1,0 +1,157 @@
+/* compiler/layout.c -- where channels go: assigns LsValue.layout and inserts conversions.
+ *
+ * requires static shapes; keeps run order; state, inputs and constants get one layout for the whole program
+ * (the data is laid out so when it is loaded), results get theirs from the rule of their row (op.h).
+ * Images stay channels-last from the input to the loss, so on common nets nothing is converted but what
+ * enters a flatten that really moves bytes. */
+#include "compiler/layout.h"
+
+#include <string.h>
+
+typedef struct Layouts {
+    const LsGraph *like;        /* evaluation form: state and inputs as in the training graph */
+    bool *decided;              /* by old value: the layout of a value that no node makes is fixed */
+    LsLayout *want;             /* ... to this */
+    LsValueId *other;           /* by new value: its conversion to the layout it does not have */
+    LsPhase *other_phase;       /* a conversion is not kept from forward to backward */
+    uint32_t nother;
+} Layouts;
+
+static bool is_source(const LsGraph *g, LsValueId v)
+{
+    return g->value[v.i].kind != LS_V_TEMP && g->value[v.i].kind != LS_V_NONE;
+}
+
+static void decide(const LsGraph *g, Layouts *ly, LsValueId v, LsLayout layout)
+{
+    if (!ls_is(v) || !is_source(g, v) || ly->decided[v.i] || ls_layout_free(ls_shape(g, v)))
+        return;
+    ly->decided[v.i] = true;
+    ly->want[v.i] = layout;
+}
+
+/* Sources first by the training graph, then by kernels that have no choice: channels-last before row. */
+static void decide_sources(const LsGraph *g, Layouts *ly)
+{
+    for (uint32_t i = 1; ly->like != NULL && i < g->nvalue; i++) {
+        if (!is_source(g, (LsValueId){i}) || ls_is_const(g, (LsValueId){i}))
+            continue;
+        for (uint32_t k = 1; k < ly->like->nvalue; k++)
+            if (is_source(ly->like, (LsValueId){k})
+                && strcmp(ly->like->value[k].name, g->value[i].name) == 0)
+                decide(g, ly, (LsValueId){i}, ly->like->value[k].layout);
+    }
+    static const struct { LsLayoutRule rule; LsLayout layout; } order[] = {
+        {LS_LAY_LAST, LS_LAST}, {LS_LAY_ROW, LS_ROW}, {LS_LAY_FREE, LS_ROW}};
+    for (size_t r = 0; r < sizeof order / sizeof *order; r++)
+        for (uint32_t i = 1; i < g->nnode; i++)
+            for (int k = 0; k < g->node[i].nin; k++)
+                if (ls_op[g->node[i].op]->layout == order[r].rule)
+                    decide(g, ly, ls_in(g, (LsNodeId){i}, k), order[r].layout);
+}
+
+/* An operand or result takes part in the choice of a SAME node when it has the node's full rank. */
+static int full_rank(const LsGraph *g, LsNodeId n)
+{
+    int rank = 0;
+    for (int k = 0; k < g->node[n.i].nin; k++)
+        if (ls_is(ls_in(g, n, k)) && ls_in_shape(g, n, k)->rank > rank)
+            rank = ls_in_shape(g, n, k)->rank;
+    return rank;
+}
+
+static LsLayout layout_now(const LsRewrite *r, LsValueId old)
+{
+    return r->to->value[ls_image(r, old).i].layout;
+}
+
+/* The layout of a SAME node: that of the state it overwrites, else channels-last if any operand is. */
+static LsLayout choose(LsRewrite *r, LsNodeId n)
+{
+    const LsGraph *g = r->from;
+    const Layouts *ly = r->user;
+    int rank = full_rank(g, n);
+    uint8_t writes = ls_op[g->node[n.i].op]->writes;
+    for (int k = 0; k < g->node[n.i].nin; k++)
+        if (k < 8 && writes >> k & 1 && ly->decided[ls_in(g, n, k).i])
+            return ly->want[ls_in(g, n, k).i];
+    for (int k = 0; k < g->node[n.i].nin; k++) {
+        LsValueId v = ls_in(g, n, k);
+        if (ls_is(v) && ls_shape(g, v)->rank == rank && rank >= 3 && layout_now(r, v) == LS_LAST
+            && !ls_layout_free(ls_shape(g, v)))
+            return LS_LAST;
+    }
+    return LS_ROW;
+}
+
+/* The image of operand v in this layout: as it is, decided now, or converted. */
+static LsValueId in_layout(LsRewrite *r, LsValueId old, LsLayout layout)
+{
+    Layouts *ly = r->user;
+    LsValueId v = ls_image(r, old);
+    if (ls_layout_free(ls_shape(r->from, old)) || r->to->value[v.i].layout == layout)
+        return v;
+    if (is_source(r->from, old) && !ly->decided[old.i]) {
+        ly->decided[old.i] = true;
+        ly->want[old.i] = r->to->value[v.i].layout = layout;
+        return v;
+    }
+    LsPhase phase = r->to->node[0].phase;
+    if (!ls_is(ly->other[v.i]) || ly->other_phase[v.i] != phase) {
+        ly->other[v.i] = ls_append1(r->cx, r->to, LS_OP_CONVERT, v, NULL);
+        r->to->value[ly->other[v.i].i].layout = layout;
+        ly->other_phase[v.i] = phase;
+    }
+    return ly->other[v.i];
+}
+
+/* Room in the tables that are indexed by new values, which grow as conversions are appended. */
+static void reserve(LsRewrite *r)
+{
+    Layouts *ly = r->user;
+    uint32_t need = r->to->nvalue + r->from->nvalue, cap = ly->nother;
+    ly->other = ls_arena_grow(r->cx->arena, ly->other, ly->nother, need, sizeof *ly->other, &cap);
+    cap = ly->nother;
+    ly->other_phase = ls_arena_grow(r->cx->arena, ly->other_phase, ly->nother, need,
+                                    sizeof *ly->other_phase, &cap);
+    ly->nother = cap;
+}
+
+static bool assign(LsRewrite *r, LsNodeId n)
+{
+    const LsGraph *g = r->from;
+    const LsNode *node = &g->node[n.i];
+    LsLayoutRule rule = ls_op[node->op]->layout;
+    LsLayout layout = rule == LS_LAY_LAST ? LS_LAST : rule == LS_LAY_SAME ? choose(r, n) : LS_ROW;
+    int rank = rule == LS_LAY_SAME ? full_rank(g, n) : 0;
+    LsValueId *saved = ls_arena_alloc(r->cx->arena, node->nin, sizeof *saved);
+    reserve(r);
+    for (int k = 0; k < node->nin; k++)
+        saved[k] = ls_image(r, ls_in(g, n, k));
+    for (int k = 0; k < node->nin; k++) {
+        LsValueId v = ls_in(g, n, k);
+        if (ls_is(v) && rule != LS_LAY_FREE && ls_shape(g, v)->rank >= (rank > 3 ? rank : 3))
+            r->map[v.i] = in_layout(r, v, layout);
+    }
+    ls_rewrite_copy(r, n);
+    for (int k = 0; k < node->nin; k++)
+        r->map[ls_in(g, n, k).i] = saved[k];
+    for (int k = 0; k < node->nout; k++) {
+        LsValue *out = &r->to->value[ls_image(r, ls_out(g, n, k)).i];
+        out->layout = out->shape.rank >= 3 ? layout : LS_ROW;
+    }
+    return true;
+}
+
+bool ls_layout(LsCtx *cx, LsGraph *g, const LsGraph *like)
+{
+    Layouts ly = {.like = like};
+    ly.decided = ls_arena_alloc(cx->arena, g->nvalue, sizeof *ly.decided);
+    ly.want = ls_arena_alloc(cx->arena, g->nvalue, sizeof *ly.want);
+    decide_sources(g, &ly);
+    for (uint32_t i = 1; i < g->nvalue; i++)
+        if (ly.decided[i])
+            g->value[i].layout = ly.want[i];
+    ls_rewrite(cx, g, assign, &ly);
+    return true;
+}
