@@ -55,7 +55,7 @@ typedef struct {                /* convolutions and pooling; spatial axis d is t
     int64_t pad_lo[LS_MAX_SPATIAL], pad_hi[LS_MAX_SPATIAL];
     int64_t group;              /* convolutions */
     bool count_pad;             /* average pooling: padding counts in the divisor */
-    int64_t x_dim[LS_MAX_SPATIAL];  /* gradients and ConvTranspose: spatial size of the result */
+    int64_t x_dim[LS_MAX_SPATIAL];  /* pooling, gradients, ConvTranspose: spatial size of the result */
 } LsWindowAttr;
 typedef struct { uint32_t axes; bool keep; } LsReduceAttr;  /* bit k: axis k is reduced */
 typedef struct { int axis; } LsAxisAttr;                    /* softmax, concat, gather, split */
@@ -76,10 +76,23 @@ typedef struct { LsResizeMode mode; LsResizeCoord coord; LsRound nearest;
 typedef struct { bool trans_a, trans_b; double alpha, beta; } LsGemmAttr;
 typedef struct { double a, b; bool tanh; } LsScalarAttr;    /* alpha, beta, min, max, epsilon, ratio */
 typedef struct { int axis; double eps; } LsNormAttr;        /* layer norm: axes axis..rank-1 */
-typedef struct { int64_t ignore; bool has_ignore, has_weight; double smoothing;
-                 enum { LS_LOSS_MEAN, LS_LOSS_SUM, LS_LOSS_EACH } reduction; } LsLossAttr;  /* class axis is 1 */
-typedef struct { int kind; double momentum, beta1, beta2, eps, decay; bool nesterov, decoupled; }
-    LsUpdateAttr;
+typedef enum { LS_LOSS_MEAN, LS_LOSS_SUM, LS_LOSS_EACH } LsReduction;
+typedef enum { LS_REG_SQUARE, LS_REG_ABS, LS_REG_LOGIT } LsRegression;  /* mse, l1, bce with logits */
+typedef struct {                /* losses: ops/loss.def says what the kernels compute */
+    int axis;                   /* of the classes */
+    int64_t nclass;             /* NLL_GRAD: size of that axis in the result */
+    int64_t ignore; bool has_ignore;    /* positions with this label do not count */
+    double smoothing;
+    LsReduction reduction;
+    LsRegression regression;
+} LsLossAttr;
+typedef struct {                /* updates: ops/loss.def */
+    double momentum, beta1, beta2, eps, decay;
+    bool nesterov, decoupled;
+    double clip;                /* gradient elements are clamped to [-clip, clip]; 0: not */
+    double scale;               /* ACCUMULATE and updates with an accumulator: 1 / micro-steps;
+                                 * RUNNING_STAT: weight of the batch's statistic */
+} LsUpdateAttr;
 typedef struct LsFused LsFused;                             /* compiler/fuse.h */
 typedef struct { const LsFused *body; } LsFusedAttr;
 
@@ -104,6 +117,9 @@ typedef struct LsNode {
 
 typedef struct LsGrad { LsValueId param, grad; } LsGrad;
 
+/* Which statistics batch norms use when training: as the file says, the batch's, the running ones. */
+typedef enum { LS_BN_FILE, LS_BN_TRAIN, LS_BN_FROZEN } LsBnMode;
+
 /* Invariants, checked by ls_verify after every pass: operands come from smaller node ids, so the array
  * order is a run order. A state value is written by one node (which has it as an operand and whose op
  * row says so); every reader of the old value comes before. */
@@ -119,6 +135,8 @@ typedef struct LsGraph {
     int64_t batch;                          /* dim 0 of the first model input */
     bool weightless;                        /* initial values were not loaded (plan only) */
     bool training;                          /* false: evaluation form */
+    LsBnMode bn;                            /* set by the importer before the first node */
+    bool bn_var_torch;                      /* running variances follow the unbiased batch variance */
     struct LsArena *arena;
 } LsGraph;
 

@@ -8,14 +8,13 @@
 /* ---- import (compiler/onnx_import.c) ---- */
 typedef struct LsDim { const char *name; int64_t size; } LsDim;             /* --dim N=8 */
 typedef struct LsShapeBinding { const char *input; LsShape shape; } LsShapeBinding;
-typedef enum { LS_BN_FILE, LS_BN_TRAIN, LS_BN_FROZEN } LsBnMode;
 typedef struct LsImportOptions {
     const LsDim *dim; int ndim;
     const LsShapeBinding *shape; int nshape;
     int64_t batch;              /* --batch: binds the dynamic first dim of every input; 0: none */
     bool training;              /* false: evaluation form (batch norm by running statistics, no dropout) */
-    LsBnMode bn;                /* how inference-mode batch norms of the file are read when training */
-    bool bn_var_torch;          /* running variance updated with the unbiased batch variance */
+    LsBnMode bn;                /* copied to LsGraph.bn */
+    bool bn_var_torch;          /* copied to LsGraph.bn_var_torch */
     const char *const *freeze; int nfreeze;     /* globs over parameter names: not trained */
     bool tie_identity;          /* Identity of an initializer stays one parameter */
     bool weightless;            /* do not load initial values (plan); missing data files are fine */
@@ -35,6 +34,8 @@ typedef struct LsLossOptions {
     double smoothing;
     int64_t ignore; bool has_ignore;
     const float *class_weight; int64_t nclass;      /* NULL: all 1 */
+    int axis;                   /* of the classes (ce), negative from the end; 0: the last one of a rank-3
+                                 * output (a language model's N,T,V), 1 of any other (N,C and N,C,H,W) */
 } LsLossOptions;
 bool ls_loss(LsCtx *, LsGraph *, const LsLossOptions *);    /* sets g->loss, g->label */
 
@@ -47,7 +48,8 @@ typedef struct LsOptimizerOptions {
     double momentum, beta1, beta2, eps, decay;
     bool nesterov;
     double clip_norm, clip_value;   /* 0: none */
-    int accumulate;                 /* micro-steps per update; 1: none */
+    int accumulate;                 /* micro-steps per update; 0, 1: none */
+    bool decay_matrices_only;       /* no weight decay on tensors of rank <= 1: biases, norms' scales */
 } LsOptimizerOptions;
 /* Appends the update of every parameter right behind its gradient's last reader. Learning rate, step
  * number and such are run-time scalars (runtime/ls_program.h), not values of the graph. */

@@ -77,5 +77,7 @@ void ls_rewrite_order(LsCtx *cx, LsGraph *g, bool (*visit)(LsRewrite *, LsNodeId
     to->batch = g->batch;
     to->weightless = g->weightless;
     to->training = g->training;
+    to->bn = g->bn;
+    to->bn_var_torch = g->bn_var_torch;
     *g = *to;
 }
