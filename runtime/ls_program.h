@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 enum { LS_TENSOR_RANK = 8 };
+enum { LS_RING = 4 };   /* batches in the input ring: inputs take LS_RING times their bytes in the plan */
 
 typedef struct LsRun LsRun;
 /* Runs one step. arg: operands, then results, then the workspace (if any), as addresses. An absent operand
@@ -50,6 +51,7 @@ typedef struct LsStep {
     uint32_t count;             /* first of LsProgram.element_count, one per result (for checks) */
     bool again;                 /* a recomputation */
     uint32_t node;              /* plan's node id (profiles) */
+    int64_t workspace;          /* bytes at the last argument when narg > nin + nout */
 } LsStep;
 
 /* A value that lives only for a while, to be copied out on request (--dump): after step `after` ran, or,
@@ -63,7 +65,8 @@ typedef struct LsInput {        /* one per graph input, the target last; t.at.of
 
 typedef struct LsPhaseTable {   /* train: one step of training; eval: the evaluation form, forward + loss */
     const LsStep *step; uint32_t nstep;
-    const LsWatch *watch; uint32_t nwatch;      /* outputs "out/NAME", gradients "grad/PARAM" */
+    const LsWatch *watch; uint32_t nwatch;      /* outputs "out/NAME", gradients "grad/PARAM"; eval may
+                                                 * have "code/NAME" for --image-grid */
     LsAddress loss;             /* scalar real in the arena, alive at the end of the phase */
     int64_t arena_bytes, live_peak;
 } LsPhaseTable;
@@ -82,6 +85,7 @@ typedef struct LsProgram {
     const LsInput *input; uint32_t ninput;
     const LsAddress *address;   /* arguments of all steps */
     const int64_t *element_count;
+    const uint8_t *element_type;        /* LsDataType of each result, beside element_count */
     LsPhaseTable train, eval;   /* eval.nstep may be 0: no evaluation form */
     int64_t classes;            /* size of the class axis when the loss is a cross-entropy, else 0 */
     LsTensor logits;            /* eval: the output that the loss reads; watch "out/..." has it too */
@@ -89,6 +93,8 @@ typedef struct LsProgram {
     const unsigned char *onnx; size_t onnx_bytes;   /* evaluation form of the model, as an ONNX file with
                                  * the initial weights in place: --export copies it and patches them */
     double default_lr;
+    const char *default_schedule;       /* of --schedule, e.g. "cosine:warmup=500"; NULL: constant */
+    bool has_ignore; int64_t ignore;    /* cross-entropy: the label that does not count */
 } LsProgram;
 
 /* What kernels may ask while they run. The caller sets it before each step. */
