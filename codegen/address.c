@@ -1,0 +1,132 @@
+/* codegen/address.c -- see address.h. State is one block: parameters, then other state, each aligned. */
+#include "codegen/address.h"
+
+#include "codegen/problem.h"
+
+#include <string.h>
+
+static int64_t round_up(int64_t n) { return (n + LS_ALIGNMENT - 1) / LS_ALIGNMENT * LS_ALIGNMENT; }
+
+LsTensor ls_address_tensor(const LsGraph *g, LsValueId v, LsAddress at)
+{
+    const LsValue *x = &g->value[v.i];
+    LsTensor t = {.name = x->name, .type = (LsDataType)x->type, .rank = x->shape.rank, .at = at,
+                  .channels_last = x->layout == LS_LAST && !ls_layout_free(&x->shape)};
+    memcpy(t.dim, x->shape.dim, sizeof t.dim);
+    return t;
+}
+
+static int64_t onnx_offset(const char *name, const LsOnnxSlot *slot, uint32_t nslot)
+{
+    for (uint32_t k = 0; k < nslot; k++)
+        if (strcmp(slot[k].name, name) == 0)
+            return (int64_t)slot[k].offset;
+    return -1;
+}
+
+static void add_state(LsAddresses *a, LsValueId v, const LsOnnxSlot *slot, uint32_t nslot)
+{
+    const LsValue *x = &a->train->value[v.i];
+    LsAddress at = {LS_AT_STATE, a->state_bytes};
+    LsStateSlot s = {a->train, v, {.t = ls_address_tensor(a->train, v, at),
+                                   .onnx_offset = onnx_offset(x->name, slot, nslot)}};
+    s.row.kind = x->kind == LS_V_PARAM ? LS_STATE_PARAM : !x->once_written ? LS_STATE_FROZEN
+        : s.row.onnx_offset >= 0 ? LS_STATE_STAT : LS_STATE_MOMENT;
+    if (s.row.kind != LS_STATE_MOMENT && s.row.onnx_offset < 0)
+        ls_error(a->cx, (LsWhere){-1, x->name, NULL}, LS_E_DATA,
+                 "give the model real initial values, e.g. by exporting it with its weights",
+                 "has no initial value in the file");
+    a->state = ls_arena_grow(a->cx->arena, a->state, a->nstate, a->nstate + 1, sizeof *a->state,
+                             &a->cap_state);
+    a->state[a->nstate++] = s;
+    a->state_bytes += round_up(ls_value_bytes(a->train, v, a->real_bytes));
+}
+
+LsAddresses *ls_addresses_new(LsCtx *cx, const LsGraph *train, int real_bytes, const LsOnnxSlot *slot,
+                              uint32_t nslot)
+{
+    LsAddresses *a = ls_arena_alloc(cx->arena, 1, sizeof *a);
+    a->cx = cx;
+    a->real_bytes = real_bytes;
+    a->train = train;
+    for (uint32_t i = 1; i < train->nvalue; i++)
+        if (train->value[i].kind == LS_V_PARAM)
+            add_state(a, (LsValueId){i}, slot, nslot);
+    for (uint32_t i = 1; i < train->nvalue; i++)
+        if (train->value[i].kind == LS_V_STATE)
+            add_state(a, (LsValueId){i}, slot, nslot);
+    return a;
+}
+
+static LsAddress find_state(LsAddresses *a, const LsGraph *g, LsValueId v)
+{
+    const LsValue *x = &g->value[v.i];
+    for (uint32_t k = 0; k < a->nstate; k++)
+        if (strcmp(a->state[k].row.t.name, x->name) == 0)
+            return a->state[k].row.t.at;
+    ls_error(a->cx, (LsWhere){-1, x->name, NULL}, LS_E_VERIFY, NULL, "is state of the evaluation form only");
+    return (LsAddress){LS_AT_NONE, 0};
+}
+
+static LsAddress find_input(LsAddresses *a, const LsGraph *g, LsValueId v)
+{
+    const LsValue *x = &g->value[v.i];
+    for (uint32_t k = 0; k < a->train->ninput; k++)
+        if (strcmp(a->train->value[a->train->input[k].i].name, x->name) == 0)
+            return (LsAddress){LS_AT_INPUT, k};
+    ls_error(a->cx, (LsWhere){-1, x->name, NULL}, LS_E_VERIFY, NULL, "is input of the evaluation form only");
+    return (LsAddress){LS_AT_NONE, 0};
+}
+
+/* Element i of memory order of a constant, by its logical index. */
+static void put_element(const LsAddresses *a, const LsValue *x, const LsGraph *g, LsValueId v,
+                        int64_t logical, unsigned char *to)
+{
+    if (x->type == LS_REAL && a->real_bytes == 8) {
+        double d = ls_const_at(g, v, logical);
+        memcpy(to, &d, 8);
+    } else {
+        size_t size = (size_t)ls_type_bytes(x->type, 4);
+        memcpy(to, (const char *)x->data + (size_t)logical * size, size);
+    }
+}
+
+static LsAddress add_constant(LsAddresses *a, const LsGraph *g, LsValueId v)
+{
+    const LsValue *x = &g->value[v.i];
+    int64_t bytes = ls_value_bytes(g, v, a->real_bytes), n = ls_count(&x->shape);
+    size_t size = (size_t)ls_type_bytes(x->type, a->real_bytes);
+    unsigned char *data = ls_arena_alloc(a->cx->arena, (size_t)bytes + 1, 1);
+    int64_t stride[LS_MAX_RANK], index[LS_MAX_RANK] = {0}, at = 0;
+    ls_strides(&x->shape, x->layout, stride);
+    for (int64_t i = 0; i < n; i++) {
+        put_element(a, x, g, v, i, data + (size_t)at * size);
+        for (int k = x->shape.rank - 1; k >= 0; k--) {
+            at += stride[k];
+            if (++index[k] < x->shape.dim[k])
+                break;
+            at -= stride[k] * x->shape.dim[k];
+            index[k] = 0;
+        }
+    }
+    for (uint32_t k = 0; k + bytes <= a->nconst; k += LS_ALIGNMENT)     /* the same bytes again? */
+        if (memcmp(a->constant + k, data, (size_t)bytes) == 0)
+            return (LsAddress){LS_AT_CONST, k};
+    uint32_t offset = a->nconst, end = offset + (uint32_t)round_up(bytes);
+    a->constant = ls_arena_grow(a->cx->arena, a->constant, a->nconst, end, 1, &a->cap_const);
+    memset(a->constant + offset, 0, end - offset);
+    memcpy(a->constant + offset, data, (size_t)bytes);
+    a->nconst = end;
+    return (LsAddress){LS_AT_CONST, offset};
+}
+
+LsAddress ls_address_source(LsAddresses *a, const LsGraph *g, LsValueId v)
+{
+    switch (g->value[v.i].kind) {
+    case LS_V_PARAM:
+    case LS_V_STATE: return find_state(a, g, v);
+    case LS_V_INPUT: return find_input(a, g, v);
+    case LS_V_CONST: return add_constant(a, g, v);
+    default:         return (LsAddress){LS_AT_NONE, 0};
+    }
+}

@@ -1,0 +1,138 @@
+/* codegen/kernel_set.c -- prints each node's kernel under a stand-in name and compares texts. */
+#include "codegen/kernel_set.h"
+
+#include "compiler/fuse.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STAND_IN "KERNEL"       /* the name in the text while it is compared */
+enum { NAMES_SHOWN = 4 };
+
+typedef struct Kernel {
+    const char *name, *text, *shapes;
+    uint64_t hash;
+    const char *node[NAMES_SHOWN];
+    uint32_t nnode;
+} Kernel;
+
+struct LsKernelSet {
+    LsCtx *cx;
+    int real_bytes;
+    Kernel *kernel; uint32_t nkernel, cap;
+};
+
+LsKernelSet *ls_kernel_set_new(LsCtx *cx, int real_bytes)
+{
+    LsKernelSet *set = ls_arena_alloc(cx->arena, 1, sizeof *set);
+    set->cx = cx;
+    set->real_bytes = real_bytes;
+    return set;
+}
+
+uint32_t ls_kernel_set_count(const LsKernelSet *set) { return set->nkernel; }
+
+static uint64_t hash_text(const char *s)
+{
+    uint64_t h = 0xcbf29ce484222325u;
+    for (; *s != '\0'; s++)
+        h = (h ^ (unsigned char)*s) * 0x100000001b3u;
+    return h;
+}
+
+static const char *print_text(LsKernelSet *set, const LsGraph *g, LsNodeId n)
+{
+    char *buf = NULL;
+    size_t size = 0;
+    FILE *to = open_memstream(&buf, &size);
+    if (to == NULL)
+        return "";
+    LsEmit e = {.to = to};
+    ls_emitter[ls_op[g->node[n.i].op]->kernel]->emit(
+        &(LsKernelText){.e = &e, .g = g, .n = n, .name = STAND_IN, .real_bytes = set->real_bytes});
+    fclose(to);
+    const char *text = ls_arena_strdup(set->cx->arena, buf);
+    free(buf);
+    return text;
+}
+
+/* "X 8x3x224x224, W 64x3x7x7 -> 8x64x112x112" without letters: operands, then results. */
+static const char *print_shapes(LsKernelSet *set, const LsGraph *g, LsNodeId n)
+{
+    const LsNode *node = &g->node[n.i];
+    LsArena *a = set->cx->arena;
+    const char *s = "";
+    for (int k = 0; k < node->nin; k++)
+        s = ls_arena_printf(a, "%s%s%s", s, k > 0 ? ", " : "", ls_is(ls_in(g, n, k))
+                            ? ls_shape_text(a, ls_in_shape(g, n, k)) : "-");
+    for (int k = 0; k < node->nout; k++)
+        s = ls_arena_printf(a, "%s%s%s", s, k > 0 ? ", " : " -> ",
+                            ls_shape_text(a, ls_shape(g, ls_out(g, n, k))));
+    return s;
+}
+
+static const char *op_word(const LsGraph *g, LsNodeId n, LsArena *a)
+{
+    const LsNode *node = &g->node[n.i];
+    const LsFused *body = node->op == LS_OP_FUSED ? node->attr.fused.body : NULL;
+    const char *word = ls_op[body != NULL ? body->stmt[body->nstmt - 1].op : node->op]->name;
+    char *low = ls_arena_strdup(a, word);
+    for (char *c = low; *c != '\0'; c++)
+        *c = *c >= 'A' && *c <= 'Z' ? (char)(*c - 'A' + 'a') : *c;
+    return low;
+}
+
+const char *ls_kernel_set_add(LsKernelSet *set, const LsGraph *g, LsNodeId n)
+{
+    LsCtx *cx = set->cx;
+    if (ls_emitter[ls_op[g->node[n.i].op]->kernel] == NULL) {
+        ls_error(cx, ls_where(g, n), LS_E_UNSUPPORTED, NULL, "no kernel for this operator");
+        return NULL;
+    }
+    const char *text = print_text(set, g, n), *node = g->node[n.i].name;
+    uint64_t hash = hash_text(text);
+    Kernel *k = NULL;
+    for (uint32_t i = 0; i < set->nkernel && k == NULL; i++)
+        if (set->kernel[i].hash == hash && strcmp(set->kernel[i].text, text) == 0)
+            k = &set->kernel[i];
+    if (k == NULL) {
+        set->kernel = ls_arena_grow(cx->arena, set->kernel, set->nkernel, set->nkernel + 1,
+                                    sizeof *set->kernel, &set->cap);
+        k = &set->kernel[set->nkernel];
+        *k = (Kernel){.text = text, .hash = hash, .shapes = print_shapes(set, g, n),
+                      .name = ls_arena_printf(cx->arena, "k%u_%s", set->nkernel,
+                                              op_word(g, n, cx->arena))};
+        set->nkernel++;
+    }
+    if (k->nnode < NAMES_SHOWN)
+        k->node[k->nnode] = node != NULL ? node : "";
+    k->nnode++;
+    return k->name;
+}
+
+/* The text with the stand-in replaced. */
+static void print_named(const Kernel *k, FILE *to)
+{
+    const char *at = k->text;
+    for (const char *hit; (hit = strstr(at, STAND_IN)) != NULL; at = hit + strlen(STAND_IN)) {
+        fwrite(at, 1, (size_t)(hit - at), to);
+        fputs(k->name, to);
+    }
+    fputs(at, to);
+}
+
+void ls_kernel_set_print(const LsKernelSet *set, FILE *to)
+{
+    for (uint32_t i = 0; i < set->nkernel; i++) {
+        const Kernel *k = &set->kernel[i];
+        fprintf(to, "/* %s: %s\n *", k->name, k->shapes);
+        for (uint32_t j = 0; j < k->nnode && j < NAMES_SHOWN; j++)
+            fprintf(to, "%s %s", j > 0 ? "," : "", k->node[j]);
+        if (k->nnode > NAMES_SHOWN)
+            fprintf(to, " and %" PRIu32 " more", k->nnode - NAMES_SHOWN);
+        fprintf(to, " */\n");
+        print_named(k, to);
+        fprintf(to, "\n");
+    }
+}

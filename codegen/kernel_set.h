@@ -1,0 +1,19 @@
+/* codegen/kernel_set.h -- the distinct kernels of a program. */
+#ifndef LS_CODEGEN_KERNEL_SET_H
+#define LS_CODEGEN_KERNEL_SET_H
+
+#include "codegen/kernel.h"
+
+typedef struct LsKernelSet LsKernelSet;
+
+LsKernelSet *ls_kernel_set_new(LsCtx *cx, int real_bytes);
+
+/* The kernel that runs node n, e.g. "k12_conv"; equal texts share one. The node is added to the names in
+ * the kernel's comment. NULL after a diagnostic (no emitter). */
+const char *ls_kernel_set_add(LsKernelSet *set, const LsGraph *g, LsNodeId n);
+
+/* All kernels in order of their first node, each under a comment that names the nodes and shapes. */
+void ls_kernel_set_print(const LsKernelSet *set, FILE *to);
+uint32_t ls_kernel_set_count(const LsKernelSet *set);
+
+#endif

@@ -1,0 +1,137 @@
+/* codegen/problem.c -- LsGraph to LsDag: sizes from shapes, costs from the roofline, workspace from the
+ * kernels' emitters. */
+#include "codegen/problem.h"
+
+#include "codegen/kernel.h"
+#include "compiler/cost.h"
+
+static bool runs(const LsGraph *g, uint32_t n)
+{
+    return g->node[n].op != LS_OP_NOP && ls_op[g->node[n].op]->kernel != LS_K_VIEW;
+}
+
+/* The value whose bytes v is a view of. */
+static LsValueId root(const LsGraph *g, LsValueId v)
+{
+    while (g->value[v.i].def.i != 0 && !runs(g, g->value[v.i].def.i))
+        v = ls_in(g, g->value[v.i].def, 0);
+    return v;
+}
+
+static void add_tensors(LsCtx *cx, LsProblem *p)
+{
+    const LsGraph *g = p->g;
+    LsDag *d = &p->dag;
+    d->tensor = ls_arena_alloc(cx->arena, g->nvalue, sizeof *d->tensor);
+    p->value_of = ls_arena_alloc(cx->arena, g->nvalue, sizeof *p->value_of);
+    p->tensor_of = ls_arena_alloc(cx->arena, g->nvalue, sizeof *p->tensor_of);
+    p->tensor_of[0] = -1;
+    for (uint32_t i = 1; i < g->nvalue; i++) {
+        LsValueId v = {i};
+        p->tensor_of[i] = -1;
+        if (root(g, v).i != i)
+            continue;
+        p->value_of[d->ntensor] = v;
+        p->tensor_of[i] = d->ntensor;
+        d->tensor[d->ntensor++] = (LsDagTensor){
+            .name = g->value[i].name, .bytes = ls_value_bytes(g, v, p->real_bytes),
+            .persistent = g->value[i].def.i == 0};
+    }
+    for (uint32_t i = 1; i < g->nvalue; i++)
+        p->tensor_of[i] = p->tensor_of[root(g, (LsValueId){i}).i];
+    LsDagTensor *loss = p->tensor_of[g->loss.i] < 0 ? NULL : &d->tensor[p->tensor_of[g->loss.i]];
+    if (loss != NULL && !loss->persistent)
+        loss->output = true;
+}
+
+static uint32_t add_id(uint32_t *list, uint32_t n, int64_t id)
+{
+    for (uint32_t k = 0; k < n; k++)
+        if (list[k] == (uint32_t)id)
+            return n;
+    list[n] = (uint32_t)id;
+    return n + 1;
+}
+
+/* In place only where the kernel reads the tensor through one operand: another might be a view of it with
+ * its elements in other places. */
+static bool read_once(const LsProblem *p, LsNodeId n, int64_t t)
+{
+    int reads = 0;
+    for (int k = 0; k < p->g->node[n.i].nin; k++)
+        reads += p->tensor_of[ls_in(p->g, n, k).i] == t;
+    return reads == 1;
+}
+
+static void add_edges(LsCtx *cx, const LsProblem *p, LsNodeId n, LsDagNode *d)
+{
+    const LsGraph *g = p->g;
+    const LsNode *node = &g->node[n.i];
+    uint32_t *in = ls_arena_alloc(cx->arena, node->nin, sizeof *in);
+    uint32_t *out = ls_arena_alloc(cx->arena, node->nout, sizeof *out);
+    uint32_t *upd = ls_arena_alloc(cx->arena, node->nin, sizeof *upd);
+    LsDagPair *pair = ls_arena_alloc(cx->arena, (size_t)node->nin * node->nout, sizeof *pair);
+    for (int k = 0; k < node->nin; k++) {
+        int64_t t = p->tensor_of[ls_in(g, n, k).i];
+        if (t < 0)
+            continue;
+        d->nin = add_id(in, d->nin, t);
+        if (k < 8 && ls_op[node->op]->writes >> k & 1)
+            d->nupd = add_id(upd, d->nupd, t);
+    }
+    for (int o = 0; o < node->nout; o++) {
+        out[d->nout++] = (uint32_t)p->tensor_of[ls_out(g, n, o).i];
+        for (int k = 0; k < node->nin; k++) {
+            int64_t t = p->tensor_of[ls_in(g, n, k).i];
+            if (t >= 0 && !p->dag.tensor[t].persistent && read_once(p, n, t)
+                && ls_kernel_inplace(g, n, o, k))
+                pair[d->ninplace++] = (LsDagPair){out[o], (uint32_t)t};
+        }
+    }
+    d->in = in, d->out = out, d->upd = upd, d->inplace = pair;
+}
+
+static void mark_required(const LsProblem *p, const int64_t *dag_of)
+{
+    const LsGraph *g = p->g;
+    for (uint32_t i = 0; i < g->noutput; i++) {
+        uint32_t def = g->value[root(g, g->output[i]).i].def.i;
+        if (def != 0)
+            p->dag.node[dag_of[def]].required = true;
+    }
+}
+
+LsProblem *ls_problem_new(LsCtx *cx, const LsGraph *g, const char *name, int real_bytes)
+{
+    static const LsDagKind kind[] = {LS_DAG_FORWARD, LS_DAG_BACKWARD, LS_DAG_OPTIMIZER};
+    LsProblem *p = ls_arena_alloc(cx->arena, 1, sizeof *p);
+    LsDag *d = &p->dag;
+    p->g = g;
+    p->real_bytes = real_bytes;
+    d->name = name;
+    d->alignment = LS_ALIGNMENT;
+    d->node = ls_arena_alloc(cx->arena, g->nnode, sizeof *d->node);
+    p->node_of = ls_arena_alloc(cx->arena, g->nnode, sizeof *p->node_of);
+    int64_t *dag_of = ls_arena_alloc(cx->arena, g->nnode, sizeof *dag_of);
+    dag_of[0] = -1;
+    add_tensors(cx, p);
+    for (uint32_t i = 1; i < g->nnode; i++) {
+        const LsNode *node = &g->node[i];
+        const LsEmitter *e = ls_emitter[ls_op[node->op]->kernel];
+        dag_of[i] = -1;
+        if (!runs(g, i))
+            continue;
+        dag_of[i] = d->nnode;
+        p->node_of[d->nnode] = (LsNodeId){i};
+        LsDagNode *row = &d->node[d->nnode++];
+        *row = (LsDagNode){.name = node->name != NULL ? node->name : "", .op = ls_op[node->op]->name,
+                           .kind = kind[node->phase], .once = ls_op[node->op]->once,
+                           .cost = ls_node_cost(g, (LsNodeId){i}, &ls_machine_cpu),
+                           .of = node->phase == LS_FORWARD ? -1 : dag_of[node->fwd.i]};
+        row->workspace = e != NULL && e->workspace != NULL
+            ? e->workspace(g, (LsNodeId){i}, real_bytes) : 0;
+        add_edges(cx, p, (LsNodeId){i}, row);
+    }
+    mark_required(p, dag_of);
+    return p;
+}
