@@ -63,21 +63,17 @@ void ls_rewrite_order(LsCtx *cx, LsGraph *g, bool (*visit)(LsRewrite *, LsNodeId
         node_map[n.i].i = r.to->nnode - 1;
     }
     ls_graph_origin(r.to, (LsOrigin){LS_FORWARD, {0}, 0, NULL});
-    LsGraph *to = r.to;
-    to->input = g->input, to->ninput = g->ninput;
-    to->output = g->output, to->noutput = g->noutput;
-    copy_lists(&r, &to->input, g->ninput);
-    copy_lists(&r, &to->output, g->noutput);
-    to->grad = ls_arena_alloc(cx->arena, g->ngrad, sizeof *to->grad);
-    to->ngrad = g->ngrad;
+    LsGraph *to = r.to, result = *g;    /* what is not an array stays */
+    copy_lists(&r, &result.input, g->ninput);
+    copy_lists(&r, &result.output, g->noutput);
+    result.grad = ls_arena_alloc(cx->arena, g->ngrad, sizeof *result.grad);
     for (uint32_t i = 0; i < g->ngrad; i++)
-        to->grad[i] = (LsGrad){r.map[g->grad[i].param.i], r.map[g->grad[i].grad.i]};
-    to->loss = r.map[g->loss.i];
-    to->label = r.map[g->label.i];
-    to->batch = g->batch;
-    to->weightless = g->weightless;
-    to->training = g->training;
-    to->bn = g->bn;
-    to->bn_var_torch = g->bn_var_torch;
-    *g = *to;
+        result.grad[i] = (LsGrad){r.map[g->grad[i].param.i], r.map[g->grad[i].grad.i]};
+    result.loss = r.map[g->loss.i];
+    result.label = r.map[g->label.i];
+    result.value = to->value, result.nvalue = to->nvalue, result.cap_value = to->cap_value;
+    result.node = to->node, result.nnode = to->nnode, result.cap_node = to->cap_node;
+    result.operand = to->operand, result.noperand = to->noperand;
+    result.cap_operand = to->cap_operand;
+    *g = result;
 }

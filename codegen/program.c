@@ -1,0 +1,374 @@
+/* codegen/program.c -- kernels, then the plan as tables: one line per step with its addresses. */
+#include "codegen/program.h"
+
+#include "codegen/kernel_set.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Phase {          /* one phase while it is printed */
+    const LsGraph *g;
+    const LsProblem *p;
+    const LsPlan *plan;
+    const char *name;           /* "train", "eval" */
+    LsAddress *at;              /* by dag tensor: where it lies now */
+    LsAddress *first;           /* by dag tensor: where it lay after its first run */
+    uint32_t *made;             /* by dag tensor: 1 + index of the step that first made it */
+    uint32_t naddress, ncount, nstep, nwatch;
+} Phase;
+
+static const char *space_word(LsSpace s)
+{
+    static const char *const word[] = {"Z", "A", "S", "C", "I"};
+    return word[s];
+}
+
+static void print_address(LsEmit *e, LsAddress a, const char *end)
+{
+    fprintf(e->to, "%s(%" PRId64 ")%s", space_word(a.space), a.offset, end);
+}
+
+/* C string literal. */
+static void print_string(FILE *to, const char *s)
+{
+    fputc('"', to);
+    for (; s != NULL && *s != '\0'; s++) {
+        if (*s == '"' || *s == '\\')
+            fprintf(to, "\\%c", *s);
+        else if ((unsigned char)*s < ' ' || *s == '?')
+            fprintf(to, "\\%03o", (unsigned char)*s);
+        else
+            fputc(*s, to);
+    }
+    fputc('"', to);
+}
+
+static void print_tensor(FILE *to, const LsTensor *t)
+{
+    static const char *const type[] = {"LS_DT_REAL", "LS_DT_I64", "LS_DT_I32", "LS_DT_BOOL"};
+    static const char *const space[] = {"LS_AT_NONE", "LS_AT_ARENA", "LS_AT_STATE", "LS_AT_CONST",
+                                        "LS_AT_INPUT"};
+    fputc('{', to);
+    print_string(to, t->name);
+    fprintf(to, ", %s, %s, %d, {", type[t->type], t->channels_last ? "true" : "false", t->rank);
+    for (int k = 0; k < t->rank; k++)
+        fprintf(to, "%s%" PRId64, k > 0 ? ", " : "", t->dim[k]);
+    fprintf(to, "%s}, {%s, %" PRId64 "}}", t->rank == 0 ? "0" : "", space[t->at.space], t->at.offset);
+}
+
+static bool init_phase(LsCtx *cx, Phase *ph, const LsCode *c, const LsCodePhase *from,
+                       const char *name)
+{
+    *ph = (Phase){.name = name, .p = from->problem, .plan = from->plan};
+    if (from->problem == NULL)
+        return true;
+    const LsDag *d = &ph->p->dag;
+    ph->g = ph->p->g;
+    ph->at = ls_arena_alloc(cx->arena, d->ntensor, sizeof *ph->at);
+    ph->first = ls_arena_alloc(cx->arena, d->ntensor, sizeof *ph->first);
+    ph->made = ls_arena_alloc(cx->arena, d->ntensor, sizeof *ph->made);
+    for (uint32_t t = 0; t < d->ntensor; t++)
+        if (d->tensor[t].persistent)
+            ph->first[t] = ph->at[t] = ls_address_source(c->addresses, ph->g, ph->p->value_of[t]);
+    return cx->nerror == 0;
+}
+
+/* Puts the results of run step s where the plan says. */
+static void place_results(Phase *ph, uint32_t s)
+{
+    const LsPlanStep *st = &ph->plan->step[s];
+    const LsDagNode *n = &ph->p->dag.node[st->id];
+    for (uint32_t k = 0; k < n->nout; k++) {
+        uint32_t t = n->out[k];
+        ph->at[t] = (LsAddress){LS_AT_ARENA, ph->plan->offset[st->offset + k]};
+        if (ph->made[t] == 0) {
+            ph->made[t] = ph->nstep + 1;
+            ph->first[t] = ph->at[t];
+        }
+    }
+}
+
+static LsAddress address_of(const Phase *ph, LsValueId v)
+{
+    int64_t t = ph->p->tensor_of[v.i];
+    return ls_is(v) && t >= 0 ? ph->at[t] : (LsAddress){LS_AT_NONE, 0};
+}
+
+/* One line of the address table: operands, then results, then workspace. */
+static int print_arguments(Phase *ph, LsEmit *e, uint32_t s)
+{
+    const LsPlanStep *st = &ph->plan->step[s];
+    LsNodeId n = ph->p->node_of[st->id];
+    const LsNode *node = &ph->g->node[n.i];
+    int narg = node->nin + node->nout;
+    LsAddress *operand = ls_arena_alloc(ph->g->arena, node->nin, sizeof *operand);
+    for (int k = 0; k < node->nin; k++)     /* before the results move in: the node may run again */
+        operand[k] = address_of(ph, ls_in(ph->g, n, k));
+    place_results(ph, s);
+    fprintf(e->to, "    /* %4u %s */ ", ph->nstep, node->name != NULL ? node->name : "");
+    for (int k = 0; k < node->nin; k++)
+        print_address(e, operand[k], ", ");
+    for (int k = 0; k < node->nout; k++)
+        print_address(e, address_of(ph, ls_out(ph->g, n, k)), ", ");
+    if (st->workspace_offset >= 0) {
+        print_address(e, (LsAddress){LS_AT_ARENA, st->workspace_offset}, ",");
+        narg++;
+    }
+    fputc('\n', e->to);
+    return narg;
+}
+
+static void print_addresses(Phase *ph, LsEmit *e)
+{
+    ls_emit_line(e, "static const LsAddress %s_address[] = {", ph->name);
+    for (uint32_t s = 0; ph->plan != NULL && s < ph->plan->nstep; s++)
+        if (!ph->plan->step[s].free) {
+            print_arguments(ph, e, s);
+            ph->nstep++;
+        }
+    ls_emit_line(e, "    Z(0)");
+    ls_emit_line(e, "};");
+}
+
+static void print_counts(const Phase *ph, LsEmit *e)
+{
+    ls_emit_line(e, "static const int64_t %s_count[] = {", ph->name);
+    for (uint32_t s = 0; ph->plan != NULL && s < ph->plan->nstep; s++) {
+        const LsPlanStep *st = &ph->plan->step[s];
+        if (st->free)
+            continue;
+        LsNodeId n = ph->p->node_of[st->id];
+        fprintf(e->to, "   ");
+        for (int k = 0; k < ph->g->node[n.i].nout; k++)
+            fprintf(e->to, " %" PRId64 ",", ls_count(ls_shape(ph->g, ls_out(ph->g, n, k))));
+        fputc('\n', e->to);
+    }
+    ls_emit_line(e, "    0");
+    ls_emit_line(e, "};");
+}
+
+static bool print_steps(LsKernelSet *set, Phase *ph, LsEmit *e)
+{
+    static const char *const suffix[] = {"", " backward", " update"};
+    bool ok = true;
+    ls_emit_line(e, "static const LsStep %s_step[] = {", ph->name);
+    for (uint32_t s = 0; ph->plan != NULL && s < ph->plan->nstep; s++) {
+        const LsPlanStep *st = &ph->plan->step[s];
+        if (st->free)
+            continue;
+        LsNodeId n = ph->p->node_of[st->id];
+        const LsNode *node = &ph->g->node[n.i];
+        const char *kernel = ls_kernel_set_add(set, ph->g, n);
+        int narg = node->nin + node->nout + (st->workspace_offset >= 0);
+        ok &= kernel != NULL;
+        fprintf(e->to, "    {%s, ", kernel != NULL ? kernel : "NULL");
+        print_string(e->to, ls_arena_printf(ph->g->arena, "%s%s%s", node->name ? node->name : "",
+                                            suffix[node->phase], st->again ? " again" : ""));
+        fprintf(e->to, ", \"%s\", %d, %d, %d, %u, %u, %s, %u},\n", ls_op[node->op]->name, narg,
+                node->nin, node->nout, ph->naddress, ph->ncount, st->again ? "true" : "false", st->id);
+        ph->naddress += (uint32_t)narg;
+        ph->ncount += node->nout;
+    }
+    ls_emit_line(e, "    {0}");
+    ls_emit_line(e, "};");
+    return ok;
+}
+
+static void print_watch(Phase *ph, LsEmit *e, const char *kind, const char *name, LsValueId v)
+{
+    int64_t t = ph->p->tensor_of[v.i];
+    LsTensor row = ls_address_tensor(ph->g, v, ph->first[t]);
+    row.name = name;
+    fprintf(e->to, "    {");
+    print_tensor(e->to, &row);
+    fprintf(e->to, ", ");
+    print_string(e->to, ls_arena_printf(ph->g->arena, "%s%s", kind, name));
+    fprintf(e->to, ", %u, false},\n", ph->made[t] > 0 ? ph->made[t] - 1 : 0);
+    ph->nwatch++;
+}
+
+/* What the evaluation form compares with the labels: the scores that a cross-entropy reads. */
+static LsValueId find_logits(const LsGraph *g, int64_t *classes, int *axis)
+{
+    for (uint32_t i = 1; i < g->nnode; i++)
+        if (g->node[i].op == LS_OP_XENT || g->node[i].op == LS_OP_NLL) {
+            LsValueId v = ls_in(g, (LsNodeId){i}, 0);
+            *axis = g->node[i].attr.loss.axis;
+            *classes = ls_shape(g, v)->dim[*axis];
+            return v;
+        }
+    return (LsValueId){0};
+}
+
+static void print_watches(Phase *ph, LsEmit *e)
+{
+    ls_emit_line(e, "static const LsWatch %s_watch[] = {", ph->name);
+    for (uint32_t i = 0; ph->g != NULL && i < ph->g->noutput; i++)
+        print_watch(ph, e, "out/", ph->g->value[ph->g->output[i].i].name, ph->g->output[i]);
+    for (uint32_t i = 0; ph->g != NULL && i < ph->g->ngrad; i++)
+        print_watch(ph, e, "grad/", ph->g->value[ph->g->grad[i].param.i].name, ph->g->grad[i].grad);
+    if (ph->g != NULL && !ph->g->training) {
+        int64_t classes;
+        int axis;
+        LsValueId logits = find_logits(ph->g, &classes, &axis);
+        if (ls_is(logits))
+            print_watch(ph, e, "", "logits", logits);
+    }
+    ls_emit_line(e, "    {0}");
+    ls_emit_line(e, "};");
+}
+
+static void print_state(const LsAddresses *a, LsEmit *e)
+{
+    static const char *const kind[] = {"LS_STATE_PARAM", "LS_STATE_FROZEN", "LS_STATE_STAT",
+                                       "LS_STATE_MOMENT"};
+    ls_emit_line(e, "static const LsStateTensor state[] = {");
+    for (uint32_t k = 0; k < a->nstate; k++) {
+        const LsStateTensor *row = &a->state[k].row;
+        fprintf(e->to, "    {");
+        print_tensor(e->to, &row->t);
+        fprintf(e->to, ", %s, %" PRId64 "},\n", kind[row->kind], row->onnx_offset);
+    }
+    ls_emit_line(e, "    {0}");
+    ls_emit_line(e, "};");
+}
+
+static void print_inputs(const LsGraph *g, LsEmit *e)
+{
+    ls_emit_line(e, "static const LsInput input[] = {");
+    for (uint32_t k = 0; k < g->ninput; k++) {
+        LsTensor t = ls_address_tensor(g, g->input[k], (LsAddress){LS_AT_INPUT, k});
+        fprintf(e->to, "    {");
+        print_tensor(e->to, &t);
+        fprintf(e->to, ", %s},\n", g->input[k].i == g->label.i ? "true" : "false");
+    }
+    ls_emit_line(e, "    {0}");
+    ls_emit_line(e, "};");
+}
+
+static void print_phase_entry(const Phase *ph, LsEmit *e)
+{
+    int64_t t = ph->g != NULL ? ph->p->tensor_of[ph->g->loss.i] : -1;
+    ls_emit_line(e, ".%s = {", ph->name);
+    ls_emit_line(e, ".step = %s_step, .nstep = %u, .watch = %s_watch, .nwatch = %u,", ph->name,
+                 ph->nstep, ph->name, ph->nwatch);
+    ls_emit_line(e, ".address = %s_address, .element_count = %s_count,", ph->name, ph->name);
+    if (t >= 0)
+        ls_emit_line(e, ".loss = %s(%" PRId64 "),", space_word(ph->at[t].space), ph->at[t].offset);
+    if (ph->plan != NULL)
+        ls_emit_line(e, ".arena_bytes = %" PRId64 ", .live_peak = %" PRId64 ",", ph->plan->arena,
+                     ph->plan->live_peak);
+    ls_emit_line(e, "},");
+}
+
+static void print_string_field(LsEmit *e, const char *field, const char *s)
+{
+    fprintf(e->to, "    .%s = ", field);
+    print_string(e->to, s);
+    fprintf(e->to, ",\n");
+}
+
+static void print_program(const LsCode *c, const Phase *train, const Phase *eval, LsEmit *e)
+{
+    const LsPlan *plan = c->train.plan;
+    int64_t arena = plan->arena, classes = 0;
+    int axis = 0;
+    if (c->eval.plan != NULL && c->eval.plan->arena > arena)
+        arena = c->eval.plan->arena;
+    if (eval->g != NULL)
+        find_logits(eval->g, &classes, &axis);
+    ls_emit_line(e, "static const LsProgram program = {");
+    print_string_field(e, "model", c->model);
+    print_string_field(e, "plan_hash", c->plan_hash);
+    print_string_field(e, "strategy", c->strategy);
+    print_string_field(e, "loss", c->loss);
+    print_string_field(e, "optimizer", c->optimizer);
+    ls_emit_line(e, ".real_bytes = %d, .batch = %" PRId64 ", .accumulate = %d,", c->real_bytes,
+                 train->g->batch, c->accumulate);
+    ls_emit_line(e, ".budget = %" PRId64 ", .state_bytes = %" PRId64 ",", c->budget,
+                 c->addresses->state_bytes);
+    ls_emit_line(e, ".arena_bytes = %" PRId64 ", .const_bytes = %u,", arena, c->addresses->nconst);
+    ls_emit_line(e, ".overhead = %.6f, .default_lr = %g,", plan->cost / plan->base_cost - 1,
+                 c->default_lr);
+    ls_emit_line(e, ".state = state, .nstate = %u, .input = input, .ninput = %u,",
+                 c->addresses->nstate, train->g->ninput);
+    print_phase_entry(train, e);
+    print_phase_entry(eval, e);
+    ls_emit_line(e, ".classes = %" PRId64 ", .class_axis = %d,", classes, axis);
+    ls_emit_line(e, ".constant = ls_constant_data, .onnx = ls_onnx_data, .onnx_bytes = %zu,",
+                 c->onnx_bytes);
+    ls_emit_line(e, "};");
+}
+
+static void print_head(const LsCode *c, FILE *to)
+{
+    const LsPlan *plan = c->train.plan;
+    fprintf(to, "/* Training program of %s, written by lowerset.\n *\n", c->model);
+    fprintf(to, " * plan      %s, strategy %s, %u steps\n", c->plan_hash, c->strategy, plan->nstep);
+    fprintf(to, " * state     %" PRId64 " bytes: parameters, running statistics, optimizer moments\n",
+            c->addresses->state_bytes);
+    fprintf(to, " * arena     %" PRId64 " bytes for all that a step computes (live peak %" PRId64 ")\n",
+            plan->arena, plan->live_peak);
+    if (c->budget > 0)
+        fprintf(to, " * budget    %" PRId64 " bytes\n", c->budget);
+    fprintf(to, " * recompute %.2f %% of a step's predicted cost\n */\n",
+            100 * (plan->cost / plan->base_cost - 1));
+    if (c->real_bytes == 8)
+        fprintf(to, "#define LS_F64\n");
+    fprintf(to, "#include \"ls_kernel.h\"\n#include \"ls_gemm.h\"\n\n");
+}
+
+bool ls_program_print(LsCtx *cx, const LsCode *c, FILE *to)
+{
+    LsEmit e = {.to = to};
+    LsKernelSet *set = ls_kernel_set_new(cx, c->real_bytes);
+    Phase train, eval;
+    if (!init_phase(cx, &train, c, &c->train, "train") || !init_phase(cx, &eval, c, &c->eval, "eval"))
+        return false;
+    /* Kernels come first in the file, but are found by walking the steps. */
+    char *tables = NULL;
+    size_t size = 0;
+    e.to = open_memstream(&tables, &size);
+    if (e.to == NULL)
+        return ls_error(cx, LS_NOWHERE, LS_E_IO, NULL, "out of memory");
+    ls_emit_line(&e, "#define A(offset) {LS_AT_ARENA, offset}");
+    ls_emit_line(&e, "#define S(offset) {LS_AT_STATE, offset}");
+    ls_emit_line(&e, "#define C(offset) {LS_AT_CONST, offset}");
+    ls_emit_line(&e, "#define I(index) {LS_AT_INPUT, index}");
+    ls_emit_line(&e, "#define Z(none) {LS_AT_NONE, none}");
+    bool ok = true;
+    for (int k = 0; k < 2; k++) {
+        Phase *ph = k == 0 ? &train : &eval;
+        ls_emit_line(&e, "\n/* ---- %s ---- */", ph->name);
+        print_addresses(ph, &e);
+        print_counts(ph, &e);
+        ok &= print_steps(set, ph, &e);
+        print_watches(ph, &e);
+    }
+    ls_emit_line(&e, "\n/* ---- state, inputs, program ---- */");
+    print_state(c->addresses, &e);
+    print_inputs(train.g, &e);
+    ls_emit_line(&e, "extern const unsigned char ls_constant_data[], ls_onnx_data[];");
+    print_program(c, &train, &eval, &e);
+    ls_emit_line(&e, "\nint main(int argc, char **argv)");
+    ls_emit_line(&e, "{");
+    ls_emit_line(&e, "return ls_trainer_main(&program, argc, argv);");
+    ls_emit_line(&e, "}");
+    fclose(e.to);
+    print_head(c, to);
+    ls_kernel_set_print(set, to);
+    fwrite(tables, 1, size, to);
+    free(tables);
+    return ok && !ferror(to);
+}
+
+void ls_program_print_data(FILE *to, const char *constant_file, const char *onnx_file)
+{
+    fprintf(to, "    .section .rodata\n");
+    fprintf(to, "    .balign 64\n    .global ls_constant_data\nls_constant_data:\n");
+    fprintf(to, "    .incbin \"%s\"\n    .byte 0\n", constant_file);
+    fprintf(to, "    .balign 64\n    .global ls_onnx_data\nls_onnx_data:\n");
+    fprintf(to, "    .incbin \"%s\"\n    .byte 0\n", onnx_file);
+    fprintf(to, "    .section .note.GNU-stack,\"\",%%progbits\n");
+}

@@ -1,0 +1,28 @@
+/* codegen/program.h -- the text of a training program. */
+#ifndef LS_CODEGEN_PROGRAM_H
+#define LS_CODEGEN_PROGRAM_H
+
+#include "codegen/address.h"
+#include "codegen/problem.h"
+#include "scheduler/schedule.h"
+
+typedef struct LsCodePhase { const LsProblem *problem; const LsPlan *plan; } LsCodePhase;
+
+typedef struct LsCode {         /* what the text says */
+    const char *model, *plan_hash, *strategy, *loss, *optimizer;
+    int real_bytes, accumulate;
+    int64_t budget;             /* bytes in all; 0: none */
+    double default_lr;
+    LsCodePhase train, eval;    /* eval.problem NULL: no evaluation form */
+    LsAddresses *addresses;
+    size_t onnx_bytes;
+} LsCode;
+
+/* Prints the C file; false after diagnostics. Constants are complete in c->addresses afterwards.
+ * The file expects ls_constant_data and ls_onnx_data, as print_data makes them. */
+bool ls_program_print(LsCtx *cx, const LsCode *c, FILE *to);
+
+/* Assembler text that embeds the two blobs from files beside it. */
+void ls_program_print_data(FILE *to, const char *constant_file, const char *onnx_file);
+
+#endif
