@@ -15,7 +15,7 @@ typedef struct Phase {          /* one phase while it is printed */
     LsAddress *at;              /* by dag tensor: where it lies now */
     LsAddress *first;           /* by dag tensor: where it lay after its first run */
     uint32_t *made;             /* by dag tensor: 1 + index of the step that first made it */
-    uint32_t naddress, ncount, nstep, nwatch;
+    uint32_t nstep, nwatch;
 } Phase;
 
 static const char *space_word(LsSpace s)
@@ -121,55 +121,58 @@ static int print_arguments(Phase *ph, LsEmit *e, uint32_t s)
 
 static void print_addresses(Phase *ph, LsEmit *e)
 {
-    ls_emit_line(e, "static const LsAddress %s_address[] = {", ph->name);
     for (uint32_t s = 0; ph->plan != NULL && s < ph->plan->nstep; s++)
         if (!ph->plan->step[s].free) {
             print_arguments(ph, e, s);
             ph->nstep++;
         }
-    ls_emit_line(e, "    Z(0)");
-    ls_emit_line(e, "};");
 }
 
-static void print_counts(const Phase *ph, LsEmit *e)
+/* Elements (or, with types, the type) of each result of each step. */
+static void print_results(const Phase *ph, LsEmit *e, bool types)
 {
-    ls_emit_line(e, "static const int64_t %s_count[] = {", ph->name);
     for (uint32_t s = 0; ph->plan != NULL && s < ph->plan->nstep; s++) {
         const LsPlanStep *st = &ph->plan->step[s];
         if (st->free)
             continue;
         LsNodeId n = ph->p->node_of[st->id];
         fprintf(e->to, "   ");
-        for (int k = 0; k < ph->g->node[n.i].nout; k++)
-            fprintf(e->to, " %" PRId64 ",", ls_count(ls_shape(ph->g, ls_out(ph->g, n, k))));
+        for (int k = 0; k < ph->g->node[n.i].nout; k++) {
+            LsValueId v = ls_out(ph->g, n, k);
+            fprintf(e->to, " %" PRId64 ",", types ? (int64_t)ls_type(ph->g, v)
+                                                  : ls_count(ls_shape(ph->g, v)));
+        }
         fputc('\n', e->to);
     }
-    ls_emit_line(e, "    0");
-    ls_emit_line(e, "};");
 }
 
-static bool print_steps(LsKernelSet *set, Phase *ph, LsEmit *e)
+typedef struct Cursor { uint32_t address, result; } Cursor;    /* into the tables of both phases */
+
+static bool print_step(LsKernelSet *set, Phase *ph, LsEmit *e, const LsPlanStep *st, Cursor *at)
 {
     static const char *const suffix[] = {"", " backward", " update"};
+    LsNodeId n = ph->p->node_of[st->id];
+    const LsNode *node = &ph->g->node[n.i];
+    const char *kernel = ls_kernel_set_add(set, ph->g, n);
+    int narg = node->nin + node->nout + (st->workspace_offset >= 0);
+    fprintf(e->to, "    {%s, ", kernel != NULL ? kernel : "NULL");
+    print_string(e->to, ls_arena_printf(ph->g->arena, "%s%s%s", node->name ? node->name : "",
+                                        suffix[node->phase], st->again ? " again" : ""));
+    fprintf(e->to, ", \"%s\", %d, %d, %d, %u, %u, %s, %u, %" PRId64 "},\n", ls_op[node->op]->name,
+            narg, node->nin, node->nout, at->address, at->result, st->again ? "true" : "false", st->id,
+            st->workspace_offset >= 0 ? ph->p->dag.node[st->id].workspace : 0);
+    at->address += (uint32_t)narg;
+    at->result += node->nout;
+    return kernel != NULL;
+}
+
+static bool print_steps(LsKernelSet *set, Phase *ph, LsEmit *e, Cursor *at)
+{
     bool ok = true;
     ls_emit_line(e, "static const LsStep %s_step[] = {", ph->name);
-    for (uint32_t s = 0; ph->plan != NULL && s < ph->plan->nstep; s++) {
-        const LsPlanStep *st = &ph->plan->step[s];
-        if (st->free)
-            continue;
-        LsNodeId n = ph->p->node_of[st->id];
-        const LsNode *node = &ph->g->node[n.i];
-        const char *kernel = ls_kernel_set_add(set, ph->g, n);
-        int narg = node->nin + node->nout + (st->workspace_offset >= 0);
-        ok &= kernel != NULL;
-        fprintf(e->to, "    {%s, ", kernel != NULL ? kernel : "NULL");
-        print_string(e->to, ls_arena_printf(ph->g->arena, "%s%s%s", node->name ? node->name : "",
-                                            suffix[node->phase], st->again ? " again" : ""));
-        fprintf(e->to, ", \"%s\", %d, %d, %d, %u, %u, %s, %u},\n", ls_op[node->op]->name, narg,
-                node->nin, node->nout, ph->naddress, ph->ncount, st->again ? "true" : "false", st->id);
-        ph->naddress += (uint32_t)narg;
-        ph->ncount += node->nout;
-    }
+    for (uint32_t s = 0; ph->plan != NULL && s < ph->plan->nstep; s++)
+        if (!ph->plan->step[s].free)
+            ok &= print_step(set, ph, e, &ph->plan->step[s], at);
     ls_emit_line(e, "    {0}");
     ls_emit_line(e, "};");
     return ok;
@@ -189,16 +192,12 @@ static void print_watch(Phase *ph, LsEmit *e, const char *kind, const char *name
 }
 
 /* What the evaluation form compares with the labels: the scores that a cross-entropy reads. */
-static LsValueId find_logits(const LsGraph *g, int64_t *classes, int *axis)
+static LsNodeId find_cross_entropy(const LsGraph *g)
 {
     for (uint32_t i = 1; i < g->nnode; i++)
-        if (g->node[i].op == LS_OP_XENT || g->node[i].op == LS_OP_NLL) {
-            LsValueId v = ls_in(g, (LsNodeId){i}, 0);
-            *axis = g->node[i].attr.loss.axis;
-            *classes = ls_shape(g, v)->dim[*axis];
-            return v;
-        }
-    return (LsValueId){0};
+        if (g->node[i].op == LS_OP_XENT || g->node[i].op == LS_OP_NLL)
+            return (LsNodeId){i};
+    return (LsNodeId){0};
 }
 
 static void print_watches(Phase *ph, LsEmit *e)
@@ -209,11 +208,9 @@ static void print_watches(Phase *ph, LsEmit *e)
     for (uint32_t i = 0; ph->g != NULL && i < ph->g->ngrad; i++)
         print_watch(ph, e, "grad/", ph->g->value[ph->g->grad[i].param.i].name, ph->g->grad[i].grad);
     if (ph->g != NULL && !ph->g->training) {
-        int64_t classes;
-        int axis;
-        LsValueId logits = find_logits(ph->g, &classes, &axis);
-        if (ls_is(logits))
-            print_watch(ph, e, "", "logits", logits);
+        LsNodeId loss = find_cross_entropy(ph->g);
+        if (loss.i != 0)
+            print_watch(ph, e, "", "logits", ls_in(ph->g, loss, 0));
     }
     ls_emit_line(e, "    {0}");
     ls_emit_line(e, "};");
@@ -253,7 +250,6 @@ static void print_phase_entry(const Phase *ph, LsEmit *e)
     ls_emit_line(e, ".%s = {", ph->name);
     ls_emit_line(e, ".step = %s_step, .nstep = %u, .watch = %s_watch, .nwatch = %u,", ph->name,
                  ph->nstep, ph->name, ph->nwatch);
-    ls_emit_line(e, ".address = %s_address, .element_count = %s_count,", ph->name, ph->name);
     if (t >= 0)
         ls_emit_line(e, ".loss = %s(%" PRId64 "),", space_word(ph->at[t].space), ph->at[t].offset);
     if (ph->plan != NULL)
@@ -269,15 +265,23 @@ static void print_string_field(LsEmit *e, const char *field, const char *s)
     fprintf(e->to, ",\n");
 }
 
+static void print_classes(const LsGraph *g, LsEmit *e)
+{
+    LsNodeId loss = find_cross_entropy(g);
+    if (loss.i == 0)
+        return;
+    const LsLossAttr *at = &g->node[loss.i].attr.loss;
+    ls_emit_line(e, ".classes = %" PRId64 ", .class_axis = %d, .has_ignore = %s, .ignore = %" PRId64 ",",
+                 ls_in_shape(g, loss, 0)->dim[at->axis], at->axis, at->has_ignore ? "true" : "false",
+                 at->has_ignore ? at->ignore : 0);
+}
+
 static void print_program(const LsCode *c, const Phase *train, const Phase *eval, LsEmit *e)
 {
     const LsPlan *plan = c->train.plan;
-    int64_t arena = plan->arena, classes = 0;
-    int axis = 0;
+    int64_t arena = plan->arena;
     if (c->eval.plan != NULL && c->eval.plan->arena > arena)
         arena = c->eval.plan->arena;
-    if (eval->g != NULL)
-        find_logits(eval->g, &classes, &axis);
     ls_emit_line(e, "static const LsProgram program = {");
     print_string_field(e, "model", c->model);
     print_string_field(e, "plan_hash", c->plan_hash);
@@ -295,7 +299,8 @@ static void print_program(const LsCode *c, const Phase *train, const Phase *eval
                  c->addresses->nstate, train->g->ninput);
     print_phase_entry(train, e);
     print_phase_entry(eval, e);
-    ls_emit_line(e, ".classes = %" PRId64 ", .class_axis = %d,", classes, axis);
+    print_classes(train->g, e);
+    ls_emit_line(e, ".address = address, .element_count = element_count, .element_type = element_type,");
     ls_emit_line(e, ".constant = ls_constant_data, .onnx = ls_onnx_data, .onnx_bytes = %zu,",
                  c->onnx_bytes);
     ls_emit_line(e, "};");
@@ -319,6 +324,29 @@ static void print_head(const LsCode *c, FILE *to)
     fprintf(to, "#include \"ls_kernel.h\"\n#include \"ls_gemm.h\"\n\n");
 }
 
+static bool print_tables(LsKernelSet *set, Phase *train, Phase *eval, LsEmit *e)
+{
+    Cursor at = {0};
+    ls_emit_line(e, "\n/* Arguments of every step: operands, results, workspace; training, then evaluation. */");
+    ls_emit_line(e, "static const LsAddress address[] = {");
+    print_addresses(train, e);
+    print_addresses(eval, e);
+    ls_emit_line(e, "Z(0)");
+    ls_emit_line(e, "};");
+    for (int types = 0; types < 2; types++) {
+        ls_emit_line(e, types ? "static const uint8_t element_type[] = {"
+                              : "static const int64_t element_count[] = {");
+        print_results(train, e, types);
+        print_results(eval, e, types);
+        ls_emit_line(e, "0");
+        ls_emit_line(e, "};");
+    }
+    bool ok = print_steps(set, train, e, &at) & print_steps(set, eval, e, &at);
+    print_watches(train, e);
+    print_watches(eval, e);
+    return ok;
+}
+
 bool ls_program_print(LsCtx *cx, const LsCode *c, FILE *to)
 {
     LsEmit e = {.to = to};
@@ -337,15 +365,7 @@ bool ls_program_print(LsCtx *cx, const LsCode *c, FILE *to)
     ls_emit_line(&e, "#define C(offset) {LS_AT_CONST, offset}");
     ls_emit_line(&e, "#define I(index) {LS_AT_INPUT, index}");
     ls_emit_line(&e, "#define Z(none) {LS_AT_NONE, none}");
-    bool ok = true;
-    for (int k = 0; k < 2; k++) {
-        Phase *ph = k == 0 ? &train : &eval;
-        ls_emit_line(&e, "\n/* ---- %s ---- */", ph->name);
-        print_addresses(ph, &e);
-        print_counts(ph, &e);
-        ok &= print_steps(set, ph, &e);
-        print_watches(ph, &e);
-    }
+    bool ok = print_tables(set, &train, &eval, &e);
     ls_emit_line(&e, "\n/* ---- state, inputs, program ---- */");
     print_state(c->addresses, &e);
     print_inputs(train.g, &e);

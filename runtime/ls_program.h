@@ -87,8 +87,9 @@ typedef struct LsProgram {
     const int64_t *element_count;
     const uint8_t *element_type;        /* LsDataType of each result, beside element_count */
     LsPhaseTable train, eval;   /* eval.nstep may be 0: no evaluation form */
-    int64_t classes;            /* size of the class axis when the loss is a cross-entropy, else 0 */
-    LsTensor logits;            /* eval: the output that the loss reads; watch "out/..." has it too */
+    int64_t classes;            /* size of the class axis when the loss is a cross-entropy, else 0; what it
+                                 * reads is the watch "logits" of eval */
+    int class_axis;             /* of the logits */
     const unsigned char *constant;      /* const_bytes of constant tensors */
     const unsigned char *onnx; size_t onnx_bytes;   /* evaluation form of the model, as an ONNX file with
                                  * the initial weights in place: --export copies it and patches them */
