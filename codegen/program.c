@@ -14,6 +14,7 @@ typedef struct Phase {          /* one phase while it is printed */
     const char *name;           /* "train", "eval" */
     LsAddress *at;              /* by dag tensor: where it lies now */
     LsAddress *first;           /* by dag tensor: where it lay after its first run */
+    const char **kernel;        /* by dag node: name of its kernel */
     uint32_t *made;             /* by dag tensor: 1 + index of the step that first made it */
     uint32_t nstep, nwatch;
 } Phase;
@@ -71,6 +72,17 @@ static bool init_phase(LsCtx *cx, Phase *ph, const LsCode *c, const LsCodePhase 
     for (uint32_t t = 0; t < d->ntensor; t++)
         if (d->tensor[t].persistent)
             ph->first[t] = ph->at[t] = ls_address_source(c->addresses, ph->g, ph->p->value_of[t]);
+    return cx->nerror == 0;
+}
+
+/* In the order of the graph, not of the plan: the kernels' text, and so what the C compiler makes of it, is
+ * the same under every budget. */
+static bool name_kernels(LsCtx *cx, LsKernelSet *set, Phase *ph)
+{
+    uint32_t n = ph->g != NULL ? ph->p->dag.nnode : 0;
+    ph->kernel = ls_arena_alloc(cx->arena, n, sizeof *ph->kernel);
+    for (uint32_t i = 0; i < n; i++)
+        ph->kernel[i] = ls_kernel_set_add(set, ph->g, ph->p->node_of[i]);
     return cx->nerror == 0;
 }
 
@@ -148,14 +160,13 @@ static void print_results(const Phase *ph, LsEmit *e, bool types)
 
 typedef struct Cursor { uint32_t address, result; } Cursor;    /* into the tables of both phases */
 
-static bool print_step(LsKernelSet *set, Phase *ph, LsEmit *e, const LsPlanStep *st, Cursor *at)
+static void print_step(Phase *ph, LsEmit *e, const LsPlanStep *st, Cursor *at)
 {
     static const char *const suffix[] = {"", " backward", " update"};
     LsNodeId n = ph->p->node_of[st->id];
     const LsNode *node = &ph->g->node[n.i];
-    const char *kernel = ls_kernel_set_add(set, ph->g, n);
     int narg = node->nin + node->nout + (st->workspace_offset >= 0);
-    fprintf(e->to, "    {%s, ", kernel != NULL ? kernel : "NULL");
+    fprintf(e->to, "    {%s, ", ph->kernel[st->id]);
     print_string(e->to, ls_arena_printf(ph->g->arena, "%s%s%s", node->name ? node->name : "",
                                         suffix[node->phase], st->again ? " again" : ""));
     fprintf(e->to, ", \"%s\", %d, %d, %d, %u, %u, %s, %u, %" PRId64 "},\n", ls_op[node->op]->name,
@@ -163,19 +174,16 @@ static bool print_step(LsKernelSet *set, Phase *ph, LsEmit *e, const LsPlanStep 
             st->workspace_offset >= 0 ? ph->p->dag.node[st->id].workspace : 0);
     at->address += (uint32_t)narg;
     at->result += node->nout;
-    return kernel != NULL;
 }
 
-static bool print_steps(LsKernelSet *set, Phase *ph, LsEmit *e, Cursor *at)
+static void print_steps(Phase *ph, LsEmit *e, Cursor *at)
 {
-    bool ok = true;
     ls_emit_line(e, "static const LsStep %s_step[] = {", ph->name);
     for (uint32_t s = 0; ph->plan != NULL && s < ph->plan->nstep; s++)
         if (!ph->plan->step[s].free)
-            ok &= print_step(set, ph, e, &ph->plan->step[s], at);
+            print_step(ph, e, &ph->plan->step[s], at);
     ls_emit_line(e, "    {0}");
     ls_emit_line(e, "};");
-    return ok;
 }
 
 static void print_watch(Phase *ph, LsEmit *e, const char *kind, const char *name, LsValueId v)
@@ -324,7 +332,7 @@ static void print_head(const LsCode *c, FILE *to)
     fprintf(to, "#include \"ls_kernel.h\"\n#include \"ls_gemm.h\"\n\n");
 }
 
-static bool print_tables(LsKernelSet *set, Phase *train, Phase *eval, LsEmit *e)
+static void print_tables(Phase *train, Phase *eval, LsEmit *e)
 {
     Cursor at = {0};
     ls_emit_line(e, "\n/* Arguments of every step: operands, results, workspace; training, then evaluation. */");
@@ -341,10 +349,10 @@ static bool print_tables(LsKernelSet *set, Phase *train, Phase *eval, LsEmit *e)
         ls_emit_line(e, "0");
         ls_emit_line(e, "};");
     }
-    bool ok = print_steps(set, train, e, &at) & print_steps(set, eval, e, &at);
+    print_steps(train, e, &at);
+    print_steps(eval, e, &at);
     print_watches(train, e);
     print_watches(eval, e);
-    return ok;
 }
 
 bool ls_program_print(LsCtx *cx, const LsCode *c, FILE *to)
@@ -354,8 +362,9 @@ bool ls_program_print(LsCtx *cx, const LsCode *c, FILE *to)
     Phase train, eval;
     if (!init_phase(cx, &train, c, &c->train, "train") || !init_phase(cx, &eval, c, &c->eval, "eval"))
         return false;
-    /* Kernels come first in the file, but are found by walking the steps. */
-    char *tables = NULL;
+    if (!name_kernels(cx, set, &train) || !name_kernels(cx, set, &eval))
+        return false;
+    char *tables = NULL;        /* after the kernels in the file, but they complete the constants */
     size_t size = 0;
     e.to = open_memstream(&tables, &size);
     if (e.to == NULL)
@@ -365,7 +374,7 @@ bool ls_program_print(LsCtx *cx, const LsCode *c, FILE *to)
     ls_emit_line(&e, "#define C(offset) {LS_AT_CONST, offset}");
     ls_emit_line(&e, "#define I(index) {LS_AT_INPUT, index}");
     ls_emit_line(&e, "#define Z(none) {LS_AT_NONE, none}");
-    bool ok = print_tables(set, &train, &eval, &e);
+    print_tables(&train, &eval, &e);
     ls_emit_line(&e, "\n/* ---- state, inputs, program ---- */");
     print_state(c->addresses, &e);
     print_inputs(train.g, &e);
@@ -380,7 +389,7 @@ bool ls_program_print(LsCtx *cx, const LsCode *c, FILE *to)
     ls_kernel_set_print(set, to);
     fwrite(tables, 1, size, to);
     free(tables);
-    return ok && !ferror(to);
+    return !ferror(to);
 }
 
 void ls_program_print_data(FILE *to, const char *constant_file, const char *onnx_file)
