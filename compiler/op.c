@@ -29,8 +29,8 @@ const LsOnnxOp *const ls_onnx_op[] = {
 
 const LsOnnxOp *ls_onnx_find(const char *name)
 {
-    for (int k = 0; ls_onnx_op[k] != NULL; k++)
-        if (strcmp(ls_onnx_op[k]->name, name) == 0)
+    for (size_t k = 0; k < sizeof ls_onnx_op / sizeof *ls_onnx_op; k++)
+        if (ls_onnx_op[k] != NULL && strcmp(ls_onnx_op[k]->name, name) == 0)
             return ls_onnx_op[k];
     return NULL;
 }

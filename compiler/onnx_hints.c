@@ -1,0 +1,72 @@
+/* compiler/onnx_hints.c -- recognises exports that load well and train badly.
+ *
+ * An evaluation-mode export folds batch norms into convolutions (the folded weights get made-up names such
+ * as onnx::Conv_27, both weight and bias), drops dropout, and merges parameters whose initial values are
+ * equal through Identity nodes. */
+#include "compiler/onnx_import.h"
+
+#include <string.h>
+
+static const char training_call[] =
+    "torch.onnx.export(model, args, file, training=torch.onnx.TrainingMode.TRAINING, "
+    "do_constant_folding=False)";
+
+static bool all_digits(const char *s)
+{
+    return *s != '\0' && s[strspn(s, "0123456789")] == '\0';
+}
+
+/* onnx::Conv_27, or a bare number as exporters before 2022 gave. */
+static bool made_up(const char *name)
+{
+    static const char prefix[] = "onnx::Conv_";
+    if (strncmp(name, prefix, sizeof prefix - 1) == 0)
+        return all_digits(name + sizeof prefix - 1);
+    return all_digits(name);
+}
+
+static bool is_initializer(const LsOnnxModel *m, const char *name)
+{
+    uint32_t id = ls_names_find(&m->names, name);
+    return id != 0 && m->maker[id] == LS_MADE_INITIALIZER;
+}
+
+static void hint_folded(LsImport *im)
+{
+    uint32_t folded = 0;
+    const LsOnnxFlat *first = NULL;
+    for (uint32_t i = 0; i < im->m->nnode; i++) {
+        const LsOnnxFlat *f = &im->m->node[i];
+        const Onnx__NodeProto *p = f->proto;
+        if (strcmp(ls_text(p->op_type), "BatchNormalization") == 0)
+            return;
+        if (strcmp(ls_text(p->op_type), "Conv") != 0 || p->n_input < 3)
+            continue;
+        if (made_up(p->input[1]) && made_up(p->input[2]) && is_initializer(im->m, p->input[1])) {
+            first = folded++ == 0 ? f : first;
+        }
+    }
+    if (folded > 0)
+        ls_warn(im->cx, ls_flat_where(first), training_call, "%u convolution%s weight and bias under "
+                "made-up names ('%s', '%s') and no batch norm is left: an evaluation-mode export has "
+                "probably folded it into them. It trains without batch norm and under these names",
+                folded, folded > 1 ? "s have" : " has", first->proto->input[1], first->proto->input[2]);
+}
+
+static void hint_untied(LsImport *im)
+{
+    if (im->nuntied > 0)
+        ls_warn(im->cx, LS_NOWHERE, training_call, "%u parameter%s an Identity of another initializer "
+                "('%s' of '%s'%s): evaluation-mode exports merge parameters that happen to be equal. Each "
+                "is trained on its own; --tie-identity keeps them one", im->nuntied,
+                im->nuntied > 1 ? "s are each" : " is", im->untied_name, im->untied_from,
+                im->nuntied > 1 ? ", ..." : "");
+}
+
+void ls_onnx_hints(LsImport *im)
+{
+    if (!im->o->training)
+        return;
+    hint_folded(im);
+    hint_untied(im);
+}

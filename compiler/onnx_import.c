@@ -1,0 +1,368 @@
+/* compiler/onnx_import.c -- one pass over the nodes of a file, in run order, appending IR nodes. */
+#include "compiler/onnx_import.h"
+
+#include "compiler/onnx_report.h"
+
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <string.h>
+
+typedef struct Node { LsOnnxNode n; LsImport *im; } Node;   /* what rows get, and what they do not see */
+
+static const int64_t MAX_ELEMENTS = INT64_C(1) << 48;
+
+static LsOnnxValue *value_of(LsImport *im, const char *name)
+{
+    return &im->value[ls_names_find(&im->m->names, name)];
+}
+
+/* ---- initializers ---- */
+
+static bool add_initializer(LsImport *im, const Onnx__TensorProto *t)
+{
+    LsCtx *cx = im->cx;
+    const char *name = ls_text(t->name);
+    LsOnnxValue *to = value_of(im, name);
+    LsShape shape;
+    LsType type;
+    if (ls_is(to->v) || to->poison)
+        return false;           /* a duplicate, which was reported */
+    to->poison = true;
+    if (!ls_tensor_shape(cx, LS_NOWHERE, t, &shape, &type))
+        return false;
+    bool param = type == LS_REAL && ls_count(&shape) > 0;
+    int before = cx->nerror;
+    uint32_t missing = im->data.nmissing;
+    const void *data = ls_tensor_data(cx, LS_NOWHERE, &im->data, t);
+    if (cx->nerror > before || (data == NULL && !im->o->weightless))
+        return false;
+    if (param)
+        im->data.nmissing = missing;    /* a plan needs no initial values */
+    else if (data == NULL)
+        data = ls_arena_alloc(cx->arena, (size_t)ls_count(&shape), (size_t)ls_type_bytes(type, 4));
+    *to = (LsOnnxValue){.v = ls_value_add(cx, im->g, param ? LS_V_PARAM : LS_V_CONST, name, type, &shape,
+                                          data)};
+    return true;
+}
+
+static bool add_initializers(LsImport *im)
+{
+    const Onnx__GraphProto *p = im->m->graph;
+    bool good = true;
+    uint32_t unread = 0;
+    const char *first = NULL;
+    for (size_t i = 0; i < p->n_initializer; i++) {
+        const char *name = ls_text(p->initializer[i]->name);
+        if (im->reads[ls_names_find(&im->m->names, name)] > 0)
+            good &= add_initializer(im, p->initializer[i]);
+        else
+            first = unread++ == 0 ? name : first;
+    }
+    if (unread > 0)
+        ls_warn(im->cx, LS_NOWHERE, NULL, "%u initializer%s read by no node ('%s'%s)", unread,
+                unread > 1 ? "s are" : " is", first, unread > 1 ? ", ..." : "");
+    const char *more = im->data.nmissing > 1 ? ", ..." : "";
+    if (im->data.nmissing > 0 && im->o->weightless)
+        ls_warn(im->cx, LS_NOWHERE, NULL, "%s does not exist; the data of %u constant%s ('%s'%s) is "
+                "taken as zeros", im->data.file, im->data.nmissing, im->data.nmissing > 1 ? "s" : "",
+                im->data.tensor, more);
+    else if (im->data.nmissing > 0)
+        good = ls_error(im->cx, LS_NOWHERE, LS_E_DATA, "keep the data file beside the model; planning "
+                        "alone does without it", "%s does not exist; the data of %u tensor%s in it "
+                        "('%s'%s)", im->data.file, im->data.nmissing, im->data.nmissing > 1 ? "s lies"
+                        : " lies", im->data.tensor, more);
+    if (p->n_sparse_initializer > 0)
+        good = ls_error(im->cx, LS_NOWHERE, LS_E_UNSUPPORTED, NULL, "sparse initializers are not handled");
+    return good;
+}
+
+static void count_reads(LsImport *im)
+{
+    for (uint32_t i = 0; i < im->m->nnode; i++) {
+        const Onnx__NodeProto *p = im->m->node[i].proto;
+        for (size_t k = 0; k < p->n_input; k++)
+            im->reads[ls_names_find(&im->m->names, ls_text(p->input[k]))]++;
+    }
+    for (size_t i = 0; i < im->m->graph->n_output; i++) {
+        uint32_t id = ls_names_find(&im->m->names, ls_text(im->m->graph->output[i]->name));
+        im->reads[id]++;
+        im->is_output[id] = true;
+    }
+}
+
+/* ---- operators without a row ---- */
+
+static const LsOnnxOp *row_of(const LsOnnxFlat *f)
+{
+    const LsOnnxOp *row = ls_onnx_find(ls_text(f->proto->op_type));
+    bool ours = ls_onnx_domain(f->proto->domain)[0] == '\0';
+    return ours && row != NULL && f->version >= row->since ? row : NULL;
+}
+
+static bool is_identity(const LsOnnxFlat *f)
+{
+    return ls_onnx_domain(f->proto->domain)[0] == '\0' && strcmp(ls_text(f->proto->op_type), "Identity") == 0;
+}
+
+static const char *full_op_name(LsArena *a, const LsOnnxFlat *f)
+{
+    const char *domain = ls_onnx_domain(f->proto->domain), *op = ls_text(f->proto->op_type);
+    return domain[0] != '\0' ? ls_arena_printf(a, "%s.%s", domain, op) : op;
+}
+
+static const char *why_unsupported(LsArena *a, const LsOnnxFlat *f)
+{
+    const LsOnnxOp *row = ls_onnx_find(ls_text(f->proto->op_type));
+    const char *op = ls_text(f->proto->op_type);
+    if (strcmp(op, "If") == 0 || strcmp(op, "Loop") == 0 || strcmp(op, "Scan") == 0)
+        return "control flow cannot be compiled to a static graph; export with fixed shapes and without "
+               "branches, so that the exporter unrolls it";
+    if (strncmp(op, "Sequence", 8) == 0 || strncmp(op, "Optional", 8) == 0)
+        return "sequences and optional values are not handled";
+    if (ls_onnx_domain(f->proto->domain)[0] != '\0')
+        return "operators outside ai.onnx are read when the model defines them as local functions";
+    if (row != NULL && f->version < row->since)
+        return ls_arena_printf(a, "it is read from opset %d on, the model uses %d", row->since, f->version);
+    return "`lowerset ops` lists what is supported";
+}
+
+/* One error for each operator, with the number of its nodes. */
+static bool report_unsupported(LsImport *im)
+{
+    LsOnnxModel *m = im->m;
+    LsNames seen = {.arena = im->cx->arena};
+    uint32_t *count = ls_arena_alloc(im->cx->arena, m->nnode + 1, sizeof *count);
+    uint32_t *first = ls_arena_alloc(im->cx->arena, m->nnode + 1, sizeof *first);
+    for (uint32_t i = 0; i < m->nnode; i++) {
+        if (row_of(&m->node[i]) != NULL || is_identity(&m->node[i]))
+            continue;
+        uint32_t id = ls_names_add(&seen, full_op_name(im->cx->arena, &m->node[i]));
+        if (count[id]++ == 0)
+            first[id] = i;
+    }
+    for (uint32_t id = 1; id <= seen.n; id++) {
+        const LsOnnxFlat *f = &m->node[first[id]];
+        ls_error(im->cx, LS_NOWHERE, LS_E_UNSUPPORTED, why_unsupported(im->cx->arena, f), "operator %s is "
+                 "not supported (%u node%s, the first is node %u '%s')", seen.name[id], count[id],
+                 count[id] > 1 ? "s" : "", f->index, f->name);
+    }
+    return seen.n == 0;
+}
+
+/* ---- nodes ---- */
+
+static void poison_results(LsImport *im, const LsOnnxFlat *f)
+{
+    for (size_t k = 0; k < f->proto->n_output; k++)
+        value_of(im, ls_text(f->proto->output[k]))->poison = true;
+}
+
+/* False: an operand is missing because of an error that is known, or reported here. */
+static bool gather(LsImport *im, const LsOnnxFlat *f, LsValueId in[], int *nin)
+{
+    const Onnx__NodeProto *p = f->proto;
+    bool good = true;
+    *nin = 0;
+    for (size_t k = 0; k < p->n_input; k++) {
+        const char *name = ls_text(p->input[k]);
+        if (name[0] == '\0')
+            continue;
+        const LsOnnxValue *v = value_of(im, name);
+        in[k] = v->v;
+        *nin = (int)k + 1;
+        int64_t maker = im->m->maker[ls_names_find(&im->m->names, name)];
+        if (!ls_is(v->v) && !v->poison && maker >= 0)
+            ls_error(im->cx, ls_flat_where(f), LS_E_UNSUPPORTED, NULL, "operand %zu reads '%s', a result "
+                     "of (%s) that is not computed", k, name, ls_text(im->m->node[maker].proto->op_type));
+        good &= ls_is(v->v);
+    }
+    return good;
+}
+
+/* What infer functions need not think of: results that no memory can hold. */
+static bool check_results(LsImport *im, const LsOnnxFlat *f, uint32_t from)
+{
+    for (uint32_t i = from; i < im->g->nvalue; i++) {
+        const LsValue *v = &im->g->value[i];
+        int64_t count = 1;
+        for (int k = 0; k < v->shape.rank; k++) {
+            if (v->shape.dim[k] < 1 && v->kind != LS_V_CONST)
+                return ls_error(im->cx, ls_flat_where(f), LS_E_SHAPE, NULL, "a result has an empty "
+                                "dimension: %s", ls_shape_text(im->cx->arena, &v->shape));
+            if (__builtin_mul_overflow(count, v->shape.dim[k], &count) || count > MAX_ELEMENTS)
+                return ls_error(im->cx, ls_flat_where(f), LS_E_SHAPE, NULL, "a result has too many "
+                                "elements: %s", ls_shape_text(im->cx->arena, &v->shape));
+        }
+    }
+    return true;
+}
+
+/* Gives result k its name in the file. A graph output that is another value's alias becomes a view of it,
+ * so that it has a name of its own. */
+static void bind_result(LsImport *im, const LsOnnxFlat *f, LsValueId v, const char *name, bool fresh)
+{
+    LsGraph *g = im->g;
+    uint32_t id = ls_names_find(&im->m->names, name);
+    if (!fresh && im->is_output[id]) {
+        v = ls_append1(im->cx, g, LS_OP_RESHAPE, v, &(LsAttr){.shape = {*ls_shape(g, v)}});
+        fresh = true;
+    }
+    if (fresh && (g->value[v.i].kind == LS_V_TEMP || g->value[v.i].kind == LS_V_CONST))
+        g->value[v.i].name = name;
+    const char *op = ls_text(f->proto->op_type);
+    bool source = strcmp(op, "Constant") == 0 || strcmp(op, "ConstantOfShape") == 0;
+    im->value[id] = (LsOnnxValue){.v = v, .weight = source && fresh && !f->inner};
+}
+
+/* An Identity of an initializer is a parameter of its own, unless they are to be tied. */
+static LsValueId identity(LsImport *im, const LsOnnxFlat *f, LsValueId v)
+{
+    const LsValue *x = &im->g->value[v.i];
+    if (!ls_is_state(im->g, v) || im->o->tie_identity || f->inner)
+        return v;
+    const char *name = ls_text(f->proto->output[0]);
+    if (im->nuntied++ == 0) {
+        im->untied_name = name;
+        im->untied_from = x->name;
+    }
+    LsShape shape = x->shape;
+    return ls_value_add(im->cx, im->g, LS_V_PARAM, name, x->type, &shape, x->data);
+}
+
+static bool run_row(LsImport *im, const LsOnnxFlat *f, const LsValueId in[], int nin, LsValueId out[])
+{
+    const Onnx__NodeProto *p = f->proto;
+    const char **out_name = ls_arena_alloc(im->cx->arena, p->n_output + 1, sizeof *out_name);
+    int nout = 0, before = im->cx->nerror;
+    for (size_t k = 0; k < p->n_output; k++) {
+        out_name[k] = ls_text(p->output[k]);
+        nout = out_name[k][0] != '\0' ? (int)k + 1 : nout;
+    }
+    if (is_identity(f) && (nin != 1 || nout != 1))
+        return ls_error(im->cx, ls_flat_where(f), LS_E_NAME, NULL, "Identity has one operand and one "
+                        "result");
+    if (is_identity(f))
+        return ls_is(out[0] = identity(im, f, in[0]));
+    Node node = {{.cx = im->cx, .g = im->g, .op = ls_text(p->op_type), .domain = "", .name = f->name,
+                  .version = f->version, .nin = nin, .nout = nout, .in = in, .out_name = out_name,
+                  .proto = p}, im};
+    bool good = row_of(f)->build(&node.n, out);
+    if (!good && im->cx->nerror == before)
+        ls_error(im->cx, ls_flat_where(f), LS_E_VERIFY, NULL, "the operator failed without a reason");
+    return im->cx->nerror == before;
+}
+
+static void build(LsImport *im, const LsOnnxFlat *f)
+{
+    const Onnx__NodeProto *p = f->proto;
+    uint32_t from = im->g->nvalue;
+    int nin;
+    LsValueId *in = ls_arena_alloc(im->cx->arena, p->n_input + 8, sizeof *in);
+    LsValueId *out = ls_arena_alloc(im->cx->arena, p->n_output + 8, sizeof *out);
+    ls_graph_origin(im->g, (LsOrigin){LS_FORWARD, {0}, f->index, f->name});
+    if ((row_of(f) == NULL && !is_identity(f)) || !gather(im, f, in, &nin)
+        || !run_row(im, f, in, nin, out) || !check_results(im, f, from)) {
+        poison_results(im, f);
+        return;
+    }
+    uint32_t end = im->g->nvalue;
+    for (size_t k = 0; k < p->n_output; k++) {
+        const char *name = ls_text(p->output[k]);
+        bool fresh = out[k].i >= from && out[k].i < end;
+        for (size_t j = 0; j < k; j++)
+            fresh &= out[j].i != out[k].i;
+        if (name[0] != '\0' && ls_is(out[k]))
+            bind_result(im, f, out[k], name, fresh);
+    }
+}
+
+void ls_onnx_weight(LsOnnxNode *n, int k)
+{
+    LsImport *im = ((Node *)n)->im;
+    if (k >= n->nin || !ls_is(n->in[k]))
+        return;
+    LsValue *v = &im->g->value[n->in[k].i];
+    const LsOnnxValue *known = value_of(im, v->name);
+    if (v->kind == LS_V_CONST && v->type == LS_REAL && known->v.i == n->in[k].i && known->weight)
+        v->kind = LS_V_PARAM;
+}
+
+/* ---- the whole ---- */
+
+static bool add_outputs(LsImport *im)
+{
+    const Onnx__GraphProto *p = im->m->graph;
+    LsGraph *g = im->g;
+    g->output = ls_arena_alloc(im->cx->arena, p->n_output + 1, sizeof *g->output);
+    if (p->n_output == 0)
+        return ls_error(im->cx, LS_NOWHERE, LS_E_NAME, NULL, "the graph has no output");
+    bool good = true;
+    for (size_t i = 0; i < p->n_output; i++) {
+        const char *name = ls_text(p->output[i]->name);
+        const LsOnnxValue *v = value_of(im, name);
+        if (ls_is(v->v))
+            g->output[g->noutput++] = v->v;
+        else
+            good = v->poison || im->m->maker[ls_names_find(&im->m->names, name)] < 0 ? false
+                 : ls_error(im->cx, LS_NOWHERE, LS_E_UNSUPPORTED, NULL, "graph output '%s' is a result "
+                            "that is not computed", name);
+    }
+    return good;
+}
+
+static void freeze(LsImport *im)
+{
+    for (int k = 0; k < im->o->nfreeze; k++) {
+        uint32_t hits = 0;
+        for (uint32_t i = 1; i < im->g->nvalue; i++) {
+            LsValue *v = &im->g->value[i];
+            bool hit = ls_is_state(im->g, (LsValueId){i}) && fnmatch(im->o->freeze[k], v->name, 0) == 0;
+            v->kind = hit ? LS_V_STATE : v->kind;
+            hits += hit;
+        }
+        if (hits == 0)
+            ls_warn(im->cx, LS_NOWHERE, NULL, "--freeze %s matches no parameter", im->o->freeze[k]);
+    }
+}
+
+static bool import(LsImport *im, LsReport *r)
+{
+    LsOnnxModel *m = im->m;
+    bool good = ls_onnx_resolve(im->cx, m);
+    uint32_t n = m->names.n + 1;
+    im->data.dir = m->dir;
+    im->value = ls_arena_alloc(im->cx->arena, n, sizeof *im->value);
+    im->is_output = ls_arena_alloc(im->cx->arena, n, sizeof *im->is_output);
+    im->reads = ls_arena_alloc(im->cx->arena, n, sizeof *im->reads);
+    count_reads(im);
+    good &= add_initializers(im);
+    good &= ls_onnx_bind_inputs(im);
+    ls_report_cut(r, LS_REPORT_FIRST);
+    for (uint32_t i = 0; i < m->norder; i++) {
+        build(im, &m->node[m->order[i]]);
+        ls_report_cut(r, m->node[m->order[i]].index);
+    }
+    good &= add_outputs(im);
+    ls_report_cut(r, LS_REPORT_FIRST);
+    good &= report_unsupported(im);
+    freeze(im);
+    if (good)
+        ls_onnx_hints(im);
+    return good;
+}
+
+LsGraph *ls_onnx_import(LsCtx *cx, const char *path, const LsImportOptions *o)
+{
+    LsReport r;
+    int before = cx->nerror;
+    if (cx->model == NULL)
+        cx->model = path;
+    ls_report_begin(&r, cx);
+    LsImport im = {.cx = cx, .o = o, .g = ls_graph_new(cx), .m = ls_onnx_open(cx, path)};
+    im.g->weightless = o->weightless;
+    im.g->training = o->training;
+    bool good = im.m != NULL && import(&im, &r);
+    ls_graph_origin(im.g, (LsOrigin){LS_FORWARD, {0}, 0, NULL});
+    ls_report_end(&r);
+    return good && cx->nerror == before ? im.g : NULL;
+}

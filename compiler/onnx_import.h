@@ -1,0 +1,35 @@
+/* compiler/onnx_import.h -- what the files of the importer share. */
+#ifndef LS_COMPILER_ONNX_IMPORT_H
+#define LS_COMPILER_ONNX_IMPORT_H
+
+#include "compiler/onnx_model.h"
+#include "compiler/onnx_tensor.h"
+#include "compiler/passes.h"
+
+typedef struct LsOnnxValue {
+    LsValueId v;                /* none: not (yet) made */
+    bool poison;                /* an error that explains its absence was reported */
+    bool weight;                /* a constant that may become a parameter: made by a node of the file */
+} LsOnnxValue;
+
+typedef struct LsImport {
+    LsCtx *cx;
+    LsGraph *g;
+    const LsImportOptions *o;
+    LsOnnxModel *m;
+    LsOnnxValue *value;         /* by name id */
+    bool *is_output;            /* by name id: a graph output */
+    uint32_t *reads;            /* by name id: operands and outputs of that name */
+    LsDataFolder data;
+    uint32_t nuntied;           /* initializers copied at an Identity, and the first of them */
+    const char *untied_name, *untied_from;
+} LsImport;
+
+/* Graph inputs with every dimension bound (compiler/onnx_inputs.c): sets g->input, g->batch and the
+ * values. False after diagnostics; inputs without a shape are poison. */
+bool ls_onnx_bind_inputs(LsImport *im);
+
+/* Warnings about exports that cannot train as meant (compiler/onnx_hints.c). */
+void ls_onnx_hints(LsImport *im);
+
+#endif

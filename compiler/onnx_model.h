@@ -1,0 +1,47 @@
+/* compiler/onnx_model.h -- a file as the importer wants it: versions checked, functions inlined, names
+ * resolved, nodes in an order that can be run. */
+#ifndef LS_COMPILER_ONNX_MODEL_H
+#define LS_COMPILER_ONNX_MODEL_H
+
+#include "compiler/names.h"
+#include "compiler/onnx_wire.h"
+
+enum { LS_OPSET_MIN = 8, LS_OPSET_MAX = 22, LS_IR_MIN = 3, LS_IR_MAX = 13 };
+
+typedef struct LsOnnxFlat {     /* a node after inlining */
+    const Onnx__NodeProto *proto;
+    uint32_t index;             /* in the file; of a function's node: of the call */
+    const char *name;           /* of a function's node: CALL/NAME */
+    int version;                /* opset of the node's domain; 0: the domain is not imported */
+    bool inner;                 /* from a function's body */
+} LsOnnxFlat;
+
+enum { LS_MADE_NOT = -1, LS_MADE_INPUT = -2, LS_MADE_INITIALIZER = -3 };
+
+typedef struct LsOnnxModel {
+    const Onnx__ModelProto *proto;
+    const Onnx__GraphProto *graph;
+    const char *dir;            /* folder of the file */
+    int opset;                  /* of domain "" */
+    LsOnnxFlat *node; uint32_t nnode, cap_node;
+    LsNames names;              /* of all values */
+    int64_t *maker;             /* by name id: the flat node that makes it, or LS_MADE_... */
+    uint32_t *order, norder;    /* flat nodes in run order; those on a cycle are left out */
+} LsOnnxModel;
+
+/* Reads the file, checks versions, inlines model-local functions; NULL after diagnostics. */
+LsOnnxModel *ls_onnx_open(LsCtx *cx, const char *path);
+/* Names, uses before definition, cycles: fills names, maker and order. False after diagnostics; what could
+ * be resolved is filled in all the same, so that more problems can be found. */
+bool ls_onnx_resolve(LsCtx *cx, LsOnnxModel *m);
+
+/* "" for the default domain however it is spelled. */
+const char *ls_onnx_domain(const char *domain);
+/* The version of a domain in a list of imports; 0: not there. */
+int ls_onnx_version(Onnx__OperatorSetIdProto *const *list, size_t n, const char *domain);
+LsWhere ls_flat_where(const LsOnnxFlat *f);
+
+/* Appends a node of the graph, or the nodes of the function it calls (compiler/onnx_function.c). */
+bool ls_onnx_inline(LsCtx *cx, LsOnnxModel *m, const Onnx__NodeProto *node, uint32_t index);
+
+#endif

@@ -1,0 +1,32 @@
+/* compiler/onnx_wire.h -- from a file's bytes to protobuf-c structures. */
+#ifndef LS_COMPILER_ONNX_WIRE_H
+#define LS_COMPILER_ONNX_WIRE_H
+
+#include "compiler/diag.h"
+#include "onnx.pb-c.h"
+
+/* Reads and unpacks a model into the arena; NULL after a diagnostic. Hostile bytes are refused before
+ * protobuf-c sees them: lengths that run past the end, nesting deeper than any model has. */
+Onnx__ModelProto *ls_onnx_read(LsCtx *cx, const char *path);
+/* The same for bytes in memory; `what` names them in messages. */
+Onnx__ModelProto *ls_onnx_unpack(LsCtx *cx, const unsigned char *bytes, size_t n);
+
+/* Checks that bytes are a well-formed message of the kind; NULL, or what is wrong (in the arena). */
+const char *ls_wire_check(LsArena *a, const ProtobufCMessageDescriptor *kind,
+                          const unsigned char *bytes, size_t n);
+
+/* One field of a message in wire form. */
+typedef struct LsWireField {
+    uint32_t number, type;          /* type: protobuf's wire type */
+    const unsigned char *data;      /* type 2: the content; others: the bytes of the value */
+    size_t len;
+} LsWireField;
+/* Takes the next field from [*at, end); false at the end or, with *at = NULL, on malformed bytes. */
+bool ls_wire_next(const unsigned char **at, const unsigned char *end, LsWireField *f);
+
+ProtobufCAllocator ls_wire_allocator(LsArena *a);
+
+/* protobuf-c gives NULL for an absent string. */
+static inline const char *ls_text(const char *s) { return s != NULL ? s : ""; }
+
+#endif
