@@ -4,6 +4,9 @@
 #include "compiler/fuse.h"
 
 #include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 extern const LsEmitter __attribute__((weak)) ls_emitter_fused, ls_emitter_update, ls_emitter_move, ls_emitter_gather,
     ls_emitter_resize, ls_emitter_pool, ls_emitter_softmax, ls_emitter_norm, ls_emitter_loss,
@@ -32,6 +35,29 @@ const char *ls_ctype(LsType t)
 {
     static const char *const name[LS_NTYPES] = {"real", "int64_t", "int32_t", "uint8_t"};
     return name[t];
+}
+
+/* The fewest digits that give the number back. */
+static const char *real_text(struct LsArena *a, double v, int real_bytes)
+{
+    char text[40];
+    if (isnan(v) || isinf(v))
+        return isnan(v) ? "NAN" : v > 0 ? "INFINITY" : "-INFINITY";
+    for (int digits = 1; digits <= 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, v);
+        if (strtod(text, NULL) == v || (real_bytes == 4 && strtof(text, NULL) == (float)v))
+            break;
+    }
+    return ls_arena_printf(a, "%s%s", text, strpbrk(text, ".e") == NULL ? ".0" : "");
+}
+
+const char *ls_literal(struct LsArena *a, LsType t, double v, int64_t i, int real_bytes)
+{
+    if (t == LS_REAL)
+        return ls_arena_printf(a, "LS_R(%s)", real_text(a, v, real_bytes));
+    if (t == LS_I64 && i == INT64_MIN)
+        return "INT64_MIN";
+    return ls_arena_printf(a, t == LS_I64 ? "INT64_C(%" PRId64 ")" : "(%" PRId64 ")", i);
 }
 
 void ls_emit_operand(const LsKernelText *k, const char *var, int in)

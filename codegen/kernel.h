@@ -46,6 +46,8 @@ bool ls_kernel_inplace(const LsGraph *g, LsNodeId n, int out, int in);
 
 /* ---- helpers for emitters ---- */
 const char *ls_ctype(LsType t);                             /* "real", "int64_t", … */
+/* A number as the text of a literal of that type: "LS_R(0.1)", "INT64_C(3)". v for LS_REAL, i else. */
+const char *ls_literal(struct LsArena *a, LsType t, double v, int64_t i, int real_bytes);
 /* "const real *x = arg[0];" for operand or result k of the node, in declaration order. */
 void ls_emit_operand(const LsKernelText *k, const char *var, int in);
 void ls_emit_result(const LsKernelText *k, const char *var, int out);

@@ -200,6 +200,18 @@ static inline real ls_pow_int(int64_t x, int64_t y)
 static inline real ls_sigmoid(real x) { return 1 / (1 + ls_exp(-x)); }
 static inline real ls_softplus(real x) { return ls_max_real(x, 0) + ls_log1p(ls_exp(-ls_abs_real(x))); }
 
+/* Sum of n values, n a power of two up to 256, as a tree. */
+static inline double ls_sum_lanes(const real *lane, int64_t n)
+{
+    double t[256];
+    for (int64_t l = 0; l < n; l++)
+        t[l] = lane[l];
+    for (int64_t half = n / 2; half > 0; half /= 2)
+        for (int64_t l = 0; l < half; l++)
+            t[l] += t[l + half];
+    return t[0];
+}
+
 /* ---- random numbers ----
  * A number in [0, 1) with 24 random bits, a function of its arguments alone: whoever computes element
  * `index` of node `id`, and however often, gets the same. The loop over index keeps to 32-bit arithmetic

@@ -1,0 +1,149 @@
+/* codegen/kernels/body.c */
+#include "codegen/kernels/body.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static bool uses(const LsFused *f, int operand)
+{
+    for (int s = 0; s < f->nstmt; s++)
+        for (int c = 0; c < f->stmt[s].narg; c++)
+            if (f->stmt[s].arg[c] == ~operand)
+                return true;
+    return false;
+}
+
+static const char *constant(const LsKernelText *k, LsValueId v)
+{
+    LsType t = ls_type(k->g, v);
+    if (t == LS_REAL)
+        return ls_literal(k->g->arena, t, ls_const_at(k->g, v, 0), 0, k->real_bytes);
+    return ls_literal(k->g->arena, t, 0, ls_const_int_at(k->g, v, 0), k->real_bytes);
+}
+
+static void operand(LsBody *b, int x)
+{
+    const LsKernelText *k = b->k;
+    LsValueId v = ls_in(k->g, k->n, x);
+    const LsValue *value = &k->g->value[v.i];
+    bool literal = value->kind == LS_V_CONST && value->data != NULL && ls_count(&value->shape) == 1;
+    int level = ls_nest_level(b->nest, x);
+    b->at[x] = level < 0 ? LS_AT_TOP : level < b->nest->naxis - 1 ? LS_AT_ROW : LS_AT_INNER;
+    b->load[x] = !literal && uses(b->f, x);
+    b->arg[x] = literal ? constant(k, v) : ls_arena_printf(k->g->arena, "a%d", x);
+}
+
+static LsNest *body_nest(const LsKernelText *k, const LsNode *node, const LsFused *f)
+{
+    int nin = node->nin, nout = node->nout;
+    LsNest *n = ls_nest_new(k->g, &f->space, f->layout, nin + nout + 1);
+    int64_t stride[LS_MAX_RANK];
+    int order[LS_MAX_RANK];
+    for (int x = 0; x < nin; x++) {
+        ls_broadcast_strides(k->g, ls_in(k->g, k->n, x), &f->space, stride);
+        ls_nest_tensor(n, &f->space, f->layout, x, stride);
+    }
+    for (int y = 0; y < nout; y++) {
+        ls_broadcast_strides(k->g, ls_out(k->g, k->n, y), &f->space, stride);
+        ls_nest_tensor(n, &f->space, f->layout, nin + y, stride);
+    }
+    ls_strides(&f->space, f->layout, stride);
+    ls_nest_tensor(n, &f->space, f->layout, nin + nout, stride);
+    ls_walk_order(&f->space, f->layout, order);
+    for (int a = 0; a < f->space.rank; a++)
+        n->reduced[a] = f->axes >> order[a] & 1;
+    ls_nest_merge(n);
+    return n;
+}
+
+LsBody ls_body_new(const LsKernelText *k)
+{
+    const LsNode *node = &k->g->node[k->n.i];
+    LsBody b = {.k = k, .node = node, .f = node->attr.fused.body};
+    struct LsArena *arena = k->g->arena;
+    b.nest = body_nest(k, node, b.f);
+    b.arg = ls_arena_alloc(arena, node->nin + 1u, sizeof *b.arg);
+    b.at = ls_arena_alloc(arena, node->nin + 1u, sizeof *b.at);
+    b.load = ls_arena_alloc(arena, node->nin + 1u, sizeof *b.load);
+    for (int x = 0; x < node->nin; x++)
+        operand(&b, x);
+    return b;
+}
+
+static void load(const LsBody *b, LsLoadAt at)
+{
+    for (int x = 0; x < b->node->nin; x++)
+        if (b->load[x] && b->at[x] == at)
+            ls_emit_line(b->k->e, "const %s a%d = x%d[%s];",
+                         ls_ctype(ls_type(b->k->g, ls_in(b->k->g, b->k->n, x))), x, x,
+                         ls_nest_offset(b->nest, x, 0, b->nest->naxis));
+}
+
+void ls_body_declare(const LsBody *b)
+{
+    for (int x = 0; x < b->node->nin; x++)
+        if (b->load[x])
+            ls_emit_operand(b->k, ls_arena_printf(b->k->g->arena, "x%d", x), x);
+    for (int y = 0; y < b->node->nout; y++)
+        if (!b->f->out[y].reduce)
+            ls_emit_result(b->k, ls_arena_printf(b->k->g->arena, "y%d", y), y);
+    load(b, LS_AT_TOP);
+}
+
+void ls_body_rows(const LsBody *b)
+{
+    load(b, LS_AT_ROW);
+}
+
+/* The scalar $a or $b of a statement as a literal of its type. */
+static const char *scalar(const LsBody *b, const LsStmt *s, double v)
+{
+    return ls_literal(b->k->g->arena, s->type == LS_BOOL ? LS_REAL : s->type, v, (int64_t)v,
+                      b->k->real_bytes);
+}
+
+/* The row's expression with its arguments put in. */
+static const char *expression(const LsBody *b, const LsStmt *s)
+{
+    struct LsArena *arena = b->k->g->arena;
+    const char *p = ls_op[s->op]->expr, *text = "";
+    int index = b->nest->ntensor - 1;
+    while (*p != '\0') {
+        size_t plain = strcspn(p, "%$");
+        text = ls_arena_printf(arena, "%s%.*s", text, (int)plain, p);
+        p += plain;
+        if (*p == '\0')
+            break;
+        if (*p == '%' && p[1] >= '0' && p[1] <= '9') {
+            int a = s->arg[p[1] - '0'];
+            text = a < 0 ? ls_arena_printf(arena, "%s%s", text, b->arg[~a])
+                         : ls_arena_printf(arena, "%sv%d", text, a);
+        } else if (*p == '%' && p[1] == 'i') {
+            text = ls_arena_printf(arena, "%s(%s)", text,
+                                   ls_nest_offset(b->nest, index, 0, b->nest->naxis));
+        } else if (*p == '$') {
+            text = ls_arena_printf(arena, "%s%s", text,
+                                   scalar(b, s, p[1] == 'a' ? s->attr.scalar.a : s->attr.scalar.b));
+        }
+        p += p[1] == '\0' ? 1 : 2;
+    }
+    return text;
+}
+
+void ls_body_point(const LsBody *b)
+{
+    load(b, LS_AT_INNER);
+    for (int s = 0; s < b->f->nstmt; s++) {
+        const LsStmt *st = &b->f->stmt[s];
+        const char *text = expression(b, st);
+        if (st->op == LS_OP_CAST && st->type == LS_BOOL)
+            text = ls_arena_printf(b->k->g->arena, "%s != 0", text);
+        ls_emit_line(b->k->e, "const %s v%d = %s;    /* %s */", ls_ctype(st->type), s, text,
+                     ls_op[st->op]->name);
+    }
+    for (int y = 0; y < b->node->nout; y++)
+        if (!b->f->out[y].reduce)
+            ls_emit_line(b->k->e, "y%d[%s] = v%d;", y,
+                         ls_nest_offset(b->nest, b->node->nin + y, 0, b->nest->naxis),
+                         b->f->out[y].stmt);
+}

@@ -1,0 +1,35 @@
+/* codegen/kernels/body.h -- the statements of a FUSED node as text, for the loops of fused.c and reduce.c.
+ *
+ * Operand k is the pointer xk, loaded as ak; statement s gives vs; result k is the pointer yk. */
+#ifndef LS_CODEGEN_BODY_H
+#define LS_CODEGEN_BODY_H
+
+#include "codegen/kernels/nest.h"
+#include "compiler/fuse.h"
+
+typedef enum { LS_AT_TOP, LS_AT_ROW, LS_AT_INNER } LsLoadAt;
+
+typedef struct LsBody {
+    const LsKernelText *k;
+    const LsNode *node;
+    const LsFused *f;
+    LsNest *nest;           /* tensors: operands, results, the walk index */
+    const char **arg;       /* by operand: name of its scalar, or the literal it is */
+    LsLoadAt *at;           /* by operand */
+    bool *load;             /* by operand: some statement uses it and it is no literal */
+} LsBody;
+
+LsBody ls_body_new(const LsKernelText *k);
+/* Pointers, and the operands that are one element for the whole node. */
+void ls_body_declare(const LsBody *b);
+/* The operands that stay the same along the innermost axis. */
+void ls_body_rows(const LsBody *b);
+/* Inside the innermost loop: loads, statements, stores. */
+void ls_body_point(const LsBody *b);
+static inline int ls_body_result(const LsBody *b, int out) { return b->node->nin + out; }
+
+/* codegen/kernels/reduce.c: bodies with reductions. */
+void ls_reduce_emit(const LsKernelText *k);
+int64_t ls_reduce_workspace(const LsGraph *g, LsNodeId n, int real_bytes);
+
+#endif

@@ -1,0 +1,127 @@
+/* codegen/kernels/nest.c */
+#include "codegen/kernels/nest.h"
+
+#include <inttypes.h>
+
+void ls_walk_order(const LsShape *s, LsLayout layout, int order[LS_MAX_RANK])
+{
+    bool last = layout == LS_LAST && s->rank >= 3;
+    int n = 0;
+    for (int k = 0; k < s->rank; k++)
+        if (!last || k != 1)
+            order[n++] = k;
+    if (last)
+        order[n] = 1;
+}
+
+LsNest *ls_nest_new(const LsGraph *g, const LsShape *space, LsLayout layout, int ntensor)
+{
+    LsNest *n = ls_arena_alloc(g->arena, 1, sizeof *n);
+    int order[LS_MAX_RANK];
+    n->arena = g->arena;
+    n->naxis = space->rank;
+    n->ntensor = ntensor;
+    n->stride = ls_arena_alloc(g->arena, (size_t)ntensor, sizeof *n->stride);
+    ls_walk_order(space, layout, order);
+    for (int k = 0; k < space->rank; k++)
+        n->size[k] = space->dim[order[k]];
+    return n;
+}
+
+void ls_nest_tensor(LsNest *n, const LsShape *space, LsLayout layout, int tensor,
+                    const int64_t stride[LS_MAX_RANK])
+{
+    int order[LS_MAX_RANK];
+    ls_walk_order(space, layout, order);
+    for (int k = 0; k < space->rank; k++)
+        n->stride[tensor][k] = stride[order[k]];
+}
+
+/* Axis b directly inside axis a: one loop walks both for every tensor. */
+static bool joins(const LsNest *n, int a, int b)
+{
+    if (n->reduced[a] != n->reduced[b])
+        return false;
+    for (int t = 0; t < n->ntensor; t++)
+        if (n->stride[t][a] != n->stride[t][b] * n->size[b])
+            return false;
+    return true;
+}
+
+static void move_axis(LsNest *n, int to, int from)
+{
+    n->size[to] = n->size[from];
+    n->reduced[to] = n->reduced[from];
+    for (int t = 0; t < n->ntensor; t++)
+        n->stride[t][to] = n->stride[t][from];
+}
+
+void ls_nest_merge(LsNest *n)
+{
+    static const char *const name[LS_NEST_AXES] = {"i", "j", "k", "m", "n", "o", "p", "q",
+                                                   "r", "s", "t", "v", "w", "x", "z", "d"};
+    int kept = 0;
+    for (int k = 0; k < n->naxis; k++) {
+        if (n->size[k] == 1)
+            continue;
+        if (kept > 0 && joins(n, kept - 1, k)) {
+            int64_t outer = n->size[kept - 1];
+            move_axis(n, kept - 1, k);
+            n->size[kept - 1] *= outer;
+        } else {
+            move_axis(n, kept++, k);
+        }
+    }
+    if (kept == 0) {
+        n->size[0] = 1;
+        n->reduced[0] = false;
+        for (int t = 0; t < n->ntensor; t++)
+            n->stride[t][0] = 0;
+        kept = 1;
+    }
+    n->naxis = kept;
+    for (int k = 0; k < kept; k++)
+        n->var[k] = name[kept - 1 - k];
+}
+
+int64_t ls_nest_count(const LsNest *n)
+{
+    int64_t count = 1;
+    for (int k = 0; k < n->naxis; k++)
+        count *= n->size[k];
+    return count;
+}
+
+const char *ls_nest_offset(const LsNest *n, int tensor, int from, int to)
+{
+    const char *text = NULL;
+    for (int k = from; k < to; k++) {
+        int64_t s = n->stride[tensor][k];
+        if (s == 0)
+            continue;
+        const char *term = s == 1 ? n->var[k]
+                                  : ls_arena_printf(n->arena, "%s * %" PRId64, n->var[k], s);
+        text = text == NULL ? term : ls_arena_printf(n->arena, "%s + %s", text, term);
+    }
+    return text == NULL ? "0" : text;
+}
+
+int ls_nest_level(const LsNest *n, int tensor)
+{
+    int level = n->naxis - 1;
+    while (level >= 0 && n->stride[tensor][level] == 0)
+        level--;
+    return level;
+}
+
+void ls_nest_decode(LsEmit *e, const LsNest *n, const char *flat, int count, const int axis[])
+{
+    int64_t inside = 1;
+    for (int c = count - 1; c >= 0; c--) {
+        int k = axis[c];
+        const char *by = inside == 1 ? "" : ls_arena_printf(n->arena, " / %" PRId64, inside);
+        const char *of = c == 0 ? "" : ls_arena_printf(n->arena, " %% %" PRId64, n->size[k]);
+        ls_emit_line(e, "const int64_t %s = %s%s%s;", n->var[k], flat, by, of);
+        inside *= n->size[k];
+    }
+}

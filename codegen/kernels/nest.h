@@ -1,0 +1,41 @@
+/* codegen/kernels/nest.h -- a box of indices walked by nested loops, and where each tensor's element lies.
+ *
+ * Axes stand in walk order, outermost first, each with a stride per tensor. Merging joins neighbours that
+ * every tensor walks as one, so that a dense tensor of any rank becomes one long loop. */
+#ifndef LS_CODEGEN_NEST_H
+#define LS_CODEGEN_NEST_H
+
+#include "codegen/kernel.h"
+
+enum { LS_NEST_AXES = 2 * LS_MAX_RANK };
+
+typedef struct LsNest {
+    struct LsArena *arena;
+    int naxis, ntensor;
+    int64_t size[LS_NEST_AXES];
+    bool reduced[LS_NEST_AXES];
+    int64_t (*stride)[LS_NEST_AXES];    /* by tensor, elements */
+    const char *var[LS_NEST_AXES];      /* name of the axis' index in the text: i is the innermost */
+} LsNest;
+
+/* The axes of `space` in the order of `layout`; all strides are 0. */
+LsNest *ls_nest_new(const LsGraph *g, const LsShape *space, LsLayout layout, int ntensor);
+/* Logical axes in the order in which `layout` stores them. */
+void ls_walk_order(const LsShape *s, LsLayout layout, int order[LS_MAX_RANK]);
+/* Strides of one tensor, given by logical axis of the space. */
+void ls_nest_tensor(LsNest *n, const LsShape *space, LsLayout layout, int tensor,
+                    const int64_t stride[LS_MAX_RANK]);
+/* Drops axes of length 1 and joins what can be; names the rest. At least one axis stays. */
+void ls_nest_merge(LsNest *n);
+int64_t ls_nest_count(const LsNest *n);
+
+/* "j * 64 + i": offset of the tensor's element, over axes from .. to-1; "0" when nothing moves it. */
+const char *ls_nest_offset(const LsNest *n, int tensor, int from, int to);
+/* Innermost axis that moves the tensor; -1: none. */
+int ls_nest_level(const LsNest *n, int tensor);
+/* Prints the indices of the listed axes from a flat one: "const int64_t j = u / 7 % 56;". */
+void ls_nest_decode(LsEmit *e, const LsNest *n, const char *flat, int count, const int axis[]);
+
+static inline int64_t ls_ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+#endif

@@ -1,0 +1,289 @@
+/* tests/kernel_rig.h -- runs kernels alone: nodes made by hand, printed, compiled to a shared object, run
+ * with their units cut in different ways (the bits must not change), results left for the test to judge. */
+#ifndef LS_TESTS_KERNEL_RIG_H
+#define LS_TESTS_KERNEL_RIG_H
+
+#include <check.h>
+
+#include "codegen/kernel.h"
+#include "compiler/fuse.h"
+#include "runtime/ls_program.h"
+
+#include <dlfcn.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { RIG_VALUES = 256 };
+
+typedef struct Rig {
+    LsCtx cx;
+    LsGraph *g;
+    int real_bytes;
+    char *buffer[RIG_VALUES];   /* by value, in the value's layout */
+    uint64_t random;
+    LsRun run;
+} Rig;
+
+#define SHAPE(...) (LsShape){sizeof (int64_t[]){__VA_ARGS__} / 8, {__VA_ARGS__}}
+#define VALUES(...) sizeof (LsValueId[]){__VA_ARGS__} / sizeof(LsValueId), (LsValueId[]){__VA_ARGS__}
+
+static inline void rig_open(Rig *r, int real_bytes)
+{
+    *r = (Rig){.real_bytes = real_bytes, .random = 1};
+    r->cx.arena = ls_arena_new();
+    r->g = ls_graph_new(&r->cx);
+    r->g->batch = 1;
+    r->run = (LsRun){.seed = 7, .step = 3, .valid = 1 << 30, .first = true, .apply = true, .lr = 0.1,
+                     .update = 2};
+}
+
+static inline void rig_close(Rig *r)
+{
+    for (int k = 0; k < RIG_VALUES; k++)
+        free(r->buffer[k]);
+    ls_arena_free(r->cx.arena);
+}
+
+static inline double rig_random(Rig *r)     /* in [-1, 1) */
+{
+    r->random = r->random * 6364136223846793005u + 1442695040888963407u;
+    return (double)(int64_t)(r->random >> 11) / (1ll << 52) - 1;
+}
+
+/* Offset in memory of the element with that index in logical row-major order. */
+static inline int64_t rig_place(const Rig *r, LsValueId v, int64_t index)
+{
+    const LsValue *x = &r->g->value[v.i];
+    int64_t stride[LS_MAX_RANK], at = 0;
+    ls_strides(&x->shape, x->layout, stride);
+    for (int k = x->shape.rank - 1; k >= 0; k--) {
+        at += index % x->shape.dim[k] * stride[k];
+        index /= x->shape.dim[k];
+    }
+    return at;
+}
+
+static inline double rig_get(const Rig *r, LsValueId v, int64_t index)
+{
+    const char *b = r->buffer[v.i];
+    int64_t at = rig_place(r, v, index);
+    switch (r->g->value[v.i].type) {
+    case LS_REAL: return r->real_bytes == 4 ? ((const float *)b)[at] : ((const double *)b)[at];
+    case LS_I64:  return (double)((const int64_t *)b)[at];
+    case LS_I32:  return ((const int32_t *)b)[at];
+    default:      return ((const uint8_t *)b)[at];
+    }
+}
+
+static inline void rig_set(Rig *r, LsValueId v, int64_t index, double x)
+{
+    char *b = r->buffer[v.i];
+    int64_t at = rig_place(r, v, index);
+    switch (r->g->value[v.i].type) {
+    case LS_REAL:
+        if (r->real_bytes == 4)
+            ((float *)b)[at] = (float)x;
+        else
+            ((double *)b)[at] = x;
+        break;
+    case LS_I64: ((int64_t *)b)[at] = (int64_t)x; break;
+    case LS_I32: ((int32_t *)b)[at] = (int32_t)x; break;
+    default:     ((uint8_t *)b)[at] = (uint8_t)x; break;
+    }
+}
+
+/* Exactly the bytes of the value, so that a kernel that leaves it is found by ASan and valgrind. */
+static inline void rig_buffer(Rig *r, LsValueId v)
+{
+    ck_assert_uint_lt(v.i, RIG_VALUES);
+    size_t bytes = (size_t)ls_value_bytes(r->g, v, r->real_bytes);
+    r->buffer[v.i] = aligned_alloc(64, (bytes + 63) / 64 * 64);
+    memset(r->buffer[v.i], 0x5a, (bytes + 63) / 64 * 64);
+}
+
+/* An operand: random in [-1, 1), small integers, or bits. */
+static inline LsValueId rig_operand(Rig *r, LsType type, LsLayout layout, LsShape shape)
+{
+    LsValueId v = ls_value_add(&r->cx, r->g, LS_V_INPUT, "x", type, &shape, NULL);
+    r->g->value[v.i].layout = layout;
+    rig_buffer(r, v);
+    for (int64_t i = 0; i < ls_count(&shape); i++) {
+        double x = rig_random(r);
+        rig_set(r, v, i, type == LS_REAL ? x : type == LS_BOOL ? x > 0 : floor(x * 5));
+    }
+    return v;
+}
+
+/* A constant of one element. */
+static inline LsValueId rig_literal(Rig *r, double x)
+{
+    LsValueId v = ls_const_real(&r->cx, r->g, x);
+    rig_buffer(r, v);
+    rig_set(r, v, 0, x);
+    return v;
+}
+
+static inline LsNodeId rig_node(Rig *r, LsOpCode op, size_t nin, const LsValueId in[], int nout,
+                                const LsAttr *attr)
+{
+    LsNodeId n = ls_append_bare(r->g, op, (int)nin, in, nout, attr);
+    return n;
+}
+
+static inline LsValueId rig_result(Rig *r, LsNodeId n, int k, LsType type, LsLayout layout, LsShape shape)
+{
+    LsValueId v = ls_out(r->g, n, k);
+    ls_set_out(r->g, n, k, type, &shape);
+    r->g->value[v.i].layout = layout;
+    rig_buffer(r, v);
+    return v;
+}
+
+/* ---- running ---- */
+static int rig_split;       /* how ls_parallel cuts: units of a range */
+
+void ls_parallel(LsRun *run, LsPart fn, int64_t units, void *const arg[]);
+void ls_parallel(LsRun *run, LsPart fn, int64_t units, void *const arg[])
+{
+    int64_t step = rig_split == 0 ? units : rig_split;
+    int64_t last = (units + step - 1) / step - 1;
+    for (int64_t k = last; k >= 0; k--)         /* backwards: units are independent */
+        fn(run, arg, k * step, (k + 1) * step < units ? (k + 1) * step : units);
+}
+
+static inline const LsEmitter *rig_emitter(const Rig *r, LsNodeId n)
+{
+    const LsNode *node = &r->g->node[n.i];
+    return ls_emitter[node->op == LS_OP_FUSED ? LS_K_FUSED : ls_op[node->op]->kernel];
+}
+
+static inline void rig_print(Rig *r, const char *path)
+{
+    FILE *f = fopen(path, "w");
+    ck_assert_ptr_nonnull(f);
+    LsEmit e = {.to = f};
+    fprintf(f, "#include \"runtime/ls_kernel.h\"\n");
+    for (uint32_t i = 1; i < r->g->nnode; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "k%u", i);
+        LsKernelText k = {&e, r->g, {i}, name, r->real_bytes};
+        rig_emitter(r, k.n)->emit(&k);
+        fprintf(f, "void run_%s(LsRun *run, void *const arg[]) { %s(run, arg); }\n", name, name);
+    }
+    ck_assert_int_eq(e.depth, 0);
+    fclose(f);
+}
+
+static inline void *rig_compile(Rig *r)
+{
+    static int serial;
+    char source[64], object[64], command[1024];
+    snprintf(source, sizeof source, "/tmp/ls_rig_%d_%d.c", (int)getpid(), serial);
+    snprintf(object, sizeof object, "/tmp/ls_rig_%d_%d.so", (int)getpid(), serial++);
+    rig_print(r, source);
+    snprintf(command, sizeof command, "cc -std=gnu11 %s -fno-math-errno -fno-trapping-math -Wall -Wextra "
+             "-Werror -Wno-unused-function %s -I%s -I%s/runtime -shared -fPIC %s -o %s -lm",
+             getenv("LS_RIG_CFLAGS") != NULL ? getenv("LS_RIG_CFLAGS") : "-O1",
+             r->real_bytes == 8 ? "-DLS_F64" : "", LS_SOURCE, LS_SOURCE, source, object);
+    ck_assert_msg(system(command) == 0, "the kernels do not compile: %s", source);
+    void *so = dlopen(object, RTLD_NOW);
+    ck_assert_msg(so != NULL, "%s", dlerror());
+    if (getenv("LS_RIG_KEEP") == NULL) {
+        unlink(source);
+        unlink(object);
+    }
+    return so;
+}
+
+static inline void rig_step(Rig *r, void *so, LsNodeId n)
+{
+    const LsNode *node = &r->g->node[n.i];
+    const LsEmitter *em = rig_emitter(r, n);
+    void *arg[64] = {0};
+    char name[16];
+    int64_t scratch = em->workspace != NULL ? em->workspace(r->g, n, r->real_bytes) : 0;
+    for (int k = 0; k < node->nin; k++)
+        arg[k] = r->buffer[ls_in(r->g, n, k).i];
+    for (int k = 0; k < node->nout; k++)
+        arg[node->nin + k] = r->buffer[ls_out(r->g, n, k).i];
+    arg[node->nin + node->nout] = scratch > 0 ? aligned_alloc(64, (size_t)(scratch + 63) / 64 * 64) : NULL;
+    snprintf(name, sizeof name, "run_k%u", n.i);
+    LsKernel *fn = &(LsKernel){0};
+    *(void **)fn = dlsym(so, name);
+    (*fn)(&r->run, arg);
+    free(arg[node->nin + node->nout]);
+}
+
+/* Bytes of everything that a node may write. */
+static inline char *rig_snapshot(const Rig *r, char *into)
+{
+    size_t size = 0;
+    for (uint32_t v = 1; v < r->g->nvalue; v++)
+        if (r->buffer[v] != NULL) {
+            size_t bytes = (size_t)ls_value_bytes(r->g, (LsValueId){v}, r->real_bytes);
+            if (into != NULL)
+                memcpy(into + size, r->buffer[v], bytes);
+            size += bytes;
+        }
+    return into != NULL ? into : calloc(1, size + 1);
+}
+
+static inline size_t rig_size(const Rig *r)
+{
+    size_t size = 0;
+    for (uint32_t v = 1; v < r->g->nvalue; v++)
+        size += r->buffer[v] != NULL ? (size_t)ls_value_bytes(r->g, (LsValueId){v}, r->real_bytes) : 0;
+    return size;
+}
+
+static inline void rig_restore(Rig *r, const char *from)
+{
+    for (uint32_t v = 1; v < r->g->nvalue; v++)
+        if (r->buffer[v] != NULL) {
+            size_t bytes = (size_t)ls_value_bytes(r->g, (LsValueId){v}, r->real_bytes);
+            memcpy(r->buffer[v], from, bytes);
+            from += bytes;
+        }
+}
+
+/* Runs every node in order, several times from the same start with differently cut units. */
+static inline void rig_run(Rig *r)
+{
+    static const int split[] = {0, 1, 2, 3, 7};
+    void *so = rig_compile(r);
+    char *start = rig_snapshot(r, rig_snapshot(r, NULL)), *first = NULL;
+    for (size_t s = 0; s < sizeof split / sizeof *split; s++) {
+        rig_restore(r, start);
+        rig_split = split[s];
+        for (uint32_t i = 1; i < r->g->nnode; i++)
+            rig_step(r, so, (LsNodeId){i});
+        char *now = rig_snapshot(r, rig_snapshot(r, NULL));
+        if (first == NULL)
+            first = now;
+        else
+            ck_assert_msg(memcmp(first, now, rig_size(r)) == 0,
+                          "the bits depend on how units are cut (%d at a time)", split[s]);
+        if (first != now)
+            free(now);
+    }
+    free(start);
+    free(first);
+    dlclose(so);
+}
+
+/* |got - want| <= tolerance of the precision, relative to the larger of |want| and 1. */
+static inline void rig_close_to(const Rig *r, LsValueId v, int64_t index, double want, double tolerance)
+{
+    double got = rig_get(r, v, index), scale = fabs(want) > 1 ? fabs(want) : 1;
+    double bound = tolerance * (r->real_bytes == 4 ? 1 : 1e-8) * scale;
+    if (isnan(want))
+        ck_assert_msg(isnan(got), "element %" PRId64 ": %.9g, want NaN", index, got);
+    else
+        ck_assert_msg(got == want || fabs(got - want) <= bound, "element %" PRId64 ": %.9g, want %.9g",
+                      index, got, want);
+}
+
+#endif

@@ -1,0 +1,315 @@
+/* tests/test_kernels_fused.c -- pointwise chains and reductions, printed, compiled and run. */
+#include "tests/kernel_rig.h"
+
+/* ---- a second opinion: the body point by point, in double, sums in order ---- */
+static double apply(LsOpCode op, const double x[])
+{
+    switch (op) {
+    case LS_OP_ADD: return x[0] + x[1];
+    case LS_OP_SUB: return x[0] - x[1];
+    case LS_OP_MUL: return x[0] * x[1];
+    case LS_OP_EXP: return exp(x[0]);
+    case LS_OP_RELU: return x[0] < 0 ? 0 : x[0];
+    case LS_OP_GREATER: return x[0] > x[1];
+    case LS_OP_WHERE: return x[0] != 0 ? x[1] : x[2];
+    case LS_OP_REDUCE_SUM_SQUARE: return x[0] * x[0];
+    default: return x[0];
+    }
+}
+
+/* Index in v, broadcast, of the point of the space with that flat index. */
+static int64_t broadcast_index(const LsShape *space, const LsShape *shape, int64_t point)
+{
+    int64_t index = 0, step = 1;
+    for (int k = space->rank - 1, j = shape->rank - 1; j >= 0; k--, j--) {
+        index += shape->dim[j] == 1 ? 0 : point % space->dim[k] * step;
+        step *= shape->dim[j];
+        point /= space->dim[k];
+    }
+    return index;
+}
+
+static void check_body(Rig *r, LsNodeId n, double tolerance)
+{
+    const LsFused *f = r->g->node[n.i].attr.fused.body;
+    int64_t points = ls_count(&f->space);
+    for (int y = 0; y < r->g->node[n.i].nout; y++) {
+        LsValueId v = ls_out(r->g, n, y);
+        int64_t count = ls_count(ls_shape(r->g, v));
+        double *want = calloc((size_t)count, sizeof *want), *size = calloc((size_t)count, sizeof *size);
+        bool *any = calloc((size_t)count, sizeof *any);
+        for (int64_t p = 0; p < points; p++) {
+            double s[16];
+            for (int k = 0; k < f->nstmt; k++) {
+                double x[6];
+                for (int c = 0; c < f->stmt[k].narg; c++) {
+                    int a = f->stmt[k].arg[c];
+                    LsValueId in = a < 0 ? ls_in(r->g, n, ~a) : (LsValueId){0};
+                    x[c] = a >= 0 ? s[a]
+                                  : rig_get(r, in, broadcast_index(&f->space, ls_shape(r->g, in), p));
+                }
+                s[k] = apply(f->stmt[k].op, x);
+            }
+            int64_t at = broadcast_index(&f->space, ls_shape(r->g, v), p);
+            double x = s[f->out[y].stmt];
+            LsCombine c = f->out[y].combine;
+            size[at] += fabs(x);
+            if (!any[at] || !f->out[y].reduce)
+                want[at] = x;
+            else
+                want[at] = c == LS_SUM ? want[at] + x : c == LS_PROD ? want[at] * x
+                         : c == LS_MAX ? (want[at] > x ? want[at] : x) : want[at] < x ? want[at] : x;
+            any[at] = true;
+        }
+        double combined = (double)(points / count);
+        for (int64_t k = 0; k < count; k++) {
+            double t = f->out[y].reduce && f->out[y].combine == LS_SUM
+                           ? tolerance * (size[k] > 1 ? size[k] : 1) : tolerance;
+            double w = f->out[y].mean ? want[k] / combined : want[k];
+            rig_close_to(r, v, k, w, f->out[y].mean ? t / combined : t);
+        }
+        free(want);
+        free(size);
+        free(any);
+    }
+}
+
+/* ---- making bodies ---- */
+typedef struct Body { LsFused f; LsStmt stmt[16]; LsFusedOut out[8]; } Body;
+
+static Body *body_new(Rig *r, LsLayout layout, LsShape space, uint32_t axes)
+{
+    Body *b = ls_arena_alloc(r->cx.arena, 1, sizeof *b);
+    b->f = (LsFused){.space = space, .layout = layout, .axes = axes, .stmt = b->stmt, .out = b->out};
+    return b;
+}
+
+static int add_stmt(Body *b, LsOpCode op, LsType type, int n, const int arg[])
+{
+    LsStmt *s = &b->stmt[b->f.nstmt];
+    *s = (LsStmt){.op = (uint16_t)op, .narg = (uint16_t)n, .type = type, .name = "n"};
+    for (int k = 0; k < n; k++)
+        s->arg[k] = (int16_t)arg[k];
+    return b->f.nstmt++;
+}
+#define STMT(b, op, type, ...) \
+    add_stmt(b, LS_OP_##op, type, sizeof (int[]){__VA_ARGS__} / sizeof(int), (int[]){__VA_ARGS__})
+#define IN(k) ~(k)
+
+static LsShape reduced(const LsShape *space, uint32_t axes)
+{
+    LsShape s = *space;
+    for (int k = 0; k < s.rank; k++)
+        if (axes >> k & 1)
+            s.dim[k] = 1;
+    return s;
+}
+
+static LsNodeId fused(Rig *r, Body *b, size_t nin, const LsValueId in[], int nout, LsType type)
+{
+    LsNodeId n = rig_node(r, LS_OP_FUSED, nin, in, nout, &(LsAttr){.fused = {&b->f}});
+    for (int y = 0; y < nout; y++)
+        rig_result(r, n, y, b->out[y].reduce ? type : b->stmt[b->out[y].stmt].type, b->f.layout,
+                   b->out[y].reduce ? reduced(&b->f.space, b->f.axes) : b->f.space);
+    return n;
+}
+
+/* ---- pointwise ---- */
+/* relu(x * w + y) and exp of it, w broadcast. */
+static void chain(Rig *r, LsLayout layout, LsShape space, LsShape w_shape)
+{
+    LsValueId x = rig_operand(r, LS_REAL, layout, space), w = rig_operand(r, LS_REAL, LS_ROW, w_shape);
+    LsValueId y = rig_operand(r, LS_REAL, layout, space);
+    Body *b = body_new(r, layout, space, 0);
+    int m = STMT(b, MUL, LS_REAL, IN(0), IN(1));
+    int a = STMT(b, ADD, LS_REAL, m, IN(2));
+    int c = STMT(b, RELU, LS_REAL, a);
+    int e = STMT(b, EXP, LS_REAL, c);
+    b->out[0].stmt = c;
+    b->out[1].stmt = e;
+    fused(r, b, VALUES(x, w, y), 2, LS_REAL);
+}
+
+static void all_checked(Rig *r, double tolerance)
+{
+    rig_run(r);
+    for (uint32_t i = 1; i < r->g->nnode; i++)
+        check_body(r, (LsNodeId){i}, tolerance);
+    rig_close(r);
+}
+
+static const int real_bytes[] = {4, 8};
+
+START_TEST(test_chains_broadcast_their_operands_in_either_layout)
+{
+    Rig r;
+    rig_open(&r, real_bytes[_i]);
+    for (int layout = LS_ROW; layout <= LS_LAST; layout++) {
+        chain(&r, layout, SHAPE(2, 5, 3, 7), SHAPE(5, 1, 1));
+        chain(&r, layout, SHAPE(2, 5, 3, 7), SHAPE(2, 5, 1, 1));
+        chain(&r, layout, SHAPE(2, 5, 3, 7), SHAPE(2, 1, 3, 7));
+        chain(&r, layout, SHAPE(2, 5, 3, 7), SHAPE(7));
+        chain(&r, layout, SHAPE(2, 5, 3, 7), SHAPE(3, 1));
+        chain(&r, layout, SHAPE(2, 64, 9, 31), SHAPE(1, 64, 1, 1));
+        chain(&r, layout, SHAPE(3, 3, 3, 2, 5), SHAPE(3, 1, 3, 1, 5));
+    }
+    chain(&r, LS_ROW, SHAPE(3, 20011), SHAPE(3, 1));
+    chain(&r, LS_ROW, SHAPE(2, 2, 17001), SHAPE(2, 1, 17001));
+    chain(&r, LS_ROW, SHAPE(1), SHAPE(1));
+    chain(&r, LS_ROW, SHAPE(9000), SHAPE(1));
+    chain(&r, LS_ROW, SHAPE(257, 129), SHAPE(129));
+    chain(&r, LS_ROW, SHAPE(8192, 1), SHAPE(1, 1));
+    all_checked(&r, 2e-6);
+}
+END_TEST
+
+START_TEST(test_a_scalar_space_and_a_literal_operand_work)
+{
+    Rig r;
+    rig_open(&r, real_bytes[_i]);
+    LsShape scalar = {0};
+    LsValueId x = rig_operand(&r, LS_REAL, LS_ROW, scalar), c = rig_literal(&r, -0.25);
+    Body *b = body_new(&r, LS_ROW, scalar, 0);
+    b->out[0].stmt = STMT(b, MUL, LS_REAL, IN(0), IN(1));
+    fused(&r, b, VALUES(x, c), 1, LS_REAL);
+    LsValueId v = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(100));
+    b = body_new(&r, LS_ROW, SHAPE(100), 0);
+    b->out[0].stmt = STMT(b, ADD, LS_REAL, IN(1), IN(0));
+    fused(&r, b, VALUES(v, c), 1, LS_REAL);
+    all_checked(&r, 1e-7);
+}
+END_TEST
+
+START_TEST(test_integers_and_bools_keep_their_types)
+{
+    Rig r;
+    rig_open(&r, real_bytes[_i]);
+    LsShape s = SHAPE(3, 70);
+    LsValueId a = rig_operand(&r, LS_I64, LS_ROW, s), b = rig_operand(&r, LS_I64, LS_ROW, SHAPE(70));
+    LsValueId x = rig_operand(&r, LS_REAL, LS_ROW, s), bit = rig_operand(&r, LS_BOOL, LS_ROW, s);
+    Body *body = body_new(&r, LS_ROW, s, 2);
+    int sum = STMT(body, ADD, LS_I64, IN(0), IN(1));
+    int more = STMT(body, GREATER, LS_BOOL, sum, IN(1));
+    int pick = STMT(body, WHERE, LS_REAL, more, IN(2), IN(2));
+    int pick2 = STMT(body, WHERE, LS_REAL, IN(3), pick, IN(2));
+    body->out[0].stmt = sum;
+    body->out[1].stmt = more;
+    body->out[2].stmt = pick2;
+    fused(&r, body, VALUES(a, b, x, bit), 3, LS_REAL);
+    for (int c = LS_SUM; c <= LS_PROD; c++)
+        for (int t = LS_I64; t <= LS_I32; t++) {
+            LsValueId in = rig_operand(&r, (LsType)t, LS_ROW, SHAPE(3, 9));
+            for (uint32_t axes = 1; axes < 4; axes++) {
+                Body *rb = body_new(&r, LS_ROW, SHAPE(3, 9), axes);
+                rb->out[0] = (LsFusedOut){STMT(rb, REDUCE_SUM, (LsType)t, IN(0)), true, (LsCombine)c, false};
+                fused(&r, rb, VALUES(in), 1, (LsType)t);
+            }
+        }
+    all_checked(&r, 1e-7);
+}
+END_TEST
+
+/* ---- reductions ---- */
+/* sum x w, sum of squares, max, and the stored product, over the axes. */
+static void reduction(Rig *r, LsLayout layout, LsShape space, LsShape w_shape, uint32_t axes)
+{
+    LsValueId x = rig_operand(r, LS_REAL, layout, space), w = rig_operand(r, LS_REAL, LS_ROW, w_shape);
+    Body *b = body_new(r, layout, space, axes);
+    int m = STMT(b, MUL, LS_REAL, IN(0), IN(1));
+    int s = STMT(b, REDUCE_SUM, LS_REAL, m);
+    int q = STMT(b, REDUCE_SUM_SQUARE, LS_REAL, IN(0));
+    int e = STMT(b, REDUCE_MAX, LS_REAL, m);
+    b->out[0] = (LsFusedOut){s, true, LS_SUM, false};
+    b->out[1] = (LsFusedOut){m, false, LS_SUM, false};
+    b->out[2] = (LsFusedOut){q, true, LS_SUM, true};
+    b->out[3] = (LsFusedOut){e, true, LS_MAX, false};
+    fused(r, b, VALUES(x, w), 4, LS_REAL);
+}
+
+START_TEST(test_reductions_over_any_axes_in_either_layout)
+{
+    Rig r;
+    rig_open(&r, real_bytes[_i]);
+    for (uint32_t axes = 0; axes < 16; axes++)
+        for (int layout = LS_ROW; layout <= LS_LAST; layout++)
+            reduction(&r, layout, SHAPE(3, 5, 2, 23), SHAPE(5, 1, 1), axes);
+    all_checked(&r, 2e-6);
+}
+END_TEST
+
+START_TEST(test_long_reductions_are_cut_into_pieces)
+{
+    Rig r;
+    rig_open(&r, real_bytes[_i]);
+    reduction(&r, LS_LAST, SHAPE(2, 24, 67, 41), SHAPE(24, 1, 1), 13);      /* batch norm */
+    reduction(&r, LS_ROW, SHAPE(2, 24, 67, 41), SHAPE(24, 1, 1), 13);
+    reduction(&r, LS_LAST, SHAPE(2, 24, 67, 41), SHAPE(24, 1, 1), 12);      /* global pool */
+    reduction(&r, LS_ROW, SHAPE(2, 24, 67, 41), SHAPE(24, 1, 1), 12);
+    reduction(&r, LS_ROW, SHAPE(100003), SHAPE(1), 1);
+    reduction(&r, LS_ROW, SHAPE(70, 2100), SHAPE(2100), 1);                 /* bias, several tiles */
+    reduction(&r, LS_ROW, SHAPE(70, 2100), SHAPE(70, 1), 2);
+    reduction(&r, LS_ROW, SHAPE(6, 1500, 7), SHAPE(7), 2);
+    reduction(&r, LS_ROW, SHAPE(3000, 5, 7), SHAPE(7), 5);
+    all_checked(&r, 1e-6);
+}
+END_TEST
+
+START_TEST(test_minimum_maximum_and_product)
+{
+    Rig r;
+    rig_open(&r, real_bytes[_i]);
+    for (int c = LS_MAX; c <= LS_PROD; c++)
+        for (uint32_t axes = 1; axes < 8; axes++) {
+            LsShape space = SHAPE(2, 3, 11);
+            LsValueId x = rig_operand(&r, LS_REAL, LS_ROW, space);
+            Body *b = body_new(&r, LS_ROW, space, axes);
+            b->out[0] = (LsFusedOut){STMT(b, REDUCE_SUM, LS_REAL, IN(0)), true, (LsCombine)c, false};
+            fused(&r, b, VALUES(x), 1, LS_REAL);
+        }
+    LsValueId x = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(40000));
+    for (int c = LS_MAX; c <= LS_MIN; c++) {
+        Body *b = body_new(&r, LS_ROW, SHAPE(40000), 1);
+        b->out[0] = (LsFusedOut){STMT(b, REDUCE_SUM, LS_REAL, IN(0)), true, (LsCombine)c, false};
+        fused(&r, b, VALUES(x), 1, LS_REAL);
+    }
+    all_checked(&r, 1e-6);
+}
+END_TEST
+
+START_TEST(test_nan_reaches_maxima_and_relu)
+{
+    Rig r;
+    rig_open(&r, real_bytes[_i]);
+    LsValueId x = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(2, 50));
+    rig_set(&r, x, 70, NAN);
+    Body *b = body_new(&r, LS_ROW, SHAPE(2, 50), 2);
+    b->out[0] = (LsFusedOut){STMT(b, REDUCE_MAX, LS_REAL, IN(0)), true, LS_MAX, false};
+    b->out[1] = (LsFusedOut){STMT(b, RELU, LS_REAL, IN(0)), false, LS_SUM, false};
+    LsNodeId n = fused(&r, b, VALUES(x), 2, LS_REAL);
+    rig_run(&r);
+    ck_assert(!isnan(rig_get(&r, ls_out(r.g, n, 0), 0)));
+    ck_assert(isnan(rig_get(&r, ls_out(r.g, n, 0), 1)));
+    ck_assert(isnan(rig_get(&r, ls_out(r.g, n, 1), 70)));
+    rig_close(&r);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("kernels_fused");
+    TCase *t = tcase_create("fused");
+    tcase_set_timeout(t, 120);
+    tcase_add_loop_test(t, test_chains_broadcast_their_operands_in_either_layout, 0, 2);
+    tcase_add_loop_test(t, test_a_scalar_space_and_a_literal_operand_work, 0, 2);
+    tcase_add_loop_test(t, test_integers_and_bools_keep_their_types, 0, 2);
+    tcase_add_loop_test(t, test_reductions_over_any_axes_in_either_layout, 0, 2);
+    tcase_add_loop_test(t, test_long_reductions_are_cut_into_pieces, 0, 2);
+    tcase_add_loop_test(t, test_minimum_maximum_and_product, 0, 2);
+    tcase_add_loop_test(t, test_nan_reaches_maxima_and_relu, 0, 2);
+    suite_add_tcase(s, t);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed != 0;
+}
