@@ -1,0 +1,104 @@
+/* models/build.h -- a small builder of ONNX graphs (opset 17, training form).
+ *
+ * Layers are functions from tensors to tensors; a tensor knows its name and shape, so that a size
+ * that does not fit is found here and not by the reader of the file. The first error is kept in
+ * `err` and everything after it is harmless: families are written without checks between layers.
+ * Weights are described, not filled: their bytes are made when the file is written (model_write.h),
+ * which takes no memory however large the model is. */
+#ifndef LS_MODELS_BUILD_H
+#define LS_MODELS_BUILD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "compiler/arena.h"
+#include "onnx.pb-c.h"
+
+enum { LS_MODEL_OPSET = 17, LS_MODEL_IR = 8, LS_MODEL_RANK = 4 };
+
+typedef struct LsTensor {
+    const char *name;           /* of the ONNX value */
+    int rank;
+    int64_t dim[LS_MODEL_RANK]; /* N C H W, N T D, N F; dim[0] = 0 is the symbolic dimension "N" */
+} LsTensor;
+
+typedef enum {
+    LS_FILL_ZERO, LS_FILL_ONE,
+    LS_FILL_UNIFORM,            /* in [-scale, scale) */
+    LS_FILL_NORMAL,             /* mean 0, standard deviation `scale` */
+    LS_FILL_COUNT,              /* int64: 0, 1, 2, ... */
+    LS_FILL_CAUSAL,             /* bool [..., T, T]: column > row, what a token may not look at */
+} LsFill;
+
+/* One initializer. Float ones are trainable, except `statistic`: the running ones of batch norm. */
+typedef struct LsWeight {
+    const char *name;
+    int rank;
+    int64_t dim[LS_MODEL_RANK];
+    LsFill fill;
+    float scale;
+    bool statistic;
+} LsWeight;
+
+/* How a family draws the weights of its convolutions and linear layers. */
+typedef enum {
+    LS_DRAW_DEFAULT,            /* PyTorch's layers: uniform, bound 1 / sqrt(fan_in); bias as well */
+    LS_DRAW_FAN_OUT,            /* He et al. 2015 for ReLU, over what leaves: sqrt(2 / fan_out) */
+    LS_DRAW_FAN_IN,             /* the same over what enters */
+    LS_DRAW_NORMAL,             /* normal with a given deviation */
+} LsDrawKind;
+typedef struct LsDraw {
+    LsDrawKind kind;
+    float deviation;            /* LS_DRAW_NORMAL */
+    bool zero_bias;             /* otherwise the bias is drawn as PyTorch's layers do */
+} LsDraw;
+
+typedef struct LsBuild {
+    LsArena *arena;
+    int64_t batch;              /* 0: symbolic */
+    LsDraw conv, linear;
+    double dropout;             /* probability; 0 leaves the nodes out */
+    Onnx__NodeProto **node;     uint32_t nnode, cap_node;
+    LsWeight *weight;           uint32_t nweight, cap_weight;
+    Onnx__ValueInfoProto *input[2], *output[2];
+    size_t ninput, noutput;
+    uint32_t nconst;            /* small constants so far: their names are numbered */
+    bool failed;
+    char err[256];
+} LsBuild;
+
+/* Always false, so callers write: return ls_build_fail(...). The first message stays. */
+__attribute__((format(printf, 2, 3)))
+bool ls_build_fail(LsBuild *b, const char *fmt, ...);
+/* A name made of parts, in the arena. */
+__attribute__((format(printf, 2, 3)))
+const char *ls_build_name(LsBuild *b, const char *fmt, ...);
+
+LsTensor ls_build_input(LsBuild *b, const char *name, int elem_type, LsTensor shape);
+/* Names the value, wherever it is used, and makes it an output of the graph. */
+void ls_build_output(LsBuild *b, const char *name, LsTensor x);
+
+void ls_build_weight(LsBuild *b, LsWeight w);
+
+/* Appends a node; its attributes follow with ls_build_*attr on the node last appended. The value is
+ * named after the node, `at`; nin input names, "" for one left out. */
+LsTensor ls_build_node(LsBuild *b, const char *op, const char *at, int nin,
+                       const char *const in[], LsTensor shape);
+void ls_build_extra_output(LsBuild *b, const char *name);
+void ls_build_int_attr(LsBuild *b, const char *name, int64_t i);
+void ls_build_float_attr(LsBuild *b, const char *name, float f);
+void ls_build_ints_attr(LsBuild *b, const char *name, int n, const int64_t i[]);
+void ls_build_string_attr(LsBuild *b, const char *name, const char *s);
+
+/* Constant nodes; equal ones are not shared, as exporters do not. Returned is the value's name. */
+const char *ls_build_floats(LsBuild *b, int n, const float v[]);
+const char *ls_build_ints(LsBuild *b, int n, const int64_t v[]);
+const char *ls_build_scalar(LsBuild *b, float v);
+const char *ls_build_true(LsBuild *b);
+
+/* Trainable elements: everything but running statistics and integer or boolean tables. */
+int64_t ls_build_parameters(const LsBuild *b);
+int64_t ls_weight_elements(const LsWeight *w);
+static inline bool ls_weight_is_float(const LsWeight *w) { return w->fill < LS_FILL_COUNT; }
+
+#endif
