@@ -61,18 +61,24 @@ typedef struct { uint32_t axes; bool keep; } LsReduceAttr;  /* bit k: axis k is 
 typedef struct { int axis; } LsAxisAttr;                    /* softmax, concat, gather, split */
 typedef struct { int perm[LS_MAX_RANK]; } LsPermAttr;       /* result axis k is operand axis perm[k] */
 typedef struct { LsShape shape; } LsShapeAttr;              /* reshape, expand, tile (as repeats) */
-typedef struct {                /* slice: start, step; pad: lo, hi (may be negative: crop) */
-    int64_t start[LS_MAX_RANK], step[LS_MAX_RANK], stop[LS_MAX_RANK];   /* result dim = count */
+/* slice: result index i of axis k reads start[k] + i * step[k], as long as that lies before stop[k] (in
+ * the direction of step). Already clamped: start in 0..dim, stop in -1..dim, step not 0. */
+typedef struct {
+    int64_t start[LS_MAX_RANK], step[LS_MAX_RANK], stop[LS_MAX_RANK];
+    LsShape x;                  /* slice_grad: shape of the operand of the slice, hence of the result */
 } LsSliceAttr;
+/* gather; axis lies where LsAxisAttr has it. x: gather_grad alone: shape of the table, of the result */
+typedef struct { int axis; LsShape x; } LsGatherAttr;
 typedef enum { LS_PAD_CONSTANT, LS_PAD_REFLECT, LS_PAD_EDGE } LsPadMode;
+/* pad: result index i reads i - lo; where that is outside, the mode decides. Negative: crop. */
 typedef struct { LsPadMode mode; int64_t lo[LS_MAX_RANK], hi[LS_MAX_RANK]; double value; } LsPadAttr;
 typedef enum { LS_RESIZE_NEAREST, LS_RESIZE_LINEAR } LsResizeMode;
 typedef enum { LS_COORD_HALF_PIXEL, LS_COORD_PYTORCH_HALF_PIXEL, LS_COORD_ALIGN_CORNERS,
                LS_COORD_ASYMMETRIC } LsResizeCoord;
 typedef enum { LS_ROUND_FLOOR, LS_ROUND_CEIL, LS_ROUND_PREFER_FLOOR, LS_ROUND_PREFER_CEIL } LsRound;
 typedef struct { LsResizeMode mode; LsResizeCoord coord; LsRound nearest;
-                 double scale[LS_MAX_RANK]; LsShape x; } LsResizeAttr;  /* scale: output over input;
-                                                                         * x: shape of the small side */
+                 double scale[LS_MAX_RANK];     /* output over input, as the file says it */
+                 LsShape x, y; } LsResizeAttr;  /* shapes before and after (resize_grad: y is dy's) */
 typedef struct { bool trans_a, trans_b; double alpha, beta; } LsGemmAttr;
 typedef struct { double a, b; bool tanh; } LsScalarAttr;    /* alpha, beta, min, max, epsilon, ratio */
 typedef struct { int axis; double eps; } LsNormAttr;        /* layer norm: axes axis..rank-1 */
@@ -98,7 +104,8 @@ typedef struct { const LsFused *body; } LsFusedAttr;
 
 typedef union LsAttr {
     LsWindowAttr window; LsReduceAttr reduce; LsAxisAttr axis; LsPermAttr perm; LsShapeAttr shape;
-    LsSliceAttr slice; LsPadAttr pad; LsResizeAttr resize; LsGemmAttr gemm; LsScalarAttr scalar;
+    LsSliceAttr slice; LsGatherAttr gather; LsPadAttr pad; LsResizeAttr resize; LsGemmAttr gemm;
+    LsScalarAttr scalar;
     LsNormAttr norm; LsLossAttr loss; LsUpdateAttr update; LsFusedAttr fused; LsType cast;
 } LsAttr;
 

@@ -64,6 +64,11 @@ typedef struct LsOp {
     LsCombine combine;          /* REDUCE */
     bool mean;                  /* REDUCE: divide by the number of elements combined */
     LsType (*type)(const LsGraph *, LsNodeId);      /* MAP: type of the result; NULL: of operand 0 */
+    /* MAP, REDUCE, for folding: `expr` on the host, over reals, and over integers and bools alone (then
+     * false where it is undefined: overflow, division by zero). A MAP row without eval_int takes reals
+     * only; one without eval is not folded. */
+    double (*eval)(const double x[], const LsAttr *);
+    bool (*eval_int)(const int64_t x[], const LsAttr *, int64_t *y);
 } LsOp;
 
 extern const LsOp *const ls_op[LS_NOPS];

@@ -1,0 +1,153 @@
+/* compiler/ops/row.c */
+#include "compiler/ops/row.h"
+
+/* More elements than any machine addresses; sums and byte counts below it cannot overflow. */
+static const int64_t most_elements = INT64_C(1) << 56;
+
+bool ls_all_const(const LsGraph *g, LsNodeId n)
+{
+    for (int k = 0; k < g->node[n.i].nin; k++)
+        if (ls_is(ls_in(g, n, k)) && !ls_is_const(g, ls_in(g, n, k)))
+            return false;
+    return true;
+}
+
+const char *ls_type_name(LsType t)
+{
+    static const char *const name[LS_NTYPES] = {"float", "int64", "int32", "bool"};
+    return name[t];
+}
+
+const char *ls_dims(const LsGraph *g, LsValueId v)
+{
+    return ls_shape_text(g->arena, ls_shape(g, v));
+}
+
+bool ls_infer_out(LsCtx *cx, LsGraph *g, LsNodeId n, LsType type, const LsShape *shape)
+{
+    int64_t count = 1;
+    for (int k = 0; k < shape->rank; k++) {
+        if (shape->dim[k] < 0 || (shape->dim[k] == 0 && !ls_all_const(g, n)))
+            return ls_error(cx, ls_where(g, n), LS_E_SHAPE, NULL,
+                            "the result would be %s, of length %" PRId64 " along axis %d",
+                            ls_shape_text(g->arena, shape), shape->dim[k], k);
+        if (__builtin_mul_overflow(count, shape->dim[k], &count) || count > most_elements)
+            return ls_error(cx, ls_where(g, n), LS_E_SHAPE, NULL,
+                            "the result would be %s: more elements than can be addressed",
+                            ls_shape_text(g->arena, shape));
+    }
+    ls_set_out(g, n, 0, type, shape);
+    return true;
+}
+
+static bool same_types(LsCtx *cx, LsGraph *g, LsNodeId n, int first)
+{
+    const LsOp *row = ls_op[g->node[n.i].op];
+    LsType type = ls_type(g, ls_in(g, n, first));
+    for (int k = first + 1; k < g->node[n.i].nin; k++)
+        if (ls_type(g, ls_in(g, n, k)) != type)
+            return ls_error(cx, ls_where(g, n), LS_E_TYPE, "insert a Cast on one side",
+                            "operand %d is %s, operand %d is %s", first, ls_type_name(type), k,
+                            ls_type_name(ls_type(g, ls_in(g, n, k))));
+    if (type != LS_REAL && row->eval_int == NULL)
+        return ls_error(cx, ls_where(g, n), LS_E_TYPE, "insert a Cast to float",
+                        "the operand is %s, %s takes float", ls_type_name(type), row->name);
+    return true;
+}
+
+bool ls_infer_map_from(LsCtx *cx, LsGraph *g, LsNodeId n, int first)
+{
+    const LsOp *row = ls_op[g->node[n.i].op];
+    if (!same_types(cx, g, n, first))
+        return false;
+    LsShape shape = *ls_in_shape(g, n, 0);
+    for (int k = 1; k < g->node[n.i].nin; k++)
+        if (!ls_shape_broadcast(&shape, ls_in_shape(g, n, k)))
+            return ls_error(cx, ls_where(g, n), LS_E_SHAPE,
+                            "aligned at the last axis, lengths must be equal or 1",
+                            "%s and %s do not broadcast", ls_shape_text(g->arena, &shape),
+                            ls_dims(g, ls_in(g, n, k)));
+    LsType type = row->type != NULL ? row->type(g, n) : ls_type(g, ls_in(g, n, first));
+    return ls_infer_out(cx, g, n, type, &shape);
+}
+
+bool ls_infer_map(LsCtx *cx, LsGraph *g, LsNodeId n)
+{
+    return ls_infer_map_from(cx, g, n, 0);
+}
+
+LsType ls_infer_bool(const LsGraph *g, LsNodeId n)
+{
+    (void)g, (void)n;
+    return LS_BOOL;
+}
+
+void ls_grad_zero(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], const bool want[],
+                  LsValueId dx[])
+{
+    (void)cx, (void)g, (void)n, (void)dy, (void)want, (void)dx;
+}
+
+LsValueId ls_scale(LsCtx *cx, LsGraph *g, LsValueId v, double by)
+{
+    return by == 1 ? v : ls_append2(cx, g, LS_OP_MUL, v, ls_const_real(cx, g, by), NULL);
+}
+
+LsValueId ls_expand(LsCtx *cx, LsGraph *g, LsValueId v, const LsShape *to)
+{
+    if (ls_shape_same(ls_shape(g, v), to))
+        return v;
+    return ls_append1(cx, g, LS_OP_EXPAND, v, &(LsAttr){.shape = {*to}});
+}
+
+LsValueId ls_slice_axis(LsCtx *cx, LsGraph *g, LsValueId v, int axis, int64_t start, int64_t stop)
+{
+    const LsShape *x = ls_shape(g, v);
+    if (start == 0 && stop == x->dim[axis])
+        return v;
+    LsAttr at = {0};
+    for (int k = 0; k < x->rank; k++) {
+        at.slice.start[k] = k == axis ? start : 0;
+        at.slice.stop[k] = k == axis ? stop : x->dim[k];
+        at.slice.step[k] = 1;
+    }
+    return ls_append1(cx, g, LS_OP_SLICE, v, &at);
+}
+
+LsValueId ls_transpose(LsCtx *cx, LsGraph *g, LsValueId v, const int perm[])
+{
+    LsAttr at = {0};
+    bool same = true;
+    for (int k = 0; k < ls_shape(g, v)->rank; k++) {
+        at.perm.perm[k] = perm[k];
+        same &= perm[k] == k;
+    }
+    return same ? v : ls_append1(cx, g, LS_OP_TRANSPOSE, v, &at);
+}
+
+bool ls_onnx_takes(const LsOnnxNode *n, int min, int max)
+{
+    if (n->nin < min || n->nin > max)
+        return ls_onnx_error(n, LS_E_PARSE, NULL, "the node has %d operands, %s takes %s%d", n->nin,
+                             n->op, n->nin < min ? "at least " : "at most ", n->nin < min ? min : max);
+    for (int k = 0; k < min; k++)
+        if (!ls_is(n->in[k]))
+            return ls_onnx_error(n, LS_E_PARSE, NULL, "operand %d is left out, %s needs it", k, n->op);
+    return true;
+}
+
+bool ls_onnx_simple(LsOnnxNode *n, LsValueId out[], LsOpCode op, int nin)
+{
+    if (!ls_onnx_takes(n, nin, nin))
+        return false;
+    out[0] = ls_append(n->cx, n->g, op, nin, n->in, NULL);
+    return ls_is(out[0]);
+}
+
+LsValueId ls_const_ints(LsCtx *cx, LsGraph *g, int count, const int64_t v[])
+{
+    int64_t *data = ls_arena_alloc(g->arena, (size_t)count, sizeof *data);
+    if (count > 0)
+        memcpy(data, v, (size_t)count * sizeof *data);
+    return ls_const_add(cx, g, LS_I64, &(LsShape){1, {count}}, data);
+}

@@ -1,0 +1,52 @@
+/* compiler/ops/row.h -- what the rows of several families share. */
+#ifndef LS_COMPILER_OPS_ROW_H
+#define LS_COMPILER_OPS_ROW_H
+
+#include "compiler/graph.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* ---- infer ---- */
+/* Sets result 0 after checking that its size can be counted and that it is not empty (constants may be). */
+bool ls_infer_out(LsCtx *cx, LsGraph *g, LsNodeId n, LsType type, const LsShape *shape);
+/* MAP: operands of one type broadcast against each other. */
+bool ls_infer_map(LsCtx *cx, LsGraph *g, LsNodeId n);
+/* The same from operand `first` on; those before it only take part in the broadcast. */
+bool ls_infer_map_from(LsCtx *cx, LsGraph *g, LsNodeId n, int first);
+LsType ls_infer_bool(const LsGraph *g, LsNodeId n);             /* LsOp.type of comparisons */
+bool ls_all_const(const LsGraph *g, LsNodeId n);                /* every operand is a constant */
+const char *ls_type_name(LsType t);                             /* as messages say it: "float", "int64" */
+const char *ls_dims(const LsGraph *g, LsValueId v);             /* its shape, for messages */
+
+/* ---- grad ---- */
+/* LsOp.grad of steps and comparisons: nothing flows back, and that is no error. */
+void ls_grad_zero(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], const bool want[],
+                  LsValueId dx[]);
+LsValueId ls_scale(LsCtx *cx, LsGraph *g, LsValueId v, double by);      /* v * by */
+LsValueId ls_expand(LsCtx *cx, LsGraph *g, LsValueId v, const LsShape *to);     /* v broadcast to `to` */
+/* v[..., start:stop, ...] along one axis; all of it: v itself. */
+LsValueId ls_slice_axis(LsCtx *cx, LsGraph *g, LsValueId v, int axis, int64_t start, int64_t stop);
+LsValueId ls_transpose(LsCtx *cx, LsGraph *g, LsValueId v, const int perm[]);
+
+/* ---- eval: LS_EVAL(add, x[0] + x[1]) defines add_eval; the other sets *y and says whether it is defined */
+#define LS_EVAL(row, expr) \
+    static double row##_eval(const double x[], const LsAttr *at) { (void)at; return expr; }
+#define LS_EVAL_INT(row, expr) \
+    static bool row##_eval_int(const int64_t x[], const LsAttr *at, int64_t *y) \
+    { (void)at; return expr; }
+
+/* ---- build ---- */
+/* The node lists at least min and at most max operands, the first min of them present. */
+bool ls_onnx_takes(const LsOnnxNode *n, int min, int max);
+/* One IR node over all operands, which are `nin`; no attributes. */
+bool ls_onnx_simple(LsOnnxNode *n, LsValueId out[], LsOpCode op, int nin);
+/* The row of an ONNX operator that is one IR node: LS_ONNX_SIMPLE(add, "Add", 7, LS_OP_ADD, 2) */
+#define LS_ONNX_SIMPLE(row, op_type, version, op, nin) \
+    static bool row##_build(LsOnnxNode *n, LsValueId out[]) \
+    { return ls_onnx_simple(n, out, op, nin); } \
+    const LsOnnxOp ls_onnx_##row = {op_type, version, row##_build};
+/* A constant vector of integers. */
+LsValueId ls_const_ints(LsCtx *cx, LsGraph *g, int count, const int64_t v[]);
+
+#endif
