@@ -1,0 +1,300 @@
+/* codegen/kernels/conv.c -- CONV, CONV_DX, CONV_DW: the geometry as tables of constants.
+ * The work is in runtime/ls_conv.h, whose words are used here. */
+#include "codegen/kernel.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+typedef struct Axis {           /* LsAxis of runtime/ls_conv.h */
+    int64_t count, to, to_step, to_dim, from_step, from_dim, taps, off, off_step;
+    int64_t tap, tap_step, tap_dim;
+} Axis;
+
+typedef struct Geo {            /* LsConv */
+    int n;                      /* spatial axes */
+    Axis ax[LS_MAX_SPATIAL];
+    int64_t images, group, cin, cout, run, splits, packed;
+} Geo;
+
+enum { MAX_LANES_BYTES = 64 };  /* widest vector the generated text may be compiled for */
+
+static int64_t depth_of(const Geo *d)
+{
+    int64_t k = d->cin;
+    for (int i = 0; i < d->n; i++)
+        k *= d->ax[i].taps;
+    return k;
+}
+
+static int64_t positions_of(const Geo *d)
+{
+    int64_t p = d->images;
+    for (int i = 0; i < d->n; i++)
+        p *= d->ax[i].count;
+    return p;
+}
+
+static bool depthwise(const Geo *d) { return d->group > 1 && d->cin == 1 && d->cout == 1; }
+
+/* Room for the packed weights of d, in elements: panels are filled up to whole vectors. */
+static int64_t packed_size(const Geo *d, int real_bytes)
+{
+    int64_t lanes = MAX_LANES_BYTES / real_bytes;
+    if (depthwise(d))
+        return depth_of(d) * d->group;
+    return depth_of(d) * d->group * ((d->cout + lanes - 1) / lanes * lanes);
+}
+
+static void merge_runs(Geo *d)
+{
+    const Axis *last = &d->ax[d->n - 1];
+    bool touch = d->group == 1 && last->taps > 1 && last->off_step == 1;
+    d->run = touch ? last->taps * d->cin : d->cin;
+}
+
+/* The forward gather of node n, given which values are X, W, Y. */
+static Geo forward_geo(const LsGraph *g, LsNodeId n, const LsShape *x, const LsShape *w,
+                       const LsShape *y)
+{
+    const LsWindowAttr *at = &g->node[n.i].attr.window;
+    Geo d = {.n = at->n, .images = x->dim[0], .group = at->group, .cin = w->dim[1],
+             .cout = w->dim[0] / at->group, .splits = 1};
+    for (int i = 0; i < d.n; i++)
+        d.ax[i] = (Axis){.count = y->dim[2 + i], .to_step = 1, .to_dim = y->dim[2 + i],
+                         .from_step = at->stride[i], .from_dim = x->dim[2 + i],
+                         .taps = w->dim[2 + i], .off = -at->pad_lo[i], .off_step = at->dilation[i],
+                         .tap_step = 1, .tap_dim = w->dim[2 + i]};
+    merge_runs(&d);
+    return d;
+}
+
+/* Positions `phase` + stride * i of X along axis k: Y's place for tap t is (x + pad - t * dilation) / stride
+ * where that divides. Taps are taken backwards, so that the places ascend. */
+static Axis back_axis(const LsWindowAttr *at, int k, int64_t phase, int64_t x, int64_t w, int64_t y)
+{
+    int64_t stride = at->stride[k], dilation = at->dilation[k];
+    Axis a = {.count = (x - phase + stride - 1) / stride, .to = phase, .to_step = stride, .to_dim = x,
+              .from_step = 1, .from_dim = y, .tap_dim = w, .off_step = 1, .tap_step = -1};
+    for (int64_t t = w - 1; t >= 0; t--) {
+        int64_t at_y = phase + at->pad_lo[k] - t * dilation;
+        if (at_y % stride != 0)
+            continue;
+        if (a.taps == 0) {
+            a.tap = t;
+            a.off = at_y / stride;
+        } else if (a.taps == 1) {
+            a.tap_step = t - a.tap;
+            a.off_step = at_y / stride - a.off;
+        }
+        a.taps++;
+    }
+    return a;
+}
+
+/* Phase number `phase` of the data gradient; false: it has no positions. */
+static bool back_geo(const LsGraph *g, LsNodeId n, int64_t phase, Geo *d)
+{
+    const LsWindowAttr *at = &g->node[n.i].attr.window;
+    const LsShape *y = ls_in_shape(g, n, 0), *w = ls_in_shape(g, n, 1);
+    const LsShape *x = ls_shape(g, ls_out(g, n, 0));
+    *d = (Geo){.n = at->n, .images = x->dim[0], .group = at->group, .cin = w->dim[0] / at->group,
+               .cout = w->dim[1], .splits = 1};
+    for (int i = d->n - 1; i >= 0; i--) {
+        d->ax[i] = back_axis(at, i, phase % at->stride[i], x->dim[2 + i], w->dim[2 + i], y->dim[2 + i]);
+        phase /= at->stride[i];
+        if (d->ax[i].count <= 0)
+            return false;
+    }
+    merge_runs(d);
+    return true;
+}
+
+static int64_t back_phases(const LsWindowAttr *at)
+{
+    int64_t n = 1;
+    for (int i = 0; i < at->n; i++)
+        n *= at->stride[i];
+    return n;
+}
+
+/* The weight gradient: parts of the sum over positions, so that there are units for several threads
+ * although dW is small. Each part costs a copy of dW in the workspace. */
+static Geo weight_geo(const LsGraph *g, LsNodeId n, int real_bytes)
+{
+    enum { UNITS = 16, POSITIONS = 512, BYTES = 4 << 20, ROWS = 224, COLS = 256 };
+    const LsShape *w = ls_shape(g, ls_out(g, n, 0));
+    Geo d = forward_geo(g, n, ls_in_shape(g, n, 1), w, ls_in_shape(g, n, 0));
+    int64_t units = depthwise(&d) ? (d.group * real_bytes + MAX_LANES_BYTES - 1) / MAX_LANES_BYTES
+                                  : d.group * ((d.cout + ROWS - 1) / ROWS)
+                                        * ((depth_of(&d) + COLS - 1) / COLS);
+    int64_t parts = (UNITS + units - 1) / units, most = positions_of(&d) / POSITIONS;
+    int64_t fit = BYTES / (ls_count(w) * real_bytes);
+    parts = parts < most ? parts : most;
+    parts = parts < fit ? parts : fit;
+    d.splits = parts > 1 ? parts : 1;
+    return d;
+}
+
+/* ---- text ---- */
+static void emit_axis(LsEmit *e, const Axis *a)
+{
+    ls_emit_line(e, "{.count = %" PRId64 ", .to = %" PRId64 ", .to_step = %" PRId64 ", .to_dim = %"
+                 PRId64 ", .from_step = %" PRId64 ", .from_dim = %" PRId64 ",", a->count, a->to,
+                 a->to_step, a->to_dim, a->from_step, a->from_dim);
+    ls_emit_line(e, " .taps = %" PRId64 ", .off = %" PRId64 ", .off_step = %" PRId64 ", .tap = %"
+                 PRId64 ", .tap_step = %" PRId64 ", .tap_dim = %" PRId64 "},", a->taps, a->off,
+                 a->off_step, a->tap, a->tap_step, a->tap_dim);
+}
+
+static void emit_geo(LsEmit *e, const Geo *d)
+{
+    ls_emit_line(e, "{");
+    ls_emit_line(e, ".ax = {");
+    for (int i = d->n; i < LS_MAX_SPATIAL; i++)
+        ls_emit_line(e, "LS_AXIS_NONE,");
+    for (int i = 0; i < d->n; i++)
+        emit_axis(e, &d->ax[i]);
+    ls_emit_line(e, "},");
+    ls_emit_line(e, ".images = %" PRId64 ", .group = %" PRId64 ", .cin = %" PRId64 ", .cout = %" PRId64
+                 ", .run = %" PRId64 ", .splits = %" PRId64 ", .packed = %" PRId64 ",", d->images,
+                 d->group, d->cin, d->cout, d->run, d->splits, d->packed);
+    ls_emit_line(e, "},");
+}
+
+/* The table of phases; how many there are. */
+static int emit_phases(const LsKernelText *k, bool back, bool *is_depthwise)
+{
+    const LsGraph *g = k->g;
+    int64_t packed = 0, all = back ? back_phases(&g->node[k->n.i].attr.window) : 1;
+    int n = 0;
+    ls_emit_line(k->e, "static const LsConv %s_conv[] = {", k->name);
+    for (int64_t i = 0; i < all; i++) {
+        Geo d;
+        if (!back)
+            d = forward_geo(g, k->n, ls_in_shape(g, k->n, 0), ls_in_shape(g, k->n, 1),
+                            ls_shape(g, ls_out(g, k->n, 0)));
+        else if (!back_geo(g, k->n, i, &d))
+            continue;
+        d.packed = packed;
+        packed += packed_size(&d, k->real_bytes);
+        emit_geo(k->e, &d);
+        *is_depthwise = depthwise(&d);
+        n++;
+    }
+    ls_emit_line(k->e, "};");
+    return n;
+}
+
+static void begin_part(const LsKernelText *k, const char *part)
+{
+    ls_emit_line(k->e, "static void %s_%s(LsRun *run, void *const arg[], int64_t lo, int64_t hi)",
+                 k->name, part);
+    ls_emit_line(k->e, "{");
+    ls_emit_line(k->e, "(void)run;");
+}
+
+static void begin_kernel(const LsKernelText *k)
+{
+    ls_emit_line(k->e, "static void %s(LsRun *run, void *const arg[])", k->name);
+    ls_emit_line(k->e, "{");
+}
+
+/* CONV and CONV_DX: pack the weights, then multiply. */
+static void product_emit(const LsKernelText *k, bool back)
+{
+    LsEmit *e = k->e;
+    const char *name = k->name, *x = back ? "dy" : "x", *y = back ? "dx" : "y";
+    bool dw = false, bias = k->g->node[k->n.i].nin > 2 && ls_is(ls_in(k->g, k->n, 2));
+    int phases = emit_phases(k, back, &dw);
+    const char *pack = dw ? "ls_depthwise_pack_work" : back ? "ls_conv_pack_back_work"
+                                                            : "ls_conv_pack_work";
+    const char *work = dw ? "ls_depthwise_work" : "ls_conv_work";
+    begin_part(k, "pack");
+    ls_emit_operand(k, "w", 1);
+    ls_emit_workspace(k, "real", "packed");
+    ls_emit_line(e, "ls_conv_some(%s_conv, %d, &%s, w, packed, NULL, NULL, lo, hi);", name, phases,
+                 pack);
+    ls_emit_line(e, "}");
+
+    begin_part(k, "part");
+    ls_emit_operand(k, x, 0);
+    ls_emit_workspace(k, "real", "packed");
+    if (bias)
+        ls_emit_operand(k, "bias", 2);
+    ls_emit_result(k, y, 0);
+    ls_emit_line(e, "ls_conv_some(%s_conv, %d, &%s, %s, packed, %s, %s, lo, hi);", name, phases, work,
+                 x, bias ? "bias" : "NULL", y);
+    ls_emit_line(e, "}");
+
+    begin_kernel(k);
+    ls_emit_line(e, "ls_parallel(run, %s_pack, ls_conv_all(%s_conv, %d, &%s), arg);", name, name,
+                 phases, pack);
+    ls_emit_line(e, "ls_parallel(run, %s_part, ls_conv_all(%s_conv, %d, &%s), arg);", name, name,
+                 phases, work);
+    ls_emit_line(e, "}");
+}
+
+static void weight_emit(const LsKernelText *k)
+{
+    LsEmit *e = k->e;
+    const char *name = k->name;
+    Geo d = weight_geo(k->g, k->n, k->real_bytes);
+    int64_t size = ls_count(ls_shape(k->g, ls_out(k->g, k->n, 0)));
+    const char *kind = depthwise(&d) ? "depthwise" : "conv";
+    ls_emit_line(e, "static const LsConv %s_conv[] = {", name);
+    emit_geo(e, &d);
+    ls_emit_line(e, "};");
+    begin_part(k, "part");
+    ls_emit_operand(k, "dy", 0);
+    ls_emit_operand(k, "x", 1);
+    if (d.splits > 1)
+        ls_emit_workspace(k, "real", "dw");
+    else
+        ls_emit_result(k, "dw", 0);
+    ls_emit_line(e, "for (int64_t u = lo; u < hi; u++)");
+    ls_emit_line(e, "    ls_%s_dw_unit(%s_conv, dy, x, dw, u);", kind, name);
+    ls_emit_line(e, "}");
+    if (d.splits > 1) {
+        begin_part(k, "sum");
+        ls_emit_result(k, "dw", 0);
+        ls_emit_workspace(k, "real", "part");
+        ls_emit_line(e, "ls_sum_parts(dw, part, %" PRId64 ", %" PRId64 ", lo, hi);", size, d.splits);
+        ls_emit_line(e, "}");
+    }
+    begin_kernel(k);
+    ls_emit_line(e, "ls_parallel(run, %s_part, ls_%s_dw_units(%s_conv), arg);", name, kind, name);
+    if (d.splits > 1)
+        ls_emit_line(e, "ls_parallel(run, %s_sum, ls_ceil_div(%" PRId64 ", LS_SUM_UNIT), arg);", name,
+                     size);
+    ls_emit_line(e, "}");
+}
+
+static void conv_emit(const LsKernelText *k)
+{
+    uint16_t op = k->g->node[k->n.i].op;
+    if (op == LS_OP_CONV_DW)
+        weight_emit(k);
+    else
+        product_emit(k, op == LS_OP_CONV_DX);
+}
+
+static int64_t conv_workspace(const LsGraph *g, LsNodeId n, int real_bytes)
+{
+    const LsNode *node = &g->node[n.i];
+    int64_t size = 0;
+    Geo d;
+    if (node->op == LS_OP_CONV_DW) {
+        d = weight_geo(g, n, real_bytes);
+        size = d.splits > 1 ? d.splits * ls_count(ls_shape(g, ls_out(g, n, 0))) : 0;
+    } else if (node->op == LS_OP_CONV) {
+        d = forward_geo(g, n, ls_in_shape(g, n, 0), ls_in_shape(g, n, 1), ls_shape(g, ls_out(g, n, 0)));
+        size = packed_size(&d, real_bytes);
+    } else {
+        for (int64_t i = 0; i < back_phases(&node->attr.window); i++)
+            if (back_geo(g, n, i, &d))
+                size += packed_size(&d, real_bytes);
+    }
+    return size * real_bytes;
+}
+
+const LsEmitter ls_emitter_conv = {.emit = conv_emit, .workspace = conv_workspace};

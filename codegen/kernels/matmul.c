@@ -1,0 +1,117 @@
+/* codegen/kernels/matmul.c -- MATMUL: the shape of one product, and which of a batch a unit belongs to.
+ * The work is in runtime/ls_gemm.h. */
+#include "codegen/kernel.h"
+
+#include <inttypes.h>
+
+/* Batch axes of the result with the distances of A and B along them; neighbours that advance alike in
+ * both operands are one axis. */
+typedef struct Batch {
+    int n;
+    int64_t dim[LS_MAX_RANK], a[LS_MAX_RANK], b[LS_MAX_RANK];
+} Batch;
+
+static void matrix_strides(const LsShape *s, int batch_rank, int64_t stride[LS_MAX_RANK])
+{
+    int64_t dense[LS_MAX_RANK];
+    ls_strides(s, LS_ROW, dense);
+    for (int i = 0; i < batch_rank; i++) {
+        int at = i + s->rank - 2 - batch_rank;
+        stride[i] = at < 0 || s->dim[at] == 1 ? 0 : dense[at];
+    }
+}
+
+static Batch batch_of(const LsGraph *g, LsNodeId n)
+{
+    const LsShape *y = ls_shape(g, ls_out(g, n, 0));
+    int rank = y->rank - 2;
+    int64_t a[LS_MAX_RANK], b[LS_MAX_RANK];
+    Batch t = {0};
+    matrix_strides(ls_in_shape(g, n, 0), rank, a);
+    matrix_strides(ls_in_shape(g, n, 1), rank, b);
+    for (int i = 0; i < rank; i++) {
+        int64_t dim = y->dim[i];
+        int k = t.n - 1;
+        if (dim == 1)
+            continue;
+        if (k >= 0 && t.a[k] == a[i] * dim && t.b[k] == b[i] * dim)
+            t.dim[k] *= dim;
+        else
+            t.dim[k = t.n++] = dim;
+        t.a[k] = a[i];
+        t.b[k] = b[i];
+    }
+    return t;
+}
+
+/* "VAR + matrix / 4 % 8 * 1024 + ..." to `text`. */
+static void address(char *text, size_t room, const char *var, const Batch *t, const int64_t *stride)
+{
+    int used = snprintf(text, room, "%s", var);
+    int64_t below = 1;
+    for (int i = t->n - 1; i >= 0; below *= t->dim[i--])
+        if (stride[i] != 0) {
+            used += snprintf(text + used, room - (size_t)used, " + matrix");
+            if (below != 1)
+                used += snprintf(text + used, room - (size_t)used, " / %" PRId64, below);
+            if (i > 0)
+                used += snprintf(text + used, room - (size_t)used, " %% %" PRId64, t->dim[i]);
+            used += snprintf(text + used, room - (size_t)used, " * %" PRId64, stride[i]);
+        }
+}
+
+static void matmul_emit(const LsKernelText *k)
+{
+    const LsGraph *g = k->g;
+    const LsNode *node = &g->node[k->n.i];
+    const LsGemmAttr *at = &node->attr.gemm;
+    const LsShape *a = ls_in_shape(g, k->n, 0), *y = ls_shape(g, ls_out(g, k->n, 0));
+    Batch t = batch_of(g, k->n);
+    int64_t m = y->dim[y->rank - 2], n = y->dim[y->rank - 1];
+    int64_t depth = a->dim[a->rank - (at->trans_a ? 2 : 1)], batch = 1;
+    if (t.n == 1 && t.b[0] == 0 && !at->trans_a && t.a[0] == m * depth) {
+        m *= t.dim[0];          /* one B for all: the batch is more rows */
+        t.n = 0;
+    }
+    for (int i = 0; i < t.n; i++)
+        batch *= t.dim[i];
+    bool bias = node->nin > 2 && ls_is(ls_in(g, k->n, 2));
+    char ta[256], tb[256];
+    address(ta, sizeof ta, "a", &t, t.a);
+    address(tb, sizeof tb, "b", &t, t.b);
+    LsEmit *e = k->e;
+
+    ls_emit_line(e, "static const LsMatmul %s_shape = {.m = %" PRId64 ", .n = %" PRId64 ", .k = %"
+                 PRId64 ", .turn_a = %d, .turn_b = %d, .alpha = LS_R(%.17g)};", k->name, m, n, depth,
+                 at->trans_a, at->trans_b, at->alpha);
+    ls_emit_line(e, "static void %s_part(LsRun *run, void *const arg[], int64_t lo, int64_t hi)",
+                 k->name);
+    ls_emit_line(e, "{");
+    ls_emit_operand(k, "a", 0);
+    ls_emit_operand(k, "b", 1);
+    if (bias)
+        ls_emit_operand(k, "bias", 2);
+    ls_emit_result(k, "c", 0);
+    ls_emit_line(e, "(void)run;");
+    if (batch == 1) {
+        ls_emit_line(e, "for (int64_t u = lo; u < hi; u++)");
+        ls_emit_line(e, "    ls_matmul_unit(&%s_shape, a, b, %s, c, u);", k->name,
+                     bias ? "bias" : "NULL");
+    } else {
+        ls_emit_line(e, "const int64_t blocks = ls_matmul_units(&%s_shape);", k->name);
+        ls_emit_line(e, "for (int64_t u = lo; u < hi; u++) {");
+        ls_emit_line(e, "const int64_t matrix = u / blocks;");
+        ls_emit_line(e, "ls_matmul_unit(&%s_shape, %s,", k->name, ta);
+        ls_emit_line(e, "    %s, %s, c + matrix * %" PRId64 ", u %% blocks);", tb,
+                     bias ? "bias" : "NULL", m * n);
+        ls_emit_line(e, "}");
+    }
+    ls_emit_line(e, "}");
+    ls_emit_line(e, "static void %s(LsRun *run, void *const arg[])", k->name);
+    ls_emit_line(e, "{");
+    ls_emit_line(e, "ls_parallel(run, %s_part, ls_matmul_units(&%s_shape) * %" PRId64 ", arg);",
+                 k->name, k->name, batch);
+    ls_emit_line(e, "}");
+}
+
+const LsEmitter ls_emitter_matmul = {.emit = matmul_emit};

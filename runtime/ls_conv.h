@@ -1,0 +1,451 @@
+/* runtime/ls_conv.h -- convolution, its data gradient and its weight gradient as matrix products.
+ *
+ * All three see the same picture: a *gather*. For each position p of a result grid and each tap t of the
+ * kernel there is one place of the source, or a zero of the padding. Images are channels-last, so a place
+ * is a run of channels, and one row of the implicit matrix [positions][taps * channels] is copied run by
+ * run into a block that stays in cache (Chetlur et al., 2014, do this on GPUs). Then:
+ *   forward        Y = gather(X) * W'
+ *   data gradient  the same from dY with the taps reversed; a stride > 1 is taken apart into *phases*: the
+ *                  positions of X that see the same taps form a grid of their own
+ *   weights        dW = dY' * gather(X)
+ * Depthwise convolutions have one channel per product and are plain loops over channels instead. */
+#ifndef LS_CONV_H
+#define LS_CONV_H
+
+#include "ls_gemm.h"
+
+/* One spatial axis. */
+typedef struct LsAxis {
+    int64_t count;                      /* positions */
+    int64_t to, to_step, to_dim;        /* position i is coordinate to + to_step * i of the result */
+    int64_t from_step, from_dim;        /* tap t reads from_step * i + off + off_step * t of the source */
+    int64_t taps, off, off_step;
+    int64_t tap, tap_step, tap_dim;     /* tap t is coordinate tap + tap_step * t of the kernel */
+} LsAxis;
+
+#define LS_AXIS_NONE {.count = 1, .to_step = 1, .to_dim = 1, .from_step = 1, .from_dim = 1, .taps = 1, \
+                      .off_step = 1, .tap_step = 1, .tap_dim = 1}
+
+typedef struct LsConv {
+    LsAxis ax[3];                       /* outermost first; unused ones have one position and one tap */
+    int64_t images, group, cin, cout;   /* source and result channels per group */
+    int64_t run;                        /* elements of a row that lie side by side in the source: cin, or
+                                         * taps of the last axis * cin where taps touch */
+    int64_t splits;                     /* weight gradient: parts of the sum over positions */
+    int64_t packed;                     /* element of the workspace where its weights are packed */
+} LsConv;
+
+enum {
+    LS_MC = LS_MR * (LS_MR > 8 ? 8 : 16),       /* positions of a block */
+    LS_LDA = LS_KC + LS_V,      /* distance of gathered rows: odd in vectors, to spread over cache sets */
+    LS_DW_ROWS = 224,           /* result channels of a block of the weight gradient */
+    LS_DW_DEPTH = 192,          /* positions of a block of the weight gradient */
+    LS_DW_LD = LS_COLS + LS_V,
+    LS_TAPS = 32,               /* taps that the weight gradient of a depthwise convolution holds */
+};
+
+LS_INLINE int64_t ls_conv_positions(const LsConv *d)
+{
+    return d->images * d->ax[0].count * d->ax[1].count * d->ax[2].count;
+}
+
+/* Length of a row of the gathered matrix. */
+LS_INLINE int64_t ls_conv_depth(const LsConv *d)
+{
+    return d->ax[0].taps * d->ax[1].taps * d->ax[2].taps * d->cin;
+}
+
+LS_INLINE int64_t ls_conv_kernel(const LsConv *d)
+{
+    return d->ax[0].tap_dim * d->ax[1].tap_dim * d->ax[2].tap_dim;
+}
+
+/* The source itself is the gathered matrix. */
+LS_INLINE bool ls_conv_direct(const LsConv *d)
+{
+    bool yes = true;
+    for (int i = 0; i < 3; i++)
+        yes &= d->ax[i].taps == 1 && d->ax[i].off == 0 && d->ax[i].from_step == 1
+            && d->ax[i].count == d->ax[i].from_dim;
+    return yes;
+}
+
+/* Positions follow each other in the result. */
+LS_INLINE bool ls_conv_dense(const LsConv *d)
+{
+    bool yes = true;
+    for (int i = 0; i < 3; i++)
+        yes &= d->ax[i].count == d->ax[i].to_dim;
+    return yes;
+}
+
+/* ---- the gather ---- */
+typedef struct LsPlace { int64_t image, i[3]; } LsPlace;
+
+LS_INLINE LsPlace ls_place(const LsConv *d, int64_t p)
+{
+    LsPlace at;
+    for (int k = 2; k >= 0; k--) {
+        at.i[k] = p % d->ax[k].count;
+        p /= d->ax[k].count;
+    }
+    at.image = p;
+    return at;
+}
+
+LS_INLINE void ls_next(const LsConv *d, LsPlace *at)
+{
+    if (++at->i[2] < d->ax[2].count)
+        return;
+    at->i[2] = 0;
+    if (++at->i[1] < d->ax[1].count)
+        return;
+    at->i[1] = 0;
+    if (++at->i[0] < d->ax[0].count)
+        return;
+    at->i[0] = 0;
+    at->image++;
+}
+
+/* Elements e .. e+n of a source line of `line` elements, zeros outside it. */
+LS_INLINE void ls_gather_run(real *to, const real *from, int64_t e, int64_t n, int64_t line)
+{
+    int64_t lo = ls_least(ls_most(-e, 0), n), hi = ls_most(ls_least(line - e, n), lo);
+    ls_zero(to, lo);
+    ls_copy(to + lo, from + e + lo, hi - lo);
+    ls_zero(to + hi, n - hi);
+}
+
+/* Columns k0..k1 of the row of place `at`. x: the source, at the first channel of the group. */
+LS_INLINE void ls_gather_row(const LsConv *d, const real *x, const LsPlace *at, int64_t k0, int64_t k1,
+                             real *to)
+{
+    const LsAxis *a = d->ax;
+    int64_t channels = d->group * d->cin, line = a[2].from_dim * channels, k = 0;
+    int64_t runs = a[2].taps * d->cin / d->run;
+    for (int64_t t0 = 0; t0 < a[0].taps && k < k1; t0++) {
+        int64_t s0 = a[0].from_step * at->i[0] + a[0].off + a[0].off_step * t0;
+        for (int64_t t1 = 0; t1 < a[1].taps; t1++) {
+            if (k + runs * d->run <= k0 || k >= k1) {
+                k += runs * d->run;
+                continue;
+            }
+            int64_t s1 = a[1].from_step * at->i[1] + a[1].off + a[1].off_step * t1;
+            bool inside = s0 >= 0 && s0 < a[0].from_dim && s1 >= 0 && s1 < a[1].from_dim;
+            const real *from = x;
+            if (inside)
+                from += ((at->image * a[0].from_dim + s0) * a[1].from_dim + s1) * line;
+            for (int64_t t2 = 0; t2 < runs; t2++, k += d->run) {
+                int64_t lo = ls_most(k0 - k, 0), hi = ls_least(k1 - k, d->run);
+                int64_t s2 = a[2].from_step * at->i[2] + a[2].off + a[2].off_step * t2;
+                if (lo < hi && inside)
+                    ls_gather_run(to + k + lo - k0, from, s2 * channels + lo, hi - lo, line);
+                else if (lo < hi)
+                    ls_zero(to + k + lo - k0, hi - lo);
+            }
+        }
+    }
+}
+
+LS_SHARED_FN void ls_gather(const LsConv *d, const real *x, int64_t p, int64_t n, int64_t k0,
+                            int64_t k1, real *to, int64_t ld)
+{
+    LsPlace at = ls_place(d, p);
+    for (int64_t i = 0; i < n; i++, ls_next(d, &at))
+        ls_gather_row(d, x, &at, k0, k1, to + i * ld);
+}
+
+/* ---- weights, packed into panels per group ---- */
+LS_INLINE int64_t ls_conv_panels(const LsConv *d) { return d->group * ls_ceil_div(d->cout, LS_NR); }
+
+LS_INLINE real *ls_conv_panel(const LsConv *d, real *packed, int64_t g, int64_t j)
+{
+    return packed + d->packed + ls_conv_depth(d) * (g * ls_packed_cols(d->cout) + j);
+}
+
+/* Forward: w[cout][taps][cin], so that a panel is columns of w turned. */
+LS_SHARED_FN void ls_conv_pack(const LsConv *d, const real *w, real *packed, const real *bias, real *y,
+                               int64_t unit)
+{
+    int64_t depth = ls_conv_depth(d), per_group = ls_ceil_div(d->cout, LS_NR);
+    int64_t g = unit / per_group, j = unit % per_group * LS_NR;
+    (void)bias, (void)y;
+    ls_pack_turned(ls_conv_panel(d, packed, g, j), w + (g * d->cout + j) * depth, depth, depth,
+                   d->cout - j, 1);
+}
+
+/* Element of the kernel that tap number t of a phase is. */
+LS_INLINE int64_t ls_conv_tap(const LsConv *d, int64_t t)
+{
+    int64_t at = 0, each[3];
+    for (int i = 2; i >= 0; i--) {
+        each[i] = d->ax[i].tap + d->ax[i].tap_step * (t % d->ax[i].taps);
+        t /= d->ax[i].taps;
+    }
+    for (int i = 0; i < 3; i++)
+        at = at * d->ax[i].tap_dim + each[i];
+    return at;
+}
+
+LS_INLINE int64_t ls_conv_taps(const LsConv *d)
+{
+    return d->ax[0].taps * d->ax[1].taps * d->ax[2].taps;
+}
+
+/* Data gradient: w[cin][kernel][cout], taps of the phase only. */
+LS_SHARED_FN void ls_conv_pack_back(const LsConv *d, const real *w, real *packed, const real *bias,
+                                    real *y, int64_t unit)
+{
+    int64_t per_group = ls_ceil_div(d->cout, LS_NR), kernel = ls_conv_kernel(d);
+    int64_t g = unit / per_group, j = unit % per_group * LS_NR, n = d->cout - j;
+    real *to = ls_conv_panel(d, packed, g, j);
+    (void)bias, (void)y;
+    for (int64_t t = 0; t < ls_conv_taps(d); t++, to += d->cin * ls_panel_width(n))
+        ls_pack_rows(to, w + (g * d->cin * kernel + ls_conv_tap(d, t)) * d->cout + j,
+                     kernel * d->cout, d->cin, n, 1);
+}
+
+/* ---- result = gather(source) * weights ---- */
+
+/* Columns of a block: all of them (one gather serves all), unless that leaves too few blocks to share. */
+LS_INLINE int64_t ls_conv_cols(const LsConv *d)
+{
+    int64_t blocks = d->group * ls_ceil_div(ls_conv_positions(d), LS_MC);
+    int64_t parts = ls_most(ls_ceil_div(16, blocks), ls_ceil_div(d->cout, 2 * LS_COLS));
+    return ls_most(ls_ceil_div(ls_ceil_div(d->cout, parts), LS_NR) * LS_NR, LS_NR);
+}
+
+LS_INLINE int64_t ls_conv_units(const LsConv *d)
+{
+    return d->group * ls_ceil_div(ls_conv_positions(d), LS_MC) * ls_ceil_div(d->cout, ls_conv_cols(d));
+}
+
+/* Rows of a block to the places of their positions. */
+LS_SHARED_FN void ls_conv_scatter(const LsConv *d, int64_t p, int64_t m, int64_t n, const real *from,
+                                  int64_t ld, real *y)
+{
+    const LsAxis *a = d->ax;
+    LsPlace at = ls_place(d, p);
+    for (int64_t i = 0; i < m; i++, ls_next(d, &at)) {
+        int64_t to = at.image;
+        for (int k = 0; k < 3; k++)
+            to = to * a[k].to_dim + a[k].to + a[k].to_step * at.i[k];
+        ls_copy(y + to * d->group * d->cout, from + i * ld, n);
+    }
+}
+
+LS_SHARED_FN void ls_conv_unit(const LsConv *d, const real *x, real *packed, const real *bias, real *y,
+                               int64_t unit)
+{
+    _Alignas(64) real rows[LS_MC * LS_LDA], sums[LS_MC * 2 * LS_COLS];
+    int64_t depth = ls_conv_depth(d), positions = ls_conv_positions(d), cols = ls_conv_cols(d);
+    int64_t col_blocks = ls_ceil_div(d->cout, cols), row_blocks = ls_ceil_div(positions, LS_MC);
+    int64_t g = unit / col_blocks / row_blocks, p = unit / col_blocks % row_blocks * LS_MC;
+    int64_t j0 = unit % col_blocks * cols, m = ls_least(LS_MC, positions - p);
+    int64_t n = ls_least(cols, d->cout - j0), in = d->group * d->cin, out = d->group * d->cout;
+    bool direct = ls_conv_direct(d), dense = ls_conv_dense(d);
+    real *c = dense ? y + p * out + g * d->cout + j0 : sums;
+    int64_t ldc = dense ? out : cols, k0 = 0, blocks = ls_most(ls_ceil_div(depth, LS_KC), 1);
+    for (int64_t block = 0; block < blocks; block++) {
+        int64_t k = depth * (block + 1) / blocks - k0, lda = direct ? in : LS_LDA;
+        if (!direct)
+            ls_gather(d, x + g * d->cin, p, m, k0, k0 + k, rows, LS_LDA);
+        const real *a = direct ? x + p * in + g * d->cin + k0 : rows;
+        for (int64_t j = 0; j < n; j += LS_NR) {
+            int64_t width = ls_panel_width(n - j);
+            const real *first = bias != NULL ? bias + g * d->cout + j0 + j : ls_no_bias;
+            ls_panel(false, m, ls_least(n - j, LS_NR), k, a, lda,
+                     ls_conv_panel(d, packed, g, j0 + j) + k0 * width, width,
+                     block > 0 ? c + j : first, block > 0 ? ldc : 0, c + j, ldc);
+        }
+        k0 += k;
+    }
+    if (!dense)
+        ls_conv_scatter(d, p, m, n, sums, cols, y + g * d->cout + j0);
+}
+
+/* ---- weight gradient ---- */
+
+/* Size of a block of at most `most`, a multiple of `step`, such that all are about equal. */
+LS_INLINE int64_t ls_even_block(int64_t n, int64_t most, int64_t step)
+{
+    return ls_ceil_div(ls_ceil_div(n, ls_ceil_div(n, most)), step) * step;
+}
+
+LS_INLINE int64_t ls_conv_dw_units(const LsConv *d)
+{
+    int64_t depth = ls_conv_depth(d);
+    return d->splits * d->group * ls_ceil_div(d->cout, ls_even_block(d->cout, LS_DW_ROWS, LS_MR))
+        * ls_ceil_div(depth, ls_even_block(depth, LS_COLS, LS_NR));
+}
+
+/* dw, or when splits > 1 one of as many parts of it that follow each other at `dw`. */
+LS_SHARED_FN void ls_conv_dw_unit(const LsConv *d, const real *dy, const real *x, real *dw, int64_t unit)
+{
+    _Alignas(64) real rows[LS_DW_DEPTH * LS_DW_LD];
+    int64_t depth = ls_conv_depth(d), positions = ls_conv_positions(d);
+    int64_t cols = ls_even_block(depth, LS_COLS, LS_NR);
+    int64_t height = ls_even_block(d->cout, LS_DW_ROWS, LS_MR);
+    int64_t col_blocks = ls_ceil_div(depth, cols), row_blocks = ls_ceil_div(d->cout, height);
+    int64_t j0 = unit % col_blocks * cols, i0 = unit / col_blocks % row_blocks * height;
+    int64_t g = unit / col_blocks / row_blocks % d->group;
+    int64_t split = unit / col_blocks / row_blocks / d->group;
+    int64_t m = ls_least(height, d->cout - i0), n = ls_least(cols, depth - j0);
+    int64_t in = d->group * d->cin, out = d->group * d->cout;
+    int64_t begin = positions * split / d->splits, end = positions * (split + 1) / d->splits;
+    bool direct = ls_conv_direct(d) && n % LS_V == 0;
+    real *c = dw + ((split * d->group + g) * d->cout + i0) * depth + j0;
+    for (int64_t p = begin; p < end; p += LS_DW_DEPTH) {
+        int64_t k = ls_least(LS_DW_DEPTH, end - p), ldb = direct ? in : LS_DW_LD;
+        if (!direct)
+            ls_gather(d, x + g * d->cin, p, k, j0, j0 + n, rows, LS_DW_LD);
+        const real *b = direct ? x + p * in + g * d->cin + j0 : rows;
+        for (int64_t j = 0; j < n; j += LS_NR)
+            ls_panel(true, m, ls_least(n - j, LS_NR), k, dy + p * out + g * d->cout + i0, out, b + j,
+                     ldb, p > begin ? c + j : ls_no_bias, p > begin ? depth : 0, c + j, depth);
+    }
+}
+
+enum { LS_SUM_UNIT = 1024 };    /* elements of the result */
+
+/* to[i] = sum of part[s * n + i], in the order of s. */
+LS_SHARED_FN void ls_sum_parts(real *to, const real *part, int64_t n, int64_t parts, int64_t lo,
+                               int64_t hi)
+{
+    hi = ls_least(hi * LS_SUM_UNIT, n);
+    for (int64_t i = lo * LS_SUM_UNIT; i < hi; i++) {
+        real s = part[i];
+        for (int64_t k = 1; k < parts; k++)
+            s += part[k * n + i];
+        to[i] = s;
+    }
+}
+
+/* ---- one channel per group in and out ---- */
+
+/* Unit t packs tap t: packed[t][channel]. */
+LS_SHARED_FN void ls_depthwise_pack(const LsConv *d, const real *w, real *packed, const real *bias,
+                                    real *y, int64_t unit)
+{
+    real *to = packed + d->packed + unit * d->group;
+    int64_t tap = ls_conv_tap(d, unit), kernel = ls_conv_kernel(d);
+    (void)bias, (void)y;
+    for (int64_t c = 0; c < d->group; c++)
+        to[c] = w[c * kernel + tap];
+}
+
+LS_INLINE int64_t ls_depthwise_units(const LsConv *d)
+{
+    return d->images * d->ax[0].count * d->ax[1].count;
+}
+
+/* One line of positions. */
+LS_SHARED_FN void ls_depthwise_unit(const LsConv *d, const real *x, real *packed,
+                                    const real *bias, real *y, int64_t unit)
+{
+    const LsAxis *a = d->ax;
+    LsPlace at = ls_place(d, unit * a[2].count);
+    int64_t channels = d->group;
+    int64_t to_line = (at.image * a[0].to_dim + a[0].to + a[0].to_step * at.i[0]) * a[1].to_dim
+        + a[1].to + a[1].to_step * at.i[1];
+    for (int64_t i = 0; i < a[2].count; i++) {
+        real *to = y + (to_line * a[2].to_dim + a[2].to + a[2].to_step * i) * channels;
+        if (bias != NULL)
+            ls_copy(to, bias, channels);
+        else
+            ls_zero(to, channels);
+        const real *w = packed + d->packed;
+        for (int64_t t0 = 0; t0 < a[0].taps; t0++)
+            for (int64_t t1 = 0; t1 < a[1].taps; t1++)
+                for (int64_t t2 = 0; t2 < a[2].taps; t2++, w += channels) {
+                    int64_t s0 = a[0].from_step * at.i[0] + a[0].off + a[0].off_step * t0;
+                    int64_t s1 = a[1].from_step * at.i[1] + a[1].off + a[1].off_step * t1;
+                    int64_t s2 = a[2].from_step * i + a[2].off + a[2].off_step * t2;
+                    if (s0 < 0 || s0 >= a[0].from_dim || s1 < 0 || s1 >= a[1].from_dim || s2 < 0
+                        || s2 >= a[2].from_dim)
+                        continue;
+                    const real *from = x + (((at.image * a[0].from_dim + s0) * a[1].from_dim + s1)
+                                            * a[2].from_dim + s2) * channels;
+                    for (int64_t c = 0; c < channels; c++)
+                        to[c] += from[c] * w[c];
+                }
+    }
+}
+
+LS_INLINE int64_t ls_depthwise_dw_units(const LsConv *d)
+{
+    return d->splits * ls_ceil_div(d->group, LS_V);
+}
+
+/* dw[channel][tap] of LS_V channels, or one of `splits` parts. */
+LS_SHARED_FN void ls_depthwise_dw_unit(const LsConv *d, const real *dy, const real *x, real *dw,
+                                       int64_t unit)
+{
+    const LsAxis *a = d->ax;
+    int64_t blocks = ls_ceil_div(d->group, LS_V), c0 = unit % blocks * LS_V, split = unit / blocks;
+    int64_t channels = d->group, n = ls_least(LS_V, channels - c0), taps = ls_conv_depth(d);
+    int64_t positions = ls_conv_positions(d);
+    int64_t begin = positions * split / d->splits, end = positions * (split + 1) / d->splits;
+    for (int64_t first = 0; first < taps; first += LS_TAPS) {
+        real sum[LS_TAPS][LS_V] = {{0}};
+        int64_t some = ls_least(LS_TAPS, taps - first);
+        LsPlace at = ls_place(d, begin);
+        for (int64_t p = begin; p < end; p++, ls_next(d, &at)) {
+            const real *g = dy + p * channels + c0;
+            for (int64_t t = 0; t < some; t++) {
+                int64_t t2 = (first + t) % a[2].taps, t1 = (first + t) / a[2].taps % a[1].taps;
+                int64_t t0 = (first + t) / a[2].taps / a[1].taps;
+                int64_t s0 = a[0].from_step * at.i[0] + a[0].off + a[0].off_step * t0;
+                int64_t s1 = a[1].from_step * at.i[1] + a[1].off + a[1].off_step * t1;
+                int64_t s2 = a[2].from_step * at.i[2] + a[2].off + a[2].off_step * t2;
+                if (s0 < 0 || s0 >= a[0].from_dim || s1 < 0 || s1 >= a[1].from_dim || s2 < 0
+                    || s2 >= a[2].from_dim)
+                    continue;
+                const real *from = x + (((at.image * a[0].from_dim + s0) * a[1].from_dim + s1)
+                                        * a[2].from_dim + s2) * channels + c0;
+                for (int64_t c = 0; c < n; c++)
+                    sum[t][c] += g[c] * from[c];
+            }
+        }
+        for (int64_t t = 0; t < some; t++)
+            for (int64_t c = 0; c < n; c++)
+                dw[(split * channels + c0 + c) * taps + first + t] = sum[t][c];
+    }
+}
+
+/* ---- what kernels call ---- */
+
+/* A kind of work on a phase, and how many units of it there are. */
+typedef struct LsConvWork {
+    int64_t (*units)(const LsConv *d);
+    void (*unit)(const LsConv *d, const real *x, real *packed, const real *bias, real *y, int64_t unit);
+} LsConvWork;
+static const LsConvWork ls_conv_pack_work = {ls_conv_panels, ls_conv_pack};
+static const LsConvWork ls_conv_pack_back_work = {ls_conv_panels, ls_conv_pack_back};
+static const LsConvWork ls_conv_work = {ls_conv_units, ls_conv_unit};
+static const LsConvWork ls_depthwise_pack_work = {ls_conv_taps, ls_depthwise_pack};
+static const LsConvWork ls_depthwise_work = {ls_depthwise_units, ls_depthwise_unit};
+
+/* All phases together. */
+LS_INLINE int64_t ls_conv_all(const LsConv *d, int phases, const LsConvWork *work)
+{
+    int64_t n = 0;
+    for (int i = 0; i < phases; i++)
+        n += work->units(d + i);
+    return n;
+}
+
+/* Units lo..hi of all phases together. x: the weights when packing. */
+LS_SHARED_FN void ls_conv_some(const LsConv *d, int phases, const LsConvWork *work, const real *x,
+                               real *packed, const real *bias, real *y, int64_t lo, int64_t hi)
+{
+    for (int i = 0; i < phases; i++) {
+        int64_t n = work->units(d + i);
+        for (int64_t u = ls_most(lo, 0); u < ls_least(hi, n); u++)
+            work->unit(d + i, x, packed, bias, y, u);
+        lo -= n;
+        hi -= n;
+    }
+}
+
+#endif

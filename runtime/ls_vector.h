@@ -1,0 +1,60 @@
+/* runtime/ls_vector.h -- vectors of `real` for the kernels that are not left to the auto-vectoriser.
+ *
+ * GNU vector extensions, no intrinsics: the same text serves AVX-512, AVX, SSE, NEON and anything else
+ * that gcc or clang compile for. Vectors need not be aligned in memory. */
+#ifndef LS_VECTOR_H
+#define LS_VECTOR_H
+
+#include "ls_kernel.h"
+
+#if defined(__AVX512F__)
+#define LS_VEC_BYTES 64
+#define LS_MR 14        /* rows of the micro-kernel: LS_MR * 2 accumulators of 32 registers */
+#elif defined(__AVX__)
+#define LS_VEC_BYTES 32
+#define LS_MR 6         /* of 16 registers */
+#elif defined(__aarch64__)
+#define LS_VEC_BYTES 16
+#define LS_MR 14
+#else
+#define LS_VEC_BYTES 16
+#define LS_MR 6
+#endif
+
+enum {
+    LS_V = LS_VEC_BYTES / sizeof(real),     /* elements of a vector */
+    LS_NR = 2 * LS_V,                       /* columns of the micro-kernel */
+};
+
+typedef real ls_vec __attribute__((vector_size(LS_VEC_BYTES), aligned(sizeof(real)), may_alias));
+
+#define LS_INLINE static inline __attribute__((always_inline, unused))
+#define LS_SHARED_FN static __attribute__((noinline, unused))
+
+LS_INLINE ls_vec ls_load(const real *p) { return *(const ls_vec *)p; }
+LS_INLINE void ls_store(real *p, ls_vec v) { *(ls_vec *)p = v; }
+LS_INLINE ls_vec ls_splat(real x) { return x - (ls_vec){0}; }
+LS_INLINE int64_t ls_ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+/* n elements; n is often a multiple of LS_V, and small when it is not. */
+LS_INLINE void ls_copy(real *restrict to, const real *restrict from, int64_t n)
+{
+    int64_t i = 0;
+    for (; i + LS_V <= n; i += LS_V)
+        ls_store(to + i, ls_load(from + i));
+    for (; i + 4 <= n; i += 4)
+        memcpy(to + i, from + i, 4 * sizeof(real));
+    for (; i < n; i++)
+        to[i] = from[i];
+}
+
+LS_INLINE void ls_zero(real *to, int64_t n)
+{
+    int64_t i = 0;
+    for (; i + LS_V <= n; i += LS_V)
+        ls_store(to + i, (ls_vec){0});
+    for (; i < n; i++)
+        to[i] = 0;
+}
+
+#endif
