@@ -1,0 +1,157 @@
+/* compiler/autodiff.c -- the backward part: gradients of the loss by every trained parameter.
+ *
+ * requires the loss; appends nodes of phase LS_BACKWARD, keeps all others; sets LsGraph.grad.
+ *
+ * Only values that lie between a trained parameter and the loss get a gradient. Nodes are walked once, from
+ * the last to the first, and a second contribution to a value is added as soon as it comes, so that the order
+ * of the sums is that of the file and at most one partial gradient per value exists. */
+#include "compiler/passes.h"
+
+#include <assert.h>
+#include <string.h>
+
+typedef struct Diff {
+    LsCtx *cx;
+    LsGraph *g;
+    uint32_t nnode, nvalue;     /* of the forward part */
+    bool *moves;                /* by value: real, and depends on a trained parameter */
+    bool *matters;              /* by value: the loss depends on it */
+    LsValueId *grad;            /* by value: its gradient so far */
+} Diff;
+
+static bool real_out(const LsGraph *g, LsValueId v) { return ls_type(g, v) == LS_REAL; }
+
+static void find_moving(Diff *d)
+{
+    const LsGraph *g = d->g;
+    for (uint32_t i = 1; i < d->nvalue; i++)
+        d->moves[i] = g->value[i].kind == LS_V_PARAM;
+    for (uint32_t i = 1; i < d->nnode; i++) {
+        bool any = false;
+        for (int k = 0; k < g->node[i].nin; k++)
+            any |= d->moves[ls_in(g, (LsNodeId){i}, k).i];
+        for (int k = 0; any && k < g->node[i].nout; k++) {
+            LsValueId v = ls_out(g, (LsNodeId){i}, k);
+            d->moves[v.i] = real_out(g, v);
+        }
+    }
+}
+
+static void find_mattering(Diff *d)
+{
+    const LsGraph *g = d->g;
+    d->matters[g->loss.i] = true;
+    for (uint32_t i = d->nnode; i-- > 1;) {
+        bool any = false;
+        for (int k = 0; k < g->node[i].nout; k++)
+            any |= d->matters[ls_out(g, (LsNodeId){i}, k).i];
+        for (int k = 0; any && k < g->node[i].nin; k++)
+            d->matters[ls_in(g, (LsNodeId){i}, k).i] = true;
+    }
+}
+
+/* The node hands gradients on: some operand moves, and with it some result that matters. */
+static bool on_path(const Diff *d, uint32_t n)
+{
+    bool in = false, out = false;
+    for (int k = 0; k < d->g->node[n].nin; k++)
+        in |= d->moves[ls_in(d->g, (LsNodeId){n}, k).i];
+    for (int k = 0; k < d->g->node[n].nout; k++) {
+        LsValueId v = ls_out(d->g, (LsNodeId){n}, k);
+        out |= d->matters[v.i] && d->moves[v.i];
+    }
+    return in && out;
+}
+
+/* Every operator on a path that has no gradient, once, with the number of nodes and the first one's name. */
+static bool all_have_gradients(Diff *d)
+{
+    uint32_t *count = ls_arena_alloc(d->cx->arena, LS_NOPS, sizeof *count);
+    uint32_t *first = ls_arena_alloc(d->cx->arena, LS_NOPS, sizeof *first);
+    bool all = true;
+    for (uint32_t i = 1; i < d->nnode; i++) {
+        uint16_t op = d->g->node[i].op;
+        if (ls_op[op]->grad != NULL || !on_path(d, i))
+            continue;
+        if (count[op]++ == 0)
+            first[op] = i;
+    }
+    for (int op = 0; op < LS_NOPS; op++)
+        if (count[op] > 0)
+            all = ls_error(d->cx, ls_where(d->g, (LsNodeId){first[op]}), LS_E_NO_GRAD,
+                           "freeze the parameters before it (--freeze) or replace it",
+                           "%s has no gradient; %u such node%s between a trained parameter and the loss",
+                           ls_op[op]->name, count[op], count[op] == 1 ? " lies" : "s lie");
+    return all;
+}
+
+static void add_grad(Diff *d, LsValueId v, LsValueId dv)
+{
+    LsValueId *sum = &d->grad[v.i];
+    assert(ls_shape_same(ls_shape(d->g, v), ls_shape(d->g, dv)));
+    *sum = ls_is(*sum) ? ls_append2(d->cx, d->g, LS_OP_ADD, *sum, dv, NULL) : dv;
+}
+
+static void differentiate(Diff *d, LsNodeId n)
+{
+    LsGraph *g = d->g;
+    const LsNode node = g->node[n.i];
+    LsValueId dy[LS_MAX_OUT] = {{0}};
+    LsValueId *dx = ls_arena_alloc(d->cx->arena, node.nin, sizeof *dx);
+    bool *want = ls_arena_alloc(d->cx->arena, node.nin, sizeof *want), any = false;
+    for (int k = 0; k < node.nout; k++) {
+        dy[k] = d->grad[ls_out(g, n, k).i];
+        any |= ls_is(dy[k]);
+    }
+    if (!any)
+        return;
+    for (int k = 0; k < node.nin; k++)
+        want[k] = d->moves[ls_in(g, n, k).i];
+    ls_graph_origin(g, (LsOrigin){LS_BACKWARD, n, node.onnx, node.name});
+    ls_op[node.op]->grad(d->cx, g, n, dy, want, dx);
+    for (int k = 0; k < node.nin; k++)
+        if (want[k] && ls_is(dx[k]))
+            add_grad(d, ls_in(g, n, k), dx[k]);
+}
+
+/* Parameters in file order. One the loss does not depend on is left alone. */
+static void collect(Diff *d)
+{
+    LsGraph *g = d->g;
+    g->grad = ls_arena_alloc(d->cx->arena, d->nvalue, sizeof *g->grad);
+    g->ngrad = 0;
+    for (uint32_t i = 1; i < d->nvalue; i++) {
+        if (g->value[i].kind != LS_V_PARAM)
+            continue;
+        if (ls_is(d->grad[i]))
+            g->grad[g->ngrad++] = (LsGrad){{i}, d->grad[i]};
+        else
+            ls_warn(d->cx, LS_NOWHERE, NULL, "parameter '%s' has no influence on the loss and is not "
+                    "trained", g->value[i].name);
+    }
+}
+
+bool ls_autodiff(LsCtx *cx, LsGraph *g)
+{
+    Diff d = {.cx = cx, .g = g, .nnode = g->nnode, .nvalue = g->nvalue};
+    d.moves = ls_arena_alloc(cx->arena, d.nvalue, sizeof *d.moves);
+    d.matters = ls_arena_alloc(cx->arena, d.nvalue, sizeof *d.matters);
+    d.grad = ls_arena_alloc(cx->arena, d.nvalue, sizeof *d.grad);
+    find_moving(&d);
+    find_mattering(&d);
+    if (!all_have_gradients(&d))
+        return false;
+    if (d.moves[g->loss.i]) {
+        ls_graph_origin(g, (LsOrigin){LS_BACKWARD, g->value[g->loss.i].def, 0, "loss"});
+        d.grad[g->loss.i] = ls_const_real(cx, g, 1);
+        for (uint32_t i = d.nnode; i-- > 1;)
+            if (on_path(&d, i))
+                differentiate(&d, (LsNodeId){i});
+    }
+    collect(&d);
+    ls_graph_origin(g, (LsOrigin){LS_FORWARD, {0}, 0, NULL});
+    if (g->ngrad == 0)
+        return ls_error(cx, LS_NOWHERE, LS_E_LOSS, "see --freeze and --loss-input",
+                        "no trained parameter has influence on the loss");
+    return true;
+}

@@ -1,0 +1,103 @@
+/* compiler/loss.c -- attaches the loss to a model output.
+ *
+ * requires the forward part; adds the target as the last input and one loss node; keeps everything else.
+ * With LS_LOSS_GRAPH the model has its loss already, as an output of one element. */
+#include "compiler/passes.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* The output of that name, or the first one (for LS_LOSS_GRAPH: the first of one element). */
+static LsValueId find_output(LsCtx *cx, const LsGraph *g, const LsLossOptions *o)
+{
+    bool graph = o->kind == LS_LOSS_GRAPH;
+    for (uint32_t i = 0; i < g->noutput; i++) {
+        const LsValue *v = &g->value[g->output[i].i];
+        bool fits = !graph || ls_count(&v->shape) == 1;
+        if (o->output != NULL ? strcmp(v->name, o->output) == 0 : fits)
+            return g->output[i];
+    }
+    if (o->output != NULL)
+        ls_error(cx, LS_NOWHERE, LS_E_LOSS, "--loss-input takes the name of a model output",
+                 "the model has no output '%s'", o->output);
+    else
+        ls_error(cx, LS_NOWHERE, LS_E_LOSS, "--loss=ce, mse, l1 or bce adds a loss to an output",
+                 "none of the %u model outputs is a scalar loss", g->noutput);
+    return (LsValueId){0};
+}
+
+static void add_input(LsGraph *g, LsValueId v)
+{
+    LsValueId *input = ls_arena_alloc(g->arena, g->ninput + 1, sizeof *input);
+    if (g->ninput > 0)
+        memcpy(input, g->input, g->ninput * sizeof *input);
+    input[g->ninput] = v;
+    g->input = input;
+    g->ninput++;
+}
+
+static void add_label(LsCtx *cx, LsGraph *g, const LsLossOptions *o, LsType type, const LsShape *shape)
+{
+    const char *name = o->label != NULL ? o->label : "label";
+    g->label = ls_value_add(cx, g, LS_V_INPUT, name, type, shape, NULL);
+    add_input(g, g->label);
+}
+
+static bool graph_loss(LsCtx *cx, LsGraph *g, LsValueId y)
+{
+    if (ls_count(ls_shape(g, y)) != 1)
+        return ls_error(cx, LS_NOWHERE, LS_E_LOSS, NULL, "output '%s' is %s: a loss has one element",
+                        g->value[y.i].name, ls_shape_text(cx->arena, ls_shape(g, y)));
+    g->loss = ls_reshape(cx, g, y, &(LsShape){0});
+    return true;
+}
+
+static bool cross_entropy(LsCtx *cx, LsGraph *g, LsValueId y, const LsLossOptions *o)
+{
+    const LsShape s = *ls_shape(g, y);
+    int axis = o->axis != 0 ? o->axis : s.rank == 3 ? 2 : 1;
+    axis = axis < 0 ? axis + s.rank : axis;
+    if (s.rank < 2 || axis < 1 || axis >= s.rank)
+        return ls_error(cx, LS_NOWHERE, LS_E_LOSS, "--loss-input selects another output",
+                        "output '%s' is %s: no axis %d of classes for a cross-entropy",
+                        g->value[y.i].name, ls_shape_text(cx->arena, &s), axis);
+    if (o->class_weight != NULL && o->nclass != s.dim[axis])
+        return ls_error(cx, LS_NOWHERE, LS_E_OPTION, NULL, "%" PRId64 " class weights for %" PRId64
+                        " classes", o->nclass, s.dim[axis]);
+    LsShape positions = {.rank = s.rank - 1};
+    for (int k = 0; k < positions.rank; k++)
+        positions.dim[k] = s.dim[k < axis ? k : k + 1];
+    add_label(cx, g, o, LS_I64, &positions);
+    LsAttr at = {.loss = {.axis = axis, .ignore = o->ignore, .has_ignore = o->has_ignore,
+                          .smoothing = o->smoothing, .reduction = LS_LOSS_MEAN}};
+    LsValueId in[3] = {y, g->label};
+    if (o->class_weight != NULL)
+        in[2] = ls_const_add(cx, g, LS_REAL, &(LsShape){1, {o->nclass}}, o->class_weight);
+    g->loss = ls_append(cx, g, LS_OP_XENT, ls_is(in[2]) ? 3 : 2, in, &at);
+    return ls_is(g->loss);
+}
+
+static bool regression(LsCtx *cx, LsGraph *g, LsValueId y, const LsLossOptions *o)
+{
+    const LsShape s = *ls_shape(g, y);
+    LsAttr at = {.loss = {.regression = o->kind == LS_LOSS_MSE ? LS_REG_SQUARE
+                                      : o->kind == LS_LOSS_L1 ? LS_REG_ABS : LS_REG_LOGIT}};
+    add_label(cx, g, o, LS_REAL, &s);
+    g->loss = ls_append2(cx, g, LS_OP_REGRESSION_LOSS, y, g->label, &at);
+    return ls_is(g->loss);
+}
+
+bool ls_loss(LsCtx *cx, LsGraph *g, const LsLossOptions *o)
+{
+    LsValueId y = find_output(cx, g, o);
+    if (!ls_is(y))
+        return false;
+    if (ls_type(g, y) != LS_REAL)
+        return ls_error(cx, LS_NOWHERE, LS_E_LOSS, "--loss-input selects another output",
+                        "output '%s' is not float", g->value[y.i].name);
+    ls_graph_origin(g, (LsOrigin){LS_FORWARD, {0}, 0, "loss"});
+    bool ok = o->kind == LS_LOSS_GRAPH ? graph_loss(cx, g, y)
+            : o->kind == LS_LOSS_CE ? cross_entropy(cx, g, y, o) : regression(cx, g, y, o);
+    ls_graph_origin(g, (LsOrigin){LS_FORWARD, {0}, 0, NULL});
+    return ok;
+}

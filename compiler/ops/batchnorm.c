@@ -1,0 +1,156 @@
+/* compiler/ops/batchnorm.c -- ONNX BatchNormalization and InstanceNormalization.
+ *
+ * Statistics of the batch: REDUCE rows, one pass for the mean and one for the squares about it, since
+ * E[x^2] - mean^2 loses digits in float. They are per channel (1,C,1,1), or per sample and channel. */
+#include "compiler/ops/normalize.h"
+
+LsStats ls_stats(LsCtx *cx, LsGraph *g, LsValueId x, uint32_t axes, double eps)
+{
+    LsAttr over = {.reduce = {axes, true}};
+    LsStats s;
+    s.mean = ls_append1(cx, g, LS_OP_REDUCE_MEAN, x, &over);
+    s.var = ls_append2(cx, g, LS_OP_NORM_VAR, x, s.mean, &over);
+    s.invstd = ls_append1(cx, g, LS_OP_NORM_INVSTD, s.var, &(LsAttr){.scalar = {.a = eps}});
+    return s;
+}
+
+LsValueId ls_normalized(LsCtx *cx, LsGraph *g, LsValueId x, const LsStats *s, LsValueId scale,
+                        LsValueId bias)
+{
+    LsValueId a = ls_append2(cx, g, LS_OP_NORM_SCALE, scale, s->invstd, NULL);
+    return ls_append(cx, g, LS_OP_NORMALIZE, 4, (LsValueId[]){x, s->mean, a, bias}, NULL);
+}
+
+LsValueId ls_per_channel(LsCtx *cx, LsGraph *g, LsValueId v, int rank)
+{
+    LsShape s = {.rank = rank};
+    for (int k = 0; k < rank; k++)
+        s.dim[k] = k == 1 ? ls_count(ls_shape(g, v)) : 1;
+    return ls_reshape(cx, g, v, &s);
+}
+
+bool ls_onnx_per_channel(const LsOnnxNode *n, int k, int64_t channels)
+{
+    const LsShape *s = ls_shape(n->g, n->in[k]);
+    if (s->rank == 1 && s->dim[0] == channels)
+        return ls_onnx_takes_real(n, k);
+    return ls_onnx_error(n, LS_E_SHAPE, NULL, "operand %d is %s, it needs %" PRId64 " elements",
+                         k, ls_shape_text(n->cx->arena, s), channels);
+}
+
+static bool batch_norm_takes(const LsOnnxNode *n)
+{
+    if (!ls_onnx_takes(n, 5, 5) || !ls_onnx_takes_real(n, 0))
+        return false;
+    const LsShape *x = ls_shape(n->g, n->in[0]);
+    if (x->rank < 2)
+        return ls_onnx_error(n, LS_E_SHAPE, NULL, "X is %s, it needs N,C axes",
+                             ls_shape_text(n->cx->arena, x));
+    for (int k = 1; k < 5; k++)
+        if (!ls_onnx_per_channel(n, k, x->dim[1]))
+            return false;
+    return true;
+}
+
+/* Opset 14 has an attribute; before, results beyond Y tell that the file is for training. */
+static bool trains(const LsOnnxNode *n)
+{
+    if (!n->g->training || n->g->bn == LS_BN_FROZEN)
+        return false;
+    if (n->g->bn == LS_BN_TRAIN)
+        return true;
+    return n->version >= 14 ? ls_onnx_int(n, "training_mode", 0) != 0 : n->nout > 1;
+}
+
+/* run = run * momentum + batch * (1 - momentum), once per step; *out: the same as a value, for the rare reader
+ * of that result. correct: sample over population variance, or 1. */
+static bool follow(LsOnnxNode *n, LsValueId run, LsValueId batch, double correct, LsValueId *out)
+{
+    double momentum = ls_onnx_float(n, "momentum", 0.9);
+    LsAttr at = {.update = {.momentum = momentum, .scale = (1 - momentum) * correct}};
+    LsGraph *g = n->g;
+    if (out != NULL) {
+        LsShape s = *ls_shape(g, run);
+        LsValueId old = ls_append2(n->cx, g, LS_OP_MUL, run,
+                                   ls_const_real(n->cx, g, at.update.momentum), NULL);
+        LsValueId add = ls_append2(n->cx, g, LS_OP_MUL, ls_reshape(n->cx, g, batch, &s),
+                                   ls_const_real(n->cx, g, at.update.scale), NULL);
+        *out = ls_append2(n->cx, g, LS_OP_ADD, old, add, NULL);
+    }
+    if (!ls_is_state(g, run))
+        return true;                /* planning models have them as inputs */
+    if (g->value[run.i].once_written)
+        return ls_onnx_error(n, LS_E_UNSUPPORTED, "give each its own running mean and variance",
+                             "'%s' is the running statistic of another batch norm too",
+                             g->value[run.i].name);
+    ls_append2(n->cx, g, LS_OP_RUNNING_STAT, run, batch, &at);
+    return true;
+}
+
+/* Running statistics are state, and never trained. */
+static void make_state(LsGraph *g, LsValueId v)
+{
+    if (g->value[v.i].kind == LS_V_PARAM || g->value[v.i].kind == LS_V_CONST)
+        g->value[v.i].kind = LS_V_STATE;
+}
+
+static bool batch_norm_build(LsOnnxNode *n, LsValueId out[])
+{
+    LsCtx *cx = n->cx;
+    LsGraph *g = n->g;
+    if (!batch_norm_takes(n))
+        return false;
+    if (n->version < 9 && ls_onnx_int(n, "spatial", 1) == 0)
+        return ls_onnx_error(n, LS_E_UNSUPPORTED, NULL, "spatial=0 (statistics per position)");
+    ls_onnx_weight(n, 1);
+    ls_onnx_weight(n, 2);
+    make_state(g, n->in[3]);
+    make_state(g, n->in[4]);
+    double eps = ls_onnx_float(n, "epsilon", 1e-5);
+    const LsShape xs = *ls_shape(g, n->in[0]);
+    LsValueId x = n->in[0], scale = ls_per_channel(cx, g, n->in[1], xs.rank);
+    LsValueId bias = ls_per_channel(cx, g, n->in[2], xs.rank);
+    if (!trains(n)) {
+        LsValueId mean = ls_per_channel(cx, g, n->in[3], xs.rank);
+        LsValueId var = ls_per_channel(cx, g, n->in[4], xs.rank);
+        LsValueId invstd = ls_append1(cx, g, LS_OP_NORM_INVSTD, var, &(LsAttr){.scalar = {.a = eps}});
+        LsValueId a = ls_append2(cx, g, LS_OP_NORM_SCALE, scale, invstd, NULL);
+        out[0] = ls_append(cx, g, LS_OP_AFFINE, 4, (LsValueId[]){x, mean, a, bias}, NULL);
+        for (int k = 1; k < n->nout && k < 5; k++)  /* what training would have given: unchanged */
+            out[k] = n->in[k == 1 || k == 3 ? 3 : 4];
+        return ls_is(out[0]);
+    }
+    uint32_t axes = ((1u << xs.rank) - 1) & ~2u;
+    LsStats s = ls_stats(cx, g, x, axes, eps);
+    out[0] = ls_normalized(cx, g, x, &s, scale, bias);
+    double count = (double)ls_count(&xs) / (double)xs.dim[1];
+    double correct = g->bn_var_torch && count > 1 ? count / (count - 1) : 1;
+    for (int k = 3; k < n->nout && k < 5; k++)
+        out[k] = ls_reshape(cx, g, k == 3 ? s.mean : s.var, &(LsShape){1, {xs.dim[1]}});
+    return ls_is(out[0]) && follow(n, n->in[3], s.mean, 1, ls_onnx_gives(n, 1) ? &out[1] : NULL)
+        && follow(n, n->in[4], s.var, correct, ls_onnx_gives(n, 2) ? &out[2] : NULL);
+}
+
+static bool instance_norm_build(LsOnnxNode *n, LsValueId out[])
+{
+    if (!ls_onnx_takes(n, 3, 3) || !ls_onnx_takes_real(n, 0))
+        return false;
+    const LsShape x = *ls_shape(n->g, n->in[0]);
+    if (x.rank < 3)
+        return ls_onnx_error(n, LS_E_SHAPE, NULL, "X is %s, it needs N,C and spatial axes",
+                             ls_shape_text(n->cx->arena, &x));
+    if (!ls_onnx_per_channel(n, 1, x.dim[1]) || !ls_onnx_per_channel(n, 2, x.dim[1]))
+        return false;
+    ls_onnx_weight(n, 1);
+    ls_onnx_weight(n, 2);
+    LsStats s = ls_stats(n->cx, n->g, n->in[0], ((1u << x.rank) - 1) & ~3u,
+                         ls_onnx_float(n, "epsilon", 1e-5));
+    out[0] = ls_normalized(n->cx, n->g, n->in[0], &s, ls_per_channel(n->cx, n->g, n->in[1], x.rank),
+                           ls_per_channel(n->cx, n->g, n->in[2], x.rank));
+    return ls_is(out[0]);
+}
+
+const LsOnnxOp ls_onnx_batch_norm = {
+    .name = "BatchNormalization", .since = 7, .build = batch_norm_build};
+const LsOnnxOp ls_onnx_instance_norm = {
+    .name = "InstanceNormalization", .since = 6, .build = instance_norm_build};

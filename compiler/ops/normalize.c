@@ -1,0 +1,132 @@
+/* compiler/ops/normalize.c -- the pointwise and reducing rows that normalisation is made of; see norm.def.
+ *
+ * NORMALIZE has the joint gradient by x of its statistics (Ioffe & Szegedy 2015): mean and invstd depend on x,
+ * but their share is in NORM_DX, so NORM_INVSTD and the invstd of NORM_SCALE pass nothing on. */
+#include "compiler/ops/row.h"
+
+/* The operands broadcast against each other, the reduced axes become 1. */
+static bool reduce_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
+{
+    if (!ls_infer_map(cx, g, n))
+        return false;
+    LsShape s = *ls_shape(g, ls_out(g, n, 0));
+    for (int k = 0; k < s.rank; k++)
+        if (g->node[n.i].attr.reduce.axes >> k & 1)
+            s.dim[k] = 1;
+    return ls_infer_out(cx, g, n, LS_REAL, &s);
+}
+
+/* a = scale * invstd; the gradient of invstd is part of NORM_DX. */
+static void scale_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], const bool want[],
+                       LsValueId dx[])
+{
+    if (!want[0])
+        return;
+    LsShape s = *ls_in_shape(g, n, 0);
+    dx[0] = ls_append2(cx, g, LS_OP_MUL, dy[0], ls_in(g, n, 1), NULL);
+    dx[0] = ls_reduce_to(cx, g, dx[0], &s);
+}
+
+/* Axes that the statistic has as 1. */
+static uint32_t reduced_axes(const LsGraph *g, LsValueId stat)
+{
+    uint32_t axes = 0;
+    for (int k = 0; k < ls_shape(g, stat)->rank; k++)
+        if (ls_shape(g, stat)->dim[k] == 1)
+            axes |= 1u << k;
+    return axes;
+}
+
+/* Reached only where a model reads the variance itself: the normalisation's own share is in NORM_DX. That of
+ * the mean is zero, the sum of x - mean being so. */
+static void var_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], const bool want[],
+                     LsValueId dx[])
+{
+    LsValueId x = ls_in(g, n, 0), mean = ls_in(g, n, 1);
+    double inv_n = (double)ls_count(ls_shape(g, mean)) / (double)ls_count(ls_shape(g, x));
+    if (!want[0])
+        return;
+    LsValueId k = ls_append2(cx, g, LS_OP_MUL, dy[0], ls_const_real(cx, g, 2 * inv_n), NULL);
+    LsValueId c = ls_append2(cx, g, LS_OP_SUB, x, mean, NULL);
+    dx[0] = ls_append2(cx, g, LS_OP_MUL, c, k, NULL);
+}
+
+static void normalize_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], const bool want[],
+                           LsValueId dx[])
+{
+    LsValueId x = ls_in(g, n, 0), mean = ls_in(g, n, 1), a = ls_in(g, n, 2), bias = ls_in(g, n, 3);
+    LsNodeId made = g->value[a.i].def;      /* a comes from NORM_SCALE, or is invstd itself */
+    LsValueId invstd = g->node[made.i].op == LS_OP_NORM_SCALE ? ls_in(g, made, 1) : a;
+    LsAttr over = {.reduce = {reduced_axes(g, mean), true}};
+    double inv_n = (double)ls_count(ls_shape(g, mean)) / (double)ls_count(ls_shape(g, x));
+    LsAttr share = {.scalar = {.a = inv_n}};
+    LsShape bias_shape = *ls_shape(g, bias);
+    LsValueId sum = ls_append1(cx, g, LS_OP_REDUCE_SUM, dy[0], &over);
+    LsValueId dot = ls_append3(cx, g, LS_OP_NORM_DOT, dy[0], x, mean, &over);
+    if (want[0]) {
+        LsValueId coef = ls_append2(cx, g, LS_OP_NORM_COEF, invstd, dot, &share);
+        LsValueId in[] = {dy[0], x, mean, a, sum, coef};
+        dx[0] = ls_append(cx, g, LS_OP_NORM_DX, 6, in, &share);
+    }
+    if (want[2] && a.i != invstd.i)
+        dx[2] = dot;
+    if (want[3])
+        dx[3] = ls_reduce_to(cx, g, sum, &bias_shape);
+}
+
+/* Statistics are constants here: y = (x - mean) a + bias. */
+static void affine_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], const bool want[],
+                        LsValueId dx[])
+{
+    LsValueId x = ls_in(g, n, 0), mean = ls_in(g, n, 1), a = ls_in(g, n, 2);
+    LsShape bias = *ls_in_shape(g, n, 3);
+    uint32_t axes = reduced_axes(g, a);
+    if (want[0])
+        dx[0] = ls_append2(cx, g, LS_OP_MUL, dy[0], a, NULL);
+    if (want[2])
+        dx[2] = ls_append3(cx, g, LS_OP_NORM_DOT, dy[0], x, mean, &(LsAttr){.reduce = {axes, true}});
+    if (want[3])
+        dx[3] = ls_reduce_to(cx, g, dy[0], &bias);
+    if (want[1]) {
+        LsShape shape = *ls_shape(g, mean);
+        LsValueId d = ls_append2(cx, g, LS_OP_MUL, dy[0], a, NULL);
+        dx[1] = ls_append1(cx, g, LS_OP_NEG, ls_reduce_to(cx, g, d, &shape), NULL);
+    }
+}
+
+const LsOp ls_op_norm_var = {
+    .name = "norm_var", .min_in = 2, .max_in = 2, .nout = 1, .infer = reduce_infer, .grad = var_grad,
+    .kernel = LS_K_REDUCE, .expr = "(%0 - %1) * (%0 - %1)", .combine = LS_SUM, .mean = true,
+};
+const LsOp ls_op_norm_invstd = {
+    .name = "norm_invstd", .min_in = 1, .max_in = 1, .nout = 1, .infer = ls_infer_map, .grad = ls_grad_zero,
+    .kernel = LS_K_MAP, .expr = "LS_R(1) / ls_sqrt(%0 + $a)",
+};
+const LsOp ls_op_norm_scale = {
+    .name = "norm_scale", .min_in = 2, .max_in = 2, .nout = 1, .infer = ls_infer_map, .grad = scale_grad,
+    .kernel = LS_K_MAP, .expr = "%0 * %1",
+};
+const LsOp ls_op_normalize = {
+    .name = "normalize", .min_in = 4, .max_in = 4, .nout = 1, .infer = ls_infer_map,
+    .grad = normalize_grad, .kernel = LS_K_MAP, .expr = "(%0 - %1) * %2 + %3",
+};
+const LsOp ls_op_affine = {
+    .name = "affine", .min_in = 4, .max_in = 4, .nout = 1, .infer = ls_infer_map, .grad = affine_grad,
+    .kernel = LS_K_MAP, .expr = "(%0 - %1) * %2 + %3",
+};
+const LsOp ls_op_norm_dot = {
+    .name = "norm_dot", .min_in = 3, .max_in = 3, .nout = 1, .infer = reduce_infer,
+    .kernel = LS_K_REDUCE, .expr = "%0 * (%1 - %2)", .combine = LS_SUM,
+};
+const LsOp ls_op_norm_coef = {
+    .name = "norm_coef", .min_in = 2, .max_in = 2, .nout = 1, .infer = ls_infer_map,
+    .kernel = LS_K_MAP, .expr = "%0 * %0 * %1 * $a",
+};
+const LsOp ls_op_norm_dx = {
+    .name = "norm_dx", .min_in = 6, .max_in = 6, .nout = 1, .infer = ls_infer_map,
+    .kernel = LS_K_MAP, .expr = "%3 * (%0 - %4 * $a - (%1 - %2) * %5)",
+};
+const LsOp ls_op_layer_norm_dscale = {
+    .name = "layer_norm_dscale", .min_in = 4, .max_in = 4, .nout = 1, .infer = reduce_infer,
+    .kernel = LS_K_REDUCE, .expr = "%0 * (%1 - %2) * %3", .combine = LS_SUM,
+};

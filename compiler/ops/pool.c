@@ -1,0 +1,181 @@
+/* compiler/ops/pool.c -- max and average pooling (see net.def), ONNX MaxPool and AveragePool. */
+#include "compiler/ops/window.h"
+
+/* Shape of s with the spatial sizes of attr.window.x_dim. */
+static LsShape resized(const LsGraph *g, LsNodeId n, LsShape s)
+{
+    const LsWindowAttr *w = &g->node[n.i].attr.window;
+    for (int d = 0; d < w->n; d++)
+        s.dim[2 + d] = w->x_dim[d];
+    return s;
+}
+
+static int64_t window_size(const LsWindowAttr *w)
+{
+    int64_t size = 1;
+    for (int d = 0; d < w->n; d++)
+        size *= w->kernel[d];
+    return size;
+}
+
+static double pool_flops(const LsGraph *g, LsNodeId n)
+{
+    double x = (double)ls_count(ls_in_shape(g, n, 0));
+    double y = (double)ls_count(ls_shape(g, ls_out(g, n, 0)));
+    return (x < y ? x : y) * (double)window_size(&g->node[n.i].attr.window);
+}
+
+static bool pool_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
+{
+    LsShape y = resized(g, n, *ls_in_shape(g, n, 0));
+    return ls_infer_out(cx, g, n, LS_REAL, &y);
+}
+
+static bool max_pool_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
+{
+    LsShape y = resized(g, n, *ls_in_shape(g, n, 0));
+    ls_set_out(g, n, 1, window_size(&g->node[n.i].attr.window) <= 256 ? LS_BOOL : LS_I32, &y);
+    return ls_infer_out(cx, g, n, LS_REAL, &y);
+}
+
+/* The attributes of the gradient: it makes something of x's size. */
+static LsAttr back(const LsGraph *g, LsNodeId n)
+{
+    LsAttr at = g->node[n.i].attr;
+    for (int d = 0; d < at.window.n; d++)
+        at.window.x_dim[d] = ls_in_shape(g, n, 0)->dim[2 + d];
+    return at;
+}
+
+static void max_pool_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], const bool want[],
+                          LsValueId dx[])
+{
+    LsAttr at = back(g, n);
+    if (want[0] && ls_is(dy[0]))
+        dx[0] = ls_append2(cx, g, LS_OP_MAX_POOL_GRAD, dy[0], ls_out(g, n, 1), &at);
+}
+
+static void average_pool_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[],
+                              const bool want[], LsValueId dx[])
+{
+    LsAttr at = back(g, n);
+    if (want[0])
+        dx[0] = ls_append1(cx, g, LS_OP_AVERAGE_POOL_GRAD, dy[0], &at);
+}
+
+const LsOp ls_op_max_pool = {
+    .name = "MaxPool", .min_in = 1, .max_in = 1, .nout = 2, .infer = max_pool_infer,
+    .grad = max_pool_grad, .flops = pool_flops, .kernel = LS_K_POOL, .layout = LS_LAY_LAST,
+};
+const LsOp ls_op_max_pool_grad = {
+    .name = "max_pool_grad", .min_in = 2, .max_in = 2, .nout = 1, .infer = pool_infer,
+    .flops = pool_flops, .kernel = LS_K_POOL, .layout = LS_LAY_LAST,
+};
+const LsOp ls_op_average_pool = {
+    .name = "AveragePool", .min_in = 1, .max_in = 1, .nout = 1, .infer = pool_infer,
+    .grad = average_pool_grad, .flops = pool_flops, .kernel = LS_K_POOL, .layout = LS_LAY_LAST,
+};
+const LsOp ls_op_average_pool_grad = {
+    .name = "average_pool_grad", .min_in = 1, .max_in = 1, .nout = 1, .infer = pool_infer,
+    .flops = pool_flops, .kernel = LS_K_POOL, .layout = LS_LAY_LAST,
+};
+
+/* ---- ONNX ---- */
+/* Checks that a window of each place touches the data or counted padding, so that no maximum and no mean is
+ * over nothing. */
+static bool touches(const LsWindowAttr *w, int d, int64_t x)
+{
+    int64_t last = (w->x_dim[d] - 1) * w->stride[d] - w->pad_lo[d];
+    int64_t holes = w->dilation[d], span = ls_window_span(w, d);
+    if (w->count_pad)
+        return true;
+    for (int64_t p = 0; p < w->x_dim[d]; p++) {     /* only places that begin in the low padding matter */
+        int64_t begin = p * w->stride[d] - w->pad_lo[d];
+        if (begin >= 0)
+            break;
+        int64_t first = begin + (-begin + holes - 1) / holes * holes;
+        if (first >= x || first >= begin + span)
+            return false;
+    }
+    return last < x;
+}
+
+static bool pool_sizes(LsOnnxNode *n, const int64_t *x, LsWindowAttr *w)
+{
+    bool ceil = ls_onnx_int(n, "ceil_mode", 0) != 0;
+    for (int d = 0; d < w->n; d++) {
+        w->x_dim[d] = ls_window_places(w, d, x[d], ceil);
+        if (w->x_dim[d] < 1)
+            return ls_onnx_error(n, LS_E_SHAPE, NULL, "the window spans %" PRId64
+                                 " elements of axis %d, X with padding has %" PRId64,
+                                 ls_window_span(w, d), 2 + d, x[d] + w->pad_lo[d] + w->pad_hi[d]);
+        if (!touches(w, d, x[d]))
+            return ls_onnx_error(n, LS_E_ATTR, "the padding must be smaller than the window",
+                                 "a window on axis %d lies in the padding alone", 2 + d);
+    }
+    return true;
+}
+
+static bool read_pool(LsOnnxNode *n, LsAttr *at)
+{
+    if (!ls_onnx_takes(n, 1, 1) || !ls_onnx_takes_real(n, 0))
+        return false;
+    const LsShape *x = ls_shape(n->g, n->in[0]);
+    if (x->rank < 3)
+        return ls_onnx_error(n, LS_E_SHAPE, NULL, "X is %s, it needs N,C and spatial axes",
+                             ls_shape_text(n->cx->arena, x));
+    return ls_window_read(n, x->rank - 2, NULL, &at->window)
+        && ls_window_auto_pad(n, x->dim + 2, &at->window);
+}
+
+static bool max_pool_build(LsOnnxNode *n, LsValueId out[])
+{
+    LsAttr at = {0};
+    if (!read_pool(n, &at) || !pool_sizes(n, ls_shape(n->g, n->in[0])->dim + 2, &at.window))
+        return false;
+    if (ls_onnx_gives(n, 1))
+        return ls_onnx_error(n, LS_E_UNSUPPORTED, NULL, "the second result (Indices) is not handled");
+    out[0] = ls_append1(n->cx, n->g, LS_OP_MAX_POOL, n->in[0], &at);
+    return ls_is(out[0]);
+}
+
+/* Exporters write a Pad of zeros in front of a pool that counts padding: fold it into the window. Exact when the
+ * pool's own padding is none, or counts as well. The operand to pool, after changing *w. */
+static LsValueId merge_pad(const LsGraph *g, LsValueId x, LsWindowAttr *w)
+{
+    LsNodeId def = g->value[x.i].def;
+    const LsNode *pad = &g->node[def.i];
+    if (def.i == 0 || pad->op != LS_OP_PAD || pad->attr.pad.mode != LS_PAD_CONSTANT
+        || pad->attr.pad.value != 0)
+        return x;
+    const LsPadAttr *p = &pad->attr.pad;
+    bool own = false, fits = true;
+    for (int d = 0; d < w->n; d++)
+        own |= w->pad_lo[d] != 0 || w->pad_hi[d] != 0;
+    for (int k = 0; k < ls_shape(g, x)->rank; k++)
+        fits &= p->lo[k] >= 0 && p->hi[k] >= 0 && (k >= 2 || (p->lo[k] == 0 && p->hi[k] == 0));
+    if (!fits || (own && !w->count_pad))
+        return x;
+    for (int d = 0; d < w->n; d++) {
+        w->pad_lo[d] += p->lo[2 + d];
+        w->pad_hi[d] += p->hi[2 + d];
+    }
+    w->count_pad = true;
+    return ls_in(g, def, 0);
+}
+
+static bool average_pool_build(LsOnnxNode *n, LsValueId out[])
+{
+    LsAttr at = {0};
+    if (!read_pool(n, &at))
+        return false;
+    at.window.count_pad = ls_onnx_int(n, "count_include_pad", 0) != 0;
+    LsValueId x = merge_pad(n->g, n->in[0], &at.window);
+    if (!pool_sizes(n, ls_shape(n->g, x)->dim + 2, &at.window))
+        return false;
+    out[0] = ls_append1(n->cx, n->g, LS_OP_AVERAGE_POOL, x, &at);
+    return ls_is(out[0]);
+}
+
+const LsOnnxOp ls_onnx_max_pool = {.name = "MaxPool", .since = 1, .build = max_pool_build};
+const LsOnnxOp ls_onnx_average_pool = {.name = "AveragePool", .since = 1, .build = average_pool_build};

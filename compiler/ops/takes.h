@@ -1,0 +1,20 @@
+/* compiler/ops/takes.h -- what ONNX rows ask about single operands and results of a node. */
+#ifndef LS_COMPILER_OPS_TAKES_H
+#define LS_COMPILER_OPS_TAKES_H
+
+#include "compiler/ops/row.h"
+
+/* Operand k; none where the file leaves it out. */
+static inline LsValueId ls_onnx_in(const LsOnnxNode *n, int k)
+{
+    return k < n->nin ? n->in[k] : (LsValueId){0};
+}
+/* Operand k, if there, holds reals; reports otherwise. */
+bool ls_onnx_takes_real(const LsOnnxNode *n, int k);
+/* The node's result k has a name in the file, so somebody may read it. */
+static inline bool ls_onnx_gives(const LsOnnxNode *n, int k)
+{
+    return k < n->nout && n->out_name[k][0] != '\0';
+}
+
+#endif

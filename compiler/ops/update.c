@@ -1,0 +1,51 @@
+/* compiler/ops/update.c -- what changes state: optimizer updates, gradient accumulation, running statistics.
+ * See loss.def. They have no gradient and run once per step. */
+#include "compiler/graph.h"
+
+#include <assert.h>
+
+static bool no_result(LsCtx *cx, LsGraph *g, LsNodeId n)
+{
+    (void)cx, (void)g, (void)n;
+    return true;
+}
+
+static bool accumulate_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
+{
+    (void)cx;
+    LsShape s = *ls_in_shape(g, n, 0);
+    ls_set_out(g, n, 0, LS_REAL, &s);
+    return true;
+}
+
+static bool clip_factor_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
+{
+    (void)cx;
+    assert(ls_in_shape(g, n, 0)->rank == 0);
+    ls_set_out(g, n, 0, LS_REAL, &(LsShape){0});
+    return true;
+}
+
+static double adam_flops(const LsGraph *g, LsNodeId n) { return 16.0 * (double)ls_count(ls_in_shape(g, n, 0)); }
+static double sgd_flops(const LsGraph *g, LsNodeId n) { return 6.0 * (double)ls_count(ls_in_shape(g, n, 0)); }
+
+const LsOp ls_op_sgd = {
+    .name = "sgd", .min_in = 2, .max_in = 5, .once = true, .writes = 1 | 4 | 16, .infer = no_result,
+    .flops = sgd_flops, .kernel = LS_K_UPDATE, .layout = LS_LAY_SAME,
+};
+const LsOp ls_op_adam = {
+    .name = "adam", .min_in = 4, .max_in = 6, .once = true, .writes = 1 | 4 | 8 | 32, .infer = no_result,
+    .flops = adam_flops, .kernel = LS_K_UPDATE, .layout = LS_LAY_SAME,
+};
+const LsOp ls_op_accumulate = {
+    .name = "accumulate", .min_in = 2, .max_in = 2, .nout = 1, .once = true, .writes = 2,
+    .infer = accumulate_infer, .kernel = LS_K_UPDATE, .layout = LS_LAY_SAME,
+};
+const LsOp ls_op_running_stat = {
+    .name = "running_stat", .min_in = 2, .max_in = 2, .once = true, .writes = 1, .infer = no_result,
+    .kernel = LS_K_UPDATE, .layout = LS_LAY_SAME,
+};
+const LsOp ls_op_clip_factor = {
+    .name = "clip_factor", .min_in = 1, .max_in = 1, .nout = 1, .infer = clip_factor_infer,
+    .kernel = LS_K_MAP, .expr = "ls_min(LS_R(1), $a / (ls_sqrt(%0) + LS_R(1e-6)))",
+};

@@ -1,0 +1,128 @@
+/* compiler/optimizer.c -- the update of every trained parameter.
+ *
+ * requires gradients (LsGraph.grad); appends nodes of phase LS_UPDATE, then moves each as far forward as its
+ * operands and the readers of its parameter allow, so that in the order as it stands a gradient dies as soon
+ * as it is used; keeps everything else. */
+#include "compiler/passes.h"
+
+#include <string.h>
+
+static LsValueId moment(LsCtx *cx, LsGraph *g, LsValueId p, const char *suffix)
+{
+    LsShape s = *ls_shape(g, p);
+    const char *name = ls_arena_printf(cx->arena, "%s.%s", g->value[p.i].name, suffix);
+    return ls_value_add(cx, g, LS_V_STATE, name, LS_REAL, &s, NULL);
+}
+
+static LsNodeId made_by(const LsGraph *g, LsValueId v) { return g->value[v.i].def; }
+
+/* An update belongs to the forward node that its gradient comes from, and is named after its parameter. */
+static void update_origin(LsGraph *g, LsValueId p, LsValueId grad)
+{
+    const LsNode *made = &g->node[made_by(g, grad).i];
+    ls_graph_origin(g, (LsOrigin){LS_UPDATE, made->fwd, made->onnx, g->value[p.i].name});
+}
+
+/* min(1, c / norm) over all gradients together, as a scalar. */
+static LsValueId clip_factor(LsCtx *cx, LsGraph *g, const LsValueId *grad, double clip_norm)
+{
+    LsValueId sum = {0};
+    for (uint32_t i = 0; i < g->ngrad; i++) {
+        update_origin(g, g->grad[i].param, grad[i]);
+        LsAttr all = {.reduce = {(1u << ls_shape(g, grad[i])->rank) - 1, true}};
+        LsValueId sq = all.reduce.axes == 0 ? ls_append2(cx, g, LS_OP_MUL, grad[i], grad[i], NULL)
+                                            : ls_append1(cx, g, LS_OP_REDUCE_SUM_SQUARE, grad[i], &all);
+        sq = ls_reshape(cx, g, sq, &(LsShape){0});
+        sum = ls_is(sum) ? ls_append2(cx, g, LS_OP_ADD, sum, sq, NULL) : sq;
+    }
+    return ls_append1(cx, g, LS_OP_CLIP_FACTOR, sum, &(LsAttr){.scalar = {.a = clip_norm}});
+}
+
+static void append_update(LsCtx *cx, LsGraph *g, LsValueId p, LsValueId grad, LsValueId factor,
+                          LsValueId acc, const LsOptimizerOptions *o)
+{
+    bool decays = !o->decay_matrices_only || ls_shape(g, p)->rank > 1;
+    LsAttr at = {.update = {.momentum = o->momentum, .beta1 = o->beta1, .beta2 = o->beta2, .eps = o->eps,
+                            .decay = decays ? o->decay : 0, .nesterov = o->nesterov,
+                            .decoupled = o->kind == LS_ADAMW, .clip = o->clip_value,
+                            .scale = o->accumulate > 1 ? 1.0 / o->accumulate : 1}};
+    if (o->kind == LS_SGD) {
+        LsValueId v = o->momentum != 0 ? moment(cx, g, p, "momentum") : (LsValueId){0};
+        ls_append(cx, g, LS_OP_SGD, 5, (LsValueId[]){p, grad, v, factor, acc}, &at);
+        return;
+    }
+    LsValueId m = moment(cx, g, p, "m"), v = moment(cx, g, p, "v");
+    ls_append(cx, g, LS_OP_ADAM, 6, (LsValueId[]){p, grad, m, v, factor, acc}, &at);
+}
+
+static bool keep(LsRewrite *r, LsNodeId n)
+{
+    (void)r, (void)n;
+    return false;
+}
+
+/* Node ids in the old order, each update moved right behind the last node that it must follow. */
+static void move_updates(LsCtx *cx, LsGraph *g, uint32_t first)
+{
+    uint32_t *behind = ls_arena_alloc(cx->arena, g->nnode, sizeof *behind);
+    uint32_t *next = ls_arena_alloc(cx->arena, g->nnode, sizeof *next);     /* chained by place */
+    uint32_t *tail = ls_arena_alloc(cx->arena, g->nnode, sizeof *tail);
+    uint32_t *reader = ls_arena_alloc(cx->arena, g->nvalue, sizeof *reader);
+    LsNodeId *order = ls_arena_alloc(cx->arena, g->nnode, sizeof *order);
+    uint32_t n = 0;
+    for (uint32_t i = 1; i < g->nnode; i++) {
+        for (int k = 0; k < g->node[i].nin; k++) {
+            LsValueId v = ls_in(g, (LsNodeId){i}, k);
+            uint32_t def = made_by(g, v).i, made = def < first ? def : behind[def];
+            behind[i] = behind[i] > made ? behind[i] : made;
+            if (i >= first && ls_op[g->node[i].op]->writes >> k & 1 && reader[v.i] > behind[i])
+                behind[i] = reader[v.i];
+        }
+        if (i < first)
+            for (int k = 0; k < g->node[i].nin; k++)
+                reader[ls_in(g, (LsNodeId){i}, k).i] = i;
+        else {
+            uint32_t to = behind[i];
+            next[tail[to] != 0 ? tail[to] : to] = i;
+            tail[to] = i;
+        }
+    }
+    for (uint32_t i = 0; i < first; i++) {
+        if (i > 0)
+            order[n++] = (LsNodeId){i};
+        for (uint32_t k = next[i]; k != 0; k = next[k])
+            order[n++] = (LsNodeId){k};
+    }
+    ls_rewrite_order(cx, g, keep, NULL, order, n);
+}
+
+bool ls_optimizer(LsCtx *cx, LsGraph *g, const LsOptimizerOptions *o)
+{
+    uint32_t first = g->nnode;
+    bool sums = o->accumulate > 1;
+    LsValueId factor = {0};
+    if (o->kind == LS_OPT_NONE || g->ngrad == 0)
+        return true;
+    LsValueId *grad = ls_arena_alloc(cx->arena, g->ngrad, sizeof *grad);
+    LsValueId *acc = ls_arena_alloc(cx->arena, g->ngrad, sizeof *acc);
+    for (uint32_t i = 0; i < g->ngrad; i++) {
+        grad[i] = g->grad[i].grad;
+        update_origin(g, g->grad[i].param, grad[i]);
+        if (sums)
+            acc[i] = moment(cx, g, g->grad[i].param, "grad");
+        if (sums && o->clip_norm > 0) {         /* the norm is that of the sum */
+            LsAttr at = {.update = {.scale = 1.0 / o->accumulate}};
+            grad[i] = ls_append2(cx, g, LS_OP_ACCUMULATE, grad[i], acc[i], &at);
+            acc[i] = (LsValueId){0};
+        }
+    }
+    if (o->clip_norm > 0)
+        factor = clip_factor(cx, g, grad, o->clip_norm);
+    for (uint32_t i = 0; i < g->ngrad; i++) {
+        update_origin(g, g->grad[i].param, g->grad[i].grad);
+        append_update(cx, g, g->grad[i].param, grad[i], factor, acc[i], o);
+    }
+    ls_graph_origin(g, (LsOrigin){LS_FORWARD, {0}, 0, NULL});
+    move_updates(cx, g, first);
+    return true;
+}
