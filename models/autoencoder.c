@@ -1,6 +1,6 @@
-/* models/autoencoder.c -- a convolutional autoencoder of digits: two 3x3 convolutions without padding,
- * a code of `depth` numbers, and the mirror image of both. 2,405,633 parameters at its presets.
- * Outputs: x_hat, the reconstruction in (0, 1), and z, the code. */
+/* models/autoencoder.c -- a convolutional autoencoder of digits: two 3x3 convolutions without
+ * padding, a code of `depth` numbers, and the mirror image of both. 2,405,633 parameters at its
+ * presets. Outputs: x_hat, the reconstruction in (0, 1), and z, the code. */
 #include "models/families.h"
 
 void ls_zoo_autoencoder(LsBuild *b, const LsModelRequest *r)

@@ -42,7 +42,7 @@ typedef struct LsWeight {
 
 /* How a family draws the weights of its convolutions and linear layers. */
 typedef enum {
-    LS_DRAW_DEFAULT,            /* PyTorch's layers: uniform, bound 1 / sqrt(fan_in); bias as well */
+    LS_DRAW_DEFAULT,            /* PyTorch's layers: uniform to 1 / sqrt(fan_in), bias as well */
     LS_DRAW_FAN_OUT,            /* He et al. 2015 for ReLU, over what leaves: sqrt(2 / fan_out) */
     LS_DRAW_FAN_IN,             /* the same over what enters */
     LS_DRAW_NORMAL,             /* normal with a given deviation */

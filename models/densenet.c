@@ -1,6 +1,6 @@
 /* models/densenet.c -- densely connected networks: Huang, Liu, van der Maaten, Weinberger 2016,
- * arXiv:1608.06993, form BC (bottlenecks, transitions to half the channels). Names and initial values
- * are torchvision's; --width is the growth rate. */
+ * arXiv:1608.06993, form BC (bottlenecks, transitions to half the channels). Names and initial
+ * values are torchvision's; --width is the growth rate. */
 #include "models/families.h"
 
 enum { MOST_LAYERS = 48 };      /* in one block */

@@ -1,6 +1,6 @@
-/* models/googlenet.c -- GoogLeNet: Szegedy et al. 2014, arXiv:1409.4842, without auxiliary heads, in
- * torchvision's form: batch norm after every convolution, and a 3x3 kernel where the paper has 5x5.
- * Channels are written for a width of 64 and scale with it. */
+/* models/googlenet.c -- GoogLeNet: Szegedy et al. 2014, arXiv:1409.4842, without auxiliary
+ * heads, in torchvision's form: batch norm after every convolution, and a 3x3 kernel where the
+ * paper has 5x5. Channels are written for a width of 64 and scale with it. */
 #include "models/families.h"
 
 typedef struct Inception { const char *at; int out1, mid3, out3, mid5, out5, pool; } Inception;

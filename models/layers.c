@@ -16,7 +16,7 @@ static LsWeight drawn(const char *name, LsDraw draw, int rank, const int64_t dim
         area *= i < 2 ? 1 : (double)dim[i];
     }
     switch (draw.kind) {
-    case LS_DRAW_DEFAULT:   /* kaiming_uniform with a = sqrt 5: gain sqrt(1/3), bound sqrt 3 of it */
+    case LS_DRAW_DEFAULT:   /* kaiming_uniform, a = sqrt 5: gain sqrt(1/3), bound sqrt 3 of it */
         w.fill = LS_FILL_UNIFORM;
         w.scale = (float)(1 / sqrt(area * (double)dim[1]));
         break;
@@ -33,7 +33,8 @@ static LsWeight drawn(const char *name, LsDraw draw, int rank, const int64_t dim
     return w;
 }
 
-/* A layer's weight of that shape and, if wanted, its bias of n elements; in[1], in[2] get the names. */
+/* A layer's weight of that shape and, if wanted, its bias of n elements; in[1], in[2] get the
+ * names. */
 static int weight_and_bias(LsBuild *b, const char *at, LsDraw draw, int rank, const int64_t dim[],
                            int64_t n, bool bias, const char *in[])
 {
@@ -144,7 +145,10 @@ LsTensor ls_layer_unary(LsBuild *b, const char *op, const char *at, LsTensor x)
     return ls_build_node(b, op, at, 1, (const char *[]){x.name}, x);
 }
 
-LsTensor ls_layer_relu(LsBuild *b, const char *at, LsTensor x) { return ls_layer_unary(b, "Relu", at, x); }
+LsTensor ls_layer_relu(LsBuild *b, const char *at, LsTensor x)
+{
+    return ls_layer_unary(b, "Relu", at, x);
+}
 
 /* A node of x and a scalar. */
 static LsTensor with_scalar(LsBuild *b, const char *op, const char *at, LsTensor x, float v)
@@ -264,7 +268,7 @@ LsTensor ls_layer_transpose(LsBuild *b, const char *at, LsTensor x, const int64_
 
 LsTensor ls_layer_reshape(LsBuild *b, const char *at, LsTensor x, LsTensor shape)
 {
-    int64_t to[LS_MODEL_RANK] = {0};    /* 0 copies the dimension of x: the batch, symbolic or not */
+    int64_t to[LS_MODEL_RANK] = {0};    /* 0 copies x's dimension: the batch, symbolic or not */
     for (int i = 1; i < shape.rank; i++)
         to[i] = shape.dim[i];
     shape.dim[0] = x.dim[0];

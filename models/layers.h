@@ -15,11 +15,11 @@ LsTensor ls_layer_deconv(LsBuild *b, const char *at, LsTensor x, LsConv c);
 
 LsTensor ls_layer_batch_norm(LsBuild *b, const char *at, LsTensor x, float epsilon);
 LsTensor ls_layer_layer_norm(LsBuild *b, const char *at, LsTensor x);
-LsTensor ls_layer_unary(LsBuild *b, const char *op, const char *at, LsTensor x);  /* Relu, Sigmoid */
+LsTensor ls_layer_unary(LsBuild *b, const char *op, const char *at, LsTensor x);  /* Relu.. */
 LsTensor ls_layer_relu(LsBuild *b, const char *at, LsTensor x);
 /* x / 2 * (1 + erf(x / sqrt 2)), written out as exporters do before opset 20. */
 LsTensor ls_layer_gelu(LsBuild *b, const char *at, LsTensor x);
-LsTensor ls_layer_dropout(LsBuild *b, const char *at, LsTensor x);    /* x itself when the rate is 0 */
+LsTensor ls_layer_dropout(LsBuild *b, const char *at, LsTensor x);    /* x itself at rate 0 */
 
 typedef struct LsPool { int64_t kernel, stride, pad; bool ceil; } LsPool;
 LsTensor ls_layer_max_pool(LsBuild *b, const char *at, LsTensor x, LsPool p);
@@ -27,8 +27,8 @@ LsTensor ls_layer_average_pool(LsBuild *b, const char *at, LsTensor x, LsPool p)
 LsTensor ls_layer_global_average_pool(LsBuild *b, const char *at, LsTensor x);
 
 LsTensor ls_layer_flatten(LsBuild *b, const char *at, LsTensor x);    /* all but the batch */
-LsTensor ls_layer_linear(LsBuild *b, const char *at, LsTensor x, int64_t out);        /* x of rank 2 */
-LsTensor ls_layer_add(LsBuild *b, const char *at, LsTensor x, LsTensor y);    /* of the same shape */
+LsTensor ls_layer_linear(LsBuild *b, const char *at, LsTensor x, int64_t out);    /* x of rank 2 */
+LsTensor ls_layer_add(LsBuild *b, const char *at, LsTensor x, LsTensor y);    /* of one shape */
 LsTensor ls_layer_concat(LsBuild *b, const char *at, int n, const LsTensor x[]);      /* channels */
 LsTensor ls_layer_matmul(LsBuild *b, const char *at, LsTensor x, LsTensor y, LsTensor shape);
 LsTensor ls_layer_softmax(LsBuild *b, const char *at, LsTensor x);    /* over the last axis */

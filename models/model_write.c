@@ -1,10 +1,11 @@
 /* models/model_write.c -- ONNX files, streamed.
  *
- * A protobuf message is length, then content, so the length of the whole graph must be known first.
- * It is: everything but the weights is small and packed by protobuf-c, and the bytes a weight will take
- * follow from its shape. The file is then: model fields; the graph's tag and length; the packed graph
- * without initializers; and each initializer as tag, length, packed header, and its raw data in blocks.
- * Order of fields is free in protobuf, so any reader sees an ordinary model. */
+ * A protobuf message is length, then content, so the length of the whole graph must be known
+ * first. It is: everything but the weights is small and packed by protobuf-c, and the bytes a
+ * weight will take follow from its shape. The file is then: model fields; the graph's tag and
+ * length; the packed graph without initializers; and each initializer as tag, length, packed
+ * header, and its raw data in blocks. Order of fields is free in protobuf, so any reader sees
+ * an ordinary model. */
 #include "models/model_write.h"
 
 #include <errno.h>

@@ -5,7 +5,7 @@
 #include "models/build.h"
 
 typedef enum {
-    LS_WEIGHTS_RANDOM = 1,      /* in the file; beside it, as EXTERNAL, where protobuf's 2 GiB end */
+    LS_WEIGHTS_RANDOM = 1,      /* in the file; beside it, as EXTERNAL, past protobuf's 2 GiB */
     LS_WEIGHTS_EXTERNAL,        /* in FILE.weights beside FILE.onnx */
     LS_WEIGHTS_NONE,            /* they refer to FILE.weights, and no such file is written */
 } LsWeightsPlace;

@@ -1,6 +1,7 @@
-/* models/pspnet.c -- PSPNet on a dilated ResNet: Zhao, Shi, Qi, Wang, Jia 2016, arXiv:1612.01105.
- * Scene parsing: each pixel of the output holds the scores of all classes. The auxiliary head of the
- * paper's training is left out. Names follow the authors' code (github.com/hszhao/semseg). */
+/* models/pspnet.c -- PSPNet on a dilated ResNet: Zhao, Shi, Qi, Wang, Jia 2016,
+ * arXiv:1612.01105. Scene parsing: each pixel of the output holds the scores of all classes.
+ * The auxiliary head of the paper's training is left out. Names follow the authors' code
+ * (github.com/hszhao/semseg). */
 #include "models/families.h"
 
 #include <inttypes.h>

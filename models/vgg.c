@@ -1,5 +1,5 @@
-/* models/vgg.c -- VGG: Simonyan & Zisserman 2014, arXiv:1409.1556, configurations D (16) and E (19),
- * with or without batch norm. Names and initial values are torchvision's. */
+/* models/vgg.c -- VGG: Simonyan & Zisserman 2014, arXiv:1409.1556, configurations D (16) and E
+ * (19), with or without batch norm. Names and initial values are torchvision's. */
 #include "models/families.h"
 
 /* Each stage: as many 3x3 convolutions, then a pool that halves; k numbers the modules. */

@@ -8,8 +8,8 @@ enum { LS_FILL_BLOCK = 8192 };  /* elements at most in one call; starts are mult
 
 /* Bytes of one element. */
 size_t ls_fill_element(const LsWeight *w);
-/* Elements start .. start + n of w into out. Element i is a function of (seed, name, i): neither the
- * order of the calls nor the other weights of a model matter. */
+/* Elements start .. start + n of w into out. Element i is a function of (seed, name, i):
+ * neither the order of the calls nor the other weights of a model matter. */
 void ls_fill(const LsWeight *w, uint64_t seed, int64_t start, int64_t n, void *out);
 
 #endif

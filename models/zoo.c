@@ -137,7 +137,8 @@ static bool set_value(LsModelRequest *r, int id, const char *value, char *err, s
     const LsModelOption *o = &ls_model_options[id];
     int64_t v = 0;
     if (o->choice != NULL && (v = choice_of(o->choice, value)) == 0)
-        return snprintf(err, size, "--%s=%s: one of %s is wanted", o->name, value, o->choice), false;
+        return snprintf(err, size, "--%s=%s: one of %s is wanted", o->name, value,
+                        o->choice), false;
     if (id == LS_OPT_DROPOUT && !parse_rate(value, &v))
         return snprintf(err, size, "--dropout=%s: a rate from 0 to less than 1 is wanted", value),
                false;

@@ -52,8 +52,8 @@ const LsModel *ls_model_find(const char *name);     /* NULL: none of that name *
 const LsModel *ls_model_at(size_t i);               /* the i-th of the list; NULL past its end */
 LsModelRequest ls_model_request(const LsModel *m);  /* with every option at its preset */
 
-/* Sets one option from text ("64", "0.1", "bilinear"). False with a sentence in err if the model does
- * not take it, or not that value. */
+/* Sets one option from text ("64", "0.1", "bilinear"). False with a sentence in err if the
+ * model does not take it, or not that value. */
 bool ls_model_set(LsModelRequest *r, const char *name, const char *value, char *err, size_t size);
 
 /* Writes the network to `path`; info may be NULL. Returns 0, or with a sentence in err 1 (cannot be
