@@ -209,9 +209,8 @@ static void bind_result(LsImport *im, const LsOnnxFlat *f, LsValueId v, const ch
     }
     if (fresh && (g->value[v.i].kind == LS_V_TEMP || g->value[v.i].kind == LS_V_CONST))
         g->value[v.i].name = name;
-    const char *op = ls_text(f->proto->op_type);
-    bool source = strcmp(op, "Constant") == 0 || strcmp(op, "ConstantOfShape") == 0;
-    im->value[id] = (LsOnnxValue){.v = v, .weight = source && fresh && !f->inner};
+    bool weight = fresh && ls_shape(g, v)->rank > 0 && ls_onnx_makes_weight(im->m, f);
+    im->value[id] = (LsOnnxValue){.v = v, .weight = weight};
 }
 
 /* An Identity of an initializer is a parameter of its own, unless they are to be tied. */

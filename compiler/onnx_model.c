@@ -24,6 +24,23 @@ LsWhere ls_flat_where(const LsOnnxFlat *f)
     return (LsWhere){f->index, f->name, ls_text(f->proto->op_type)};
 }
 
+static bool is_op(const LsOnnxFlat *f, const char *op)
+{
+    return ls_onnx_domain(f->proto->domain)[0] == '\0' && strcmp(ls_text(f->proto->op_type), op) == 0;
+}
+
+bool ls_onnx_makes_weight(const LsOnnxModel *m, const LsOnnxFlat *f)
+{
+    if (f->inner || f->proto->n_output != 1)
+        return false;
+    if (is_op(f, "Constant"))
+        return true;
+    if (!is_op(f, "ConstantOfShape") || f->proto->n_input != 1)
+        return false;
+    int64_t maker = m->maker[ls_names_find(&m->names, ls_text(f->proto->input[0]))];
+    return maker == LS_MADE_INITIALIZER || (maker >= 0 && is_op(&m->node[maker], "Constant"));
+}
+
 static bool check_versions(LsCtx *cx, const Onnx__ModelProto *p, int opset)
 {
     if (!p->has_ir_version || p->ir_version < LS_IR_MIN || p->ir_version > LS_IR_MAX)
@@ -53,7 +70,7 @@ static const char *folder_of(LsArena *a, const char *path)
 
 LsOnnxModel *ls_onnx_open(LsCtx *cx, const char *path)
 {
-    const Onnx__ModelProto *p = ls_onnx_read(cx, path);
+    Onnx__ModelProto *p = ls_onnx_read(cx, path);
     if (p == NULL)
         return NULL;
     int opset = ls_onnx_version(p->opset_import, p->n_opset_import, "");
@@ -62,8 +79,5 @@ LsOnnxModel *ls_onnx_open(LsCtx *cx, const char *path)
     LsOnnxModel *m = ls_arena_alloc(cx->arena, 1, sizeof *m);
     *m = (LsOnnxModel){.proto = p, .graph = p->graph, .dir = folder_of(cx->arena, path),
                        .opset = opset, .names = {.arena = cx->arena}};
-    bool good = true;
-    for (size_t i = 0; i < p->graph->n_node; i++)
-        good &= ls_onnx_inline(cx, m, p->graph->node[i], (uint32_t)i);
-    return good ? m : NULL;
+    return ls_onnx_inline(cx, m) ? m : NULL;
 }

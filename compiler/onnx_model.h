@@ -19,11 +19,14 @@ typedef struct LsOnnxFlat {     /* a node after inlining */
 enum { LS_MADE_NOT = -1, LS_MADE_INPUT = -2, LS_MADE_INITIALIZER = -3 };
 
 typedef struct LsOnnxModel {
-    const Onnx__ModelProto *proto;
+    Onnx__ModelProto *proto;
     const Onnx__GraphProto *graph;
     const char *dir;            /* folder of the file */
     int opset;                  /* of domain "" */
     LsOnnxFlat *node; uint32_t nnode, cap_node;
+    LsNames functions, taken;   /* local functions as DOMAIN:NAME; names that inlining must not use */
+    const Onnx__FunctionProto **function;       /* by id in functions */
+    uint32_t nexpanded;         /* nodes and calls so far */
     LsNames names;              /* of all values */
     int64_t *maker;             /* by name id: the flat node that makes it, or LS_MADE_... */
     uint32_t *order, norder;    /* flat nodes in run order; those on a cycle are left out */
@@ -35,13 +38,17 @@ LsOnnxModel *ls_onnx_open(LsCtx *cx, const char *path);
  * be resolved is filled in all the same, so that more problems can be found. */
 bool ls_onnx_resolve(LsCtx *cx, LsOnnxModel *m);
 
+/* The node makes a constant that can be a weight: a Constant, or a ConstantOfShape whose shape stands in the
+ * file. Those inside functions are shared by all calls and stay constants. */
+bool ls_onnx_makes_weight(const LsOnnxModel *m, const LsOnnxFlat *f);
 /* "" for the default domain however it is spelled. */
 const char *ls_onnx_domain(const char *domain);
 /* The version of a domain in a list of imports; 0: not there. */
 int ls_onnx_version(Onnx__OperatorSetIdProto *const *list, size_t n, const char *domain);
 LsWhere ls_flat_where(const LsOnnxFlat *f);
 
-/* Appends a node of the graph, or the nodes of the function it calls (compiler/onnx_function.c). */
-bool ls_onnx_inline(LsCtx *cx, LsOnnxModel *m, const Onnx__NodeProto *node, uint32_t index);
+/* Fills node: the graph's nodes, calls of local functions replaced by their bodies
+ * (compiler/onnx_function.c). */
+bool ls_onnx_inline(LsCtx *cx, LsOnnxModel *m);
 
 #endif

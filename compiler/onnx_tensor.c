@@ -215,3 +215,40 @@ const void *ls_tensor_data(LsCtx *cx, LsWhere at, LsDataFolder *from, const Onnx
         return nothing;
     return raw ? from_raw(cx, t->data_type, t->raw_data.data, count) : from_typed(cx, t, count);
 }
+
+static void set_raw(Onnx__TensorProto *t, const void *data, size_t bytes)
+{
+    t->n_float_data = t->n_double_data = t->n_int32_data = t->n_int64_data = t->n_uint64_data = 0;
+    t->n_external_data = 0;
+    t->has_data_location = false;
+    t->data_location = ONNX__TENSOR_PROTO__DATA_LOCATION__DEFAULT;
+    t->has_raw_data = true;
+    t->raw_data = (ProtobufCBinaryData){bytes, (uint8_t *)data};
+}
+
+bool ls_tensor_to_float(LsCtx *cx, LsWhere at, LsDataFolder *from, Onnx__TensorProto *t)
+{
+    LsShape shape;
+    LsType type;
+    const void *data = ls_tensor_data(cx, at, from, t);
+    if (data == NULL || !ls_tensor_shape(cx, at, t, &shape, &type))
+        return false;
+    t->data_type = DT(FLOAT);
+    set_raw(t, data, (size_t)ls_count(&shape) * sizeof(float));
+    return true;
+}
+
+bool ls_tensor_embed(LsCtx *cx, LsWhere at, LsDataFolder *from, Onnx__TensorProto *t)
+{
+    LsShape shape;
+    LsType type;
+    if (t->data_location != ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL)
+        return true;
+    if (!ls_tensor_shape(cx, at, t, &shape, &type))
+        return false;
+    size_t bytes = (size_t)ls_count(&shape) * (size_t)kind_of(t->data_type)->bytes;
+    const unsigned char *raw = ls_external_data(cx, at, from, t, bytes);
+    if (raw != NULL)
+        set_raw(t, raw, bytes);
+    return raw != NULL;
+}

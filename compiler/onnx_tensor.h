@@ -26,6 +26,11 @@ typedef struct LsDataFolder {
  * gives a pointer to nothing. */
 const void *ls_tensor_data(LsCtx *cx, LsWhere at, LsDataFolder *from, const Onnx__TensorProto *t);
 
+/* In place: float32 in raw_data, inside the file; or, for other types, the file's bytes brought inside.
+ * False after a diagnostic or when the tensor's file does not exist. */
+bool ls_tensor_to_float(LsCtx *cx, LsWhere at, LsDataFolder *from, Onnx__TensorProto *t);
+bool ls_tensor_embed(LsCtx *cx, LsWhere at, LsDataFolder *from, Onnx__TensorProto *t);
+
 /* Raw bytes of a tensor whose data lies in another file (compiler/onnx_external.c). */
 const unsigned char *ls_external_data(LsCtx *cx, LsWhere at, LsDataFolder *from,
                                       const Onnx__TensorProto *t, size_t bytes);

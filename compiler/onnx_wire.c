@@ -107,6 +107,17 @@ ProtobufCAllocator ls_wire_allocator(LsArena *a)
     return (ProtobufCAllocator){take, give, a};
 }
 
+Onnx__AttributeProto *ls_wire_attribute(LsArena *a, const ProtobufCMessageUnknownField *u)
+{
+    uint64_t len;
+    const unsigned char *end = u->data + u->len, *p = varint(u->data, end, &len);
+    if (u->wire_type != PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED || p == NULL || len != (uint64_t)(end - p)
+        || ls_wire_check(a, &onnx__attribute_proto__descriptor, p, len) != NULL)
+        return NULL;
+    ProtobufCAllocator alloc = ls_wire_allocator(a);
+    return onnx__attribute_proto__unpack(&alloc, len, p);
+}
+
 Onnx__ModelProto *ls_onnx_unpack(LsCtx *cx, const unsigned char *bytes, size_t n)
 {
     const char *hint = "the file is truncated, damaged, or not an ONNX model";

@@ -24,6 +24,9 @@ typedef struct LsWireField {
 /* Takes the next field from [*at, end); false at the end or, with *at = NULL, on malformed bytes. */
 bool ls_wire_next(const unsigned char **at, const unsigned char *end, LsWireField *f);
 
+/* An unknown field that holds an attribute, unpacked; NULL: it does not. */
+Onnx__AttributeProto *ls_wire_attribute(LsArena *a, const ProtobufCMessageUnknownField *u);
+
 ProtobufCAllocator ls_wire_allocator(LsArena *a);
 
 /* protobuf-c gives NULL for an absent string. */
