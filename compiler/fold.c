@@ -1,8 +1,60 @@
-/* compiler/fold.c */
+/* compiler/fold.c -- which nodes are evaluated at compile time; fold_map.c and fold_move.c say how. */
 #include "compiler/fold.h"
+
+#include "compiler/fold_eval.h"
+
+/* Larger results stay nodes: compilation must not need more memory than the program. */
+static const int64_t most_elements = INT64_C(1) << 26;
+/* Results that repeat their operand are cheaper made again than stored in the program, unless small. */
+static const int64_t most_repeated = INT64_C(1) << 18;
+
+static bool operands_known(const LsGraph *g, LsNodeId n)
+{
+    for (int k = 0; k < g->node[n.i].nin; k++) {
+        LsValueId v = ls_in(g, n, k);
+        if (!ls_is_const(g, v) || g->value[v.i].data == NULL)
+            return false;
+    }
+    return g->node[n.i].nin > 0;
+}
+
+static bool size_fits(const LsGraph *g, LsNodeId n, int64_t count)
+{
+    int64_t in = 0;
+    for (int k = 0; k < g->node[n.i].nin; k++)
+        if (in < ls_count(ls_in_shape(g, n, k)))
+            in = ls_count(ls_in_shape(g, n, k));
+    return count <= most_elements && in <= most_elements && (count <= most_repeated || count <= in);
+}
+
+static bool evaluate(const LsFold *f)
+{
+    const LsOp *row = ls_op[f->g->node[f->n.i].op];
+    switch (row->kernel) {
+    case LS_K_MAP:    return ls_fold_map(f);
+    case LS_K_REDUCE: return ls_fold_reduce(f);
+    default:          return ls_fold_move(f);
+    }
+}
 
 bool ls_fold(LsCtx *cx, LsGraph *g, LsNodeId n, LsValueId *out)
 {
-    (void)cx, (void)g, (void)n, (void)out;
-    return false;
+    if (g->node[n.i].nout != 1 || !operands_known(g, n))
+        return false;
+    LsValueId y = ls_out(g, n, 0);
+    const LsShape shape = *ls_shape(g, y);
+    if (g->node[n.i].op == LS_OP_RESHAPE) {
+        *out = ls_const_add(cx, g, ls_type(g, y), &shape, g->value[ls_in(g, n, 0).i].data);
+        return true;
+    }
+    if (!size_fits(g, n, ls_count(&shape)))
+        return false;
+    LsFold f = {.arena = cx->arena, .g = g, .n = n, .type = ls_type(g, y), .shape = shape};
+    if (!ls_fold_known(&f))
+        return false;
+    f.data = ls_arena_alloc(cx->arena, (size_t)ls_count(&shape), (size_t)ls_type_bytes(f.type, 4));
+    if (!evaluate(&f))
+        return false;
+    *out = ls_const_add(cx, g, f.type, &shape, f.data);
+    return true;
 }

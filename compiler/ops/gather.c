@@ -1,0 +1,94 @@
+/* compiler/ops/gather.c -- slices picked by index; embeddings. One known index becomes a slice. */
+#include "compiler/ops/row.h"
+
+static bool gather_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
+{
+    const LsShape *x = ls_in_shape(g, n, 0), *index = ls_in_shape(g, n, 1);
+    int axis = g->node[n.i].attr.gather.axis;
+    LsType type = ls_type(g, ls_in(g, n, 1));
+    if (type != LS_I64 && type != LS_I32)
+        return ls_error(cx, ls_where(g, n), LS_E_TYPE, NULL, "the indices are %s, not integers",
+                        ls_type_name(type));
+    LsShape y = {.rank = x->rank - 1 + index->rank};
+    if (y.rank > LS_MAX_RANK)
+        return ls_error(cx, ls_where(g, n), LS_E_UNSUPPORTED, NULL,
+                        "the result would have %d axes, %d are handled", y.rank, LS_MAX_RANK);
+    for (int k = 0, d = 0; k < x->rank; k++)
+        if (k != axis)
+            y.dim[d++] = x->dim[k];
+        else
+            for (int i = 0; i < index->rank; i++)
+                y.dim[d++] = index->dim[i];
+    return ls_infer_out(cx, g, n, ls_type(g, ls_in(g, n, 0)), &y);
+}
+
+static void gather_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], const bool want[],
+                        LsValueId dx[])
+{
+    LsAttr at = g->node[n.i].attr;
+    at.gather.x = *ls_in_shape(g, n, 0);
+    if (want[0])
+        dx[0] = ls_append2(cx, g, LS_OP_GATHER_GRAD, dy[0], ls_in(g, n, 1), &at);
+}
+
+const LsOp ls_op_gather = {
+    .name = "Gather", .min_in = 2, .max_in = 2, .nout = 1, .infer = gather_infer,
+    .grad = gather_grad, .kernel = LS_K_GATHER, .layout = LS_LAY_ROW,
+};
+
+static bool gather_grad_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
+{
+    return ls_infer_out(cx, g, n, LS_REAL, &g->node[n.i].attr.gather.x);
+}
+
+const LsOp ls_op_gather_grad = {    /* dy, indices */
+    .name = "gather_grad", .min_in = 2, .max_in = 2, .nout = 1, .infer = gather_grad_infer,
+    .kernel = LS_K_GATHER, .layout = LS_LAY_ROW,
+};
+
+/* Known indices must exist. */
+static bool check_indices(LsOnnxNode *n, LsValueId index, int64_t dim)
+{
+    const LsGraph *g = n->g;
+    if (!ls_is_const(g, index) || g->value[index.i].data == NULL)
+        return true;
+    for (int64_t i = 0; i < ls_count(ls_shape(g, index)); i++) {
+        int64_t j = ls_const_int_at(g, index, i);
+        if (j < -dim || j >= dim)
+            return ls_onnx_error(n, LS_E_SHAPE, NULL,
+                                 "index %" PRId64 " is outside an axis of length %" PRId64, j, dim);
+    }
+    return true;
+}
+
+/* X at one index, without the axis where the index is a scalar. */
+static LsValueId pick(LsOnnxNode *n, LsValueId x, LsValueId index, int axis)
+{
+    LsGraph *g = n->g;
+    const LsShape shape = *ls_shape(g, x), *by = ls_shape(g, index);
+    int64_t j = ls_const_int_at(g, index, 0);
+    j += j < 0 ? shape.dim[axis] : 0;
+    LsShape to = {.rank = shape.rank - 1 + by->rank};
+    for (int k = 0; k < to.rank; k++)
+        to.dim[k] = k < axis ? shape.dim[k] : k < axis + by->rank ? 1 : shape.dim[k + 1 - by->rank];
+    LsValueId v = ls_slice_axis(n->cx, g, x, axis, j, j + 1);
+    return ls_is(v) ? ls_reshape(n->cx, g, v, &to) : v;
+}
+
+static bool gather_build(LsOnnxNode *n, LsValueId out[])
+{
+    if (!ls_onnx_takes(n, 2, 2))
+        return false;
+    LsGraph *g = n->g;
+    LsValueId x = n->in[0], index = n->in[1];
+    int axis = ls_onnx_axis(n, ls_onnx_int(n, "axis", 0), ls_shape(g, x)->rank);
+    if (axis < 0 || !check_indices(n, index, ls_shape(g, x)->dim[axis]))
+        return false;
+    bool one = ls_is_const(g, index) && g->value[index.i].data != NULL
+        && ls_type(g, index) != LS_REAL && ls_count(ls_shape(g, index)) == 1
+        && ls_shape(g, x)->rank - 1 + ls_shape(g, index)->rank <= LS_MAX_RANK;
+    out[0] = one ? pick(n, x, index, axis)
+                 : ls_append2(n->cx, g, LS_OP_GATHER, x, index, &(LsAttr){.gather = {.axis = axis}});
+    return ls_is(out[0]);
+}
+const LsOnnxOp ls_onnx_gather = {"Gather", 1, gather_build};

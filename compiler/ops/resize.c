@@ -1,0 +1,171 @@
+/* compiler/ops/resize.c -- Resize (10, 11, 13, 18, 19) and Upsample (7, 9): nearest and linear. */
+#include "compiler/ops/row.h"
+
+#include <math.h>
+
+static bool resize_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
+{
+    return ls_infer_out(cx, g, n, ls_type(g, ls_in(g, n, 0)), &g->node[n.i].attr.resize.y);
+}
+
+static void resize_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], const bool want[],
+                        LsValueId dx[])
+{
+    (void)want;
+    LsAttr at = g->node[n.i].attr;
+    dx[0] = ls_append1(cx, g, LS_OP_RESIZE_GRAD, dy[0], &at);
+}
+
+const LsOp ls_op_resize = {
+    .name = "Resize", .min_in = 1, .max_in = 1, .nout = 1, .infer = resize_infer,
+    .grad = resize_grad, .kernel = LS_K_RESIZE, .layout = LS_LAY_SAME,
+};
+
+static bool resize_grad_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
+{
+    return ls_infer_out(cx, g, n, LS_REAL, &g->node[n.i].attr.resize.x);
+}
+
+const LsOp ls_op_resize_grad = {
+    .name = "resize_grad", .min_in = 1, .max_in = 1, .nout = 1, .infer = resize_grad_infer,
+    .kernel = LS_K_RESIZE, .layout = LS_LAY_SAME,
+};
+
+/* ---- ONNX: what the file says, by opset ---- */
+typedef struct Sizes {          /* per axis of the operand */
+    bool by_size;               /* the size is given, the scale follows; else the other way round */
+    double scale[LS_MAX_RANK];
+    int64_t size[LS_MAX_RANK];
+} Sizes;
+
+/* Which of `name`s the attribute is; -1 after an error. */
+static int choice(LsOnnxNode *n, const char *attr, const char *otherwise, const char *const name[])
+{
+    const char *said = ls_onnx_string(n, attr, otherwise);
+    for (int k = 0; name[k] != NULL; k++)
+        if (strcmp(said, name[k]) == 0)
+            return k;
+    ls_onnx_error(n, LS_E_UNSUPPORTED, NULL, "%s \"%s\" is not handled", attr, said);
+    return -1;
+}
+
+static bool read_mode(LsOnnxNode *n, LsResizeAttr *at)
+{
+    static const char *const mode[] = {"nearest", "linear", NULL};
+    static const char *const upsample_mode[] = {"nearest", "linear", "bilinear", NULL};
+    static const char *const coord[] = {"half_pixel", "pytorch_half_pixel", "align_corners",
+                                        "asymmetric", NULL};
+    static const char *const nearest[] = {"floor", "ceil", "round_prefer_floor", "round_prefer_ceil",
+                                          NULL};
+    int m = choice(n, "mode", "nearest", n->version < 10 ? upsample_mode : mode), c, r;
+    at->mode = m == 0 ? LS_RESIZE_NEAREST : LS_RESIZE_LINEAR;
+    at->coord = LS_COORD_ASYMMETRIC;
+    at->nearest = LS_ROUND_FLOOR;
+    if (m < 0 || n->version < 11)       /* then nothing else could be said */
+        return m >= 0;
+    if ((c = choice(n, "coordinate_transformation_mode", "half_pixel", coord)) < 0
+        || (r = choice(n, "nearest_mode", "round_prefer_floor", nearest)) < 0)
+        return false;
+    if (ls_onnx_int(n, "antialias", 0) != 0)
+        return ls_onnx_error(n, LS_E_UNSUPPORTED, NULL, "antialias is not handled");
+    at->coord = (LsResizeCoord)c;
+    at->nearest = (LsRound)r;
+    return true;
+}
+
+/* The axes that scales and sizes speak of, in their order; their number, negative after an error. */
+static int read_axes(LsOnnxNode *n, int rank, int axis[])
+{
+    int64_t list[LS_MAX_RANK];
+    int count = n->version >= 18 ? ls_onnx_ints(n, "axes", LS_MAX_RANK, list) : -1;
+    for (int k = 0; k < (count < 0 ? rank : count); k++)
+        if ((axis[k] = count < 0 ? k : ls_onnx_axis(n, list[k], rank)) < 0)
+            return -1;
+    return count < 0 ? rank : count;
+}
+
+/* keep_aspect_ratio_policy: one scale for all the axes named, the least or the greatest of those asked. */
+static bool keep_aspect(LsOnnxNode *n, const LsShape *x, int naxes, const int axis[], Sizes *s)
+{
+    static const char *const policy[] = {"stretch", "not_larger", "not_smaller", NULL};
+    int p = choice(n, "keep_aspect_ratio_policy", "stretch", policy);
+    if (p <= 0 || naxes == 0)
+        return p == 0;
+    double scale = p == 1 ? INFINITY : 0;
+    for (int k = 0; k < naxes; k++) {
+        double asked = (double)s->size[axis[k]] / (double)x->dim[axis[k]];
+        scale = p == 1 ? fmin(scale, asked) : fmax(scale, asked);
+    }
+    for (int k = 0; k < naxes; k++)
+        s->size[axis[k]] = (int64_t)floor(scale * (double)x->dim[axis[k]] + 0.5);
+    return true;
+}
+
+/* Scales are an attribute (Upsample 7), operand 1 (Upsample 9, Resize 10) or 2; sizes are operand 3. */
+static bool read_sizes(LsOnnxNode *n, const LsShape *x, Sizes *s)
+{
+    int axis[LS_MAX_RANK], naxes = read_axes(n, x->rank, axis);
+    double scale[LS_MAX_RANK];
+    int64_t size[LS_MAX_RANK];
+    int nsize = n->version >= 11 ? ls_onnx_const_ints(n, 3, LS_MAX_RANK, size) : -1;
+    int nscale = n->version < 9 ? ls_onnx_floats(n, "scales", LS_MAX_RANK, scale)
+                                : ls_onnx_const_reals(n, n->version < 11 ? 1 : 2, LS_MAX_RANK, scale);
+    if (naxes < 0 || nsize == -2 || nscale == -2)
+        return false;
+    s->by_size = nsize > 0;
+    int have = s->by_size ? nsize : nscale;
+    if (have != naxes || (nsize > 0 && nscale > 0))
+        return ls_onnx_error(n, LS_E_ATTR, "give either scales or sizes, one number per axis",
+                             "%d scales and %d sizes for %d axes", nscale < 0 ? 0 : nscale,
+                             nsize < 0 ? 0 : nsize, naxes);
+    for (int k = 0; k < x->rank; k++) {
+        s->scale[k] = 1;
+        s->size[k] = x->dim[k];
+    }
+    for (int k = 0; k < naxes; k++) {
+        s->scale[axis[k]] = s->by_size ? 1 : scale[k];
+        s->size[axis[k]] = s->by_size ? size[k] : x->dim[axis[k]];
+    }
+    return !s->by_size || keep_aspect(n, x, naxes, axis, s);
+}
+
+/* Fills scale and y; *same: nothing changes along any axis. */
+static bool resolve(LsOnnxNode *n, LsResizeAttr *at, const Sizes *s, bool *same)
+{
+    *same = true;
+    at->y.rank = at->x.rank;
+    for (int k = 0; k < at->x.rank; k++) {
+        double x = (double)at->x.dim[k], length = s->by_size ? (double)s->size[k] : floor(x * s->scale[k]);
+        if (!(length >= 1 && length < 0x1p31))
+            return ls_onnx_error(n, LS_E_SHAPE, NULL, "axis %d, of length %g, would become %g long", k,
+                                 x, length);
+        at->y.dim[k] = (int64_t)length;
+        at->scale[k] = s->by_size ? length / x : s->scale[k];
+        *same &= at->y.dim[k] == at->x.dim[k] && at->scale[k] == 1;
+        if (k < 2 && (at->y.dim[k] != at->x.dim[k] || at->scale[k] != 1))
+            return ls_onnx_error(n, LS_E_UNSUPPORTED, "axes from 2 on can be resized",
+                                 "axis %d is resized from %" PRId64 " to %" PRId64, k, at->x.dim[k],
+                                 at->y.dim[k]);
+    }
+    return true;
+}
+
+static bool resize_build(LsOnnxNode *n, LsValueId out[])
+{
+    LsAttr at = {0};
+    Sizes s = {0};
+    bool same;
+    if (!ls_onnx_takes(n, 1, n->version < 9 ? 1 : n->version < 11 ? 2 : 4))
+        return false;
+    at.resize.x = *ls_shape(n->g, n->in[0]);
+    if (ls_type(n->g, n->in[0]) != LS_REAL)
+        return ls_onnx_error(n, LS_E_TYPE, "insert a Cast to float", "the operand is %s",
+                             ls_type_name(ls_type(n->g, n->in[0])));
+    if (!read_mode(n, &at.resize) || !read_sizes(n, &at.resize.x, &s)
+        || !resolve(n, &at.resize, &s, &same))
+        return false;
+    out[0] = same ? n->in[0] : ls_append1(n->cx, n->g, LS_OP_RESIZE, n->in[0], &at);
+    return ls_is(out[0]);
+}
+const LsOnnxOp ls_onnx_resize = {"Resize", 10, resize_build};
+const LsOnnxOp ls_onnx_upsample = {"Upsample", 7, resize_build};
