@@ -62,10 +62,15 @@ static void clip_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], c
     dx[0] = ls_append2(cx, g, LS_OP_CLIP_GRAD, dy[0], ls_out(g, n, 0), &at);
 }
 
-LS_EVAL(clip, x[0] < at->scalar.a ? at->scalar.a : x[0] > at->scalar.b ? at->scalar.b : x[0])
-const LsOp ls_op_clip = {           /* to a .. b, either may be infinite */
+static double clip_eval(const double x[], const LsAttr *at)
+{
+    double y = x[0] < at->scalar.a ? at->scalar.a : x[0];
+    return y > at->scalar.b ? at->scalar.b : y;
+}
+
+const LsOp ls_op_clip = {           /* to a .. b, either may be infinite; b wins where they cross */
     .name = "Clip", .min_in = 1, .max_in = 1, .nout = 1, .infer = ls_infer_map, .grad = clip_grad,
-    .kernel = LS_K_MAP, .expr = "%0 < $a ? $a : %0 > $b ? $b : %0", .eval = clip_eval,
+    .kernel = LS_K_MAP, .expr = "ls_min(ls_max(%0, $a), $b)", .eval = clip_eval,
 };
 const LsOp ls_op_clip_grad = {      /* dy, y */
     .name = "clip_grad", .min_in = 2, .max_in = 2, .nout = 1, .infer = ls_infer_map,
@@ -96,9 +101,9 @@ static bool clip_build(LsOnnxNode *n, LsValueId out[])
     } else if (ls_onnx_const_reals(n, 1, 1, &lo) == -2 || ls_onnx_const_reals(n, 2, 1, &hi) == -2) {
         return false;
     }
-    if (lo == 0 && hi == INFINITY)
-        return ls_onnx_simple(n, out, LS_OP_RELU, 1);
-    out[0] = ls_append1(n->cx, n->g, LS_OP_CLIP, n->in[0], &(LsAttr){.scalar = {.a = lo, .b = hi}});
+    bool relu = lo == 0 && hi == INFINITY;
+    LsAttr at = {.scalar = {.a = lo, .b = hi}};
+    out[0] = ls_append1(n->cx, n->g, relu ? LS_OP_RELU : LS_OP_CLIP, n->in[0], relu ? NULL : &at);
     return ls_is(out[0]);
 }
 const LsOnnxOp ls_onnx_clip = {"Clip", 6, clip_build};
