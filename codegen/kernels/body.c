@@ -33,6 +33,16 @@ static void operand(LsBody *b, int x)
     b->arg[x] = literal ? constant(k, v) : ls_arena_printf(k->g->arena, "a%d", x);
 }
 
+/* Some statement asks for %i. Its strides are those of the logical order: a dropout and its gradient may be
+ * laid out differently and must drop the same elements. */
+static bool draws(const LsFused *f)
+{
+    for (int s = 0; s < f->nstmt; s++)
+        if (strstr(ls_op[f->stmt[s].op]->expr, "%i") != NULL)
+            return true;
+    return false;
+}
+
 static LsNest *body_nest(const LsKernelText *k, const LsNode *node, const LsFused *f)
 {
     int nin = node->nin, nout = node->nout;
@@ -47,7 +57,7 @@ static LsNest *body_nest(const LsKernelText *k, const LsNode *node, const LsFuse
         ls_broadcast_strides(k->g, ls_out(k->g, k->n, y), &f->space, stride);
         ls_nest_tensor(n, &f->space, f->layout, nin + y, stride);
     }
-    ls_strides(&f->space, f->layout, stride);
+    ls_strides(&f->space, draws(f) ? LS_ROW : f->layout, stride);
     ls_nest_tensor(n, &f->space, f->layout, nin + nout, stride);
     ls_walk_order(&f->space, f->layout, order);
     for (int a = 0; a < f->space.rank; a++)
