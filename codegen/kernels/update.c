@@ -1,0 +1,182 @@
+/* codegen/kernels/update.c -- LS_K_UPDATE: one pass over a parameter, its gradient and its moments, in
+ * place. compiler/ops/loss.def has the formulas.
+ *
+ * All operands but `factor` are walked as flat arrays: they have the parameter's shape and layout. What
+ * changes from step to step comes from LsRun; corrections that do not depend on the element are computed
+ * once per part, in double. */
+#include "codegen/kernel.h"
+#include "codegen/kernels/nest.h"
+
+#include <inttypes.h>
+
+enum { BLOCK = 8192 };      /* elements of a unit */
+
+typedef struct Update {
+    const LsKernelText *k;
+    const LsNode *node;
+    const LsUpdateAttr *at;
+    int factor, acc;        /* operands, -1: absent */
+} Update;
+
+static bool has(const Update *u, int operand)
+{
+    return ls_is(ls_in(u->k->g, u->k->n, operand));
+}
+
+static const char *number(const Update *u, double v)
+{
+    return ls_literal(u->k->g->arena, LS_REAL, v, 0, u->k->real_bytes);
+}
+
+/* Operands that are overwritten. */
+static void state(const Update *u, const char *name, int operand)
+{
+    ls_emit_line(u->k->e, "real *const %s = arg[%d];", name, operand);
+}
+
+static void open_loop(const Update *u)
+{
+    ls_emit_line(u->k->e, "#pragma GCC ivdep");
+    ls_emit_line(u->k->e, "for (int64_t i = lo * %d; i < end; i++) {", BLOCK);
+}
+
+static void accumulate(const Update *u)
+{
+    ls_emit_line(u->k->e, "const real sum = (first ? 0 : acc[i]) + g[i] * %s;", number(u, u->at->scale));
+    ls_emit_line(u->k->e, "acc[i] = sum;");
+}
+
+/* The gradient of the update as `d`. */
+static void gradient(const Update *u)
+{
+    LsEmit *e = u->k->e;
+    if (u->acc >= 0)
+        accumulate(u);
+    ls_emit_line(e, "real d = %s%s;", u->acc >= 0 ? "sum" : "g[i]", u->factor >= 0 ? " * factor" : "");
+    if (u->at->clip != 0)
+        ls_emit_line(e, "d = ls_min(ls_max(d, -%s), %s);", number(u, u->at->clip),
+                     number(u, u->at->clip));
+}
+
+static void sgd(const Update *u)
+{
+    LsEmit *e = u->k->e;
+    open_loop(u);
+    gradient(u);
+    if (u->at->decay != 0)
+        ls_emit_line(e, "d += %s * p[i];", number(u, u->at->decay));
+    if (has(u, 2)) {
+        const char *momentum = number(u, u->at->momentum);
+        ls_emit_line(e, "const real w = %s * v[i] + d;", momentum);
+        ls_emit_line(e, "v[i] = w;");
+        if (u->at->nesterov)
+            ls_emit_line(e, "d += %s * w;", momentum);
+        else
+            ls_emit_line(e, "d = w;");
+    }
+    ls_emit_line(e, "p[i] -= lr * d;");
+    ls_emit_line(e, "}");
+}
+
+static void adam(const Update *u)
+{
+    LsEmit *e = u->k->e;
+    const LsUpdateAttr *at = u->at;
+    ls_emit_line(e, "const real rate = (real)(run->lr / (1 - pow(%.17g, (double)run->update)));", at->beta1);
+    ls_emit_line(e, "const real root = (real)(1 / sqrt(1 - pow(%.17g, (double)run->update)));", at->beta2);
+    if (at->decoupled && at->decay != 0)
+        ls_emit_line(e, "const real keep = (real)(1 - run->lr * %.17g);", at->decay);
+    open_loop(u);
+    gradient(u);
+    if (!at->decoupled && at->decay != 0)
+        ls_emit_line(e, "d += %s * p[i];", number(u, at->decay));
+    ls_emit_line(e, "const real mean = %s * m[i] + %s * d;", number(u, at->beta1),
+                 number(u, 1 - at->beta1));
+    ls_emit_line(e, "const real square = %s * v[i] + %s * d * d;", number(u, at->beta2),
+                 number(u, 1 - at->beta2));
+    ls_emit_line(e, "m[i] = mean;");
+    ls_emit_line(e, "v[i] = square;");
+    ls_emit_line(e, "p[i] = %s - rate * mean / (ls_sqrt(square) * root + %s);",
+                 at->decoupled && at->decay != 0 ? "p[i] * keep" : "p[i]", number(u, at->eps));
+    ls_emit_line(e, "}");
+}
+
+/* SGD and Adam: with an accumulator, micro-steps that do not update only add to it. */
+static void optimizer(const Update *u, bool is_adam)
+{
+    LsEmit *e = u->k->e;
+    state(u, "p", 0);
+    ls_emit_operand(u->k, "g", 1);
+    if (is_adam)
+        state(u, "m", 2);
+    if (is_adam || has(u, 2))
+        state(u, "v", is_adam ? 3 : 2);
+    if (u->factor >= 0)
+        ls_emit_line(e, "const real factor = *(const real *)arg[%d];", u->factor);
+    if (u->acc >= 0) {
+        state(u, "acc", u->acc);
+        ls_emit_line(e, "const bool first = run->first;");
+    }
+    ls_emit_line(e, "if (!run->apply) {");
+    if (u->acc >= 0) {
+        open_loop(u);
+        accumulate(u);
+        ls_emit_line(e, "}");
+    }
+    ls_emit_line(e, "return;");
+    ls_emit_line(e, "}");
+    if (is_adam) {
+        adam(u);
+    } else {
+        ls_emit_line(e, "const real lr = (real)run->lr;");
+        sgd(u);
+    }
+}
+
+static void accumulation(const Update *u)
+{
+    ls_emit_operand(u->k, "g", 0);
+    state(u, "acc", 1);
+    ls_emit_result(u->k, "y", 0);
+    ls_emit_line(u->k->e, "const bool first = run->first;");
+    open_loop(u);
+    accumulate(u);
+    ls_emit_line(u->k->e, "y[i] = sum;");
+    ls_emit_line(u->k->e, "}");
+}
+
+static void running_stat(const Update *u)
+{
+    state(u, "stat", 0);
+    ls_emit_operand(u->k, "batch", 1);
+    ls_emit_line(u->k->e, "(void)run;");
+    open_loop(u);
+    ls_emit_line(u->k->e, "stat[i] = stat[i] * %s + batch[i] * %s;", number(u, u->at->momentum),
+                 number(u, u->at->scale));
+    ls_emit_line(u->k->e, "}");
+}
+
+static void update_emit(const LsKernelText *k)
+{
+    const LsNode *node = &k->g->node[k->n.i];
+    Update u = {.k = k, .node = node, .at = &node->attr.update, .factor = -1, .acc = -1};
+    int64_t n = ls_count(ls_in_shape(k->g, k->n, 0));
+    int extra = node->op == LS_OP_SGD ? 3 : node->op == LS_OP_ADAM ? 4 : -1;
+    if (extra > 0) {
+        u.factor = has(&u, extra) ? extra : -1;
+        u.acc = has(&u, extra + 1) ? extra + 1 : -1;
+    }
+    ls_emit_line(k->e, "static void %s_part(LsRun *run, void *const arg[], int64_t lo, int64_t hi)",
+                 k->name);
+    ls_emit_line(k->e, "{");
+    ls_emit_line(k->e, "const int64_t end = ls_least(hi * %d, %" PRId64 ");", BLOCK, n);
+    switch (node->op) {
+    case LS_OP_ACCUMULATE:   accumulation(&u); break;
+    case LS_OP_RUNNING_STAT: running_stat(&u); break;
+    default:                 optimizer(&u, node->op == LS_OP_ADAM); break;
+    }
+    ls_emit_line(k->e, "}");
+    ls_emit_launch(k, ls_ceil_div(n, BLOCK));
+}
+
+const LsEmitter ls_emitter_update = {.emit = update_emit};
