@@ -27,6 +27,9 @@ typedef float real;
 /* ---- indices ---- */
 static inline int64_t ls_least(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t ls_most(int64_t a, int64_t b) { return a > b ? a : b; }
+/* An index that may lie outside 0 .. n - 1: the nearest inside; mirrored at the first and the last. */
+static inline int64_t ls_clamp(int64_t i, int64_t n) { return i < 0 ? 0 : i < n ? i : n - 1; }
+static inline int64_t ls_reflect(int64_t i, int64_t n) { return i < 0 ? -i : i < n ? i : 2 * (n - 1) - i; }
 
 /* ---- bits of a float ---- */
 static inline uint32_t ls_bits32(float x) { uint32_t u; memcpy(&u, &x, sizeof u); return u; }

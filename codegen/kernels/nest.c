@@ -40,7 +40,7 @@ void ls_nest_tensor(LsNest *n, const LsShape *space, LsLayout layout, int tensor
 /* Axis b directly inside axis a: one loop walks both for every tensor. */
 static bool joins(const LsNest *n, int a, int b)
 {
-    if (n->reduced[a] != n->reduced[b])
+    if (n->reduced[a] != n->reduced[b] || n->alone[a] || n->alone[b])
         return false;
     for (int t = 0; t < n->ntensor; t++)
         if (n->stride[t][a] != n->stride[t][b] * n->size[b])
@@ -52,6 +52,7 @@ static void move_axis(LsNest *n, int to, int from)
 {
     n->size[to] = n->size[from];
     n->reduced[to] = n->reduced[from];
+    n->alone[to] = n->alone[from];
     for (int t = 0; t < n->ntensor; t++)
         n->stride[t][to] = n->stride[t][from];
 }
@@ -124,4 +125,96 @@ void ls_nest_decode(LsEmit *e, const LsNest *n, const char *flat, int count, con
         ls_emit_line(e, "const int64_t %s = %s%s%s;", n->var[k], flat, by, of);
         inside *= n->size[k];
     }
+}
+
+/* ---- units ---- */
+enum { BLOCK = 8192 };      /* elements of a unit */
+
+LsBoxes ls_boxes(const LsNest *n)
+{
+    int64_t inner = n->size[n->naxis - 1], mid = n->naxis > 1 ? n->size[n->naxis - 2] : 1;
+    LsBoxes b = {.inner = inner, .mid = mid, .outer = 1};
+    if (inner >= 2 * BLOCK) {
+        b.inner = BLOCK;
+        b.mid = 1;
+    } else if (BLOCK / inner < mid) {
+        b.mid = inner < BLOCK ? BLOCK / inner : 1;
+    }
+    b.ninner = ls_ceil_div(inner, b.inner);
+    b.nmid = ls_ceil_div(mid, b.mid);
+    for (int k = 0; k + 2 < n->naxis; k++)
+        b.outer *= n->size[k];
+    b.units = b.outer * b.nmid * b.ninner;
+    return b;
+}
+
+/* First and last index of one axis in a unit. */
+static void bounds(LsEmit *e, const char *var, const char *unit, int64_t size, int64_t block)
+{
+    if (block == size || block == 1)
+        return;
+    ls_emit_line(e, "const int64_t %s0 = %s * %" PRId64 ";", var, unit, block);
+    if (size % block == 0)
+        ls_emit_line(e, "const int64_t %s1 = %s0 + %" PRId64 ";", var, var, block);
+    else
+        ls_emit_line(e, "const int64_t %s1 = ls_least(%s0 + %" PRId64 ", %" PRId64 ");", var, var,
+                     block, size);
+}
+
+/* The loop over the indices of one axis in a unit, or the index itself where there is one; true: a loop. */
+static bool walk(LsEmit *e, const char *var, const char *unit, int64_t size, int64_t block)
+{
+    if (block == 1 && size > 1) {
+        ls_emit_line(e, "const int64_t %s = %s;", var, unit);
+        return false;
+    }
+    if (block == size)
+        ls_emit_line(e, "for (int64_t %s = 0; %s < %" PRId64 "; %s++) {", var, var, size, var);
+    else
+        ls_emit_line(e, "for (int64_t %s = %s0; %s < %s1; %s++) {", var, var, var, var, var);
+    return true;
+}
+
+int ls_boxes_open(LsEmit *e, const LsNest *n, const LsBoxes *b)
+{
+    const char *mid = "u", *inner = "u";    /* number of the box along an axis */
+    int axis[LS_NEST_AXES], last = n->naxis - 1, outer = last - 1;
+    int64_t per = b->nmid * b->ninner;
+    ls_emit_line(e, "for (int64_t u = lo; u < hi; u++) {");
+    for (int k = 0; k < outer; k++)
+        axis[k] = k;
+    if (outer > 0) {
+        const char *flat = per == 1 ? "u" : ls_arena_printf(n->arena, "u / %" PRId64, per);
+        ls_nest_decode(e, n, flat, outer, axis);
+        mid = ls_arena_printf(n->arena, "u %% %" PRId64, per);
+    }
+    if (b->ninner > 1 && (outer > 0 || b->nmid > 1)) {
+        mid = ls_arena_printf(n->arena, "%s / %" PRId64, mid, b->ninner);
+        inner = ls_arena_printf(n->arena, "u %% %" PRId64, b->ninner);
+    }
+    bounds(e, n->var[last], inner, n->size[last], b->inner);
+    if (last == 0)
+        return 1;
+    bounds(e, n->var[last - 1], mid, n->size[last - 1], b->mid);
+    return walk(e, n->var[last - 1], mid, n->size[last - 1], b->mid) ? 2 : 1;
+}
+
+void ls_boxes_inner(LsEmit *e, const LsNest *n, const LsBoxes *b)
+{
+    int last = n->naxis - 1;
+    walk(e, n->var[last], "0", n->size[last], b->inner);
+}
+
+/* ---- text ---- */
+void ls_emit_part(const LsKernelText *k, const char *suffix)
+{
+    ls_emit_line(k->e, "static void %s_%s(LsRun *run, void *const arg[], int64_t lo, int64_t hi)",
+                 k->name, suffix);
+    ls_emit_line(k->e, "{");
+}
+
+void ls_emit_close(LsEmit *e, int count)
+{
+    while (count-- > 0)
+        ls_emit_line(e, "}");
 }

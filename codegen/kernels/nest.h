@@ -14,6 +14,7 @@ typedef struct LsNest {
     int naxis, ntensor;
     int64_t size[LS_NEST_AXES];
     bool reduced[LS_NEST_AXES];
+    bool alone[LS_NEST_AXES];           /* is not joined with a neighbour */
     int64_t (*stride)[LS_NEST_AXES];    /* by tensor, elements */
     const char *var[LS_NEST_AXES];      /* name of the axis' index in the text: i is the innermost */
 } LsNest;
@@ -35,6 +36,25 @@ const char *ls_nest_offset(const LsNest *n, int tensor, int from, int to);
 int ls_nest_level(const LsNest *n, int tensor);
 /* Prints the indices of the listed axes from a flat one: "const int64_t j = u / 7 % 56;". */
 void ls_nest_decode(LsEmit *e, const LsNest *n, const char *flat, int count, const int axis[]);
+
+/* ---- units ----
+ * A unit is a box of about 8192 elements: some rows of the innermost axis, or a piece of one row where rows
+ * are long. Every unit starts its loops anew, so the bits of a result do not depend on the threads. */
+typedef struct LsBoxes {
+    int64_t inner, mid;         /* elements of a row, and rows, in one unit */
+    int64_t ninner, nmid, outer;    /* units along each axis; product of the axes outside */
+    int64_t units;
+} LsBoxes;
+LsBoxes ls_boxes(const LsNest *n);
+/* The loop over units, and over the rows of one: how many braces that opened. */
+int ls_boxes_open(LsEmit *e, const LsNest *n, const LsBoxes *b);
+/* The loop over the innermost axis: one brace. */
+void ls_boxes_inner(LsEmit *e, const LsNest *n, const LsBoxes *b);
+
+/* ---- text that many emitters share ---- */
+/* "static void NAME_part(LsRun *run, ..., int64_t lo, int64_t hi)" and the brace. */
+void ls_emit_part(const LsKernelText *k, const char *suffix);
+void ls_emit_close(LsEmit *e, int count);
 
 static inline int64_t ls_ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 

@@ -176,12 +176,6 @@ static void open_axis(const Reduce *r, int axis)
         ls_emit_line(to(r), "for (int64_t %s = 0; %s < %" PRId64 "; %s++) {", v, v, n->size[axis], v);
 }
 
-static void close(const Reduce *r, int count)
-{
-    for (int k = 0; k < count; k++)
-        ls_emit_line(to(r), "}");
-}
-
 /* A finished total: stored, or left for the second part. */
 static void deliver(const Reduce *r, const char *format, int y)
 {
@@ -276,10 +270,10 @@ static void rows_run(const Reduce *r)
     tile_loop(r);
     ls_body_point(&r->body);
     each_reduced(r, rows_combine, NULL);
-    close(r, loop ? 2 : 1);
+    ls_emit_close(to(r), loop ? 2 : 1);
     if (any_long_sum(r))
         vector_loop(r, rows_flush, NULL);
-    close(r, runs);
+    ls_emit_close(to(r), runs);
 }
 
 static void rows_unit(const Reduce *r)
@@ -289,7 +283,7 @@ static void rows_unit(const Reduce *r)
     for (int k = 0; k + 1 < r->nred; k++)
         open_axis(r, r->red[k]);
     rows_run(r);
-    close(r, r->nred - 1);
+    ls_emit_close(to(r), r->nred - 1);
     tile_loop(r);
     each_reduced(r, deliver, ls_arena_printf(r->body.nest->arena, "total%%d[%s]", column(r)));
     ls_emit_line(to(r), "}");
@@ -370,7 +364,7 @@ static void lanes_unit(const Reduce *r)
         lanes_run(r);
         each_reduced(r, lanes_end, NULL);
     }
-    close(r, r->nred);
+    ls_emit_close(to(r), r->nred);
     each_reduced(r, deliver, "total%d");
 }
 
@@ -392,14 +386,6 @@ static void declare_result(const Reduce *r, const char *format, int y)
     ls_emit_result(r->body.k, text(r, format, y), y);
 }
 
-static void open_part(const Reduce *r, const char *suffix)
-{
-    ls_emit_line(to(r), "static void %s_%s(LsRun *run, void *const arg[], int64_t lo, int64_t hi)",
-                 r->body.k->name, suffix);
-    ls_emit_line(to(r), "{");
-    ls_emit_line(to(r), "(void)run;");
-}
-
 /* The kept point `at` (among r->outer) as indices. */
 static void open_kept(const Reduce *r, const char *unit)
 {
@@ -416,7 +402,8 @@ static void main_part(const Reduce *r)
 {
     struct LsArena *a = r->body.nest->arena;
     int64_t per = r->npiece * r->ntile;
-    open_part(r, "part");
+    ls_emit_part(r->body.k, "part");
+    ls_emit_line(to(r), "(void)run;");
     ls_body_declare(&r->body);
     each_reduced(r, r->npiece > 1 ? declare_partial : declare_result, "y%d");
     ls_emit_line(to(r), "for (int64_t u = lo; u < hi; u++) {");
@@ -441,8 +428,8 @@ static void main_part(const Reduce *r)
         rows_unit(r);
     else
         lanes_unit(r);
-    close(r, r->outer > 1 && r->group > 1);
-    close(r, 2);
+    ls_emit_close(to(r), r->outer > 1 && r->group > 1);
+    ls_emit_close(to(r), 2);
 }
 
 static void end_total(const Reduce *r, const char *format, int y)
@@ -466,13 +453,14 @@ static void end_part(const Reduce *r)
         axis[k] = r->kept[k];
     if (r->rows)
         axis[naxis++] = r->body.nest->naxis - 1;
-    open_part(r, "end");
+    ls_emit_part(r->body.k, "end");
+    ls_emit_line(to(r), "(void)run;");
     each_reduced(r, declare_partial, NULL);
     each_reduced(r, declare_result, "y%d");
     ls_emit_line(to(r), "for (int64_t at = lo; at < hi; at++) {");
     ls_nest_decode(to(r), r->body.nest, "at", naxis, axis);
     each_reduced(r, end_total, NULL);
-    close(r, 2);
+    ls_emit_close(to(r), 2);
 }
 
 void ls_reduce_emit(const LsKernelText *k)

@@ -166,9 +166,7 @@ static void update_emit(const LsKernelText *k)
         u.factor = has(&u, extra) ? extra : -1;
         u.acc = has(&u, extra + 1) ? extra + 1 : -1;
     }
-    ls_emit_line(k->e, "static void %s_part(LsRun *run, void *const arg[], int64_t lo, int64_t hi)",
-                 k->name);
-    ls_emit_line(k->e, "{");
+    ls_emit_part(k, "part");
     ls_emit_line(k->e, "const int64_t end = ls_least(hi * %d, %" PRId64 ");", BLOCK, n);
     switch (node->op) {
     case LS_OP_ACCUMULATE:   accumulation(&u); break;

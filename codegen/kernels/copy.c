@@ -1,0 +1,139 @@
+/* codegen/kernels/copy.c -- the loops of move.h.
+ *
+ * Three cases by the innermost axis of the result: both sides contiguous (memcpy of rows), the operand
+ * contiguous along another axis (a transposition, in square tiles that stay in the cache), anything else. */
+#include "codegen/kernels/move.h"
+
+#include <inttypes.h>
+
+enum { TILE = 16, ROWS = 4 };   /* elements of a side of a tile; tiles of a unit, each way */
+
+static const char *at(const LsCopy *c, int tensor, int64_t first)
+{
+    const char *text = ls_nest_offset(c->n, tensor, 0, c->n->naxis);
+    if (first == 0)
+        return text;
+    return ls_arena_printf(c->n->arena, "%" PRId64 " + %s", first, text);
+}
+
+/* Axis along which the operand is contiguous, when that is not the innermost; -1: none. */
+static int transposed_axis(const LsNest *n)
+{
+    int last = n->naxis - 1;
+    if (n->stride[LS_COPY_TO][last] != 1 || n->stride[LS_COPY_FROM][last] == 1 || n->size[last] < TILE)
+        return -1;
+    for (int k = 0; k < last; k++)
+        if (n->stride[LS_COPY_FROM][k] == 1 && n->size[k] >= TILE)
+            return k;
+    return -1;
+}
+
+static void pointers(const LsKernelText *k, const LsCopy *c)
+{
+    ls_emit_line(k->e, "(void)run;");
+    ls_emit_operand(k, "x", c->operand);
+    ls_emit_result(k, "y", 0);
+}
+
+static int64_t rows_part(const LsKernelText *k, const LsCopy *c)
+{
+    LsNest *n = c->n;
+    LsEmit *e = k->e;
+    const LsBoxes b = ls_boxes(n);
+    int last = n->naxis - 1;
+    const char *i = n->var[last];
+    bool whole = b.inner == n->size[last];
+    pointers(k, c);
+    int open = ls_boxes_open(e, n, &b);
+    if (n->stride[LS_COPY_TO][last] == 1 && n->stride[LS_COPY_FROM][last] == 1) {
+        const char *count = whole ? ls_arena_printf(n->arena, "%" PRId64, b.inner)
+                                  : ls_arena_printf(n->arena, "(size_t)(%s1 - %s0)", i, i);
+        n->var[last] = whole ? "0" : ls_arena_printf(n->arena, "%s0", i);
+        ls_emit_line(e, "memcpy(y + %s, x + %s, %s * sizeof *y);", at(c, LS_COPY_TO, c->to),
+                     at(c, LS_COPY_FROM, c->from), count);
+        n->var[last] = i;
+    } else {
+        ls_emit_line(e, "#pragma GCC ivdep");
+        ls_boxes_inner(e, n, &b);
+        ls_emit_line(e, "y[%s] = x[%s];", at(c, LS_COPY_TO, c->to), at(c, LS_COPY_FROM, c->from));
+        open++;
+    }
+    ls_emit_close(e, open + 1);
+    return b.units;
+}
+
+/* The loop over one side of a tile that starts at `first` of the axis. */
+static void tile_side(LsEmit *e, const LsNest *n, int axis, const char *first)
+{
+    const char *v = n->var[axis];
+    if (n->size[axis] % TILE == 0)
+        ls_emit_line(e, "for (int64_t %s = %s; %s < %s + %d; %s++) {", v, first, v, first, TILE, v);
+    else
+        ls_emit_line(e, "for (int64_t %s = %s; %s < ls_least(%s + %d, %" PRId64 "); %s++) {", v, first, v,
+                     first, TILE, n->size[axis], v);
+}
+
+static void tile_corner(LsEmit *e, const LsNest *n, int axis, const char *first, const char *unit)
+{
+    int64_t step = TILE * ROWS;
+    ls_emit_line(e, "for (int64_t %s = %s * %" PRId64 "; %s < ls_least((%s + 1) * %" PRId64 ", %" PRId64
+                 "); %s += %d) {", first, unit, step, first, unit, step, n->size[axis], first, TILE);
+}
+
+static int64_t transpose_part(const LsKernelText *k, const LsCopy *c, int cross)
+{
+    LsNest *n = c->n;
+    LsEmit *e = k->e;
+    int axis[LS_NEST_AXES], naxis = 0, last = n->naxis - 1;
+    int64_t step = TILE * ROWS, ni = ls_ceil_div(n->size[last], step);
+    int64_t nc = ls_ceil_div(n->size[cross], step), outer = 1;
+    for (int a = 0; a < last; a++)
+        if (a != cross) {
+            axis[naxis++] = a;
+            outer *= n->size[a];
+        }
+    pointers(k, c);
+    ls_emit_line(e, "for (int64_t u = lo; u < hi; u++) {");
+    ls_emit_line(e, "const int64_t bi = u %% %" PRId64 ", bc = u / %" PRId64 " %% %" PRId64 ";", ni, ni, nc);
+    ls_nest_decode(e, n, ls_arena_printf(n->arena, "u / %" PRId64, ni * nc), naxis, axis);
+    tile_corner(e, n, last, "i0", "bi");
+    tile_corner(e, n, cross, "c0", "bc");
+    tile_side(e, n, cross, "c0");
+    ls_emit_line(e, "#pragma GCC ivdep");
+    tile_side(e, n, last, "i0");
+    ls_emit_line(e, "y[%s] = x[%s];", at(c, LS_COPY_TO, c->to), at(c, LS_COPY_FROM, c->from));
+    ls_emit_close(e, 6);
+    return outer * ni * nc;
+}
+
+int64_t ls_copy_part(const LsKernelText *k, const char *suffix, const LsCopy *c)
+{
+    int cross = transposed_axis(c->n);
+    ls_emit_part(k, suffix);
+    return cross < 0 ? rows_part(k, c) : transpose_part(k, c, cross);
+}
+
+int64_t ls_fill_part(const LsKernelText *k, double value)
+{
+    LsValueId y = ls_out(k->g, k->n, 0);
+    int64_t n = ls_count(ls_shape(k->g, y)), block = 8192;
+    const char *x = ls_literal(k->g->arena, ls_type(k->g, y), value, (int64_t)value, k->real_bytes);
+    ls_emit_part(k, "fill");
+    ls_emit_line(k->e, "(void)run;");
+    ls_emit_result(k, "y", 0);
+    ls_emit_line(k->e, "for (int64_t i = lo * %" PRId64 "; i < ls_least(hi * %" PRId64 ", %" PRId64
+                 "); i++) {", block, block, n);
+    ls_emit_line(k->e, "y[i] = %s;", x);
+    ls_emit_close(k->e, 2);
+    return ls_ceil_div(n, block);
+}
+
+void ls_emit_launches(const LsKernelText *k, int count, const char *const suffix[],
+                      const int64_t units[])
+{
+    ls_emit_line(k->e, "static void %s(LsRun *run, void *const arg[])", k->name);
+    ls_emit_line(k->e, "{");
+    for (int p = 0; p < count; p++)
+        ls_emit_line(k->e, "ls_parallel(run, %s_%s, %" PRId64 ", arg);", k->name, suffix[p], units[p]);
+    ls_emit_line(k->e, "}");
+}

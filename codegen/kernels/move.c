@@ -1,0 +1,193 @@
+/* codegen/kernels/move.c -- LS_K_MOVE: each node as copies of boxes (copy.c), whatever the layouts. */
+#include "codegen/kernels/move.h"
+
+#include <inttypes.h>
+
+typedef struct Move {
+    const LsKernelText *k;
+    const LsNode *node;
+    const LsValue *y;
+} Move;
+
+static void strides_of(const Move *m, int operand, int64_t stride[LS_MAX_RANK])
+{
+    const LsValue *x = &m->k->g->value[ls_in(m->k->g, m->k->n, operand).i];
+    ls_strides(&x->shape, x->layout, stride);
+}
+
+/* A box of `space` that moves by these strides (logical axes) on either side, in the result's order. */
+static LsCopy copy_new(const Move *m, const LsShape *space, const int64_t to[], const int64_t from[])
+{
+    LsCopy c = {.n = ls_nest_new(m->k->g, space, m->y->layout, LS_COPY_TENSORS)};
+    ls_nest_tensor(c.n, space, m->y->layout, LS_COPY_TO, to);
+    ls_nest_tensor(c.n, space, m->y->layout, LS_COPY_FROM, from);
+    ls_nest_merge(c.n);
+    return c;
+}
+
+static void print_one(const Move *m, const LsCopy *c)
+{
+    ls_emit_launch(m->k, ls_copy_part(m->k, "part", c));
+}
+
+/* The result is the operand read by other strides. */
+static void gathered(const Move *m, const int64_t from[], int64_t first)
+{
+    int64_t to[LS_MAX_RANK];
+    ls_strides(&m->y->shape, m->y->layout, to);
+    LsCopy c = copy_new(m, &m->y->shape, to, from);
+    c.from = first;
+    print_one(m, &c);
+}
+
+static void transpose(const Move *m)
+{
+    int64_t x[LS_MAX_RANK], from[LS_MAX_RANK];
+    strides_of(m, 0, x);
+    for (int k = 0; k < m->y->shape.rank; k++)
+        from[k] = x[m->node->attr.perm.perm[k]];
+    gathered(m, from, 0);
+}
+
+static void convert(const Move *m)
+{
+    int64_t from[LS_MAX_RANK];
+    strides_of(m, 0, from);
+    gathered(m, from, 0);
+}
+
+static void slice(const Move *m)
+{
+    int64_t x[LS_MAX_RANK], from[LS_MAX_RANK], first = 0;
+    strides_of(m, 0, x);
+    for (int k = 0; k < m->y->shape.rank; k++) {
+        from[k] = x[k] * m->node->attr.slice.step[k];
+        first += x[k] * m->node->attr.slice.start[k];
+    }
+    gathered(m, from, first);
+}
+
+/* Zeros, then dy where it was read. */
+static void slice_grad(const Move *m)
+{
+    int64_t y[LS_MAX_RANK], from[LS_MAX_RANK], to[LS_MAX_RANK], first = 0, units[2];
+    ls_strides(&m->y->shape, m->y->layout, y);
+    strides_of(m, 0, from);
+    for (int k = 0; k < m->y->shape.rank; k++) {
+        to[k] = y[k] * m->node->attr.slice.step[k];
+        first += y[k] * m->node->attr.slice.start[k];
+    }
+    LsCopy c = copy_new(m, ls_in_shape(m->k->g, m->k->n, 0), to, from);
+    c.to = first;
+    units[0] = ls_fill_part(m->k, 0);
+    units[1] = ls_copy_part(m->k, "part", &c);
+    ls_emit_launches(m->k, 2, (const char *const[]){"fill", "part"}, units);
+}
+
+/* Every axis as (repeat, index), walked in the result's order. */
+static void tile(const Move *m)
+{
+    const LsShape *x = ls_in_shape(m->k->g, m->k->n, 0);
+    int order[LS_MAX_RANK], axis = 0;
+    int64_t from[LS_MAX_RANK], to[LS_MAX_RANK];
+    strides_of(m, 0, from);
+    ls_strides(&m->y->shape, m->y->layout, to);
+    ls_walk_order(&m->y->shape, m->y->layout, order);
+    LsCopy c = {.n = ls_nest_new(m->k->g, &(LsShape){0}, LS_ROW, LS_COPY_TENSORS)};
+    for (int k = 0; k < x->rank; k++) {
+        int a = order[k];
+        c.n->size[axis] = m->y->shape.dim[a] / x->dim[a];
+        c.n->stride[LS_COPY_TO][axis++] = to[a] * x->dim[a];
+        c.n->size[axis] = x->dim[a];
+        c.n->stride[LS_COPY_FROM][axis] = from[a];
+        c.n->stride[LS_COPY_TO][axis++] = to[a];
+    }
+    c.n->naxis = axis;
+    ls_nest_merge(c.n);
+    print_one(m, &c);
+}
+
+/* ---- concat ---- */
+/* Elements of the result behind which the next index of the axis lies, when every operand has the result's
+ * layout: then each operand is one run per outer index. 0: not so. */
+static int64_t run_of(const Move *m, int axis)
+{
+    int64_t to[LS_MAX_RANK];
+    ls_strides(&m->y->shape, m->y->layout, to);
+    for (int k = 0; k < m->node->nin; k++) {
+        int64_t from[LS_MAX_RANK], own[LS_MAX_RANK];
+        const LsShape *x = ls_in_shape(m->k->g, m->k->n, k);
+        strides_of(m, k, from);
+        ls_strides(x, m->y->layout, own);
+        for (int a = 0; a < x->rank; a++)
+            if (x->dim[a] > 1 && from[a] != own[a])
+                return 0;
+    }
+    return to[axis];
+}
+
+/* One pass over the result: for each outer index the runs of all operands, one behind the other. */
+static void concat_runs(const Move *m, int axis, int64_t run)
+{
+    const LsKernelText *k = m->k;
+    LsEmit *e = k->e;
+    int64_t row = run * m->y->shape.dim[axis], outer = ls_count(&m->y->shape) / row, at = 0;
+    int64_t group = row >= 8192 ? 1 : 8192 / row;
+    ls_emit_part(k, "part");
+    ls_emit_line(e, "(void)run;");
+    for (int x = 0; x < m->node->nin; x++)
+        ls_emit_operand(k, ls_arena_printf(k->g->arena, "x%d", x), x);
+    ls_emit_result(k, "y", 0);
+    ls_emit_line(e, "for (int64_t j = lo * %" PRId64 "; j < ls_least(hi * %" PRId64 ", %" PRId64 "); j++) {",
+                 group, group, outer);
+    for (int x = 0; x < m->node->nin; x++) {
+        int64_t count = run * ls_in_shape(k->g, k->n, x)->dim[axis];
+        ls_emit_line(e, "memcpy(y + j * %" PRId64 " + %" PRId64 ", x%d + j * %" PRId64 ", %" PRId64
+                     " * sizeof *y);", row, at, x, count, count);
+        at += count;
+    }
+    ls_emit_close(e, 2);
+    ls_emit_launch(k, ls_ceil_div(outer, group));
+}
+
+static void concat(const Move *m)
+{
+    int axis = m->node->attr.axis.axis, nin = m->node->nin;
+    int64_t run = run_of(m, axis), to[LS_MAX_RANK], from[LS_MAX_RANK], first = 0;
+    if (run > 0) {
+        concat_runs(m, axis, run);
+        return;
+    }
+    struct LsArena *a = m->k->g->arena;
+    const char **suffix = ls_arena_alloc(a, (size_t)nin, sizeof *suffix);
+    int64_t *units = ls_arena_alloc(a, (size_t)nin, sizeof *units);
+    ls_strides(&m->y->shape, m->y->layout, to);
+    for (int x = 0; x < nin; x++) {
+        const LsShape *shape = ls_in_shape(m->k->g, m->k->n, x);
+        strides_of(m, x, from);
+        LsCopy c = copy_new(m, shape, to, from);
+        c.operand = x;
+        c.to = first;
+        first += shape->dim[axis] * to[axis];
+        suffix[x] = ls_arena_printf(a, "part%d", x);
+        units[x] = ls_copy_part(m->k, suffix[x], &c);
+    }
+    ls_emit_launches(m->k, nin, suffix, units);
+}
+
+static void move_emit(const LsKernelText *k)
+{
+    Move m = {.k = k, .node = &k->g->node[k->n.i], .y = &k->g->value[ls_out(k->g, k->n, 0).i]};
+    switch (m.node->op) {
+    case LS_OP_TRANSPOSE:  transpose(&m); break;
+    case LS_OP_CONVERT:    convert(&m); break;
+    case LS_OP_SLICE:      slice(&m); break;
+    case LS_OP_SLICE_GRAD: slice_grad(&m); break;
+    case LS_OP_TILE:       tile(&m); break;
+    case LS_OP_CONCAT:     concat(&m); break;
+    case LS_OP_PAD:        ls_pad_emit(k); break;
+    default:               ls_pad_grad_emit(k); break;
+    }
+}
+
+const LsEmitter ls_emitter_move = {.emit = move_emit};

@@ -1,0 +1,27 @@
+/* codegen/kernels/move.h -- copies of boxes between strided tensors. */
+#ifndef LS_CODEGEN_MOVE_H
+#define LS_CODEGEN_MOVE_H
+
+#include "codegen/kernels/nest.h"
+
+enum { LS_COPY_TO, LS_COPY_FROM, LS_COPY_TENSORS };     /* tensors of the nest */
+
+typedef struct LsCopy {
+    LsNest *n;              /* merged */
+    int operand;
+    int64_t to, from;       /* first element in the result and in the operand */
+} LsCopy;
+
+/* Prints NAME_<suffix>; its number of units. */
+int64_t ls_copy_part(const LsKernelText *k, const char *suffix, const LsCopy *c);
+/* Prints NAME_fill, which sets every element of the result; its number of units. */
+int64_t ls_fill_part(const LsKernelText *k, double value);
+/* The kernel function: ls_parallel over each part in turn. */
+void ls_emit_launches(const LsKernelText *k, int count, const char *const suffix[],
+                      const int64_t units[]);
+
+/* codegen/kernels/pad.c */
+void ls_pad_emit(const LsKernelText *k);
+void ls_pad_grad_emit(const LsKernelText *k);
+
+#endif

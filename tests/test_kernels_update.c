@@ -1,0 +1,137 @@
+/* tests/test_kernels_update.c -- optimizer steps against the formulas of PyTorch, in double. */
+#include "tests/kernel_rig.h"
+
+enum { N = 20011 };
+static const int real_bytes[] = {4, 8};
+static const LsValueId none = {0};
+
+typedef struct Step { LsUpdateAttr at; bool adam, momentum, factor, acc; } Step;
+
+/* One element by the book. s: p, g, first moment, second moment, accumulator. */
+static void by_the_book(const Step *s, const LsRun *run, double factor, double v[5])
+{
+    double g = v[1];
+    if (s->acc)
+        g = v[4] = (run->first ? 0 : v[4]) + g * s->at.scale;
+    if (!run->apply)
+        return;
+    g *= factor;
+    if (s->at.clip > 0)
+        g = fmin(fmax(g, -s->at.clip), s->at.clip);
+    if (!s->adam) {
+        g += s->at.decay * v[0];
+        if (s->momentum) {
+            v[2] = s->at.momentum * v[2] + g;
+            g = s->at.nesterov ? g + s->at.momentum * v[2] : v[2];
+        }
+        v[0] -= run->lr * g;
+        return;
+    }
+    if (s->at.decoupled)
+        v[0] -= run->lr * s->at.decay * v[0];
+    else
+        g += s->at.decay * v[0];
+    v[2] = s->at.beta1 * v[2] + (1 - s->at.beta1) * g;
+    v[3] = s->at.beta2 * v[3] + (1 - s->at.beta2) * g * g;
+    double t = (double)run->update;
+    v[0] -= run->lr / (1 - pow(s->at.beta1, t)) * v[2] / (sqrt(v[3]) / sqrt(1 - pow(s->at.beta2, t))
+                                                          + s->at.eps);
+}
+
+static void check_step(const Step *s, int bytes, bool first, bool apply)
+{
+    Rig r;
+    rig_open(&r, bytes);
+    r.run.first = first;
+    r.run.apply = apply;
+    LsValueId v[6];
+    for (int k = 0; k < 5; k++)
+        v[k] = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(N));
+    v[5] = rig_operand(&r, LS_REAL, LS_ROW, (LsShape){0});
+    for (int64_t i = 0; i < N; i++)
+        rig_set(&r, v[3], i, fabs(rig_get(&r, v[3], i)));
+    double (*want)[5] = calloc(N, sizeof *want), factor = s->factor ? rig_get(&r, v[5], 0) : 1;
+    for (int64_t i = 0; i < N; i++) {
+        for (int k = 0; k < 5; k++)
+            want[i][k] = rig_get(&r, v[k], i);
+        by_the_book(s, &r.run, factor, want[i]);
+    }
+    LsValueId f = s->factor ? v[5] : none, acc = s->acc ? v[4] : none;
+    if (s->adam)
+        rig_node(&r, LS_OP_ADAM, VALUES(v[0], v[1], v[2], v[3], f, acc), 0, &(LsAttr){.update = s->at});
+    else
+        rig_node(&r, LS_OP_SGD, VALUES(v[0], v[1], s->momentum ? v[2] : none, f, acc), 0,
+                 &(LsAttr){.update = s->at});
+    rig_run(&r);
+    for (int64_t i = 0; i < N; i++)
+        for (int k = 0; k < 5; k++)
+            rig_close_to(&r, v[k], i, want[i][k], 2e-6);
+    free(want);
+    rig_close(&r);
+}
+
+static const Step steps[] = {
+    {.adam = false},
+    {.at = {.momentum = 0.9, .decay = 0.01}, .momentum = true},
+    {.at = {.momentum = 0.9, .decay = 0.01, .nesterov = true, .clip = 0.5}, .momentum = true, .factor = true},
+    {.at = {.scale = 0.25, .clip = 0.3}, .acc = true},
+    {.at = {.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .decay = 0.01}, .adam = true},
+    {.at = {.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .decay = 0.01, .decoupled = true, .scale = 0.5,
+            .clip = 0.5}, .adam = true, .factor = true, .acc = true},
+};
+
+START_TEST(test_steps_follow_the_formulas)
+{
+    for (int b = 0; b < 2; b++)
+        check_step(&steps[_i], real_bytes[b], true, true);
+}
+END_TEST
+
+START_TEST(test_micro_steps_accumulate_and_do_not_update)
+{
+    check_step(&steps[_i], 4, false, false);
+    check_step(&steps[_i], 4, true, false);
+    check_step(&steps[_i], 4, false, true);
+}
+END_TEST
+
+START_TEST(test_accumulation_and_running_statistics)
+{
+    Rig r;
+    rig_open(&r, real_bytes[_i]);
+    r.run.first = false;
+    LsValueId g = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(N)), acc = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(N));
+    LsValueId stat = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(33));
+    LsValueId batch = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(1, 33, 1, 1));
+    LsNodeId n = rig_node(&r, LS_OP_ACCUMULATE, VALUES(g, acc), 1, &(LsAttr){.update = {.scale = 0.5}});
+    LsValueId sum = rig_result(&r, n, 0, LS_REAL, LS_ROW, SHAPE(N));
+    rig_node(&r, LS_OP_RUNNING_STAT, VALUES(stat, batch), 0,
+             &(LsAttr){.update = {.momentum = 0.9, .scale = 0.1}});
+    double want[33], want_sum = rig_get(&r, acc, N - 1) + 0.5 * rig_get(&r, g, N - 1);
+    for (int k = 0; k < 33; k++)
+        want[k] = 0.9 * rig_get(&r, stat, k) + 0.1 * rig_get(&r, batch, k);
+    rig_run(&r);
+    rig_close_to(&r, sum, N - 1, want_sum, 1e-7);
+    rig_close_to(&r, acc, N - 1, want_sum, 1e-7);
+    for (int k = 0; k < 33; k++)
+        rig_close_to(&r, stat, k, want[k], 1e-7);
+    rig_close(&r);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("kernels_update");
+    TCase *t = tcase_create("update");
+    int n = sizeof steps / sizeof *steps;
+    tcase_set_timeout(t, 120);
+    tcase_add_loop_test(t, test_steps_follow_the_formulas, 0, n);
+    tcase_add_loop_test(t, test_micro_steps_accumulate_and_do_not_update, 0, n);
+    tcase_add_loop_test(t, test_accumulation_and_running_statistics, 0, 2);
+    suite_add_tcase(s, t);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed != 0;
+}
