@@ -1,0 +1,217 @@
+/* tests/test_loss.c -- losses attached to an output: values, gradients, target inputs, masked samples. */
+#include "tests/gradient.h"
+
+static void add_output(LsValueId v)
+{
+    LsValueId *list = ls_arena_alloc(cx.arena, g->noutput + 1, sizeof *list);
+    for (uint32_t i = 0; i < g->noutput; i++)
+        list[i] = g->output[i];
+    list[g->noutput++] = v;
+    g->output = list;
+}
+
+/* A model whose only output is a parameter of this shape. */
+static LsValueId open_with(LsShape s, int64_t batch)
+{
+    graph_open();
+    g->batch = batch;
+    LsValueId y = param("y", s);
+    add_output(y);
+    return y;
+}
+
+/* Turns the target input into a constant, so that the gradient check sees it. */
+static void set_label(const void *data)
+{
+    g->value[g->label.i].data = data;
+    g->value[g->label.i].kind = LS_V_CONST;
+}
+
+static void set_class_labels(int64_t classes)
+{
+    LsShape s = *ls_shape(g, g->label);
+    set_label(g->value[labels(s, classes).i].data);
+}
+
+static void check_ce(LsShape s, const LsLossOptions *o, int64_t classes)
+{
+    open_with(s, s.dim[0]);
+    ck_assert(ls_loss(&cx, g, o));
+    set_class_labels(classes);
+    check_gradients(g->loss);
+    graph_close();
+}
+
+START_TEST(cross_entropy_gradients_match_differences)
+{
+    static const float weight[] = {0.5f, 2, 1, 0.25f};
+    LsLossOptions o = {.kind = LS_LOSS_CE};
+    check_ce(SHAPE(3, 4), &o, 4);
+    check_ce(SHAPE(2, 4, 2, 3), &o, 4);
+    check_ce(SHAPE(2, 3, 4), &o, 4);        /* classes on the last axis */
+    o.smoothing = 0.1;
+    check_ce(SHAPE(3, 4), &o, 4);
+    o.class_weight = weight, o.nclass = 4;
+    check_ce(SHAPE(3, 4), &o, 4);
+    o.has_ignore = true, o.ignore = 2;
+    check_ce(SHAPE(2, 4, 3, 2), &o, 4);
+    o.axis = 1;
+    check_ce(SHAPE(2, 4, 5), &o, 4);
+}
+END_TEST
+
+START_TEST(cross_entropy_of_equal_scores_is_the_log_of_the_classes)
+{
+    LsValueId y = open_with(SHAPE(2, 5), 2);
+    g->value[y.i].data = NULL;      /* zeros */
+    ck_assert(ls_loss(&cx, g, &(LsLossOptions){.kind = LS_LOSS_CE}));
+    set_class_labels(5);
+    Eval e = eval_new(g);
+    eval_run(&e, 1, g->nnode);
+    ck_assert_double_eq_tol(e.v[g->loss.i][0], log(5), 1e-12);
+    graph_close();
+}
+END_TEST
+
+START_TEST(class_axis_follows_the_rank)
+{
+    static const struct { int64_t rank, label[3]; LsShape s; } want[] = {
+        {1, {7}, {2, {7, 3}}}, {2, {7, 3}, {3, {7, 3, 5}}}, {3, {7, 5, 6}, {4, {7, 3, 5, 6}}}};
+    for (int k = 0; k < 3; k++) {
+        open_with(want[k].s, 7);
+        ck_assert(ls_loss(&cx, g, &(LsLossOptions){.kind = LS_LOSS_CE, .label = "t"}));
+        ck_assert_int_eq(ls_shape(g, g->label)->rank, want[k].rank);
+        for (int d = 0; d < want[k].rank; d++)
+            ck_assert_int_eq(ls_shape(g, g->label)->dim[d], want[k].label[d]);
+        ck_assert_str_eq(g->value[g->label.i].name, "t");
+        ck_assert_int_eq(ls_type(g, g->label), LS_I64);
+        ck_assert_int_eq(g->input[g->ninput - 1].i, g->label.i);
+        graph_close();
+    }
+}
+END_TEST
+
+START_TEST(regression_gradients_match_differences)
+{
+    static const LsLossKind kind[] = {LS_LOSS_MSE, LS_LOSS_L1, LS_LOSS_BCE};
+    for (int k = 0; k < 3; k++) {
+        open_with(SHAPE(4, 3), 4);
+        ck_assert(ls_loss(&cx, g, &(LsLossOptions){.kind = kind[k]}));
+        ck_assert_int_eq(ls_type(g, g->label), LS_REAL);
+        set_label(numbers(12, 77));
+        check_gradients(g->loss);
+        graph_close();
+    }
+}
+END_TEST
+
+/* The loss and the gradient of the first output with some samples masked. */
+static double masked(const LsLossOptions *o, LsShape s, int64_t valid, double *grad, const float *y)
+{
+    LsValueId v = open_with(s, s.dim[0]);
+    g->value[v.i].data = y;
+    ck_assert(ls_loss(&cx, g, o));
+    if (o->kind == LS_LOSS_CE)
+        set_class_labels(3);
+    else
+        set_label(numbers(ls_count(&s), 3));
+    ck_assert(ls_autodiff(&cx, g));
+    Eval e = eval_new(g);
+    e.valid = valid;
+    eval_run(&e, 1, g->nnode);
+    for (int64_t i = 0; i < ls_count(&s); i++)
+        grad[i] = e.v[g->grad[0].grad.i][i];
+    double loss = e.v[g->loss.i][0];
+    graph_close();
+    return loss;
+}
+
+START_TEST(masked_samples_count_neither_in_the_sum_nor_in_the_mean)
+{
+    static const float y[12] = {0.1f, -0.3f, 0.7f, 0.2f, 0.5f, -0.9f, 0.4f, 0.6f, -0.2f, 9, 9, 9};
+    LsLossOptions o[] = {{.kind = LS_LOSS_CE}, {.kind = LS_LOSS_MSE}};
+    for (int k = 0; k < 2; k++) {
+        double part[12], whole[9];
+        double a = masked(&o[k], SHAPE(4, 3), 3, part, y), b = masked(&o[k], SHAPE(3, 3), 3, whole, y);
+        ck_assert_double_eq_tol(a, b, 1e-12);
+        for (int i = 0; i < 12; i++)
+            ck_assert_double_eq_tol(part[i], i < 9 ? whole[i] : 0, 1e-12);
+    }
+}
+END_TEST
+
+START_TEST(negative_log_likelihood_of_log_softmax_is_cross_entropy)
+{
+    static const LsReduction how[] = {LS_LOSS_MEAN, LS_LOSS_SUM, LS_LOSS_EACH};
+    for (int k = 0; k < 3; k++) {
+        graph_open();
+        g->batch = 2;
+        LsValueId x = param("x", SHAPE(2, 4, 3)), t = labels(SHAPE(2, 3), 4), w = constant(SHAPE(4));
+        LsAttr at = {.loss = {.axis = 1, .reduction = how[k], .has_ignore = true, .ignore = 1}};
+        LsValueId p = ls_append1(&cx, g, LS_OP_LOG_SOFTMAX, x, &(LsAttr){.axis = {1}});
+        LsValueId a = ls_append3(&cx, g, LS_OP_NLL, p, t, w, &at);
+        LsValueId b = ls_append3(&cx, g, LS_OP_XENT, x, t, w, &at);
+        Eval e = eval_new(g);
+        eval_run(&e, 1, g->nnode);
+        for (int64_t i = 0; i < ls_count(ls_shape(g, a)); i++)
+            ck_assert_double_eq_tol(e.v[a.i][i], e.v[b.i][i], 1e-12);
+        check_gradients(weighed(ls_append2(&cx, g, LS_OP_ADD, a, b, NULL)));
+        graph_close();
+    }
+}
+END_TEST
+
+START_TEST(a_graph_loss_is_the_first_output_of_one_element)
+{
+    graph_open();
+    add_output(param("y", SHAPE(2, 3)));
+    LsValueId s = ls_append1(&cx, g, LS_OP_REDUCE_SUM, g->output[0], &(LsAttr){.reduce = {3, true}});
+    add_output(s);
+    ck_assert(ls_loss(&cx, g, &(LsLossOptions){.kind = LS_LOSS_GRAPH}));
+    ck_assert_int_eq(ls_shape(g, g->loss)->rank, 0);
+    ck_assert(!ls_is(g->label));
+    graph_close();
+}
+END_TEST
+
+static void check_refused(LsShape y, const LsLossOptions *o, LsErrId id)
+{
+    open_with(y, y.rank > 0 ? y.dim[0] : 1);
+    cx.log = fopen("/dev/null", "w");
+    ck_assert(!ls_loss(&cx, g, o));
+    ck_assert_int_eq(cx.last, id);
+    fclose(cx.log);
+    graph_close();
+}
+
+START_TEST(losses_that_do_not_fit_are_refused)
+{
+    static const float weight[2] = {1, 1};
+    check_refused(SHAPE(2, 3), &(LsLossOptions){.kind = LS_LOSS_GRAPH}, LS_E_LOSS);
+    check_refused(SHAPE(2, 3), &(LsLossOptions){.kind = LS_LOSS_MSE, .output = "z"}, LS_E_LOSS);
+    check_refused(SHAPE(6), &(LsLossOptions){.kind = LS_LOSS_CE}, LS_E_LOSS);
+    check_refused(SHAPE(2, 3), &(LsLossOptions){.kind = LS_LOSS_CE, .axis = 2}, LS_E_LOSS);
+    check_refused(SHAPE(2, 3), &(LsLossOptions){.kind = LS_LOSS_CE, .class_weight = weight, .nclass = 2},
+                  LS_E_OPTION);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("loss");
+    TCase *tc = tcase_create("losses");
+    tcase_add_test(tc, cross_entropy_gradients_match_differences);
+    tcase_add_test(tc, cross_entropy_of_equal_scores_is_the_log_of_the_classes);
+    tcase_add_test(tc, class_axis_follows_the_rank);
+    tcase_add_test(tc, regression_gradients_match_differences);
+    tcase_add_test(tc, masked_samples_count_neither_in_the_sum_nor_in_the_mean);
+    tcase_add_test(tc, negative_log_likelihood_of_log_softmax_is_cross_entropy);
+    tcase_add_test(tc, a_graph_loss_is_the_first_output_of_one_element);
+    tcase_add_test(tc, losses_that_do_not_fit_are_refused);
+    suite_add_tcase(s, tc);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed != 0;
+}

@@ -1,0 +1,224 @@
+/* tests/test_optimizer.c -- update nodes: the formulas over some steps, where they stand, accumulation and
+ * clipping. */
+#include "tests/gradient.h"
+
+/* loss = sum over i of c_i p_i^2 / 2, so the gradient is c p; two parameters of three elements. */
+static void open_model(void)
+{
+    graph_open();
+    LsValueId sum = {0};
+    for (int k = 0; k < 2; k++) {
+        LsValueId p = param(k == 0 ? "p" : "q", SHAPE(3)), sq = ls_append2(&cx, g, LS_OP_MUL, p, p, NULL);
+        LsValueId half = ls_append2(&cx, g, LS_OP_MUL, sq, ls_const_real(&cx, g, 0.5 + k), NULL);
+        sum = k == 0 ? half : ls_append2(&cx, g, LS_OP_ADD, sum, half, NULL);
+    }
+    sum = ls_append1(&cx, g, LS_OP_REDUCE_SUM, sum, &(LsAttr){.reduce = {1, true}});
+    g->loss = ls_reshape(&cx, g, sum, &(LsShape){0});
+    ck_assert(ls_autodiff(&cx, g));
+}
+
+static LsValueId find(const char *name)
+{
+    for (uint32_t i = 1; i < g->nvalue; i++)
+        if (strcmp(g->value[i].name, name) == 0)
+            return (LsValueId){i};
+    return (LsValueId){0};
+}
+
+static void steps(Eval *e, int n)
+{
+    for (int t = 1; t <= n; t++) {
+        e->update = t;
+        eval_run(e, 1, g->nnode);
+    }
+}
+
+START_TEST(sgd_with_momentum_follows_the_formula)
+{
+    open_model();
+    LsOptimizerOptions o = {.kind = LS_SGD, .momentum = 0.9, .decay = 0.01};
+    ck_assert(ls_optimizer(&cx, g, &o));
+    Eval e = eval_new(g);
+    double p = e.v[find("q").i][1], v = 0;
+    steps(&e, 3);
+    for (int t = 0; t < 3; t++) {
+        v = 0.9 * v + (3 * p + 0.01 * p);       /* dq of 1.5 q^2 */
+        p -= 0.1 * v;
+    }
+    ck_assert_double_eq_tol(e.v[find("q").i][1], p, 1e-12);
+    ck_assert_double_eq_tol(e.v[find("q.momentum").i][1], v, 1e-12);
+    graph_close();
+}
+END_TEST
+
+START_TEST(nesterov_looks_ahead)
+{
+    open_model();
+    LsOptimizerOptions o = {.kind = LS_SGD, .momentum = 0.9, .nesterov = true};
+    ck_assert(ls_optimizer(&cx, g, &o));
+    Eval e = eval_new(g);
+    double p = e.v[find("p").i][0], v = 0;
+    steps(&e, 2);
+    for (int t = 0; t < 2; t++) {
+        double d = p;
+        v = 0.9 * v + d;
+        p -= 0.1 * (d + 0.9 * v);
+    }
+    ck_assert_double_eq_tol(e.v[find("p").i][0], p, 1e-12);
+    graph_close();
+}
+END_TEST
+
+START_TEST(plain_sgd_keeps_no_moment)
+{
+    open_model();
+    ck_assert(ls_optimizer(&cx, g, &(LsOptimizerOptions){.kind = LS_SGD}));
+    ck_assert(!ls_is(find("p.momentum")));
+    graph_close();
+}
+END_TEST
+
+START_TEST(adam_and_adamw_follow_the_formulas)
+{
+    for (int w = 0; w < 2; w++) {
+        open_model();
+        LsOptimizerOptions o = {.kind = w ? LS_ADAMW : LS_ADAM, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-5,
+                                .decay = 0.1};
+        ck_assert(ls_optimizer(&cx, g, &o));
+        Eval e = eval_new(g);
+        double p = e.v[find("q").i][2], m = 0, v = 0;
+        steps(&e, 3);
+        for (int t = 1; t <= 3; t++) {
+            double d = 3 * p + (w ? 0 : 0.1 * p);
+            p -= w ? 0.1 * 0.1 * p : 0;
+            m = 0.9 * m + 0.1 * d;
+            v = 0.999 * v + 0.001 * d * d;
+            p -= 0.1 * (m / (1 - pow(0.9, t))) / (sqrt(v / (1 - pow(0.999, t))) + 1e-5);
+        }
+        ck_assert_double_eq_tol(e.v[find("q").i][2], p, 1e-12);
+        graph_close();
+    }
+}
+END_TEST
+
+START_TEST(clipping_by_norm_scales_all_gradients_together)
+{
+    open_model();
+    ck_assert(ls_optimizer(&cx, g, &(LsOptimizerOptions){.kind = LS_SGD, .clip_norm = 0.01}));
+    Eval e = eval_new(g);
+    double norm = 0, old[2][3];
+    for (int k = 0; k < 2; k++)
+        for (int i = 0; i < 3; i++) {
+            old[k][i] = e.v[find(k ? "q" : "p").i][i];
+            norm += pow((1 + 2 * k) * old[k][i], 2);
+        }
+    steps(&e, 1);
+    for (int k = 0; k < 2; k++)
+        for (int i = 0; i < 3; i++)
+            ck_assert_double_eq_tol(e.v[find(k ? "q" : "p").i][i],
+                                    old[k][i] * (1 - 0.1 * (1 + 2 * k) * 0.01 / (sqrt(norm) + 1e-6)), 1e-9);
+    graph_close();
+}
+END_TEST
+
+START_TEST(clipping_by_value_bounds_each_element)
+{
+    open_model();
+    ck_assert(ls_optimizer(&cx, g, &(LsOptimizerOptions){.kind = LS_SGD, .clip_value = 0.001}));
+    Eval e = eval_new(g);
+    double old = e.v[find("p").i][0];
+    steps(&e, 1);
+    ck_assert_double_eq_tol(fabs(e.v[find("p").i][0] - old), 0.1 * 0.001, 1e-12);
+    graph_close();
+}
+END_TEST
+
+/* Two micro-steps that see the same gradient are one step with it, with or without clipping. */
+START_TEST(accumulated_micro_steps_are_one_update)
+{
+    for (int clip = 0; clip < 2; clip++) {
+        open_model();
+        LsOptimizerOptions o = {.kind = LS_SGD, .momentum = 0.9, .accumulate = 2,
+                                .clip_norm = clip ? 0.01 : 0};
+        ck_assert(ls_optimizer(&cx, g, &o));
+        Eval e = eval_new(g);
+        double old = e.v[find("p").i][0];
+        e.v[find("p.grad").i][0] = 1000;        /* left from an earlier update */
+        e.first = true, e.apply = false;
+        steps(&e, 1);
+        ck_assert_double_eq(e.v[find("p").i][0], old);
+        e.first = false, e.apply = true;
+        steps(&e, 1);
+        double moved = old - e.v[find("p").i][0];
+        open_model();
+        o.accumulate = 1;
+        ck_assert(ls_optimizer(&cx, g, &o));
+        e = eval_new(g);
+        steps(&e, 1);
+        ck_assert_double_eq_tol(moved, old - e.v[find("p").i][0], 1e-12);
+    }
+}
+END_TEST
+
+START_TEST(decay_can_leave_vectors_alone)
+{
+    open_model();
+    LsOptimizerOptions o = {.kind = LS_SGD, .decay = 0.5, .decay_matrices_only = true};
+    ck_assert(ls_optimizer(&cx, g, &o));
+    for (uint32_t i = 1; i < g->nnode; i++)
+        if (g->node[i].op == LS_OP_SGD)
+            ck_assert_double_eq(g->node[i].attr.update.decay, 0);
+    graph_close();
+}
+END_TEST
+
+/* A chain of two layers: the second layer's update runs before the first layer's gradient is made, and behind
+ * the node that reads its weight. */
+START_TEST(an_update_follows_the_last_reader_of_its_parameter)
+{
+    graph_open();
+    LsAttr plain = {.gemm = {.alpha = 1}};
+    LsValueId x = constant(SHAPE(4, 3));
+    LsValueId h = ls_append2(&cx, g, LS_OP_MATMUL, x, param("w1", SHAPE(3, 3)), &plain);
+    LsValueId y = ls_append2(&cx, g, LS_OP_MATMUL, h, param("w2", SHAPE(3, 2)), &plain);
+    g->loss = weighed(y);
+    ck_assert(ls_autodiff(&cx, g));
+    ck_assert(ls_optimizer(&cx, g, &(LsOptimizerOptions){.kind = LS_SGD}));
+    LsValueId w2 = find("w2");
+    uint32_t update = 0, reader = 0, first_grad = g->value[g->grad[0].grad.i].def.i;
+    for (uint32_t i = 1; i < g->nnode; i++)
+        if (ls_in(g, (LsNodeId){i}, 0).i == w2.i || ls_in(g, (LsNodeId){i}, 1).i == w2.i) {
+            if (g->node[i].op == LS_OP_SGD)
+                update = i;
+            else
+                reader = i;
+        }
+    ck_assert_int_gt(update, reader);
+    ck_assert_int_gt(update, g->value[g->grad[1].grad.i].def.i);
+    ck_assert_int_lt(update, first_grad);
+    ck_assert_int_eq(g->node[update].phase, LS_UPDATE);
+    ck_assert_str_eq(g->node[update].name, "w2");
+    graph_close();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("optimizer");
+    TCase *tc = tcase_create("updates");
+    tcase_add_test(tc, sgd_with_momentum_follows_the_formula);
+    tcase_add_test(tc, nesterov_looks_ahead);
+    tcase_add_test(tc, plain_sgd_keeps_no_moment);
+    tcase_add_test(tc, adam_and_adamw_follow_the_formulas);
+    tcase_add_test(tc, clipping_by_norm_scales_all_gradients_together);
+    tcase_add_test(tc, clipping_by_value_bounds_each_element);
+    tcase_add_test(tc, accumulated_micro_steps_are_one_update);
+    tcase_add_test(tc, decay_can_leave_vectors_alone);
+    tcase_add_test(tc, an_update_follows_the_last_reader_of_its_parameter);
+    suite_add_tcase(s, tc);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed != 0;
+}
