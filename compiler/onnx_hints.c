@@ -63,10 +63,19 @@ static void hint_untied(LsImport *im)
                 im->nuntied > 1 ? ", ..." : "");
 }
 
+static void hint_converted(LsImport *im)
+{
+    if (im->nconverted > 0)
+        ls_warn(im->cx, LS_NOWHERE, NULL, "%u initializer%s not float ('%s' is %s); computing and the "
+                "exported file use float", im->nconverted, im->nconverted > 1 ? "s are" : " is",
+                ls_text(im->converted->name), ls_onnx_type_name(im->converted->data_type));
+}
+
 void ls_onnx_hints(LsImport *im)
 {
     if (!im->o->training)
-        return;
+        return;                 /* said when the training form was read */
+    hint_converted(im);
     hint_folded(im);
     hint_untied(im);
 }

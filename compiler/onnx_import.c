@@ -7,8 +7,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-typedef struct Node { LsOnnxNode n; LsImport *im; } Node;   /* what rows get, and what they do not see */
-
 static const int64_t MAX_ELEMENTS = INT64_C(1) << 48;
 
 static LsOnnxValue *value_of(LsImport *im, const char *name)
@@ -36,6 +34,8 @@ static bool add_initializer(LsImport *im, const Onnx__TensorProto *t)
     const void *data = ls_tensor_data(cx, LS_NOWHERE, &im->data, t);
     if (cx->nerror > before || (data == NULL && !im->o->weightless))
         return false;
+    if (type == LS_REAL && t->data_type != ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT && im->nconverted++ == 0)
+        im->converted = t;
     if (param)
         im->data.nmissing = missing;    /* a plan needs no initial values */
     else if (data == NULL)
@@ -242,10 +242,11 @@ static bool run_row(LsImport *im, const LsOnnxFlat *f, const LsValueId in[], int
                         "result");
     if (is_identity(f))
         return ls_is(out[0] = identity(im, f, in[0]));
-    Node node = {{.cx = im->cx, .g = im->g, .op = ls_text(p->op_type), .domain = "", .name = f->name,
-                  .version = f->version, .nin = nin, .nout = nout, .in = in, .out_name = out_name,
-                  .proto = p}, im};
-    bool good = row_of(f)->build(&node.n, out);
+    LsOnnxNode n = {.cx = im->cx, .g = im->g, .op = ls_text(p->op_type), .domain = "", .name = f->name,
+                    .version = f->version, .nin = nin, .nout = nout, .in = in, .out_name = out_name,
+                    .proto = p, .import = im};
+    ls_onnx_weights(&n);
+    bool good = row_of(f)->build(&n, out);
     if (!good && im->cx->nerror == before)
         ls_error(im->cx, ls_flat_where(f), LS_E_VERIFY, NULL, "the operator failed without a reason");
     return im->cx->nerror == before;
@@ -275,39 +276,7 @@ static void build(LsImport *im, const LsOnnxFlat *f)
     }
 }
 
-void ls_onnx_weight(LsOnnxNode *n, int k)
-{
-    LsImport *im = ((Node *)n)->im;
-    if (k >= n->nin || !ls_is(n->in[k]))
-        return;
-    LsValue *v = &im->g->value[n->in[k].i];
-    const LsOnnxValue *known = value_of(im, v->name);
-    if (v->kind == LS_V_CONST && v->type == LS_REAL && known->v.i == n->in[k].i && known->weight)
-        v->kind = LS_V_PARAM;
-}
-
 /* ---- the whole ---- */
-
-static bool add_outputs(LsImport *im)
-{
-    const Onnx__GraphProto *p = im->m->graph;
-    LsGraph *g = im->g;
-    g->output = ls_arena_alloc(im->cx->arena, p->n_output + 1, sizeof *g->output);
-    if (p->n_output == 0)
-        return ls_error(im->cx, LS_NOWHERE, LS_E_NAME, NULL, "the graph has no output");
-    bool good = true;
-    for (size_t i = 0; i < p->n_output; i++) {
-        const char *name = ls_text(p->output[i]->name);
-        const LsOnnxValue *v = value_of(im, name);
-        if (ls_is(v->v))
-            g->output[g->noutput++] = v->v;
-        else
-            good = v->poison || im->m->maker[ls_names_find(&im->m->names, name)] < 0 ? false
-                 : ls_error(im->cx, LS_NOWHERE, LS_E_UNSUPPORTED, NULL, "graph output '%s' is a result "
-                            "that is not computed", name);
-    }
-    return good;
-}
 
 static void freeze(LsImport *im)
 {
@@ -341,9 +310,10 @@ static bool import(LsImport *im, LsReport *r)
         build(im, &m->node[m->order[i]]);
         ls_report_cut(r, m->node[m->order[i]].index);
     }
-    good &= add_outputs(im);
+    good &= ls_onnx_add_outputs(im);
     ls_report_cut(r, LS_REPORT_FIRST);
     good &= report_unsupported(im);
+    ls_onnx_drop_weight_inputs(im->g);
     freeze(im);
     if (good)
         ls_onnx_hints(im);

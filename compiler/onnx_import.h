@@ -21,6 +21,8 @@ typedef struct LsImport {
     bool *is_output;            /* by name id: a graph output */
     uint32_t *reads;            /* by name id: operands and outputs of that name */
     LsDataFolder data;
+    uint32_t nconverted;        /* initializers of another real type than float, and the first of them */
+    const Onnx__TensorProto *converted;
     uint32_t nuntied;           /* initializers copied at an Identity, and the first of them */
     const char *untied_name, *untied_from;
 } LsImport;
@@ -28,6 +30,14 @@ typedef struct LsImport {
 /* Graph inputs with every dimension bound (compiler/onnx_inputs.c): sets g->input, g->batch and the
  * values. False after diagnostics; inputs without a shape are poison. */
 bool ls_onnx_bind_inputs(LsImport *im);
+
+/* Sets g->output; false after diagnostics (compiler/onnx_outputs.c). */
+bool ls_onnx_add_outputs(LsImport *im);
+
+/* Operands of this node where a weight is expected (compiler/onnx_weight.c). */
+void ls_onnx_weights(LsOnnxNode *n);
+/* Inputs that turned out to be weights are none. */
+void ls_onnx_drop_weight_inputs(LsGraph *g);
 
 /* Warnings about exports that cannot train as meant (compiler/onnx_hints.c). */
 void ls_onnx_hints(LsImport *im);
