@@ -2,6 +2,7 @@
 #ifndef LS_SCHEDULER_SCHEDULE_H
 #define LS_SCHEDULER_SCHEDULE_H
 
+#include "compiler/arena.h"
 #include "scheduler/dag.h"
 
 typedef struct LsPlanStep {
@@ -10,14 +11,20 @@ typedef struct LsPlanStep {
     uint32_t id;
     uint32_t offset;            /* run: index into LsPlan.offset of its first result's place */
     int64_t workspace_offset;   /* run: bytes; -1: no workspace */
+    uint32_t reuse, nreuse;     /* run: LsPlan.reuse[reuse .. +nreuse): results that lie in the place of an
+                                 * operand, which this run ends: no free step follows for it */
 } LsPlanStep;
 
 typedef struct LsPlan {
     const char *strategy;       /* that made it: "none", "chen", "exact-tc", … */
     LsPlanStep *step; uint32_t nstep;
     int64_t *offset; uint32_t noffset;      /* bytes in the arena, per result of each run */
+    LsDagPair *reuse; uint32_t nreuse;
     int64_t live_peak, arena;   /* bytes */
     double cost, base_cost;     /* overhead = cost / base_cost - 1 */
 } LsPlan;
+
+/* FNV-1a over steps, places and reuses as 16 hex digits: the same for the same plan on every machine. */
+void ls_plan_hash(const LsPlan *plan, char text[17]);
 
 #endif

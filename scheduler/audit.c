@@ -1,0 +1,249 @@
+/* scheduler/audit.c -- replays a plan byte range by byte range. Deliberately shares no code with the
+ * planner and computes everything again in the plainest way. */
+#include "scheduler/audit.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+typedef struct Range { int64_t lo, hi; uint32_t tensor; } Range;    /* bytes in use; tensor, or NONE */
+
+enum { NONE = 0xffffffff };
+
+typedef struct Audit {
+    const LsDag *g;
+    const LsPlan *plan;
+    char *why; size_t size;
+    Range *range; uint32_t nrange;      /* by rising lo, no two overlap */
+    bool *alive, *updated;              /* by tensor */
+    int64_t *at;                        /* by tensor: where its present instance lies */
+    uint32_t *runs;                     /* by node */
+    int64_t used, peak, arena;
+    double cost;
+    uint32_t step;
+} Audit;
+
+__attribute__((format(printf, 2, 3))) static bool fail(Audit *a, const char *fmt, ...)
+{
+    int n = snprintf(a->why, a->size, "step %u: ", a->step);
+    va_list ap;
+    va_start(ap, fmt);
+    if (n >= 0 && (size_t)n < a->size)
+        vsnprintf(a->why + n, a->size - (size_t)n, fmt, ap);
+    va_end(ap);
+    return false;
+}
+
+static const char *tname(const Audit *a, uint32_t t)
+{
+    return t == NONE ? "a workspace" : a->g->tensor[t].name ? a->g->tensor[t].name : "?";
+}
+
+static const char *nname(const Audit *a, uint32_t v)
+{
+    return a->g->node[v].name ? a->g->node[v].name : "?";
+}
+
+/* Takes [lo, hi) for t; what lies there already is an error. */
+static bool take(Audit *a, int64_t lo, int64_t bytes, uint32_t t)
+{
+    if (lo < 0 || lo % a->g->alignment != 0 || lo > INT64_MAX - bytes)
+        return fail(a, "offset %" PRId64 " of %s is not a multiple of %" PRId64, lo, tname(a, t),
+                    a->g->alignment);
+    if (bytes == 0)
+        return true;
+    uint32_t k = 0;
+    while (k < a->nrange && a->range[k].hi <= lo)
+        k++;
+    if (k < a->nrange && a->range[k].lo < lo + bytes)
+        return fail(a, "%s at [%" PRId64 ", %" PRId64 ") overlaps %s at [%" PRId64 ", %" PRId64 ")",
+                    tname(a, t), lo, lo + bytes, tname(a, a->range[k].tensor), a->range[k].lo,
+                    a->range[k].hi);
+    for (uint32_t j = a->nrange++; j > k; j--)
+        a->range[j] = a->range[j - 1];
+    a->range[k] = (Range){lo, lo + bytes, t};
+    a->arena = lo + bytes > a->arena ? lo + bytes : a->arena;
+    return true;
+}
+
+static void give(Audit *a, uint32_t t)
+{
+    uint32_t k = 0;
+    while (k < a->nrange && a->range[k].tensor != t)
+        k++;
+    if (k == a->nrange)
+        return;
+    a->nrange--;
+    for (; k < a->nrange; k++)
+        a->range[k] = a->range[k + 1];
+}
+
+static bool do_free(Audit *a, uint32_t t)
+{
+    if (t >= a->g->ntensor)
+        return fail(a, "frees tensor %u, and there are %u", t, a->g->ntensor);
+    if (a->g->tensor[t].persistent)
+        return fail(a, "frees %s, which is persistent", tname(a, t));
+    if (!a->alive[t])
+        return fail(a, "frees %s, which is not live", tname(a, t));
+    a->alive[t] = false;
+    a->used -= a->g->tensor[t].bytes;
+    give(a, t);
+    return true;
+}
+
+static bool contains(const uint32_t *list, uint32_t n, uint32_t x)
+{
+    for (uint32_t k = 0; k < n; k++)
+        if (list[k] == x)
+            return true;
+    return false;
+}
+
+static bool check_reads(Audit *a, const LsDagNode *n)
+{
+    for (uint32_t k = 0; k < n->nin; k++) {
+        uint32_t t = n->in[k];
+        if (!a->g->tensor[t].persistent && !a->alive[t])
+            return fail(a, "%s reads %s, which is not live", n->name, tname(a, t));
+        if (a->updated[t] && !contains(n->upd, n->nupd, t))
+            return fail(a, "%s reads %s after its update", n->name, tname(a, t));
+    }
+    for (uint32_t k = 0; k < n->nupd; k++)
+        a->updated[n->upd[k]] = true;
+    return true;
+}
+
+/* The operands whose place results take: they end here, and their bytes change hands. */
+static bool do_reuses(Audit *a, const LsPlanStep *s, const LsDagNode *n, const int64_t *offset)
+{
+    if (s->reuse > a->plan->nreuse || s->nreuse > a->plan->nreuse - s->reuse)
+        return fail(a, "reuse pairs outside the list");
+    for (uint32_t k = 0; k < s->nreuse; k++) {
+        LsDagPair r = a->plan->reuse[s->reuse + k];
+        bool allowed = false;
+        for (uint32_t j = 0; j < n->ninplace; j++)
+            allowed |= n->inplace[j].out == r.out && n->inplace[j].in == r.in;
+        if (!allowed)
+            return fail(a, "%s may not work in place like this", n->name);
+        for (uint32_t j = 0; j < k; j++)
+            if (a->plan->reuse[s->reuse + j].out == r.out
+                || a->plan->reuse[s->reuse + j].in == r.in)
+                return fail(a, "%s takes over a place twice", n->name);
+        if (a->g->tensor[r.out].bytes > a->g->tensor[r.in].bytes)
+            return fail(a, "%s is larger than %s, whose place it takes", tname(a, r.out),
+                        tname(a, r.in));
+        for (uint32_t j = 0; j < n->nout; j++)
+            if (n->out[j] == r.out && a->g->tensor[r.out].bytes && offset[j] != a->at[r.in])
+                return fail(a, "%s is not where %s is", tname(a, r.out), tname(a, r.in));
+    }
+    return true;
+}
+
+static bool do_run(Audit *a, const LsPlanStep *s)
+{
+    if (s->id >= a->g->nnode)
+        return fail(a, "runs node %u, and there are %u", s->id, a->g->nnode);
+    const LsDagNode *n = &a->g->node[s->id];
+    if (a->runs[s->id]++ > 0 && (n->once || n->nupd > 0))
+        return fail(a, "%s runs a second time", nname(a, s->id));
+    if (s->again != (a->runs[s->id] > 1))
+        return fail(a, "%s is %smarked as run again", nname(a, s->id), s->again ? "" : "not ");
+    if (s->offset > a->plan->noffset || n->nout > a->plan->noffset - s->offset)
+        return fail(a, "offsets outside the list");
+    const int64_t *offset = a->plan->offset + s->offset;
+    if (!check_reads(a, n) || !do_reuses(a, s, n, offset))
+        return false;
+    int64_t tails = 0;                  /* of larger operands taken over: there while the node runs */
+    for (uint32_t k = 0; k < s->nreuse; k++) {
+        LsDagPair r = a->plan->reuse[s->reuse + k];
+        tails += a->g->tensor[r.in].bytes - a->g->tensor[r.out].bytes;
+        a->alive[r.in] = false;
+        a->used -= a->g->tensor[r.in].bytes;
+        give(a, r.in);
+    }
+    for (uint32_t k = 0; k < n->nout; k++) {
+        uint32_t t = n->out[k];
+        if (a->alive[t])
+            return fail(a, "%s makes %s, which is still live", n->name, tname(a, t));
+        a->alive[t] = true;
+        a->at[t] = offset[k];
+        a->used += a->g->tensor[t].bytes;
+        int64_t bytes = a->g->tensor[t].bytes;
+        for (uint32_t j = 0; j < s->nreuse; j++)    /* while it runs, the whole operand is there */
+            if (a->plan->reuse[s->reuse + j].out == t)
+                bytes = a->g->tensor[a->plan->reuse[s->reuse + j].in].bytes;
+        if (!take(a, offset[k], bytes, t))
+            return false;
+    }
+    if (n->workspace > 0) {
+        if (!take(a, s->workspace_offset, n->workspace, NONE))
+            return false;
+        give(a, NONE);
+    }
+    for (uint32_t k = 0; k < s->nreuse; k++)        /* then the tail is free */
+        for (uint32_t j = 0; j < a->nrange; j++)
+            if (a->range[j].tensor == a->plan->reuse[s->reuse + k].out)
+                a->range[j].hi = a->range[j].lo + a->g->tensor[a->range[j].tensor].bytes;
+    if (a->used + tails + n->workspace > a->peak)
+        a->peak = a->used + tails + n->workspace;
+    a->cost += n->cost;
+    return true;
+}
+
+static bool differs(double a, double b)
+{
+    return fabs(a - b) > 1e-9 * fmax(1, fmax(fabs(a), fabs(b)));
+}
+
+static bool check_end(Audit *a)
+{
+    double base = 0;
+    for (uint32_t t = 0; t < a->g->ntensor; t++)
+        if (a->g->tensor[t].output && !a->g->tensor[t].persistent && !a->alive[t])
+            return fail(a, "output %s is not live at the end", tname(a, t));
+    for (uint32_t v = 0; v < a->g->nnode; v++) {
+        const LsDagNode *n = &a->g->node[v];
+        base += n->alternative ? 0 : n->cost;
+        if (a->runs[v] == 0 && !n->alternative && (n->required || n->nupd > 0))
+            return fail(a, "%s must run and never does", nname(a, v));
+    }
+    if (a->peak != a->plan->live_peak)
+        return fail(a, "states a live peak of %" PRId64 ", it is %" PRId64, a->plan->live_peak,
+                    a->peak);
+    if (a->arena != a->plan->arena)
+        return fail(a, "states an arena of %" PRId64 ", it is %" PRId64, a->plan->arena, a->arena);
+    if (differs(a->cost, a->plan->cost))
+        return fail(a, "states a cost of %g, it is %g", a->plan->cost, a->cost);
+    if (differs(base, a->plan->base_cost))
+        return fail(a, "states a base cost of %g, it is %g", a->plan->base_cost, base);
+    return true;
+}
+
+bool ls_audit(const LsDag *dag, const LsPlan *plan, char *why, size_t size)
+{
+    Audit a = {.g = dag, .plan = plan, .why = why, .size = size};
+    a.range = calloc(dag->ntensor + 2u, sizeof *a.range);
+    a.alive = calloc(dag->ntensor + 1u, sizeof *a.alive);
+    a.updated = calloc(dag->ntensor + 1u, sizeof *a.updated);
+    a.at = calloc(dag->ntensor + 1u, sizeof *a.at);
+    a.runs = calloc(dag->nnode + 1u, sizeof *a.runs);
+    bool ok = a.range && a.alive && a.updated && a.at && a.runs;
+    if (!ok)
+        fail(&a, "out of memory");
+    for (; ok && a.step < plan->nstep; a.step++) {
+        const LsPlanStep *s = &plan->step[a.step];
+        ok = s->free ? do_free(&a, s->id) : do_run(&a, s);
+        if (!ok)
+            break;
+    }
+    ok = ok && check_end(&a);
+    free(a.range);
+    free(a.alive);
+    free(a.updated);
+    free(a.at);
+    free(a.runs);
+    return ok;
+}

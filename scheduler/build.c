@@ -1,0 +1,127 @@
+/* scheduler/build.c -- lifetimes become blocks, blocks get places, runs and frees become steps. */
+#include "scheduler/build.h"
+
+#include "scheduler/offsets.h"
+
+typedef struct Build {
+    LsArena *tmp;
+    LsProb *p;
+    const LsSeq *seq;
+    const LsLive *live;
+    uint32_t *block_of;         /* by instance */
+    int64_t *place;             /* by block */
+    uint32_t *workspace;        /* by run: its block, or LS_NO_ID */
+} Build;
+
+/* One block per chain of instances that share a place, one per workspace. */
+static void pack(Build *b)
+{
+    const LsLive *l = b->live;
+    uint32_t n = b->seq->n, nblock = 0;
+    LsBlock *block = ls_arena_alloc(b->tmp, l->ninst + n + 1u, sizeof *block);
+    b->block_of = ls_arena_alloc(b->tmp, l->ninst + 1u, sizeof *b->block_of);
+    b->workspace = ls_arena_alloc(b->tmp, n + 1u, sizeof *b->workspace);
+    for (uint32_t k = 0; k < l->ninst; k++) {       /* an heir comes after whom it takes over */
+        const LsInstance *in = &l->inst[k];
+        uint32_t to = in->to < n ? in->to : n - 1;
+        if (in->of != LS_NO_ID) {
+            b->block_of[k] = b->block_of[in->of];
+            block[b->block_of[k]].to = to;
+            continue;
+        }
+        b->block_of[k] = nblock;
+        block[nblock++] = (LsBlock){b->p->size[in->tensor], in->from, to};
+    }
+    for (uint32_t s = 0; s < n; s++) {
+        int64_t bytes = b->p->workspace[b->seq->node[s]];
+        b->workspace[s] = bytes ? nblock : LS_NO_ID;
+        if (bytes)
+            block[nblock++] = (LsBlock){bytes, s, s};
+    }
+    b->place = ls_arena_alloc(b->tmp, nblock + 1u, sizeof *b->place);
+    ls_offsets(block, nblock, b->p->dag->alignment, ls_offsets_bound(block, nblock), b->place);
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static void add_run(Build *b, uint32_t s, bool again, LsPlan *out)
+{
+    const LsDag *g = b->p->dag;
+    const LsLive *l = b->live;
+    uint32_t v = b->seq->node[s];
+    LsPlanStep step = {.again = again, .id = v, .offset = out->noffset, .workspace_offset = -1,
+                       .reuse = out->nreuse};
+    for (uint32_t k = l->first[s]; k < l->first[s + 1]; k++) {
+        int64_t at = b->place[b->block_of[k]];
+        out->offset[out->noffset++] = at;
+        out->arena = larger(out->arena, at + g->tensor[l->inst[k].tensor].bytes);
+        if (l->inst[k].of != LS_NO_ID)
+            out->reuse[out->nreuse++] =
+                (LsDagPair){l->inst[k].tensor, l->inst[l->inst[k].of].tensor};
+    }
+    step.nreuse = out->nreuse - step.reuse;
+    if (b->workspace[s] != LS_NO_ID) {
+        step.workspace_offset = b->place[b->workspace[s]];
+        out->arena = larger(out->arena, step.workspace_offset + g->node[v].workspace);
+    }
+    out->step[out->nstep++] = step;
+    out->cost += g->node[v].cost;
+}
+
+/* Steps in order, and the live peak in true bytes (the planner counts aligned ones). */
+static void add_steps(Build *b, LsPlan *out)
+{
+    const LsDag *g = b->p->dag;
+    const LsLive *l = b->live;
+    uint32_t n = b->seq->n, *end = ls_arena_alloc(b->tmp, n + 2u, sizeof *end);
+    uint32_t *ending = ls_arena_alloc(b->tmp, l->ninst + 1u, sizeof *ending);
+    bool *ran = ls_arena_alloc(b->tmp, b->p->n + 1u, sizeof *ran);
+    for (uint32_t k = 0; k < l->ninst; k++)         /* instances by their last run */
+        if (l->inst[k].to + 1 < n + 1)
+            end[l->inst[k].to + 1]++;
+    for (uint32_t s = 1; s <= n; s++)
+        end[s] += end[s - 1];
+    for (uint32_t k = 0; k < l->ninst; k++)
+        if (l->inst[k].to < n)
+            ending[end[l->inst[k].to]++] = k;       /* end[s] is now the end of row s */
+    int64_t used = 0;
+    for (uint32_t s = 0; s < n; s++) {
+        uint32_t v = b->seq->node[s];
+        add_run(b, s, ran[v], out);
+        ran[v] = true;
+        for (uint32_t k = l->first[s]; k < l->first[s + 1]; k++)
+            used += l->inst[k].of == LS_NO_ID ? g->tensor[l->inst[k].tensor].bytes : 0;
+        out->live_peak = larger(out->live_peak, used + g->node[v].workspace);
+        for (uint32_t k = l->first[s]; k < l->first[s + 1]; k++)
+            used += l->inst[k].of != LS_NO_ID ? g->tensor[l->inst[k].tensor].bytes : 0;
+        for (uint32_t j = s ? end[s - 1] : 0; j < end[s]; j++) {
+            const LsInstance *in = &l->inst[ending[j]];
+            used -= g->tensor[in->tensor].bytes;
+            if (in->heir == LS_NO_ID)
+                out->step[out->nstep++] = (LsPlanStep){.free = true, .id = in->tensor,
+                                                       .workspace_offset = -1};
+        }
+    }
+}
+
+void ls_plan_build(LsArena *arena, LsProb *p, const LsSeq *seq, const char *strategy, LsPlan *out)
+{
+    LsArena *kept = p->arena;
+    p->arena = ls_arena_new();
+    Build b = {.tmp = p->arena, .p = p, .seq = seq};
+    LsLive *live = ls_live_new(p);
+    ls_live(p, seq, live);
+    b.live = live;
+    *out = (LsPlan){.strategy = strategy, .base_cost = p->base_cost};
+    out->step = ls_arena_alloc(arena, (size_t)seq->n + live->ninst + 1, sizeof *out->step);
+    out->offset = ls_arena_alloc(arena, live->ninst + 1u, sizeof *out->offset);
+    out->reuse = ls_arena_alloc(arena, live->ninst + 1u, sizeof *out->reuse);
+    if (seq->n > 0)
+        pack(&b);
+    add_steps(&b, out);
+    ls_arena_free(p->arena);
+    p->arena = kept;
+}

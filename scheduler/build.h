@@ -1,0 +1,11 @@
+/* scheduler/build.h -- from a sequence of runs to a plan: frees, reuses, places. */
+#ifndef LS_SCHEDULER_BUILD_H
+#define LS_SCHEDULER_BUILD_H
+
+#include "scheduler/live.h"
+#include "scheduler/schedule.h"
+
+/* Packs seq and writes its plan; everything in *out comes from `arena`. */
+void ls_plan_build(LsArena *arena, LsProb *p, const LsSeq *seq, const char *strategy, LsPlan *out);
+
+#endif

@@ -1,0 +1,20 @@
+/* scheduler/dag_json.h -- the interchange format "lowerset-graph" version 1. */
+#ifndef LS_SCHEDULER_DAG_JSON_H
+#define LS_SCHEDULER_DAG_JSON_H
+
+#include <stdio.h>
+
+#include "compiler/arena.h"
+#include "scheduler/dag.h"
+
+/* Whether the fields keep the rules of the format: ids in range and once, every tensor made before it is
+ * read, one producer each, ... On false, why holds a sentence. */
+bool ls_dag_check(const LsDag *dag, char *why, size_t size);
+
+/* NULL with a sentence in why when the text is not a graph. */
+LsDag *ls_dag_parse(LsArena *arena, const char *text, char *why, size_t size);
+LsDag *ls_dag_read(LsArena *arena, const char *path, char *why, size_t size);
+
+void ls_dag_write(FILE *to, const LsDag *dag);
+
+#endif

@@ -1,0 +1,129 @@
+/* scheduler/live.c -- true liveness: an instance is freed right after its last reader. */
+#include "scheduler/live.h"
+
+#include <string.h>
+
+LsLive *ls_live_new(LsProb *p)
+{
+    LsLive *l = ls_arena_alloc(p->arena, 1, sizeof *l);
+    l->now = ls_arena_alloc(p->arena, p->nt + 1u, sizeof *l->now);
+    return l;
+}
+
+static void make_room(LsProb *p, const LsSeq *seq, LsLive *l)
+{
+    uint32_t runs = seq->n + 2, made = 0;
+    for (uint32_t s = 0; s < seq->n; s++)
+        made += p->out.at[seq->node[s] + 1] - p->out.at[seq->node[s]];
+    if (runs > l->room) {
+        l->room = runs + runs / 4;
+        l->first = ls_arena_alloc(p->arena, l->room, sizeof *l->first);
+        l->mem = ls_arena_alloc(p->arena, l->room, sizeof *l->mem);
+    }
+    if (made > l->inst_room) {
+        l->inst_room = made + made / 4;
+        l->inst = ls_arena_alloc(p->arena, l->inst_room, sizeof *l->inst);
+    }
+}
+
+static void find_instances(LsProb *p, const LsSeq *seq, LsLive *l)
+{
+    uint32_t k = 0;
+    for (uint32_t s = 0; s < seq->n; s++) {
+        uint32_t v = seq->node[s];
+        for (uint32_t j = p->in.at[v]; j < p->in.at[v + 1]; j++)
+            l->inst[l->now[p->in.id[j]]].to = s;
+        l->first[s] = k;
+        l->cost += p->cost[v];
+        for (uint32_t j = p->out.at[v]; j < p->out.at[v + 1]; j++) {
+            uint32_t t = p->out.id[j];
+            l->now[t] = k;
+            l->inst[k++] = (LsInstance){t, s, s, LS_NO_ID, LS_NO_ID};
+        }
+    }
+    l->first[seq->n] = l->ninst = k;
+    for (uint32_t j = 0; j < k; j++)                /* outputs of the graph stay to the end */
+        if (p->dag->tensor[l->inst[j].tensor].output && l->now[l->inst[j].tensor] == j)
+            l->inst[j].to = seq->n;
+}
+
+/* Pairs of run s whose operand ends there. An operand hands its place to one result at most. */
+static void find_heirs(LsProb *p, const LsSeq *seq, LsLive *l)
+{
+    memset(l->now, 0xff, p->nt * sizeof *l->now);
+    for (uint32_t s = 0; s < seq->n; s++) {
+        const LsDagNode *node = &p->dag->node[seq->node[s]];
+        for (uint32_t k = 0; k < node->ninplace; k++) {
+            uint32_t in = l->now[node->inplace[k].in], out = l->first[s];
+            while (out < l->first[s + 1] && l->inst[out].tensor != node->inplace[k].out)
+                out++;
+            if (out == l->first[s + 1] || in == LS_NO_ID || l->inst[in].to != s
+                || l->inst[in].heir != LS_NO_ID || l->inst[out].of != LS_NO_ID
+                || p->size[l->inst[out].tensor] > p->size[l->inst[in].tensor]
+                || p->size[l->inst[out].tensor] == 0)
+                continue;
+            l->inst[in].heir = out;
+            l->inst[out].of = in;
+        }
+        for (uint32_t k = l->first[s]; k < l->first[s + 1]; k++)
+            l->now[l->inst[k].tensor] = k;
+    }
+}
+
+void ls_live(LsProb *p, const LsSeq *seq, LsLive *l)
+{
+    make_room(p, seq, l);
+    l->cost = 0;
+    find_instances(p, seq, l);
+    if (p->inplace)
+        find_heirs(p, seq, l);
+    memset(l->mem, 0, (seq->n + 2) * sizeof *l->mem);
+    for (uint32_t k = 0; k < l->ninst; k++) {       /* as differences first */
+        const LsInstance *in = &l->inst[k];
+        int64_t size = p->size[in->tensor];
+        l->mem[in->of == LS_NO_ID ? in->from : in->from + 1] += size;
+        if (in->to < seq->n)
+            l->mem[in->to + 1] -= size;
+    }
+    l->peak = 0;
+    l->peak_run = 0;
+    int64_t used = 0;
+    for (uint32_t s = 0; s < seq->n; s++) {
+        used += l->mem[s];
+        l->mem[s] = used + p->workspace[seq->node[s]];
+        if (l->mem[s] > l->peak) {
+            l->peak = l->mem[s];
+            l->peak_run = s;
+        }
+    }
+}
+
+bool ls_seq_valid(LsProb *p, const LsSeq *seq)
+{
+    bool *made = ls_arena_alloc(p->arena, p->nt + 1u, sizeof *made);
+    uint32_t *runs = ls_arena_alloc(p->arena, p->n + 1u, sizeof *runs);
+    uint32_t *last = ls_arena_alloc(p->arena, p->n + 1u, sizeof *last);
+    for (uint32_t s = 0; s < seq->n; s++) {
+        uint32_t v = seq->node[s];
+        for (uint32_t j = p->in.at[v]; j < p->in.at[v + 1]; j++)
+            if (!made[p->in.id[j]])
+                return false;
+        for (uint32_t j = p->out.at[v]; j < p->out.at[v + 1]; j++)
+            made[p->out.id[j]] = true;
+        if (runs[v]++ > 0 && p->stuck[v])
+            return false;
+        last[v] = s;
+    }
+    for (uint32_t v = 0; v < p->n; v++) {
+        const LsDagNode *node = &p->dag->node[v];
+        if (runs[v] == 0 && !node->alternative && (node->required || node->nupd > 0))
+            return false;
+        for (uint32_t k = p->before.at[v]; runs[v] && k < p->before.at[v + 1]; k++)
+            if (runs[p->before.id[k]] && last[p->before.id[k]] > last[v])
+                return false;
+    }
+    for (uint32_t t = 0; t < p->nt; t++)
+        if (p->dag->tensor[t].output && !p->dag->tensor[t].persistent && !made[t])
+            return false;
+    return true;
+}

@@ -1,0 +1,190 @@
+/* scheduler/lowerset.c -- enumeration of lower sets, and what the DP wants to know of each. */
+#include "scheduler/lowerset.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The forward edges, once per tensor read. */
+static LsRows edges(LsForward *f, bool backwards)
+{
+    LsProb *p = f->prob;
+    LsRows r = {ls_arena_alloc(f->arena, f->n + 2u, sizeof *r.at), NULL};
+    r.id = ls_arena_alloc(f->arena, p->in.at[p->n] + 1u, sizeof *r.id);
+    for (int pass = 0; pass < 2; pass++) {
+        for (uint32_t v = 0; v < f->n; v++)
+            for (uint32_t k = p->in.at[f->node[v]]; k < p->in.at[f->node[v] + 1]; k++) {
+                uint32_t u = f->vertex[p->maker[p->in.id[k]]];
+                uint32_t row = backwards ? v : u, other = backwards ? u : v;
+                if (pass == 0)
+                    r.at[row + 2]++;
+                else
+                    r.id[r.at[row + 1]++] = other;
+            }
+        for (uint32_t v = 2; pass == 0 && v < f->n + 2u; v++)
+            r.at[v] += r.at[v - 1];
+    }
+    return r;
+}
+
+LsForward *ls_forward_new(LsArena *arena, LsProb *p)
+{
+    LsForward *f = ls_arena_alloc(arena, 1, sizeof *f);
+    f->prob = p;
+    f->arena = arena;
+    f->node = ls_arena_alloc(f->arena, p->n + 1u, sizeof *f->node);
+    f->vertex = ls_arena_alloc(f->arena, p->n + 1u, sizeof *f->vertex);
+    for (uint32_t i = 0; i < p->n; i++) {
+        f->vertex[i] = p->forward[i] ? f->n : LS_NO_ID;
+        if (p->forward[i])
+            f->node[f->n++] = i;
+    }
+    f->nword = f->n / 64 + 1;
+    f->mem = ls_arena_alloc(f->arena, f->n + 1u, sizeof *f->mem);
+    f->time = ls_arena_alloc(f->arena, f->n + 1u, sizeof *f->time);
+    f->stuck = ls_arena_alloc(f->arena, f->nword, sizeof *f->stuck);
+    for (uint32_t v = 0; v < f->n; v++) {
+        uint32_t i = f->node[v];
+        for (uint32_t k = p->out.at[i]; k < p->out.at[i + 1]; k++)
+            f->mem[v] += p->size[p->out.id[k]];
+        f->time[v] = p->cost[i];
+        if (p->stuck[i])
+            ls_bit_add(f->stuck, v);
+    }
+    f->pred = edges(f, true);
+    f->succ = edges(f, false);
+    return f;
+}
+
+int64_t ls_cut_edge(const LsForward *f, const uint64_t *low, uint64_t *keep, uint64_t *work)
+{
+    uint64_t *next = work, *beside = work + f->nword;
+    int64_t halo = 0;
+    memset(keep, 0, f->nword * sizeof *keep);
+    memset(work, 0, 2 * f->nword * sizeof *work);
+    for (uint32_t v = 0; v < f->n; v++) {
+        if (!ls_bit(low, v))
+            continue;
+        bool edge = ls_bit(f->stuck, v);
+        for (uint32_t k = f->succ.at[v]; k < f->succ.at[v + 1]; k++)
+            if (!ls_bit(low, f->succ.id[k])) {
+                edge = true;
+                ls_bit_add(next, f->succ.id[k]);
+            }
+        if (edge)
+            ls_bit_add(keep, v);
+    }
+    for (uint32_t v = 0; v < f->n; v++) {
+        if (!ls_bit(next, v))
+            continue;
+        halo += f->mem[v];
+        for (uint32_t k = f->pred.at[v]; k < f->pred.at[v + 1]; k++)
+            ls_bit_add(beside, f->pred.id[k]);
+    }
+    for (uint32_t v = 0; v < f->n; v++)
+        if (ls_bit(beside, v) && !ls_bit(low, v))
+            halo += f->mem[v];
+    return halo;
+}
+
+static void measure(const LsForward *f, LsFamily *fam, uint32_t i, uint64_t *work)
+{
+    const uint64_t *low = fam->low + (size_t)i * fam->nword;
+    fam->halo[i] = ls_cut_edge(f, low, fam->keep + (size_t)i * fam->nword, work);
+    for (uint32_t v = 0; v < f->n; v++)
+        if (ls_bit(low, v)) {
+            fam->mem[i] += f->mem[v];
+            fam->time[i] += f->time[v];
+        }
+}
+
+typedef struct Ranked { uint32_t size, nword; const uint64_t *set; } Ranked;
+
+static int by_size(const void *x, const void *y)
+{
+    const Ranked *a = x, *b = y;
+    if (a->size != b->size)
+        return a->size < b->size ? -1 : 1;
+    for (uint32_t w = a->nword; w-- > 0;)
+        if (a->set[w] != b->set[w])
+            return a->set[w] < b->set[w] ? -1 : 1;
+    return 0;
+}
+
+/* Sorts the sets, drops doubles and measures each. */
+static LsFamily *family_of(const LsForward *f, const uint64_t *set, uint32_t n, bool whole)
+{
+    LsArena *arena = f->arena;
+    LsFamily *fam = ls_arena_alloc(arena, 1, sizeof *fam);
+    Ranked *rank = ls_arena_alloc(arena, n, sizeof *rank);
+    for (uint32_t i = 0; i < n; i++) {
+        rank[i] = (Ranked){0, f->nword, set + (size_t)i * f->nword};
+        for (uint32_t w = 0; w < f->nword; w++)
+            rank[i].size += (uint32_t)__builtin_popcountll(rank[i].set[w]);
+    }
+    qsort(rank, n, sizeof *rank, by_size);
+    fam->nword = f->nword;
+    fam->whole = whole;
+    fam->low = ls_arena_alloc(arena, (size_t)n * f->nword, sizeof *fam->low);
+    fam->keep = ls_arena_alloc(arena, (size_t)n * f->nword, sizeof *fam->keep);
+    fam->halo = ls_arena_alloc(arena, n, sizeof *fam->halo);
+    fam->mem = ls_arena_alloc(arena, n, sizeof *fam->mem);
+    fam->time = ls_arena_alloc(arena, n, sizeof *fam->time);
+    uint64_t *work = ls_arena_alloc(arena, 2 * f->nword, sizeof *work);
+    for (uint32_t i = 0; i < n; i++) {
+        if (i > 0 && by_size(&rank[i - 1], &rank[i]) == 0)
+            continue;
+        memcpy(fam->low + (size_t)fam->n * f->nword, rank[i].set, f->nword * sizeof *work);
+        measure(f, fam, fam->n++, work);
+    }
+    return fam;
+}
+
+static bool holds_preds(const LsForward *f, const uint64_t *set, uint32_t v)
+{
+    for (uint32_t k = f->pred.at[v]; k < f->pred.at[v + 1]; k++)
+        if (!ls_bit(set, f->pred.id[k]))
+            return false;
+    return true;
+}
+
+/* In falling lexicographic order of the vertices taken: from everything, each next set drops the last
+ * vertex taken and takes all behind it that can be. Every lower set comes once, and no table is needed. */
+LsFamily *ls_family_all(const LsForward *f, uint32_t most)
+{
+    LsArena *arena = f->arena;
+    uint64_t *now = ls_arena_alloc(arena, f->nword, sizeof *now), *set = NULL;
+    uint32_t n = 0, room = 0;
+    for (uint32_t v = 0; v < f->n; v++)
+        ls_bit_add(now, v);
+    for (;;) {
+        if (n == most)
+            return NULL;
+        if (n == room)
+            set = ls_arena_grow(arena, set, n, n + 1u, f->nword * sizeof *set, &room);
+        memcpy(set + (size_t)n++ * f->nword, now, f->nword * sizeof *now);
+        uint32_t v = f->n;
+        while (v > 0 && !ls_bit(now, v - 1))
+            v--;
+        if (v == 0)
+            return family_of(f, set, n, true);
+        now[(v - 1) / 64] &= ~(UINT64_C(1) << ((v - 1) % 64));
+        for (; v < f->n; v++)
+            if (holds_preds(f, now, v))
+                ls_bit_add(now, v);
+    }
+}
+
+LsFamily *ls_family_pruned(const LsForward *f)
+{
+    uint32_t n = f->n + 2;
+    uint64_t *set = ls_arena_alloc(f->arena, (size_t)n * f->nword, sizeof *set);
+    for (uint32_t v = 0; v < f->n; v++) {           /* rows 0 .. n-1; row n stays empty */
+        uint64_t *mine = set + (size_t)v * f->nword;
+        ls_bit_add(mine, v);
+        for (uint32_t k = f->pred.at[v]; k < f->pred.at[v + 1]; k++)
+            for (uint32_t w = 0; w < f->nword; w++)
+                mine[w] |= set[(size_t)f->pred.id[k] * f->nword + w];
+        ls_bit_add(set + (size_t)(f->n + 1) * f->nword, v);
+    }
+    return family_of(f, set, n, false);
+}

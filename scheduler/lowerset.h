@@ -1,0 +1,46 @@
+/* scheduler/lowerset.h -- the forward graph and its lower sets, as bit sets.
+ *
+ * A lower set L has no edge from outside into it; its boundary are the vertices of L with a successor
+ * outside (Kusumoto et al. 2019, arXiv:1905.11722). */
+#ifndef LS_SCHEDULER_LOWERSET_H
+#define LS_SCHEDULER_LOWERSET_H
+
+#include "scheduler/prep.h"
+
+typedef struct LsForward {      /* a vertex per forward node, in run order */
+    LsProb *prob;
+    LsArena *arena;             /* of the graph and its families */
+    uint32_t n, nword;          /* nword: 64-bit words in a set */
+    uint32_t *node;             /* vertex -> node */
+    uint32_t *vertex;           /* node -> vertex, or LS_NO_ID */
+    LsRows pred, succ;
+    int64_t *mem;               /* by vertex: bytes of what it makes */
+    double *time;               /* by vertex: cost of a run */
+    uint64_t *stuck;            /* set of the vertices that may not run twice */
+} LsForward;
+
+typedef struct LsFamily {       /* lower sets by size, then by content: first empty, last everything */
+    uint32_t n, nword;
+    uint64_t *low;              /* n rows */
+    uint64_t *keep;             /* n rows: the boundary, and what is stuck */
+    int64_t *halo;              /* M(successors outside) + M(what those read outside), bytes */
+    int64_t *mem;               /* of the set, bytes */
+    double *time;               /* of the set */
+    bool whole;                 /* every lower set is in it */
+} LsFamily;
+
+static inline bool ls_bit(const uint64_t *set, uint32_t v) { return set[v / 64] >> (v % 64) & 1; }
+static inline void ls_bit_add(uint64_t *set, uint32_t v) { set[v / 64] |= UINT64_C(1) << (v % 64); }
+
+LsForward *ls_forward_new(LsArena *arena, LsProb *p);
+
+/* Writes the boundary of low, and what is stuck in it, to keep; returns the bytes of the formula's last two
+ * terms. work: scratch of 2 nword words. */
+int64_t ls_cut_edge(const LsForward *f, const uint64_t *low, uint64_t *keep, uint64_t *work);
+
+/* All lower sets, or NULL when there are more than `most`. */
+LsFamily *ls_family_all(const LsForward *f, uint32_t most);
+/* {vertices that v needs, and v} for every v, the empty set and everything: the approximate family. */
+LsFamily *ls_family_pruned(const LsForward *f);
+
+#endif

@@ -1,0 +1,39 @@
+/* scheduler/partition.h -- sequences of lower sets: Kusumoto's DP, Chen's segments. */
+#ifndef LS_SCHEDULER_PARTITION_H
+#define LS_SCHEDULER_PARTITION_H
+
+#include "scheduler/lowerset.h"
+
+/* A canonical strategy L1 < ... < Lk = V, and what the paper's formulas say of it. */
+typedef struct LsStrategy {
+    const uint64_t **cut; uint32_t ncut;
+    int64_t peak;               /* bytes: 2 M(block) + kept so far + halo, the largest over blocks; by
+                                 * ls_strategy_price only */
+    double time;                /* of recomputation; the last block's counts only if asked */
+} LsStrategy;
+
+typedef struct LsDpOptions {
+    int64_t budget;             /* bytes, of the formula's peak */
+    bool greatest;              /* memory-centred: the greatest time; else time-centred: the least */
+    bool price_last;            /* count the last block as recomputed, as the paper does */
+    uint32_t most_points;       /* of a set's front of (kept bytes, time); above it, it is thinned */
+} LsDpOptions;
+
+typedef struct LsStrategies {
+    LsStrategy *item; uint32_t n;
+    bool thinned;               /* some front was: the result is no longer exact */
+} LsStrategies;
+
+/* The DP of Kusumoto et al. 2019 over the sets of `fam`: the strategies within the budget that no other
+ * beats in both time and kept bytes, best time first. None when nothing fits. Results in `arena`. */
+LsStrategies ls_partition(LsArena *arena, const LsForward *f, const LsFamily *fam,
+                          const LsDpOptions *options);
+
+/* Chen et al. 2016: segments between single-vertex cuts of at least 1/64 .. 64/64 of all bytes, and
+ * sqrt(n) even parts. */
+LsStrategies ls_chen(LsArena *arena, const LsForward *f);
+
+/* Fills peak and time of a sequence by the formulas, from nothing. */
+void ls_strategy_price(const LsForward *f, bool price_last, LsStrategy *s);
+
+#endif

@@ -1,0 +1,266 @@
+/* scheduler/plan.c -- which candidates there are, which one fits, and the report. */
+#include "scheduler/plan.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scheduler/strategy.h"
+
+/* The published strategies with the names of their candidates. */
+static const struct { const char *name, *part[2]; } known[] = {
+    {"none", {"none", NULL}},
+    {"chen", {"chen", NULL}},
+    {"approx", {"approx-tc", "approx-mc"}},
+    {"exact", {"exact-tc", "exact-mc"}},
+    {"auto", {NULL, NULL}},
+};
+enum { NKNOWN = sizeof known / sizeof known[0] };
+
+typedef struct Planner {
+    LsArena *arena;             /* the caller's */
+    const LsPlanOptions *o;
+    LsPool *pool;
+    LsPlanReport *report;
+    const char *exact_note;
+} Planner;
+
+/* Whether candidates called `part` count for strategy `want`: all for auto, its own and "none" for others. */
+static bool counts(const char *want, const char *part)
+{
+    size_t n = strlen(want);
+    return strcmp(want, "auto") == 0 || strcmp(part, "none") == 0
+           || (strncmp(part, want, n) == 0 && (part[n] == '\0' || part[n] == '-'));
+}
+
+static bool is_known(const char *want)
+{
+    for (size_t k = 0; k < NKNOWN; k++) {
+        if (strcmp(want, known[k].name) == 0)
+            return true;
+        for (int h = 0; h < 2; h++)
+            if (known[k].part[h] != NULL && strcmp(want, known[k].part[h]) == 0)
+                return true;
+    }
+    return false;
+}
+
+static bool asked(const Planner *pl, const char *part)
+{
+    return pl->o->compare || counts(pl->o->strategy ? pl->o->strategy : "auto", part);
+}
+
+static void run_exact(Planner *pl, const LsForward *f, const LsFamily *pruned)
+{
+    enum { MOST = 40000 };
+    uint32_t most = pl->o->max_lower_sets ? pl->o->max_lower_sets : MOST;
+    const LsFamily *all = ls_family_all(f, most);
+    pl->exact_note = all ? ls_arena_printf(pl->arena, "%" PRIu32 " lower sets", all->n)
+                         : ls_arena_printf(pl->arena, "more than %" PRIu32 " lower sets: the pruned "
+                                           "family of %" PRIu32 " instead", most, pruned->n);
+    ls_strategy_dp(pl->pool, f, all ? all : pruned, asked(pl, "exact-tc") ? "exact-tc" : NULL,
+                   asked(pl, "exact-mc") ? "exact-mc" : NULL);
+}
+
+static void fill_pool(Planner *pl, LsProb *p)
+{
+    ls_strategy_none(pl->pool);
+    LsForward *f = ls_forward_new(pl->pool->arena, p);
+    if (f->n == 0)
+        return;
+    const LsFamily *pruned = ls_family_pruned(f);
+    if (asked(pl, "chen"))
+        ls_strategy_chen(pl->pool, f);
+    if (asked(pl, "approx-tc") || asked(pl, "approx-mc"))
+        ls_strategy_dp(pl->pool, f, pruned, asked(pl, "approx-tc") ? "approx-tc" : NULL,
+                       asked(pl, "approx-mc") ? "approx-mc" : NULL);
+    if (asked(pl, "exact-tc") || asked(pl, "exact-mc"))
+        run_exact(pl, f, pruned);
+}
+
+/* The cheapest candidate of strategy `want` whose arena is within the budget. Candidates come by cost. */
+static LsCand *cheapest(Planner *pl, const char *want, int64_t budget)
+{
+    for (uint32_t k = 0; k < pl->pool->n; k++) {
+        LsCand *c = &pl->pool->cand[k];
+        if (counts(want, c->strategy)
+            && (budget <= 0
+                || (c->peak - pl->pool->prob->dag->alignment < budget
+                    && ls_pool_plan(pl->pool, c)->arena <= budget)))
+            return c;
+    }
+    return NULL;
+}
+
+/* The candidate of the least arena; of equals the cheapest. Live peaks bound arenas, so most need no
+ * packing. */
+static LsCand *smallest(Planner *pl, const char *want)
+{
+    LsCand *best = NULL;
+    int64_t slack = pl->pool->prob->dag->alignment;         /* peaks are of aligned sizes */
+    for (;;) {
+        LsCand *next = NULL;                        /* not packed, of the least peak */
+        for (uint32_t k = 0; k < pl->pool->n; k++) {
+            LsCand *c = &pl->pool->cand[k];
+            if (counts(want, c->strategy) && c->plan == NULL && (!next || c->peak < next->peak))
+                next = c;
+        }
+        for (uint32_t k = 0; k < pl->pool->n; k++) {
+            LsCand *c = &pl->pool->cand[k];
+            if (counts(want, c->strategy) && c->plan != NULL
+                && (best == NULL || c->plan->arena < best->plan->arena))
+                best = c;
+        }
+        if (next == NULL || (best != NULL && next->peak - slack >= best->plan->arena))
+            return best;
+        ls_pool_plan(pl->pool, next);
+    }
+}
+
+static uint32_t count_again(const LsPlan *plan)
+{
+    uint32_t n = 0;
+    for (uint32_t s = 0; s < plan->nstep; s++)
+        n += plan->step[s].again;
+    return n;
+}
+
+static void add_row(Planner *pl, const char *name, int64_t budget)
+{
+    LsPlanRow *row = &pl->report->row[pl->report->nrow++];
+    *row = (LsPlanRow){.name = name};
+    if (strcmp(name, "exact") == 0)
+        row->note = pl->exact_note;
+    const LsCand *least = smallest(pl, name), *c = cheapest(pl, name, budget);
+    row->least = least ? least->plan->arena : 0;
+    if (c == NULL)
+        return;
+    const LsPlan *plan = ls_pool_plan(pl->pool, (LsCand *)c);
+    row->feasible = true;
+    row->live_peak = plan->live_peak;
+    row->arena = plan->arena;
+    row->overhead = plan->base_cost > 0 ? plan->cost / plan->base_cost - 1 : 0;
+    row->again = count_again(plan);
+}
+
+static int by_bytes(const void *x, const void *y)
+{
+    const LsPlanOwner *a = x, *b = y;
+    if (a->bytes != b->bytes)
+        return a->bytes > b->bytes ? -1 : 1;
+    return a->tensor < b->tensor ? -1 : a->tensor > b->tensor;
+}
+
+/* Who is live at the peak of the sequence. */
+static void find_owners(Planner *pl, const LsSeq *seq)
+{
+    LsProb *p = pl->pool->prob;
+    LsPlanReport *r = pl->report;
+    LsLive *l = pl->pool->live;
+    ls_live(p, seq, l);
+    if (seq->n == 0)
+        return;
+    r->peak_step = l->peak_run;
+    r->peak_node = seq->node[l->peak_run];
+    r->peak_workspace = p->dag->node[r->peak_node].workspace;
+    r->owner = ls_arena_alloc(pl->arena, l->ninst + 1u, sizeof *r->owner);
+    for (uint32_t k = 0; k < l->ninst; k++) {
+        const LsInstance *in = &l->inst[k];
+        bool there = in->from <= r->peak_step && r->peak_step <= in->to
+                     && !(in->of != LS_NO_ID && in->from == r->peak_step);
+        if (there && p->size[in->tensor] > 0)
+            r->owner[r->nowner++] = (LsPlanOwner){in->tensor, p->dag->tensor[in->tensor].bytes};
+    }
+    qsort(r->owner, r->nowner, sizeof *r->owner, by_bytes);
+}
+
+/* Frees the rest of the compilation from the pool's arena. */
+static void copy_plan(LsArena *arena, const LsPlan *from, LsPlan *to)
+{
+    *to = *from;
+    to->step = ls_arena_alloc(arena, from->nstep + 1u, sizeof *to->step);
+    to->offset = ls_arena_alloc(arena, from->noffset + 1u, sizeof *to->offset);
+    to->reuse = ls_arena_alloc(arena, from->nreuse + 1u, sizeof *to->reuse);
+    memcpy(to->step, from->step, from->nstep * sizeof *to->step);
+    memcpy(to->offset, from->offset, from->noffset * sizeof *to->offset);
+    memcpy(to->reuse, from->reuse, from->nreuse * sizeof *to->reuse);
+}
+
+static bool explain(Planner *pl, const char *want)
+{
+    LsPlanReport *r = pl->report;
+    const LsDag *g = pl->pool->prob->dag;
+    const char *node = g->nnode ? g->node[r->peak_node].name : "";
+    r->error = ls_arena_printf(pl->arena, "no plan of strategy %s fits %" PRId64 " bytes; the least "
+                               "found needs %" PRId64 ", for node '%s' with %u live tensors, the "
+                               "largest '%s' of %" PRId64 " bytes", want, r->budget, r->least,
+                               node ? node : "", r->nowner,
+                               r->nowner ? g->tensor[r->owner[0].tensor].name : "",
+                               r->nowner ? r->owner[0].bytes : 0);
+    return false;
+}
+
+static int64_t store_all(LsProb *p, LsLive *live)
+{
+    LsSeq seq = {ls_arena_alloc(p->arena, p->n + 1u, sizeof *seq.node), 0};
+    for (uint32_t i = 0; i < p->n; i++)
+        if (!p->dag->node[i].alternative)
+            seq.node[seq.n++] = i;
+    bool inplace = p->inplace;
+    p->inplace = false;
+    ls_live(p, &seq, live);
+    p->inplace = inplace;
+    return live->peak;
+}
+
+static bool choose(Planner *pl, const char *want, LsPlan *out)
+{
+    LsPlanReport *r = pl->report;
+    int64_t budget = pl->o->least ? 0 : pl->o->budget;
+    LsCand *least = smallest(pl, want);
+    r->least = least->plan->arena;
+    if (pl->o->least)
+        budget = r->least;
+    r->row = ls_arena_alloc(pl->arena, NKNOWN, sizeof *r->row);
+    for (size_t k = 0; k < NKNOWN; k++)
+        if (pl->o->compare || strcmp(want, "auto") == 0 || counts(want, known[k].name))
+            add_row(pl, known[k].name, budget);
+    LsCand *c = cheapest(pl, want, budget);
+    find_owners(pl, c ? &c->seq : &least->seq);
+    if (c == NULL)
+        return explain(pl, want);
+    r->feasible = true;
+    copy_plan(pl->arena, ls_pool_plan(pl->pool, c), out);
+    ls_plan_hash(out, r->hash);
+    return true;
+}
+
+bool ls_plan(LsArena *arena, const LsDag *dag, const LsPlanOptions *options, LsPlan *out,
+             LsPlanReport *report)
+{
+    const char *want = options->strategy ? options->strategy : "auto";
+    *report = (LsPlanReport){.state_bytes = options->state_bytes, .budget = options->budget};
+    if (!is_known(want)) {
+        report->error = ls_arena_printf(arena, "no strategy '%s'; there are auto, none, chen, exact, "
+                                        "approx", want);
+        return false;
+    }
+    LsArena *scratch = ls_arena_new();
+    LsProb *p = ls_prob_new(scratch, dag, !options->no_inplace);
+    Planner pl = {.arena = arena, .o = options, .report = report, .pool = ls_pool_new(scratch, p)};
+    report->store_all = store_all(p, pl.pool->live);
+    fill_pool(&pl, p);
+    const LsPlan *none = ls_pool_plan(pl.pool, smallest(&pl, "none"));
+    report->none_peak = none->live_peak;
+    report->none_arena = none->arena;
+    bool ok = choose(&pl, want, out);
+    ls_pool_free(pl.pool);
+    ls_arena_free(scratch);
+    return ok;
+}
+
+bool ls_plan_none(LsArena *arena, const LsDag *dag, LsPlan *out)
+{
+    LsPlanReport report;
+    return ls_plan(arena, dag, &(LsPlanOptions){.strategy = "none"}, out, &report);
+}

@@ -1,0 +1,59 @@
+/* scheduler/plan.h -- from a training graph and a budget to a plan. */
+#ifndef LS_SCHEDULER_PLAN_H
+#define LS_SCHEDULER_PLAN_H
+
+#include "scheduler/schedule.h"
+
+/* All zeros: auto, no budget, in-place reuse on. */
+typedef struct LsPlanOptions {
+    const char *strategy;       /* "auto" (NULL), "none", "chen", "exact", "approx", or one of the DPs' halves:
+                                 * "exact-tc", "exact-mc", "approx-tc", "approx-mc" */
+    int64_t budget;             /* bytes of arena; <= 0: unlimited */
+    bool least;                 /* the least arena that is found, whatever the budget says */
+    bool no_inplace;            /* every result gets a place of its own */
+    bool compare;               /* fill the rows of all strategies, not only those asked for */
+    uint32_t max_lower_sets;    /* of the exact DP; above it, it falls back on the pruned family and says
+                                 * so; 0: 40000 */
+    int64_t state_bytes;        /* parameters, moments, statistics: passed through to the report */
+} LsPlanOptions;
+
+typedef struct LsPlanRow {      /* one strategy */
+    const char *name;
+    bool feasible;              /* a plan of it fits the budget; then: */
+    int64_t live_peak, arena;   /* bytes, of its cheapest plan that fits */
+    double overhead;            /* of that plan */
+    uint32_t again;             /* recomputations in that plan */
+    int64_t least;              /* least arena among its plans, bytes */
+    const char *note;           /* what a reader must know ("27358 lower sets"), or NULL */
+} LsPlanRow;
+
+typedef struct LsPlanOwner { uint32_t tensor; int64_t bytes; } LsPlanOwner;
+
+typedef struct LsPlanReport {
+    int64_t state_bytes;
+    int64_t store_all;          /* live peak: every node once in the order of the list, nothing in place */
+    int64_t none_peak, none_arena;          /* of the plan "none": what a % budget refers to */
+    int64_t budget;             /* as asked for; <= 0: unlimited */
+    int64_t least;              /* least budget that a plan was found for */
+    bool feasible;
+    LsPlanRow *row; uint32_t nrow;
+    char hash[17];              /* of the plan */
+    /* Who holds memory at the peak of the chosen plan; of the one with the least arena if infeasible. */
+    uint32_t peak_step;         /* among the runs of that plan */
+    uint32_t peak_node;
+    int64_t peak_workspace;     /* bytes */
+    LsPlanOwner *owner; uint32_t nowner;    /* live tensors at the peak, largest first */
+    const char *error;          /* why there is no plan: a sentence with the figures; or NULL */
+} LsPlanReport;
+
+/* Plans `dag`. Everything in *out and *report comes from `arena`.
+ * returns false when nothing fits the budget (report: the least that does, and what forces it) or the
+ * strategy has no such name; *out is then untouched. A larger budget never gives a dearer plan; auto is never
+ * worse than a named strategy. dag must be valid (ls_dag_check). */
+bool ls_plan(LsArena *arena, const LsDag *dag, const LsPlanOptions *options, LsPlan *out,
+             LsPlanReport *report);
+
+/* The plan that computes every node once: its arena is what a budget in percent refers to. */
+bool ls_plan_none(LsArena *arena, const LsDag *dag, LsPlan *out);
+
+#endif

@@ -1,0 +1,207 @@
+/* scheduler/plan_json.c -- reads and writes "lowerset-schedule" version 1. */
+#include "scheduler/plan_json.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scheduler/json_text.h"
+
+static void put_run(FILE *to, const LsDag *g, const LsPlan *plan, const LsPlanStep *s)
+{
+    const LsDagNode *n = &g->node[s->id];
+    fprintf(to, " {\"compute\": %" PRIu32, s->id);
+    for (uint32_t k = 0; k < n->nout; k++)
+        fprintf(to, "%s\"%" PRIu32 "\": %" PRId64 "%s", k ? ", " : ", \"offsets\": {", n->out[k],
+                plan->offset[s->offset + k], k + 1 == n->nout ? "}" : "");
+    if (s->workspace_offset >= 0)
+        fprintf(to, ", \"workspace_offset\": %" PRId64, s->workspace_offset);
+    for (uint32_t k = 0; k < s->nreuse; k++)
+        fprintf(to, "%s[%" PRIu32 ", %" PRIu32 "]%s", k ? ", " : ", \"reuse\": [",
+                plan->reuse[s->reuse + k].out, plan->reuse[s->reuse + k].in,
+                k + 1 == s->nreuse ? "]" : "");
+    fprintf(to, "}");
+}
+
+void ls_plan_write(FILE *to, const LsDag *g, const LsPlan *plan, int64_t budget)
+{
+    char hash[17];
+    ls_plan_hash(plan, hash);
+    fprintf(to, "{\"format\": \"lowerset-schedule\", \"version\": 1, \"graph\": ");
+    ls_json_text(to, g->name);
+    fprintf(to, ", \"strategy\": ");
+    ls_json_text(to, plan->strategy);
+    fprintf(to, ", \"hash\": \"%s\",\n\"claims\": {\"live_peak\": %" PRId64 ", \"arena_peak\": %" PRId64
+            ", \"cost\": %.17g", hash, plan->live_peak, plan->arena, plan->cost);
+    if (budget > 0)
+        fprintf(to, ", \"budget\": %" PRId64, budget);
+    fprintf(to, "},\n\"steps\": [\n");
+    for (uint32_t s = 0; s < plan->nstep; s++) {
+        if (plan->step[s].free)
+            fprintf(to, " {\"free\": %" PRIu32 "}", plan->step[s].id);
+        else
+            put_run(to, g, plan, &plan->step[s]);
+        fprintf(to, "%s\n", s + 1 < plan->nstep ? "," : "");
+    }
+    fprintf(to, "]}\n");
+}
+
+typedef struct Reader {
+    LsArena *arena;
+    const LsDag *g;
+    LsPlan *plan;
+    uint32_t offset_room, reuse_room;
+    bool *ran;                  /* by node */
+    char *why; size_t size;
+    uint32_t step;
+} Reader;
+
+__attribute__((format(printf, 2, 3))) static bool fail(Reader *r, const char *fmt, ...)
+{
+    int n = snprintf(r->why, r->size, "step %" PRIu32 ": ", r->step);
+    va_list ap;
+    va_start(ap, fmt);
+    if (n >= 0 && (size_t)n < r->size)
+        vsnprintf(r->why + n, r->size - (size_t)n, fmt, ap);
+    va_end(ap);
+    return false;
+}
+
+static bool get_int(const cJSON *v, int64_t below, int64_t *to)
+{
+    if (!cJSON_IsNumber(v) || v->valuedouble < 0 || v->valuedouble > 9007199254740992.0
+        || v->valuedouble != floor(v->valuedouble) || (int64_t)v->valuedouble >= below)
+        return false;
+    *to = (int64_t)v->valuedouble;
+    return true;
+}
+
+static bool get_offsets(Reader *r, const cJSON *o, const LsDagNode *n)
+{
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(o, "offsets");
+    LsPlan *p = r->plan;
+    if (n->nout != 0 && !cJSON_IsObject(list))
+        return fail(r, "no 'offsets'");
+    if (list != NULL && cJSON_GetArraySize(list) != (int)n->nout)
+        return fail(r, "'offsets' does not name the outputs, each once");
+    p->offset = ls_arena_grow(r->arena, p->offset, p->noffset, p->noffset + n->nout + 1u,
+                              sizeof *p->offset, &r->offset_room);
+    for (uint32_t k = 0; k < n->nout; k++) {
+        char key[16];
+        snprintf(key, sizeof key, "%" PRIu32, n->out[k]);
+        if (!get_int(cJSON_GetObjectItemCaseSensitive(list, key), INT64_MAX,
+                     &p->offset[p->noffset++]))
+            return fail(r, "no offset for tensor %s", key);
+    }
+    return true;
+}
+
+static bool get_reuse(Reader *r, const cJSON *o, LsPlanStep *s)
+{
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(o, "reuse"), *v;
+    LsPlan *p = r->plan;
+    s->reuse = p->nreuse;
+    if (list != NULL && !cJSON_IsArray(list))
+        return fail(r, "'reuse' is not a list");
+    cJSON_ArrayForEach(v, list) {
+        int64_t out, in;
+        if (!cJSON_IsArray(v) || cJSON_GetArraySize(v) != 2
+            || !get_int(cJSON_GetArrayItem(v, 0), r->g->ntensor, &out)
+            || !get_int(cJSON_GetArrayItem(v, 1), r->g->ntensor, &in))
+            return fail(r, "'reuse' has something that is not [output, input]");
+        p->reuse = ls_arena_grow(r->arena, p->reuse, p->nreuse, p->nreuse + 1u, sizeof *p->reuse,
+                                 &r->reuse_room);
+        p->reuse[p->nreuse++] = (LsDagPair){(uint32_t)out, (uint32_t)in};
+        s->nreuse++;
+    }
+    return true;
+}
+
+static bool get_step(Reader *r, const cJSON *o, LsPlanStep *s)
+{
+    const cJSON *run = cJSON_GetObjectItemCaseSensitive(o, "compute");
+    const cJSON *end = cJSON_GetObjectItemCaseSensitive(o, "free");
+    int64_t id;
+    if (!cJSON_IsObject(o) || (run == NULL) == (end == NULL))
+        return fail(r, "not one of compute, free");
+    s->workspace_offset = -1;
+    s->free = end != NULL;
+    if (!get_int(s->free ? end : run, s->free ? r->g->ntensor : r->g->nnode, &id))
+        return fail(r, "names no %s", s->free ? "tensor" : "node");
+    s->id = (uint32_t)id;
+    if (s->free)
+        return true;
+    const cJSON *ws = cJSON_GetObjectItemCaseSensitive(o, "workspace_offset");
+    if (ws != NULL && !get_int(ws, INT64_MAX, &s->workspace_offset))
+        return fail(r, "'workspace_offset' is not a byte");
+    s->offset = r->plan->noffset;
+    s->again = r->ran[s->id];
+    r->ran[s->id] = true;
+    return get_offsets(r, o, &r->g->node[s->id]) && get_reuse(r, o, s);
+}
+
+static bool get_plan(Reader *r, const cJSON *root)
+{
+    LsPlan *p = r->plan;
+    const cJSON *format = cJSON_GetObjectItemCaseSensitive(root, "format"), *v;
+    const cJSON *version = cJSON_GetObjectItemCaseSensitive(root, "version");
+    const cJSON *steps = cJSON_GetObjectItemCaseSensitive(root, "steps");
+    const cJSON *claims = cJSON_GetObjectItemCaseSensitive(root, "claims");
+    const cJSON *graph = cJSON_GetObjectItemCaseSensitive(root, "graph");
+    const cJSON *strategy = cJSON_GetObjectItemCaseSensitive(root, "strategy");
+    if (!cJSON_IsString(format) || strcmp(format->valuestring, "lowerset-schedule") != 0
+        || !cJSON_IsNumber(version) || version->valuedouble != 1 || !cJSON_IsArray(steps))
+        return fail(r, "not a lowerset-schedule of version 1");
+    if (cJSON_IsString(graph) && strcmp(graph->valuestring, r->g->name) != 0)
+        return fail(r, "is for graph '%s', not '%s'", graph->valuestring, r->g->name);
+    p->strategy = cJSON_IsString(strategy) ? ls_arena_strdup(r->arena, strategy->valuestring) : "";
+    get_int(cJSON_GetObjectItemCaseSensitive(claims, "live_peak"), INT64_MAX, &p->live_peak);
+    get_int(cJSON_GetObjectItemCaseSensitive(claims, "arena_peak"), INT64_MAX, &p->arena);
+    const cJSON *cost = cJSON_GetObjectItemCaseSensitive(claims, "cost");
+    p->cost = cJSON_IsNumber(cost) ? cost->valuedouble : 0;
+    p->step = ls_arena_alloc(r->arena, (size_t)cJSON_GetArraySize(steps) + 1, sizeof *p->step);
+    cJSON_ArrayForEach(v, steps) {
+        if (!get_step(r, v, &p->step[p->nstep]))
+            return false;
+        r->step = ++p->nstep;
+    }
+    return true;
+}
+
+bool ls_plan_parse(LsArena *arena, const LsDag *dag, const char *text, LsPlan *out, char *why,
+                   size_t size)
+{
+    *out = (LsPlan){0};
+    Reader r = {.arena = arena, .g = dag, .plan = out, .why = why, .size = size};
+    r.ran = ls_arena_alloc(arena, dag->nnode + 1u, sizeof *r.ran);
+    for (uint32_t i = 0; i < dag->nnode; i++)
+        out->base_cost += dag->node[i].alternative ? 0 : dag->node[i].cost;
+    cJSON *root = cJSON_Parse(text);
+    bool ok = cJSON_IsObject(root) ? get_plan(&r, root) : fail(&r, "not a JSON object");
+    cJSON_Delete(root);
+    return ok;
+}
+
+bool ls_plan_read(LsArena *arena, const LsDag *dag, const char *path, LsPlan *out, char *why,
+                  size_t size)
+{
+    FILE *f = fopen(path, "rb");
+    char *text = NULL;
+    size_t n = 0;
+    ssize_t got = f ? getdelim(&text, &n, '\0', f) : -1;
+    bool ok = false;
+    if (f == NULL)
+        snprintf(why, size, "%s", strerror(errno));
+    else if (got < 0)
+        snprintf(why, size, "cannot be read, or is empty");
+    else
+        ok = ls_plan_parse(arena, dag, text, out, why, size);
+    free(text);
+    if (f != NULL)
+        fclose(f);
+    return ok;
+}

@@ -1,0 +1,96 @@
+/* scheduler/pool.c -- keeps the front of each strategy. */
+#include "scheduler/pool.h"
+
+#include <string.h>
+
+LsPool *ls_pool_new(LsArena *arena, LsProb *p)
+{
+    LsPool *pool = ls_arena_alloc(arena, 1, sizeof *pool);
+    *pool = (LsPool){.prob = p, .arena = arena};
+    p->arena = ls_arena_new();
+    pool->live = ls_live_new(p);
+    return pool;
+}
+
+void ls_pool_free(LsPool *pool)
+{
+    ls_arena_free(pool->prob->arena);
+    pool->prob->arena = pool->arena;
+}
+
+/* Sequences are made by the thousand and mostly thrown away: their arena is renewed now and then. */
+static void renew(LsPool *pool)
+{
+    enum { OFTEN = 64 };
+    if (++pool->since < OFTEN)
+        return;
+    pool->since = 0;
+    ls_arena_free(pool->prob->arena);
+    pool->prob->arena = ls_arena_new();
+    pool->live = ls_live_new(pool->prob);
+}
+
+void ls_pool_offer(LsPool *pool, const LsSeq *seq, const char *strategy)
+{
+    ls_live(pool->prob, seq, pool->live);
+    LsCand c = {.peak = pool->live->peak, .cost = pool->live->cost, .strategy = strategy};
+    uint32_t at = 0, left = 0;
+    for (uint32_t k = 0; k < pool->n; k++) {
+        const LsCand *o = &pool->cand[k];
+        if (strcmp(o->strategy, strategy) == 0 && o->peak <= c.peak && o->cost <= c.cost) {
+            renew(pool);
+            return;
+        }
+    }
+    for (uint32_t k = 0; k < pool->n; k++) {        /* drop what it beats */
+        LsCand o = pool->cand[k];
+        if (strcmp(o.strategy, strategy) == 0 && o.peak >= c.peak && o.cost >= c.cost)
+            continue;
+        pool->cand[left++] = o;
+        at += o.cost < c.cost || (o.cost == c.cost && o.peak <= c.peak);
+    }
+    pool->n = left;
+    pool->cand = ls_arena_grow(pool->arena, pool->cand, pool->n, pool->n + 1u, sizeof *pool->cand,
+                               &pool->room);
+    memmove(pool->cand + at + 1, pool->cand + at, (pool->n - at) * sizeof *pool->cand);
+    pool->n++;
+    c.seq = (LsSeq){ls_arena_alloc(pool->arena, seq->n + 1u, sizeof *seq->node), seq->n};
+    memcpy(c.seq.node, seq->node, seq->n * sizeof *seq->node);
+    pool->cand[at] = c;
+    renew(pool);
+}
+
+static bool insert(uint64_t *table, uint32_t room, uint64_t x)
+{
+    uint32_t at = (uint32_t)(x % room);
+    while (table[at] != 0 && table[at] != x)
+        at = (at + 1) % room;
+    bool there = table[at] == x;
+    table[at] = x;
+    return there;
+}
+
+bool ls_pool_seen(LsPool *pool, uint64_t fingerprint)
+{
+    if (2 * (pool->nseen + 1) > pool->seen_room) {
+        uint32_t room = 4 * pool->seen_room + 1021;
+        uint64_t *table = ls_arena_alloc(pool->arena, room, sizeof *table);
+        for (uint32_t k = 0; k < pool->seen_room; k++)
+            if (pool->seen[k] != 0)
+                insert(table, room, pool->seen[k]);
+        pool->seen = table;
+        pool->seen_room = room;
+    }
+    bool there = insert(pool->seen, pool->seen_room, fingerprint | 1);
+    pool->nseen += !there;
+    return there;
+}
+
+const LsPlan *ls_pool_plan(LsPool *pool, LsCand *cand)
+{
+    if (cand->plan == NULL) {
+        cand->plan = ls_arena_alloc(pool->arena, 1, sizeof *cand->plan);
+        ls_plan_build(pool->arena, pool->prob, &cand->seq, cand->strategy, cand->plan);
+    }
+    return cand->plan;
+}

@@ -1,0 +1,40 @@
+/* scheduler/pool.h -- the candidates of one planning: sequences that no other of their strategy beats in
+ * both peak and cost.
+ *
+ * None of them depends on the budget. That is what makes plans monotone: a larger budget only admits more
+ * candidates. */
+#ifndef LS_SCHEDULER_POOL_H
+#define LS_SCHEDULER_POOL_H
+
+#include "scheduler/build.h"
+
+typedef struct LsCand {
+    LsSeq seq;
+    int64_t peak;               /* live bytes, aligned sizes */
+    double cost;
+    const char *strategy;
+    LsPlan *plan;               /* built on demand, NULL before */
+} LsCand;
+
+typedef struct LsPool {
+    LsProb *prob;
+    LsArena *arena;             /* of the candidates; prob->arena is renewed while evaluating */
+    LsCand *cand; uint32_t n, room;         /* by rising cost, so by falling peak per strategy */
+    LsLive *live;
+    uint32_t since;             /* evaluations since prob->arena was renewed */
+    uint64_t *seen; uint32_t nseen, seen_room;      /* open addressing; 0: free */
+} LsPool;
+
+LsPool *ls_pool_new(LsArena *arena, LsProb *p);
+void ls_pool_free(LsPool *pool);
+
+/* Whether a candidate of this fingerprint has been made before; from now on it has. */
+bool ls_pool_seen(LsPool *pool, uint64_t fingerprint);
+
+/* Offers a sequence made in prob->arena. Takes a copy if nothing of that strategy is as good in both. */
+void ls_pool_offer(LsPool *pool, const LsSeq *seq, const char *strategy);
+
+/* The plan of a candidate, packed at the first call. */
+const LsPlan *ls_pool_plan(LsPool *pool, LsCand *cand);
+
+#endif

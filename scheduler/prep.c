@@ -1,0 +1,167 @@
+/* scheduler/prep.c -- flat arrays for the inner loops, and the few judgements every strategy shares. */
+#include "scheduler/prep.h"
+
+static int64_t round_up(int64_t bytes, int64_t to)
+{
+    return (bytes + to - 1) / to * to;
+}
+
+/* The tensors of one side of all nodes that lie in the arena. */
+static LsRows rows_of(LsProb *p, bool inputs)
+{
+    const LsDag *g = p->dag;
+    LsRows r = {ls_arena_alloc(p->arena, p->n + 1u, sizeof *r.at), NULL};
+    size_t total = 0;
+    for (uint32_t i = 0; i < p->n; i++)
+        total += inputs ? g->node[i].nin : g->node[i].nout;
+    r.id = ls_arena_alloc(p->arena, total + 1, sizeof *r.id);
+    uint32_t k = 0;
+    for (uint32_t i = 0; i < p->n; i++) {
+        const LsDagNode *node = &g->node[i];
+        r.at[i] = k;
+        for (uint32_t j = 0; !node->alternative && j < (inputs ? node->nin : node->nout); j++) {
+            uint32_t t = inputs ? node->in[j] : node->out[j];
+            if (!g->tensor[t].persistent)
+                r.id[k++] = t;
+        }
+    }
+    r.at[p->n] = k;
+    return r;
+}
+
+/* By node with updates: every other needed node that reads a tensor it updates. */
+static LsRows readers_of_updated(LsProb *p)
+{
+    const LsDag *g = p->dag;
+    uint32_t *updater = ls_arena_alloc(p->arena, p->nt, sizeof *updater);
+    for (uint32_t t = 0; t < p->nt; t++)
+        updater[t] = LS_NO_ID;
+    for (uint32_t i = 0; i < p->n; i++)
+        for (uint32_t k = 0; k < g->node[i].nupd && !g->node[i].alternative; k++)
+            updater[g->node[i].upd[k]] = i;
+    LsRows r = {ls_arena_alloc(p->arena, p->n + 2u, sizeof *r.at), NULL};
+    for (int pass = 0; pass < 2; pass++) {          /* count, then fill */
+        for (uint32_t i = 0; i < p->n; i++)
+            for (uint32_t k = 0; p->needed[i] && k < g->node[i].nin; k++) {
+                uint32_t u = updater[g->node[i].in[k]];
+                if (u == LS_NO_ID || u == i)
+                    continue;
+                if (pass == 0)
+                    r.at[u + 2]++;
+                else
+                    r.id[r.at[u + 1]++] = i;
+            }
+        if (pass == 1)
+            break;
+        for (uint32_t i = 2; i < p->n + 2u; i++)
+            r.at[i] += r.at[i - 1];
+        r.id = ls_arena_alloc(p->arena, r.at[p->n + 1] + 1u, sizeof *r.id);
+    }
+    return r;
+}
+
+/* A tensor two nodes update would break this; the reader of graphs refuses it. Needed: what must run, and
+ * what that reads. The list is a run order, so one pass from its end sees every reader first. */
+static void mark_needed(LsProb *p)
+{
+    const LsDag *g = p->dag;
+    bool *wanted = ls_arena_alloc(p->arena, p->nt, sizeof *wanted);
+    for (uint32_t t = 0; t < p->nt; t++)
+        wanted[t] = g->tensor[t].output;
+    for (uint32_t i = p->n; i-- > 0;) {
+        const LsDagNode *node = &g->node[i];
+        if (node->alternative)
+            continue;
+        bool need = node->required || node->nupd > 0;
+        for (uint32_t k = p->out.at[i]; k < p->out.at[i + 1]; k++)
+            need |= wanted[p->out.id[k]];
+        p->needed[i] = need;
+        for (uint32_t k = p->in.at[i]; need && k < p->in.at[i + 1]; k++)
+            wanted[p->in.id[k]] = true;
+    }
+}
+
+/* Updates, and the gradients that only they read. Not further back: the first layer's whole backward
+ * pass is read by nothing else either, and is no leaf. */
+static void mark_roles(LsProb *p)
+{
+    const LsDag *g = p->dag;
+    uint8_t *most = ls_arena_alloc(p->arena, p->nt, 1);     /* 1: a leaf, 2: the spine reads it */
+    for (uint32_t i = p->n; i-- > 0;) {
+        const LsDagNode *node = &g->node[i];
+        if (!p->needed[i])
+            continue;
+        uint8_t read = 0;
+        for (uint32_t k = p->out.at[i]; k < p->out.at[i + 1]; k++)
+            if (most[p->out.id[k]] > read)
+                read = most[p->out.id[k]];
+        bool has_out = p->out.at[i + 1] > p->out.at[i];
+        LsRole role = LS_ROLE_SPINE;
+        if (read == 0 && (!has_out || node->kind == LS_DAG_OPTIMIZER))
+            role = LS_ROLE_UPDATE;
+        else if (read == 0 && node->kind == LS_DAG_BACKWARD && node->nupd == 0)
+            role = LS_ROLE_LEAF;
+        p->role[i] = (uint8_t)role;
+        uint8_t mine = role == LS_ROLE_UPDATE ? 0 : role == LS_ROLE_LEAF ? 1 : 2;
+        for (uint32_t k = p->in.at[i]; k < p->in.at[i + 1]; k++)
+            if (most[p->in.id[k]] < mine)
+                most[p->in.id[k]] = mine;
+    }
+}
+
+/* Where a node that others wait for updates a tensor, the tensor's readers cannot run after it either. */
+static void mark_stuck(LsProb *p)
+{
+    const LsDag *g = p->dag;
+    for (uint32_t i = 0; i < p->n; i++) {
+        p->stuck[i] |= g->node[i].once || g->node[i].nupd > 0;
+        for (uint32_t k = p->before.at[i]; k < p->before.at[i + 1]; k++)
+            if (p->role[i] != LS_ROLE_UPDATE)
+                p->stuck[p->before.id[k]] = true;
+    }
+}
+
+static void mark_forward(LsProb *p)
+{
+    for (uint32_t i = 0; i < p->n; i++) {
+        bool f = p->needed[i] && p->dag->node[i].kind == LS_DAG_FORWARD
+                 && p->role[i] == LS_ROLE_SPINE;
+        for (uint32_t k = p->in.at[i]; k < p->in.at[i + 1]; k++)
+            f &= p->forward[p->maker[p->in.id[k]]];
+        p->forward[i] = f;
+    }
+}
+
+LsProb *ls_prob_new(LsArena *arena, const LsDag *dag, bool inplace)
+{
+    LsProb *p = ls_arena_alloc(arena, 1, sizeof *p);
+    *p = (LsProb){.dag = dag, .arena = arena, .n = dag->nnode, .nt = dag->ntensor,
+                  .inplace = inplace};
+    p->size = ls_arena_alloc(arena, p->nt + 1u, sizeof *p->size);
+    p->maker = ls_arena_alloc(arena, p->nt + 1u, sizeof *p->maker);
+    p->workspace = ls_arena_alloc(arena, p->n + 1u, sizeof *p->workspace);
+    p->cost = ls_arena_alloc(arena, p->n + 1u, sizeof *p->cost);
+    p->needed = ls_arena_alloc(arena, p->n + 1u, sizeof *p->needed);
+    p->stuck = ls_arena_alloc(arena, p->n + 1u, sizeof *p->stuck);
+    p->forward = ls_arena_alloc(arena, p->n + 1u, sizeof *p->forward);
+    p->role = ls_arena_alloc(arena, p->n + 1u, sizeof *p->role);
+    for (uint32_t t = 0; t < p->nt; t++) {
+        p->size[t] = dag->tensor[t].persistent ? 0 : round_up(dag->tensor[t].bytes, dag->alignment);
+        p->maker[t] = LS_NO_ID;
+    }
+    p->in = rows_of(p, true);
+    p->out = rows_of(p, false);
+    for (uint32_t i = 0; i < p->n; i++) {
+        p->workspace[i] = round_up(dag->node[i].workspace, dag->alignment);
+        p->cost[i] = dag->node[i].cost;
+        p->base_cost += dag->node[i].alternative ? 0 : p->cost[i];
+        for (uint32_t k = p->out.at[i]; k < p->out.at[i + 1]; k++)
+            p->maker[p->out.id[k]] = i;
+    }
+    mark_needed(p);
+    p->before = readers_of_updated(p);
+    mark_roles(p);
+    mark_stuck(p);
+    mark_forward(p);
+    return p;
+}

@@ -1,0 +1,40 @@
+/* scheduler/prep.h -- the graph prepared for planning: what must run, who reads what, what may wait. */
+#ifndef LS_SCHEDULER_PREP_H
+#define LS_SCHEDULER_PREP_H
+
+#include "compiler/arena.h"
+#include "scheduler/dag.h"
+
+#define LS_NO_ID UINT32_MAX
+
+typedef enum {
+    LS_ROLE_SPINE,              /* others wait for what it makes */
+    LS_ROLE_LEAF,               /* only updates wait for it: a weight gradient */
+    LS_ROLE_UPDATE              /* nobody waits for it: an update of a weight or of a statistic */
+} LsRole;
+
+/* Rows of ids: row i is id[at[i] .. at[i + 1]). */
+typedef struct LsRows { uint32_t *at, *id; } LsRows;
+
+typedef struct LsProb {
+    const LsDag *dag;
+    LsArena *arena;             /* scratch of one planning */
+    uint32_t n, nt;             /* nodes, tensors */
+    int64_t *size;              /* by tensor: bytes, a multiple of the alignment; 0 if persistent */
+    int64_t *workspace;         /* by node: likewise */
+    double *cost;               /* by node */
+    uint32_t *maker;            /* by tensor: the node that makes it, or LS_NO_ID */
+    LsRows in, out;             /* by node: tensors in the arena that it reads, makes */
+    LsRows before;              /* by node that updates: the nodes that read what it updates */
+    bool *needed;               /* by node: must run, or is read by one that must */
+    bool *stuck;                /* by node: may not run twice */
+    bool *forward;              /* by node: a vertex of the forward graph */
+    uint8_t *role;              /* by node: LsRole */
+    bool inplace;               /* operands may hand their place to results */
+    double base_cost;           /* of every node once, alternatives aside */
+} LsProb;
+
+/* Uses `arena` for all it makes. Alternatives are left out of plans. */
+LsProb *ls_prob_new(LsArena *arena, const LsDag *dag, bool inplace);
+
+#endif

@@ -1,0 +1,163 @@
+/* scheduler/sequence.c -- from a strategy to the order in which nodes run. */
+#include "scheduler/sequence.h"
+
+#include <string.h>
+
+LsSeq ls_seq_plain(LsProb *p)
+{
+    LsSeq seq = {ls_arena_alloc(p->arena, p->n + 1u, sizeof *seq.node), 0};
+    for (uint32_t i = 0; i < p->n; i++)
+        if (p->needed[i])
+            seq.node[seq.n++] = i;
+    ls_seq_place_updates(p, &seq);
+    return seq;
+}
+
+void ls_seq_drop_dead(LsProb *p, LsSeq *seq)
+{
+    bool *want = ls_arena_alloc(p->arena, p->nt + 1u, sizeof *want);
+    bool *done = ls_arena_alloc(p->arena, p->n + 1u, sizeof *done);
+    for (uint32_t t = 0; t < p->nt; t++)
+        want[t] = p->dag->tensor[t].output;
+    uint32_t to = seq->n;                           /* what stays gathers at the end of the array */
+    for (uint32_t s = seq->n; s-- > 0;) {
+        uint32_t v = seq->node[s];
+        const LsDagNode *node = &p->dag->node[v];
+        bool keep = (node->required || node->nupd > 0) && !done[v];
+        for (uint32_t k = p->out.at[v]; k < p->out.at[v + 1]; k++)
+            keep |= want[p->out.id[k]];
+        if (!keep)
+            continue;
+        done[v] = true;
+        for (uint32_t k = p->out.at[v]; k < p->out.at[v + 1]; k++)
+            want[p->out.id[k]] = false;
+        for (uint32_t k = p->in.at[v]; k < p->in.at[v + 1]; k++)
+            want[p->in.id[k]] = true;
+        seq->node[--to] = v;
+    }
+    seq->n -= to;
+    memmove(seq->node, seq->node + to, seq->n * sizeof *seq->node);
+}
+
+static uint32_t later(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
+
+/* slot[v] = number of the other runs that must come before update v. Updates keep the order of the list,
+ * which is right among them, so one pass by id sees every other update first. */
+static void find_slots(LsProb *p, const LsSeq *rest, uint32_t *slot)
+{
+    uint32_t *first = ls_arena_alloc(p->arena, p->n + 1u, sizeof *first);
+    uint32_t *last = ls_arena_alloc(p->arena, p->n + 1u, sizeof *last);
+    for (uint32_t s = 0; s < rest->n; s++) {
+        if (first[rest->node[s]] == 0)
+            first[rest->node[s]] = s + 1;
+        last[rest->node[s]] = s + 1;
+    }
+    for (uint32_t v = 0; v < p->n; v++) {
+        if (!p->needed[v] || p->role[v] != LS_ROLE_UPDATE)
+            continue;
+        uint32_t at = 0;
+        for (uint32_t k = p->in.at[v]; k < p->in.at[v + 1]; k++) {
+            uint32_t m = p->maker[p->in.id[k]];
+            at = later(at, p->role[m] == LS_ROLE_UPDATE ? slot[m] : first[m]);
+        }
+        for (uint32_t k = p->before.at[v]; k < p->before.at[v + 1]; k++) {
+            uint32_t m = p->before.id[k];
+            at = later(at, p->role[m] == LS_ROLE_UPDATE ? slot[m] : last[m]);
+        }
+        slot[v] = at;
+    }
+}
+
+void ls_seq_place_updates(LsProb *p, LsSeq *seq)
+{
+    LsSeq rest = {ls_arena_alloc(p->arena, seq->n + 1u, sizeof *rest.node), 0};
+    for (uint32_t s = 0; s < seq->n; s++)
+        if (p->role[seq->node[s]] != LS_ROLE_UPDATE)
+            rest.node[rest.n++] = seq->node[s];
+    uint32_t *slot = ls_arena_alloc(p->arena, p->n + 1u, sizeof *slot);
+    uint32_t *at = ls_arena_alloc(p->arena, rest.n + 2u, sizeof *at);
+    find_slots(p, &rest, slot);
+    for (uint32_t v = 0; v < p->n; v++)
+        if (p->needed[v] && p->role[v] == LS_ROLE_UPDATE)
+            at[slot[v] + 1]++;
+    for (uint32_t s = 1; s < rest.n + 2; s++)       /* at[s]: updates in slots before s, and s runs */
+        at[s] += at[s - 1];
+    for (uint32_t s = 0; s < rest.n; s++)
+        seq->node[s + at[s + 1]] = rest.node[s];
+    seq->n = rest.n + at[rest.n + 1];
+    for (uint32_t v = 0; v < p->n; v++)
+        if (p->needed[v] && p->role[v] == LS_ROLE_UPDATE)
+            seq->node[slot[v] + at[slot[v]]++] = v;
+}
+
+/* ---- canonical strategies ---- */
+
+/* By node: the block it runs in, or runs the backward pass of. A node never goes before what it reads:
+ * blocks run backward from the last one. */
+static uint32_t *find_blocks(const LsForward *f, const uint64_t *const cut[], uint32_t ncut)
+{
+    LsProb *p = f->prob;
+    uint32_t *block = ls_arena_alloc(p->arena, p->n + 1u, sizeof *block);
+    for (uint32_t v = 0; v < f->n; v++)
+        while (!ls_bit(cut[block[f->node[v]]], v))
+            block[f->node[v]]++;
+    for (uint32_t i = 0; i < p->n; i++) {
+        const LsDagNode *node = &p->dag->node[i];
+        if (!p->needed[i] || p->forward[i])
+            continue;
+        uint32_t b = ncut - 1;
+        if (node->of >= 0 && node->of < p->n && p->forward[node->of])
+            b = block[node->of];
+        for (uint32_t k = p->in.at[i]; k < p->in.at[i + 1]; k++) {
+            uint32_t m = p->maker[p->in.id[k]];
+            if (!p->forward[m] && block[m] < b)
+                b = block[m];
+        }
+        block[i] = b;
+    }
+    return block;
+}
+
+static bool kept(const LsForward *f, const uint64_t *cut, uint32_t v)
+{
+    if (ls_bit(f->stuck, v))
+        return true;
+    for (uint32_t k = f->succ.at[v]; k < f->succ.at[v + 1]; k++)
+        if (!ls_bit(cut, f->succ.id[k]))
+            return true;
+    return false;
+}
+
+LsSeq ls_seq_canonical(const LsForward *f, const uint64_t *const cut[], uint32_t ncut)
+{
+    LsProb *p = f->prob;
+    const uint32_t *block = find_blocks(f, cut, ncut);
+    uint32_t *at = ls_arena_alloc(p->arena, ncut + 2u, sizeof *at);
+    uint32_t *by = ls_arena_alloc(p->arena, p->n + 1u, sizeof *by);
+    for (uint32_t i = 0; i < p->n; i++)             /* nodes by block, then by id */
+        if (p->needed[i])
+            at[block[i] + 2]++;
+    for (uint32_t b = 2; b < ncut + 2; b++)
+        at[b] += at[b - 1];
+    for (uint32_t i = 0; i < p->n; i++)
+        if (p->needed[i])
+            by[at[block[i] + 1]++] = i;
+    LsSeq seq = {ls_arena_alloc(p->arena, p->n + f->n + 1u, sizeof *seq.node), 0};
+    for (uint32_t k = 0; k < at[ncut]; k++)
+        if (p->forward[by[k]])
+            seq.node[seq.n++] = by[k];
+    for (uint32_t b = ncut; b-- > 0;) {
+        for (uint32_t k = at[b]; b + 1 < ncut && k < at[b + 1]; k++)
+            if (p->forward[by[k]] && !kept(f, cut[b], f->vertex[by[k]]))
+                seq.node[seq.n++] = by[k];
+        for (uint32_t k = at[b]; k < at[b + 1]; k++)
+            if (!p->forward[by[k]])
+                seq.node[seq.n++] = by[k];
+    }
+    ls_seq_drop_dead(p, &seq);
+    ls_seq_place_updates(p, &seq);
+    return seq;
+}

@@ -1,0 +1,16 @@
+/* scheduler/strategy.h -- each strategy fills the pool with its candidates. */
+#ifndef LS_SCHEDULER_STRATEGY_H
+#define LS_SCHEDULER_STRATEGY_H
+
+#include "scheduler/partition.h"
+#include "scheduler/pool.h"
+
+void ls_strategy_none(LsPool *pool);
+void ls_strategy_chen(LsPool *pool, const LsForward *f);
+
+/* Sweeps the DP's own budget from all that could be asked down to the least feasible one, and offers
+ * every strategy on its fronts as `tc` (time-centred) and `mc` (memory-centred). */
+void ls_strategy_dp(LsPool *pool, const LsForward *f, const LsFamily *fam, const char *tc,
+                    const char *mc);
+
+#endif
