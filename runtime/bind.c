@@ -1,0 +1,223 @@
+/* runtime/bind.c -- which file serves which input of the program. */
+#include "runtime/dataset.h"
+#include "runtime/tensor.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+uint32_t ls_label_input(const LsProgram *p)
+{
+    for (uint32_t k = 0; k < p->ninput; k++)
+        if (p->input[k].is_label)
+            return k;
+    return p->ninput;
+}
+
+static bool ends_with(const char *s, const char *end)
+{
+    size_t n = strlen(s), m = strlen(end);
+    return n >= m && strcmp(s + n - m, end) == 0;
+}
+
+static int find_input(const LsProgram *p, const char *name, size_t len)
+{
+    for (uint32_t k = 0; k < p->ninput; k++)
+        if (strlen(p->input[k].t.name) == len && memcmp(p->input[k].t.name, name, len) == 0)
+            return (int)k;
+    uint32_t label = ls_label_input(p);
+    return label < p->ninput && len == 5 && memcmp(name, "label", 5) == 0 ? (int)label : -1;
+}
+
+static bool raw_type(LsElement *type, const char *name, LsError *e)
+{
+    for (int k = LS_F32; k <= LS_B8; k++)
+        if (strcmp(name, ls_element_name((LsElement)k)) == 0) {
+            *type = (LsElement)k;
+            return true;
+        }
+    return ls_fail(e, LS_EXIT_USAGE, "--raw=%s: element types are float32, float64, int8, uint8, int16, "
+                   "uint16, int32, uint32, int64, bool", name);
+}
+
+/* A file without header: as many samples as it has bytes for. */
+static bool read_raw(LsDataset *d, uint32_t input, const LsFile *f, LsArray *a, LsError *e)
+{
+    static const LsElement usual[] = {[LS_DT_REAL] = LS_F32, [LS_DT_I64] = LS_I64,
+                                      [LS_DT_I32] = LS_I32, [LS_DT_BOOL] = LS_B8};
+    const LsSource *s = &d->source[input];
+    LsElement type = usual[d->p->input[input].t.type];
+    if (d->opt.raw && !raw_type(&type, d->opt.raw, e))
+        return false;
+    int64_t each = s->per_sample * ls_element_bytes(type), n = (int64_t)f->size / each;
+    if (n == 0 || (int64_t)f->size % each != 0)
+        return ls_fail(e, LS_EXIT_DATA, "%s: %zu bytes are not a multiple of the %lld that a sample of "
+                       "'%s' takes as %s", f->path, f->size, (long long)each,
+                       d->p->input[input].t.name, ls_element_name(type));
+    *a = (LsArray){f->data, type, false, 2, {n, s->per_sample}, n * s->per_sample};
+    return true;
+}
+
+/* Axes of length 1 do not matter. */
+static int squeeze(int rank, const int64_t *dim, int64_t *to)
+{
+    int n = 0;
+    for (int k = 0; k < rank; k++)
+        if (dim[k] != 1)
+            to[n++] = dim[k];
+    return n;
+}
+
+/* Equal but for axes of length 1; or one of them is flat and both have as many elements. */
+static bool same_dims(int ra, const int64_t *a, int rb, const int64_t *b)
+{
+    int64_t sa[LS_TENSOR_RANK], sb[LS_TENSOR_RANK], na = 1, nb = 1;
+    ra = squeeze(ra, a, sa);
+    rb = squeeze(rb, b, sb);
+    for (int k = 0; k < ra; k++)
+        na *= sa[k];
+    for (int k = 0; k < rb; k++)
+        nb *= sb[k];
+    if (ra <= 1 || rb <= 1)
+        return na == nb;
+    return ra == rb && memcmp(sa, sb, (size_t)ra * sizeof *sa) == 0;
+}
+
+/* An array's first axis counts samples, or rows where the input has several rows for each sample. */
+static bool fits(const LsArray *a, const LsTensor *t, const LsSource *s, int64_t batch)
+{
+    int64_t sample[LS_TENSOR_RANK];
+    if (s->whole)
+        return same_dims(a->rank, a->dim, t->rank, t->dim);
+    if (a->rank == 0)
+        return false;
+    memcpy(sample, t->dim, sizeof sample);
+    sample[0] = t->dim[0] / batch;
+    return same_dims(a->rank - 1, a->dim + 1, t->rank, sample)
+           || (same_dims(a->rank - 1, a->dim + 1, t->rank - 1, t->dim + 1)
+               && a->dim[0] % sample[0] == 0);
+}
+
+static bool fit(LsDataset *d, uint32_t input, LsError *e)
+{
+    const LsTensor *t = &d->p->input[input].t;
+    LsSource *s = &d->source[input];
+    char have[96], want[96];
+    s->stride = s->per_sample;
+    s->one = s->array.count == 1 && (s->array.rank == 0 || s->per_sample > 1);
+    if (s->one || fits(&s->array, t, s, d->p->batch))
+        return true;
+    return ls_fail(e, LS_EXIT_DATA, "%s: shape %s does not fit input '%s', %s %s", s->path,
+                   ls_dims_text(s->array.rank, s->array.dim, have), t->name,
+                   s->whole ? "which is" : "which for one batch is",
+                   ls_dims_text(t->rank, t->dim, want));
+}
+
+static bool bind_npz(LsDataset *d, const LsFile *f, int only, LsError *e)
+{
+    char name[512];
+    for (uint32_t k = 0; k < d->p->ninput; k++) {
+        const LsInput *in = &d->p->input[k];
+        LsSource *s = &d->source[k];
+        bool found = false;
+        if (s->path || (only >= 0 && k != (uint32_t)only) || (in->is_label && d->label_is_input))
+            continue;
+        for (int j = 0; j < (in->is_label ? 3 : 2) && !found; j++) {
+            snprintf(name, sizeof name, "%s%s", j == 1 ? "in/" : "", j == 2 ? "label" : in->t.name);
+            if (!ls_npz_find(f, name, &s->array, &found, e))
+                return false;
+        }
+        if (found)
+            s->path = f->path;
+        if (found && !fit(d, k, e))
+            return false;
+    }
+    return true;
+}
+
+/* An array file for one input. */
+static bool bind_one(LsDataset *d, const LsFile *f, uint32_t input, LsError *e)
+{
+    LsSource *s = &d->source[input];
+    bool raw = d->opt.raw || ends_with(f->path, ".raw") || ends_with(f->path, ".bin"), ok;
+    if (f->size >= 6 && memcmp(f->data, "\x93NUMPY", 6) == 0)
+        ok = ls_npy_read(&s->array, f->data, f->size, f->path, e);
+    else if (!raw && ls_idx_is(f))
+        ok = ls_idx_read(&s->array, f, e);
+    else if (raw)
+        ok = read_raw(d, input, f, &s->array, e);
+    else
+        ok = ls_fail(e, LS_EXIT_DATA, "%s: format not recognised (IDX, NPY, NPZ, .csv, .txt; for raw "
+                     "numbers give --raw=TYPE)", f->path);
+    s->path = f->path;
+    return ok && fit(d, input, e);
+}
+
+/* Inputs still to be served, the target after all others. */
+static int next_free(const LsDataset *d)
+{
+    uint32_t label = ls_label_input(d->p);
+    for (uint32_t k = 0; k < d->p->ninput; k++)
+        if (!d->source[k].path && k != label)
+            return (int)k;
+    return label < d->p->ninput && !d->source[label].path && !d->label_is_input ? (int)label : -1;
+}
+
+static bool bind_item(LsDataset *d, char *item, LsError *e)
+{
+    char *equal = strchr(item, '=');
+    int input = equal ? find_input(d->p, item, (size_t)(equal - item)) : -1;
+    LsFile *f = &d->file[d->nfile];
+    if (!ls_file_map(f, input >= 0 ? equal + 1 : item, e))
+        return false;
+    d->nfile++;
+    if (f->size >= 2 && f->data[0] == 0x1f && f->data[1] == 0x8b && !d->opt.raw)
+        return ls_fail(e, LS_EXIT_DATA, "%s: compressed with gzip; unpack it first: gunzip -k %s",
+                       f->path, f->path);
+    if (f->size >= 4 && memcmp(f->data, "PK", 2) == 0 && (f->data[2] == 3 || f->data[2] == 5))
+        return bind_npz(d, f, input, e);
+    if (input < 0 && ends_with(f->path, ".npz"))
+        return ls_fail(e, LS_EXIT_DATA, "%s: not a ZIP archive (truncated?)", f->path);
+    if (input < 0 && ends_with(f->path, ".csv"))
+        return ls_csv_read(d, f, e);
+    if (input < 0 && ends_with(f->path, ".txt"))
+        return ls_text_read(d, f, e);
+    if (input < 0 && (input = next_free(d)) < 0)
+        return ls_fail(e, LS_EXIT_DATA, "%s: no input is left for it", f->path);
+    if (d->source[input].path)
+        return ls_fail(e, LS_EXIT_DATA, "%s: input '%s' has data already", f->path,
+                       d->p->input[input].t.name);
+    return bind_one(d, f, (uint32_t)input, e);
+}
+
+static bool all_bound(LsDataset *d, LsError *e)
+{
+    char dims[96], names[256] = "";
+    int k = next_free(d);
+    if (k < 0)
+        return true;
+    const LsInput *in = &d->p->input[k];
+    for (int j = 0; j < d->nfile && !names[0]; j++)
+        if (ends_with(d->file[j].path, ".npz"))
+            ls_npz_names(&d->file[j], names, sizeof names);
+    return ls_fail(e, LS_EXIT_DATA, "%s: nothing for %s '%s' (%s)%s%s%s", d->opt.data,
+                   in->is_label ? "the target" : "input", in->t.name,
+                   ls_dims_text(in->t.rank, in->t.dim, dims), names[0] ? "; members: " : "", names,
+                   in->is_label ? "; for an autoencoder give --label-from INPUT" : "");
+}
+
+bool ls_bind_files(LsDataset *d, LsError *e)
+{
+    int items = 1;
+    for (const char *p = d->opt.data; *p; p++)
+        items += *p == ',';
+    d->text = strdup(d->opt.data);
+    d->file = calloc((size_t)items, sizeof *d->file);
+    if (!d->text || !d->file)
+        return ls_fail(e, LS_EXIT_FAIL, "out of memory");
+    char *rest = d->text;
+    for (char *item; (item = strsep(&rest, ",")) != NULL;)
+        if (*item && !bind_item(d, item, e))
+            return false;
+    return all_bound(d, e);
+}

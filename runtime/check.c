@@ -1,0 +1,125 @@
+/* runtime/check.c -- see check.h. */
+#include "runtime/check.h"
+#include "runtime/tensor.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+/* ---- --check-numerics ---- */
+
+static bool all_finite(const void *at, int64_t n, int real_bytes)
+{
+    const uint32_t *f = at;
+    const uint64_t *d = at;
+    uint32_t bad = 0;
+    if (real_bytes == 8)
+        for (int64_t i = 0; i < n; i++)
+            bad |= (d[i] & 0x7ff0000000000000u) == 0x7ff0000000000000u;
+    else
+        for (int64_t i = 0; i < n; i++)
+            bad |= (f[i] & 0x7f800000u) == 0x7f800000u;
+    return bad == 0;
+}
+
+static void scan(LsCheck *c, uint32_t step, uint32_t result, const char *at, int64_t n)
+{
+    int bytes = c->g->p->real_bytes;
+    if (all_finite(at, n, bytes))
+        return;
+    for (int64_t i = 0; i < n; i++) {
+        double v = ls_real_at(at + i * bytes, bytes);
+        LsFound *f = isnan(v) ? &c->nan : isinf(v) ? &c->inf : NULL;
+        if (f && !f->there)
+            *f = (LsFound){true, step, result, i, v};
+    }
+}
+
+static void check_after(void *self, uint32_t step)
+{
+    LsCheck *c = self;
+    const LsStep *s = &c->t->step[step];
+    if (c->nan.there)
+        return;
+    for (uint32_t r = 0; r < s->nout; r++) {
+        void *at = ls_engine_arg(c->g, s, s->nin + r);
+        if (at && c->g->p->element_type[s->count + r] == LS_DT_REAL)
+            scan(c, step, r, at, c->g->p->element_count[s->count + r]);
+    }
+}
+
+void ls_check_start(LsCheck *c, const LsEngine *g, const LsPhaseTable *t)
+{
+    *c = (LsCheck){.g = g, .t = t};
+}
+
+LsHook ls_check_hook(LsCheck *c) { return (LsHook){.after = check_after, .self = c}; }
+
+/* The update may overflow a parameter although every gradient is finite. */
+static const LsStateTensor *bad_state(const LsEngine *g)
+{
+    for (uint32_t k = 0; k < g->p->nstate; k++) {
+        const LsStateTensor *s = &g->p->state[k];
+        if (!all_finite(ls_memory_at(g->m, s->t.at), ls_tensor_count(&s->t), g->p->real_bytes))
+            return s;
+    }
+    return NULL;
+}
+
+bool ls_check_end(const LsCheck *c, double loss, int64_t update, LsError *e)
+{
+    const LsStateTensor *state = bad_state(c->g);
+    if (!c->nan.there && isfinite(loss) && !state)
+        return true;
+    const LsFound *f = c->inf.there && (!c->nan.there || c->inf.step <= c->nan.step) ? &c->inf : &c->nan;
+    if (!f->there)
+        return ls_fail(e, LS_EXIT_DIVERGED, "step %" PRId64 ": the update made '%s' not finite", update,
+                       state ? state->t.name : "loss");
+    const LsStep *s = &c->t->step[f->step];
+    if (f == &c->inf && c->nan.there && c->nan.step != f->step)
+        return ls_fail(e, LS_EXIT_DIVERGED, "step %" PRId64 ": node '%s' (%s) is the first to give an "
+                       "infinity (result %u, element %" PRId64 "), and '%s' (%s) the first to give a "
+                       "NaN", update, s->name, s->op, f->result, f->element,
+                       c->t->step[c->nan.step].name, c->t->step[c->nan.step].op);
+    return ls_fail(e, LS_EXIT_DIVERGED, "step %" PRId64 ": node '%s' (%s) is the first to give a value "
+                   "that is not finite: %g in result %u, element %" PRId64, update, s->name, s->op,
+                   f->value, f->result, f->element);
+}
+
+/* ---- --measure ---- */
+
+static unsigned char pattern(int64_t i) { return (unsigned char)((uint64_t)i * 2654435761u >> 24); }
+
+static void measure_after(void *self, uint32_t step)
+{
+    LsMeasure *x = self;
+    const LsProgram *p = x->g->p;
+    const LsStep *s = &x->t->step[step];
+    for (uint32_t k = s->nin; k < s->narg; k++) {
+        LsAddress a = p->address[s->arg + k];
+        uint32_t c = s->count + k - s->nin;
+        int64_t bytes = k < (uint32_t)s->nin + s->nout
+                        ? p->element_count[c] * ls_type_bytes((LsDataType)p->element_type[c],
+                                                              p->real_bytes)
+                        : s->workspace;
+        if (a.space == LS_AT_ARENA && a.offset + bytes > x->addressed)
+            x->addressed = a.offset + bytes;
+    }
+}
+
+void ls_measure_start(LsMeasure *x, const LsEngine *g, const LsPhaseTable *t)
+{
+    *x = (LsMeasure){.g = g, .t = t};
+    for (int64_t i = 0; i < g->p->arena_bytes; i++)
+        g->m->arena[i] = (char)pattern(i);
+}
+
+LsHook ls_measure_hook(LsMeasure *x) { return (LsHook){.after = measure_after, .self = x}; }
+
+void ls_measure_end(LsMeasure *x)
+{
+    x->touched = x->g->p->arena_bytes;
+    while (x->touched > 0
+           && (unsigned char)x->g->m->arena[x->touched - 1] == pattern(x->touched - 1))
+        x->touched--;
+}

@@ -1,0 +1,34 @@
+/* runtime/check.h -- hooks that watch values: --check-numerics, --measure. */
+#ifndef LS_RUNTIME_CHECK_H
+#define LS_RUNTIME_CHECK_H
+
+#include "runtime/engine.h"
+
+/* An infinity alone may be meant (a mask added to scores), so it is told only when the step ends badly;
+ * a NaN never is. */
+typedef struct LsFound { bool there; uint32_t step, result; int64_t element; double value; } LsFound;
+typedef struct LsCheck {
+    const LsEngine *g;
+    const LsPhaseTable *t;
+    LsFound nan, inf;           /* the first of this step */
+} LsCheck;
+
+void ls_check_start(LsCheck *c, const LsEngine *g, const LsPhaseTable *t);
+LsHook ls_check_hook(LsCheck *c);
+/* After a step with this loss: true when all is well; else an LS_EXIT_DIVERGED error that names the first
+ * step that made the value. */
+bool ls_check_end(const LsCheck *c, double loss, int64_t update, LsError *e);
+
+/* Finds out how much of the arena steps really use. */
+typedef struct LsMeasure {
+    const LsEngine *g;
+    const LsPhaseTable *t;
+    int64_t addressed;          /* end of the highest result or workspace, bytes */
+    int64_t touched;            /* highest byte that changed + 1 */
+} LsMeasure;
+
+void ls_measure_start(LsMeasure *x, const LsEngine *g, const LsPhaseTable *t);
+LsHook ls_measure_hook(LsMeasure *x);
+void ls_measure_end(LsMeasure *x);
+
+#endif

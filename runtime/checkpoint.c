@@ -1,0 +1,282 @@
+/* runtime/checkpoint.c -- see checkpoint.h. The format: a 64-bit length, a JSON header of that length with
+ * dtype, shape and data_offsets of every tensor, the data (github huggingface/safetensors). */
+#include "runtime/checkpoint.h"
+#include "runtime/checksum.h"
+#include "runtime/json.h"
+#include "runtime/tensor.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PART = 1 << 14 };        /* bytes converted at a time */
+static const size_t HEADER_MAX = 100 << 20;     /* of the format's own reader */
+
+static int64_t bytes_of(const LsMemory *m, const LsStateTensor *s)
+{
+    return ls_tensor_bytes(&s->t, m->p->real_bytes);
+}
+
+/* ---- writing ---- */
+
+/* Calls put with the state's data in ONNX's order, part by part. */
+static void each_part(const LsMemory *m, void (*put)(void *to, const void *data, size_t n), void *to)
+{
+    char part[PART];
+    int64_t size = m->p->real_bytes;
+    for (uint32_t k = 0; k < m->p->nstate; k++) {
+        const LsTensor *t = &m->p->state[k].t;
+        LsWalk w = ls_walk_start(t);
+        for (int64_t left = ls_tensor_count(t), n; left > 0; left -= n) {
+            n = left < PART / size ? left : PART / size;
+            ls_walk_read(&w, ls_memory_at(m, t->at), part, n, size);
+            put(to, part, (size_t)(n * size));
+        }
+    }
+}
+
+static void put_sum(void *to, const void *data, size_t n)
+{
+    uint64_t *sum = to;
+    *sum = ls_fnv64(*sum, data, n);
+}
+
+static void put_file(void *to, const void *data, size_t n) { ls_out_write(to, data, n); }
+
+/* Pieces of the header go through a small buffer, so that its size needs no bound. */
+static void emit(LsOut *o, LsText *t)
+{
+    ls_out_write(o, t->at, t->n);
+    t->n = 0;
+}
+
+static void put_metadata(LsText *t, const LsMemory *m, const LsPlace *at)
+{
+    uint64_t sum = LS_FNV64;
+    each_part(m, put_sum, &sum);
+    ls_text_put(t, "{\"__metadata__\":{\"format\":\"lowerset-1\",\"model\":");
+    ls_text_string(t, m->p->model);
+    ls_text_put(t, ",\"plan\":");
+    ls_text_string(t, m->p->plan_hash);
+    ls_text_put(t, ",\"update\":\"%" PRId64 "\",\"cursor\":\"%" PRId64 "\",\"epoch\":\"%" PRId64
+                "\",\"samples\":\"%" PRId64 "\",\"seed\":\"%" PRIu64 "\",\"drop_last\":\"%" PRId64
+                "\",\"shuffle\":\"%" PRId64 "\",\"checksum\":\"%" PRIu64 "\"}", at->update, at->cursor,
+                at->epoch, at->samples, at->seed, at->drop_last, at->shuffle, sum);
+}
+
+static void put_header(LsOut *o, const LsMemory *m, const LsPlace *at)
+{
+    char text[2048];
+    LsText t = {.at = text, .cap = sizeof text};
+    int64_t offset = 0;
+    put_metadata(&t, m, at);
+    emit(o, &t);
+    for (uint32_t k = 0; k < m->p->nstate; k++) {
+        const LsStateTensor *s = &m->p->state[k];
+        ls_text_put(&t, ",");
+        ls_text_string(&t, s->t.name);
+        ls_text_put(&t, ":{\"dtype\":\"%s\",\"shape\":[", m->p->real_bytes == 8 ? "F64" : "F32");
+        for (int d = 0; d < s->t.rank; d++)
+            ls_text_put(&t, "%s%" PRId64, d ? "," : "", s->t.dim[d]);
+        ls_text_put(&t, "],\"data_offsets\":[%" PRId64 ",%" PRId64 "]}", offset,
+                    offset + bytes_of(m, s));
+        offset += bytes_of(m, s);
+        emit(o, &t);
+    }
+    ls_out_write(o, "}", 1);
+}
+
+bool ls_checkpoint_save(const LsMemory *m, const LsPlace *at, const char *path, LsError *e)
+{
+    LsOut o;
+    unsigned char length[8] = {0};
+    if (!ls_out_open(&o, path, e))
+        return false;
+    ls_out_write(&o, length, 8);
+    put_header(&o, m, at);
+    while (o.at % 8 != 0)
+        ls_out_write(&o, " ", 1);
+    for (int k = 0; k < 8; k++)
+        length[k] = (unsigned char)((uint64_t)(o.at - 8) >> 8 * k);
+    each_part(m, put_file, &o);
+    ls_out_patch(&o, 0, length, 8);
+    return ls_out_commit(&o, e);
+}
+
+/* ---- reading ---- */
+
+typedef struct LsLoaded {
+    const LsMemory *m;
+    const LsFile *f;
+    const unsigned char *data;  /* after the header */
+    int64_t bytes;              /* of the data */
+    int64_t *offset;            /* of each state tensor; -1: not seen */
+    LsPlace place;
+    uint64_t checksum;
+    bool ours, has_sum;
+} LsLoaded;
+
+static bool damaged(const LsFile *f, LsError *e)
+{
+    return ls_fail(e, LS_EXIT_DATA, "%s: damaged checkpoint (its header cannot be read)", f->path);
+}
+
+static bool read_metadata(LsLoaded *l, LsJson *j)
+{
+    char key[64], value[1024];
+    struct { const char *name; int64_t *to; } field[] = {
+        {"update", &l->place.update}, {"cursor", &l->place.cursor}, {"epoch", &l->place.epoch},
+        {"samples", &l->place.samples}, {"drop_last", &l->place.drop_last},
+        {"shuffle", &l->place.shuffle},
+    };
+    if (!ls_json_char(j, '{'))
+        return false;
+    do {
+        if (!ls_json_string(j, key, sizeof key) || !ls_json_char(j, ':')
+            || !ls_json_string(j, value, sizeof value))
+            return false;
+        for (size_t k = 0; k < sizeof field / sizeof field[0]; k++)
+            if (strcmp(key, field[k].name) == 0)
+                *field[k].to = strtoll(value, NULL, 10);
+        if (strcmp(key, "seed") == 0)
+            l->place.seed = strtoull(value, NULL, 10);
+        if (strcmp(key, "checksum") == 0) {
+            l->checksum = strtoull(value, NULL, 10);
+            l->has_sum = true;
+        }
+        l->ours |= strcmp(key, "format") == 0 && strcmp(value, "lowerset-1") == 0;
+    } while (ls_json_char(j, ','));
+    return ls_json_char(j, '}');
+}
+
+typedef struct LsEntry { char dtype[16]; int rank; int64_t dim[LS_TENSOR_RANK], from, to; } LsEntry;
+
+static bool read_entry(LsEntry *t, LsJson *j)
+{
+    char key[64];
+    *t = (LsEntry){.from = -1, .to = -1};
+    if (!ls_json_char(j, '{'))
+        return false;
+    do {
+        if (!ls_json_string(j, key, sizeof key) || !ls_json_char(j, ':'))
+            return false;
+        bool ok;
+        if (strcmp(key, "dtype") == 0) {
+            ok = ls_json_string(j, t->dtype, sizeof t->dtype);
+        } else if (strcmp(key, "shape") == 0) {
+            ok = ls_json_char(j, '[');
+            if (ok && ls_json_char(j, ']'))
+                continue;
+            do {
+                ok = ok && t->rank < LS_TENSOR_RANK && ls_json_int(j, &t->dim[t->rank++]);
+            } while (ok && ls_json_char(j, ','));
+            ok = ok && ls_json_char(j, ']');
+        } else if (strcmp(key, "data_offsets") == 0) {
+            ok = ls_json_char(j, '[') && ls_json_int(j, &t->from) && ls_json_char(j, ',')
+                 && ls_json_int(j, &t->to) && ls_json_char(j, ']');
+        } else {
+            ok = ls_json_skip(j);
+        }
+        if (!ok)
+            return false;
+    } while (ls_json_char(j, ','));
+    return ls_json_char(j, '}');
+}
+
+static bool take_entry(LsLoaded *l, const char *name, const LsEntry *t, LsError *e)
+{
+    const LsProgram *p = l->m->p;
+    char have[96], want[96];
+    uint32_t k = 0;
+    while (k < p->nstate && strcmp(p->state[k].t.name, name) != 0)
+        k++;
+    if (k == p->nstate)
+        return ls_fail(e, LS_EXIT_DATA, "%s: holds '%s', which this program does not have (another model "
+                       "or optimizer?)", l->f->path, name);
+    const LsStateTensor *s = &p->state[k];
+    if (strcmp(t->dtype, p->real_bytes == 8 ? "F64" : "F32") != 0)
+        return ls_fail(e, LS_EXIT_DATA, "%s: '%s' is %s, this program computes in F%d", l->f->path, name,
+                       t->dtype, 8 * p->real_bytes);
+    if (t->rank != s->t.rank || memcmp(t->dim, s->t.dim, (size_t)t->rank * sizeof t->dim[0]) != 0)
+        return ls_fail(e, LS_EXIT_DATA, "%s: '%s' is %s, in this program it is %s", l->f->path, name,
+                       ls_dims_text(t->rank, t->dim, have), ls_dims_text(s->t.rank, s->t.dim, want));
+    if (t->from < 0 || t->to > l->bytes || t->to - t->from != bytes_of(l->m, s))
+        return ls_fail(e, LS_EXIT_DATA, "%s: '%s' lies outside the file (truncated?)", l->f->path, name);
+    l->offset[k] = t->from;
+    return true;
+}
+
+static bool read_header(LsLoaded *l, LsJson *j, LsError *e)
+{
+    char name[1024];
+    LsEntry t;
+    if (!ls_json_char(j, '{'))
+        return damaged(l->f, e);
+    do {
+        if (!ls_json_string(j, name, sizeof name) || !ls_json_char(j, ':'))
+            return damaged(l->f, e);
+        bool meta = strcmp(name, "__metadata__") == 0;
+        if (meta ? !read_metadata(l, j) : !read_entry(&t, j))
+            return damaged(l->f, e);
+        if (!meta && !take_entry(l, name, &t, e))
+            return false;
+    } while (ls_json_char(j, ','));
+    if (!ls_json_char(j, '}'))
+        return damaged(l->f, e);
+    for (uint32_t k = 0; k < l->m->p->nstate; k++)
+        if (l->offset[k] < 0)
+            return ls_fail(e, LS_EXIT_DATA, "%s: '%s' is missing (another model or optimizer?)",
+                           l->f->path, l->m->p->state[k].t.name);
+    return true;
+}
+
+static bool verify(const LsLoaded *l, LsError *e)
+{
+    if (!l->ours || !l->has_sum || l->place.update < 0 || l->place.cursor < 0 || l->place.epoch < 0)
+        return ls_fail(e, LS_EXIT_DATA, "%s: a safetensors file, but not a checkpoint of this kind",
+                       l->f->path);
+    if (ls_fnv64(LS_FNV64, l->data, (size_t)l->bytes) != l->checksum)
+        return ls_fail(e, LS_EXIT_DATA, "%s: damaged checkpoint (its checksum is wrong)", l->f->path);
+    return true;
+}
+
+static bool load(LsLoaded *l, LsError *e)
+{
+    const LsFile *f = l->f;
+    uint64_t length = 0;
+    for (int k = 8; k-- > 0 && f->size >= 8;)
+        length = length << 8 | f->data[k];
+    if (f->size < 8 || length > HEADER_MAX)
+        return damaged(f, e);
+    if (length > f->size - 8)
+        return ls_fail(e, LS_EXIT_DATA, "%s: truncated checkpoint", f->path);
+    const char *head = (const char *)f->data + 8;
+    LsJson j = {head, head + length};
+    l->data = f->data + 8 + length;
+    l->bytes = (int64_t)(f->size - 8 - length);
+    return read_header(l, &j, e) && verify(l, e);
+}
+
+bool ls_checkpoint_load(const LsMemory *m, LsPlace *at, const char *path, LsError *e)
+{
+    LsFile f;
+    LsLoaded l = {.m = m, .f = &f};
+    if (!ls_file_map(&f, path, e))
+        return false;
+    l.offset = malloc((m->p->nstate + 1) * sizeof *l.offset);
+    for (uint32_t k = 0; l.offset && k < m->p->nstate; k++)
+        l.offset[k] = -1;
+    bool ok = l.offset ? load(&l, e) : ls_fail(e, LS_EXIT_FAIL, "out of memory");
+    for (uint32_t k = 0; ok && k < m->p->nstate; k++) {
+        const LsTensor *t = &m->p->state[k].t;
+        LsWalk w = ls_walk_start(t);
+        ls_walk_write(&w, l.data + l.offset[k], ls_memory_at(m, t->at), ls_tensor_count(t),
+                      m->p->real_bytes);
+    }
+    if (ok)
+        *at = l.place;
+    free(l.offset);
+    ls_file_unmap(&f);
+    return ok;
+}

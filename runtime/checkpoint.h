@@ -1,0 +1,41 @@
+/* runtime/checkpoint.h -- the whole state of a run in one safetensors file.
+ *
+ * Tensors have the state's names and lie in ONNX's order, so a program compiled for another budget reads
+ * them too. Files appear complete or not at all, and carry a checksum. */
+#ifndef LS_RUNTIME_CHECKPOINT_H
+#define LS_RUNTIME_CHECKPOINT_H
+
+#include "runtime/file.h"
+#include "runtime/memory.h"
+
+typedef struct LsPlace {        /* where a run stands */
+    int64_t update;             /* updates done */
+    int64_t cursor;             /* batches taken from the data, over all epochs */
+    int64_t epoch;              /* whole epochs done */
+    int64_t samples;            /* of the training data */
+    uint64_t seed;
+    int64_t drop_last, shuffle; /* 0 or 1: as the order of the data was made */
+} LsPlace;
+
+bool ls_checkpoint_save(const LsMemory *m, const LsPlace *at, const char *path, LsError *e);
+/* Leaves state and place as they were when the file is unusable; LS_EXIT_DATA says why. */
+bool ls_checkpoint_load(const LsMemory *m, LsPlace *at, const char *path, LsError *e);
+
+/* The checkpoints of one folder, named step-NNNNNNNNN.safetensors after their update. */
+enum { LS_KEEP = 1024 };
+typedef struct LsSaver {
+    const char *folder;         /* NULL: nothing is saved */
+    int64_t keep;               /* 0: all */
+    int64_t update[LS_KEEP];    /* of the files that are there, rising */
+    int count;
+    char path[LS_PATH];         /* of the last one saved or loaded */
+} LsSaver;
+
+/* Makes the folder when needed and looks what is in it. */
+bool ls_saver_open(LsSaver *s, const char *folder, int64_t keep, LsError *e);
+bool ls_saver_save(LsSaver *s, const LsMemory *m, const LsPlace *at, LsError *e);
+/* Loads the newest file that is sound; *found = false when there is none. A damaged one is told on
+ * stderr and passed over; when all are damaged, that is the error. */
+bool ls_saver_load(LsSaver *s, const LsMemory *m, LsPlace *at, bool *found, LsError *e);
+
+#endif

@@ -1,0 +1,322 @@
+/* runtime/dataset.c -- opening data, and the way of one sample into a batch. */
+#include "runtime/dataset.h"
+#include "runtime/tensor.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- opening ---- */
+
+static void describe_inputs(LsDataset *d)
+{
+    for (uint32_t k = 0; k < d->p->ninput; k++) {
+        const LsTensor *t = &d->p->input[k].t;
+        LsSource *s = &d->source[k];
+        s->whole = t->rank == 0 || t->dim[0] % d->p->batch != 0;
+        s->per_sample = ls_tensor_count(t) / (s->whole ? 1 : d->p->batch);
+        s->channel = t->rank >= 2 ? t->dim[1] : 1;
+        s->run = 1;
+        for (int a = 2; a < t->rank; a++)
+            s->run *= t->dim[a];
+    }
+}
+
+static bool open_synthetic(LsDataset *d, LsError *e)
+{
+    const char *count = strchr(d->opt.data, ':');
+    char *end = NULL;
+    d->samples = count ? strtoll(count + 1, &end, 10) : 16 * d->p->batch;
+    if (d->samples <= 0 || (count && *end))
+        return ls_fail(e, LS_EXIT_USAGE, "--data %s: synthetic:SAMPLES takes a number from 1",
+                       d->opt.data);
+    for (uint32_t k = 0; k < d->p->ninput; k++) {
+        d->source[k].synthetic = true;
+        d->source[k].path = "synthetic";
+    }
+    return true;
+}
+
+/* The number of samples is that of every input that has an axis of samples. */
+static bool count_samples(LsDataset *d, LsError *e)
+{
+    const LsSource *first = NULL;
+    for (uint32_t k = 0; k < d->p->ninput; k++) {
+        LsSource *s = &d->source[k];
+        if (s->whole || s->one)
+            continue;
+        int64_t n = s->array.count / s->per_sample;
+        if (first && n != d->samples && (n == 1 || d->samples == 1) && s->array.count == 1) {
+            s->one = true;
+            continue;
+        }
+        if (first && n != d->samples)
+            return ls_fail(e, LS_EXIT_DATA, "%s has %" PRId64 " samples for '%s', but %s has %" PRId64
+                           " for '%s'", s->path, n, d->p->input[k].t.name, first->path, d->samples,
+                           d->p->input[first - d->source].t.name);
+        first = s;
+        d->samples = n;
+    }
+    if (!first)
+        d->samples = d->p->batch;
+    return d->samples > 0 ? true : ls_fail(e, LS_EXIT_DATA, "%s: no samples", d->opt.data);
+}
+
+/* One number for all channels, or as many as there are channels. */
+static bool read_list(double *to, int64_t channels, const char *text, const char *option, LsError *e)
+{
+    int64_t n = 0;
+    for (const char *p = text; *p;) {
+        char *end;
+        double v = strtod(p, &end);
+        if (end == p || (*end && *end != ',') || n == channels)
+            return ls_fail(e, LS_EXIT_USAGE, "--%s=%s: one number, or %" PRId64 " (one per channel) "
+                           "with commas between", option, text, channels);
+        to[n++] = v;
+        p = *end ? end + 1 : end;
+    }
+    if (n != 1 && n != channels)
+        return ls_fail(e, LS_EXIT_USAGE, "--%s=%s: the input has %" PRId64 " channels", option, text,
+                       channels);
+    for (; n < channels; n++)
+        to[n] = to[0];
+    return true;
+}
+
+static double normal(const LsSource *s, int64_t c, double v)
+{
+    v = s->scale != 0 ? v * s->scale : v;
+    return s->mean ? (v - s->mean[c]) / s->std[c] : v;
+}
+
+/* Bytes become reals through a table, since there are only 256 of them. */
+static bool make_table(LsSource *s, bool divide, LsError *e)
+{
+    int64_t rows = s->mean ? s->channel : 1;
+    s->table = calloc((size_t)rows * 256, sizeof *s->table);
+    if (!s->table)
+        return ls_fail(e, LS_EXIT_FAIL, "out of memory");
+    for (int64_t c = 0; c < rows; c++)
+        for (int v = 0; v < 256; v++)
+            s->table[c * 256 + v] = (float)normal(s, c, divide ? v / 255.0 : v);
+    return true;
+}
+
+/* Scaling applies to real inputs, and to a target when it is one of them or made of bytes. */
+static bool set_scale(LsDataset *d, uint32_t k, double *norm, LsError *e)
+{
+    LsSource *s = &d->source[k];
+    const LsDataOptions *o = &d->opt;
+    bool as_input = !d->p->input[k].is_label || d->label_is_input;
+    bool bytes = s->array.type == LS_U8;
+    char *end = NULL;
+    if (d->p->input[k].t.type != LS_DT_REAL || s->synthetic || !(as_input || bytes))
+        return true;
+    if (o->scale && ((s->scale = strtod(o->scale, &end)) == 0 || *end))
+        return ls_fail(e, LS_EXIT_USAGE, "--scale=%s: not a number other than 0", o->scale);
+    if (as_input && (o->mean || o->std)) {
+        if (!read_list(norm, s->channel, o->mean ? o->mean : "0", "mean", e)
+            || !read_list(norm + s->channel, s->channel, o->std ? o->std : "1", "std", e))
+            return false;
+        s->mean = norm;
+        s->std = norm + s->channel;
+        for (int64_t c = 0; c < s->channel; c++)
+            if (s->std[c] == 0)
+                return ls_fail(e, LS_EXIT_USAGE, "--std=%s: 0 is not possible", o->std);
+    }
+    return bytes ? make_table(s, !o->scale, e) : true;
+}
+
+static bool set_scales(LsDataset *d, LsError *e)
+{
+    int64_t channels = 0, at = 0;
+    for (uint32_t k = 0; k < d->p->ninput; k++)
+        channels += d->source[k].channel;
+    d->norm = calloc((size_t)channels * 2 + 1, sizeof *d->norm);
+    if (!d->norm)
+        return ls_fail(e, LS_EXIT_FAIL, "out of memory");
+    for (uint32_t k = 0; k < d->p->ninput; at += 2 * d->source[k++].channel)
+        if (!set_scale(d, k, d->norm + at, e))
+            return false;
+    return true;
+}
+
+static bool find_label_input(LsDataset *d, LsError *e)
+{
+    const LsProgram *p = d->p;
+    uint32_t label = ls_label_input(p), k = 0;
+    if (!d->opt.label_from)
+        return true;
+    while (k < p->ninput && (k == label || strcmp(p->input[k].t.name, d->opt.label_from) != 0))
+        k++;
+    if (k == p->ninput && strcmp(d->opt.label_from, "input") == 0)
+        k = label == 0 ? 1 : 0;     /* --label-from=input: the only or first input */
+    if (label == p->ninput || k >= p->ninput)
+        return ls_fail(e, LS_EXIT_USAGE, "--label-from=%s: the program has no %s", d->opt.label_from,
+                       label == p->ninput ? "target" : "such input");
+    if (d->source[k].per_sample != d->source[label].per_sample)
+        return ls_fail(e, LS_EXIT_USAGE, "--label-from=%s: the target has another shape",
+                       d->opt.label_from);
+    d->label_is_input = true;
+    d->label_input = k;
+    return true;
+}
+
+bool ls_dataset_open(LsDataset *d, const LsProgram *p, const LsDataOptions *opt, LsError *e)
+{
+    *d = (LsDataset){.p = p, .opt = *opt};
+    d->source = calloc(p->ninput + 1, sizeof *d->source);
+    if (!d->source)
+        return ls_fail(e, LS_EXIT_FAIL, "out of memory");
+    describe_inputs(d);
+    if (!find_label_input(d, e))
+        return false;
+    if (strncmp(opt->data, "synthetic", 9) == 0 && (opt->data[9] == ':' || !opt->data[9])) {
+        if (!open_synthetic(d, e))
+            return false;
+    } else if (!ls_bind_files(d, e)) {
+        return false;
+    }
+    if (d->label_is_input) {
+        LsSource *s = &d->source[ls_label_input(p)], own = *s;
+        *s = d->source[d->label_input];
+        s->channel = own.channel, s->run = own.run;
+    }
+    return (d->source[0].synthetic || count_samples(d, e)) && set_scales(d, e);
+}
+
+void ls_dataset_close(LsDataset *d)
+{
+    for (uint32_t k = 0; d->source && k < d->p->ninput; k++)
+        free(d->source[k].table);
+    for (int k = 0; k < d->nfile; k++)
+        ls_file_unmap(&d->file[k]);
+    free(d->source);
+    free(d->file);
+    free(d->text);
+    free(d->csv);
+    free(d->norm);
+    *d = (LsDataset){0};
+}
+
+/* ---- reading ---- */
+
+/* What one call of ls_dataset_read works on. */
+typedef struct LsRead {
+    const LsDataset *d;
+    const LsSource *s;
+    uint32_t input;
+    int64_t sample, from;       /* from: first element in the array */
+} LsRead;
+
+static double value(const LsRead *r, int64_t i, int64_t c)
+{
+    const LsSource *s = r->s;
+    if (s->synthetic)
+        return ls_synthetic_value(r->d, r->d->p->input[r->input].is_label && r->d->label_is_input
+                                  ? r->d->label_input : r->input, r->sample, i);
+    return normal(s, c, ls_array_real(&s->array, s->one ? 0 : r->from + i));
+}
+
+/* n elements from element i on, all of channel c, to places `step` apart. */
+static void read_reals(const LsRead *r, int64_t i, int64_t c, int64_t n, void *to, int64_t step)
+{
+    const LsSource *s = r->s;
+    const unsigned char *from = s->synthetic || s->one ? NULL
+                                : s->array.data + (r->from + i) * ls_element_bytes(s->array.type);
+    bool wide = r->d->p->real_bytes == 8;
+    float *f = to;
+    double *g = to;
+    if (s->table && from && !wide) {
+        const float *table = s->table + (s->mean ? c * 256 : 0);
+        for (int64_t k = 0; k < n; k++)
+            f[k * step] = table[from[k]];
+    } else if (from && s->array.type == LS_F32 && !s->array.swap && !wide && !s->mean && !s->scale) {
+        for (int64_t k = 0; k < n; k++)
+            memcpy(f + k * step, from + 4 * k, 4);
+    } else {
+        bool byte = s->table != NULL && !s->scale;      /* a double keeps all of x / 255 */
+        for (int64_t k = 0; k < n; k++) {
+            double v = byte ? normal(s, c, ls_array_real(&s->array, s->one ? 0 : r->from + i + k) / 255)
+                            : value(r, i + k, c);
+            if (wide)
+                g[k * step] = v;
+            else
+                f[k * step] = (float)v;
+        }
+    }
+}
+
+static bool check_label(const LsRead *r, int64_t v, LsError *e)
+{
+    const LsProgram *p = r->d->p;
+    if (p->classes == 0 || (v >= 0 && v < p->classes) || (p->has_ignore && v == p->ignore))
+        return true;
+    return ls_fail(e, LS_EXIT_DATA, "%s: sample %" PRId64 ": label %" PRId64 " is not one of the "
+                   "model's %" PRId64 " classes", r->s->path, r->sample, v, p->classes);
+}
+
+static bool read_int(const LsRead *r, int64_t i, int64_t *v, LsError *e)
+{
+    const LsSource *s = r->s;
+    const LsInput *in = &r->d->p->input[r->input];
+    int64_t at = s->one ? 0 : r->from + i;
+    if (s->synthetic) {
+        *v = (int64_t)value(r, i, 0);
+    } else if (s->token) {
+        *v = s->token[s->array.data[at]];
+        if (*v < 0)
+            return ls_fail(e, LS_EXIT_DATA, "%s: character %d does not occur in the training text",
+                           s->path, s->array.data[at]);
+    } else {
+        *v = ls_array_int(&s->array, at);
+        if (ls_element_is_float(s->array.type) && ls_array_real(&s->array, at) != (double)*v)
+            return ls_fail(e, LS_EXIT_DATA, "%s: sample %" PRId64 ": %g is no integer, but '%s' takes "
+                           "integers", s->path, r->sample, ls_array_real(&s->array, at), in->t.name);
+    }
+    if (in->t.type == LS_DT_I32 && *v != (int32_t)*v)
+        return ls_fail(e, LS_EXIT_DATA, "%s: sample %" PRId64 ": %" PRId64 " does not fit 32 bits",
+                       s->path, r->sample, *v);
+    return in->is_label ? check_label(r, *v, e) : true;
+}
+
+static bool read_ints(const LsRead *r, int64_t i, int64_t n, char *to, int64_t step, LsError *e)
+{
+    LsDataType type = r->d->p->input[r->input].t.type;
+    int64_t v;
+    for (int64_t k = 0; k < n; k++) {
+        if (!read_int(r, i + k, &v, e))
+            return false;
+        if (type == LS_DT_I64)
+            ((int64_t *)(void *)to)[k * step] = v;
+        else if (type == LS_DT_I32)
+            ((int32_t *)(void *)to)[k * step] = (int32_t)v;
+        else
+            ((uint8_t *)to)[k * step] = v != 0;
+    }
+    return true;
+}
+
+bool ls_dataset_read(const LsDataset *d, uint32_t input, int64_t sample, int64_t place, void *batch,
+                     LsError *e)
+{
+    const LsTensor *t = &d->p->input[input].t;
+    const LsSource *s = &d->source[input];
+    LsRead r = {d, s, input, s->whole ? 0 : sample, s->whole ? 0 : sample * s->stride};
+    bool last = t->channels_last && t->rank >= 3, by_channel = last || s->mean;
+    int64_t run = by_channel ? s->run : s->per_sample, step = last ? s->channel : 1;
+    int64_t size = ls_type_bytes(t->type, d->p->real_bytes);
+    char *to = (char *)batch + (s->whole ? 0 : place) * s->per_sample * size;
+    for (int64_t i = 0; i < s->per_sample; i += run) {
+        int64_t c = by_channel ? i / run % s->channel : 0;
+        int64_t row = i / (run * s->channel) * run * s->channel;
+        char *at = to + (last ? row + c : i) * size;
+        if (t->type == LS_DT_REAL)
+            read_reals(&r, i, c, run, at, step);
+        else if (!read_ints(&r, i, run, at, step, e))
+            return false;
+    }
+    return true;
+}

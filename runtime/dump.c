@@ -1,0 +1,113 @@
+/* runtime/dump.c -- see dump.h. */
+#include "runtime/dump.h"
+#include "runtime/tensor.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool ls_dump_open(LsDump *d, const LsEngine *g, const LsPhaseTable *t, LsError *e)
+{
+    int64_t n = 0;
+    *d = (LsDump){.g = g, .t = t};
+    d->offset = calloc(t->nwatch + 1, sizeof *d->offset);
+    for (uint32_t k = 0; d->offset && k < t->nwatch; k++) {
+        d->offset[k] = n;
+        n += (ls_tensor_bytes(&t->watch[k].t, g->p->real_bytes) + 63) / 64 * 64;
+    }
+    d->copy = malloc((size_t)n + 1);
+    return d->offset && d->copy ? true : ls_fail(e, LS_EXIT_FAIL, "no memory for --dump");
+}
+
+void ls_dump_close(LsDump *d)
+{
+    free(d->copy);
+    free(d->offset);
+    *d = (LsDump){0};
+}
+
+static void copy(LsDump *d, uint32_t step, bool before)
+{
+    for (uint32_t k = 0; k < d->t->nwatch; k++) {
+        const LsWatch *w = &d->t->watch[k];
+        const void *at = ls_memory_at(d->g->m, w->t.at);
+        if (w->step == step && w->before == before && at)
+            memcpy(d->copy + d->offset[k], at, (size_t)ls_tensor_bytes(&w->t, d->g->p->real_bytes));
+    }
+}
+
+static void before(void *self, uint32_t step) { copy(self, step, true); }
+static void after(void *self, uint32_t step) { copy(self, step, false); }
+
+LsHook ls_dump_hook(LsDump *d) { return (LsHook){before, after, d}; }
+
+static LsElement element_of(LsDataType type, int real_bytes)
+{
+    switch (type) {
+    case LS_DT_I64: return LS_I64;
+    case LS_DT_I32: return LS_I32;
+    case LS_DT_BOOL: return LS_B8;
+    default: return real_bytes == 8 ? LS_F64 : LS_F32;
+    }
+}
+
+static bool write_tensor(LsNpz *z, const char *name, const LsTensor *t, const void *at, int real_bytes,
+                         LsError *e)
+{
+    char part[8192];
+    int64_t each = ls_type_bytes(t->type, real_bytes), left = ls_tensor_count(t);
+    LsWalk w = ls_walk_start(t);
+    if (!ls_npz_begin(z, name, element_of(t->type, real_bytes), t->rank, t->dim, e))
+        return false;
+    while (left > 0) {
+        int64_t n = (int64_t)sizeof part / each;
+        n = n < left ? n : left;
+        ls_walk_read(&w, at, part, n, each);
+        ls_npz_write(z, part, (size_t)(n * each));
+        left -= n;
+    }
+    return true;
+}
+
+static bool write_members(const LsDump *d, LsNpz *z, double loss, LsError *e)
+{
+    static const char *const group[] = {[LS_STATE_PARAM] = "param", [LS_STATE_FROZEN] = "param",
+                                        [LS_STATE_STAT] = "stat", [LS_STATE_MOMENT] = "moment"};
+    const LsProgram *p = d->g->p;
+    float f = (float)loss;
+    bool wide = p->real_bytes == 8;
+    if (!ls_npz_begin(z, "loss", wide ? LS_F64 : LS_F32, 1, (const int64_t[]){1}, e))
+        return false;
+    ls_npz_write(z, wide ? (void *)&loss : (void *)&f, (size_t)p->real_bytes);
+    for (uint32_t k = 0; k < d->t->nwatch; k++) {
+        const LsWatch *w = &d->t->watch[k];
+        if (!write_tensor(z, w->key, &w->t, d->copy + d->offset[k], p->real_bytes, e))
+            return false;
+    }
+    for (uint32_t k = 0; k < p->nstate; k++) {
+        const LsStateTensor *s = &p->state[k];
+        char name[300];
+        snprintf(name, sizeof name, "%s/%s", group[s->kind], s->t.name);
+        if (!write_tensor(z, name, &s->t, ls_memory_at(d->g->m, s->t.at), p->real_bytes, e))
+            return false;
+    }
+    return true;
+}
+
+bool ls_dump_write(const LsDump *d, const char *path, double loss, LsError *e)
+{
+    uint32_t n = 1 + d->t->nwatch + d->g->p->nstate;
+    LsNpz *z = calloc(1, sizeof *z);
+    LsNpzMember *room = calloc(n, sizeof *room);
+    bool ok = z && room ? ls_npz_open(z, path, room, n, e)
+                        : ls_fail(e, LS_EXIT_FAIL, "no memory for --dump");
+    if (ok) {
+        bool whole = write_members(d, z, loss, e);
+        z->out.err = whole ? z->out.err : EIO;  /* nothing half is left behind */
+        ok = ls_npz_close(z, e) && whole;
+    }
+    free(room);
+    free(z);
+    return ok;
+}

@@ -1,0 +1,25 @@
+/* runtime/error.h -- what went wrong, once, with the exit code it means.
+ *
+ * Functions that can fail take an LsError, return false and leave printing to main: workers run in
+ * threads and tests want the text. */
+#ifndef LS_RUNTIME_ERROR_H
+#define LS_RUNTIME_ERROR_H
+
+#include <stdbool.h>
+
+typedef enum {
+    LS_EXIT_DONE = 0,
+    LS_EXIT_FAIL = 1,           /* a result cannot be written, memory cannot be had */
+    LS_EXIT_USAGE = 2,
+    LS_EXIT_DIVERGED = 7,       /* loss or some value is not finite */
+    LS_EXIT_DATA = 8,           /* data or checkpoint unreadable */
+    LS_EXIT_INTERRUPTED = 130,
+} LsExit;
+
+typedef struct LsError { LsExit code; char text[600]; } LsError;
+
+/* Keeps the first error and returns false, so callers write: return ls_fail(...). */
+__attribute__((format(printf, 3, 4)))
+bool ls_fail(LsError *e, LsExit code, const char *fmt, ...);
+
+#endif

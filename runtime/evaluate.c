@@ -1,0 +1,139 @@
+/* runtime/evaluate.c -- see evaluate.h. */
+#include "runtime/evaluate.h"
+#include "runtime/tensor.h"
+
+#include <string.h>
+
+enum { MAX_HOOKS = 4 };
+
+typedef struct LsJudge {        /* compares the greatest logit with the label */
+    const LsEngine *g;
+    const LsLoader *l;
+    const LsBatch *batch;
+    uint32_t step, label;       /* step: after it the logits are there */
+    LsScore *score;
+} LsJudge;
+
+static int64_t label_at(const LsJudge *j, int64_t i)
+{
+    const LsInput *in = &j->g->p->input[j->label];
+    const char *at = j->batch->input + j->l->offset[j->label];
+    int64_t wide;
+    int32_t narrow;
+    if (in->t.type == LS_DT_I64)
+        return memcpy(&wide, at + 8 * i, 8), wide;
+    return memcpy(&narrow, at + 4 * i, 4), narrow;
+}
+
+static void strides(const LsTensor *t, int64_t *stride)
+{
+    bool last = t->channels_last && t->rank >= 3;
+    int64_t n = last ? t->dim[1] : 1;
+    for (int d = t->rank; d-- > 0;) {
+        bool channel = last && d == 1;
+        stride[d] = channel ? 1 : n;
+        n *= channel ? 1 : t->dim[d];
+    }
+}
+
+/* The class axis is 1; or the last one, where that has the classes. */
+static int class_axis(const LsProgram *p)
+{
+    const LsTensor *t = &p->logits;
+    return t->rank >= 2 && t->dim[1] == p->classes ? 1 : t->rank - 1;
+}
+
+/* Where the logits of label i begin, in elements. */
+static int64_t place(const LsTensor *t, const int64_t *stride, int axis, int64_t i)
+{
+    int64_t at = 0;
+    for (int d = t->rank; d-- > 0;)
+        if (d != axis) {
+            at += i % t->dim[d] * stride[d];
+            i /= t->dim[d];
+        }
+    return at;
+}
+
+static void judge(LsJudge *j)
+{
+    const LsProgram *p = j->g->p;
+    const LsTensor *t = &p->logits;
+    const char *at = ls_memory_at(j->g->m, t->at);
+    int64_t stride[LS_TENSOR_RANK], size = p->real_bytes;
+    int axis = class_axis(p);
+    int64_t count = ls_tensor_count(t) / t->dim[axis] * j->batch->valid / p->batch;
+    strides(t, stride);
+    for (int64_t i = 0; i < count; i++) {
+        const char *row = at + place(t, stride, axis, i) * size;
+        int64_t label = label_at(j, i), best = 0;
+        double most = ls_real_at(row, p->real_bytes);
+        for (int64_t c = 1; c < t->dim[axis]; c++) {
+            double v = ls_real_at(row + c * stride[axis] * size, p->real_bytes);
+            if (v > most) {
+                most = v;
+                best = c;
+            }
+        }
+        if (p->has_ignore && label == p->ignore)
+            continue;
+        j->score->judged++;
+        j->score->right += best == label;
+    }
+}
+
+static void judge_after(void *self, uint32_t step)
+{
+    LsJudge *j = self;
+    if (step == j->step)
+        judge(j);
+}
+
+/* Accuracy needs logits whose classes are judged by integer labels. */
+static bool can_judge(const LsProgram *p, LsJudge *j)
+{
+    const LsTensor *t = &p->logits;
+    j->label = ls_label_input(p);
+    j->step = p->eval.nstep - 1;
+    if (p->classes == 0 || j->label == p->ninput || t->at.space == LS_AT_NONE || t->rank == 0
+        || p->input[j->label].t.type == LS_DT_REAL || p->input[j->label].t.type == LS_DT_BOOL
+        || ls_tensor_count(t) != ls_tensor_count(&p->input[j->label].t) * p->classes)
+        return false;
+    for (uint32_t k = 0; k < p->eval.nwatch; k++) {
+        const LsWatch *w = &p->eval.watch[k];
+        if (strncmp(w->key, "out/", 4) == 0 && strcmp(w->key + 4, t->name) == 0 && !w->before)
+            j->step = w->step;
+    }
+    return true;
+}
+
+bool ls_evaluate(LsEngine *g, LsLoader *l, const LsDataset *data, const LsHook *extra, int nextra,
+                 LsScore *score, LsError *e)
+{
+    const LsProgram *p = g->p;
+    LsPass pass = {.data = data};
+    LsJudge j = {.g = g, .l = l, .score = score};
+    LsHook hook[MAX_HOOKS] = {{.after = judge_after, .self = &j}};
+    int n = can_judge(p, &j);
+    double sum = 0;
+    for (int k = 0; k < nextra && n < MAX_HOOKS; k++)
+        hook[n++] = extra[k];
+    *score = (LsScore){0};
+    pass.end = ls_batches_per_epoch(&pass);
+    ls_loader_begin(l, &pass);
+    for (int64_t k = 0; k < pass.end; k++) {
+        const LsBatch *b = ls_loader_next(l, e);
+        if (!b)
+            return false;
+        j.batch = b;
+        ls_engine_feed(g, l, b);
+        g->run.first = true;
+        g->run.apply = false;
+        ls_engine_run(g, &p->eval, hook, n);
+        sum += ls_engine_loss(g, &p->eval) * (double)b->valid;
+        score->samples += b->valid;
+        ls_loader_release(l);
+    }
+    score->loss = sum / (double)score->samples;
+    return true;
+}

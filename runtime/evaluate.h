@@ -1,0 +1,17 @@
+/* runtime/evaluate.h -- loss and accuracy of the evaluation form over a whole data set. */
+#ifndef LS_RUNTIME_EVALUATE_H
+#define LS_RUNTIME_EVALUATE_H
+
+#include "runtime/engine.h"
+
+typedef struct LsScore {
+    double loss;                /* mean over the samples */
+    int64_t samples;
+    int64_t right, judged;      /* predictions; judged = 0: no classification */
+} LsScore;
+
+/* Ends the loader's pass. `extra` hooks are called too. */
+bool ls_evaluate(LsEngine *g, LsLoader *l, const LsDataset *data, const LsHook *extra, int nextra,
+                 LsScore *score, LsError *e);
+
+#endif

@@ -1,0 +1,33 @@
+/* runtime/export.c -- the embedded ONNX file, with the float32 data of every state tensor replaced. */
+#include "runtime/export.h"
+#include "runtime/file.h"
+#include "runtime/tensor.h"
+
+enum { PART = 4096 };           /* elements converted at a time */
+
+static void patch(LsOut *o, const LsMemory *m, const LsStateTensor *s)
+{
+    float out[PART];
+    double in[PART];
+    int64_t size = m->p->real_bytes, at = s->onnx_offset;
+    LsWalk w = ls_walk_start(&s->t);
+    for (int64_t left = ls_tensor_count(&s->t), n; left > 0; left -= n, at += 4 * n) {
+        n = left < PART ? left : PART;
+        ls_walk_read(&w, ls_memory_at(m, s->t.at), size == 8 ? (void *)in : (void *)out, n, size);
+        for (int64_t i = 0; size == 8 && i < n; i++)
+            out[i] = (float)in[i];
+        ls_out_patch(o, at, out, (size_t)n * sizeof out[0]);
+    }
+}
+
+bool ls_export(const LsMemory *m, const char *path, LsError *e)
+{
+    LsOut o;
+    if (!ls_out_open(&o, path, e))
+        return false;
+    ls_out_write(&o, m->p->onnx, m->p->onnx_bytes);
+    for (uint32_t k = 0; k < m->p->nstate; k++)
+        if (m->p->state[k].onnx_offset >= 0)
+            patch(&o, m, &m->p->state[k]);
+    return ls_out_commit(&o, e);
+}

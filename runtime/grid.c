@@ -1,0 +1,205 @@
+/* runtime/grid.c -- see grid.h. */
+#include "runtime/grid.h"
+#include "runtime/png.h"
+#include "runtime/tensor.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { COLUMNS = 5, CELL = 96, GAP = 4 };       /* CELL: least pixels of a picture's longer side */
+
+/* One row of the grid: a tensor, and how a sample of it is looked at. */
+typedef struct LsGridRow {
+    const LsTensor *t;
+    const LsWatch *watch;       /* NULL: the input */
+    int64_t c, h, w, count;     /* count: elements of a sample, may be less than c * h * w */
+    float *value;               /* [COLUMNS][count], in logical order */
+    double low, high;           /* black and white */
+} LsGridRow;
+
+typedef struct LsGrid {
+    LsEngine *g;
+    LsLoader *l;
+    uint32_t input;             /* the one that row 0 shows */
+    int64_t have, take;         /* columns full; more of this batch */
+    LsGridRow *row; int nrow;
+    int64_t h, w;               /* pixels of a cell */
+} LsGrid;
+
+/* A vector is shown as a square, filled line by line. */
+static bool look_at(LsGridRow *r, const LsTensor *t, const LsGridRow *input, int64_t batch)
+{
+    bool image = t->rank == 4, gray = t->rank == 3;
+    if (t->rank < 2 || t->rank > 4 || t->dim[0] != batch || t->type != LS_DT_REAL)
+        return false;
+    *r = (LsGridRow){.t = t, .count = ls_tensor_count(t) / batch};
+    r->c = image ? t->dim[1] : 1;
+    r->h = image ? t->dim[2] : gray ? t->dim[1] : 1;
+    r->w = image ? t->dim[3] : gray ? t->dim[2] : r->count;
+    bool flat = t->rank == 2 || r->h * r->w == 1;
+    if (flat && input && r->count == input->count) {
+        r->c = input->c, r->h = input->h, r->w = input->w;
+    } else if (flat) {
+        r->c = 1;
+        r->w = (int64_t)ceil(sqrt((double)r->count));
+        r->h = (r->count + r->w - 1) / r->w;
+    }
+    return true;
+}
+
+/* Sets row 0 and the input it shows. */
+static bool find_image(LsGrid *x)
+{
+    const LsProgram *p = x->g->p;
+    LsGridRow *r = &x->row[0];
+    for (x->input = 0; x->input < p->ninput; x->input++)
+        if (!p->input[x->input].is_label && look_at(r, &p->input[x->input].t, NULL, p->batch)
+            && (r->c == 1 || r->c == 3))
+            return true;
+    return false;
+}
+
+static bool make_rows(LsGrid *x, const char *path, LsError *e)
+{
+    const LsProgram *p = x->g->p;
+    x->row = calloc(p->eval.nwatch + 1, sizeof *x->row);
+    if (!x->row)
+        return ls_fail(e, LS_EXIT_FAIL, "out of memory");
+    if (!find_image(x))
+        return ls_fail(e, LS_EXIT_FAIL, "%s: the model has no input that is an image", path);
+    x->nrow = 1;
+    for (int code = 1; code >= 0; code--)
+        for (uint32_t k = 0; k < p->eval.nwatch; k++) {
+            const LsWatch *w = &p->eval.watch[k];
+            if ((strncmp(w->key, "code/", 5) == 0) == code
+                && look_at(&x->row[x->nrow], &w->t, &x->row[0], p->batch))
+                x->row[x->nrow++].watch = w;
+        }
+    for (int k = 0; k < x->nrow; k++) {
+        x->row[k].value = calloc((size_t)(COLUMNS * x->row[k].count), sizeof(float));
+        if (!x->row[k].value)
+            return ls_fail(e, LS_EXIT_FAIL, "out of memory");
+    }
+    return true;
+}
+
+static void copy_row(LsGrid *x, LsGridRow *r, const char *from)
+{
+    LsWalk walk = ls_walk_start(r->t);
+    float *to = r->value + x->have * r->count;
+    for (int64_t i = 0; i < x->take * r->count; i++)
+        to[i] = (float)ls_real_at(from + ls_walk_next(&walk) * x->g->p->real_bytes,
+                                  x->g->p->real_bytes);
+}
+
+static void copy_watched(LsGrid *x, uint32_t step, bool before)
+{
+    for (int k = 1; k < x->nrow; k++)
+        if (x->row[k].watch->step == step && x->row[k].watch->before == before)
+            copy_row(x, &x->row[k], ls_memory_at(x->g->m, x->row[k].t->at));
+}
+
+static void before(void *self, uint32_t step) { copy_watched(self, step, true); }
+static void after(void *self, uint32_t step) { copy_watched(self, step, false); }
+
+static bool run_model(LsGrid *x, const LsDataset *data, LsError *e)
+{
+    LsPass pass = {.data = data};
+    LsHook hook = {before, after, x};
+    pass.end = ls_batches_per_epoch(&pass);
+    ls_loader_begin(x->l, &pass);
+    for (int64_t k = 0; k < pass.end && x->have < COLUMNS; k++) {
+        const LsBatch *b = ls_loader_next(x->l, e);
+        if (!b)
+            return false;
+        x->take = b->valid < COLUMNS - x->have ? b->valid : COLUMNS - x->have;
+        copy_row(x, &x->row[0], b->input + x->l->offset[x->input]);
+        ls_engine_feed(x->g, x->l, b);
+        ls_engine_run(x->g, &x->g->p->eval, &hook, 1);
+        ls_loader_release(x->l);
+        x->have += x->take;
+    }
+    return true;
+}
+
+/* Images keep 0..1 when the input lies there, and share the input's range; other rows have their own. */
+static void set_ranges(LsGrid *x)
+{
+    for (int k = 0; k < x->nrow; k++) {
+        LsGridRow *r = &x->row[k];
+        bool image = r->c == x->row[0].c && r->h == x->row[0].h && r->w == x->row[0].w;
+        r->low = INFINITY, r->high = -INFINITY;
+        for (int64_t i = 0; i < x->have * r->count; i++) {
+            r->low = fmin(r->low, r->value[i]);
+            r->high = fmax(r->high, r->value[i]);
+        }
+        if (k == 0 && r->low >= 0 && r->high <= 1)
+            r->low = 0, r->high = 1;
+        if (k > 0 && image)
+            r->low = x->row[0].low, r->high = x->row[0].high;
+        if (!(r->high > r->low))
+            r->high = r->low + 1;
+    }
+}
+
+/* More channels than colours are classes: the greatest one, as a shade. */
+static unsigned char shade(const LsGridRow *r, const float *v, int64_t y, int64_t x, int colour)
+{
+    int64_t area = r->h * r->w, at = y * r->w + x, best = 0;
+    if (at >= r->count)
+        return 0;
+    if (r->c == 1 || r->c == 3) {
+        double part = (v[(r->c == 3 ? colour : 0) * area + at] - r->low) / (r->high - r->low);
+        return (unsigned char)(255 * fmin(fmax(part, 0), 1) + 0.5);
+    }
+    for (int64_t c = 1; c < r->c; c++)
+        if (v[c * area + at] > v[best * area + at])
+            best = c;
+    return (unsigned char)(255 * best / (r->c - 1));
+}
+
+static void paint(const LsGrid *x, int row, int64_t column, unsigned char *rgb, int64_t width)
+{
+    const LsGridRow *r = &x->row[row];
+    const float *v = r->value + column * r->count;
+    int64_t top = GAP + row * (x->h + GAP), left = GAP + column * (x->w + GAP);
+    for (int64_t py = 0; py < x->h; py++)
+        for (int64_t px = 0; px < x->w; px++)
+            for (int c = 0; c < 3; c++)
+                rgb[((top + py) * width + left + px) * 3 + c] =
+                    shade(r, v, py * r->h / x->h, px * r->w / x->w, c);
+}
+
+static bool paint_all(LsGrid *x, const char *path, LsError *e)
+{
+    const LsGridRow *in = &x->row[0];
+    int64_t longer = in->h > in->w ? in->h : in->w, scale = (CELL + longer - 1) / longer;
+    x->h = in->h * scale;
+    x->w = in->w * scale;
+    int64_t width = GAP + x->have * (x->w + GAP), height = GAP + x->nrow * (x->h + GAP);
+    unsigned char *rgb = malloc((size_t)(width * height * 3));
+    if (!rgb)
+        return ls_fail(e, LS_EXIT_FAIL, "%s: no memory for the picture", path);
+    memset(rgb, 128, (size_t)(width * height * 3));
+    for (int k = 0; k < x->nrow; k++)
+        for (int64_t c = 0; c < x->have; c++)
+            paint(x, k, c, rgb, width);
+    bool ok = ls_picture_write(path, rgb, width, height, e);
+    free(rgb);
+    return ok;
+}
+
+bool ls_grid_write(LsEngine *g, LsLoader *l, const LsDataset *data, const char *path, LsError *e)
+{
+    LsGrid x = {.g = g, .l = l};
+    bool ok = make_rows(&x, path, e) && run_model(&x, data, e);
+    if (ok)
+        set_ranges(&x);
+    ok = ok && paint_all(&x, path, e);
+    for (int k = 0; k < x.nrow; k++)
+        free(x.row[k].value);
+    free(x.row);
+    return ok;
+}

@@ -1,0 +1,172 @@
+/* runtime/json.c -- see json.h. RFC 8259; numbers are read as non-negative integers only. */
+#include "runtime/json.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void ls_text_put(LsText *t, const char *fmt, ...)
+{
+    va_list ap;
+    size_t room = t->cap - t->n;
+    va_start(ap, fmt);
+    int n = vsnprintf(t->at + t->n, room, fmt, ap);
+    va_end(ap);
+    if (n < 0 || (size_t)n >= room) {
+        t->full = true;
+        return;
+    }
+    t->n += (size_t)n;
+}
+
+void ls_text_string(LsText *t, const char *s)
+{
+    ls_text_put(t, "\"");
+    for (; *s; s++) {
+        if (*s == '"' || *s == '\\')
+            ls_text_put(t, "\\%c", *s);
+        else if ((unsigned char)*s < 0x20)
+            ls_text_put(t, "\\u%04x", (unsigned)*s);
+        else
+            ls_text_put(t, "%c", *s);
+    }
+    ls_text_put(t, "\"");
+}
+
+void ls_text_number(LsText *t, double v, int digits)
+{
+    if (isfinite(v))
+        ls_text_put(t, "%.*g", digits, v);
+    else
+        ls_text_put(t, "null");
+}
+
+static void blanks(LsJson *j)
+{
+    while (j->p < j->end && strchr(" \t\r\n", *j->p) && *j->p)
+        j->p++;
+}
+
+bool ls_json_char(LsJson *j, char c)
+{
+    blanks(j);
+    if (j->p == j->end || *j->p != c)
+        return false;
+    j->p++;
+    return true;
+}
+
+static bool hex4(LsJson *j, unsigned *v)
+{
+    *v = 0;
+    if (j->end - j->p < 4)
+        return false;
+    for (int k = 0; k < 4; k++) {
+        char c = *j->p++;
+        int d = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+        if (d < 0)
+            return false;
+        *v = *v * 16 + (unsigned)d;
+    }
+    return true;
+}
+
+/* One character of a string, as UTF-8 bytes. Surrogate pairs are not put together: names of tensors that
+ * we write never use them. */
+static bool unescape(LsJson *j, char out[4], size_t *n)
+{
+    static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
+    unsigned v;
+    *n = 1;
+    if (*j->p != '\\') {
+        out[0] = *j->p++;
+        return true;
+    }
+    if (++j->p == j->end)
+        return false;
+    const char *k = *j->p ? strchr(from, *j->p) : NULL;
+    if (k) {
+        out[0] = to[k - from];
+        j->p++;
+        return true;
+    }
+    if (*j->p++ != 'u' || !hex4(j, &v))
+        return false;
+    if (v < 0x80) {
+        out[0] = (char)v;
+    } else if (v < 0x800) {
+        out[0] = (char)(0xc0 | v >> 6);
+        out[1] = (char)(0x80 | (v & 63));
+        *n = 2;
+    } else {
+        out[0] = (char)(0xe0 | v >> 12);
+        out[1] = (char)(0x80 | (v >> 6 & 63));
+        out[2] = (char)(0x80 | (v & 63));
+        *n = 3;
+    }
+    return true;
+}
+
+bool ls_json_string(LsJson *j, char *to, size_t cap)
+{
+    size_t at = 0;
+    if (!ls_json_char(j, '"'))
+        return false;
+    while (j->p < j->end && *j->p != '"') {
+        char c[4];
+        size_t n;
+        if (!unescape(j, c, &n) || at + n >= cap)
+            return false;
+        memcpy(to + at, c, n);
+        at += n;
+    }
+    to[at] = '\0';
+    return ls_json_char(j, '"');
+}
+
+bool ls_json_int(LsJson *j, int64_t *v)
+{
+    blanks(j);
+    const char *start = j->p;
+    *v = 0;
+    for (; j->p < j->end && *j->p >= '0' && *j->p <= '9'; j->p++)
+        if (__builtin_mul_overflow(*v, (int64_t)10, v)
+            || __builtin_add_overflow(*v, (int64_t)(*j->p - '0'), v))
+            return false;
+    return j->p > start;
+}
+
+static bool skip_string(LsJson *j)
+{
+    for (j->p++; j->p < j->end && *j->p != '"'; j->p++)
+        if (*j->p == '\\' && ++j->p == j->end)
+            return false;
+    return ls_json_char(j, '"');
+}
+
+static bool skip(LsJson *j, int depth)
+{
+    blanks(j);
+    if (j->p == j->end || depth == 0)
+        return false;
+    if (*j->p == '"')
+        return skip_string(j);
+    if (*j->p == '{' || *j->p == '[') {
+        char open = *j->p++, close = open == '{' ? '}' : ']';
+        if (ls_json_char(j, close))
+            return true;
+        do {
+            if (!skip(j, depth - 1) || (open == '{' && !(ls_json_char(j, ':') && skip(j, depth - 1))))
+                return false;
+        } while (ls_json_char(j, ','));
+        return ls_json_char(j, close);
+    }
+    const char *start = j->p;
+    while (j->p < j->end && !strchr(",]} \t\r\n", *j->p))
+        j->p++;
+    return j->p > start;
+}
+
+bool ls_json_skip(LsJson *j) { return skip(j, 32); }

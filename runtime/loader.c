@@ -1,0 +1,187 @@
+/* runtime/loader.c -- see loader.h.
+ *
+ * Batch q lives in slot q % LS_RING. Workers take numbers in order; who has number q waits until batch
+ * q - LS_RING is released, fills the slot without the lock, and marks it full. */
+#include "runtime/loader.h"
+#include "runtime/tensor.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int64_t ls_batches_per_epoch(const LsPass *pass)
+{
+    int64_t n = pass->data->samples, batch = pass->data->p->batch;
+    return pass->drop_last ? n / batch : (n + batch - 1) / batch;
+}
+
+static uint64_t mix(uint64_t x)     /* SplitMix64's finaliser */
+{
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+
+/* A Feistel network on the smallest even number of bits that holds n, walked until it falls below n. */
+int64_t ls_shuffled(uint64_t seed, int64_t epoch, int64_t n, int64_t i)
+{
+    int half = 1;
+    while (half < 31 && (int64_t)1 << 2 * half < n)
+        half++;
+    uint64_t low = ((uint64_t)1 << half) - 1, x = (uint64_t)i;
+    uint64_t key = mix(mix(seed + 0x9e3779b97f4a7c15u) + (uint64_t)epoch);
+    do {
+        for (uint64_t round = 0; round < 6; round++) {
+            uint64_t right = x & low;
+            x = right << half | ((x >> half ^ mix(key + (round << 32 | right))) & low);
+        }
+    } while (x >= (uint64_t)n);
+    return (int64_t)x;
+}
+
+static int64_t aligned(int64_t n) { return (n + 63) & ~(int64_t)63; }
+
+static int64_t slot_bytes(const LsProgram *p)
+{
+    int64_t n = 0;
+    for (uint32_t k = 0; k < p->ninput; k++)
+        n += aligned(ls_tensor_bytes(&p->input[k].t, p->real_bytes));
+    return n;
+}
+
+int64_t ls_ring_bytes(const LsProgram *p) { return LS_RING * slot_bytes(p); }
+
+static bool fill(const LsLoader *l, const LsPass *pass, LsBatch *b, int64_t number, LsError *e)
+{
+    int64_t per_epoch = ls_batches_per_epoch(pass), batch = l->p->batch;
+    int64_t epoch = number / per_epoch, from = number % per_epoch * batch;
+    int64_t left = pass->data->samples - from;
+    b->number = number;
+    b->valid = left < batch ? left : batch;
+    for (int64_t place = 0; place < batch; place++) {
+        int64_t i = from + place % b->valid;
+        if (pass->shuffle)
+            i = ls_shuffled(pass->seed, epoch, pass->data->samples, i);
+        for (uint32_t k = 0; k < l->p->ninput; k++)
+            if (!(pass->data->source[k].whole && place > 0)
+                && !ls_dataset_read(pass->data, k, i, place, b->input + l->offset[k], e))
+                return false;
+    }
+    return true;
+}
+
+static bool may_fill(const LsLoader *l)
+{
+    return l->next < l->pass.end && l->next < l->taken + LS_RING && l->error.code == LS_EXIT_DONE;
+}
+
+static void *work(void *arg)
+{
+    LsLoader *l = arg;
+    pthread_mutex_lock(&l->lock);
+    for (;;) {
+        while (!l->stop && !may_fill(l))
+            pthread_cond_wait(&l->freed, &l->lock);
+        if (l->stop)
+            break;
+        int64_t number = l->next++;
+        LsSlot *slot = &l->slot[number % LS_RING];
+        LsPass pass = l->pass;
+        LsError e = {0};
+        l->busy++;
+        pthread_mutex_unlock(&l->lock);
+        bool ok = fill(l, &pass, &slot->batch, number, &e);
+        pthread_mutex_lock(&l->lock);
+        l->busy--;
+        slot->full = ok;
+        if (!ok && (l->error.code == LS_EXIT_DONE || number < l->error_at)) {
+            l->error = e;
+            l->error_at = number;
+        }
+        pthread_cond_broadcast(&l->filled);
+    }
+    pthread_mutex_unlock(&l->lock);
+    return NULL;
+}
+
+bool ls_loader_open(LsLoader *l, const LsProgram *p, int workers, LsError *e)
+{
+    size_t ring = (size_t)ls_ring_bytes(p), table = (p->ninput + 1) * sizeof *l->offset;
+    size_t threads = (size_t)(workers + 1) * sizeof *l->thread;
+    *l = (LsLoader){.p = p, .slot_bytes = slot_bytes(p)};
+    if (posix_memalign((void **)&l->memory, 64, ring + table + threads) != 0) {
+        l->memory = NULL;
+        return ls_fail(e, LS_EXIT_FAIL, "no memory for the input ring, %zu bytes", ring);
+    }
+    memset(l->memory, 0, ring + table + threads);
+    l->offset = (int64_t *)(void *)(l->memory + ring);
+    l->thread = (pthread_t *)(void *)(l->memory + ring + table);
+    for (uint32_t k = 0; k < p->ninput; k++)
+        l->offset[k + 1] = l->offset[k] + aligned(ls_tensor_bytes(&p->input[k].t, p->real_bytes));
+    for (int k = 0; k < LS_RING; k++)
+        l->slot[k].batch.input = l->memory + k * l->slot_bytes;
+    pthread_mutex_init(&l->lock, NULL);
+    pthread_cond_init(&l->filled, NULL);
+    pthread_cond_init(&l->freed, NULL);
+    for (; l->nthread < workers; l->nthread++)
+        if (pthread_create(&l->thread[l->nthread], NULL, work, l) != 0)
+            return ls_fail(e, LS_EXIT_FAIL, "cannot start worker %d", l->nthread + 1);
+    return true;
+}
+
+void ls_loader_close(LsLoader *l)
+{
+    if (!l->memory)
+        return;
+    pthread_mutex_lock(&l->lock);
+    l->stop = true;
+    pthread_cond_broadcast(&l->freed);
+    pthread_mutex_unlock(&l->lock);
+    for (int k = 0; k < l->nthread; k++)
+        pthread_join(l->thread[k], NULL);
+    pthread_cond_destroy(&l->freed);
+    pthread_cond_destroy(&l->filled);
+    pthread_mutex_destroy(&l->lock);
+    free(l->memory);
+    l->memory = NULL;
+}
+
+void ls_loader_begin(LsLoader *l, const LsPass *pass)
+{
+    pthread_mutex_lock(&l->lock);
+    l->pass.end = l->next;      /* nobody takes a new number of the pass before */
+    while (l->busy > 0)
+        pthread_cond_wait(&l->filled, &l->lock);
+    l->pass = *pass;
+    l->next = l->taken = pass->first;
+    l->error = (LsError){0};
+    for (int k = 0; k < LS_RING; k++)
+        l->slot[k].full = false;
+    pthread_cond_broadcast(&l->freed);
+    pthread_mutex_unlock(&l->lock);
+}
+
+const LsBatch *ls_loader_next(LsLoader *l, LsError *e)
+{
+    LsSlot *slot = &l->slot[l->taken % LS_RING];
+    if (l->taken >= l->pass.end)
+        return NULL;
+    if (l->nthread == 0)
+        return fill(l, &l->pass, &slot->batch, l->taken, e) ? &slot->batch : NULL;
+    pthread_mutex_lock(&l->lock);
+    while (!slot->full && (l->error.code == LS_EXIT_DONE || l->error_at > l->taken))
+        pthread_cond_wait(&l->filled, &l->lock);
+    bool full = slot->full;
+    if (!full)
+        *e = l->error;
+    pthread_mutex_unlock(&l->lock);
+    return full ? &slot->batch : NULL;
+}
+
+void ls_loader_release(LsLoader *l)
+{
+    pthread_mutex_lock(&l->lock);
+    l->slot[l->taken % LS_RING].full = false;
+    l->taken++;
+    pthread_cond_signal(&l->freed);
+    pthread_mutex_unlock(&l->lock);
+}

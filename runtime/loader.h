@@ -1,0 +1,57 @@
+/* runtime/loader.h -- threads that fill a fixed ring of batches ahead of the training loop. */
+#ifndef LS_RUNTIME_LOADER_H
+#define LS_RUNTIME_LOADER_H
+
+#include "runtime/dataset.h"
+
+#include <pthread.h>
+
+/* The batches of one pass, numbered through all epochs: batch number q is batch q % per_epoch of epoch
+ * q / per_epoch. */
+typedef struct LsPass {
+    const LsDataset *data;
+    uint64_t seed;
+    bool shuffle;               /* a new order every epoch, fixed by (seed, epoch) */
+    bool drop_last;             /* else the last batch of an epoch may count in part */
+    int64_t first, end;         /* batches [first, end) */
+} LsPass;
+
+typedef struct LsBatch {
+    char *input;                /* all inputs, at LsLoader.offset */
+    int64_t number, valid;      /* valid: samples that count; the rest repeats them */
+} LsBatch;
+
+typedef struct LsSlot { LsBatch batch; bool full; } LsSlot;
+
+typedef struct LsLoader {
+    const LsProgram *p;
+    int64_t *offset;            /* of each input in a slot, bytes */
+    int64_t slot_bytes;
+    LsSlot slot[LS_RING];
+    LsPass pass;
+    int64_t next, taken;        /* first batch nobody fills yet; first one not released */
+    int busy;                   /* workers that are filling */
+    bool stop;
+    LsError error;              /* of batch error_at, the first bad one */
+    int64_t error_at;
+    pthread_mutex_t lock;
+    pthread_cond_t filled, freed;
+    pthread_t *thread; int nthread;     /* 0: batches are filled when they are asked for */
+    char *memory;               /* one allocation: the ring, offsets, threads */
+} LsLoader;
+
+int64_t ls_batches_per_epoch(const LsPass *pass);
+/* Place of sample i of an epoch in the data: a permutation of 0..n-1 that takes no memory. */
+int64_t ls_shuffled(uint64_t seed, int64_t epoch, int64_t n, int64_t i);
+/* Bytes of the whole ring. */
+int64_t ls_ring_bytes(const LsProgram *p);
+
+bool ls_loader_open(LsLoader *l, const LsProgram *p, int workers, LsError *e);
+void ls_loader_close(LsLoader *l);
+/* Starts a pass, ending the one before wherever it is. */
+void ls_loader_begin(LsLoader *l, const LsPass *pass);
+/* Waits for the next batch; it stays valid until ls_loader_release. NULL with an error, or at the end. */
+const LsBatch *ls_loader_next(LsLoader *l, LsError *e);
+void ls_loader_release(LsLoader *l);
+
+#endif

@@ -1,0 +1,87 @@
+/* runtime/log.c -- see log.h. */
+#include "runtime/log.h"
+#include "runtime/clock.h"
+#include "runtime/json.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+static const int64_t FLUSH_NS = 1000000000;     /* readers may follow the file while training runs */
+
+static void put_line(LsLog *l, LsText *t)
+{
+    int64_t now = ls_now_ns();
+    fwrite(t->at, 1, t->n, l->to);
+    if (now - l->flushed_ns > FLUSH_NS) {
+        fflush(l->to);
+        l->flushed_ns = now;
+    }
+}
+
+bool ls_log_open(LsLog *l, const char *path, bool append, const LsProgram *p, LsError *e)
+{
+    char line[4096];
+    LsText t = {.at = line, .cap = sizeof line};
+    l->to = fopen(path, append ? "a" : "w");
+    if (!l->to)
+        return ls_fail(e, LS_EXIT_FAIL, "%s: cannot write: %s", path, strerror(errno));
+    setvbuf(l->to, l->buf, _IOFBF, sizeof l->buf);
+    l->start_ns = l->flushed_ns = ls_now_ns();
+    l->digits = p->real_bytes == 8 ? 17 : 9;
+    ls_text_put(&t, "{\"schema\":1,\"model\":");
+    ls_text_string(&t, p->model);
+    ls_text_put(&t, ",\"plan\":");
+    ls_text_string(&t, p->plan_hash);
+    ls_text_put(&t, ",\"batch\":%" PRId64 ",\"resumed\":%s}\n", p->batch, append ? "true" : "false");
+    put_line(l, &t);
+    return true;
+}
+
+static void put_common(LsLog *l, LsText *t, int64_t update, int64_t epoch)
+{
+    ls_text_put(t, "{\"step\":%" PRId64 ",\"epoch\":%" PRId64 ",\"time\":%.3f", update, epoch,
+                (double)(ls_now_ns() - l->start_ns) * 1e-9);
+}
+
+void ls_log_step(LsLog *l, int64_t update, int64_t epoch, double loss, double lr)
+{
+    char line[512];
+    LsText t = {.at = line, .cap = sizeof line};
+    if (!l->to)
+        return;
+    put_common(l, &t, update, epoch);
+    ls_text_put(&t, ",\"loss\":");
+    ls_text_number(&t, loss, l->digits);
+    ls_text_put(&t, ",\"lr\":");
+    ls_text_number(&t, lr, 9);
+    ls_text_put(&t, "}\n");
+    put_line(l, &t);
+}
+
+void ls_log_eval(LsLog *l, int64_t update, int64_t epoch, double loss, double accuracy)
+{
+    char line[512];
+    LsText t = {.at = line, .cap = sizeof line};
+    if (!l->to)
+        return;
+    put_common(l, &t, update, epoch);
+    ls_text_put(&t, ",\"val_loss\":");
+    ls_text_number(&t, loss, l->digits);
+    if (accuracy >= 0) {
+        ls_text_put(&t, ",\"val_accuracy\":");
+        ls_text_number(&t, accuracy, 9);
+    }
+    ls_text_put(&t, "}\n");
+    put_line(l, &t);
+}
+
+bool ls_log_close(LsLog *l, const char *path, LsError *e)
+{
+    if (!l->to)
+        return true;
+    bool bad = ferror(l->to) != 0;
+    bad |= fclose(l->to) != 0;
+    l->to = NULL;
+    return bad ? ls_fail(e, LS_EXIT_FAIL, "%s: cannot write: %s", path, strerror(errno)) : true;
+}

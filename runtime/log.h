@@ -1,0 +1,24 @@
+/* runtime/log.h -- --log: one JSON object per line. */
+#ifndef LS_RUNTIME_LOG_H
+#define LS_RUNTIME_LOG_H
+
+#include "runtime/error.h"
+#include "runtime/ls_program.h"
+
+#include <stdio.h>
+
+typedef struct LsLog {
+    FILE *to;                   /* NULL: no log is asked for */
+    int64_t start_ns, flushed_ns;
+    int digits;
+    char buf[1 << 16];
+} LsLog;
+
+/* Appends when `append` (a resumed run), else starts the file with a line about the program. */
+bool ls_log_open(LsLog *l, const char *path, bool append, const LsProgram *p, LsError *e);
+void ls_log_step(LsLog *l, int64_t update, int64_t epoch, double loss, double lr);
+/* accuracy < 0: there is none. */
+void ls_log_eval(LsLog *l, int64_t update, int64_t epoch, double loss, double accuracy);
+bool ls_log_close(LsLog *l, const char *path, LsError *e);
+
+#endif

@@ -1,0 +1,247 @@
+/* runtime/main.c -- ls_trainer_main: sets a run up, has it trained or evaluated, and writes its results. */
+#include "runtime/export.h"
+#include "runtime/grid.h"
+#include "runtime/pool.h"
+#include "runtime/tensor.h"
+#include "runtime/train.h"
+
+#include <inttypes.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static volatile sig_atomic_t stop_signal;
+
+/* The first signal ends the run after the step; the second one kills, as usual. */
+static void on_signal(int number) { stop_signal = number; }
+
+static void catch_signals(void)
+{
+    struct sigaction a = {.sa_handler = on_signal, .sa_flags = SA_RESETHAND};
+    sigemptyset(&a.sa_mask);
+    stop_signal = 0;
+    sigaction(SIGINT, &a, NULL);
+    sigaction(SIGTERM, &a, NULL);
+}
+
+static int all_cores(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0)
+        return CPU_COUNT(&set);
+    return (int)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+static void print_plan(const LsProgram *p)
+{
+    const LsPhaseTable *t = &p->train;
+    printf("%s  plan %s  strategy %s  batch %" PRId64 "\n"
+           "state %" PRId64 "  arena %" PRId64 "  constants %" PRId64 "  input ring %" PRId64
+           "  total %" PRId64 "  budget %" PRId64 " bytes, overhead %.1f %%\n"
+           "step  node  again  op                    result bytes      at  name\n",
+           p->model, p->plan_hash, p->strategy, p->batch, p->state_bytes, p->arena_bytes, p->const_bytes,
+           ls_ring_bytes(p), ls_memory_total(p), p->budget, 100 * p->overhead);
+    for (uint32_t k = 0; k < t->nstep; k++) {
+        const LsStep *s = &t->step[k];
+        int64_t bytes = 0;
+        for (uint32_t r = 0; r < s->nout; r++)
+            bytes += p->element_count[s->count + r]
+                     * ls_type_bytes((LsDataType)p->element_type[s->count + r], p->real_bytes);
+        printf("%4u  %4u  %-5s  %-20s %13" PRId64 " %7" PRId64 "  %s\n", k, s->node,
+               s->again ? "yes" : "", s->op, bytes, s->nout ? p->address[s->arg + s->nin].offset : 0,
+               s->name);
+    }
+}
+
+static LsDataOptions data_options(const LsTrainer *t, const char *spec)
+{
+    const LsOptions *o = &t->o;
+    return (LsDataOptions){.data = spec, .label_from = o->label_from, .scale = o->scale, .mean = o->mean,
+                           .std = o->std, .raw = o->raw, .seed = (uint64_t)o->seed};
+}
+
+static bool open_data(LsTrainer *t, LsError *e)
+{
+    LsDataOptions d = data_options(t, t->o.data);
+    if (t->o.data && !ls_dataset_open(&t->data, t->p, &d, e))
+        return false;
+    if (!t->o.val)
+        return true;
+    d = data_options(t, t->o.val);
+    d.like = t->o.data ? &t->data : NULL;
+    return ls_dataset_open(&t->val, t->p, &d, e);
+}
+
+static bool resume(LsTrainer *t, bool *resumed, LsError *e)
+{
+    const char *from = t->o.resume;
+    LsSaver *s = &t->saver;
+    *resumed = false;
+    if (!from) {
+        if (s->count)
+            fprintf(stderr, "note: %s holds %d checkpoints of an earlier run; --resume=auto would go on "
+                    "from them\n", s->folder, s->count);
+        s->count = 0;
+        return true;
+    }
+    if (strcmp(from, "auto") == 0) {
+        if (!ls_saver_load(s, &t->memory, &t->at, resumed, e))
+            return false;
+        from = s->path;
+    } else {
+        *resumed = ls_checkpoint_load(&t->memory, &t->at, from, e);
+        if (!*resumed)
+            return false;
+    }
+    if (*resumed && t->o.seed_given && t->at.seed != (uint64_t)t->o.seed)
+        return ls_fail(e, LS_EXIT_USAGE, "--seed=%" PRId64 ", but %s was made with seed %" PRIu64,
+                       t->o.seed, from, t->at.seed);
+    while (s->count > 0 && s->update[s->count - 1] > t->at.update)
+        s->count--;             /* later ones are overwritten in time, but not deleted as old */
+    if (*resumed)
+        fprintf(stderr, "going on from %s: step %" PRId64 ", epoch %" PRId64 "\n", from, t->at.update,
+                t->at.epoch + 1);
+    else
+        fprintf(stderr, "note: no checkpoint in %s; starting anew\n", s->folder);
+    return true;
+}
+
+static bool open_reports(LsTrainer *t, bool resumed, LsError *e)
+{
+    const LsOptions *o = &t->o;
+    const LsPhaseTable *phase = o->eval ? &t->p->eval : &t->p->train;
+    if (o->log && !ls_log_open(&t->log, o->log, resumed, t->p, e))
+        return false;
+    if ((o->trace || o->profile) && !ls_trace_open(&t->trace, &t->engine, phase, e))
+        return false;
+    if (o->dump && !ls_dump_open(&t->dump, &t->engine, phase, e))
+        return false;
+    if (o->measure)
+        ls_measure_start(&t->measure, &t->engine, phase);
+    ls_progress_open(&t->progress, o->progress, ls_memory_total(t->p), t->p->budget);
+    return true;
+}
+
+static bool open_run(LsTrainer *t, LsError *e)
+{
+    const LsOptions *o = &t->o;
+    bool resumed;
+    t->threads = o->threads ? (int)o->threads : all_cores();
+    int workers = o->workers >= 0 ? (int)o->workers : t->threads > 2 ? 2 : 1;
+    t->at.seed = (uint64_t)o->seed;
+    if (!open_data(t, e) || !ls_memory_open(&t->memory, t->p, e)
+        || (o->save && !ls_saver_open(&t->saver, o->save, o->keep_last, e))
+        || !resume(t, &resumed, e) || !ls_engine_open(&t->engine, t->p, &t->memory, e)
+        || !ls_loader_open(&t->loader, t->p, workers, e)
+        || !open_reports(t, resumed, e) || (!o->eval && !ls_train_plan(t, resumed, e)))
+        return false;
+    t->engine.run.seed = t->at.seed;
+    t->engine.run.pool = ls_pool_create(t->threads);
+    return t->engine.run.pool ? true : ls_fail(e, LS_EXIT_FAIL, "cannot start %d threads", t->threads);
+}
+
+static void print_measure(LsTrainer *t)
+{
+    const LsPhaseTable *phase = t->measure.t;
+    ls_measure_end(&t->measure);
+    printf("{\"arena_bytes\":%" PRId64 ",\"live_peak\":%" PRId64 ",\"addressed\":%" PRId64
+           ",\"touched\":%" PRId64 ",\"state_bytes\":%" PRId64 ",\"total\":%" PRId64 "}\n",
+           phase->arena_bytes, phase->live_peak, t->measure.addressed, t->measure.touched,
+           t->p->state_bytes, ls_memory_total(t->p));
+}
+
+static bool write_results(LsTrainer *t, LsError *e)
+{
+    const LsOptions *o = &t->o;
+    bool whole = o->eval || t->at.update == t->updates;
+    if (o->dump && !whole)
+        fprintf(stderr, "note: %s is not written: the last step was not run\n", o->dump);
+    if (o->measure)
+        print_measure(t);
+    return (!o->dump || !whole || ls_dump_write(&t->dump, o->dump, t->loss, e))
+           && (!o->trace || ls_trace_write(&t->trace, o->trace, e))
+           && (!o->profile || ls_profile_write(&t->trace, o->profile, t->threads, e))
+           && (!o->export_to || ls_export(&t->memory, o->export_to, e))
+           && (!o->image_grid || ls_grid_write(&t->engine, &t->loader, t->val.p ? &t->val : &t->data,
+                                               o->image_grid, e));
+}
+
+/* An interrupted run is never lost: without --save its state goes beside the program. */
+static bool end_interrupted(LsTrainer *t, LsError *e)
+{
+    char path[LS_PATH];
+    const char *base = strrchr(t->p->model, '/');
+    if (!t->saver.folder) {
+        snprintf(path, sizeof path, "%.200s.interrupted.safetensors", base ? base + 1 : t->p->model);
+        if (!ls_checkpoint_save(&t->memory, &t->at, path, e))
+            return false;
+    }
+    fprintf(stderr, "interrupted after step %" PRId64 "; go on with --resume=%s\n", t->at.update,
+            t->saver.folder ? t->saver.path : path);
+    return true;
+}
+
+static bool run(LsTrainer *t, LsError *e)
+{
+    if (t->o.eval) {
+        printf("epoch %" PRId64 "  step %" PRId64, t->at.epoch, t->at.update);
+        bool ok = ls_train_evaluate(t, e);
+        printf("\n");
+        return ok && write_results(t, e);
+    }
+    if (!ls_train(t, e))
+        return false;
+    t->interrupted = t->at.update < t->updates;
+    return (!t->interrupted || end_interrupted(t, e)) && write_results(t, e);
+}
+
+static void close_run(LsTrainer *t, LsError *e)
+{
+    ls_progress_clear(&t->progress);
+    ls_log_close(&t->log, t->o.log, e);
+    ls_loader_close(&t->loader);
+    if (t->engine.run.pool)
+        ls_pool_destroy(t->engine.run.pool);
+    ls_engine_close(&t->engine);
+    ls_dump_close(&t->dump);
+    ls_trace_close(&t->trace);
+    ls_dataset_close(&t->data);
+    ls_dataset_close(&t->val);
+    ls_memory_close(&t->memory);
+}
+
+int ls_trainer_main(const LsProgram *p, int argc, char **argv)
+{
+    static char out[1 << 14];   /* so that stdio need not allocate one */
+    const char *name = argc > 0 ? argv[0] : "trainer";
+    LsError e = {0};
+    LsTrainer *t = calloc(1, sizeof *t);
+    if (!t)
+        return LS_EXIT_FAIL;
+    setvbuf(stdout, out, _IOLBF, sizeof out);
+    t->p = p;
+    t->stop = &stop_signal;
+    if (ls_options_parse(&t->o, p, argc, argv, &e)) {
+        if (t->o.help) {
+            ls_options_help(p, name, stdout);
+        } else if (t->o.version) {
+            printf("%s  plan %s  (%s, %s, batch %" PRId64 ")\n", p->model, p->plan_hash, p->loss,
+                   p->optimizer, p->batch);
+        } else if (t->o.print_plan) {
+            print_plan(p);
+        } else {
+            catch_signals();
+            if (open_run(t, &e))
+                run(t, &e);
+            close_run(t, &e);
+        }
+    }
+    fflush(stdout);
+    if (e.code != LS_EXIT_DONE)
+        fprintf(stderr, "%s: error: %s\n", name, e.text);
+    bool interrupted = t->interrupted;
+    free(t);
+    return e.code != LS_EXIT_DONE ? (int)e.code : interrupted ? 128 + (int)stop_signal : 0;
+}

@@ -1,0 +1,161 @@
+/* runtime/npy.c -- NPY headers and element types (NumPy's format specification, versions 1.0, 2.0). */
+#include "runtime/npy.h"
+#include "runtime/tensor.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct { const char *descr, *name; int bytes; } element[] = {
+    [LS_F32] = {"f4", "float32", 4}, [LS_F64] = {"f8", "float64", 8}, [LS_I8] = {"i1", "int8", 1},
+    [LS_U8] = {"u1", "uint8", 1}, [LS_I16] = {"i2", "int16", 2}, [LS_U16] = {"u2", "uint16", 2},
+    [LS_I32] = {"i4", "int32", 4}, [LS_U32] = {"u4", "uint32", 4}, [LS_I64] = {"i8", "int64", 8},
+    [LS_B8] = {"b1", "bool", 1},
+};
+enum { NELEMENTS = sizeof element / sizeof element[0] };
+
+int64_t ls_element_bytes(LsElement type) { return element[type].bytes; }
+bool ls_element_is_float(LsElement type) { return type == LS_F32 || type == LS_F64; }
+const char *ls_element_name(LsElement type) { return element[type].name; }
+
+static uint64_t raw(const LsArray *a, int64_t i)
+{
+    int n = element[a->type].bytes;
+    const unsigned char *p = a->data + i * n;
+    uint64_t v = 0;
+    for (int k = 0; k < n; k++)
+        v |= (uint64_t)p[a->swap ? n - 1 - k : k] << 8 * k;
+    return v;
+}
+
+double ls_array_real(const LsArray *a, int64_t i)
+{
+    uint64_t bits = raw(a, i);
+    uint32_t low = (uint32_t)bits;
+    float f;
+    double d;
+    if (a->type == LS_F32)
+        return memcpy(&f, &low, 4), f;
+    if (a->type == LS_F64)
+        return memcpy(&d, &bits, 8), d;
+    return (double)ls_array_int(a, i);
+}
+
+int64_t ls_array_int(const LsArray *a, int64_t i)
+{
+    uint64_t bits = raw(a, i);
+    double d;
+    switch (a->type) {
+    case LS_I8: return (int8_t)bits;
+    case LS_I16: return (int16_t)bits;
+    case LS_I32: return (int32_t)bits;
+    case LS_B8: return bits != 0;
+    case LS_F32:
+    case LS_F64:
+        d = ls_array_real(a, i);
+        return d > -9e18 && d < 9e18 ? (int64_t)d : 0;
+    default: return (int64_t)bits;
+    }
+}
+
+/* The value of a key of the header's dictionary: text after "'key':" and blanks, or NULL. */
+static const char *header_value(const char *header, const char *key)
+{
+    char quoted[32];
+    snprintf(quoted, sizeof quoted, "'%s'", key);
+    const char *p = strstr(header, quoted);
+    if (!p)
+        return NULL;
+    p += strlen(quoted);
+    p += strspn(p, " ");
+    if (*p++ != ':')
+        return NULL;
+    return p + strspn(p, " ");
+}
+
+static bool read_type(LsArray *a, const char *p, const char *what, LsError *e)
+{
+    char order = p ? p[0] == '\'' ? p[1] : '[' : '?';
+    for (int k = 0; k < NELEMENTS && strchr("<>|=", order); k++)
+        if (strncmp(p + 2, element[k].descr, 2) == 0 && p[4] == '\'') {
+            a->type = (LsElement)k;
+            a->swap = order == '>' && element[k].bytes > 1;
+            return true;
+        }
+    return ls_fail(e, LS_EXIT_DATA, "%s: element type %.*s is not read; store float32, float64, "
+                   "int64, int32, uint8 or bool", what, p ? (int)strcspn(p, ",}") : 1, p ? p : "?");
+}
+
+static bool read_dims(LsArray *a, const char *p, const char *what, LsError *e)
+{
+    a->rank = 0;
+    a->count = 1;
+    if (!p || *p++ != '(')
+        return ls_fail(e, LS_EXIT_DATA, "%s: no shape in the NPY header", what);
+    for (;;) {
+        p += strspn(p, " ,");
+        if (*p == ')')
+            return true;
+        char *end;
+        long long d = isdigit((unsigned char)*p) ? strtoll(p, &end, 10) : -1;
+        if (d < 0 || a->rank == LS_TENSOR_RANK
+            || __builtin_mul_overflow(a->count, (int64_t)d, &a->count))
+            return ls_fail(e, LS_EXIT_DATA, "%s: impossible shape in the NPY header", what);
+        a->dim[a->rank++] = d;
+        p = end;
+    }
+}
+
+bool ls_npy_read(LsArray *a, const unsigned char *data, size_t n, const char *what, LsError *e)
+{
+    char header[4096];
+    *a = (LsArray){0};
+    if (n < 12 || memcmp(data, "\x93NUMPY", 6) != 0)
+        return ls_fail(e, LS_EXIT_DATA, "%s: not an NPY file", what);
+    bool first = data[6] == 1;
+    size_t at = first ? 10 : 12;
+    size_t len = data[8] | (size_t)data[9] << 8;
+    if (!first)
+        len |= (size_t)data[10] << 16 | (size_t)data[11] << 24;
+    if (data[6] < 1 || data[6] > 3 || len >= sizeof header || at + len > n)
+        return ls_fail(e, LS_EXIT_DATA, "%s: damaged NPY header", what);
+    memcpy(header, data + at, len);
+    header[len] = '\0';
+    if (!read_type(a, header_value(header, "descr"), what, e)
+        || !read_dims(a, header_value(header, "shape"), what, e))
+        return false;
+    const char *fortran = header_value(header, "fortran_order");
+    if (fortran && strncmp(fortran, "True", 4) == 0 && a->rank > 1)
+        return ls_fail(e, LS_EXIT_DATA, "%s: Fortran order is not read; save "
+                       "numpy.ascontiguousarray(...)", what);
+    a->data = data + at + len;
+    size_t room = n - at - len, each = (size_t)element[a->type].bytes;
+    if ((size_t)a->count > room / each) {
+        char dims[96];
+        return ls_fail(e, LS_EXIT_DATA, "%s: truncated: shape %s takes %" PRId64 " bytes of %s, %zu "
+                       "are there", what, ls_dims_text(a->rank, a->dim, dims),
+                       a->count * (int64_t)each, element[a->type].name, room);
+    }
+    return true;
+}
+
+/* Filled up to a multiple of 64 bytes, as NumPy's own are. */
+size_t ls_npy_header(char text[512], LsElement type, int rank, const int64_t *dim)
+{
+    char *p = text + 10;
+    size_t room = 500;
+    int n = snprintf(p, room, "{'descr': '%s%s', 'fortran_order': False, 'shape': (",
+                     element[type].bytes == 1 ? "|" : "<", element[type].descr);
+    for (int d = 0; d < rank; d++)
+        n += snprintf(p + n, room - (size_t)n, "%" PRId64 ", ", dim[d]);
+    n += snprintf(p + n, room - (size_t)n, "), }");
+    while ((10 + n) % 64 != 63)
+        p[n++] = ' ';
+    p[n++] = '\n';
+    memcpy(text, "\x93NUMPY\x01", 8);
+    text[8] = (char)(n & 255);
+    text[9] = (char)(n >> 8);
+    return (size_t)(10 + n);
+}

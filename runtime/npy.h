@@ -1,0 +1,51 @@
+/* runtime/npy.h -- NumPy's array files: NPY versions 1 and 2, and NPZ archives of stored members. */
+#ifndef LS_RUNTIME_NPY_H
+#define LS_RUNTIME_NPY_H
+
+#include "runtime/file.h"
+#include "runtime/ls_program.h"
+
+typedef enum { LS_F32, LS_F64, LS_I8, LS_U8, LS_I16, LS_U16, LS_I32, LS_U32, LS_I64, LS_B8 } LsElement;
+
+/* Values in a file, row-major, possibly unaligned. */
+typedef struct LsArray {
+    const unsigned char *data;
+    LsElement type;
+    bool swap;                  /* the other byte order than this machine's */
+    int rank;
+    int64_t dim[LS_TENSOR_RANK], count;     /* count: elements */
+} LsArray;
+
+int64_t ls_element_bytes(LsElement type);
+bool ls_element_is_float(LsElement type);
+const char *ls_element_name(LsElement type);                /* "float32" */
+double ls_array_real(const LsArray *a, int64_t i);
+int64_t ls_array_int(const LsArray *a, int64_t i);          /* floats are cut */
+
+/* Reads n bytes of an NPY file; `what` names them in errors. The array points into data. */
+bool ls_npy_read(LsArray *a, const unsigned char *data, size_t n, const char *what, LsError *e);
+
+/* Version 1.0 header of an array; returns its bytes. */
+size_t ls_npy_header(char text[512], LsElement type, int rank, const int64_t *dim);
+
+/* Finds member NAME.npy. *found = false when there is none (that is no error). */
+bool ls_npz_find(const LsFile *f, const char *name, LsArray *a, bool *found, LsError *e);
+/* Writes the member names, comma-separated, as far as they fit. */
+void ls_npz_names(const LsFile *f, char *text, size_t n);
+
+/* An archive being written, member by member. All sizes are known beforehand, so nothing is kept but
+ * the directory. */
+typedef struct LsNpzMember { char name[256]; uint32_t crc, bytes, at; } LsNpzMember;
+typedef struct LsNpz {
+    LsOut out;
+    LsNpzMember *member;        /* the caller's room for them */
+    uint32_t nmember, cap;
+} LsNpz;
+
+bool ls_npz_open(LsNpz *z, const char *path, LsNpzMember *room, uint32_t cap, LsError *e);
+bool ls_npz_begin(LsNpz *z, const char *name, LsElement type, int rank, const int64_t *dim,
+                  LsError *e);
+void ls_npz_write(LsNpz *z, const void *data, size_t n);
+bool ls_npz_close(LsNpz *z, LsError *e);
+
+#endif

@@ -1,0 +1,31 @@
+/* runtime/options.h -- the trainer's command line. Parser, --help and the list for completion are one
+ * table. */
+#ifndef LS_RUNTIME_OPTIONS_H
+#define LS_RUNTIME_OPTIONS_H
+
+#include "runtime/error.h"
+#include "runtime/ls_program.h"
+
+#include <stdio.h>
+
+typedef struct LsOptions {
+    const char *data, *val, *label_from, *scale, *mean, *std, *raw;
+    bool shuffle, drop_last;
+    int64_t workers;            /* -1: chosen by the number of threads */
+    int64_t epochs, steps;      /* steps: updates; 0: not limited by it */
+    double lr;
+    const char *schedule;
+    int64_t seed; bool seed_given;
+    int64_t threads;            /* 0: all */
+    bool eval;
+    const char *save, *resume, *export_to;
+    int64_t save_every, keep_last;
+    const char *log, *trace, *profile, *progress, *dump, *image_grid;
+    bool check_numerics, measure, print_plan, version, help;
+} LsOptions;
+
+/* Defaults come from the program. A wrong command line is an LS_EXIT_USAGE error. */
+bool ls_options_parse(LsOptions *o, const LsProgram *p, int argc, char **argv, LsError *e);
+void ls_options_help(const LsProgram *p, const char *name, FILE *to);
+
+#endif

@@ -1,0 +1,107 @@
+/* runtime/progress.c -- see progress.h. */
+#include "runtime/progress.h"
+#include "runtime/clock.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { BAR = 20 };                      /* characters */
+static const int64_t BAR_NS = 100000000, PLAIN_NS = 10000000000;
+
+static bool says_utf8(void)
+{
+    const char *v = getenv("LC_ALL");
+    v = v && *v ? v : getenv("LC_CTYPE");
+    v = v && *v ? v : getenv("LANG");
+    return v && (strstr(v, "UTF-8") || strstr(v, "utf8") || strstr(v, "UTF8"));
+}
+
+void ls_progress_open(LsProgress *g, const char *mode, int64_t bytes, int64_t budget)
+{
+    const char *term = getenv("TERM");
+    bool terminal = isatty(STDERR_FILENO) && !(term && strcmp(term, "dumb") == 0);
+    *g = (LsProgress){.to = stderr, .utf8 = says_utf8(), .bytes = bytes, .budget = budget,
+                      .last_ns = ls_now_ns()};
+    if (strcmp(mode, "bar") == 0 || (strcmp(mode, "auto") == 0 && terminal))
+        g->mode = LS_PROGRESS_BAR;
+    else if (strcmp(mode, "none") != 0)
+        g->mode = LS_PROGRESS_PLAIN;
+}
+
+char *ls_bytes_text(int64_t bytes, char text[32])
+{
+    static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    double v = (double)bytes;
+    int k = 0;
+    for (; v >= 1024 && k < 4; k++)
+        v /= 1024;
+    snprintf(text, 32, k && v < 99.95 ? "%.1f %s" : "%.0f %s", v, unit[k]);
+    return text;
+}
+
+/* A bar of BAR cells with eighths of a cell where the terminal can show them. */
+static void bar_text(const LsProgress *g, double part, char *to)
+{
+    static const char *const eighth[] = {" ", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"};
+    int full = (int)(part * BAR * 8 + 0.5), n = 0;
+    for (int k = 0; k < BAR; k++, full -= 8) {
+        int level = full >= 8 ? 8 : full > 0 ? full : 0;
+        n += sprintf(to + n, "%s", g->utf8 ? eighth[level] : level >= 4 ? "#" : " ");
+    }
+}
+
+static char *time_text(double seconds, char text[32])
+{
+    int64_t s = (int64_t)(seconds + 0.5);
+    if (s >= 3600)
+        snprintf(text, 32, "%" PRId64 ":%02d:%02d", s / 3600, (int)(s / 60 % 60), (int)(s % 60));
+    else
+        snprintf(text, 32, "%02d:%02d", (int)(s / 60), (int)(s % 60));
+    return text;
+}
+
+static void measure_rate(LsProgress *g, int64_t now, int64_t done)
+{
+    int64_t more = done - g->last_done;
+    double seconds = (double)(now - g->last_ns) * 1e-9;
+    if (more > 0 && seconds > 0) {
+        double rate = (double)more / seconds;
+        g->rate = g->rate > 0 ? 0.8 * g->rate + 0.2 * rate : rate;
+    }
+    g->last_ns = now;
+    g->last_done = done;
+}
+
+void ls_progress_show(LsProgress *g, const LsProgressAt *at)
+{
+    char bar[BAR * 4 + 1], have[32], asked[32], left[32];
+    int64_t now = ls_now_ns();
+    if (at->done < g->last_done)
+        g->last_done = 0;
+    bool due = now - g->last_ns >= (g->mode == LS_PROGRESS_BAR ? BAR_NS : PLAIN_NS);
+    if (g->mode == LS_PROGRESS_NONE || !due)
+        return;
+    measure_rate(g, now, at->done);
+    time_text(g->rate > 0 ? (double)at->left / g->rate : 0, left);
+    ls_bytes_text(g->bytes, have);
+    ls_bytes_text(g->budget, asked);
+    const char *slash = g->budget ? "/" : "", *budget = g->budget ? asked : "";
+    bar_text(g, at->of ? (double)at->done / (double)at->of : 1, bar);
+    if (g->mode == LS_PROGRESS_BAR)
+        fprintf(g->to, "\r%s %s%s%s %" PRId64 "/%" PRId64 " loss %.4g %.3g it/s %s%s%s ETA %s\033[K",
+                at->what, g->utf8 ? "▕" : "[", bar, g->utf8 ? "▏" : "]", at->done, at->of, at->loss,
+                g->rate, have, slash, budget, left);
+    else
+        fprintf(g->to, "%s %" PRId64 "/%" PRId64 " loss %.6g %.3g it/s %s%s%s ETA %s\n", at->what,
+                at->done, at->of, at->loss, g->rate, have, slash, budget, left);
+    g->shown = g->mode == LS_PROGRESS_BAR;
+}
+
+void ls_progress_clear(LsProgress *g)
+{
+    if (g->shown)
+        fputs("\r\033[K", g->to);
+    g->shown = false;
+}

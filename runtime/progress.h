@@ -1,0 +1,34 @@
+/* runtime/progress.h -- what stands on the screen while training runs. Goes to stderr. */
+#ifndef LS_RUNTIME_PROGRESS_H
+#define LS_RUNTIME_PROGRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+typedef struct LsProgress {
+    FILE *to;
+    enum { LS_PROGRESS_NONE, LS_PROGRESS_PLAIN, LS_PROGRESS_BAR } mode;
+    bool utf8, shown;           /* shown: a bar stands on the current line */
+    int64_t bytes, budget;      /* of the plan */
+    int64_t last_ns, last_done; /* at the last line */
+    double rate;                /* batches per second, smoothed; 0: not known yet */
+} LsProgress;
+
+typedef struct LsProgressAt {
+    const char *what;           /* "epoch 3/10" */
+    int64_t done, of;           /* batches in this bar */
+    int64_t left;               /* batches to the end of the run */
+    double loss;
+} LsProgressAt;
+
+/* mode: auto, bar, plain, none. */
+void ls_progress_open(LsProgress *g, const char *mode, int64_t bytes, int64_t budget);
+/* May be called after every batch; prints ten times a second, or every ten seconds in plain mode. */
+void ls_progress_show(LsProgress *g, const LsProgressAt *at);
+/* Takes the bar away, so that something else can be printed. */
+void ls_progress_clear(LsProgress *g);
+/* "1.9 GiB"; returns text. */
+char *ls_bytes_text(int64_t bytes, char text[32]);
+
+#endif

@@ -1,0 +1,22 @@
+/* runtime/rate.h -- learning rate of each update. */
+#ifndef LS_RUNTIME_RATE_H
+#define LS_RUNTIME_RATE_H
+
+#include "runtime/error.h"
+
+#include <stdint.h>
+
+typedef enum { LS_RATE_CONSTANT, LS_RATE_STEP, LS_RATE_LINEAR, LS_RATE_COSINE } LsRateKind;
+typedef struct LsRate {
+    LsRateKind kind;
+    double lr, gamma, least;    /* least: of linear and cosine, as a part of lr */
+    int64_t every, warmup;      /* updates */
+    int64_t total;              /* updates of the whole run */
+} LsRate;
+
+/* text: constant, step:every=N,gamma=F, linear, cosine, each with warmup=N, the last two with min=F. */
+bool ls_rate_parse(LsRate *r, const char *text, double lr, int64_t total, LsError *e);
+/* Rate of update `update`, from 1. During warm-up it grows linearly from lr / warmup to lr. */
+double ls_rate_at(const LsRate *r, int64_t update);
+
+#endif

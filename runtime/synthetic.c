@@ -1,0 +1,93 @@
+/* runtime/synthetic.c -- made-up data that can be learned, each element a function of (seed, sample, place).
+ *
+ * Segmentation: noise with bright discs, the target tells the disc. Classes: noise over a pattern of the
+ * class. Real targets: the first input's values. Integers: the target is the next number. */
+#include "runtime/dataset.h"
+#include "runtime/tensor.h"
+
+#include <math.h>
+
+enum { DISCS = 4 };
+
+static uint64_t mix(uint64_t x)     /* SplitMix64's finaliser */
+{
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+
+static uint64_t key(uint64_t a, uint64_t b, uint64_t c)
+{
+    return mix(mix(mix(a + 0x9e3779b97f4a7c15u) + b) + c);
+}
+
+static double unit(uint64_t bits) { return (double)(bits >> 11) * 0x1p-53; }
+
+static int64_t classes_of(const LsProgram *p) { return p->classes > 0 ? p->classes : 2; }
+
+/* Class of pixel (y, x) of an h by w image: that of the last disc over it, 0 outside. */
+static int64_t disc_class(const LsDataset *d, int64_t sample, int64_t y, int64_t x, int64_t h, int64_t w)
+{
+    int64_t k = 0, classes = classes_of(d->p);
+    for (uint64_t j = 0; j < DISCS; j++) {
+        uint64_t r = key(d->opt.seed, (uint64_t)sample, j);
+        double cy = unit(mix(r + 1)) * (double)h, cx = unit(mix(r + 2)) * (double)w;
+        double radius = (0.08 + 0.17 * unit(mix(r + 3))) * (double)(h < w ? h : w);
+        double dy = (double)y + 0.5 - cy, dx = (double)x + 0.5 - cx;
+        if (dy * dy + dx * dx < radius * radius)
+            k = 1 + (int64_t)(mix(r + 4) % (uint64_t)(classes - 1));
+    }
+    return k;
+}
+
+/* Images with one class per pixel. */
+static bool segments(const LsDataset *d)
+{
+    const LsProgram *p = d->p;
+    uint32_t label = ls_label_input(p);
+    const LsTensor *x = &p->input[0].t;
+    if (label == p->ninput || label == 0 || x->rank != 4 || p->classes < 2)
+        return false;
+    const LsTensor *t = &p->input[label].t;
+    return t->rank == 3 && t->dim[1] == x->dim[2] && t->dim[2] == x->dim[3];
+}
+
+static double real_input(const LsDataset *d, uint32_t input, int64_t sample, int64_t i)
+{
+    const LsTensor *t = &d->p->input[input].t;
+    uint64_t s = d->opt.seed;
+    double noise = unit(key(s, (uint64_t)sample, (uint64_t)i * 64 + input + 16));
+    int64_t k;
+    if (input == 0 && segments(d)) {
+        int64_t h = t->dim[2], w = t->dim[3], c = i / (h * w), at = i % (h * w);
+        k = disc_class(d, sample, at / w, at % w, h, w);
+        return 0.4 * noise + (k ? 0.2 + 0.4 * unit(key(s + 1, (uint64_t)k, (uint64_t)c)) : 0.0);
+    }
+    k = (int64_t)(key(s, (uint64_t)sample, 0) % (uint64_t)classes_of(d->p));
+    return 0.5 * noise + 0.5 * unit(key(s + 2, (uint64_t)k, (uint64_t)i));
+}
+
+static double label_value(const LsDataset *d, uint32_t input, int64_t sample, int64_t i)
+{
+    const LsTensor *t = &d->p->input[input].t;
+    int64_t classes = classes_of(d->p);
+    if (t->type == LS_DT_REAL)
+        return real_input(d, 0, sample, i % d->source[0].per_sample);
+    if (segments(d))
+        return (double)disc_class(d, sample, i / t->dim[2], i % t->dim[2], t->dim[1], t->dim[2]);
+    if (d->p->input[0].t.type != LS_DT_REAL)
+        return (double)(((int64_t)ls_synthetic_value(d, 0, sample, i % d->source[0].per_sample) + 1)
+                        % classes);
+    return (double)(key(d->opt.seed, (uint64_t)sample, (uint64_t)i) % (uint64_t)classes);
+}
+
+double ls_synthetic_value(const LsDataset *d, uint32_t input, int64_t sample, int64_t i)
+{
+    const LsInput *in = &d->p->input[input];
+    uint64_t bits = key(d->opt.seed, (uint64_t)sample, (uint64_t)i * 64 + input + 16);
+    if (in->is_label)
+        return label_value(d, input, sample, i);
+    if (in->t.type == LS_DT_REAL)
+        return real_input(d, input, sample, i);
+    return (double)(bits % (uint64_t)(in->t.type == LS_DT_BOOL ? 2 : classes_of(d->p)));
+}

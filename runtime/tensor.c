@@ -1,0 +1,78 @@
+/* runtime/tensor.c -- see tensor.h. */
+#include "runtime/tensor.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+int64_t ls_tensor_count(const LsTensor *t)
+{
+    int64_t n = 1;
+    for (int d = 0; d < t->rank; d++)
+        n *= t->dim[d];
+    return n;
+}
+
+int64_t ls_type_bytes(LsDataType type, int real_bytes)
+{
+    switch (type) {
+    case LS_DT_REAL: return real_bytes;
+    case LS_DT_I64: return 8;
+    case LS_DT_I32: return 4;
+    case LS_DT_BOOL: return 1;
+    }
+    return real_bytes;
+}
+
+int64_t ls_tensor_bytes(const LsTensor *t, int real_bytes)
+{
+    return ls_tensor_count(t) * ls_type_bytes(t->type, real_bytes);
+}
+
+char *ls_dims_text(int rank, const int64_t *dim, char text[96])
+{
+    int n = rank == 0 ? snprintf(text, 96, "scalar") : 0;
+    for (int d = 0; d < rank && n < 96; d++)
+        n += snprintf(text + n, (size_t)(96 - n), "%s%" PRId64, d ? "x" : "", dim[d]);
+    return text;
+}
+
+/* A row-major tensor is one with a single channel: then s alone counts. */
+LsWalk ls_walk_start(const LsTensor *t)
+{
+    LsWalk w = {.channels = 1, .spatial = 1};
+    bool last = t->channels_last && t->rank >= 3;
+    for (int d = last ? 2 : 0; d < t->rank; d++)
+        w.spatial *= t->dim[d];
+    if (last)
+        w.channels = t->dim[1];
+    return w;
+}
+
+void ls_walk_read(LsWalk *w, const void *from, void *to, int64_t count, int64_t element_bytes)
+{
+    size_t e = (size_t)element_bytes;
+    const char *f = from;
+    char *t = to;
+    for (int64_t i = 0; i < count; i++, t += e) {
+        const char *at = f + (size_t)ls_walk_next(w) * e;
+        if (e == 4)
+            memcpy(t, at, 4);
+        else
+            memcpy(t, at, e);
+    }
+}
+
+void ls_walk_write(LsWalk *w, const void *from, void *to, int64_t count, int64_t element_bytes)
+{
+    size_t e = (size_t)element_bytes;
+    const char *f = from;
+    char *t = to;
+    for (int64_t i = 0; i < count; i++, f += e) {
+        char *at = t + (size_t)ls_walk_next(w) * e;
+        if (e == 4)
+            memcpy(at, f, 4);
+        else
+            memcpy(at, f, e);
+    }
+}

@@ -1,0 +1,36 @@
+/* runtime/tensor.h -- sizes of tensors, and the way between their memory and the ONNX order. */
+#ifndef LS_RUNTIME_TENSOR_H
+#define LS_RUNTIME_TENSOR_H
+
+#include "runtime/ls_program.h"
+
+int64_t ls_tensor_count(const LsTensor *t);                 /* elements */
+int64_t ls_type_bytes(LsDataType type, int real_bytes);     /* of one element */
+int64_t ls_tensor_bytes(const LsTensor *t, int real_bytes);
+/* "16x1x28x28", "scalar"; returns text. */
+char *ls_dims_text(int rank, const int64_t *dim, char text[96]);
+
+/* Visits the elements in row-major logical order and tells where each one lies in memory. */
+typedef struct LsWalk { int64_t channels, spatial, c, s, base; } LsWalk;
+
+LsWalk ls_walk_start(const LsTensor *t);
+
+static inline int64_t ls_walk_next(LsWalk *w)
+{
+    int64_t at = w->base + w->s * w->channels + w->c;
+    if (++w->s == w->spatial) {
+        w->s = 0;
+        if (++w->c == w->channels) {
+            w->c = 0;
+            w->base += w->channels * w->spatial;
+        }
+    }
+    return at;
+}
+
+/* The next `count` elements of the walk, from the tensor at `from`, row-major to `to`. */
+void ls_walk_read(LsWalk *w, const void *from, void *to, int64_t count, int64_t element_bytes);
+/* The other way: row-major `from` into the tensor at `to`. */
+void ls_walk_write(LsWalk *w, const void *from, void *to, int64_t count, int64_t element_bytes);
+
+#endif

@@ -1,0 +1,126 @@
+/* runtime/trace.c -- see trace.h. */
+#include "runtime/trace.h"
+#include "runtime/clock.h"
+#include "runtime/file.h"
+#include "runtime/json.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool ls_trace_open(LsTrace *x, const LsEngine *g, const LsPhaseTable *t, LsError *e)
+{
+    size_t n = t->nstep;
+    *x = (LsTrace){.g = g, .t = t};
+    x->start = calloc((2 * LS_TRACE_RUNS + 2) * n + 1, sizeof *x->start);
+    if (!x->start)
+        return ls_fail(e, LS_EXIT_FAIL, "no memory for --trace");
+    x->took = x->start + LS_TRACE_RUNS * n;
+    x->total = x->took + LS_TRACE_RUNS * n;
+    x->least = x->total + n;
+    return true;
+}
+
+void ls_trace_close(LsTrace *x)
+{
+    free(x->start);
+    *x = (LsTrace){0};
+}
+
+static size_t place(const LsTrace *x, int64_t run, uint32_t step)
+{
+    return (size_t)(run % LS_TRACE_RUNS) * x->t->nstep + step;
+}
+
+static void before(void *self, uint32_t step)
+{
+    LsTrace *x = self;
+    x->start[place(x, x->runs, step)] = ls_now_ns();
+}
+
+static void after(void *self, uint32_t step)
+{
+    LsTrace *x = self;
+    size_t at = place(x, x->runs, step);
+    int64_t ns = ls_now_ns() - x->start[at];
+    x->took[at] = ns;
+    x->total[step] += ns;
+    if (x->runs == 0 || ns < x->least[step])
+        x->least[step] = ns;
+    x->runs += step + 1 == x->t->nstep;
+}
+
+LsHook ls_trace_hook(LsTrace *x) { return (LsHook){before, after, x}; }
+
+static void flush(LsOut *o, LsText *t)
+{
+    ls_out_write(o, t->at, t->n);
+    t->n = 0;
+}
+
+static void put_event(LsText *t, const LsTrace *x, int64_t run, uint32_t k, int64_t origin)
+{
+    const LsStep *s = &x->t->step[k];
+    size_t at = place(x, run, k);
+    ls_text_put(t, ",\n{\"ph\":\"X\",\"pid\":1,\"tid\":1,\"name\":");
+    ls_text_string(t, s->name);
+    ls_text_put(t, ",\"cat\":");
+    ls_text_string(t, s->op);
+    ls_text_put(t, ",\"ts\":%.3f,\"dur\":%.3f,\"args\":{\"step\":%u,\"run\":%" PRId64 ",\"again\":%s}}",
+                (double)(x->start[at] - origin) * 1e-3, (double)x->took[at] * 1e-3, k, run,
+                s->again ? "true" : "false");
+}
+
+bool ls_trace_write(const LsTrace *x, const char *path, LsError *e)
+{
+    LsOut o;
+    char text[8192];
+    LsText t = {.at = text, .cap = sizeof text};
+    int64_t first = x->runs > LS_TRACE_RUNS ? x->runs - LS_TRACE_RUNS : 0;
+    int64_t origin = x->start[place(x, first, 0)];
+    if (!ls_out_open(&o, path, e))
+        return false;
+    ls_text_put(&t, "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n{\"ph\":\"M\",\"pid\":1,"
+                    "\"name\":\"process_name\",\"args\":{\"name\":");
+    ls_text_string(&t, x->g->p->model);
+    ls_text_put(&t, "}}");
+    for (int64_t run = first; run < x->runs; run++)
+        for (uint32_t k = 0; k < x->t->nstep; k++) {
+            put_event(&t, x, run, k, origin);
+            flush(&o, &t);
+        }
+    ls_text_put(&t, "\n]}\n");
+    flush(&o, &t);
+    return ls_out_commit(&o, e);
+}
+
+bool ls_profile_write(const LsTrace *x, const char *path, int threads, LsError *e)
+{
+    LsOut o;
+    char text[8192];
+    LsText t = {.at = text, .cap = sizeof text};
+    int64_t runs = x->runs > 0 ? x->runs : 1, sum = 0;
+    if (!ls_out_open(&o, path, e))
+        return false;
+    for (uint32_t k = 0; k < x->t->nstep; k++)
+        sum += x->total[k];
+    ls_text_put(&t, "{\"schema\":1,\"model\":");
+    ls_text_string(&t, x->g->p->model);
+    ls_text_put(&t, ",\"plan\":");
+    ls_text_string(&t, x->g->p->plan_hash);
+    ls_text_put(&t, ",\"threads\":%d,\"runs\":%" PRId64 ",\"step_ns\":%" PRId64 ",\"steps\":[", threads,
+                x->runs, sum / runs);
+    for (uint32_t k = 0; k < x->t->nstep; k++) {
+        const LsStep *s = &x->t->step[k];
+        ls_text_put(&t, "%s\n{\"node\":%u,\"name\":", k ? "," : "", s->node);
+        ls_text_string(&t, s->name);
+        ls_text_put(&t, ",\"op\":");
+        ls_text_string(&t, s->op);
+        ls_text_put(&t, ",\"again\":%s,\"mean_ns\":%" PRId64 ",\"least_ns\":%" PRId64 "}",
+                    s->again ? "true" : "false", x->total[k] / runs, x->least[k]);
+        flush(&o, &t);
+    }
+    ls_text_put(&t, "\n]}\n");
+    flush(&o, &t);
+    return ls_out_commit(&o, e);
+}

@@ -1,0 +1,26 @@
+/* runtime/trace.h -- where the time of a step goes: --trace, --profile. Costs two clock reads per step of the
+ * table, and nothing when neither is asked for. */
+#ifndef LS_RUNTIME_TRACE_H
+#define LS_RUNTIME_TRACE_H
+
+#include "runtime/engine.h"
+
+enum { LS_TRACE_RUNS = 4 };     /* of the phase, the last ones, in the timeline */
+
+typedef struct LsTrace {
+    const LsEngine *g;
+    const LsPhaseTable *t;
+    int64_t runs;               /* finished ones */
+    int64_t *start, *took;      /* ns, [LS_TRACE_RUNS][nstep] */
+    int64_t *total, *least;     /* ns by step, over all runs */
+} LsTrace;
+
+bool ls_trace_open(LsTrace *x, const LsEngine *g, const LsPhaseTable *t, LsError *e);
+void ls_trace_close(LsTrace *x);
+LsHook ls_trace_hook(LsTrace *x);
+/* Chrome's trace format; open it in a browser's about:tracing or in Perfetto. */
+bool ls_trace_write(const LsTrace *x, const char *path, LsError *e);
+/* Per step: plan's node, name, op, mean and least ns. */
+bool ls_profile_write(const LsTrace *x, const char *path, int threads, LsError *e);
+
+#endif

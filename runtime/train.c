@@ -1,0 +1,186 @@
+/* runtime/train.c -- see train.h.
+ *
+ * An update takes `accumulate` batches. Batches are numbered through all epochs, so an update may take the
+ * last batches of one epoch and the first of the next. Checkpoints, evaluation and the end of the run fall
+ * between updates. */
+#include "runtime/train.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+enum { MAX_HOOKS = 4 };
+
+bool ls_train_plan(LsTrainer *t, bool resumed, LsError *e)
+{
+    int64_t group = t->p->accumulate > 0 ? t->p->accumulate : 1;
+    t->pass = (LsPass){.data = &t->data, .seed = t->at.seed, .shuffle = t->o.shuffle,
+                       .drop_last = t->o.drop_last};
+    t->per_epoch = ls_batches_per_epoch(&t->pass);
+    if (t->per_epoch == 0)
+        return ls_fail(e, LS_EXIT_DATA, "%s: %" PRId64 " samples do not fill a batch of %" PRId64
+                       " (--drop-last)", t->o.data, t->data.samples, t->p->batch);
+    if (resumed && (t->at.samples != t->data.samples || t->at.drop_last != t->o.drop_last)) {
+        fprintf(stderr, "note: the data are not those of the checkpoint; going on with epoch %" PRId64
+                "\n", t->at.epoch + 1);
+        t->at.cursor = t->at.epoch * t->per_epoch;
+    }
+    t->at.samples = t->data.samples;
+    t->at.drop_last = t->o.drop_last;
+    t->at.shuffle = t->o.shuffle;
+    int64_t epochs = t->o.epochs > 0 ? t->o.epochs : 1;
+    int64_t left = (epochs * t->per_epoch - t->at.cursor) / group;
+    t->updates = t->at.update + (left > 0 ? left : 0);
+    if (t->o.steps > 0 && (t->o.epochs == 0 || t->o.steps < t->updates))
+        t->updates = t->o.steps;
+    if (t->updates == 0)
+        return ls_fail(e, LS_EXIT_USAGE, "the data make %" PRId64 " batches, but one update takes %"
+                       PRId64 " (--accumulate): give more --epochs", epochs * t->per_epoch, group);
+    return ls_rate_parse(&t->rate, t->o.schedule, t->o.lr, t->updates, e);
+}
+
+static bool is_last(const LsTrainer *t) { return t->at.update + 1 == t->updates; }
+
+static int set_hooks(LsTrainer *t, bool last_batch, LsHook hook[MAX_HOOKS])
+{
+    int n = 0;
+    if (t->o.check_numerics) {
+        ls_check_start(&t->check, &t->engine, t->o.eval ? &t->p->eval : &t->p->train);
+        hook[n++] = ls_check_hook(&t->check);
+    }
+    if (t->o.trace || t->o.profile)
+        hook[n++] = ls_trace_hook(&t->trace);
+    if (t->o.dump && (t->o.eval || (last_batch && is_last(t))))
+        hook[n++] = ls_dump_hook(&t->dump);
+    if (t->o.measure)
+        hook[n++] = ls_measure_hook(&t->measure);
+    return n;
+}
+
+/* One batch of an update: number k of `group`. */
+static bool run_batch(LsTrainer *t, int64_t k, int64_t group, double *loss, int64_t *valid, LsError *e)
+{
+    LsRun *run = &t->engine.run;
+    LsHook hook[MAX_HOOKS];
+    const LsBatch *b = ls_loader_next(&t->loader, e);
+    if (!b)
+        return false;
+    ls_engine_feed(&t->engine, &t->loader, b);
+    run->step = t->at.update * group + k;
+    run->first = k == 0;
+    run->apply = k == group - 1;
+    ls_engine_run(&t->engine, &t->p->train, hook, set_hooks(t, run->apply, hook));
+    double one = ls_engine_loss(&t->engine, &t->p->train);
+    *loss += one * (double)b->valid;
+    *valid += b->valid;
+    ls_loader_release(&t->loader);
+    t->at.cursor++;
+    return !t->o.check_numerics || ls_check_end(&t->check, one, t->at.update + 1, e);
+}
+
+static bool run_update(LsTrainer *t, LsError *e)
+{
+    int64_t group = t->p->accumulate > 0 ? t->p->accumulate : 1, valid = 0;
+    double loss = 0;
+    t->engine.run.update = t->at.update + 1;
+    t->engine.run.lr = ls_rate_at(&t->rate, t->at.update + 1);
+    for (int64_t k = 0; k < group; k++)
+        if (!run_batch(t, k, group, &loss, &valid, e))
+            return false;
+    t->loss = loss / (double)valid;
+    t->epoch_loss += loss;
+    t->epoch_samples += valid;
+    t->at.update++;
+    ls_log_step(&t->log, t->at.update, t->at.epoch + 1, t->loss, t->engine.run.lr);
+    if (isfinite(t->loss))
+        return true;
+    return ls_fail(e, LS_EXIT_DIVERGED, "step %" PRId64 ": the loss is %g; training has diverged (lower "
+                   "--lr?); --check-numerics names the first node that gives such a value", t->at.update,
+                   t->loss);
+}
+
+static void show_progress(LsTrainer *t)
+{
+    char what[64];
+    int64_t group = t->p->accumulate > 0 ? t->p->accumulate : 1;
+    int64_t epochs = (t->updates * group + t->per_epoch - 1) / t->per_epoch;
+    int64_t in_epoch = t->at.cursor - t->at.epoch * t->per_epoch;
+    snprintf(what, sizeof what, "epoch %" PRId64 "/%" PRId64, t->at.epoch + 1, epochs);
+    LsProgressAt at = {what, in_epoch, t->per_epoch, (t->updates - t->at.update) * group, t->loss};
+    ls_progress_show(&t->progress, &at);
+}
+
+bool ls_train_evaluate(LsTrainer *t, LsError *e)
+{
+    LsScore s;
+    LsHook hook[MAX_HOOKS];
+    int n = 0;
+    if (t->o.eval)
+        n = set_hooks(t, true, hook);
+    if (!ls_evaluate(&t->engine, &t->loader, t->val.p ? &t->val : &t->data, hook, n, &s, e))
+        return false;
+    if (t->o.eval)
+        t->loss = s.loss;
+    if (t->o.eval && t->o.check_numerics && !ls_check_end(&t->check, s.loss, t->at.update, e))
+        return false;
+    double accuracy = s.judged ? (double)s.right / (double)s.judged : -1;
+    ls_log_eval(&t->log, t->at.update, t->at.epoch, s.loss, accuracy);
+    printf("  val_loss %.*g", t->p->real_bytes == 8 ? 12 : 7, s.loss);
+    if (s.judged)
+        printf("  val_accuracy %.4f (%" PRId64 "/%" PRId64 ")", accuracy, s.right, s.judged);
+    return true;
+}
+
+/* Result line of an epoch, or of the part of one that the run ends with. */
+static bool end_epoch(LsTrainer *t, LsError *e)
+{
+    bool ok = true;
+    ls_progress_clear(&t->progress);
+    printf("epoch %" PRId64 "  step %" PRId64 "  loss %.*g", t->at.cursor % t->per_epoch
+           ? t->at.epoch + 1 : t->at.epoch, t->at.update, t->p->real_bytes == 8 ? 12 : 7,
+           t->epoch_loss / (double)t->epoch_samples);
+    if (t->val.p) {
+        ok = ls_train_evaluate(t, e);
+        t->pass.first = t->at.cursor;
+        ls_loader_begin(&t->loader, &t->pass);
+    }
+    printf("\n");
+    fflush(stdout);
+    t->epoch_loss = 0;
+    t->epoch_samples = 0;
+    return ok;
+}
+
+static bool save_due(const LsTrainer *t, bool epoch_ended)
+{
+    if (!t->saver.folder)
+        return false;
+    return t->at.update == t->updates || *t->stop
+           || (t->o.save_every ? t->at.update % t->o.save_every == 0 : epoch_ended);
+}
+
+bool ls_train(LsTrainer *t, LsError *e)
+{
+    int64_t group = t->p->accumulate > 0 ? t->p->accumulate : 1;
+    t->pass.first = t->at.cursor;
+    t->pass.end = t->at.cursor + (t->updates - t->at.update) * group;
+    t->at.epoch = t->at.cursor / t->per_epoch;
+    ls_loader_begin(&t->loader, &t->pass);
+    while (t->at.update < t->updates && !*t->stop) {
+        int64_t epoch = t->at.epoch;
+        if (!run_update(t, e))
+            return false;
+        t->at.epoch = t->at.cursor / t->per_epoch;
+        bool ended = t->at.epoch > epoch, last = t->at.update == t->updates;
+        if (ended || last) {
+            if (!end_epoch(t, e))
+                return false;
+        } else {
+            show_progress(t);
+        }
+        if (save_due(t, ended) && !ls_saver_save(&t->saver, &t->memory, &t->at, e))
+            return false;
+    }
+    ls_progress_clear(&t->progress);
+    return true;
+}

@@ -1,0 +1,51 @@
+/* runtime/train.h -- one run of a trainer: everything that main sets up, and the loop over updates. */
+#ifndef LS_RUNTIME_TRAIN_H
+#define LS_RUNTIME_TRAIN_H
+
+#include "runtime/check.h"
+#include "runtime/checkpoint.h"
+#include "runtime/dump.h"
+#include "runtime/evaluate.h"
+#include "runtime/log.h"
+#include "runtime/options.h"
+#include "runtime/progress.h"
+#include "runtime/rate.h"
+#include "runtime/trace.h"
+
+#include <signal.h>
+
+typedef struct LsTrainer {
+    const LsProgram *p;
+    LsOptions o;
+    LsMemory memory;
+    LsLoader loader;
+    LsEngine engine;
+    LsDataset data, val;        /* val.p = NULL: none */
+    LsRate rate;
+    LsProgress progress;
+    LsLog log;
+    LsSaver saver;
+    LsDump dump;
+    LsTrace trace;
+    LsCheck check;
+    LsMeasure measure;
+    LsPlace at;
+    LsPass pass;
+    int64_t per_epoch;          /* batches */
+    int64_t updates;            /* of the whole run */
+    double loss;                /* of the last update */
+    double epoch_loss;          /* sum over the samples seen in this epoch */
+    int64_t epoch_samples;
+    bool interrupted;           /* ended before the last update */
+    int threads;
+    volatile sig_atomic_t *stop;    /* a signal's number: finish the step and end */
+} LsTrainer;
+
+/* Length of the run, place to start at: after the data are open, a checkpoint perhaps loaded. */
+bool ls_train_plan(LsTrainer *t, bool resumed, LsError *e);
+/* The loop. Allocates nothing. Returns true also when *stop ended it. */
+bool ls_train(LsTrainer *t, LsError *e);
+/* Evaluates on t->val and tells the result. */
+bool ls_train_evaluate(LsTrainer *t, LsError *e);
+
+#endif
