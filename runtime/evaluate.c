@@ -10,7 +10,8 @@ typedef struct LsJudge {        /* compares the greatest logit with the label */
     const LsEngine *g;
     const LsLoader *l;
     const LsBatch *batch;
-    uint32_t step, label;       /* step: after it the logits are there */
+    const LsWatch *logits;
+    uint32_t label;             /* input */
     LsScore *score;
 } LsJudge;
 
@@ -36,13 +37,6 @@ static void strides(const LsTensor *t, int64_t *stride)
     }
 }
 
-/* The class axis is 1; or the last one, where that has the classes. */
-static int class_axis(const LsProgram *p)
-{
-    const LsTensor *t = &p->logits;
-    return t->rank >= 2 && t->dim[1] == p->classes ? 1 : t->rank - 1;
-}
-
 /* Where the logits of label i begin, in elements. */
 static int64_t place(const LsTensor *t, const int64_t *stride, int axis, int64_t i)
 {
@@ -58,10 +52,10 @@ static int64_t place(const LsTensor *t, const int64_t *stride, int axis, int64_t
 static void judge(LsJudge *j)
 {
     const LsProgram *p = j->g->p;
-    const LsTensor *t = &p->logits;
+    const LsTensor *t = &j->logits->t;
     const char *at = ls_memory_at(j->g->m, t->at);
     int64_t stride[LS_TENSOR_RANK], size = p->real_bytes;
-    int axis = class_axis(p);
+    int axis = p->class_axis;
     int64_t count = ls_tensor_count(t) / t->dim[axis] * j->batch->valid / p->batch;
     strides(t, stride);
     for (int64_t i = 0; i < count; i++) {
@@ -82,29 +76,33 @@ static void judge(LsJudge *j)
     }
 }
 
+static void judge_before(void *self, uint32_t step)
+{
+    LsJudge *j = self;
+    if (j->logits->before && step == j->logits->step)
+        judge(j);
+}
+
 static void judge_after(void *self, uint32_t step)
 {
     LsJudge *j = self;
-    if (step == j->step)
+    if (!j->logits->before && step == j->logits->step)
         judge(j);
 }
 
 /* Accuracy needs logits whose classes are judged by integer labels. */
 static bool can_judge(const LsProgram *p, LsJudge *j)
 {
-    const LsTensor *t = &p->logits;
     j->label = ls_label_input(p);
-    j->step = p->eval.nstep - 1;
-    if (p->classes == 0 || j->label == p->ninput || t->at.space == LS_AT_NONE || t->rank == 0
-        || p->input[j->label].t.type == LS_DT_REAL || p->input[j->label].t.type == LS_DT_BOOL
-        || ls_tensor_count(t) != ls_tensor_count(&p->input[j->label].t) * p->classes)
+    for (uint32_t k = 0; k < p->eval.nwatch; k++)
+        if (strcmp(p->eval.watch[k].key, "logits") == 0)
+            j->logits = &p->eval.watch[k];
+    if (p->classes == 0 || j->label == p->ninput || !j->logits)
         return false;
-    for (uint32_t k = 0; k < p->eval.nwatch; k++) {
-        const LsWatch *w = &p->eval.watch[k];
-        if (strncmp(w->key, "out/", 4) == 0 && strcmp(w->key + 4, t->name) == 0 && !w->before)
-            j->step = w->step;
-    }
-    return true;
+    const LsTensor *t = &j->logits->t, *label = &p->input[j->label].t;
+    return t->type == LS_DT_REAL && p->class_axis < t->rank
+           && (label->type == LS_DT_I64 || label->type == LS_DT_I32)
+           && ls_tensor_count(t) == ls_tensor_count(label) * t->dim[p->class_axis];
 }
 
 bool ls_evaluate(LsEngine *g, LsLoader *l, const LsDataset *data, const LsHook *extra, int nextra,
@@ -113,7 +111,7 @@ bool ls_evaluate(LsEngine *g, LsLoader *l, const LsDataset *data, const LsHook *
     const LsProgram *p = g->p;
     LsPass pass = {.data = data};
     LsJudge j = {.g = g, .l = l, .score = score};
-    LsHook hook[MAX_HOOKS] = {{.after = judge_after, .self = &j}};
+    LsHook hook[MAX_HOOKS] = {{judge_before, judge_after, &j}};
     int n = can_judge(p, &j);
     double sum = 0;
     for (int k = 0; k < nextra && n < MAX_HOOKS; k++)

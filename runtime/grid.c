@@ -73,7 +73,7 @@ static bool make_rows(LsGrid *x, const char *path, LsError *e)
     for (int code = 1; code >= 0; code--)
         for (uint32_t k = 0; k < p->eval.nwatch; k++) {
             const LsWatch *w = &p->eval.watch[k];
-            if ((strncmp(w->key, "code/", 5) == 0) == code
+            if (strncmp(w->key, code ? "code/" : "out/", code ? 5 : 4) == 0
                 && look_at(&x->row[x->nrow], &w->t, &x->row[0], p->batch))
                 x->row[x->nrow++].watch = w;
         }
