@@ -1,0 +1,70 @@
+/* tests/npz_util.h -- small NPZ files for tests, written by the runtime's own writer and by hand. */
+#ifndef LS_TESTS_NPZ_UTIL_H
+#define LS_TESTS_NPZ_UTIL_H
+
+#include "runtime/npy.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+typedef struct NpzItem { const char *name; LsElement type; int rank; int64_t dim[4]; const void *data; }
+    NpzItem;
+
+static inline void write_npz(const char *path, int n, const NpzItem *item)
+{
+    LsError e = {0};
+    LsNpz *z = calloc(1, sizeof *z);
+    LsNpzMember room[8];
+    ck_assert(ls_npz_open(z, path, room, 8, &e));
+    for (int k = 0; k < n; k++) {
+        int64_t count = 1;
+        for (int d = 0; d < item[k].rank; d++)
+            count *= item[k].dim[d];
+        ck_assert(ls_npz_begin(z, item[k].name, item[k].type, item[k].rank, item[k].dim, &e));
+        ls_npz_write(z, item[k].data, (size_t)(count * ls_element_bytes(item[k].type)));
+    }
+    ck_assert_msg(ls_npz_close(z, &e), "%s", e.text);
+    free(z);
+}
+
+static inline void write_bytes(const char *path, const void *data, size_t n)
+{
+    FILE *f = fopen(path, "wb");
+    ck_assert_ptr_nonnull(f);
+    ck_assert_uint_eq(fwrite(data, 1, n, f), n);
+    fclose(f);
+}
+
+/* A new folder to work in; it stays under the system's place for temporary files. */
+static inline void enter_new_folder(void)
+{
+    char path[] = "/tmp/lowerset-test-XXXXXX";
+    ck_assert_ptr_nonnull(mkdtemp(path));
+    ck_assert_int_eq(chdir(path), 0);
+}
+
+static inline void add_tests(TCase *tc, int n, const TTest *const *test)
+{
+    for (int k = 0; k < n; k++)
+        tcase_add_test(tc, test[k]);
+}
+
+/* main of a suite. */
+static inline int run_suite(const char *name, int n, const TTest *const *test)
+{
+    Suite *s = suite_create(name);
+    TCase *tc = tcase_create(name);
+    tcase_set_timeout(tc, 60);
+    tcase_add_checked_fixture(tc, enter_new_folder, NULL);
+    add_tests(tc, n, test);
+    suite_add_tcase(s, tc);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed != 0;
+}
+
+#endif

@@ -1,0 +1,489 @@
+/* tests/test_trainer.c -- whole runs of ls_trainer_main over a hand-written program. */
+#include "tests/npz_util.h"
+#include "tests/tiny_program.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+
+enum { SAMPLES = 10 };          /* not a multiple of the batch: the last one counts in part */
+
+static float features[SAMPLES * TF];
+static int64_t labels[SAMPLES];
+static char out_text[65536], err_text[65536];
+
+static void make_data(int64_t samples)
+{
+    for (int k = 0; k < SAMPLES * TF; k++)
+        features[k] = (float)((k * 37 + 11) % 23) / 11.5f - 1;
+    for (int k = 0; k < SAMPLES; k++)
+        labels[k] = features[k * TF] + features[k * TF + 1] > 0;
+    write_npz("data.npz", 2, (NpzItem[]){{"in/x", LS_F32, 3, {samples, TC, TS}, features},
+                                         {"label", LS_I64, 1, {samples}, labels}});
+}
+
+static void read_text(const char *path, char *to)
+{
+    FILE *f = fopen(path, "r");
+    size_t n = f ? fread(to, 1, 65535, f) : 0;
+    to[n] = '\0';
+    if (f)
+        fclose(f);
+}
+
+/* Runs the trainer in a process of its own; arguments are separated by blanks. */
+static int run_program(const LsProgram *p, const char *command)
+{
+    char text[1024], *argv[64] = {"trainer"}, *rest = text;
+    int argc = 1, status;
+    snprintf(text, sizeof text, "%s", command);
+    for (char *word; (word = strsep(&rest, " ")) != NULL;)
+        if (*word)
+            argv[argc++] = word;
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        freopen("out", "w", stdout);
+        freopen("err", "w", stderr);
+        exit(ls_trainer_main(p, argc, argv));
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    read_text("out", out_text);
+    read_text("err", err_text);
+    ck_assert_msg(WIFEXITED(status), "killed by signal %d\n%s", WTERMSIG(status), err_text);
+    return WEXITSTATUS(status);
+}
+
+static int run(const char *command)
+{
+    LsProgram p = tiny_program(1);
+    return run_program(&p, command);
+}
+
+#define MUST(code, command) do { int got_ = run(command); \
+    ck_assert_msg(got_ == (code), "exit %d, not %d:\n%s%s", got_, code, out_text, err_text); } while (0)
+#define TOLD(text, part) ck_assert_msg(strstr(text, part) != NULL, "no '%s' in:\n%s", part, text)
+
+static LsArray member(LsFile *f, const char *path, const char *name)
+{
+    LsError e = {0};
+    LsArray a;
+    bool found;
+    ck_assert_msg(ls_file_map(f, path, &e), "%s", e.text);
+    ck_assert_msg(ls_npz_find(f, name, &a, &found, &e) && found, "%s: %s", name, e.text);
+    return a;
+}
+
+static double value(const char *path, const char *name, int64_t i)
+{
+    LsFile f;
+    LsArray a = member(&f, path, name);
+    double v = ls_array_real(&a, i);
+    ls_file_unmap(&f);
+    return v;
+}
+
+/* Every member of both archives has the same bytes; x and y are file names. */
+static void check_same_file(const char *x, const char *y)
+{
+    LsFile a, b;
+    LsError e = {0};
+    ck_assert(ls_file_map(&a, x, &e) && ls_file_map(&b, y, &e));
+    ck_assert_uint_eq(a.size, b.size);
+    ck_assert_int_eq(memcmp(a.data, b.data, a.size), 0);
+    ls_file_unmap(&a);
+    ls_file_unmap(&b);
+}
+
+/* ---- what a reference in plain doubles gives ---- */
+
+typedef struct Model { double w[TM][TF], b[TM], vw[TM][TF], vb[TM]; } Model;
+
+static Model initial(void)
+{
+    Model m = {.b = {0.5, -0.5}};
+    for (int k = 0; k < TM * TF; k++)
+        m.w[k / TF][k % TF] = (double)(0.1f * (float)(k - 5));
+    return m;
+}
+
+/* Loss and one SGD step with momentum 0.9 over the samples index[0..n). */
+static double step(Model *m, const int *index, int n, double lr)
+{
+    double loss = 0, dw[TM][TF] = {{0}}, db[TM] = {0};
+    for (int i = 0; i < n; i++) {
+        const float *x = features + index[i] * TF;
+        double y[TM], z = 0;
+        for (int k = 0; k < TM; k++) {
+            y[k] = m->b[k];
+            for (int f = 0; f < TF; f++)
+                y[k] += m->w[k][f] * (double)x[f];
+            z += exp(y[k]);
+        }
+        loss += log(z) - y[labels[index[i]]];
+        for (int k = 0; k < TM; k++) {
+            double d = (exp(y[k]) / z - (double)(labels[index[i]] == k)) / n;
+            db[k] += d;
+            for (int f = 0; f < TF; f++)
+                dw[k][f] += d * (double)x[f];
+        }
+    }
+    for (int k = 0; k < TM; k++) {
+        m->vb[k] = 0.9 * m->vb[k] + db[k];
+        m->b[k] -= lr * m->vb[k];
+        for (int f = 0; f < TF; f++) {
+            m->vw[k][f] = 0.9 * m->vw[k][f] + dw[k][f];
+            m->w[k][f] -= lr * m->vw[k][f];
+        }
+    }
+    return loss / n;
+}
+
+START_TEST(training_follows_a_reference_through_a_partial_batch)
+{
+    static const int batch[3][4] = {{0, 1, 2, 3}, {4, 5, 6, 7}, {8, 9}};
+    Model m = initial();
+    double loss = 0;
+    make_data(SAMPLES);
+    for (int epoch = 0; epoch < 2; epoch++)
+        for (int k = 0; k < 3; k++)
+            loss = step(&m, batch[k], k == 2 ? 2 : 4, 0.2);
+    MUST(0, "--data data.npz --no-shuffle --epochs 2 --lr 0.2 --dump d.npz");
+    ck_assert_double_eq_tol(value("d.npz", "loss", 0), loss, 1e-5);
+    for (int k = 0; k < TM * TF; k++)
+        ck_assert_double_eq_tol(value("d.npz", "param/w", k), m.w[k / TF][k % TF], 1e-5);
+    for (int k = 0; k < TM; k++)
+        ck_assert_double_eq_tol(value("d.npz", "param/b", k), m.b[k], 1e-5);
+    TOLD(out_text, "epoch 2  step 6  loss ");
+}
+END_TEST
+
+START_TEST(two_accumulated_batches_equal_one_large_batch)
+{
+    static const int all[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+    Model m = initial();
+    LsProgram p = tiny_program(2);
+    make_data(8);
+    step(&m, all, 8, 0.1);
+    step(&m, all, 8, 0.1);
+    ck_assert_int_eq(run_program(&p, "--data data.npz --no-shuffle --epochs 2 --dump d.npz"), 0);
+    for (int k = 0; k < TM * TF; k++)
+        ck_assert_double_eq_tol(value("d.npz", "param/w", k), m.w[k / TF][k % TF], 1e-5);
+}
+END_TEST
+
+START_TEST(a_dump_has_gradients_before_and_parameters_after_the_update)
+{
+    LsFile f;
+    make_data(4);
+    MUST(0, "--data data.npz --no-shuffle --steps 1 --dump d.npz --lr 0.5");
+    for (int k = 0; k < TM * TF; k++) {
+        double before = (double)(0.1f * (float)(k - 5)), g = value("d.npz", "grad/w", k);
+        ck_assert_double_eq_tol(value("d.npz", "param/w", k), before - 0.5 * g, 1e-6);
+    }
+    ck_assert_double_eq_tol(value("d.npz", "stat/mean", 0), 0.9 * 2 + 0.1 * features[0], 1e-6);
+    LsArray w = member(&f, "d.npz", "param/w");
+    ck_assert_int_eq(w.rank, 3);
+    ck_assert(w.dim[0] == TM && w.dim[1] == TC && w.dim[2] == TS && w.type == LS_F32);
+    ls_file_unmap(&f);
+}
+END_TEST
+
+START_TEST(a_resumed_run_equals_an_unbroken_one_bit_for_bit)
+{
+    make_data(SAMPLES);
+    MUST(0, "--data data.npz --epochs 5 --schedule=cosine:warmup=3 --dump whole.npz --seed 7");
+    /* steps 7 of 15, in the middle of the third epoch */
+    MUST(0, "--data data.npz --epochs 5 --schedule=cosine:warmup=3 --save ck --save-every 1 --seed 7");
+    MUST(0, "--data data.npz --epochs 5 --schedule=cosine:warmup=3 --dump rest.npz "
+            "--resume ck/step-000000007.safetensors");
+    check_same_file("whole.npz", "rest.npz");
+    TOLD(err_text, "step 7, epoch 3");
+}
+END_TEST
+
+START_TEST(shuffling_depends_on_the_seed_and_nothing_else)
+{
+    make_data(SAMPLES);
+    MUST(0, "--data data.npz --epochs 3 --seed 1 --dump a.npz --workers 0 --threads 1");
+    MUST(0, "--data data.npz --epochs 3 --seed 1 --dump b.npz --workers 3 --threads 2");
+    check_same_file("a.npz", "b.npz");
+    MUST(0, "--data data.npz --epochs 3 --seed 2 --dump c.npz");
+    ck_assert_double_ne(value("a.npz", "param/w", 0), value("c.npz", "param/w", 0));
+}
+END_TEST
+
+START_TEST(resume_auto_passes_over_a_damaged_checkpoint)
+{
+    make_data(SAMPLES);
+    MUST(0, "--data data.npz --epochs 4 --save ck --keep-last 2 --dump whole.npz");
+    ck_assert_int_ne(access("ck/step-000000003.safetensors", F_OK), 0);
+    ck_assert_int_eq(access("ck/step-000000009.safetensors", F_OK), 0);
+    ck_assert_int_eq(truncate("ck/step-000000012.safetensors", 700), 0);
+    MUST(0, "--data data.npz --epochs 4 --save ck --resume auto --dump rest.npz");
+    TOLD(err_text, "step-000000012.safetensors");
+    TOLD(err_text, "truncated");
+    check_same_file("whole.npz", "rest.npz");
+}
+END_TEST
+
+START_TEST(exporting_patches_the_weights_and_nothing_else)
+{
+    LsFile f;
+    LsError e = {0};
+    float w[TM * TF];
+    make_data(4);
+    MUST(0, "--data data.npz --steps 3 --dump d.npz --export trained.onnx");
+    ck_assert(ls_file_map(&f, "trained.onnx", &e));
+    ck_assert_uint_eq(f.size, TINY_ONNX);
+    memcpy(w, f.data + TINY_W, sizeof w);
+    for (int k = 0; k < TM * TF; k++)
+        ck_assert_double_eq((double)w[k], value("d.npz", "param/w", k));
+    for (size_t k = 0; k < f.size; k++)
+        if (k < TINY_W || k >= TINY_MEAN + 4 || (k >= TINY_W + sizeof w && k < TINY_B))
+            ck_assert_int_eq(f.data[k], '#');
+    ls_file_unmap(&f);
+}
+END_TEST
+
+START_TEST(evaluation_counts_every_sample_once)
+{
+    Model m = initial();
+    int right = 0;
+    double loss = 0;
+    make_data(SAMPLES);
+    for (int n = 0; n < SAMPLES; n++) {
+        Model copy = m;
+        double y[TM] = {m.b[0], m.b[1]};
+        for (int k = 0; k < TM * TF; k++)
+            y[k / TF] += m.w[k / TF][k % TF] * (double)features[n * TF + k % TF];
+        right += (y[1] > y[0]) == labels[n];
+        loss += step(&copy, &n, 1, 0);
+    }
+    MUST(0, "--data data.npz --eval --log log.jsonl");
+    char want[64], *told = strstr(out_text, "val_loss ");
+    snprintf(want, sizeof want, "(%d/%d)", right, SAMPLES);
+    TOLD(out_text, want);
+    ck_assert_ptr_nonnull(told);
+    ck_assert_double_eq_tol(atof(told + 9), loss / SAMPLES, 1e-5);
+}
+END_TEST
+
+START_TEST(the_log_has_a_line_for_every_step_and_evaluation)
+{
+    char text[65536];
+    int lines = 0;
+    make_data(8);
+    MUST(0, "--data data.npz --val data.npz --epochs 2 --log log.jsonl --lr 0.25 --schedule linear");
+    read_text("log.jsonl", text);
+    for (char *p = text; *p; p++)
+        lines += *p == '\n';
+    ck_assert_int_eq(lines, 1 + 4 + 2);
+    TOLD(text, "\"plan\":\"0123abcd\"");
+    TOLD(text, "\"step\":4,\"epoch\":2");
+    TOLD(text, "\"lr\":0.0625}");
+    TOLD(text, "\"val_accuracy\":");
+}
+END_TEST
+
+/* ---- signals ---- */
+
+static void interrupt_at_5(const LsRun *run)
+{
+    if (run->update == 5)
+        raise(SIGINT);
+}
+
+START_TEST(an_interrupt_finishes_the_step_saves_and_exits_130)
+{
+    make_data(SAMPLES);
+    MUST(0, "--data data.npz --epochs 5 --dump whole.npz");
+    tiny_spy = interrupt_at_5;
+    MUST(130, "--data data.npz --epochs 5 --save ck");
+    TOLD(err_text, "--resume=ck/step-000000005.safetensors");
+    MUST(130, "--data data.npz --epochs 5");
+    TOLD(err_text, "--resume=tiny.onnx.interrupted.safetensors");
+    tiny_spy = NULL;
+    MUST(0, "--data data.npz --epochs 5 --resume ck/step-000000005.safetensors --dump rest.npz");
+    check_same_file("whole.npz", "rest.npz");
+    MUST(0, "--data data.npz --epochs 5 --resume tiny.onnx.interrupted.safetensors --dump rest.npz");
+    check_same_file("whole.npz", "rest.npz");
+}
+END_TEST
+
+/* ---- numbers that go wrong ---- */
+
+START_TEST(a_loss_that_is_not_finite_ends_the_run_with_7)
+{
+    make_data(4);
+    MUST(7, "--data data.npz --epochs 100 --lr 1e38");
+    TOLD(err_text, "--check-numerics");
+}
+END_TEST
+
+START_TEST(check_numerics_names_the_first_node)
+{
+    make_data(4);
+    features[3] = NAN;
+    write_npz("nan.npz", 2, (NpzItem[]){{"x", LS_F32, 3, {4, TC, TS}, features},
+                                        {"label", LS_I64, 1, {4}, labels}});
+    MUST(0, "--data data.npz --epochs 3 --check-numerics");
+    MUST(7, "--data nan.npz --check-numerics");
+    TOLD(err_text, "node 'fc' (Gemm) is the first");
+    MUST(7, "--data data.npz --epochs 100 --lr 1e38 --check-numerics");
+    TOLD(err_text, "the first to give an infinity");
+}
+END_TEST
+
+/* ---- the plan ---- */
+
+START_TEST(measured_memory_equals_the_plan)
+{
+    make_data(4);
+    MUST(0, "--data data.npz --steps 2 --measure");
+    TOLD(out_text, "\"arena_bytes\":328,\"live_peak\":328,\"addressed\":328,\"touched\":328");
+}
+END_TEST
+
+START_TEST(the_plan_and_the_trace_list_every_step)
+{
+    char text[65536];
+    make_data(4);
+    MUST(0, "--print-plan");
+    TOLD(out_text, "fc dw");
+    MUST(0, "--data data.npz --epochs 9 --trace t.json --profile p.json");
+    read_text("t.json", text);
+    TOLD(text, "\"name\":\"fc dw\",\"cat\":\"Gemm\"");
+    TOLD(text, "\"run\":8");
+    ck_assert_ptr_null(strstr(text, "\"run\":4"));
+    read_text("p.json", text);
+    TOLD(text, "\"runs\":9");
+    TOLD(text, "\"node\":5,\"name\":\"b\",\"op\":\"SGD\",\"again\":false,\"mean_ns\":");
+}
+END_TEST
+
+/* ---- command line ---- */
+
+START_TEST(wrong_usage_exits_2_and_says_what_is_meant)
+{
+    static const struct { const char *command, *part; } bad[] = {
+        {"--epoch 3", "did you mean --epochs?"},
+        {"--budget 2GiB --data x.npz", "lowerset compile --budget"},
+        {"--batch=8", "lowerset compile --batch"},
+        {"--data", "--data needs a value"},
+        {"--data x --epochs 0", "an integer from 1"},
+        {"--data x --lr fast", "a number from 0"},
+        {"data.npz", "not an option"},
+        {"--qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqq", "unknown option"},
+        {"", "no data"},
+        {"--data x --resume auto", "--save DIR"},
+        {"--data x --progress=fancy", "auto, bar, plain or none"},
+        {"--data synthetic --schedule=cosine:warm=3", "warmup=N"},
+        {"--data synthetic:0", "synthetic:SAMPLES"},
+        {"--data synthetic --eval=yes", "takes no value"},
+    };
+    for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++) {
+        MUST(2, bad[k].command);
+        TOLD(err_text, bad[k].part);
+    }
+}
+END_TEST
+
+START_TEST(unreadable_data_exit_8_and_name_the_file)
+{
+    make_data(4);
+    write_bytes("empty.npz", "", 0);
+    write_bytes("x.gz", "\x1f\x8b\x08\0\0\0\0\0", 8);
+    write_bytes("junk.dat", "hello, world", 12);
+    static const struct { const char *command, *part; } bad[] = {
+        {"--data nowhere.npz", "nowhere.npz: No such file"},
+        {"--data empty.npz", "empty.npz: the file is empty"},
+        {"--data x.gz,x.gz", "gunzip"},
+        {"--data junk.dat,junk.dat", "junk.dat: format not recognised"},
+        {"--data .", "not a regular file"},
+        {"--data data.npz --resume data.npz", "data.npz: damaged checkpoint"},
+        {"--data synthetic:3 --drop-last", "do not fill a batch"},
+    };
+    for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++) {
+        MUST(8, bad[k].command);
+        TOLD(err_text, bad[k].part);
+    }
+}
+END_TEST
+
+START_TEST(a_label_out_of_range_is_an_error_of_the_data)
+{
+    make_data(4);
+    labels[2] = 2;
+    write_npz("bad.npz", 2, (NpzItem[]){{"x", LS_F32, 3, {4, TC, TS}, features},
+                                        {"label", LS_I64, 1, {4}, labels}});
+    MUST(8, "--data bad.npz --workers 0");
+    TOLD(err_text, "bad.npz: sample 2: label 2 is not one of the model's 2 classes");
+    MUST(8, "--data bad.npz --workers 3 --epochs 5");
+    TOLD(err_text, "label 2 is not one of");
+}
+END_TEST
+
+START_TEST(a_result_that_cannot_be_written_exits_1)
+{
+    make_data(4);
+    MUST(1, "--data data.npz --dump nowhere/d.npz");
+    TOLD(err_text, "nowhere/d.npz");
+    MUST(1, "--data data.npz --log nowhere/log");
+}
+END_TEST
+
+START_TEST(help_comes_from_the_same_table_as_the_parser)
+{
+    MUST(0, "--help");
+    for (char *p = out_text; (p = strstr(p, "\n  --")) != NULL; p++) {
+        char name[64], command[128];
+        sscanf(p, " --%63[a-z-]", name);
+        snprintf(command, sizeof command, "--%s=1 --help", name);
+        int code = run(command);
+        ck_assert_msg(code == 0 || strstr(err_text, "takes no value") || strstr(err_text, "auto, bar"),
+                      "--%s: %s", name, err_text);
+        MUST(0, "--help");
+    }
+    MUST(0, "--version");
+    TOLD(out_text, "0123abcd");
+}
+END_TEST
+
+START_TEST(synthetic_data_are_learned)
+{
+    MUST(0, "--data synthetic:64 --epochs 1 --no-shuffle --lr 0.01");
+    double first = atof(strstr(out_text, "loss ") + 5);
+    MUST(0, "--data synthetic:64 --epochs 30 --lr 0.1 --val synthetic:64");
+    char *last = strstr(out_text, "epoch 30");
+    ck_assert_double_lt(atof(strstr(last, "loss ") + 5), 0.8 * first);
+}
+END_TEST
+
+int main(void)
+{
+    static const TTest *test[64];
+    int n = 0;
+    test[n++] = training_follows_a_reference_through_a_partial_batch;
+    test[n++] = two_accumulated_batches_equal_one_large_batch;
+    test[n++] = a_dump_has_gradients_before_and_parameters_after_the_update;
+    test[n++] = a_resumed_run_equals_an_unbroken_one_bit_for_bit;
+    test[n++] = shuffling_depends_on_the_seed_and_nothing_else;
+    test[n++] = resume_auto_passes_over_a_damaged_checkpoint;
+    test[n++] = exporting_patches_the_weights_and_nothing_else;
+    test[n++] = evaluation_counts_every_sample_once;
+    test[n++] = the_log_has_a_line_for_every_step_and_evaluation;
+    test[n++] = an_interrupt_finishes_the_step_saves_and_exits_130;
+    test[n++] = a_loss_that_is_not_finite_ends_the_run_with_7;
+    test[n++] = check_numerics_names_the_first_node;
+    test[n++] = measured_memory_equals_the_plan;
+    test[n++] = the_plan_and_the_trace_list_every_step;
+    test[n++] = wrong_usage_exits_2_and_says_what_is_meant;
+    test[n++] = unreadable_data_exit_8_and_name_the_file;
+    test[n++] = a_label_out_of_range_is_an_error_of_the_data;
+    test[n++] = a_result_that_cannot_be_written_exits_1;
+    test[n++] = help_comes_from_the_same_table_as_the_parser;
+    test[n++] = synthetic_data_are_learned;
+    return run_suite("trainer", n, test);
+}
