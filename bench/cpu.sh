@@ -1,0 +1,176 @@
+#!/bin/sh
+# Training steps on the CPU beside PyTorch: time and peak memory, in turns, one table.
+#   sh bench/cpu.sh BUILD-FOLDER [--rounds R] [--steps PERCENT] [--threads "1 2"] [MODEL...]
+#
+# Each configuration runs in a process of its own, R times (2), ours and PyTorch's in turns, so that a
+# busy neighbour disturbs both alike; a figure is the median over the rounds, "best" the fastest step of
+# all. Processes stay on as many CPUs as they have threads. PyTorch runs plain and channels-last, and the
+# table shows the better one; with more threads than one, its one-thread run counts as well if better.
+# A step is forward, loss, backward and update (SGD with momentum; AdamW for the GPT) on batches that
+# lie in memory, after a warm-up.
+set -eu
+BUILD=$1
+shift
+HERE=$(dirname "$0")
+LOWERSET=$BUILD/lowerset
+OUT=$BUILD/bench
+PYTHON=/usr/bin/python3
+ROUNDS=2
+PERCENT=100
+THREADS="1 2"
+MODELS=
+
+say() { printf '%s\n' "$*" >&2; }
+
+while [ $# -gt 0 ]; do
+    case $1 in
+    --rounds) ROUNDS=$2; shift 2 ;;
+    --steps) PERCENT=$2; shift 2 ;;
+    --threads) THREADS=$2; shift 2 ;;
+    -*) say "usage: bench/cpu.sh BUILD [--rounds R] [--steps PERCENT] [--threads '1 2'] [MODEL...]"
+        exit 2 ;;
+    *) MODELS="$MODELS $1"; shift ;;
+    esac
+done
+[ -n "$MODELS" ] || MODELS="resnet18 unet densenet121 mlp gpt"
+
+# The generator's options, and how to train: what bench/torch_peer.py does under the same name.
+settings() {
+    optimizer=sgd:momentum=0.9
+    lr=0.01
+    case $1 in
+    resnet18) model="resnet18 --batch=8"; steps=24 ;;
+    unet) model="unet --size=128 --batch=2"; steps=16 ;;
+    densenet121) model="densenet121 --size=112 --batch=4"; steps=60 ;;
+    mlp) model="mlp --batch=256"; steps=500 ;;
+    gpt) model="gpt --depth=4 --width=256 --heads=8 --context=256 --vocab=4096 --batch=4"; steps=40
+         optimizer=adamw:wd=0.01; lr=1e-3 ;;
+    *) say "no such benchmark: $1 (resnet18 unet densenet121 mlp gpt)"; exit 2 ;;
+    esac
+    steps=$((steps * PERCENT / 100))
+    [ "$steps" -ge 5 ] || steps=5
+}
+
+# The first N of the CPUs this process may use, as "0,1".
+cpus() {
+    awk -v n="$1" '/^Cpus_allowed_list:/ {
+        k = split($2, range, ",")
+        for (i = 1; i <= k && n > 0; i++) {
+            m = split(range[i], end, "-")
+            for (c = end[1]; c <= end[m] && n > 0; c++) { list = list sep c; sep = ","; n-- }
+        }
+        print list
+    }' /proc/self/status
+}
+
+pinned() {      # THREADS COMMAND...
+    list=$(cpus "$1")
+    shift
+    if command -v taskset >/dev/null 2>&1; then exec taskset -c "$list" "$@"; else exec "$@"; fi
+}
+
+# Peak memory of a process so far, KiB; nothing when it is gone or only waits to be waited for.
+high_water() {
+    [ -r "/proc/$1/status" ] || return 0
+    while read -r key value _; do
+        [ "$key" != VmHWM: ] || echo "$value"
+    done <"/proc/$1/status" 2>/dev/null || true
+}
+
+# Adds "MODEL THREADS who median best peak-MiB" for one run of our trainer. Its memory is the kernel's
+# high-water mark, read while it runs: after the first step nothing is allocated any more.
+ours() {
+    rm -f "$OUT/log.jsonl"
+    (pinned "$2" "$OUT/$1" --data synthetic --steps "$steps" --threads "$2" --progress none \
+        --log "$OUT/log.jsonl") >"$OUT/trainer.out" 2>&1 &
+    pid=$!
+    peak=0
+    while now=$(high_water "$pid") && [ -n "$now" ]; do
+        peak=$now
+        sleep 0.2
+    done
+    wait "$pid" || { say "the trainer of $1 failed:"; cat "$OUT/trainer.out" >&2; exit 1; }
+    # a step's time is the difference of two lines' times; the first two steps warm up
+    sed -n 's/.*"step":.*"time":\([0-9.]*\).*/\1/p' "$OUT/log.jsonl" \
+        | awk 'NR > 2 { printf "%.6f\n", ($1 - last) * 1e3 } { last = $1 }' | sort -n \
+        | awk -v head="$1 $2 lowerset" -v kib="$peak" '{ t[NR] = $1 } END {
+            printf "%s %.3f %.3f %.0f\n", head, t[int((NR + 1) / 2)], t[1], kib / 1024 }' >>"$RESULTS"
+}
+
+# The same for PyTorch, one variant.
+theirs() {
+    "$PYTHON" "$HERE/torch_peer.py" "$1" --threads "$2" --variant "$3" --seconds 0 --steps "$steps" \
+        | sed -n 's/.*"median_ms": \([0-9.]*\), "best_ms": \([0-9.]*\), "peak_rss_mb": \([0-9.]*\).*/\1 \2 \3/p' \
+        | sed "s/^/$1 $2 $3 /" >>"$RESULTS"
+}
+
+variants() {
+    case $1 in mlp | gpt) echo plain ;; *) echo plain channels-last ;; esac
+}
+
+[ -x "$LOWERSET" ] || { say "$LOWERSET is not there: ./dev build"; exit 5; }
+mkdir -p "$OUT"
+RESULTS=$OUT/cpu.txt
+: >"$RESULTS"
+torch=yes
+"$PYTHON" -c 'import torch' 2>/dev/null || { torch=; say "skipped: PyTorch (no python3-torch here)"; }
+[ -z "$torch" ] || "$PYTHON" "$HERE/torch_peer.py" --blas | grep -q openblas \
+    || say "note: PyTorch has no OpenBLAS here and is slow at products (libopenblas0-pthread)"
+
+for m in $MODELS; do
+    settings "$m"
+    say "$m: $model, $steps steps"
+    # shellcheck disable=SC2086
+    "$LOWERSET" model $model -o "$OUT/$m.onnx"
+    "$LOWERSET" compile "$OUT/$m.onnx" --loss=ce --optimizer="$optimizer" --lr "$lr" -o "$OUT/$m"
+    round=0
+    while [ $round -lt "$ROUNDS" ]; do
+        for t in $THREADS; do
+            ours "$m" "$t"
+            [ -z "$torch" ] || for v in $(variants "$m"); do theirs "$m" "$t" "$v"; done
+        done
+        round=$((round + 1))
+    done
+done
+
+awk -v models="$MODELS" -v threads="$THREADS" '
+    function median(key,    list, n, i, j, x) {
+        n = split(value[key], list, " ")
+        for (i = 2; i <= n; i++)
+            for (j = i; j > 1 && list[j] + 0 < list[j - 1] + 0; j--) {
+                x = list[j]; list[j] = list[j - 1]; list[j - 1] = x
+            }
+        return n % 2 ? list[(n + 1) / 2] : (list[n / 2] + list[n / 2 + 1]) / 2
+    }
+    {
+        key = $1 " " $2 " " $3
+        value[key] = value[key] " " $4
+        if (!(key in best) || $5 < best[key]) best[key] = $5
+        if ($6 > peak[key]) peak[key] = $6
+    }
+    END {
+        format = "%-12s %7s  %19s %9s  %19s %9s  %-16s %6s\n"
+        printf format, "model", "threads", "lowerset ms (best)", "peak MiB", "PyTorch ms (best)",
+            "peak MiB", "its setting", "ratio"
+        nm = split(models, m, " "); nt = split(threads, t, " ")
+        for (i = 1; i <= nm; i++)
+            for (j = 1; j <= nt; j++) {
+                us = m[i] " " t[j] " lowerset"
+                them = ""
+                for (k = 1; k <= j; k++)
+                    for (v = 1; v <= 2; v++) {
+                        key = m[i] " " t[k] " " (v == 1 ? "plain" : "channels-last")
+                        if (key in value && (them == "" || median(key) < median(them))) them = key
+                    }
+                ours = sprintf("%.1f (%.1f)", median(us), best[us])
+                if (them == "") {
+                    printf format, m[i], t[j], ours, peak[us], "-", "-", "-", "-"
+                    continue
+                }
+                split(them, part, " ")
+                printf format, m[i], t[j], ours, peak[us],
+                    sprintf("%.1f (%.1f)", median(them), best[them]), peak[them],
+                    part[3] " t" part[2], sprintf("%.2f", median(them) / median(us))
+            }
+        if (them != "") print "ratio: PyTorch'"'"'s time over ours; above 1 lowerset is faster"
+    }' "$RESULTS"
