@@ -7,6 +7,7 @@
 
 #include "compiler/graph.h"
 #include "tests/eval_expr.h"
+#include "tests/eval_move.h"
 
 typedef struct Eval {
     const LsGraph *g;
@@ -425,6 +426,8 @@ static inline void eval_node(Eval *e, LsNodeId n)
     case LS_K_UPDATE: eval_update(e, n); return;
     default: break;
     }
+    if (move_node(g, e->v, n))
+        return;
     switch (g->node[n.i].op) {
     case LS_OP_XENT: case LS_OP_NLL: eval_class_loss(e, n); return;
     case LS_OP_XENT_GRAD: case LS_OP_NLL_GRAD: eval_class_grad(e, n); return;

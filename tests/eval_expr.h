@@ -24,12 +24,15 @@ static inline int expr_take(Expr *e, const char *token)
     return 1;
 }
 
+static inline double expr_softplus(double x) { return fmax(x, 0) + log1p(exp(-fabs(x))); }
+
 static inline double expr_call(Expr *e)
 {
     static const struct { const char *name; double (*one)(double), (*two)(double, double); } fn[] = {
         {"ls_exp", exp, NULL}, {"ls_log", log, NULL}, {"ls_sqrt", sqrt, NULL}, {"ls_tanh", tanh, NULL},
         {"ls_erf", erf, NULL}, {"ls_abs", fabs, NULL}, {"ls_pow", NULL, pow}, {"ls_max", NULL, fmax},
-        {"ls_min", NULL, fmin}, {"ls_floor", floor, NULL}, {"ls_log1p", log1p, NULL}};
+        {"ls_min", NULL, fmin}, {"ls_floor", floor, NULL}, {"ls_log1p", log1p, NULL},
+        {"ls_ceil", ceil, NULL}, {"ls_round", nearbyint, NULL}, {"ls_softplus", expr_softplus, NULL}};
     char name[32];
     int n = 0;
     while (isalnum((unsigned char)e->at[n]) || e->at[n] == '_')
