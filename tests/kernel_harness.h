@@ -9,12 +9,16 @@
 #include "codegen/kernel.h"
 #include "runtime/ls_program.h"
 
-#include <check.h>
 #include <dlfcn.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#ifndef H_ASSERT                /* bench/ has its own */
+#include <check.h>
+#define H_ASSERT ck_assert_msg
+#endif
 
 enum { H_MAX_CASES = 512, H_GUARD = 64 };
 
@@ -57,10 +61,10 @@ static HObject h_build(const char *cc, const char *flags, int real_bytes, int n,
 {
     char dir[] = "/tmp/ls_kernels_XXXXXX", path[64], command[1024];
     HObject o = {.real_bytes = real_bytes};
-    ck_assert_ptr_nonnull(mkdtemp(dir));
+    H_ASSERT(mkdtemp(dir) != NULL, "%s", dir);
     snprintf(path, sizeof path, "%s/k.c", dir);
     FILE *to = fopen(path, "w");
-    ck_assert_ptr_nonnull(to);
+    H_ASSERT(to != NULL, "%s", path);
     fprintf(to, "#include \"ls_kernel.h\"\n#include \"ls_conv.h\"\n");
     LsEmit e = {.to = to};
     for (int i = 0; i < n; i++) {
@@ -71,7 +75,7 @@ static HObject h_build(const char *cc, const char *flags, int real_bytes, int n,
         LsKernelId id = row != NULL ? row->kernel
                       : node[i]->node[1].op == LS_OP_MATMUL ? LS_K_MATMUL : LS_K_CONV;
         ls_emitter[id]->emit(&k);
-        ck_assert_int_eq(e.depth, 0);
+        H_ASSERT(e.depth == 0, "case %d: braces", i);
     }
     fprintf(to, "const LsKernel kernels[] = {");
     for (int i = 0; i < n; i++)
@@ -81,15 +85,15 @@ static HObject h_build(const char *cc, const char *flags, int real_bytes, int n,
     snprintf(command, sizeof command, "%s %s %s -std=gnu11 -Wall -Wextra -Werror -shared -fPIC -I%s "
              "-I%s/runtime %s %s/runtime/pool.c -o %s/k.so -lm -lpthread", cc, flags,
              real_bytes == 8 ? "-DLS_F64" : "", LS_SOURCE, LS_SOURCE, path, LS_SOURCE, dir);
-    ck_assert_msg(system(command) == 0, "%s", command);
+    H_ASSERT(system(command) == 0, "%s", command);
     snprintf(path, sizeof path, "%s/k.so", dir);
     o.so = dlopen(path, RTLD_NOW);
-    ck_assert_msg(o.so != NULL, "%s", dlerror());
+    H_ASSERT(o.so != NULL, "%s", dlerror());
     memcpy(o.kernel, dlsym(o.so, "kernels"), (size_t)n * sizeof *o.kernel);
     *(void **)&o.pool_create = dlsym(o.so, "ls_pool_create");
     *(void **)&o.pool_destroy = dlsym(o.so, "ls_pool_destroy");
     snprintf(command, sizeof command, "rm -r %s", dir);
-    ck_assert_int_eq(system(command), 0);
+    H_ASSERT(system(command) == 0, "%s", command);
     return o;
 }
 
@@ -118,7 +122,7 @@ static bool h_guarded(const void *p, int64_t n, int real_bytes)
 }
 
 /* Runs kernel i with `threads`; result in the object's precision, to be freed. */
-static void *h_run(const HObject *o, int i, const HNode *h, LsKernelId id, const double *const in[],
+static inline void *h_run(const HObject *o, int i, const HNode *h, LsKernelId id, const double *const in[],
                    int threads)
 {
     int nin = h->node[1].nin, rb = o->real_bytes;
@@ -140,8 +144,8 @@ static void *h_run(const HObject *o, int i, const HNode *h, LsKernelId id, const
     LsRun run = {.pool = o->pool_create(threads)};
     o->kernel[i](&run, arg);
     o->pool_destroy(run.pool);
-    ck_assert_msg(h_guarded(arg[nin], out, rb), "case %d wrote behind its result", i);
-    ck_assert_msg(h_guarded(arg[nin + 1], (work + rb - 1) / rb, rb),
+    H_ASSERT(h_guarded(arg[nin], out, rb), "case %d wrote behind its result", i);
+    H_ASSERT(h_guarded(arg[nin + 1], (work + rb - 1) / rb, rb),
                   "case %d wrote behind its workspace", i);
     for (int k = 0; k <= nin + 1; k++)
         if (k != nin)
@@ -167,7 +171,7 @@ static double *h_random(int64_t n, uint64_t seed)
 }
 
 /* The same bits for 1, 2 and 3 threads, and `want` within `tolerance` of its largest element. */
-static void h_check(const HObject *o, int i, const HNode *h, LsKernelId id, const double *const in[],
+static inline void h_check(const HObject *o, int i, const HNode *h, LsKernelId id, const double *const in[],
                     const double *want, double tolerance)
 {
     int64_t n = ls_count(&h->value[h->node[1].nin + 1].shape);
@@ -179,10 +183,10 @@ static void h_check(const HObject *o, int i, const HNode *h, LsKernelId id, cons
         double err = fabs(h_at(got, j, o->real_bytes) - want[j]) / scale;
         worst = err <= worst ? worst : err;     /* NaN is kept */
     }
-    ck_assert_msg(worst <= tolerance, "case %d: error %g", i, worst);
+    H_ASSERT(worst <= tolerance, "case %d: error %g", i, worst);
     for (int threads = 2; threads <= 3; threads++) {
         void *again = h_run(o, i, h, id, in, threads);
-        ck_assert_msg(memcmp(got, again, (size_t)(n * o->real_bytes)) == 0,
+        H_ASSERT(memcmp(got, again, (size_t)(n * o->real_bytes)) == 0,
                       "case %d: other bits with %d threads", i, threads);
         free(again);
     }

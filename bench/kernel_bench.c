@@ -1,0 +1,153 @@
+/* bench/kernel_bench.c -- speed of generated matrix products and convolutions in isolation.
+ *
+ *     kernel_bench [-t THREADS] [-f FLAGS] [SUBSTRING]
+ *
+ * prints GFLOP/s for the cases whose line contains SUBSTRING. With one thread it is processor time that is
+ * measured, so other jobs on the machine disturb little; with more it is wall time. Each figure is the
+ * median of several runs; padding counts as work. */
+#include <stdio.h>
+#include <stdlib.h>
+#define H_ASSERT(ok, ...) ((ok) ? (void)0 : (void)(fprintf(stderr, __VA_ARGS__), exit(1)))
+#include "tests/kernel_harness.h"
+
+#include <time.h>
+
+typedef struct ConvCase { int64_t images, x, cin, cout, kernel, stride, pad, group; } ConvCase;
+static const ConvCase convs[] = {
+    {8, 56, 64, 64, 3, 1, 1, 1},    {8, 28, 128, 128, 3, 1, 1, 1}, {8, 14, 256, 256, 3, 1, 1, 1},
+    {8, 7, 512, 512, 3, 1, 1, 1},   {8, 56, 64, 128, 3, 2, 1, 1},  {8, 28, 128, 256, 3, 2, 1, 1},
+    {8, 56, 64, 256, 1, 1, 0, 1},   {8, 56, 256, 64, 1, 1, 0, 1},  {8, 14, 1024, 256, 1, 1, 0, 1},
+    {8, 56, 64, 128, 1, 2, 0, 1},   {8, 224, 3, 64, 7, 2, 3, 1},   {2, 128, 64, 64, 3, 1, 1, 1},
+    {2, 128, 3, 64, 3, 1, 1, 1},    {2, 64, 128, 128, 3, 1, 1, 1}, {2, 8, 1024, 1024, 3, 1, 1, 1},
+    {2, 128, 64, 2, 1, 1, 0, 1},    {2, 16, 512, 1024, 2, 2, 0, 1}, {4, 28, 128, 32, 3, 1, 1, 1},
+    {4, 28, 256, 128, 1, 1, 0, 1},  {4, 7, 128, 32, 3, 1, 1, 1},   {8, 56, 128, 128, 3, 1, 1, 128},
+    {8, 28, 256, 256, 3, 2, 1, 256}, {8, 28, 128, 128, 3, 1, 1, 32},
+};
+typedef struct MatmulCase { int64_t batch, m, n, k; bool ta, tb; } MatmulCase;
+static const MatmulCase matmuls[] = {
+    {1, 1024, 1024, 1024, 0, 0}, {1, 512, 3072, 768, 0, 0}, {1, 256, 3136, 64, 0, 0},
+    {1, 3136, 256, 64, 0, 0},    {1, 784, 512, 128, 0, 0},  {1, 1024, 1024, 256, 0, 0},
+    {1, 1024, 256, 1024, 0, 1},  {1, 256, 1024, 1024, 1, 0}, {1, 1024, 4096, 256, 0, 1},
+    {1, 256, 2048, 784, 0, 1},   {1, 256, 784, 2048, 0, 0}, {1, 2048, 784, 256, 1, 0},
+    {1, 256, 10, 2048, 0, 1},    {1, 256, 2048, 10, 0, 0},  {1, 10, 2048, 256, 1, 0},
+    {16, 256, 256, 64, 0, 1},    {16, 256, 64, 256, 0, 0},  {16, 256, 64, 256, 1, 0},
+};
+enum {
+    NCONV = sizeof convs / sizeof *convs, NMATMUL = sizeof matmuls / sizeof *matmuls, RUNS = 9,
+};
+
+static double seconds(bool wall)
+{
+    struct timespec t;
+    clock_gettime(wall ? CLOCK_MONOTONIC : CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double rate(const HObject *o, int i, const HNode *h, LsKernelId id, int threads, double flops)
+{
+    void *arg[6] = {0};
+    int nin = h->node[1].nin;
+    for (int k = 0; k <= nin; k++) {
+        int64_t n = ls_count(&h->value[k + 1].shape);
+        arg[k] = h_array(n, 4);
+        double *x = h_random(n, (uint64_t)k);
+        for (int64_t j = 0; j < n; j++)
+            ((float *)arg[k])[j] = (float)x[j];
+        free(x);
+    }
+    arg[nin + 1] = h_array(h_workspace(h, id, 4) / 4, 4);
+    LsRun run = {.pool = o->pool_create(threads)};
+    double time[RUNS];
+    o->kernel[i](&run, arg);
+    int repeat = (int)(2e9 / flops) + 1;
+    for (int r = 0; r < RUNS; r++) {
+        double start = seconds(threads > 1);
+        for (int q = 0; q < repeat; q++)
+            o->kernel[i](&run, arg);
+        time[r] = (seconds(threads > 1) - start) / repeat;
+    }
+    o->pool_destroy(run.pool);
+    for (int k = 0; k <= nin + 1; k++)
+        free(arg[k]);
+    qsort(time, RUNS, sizeof *time, by_value);
+    return flops / time[RUNS / 2] * 1e-9;
+}
+
+static void conv_nodes(const ConvCase *c, HNode *node[3])
+{
+    int64_t y = (c->x + 2 * c->pad - c->kernel) / c->stride + 1;
+    LsShape xs = {4, {c->images, c->cin, c->x, c->x}}, ys = {4, {c->images, c->cout, y, y}};
+    LsShape ws = {4, {c->cout, c->cin / c->group, c->kernel, c->kernel}};
+    LsAttr at = {.window = {.n = 2, .kernel = {c->kernel, c->kernel}, .stride = {c->stride, c->stride},
+                            .dilation = {1, 1}, .pad_lo = {c->pad, c->pad}, .pad_hi = {c->pad, c->pad},
+                            .group = c->group, .x_dim = {c->x, c->x}}};
+    node[0] = h_node(LS_OP_CONV, 2, (LsShape[]){xs, ws}, &ys, LS_LAST, &at);
+    node[1] = h_node(LS_OP_CONV_DX, 2, (LsShape[]){ys, ws}, &xs, LS_LAST, &at);
+    node[2] = h_node(LS_OP_CONV_DW, 2, (LsShape[]){ys, xs}, &ws, LS_LAST, &at);
+}
+
+static HNode *matmul_node(const MatmulCase *c)
+{
+    int64_t m = c->m, n = c->n, k = c->k;
+    LsShape a = {3, {c->batch, c->ta ? k : m, c->ta ? m : k}};
+    LsShape b = {3, {c->batch, c->tb ? n : k, c->tb ? k : n}}, y = {3, {c->batch, m, n}};
+    return h_node(LS_OP_MATMUL, 2, (LsShape[]){a, b}, &y, LS_ROW,
+                  &(LsAttr){.gemm = {.trans_a = c->ta, .trans_b = c->tb, .alpha = 1}});
+}
+
+int main(int argc, char **argv)
+{
+    int threads = 1, option;
+    const char *flags = "-O3 -march=native -fno-math-errno -fno-trapping-math";
+    while ((option = getopt(argc, argv, "t:f:")) != -1)
+        if (option == 't')
+            threads = atoi(optarg);
+        else if (option == 'f')
+            flags = optarg;
+        else
+            return 2;
+    const char *only = optind < argc ? argv[optind] : "";
+    HNode *node[3 * NCONV + NMATMUL];
+    for (int i = 0; i < NCONV; i++)
+        conv_nodes(&convs[i], node + 3 * i);
+    for (int i = 0; i < NMATMUL; i++)
+        node[3 * NCONV + i] = matmul_node(&matmuls[i]);
+    HObject o = h_build("cc", flags, 4, 3 * NCONV + NMATMUL, node);
+    printf("%-44s %8s %8s %8s\n", "convolution, GFLOP/s", "forward", "dX", "dW");
+    for (int i = 0; i < NCONV; i++) {
+        const ConvCase *c = &convs[i];
+        char line[80];
+        snprintf(line, sizeof line, "%dx%d->%d %dx%d/%d @%d group %d", (int)c->images, (int)c->cin,
+                 (int)c->cout, (int)c->kernel, (int)c->kernel, (int)c->stride, (int)c->x,
+                 (int)c->group);
+        if (strstr(line, only) == NULL)
+            continue;
+        double flops = 2.0 * (double)ls_count(&node[3 * i]->value[3].shape)
+            * (double)(c->cin / c->group * c->kernel * c->kernel);
+        printf("%-44s", line);
+        for (int k = 0; k < 3; k++) {
+            printf(" %8.0f", rate(&o, 3 * i + k, node[3 * i + k], LS_K_CONV, threads, flops));
+            fflush(stdout);
+        }
+        printf("\n");
+    }
+    printf("%-44s %8s\n", "matrix product, GFLOP/s", "");
+    for (int i = 0; i < NMATMUL; i++) {
+        const MatmulCase *c = &matmuls[i];
+        char line[80];
+        snprintf(line, sizeof line, "%d of %dx%dx%d%s%s", (int)c->batch, (int)c->m, (int)c->n,
+                 (int)c->k, c->ta ? " A'" : "", c->tb ? " B'" : "");
+        if (strstr(line, only) == NULL)
+            continue;
+        double flops = 2.0 * (double)(c->batch * c->m * c->n * c->k);
+        printf("%-44s %8.0f\n", line, rate(&o, 3 * NCONV + i, node[3 * NCONV + i], LS_K_MATMUL, threads,
+                                           flops));
+    }
+    return 0;
+}
