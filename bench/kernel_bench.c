@@ -4,7 +4,7 @@
  *
  * prints GFLOP/s for the cases whose line contains SUBSTRING. With one thread it is processor time that is
  * measured, so other jobs on the machine disturb little; with more it is wall time. Each figure is the
- * median of several runs; padding counts as work. */
+ * best of several runs; padding counts as work. */
 #include <stdio.h>
 #include <stdlib.h>
 #define H_ASSERT(ok, ...) ((ok) ? (void)0 : (void)(fprintf(stderr, __VA_ARGS__), exit(1)))
@@ -33,7 +33,7 @@ static const MatmulCase matmuls[] = {
     {16, 256, 256, 64, 0, 1},    {16, 256, 64, 256, 0, 0},  {16, 256, 64, 256, 1, 0},
 };
 enum {
-    NCONV = sizeof convs / sizeof *convs, NMATMUL = sizeof matmuls / sizeof *matmuls, RUNS = 9,
+    NCONV = sizeof convs / sizeof *convs, NMATMUL = sizeof matmuls / sizeof *matmuls, RUNS = 15,
 };
 
 static double seconds(bool wall)
@@ -41,12 +41,6 @@ static double seconds(bool wall)
     struct timespec t;
     clock_gettime(wall ? CLOCK_MONOTONIC : CLOCK_PROCESS_CPUTIME_ID, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
 }
 
 static double rate(const HObject *o, int i, const HNode *h, LsKernelId id, int threads, double flops)
@@ -63,20 +57,19 @@ static double rate(const HObject *o, int i, const HNode *h, LsKernelId id, int t
     }
     arg[nin + 1] = h_array(h_workspace(h, id, 4) / 4, 4);
     LsRun run = {.pool = o->pool_create(threads)};
-    double time[RUNS];
+    double best = INFINITY;
     o->kernel[i](&run, arg);
-    int repeat = (int)(2e9 / flops) + 1;
+    int repeat = (int)(1e9 / flops) + 1;
     for (int r = 0; r < RUNS; r++) {
         double start = seconds(threads > 1);
         for (int q = 0; q < repeat; q++)
             o->kernel[i](&run, arg);
-        time[r] = (seconds(threads > 1) - start) / repeat;
+        best = fmin(best, (seconds(threads > 1) - start) / repeat);
     }
     o->pool_destroy(run.pool);
     for (int k = 0; k <= nin + 1; k++)
         free(arg[k]);
-    qsort(time, RUNS, sizeof *time, by_value);
-    return flops / time[RUNS / 2] * 1e-9;
+    return flops / best * 1e-9;
 }
 
 static void conv_nodes(const ConvCase *c, HNode *node[3])

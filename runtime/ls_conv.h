@@ -37,10 +37,9 @@ typedef struct LsConv {
 
 enum {
     LS_MC = LS_MR * (LS_MR > 8 ? 8 : 16),       /* positions of a block */
-    LS_LDA = LS_KC + LS_V,      /* distance of gathered rows: odd in vectors, to spread over cache sets */
     LS_DW_ROWS = 224,           /* result channels of a block of the weight gradient */
     LS_DW_DEPTH = 192,          /* positions of a block of the weight gradient */
-    LS_DW_LD = LS_COLS + LS_V,
+    LS_DW_TILES = LS_DW_ROWS / LS_MR + 1,
     LS_TAPS = 32,               /* taps that the weight gradient of a depthwise convolution holds */
 };
 
@@ -116,43 +115,47 @@ LS_INLINE void ls_gather_run(real *to, const real *from, int64_t e, int64_t n, i
     ls_zero(to + hi, n - hi);
 }
 
-/* Columns k0..k1 of the row of place `at`. x: the source, at the first channel of the group. */
-LS_INLINE void ls_gather_row(const LsConv *d, const real *x, const LsPlace *at, int64_t k0, int64_t k1,
-                             real *to)
+/* `len` elements from element `lo` of run (t0, t1, t2) of positions p..p+n. */
+LS_INLINE void ls_gather_tap(const LsConv *d, const real *x, int64_t p, int64_t n, int64_t t0, int64_t t1,
+                             int64_t t2, int64_t lo, int64_t len, real *to, int64_t ld)
 {
     const LsAxis *a = d->ax;
-    int64_t channels = d->group * d->cin, line = a[2].from_dim * channels, k = 0;
-    int64_t runs = a[2].taps * d->cin / d->run;
-    for (int64_t t0 = 0; t0 < a[0].taps && k < k1; t0++) {
-        int64_t s0 = a[0].from_step * at->i[0] + a[0].off + a[0].off_step * t0;
-        for (int64_t t1 = 0; t1 < a[1].taps; t1++) {
-            if (k + runs * d->run <= k0 || k >= k1) {
-                k += runs * d->run;
-                continue;
-            }
-            int64_t s1 = a[1].from_step * at->i[1] + a[1].off + a[1].off_step * t1;
-            bool inside = s0 >= 0 && s0 < a[0].from_dim && s1 >= 0 && s1 < a[1].from_dim;
-            const real *from = x;
-            if (inside)
-                from += ((at->image * a[0].from_dim + s0) * a[1].from_dim + s1) * line;
-            for (int64_t t2 = 0; t2 < runs; t2++, k += d->run) {
-                int64_t lo = ls_most(k0 - k, 0), hi = ls_least(k1 - k, d->run);
-                int64_t s2 = a[2].from_step * at->i[2] + a[2].off + a[2].off_step * t2;
-                if (lo < hi && inside)
-                    ls_gather_run(to + k + lo - k0, from, s2 * channels + lo, hi - lo, line);
-                else if (lo < hi)
-                    ls_zero(to + k + lo - k0, hi - lo);
-            }
+    int64_t channels = d->group * d->cin, line = a[2].from_dim * channels;
+    LsPlace at = ls_place(d, p);
+    while (n > 0) {             /* positions of one line at a time */
+        int64_t some = ls_least(n, a[2].count - at.i[2]), step = a[2].from_step * channels;
+        int64_t s0 = a[0].from_step * at.i[0] + a[0].off + a[0].off_step * t0;
+        int64_t s1 = a[1].from_step * at.i[1] + a[1].off + a[1].off_step * t1;
+        int64_t e = (a[2].from_step * at.i[2] + a[2].off + a[2].off_step * t2) * channels + lo;
+        if (s0 < 0 || s0 >= a[0].from_dim || s1 < 0 || s1 >= a[1].from_dim) {
+            for (int64_t i = 0; i < some; i++, to += ld)
+                ls_zero(to, len);
+        } else {
+            const real *from = x + ((at.image * a[0].from_dim + s0) * a[1].from_dim + s1) * line;
+            for (int64_t i = 0; i < some; i++, to += ld, e += step)
+                if (e >= 0 && e + len <= line)
+                    ls_copy(to, from + e, len);
+                else
+                    ls_gather_run(to, from, e, len, line);
         }
+        n -= some;
+        at.i[2] += some - 1;
+        ls_next(d, &at);
     }
 }
 
+/* Columns k0..k1 of the gathered matrix, rows p..p+n. x: the source, at the first channel of the group. */
 LS_SHARED_FN void ls_gather(const LsConv *d, const real *x, int64_t p, int64_t n, int64_t k0,
                             int64_t k1, real *to, int64_t ld)
 {
-    LsPlace at = ls_place(d, p);
-    for (int64_t i = 0; i < n; i++, ls_next(d, &at))
-        ls_gather_row(d, x, &at, k0, k1, to + i * ld);
+    if (k0 == k1)
+        return;
+    int64_t runs = d->ax[2].taps * d->cin / d->run;
+    for (int64_t r = k0 / d->run; r * d->run < k1; r++) {
+        int64_t lo = ls_most(k0, r * d->run), hi = ls_least(k1, (r + 1) * d->run);
+        int64_t t2 = r % runs, t1 = r / runs % d->ax[1].taps, t0 = r / runs / d->ax[1].taps;
+        ls_gather_tap(d, x, p, n, t0, t1, t2, lo - r * d->run, hi - lo, to + lo - k0, ld);
+    }
 }
 
 /* ---- weights, packed into panels per group ---- */
@@ -237,26 +240,29 @@ LS_SHARED_FN void ls_conv_scatter(const LsConv *d, int64_t p, int64_t m, int64_t
 LS_SHARED_FN void ls_conv_unit(const LsConv *d, const real *x, real *packed, const real *bias, real *y,
                                int64_t unit)
 {
-    _Alignas(64) real rows[LS_MC * LS_LDA], sums[LS_MC * 2 * LS_COLS];
+    _Alignas(64) real rows[LS_L1_ROWS * LS_LDA], sums[LS_MC * 2 * LS_COLS];
     int64_t depth = ls_conv_depth(d), positions = ls_conv_positions(d), cols = ls_conv_cols(d);
     int64_t col_blocks = ls_ceil_div(d->cout, cols), row_blocks = ls_ceil_div(positions, LS_MC);
     int64_t g = unit / col_blocks / row_blocks, p = unit / col_blocks % row_blocks * LS_MC;
     int64_t j0 = unit % col_blocks * cols, m = ls_least(LS_MC, positions - p);
     int64_t n = ls_least(cols, d->cout - j0), in = d->group * d->cin, out = d->group * d->cout;
-    bool direct = ls_conv_direct(d), dense = ls_conv_dense(d);
-    real *c = dense ? y + p * out + g * d->cout + j0 : sums;
+    bool direct = ls_conv_direct(d) && !ls_crowded(in), dense = ls_conv_dense(d);
     int64_t ldc = dense ? out : cols, k0 = 0, blocks = ls_most(ls_ceil_div(depth, LS_KC), 1);
     for (int64_t block = 0; block < blocks; block++) {
         int64_t k = depth * (block + 1) / blocks - k0, lda = direct ? in : LS_LDA;
-        if (!direct)
-            ls_gather(d, x + g * d->cin, p, m, k0, k0 + k, rows, LS_LDA);
-        const real *a = direct ? x + p * in + g * d->cin + k0 : rows;
-        for (int64_t j = 0; j < n; j += LS_NR) {
-            int64_t width = ls_panel_width(n - j);
-            const real *first = bias != NULL ? bias + g * d->cout + j0 + j : ls_no_bias;
-            ls_panel(false, m, ls_least(n - j, LS_NR), k, a, lda,
-                     ls_conv_panel(d, packed, g, j0 + j) + k0 * width, width,
-                     block > 0 ? c + j : first, block > 0 ? ldc : 0, c + j, ldc);
+        for (int64_t i = 0; i < m; i += LS_L1_ROWS) {
+            int64_t some = ls_least(LS_L1_ROWS, m - i);
+            const real *a = direct ? x + (p + i) * in + g * d->cin + k0 : rows;
+            real *c = dense ? y + (p + i) * out + g * d->cout + j0 : sums + i * cols;
+            if (!direct)
+                ls_gather(d, x + g * d->cin, p + i, some, k0, k0 + k, rows, LS_LDA);
+            for (int64_t j = 0; j < n; j += LS_NR) {
+                int64_t width = ls_panel_width(n - j);
+                const real *first = bias != NULL ? bias + g * d->cout + j0 + j : ls_no_bias;
+                ls_panel(false, some, ls_least(n - j, LS_NR), k, a, lda,
+                         ls_conv_panel(d, packed, g, j0 + j) + k0 * width, width,
+                         block > 0 ? c + j : first, block > 0 ? ldc : 0, c + j, ldc);
+            }
         }
         k0 += k;
     }
@@ -282,7 +288,7 @@ LS_INLINE int64_t ls_conv_dw_units(const LsConv *d)
 /* dw, or when splits > 1 one of as many parts of it that follow each other at `dw`. */
 LS_SHARED_FN void ls_conv_dw_unit(const LsConv *d, const real *dy, const real *x, real *dw, int64_t unit)
 {
-    _Alignas(64) real rows[LS_DW_DEPTH * LS_DW_LD];
+    _Alignas(64) real rows[LS_DW_DEPTH * LS_NR], tiles[LS_DW_DEPTH * LS_DW_TILES * LS_TILE_LD];
     int64_t depth = ls_conv_depth(d), positions = ls_conv_positions(d);
     int64_t cols = ls_even_block(depth, LS_COLS, LS_NR);
     int64_t height = ls_even_block(d->cout, LS_DW_ROWS, LS_MR);
@@ -291,18 +297,18 @@ LS_SHARED_FN void ls_conv_dw_unit(const LsConv *d, const real *dy, const real *x
     int64_t g = unit / col_blocks / row_blocks % d->group;
     int64_t split = unit / col_blocks / row_blocks / d->group;
     int64_t m = ls_least(height, d->cout - i0), n = ls_least(cols, depth - j0);
-    int64_t in = d->group * d->cin, out = d->group * d->cout;
+    int64_t out = d->group * d->cout;
     int64_t begin = positions * split / d->splits, end = positions * (split + 1) / d->splits;
-    bool direct = ls_conv_direct(d) && n % LS_V == 0;
     real *c = dw + ((split * d->group + g) * d->cout + i0) * depth + j0;
     for (int64_t p = begin; p < end; p += LS_DW_DEPTH) {
-        int64_t k = ls_least(LS_DW_DEPTH, end - p), ldb = direct ? in : LS_DW_LD;
-        if (!direct)
-            ls_gather(d, x + g * d->cin, p, k, j0, j0 + n, rows, LS_DW_LD);
-        const real *b = direct ? x + p * in + g * d->cin + j0 : rows;
-        for (int64_t j = 0; j < n; j += LS_NR)
-            ls_panel(true, m, ls_least(n - j, LS_NR), k, dy + p * out + g * d->cout + i0, out, b + j,
-                     ldb, p > begin ? c + j : ls_no_bias, p > begin ? depth : 0, c + j, depth);
+        int64_t k = ls_least(LS_DW_DEPTH, end - p);
+        ls_tile_turned(tiles, dy + p * out + g * d->cout + i0, out, k, m);
+        for (int64_t j = 0; j < n; j += LS_NR) {
+            int64_t wide = ls_least(n - j, LS_NR);
+            ls_gather(d, x + g * d->cin, p, k, j0 + j, j0 + j + wide, rows, LS_NR);
+            ls_panel_tiles(m, wide, k, tiles, rows, LS_NR, p > begin ? c + j : ls_no_bias,
+                           p > begin ? depth : 0, c + j, depth);
+        }
     }
 }
 

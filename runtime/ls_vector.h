@@ -36,24 +36,32 @@ LS_INLINE void ls_store(real *p, ls_vec v) { *(ls_vec *)p = v; }
 LS_INLINE ls_vec ls_splat(real x) { return x - (ls_vec){0}; }
 LS_INLINE int64_t ls_ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-/* n elements; n is often a multiple of LS_V, and small when it is not. */
+/* Copies n elements. Runs are often a few vectors long: no loop here is one that the compiler would make a
+ * call of memcpy. */
 LS_INLINE void ls_copy(real *restrict to, const real *restrict from, int64_t n)
 {
-    int64_t i = 0;
-    for (; i + LS_V <= n; i += LS_V)
-        ls_store(to + i, ls_load(from + i));
-    for (; i + 4 <= n; i += 4)
-        memcpy(to + i, from + i, 4 * sizeof(real));
-    for (; i < n; i++)
-        to[i] = from[i];
+    for (; n >= 4 * LS_V; n -= 4 * LS_V, to += 4 * LS_V, from += 4 * LS_V) {
+        ls_vec a = ls_load(from), b = ls_load(from + LS_V);
+        ls_vec c = ls_load(from + 2 * LS_V), d = ls_load(from + 3 * LS_V);
+        ls_store(to, a);
+        ls_store(to + LS_V, b);
+        ls_store(to + 2 * LS_V, c);
+        ls_store(to + 3 * LS_V, d);
+    }
+#pragma GCC unroll 8
+    for (int part = 2 * LS_V; part > 0; part /= 2)
+        if (n & part) {
+            memcpy(to, from, (size_t)part * sizeof(real));
+            to += part;
+            from += part;
+        }
 }
 
 LS_INLINE void ls_zero(real *to, int64_t n)
 {
-    int64_t i = 0;
-    for (; i + LS_V <= n; i += LS_V)
-        ls_store(to + i, (ls_vec){0});
-    for (; i < n; i++)
+    for (; n >= LS_V; n -= LS_V, to += LS_V)
+        ls_store(to, (ls_vec){0});
+    for (int64_t i = 0; i < n; i++)
         to[i] = 0;
 }
 

@@ -2,7 +2,7 @@
  *
  * A batch of nodes is printed into one C file, built as a shared object together with the thread pool, and
  * run on arrays that the caller fills. Everything is a `double` at this side; arrays are converted to the
- * precision of the object. */
+ * precision of the object. With LS_KEEP in the environment the files stay in /tmp, for a profiler. */
 #ifndef KERNEL_HARNESS_H
 #define KERNEL_HARNESS_H
 
@@ -93,7 +93,7 @@ static HObject h_build(const char *cc, const char *flags, int real_bytes, int n,
     *(void **)&o.pool_create = dlsym(o.so, "ls_pool_create");
     *(void **)&o.pool_destroy = dlsym(o.so, "ls_pool_destroy");
     snprintf(command, sizeof command, "rm -r %s", dir);
-    H_ASSERT(system(command) == 0, "%s", command);
+    H_ASSERT(getenv("LS_KEEP") != NULL || system(command) == 0, "%s", command);
     return o;
 }
 
