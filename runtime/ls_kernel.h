@@ -31,6 +31,17 @@ static inline int64_t ls_most(int64_t a, int64_t b) { return a > b ? a : b; }
 static inline int64_t ls_clamp(int64_t i, int64_t n) { return i < 0 ? 0 : i < n ? i : n - 1; }
 static inline int64_t ls_reflect(int64_t i, int64_t n) { return i < 0 ? -i : i < n ? i : 2 * (n - 1) - i; }
 
+/* Positions start + r step, r = 0 .. count - 1: the first r that is not negative, and the first that is n or
+ * more. */
+static inline int64_t ls_first_inside(int64_t start, int64_t step)
+{
+    return start >= 0 ? 0 : (step - 1 - start) / step;
+}
+static inline int64_t ls_end_inside(int64_t start, int64_t step, int64_t n, int64_t count)
+{
+    return start >= n ? 0 : ls_least(count, (n - start + step - 1) / step);
+}
+
 /* ---- bits of a float ---- */
 static inline uint32_t ls_bits32(float x) { uint32_t u; memcpy(&u, &x, sizeof u); return u; }
 static inline float ls_float32(uint32_t u) { float x; memcpy(&x, &u, sizeof x); return x; }

@@ -1,0 +1,291 @@
+/* codegen/kernels/pool.c -- LS_K_POOL: max and average pooling and their gradients, channels-last.
+ *
+ * A unit is one row of pixels (all spatial axes but the last fixed); the innermost loops run along the
+ * channels. Forward, windows that lie inside the image are printed out position by position, others loop
+ * over the part that does. The gradients gather: each pixel of x sums what the windows over it say, in
+ * window order, so that nothing is written twice. */
+#include "codegen/kernels/nest.h"
+
+#include <inttypes.h>
+
+enum { UNROLL = 9 };        /* window positions that are printed out, at most */
+
+typedef struct Pool {
+    const LsKernelText *k;
+    LsEmit *e;
+    const LsWindowAttr *w;
+    bool max;
+    int n;                          /* spatial axes */
+    int64_t batch, channels;
+    int64_t x[LS_MAX_SPATIAL], y[LS_MAX_SPATIAL];   /* spatial sizes of the large and small side */
+} Pool;
+
+static Pool pool_new(const LsKernelText *k, const LsShape *x, const LsShape *y, bool max)
+{
+    Pool p = {.k = k, .e = k->e, .w = &k->g->node[k->n.i].attr.window, .max = max, .n = x->rank - 2,
+              .batch = x->dim[0], .channels = x->dim[1]};
+    for (int d = 0; d < p.n; d++) {
+        p.x[d] = x->dim[2 + d];
+        p.y[d] = y->dim[2 + d];
+    }
+    return p;
+}
+
+/* "((b * 56 + p0) * 56 + p1) * 64": the pixel's first channel. */
+static const char *pixel(const Pool *p, const int64_t size[], const char *var)
+{
+    struct LsArena *a = p->k->g->arena;
+    const char *text = "b";
+    for (int d = 0; d < p->n; d++)
+        text = ls_arena_printf(a, "(%s * %" PRId64 " + %s%d)", text, size[d], var, d);
+    return ls_arena_printf(a, "%s * %" PRId64, text, p->channels);
+}
+
+static int64_t rows(const Pool *p, const int64_t size[])
+{
+    int64_t n = p->batch;
+    for (int d = 0; d < p->n - 1; d++)
+        n *= size[d];
+    return n;
+}
+
+/* The loop over units and the indices b, var0, ... of a row; then the loop over the last axis. */
+static void open_rows(const Pool *p, const int64_t size[], const char *var,
+                      void (*each)(const Pool *, int axis))
+{
+    int64_t inside = 1;
+    ls_emit_line(p->e, "for (int64_t u = lo; u < hi; u++) {");
+    for (int d = p->n - 2; d >= 0; d--) {
+        ls_emit_line(p->e, "const int64_t %s%d = u / %" PRId64 " %% %" PRId64 ";", var, d, inside, size[d]);
+        inside *= size[d];
+    }
+    ls_emit_line(p->e, "const int64_t b = u / %" PRId64 ";", inside);
+    for (int d = 0; d < p->n - 1; d++)
+        each(p, d);
+    ls_emit_line(p->e, "for (int64_t %s%d = 0; %s%d < %" PRId64 "; %s%d++) {", var, p->n - 1, var, p->n - 1,
+                 size[p->n - 1], var, p->n - 1);
+    each(p, p->n - 1);
+}
+
+static void channel_loop(const Pool *p)
+{
+    ls_emit_line(p->e, "#pragma GCC ivdep");
+    ls_emit_line(p->e, "for (int64_t c = 0; c < %" PRId64 "; c++) {", p->channels);
+}
+
+/* ---- forward ---- */
+static void window_start(const Pool *p, int d)
+{
+    ls_emit_line(p->e, "const int64_t s%d = p%d * %" PRId64 " - %" PRId64 ";", d, d, p->w->stride[d],
+                 p->w->pad_lo[d]);
+}
+
+/* Where the window starts, and which of its positions lie inside. */
+static void window_range(const Pool *p, int d)
+{
+    const LsWindowAttr *w = p->w;
+    window_start(p, d);
+    ls_emit_line(p->e, "const int64_t a%d = ls_first_inside(s%d, %" PRId64 ");", d, d, w->dilation[d]);
+    ls_emit_line(p->e, "const int64_t e%d = ls_end_inside(s%d, %" PRId64 ", %" PRId64 ", %" PRId64 ");", d,
+                 d, w->dilation[d], p->x[d], w->kernel[d]);
+}
+
+static int64_t window_size(const Pool *p)
+{
+    int64_t n = 1;
+    for (int d = 0; d < p->n; d++)
+        n *= p->w->kernel[d];
+    return n;
+}
+
+/* Number of the position r0, r1, ... as text. */
+static const char *position(const Pool *p)
+{
+    const char *text = "r0";
+    for (int d = 1; d < p->n; d++)
+        text = ls_arena_printf(p->k->g->arena, "(%s) * %" PRId64 " + r%d", text, p->w->kernel[d], d);
+    return text;
+}
+
+/* Elements between the first position of a window and position r. */
+static int64_t distance(const Pool *p, int64_t r)
+{
+    int64_t far = 0, step = p->channels;
+    for (int d = p->n - 1; d >= 0; d--) {
+        far += r % p->w->kernel[d] * p->w->dilation[d] * step;
+        step *= p->x[d];
+        r /= p->w->kernel[d];
+    }
+    return far;
+}
+
+static const char *index_type(const Pool *p)
+{
+    return window_size(p) <= 256 ? "uint8_t" : "int32_t";
+}
+
+/* The window lies inside: all positions of one channel in a row. */
+static void whole_window(const Pool *p)
+{
+    channel_loop(p);
+    ls_emit_line(p->e, "real m = x[from + c];");
+    if (p->max)
+        ls_emit_line(p->e, "int32_t k = 0;");
+    for (int64_t r = 1; r < window_size(p); r++) {
+        const char *v = ls_arena_printf(p->k->g->arena, "x[from + %" PRId64 " + c]", distance(p, r));
+        if (p->max) {
+            ls_emit_line(p->e, "const real v%" PRId64 " = %s;", r, v);
+            ls_emit_line(p->e, "k = (v%" PRId64 " > m) | (v%" PRId64 " != v%" PRId64 ") ? %" PRId64 " : k;", r,
+                         r, r, r);
+            ls_emit_line(p->e, "m = (v%" PRId64 " > m) | (v%" PRId64 " != v%" PRId64 ") ? v%" PRId64 " : m;",
+                         r, r, r, r);
+        } else {
+            ls_emit_line(p->e, "m += %s;", v);
+        }
+    }
+    if (p->max)
+        ls_emit_line(p->e, "index[to + c] = (%s)k;", index_type(p));
+    ls_emit_line(p->e, p->max ? "y[to + c] = m;" : "y[to + c] = m / count;");
+    ls_emit_line(p->e, "}");
+}
+
+static void part_window(const Pool *p)
+{
+    const char *far = "from";
+    int64_t step = p->channels;
+    channel_loop(p);
+    if (p->max) {
+        struct LsArena *a = p->k->g->arena;
+        const char *first = "a0";
+        for (int d = 1; d < p->n; d++)
+            first = ls_arena_printf(a, "(%s) * %" PRId64 " + a%d", first, p->w->kernel[d], d);
+        ls_emit_line(p->e, "index[to + c] = (%s)(%s);", index_type(p), first);
+    }
+    ls_emit_line(p->e, p->max ? "y[to + c] = -INFINITY;" : "y[to + c] = 0;");
+    ls_emit_line(p->e, "}");
+    for (int d = p->n - 1; d >= 0; d--) {
+        far = ls_arena_printf(p->k->g->arena, "%s + r%d * %" PRId64, far, d, p->w->dilation[d] * step);
+        step *= p->x[d];
+    }
+    for (int d = 0; d < p->n; d++)
+        ls_emit_line(p->e, "for (int64_t r%d = a%d; r%d < e%d; r%d++) {", d, d, d, d, d);
+    channel_loop(p);
+    if (p->max) {
+        ls_emit_line(p->e, "const real v = x[%s + c], m = y[to + c];", far);
+        ls_emit_line(p->e, "const bool take = (v > m) | (v != v);");
+        ls_emit_line(p->e, "index[to + c] = take ? (%s)(%s) : index[to + c];", index_type(p), position(p));
+        ls_emit_line(p->e, "y[to + c] = take ? v : m;");
+    } else {
+        ls_emit_line(p->e, "y[to + c] += x[%s + c];", far);
+    }
+    ls_emit_close(p->e, p->n + 1);
+    if (!p->max) {
+        channel_loop(p);
+        ls_emit_line(p->e, "y[to + c] /= count;");
+        ls_emit_line(p->e, "}");
+    }
+}
+
+/* Divisor of the average at the window that starts at s0, s1, ... */
+static void divisor(const Pool *p, const char *name)
+{
+    struct LsArena *a = p->k->g->arena;
+    const char *text = NULL;
+    for (int d = 0; d < p->n; d++) {
+        const LsWindowAttr *w = p->w;
+        const char *one = ls_arena_printf(a, "(e%d - a%d)", d, d);
+        if (w->count_pad)
+            one = ls_arena_printf(a, "ls_end_inside(s%d, %" PRId64 ", %" PRId64 ", %" PRId64 ")", d,
+                                  w->dilation[d], p->x[d] + w->pad_hi[d], w->kernel[d]);
+        text = text == NULL ? one : ls_arena_printf(a, "%s * %s", text, one);
+    }
+    ls_emit_line(p->e, "const real %s = (real)(%s);", name, text);
+}
+
+static void forward(const Pool *p)
+{
+    struct LsArena *a = p->k->g->arena;
+    const char *inside = "";
+    bool unroll = window_size(p) <= UNROLL;
+    ls_emit_part(p->k, "part");
+    ls_emit_line(p->e, "(void)run;");
+    ls_emit_operand(p->k, "x", 0);
+    ls_emit_result(p->k, "y", 0);
+    if (p->max)
+        ls_emit_result(p->k, "index", 1);
+    open_rows(p, p->y, "p", window_range);
+    ls_emit_line(p->e, "const int64_t from = %s, to = %s;", pixel(p, p->x, "s"), pixel(p, p->y, "p"));
+    if (!p->max)
+        divisor(p, "count");
+    for (int d = 0; d < p->n; d++)
+        inside = ls_arena_printf(a, "%s%se%d - a%d == %" PRId64, inside, d > 0 ? " && " : "", d, d,
+                                 p->w->kernel[d]);
+    if (unroll) {
+        ls_emit_line(p->e, "if (%s) {", inside);
+        whole_window(p);
+        ls_emit_line(p->e, "continue;");
+        ls_emit_line(p->e, "}");
+    }
+    part_window(p);
+    ls_emit_close(p->e, 3);
+    ls_emit_launch(p->k, rows(p, p->y));
+}
+
+/* ---- gradients ---- */
+static void nothing(const Pool *p, int d) { (void)p, (void)d; }
+
+/* Window position r of the small side's pixel p lies on pixel i: p from i and r, else the next r. */
+static void open_window(const Pool *p, int d)
+{
+    const LsWindowAttr *w = p->w;
+    ls_emit_line(p->e, "for (int64_t r%d = 0; r%d < %" PRId64 "; r%d++) {", d, d, w->kernel[d], d);
+    ls_emit_line(p->e, "const int64_t t%d = i%d + %" PRId64 " - r%d * %" PRId64 ", p%d = t%d / %" PRId64 ";", d,
+                 d, w->pad_lo[d], d, w->dilation[d], d, d, w->stride[d]);
+    ls_emit_line(p->e, "if (t%d < 0 || t%d %% %" PRId64 " != 0 || p%d >= %" PRId64 ")", d, d, w->stride[d], d,
+                 p->y[d]);
+    ls_emit_line(p->e, "    continue;");
+    if (!p->max && p->w->count_pad)
+        window_start(p, d);
+    else if (!p->max)
+        window_range(p, d);
+}
+
+static void gradient(const Pool *p)
+{
+    ls_emit_part(p->k, "part");
+    ls_emit_line(p->e, "(void)run;");
+    ls_emit_operand(p->k, "dy", 0);
+    if (p->max)
+        ls_emit_operand(p->k, "index", 1);
+    ls_emit_result(p->k, "dx", 0);
+    open_rows(p, p->x, "i", nothing);
+    ls_emit_line(p->e, "const int64_t to = %s;", pixel(p, p->x, "i"));
+    channel_loop(p);
+    ls_emit_line(p->e, "dx[to + c] = 0;");
+    ls_emit_line(p->e, "}");
+    for (int d = 0; d < p->n; d++)
+        open_window(p, d);
+    ls_emit_line(p->e, "const int64_t from = %s;", pixel(p, p->y, "p"));
+    if (p->max)
+        ls_emit_line(p->e, "const %s r = (%s)(%s);", index_type(p), index_type(p), position(p));
+    else
+        divisor(p, "count");
+    channel_loop(p);
+    ls_emit_line(p->e, p->max ? "dx[to + c] += index[from + c] == r ? dy[from + c] : 0;"
+                              : "dx[to + c] += dy[from + c] / count;");
+    ls_emit_close(p->e, p->n + 4);
+    ls_emit_launch(p->k, rows(p, p->x));
+}
+
+static void pool_emit(const LsKernelText *k)
+{
+    const LsNode *n = &k->g->node[k->n.i];
+    const LsShape *in = ls_in_shape(k->g, k->n, 0), *out = ls_shape(k->g, ls_out(k->g, k->n, 0));
+    bool max = n->op == LS_OP_MAX_POOL || n->op == LS_OP_MAX_POOL_GRAD;
+    if (n->op == LS_OP_MAX_POOL || n->op == LS_OP_AVERAGE_POOL)
+        forward(&(Pool[]){pool_new(k, in, out, max)}[0]);
+    else
+        gradient(&(Pool[]){pool_new(k, out, in, max)}[0]);
+}
+
+const LsEmitter ls_emitter_pool = {.emit = pool_emit};
