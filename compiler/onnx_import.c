@@ -296,6 +296,7 @@ static void freeze(LsImport *im)
 static bool import(LsImport *im, LsReport *r)
 {
     LsOnnxModel *m = im->m;
+    m->report = r;
     bool good = ls_onnx_resolve(im->cx, m);
     uint32_t n = m->names.n + 1;
     im->data.dir = m->dir;

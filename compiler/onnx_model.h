@@ -4,6 +4,7 @@
 #define LS_COMPILER_ONNX_MODEL_H
 
 #include "compiler/names.h"
+#include "compiler/onnx_report.h"
 #include "compiler/onnx_wire.h"
 
 enum { LS_OPSET_MIN = 8, LS_OPSET_MAX = 22, LS_IR_MIN = 3, LS_IR_MAX = 13 };
@@ -22,6 +23,7 @@ typedef struct LsOnnxModel {
     Onnx__ModelProto *proto;
     const Onnx__GraphProto *graph;
     const char *dir;            /* folder of the file */
+    LsReport *report;           /* sorts diagnostics by node; NULL: none */
     int opset;                  /* of domain "" */
     LsOnnxFlat *node; uint32_t nnode, cap_node;
     LsNames functions, taken;   /* local functions as DOMAIN:NAME; names that inlining must not use */

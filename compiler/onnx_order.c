@@ -82,14 +82,17 @@ static bool define_all(LsCtx *cx, LsOnnxModel *m)
 {
     bool good = true;
     const Onnx__GraphProto *g = m->graph;
+    ls_report_cut(m->report, LS_REPORT_FIRST);
     for (size_t i = 0; i < g->n_initializer; i++)
         good &= define(cx, m, LS_NOWHERE, ls_text(g->initializer[i]->name), LS_MADE_INITIALIZER);
     good &= define_inputs(cx, m);
+    ls_report_cut(m->report, LS_REPORT_FIRST);
     for (uint32_t i = 0; i < m->nnode; i++) {
         const Onnx__NodeProto *p = m->node[i].proto;
         for (size_t k = 0; k < p->n_output; k++)
             if (ls_text(p->output[k])[0] != '\0')
                 good &= define(cx, m, ls_flat_where(&m->node[i]), p->output[k], i);
+        ls_report_cut(m->report, m->node[i].index);
     }
     return good;
 }
@@ -105,6 +108,7 @@ static bool check_reads(LsCtx *cx, LsOnnxModel *m)
                 good = ls_error(cx, ls_flat_where(&m->node[i]), LS_E_NAME, NULL, "operand %zu reads '%s', "
                                 "which no node, input or initializer makes", k, name);
         }
+        ls_report_cut(m->report, m->node[i].index);
     }
     for (size_t i = 0; i < m->graph->n_output; i++) {
         const char *name = ls_text(m->graph->output[i]->name);
@@ -189,6 +193,7 @@ static bool sort(LsCtx *cx, LsOnnxModel *m)
     for (uint32_t i = 0; i < m->nnode; i++)
         if (w.colour[i] == WHITE)
             good &= visit(cx, m, &w, i);
+    ls_report_cut(m->report, LS_REPORT_FIRST);
     for (uint32_t i = 1; i < m->norder; i++)
         moved |= m->order[i] < m->order[i - 1];
     if (moved && good)

@@ -16,7 +16,7 @@ void ls_report_begin(LsReport *r, LsCtx *cx)
 
 void ls_report_cut(LsReport *r, int64_t node)
 {
-    if (r->held == NULL || fflush(r->held) != 0 || r->bytes == r->cut)
+    if (r == NULL || r->held == NULL || fflush(r->held) != 0 || r->bytes == r->cut)
         return;
     r->part = ls_arena_grow(r->cx->arena, r->part, r->npart, r->npart + 1, sizeof *r->part, &r->cap_part);
     r->part[r->npart++] = (Part){node, r->cut, r->bytes};

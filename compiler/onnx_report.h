@@ -16,7 +16,7 @@ typedef struct LsReport {
 } LsReport;
 
 void ls_report_begin(LsReport *r, LsCtx *cx);
-/* What was said since the last call is about this node of the file. */
+/* What was said since the last call is about this node of the file. r may be NULL. */
 void ls_report_cut(LsReport *r, int64_t node);
 void ls_report_end(LsReport *r);        /* prints everything, by node, then in order of arrival */
 
