@@ -1,0 +1,66 @@
+/* tests/test_model_graphs.c -- the compiler reads every generated network and makes its training
+ * graph: the zoo's training form is the one the importer knows. */
+#include "compiler/pipeline.h"
+#include "tests/model_util.h"
+
+static const char *const full[] = {
+    "autoencoder", "cnn", "densenet121", "densenet161", "densenet169", "densenet201", "googlenet",
+    "gpt", "gpt --head=untied", "mlp", "pspnet50", "resnet18", "resnet34", "resnet50", "resnet101",
+    "resnet152", "unet", "unet --pad=valid", "unet --up=bilinear", "vgg16", "vgg16_bn", "vgg19",
+    "vgg19_bn",
+};
+enum { NFULL = sizeof full / sizeof *full };
+
+/* The graph that trains the network, after all passes; batches of two. */
+static LsGraph *compiled(LsCtx *cx, const char *line)
+{
+    LsPipelineOptions o = {
+        .import = {.batch = 2, .training = true, .weightless = true},
+        .loss = {.kind = strncmp(line, "autoencoder", 11) == 0 ? LS_LOSS_MSE : LS_LOSS_CE},
+        .optimizer = {.kind = LS_SGD, .momentum = 0.9},
+    };
+    char with[128];
+    snprintf(with, sizeof with, "%s --weights=none", line);
+    ck_assert_msg(run(with, in_dir("net.onnx")) == 0, "%s: %s", line, complaint());
+    cx->model = "net.onnx";
+    cx->log = stdout;
+    LsGraph *g = ls_pipeline(cx, in_dir("net.onnx"), &o);
+    ck_assert_msg(g != NULL && cx->nerror == 0, "%s is not compiled", line);
+    ck_assert_msg(cx->nwarning == 0, "%s: %d warnings", line, cx->nwarning);
+    return g;
+}
+
+/* Nothing is lost on the way, and no running statistic, mask or position is taken for a weight. */
+START_TEST(every_parameter_of_every_network_gets_a_gradient)
+{
+    LsCtx cx = {.arena = ls_arena_new()};
+    LsGraph *g = compiled(&cx, full[_i]);
+    char name[64], err[256];
+    int64_t trained = 0;
+    LsModelInfo info;
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(full[_i], " "), full[_i]);
+    LsModelRequest r = ls_model_request(ls_model_find(name));
+    if (strstr(full[_i], "untied") != NULL)
+        r.value[LS_OPT_HEAD] = LS_HEAD_UNTIED;
+    if (strstr(full[_i], "bilinear") != NULL)
+        r.value[LS_OPT_UP] = LS_UP_BILINEAR;
+    ck_assert_int_eq(ls_model_count(&r, &info, err, sizeof err), 0);
+    for (uint32_t i = 0; i < g->ngrad; i++)
+        trained += ls_count(ls_shape(g, g->grad[i].param));
+    ck_assert_msg(trained == info.parameters, "%s: %lld of %lld parameters", full[_i],
+                  (long long)trained, (long long)info.parameters);
+    ls_arena_free(cx.arena);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("model_graphs");
+    TCase *tc = tcase_create("model_graphs");
+    if (mkdtemp(dir) == NULL)
+        return perror(dir), 1;
+    tcase_set_timeout(tc, 120);
+    tcase_add_loop_test(tc, every_parameter_of_every_network_gets_a_gradient, 0, NFULL);
+    suite_add_tcase(s, tc);
+    return run_suite(s);
+}
