@@ -40,7 +40,7 @@ bool ls_log_open(LsLog *l, const char *path, bool append, const LsProgram *p, Ls
 
 static void put_common(LsLog *l, LsText *t, int64_t update, int64_t epoch)
 {
-    ls_text_put(t, "{\"step\":%" PRId64 ",\"epoch\":%" PRId64 ",\"time\":%.3f", update, epoch,
+    ls_text_put(t, "{\"step\":%" PRId64 ",\"epoch\":%" PRId64 ",\"time\":%.6f", update, epoch,
                 (double)(ls_now_ns() - l->start_ns) * 1e-9);
 }
 
