@@ -89,7 +89,7 @@ static void add_grad(Diff *d, LsValueId v, LsValueId dv)
 {
     LsValueId *sum = &d->grad[v.i];
     assert(ls_shape_same(ls_shape(d->g, v), ls_shape(d->g, dv)));
-    *sum = ls_is(*sum) ? ls_append2(d->cx, d->g, LS_OP_ADD, *sum, dv, NULL) : dv;
+    *sum = ls_is(*sum) ? ls_sum_grads(d->cx, d->g, *sum, dv) : dv;
 }
 
 static void differentiate(Diff *d, LsNodeId n)

@@ -80,6 +80,8 @@ LsValueId ls_reshape(LsCtx *cx, LsGraph *g, LsValueId v, const LsShape *to);
 /* Sums v over the axes along which `to` was broadcast to v's shape; the result has shape `to`.
  * What a gradient of a broadcasting operator does to reach the operand. */
 LsValueId ls_reduce_to(LsCtx *cx, LsGraph *g, LsValueId v, const LsShape *to);
+/* a + b, two gradients of one value. Those of neighbouring slices are joined (ops/pad_sum.c). */
+LsValueId ls_sum_grads(LsCtx *cx, LsGraph *g, LsValueId a, LsValueId b);
 
 /* ---- passes ---- */
 /* Rebuilds g node by node. visit: either maps the results itself (appending to r->to whatever it likes,

@@ -41,6 +41,46 @@ START_TEST(gradient_of_slice_is_zero_outside)
 }
 END_TEST
 
+/* x in three parts along axis 1, each through another function, the sum of which is the loss. */
+START_TEST(gradients_of_all_parts_of_a_split_are_joined_not_added)
+{
+    graph_open();
+    LsValueId x = ls_append1(&cx, g, LS_OP_NEG, param("x", SHAPE(2, 6)), NULL), total = {0};
+    for (int k = 0; k < 3; k++) {
+        LsAttr at = slice(0, 2, 1, k * (k + 1) / 2, (k + 1) * (k + 2) / 2, 1);
+        LsValueId y = weighed(ls_append1(&cx, g, LS_OP_EXP, ls_append1(&cx, g, LS_OP_SLICE, x, &at), NULL));
+        total = k == 0 ? y : ls_append2(&cx, g, LS_OP_ADD, total, y, NULL);
+    }
+    uint32_t nforward = g->nnode, concats = 0;
+    check_gradients(total);
+    ck_assert(ls_dce(&cx, g));
+    for (uint32_t i = nforward; i < g->nnode; i++) {
+        ck_assert_int_ne(g->node[i].op, LS_OP_PAD);
+        ck_assert_int_ne(g->node[i].op, LS_OP_ADD);
+        concats += g->node[i].op == LS_OP_CONCAT && g->node[i].nin == 3;
+    }
+    ck_assert_uint_eq(concats, 1);
+    graph_close();
+}
+END_TEST
+
+/* Overlapping parts, and parts that leave a gap. */
+START_TEST(gradients_of_other_slices_add_up)
+{
+    static const int64_t part[][4] = {{0, 3, 2, 5}, {0, 2, 3, 5}, {1, 3, 3, 4}, {3, 5, 0, 3}};
+    for (int p = 0; p < 4; p++) {
+        graph_open();
+        LsValueId x = param("x", SHAPE(2, 5)), y[2];
+        for (int k = 0; k < 2; k++) {
+            LsAttr at = slice(0, 2, 1, part[p][2 * k], part[p][2 * k + 1], 1);
+            y[k] = weighed(ls_append1(&cx, g, LS_OP_SLICE, x, &at));
+        }
+        check_gradients(ls_append2(&cx, g, LS_OP_ADD, y[0], y[1], NULL));
+        graph_close();
+    }
+}
+END_TEST
+
 static LsAttr pad(LsPadMode mode, int64_t lo0, int64_t hi0, int64_t lo1, int64_t hi1)
 {
     return (LsAttr){.pad = {.mode = mode, .lo = {lo0, lo1}, .hi = {hi0, hi1}, .value = 0.5}};
@@ -171,6 +211,8 @@ int main(void)
     tcase_add_test(tc, gradient_of_transpose_turns_back);
     tcase_add_test(tc, gradient_of_reshape_has_the_operand_shape);
     tcase_add_test(tc, gradient_of_slice_is_zero_outside);
+    tcase_add_test(tc, gradients_of_all_parts_of_a_split_are_joined_not_added);
+    tcase_add_test(tc, gradients_of_other_slices_add_up);
     tcase_add_test(tc, gradient_of_pad_returns_what_the_border_copied);
     tcase_add_test(tc, gradient_of_tile_sums_the_repetitions);
     tcase_add_test(tc, gradient_of_concat_cuts_apart);

@@ -1,4 +1,5 @@
 /* compiler/ops/cast.c -- other types, more elements, no gradient: the same numbers all the same. */
+#include "compiler/onnx_tensor.h"
 #include "compiler/ops/row.h"
 
 /* ---- Cast, to a number; to bool is Not Equal 0 ---- */
@@ -47,15 +48,12 @@ static bool cast_target(LsOnnxNode *n, int64_t onnx, LsType *to)
     default:
         return ls_onnx_error(n, LS_E_UNSUPPORTED,
                              "float, double, float16, bfloat16, int32, int64 and bool are handled",
-                             "casts to ONNX element type %" PRId64, onnx);
+                             "casts to %s", ls_onnx_type_name((int)onnx));
     }
 }
 
-static bool cast_build(LsOnnxNode *n, LsValueId out[])
+static bool cast_as(LsOnnxNode *n, LsValueId out[], LsType to)
 {
-    LsType to;
-    if (!ls_onnx_takes(n, 1, 1) || !cast_target(n, ls_onnx_int(n, "to", 0), &to))
-        return false;
     LsType from = ls_type(n->g, n->in[0]);
     if (from == to)
         out[0] = n->in[0];
@@ -65,7 +63,20 @@ static bool cast_build(LsOnnxNode *n, LsValueId out[])
         out[0] = ls_append1(n->cx, n->g, LS_OP_CAST, n->in[0], &(LsAttr){.cast = to});
     return ls_is(out[0]);
 }
+
+static bool cast_build(LsOnnxNode *n, LsValueId out[])
+{
+    LsType to = LS_REAL;
+    return ls_onnx_takes(n, 1, 1) && cast_target(n, ls_onnx_int(n, "to", 0), &to)
+        && cast_as(n, out, to);
+}
 const LsOnnxOp ls_onnx_cast = {"Cast", 6, cast_build};
+
+static bool cast_like_build(LsOnnxNode *n, LsValueId out[])
+{
+    return ls_onnx_takes(n, 2, 2) && cast_as(n, out, ls_type(n->g, n->in[1]));
+}
+const LsOnnxOp ls_onnx_cast_like = {"CastLike", 15, cast_like_build};
 
 /* ---- Expand: the operand broadcast to attr.shape ---- */
 static bool expand_infer(LsCtx *cx, LsGraph *g, LsNodeId n)

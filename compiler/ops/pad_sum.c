@@ -1,0 +1,79 @@
+/* compiler/ops/pad_sum.c -- sums of gradients, where parts of one tensor come back together.
+ *
+ * The gradient of a slice is dy among zeros. Adding those of all parts of a split would make and add as many
+ * whole tensors; parts that lie side by side are joined instead. What the joining leaves unread is swept out
+ * by ls_dce. */
+#include "compiler/ops/row.h"
+
+typedef struct Part {           /* v with lo and hi zeros around it */
+    LsValueId v;
+    LsPadAttr pad;
+} Part;
+
+static bool is_part(const LsGraph *g, LsValueId sum, Part *p)
+{
+    const LsNode *n = &g->node[g->value[sum.i].def.i];
+    if (n->op != LS_OP_PAD || n->attr.pad.mode != LS_PAD_CONSTANT || n->attr.pad.value != 0)
+        return false;
+    *p = (Part){g->operand[n->in], n->attr.pad};
+    for (int k = 0; k < ls_shape(g, sum)->rank; k++)
+        if (p->pad.lo[k] < 0 || p->pad.hi[k] < 0)
+            return false;
+    return true;
+}
+
+/* The axis along which b begins where a ends, all others being equal; -1: none. */
+static int seam(const LsGraph *g, const Part *a, const Part *b)
+{
+    const LsShape *x = ls_shape(g, a->v), *y = ls_shape(g, b->v);
+    int axis = -1;
+    for (int k = 0; k < x->rank; k++) {
+        if (a->pad.lo[k] == b->pad.lo[k] && x->dim[k] == y->dim[k])
+            continue;
+        if (axis >= 0 || a->pad.lo[k] + x->dim[k] != b->pad.lo[k])
+            return -1;
+        axis = k;
+    }
+    return axis;
+}
+
+/* Appends to list what v was joined from along the axis, or v itself. */
+static int parts_of(const LsGraph *g, LsValueId v, int axis, LsValueId list[])
+{
+    const LsNode *n = &g->node[g->value[v.i].def.i];
+    if (n->op != LS_OP_CONCAT || n->attr.axis.axis != axis) {
+        list[0] = v;
+        return 1;
+    }
+    for (int k = 0; k < n->nin; k++)
+        list[k] = g->operand[n->in + (uint32_t)k];
+    return n->nin;
+}
+
+static LsValueId join(LsCtx *cx, LsGraph *g, const Part *a, const Part *b, int axis)
+{
+    size_t room = 2u + g->node[g->value[a->v.i].def.i].nin + g->node[g->value[b->v.i].def.i].nin;
+    LsValueId *list = ls_arena_alloc(g->arena, room, sizeof *list);
+    int n = parts_of(g, a->v, axis, list);
+    n += parts_of(g, b->v, axis, list + n);
+    LsValueId v = ls_append(cx, g, LS_OP_CONCAT, n, list, &(LsAttr){.axis = {axis}});
+    LsAttr at = {.pad = a->pad};
+    at.pad.hi[axis] = b->pad.hi[axis];
+    bool whole = true;
+    for (int k = 0; k < ls_shape(g, v)->rank; k++)
+        whole &= at.pad.lo[k] == 0 && at.pad.hi[k] == 0;
+    return whole ? v : ls_append1(cx, g, LS_OP_PAD, v, &at);
+}
+
+LsValueId ls_sum_grads(LsCtx *cx, LsGraph *g, LsValueId a, LsValueId b)
+{
+    Part p, q;
+    if (is_part(g, a, &p) && is_part(g, b, &q)) {
+        int axis = seam(g, &p, &q);
+        if (axis >= 0)
+            return join(cx, g, &p, &q, axis);
+        if ((axis = seam(g, &q, &p)) >= 0)
+            return join(cx, g, &q, &p, axis);
+    }
+    return ls_append2(cx, g, LS_OP_ADD, a, b, NULL);
+}
