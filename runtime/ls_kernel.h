@@ -226,6 +226,57 @@ static inline double ls_sum_lanes(const real *lane, int64_t n)
     return t[0];
 }
 
+/* ---- rows ----
+ * Over x[0 .. n): `lanes` running values (a power of two up to 256; both constants where it is called), so
+ * that the loop becomes vector code; at the end they are combined as a tree, sums in double. */
+#define LS_ROW static inline __attribute__((always_inline))
+LS_ROW real ls_row_max(const real *x, int64_t n, int64_t lanes)
+{
+    real lane[256];
+    int64_t i = 0;
+    for (int64_t l = 0; l < lanes; l++)
+        lane[l] = -INFINITY;
+    for (; i + lanes <= n; i += lanes)
+        for (int64_t l = 0; l < lanes; l++)
+            lane[l] = ls_max_real(lane[l], x[i + l]);
+    for (int64_t l = 0; i + l < n; l++)
+        lane[l] = ls_max_real(lane[l], x[i + l]);
+    for (int64_t half = lanes / 2; half > 0; half /= 2)
+        for (int64_t l = 0; l < half; l++)
+            lane[l] = ls_max_real(lane[l], lane[l + half]);
+    return lane[0];
+}
+
+/* name(..., n, lanes): sum of `term`, an expression in i. */
+#define LS_ROW_SUM(name, term, ...)                                     \
+    LS_ROW double name(__VA_ARGS__, int64_t n, int64_t lanes)           \
+    {                                                                   \
+        real lane[256];                                                 \
+        for (int64_t l = 0; l < lanes; l++)                             \
+            lane[l] = 0;                                                \
+        const int64_t whole = n / lanes * lanes;                        \
+        for (int64_t at = 0; at < whole; at += lanes) {                 \
+            _Pragma("GCC ivdep")                                        \
+            for (int64_t l = 0; l < lanes; l++) {                       \
+                const int64_t i = at + l;                               \
+                lane[l] += term;                                        \
+            }                                                           \
+        }                                                               \
+        _Pragma("GCC ivdep")                                            \
+        for (int64_t l = 0; l < n - whole; l++) {                       \
+            const int64_t i = whole + l;                                \
+            lane[l] += term;                                            \
+        }                                                               \
+        return ls_sum_lanes(lane, lanes);                               \
+    }
+LS_ROW_SUM(ls_row_sum, x[i], const real *x)
+LS_ROW_SUM(ls_row_dot, a[i] * b[i], const real *a, const real *b)
+LS_ROW_SUM(ls_row_square, (x[i] - mean) * (x[i] - mean), const real *x, real mean)
+LS_ROW_SUM(ls_row_normal_dot, dy[i] * scale[i] * ((x[i] - mean) * invstd), const real *dy,
+           const real *scale, const real *x, real mean, real invstd)
+LS_ROW_SUM(ls_row_exp, ls_exp(x[i] - shift), const real *x, real shift)
+LS_ROW_SUM(ls_row_exp_to, (y[i] = ls_exp(x[i] - shift)), real *y, const real *x, real shift)
+
 /* ---- random numbers ----
  * A number in [0, 1) with 24 random bits, a function of its arguments alone: whoever computes element
  * `index` of node `id`, and however often, gets the same. The loop over index keeps to 32-bit arithmetic

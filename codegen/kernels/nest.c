@@ -205,6 +205,16 @@ void ls_boxes_inner(LsEmit *e, const LsNest *n, const LsBoxes *b)
     walk(e, n->var[last], "0", n->size[last], b->inner);
 }
 
+int64_t ls_lanes(int64_t n)
+{
+    int64_t lanes = 256;
+    if (n < 8)
+        return 1;
+    while (lanes > 8 && lanes * 4 > n)
+        lanes /= 2;
+    return lanes;
+}
+
 /* ---- text ---- */
 void ls_emit_part(const LsKernelText *k, const char *suffix)
 {

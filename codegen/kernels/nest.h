@@ -51,6 +51,9 @@ int ls_boxes_open(LsEmit *e, const LsNest *n, const LsBoxes *b);
 /* The loop over the innermost axis: one brace. */
 void ls_boxes_inner(LsEmit *e, const LsNest *n, const LsBoxes *b);
 
+/* Running values for a loop over n elements that ends in one: a power of two up to 256. */
+int64_t ls_lanes(int64_t n);
+
 /* ---- text that many emitters share ---- */
 /* "static void NAME_part(LsRun *run, ..., int64_t lo, int64_t hi)" and the brace. */
 void ls_emit_part(const LsKernelText *k, const char *suffix);

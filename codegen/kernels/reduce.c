@@ -34,16 +34,6 @@ typedef struct Reduce {
     int64_t count;          /* elements combined into one */
 } Reduce;
 
-static int64_t lanes_for(int64_t n)
-{
-    int64_t lanes = 256;
-    if (n < 8)
-        return 1;
-    while (lanes > 8 && lanes * 4 > n)
-        lanes /= 2;
-    return lanes;
-}
-
 static void sort_axes(Reduce *r)
 {
     const LsNest *n = r->body.nest;
@@ -64,7 +54,7 @@ static void sort_axes(Reduce *r)
             r->kept[r->nkept++] = k;
         }
     }
-    r->lanes = lanes_for(r->inner);
+    r->lanes = ls_lanes(r->inner);
     r->ntile = r->rows ? ls_ceil_div(r->inner, TILE) : 1;
     r->tile = r->rows ? ls_ceil_div(ls_ceil_div(r->inner, r->ntile), 16) * 16 : 1;
     if (r->ntile == 1)

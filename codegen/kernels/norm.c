@@ -1,0 +1,95 @@
+/* codegen/kernels/norm.c -- LS_K_NORM: layer norm and its gradient to x, row by row.
+ *
+ * A row is what the normalised axes hold; it stays in the cache between the passes over it. The variance is
+ * the mean of squared distances, not a difference of squares. */
+#include "codegen/kernels/nest.h"
+
+#include <inttypes.h>
+
+enum { UNIT = 8192 };       /* elements of a unit */
+
+typedef struct Norm {
+    const LsKernelText *k;
+    LsEmit *e;
+    int64_t rows, n, lanes;
+} Norm;
+
+static void loop(const Norm *m)
+{
+    ls_emit_line(m->e, "#pragma GCC ivdep");
+    ls_emit_line(m->e, "for (int64_t i = 0; i < %" PRId64 "; i++) {", m->n);
+}
+
+static void forward(const Norm *m)
+{
+    const LsKernelText *k = m->k;
+    LsEmit *e = m->e;
+    bool bias = ls_is(ls_in(k->g, k->n, 2));
+    ls_emit_line(e, "const real *const x = (const real *)arg[0] + row * %" PRId64 ";", m->n);
+    ls_emit_line(e, "real *const y = (real *)arg[%d] + row * %" PRId64 ";", k->g->node[k->n.i].nin, m->n);
+    ls_emit_line(e, "const real mean = (real)(ls_row_sum(x, %" PRId64 ", %" PRId64 ") / %" PRId64 ");", m->n,
+                 m->lanes, m->n);
+    ls_emit_line(e, "const double var = ls_row_square(x, mean, %" PRId64 ", %" PRId64 ") / %" PRId64 ";", m->n,
+                 m->lanes, m->n);
+    ls_emit_line(e, "const real invstd = (real)(1 / sqrt(var + %.17g));", k->g->node[k->n.i].attr.norm.eps);
+    loop(m);
+    ls_emit_line(e, "y[i] = (x[i] - mean) * invstd * scale[i]%s;", bias ? " + bias[i]" : "");
+    ls_emit_line(e, "}");
+    ls_emit_line(e, "means[row] = mean;");
+    ls_emit_line(e, "invstds[row] = invstd;");
+}
+
+static void forward_pointers(const Norm *m)
+{
+    ls_emit_operand(m->k, "scale", 1);
+    if (ls_is(ls_in(m->k->g, m->k->n, 2)))
+        ls_emit_operand(m->k, "bias", 2);
+    ls_emit_result(m->k, "means", 1);
+    ls_emit_result(m->k, "invstds", 2);
+}
+
+/* h = dy scale, z = (x - mean) invstd; two sums over the row, then dx. */
+static void backward(const Norm *m)
+{
+    LsEmit *e = m->e;
+    ls_emit_line(e, "const real *const dy = (const real *)arg[0] + row * %" PRId64 ";", m->n);
+    ls_emit_line(e, "const real *const x = (const real *)arg[1] + row * %" PRId64 ";", m->n);
+    ls_emit_line(e, "real *const dx = (real *)arg[5] + row * %" PRId64 ";", m->n);
+    ls_emit_line(e, "const real mean = means[row], invstd = invstds[row];");
+    ls_emit_line(e, "const real sum = (real)(ls_row_dot(dy, scale, %" PRId64 ", %" PRId64 ") / %" PRId64 ");",
+                 m->n, m->lanes, m->n);
+    ls_emit_line(e, "const real dot = (real)(ls_row_normal_dot(dy, scale, x, mean, invstd, %" PRId64 ", %" PRId64
+                 ") / %" PRId64 ");", m->n, m->lanes, m->n);
+    loop(m);
+    ls_emit_line(e, "dx[i] = invstd * (dy[i] * scale[i] - sum - (x[i] - mean) * invstd * dot);");
+    ls_emit_line(e, "}");
+}
+
+static void backward_pointers(const Norm *m)
+{
+    ls_emit_operand(m->k, "scale", 2);
+    ls_emit_operand(m->k, "means", 3);
+    ls_emit_operand(m->k, "invstds", 4);
+}
+
+static void norm_emit(const LsKernelText *k)
+{
+    const LsNode *node = &k->g->node[k->n.i];
+    bool grad = node->op == LS_OP_LAYER_NORM_GRAD;
+    const LsShape *x = ls_in_shape(k->g, k->n, grad ? 1 : 0);
+    Norm m = {.k = k, .e = k->e, .rows = 1, .n = 1};
+    for (int a = 0; a < x->rank; a++)
+        *(a < node->attr.norm.axis ? &m.rows : &m.n) *= x->dim[a];
+    m.lanes = ls_lanes(m.n);
+    int64_t group = m.n >= UNIT ? 1 : UNIT / m.n;
+    ls_emit_part(k, "part");
+    ls_emit_line(k->e, "(void)run;");
+    (grad ? backward_pointers : forward_pointers)(&m);
+    ls_emit_line(k->e, "for (int64_t row = lo * %" PRId64 "; row < ls_least(hi * %" PRId64 ", %" PRId64
+                 "); row++) {", group, group, m.rows);
+    (grad ? backward : forward)(&m);
+    ls_emit_close(k->e, 2);
+    ls_emit_launch(k, ls_ceil_div(m.rows, group));
+}
+
+const LsEmitter ls_emitter_norm = {.emit = norm_emit};

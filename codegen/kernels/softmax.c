@@ -1,0 +1,186 @@
+/* codegen/kernels/softmax.c -- LS_K_SOFTMAX: softmax, log-softmax and their gradients along one axis.
+ *
+ * All operands lie alike, so memory is outer x axis x inner. Where the axis is innermost each row is one
+ * run; elsewhere a tile of rows side by side is done at once, with one running value per row. */
+#include "codegen/kernels/nest.h"
+
+#include <inttypes.h>
+
+enum { UNIT = 8192, TILE = 128 };   /* elements of a unit; rows side by side */
+
+typedef struct Softmax {
+    const LsKernelText *k;
+    LsEmit *e;
+    bool log, grad;
+    int64_t outer, n, inner;
+    int64_t lanes;
+} Softmax;
+
+static Softmax softmax_new(const LsKernelText *k)
+{
+    const LsNode *node = &k->g->node[k->n.i];
+    const LsValue *y = &k->g->value[ls_out(k->g, k->n, 0).i];
+    Softmax s = {.k = k, .e = k->e, .outer = 1, .inner = 1};
+    int order[LS_MAX_RANK], axis = node->attr.axis.axis;
+    bool behind = false;
+    s.log = node->op == LS_OP_LOG_SOFTMAX || node->op == LS_OP_LOG_SOFTMAX_GRAD;
+    s.grad = node->op == LS_OP_SOFTMAX_GRAD || node->op == LS_OP_LOG_SOFTMAX_GRAD;
+    s.n = y->shape.dim[axis];
+    ls_walk_order(&y->shape, y->layout, order);
+    for (int a = 0; a < y->shape.rank; a++) {
+        if (order[a] == axis)
+            behind = true;
+        else if (behind)
+            s.inner *= y->shape.dim[order[a]];
+        else
+            s.outer *= y->shape.dim[order[a]];
+    }
+    s.lanes = ls_lanes(s.n);
+    return s;
+}
+
+static void pointers(const Softmax *s)
+{
+    ls_emit_line(s->e, "(void)run;");
+    if (s->grad) {
+        ls_emit_operand(s->k, "all_dy", 0);
+        ls_emit_operand(s->k, "all_y", 1);
+        ls_emit_result(s->k, "all_dx", 0);
+    } else {
+        ls_emit_operand(s->k, "all_x", 0);
+        ls_emit_result(s->k, "all_y", 0);
+    }
+}
+
+/* The arrays of this row or tile, which starts at `at`. */
+static void shift(const Softmax *s)
+{
+    ls_emit_line(s->e, s->grad ? "const real *const dy = all_dy + at, *const y = all_y + at;"
+                               : "const real *const x = all_x + at;");
+    ls_emit_line(s->e, s->grad ? "real *const dx = all_dx + at;" : "real *const y = all_y + at;");
+}
+
+static void row_loop(const Softmax *s)
+{
+    ls_emit_line(s->e, "#pragma GCC ivdep");
+    ls_emit_line(s->e, "for (int64_t i = 0; i < %" PRId64 "; i++) {", s->n);
+}
+
+/* One row: n elements one behind the other. */
+static void row(const Softmax *s)
+{
+    int64_t n = s->n, lanes = s->lanes;
+    if (s->grad && s->log) {
+        ls_emit_line(s->e, "const real sum = (real)ls_row_sum(dy, %" PRId64 ", %" PRId64 ");", n, lanes);
+        row_loop(s);
+        ls_emit_line(s->e, "dx[i] = dy[i] - ls_exp(y[i]) * sum;");
+    } else if (s->grad) {
+        ls_emit_line(s->e, "const real sum = (real)ls_row_dot(dy, y, %" PRId64 ", %" PRId64 ");", n, lanes);
+        row_loop(s);
+        ls_emit_line(s->e, "dx[i] = (dy[i] - sum) * y[i];");
+    } else if (s->log) {
+        ls_emit_line(s->e, "const real max = ls_row_max(x, %" PRId64 ", %" PRId64 ");", n, lanes);
+        ls_emit_line(s->e, "const real log = ls_log((real)ls_row_exp(x, max, %" PRId64 ", %" PRId64 "));", n,
+                     lanes);
+        row_loop(s);
+        ls_emit_line(s->e, "y[i] = x[i] - max - log;");
+    } else {
+        ls_emit_line(s->e, "const real max = ls_row_max(x, %" PRId64 ", %" PRId64 ");", n, lanes);
+        ls_emit_line(s->e, "const real scale = (real)(1 / ls_row_exp_to(y, x, max, %" PRId64 ", %" PRId64
+                     "));", n, lanes);
+        row_loop(s);
+        ls_emit_line(s->e, "y[i] *= scale;");
+    }
+    ls_emit_line(s->e, "}");
+}
+
+static void rows(const Softmax *s)
+{
+    int64_t group = s->n >= UNIT ? 1 : UNIT / s->n;
+    ls_emit_part(s->k, "part");
+    pointers(s);
+    ls_emit_line(s->e, "for (int64_t j = lo * %" PRId64 "; j < ls_least(hi * %" PRId64 ", %" PRId64
+                 "); j++) {", group, group, s->outer);
+    ls_emit_line(s->e, "const int64_t at = j * %" PRId64 ";", s->n);
+    shift(s);
+    row(s);
+    ls_emit_close(s->e, 2);
+    ls_emit_launch(s->k, ls_ceil_div(s->outer, group));
+}
+
+/* ---- tiles ---- */
+/* One statement for each row of the tile. */
+static void columns(const Softmax *s, const char *statement)
+{
+    ls_emit_line(s->e, "#pragma GCC ivdep");
+    ls_emit_line(s->e, "for (int64_t i = 0; i < width; i++) {");
+    ls_emit_line(s->e, "%s", statement);
+    ls_emit_line(s->e, "}");
+}
+
+/* ... and each element of the axis, c being the distance from the first. */
+static void sweep(const Softmax *s, const char *statement)
+{
+    ls_emit_line(s->e, "for (int64_t c = 0; c < %" PRId64 "; c += %" PRId64 ") {", s->n * s->inner, s->inner);
+    columns(s, statement);
+    ls_emit_line(s->e, "}");
+}
+
+static void tile_body(const Softmax *s)
+{
+    ls_emit_line(s->e, "double sum[%d];", TILE);
+    if (!s->grad) {
+        ls_emit_line(s->e, "real max[%d], scale[%d];", TILE, TILE);
+        columns(s, "max[i] = -INFINITY;");
+        sweep(s, "max[i] = ls_max(max[i], x[c + i]);");
+    }
+    columns(s, "sum[i] = 0;");
+    if (s->grad && s->log) {
+        sweep(s, "sum[i] += dy[c + i];");
+        sweep(s, "dx[c + i] = dy[c + i] - ls_exp(y[c + i]) * (real)sum[i];");
+    } else if (s->grad) {
+        sweep(s, "sum[i] += dy[c + i] * y[c + i];");
+        sweep(s, "dx[c + i] = (dy[c + i] - (real)sum[i]) * y[c + i];");
+    } else if (s->log) {
+        sweep(s, "sum[i] += ls_exp(x[c + i] - max[i]);");
+        columns(s, "scale[i] = ls_log((real)sum[i]);");
+        sweep(s, "y[c + i] = x[c + i] - max[i] - scale[i];");
+    } else {
+        ls_emit_line(s->e, "for (int64_t c = 0; c < %" PRId64 "; c += %" PRId64 ") {", s->n * s->inner,
+                     s->inner);
+        ls_emit_line(s->e, "#pragma GCC ivdep");
+        ls_emit_line(s->e, "for (int64_t i = 0; i < width; i++) {");
+        ls_emit_line(s->e, "const real e = ls_exp(x[c + i] - max[i]);");
+        ls_emit_line(s->e, "y[c + i] = e;");
+        ls_emit_line(s->e, "sum[i] += e;");
+        ls_emit_close(s->e, 2);
+        columns(s, "scale[i] = (real)(1 / sum[i]);");
+        sweep(s, "y[c + i] *= scale[i];");
+    }
+}
+
+static void tiles(const Softmax *s)
+{
+    int64_t ntile = ls_ceil_div(s->inner, TILE);
+    ls_emit_part(s->k, "part");
+    pointers(s);
+    ls_emit_line(s->e, "for (int64_t u = lo; u < hi; u++) {");
+    ls_emit_line(s->e, "const int64_t i0 = u %% %" PRId64 " * %d;", ntile, TILE);
+    ls_emit_line(s->e, "const int64_t at = u / %" PRId64 " * %" PRId64 " + i0;", ntile, s->n * s->inner);
+    ls_emit_line(s->e, "const int64_t width = ls_least(%d, %" PRId64 " - i0);", TILE, s->inner);
+    shift(s);
+    tile_body(s);
+    ls_emit_close(s->e, 2);
+    ls_emit_launch(s->k, s->outer * ntile);
+}
+
+static void softmax_emit(const LsKernelText *k)
+{
+    const Softmax s = softmax_new(k);
+    if (s.inner == 1)
+        rows(&s);
+    else
+        tiles(&s);
+}
+
+const LsEmitter ls_emitter_softmax = {.emit = softmax_emit};
