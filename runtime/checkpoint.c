@@ -53,7 +53,7 @@ static void emit(LsOut *o, LsText *t)
 
 static void put_metadata(LsText *t, const LsMemory *m, const LsPlace *at)
 {
-    uint64_t sum = LS_FNV64;
+    uint64_t sum = ls_fnv64(LS_FNV64, at, sizeof *at);
     each_part(m, put_sum, &sum);
     ls_text_put(t, "{\"__metadata__\":{\"format\":\"lowerset-1\",\"model\":");
     ls_text_string(t, m->p->model);
@@ -236,7 +236,8 @@ static bool verify(const LsLoaded *l, LsError *e)
     if (!l->ours || !l->has_sum || l->place.update < 0 || l->place.cursor < 0 || l->place.epoch < 0)
         return ls_fail(e, LS_EXIT_DATA, "%s: a safetensors file, but not a checkpoint of this kind",
                        l->f->path);
-    if (ls_fnv64(LS_FNV64, l->data, (size_t)l->bytes) != l->checksum)
+    uint64_t sum = ls_fnv64(LS_FNV64, &l->place, sizeof l->place);
+    if (ls_fnv64(sum, l->data, (size_t)l->bytes) != l->checksum)
         return ls_fail(e, LS_EXIT_DATA, "%s: damaged checkpoint (its checksum is wrong)", l->f->path);
     return true;
 }

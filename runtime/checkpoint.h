@@ -8,7 +8,7 @@
 #include "runtime/file.h"
 #include "runtime/memory.h"
 
-typedef struct LsPlace {        /* where a run stands */
+typedef struct LsPlace {        /* where a run stands; 64-bit fields only, the checksum is over its bytes */
     int64_t update;             /* updates done */
     int64_t cursor;             /* batches taken from the data, over all epochs */
     int64_t epoch;              /* whole epochs done */
