@@ -41,15 +41,19 @@ char *ls_bytes_text(int64_t bytes, char text[32])
     return text;
 }
 
-/* A bar of BAR cells with eighths of a cell where the terminal can show them. */
+/* A bar of BAR cells with eighths of a cell where the terminal can show them; at most 3 bytes a cell. */
 static void bar_text(const LsProgress *g, double part, char *to)
 {
     static const char *const eighth[] = {" ", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"};
-    int full = (int)(part * BAR * 8 + 0.5), n = 0;
+    int full = (int)(part * BAR * 8 + 0.5);
     for (int k = 0; k < BAR; k++, full -= 8) {
         int level = full >= 8 ? 8 : full > 0 ? full : 0;
-        n += sprintf(to + n, "%s", g->utf8 ? eighth[level] : level >= 4 ? "#" : " ");
+        const char *cell = g->utf8 ? eighth[level] : level >= 4 ? "#" : " ";
+        size_t n = strlen(cell);
+        memcpy(to, cell, n);
+        to += n;
     }
+    *to = '\0';
 }
 
 static char *time_text(double seconds, char text[32])
