@@ -221,11 +221,14 @@ static inline void eval_softmax(Eval *e, LsNodeId n)
         double *x = e->v[ls_in(g, n, 0).i] + i, *z = e->v[ls_out(g, n, 0).i] + i, sum = 0;
         double *y = g->node[n.i].nin > 1 ? e->v[ls_in(g, n, 1).i] + i : NULL;
         bool log_form = op == LS_OP_LOG_SOFTMAX || op == LS_OP_LOG_SOFTMAX_GRAD;
+        double top = -INFINITY;
         for (int64_t c = 0; c < len; c++)
-            sum += y == NULL ? exp(x[c * stride]) : log_form ? x[c * stride] : x[c * stride] * y[c * stride];
+            top = fmax(top, x[c * stride]);
+        for (int64_t c = 0; c < len; c++)
+            sum += y == NULL ? exp(x[c * stride] - top) : log_form ? x[c * stride] : x[c * stride] * y[c * stride];
         for (int64_t c = 0; c < len; c++) {
             double v = x[c * stride], p = y != NULL ? y[c * stride] : 0;
-            z[c * stride] = y == NULL ? (log_form ? v - log(sum) : exp(v) / sum)
+            z[c * stride] = y == NULL ? (log_form ? v - top - log(sum) : exp(v - top) / sum)
                           : log_form ? v - exp(p) * sum : (v - sum) * p;
         }
     }
