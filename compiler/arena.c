@@ -1,6 +1,7 @@
 /* compiler/arena.c -- blocks from calloc in a list; a request above the block size gets its own. */
 #include "compiler/arena.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,6 +97,7 @@ char *ls_arena_strdup(LsArena *a, const char *s)
 char *ls_arena_printf(LsArena *a, const char *fmt, ...)
 {
     va_list ap, again;
+    assert(fmt != NULL);        /* else the sanitizers' own null checks trip -Wformat */
     va_start(ap, fmt);
     va_copy(again, ap);
     int n = vsnprintf(NULL, 0, fmt, ap);

@@ -35,10 +35,10 @@ START_TEST(every_parameter_of_every_network_gets_a_gradient)
 {
     LsCtx cx = {.arena = ls_arena_new()};
     LsGraph *g = compiled(&cx, full[_i]);
-    char name[64], err[256];
+    char name[64] = "", err[256];
     int64_t trained = 0;
     LsModelInfo info;
-    snprintf(name, sizeof name, "%.*s", (int)strcspn(full[_i], " "), full[_i]);
+    memcpy(name, full[_i], strcspn(full[_i], " "));
     LsModelRequest r = ls_model_request(ls_model_find(name));
     if (strstr(full[_i], "untied") != NULL)
         r.value[LS_OPT_HEAD] = LS_HEAD_UNTIED;
