@@ -249,6 +249,18 @@ static void read_reals(const LsRead *r, int64_t i, int64_t c, int64_t n, void *t
     }
 }
 
+static bool check_range(const LsRead *r, const LsInput *in, int64_t v, LsError *e)
+{
+    if (in->t.type == LS_DT_I32 && v != (int32_t)v)
+        return ls_fail(e, LS_EXIT_DATA, "%s: sample %" PRId64 ": %" PRId64 " does not fit 32 bits",
+                       r->s->path, r->sample, v);
+    if (in->low < in->high && (v < in->low || v >= in->high))
+        return ls_fail(e, LS_EXIT_DATA, "%s: sample %" PRId64 ": %" PRId64 " for '%s' does not lie in "
+                       "%" PRId64 "..%" PRId64, r->s->path, r->sample, v, in->t.name, in->low,
+                       in->high - 1);
+    return true;
+}
+
 static bool check_label(const LsRead *r, int64_t v, LsError *e)
 {
     const LsProgram *p = r->d->p;
@@ -276,10 +288,7 @@ static bool read_int(const LsRead *r, int64_t i, int64_t *v, LsError *e)
             return ls_fail(e, LS_EXIT_DATA, "%s: sample %" PRId64 ": %g is no integer, but '%s' takes "
                            "integers", s->path, r->sample, ls_array_real(&s->array, at), in->t.name);
     }
-    if (in->t.type == LS_DT_I32 && *v != (int32_t)*v)
-        return ls_fail(e, LS_EXIT_DATA, "%s: sample %" PRId64 ": %" PRId64 " does not fit 32 bits",
-                       s->path, r->sample, *v);
-    return in->is_label ? check_label(r, *v, e) : true;
+    return check_range(r, in, *v, e) && (!in->is_label || check_label(r, *v, e));
 }
 
 static bool read_ints(const LsRead *r, int64_t i, int64_t n, char *to, int64_t step, LsError *e)

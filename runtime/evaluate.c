@@ -106,7 +106,7 @@ static bool can_judge(const LsProgram *p, LsJudge *j)
 }
 
 bool ls_evaluate(LsEngine *g, LsLoader *l, const LsDataset *data, const LsHook *extra, int nextra,
-                 LsScore *score, LsError *e)
+                 const volatile sig_atomic_t *stop, LsScore *score, LsError *e)
 {
     const LsProgram *p = g->p;
     LsPass pass = {.data = data};
@@ -119,7 +119,7 @@ bool ls_evaluate(LsEngine *g, LsLoader *l, const LsDataset *data, const LsHook *
     *score = (LsScore){0};
     pass.end = ls_batches_per_epoch(&pass);
     ls_loader_begin(l, &pass);
-    for (int64_t k = 0; k < pass.end; k++) {
+    for (int64_t k = 0; k < pass.end && !*stop; k++) {
         const LsBatch *b = ls_loader_next(l, e);
         if (!b)
             return false;
@@ -132,6 +132,7 @@ bool ls_evaluate(LsEngine *g, LsLoader *l, const LsDataset *data, const LsHook *
         score->samples += b->valid;
         ls_loader_release(l);
     }
-    score->loss = sum / (double)score->samples;
+    score->whole = score->samples == data->samples;
+    score->loss = score->samples ? sum / (double)score->samples : 0;
     return true;
 }

@@ -4,14 +4,17 @@
 
 #include "runtime/engine.h"
 
+#include <signal.h>
+
 typedef struct LsScore {
     double loss;                /* mean over the samples */
     int64_t samples;
     int64_t right, judged;      /* predictions; judged = 0: no classification */
+    bool whole;                 /* false: *stop ended it before the last batch */
 } LsScore;
 
 /* Ends the loader's pass. `extra` hooks are called too. */
 bool ls_evaluate(LsEngine *g, LsLoader *l, const LsDataset *data, const LsHook *extra, int nextra,
-                 LsScore *score, LsError *e);
+                 const volatile sig_atomic_t *stop, LsScore *score, LsError *e);
 
 #endif

@@ -14,6 +14,7 @@ enum { COLUMNS = 5, CELL = 96, GAP = 4 };       /* CELL: least pixels of a pictu
 typedef struct LsGridRow {
     const LsTensor *t;
     const LsWatch *watch;       /* NULL: the input */
+    LsTensor code_t; LsWatch code;      /* what watch and t point to in a row of find_code */
     int64_t c, h, w, count;     /* count: elements of a sample, may be less than c * h * w */
     float *value;               /* [COLUMNS][count], in logical order */
     double low, high;           /* black and white */
@@ -61,22 +62,64 @@ static bool find_image(LsGrid *x)
     return false;
 }
 
-static bool make_rows(LsGrid *x, const char *path, LsError *e)
+/* An autoencoder whose code is no output: the smallest result, per sample, on the way to the output that
+ * is like the input. Rows are in their place already, so pointers into them stay. */
+static void find_code(LsGrid *x, const LsWatch *like)
 {
     const LsProgram *p = x->g->p;
-    x->row = calloc(p->eval.nwatch + 1, sizeof *x->row);
+    LsGridRow *r = &x->row[x->nrow];
+    int64_t least = x->row[0].count / 2;
+    for (uint32_t k = 0; k < like->step; k++)
+        for (uint32_t o = 0; o < p->eval.step[k].nout; o++) {
+            const LsStep *s = &p->eval.step[k];
+            int64_t count = p->element_count[s->count + o], each = count / p->batch;
+            LsAddress at = p->address[s->arg + s->nin + o];
+            if (p->element_type[s->count + o] != LS_DT_REAL || at.space != LS_AT_ARENA
+                || count % p->batch != 0 || each < 2 || each > least)
+                continue;
+            LsTensor t = {.name = s->name, .rank = 2, .dim = {p->batch, each}, .at = at};
+            look_at(r, &t, NULL, p->batch);
+            r->code_t = t;
+            r->code = (LsWatch){t, "code/", k, false};
+            r->t = &r->code_t;
+            r->watch = &r->code;
+            least = each;
+        }
+    x->nrow += r->watch != NULL;
+}
+
+static const LsWatch *output_like_input(const LsGrid *x)
+{
+    const LsPhaseTable *t = &x->g->p->eval;
+    for (uint32_t k = 0; k < t->nwatch; k++)
+        if (strncmp(t->watch[k].key, "out/", 4) == 0 && !t->watch[k].before
+            && ls_tensor_count(&t->watch[k].t) == x->row[0].count * x->g->p->batch)
+            return &t->watch[k];
+    return NULL;
+}
+
+static void add_watched(LsGrid *x, const char *prefix)
+{
+    const LsPhaseTable *t = &x->g->p->eval;
+    for (uint32_t k = 0; k < t->nwatch; k++)
+        if (strncmp(t->watch[k].key, prefix, strlen(prefix)) == 0
+            && look_at(&x->row[x->nrow], &t->watch[k].t, &x->row[0], x->g->p->batch))
+            x->row[x->nrow++].watch = &t->watch[k];
+}
+
+static bool make_rows(LsGrid *x, const char *path, LsError *e)
+{
+    x->row = calloc(x->g->p->eval.nwatch + 2, sizeof *x->row);
     if (!x->row)
         return ls_fail(e, LS_EXIT_FAIL, "out of memory");
     if (!find_image(x))
         return ls_fail(e, LS_EXIT_FAIL, "%s: the model has no input that is an image", path);
     x->nrow = 1;
-    for (int code = 1; code >= 0; code--)
-        for (uint32_t k = 0; k < p->eval.nwatch; k++) {
-            const LsWatch *w = &p->eval.watch[k];
-            if (strncmp(w->key, code ? "code/" : "out/", code ? 5 : 4) == 0
-                && look_at(&x->row[x->nrow], &w->t, &x->row[0], p->batch))
-                x->row[x->nrow++].watch = w;
-        }
+    add_watched(x, "code/");
+    const LsWatch *like = output_like_input(x);
+    if (x->nrow == 1 && like)
+        find_code(x, like);
+    add_watched(x, "out/");
     for (int k = 0; k < x->nrow; k++) {
         x->row[k].value = calloc((size_t)(COLUMNS * x->row[k].count), sizeof(float));
         if (!x->row[k].value)

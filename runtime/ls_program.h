@@ -61,6 +61,8 @@ typedef struct LsWatch { LsTensor t; const char *key; uint32_t step; bool before
 typedef struct LsInput {        /* one per graph input, the target last; t.at.offset is its index */
     LsTensor t;
     bool is_label;
+    int64_t low, high;          /* integers must lie in [low, high), as some node indexes with them;
+                                 * low = high: not checked, but for the classes of a label */
 } LsInput;
 
 typedef struct LsPhaseTable {   /* train: one step of training; eval: the evaluation form, forward + loss */

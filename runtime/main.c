@@ -189,7 +189,8 @@ static bool run(LsTrainer *t, LsError *e)
         printf("epoch %" PRId64 "  step %" PRId64, t->at.epoch, t->at.update);
         bool ok = ls_train_evaluate(t, e);
         printf("\n");
-        return ok && write_results(t, e);
+        t->interrupted = stop_signal != 0;
+        return ok && !t->interrupted ? write_results(t, e) : ok;
     }
     if (!ls_train(t, e))
         return false;

@@ -20,6 +20,9 @@ bool ls_train_plan(LsTrainer *t, bool resumed, LsError *e)
     if (t->per_epoch == 0)
         return ls_fail(e, LS_EXIT_DATA, "%s: %" PRId64 " samples do not fill a batch of %" PRId64
                        " (--drop-last)", t->o.data, t->data.samples, t->p->batch);
+    if (resumed && t->at.shuffle != t->o.shuffle)
+        fprintf(stderr, "note: the checkpoint's run had its data %s; this one has not\n",
+                t->at.shuffle ? "shuffled" : "in file order");
     if (resumed && (t->at.samples != t->data.samples || t->at.drop_last != t->o.drop_last)) {
         fprintf(stderr, "note: the data are not those of the checkpoint; going on with epoch %" PRId64
                 "\n", t->at.epoch + 1);
@@ -117,8 +120,13 @@ bool ls_train_evaluate(LsTrainer *t, LsError *e)
     int n = 0;
     if (t->o.eval)
         n = set_hooks(t, true, hook);
-    if (!ls_evaluate(&t->engine, &t->loader, t->val.p ? &t->val : &t->data, hook, n, &s, e))
+    if (!ls_evaluate(&t->engine, &t->loader, t->val.p ? &t->val : &t->data, hook, n, t->stop,
+                     &s, e))
         return false;
+    if (!s.whole) {
+        printf("  evaluation interrupted");
+        return true;
+    }
     if (t->o.eval)
         t->loss = s.loss;
     if (t->o.eval && t->o.check_numerics && !ls_check_end(&t->check, s.loss, t->at.update, e))

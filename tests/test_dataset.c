@@ -14,9 +14,9 @@ static LsError e;
 static void program(bool channels_last)
 {
     input[0] = (LsInput){{.name = "x", .channels_last = channels_last, .rank = 4, .dim = {2, 3, 2, 2},
-                          .at = {LS_AT_INPUT, 0}}, false};
+                          .at = {LS_AT_INPUT, 0}}, false, 0, 0};
     input[1] = (LsInput){{.name = "label", .type = LS_DT_I64, .rank = 1, .dim = {2},
-                          .at = {LS_AT_INPUT, 1}}, true};
+                          .at = {LS_AT_INPUT, 1}}, true, 0, 0};
     p = (LsProgram){.model = "m.onnx", .real_bytes = 4, .batch = 2, .input = input, .ninput = 2,
                     .classes = 10};
 }
@@ -281,6 +281,20 @@ START_TEST(what_does_not_fit_is_refused_with_both_shapes)
 }
 END_TEST
 
+START_TEST(integers_that_index_are_checked)
+{
+    int64_t x[6] = {0, 1, 2, 3, 4, 5}, label[2] = {0, 0};
+    program(false);
+    input[0] = (LsInput){{.name = "x", .type = LS_DT_I64, .rank = 2, .dim = {2, 3}}, false, -1, 5};
+    write_npz("a.npz", 2, (NpzItem[]){{"x", LS_I64, 2, {2, 3}, x}, {"label", LS_I64, 1, {2}, label}});
+    OPEN(.data = "a.npz");
+    ck_assert(ls_dataset_read(&d, 0, 0, 0, whole, &e));
+    ck_assert(!ls_dataset_read(&d, 0, 1, 0, whole, &e));
+    ck_assert_msg(strstr(e.text, "a.npz: sample 1: 5 for 'x' does not lie in -1..4") != NULL, "%s", e.text);
+    ls_dataset_close(&d);
+}
+END_TEST
+
 START_TEST(real_mnist_files_are_read)
 {
     program(false);
@@ -357,7 +371,7 @@ int main(void)
         an_input_can_be_its_own_target, several_rows_may_belong_to_one_sample,
         tables_give_the_inputs_column_by_column, text_gives_the_next_character,
         raw_files_have_as_many_samples_as_bytes, what_does_not_fit_is_refused_with_both_shapes,
-        real_mnist_files_are_read, synthetic_samples_depend_on_seed_and_number_only,
+        integers_that_index_are_checked, real_mnist_files_are_read, synthetic_samples_depend_on_seed_and_number_only,
         synthetic_segments_show_in_image_and_target,
     };
     return run_suite("dataset", sizeof test / sizeof test[0], test);

@@ -76,26 +76,40 @@ END_TEST
 static void invert(LsRun *run, void *const arg[])
 {
     const float *x = arg[0];
-    float *code = arg[1], *y = arg[2];
+    float *y = arg[1];
     (void)run;
     for (int k = 0; k < 128; k++)
         y[k] = 1 - x[k];
+}
+
+static void encode(LsRun *run, void *const arg[])
+{
+    const float *x = arg[0];
+    float *code = arg[1];
+    (void)run;
     for (int k = 0; k < 8; k++)
         code[k] = x[k / 4 * 64 + k % 4];
 }
 
-START_TEST(a_grid_shows_input_code_and_output)
+static void check_grid(uint32_t nwatch)
 {
     static const LsInput input[] = {{{.name = "x", .rank = 4, .dim = {2, 1, 8, 8},
-                                      .at = {LS_AT_INPUT, 0}}, false}};
-    static const LsAddress address[] = {{LS_AT_INPUT, 0}, {LS_AT_ARENA, 0}, {LS_AT_ARENA, 64}};
-    static const LsStep step[] = {{.run = invert, .narg = 3, .nin = 1, .nout = 2}};
+                                      .at = {LS_AT_INPUT, 0}}, false, 0, 0}};
+    static const LsAddress address[] = {{LS_AT_INPUT, 0}, {LS_AT_ARENA, 0}, {LS_AT_INPUT, 0},
+                                        {LS_AT_ARENA, 64}};
+    static const int64_t count[] = {8, 128};
+    static const uint8_t type[2] = {LS_DT_REAL};
+    static const LsStep step[] = {
+        {.run = encode, .narg = 2, .nin = 1, .nout = 1, .name = "h"},
+        {.run = invert, .narg = 2, .nin = 1, .nout = 1, .arg = 2, .count = 1, .name = "y"},
+    };
     static const LsWatch watch[] = {
-        {{.name = "y", .rank = 4, .dim = {2, 1, 8, 8}, .at = {LS_AT_ARENA, 64}}, "out/y", 0, false},
+        {{.name = "y", .rank = 4, .dim = {2, 1, 8, 8}, .at = {LS_AT_ARENA, 64}}, "out/y", 1, false},
         {{.name = "h", .rank = 2, .dim = {2, 4}, .at = {LS_AT_ARENA, 0}}, "code/h", 0, false},
     };
     const LsProgram p = {.model = "m", .real_bytes = 4, .batch = 2, .input = input, .ninput = 1,
-                         .address = address, .arena_bytes = 576, .eval = {step, 1, watch, 2, {0}, 0, 0}};
+                         .address = address, .element_count = count, .element_type = type,
+                         .arena_bytes = 576, .eval = {step, 2, watch, nwatch, {0}, 0, 0}};
     float x[3 * 64];
     LsMemory m;
     LsEngine g;
@@ -123,11 +137,16 @@ START_TEST(a_grid_shows_input_code_and_output)
     ls_memory_close(&m);
     ls_dataset_close(&d);
 }
+
+START_TEST(a_grid_shows_input_code_and_output) { check_grid(2); }
+END_TEST
+
+START_TEST(a_code_that_is_no_output_is_found) { check_grid(1); }
 END_TEST
 
 int main(void)
 {
     const TTest *test[] = {our_sums_are_zlibs, a_picture_survives_the_way_through_png,
-                           a_grid_shows_input_code_and_output};
-    return run_suite("grid", 3, test);
+                           a_grid_shows_input_code_and_output, a_code_that_is_no_output_is_found};
+    return run_suite("grid", 4, test);
 }

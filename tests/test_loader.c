@@ -8,9 +8,9 @@ enum { BATCH = 4, MOST = 64 };
 
 /* x [4]: sample k has the value k; t is one table for every batch. */
 static const LsInput input[] = {
-    {{.name = "x", .type = LS_DT_I32, .rank = 1, .dim = {BATCH}, .at = {LS_AT_INPUT, 0}}, false},
-    {{.name = "t", .rank = 1, .dim = {3}, .at = {LS_AT_INPUT, 1}}, false},
-    {{.name = "label", .type = LS_DT_I64, .rank = 1, .dim = {BATCH}, .at = {LS_AT_INPUT, 2}}, true},
+    {{.name = "x", .type = LS_DT_I32, .rank = 1, .dim = {BATCH}, .at = {LS_AT_INPUT, 0}}, false, 0, 0},
+    {{.name = "t", .rank = 1, .dim = {3}, .at = {LS_AT_INPUT, 1}}, false, 0, 0},
+    {{.name = "label", .type = LS_DT_I64, .rank = 1, .dim = {BATCH}, .at = {LS_AT_INPUT, 2}}, true, 0, 0},
 };
 static const LsProgram p = {.model = "m", .real_bytes = 4, .batch = BATCH, .input = input, .ninput = 3,
                             .classes = 100};

@@ -270,6 +270,20 @@ START_TEST(evaluation_counts_every_sample_once)
 }
 END_TEST
 
+START_TEST(an_evaluation_can_be_dumped)
+{
+    make_data(4);
+    MUST(0, "--data data.npz --eval --dump d.npz");
+    for (int n = 0; n < 4; n++)
+        for (int m = 0; m < TM; m++) {
+            double y = m ? -0.5 : 0.5;
+            for (int f = 0; f < TF; f++)
+                y += (double)(0.1f * (float)(m * TF + f - 5)) * (double)features[n * TF + f];
+            ck_assert_double_eq_tol(value("d.npz", "out/y", n * TM + m), y, 1e-6);
+        }
+}
+END_TEST
+
 START_TEST(the_log_has_a_line_for_every_step_and_evaluation)
 {
     char text[65536];
@@ -473,6 +487,7 @@ int main(void)
     test[n++] = resume_auto_passes_over_a_damaged_checkpoint;
     test[n++] = exporting_patches_the_weights_and_nothing_else;
     test[n++] = evaluation_counts_every_sample_once;
+    test[n++] = an_evaluation_can_be_dumped;
     test[n++] = the_log_has_a_line_for_every_step_and_evaluation;
     test[n++] = an_interrupt_finishes_the_step_saves_and_exits_130;
     test[n++] = a_loss_that_is_not_finite_ends_the_run_with_7;

@@ -111,8 +111,8 @@ static const LsStateTensor tiny_state[] = {
 };
 
 static const LsInput tiny_input[] = {
-    {TENSOR("x", true, 3, TB, TC, TS), .at = {LS_AT_INPUT, 0}}, false},
-    {{.name = "label", .type = LS_DT_I64, .rank = 1, .dim = {TB}, .at = {LS_AT_INPUT, 1}}, true},
+    {TENSOR("x", true, 3, TB, TC, TS), .at = {LS_AT_INPUT, 0}}, false, 0, 0},
+    {{.name = "label", .type = LS_DT_I64, .rank = 1, .dim = {TB}, .at = {LS_AT_INPUT, 1}}, true, 0, 0},
 };
 
 static const LsAddress tiny_address[] = {
