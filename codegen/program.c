@@ -296,6 +296,8 @@ static void print_program(const LsCode *c, const Phase *train, const Phase *eval
     print_string_field(e, "strategy", c->strategy);
     print_string_field(e, "loss", c->loss);
     print_string_field(e, "optimizer", c->optimizer);
+    if (c->schedule != NULL)
+        print_string_field(e, "default_schedule", c->schedule);
     ls_emit_line(e, ".real_bytes = %d, .batch = %" PRId64 ", .accumulate = %d,", c->real_bytes,
                  train->g->batch, c->accumulate);
     ls_emit_line(e, ".budget = %" PRId64 ", .state_bytes = %" PRId64 ",", c->budget,

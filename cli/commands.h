@@ -1,0 +1,12 @@
+/* cli/commands.h -- one function per command: argv as main got it, returns the exit code. */
+#ifndef LS_CLI_COMMANDS_H
+#define LS_CLI_COMMANDS_H
+
+int ls_compile_main(int argc, char **argv);
+int ls_plan_main(int argc, char **argv);
+int ls_inspect_main(int argc, char **argv);
+int ls_ops_main(int argc, char **argv);
+int ls_targets_main(int argc, char **argv);
+int ls_explain_main(int argc, char **argv);
+
+#endif

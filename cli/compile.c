@@ -1,0 +1,199 @@
+/* cli/compile.c -- lowerset compile: from a model to an executable, an object or readable C. */
+#include "cli/commands.h"
+#include "cli/job.h"
+#include "codegen/program.h"
+#include "codegen/toolchain.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+typedef struct Output {         /* the files of one compilation */
+    LsEmitKind kind;
+    const char *path;           /* what the user gets */
+    const char *dir;            /* where the generated files go */
+    const char *base;           /* their name without ending */
+    bool temporary;             /* dir is removed at the end */
+} Output;
+
+static const char *const ending[] = {".c", "_data.S", ".const", ".onnx"};
+enum { NFILES = sizeof ending / sizeof *ending };
+
+static const char *file_of(LsArena *a, const Output *out, int k)
+{
+    return ls_arena_printf(a, "%s/%s%s", out->dir, out->base, ending[k]);
+}
+
+static const char *stem(LsArena *a, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *name = ls_arena_strdup(a, slash != NULL ? slash + 1 : path);
+    char *dot = strrchr(name, '.');
+    if (dot != NULL && dot != name)
+        *dot = '\0';
+    return name;
+}
+
+static int emit_kind(const LsOptions *o, LsEmitKind *kind)
+{
+    *kind = o->emit_c ? LS_EMIT_C : o->emit_obj ? LS_EMIT_OBJ : LS_EMIT_EXE;
+    if (o->emit == NULL)
+        return 0;
+    static const char *const word[] = {"exe", "obj", "c"};
+    for (int k = 0; k < 3; k++)
+        if (strcmp(o->emit, word[k]) == 0) {
+            *kind = (LsEmitKind)k;
+            return 0;
+        }
+    fprintf(stderr, "lowerset: --emit: '%s' is none of exe obj c\n", o->emit);
+    return LS_EXIT_USAGE;
+}
+
+static bool make_folder(LsCtx *cx, const char *dir)
+{
+    if (mkdir(dir, 0777) == 0 || errno == EEXIST)
+        return true;
+    return ls_error(cx, LS_NOWHERE, LS_E_IO, NULL, "cannot make folder '%s': %s", dir, strerror(errno));
+}
+
+/* Where the generated files go: beside the output for C, else a folder of their own. */
+static bool place_files(LsCtx *cx, const LsOptions *o, Output *out)
+{
+    LsArena *a = cx->arena;
+    const char *name = stem(a, o->model);
+    static const char *const suffix[] = {"", ".o", ".c"};
+    out->path = o->output != NULL ? o->output : ls_arena_printf(a, "%s%s", name, suffix[out->kind]);
+    out->base = stem(a, out->kind == LS_EMIT_C ? out->path : name);
+    if (out->kind == LS_EMIT_C) {
+        char *dir = ls_arena_strdup(a, out->path), *slash = strrchr(dir, '/');
+        if (slash != NULL)
+            *slash = '\0';
+        out->dir = slash == NULL ? "." : slash == dir ? "/" : dir;
+        return true;
+    }
+    if (o->save_temps != NULL) {
+        out->dir = o->save_temps;
+        return make_folder(cx, out->dir);
+    }
+    const char *tmp = getenv("TMPDIR");
+    out->dir = mkdtemp(ls_arena_printf(a, "%s/lowerset-XXXXXX", tmp != NULL && *tmp ? tmp : "/tmp"));
+    out->temporary = out->dir != NULL;
+    return out->temporary
+        || ls_error(cx, LS_NOWHERE, LS_E_IO, NULL, "cannot make a temporary folder: %s", strerror(errno));
+}
+
+static void remove_files(LsArena *a, const Output *out)
+{
+    for (int k = 0; k < NFILES && out->temporary; k++)
+        unlink(file_of(a, out, k));
+    if (out->temporary)
+        rmdir(out->dir);
+}
+
+static bool write_bytes(LsCtx *cx, const char *path, const void *bytes, size_t n)
+{
+    FILE *f = fopen(path, "wb");
+    bool ok = f != NULL && fwrite(bytes, 1, n, f) == n;
+    if (f != NULL)
+        ok &= fclose(f) == 0;
+    return ok || ls_error(cx, LS_NOWHERE, LS_E_IO, NULL, "cannot write '%s': %s", path, strerror(errno));
+}
+
+static const char *optimizer_text(const LsOptions *o)
+{
+    return o->optimizer != NULL ? o->optimizer : "sgd:momentum=0.9";
+}
+
+/* The four files: C text, assembler text, constants, the evaluation form as an ONNX file. */
+static bool write_program(LsJob *job, const Output *out)
+{
+    LsCtx *cx = &job->cx;
+    unsigned char *onnx;
+    size_t onnx_bytes;
+    LsOnnxSlot *slot;
+    uint32_t nslot;
+    if (!ls_onnx_eval_model(cx, job->options->model, &job->pipeline.import, &onnx, &onnx_bytes, &slot,
+                            &nslot))
+        return false;
+    LsCode code = {.model = job->options->model, .plan_hash = job->report.hash,
+                   .strategy = job->plan.strategy, .optimizer = optimizer_text(job->options),
+                   .loss = job->options->loss != NULL ? job->options->loss : "ce",
+                   .schedule = job->options->schedule, .real_bytes = job->real_bytes,
+                   .accumulate = job->pipeline.optimizer.accumulate, .budget = job->budget,
+                   .default_lr = ls_options_lr(job->options),
+                   .train = {job->train_problem, &job->plan}, .eval = {job->eval_problem, &job->eval_plan},
+                   .onnx_bytes = onnx_bytes};
+    code.addresses = ls_addresses_new(cx, job->train, job->real_bytes, slot, nslot);
+    const char *slash = strrchr(code.model, '/');
+    code.model = slash != NULL ? slash + 1 : code.model;
+    FILE *c = fopen(file_of(cx->arena, out, 0), "w"), *s = fopen(file_of(cx->arena, out, 1), "w");
+    bool ok = c != NULL && s != NULL;
+    if (ok) {
+        ok = ls_program_print(cx, &code, c);
+        ls_program_print_data(s, file_of(cx->arena, out, 2), file_of(cx->arena, out, 3));
+    } else {
+        ls_error(cx, LS_NOWHERE, LS_E_IO, NULL, "cannot write in '%s': %s", out->dir, strerror(errno));
+    }
+    if (c != NULL)
+        ok &= fclose(c) == 0;
+    if (s != NULL)
+        ok &= fclose(s) == 0;
+    return ok
+        && write_bytes(cx, file_of(cx->arena, out, 2), code.addresses->constant, code.addresses->nconst)
+        && write_bytes(cx, file_of(cx->arena, out, 3), onnx, onnx_bytes);
+}
+
+static bool build(LsJob *job, const Output *out)
+{
+    const LsOptions *o = job->options;
+    LsCtx *cx = &job->cx;
+    LsToolchain tool = {.cc = o->cc, .march = o->march, .opt = o->opt, .verbose = o->verbose,
+                        .dry_run = o->dry_run};
+    if (out->kind != LS_EMIT_C)
+        return ls_toolchain_build(cx, &tool, out->dir, out->base, out->kind, out->path);
+    const char *runtime = ls_arena_printf(cx->arena, "%s/lowerset_rt", out->dir);
+    if (!ls_toolchain_copy_runtime(cx, runtime))
+        return false;
+    if (!o->quiet)
+        fprintf(stderr, "%s\n", ls_toolchain_hint(cx, out->path, file_of(cx->arena, out, 1), runtime,
+                                                  out->base));
+    return true;
+}
+
+static void summary(LsJob *job, const Output *out)
+{
+    LsArena *a = job->cx.arena;
+    fprintf(stderr, "%s -> %s: plan %s, strategy %s, state %s + arena %s + input %s = %s, "
+            "recomputation %.1f %%\n", job->options->model, out->path, job->report.hash,
+            job->plan.strategy, ls_bytes_text(a, job->state_bytes), ls_bytes_text(a, job->arena_bytes),
+            ls_bytes_text(a, job->input_bytes),
+            ls_bytes_text(a, job->state_bytes + job->arena_bytes + job->input_bytes),
+            100 * (job->plan.cost / job->plan.base_cost - 1));
+}
+
+int ls_compile_main(int argc, char **argv)
+{
+    LsOptions o = {0};
+    LsJob job;
+    Output out = {0};
+    int code = ls_options_parse(&o, LS_CMD_COMPILE, argc, argv);
+    if (code == 0)
+        code = emit_kind(&o, &out.kind);
+    if (code != 0)
+        return code;
+    code = ls_job_start(&job, &o, false);
+    if (code == 0)
+        code = ls_job_plan(&job);
+    if (code == 0 && place_files(&job.cx, &o, &out) && write_program(&job, &out) && build(&job, &out)) {
+        if (o.verbose)
+            summary(&job, &out);
+    } else if (code == 0) {
+        code = job.cx.exit_code != 0 ? job.cx.exit_code : LS_EXIT_MODEL;
+    }
+    remove_files(job.cx.arena, &out);
+    ls_job_end(&job);
+    return code;
+}

@@ -1,0 +1,144 @@
+/* cli/job.c -- what plan and compile have in common. */
+#include "cli/job.h"
+
+#include "runtime/ls_program.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *ls_bytes_text(LsArena *a, int64_t bytes)
+{
+    static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    double v = (double)bytes;
+    int k = 0;
+    while (fabs(v) >= 1024 && k < 4)
+        v /= 1024, k++;
+    return ls_arena_printf(a, k == 0 ? "%.0f %s" : "%.2f %s", v, unit[k]);
+}
+
+int ls_job_start(LsJob *job, const LsOptions *o, bool weightless)
+{
+    *job = (LsJob){.options = o, .real_bytes = 4};
+    job->cx = (LsCtx){.arena = ls_arena_new(), .model = o->model,
+                      .max_error = o->max_errors > 0 ? (int)o->max_errors : 50};
+    if (o->precision != NULL && strcmp(o->precision, "f64") == 0)
+        job->real_bytes = 8;
+    else if (o->precision != NULL && strcmp(o->precision, "f32") != 0) {
+        fprintf(stderr, "lowerset: --precision: '%s' is none of f32 f64\n", o->precision);
+        return LS_EXIT_USAGE;
+    }
+    if (o->target != NULL && strcmp(o->target, "cpu") != 0) {
+        fprintf(stderr, "lowerset: --target: '%s' is not built in; there is cpu\n", o->target);
+        return LS_EXIT_USAGE;
+    }
+    int code = ls_options_pipeline(&job->cx, o, &job->pipeline);
+    job->pipeline.import.weightless = weightless;
+    return code;
+}
+
+void ls_job_end(LsJob *job)
+{
+    ls_arena_free(job->cx.arena);
+    *job = (LsJob){0};
+}
+
+/* Diagnostics have been printed as they came; a line that counts them closes the list. */
+static int failed(const LsJob *job)
+{
+    fprintf(stderr, "%s: %d error%s\n", job->cx.model, job->cx.nerror, job->cx.nerror == 1 ? "" : "s");
+    return job->cx.exit_code != 0 ? job->cx.exit_code : LS_EXIT_MODEL;
+}
+
+static int64_t round_up(int64_t n) { return (n + LS_ALIGNMENT - 1) / LS_ALIGNMENT * LS_ALIGNMENT; }
+
+static void add_fixed(LsJob *job)
+{
+    const LsGraph *g = job->train;
+    for (uint32_t i = 1; i < g->nvalue; i++)
+        if (ls_is_state(g, (LsValueId){i}))
+            job->state_bytes += round_up(ls_value_bytes(g, (LsValueId){i}, job->real_bytes));
+    for (uint32_t i = 0; i < g->ninput; i++)
+        job->input_bytes += LS_RING * round_up(ls_value_bytes(g, g->input[i], job->real_bytes));
+}
+
+static bool build_graphs(LsJob *job)
+{
+    job->pipeline.import.training = true;
+    job->train = ls_pipeline(&job->cx, job->options->model, &job->pipeline);
+    if (job->train == NULL)
+        return false;
+    LsPipelineOptions eval = job->pipeline;
+    eval.import.training = false;
+    eval.like = job->train;
+    eval.dump = NULL;
+    LsCtx quiet = job->cx;      /* the same warnings need not come twice */
+    quiet.log = fopen("/dev/null", "w");
+    job->eval = ls_pipeline(&quiet, job->options->model, &eval);
+    if (quiet.log != NULL)
+        fclose(quiet.log);
+    if (job->eval == NULL) {    /* again, to be heard */
+        ls_warn(&job->cx, LS_NOWHERE, NULL, "the evaluation form of the model cannot be built");
+        ls_pipeline(&job->cx, job->options->model, &eval);
+        return false;
+    }
+    job->train_problem = ls_problem_new(&job->cx, job->train, job->options->model, job->real_bytes);
+    job->eval_problem = ls_problem_new(&job->cx, job->eval, job->options->model, job->real_bytes);
+    return job->cx.nerror == 0;
+}
+
+/* Budget of the arena, bytes; <= 0: none. The rest of a budget in bytes is state and input ring. */
+static int64_t arena_budget(LsJob *job, const LsBudget *b, int64_t none_arena)
+{
+    int64_t fixed = job->state_bytes + job->input_bytes;
+    if (b->kind == LS_BUDGET_BYTES) {
+        job->budget = (int64_t)b->value;
+        return job->budget - fixed > 0 ? job->budget - fixed : 1;
+    }
+    if (b->kind != LS_BUDGET_PERCENT)
+        return 0;
+    int64_t arena = (int64_t)floor((double)none_arena * b->value / 100);
+    job->budget = fixed + arena;
+    return arena > 0 ? arena : 1;
+}
+
+static int over_budget(LsJob *job)
+{
+    int64_t fixed = job->state_bytes + job->input_bytes;
+    const LsPlanReport *r = &job->report;
+    int64_t least = r->least > job->eval_plan.arena ? r->least : job->eval_plan.arena;
+    ls_error(&job->cx, LS_NOWHERE, LS_E_BUDGET, ls_arena_printf(job->cx.arena,
+             "ask for --budget %" PRId64 " (%s) or more, or --budget min", fixed + least,
+             ls_bytes_text(job->cx.arena, fixed + least)), "%s", r->error != NULL ? r->error
+             : "the evaluation form alone needs more than the budget");
+    return failed(job);
+}
+
+int ls_job_plan(LsJob *job)
+{
+    LsBudget b;
+    if (!ls_budget_parse(job->options->budget, &b)) {
+        fprintf(stderr, "lowerset: --budget: '%s' is not a size like 2GiB, 80%% or min\n",
+                job->options->budget);
+        return LS_EXIT_USAGE;
+    }
+    if (!build_graphs(job))
+        return failed(job);
+    add_fixed(job);
+    LsArena *a = job->cx.arena;
+    LsPlan none;
+    LsPlanOptions want = {.strategy = job->options->strategy, .least = b.kind == LS_BUDGET_MIN,
+                          .no_inplace = job->options->no_inplace, .state_bytes = job->state_bytes};
+    LsPlanReport eval_report;
+    if (!ls_plan_none(a, &job->train_problem->dag, &none))
+        return failed(job);
+    want.budget = arena_budget(job, &b, none.arena);
+    LsPlanOptions eval_want = {.strategy = "none", .no_inplace = want.no_inplace};
+    if (!ls_plan(a, &job->eval_problem->dag, &eval_want, &job->eval_plan, &eval_report)
+        || !ls_plan(a, &job->train_problem->dag, &want, &job->plan, &job->report)
+        || (want.budget > 0 && job->eval_plan.arena > want.budget))
+        return over_budget(job);
+    job->arena_bytes = job->plan.arena > job->eval_plan.arena ? job->plan.arena : job->eval_plan.arena;
+    return 0;
+}

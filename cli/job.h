@@ -1,0 +1,33 @@
+/* cli/job.h -- one model on its way: options, graphs, problem, plan. */
+#ifndef LS_CLI_JOB_H
+#define LS_CLI_JOB_H
+
+#include "cli/options.h"
+#include "codegen/problem.h"
+#include "scheduler/plan.h"
+
+typedef struct LsJob {
+    LsCtx cx;
+    const LsOptions *options;
+    LsPipelineOptions pipeline;
+    int real_bytes;
+    LsGraph *train, *eval;      /* eval: evaluation form with the same loss */
+    LsProblem *train_problem, *eval_problem;
+    LsPlan plan, eval_plan;
+    LsPlanReport report;
+    int64_t state_bytes, input_bytes;   /* input_bytes: the ring of batches */
+    int64_t arena_bytes;        /* of the program: the larger of both plans */
+    int64_t budget;             /* asked for, bytes in all; 0: none */
+} LsJob;
+
+/* Options understood, context ready. 0 or the exit code. */
+int ls_job_start(LsJob *job, const LsOptions *o, bool weightless);
+/* Imports, differentiates, plans training within the budget and evaluation without recomputation. 0 or the
+ * exit code, after diagnostics. */
+int ls_job_plan(LsJob *job);
+void ls_job_end(LsJob *job);
+
+/* "1.25 GiB" in the arena. */
+const char *ls_bytes_text(LsArena *a, int64_t bytes);
+
+#endif

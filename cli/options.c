@@ -1,0 +1,207 @@
+/* cli/options.c -- the option table, the parser and the help text. */
+#include "cli/options.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum { FLAG, TEXT, INTEGER, LIST } Kind;
+
+typedef struct Option {
+    const char *name, *brief;   /* "--name"; "-x" or NULL */
+    const char *arg;            /* what the argument is called in the help; NULL for flags */
+    Kind kind;
+    size_t at;                  /* field of LsOptions */
+    int commands;               /* LS_CMD_ bits */
+    const char *help;
+} Option;
+
+#define AT(field) offsetof(LsOptions, field)
+enum { ALL = LS_CMD_COMPILE | LS_CMD_PLAN | LS_CMD_INSPECT, BUILD = LS_CMD_COMPILE | LS_CMD_PLAN };
+
+static const Option option[] = {
+    {"--output", "-o", "FILE", TEXT, AT(output), LS_CMD_COMPILE, "what to write (default: the model's name)"},
+    {"--emit", NULL, "exe|obj|c", TEXT, AT(emit), LS_CMD_COMPILE, "kind of output"},
+    {"--emit-c", "-S", NULL, FLAG, AT(emit_c), LS_CMD_COMPILE, "same as --emit=c: readable C and all it needs"},
+    {"--emit-obj", "-c", NULL, FLAG, AT(emit_obj), LS_CMD_COMPILE, "same as --emit=obj"},
+    {"--save-temps", NULL, "DIR", TEXT, AT(save_temps), LS_CMD_COMPILE, "keep the generated files in DIR"},
+    {"--dry-run", "-n", NULL, FLAG, AT(dry_run), LS_CMD_COMPILE, "do all checks, print the commands, write nothing"},
+    {"--verbose", "-v", NULL, FLAG, AT(verbose), ALL, "say what is done and print the commands"},
+    {"--quiet", "-q", NULL, FLAG, AT(quiet), ALL, "no warnings"},
+    {"--target", NULL, "cpu", TEXT, AT(target), BUILD, "machine to build for"},
+    {"-march", NULL, "NAME", TEXT, AT(march), LS_CMD_COMPILE, "instruction set for the C compiler (default native)"},
+    {"--opt", "-O", "LEVEL", TEXT, AT(opt), LS_CMD_COMPILE, "optimization level for the C compiler (default 3)"},
+    {"--cc", NULL, "PROGRAM", TEXT, AT(cc), LS_CMD_COMPILE, "C compiler (default $CC, then cc)"},
+    {"--precision", NULL, "f32|f64", TEXT, AT(precision), BUILD, "type of all real numbers (default f32)"},
+    {"--dim", NULL, "NAME=SIZE", LIST, AT(dim), ALL, "size of a dynamic dimension; may be repeated"},
+    {"--shape", NULL, "INPUT=AxBxC", LIST, AT(shape), ALL, "shape of an input; may be repeated"},
+    {"--batch", NULL, "N", INTEGER, AT(batch), ALL, "size of a dynamic first dimension of every input"},
+    {"--loss", NULL, "ce|mse|l1|bce|graph", TEXT, AT(loss), BUILD, "loss (default: ce; graph: an output of the model is the loss)"},
+    {"--loss-input", NULL, "NAME", TEXT, AT(loss_input), BUILD, "model output that the loss reads, or that is the loss"},
+    {"--label", NULL, "NAME", TEXT, AT(label), BUILD, "name of the target input (default label)"},
+    {"--label-smoothing", NULL, "E", TEXT, AT(smoothing), BUILD, "cross-entropy with smoothed labels"},
+    {"--ignore-index", NULL, "K", TEXT, AT(ignore), BUILD, "cross-entropy: label that does not count"},
+    {"--class-weights", NULL, "W0,W1,...", TEXT, AT(class_weights), BUILD, "cross-entropy: weight of each class"},
+    {"--optimizer", NULL, "SPEC", TEXT, AT(optimizer), BUILD, "sgd, adam or adamw, then settings: sgd:momentum=0.9,nesterov,wd=1e-4"},
+    {"--lr", NULL, "RATE", TEXT, AT(lr), LS_CMD_COMPILE, "default learning rate of the trainer"},
+    {"--schedule", NULL, "SPEC", TEXT, AT(schedule), LS_CMD_COMPILE, "default rate schedule of the trainer: cosine:warmup=500"},
+    {"--clip-norm", NULL, "X", TEXT, AT(clip_norm), BUILD, "scale gradients down to this norm"},
+    {"--clip-value", NULL, "X", TEXT, AT(clip_value), BUILD, "clamp each gradient element"},
+    {"--accumulate", NULL, "K", INTEGER, AT(accumulate), BUILD, "micro-steps per update"},
+    {"--freeze", NULL, "GLOB", LIST, AT(freeze), BUILD, "parameters that are not trained; may be repeated"},
+    {"--tie", NULL, NULL, FLAG, AT(tie), BUILD, "keep parameters that share one initializer through Identity shared"},
+    {"--bn", NULL, "file|train|frozen", TEXT, AT(bn), BUILD, "statistics of batch norms: as in the file, the batch's, the running ones"},
+    {"--bn-var", NULL, "onnx|torch", TEXT, AT(bn_var), BUILD, "running variance: population (ONNX) or unbiased (PyTorch)"},
+    {"--budget", NULL, "BYTES|KiB..GiB|%|min", TEXT, AT(budget), BUILD, "memory that may be used; % of the arena without recomputation"},
+    {"--strategy", NULL, "NAME", TEXT, AT(strategy), BUILD, "auto, none, chen, exact, approx (each DP also -tc, -mc)"},
+    {"--no-inplace", NULL, NULL, FLAG, AT(no_inplace), BUILD, "every result gets a place of its own"},
+    {"--json", NULL, NULL, FLAG, AT(json), LS_CMD_PLAN | LS_CMD_INSPECT, "summary as JSON on stdout"},
+    {"--graph-json", NULL, "FILE", TEXT, AT(graph_json), LS_CMD_PLAN, "write the training graph in the interchange format"},
+    {"--plan-json", NULL, "FILE", TEXT, AT(plan_json), LS_CMD_PLAN, "write the schedule in the interchange format"},
+    {"--graph", NULL, "FILE.dot", TEXT, AT(dot), LS_CMD_PLAN, "write the graph for Graphviz: kept and recomputed values"},
+    {"--timeline", NULL, "FILE.svg", TEXT, AT(timeline), LS_CMD_PLAN, "draw memory over time (needs gnuplot; .csv: the data)"},
+    {"--dump", "-d", "PASS", TEXT, AT(dump_pass), ALL, "print the graph after a compiler pass (import, autodiff, fuse, all)"},
+    {"--max-errors", NULL, "N", INTEGER, AT(max_errors), ALL, "print no more than N errors"},
+};
+enum { NOPTIONS = sizeof option / sizeof *option };
+
+/* Edits to get from a to b: for the nearest name to a misspelt one. */
+static int distance(const char *a, const char *b)
+{
+    enum { MAX = 32 };
+    int row[MAX + 1], n = (int)strlen(b);
+    if (n > MAX)
+        return MAX;
+    for (int j = 0; j <= n; j++)
+        row[j] = j;
+    for (int i = 1; a[i - 1] != '\0'; i++) {
+        int diagonal = row[0];
+        row[0] = i;
+        for (int j = 1; j <= n; j++) {
+            int change = diagonal + (a[i - 1] != b[j - 1]);
+            diagonal = row[j];
+            row[j] = row[j] < row[j - 1] ? row[j] + 1 : row[j - 1] + 1;
+            row[j] = row[j] < change ? row[j] : change;
+        }
+    }
+    return row[n];
+}
+
+static int unknown(const char *arg, int command)
+{
+    const char *best = NULL;
+    int least = 5;
+    char name[40];
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(arg, "="), arg);
+    for (int k = 0; k < NOPTIONS; k++) {
+        int d = option[k].commands & command ? distance(name, option[k].name) : least;
+        if (d < least)
+            least = d, best = option[k].name;
+    }
+    fprintf(stderr, "lowerset: unknown option '%s'", arg);
+    fprintf(stderr, best != NULL ? "; did you mean %s?\n" : "\n", best);
+    return LS_EXIT_USAGE;
+}
+
+static const Option *find(const char *arg, int command, const char **value)
+{
+    *value = NULL;
+    for (int k = 0; k < NOPTIONS; k++) {
+        const Option *op = &option[k];
+        size_t n = strlen(op->name);
+        if (!(op->commands & command))
+            continue;
+        if (strncmp(arg, op->name, n) == 0 && (arg[n] == '\0' || arg[n] == '=')) {
+            *value = arg[n] == '=' ? arg + n + 1 : NULL;
+            return op;
+        }
+        if (op->brief != NULL && strncmp(arg, op->brief, 2) == 0
+            && (arg[2] == '\0' || (op->kind != FLAG && arg[1] != '-'))) {
+            *value = arg[2] != '\0' ? arg + 2 : NULL;
+            return op;
+        }
+    }
+    return NULL;
+}
+
+static int store(LsOptions *o, const Option *op, const char *value)
+{
+    void *field = (char *)o + op->at;
+    switch (op->kind) {
+    case FLAG:
+        *(bool *)field = true;
+        return 0;
+    case TEXT:
+        *(const char **)field = value;
+        return 0;
+    case INTEGER: {
+        char *end;
+        errno = 0;
+        *(int64_t *)field = strtoll(value, &end, 10);
+        if (end == value || *end != '\0' || errno != 0 || *(int64_t *)field < 0) {
+            fprintf(stderr, "lowerset: %s wants a whole number, not '%s'\n", op->name, value);
+            return LS_EXIT_USAGE;
+        }
+        return 0;
+    }
+    default: {
+        LsList *list = field;
+        const char **more = realloc(list->item, (size_t)(list->n + 1) * sizeof *more);
+        if (more == NULL)
+            return LS_EXIT_MODEL;
+        list->item = more;
+        list->item[list->n++] = value;
+        return 0;
+    }
+    }
+}
+
+int ls_options_parse(LsOptions *o, int command, int argc, char **argv)
+{
+    for (int i = 2; i < argc; i++) {
+        const char *arg = argv[i], *value;
+        if (arg[0] != '-' || arg[1] == '\0') {
+            if (o->model != NULL) {
+                fprintf(stderr, "lowerset: two models given: '%s' and '%s'\n", o->model, arg);
+                return LS_EXIT_USAGE;
+            }
+            o->model = arg;
+            continue;
+        }
+        const Option *op = find(arg, command, &value);
+        if (op == NULL)
+            return unknown(arg, command);
+        if (op->kind == FLAG && value != NULL) {
+            fprintf(stderr, "lowerset: %s takes no value\n", op->name);
+            return LS_EXIT_USAGE;
+        }
+        if (op->kind != FLAG && value == NULL && (i + 1 >= argc || (value = argv[++i]) == NULL)) {
+            fprintf(stderr, "lowerset: %s wants %s\n", op->name, op->arg);
+            return LS_EXIT_USAGE;
+        }
+        int code = store(o, op, value);
+        if (code != 0)
+            return code;
+    }
+    if (o->model == NULL) {
+        fprintf(stderr, "lowerset: no model given; see lowerset help\n");
+        return LS_EXIT_USAGE;
+    }
+    return 0;
+}
+
+void ls_options_help(FILE *to, int command)
+{
+    for (int k = 0; k < NOPTIONS; k++) {
+        const Option *op = &option[k];
+        if (!(op->commands & command))
+            continue;
+        char left[64];
+        snprintf(left, sizeof left, "%s%s%s%s%s", op->brief != NULL ? op->brief : "  ",
+                 op->brief != NULL ? ", " : "  ", op->name, op->arg != NULL ? " " : "",
+                 op->arg != NULL ? op->arg : "");
+        fprintf(to, "  %-38s %s\n", left, op->help);
+    }
+}

@@ -1,0 +1,53 @@
+/* cli/options.h -- the options of lowerset: one table for the parser, the help text and the man page. */
+#ifndef LS_CLI_OPTIONS_H
+#define LS_CLI_OPTIONS_H
+
+#include "compiler/pipeline.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { LS_CMD_COMPILE = 1, LS_CMD_PLAN = 2, LS_CMD_INSPECT = 4 };
+
+typedef struct LsList { const char **item; int n; } LsList;
+
+typedef struct LsOptions {      /* as typed; what they mean is worked out by ls_options_* below */
+    const char *model;
+    /* output */
+    const char *output, *emit, *save_temps;
+    bool emit_c, emit_obj, dry_run, verbose, quiet;
+    /* target */
+    const char *target, *march, *cc, *opt, *precision;
+    /* shape */
+    LsList dim, shape;
+    int64_t batch;
+    /* training */
+    const char *loss, *loss_input, *label, *smoothing, *ignore, *class_weights;
+    const char *optimizer, *schedule, *lr, *clip_norm, *clip_value, *bn, *bn_var;
+    int64_t accumulate;
+    LsList freeze;
+    bool tie;
+    /* memory */
+    const char *budget, *strategy;
+    bool no_inplace;
+    /* reports */
+    bool json;
+    const char *graph_json, *plan_json, *dot, *timeline, *dump_pass;
+    int64_t max_errors;
+} LsOptions;
+
+/* Parses argv[2..]; 0, or the exit code after a message. command: one LS_CMD_ bit. */
+int ls_options_parse(LsOptions *o, int command, int argc, char **argv);
+void ls_options_help(FILE *to, int command);
+
+/* What the passes want. 0, or the exit code after a message. Strings and arrays come from cx->arena. */
+int ls_options_pipeline(LsCtx *cx, const LsOptions *o, LsPipelineOptions *p);
+
+typedef enum { LS_BUDGET_NONE, LS_BUDGET_BYTES, LS_BUDGET_PERCENT, LS_BUDGET_MIN } LsBudgetKind;
+typedef struct LsBudget { LsBudgetKind kind; double value; } LsBudget;  /* bytes in all, or percent */
+/* "2GiB", "512MB", "80%", "min", "none", a number of bytes; false: none of these. */
+bool ls_budget_parse(const char *text, LsBudget *b);
+
+double ls_options_lr(const LsOptions *o);       /* --lr, else the optimizer's own default */
+
+#endif

@@ -1,0 +1,47 @@
+/* cli/tables.c -- lowerset ops, targets, explain: what the program knows, printed from its own tables. */
+#include "build_config.h"
+#include "cli/commands.h"
+#include "compiler/op.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int ls_ops_main(int argc, char **argv)
+{
+    (void)argc, (void)argv;
+    printf("operator                     from opset\n");
+    for (int k = 0; ls_onnx_op[k] != NULL; k++)
+        printf("%-28s %d\n", ls_onnx_op[k]->name, ls_onnx_op[k]->since);
+    return 0;
+}
+
+int ls_targets_main(int argc, char **argv)
+{
+    (void)argc, (void)argv;
+    printf("cpu    C11 for this machine (cc -O3 -march=native); always there\n");
+    return 0;
+}
+
+int ls_explain_main(int argc, char **argv)
+{
+    static const struct { const char *name; int exit; const char *text; } row[] = { {"", 0, ""},
+#define LS_ERROR_ENUM(code, exit_code, text) {#code, exit_code, text},
+#include "compiler/errors.def"
+#undef LS_ERROR_ENUM
+    };
+    int n = sizeof row / sizeof *row;
+    if (argc < 3) {
+        for (int k = 1; k < n; k++)
+            printf("LS-E%04d  exit %d  %s\n", k, row[k].exit, row[k].text);
+        return 0;
+    }
+    const char *digits = strpbrk(argv[2], "0123456789");
+    int id = digits != NULL ? atoi(digits) : 0;
+    if (id <= 0 || id >= n) {
+        fprintf(stderr, "lowerset: there is no error '%s'; lowerset explain lists them\n", argv[2]);
+        return LS_EXIT_USAGE;
+    }
+    printf("LS-E%04d (%s), exit code %d: %s\n", id, row[id].name, row[id].exit, row[id].text);
+    return 0;
+}
