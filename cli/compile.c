@@ -154,7 +154,7 @@ static bool build(LsJob *job, const Output *out)
                         .dry_run = o->dry_run};
     if (out->kind != LS_EMIT_C)
         return ls_toolchain_build(cx, &tool, out->dir, out->base, out->kind, out->path);
-    const char *runtime = ls_arena_printf(cx->arena, "%s/lowerset_rt", out->dir);
+    const char *runtime = ls_arena_printf(cx->arena, "%s/runtime", out->dir);
     if (!ls_toolchain_copy_runtime(cx, runtime))
         return false;
     if (!o->quiet)

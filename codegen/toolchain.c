@@ -122,6 +122,7 @@ bool ls_toolchain_build(LsCtx *cx, const LsToolchain *t, const char *dir, const 
     add_words(&c, "-fno-math-errno -fno-trapping-math -Wall -Wno-unused");
     add_words(&c, LS_EXTRA_CFLAGS);
     add(&c, ls_arena_printf(a, "-I%s", sources));
+    add(&c, ls_arena_printf(a, "-I%s/..", sources));    /* the runtime says "runtime/x.h" */
     add(&c, ls_arena_printf(a, "%s/%s.c", dir, base));
     add(&c, ls_arena_printf(a, "%s/%s_data.S", dir, base));
     if (kind == LS_EMIT_OBJ)
@@ -177,6 +178,7 @@ const char *ls_toolchain_hint(LsCtx *cx, const char *c_file, const char *data_fi
                               const char *runtime_dir, const char *output)
 {
     return ls_arena_printf(cx->arena, "cc -std=gnu11 -D_GNU_SOURCE -O3 -march=native -fno-math-errno "
-                           "-fno-trapping-math -I%s %s %s %s/*.c -lm -lpthread -o %s", runtime_dir, c_file,
+                           "-fno-trapping-math -I%s -I%s/.. %s %s %s/*.c -lm -lpthread -o %s", runtime_dir,
+                           runtime_dir, c_file,
                            data_file, runtime_dir, output);
 }
