@@ -107,6 +107,17 @@ static const char *optimizer_text(const LsOptions *o)
     return o->optimizer != NULL ? o->optimizer : "sgd:momentum=0.9";
 }
 
+/* Every parameter and running statistic starts from the file. */
+static bool check_initial(LsCtx *cx, const LsAddresses *a)
+{
+    for (uint32_t k = 0; k < a->nstate; k++)
+        if (a->state[k].row.kind != LS_STATE_MOMENT && a->state[k].row.onnx_offset < 0)
+            ls_error(cx, (LsWhere){-1, a->state[k].row.t.name, NULL}, LS_E_DATA,
+                     "give the model real initial values, e.g. by exporting it with its weights",
+                     "has no initial value in the file");
+    return cx->nerror == 0;
+}
+
 /* The four files: C text, assembler text, constants, the evaluation form as an ONNX file. */
 static bool write_program(LsJob *job, const Output *out)
 {
@@ -127,6 +138,8 @@ static bool write_program(LsJob *job, const Output *out)
                    .train = {job->train_problem, &job->plan}, .eval = {job->eval_problem, &job->eval_plan},
                    .onnx_bytes = onnx_bytes};
     code.addresses = ls_addresses_new(cx, job->train, job->real_bytes, slot, nslot);
+    if (!check_initial(cx, code.addresses))
+        return false;
     const char *slash = strrchr(code.model, '/');
     code.model = slash != NULL ? slash + 1 : code.model;
     FILE *c = fopen(file_of(cx->arena, out, 0), "w"), *s = fopen(file_of(cx->arena, out, 1), "w");

@@ -32,10 +32,6 @@ static void add_state(LsAddresses *a, LsValueId v, const LsOnnxSlot *slot, uint3
                                    .onnx_offset = onnx_offset(x->name, slot, nslot)}};
     s.row.kind = x->kind == LS_V_PARAM ? LS_STATE_PARAM : !x->once_written ? LS_STATE_FROZEN
         : s.row.onnx_offset >= 0 ? LS_STATE_STAT : LS_STATE_MOMENT;
-    if (s.row.kind != LS_STATE_MOMENT && s.row.onnx_offset < 0)
-        ls_error(a->cx, (LsWhere){-1, x->name, NULL}, LS_E_DATA,
-                 "give the model real initial values, e.g. by exporting it with its weights",
-                 "has no initial value in the file");
     a->state = ls_arena_grow(a->cx->arena, a->state, a->nstate, a->nstate + 1, sizeof *a->state,
                              &a->cap_state);
     a->state[a->nstate++] = s;

@@ -290,7 +290,7 @@ static void print_program(const LsCode *c, const Phase *train, const Phase *eval
     int64_t arena = plan->arena;
     if (c->eval.plan != NULL && c->eval.plan->arena > arena)
         arena = c->eval.plan->arena;
-    ls_emit_line(e, "static const LsProgram program = {");
+    ls_emit_line(e, "const LsProgram ls_program = {");
     print_string_field(e, "model", c->model);
     print_string_field(e, "plan_hash", c->plan_hash);
     print_string_field(e, "strategy", c->strategy);
@@ -384,7 +384,7 @@ bool ls_program_print(LsCtx *cx, const LsCode *c, FILE *to)
     print_program(c, &train, &eval, &e);
     ls_emit_line(&e, "\nint main(int argc, char **argv)");
     ls_emit_line(&e, "{");
-    ls_emit_line(&e, "return ls_trainer_main(&program, argc, argv);");
+    ls_emit_line(&e, "return ls_trainer_main(&ls_program, argc, argv);");
     ls_emit_line(&e, "}");
     fclose(e.to);
     print_head(c, to);
