@@ -56,7 +56,7 @@ static bool load(LsRunGraph *r, const char *dir)
     for (uint32_t k = 0; k < r->g->ninput; k++)
         r->input[k] = ls_arena_alloc(r->cx->arena, (size_t)input_bytes(r, k) + 64, 1);
     r->run = (LsRun){.valid = r->g->batch, .first = true, .apply = true, .lr = 0.01, .update = 1,
-                     .pool = ls_pool_new(1)};
+                     .pool = ls_pool_create(1)};
     return true;
 }
 
@@ -88,7 +88,7 @@ LsRunGraph *ls_run_graph_new(LsCtx *cx, const LsGraph *g, int real_bytes)
 
 void ls_run_graph_free(LsRunGraph *r)
 {
-    ls_pool_free(r->run.pool);
+    ls_pool_destroy(r->run.pool);
     free(r->arena);
     free(r->state);
     dlclose(r->handle);
