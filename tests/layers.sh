@@ -1,0 +1,30 @@
+#!/bin/sh
+# The arrows between rooms point left: no room includes one to its right, the runtime includes no other, and
+# compiler/ and scheduler/ do not know how code is printed.
+#   sh tests/layers.sh SOURCE-FOLDER
+set -eu
+cd "$1"
+failed=0
+
+# forbid ROOM PATTERN: no file of ROOM includes a file that matches.
+forbid() {
+    if grep -rnE "#include \"($2)/" "$1" --include='*.c' --include='*.h'; then
+        echo "FAIL $1/ must not include $2"
+        failed=1
+    fi
+}
+
+forbid runtime 'compiler|scheduler|codegen|models|cli|tests'
+forbid compiler 'scheduler|codegen|models|cli|tests|runtime'
+forbid scheduler 'codegen|models|cli|tests|runtime'
+forbid scheduler 'compiler/(ir|op|graph|passes)'
+forbid codegen 'models|cli|tests'
+forbid models 'scheduler|codegen|cli|tests|runtime'
+
+# A name is unique in the whole tree, so that "where is partition.c" has one answer.
+twice=$(git ls-files '*.c' '*.h' | sed 's,.*/,,' | sort | uniq -d)
+for name in $twice; do
+    echo "note: $name is the name of more than one file: $(git ls-files "*/$name" | tr '\n' ' ')"
+done
+[ "$failed" = 0 ] && echo "1 passed, 0 failed"
+exit "$failed"
