@@ -65,6 +65,18 @@ static LsLayout layout_now(const LsRewrite *r, LsValueId old)
     return r->to->value[ls_image(r, old).i].layout;
 }
 
+/* Where all operands are free of layout (a gradient spread over an image), the layout of the forward
+ * operand that the result is the gradient of. */
+static LsLayout as_forward(const LsRewrite *r, LsNodeId n)
+{
+    const LsGraph *g = r->from;
+    LsNodeId fwd = g->node[n.i].fwd;
+    for (int k = 0; fwd.i != 0 && g->node[n.i].nout > 0 && k < g->node[fwd.i].nin; k++)
+        if (ls_shape_same(ls_in_shape(g, fwd, k), ls_shape(g, ls_out(g, n, 0))))
+            return layout_now(r, ls_in(g, fwd, k));
+    return LS_ROW;
+}
+
 /* The layout of a SAME node: that of the state it overwrites, else channels-last if any operand is. */
 static LsLayout choose(LsRewrite *r, LsNodeId n)
 {
@@ -81,7 +93,7 @@ static LsLayout choose(LsRewrite *r, LsNodeId n)
             && !ls_layout_free(ls_shape(g, v)))
             return LS_LAST;
     }
-    return LS_ROW;
+    return as_forward(r, n);
 }
 
 /* The image of operand v in this layout: as it is, decided now, or converted. */
