@@ -17,6 +17,12 @@ static bool patterns(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
     return ls_patterns(cx, g);
 }
 
+static bool simplify(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
+{
+    (void)o;
+    return ls_simplify(cx, g);
+}
+
 static bool loss(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
 {
     return ls_loss(cx, g, &o->loss);
@@ -51,9 +57,9 @@ static bool fuse(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
 }
 
 static const Stage stage[] = {
-    {"patterns", false, patterns}, {"loss", false, loss},   {"autodiff", true, autodiff},
-    {"optimizer", true, optimizer}, {"dce", false, dce},    {"layout", false, layout},
-    {"fuse", false, fuse},
+    {"patterns", false, patterns}, {"simplify", false, simplify},   {"loss", false, loss},
+    {"autodiff", true, autodiff},  {"optimizer", true, optimizer}, {"dce", false, dce},
+    {"layout", false, layout},     {"fuse", false, fuse},
 };
 
 static bool after(LsCtx *cx, const LsGraph *g, const char *pass, const LsPipelineOptions *o)
