@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#define LS_IR_OP(code, row) extern const LsOp ls_op_##row __attribute__((weak));
-#define LS_ONNX_OP(row) extern const LsOnnxOp ls_onnx_##row __attribute__((weak));
+#define LS_IR_OP(code, row) extern const LsOp ls_op_##row;
+#define LS_ONNX_OP(row) extern const LsOnnxOp ls_onnx_##row;
 #include "compiler/ops.def"
 #undef LS_IR_OP
 #undef LS_ONNX_OP
