@@ -117,18 +117,17 @@ static bool check_param(LsRunGraph *r, const LsGrad *gr, char *note, size_t size
     const LsGraph *g = r->g;
     int64_t n = ls_count(ls_shape(g, gr->param)), step = n > SAMPLES ? n / SAMPLES : 1;
     for (int64_t i = 0; i < n; i += step) {
-        double x = ls_run_graph_get(r, gr->param, i), h = 1e-5 * fmax(1, fabs(x));
+        double x = ls_run_graph_get(r, gr->param, i), h = fmin(1e-4, 1e-5 * fmax(1, fabs(x)));
         ls_run_graph_until(r, gr->grad);
         double got = ls_run_graph_get(r, gr->grad, i);
         double up = loss_with(r, gr->param, i, x + h), down = loss_with(r, gr->param, i, x - h);
-        double half_up = loss_with(r, gr->param, i, x + h / 2), half_down = loss_with(r, gr->param, i, x - h / 2);
-        loss_with(r, gr->param, i, x);
-        double slope = (up - down) / (2 * h), half = (half_up - half_down) / h;
-        if (fabs(slope - half) > 1e-4 * (1 + fabs(slope)) || isnan(slope))
+        double here = loss_with(r, gr->param, i, x), slope = (up - down) / (2 * h);
+        double right = (up - here) / h, left = (here - down) / h;
+        if (fabs(right - left) > 1e-2 * (1 + fabs(slope)) || isnan(slope))
             continue;       /* a kink or a pole lies within the step */
-        if (!(fabs(got - half) <= 2e-5 * (1 + fabs(half)))) {
+        if (!(fabs(got - slope) <= 2e-5 * (1 + fabs(slope)))) {
             snprintf(note, size, "gradient of %s element %ld is %.9g, differences say %.9g",
-                     g->value[gr->param.i].name, (long)i, got, half);
+                     g->value[gr->param.i].name, (long)i, got, slope);
             return false;
         }
     }
@@ -141,7 +140,7 @@ static Verdict check_gradients(LsCtx *cx, const LsNodeCase *c, char *note, size_
     if (g == NULL || !weighted_loss(cx, g))
         return NOGRAD;
     if (!ls_autodiff(cx, g))
-        return cx->last == LS_E_NO_GRAD ? NOGRAD : (snprintf(note, size, "autodiff fails"), FAIL);
+        return cx->last == LS_E_NO_GRAD || cx->last == LS_E_LOSS ? NOGRAD : (snprintf(note, size, "autodiff fails"), FAIL);
     if (g->ngrad == 0)
         return NOGRAD;
     if (!ls_verify(cx, g) || !finish(cx, g))
@@ -202,6 +201,14 @@ static Verdict run_apart(const char *dir, char *note, size_t size)
     return WIFEXITED(status) ? (Verdict)WEXITSTATUS(status) : FAIL;
 }
 
+/* Tests that mean something else than training does: dropout before opset 12 has no mode (it trains here);
+ * 16-bit brain floats are not an element type of ours. */
+static bool excluded(const char *name)
+{
+    return (strstr(name, "dropout") != NULL && strstr(name, "_old") != NULL)
+        || strstr(name, "BFLOAT16") != NULL;
+}
+
 static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
 static int list_cases(const char *folder, const char *part, char **name)
@@ -211,7 +218,8 @@ static int list_cases(const char *folder, const char *part, char **name)
     if (d == NULL)
         return -1;
     for (struct dirent *e; (e = readdir(d)) != NULL && n < MAX_CASES; )
-        if (strncmp(e->d_name, "test_", 5) == 0 && (part == NULL || strstr(e->d_name, part) != NULL))
+        if (strncmp(e->d_name, "test_", 5) == 0 && (part == NULL || strstr(e->d_name, part) != NULL)
+            && !excluded(e->d_name))
             name[n++] = strdup(e->d_name);
     closedir(d);
     qsort(name, (size_t)n, sizeof *name, by_name);
