@@ -17,12 +17,6 @@ static bool patterns(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
     return ls_patterns(cx, g);
 }
 
-static bool simplify(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
-{
-    (void)o;
-    return ls_simplify(cx, g);
-}
-
 static bool loss(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
 {
     return ls_loss(cx, g, &o->loss);
@@ -57,7 +51,7 @@ static bool fuse(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
 }
 
 static const Stage stage[] = {
-    {"patterns", false, patterns}, {"simplify", false, simplify},   {"loss", false, loss},
+    {"patterns", false, patterns}, {"loss", false, loss},
     {"autodiff", true, autodiff},  {"optimizer", true, optimizer}, {"dce", false, dce},
     {"layout", false, layout},     {"fuse", false, fuse},
 };
