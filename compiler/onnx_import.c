@@ -92,24 +92,6 @@ static void count_reads(LsImport *im)
 
 /* ---- operators without a row ---- */
 
-static const LsOnnxOp *row_of(const LsOnnxFlat *f)
-{
-    const LsOnnxOp *row = ls_onnx_find(ls_text(f->proto->op_type));
-    bool ours = ls_onnx_domain(f->proto->domain)[0] == '\0';
-    return ours && row != NULL && f->version >= row->since ? row : NULL;
-}
-
-static bool is_identity(const LsOnnxFlat *f)
-{
-    return ls_onnx_domain(f->proto->domain)[0] == '\0' && strcmp(ls_text(f->proto->op_type), "Identity") == 0;
-}
-
-static const char *full_op_name(LsArena *a, const LsOnnxFlat *f)
-{
-    const char *domain = ls_onnx_domain(f->proto->domain), *op = ls_text(f->proto->op_type);
-    return domain[0] != '\0' ? ls_arena_printf(a, "%s.%s", domain, op) : op;
-}
-
 static const char *why_unsupported(LsArena *a, const LsOnnxFlat *f)
 {
     const LsOnnxOp *row = ls_onnx_find(ls_text(f->proto->op_type));
@@ -134,9 +116,9 @@ static bool report_unsupported(LsImport *im)
     uint32_t *count = ls_arena_alloc(im->cx->arena, m->nnode + 1, sizeof *count);
     uint32_t *first = ls_arena_alloc(im->cx->arena, m->nnode + 1, sizeof *first);
     for (uint32_t i = 0; i < m->nnode; i++) {
-        if (row_of(&m->node[i]) != NULL || is_identity(&m->node[i]))
+        if (ls_flat_supported(&m->node[i]))
             continue;
-        uint32_t id = ls_names_add(&seen, full_op_name(im->cx->arena, &m->node[i]));
+        uint32_t id = ls_names_add(&seen, ls_flat_op_name(im->cx->arena, &m->node[i]));
         if (count[id]++ == 0)
             first[id] = i;
     }
@@ -237,16 +219,16 @@ static bool run_row(LsImport *im, const LsOnnxFlat *f, const LsValueId in[], int
         out_name[k] = ls_text(p->output[k]);
         nout = out_name[k][0] != '\0' ? (int)k + 1 : nout;
     }
-    if (is_identity(f) && (nin != 1 || nout != 1))
+    if (ls_flat_is(f, "Identity") && (nin != 1 || nout != 1))
         return ls_error(im->cx, ls_flat_where(f), LS_E_NAME, NULL, "Identity has one operand and one "
                         "result");
-    if (is_identity(f))
+    if (ls_flat_is(f, "Identity"))
         return ls_is(out[0] = identity(im, f, in[0]));
     LsOnnxNode n = {.cx = im->cx, .g = im->g, .op = ls_text(p->op_type), .domain = "", .name = f->name,
                     .version = f->version, .nin = nin, .nout = nout, .in = in, .out_name = out_name,
                     .proto = p, .import = im};
     ls_onnx_weights(&n);
-    bool good = row_of(f)->build(&n, out);
+    bool good = ls_flat_row(f)->build(&n, out);
     if (!good && im->cx->nerror == before)
         ls_error(im->cx, ls_flat_where(f), LS_E_VERIFY, NULL, "the operator failed without a reason");
     return im->cx->nerror == before;
@@ -260,7 +242,7 @@ static void build(LsImport *im, const LsOnnxFlat *f)
     LsValueId *in = ls_arena_alloc(im->cx->arena, p->n_input + 8, sizeof *in);
     LsValueId *out = ls_arena_alloc(im->cx->arena, p->n_output + 8, sizeof *out);
     ls_graph_origin(im->g, (LsOrigin){LS_FORWARD, {0}, f->index, f->name});
-    if ((row_of(f) == NULL && !is_identity(f)) || !gather(im, f, in, &nin)
+    if (!ls_flat_supported(f) || !gather(im, f, in, &nin)
         || !run_row(im, f, in, nin, out) || !check_results(im, f, from)) {
         poison_results(im, f);
         return;

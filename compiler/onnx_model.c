@@ -24,21 +24,40 @@ LsWhere ls_flat_where(const LsOnnxFlat *f)
     return (LsWhere){f->index, f->name, ls_text(f->proto->op_type)};
 }
 
-static bool is_op(const LsOnnxFlat *f, const char *op)
+bool ls_flat_is(const LsOnnxFlat *f, const char *op)
 {
     return ls_onnx_domain(f->proto->domain)[0] == '\0' && strcmp(ls_text(f->proto->op_type), op) == 0;
+}
+
+const char *ls_flat_op_name(LsArena *a, const LsOnnxFlat *f)
+{
+    const char *domain = ls_onnx_domain(f->proto->domain), *op = ls_text(f->proto->op_type);
+    return domain[0] != '\0' ? ls_arena_printf(a, "%s.%s", domain, op) : op;
+}
+
+const LsOnnxOp *ls_flat_row(const LsOnnxFlat *f)
+{
+    const LsOnnxOp *row = ls_onnx_find(ls_text(f->proto->op_type));
+    bool ours = ls_onnx_domain(f->proto->domain)[0] == '\0';
+    return ours && row != NULL && f->version >= row->since ? row : NULL;
+}
+
+/* Identity is the importer's own. */
+bool ls_flat_supported(const LsOnnxFlat *f)
+{
+    return ls_flat_row(f) != NULL || ls_flat_is(f, "Identity");
 }
 
 bool ls_onnx_makes_weight(const LsOnnxModel *m, const LsOnnxFlat *f)
 {
     if (f->inner || f->proto->n_output != 1)
         return false;
-    if (is_op(f, "Constant"))
+    if (ls_flat_is(f, "Constant"))
         return true;
-    if (!is_op(f, "ConstantOfShape") || f->proto->n_input != 1)
+    if (!ls_flat_is(f, "ConstantOfShape") || f->proto->n_input != 1)
         return false;
     int64_t maker = m->maker[ls_names_find(&m->names, ls_text(f->proto->input[0]))];
-    return maker == LS_MADE_INITIALIZER || (maker >= 0 && is_op(&m->node[maker], "Constant"));
+    return maker == LS_MADE_INITIALIZER || (maker >= 0 && ls_flat_is(&m->node[maker], "Constant"));
 }
 
 static bool check_versions(LsCtx *cx, const Onnx__ModelProto *p, int opset)

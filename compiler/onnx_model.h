@@ -6,6 +6,7 @@
 #include "compiler/names.h"
 #include "compiler/onnx_report.h"
 #include "compiler/onnx_wire.h"
+#include "compiler/op.h"
 
 enum { LS_OPSET_MIN = 8, LS_OPSET_MAX = 22, LS_IR_MIN = 3, LS_IR_MAX = 13 };
 
@@ -48,6 +49,10 @@ const char *ls_onnx_domain(const char *domain);
 /* The version of a domain in a list of imports; 0: not there. */
 int ls_onnx_version(Onnx__OperatorSetIdProto *const *list, size_t n, const char *domain);
 LsWhere ls_flat_where(const LsOnnxFlat *f);
+bool ls_flat_is(const LsOnnxFlat *f, const char *op);           /* that operator of ai.onnx */
+const char *ls_flat_op_name(LsArena *a, const LsOnnxFlat *f);   /* with the domain, unless ai.onnx */
+const LsOnnxOp *ls_flat_row(const LsOnnxFlat *f);               /* NULL: none for this opset */
+bool ls_flat_supported(const LsOnnxFlat *f);
 
 /* Fills node: the graph's nodes, calls of local functions replaced by their bodies
  * (compiler/onnx_function.c). */
