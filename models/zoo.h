@@ -63,8 +63,8 @@ int ls_model_write(const LsModelRequest *r, const char *path, LsModelInfo *info,
 /* The same without a file. */
 int ls_model_count(const LsModelRequest *r, LsModelInfo *info, char *err, size_t size);
 
-/* `lowerset model --list` and `lowerset model NAME [--option=value ...] -o FILE.onnx`; argv[0] is
- * "model". Returns the exit code: 0 done, 1 not written, 2 usage. */
+/* `lowerset model --list` and `lowerset model NAME [--option=value ...] -o FILE.onnx`; argv is
+ * that of main, argv[1] "model". Returns the exit code: 0 done, 1 not written, 2 usage. */
 int ls_model_main(int argc, char **argv);
 /* Lines for people: one per model; one per option of a model. */
 void ls_model_list(FILE *to);

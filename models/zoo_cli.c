@@ -140,7 +140,7 @@ static int take_option(Line *l, int argc, char **argv, int *i)
 static int take_arguments(Line *l, int argc, char **argv)
 {
     char err[256];
-    for (int i = 2; i < argc; i++) {
+    for (int i = 3; i < argc; i++) {
         int code = OK;
         if (strcmp(argv[i], "-v") == 0)
             l->verbose = true;
@@ -159,7 +159,7 @@ static int take_arguments(Line *l, int argc, char **argv)
 
 static bool asks_help(int argc, char **argv)
 {
-    for (int i = 1; i < argc; i++)
+    for (int i = 2; i < argc; i++)
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
             return true;
     return false;
@@ -185,15 +185,15 @@ int ls_model_main(int argc, char **argv)
 {
     char err[256];
     LsModelInfo info;
-    if (argc >= 2 && strcmp(argv[1], "--list") == 0)
+    if (argc > 2 && strcmp(argv[2], "--list") == 0)
         return ls_model_list(stdout), OK;
-    const LsModel *m = argc >= 2 ? ls_model_find(argv[1]) : NULL;
+    const LsModel *m = argc > 2 ? ls_model_find(argv[2]) : NULL;
     if (asks_help(argc, argv))
         return m != NULL ? ls_model_help(stdout, m) : print_usage(stdout), OK;
-    if (argc < 2)
+    if (argc < 3)
         return print_usage(stderr), USAGE;
     if (m == NULL)
-        return no_model(argv[1]);
+        return no_model(argv[2]);
     Line l = {.request = ls_model_request(m)};
     int code = take_arguments(&l, argc, argv);
     if (code != OK)

@@ -27,8 +27,8 @@ static inline const char *in_dir(const char *name)
 /* `lowerset model LINE -o FILE`, LINE split at blanks. Standard error is kept quiet. */
 static inline int run(const char *line, const char *file)
 {
-    char words[512], *argv[32] = {"model"};
-    int argc = 1;
+    char words[512], *argv[32] = {"lowerset", "model"};
+    int argc = 2;
     snprintf(words, sizeof words, "%s", line);
     for (char *w = strtok(words, " "); w != NULL && argc < 28; w = strtok(NULL, " "))
         argv[argc++] = w;
