@@ -75,7 +75,7 @@ static bool range_build(LsOnnxNode *n, LsValueId out[])
         whole[k] = ls_const_int_at(n->g, n->in[k], 0);
     }
     double count = ceil((real[1] - real[0]) / real[2]);
-    if (isnan(count) || count > (double)longest_range)
+    if (real[2] == 0 || isnan(count) || count > (double)longest_range)
         return ls_onnx_error(n, LS_E_SHAPE, NULL, "from %g to %g by %g is too long", real[0], real[1],
                              real[2]);
     int64_t length = count > 0 ? (int64_t)count : 0;
