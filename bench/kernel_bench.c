@@ -1,8 +1,8 @@
 /* bench/kernel_bench.c -- speed of generated matrix products and convolutions in isolation.
  *
- *     kernel_bench [-t THREADS] [-f FLAGS] [SUBSTRING]
+ *     kernel_bench [-d] [-t THREADS] [-f FLAGS] [SUBSTRING]
  *
- * prints GFLOP/s for the cases whose line contains SUBSTRING. With one thread it is processor time that is
+ * prints GFLOP/s for the cases whose line contains SUBSTRING; -d: without Winograd's algorithm. With one thread it is processor time that is
  * measured, so other jobs on the machine disturb little; with more it is wall time. Each figure is the
  * best of several runs; padding counts as work. */
 #include <stdio.h>
@@ -97,10 +97,13 @@ static HNode *matmul_node(const MatmulCase *c)
 int main(int argc, char **argv)
 {
     int threads = 1, option;
+    bool direct = false;
     const char *flags = "-O3 -march=native -fno-math-errno -fno-trapping-math";
-    while ((option = getopt(argc, argv, "t:f:")) != -1)
+    while ((option = getopt(argc, argv, "dt:f:")) != -1)
         if (option == 't')
             threads = atoi(optarg);
+        else if (option == 'd')
+            direct = true;
         else if (option == 'f')
             flags = optarg;
         else
@@ -111,7 +114,7 @@ int main(int argc, char **argv)
         conv_nodes(&convs[i], node + 3 * i);
     for (int i = 0; i < NMATMUL; i++)
         node[3 * NCONV + i] = matmul_node(&matmuls[i]);
-    HObject o = h_build("cc", flags, 4, 3 * NCONV + NMATMUL, node);
+    HObject o = h_build("cc", flags, 4, direct, 3 * NCONV + NMATMUL, node);
     printf("%-44s %8s %8s %8s\n", "convolution, GFLOP/s", "forward", "dX", "dW");
     for (int i = 0; i < NCONV; i++) {
         const ConvCase *c = &convs[i];

@@ -30,6 +30,8 @@ typedef struct LsKernelText {   /* what an emitter is given */
     LsNodeId n;
     const char *name;           /* of the kernel function, e.g. "k17" */
     int real_bytes;             /* 4 or 8 */
+    bool direct;                /* convolutions: sums term by term, never Winograd's algorithm (which is
+                                 * for float only in any case) */
 } LsKernelText;
 
 typedef struct LsEmitter {

@@ -133,10 +133,12 @@ LS_INLINE void ls_gather_tap(const LsConv *d, const real *x, int64_t p, int64_t 
         } else {
             const real *from = x + ((at.image * a[0].from_dim + s0) * a[1].from_dim + s1) * line;
             for (int64_t i = 0; i < some; i++, to += ld, e += step)
-                if (e >= 0 && e + len <= line)
-                    ls_copy(to, from + e, len);
-                else
+                if (e < 0 || e + len > line)
                     ls_gather_run(to, from, e, len, line);
+                else if (len == LS_NR)
+                    ls_copy(to, from + e, LS_NR);
+                else
+                    ls_copy(to, from + e, len);
         }
         n -= some;
         at.i[2] += some - 1;

@@ -121,8 +121,12 @@ LS_SHARED_FN void ls_tile_turned(real *restrict to, const real *restrict a, int6
                                  int64_t m)
 {
     for (int64_t i = 0; i < m; i += LS_MR, to += k * LS_TILE_LD)
-        for (int64_t q = 0; q < k; q++)
-            ls_copy(to + q * LS_TILE_LD, a + q * lda + i, ls_least(LS_MR, m - i));
+        if (m - i >= LS_TILE_LD)
+            for (int64_t q = 0; q < k; q++)
+                ls_copy(to + q * LS_TILE_LD, a + q * lda + i, LS_TILE_LD);
+        else
+            for (int64_t q = 0; q < k; q++)
+                ls_copy(to + q * LS_TILE_LD, a + q * lda + i, ls_least(LS_MR, m - i));
 }
 
 /* ls_panel with such tiles. */
@@ -170,6 +174,18 @@ LS_INLINE void ls_turn4(real *to, int64_t ldt, const real *from, int64_t ldf)
     cd = __builtin_shufflevector(c, d, 2, 6, 3, 7);
     *(ls_vec4 *)(to + 2 * ldt) = __builtin_shufflevector(ab, cd, 0, 1, 4, 5);
     *(ls_vec4 *)(to + 3 * ldt) = __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
+}
+
+/* to[k * ldt + j] = from[j][k] of a square of LS_V. */
+LS_INLINE void ls_pack_square(real *to, int64_t ldt, const real *from)
+{
+    for (int i = 0; i < LS_V; i += LS_V > 4 ? 4 : LS_V)
+        for (int j = 0; j < LS_V; j += LS_V > 4 ? 4 : LS_V)
+            if (LS_V >= 4)
+                ls_turn4(to + i * ldt + j, ldt, from + j * LS_V + i, LS_V);
+            else
+                for (int q = 0; q < LS_V * LS_V; q++)
+                    to[q / LS_V * ldt + q % LS_V] = from[q % LS_V * LS_V + q / LS_V];
 }
 
 /* The same from B turned: to[k][width] = scale * b[j * ldb + k]. */

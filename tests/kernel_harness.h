@@ -56,8 +56,9 @@ typedef struct HObject {
     void (*pool_destroy)(struct LsPool *);
 } HObject;
 
-/* Compiles the kernels of all nodes with `flags`; "cc" is the compiler. */
-static HObject h_build(const char *cc, const char *flags, int real_bytes, int n, HNode *const node[])
+/* Compiles the kernels of all nodes with `flags`; "cc" is the compiler. direct: see LsKernelText. */
+static HObject h_build(const char *cc, const char *flags, int real_bytes, bool direct, int n,
+                       HNode *const node[])
 {
     char dir[] = "/tmp/ls_kernels_XXXXXX", path[64], command[1024];
     HObject o = {.real_bytes = real_bytes};
@@ -65,12 +66,13 @@ static HObject h_build(const char *cc, const char *flags, int real_bytes, int n,
     snprintf(path, sizeof path, "%s/k.c", dir);
     FILE *to = fopen(path, "w");
     H_ASSERT(to != NULL, "%s", path);
-    fprintf(to, "#include \"ls_kernel.h\"\n#include \"ls_conv.h\"\n");
+    fprintf(to, "#include \"ls_kernel.h\"\n#include \"ls_wino.h\"\n");
     LsEmit e = {.to = to};
     for (int i = 0; i < n; i++) {
         char name[16];
         snprintf(name, sizeof name, "k%d", i);
-        LsKernelText k = {.e = &e, .g = &node[i]->g, .n = {1}, .name = name, .real_bytes = real_bytes};
+        LsKernelText k = {.e = &e, .g = &node[i]->g, .n = {1}, .name = name, .real_bytes = real_bytes,
+                          .direct = direct};
         const LsOp *row = ls_op[node[i]->node[1].op];
         LsKernelId id = row != NULL ? row->kernel
                       : node[i]->node[1].op == LS_OP_MATMUL ? LS_K_MATMUL : LS_K_CONV;

@@ -169,7 +169,7 @@ static inline void rig_print(Rig *r, const char *path)
     for (uint32_t i = 1; i < r->g->nnode; i++) {
         char name[16];
         snprintf(name, sizeof name, "k%u", i);
-        LsKernelText k = {&e, r->g, {i}, name, r->real_bytes};
+        LsKernelText k = {.e = &e, .g = r->g, .n = {i}, .name = name, .real_bytes = r->real_bytes};
         rig_emitter(r, k.n)->emit(&k);
         fprintf(f, "void run_%s(LsRun *run, void *const arg[]) { %s(run, arg); }\n", name, name);
     }

@@ -88,7 +88,7 @@ static void check_all(const char *cc, const char *flags, int real_bytes)
     HNode *node[NCASES];
     for (int i = 0; i < NCASES; i++)
         node[i] = node_of(&cases[i]);
-    HObject o = h_build(cc, flags, real_bytes, NCASES, node);
+    HObject o = h_build(cc, flags, real_bytes, false, NCASES, node);
     for (int i = 0; i < NCASES; i++) {
         double *in[3];
         for (int k = 0; k < 3; k++)

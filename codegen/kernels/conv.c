@@ -45,6 +45,36 @@ static int64_t packed_size(const Geo *d, int real_bytes)
     return depth_of(d) * d->group * ((d->cout + lanes - 1) / lanes * lanes);
 }
 
+/* Whether Winograd's algorithm serves phase d better than the direct product, by their costs in cycles of
+ * two fused multiply-adds of 16 lanes: the maps of weights and tiles cost a fixed number of cycles per
+ * element, and more multiplications fall on tiles that stick out of the map. */
+static bool winograd_wins(const Geo *d)
+{
+    enum { STEP = 16, DEPTH = 1024, ROOM = 20 << 20 };      /* see runtime/ls_wino.h; ROOM: bytes */
+    bool fits = d->n == 2 && d->group == 1 && d->cin % STEP == 0 && d->cout % STEP == 0
+        && d->cin <= DEPTH && 36 * d->cin * d->cout * 4 <= ROOM;
+    for (int i = 0; i < d->n; i++) {
+        const Axis *a = &d->ax[i];
+        fits &= a->taps == 3 && a->from_step == 1 && a->to_step == 1 && a->off_step == 1;
+    }
+    if (!fits)
+        return false;
+    double tiles = (double)(d->images * ((d->ax[0].count + 3) / 4) * ((d->ax[1].count + 3) / 4));
+    double pairs = (double)(d->cin * d->cout), points = 36;
+    double direct = (double)positions_of(d) * 9 * pairs / 32;
+    double maps = points * (1.0 * pairs + 0.5 * tiles * (double)(d->cin + d->cout));
+    return tiles * points * pairs / 32 + maps < 0.85 * direct;
+}
+
+/* Elements of workspace for the weights of d, packed directly or at Winograd's points. */
+static int64_t weights_size(const Geo *d, int real_bytes)
+{
+    int64_t direct = packed_size(d, real_bytes);
+    if (real_bytes != 4 || !winograd_wins(d))
+        return direct;
+    return 36 * d->cin * d->cout > direct ? 36 * d->cin * d->cout : direct;
+}
+
 static void merge_runs(Geo *d)
 {
     const Axis *last = &d->ax[d->n - 1];
@@ -161,8 +191,10 @@ static void emit_geo(LsEmit *e, const Geo *d)
     ls_emit_line(e, "},");
 }
 
-/* The table of phases; how many there are. */
-static int emit_phases(const LsKernelText *k, bool back, bool *is_depthwise)
+typedef enum Way { DIRECT, WINOGRAD, DEPTHWISE } Way;
+
+/* The table of phases; how many there are. Winograd's algorithm has one. */
+static int emit_phases(const LsKernelText *k, bool back, Way *way)
 {
     const LsGraph *g = k->g;
     int64_t packed = 0, all = back ? back_phases(&g->node[k->n.i].attr.window) : 1;
@@ -176,9 +208,10 @@ static int emit_phases(const LsKernelText *k, bool back, bool *is_depthwise)
         else if (!back_geo(g, k->n, i, &d))
             continue;
         d.packed = packed;
-        packed += packed_size(&d, k->real_bytes);
+        packed += weights_size(&d, k->real_bytes);
         emit_geo(k->e, &d);
-        *is_depthwise = depthwise(&d);
+        *way = depthwise(&d) ? DEPTHWISE
+             : !k->direct && k->real_bytes == 4 && winograd_wins(&d) ? WINOGRAD : DIRECT;
         n++;
     }
     ls_emit_line(k->e, "};");
@@ -204,11 +237,16 @@ static void product_emit(const LsKernelText *k, bool back)
 {
     LsEmit *e = k->e;
     const char *name = k->name, *x = back ? "dy" : "x", *y = back ? "dx" : "y";
-    bool dw = false, bias = k->g->node[k->n.i].nin > 2 && ls_is(ls_in(k->g, k->n, 2));
-    int phases = emit_phases(k, back, &dw);
-    const char *pack = dw ? "ls_depthwise_pack_work" : back ? "ls_conv_pack_back_work"
-                                                            : "ls_conv_pack_work";
-    const char *work = dw ? "ls_depthwise_work" : "ls_conv_work";
+    static const char *const packs[][2] = {
+        [DIRECT] = {"ls_conv_pack_work", "ls_conv_pack_back_work"},
+        [WINOGRAD] = {"ls_wino_pack_work", "ls_wino_pack_back_work"},
+        [DEPTHWISE] = {"ls_depthwise_pack_work", "ls_depthwise_pack_work"},
+    };
+    static const char *const works[] = {"ls_conv_work", "ls_wino_work", "ls_depthwise_work"};
+    bool bias = k->g->node[k->n.i].nin > 2 && ls_is(ls_in(k->g, k->n, 2));
+    Way way = DIRECT;
+    int phases = emit_phases(k, back, &way);
+    const char *pack = packs[way][back], *work = works[way];
     begin_part(k, "pack");
     ls_emit_operand(k, "w", 1);
     ls_emit_workspace(k, "real", "packed");
@@ -288,11 +326,11 @@ static int64_t conv_workspace(const LsGraph *g, LsNodeId n, int real_bytes)
         size = d.splits > 1 ? d.splits * ls_count(ls_shape(g, ls_out(g, n, 0))) : 0;
     } else if (node->op == LS_OP_CONV) {
         d = forward_geo(g, n, ls_in_shape(g, n, 0), ls_in_shape(g, n, 1), ls_shape(g, ls_out(g, n, 0)));
-        size = packed_size(&d, real_bytes);
+        size = weights_size(&d, real_bytes);
     } else {
         for (int64_t i = 0; i < back_phases(&node->attr.window); i++)
             if (back_geo(g, n, i, &d))
-                size += packed_size(&d, real_bytes);
+                size += weights_size(&d, real_bytes);
     }
     return size * real_bytes;
 }

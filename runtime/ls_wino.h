@@ -1,0 +1,237 @@
+/* runtime/ls_wino.h -- Winograd's minimal filtering F(4x4, 3x3) for stride-1 3x3 convolutions, forward and
+ * data gradient (Lavin & Gray, 2016).
+ *
+ * A tile of 4x4 results needs 6x6 of the source. Both the source tile and the kernel are taken to 36 points
+ * by small linear maps; there a convolution is 36 independent products over channels, 36 multiplications
+ * instead of 144 per tile and pair of channels; a third map leads back. Rounding errors are some 1e-6 of
+ * the largest result, a few times those of the direct sum.
+ *
+ * Blocks of tiles go through all three stages on one thread's stack, which fits the L2 cache; the maps run
+ * over vectors of channels, which come in multiples of LS_WINO_STEP. */
+#ifndef LS_WINO_H
+#define LS_WINO_H
+
+#include "ls_conv.h"
+
+enum {
+    LS_WINO_STEP = 16,          /* channels come in multiples of it: whole vectors everywhere */
+    LS_WINO_POINTS = 36,
+    LS_WINO_ROOM = 9 << 16,     /* elements on the stack for a block: 2.25 MiB of float */
+    LS_WINO_TILES = 8 * LS_MR,  /* most tiles of a block */
+    LS_WINO_DEPTH = 1024,       /* most channels of the source */
+};
+
+/* Zeros to read outside the source. */
+static const real ls_wino_zero[LS_WINO_DEPTH] __attribute__((unused));
+
+/* ---- the maps, in one dimension, for points 0, 1, -1, 2, -2 and infinity ---- */
+LS_INLINE void ls_wino_source(ls_vec o[6], const ls_vec d[6])
+{
+    ls_vec a = d[4] - 4 * d[2], b = d[3] - 4 * d[1], c = d[4] - d[2], e = 2 * (d[3] - d[1]);
+    o[0] = 4 * d[0] - 5 * d[2] + d[4];
+    o[1] = a + b;
+    o[2] = a - b;
+    o[3] = c + e;
+    o[4] = c - e;
+    o[5] = 4 * d[1] - 5 * d[3] + d[5];
+}
+
+LS_INLINE void ls_wino_kernel(ls_vec o[6], const ls_vec g[3])
+{
+    ls_vec a = (g[0] + g[2]) * LS_R(-1.0 / 6), b = g[1] * LS_R(1.0 / 6);
+    ls_vec c = g[0] * LS_R(1.0 / 24) + g[2] * LS_R(1.0 / 6), d = g[1] * LS_R(1.0 / 12);
+    o[0] = g[0] * LS_R(0.25);
+    o[1] = a - b;
+    o[2] = a + b;
+    o[3] = c + d;
+    o[4] = c - d;
+    o[5] = g[2];
+}
+
+LS_INLINE void ls_wino_result(ls_vec o[4], const ls_vec m[6])
+{
+    ls_vec a = m[1] + m[2], b = m[1] - m[2], c = m[3] + m[4], d = m[3] - m[4];
+    o[0] = m[0] + a + c;
+    o[1] = b + 2 * d;
+    o[2] = a + 4 * c;
+    o[3] = b + 8 * d + m[5];
+}
+
+/* ---- kernels at the points: U[point][panels of cin x cout] ---- */
+LS_INLINE int64_t ls_wino_blocks(const LsConv *d) { return d->cout / LS_V; }
+
+/* Nine vectors g, as they lie `step` apart in the order of the phase's taps, to 36. */
+LS_INLINE void ls_wino_kernel_2d(const LsConv *d, const real *w, int64_t step, real *to, int64_t ld)
+{
+    ls_vec t[6][3];
+    for (int j = 0; j < 3; j++) {
+        ls_vec g[3], o[6];
+        for (int i = 0; i < 3; i++)
+            g[i] = ls_load(w + ls_conv_tap(d, 3 * i + j) * step);
+        ls_wino_kernel(o, g);
+        for (int i = 0; i < 6; i++)
+            t[i][j] = o[i];
+    }
+    for (int i = 0; i < 6; i++) {
+        ls_vec o[6];
+        ls_wino_kernel(o, t[i]);
+        for (int j = 0; j < 6; j++)
+            ls_store(to + (6 * i + j) * ld, o[j]);
+    }
+}
+
+LS_INLINE real *ls_wino_panel(const LsConv *d, real *u, int64_t point, int64_t j)
+{
+    return u + d->packed + (point * d->cout + j) * d->cin;
+}
+
+/* LS_V result channels of the data gradient: w[cin][9][cout]. */
+LS_SHARED_FN void ls_wino_pack_back(const LsConv *d, const real *w, real *packed, const real *bias,
+                                    real *y, int64_t unit)
+{
+    int64_t n = unit * LS_V, j = n / LS_NR * LS_NR, width = ls_panel_width(d->cout - j);
+    real *to = ls_wino_panel(d, packed, 0, j) + (n - j);
+    (void)bias, (void)y;
+    for (int64_t k = 0; k < d->cin; k++)
+        ls_wino_kernel_2d(d, w + k * 9 * d->cout + n, d->cout, to + k * width, d->cout * d->cin);
+}
+
+/* The same forward: w[cout][9][cin]; vectors over source channels are turned at the points. */
+LS_SHARED_FN void ls_wino_pack(const LsConv *d, const real *w, real *packed, const real *bias, real *y,
+                               int64_t unit)
+{
+    _Alignas(64) real square[LS_WINO_POINTS][LS_V * LS_V];
+    int64_t n = unit * LS_V, j = n / LS_NR * LS_NR, width = ls_panel_width(d->cout - j);
+    (void)bias, (void)y;
+    for (int64_t k = 0; k < d->cin; k += LS_V) {
+        for (int q = 0; q < LS_V; q++)
+            ls_wino_kernel_2d(d, w + (n + q) * 9 * d->cin + k, d->cin, square[0] + q * LS_V,
+                              LS_V * LS_V);
+        for (int point = 0; point < LS_WINO_POINTS; point++)
+            ls_pack_square(ls_wino_panel(d, packed, point, j) + (n - j) + k * width, width,
+                           square[point]);
+    }
+}
+
+/* ---- a block of tiles ---- */
+typedef struct LsWinoBlock { int64_t tiles, cols; } LsWinoBlock;
+
+/* As many tiles as the room allows; when the result has so many channels that few would remain, a part of
+ * the channels at a time. */
+LS_INLINE LsWinoBlock ls_wino_block(const LsConv *d)
+{
+    LsWinoBlock b = {0, d->cout};
+    while (b.cols > 2 * LS_NR && LS_WINO_POINTS * 2 * LS_MR * (d->cin + b.cols) > LS_WINO_ROOM)
+        b.cols = ls_ceil_div(b.cols / 2, LS_NR) * LS_NR;
+    b.tiles = LS_WINO_ROOM / 3 / (LS_WINO_POINTS * (d->cin + b.cols)) / LS_MR * LS_MR;
+    b.tiles = ls_most(ls_least(b.tiles, LS_WINO_TILES), 2 * LS_MR);
+    while (b.tiles > LS_MR && b.tiles * LS_WINO_POINTS * (d->cin + b.cols) > LS_WINO_ROOM)
+        b.tiles -= LS_MR;
+    return b;
+}
+
+LS_INLINE int64_t ls_wino_tiles(const LsConv *d)
+{
+    return d->images * ls_ceil_div(d->ax[1].count, 4) * ls_ceil_div(d->ax[2].count, 4);
+}
+
+LS_INLINE int64_t ls_wino_units(const LsConv *d)
+{
+    LsWinoBlock b = ls_wino_block(d);
+    return ls_ceil_div(ls_wino_tiles(d), b.tiles) * ls_ceil_div(d->cout, b.cols);
+}
+
+typedef struct LsWinoTile { int64_t image, y, x; } LsWinoTile;  /* y, x: of its first result */
+
+LS_INLINE LsWinoTile ls_wino_tile(const LsConv *d, int64_t tile)
+{
+    int64_t across = ls_ceil_div(d->ax[2].count, 4), down = ls_ceil_div(d->ax[1].count, 4);
+    return (LsWinoTile){tile / across / down, tile / across % down * 4, tile % across * 4};
+}
+
+/* v[point][tile of the block][cin] */
+LS_SHARED_FN void ls_wino_take(const LsConv *d, const real *x, int64_t tile, real *v, int64_t point_step)
+{
+    LsWinoTile at = ls_wino_tile(d, tile);
+    const LsAxis *a = d->ax;
+    const real *from[6][6];
+    for (int i = 0; i < 6; i++)
+        for (int j = 0; j < 6; j++) {
+            int64_t s1 = at.y + a[1].off + i, s2 = at.x + a[2].off + j;
+            bool in = s1 >= 0 && s1 < a[1].from_dim && s2 >= 0 && s2 < a[2].from_dim;
+            from[i][j] = in ? x + ((at.image * a[1].from_dim + s1) * a[2].from_dim + s2) * d->cin
+                            : ls_wino_zero;
+        }
+    for (int64_t k = 0; k < d->cin; k += LS_V) {
+        ls_vec t[6][6];
+        for (int j = 0; j < 6; j++) {
+            ls_vec c[6], o[6];
+            for (int i = 0; i < 6; i++)
+                c[i] = ls_load(from[i][j] + k);
+            ls_wino_source(o, c);
+            for (int i = 0; i < 6; i++)
+                t[i][j] = o[i];
+        }
+        for (int i = 0; i < 6; i++) {
+            ls_vec o[6];
+            ls_wino_source(o, t[i]);
+            for (int j = 0; j < 6; j++)
+                ls_store(v + (6 * i + j) * point_step + k, o[j]);
+        }
+    }
+}
+
+/* Results n channels wide from m[point][tile of the block][n]; y at the first of the channels. */
+LS_SHARED_FN void ls_wino_give(const LsConv *d, const real *m, int64_t point_step, int64_t n,
+                               const real *bias, int64_t tile, real *y)
+{
+    LsWinoTile at = ls_wino_tile(d, tile);
+    const LsAxis *a = d->ax;
+    int64_t down = ls_least(4, a[1].count - at.y), across = ls_least(4, a[2].count - at.x);
+    int64_t line = a[2].count * d->cout;
+    y += ((at.image * a[1].count + at.y) * a[2].count + at.x) * d->cout;
+    for (int64_t k = 0; k < n; k += LS_V) {
+        ls_vec t[4][6], b = bias != NULL ? ls_load(bias + k) : (ls_vec){0};
+        for (int j = 0; j < 6; j++) {
+            ls_vec c[6], o[4];
+            for (int i = 0; i < 6; i++)
+                c[i] = ls_load(m + (6 * i + j) * point_step + k);
+            ls_wino_result(o, c);
+            for (int i = 0; i < 4; i++)
+                t[i][j] = o[i];
+        }
+        for (int i = 0; i < down; i++) {
+            ls_vec o[4];
+            ls_wino_result(o, t[i]);
+            for (int j = 0; j < across; j++)
+                ls_store(y + i * line + j * d->cout + k, o[j] + b);
+        }
+    }
+}
+
+LS_SHARED_FN void ls_wino_unit(const LsConv *d, const real *x, real *packed, const real *bias, real *y,
+                               int64_t unit)
+{
+    _Alignas(64) real room[LS_WINO_ROOM];
+    LsWinoBlock b = ls_wino_block(d);
+    int64_t col_blocks = ls_ceil_div(d->cout, b.cols), n0 = unit % col_blocks * b.cols;
+    int64_t first = unit / col_blocks * b.tiles, n = ls_least(b.cols, d->cout - n0);
+    int64_t tiles = ls_least(b.tiles, ls_wino_tiles(d) - first);
+    int64_t v_step = tiles * d->cin, m_step = tiles * n;
+    real *v = room, *m = room + LS_WINO_POINTS * v_step;
+    for (int64_t t = 0; t < tiles; t++)
+        ls_wino_take(d, x, first + t, v + t * d->cin, v_step);
+    for (int64_t point = 0; point < LS_WINO_POINTS; point++)
+        for (int64_t j = 0; j < n; j += LS_NR)
+            ls_panel(false, tiles, ls_least(n - j, LS_NR), d->cin, v + point * v_step, d->cin,
+                     ls_wino_panel(d, packed, point, n0 + j), ls_panel_width(n - j), ls_no_bias, 0,
+                     m + point * m_step + j, n);
+    for (int64_t t = 0; t < tiles; t++)
+        ls_wino_give(d, m + t * n, m_step, n, bias != NULL ? bias + n0 : NULL, first + t, y + n0);
+}
+
+static const LsConvWork ls_wino_pack_work = {ls_wino_blocks, ls_wino_pack};
+static const LsConvWork ls_wino_pack_back_work = {ls_wino_blocks, ls_wino_pack_back};
+static const LsConvWork ls_wino_work = {ls_wino_units, ls_wino_unit};
+
+#endif
