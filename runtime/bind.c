@@ -36,8 +36,10 @@ static bool raw_type(LsElement *type, const char *name, LsError *e)
             *type = (LsElement)k;
             return true;
         }
-    return ls_fail(e, LS_EXIT_USAGE, "--raw=%s: element types are float32, float64, int8, uint8, int16, "
-                   "uint16, int32, uint32, int64, bool", name);
+    return ls_fail(e, LS_EXIT_USAGE,
+                   "--raw=%s: element types are float32, float64, int8, uint8, int16, "
+                   "uint16, int32, uint32, int64, bool",
+                   name);
 }
 
 /* A file without header: as many samples as it has bytes for. */
@@ -51,9 +53,11 @@ static bool read_raw(LsDataset *d, uint32_t input, const LsFile *f, LsArray *a, 
         return false;
     int64_t each = s->per_sample * ls_element_bytes(type), n = (int64_t)f->size / each;
     if (n == 0 || (int64_t)f->size % each != 0)
-        return ls_fail(e, LS_EXIT_DATA, "%s: %zu bytes are not a multiple of the %lld that a sample of "
-                       "'%s' takes as %s", f->path, f->size, (long long)each,
-                       d->p->input[input].t.name, ls_element_name(type));
+        return ls_fail(e, LS_EXIT_DATA,
+                       "%s: %zu bytes are not a multiple of the %lld that a sample of "
+                       "'%s' takes as %s",
+                       f->path, f->size, (long long)each, d->p->input[input].t.name,
+                       ls_element_name(type));
     *a = (LsArray){f->data, type, false, 2, {n, s->per_sample}, n * s->per_sample};
     return true;
 }
@@ -83,7 +87,8 @@ static bool same_dims(int ra, const int64_t *a, int rb, const int64_t *b)
     return ra == rb && memcmp(sa, sb, (size_t)ra * sizeof *sa) == 0;
 }
 
-/* An array's first axis counts samples, or rows where the input has several rows for each sample. */
+/* An array's first axis counts samples, or rows where the input has several rows for each
+ * sample. */
 static bool fits(const LsArray *a, const LsTensor *t, const LsSource *s, int64_t batch)
 {
     int64_t sample[LS_TENSOR_RANK];
@@ -147,8 +152,10 @@ static bool bind_one(LsDataset *d, const LsFile *f, uint32_t input, LsError *e)
     else if (raw)
         ok = read_raw(d, input, f, &s->array, e);
     else
-        ok = ls_fail(e, LS_EXIT_DATA, "%s: format not recognised (IDX, NPY, NPZ, .csv, .txt; for raw "
-                     "numbers give --raw=TYPE)", f->path);
+        ok = ls_fail(e, LS_EXIT_DATA,
+                     "%s: format not recognised (IDX, NPY, NPZ, .csv, .txt; for raw "
+                     "numbers give --raw=TYPE)",
+                     f->path);
     s->path = f->path;
     return ok && fit(d, input, e);
 }

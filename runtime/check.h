@@ -4,9 +4,14 @@
 
 #include "runtime/engine.h"
 
-/* An infinity alone may be meant (a mask added to scores), so it is told only when the step ends badly;
- * a NaN never is. */
-typedef struct LsFound { bool there; uint32_t step, result; int64_t element; double value; } LsFound;
+/* An infinity alone may be meant (a mask added to scores), so it is told only when the step ends
+ * badly; a NaN never is. */
+typedef struct LsFound {
+    bool there;
+    uint32_t step, result;
+    int64_t element;
+    double value;
+} LsFound;
 typedef struct LsCheck {
     const LsEngine *g;
     const LsPhaseTable *t;
@@ -15,8 +20,8 @@ typedef struct LsCheck {
 
 void ls_check_start(LsCheck *c, const LsEngine *g, const LsPhaseTable *t);
 LsHook ls_check_hook(LsCheck *c);
-/* After a step with this loss: true when all is well; else an LS_EXIT_DIVERGED error that names the first
- * step that made the value. */
+/* After a step with this loss: true when all is well; else an LS_EXIT_DIVERGED error that names the
+ * first step that made the value. */
 bool ls_check_end(const LsCheck *c, double loss, int64_t update, LsError *e);
 
 /* Finds out how much of the arena steps really use. */

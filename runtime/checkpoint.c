@@ -1,5 +1,6 @@
-/* runtime/checkpoint.c -- see checkpoint.h. The format: a 64-bit length, a JSON header of that length with
- * dtype, shape and data_offsets of every tensor, the data (github huggingface/safetensors). */
+/* runtime/checkpoint.c -- see checkpoint.h. The format: a 64-bit length, a JSON header of that
+ * length with dtype, shape and data_offsets of every tensor, the data (github
+ * huggingface/safetensors). */
 #include "runtime/checkpoint.h"
 #include "runtime/checksum.h"
 #include "runtime/json.h"
@@ -21,7 +22,8 @@ static int64_t bytes_of(const LsMemory *m, const LsStateTensor *s)
 /* ---- writing ---- */
 
 /* Calls put with the state's data in ONNX's order, part by part. */
-static void each_part(const LsMemory *m, void (*put)(void *to, const void *data, size_t n), void *to)
+static void each_part(const LsMemory *m, void (*put)(void *to, const void *data, size_t n),
+                      void *to)
 {
     char part[PART];
     int64_t size = m->p->real_bytes;
@@ -59,10 +61,12 @@ static void put_metadata(LsText *t, const LsMemory *m, const LsPlace *at)
     ls_text_string(t, m->p->model);
     ls_text_put(t, ",\"plan\":");
     ls_text_string(t, m->p->plan_hash);
-    ls_text_put(t, ",\"update\":\"%" PRId64 "\",\"cursor\":\"%" PRId64 "\",\"epoch\":\"%" PRId64
+    ls_text_put(t,
+                ",\"update\":\"%" PRId64 "\",\"cursor\":\"%" PRId64 "\",\"epoch\":\"%" PRId64
                 "\",\"samples\":\"%" PRId64 "\",\"seed\":\"%" PRIu64 "\",\"drop_last\":\"%" PRId64
-                "\",\"shuffle\":\"%" PRId64 "\",\"checksum\":\"%" PRIu64 "\"}", at->update, at->cursor,
-                at->epoch, at->samples, at->seed, at->drop_last, at->shuffle, sum);
+                "\",\"shuffle\":\"%" PRId64 "\",\"checksum\":\"%" PRIu64 "\"}",
+                at->update, at->cursor, at->epoch, at->samples, at->seed, at->drop_last,
+                at->shuffle, sum);
 }
 
 static void put_header(LsOut *o, const LsMemory *m, const LsPlace *at)
@@ -192,17 +196,21 @@ static bool take_entry(LsLoaded *l, const char *name, const LsEntry *t, LsError 
     while (k < p->nstate && strcmp(p->state[k].t.name, name) != 0)
         k++;
     if (k == p->nstate)
-        return ls_fail(e, LS_EXIT_DATA, "%s: holds '%s', which this program does not have (another model "
-                       "or optimizer?)", l->f->path, name);
+        return ls_fail(e, LS_EXIT_DATA,
+                       "%s: holds '%s', which this program does not have (another model "
+                       "or optimizer?)",
+                       l->f->path, name);
     const LsStateTensor *s = &p->state[k];
     if (strcmp(t->dtype, p->real_bytes == 8 ? "F64" : "F32") != 0)
-        return ls_fail(e, LS_EXIT_DATA, "%s: '%s' is %s, this program computes in F%d", l->f->path, name,
-                       t->dtype, 8 * p->real_bytes);
+        return ls_fail(e, LS_EXIT_DATA, "%s: '%s' is %s, this program computes in F%d", l->f->path,
+                       name, t->dtype, 8 * p->real_bytes);
     if (t->rank != s->t.rank || memcmp(t->dim, s->t.dim, (size_t)t->rank * sizeof t->dim[0]) != 0)
-        return ls_fail(e, LS_EXIT_DATA, "%s: '%s' is %s, in this program it is %s", l->f->path, name,
-                       ls_dims_text(t->rank, t->dim, have), ls_dims_text(s->t.rank, s->t.dim, want));
+        return ls_fail(e, LS_EXIT_DATA, "%s: '%s' is %s, in this program it is %s", l->f->path,
+                       name, ls_dims_text(t->rank, t->dim, have),
+                       ls_dims_text(s->t.rank, s->t.dim, want));
     if (t->from < 0 || t->to > l->bytes || t->to - t->from != bytes_of(l->m, s))
-        return ls_fail(e, LS_EXIT_DATA, "%s: '%s' lies outside the file (truncated?)", l->f->path, name);
+        return ls_fail(e, LS_EXIT_DATA, "%s: '%s' lies outside the file (truncated?)", l->f->path,
+                       name);
     l->offset[k] = t->from;
     return true;
 }
@@ -238,7 +246,8 @@ static bool verify(const LsLoaded *l, LsError *e)
                        l->f->path);
     uint64_t sum = ls_fnv64(LS_FNV64, &l->place, sizeof l->place);
     if (ls_fnv64(sum, l->data, (size_t)l->bytes) != l->checksum)
-        return ls_fail(e, LS_EXIT_DATA, "%s: damaged checkpoint (its checksum is wrong)", l->f->path);
+        return ls_fail(e, LS_EXIT_DATA, "%s: damaged checkpoint (its checksum is wrong)",
+                       l->f->path);
     return true;
 }
 

@@ -1,14 +1,15 @@
 /* runtime/checkpoint.h -- the whole state of a run in one safetensors file.
  *
- * Tensors have the state's names and lie in ONNX's order, so a program compiled for another budget reads
- * them too. Files appear complete or not at all, and carry a checksum. */
+ * Tensors have the state's names and lie in ONNX's order, so a program compiled for another budget
+ * reads them too. Files appear complete or not at all, and carry a checksum. */
 #ifndef LS_RUNTIME_CHECKPOINT_H
 #define LS_RUNTIME_CHECKPOINT_H
 
 #include "runtime/file.h"
 #include "runtime/memory.h"
 
-typedef struct LsPlace {        /* where a run stands; 64-bit fields only, the checksum is over its bytes */
+/* Where a run stands. 64-bit fields only: the checksum is over its bytes. */
+typedef struct LsPlace {
     int64_t update;             /* updates done */
     int64_t cursor;             /* batches taken from the data, over all epochs */
     int64_t epoch;              /* whole epochs done */

@@ -57,9 +57,10 @@ static bool parse(const LsFile *f, const char *p, int64_t line, int64_t rows, in
                 return ls_fail(e, LS_EXIT_DATA, "%s:%" PRId64 ": column %" PRId64 " is no number",
                                f->path, line, c + 1);
             if (last != (c == columns - 1))
-                return ls_fail(e, LS_EXIT_DATA, "%s:%" PRId64 ": %s than the %" PRId64 " columns that "
-                               "the program's inputs take", f->path, line, last ? "fewer" : "more",
-                               columns);
+                return ls_fail(e, LS_EXIT_DATA,
+                               "%s:%" PRId64 ": %s than the %" PRId64 " columns that "
+                               "the program's inputs take",
+                               f->path, line, last ? "fewer" : "more", columns);
         }
     return true;
 }
@@ -80,7 +81,8 @@ bool ls_csv_read(LsDataset *d, const LsFile *f, LsError *e)
     bool head = !field(p, end, &v, &last);      /* names of columns */
     int64_t rows = count_lines(p, end) - head;
     if (rows <= 0 || columns == 0)
-        return ls_fail(e, LS_EXIT_DATA, "%s: %s", f->path, columns ? "no rows" : "no input needs it");
+        return ls_fail(e, LS_EXIT_DATA, "%s: %s", f->path,
+                       columns ? "no rows" : "no input needs it");
     if (d->csv || !(d->csv = calloc((size_t)rows, (size_t)columns * sizeof *d->csv)))
         return ls_fail(e, LS_EXIT_DATA, "%s: a second table, or too large a one", f->path);
     if (!parse(f, head ? next_line(p, end) : p, 1 + head, rows, columns, d->csv, e))

@@ -53,8 +53,9 @@ static bool count_samples(LsDataset *d, LsError *e)
             continue;
         }
         if (first && n != d->samples)
-            return ls_fail(e, LS_EXIT_DATA, "%s has %" PRId64 " samples for '%s', but %s has %" PRId64
-                           " for '%s'", s->path, n, d->p->input[k].t.name, first->path, d->samples,
+            return ls_fail(e, LS_EXIT_DATA,
+                           "%s has %" PRId64 " samples for '%s', but %s has %" PRId64 " for '%s'",
+                           s->path, n, d->p->input[k].t.name, first->path, d->samples,
                            d->p->input[first - d->source].t.name);
         first = s;
         d->samples = n;
@@ -65,21 +66,24 @@ static bool count_samples(LsDataset *d, LsError *e)
 }
 
 /* One number for all channels, or as many as there are channels. */
-static bool read_list(double *to, int64_t channels, const char *text, const char *option, LsError *e)
+static bool read_list(double *to, int64_t channels, const char *text, const char *option,
+                      LsError *e)
 {
     int64_t n = 0;
     for (const char *p = text; *p;) {
         char *end;
         double v = strtod(p, &end);
         if (end == p || (*end && *end != ',') || n == channels)
-            return ls_fail(e, LS_EXIT_USAGE, "--%s=%s: one number, or %" PRId64 " (one per channel) "
-                           "with commas between", option, text, channels);
+            return ls_fail(e, LS_EXIT_USAGE,
+                           "--%s=%s: one number, or %" PRId64 " (one per channel) "
+                           "with commas between",
+                           option, text, channels);
         to[n++] = v;
         p = *end ? end + 1 : end;
     }
     if (n != 1 && n != channels)
-        return ls_fail(e, LS_EXIT_USAGE, "--%s=%s: the input has %" PRId64 " channels", option, text,
-                       channels);
+        return ls_fail(e, LS_EXIT_USAGE, "--%s=%s: the input has %" PRId64 " channels", option,
+                       text, channels);
     for (; n < channels; n++)
         to[n] = to[0];
     return true;
@@ -154,8 +158,8 @@ static bool find_label_input(LsDataset *d, LsError *e)
     if (k == p->ninput && strcmp(d->opt.label_from, "input") == 0)
         k = label == 0 ? 1 : 0;     /* --label-from=input: the only or first input */
     if (label == p->ninput || k >= p->ninput)
-        return ls_fail(e, LS_EXIT_USAGE, "--label-from=%s: the program has no %s", d->opt.label_from,
-                       label == p->ninput ? "target" : "such input");
+        return ls_fail(e, LS_EXIT_USAGE, "--label-from=%s: the program has no %s",
+                       d->opt.label_from, label == p->ninput ? "target" : "such input");
     if (d->source[k].per_sample != d->source[label].per_sample)
         return ls_fail(e, LS_EXIT_USAGE, "--label-from=%s: the target has another shape",
                        d->opt.label_from);
@@ -233,14 +237,16 @@ static void read_reals(const LsRead *r, int64_t i, int64_t c, int64_t n, void *t
         const float *table = s->table + (s->mean ? c * 256 : 0);
         for (int64_t k = 0; k < n; k++)
             f[k * step] = table[from[k]];
-    } else if (from && s->array.type == LS_F32 && !s->array.swap && !wide && !s->mean && !s->scale) {
+    } else if (from && s->array.type == LS_F32 && !s->array.swap && !wide && !s->mean &&
+               !s->scale) {
         for (int64_t k = 0; k < n; k++)
             memcpy(f + k * step, from + 4 * k, 4);
     } else {
         bool byte = s->table != NULL && !s->scale;      /* a double keeps all of x / 255 */
         for (int64_t k = 0; k < n; k++) {
-            double v = byte ? normal(s, c, ls_array_real(&s->array, s->one ? 0 : r->from + i + k) / 255)
-                            : value(r, i + k, c);
+            double v =
+                byte ? normal(s, c, ls_array_real(&s->array, s->one ? 0 : r->from + i + k) / 255)
+                     : value(r, i + k, c);
             if (wide)
                 g[k * step] = v;
             else
@@ -255,9 +261,10 @@ static bool check_range(const LsRead *r, const LsInput *in, int64_t v, LsError *
         return ls_fail(e, LS_EXIT_DATA, "%s: sample %" PRId64 ": %" PRId64 " does not fit 32 bits",
                        r->s->path, r->sample, v);
     if (in->low < in->high && (v < in->low || v >= in->high))
-        return ls_fail(e, LS_EXIT_DATA, "%s: sample %" PRId64 ": %" PRId64 " for '%s' does not lie in "
-                       "%" PRId64 "..%" PRId64, r->s->path, r->sample, v, in->t.name, in->low,
-                       in->high - 1);
+        return ls_fail(e, LS_EXIT_DATA,
+                       "%s: sample %" PRId64 ": %" PRId64 " for '%s' does not lie in "
+                       "%" PRId64 "..%" PRId64,
+                       r->s->path, r->sample, v, in->t.name, in->low, in->high - 1);
     return true;
 }
 
@@ -285,8 +292,10 @@ static bool read_int(const LsRead *r, int64_t i, int64_t *v, LsError *e)
     } else {
         *v = ls_array_int(&s->array, at);
         if (ls_element_is_float(s->array.type) && ls_array_real(&s->array, at) != (double)*v)
-            return ls_fail(e, LS_EXIT_DATA, "%s: sample %" PRId64 ": %g is no integer, but '%s' takes "
-                           "integers", s->path, r->sample, ls_array_real(&s->array, at), in->t.name);
+            return ls_fail(e, LS_EXIT_DATA,
+                           "%s: sample %" PRId64 ": %g is no integer, but '%s' takes "
+                           "integers",
+                           s->path, r->sample, ls_array_real(&s->array, at), in->t.name);
     }
     return check_range(r, in, *v, e) && (!in->is_label || check_label(r, *v, e));
 }

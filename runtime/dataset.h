@@ -1,9 +1,11 @@
-/* runtime/dataset.h -- samples by number, from files or made up, converted to what the program reads.
+/* runtime/dataset.h -- samples by number, from files or made up, converted to what the program
+ * reads.
  *
- * --data takes one item or several with commas between: FILE or INPUT=FILE. Unnamed files serve the inputs
- * in order, the target last; an NPZ archive serves inputs by member names (NAME, then in/NAME; the target
- * is also found as "label"), a CSV file by columns, a .txt file gives its characters and the following
- * ones as target. Files are mapped, not read: they may be larger than memory. */
+ * --data takes one item or several with commas between: FILE or INPUT=FILE. Unnamed files serve the
+ * inputs in order, the target last; an NPZ archive serves inputs by member names (NAME, then
+ * in/NAME; the target is also found as "label"), a CSV file by columns, a .txt file gives its
+ * characters and the following ones as target. Files are mapped, not read: they may be larger than
+ * memory. */
 #ifndef LS_RUNTIME_DATASET_H
 #define LS_RUNTIME_DATASET_H
 
@@ -15,7 +17,7 @@ typedef struct LsDataOptions {
     const char *data;           /* as above, or "synthetic", "synthetic:SAMPLES" */
     const char *label_from;     /* input that is its own target; NULL: the data has a target */
     const char *scale;          /* factor of real inputs; NULL: uint8 values are divided by 255 */
-    const char *mean, *std;     /* per channel (axis 1) after scaling, "0.5" or "0.4,0.5,0.4"; NULL */
+    const char *mean, *std; /* per channel (axis 1) after scaling, "0.5" or "0.4,0.5,0.4"; NULL */
     const char *raw;            /* element type of raw files, "float32"; NULL: by file name only */
     uint64_t seed;              /* of synthetic data */
     const LsDataset *like;      /* characters have the numbers they have there; NULL */
@@ -52,21 +54,22 @@ struct LsDataset {
     uint32_t label_input;
 };
 
-/* Errors are LS_EXIT_DATA and name the file, or LS_EXIT_USAGE for a wrong option. Close it in any case. */
+/* Errors are LS_EXIT_DATA and name the file, or LS_EXIT_USAGE for a wrong option. Close it in any
+ * case. */
 bool ls_dataset_open(LsDataset *d, const LsProgram *p, const LsDataOptions *opt, LsError *e);
 void ls_dataset_close(LsDataset *d);
 
-/* Sample `sample` of an input, as number `place` of the batch that lies at `batch`. Does not allocate;
- * threads may call it at the same time. A label out of range is an error. */
+/* Sample `sample` of an input, as number `place` of the batch that lies at `batch`. Does not
+ * allocate; threads may call it at the same time. A label out of range is an error. */
 bool ls_dataset_read(const LsDataset *d, uint32_t input, int64_t sample, int64_t place, void *batch,
                      LsError *e);
 
 /* ---- parts, one file each ---- */
 bool ls_idx_read(LsArray *a, const LsFile *f, LsError *e);          /* idx.c; big-endian */
 bool ls_idx_is(const LsFile *f);
-bool ls_csv_read(LsDataset *d, const LsFile *f, LsError *e);        /* csv.c: binds all free inputs */
-bool ls_text_read(LsDataset *d, const LsFile *f, LsError *e);       /* text.c: binds input and target */
-bool ls_bind_files(LsDataset *d, LsError *e);                       /* bind.c: all items of --data */
+bool ls_csv_read(LsDataset *d, const LsFile *f, LsError *e);  /* csv.c: binds all free inputs */
+bool ls_text_read(LsDataset *d, const LsFile *f, LsError *e); /* text.c: binds input and target */
+bool ls_bind_files(LsDataset *d, LsError *e);                 /* bind.c: all items of --data */
 /* synthetic.c: element i of a sample. */
 double ls_synthetic_value(const LsDataset *d, uint32_t input, int64_t sample, int64_t i);
 /* The input that is the target, or ninput. */

@@ -52,8 +52,8 @@ static LsElement element_of(LsDataType type, int real_bytes)
     }
 }
 
-static bool write_tensor(LsNpz *z, const char *name, const LsTensor *t, const void *at, int real_bytes,
-                         LsError *e)
+static bool write_tensor(LsNpz *z, const char *name, const LsTensor *t, const void *at,
+                         int real_bytes, LsError *e)
 {
     char part[8192];
     int64_t each = ls_type_bytes(t->type, real_bytes), left = ls_tensor_count(t);

@@ -1,4 +1,5 @@
-/* runtime/export.c -- the embedded ONNX file, with the float32 data of every state tensor replaced. */
+/* runtime/export.c -- the embedded ONNX file, with the float32 data of every state tensor
+ * replaced. */
 #include "runtime/export.h"
 #include "runtime/file.h"
 #include "runtime/tensor.h"

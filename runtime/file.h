@@ -1,4 +1,5 @@
-/* runtime/file.h -- files read as a whole through mmap, and files that appear complete or not at all. */
+/* runtime/file.h -- files read as a whole through mmap, and files that appear complete or not at
+ * all. */
 #ifndef LS_RUNTIME_FILE_H
 #define LS_RUNTIME_FILE_H
 
@@ -11,7 +12,8 @@ enum { LS_PATH = 4096 };
 
 typedef struct LsFile { const char *path; const unsigned char *data; size_t size; } LsFile;
 
-/* Maps a regular file; the path must outlive it. An unreadable or empty file is an LS_EXIT_DATA error. */
+/* Maps a regular file; the path must outlive it. An unreadable or empty file is an LS_EXIT_DATA
+ * error. */
 bool ls_file_map(LsFile *f, const char *path, LsError *e);
 void ls_file_unmap(LsFile *f);
 

@@ -62,8 +62,8 @@ static bool find_image(LsGrid *x)
     return false;
 }
 
-/* An autoencoder whose code is no output: the smallest result, per sample, on the way to the output that
- * is like the input. Rows are in their place already, so pointers into them stay. */
+/* An autoencoder whose code is no output: the smallest result, per sample, on the way to the output
+ * that is like the input. Rows are in their place already, so pointers into them stay. */
 static void find_code(LsGrid *x, const LsWatch *like)
 {
     const LsProgram *p = x->g->p;
@@ -167,7 +167,8 @@ static bool run_model(LsGrid *x, const LsDataset *data, LsError *e)
     return true;
 }
 
-/* Images keep 0..1 when the input lies there, and share the input's range; other rows have their own. */
+/* Images keep 0..1 when the input lies there, and share the input's range; other rows have their
+ * own. */
 static void set_ranges(LsGrid *x)
 {
     for (int k = 0; k < x->nrow; k++) {

@@ -1,4 +1,5 @@
-/* runtime/idx.c -- the format of the MNIST files: two zero bytes, type, rank, dims, values; big-endian. */
+/* runtime/idx.c -- the format of the MNIST files: two zero bytes, type, rank, dims, values;
+ * big-endian. */
 #include "runtime/dataset.h"
 #include "runtime/tensor.h"
 

@@ -73,8 +73,8 @@ static bool hex4(LsJson *j, unsigned *v)
     return true;
 }
 
-/* One character of a string, as UTF-8 bytes. Surrogate pairs are not put together: names of tensors that
- * we write never use them. */
+/* One character of a string, as UTF-8 bytes. Surrogate pairs are not put together: names of tensors
+ * that we write never use them. */
 static bool unescape(LsJson *j, char out[4], size_t *n)
 {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
@@ -158,7 +158,8 @@ static bool skip(LsJson *j, int depth)
         if (ls_json_char(j, close))
             return true;
         do {
-            if (!skip(j, depth - 1) || (open == '{' && !(ls_json_char(j, ':') && skip(j, depth - 1))))
+            if (!skip(j, depth - 1) ||
+                (open == '{' && !(ls_json_char(j, ':') && skip(j, depth - 1))))
                 return false;
         } while (ls_json_char(j, ','));
         return ls_json_char(j, close);

@@ -16,7 +16,8 @@ void ls_text_string(LsText *t, const char *s);
 /* null when it is not finite. */
 void ls_text_number(LsText *t, double v, int digits);
 
-/* Reading: every function moves *p behind what it read, and returns false on anything else or at the end. */
+/* Reading: every function moves *p behind what it read, and returns false on anything else or at
+ * the end. */
 typedef struct LsJson { const char *p, *end; } LsJson;
 
 bool ls_json_char(LsJson *j, char c);           /* skips blanks before */

@@ -1,7 +1,7 @@
 /* runtime/loader.c -- see loader.h.
  *
- * Batch q lives in slot q % LS_RING. Workers take numbers in order; who has number q waits until batch
- * q - LS_RING is released, fills the slot without the lock, and marks it full. */
+ * Batch q lives in slot q % LS_RING. Workers take numbers in order; who has number q waits until
+ * batch q - LS_RING is released, fills the slot without the lock, and marks it full. */
 #include "runtime/loader.h"
 #include "runtime/tensor.h"
 
@@ -21,7 +21,8 @@ static uint64_t mix(uint64_t x)     /* SplitMix64's finaliser */
     return x ^ x >> 31;
 }
 
-/* A Feistel network on the smallest even number of bits that holds n, walked until it falls below n. */
+/* A Feistel network on the smallest even number of bits that holds n, walked until it falls below
+ * n. */
 int64_t ls_shuffled(uint64_t seed, int64_t epoch, int64_t n, int64_t i)
 {
     int half = 1;

@@ -6,8 +6,8 @@
 
 #include <pthread.h>
 
-/* The batches of one pass, numbered through all epochs: batch number q is batch q % per_epoch of epoch
- * q / per_epoch. */
+/* The batches of one pass, numbered through all epochs: batch number q is batch q % per_epoch of
+ * epoch q / per_epoch. */
 typedef struct LsPass {
     const LsDataset *data;
     uint64_t seed;
@@ -50,7 +50,8 @@ bool ls_loader_open(LsLoader *l, const LsProgram *p, int workers, LsError *e);
 void ls_loader_close(LsLoader *l);
 /* Starts a pass, ending the one before wherever it is. */
 void ls_loader_begin(LsLoader *l, const LsPass *pass);
-/* Waits for the next batch; it stays valid until ls_loader_release. NULL with an error, or at the end. */
+/* Waits for the next batch; it stays valid until ls_loader_release. NULL with an error, or at the
+ * end. */
 const LsBatch *ls_loader_next(LsLoader *l, LsError *e);
 void ls_loader_release(LsLoader *l);
 

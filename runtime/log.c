@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-static const int64_t FLUSH_NS = 1000000000;     /* readers may follow the file while training runs */
+static const int64_t FLUSH_NS = 1000000000; /* readers may follow the file while training runs */
 
 static void put_line(LsLog *l, LsText *t)
 {
@@ -33,7 +33,8 @@ bool ls_log_open(LsLog *l, const char *path, bool append, const LsProgram *p, Ls
     ls_text_string(&t, p->model);
     ls_text_put(&t, ",\"plan\":");
     ls_text_string(&t, p->plan_hash);
-    ls_text_put(&t, ",\"batch\":%" PRId64 ",\"resumed\":%s}\n", p->batch, append ? "true" : "false");
+    ls_text_put(&t, ",\"batch\":%" PRId64 ",\"resumed\":%s}\n", p->batch,
+                append ? "true" : "false");
     put_line(l, &t);
     return true;
 }

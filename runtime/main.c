@@ -1,4 +1,5 @@
-/* runtime/main.c -- ls_trainer_main: sets a run up, has it trained or evaluated, and writes its results. */
+/* runtime/main.c -- ls_trainer_main: sets a run up, has it trained or evaluated, and writes its
+ * results. */
 #include "runtime/export.h"
 #include "runtime/grid.h"
 #include "runtime/pool.h"
@@ -41,8 +42,8 @@ static void print_plan(const LsProgram *p)
            "state %" PRId64 "  arena %" PRId64 "  constants %" PRId64 "  input ring %" PRId64
            "  total %" PRId64 "  budget %" PRId64 " bytes, overhead %.1f %%\n"
            "step  node  again  op                    result bytes      at  name\n",
-           p->model, p->plan_hash, p->strategy, p->batch, p->state_bytes, p->arena_bytes, p->const_bytes,
-           ls_ring_bytes(p), ls_memory_total(p), p->budget, 100 * p->overhead);
+           p->model, p->plan_hash, p->strategy, p->batch, p->state_bytes, p->arena_bytes,
+           p->const_bytes, ls_ring_bytes(p), ls_memory_total(p), p->budget, 100 * p->overhead);
     for (uint32_t k = 0; k < t->nstep; k++) {
         const LsStep *s = &t->step[k];
         int64_t bytes = 0;
@@ -50,16 +51,21 @@ static void print_plan(const LsProgram *p)
             bytes += p->element_count[s->count + r]
                      * ls_type_bytes((LsDataType)p->element_type[s->count + r], p->real_bytes);
         printf("%4u  %4u  %-5s  %-20s %13" PRId64 " %7" PRId64 "  %s\n", k, s->node,
-               s->again ? "yes" : "", s->op, bytes, s->nout ? p->address[s->arg + s->nin].offset : 0,
-               s->name);
+               s->again ? "yes" : "", s->op, bytes,
+               s->nout ? p->address[s->arg + s->nin].offset : 0, s->name);
     }
 }
 
 static LsDataOptions data_options(const LsTrainer *t, const char *spec)
 {
     const LsOptions *o = &t->o;
-    return (LsDataOptions){.data = spec, .label_from = o->label_from, .scale = o->scale, .mean = o->mean,
-                           .std = o->std, .raw = o->raw, .seed = (uint64_t)o->seed};
+    return (LsDataOptions){.data = spec,
+                           .label_from = o->label_from,
+                           .scale = o->scale,
+                           .mean = o->mean,
+                           .std = o->std,
+                           .raw = o->raw,
+                           .seed = (uint64_t)o->seed};
 }
 
 static bool open_data(LsTrainer *t, LsError *e)
@@ -81,8 +87,10 @@ static bool resume(LsTrainer *t, bool *resumed, LsError *e)
     *resumed = false;
     if (!from) {
         if (s->count)
-            fprintf(stderr, "note: %s holds %d checkpoints of an earlier run; --resume=auto would go on "
-                    "from them\n", s->folder, s->count);
+            fprintf(stderr,
+                    "note: %s holds %d checkpoints of an earlier run; --resume=auto would go on "
+                    "from them\n",
+                    s->folder, s->count);
         s->count = 0;
         return true;
     }
@@ -101,8 +109,8 @@ static bool resume(LsTrainer *t, bool *resumed, LsError *e)
     while (s->count > 0 && s->update[s->count - 1] > t->at.update)
         s->count--;             /* later ones are overwritten in time, but not deleted as old */
     if (*resumed)
-        fprintf(stderr, "going on from %s: step %" PRId64 ", epoch %" PRId64 "\n", from, t->at.update,
-                t->at.epoch + 1);
+        fprintf(stderr, "going on from %s: step %" PRId64 ", epoch %" PRId64 "\n", from,
+                t->at.update, t->at.epoch + 1);
     else
         fprintf(stderr, "note: no checkpoint in %s; starting anew\n", s->folder);
     return true;
@@ -139,7 +147,8 @@ static bool open_run(LsTrainer *t, LsError *e)
         return false;
     t->engine.run.seed = t->at.seed;
     t->engine.run.pool = ls_pool_create(t->threads);
-    return t->engine.run.pool ? true : ls_fail(e, LS_EXIT_FAIL, "cannot start %d threads", t->threads);
+    return t->engine.run.pool ? true
+                              : ls_fail(e, LS_EXIT_FAIL, "cannot start %d threads", t->threads);
 }
 
 static void print_measure(LsTrainer *t)
@@ -160,12 +169,12 @@ static bool write_results(LsTrainer *t, LsError *e)
         fprintf(stderr, "note: %s is not written: the last step was not run\n", o->dump);
     if (o->measure)
         print_measure(t);
-    return (!o->dump || !whole || ls_dump_write(&t->dump, o->dump, t->loss, e))
-           && (!o->trace || ls_trace_write(&t->trace, o->trace, e))
-           && (!o->profile || ls_profile_write(&t->trace, o->profile, t->threads, e))
-           && (!o->export_to || ls_export(&t->memory, o->export_to, e))
-           && (!o->image_grid || ls_grid_write(&t->engine, &t->loader, t->val.p ? &t->val : &t->data,
-                                               o->image_grid, e));
+    return (!o->dump || !whole || ls_dump_write(&t->dump, o->dump, t->loss, e)) &&
+           (!o->trace || ls_trace_write(&t->trace, o->trace, e)) &&
+           (!o->profile || ls_profile_write(&t->trace, o->profile, t->threads, e)) &&
+           (!o->export_to || ls_export(&t->memory, o->export_to, e)) &&
+           (!o->image_grid ||
+            ls_grid_write(&t->engine, &t->loader, t->val.p ? &t->val : &t->data, o->image_grid, e));
 }
 
 /* An interrupted run is never lost: without --save its state goes beside the program. */
@@ -174,7 +183,8 @@ static bool end_interrupted(LsTrainer *t, LsError *e)
     char path[LS_PATH];
     const char *base = strrchr(t->p->model, '/');
     if (!t->saver.folder) {
-        snprintf(path, sizeof path, "%.200s.interrupted.safetensors", base ? base + 1 : t->p->model);
+        snprintf(path, sizeof path, "%.200s.interrupted.safetensors",
+                 base ? base + 1 : t->p->model);
         if (!ls_checkpoint_save(&t->memory, &t->at, path, e))
             return false;
     }

@@ -1,4 +1,5 @@
-/* runtime/npy.c -- NPY headers and element types (NumPy's format specification, versions 1.0, 2.0). */
+/* runtime/npy.c -- NPY headers and element types (NumPy's format specification, versions 1.0,
+ * 2.0). */
 #include "runtime/npy.h"
 #include "runtime/tensor.h"
 
@@ -134,9 +135,11 @@ bool ls_npy_read(LsArray *a, const unsigned char *data, size_t n, const char *wh
     size_t room = n - at - len, each = (size_t)element[a->type].bytes;
     if ((size_t)a->count > room / each) {
         char dims[96];
-        return ls_fail(e, LS_EXIT_DATA, "%s: truncated: shape %s takes %" PRId64 " bytes of %s, %zu "
-                       "are there", what, ls_dims_text(a->rank, a->dim, dims),
-                       a->count * (int64_t)each, element[a->type].name, room);
+        return ls_fail(e, LS_EXIT_DATA,
+                       "%s: truncated: shape %s takes %" PRId64 " bytes of %s, %zu "
+                       "are there",
+                       what, ls_dims_text(a->rank, a->dim, dims), a->count * (int64_t)each,
+                       element[a->type].name, room);
     }
     return true;
 }

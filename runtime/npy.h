@@ -1,11 +1,23 @@
-/* runtime/npy.h -- NumPy's array files: NPY versions 1 and 2, and NPZ archives of stored members. */
+/* runtime/npy.h -- NumPy's array files: NPY versions 1 and 2, and NPZ archives of stored
+ * members. */
 #ifndef LS_RUNTIME_NPY_H
 #define LS_RUNTIME_NPY_H
 
 #include "runtime/file.h"
 #include "runtime/ls_program.h"
 
-typedef enum { LS_F32, LS_F64, LS_I8, LS_U8, LS_I16, LS_U16, LS_I32, LS_U32, LS_I64, LS_B8 } LsElement;
+typedef enum {
+    LS_F32,
+    LS_F64,
+    LS_I8,
+    LS_U8,
+    LS_I16,
+    LS_U16,
+    LS_I32,
+    LS_U32,
+    LS_I64,
+    LS_B8
+} LsElement;
 
 /* Values in a file, row-major, possibly unaligned. */
 typedef struct LsArray {
@@ -33,8 +45,8 @@ bool ls_npz_find(const LsFile *f, const char *name, LsArray *a, bool *found, LsE
 /* Writes the member names, comma-separated, as far as they fit. */
 void ls_npz_names(const LsFile *f, char *text, size_t n);
 
-/* An archive being written, member by member. All sizes are known beforehand, so nothing is kept but
- * the directory. */
+/* An archive being written, member by member. All sizes are known beforehand, so nothing is kept
+ * but the directory. */
 typedef struct LsNpzMember { char name[256]; uint32_t crc, bytes, at; } LsNpzMember;
 typedef struct LsNpz {
     LsOut out;

@@ -1,4 +1,5 @@
-/* runtime/npz.c -- ZIP archives of stored members (PKWARE's APPNOTE 6.3), with ZIP64 when reading. */
+/* runtime/npz.c -- ZIP archives of stored members (PKWARE's APPNOTE 6.3), with ZIP64 when
+ * reading. */
 #include "runtime/checksum.h"
 #include "runtime/npy.h"
 
@@ -47,7 +48,8 @@ static bool find_directory(const LsFile *f, LsZipDir *dir, LsError *e)
         *dir = (LsZipDir){(size_t)start, at, entries};
         return true;
     }
-    return ls_fail(e, LS_EXIT_DATA, "%s: truncated or damaged: the archive has no directory", f->path);
+    return ls_fail(e, LS_EXIT_DATA, "%s: truncated or damaged: the archive has no directory",
+                   f->path);
 }
 
 typedef struct LsZipMember {

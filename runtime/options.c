@@ -19,42 +19,53 @@ typedef struct Row {
 #define AT(field) offsetof(LsOptions, field)
 
 static const Row row[] = {
-    {"Data", "data", "SPEC", TEXT, AT(data), 0, "FILE, FILE,FILE or INPUT=FILE,...: IDX, NPY, NPZ "
+    {"Data", "data", "SPEC", TEXT, AT(data), 0,
+     "FILE, FILE,FILE or INPUT=FILE,...: IDX, NPY, NPZ "
      "(members by input name, target 'label'), CSV, .txt, raw; or synthetic[:SAMPLES]"},
     {NULL, "val", "SPEC", TEXT, AT(val), 0, "data to evaluate on after every epoch"},
-    {NULL, "label-from", "INPUT", TEXT, AT(label_from), 0, "the target is that input (autoencoders); "
+    {NULL, "label-from", "INPUT", TEXT, AT(label_from), 0,
+     "the target is that input (autoencoders); "
      "--target=input is the same for the first one"},
-    {NULL, "scale", "S", TEXT, AT(scale), 0, "factor of real inputs; default: bytes are divided by 255"},
+    {NULL, "scale", "S", TEXT, AT(scale), 0,
+     "factor of real inputs; default: bytes are divided by 255"},
     {NULL, "mean", "M,...", TEXT, AT(mean), 0, "subtracted after scaling, one or one per channel"},
     {NULL, "std", "D,...", TEXT, AT(std), 0, "divided by after that"},
     {NULL, "raw", "TYPE", TEXT, AT(raw), 0, "files are bare numbers: float32, uint8, int64, ..."},
-    {NULL, "shuffle", NULL, FLAG, AT(shuffle), 0, "a new order every epoch (default); --no-shuffle: "
+    {NULL, "shuffle", NULL, FLAG, AT(shuffle), 0,
+     "a new order every epoch (default); --no-shuffle: "
      "file order"},
     {NULL, "drop-last", NULL, FLAG, AT(drop_last), 0, "leave out an incomplete last batch"},
     {NULL, "workers", "N", INTEGER, AT(workers), 0, "threads that prepare batches"},
     {"Training", "epochs", "N", INTEGER, AT(epochs), 1, "passes over the data (default 1)"},
     {NULL, "steps", "N", INTEGER, AT(steps), 1, "stop after N updates in all"},
     {NULL, "lr", "RATE", REAL, AT(lr), 0, "learning rate"},
-    {NULL, "schedule", "S", TEXT, AT(schedule), 0, "constant, linear, cosine[:min=F], "
+    {NULL, "schedule", "S", TEXT, AT(schedule), 0,
+     "constant, linear, cosine[:min=F], "
      "step:every=N,gamma=F; each with warmup=N, e.g. cosine:warmup=500"},
     {NULL, "seed", "N", INTEGER, AT(seed), 0, "of shuffling and dropout (default 0)"},
-    {NULL, "threads", "N", INTEGER, AT(threads), 1, "default: all cores; results do not depend on it"},
+    {NULL, "threads", "N", INTEGER, AT(threads), 1,
+     "default: all cores; results do not depend on it"},
     {NULL, "eval", NULL, FLAG, AT(eval), 0, "no training: evaluate on --val, or on --data"},
     {"Results", "save", "DIR", TEXT, AT(save), 0, "checkpoints (safetensors) go here"},
     {NULL, "save-every", "N", INTEGER, AT(save_every), 1, "every N updates (default: every epoch)"},
     {NULL, "keep-last", "K", INTEGER, AT(keep_last), 1, "delete all but the last K checkpoints"},
-    {NULL, "resume", "FILE", TEXT, AT(resume), 0, "go on from a checkpoint, bit for bit; auto: the "
+    {NULL, "resume", "FILE", TEXT, AT(resume), 0,
+     "go on from a checkpoint, bit for bit; auto: the "
      "newest in --save"},
-    {NULL, "export", "FILE", TEXT, AT(export_to), 0, "write the trained model as ONNX, evaluation form"},
-    {NULL, "image-grid", "FILE", TEXT, AT(image_grid), 0, "PNG or PPM: five inputs and what the model "
+    {NULL, "export", "FILE", TEXT, AT(export_to), 0,
+     "write the trained model as ONNX, evaluation form"},
+    {NULL, "image-grid", "FILE", TEXT, AT(image_grid), 0,
+     "PNG or PPM: five inputs and what the model "
      "makes of them"},
     {"Reports", "log", "FILE", TEXT, AT(log), 0, "one JSON object per line and step"},
     {NULL, "progress", "MODE", TEXT, AT(progress), 0, "auto, bar, plain or none"},
     {NULL, "trace", "FILE", TEXT, AT(trace), 0, "timeline of the last steps (Chrome trace JSON)"},
     {NULL, "profile", "FILE", TEXT, AT(profile), 0, "mean time of every node (JSON)"},
-    {NULL, "check-numerics", NULL, FLAG, AT(check_numerics), 0, "stop at the first node that makes a "
+    {NULL, "check-numerics", NULL, FLAG, AT(check_numerics), 0,
+     "stop at the first node that makes a "
      "NaN, and name it"},
-    {NULL, "dump", "FILE", TEXT, AT(dump), 0, "NPZ of the last step: loss, out/, grad/, param/, stat/"},
+    {NULL, "dump", "FILE", TEXT, AT(dump), 0,
+     "NPZ of the last step: loss, out/, grad/, param/, stat/"},
     {NULL, "measure", NULL, FLAG, AT(measure), 0, "print how much of the arena the steps use"},
     {NULL, "print-plan", NULL, FLAG, AT(print_plan), 0, "print the table of steps and stop"},
     {NULL, "version", NULL, FLAG, AT(version), 0, "print model and plan and stop"},
@@ -64,9 +75,10 @@ enum { NROWS = sizeof row / sizeof row[0] };
 
 /* What the compiler fixed; asking for it here is refused with the flag to compile with. */
 static const char *const fixed[] = {
-    "accumulate", "arch", "batch", "batch-size", "bn", "bn-var", "budget", "clip-norm", "clip-value",
-    "dim", "forget", "freeze", "keep", "label", "label-smoothing", "loss", "loss-input", "optimizer",
-    "precision", "recompute", "shape", "strategy", "target", "train", "workspace",
+    "accumulate",      "arch",       "batch",      "batch-size", "bn",        "bn-var",    "budget",
+    "clip-norm",       "clip-value", "dim",        "forget",     "freeze",    "keep",      "label",
+    "label-smoothing", "loss",       "loss-input", "optimizer",  "precision", "recompute", "shape",
+    "strategy",        "target",     "train",      "workspace",
 };
 
 /* Edit distance, cut to 32 characters. */
@@ -95,9 +107,10 @@ static bool unknown(const char *name, size_t len, LsError *e)
     int least = 4;
     for (size_t k = 0; k < sizeof fixed / sizeof fixed[0]; k++)
         if (strlen(fixed[k]) == len && memcmp(fixed[k], name, len) == 0)
-            return ls_fail(e, LS_EXIT_USAGE, "--%s was fixed when the trainer was compiled; compile again "
-                           "with lowerset compile --%s", fixed[k],
-                           strcmp(fixed[k], "batch-size") == 0 ? "batch" : fixed[k]);
+            return ls_fail(e, LS_EXIT_USAGE,
+                           "--%s was fixed when the trainer was compiled; compile again "
+                           "with lowerset compile --%s",
+                           fixed[k], strcmp(fixed[k], "batch-size") == 0 ? "batch" : fixed[k]);
     for (int k = 0; k < NROWS; k++) {
         int d = distance(name, len, row[k].name);
         if (d < least) {
@@ -217,7 +230,8 @@ static void print_help(FILE *to, const char *text)
 
 void ls_options_help(const LsProgram *p, const char *name, FILE *to)
 {
-    fprintf(to, "usage: %s --data SPEC [options]\n\nTrains %s: %s, %s, batch %" PRId64 ", plan %s.\n",
+    fprintf(to,
+            "usage: %s --data SPEC [options]\n\nTrains %s: %s, %s, batch %" PRId64 ", plan %s.\n",
             name, p->model, p->loss, p->optimizer, p->batch, p->plan_hash);
     for (int k = 0; k < NROWS; k++) {
         char left[40];
@@ -228,6 +242,7 @@ void ls_options_help(const LsProgram *p, const char *name, FILE *to)
         fprintf(to, "  %-25s ", left);
         print_help(to, row[k].help);
     }
-    fprintf(to, "\nExit codes: 0 done, 1 a file cannot be written, 2 wrong usage, 7 diverged (loss not "
-                "finite),\n8 data or checkpoint unreadable, 130 interrupted, checkpoint written.\n");
+    fprintf(to,
+            "\nExit codes: 0 done, 1 a file cannot be written, 2 wrong usage, 7 diverged (loss not "
+            "finite),\n8 data or checkpoint unreadable, 130 interrupted, checkpoint written.\n");
 }

@@ -1,5 +1,5 @@
-/* runtime/options.h -- the trainer's command line. Parser, --help and the list for completion are one
- * table. */
+/* runtime/options.h -- the trainer's command line. Parser, --help and the list for completion are
+ * one table. */
 #ifndef LS_RUNTIME_OPTIONS_H
 #define LS_RUNTIME_OPTIONS_H
 

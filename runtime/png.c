@@ -16,8 +16,8 @@ static void put(LsPng *g, const void *data, size_t n)
 
 static void put32(LsPng *g, uint32_t v)
 {
-    unsigned char b[4] = {(unsigned char)(v >> 24), (unsigned char)(v >> 16), (unsigned char)(v >> 8),
-                          (unsigned char)v};
+    unsigned char b[4] = {(unsigned char)(v >> 24), (unsigned char)(v >> 16),
+                          (unsigned char)(v >> 8), (unsigned char)v};
     put(g, b, 4);
 }
 
@@ -70,8 +70,8 @@ bool ls_picture_write(const char *path, const unsigned char *rgb, int64_t width,
     size_t n = strlen(path);
     bool ppm = n >= 4 && strcmp(path + n - 4, ".ppm") == 0;
     if (width <= 0 || width > 21000 || height <= 0 || height > 21000)
-        return ls_fail(e, LS_EXIT_FAIL, "%s: a picture of %" PRId64 " x %" PRId64 " is too large", path,
-                       width, height);
+        return ls_fail(e, LS_EXIT_FAIL, "%s: a picture of %" PRId64 " x %" PRId64 " is too large",
+                       path, width, height);
     if (!ls_out_open(&g.out, path, e))
         return false;
     if (ppm) {

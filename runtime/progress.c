@@ -41,7 +41,8 @@ char *ls_bytes_text(int64_t bytes, char text[32])
     return text;
 }
 
-/* A bar of BAR cells with eighths of a cell where the terminal can show them; at most 3 bytes a cell. */
+/* A bar of BAR cells with eighths of a cell where the terminal can show them; at most 3 bytes a
+ * cell. */
 static void bar_text(const LsProgress *g, double part, char *to)
 {
     static const char *const eighth[] = {" ", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"};
@@ -94,7 +95,8 @@ void ls_progress_show(LsProgress *g, const LsProgressAt *at)
     const char *slash = g->budget ? "/" : "", *budget = g->budget ? asked : "";
     bar_text(g, at->of ? (double)at->done / (double)at->of : 1, bar);
     if (g->mode == LS_PROGRESS_BAR)
-        fprintf(g->to, "\r%s %s%s%s %" PRId64 "/%" PRId64 " loss %.4g %.3g it/s %s%s%s ETA %s\033[K",
+        fprintf(g->to,
+                "\r%s %s%s%s %" PRId64 "/%" PRId64 " loss %.4g %.3g it/s %s%s%s ETA %s\033[K",
                 at->what, g->utf8 ? "▕" : "[", bar, g->utf8 ? "▏" : "]", at->done, at->of, at->loss,
                 g->rate, have, slash, budget, left);
     else

@@ -24,7 +24,8 @@ typedef struct LsProgressAt {
 
 /* mode: auto, bar, plain, none. */
 void ls_progress_open(LsProgress *g, const char *mode, int64_t bytes, int64_t budget);
-/* May be called after every batch; prints ten times a second, or every ten seconds in plain mode. */
+/* May be called after every batch; prints ten times a second, or every ten seconds in plain
+ * mode. */
 void ls_progress_show(LsProgress *g, const LsProgressAt *at);
 /* Takes the bar away, so that something else can be printed. */
 void ls_progress_clear(LsProgress *g);

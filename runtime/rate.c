@@ -46,8 +46,11 @@ bool ls_rate_parse(LsRate *r, const char *text, double lr, int64_t total, LsErro
     }
     if (ok && r->kind == LS_RATE_STEP && r->every == 0)
         return ls_fail(e, LS_EXIT_USAGE, "--schedule=%s: step needs every=UPDATES", text);
-    return ok ? true : ls_fail(e, LS_EXIT_USAGE, "--schedule=%s: constant, linear, cosine[:min=F] or "
-                               "step:every=N,gamma=F; each with warmup=N", text);
+    return ok ? true
+              : ls_fail(e, LS_EXIT_USAGE,
+                        "--schedule=%s: constant, linear, cosine[:min=F] or "
+                        "step:every=N,gamma=F; each with warmup=N",
+                        text);
 }
 
 double ls_rate_at(const LsRate *r, int64_t update)

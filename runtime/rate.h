@@ -14,7 +14,8 @@ typedef struct LsRate {
     int64_t total;              /* updates of the whole run */
 } LsRate;
 
-/* text: constant, step:every=N,gamma=F, linear, cosine, each with warmup=N, the last two with min=F. */
+/* text: constant, step:every=N,gamma=F, linear, cosine, each with warmup=N, the last two with
+ * min=F. */
 bool ls_rate_parse(LsRate *r, const char *text, double lr, int64_t total, LsError *e);
 /* Rate of update `update`, from 1. During warm-up it grows linearly from lr / warmup to lr. */
 double ls_rate_at(const LsRate *r, int64_t update);

@@ -1,7 +1,8 @@
-/* runtime/synthetic.c -- made-up data that can be learned, each element a function of (seed, sample, place).
+/* runtime/synthetic.c -- made-up data that can be learned, each element a function of (seed,
+ * sample, place).
  *
- * Segmentation: noise with bright discs, the target tells the disc. Classes: noise over a pattern of the
- * class. Real targets: the first input's values. Integers: the target is the next number. */
+ * Segmentation: noise with bright discs, the target tells the disc. Classes: noise over a pattern
+ * of the class. Real targets: the first input's values. Integers: the target is the next number. */
 #include "runtime/dataset.h"
 #include "runtime/tensor.h"
 
@@ -26,7 +27,8 @@ static double unit(uint64_t bits) { return (double)(bits >> 11) * 0x1p-53; }
 static int64_t classes_of(const LsProgram *p) { return p->classes > 0 ? p->classes : 2; }
 
 /* Class of pixel (y, x) of an h by w image: that of the last disc over it, 0 outside. */
-static int64_t disc_class(const LsDataset *d, int64_t sample, int64_t y, int64_t x, int64_t h, int64_t w)
+static int64_t disc_class(const LsDataset *d, int64_t sample, int64_t y, int64_t x, int64_t h,
+                          int64_t w)
 {
     int64_t k = 0, classes = classes_of(d->p);
     for (uint64_t j = 0; j < DISCS; j++) {

@@ -1,5 +1,6 @@
-/* runtime/text.c -- next-character data: sample s is characters s*T .. s*T+T-1, its target the same moved
- * on by one. A character's number is its place among the different characters of the text, sorted. */
+/* runtime/text.c -- next-character data: sample s is characters s*T .. s*T+T-1, its target the same
+ * moved on by one. A character's number is its place among the different characters of the text,
+ * sorted. */
 #include "runtime/dataset.h"
 
 #include <inttypes.h>
@@ -41,8 +42,9 @@ bool ls_text_read(LsDataset *d, const LsFile *f, LsError *e)
                        "rows of integers of one length", f->path);
     int64_t samples = ((int64_t)f->size - 1) / n;
     if (samples == 0)
-        return ls_fail(e, LS_EXIT_DATA, "%s: a sample takes %" PRId64 " characters, the text has %zu",
-                       f->path, n + 1, f->size);
+        return ls_fail(e, LS_EXIT_DATA,
+                       "%s: a sample takes %" PRId64 " characters, the text has %zu", f->path,
+                       n + 1, f->size);
     number_characters(d, f);
     if (p->classes && d->ntoken > p->classes)
         return ls_fail(e, LS_EXIT_DATA, "%s: %d different characters, but the model has %" PRId64

@@ -66,9 +66,10 @@ static void put_event(LsText *t, const LsTrace *x, int64_t run, uint32_t k, int6
     ls_text_string(t, s->name);
     ls_text_put(t, ",\"cat\":");
     ls_text_string(t, s->op);
-    ls_text_put(t, ",\"ts\":%.3f,\"dur\":%.3f,\"args\":{\"step\":%u,\"run\":%" PRId64 ",\"again\":%s}}",
-                (double)(x->start[at] - origin) * 1e-3, (double)x->took[at] * 1e-3, k, run,
-                s->again ? "true" : "false");
+    ls_text_put(
+        t, ",\"ts\":%.3f,\"dur\":%.3f,\"args\":{\"step\":%u,\"run\":%" PRId64 ",\"again\":%s}}",
+        (double)(x->start[at] - origin) * 1e-3, (double)x->took[at] * 1e-3, k, run,
+        s->again ? "true" : "false");
 }
 
 bool ls_trace_write(const LsTrace *x, const char *path, LsError *e)
@@ -108,8 +109,8 @@ bool ls_profile_write(const LsTrace *x, const char *path, int threads, LsError *
     ls_text_string(&t, x->g->p->model);
     ls_text_put(&t, ",\"plan\":");
     ls_text_string(&t, x->g->p->plan_hash);
-    ls_text_put(&t, ",\"threads\":%d,\"runs\":%" PRId64 ",\"step_ns\":%" PRId64 ",\"steps\":[", threads,
-                x->runs, sum / runs);
+    ls_text_put(&t, ",\"threads\":%d,\"runs\":%" PRId64 ",\"step_ns\":%" PRId64 ",\"steps\":[",
+                threads, x->runs, sum / runs);
     for (uint32_t k = 0; k < x->t->nstep; k++) {
         const LsStep *s = &x->t->step[k];
         ls_text_put(&t, "%s\n{\"node\":%u,\"name\":", k ? "," : "", s->node);

@@ -1,8 +1,8 @@
 /* runtime/train.c -- see train.h.
  *
- * An update takes `accumulate` batches. Batches are numbered through all epochs, so an update may take the
- * last batches of one epoch and the first of the next. Checkpoints, evaluation and the end of the run fall
- * between updates. */
+ * An update takes `accumulate` batches. Batches are numbered through all epochs, so an update may
+ * take the last batches of one epoch and the first of the next. Checkpoints, evaluation and the end
+ * of the run fall between updates. */
 #include "runtime/train.h"
 
 #include <inttypes.h>
@@ -24,8 +24,9 @@ bool ls_train_plan(LsTrainer *t, bool resumed, LsError *e)
         fprintf(stderr, "note: the checkpoint's run had its data %s; this one has not\n",
                 t->at.shuffle ? "shuffled" : "in file order");
     if (resumed && (t->at.samples != t->data.samples || t->at.drop_last != t->o.drop_last)) {
-        fprintf(stderr, "note: the data are not those of the checkpoint; going on with epoch %" PRId64
-                "\n", t->at.epoch + 1);
+        fprintf(stderr,
+                "note: the data are not those of the checkpoint; going on with epoch %" PRId64 "\n",
+                t->at.epoch + 1);
         t->at.cursor = t->at.epoch * t->per_epoch;
     }
     t->at.samples = t->data.samples;
@@ -61,7 +62,8 @@ static int set_hooks(LsTrainer *t, bool last_batch, LsHook hook[MAX_HOOKS])
 }
 
 /* One batch of an update: number k of `group`. */
-static bool run_batch(LsTrainer *t, int64_t k, int64_t group, double *loss, int64_t *valid, LsError *e)
+static bool run_batch(LsTrainer *t, int64_t k, int64_t group, double *loss, int64_t *valid,
+                      LsError *e)
 {
     LsRun *run = &t->engine.run;
     LsHook hook[MAX_HOOKS];
@@ -97,9 +99,10 @@ static bool run_update(LsTrainer *t, LsError *e)
     ls_log_step(&t->log, t->at.update, t->at.epoch + 1, t->loss, t->engine.run.lr);
     if (isfinite(t->loss))
         return true;
-    return ls_fail(e, LS_EXIT_DIVERGED, "step %" PRId64 ": the loss is %g; training has diverged (lower "
-                   "--lr?); --check-numerics names the first node that gives such a value", t->at.update,
-                   t->loss);
+    return ls_fail(e, LS_EXIT_DIVERGED,
+                   "step %" PRId64 ": the loss is %g; training has diverged (lower "
+                   "--lr?); --check-numerics names the first node that gives such a value",
+                   t->at.update, t->loss);
 }
 
 static void show_progress(LsTrainer *t)

@@ -1,4 +1,5 @@
-/* runtime/train.h -- one run of a trainer: everything that main sets up, and the loop over updates. */
+/* runtime/train.h -- one run of a trainer: everything that main sets up, and the loop over
+ * updates. */
 #ifndef LS_RUNTIME_TRAIN_H
 #define LS_RUNTIME_TRAIN_H
 

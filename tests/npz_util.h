@@ -1,4 +1,5 @@
-/* tests/npz_util.h -- small NPZ files for tests, written by the runtime's own writer and by hand. */
+/* tests/npz_util.h -- small NPZ files for tests, written by the runtime's own writer and by
+ * hand. */
 #ifndef LS_TESTS_NPZ_UTIL_H
 #define LS_TESTS_NPZ_UTIL_H
 
@@ -9,8 +10,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-typedef struct NpzItem { const char *name; LsElement type; int rank; int64_t dim[4]; const void *data; }
-    NpzItem;
+typedef struct NpzItem {
+    const char *name;
+    LsElement type;
+    int rank;
+    int64_t dim[4];
+    const void *data;
+} NpzItem;
 
 static inline void write_npz(const char *path, int n, const NpzItem *item)
 {

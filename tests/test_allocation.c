@@ -1,6 +1,6 @@
-/* tests/test_allocation.c -- the training loop takes no memory: malloc and its kin, mmap, brk are counted
- * from the third update to the last one, with logging, evaluation, checkpoints, reports and loader threads
- * at work. */
+/* tests/test_allocation.c -- the training loop takes no memory: malloc and its kin, mmap, brk are
+ * counted from the third update to the last one, with logging, evaluation, checkpoints, reports and
+ * loader threads at work. */
 #include "tests/npz_util.h"
 #include "tests/tiny_program.h"
 
@@ -78,9 +78,10 @@ END_TEST
 START_TEST(nothing_is_allocated_between_the_first_steps_and_the_last)
 {
     LsProgram p = tiny_program(1);
-    char *argv[] = {"trainer", "--data=synthetic:10", "--val=synthetic:7", "--epochs=20", "--save=ck",
-                    "--save-every=2", "--keep-last=3", "--log=log", "--trace=t", "--profile=p",
-                    "--check-numerics", "--dump=d.npz", "--workers=2", "--threads=2", "--progress=bar"};
+    char *argv[] = {"trainer",     "--data=synthetic:10", "--val=synthetic:7", "--epochs=20",
+                    "--save=ck",   "--save-every=2",      "--keep-last=3",     "--log=log",
+                    "--trace=t",   "--profile=p",         "--check-numerics",  "--dump=d.npz",
+                    "--workers=2", "--threads=2",         "--progress=bar"};
     tiny_spy = look;
     ck_assert_int_eq(ls_trainer_main(&p, sizeof argv / sizeof argv[0], argv), 0);
     ck_assert_int_eq(at_last - at_first, 0);

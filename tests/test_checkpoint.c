@@ -1,5 +1,5 @@
-/* tests/test_checkpoint.c -- what is saved comes back; what is damaged or foreign is refused and changes
- * nothing. */
+/* tests/test_checkpoint.c -- what is saved comes back; what is damaged or foreign is refused and
+ * changes nothing. */
 #include "tests/npz_util.h"
 #include "tests/tiny_program.h"
 #include "runtime/checkpoint.h"
@@ -90,7 +90,7 @@ START_TEST(no_cut_and_no_flipped_byte_is_taken_for_sound)
         copy[n] ^= 0x10;
         e = (LsError){0};
         write_bytes("flipped", copy, f.size);
-        if (ls_checkpoint_load(&m, &at, "flipped", &e))     /* a flip in the model's name may pass */
+        if (ls_checkpoint_load(&m, &at, "flipped", &e)) /* a flip in the model's name may pass */
             ck_assert_int_eq(memcmp(&at, &here, sizeof at), 0);
         else
             ck_assert_int_eq(at.update, 1);

@@ -13,8 +13,14 @@ static LsError e;
 
 static void program(bool channels_last)
 {
-    input[0] = (LsInput){{.name = "x", .channels_last = channels_last, .rank = 4, .dim = {2, 3, 2, 2},
-                          .at = {LS_AT_INPUT, 0}}, false, 0, 0};
+    input[0] = (LsInput){{.name = "x",
+                          .channels_last = channels_last,
+                          .rank = 4,
+                          .dim = {2, 3, 2, 2},
+                          .at = {LS_AT_INPUT, 0}},
+                         false,
+                         0,
+                         0};
     input[1] = (LsInput){{.name = "label", .type = LS_DT_I64, .rank = 1, .dim = {2},
                           .at = {LS_AT_INPUT, 1}}, true, 0, 0};
     p = (LsProgram){.model = "m.onnx", .real_bytes = 4, .batch = 2, .input = input, .ninput = 2,
@@ -34,7 +40,10 @@ static bool opens(LsDataOptions o)
     ck_assert_int_eq(e.code, wanted); \
     ck_assert_msg(strstr(e.text, part) != NULL, "no '%s' in: %s", part, e.text); } while (0)
 
-static void write_text(const char *path, const char *text) { write_bytes(path, text, strlen(text)); }
+static void write_text(const char *path, const char *text)
+{
+    write_bytes(path, text, strlen(text));
+}
 
 static float real[64];
 static int64_t whole[64];
@@ -144,7 +153,8 @@ START_TEST(one_number_stands_for_a_whole_target)
     float x[24] = {0}, t = 0.25f;
     program(false);
     input[1].t = (LsTensor){.name = "label", .rank = 2, .dim = {2, 5}};
-    write_npz("a.npz", 2, (NpzItem[]){{"x", LS_F32, 4, {2, 3, 2, 2}, x}, {"label", LS_F32, 0, {0}, &t}});
+    write_npz("a.npz", 2,
+              (NpzItem[]){{"x", LS_F32, 4, {2, 3, 2, 2}, x}, {"label", LS_F32, 0, {0}, &t}});
     OPEN(.data = "a.npz");
     ck_assert(ls_dataset_read(&d, 1, 1, 1, real, &e));
     for (int k = 5; k < 10; k++)
@@ -175,12 +185,14 @@ START_TEST(several_rows_may_belong_to_one_sample)
     float x[48] = {0};
     program(false);
     input[1].t.dim[0] = 6;      /* three labels for each of two samples */
-    write_npz("a.npz", 2, (NpzItem[]){{"x", LS_F32, 4, {4, 3, 2, 2}, x}, {"label", LS_I64, 1, {12}, rows}});
+    write_npz("a.npz", 2,
+              (NpzItem[]){{"x", LS_F32, 4, {4, 3, 2, 2}, x}, {"label", LS_I64, 1, {12}, rows}});
     OPEN(.data = "a.npz");
     read_sample(2, 1);
     ck_assert(whole[3] == 6 && whole[4] == 7 && whole[5] == 8);
     ls_dataset_close(&d);
-    write_npz("a.npz", 2, (NpzItem[]){{"x", LS_F32, 4, {4, 3, 2, 2}, x}, {"label", LS_I64, 2, {4, 3}, rows}});
+    write_npz("a.npz", 2,
+              (NpzItem[]){{"x", LS_F32, 4, {4, 3, 2, 2}, x}, {"label", LS_I64, 2, {4, 3}, rows}});
     OPEN(.data = "a.npz");
     read_sample(2, 1);
     ck_assert(whole[3] == 6 && whole[4] == 7 && whole[5] == 8);
@@ -286,11 +298,13 @@ START_TEST(integers_that_index_are_checked)
     int64_t x[6] = {0, 1, 2, 3, 4, 5}, label[2] = {0, 0};
     program(false);
     input[0] = (LsInput){{.name = "x", .type = LS_DT_I64, .rank = 2, .dim = {2, 3}}, false, -1, 5};
-    write_npz("a.npz", 2, (NpzItem[]){{"x", LS_I64, 2, {2, 3}, x}, {"label", LS_I64, 1, {2}, label}});
+    write_npz("a.npz", 2,
+              (NpzItem[]){{"x", LS_I64, 2, {2, 3}, x}, {"label", LS_I64, 1, {2}, label}});
     OPEN(.data = "a.npz");
     ck_assert(ls_dataset_read(&d, 0, 0, 0, whole, &e));
     ck_assert(!ls_dataset_read(&d, 0, 1, 0, whole, &e));
-    ck_assert_msg(strstr(e.text, "a.npz: sample 1: 5 for 'x' does not lie in -1..4") != NULL, "%s", e.text);
+    ck_assert_msg(strstr(e.text, "a.npz: sample 1: 5 for 'x' does not lie in -1..4") != NULL, "%s",
+                  e.text);
     ls_dataset_close(&d);
 }
 END_TEST
@@ -303,12 +317,14 @@ START_TEST(real_mnist_files_are_read)
         return;
     }
     ck_assert_int_eq(system("gunzip -c " LS_SHARED "/inputs/mnist/t10k-images-idx3-ubyte.gz > i && "
-                            "gunzip -c " LS_SHARED "/inputs/mnist/t10k-labels-idx1-ubyte.gz > l"), 0);
+                            "gunzip -c " LS_SHARED "/inputs/mnist/t10k-labels-idx1-ubyte.gz > l"),
+                     0);
     static float image[1568];
     input[0].t = (LsTensor){.name = "x", .channels_last = true, .rank = 4, .dim = {2, 1, 28, 28}};
     OPEN(.data = "i,l");
     ck_assert_int_eq(d.samples, 10000);
-    ck_assert(ls_dataset_read(&d, 0, 9999, 0, image, &e) && ls_dataset_read(&d, 1, 0, 0, whole, &e));
+    ck_assert(ls_dataset_read(&d, 0, 9999, 0, image, &e) &&
+              ls_dataset_read(&d, 1, 0, 0, whole, &e));
     ck_assert_int_eq(whole[0], 7);      /* the first test digit */
     double sum = 0;
     for (int k = 0; k < 784; k++)
@@ -349,7 +365,8 @@ START_TEST(synthetic_segments_show_in_image_and_target)
     input[1].t = (LsTensor){.name = "label", .type = LS_DT_I64, .rank = 3, .dim = {2, 16, 16}};
     OPEN(.data = "synthetic:8");
     for (int64_t s = 0; s < 8; s++) {
-        ck_assert(ls_dataset_read(&d, 0, s, 0, image, &e) && ls_dataset_read(&d, 1, s, 0, mask, &e));
+        ck_assert(ls_dataset_read(&d, 0, s, 0, image, &e) &&
+                  ls_dataset_read(&d, 1, s, 0, mask, &e));
         for (int k = 0; k < 256; k++) {
             inside += mask[k];
             bright[mask[k]] += image[k];
@@ -365,13 +382,21 @@ END_TEST
 int main(void)
 {
     const TTest *test[] = {
-        idx_bytes_are_scaled_and_labels_are_not, channels_last_inputs_are_transposed_on_the_way,
-        mean_and_std_are_per_channel, doubles_keep_what_floats_lose,
-        npz_members_are_found_by_name_and_then_by_in_name, one_number_stands_for_a_whole_target,
-        an_input_can_be_its_own_target, several_rows_may_belong_to_one_sample,
-        tables_give_the_inputs_column_by_column, text_gives_the_next_character,
-        raw_files_have_as_many_samples_as_bytes, what_does_not_fit_is_refused_with_both_shapes,
-        integers_that_index_are_checked, real_mnist_files_are_read, synthetic_samples_depend_on_seed_and_number_only,
+        idx_bytes_are_scaled_and_labels_are_not,
+        channels_last_inputs_are_transposed_on_the_way,
+        mean_and_std_are_per_channel,
+        doubles_keep_what_floats_lose,
+        npz_members_are_found_by_name_and_then_by_in_name,
+        one_number_stands_for_a_whole_target,
+        an_input_can_be_its_own_target,
+        several_rows_may_belong_to_one_sample,
+        tables_give_the_inputs_column_by_column,
+        text_gives_the_next_character,
+        raw_files_have_as_many_samples_as_bytes,
+        what_does_not_fit_is_refused_with_both_shapes,
+        integers_that_index_are_checked,
+        real_mnist_files_are_read,
+        synthetic_samples_depend_on_seed_and_number_only,
         synthetic_segments_show_in_image_and_target,
     };
     return run_suite("dataset", sizeof test / sizeof test[0], test);

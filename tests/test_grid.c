@@ -127,9 +127,11 @@ static void check_grid(uint32_t nwatch)
     ck_assert(width == 4 + 3 * 100 && height == 4 + 3 * 100);
     for (int column = 0; column < 3; column++) {
         size_t left = (size_t)(4 + column * 100 + 95) * 3;
-        ck_assert_int_eq(rgb[(4 + 95) * width * 3 + (int64_t)left], 255);    /* last pixel of the input */
-        ck_assert_int_eq(rgb[(104 + 95) * width * 3 + (int64_t)left], 255);  /* greatest of the code */
-        ck_assert_int_eq(rgb[(204 + 95) * width * 3 + (int64_t)left], 0);    /* last of the output */
+        ck_assert_int_eq(rgb[(4 + 95) * width * 3 + (int64_t)left],
+                         255); /* last pixel of the input */
+        ck_assert_int_eq(rgb[(104 + 95) * width * 3 + (int64_t)left],
+                         255);                                            /* greatest of the code */
+        ck_assert_int_eq(rgb[(204 + 95) * width * 3 + (int64_t)left], 0); /* last of the output */
     }
     free(rgb);
     ls_loader_close(&l);

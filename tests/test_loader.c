@@ -1,4 +1,5 @@
-/* tests/test_loader.c -- the ring delivers every sample once per epoch, in an order fixed by seed and epoch. */
+/* tests/test_loader.c -- the ring delivers every sample once per epoch, in an order fixed by seed
+ * and epoch. */
 #include "tests/npz_util.h"
 #include "runtime/loader.h"
 
@@ -8,12 +9,18 @@ enum { BATCH = 4, MOST = 64 };
 
 /* x [4]: sample k has the value k; t is one table for every batch. */
 static const LsInput input[] = {
-    {{.name = "x", .type = LS_DT_I32, .rank = 1, .dim = {BATCH}, .at = {LS_AT_INPUT, 0}}, false, 0, 0},
+    {{.name = "x", .type = LS_DT_I32, .rank = 1, .dim = {BATCH}, .at = {LS_AT_INPUT, 0}},
+     false,
+     0,
+     0},
     {{.name = "t", .rank = 1, .dim = {3}, .at = {LS_AT_INPUT, 1}}, false, 0, 0},
-    {{.name = "label", .type = LS_DT_I64, .rank = 1, .dim = {BATCH}, .at = {LS_AT_INPUT, 2}}, true, 0, 0},
+    {{.name = "label", .type = LS_DT_I64, .rank = 1, .dim = {BATCH}, .at = {LS_AT_INPUT, 2}},
+     true,
+     0,
+     0},
 };
-static const LsProgram p = {.model = "m", .real_bytes = 4, .batch = BATCH, .input = input, .ninput = 3,
-                            .classes = 100};
+static const LsProgram p = {
+    .model = "m", .real_bytes = 4, .batch = BATCH, .input = input, .ninput = 3, .classes = 100};
 static LsDataset d;
 static LsLoader l;
 static LsError e;

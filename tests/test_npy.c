@@ -1,4 +1,5 @@
-/* tests/test_npy.c -- NPY and NPZ files are read as NumPy writes them, and damaged ones are refused. */
+/* tests/test_npy.c -- NPY and NPZ files are read as NumPy writes them, and damaged ones are
+ * refused. */
 #include "tests/npz_util.h"
 
 #include <string.h>
@@ -33,24 +34,32 @@ START_TEST(every_element_type_is_converted)
     double d[] = {1e300, -3};
     int64_t l[] = {-5, (int64_t)1 << 40};
     int32_t i[] = {-6, 7};
-    ck_assert(reads(&a, 1, "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", f, sizeof f));
+    ck_assert(
+        reads(&a, 1, "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", f, sizeof f));
     ck_assert_double_eq(ls_array_real(&a, 1), -2);
-    ck_assert(reads(&a, 2, "{'descr': '<f8', 'fortran_order': False, 'shape': (2,), }", d, sizeof d));
+    ck_assert(
+        reads(&a, 2, "{'descr': '<f8', 'fortran_order': False, 'shape': (2,), }", d, sizeof d));
     ck_assert_double_eq(ls_array_real(&a, 0), 1e300);
     ck_assert_int_eq(ls_array_int(&a, 1), -3);
-    ck_assert(reads(&a, 1, "{'descr': '<i8', 'fortran_order': False, 'shape': (2,), }", l, sizeof l));
+    ck_assert(
+        reads(&a, 1, "{'descr': '<i8', 'fortran_order': False, 'shape': (2,), }", l, sizeof l));
     ck_assert_int_eq(ls_array_int(&a, 1), (int64_t)1 << 40);
-    ck_assert(reads(&a, 1, "{'descr': '<i4', 'fortran_order': False, 'shape': (2,), }", i, sizeof i));
+    ck_assert(
+        reads(&a, 1, "{'descr': '<i4', 'fortran_order': False, 'shape': (2,), }", i, sizeof i));
     ck_assert_int_eq(ls_array_int(&a, 0), -6);
-    ck_assert(reads(&a, 1, "{'descr': '|u1', 'fortran_order': False, 'shape': (3,), }", "\xff\0\1", 3));
+    ck_assert(
+        reads(&a, 1, "{'descr': '|u1', 'fortran_order': False, 'shape': (3,), }", "\xff\0\1", 3));
     ck_assert_int_eq(ls_array_int(&a, 0), 255);
-    ck_assert(reads(&a, 1, "{'descr': '|i1', 'fortran_order': False, 'shape': (3,), }", "\xff\0\1", 3));
+    ck_assert(
+        reads(&a, 1, "{'descr': '|i1', 'fortran_order': False, 'shape': (3,), }", "\xff\0\1", 3));
     ck_assert_int_eq(ls_array_int(&a, 0), -1);
-    ck_assert(reads(&a, 1, "{'descr': '|b1', 'fortran_order': False, 'shape': (3,), }", "\7\0\1", 3));
+    ck_assert(
+        reads(&a, 1, "{'descr': '|b1', 'fortran_order': False, 'shape': (3,), }", "\7\0\1", 3));
     ck_assert_int_eq(ls_array_int(&a, 0), 1);
     ck_assert(reads(&a, 1, "{'descr': '>i2', 'fortran_order': False, 'shape': (1,), }", "\1\2", 2));
     ck_assert_int_eq(ls_array_int(&a, 0), 258);
-    ck_assert(reads(&a, 1, "{'descr': '>f4', 'fortran_order': False, 'shape': (1,), }", "\x3f\xc0\0\0", 4));
+    ck_assert(reads(&a, 1, "{'descr': '>f4', 'fortran_order': False, 'shape': (1,), }",
+                    "\x3f\xc0\0\0", 4));
     ck_assert_double_eq(ls_array_real(&a, 0), 1.5);
 }
 END_TEST
@@ -69,15 +78,18 @@ END_TEST
 
 START_TEST(headers_that_cannot_be_used_are_refused)
 {
-    static const struct { const char *header, *part; } bad[] = {
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (9,), }", "truncated: shape 9 takes 36"},
+    static const struct { const char *header, *part;
+    } bad[] = {
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (9,), }",
+         "truncated: shape 9 takes 36"},
         {"{'descr': '<f4', 'fortran_order': True, 'shape': (1, 2), }", "Fortran"},
         {"{'descr': '<c8', 'fortran_order': False, 'shape': (1,), }", "'<c8' is not read"},
         {"{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,), }", "not read"},
         {"{'descr': '|O', 'fortran_order': False, 'shape': (1,), }", "not read"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (-1,), }", "impossible shape"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (1,", "impossible shape"},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999, 99999999999), }", "impossible"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999, 99999999999), }",
+         "impossible"},
         {"{'descr': '<f4', 'shape': (1,1,1,1,1,1,1,1,1), }", "impossible shape"},
         {"{'descr': '<f4'}", "no shape"},
         {"{}", "not read"},
@@ -128,7 +140,8 @@ START_TEST(numpy_reads_our_archives_and_we_read_its)
         "import numpy as np\n"
         "z = np.load('a.npz')\n"
         "assert z['in/x'].shape == (2, 3) and z['in/x'].dtype == np.float32, z['in/x']\n"
-        "assert z['in/x'].sum() == 21 and z['label'].tolist() == [7, -8] and z['loss'].shape == ()\n"
+        "assert z['in/x'].sum() == 21 and z['label'].tolist() == [7, -8] and z['loss'].shape == "
+        "()\n"
         "np.savez('b.npz', x=np.arange(5, dtype=np.int32), y=np.ones((2, 2)))\n"
         "np.savez_compressed('c.npz', x=np.zeros(1000))\n";
     LsFile f;
@@ -153,7 +166,8 @@ START_TEST(numpy_reads_our_archives_and_we_read_its)
 }
 END_TEST
 
-/* Any cut and any flipped byte gives the right values, a clear error, or "not there": never a crash. */
+/* Any cut and any flipped byte gives the right values, a clear error, or "not there": never a
+ * crash. */
 START_TEST(damaged_archives_never_crash)
 {
     LsFile f;

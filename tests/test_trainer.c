@@ -61,8 +61,11 @@ static int run(const char *command)
     return run_program(&p, command);
 }
 
-#define MUST(code, command) do { int got_ = run(command); \
-    ck_assert_msg(got_ == (code), "exit %d, not %d:\n%s%s", got_, code, out_text, err_text); } while (0)
+#define MUST(code, command)                                                                        \
+    do {                                                                                           \
+        int got_ = run(command);                                                                   \
+        ck_assert_msg(got_ == (code), "exit %d, not %d:\n%s%s", got_, code, out_text, err_text);   \
+    } while (0)
 #define TOLD(text, part) ck_assert_msg(strstr(text, part) != NULL, "no '%s' in:\n%s", part, text)
 
 static LsArray member(LsFile *f, const char *path, const char *name)
@@ -195,7 +198,8 @@ START_TEST(a_resumed_run_equals_an_unbroken_one_bit_for_bit)
     make_data(SAMPLES);
     MUST(0, "--data data.npz --epochs 5 --schedule=cosine:warmup=3 --dump whole.npz --seed 7");
     /* steps 7 of 15, in the middle of the third epoch */
-    MUST(0, "--data data.npz --epochs 5 --schedule=cosine:warmup=3 --save ck --save-every 1 --seed 7");
+    MUST(0,
+         "--data data.npz --epochs 5 --schedule=cosine:warmup=3 --save ck --save-every 1 --seed 7");
     MUST(0, "--data data.npz --epochs 5 --schedule=cosine:warmup=3 --dump rest.npz "
             "--resume ck/step-000000007.safetensors");
     check_same_file("whole.npz", "rest.npz");
@@ -289,7 +293,8 @@ START_TEST(the_log_has_a_line_for_every_step_and_evaluation)
     char text[65536];
     int lines = 0;
     make_data(8);
-    MUST(0, "--data data.npz --val data.npz --epochs 2 --log log.jsonl --lr 0.25 --schedule linear");
+    MUST(0,
+         "--data data.npz --val data.npz --epochs 2 --log log.jsonl --lr 0.25 --schedule linear");
     read_text("log.jsonl", text);
     for (char *p = text; *p; p++)
         lines += *p == '\n';
@@ -321,7 +326,8 @@ START_TEST(an_interrupt_finishes_the_step_saves_and_exits_130)
     tiny_spy = NULL;
     MUST(0, "--data data.npz --epochs 5 --resume ck/step-000000005.safetensors --dump rest.npz");
     check_same_file("whole.npz", "rest.npz");
-    MUST(0, "--data data.npz --epochs 5 --resume tiny.onnx.interrupted.safetensors --dump rest.npz");
+    MUST(0,
+         "--data data.npz --epochs 5 --resume tiny.onnx.interrupted.safetensors --dump rest.npz");
     check_same_file("whole.npz", "rest.npz");
 }
 END_TEST
@@ -456,7 +462,8 @@ START_TEST(help_comes_from_the_same_table_as_the_parser)
         sscanf(p, " --%63[a-z-]", name);
         snprintf(command, sizeof command, "--%s=1 --help", name);
         int code = run(command);
-        ck_assert_msg(code == 0 || strstr(err_text, "takes no value") || strstr(err_text, "auto, bar"),
+        ck_assert_msg(code == 0 || strstr(err_text, "takes no value") ||
+                          strstr(err_text, "auto, bar"),
                       "--%s: %s", name, err_text);
         MUST(0, "--help");
     }

@@ -1,6 +1,6 @@
-/* tests/tiny_program.h -- a hand-written program with everything a generated one has: a linear classifier
- * over x [4, 3, 2] with weights [2, 3, 2], both channels-last, momentum, accumulation, a running statistic
- * and an evaluation form. */
+/* tests/tiny_program.h -- a hand-written program with everything a generated one has: a linear
+ * classifier over x [4, 3, 2] with weights [2, 3, 2], both channels-last, momentum, accumulation, a
+ * running statistic and an evaluation form. */
 #ifndef LS_TESTS_TINY_PROGRAM_H
 #define LS_TESTS_TINY_PROGRAM_H
 
@@ -9,7 +9,13 @@
 #include <math.h>
 #include <string.h>
 
-enum { TB = 4, TC = 3, TS = 2, TF = TC * TS, TM = 2 };      /* batch, channels, places, features, classes */
+enum {
+    TB = 4,
+    TC = 3,
+    TS = 2,
+    TF = TC * TS,
+    TM = 2
+}; /* batch, channels, places, features, classes */
 
 /* Called after every training step's last kernel; tests look from here into a running trainer. */
 static void (*tiny_spy)(const LsRun *run);
@@ -29,7 +35,10 @@ static void tiny_logits_part(LsRun *run, void *const arg[], int64_t lo, int64_t 
         }
 }
 
-static void tiny_logits(LsRun *run, void *const arg[]) { ls_parallel(run, tiny_logits_part, TB, arg); }
+static void tiny_logits(LsRun *run, void *const arg[])
+{
+    ls_parallel(run, tiny_logits_part, TB, arg);
+}
 
 static void tiny_loss(LsRun *run, void *const arg[])
 {
@@ -44,7 +53,8 @@ static void tiny_loss(LsRun *run, void *const arg[])
         if (counts)
             sum += logf(z) + m - y[2 * n + label[n]];
         for (int k = 0; dy && k < TM; k++)
-            dy[2 * n + k] = counts ? (expf(y[2 * n + k] - m) / z - (label[n] == k)) / run->valid : 0;
+            dy[2 * n + k] =
+                counts ? (expf(y[2 * n + k] - m) / z - (label[n] == k)) / run->valid : 0;
     }
     *loss = sum / (float)run->valid;
 }
@@ -96,8 +106,22 @@ static void tiny_update_b(LsRun *run, void *const arg[])
 #define IN_ARENA(o) .at = {LS_AT_ARENA, o}}
 
 /* Places of the float data in tiny_onnx, unaligned on purpose. */
-enum { TINY_W = 7, TINY_B = TINY_W + 4 * TM * TF + 3, TINY_MEAN = TINY_B + 8, TINY_ONNX = TINY_MEAN + 9 };
-enum { ST_W = 0, ST_B = 64, ST_WV = 128, ST_BV = 192, ST_WS = 256, ST_BS = 320, ST_MEAN = 384, ST_END = 388 };
+enum {
+    TINY_W = 7,
+    TINY_B = TINY_W + 4 * TM * TF + 3,
+    TINY_MEAN = TINY_B + 8,
+    TINY_ONNX = TINY_MEAN + 9
+};
+enum {
+    ST_W = 0,
+    ST_B = 64,
+    ST_WV = 128,
+    ST_BV = 192,
+    ST_WS = 256,
+    ST_BS = 320,
+    ST_MEAN = 384,
+    ST_END = 388
+};
 enum { AR_Y = 0, AR_LOSS = 64, AR_DY = 128, AR_DW = 192, AR_DB = 256, AR_WORK = 320, AR_END = 328 };
 
 static const LsStateTensor tiny_state[] = {
@@ -110,9 +134,12 @@ static const LsStateTensor tiny_state[] = {
     {TENSOR("mean", false, 0, 0), IN_STATE(ST_MEAN), LS_STATE_STAT, TINY_MEAN},
 };
 
-static const LsInput tiny_input[] = {
-    {TENSOR("x", true, 3, TB, TC, TS), .at = {LS_AT_INPUT, 0}}, false, 0, 0},
-    {{.name = "label", .type = LS_DT_I64, .rank = 1, .dim = {TB}, .at = {LS_AT_INPUT, 1}}, true, 0, 0},
+static const LsInput
+    tiny_input[] = {{TENSOR("x", true, 3, TB, TC, TS), .at = {LS_AT_INPUT, 0}}, false, 0, 0},
+    {{.name = "label", .type = LS_DT_I64, .rank = 1, .dim = {TB}, .at = {LS_AT_INPUT, 1}},
+     true,
+     0,
+     0},
 };
 
 static const LsAddress tiny_address[] = {
@@ -149,7 +176,8 @@ static const LsWatch tiny_eval_watch[] = {
     {TENSOR("y", false, 2, TB, TM), IN_ARENA(AR_Y), "logits", 1, true},
 };
 
-/* Filled by tiny_program: initial values in ONNX's order are w = 0.1 * (k - 5), b = 0.5, -0.5, mean = 2. */
+/* Filled by tiny_program: initial values in ONNX's order are w = 0.1 * (k - 5), b = 0.5, -0.5, mean
+ * = 2. */
 static unsigned char tiny_onnx[TINY_ONNX];
 
 static LsProgram tiny_program(int accumulate)
@@ -163,14 +191,30 @@ static LsProgram tiny_program(int accumulate)
     memcpy(tiny_onnx + TINY_B, b, sizeof b);
     memcpy(tiny_onnx + TINY_MEAN, &mean, sizeof mean);
     return (LsProgram){
-        .model = "tiny.onnx", .plan_hash = "0123abcd", .strategy = "none", .loss = "ce",
-        .optimizer = "sgd", .real_bytes = 4, .batch = TB, .accumulate = accumulate, .budget = 1 << 20,
-        .state_bytes = ST_END, .arena_bytes = AR_END, .state = tiny_state,
-        .nstate = sizeof tiny_state / sizeof tiny_state[0], .input = tiny_input, .ninput = 2,
-        .address = tiny_address, .element_count = tiny_count, .element_type = tiny_type,
+        .model = "tiny.onnx",
+        .plan_hash = "0123abcd",
+        .strategy = "none",
+        .loss = "ce",
+        .optimizer = "sgd",
+        .real_bytes = 4,
+        .batch = TB,
+        .accumulate = accumulate,
+        .budget = 1 << 20,
+        .state_bytes = ST_END,
+        .arena_bytes = AR_END,
+        .state = tiny_state,
+        .nstate = sizeof tiny_state / sizeof tiny_state[0],
+        .input = tiny_input,
+        .ninput = 2,
+        .address = tiny_address,
+        .element_count = tiny_count,
+        .element_type = tiny_type,
         .train = {tiny_train, 5, tiny_watch, 3, {LS_AT_ARENA, AR_LOSS}, AR_END, AR_END},
         .eval = {tiny_eval, 2, tiny_eval_watch, 2, {LS_AT_ARENA, AR_LOSS}, AR_END, AR_END},
-        .classes = TM, .class_axis = 1, .onnx = tiny_onnx, .onnx_bytes = sizeof tiny_onnx,
+        .classes = TM,
+        .class_axis = 1,
+        .onnx = tiny_onnx,
+        .onnx_bytes = sizeof tiny_onnx,
         .default_lr = 0.1,
     };
 }
