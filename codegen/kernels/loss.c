@@ -1,0 +1,471 @@
+/* codegen/kernels/loss.c -- LS_K_LOSS: cross-entropy, negative log-likelihood and their gradients.
+ * compiler/ops/loss.def has the formulas.
+ *
+ * Positions are walked as the scores lie. Where the classes of a position are one run (channels-last, or a
+ * matrix) a unit is a group of positions; elsewhere positions lie side by side and a unit is a tile of
+ * them. Forward, every unit leaves its sum of losses and of weights in the workspace; a second part adds
+ * them in order. A label that is no class and not ignored makes the loss NaN and has gradient 0. */
+#include "codegen/kernels/loss.h"
+
+#include <inttypes.h>
+
+enum { UNIT = 8192, TILE = 128 };   /* scores of a unit; positions side by side */
+enum { SCORES, LABELS, LSE, EACH, TENSORS };    /* tensors of the nest */
+
+typedef struct Loss {
+    const LsKernelText *k;
+    LsEmit *e;
+    const LsLossAttr *at;
+    LsNest *n;              /* positions */
+    bool nll, grad;
+    int weight;             /* operand; -1: all 1 */
+    int64_t classes, stride, lanes;
+    bool runs;              /* the classes of a position are one run */
+    int64_t points, group;  /* positions; positions of a unit */
+    int64_t inner;          /* not runs: positions side by side */
+    int64_t units;
+    const char *valid;      /* condition on the sample, NULL: none */
+    const char *classes_text, *plain, *smooth;      /* C; 1 - smoothing; smoothing / C */
+} Loss;
+
+static const char *number(const Loss *l, double v)
+{
+    return ls_literal(l->k->g->arena, LS_REAL, v, 0, l->k->real_bytes);
+}
+
+static LsValueId scores_of(const LsGraph *g, LsNodeId n)
+{
+    switch (g->node[n.i].op) {
+    case LS_OP_XENT_GRAD: return ls_in(g, n, 1);
+    case LS_OP_NLL_GRAD:  return ls_out(g, n, 0);
+    default:              return ls_in(g, n, 0);
+    }
+}
+
+/* Strides over the scores' axes of a tensor that may lack the class axis. */
+static void place(const Loss *l, const LsShape *space, LsLayout walk, int tensor, LsValueId v)
+{
+    const LsValue *x = &l->k->g->value[v.i];
+    int64_t own[LS_MAX_RANK], stride[LS_MAX_RANK] = {0};
+    if (!ls_is(v) || x->shape.rank == 0)
+        return;
+    ls_strides(&x->shape, x->layout, own);
+    bool lacks = x->shape.rank < space->rank;
+    for (int a = 0; a < space->rank; a++)
+        if (a != l->at->axis)
+            stride[a] = own[lacks && a > l->at->axis ? a - 1 : a];
+    ls_nest_tensor(l->n, space, walk, tensor, stride);
+}
+
+static void positions(Loss *l)
+{
+    const LsGraph *g = l->k->g;
+    LsNodeId n = l->k->n;
+    LsValueId scores = scores_of(g, n);
+    const LsValue *x = &g->value[scores.i];
+    LsShape space = x->shape;
+    int64_t own[LS_MAX_RANK];
+    ls_strides(&space, x->layout, own);
+    l->classes = space.dim[l->at->axis];
+    l->stride = own[l->at->axis];
+    l->runs = l->stride == 1 || l->classes == 1;
+    space.dim[l->at->axis] = 1;
+    l->n = ls_nest_new(g, &space, x->layout, TENSORS);
+    l->n->alone[0] = true;
+    bool each = l->at->reduction == LS_LOSS_EACH;
+    place(l, &space, x->layout, SCORES, scores);
+    place(l, &space, x->layout, LABELS, ls_in(g, n, l->nll && l->grad ? 1 : l->grad ? 2 : 1));
+    if (!l->nll)
+        place(l, &space, x->layout, LSE, l->grad ? ls_in(g, n, 4) : ls_out(g, n, 1));
+    if (each)
+        place(l, &space, x->layout, EACH, l->grad ? ls_in(g, n, 0) : ls_out(g, n, 0));
+    ls_nest_merge(l->n);
+    int64_t rows = space.dim[0];
+    if (rows % g->batch == 0)
+        l->valid = ls_arena_printf(g->arena, "%s / %" PRId64 " < run->valid", rows == 1 ? "0" : l->n->var[0],
+                                   rows / g->batch);
+}
+
+static Loss loss_new(const LsGraph *g, LsNodeId n, const LsKernelText *k)
+{
+    const LsNode *node = &g->node[n.i];
+    Loss l = {.k = k, .e = k->e, .at = &node->attr.loss};
+    l.nll = node->op == LS_OP_NLL || node->op == LS_OP_NLL_GRAD;
+    l.grad = node->op == LS_OP_XENT_GRAD || node->op == LS_OP_NLL_GRAD;
+    int weight = !l.grad || l.nll ? 2 : 3;
+    l.weight = ls_is(ls_in(g, n, weight)) ? weight : -1;
+    positions(&l);
+    l.lanes = ls_lanes(l.classes);
+    l.points = ls_nest_count(l.n);
+    if (l.runs || l.nll) {
+        l.group = l.nll ? UNIT : l.classes >= UNIT ? 1 : UNIT / l.classes;
+        l.units = ls_ceil_div(l.points, l.group);
+    } else {
+        l.inner = l.n->size[l.n->naxis - 1];
+        l.units = l.points / l.inner * ls_ceil_div(l.inner, TILE);
+    }
+    l.classes_text = ls_arena_printf(g->arena, "%" PRId64, l.classes);
+    l.plain = number(&l, 1 - l.at->smoothing);
+    l.smooth = number(&l, l.at->smoothing / (double)l.classes);
+    return l;
+}
+
+static const char *offset(const Loss *l, int tensor)
+{
+    return ls_nest_offset(l->n, tensor, 0, l->n->naxis);
+}
+
+/* ---- loops over positions ---- */
+/* Unit u, then its positions p with their indices. Two braces. */
+static void open_group(const Loss *l)
+{
+    int axis[LS_NEST_AXES];
+    for (int a = 0; a < l->n->naxis; a++)
+        axis[a] = a;
+    ls_emit_line(l->e, "for (int64_t u = lo; u < hi; u++) {");
+    if (!l->grad)
+        ls_emit_line(l->e, "double sum = 0, count = 0;");
+    ls_emit_line(l->e, "for (int64_t p = u * %" PRId64 "; p < ls_least((u + 1) * %" PRId64 ", %" PRId64
+                 "); p++) {", l->group, l->group, l->points);
+    ls_nest_decode(l->e, l->n, "p", l->n->naxis, axis);
+}
+
+/* Unit u, a tile of positions i0 .. i1. One brace. */
+static void open_tile(const Loss *l)
+{
+    int axis[LS_NEST_AXES], last = l->n->naxis - 1;
+    int64_t ntile = ls_ceil_div(l->inner, TILE);
+    for (int a = 0; a < last; a++)
+        axis[a] = a;
+    ls_emit_line(l->e, "for (int64_t u = lo; u < hi; u++) {");
+    ls_nest_decode(l->e, l->n, ls_arena_printf(l->n->arena, "u / %" PRId64, ntile), last, axis);
+    ls_emit_line(l->e, "const int64_t i0 = u %% %" PRId64 " * %d, i1 = ls_least(i0 + %d, %" PRId64 ");", ntile,
+                 TILE, TILE, l->inner);
+}
+
+static void open_columns(const Loss *l)
+{
+    ls_emit_line(l->e, "#pragma GCC ivdep");
+    ls_emit_line(l->e, "for (int64_t i = i0; i < i1; i++) {");
+}
+
+static void open_classes(const Loss *l)
+{
+    ls_emit_line(l->e, "for (int64_t c = 0; c < %" PRId64 "; c++) {", l->classes);
+    open_columns(l);
+    ls_emit_line(l->e, "const real v = x[%s + c * %" PRId64 "];", offset(l, SCORES), l->stride);
+}
+
+static void run_classes(const Loss *l)
+{
+    ls_emit_line(l->e, "#pragma GCC ivdep");
+    ls_emit_line(l->e, "for (int64_t c = 0; c < %" PRId64 "; c++) {", l->classes);
+}
+
+/* t is the label; the condition that the position counts (`in`: and is a class). */
+static void label(const Loss *l)
+{
+    const char *ignore = l->at->has_ignore ? ls_arena_printf(l->n->arena, "t != %" PRId64, l->at->ignore) : NULL;
+    ls_emit_line(l->e, "const int64_t t = label[%s];", offset(l, LABELS));
+    ls_emit_line(l->e, "const bool counts = %s%s%s;", l->valid != NULL ? l->valid : ignore != NULL ? "" : "true",
+                 l->valid != NULL && ignore != NULL ? " && " : "", ignore != NULL ? ignore : "");
+    ls_emit_line(l->e, "const bool in = counts && t >= 0 && t < %" PRId64 ";", l->classes);
+}
+
+static void pointers(const Loss *l)
+{
+    const LsKernelText *k = l->k;
+    int scores = l->grad && !l->nll ? 1 : 0;
+    if (!(l->grad && l->nll))
+        ls_emit_operand(k, "x", scores);
+    ls_emit_operand(k, "label", l->grad && !l->nll ? 2 : 1);
+    if (l->weight >= 0)
+        ls_emit_operand(k, "weight", l->weight);
+    if (l->weight >= 0 && l->at->smoothing != 0)
+        ls_emit_line(l->e, "const double all = ls_row_sum(weight, %" PRId64 ", %" PRId64 ");", l->classes,
+                     l->lanes);
+}
+
+/* ---- forward ---- */
+/* Loss of the position from z, its score and the smoothing's sum `mix`, and what it adds. */
+static void add_position(const Loss *l, const char *z, const char *score)
+{
+    LsEmit *e = l->e;
+    const char *w = l->weight >= 0 ? "weight[t]" : "1";
+    ls_emit_line(e, "double loss = counts ? (double)NAN : 0;");
+    ls_emit_line(e, "if (in) {");
+    if (l->nll)
+        ls_emit_line(e, "loss = -(double)(%s * %s);", w, score);
+    else if (l->at->smoothing == 0)
+        ls_emit_line(e, "loss = (double)(%s * (%s - %s));", w, z, score);
+    else
+        ls_emit_line(e, "loss = (double)(%s * %s * (%s - %s)) + %s * (%s * (double)%s - mix);", l->plain, w, z,
+                     score, l->smooth, l->weight >= 0 ? "all" : l->classes_text, z);
+    ls_emit_line(e, "count += %s;", w);
+    ls_emit_line(e, "}");
+    ls_emit_line(e, "sum += loss;");
+    if (l->at->reduction == LS_LOSS_EACH)
+        ls_emit_line(e, "each[%s] = (real)loss;", offset(l, EACH));
+}
+
+static void forward_group(const Loss *l)
+{
+    LsEmit *e = l->e;
+    open_group(l);
+    label(l);
+    if (!l->nll) {
+        ls_emit_line(e, "const real *const row = x + %s;", offset(l, SCORES));
+        ls_emit_line(e, "const real max = ls_row_max(row, %" PRId64 ", %" PRId64 ");", l->classes, l->lanes);
+        ls_emit_line(e, "const real z = max + ls_log((real)ls_row_exp(row, max, %" PRId64 ", %" PRId64 "));",
+                     l->classes, l->lanes);
+        ls_emit_line(e, "lse[%s] = z;", offset(l, LSE));
+        if (l->at->smoothing != 0 && l->weight >= 0)
+            ls_emit_line(e, "const double mix = ls_row_dot(weight, row, %" PRId64 ", %" PRId64 ");", l->classes,
+                         l->lanes);
+        else if (l->at->smoothing != 0)
+            ls_emit_line(e, "const double mix = ls_row_sum(row, %" PRId64 ", %" PRId64 ");", l->classes,
+                         l->lanes);
+    }
+    add_position(l, "z", ls_arena_printf(l->n->arena, "x[%s + t * %" PRId64 "]", offset(l, SCORES), l->stride));
+    ls_emit_line(e, "}");
+}
+
+static void forward_tile(const Loss *l)
+{
+    LsEmit *e = l->e;
+    bool mix = l->at->smoothing != 0;
+    open_tile(l);
+    ls_emit_line(e, "double sum = 0, count = 0;");
+    ls_emit_line(e, "real max[%d];", TILE);
+    ls_emit_line(e, "double total[%d]%s;", TILE, mix ? ls_arena_printf(l->n->arena, ", mixed[%d]", TILE) : "");
+    open_columns(l);
+    ls_emit_line(e, "max[i - i0] = -INFINITY;");
+    ls_emit_line(e, "total[i - i0] = 0;");
+    if (mix)
+        ls_emit_line(e, "mixed[i - i0] = 0;");
+    ls_emit_line(e, "}");
+    open_classes(l);
+    ls_emit_line(e, "max[i - i0] = ls_max(max[i - i0], v);");
+    ls_emit_close(e, 2);
+    open_classes(l);
+    ls_emit_line(e, "total[i - i0] += ls_exp(v - max[i - i0]);");
+    if (mix)
+        ls_emit_line(e, "mixed[i - i0] += %sv;", l->weight >= 0 ? "weight[c] * " : "");
+    ls_emit_close(e, 2);
+    ls_emit_line(e, "for (int64_t i = i0; i < i1; i++) {");
+    label(l);
+    ls_emit_line(e, "const real z = max[i - i0] + ls_log((real)total[i - i0]);");
+    ls_emit_line(e, "lse[%s] = z;", offset(l, LSE));
+    if (mix)
+        ls_emit_line(e, "const double mix = mixed[i - i0];");
+    add_position(l, "z", ls_arena_printf(l->n->arena, "x[%s + t * %" PRId64 "]", offset(l, SCORES), l->stride));
+    ls_emit_line(e, "}");
+}
+
+static void end_part(const Loss *l)
+{
+    LsEmit *e = l->e;
+    ls_emit_part(l->k, "end");
+    ls_emit_line(e, "(void)run, (void)lo, (void)hi;");
+    ls_emit_workspace(l->k, "const double", "part");
+    if (l->at->reduction != LS_LOSS_EACH)
+        ls_emit_result(l->k, "loss", 0);
+    ls_emit_result(l->k, "wsum", l->nll ? 1 : 2);
+    ls_emit_line(e, "double sum = 0, count = 0;");
+    ls_emit_line(e, "for (int64_t u = 0; u < %" PRId64 "; u++) {", l->units);
+    ls_emit_line(e, "sum += part[2 * u];");
+    ls_emit_line(e, "count += part[2 * u + 1];");
+    ls_emit_line(e, "}");
+    ls_emit_line(e, "wsum[0] = (real)count;");
+    if (l->at->reduction == LS_LOSS_EACH)
+        ls_emit_line(e, "(void)sum;");
+    else
+        ls_emit_line(e, "loss[0] = (real)%s;", l->at->reduction == LS_LOSS_MEAN ? "(count != 0 ? sum / count : sum)"
+                                                                                : "sum");
+    ls_emit_line(e, "}");
+}
+
+static void forward(const Loss *l)
+{
+    const LsKernelText *k = l->k;
+    ls_emit_part(k, "part");
+    ls_emit_line(l->e, "(void)run;");
+    pointers(l);
+    if (!l->nll)
+        ls_emit_result(k, "lse", 1);
+    if (l->at->reduction == LS_LOSS_EACH)
+        ls_emit_result(k, "each", 0);
+    ls_emit_workspace(k, "double", "part");
+    if (l->runs || l->nll)
+        forward_group(l);
+    else
+        forward_tile(l);
+    ls_emit_line(l->e, "part[2 * u] = sum;");
+    ls_emit_line(l->e, "part[2 * u + 1] = count;");
+    ls_emit_close(l->e, 2);
+    end_part(l);
+    ls_emit_line(l->e, "static void %s(LsRun *run, void *const arg[])", k->name);
+    ls_emit_line(l->e, "{");
+    ls_emit_line(l->e, "ls_parallel(run, %s_part, %" PRId64 ", arg);", k->name, l->units);
+    ls_emit_line(l->e, "ls_parallel(run, %s_end, 1, arg);", k->name);
+    ls_emit_line(l->e, "}");
+}
+
+/* ---- gradients ---- */
+/* dloss of the position times its weight and 1 - smoothing (`pick`), and what p is multiplied with. */
+static void factors(const Loss *l)
+{
+    LsEmit *e = l->e;
+    const char *w = l->weight >= 0 ? " * weight[t]" : "";
+    if (l->at->reduction == LS_LOSS_EACH)
+        ls_emit_line(e, "const real scale = dloss[%s];", offset(l, EACH));
+    if (l->at->smoothing == 0 || l->nll) {
+        ls_emit_line(e, "const real pick = in ? scale%s : 0;", w);
+        return;
+    }
+    ls_emit_line(e, "const real pick = in ? scale * %s%s : 0;", l->plain, w);
+    ls_emit_line(e, "const real even = in ? scale * %s : 0;", l->smooth);
+}
+
+/* What the softmax is multiplied with. */
+static const char *factor(const Loss *l)
+{
+    if (l->at->smoothing == 0)
+        return "pick";
+    return l->weight >= 0 ? "pick + even * (real)all"
+                          : ls_arena_printf(l->n->arena, "pick + even * %" PRId64, l->classes);
+}
+
+static const char *even_part(const Loss *l, const char *even)
+{
+    if (l->at->smoothing == 0)
+        return "";
+    return ls_arena_printf(l->n->arena, " - %s%s", even, l->weight >= 0 ? " * weight[c]" : "");
+}
+
+static void grad_group(const Loss *l)
+{
+    LsEmit *e = l->e;
+    open_group(l);
+    label(l);
+    factors(l);
+    ls_emit_line(e, "const real *const row = x + %s;", offset(l, SCORES));
+    ls_emit_line(e, "real *const to = dx + %s;", offset(l, SCORES));
+    ls_emit_line(e, "if (!in) {");
+    run_classes(l);
+    ls_emit_line(e, "to[c] = 0;");
+    ls_emit_line(e, "}");
+    ls_emit_line(e, "continue;");
+    ls_emit_line(e, "}");
+    ls_emit_line(e, "const real z = lse[%s], by = %s;", offset(l, LSE), factor(l));
+    run_classes(l);
+    ls_emit_line(e, "to[c] = ls_exp(row[c] - z) * by%s;", even_part(l, "even"));
+    ls_emit_line(e, "}");
+    ls_emit_line(e, "to[t * %" PRId64 "] -= pick;", l->stride);
+    ls_emit_close(e, 3);
+}
+
+static void grad_tile(const Loss *l)
+{
+    LsEmit *e = l->e;
+    bool smooth = l->at->smoothing != 0;
+    const char *at = offset(l, SCORES);
+    open_tile(l);
+    ls_emit_line(e, "real by[%d], z[%d]%s;", TILE, TILE,
+                 smooth ? ls_arena_printf(l->n->arena, ", evens[%d]", TILE) : "");
+    ls_emit_line(e, "uint8_t live[%d];", TILE);
+    ls_emit_line(e, "for (int64_t i = i0; i < i1; i++) {");
+    label(l);
+    factors(l);
+    ls_emit_line(e, "live[i - i0] = in;");
+    ls_emit_line(e, "z[i - i0] = lse[%s];", offset(l, LSE));
+    ls_emit_line(e, "by[i - i0] = %s;", factor(l));
+    if (smooth)
+        ls_emit_line(e, "evens[i - i0] = even;");
+    ls_emit_line(e, "}");
+    open_classes(l);
+    ls_emit_line(e, "const real d = ls_exp(v - z[i - i0]) * by[i - i0]%s;", even_part(l, "evens[i - i0]"));
+    ls_emit_line(e, "dx[%s + c * %" PRId64 "] = live[i - i0] ? d : 0;", at, l->stride);
+    ls_emit_close(e, 2);
+    ls_emit_line(e, "for (int64_t i = i0; i < i1; i++) {");
+    label(l);
+    factors(l);
+    if (smooth)
+        ls_emit_line(e, "(void)even;");
+    ls_emit_line(e, "if (in)");
+    ls_emit_line(e, "    dx[%s + t * %" PRId64 "] -= pick;", at, l->stride);
+    ls_emit_close(e, 3);
+}
+
+/* Zeros, then one element per position. */
+static void grad_scatter(const Loss *l)
+{
+    open_group(l);
+    label(l);
+    factors(l);
+    ls_emit_line(l->e, "if (in)");
+    ls_emit_line(l->e, "    dx[%s + t * %" PRId64 "] = -pick;", offset(l, SCORES), l->stride);
+    ls_emit_close(l->e, 3);
+}
+
+static void backward(const Loss *l)
+{
+    const LsKernelText *k = l->k;
+    int64_t fill = 0, count = l->points * l->classes;
+    if (l->nll) {
+        fill = ls_ceil_div(count, UNIT);
+        ls_emit_part(k, "fill");
+        ls_emit_line(l->e, "(void)run;");
+        ls_emit_result(k, "dx", 0);
+        ls_emit_line(l->e, "for (int64_t i = lo * %d; i < ls_least(hi * %d, %" PRId64 "); i++) {", UNIT, UNIT,
+                     count);
+        ls_emit_line(l->e, "dx[i] = 0;");
+        ls_emit_close(l->e, 2);
+    }
+    ls_emit_part(k, "part");
+    ls_emit_line(l->e, "(void)run;");
+    pointers(l);
+    ls_emit_operand(k, "dloss", 0);
+    if (!l->nll)
+        ls_emit_operand(k, "lse", 4);
+    ls_emit_result(k, "dx", 0);
+    if (l->at->reduction == LS_LOSS_MEAN) {
+        ls_emit_operand(k, "wsum", l->nll ? 3 : 5);
+        ls_emit_line(l->e, "const real scale = wsum[0] != 0 ? dloss[0] / wsum[0] : 0;");
+    } else if (l->at->reduction == LS_LOSS_SUM) {
+        ls_emit_line(l->e, "const real scale = dloss[0];");
+    }
+    (l->nll ? grad_scatter : l->runs ? grad_group : grad_tile)(l);
+    ls_emit_line(l->e, "static void %s(LsRun *run, void *const arg[])", k->name);
+    ls_emit_line(l->e, "{");
+    if (l->nll)
+        ls_emit_line(l->e, "ls_parallel(run, %s_fill, %" PRId64 ", arg);", k->name, fill);
+    ls_emit_line(l->e, "ls_parallel(run, %s_part, %" PRId64 ", arg);", k->name, l->units);
+    ls_emit_line(l->e, "}");
+}
+
+static void loss_emit(const LsKernelText *k)
+{
+    switch (k->g->node[k->n.i].op) {
+    case LS_OP_REGRESSION_LOSS: ls_regression_emit(k); return;
+    case LS_OP_REGRESSION_GRAD: ls_regression_grad_emit(k); return;
+    default: break;
+    }
+    const Loss l = loss_new(k->g, k->n, k);
+    if (l.grad)
+        backward(&l);
+    else
+        forward(&l);
+}
+
+static int64_t loss_workspace(const LsGraph *g, LsNodeId n, int real_bytes)
+{
+    LsKernelText k = {.g = g, .n = n, .real_bytes = real_bytes};
+    switch (g->node[n.i].op) {
+    case LS_OP_REGRESSION_LOSS: return ls_regression_units(g, n) * (int64_t)sizeof(double);
+    case LS_OP_XENT: case LS_OP_NLL: return loss_new(g, n, &k).units * 2 * (int64_t)sizeof(double);
+    default: return 0;
+    }
+}
+
+const LsEmitter ls_emitter_loss = {.emit = loss_emit, .workspace = loss_workspace};

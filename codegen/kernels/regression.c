@@ -1,0 +1,112 @@
+/* codegen/kernels/regression.c -- mean squared, absolute and logistic losses and their gradients.
+ *
+ * Both operands lie alike with the samples outermost, so the elements that count are a prefix, whose length
+ * is known when the step runs. */
+#include "codegen/kernels/loss.h"
+
+#include <inttypes.h>
+
+enum { BLOCK = 8192, LANES = 256 };     /* elements of a unit; running sums */
+
+static int64_t count_of(const LsGraph *g, LsNodeId n)
+{
+    return ls_count(ls_in_shape(g, n, g->node[n.i].op == LS_OP_REGRESSION_GRAD ? 1 : 0));
+}
+
+int64_t ls_regression_units(const LsGraph *g, LsNodeId n)
+{
+    return ls_ceil_div(count_of(g, n), BLOCK);
+}
+
+/* "const int64_t count = ...;": elements of valid samples. */
+static void valid_count(const LsKernelText *k)
+{
+    const LsShape *s = ls_in_shape(k->g, k->n, k->g->node[k->n.i].op == LS_OP_REGRESSION_GRAD ? 1 : 0);
+    int64_t n = ls_count(s);
+    if (s->rank > 0 && s->dim[0] % k->g->batch == 0)
+        ls_emit_line(k->e, "const int64_t count = ls_least(%" PRId64 ", run->valid * %" PRId64 ");", n,
+                     n / k->g->batch);
+    else
+        ls_emit_line(k->e, "const int64_t count = %" PRId64 ";", n);
+}
+
+static const char *term(const LsKernelText *k)
+{
+    switch (k->g->node[k->n.i].attr.loss.regression) {
+    case LS_REG_SQUARE: return "(y[i] - t[i]) * (y[i] - t[i])";
+    case LS_REG_ABS:    return "ls_abs(y[i] - t[i])";
+    default:            return "ls_max(y[i], LS_R(0)) - y[i] * t[i] + ls_log1p(ls_exp(-ls_abs(y[i])))";
+    }
+}
+
+static void end_part(const LsKernelText *k)
+{
+    ls_emit_part(k, "end");
+    ls_emit_line(k->e, "(void)lo, (void)hi;");
+    ls_emit_workspace(k, "const double", "part");
+    ls_emit_result(k, "loss", 0);
+    valid_count(k);
+    ls_emit_line(k->e, "(void)run;");
+    ls_emit_line(k->e, "double sum = 0;");
+    ls_emit_line(k->e, "for (int64_t u = 0; u < %" PRId64 "; u++)", ls_regression_units(k->g, k->n));
+    ls_emit_line(k->e, "    sum += part[u];");
+    ls_emit_line(k->e, "loss[0] = (real)(count != 0 ? sum / (double)count : 0);");
+    ls_emit_line(k->e, "}");
+}
+
+void ls_regression_emit(const LsKernelText *k)
+{
+    LsEmit *e = k->e;
+    ls_emit_part(k, "part");
+    ls_emit_operand(k, "y", 0);
+    ls_emit_operand(k, "t", 1);
+    ls_emit_workspace(k, "double", "part");
+    valid_count(k);
+    ls_emit_line(e, "(void)run;");
+    ls_emit_line(e, "for (int64_t u = lo; u < hi; u++) {");
+    ls_emit_line(e, "const int64_t end = ls_least((u + 1) * %d, count);", BLOCK);
+    ls_emit_line(e, "real lane[%d] = {0};", LANES);
+    ls_emit_line(e, "for (int64_t b = u * %d; b < end; b += %d) {", BLOCK, LANES);
+    ls_emit_line(e, "#pragma GCC ivdep");
+    ls_emit_line(e, "for (int64_t i = b; i < ls_least(b + %d, end); i++)", LANES);
+    ls_emit_line(e, "    lane[i - b] += %s;", term(k));
+    ls_emit_line(e, "}");
+    ls_emit_line(e, "part[u] = ls_sum_lanes(lane, %d);", LANES);
+    ls_emit_close(e, 2);
+    end_part(k);
+    ls_emit_line(e, "static void %s(LsRun *run, void *const arg[])", k->name);
+    ls_emit_line(e, "{");
+    ls_emit_line(e, "ls_parallel(run, %s_part, %" PRId64 ", arg);", k->name, ls_regression_units(k->g, k->n));
+    ls_emit_line(e, "ls_parallel(run, %s_end, 1, arg);", k->name);
+    ls_emit_line(e, "}");
+}
+
+static const char *slope(const LsKernelText *k)
+{
+    switch (k->g->node[k->n.i].attr.loss.regression) {
+    case LS_REG_SQUARE: return "2 * (y[i] - t[i])";
+    case LS_REG_ABS:    return "(real)((y[i] > t[i]) - (y[i] < t[i]))";
+    default:            return "(ls_sigmoid(y[i]) - t[i])";
+    }
+}
+
+void ls_regression_grad_emit(const LsKernelText *k)
+{
+    LsEmit *e = k->e;
+    int64_t n = count_of(k->g, k->n);
+    ls_emit_part(k, "part");
+    ls_emit_operand(k, "dloss", 0);
+    ls_emit_operand(k, "y", 1);
+    ls_emit_operand(k, "t", 2);
+    ls_emit_result(k, "dy", 0);
+    valid_count(k);
+    ls_emit_line(e, "(void)run;");
+    ls_emit_line(e, "const real scale = count != 0 ? (real)(dloss[0] / (double)count) : 0;");
+    ls_emit_line(e, "for (int64_t u = lo; u < hi; u++) {");
+    ls_emit_line(e, "const int64_t end = ls_least((u + 1) * %d, %" PRId64 ");", BLOCK, n);
+    ls_emit_line(e, "#pragma GCC ivdep");
+    ls_emit_line(e, "for (int64_t i = u * %d; i < end; i++)", BLOCK);
+    ls_emit_line(e, "    dy[i] = i < count ? scale * %s : 0;", slope(k));
+    ls_emit_close(e, 2);
+    ls_emit_launch(k, ls_ceil_div(n, BLOCK));
+}

@@ -1,0 +1,238 @@
+/* tests/test_kernels_loss.c -- losses and their gradients against the formulas of ops/loss.def. */
+#include "tests/kernel_rig.h"
+
+static const int real_bytes[] = {4, 8};
+static const LsValueId none = {0};
+
+typedef struct Case {
+    LsShape x;
+    int axis;
+    LsLayout layout;
+    bool weight;
+    double smoothing;
+    LsReduction reduction;
+    bool ignore;
+    int64_t batch, valid;
+} Case;
+
+static const Case cases[] = {
+    {{2, {7, 10}}, 1, LS_ROW, false, 0, LS_LOSS_MEAN, false, 7, 7},
+    {{2, {7, 10}}, 1, LS_ROW, true, 0.1, LS_LOSS_MEAN, true, 7, 5},
+    {{2, {900, 33}}, 1, LS_ROW, false, 0.1, LS_LOSS_SUM, true, 9, 4},
+    {{2, {12, 1500}}, 1, LS_ROW, true, 0, LS_LOSS_EACH, true, 4, 3},
+    {{4, {2, 5, 9, 31}}, 1, LS_ROW, true, 0.2, LS_LOSS_MEAN, true, 2, 1},
+    {{4, {2, 5, 9, 31}}, 1, LS_LAST, true, 0.2, LS_LOSS_MEAN, true, 2, 2},
+    {{4, {2, 5, 9, 31}}, 1, LS_ROW, false, 0, LS_LOSS_EACH, true, 2, 1},
+    {{4, {2, 3, 4, 6}}, 1, LS_LAST, false, 0.1, LS_LOSS_EACH, false, 2, 2},
+    {{3, {3, 4, 11}}, 2, LS_ROW, true, 0, LS_LOSS_SUM, true, 3, 2},
+    {{3, {3, 4, 11}}, 2, LS_LAST, false, 0.1, LS_LOSS_MEAN, false, 5, 2},
+    {{4, {1, 2, 3, 5}}, 1, LS_LAST, false, 0, LS_LOSS_MEAN, false, 1, 1},
+};
+enum { NCASE = sizeof cases / sizeof *cases, IGNORE = 1 };
+
+typedef struct Place {
+    const Case *c;
+    int64_t classes, behind, points;
+    LsShape label;
+} Place;
+
+static Place place_of(const Case *c)
+{
+    Place p = {.c = c, .classes = c->x.dim[c->axis], .behind = 1, .label = {.rank = c->x.rank - 1}};
+    for (int a = 0; a < p.label.rank; a++)
+        p.label.dim[a] = c->x.dim[a < c->axis ? a : a + 1];
+    for (int a = c->axis + 1; a < c->x.rank; a++)
+        p.behind *= c->x.dim[a];
+    p.points = ls_count(&p.label);
+    return p;
+}
+
+/* Flat index of the score of class k at position q. */
+static int64_t score_at(const Place *p, int64_t q, int64_t k)
+{
+    return (q / p->behind * p->classes + k) * p->behind + q % p->behind;
+}
+
+static bool counts(const Place *p, int64_t q, int64_t label)
+{
+    int64_t first = q / (p->points / p->label.dim[0]), rows = p->label.dim[0];
+    return (rows % p->c->batch != 0 || first / (rows / p->c->batch) < p->c->valid)
+        && !(p->c->ignore && label == IGNORE);
+}
+
+typedef struct Point { bool counts; double lse, w, all, loss; int64_t label; } Point;
+
+static Point see(const Rig *r, const Place *p, LsValueId x, LsValueId t, LsValueId weight, int64_t q,
+                 bool nll)
+{
+    Point v = {.label = (int64_t)rig_get(r, t, q), .w = 1};
+    double max = -INFINITY, mix = 0;
+    for (int64_t k = 0; k < p->classes; k++)
+        max = fmax(max, rig_get(r, x, score_at(p, q, k)));
+    for (int64_t k = 0; k < p->classes; k++)
+        v.lse += exp(rig_get(r, x, score_at(p, q, k)) - max);
+    v.lse = nll ? 0 : max + log(v.lse);
+    for (int64_t k = 0; k < p->classes; k++) {
+        double w = p->c->weight ? rig_get(r, weight, k) : 1;
+        v.all += w;
+        mix += w * (v.lse - rig_get(r, x, score_at(p, q, k)));
+    }
+    v.counts = counts(p, q, v.label);
+    if (!v.counts)
+        return v;
+    double s = nll ? 0 : p->c->smoothing;
+    v.w = p->c->weight ? rig_get(r, weight, v.label) : 1;
+    v.loss = (1 - s) * v.w * (v.lse - rig_get(r, x, score_at(p, q, v.label))) + s / (double)p->classes * mix;
+    return v;
+}
+
+/* Runs forward and backward, compares every result. */
+static void check_loss(const Case *c, int bytes, bool nll)
+{
+    Rig r;
+    rig_open(&r, bytes);
+    Place p = place_of(c);
+    r.g->batch = c->batch;
+    r.run.valid = c->valid;
+    LsShape lse_shape = c->x, scalar = {0};
+    lse_shape.dim[c->axis] = 1;
+    LsAttr at = {.loss = {.axis = c->axis, .nclass = p.classes, .ignore = IGNORE, .has_ignore = c->ignore,
+                          .smoothing = nll ? 0 : c->smoothing, .reduction = c->reduction}};
+    LsLayout label_layout = p.label.rank >= 3 && c->reduction == LS_LOSS_EACH ? c->layout : LS_ROW;
+    LsShape loss_shape = c->reduction == LS_LOSS_EACH ? p.label : scalar;
+    LsValueId x = rig_operand(&r, LS_REAL, c->layout, c->x), t = rig_operand(&r, LS_I64, LS_ROW, p.label);
+    LsValueId weight = c->weight ? rig_operand(&r, LS_REAL, LS_ROW, SHAPE(p.classes)) : none;
+    LsValueId dloss = rig_operand(&r, LS_REAL, label_layout, loss_shape);
+    for (int64_t q = 0; q < p.points; q++)
+        rig_set(&r, t, q, floor((rig_random(&r) + 1) / 2 * (double)p.classes));
+    for (int64_t k = 0; c->weight && k < p.classes; k++)
+        rig_set(&r, weight, k, 1.5 + rig_get(&r, weight, k));
+    LsNodeId f = rig_node(&r, nll ? LS_OP_NLL : LS_OP_XENT, c->weight ? 3 : 2,
+                          (LsValueId[]){x, t, weight}, nll ? 2 : 3, &at);
+    LsValueId loss = rig_result(&r, f, 0, LS_REAL, label_layout, loss_shape);
+    LsValueId lse = nll ? none : rig_result(&r, f, 1, LS_REAL, c->layout, lse_shape);
+    LsValueId wsum = rig_result(&r, f, nll ? 1 : 2, LS_REAL, LS_ROW, scalar);
+    LsNodeId b = nll ? rig_node(&r, LS_OP_NLL_GRAD, VALUES(dloss, t, weight, wsum), 1, &at)
+                     : rig_node(&r, LS_OP_XENT_GRAD, VALUES(dloss, x, t, weight, lse, wsum), 1, &at);
+    LsValueId dx = rig_result(&r, b, 0, LS_REAL, c->layout, c->x);
+    rig_run(&r);
+    double sum = 0, total = 0;
+    for (int64_t q = 0; q < p.points; q++) {
+        Point v = see(&r, &p, x, t, weight, q, nll);
+        sum += v.loss;
+        total += v.counts ? v.w : 0;
+        if (!nll)
+            rig_close_to(&r, lse, q, v.lse, 1e-6);
+        if (c->reduction == LS_LOSS_EACH)
+            rig_close_to(&r, loss, q, v.loss, 2e-6);
+    }
+    rig_close_to(&r, wsum, 0, total, 1e-6);
+    if (c->reduction != LS_LOSS_EACH)
+        rig_close_to(&r, loss, 0, c->reduction == LS_LOSS_MEAN ? sum / total : sum, 2e-6);
+    for (int64_t q = 0; q < p.points; q++) {
+        Point v = see(&r, &p, x, t, weight, q, nll);
+        double k = rig_get(&r, dloss, c->reduction == LS_LOSS_EACH ? q : 0);
+        k /= c->reduction == LS_LOSS_MEAN ? total : 1;
+        for (int64_t j = 0; j < p.classes; j++) {
+            double s = at.loss.smoothing, soft = exp(rig_get(&r, x, score_at(&p, q, j)) - v.lse);
+            double want = k * ((1 - s) * v.w * (soft - (j == v.label))
+                               + s / (double)p.classes
+                                     * (soft * v.all - (c->weight ? rig_get(&r, weight, j) : 1)));
+            if (nll)
+                want = j == v.label ? -k * v.w : 0;
+            rig_close_to(&r, dx, score_at(&p, q, j), v.counts ? want : 0, 2e-6);
+        }
+    }
+    rig_close(&r);
+}
+
+START_TEST(test_cross_entropy_and_its_gradient)
+{
+    check_loss(&cases[_i], 4, false);
+    check_loss(&cases[_i], 8, false);
+}
+END_TEST
+
+START_TEST(test_likelihood_and_its_gradient)
+{
+    check_loss(&cases[_i], _i % 2 ? 4 : 8, true);
+}
+END_TEST
+
+START_TEST(test_a_label_that_is_no_class_makes_the_loss_nan)
+{
+    for (int layout = LS_ROW; layout <= LS_LAST; layout++) {
+        Rig r;
+        rig_open(&r, real_bytes[_i]);
+        LsShape s = SHAPE(1, 4, 3, 3), lse_shape = SHAPE(1, 1, 3, 3), scalar = {0};
+        LsAttr at = {.loss = {.axis = 1}};
+        LsValueId x = rig_operand(&r, LS_REAL, layout, s), t = rig_operand(&r, LS_I64, LS_ROW, SHAPE(1, 3, 3));
+        LsValueId dloss = rig_operand(&r, LS_REAL, LS_ROW, scalar);
+        for (int q = 0; q < 9; q++)
+            rig_set(&r, t, q, q == 3 ? 1e15 : q == 5 ? -7 : 0);
+        LsNodeId f = rig_node(&r, LS_OP_XENT, VALUES(x, t), 3, &at);
+        LsValueId loss = rig_result(&r, f, 0, LS_REAL, LS_ROW, scalar);
+        LsValueId lse = rig_result(&r, f, 1, LS_REAL, layout, lse_shape);
+        LsValueId wsum = rig_result(&r, f, 2, LS_REAL, LS_ROW, scalar);
+        LsNodeId b = rig_node(&r, LS_OP_XENT_GRAD, VALUES(dloss, x, t, none, lse, wsum), 1, &at);
+        LsValueId dx = rig_result(&r, b, 0, LS_REAL, layout, s);
+        rig_run(&r);
+        ck_assert(isnan(rig_get(&r, loss, 0)));
+        for (int k = 0; k < 4; k++)
+            ck_assert(rig_get(&r, dx, k * 9 + 3) == 0 && rig_get(&r, dx, k * 9 + 5) == 0);
+        rig_close(&r);
+    }
+}
+END_TEST
+
+START_TEST(test_regression_losses_count_valid_samples)
+{
+    for (int which = LS_REG_SQUARE; which <= LS_REG_LOGIT; which++) {
+        Rig r;
+        rig_open(&r, real_bytes[_i]);
+        r.g->batch = 6;
+        r.run.valid = 4;
+        LsShape s = SHAPE(6, 3, 5, 177), scalar = {0};
+        LsAttr at = {.loss = {.regression = (LsRegression)which}};
+        LsValueId y = rig_operand(&r, LS_REAL, LS_LAST, s), t = rig_operand(&r, LS_REAL, LS_LAST, s);
+        LsValueId dloss = rig_operand(&r, LS_REAL, LS_ROW, scalar);
+        for (int64_t i = 0; i < ls_count(&s); i++)
+            rig_set(&r, y, i, rig_get(&r, y, i) * (i % 7 ? 3 : 60));
+        LsNodeId f = rig_node(&r, LS_OP_REGRESSION_LOSS, VALUES(y, t), 1, &at);
+        LsValueId loss = rig_result(&r, f, 0, LS_REAL, LS_ROW, scalar);
+        LsNodeId b = rig_node(&r, LS_OP_REGRESSION_GRAD, VALUES(dloss, y, t), 1, &at);
+        LsValueId dy = rig_result(&r, b, 0, LS_REAL, LS_LAST, s);
+        rig_run(&r);
+        double sum = 0, n = (double)ls_count(&s) / 6 * 4, k = rig_get(&r, dloss, 0) / n;
+        for (int64_t i = 0; i < ls_count(&s); i++) {
+            double a = rig_get(&r, y, i), u = rig_get(&r, t, i), d = a - u;
+            double term = which == LS_REG_SQUARE ? d * d : which == LS_REG_ABS ? fabs(d)
+                        : fmax(a, 0) - a * u + log1p(exp(-fabs(a)));
+            double slope = which == LS_REG_SQUARE ? 2 * d : which == LS_REG_ABS ? (d > 0) - (d < 0)
+                         : 1 / (1 + exp(-a)) - u;
+            bool valid = i < (int64_t)n;
+            sum += valid ? term : 0;
+            rig_close_to(&r, dy, i, valid ? k * slope : 0, 1e-8);
+        }
+        rig_close_to(&r, loss, 0, sum / n, 1e-6);
+        rig_close(&r);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("kernels_loss");
+    TCase *t = tcase_create("loss");
+    tcase_set_timeout(t, 120);
+    tcase_add_loop_test(t, test_cross_entropy_and_its_gradient, 0, NCASE);
+    tcase_add_loop_test(t, test_likelihood_and_its_gradient, 0, NCASE);
+    tcase_add_loop_test(t, test_a_label_that_is_no_class_makes_the_loss_nan, 0, 2);
+    tcase_add_loop_test(t, test_regression_losses_count_valid_samples, 0, 2);
+    suite_add_tcase(s, t);
+    SRunner *sr = srunner_create(s);
+    srunner_run_all(sr, CK_NORMAL);
+    int failed = srunner_ntests_failed(sr);
+    srunner_free(sr);
+    return failed != 0;
+}
