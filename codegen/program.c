@@ -185,7 +185,7 @@ static void print_steps(Phase *ph, LsEmit *e, Cursor *at)
     for (uint32_t s = 0; ph->plan != NULL && s < ph->plan->nstep; s++)
         if (!ph->plan->step[s].free)
             print_step(ph, e, &ph->plan->step[s], at);
-    ls_emit_line(e, "    {0}");
+    ls_emit_line(e, "{.run = NULL}");
     ls_emit_line(e, "};");
 }
 
@@ -223,7 +223,7 @@ static void print_watches(Phase *ph, LsEmit *e)
         if (loss.i != 0)
             print_watch(ph, e, "", "logits", ls_in(ph->g, loss, 0));
     }
-    ls_emit_line(e, "    {0}");
+    ls_emit_line(e, "{.key = NULL}");
     ls_emit_line(e, "};");
 }
 
@@ -238,8 +238,22 @@ static void print_state(const LsAddresses *a, LsEmit *e)
         print_tensor(e->to, &row->t);
         fprintf(e->to, ", %s, %" PRId64 "},\n", kind[row->kind], row->onnx_offset);
     }
-    ls_emit_line(e, "    {0}");
+    ls_emit_line(e, "{.onnx_offset = -1}");
     ls_emit_line(e, "};");
+}
+
+/* Rows of the smallest table that v indexes; 0: none. */
+static int64_t indexed_rows(const LsGraph *g, LsValueId v)
+{
+    int64_t rows = 0;
+    for (uint32_t i = 1; i < g->nnode; i++) {
+        const LsNode *n = &g->node[i];
+        if (n->op != LS_OP_GATHER || ls_in(g, (LsNodeId){i}, 1).i != v.i)
+            continue;
+        int64_t dim = ls_in_shape(g, (LsNodeId){i}, 0)->dim[n->attr.axis.axis];
+        rows = rows == 0 || dim < rows ? dim : rows;
+    }
+    return rows;
 }
 
 static void print_inputs(const LsGraph *g, LsEmit *e)
@@ -249,9 +263,11 @@ static void print_inputs(const LsGraph *g, LsEmit *e)
         LsTensor t = ls_address_tensor(g, g->input[k], (LsAddress){LS_AT_INPUT, k});
         fprintf(e->to, "    {");
         print_tensor(e->to, &t);
-        fprintf(e->to, ", %s},\n", g->input[k].i == g->label.i ? "true" : "false");
+        int64_t rows = indexed_rows(g, g->input[k]);
+        fprintf(e->to, ", %s, %" PRId64 ", %" PRId64 "},\n", g->input[k].i == g->label.i ? "true" : "false",
+                -rows, rows);
     }
-    ls_emit_line(e, "    {0}");
+    ls_emit_line(e, "{.is_label = false}");
     ls_emit_line(e, "};");
 }
 
