@@ -14,6 +14,7 @@ static const struct {
 } command[] = {
     {"compile", ls_compile_main, "MODEL.onnx -o TRAINER [options]", "turn a model into a program that trains it"},
     {"plan", ls_plan_main, "MODEL.onnx [options]", "what training takes and what a budget costs; builds nothing"},
+    {"inspect", ls_inspect_main, "MODEL.onnx [options]", "operators, dimensions, parameters, what is in the way"},
     {"model", ls_model_main, "NAME [options] -o FILE.onnx", "write a network of the zoo; --list names them"},
     {"ops", ls_ops_main, "", "the operators that are read, and which have gradients"},
     {"targets", ls_targets_main, "", "machines that programs can be built for"},
