@@ -84,7 +84,7 @@ static HObject h_build(const char *cc, const char *flags, int real_bytes, bool d
         fprintf(to, "k%d, ", i);
     fprintf(to, "};\n");
     fclose(to);
-    snprintf(command, sizeof command, "%s %s %s -std=gnu11 -Wall -Wextra -Werror -shared -fPIC -I%s "
+    snprintf(command, sizeof command, "%s -std=gnu11 -Wall -Wextra -Werror -shared -fPIC %s %s -I%s "
              "-I%s/runtime %s %s/runtime/pool.c -o %s/k.so -lm -lpthread", cc, flags,
              real_bytes == 8 ? "-DLS_F64" : "", LS_SOURCE, LS_SOURCE, path, LS_SOURCE, dir);
     H_ASSERT(system(command) == 0, "%s", command);

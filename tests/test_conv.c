@@ -157,7 +157,7 @@ static void check_all(const char *cc, const char *flags, int real_bytes, bool di
         nodes_of(&cases[i], node + 3 * i);
     HObject o = h_build(cc, flags, real_bytes, direct, 3 * NCASES, node);
     for (int i = 0; i < NCASES; i++)
-        check_case(&o, i, node + 3 * i, real_bytes == 8 ? 1e-14 : direct ? 4e-6 : 1e-5);
+        check_case(&o, i, node + 3 * i, real_bytes == 8 ? 1e-14 : direct ? 4e-6 : 2e-5);
     for (int i = 0; i < 3 * NCASES; i++)
         free(node[i]);
     dlclose(o.so);
@@ -184,7 +184,7 @@ START_TEST(convolutions_are_right_with_clang)
     if (system("command -v clang >/dev/null") != 0)
         printf("skipped: no clang\n");
     else
-        check_all("clang", "-O2 -march=native", 4, false);
+        check_all("clang", "-O2 -march=native -Wno-unknown-pragmas", 4, false);
 }
 END_TEST
 
