@@ -221,7 +221,7 @@ static void print_help(FILE *to, const char *text)
             fprintf(to, "\n%28s", "");
             column = 28;
         }
-        fprintf(to, "%.*s ", n, text);
+        fprintf(to, "%s%.*s", column > 28 ? " " : "", n, text);
         column += n + 1;
         text += n + (text[n] == ' ');
     }
