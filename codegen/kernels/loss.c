@@ -82,7 +82,7 @@ static void positions(Loss *l)
     ls_nest_merge(l->n);
     int64_t rows = space.dim[0];
     if (rows % g->batch == 0)
-        l->valid = ls_arena_printf(g->arena, "%s / %" PRId64 " < run->valid", rows == 1 ? "0" : l->n->var[0],
+        l->valid = ls_arena_printf(g->arena, "%s / %" PRId64 " < run->valid", l->n->var[0],
                                    rows / g->batch);
 }
 

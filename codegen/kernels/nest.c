@@ -63,7 +63,7 @@ void ls_nest_merge(LsNest *n)
                                                    "r", "s", "t", "v", "w", "x", "z", "d"};
     int kept = 0;
     for (int k = 0; k < n->naxis; k++) {
-        if (n->size[k] == 1)
+        if (n->size[k] == 1 && !n->alone[k])
             continue;
         if (kept > 0 && joins(n, kept - 1, k)) {
             int64_t outer = n->size[kept - 1];

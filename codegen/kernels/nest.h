@@ -14,7 +14,7 @@ typedef struct LsNest {
     int naxis, ntensor;
     int64_t size[LS_NEST_AXES];
     bool reduced[LS_NEST_AXES];
-    bool alone[LS_NEST_AXES];           /* is not joined with a neighbour */
+    bool alone[LS_NEST_AXES];           /* not joined with a neighbour, nor dropped */
     int64_t (*stride)[LS_NEST_AXES];    /* by tensor, elements */
     const char *var[LS_NEST_AXES];      /* name of the axis' index in the text: i is the innermost */
 } LsNest;
@@ -26,7 +26,8 @@ void ls_walk_order(const LsShape *s, LsLayout layout, int order[LS_MAX_RANK]);
 /* Strides of one tensor, given by logical axis of the space. */
 void ls_nest_tensor(LsNest *n, const LsShape *space, LsLayout layout, int tensor,
                     const int64_t stride[LS_MAX_RANK]);
-/* Drops axes of length 1 and joins what can be; names the rest. At least one axis stays. */
+/* Drops axes of length 1 and joins neighbours, except those that stay alone; names the rest. At least one
+ * axis stays. */
 void ls_nest_merge(LsNest *n);
 int64_t ls_nest_count(const LsNest *n);
 

@@ -14,24 +14,15 @@ typedef struct Pad {
     const LsValue *small, *large;   /* without and with the border */
     int64_t lo[LS_NEST_AXES], dim[LS_NEST_AXES];    /* by axis of the nest: border and length inside */
     LsNest *n;              /* axes of the large side; tensors: large, small */
-    int64_t first;          /* offset in the small side from axes of length 1 */
 } Pad;
 enum { LARGE, SMALL };
-
-static int64_t mapped(const Pad *p, int64_t i, int64_t dim)
-{
-    if (p->at->mode == LS_PAD_EDGE)
-        return i < 0 ? 0 : i < dim ? i : dim - 1;
-    return i < 0 ? -i : i < dim ? i : 2 * (dim - 1) - i;
-}
 
 static bool padded(const Pad *p, int axis)
 {
     return p->at->lo[axis] != 0 || p->at->hi[axis] != 0;
 }
 
-/* Axes that are padded stay alone; the others merge. Their names follow the merging, so lo and dim are
- * found again by counting the padded ones. */
+/* Axes that are padded stay alone; the others merge, so lo and dim are found again by counting. */
 static void pad_nest(Pad *p)
 {
     const LsShape *space = &p->large->shape;
@@ -46,9 +37,7 @@ static void pad_nest(Pad *p)
     for (int a = 0; a < space->rank; a++) {
         int k = order[a];
         p->n->alone[a] = padded(p, k);
-        if (padded(p, k) && space->dim[k] == 1)
-            p->first += small[k] * mapped(p, -p->at->lo[k], p->small->shape.dim[k]);
-        else if (padded(p, k)) {
+        if (padded(p, k)) {
             lo[count] = p->at->lo[k];
             dim[count++] = p->small->shape.dim[k];
         }
@@ -74,7 +63,7 @@ static const char *small_offset(Pad *p)
                                         p->lo[a], p->dim[a]);
     const char *text = ls_nest_offset(n, SMALL, 0, n->naxis);
     memcpy(n->var, var, sizeof var);
-    return p->first == 0 ? text : ls_arena_printf(n->arena, "%" PRId64 " + %s", p->first, text);
+    return text;
 }
 
 static void border(Pad *p)

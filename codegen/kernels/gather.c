@@ -1,0 +1,107 @@
+/* codegen/kernels/gather.c -- LS_K_GATHER: rows of a table picked by index, and the sum back into it.
+ *
+ * The table is outer x length x inner, all row-major. An index that is outside gives NaN (0 for integers)
+ * and adds nothing. The gradient adds in the order of the indices; its units are columns, which no two
+ * share. */
+#include "codegen/kernels/nest.h"
+
+#include <inttypes.h>
+
+enum { UNIT = 8192, COLUMNS = 64 };     /* elements copied, columns added, in one unit */
+
+typedef struct Gather {
+    const LsKernelText *k;
+    LsEmit *e;
+    int64_t outer, length, inner, count;    /* count: indices */
+} Gather;
+
+static Gather gather_new(const LsKernelText *k, const LsShape *table)
+{
+    int axis = k->g->node[k->n.i].attr.gather.axis;
+    Gather g = {.k = k, .e = k->e, .outer = 1, .length = table->dim[axis], .inner = 1,
+                .count = ls_count(ls_in_shape(k->g, k->n, 1))};
+    for (int a = 0; a < table->rank; a++)
+        if (a != axis)
+            *(a < axis ? &g.outer : &g.inner) *= table->dim[a];
+    return g;
+}
+
+/* t: the index number j, counted from the front. */
+static void pick(const Gather *g)
+{
+    ls_emit_line(g->e, "const int64_t t = index[j] < 0 ? index[j] + %" PRId64 " : index[j];", g->length);
+}
+
+static void forward(const Gather *g)
+{
+    LsEmit *e = g->e;
+    int64_t rows = g->outer * g->count, group = g->inner >= UNIT ? 1 : UNIT / g->inner;
+    const char *nothing = ls_type(g->k->g, ls_out(g->k->g, g->k->n, 0)) == LS_REAL ? "NAN" : "0";
+    ls_emit_part(g->k, "part");
+    ls_emit_line(e, "(void)run;");
+    ls_emit_operand(g->k, "x", 0);
+    ls_emit_operand(g->k, "index", 1);
+    ls_emit_result(g->k, "y", 0);
+    ls_emit_line(e, "for (int64_t p = lo * %" PRId64 "; p < ls_least(hi * %" PRId64 ", %" PRId64 "); p++) {",
+                 group, group, rows);
+    ls_emit_line(e, "const int64_t j = p %% %" PRId64 ";", g->count);
+    pick(g);
+    ls_emit_line(e, "const int64_t from = (p / %" PRId64 " * %" PRId64 " + t) * %" PRId64 ";", g->count, g->length,
+                 g->inner);
+    ls_emit_line(e, "if (t >= 0 && t < %" PRId64 ") {", g->length);
+    ls_emit_line(e, "memcpy(y + p * %" PRId64 ", x + from, %" PRId64 " * sizeof *y);", g->inner, g->inner);
+    ls_emit_line(e, "continue;");
+    ls_emit_line(e, "}");
+    ls_emit_line(e, "for (int64_t i = 0; i < %" PRId64 "; i++)", g->inner);
+    ls_emit_line(e, "    y[p * %" PRId64 " + i] = %s;", g->inner, nothing);
+    ls_emit_close(e, 2);
+    ls_emit_launch(g->k, ls_ceil_div(rows, group));
+}
+
+static void backward(const Gather *g)
+{
+    LsEmit *e = g->e;
+    int64_t tiles = ls_ceil_div(g->inner, COLUMNS), n = g->outer * g->length * g->inner;
+    ls_emit_part(g->k, "part");
+    ls_emit_line(e, "(void)run;");
+    ls_emit_operand(g->k, "dy", 0);
+    ls_emit_operand(g->k, "index", 1);
+    ls_emit_result(g->k, "dx", 0);
+    ls_emit_line(e, "for (int64_t u = lo; u < hi; u++) {");
+    ls_emit_line(e, "const int64_t o = u / %" PRId64 ", i0 = u %% %" PRId64 " * %d;", tiles, tiles, COLUMNS);
+    ls_emit_line(e, "const int64_t i1 = ls_least(i0 + %d, %" PRId64 ");", COLUMNS, g->inner);
+    ls_emit_line(e, "for (int64_t j = 0; j < %" PRId64 "; j++) {", g->count);
+    pick(g);
+    ls_emit_line(e, "if (t < 0 || t >= %" PRId64 ")", g->length);
+    ls_emit_line(e, "    continue;");
+    ls_emit_line(e, "const int64_t to = (o * %" PRId64 " + t) * %" PRId64 ", from = (o * %" PRId64
+                 " + j) * %" PRId64 ";", g->length, g->inner, g->count, g->inner);
+    ls_emit_line(e, "#pragma GCC ivdep");
+    ls_emit_line(e, "for (int64_t i = i0; i < i1; i++)");
+    ls_emit_line(e, "    dx[to + i] += dy[from + i];");
+    ls_emit_close(e, 3);
+    ls_emit_part(g->k, "fill");
+    ls_emit_line(e, "(void)run;");
+    ls_emit_result(g->k, "dx", 0);
+    ls_emit_line(e, "const int64_t end = ls_least(hi * %d, %" PRId64 ");", UNIT, n);
+    ls_emit_line(e, "memset(dx + lo * %d, 0, (size_t)(end - lo * %d) * sizeof *dx);", UNIT, UNIT);
+    ls_emit_line(e, "}");
+    ls_emit_line(e, "static void %s(LsRun *run, void *const arg[])", g->k->name);
+    ls_emit_line(e, "{");
+    ls_emit_line(e, "ls_parallel(run, %s_fill, %" PRId64 ", arg);", g->k->name, ls_ceil_div(n, UNIT));
+    ls_emit_line(e, "ls_parallel(run, %s_part, %" PRId64 ", arg);", g->k->name, g->outer * tiles);
+    ls_emit_line(e, "}");
+}
+
+static void gather_emit(const LsKernelText *k)
+{
+    if (k->g->node[k->n.i].op == LS_OP_GATHER) {
+        const Gather g = gather_new(k, ls_in_shape(k->g, k->n, 0));
+        forward(&g);
+    } else {
+        const Gather g = gather_new(k, ls_shape(k->g, ls_out(k->g, k->n, 0)));
+        backward(&g);
+    }
+}
+
+const LsEmitter ls_emitter_gather = {.emit = gather_emit};
