@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 enum { BAR = 20 };                      /* characters */
@@ -41,13 +42,12 @@ char *ls_bytes_text(int64_t bytes, char text[32])
     return text;
 }
 
-/* A bar of BAR cells with eighths of a cell where the terminal can show them; at most 3 bytes a
- * cell. */
-static void bar_text(const LsProgress *g, double part, char *to)
+/* Eighths of a cell where the terminal can show them; at most 3 bytes a cell. */
+static void bar_text(const LsProgress *g, double part, int cells, char *to)
 {
     static const char *const eighth[] = {" ", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"};
-    int full = (int)(part * BAR * 8 + 0.5);
-    for (int k = 0; k < BAR; k++, full -= 8) {
+    int full = (int)(part * cells * 8 + 0.5);
+    for (int k = 0; k < cells; k++, full -= 8) {
         int level = full >= 8 ? 8 : full > 0 ? full : 0;
         const char *cell = g->utf8 ? eighth[level] : level >= 4 ? "#" : " ";
         size_t n = strlen(cell);
@@ -55,6 +55,28 @@ static void bar_text(const LsProgress *g, double part, char *to)
         to += n;
     }
     *to = '\0';
+}
+
+static int columns(void)
+{
+    struct winsize w;
+    return ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 0 ? w.ws_col : 80;
+}
+
+/* The line must not reach the last column: a bar that wraps cannot be taken back. */
+static void show_bar(LsProgress *g, const LsProgressAt *at, const char *right)
+{
+    char bar[BAR * 3 + 1];
+    int room = columns() - 1 - (int)strlen(at->what) - (int)strlen(right) - 4;
+    int cells = room < BAR ? room : BAR;
+    if (cells < 3) {
+        fprintf(g->to, "\r%.*s\033[K", columns() - 1, right);
+    } else {
+        bar_text(g, at->of ? (double)at->done / (double)at->of : 1, cells, bar);
+        fprintf(g->to, "\r%s %s%s%s %s\033[K", at->what, g->utf8 ? "▕" : "[", bar,
+                g->utf8 ? "▏" : "]", right);
+    }
+    g->shown = true;
 }
 
 static char *time_text(double seconds, char text[32])
@@ -81,28 +103,24 @@ static void measure_rate(LsProgress *g, int64_t now, int64_t done)
 
 void ls_progress_show(LsProgress *g, const LsProgressAt *at)
 {
-    char bar[BAR * 4 + 1], have[32], asked[32], left[32];
+    char right[256], have[32], asked[32], left[32];
     int64_t now = ls_now_ns();
+    bool bar = g->mode == LS_PROGRESS_BAR;
     if (at->done < g->last_done)
         g->last_done = 0;
-    bool due = now - g->last_ns >= (g->mode == LS_PROGRESS_BAR ? BAR_NS : PLAIN_NS);
-    if (g->mode == LS_PROGRESS_NONE || !due)
+    if (g->mode == LS_PROGRESS_NONE || now - g->last_ns < (bar ? BAR_NS : PLAIN_NS))
         return;
     measure_rate(g, now, at->done);
     time_text(g->rate > 0 ? (double)at->left / g->rate : 0, left);
     ls_bytes_text(g->bytes, have);
     ls_bytes_text(g->budget, asked);
-    const char *slash = g->budget ? "/" : "", *budget = g->budget ? asked : "";
-    bar_text(g, at->of ? (double)at->done / (double)at->of : 1, bar);
-    if (g->mode == LS_PROGRESS_BAR)
-        fprintf(g->to,
-                "\r%s %s%s%s %" PRId64 "/%" PRId64 " loss %.4g %.3g it/s %s%s%s ETA %s\033[K",
-                at->what, g->utf8 ? "▕" : "[", bar, g->utf8 ? "▏" : "]", at->done, at->of, at->loss,
-                g->rate, have, slash, budget, left);
+    snprintf(right, sizeof right, "%" PRId64 "/%" PRId64 " loss %.4g %.3g it/s %s%s%s ETA %s",
+             at->done, at->of, at->loss, g->rate, have, g->budget ? "/" : "",
+             g->budget ? asked : "", left);
+    if (bar)
+        show_bar(g, at, right);
     else
-        fprintf(g->to, "%s %" PRId64 "/%" PRId64 " loss %.6g %.3g it/s %s%s%s ETA %s\n", at->what,
-                at->done, at->of, at->loss, g->rate, have, slash, budget, left);
-    g->shown = g->mode == LS_PROGRESS_BAR;
+        fprintf(g->to, "%s %s\n", at->what, right);
 }
 
 void ls_progress_clear(LsProgress *g)

@@ -37,6 +37,8 @@ bool ls_train_plan(LsTrainer *t, bool resumed, LsError *e)
     t->updates = t->at.update + (left > 0 ? left : 0);
     if (t->o.steps > 0 && (t->o.epochs == 0 || t->o.steps < t->updates))
         t->updates = t->o.steps;
+    if (resumed && t->updates <= t->at.update)
+        fprintf(stderr, "note: the checkpoint has all the steps asked for; nothing to train\n");
     if (t->updates == 0)
         return ls_fail(e, LS_EXIT_USAGE, "the data make %" PRId64 " batches, but one update takes %"
                        PRId64 " (--accumulate): give more --epochs", epochs * t->per_epoch, group);
