@@ -110,7 +110,42 @@ static int by_size(const void *x, const void *y)
     return 0;
 }
 
-/* Sorts the sets, drops doubles and measures each. */
+bool ls_cut_step(const LsForward *f, const LsFamily *fam, uint32_t i, uint32_t j, LsCutStep *step)
+{
+    uint32_t nword = fam->nword;
+    const uint64_t *from = fam->low + (size_t)i * nword, *to = fam->low + (size_t)j * nword;
+    const uint64_t *keep = fam->keep + (size_t)j * nword;
+    for (uint32_t w = 0; w < nword; w++)
+        if (from[w] & ~to[w])
+            return false;
+    *step = (LsCutStep){i, 0, fam->time[j] - fam->time[i]};
+    for (uint32_t w = 0; w < nword; w++)
+        for (uint64_t s = keep[w] & ~from[w]; s != 0; s &= s - 1) {
+            uint32_t v = 64 * w + (uint32_t)__builtin_ctzll(s);
+            step->kept += f->mem[v];
+            step->time -= f->time[v];
+        }
+    return true;
+}
+
+/* The DP runs many times over the same family: its steps are priced once if that is not too much. */
+static void price_steps(const LsForward *f, LsFamily *fam)
+{
+    enum { MOST = 2500 };
+    if (fam->n > MOST)
+        return;
+    uint32_t n = 0;
+    fam->step = ls_arena_alloc(f->arena, (size_t)fam->n * fam->n / 2 + 1, sizeof *fam->step);
+    fam->step_at = ls_arena_alloc(f->arena, fam->n + 1u, sizeof *fam->step_at);
+    for (uint32_t j = 0; j < fam->n; j++) {
+        fam->step_at[j] = n;
+        for (uint32_t i = 0; i < j; i++)
+            n += ls_cut_step(f, fam, i, j, &fam->step[n]);
+    }
+    fam->step_at[fam->n] = n;
+}
+
+/* Sorts the sets, drops doubles, measures each. */
 static LsFamily *family_of(const LsForward *f, const uint64_t *set, uint32_t n, bool whole)
 {
     LsArena *arena = f->arena;
@@ -136,6 +171,7 @@ static LsFamily *family_of(const LsForward *f, const uint64_t *set, uint32_t n, 
         memcpy(fam->low + (size_t)fam->n * f->nword, rank[i].set, f->nword * sizeof *work);
         measure(f, fam, fam->n++, work);
     }
+    price_steps(f, fam);
     return fam;
 }
 

@@ -19,6 +19,12 @@ typedef struct LsForward {      /* a vertex per forward node, in run order */
     uint64_t *stuck;            /* set of the vertices that may not run twice */
 } LsForward;
 
+typedef struct LsCutStep {     /* from a set to one around it */
+    uint32_t from;
+    int64_t kept;               /* bytes that it newly keeps */
+    double time;                /* of what it leaves to be made again */
+} LsCutStep;
+
 typedef struct LsFamily {       /* lower sets by size, then by content: first empty, last everything */
     uint32_t n, nword;
     uint64_t *low;              /* n rows */
@@ -27,6 +33,8 @@ typedef struct LsFamily {       /* lower sets by size, then by content: first em
     int64_t *mem;               /* of the set, bytes */
     double *time;               /* of the set */
     bool whole;                 /* every lower set is in it */
+    /* Steps of the DP into set j: step[step_at[j] .. step_at[j + 1]). NULL where there are too many. */
+    LsCutStep *step; uint32_t *step_at;
 } LsFamily;
 
 static inline bool ls_bit(const uint64_t *set, uint32_t v) { return set[v / 64] >> (v % 64) & 1; }
@@ -37,6 +45,9 @@ LsForward *ls_forward_new(LsArena *arena, LsProb *p);
 /* Writes the boundary of low, and what is stuck in it, to keep; returns the bytes of the formula's last two
  * terms. work: scratch of 2 nword words. */
 int64_t ls_cut_edge(const LsForward *f, const uint64_t *low, uint64_t *keep, uint64_t *work);
+
+/* The step between sets i and j of the family; false when j does not contain i. */
+bool ls_cut_step(const LsForward *f, const LsFamily *fam, uint32_t i, uint32_t j, LsCutStep *step);
 
 /* All lower sets, or NULL when there are more than `most`. */
 LsFamily *ls_family_all(const LsForward *f, uint32_t most);

@@ -15,17 +15,15 @@ typedef struct Item {           /* a block with what orders compare */
     int64_t key;                /* placed by falling key, then size, then id */
 } Item;
 
-typedef struct Gap { int64_t lo, hi; } Gap;     /* a placed neighbour */
+typedef struct Placed { int64_t lo, hi; uint32_t from, to; } Placed;
 
 typedef struct Pack {
-    LsArena *arena;
     const LsBlock *block;
     uint32_t n;
     int64_t alignment, good, best;
-    uint32_t *at, *near;        /* rows of blocks that live at the same time, by block */
     Item *item;
-    Gap *gap;
-    int64_t *offset;            /* being made; -1: not placed */
+    Placed *placed; uint32_t nplaced;   /* by rising lo */
+    int64_t *offset;            /* being made */
     int64_t *result;
 } Pack;
 
@@ -39,102 +37,55 @@ static int by_key(const void *x, const void *y)
     return a->id < b->id ? -1 : a->id > b->id;
 }
 
-static int by_start(const void *x, const void *y)
-{
-    const Item *a = x, *b = y;
-    return a->from != b->from ? (a->from < b->from ? -1 : 1) : a->id < b->id ? -1 : a->id > b->id;
-}
-
-/* Rows of neighbours: sweep over time with the list of blocks that are there. */
-static void find_neighbours(Pack *p)
-{
-    uint32_t *now = ls_arena_alloc(p->arena, p->n + 1u, sizeof *now), nnow;
-    p->at = ls_arena_alloc(p->arena, p->n + 2u, sizeof *p->at);
-    qsort(p->item, p->n, sizeof *p->item, by_start);
-    for (int pass = 0; pass < 2; pass++) {
-        nnow = 0;
-        for (uint32_t k = 0; k < p->n; k++) {
-            uint32_t b = p->item[k].id, left = 0;
-            for (uint32_t j = 0; j < nnow; j++)
-                if (p->block[now[j]].to >= p->block[b].from)
-                    now[left++] = now[j];
-            nnow = left;
-            for (uint32_t j = 0; j < nnow; j++) {
-                if (pass == 0) {
-                    p->at[b + 2]++;
-                    p->at[now[j] + 2]++;
-                } else {
-                    p->near[p->at[b + 1]++] = now[j];
-                    p->near[p->at[now[j] + 1]++] = b;
-                }
-            }
-            now[nnow++] = b;
-        }
-        for (uint32_t b = 2; pass == 0 && b < p->n + 2; b++)
-            p->at[b] += p->at[b - 1];
-        if (pass == 0)
-            p->near = ls_arena_alloc(p->arena, p->at[p->n + 1] + 1u, sizeof *p->near);
-    }
-}
-
-static int by_lo(const void *x, const void *y)
-{
-    const Gap *a = x, *b = y;
-    return a->lo < b->lo ? -1 : a->lo > b->lo ? 1 : a->hi < b->hi ? -1 : a->hi > b->hi;
-}
-
-static void sort_gaps(Gap *g, uint32_t n)
-{
-    if (n > 24) {
-        qsort(g, n, sizeof *g, by_lo);
-        return;
-    }
-    for (uint32_t i = 1; i < n; i++) {
-        Gap x = g[i];
-        uint32_t j = i;
-        for (; j > 0 && by_lo(&x, &g[j - 1]) < 0; j--)
-            g[j] = g[j - 1];
-        g[j] = x;
-    }
-}
-
 /* The lowest gap that takes block b; with tight, the smallest one. */
-static int64_t find_place(Pack *p, uint32_t b, bool tight)
+static int64_t find_place(const Pack *p, const LsBlock *b, bool tight)
 {
-    uint32_t n = 0;
-    for (uint32_t k = p->at[b]; k < p->at[b + 1]; k++) {
-        uint32_t o = p->near[k];
-        if (p->offset[o] >= 0)
-            p->gap[n++] = (Gap){p->offset[o], p->offset[o] + p->block[o].size};
-    }
-    sort_gaps(p->gap, n);
-    int64_t off = 0, best = -1, room = INT64_MAX, size = p->block[b].size;
-    for (uint32_t k = 0; k < n; k++) {
-        if (off + size <= p->gap[k].lo) {
+    int64_t off = 0, best = -1, room = INT64_MAX;
+    for (uint32_t k = 0; k < p->nplaced; k++) {
+        const Placed *o = &p->placed[k];
+        if (o->to < b->from || o->from > b->to)
+            continue;
+        if (off + b->size <= o->lo) {
             if (!tight)
                 return off;
-            if (p->gap[k].lo - off < room) {
-                room = p->gap[k].lo - off;
+            if (o->lo - off < room) {
+                room = o->lo - off;
                 best = off;
             }
         }
-        if (p->gap[k].hi > off)
-            off = (p->gap[k].hi + p->alignment - 1) / p->alignment * p->alignment;
+        if (o->hi > off)
+            off = (o->hi + p->alignment - 1) / p->alignment * p->alignment;
     }
     return best >= 0 ? best : off;
+}
+
+static void put(Pack *p, const LsBlock *b, int64_t lo)
+{
+    uint32_t a = 0, z = p->nplaced;
+    while (a < z) {                                 /* first place with a larger lo */
+        uint32_t mid = (a + z) / 2;
+        if (p->placed[mid].lo <= lo)
+            a = mid + 1;
+        else
+            z = mid;
+    }
+    memmove(p->placed + a + 1, p->placed + a, (p->nplaced - a) * sizeof *p->placed);
+    p->placed[a] = (Placed){lo, lo + b->size, b->from, b->to};
+    p->nplaced++;
 }
 
 /* Places all by the order of p->item; keeps the result if it is the best so far. */
 static int64_t place_all(Pack *p, bool tight)
 {
     int64_t end = 0;
-    for (uint32_t b = 0; b < p->n; b++)
-        p->offset[b] = -1;
+    p->nplaced = 0;
     for (uint32_t k = 0; k < p->n; k++) {
-        uint32_t b = p->item[k].id;
-        p->offset[b] = find_place(p, b, tight);
-        if (p->offset[b] + p->block[b].size > end)
-            end = p->offset[b] + p->block[b].size;
+        const LsBlock *b = &p->block[p->item[k].id];
+        int64_t lo = b->size ? find_place(p, b, tight) : 0;
+        p->offset[p->item[k].id] = lo;
+        if (b->size)
+            put(p, b, lo);
+        end = lo + b->size > end ? lo + b->size : end;
     }
     if (end < p->best) {
         p->best = end;
@@ -196,14 +147,14 @@ int64_t ls_offsets_bound(const LsBlock *block, uint32_t n)
 int64_t ls_offsets(const LsBlock *block, uint32_t n, int64_t alignment, int64_t good,
                    int64_t *offset)
 {
-    Pack p = {.arena = ls_arena_new(), .block = block, .n = n, .alignment = alignment,
-              .good = good, .best = INT64_MAX, .result = offset};
-    p.item = ls_arena_alloc(p.arena, n + 1u, sizeof *p.item);
-    p.gap = ls_arena_alloc(p.arena, n + 1u, sizeof *p.gap);
-    p.offset = ls_arena_alloc(p.arena, n + 1u, sizeof *p.offset);
+    LsArena *scratch = ls_arena_new();
+    Pack p = {.block = block, .n = n, .alignment = alignment, .good = good, .best = INT64_MAX,
+              .result = offset};
+    p.item = ls_arena_alloc(scratch, n + 1u, sizeof *p.item);
+    p.placed = ls_arena_alloc(scratch, n + 1u, sizeof *p.placed);
+    p.offset = ls_arena_alloc(scratch, n + 1u, sizeof *p.offset);
     for (uint32_t b = 0; b < n; b++)
         p.item[b] = (Item){block[b].size, block[b].from, block[b].to, b, 0};
-    find_neighbours(&p);
     int best_order = 0;
     bool best_tight = false;
     for (int order = 0; order < ORDERS && p.best > good; order++)
@@ -216,13 +167,13 @@ int64_t ls_offsets(const LsBlock *block, uint32_t n, int64_t alignment, int64_t 
             }
         }
     /* about the same work for every input */
-    int64_t work = (int64_t)p.at[n + 1] + n + 1;
-    int rounds = (int)(12000000 / work);
-    rounds = rounds > 200 ? 200 : rounds < 4 ? 4 : rounds;
+    int64_t work = (int64_t)n * n + 1000;
+    int rounds = work > 20000000 ? 4 : (int)(80000000 / work);
+    rounds = rounds > 200 ? 200 : rounds;
     set_order(&p, best_order);
     search(&p, best_tight, rounds);
     set_order(&p, BY_SIZE);
     search(&p, false, rounds / 2);
-    ls_arena_free(p.arena);
+    ls_arena_free(scratch);
     return n ? p.best : 0;
 }

@@ -22,35 +22,50 @@ typedef struct Dp {
     const LsDpOptions *o;
     LsArena *scratch;
     Front *front;
-    Point *work; uint32_t nwork, room;      /* the front being made, by rising t * sign */
+    Point *work; uint32_t nwork, room;      /* the front being made, by rising t */
+    Point *other;               /* what a merge writes to */
+    Point *add; uint32_t add_room;
     double sign;
     bool thinned;
 } Dp;
 
-/* Adds p to the front in work unless a point there is as good in both. t comes with its sign. */
-static void add_point(Dp *dp, Point p)
+/* How many points of the front in work have no more t; the last of them has their least m. */
+static uint32_t count_until(const Dp *dp, double t)
 {
     uint32_t lo = 0, hi = dp->nwork;
-    while (lo < hi) {                               /* first point with t > p.t */
+    while (lo < hi) {
         uint32_t mid = (lo + hi) / 2;
-        if (dp->work[mid].t <= p.t)
+        if (dp->work[mid].t <= t)
             lo = mid + 1;
         else
             hi = mid;
     }
-    if (lo > 0 && dp->work[lo - 1].m <= p.m)
-        return;
-    uint32_t from = lo, to = lo;
-    if (lo > 0 && dp->work[lo - 1].t == p.t)
-        from = lo - 1;
-    while (to < dp->nwork && dp->work[to].m >= p.m)
-        to++;
-    if (dp->nwork + 1 > dp->room)
-        dp->work = ls_arena_grow(dp->scratch, dp->work, dp->nwork, dp->nwork + 1u,
-                                 sizeof *dp->work, &dp->room);
-    memmove(dp->work + from + 1, dp->work + to, (dp->nwork - to) * sizeof *dp->work);
-    dp->nwork = dp->nwork - (to - from) + 1;
-    dp->work[from] = p;
+    return lo;
+}
+
+/* Merges n points by rising t into the front in work; of what is no better than another in both, the
+ * earlier stays. */
+static void merge(Dp *dp, const Point *add, uint32_t n)
+{
+    if (dp->nwork + n > dp->room) {
+        dp->room = 2 * (dp->nwork + n) + 64;
+        Point *work = ls_arena_alloc(dp->scratch, dp->room, sizeof *work);
+        memcpy(work, dp->work, dp->nwork * sizeof *work);
+        dp->work = work;
+        dp->other = ls_arena_alloc(dp->scratch, dp->room, sizeof *dp->other);
+    }
+    uint32_t i = 0, k = 0, to = 0;
+    while (i < dp->nwork || k < n) {
+        bool old = k == n || (i < dp->nwork && (dp->work[i].t < add[k].t
+                   || (dp->work[i].t == add[k].t && dp->work[i].m <= add[k].m)));
+        const Point *p = old ? &dp->work[i++] : &add[k++];
+        if (to == 0 || p->m < dp->other[to - 1].m)
+            dp->other[to++] = *p;
+    }
+    Point *work = dp->work;
+    dp->work = dp->other;
+    dp->other = work;
+    dp->nwork = to;
 }
 
 /* Keeps about `most` points, evenly by place, both ends included. */
@@ -65,46 +80,54 @@ static void thin(Dp *dp)
     dp->nwork = most;
 }
 
-static bool inside(const uint64_t *a, const uint64_t *b, uint32_t nword)
+/* Goes on to set j by one step from every state of where it starts. */
+static void relax(Dp *dp, uint32_t j, LsCutStep step)
 {
-    for (uint32_t w = 0; w < nword; w++)
-        if (a[w] & ~b[w])
-            return false;
-    return true;
+    const LsFamily *fam = dp->fam;
+    const Front *from = &dp->front[step.from];
+    int64_t here = 2 * (fam->mem[j] - fam->mem[step.from]) + fam->halo[j];
+    bool free = j == fam->n - 1 && !dp->o->price_last;
+    double t = free ? 0 : dp->sign * step.time;
+    uint32_t no_worse = count_until(dp, from->point[0].t + t + dp->o->slack);
+    if (no_worse > 0 && dp->work[no_worse - 1].m <= from->least + step.kept)
+        return;                                     /* beats the best of both, so all */
+    if (from->n > dp->add_room) {
+        dp->add_room = 2 * from->n;
+        dp->add = ls_arena_alloc(dp->scratch, dp->add_room, sizeof *dp->add);
+    }
+    uint32_t nadd = 0, q = 0;
+    for (uint32_t k = 0; k < from->n; k++) {        /* both fronts by rising t */
+        Point p = {from->point[k].t + t, from->point[k].m + step.kept, step.from, k};
+        while (q < dp->nwork && dp->work[q].t <= p.t + dp->o->slack)
+            q++;
+        if (from->point[k].m + here <= dp->o->budget && (q == 0 || dp->work[q - 1].m > p.m))
+            dp->add[nadd++] = p;
+    }
+    if (nadd > 0)
+        merge(dp, dp->add, nadd);
 }
 
-/* Bytes and time of the vertices of keep outside low. */
-static void weigh(const LsForward *f, const uint64_t *keep, const uint64_t *low, int64_t *m, double *t)
+/* Some state of set i can go on to set j within the budget. */
+static bool fits(const Dp *dp, uint32_t i, uint32_t j)
 {
-    for (uint32_t w = 0; w < f->nword; w++)
-        for (uint64_t s = keep[w] & ~low[w]; s != 0; s &= s - 1) {
-            uint32_t v = 64 * w + (uint32_t)__builtin_ctzll(s);
-            *m += f->mem[v];
-            *t += f->time[v];
-        }
+    const LsFamily *fam = dp->fam;
+    return dp->front[i].n > 0
+           && dp->front[i].least + 2 * (fam->mem[j] - fam->mem[i]) + fam->halo[j] <= dp->o->budget;
 }
 
-/* Every way to reach set j from a smaller one. */
 static void relax_into(Dp *dp, uint32_t j)
 {
     const LsFamily *fam = dp->fam;
-    const uint64_t *low = fam->low + (size_t)j * fam->nword;
-    const uint64_t *keep = fam->keep + (size_t)j * fam->nword;
-    bool last = j == fam->n - 1;
-    for (uint32_t i = 0; i < j; i++) {
-        const Front *from = &dp->front[i];
-        int64_t here = 2 * (fam->mem[j] - fam->mem[i]) + fam->halo[j];
-        const uint64_t *less = fam->low + (size_t)i * fam->nword;
-        if (from->n == 0 || from->least + here > dp->o->budget || !inside(less, low, fam->nword))
-            continue;
-        int64_t m = 0;
-        double t = 0;
-        weigh(dp->f, keep, less, &m, &t);
-        t = last && !dp->o->price_last ? 0 : fam->time[j] - fam->time[i] - t;
-        for (uint32_t k = 0; k < from->n; k++)
-            if (from->point[k].m + here <= dp->o->budget)
-                add_point(dp, (Point){from->point[k].t + dp->sign * t, from->point[k].m + m, i, k});
+    LsCutStep step;
+    if (fam->step != NULL) {
+        for (uint32_t k = fam->step_at[j]; k < fam->step_at[j + 1]; k++)
+            if (fits(dp, fam->step[k].from, j))
+                relax(dp, j, fam->step[k]);
+        return;
     }
+    for (uint32_t i = 0; i < j; i++)
+        if (fits(dp, i, j) && ls_cut_step(dp->f, fam, i, j, &step))
+            relax(dp, j, step);
 }
 
 static LsStrategy trace(const Dp *dp, LsArena *arena, uint32_t k)
@@ -133,7 +156,7 @@ LsStrategies ls_partition(LsArena *arena, const LsForward *f, const LsFamily *fa
 {
     LsArena *scratch = ls_arena_new();
     Dp dp = {.f = f, .fam = fam, .o = options, .scratch = scratch,
-             .sign = options->greatest ? -1 : 1};
+             .sign = options->greatest ? -1 : 1, .thinned = options->slack > 0};
     dp.front = ls_arena_alloc(scratch, fam->n, sizeof *dp.front);
     Point start = {0, 0, 0, 0};
     dp.front[0] = (Front){&start, 1, 0};
@@ -154,6 +177,16 @@ LsStrategies ls_partition(LsArena *arena, const LsForward *f, const LsFamily *fa
             out.item[out.n++] = trace(&dp, arena, k);
     ls_arena_free(scratch);
     return out;
+}
+
+/* Bytes and time of the vertices of set a outside b. */
+static void weigh(const LsForward *f, const uint64_t *a, const uint64_t *b, int64_t *m, double *t)
+{
+    for (uint32_t v = 0; v < f->n; v++)
+        if (ls_bit(a, v) && !ls_bit(b, v)) {
+            *m += f->mem[v];
+            *t += f->time[v];
+        }
 }
 
 void ls_strategy_price(const LsForward *f, bool price_last, LsStrategy *s)

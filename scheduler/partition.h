@@ -16,12 +16,13 @@ typedef struct LsDpOptions {
     int64_t budget;             /* bytes, of the formula's peak */
     bool greatest;              /* memory-centred: the greatest time; else time-centred: the least */
     bool price_last;            /* count the last block as recomputed, as the paper does */
+    double slack;               /* a state this much better in time alone is given up; 0: exact */
     uint32_t most_points;       /* of a set's front of (kept bytes, time); above it, it is thinned */
 } LsDpOptions;
 
 typedef struct LsStrategies {
     LsStrategy *item; uint32_t n;
-    bool thinned;               /* some front was: the result is no longer exact */
+    bool thinned;               /* some front was, or there was slack: the result is not exact */
 } LsStrategies;
 
 /* The DP of Kusumoto et al. 2019 over the sets of `fam`: the strategies within the budget that no other

@@ -1,6 +1,8 @@
 /* scheduler/strategy.c -- the published strategies as candidates. */
 #include "scheduler/strategy.h"
 
+#include <math.h>
+
 #include "scheduler/sequence.h"
 
 void ls_strategy_none(LsPool *pool)
@@ -74,10 +76,13 @@ static int64_t widest(const LsForward *f, const LsFamily *fam)
 void ls_strategy_dp(LsPool *pool, const LsForward *f, const LsFamily *fam, const char *tc,
                     const char *mc)
 {
-    /* finer sweeps where a DP is cheap; the measure is the input's, so that plans are the same everywhere */
-    double pairs = (double)fam->n * fam->n;
-    double step = pairs < 1e4 ? 0.01 : pairs < 1e5 ? 0.02 : pairs < 1e6 ? 0.06 : 0.12;
-    LsDpOptions o = {.budget = widest(f, fam), .most_points = pairs < 1e5 ? 4096 : 48};
+    enum { EXACT = 15000 };
+    /* finer where a DP is cheap; the measure is the input's, so that plans are the same everywhere */
+    double pairs = (double)fam->n * fam->n, step = 0.02 * pow(pairs / 1e4, 0.45);
+    step = step < 0.02 ? 0.02 : step > 0.2 ? 0.2 : step;
+    LsDpOptions o = {.budget = widest(f, fam),
+                     .most_points = pairs < EXACT ? 1024 : 64,
+                     .slack = pairs < EXACT ? 0 : fam->time[fam->n - 1] / (pairs < 1e5 ? 768 : 320)};
     for (;;) {
         int64_t tight = -1;
         if (tc != NULL) {
@@ -92,6 +97,6 @@ void ls_strategy_dp(LsPool *pool, const LsForward *f, const LsFamily *fam, const
         if (tight < 0)
             return;
         int64_t next = (int64_t)((double)o.budget * (1 - step));
-        o.budget = next > tight - 1 ? next : tight - 1;
+        o.budget = next < tight - 1 ? next : tight - 1;
     }
 }
