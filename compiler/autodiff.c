@@ -2,9 +2,10 @@
  *
  * requires the loss; appends nodes of phase LS_BACKWARD, keeps all others; sets LsGraph.grad.
  *
- * Only values that lie between a trained parameter and the loss get a gradient. Nodes are walked once, from
- * the last to the first, and a second contribution to a value is added as soon as it comes, so that the order
- * of the sums is that of the file and at most one partial gradient per value exists. */
+ * Only values that lie between a trained parameter and the loss get a gradient. Nodes are walked
+ * once, from the last to the first, and a second contribution to a value is added as soon as it
+ * comes, so that the order of the sums is that of the file and at most one partial gradient per
+ * value exists. */
 #include "compiler/passes.h"
 
 #include <assert.h>
@@ -63,7 +64,8 @@ static bool on_path(const Diff *d, uint32_t n)
     return in && out;
 }
 
-/* Every operator on a path that has no gradient, once, with the number of nodes and the first one's name. */
+/* Every operator on a path that has no gradient, once, with the number of nodes and the first
+ * one's name. */
 static bool all_have_gradients(Diff *d)
 {
     uint32_t *count = ls_arena_alloc(d->cx->arena, LS_NOPS, sizeof *count);
@@ -78,10 +80,11 @@ static bool all_have_gradients(Diff *d)
     }
     for (int op = 0; op < LS_NOPS; op++)
         if (count[op] > 0)
-            all = ls_error(d->cx, ls_where(d->g, (LsNodeId){first[op]}), LS_E_NO_GRAD,
-                           "freeze the parameters before it (--freeze) or replace it",
-                           "%s has no gradient; %u such node%s between a trained parameter and the loss",
-                           ls_op[op]->name, count[op], count[op] == 1 ? " lies" : "s lie");
+            all = ls_error(
+                d->cx, ls_where(d->g, (LsNodeId){first[op]}), LS_E_NO_GRAD,
+                "freeze the parameters before it (--freeze) or replace it",
+                "%s has no gradient; %u such node%s between a trained parameter and the loss",
+                ls_op[op]->name, count[op], count[op] == 1 ? " lies" : "s lie");
     return all;
 }
 
@@ -126,8 +129,9 @@ static void collect(Diff *d)
         if (ls_is(d->grad[i]))
             g->grad[g->ngrad++] = (LsGrad){{i}, d->grad[i]};
         else
-            ls_warn(d->cx, LS_NOWHERE, NULL, "parameter '%s' has no influence on the loss and is not "
-                    "trained", g->value[i].name);
+            ls_warn(d->cx, LS_NOWHERE, NULL,
+                    "parameter '%s' has no influence on the loss and is not trained",
+                    g->value[i].name);
     }
 }
 

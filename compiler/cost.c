@@ -12,8 +12,8 @@ const LsMachine ls_machine_cpu = {
 /* Operators of a scalar expression; a call of a transcendental function counts as ten. */
 static double expr_flops(const char *expr)
 {
-    static const char *const slow[] = {"ls_exp", "ls_log", "ls_tanh", "ls_erf", "ls_pow", "ls_sigmoid",
-                                       "ls_softplus", "ls_uniform"};
+    static const char *const slow[] = {"ls_exp", "ls_log",     "ls_tanh",     "ls_erf",
+                                       "ls_pow", "ls_sigmoid", "ls_softplus", "ls_uniform"};
     double flops = 0;
     for (const char *c = expr; *c != '\0'; c++) {
         flops += strchr("+-*/<>?", *c) != NULL;

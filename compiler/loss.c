@@ -1,7 +1,8 @@
 /* compiler/loss.c -- attaches the loss to a model output.
  *
- * requires the forward part; adds the target as the last input and one loss node; keeps everything else.
- * With LS_LOSS_GRAPH the model has its loss already, as an output of one element. */
+ * requires the forward part; adds the target as the last input and one loss node; keeps
+ * everything else. With LS_LOSS_GRAPH the model has its loss already, as an output of one
+ * element. */
 #include "compiler/passes.h"
 
 #include <inttypes.h>
@@ -36,7 +37,8 @@ static void add_input(LsGraph *g, LsValueId v)
     g->ninput++;
 }
 
-static void add_label(LsCtx *cx, LsGraph *g, const LsLossOptions *o, LsType type, const LsShape *shape)
+static void add_label(LsCtx *cx, LsGraph *g, const LsLossOptions *o, LsType type,
+                      const LsShape *shape)
 {
     const char *name = o->label != NULL ? o->label : "label";
     g->label = ls_value_add(cx, g, LS_V_INPUT, name, type, shape, NULL);
@@ -46,8 +48,9 @@ static void add_label(LsCtx *cx, LsGraph *g, const LsLossOptions *o, LsType type
 static bool graph_loss(LsCtx *cx, LsGraph *g, LsValueId y)
 {
     if (ls_count(ls_shape(g, y)) != 1)
-        return ls_error(cx, LS_NOWHERE, LS_E_LOSS, NULL, "output '%s' is %s: a loss has one element",
-                        g->value[y.i].name, ls_shape_text(cx->arena, ls_shape(g, y)));
+        return ls_error(cx, LS_NOWHERE, LS_E_LOSS, NULL,
+                        "output '%s' is %s: a loss has one element", g->value[y.i].name,
+                        ls_shape_text(cx->arena, ls_shape(g, y)));
     g->loss = ls_reshape(cx, g, y, &(LsShape){0});
     return true;
 }

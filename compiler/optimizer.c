@@ -1,8 +1,8 @@
 /* compiler/optimizer.c -- the update of every trained parameter.
  *
- * requires gradients (LsGraph.grad); appends nodes of phase LS_UPDATE, then moves each as far forward as its
- * operands and the readers of its parameter allow, so that in the order as it stands a gradient dies as soon
- * as it is used; keeps everything else. */
+ * requires gradients (LsGraph.grad); appends nodes of phase LS_UPDATE, then moves each as far
+ * forward as its operands and the readers of its parameter allow, so that in the order as it
+ * stands a gradient dies as soon as it is used; keeps everything else. */
 #include "compiler/passes.h"
 
 #include <string.h>
@@ -16,7 +16,8 @@ static LsValueId moment(LsCtx *cx, LsGraph *g, LsValueId p, const char *suffix)
 
 static LsNodeId made_by(const LsGraph *g, LsValueId v) { return g->value[v.i].def; }
 
-/* An update belongs to the forward node that its gradient comes from, and is named after its parameter. */
+/* An update belongs to the forward node that its gradient comes from, and is named after its
+ * parameter. */
 static void update_origin(LsGraph *g, LsValueId p, LsValueId grad)
 {
     const LsNode *made = &g->node[made_by(g, grad).i];
@@ -30,8 +31,9 @@ static LsValueId clip_factor(LsCtx *cx, LsGraph *g, const LsValueId *grad, doubl
     for (uint32_t i = 0; i < g->ngrad; i++) {
         update_origin(g, g->grad[i].param, grad[i]);
         LsAttr all = {.reduce = {(1u << ls_shape(g, grad[i])->rank) - 1, true}};
-        LsValueId sq = all.reduce.axes == 0 ? ls_append2(cx, g, LS_OP_MUL, grad[i], grad[i], NULL)
-                                            : ls_append1(cx, g, LS_OP_REDUCE_SUM_SQUARE, grad[i], &all);
+        LsValueId sq = all.reduce.axes == 0
+                           ? ls_append2(cx, g, LS_OP_MUL, grad[i], grad[i], NULL)
+                           : ls_append1(cx, g, LS_OP_REDUCE_SUM_SQUARE, grad[i], &all);
         sq = ls_reshape(cx, g, sq, &(LsShape){0});
         sum = ls_is(sum) ? ls_append2(cx, g, LS_OP_ADD, sum, sq, NULL) : sq;
     }
@@ -42,9 +44,14 @@ static void append_update(LsCtx *cx, LsGraph *g, LsValueId p, LsValueId grad, Ls
                           LsValueId acc, const LsOptimizerOptions *o)
 {
     bool decays = !o->decay_matrices_only || ls_shape(g, p)->rank > 1;
-    LsAttr at = {.update = {.momentum = o->momentum, .beta1 = o->beta1, .beta2 = o->beta2, .eps = o->eps,
-                            .decay = decays ? o->decay : 0, .nesterov = o->nesterov,
-                            .decoupled = o->kind == LS_ADAMW, .clip = o->clip_value,
+    LsAttr at = {.update = {.momentum = o->momentum,
+                            .beta1 = o->beta1,
+                            .beta2 = o->beta2,
+                            .eps = o->eps,
+                            .decay = decays ? o->decay : 0,
+                            .nesterov = o->nesterov,
+                            .decoupled = o->kind == LS_ADAMW,
+                            .clip = o->clip_value,
                             .scale = o->accumulate > 1 ? 1.0 / o->accumulate : 1}};
     if (o->kind == LS_SGD) {
         LsValueId v = o->momentum != 0 ? moment(cx, g, p, "momentum") : (LsValueId){0};

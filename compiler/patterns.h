@@ -1,8 +1,8 @@
 /* compiler/patterns.h -- recognising what exporters write out; shared by the patterns_*.c files.
  *
- * A pattern looks at the old graph backwards from its last node, the root. When all of it is there, it appends
- * the replacement to the new graph and returns the value that stands for the root's result. Values in between
- * must have no other reader, or nothing would be saved. */
+ * A pattern looks at the old graph backwards from its last node, the root. When all of it is
+ * there, it appends the replacement to the new graph and returns the value that stands for the
+ * root's result. Values in between must have no other reader, or nothing would be saved. */
 #ifndef LS_COMPILER_PATTERNS_H
 #define LS_COMPILER_PATTERNS_H
 
@@ -23,7 +23,8 @@ bool ls_is_number(const LsGraph *g, LsValueId v, double want);
 /* A node of two operands has one that is `want`: the other one. */
 LsValueId ls_other_than_number(const LsGraph *g, LsNodeId n, double want);
 
-/* A value as coefficient times factors, through MUL, POW and DIV by constants that nobody else reads. */
+/* A value as coefficient times factors, through MUL, POW and DIV by constants that nobody else
+ * reads. */
 typedef struct LsProduct { double coef; int n; LsValueId factor[4]; } LsProduct;
 bool ls_product(const LsMatch *m, LsValueId v, LsProduct *p);       /* false: too many factors */
 

@@ -1,5 +1,5 @@
-/* compiler/patterns_norm.c -- layer norm as exporters wrote it before opset 17: ReduceMean, Sub, Pow (or Mul),
- * ReduceMean, Add, Sqrt, Div, Mul, Add. */
+/* compiler/patterns_norm.c -- layer norm as exporters wrote it before opset 17: ReduceMean, Sub,
+ * Pow (or Mul), ReduceMean, Add, Sqrt, Div, Mul, Add. */
 #include "compiler/patterns.h"
 
 /* Mean over the last axes of v: the first of them; 0: not such a mean. */
@@ -41,7 +41,8 @@ static LsValueId normalised(const LsMatch *m, LsValueId z, int *axis, double *ep
         return (LsValueId){0};
     *axis = mean_axis(m, mean);
     *eps = ls_const_at(g, e, 0);
-    return ls_in(g, mean, 0).i == x.i && *axis != 0 && mean_axis(m, var) == *axis ? x : (LsValueId){0};
+    return ls_in(g, mean, 0).i == x.i && *axis != 0 && mean_axis(m, var) == *axis ? x
+                                                                                  : (LsValueId){0};
 }
 
 /* v has one element for each place of the normalised axes, in front of which it has none. */
@@ -64,16 +65,19 @@ LsValueId ls_match_layer_norm(const LsMatch *m, LsNodeId root)
         for (int k = 0; k < 2; k++) {
             int axis = 0;
             double eps = 0;
-            LsValueId scale = ls_in(g, mul, k), x = normalised(m, ls_in(g, mul, 1 - k), &axis, &eps);
+            LsValueId scale = ls_in(g, mul, k),
+                      x = normalised(m, ls_in(g, mul, 1 - k), &axis, &eps);
             if (!ls_is(x) || !fits(ls_shape(g, scale), ls_shape(g, x), axis)
                 || !fits(ls_shape(g, bias), ls_shape(g, x), axis))
                 continue;
             LsShape over = {.rank = ls_shape(g, x)->rank - axis};
             for (int d = 0; d < over.rank; d++)
                 over.dim[d] = ls_shape(g, x)->dim[axis + d];
-            LsValueId in[] = {ls_image(m->r, x), ls_reshape(m->r->cx, m->r->to, ls_image(m->r, scale), &over),
+            LsValueId in[] = {ls_image(m->r, x),
+                              ls_reshape(m->r->cx, m->r->to, ls_image(m->r, scale), &over),
                               ls_reshape(m->r->cx, m->r->to, ls_image(m->r, bias), &over)};
-            return ls_append(m->r->cx, m->r->to, LS_OP_LAYER_NORM, 3, in, &(LsAttr){.norm = {axis, eps}});
+            return ls_append(m->r->cx, m->r->to, LS_OP_LAYER_NORM, 3, in,
+                             &(LsAttr){.norm = {axis, eps}});
         }
     }
     return (LsValueId){0};

@@ -1,4 +1,5 @@
-/* compiler/patterns_pointwise.c -- GELU by erf and by tanh, hard-swish, the logarithm of a softmax. */
+/* compiler/patterns_pointwise.c -- GELU by erf and by tanh, hard-swish, the logarithm of a
+ * softmax. */
 #include "compiler/patterns.h"
 
 #include <math.h>
@@ -25,7 +26,8 @@ static bool erf_argument(const LsMatch *m, LsValueId v, LsValueId x)
 static bool cubic_term(const LsMatch *m, LsValueId v, LsValueId x, int n)
 {
     LsProduct p;
-    return m->readers[v.i] == 1 && ls_product(m, v, &p) && near(p.coef, 0.044715) && power_of(&p, x, n);
+    return m->readers[v.i] == 1 && ls_product(m, v, &p) && near(p.coef, 0.044715)
+           && power_of(&p, x, n);
 }
 
 /* v = sqrt(2 / pi) (x + 0.044715 x^3), or the same with x outside */
@@ -106,5 +108,6 @@ LsValueId ls_match_log_softmax(const LsMatch *m, LsNodeId root)
     if (!ls_made_by(m, ls_in(m->g, root, 0), LS_OP_SOFTMAX, 1, &n))
         return (LsValueId){0};
     LsAttr at = m->g->node[n.i].attr;
-    return ls_append1(m->r->cx, m->r->to, LS_OP_LOG_SOFTMAX, ls_image(m->r, ls_in(m->g, n, 0)), &at);
+    return ls_append1(m->r->cx, m->r->to, LS_OP_LOG_SOFTMAX, ls_image(m->r, ls_in(m->g, n, 0)),
+                      &at);
 }

@@ -1,5 +1,5 @@
-/* compiler/patterns_product.c -- what a matrix product or convolution can do itself: transposing an operand,
- * adding a vector to its result. */
+/* compiler/patterns_product.c -- what a matrix product or convolution can do itself: transposing
+ * an operand, adding a vector to its result. */
 #include "compiler/patterns.h"
 
 /* v is the transpose of a stack of matrices: those. */
@@ -19,7 +19,8 @@ static LsValueId transposed(const LsMatch *m, LsValueId v)
 LsValueId ls_match_transposed(const LsMatch *m, LsNodeId root)
 {
     LsAttr at = m->g->node[root.i].attr;
-    LsValueId in[3], a = transposed(m, ls_in(m->g, root, 0)), b = transposed(m, ls_in(m->g, root, 1));
+    LsValueId in[3], a = transposed(m, ls_in(m->g, root, 0)),
+                     b = transposed(m, ls_in(m->g, root, 1));
     if (!ls_is(a) && !ls_is(b))
         return (LsValueId){0};
     at.gemm.trans_a ^= ls_is(a);
@@ -40,8 +41,8 @@ static bool is_vector(const LsShape *v, int from_end, int64_t count)
     return v->rank > from_end;
 }
 
-/* The product with one more operand, over the images of the two it has; what other patterns made of it in the
- * new graph is kept. */
+/* The product with one more operand, over the images of the two it has; what other patterns made
+ * of it in the new graph is kept. */
 static LsValueId with_bias(const LsMatch *m, LsValueId y, LsValueId bias, int64_t count)
 {
     LsGraph *to = m->r->to;
@@ -52,8 +53,8 @@ static LsValueId with_bias(const LsMatch *m, LsValueId y, LsValueId bias, int64_
     return ls_append(m->r->cx, to, (LsOpCode)to->node[n.i].op, 3, in, &at);
 }
 
-/* A product or convolution without bias, perhaps seen through a reshape, plus one number per column or
- * channel. */
+/* A product or convolution without bias, perhaps seen through a reshape, plus one number per
+ * column or channel. */
 LsValueId ls_match_bias(const LsMatch *m, LsNodeId root)
 {
     const LsGraph *g = m->g;

@@ -1,5 +1,6 @@
-/* tests/eval.h -- runs a graph in double precision, slowly and by the words of the .def files: a second
- * opinion on rows and gradients that shares nothing with codegen. Values are row-major whatever the layout. */
+/* tests/eval.h -- runs a graph in double precision, slowly and by the words of the .def files: a
+ * second opinion on rows and gradients that shares nothing with codegen. Values are row-major
+ * whatever the layout. */
 #ifndef LS_TESTS_EVAL_H
 #define LS_TESTS_EVAL_H
 
@@ -28,7 +29,8 @@ static inline double *eval_room(const Eval *e, LsValueId v)
 /* Constants get their data, state its initial values, everything else zeros. */
 static inline Eval eval_new(const LsGraph *g)
 {
-    Eval e = {g, ls_arena_alloc(g->arena, g->nvalue, sizeof(double *)), INT64_MAX, 1, true, true, 0.1};
+    Eval e = {g,  ls_arena_alloc(g->arena, g->nvalue, sizeof(double *)), INT64_MAX, 1, true, true,
+              0.1};
     for (uint32_t i = 1; i < g->nvalue; i++) {
         e.v[i] = eval_room(&e, (LsValueId){i});
         for (int64_t k = 0; g->value[i].data != NULL && k < ls_count(&g->value[i].shape); k++)
@@ -76,13 +78,16 @@ static inline void eval_pointwise(Eval *e, LsNodeId n)
         for (int k = 0; k < g->node[n.i].nin; k++)
             arg[k] = e->v[ls_in(g, n, k).i][eval_place(ls_in_shape(g, n, k), at, space.rank)];
         const LsScalarAttr *s = &g->node[n.i].attr.scalar;
-        double v = expr_value(row->expr, arg, s->a, s->b), *to = &y[eval_place(&out, at, space.rank)];
+        double v = expr_value(row->expr, arg, s->a, s->b),
+               *to = &y[eval_place(&out, at, space.rank)];
         if (!reduce)
             *to = v;
         else if (row->combine == LS_SUM)
             *to += row->mean ? v / count : v;
         else
-            *to = row->combine == LS_MAX ? fmax(*to, v) : row->combine == LS_MIN ? fmin(*to, v) : *to * v;
+            *to = row->combine == LS_MAX   ? fmax(*to, v)
+                  : row->combine == LS_MIN ? fmin(*to, v)
+                                           : *to * v;
     } while (eval_next(at, &space));
 }
 
@@ -134,9 +139,11 @@ static inline void eval_matmul(Eval *e, LsNodeId n)
 {
     const LsGraph *g = e->g;
     const LsGemmAttr *t = &g->node[n.i].attr.gemm;
-    const LsShape *as = ls_in_shape(g, n, 0), *bs = ls_in_shape(g, n, 1), *ys = ls_shape(g, ls_out(g, n, 0));
+    const LsShape *as = ls_in_shape(g, n, 0), *bs = ls_in_shape(g, n, 1),
+                  *ys = ls_shape(g, ls_out(g, n, 0));
     double *y = e->v[ls_out(g, n, 0).i];
-    int64_t inner = t->trans_a ? as->dim[as->rank - 2] : as->dim[as->rank - 1], at[LS_MAX_RANK] = {0};
+    int64_t inner = t->trans_a ? as->dim[as->rank - 2] : as->dim[as->rank - 1],
+            at[LS_MAX_RANK] = {0};
     int r = ys->rank;
     do {
         double sum = 0;
@@ -172,7 +179,8 @@ static inline void eval_pool(Eval *e, LsNodeId n)
     LsShape window = {.rank = w->n};
     memcpy(window.dim, w->kernel, sizeof w->kernel);
     do {
-        int64_t r[LS_MAX_RANK] = {0}, from[LS_MAX_RANK] = {at[0], at[1]}, yi = eval_place(ys, at, ys->rank);
+        int64_t r[LS_MAX_RANK] = {0}, from[LS_MAX_RANK] = {at[0], at[1]},
+                yi = eval_place(ys, at, ys->rank);
         double best = -INFINITY, sum = 0, inside = 0, counted = 0;
         for (int pass = 0; pass < 2; pass++) {
             double position = 0;
@@ -225,7 +233,9 @@ static inline void eval_softmax(Eval *e, LsNodeId n)
         for (int64_t c = 0; c < len; c++)
             top = fmax(top, x[c * stride]);
         for (int64_t c = 0; c < len; c++)
-            sum += y == NULL ? exp(x[c * stride] - top) : log_form ? x[c * stride] : x[c * stride] * y[c * stride];
+            sum += y == NULL  ? exp(x[c * stride] - top)
+                   : log_form ? x[c * stride]
+                              : x[c * stride] * y[c * stride];
         for (int64_t c = 0; c < len; c++) {
             double v = x[c * stride], p = y != NULL ? y[c * stride] : 0;
             z[c * stride] = y == NULL ? (log_form ? v - top - log(sum) : exp(v - top) / sum)
@@ -299,7 +309,8 @@ static inline void eval_class_grad(Eval *e, LsNodeId n)
     const LsShape *x = ls_shape(g, o);
     for (int64_t i = 0; i < ls_count(ls_shape(g, labels)); i++) {
         EvalLoss p = eval_position(e, n, labels, weights, x, i);
-        double *dx = e->v[o.i] + p.base, all = 0, k = at->reduction == LS_LOSS_EACH ? dloss[i] : dloss[0];
+        double *dx = e->v[o.i] + p.base, all = 0,
+               k = at->reduction == LS_LOSS_EACH ? dloss[i] : dloss[0];
         k = at->reduction != LS_LOSS_MEAN ? k : wsum != 0 ? k / wsum : 0;
         for (int64_t c = 0; c < p.classes; c++)
             all += ls_is(weights) ? e->v[weights.i][c] : 1;
@@ -319,7 +330,8 @@ static inline void eval_regression(Eval *e, LsNodeId n)
     bool back = g->node[n.i].op == LS_OP_REGRESSION_GRAD;
     LsRegression kind = g->node[n.i].attr.loss.regression;
     const LsShape *s = ls_in_shape(g, n, back);
-    double *y = e->v[ls_in(g, n, back).i], *t = e->v[ls_in(g, n, back + 1).i], *o = e->v[ls_out(g, n, 0).i];
+    double *y = e->v[ls_in(g, n, back).i], *t = e->v[ls_in(g, n, back + 1).i],
+           *o = e->v[ls_out(g, n, 0).i];
     int64_t per = ls_count(s) / g->batch, count = (e->valid < g->batch ? e->valid : g->batch) * per;
     memset(o, 0, (size_t)ls_count(ls_shape(g, ls_out(g, n, 0))) * sizeof *o);
     for (int64_t i = 0; i < count; i++) {
@@ -359,7 +371,8 @@ static inline void eval_layer_norm(Eval *e, LsNodeId n)
         }
         for (int64_t i = 0; i < len; i++)
             o[i] = back ? inv * (dy[i] * scale[i] - mh - (x[i] - mean) * inv * mhz)
-                 : (x[i] - mean) * inv * scale[i] + (g->node[n.i].nin > 2 ? e->v[ls_in(g, n, 2).i][i] : 0);
+                        : (x[i] - mean) * inv * scale[i]
+                              + (g->node[n.i].nin > 2 ? e->v[ls_in(g, n, 2).i][i] : 0);
         if (!back) {
             e->v[ls_out(g, n, 1).i][r] = mean;
             e->v[ls_out(g, n, 2).i][r] = inv;
@@ -376,7 +389,8 @@ static inline void eval_update(Eval *e, LsNodeId n)
     bool adam = op == LS_OP_ADAM;
     double *p = e->v[ls_in(g, n, 0).i], *grad = e->v[ls_in(g, n, 1).i];
     LsValueId factor = ls_in(g, n, adam ? 4 : 3), acc = ls_in(g, n, adam ? 5 : 4);
-    double *v1 = ls_is(ls_in(g, n, 2)) ? e->v[ls_in(g, n, 2).i] : NULL, *v2 = adam ? e->v[ls_in(g, n, 3).i] : NULL;
+    double *v1 = ls_is(ls_in(g, n, 2)) ? e->v[ls_in(g, n, 2).i] : NULL,
+           *v2 = adam ? e->v[ls_in(g, n, 3).i] : NULL;
     for (int64_t i = 0; i < ls_count(ls_in_shape(g, n, 0)); i++) {
         if (op == LS_OP_RUNNING_STAT) {
             p[i] = p[i] * at->momentum + grad[i] * at->scale;

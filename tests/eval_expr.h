@@ -1,5 +1,5 @@
-/* tests/eval_expr.h -- evaluates the scalar expressions of MAP and REDUCE rows (LsOp.expr) in double, by
- * recursive descent over C's grammar as far as they use it. */
+/* tests/eval_expr.h -- evaluates the scalar expressions of MAP and REDUCE rows (LsOp.expr) in
+ * double, by recursive descent over C's grammar as far as they use it. */
 #ifndef LS_TESTS_EVAL_EXPR_H
 #define LS_TESTS_EVAL_EXPR_H
 
@@ -28,11 +28,16 @@ static inline double expr_softplus(double x) { return fmax(x, 0) + log1p(exp(-fa
 
 static inline double expr_call(Expr *e)
 {
-    static const struct { const char *name; double (*one)(double), (*two)(double, double); } fn[] = {
-        {"ls_exp", exp, NULL}, {"ls_log", log, NULL}, {"ls_sqrt", sqrt, NULL}, {"ls_tanh", tanh, NULL},
-        {"ls_erf", erf, NULL}, {"ls_abs", fabs, NULL}, {"ls_pow", NULL, pow}, {"ls_max", NULL, fmax},
-        {"ls_min", NULL, fmin}, {"ls_floor", floor, NULL}, {"ls_log1p", log1p, NULL},
-        {"ls_ceil", ceil, NULL}, {"ls_round", nearbyint, NULL}, {"ls_softplus", expr_softplus, NULL}};
+    static const struct {
+        const char *name;
+        double (*one)(double), (*two)(double, double);
+    } fn[] = {{"ls_exp", exp, NULL},         {"ls_log", log, NULL},
+              {"ls_sqrt", sqrt, NULL},       {"ls_tanh", tanh, NULL},
+              {"ls_erf", erf, NULL},         {"ls_abs", fabs, NULL},
+              {"ls_pow", NULL, pow},         {"ls_max", NULL, fmax},
+              {"ls_min", NULL, fmin},        {"ls_floor", floor, NULL},
+              {"ls_log1p", log1p, NULL},     {"ls_ceil", ceil, NULL},
+              {"ls_round", nearbyint, NULL}, {"ls_softplus", expr_softplus, NULL}};
     char name[32];
     int n = 0;
     while (isalnum((unsigned char)e->at[n]) || e->at[n] == '_')

@@ -54,7 +54,8 @@ static inline LsValueId weighed(LsValueId y)
     LsShape s = *ls_shape(g, y);
     y = ls_append2(&cx, g, LS_OP_MUL, y, constant(s), NULL);
     if (s.rank > 0)
-        y = ls_append1(&cx, g, LS_OP_REDUCE_SUM, y, &(LsAttr){.reduce = {(1u << s.rank) - 1, true}});
+        y = ls_append1(&cx, g, LS_OP_REDUCE_SUM, y,
+                       &(LsAttr){.reduce = {(1u << s.rank) - 1, true}});
     return ls_reshape(&cx, g, y, &(LsShape){0});
 }
 
@@ -64,7 +65,8 @@ static inline double loss_at(Eval *e, uint32_t nforward)
     return e->v[g->loss.i][0];
 }
 
-/* Differentiates `loss` and compares each gradient, element by element, with (f(p+h) - f(p-h)) / 2h. */
+/* Differentiates `loss` and compares each gradient, element by element, with (f(p+h) - f(p-h)) /
+ * 2h. */
 static inline void check_gradients(LsValueId loss)
 {
     const double h = 1e-4;
@@ -84,8 +86,9 @@ static inline void check_gradients(LsValueId loss)
             want -= loss_at(&e, nforward);
             e.v[p.i][k] = at;
             want /= 2 * h;
-            ck_assert_msg(fabs(got - want) <= 1e-5 * (1 + fabs(want)), "%s[%d]: gradient %.9g, "
-                          "differences %.9g", g->value[p.i].name, (int)k, got, want);
+            ck_assert_msg(fabs(got - want) <= 1e-5 * (1 + fabs(want)),
+                          "%s[%d]: gradient %.9g, differences %.9g", g->value[p.i].name, (int)k,
+                          got, want);
         }
     }
 }

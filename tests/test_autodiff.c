@@ -1,4 +1,5 @@
-/* tests/test_autodiff.c -- which values get a gradient, how contributions are summed, what is reported. */
+/* tests/test_autodiff.c -- which values get a gradient, how contributions are summed, what is
+ * reported. */
 #include "tests/gradient.h"
 
 static uint32_t count_backward(LsOpCode op)
@@ -16,7 +17,8 @@ START_TEST(contributions_of_several_readers_are_summed)
     graph_open();
     LsValueId x = param("x", SHAPE(3, 2)), w = param("w", SHAPE(2));
     LsValueId a = ls_append2(&cx, g, LS_OP_MUL, x, x, NULL);        /* twice the same operand */
-    LsValueId b = ls_append2(&cx, g, LS_OP_MUL, a, w, NULL), c = ls_append2(&cx, g, LS_OP_ADD, b, x, NULL);
+    LsValueId b = ls_append2(&cx, g, LS_OP_MUL, a, w, NULL),
+              c = ls_append2(&cx, g, LS_OP_ADD, b, x, NULL);
     check_gradients(weighed(c));
     ck_assert_int_eq(g->ngrad, 2);
     graph_close();
@@ -34,7 +36,7 @@ START_TEST(only_the_way_from_parameters_to_the_loss_is_differentiated)
     ls_append1(&cx, g, LS_OP_EXP, y, NULL);                         /* does not reach the loss */
     g->loss = weighed(y);
     ck_assert(ls_autodiff(&cx, g));
-    ck_assert_int_eq(count_backward(LS_OP_MATMUL), 1);              /* dw alone: not dh, not df, not dx */
+    ck_assert_int_eq(count_backward(LS_OP_MATMUL), 1); /* dw alone: not dh, not df, not dx */
     ck_assert_int_eq(g->ngrad, 1);
     graph_close();
 }

@@ -1,4 +1,5 @@
-/* tests/test_loss.c -- losses attached to an output: values, gradients, target inputs, masked samples. */
+/* tests/test_loss.c -- losses attached to an output: values, gradients, target inputs, masked
+ * samples. */
 #include "tests/gradient.h"
 
 static void add_output(LsValueId v)
@@ -132,7 +133,8 @@ START_TEST(masked_samples_count_neither_in_the_sum_nor_in_the_mean)
     LsLossOptions o[] = {{.kind = LS_LOSS_CE}, {.kind = LS_LOSS_MSE}};
     for (int k = 0; k < 2; k++) {
         double part[12], whole[9];
-        double a = masked(&o[k], SHAPE(4, 3), 3, part, y), b = masked(&o[k], SHAPE(3, 3), 3, whole, y);
+        double a = masked(&o[k], SHAPE(4, 3), 3, part, y),
+               b = masked(&o[k], SHAPE(3, 3), 3, whole, y);
         ck_assert_double_eq_tol(a, b, 1e-12);
         for (int i = 0; i < 12; i++)
             ck_assert_double_eq_tol(part[i], i < 9 ? whole[i] : 0, 1e-12);
@@ -146,7 +148,8 @@ START_TEST(negative_log_likelihood_of_log_softmax_is_cross_entropy)
     for (int k = 0; k < 3; k++) {
         graph_open();
         g->batch = 2;
-        LsValueId x = param("x", SHAPE(2, 4, 3)), t = labels(SHAPE(2, 3), 4), w = constant(SHAPE(4));
+        LsValueId x = param("x", SHAPE(2, 4, 3)), t = labels(SHAPE(2, 3), 4),
+                  w = constant(SHAPE(4));
         LsAttr at = {.loss = {.axis = 1, .reduction = how[k], .has_ignore = true, .ignore = 1}};
         LsValueId p = ls_append1(&cx, g, LS_OP_LOG_SOFTMAX, x, &(LsAttr){.axis = {1}});
         LsValueId a = ls_append3(&cx, g, LS_OP_NLL, p, t, w, &at);
@@ -165,7 +168,8 @@ START_TEST(a_graph_loss_is_the_first_output_of_one_element)
 {
     graph_open();
     add_output(param("y", SHAPE(2, 3)));
-    LsValueId s = ls_append1(&cx, g, LS_OP_REDUCE_SUM, g->output[0], &(LsAttr){.reduce = {3, true}});
+    LsValueId s =
+        ls_append1(&cx, g, LS_OP_REDUCE_SUM, g->output[0], &(LsAttr){.reduce = {3, true}});
     add_output(s);
     ck_assert(ls_loss(&cx, g, &(LsLossOptions){.kind = LS_LOSS_GRAPH}));
     ck_assert_int_eq(ls_shape(g, g->loss)->rank, 0);
@@ -191,7 +195,8 @@ START_TEST(losses_that_do_not_fit_are_refused)
     check_refused(SHAPE(2, 3), &(LsLossOptions){.kind = LS_LOSS_MSE, .output = "z"}, LS_E_LOSS);
     check_refused(SHAPE(6), &(LsLossOptions){.kind = LS_LOSS_CE}, LS_E_LOSS);
     check_refused(SHAPE(2, 3), &(LsLossOptions){.kind = LS_LOSS_CE, .axis = 2}, LS_E_LOSS);
-    check_refused(SHAPE(2, 3), &(LsLossOptions){.kind = LS_LOSS_CE, .class_weight = weight, .nclass = 2},
+    check_refused(SHAPE(2, 3),
+                  &(LsLossOptions){.kind = LS_LOSS_CE, .class_weight = weight, .nclass = 2},
                   LS_E_OPTION);
 }
 END_TEST

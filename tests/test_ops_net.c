@@ -1,8 +1,9 @@
-/* tests/test_ops_net.c -- convolution, matrix product, pooling and softmax rows: shapes, read-sets, and
- * gradients against central differences. */
+/* tests/test_ops_net.c -- convolution, matrix product, pooling and softmax rows: shapes,
+ * read-sets, and gradients against central differences. */
 #include "tests/gradient.h"
 
-static LsAttr window(int n, int64_t kernel, int64_t stride, int64_t dilation, int64_t lo, int64_t hi)
+static LsAttr window(int n, int64_t kernel, int64_t stride, int64_t dilation, int64_t lo,
+                     int64_t hi)
 {
     LsAttr at = {.window = {.n = n, .group = 1}};
     for (int d = 0; d < n; d++) {
@@ -71,7 +72,8 @@ START_TEST(convolution_reads_no_output_and_bias_only_dy)
 {
     graph_open();
     LsAttr at = window(2, 3, 1, 1, 1, 1);
-    LsValueId in[] = {param("x", SHAPE(1, 2, 4, 4)), param("w", SHAPE(2, 2, 3, 3)), param("b", SHAPE(2))};
+    LsValueId in[] = {param("x", SHAPE(1, 2, 4, 4)), param("w", SHAPE(2, 2, 3, 3)),
+                      param("b", SHAPE(2))};
     LsValueId y = ls_append(&cx, g, LS_OP_CONV, 3, in, &at);
     g->loss = weighed(y);
     uint32_t nforward = g->nnode;

@@ -1,5 +1,5 @@
-/* tests/test_ops_norm.c -- normalisation rows: gradients against central differences, statistics of data far
- * from zero. */
+/* tests/test_ops_norm.c -- normalisation rows: gradients against central differences, statistics
+ * of data far from zero. */
 #include "tests/gradient.h"
 
 #include "compiler/ops/normalize.h"
@@ -45,7 +45,8 @@ START_TEST(a_model_may_read_the_variance_itself)
     graph_open();
     LsValueId v = param("x", SHAPE(4, 2, 3));
     LsStats s = ls_stats(&cx, g, v, 5, 1e-5);
-    LsValueId y = ls_normalized(&cx, g, v, &s, param("scale", SHAPE(1, 2, 1)), param("bias", SHAPE(1, 2, 1)));
+    LsValueId y =
+        ls_normalized(&cx, g, v, &s, param("scale", SHAPE(1, 2, 1)), param("bias", SHAPE(1, 2, 1)));
     LsValueId both = ls_append2(&cx, g, LS_OP_MUL, y, s.var, NULL);
     check_gradients(weighed(ls_append2(&cx, g, LS_OP_ADD, both, s.mean, NULL)));
     graph_close();
@@ -55,8 +56,10 @@ END_TEST
 START_TEST(frozen_statistics_are_not_differentiated)
 {
     graph_open();
-    LsValueId mean = ls_value_add(&cx, g, LS_V_STATE, "mean", LS_REAL, &SHAPE(1, 2, 1), numbers(2, 5));
-    LsValueId in[] = {param("x", SHAPE(3, 2, 4)), mean, param("a", SHAPE(1, 2, 1)), param("b", SHAPE(1, 2, 1))};
+    LsValueId mean =
+        ls_value_add(&cx, g, LS_V_STATE, "mean", LS_REAL, &SHAPE(1, 2, 1), numbers(2, 5));
+    LsValueId in[] = {param("x", SHAPE(3, 2, 4)), mean, param("a", SHAPE(1, 2, 1)),
+                      param("b", SHAPE(1, 2, 1))};
     check_gradients(weighed(ls_append(&cx, g, LS_OP_AFFINE, 4, in, NULL)));
     ck_assert_int_eq(g->ngrad, 3);
     graph_close();

@@ -1,5 +1,5 @@
-/* tests/test_optimizer.c -- update nodes: the formulas over some steps, where they stand, accumulation and
- * clipping. */
+/* tests/test_optimizer.c -- update nodes: the formulas over some steps, where they stand,
+ * accumulation and clipping. */
 #include "tests/gradient.h"
 
 /* loss = sum over i of c_i p_i^2 / 2, so the gradient is c p; two parameters of three elements. */
@@ -8,7 +8,8 @@ static void open_model(void)
     graph_open();
     LsValueId sum = {0};
     for (int k = 0; k < 2; k++) {
-        LsValueId p = param(k == 0 ? "p" : "q", SHAPE(3)), sq = ls_append2(&cx, g, LS_OP_MUL, p, p, NULL);
+        LsValueId p = param(k == 0 ? "p" : "q", SHAPE(3)),
+                  sq = ls_append2(&cx, g, LS_OP_MUL, p, p, NULL);
         LsValueId half = ls_append2(&cx, g, LS_OP_MUL, sq, ls_const_real(&cx, g, 0.5 + k), NULL);
         sum = k == 0 ? half : ls_append2(&cx, g, LS_OP_ADD, sum, half, NULL);
     }
@@ -82,7 +83,10 @@ START_TEST(adam_and_adamw_follow_the_formulas)
 {
     for (int w = 0; w < 2; w++) {
         open_model();
-        LsOptimizerOptions o = {.kind = w ? LS_ADAMW : LS_ADAM, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-5,
+        LsOptimizerOptions o = {.kind = w ? LS_ADAMW : LS_ADAM,
+                                .beta1 = 0.9,
+                                .beta2 = 0.999,
+                                .eps = 1e-5,
                                 .decay = 0.1};
         ck_assert(ls_optimizer(&cx, g, &o));
         Eval e = eval_new(g);
@@ -115,8 +119,9 @@ START_TEST(clipping_by_norm_scales_all_gradients_together)
     steps(&e, 1);
     for (int k = 0; k < 2; k++)
         for (int i = 0; i < 3; i++)
-            ck_assert_double_eq_tol(e.v[find(k ? "q" : "p").i][i],
-                                    old[k][i] * (1 - 0.1 * (1 + 2 * k) * 0.01 / (sqrt(norm) + 1e-6)), 1e-9);
+            ck_assert_double_eq_tol(
+                e.v[find(k ? "q" : "p").i][i],
+                old[k][i] * (1 - 0.1 * (1 + 2 * k) * 0.01 / (sqrt(norm) + 1e-6)), 1e-9);
     graph_close();
 }
 END_TEST
@@ -172,8 +177,8 @@ START_TEST(decay_can_leave_vectors_alone)
 }
 END_TEST
 
-/* A chain of two layers: the second layer's update runs before the first layer's gradient is made, and behind
- * the node that reads its weight. */
+/* A chain of two layers: the second layer's update runs before the first layer's gradient is
+ * made, and behind the node that reads its weight. */
 START_TEST(an_update_follows_the_last_reader_of_its_parameter)
 {
     graph_open();

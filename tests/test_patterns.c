@@ -1,7 +1,10 @@
 /* tests/test_patterns.c -- written-out operators become one node that computes the same. */
 #include "tests/gradient.h"
 
-static LsValueId op2(LsOpCode op, LsValueId a, LsValueId b) { return ls_append2(&cx, g, op, a, b, NULL); }
+static LsValueId op2(LsOpCode op, LsValueId a, LsValueId b)
+{
+    return ls_append2(&cx, g, op, a, b, NULL);
+}
 static LsValueId op1(LsOpCode op, LsValueId a) { return ls_append1(&cx, g, op, a, NULL); }
 static LsValueId num(double v) { return ls_const_real(&cx, g, v); }
 
@@ -29,7 +32,8 @@ static void set_output(LsValueId y)
     g->output = list;
 }
 
-/* y is the only output; afterwards the graph has `left` nodes, one of them `op`, and the same result. */
+/* y is the only output; afterwards the graph has `left` nodes, one of them `op`, and the same
+ * result. */
 static void check_becomes(LsValueId y, LsOpCode op, uint32_t left, double tolerance)
 {
     set_output(y);
@@ -59,7 +63,8 @@ START_TEST(gelu_by_erf_is_found_in_every_order)
 {
     for (int form = 0; form < 4; form++) {
         LsValueId x = open_x(SHAPE(3, 4)), y;
-        LsValueId t = form & 1 ? op2(LS_OP_MUL, x, num(0.7071067)) : op2(LS_OP_DIV, x, num(1.4142135));
+        LsValueId t =
+            form & 1 ? op2(LS_OP_MUL, x, num(0.7071067)) : op2(LS_OP_DIV, x, num(1.4142135));
         LsValueId a = op2(LS_OP_ADD, op1(LS_OP_ERF, t), num(1));
         if (form == 0)
             y = op2(LS_OP_MUL, op2(LS_OP_MUL, x, a), num(0.5));
@@ -96,7 +101,8 @@ END_TEST
 START_TEST(hard_swish_is_found_with_hard_sigmoid_and_with_clip)
 {
     LsValueId x = open_x(SHAPE(6));
-    LsValueId s = ls_append1(&cx, g, LS_OP_HARD_SIGMOID, x, &(LsAttr){.scalar = {.a = 1.0 / 6, .b = 0.5}});
+    LsValueId s =
+        ls_append1(&cx, g, LS_OP_HARD_SIGMOID, x, &(LsAttr){.scalar = {.a = 1.0 / 6, .b = 0.5}});
     check_becomes(op2(LS_OP_MUL, x, s), LS_OP_HARD_SWISH, 1, 1e-6);
     x = open_x(SHAPE(6));
     LsAttr six = {.scalar = {.a = 0, .b = 6}};
@@ -157,8 +163,10 @@ END_TEST
 
 START_TEST(a_bias_per_channel_joins_its_convolution)
 {
-    LsValueId x = open_x(SHAPE(1, 2, 4, 4)), w = param("w", SHAPE(3, 2, 1, 1)), b = param("b", SHAPE(3, 1, 1));
-    LsAttr at = {.window = {.n = 2, .kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}, .group = 1}};
+    LsValueId x = open_x(SHAPE(1, 2, 4, 4)), w = param("w", SHAPE(3, 2, 1, 1)),
+              b = param("b", SHAPE(3, 1, 1));
+    LsAttr at = {
+        .window = {.n = 2, .kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}, .group = 1}};
     LsValueId y = ls_append2(&cx, g, LS_OP_CONV, x, w, &at);
     check_becomes(op2(LS_OP_ADD, y, b), LS_OP_CONV, 2, 1e-12);
     x = open_x(SHAPE(1, 2, 3, 3));          /* a vector along the last axis is no bias */

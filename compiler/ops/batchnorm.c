@@ -1,7 +1,8 @@
 /* compiler/ops/batchnorm.c -- ONNX BatchNormalization and InstanceNormalization.
  *
- * Statistics of the batch: REDUCE rows, one pass for the mean and one for the squares about it, since
- * E[x^2] - mean^2 loses digits in float. They are per channel (1,C,1,1), or per sample and channel. */
+ * Statistics of the batch: REDUCE rows, one pass for the mean and one for the squares about it,
+ * since E[x^2] - mean^2 loses digits in float. They are per channel (1,C,1,1), or per sample and
+ * channel. */
 #include "compiler/ops/normalize.h"
 
 LsStats ls_stats(LsCtx *cx, LsGraph *g, LsValueId x, uint32_t axes, double eps)
@@ -62,8 +63,8 @@ static bool trains(const LsOnnxNode *n)
     return n->version >= 14 ? ls_onnx_int(n, "training_mode", 0) != 0 : n->nout > 1;
 }
 
-/* run = run * momentum + batch * (1 - momentum), once per step; *out: the same as a value, for the rare reader
- * of that result. correct: sample over population variance, or 1. */
+/* run = run * momentum + batch * (1 - momentum), once per step; *out: the same as a value, for
+ * the rare reader of that result. correct: sample over population variance, or 1. */
 static bool follow(LsOnnxNode *n, LsValueId run, LsValueId batch, double correct, LsValueId *out)
 {
     double momentum = ls_onnx_float(n, "momentum", 0.9);
@@ -113,7 +114,8 @@ static bool batch_norm_build(LsOnnxNode *n, LsValueId out[])
     if (!trains(n)) {
         LsValueId mean = ls_per_channel(cx, g, n->in[3], xs.rank);
         LsValueId var = ls_per_channel(cx, g, n->in[4], xs.rank);
-        LsValueId invstd = ls_append1(cx, g, LS_OP_NORM_INVSTD, var, &(LsAttr){.scalar = {.a = eps}});
+        LsValueId invstd =
+            ls_append1(cx, g, LS_OP_NORM_INVSTD, var, &(LsAttr){.scalar = {.a = eps}});
         LsValueId a = ls_append2(cx, g, LS_OP_NORM_SCALE, scale, invstd, NULL);
         out[0] = ls_append(cx, g, LS_OP_AFFINE, 4, (LsValueId[]){x, mean, a, bias}, NULL);
         for (int k = 1; k < n->nout && k < 5; k++)  /* what training would have given: unchanged */

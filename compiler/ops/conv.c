@@ -1,5 +1,6 @@
-/* compiler/ops/conv.c -- convolution and its two adjoints; see net.def. X [N,C,X..], W [M,C/group,K..],
- * Y [N,M,Y..]. Each of the three is linear in both operands, so their gradients are each other. */
+/* compiler/ops/conv.c -- convolution and its two adjoints; see net.def. X [N,C,X..], W
+ * [M,C/group,K..], Y [N,M,Y..]. Each of the three is linear in both operands, so their gradients
+ * are each other. */
 #include "compiler/ops/window.h"
 
 /* 2 |Y| (C/group) |K| for all three: a multiply and an add per element of Y and of its window. */
@@ -15,8 +16,8 @@ static bool ranks_fit(LsCtx *cx, const LsGraph *g, LsNodeId n)
     int rank = 2 + g->node[n.i].attr.window.n;
     if (a->rank == rank && b->rank == rank)
         return true;
-    return ls_error(cx, ls_where(g, n), LS_E_SHAPE, NULL, "operands of %d and %d axes, both need %d",
-                    a->rank, b->rank, rank);
+    return ls_error(cx, ls_where(g, n), LS_E_SHAPE, NULL,
+                    "operands of %d and %d axes, both need %d", a->rank, b->rank, rank);
 }
 
 static bool bias_fits(LsCtx *cx, const LsGraph *g, LsNodeId n, int64_t channels)
@@ -47,9 +48,10 @@ static bool conv_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
     for (int d = 0; d < w->n; d++) {
         y.dim[2 + d] = ls_window_places(w, d, x->dim[2 + d], false);
         if (y.dim[2 + d] < 1)
-            return ls_error(cx, ls_where(g, n), LS_E_SHAPE, NULL, "W spans %" PRId64
-                            " elements of axis %d, X with padding has %" PRId64, ls_window_span(w, d),
-                            2 + d, x->dim[2 + d] + w->pad_lo[d] + w->pad_hi[d]);
+            return ls_error(cx, ls_where(g, n), LS_E_SHAPE, NULL,
+                            "W spans %" PRId64 " elements of axis %d, X with padding has %" PRId64,
+                            ls_window_span(w, d), 2 + d,
+                            x->dim[2 + d] + w->pad_lo[d] + w->pad_hi[d]);
     }
     return ls_infer_out(cx, g, n, LS_REAL, &y);
 }
@@ -61,8 +63,9 @@ static bool conv_dx_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
     if (!ranks_fit(cx, g, n) || !bias_fits(cx, g, n, f->dim[1] * w->group))
         return false;
     if (y->dim[1] != f->dim[0] || f->dim[0] % w->group != 0)
-        return ls_error(cx, ls_where(g, n), LS_E_SHAPE, NULL, "X has %" PRId64 " channels, W takes %"
-                        PRId64 " in %" PRId64 " groups", y->dim[1], f->dim[0], w->group);
+        return ls_error(cx, ls_where(g, n), LS_E_SHAPE, NULL,
+                        "X has %" PRId64 " channels, W takes %" PRId64 " in %" PRId64 " groups",
+                        y->dim[1], f->dim[0], w->group);
     LsShape x = {.rank = y->rank, .dim = {y->dim[0], f->dim[1] * w->group}};
     for (int d = 0; d < w->n; d++)
         x.dim[2 + d] = w->x_dim[d];
@@ -81,9 +84,18 @@ static bool conv_dw_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
     return ls_infer_out(cx, g, n, LS_REAL, &f);
 }
 
-static double conv_flops(const LsGraph *g, LsNodeId n) { return flops(g, ls_out(g, n, 0), ls_in(g, n, 1)); }
-static double conv_dx_flops(const LsGraph *g, LsNodeId n) { return flops(g, ls_in(g, n, 0), ls_in(g, n, 1)); }
-static double conv_dw_flops(const LsGraph *g, LsNodeId n) { return flops(g, ls_in(g, n, 0), ls_out(g, n, 0)); }
+static double conv_flops(const LsGraph *g, LsNodeId n)
+{
+    return flops(g, ls_out(g, n, 0), ls_in(g, n, 1));
+}
+static double conv_dx_flops(const LsGraph *g, LsNodeId n)
+{
+    return flops(g, ls_in(g, n, 0), ls_in(g, n, 1));
+}
+static double conv_dw_flops(const LsGraph *g, LsNodeId n)
+{
+    return flops(g, ls_in(g, n, 0), ls_out(g, n, 0));
+}
 
 /* Sum over everything but the channels: [N,C,..] -> [C]. */
 static LsValueId channel_sum(LsCtx *cx, LsGraph *g, LsValueId dy)

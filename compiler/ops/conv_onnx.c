@@ -11,7 +11,8 @@ static bool read_conv(LsOnnxNode *n, LsWindowAttr *w)
     ls_onnx_weight(n, 2);
     const LsShape *x = ls_shape(n->g, n->in[0]), *f = ls_shape(n->g, n->in[1]);
     if (x->rank != f->rank || x->rank < 3)
-        return ls_onnx_error(n, LS_E_SHAPE, NULL, "X is %s and W is %s; both need N,C and spatial axes",
+        return ls_onnx_error(n, LS_E_SHAPE, NULL,
+                             "X is %s and W is %s; both need N,C and spatial axes",
                              ls_shape_text(n->cx->arena, x), ls_shape_text(n->cx->arena, f));
     if (!ls_window_read(n, x->rank - 2, f->dim + 2, w))
         return false;
@@ -43,9 +44,11 @@ static bool transpose_sizes(LsOnnxNode *n, LsWindowAttr *w)
     int nmore = ls_onnx_ints(n, "output_padding", LS_MAX_SPATIAL, more);
     int nshape = ls_onnx_ints(n, "output_shape", 2 + LS_MAX_SPATIAL, shape);
     if (nmore >= 0 && nmore != w->n)
-        return ls_onnx_error(n, LS_E_ATTR, NULL, "output_padding has %d elements, needs %d", nmore, w->n);
+        return ls_onnx_error(n, LS_E_ATTR, NULL, "output_padding has %d elements, needs %d", nmore,
+                             w->n);
     if (given && nshape != w->n && nshape != w->n + 2)
-        return ls_onnx_error(n, LS_E_ATTR, NULL, "output_shape has %d elements, needs %d", nshape, w->n);
+        return ls_onnx_error(n, LS_E_ATTR, NULL, "output_shape has %d elements, needs %d", nshape,
+                             w->n);
     for (int d = 0; d < w->n; d++) {
         int64_t full = w->stride[d] * (x[d] - 1) + more[d] + ls_window_span(w, d);
         w->x_dim[d] = full - w->pad_lo[d] - w->pad_hi[d];
@@ -57,8 +60,10 @@ static bool transpose_sizes(LsOnnxNode *n, LsWindowAttr *w)
             w->pad_hi[d] = pad - w->pad_lo[d];
         }
         if (more[d] < 0 || w->x_dim[d] < 1 || w->x_dim[d] > full + w->stride[d])
-            return ls_onnx_error(n, LS_E_SHAPE, NULL, "size of axis %d comes out as %" PRId64
-                                 " (before padding is cut off: %" PRId64 ")", 2 + d, w->x_dim[d], full);
+            return ls_onnx_error(n, LS_E_SHAPE, NULL,
+                                 "size of axis %d comes out as %" PRId64
+                                 " (before padding is cut off: %" PRId64 ")",
+                                 2 + d, w->x_dim[d], full);
     }
     return true;
 }

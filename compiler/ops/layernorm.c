@@ -1,5 +1,5 @@
-/* compiler/ops/layernorm.c -- layer norm as one kernel (see norm.def), ONNX LayerNormalization, and group
- * norm, which is made of the statistics rows. */
+/* compiler/ops/layernorm.c -- layer norm as one kernel (see norm.def), ONNX LayerNormalization,
+ * and group norm, which is made of the statistics rows. */
 #include "compiler/ops/normalize.h"
 
 static LsShape trailing(const LsShape *x, int axis)
@@ -17,8 +17,9 @@ static bool layer_norm_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
     LsShape over = trailing(&x, axis);
     for (int k = 1; k < g->node[n.i].nin; k++)
         if (ls_is(ls_in(g, n, k)) && !ls_shape_same(ls_in_shape(g, n, k), &over))
-            return ls_error(cx, ls_where(g, n), LS_E_SHAPE, NULL, "operand %d is %s, the normalised axes are "
-                            "%s", k, ls_shape_text(cx->arena, ls_in_shape(g, n, k)),
+            return ls_error(cx, ls_where(g, n), LS_E_SHAPE, NULL,
+                            "operand %d is %s, the normalised axes are %s",
+                            k, ls_shape_text(cx->arena, ls_in_shape(g, n, k)),
                             ls_shape_text(cx->arena, &over));
     for (int k = axis; k < x.rank; k++)
         stat.dim[k] = 1;
@@ -51,16 +52,17 @@ static LsValueId dscale(LsCtx *cx, LsGraph *g, LsNodeId n, LsValueId dy)
         LsAttr at = {.reduce = {(1u << axis) - 1, true}};
         return ls_reshape(cx, g, ls_append(cx, g, LS_OP_LAYER_NORM_DSCALE, 4, in, &at), &over);
     }
-    LsValueId z = ls_append2(cx, g, LS_OP_MUL, ls_append2(cx, g, LS_OP_SUB, in[1], in[2], NULL), in[3],
-                             NULL);
+    LsValueId z =
+        ls_append2(cx, g, LS_OP_MUL, ls_append2(cx, g, LS_OP_SUB, in[1], in[2], NULL), in[3], NULL);
     return ls_append2(cx, g, LS_OP_MUL, dy, z, NULL);
 }
 
 /* x's gradient through the mean and invstd results, which few models read. */
-static LsValueId through_stats(LsCtx *cx, LsGraph *g, LsNodeId n, LsValueId dmean, LsValueId dinvstd,
-                               LsValueId dx)
+static LsValueId through_stats(LsCtx *cx, LsGraph *g, LsNodeId n, LsValueId dmean,
+                               LsValueId dinvstd, LsValueId dx)
 {
-    LsValueId x = ls_in(g, n, 0), mean = ls_out(g, n, 1), invstd = ls_out(g, n, 2), part[2] = {{0}, {0}};
+    LsValueId x = ls_in(g, n, 0), mean = ls_out(g, n, 1), invstd = ls_out(g, n, 2),
+              part[2] = {{0}, {0}};
     double inv_n = (double)ls_count(ls_shape(g, mean)) / (double)ls_count(ls_shape(g, x));
     if (ls_is(dmean))
         part[0] = ls_append2(cx, g, LS_OP_MUL, dmean, ls_const_real(cx, g, inv_n), NULL);
@@ -68,18 +70,20 @@ static LsValueId through_stats(LsCtx *cx, LsGraph *g, LsNodeId n, LsValueId dmea
         LsValueId k = ls_append2(cx, g, LS_OP_MUL, dinvstd, ls_const_real(cx, g, -inv_n), NULL);
         for (int i = 0; i < 3; i++)
             k = ls_append2(cx, g, LS_OP_MUL, k, invstd, NULL);
-        part[1] = ls_append2(cx, g, LS_OP_MUL, ls_append2(cx, g, LS_OP_SUB, x, mean, NULL), k, NULL);
+        part[1] =
+            ls_append2(cx, g, LS_OP_MUL, ls_append2(cx, g, LS_OP_SUB, x, mean, NULL), k, NULL);
     }
     for (int i = 0; i < 2; i++)
         if (ls_is(part[i])) {
-            LsValueId zero = ls_is(dx) ? dx : ls_append2(cx, g, LS_OP_MUL, x, ls_const_real(cx, g, 0), NULL);
+            LsValueId zero =
+                ls_is(dx) ? dx : ls_append2(cx, g, LS_OP_MUL, x, ls_const_real(cx, g, 0), NULL);
             dx = ls_append2(cx, g, LS_OP_ADD, zero, part[i], NULL);
         }
     return dx;
 }
 
-static void layer_norm_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], const bool want[],
-                            LsValueId dx[])
+static void layer_norm_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[],
+                            const bool want[], LsValueId dx[])
 {
     LsAttr at = g->node[n.i].attr;
     LsValueId x = ls_in(g, n, 0), scale = ls_in(g, n, 1);
@@ -102,6 +106,7 @@ const LsOp ls_op_layer_norm = {
     .grad = layer_norm_grad, .flops = layer_norm_flops, .kernel = LS_K_NORM, .layout = LS_LAY_ROW,
 };
 const LsOp ls_op_layer_norm_grad = {
+   
     .name = "layer_norm_grad", .min_in = 5, .max_in = 5, .nout = 1, .infer = layer_norm_grad_infer,
     .flops = layer_norm_flops, .kernel = LS_K_NORM, .layout = LS_LAY_ROW,
 };
@@ -148,7 +153,8 @@ static bool layer_norm_build(LsOnnxNode *n, LsValueId out[])
     return ls_is(out[0]);
 }
 
-/* Statistics per sample and group. From opset 21 scale and bias are per channel, before per group. */
+/* Statistics per sample and group. From opset 21 scale and bias are per channel, before per
+ * group. */
 static bool group_norm_build(LsOnnxNode *n, LsValueId out[])
 {
     LsCtx *cx = n->cx;
@@ -158,8 +164,9 @@ static bool group_norm_build(LsOnnxNode *n, LsValueId out[])
     const LsShape x = *ls_shape(g, n->in[0]);
     int64_t groups = ls_onnx_int(n, "num_groups", 0);
     if (x.rank < 3 || groups < 1 || x.dim[1] % groups != 0)
-        return ls_onnx_error(n, LS_E_SHAPE, NULL, "num_groups %" PRId64 " does not divide the channels of X "
-                             "%s", groups, ls_shape_text(cx->arena, &x));
+        return ls_onnx_error(n, LS_E_SHAPE, NULL,
+                             "num_groups %" PRId64 " does not divide the channels of X %s",
+                             groups, ls_shape_text(cx->arena, &x));
     bool per_channel = n->version >= 21;
     int64_t want = per_channel ? x.dim[1] : groups;
     if (!ls_onnx_per_channel(n, 1, want) || !ls_onnx_per_channel(n, 2, want))
@@ -170,7 +177,8 @@ static bool group_norm_build(LsOnnxNode *n, LsValueId out[])
     LsValueId v = ls_reshape(cx, g, n->in[0], &grouped);
     LsStats s = ls_stats(cx, g, v, 4, ls_onnx_float(n, "epsilon", 1e-5));
     int rank = per_channel ? x.rank : 3;
-    LsValueId scale = ls_per_channel(cx, g, n->in[1], rank), bias = ls_per_channel(cx, g, n->in[2], rank);
+    LsValueId scale = ls_per_channel(cx, g, n->in[1], rank),
+              bias = ls_per_channel(cx, g, n->in[2], rank);
     if (!per_channel) {
         out[0] = ls_reshape(cx, g, ls_normalized(cx, g, v, &s, scale, bias), &x);
         return ls_is(out[0]);

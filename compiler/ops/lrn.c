@@ -1,5 +1,6 @@
-/* compiler/ops/lrn.c -- ONNX LRN: x / (bias + alpha * mean of x^2 over `size` channels)^beta. The mean, which
- * divides by size at the borders too, is an average pool over the channels as an image axis. */
+/* compiler/ops/lrn.c -- ONNX LRN: x / (bias + alpha * mean of x^2 over `size` channels)^beta.
+ * The mean, which divides by size at the borders too, is an average pool over the channels as an
+ * image axis. */
 #include "compiler/ops/takes.h"
 
 static bool lrn_build(LsOnnxNode *n, LsValueId out[])
@@ -15,8 +16,9 @@ static bool lrn_build(LsOnnxNode *n, LsValueId out[])
                              ls_shape_text(cx->arena, &x));
     LsShape image = {4, {x.dim[0], 1, x.dim[1], ls_count(&x) / (x.dim[0] * x.dim[1])}};
     LsAttr at = {.window = {.n = 2, .kernel = {size, 1}, .stride = {1, 1}, .dilation = {1, 1},
-                            .pad_lo = {(size - 1) / 2, 0}, .pad_hi = {size / 2, 0}, .count_pad = true,
-                            .group = 1, .x_dim = {image.dim[2], image.dim[3]}}};
+                            .pad_lo = {(size - 1) / 2, 0}, .pad_hi = {size / 2, 0},
+                            .count_pad = true, .group = 1,
+                            .x_dim = {image.dim[2], image.dim[3]}}};
     LsValueId sq = ls_append2(cx, g, LS_OP_MUL, n->in[0], n->in[0], NULL);
     LsValueId mean = ls_append1(cx, g, LS_OP_AVERAGE_POOL, ls_reshape(cx, g, sq, &image), &at);
     mean = ls_reshape(cx, g, mean, &x);

@@ -10,23 +10,25 @@ static bool matmul_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
     const LsGemmAttr *at = &g->node[n.i].attr.gemm;
     LsShape a = *ls_in_shape(g, n, 0), b = *ls_in_shape(g, n, 1);
     if (a.rank < 2 || b.rank < 2)
-        return ls_error(cx, ls_where(g, n), LS_E_SHAPE, NULL, "A is %s and B is %s: both must be matrices",
-                        ls_shape_text(cx->arena, &a), ls_shape_text(cx->arena, &b));
+        return ls_error(cx, ls_where(g, n), LS_E_SHAPE, NULL,
+                        "A is %s and B is %s: both must be matrices", ls_shape_text(cx->arena, &a),
+                        ls_shape_text(cx->arena, &b));
     int64_t m = at->trans_a ? cols(&a) : rows(&a), ka = at->trans_a ? rows(&a) : cols(&a);
     int64_t kb = at->trans_b ? cols(&b) : rows(&b), nn = at->trans_b ? rows(&b) : cols(&b);
     if (ka != kb)
-        return ls_error(cx, ls_where(g, n), LS_E_SHAPE, NULL, "A is %s%s and B is %s%s: inner sizes %"
-                        PRId64 " and %" PRId64 " differ", ls_shape_text(cx->arena, &a),
-                        at->trans_a ? " transposed" : "", ls_shape_text(cx->arena, &b),
-                        at->trans_b ? " transposed" : "", ka, kb);
+        return ls_error(cx, ls_where(g, n), LS_E_SHAPE, NULL,
+                        "A is %s%s and B is %s%s: inner sizes %" PRId64 " and %" PRId64 " differ",
+                        ls_shape_text(cx->arena, &a), at->trans_a ? " transposed" : "",
+                        ls_shape_text(cx->arena, &b), at->trans_b ? " transposed" : "", ka, kb);
     LsShape la = {.rank = a.rank - 2}, lb = {.rank = b.rank - 2};
     for (int k = 0; k < la.rank; k++)
         la.dim[k] = a.dim[k];
     for (int k = 0; k < lb.rank; k++)
         lb.dim[k] = b.dim[k];
     if (!ls_shape_broadcast(&la, &lb))
-        return ls_error(cx, ls_where(g, n), LS_E_SHAPE, NULL, "leading axes of A %s and B %s do not fit",
-                        ls_shape_text(cx->arena, &a), ls_shape_text(cx->arena, &b));
+        return ls_error(cx, ls_where(g, n), LS_E_SHAPE, NULL,
+                        "leading axes of A %s and B %s do not fit", ls_shape_text(cx->arena, &a),
+                        ls_shape_text(cx->arena, &b));
     la.dim[la.rank++] = m;
     la.dim[la.rank++] = nn;
     if (ls_is(ls_in(g, n, 2))) {
@@ -45,7 +47,8 @@ static double matmul_flops(const LsGraph *g, LsNodeId n)
     return 2.0 * (double)ls_count(ls_shape(g, ls_out(g, n, 0))) * (double)inner;
 }
 
-static LsValueId product(LsCtx *cx, LsGraph *g, LsValueId a, bool ta, LsValueId b, bool tb, double alpha)
+static LsValueId product(LsCtx *cx, LsGraph *g, LsValueId a, bool ta, LsValueId b, bool tb,
+                         double alpha)
 {
     return ls_append2(cx, g, LS_OP_MATMUL, a, b,
                       &(LsAttr){.gemm = {.trans_a = ta, .trans_b = tb, .alpha = alpha}});
@@ -76,8 +79,8 @@ static void matmul_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[],
 }
 
 const LsOp ls_op_matmul = {
-    .name = "MatMul", .min_in = 2, .max_in = 3, .nout = 1, .infer = matmul_infer, .grad = matmul_grad,
-    .flops = matmul_flops, .kernel = LS_K_MATMUL, .layout = LS_LAY_ROW,
+    .name = "MatMul", .min_in = 2, .max_in = 3, .nout = 1, .infer = matmul_infer,
+    .grad = matmul_grad, .flops = matmul_flops, .kernel = LS_K_MATMUL, .layout = LS_LAY_ROW,
 };
 
 /* ---- ONNX ---- */
@@ -89,8 +92,9 @@ static bool takes_two(LsOnnxNode *n, int max)
     return ls_onnx_takes(n, 2, max);
 }
 
-/* NumPy's matmul: a vector A is a row, a vector B a column, and the axis of 1 goes again. A stack of
- * matrices times one matrix is one large product, and so is then the gradient of the matrix. */
+/* NumPy's matmul: a vector A is a row, a vector B a column, and the axis of 1 goes again. A
+ * stack of matrices times one matrix is one large product, and so is then the gradient of the
+ * matrix. */
 static bool matmul_build(LsOnnxNode *n, LsValueId out[])
 {
     if (!takes_two(n, 2))
@@ -163,7 +167,8 @@ static bool gemm_build(LsOnnxNode *n, LsValueId out[])
     LsShape fit = *ls_shape(g, y);
     if (!ls_shape_broadcast(&fit, &cs) || !ls_shape_same(&fit, ls_shape(g, y)))
         return ls_onnx_error(n, LS_E_SHAPE, NULL, "C is %s, the product is %s",
-                             ls_shape_text(cx->arena, &cs), ls_shape_text(cx->arena, ls_shape(g, y)));
+                             ls_shape_text(cx->arena, &cs),
+                             ls_shape_text(cx->arena, ls_shape(g, y)));
     if (beta != 1)
         c = ls_append2(cx, g, LS_OP_MUL, c, ls_const_real(cx, g, beta), NULL);
     out[0] = ls_append2(cx, g, LS_OP_ADD, y, c, NULL);

@@ -1,7 +1,9 @@
-/* compiler/ops/normalize.c -- the pointwise and reducing rows that normalisation is made of; see norm.def.
+/* compiler/ops/normalize.c -- the pointwise and reducing rows that normalisation is made of; see
+ * norm.def.
  *
- * NORMALIZE has the joint gradient by x of its statistics (Ioffe & Szegedy 2015): mean and invstd depend on x,
- * but their share is in NORM_DX, so NORM_INVSTD and the invstd of NORM_SCALE pass nothing on. */
+ * NORMALIZE has the joint gradient by x of its statistics (Ioffe & Szegedy 2015): mean and
+ * invstd depend on x, but their share is in NORM_DX, so NORM_INVSTD and the invstd of NORM_SCALE
+ * pass nothing on. */
 #include "compiler/ops/row.h"
 
 /* The operands broadcast against each other, the reduced axes become 1. */
@@ -37,8 +39,8 @@ static uint32_t reduced_axes(const LsGraph *g, LsValueId stat)
     return axes;
 }
 
-/* Reached only where a model reads the variance itself: the normalisation's own share is in NORM_DX. That of
- * the mean is zero, the sum of x - mean being so. */
+/* Reached only where a model reads the variance itself: the normalisation's own share is in
+ * NORM_DX. That of the mean is zero, the sum of x - mean being so. */
 static void var_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], const bool want[],
                      LsValueId dx[])
 {
@@ -51,8 +53,8 @@ static void var_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], co
     dx[0] = ls_append2(cx, g, LS_OP_MUL, c, k, NULL);
 }
 
-static void normalize_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], const bool want[],
-                           LsValueId dx[])
+static void normalize_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[],
+                           const bool want[], LsValueId dx[])
 {
     LsValueId x = ls_in(g, n, 0), mean = ls_in(g, n, 1), a = ls_in(g, n, 2), bias = ls_in(g, n, 3);
     LsNodeId made = g->value[a.i].def;      /* a comes from NORM_SCALE, or is invstd itself */
@@ -84,7 +86,8 @@ static void affine_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[],
     if (want[0])
         dx[0] = ls_append2(cx, g, LS_OP_MUL, dy[0], a, NULL);
     if (want[2])
-        dx[2] = ls_append3(cx, g, LS_OP_NORM_DOT, dy[0], x, mean, &(LsAttr){.reduce = {axes, true}});
+        dx[2] =
+            ls_append3(cx, g, LS_OP_NORM_DOT, dy[0], x, mean, &(LsAttr){.reduce = {axes, true}});
     if (want[3])
         dx[3] = ls_reduce_to(cx, g, dy[0], &bias);
     if (want[1]) {
@@ -95,24 +98,25 @@ static void affine_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[],
 }
 
 const LsOp ls_op_norm_var = {
-    .name = "norm_var", .min_in = 2, .max_in = 2, .nout = 1, .infer = reduce_infer, .grad = var_grad,
-    .kernel = LS_K_REDUCE, .expr = "(%0 - %1) * (%0 - %1)", .combine = LS_SUM, .mean = true,
+    .name = "norm_var", .min_in = 2, .max_in = 2, .nout = 1, .infer = reduce_infer,
+    .grad = var_grad, .kernel = LS_K_REDUCE, .expr = "(%0 - %1) * (%0 - %1)", .combine = LS_SUM,
+    .mean = true,
 };
 const LsOp ls_op_norm_invstd = {
-    .name = "norm_invstd", .min_in = 1, .max_in = 1, .nout = 1, .infer = ls_infer_map, .grad = ls_grad_zero,
-    .kernel = LS_K_MAP, .expr = "LS_R(1) / ls_sqrt(%0 + $a)",
+    .name = "norm_invstd", .min_in = 1, .max_in = 1, .nout = 1, .infer = ls_infer_map,
+    .grad = ls_grad_zero, .kernel = LS_K_MAP, .expr = "LS_R(1) / ls_sqrt(%0 + $a)",
 };
 const LsOp ls_op_norm_scale = {
-    .name = "norm_scale", .min_in = 2, .max_in = 2, .nout = 1, .infer = ls_infer_map, .grad = scale_grad,
-    .kernel = LS_K_MAP, .expr = "%0 * %1",
+    .name = "norm_scale", .min_in = 2, .max_in = 2, .nout = 1, .infer = ls_infer_map,
+    .grad = scale_grad, .kernel = LS_K_MAP, .expr = "%0 * %1",
 };
 const LsOp ls_op_normalize = {
     .name = "normalize", .min_in = 4, .max_in = 4, .nout = 1, .infer = ls_infer_map,
     .grad = normalize_grad, .kernel = LS_K_MAP, .expr = "(%0 - %1) * %2 + %3",
 };
 const LsOp ls_op_affine = {
-    .name = "affine", .min_in = 4, .max_in = 4, .nout = 1, .infer = ls_infer_map, .grad = affine_grad,
-    .kernel = LS_K_MAP, .expr = "(%0 - %1) * %2 + %3",
+    .name = "affine", .min_in = 4, .max_in = 4, .nout = 1, .infer = ls_infer_map,
+    .grad = affine_grad, .kernel = LS_K_MAP, .expr = "(%0 - %1) * %2 + %3",
 };
 const LsOp ls_op_norm_dot = {
     .name = "norm_dot", .min_in = 3, .max_in = 3, .nout = 1, .infer = reduce_infer,

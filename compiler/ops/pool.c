@@ -47,8 +47,8 @@ static LsAttr back(const LsGraph *g, LsNodeId n)
     return at;
 }
 
-static void max_pool_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], const bool want[],
-                          LsValueId dx[])
+static void max_pool_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[],
+                          const bool want[], LsValueId dx[])
 {
     LsAttr at = back(g, n);
     if (want[0] && ls_is(dy[0]))
@@ -81,15 +81,16 @@ const LsOp ls_op_average_pool_grad = {
 };
 
 /* ---- ONNX ---- */
-/* Checks that a window of each place touches the data or counted padding, so that no maximum and no mean is
- * over nothing. */
+/* Checks that a window of each place touches the data or counted padding, so that no maximum and
+ * no mean is over nothing. */
 static bool touches(const LsWindowAttr *w, int d, int64_t x)
 {
     int64_t last = (w->x_dim[d] - 1) * w->stride[d] - w->pad_lo[d];
     int64_t holes = w->dilation[d], span = ls_window_span(w, d);
     if (w->count_pad)
         return true;
-    for (int64_t p = 0; p < w->x_dim[d]; p++) {     /* only places that begin in the low padding matter */
+    for (int64_t p = 0; p < w->x_dim[d];
+         p++) { /* only places that begin in the low padding matter */
         int64_t begin = p * w->stride[d] - w->pad_lo[d];
         if (begin >= 0)
             break;
@@ -134,13 +135,15 @@ static bool max_pool_build(LsOnnxNode *n, LsValueId out[])
     if (!read_pool(n, &at) || !pool_sizes(n, ls_shape(n->g, n->in[0])->dim + 2, &at.window))
         return false;
     if (ls_onnx_gives(n, 1))
-        return ls_onnx_error(n, LS_E_UNSUPPORTED, NULL, "the second result (Indices) is not handled");
+        return ls_onnx_error(n, LS_E_UNSUPPORTED, NULL,
+                             "the second result (Indices) is not handled");
     out[0] = ls_append1(n->cx, n->g, LS_OP_MAX_POOL, n->in[0], &at);
     return ls_is(out[0]);
 }
 
-/* Exporters write a Pad of zeros in front of a pool that counts padding: fold it into the window. Exact when the
- * pool's own padding is none, or counts as well. The operand to pool, after changing *w. */
+/* Exporters write a Pad of zeros in front of a pool that counts padding: fold it into the
+ * window. Exact when the pool's own padding is none, or counts as well. The operand to pool,
+ * after changing *w. */
 static LsValueId merge_pad(const LsGraph *g, LsValueId x, LsWindowAttr *w)
 {
     LsNodeId def = g->value[x.i].def;
@@ -178,4 +181,5 @@ static bool average_pool_build(LsOnnxNode *n, LsValueId out[])
 }
 
 const LsOnnxOp ls_onnx_max_pool = {.name = "MaxPool", .since = 1, .build = max_pool_build};
-const LsOnnxOp ls_onnx_average_pool = {.name = "AveragePool", .since = 1, .build = average_pool_build};
+const LsOnnxOp ls_onnx_average_pool = {
+    .name = "AveragePool", .since = 1, .build = average_pool_build};

@@ -1,4 +1,5 @@
-/* compiler/ops/regression.c -- squared, absolute and logistic error against a real target; see loss.def. */
+/* compiler/ops/regression.c -- squared, absolute and logistic error against a real target; see
+ * loss.def. */
 #include "compiler/graph.h"
 
 static bool loss_infer(LsCtx *cx, LsGraph *g, LsNodeId n)

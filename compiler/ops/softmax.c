@@ -32,8 +32,8 @@ static void log_softmax_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId 
 }
 
 const LsOp ls_op_softmax = {
-    .name = "Softmax", .min_in = 1, .max_in = 1, .nout = 1, .infer = same_infer, .grad = softmax_grad,
-    .flops = softmax_flops, .kernel = LS_K_SOFTMAX, .layout = LS_LAY_SAME,
+    .name = "Softmax", .min_in = 1, .max_in = 1, .nout = 1, .infer = same_infer,
+    .grad = softmax_grad, .flops = softmax_flops, .kernel = LS_K_SOFTMAX, .layout = LS_LAY_SAME,
 };
 const LsOp ls_op_softmax_grad = {
     .name = "softmax_grad", .min_in = 2, .max_in = 2, .nout = 1, .infer = same_infer,
@@ -75,7 +75,10 @@ static bool build(LsOnnxNode *n, LsOpCode op, LsValueId out[])
 }
 
 static bool softmax_build(LsOnnxNode *n, LsValueId out[]) { return build(n, LS_OP_SOFTMAX, out); }
-static bool log_softmax_build(LsOnnxNode *n, LsValueId out[]) { return build(n, LS_OP_LOG_SOFTMAX, out); }
+static bool log_softmax_build(LsOnnxNode *n, LsValueId out[])
+{
+    return build(n, LS_OP_LOG_SOFTMAX, out);
+}
 
 const LsOnnxOp ls_onnx_softmax = {.name = "Softmax", .since = 1, .build = softmax_build};
 const LsOnnxOp ls_onnx_log_softmax = {.name = "LogSoftmax", .since = 1, .build = log_softmax_build};

@@ -1,5 +1,5 @@
-/* compiler/ops/update.c -- what changes state: optimizer updates, gradient accumulation, running statistics.
- * See loss.def. They have no gradient and run once per step. */
+/* compiler/ops/update.c -- what changes state: optimizer updates, gradient accumulation, running
+ * statistics. See loss.def. They have no gradient and run once per step. */
 #include "compiler/graph.h"
 
 #include <assert.h>
@@ -26,22 +26,30 @@ static bool clip_factor_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
     return true;
 }
 
-static double adam_flops(const LsGraph *g, LsNodeId n) { return 16.0 * (double)ls_count(ls_in_shape(g, n, 0)); }
-static double sgd_flops(const LsGraph *g, LsNodeId n) { return 6.0 * (double)ls_count(ls_in_shape(g, n, 0)); }
+static double adam_flops(const LsGraph *g, LsNodeId n)
+{
+    return 16.0 * (double)ls_count(ls_in_shape(g, n, 0));
+}
+static double sgd_flops(const LsGraph *g, LsNodeId n)
+{
+    return 6.0 * (double)ls_count(ls_in_shape(g, n, 0));
+}
 
 const LsOp ls_op_sgd = {
+   
     .name = "sgd", .min_in = 2, .max_in = 5, .once = true, .writes = 1 | 4 | 16, .infer = no_result,
     .flops = sgd_flops, .kernel = LS_K_UPDATE, .layout = LS_LAY_SAME,
 };
 const LsOp ls_op_adam = {
-    .name = "adam", .min_in = 4, .max_in = 6, .once = true, .writes = 1 | 4 | 8 | 32, .infer = no_result,
-    .flops = adam_flops, .kernel = LS_K_UPDATE, .layout = LS_LAY_SAME,
+    .name = "adam", .min_in = 4, .max_in = 6, .once = true, .writes = 1 | 4 | 8 | 32,
+    .infer = no_result, .flops = adam_flops, .kernel = LS_K_UPDATE, .layout = LS_LAY_SAME,
 };
 const LsOp ls_op_accumulate = {
     .name = "accumulate", .min_in = 2, .max_in = 2, .nout = 1, .once = true, .writes = 2,
     .infer = accumulate_infer, .kernel = LS_K_UPDATE, .layout = LS_LAY_SAME,
 };
 const LsOp ls_op_running_stat = {
+   
     .name = "running_stat", .min_in = 2, .max_in = 2, .once = true, .writes = 1, .infer = no_result,
     .kernel = LS_K_UPDATE, .layout = LS_LAY_SAME,
 };

@@ -1,7 +1,7 @@
 /* compiler/ops/window.c -- reading kernel_shape, strides, dilations, pads and auto_pad. */
 #include "compiler/ops/window.h"
 
-enum { MAX_ATTR = 1 << 20 };    /* of any size or stride: keeps products of a few far from overflow */
+enum { MAX_ATTR = 1 << 20 }; /* of any size or stride: keeps products of a few far from overflow */
 
 int64_t ls_window_places(const LsWindowAttr *w, int d, int64_t x, bool ceil)
 {
@@ -14,7 +14,8 @@ int64_t ls_window_places(const LsWindowAttr *w, int d, int64_t x, bool ceil)
     return places;
 }
 
-/* Reads a list of `count` integers of least..MAX_ATTR; keeps out as it is when the attribute is absent. */
+/* Reads a list of `count` integers of least..MAX_ATTR; keeps out as it is when the attribute is
+ * absent. */
 static bool read_list(LsOnnxNode *n, const char *attr, int count, int64_t least, int64_t *out)
 {
     if (!ls_onnx_has(n, attr))
@@ -36,8 +37,8 @@ static bool read_list(LsOnnxNode *n, const char *attr, int count, int64_t least,
 bool ls_window_read(LsOnnxNode *n, int spatial, const int64_t *kernel, LsWindowAttr *w)
 {
     if (spatial < 1 || spatial > LS_MAX_SPATIAL)
-        return ls_onnx_error(n, LS_E_UNSUPPORTED, NULL, "%d spatial axes: 1 to %d are handled", spatial,
-                             LS_MAX_SPATIAL);
+        return ls_onnx_error(n, LS_E_UNSUPPORTED, NULL, "%d spatial axes: 1 to %d are handled",
+                             spatial, LS_MAX_SPATIAL);
     int64_t pads[2 * LS_MAX_SPATIAL] = {0};
     *w = (LsWindowAttr){.n = spatial, .group = 1};
     for (int d = 0; d < spatial; d++) {
@@ -68,8 +69,9 @@ bool ls_window_auto_pad(LsOnnxNode *n, const int64_t *x, LsWindowAttr *w)
     if (mode[0] == '\0' || strcmp(mode, "NOTSET") == 0)
         return true;
     if (!upper && strcmp(mode, "SAME_LOWER") != 0 && strcmp(mode, "VALID") != 0)
-        return ls_onnx_error(n, LS_E_ATTR, NULL, "auto_pad '%s' is none of NOTSET, VALID, SAME_UPPER, "
-                             "SAME_LOWER", mode);
+        return ls_onnx_error(n, LS_E_ATTR, NULL,
+                             "auto_pad '%s' is none of NOTSET, VALID, SAME_UPPER, SAME_LOWER",
+                             mode);
     for (int d = 0; d < w->n; d++) {
         int64_t places = (x[d] + w->stride[d] - 1) / w->stride[d];
         int64_t pad = (places - 1) * w->stride[d] + ls_window_span(w, d) - x[d];

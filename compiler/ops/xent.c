@@ -1,5 +1,5 @@
-/* compiler/ops/xent.c -- softmax cross-entropy and negative log-likelihood over any number of positions (see
- * loss.def), ONNX SoftmaxCrossEntropyLoss and NegativeLogLikelihoodLoss. */
+/* compiler/ops/xent.c -- softmax cross-entropy and negative log-likelihood over any number of
+ * positions (see loss.def), ONNX SoftmaxCrossEntropyLoss and NegativeLogLikelihoodLoss. */
 #include "compiler/ops/takes.h"
 
 /* s without the class axis: the shape of the labels. */
@@ -17,12 +17,14 @@ static bool operands_fit(LsCtx *cx, const LsGraph *g, LsNodeId n)
     const LsShape *x = ls_in_shape(g, n, 0), *t = ls_in_shape(g, n, 1);
     int axis = g->node[n.i].attr.loss.axis;
     if (x->rank < 2 || axis < 1 || axis >= x->rank)
-        return ls_error(cx, ls_where(g, n), LS_E_SHAPE, NULL, "the class scores are %s and have no axis %d",
-                        ls_shape_text(cx->arena, x), axis);
+        return ls_error(cx, ls_where(g, n), LS_E_SHAPE, NULL,
+                        "the class scores are %s and have no axis %d", ls_shape_text(cx->arena, x),
+                        axis);
     LsShape p = positions(x, axis);
     if (!ls_shape_same(&p, t))
-        return ls_error(cx, ls_where(g, n), LS_E_SHAPE, NULL, "the labels are %s, the class scores %s with "
-                        "classes on axis %d", ls_shape_text(cx->arena, t), ls_shape_text(cx->arena, x), axis);
+        return ls_error(cx, ls_where(g, n), LS_E_SHAPE, NULL,
+                        "the labels are %s, the class scores %s with classes on axis %d",
+                        ls_shape_text(cx->arena, t), ls_shape_text(cx->arena, x), axis);
     LsType type = ls_type(g, ls_in(g, n, 1));
     if (type != LS_I64)
         return ls_error(cx, ls_where(g, n), LS_E_TYPE, NULL, "labels must be int64");
