@@ -1,0 +1,221 @@
+/* scheduler/view.c -- tables, pictures and JSON of a plan. */
+#include "scheduler/view.h"
+
+#include <cjson/cJSON.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scheduler/json_text.h"
+
+/* "1.25 GiB" */
+static void put_bytes(char text[24], int64_t bytes)
+{
+    static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+    double x = (double)bytes;
+    int u = 0;
+    for (; x >= 1024 && u < 5; u++)
+        x /= 1024;
+    snprintf(text, 24, u == 0 ? "%.0f %s" : x < 10 ? "%.2f %s" : "%.1f %s", x, unit[u]);
+}
+
+void ls_view_table(FILE *to, const LsPlanReport *r)
+{
+    char live[24], arena[24], least[24];
+    fprintf(to, "%-10s %12s %12s %10s %8s %14s\n", "strategy", "live peak", "arena", "overhead",
+            "reruns", "least arena");
+    for (uint32_t k = 0; k < r->nrow; k++) {
+        const LsPlanRow *row = &r->row[k];
+        put_bytes(least, row->least);
+        if (row->feasible) {
+            put_bytes(live, row->live_peak);
+            put_bytes(arena, row->arena);
+            fprintf(to, "%-10s %12s %12s %8.2f %% %8" PRIu32 " %14s", row->name, live, arena,
+                    100 * row->overhead, row->again, least);
+        } else {
+            fprintf(to, "%-10s %46s %14s", row->name, "does not fit the budget", least);
+        }
+        fprintf(to, "%s%s\n", row->note ? "  " : "", row->note ? row->note : "");
+    }
+}
+
+void ls_view_peak(FILE *to, const LsDag *g, const LsPlanReport *r, uint32_t most)
+{
+    char bytes[24];
+    if (r->peak_node >= g->nnode)
+        return;
+    fprintf(to, "peak at run %" PRIu32 ", node '%s' (%s)\n", r->peak_step,
+            g->node[r->peak_node].name, g->node[r->peak_node].op);
+    if (r->peak_workspace > 0) {
+        put_bytes(bytes, r->peak_workspace);
+        fprintf(to, "  %12s  its workspace\n", bytes);
+    }
+    int64_t rest = 0;
+    for (uint32_t k = 0; k < r->nowner; k++) {
+        rest += k < most ? 0 : r->owner[k].bytes;
+        put_bytes(bytes, r->owner[k].bytes);
+        if (k < most)
+            fprintf(to, "  %12s  %s\n", bytes, g->tensor[r->owner[k].tensor].name);
+    }
+    put_bytes(bytes, rest);
+    if (r->nowner > most)
+        fprintf(to, "  %12s  in %" PRIu32 " more\n", bytes, r->nowner - most);
+}
+
+void ls_view_dot(FILE *to, const LsDag *g, const LsPlan *plan)
+{
+    uint32_t *runs = calloc(g->nnode + 1u, sizeof *runs);
+    uint32_t *maker = calloc(g->ntensor + 1u, sizeof *maker);   /* node + 1 */
+    for (uint32_t s = 0; runs && s < plan->nstep; s++)
+        runs[plan->step[s].id] += !plan->step[s].free;
+    fprintf(to, "digraph ");
+    ls_json_text(to, g->name);
+    fprintf(to, " {\n  node [shape=box, style=filled, fontname=\"sans-serif\"];\n");
+    for (uint32_t v = 0; runs && maker && v < g->nnode; v++) {
+        const LsDagNode *n = &g->node[v];
+        if (runs[v] == 0)
+            continue;
+        const char *colour = runs[v] > 1 ? "#f4b183" : n->kind == LS_DAG_FORWARD ? "#c5e0b4"
+                             : n->kind == LS_DAG_BACKWARD ? "#bdd7ee" : "#d9d9d9";
+        fprintf(to, "  n%" PRIu32 " [fillcolor=\"%s\", label=", v, colour);
+        ls_json_text(to, n->name);
+        fprintf(to, ", tooltip=\"%" PRIu32 " runs\"];\n", runs[v]);
+        for (uint32_t k = 0; k < n->nin; k++)
+            if (maker[n->in[k]])
+                fprintf(to, "  n%" PRIu32 " -> n%" PRIu32 ";\n", maker[n->in[k]] - 1, v);
+        for (uint32_t k = 0; k < n->nout; k++)
+            maker[n->out[k]] = v + 1;
+    }
+    fprintf(to, "}\n");
+    free(runs);
+    free(maker);
+}
+
+void ls_view_curve(FILE *to, const LsDag *g, const LsPlan *plan)
+{
+    int64_t used = 0;
+    double time = 0;
+    uint32_t run = 0;
+    fprintf(to, "# run\tstart\tbytes\tagain\tname\n");
+    for (uint32_t s = 0; s < plan->nstep; s++) {
+        const LsPlanStep *step = &plan->step[s];
+        if (step->free) {
+            used -= g->tensor[step->id].bytes;
+            continue;
+        }
+        const LsDagNode *n = &g->node[step->id];
+        int64_t made = 0, taken = 0, fresh = 0;
+        for (uint32_t k = 0; k < n->nout; k++)
+            made += g->tensor[n->out[k]].bytes;
+        fresh = made;
+        for (uint32_t k = 0; k < step->nreuse; k++) {
+            LsDagPair r = plan->reuse[step->reuse + k];
+            taken += g->tensor[r.in].bytes;
+            fresh -= g->tensor[r.out].bytes;
+        }
+        fprintf(to, "%" PRIu32 "\t%.0f\t%" PRId64 "\t%d\t%s\n", run++, time,
+                used + fresh + n->workspace, step->again, n->name);
+        used += made - taken;
+        time += n->cost;
+    }
+}
+
+/* In gnuplot's single quotes, where a quote is written twice. */
+static void put_quoted(FILE *to, const char *s)
+{
+    fputc('\'', to);
+    for (; *s != '\0'; s++)
+        fprintf(to, *s == '\'' ? "''" : "%c", *s);
+    fputc('\'', to);
+}
+
+bool ls_view_svg(const char *curve_path, const char *svg_path, const char *title, int64_t budget)
+{
+    /* without gnuplot something must still read, or writing would be a signal */
+    FILE *to = popen("if command -v gnuplot >/dev/null 2>&1; then exec gnuplot 2>/dev/null; "
+                     "else cat >/dev/null; exit 1; fi", "w");
+    if (to == NULL)
+        return false;
+    fprintf(to, "set terminal svg size 960,400 noenhanced\nset output ");
+    put_quoted(to, svg_path);
+    fprintf(to, "\nset title ");
+    put_quoted(to, title);
+    fprintf(to, "\nset datafile separator '\\t'\nset xlabel 'run'\nset ylabel 'MiB'\nset yrange [0:*]\n"
+            "set key outside below\nm = 1048576.0\nplot ");
+    put_quoted(to, curve_path);
+    fprintf(to, " using 1:($3/m) with steps lw 2 title 'live', ");
+    put_quoted(to, curve_path);
+    fprintf(to, " using 1:($4 ? $3/m : 1/0) with points pt 7 ps 0.4 title 'run again'");
+    if (budget > 0)
+        fprintf(to, ", %" PRId64 "/m with lines dt 2 title 'budget'", budget);
+    fprintf(to, "\n");
+    return pclose(to) == 0;
+}
+
+static cJSON *json_rows(const LsPlanReport *r)
+{
+    cJSON *rows = cJSON_CreateArray();
+    for (uint32_t k = 0; k < r->nrow; k++) {
+        cJSON *o = cJSON_CreateObject();
+        cJSON_AddStringToObject(o, "strategy", r->row[k].name);
+        cJSON_AddBoolToObject(o, "feasible", r->row[k].feasible);
+        cJSON_AddNumberToObject(o, "least_arena_bytes", (double)r->row[k].least);
+        if (r->row[k].feasible) {
+            cJSON_AddNumberToObject(o, "live_peak_bytes", (double)r->row[k].live_peak);
+            cJSON_AddNumberToObject(o, "arena_bytes", (double)r->row[k].arena);
+            cJSON_AddNumberToObject(o, "overhead", r->row[k].overhead);
+            cJSON_AddNumberToObject(o, "recomputations", r->row[k].again);
+        }
+        if (r->row[k].note != NULL)
+            cJSON_AddStringToObject(o, "note", r->row[k].note);
+        cJSON_AddItemToArray(rows, o);
+    }
+    return rows;
+}
+
+static cJSON *json_peak(const LsDag *g, const LsPlanReport *r)
+{
+    cJSON *peak = cJSON_CreateObject(), *owners = cJSON_AddArrayToObject(peak, "live");
+    cJSON_AddNumberToObject(peak, "run", r->peak_step);
+    cJSON_AddStringToObject(peak, "node", r->peak_node < g->nnode ? g->node[r->peak_node].name : "");
+    cJSON_AddNumberToObject(peak, "workspace_bytes", (double)r->peak_workspace);
+    for (uint32_t k = 0; k < r->nowner; k++) {
+        cJSON *o = cJSON_CreateObject();
+        cJSON_AddStringToObject(o, "tensor", g->tensor[r->owner[k].tensor].name);
+        cJSON_AddNumberToObject(o, "bytes", (double)r->owner[k].bytes);
+        cJSON_AddItemToArray(owners, o);
+    }
+    return peak;
+}
+
+void ls_view_json(FILE *to, const LsDag *g, const LsPlan *plan, const LsPlanReport *r)
+{
+    cJSON *root = cJSON_CreateObject();
+    cJSON_AddNumberToObject(root, "schema", 1);
+    cJSON_AddStringToObject(root, "graph", g->name);
+    cJSON_AddBoolToObject(root, "feasible", r->feasible);
+    cJSON_AddNumberToObject(root, "state_bytes", (double)r->state_bytes);
+    cJSON_AddNumberToObject(root, "store_all_peak_bytes", (double)r->store_all);
+    cJSON_AddNumberToObject(root, "no_recompute_peak_bytes", (double)r->none_peak);
+    cJSON_AddNumberToObject(root, "no_recompute_arena_bytes", (double)r->none_arena);
+    cJSON_AddNumberToObject(root, "least_arena_bytes", (double)r->least);
+    if (r->budget > 0)
+        cJSON_AddNumberToObject(root, "arena_budget_bytes", (double)r->budget);
+    if (plan != NULL) {
+        cJSON_AddStringToObject(root, "plan", r->hash);
+        cJSON_AddStringToObject(root, "strategy", plan->strategy);
+        cJSON_AddNumberToObject(root, "live_peak_bytes", (double)plan->live_peak);
+        cJSON_AddNumberToObject(root, "arena_bytes", (double)plan->arena);
+        cJSON_AddNumberToObject(root, "overhead",
+                                plan->base_cost > 0 ? plan->cost / plan->base_cost - 1 : 0);
+    }
+    if (r->error != NULL)
+        cJSON_AddStringToObject(root, "error", r->error);
+    cJSON_AddItemToObject(root, "peak", json_peak(g, r));
+    cJSON_AddItemToObject(root, "strategies", json_rows(r));
+    char *text = cJSON_Print(root);
+    if (text != NULL)
+        fprintf(to, "%s\n", text);
+    free(text);
+    cJSON_Delete(root);
+}
