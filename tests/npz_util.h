@@ -6,8 +6,10 @@
 #include "runtime/npy.h"
 
 #include <check.h>
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 typedef struct NpzItem {
@@ -43,12 +45,25 @@ static inline void write_bytes(const char *path, const void *data, size_t n)
     fclose(f);
 }
 
-/* A new folder to work in; it stays under the system's place for temporary files. */
+/* A new folder to work in, for the time of one test. */
 static inline void enter_new_folder(void)
 {
     char path[] = "/tmp/lowerset-test-XXXXXX";
     ck_assert_ptr_nonnull(mkdtemp(path));
     ck_assert_int_eq(chdir(path), 0);
+}
+
+static inline int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+    (void)st, (void)type, (void)at;
+    return remove(path);
+}
+
+static inline void leave_folder(void)
+{
+    char path[4096];
+    if (getcwd(path, sizeof path) && strncmp(path, "/tmp/lowerset-test-", 19) == 0)
+        nftw(path, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
 static inline void add_tests(TCase *tc, int n, const TTest *const *test)
@@ -63,7 +78,7 @@ static inline int run_suite(const char *name, int n, const TTest *const *test)
     Suite *s = suite_create(name);
     TCase *tc = tcase_create(name);
     tcase_set_timeout(tc, 60);
-    tcase_add_checked_fixture(tc, enter_new_folder, NULL);
+    tcase_add_checked_fixture(tc, enter_new_folder, leave_folder);
     add_tests(tc, n, test);
     suite_add_tcase(s, tc);
     SRunner *sr = srunner_create(s);
