@@ -40,7 +40,7 @@ static void concat_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[],
 
 const LsOp ls_op_concat = {
     .name = "Concat", .min_in = 1, .max_in = 255, .nout = 1, .infer = concat_infer,
-    .grad = concat_grad, .kernel = LS_K_MOVE, .layout = LS_LAY_FREE,
+    .grad = concat_grad, .kernel = LS_K_MOVE, .layout = LS_LAY_SAME,
 };
 
 /* Empty constants, which exporters write for empty lists, take no part. */

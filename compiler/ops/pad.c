@@ -47,7 +47,7 @@ static void pad_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], co
 
 const LsOp ls_op_pad = {
     .name = "Pad", .min_in = 1, .max_in = 1, .nout = 1, .infer = pad_infer, .grad = pad_grad,
-    .kernel = LS_K_MOVE, .layout = LS_LAY_FREE,
+    .kernel = LS_K_MOVE, .layout = LS_LAY_SAME,
 };
 
 static bool pad_grad_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
@@ -61,7 +61,7 @@ static bool pad_grad_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
 
 const LsOp ls_op_pad_grad = {
     .name = "pad_grad", .min_in = 1, .max_in = 1, .nout = 1, .infer = pad_grad_infer,
-    .kernel = LS_K_MOVE, .layout = LS_LAY_FREE,
+    .kernel = LS_K_MOVE, .layout = LS_LAY_SAME,
 };
 
 static bool pad_mode(LsOnnxNode *n, LsPadMode *mode)

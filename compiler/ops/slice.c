@@ -36,7 +36,7 @@ static void slice_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], 
 
 const LsOp ls_op_slice = {
     .name = "Slice", .min_in = 1, .max_in = 1, .nout = 1, .infer = slice_infer, .grad = slice_grad,
-    .kernel = LS_K_MOVE, .layout = LS_LAY_FREE,
+    .kernel = LS_K_MOVE, .layout = LS_LAY_SAME,
 };
 
 static bool slice_grad_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
@@ -46,7 +46,7 @@ static bool slice_grad_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
 
 const LsOp ls_op_slice_grad = {
     .name = "slice_grad", .min_in = 1, .max_in = 1, .nout = 1, .infer = slice_grad_infer,
-    .kernel = LS_K_MOVE, .layout = LS_LAY_FREE,
+    .kernel = LS_K_MOVE, .layout = LS_LAY_SAME,
 };
 
 /* ---- Slice ---- */

@@ -35,7 +35,7 @@ static void tile_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], c
 
 const LsOp ls_op_tile = {
     .name = "Tile", .min_in = 1, .max_in = 1, .nout = 1, .infer = tile_infer, .grad = tile_grad,
-    .kernel = LS_K_MOVE, .layout = LS_LAY_FREE,
+    .kernel = LS_K_MOVE, .layout = LS_LAY_SAME,
 };
 
 static bool tile_build(LsOnnxNode *n, LsValueId out[])
