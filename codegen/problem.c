@@ -91,11 +91,13 @@ static void add_edges(LsCtx *cx, const LsProblem *p, LsNodeId n, LsDagNode *d)
     d->in = in, d->out = out, d->upd = upd, d->inplace = pair;
 }
 
+/* Outputs and gradients are made even when no update reads them. */
 static void mark_required(const LsProblem *p, const int64_t *dag_of)
 {
     const LsGraph *g = p->g;
-    for (uint32_t i = 0; i < g->noutput; i++) {
-        uint32_t def = g->value[root(g, g->output[i]).i].def.i;
+    for (uint32_t i = 0; i < g->noutput + g->ngrad; i++) {
+        LsValueId v = i < g->noutput ? g->output[i] : g->grad[i - g->noutput].grad;
+        uint32_t def = g->value[root(g, v).i].def.i;
         if (def != 0)
             p->dag.node[dag_of[def]].required = true;
     }
