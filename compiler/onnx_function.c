@@ -1,8 +1,10 @@
-/* compiler/onnx_function.c -- calls of model-local functions become the nodes of their bodies.
+/* compiler/onnx_function.c -- calls of model-local functions become the nodes of their bodies; so do
+ * operators that ONNX defines by a body and that have no row.
  *
  * Formal inputs and outputs take the names at the call, inner values become CALL/NAME, attributes that
  * refer to one of the function's attributes take its value from the call. A function may call others; it
  * may not call itself, and what a file can blow up to is limited. */
+#include "compiler/onnx_bodies.h"
 #include "compiler/onnx_model.h"
 
 #include <string.h>
@@ -43,8 +45,6 @@ static bool collect(LsCtx *cx, LsOnnxModel *m)
             good = ls_error(cx, LS_NOWHERE, LS_E_NAME, NULL, "two local functions are called '%s'", key);
         m->function[ls_names_add(&m->functions, key)] = fn;
     }
-    if (m->proto->n_functions == 0)
-        return good;
     for (size_t i = 0; i < m->graph->n_node; i++)
         for (size_t k = 0; k < m->graph->node[i]->n_output; k++)
             ls_names_add(&m->taken, ls_text(m->graph->node[i]->output[k]));
@@ -56,11 +56,16 @@ static bool collect(LsCtx *cx, LsOnnxModel *m)
 }
 
 static const Onnx__FunctionProto *function_of(LsCtx *cx, const LsOnnxModel *m,
-                                              const Onnx__NodeProto *node)
+                                              const Onnx__NodeProto *node, int version)
 {
-    if (m->functions.n == 0)
-        return NULL;
-    return m->function[ls_names_find(&m->functions, function_key(cx->arena, node->domain, node->op_type))];
+    uint32_t id = 0;
+    if (m->functions.n > 0)
+        id = ls_names_find(&m->functions, function_key(cx->arena, node->domain, node->op_type));
+    if (id != 0)
+        return m->function[id];
+    const char *op = ls_text(node->op_type);
+    bool ours = ls_onnx_domain(node->domain)[0] == '\0' && ls_onnx_find(op) == NULL;
+    return ours ? ls_onnx_body(cx->arena, op, version) : NULL;
 }
 
 /* ---- names ---- */
@@ -150,7 +155,11 @@ static Onnx__AttributeProto *resolve_attribute(Call *c, Onnx__AttributeProto *a)
     for (size_t i = 0; i < c->node->n_attribute && from == NULL; i++)
         if (strcmp(ls_text(c->node->attribute[i]->name), ref) == 0)
             from = c->node->attribute[i];
-    if (from == NULL && (from = default_attribute(c->cx, c->fn, ref)) == NULL)
+    if (from == NULL)
+        from = default_attribute(c->cx, c->fn, ref);
+    if (from == NULL && (a->has_f || a->n_ints > 0))
+        from = a;               /* bodies of ONNX's own operators */
+    if (from == NULL)
         return NULL;            /* not given: the operator's own default holds */
     Onnx__AttributeProto *copy = ls_arena_alloc(c->cx->arena, 1, sizeof *copy);
     *copy = *from;
@@ -197,6 +206,8 @@ static bool expand_call(LsCtx *cx, LsOnnxModel *m, const Frame *at, const Onnx__
                         "local functions call each other more than %d deep, or in a circle", MAX_CALLS);
     Call c = {.cx = cx, .m = m, .fn = fn, .node = node, .prefix = name, .inner = {.arena = cx->arena}};
     Frame inside = {fn->opset_import, fn->n_opset_import, name, at->index, at->depth + 1};
+    if (fn->n_opset_import == 0)
+        inside = (Frame){at->import, at->nimport, name, at->index, at->depth + 1};
     if (!bind_formals(&c))
         return false;
     for (size_t i = 0; i < fn->n_node; i++)
@@ -210,12 +221,12 @@ static bool expand(LsCtx *cx, LsOnnxModel *m, const Frame *at, const Onnx__NodeP
     if (m->nexpanded++ == MAX_NODES)
         return ls_error(cx, LS_NOWHERE, LS_E_UNSUPPORTED, NULL, "the model has more than %d nodes after "
                         "its local functions are inlined", MAX_NODES);
-    const Onnx__FunctionProto *fn = function_of(cx, m, node);
-    if (fn != NULL)
-        return expand_call(cx, m, at, node, fn);
     int version = ls_onnx_version(at->import, at->nimport, node->domain);
     if (version == 0 && ls_onnx_domain(node->domain)[0] == '\0')
         version = m->opset;
+    const Onnx__FunctionProto *fn = function_of(cx, m, node, version);
+    if (fn != NULL)
+        return expand_call(cx, m, at, node, fn);
     m->node = ls_arena_grow(cx->arena, m->node, m->nnode, m->nnode + 1, sizeof *m->node, &m->cap_node);
     m->node[m->nnode++] = (LsOnnxFlat){.proto = node, .index = at->index, .version = version,
                                        .name = node_name(cx->arena, at, node), .inner = at->depth > 0};

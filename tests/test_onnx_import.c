@@ -464,6 +464,32 @@ START_TEST(inner_names_that_are_taken_are_avoided)
 }
 END_TEST
 
+START_TEST(operators_that_onnx_defines_by_a_body_are_inlined)
+{
+    static const char *const op[] = {"Celu", "Softsign", "ThresholdedRelu", "Shrink"};
+    make_float(&mk, make_node(&mk, op[_i], "y", "z"), "alpha", 3);
+    make_output(&mk, "z");
+    LsGraph *g = import_well();
+    ck_assert_int_eq(kind(g, "z"), LS_V_TEMP);
+    if (_i == 0)
+        ck_assert_double_eq(ls_const_at(g, named(g, "z/alpha"), 0), 3);
+    if (_i == 3)
+        ck_assert_double_eq(ls_const_at(g, named(g, "z/lambd"), 0), 0.5);
+}
+END_TEST
+
+START_TEST(a_body_follows_the_opset)
+{
+    mk.m->opset_import[0]->version = _i == 0 ? 13 : 18;
+    mk.g->input[0] = make_value(&mk, "x", MAKE_FLOAT, "2x3x4x5");
+    mk.g->n_node = mk.g->n_initializer = 0;
+    make_node(&mk, "MeanVarianceNormalization", "x", "y");
+    LsGraph *g = import_well();
+    const LsShape *mean = ls_shape(g, named(g, "y/mean"));
+    ck_assert(mean->rank == 4 && mean->dim[0] == 1 && mean->dim[1] == 3 && mean->dim[2] == 1);
+}
+END_TEST
+
 static const char *inspect(bool json)
 {
     char *text = NULL;
@@ -558,6 +584,8 @@ int main(void)
     };
     for (size_t i = 0; i < sizeof test / sizeof *test; i++)
         tcase_add_test(tc, test[i]);
+    tcase_add_loop_test(tc, operators_that_onnx_defines_by_a_body_are_inlined, 0, 4);
+    tcase_add_loop_test(tc, a_body_follows_the_opset, 0, 2);
     suite_add_tcase(s, tc);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_NORMAL);
