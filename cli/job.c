@@ -134,6 +134,8 @@ int ls_job_plan(LsJob *job)
     if (!ls_plan_none(a, &job->train_problem->dag, &none))
         return failed(job);
     want.budget = arena_budget(job, &b, none.arena);
+    if (b.kind == LS_BUDGET_NONE && want.strategy == NULL)
+        want.strategy = "none";         /* nothing to search for */
     LsPlanOptions eval_want = {.strategy = "none", .no_inplace = want.no_inplace};
     if (!ls_plan(a, &job->eval_problem->dag, &eval_want, &job->eval_plan, &eval_report)
         || !ls_plan(a, &job->train_problem->dag, &want, &job->plan, &job->report)
