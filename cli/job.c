@@ -2,6 +2,7 @@
 #include "cli/job.h"
 
 #include "runtime/ls_program.h"
+#include "scheduler/audit.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -115,6 +116,14 @@ static int over_budget(LsJob *job)
     return failed(job);
 }
 
+/* Every plan is replayed by code that had no part in making it. */
+static bool audited(LsJob *job, const LsProblem *problem, const LsPlan *plan)
+{
+    char why[512];
+    return ls_audit(&problem->dag, plan, why, sizeof why)
+        || ls_error(&job->cx, LS_NOWHERE, LS_E_VERIFY, NULL, "the plan is wrong: %s", why);
+}
+
 int ls_job_plan(LsJob *job)
 {
     LsBudget b;
@@ -129,18 +138,21 @@ int ls_job_plan(LsJob *job)
     LsArena *a = job->cx.arena;
     LsPlan none;
     LsPlanOptions want = {.strategy = job->options->strategy, .least = b.kind == LS_BUDGET_MIN,
-                          .no_inplace = job->options->no_inplace, .state_bytes = job->state_bytes};
+                          .no_inplace = job->options->no_inplace, .compare = job->compare,
+                          .state_bytes = job->state_bytes};
     LsPlanReport eval_report;
     if (!ls_plan_none(a, &job->train_problem->dag, &none))
         return failed(job);
     want.budget = arena_budget(job, &b, none.arena);
-    if (b.kind == LS_BUDGET_NONE && want.strategy == NULL)
+    if (b.kind == LS_BUDGET_NONE && want.strategy == NULL && !job->compare)
         want.strategy = "none";         /* nothing to search for */
     LsPlanOptions eval_want = {.strategy = "none", .no_inplace = want.no_inplace};
     if (!ls_plan(a, &job->eval_problem->dag, &eval_want, &job->eval_plan, &eval_report)
         || !ls_plan(a, &job->train_problem->dag, &want, &job->plan, &job->report)
         || (want.budget > 0 && job->eval_plan.arena > want.budget))
         return over_budget(job);
+    if (!audited(job, job->train_problem, &job->plan) || !audited(job, job->eval_problem, &job->eval_plan))
+        return failed(job);
     job->arena_bytes = job->plan.arena > job->eval_plan.arena ? job->plan.arena : job->eval_plan.arena;
     return 0;
 }

@@ -10,6 +10,7 @@ typedef struct LsJob {
     LsCtx cx;
     const LsOptions *options;
     LsPipelineOptions pipeline;
+    bool compare;               /* report every strategy, not only the one that is used */
     int real_bytes;
     LsGraph *train, *eval;      /* eval: evaluation form with the same loss */
     LsProblem *train_problem, *eval_problem;

@@ -1,6 +1,110 @@
 /* cli/plan_cmd.c -- lowerset plan: what training takes and what a budget costs; builds nothing. */
 #include "cli/commands.h"
 #include "cli/job.h"
+#include "scheduler/dag_json.h"
+#include "scheduler/plan_json.h"
+#include "scheduler/view.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { OWNERS_SHOWN = 6 };
+
+static int cannot_write(const char *path)
+{
+    fprintf(stderr, "lowerset: cannot write '%s': %s\n", path, strerror(errno));
+    return LS_EXIT_MODEL;
+}
+
+typedef void (*Writer)(FILE *to, const LsJob *job);
+
+static void write_graph(FILE *to, const LsJob *job) { ls_dag_write(to, &job->train_problem->dag); }
+static void write_dot(FILE *to, const LsJob *job)
+{
+    ls_view_dot(to, &job->train_problem->dag, &job->plan);
+}
+static void write_curve(FILE *to, const LsJob *job)
+{
+    ls_view_curve(to, &job->train_problem->dag, &job->plan);
+}
+static void write_plan(FILE *to, const LsJob *job)
+{
+    ls_plan_write(to, &job->train_problem->dag, &job->plan, job->report.budget);
+}
+
+/* path NULL: not asked for. */
+static int write_file(const char *path, Writer write, const LsJob *job)
+{
+    FILE *to = path != NULL ? fopen(path, "w") : NULL;
+    if (path == NULL)
+        return 0;
+    if (to == NULL)
+        return cannot_write(path);
+    write(to, job);
+    bool bad = ferror(to) != 0;
+    return fclose(to) != 0 || bad ? cannot_write(path) : 0;
+}
+
+/* FILE.svg through gnuplot; any other name gets the data. */
+static int write_timeline(LsJob *job)
+{
+    const char *path = job->options->timeline;
+    size_t n = path != NULL ? strlen(path) : 0;
+    if (n < 4 || strcmp(path + n - 4, ".svg") != 0)
+        return write_file(path, write_curve, job);
+    const char *data = ls_arena_printf(job->cx.arena, "%s.dat", path);
+    int code = write_file(data, write_curve, job);
+    if (code == 0 && !ls_view_svg(data, path, job->options->model, job->report.budget)) {
+        fprintf(stderr, "lowerset: no picture without gnuplot (apt-get install gnuplot-nox); "
+                "the curve is in '%s'\n", data);
+        return 0;
+    }
+    if (code == 0)
+        unlink(data);
+    return code;
+}
+
+static void print_share(const LsJob *job, const char *what, int64_t bytes, const char *why)
+{
+    printf("  %-12s %12s  %s\n", what, ls_bytes_text(job->cx.arena, bytes), why);
+}
+
+/* What the process will hold, part by part. */
+static void print_memory(const LsJob *job)
+{
+    int64_t all = job->state_bytes + job->input_bytes + job->arena_bytes;
+    printf("%s: plan %s, strategy %s, batch %" PRId64 "\n", job->options->model, job->report.hash,
+           job->plan.strategy, job->train->batch);
+    print_share(job, "state", job->state_bytes, "parameters, running statistics, optimizer moments");
+    print_share(job, "input", job->input_bytes, "ring of batches");
+    print_share(job, "arena", job->arena_bytes, "activations, gradients, workspaces");
+    print_share(job, "total", all, "");
+    if (job->budget > 0)
+        print_share(job, "budget", job->budget, "");
+    printf("  recomputation costs %.2f %% of a step\n",
+           job->plan.base_cost > 0 ? 100 * (job->plan.cost / job->plan.base_cost - 1) : 0);
+}
+
+static int report(LsJob *job)
+{
+    const LsOptions *o = job->options;
+    const LsDag *dag = &job->train_problem->dag;
+    if (o->json) {
+        ls_view_json(stdout, dag, &job->plan, &job->report);
+    } else {
+        print_memory(job);
+        printf("\n");
+        ls_view_table(stdout, &job->report);
+        printf("\n");
+        ls_view_peak(stdout, dag, &job->report, OWNERS_SHOWN);
+    }
+    int code = write_file(o->graph_json, write_graph, job);
+    code = code != 0 ? code : write_file(o->plan_json, write_plan, job);
+    code = code != 0 ? code : write_file(o->dot, write_dot, job);
+    return code != 0 ? code : write_timeline(job);
+}
 
 int ls_plan_main(int argc, char **argv)
 {
@@ -10,10 +114,11 @@ int ls_plan_main(int argc, char **argv)
     if (code != 0)
         return code;
     code = ls_job_start(&job, &o, true);
+    job.compare = o.strategy == NULL;
     if (code == 0)
         code = ls_job_plan(&job);
     if (code == 0)
-        printf("arena %s\n", ls_bytes_text(job.cx.arena, job.plan.arena));
+        code = report(&job);
     ls_job_end(&job);
     return code;
 }
