@@ -33,7 +33,13 @@ typedef struct LsConv {
                                          * taps of the last axis * cin where taps touch */
     int64_t splits;                     /* weight gradient: parts of the sum over positions */
     int64_t packed;                     /* element of the workspace where its weights are packed */
+    bool back;                          /* data gradient: w is [cin][kernel][cout], not the reverse */
 } LsConv;
+
+typedef struct LsConvArgs {             /* of a convolution or a data gradient */
+    const real *x, *w, *bias;           /* source, weights, NULL or one per result channel */
+    real *y, *packed;                   /* result, workspace */
+} LsConvArgs;
 
 enum {
     LS_MC = LS_MR * (LS_MR > 8 ? 8 : 16),       /* positions of a block */
@@ -168,17 +174,6 @@ LS_INLINE real *ls_conv_panel(const LsConv *d, real *packed, int64_t g, int64_t 
     return packed + d->packed + ls_conv_depth(d) * (g * ls_packed_cols(d->cout) + j);
 }
 
-/* Forward: w[cout][taps][cin], so that a panel is columns of w turned. */
-LS_SHARED_FN void ls_conv_pack(const LsConv *d, const real *w, real *packed, const real *bias, real *y,
-                               int64_t unit)
-{
-    int64_t depth = ls_conv_depth(d), per_group = ls_ceil_div(d->cout, LS_NR);
-    int64_t g = unit / per_group, j = unit % per_group * LS_NR;
-    (void)bias, (void)y;
-    ls_pack_turned(ls_conv_panel(d, packed, g, j), w + (g * d->cout + j) * depth, depth, depth,
-                   d->cout - j, 1);
-}
-
 /* Element of the kernel that tap number t of a phase is. */
 LS_INLINE int64_t ls_conv_tap(const LsConv *d, int64_t t)
 {
@@ -197,17 +192,30 @@ LS_INLINE int64_t ls_conv_taps(const LsConv *d)
     return d->ax[0].taps * d->ax[1].taps * d->ax[2].taps;
 }
 
-/* Data gradient: w[cin][kernel][cout], taps of the phase only. */
-LS_SHARED_FN void ls_conv_pack_back(const LsConv *d, const real *w, real *packed, const real *bias,
-                                    real *y, int64_t unit)
+/* Rows k0..k0+k of the panel of columns j..: w[cout][taps][cin] turned, or of the data gradient
+ * w[cin][kernel][cout], taps of the phase only. */
+LS_SHARED_FN void ls_conv_panel_rows(const LsConv *d, const real *w, int64_t g, int64_t j, int64_t k0,
+                                     int64_t k, real *to)
 {
-    int64_t per_group = ls_ceil_div(d->cout, LS_NR), kernel = ls_conv_kernel(d);
-    int64_t g = unit / per_group, j = unit % per_group * LS_NR, n = d->cout - j;
-    real *to = ls_conv_panel(d, packed, g, j);
-    (void)bias, (void)y;
-    for (int64_t t = 0; t < ls_conv_taps(d); t++, to += d->cin * ls_panel_width(n))
-        ls_pack_rows(to, w + (g * d->cin * kernel + ls_conv_tap(d, t)) * d->cout + j,
-                     kernel * d->cout, d->cin, n, 1);
+    int64_t kernel = ls_conv_kernel(d), n = d->cout - j, depth = ls_conv_depth(d);
+    if (!d->back) {
+        ls_pack_turned(to, w + (g * d->cout + j) * depth + k0, depth, k, n, 1);
+        return;
+    }
+    while (k > 0) {
+        int64_t c = k0 % d->cin, some = ls_least(k, d->cin - c);
+        ls_pack_rows(to, w + ((g * d->cin + c) * kernel + ls_conv_tap(d, k0 / d->cin)) * d->cout + j,
+                     kernel * d->cout, some, n, 1);
+        to += some * ls_panel_width(n);
+        k0 += some;
+        k -= some;
+    }
+}
+
+LS_SHARED_FN void ls_conv_pack(const LsConv *d, const LsConvArgs *arg, int64_t unit)
+{
+    int64_t per_group = ls_ceil_div(d->cout, LS_NR), g = unit / per_group, j = unit % per_group * LS_NR;
+    ls_conv_panel_rows(d, arg->w, g, j, 0, ls_conv_depth(d), ls_conv_panel(d, arg->packed, g, j));
 }
 
 /* ---- result = gather(source) * weights ---- */
@@ -239,37 +247,92 @@ LS_SHARED_FN void ls_conv_scatter(const LsConv *d, int64_t p, int64_t m, int64_t
     }
 }
 
-LS_SHARED_FN void ls_conv_unit(const LsConv *d, const real *x, real *packed, const real *bias, real *y,
-                               int64_t unit)
+/* A block of the result: rows p..p+m, columns j..j+n of group g, depth k0..k0+k. */
+typedef struct LsConvBlock { int64_t g, p, m, j, n, k0, k; } LsConvBlock;
+
+/* One block; `panels`: the one of column b.j at depth k0, the next `panel_step` columns' worth of depth
+ * further on. Where positions do not follow each other in the result, sums gather in `sums`. */
+LS_SHARED_FN void ls_conv_block(const LsConv *d, const LsConvArgs *arg, LsConvBlock b,
+                                const real *panels, int64_t panel_depth, int64_t skip, real *sums)
 {
-    _Alignas(64) real rows[LS_L1_ROWS * LS_LDA], sums[LS_MC * 2 * LS_COLS];
+    _Alignas(64) real rows[LS_L1_ROWS * LS_LDA];
+    int64_t in = d->group * d->cin, out = d->group * d->cout, first = b.g * d->cout + b.j;
+    bool direct = ls_conv_direct(d) && !ls_crowded(in), begin = b.k0 == 0;
+    int64_t lda = direct ? in : LS_LDA, ldc = sums == NULL ? out : b.n;
+    const real *bias = arg->bias != NULL ? arg->bias + first : ls_no_bias;
+    for (int64_t i = 0; i < b.m; i += LS_L1_ROWS) {
+        int64_t some = ls_least(LS_L1_ROWS, b.m - i);
+        const real *a = direct ? arg->x + (b.p + i) * in + b.g * d->cin + b.k0 : rows;
+        real *c = sums == NULL ? arg->y + (b.p + i) * out + first : sums + i * b.n;
+        if (!direct)
+            ls_gather(d, arg->x + b.g * d->cin, b.p + i, some, b.k0, b.k0 + b.k, rows, LS_LDA);
+        for (int64_t j = 0; j < b.n; j += LS_NR) {
+            int64_t width = ls_panel_width(b.n - j);
+            const real *shared = arg->bias != NULL ? bias + j : bias;
+            ls_panel(false, some, ls_least(b.n - j, LS_NR), b.k, a, lda,
+                     panels + j * panel_depth + skip * width, width, begin ? shared : c + j,
+                     begin ? 0 : ldc, c + j, ldc);
+        }
+    }
+}
+
+LS_SHARED_FN void ls_conv_unit(const LsConv *d, const LsConvArgs *arg, int64_t unit)
+{
+    _Alignas(64) real room[LS_MC * 2 * LS_COLS];
     int64_t depth = ls_conv_depth(d), positions = ls_conv_positions(d), cols = ls_conv_cols(d);
     int64_t col_blocks = ls_ceil_div(d->cout, cols), row_blocks = ls_ceil_div(positions, LS_MC);
-    int64_t g = unit / col_blocks / row_blocks, p = unit / col_blocks % row_blocks * LS_MC;
-    int64_t j0 = unit % col_blocks * cols, m = ls_least(LS_MC, positions - p);
-    int64_t n = ls_least(cols, d->cout - j0), in = d->group * d->cin, out = d->group * d->cout;
-    bool direct = ls_conv_direct(d) && !ls_crowded(in), dense = ls_conv_dense(d);
-    int64_t ldc = dense ? out : cols, k0 = 0, blocks = ls_most(ls_ceil_div(depth, LS_KC), 1);
-    for (int64_t block = 0; block < blocks; block++) {
-        int64_t k = depth * (block + 1) / blocks - k0, lda = direct ? in : LS_LDA;
-        for (int64_t i = 0; i < m; i += LS_L1_ROWS) {
-            int64_t some = ls_least(LS_L1_ROWS, m - i);
-            const real *a = direct ? x + (p + i) * in + g * d->cin + k0 : rows;
-            real *c = dense ? y + (p + i) * out + g * d->cout + j0 : sums + i * cols;
-            if (!direct)
-                ls_gather(d, x + g * d->cin, p + i, some, k0, k0 + k, rows, LS_LDA);
-            for (int64_t j = 0; j < n; j += LS_NR) {
-                int64_t width = ls_panel_width(n - j);
-                const real *first = bias != NULL ? bias + g * d->cout + j0 + j : ls_no_bias;
-                ls_panel(false, some, ls_least(n - j, LS_NR), k, a, lda,
-                         ls_conv_panel(d, packed, g, j0 + j) + k0 * width, width,
-                         block > 0 ? c + j : first, block > 0 ? ldc : 0, c + j, ldc);
-            }
-        }
-        k0 += k;
+    LsConvBlock b = {.g = unit / col_blocks / row_blocks, .p = unit / col_blocks % row_blocks * LS_MC,
+                     .j = unit % col_blocks * cols};
+    b.m = ls_least(LS_MC, positions - b.p);
+    b.n = ls_least(cols, d->cout - b.j);
+    const real *panels = ls_conv_panel(d, arg->packed, b.g, b.j);
+    real *sums = ls_conv_dense(d) ? NULL : room;
+    int64_t blocks = ls_most(ls_ceil_div(depth, LS_KC), 1);
+    for (int64_t i = 0; i < blocks; i++, b.k0 += b.k) {
+        b.k = depth * (i + 1) / blocks - b.k0;
+        ls_conv_block(d, arg, b, panels, depth, b.k0, sums);
     }
-    if (!dense)
-        ls_conv_scatter(d, p, m, n, sums, cols, y + g * d->cout + j0);
+    if (sums != NULL)
+        ls_conv_scatter(d, b.p, b.m, b.n, sums, b.n, arg->y + b.g * d->cout + b.j);
+}
+
+/* Few positions and many weights: each unit packs what it needs itself, block by block, so that weights
+ * are read once and no workspace is taken. */
+enum { LS_FEW_ROWS = 504, LS_FEW_COLS = 128 };  /* of a block; 504 = 36 * 14 = 84 * 6 */
+
+LS_INLINE int64_t ls_conv_few_cols(const LsConv *d)
+{
+    int64_t blocks = d->group * ls_ceil_div(ls_conv_positions(d), LS_FEW_ROWS), cols = LS_FEW_COLS;
+    while (blocks * ls_ceil_div(d->cout, cols) < 8 && cols > LS_NR)
+        cols /= 2;
+    return cols;
+}
+
+LS_INLINE int64_t ls_conv_few_units(const LsConv *d)
+{
+    return d->group * ls_ceil_div(ls_conv_positions(d), LS_FEW_ROWS)
+        * ls_ceil_div(d->cout, ls_conv_few_cols(d));
+}
+
+LS_SHARED_FN void ls_conv_few_unit(const LsConv *d, const LsConvArgs *arg, int64_t unit)
+{
+    _Alignas(64) real panels[LS_KC * LS_FEW_COLS], room[LS_FEW_ROWS * LS_FEW_COLS];
+    int64_t depth = ls_conv_depth(d), positions = ls_conv_positions(d), cols = ls_conv_few_cols(d);
+    int64_t row_blocks = ls_ceil_div(positions, LS_FEW_ROWS), col_blocks = ls_ceil_div(d->cout, cols);
+    LsConvBlock b = {.g = unit / row_blocks / col_blocks, .p = unit % row_blocks * LS_FEW_ROWS,
+                     .j = unit / row_blocks % col_blocks * cols};
+    b.m = ls_least(LS_FEW_ROWS, positions - b.p);
+    b.n = ls_least(cols, d->cout - b.j);
+    real *sums = ls_conv_dense(d) ? NULL : room;
+    int64_t blocks = ls_most(ls_ceil_div(depth, LS_KC), 1);
+    for (int64_t i = 0; i < blocks; i++, b.k0 += b.k) {
+        b.k = depth * (i + 1) / blocks - b.k0;
+        for (int64_t j = 0; j < b.n; j += LS_NR)
+            ls_conv_panel_rows(d, arg->w, b.g, b.j + j, b.k0, b.k, panels + j * b.k);
+        ls_conv_block(d, arg, b, panels, b.k, 0, sums);
+    }
+    if (sums != NULL)
+        ls_conv_scatter(d, b.p, b.m, b.n, sums, b.n, arg->y + b.g * d->cout + b.j);
 }
 
 /* ---- weight gradient ---- */
@@ -332,14 +395,12 @@ LS_SHARED_FN void ls_sum_parts(real *to, const real *part, int64_t n, int64_t pa
 /* ---- one channel per group in and out ---- */
 
 /* Unit t packs tap t: packed[t][channel]. */
-LS_SHARED_FN void ls_depthwise_pack(const LsConv *d, const real *w, real *packed, const real *bias,
-                                    real *y, int64_t unit)
+LS_SHARED_FN void ls_depthwise_pack(const LsConv *d, const LsConvArgs *arg, int64_t unit)
 {
-    real *to = packed + d->packed + unit * d->group;
+    real *to = arg->packed + d->packed + unit * d->group;
     int64_t tap = ls_conv_tap(d, unit), kernel = ls_conv_kernel(d);
-    (void)bias, (void)y;
     for (int64_t c = 0; c < d->group; c++)
-        to[c] = w[c * kernel + tap];
+        to[c] = arg->w[c * kernel + tap];
 }
 
 LS_INLINE int64_t ls_depthwise_units(const LsConv *d)
@@ -348,8 +409,7 @@ LS_INLINE int64_t ls_depthwise_units(const LsConv *d)
 }
 
 /* One line of positions. */
-LS_SHARED_FN void ls_depthwise_unit(const LsConv *d, const real *x, real *packed,
-                                    const real *bias, real *y, int64_t unit)
+LS_SHARED_FN void ls_depthwise_unit(const LsConv *d, const LsConvArgs *arg, int64_t unit)
 {
     const LsAxis *a = d->ax;
     LsPlace at = ls_place(d, unit * a[2].count);
@@ -357,12 +417,12 @@ LS_SHARED_FN void ls_depthwise_unit(const LsConv *d, const real *x, real *packed
     int64_t to_line = (at.image * a[0].to_dim + a[0].to + a[0].to_step * at.i[0]) * a[1].to_dim
         + a[1].to + a[1].to_step * at.i[1];
     for (int64_t i = 0; i < a[2].count; i++) {
-        real *to = y + (to_line * a[2].to_dim + a[2].to + a[2].to_step * i) * channels;
-        if (bias != NULL)
-            ls_copy(to, bias, channels);
+        real *to = arg->y + (to_line * a[2].to_dim + a[2].to + a[2].to_step * i) * channels;
+        if (arg->bias != NULL)
+            ls_copy(to, arg->bias, channels);
         else
             ls_zero(to, channels);
-        const real *w = packed + d->packed;
+        const real *w = arg->packed + d->packed;
         for (int64_t t0 = 0; t0 < a[0].taps; t0++)
             for (int64_t t1 = 0; t1 < a[1].taps; t1++)
                 for (int64_t t2 = 0; t2 < a[2].taps; t2++, w += channels) {
@@ -372,8 +432,8 @@ LS_SHARED_FN void ls_depthwise_unit(const LsConv *d, const real *x, real *packed
                     if (s0 < 0 || s0 >= a[0].from_dim || s1 < 0 || s1 >= a[1].from_dim || s2 < 0
                         || s2 >= a[2].from_dim)
                         continue;
-                    const real *from = x + (((at.image * a[0].from_dim + s0) * a[1].from_dim + s1)
-                                            * a[2].from_dim + s2) * channels;
+                    const real *from = arg->x + (((at.image * a[0].from_dim + s0) * a[1].from_dim + s1)
+                                                 * a[2].from_dim + s2) * channels;
                     for (int64_t c = 0; c < channels; c++)
                         to[c] += from[c] * w[c];
                 }
@@ -426,11 +486,11 @@ LS_SHARED_FN void ls_depthwise_dw_unit(const LsConv *d, const real *dy, const re
 /* A kind of work on a phase, and how many units of it there are. */
 typedef struct LsConvWork {
     int64_t (*units)(const LsConv *d);
-    void (*unit)(const LsConv *d, const real *x, real *packed, const real *bias, real *y, int64_t unit);
+    void (*unit)(const LsConv *d, const LsConvArgs *arg, int64_t unit);
 } LsConvWork;
 static const LsConvWork ls_conv_pack_work = {ls_conv_panels, ls_conv_pack};
-static const LsConvWork ls_conv_pack_back_work = {ls_conv_panels, ls_conv_pack_back};
 static const LsConvWork ls_conv_work = {ls_conv_units, ls_conv_unit};
+static const LsConvWork ls_conv_few_work = {ls_conv_few_units, ls_conv_few_unit};
 static const LsConvWork ls_depthwise_pack_work = {ls_conv_taps, ls_depthwise_pack};
 static const LsConvWork ls_depthwise_work = {ls_depthwise_units, ls_depthwise_unit};
 
@@ -443,14 +503,14 @@ LS_INLINE int64_t ls_conv_all(const LsConv *d, int phases, const LsConvWork *wor
     return n;
 }
 
-/* Units lo..hi of all phases together. x: the weights when packing. */
-LS_SHARED_FN void ls_conv_some(const LsConv *d, int phases, const LsConvWork *work, const real *x,
-                               real *packed, const real *bias, real *y, int64_t lo, int64_t hi)
+/* Units lo..hi of all phases together. */
+LS_SHARED_FN void ls_conv_some(const LsConv *d, int phases, const LsConvWork *work,
+                               const LsConvArgs *arg, int64_t lo, int64_t hi)
 {
     for (int i = 0; i < phases; i++) {
         int64_t n = work->units(d + i);
         for (int64_t u = ls_most(lo, 0); u < ls_least(hi, n); u++)
-            work->unit(d + i, x, packed, bias, y, u);
+            work->unit(d + i, arg, u);
         lo -= n;
         hi -= n;
     }

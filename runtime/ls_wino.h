@@ -85,31 +85,21 @@ LS_INLINE real *ls_wino_panel(const LsConv *d, real *u, int64_t point, int64_t j
     return u + d->packed + (point * d->cout + j) * d->cin;
 }
 
-/* LS_V result channels of the data gradient: w[cin][9][cout]. */
-LS_SHARED_FN void ls_wino_pack_back(const LsConv *d, const real *w, real *packed, const real *bias,
-                                    real *y, int64_t unit)
-{
-    int64_t n = unit * LS_V, j = n / LS_NR * LS_NR, width = ls_panel_width(d->cout - j);
-    real *to = ls_wino_panel(d, packed, 0, j) + (n - j);
-    (void)bias, (void)y;
-    for (int64_t k = 0; k < d->cin; k++)
-        ls_wino_kernel_2d(d, w + k * 9 * d->cout + n, d->cout, to + k * width, d->cout * d->cin);
-}
-
-/* The same forward: w[cout][9][cin]; vectors over source channels are turned at the points. */
-LS_SHARED_FN void ls_wino_pack(const LsConv *d, const real *w, real *packed, const real *bias, real *y,
-                               int64_t unit)
+/* LS_V result channels. Of the data gradient, w[cin][9][cout], vectors are of these channels; forward,
+ * w[cout][9][cin], they are of source channels and turned at the points. */
+LS_SHARED_FN void ls_wino_pack(const LsConv *d, const LsConvArgs *arg, int64_t unit)
 {
     _Alignas(64) real square[LS_WINO_POINTS][LS_V * LS_V];
     int64_t n = unit * LS_V, j = n / LS_NR * LS_NR, width = ls_panel_width(d->cout - j);
-    (void)bias, (void)y;
-    for (int64_t k = 0; k < d->cin; k += LS_V) {
+    real *to = ls_wino_panel(d, arg->packed, 0, j) + (n - j);
+    for (int64_t k = 0; k < d->cin && d->back; k++)
+        ls_wino_kernel_2d(d, arg->w + k * 9 * d->cout + n, d->cout, to + k * width, d->cout * d->cin);
+    for (int64_t k = 0; k < d->cin && !d->back; k += LS_V) {
         for (int q = 0; q < LS_V; q++)
-            ls_wino_kernel_2d(d, w + (n + q) * 9 * d->cin + k, d->cin, square[0] + q * LS_V,
+            ls_wino_kernel_2d(d, arg->w + (n + q) * 9 * d->cin + k, d->cin, square[0] + q * LS_V,
                               LS_V * LS_V);
         for (int point = 0; point < LS_WINO_POINTS; point++)
-            ls_pack_square(ls_wino_panel(d, packed, point, j) + (n - j) + k * width, width,
-                           square[point]);
+            ls_pack_square(to + point * d->cout * d->cin + k * width, width, square[point]);
     }
 }
 
@@ -209,8 +199,7 @@ LS_SHARED_FN void ls_wino_give(const LsConv *d, const real *m, int64_t point_ste
     }
 }
 
-LS_SHARED_FN void ls_wino_unit(const LsConv *d, const real *x, real *packed, const real *bias, real *y,
-                               int64_t unit)
+LS_SHARED_FN void ls_wino_unit(const LsConv *d, const LsConvArgs *arg, int64_t unit)
 {
     _Alignas(64) real room[LS_WINO_ROOM];
     LsWinoBlock b = ls_wino_block(d);
@@ -220,18 +209,18 @@ LS_SHARED_FN void ls_wino_unit(const LsConv *d, const real *x, real *packed, con
     int64_t v_step = tiles * d->cin, m_step = tiles * n;
     real *v = room, *m = room + LS_WINO_POINTS * v_step;
     for (int64_t t = 0; t < tiles; t++)
-        ls_wino_take(d, x, first + t, v + t * d->cin, v_step);
+        ls_wino_take(d, arg->x, first + t, v + t * d->cin, v_step);
     for (int64_t point = 0; point < LS_WINO_POINTS; point++)
         for (int64_t j = 0; j < n; j += LS_NR)
             ls_panel(false, tiles, ls_least(n - j, LS_NR), d->cin, v + point * v_step, d->cin,
-                     ls_wino_panel(d, packed, point, n0 + j), ls_panel_width(n - j), ls_no_bias, 0,
+                     ls_wino_panel(d, arg->packed, point, n0 + j), ls_panel_width(n - j), ls_no_bias, 0,
                      m + point * m_step + j, n);
     for (int64_t t = 0; t < tiles; t++)
-        ls_wino_give(d, m + t * n, m_step, n, bias != NULL ? bias + n0 : NULL, first + t, y + n0);
+        ls_wino_give(d, m + t * n, m_step, n, arg->bias != NULL ? arg->bias + n0 : NULL, first + t,
+                     arg->y + n0);
 }
 
 static const LsConvWork ls_wino_pack_work = {ls_wino_blocks, ls_wino_pack};
-static const LsConvWork ls_wino_pack_back_work = {ls_wino_blocks, ls_wino_pack_back};
 static const LsConvWork ls_wino_work = {ls_wino_units, ls_wino_unit};
 
 #endif

@@ -28,6 +28,9 @@ static const Case cases[] = {
     {2, 1, 1, 20, 24, {22, 40}, {3, 1}, ALL(1), ALL(1), {1, 0}, {1, 0}, false},
     {2, 1, 1, 4, 6, {6, 6}, ALL(3), ALL(1), ALL(1), ALL(3), ALL(4), false},     /* padding beyond W */
     {2, 2, 1, 8, 8, {9, 9}, ALL(2), ALL(3), ALL(1), ALL(0), ALL(0), true},      /* some X unread */
+    /* few positions for the weights */
+    {2, 1, 1, 260, 257, {6, 5}, ALL(3), ALL(2), ALL(1), ALL(1), ALL(1), true},
+    {2, 1, 1, 12, 300, {27, 25}, ALL(2), ALL(1), ALL(1), ALL(0), ALL(0), true},
     /* Winograd's algorithm, with maps that 4 does and does not divide */
     {2, 2, 1, 16, 32, {16, 20}, ALL(3), ALL(1), ALL(1), ALL(1), ALL(1), true},
     {2, 1, 1, 48, 64, {30, 29}, ALL(3), ALL(1), ALL(1), ALL(1), ALL(1), true},

@@ -14,6 +14,7 @@ typedef struct Geo {            /* LsConv */
     int n;                      /* spatial axes */
     Axis ax[LS_MAX_SPATIAL];
     int64_t images, group, cin, cout, run, splits, packed;
+    bool back;
 } Geo;
 
 enum { MAX_LANES_BYTES = 64 };  /* widest vector the generated text may be compiled for */
@@ -66,13 +67,23 @@ static bool winograd_wins(const Geo *d)
     return tiles * points * pairs / 32 + maps < 0.85 * direct;
 }
 
-/* Elements of workspace for the weights of d, packed directly or at Winograd's points. */
-static int64_t weights_size(const Geo *d, int real_bytes)
+typedef enum Way { DIRECT, FEW, WINOGRAD, DEPTHWISE } Way;
+
+/* FEW: so few positions for so many weights that packing them all beforehand is a good part of the work. */
+static Way way_of(const Geo *d, int real_bytes, bool no_winograd)
 {
-    int64_t direct = packed_size(d, real_bytes);
-    if (real_bytes != 4 || !winograd_wins(d))
-        return direct;
-    return 36 * d->cin * d->cout > direct ? 36 * d->cin * d->cout : direct;
+    enum { POSITIONS = 1024, CHANNELS = 256 };
+    if (depthwise(d))
+        return DEPTHWISE;
+    if (real_bytes == 4 && !no_winograd && winograd_wins(d))
+        return WINOGRAD;
+    return positions_of(d) <= POSITIONS && d->cout >= CHANNELS ? FEW : DIRECT;
+}
+
+/* Elements of workspace for the weights of phase d. */
+static int64_t weights_size(const Geo *d, Way way, int real_bytes)
+{
+    return way == FEW ? 0 : way == WINOGRAD ? 36 * d->cin * d->cout : packed_size(d, real_bytes);
 }
 
 static void merge_runs(Geo *d)
@@ -121,30 +132,46 @@ static Axis back_axis(const LsWindowAttr *at, int k, int64_t phase, int64_t x, i
     return a;
 }
 
-/* Phase number `phase` of the data gradient; false: it has no positions. */
-static bool back_geo(const LsGraph *g, LsNodeId n, int64_t phase, Geo *d)
+/* How many phases a CONV (one) or CONV_DX has. */
+static int64_t phase_count(const LsGraph *g, LsNodeId n)
 {
     const LsWindowAttr *at = &g->node[n.i].attr.window;
-    const LsShape *y = ls_in_shape(g, n, 0), *w = ls_in_shape(g, n, 1);
     const LsShape *x = ls_shape(g, ls_out(g, n, 0));
-    *d = (Geo){.n = at->n, .images = x->dim[0], .group = at->group, .cin = w->dim[0] / at->group,
-               .cout = w->dim[1], .splits = 1};
-    for (int i = d->n - 1; i >= 0; i--) {
-        d->ax[i] = back_axis(at, i, phase % at->stride[i], x->dim[2 + i], w->dim[2 + i], y->dim[2 + i]);
-        phase /= at->stride[i];
-        if (d->ax[i].count <= 0)
-            return false;
-    }
-    merge_runs(d);
-    return true;
+    int64_t count = 1;
+    for (int i = 0; i < at->n && g->node[n.i].op == LS_OP_CONV_DX; i++)
+        count *= at->stride[i] < x->dim[2 + i] ? at->stride[i] : x->dim[2 + i];
+    return count;
 }
 
-static int64_t back_phases(const LsWindowAttr *at)
+static Geo phase_geo(const LsGraph *g, LsNodeId n, int64_t phase)
 {
-    int64_t n = 1;
-    for (int i = 0; i < at->n; i++)
-        n *= at->stride[i];
-    return n;
+    const LsWindowAttr *at = &g->node[n.i].attr.window;
+    const LsShape *from = ls_in_shape(g, n, 0), *w = ls_in_shape(g, n, 1);
+    const LsShape *to = ls_shape(g, ls_out(g, n, 0));
+    if (g->node[n.i].op == LS_OP_CONV)
+        return forward_geo(g, n, from, w, to);
+    Geo d = {.n = at->n, .images = to->dim[0], .group = at->group, .cin = w->dim[0] / at->group,
+             .cout = w->dim[1], .splits = 1, .back = true};
+    for (int i = d.n - 1; i >= 0; i--) {
+        int64_t x = to->dim[2 + i], phases = at->stride[i] < x ? at->stride[i] : x;
+        d.ax[i] = back_axis(at, i, phase % phases, x, w->dim[2 + i], from->dim[2 + i]);
+        phase /= phases;
+    }
+    merge_runs(&d);
+    return d;
+}
+
+/* One way for all phases. */
+static Way node_way(const LsGraph *g, LsNodeId n, int real_bytes, bool no_winograd)
+{
+    Geo d = phase_geo(g, n, 0);
+    Way way = way_of(&d, real_bytes, no_winograd);
+    for (int64_t i = 1; i < phase_count(g, n); i++) {
+        d = phase_geo(g, n, i);
+        if (way_of(&d, real_bytes, no_winograd) != way)
+            return DIRECT;
+    }
+    return way;
 }
 
 /* The weight gradient: parts of the sum over positions, so that there are units for several threads
@@ -186,33 +213,22 @@ static void emit_geo(LsEmit *e, const Geo *d)
         emit_axis(e, &d->ax[i]);
     ls_emit_line(e, "},");
     ls_emit_line(e, ".images = %" PRId64 ", .group = %" PRId64 ", .cin = %" PRId64 ", .cout = %" PRId64
-                 ", .run = %" PRId64 ", .splits = %" PRId64 ", .packed = %" PRId64 ",", d->images,
-                 d->group, d->cin, d->cout, d->run, d->splits, d->packed);
+                 ", .run = %" PRId64 ",", d->images, d->group, d->cin, d->cout, d->run);
+    ls_emit_line(e, ".splits = %" PRId64 ", .packed = %" PRId64 ", .back = %d,", d->splits, d->packed,
+                 d->back);
     ls_emit_line(e, "},");
 }
 
-typedef enum Way { DIRECT, WINOGRAD, DEPTHWISE } Way;
-
-/* The table of phases; how many there are. Winograd's algorithm has one. */
-static int emit_phases(const LsKernelText *k, bool back, Way *way)
+/* The table of phases; how many there are. */
+static int64_t emit_phases(const LsKernelText *k, Way way)
 {
-    const LsGraph *g = k->g;
-    int64_t packed = 0, all = back ? back_phases(&g->node[k->n.i].attr.window) : 1;
-    int n = 0;
+    int64_t packed = 0, n = phase_count(k->g, k->n);
     ls_emit_line(k->e, "static const LsConv %s_conv[] = {", k->name);
-    for (int64_t i = 0; i < all; i++) {
-        Geo d;
-        if (!back)
-            d = forward_geo(g, k->n, ls_in_shape(g, k->n, 0), ls_in_shape(g, k->n, 1),
-                            ls_shape(g, ls_out(g, k->n, 0)));
-        else if (!back_geo(g, k->n, i, &d))
-            continue;
+    for (int64_t i = 0; i < n; i++) {
+        Geo d = phase_geo(k->g, k->n, i);
         d.packed = packed;
-        packed += weights_size(&d, k->real_bytes);
+        packed += weights_size(&d, way, k->real_bytes);
         emit_geo(k->e, &d);
-        *way = depthwise(&d) ? DEPTHWISE
-             : !k->direct && k->real_bytes == 4 && winograd_wins(&d) ? WINOGRAD : DIRECT;
-        n++;
     }
     ls_emit_line(k->e, "};");
     return n;
@@ -232,44 +248,44 @@ static void begin_kernel(const LsKernelText *k)
     ls_emit_line(k->e, "{");
 }
 
-/* CONV and CONV_DX: pack the weights, then multiply. */
-static void product_emit(const LsKernelText *k, bool back)
+/* A part of CONV or CONV_DX: units of some work over all phases. */
+static void emit_part(const LsKernelText *k, const char *part, const char *work, int64_t phases, Way way)
 {
-    LsEmit *e = k->e;
-    const char *name = k->name, *x = back ? "dy" : "x", *y = back ? "dx" : "y";
-    static const char *const packs[][2] = {
-        [DIRECT] = {"ls_conv_pack_work", "ls_conv_pack_back_work"},
-        [WINOGRAD] = {"ls_wino_pack_work", "ls_wino_pack_back_work"},
-        [DEPTHWISE] = {"ls_depthwise_pack_work", "ls_depthwise_pack_work"},
+    const LsNode *node = &k->g->node[k->n.i];
+    begin_part(k, part);
+    ls_emit_line(k->e, "LsConvArgs a = {.x = arg[0], .w = arg[1], .bias = %s, .y = arg[%d]};",
+                 node->nin > 2 ? "arg[2]" : "NULL", node->nin);
+    if (way != FEW)
+        ls_emit_line(k->e, "a.packed = arg[%d];", node->nin + 1);
+    ls_emit_line(k->e, "ls_conv_some(%s_conv, %" PRId64 ", &%s, &a, lo, hi);", k->name, phases, work);
+    ls_emit_line(k->e, "}");
+}
+
+static void emit_call(const LsKernelText *k, const char *part, const char *work, int64_t phases)
+{
+    ls_emit_line(k->e, "ls_parallel(run, %s_%s, ls_conv_all(%s_conv, %" PRId64 ", &%s), arg);", k->name,
+                 part, k->name, phases, work);
+}
+
+/* CONV and CONV_DX: pack the weights, then multiply. */
+static void product_emit(const LsKernelText *k)
+{
+    static const struct { const char *pack, *work; } name[] = {
+        [DIRECT] = {"ls_conv_pack_work", "ls_conv_work"},
+        [FEW] = {NULL, "ls_conv_few_work"},
+        [WINOGRAD] = {"ls_wino_pack_work", "ls_wino_work"},
+        [DEPTHWISE] = {"ls_depthwise_pack_work", "ls_depthwise_work"},
     };
-    static const char *const works[] = {"ls_conv_work", "ls_wino_work", "ls_depthwise_work"};
-    bool bias = k->g->node[k->n.i].nin > 2 && ls_is(ls_in(k->g, k->n, 2));
-    Way way = DIRECT;
-    int phases = emit_phases(k, back, &way);
-    const char *pack = packs[way][back], *work = works[way];
-    begin_part(k, "pack");
-    ls_emit_operand(k, "w", 1);
-    ls_emit_workspace(k, "real", "packed");
-    ls_emit_line(e, "ls_conv_some(%s_conv, %d, &%s, w, packed, NULL, NULL, lo, hi);", name, phases,
-                 pack);
-    ls_emit_line(e, "}");
-
-    begin_part(k, "part");
-    ls_emit_operand(k, x, 0);
-    ls_emit_workspace(k, "real", "packed");
-    if (bias)
-        ls_emit_operand(k, "bias", 2);
-    ls_emit_result(k, y, 0);
-    ls_emit_line(e, "ls_conv_some(%s_conv, %d, &%s, %s, packed, %s, %s, lo, hi);", name, phases, work,
-                 x, bias ? "bias" : "NULL", y);
-    ls_emit_line(e, "}");
-
+    Way way = node_way(k->g, k->n, k->real_bytes, k->direct);
+    int64_t phases = emit_phases(k, way);
+    if (name[way].pack != NULL)
+        emit_part(k, "pack", name[way].pack, phases, way);
+    emit_part(k, "part", name[way].work, phases, way);
     begin_kernel(k);
-    ls_emit_line(e, "ls_parallel(run, %s_pack, ls_conv_all(%s_conv, %d, &%s), arg);", name, name,
-                 phases, pack);
-    ls_emit_line(e, "ls_parallel(run, %s_part, ls_conv_all(%s_conv, %d, &%s), arg);", name, name,
-                 phases, work);
-    ls_emit_line(e, "}");
+    if (name[way].pack != NULL)
+        emit_call(k, "pack", name[way].pack, phases);
+    emit_call(k, "part", name[way].work, phases);
+    ls_emit_line(k->e, "}");
 }
 
 static void weight_emit(const LsKernelText *k)
@@ -309,30 +325,34 @@ static void weight_emit(const LsKernelText *k)
 
 static void conv_emit(const LsKernelText *k)
 {
-    uint16_t op = k->g->node[k->n.i].op;
-    if (op == LS_OP_CONV_DW)
+    if (k->g->node[k->n.i].op == LS_OP_CONV_DW)
         weight_emit(k);
     else
-        product_emit(k, op == LS_OP_CONV_DX);
+        product_emit(k);
 }
 
+/* Elements for the packed weights of CONV or CONV_DX. */
+static int64_t product_workspace(const LsGraph *g, LsNodeId n, int real_bytes, bool no_winograd)
+{
+    Way way = node_way(g, n, real_bytes, no_winograd);
+    int64_t size = 0;
+    for (int64_t i = 0; i < phase_count(g, n); i++) {
+        Geo d = phase_geo(g, n, i);
+        size += weights_size(&d, way, real_bytes);
+    }
+    return size;
+}
+
+/* Enough for the kernel with or without Winograd's algorithm. */
 static int64_t conv_workspace(const LsGraph *g, LsNodeId n, int real_bytes)
 {
-    const LsNode *node = &g->node[n.i];
-    int64_t size = 0;
-    Geo d;
-    if (node->op == LS_OP_CONV_DW) {
-        d = weight_geo(g, n, real_bytes);
-        size = d.splits > 1 ? d.splits * ls_count(ls_shape(g, ls_out(g, n, 0))) : 0;
-    } else if (node->op == LS_OP_CONV) {
-        d = forward_geo(g, n, ls_in_shape(g, n, 0), ls_in_shape(g, n, 1), ls_shape(g, ls_out(g, n, 0)));
-        size = weights_size(&d, real_bytes);
-    } else {
-        for (int64_t i = 0; i < back_phases(&node->attr.window); i++)
-            if (back_geo(g, n, i, &d))
-                size += weights_size(&d, real_bytes);
+    if (g->node[n.i].op == LS_OP_CONV_DW) {
+        Geo d = weight_geo(g, n, real_bytes);
+        return d.splits > 1 ? d.splits * ls_count(ls_shape(g, ls_out(g, n, 0))) * real_bytes : 0;
     }
-    return size * real_bytes;
+    int64_t with = product_workspace(g, n, real_bytes, false);
+    int64_t without = product_workspace(g, n, real_bytes, true);
+    return (with > without ? with : without) * real_bytes;
 }
 
 const LsEmitter ls_emitter_conv = {.emit = conv_emit, .workspace = conv_workspace};
