@@ -68,7 +68,7 @@ static inline void node_floats(Node *n, const char *name, size_t count, const fl
 static inline bool node_build(Node *n, const char *op, int version, int nin, const LsValueId in[], int nout,
                               LsValueId out[], char **log)
 {
-    static const char *const name[] = {"r0", "r1", "r2", "r3"};
+    static const char *const name[] = {"r0", "r1", "r2", "r3", "r4"};
     const LsOnnxOp *row = ls_onnx_find(op);
     size_t size;
     char *text;
