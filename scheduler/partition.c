@@ -154,10 +154,9 @@ static LsStrategy trace(const Dp *dp, LsArena *arena, uint32_t k)
 LsStrategies ls_partition(LsArena *arena, const LsForward *f, const LsFamily *fam,
                           const LsDpOptions *options)
 {
-    LsArena *scratch = ls_arena_new();
-    Dp dp = {.f = f, .fam = fam, .o = options, .scratch = scratch,
+    Dp dp = {.f = f, .fam = fam, .o = options, .scratch = arena,
              .sign = options->greatest ? -1 : 1, .thinned = options->slack > 0};
-    dp.front = ls_arena_alloc(scratch, fam->n, sizeof *dp.front);
+    dp.front = ls_arena_alloc(arena, fam->n, sizeof *dp.front);
     Point start = {0, 0, 0, 0};
     dp.front[0] = (Front){&start, 1, 0};
     for (uint32_t j = 1; j < fam->n; j++) {
@@ -166,7 +165,7 @@ LsStrategies ls_partition(LsArena *arena, const LsForward *f, const LsFamily *fa
         thin(&dp);
         Front *to = &dp.front[j];
         to->n = dp.nwork;
-        to->point = ls_arena_alloc(scratch, dp.nwork, sizeof *to->point);
+        to->point = ls_arena_alloc(arena, dp.nwork, sizeof *to->point);
         memcpy(to->point, dp.work, dp.nwork * sizeof *to->point);
         to->least = dp.nwork ? dp.work[dp.nwork - 1].m : 0;     /* m falls along the front */
     }
@@ -175,7 +174,6 @@ LsStrategies ls_partition(LsArena *arena, const LsForward *f, const LsFamily *fa
     if (fam->n > 1)
         for (uint32_t k = 0; k < end->n; k++)
             out.item[out.n++] = trace(&dp, arena, k);
-    ls_arena_free(scratch);
     return out;
 }
 
@@ -189,9 +187,8 @@ static void weigh(const LsForward *f, const uint64_t *a, const uint64_t *b, int6
         }
 }
 
-void ls_strategy_price(const LsForward *f, bool price_last, LsStrategy *s)
+void ls_strategy_price(LsArena *scratch, const LsForward *f, bool price_last, LsStrategy *s)
 {
-    LsArena *scratch = ls_arena_new();
     uint64_t *none = ls_arena_alloc(scratch, f->nword, sizeof *none);
     uint64_t *keep = ls_arena_alloc(scratch, f->nword, sizeof *keep);
     uint64_t *work = ls_arena_alloc(scratch, 2 * f->nword, sizeof *work);
@@ -209,5 +206,4 @@ void ls_strategy_price(const LsForward *f, bool price_last, LsStrategy *s)
         kept += edge;
         s->time += i + 1 < s->ncut || price_last ? time - saved : 0;
     }
-    ls_arena_free(scratch);
 }

@@ -26,7 +26,7 @@ typedef struct LsStrategies {
 } LsStrategies;
 
 /* The DP of Kusumoto et al. 2019 over the sets of `fam`: the strategies within the budget that no other
- * beats in both time and kept bytes, best time first. None when nothing fits. Results in `arena`. */
+ * beats in both time and kept bytes, best time first. None when nothing fits. Results and all that it works with come from `arena`. */
 LsStrategies ls_partition(LsArena *arena, const LsForward *f, const LsFamily *fam,
                           const LsDpOptions *options);
 
@@ -35,6 +35,6 @@ LsStrategies ls_partition(LsArena *arena, const LsForward *f, const LsFamily *fa
 LsStrategies ls_chen(LsArena *arena, const LsForward *f);
 
 /* Fills peak and time of a sequence by the formulas, from nothing. */
-void ls_strategy_price(const LsForward *f, bool price_last, LsStrategy *s);
+void ls_strategy_price(LsArena *scratch, const LsForward *f, bool price_last, LsStrategy *s);
 
 #endif

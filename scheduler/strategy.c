@@ -55,7 +55,7 @@ static int64_t run_dp(LsPool *pool, const LsForward *f, const LsFamily *fam, LsD
     for (uint32_t k = 0; k < all.n; k++)
         offer(pool, f, &all.item[k], name);
     if (all.n > 0) {
-        ls_strategy_price(f, false, &all.item[0]);
+        ls_strategy_price(arena, f, false, &all.item[0]);
         peak = all.item[0].peak;
     }
     ls_arena_free(arena);

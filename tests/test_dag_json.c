@@ -1,0 +1,106 @@
+/* tests/test_dag_json.c -- graphs come back as written; what is no graph is refused with its reason. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/dag_tools.h"
+
+static LsArena *a;
+static char why[300];
+static void open_arena(void) { a = ls_arena_new(); }
+static void close_arena(void) { ls_arena_free(a); }
+
+static char *text_of(const LsDag *g)
+{
+    char *text = NULL;
+    size_t n = 0;
+    FILE *f = open_memstream(&text, &n);
+    ls_dag_write(f, g);
+    fclose(f);
+    char *kept = ls_arena_strdup(a, text);
+    free(text);
+    return kept;
+}
+
+START_TEST(a_graph_written_and_read_is_written_the_same)
+{
+    for (uint64_t seed = 0; seed < 12; seed++) {
+        char *text = text_of(dag_make(a, 8, seed));
+        LsDag *g = ls_dag_parse(a, text, why, sizeof why);
+        ck_assert_msg(g != NULL, "%s", why);
+        ck_assert_str_eq(text_of(g), text);
+    }
+}
+END_TEST
+
+START_TEST(a_truncated_graph_is_an_error_and_no_crash)
+{
+    char *text = text_of(dag_make(a, 6, 1));
+    for (size_t n = strlen(text) - 2; n > 0; n -= n > 37 ? 37 : n) {
+        text[n] = '\0';
+        ck_assert_ptr_null(ls_dag_parse(a, text, why, sizeof why));
+    }
+}
+END_TEST
+
+#define HEAD "{\"format\": \"lowerset-graph\", \"version\": 1, \"name\": \"g\", "
+#define TENSORS "\"tensors\": [{\"id\": 0, \"bytes\": 4, \"persistent\": true}, {\"id\": 1, \"bytes\": 8}], "
+#define NODE(rest) HEAD TENSORS "\"nodes\": [{\"id\": 0, \"kind\": \"forward\", \"cost\": 1" rest "}]}"
+
+START_TEST(what_is_no_graph_is_refused_with_the_reason)
+{
+    static const struct { const char *text, *says; } bad[] = {
+        {"[]", "not a JSON object"},
+        {"{\"format\": \"lowerset-graph\", \"version\": 2}", "version 1"},
+        {HEAD "\"tensors\": {}, \"nodes\": []}", "must be lists"},
+        {HEAD "\"tensors\": [{\"id\": 1, \"bytes\": 4}], \"nodes\": []}", "tensor 0: ids must be 0, 1, 2"},
+        {HEAD "\"tensors\": [{\"id\": 0, \"bytes\": -4}], \"nodes\": []}", "negative bytes"},
+        {HEAD "\"tensors\": [{\"id\": 0, \"bytes\": 1.5}], \"nodes\": []}", "not an integer"},
+        {HEAD "\"tensors\": [{\"id\": 0, \"bytes\": 9007199254740992}, {\"id\": 1, \"bytes\": "
+         "9007199254740992}], \"alignment\": 0, \"nodes\": []}", "alignment"},
+        {HEAD TENSORS "\"nodes\": [], \"outputs\": [5]}", "'outputs' has 5"},
+        {HEAD TENSORS "\"nodes\": [], \"outputs\": [1]}", "has no producer"},
+        {NODE(", \"kind\": 3, \"inputs\": [1]"), "reads tensor 1 that no earlier node makes"},
+        {NODE(", \"inputs\": [7]"), "not an id below 2"},
+        {NODE(", \"inputs\": [-1]"), "not an id"},
+        {NODE(", \"inputs\": [0, 0]"), "twice"},
+        {NODE(", \"outputs\": [0]"), "outputs persistent tensor 0"},
+        {NODE(", \"updates\": [1]"), "not persistent"},
+        {NODE(", \"outputs\": [1], \"inputs\": [0], \"inplace\": [[1, 0]]"), "[own output, own input]"},
+        {NODE(", \"outputs\": [1], \"inplace\": [[1]]"), "[output, input]"},
+        {NODE(", \"workspace\": -1"), "not a byte count"},
+        {NODE(", \"once\": 3"), "neither true nor false"},
+        {NODE(", \"of\": 9"), "'of' is not a node"},
+        {HEAD TENSORS "\"nodes\": [{\"id\": 0, \"kind\": \"sideways\", \"cost\": 1}]}", "none of forward"},
+        {HEAD TENSORS "\"nodes\": [{\"id\": 0, \"kind\": \"forward\", \"cost\": -1}]}", "not a number from 0"},
+        {HEAD TENSORS "\"nodes\": [{\"id\": 0, \"kind\": \"forward\", \"cost\": 1, \"outputs\": [1]}, "
+         "{\"id\": 1, \"kind\": \"forward\", \"cost\": 1, \"outputs\": [1]}]}", "already has a producer"},
+        {HEAD TENSORS "\"nodes\": [{\"id\": 0, \"kind\": \"optimizer\", \"cost\": 1, \"updates\": [0]}, "
+         "{\"id\": 1, \"kind\": \"forward\", \"cost\": 1, \"inputs\": [0]}]}", "listed after an update"},
+    };
+    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
+        ck_assert_msg(ls_dag_parse(a, bad[k].text, why, sizeof why) == NULL, "took %s", bad[k].text);
+        ck_assert_msg(strstr(why, bad[k].says) != NULL, "case %zu says '%s', not '%s'", k, why,
+                      bad[k].says);
+    }
+    ck_assert_ptr_null(ls_dag_read(a, "/no/such/file", why, sizeof why));
+    ck_assert_str_eq(why, "No such file or directory");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("dag_json");
+    TCase *tc = tcase_create("dag_json");
+    tcase_add_checked_fixture(tc, open_arena, close_arena);
+    tcase_set_timeout(tc, 60);
+    tcase_add_test(tc, a_graph_written_and_read_is_written_the_same);
+    tcase_add_test(tc, a_truncated_graph_is_an_error_and_no_crash);
+    tcase_add_test(tc, what_is_no_graph_is_refused_with_the_reason);
+    suite_add_tcase(s, tc);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_NORMAL);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed != 0;
+}

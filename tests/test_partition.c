@@ -1,0 +1,162 @@
+/* tests/test_partition.c -- the DP over lower sets against every strategy there is. */
+#include <check.h>
+#include <math.h>
+
+#include "scheduler/partition.h"
+#include "tests/dag_tools.h"
+
+static LsArena *a;
+static void open_arena(void) { a = ls_arena_new(); }
+static void close_arena(void) { ls_arena_free(a); }
+
+typedef struct Brute {          /* every sequence of lower sets, priced by the formulas */
+    const LsForward *f;
+    const LsFamily *fam;
+    bool price_last;
+    int64_t budget;
+    const uint64_t *cut[16];
+    double least, greatest;
+    int64_t tightest;           /* least peak of any */
+} Brute;
+
+static void brute(Brute *b, uint32_t last, uint32_t ncut)
+{
+    if (last == b->fam->n - 1) {
+        LsStrategy s = {.cut = b->cut, .ncut = ncut};
+        ls_strategy_price(a, b->f, b->price_last, &s);
+        b->tightest = s.peak < b->tightest ? s.peak : b->tightest;
+        if (s.peak <= b->budget) {
+            b->least = fmin(b->least, s.time);
+            b->greatest = fmax(b->greatest, s.time);
+        }
+        return;
+    }
+    LsCutStep step;
+    for (uint32_t j = last + 1; j < b->fam->n; j++)
+        if (ls_cut_step(b->f, b->fam, last, j, &step)) {
+            b->cut[ncut] = b->fam->low + (size_t)j * b->fam->nword;
+            brute(b, j, ncut + 1);
+        }
+}
+
+static void compare(const LsForward *f, const LsFamily *fam, bool price_last, double part)
+{
+    Brute b = {.f = f, .fam = fam, .price_last = price_last, .budget = INT64_MAX,
+               .least = INFINITY, .greatest = -INFINITY, .tightest = INT64_MAX};
+    brute(&b, 0, 0);
+    b.budget = b.tightest + (int64_t)(part * (double)b.tightest);
+    b.least = INFINITY;
+    b.greatest = -INFINITY;
+    brute(&b, 0, 0);
+    LsDpOptions o = {.budget = b.budget, .price_last = price_last, .most_points = 100000};
+    LsStrategies tc = ls_partition(a, f, fam, &o);
+    o.greatest = true;
+    LsStrategies mc = ls_partition(a, f, fam, &o);
+    ck_assert_uint_gt(tc.n, 0);
+    ck_assert_uint_gt(mc.n, 0);
+    ck_assert_double_eq_tol(tc.item[0].time, b.least, 1e-9);
+    ck_assert_double_eq_tol(mc.item[0].time, b.greatest, 1e-9);
+    for (uint32_t k = 0; k < tc.n; k++) {
+        LsStrategy s = tc.item[k];
+        ls_strategy_price(a, f, price_last, &s);
+        ck_assert_double_eq_tol(s.time, tc.item[k].time, 1e-9);
+        ck_assert_int_le(s.peak, b.budget);
+    }
+    o.budget = b.tightest - 1;                      /* nothing fits, and it says so */
+    ck_assert_uint_eq(ls_partition(a, f, fam, &o).n, 0);
+}
+
+START_TEST(the_dp_finds_the_best_of_all_strategies)
+{
+    for (uint64_t seed = 0; seed < 24; seed++) {
+        LsForward *f = ls_forward_new(a, ls_prob_new(a, dag_make(a, 3 + seed % 4, seed), true));
+        const LsFamily *all = ls_family_all(f, 100000);
+        compare(f, all, seed % 2, 0.05 * (double)(seed % 8));
+    }
+}
+END_TEST
+
+START_TEST(the_approximate_dp_is_the_best_over_its_own_family)
+{
+    for (uint64_t seed = 100; seed < 120; seed++) {
+        LsForward *f = ls_forward_new(a, ls_prob_new(a, dag_make(a, 9, seed), true));
+        compare(f, ls_family_pruned(f), seed % 2, 0.05 * (double)(seed % 8));
+    }
+}
+END_TEST
+
+START_TEST(slack_loses_no_more_than_it_says)
+{
+    LsForward *f = ls_forward_new(a, ls_prob_new(a, dag_make(a, 14, 3), true));
+    const LsFamily *fam = ls_family_pruned(f);
+    LsDpOptions o = {.budget = 30000, .most_points = 100000};
+    LsStrategies exact = ls_partition(a, f, fam, &o);
+    o.slack = 2;
+    LsStrategies rough = ls_partition(a, f, fam, &o);
+    ck_assert(rough.thinned && !exact.thinned);
+    ck_assert_uint_gt(rough.n, 0);
+    ck_assert_double_ge(rough.item[0].time, exact.item[0].time);
+    ck_assert_double_le(rough.item[0].time, exact.item[0].time + 2 * (double)fam->n);
+}
+END_TEST
+
+/* Least overhead of the paper's own formulas (last block priced) that the reference implementation finds at
+ * these budgets of formula peak. */
+START_TEST(shared_graphs_give_the_reference_figures)
+{
+    static const struct { const char *file; int64_t budget; double exact, approx; } want[] = {
+#include "tests/partition_reference.def"
+    };
+    for (size_t k = 0; k < sizeof want / sizeof *want; k++) {
+        LsDag *g = dag_shared(a, want[k].file);
+        if (g == NULL)
+            return;
+        LsForward *f = ls_forward_new(a, ls_prob_new(a, g, true));
+        LsDpOptions o = {.budget = want[k].budget, .price_last = true, .most_points = 1 << 20};
+        LsStrategies s = ls_partition(a, f, ls_family_all(f, 40000), &o);
+        ck_assert_double_eq_tol(s.n ? s.item[0].time : -1, want[k].exact, 1e-6);
+        s = ls_partition(a, f, ls_family_pruned(f), &o);
+        ck_assert_double_eq_tol(s.n ? s.item[0].time : -1, want[k].approx, 1e-6);
+    }
+}
+END_TEST
+
+START_TEST(chen_cuts_a_chain_anywhere_and_nowhere_across_a_long_skip)
+{
+    uint32_t in[2] = {0, 1}, out[4] = {0, 1, 2, 3};
+    for (int skip = 0; skip < 2; skip++) {
+        LsDagTensor t[4] = {{"a", 8, false, false}, {"b", 8, false, false}, {"c", 8, false, false},
+                            {"d", 8, false, true}};
+        uint32_t last[2] = {2, 0};
+        LsDagNode n[4] = {
+            {.name = "a", .op = "", .cost = 1, .out = out, .nout = 1, .of = -1},
+            {.name = "b", .op = "", .cost = 1, .in = in, .nin = 1, .out = out + 1, .nout = 1, .of = -1},
+            {.name = "c", .op = "", .cost = 1, .in = in + 1, .nin = 1, .out = out + 2, .nout = 1, .of = -1},
+            {.name = "d", .op = "", .cost = 1, .in = last, .nin = skip ? 2 : 1, .out = out + 3, .nout = 1,
+             .of = -1}};
+        LsDag g = {"chain", 1, t, 4, n, 4};
+        LsStrategies s = ls_chen(a, ls_forward_new(a, ls_prob_new(a, &g, true)));
+        /* the smallest parts first: every cut is taken */
+        ck_assert_uint_eq(s.item[0].ncut, skip ? 2 : 4);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("partition");
+    TCase *tc = tcase_create("partition");
+    tcase_add_checked_fixture(tc, open_arena, close_arena);
+    tcase_set_timeout(tc, 120);
+    tcase_add_test(tc, the_dp_finds_the_best_of_all_strategies);
+    tcase_add_test(tc, the_approximate_dp_is_the_best_over_its_own_family);
+    tcase_add_test(tc, slack_loses_no_more_than_it_says);
+    tcase_add_test(tc, shared_graphs_give_the_reference_figures);
+    tcase_add_test(tc, chen_cuts_a_chain_anywhere_and_nowhere_across_a_long_skip);
+    suite_add_tcase(s, tc);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_NORMAL);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed != 0;
+}

@@ -1,0 +1,241 @@
+/* tests/test_plan.c -- every plan of every strategy holds, and keeps what plan.h promises. */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scheduler/audit.h"
+#include "scheduler/plan.h"
+#include "scheduler/plan_json.h"
+#include "scheduler/view.h"
+#include "tests/dag_tools.h"
+
+static LsArena *a;
+static void open_arena(void) { a = ls_arena_new(); }
+static void close_arena(void) { ls_arena_free(a); }
+
+static const char *const strategy[] = {"none", "chen", "approx", "exact", "auto"};
+enum { NSTRATEGY = 5 };
+
+/* Plans and audits; the cost, or -1 when nothing fits. */
+static double cost_at(const LsDag *g, const char *name, int64_t budget, LsPlan *plan, LsPlanReport *r)
+{
+    char why[300];
+    if (!ls_plan(a, g, &(LsPlanOptions){.strategy = name, .budget = budget}, plan, r)) {
+        ck_assert_ptr_nonnull(r->error);
+        ck_assert_int_gt(r->least, budget);
+        ck_assert(!r->feasible);
+        return -1;
+    }
+    ck_assert_msg(ls_audit(g, plan, why, sizeof why), "%s at %ld: %s", name, (long)budget, why);
+    ck_assert(budget <= 0 || plan->arena <= budget);
+    ck_assert_int_le(r->least, plan->arena);
+    ck_assert_int_ge(plan->arena, plan->live_peak);
+    ck_assert(r->feasible);
+    ck_assert_ptr_null(r->error);
+    return plan->cost;
+}
+
+START_TEST(random_graphs_get_plans_that_hold_and_are_monotone)
+{
+    for (uint64_t seed = 0; seed < 25; seed++) {
+        char why[300];
+        LsDag *g = dag_make(a, 3 + seed % 9, seed);
+        LsPlan plan;
+        LsPlanReport r;
+        ck_assert_msg(ls_dag_check(g, why, sizeof why), "seed %d: %s", (int)seed, why);
+        double base = cost_at(g, "none", 0, &plan, &r);
+        int64_t full = plan.arena;
+        ck_assert(base >= 0);
+        for (int k = 0; k < NSTRATEGY; k++) {
+            double before = base;
+            bool fits = true;
+            for (int part = 10; part >= 3; part--) {
+                double cost = cost_at(g, strategy[k], full * part / 10, &plan, &r);
+                ck_assert_msg(cost < 0 || (fits && cost >= before), "seed %d: %s is not monotone",
+                              (int)seed, strategy[k]);
+                before = cost;
+                fits = fits && cost >= 0;
+            }
+        }
+    }
+}
+END_TEST
+
+START_TEST(auto_is_never_worse_than_a_named_strategy)
+{
+    for (uint64_t seed = 30; seed < 42; seed++) {
+        LsDag *g = dag_make(a, 9, seed);
+        LsPlan plan;
+        LsPlanReport r;
+        cost_at(g, "none", 0, &plan, &r);
+        int64_t full = plan.arena;
+        for (int part = 9; part >= 5; part--) {
+            double best = cost_at(g, "auto", full * part / 10, &plan, &r);
+            for (int k = 0; k < NSTRATEGY - 1; k++) {
+                double cost = cost_at(g, strategy[k], full * part / 10, &plan, &r);
+                ck_assert(cost < 0 || (best >= 0 && best <= cost));
+            }
+        }
+    }
+}
+END_TEST
+
+START_TEST(the_least_budget_is_feasible_and_a_byte_less_is_not)
+{
+    for (uint64_t seed = 50; seed < 58; seed++) {
+        LsDag *g = dag_make(a, 8, seed);
+        for (int k = 0; k < NSTRATEGY; k++) {
+            LsPlan plan, same;
+            LsPlanReport r;
+            ck_assert(ls_plan(a, g, &(LsPlanOptions){.strategy = strategy[k], .least = true}, &plan, &r));
+            ck_assert_int_eq(plan.arena, r.least);
+            ck_assert(cost_at(g, strategy[k], r.least, &same, &r) >= 0);
+            ck_assert_double_eq(same.cost, plan.cost);
+            ck_assert(cost_at(g, strategy[k], same.arena - 1, &same, &r) < 0);
+            ck_assert_ptr_nonnull(strstr(r.error, "the least found needs"));
+            ck_assert_uint_gt(r.nowner, 0);
+        }
+    }
+}
+END_TEST
+
+START_TEST(plans_are_the_same_every_time_and_without_places_taken_over_too)
+{
+    LsDag *g = dag_make(a, 10, 99);
+    LsPlan plan[2];
+    LsPlanReport r[2];
+    for (int k = 0; k < 2; k++)
+        ck_assert(ls_plan(a, g, &(LsPlanOptions){.least = true}, &plan[k], &r[k]));
+    ck_assert_str_eq(r[0].hash, r[1].hash);
+    plan[0].offset[0] += 64;
+    ls_plan_hash(&plan[0], r[0].hash);
+    ck_assert_str_ne(r[0].hash, r[1].hash);
+    char why[300];
+    ck_assert(ls_plan(a, g, &(LsPlanOptions){.no_inplace = true}, &plan[0], &r[0]));
+    ck_assert_uint_eq(plan[0].nreuse, 0);
+    ck_assert(ls_audit(g, &plan[0], why, sizeof why));
+}
+END_TEST
+
+START_TEST(an_exact_plan_says_when_it_is_not_exact)
+{
+    LsDag *g = dag_make(a, 12, 5);
+    LsPlan plan;
+    LsPlanReport r;
+    ck_assert(ls_plan(a, g, &(LsPlanOptions){.strategy = "exact", .max_lower_sets = 5}, &plan, &r));
+    const LsPlanRow *row = &r.row[r.nrow - 1];
+    ck_assert_str_eq(row->name, "exact");
+    ck_assert_ptr_nonnull(strstr(row->note, "more than 5 lower sets"));
+}
+END_TEST
+
+START_TEST(an_unknown_strategy_is_named_in_the_error)
+{
+    LsPlan plan;
+    LsPlanReport r;
+    ck_assert(!ls_plan(a, dag_make(a, 4, 1), &(LsPlanOptions){.strategy = "magic"}, &plan, &r));
+    ck_assert_ptr_nonnull(strstr(r.error, "'magic'"));
+}
+END_TEST
+
+START_TEST(a_graph_without_nodes_has_an_empty_plan)
+{
+    LsDag g = {"empty", 1, NULL, 0, NULL, 0};
+    LsPlan plan;
+    LsPlanReport r;
+    char why[300];
+    ck_assert(ls_plan(a, &g, &(LsPlanOptions){0}, &plan, &r));
+    ck_assert_uint_eq(plan.nstep, 0);
+    ck_assert_int_eq(plan.arena, 0);
+    ck_assert_msg(ls_audit(&g, &plan, why, sizeof why), "%s", why);
+}
+END_TEST
+
+/* The text that `print` writes. */
+static char *text_of(void (*print)(FILE *, const LsDag *, const LsPlan *, const LsPlanReport *),
+                     const LsDag *g, const LsPlan *plan, const LsPlanReport *r)
+{
+    char *text = NULL;
+    size_t n = 0;
+    FILE *f = open_memstream(&text, &n);
+    print(f, g, plan, r);
+    fclose(f);
+    char *kept = ls_arena_strdup(a, text);
+    free(text);
+    return kept;
+}
+
+static void print_plan(FILE *f, const LsDag *g, const LsPlan *plan, const LsPlanReport *r)
+{
+    (void)r;
+    ls_plan_write(f, g, plan, 0);
+}
+
+static void print_all(FILE *f, const LsDag *g, const LsPlan *plan, const LsPlanReport *r)
+{
+    ls_view_table(f, r);
+    ls_view_peak(f, g, r, 3);
+    ls_view_dot(f, g, plan);
+    ls_view_curve(f, g, plan);
+    ls_view_json(f, g, plan, r);
+}
+
+START_TEST(a_plan_written_and_read_is_the_same_plan)
+{
+    for (uint64_t seed = 60; seed < 70; seed++) {
+        LsDag *g = dag_make(a, 9, seed);
+        LsPlan plan, back;
+        LsPlanReport r;
+        char why[300], hash[17];
+        ck_assert(ls_plan(a, g, &(LsPlanOptions){.least = true}, &plan, &r));
+        char *text = text_of(print_plan, g, &plan, &r);
+        ck_assert_msg(ls_plan_parse(a, g, text, &back, why, sizeof why), "%s", why);
+        ck_assert_msg(ls_audit(g, &back, why, sizeof why), "%s", why);
+        ls_plan_hash(&back, hash);
+        ck_assert_str_eq(hash, r.hash);
+        for (size_t cut = 3; cut < strlen(text); cut += 97) {   /* damaged: an error, not a crash */
+            char *less = ls_arena_strdup(a, text);
+            less[strlen(text) - cut] = '\0';
+            ck_assert(!ls_plan_parse(a, g, less, &back, why, sizeof why));
+        }
+    }
+}
+END_TEST
+
+START_TEST(views_show_rows_peak_graph_curve_and_summary)
+{
+    LsDag *g = dag_make(a, 9, 3);
+    LsPlan plan;
+    LsPlanReport r;
+    ck_assert(ls_plan(a, g, &(LsPlanOptions){.least = true}, &plan, &r));
+    char *text = text_of(print_all, g, &plan, &r);
+    const char *const want[] = {"strategy", "approx", "peak at run", "digraph", "-> n", "# run",
+                                "\"schema\":\t1", "\"arena_bytes\"", "lower sets"};
+    for (size_t k = 0; k < sizeof want / sizeof *want; k++)
+        ck_assert_msg(strstr(text, want[k]) != NULL, "no '%s'", want[k]);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *test[] = {
+        random_graphs_get_plans_that_hold_and_are_monotone, auto_is_never_worse_than_a_named_strategy,
+        the_least_budget_is_feasible_and_a_byte_less_is_not,
+        plans_are_the_same_every_time_and_without_places_taken_over_too,
+        an_exact_plan_says_when_it_is_not_exact, an_unknown_strategy_is_named_in_the_error,
+        a_graph_without_nodes_has_an_empty_plan, a_plan_written_and_read_is_the_same_plan,
+        views_show_rows_peak_graph_curve_and_summary,
+    };
+    Suite *s = suite_create("plan");
+    TCase *tc = tcase_create("plan");
+    tcase_add_checked_fixture(tc, open_arena, close_arena);
+    tcase_set_timeout(tc, 300);
+    for (size_t k = 0; k < sizeof test / sizeof *test; k++)
+        tcase_add_test(tc, test[k]);
+    suite_add_tcase(s, tc);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_NORMAL);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed != 0;
+}
