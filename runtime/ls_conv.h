@@ -32,6 +32,7 @@ typedef struct LsConv {
     int64_t run;                        /* elements of a row that lie side by side in the source: cin, or
                                          * taps of the last axis * cin where taps touch */
     int64_t splits;                     /* weight gradient: parts of the sum over positions */
+    int64_t chunk;                      /* by Winograd's algorithm: tiles at a time */
     int64_t packed;                     /* element of the workspace where its weights are packed */
     bool back;                          /* data gradient: w is [cin][kernel][cout], not the reverse */
 } LsConv;

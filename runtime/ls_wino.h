@@ -1,5 +1,5 @@
-/* runtime/ls_wino.h -- Winograd's minimal filtering F(4x4, 3x3) for stride-1 3x3 convolutions, forward and
- * data gradient (Lavin & Gray, 2016).
+/* runtime/ls_wino.h -- Winograd's minimal filtering F(4x4, 3x3) for stride-1 3x3 convolutions and their
+ * gradients (Lavin & Gray, 2016).
  *
  * A tile of 4x4 results needs 6x6 of the source. Both the source tile and the kernel are taken to 36 points
  * by small linear maps; there a convolution is 36 independent products over channels, 36 multiplications
@@ -139,9 +139,18 @@ LS_INLINE LsWinoTile ls_wino_tile(const LsConv *d, int64_t tile)
     return (LsWinoTile){tile / across / down, tile / across % down * 4, tile % across * 4};
 }
 
-/* v[point][tile of the block][cin] */
-LS_SHARED_FN void ls_wino_take(const LsConv *d, const real *x, int64_t tile, real *v, int64_t point_step)
+/* Row t of `rows` of a matrix of n columns in panels: where column k is. */
+LS_INLINE int64_t ls_wino_in_panels(int64_t rows, int64_t n, int64_t t, int64_t k)
 {
+    int64_t j = k / LS_NR * LS_NR;
+    return j * rows + t * ls_panel_width(n - j) + (k - j);
+}
+
+/* The source of tile number `tile` at the points, as row t of v[point][rows][cin], in panels or not. */
+LS_SHARED_FN void ls_wino_take(const LsConv *d, const real *x, int64_t tile, real *v, int64_t rows,
+                               int64_t t, bool panels)
+{
+    int64_t point_step = rows * d->cin;
     LsWinoTile at = ls_wino_tile(d, tile);
     const LsAxis *a = d->ax;
     const real *from[6][6];
@@ -153,20 +162,21 @@ LS_SHARED_FN void ls_wino_take(const LsConv *d, const real *x, int64_t tile, rea
                             : ls_wino_zero;
         }
     for (int64_t k = 0; k < d->cin; k += LS_V) {
-        ls_vec t[6][6];
+        ls_vec s[6][6];
+        real *to = v + (panels ? ls_wino_in_panels(rows, d->cin, t, k) : t * d->cin + k);
         for (int j = 0; j < 6; j++) {
             ls_vec c[6], o[6];
             for (int i = 0; i < 6; i++)
                 c[i] = ls_load(from[i][j] + k);
             ls_wino_source(o, c);
             for (int i = 0; i < 6; i++)
-                t[i][j] = o[i];
+                s[i][j] = o[i];
         }
         for (int i = 0; i < 6; i++) {
             ls_vec o[6];
-            ls_wino_source(o, t[i]);
+            ls_wino_source(o, s[i]);
             for (int j = 0; j < 6; j++)
-                ls_store(v + (6 * i + j) * point_step + k, o[j]);
+                ls_store(to + (6 * i + j) * point_step, o[j]);
         }
     }
 }
@@ -209,7 +219,7 @@ LS_SHARED_FN void ls_wino_unit(const LsConv *d, const LsConvArgs *arg, int64_t u
     int64_t v_step = tiles * d->cin, m_step = tiles * n;
     real *v = room, *m = room + LS_WINO_POINTS * v_step;
     for (int64_t t = 0; t < tiles; t++)
-        ls_wino_take(d, arg->x, first + t, v + t * d->cin, v_step);
+        ls_wino_take(d, arg->x, first + t, v, tiles, t, false);
     for (int64_t point = 0; point < LS_WINO_POINTS; point++)
         for (int64_t j = 0; j < n; j += LS_NR)
             ls_panel(false, tiles, ls_least(n - j, LS_NR), d->cin, v + point * v_step, d->cin,
@@ -222,5 +232,137 @@ LS_SHARED_FN void ls_wino_unit(const LsConv *d, const LsConvArgs *arg, int64_t u
 
 static const LsConvWork ls_wino_pack_work = {ls_wino_blocks, ls_wino_pack};
 static const LsConvWork ls_wino_work = {ls_wino_units, ls_wino_unit};
+
+/* ---- weight gradient: the same maps transposed ----
+ * At each point, dU += (results' gradient)' * source over all tiles; dU leads back to dW. Tiles are taken
+ * to the points in chunks that the workspace has room for. */
+LS_INLINE void ls_wino_result_back(ls_vec o[6], const ls_vec y[4])
+{
+    ls_vec a = y[0] + y[2], b = y[1] + y[3], c = y[0] + 4 * y[2], d = 2 * y[1] + 8 * y[3];
+    o[0] = y[0];
+    o[1] = a + b;
+    o[2] = a - b;
+    o[3] = c + d;
+    o[4] = c - d;
+    o[5] = y[3];
+}
+
+LS_INLINE void ls_wino_kernel_back(ls_vec o[3], const ls_vec u[6])
+{
+    ls_vec a = (u[1] + u[2]) * LS_R(-1.0 / 6), b = u[3] + u[4];
+    o[0] = LS_R(0.25) * u[0] + a + LS_R(1.0 / 24) * b;
+    o[1] = (u[2] - u[1]) * LS_R(1.0 / 6) + (u[3] - u[4]) * LS_R(1.0 / 12);
+    o[2] = a + LS_R(1.0 / 6) * b + u[5];
+}
+
+/* The gradient of the results of a tile at the points: row t of g[point][rows][cout]. */
+LS_SHARED_FN void ls_wino_take_back(const LsConv *d, const real *dy, int64_t tile, real *g, int64_t rows,
+                                    int64_t t)
+{
+    LsWinoTile at = ls_wino_tile(d, tile);
+    const LsAxis *a = d->ax;
+    int64_t down = ls_least(4, a[1].count - at.y), across = ls_least(4, a[2].count - at.x);
+    const real *from = dy + ((at.image * a[1].count + at.y) * a[2].count + at.x) * d->cout;
+    for (int64_t k = 0; k < d->cout; k += LS_V) {
+        ls_vec s[6][4];
+        for (int j = 0; j < 4; j++) {
+            ls_vec c[4], o[6];
+            for (int i = 0; i < 4; i++)
+                c[i] = i < down && j < across ? ls_load(from + (i * a[2].count + j) * d->cout + k)
+                                              : (ls_vec){0};
+            ls_wino_result_back(o, c);
+            for (int i = 0; i < 6; i++)
+                s[i][j] = o[i];
+        }
+        for (int i = 0; i < 6; i++) {
+            ls_vec o[6];
+            ls_wino_result_back(o, s[i]);
+            for (int j = 0; j < 6; j++)
+                ls_store(g + ((6 * i + j) * rows + t) * d->cout + k, o[j]);
+        }
+    }
+}
+
+typedef struct LsWinoDw {
+    const LsConv *d;
+    const real *dy, *x;
+    real *dw, *u, *v, *g;       /* result; dU[point][cout][cin]; source and gradient of the chunk */
+    int64_t first, tiles;       /* the chunk */
+} LsWinoDw;
+
+LS_SHARED_FN void ls_wino_dw_take(LsRun *run, void *const arg[], int64_t lo, int64_t hi)
+{
+    const LsWinoDw *w = arg[0];
+    (void)run;
+    for (int64_t t = lo; t < hi; t++) {
+        ls_wino_take(w->d, w->x, w->first + t, w->v, w->tiles, t, true);
+        ls_wino_take_back(w->d, w->dy, w->first + t, w->g, w->tiles, t);
+    }
+}
+
+/* Unit: a point. */
+LS_SHARED_FN void ls_wino_dw_sum(LsRun *run, void *const arg[], int64_t lo, int64_t hi)
+{
+    _Alignas(64) real tiles[LS_DW_DEPTH * LS_DW_TILES * LS_TILE_LD];
+    const LsWinoDw *w = arg[0];
+    int64_t m = w->d->cout, n = w->d->cin;
+    (void)run;
+    for (int64_t point = lo; point < hi; point++)
+        for (int64_t i = 0; i < m; i += LS_DW_ROWS)
+            for (int64_t t = 0; t < w->tiles; t += LS_DW_DEPTH) {
+                int64_t k = ls_least(LS_DW_DEPTH, w->tiles - t), some = ls_least(LS_DW_ROWS, m - i);
+                const real *v = w->v + point * w->tiles * n;
+                bool begin = w->first + t == 0;
+                ls_tile_turned(tiles, w->g + (point * w->tiles + t) * m + i, m, k, some);
+                for (int64_t j = 0; j < n; j += LS_NR) {
+                    real *c = w->u + (point * m + i) * n + j;
+                    ls_panel_tiles(some, ls_least(LS_NR, n - j), k, tiles,
+                                   v + ls_wino_in_panels(w->tiles, n, t, j), ls_panel_width(n - j),
+                                   begin ? ls_no_bias : c, begin ? 0 : n, c, n);
+                }
+            }
+}
+
+/* Unit: a result channel. */
+LS_SHARED_FN void ls_wino_dw_give(LsRun *run, void *const arg[], int64_t lo, int64_t hi)
+{
+    const LsWinoDw *w = arg[0];
+    int64_t m = w->d->cout, n = w->d->cin;
+    (void)run;
+    for (int64_t i = lo; i < hi; i++)
+        for (int64_t k = 0; k < n; k += LS_V) {
+            ls_vec s[3][6];
+            for (int j = 0; j < 6; j++) {
+                ls_vec c[6], o[3];
+                for (int q = 0; q < 6; q++)
+                    c[q] = ls_load(w->u + ((6 * q + j) * m + i) * n + k);
+                ls_wino_kernel_back(o, c);
+                for (int q = 0; q < 3; q++)
+                    s[q][j] = o[q];
+            }
+            for (int q = 0; q < 3; q++) {
+                ls_vec o[3];
+                ls_wino_kernel_back(o, s[q]);
+                for (int j = 0; j < 3; j++)
+                    ls_store(w->dw + (i * 9 + 3 * q + j) * n + k, o[j]);
+            }
+        }
+}
+
+/* The whole kernel; room: 36 * (cout * cin + chunk * (cout + cin)) elements. */
+LS_SHARED_FN void ls_wino_dw(LsRun *run, const LsConv *d, const real *dy, const real *x, real *dw,
+                             real *room)
+{
+    LsWinoDw w = {.d = d, .dy = dy, .x = x, .dw = dw, .u = room};
+    void *const arg[] = {&w};
+    w.v = w.u + LS_WINO_POINTS * d->cout * d->cin;
+    w.g = w.v + LS_WINO_POINTS * d->chunk * d->cin;
+    for (; w.first < ls_wino_tiles(d); w.first += w.tiles) {
+        w.tiles = ls_least(d->chunk, ls_wino_tiles(d) - w.first);
+        ls_parallel(run, ls_wino_dw_take, w.tiles, arg);
+        ls_parallel(run, ls_wino_dw_sum, LS_WINO_POINTS, arg);
+    }
+    ls_parallel(run, ls_wino_dw_give, d->cout, arg);
+}
 
 #endif

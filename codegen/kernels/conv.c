@@ -13,7 +13,7 @@ typedef struct Axis {           /* LsAxis of runtime/ls_conv.h */
 typedef struct Geo {            /* LsConv */
     int n;                      /* spatial axes */
     Axis ax[LS_MAX_SPATIAL];
-    int64_t images, group, cin, cout, run, splits, packed;
+    int64_t images, group, cin, cout, run, splits, chunk, packed;
     bool back;
 } Geo;
 
@@ -46,6 +46,11 @@ static int64_t packed_size(const Geo *d, int real_bytes)
     return depth_of(d) * d->group * ((d->cout + lanes - 1) / lanes * lanes);
 }
 
+static int64_t tiles_of(const Geo *d)       /* of Winograd's algorithm: 4 x 4 positions */
+{
+    return d->images * ((d->ax[0].count + 3) / 4) * ((d->ax[1].count + 3) / 4);
+}
+
 /* Whether Winograd's algorithm serves phase d better than the direct product, by their costs in cycles of
  * two fused multiply-adds of 16 lanes: the maps of weights and tiles cost a fixed number of cycles per
  * element, and more multiplications fall on tiles that stick out of the map. */
@@ -60,7 +65,7 @@ static bool winograd_wins(const Geo *d)
     }
     if (!fits)
         return false;
-    double tiles = (double)(d->images * ((d->ax[0].count + 3) / 4) * ((d->ax[1].count + 3) / 4));
+    double tiles = (double)tiles_of(d);
     double pairs = (double)(d->cin * d->cout), points = 36;
     double direct = (double)positions_of(d) * 9 * pairs / 32;
     double maps = points * (1.0 * pairs + 0.5 * tiles * (double)(d->cin + d->cout));
@@ -176,9 +181,9 @@ static Way node_way(const LsGraph *g, LsNodeId n, int real_bytes, bool no_winogr
 
 /* The weight gradient: parts of the sum over positions, so that there are units for several threads
  * although dW is small. Each part costs a copy of dW in the workspace. */
-static Geo weight_geo(const LsGraph *g, LsNodeId n, int real_bytes)
+static Geo weight_geo(const LsGraph *g, LsNodeId n, int real_bytes, bool no_winograd)
 {
-    enum { UNITS = 16, POSITIONS = 512, BYTES = 4 << 20, ROWS = 224, COLS = 256 };
+    enum { UNITS = 16, POSITIONS = 512, BYTES = 4 << 20, CHUNK = 8 << 20, ROWS = 224, COLS = 256 };
     const LsShape *w = ls_shape(g, ls_out(g, n, 0));
     Geo d = forward_geo(g, n, ls_in_shape(g, n, 1), w, ls_in_shape(g, n, 0));
     int64_t units = depthwise(&d) ? (d.group * real_bytes + MAX_LANES_BYTES - 1) / MAX_LANES_BYTES
@@ -189,6 +194,12 @@ static Geo weight_geo(const LsGraph *g, LsNodeId n, int real_bytes)
     parts = parts < most ? parts : most;
     parts = parts < fit ? parts : fit;
     d.splits = parts > 1 ? parts : 1;
+    if (way_of(&d, real_bytes, no_winograd) == WINOGRAD) {
+        int64_t tiles = tiles_of(&d);
+        d.chunk = CHUNK / (36 * 4 * (d.cin + d.cout));
+        d.chunk = d.chunk > 64 ? d.chunk : 64;
+        d.chunk = (tiles + (tiles - 1) / d.chunk) / ((tiles - 1) / d.chunk + 1);    /* about equal */
+    }
     return d;
 }
 
@@ -214,8 +225,8 @@ static void emit_geo(LsEmit *e, const Geo *d)
     ls_emit_line(e, "},");
     ls_emit_line(e, ".images = %" PRId64 ", .group = %" PRId64 ", .cin = %" PRId64 ", .cout = %" PRId64
                  ", .run = %" PRId64 ",", d->images, d->group, d->cin, d->cout, d->run);
-    ls_emit_line(e, ".splits = %" PRId64 ", .packed = %" PRId64 ", .back = %d,", d->splits, d->packed,
-                 d->back);
+    ls_emit_line(e, ".splits = %" PRId64 ", .chunk = %" PRId64 ", .packed = %" PRId64 ", .back = %d,",
+                 d->splits, d->chunk, d->packed, d->back);
     ls_emit_line(e, "},");
 }
 
@@ -292,12 +303,18 @@ static void weight_emit(const LsKernelText *k)
 {
     LsEmit *e = k->e;
     const char *name = k->name;
-    Geo d = weight_geo(k->g, k->n, k->real_bytes);
+    Geo d = weight_geo(k->g, k->n, k->real_bytes, k->direct);
     int64_t size = ls_count(ls_shape(k->g, ls_out(k->g, k->n, 0)));
     const char *kind = depthwise(&d) ? "depthwise" : "conv";
     ls_emit_line(e, "static const LsConv %s_conv[] = {", name);
     emit_geo(e, &d);
     ls_emit_line(e, "};");
+    if (d.chunk > 0) {
+        begin_kernel(k);
+        ls_emit_line(e, "ls_wino_dw(run, %s_conv, arg[0], arg[1], arg[2], arg[3]);", name);
+        ls_emit_line(e, "}");
+        return;
+    }
     begin_part(k, "part");
     ls_emit_operand(k, "dy", 0);
     ls_emit_operand(k, "x", 1);
@@ -343,15 +360,21 @@ static int64_t product_workspace(const LsGraph *g, LsNodeId n, int real_bytes, b
     return size;
 }
 
+static int64_t weight_workspace(const LsGraph *g, LsNodeId n, int real_bytes, bool no_winograd)
+{
+    Geo d = weight_geo(g, n, real_bytes, no_winograd);
+    if (d.chunk > 0)
+        return 36 * (d.cin * d.cout + d.chunk * (d.cin + d.cout));
+    return d.splits > 1 ? d.splits * ls_count(ls_shape(g, ls_out(g, n, 0))) : 0;
+}
+
 /* Enough for the kernel with or without Winograd's algorithm. */
 static int64_t conv_workspace(const LsGraph *g, LsNodeId n, int real_bytes)
 {
-    if (g->node[n.i].op == LS_OP_CONV_DW) {
-        Geo d = weight_geo(g, n, real_bytes);
-        return d.splits > 1 ? d.splits * ls_count(ls_shape(g, ls_out(g, n, 0))) * real_bytes : 0;
-    }
-    int64_t with = product_workspace(g, n, real_bytes, false);
-    int64_t without = product_workspace(g, n, real_bytes, true);
+    bool weights = g->node[n.i].op == LS_OP_CONV_DW;
+    int64_t (*need)(const LsGraph *, LsNodeId, int, bool) = weights ? weight_workspace
+                                                                     : product_workspace;
+    int64_t with = need(g, n, real_bytes, false), without = need(g, n, real_bytes, true);
     return (with > without ? with : without) * real_bytes;
 }
 
