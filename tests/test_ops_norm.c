@@ -29,6 +29,41 @@ START_TEST(statistics_per_sample_give_the_joint_gradient)
 }
 END_TEST
 
+static uint32_t count(LsOpCode op)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 1; i < g->nnode; i++)
+        n += g->node[i].op == op && g->node[i].phase == LS_FORWARD;
+    return n;
+}
+
+/* Like DenseNet: y = norm([a, b]), z = norm([a, b, y]). */
+START_TEST(concatenated_channels_share_the_statistics_of_their_parts)
+{
+    graph_open();
+    LsAttr channels = {.axis = {1}};
+    LsValueId part[] = {param("a", SHAPE(3, 2, 2)), param("b", SHAPE(3, 1, 2)), {0}}, y;
+    for (int k = 0; k < 2; k++) {
+        y = ls_append(&cx, g, LS_OP_CONCAT, 2 + k, part, &channels);
+        LsStats s = ls_stats(&cx, g, y, 5, 1e-5);
+        LsShape c = SHAPE(1, ls_shape(g, y)->dim[1], 1);
+        y = part[2] = ls_normalized(&cx, g, y, &s, param("scale", c), param("bias", c));
+    }
+    ck_assert_int_eq(count(LS_OP_NORM_VAR), 3);     /* of a, b and the first result */
+    ck_assert_int_eq(count(LS_OP_REDUCE_MEAN), 3);
+    LsValueId all = ls_append(&cx, g, LS_OP_CONCAT, 3, part, &channels);
+    LsStats whole = {
+        .mean = ls_append1(&cx, g, LS_OP_REDUCE_MEAN, all, &(LsAttr){.reduce = {5, true}})};
+    LsStats parts = ls_stats(&cx, g, all, 5, 1e-5);
+    Eval e = eval_new(g);
+    eval_run(&e, 1, g->nnode);
+    for (int64_t i = 0; i < ls_count(ls_shape(g, whole.mean)); i++)
+        ck_assert_double_eq_tol(e.v[whole.mean.i][i], e.v[parts.mean.i][i], 1e-12);
+    check_gradients(weighed(y));
+    graph_close();
+}
+END_TEST
+
 START_TEST(normalisation_without_scale_has_the_joint_gradient)
 {
     graph_open();
@@ -100,6 +135,7 @@ int main(void)
     TCase *tc = tcase_create("rows");
     tcase_add_test(tc, batch_statistics_give_the_joint_gradient);
     tcase_add_test(tc, statistics_per_sample_give_the_joint_gradient);
+    tcase_add_test(tc, concatenated_channels_share_the_statistics_of_their_parts);
     tcase_add_test(tc, normalisation_without_scale_has_the_joint_gradient);
     tcase_add_test(tc, a_model_may_read_the_variance_itself);
     tcase_add_test(tc, frozen_statistics_are_not_differentiated);

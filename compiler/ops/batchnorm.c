@@ -5,12 +5,62 @@
  * channel. */
 #include "compiler/ops/normalize.h"
 
-LsStats ls_stats(LsCtx *cx, LsGraph *g, LsValueId x, uint32_t axes, double eps)
+/* The node that already computes this statistic of x; without, appends it. Networks whose layers read
+ * the concatenation of all before (DenseNet) need those of the same value many times. */
+static LsValueId statistic(LsCtx *cx, LsGraph *g, LsOpCode op, LsValueId x, LsValueId mean,
+                           uint32_t axes)
 {
     LsAttr over = {.reduce = {axes, true}};
-    LsStats s;
-    s.mean = ls_append1(cx, g, LS_OP_REDUCE_MEAN, x, &over);
-    s.var = ls_append2(cx, g, LS_OP_NORM_VAR, x, s.mean, &over);
+    for (uint32_t i = g->value[x.i].def.i + 1; i < g->nnode; i++) {
+        LsNodeId n = {i};
+        if (g->node[i].op == op && ls_in(g, n, 0).i == x.i && g->node[i].attr.reduce.axes == axes
+            && ls_in(g, n, 1).i == mean.i)
+            return ls_out(g, n, 0);
+    }
+    return ls_append(cx, g, op, ls_is(mean) ? 2 : 1, (LsValueId[]){x, mean}, &over);
+}
+
+/* x was concatenated along the channels, which are not reduced: its parts, their number in *n. */
+static LsValueId *channel_parts(const LsGraph *g, LsValueId x, uint32_t axes, int *n)
+{
+    LsNodeId def = g->value[x.i].def;
+    const LsNode *node = &g->node[def.i];
+    bool parts = def.i != 0 && node->op == LS_OP_CONCAT && node->attr.axis.axis == 1
+        && (axes & 2) == 0;
+    *n = parts ? node->nin : 0;
+    LsValueId *v = ls_arena_alloc(g->arena, (size_t)*n, sizeof *v);
+    for (int k = 0; k < *n; k++)
+        v[k] = ls_in(g, def, k);
+    return v;
+}
+
+/* Mean and variance. The statistics of a concatenation are those of its parts, concatenated. */
+static LsStats moments(LsCtx *cx, LsGraph *g, LsValueId x, uint32_t axes)
+{
+    LsStats s = {.mean = {0}};
+    LsAttr channels = {.axis = {1}};
+    int n;
+    LsValueId *part = channel_parts(g, x, axes, &n);
+    if (n == 0) {
+        s.mean = statistic(cx, g, LS_OP_REDUCE_MEAN, x, (LsValueId){0}, axes);
+        s.var = statistic(cx, g, LS_OP_NORM_VAR, x, s.mean, axes);
+        return s;
+    }
+    LsValueId *mean = ls_arena_alloc(cx->arena, (size_t)n, sizeof *mean);
+    LsValueId *var = ls_arena_alloc(cx->arena, (size_t)n, sizeof *var);
+    for (int k = 0; k < n; k++) {
+        LsStats of = moments(cx, g, part[k], axes);
+        mean[k] = of.mean;
+        var[k] = of.var;
+    }
+    s.mean = ls_append(cx, g, LS_OP_CONCAT, n, mean, &channels);
+    s.var = ls_append(cx, g, LS_OP_CONCAT, n, var, &channels);
+    return s;
+}
+
+LsStats ls_stats(LsCtx *cx, LsGraph *g, LsValueId x, uint32_t axes, double eps)
+{
+    LsStats s = moments(cx, g, x, axes);
     s.invstd = ls_append1(cx, g, LS_OP_NORM_INVSTD, s.var, &(LsAttr){.scalar = {.a = eps}});
     return s;
 }
