@@ -90,6 +90,17 @@ static bool regression(LsCtx *cx, LsGraph *g, LsValueId y, const LsLossOptions *
     return ls_is(g->loss);
 }
 
+/* A cross-entropy takes scores and has its softmax inside, like bce its sigmoid. */
+static void warn_of_second(LsCtx *cx, const LsGraph *g, LsValueId y, LsLossKind kind)
+{
+    LsNodeId n = g->value[y.i].def;
+    LsOpCode inside = kind == LS_LOSS_CE ? LS_OP_SOFTMAX : LS_OP_SIGMOID;
+    if ((kind == LS_LOSS_CE || kind == LS_LOSS_BCE) && n.i != 0 && g->node[n.i].op == inside)
+        ls_warn(cx, ls_where(g, n), "export the model without it, or name an output before it with "
+                "--loss-input", "output '%s' is a %s, and the loss applies one more",
+                g->value[y.i].name, kind == LS_LOSS_CE ? "softmax" : "sigmoid");
+}
+
 bool ls_loss(LsCtx *cx, LsGraph *g, const LsLossOptions *o)
 {
     LsValueId y = find_output(cx, g, o);
@@ -98,6 +109,7 @@ bool ls_loss(LsCtx *cx, LsGraph *g, const LsLossOptions *o)
     if (ls_type(g, y) != LS_REAL)
         return ls_error(cx, LS_NOWHERE, LS_E_LOSS, "--loss-input selects another output",
                         "output '%s' is not float", g->value[y.i].name);
+    warn_of_second(cx, g, y, o->kind);
     ls_graph_origin(g, (LsOrigin){LS_FORWARD, {0}, 0, "loss"});
     bool ok = o->kind == LS_LOSS_GRAPH ? graph_loss(cx, g, y)
             : o->kind == LS_LOSS_CE ? cross_entropy(cx, g, y, o) : regression(cx, g, y, o);

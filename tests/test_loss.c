@@ -178,6 +178,26 @@ START_TEST(a_graph_loss_is_the_first_output_of_one_element)
 }
 END_TEST
 
+START_TEST(a_softmax_in_front_of_the_cross_entropy_is_warned_of)
+{
+    for (int k = 0; k < 2; k++) {
+        char *text;
+        size_t size;
+        graph_open();
+        cx.log = open_memstream(&text, &size);
+        LsOpCode op = k == 0 ? LS_OP_SOFTMAX : LS_OP_LOG_SOFTMAX;
+        LsValueId x = param("x", SHAPE(2, 3));
+        add_output(ls_append1(&cx, g, op, x, &(LsAttr){.axis = {1}}));
+        ck_assert(ls_loss(&cx, g, &(LsLossOptions){.kind = LS_LOSS_CE}));
+        fclose(cx.log);
+        ck_assert_int_eq(cx.nwarning, k == 0);
+        ck_assert_int_eq(strstr(text, "is a softmax") != NULL, k == 0);
+        free(text);
+        graph_close();
+    }
+}
+END_TEST
+
 static void check_refused(LsShape y, const LsLossOptions *o, LsErrId id)
 {
     open_with(y, y.rank > 0 ? y.dim[0] : 1);
@@ -212,6 +232,7 @@ int main(void)
     tcase_add_test(tc, masked_samples_count_neither_in_the_sum_nor_in_the_mean);
     tcase_add_test(tc, negative_log_likelihood_of_log_softmax_is_cross_entropy);
     tcase_add_test(tc, a_graph_loss_is_the_first_output_of_one_element);
+    tcase_add_test(tc, a_softmax_in_front_of_the_cross_entropy_is_warned_of);
     tcase_add_test(tc, losses_that_do_not_fit_are_refused);
     suite_add_tcase(s, tc);
     SRunner *sr = srunner_create(s);
