@@ -71,11 +71,38 @@ static void hint_converted(LsImport *im)
                 ls_text(im->converted->name), ls_onnx_type_name(im->converted->data_type));
 }
 
+static void hint_sorted(LsImport *im)
+{
+    if (im->m->moved)
+        ls_warn(im->cx, LS_NOWHERE, "other tools may refuse the file", "the nodes are not in an order in "
+                "which they can run; they were sorted");
+}
+
+static void hint_unread(LsImport *im)
+{
+    const char *more = im->nunread > 1 ? ", ..." : "";
+    if (im->nunread > 0)
+        ls_warn(im->cx, LS_NOWHERE, NULL, "%u initializer%s read by no node ('%s'%s)", im->nunread,
+                im->nunread > 1 ? "s are" : " is", im->unread_name, more);
+}
+
+static void hint_untrainable(LsImport *im)
+{
+    for (uint32_t i = 1; i < im->g->nvalue; i++)
+        if (im->g->value[i].kind == LS_V_PARAM)
+            return;
+    ls_warn(im->cx, LS_NOWHERE, im->nweight_inputs > 0
+            ? "export with the parameters as initializers (torch.onnx.export: export_params=True)" : NULL,
+            "the model has no parameter to train%s", im->nweight_inputs > 0
+            ? ": its weights are graph inputs" : "");
+}
+
 void ls_onnx_hints(LsImport *im)
 {
-    if (!im->o->training)
-        return;                 /* said when the training form was read */
+    hint_sorted(im);
+    hint_unread(im);
     hint_converted(im);
+    hint_untrainable(im);
     hint_folded(im);
     hint_untied(im);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 static const int64_t MAX_ELEMENTS = INT64_C(1) << 48;
+static const int64_t MAX_STAND_IN = INT64_C(1) << 28;   /* elements of a constant taken as zeros */
 
 static LsOnnxValue *value_of(LsImport *im, const char *name)
 {
@@ -38,6 +39,8 @@ static bool add_initializer(LsImport *im, const Onnx__TensorProto *t)
         im->converted = t;
     if (param)
         im->data.nmissing = missing;    /* a plan needs no initial values */
+    else if (data == NULL && ls_count(&shape) > MAX_STAND_IN)
+        return ls_error(cx, LS_NOWHERE, LS_E_DATA, NULL, "the data of '%s' is missing", name);
     else if (data == NULL)
         data = ls_arena_alloc(cx->arena, (size_t)ls_count(&shape), (size_t)ls_type_bytes(type, 4));
     *to = (LsOnnxValue){.v = ls_value_add(cx, im->g, param ? LS_V_PARAM : LS_V_CONST, name, type, &shape,
@@ -49,24 +52,19 @@ static bool add_initializers(LsImport *im)
 {
     const Onnx__GraphProto *p = im->m->graph;
     bool good = true;
-    uint32_t unread = 0;
-    const char *first = NULL;
     for (size_t i = 0; i < p->n_initializer; i++) {
         const char *name = ls_text(p->initializer[i]->name);
         if (im->reads[ls_names_find(&im->m->names, name)] > 0)
             good &= add_initializer(im, p->initializer[i]);
         else
-            first = unread++ == 0 ? name : first;
+            im->unread_name = im->nunread++ == 0 ? name : im->unread_name;
     }
-    if (unread > 0)
-        ls_warn(im->cx, LS_NOWHERE, NULL, "%u initializer%s read by no node ('%s'%s)", unread,
-                unread > 1 ? "s are" : " is", first, unread > 1 ? ", ..." : "");
     const char *more = im->data.nmissing > 1 ? ", ..." : "";
-    if (im->data.nmissing > 0 && im->o->weightless)
+    if (im->data.nmissing > 0 && im->o->weightless && im->o->training)
         ls_warn(im->cx, LS_NOWHERE, NULL, "%s does not exist; the data of %u constant%s ('%s'%s) is "
                 "taken as zeros", im->data.file, im->data.nmissing, im->data.nmissing > 1 ? "s" : "",
                 im->data.tensor, more);
-    else if (im->data.nmissing > 0)
+    else if (im->data.nmissing > 0 && !im->o->weightless)
         good = ls_error(im->cx, LS_NOWHERE, LS_E_DATA, "keep the data file beside the model; planning "
                         "alone does without it", "%s does not exist; the data of %u tensor%s in it "
                         "('%s'%s)", im->data.file, im->data.nmissing, im->data.nmissing > 1 ? "s lies"
@@ -270,7 +268,7 @@ static void freeze(LsImport *im)
             v->kind = hit ? LS_V_STATE : v->kind;
             hits += hit;
         }
-        if (hits == 0)
+        if (hits == 0 && im->o->training)
             ls_warn(im->cx, LS_NOWHERE, NULL, "--freeze %s matches no parameter", im->o->freeze[k]);
     }
 }
@@ -298,7 +296,7 @@ static bool import(LsImport *im, LsReport *r)
     good &= report_unsupported(im);
     ls_onnx_drop_weight_inputs(im->g);
     freeze(im);
-    if (good)
+    if (good && im->o->training)    /* else they were said when the training form was read */
         ls_onnx_hints(im);
     return good;
 }

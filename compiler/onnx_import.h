@@ -21,6 +21,9 @@ typedef struct LsImport {
     bool *is_output;            /* by name id: a graph output */
     uint32_t *reads;            /* by name id: operands and outputs of that name */
     LsDataFolder data;
+    uint32_t nunread;           /* initializers nobody reads, and the first of them */
+    const char *unread_name;
+    uint32_t nweight_inputs;    /* graph inputs that stand where weights do */
     uint32_t nconverted;        /* initializers of another real type than float, and the first of them */
     const Onnx__TensorProto *converted;
     uint32_t nuntied;           /* initializers copied at an Identity, and the first of them */
@@ -39,7 +42,7 @@ void ls_onnx_weights(LsOnnxNode *n);
 /* Inputs that turned out to be weights are none. */
 void ls_onnx_drop_weight_inputs(LsGraph *g);
 
-/* Warnings about exports that cannot train as meant (compiler/onnx_hints.c). */
+/* Warnings about the file, and about exports that cannot train as meant (compiler/onnx_hints.c). */
 void ls_onnx_hints(LsImport *im);
 
 #endif

@@ -33,6 +33,7 @@ typedef struct LsOnnxModel {
     LsNames names;              /* of all values */
     int64_t *maker;             /* by name id: the flat node that makes it, or LS_MADE_... */
     uint32_t *order, norder;    /* flat nodes in run order; those on a cycle are left out */
+    bool moved;                 /* that is not the order of the file */
 } LsOnnxModel;
 
 /* Reads the file, checks versions, inlines model-local functions; NULL after diagnostics. */

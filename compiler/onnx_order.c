@@ -196,9 +196,7 @@ static bool sort(LsCtx *cx, LsOnnxModel *m)
     ls_report_cut(m->report, LS_REPORT_FIRST);
     for (uint32_t i = 1; i < m->norder; i++)
         moved |= m->order[i] < m->order[i - 1];
-    if (moved && good)
-        ls_warn(cx, LS_NOWHERE, "other tools may refuse the file", "the nodes are not in an order in "
-                "which they can run; they were sorted");
+    m->moved = moved;
     return good;
 }
 

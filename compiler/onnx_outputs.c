@@ -102,7 +102,7 @@ bool ls_onnx_add_outputs(LsImport *im)
             ls_error(im->cx, LS_NOWHERE, LS_E_UNSUPPORTED, NULL, "graph output '%s' is a result that is "
                      "not computed", ls_text(p->output[i]->name));
     }
-    if (good) {
+    if (good && im->o->training) {
         check_declared(im, p->output, p->n_output, "output");
         check_declared(im, p->value_info, p->n_value_info, "value");
     }

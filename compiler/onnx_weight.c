@@ -28,8 +28,9 @@ static void promote(LsOnnxNode *n, int k, bool never_data)
     const LsOnnxValue *known = &im->value[ls_names_find(&im->m->names, v->name)];
     if (v->type != LS_REAL || known->v.i != n->in[k].i)
         return;
-    bool input = v->kind == LS_V_INPUT && im->o->weightless && never_data;
-    if (input || (v->kind == LS_V_CONST && known->weight))
+    bool input = v->kind == LS_V_INPUT && never_data;
+    im->nweight_inputs += input;
+    if ((input && im->o->weightless) || (v->kind == LS_V_CONST && known->weight))
         v->kind = LS_V_PARAM;
 }
 
