@@ -72,7 +72,8 @@ static const Onnx__TensorShapeProto *shape_of(const Onnx__ValueInfoProto *p)
 
 static bool is_open(const Onnx__TensorShapeProto__Dimension *d)
 {
-    return d->value_case != ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE || d->dim_value <= 0;
+    return d->value_case != ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE ||
+           d->dim_value <= 0;
 }
 
 static const char *symbol_of(const Onnx__TensorShapeProto__Dimension *d)
@@ -85,7 +86,8 @@ static const char *symbol_of(const Onnx__TensorShapeProto__Dimension *d)
 static void bind_open(Report *r, LsImportOptions *o)
 {
     const Onnx__GraphProto *g = r->m->graph;
-    LsShapeBinding *list = ls_arena_alloc(r->cx->arena, g->n_input + (size_t)o->nshape + 1, sizeof *list);
+    LsShapeBinding *list =
+        ls_arena_alloc(r->cx->arena, g->n_input + (size_t)o->nshape + 1, sizeof *list);
     int n = o->nshape;
     if (n > 0)
         memcpy(list, o->shape, (size_t)n * sizeof *list);
@@ -159,10 +161,12 @@ static void sort_log(Report *r, char *log)
 {
     size_t prefix = strlen(r->cx->model) + 2;
     char **to = &r->problems, *rest;
-    for (char *line = strtok_r(log, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {
+    for (char *line = strtok_r(log, "\n", &rest); line != NULL;
+         line = strtok_r(NULL, "\n", &rest)) {
         if (strncmp(line, "  hint: ", 8) != 0) {
-            to = strstr(line, "warning: ") != NULL && strstr(line, "error LS-E") == NULL ? &r->hazards
-                                                                                         : &r->problems;
+            to = strstr(line, "warning: ") != NULL && strstr(line, "error LS-E") == NULL
+                     ? &r->hazards
+                     : &r->problems;
             line += strlen(line) > prefix ? prefix : 0;
         }
         *to = ls_arena_printf(r->cx->arena, "%s%s\n", *to, line);
@@ -196,7 +200,8 @@ static void try_import(Report *r, const char *path, const LsImportOptions *given
         LsValue v = {.kind = LS_V_PARAM};
         const Onnx__TensorProto *t = r->m->graph->initializer[i];
         LsCtx quiet = {.arena = r->cx->arena, .max_error = 1, .nerror = 1};  /* was said above */
-        if (ls_onnx_type_is_float(t->data_type) && ls_tensor_shape(&quiet, LS_NOWHERE, t, &v.shape, &v.type))
+        if (ls_onnx_type_is_float(t->data_type) &&
+            ls_tensor_shape(&quiet, LS_NOWHERE, t, &v.shape, &v.type))
             add_tensor(&r->trained, &v);
     }
 }
@@ -257,17 +262,19 @@ static void print_text(Report *r, FILE *to)
             ls_text(r->m->proto->producer_version));
     for (size_t i = 0; i < g->n_input; i++)
         if (is_input(r, g->input[i]))
-            fprintf(to, "  input       %s: %s\n", ls_text(g->input[i]->name), value_text(a, g->input[i]));
+            fprintf(to, "  input       %s: %s\n", ls_text(g->input[i]->name),
+                    value_text(a, g->input[i]));
     for (size_t i = 0; i < g->n_output; i++)
-        fprintf(to, "  output      %s: %s\n", ls_text(g->output[i]->name), value_text(a, g->output[i]));
+        fprintf(to, "  output      %s: %s\n", ls_text(g->output[i]->name),
+                value_text(a, g->output[i]));
     for (uint32_t i = 1; i <= r->open.n; i++)
         fprintf(to, "  to bind     %s\n", r->open.name[i]);
     print_counts(to, "  operators   ", &r->ops, false);
-    fprintf(to, "  parameters  %u tensors, %" PRId64 " elements, %" PRId64 " bytes as float\n", r->trained.n,
-            r->trained.elements, 4 * r->trained.elements);
+    fprintf(to, "  parameters  %u tensors, %" PRId64 " elements, %" PRId64 " bytes as float\n",
+            r->trained.n, r->trained.elements, 4 * r->trained.elements);
     if (r->other.n > 0)
-        fprintf(to, "  statistics  %u tensors, %" PRId64 " elements, %" PRId64 " bytes as float\n", r->other.n,
-                r->other.elements, 4 * r->other.elements);
+        fprintf(to, "  statistics  %u tensors, %" PRId64 " elements, %" PRId64 " bytes as float\n",
+                r->other.n, r->other.elements, 4 * r->other.elements);
     if (r->unsupported.names.n > 0)
         print_counts(to, "  not supported:\n", &r->unsupported, true);
     if (r->gradless.names.n > 0)

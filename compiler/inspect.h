@@ -4,9 +4,9 @@
 
 #include "compiler/passes.h"
 
-/* Writes the report as text, or as one JSON object ("schema": 1). Dimensions that the options leave open are
- * taken as 1, so that the rest can be looked at. Problems are part of the report, not diagnostics: false only
- * when the file cannot be read as a model. */
+/* Writes the report as text, or as one JSON object ("schema": 1). Dimensions that the options leave
+ * open are taken as 1, so that the rest can be looked at. Problems are part of the report, not
+ * diagnostics: false only when the file cannot be read as a model. */
 bool ls_inspect(LsCtx *cx, const char *path, const LsImportOptions *o, FILE *to, bool json);
 
 #endif

@@ -12,6 +12,6 @@ typedef struct LsNames {        /* zeroed but for the arena: empty */
 } LsNames;
 
 uint32_t ls_names_find(const LsNames *t, const char *name);     /* 0: not there */
-uint32_t ls_names_add(LsNames *t, const char *name);            /* its id, new or old; keeps the pointer */
+uint32_t ls_names_add(LsNames *t, const char *name); /* its id, new or old; keeps the pointer */
 
 #endif

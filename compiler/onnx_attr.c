@@ -46,14 +46,17 @@ static int type_of(const Onnx__AttributeProto *a)
     return a->has_f ? AT(FLOAT) : a->has_i ? AT(INT) : AT(UNDEFINED);
 }
 
-/* The attribute if it is there and has the type. An empty list may be written as a list of any kind. */
+/* The attribute if it is there and has the type. An empty list may be written as a list of any
+ * kind. */
 static const Onnx__AttributeProto *get(const LsOnnxNode *n, const char *attr, int want)
 {
     const Onnx__AttributeProto *a = find(n, attr);
     if (a == NULL || type_of(a) == want)
         return a;
-    bool empty = a->n_ints + a->n_floats + a->n_strings == 0 && (want == AT(INTS) || want == AT(FLOATS));
-    if (empty && (type_of(a) == AT(INTS) || type_of(a) == AT(FLOATS) || type_of(a) == AT(UNDEFINED)))
+    bool empty =
+        a->n_ints + a->n_floats + a->n_strings == 0 && (want == AT(INTS) || want == AT(FLOATS));
+    if (empty &&
+        (type_of(a) == AT(INTS) || type_of(a) == AT(FLOATS) || type_of(a) == AT(UNDEFINED)))
         return a;
     int have = type_of(a);
     bool known = have > 0 && have < (int)(sizeof kind_name / sizeof *kind_name) && kind_name[have];
@@ -89,7 +92,8 @@ static bool fits(const LsOnnxNode *n, const char *what, size_t have, int max)
 {
     if (have <= (size_t)max)
         return true;
-    return ls_onnx_error(n, LS_E_ATTR, NULL, "%s has %zu numbers, at most %d make sense", what, have, max);
+    return ls_onnx_error(n, LS_E_ATTR, NULL, "%s has %zu numbers, at most %d make sense", what,
+                         have, max);
 }
 
 static const char *attr_text(const LsOnnxNode *n, const char *attr)
@@ -155,12 +159,14 @@ static int settle(LsOnnxNode *n, int k, int max)
         return -2;
     }
     if (v->kind != LS_V_CONST && !(initializer && v->data != NULL && !v->once_written)) {
-        ls_onnx_error(n, LS_E_NOT_CONST, "only constants and what static shapes decide can stand here",
+        ls_onnx_error(n, LS_E_NOT_CONST,
+                      "only constants and what static shapes decide can stand here",
                       "operand %d ('%s') must be known at compile time", k, v->name);
         return -2;
     }
     int64_t count = ls_count(&v->shape);
-    if (!fits(n, ls_arena_printf(n->cx->arena, "operand %d ('%s')", k, v->name), (size_t)count, max))
+    if (!fits(n, ls_arena_printf(n->cx->arena, "operand %d ('%s')", k, v->name), (size_t)count,
+              max))
         return -2;
     v->kind = LS_V_CONST;
     return (int)count;
@@ -186,6 +192,7 @@ int ls_onnx_axis(LsOnnxNode *n, int64_t axis, int rank)
 {
     if (axis >= -(int64_t)rank && axis < rank)
         return (int)(axis < 0 ? axis + rank : axis);
-    ls_onnx_error(n, LS_E_ATTR, NULL, "axis %" PRId64 " is outside a tensor of rank %d", axis, rank);
+    ls_onnx_error(n, LS_E_ATTR, NULL, "axis %" PRId64 " is outside a tensor of rank %d", axis,
+                  rank);
     return -1;
 }

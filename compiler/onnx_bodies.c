@@ -1,4 +1,4 @@
-/* compiler/onnx_bodies.c -- bodies from the operators' definitions (onnx/defs: function bodies and formulas).
+/* compiler/onnx_bodies.c -- bodies from the operators' definitions in onnx/defs.
  *
  * An attribute of the call is read where a step names it; the step's own value is its default. */
 #include "compiler/onnx_bodies.h"
@@ -12,7 +12,12 @@ typedef struct Step {
     bool axes;
 } Step;
 
-typedef struct Body { const char *op; int since, before; const char *in, *out; const Step *step; } Body;
+typedef struct Body {
+    const char *op;
+    int since, before;
+    const char *in, *out;
+    const Step *step;
+} Body;
 
 static const int64_t default_axes[] = {0, 2, 3};    /* MeanVarianceNormalization */
 
@@ -31,17 +36,28 @@ static const Step thresholded_relu[] = {
     STEP("Where", "above X zero", "Y"), {0},
 };
 static const Step softsign[] = {
-    CONSTANT("one", 1), STEP("Abs", "X", "a"), STEP("Add", "a one", "d"), STEP("Div", "X d", "Y"), {0},
+    CONSTANT("one", 1),
+    STEP("Abs", "X", "a"),
+    STEP("Add", "a one", "d"),
+    STEP("Div", "X d", "Y"),
+    {0},
 };
 /* x + bias below -lambd, x - bias above lambd, else 0 */
 static const Step shrink[] = {
-    ATTRIBUTE("lambd", 0.5), ATTRIBUTE("bias", 0), CONSTANT("zero", 0), STEP("Neg", "lambd", "minus"),
-    STEP("Less", "X minus", "below"), STEP("Greater", "X lambd", "above"), STEP("Add", "X bias", "low"),
-    STEP("Sub", "X bias", "high"), STEP("Where", "above high zero", "h"),
-    STEP("Where", "below low h", "Y"), {0},
+    ATTRIBUTE("lambd", 0.5),
+    ATTRIBUTE("bias", 0),
+    CONSTANT("zero", 0),
+    STEP("Neg", "lambd", "minus"),
+    STEP("Less", "X minus", "below"),
+    STEP("Greater", "X lambd", "above"),
+    STEP("Add", "X bias", "low"),
+    STEP("Sub", "X bias", "high"),
+    STEP("Where", "above high zero", "h"),
+    STEP("Where", "below low h", "Y"),
+    {0},
 };
 
-/* (x - E[x]) / (sqrt(E[x^2] - E[x]^2) + 1e-9); the axes of a mean are an operand from opset 18 on */
+/* (x - E[x]) / (sqrt(E[x^2] - E[x]^2) + 1e-9); from opset 18 the axes of a mean are an operand */
 #define MVN_END \
     STEP("Sub", "ms m2", "var"), STEP("Sqrt", "var", "std"), CONSTANT("eps", 1e-9), \
     STEP("Add", "std eps", "s"), STEP("Sub", "X mean", "d"), STEP("Div", "d s", "Y"), {0}
@@ -85,7 +101,8 @@ static Onnx__AttributeProto *attribute(LsArena *a, const Step *s)
     if (s->axes) {
         p->type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS;
         p->n_ints = sizeof default_axes / sizeof *default_axes;
-        p->ints = memcpy(ls_arena_alloc(a, p->n_ints, sizeof *p->ints), default_axes, sizeof default_axes);
+        p->ints = memcpy(ls_arena_alloc(a, p->n_ints, sizeof *p->ints), default_axes,
+                         sizeof default_axes);
     } else {
         p->type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT;
         p->has_f = true;

@@ -1,4 +1,4 @@
-/* compiler/onnx_bodies.h -- operators of ai.onnx that are defined by a function body and have no row. */
+/* compiler/onnx_bodies.h -- operators of ai.onnx that are defined by a body and have no row. */
 #ifndef LS_COMPILER_ONNX_BODIES_H
 #define LS_COMPILER_ONNX_BODIES_H
 

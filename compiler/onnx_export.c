@@ -1,4 +1,5 @@
-/* compiler/onnx_export.c -- builds the evaluation form of a file and finds the weights in its bytes. */
+/* compiler/onnx_export.c -- builds the evaluation form of a file and finds the weights in its
+ * bytes. */
 #include "compiler/onnx_export.h"
 
 #include "compiler/onnx_float.h"
@@ -8,14 +9,19 @@
 
 #include <string.h>
 
-enum { FLOAT = ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT, FIELD_GRAPH = 7, FIELD_INITIALIZER = 5, FIELD_RAW_DATA = 9 };
+enum {
+    FLOAT = ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT,
+    FIELD_GRAPH = 7,
+    FIELD_INITIALIZER = 5,
+    FIELD_RAW_DATA = 9
+};
 
 typedef struct Export {
     LsCtx *cx;
     LsOnnxModel *m;
     LsDataFolder data;
     Onnx__TensorProto **list; size_t nlist;     /* initializers of the new file */
-    Onnx__TensorProto **tensor;                 /* by name id: the initializer that an Identity may copy */
+    Onnx__TensorProto **tensor; /* by name id: the initializer that an Identity may copy */
     bool *gone;                                 /* by node of the file: became an initializer */
 } Export;
 
@@ -48,8 +54,9 @@ static bool take_initializers(Export *e)
             e->tensor[ls_names_find(&e->m->names, ls_text(t->name))] = t;
     }
     if (e->data.nmissing > 0)
-        good = ls_error(e->cx, LS_NOWHERE, LS_E_DATA, "keep the data file beside the model", "%s does not "
-                        "exist", e->data.file);
+        good = ls_error(e->cx, LS_NOWHERE, LS_E_DATA, "keep the data file beside the model",
+                        "%s does not exist",
+                        e->data.file);
     return good;
 }
 
@@ -132,7 +139,8 @@ static void take_filled(Export *e, const LsOnnxFlat *f)
 /* What the importer makes parameters of their own: see identity() there. */
 static void take_identity(Export *e, const LsOnnxFlat *f)
 {
-    const Onnx__TensorProto *t = e->tensor[ls_names_find(&e->m->names, ls_text(f->proto->input[0]))];
+    const Onnx__TensorProto *t =
+        e->tensor[ls_names_find(&e->m->names, ls_text(f->proto->input[0]))];
     const char *name = ls_text(f->proto->output[0]);
     if (t == NULL || t->raw_data.len == 0)
         return;
@@ -190,15 +198,18 @@ static bool serialize(LsCtx *cx, const Onnx__ModelProto *p, unsigned char **byte
 {
     *n = onnx__model_proto__get_packed_size(p);
     if (*n > INT32_MAX)
-        return ls_error(cx, LS_NOWHERE, LS_E_DATA, NULL, "the model has %zu bytes of weights and nodes; "
-                        "one ONNX file holds at most 2 GiB", *n);
+        return ls_error(cx, LS_NOWHERE, LS_E_DATA, NULL,
+                        "the model has %zu bytes of weights and nodes; one ONNX file holds at most "
+                        "2 GiB",
+                        *n);
     *bytes = ls_arena_alloc(cx->arena, *n, 1);
     onnx__model_proto__pack(p, *bytes);
     return true;
 }
 
 /* The content of the first field of that number in [p, end). */
-static bool find_field(const unsigned char *p, const unsigned char *end, uint32_t number, LsWireField *f)
+static bool find_field(const unsigned char *p, const unsigned char *end, uint32_t number,
+                       LsWireField *f)
 {
     while (ls_wire_next(&p, end, f))
         if (f->number == number)
@@ -207,7 +218,8 @@ static bool find_field(const unsigned char *p, const unsigned char *end, uint32_
 }
 
 /* Initializers lie in the bytes in the order of the list. */
-static void find_slots(Export *e, const unsigned char *bytes, size_t n, LsOnnxSlot *slot, uint32_t *nslot)
+static void find_slots(Export *e, const unsigned char *bytes, size_t n, LsOnnxSlot *slot,
+                       uint32_t *nslot)
 {
     LsWireField graph, tensor, raw;
     size_t i = 0;
@@ -218,7 +230,8 @@ static void find_slots(Export *e, const unsigned char *bytes, size_t n, LsOnnxSl
         if (tensor.number != FIELD_INITIALIZER)
             continue;
         const Onnx__TensorProto *t = e->list[i++];
-        if (t->data_type == FLOAT && find_field(tensor.data, tensor.data + tensor.len, FIELD_RAW_DATA, &raw))
+        if (t->data_type == FLOAT &&
+            find_field(tensor.data, tensor.data + tensor.len, FIELD_RAW_DATA, &raw))
             slot[(*nslot)++] = (LsOnnxSlot){ls_text(t->name), raw.data - bytes, (int64_t)raw.len};
     }
 }

@@ -1,7 +1,7 @@
 /* compiler/onnx_external.c -- tensor data in files beside the model.
  *
- * The location comes from whoever wrote the model: it may name only files inside the model's folder,
- * neither by an absolute path, nor through "..", nor by a symbolic link that leads out. */
+ * The location comes from whoever wrote the model: it may name only files inside the model's
+ * folder, neither by an absolute path, nor through "..", nor by a symbolic link that leads out. */
 #include "compiler/onnx_tensor.h"
 
 #include "compiler/onnx_wire.h"
@@ -15,7 +15,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-typedef struct Place { const char *location; int64_t offset, length; } Place;   /* length -1: not said */
+typedef struct Place {
+    const char *location;
+    int64_t offset, length;
+} Place; /* length -1: not said */
 
 static bool decimal(const char *s, int64_t *v)
 {
@@ -30,7 +33,8 @@ static bool read_place(LsCtx *cx, LsWhere at, const Onnx__TensorProto *t, Place 
     const char *name = ls_text(t->name);
     *p = (Place){"", 0, -1};
     for (size_t i = 0; i < t->n_external_data; i++) {
-        const char *key = ls_text(t->external_data[i]->key), *v = ls_text(t->external_data[i]->value);
+        const char *key = ls_text(t->external_data[i]->key),
+                   *v = ls_text(t->external_data[i]->value);
         bool good = true;
         if (strcmp(key, "location") == 0)
             p->location = v;
@@ -39,12 +43,14 @@ static bool read_place(LsCtx *cx, LsWhere at, const Onnx__TensorProto *t, Place 
         else if (strcmp(key, "length") == 0)
             good = decimal(v, &p->length);
         if (!good)
-            return ls_error(cx, at, LS_E_DATA, NULL, "tensor '%s': external data has %s '%s', not a "
-                            "number of bytes", name, key, v);
+            return ls_error(cx, at, LS_E_DATA, NULL,
+                            "tensor '%s': external data has %s '%s', not a number of bytes",
+                            name, key, v);
     }
     if (p->location[0] == '\0')
-        return ls_error(cx, at, LS_E_DATA, NULL, "tensor '%s' lies in an external file, which is not "
-                        "named", name);
+        return ls_error(cx, at, LS_E_DATA, NULL,
+                        "tensor '%s' lies in an external file, which is not named",
+                        name);
     return true;
 }
 
@@ -81,8 +87,8 @@ static bool read_all(int fd, unsigned char *to, size_t bytes, int64_t offset)
     return true;
 }
 
-static const unsigned char *read_at(LsCtx *cx, LsWhere at, const char *name, int fd, const char *path,
-                                    const Place *p, size_t bytes)
+static const unsigned char *read_at(LsCtx *cx, LsWhere at, const char *name, int fd,
+                                    const char *path, const Place *p, size_t bytes)
 {
     struct stat st;
     if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
@@ -90,8 +96,10 @@ static const unsigned char *read_at(LsCtx *cx, LsWhere at, const char *name, int
         return NULL;
     }
     if (p->offset > st.st_size || bytes > (uint64_t)(st.st_size - p->offset)) {
-        ls_error(cx, at, LS_E_DATA, NULL, "tensor '%s' needs %zu bytes at offset %" PRId64 " of %s, "
-                 "which has %" PRId64, name, bytes, p->offset, path, (int64_t)st.st_size);
+        ls_error(cx, at, LS_E_DATA, NULL,
+                 "tensor '%s' needs %zu bytes at offset %" PRId64 " of %s, "
+                 "which has %" PRId64,
+                 name, bytes, p->offset, path, (int64_t)st.st_size);
         return NULL;
     }
     unsigned char *data = ls_arena_alloc(cx->arena, bytes + 1, 1);
@@ -108,7 +116,8 @@ const unsigned char *ls_external_data(LsCtx *cx, LsWhere at, LsDataFolder *from,
     Place p;
     const char *name = ls_text(t->name);
     if (from == NULL)
-        ls_error(cx, at, LS_E_UNSUPPORTED, "save the model with external data for initializers only",
+        ls_error(cx, at, LS_E_UNSUPPORTED,
+                 "save the model with external data for initializers only",
                  "tensor '%s' of an attribute has its data in another file", name);
     if (from == NULL || !read_place(cx, at, t, &p))
         return NULL;
@@ -120,13 +129,15 @@ const unsigned char *ls_external_data(LsCtx *cx, LsWhere at, LsDataFolder *from,
         return NULL;
     }
     if (p.length >= 0 && (uint64_t)p.length != bytes) {
-        ls_error(cx, at, LS_E_DATA, NULL, "tensor '%s' needs %zu bytes of data, its external data has "
-                 "%" PRId64, name, bytes, p.length);
+        ls_error(cx, at, LS_E_DATA, NULL,
+                 "tensor '%s' needs %zu bytes of data, its external data has %" PRId64,
+                 name, bytes, p.length);
         return NULL;
     }
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0 && errno != ENOENT) {
-        ls_error(cx, at, LS_E_DATA, NULL, "tensor '%s': cannot open %s: %s", name, path, strerror(errno));
+        ls_error(cx, at, LS_E_DATA, NULL, "tensor '%s': cannot open %s: %s", name, path,
+                 strerror(errno));
     } else if (fd < 0 && from->nmissing++ == 0) {
         from->tensor = name;
         from->file = path;

@@ -1,4 +1,4 @@
-/* compiler/onnx_float.c -- double, float16 and bfloat16 become float32 wherever a model names a type. */
+/* compiler/onnx_float.c -- double, float16 and bfloat16 become float32 where a model names a type. */
 #include "compiler/onnx_float.h"
 
 #include "compiler/onnx_tensor.h"
@@ -9,7 +9,8 @@ enum { FLOAT = ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT };
 
 static bool other_real(int64_t data_type)
 {
-    return data_type != FLOAT && data_type > 0 && data_type < 64 && ls_onnx_type_is_float((int)data_type);
+    return data_type != FLOAT && data_type > 0 && data_type < 64 &&
+           ls_onnx_type_is_float((int)data_type);
 }
 
 bool ls_onnx_has_other_reals(const Onnx__ModelProto *m)
@@ -24,8 +25,8 @@ static void float_values(Onnx__ValueInfoProto **list, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         Onnx__TypeProto *t = list[i]->type;
-        if (t != NULL && t->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE && t->tensor_type != NULL
-            && other_real(t->tensor_type->elem_type))
+        if (t != NULL && t->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE &&
+            t->tensor_type != NULL && other_real(t->tensor_type->elem_type))
             t->tensor_type->elem_type = FLOAT;
     }
 }

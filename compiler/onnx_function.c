@@ -1,9 +1,9 @@
-/* compiler/onnx_function.c -- calls of model-local functions become the nodes of their bodies; so do
- * operators that ONNX defines by a body and that have no row.
+/* compiler/onnx_function.c -- calls of model-local functions become the nodes of their bodies; so
+ * do operators that ONNX defines by a body and that have no row.
  *
- * Formal inputs and outputs take the names at the call, inner values become CALL/NAME, attributes that
- * refer to one of the function's attributes take its value from the call. A function may call others; it
- * may not call itself, and what a file can blow up to is limited. */
+ * Formal inputs and outputs take the names at the call, inner values become CALL/NAME, attributes
+ * that refer to one of the function's attributes take its value from the call. A function may call
+ * others; it may not call itself, and what a file can blow up to is limited. */
 #include "compiler/onnx_bodies.h"
 #include "compiler/onnx_model.h"
 
@@ -42,7 +42,8 @@ static bool collect(LsCtx *cx, LsOnnxModel *m)
         const Onnx__FunctionProto *fn = m->proto->functions[i];
         const char *key = function_key(cx->arena, fn->domain, fn->name);
         if (ls_names_find(&m->functions, key) != 0)
-            good = ls_error(cx, LS_NOWHERE, LS_E_NAME, NULL, "two local functions are called '%s'", key);
+            good = ls_error(cx, LS_NOWHERE, LS_E_NAME, NULL, "two local functions are called '%s'",
+                            key);
         m->function[ls_names_add(&m->functions, key)] = fn;
     }
     for (size_t i = 0; i < m->graph->n_node; i++)
@@ -107,9 +108,10 @@ static bool bind_formals(Call *c)
     const Onnx__FunctionProto *fn = c->fn;
     const Onnx__NodeProto *p = c->node;
     if (p->n_input > fn->n_input || p->n_output > fn->n_output)
-        return ls_error(c->cx, (LsWhere){-1, ls_text(p->name), ls_text(p->op_type)}, LS_E_NAME, NULL,
-                        "the call has %zu operands and %zu results, the local function takes %zu and "
-                        "gives %zu", p->n_input, p->n_output, fn->n_input, fn->n_output);
+        return ls_error(
+            c->cx, (LsWhere){-1, ls_text(p->name), ls_text(p->op_type)}, LS_E_NAME, NULL,
+            "the call has %zu operands and %zu results, the local function takes %zu and gives %zu",
+            p->n_input, p->n_output, fn->n_input, fn->n_output);
     for (size_t i = 0; i < fn->n_input; i++)
         bind(c, ls_text(fn->input[i]), i < p->n_input ? ls_text(p->input[i]) : "");
     for (size_t i = 0; i < p->n_output; i++)
@@ -120,8 +122,8 @@ static bool bind_formals(Call *c)
 
 /* ---- attributes ---- */
 
-/* The default of a function's attribute: FunctionProto.attribute_proto, field 11, which definitions older
- * than ONNX 1.13 leave among the unknown fields. */
+/* The default of a function's attribute: FunctionProto.attribute_proto, field 11, which definitions
+ * older than ONNX 1.13 leave among the unknown fields. */
 static const Onnx__AttributeProto *default_attribute(LsCtx *cx, const Onnx__FunctionProto *fn,
                                                      const char *name)
 {
@@ -203,8 +205,10 @@ static bool expand_call(LsCtx *cx, LsOnnxModel *m, const Frame *at, const Onnx__
     const char *name = node_name(cx->arena, at, node);
     if (at->depth == MAX_CALLS)
         return ls_error(cx, (LsWhere){at->index, name, ls_text(node->op_type)}, LS_E_CYCLE, NULL,
-                        "local functions call each other more than %d deep, or in a circle", MAX_CALLS);
-    Call c = {.cx = cx, .m = m, .fn = fn, .node = node, .prefix = name, .inner = {.arena = cx->arena}};
+                        "local functions call each other more than %d deep, or in a circle",
+                        MAX_CALLS);
+    Call c = {
+        .cx = cx, .m = m, .fn = fn, .node = node, .prefix = name, .inner = {.arena = cx->arena}};
     Frame inside = {fn->opset_import, fn->n_opset_import, name, at->index, at->depth + 1};
     if (fn->n_opset_import == 0)
         inside = (Frame){at->import, at->nimport, name, at->index, at->depth + 1};
@@ -219,17 +223,22 @@ static bool expand_call(LsCtx *cx, LsOnnxModel *m, const Frame *at, const Onnx__
 static bool expand(LsCtx *cx, LsOnnxModel *m, const Frame *at, const Onnx__NodeProto *node)
 {
     if (m->nexpanded++ == MAX_NODES)
-        return ls_error(cx, LS_NOWHERE, LS_E_UNSUPPORTED, NULL, "the model has more than %d nodes after "
-                        "its local functions are inlined", MAX_NODES);
+        return ls_error(cx, LS_NOWHERE, LS_E_UNSUPPORTED, NULL,
+                        "the model has more than %d nodes after its local functions are inlined",
+                        MAX_NODES);
     int version = ls_onnx_version(at->import, at->nimport, node->domain);
     if (version == 0 && ls_onnx_domain(node->domain)[0] == '\0')
         version = m->opset;
     const Onnx__FunctionProto *fn = function_of(cx, m, node, version);
     if (fn != NULL)
         return expand_call(cx, m, at, node, fn);
-    m->node = ls_arena_grow(cx->arena, m->node, m->nnode, m->nnode + 1, sizeof *m->node, &m->cap_node);
-    m->node[m->nnode++] = (LsOnnxFlat){.proto = node, .index = at->index, .version = version,
-                                       .name = node_name(cx->arena, at, node), .inner = at->depth > 0};
+    m->node =
+        ls_arena_grow(cx->arena, m->node, m->nnode, m->nnode + 1, sizeof *m->node, &m->cap_node);
+    m->node[m->nnode++] = (LsOnnxFlat){.proto = node,
+                                       .index = at->index,
+                                       .version = version,
+                                       .name = node_name(cx->arena, at, node),
+                                       .inner = at->depth > 0};
     return true;
 }
 

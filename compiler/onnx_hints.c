@@ -1,8 +1,8 @@
 /* compiler/onnx_hints.c -- recognises exports that load well and train badly.
  *
- * An evaluation-mode export folds batch norms into convolutions (the folded weights get made-up names such
- * as onnx::Conv_27, both weight and bias), drops dropout, and merges parameters whose initial values are
- * equal through Identity nodes. */
+ * An evaluation-mode export folds batch norms into convolutions (the folded weights get made-up
+ * names such as onnx::Conv_27, both weight and bias), drops dropout, and merges parameters whose
+ * initial values are equal through Identity nodes. */
 #include "compiler/onnx_import.h"
 
 #include <string.h>
@@ -47,35 +47,40 @@ static void hint_folded(LsImport *im)
         }
     }
     if (folded > 0)
-        ls_warn(im->cx, ls_flat_where(first), training_call, "%u convolution%s weight and bias under "
-                "made-up names ('%s', '%s') and no batch norm is left: an evaluation-mode export has "
-                "probably folded it into them. It trains without batch norm and under these names",
-                folded, folded > 1 ? "s have" : " has", first->proto->input[1], first->proto->input[2]);
+        ls_warn(
+            im->cx, ls_flat_where(first), training_call,
+            "%u convolution%s weight and bias under made-up names ('%s', '%s') and no batch norm "
+            "is left: an evaluation-mode export has probably folded it into them. It trains "
+            "without batch norm and under these names",
+            folded, folded > 1 ? "s have" : " has", first->proto->input[1], first->proto->input[2]);
 }
 
 static void hint_untied(LsImport *im)
 {
     if (im->nuntied > 0)
-        ls_warn(im->cx, LS_NOWHERE, training_call, "%u parameter%s an Identity of another initializer "
-                "('%s' of '%s'%s): evaluation-mode exports merge parameters that happen to be equal. Each "
-                "is trained on its own; --tie-identity keeps them one", im->nuntied,
-                im->nuntied > 1 ? "s are each" : " is", im->untied_name, im->untied_from,
-                im->nuntied > 1 ? ", ..." : "");
+        ls_warn(im->cx, LS_NOWHERE, training_call,
+                "%u parameter%s an Identity of another initializer ('%s' of '%s'%s): "
+                "evaluation-mode exports merge parameters that happen to be equal. Each is trained "
+                "on its own; --tie-identity keeps them one",
+                im->nuntied, im->nuntied > 1 ? "s are each" : " is", im->untied_name,
+                im->untied_from, im->nuntied > 1 ? ", ..." : "");
 }
 
 static void hint_converted(LsImport *im)
 {
     if (im->nconverted > 0)
-        ls_warn(im->cx, LS_NOWHERE, NULL, "%u initializer%s not float ('%s' is %s); computing and the "
-                "exported file use float", im->nconverted, im->nconverted > 1 ? "s are" : " is",
-                ls_text(im->converted->name), ls_onnx_type_name(im->converted->data_type));
+        ls_warn(im->cx, LS_NOWHERE, NULL,
+                "%u initializer%s not float ('%s' is %s); computing and the exported file use "
+                "float",
+                im->nconverted, im->nconverted > 1 ? "s are" : " is", ls_text(im->converted->name),
+                ls_onnx_type_name(im->converted->data_type));
 }
 
 static void hint_sorted(LsImport *im)
 {
     if (im->m->moved)
-        ls_warn(im->cx, LS_NOWHERE, "other tools may refuse the file", "the nodes are not in an order in "
-                "which they can run; they were sorted");
+        ls_warn(im->cx, LS_NOWHERE, "other tools may refuse the file",
+                "the nodes are not in an order in which they can run; they were sorted");
 }
 
 static void hint_unread(LsImport *im)
@@ -91,10 +96,13 @@ static void hint_untrainable(LsImport *im)
     for (uint32_t i = 1; i < im->g->nvalue; i++)
         if (im->g->value[i].kind == LS_V_PARAM)
             return;
-    ls_warn(im->cx, LS_NOWHERE, im->nweight_inputs > 0
-            ? "export with the parameters as initializers (torch.onnx.export: export_params=True)" : NULL,
-            "the model has no parameter to train%s", im->nweight_inputs > 0
-            ? ": its weights are graph inputs" : "");
+    ls_warn(
+        im->cx, LS_NOWHERE,
+        im->nweight_inputs > 0
+            ? "export with the parameters as initializers (torch.onnx.export: export_params=True)"
+            : NULL,
+        "the model has no parameter to train%s",
+        im->nweight_inputs > 0 ? ": its weights are graph inputs" : "");
 }
 
 void ls_onnx_hints(LsImport *im)

@@ -35,7 +35,8 @@ static bool add_initializer(LsImport *im, const Onnx__TensorProto *t)
     const void *data = ls_tensor_data(cx, LS_NOWHERE, &im->data, t);
     if (cx->nerror > before || (data == NULL && !im->o->weightless))
         return false;
-    if (type == LS_REAL && t->data_type != ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT && im->nconverted++ == 0)
+    if (type == LS_REAL && t->data_type != ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT &&
+        im->nconverted++ == 0)
         im->converted = t;
     if (param)
         im->data.nmissing = missing;    /* a plan needs no initial values */
@@ -43,8 +44,8 @@ static bool add_initializer(LsImport *im, const Onnx__TensorProto *t)
         return ls_error(cx, LS_NOWHERE, LS_E_DATA, NULL, "the data of '%s' is missing", name);
     else if (data == NULL)
         data = ls_arena_alloc(cx->arena, (size_t)ls_count(&shape), (size_t)ls_type_bytes(type, 4));
-    *to = (LsOnnxValue){.v = ls_value_add(cx, im->g, param ? LS_V_PARAM : LS_V_CONST, name, type, &shape,
-                                          data)};
+    *to = (LsOnnxValue){
+        .v = ls_value_add(cx, im->g, param ? LS_V_PARAM : LS_V_CONST, name, type, &shape, data)};
     return true;
 }
 
@@ -61,16 +62,19 @@ static bool add_initializers(LsImport *im)
     }
     const char *more = im->data.nmissing > 1 ? ", ..." : "";
     if (im->data.nmissing > 0 && im->o->weightless && im->o->training)
-        ls_warn(im->cx, LS_NOWHERE, NULL, "%s does not exist; the data of %u constant%s ('%s'%s) is "
-                "taken as zeros", im->data.file, im->data.nmissing, im->data.nmissing > 1 ? "s" : "",
-                im->data.tensor, more);
+        ls_warn(im->cx, LS_NOWHERE, NULL,
+                "%s does not exist; the data of %u constant%s ('%s'%s) is taken as zeros",
+                im->data.file, im->data.nmissing, im->data.nmissing > 1 ? "s" : "", im->data.tensor,
+                more);
     else if (im->data.nmissing > 0 && !im->o->weightless)
-        good = ls_error(im->cx, LS_NOWHERE, LS_E_DATA, "keep the data file beside the model; planning "
-                        "alone does without it", "%s does not exist; the data of %u tensor%s in it "
-                        "('%s'%s)", im->data.file, im->data.nmissing, im->data.nmissing > 1 ? "s lies"
-                        : " lies", im->data.tensor, more);
+        good = ls_error(im->cx, LS_NOWHERE, LS_E_DATA,
+                        "keep the data file beside the model; planning alone does without it",
+                        "%s does not exist; the data of %u tensor%s in it ('%s'%s)",
+                        im->data.file, im->data.nmissing,
+                        im->data.nmissing > 1 ? "s lies" : " lies", im->data.tensor, more);
     if (p->n_sparse_initializer > 0)
-        good = ls_error(im->cx, LS_NOWHERE, LS_E_UNSUPPORTED, NULL, "sparse initializers are not handled");
+        good = ls_error(im->cx, LS_NOWHERE, LS_E_UNSUPPORTED, NULL,
+                        "sparse initializers are not handled");
     return good;
 }
 
@@ -95,14 +99,15 @@ static const char *why_unsupported(LsArena *a, const LsOnnxFlat *f)
     const LsOnnxOp *row = ls_onnx_find(ls_text(f->proto->op_type));
     const char *op = ls_text(f->proto->op_type);
     if (strcmp(op, "If") == 0 || strcmp(op, "Loop") == 0 || strcmp(op, "Scan") == 0)
-        return "control flow cannot be compiled to a static graph; export with fixed shapes and without "
-               "branches, so that the exporter unrolls it";
+        return "control flow cannot be compiled to a static graph; export with fixed shapes and "
+               "without branches, so that the exporter unrolls it";
     if (strncmp(op, "Sequence", 8) == 0 || strncmp(op, "Optional", 8) == 0)
         return "sequences and optional values are not handled";
     if (ls_onnx_domain(f->proto->domain)[0] != '\0')
         return "operators outside ai.onnx are read when the model defines them as local functions";
     if (row != NULL && f->version < row->since)
-        return ls_arena_printf(a, "it is read from opset %d on, the model uses %d", row->since, f->version);
+        return ls_arena_printf(a, "it is read from opset %d on, the model uses %d", row->since,
+                               f->version);
     return "`lowerset ops` lists what is supported";
 }
 
@@ -122,9 +127,9 @@ static bool report_unsupported(LsImport *im)
     }
     for (uint32_t id = 1; id <= seen.n; id++) {
         const LsOnnxFlat *f = &m->node[first[id]];
-        ls_error(im->cx, LS_NOWHERE, LS_E_UNSUPPORTED, why_unsupported(im->cx->arena, f), "operator %s is "
-                 "not supported (%u node%s, the first is node %u '%s')", seen.name[id], count[id],
-                 count[id] > 1 ? "s" : "", f->index, f->name);
+        ls_error(im->cx, LS_NOWHERE, LS_E_UNSUPPORTED, why_unsupported(im->cx->arena, f),
+                 "operator %s is not supported (%u node%s, the first is node %u '%s')",
+                 seen.name[id], count[id], count[id] > 1 ? "s" : "", f->index, f->name);
     }
     return seen.n == 0;
 }
@@ -152,8 +157,9 @@ static bool gather(LsImport *im, const LsOnnxFlat *f, LsValueId in[], int *nin)
         *nin = (int)k + 1;
         int64_t maker = im->m->maker[ls_names_find(&im->m->names, name)];
         if (!ls_is(v->v) && !v->poison && maker >= 0)
-            ls_error(im->cx, ls_flat_where(f), LS_E_UNSUPPORTED, NULL, "operand %zu reads '%s', a result "
-                     "of (%s) that is not computed", k, name, ls_text(im->m->node[maker].proto->op_type));
+            ls_error(im->cx, ls_flat_where(f), LS_E_UNSUPPORTED, NULL,
+                     "operand %zu reads '%s', a result of (%s) that is not computed",
+                     k, name, ls_text(im->m->node[maker].proto->op_type));
         good &= ls_is(v->v);
     }
     return good;
@@ -177,9 +183,10 @@ static bool check_results(LsImport *im, const LsOnnxFlat *f, uint32_t from)
     return true;
 }
 
-/* Gives result k its name in the file. A graph output that is another value's alias becomes a view of it,
- * so that it has a name of its own. */
-static void bind_result(LsImport *im, const LsOnnxFlat *f, LsValueId v, const char *name, bool fresh)
+/* Gives result k its name in the file. A graph output that is another value's alias becomes a view
+ * of it, so that it has a name of its own. */
+static void bind_result(LsImport *im, const LsOnnxFlat *f, LsValueId v, const char *name,
+                        bool fresh)
 {
     LsGraph *g = im->g;
     uint32_t id = ls_names_find(&im->m->names, name);
@@ -208,7 +215,8 @@ static LsValueId identity(LsImport *im, const LsOnnxFlat *f, LsValueId v)
     return ls_value_add(im->cx, im->g, LS_V_PARAM, name, x->type, &shape, x->data);
 }
 
-static bool run_row(LsImport *im, const LsOnnxFlat *f, const LsValueId in[], int nin, LsValueId out[])
+static bool run_row(LsImport *im, const LsOnnxFlat *f, const LsValueId in[], int nin,
+                    LsValueId out[])
 {
     const Onnx__NodeProto *p = f->proto;
     const char **out_name = ls_arena_alloc(im->cx->arena, p->n_output + 1, sizeof *out_name);
@@ -218,17 +226,27 @@ static bool run_row(LsImport *im, const LsOnnxFlat *f, const LsValueId in[], int
         nout = out_name[k][0] != '\0' ? (int)k + 1 : nout;
     }
     if (ls_flat_is(f, "Identity") && (nin != 1 || nout != 1))
-        return ls_error(im->cx, ls_flat_where(f), LS_E_NAME, NULL, "Identity has one operand and one "
-                        "result");
+        return ls_error(im->cx, ls_flat_where(f), LS_E_NAME, NULL,
+                        "Identity has one operand and one result");
     if (ls_flat_is(f, "Identity"))
         return ls_is(out[0] = identity(im, f, in[0]));
-    LsOnnxNode n = {.cx = im->cx, .g = im->g, .op = ls_text(p->op_type), .domain = "", .name = f->name,
-                    .version = f->version, .nin = nin, .nout = nout, .in = in, .out_name = out_name,
-                    .proto = p, .import = im};
+    LsOnnxNode n = {.cx = im->cx,
+                    .g = im->g,
+                    .op = ls_text(p->op_type),
+                    .domain = "",
+                    .name = f->name,
+                    .version = f->version,
+                    .nin = nin,
+                    .nout = nout,
+                    .in = in,
+                    .out_name = out_name,
+                    .proto = p,
+                    .import = im};
     ls_onnx_weights(&n);
     bool good = ls_flat_row(f)->build(&n, out);
     if (!good && im->cx->nerror == before)
-        ls_error(im->cx, ls_flat_where(f), LS_E_VERIFY, NULL, "the operator failed without a reason");
+        ls_error(im->cx, ls_flat_where(f), LS_E_VERIFY, NULL,
+                 "the operator failed without a reason");
     return im->cx->nerror == before;
 }
 
@@ -264,7 +282,8 @@ static void freeze(LsImport *im)
         uint32_t hits = 0;
         for (uint32_t i = 1; i < im->g->nvalue; i++) {
             LsValue *v = &im->g->value[i];
-            bool hit = ls_is_state(im->g, (LsValueId){i}) && fnmatch(im->o->freeze[k], v->name, 0) == 0;
+            bool hit =
+                ls_is_state(im->g, (LsValueId){i}) && fnmatch(im->o->freeze[k], v->name, 0) == 0;
             v->kind = hit ? LS_V_STATE : v->kind;
             hits += hit;
         }

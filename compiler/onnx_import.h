@@ -9,7 +9,7 @@
 typedef struct LsOnnxValue {
     LsValueId v;                /* none: not (yet) made */
     bool poison;                /* an error that explains its absence was reported */
-    bool weight;                /* a constant that may become a parameter: made by a node of the file */
+    bool weight; /* a constant that may become a parameter: made by a node of the file */
 } LsOnnxValue;
 
 typedef struct LsImport {
@@ -24,7 +24,7 @@ typedef struct LsImport {
     uint32_t nunread;           /* initializers nobody reads, and the first of them */
     const char *unread_name;
     uint32_t nweight_inputs;    /* graph inputs that stand where weights do */
-    uint32_t nconverted;        /* initializers of another real type than float, and the first of them */
+    uint32_t nconverted; /* initializers of another real type than float, and the first of them */
     const Onnx__TensorProto *converted;
     uint32_t nuntied;           /* initializers copied at an Identity, and the first of them */
     const char *untied_name, *untied_from;

@@ -1,8 +1,9 @@
-/* compiler/onnx_infer_form.c -- training-mode BatchNormalization and Dropout become their inference form.
+/* compiler/onnx_infer_form.c -- training-mode BatchNormalization and Dropout become their inference
+ * form.
  *
- * Batch norm keeps its first result alone, which means inference in every opset; whoever reads the updated
- * running statistics gets the statistics themselves. Dropout loses its training_mode operand (opset 12 on);
- * before that every runtime takes it as the identity. */
+ * Batch norm keeps its first result alone, which means inference in every opset; whoever reads the
+ * updated running statistics gets the statistics themselves. Dropout loses its training_mode
+ * operand (opset 12 on); before that every runtime takes it as the identity. */
 #include "compiler/onnx_infer_form.h"
 
 #include "compiler/names.h"

@@ -1,4 +1,4 @@
-/* compiler/onnx_infer_form.h -- batch norm and dropout nodes of a file, rewritten for evaluation. */
+/* compiler/onnx_infer_form.h -- batch norms and dropouts of a file, rewritten for evaluation. */
 #ifndef LS_COMPILER_ONNX_INFER_FORM_H
 #define LS_COMPILER_ONNX_INFER_FORM_H
 

@@ -1,7 +1,8 @@
 /* compiler/onnx_inputs.c -- graph inputs: types, and a size for every dimension.
  *
- * A dimension is a number, a symbol, or unknown. --shape gives all of an input, --batch the first one of
- * each, --dim a symbol wherever it stands. What is left without a size is reported with the flag to give. */
+ * A dimension is a number, a symbol, or unknown. --shape gives all of an input, --batch the first
+ * one of each, --dim a symbol wherever it stands. What is left without a size is reported with the
+ * flag to give. */
 #include "compiler/onnx_import.h"
 
 #include "compiler/onnx_tensor.h"
@@ -54,12 +55,15 @@ static bool read_input(LsCtx *cx, Input *in, const Onnx__ValueInfoProto *p)
     in->name = ls_text(p->name);
     if (p->type == NULL || p->type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE
         || p->type->tensor_type == NULL)
-        return ls_error(cx, LS_NOWHERE, LS_E_TYPE, NULL, "input '%s' is not a tensor (sequences, maps "
-                        "and optional values are not handled)", in->name);
+        return ls_error(cx, LS_NOWHERE, LS_E_TYPE, NULL,
+                        "input '%s' is not a tensor (sequences, maps and optional values are not "
+                        "handled)",
+                        in->name);
     in->type = p->type->tensor_type->elem_type;
     if (!ls_onnx_type(in->type, &type))
-        return ls_error(cx, LS_NOWHERE, LS_E_TYPE, NULL, "input '%s' has element type %s (%d), which is "
-                        "not handled", in->name, ls_onnx_type_name(in->type), in->type);
+        return ls_error(cx, LS_NOWHERE, LS_E_TYPE, NULL,
+                        "input '%s' has element type %s (%d), which is not handled",
+                        in->name, ls_onnx_type_name(in->type), in->type);
     return p->type->tensor_type->shape == NULL || read_dims(cx, in, p->type->tensor_type->shape);
 }
 
@@ -83,8 +87,10 @@ static bool apply_dims(Bind *b)
     const LsImportOptions *o = b->im->o;
     for (int i = 0; i < o->ndim; i++)
         if (o->dim[i].size < 1)
-            good = ls_error(b->im->cx, LS_NOWHERE, LS_E_OPTION, NULL, "--dim %s=%" PRId64 ": a size is "
-                            "at least 1", o->dim[i].name, o->dim[i].size);
+            good = ls_error(b->im->cx, LS_NOWHERE, LS_E_OPTION, NULL,
+                            "--dim %s=%" PRId64 ": a size is "
+                            "at least 1",
+                            o->dim[i].name, o->dim[i].size);
         else
             good &= bind_symbol(b, o->dim[i].name, o->dim[i].size, "--dim");
     return good;
@@ -97,8 +103,9 @@ static bool apply_shape(Bind *b, Input *in, const LsShape *s)
     for (int k = 0; fits && in->ranked && k < s->rank; k++)
         fits = in->shape.dim[k] == UNKNOWN || in->shape.dim[k] == s->dim[k];
     if (!fits)
-        return ls_error(cx, LS_NOWHERE, LS_E_OPTION, NULL, "--shape %s=%s does not fit the file, which "
-                        "has %s (0: open)", in->name, ls_shape_text(cx->arena, s),
+        return ls_error(cx, LS_NOWHERE, LS_E_OPTION, NULL,
+                        "--shape %s=%s does not fit the file, which has %s (0: open)",
+                        in->name, ls_shape_text(cx->arena, s),
                         ls_shape_text(cx->arena, &in->shape));
     for (int k = 0; k < s->rank; k++) {
         if (s->dim[k] < 1)
@@ -125,8 +132,9 @@ static bool apply_shapes(Bind *b)
         if (k < b->ninput)
             good &= apply_shape(b, &b->input[k], &o->shape[i].shape);
         else
-            good = ls_error(b->im->cx, LS_NOWHERE, LS_E_OPTION, NULL, "--shape names '%s', which is not "
-                            "an input of the model", o->shape[i].input);
+            good = ls_error(b->im->cx, LS_NOWHERE, LS_E_OPTION, NULL,
+                            "--shape names '%s', which is not an input of the model",
+                            o->shape[i].input);
     }
     return good;
 }
@@ -140,9 +148,10 @@ static bool apply_batch(Bind *b)
         if (!in->ranked || in->shape.rank == 0)
             continue;
         if (i == 0 && in->shape.dim[0] != UNKNOWN && in->shape.dim[0] != batch)
-            good = ls_error(b->im->cx, LS_NOWHERE, LS_E_OPTION, "export with a dynamic first dimension",
-                            "--batch %" PRId64 ": the file fixes the first dimension of '%s' at %" PRId64,
-                            batch, in->name, in->shape.dim[0]);
+            good = ls_error(
+                b->im->cx, LS_NOWHERE, LS_E_OPTION, "export with a dynamic first dimension",
+                "--batch %" PRId64 ": the file fixes the first dimension of '%s' at %" PRId64,
+                batch, in->name, in->shape.dim[0]);
         if (in->shape.dim[0] != UNKNOWN)
             continue;
         if (in->symbol[0][0] != '\0' && ls_names_find(&b->symbol, in->symbol[0]) == 0)
@@ -193,13 +202,15 @@ static bool settle(Bind *b, Input *in)
         open |= in->shape.dim[k] == UNKNOWN;
     }
     if (open)
-        return ls_error(cx, LS_NOWHERE, LS_E_DIM, flags_text(cx->arena, in), "input '%s' (%s) has %s",
-                        in->name, in->ranked ? declared_text(cx->arena, in) : "any rank",
+        return ls_error(cx, LS_NOWHERE, LS_E_DIM, flags_text(cx->arena, in),
+                        "input '%s' (%s) has %s", in->name,
+                        in->ranked ? declared_text(cx->arena, in) : "any rank",
                         in->ranked ? "dimensions without a size" : "no shape in the file");
     for (int k = 0; k < in->shape.rank; k++)
         if (__builtin_mul_overflow(count, in->shape.dim[k], &count) || count > MAX_ELEMENTS)
-            return ls_error(cx, LS_NOWHERE, LS_E_SHAPE, NULL, "input '%s' has too many elements: %s",
-                            in->name, ls_shape_text(cx->arena, &in->shape));
+            return ls_error(cx, LS_NOWHERE, LS_E_SHAPE, NULL,
+                            "input '%s' has too many elements: %s", in->name,
+                            ls_shape_text(cx->arena, &in->shape));
     return true;
 }
 
@@ -218,9 +229,9 @@ static bool check_dim_flags(Bind *b)
                     known = ls_arena_printf(cx->arena, "%s %s", known, s);
             }
         if (!found)
-            good = ls_error(cx, LS_NOWHERE, LS_E_OPTION, NULL, "--dim %s: no input has a dimension of "
-                            "that name; there %s%s", b->im->o->dim[i].name,
-                            known[0] != '\0' ? "are:" : "is none", known);
+            good = ls_error(cx, LS_NOWHERE, LS_E_OPTION, NULL,
+                            "--dim %s: no input has a dimension of that name; there %s%s",
+                            b->im->o->dim[i].name, known[0] != '\0' ? "are:" : "is none", known);
     }
     return good;
 }
@@ -256,6 +267,7 @@ bool ls_onnx_bind_inputs(LsImport *im)
         g->input[g->ninput++] = v;
         im->value[ls_names_find(&im->m->names, in->name)] = (LsOnnxValue){.v = v};
     }
-    g->batch = g->ninput > 0 && ls_shape(g, g->input[0])->rank > 0 ? ls_shape(g, g->input[0])->dim[0] : 1;
+    g->batch =
+        g->ninput > 0 && ls_shape(g, g->input[0])->rank > 0 ? ls_shape(g, g->input[0])->dim[0] : 1;
     return good;
 }

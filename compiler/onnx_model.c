@@ -26,7 +26,8 @@ LsWhere ls_flat_where(const LsOnnxFlat *f)
 
 bool ls_flat_is(const LsOnnxFlat *f, const char *op)
 {
-    return ls_onnx_domain(f->proto->domain)[0] == '\0' && strcmp(ls_text(f->proto->op_type), op) == 0;
+    return ls_onnx_domain(f->proto->domain)[0] == '\0' &&
+           strcmp(ls_text(f->proto->op_type), op) == 0;
 }
 
 const char *ls_flat_op_name(LsArena *a, const LsOnnxFlat *f)
@@ -72,10 +73,12 @@ static bool check_versions(LsCtx *cx, const Onnx__ModelProto *p, int opset)
         return ls_error(cx, LS_NOWHERE, LS_E_VERSION, NULL,
                         "the model does not say which opset of ai.onnx it uses");
     if (opset < LS_OPSET_MIN || opset > LS_OPSET_MAX)
-        return ls_error(cx, LS_NOWHERE, LS_E_VERSION, opset > LS_OPSET_MAX
-                        ? "export with a lower opset_version; training exports are best at 13 to 18"
-                        : "export again, or convert with onnx.version_converter",
-                        "the model uses opset %d; %d to %d are read", opset, LS_OPSET_MIN, LS_OPSET_MAX);
+        return ls_error(
+            cx, LS_NOWHERE, LS_E_VERSION,
+            opset > LS_OPSET_MAX
+                ? "export with a lower opset_version; training exports are best at 13 to 18"
+                : "export again, or convert with onnx.version_converter",
+            "the model uses opset %d; %d to %d are read", opset, LS_OPSET_MIN, LS_OPSET_MAX);
     return true;
 }
 

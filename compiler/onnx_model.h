@@ -1,5 +1,5 @@
-/* compiler/onnx_model.h -- a file as the importer wants it: versions checked, functions inlined, names
- * resolved, nodes in an order that can be run. */
+/* compiler/onnx_model.h -- a file as the importer wants it: versions checked, functions inlined,
+ * names resolved, nodes in an order that can be run. */
 #ifndef LS_COMPILER_ONNX_MODEL_H
 #define LS_COMPILER_ONNX_MODEL_H
 
@@ -27,7 +27,7 @@ typedef struct LsOnnxModel {
     LsReport *report;           /* sorts diagnostics by node; NULL: none */
     int opset;                  /* of domain "" */
     LsOnnxFlat *node; uint32_t nnode, cap_node;
-    LsNames functions, taken;   /* local functions as DOMAIN:NAME; names that inlining must not use */
+    LsNames functions, taken; /* local functions as DOMAIN:NAME; names that inlining must not use */
     const Onnx__FunctionProto **function;       /* by id in functions */
     uint32_t nexpanded;         /* nodes and calls so far */
     LsNames names;              /* of all values */
@@ -38,12 +38,12 @@ typedef struct LsOnnxModel {
 
 /* Reads the file, checks versions, inlines model-local functions; NULL after diagnostics. */
 LsOnnxModel *ls_onnx_open(LsCtx *cx, const char *path);
-/* Names, uses before definition, cycles: fills names, maker and order. False after diagnostics; what could
- * be resolved is filled in all the same, so that more problems can be found. */
+/* Names, uses before definition, cycles: fills names, maker and order. False after diagnostics;
+ * what could be resolved is filled in all the same, so that more problems can be found. */
 bool ls_onnx_resolve(LsCtx *cx, LsOnnxModel *m);
 
-/* The node makes a constant that can be a weight: a Constant, or a ConstantOfShape whose shape stands in the
- * file. Those inside functions are shared by all calls and stay constants. */
+/* The node makes a constant that can be a weight: a Constant, or a ConstantOfShape whose shape
+ * stands in the file. Those inside functions are shared by all calls and stay constants. */
 bool ls_onnx_makes_weight(const LsOnnxModel *m, const LsOnnxFlat *f);
 /* "" for the default domain however it is spelled. */
 const char *ls_onnx_domain(const char *domain);
@@ -51,7 +51,7 @@ const char *ls_onnx_domain(const char *domain);
 int ls_onnx_version(Onnx__OperatorSetIdProto *const *list, size_t n, const char *domain);
 LsWhere ls_flat_where(const LsOnnxFlat *f);
 bool ls_flat_is(const LsOnnxFlat *f, const char *op);           /* that operator of ai.onnx */
-const char *ls_flat_op_name(LsArena *a, const LsOnnxFlat *f);   /* with the domain, unless ai.onnx */
+const char *ls_flat_op_name(LsArena *a, const LsOnnxFlat *f); /* with the domain, unless ai.onnx */
 const LsOnnxOp *ls_flat_row(const LsOnnxFlat *f);               /* NULL: none for this opset */
 bool ls_flat_supported(const LsOnnxFlat *f);
 

@@ -1,7 +1,7 @@
 /* compiler/onnx_order.c -- who makes which name, and in which order nodes can run.
  *
- * ONNX wants every name made once (SSA) and nodes listed after what they read. Files that only break the
- * second rule are sorted. */
+ * ONNX wants every name made once (SSA) and nodes listed after what they read. Files that only
+ * break the second rule are sorted. */
 #include "compiler/onnx_model.h"
 
 #include <string.h>
@@ -62,7 +62,8 @@ static bool define(LsCtx *cx, LsOnnxModel *m, LsWhere at, const char *name, int6
     return true;
 }
 
-/* The same input listed twice is a duplicate even when an initializer of that name stands behind it. */
+/* The same input listed twice is a duplicate even when an initializer of that name stands behind
+ * it. */
 static bool define_inputs(LsCtx *cx, LsOnnxModel *m)
 {
     bool good = true, *seen = ls_arena_alloc(cx->arena, m->names.n + 1, sizeof *seen);
@@ -70,7 +71,8 @@ static bool define_inputs(LsCtx *cx, LsOnnxModel *m)
         const char *name = ls_text(m->graph->input[i]->name);
         uint32_t id = ls_names_find(&m->names, name);
         if (seen[id])
-            good = ls_error(cx, LS_NOWHERE, LS_E_NAME, NULL, "two graph inputs are called '%s'", name);
+            good =
+                ls_error(cx, LS_NOWHERE, LS_E_NAME, NULL, "two graph inputs are called '%s'", name);
         else
             good &= define(cx, m, LS_NOWHERE, name, LS_MADE_INPUT);
         seen[id] = true;
@@ -105,16 +107,17 @@ static bool check_reads(LsCtx *cx, LsOnnxModel *m)
         for (size_t k = 0; k < p->n_input; k++) {
             const char *name = ls_text(p->input[k]);
             if (name[0] != '\0' && *maker_of(m, name) == LS_MADE_NOT)
-                good = ls_error(cx, ls_flat_where(&m->node[i]), LS_E_NAME, NULL, "operand %zu reads '%s', "
-                                "which no node, input or initializer makes", k, name);
+                good = ls_error(cx, ls_flat_where(&m->node[i]), LS_E_NAME, NULL,
+                                "operand %zu reads '%s', which no node, input or initializer makes",
+                                k, name);
         }
         ls_report_cut(m->report, m->node[i].index);
     }
     for (size_t i = 0; i < m->graph->n_output; i++) {
         const char *name = ls_text(m->graph->output[i]->name);
         if (*maker_of(m, name) == LS_MADE_NOT)
-            good = ls_error(cx, LS_NOWHERE, LS_E_NAME, NULL, "graph output '%s' is not made by any node",
-                            name);
+            good = ls_error(cx, LS_NOWHERE, LS_E_NAME, NULL,
+                            "graph output '%s' is not made by any node", name);
     }
     return good;
 }

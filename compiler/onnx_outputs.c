@@ -8,7 +8,8 @@
 static const Onnx__TypeProto__Tensor *tensor_type(const Onnx__ValueInfoProto *p)
 {
     const Onnx__TypeProto *t = p->type;
-    return t != NULL && t->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ? t->tensor_type : NULL;
+    return t != NULL && t->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ? t->tensor_type
+                                                                             : NULL;
 }
 
 /* Rank and fixed dimensions agree; symbols and open ones agree with anything. */
@@ -47,7 +48,8 @@ static LsValueId value_of(const LsImport *im, const char *name)
 }
 
 /* One warning for all: exporters leave stale shapes behind, and what the nodes compute holds. */
-static void check_declared(LsImport *im, Onnx__ValueInfoProto *const *list, size_t n, const char *what)
+static void check_declared(LsImport *im, Onnx__ValueInfoProto *const *list, size_t n,
+                           const char *what)
 {
     uint32_t wrong = 0;
     const Onnx__ValueInfoProto *first = NULL;
@@ -76,9 +78,9 @@ static bool check_type(LsImport *im, const Onnx__ValueInfoProto *p, LsValueId v)
     if (type == ls_type(im->g, v) || integers)
         return true;
     static const char *const name[] = {"float", "int64", "int32", "bool"};
-    return ls_error(im->cx, LS_NOWHERE, LS_E_TYPE, NULL, "graph output '%s' is declared %s, its node "
-                    "gives %s", ls_text(p->name), ls_onnx_type_name(t->elem_type),
-                    name[ls_type(im->g, v)]);
+    return ls_error(im->cx, LS_NOWHERE, LS_E_TYPE, NULL,
+                    "graph output '%s' is declared %s, its node gives %s",
+                    ls_text(p->name), ls_onnx_type_name(t->elem_type), name[ls_type(im->g, v)]);
 }
 
 bool ls_onnx_add_outputs(LsImport *im)
@@ -99,8 +101,9 @@ bool ls_onnx_add_outputs(LsImport *im)
         }
         good = false;
         if (!v->poison && im->m->maker[id] >= 0)
-            ls_error(im->cx, LS_NOWHERE, LS_E_UNSUPPORTED, NULL, "graph output '%s' is a result that is "
-                     "not computed", ls_text(p->output[i]->name));
+            ls_error(im->cx, LS_NOWHERE, LS_E_UNSUPPORTED, NULL,
+                     "graph output '%s' is a result that is not computed",
+                     ls_text(p->output[i]->name));
     }
     if (good && im->o->training) {
         check_declared(im, p->output, p->n_output, "output");

@@ -1,5 +1,5 @@
-/* compiler/onnx_report.c -- the importer meets problems by pass and in run order; people read a file from
- * its first node to its last. */
+/* compiler/onnx_report.c -- the importer meets problems by pass and in run order; people read a
+ * file from its first node to its last. */
 #include "compiler/onnx_report.h"
 
 #include <stdlib.h>
@@ -18,7 +18,8 @@ void ls_report_cut(LsReport *r, int64_t node)
 {
     if (r == NULL || r->held == NULL || fflush(r->held) != 0 || r->bytes == r->cut)
         return;
-    r->part = ls_arena_grow(r->cx->arena, r->part, r->npart, r->npart + 1, sizeof *r->part, &r->cap_part);
+    r->part =
+        ls_arena_grow(r->cx->arena, r->part, r->npart, r->npart + 1, sizeof *r->part, &r->cap_part);
     r->part[r->npart++] = (Part){node, r->cut, r->bytes};
     r->cut = r->bytes;
 }

@@ -1,6 +1,7 @@
 /* compiler/onnx_tensor.c -- element types, lengths and conversions of tensor data.
  *
- * Reals of every width become float, integers narrower than 32 bits I32, unsigned 32 and 64 bits I64. */
+ * Reals of every width become float, integers narrower than 32 bits I32, unsigned 32 and 64 bits
+ * I64. */
 #include "compiler/onnx_tensor.h"
 
 #include "compiler/graph.h"
@@ -32,7 +33,8 @@ static const Kind kinds[] = {
 
 static const Kind *kind_of(int data_type)
 {
-    static const Kind undefined = {"undefined", 0, LS_REAL, F_NONE}, newer = {"newer", 0, LS_REAL, F_NONE};
+    static const Kind undefined = {"undefined", 0, LS_REAL, F_NONE},
+                      newer = {"newer", 0, LS_REAL, F_NONE};
     if (data_type <= 0)
         return &undefined;
     return data_type < (int)(sizeof kinds / sizeof *kinds) ? &kinds[data_type] : &newer;
@@ -51,12 +53,14 @@ bool ls_onnx_type(int data_type, LsType *type)
     return kind_of(data_type)->bytes > 0;
 }
 
-bool ls_tensor_shape(LsCtx *cx, LsWhere at, const Onnx__TensorProto *t, LsShape *shape, LsType *type)
+bool ls_tensor_shape(LsCtx *cx, LsWhere at, const Onnx__TensorProto *t, LsShape *shape,
+                     LsType *type)
 {
     const char *name = ls_text(t->name);
     if (!ls_onnx_type(t->data_type, type))
-        return ls_error(cx, at, LS_E_TYPE, NULL, "tensor '%s' has element type %s (%d), which is not "
-                        "handled", name, ls_onnx_type_name(t->data_type), t->data_type);
+        return ls_error(cx, at, LS_E_TYPE, NULL,
+                        "tensor '%s' has element type %s (%d), which is not handled",
+                        name, ls_onnx_type_name(t->data_type), t->data_type);
     if (t->n_dims > LS_MAX_RANK)
         return ls_error(cx, at, LS_E_SHAPE, NULL, "tensor '%s' has rank %zu; at most %d is handled",
                         name, t->n_dims, LS_MAX_RANK);
@@ -65,8 +69,8 @@ bool ls_tensor_shape(LsCtx *cx, LsWhere at, const Onnx__TensorProto *t, LsShape 
     for (int k = 0; k < shape->rank; k++) {
         int64_t d = shape->dim[k] = t->dims[k];
         if (d < 0)
-            return ls_error(cx, at, LS_E_SHAPE, NULL, "tensor '%s' has dimension %" PRId64 " on axis %d",
-                            name, d, k);
+            return ls_error(cx, at, LS_E_SHAPE, NULL,
+                            "tensor '%s' has dimension %" PRId64 " on axis %d", name, d, k);
         if (__builtin_mul_overflow(count, d, &count) || count > INT64_MAX / 8)
             return ls_error(cx, at, LS_E_SHAPE, NULL, "tensor '%s' has more elements than fit in "
                             "memory: %s", name, ls_shape_text(cx->arena, shape));
@@ -134,8 +138,8 @@ static void store(LsType type, void *to, size_t i, double real, int64_t integer)
     }
 }
 
-/* raw points to count elements of the tensor's type. Types that lie the same way here are not copied
- * when the bytes are aligned. */
+/* raw points to count elements of the tensor's type. Types that lie the same way here are not
+ * copied when the bytes are aligned. */
 static const void *from_raw(LsCtx *cx, int data_type, const unsigned char *raw, size_t count)
 {
     const Kind *k = kind_of(data_type);
@@ -197,7 +201,8 @@ const void *ls_tensor_data(LsCtx *cx, LsWhere at, LsDataFolder *from, const Onnx
     const char *name = ls_text(t->name);
     size_t count = (size_t)ls_count(&shape);
     if (t->segment != NULL)
-        return ls_error(cx, at, LS_E_UNSUPPORTED, NULL, "tensor '%s' is stored in segments", name), NULL;
+        return ls_error(cx, at, LS_E_UNSUPPORTED, NULL, "tensor '%s' is stored in segments", name),
+               NULL;
     if (t->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL) {
         const unsigned char *raw = ls_external_data(cx, at, from, t, count * (size_t)k->bytes);
         return raw != NULL ? from_raw(cx, t->data_type, raw, count) : NULL;

@@ -8,11 +8,13 @@
 /* Newer element types than the distribution's definitions know have numbers above BFLOAT16. */
 const char *ls_onnx_type_name(int data_type);
 bool ls_onnx_type_is_float(int data_type);
-/* The type that values of this ONNX type have here; false: strings, complex numbers, 8-bit floats. */
+/* The type that values of this ONNX type have here; false: strings, complex numbers, 8-bit floats.
+ */
 bool ls_onnx_type(int data_type, LsType *type);
 
 /* Shape and type; false after a diagnostic (rank, negative dims, more elements than fit, type). */
-bool ls_tensor_shape(LsCtx *cx, LsWhere at, const Onnx__TensorProto *t, LsShape *shape, LsType *type);
+bool ls_tensor_shape(LsCtx *cx, LsWhere at, const Onnx__TensorProto *t, LsShape *shape,
+                     LsType *type);
 
 /* Where external data is looked for, and what was not found there. */
 typedef struct LsDataFolder {
@@ -21,13 +23,13 @@ typedef struct LsDataFolder {
     const char *tensor, *file;
 } LsDataFolder;
 
-/* The elements, converted as LsValue.data wants them; NULL after a diagnostic, or without one when the
- * tensor's file does not exist (counted in `from`; NULL: external data is an error). An empty tensor
- * gives a pointer to nothing. */
+/* The elements, converted as LsValue.data wants them; NULL after a diagnostic, or without one when
+ * the tensor's file does not exist (counted in `from`; NULL: external data is an error). An empty
+ * tensor gives a pointer to nothing. */
 const void *ls_tensor_data(LsCtx *cx, LsWhere at, LsDataFolder *from, const Onnx__TensorProto *t);
 
-/* In place: float32 in raw_data, inside the file; or, for other types, the file's bytes brought inside.
- * False after a diagnostic or when the tensor's file does not exist. */
+/* In place: float32 in raw_data, inside the file; or, for other types, the file's bytes brought
+ * inside. False after a diagnostic or when the tensor's file does not exist. */
 bool ls_tensor_to_float(LsCtx *cx, LsWhere at, LsDataFolder *from, Onnx__TensorProto *t);
 bool ls_tensor_embed(LsCtx *cx, LsWhere at, LsDataFolder *from, Onnx__TensorProto *t);
 

@@ -1,8 +1,8 @@
 /* compiler/onnx_weight.c -- weights that a file does not hold as initializers.
  *
- * Old exporters write them as Constant nodes, ONNX's light models as ConstantOfShape nodes: at the operands
- * where operators expect a weight, those become parameters. Files made for planning alone list weights as
- * graph inputs; that is understood when no values are asked for. */
+ * Old exporters write them as Constant nodes, ONNX's light models as ConstantOfShape nodes: at the
+ * operands where operators expect a weight, those become parameters. Files made for planning alone
+ * list weights as graph inputs; that is understood when no values are asked for. */
 #include "compiler/onnx_import.h"
 
 #include <string.h>
@@ -10,13 +10,19 @@
 typedef struct Position {
     const char *op;
     unsigned operands;          /* bit k: operand k */
-    bool never_data;            /* an input of the graph that stands there can be nothing but a weight */
+    bool never_data; /* an input of the graph that stands there can be nothing but a weight */
 } Position;
 
 static const Position position[] = {
-    {"BatchNormalization", 0x1e, true}, {"Conv", 6, true},               {"ConvTranspose", 6, true},
-    {"Gather", 1, false},               {"Gemm", 6, true},               {"GroupNormalization", 6, true},
-    {"InstanceNormalization", 6, true}, {"LayerNormalization", 6, true}, {"MatMul", 2, false},
+    {"BatchNormalization", 0x1e, true},
+    {"Conv", 6, true},
+    {"ConvTranspose", 6, true},
+    {"Gather", 1, false},
+    {"Gemm", 6, true},
+    {"GroupNormalization", 6, true},
+    {"InstanceNormalization", 6, true},
+    {"LayerNormalization", 6, true},
+    {"MatMul", 2, false},
 };
 
 static void promote(LsOnnxNode *n, int k, bool never_data)

@@ -1,7 +1,7 @@
 /* compiler/onnx_wire.c -- checks the wire format, then lets protobuf-c unpack it into the arena.
  *
- * protobuf-c recurses once per nested message and trusts the stack, so depth is limited here first. Its
- * copies of raw tensor data are what initial values point to: the arena aligns them. */
+ * protobuf-c recurses once per nested message and trusts the stack, so depth is limited here first.
+ * Its copies of raw tensor data are what initial values point to: the arena aligns them. */
 #include "compiler/onnx_wire.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MAX_DEPTH = 64 };        /* model > graph > node > attribute > graph ...: 3 per nested body */
+enum { MAX_DEPTH = 64 }; /* model > graph > node > attribute > graph ...: 3 per nested body */
 
 static const unsigned char *varint(const unsigned char *p, const unsigned char *end, uint64_t *v)
 {
@@ -111,8 +111,9 @@ Onnx__AttributeProto *ls_wire_attribute(LsArena *a, const ProtobufCMessageUnknow
 {
     uint64_t len;
     const unsigned char *end = u->data + u->len, *p = varint(u->data, end, &len);
-    if (u->wire_type != PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED || p == NULL || len != (uint64_t)(end - p)
-        || ls_wire_check(a, &onnx__attribute_proto__descriptor, p, len) != NULL)
+    if (u->wire_type != PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED || p == NULL ||
+        len != (uint64_t)(end - p) ||
+        ls_wire_check(a, &onnx__attribute_proto__descriptor, p, len) != NULL)
         return NULL;
     ProtobufCAllocator alloc = ls_wire_allocator(a);
     return onnx__attribute_proto__unpack(&alloc, len, p);

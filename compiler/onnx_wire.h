@@ -5,13 +5,14 @@
 #include "compiler/diag.h"
 #include "onnx.pb-c.h"
 
-/* Reads and unpacks a model into the arena; NULL after a diagnostic. Hostile bytes are refused before
- * protobuf-c sees them: lengths that run past the end, nesting deeper than any model has. */
+/* Reads and unpacks a model into the arena; NULL after a diagnostic. Hostile bytes are refused
+ * before protobuf-c sees them: lengths that run past the end, nesting deeper than any model has. */
 Onnx__ModelProto *ls_onnx_read(LsCtx *cx, const char *path);
 /* The same for bytes in memory; `what` names them in messages. */
 Onnx__ModelProto *ls_onnx_unpack(LsCtx *cx, const unsigned char *bytes, size_t n);
 
-/* Checks that bytes are a well-formed message of the kind; NULL, or what is wrong (in the arena). */
+/* Checks that bytes are a well-formed message of the kind; NULL, or what is wrong (in the arena).
+ */
 const char *ls_wire_check(LsArena *a, const ProtobufCMessageDescriptor *kind,
                           const unsigned char *bytes, size_t n);
 
@@ -21,7 +22,8 @@ typedef struct LsWireField {
     const unsigned char *data;      /* type 2: the content; others: the bytes of the value */
     size_t len;
 } LsWireField;
-/* Takes the next field from [*at, end); false at the end or, with *at = NULL, on malformed bytes. */
+/* Takes the next field from [*at, end); false at the end or, with *at = NULL, on malformed bytes.
+ */
 bool ls_wire_next(const unsigned char **at, const unsigned char *end, LsWireField *f);
 
 /* An unknown field that holds an attribute, unpacked; NULL: it does not. */

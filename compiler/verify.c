@@ -15,8 +15,9 @@ static bool check_node(LsCtx *cx, const LsGraph *g, uint32_t i)
     const LsOp *row = n->op < LS_NOPS ? ls_op[n->op] : NULL;
     if (row == NULL)
         return bad(cx, g, 0, "a node has an operator without a row");
-    if (n->op != LS_OP_FUSED && (n->nin < row->min_in || (row->max_in != 255 && n->nin > row->max_in)
-                                 || n->nout != row->nout))
+    if (n->op != LS_OP_FUSED &&
+        (n->nin < row->min_in || (row->max_in != 255 && n->nin > row->max_in) ||
+         n->nout != row->nout))
         return bad(cx, g, i, "a node has a wrong number of operands or results");
     if (n->in + n->nin > g->noperand || n->out + n->nout > g->nvalue)
         return bad(cx, g, i, "operands or results lie outside their arrays");
@@ -51,7 +52,8 @@ static bool check_value(LsCtx *cx, const LsGraph *g, uint32_t i)
     return true;
 }
 
-/* A state value is written once, by a node that says so, after everybody who reads the old value. */
+/* A state value is written once, by a node that says so, after everybody who reads the old value.
+ */
 static bool check_writes(LsCtx *cx, const LsGraph *g)
 {
     uint32_t *writer = ls_arena_alloc(cx->arena, g->nvalue, sizeof *writer);
@@ -78,7 +80,8 @@ static bool check_names(LsCtx *cx, const LsGraph *g)
     return true;
 }
 
-static bool check_list(LsCtx *cx, const LsGraph *g, const LsValueId *list, uint32_t n, const char *what)
+static bool check_list(LsCtx *cx, const LsGraph *g, const LsValueId *list, uint32_t n,
+                       const char *what)
 {
     for (uint32_t i = 0; i < n; i++)
         if (!ls_is(list[i]) || list[i].i >= g->nvalue)

@@ -64,7 +64,8 @@ static inline void make_end(Make *mk)
 }
 
 /* "Nx3x8": symbols and numbers. NULL: no shape. "": a scalar. */
-static inline Onnx__ValueInfoProto *make_value(Make *mk, const char *name, int type, const char *dims)
+static inline Onnx__ValueInfoProto *make_value(Make *mk, const char *name, int type,
+                                               const char *dims)
 {
     Onnx__ValueInfoProto *v = MAKE_NEW(mk, Onnx__ValueInfoProto, onnx__value_info_proto__init);
     v->name = ls_arena_strdup(mk->cx.arena, name);
@@ -75,7 +76,8 @@ static inline Onnx__ValueInfoProto *make_value(Make *mk, const char *name, int t
     v->type->tensor_type->elem_type = type;
     if (dims == NULL)
         return v;
-    Onnx__TensorShapeProto *s = MAKE_NEW(mk, Onnx__TensorShapeProto, onnx__tensor_shape_proto__init);
+    Onnx__TensorShapeProto *s =
+        MAKE_NEW(mk, Onnx__TensorShapeProto, onnx__tensor_shape_proto__init);
     v->type->tensor_type->shape = s;
     char *text = ls_arena_strdup(mk->cx.arena, dims), *rest;
     for (char *t = strtok_r(text, "x", &rest); t != NULL; t = strtok_r(NULL, "x", &rest)) {
@@ -94,8 +96,11 @@ static inline Onnx__ValueInfoProto *make_value(Make *mk, const char *name, int t
     return v;
 }
 
-enum { MAKE_FLOAT = ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT, MAKE_I64 = ONNX__TENSOR_PROTO__DATA_TYPE__INT64,
-       MAKE_DOUBLE = ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE };
+enum {
+    MAKE_FLOAT = ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT,
+    MAKE_I64 = ONNX__TENSOR_PROTO__DATA_TYPE__INT64,
+    MAKE_DOUBLE = ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE
+};
 
 static inline void make_input(Make *mk, const char *name, const char *dims)
 {
@@ -127,7 +132,8 @@ static inline Onnx__TensorProto *make_tensor(Make *mk, const char *name, int typ
 }
 
 /* A float initializer of 0.5, 1.0, 1.5, ... */
-static inline Onnx__TensorProto *make_weight(Make *mk, const char *name, const char *dims, size_t count)
+static inline Onnx__TensorProto *make_weight(Make *mk, const char *name, const char *dims,
+                                             size_t count)
 {
     float *data = ls_arena_alloc(mk->cx.arena, count + 1, sizeof *data);
     for (size_t i = 0; i < count; i++)
@@ -162,7 +168,8 @@ static inline Onnx__NodeProto *make_node(Make *mk, const char *op, const char *i
     return p;
 }
 
-static inline Onnx__AttributeProto *make_attr(Make *mk, Onnx__NodeProto *p, const char *name, int type)
+static inline Onnx__AttributeProto *make_attr(Make *mk, Onnx__NodeProto *p, const char *name,
+                                              int type)
 {
     Onnx__AttributeProto *a = MAKE_NEW(mk, Onnx__AttributeProto, onnx__attribute_proto__init);
     a->name = ls_arena_strdup(mk->cx.arena, name);
@@ -186,7 +193,8 @@ static inline void make_float(Make *mk, Onnx__NodeProto *p, const char *name, fl
     a->f = v;
 }
 
-static inline void make_tensor_attr(Make *mk, Onnx__NodeProto *p, const char *name, Onnx__TensorProto *t)
+static inline void make_tensor_attr(Make *mk, Onnx__NodeProto *p, const char *name,
+                                    Onnx__TensorProto *t)
 {
     make_attr(mk, p, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR)->t = t;
 }

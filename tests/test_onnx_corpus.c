@@ -1,4 +1,5 @@
-/* tests/test_onnx_corpus.c -- files that other people's tools wrote load or are refused with a reason. */
+/* tests/test_onnx_corpus.c -- files that other people's tools wrote load or are refused with a
+ * reason. */
 #include "onnx_make.h"
 
 #include "compiler/inspect.h"

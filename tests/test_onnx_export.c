@@ -134,9 +134,11 @@ START_TEST(dropout_loses_its_training_mode_and_the_constant_behind_it)
 {
     unsigned char on = 1;
     float ratio = 0.25f;
-    Onnx__NodeProto *r = make_node(&mk, "Constant", "", "ratio"), *c = make_node(&mk, "Constant", "", "on");
+    Onnx__NodeProto *r = make_node(&mk, "Constant", "", "ratio"),
+                    *c = make_node(&mk, "Constant", "", "on");
     make_tensor_attr(&mk, r, "value", make_tensor(&mk, "", MAKE_FLOAT, "", &ratio, sizeof ratio));
-    make_tensor_attr(&mk, c, "value", make_tensor(&mk, "", ONNX__TENSOR_PROTO__DATA_TYPE__BOOL, "", &on, 1));
+    make_tensor_attr(&mk, c, "value",
+                     make_tensor(&mk, "", ONNX__TENSOR_PROTO__DATA_TYPE__BOOL, "", &on, 1));
     make_node(&mk, "Dropout", "y ratio on", "z");
     make_output(&mk, "z");
     Onnx__GraphProto *g = export_model();
@@ -326,13 +328,19 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 60);
     const TTest *const test[] = {
-        a_slot_is_where_the_floats_of_a_weight_lie, patched_bytes_are_read_back_as_the_new_weight,
-        batch_norm_before_opset_14_keeps_one_output, batch_norm_from_opset_14_loses_its_training_mode,
+        a_slot_is_where_the_floats_of_a_weight_lie,
+        patched_bytes_are_read_back_as_the_new_weight,
+        batch_norm_before_opset_14_keeps_one_output,
+        batch_norm_from_opset_14_loses_its_training_mode,
         statistics_that_are_outputs_stay_outputs,
         dropout_loses_its_training_mode_and_the_constant_behind_it,
-        constants_with_axes_become_initializers, light_weights_become_initializers,
-        untied_identities_have_slots_of_their_own, tied_identities_stay_nodes, external_data_moves_inside,
-        doubles_leave_as_floats_everywhere, dynamic_dimensions_and_names_stay,
+        constants_with_axes_become_initializers,
+        light_weights_become_initializers,
+        untied_identities_have_slots_of_their_own,
+        tied_identities_stay_nodes,
+        external_data_moves_inside,
+        doubles_leave_as_floats_everywhere,
+        dynamic_dimensions_and_names_stay,
         batch_norms_inside_functions_lose_their_training_mode,
     };
     for (size_t i = 0; i < sizeof test / sizeof *test; i++)

@@ -78,7 +78,8 @@ START_TEST(a_small_model_survives_damage)
 END_TEST
 
 static const char *const file[] = {
-    LS_SHARED "/inputs/models/opmix.onnx", LS_SHARED "/inputs/models/opsets/tinycnn_op13_train.onnx",
+    LS_SHARED "/inputs/models/opmix.onnx",
+    LS_SHARED "/inputs/models/opsets/tinycnn_op13_train.onnx",
     LS_SHARED "/inputs/models/mlp_mse_loss_in_graph.onnx",
     LS_SHARED "/inputs/thirdparty/light/light_squeezenet.onnx",
 };

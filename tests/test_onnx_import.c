@@ -28,7 +28,10 @@ static LsValueId named(const LsGraph *g, const char *name)
     return (LsValueId){0};
 }
 
-static LsValueKind kind(const LsGraph *g, const char *name) { return g->value[named(g, name).i].kind; }
+static LsValueKind kind(const LsGraph *g, const char *name)
+{
+    return g->value[named(g, name).i].kind;
+}
 
 START_TEST(values_keep_the_names_of_the_file)
 {
@@ -83,10 +86,11 @@ END_TEST
 
 START_TEST(half_floats_are_converted)
 {
-    static const struct { uint16_t half; double value; } pair[] = {
-        {0x3c00, 1}, {0xc000, -2}, {0x0001, 0x1p-24}, {0x0400, 0x1p-14}, {0x7bff, 65504}, {0x3555, 0x1.554p-2},
-        {0x8000, 0}, {0x03ff, 0x1.ff8p-15}, {0x7c00, INFINITY}, {0xfc00, -INFINITY}, {0x4248, 3.140625},
-        {0x2e66, 0x1.998p-4},
+    static const struct { uint16_t half; double value;
+    } pair[] = {
+        {0x3c00, 1},        {0xc000, -2},         {0x0001, 0x1p-24},  {0x0400, 0x1p-14},
+        {0x7bff, 65504},    {0x3555, 0x1.554p-2}, {0x8000, 0},        {0x03ff, 0x1.ff8p-15},
+        {0x7c00, INFINITY}, {0xfc00, -INFINITY},  {0x4248, 3.140625}, {0x2e66, 0x1.998p-4},
     };
     Onnx__TensorProto *t = mk.g->initializer[0];
     set_typed(t, ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16);
@@ -107,8 +111,8 @@ START_TEST(bfloats_are_converted_from_raw_data)
         memcpy(&bits, &f, 4);
         raw[i] = (uint16_t)(bits >> 16);
     }
-    mk.g->initializer[0] = make_tensor(&mk, "w", ONNX__TENSOR_PROTO__DATA_TYPE__BFLOAT16, "3x4", raw,
-                                       sizeof raw);
+    mk.g->initializer[0] =
+        make_tensor(&mk, "w", ONNX__TENSOR_PROTO__DATA_TYPE__BFLOAT16, "3x4", raw, sizeof raw);
     LsGraph *g = import_well();
     ck_assert_double_eq(ls_const_at(g, named(g, "w"), 2), -4);
 }
@@ -175,6 +179,27 @@ START_TEST(a_plan_takes_weights_that_are_graph_inputs_for_parameters)
     LsGraph *g = import_well();
     ck_assert_int_eq(kind(g, "gamma"), LS_V_PARAM);
     ck_assert_uint_eq(g->ninput, 1);
+}
+END_TEST
+
+START_TEST(a_model_whose_weights_are_inputs_is_explained)
+{
+    mk.g->n_initializer = 0;
+    mk.g->input[0] = make_value(&mk, "x", MAKE_FLOAT, "1x2x4x4");
+    make_input(&mk, "k", "3x2x1x1");
+    mk.g->n_node = 0;
+    make_node(&mk, "Conv", "x k", "y");
+    ck_assert_uint_eq(import_well()->ninput, 2);
+    ck_assert_ptr_nonnull(strstr(make_log(&mk), "no parameter to train: its weights are graph inputs"));
+}
+END_TEST
+
+START_TEST(the_evaluation_form_repeats_no_warning)
+{
+    make_weight(&mk, "spare", "4", 4);
+    mk.o.training = false;
+    import_well();
+    ck_assert_int_eq(mk.cx.nwarning, 0);
 }
 END_TEST
 
@@ -322,7 +347,8 @@ END_TEST
 
 START_TEST(every_form_of_constant_is_read)
 {
-    Onnx__NodeProto *a = make_node(&mk, "Constant", "", "a"), *b = make_node(&mk, "Constant", "", "b");
+    Onnx__NodeProto *a = make_node(&mk, "Constant", "", "a"),
+                    *b = make_node(&mk, "Constant", "", "b");
     make_float(&mk, a, "value_float", 2.5f);
     Onnx__AttributeProto *list = make_attr(&mk, b, "value_floats",
                                            ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOATS);
@@ -384,7 +410,8 @@ static Onnx__FunctionProto *add_function(void)
     make_names(&mk, &f->output, &f->n_output, "b");
     make_names(&mk, &f->attribute, &f->n_attribute, "alpha");
     Onnx__NodeProto *p = make_body(&mk, "LeakyRelu", "a", "t");
-    make_attr(&mk, p, "alpha", ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT)->ref_attr_name = "alpha";
+    make_attr(&mk, p, "alpha", ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT)->ref_attr_name =
+        "alpha";
     MAKE_PUSH(&mk, f->node, f->n_node, p);
     MAKE_PUSH(&mk, f->node, f->n_node, make_body(&mk, "LeakyRelu", "a", "u"));
     MAKE_PUSH(&mk, f->node, f->n_node, make_body(&mk, "Add", "t u", "b"));
@@ -439,7 +466,8 @@ START_TEST(functions_call_functions)
     f->domain = "local";
     make_names(&mk, &f->input, &f->n_input, "a");
     make_names(&mk, &f->output, &f->n_output, "b");
-    Onnx__NodeProto *one = make_body(&mk, "Scale", "a", "t"), *two = make_body(&mk, "Scale", "t", "b");
+    Onnx__NodeProto *one = make_body(&mk, "Scale", "a", "t"),
+                    *two = make_body(&mk, "Scale", "t", "b");
     one->domain = two->domain = "local";
     make_float(&mk, one, "alpha", 0.5f);
     MAKE_PUSH(&mk, f->node, f->n_node, one);
@@ -564,22 +592,39 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 60);
     const TTest *const test[] = {
-        values_keep_the_names_of_the_file, nodes_remember_their_place_and_name,
-        initial_values_are_those_of_the_file, doubles_become_floats_and_are_mentioned,
-        half_floats_are_converted, bfloats_are_converted_from_raw_data,
-        external_data_is_read_at_its_offset, a_plan_does_without_the_weights_file,
-        a_plan_takes_weights_that_are_graph_inputs_for_parameters, a_symbol_is_bound_wherever_it_stands,
-        a_batch_binds_the_first_dimension_of_every_input, a_shape_serves_an_input_without_one,
-        initializers_listed_as_inputs_are_not_inputs, nodes_out_of_order_are_sorted_with_a_warning,
-        frozen_parameters_are_state, a_glob_that_freezes_nothing_is_mentioned,
-        an_identity_of_an_initializer_is_a_parameter_of_its_own, an_identity_stays_tied_when_asked,
-        an_output_that_is_an_alias_has_its_own_name, a_constant_at_a_weight_position_is_trained,
-        a_constant_elsewhere_is_not_trained, every_form_of_constant_is_read,
-        a_folded_export_is_explained, a_stale_declared_shape_is_only_mentioned,
-        initializers_nobody_reads_are_left_out, a_local_function_is_inlined_at_every_call,
-        an_attribute_that_a_call_leaves_out_has_the_operators_default, functions_call_functions,
-        inner_names_that_are_taken_are_avoided, inspect_shows_what_is_there, inspect_counts_blockers,
-        names_have_dense_ids_in_order_of_arrival, verify_finds_an_operand_made_later,
+        values_keep_the_names_of_the_file,
+        nodes_remember_their_place_and_name,
+        initial_values_are_those_of_the_file,
+        doubles_become_floats_and_are_mentioned,
+        half_floats_are_converted,
+        bfloats_are_converted_from_raw_data,
+        external_data_is_read_at_its_offset,
+        a_plan_does_without_the_weights_file,
+        a_plan_takes_weights_that_are_graph_inputs_for_parameters,
+        a_symbol_is_bound_wherever_it_stands,
+        a_batch_binds_the_first_dimension_of_every_input,
+        a_shape_serves_an_input_without_one,
+        initializers_listed_as_inputs_are_not_inputs,
+        nodes_out_of_order_are_sorted_with_a_warning,
+        frozen_parameters_are_state,
+        a_glob_that_freezes_nothing_is_mentioned,
+        an_identity_of_an_initializer_is_a_parameter_of_its_own,
+        an_identity_stays_tied_when_asked,
+        an_output_that_is_an_alias_has_its_own_name,
+        a_constant_at_a_weight_position_is_trained,
+        a_constant_elsewhere_is_not_trained,
+        every_form_of_constant_is_read,
+        a_folded_export_is_explained,
+        a_stale_declared_shape_is_only_mentioned,
+        initializers_nobody_reads_are_left_out,
+        a_local_function_is_inlined_at_every_call,
+        an_attribute_that_a_call_leaves_out_has_the_operators_default,
+        functions_call_functions,
+        inner_names_that_are_taken_are_avoided,
+        inspect_shows_what_is_there,
+        inspect_counts_blockers,
+        names_have_dense_ids_in_order_of_arrival,
+        verify_finds_an_operand_made_later,
         verify_finds_a_constant_without_data,
     };
     for (size_t i = 0; i < sizeof test / sizeof *test; i++)

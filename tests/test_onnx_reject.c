@@ -12,7 +12,8 @@ static void teardown(void) { make_end(&mk); }
 static void refuse(LsErrId id, int exit_code, const char *says)
 {
     ck_assert_ptr_null(make_import(&mk));
-    ck_assert_msg(strstr(make_log(&mk), says) != NULL, "not said: %s\nbut: %s", says, make_log(&mk));
+    ck_assert_msg(strstr(make_log(&mk), says) != NULL, "not said: %s\nbut: %s", says,
+                  make_log(&mk));
     ck_assert_msg(mk.cx.last == id, "another error was the last: %s", make_log(&mk));
     ck_assert_int_eq(mk.cx.exit_code, exit_code);
 }
@@ -21,7 +22,8 @@ static void refuse_bytes(const void *bytes, size_t n, const char *says)
 {
     make_write(&mk, bytes, n);
     ck_assert_ptr_null(ls_onnx_import(&mk.cx, mk.path, &mk.o));
-    ck_assert_msg(strstr(make_log(&mk), says) != NULL, "not said: %s\nbut: %s", says, make_log(&mk));
+    ck_assert_msg(strstr(make_log(&mk), says) != NULL, "not said: %s\nbut: %s", says,
+                  make_log(&mk));
     ck_assert_int_eq(mk.cx.exit_code, LS_EXIT_MODEL);
 }
 
@@ -153,7 +155,8 @@ END_TEST
 START_TEST(an_operand_that_nothing_makes_is_named)
 {
     make_node(&mk, "Add", "h ghost", "z")->name = "lonely";
-    refuse(LS_E_NAME, LS_EXIT_MODEL, "node 2 'lonely' (Add): error LS-E0004: operand 1 reads 'ghost'");
+    refuse(LS_E_NAME, LS_EXIT_MODEL,
+           "node 2 'lonely' (Add): error LS-E0004: operand 1 reads 'ghost'");
 }
 END_TEST
 
@@ -320,8 +323,9 @@ START_TEST(unknown_operators_are_listed_with_counts)
     ck_assert_int_eq(mk.cx.last, LS_E_UNSUPPORTED);
     ck_assert_int_eq(mk.cx.exit_code, LS_EXIT_UNSUPPORTED);
     ck_assert_int_eq(mk.cx.nerror, 2);
-    ck_assert_ptr_nonnull(strstr(make_log(&mk), "operator Frobnicate is not supported (2 nodes, the first "
-                                                "is node 2 'frob')"));
+    ck_assert_ptr_nonnull(strstr(make_log(&mk),
+                                 "operator Frobnicate is not supported (2 nodes, the first is node "
+                                 "2 'frob')"));
     ck_assert_ptr_nonnull(strstr(make_log(&mk), "operator Loop"));
 }
 END_TEST
@@ -365,7 +369,8 @@ START_TEST(a_dim_flag_for_no_dimension_lists_those_there_are)
     mk.g->input[0] = make_value(&mk, "x", MAKE_FLOAT, "batchx3");
     mk.o.dim = (LsDim[]){{"N", 2}, {"batch", 2}};
     mk.o.ndim = 2;
-    refuse(LS_E_OPTION, LS_EXIT_USAGE, "--dim N: no input has a dimension of that name; there are: batch");
+    refuse(LS_E_OPTION, LS_EXIT_USAGE,
+           "--dim N: no input has a dimension of that name; there are: batch");
 }
 END_TEST
 
@@ -405,7 +410,8 @@ START_TEST(an_attribute_of_the_wrong_type_is_refused)
     p->name = "flat";
     make_float(&mk, p, "axis", 1);
     refuse(LS_E_ATTR, LS_EXIT_MODEL, "node 2 'flat' (Flatten)");
-    ck_assert_ptr_nonnull(strstr(make_log(&mk), "attribute 'axis' is a float, it must be an integer"));
+    ck_assert_ptr_nonnull(
+        strstr(make_log(&mk), "attribute 'axis' is a float, it must be an integer"));
 }
 END_TEST
 
@@ -470,29 +476,51 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 60);
     const TTest *const test[] = {
-        the_model_they_all_start_from_is_read, a_missing_file_is_named, a_folder_is_not_a_model,
-        an_empty_file_is_refused, bytes_that_are_not_protobuf_are_refused, every_truncation_is_refused,
-        nesting_deeper_than_any_model_is_refused, a_file_without_a_graph_is_refused,
-        an_opset_that_is_too_new_names_the_limit, an_opset_that_is_too_old_names_the_limit,
-        a_model_without_opset_is_refused, an_unknown_ir_version_is_refused, nodes_in_a_circle_are_named,
-        an_operand_that_nothing_makes_is_named, an_output_that_nothing_makes_is_named,
-        a_name_made_twice_names_both_makers, two_initializers_of_one_name_are_refused,
-        two_inputs_of_one_name_are_refused, dimensions_that_overflow_are_refused,
-        an_input_too_large_for_any_memory_is_refused, negative_dimensions_are_refused,
-        negative_input_dimensions_are_refused, a_rank_that_is_not_handled_is_named,
-        data_of_the_wrong_length_gives_both_lengths, typed_data_of_the_wrong_length_is_refused,
-        external_data_above_the_model_is_refused, external_data_that_climbs_midway_is_refused,
+        the_model_they_all_start_from_is_read,
+        a_missing_file_is_named,
+        a_folder_is_not_a_model,
+        an_empty_file_is_refused,
+        bytes_that_are_not_protobuf_are_refused,
+        every_truncation_is_refused,
+        nesting_deeper_than_any_model_is_refused,
+        a_file_without_a_graph_is_refused,
+        an_opset_that_is_too_new_names_the_limit,
+        an_opset_that_is_too_old_names_the_limit,
+        a_model_without_opset_is_refused,
+        an_unknown_ir_version_is_refused,
+        nodes_in_a_circle_are_named,
+        an_operand_that_nothing_makes_is_named,
+        an_output_that_nothing_makes_is_named,
+        a_name_made_twice_names_both_makers,
+        two_initializers_of_one_name_are_refused,
+        two_inputs_of_one_name_are_refused,
+        dimensions_that_overflow_are_refused,
+        an_input_too_large_for_any_memory_is_refused,
+        negative_dimensions_are_refused,
+        negative_input_dimensions_are_refused,
+        a_rank_that_is_not_handled_is_named,
+        data_of_the_wrong_length_gives_both_lengths,
+        typed_data_of_the_wrong_length_is_refused,
+        external_data_above_the_model_is_refused,
+        external_data_that_climbs_midway_is_refused,
         external_data_at_an_absolute_path_is_refused,
         external_data_behind_a_link_that_leads_out_is_refused,
         external_data_past_the_end_of_its_file_is_refused,
         external_data_at_an_offset_that_is_no_number_is_refused,
-        external_data_that_is_missing_is_reported_once, unknown_operators_are_listed_with_counts,
-        operators_of_other_domains_are_named_with_the_domain, an_unbound_dimension_names_the_flag,
-        every_unbound_dimension_is_reported_at_once, an_input_without_a_shape_asks_for_one,
-        a_dim_flag_for_no_dimension_lists_those_there_are, a_shape_flag_against_the_file_gives_both,
-        a_batch_against_a_fixed_dimension_is_refused, an_input_of_strings_is_refused,
-        operands_whose_shapes_do_not_fit_are_refused, an_attribute_of_the_wrong_type_is_refused,
-        problems_come_sorted_by_node_and_all_at_once, a_function_that_calls_itself_is_refused,
+        external_data_that_is_missing_is_reported_once,
+        unknown_operators_are_listed_with_counts,
+        operators_of_other_domains_are_named_with_the_domain,
+        an_unbound_dimension_names_the_flag,
+        every_unbound_dimension_is_reported_at_once,
+        an_input_without_a_shape_asks_for_one,
+        a_dim_flag_for_no_dimension_lists_those_there_are,
+        a_shape_flag_against_the_file_gives_both,
+        a_batch_against_a_fixed_dimension_is_refused,
+        an_input_of_strings_is_refused,
+        operands_whose_shapes_do_not_fit_are_refused,
+        an_attribute_of_the_wrong_type_is_refused,
+        problems_come_sorted_by_node_and_all_at_once,
+        a_function_that_calls_itself_is_refused,
         functions_that_multiply_without_end_are_refused,
     };
     for (size_t i = 0; i < sizeof test / sizeof *test; i++)
