@@ -601,6 +601,7 @@ int main(void)
         external_data_is_read_at_its_offset,
         a_plan_does_without_the_weights_file,
         a_plan_takes_weights_that_are_graph_inputs_for_parameters,
+        a_model_whose_weights_are_inputs_is_explained, the_evaluation_form_repeats_no_warning,
         a_symbol_is_bound_wherever_it_stands,
         a_batch_binds_the_first_dimension_of_every_input,
         a_shape_serves_an_input_without_one,
