@@ -145,7 +145,7 @@ bool ls_view_svg(const char *curve_path, const char *svg_path, const char *title
     put_quoted(to, curve_path);
     fprintf(to, " using 1:($3/m) with steps lw 2 title 'live', ");
     put_quoted(to, curve_path);
-    fprintf(to, " using 1:($4 ? $3/m : 1/0) with points pt 7 ps 0.4 title 'run again'");
+    fprintf(to, " using 1:($4 > 0 ? $3/m : 1/0) with points pt 7 ps 0.4 title 'run again'");
     if (budget > 0)
         fprintf(to, ", %" PRId64 "/m with lines dt 2 title 'budget'", budget);
     fprintf(to, "\n");

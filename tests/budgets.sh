@@ -14,11 +14,11 @@ failed=0
 # Small members of each family: zoo name and options, then the batch.
 spec() {
     case $1 in
-    unet) echo "unet --width 6 --depth 3 --classes 2 --size 32 :2:ce" ;;
-    resnet) echo "resnet18 --stem cifar --width 8 --classes 10 --size 32 :4:ce" ;;
-    densenet) echo "densenet121 --width 6 --classes 10 --size 32 :4:ce" ;;
-    gpt) echo "gpt --layers 2 --heads 2 --width 32 --context 32 --vocab 65 :4:ce" ;;
-    dropout) echo "gpt --layers 2 --heads 2 --width 32 --context 32 --vocab 65 --dropout 0.2 :4:ce" ;;
+    unet) echo "unet --width=6 --depth=3 --classes=2 --size=32 :2:ce" ;;
+    resnet) echo "resnet18 --stem=cifar --width=8 --classes=10 --size=32 :4:ce" ;;
+    densenet) echo "densenet121 --width=6 --classes=10 --size=32 :4:ce" ;;
+    gpt) echo "gpt --depth=2 --heads=2 --width=32 --context=32 --vocab=65 :4:ce" ;;
+    dropout) echo "resnet18 --stem=cifar --width=8 --classes=10 --size=32 --dropout=0.2 :4:ce" ;;
     esac
 }
 
@@ -48,15 +48,15 @@ EOF
             continue
         fi
         recompute=$(sed -n 's/.*recomputation \(.*\) %.*/\1/p' "$name.log")
-        arena=$(sed -n 's/^arena high-water \([0-9]*\) .*/\1/p' "$name.out")
-        plan=$(sed -n 's/^arena high-water .* plan \([0-9]*\).*/\1/p' "$name.out")
+        plan=$(sed -n 's/.*"arena_bytes":\([0-9]*\),.*/\1/p' "$name.out")
+        touched=$(sed -n 's/.*"touched":\([0-9]*\),.*/\1/p' "$name.out")
         if [ "$budget" != none ] && ! cmp -s "$net-none.npz" "$name.npz"; then
             fail "$name: other bits than without a budget"
-        elif [ -z "$arena" ] || [ "$arena" != "$plan" ]; then
-            fail "$name: arena took '$arena' bytes, plan says '$plan'"
+        elif [ -z "$plan" ] || [ "$touched" != "$plan" ]; then
+            fail "$name: the steps touched '$touched' bytes of the arena, plan says '$plan'"
         else
             passed=$((passed + 1))
-            echo "ok   $name: arena $arena bytes, recomputation $recompute %"
+            echo "ok   $name: arena $plan bytes, recomputation $recompute %"
         fi
     done
 done
