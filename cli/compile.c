@@ -184,7 +184,7 @@ static void summary(LsJob *job, const Output *out)
             job->plan.strategy, ls_bytes_text(a, job->state_bytes), ls_bytes_text(a, job->arena_bytes),
             ls_bytes_text(a, job->input_bytes),
             ls_bytes_text(a, job->state_bytes + job->arena_bytes + job->input_bytes),
-            100 * (job->plan.cost / job->plan.base_cost - 1));
+            100 * ls_plan_overhead(&job->plan));
 }
 
 int ls_compile_main(int argc, char **argv)

@@ -83,8 +83,7 @@ static void print_memory(const LsJob *job)
     print_share(job, "total", all, "");
     if (job->budget > 0)
         print_share(job, "budget", job->budget, "");
-    printf("  recomputation costs %.2f %% of a step\n",
-           job->plan.base_cost > 0 ? 100 * (job->plan.cost / job->plan.base_cost - 1) : 0);
+    printf("  recomputation costs %.2f %% of a step\n", 100 * ls_plan_overhead(&job->plan));
 }
 
 static int report(LsJob *job)

@@ -30,9 +30,6 @@ static void print_address(LsEmit *e, LsAddress a, const char *end)
     fprintf(e->to, "%s(%" PRId64 ")%s", space_word(a.space), a.offset, end);
 }
 
-/* Cost of all runs over that of every node once, minus one. */
-static double overhead(const LsPlan *p) { return p->base_cost > 0 ? p->cost / p->base_cost - 1 : 0; }
-
 /* C string literal. */
 static void print_string(FILE *to, const char *s)
 {
@@ -322,7 +319,7 @@ static void print_program(const LsCode *c, const Phase *train, const Phase *eval
     ls_emit_line(e, ".budget = %" PRId64 ", .state_bytes = %" PRId64 ",", c->budget,
                  c->addresses->state_bytes);
     ls_emit_line(e, ".arena_bytes = %" PRId64 ", .const_bytes = %u,", arena, c->addresses->nconst);
-    ls_emit_line(e, ".overhead = %.6f, .default_lr = %g,", overhead(plan),
+    ls_emit_line(e, ".overhead = %.6f, .default_lr = %g,", ls_plan_overhead(plan),
                  c->default_lr);
     ls_emit_line(e, ".state = state, .nstate = %u, .input = input, .ninput = %u,",
                  c->addresses->nstate, train->g->ninput);
@@ -347,7 +344,7 @@ static void print_head(const LsCode *c, FILE *to)
     if (c->budget > 0)
         fprintf(to, " * budget    %" PRId64 " bytes\n", c->budget);
     fprintf(to, " * recompute %.2f %% of a step's predicted cost\n */\n",
-            100 * overhead(plan));
+            100 * ls_plan_overhead(plan));
     if (c->real_bytes == 8)
         fprintf(to, "#define LS_F64\n");
     fprintf(to, "#include \"ls_kernel.h\"\n#include \"ls_wino.h\"\n\n");

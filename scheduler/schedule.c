@@ -27,3 +27,10 @@ void ls_plan_hash(const LsPlan *plan, char text[17])
         hash = mix(mix(hash, plan->reuse[k].out), plan->reuse[k].in);
     snprintf(text, 17, "%016" PRIx64, hash);
 }
+
+double ls_plan_overhead(const LsPlan *plan)
+{
+    /* sums in another order differ in their last digits */
+    double over = plan->base_cost > 0 ? plan->cost / plan->base_cost - 1 : 0;
+    return over > 1e-12 ? over : 0;
+}

@@ -24,6 +24,9 @@ typedef struct LsPlan {
     double cost, base_cost;     /* overhead = cost / base_cost - 1 */
 } LsPlan;
 
+/* Cost of all runs over that of every node once, minus one; 0 when nothing runs again. */
+double ls_plan_overhead(const LsPlan *plan);
+
 /* FNV-1a over steps, places and reuses as 16 hex digits: the same for the same plan on every machine. */
 void ls_plan_hash(const LsPlan *plan, char text[17]);
 

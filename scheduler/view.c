@@ -207,7 +207,7 @@ void ls_view_json(FILE *to, const LsDag *g, const LsPlan *plan, const LsPlanRepo
         cJSON_AddNumberToObject(root, "live_peak_bytes", (double)plan->live_peak);
         cJSON_AddNumberToObject(root, "arena_bytes", (double)plan->arena);
         cJSON_AddNumberToObject(root, "overhead",
-                                plan->base_cost > 0 ? plan->cost / plan->base_cost - 1 : 0);
+                                ls_plan_overhead(plan));
     }
     if (r->error != NULL)
         cJSON_AddStringToObject(root, "error", r->error);
