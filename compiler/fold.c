@@ -1,11 +1,11 @@
-/* compiler/fold.c -- which nodes are evaluated at compile time; fold_map.c and fold_move.c say how. */
+/* compiler/fold.c -- which nodes are evaluated at compile time; fold_map.c, fold_move.c: how. */
 #include "compiler/fold.h"
 
 #include "compiler/fold_eval.h"
 
 /* Larger results stay nodes: compilation must not need more memory than the program. */
 static const int64_t most_elements = INT64_C(1) << 26;
-/* Results that repeat their operand are cheaper made again than stored in the program, unless small. */
+/* Results that repeat their operand are cheaper made again than stored, unless small. */
 static const int64_t most_repeated = INT64_C(1) << 18;
 
 static bool operands_known(const LsGraph *g, LsNodeId n)

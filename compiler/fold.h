@@ -4,9 +4,9 @@
 
 #include "compiler/graph.h"
 
-/* If every operand of n (inferred, the last node of g) is a constant and the op can be evaluated here:
- * appends the result as a constant value, sets *out, returns true. Only single-result ops fold.
- * Integer operators fold exactly in int64; reals in double, stored as float. */
+/* If every operand of n (inferred, the last node of g) is a constant and the op can be evaluated
+ * here: appends the result as a constant value, sets *out, returns true. Only single-result ops
+ * fold. Integer operators fold exactly in int64; reals in double, stored as float. */
 bool ls_fold(LsCtx *cx, LsGraph *g, LsNodeId n, LsValueId *out);
 
 #endif

@@ -13,7 +13,7 @@ typedef struct LsFold {         /* one node, of which all operands have data */
 } LsFold;
 
 bool ls_fold_known(const LsFold *f);        /* there is a way to evaluate this operator */
-/* Fill f->data; false where the result is undefined (division by zero, overflow, no such element). */
+/* Fill f->data; false where it is undefined: division by zero, overflow, no such element. */
 bool ls_fold_map(const LsFold *f);
 bool ls_fold_reduce(const LsFold *f);
 bool ls_fold_move(const LsFold *f);

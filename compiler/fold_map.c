@@ -1,4 +1,4 @@
-/* compiler/fold_map.c -- pointwise operators and reductions at compile time, by LsOp.eval and eval_int. */
+/* compiler/fold_map.c -- pointwise operators and reductions at compile time, by LsOp.eval(_int). */
 #include "compiler/fold_eval.h"
 
 #include <math.h>
@@ -175,7 +175,7 @@ static bool reduce_reals(const LsFold *f, Walk *w, int64_t inside)
     return true;
 }
 
-/* Walks over the operand (reductions of one operand only); the result is the walk's second tensor. */
+/* Walks over the one operand; the result is the walk's second tensor. */
 bool ls_fold_reduce(const LsFold *f)
 {
     if (f->g->node[f->n.i].nin != 1)

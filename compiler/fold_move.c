@@ -110,7 +110,8 @@ static bool gather(const LsFold *f)
     size_t block = (size_t)(product(x, axis + 1, x->rank) * ls_type_bytes(f->type, 4));
     const char *from = f->g->value[ls_in(f->g, f->n, 0).i].data;
     char *to = f->data;
-    int64_t outer = product(x, 0, axis), count = ls_count(ls_shape(f->g, index)), dim = x->dim[axis];
+    int64_t outer = product(x, 0, axis), count = ls_count(ls_shape(f->g, index)),
+            dim = x->dim[axis];
     for (int64_t o = 0; o < outer; o++)
         for (int64_t i = 0; i < count; i++, to += block) {
             int64_t j = ls_const_int_at(f->g, index, i);

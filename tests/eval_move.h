@@ -1,5 +1,5 @@
-/* tests/eval_move.h -- the moving rows for tests/eval.h, by the words of move.def. A gradient is run as the
- * transpose of its forward row: the same places, the other way round. */
+/* tests/eval_move.h -- the moving rows for tests/eval.h, by the words of move.def. A gradient is
+ * run as the transpose of its forward row: the same places, the other way round. */
 #ifndef LS_TESTS_EVAL_MOVE_H
 #define LS_TESTS_EVAL_MOVE_H
 
@@ -66,8 +66,10 @@ typedef struct Move {
     bool outside;               /* the point came from nowhere */
 } Move;
 
-/* One point of the large side: axes k.. of its index; from, w: place and weight in the small side so far. */
-static inline double move_point(Move *m, const int64_t *at, int k, int64_t from, double w, double dy)
+/* One point of the large side: axes k.. of its index; from, w: place and weight in the small side
+ * so far. */
+static inline double move_point(Move *m, const int64_t *at, int k, int64_t from, double w,
+                                double dy)
 {
     if (k == m->x.rank) {
         m->small[from] += m->back ? w * dy : 0;

@@ -64,9 +64,10 @@ static inline void node_floats(Node *n, const char *name, size_t count, const fl
     a->n_floats = count;
 }
 
-/* Runs the row of `op` at this opset; false after an error, whose text is then in *log (if not NULL). */
-static inline bool node_build(Node *n, const char *op, int version, int nin, const LsValueId in[], int nout,
-                              LsValueId out[], char **log)
+/* Runs the row of `op` at this opset; false after an error, whose text is then in *log (if not
+ * NULL). */
+static inline bool node_build(Node *n, const char *op, int version, int nin, const LsValueId in[],
+                              int nout, LsValueId out[], char **log)
 {
     static const char *const name[] = {"r0", "r1", "r2", "r3", "r4"};
     const LsOnnxOp *row = ls_onnx_find(op);
@@ -75,8 +76,9 @@ static inline bool node_build(Node *n, const char *op, int version, int nin, con
     ck_assert_msg(row != NULL && version >= row->since, "%s is not read at opset %d", op, version);
     if (n->proto.n_attribute == 0)
         onnx__node_proto__init(&n->proto);
-    LsOnnxNode node = {.cx = &cx, .g = g, .op = op, .domain = "", .name = "node", .version = version,
-                       .nin = nin, .nout = nout, .in = in, .out_name = name, .proto = &n->proto};
+    LsOnnxNode node = {.cx = &cx, .g = g, .op = op, .domain = "", .name = "node",
+                       .version = version, .nin = nin, .nout = nout, .in = in, .out_name = name,
+                       .proto = &n->proto};
     memset(out, 0, (size_t)nout * sizeof *out);
     cx.log = open_memstream(&text, &size);
     int before = cx.nerror;
@@ -92,7 +94,8 @@ static inline bool node_build(Node *n, const char *op, int version, int nin, con
 }
 
 /* One result, no errors expected. */
-static inline LsValueId node_one(Node *n, const char *op, int version, int nin, const LsValueId in[])
+static inline LsValueId node_one(Node *n, const char *op, int version, int nin,
+                                 const LsValueId in[])
 {
     LsValueId out;
     ck_assert(node_build(n, op, version, nin, in, 1, &out, NULL));

@@ -1,5 +1,5 @@
-/* tests/test_fold.c -- nodes over constants become constants: exact integers, reals as the program would
- * compute them, and nothing where the result is undefined or too large. */
+/* tests/test_fold.c -- nodes over constants become constants: exact integers, reals as the program
+ * would compute them, and nothing where the result is undefined or too large. */
 #include "tests/gradient.h"
 
 static LsValueId ints(LsShape s, const int64_t *v) { return ls_const_add(&cx, g, LS_I64, &s, v); }
@@ -23,14 +23,18 @@ static void expect(LsValueId v, LsType type, int n, const double *want)
     ck_assert_int_eq(ls_type(g, v), type);
     ck_assert_int_eq(ls_count(ls_shape(g, v)), n);
     for (int i = 0; i < n; i++)
-        ck_assert_msg(ls_const_at(g, v, i) == want[i] || (isnan(want[i]) && isnan(ls_const_at(g, v, i))),
+        ck_assert_msg(ls_const_at(g, v, i) == want[i]
+                          || (isnan(want[i]) && isnan(ls_const_at(g, v, i))),
                       "element %d is %.9g, not %.9g", i, ls_const_at(g, v, i), want[i]);
     ck_assert_uint_eq(g->nnode, 1);         /* no node was left behind */
 }
 #define EXPECT(v, type, ...) \
     expect(v, type, sizeof (double[]){__VA_ARGS__} / 8, (double[]){__VA_ARGS__})
 
-static LsValueId two(LsOpCode op, LsValueId a, LsValueId b) { return ls_append2(&cx, g, op, a, b, NULL); }
+static LsValueId two(LsOpCode op, LsValueId a, LsValueId b)
+{
+    return ls_append2(&cx, g, op, a, b, NULL);
+}
 static LsValueId one(LsOpCode op, LsValueId a, LsAttr at) { return ls_append1(&cx, g, op, a, &at); }
 
 START_TEST(integer_arithmetic_is_exact)
@@ -77,8 +81,8 @@ START_TEST(reals_fold_with_broadcasting_both_ways)
     EXPECT(two(LS_OP_ADD, column, row), LS_REAL, 11, 21, 31, 12, 22, 32);
     EXPECT(two(LS_OP_DIV, row, column), LS_REAL, 10, 20, 30, 5, 10, 15);
     EXPECT(one(LS_OP_ROUND, REALS(0.5f, 1.5f, -2.5f), (LsAttr){0}), LS_REAL, 0, 2, -2);
-    EXPECT(one(LS_OP_CLIP, REALS(-9, 0.5f, 9), (LsAttr){.scalar = {.a = -1, .b = 2}}), LS_REAL, -1, 0.5,
-           2);
+    EXPECT(one(LS_OP_CLIP, REALS(-9, 0.5f, 9), (LsAttr){.scalar = {.a = -1, .b = 2}}), LS_REAL, -1,
+           0.5, 2);
     EXPECT(two(LS_OP_MAX, REALS(NAN, 1), REALS(1, NAN)), LS_REAL, NAN, NAN);
     EXPECT(one(LS_OP_RELU, REALS(NAN, -1, 2), (LsAttr){0}), LS_REAL, NAN, 0, 2);
     EXPECT(one(LS_OP_CAST, REALS(1.9f, -1.9f), (LsAttr){.cast = LS_I64}), LS_I64, 1, -1);
@@ -95,7 +99,8 @@ START_TEST(comparisons_and_selections_fold)
     EXPECT(one(LS_OP_NOT, c, (LsAttr){0}), LS_BOOL, 1, 0, 0);
     EXPECT(two(LS_OP_XOR, c, c), LS_BOOL, 0, 0, 0);
     EXPECT(ls_append3(&cx, g, LS_OP_WHERE, c, INTS(1, 2, 3), int1(-1), NULL), LS_I64, -1, 2, 3);
-    EXPECT(ls_append3(&cx, g, LS_OP_WHERE, c, REALS(1, 2, 3), REALS(0.5f), NULL), LS_REAL, 0.5, 2, 3);
+    EXPECT(ls_append3(&cx, g, LS_OP_WHERE, c, REALS(1, 2, 3), REALS(0.5f), NULL), LS_REAL, 0.5, 2,
+           3);
     EXPECT(two(LS_OP_EQUAL, INTS(3, 4), INTS(3, 5)), LS_BOOL, 1, 0);
     graph_close();
 }
@@ -110,7 +115,8 @@ static LsValueId cube(void)             /* 2x2x3: 0 .. 11 */
 START_TEST(reductions_fold_over_any_axes)
 {
     graph_open();
-    LsAttr middle = {.reduce = {2, true}}, all = {.reduce = {7, true}}, ends = {.reduce = {5, true}};
+    LsAttr middle = {.reduce = {2, true}}, all = {.reduce = {7, true}},
+           ends = {.reduce = {5, true}};
     EXPECT(one(LS_OP_REDUCE_SUM, cube(), middle), LS_REAL, 3, 5, 7, 15, 17, 19);
     EXPECT(one(LS_OP_REDUCE_MEAN, cube(), all), LS_REAL, 5.5);
     EXPECT(one(LS_OP_REDUCE_MAX, cube(), ends), LS_REAL, 8, 11);
@@ -143,8 +149,8 @@ START_TEST(moves_fold)
     EXPECT(one(LS_OP_PAD, REALS(1, 2, 3), at), LS_REAL, 2, 3, 0);
     EXPECT(one(LS_OP_TILE, INTS(1, 2), (LsAttr){.shape = {SHAPE(2)}}), LS_I64, 1, 2, 1, 2);
     EXPECT(one(LS_OP_EXPAND, INTS(1, 2), (LsAttr){.shape = {SHAPE(2, 2)}}), LS_I64, 1, 2, 1, 2);
-    EXPECT(one(LS_OP_RESHAPE, cube(), (LsAttr){.shape = {SHAPE(12)}}), LS_REAL, 0, 1, 2, 3, 4, 5, 6, 7, 8,
-           9, 10, 11);
+    EXPECT(one(LS_OP_RESHAPE, cube(), (LsAttr){.shape = {SHAPE(12)}}), LS_REAL, 0, 1, 2, 3, 4, 5, 6,
+           7, 8, 9, 10, 11);
     graph_close();
 }
 END_TEST
@@ -152,10 +158,12 @@ END_TEST
 START_TEST(concat_and_gather_fold)
 {
     graph_open();
-    LsValueId a = ints(SHAPE(2, 1), (int64_t[]){1, 2}), b = ints(SHAPE(2, 2), (int64_t[]){3, 4, 5, 6});
-    EXPECT(ls_append2(&cx, g, LS_OP_CONCAT, a, b, &(LsAttr){.axis = {1}}), LS_I64, 1, 3, 4, 2, 5, 6);
-    EXPECT(ls_append2(&cx, g, LS_OP_GATHER, b, INTS(1, -1, 0), &(LsAttr){.gather = {.axis = 1}}), LS_I64,
-           4, 4, 3, 6, 6, 5);
+    LsValueId a = ints(SHAPE(2, 1), (int64_t[]){1, 2}),
+              b = ints(SHAPE(2, 2), (int64_t[]){3, 4, 5, 6});
+    EXPECT(ls_append2(&cx, g, LS_OP_CONCAT, a, b, &(LsAttr){.axis = {1}}), LS_I64, 1, 3, 4, 2, 5,
+           6);
+    EXPECT(ls_append2(&cx, g, LS_OP_GATHER, b, INTS(1, -1, 0), &(LsAttr){.gather = {.axis = 1}}),
+           LS_I64, 4, 4, 3, 6, 6, 5);
     LsValueId y = ls_append2(&cx, g, LS_OP_GATHER, b, INTS(0, 5), &(LsAttr){.gather = {.axis = 0}});
     ck_assert(!ls_is_const(g, y));          /* there is no row 5 */
     graph_close();

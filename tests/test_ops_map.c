@@ -1,5 +1,5 @@
-/* tests/test_ops_map.c -- pointwise rows and reductions: gradients against central differences, read-sets,
- * shapes, messages. */
+/* tests/test_ops_map.c -- pointwise rows and reductions: gradients against central differences,
+ * read-sets, shapes, messages. */
 #include "tests/gradient.h"
 
 /* x in about [-4, 4), so that every piece of a piecewise row is reached. */
@@ -105,7 +105,8 @@ START_TEST(gradients_of_prelu_reach_operand_and_slope)
 {
     graph_open();
     LsValueId x = wide(SHAPE(2, 3, 2, 2));
-    check_gradients(weighed(ls_append2(&cx, g, LS_OP_PRELU, x, param("slope", SHAPE(3, 1, 1)), NULL)));
+    check_gradients(
+        weighed(ls_append2(&cx, g, LS_OP_PRELU, x, param("slope", SHAPE(3, 1, 1)), NULL)));
     graph_close();
 }
 END_TEST
@@ -224,8 +225,9 @@ static void check_reads(LsOpCode op, double a, double b, bool operand, bool resu
 
 START_TEST(gradients_read_no_more_than_they_need)
 {
-    static const LsOpCode by_result[] = {LS_OP_RELU, LS_OP_LEAKY_RELU, LS_OP_CLIP, LS_OP_HARD_SIGMOID,
-        LS_OP_SIGMOID, LS_OP_TANH, LS_OP_ELU, LS_OP_EXP, LS_OP_SQRT, LS_OP_RECIPROCAL};
+    static const LsOpCode by_result[] = {
+        LS_OP_RELU, LS_OP_LEAKY_RELU, LS_OP_CLIP, LS_OP_HARD_SIGMOID, LS_OP_SIGMOID,
+        LS_OP_TANH, LS_OP_ELU,        LS_OP_EXP,  LS_OP_SQRT,         LS_OP_RECIPROCAL};
     static const LsOpCode by_operand[] = {LS_OP_HARD_SWISH, LS_OP_SOFTPLUS, LS_OP_ERF, LS_OP_GELU,
         LS_OP_GELU_TANH, LS_OP_ABS, LS_OP_LOG};
     for (size_t k = 0; k < sizeof by_result / sizeof *by_result; k++)
@@ -299,10 +301,13 @@ START_TEST(shapes_and_types_that_do_not_fit_are_named)
     graph_open();
     LsValueId x = param("x", SHAPE(2, 3)), y = param("y", SHAPE(2, 4)), i = integers(SHAPE(2, 3));
     refused(LS_OP_ADD, 2, (LsValueId[]){x, y}, NULL, LS_E_SHAPE, "2x3 and 2x4 do not broadcast");
-    refused(LS_OP_MUL, 2, (LsValueId[]){x, i}, NULL, LS_E_TYPE, "operand 0 is float, operand 1 is int64");
+    refused(LS_OP_MUL, 2, (LsValueId[]){x, i}, NULL, LS_E_TYPE,
+            "operand 0 is float, operand 1 is int64");
     refused(LS_OP_EXP, 1, &i, NULL, LS_E_TYPE, "the operand is int64, Exp takes float");
-    refused(LS_OP_WHERE, 3, (LsValueId[]){x, x, x}, NULL, LS_E_TYPE, "the condition is float, not bool");
-    refused(LS_OP_AND, 2, (LsValueId[]){i, i}, NULL, LS_E_TYPE, "operand 0 is int64, And takes bool");
+    refused(LS_OP_WHERE, 3, (LsValueId[]){x, x, x}, NULL, LS_E_TYPE,
+            "the condition is float, not bool");
+    refused(LS_OP_AND, 2, (LsValueId[]){i, i}, NULL, LS_E_TYPE,
+            "operand 0 is int64, And takes bool");
     refused(LS_OP_PRELU, 2, (LsValueId[]){param("z", SHAPE(3)), x}, NULL, LS_E_SHAPE,
             "X is 3, the slope 2x3 does not broadcast to it");
     refused(LS_OP_EXPAND, 1, &x, &(LsAttr){.shape = {SHAPE(3, 2)}}, LS_E_SHAPE,
@@ -320,8 +325,10 @@ START_TEST(integers_stay_integers_and_comparisons_give_bools)
     ck_assert_int_eq(ls_type(g, ls_append2(&cx, g, LS_OP_ADD, i, i, NULL)), LS_I64);
     ck_assert_int_eq(ls_type(g, ls_append2(&cx, g, LS_OP_EQUAL, i, i, NULL)), LS_BOOL);
     ck_assert_int_eq(ls_type(g, ls_append2(&cx, g, LS_OP_LESS, x, x, NULL)), LS_BOOL);
-    ck_assert_int_eq(ls_type(g, ls_append1(&cx, g, LS_OP_CAST, i, &(LsAttr){.cast = LS_REAL})), LS_REAL);
-    ck_assert_int_eq(ls_type(g, ls_append1(&cx, g, LS_OP_CAST, x, &(LsAttr){.cast = LS_I32})), LS_I32);
+    ck_assert_int_eq(ls_type(g, ls_append1(&cx, g, LS_OP_CAST, i, &(LsAttr){.cast = LS_REAL})),
+                     LS_REAL);
+    ck_assert_int_eq(ls_type(g, ls_append1(&cx, g, LS_OP_CAST, x, &(LsAttr){.cast = LS_I32})),
+                     LS_I32);
     graph_close();
 }
 END_TEST

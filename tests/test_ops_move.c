@@ -48,7 +48,8 @@ START_TEST(gradients_of_all_parts_of_a_split_are_joined_not_added)
     LsValueId x = ls_append1(&cx, g, LS_OP_NEG, param("x", SHAPE(2, 6)), NULL), total = {0};
     for (int k = 0; k < 3; k++) {
         LsAttr at = slice(0, 2, 1, k * (k + 1) / 2, (k + 1) * (k + 2) / 2, 1);
-        LsValueId y = weighed(ls_append1(&cx, g, LS_OP_EXP, ls_append1(&cx, g, LS_OP_SLICE, x, &at), NULL));
+        LsValueId y =
+            weighed(ls_append1(&cx, g, LS_OP_EXP, ls_append1(&cx, g, LS_OP_SLICE, x, &at), NULL));
         total = k == 0 ? y : ls_append2(&cx, g, LS_OP_ADD, total, y, NULL);
     }
     uint32_t nforward = g->nnode, concats = 0;
@@ -144,7 +145,8 @@ START_TEST(gradient_of_gather_adds_up_at_each_place)
 }
 END_TEST
 
-static void check_resize(LsResizeMode mode, LsResizeCoord coord, LsRound nearest, int64_t h, int64_t w)
+static void check_resize(LsResizeMode mode, LsResizeCoord coord, LsRound nearest, int64_t h,
+                         int64_t w)
 {
     LsAttr at = {.resize = {mode, coord, nearest, {1, 1, (double)h / 3, (double)w / 4},
                             SHAPE(1, 2, 3, 4), SHAPE(1, 2, h, w)}};
@@ -188,7 +190,8 @@ START_TEST(moves_that_do_not_fit_are_named)
     refused(LS_OP_CONCAT, 2, (LsValueId[]){x, y}, &at, LS_E_SHAPE,
             "operand 0 is 2x3, operand 1 is 3x3, joined along axis 1");
     at = pad(LS_PAD_REFLECT, 0, 0, 3, 0);
-    refused(LS_OP_PAD, 1, &x, &at, LS_E_SHAPE, "pads axis 1, of length 3, by 3 and 0; at most 2 fit");
+    refused(LS_OP_PAD, 1, &x, &at, LS_E_SHAPE,
+            "pads axis 1, of length 3, by 3 and 0; at most 2 fit");
     at = pad(LS_PAD_CONSTANT, -1, -1, 0, 0);
     refused(LS_OP_PAD, 1, &x, &at, LS_E_SHAPE, "of length 0 along axis 0");
     at = pad(LS_PAD_EDGE, -2, 2, 0, 0);
@@ -196,7 +199,8 @@ START_TEST(moves_that_do_not_fit_are_named)
     at = slice(1, 1, 1, 0, 3, 1);
     refused(LS_OP_SLICE, 1, &x, &at, LS_E_SHAPE, "of length 0 along axis 0");
     at = (LsAttr){0};
-    refused(LS_OP_GATHER, 2, (LsValueId[]){x, y}, &at, LS_E_TYPE, "the indices are float, not integers");
+    refused(LS_OP_GATHER, 2, (LsValueId[]){x, y}, &at, LS_E_TYPE,
+            "the indices are float, not integers");
     at = (LsAttr){.shape = {SHAPE(INT64_MAX, 2)}};
     refused(LS_OP_TILE, 1, &x, &at, LS_E_SHAPE, "times");
     graph_close();

@@ -1,7 +1,7 @@
 /* compiler/ops/activation.c -- activations made of straight pieces; smooth ones are in smooth.c.
  *
- * Comparisons are turned so that a NaN passes through. Gradients read the result where it tells on which
- * piece the operand lay: the operand need not be kept then. */
+ * Comparisons are turned so that a NaN passes through. Gradients read the result where it tells on
+ * which piece the operand lay: the operand need not be kept then. */
 #include "compiler/ops/row.h"
 
 /* Appends a gradient row over dy and `saw`, with the attributes of n. */
@@ -83,8 +83,8 @@ static bool prelu_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
     if (!ls_shape_same(ls_shape(g, ls_out(g, n, 0)), ls_in_shape(g, n, 0)))
         return ls_error(cx, ls_where(g, n), LS_E_SHAPE,
                         "a slope per channel has shape C x 1 x 1 for images",
-                        "X is %s, the slope %s does not broadcast to it", ls_dims(g, ls_in(g, n, 0)),
-                        ls_dims(g, ls_in(g, n, 1)));
+                        "X is %s, the slope %s does not broadcast to it",
+                        ls_dims(g, ls_in(g, n, 0)), ls_dims(g, ls_in(g, n, 1)));
     return true;
 }
 
@@ -133,7 +133,8 @@ static bool hard_sigmoid_build(LsOnnxNode *n, LsValueId out[])
 {
     if (!ls_onnx_takes(n, 1, 1))
         return false;
-    LsAttr at = {.scalar = {.a = ls_onnx_float(n, "alpha", 0.2), .b = ls_onnx_float(n, "beta", 0.5)}};
+    LsAttr at = {
+        .scalar = {.a = ls_onnx_float(n, "alpha", 0.2), .b = ls_onnx_float(n, "beta", 0.5)}};
     out[0] = ls_append1(n->cx, n->g, LS_OP_HARD_SIGMOID, n->in[0], &at);
     return ls_is(out[0]);
 }

@@ -52,8 +52,9 @@ static bool logic_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
 {
     for (int k = 0; k < g->node[n.i].nin; k++)
         if (ls_type(g, ls_in(g, n, k)) != LS_BOOL)
-            return ls_error(cx, ls_where(g, n), LS_E_TYPE, NULL, "operand %d is %s, %s takes bool", k,
-                            ls_type_name(ls_type(g, ls_in(g, n, k))), ls_op[g->node[n.i].op]->name);
+            return ls_error(cx, ls_where(g, n), LS_E_TYPE, NULL, "operand %d is %s, %s takes bool",
+                            k, ls_type_name(ls_type(g, ls_in(g, n, k))),
+                            ls_op[g->node[n.i].op]->name);
     return ls_infer_map(cx, g, n);
 }
 

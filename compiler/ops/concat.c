@@ -50,7 +50,8 @@ static bool concat_build(LsOnnxNode *n, LsValueId out[])
         return false;
     LsGraph *g = n->g;
     int rank = ls_shape(g, n->in[0])->rank;
-    int axis = ls_onnx_axis(n, ls_onnx_int(n, "axis", n->version < 4 ? 1 : INT64_MIN), rank), nin = 0;
+    int axis = ls_onnx_axis(n, ls_onnx_int(n, "axis", n->version < 4 ? 1 : INT64_MIN), rank),
+        nin = 0;
     if (axis < 0)
         return false;
     LsValueId *in = ls_arena_alloc(g->arena, (size_t)n->nin, sizeof *in);

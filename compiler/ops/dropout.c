@@ -1,7 +1,8 @@
-/* compiler/ops/dropout.c -- inverted dropout: zero with probability a, the rest scaled by 1 / (1 - a).
+/* compiler/ops/dropout.c -- inverted dropout: zero with probability a, else scaled by 1 / (1 - a).
  *
- * The mask is a function of (seed of the run, step, b, element), where b tells nodes apart. So the gradient
- * is the same node over dy, a recomputed node draws what it drew before, and nothing is stored. */
+ * The mask is a function of (seed of the run, step, b, element), where b tells nodes apart. So the
+ * gradient is the same node over dy, a recomputed node draws what it drew before, and nothing is
+ * stored. */
 #include "compiler/ops/row.h"
 
 static void dropout_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], const bool want[],
@@ -65,8 +66,9 @@ static bool dropout_build(LsOnnxNode *n, LsValueId out[])
     out[0] = n->in[0];
     if (!g->training || !on || ratio == 0)
         return !masked || dropout_mask(n, out, NULL);
-    /* Nodes with equal `seed` attributes draw alike; those without differ by their place in the graph. */
-    double stream = ls_onnx_has(n, "seed") ? 0x1p32 + (uint32_t)ls_onnx_int(n, "seed", 0) : g->nnode;
+    /* Equal `seed` attributes draw alike; nodes without differ by their place in the graph. */
+    double stream =
+        ls_onnx_has(n, "seed") ? 0x1p32 + (uint32_t)ls_onnx_int(n, "seed", 0) : g->nnode;
     LsAttr at = {.scalar = {.a = ratio, .b = stream}};
     out[0] = ls_append1(n->cx, g, LS_OP_DROPOUT, n->in[0], &at);
     return ls_is(out[0]) && (!masked || dropout_mask(n, out, &at));

@@ -87,8 +87,9 @@ static bool gather_build(LsOnnxNode *n, LsValueId out[])
     bool one = ls_is_const(g, index) && g->value[index.i].data != NULL
         && ls_type(g, index) != LS_REAL && ls_count(ls_shape(g, index)) == 1
         && ls_shape(g, x)->rank - 1 + ls_shape(g, index)->rank <= LS_MAX_RANK;
-    out[0] = one ? pick(n, x, index, axis)
-                 : ls_append2(n->cx, g, LS_OP_GATHER, x, index, &(LsAttr){.gather = {.axis = axis}});
+    out[0] =
+        one ? pick(n, x, index, axis)
+            : ls_append2(n->cx, g, LS_OP_GATHER, x, index, &(LsAttr){.gather = {.axis = axis}});
     return ls_is(out[0]);
 }
 const LsOnnxOp ls_onnx_gather = {"Gather", 1, gather_build};

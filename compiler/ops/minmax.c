@@ -1,4 +1,4 @@
-/* compiler/ops/minmax.c -- minimum, maximum, clipping. A NaN in either operand is a NaN in the result. */
+/* compiler/ops/minmax.c -- minimum, maximum, clipping. A NaN in an operand is one in the result. */
 #include "compiler/ops/row.h"
 
 #include <math.h>
@@ -57,7 +57,7 @@ const LsOnnxOp ls_onnx_min = {"Min", 8, min_build};
 static void clip_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], const bool want[],
                       LsValueId dx[])
 {
-    (void)want;                 /* strictly inside, hence told by the result: relu6 keeps no operand */
+    (void)want;         /* strictly inside, hence told by the result: relu6 keeps no operand */
     LsAttr at = g->node[n.i].attr;
     dx[0] = ls_append2(cx, g, LS_OP_CLIP_GRAD, dy[0], ls_out(g, n, 0), &at);
 }

@@ -1,8 +1,8 @@
 /* compiler/ops/pad_sum.c -- sums of gradients, where parts of one tensor come back together.
  *
- * The gradient of a slice is dy among zeros. Adding those of all parts of a split would make and add as many
- * whole tensors; parts that lie side by side are joined instead. What the joining leaves unread is swept out
- * by ls_dce. */
+ * The gradient of a slice is dy among zeros. Adding those of all parts of a split would make and
+ * add as many whole tensors; parts that lie side by side are joined instead. What the joining
+ * leaves unread is swept out by ls_dce. */
 #include "compiler/ops/row.h"
 
 typedef struct Part {           /* v with lo and hi zeros around it */

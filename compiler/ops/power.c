@@ -114,8 +114,8 @@ const LsOp ls_op_pow_grad_exponent = {
     .kernel = LS_K_MAP, .expr = "%2 == 0 && %1 <= 1 ? 0 : %0 * %1 * ls_log(%2)",
 };
 
-/* Small known exponents become products and roots: cheaper, and a square is what the layer norm pattern
- * looks for. */
+/* Small known exponents become products and roots: cheaper, and a square is what the layer norm
+ * pattern looks for. */
 static bool pow_known(LsOnnxNode *n, LsValueId out[], double p)
 {
     LsValueId x = n->in[0];

@@ -1,5 +1,5 @@
-/* compiler/ops/reduce.c -- reductions. IR rows keep the reduced axes as 1; the ONNX rows are made of
- * them, of pointwise rows, and of a reshape where axes are dropped. */
+/* compiler/ops/reduce.c -- reductions. IR rows keep the reduced axes as 1; the ONNX rows are made
+ * of them, of pointwise rows, and of a reshape where axes are dropped. */
 #include "compiler/ops/row.h"
 
 static bool reduce_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
@@ -84,8 +84,8 @@ const LsOp ls_op_reduce_min = {
     .eval = reduce_sum_eval, .eval_int = reduce_sum_eval_int,
 };
 
-/* The product of the others: y / x where nothing is 0; if one factor is 0, it alone has a gradient, the
- * product of the rest. */
+/* The product of the others: y / x where nothing is 0; if one factor is 0, it alone has a gradient,
+ * the product of the rest. */
 static void reduce_prod_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[],
                              const bool want[], LsValueId dx[])
 {
@@ -130,7 +130,8 @@ static bool reduce_axes(LsOnnxNode *n, int since_input, LsReduceAttr *at, bool *
             return false;
         at->axes |= 1u << axis;
     }
-    *none = count <= 0 && n->version >= since_input && ls_onnx_int(n, "noop_with_empty_axes", 0) != 0;
+    *none =
+        count <= 0 && n->version >= since_input && ls_onnx_int(n, "noop_with_empty_axes", 0) != 0;
     if (count <= 0)
         at->axes = (1u << rank) - 1;
     return true;
@@ -219,7 +220,8 @@ static bool global_pool(LsOnnxNode *n, LsValueId out[], LsOpCode reduce)
         return false;
     int rank = ls_shape(n->g, n->in[0])->rank;
     if (rank < 3)
-        return ls_onnx_error(n, LS_E_SHAPE, NULL, "the operand is %s, %s takes N x C x spatial axes",
+        return ls_onnx_error(n, LS_E_SHAPE, NULL,
+                             "the operand is %s, %s takes N x C x spatial axes",
                              ls_dims(n->g, n->in[0]), n->op);
     LsAttr at = {.reduce = {.axes = ((1u << rank) - 1) & ~3u, .keep = true}};
     out[0] = ls_append1(n->cx, n->g, reduce, n->in[0], &at);

@@ -56,14 +56,17 @@ static bool reshape_rest(LsOnnxNode *n, LsShape *to, int64_t count)
         if (to->dim[k] == -1)
             rest = k;
         else if (__builtin_mul_overflow(others, to->dim[k], &others))
-            return ls_onnx_error(n, LS_E_SHAPE, NULL, "shape has more elements than can be counted");
+            return ls_onnx_error(n, LS_E_SHAPE, NULL,
+                                 "shape has more elements than can be counted");
     }
     if (rest < 0)
         return true;
     if (others == 0 || count % others != 0)
-        return ls_onnx_error(n, LS_E_SHAPE, "a batch size fixed at export may not fit the one bound now",
+        return ls_onnx_error(n, LS_E_SHAPE,
+                             "a batch size fixed at export may not fit the one bound now",
                              "%" PRId64 " elements (%s) do not divide by %" PRId64
-                             ", the product of the lengths given", count, ls_dims(n->g, n->in[0]), others);
+                             ", the product of the lengths given",
+                             count, ls_dims(n->g, n->in[0]), others);
     to->dim[rest] = count / others;
     return true;
 }
@@ -84,8 +87,8 @@ static bool reshape_build(LsOnnxNode *n, LsValueId out[])
             continue;
         if (k >= x.rank)
             return ls_onnx_error(n, LS_E_SHAPE, NULL,
-                                 "shape has 0 (as before) at %d, the operand %s has no such axis", k,
-                                 ls_shape_text(n->g->arena, &x));
+                                 "shape has 0 (as before) at %d, the operand %s has no such axis",
+                                 k, ls_shape_text(n->g->arena, &x));
         to.dim[k] = x.dim[k];
     }
     return reshape_rest(n, &to, ls_count(&x)) && reshape_to(n, out, &to);
@@ -107,7 +110,8 @@ static bool flatten_build(LsOnnxNode *n, LsValueId out[])
 }
 const LsOnnxOp ls_onnx_flatten = {"Flatten", 1, flatten_build};
 
-/* The axes of Squeeze or Unsqueeze as a bit set over `rank` axes: attribute, or operand from opset 13. */
+/* The axes of Squeeze or Unsqueeze as a bit set over `rank` axes: attribute, or operand from
+ * opset 13. */
 static bool axes_of(LsOnnxNode *n, int rank, bool *absent, uint32_t *set)
 {
     int64_t list[LS_MAX_RANK];
@@ -137,8 +141,8 @@ static bool squeeze_build(LsOnnxNode *n, LsValueId out[])
     LsShape to = {0};
     for (int k = 0; k < x.rank; k++) {
         if ((axes >> k & 1) && x.dim[k] != 1)
-            return ls_onnx_error(n, LS_E_SHAPE, NULL, "axis %d of %s has length %" PRId64 ", not 1", k,
-                                 ls_shape_text(n->g->arena, &x), x.dim[k]);
+            return ls_onnx_error(n, LS_E_SHAPE, NULL, "axis %d of %s has length %" PRId64 ", not 1",
+                                 k, ls_shape_text(n->g->arena, &x), x.dim[k]);
         if (all ? x.dim[k] != 1 : !(axes >> k & 1))
             to.dim[to.rank++] = x.dim[k];
     }
@@ -157,8 +161,9 @@ static bool unsqueeze_build(LsOnnxNode *n, LsValueId out[])
     if (more < 0)
         return more == -1 && ls_onnx_error(n, LS_E_ATTR, NULL, "axes are missing");
     if (x.rank + more > LS_MAX_RANK)
-        return ls_onnx_error(n, LS_E_UNSUPPORTED, NULL, "the result would have %d axes, %d are handled",
-                             x.rank + more, LS_MAX_RANK);
+        return ls_onnx_error(n, LS_E_UNSUPPORTED, NULL,
+                             "the result would have %d axes, %d are handled", x.rank + more,
+                             LS_MAX_RANK);
     LsShape to = {.rank = x.rank + more};
     bool absent;
     uint32_t axes;

@@ -55,8 +55,8 @@ static bool read_mode(LsOnnxNode *n, LsResizeAttr *at)
     static const char *const upsample_mode[] = {"nearest", "linear", "bilinear", NULL};
     static const char *const coord[] = {"half_pixel", "pytorch_half_pixel", "align_corners",
                                         "asymmetric", NULL};
-    static const char *const nearest[] = {"floor", "ceil", "round_prefer_floor", "round_prefer_ceil",
-                                          NULL};
+    static const char *const nearest[] = {"floor", "ceil", "round_prefer_floor",
+                                          "round_prefer_ceil", NULL};
     int m = choice(n, "mode", "nearest", n->version < 10 ? upsample_mode : mode), c, r;
     at->mode = m == 0 ? LS_RESIZE_NEAREST : LS_RESIZE_LINEAR;
     at->coord = LS_COORD_ASYMMETRIC;
@@ -73,7 +73,7 @@ static bool read_mode(LsOnnxNode *n, LsResizeAttr *at)
     return true;
 }
 
-/* The axes that scales and sizes speak of, in their order; their number, negative after an error. */
+/* The axes that scales and sizes speak of, in their order; their number, negative: an error. */
 static int read_axes(LsOnnxNode *n, int rank, int axis[])
 {
     int64_t list[LS_MAX_RANK];
@@ -84,7 +84,8 @@ static int read_axes(LsOnnxNode *n, int rank, int axis[])
     return count < 0 ? rank : count;
 }
 
-/* keep_aspect_ratio_policy: one scale for all the axes named, the least or the greatest of those asked. */
+/* keep_aspect_ratio_policy: one scale for all the axes named, the least or the greatest of those
+ * asked. */
 static bool keep_aspect(LsOnnxNode *n, const LsShape *x, int naxes, const int axis[], Sizes *s)
 {
     static const char *const policy[] = {"stretch", "not_larger", "not_smaller", NULL};
@@ -101,15 +102,17 @@ static bool keep_aspect(LsOnnxNode *n, const LsShape *x, int naxes, const int ax
     return true;
 }
 
-/* Scales are an attribute (Upsample 7), operand 1 (Upsample 9, Resize 10) or 2; sizes are operand 3. */
+/* Scales are an attribute (Upsample 7), operand 1 (Upsample 9, Resize 10) or 2; sizes are
+ * operand 3. */
 static bool read_sizes(LsOnnxNode *n, const LsShape *x, Sizes *s)
 {
     int axis[LS_MAX_RANK], naxes = read_axes(n, x->rank, axis);
     double scale[LS_MAX_RANK];
     int64_t size[LS_MAX_RANK];
     int nsize = n->version >= 11 ? ls_onnx_const_ints(n, 3, LS_MAX_RANK, size) : -1;
-    int nscale = n->version < 9 ? ls_onnx_floats(n, "scales", LS_MAX_RANK, scale)
-                                : ls_onnx_const_reals(n, n->version < 11 ? 1 : 2, LS_MAX_RANK, scale);
+    int nscale = n->version < 9
+                     ? ls_onnx_floats(n, "scales", LS_MAX_RANK, scale)
+                     : ls_onnx_const_reals(n, n->version < 11 ? 1 : 2, LS_MAX_RANK, scale);
     if (naxes < 0 || nsize == -2 || nscale == -2)
         return false;
     s->by_size = nsize > 0;
@@ -135,10 +138,11 @@ static bool resolve(LsOnnxNode *n, LsResizeAttr *at, const Sizes *s, bool *same)
     *same = true;
     at->y.rank = at->x.rank;
     for (int k = 0; k < at->x.rank; k++) {
-        double x = (double)at->x.dim[k], length = s->by_size ? (double)s->size[k] : floor(x * s->scale[k]);
+        double x = (double)at->x.dim[k];
+        double length = s->by_size ? (double)s->size[k] : floor(x * s->scale[k]);
         if (!(length >= 1 && length < 0x1p31))
-            return ls_onnx_error(n, LS_E_SHAPE, NULL, "axis %d, of length %g, would become %g long", k,
-                                 x, length);
+            return ls_onnx_error(n, LS_E_SHAPE, NULL, "axis %d, of length %g, would become %g long",
+                                 k, x, length);
         at->y.dim[k] = (int64_t)length;
         at->scale[k] = s->by_size ? length / x : s->scale[k];
         *same &= at->y.dim[k] == at->x.dim[k] && at->scale[k] == 1;

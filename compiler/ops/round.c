@@ -24,8 +24,9 @@ const LsOp ls_op_abs_grad = {       /* dy, x */
 LS_EVAL(sign, (x[0] > 0) - (x[0] < 0))
 LS_EVAL_INT(sign, (*y = (x[0] > 0) - (x[0] < 0), true))
 const LsOp ls_op_sign = {
-    .name = "Sign", .min_in = 1, .max_in = 1, .nout = 1, .infer = ls_infer_map, .grad = ls_grad_zero,
-    .kernel = LS_K_MAP, .expr = "(%0 > 0) - (%0 < 0)", .eval = sign_eval, .eval_int = sign_eval_int,
+    .name = "Sign", .min_in = 1, .max_in = 1, .nout = 1, .infer = ls_infer_map,
+    .grad = ls_grad_zero, .kernel = LS_K_MAP, .expr = "(%0 > 0) - (%0 < 0)", .eval = sign_eval,
+    .eval_int = sign_eval_int,
 };
 
 LS_EVAL(floor, floor(x[0]))
@@ -36,8 +37,8 @@ const LsOp ls_op_floor = {
 
 LS_EVAL(ceil, ceil(x[0]))
 const LsOp ls_op_ceil = {
-    .name = "Ceil", .min_in = 1, .max_in = 1, .nout = 1, .infer = ls_infer_map, .grad = ls_grad_zero,
-    .kernel = LS_K_MAP, .expr = "ls_ceil(%0)", .eval = ceil_eval,
+    .name = "Ceil", .min_in = 1, .max_in = 1, .nout = 1, .infer = ls_infer_map,
+    .grad = ls_grad_zero, .kernel = LS_K_MAP, .expr = "ls_ceil(%0)", .eval = ceil_eval,
 };
 
 LS_EVAL(round, nearbyint(x[0]))     /* halves to even */
@@ -52,7 +53,7 @@ LS_ONNX_SIMPLE(floor, "Floor", 6, LS_OP_FLOOR, 1)
 LS_ONNX_SIMPLE(ceil, "Ceil", 6, LS_OP_CEIL, 1)
 LS_ONNX_SIMPLE(round, "Round", 11, LS_OP_ROUND, 1)
 
-/* ---- Mod: of integers, with the sign of the divisor (as in Python) or of the dividend (as in C) ---- */
+/* ---- Mod: of integers, with the sign of the divisor (Python's) or of the dividend (C's) ---- */
 static bool mod_eval_int(const int64_t x[], const LsAttr *at, int64_t *y)
 {
     (void)at;

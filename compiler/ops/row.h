@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* ---- infer ---- */
-/* Sets result 0 after checking that its size can be counted and that it is not empty (constants may be). */
+/* Sets result 0 after checking that its size can be counted; it is not 0 except in constants. */
 bool ls_infer_out(LsCtx *cx, LsGraph *g, LsNodeId n, LsType type, const LsShape *shape);
 /* MAP: operands of one type broadcast against each other. */
 bool ls_infer_map(LsCtx *cx, LsGraph *g, LsNodeId n);
@@ -16,7 +16,7 @@ bool ls_infer_map(LsCtx *cx, LsGraph *g, LsNodeId n);
 bool ls_infer_map_from(LsCtx *cx, LsGraph *g, LsNodeId n, int first);
 LsType ls_infer_bool(const LsGraph *g, LsNodeId n);             /* LsOp.type of comparisons */
 bool ls_all_const(const LsGraph *g, LsNodeId n);                /* every operand is a constant */
-const char *ls_type_name(LsType t);                             /* as messages say it: "float", "int64" */
+const char *ls_type_name(LsType t);                             /* for messages: "float", "int64" */
 const char *ls_dims(const LsGraph *g, LsValueId v);             /* its shape, for messages */
 
 /* ---- grad ---- */
@@ -24,12 +24,14 @@ const char *ls_dims(const LsGraph *g, LsValueId v);             /* its shape, fo
 void ls_grad_zero(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], const bool want[],
                   LsValueId dx[]);
 LsValueId ls_scale(LsCtx *cx, LsGraph *g, LsValueId v, double by);      /* v * by */
-LsValueId ls_expand(LsCtx *cx, LsGraph *g, LsValueId v, const LsShape *to);     /* v broadcast to `to` */
+/* v broadcast to `to`. */
+LsValueId ls_expand(LsCtx *cx, LsGraph *g, LsValueId v, const LsShape *to);
 /* v[..., start:stop, ...] along one axis; all of it: v itself. */
 LsValueId ls_slice_axis(LsCtx *cx, LsGraph *g, LsValueId v, int axis, int64_t start, int64_t stop);
 LsValueId ls_transpose(LsCtx *cx, LsGraph *g, LsValueId v, const int perm[]);
 
-/* ---- eval: LS_EVAL(add, x[0] + x[1]) defines add_eval; the other sets *y and says whether it is defined */
+/* ---- eval ---- */
+/* LS_EVAL(add, x[0] + x[1]) defines add_eval; LS_EVAL_INT sets *y, false where undefined. */
 #define LS_EVAL(row, expr) \
     static double row##_eval(const double x[], const LsAttr *at) { (void)at; return expr; }
 #define LS_EVAL_INT(row, expr) \

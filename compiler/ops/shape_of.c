@@ -1,4 +1,4 @@
-/* compiler/ops/shape_of.c -- Shape, Size, Range, ConstantOfShape: all known once shapes are static. */
+/* compiler/ops/shape_of.c -- Shape, Size, Range, ConstantOfShape: known once shapes are static. */
 #include "compiler/ops/row.h"
 
 #include <math.h>
@@ -65,8 +65,8 @@ static bool range_build(LsOnnxNode *n, LsValueId out[])
     LsType type = ls_type(n->g, n->in[0]);
     for (int k = 0; k < 3; k++) {
         if (ls_type(n->g, n->in[k]) != type || type == LS_BOOL)
-            return ls_onnx_error(n, LS_E_TYPE, NULL, "start is %s, operand %d is %s", ls_type_name(type),
-                                 k, ls_type_name(ls_type(n->g, n->in[k])));
+            return ls_onnx_error(n, LS_E_TYPE, NULL, "start is %s, operand %d is %s",
+                                 ls_type_name(type), k, ls_type_name(ls_type(n->g, n->in[k])));
         int got = ls_onnx_const_reals(n, k, 1, &real[k]);
         if (got < 0)
             return false;
@@ -76,15 +76,15 @@ static bool range_build(LsOnnxNode *n, LsValueId out[])
     }
     double count = ceil((real[1] - real[0]) / real[2]);
     if (real[2] == 0 || isnan(count) || count > (double)longest_range)
-        return ls_onnx_error(n, LS_E_SHAPE, NULL, "from %g to %g by %g is too long", real[0], real[1],
-                             real[2]);
+        return ls_onnx_error(n, LS_E_SHAPE, NULL, "from %g to %g by %g is too long", real[0],
+                             real[1], real[2]);
     int64_t length = count > 0 ? (int64_t)count : 0;
     out[0] = type == LS_REAL ? range_reals(n, real, length) : range_ints(n, type, whole, length);
     return true;
 }
 const LsOnnxOp ls_onnx_range = {"Range", 11, range_build};
 
-/* ---- ConstantOfShape: one value, repeated. What is too large for a weight is made at run time. ---- */
+/* ---- ConstantOfShape: one value, repeated; at run time what is too large for a weight ---- */
 static LsValueId repeated(LsOnnxNode *n, LsValueId v, const LsShape *to)
 {
     LsGraph *g = n->g;
@@ -101,7 +101,8 @@ static bool constant_of_shape_build(LsOnnxNode *n, LsValueId out[])
     LsShape to = {0};
     if (!ls_onnx_takes(n, 1, 1) || (to.rank = ls_onnx_const_ints(n, 0, LS_MAX_RANK, to.dim)) < 0)
         return false;
-    LsValueId v = ls_onnx_has(n, "value") ? ls_onnx_tensor(n, "value") : ls_const_real(n->cx, n->g, 0);
+    LsValueId v =
+        ls_onnx_has(n, "value") ? ls_onnx_tensor(n, "value") : ls_const_real(n->cx, n->g, 0);
     if (!ls_is(v))
         return false;
     if (ls_count(ls_shape(n->g, v)) != 1)

@@ -56,7 +56,8 @@ static int64_t clamp(int64_t v, int64_t lo, int64_t hi)
 }
 
 /* ONNX's rules for one axis: negative ends count from the back, all is cut to what exists. */
-static void slice_axis(LsSliceAttr *at, int k, int64_t dim, int64_t start, int64_t stop, int64_t step)
+static void slice_axis(LsSliceAttr *at, int k, int64_t dim, int64_t start, int64_t stop,
+                       int64_t step)
 {
     start += start < 0 ? dim : 0;
     stop += stop < 0 ? dim : 0;
@@ -66,7 +67,8 @@ static void slice_axis(LsSliceAttr *at, int k, int64_t dim, int64_t start, int64
 }
 
 /* Reads starts, ends, axes, steps; the number of entries, negative after an error. */
-static int slice_ranges(LsOnnxNode *n, int64_t start[], int64_t stop[], int64_t axis[], int64_t step[])
+static int slice_ranges(LsOnnxNode *n, int64_t start[], int64_t stop[], int64_t axis[],
+                        int64_t step[])
 {
     int64_t *list[] = {start, stop, axis, step};
     static const char *const name[] = {"starts", "ends", "axes", "steps"};
@@ -156,7 +158,8 @@ static bool split_lengths(LsOnnxNode *n, int64_t dim, int parts, int64_t len[])
     }
     if (sum != dim || listed < n->nout)
         return ls_onnx_error(n, LS_E_SHAPE, NULL,
-                             "split lists %d lengths that do not add up to %" PRId64 " for %d results",
+                             "split lists %d lengths that do not add up to %" PRId64
+                             " for %d results",
                              listed, dim, n->nout);
     return true;
 }
@@ -181,8 +184,8 @@ static bool split_build(LsOnnxNode *n, LsValueId out[])
     if (axis < 0)
         return false;
     if (parts <= 0)
-        return ls_onnx_error(n, LS_E_ATTR, NULL, "the node has %d results, which is not what it splits into",
-                             n->nout);
+        return ls_onnx_error(n, LS_E_ATTR, NULL,
+                             "the node has %d results, which is not what it splits into", n->nout);
     int64_t *len = ls_arena_alloc(n->g->arena, (size_t)parts, sizeof *len), at = 0;
     if (!split_lengths(n, x.dim[axis], parts, len))
         return false;

@@ -57,7 +57,7 @@ LS_ONNX_SIMPLE(tanh, "Tanh", 6, LS_OP_TANH, 1)
 static void softplus_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[],
                           const bool want[], LsValueId dx[])
 {
-    (void)want;                 /* from the result it would be 1 - exp(-y), which cancels for small y */
+    (void)want;         /* from the result it would be 1 - exp(-y), which cancels for small y */
     LsValueId s = ls_append1(cx, g, LS_OP_SIGMOID, ls_in(g, n, 0), NULL);
     dx[0] = ls_append2(cx, g, LS_OP_MUL, dy[0], s, NULL);
 }
@@ -90,7 +90,8 @@ const LsOp ls_op_elu_grad = {       /* dy, y */
 static bool elu_of(LsOnnxNode *n, LsValueId out[], double alpha, double factor)
 {
     if (alpha < 0)
-        return ls_onnx_error(n, LS_E_UNSUPPORTED, NULL, "alpha is %g; below 0 it is not handled", alpha);
+        return ls_onnx_error(n, LS_E_UNSUPPORTED, NULL, "alpha is %g; below 0 it is not handled",
+                             alpha);
     LsAttr at = {.scalar = {.a = alpha}};
     out[0] = ls_append1(n->cx, n->g, LS_OP_ELU, n->in[0], &at);
     if (ls_is(out[0]))
@@ -131,7 +132,7 @@ const LsOp ls_op_erf_grad = {       /* dy, x: dy 2/sqrt(pi) exp(-x^2) */
 };
 LS_ONNX_SIMPLE(erf, "Erf", 9, LS_OP_ERF, 1)
 
-/* ---- Gelu: x (1 + erf(x / sqrt 2)) / 2, or by tanh. The gradient's constants: 1/sqrt(2 pi), sqrt(2/pi) ---- */
+/* ---- Gelu: x (1 + erf(x / sqrt 2)) / 2, or by tanh; 1/sqrt(2 pi) = 0.3989 ---- */
 static void gelu_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], const bool want[],
                       LsValueId dx[])
 {
@@ -161,7 +162,8 @@ static void gelu_tanh_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy
 
 #define LS_GELU_TANH(x) /* tanh(sqrt(2/pi) (x + 0.044715 x^3)) */ \
     "ls_tanh(LS_R(0.79788456080286536) * " x " * (1 + LS_R(0.044715) * " x " * " x "))"
-LS_EVAL(gelu_tanh, 0.5 * x[0] * (1 + tanh(0.79788456080286536 * x[0] * (1 + 0.044715 * x[0] * x[0]))))
+LS_EVAL(gelu_tanh,
+        0.5 * x[0] * (1 + tanh(0.79788456080286536 * x[0] * (1 + 0.044715 * x[0] * x[0]))))
 const LsOp ls_op_gelu_tanh = {
     .name = "gelu_tanh", .min_in = 1, .max_in = 1, .nout = 1, .infer = ls_infer_map,
     .grad = gelu_tanh_grad, .kernel = LS_K_MAP,
@@ -178,7 +180,8 @@ static bool gelu_build(LsOnnxNode *n, LsValueId out[])
 {
     const char *how = ls_onnx_string(n, "approximate", "none");
     if (strcmp(how, "none") != 0 && strcmp(how, "tanh") != 0)
-        return ls_onnx_error(n, LS_E_ATTR, "it is \"none\" or \"tanh\"", "approximate is \"%s\"", how);
+        return ls_onnx_error(n, LS_E_ATTR, "it is \"none\" or \"tanh\"", "approximate is \"%s\"",
+                             how);
     return ls_onnx_simple(n, out, strcmp(how, "tanh") == 0 ? LS_OP_GELU_TANH : LS_OP_GELU, 1);
 }
 const LsOnnxOp ls_onnx_gelu = {"Gelu", 20, gelu_build};

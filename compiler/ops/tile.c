@@ -7,8 +7,8 @@ static bool tile_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
     LsShape y = *ls_in_shape(g, n, 0);
     for (int k = 0; k < y.rank; k++)
         if (times->dim[k] < 0 || __builtin_mul_overflow(y.dim[k], times->dim[k], &y.dim[k]))
-            return ls_error(cx, ls_where(g, n), LS_E_SHAPE, NULL, "repeats axis %d %" PRId64 " times", k,
-                            times->dim[k]);
+            return ls_error(cx, ls_where(g, n), LS_E_SHAPE, NULL,
+                            "repeats axis %d %" PRId64 " times", k, times->dim[k]);
     return ls_infer_out(cx, g, n, ls_type(g, ls_in(g, n, 0)), &y);
 }
 
@@ -49,8 +49,9 @@ static bool tile_build(LsOnnxNode *n, LsValueId out[])
     if (times->rank < 0)
         return false;
     if (times->rank != x->rank)
-        return ls_onnx_error(n, LS_E_SHAPE, NULL, "repeats has %d entries, the operand %s has %d axes",
-                             times->rank, ls_dims(n->g, n->in[0]), x->rank);
+        return ls_onnx_error(n, LS_E_SHAPE, NULL,
+                             "repeats has %d entries, the operand %s has %d axes", times->rank,
+                             ls_dims(n->g, n->in[0]), x->rank);
     bool once = true;
     for (int k = 0; k < x->rank; k++)
         once &= times->dim[k] == 1;

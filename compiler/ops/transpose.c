@@ -1,4 +1,4 @@
-/* compiler/ops/transpose.c -- axes in another order; DepthToSpace and SpaceToDepth are made of it. */
+/* compiler/ops/transpose.c -- axes in another order; DepthToSpace, SpaceToDepth are made of it. */
 #include "compiler/ops/row.h"
 
 static bool transpose_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
@@ -33,8 +33,8 @@ static bool transpose_build(LsOnnxNode *n, LsValueId out[])
     int64_t list[LS_MAX_RANK];
     int count = ls_onnx_ints(n, "perm", LS_MAX_RANK, list), perm[LS_MAX_RANK];
     if (count >= 0 && count != rank)
-        return ls_onnx_error(n, LS_E_ATTR, NULL, "perm has %d entries, the operand %s has %d axes", count,
-                             ls_dims(n->g, n->in[0]), rank);
+        return ls_onnx_error(n, LS_E_ATTR, NULL, "perm has %d entries, the operand %s has %d axes",
+                             count, ls_dims(n->g, n->in[0]), rank);
     uint32_t seen = 0;
     for (int k = 0; k < rank; k++) {
         perm[k] = count < 0 ? rank - 1 - k : ls_onnx_axis(n, list[k], rank);
@@ -86,12 +86,14 @@ static bool depth_to_space_build(LsOnnxNode *n, LsValueId out[])
     if (!crd && strcmp(mode, "DCR") != 0)
         return ls_onnx_error(n, LS_E_ATTR, "it is \"DCR\" or \"CRD\"", "mode is \"%s\"", mode);
     if (x.dim[1] % (b * b) != 0)
-        return ls_onnx_error(n, LS_E_SHAPE, NULL, "%" PRId64 " channels do not divide by blocksize^2, %"
-                             PRId64, x.dim[1], b * b);
+        return ls_onnx_error(n, LS_E_SHAPE, NULL,
+                             "%" PRId64 " channels do not divide by blocksize^2, %" PRId64,
+                             x.dim[1], b * b);
     int64_t c = x.dim[1] / (b * b), h = x.dim[2], w = x.dim[3];
     LsShape to = {4, {x.dim[0], c, h * b, w * b}};
     if (crd)
-        return blocks(n, out, &(LsShape){6, {x.dim[0], c, b, b, h, w}}, (int[]){0, 1, 4, 2, 5, 3}, &to);
+        return blocks(n, out, &(LsShape){6, {x.dim[0], c, b, b, h, w}}, (int[]){0, 1, 4, 2, 5, 3},
+                      &to);
     return blocks(n, out, &(LsShape){6, {x.dim[0], b, b, c, h, w}}, (int[]){0, 3, 4, 1, 5, 2}, &to);
 }
 const LsOnnxOp ls_onnx_depth_to_space = {"DepthToSpace", 1, depth_to_space_build};
@@ -103,8 +105,9 @@ static bool space_to_depth_build(LsOnnxNode *n, LsValueId out[])
     if (!block_size(n, &x, &b))
         return false;
     if (x.dim[2] % b != 0 || x.dim[3] % b != 0)
-        return ls_onnx_error(n, LS_E_SHAPE, NULL, "%" PRId64 "x%" PRId64 " does not divide by blocksize %"
-                             PRId64, x.dim[2], x.dim[3], b);
+        return ls_onnx_error(n, LS_E_SHAPE, NULL,
+                             "%" PRId64 "x%" PRId64 " does not divide by blocksize %" PRId64,
+                             x.dim[2], x.dim[3], b);
     LsShape split = {6, {x.dim[0], x.dim[1], x.dim[2] / b, b, x.dim[3] / b, b}};
     LsShape to = {4, {x.dim[0], x.dim[1] * b * b, x.dim[2] / b, x.dim[3] / b}};
     return blocks(n, out, &split, (int[]){0, 3, 5, 1, 2, 4}, &to);
