@@ -79,11 +79,11 @@ static inline real ls_floor(real x) { return floorf(x); }
 static inline real ls_ceil(real x) { return ceilf(x); }
 static inline real ls_round(real x) { return rintf(x); }    /* half to even */
 
-/* x = n ln 2 + r, |r| <= ln 2 / 2; exp x = 2^n exp r. Adding 1.5 * 2^23 rounds to an integer and leaves
- * it in the low bits. 2^n is applied in two factors, so that it reaches infinity and the denormals. */
+/* x = n ln 2 + r, |r| <= ln 2 / 2; exp x = 2 * 2^(n - 1) exp r. Adding 1.5 * 2^23 rounds to an integer and
+ * leaves it in the low bits. Results below 2.4e-38 become 0. */
 static inline real ls_exp(real x)
 {
-    float a = x < -104.f ? -104.f : x;
+    float a = x < -87.5f ? -87.5f : x;
     a = a > 89.f ? 89.f : a;
     const float z = a * 1.44269504f + 12582912.f;
     const float n = z - 12582912.f;
@@ -95,8 +95,8 @@ static inline real ls_exp(real x)
     p = p * r + 0.166666657f;
     p = p * r + 0.5f;
     p = (p * r * r + r) + 1.f;
-    const int32_t i = (int32_t)(ls_bits32(z) - 0x4b400000u), h = i >> 1;
-    return p * ls_float32((uint32_t)(h + 127) << 23) * ls_float32((uint32_t)(i - h + 127) << 23);
+    p *= ls_float32((ls_bits32(z) << 23) + (126u << 23));
+    return p + p;
 }
 
 /* x = 2^k (1 + f), sqrt(1/2) <= 1 + f < sqrt(2); log(1 + f) by s = f / (2 + f) as in FreeBSD's libm, with
@@ -237,6 +237,7 @@ LS_ROW real ls_row_max(const real *x, int64_t n, int64_t lanes)
     for (int64_t l = 0; l < lanes; l++)
         lane[l] = -INFINITY;
     for (; i + lanes <= n; i += lanes)
+#pragma GCC unroll 1
         for (int64_t l = 0; l < lanes; l++)
             lane[l] = ls_max_real(lane[l], x[i + l]);
     for (int64_t l = 0; i + l < n; l++)
@@ -256,7 +257,7 @@ LS_ROW real ls_row_max(const real *x, int64_t n, int64_t lanes)
             lane[l] = 0;                                                \
         const int64_t whole = n / lanes * lanes;                        \
         for (int64_t at = 0; at < whole; at += lanes) {                 \
-            _Pragma("GCC ivdep")                                        \
+            _Pragma("GCC ivdep") _Pragma("GCC unroll 1")                \
             for (int64_t l = 0; l < lanes; l++) {                       \
                 const int64_t i = at + l;                               \
                 lane[l] += term;                                        \
@@ -276,6 +277,57 @@ LS_ROW_SUM(ls_row_normal_dot, dy[i] * scale[i] * ((x[i] - mean) * invstd), const
            const real *scale, const real *x, real mean, real invstd)
 LS_ROW_SUM(ls_row_exp, ls_exp(x[i] - shift), const real *x, real shift)
 LS_ROW_SUM(ls_row_exp_to, (y[i] = ls_exp(x[i] - shift)), real *y, const real *x, real shift)
+
+/* ---- transposition ----
+ * to[c * ldt + r] = from[r * ldf + c] for r < rows, c < cols, through tiles of 16 by 16, so that
+ * both sides are touched in whole cache lines. By the size of an element in bits. */
+#define LS_TRANSPOSE(bits)                                                                       \
+    typedef uint##bits##_t ls_four##bits                                                         \
+        __attribute__((vector_size(bits / 2), aligned(bits / 8), may_alias));                    \
+    static inline void ls_block##bits(uint##bits##_t *to, int64_t ldt, const uint##bits##_t *from, \
+                                      int64_t ldf)                                               \
+    {                                                                                            \
+        const ls_four##bits a = *(const ls_four##bits *)from;                                    \
+        const ls_four##bits b = *(const ls_four##bits *)(from + ldf);                            \
+        const ls_four##bits c = *(const ls_four##bits *)(from + 2 * ldf);                        \
+        const ls_four##bits d = *(const ls_four##bits *)(from + 3 * ldf);                        \
+        const ls_four##bits ab = __builtin_shufflevector(a, b, 0, 4, 1, 5);                      \
+        const ls_four##bits cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);                      \
+        const ls_four##bits ba = __builtin_shufflevector(a, b, 2, 6, 3, 7);                      \
+        const ls_four##bits dc = __builtin_shufflevector(c, d, 2, 6, 3, 7);                      \
+        *(ls_four##bits *)to = __builtin_shufflevector(ab, cd, 0, 1, 4, 5);                      \
+        *(ls_four##bits *)(to + ldt) = __builtin_shufflevector(ab, cd, 2, 3, 6, 7);              \
+        *(ls_four##bits *)(to + 2 * ldt) = __builtin_shufflevector(ba, dc, 0, 1, 4, 5);          \
+        *(ls_four##bits *)(to + 3 * ldt) = __builtin_shufflevector(ba, dc, 2, 3, 6, 7);          \
+    }                                                                                            \
+    static inline void ls_transpose##bits(void *y, int64_t ldt, const void *x, int64_t ldf,      \
+                                          int64_t rows, int64_t cols)                            \
+    {                                                                                            \
+        uint##bits##_t *const to = y;                                                            \
+        const uint##bits##_t *const from = x;                                                    \
+        const int64_t whole_r = rows / 16 * 16, whole_c = cols / 16 * 16;                        \
+        uint##bits##_t tile[256];                                                                \
+        for (int64_t r = 0; r < whole_r; r += 16)                                                \
+            for (int64_t c = 0; c < whole_c; c += 16) {                                          \
+                for (int64_t i = 0; i < 16; i += 4)                                              \
+                    for (int64_t j = 0; j < 16; j += 4)                                          \
+                        ls_block##bits(tile + j * 16 + i, 16, from + (r + i) * ldf + c + j, ldf); \
+                for (int64_t j = 0; j < 16; j++)                                                 \
+                    memcpy(to + (c + j) * ldt + r, tile + j * 16, sizeof tile / 16);             \
+            }                                                                                    \
+        for (int64_t c = 0; c < cols; c++)                                                       \
+            for (int64_t r = c < whole_c ? whole_r : 0; r < rows; r++)                           \
+                to[c * ldt + r] = from[r * ldf + c];                                             \
+    }
+LS_TRANSPOSE(32)
+LS_TRANSPOSE(64)
+static inline void ls_transpose8(uint8_t *to, int64_t ldt, const uint8_t *from, int64_t ldf, int64_t rows,
+                                 int64_t cols)
+{
+    for (int64_t c = 0; c < cols; c++)
+        for (int64_t r = 0; r < rows; r++)
+            to[c * ldt + r] = from[r * ldf + c];
+}
 
 /* ---- random numbers ----
  * A number in [0, 1) with 24 random bits, a function of its arguments alone: whoever computes element

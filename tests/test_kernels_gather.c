@@ -63,7 +63,7 @@ static double coordinate(const LsResizeAttr *at, int k, int64_t i)
 {
     double half = (i + 0.5) / at->scale[k] - 0.5;
     if (at->coord == LS_COORD_ALIGN_CORNERS)
-        return at->y.dim[k] == 1 ? 0 : i * (double)(at->x.dim[k] - 1) / (double)(at->y.dim[k] - 1);
+        return at->y.dim[k] == 1 ? 0 : i * (double)(at->x.dim[k] - 1) / (at->scale[k] * (double)at->x.dim[k] - 1);
     if (at->coord == LS_COORD_ASYMMETRIC)
         return i / at->scale[k];
     return at->coord == LS_COORD_PYTORCH_HALF_PIXEL && at->y.dim[k] == 1 ? 0 : half;

@@ -6,7 +6,7 @@
 
 #include <inttypes.h>
 
-enum { TILE = 16, ROWS = 4 };   /* elements of a side of a tile; tiles of a unit, each way */
+enum { LEAST = 8, TILE = 64 };  /* shortest axis worth a transposition; side of a tile, elements */
 
 static const char *at(const LsCopy *c, int tensor, int64_t first)
 {
@@ -20,10 +20,10 @@ static const char *at(const LsCopy *c, int tensor, int64_t first)
 static int transposed_axis(const LsNest *n)
 {
     int last = n->naxis - 1;
-    if (n->stride[LS_COPY_TO][last] != 1 || n->stride[LS_COPY_FROM][last] == 1 || n->size[last] < TILE)
+    if (n->stride[LS_COPY_TO][last] != 1 || n->stride[LS_COPY_FROM][last] == 1 || n->size[last] < LEAST)
         return -1;
     for (int k = 0; k < last; k++)
-        if (n->stride[LS_COPY_FROM][k] == 1 && n->size[k] >= TILE)
+        if (n->stride[LS_COPY_FROM][k] == 1 && n->size[k] >= LEAST)
             return k;
     return -1;
 }
@@ -62,31 +62,13 @@ static int64_t rows_part(const LsKernelText *k, const LsCopy *c)
     return b.units;
 }
 
-/* The loop over one side of a tile that starts at `first` of the axis. */
-static void tile_side(LsEmit *e, const LsNest *n, int axis, const char *first)
-{
-    const char *v = n->var[axis];
-    if (n->size[axis] % TILE == 0)
-        ls_emit_line(e, "for (int64_t %s = %s; %s < %s + %d; %s++) {", v, first, v, first, TILE, v);
-    else
-        ls_emit_line(e, "for (int64_t %s = %s; %s < ls_least(%s + %d, %" PRId64 "); %s++) {", v, first, v,
-                     first, TILE, n->size[axis], v);
-}
-
-static void tile_corner(LsEmit *e, const LsNest *n, int axis, const char *first, const char *unit)
-{
-    int64_t step = TILE * ROWS;
-    ls_emit_line(e, "for (int64_t %s = %s * %" PRId64 "; %s < ls_least((%s + 1) * %" PRId64 ", %" PRId64
-                 "); %s += %d) {", first, unit, step, first, unit, step, n->size[axis], first, TILE);
-}
-
+/* Square tiles of rows along the operand's contiguous axis. */
 static int64_t transpose_part(const LsKernelText *k, const LsCopy *c, int cross)
 {
     LsNest *n = c->n;
     LsEmit *e = k->e;
     int axis[LS_NEST_AXES], naxis = 0, last = n->naxis - 1;
-    int64_t step = TILE * ROWS, ni = ls_ceil_div(n->size[last], step);
-    int64_t nc = ls_ceil_div(n->size[cross], step), outer = 1;
+    int64_t ni = ls_ceil_div(n->size[last], TILE), nc = ls_ceil_div(n->size[cross], TILE), outer = 1;
     for (int a = 0; a < last; a++)
         if (a != cross) {
             axis[naxis++] = a;
@@ -94,15 +76,16 @@ static int64_t transpose_part(const LsKernelText *k, const LsCopy *c, int cross)
         }
     pointers(k, c);
     ls_emit_line(e, "for (int64_t u = lo; u < hi; u++) {");
-    ls_emit_line(e, "const int64_t bi = u %% %" PRId64 ", bc = u / %" PRId64 " %% %" PRId64 ";", ni, ni, nc);
+    ls_emit_line(e, "const int64_t %s = u %% %" PRId64 " * %d;", n->var[last], ni, TILE);
+    ls_emit_line(e, "const int64_t %s = u / %" PRId64 " %% %" PRId64 " * %d;", n->var[cross], ni, nc, TILE);
     ls_nest_decode(e, n, ls_arena_printf(n->arena, "u / %" PRId64, ni * nc), naxis, axis);
-    tile_corner(e, n, last, "i0", "bi");
-    tile_corner(e, n, cross, "c0", "bc");
-    tile_side(e, n, cross, "c0");
-    ls_emit_line(e, "#pragma GCC ivdep");
-    tile_side(e, n, last, "i0");
-    ls_emit_line(e, "y[%s] = x[%s];", at(c, LS_COPY_TO, c->to), at(c, LS_COPY_FROM, c->from));
-    ls_emit_close(e, 6);
+    ls_emit_line(e, "ls_transpose%d(y + %s, %" PRId64 ", x + %s, %" PRId64 ",",
+                 8 * ls_type_bytes(ls_type(k->g, ls_out(k->g, k->n, 0)), k->real_bytes),
+                 at(c, LS_COPY_TO, c->to), n->stride[LS_COPY_TO][cross], at(c, LS_COPY_FROM, c->from),
+                 n->stride[LS_COPY_FROM][last]);
+    ls_emit_line(e, "    ls_least(%d, %" PRId64 " - %s), ls_least(%d, %" PRId64 " - %s));", TILE,
+                 n->size[last], n->var[last], TILE, n->size[cross], n->var[cross]);
+    ls_emit_close(e, 2);
     return outer * ni * nc;
 }
 

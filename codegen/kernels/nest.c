@@ -207,12 +207,7 @@ void ls_boxes_inner(LsEmit *e, const LsNest *n, const LsBoxes *b)
 
 int64_t ls_lanes(int64_t n)
 {
-    int64_t lanes = 256;
-    if (n < 8)
-        return 1;
-    while (lanes > 8 && lanes * 4 > n)
-        lanes /= 2;
-    return lanes;
+    return n < 8 ? 1 : n < 32 ? 8 : n < 256 ? 16 : n < 2048 ? 32 : n < 8192 ? 64 : 256;
 }
 
 /* ---- text ---- */

@@ -52,7 +52,8 @@ int ls_boxes_open(LsEmit *e, const LsNest *n, const LsBoxes *b);
 /* The loop over the innermost axis: one brace. */
 void ls_boxes_inner(LsEmit *e, const LsNest *n, const LsBoxes *b);
 
-/* Running values for a loop over n elements that ends in one: a power of two up to 256. */
+/* Running values for a loop over n elements that ends in one: a power of two up to 256, so that a float sum
+ * has few terms and short rows little to combine. */
 int64_t ls_lanes(int64_t n);
 
 /* ---- text that many emitters share ---- */

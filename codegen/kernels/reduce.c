@@ -315,6 +315,7 @@ static void lanes_end(const Reduce *r, const char *format, int y)
 static void lanes_point(const Reduce *r, const char *count)
 {
     ls_emit_line(to(r), "#pragma GCC ivdep");
+    ls_emit_line(to(r), "#pragma GCC unroll 1");
     ls_emit_line(to(r), "for (int64_t l = 0; l < %s; l++) {", count);
     ls_emit_line(to(r), "const int64_t i = b + l;");
     ls_body_point(&r->body);

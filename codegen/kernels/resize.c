@@ -30,12 +30,12 @@ typedef struct Resize {
 /* Where result index i lies in the operand. */
 static double coordinate(const LsResizeAttr *at, int k, int64_t i)
 {
-    double x = (double)at->x.dim[k], y = (double)at->y.dim[k], scale = at->scale[k];
+    double x = (double)at->x.dim[k], scale = at->scale[k], y = scale * x;     /* y: not rounded */
     switch (at->coord) {
-    case LS_COORD_ALIGN_CORNERS: return y == 1 ? 0 : (double)i * (x - 1) / (y - 1);
+    case LS_COORD_ALIGN_CORNERS: return at->y.dim[k] == 1 ? 0 : (double)i * (x - 1) / (y - 1);
     case LS_COORD_ASYMMETRIC:    return (double)i / scale;
     case LS_COORD_PYTORCH_HALF_PIXEL:
-        if (y == 1)
+        if (at->y.dim[k] == 1)
             return 0;
         break;
     default: break;
