@@ -86,6 +86,9 @@ START_TEST(powers_known_at_compile_time_become_products_and_roots)
         ck_assert_str_eq(
             made_by(node_one(&n, "Pow", 13, IN(input(SHAPE(3)), scalar(known[k].p))))->name,
             known[k].op);
+    LsValueId stored = ls_value_add(&cx, g, LS_V_PARAM, "p", LS_REAL, &(LsShape){0}, numbers(1, 3));
+    node_one(&n, "Pow", 13, IN(input(SHAPE(3)), stored));
+    ck_assert_int_eq(g->value[stored.i].kind, LS_V_CONST);
     EXPECT(node_one(&n, "Pow", 15, IN(REALS(2, 3), INTS(3, 2))), 8, 9);
     EXPECT(node_one(&n, "Pow", 15, IN(INTS(2, 9), REALS(3, 0.5))), 8, 3);
 }
