@@ -13,7 +13,7 @@ static const struct { const char *name, *part[2]; } known[] = {
     {"chen", {"chen", NULL}},
     {"approx", {"approx-tc", "approx-mc"}},
     {"exact", {"exact-tc", "exact-mc"}},
-    {"auto", {NULL, NULL}},
+    {"auto", {"auto", NULL}},
 };
 enum { NKNOWN = sizeof known / sizeof known[0] };
 
@@ -52,8 +52,10 @@ static bool asked(const Planner *pl, const char *part)
 
 static void run_exact(Planner *pl, const LsForward *f, const LsFamily *pruned)
 {
-    enum { MOST = 40000 };
-    uint32_t most = pl->o->max_lower_sets ? pl->o->max_lower_sets : MOST;
+    enum { MOST = 40000, MOST_FOR_AUTO = 2500 };
+    bool named = pl->o->strategy != NULL && strncmp(pl->o->strategy, "exact", 5) == 0;
+    uint32_t most = pl->o->max_lower_sets ? pl->o->max_lower_sets
+                    : named || pl->o->compare ? MOST : MOST_FOR_AUTO;
     const LsFamily *all = ls_family_all(f, most);
     pl->exact_note = all ? ls_arena_printf(pl->arena, "%" PRIu32 " lower sets", all->n)
                          : ls_arena_printf(pl->arena, "more than %" PRIu32 " lower sets: the pruned "
@@ -76,6 +78,10 @@ static void fill_pool(Planner *pl, LsProb *p)
                        asked(pl, "approx-mc") ? "approx-mc" : NULL);
     if (asked(pl, "exact-tc") || asked(pl, "exact-mc"))
         run_exact(pl, f, pruned);
+    if (asked(pl, "auto")) {
+        ls_strategy_closure(pl->pool);
+        ls_strategy_auto(pl->pool);
+    }
 }
 
 /* The cheapest candidate of strategy `want` whose arena is within the budget. Candidates come by cost. */

@@ -13,7 +13,7 @@ typedef struct LsPlanOptions {
     bool no_inplace;            /* every result gets a place of its own */
     bool compare;               /* fill the rows of all strategies, not only those asked for */
     uint32_t max_lower_sets;    /* of the exact DP; above it, it falls back on the pruned family and says
-                                 * so; 0: 40000 */
+                                 * so; 0: 40000 where exact is asked for by name, 2500 within auto */
     int64_t state_bytes;        /* parameters, moments, statistics: passed through to the report */
 } LsPlanOptions;
 
@@ -49,7 +49,7 @@ typedef struct LsPlanReport {
 /* Plans `dag`. Everything in *out and *report comes from `arena`.
  * returns false when nothing fits the budget (report: the least that does, and what forces it) or the
  * strategy has no such name; *out is then untouched. A larger budget never gives a dearer plan; auto is never
- * worse than a named strategy. dag must be valid (ls_dag_check). */
+ * worse than a named strategy (than exact: up to the number of lower sets that auto enumerates). dag must be valid (ls_dag_check). */
 bool ls_plan(LsArena *arena, const LsDag *dag, const LsPlanOptions *options, LsPlan *out,
              LsPlanReport *report);
 

@@ -18,16 +18,20 @@ void ls_pool_free(LsPool *pool)
     pool->prob->arena = pool->arena;
 }
 
-/* Sequences are made by the thousand and mostly thrown away: their arena is renewed now and then. */
-static void renew(LsPool *pool)
+void ls_pool_renew(LsPool *pool)
 {
-    enum { OFTEN = 64 };
-    if (++pool->since < OFTEN)
-        return;
     pool->since = 0;
     ls_arena_free(pool->prob->arena);
     pool->prob->arena = ls_arena_new();
     pool->live = ls_live_new(pool->prob);
+}
+
+/* Sequences are made by the thousand and mostly thrown away: their arena is renewed now and then. */
+static void renew(LsPool *pool)
+{
+    enum { OFTEN = 64 };
+    if (++pool->since >= OFTEN)
+        ls_pool_renew(pool);
 }
 
 void ls_pool_offer(LsPool *pool, const LsSeq *seq, const char *strategy)

@@ -28,6 +28,9 @@ typedef struct LsPool {
 LsPool *ls_pool_new(LsArena *arena, LsProb *p);
 void ls_pool_free(LsPool *pool);
 
+/* Frees prob->arena, with all sequences made in it, and starts a new one; pool->live too. */
+void ls_pool_renew(LsPool *pool);
+
 /* Whether a candidate of this fingerprint has been made before; from now on it has. */
 bool ls_pool_seen(LsPool *pool, uint64_t fingerprint);
 

@@ -13,4 +13,10 @@ void ls_strategy_chen(LsPool *pool, const LsForward *f);
 void ls_strategy_dp(LsPool *pool, const LsForward *f, const LsFamily *fam, const char *tc,
                     const char *mc);
 
+/* Sweeps the price of a kept byte: what is best to keep at the turn from forward to backward. */
+void ls_strategy_closure(LsPool *pool);
+
+/* Repairs and improves what the pool holds by now. */
+void ls_strategy_auto(LsPool *pool);
+
 #endif

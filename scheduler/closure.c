@@ -1,0 +1,180 @@
+/* scheduler/closure.c -- what to keep at the turn from forward to backward, by minimum cuts.
+ *
+ * When the first backward node starts, the forward part has run. What the backward part reads is kept, or made
+ * again, and what that reads is kept or made again, and so on: for a price per kept byte, the best
+ * choice is a minimum cut
+ *   source -> needed(t)              for what the backward part reads
+ *   needed(t) -> again(maker of t)   price * bytes of t: cut = kept
+ *   again(p) -> sink                 cost of p: cut = made again
+ *   again(p) -> needed(u)            for every operand u of p
+ * and sweeping the price gives the sets that are best for some amount of memory, whatever the budget. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "scheduler/flow.h"
+#include "scheduler/strategy.h"
+#include "scheduler/sequence.h"
+
+typedef struct Turn {
+    LsProb *p;
+    bool *back;                 /* by node: the first backward node, or waits for it */
+    uint32_t *reads;            /* by tensor: reads left by backward nodes */
+    bool *kept, *there;         /* by tensor */
+    LsSeq seq;
+    uint32_t seq_room;
+    uint32_t *stack, *mark, stamp;
+} Turn;
+
+/* Marks the part behind the first backward node; false when there is none. */
+static bool find_turn(Turn *u)
+{
+    LsProb *p = u->p;
+    uint32_t first = 0;
+    while (first < p->n && !(p->needed[first] && p->dag->node[first].kind == LS_DAG_BACKWARD))
+        first++;
+    for (uint32_t v = first; v < p->n; v++) {
+        bool b = v == first;
+        for (uint32_t k = p->in.at[v]; p->needed[v] && k < p->in.at[v + 1]; k++)
+            b |= u->back[p->maker[p->in.id[k]]];
+        u->back[v] = b && p->needed[v];
+    }
+    return first < p->n;
+}
+
+static uint32_t vertex_of_tensor(uint32_t t) { return 2 + t; }
+static uint32_t vertex_of_node(const LsProb *p, uint32_t v) { return 2 + p->nt + v; }
+
+/* u->kept for a price, where 1 means: all bytes cost what running everything does. */
+static void choose_kept(Turn *u, double price)
+{
+    enum { GRID = 1 << 30 };    /* capacities are whole numbers of this part of the sums */
+    LsProb *p = u->p;
+    LsFlow f = ls_flow_new(p->arena, 2 + p->nt + p->n);
+    double cost = 0, bytes = 0;
+    for (uint32_t v = 0; v < p->n; v++)
+        cost += p->needed[v] && !u->back[v] ? p->cost[v] : 0;
+    for (uint32_t t = 0; t < p->nt; t++)
+        bytes += (double)p->size[t];
+    for (uint32_t v = 0; v < p->n; v++)
+        for (uint32_t k = p->in.at[v]; u->back[v] && k < p->in.at[v + 1]; k++)
+            if (!u->back[p->maker[p->in.id[k]]])
+                ls_flow_edge(&f, LS_FLOW_SOURCE, vertex_of_tensor(p->in.id[k]), LS_FLOW_ENDLESS);
+    for (uint32_t v = 0; v < p->n; v++) {
+        if (!p->needed[v] || u->back[v])
+            continue;
+        int64_t again = p->stuck[v] ? LS_FLOW_ENDLESS
+                        : 1 + (int64_t)(GRID * (p->cost[v] / (cost > 0 ? cost : 1)));
+        ls_flow_edge(&f, vertex_of_node(p, v), LS_FLOW_SINK, again);
+        for (uint32_t k = p->in.at[v]; k < p->in.at[v + 1]; k++)
+            ls_flow_edge(&f, vertex_of_node(p, v), vertex_of_tensor(p->in.id[k]), LS_FLOW_ENDLESS);
+        for (uint32_t k = p->out.at[v]; k < p->out.at[v + 1]; k++) {
+            double part = price * (double)p->size[p->out.id[k]] / (bytes > 0 ? bytes : 1);
+            ls_flow_edge(&f, vertex_of_tensor(p->out.id[k]), vertex_of_node(p, v),
+                         1 + (int64_t)(GRID * part));
+        }
+    }
+    bool *side = ls_arena_alloc(p->arena, f.n, sizeof *side);
+    ls_flow_cut(&f, side);
+    for (uint32_t t = 0; t < p->nt; t++)
+        u->kept[t] = p->maker[t] != LS_NO_ID && !u->back[p->maker[t]]
+                     && (p->stuck[p->maker[t]]
+                         || (side[vertex_of_tensor(t)] && !side[vertex_of_node(p, p->maker[t])]));
+}
+
+static void run(Turn *u, uint32_t v)
+{
+    u->seq.node = ls_arena_grow(u->p->arena, u->seq.node, u->seq.n, u->seq.n + 1u,
+                                sizeof *u->seq.node, &u->seq_room);
+    u->seq.node[u->seq.n++] = v;
+}
+
+static int by_id(const void *x, const void *y)
+{
+    const uint32_t *a = x, *b = y;
+    return *a < *b ? -1 : *a > *b;
+}
+
+/* Runs what it takes to have t again, in the order of the list. */
+static void make(Turn *u, uint32_t t)
+{
+    LsProb *p = u->p;
+    uint32_t n = 0;
+    u->stamp++;
+    u->stack[n++] = p->maker[t];
+    u->mark[p->maker[t]] = u->stamp;
+    for (uint32_t k = 0; k < n; k++)
+        for (uint32_t j = p->in.at[u->stack[k]]; j < p->in.at[u->stack[k] + 1]; j++) {
+            uint32_t in = p->in.id[j], m = p->maker[in];
+            if (!u->there[in] && u->mark[m] != u->stamp) {
+                u->mark[m] = u->stamp;
+                u->stack[n++] = m;
+            }
+        }
+    qsort(u->stack, n, sizeof *u->stack, by_id);
+    for (uint32_t k = 0; k < n; k++) {
+        run(u, u->stack[k]);
+        for (uint32_t j = p->out.at[u->stack[k]]; j < p->out.at[u->stack[k] + 1]; j++)
+            u->there[p->out.id[j]] |= p->out.id[j] == t || u->reads[p->out.id[j]] > 0;
+    }
+}
+
+/* Forward; then backward in the order of the list, each missing operand made just before it is read and held
+ * until it is read no more. */
+static void just_in_time(Turn *u)
+{
+    LsProb *p = u->p;
+    u->seq.n = 0;
+    memset(u->reads, 0, p->nt * sizeof *u->reads);
+    memcpy(u->there, u->kept, p->nt * sizeof *u->there);
+    for (uint32_t v = 0; v < p->n; v++) {
+        if (p->needed[v] && !u->back[v])
+            run(u, v);
+        for (uint32_t k = p->in.at[v]; u->back[v] && k < p->in.at[v + 1]; k++)
+            u->reads[p->in.id[k]]++;
+    }
+    for (uint32_t v = 0; v < p->n; v++) {
+        if (!u->back[v])
+            continue;
+        for (uint32_t k = p->in.at[v]; k < p->in.at[v + 1]; k++)
+            if (!u->there[p->in.id[k]])
+                make(u, p->in.id[k]);
+        run(u, v);
+        for (uint32_t k = p->out.at[v]; k < p->out.at[v + 1]; k++)
+            u->there[p->out.id[k]] = true;
+        for (uint32_t k = p->in.at[v]; k < p->in.at[v + 1]; k++) {
+            uint32_t t = p->in.id[k];
+            bool forward = !u->back[p->maker[t]] && !p->stuck[p->maker[t]];
+            if (--u->reads[t] == 0 && forward)
+                u->there[t] = false;
+        }
+    }
+    ls_seq_drop_dead(p, &u->seq);
+}
+
+static void offer_price(LsPool *pool, double price)
+{
+    LsProb *p = pool->prob;
+    Turn u = {.p = p};
+    u.back = ls_arena_alloc(p->arena, p->n + 1u, sizeof *u.back);
+    u.mark = ls_arena_alloc(p->arena, p->n + 1u, sizeof *u.mark);
+    u.stack = ls_arena_alloc(p->arena, p->n + 1u, sizeof *u.stack);
+    u.reads = ls_arena_alloc(p->arena, p->nt + 1u, sizeof *u.reads);
+    u.kept = ls_arena_alloc(p->arena, p->nt + 1u, sizeof *u.kept);
+    u.there = ls_arena_alloc(p->arena, p->nt + 1u, sizeof *u.there);
+    if (!find_turn(&u))
+        return;
+    choose_kept(&u, price);
+    just_in_time(&u);
+    LsSeq seq = {ls_arena_alloc(p->arena, u.seq.n + p->n + 1u, sizeof *seq.node), u.seq.n};
+    memcpy(seq.node, u.seq.node, u.seq.n * sizeof *seq.node);
+    ls_seq_place_updates(p, &seq);
+    LsSeq moved = ls_seq_place_leaves(p, &seq);
+    ls_pool_offer(pool, &seq, "auto");
+    ls_pool_offer(pool, &moved, "auto");
+}
+
+void ls_strategy_closure(LsPool *pool)
+{
+    for (double price = 1.0 / 512; price < 3000; price *= 1.5)
+        offer_price(pool, price);
+}
