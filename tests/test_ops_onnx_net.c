@@ -341,15 +341,22 @@ START_TEST(group_norm_scales_groups_before_opset_21_and_channels_from_then_on)
 }
 END_TEST
 
-START_TEST(layer_norm_stretches_a_scale_that_broadcasts)
+START_TEST(layer_norm_takes_any_scale_that_broadcasts)
 {
+    static const LsShape form[] = {{1, {4}}, {2, {3, 1}}, {3, {1, 3, 4}}, {0, {0}}, {3, {2, 1, 4}}};
     Node n = {0};
     node_int(&n, "axis", 1);
-    LsValueId x = param("x", SHAPE(2, 3, 4)), s = param("s", SHAPE(4)), b = param("b", SHAPE(3, 1));
-    check_gradients(weighed(node_one(&n, "LayerNormalization", 17, IN(x, s, b))));
-    ck_assert_int_eq(g->ngrad, 3);
-    node_fails(&n, "LayerNormalization", 17, IN(x, param("t", SHAPE(5))), LS_E_SHAPE,
-               "operand 1 is 5, the normalised axes are 3x4");
+    for (size_t k = 0; k < sizeof form / sizeof *form; k++) {
+        graph_close();
+        graph_open();
+        LsValueId x = param("x", SHAPE(2, 3, 4)), s = param("s", form[k]), b = param("b", form[k]);
+        LsValueId y = node_one(&n, "LayerNormalization", 17, IN(x, s, b));
+        ck_assert_int_eq(made_by(y)->op == LS_OP_LAYER_NORM, k < 4);
+        check_gradients(weighed(y));
+        ck_assert_int_eq(g->ngrad, 3);
+    }
+    node_fails(&n, "LayerNormalization", 17, IN(param("z", SHAPE(2, 3, 4)), param("t", SHAPE(5))),
+               LS_E_SHAPE, "operand 1 is 5 and does not fit X, which is 2x3x4");
 }
 END_TEST
 
@@ -420,7 +427,7 @@ int main(void)
     tcase_add_test(tc, running_statistics_follow_the_batch_once);
     tcase_add_test(tc, two_batch_norms_cannot_share_running_statistics);
     tcase_add_test(tc, group_norm_scales_groups_before_opset_21_and_channels_from_then_on);
-    tcase_add_test(tc, layer_norm_stretches_a_scale_that_broadcasts);
+    tcase_add_test(tc, layer_norm_takes_any_scale_that_broadcasts);
     tcase_add_test(tc, instance_norm_is_differentiated_per_sample);
     tcase_add_test(tc, lrn_is_differentiated_across_channels);
     tcase_add_test(tc, class_weights_are_settings_and_labels_may_be_int32);

@@ -5,8 +5,8 @@
  * channel. */
 #include "compiler/ops/normalize.h"
 
-/* The node that already computes this statistic of x; without, appends it. Networks whose layers read
- * the concatenation of all before (DenseNet) need those of the same value many times. */
+/* The node that already computes this statistic of x; without, appends it. Networks whose layers
+ * read the concatenation of all before (DenseNet) need those of the same value many times. */
 static LsValueId statistic(LsCtx *cx, LsGraph *g, LsOpCode op, LsValueId x, LsValueId mean,
                            uint32_t axes)
 {

@@ -106,26 +106,49 @@ const LsOp ls_op_layer_norm = {
     .grad = layer_norm_grad, .flops = layer_norm_flops, .kernel = LS_K_NORM, .layout = LS_LAY_ROW,
 };
 const LsOp ls_op_layer_norm_grad = {
-   
     .name = "layer_norm_grad", .min_in = 5, .max_in = 5, .nout = 1, .infer = layer_norm_grad_infer,
     .flops = layer_norm_flops, .kernel = LS_K_NORM, .layout = LS_LAY_ROW,
 };
 
 /* ---- ONNX ---- */
-/* Scale or bias with the shape of the normalised axes. */
+/* Operand k stretched to the shape of the normalised axes; none when it has others too. */
 static LsValueId fit(LsOnnxNode *n, int k, const LsShape *over)
 {
-    LsShape s = *over;
-    LsValueId v = n->in[k];
-    const LsShape *given = ls_shape(n->g, v);
-    if (ls_count(given) == ls_count(over))
-        return ls_reshape(n->cx, n->g, v, over);
-    if (!ls_shape_broadcast(&s, given) || !ls_shape_same(&s, over)) {
-        ls_onnx_error(n, LS_E_SHAPE, NULL, "operand %d is %s, the normalised axes are %s", k,
-                      ls_shape_text(n->cx->arena, given), ls_shape_text(n->cx->arena, over));
+    LsShape given = *ls_shape(n->g, n->in[k]), s = *over;
+    int skip = 0;
+    while (skip < given.rank && given.dim[skip] == 1)
+        skip++;
+    given = trailing(&given, skip);
+    if (given.rank > over->rank || !ls_shape_broadcast(&s, &given) || !ls_shape_same(&s, over))
         return (LsValueId){0};
+    return ls_expand(n->cx, n->g, ls_reshape(n->cx, n->g, n->in[k], &given), over);
+}
+
+static LsValueId filled(LsOnnxNode *n, const LsShape *s, float with)
+{
+    float *v = ls_arena_alloc(n->cx->arena, (size_t)ls_count(s), sizeof *v);
+    for (int64_t i = 0; i < ls_count(s); i++)
+        v[i] = with;
+    return ls_const_add(n->cx, n->g, LS_REAL, s, v);
+}
+
+/* Scale and bias need not be of the normalised axes, only broadcast to X: then they follow
+ * outside. */
+static bool scale_outside(LsOnnxNode *n, LsValueId out[])
+{
+    static const LsOpCode op[] = {LS_OP_NOP, LS_OP_MUL, LS_OP_ADD};
+    const LsShape x = *ls_shape(n->g, n->in[0]);
+    for (int k = 1; k < n->nin; k++) {
+        LsShape s = x;
+        if (!ls_is(n->in[k]))
+            continue;
+        if (!ls_shape_broadcast(&s, ls_shape(n->g, n->in[k])) || !ls_shape_same(&s, &x))
+            return ls_onnx_error(n, LS_E_SHAPE, NULL,
+                                 "operand %d is %s and does not fit X, which is %s", k,
+                                 ls_dims(n->g, n->in[k]), ls_shape_text(n->cx->arena, &x));
+        out[0] = ls_append2(n->cx, n->g, op[k], out[0], n->in[k], NULL);
     }
-    return ls_append1(n->cx, n->g, LS_OP_EXPAND, v, &(LsAttr){.shape = {*over}});
+    return ls_is(out[0]);
 }
 
 static bool layer_norm_build(LsOnnxNode *n, LsValueId out[])
@@ -140,21 +163,20 @@ static bool layer_norm_build(LsOnnxNode *n, LsValueId out[])
     ls_onnx_weight(n, 1);
     ls_onnx_weight(n, 2);
     LsShape over = trailing(&x, axis);
-    LsValueId in[3] = {n->in[0], fit(n, 1, &over)};
-    int nin = ls_is(ls_onnx_in(n, 2)) ? 3 : 2;
-    if (nin == 3)
-        in[2] = fit(n, 2, &over);
-    if (!ls_is(in[1]) || (nin == 3 && !ls_is(in[2])))
-        return false;
+    bool bias = ls_is(ls_onnx_in(n, 2));
+    LsValueId in[3] = {n->in[0], fit(n, 1, &over), bias ? fit(n, 2, &over) : (LsValueId){0}};
+    bool inside = ls_is(in[1]) && (!bias || ls_is(in[2]));
+    if (!inside)
+        in[1] = filled(n, &over, 1);
     LsAttr at = {.norm = {axis, ls_onnx_float(n, "epsilon", 1e-5)}};
-    out[0] = ls_append(n->cx, n->g, LS_OP_LAYER_NORM, nin, in, &at);
+    out[0] = ls_append(n->cx, n->g, LS_OP_LAYER_NORM, bias && inside ? 3 : 2, in, &at);
     for (int k = 1; k < n->nout && k < 3; k++)
         out[k] = (LsValueId){out[0].i + (uint32_t)k};
-    return ls_is(out[0]);
+    return inside ? ls_is(out[0]) : ls_is(out[0]) && scale_outside(n, out);
 }
 
-/* Statistics per sample and group. From opset 21 scale and bias are per channel, before per
- * group. */
+/* Statistics per sample and group. Scale and bias are per channel from opset 21 and per group
+ * before, but some exporters were early: their length decides. */
 static bool group_norm_build(LsOnnxNode *n, LsValueId out[])
 {
     LsCtx *cx = n->cx;
@@ -167,8 +189,8 @@ static bool group_norm_build(LsOnnxNode *n, LsValueId out[])
         return ls_onnx_error(n, LS_E_SHAPE, NULL,
                              "num_groups %" PRId64 " does not divide the channels of X %s",
                              groups, ls_shape_text(cx->arena, &x));
-    bool per_channel = n->version >= 21;
-    int64_t want = per_channel ? x.dim[1] : groups;
+    bool per_channel = ls_count(ls_shape(g, n->in[1])) == x.dim[1];
+    int64_t want = per_channel || n->version >= 21 ? x.dim[1] : groups;
     if (!ls_onnx_per_channel(n, 1, want) || !ls_onnx_per_channel(n, 2, want))
         return false;
     ls_onnx_weight(n, 1);

@@ -36,7 +36,6 @@ static double sgd_flops(const LsGraph *g, LsNodeId n)
 }
 
 const LsOp ls_op_sgd = {
-   
     .name = "sgd", .min_in = 2, .max_in = 5, .once = true, .writes = 1 | 4 | 16, .infer = no_result,
     .flops = sgd_flops, .kernel = LS_K_UPDATE, .layout = LS_LAY_SAME,
 };
@@ -49,7 +48,6 @@ const LsOp ls_op_accumulate = {
     .infer = accumulate_infer, .kernel = LS_K_UPDATE, .layout = LS_LAY_SAME,
 };
 const LsOp ls_op_running_stat = {
-   
     .name = "running_stat", .min_in = 2, .max_in = 2, .once = true, .writes = 1, .infer = no_result,
     .kernel = LS_K_UPDATE, .layout = LS_LAY_SAME,
 };
