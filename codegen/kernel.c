@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern const LsEmitter __attribute__((weak)) ls_emitter_fused, ls_emitter_update, ls_emitter_move, ls_emitter_gather,
+extern const LsEmitter ls_emitter_fused, ls_emitter_update, ls_emitter_move, ls_emitter_gather,
     ls_emitter_resize, ls_emitter_pool, ls_emitter_softmax, ls_emitter_norm, ls_emitter_loss,
     ls_emitter_matmul, ls_emitter_conv;
 
