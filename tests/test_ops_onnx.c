@@ -277,6 +277,7 @@ START_TEST(split_knows_its_three_forms)
     split(&count, 18, IN(x), 4, (int64_t[]){2, 2, 2, 1});
     node_fails(&n, "Split", 13, IN(x, INTS(3, 3)), LS_E_SHAPE, "do not add up to 7");
     node_fails(&n, "Split", 13, IN(x, INTS(-1, 8)), LS_E_SHAPE, "do not add up to 7");
+    node_fails(&n, "Split", 13, IN(x, INTS(100, -100, 7)), LS_E_SHAPE, "do not add up to 7");
     LsValueId out[2];
     char *log;
     ck_assert(!node_build(&n, "Split", 13, IN(x), 2, out, &log));

@@ -150,13 +150,13 @@ static bool split_lengths(LsOnnxNode *n, int64_t dim, int parts, int64_t len[])
         return false;
     if (listed == -1)
         return split_even(n, dim, parts, len);
-    int64_t sum = 0;
-    for (int k = 0; k < listed; k++) {
-        if (len[k] < 0 || len[k] > dim - sum)
-            sum = dim;
-        sum += len[k];
+    int64_t left = dim;
+    bool fits = listed >= n->nout;
+    for (int k = 0; fits && k < listed; k++) {
+        fits = len[k] >= 0 && len[k] <= left;
+        left -= fits ? len[k] : 0;
     }
-    if (sum != dim || listed < n->nout)
+    if (!fits || left != 0)
         return ls_onnx_error(n, LS_E_SHAPE, NULL,
                              "split lists %d lengths that do not add up to %" PRId64
                              " for %d results",
