@@ -338,12 +338,6 @@ LS_SHARED_FN void ls_conv_few_unit(const LsConv *d, const LsConvArgs *arg, int64
 
 /* ---- weight gradient ---- */
 
-/* Size of a block of at most `most`, a multiple of `step`, such that all are about equal. */
-LS_INLINE int64_t ls_even_block(int64_t n, int64_t most, int64_t step)
-{
-    return ls_ceil_div(ls_ceil_div(n, ls_ceil_div(n, most)), step) * step;
-}
-
 LS_INLINE int64_t ls_conv_dw_units(const LsConv *d)
 {
     int64_t depth = ls_conv_depth(d);

@@ -13,7 +13,7 @@
 
 enum {
     LS_KC = 1024 / sizeof(real),    /* depth of a block: a panel is then at most 32 KiB */
-    LS_ROWS = 252,                  /* rows of a block: a multiple of 14 and 6 */
+    LS_ROWS = 280,                  /* rows of a block */
     LS_COLS = 256,                  /* columns of a block */
     LS_L1_ROWS = LS_MR * (LS_MR > 8 ? 2 : 4),   /* rows that stay in the L1 cache while panels pass */
     LS_LDA = LS_KC + LS_V,          /* distance of copied rows: odd in vectors, to spread over cache sets */
@@ -216,12 +216,18 @@ typedef struct LsMatmul {
     int64_t rows, cols;     /* of a block, at most LS_ROWS and LS_COLS */
 } LsMatmul;
 
+/* Size of a block of at most `most`, a multiple of `step`, such that all are about equal. */
+LS_INLINE int64_t ls_even_block(int64_t n, int64_t most, int64_t step)
+{
+    return ls_ceil_div(ls_ceil_div(n, ls_ceil_div(n, most)), step) * step;
+}
+
 /* Blocks of one product: enough for several threads where it is large, each worth its packing. */
 LS_SHARED_FN LsMatmul ls_matmul_blocks(LsMatmul d)
 {
-    d.rows = LS_ROWS;
+    d.rows = ls_even_block(d.m, LS_ROWS, LS_MR);
     d.cols = LS_COLS;
-    while (ls_ceil_div(d.m, d.rows) * ls_ceil_div(d.n, d.cols) < 16 && d.cols > 64)
+    while (ls_ceil_div(d.m, d.rows) * ls_ceil_div(d.n, d.cols) < 8 && d.cols > 64)
         d.cols /= 2;
     return d;
 }
@@ -252,7 +258,7 @@ LS_SHARED_FN void ls_matmul_rows(const LsMatmul *d, int64_t m, int64_t n, int64_
 LS_SHARED_FN void ls_matmul_turned(const LsMatmul *d, int64_t m, int64_t n, int64_t k, const real *a,
                                    const real *panels, const real *init, int64_t ldi, real *c)
 {
-    _Alignas(64) real tiles[LS_KC * LS_ROWS / LS_MR * LS_TILE_LD];
+    _Alignas(64) real tiles[LS_KC * (LS_ROWS / LS_MR + 1) * LS_TILE_LD];
     ls_tile_turned(tiles, a, d->m, k, m);
     for (int64_t j = 0; j < n; j += LS_NR)
         ls_panel_tiles(m, ls_least(LS_NR, n - j), k, tiles, panels + j * k, ls_panel_width(n - j),

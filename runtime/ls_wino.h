@@ -16,7 +16,7 @@
 enum {
     LS_WINO_STEP = 16,          /* channels come in multiples of it: whole vectors everywhere */
     LS_WINO_POINTS = 36,
-    LS_WINO_ROOM = 9 << 16,     /* elements on the stack for a block: 2.25 MiB of float */
+    LS_WINO_ROOM = 12 << 16,    /* elements on the stack for a block: 3 MiB of float */
     LS_WINO_TILES = 8 * LS_MR,  /* most tiles of a block */
     LS_WINO_DEPTH = 1024,       /* most channels of the source */
 };
@@ -106,23 +106,26 @@ LS_SHARED_FN void ls_wino_pack(const LsConv *d, const LsConvArgs *arg, int64_t u
 /* ---- a block of tiles ---- */
 typedef struct LsWinoBlock { int64_t tiles, cols; } LsWinoBlock;
 
+LS_INLINE int64_t ls_wino_tiles(const LsConv *d)
+{
+    return d->images * ls_ceil_div(d->ax[1].count, 4) * ls_ceil_div(d->ax[2].count, 4);
+}
+
 /* As many tiles as the room allows; when the result has so many channels that few would remain, a part of
  * the channels at a time. */
 LS_INLINE LsWinoBlock ls_wino_block(const LsConv *d)
 {
     LsWinoBlock b = {0, d->cout};
+    int64_t all = ls_wino_tiles(d);
     while (b.cols > 2 * LS_NR && LS_WINO_POINTS * 2 * LS_MR * (d->cin + b.cols) > LS_WINO_ROOM)
         b.cols = ls_ceil_div(b.cols / 2, LS_NR) * LS_NR;
-    b.tiles = LS_WINO_ROOM / 3 / (LS_WINO_POINTS * (d->cin + b.cols)) / LS_MR * LS_MR;
+    b.tiles = LS_WINO_ROOM / 4 / (LS_WINO_POINTS * (d->cin + b.cols)) / LS_MR * LS_MR;
     b.tiles = ls_most(ls_least(b.tiles, LS_WINO_TILES), 2 * LS_MR);
     while (b.tiles > LS_MR && b.tiles * LS_WINO_POINTS * (d->cin + b.cols) > LS_WINO_ROOM)
         b.tiles -= LS_MR;
+    if (all <= 3 * b.tiles / 2 && all * LS_WINO_POINTS * (d->cin + b.cols) <= LS_WINO_ROOM)
+        b.tiles = all;
     return b;
-}
-
-LS_INLINE int64_t ls_wino_tiles(const LsConv *d)
-{
-    return d->images * ls_ceil_div(d->ax[1].count, 4) * ls_ceil_div(d->ax[2].count, 4);
 }
 
 LS_INLINE int64_t ls_wino_units(const LsConv *d)

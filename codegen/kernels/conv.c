@@ -68,7 +68,7 @@ static bool winograd_wins(const Geo *d)
     double tiles = (double)tiles_of(d);
     double pairs = (double)(d->cin * d->cout), points = 36;
     double direct = (double)positions_of(d) * 9 * pairs / 32;
-    double maps = points * (1.0 * pairs + 0.5 * tiles * (double)(d->cin + d->cout));
+    double maps = points * (2.5 * pairs + 0.5 * tiles * (double)(d->cin + d->cout));
     return tiles * points * pairs / 32 + maps < 0.85 * direct;
 }
 
