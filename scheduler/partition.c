@@ -50,7 +50,8 @@ static void merge(Dp *dp, const Point *add, uint32_t n)
     if (dp->nwork + n > dp->room) {
         dp->room = 2 * (dp->nwork + n) + 64;
         Point *work = ls_arena_alloc(dp->scratch, dp->room, sizeof *work);
-        memcpy(work, dp->work, dp->nwork * sizeof *work);
+        if (dp->nwork > 0)
+            memcpy(work, dp->work, dp->nwork * sizeof *work);
         dp->work = work;
         dp->other = ls_arena_alloc(dp->scratch, dp->room, sizeof *dp->other);
     }
@@ -166,8 +167,10 @@ LsStrategies ls_partition(LsArena *arena, const LsForward *f, const LsFamily *fa
         Front *to = &dp.front[j];
         to->n = dp.nwork;
         to->point = ls_arena_alloc(arena, dp.nwork, sizeof *to->point);
+        if (dp.nwork == 0)
+            continue;
         memcpy(to->point, dp.work, dp.nwork * sizeof *to->point);
-        to->least = dp.nwork ? dp.work[dp.nwork - 1].m : 0;     /* m falls along the front */
+        to->least = dp.work[dp.nwork - 1].m;        /* m falls along the front */
     }
     const Front *end = &dp.front[fam->n - 1];
     LsStrategies out = {ls_arena_alloc(arena, end->n + 1u, sizeof *out.item), 0, dp.thinned};
