@@ -100,8 +100,9 @@ static inline void rig_buffer(Rig *r, LsValueId v)
 {
     ck_assert_uint_lt(v.i, RIG_VALUES);
     size_t bytes = (size_t)ls_value_bytes(r->g, v, r->real_bytes);
-    r->buffer[v.i] = aligned_alloc(64, (bytes + 63) / 64 * 64);
-    memset(r->buffer[v.i], 0x5a, (bytes + 63) / 64 * 64);
+    void *b = NULL;
+    ck_assert_int_eq(posix_memalign(&b, 64, bytes), 0);
+    r->buffer[v.i] = memset(b, 0x5a, bytes);
 }
 
 /* An operand: random in [-1, 1), small integers, or bits. */
@@ -209,7 +210,8 @@ static inline void rig_step(Rig *r, void *so, LsNodeId n)
         arg[k] = r->buffer[ls_in(r->g, n, k).i];
     for (int k = 0; k < node->nout; k++)
         arg[node->nin + k] = r->buffer[ls_out(r->g, n, k).i];
-    arg[node->nin + node->nout] = scratch > 0 ? aligned_alloc(64, (size_t)(scratch + 63) / 64 * 64) : NULL;
+    if (scratch > 0)
+        ck_assert_int_eq(posix_memalign(&arg[node->nin + node->nout], 64, (size_t)scratch), 0);
     snprintf(name, sizeof name, "run_k%u", n.i);
     LsKernel *fn = &(LsKernel){0};
     *(void **)fn = dlsym(so, name);
