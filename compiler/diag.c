@@ -22,12 +22,17 @@ static FILE *start_line(LsCtx *cx, LsWhere at)
 {
     FILE *to = cx->log != NULL ? cx->log : stderr;
     fprintf(to, "%s: ", cx->model != NULL ? cx->model : "lowerset");
-    if (at.node >= 0)
-        fprintf(to, "node %" PRId64 " ", at.node);
-    if (at.name != NULL && at.name[0] != '\0')
-        fprintf(to, "'%s' ", at.name);
+    const char *gap = "";
+    if (at.node >= 0) {
+        fprintf(to, "node %" PRId64, at.node);
+        gap = " ";
+    }
+    if (at.name != NULL && at.name[0] != '\0') {
+        fprintf(to, "%s'%s'", gap, at.name);
+        gap = " ";
+    }
     if (at.op != NULL)
-        fprintf(to, "(%s)", at.op);
+        fprintf(to, "%s(%s)", gap, at.op);
     if (at.node >= 0 || at.name != NULL || at.op != NULL)
         fprintf(to, ": ");
     return to;

@@ -45,7 +45,8 @@ static bool add_initializer(LsImport *im, const Onnx__TensorProto *t)
     else if (data == NULL)
         data = ls_arena_alloc(cx->arena, (size_t)ls_count(&shape), (size_t)ls_type_bytes(type, 4));
     *to = (LsOnnxValue){
-        .v = ls_value_add(cx, im->g, param ? LS_V_PARAM : LS_V_CONST, name, type, &shape, data)};
+        .v = ls_value_add(cx, im->g, param ? LS_V_PARAM : LS_V_CONST, name, type, &shape, data),
+        .stored = true};
     return true;
 }
 
@@ -196,8 +197,9 @@ static void bind_result(LsImport *im, const LsOnnxFlat *f, LsValueId v, const ch
     }
     if (fresh && (g->value[v.i].kind == LS_V_TEMP || g->value[v.i].kind == LS_V_CONST))
         g->value[v.i].name = name;
+    bool untied = fresh && ls_is_state(g, v);   /* only identity() makes state */
     bool weight = fresh && ls_shape(g, v)->rank > 0 && ls_onnx_makes_weight(im->m, f);
-    im->value[id] = (LsOnnxValue){.v = v, .weight = weight};
+    im->value[id] = (LsOnnxValue){.v = v, .weight = weight, .stored = weight || untied};
 }
 
 /* An Identity of an initializer is a parameter of its own, unless they are to be tied. */
@@ -313,6 +315,7 @@ static bool import(LsImport *im, LsReport *r)
     good &= ls_onnx_add_outputs(im);
     ls_report_cut(r, LS_REPORT_FIRST);
     good &= report_unsupported(im);
+    good &= ls_onnx_check_states(im);
     ls_onnx_drop_weight_inputs(im->g);
     freeze(im);
     if (good && im->o->training)    /* else they were said when the training form was read */

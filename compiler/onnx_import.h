@@ -9,6 +9,7 @@
 typedef struct LsOnnxValue {
     LsValueId v;                /* none: not (yet) made */
     bool poison;                /* an error that explains its absence was reported */
+    bool stored;                /* the evaluation form holds its data under this name */
     bool weight; /* a constant that may become a parameter: made by a node of the file */
 } LsOnnxValue;
 
@@ -39,6 +40,8 @@ bool ls_onnx_add_outputs(LsImport *im);
 
 /* Operands of this node where a weight is expected (compiler/onnx_weight.c). */
 void ls_onnx_weights(LsOnnxNode *n);
+/* Every state value starts from data that the evaluation form holds, so that it can be exported. */
+bool ls_onnx_check_states(LsImport *im);
 /* Inputs that turned out to be weights are none. */
 void ls_onnx_drop_weight_inputs(LsGraph *g);
 

@@ -53,6 +53,24 @@ void ls_onnx_weights(LsOnnxNode *n)
                 promote(n, k, position[i].never_data);
 }
 
+bool ls_onnx_check_states(LsImport *im)
+{
+    bool good = true;
+    for (uint32_t i = 1; i < im->g->nvalue; i++) {
+        const LsValue *v = &im->g->value[i];
+        const LsOnnxValue *known = &im->value[ls_names_find(&im->m->names, v->name)];
+        if (v->data == NULL || !ls_is_state(im->g, (LsValueId){i}))
+            continue;
+        if (known->v.i == i && known->stored)
+            continue;
+        good = ls_error(im->cx, (LsWhere){-1, v->name, NULL}, LS_E_UNSUPPORTED,
+                        "make it an initializer of the graph",
+                        "a weight or running statistic is computed from constants, or is a "
+                        "constant inside a function");
+    }
+    return good;
+}
+
 void ls_onnx_drop_weight_inputs(LsGraph *g)
 {
     uint32_t kept = 0;

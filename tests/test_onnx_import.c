@@ -190,7 +190,7 @@ START_TEST(a_model_whose_weights_are_inputs_is_explained)
     mk.g->n_node = 0;
     make_node(&mk, "Conv", "x k", "y");
     ck_assert_uint_eq(import_well()->ninput, 2);
-    ck_assert_ptr_nonnull(strstr(make_log(&mk), "no parameter to train: its weights are graph inputs"));
+    ck_assert_ptr_nonnull(strstr(make_log(&mk), "its weights are graph inputs"));
 }
 END_TEST
 
@@ -492,6 +492,30 @@ START_TEST(inner_names_that_are_taken_are_avoided)
 }
 END_TEST
 
+START_TEST(a_running_statistic_inside_a_function_is_refused)
+{
+    float ones[4] = {1, 1, 1, 1};
+    Onnx__FunctionProto *f = MAKE_NEW(&mk, Onnx__FunctionProto, onnx__function_proto__init);
+    f->name = "Norm";
+    f->domain = "local";
+    make_names(&mk, &f->input, &f->n_input, "a");
+    make_names(&mk, &f->output, &f->n_output, "o");
+    Onnx__NodeProto *c = make_body(&mk, "Constant", "", "c");
+    make_tensor_attr(&mk, c, "value", make_tensor(&mk, "", MAKE_FLOAT, "4", ones, sizeof ones));
+    Onnx__NodeProto *d = make_body(&mk, "Constant", "", "d");
+    make_tensor_attr(&mk, d, "value", make_tensor(&mk, "", MAKE_FLOAT, "4", ones, sizeof ones));
+    MAKE_PUSH(&mk, f->node, f->n_node, c);
+    MAKE_PUSH(&mk, f->node, f->n_node, d);
+    MAKE_PUSH(&mk, f->node, f->n_node, make_body(&mk, "BatchNormalization", "a c c c d", "o"));
+    MAKE_PUSH(&mk, mk.m->functions, mk.m->n_functions, f);
+    make_node(&mk, "Norm", "y", "z")->domain = "local";
+    make_output(&mk, "z");
+    ck_assert_ptr_null(make_import(&mk));
+    ck_assert_int_eq(mk.cx.last, LS_E_UNSUPPORTED);
+    ck_assert_msg(strstr(make_log(&mk), "'z/c': error") != NULL, "%s", make_log(&mk));
+}
+END_TEST
+
 START_TEST(operators_that_onnx_defines_by_a_body_are_inlined)
 {
     static const char *const op[] = {"Celu", "Softsign", "ThresholdedRelu", "Shrink"};
@@ -622,6 +646,7 @@ int main(void)
         an_attribute_that_a_call_leaves_out_has_the_operators_default,
         functions_call_functions,
         inner_names_that_are_taken_are_avoided,
+        a_running_statistic_inside_a_function_is_refused,
         inspect_shows_what_is_there,
         inspect_counts_blockers,
         names_have_dense_ids_in_order_of_arrival,
