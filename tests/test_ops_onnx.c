@@ -474,6 +474,22 @@ START_TEST(dropout_works_in_training_only)
 }
 END_TEST
 
+static double stream_of_seed(int64_t seed)
+{
+    Node n = {0};
+    node_int(&n, "seed", seed);
+    LsValueId y = node_one(&n, "Dropout", 12, IN(input(SHAPE(4)), scalar(0.5), truth(true)));
+    return g->node[g->value[y.i].def.i].attr.scalar.b;
+}
+
+START_TEST(dropout_seeds_that_differ_by_one_are_different_streams_even_as_floats)
+{
+    ck_assert_double_eq(stream_of_seed(3), stream_of_seed(3));
+    for (int64_t seed = 0; seed < 100; seed++)
+        ck_assert((float)stream_of_seed(seed) != (float)stream_of_seed(seed + 1));
+}
+END_TEST
+
 START_TEST(concat_joins_and_skips_empty_constants)
 {
     Node n = {0};
@@ -512,6 +528,7 @@ int main(void)
     tcase_add_test(tc, depth_and_space_change_places_in_both_modes);
     tcase_add_test(tc, transpose_checks_its_permutation);
     tcase_add_test(tc, dropout_works_in_training_only);
+    tcase_add_test(tc, dropout_seeds_that_differ_by_one_are_different_streams_even_as_floats);
     tcase_add_test(tc, concat_joins_and_skips_empty_constants);
     suite_add_tcase(s, tc);
     SRunner *r = srunner_create(s);

@@ -52,6 +52,15 @@ static bool dropout_mask(LsOnnxNode *n, LsValueId out[], const LsAttr *at)
     return ls_is(v);
 }
 
+/* Equal `seed` attributes draw alike; nodes without differ by their place in the graph. A number
+ * that a float holds: kernels have it as a real. */
+static double random_stream(const LsOnnxNode *n)
+{
+    if (!ls_onnx_has(n, "seed"))
+        return n->g->nnode & 0x7fffff;
+    return 0x800000 + ((uint32_t)ls_onnx_int(n, "seed", 0) * UINT32_C(2654435761) >> 9);
+}
+
 static bool dropout_build(LsOnnxNode *n, LsValueId out[])
 {
     double ratio;
@@ -66,10 +75,7 @@ static bool dropout_build(LsOnnxNode *n, LsValueId out[])
     out[0] = n->in[0];
     if (!g->training || !on || ratio == 0)
         return !masked || dropout_mask(n, out, NULL);
-    /* Equal `seed` attributes draw alike; nodes without differ by their place in the graph. */
-    double stream =
-        ls_onnx_has(n, "seed") ? 0x1p32 + (uint32_t)ls_onnx_int(n, "seed", 0) : g->nnode;
-    LsAttr at = {.scalar = {.a = ratio, .b = stream}};
+    LsAttr at = {.scalar = {.a = ratio, .b = random_stream(n)}};
     out[0] = ls_append1(n->cx, g, LS_OP_DROPOUT, n->in[0], &at);
     return ls_is(out[0]) && (!masked || dropout_mask(n, out, &at));
 }
