@@ -35,7 +35,11 @@ static int64_t positions_of(const Geo *d)
     return p;
 }
 
-static bool depthwise(const Geo *d) { return d->group > 1 && d->cin == 1 && d->cout == 1; }
+/* One channel per group, and few enough taps along the last axis (LS_TAPS). */
+static bool depthwise(const Geo *d)
+{
+    return d->group > 1 && d->cin == 1 && d->cout == 1 && d->ax[d->n - 1].tap_dim <= 32;
+}
 
 /* Room for the packed weights of d, in elements: panels are filled up to whole vectors. */
 static int64_t packed_size(const Geo *d, int real_bytes)
