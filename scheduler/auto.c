@@ -77,8 +77,8 @@ void ls_strategy_auto(LsPool *pool)
         return;
     int64_t top = pool->cand[0].peak, bottom = largest_node(p);     /* the first costs the least */
     copy(&a.chain, &pool->cand[0].seq);
-    int steps = (int)(24000 / (p->n + 1)), failures = 0;
-    steps = steps < 12 ? 12 : steps > 48 ? 48 : steps;
+    int steps = (int)(50000 / (p->n + 1)), failures = 0;
+    steps = steps < 28 ? 28 : steps > 56 ? 56 : steps;
     for (int k = 1; k <= steps && failures < 3; k++) {
         a.target = top - (int64_t)((double)(top - bottom) * k / steps);
         a.best_cost = -1;

@@ -82,7 +82,7 @@ void ls_strategy_dp(LsPool *pool, const LsForward *f, const LsFamily *fam, const
     step = step < 0.02 ? 0.02 : step > 0.2 ? 0.2 : step;
     LsDpOptions o = {.budget = widest(f, fam),
                      .most_points = pairs < EXACT ? 1024 : 64,
-                     .slack = pairs < EXACT ? 0 : fam->time[fam->n - 1] / (pairs < 1e5 ? 768 : 320)};
+                     .slack = pairs < EXACT ? 0 : fam->time[fam->n - 1] / (pairs < 1e5 ? 768 : pairs < 4e5 ? 320 : 128)};
     for (;;) {
         int64_t tight = -1;
         if (tc != NULL) {
