@@ -2,9 +2,10 @@
  *
  *     kernel_bench [-d] [-t THREADS] [-f FLAGS] [SUBSTRING]
  *
- * prints GFLOP/s for the cases whose line contains SUBSTRING; -d: without Winograd's algorithm. With one thread it is processor time that is
- * measured, so other jobs on the machine disturb little; with more it is wall time. Each figure is the
- * best of several runs; padding counts as work. */
+ * prints GFLOP/s for the cases whose line contains SUBSTRING; -d: without Winograd's algorithm.
+ * With one thread it is processor time that is measured, so other jobs on the machine disturb
+ * little; with more it is wall time. Each figure is the best of several runs; padding counts as
+ * work. */
 #include <stdio.h>
 #include <stdlib.h>
 #define H_ASSERT(ok, ...) ((ok) ? (void)0 : (void)(fprintf(stderr, __VA_ARGS__), exit(1)))
@@ -14,15 +15,20 @@
 
 typedef struct ConvCase { int64_t images, x, cin, cout, kernel, stride, pad, group; } ConvCase;
 static const ConvCase convs[] = {
-    {8, 56, 64, 64, 3, 1, 1, 1},    {8, 28, 128, 128, 3, 1, 1, 1}, {8, 14, 256, 256, 3, 1, 1, 1},
-    {8, 7, 512, 512, 3, 1, 1, 1},   {8, 56, 64, 128, 3, 2, 1, 1},  {8, 28, 128, 256, 3, 2, 1, 1},
-    {8, 56, 64, 256, 1, 1, 0, 1},   {8, 56, 256, 64, 1, 1, 0, 1},  {8, 14, 1024, 256, 1, 1, 0, 1},
-    {8, 56, 64, 128, 1, 2, 0, 1},   {8, 224, 3, 64, 7, 2, 3, 1},   {2, 128, 64, 64, 3, 1, 1, 1},
-    {2, 128, 3, 64, 3, 1, 1, 1},    {2, 64, 128, 128, 3, 1, 1, 1}, {2, 16, 512, 512, 3, 1, 1, 1},  {2, 16, 1024, 512, 3, 1, 1, 1}, {2, 32, 512, 256, 3, 1, 1, 1},
-    {8, 14, 512, 512, 3, 1, 1, 1},  {2, 8, 1024, 1024, 3, 1, 1, 1},
-    {2, 128, 64, 2, 1, 1, 0, 1},    {2, 16, 512, 1024, 2, 2, 0, 1}, {4, 28, 128, 32, 3, 1, 1, 1},
-    {4, 28, 256, 128, 1, 1, 0, 1},  {4, 7, 128, 32, 3, 1, 1, 1},   {8, 56, 128, 128, 3, 1, 1, 128},
-    {8, 28, 256, 256, 3, 2, 1, 256}, {8, 28, 128, 128, 3, 1, 1, 32},
+    {8, 56, 64, 64, 3, 1, 1, 1},     {8, 28, 128, 128, 3, 1, 1, 1},
+    {8, 14, 256, 256, 3, 1, 1, 1},   {8, 7, 512, 512, 3, 1, 1, 1},
+    {8, 56, 64, 128, 3, 2, 1, 1},    {8, 28, 128, 256, 3, 2, 1, 1},
+    {8, 56, 64, 256, 1, 1, 0, 1},    {8, 56, 256, 64, 1, 1, 0, 1},
+    {8, 14, 1024, 256, 1, 1, 0, 1},  {8, 56, 64, 128, 1, 2, 0, 1},
+    {8, 224, 3, 64, 7, 2, 3, 1},     {2, 128, 64, 64, 3, 1, 1, 1},
+    {2, 128, 3, 64, 3, 1, 1, 1},     {2, 64, 128, 128, 3, 1, 1, 1},
+    {2, 16, 512, 512, 3, 1, 1, 1},   {2, 16, 1024, 512, 3, 1, 1, 1},
+    {2, 32, 512, 256, 3, 1, 1, 1},   {8, 14, 512, 512, 3, 1, 1, 1},
+    {2, 8, 1024, 1024, 3, 1, 1, 1},  {2, 128, 64, 2, 1, 1, 0, 1},
+    {2, 16, 512, 1024, 2, 2, 0, 1},  {4, 28, 128, 32, 3, 1, 1, 1},
+    {4, 28, 256, 128, 1, 1, 0, 1},   {4, 7, 128, 32, 3, 1, 1, 1},
+    {8, 56, 128, 128, 3, 1, 1, 128}, {8, 28, 256, 256, 3, 2, 1, 256},
+    {8, 28, 128, 128, 3, 1, 1, 32},
 };
 typedef struct MatmulCase { int64_t batch, m, n, k; bool ta, tb; } MatmulCase;
 static const MatmulCase matmuls[] = {
@@ -44,7 +50,8 @@ static double seconds(bool wall)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static double rate(const HObject *o, int i, const HNode *h, LsKernelId id, int threads, double flops)
+static double rate(const HObject *o, int i, const HNode *h, LsKernelId id, int threads,
+                   double flops)
 {
     void *arg[6] = {0};
     int nin = h->node[1].nin;
@@ -78,9 +85,14 @@ static void conv_nodes(const ConvCase *c, HNode *node[3])
     int64_t y = (c->x + 2 * c->pad - c->kernel) / c->stride + 1;
     LsShape xs = {4, {c->images, c->cin, c->x, c->x}}, ys = {4, {c->images, c->cout, y, y}};
     LsShape ws = {4, {c->cout, c->cin / c->group, c->kernel, c->kernel}};
-    LsAttr at = {.window = {.n = 2, .kernel = {c->kernel, c->kernel}, .stride = {c->stride, c->stride},
-                            .dilation = {1, 1}, .pad_lo = {c->pad, c->pad}, .pad_hi = {c->pad, c->pad},
-                            .group = c->group, .x_dim = {c->x, c->x}}};
+    LsAttr at = {.window = {.n = 2,
+                            .kernel = {c->kernel, c->kernel},
+                            .stride = {c->stride, c->stride},
+                            .dilation = {1, 1},
+                            .pad_lo = {c->pad, c->pad},
+                            .pad_hi = {c->pad, c->pad},
+                            .group = c->group,
+                            .x_dim = {c->x, c->x}}};
     node[0] = h_node(LS_OP_CONV, 2, (LsShape[]){xs, ws}, &ys, LS_LAST, &at);
     node[1] = h_node(LS_OP_CONV_DX, 2, (LsShape[]){ys, ws}, &xs, LS_LAST, &at);
     node[2] = h_node(LS_OP_CONV_DW, 2, (LsShape[]){ys, xs}, &ws, LS_LAST, &at);
@@ -143,8 +155,8 @@ int main(int argc, char **argv)
         if (strstr(line, only) == NULL)
             continue;
         double flops = 2.0 * (double)(c->batch * c->m * c->n * c->k);
-        printf("%-44s %8.0f\n", line, rate(&o, 3 * NCONV + i, node[3 * NCONV + i], LS_K_MATMUL, threads,
-                                           flops));
+        printf("%-44s %8.0f\n", line,
+               rate(&o, 3 * NCONV + i, node[3 * NCONV + i], LS_K_MATMUL, threads, flops));
     }
     return 0;
 }

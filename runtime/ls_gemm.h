@@ -1,35 +1,38 @@
 /* runtime/ls_gemm.h -- matrix product: a register-blocked micro-kernel, and the loops around it.
  *
- * The micro-kernel computes LS_MR x LS_NR results from k columns of A, read where they lie, and a *panel*
- * of B: LS_NR columns side by side for each k. Panels are packed beforehand. As in Goto & van de Geijn
- * (2008): a panel of LS_KC rows stays in the L1 cache while the rows of A, in L2, pass over it.
+ * The micro-kernel computes LS_MR x LS_NR results from k columns of A, read where they lie, and a
+ * *panel* of B: LS_NR columns side by side for each k. Panels are packed beforehand. As in Goto &
+ * van de Geijn (2008): a panel of LS_KC rows stays in the L1 cache while the rows of A, in L2,
+ * pass over it.
  *
- * Every result is the sum over k in ascending order, rounded to memory at the same places (multiples of
- * LS_KC) whichever block or tail it falls in: bits do not depend on how work is cut. */
+ * Every result is the sum over k in ascending order, rounded to memory at the same places
+ * (multiples of LS_KC) whichever block or tail it falls in: bits do not depend on how work
+ * is cut. */
 #ifndef LS_GEMM_H
 #define LS_GEMM_H
 
 #include "ls_vector.h"
 
 enum {
-    LS_KC = 1024 / sizeof(real),    /* depth of a block: a panel is then at most 32 KiB */
-    LS_ROWS = 280,                  /* rows of a block */
-    LS_COLS = 256,                  /* columns of a block */
-    LS_L1_ROWS = LS_MR * (LS_MR > 8 ? 2 : 4),   /* rows that stay in the L1 cache while panels pass */
-    LS_LDA = LS_KC + LS_V,          /* distance of copied rows: odd in vectors, to spread over cache sets */
-    LS_TILE_LD = LS_MR > 8 ? 16 : 8,    /* distance in a tile of turned rows */
+    LS_KC = 1024 / sizeof(real),              /* depth of a block: a panel is then at most 32 KiB */
+    LS_ROWS = 280,                            /* rows of a block */
+    LS_COLS = 256,                            /* columns of a block */
+    LS_L1_ROWS = LS_MR * (LS_MR > 8 ? 2 : 4), /* rows that stay in the L1 cache while panels pass */
+    LS_LDA = LS_KC + LS_V, /* distance of copied rows: odd in vectors, to spread over cache sets */
+    LS_TILE_LD = LS_MR > 8 ? 16 : 8, /* distance in a tile of turned rows */
 };
 
-/* c[rows][nv * LS_V] = init + a * b. a(i, k) is at a[i * lda + k], or a[k * lda + i] when turned; init has
- * row distance ldi, 0 for a bias that all rows share. */
+/* c[rows][nv * LS_V] = init + a * b. a(i, k) is at a[i * lda + k], or a[k * lda + i] when turned;
+ * init has row distance ldi, 0 for a bias that all rows share. */
 #define LS_MICRO_PARAMS int64_t k, const real *restrict a, int64_t lda, const real *restrict b, \
     int64_t ldb, const real *init, int64_t ldi, real *c, int64_t ldc
 
 LS_INLINE void ls_micro_body(const int rows, const int nv, const bool turned, LS_MICRO_PARAMS)
 {
     ls_vec s[LS_MR][2];
-    /* Rows hang on one of three pointers, five to each: one pointer for 14 rows, or one for each, is more
-     * address registers than x86 has. The empty asm keeps the compiler from deriving one from another. */
+    /* Rows hang on one of three pointers, five to each: one pointer for 14 rows, or one for each,
+     * is more address registers than x86 has. The empty asm keeps the compiler from deriving one
+     * from another. */
     const real *p[3] = {a, a + (turned ? 0 : 5 * lda), a + (turned ? 0 : 10 * lda)};
     __asm__("" : "+r"(p[1]), "+r"(p[2]));
 #pragma GCC unroll 14
@@ -85,8 +88,8 @@ static const struct { int rows; LsMicro *fn[2][2]; } ls_micro[] __attribute__((u
     {4, LS_MICRO_ROW(4)}, {2, LS_MICRO_ROW(2)}, {1, LS_MICRO_ROW(1)},
 };
 
-/* c[m][n] = init + a * panel, n <= LS_NR. Panels are LS_NR wide, or LS_V where n <= LS_V. Outside its n
- * columns c is not touched and init not read. */
+/* c[m][n] = init + a * panel, n <= LS_NR. Panels are LS_NR wide, or LS_V where n <= LS_V. Outside
+ * its n columns c is not touched and init not read. */
 LS_SHARED_FN void ls_panel(bool turned, int64_t m, int64_t n, int64_t k, const real *a, int64_t lda,
                            const real *b, int64_t ldb, const real *init, int64_t ldi, real *c,
                            int64_t ldc)
@@ -141,7 +144,8 @@ LS_INLINE void ls_panel_tiles(int64_t m, int64_t n, int64_t k, const real *tiles
 /* Where accumulation starts without a bias. */
 static const real ls_no_bias[LS_COLS] __attribute__((unused));
 
-/* Width of the panel that begins with n columns to go, and size of a matrix of n columns in panels. */
+/* Width of the panel that begins with n columns to go, and size of a matrix of n columns in
+ * panels. */
 LS_INLINE int64_t ls_panel_width(int64_t n) { return n > LS_V ? LS_NR : LS_V; }
 LS_INLINE int64_t ls_packed_cols(int64_t n) { return ls_ceil_div(n, LS_V) * LS_V; }
 
@@ -162,12 +166,14 @@ LS_SHARED_FN void ls_pack_rows(real *restrict to, const real *restrict b, int64_
 }
 
 /* to[k][j] = from[j][k] of a square of four. */
-typedef real ls_vec4 __attribute__((vector_size(4 * sizeof(real)), aligned(sizeof(real)), may_alias));
+typedef real ls_vec4
+    __attribute__((vector_size(4 * sizeof(real)), aligned(sizeof(real)), may_alias));
 LS_INLINE void ls_turn4(real *to, int64_t ldt, const real *from, int64_t ldf)
 {
     ls_vec4 a = *(const ls_vec4 *)from, b = *(const ls_vec4 *)(from + ldf);
     ls_vec4 c = *(const ls_vec4 *)(from + 2 * ldf), d = *(const ls_vec4 *)(from + 3 * ldf);
-    ls_vec4 ab = __builtin_shufflevector(a, b, 0, 4, 1, 5), cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+    ls_vec4 ab = __builtin_shufflevector(a, b, 0, 4, 1, 5),
+            cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
     *(ls_vec4 *)to = __builtin_shufflevector(ab, cd, 0, 1, 4, 5);
     *(ls_vec4 *)(to + ldt) = __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
     ab = __builtin_shufflevector(a, b, 2, 6, 3, 7);
@@ -255,8 +261,9 @@ LS_SHARED_FN void ls_matmul_rows(const LsMatmul *d, int64_t m, int64_t n, int64_
     }
 }
 
-LS_SHARED_FN void ls_matmul_turned(const LsMatmul *d, int64_t m, int64_t n, int64_t k, const real *a,
-                                   const real *panels, const real *init, int64_t ldi, real *c)
+LS_SHARED_FN void ls_matmul_turned(const LsMatmul *d, int64_t m, int64_t n, int64_t k,
+                                   const real *a, const real *panels, const real *init, int64_t ldi,
+                                   real *c)
 {
     _Alignas(64) real tiles[LS_KC * (LS_ROWS / LS_MR + 1) * LS_TILE_LD];
     ls_tile_turned(tiles, a, d->m, k, m);
@@ -265,8 +272,8 @@ LS_SHARED_FN void ls_matmul_turned(const LsMatmul *d, int64_t m, int64_t n, int6
                        init + j, ldi, c + j, d->n);
 }
 
-LS_SHARED_FN void ls_matmul_unit(const LsMatmul *shape, const real *a, const real *b, const real *bias,
-                                 real *c, int64_t unit)
+LS_SHARED_FN void ls_matmul_unit(const LsMatmul *shape, const real *a, const real *b,
+                                 const real *bias, real *c, int64_t unit)
 {
     const LsMatmul d = ls_matmul_blocks(*shape);
     int64_t col_blocks = ls_ceil_div(d.n, d.cols);

@@ -1,17 +1,17 @@
-/* runtime/ls_wino.h -- Winograd's minimal filtering F(4x4, 3x3) for stride-1 3x3 convolutions and their
- * gradients (Lavin & Gray, 2016).
+/* runtime/ls_wino.h -- Winograd's minimal filtering F(4x4, 3x3) for stride-1 3x3 convolutions and
+ * their gradients (Lavin & Gray, 2016).
  *
- * A tile of 4x4 results needs 6x6 of the source. Both the source tile and the kernel are taken to 36 points
- * by small linear maps; there a convolution is 36 independent products over channels, 36 multiplications
- * instead of 144 per tile and pair of channels; a third map leads back. Rounding errors are some 1e-6 of
- * the largest result, a few times those of the direct sum.
+ * A tile of 4x4 results needs 6x6 of the source. Both the source tile and the kernel are taken to
+ * 36 points by small linear maps; there a convolution is 36 independent products over channels, 36
+ * multiplications instead of 144 per tile and pair of channels; a third map leads back. Rounding
+ * errors are some 1e-6 of the largest result, a few times those of the direct sum.
  *
- * Blocks of tiles go through all three stages on one thread's stack, which fits the L2 cache; the maps run
- * over vectors of channels, which come in multiples of LS_WINO_STEP. */
+ * Blocks of tiles go through all three stages on one thread's stack, which fits the L2 cache; the
+ * maps run over vectors of channels, which come in multiples of LS_WINO_STEP. */
 #ifndef LS_WINO_H
 #define LS_WINO_H
 
-#include "ls_conv.h"
+#include "ls_gather.h"
 
 enum {
     LS_WINO_STEP = 16,          /* channels come in multiples of it: whole vectors everywhere */
@@ -85,15 +85,16 @@ LS_INLINE real *ls_wino_panel(const LsConv *d, real *u, int64_t point, int64_t j
     return u + d->packed + (point * d->cout + j) * d->cin;
 }
 
-/* LS_V result channels. Of the data gradient, w[cin][9][cout], vectors are of these channels; forward,
- * w[cout][9][cin], they are of source channels and turned at the points. */
+/* LS_V result channels. Of the data gradient, w[cin][9][cout], vectors are of these channels;
+ * forward, w[cout][9][cin], they are of source channels and turned at the points. */
 LS_SHARED_FN void ls_wino_pack(const LsConv *d, const LsConvArgs *arg, int64_t unit)
 {
     _Alignas(64) real square[LS_WINO_POINTS][LS_V * LS_V];
     int64_t n = unit * LS_V, j = n / LS_NR * LS_NR, width = ls_panel_width(d->cout - j);
     real *to = ls_wino_panel(d, arg->packed, 0, j) + (n - j);
     for (int64_t k = 0; k < d->cin && d->back; k++)
-        ls_wino_kernel_2d(d, arg->w + k * 9 * d->cout + n, d->cout, to + k * width, d->cout * d->cin);
+        ls_wino_kernel_2d(d, arg->w + k * 9 * d->cout + n, d->cout, to + k * width,
+                          d->cout * d->cin);
     for (int64_t k = 0; k < d->cin && !d->back; k += LS_V) {
         for (int q = 0; q < LS_V; q++)
             ls_wino_kernel_2d(d, arg->w + (n + q) * 9 * d->cin + k, d->cin, square[0] + q * LS_V,
@@ -111,8 +112,8 @@ LS_INLINE int64_t ls_wino_tiles(const LsConv *d)
     return d->images * ls_ceil_div(d->ax[1].count, 4) * ls_ceil_div(d->ax[2].count, 4);
 }
 
-/* As many tiles as the room allows; when the result has so many channels that few would remain, a part of
- * the channels at a time. */
+/* As many tiles as the room allows; when the result has so many channels that few would remain, a
+ * part of the channels at a time. */
 LS_INLINE LsWinoBlock ls_wino_block(const LsConv *d)
 {
     LsWinoBlock b = {0, d->cout};
@@ -149,7 +150,8 @@ LS_INLINE int64_t ls_wino_in_panels(int64_t rows, int64_t n, int64_t t, int64_t 
     return j * rows + t * ls_panel_width(n - j) + (k - j);
 }
 
-/* The source of tile number `tile` at the points, as row t of v[point][rows][cin], in panels or not. */
+/* The source of tile number `tile` at the points, as row t of v[point][rows][cin], in panels or
+ * not. */
 LS_SHARED_FN void ls_wino_take(const LsConv *d, const real *x, int64_t tile, real *v, int64_t rows,
                                int64_t t, bool panels)
 {
@@ -226,8 +228,8 @@ LS_SHARED_FN void ls_wino_unit(const LsConv *d, const LsConvArgs *arg, int64_t u
     for (int64_t point = 0; point < LS_WINO_POINTS; point++)
         for (int64_t j = 0; j < n; j += LS_NR)
             ls_panel(false, tiles, ls_least(n - j, LS_NR), d->cin, v + point * v_step, d->cin,
-                     ls_wino_panel(d, arg->packed, point, n0 + j), ls_panel_width(n - j), ls_no_bias, 0,
-                     m + point * m_step + j, n);
+                     ls_wino_panel(d, arg->packed, point, n0 + j), ls_panel_width(n - j),
+                     ls_no_bias, 0, m + point * m_step + j, n);
     for (int64_t t = 0; t < tiles; t++)
         ls_wino_give(d, m + t * n, m_step, n, arg->bias != NULL ? arg->bias + n0 : NULL, first + t,
                      arg->y + n0);
@@ -236,9 +238,9 @@ LS_SHARED_FN void ls_wino_unit(const LsConv *d, const LsConvArgs *arg, int64_t u
 static const LsConvWork ls_wino_pack_work = {ls_wino_blocks, ls_wino_pack};
 static const LsConvWork ls_wino_work = {ls_wino_units, ls_wino_unit};
 
-/* ---- weight gradient: the same maps transposed ----
- * At each point, dU += (results' gradient)' * source over all tiles; dU leads back to dW. Tiles are taken
- * to the points in chunks that the workspace has room for. */
+/* ---- weight gradient: the same maps transposed ---- At each point, dU += (results' gradient)' *
+ * source over all tiles; dU leads back to dW. Tiles are taken to the points in chunks that the
+ * workspace has room for. */
 LS_INLINE void ls_wino_result_back(ls_vec o[6], const ls_vec y[4])
 {
     ls_vec a = y[0] + y[2], b = y[1] + y[3], c = y[0] + 4 * y[2], d = 2 * y[1] + 8 * y[3];
@@ -259,8 +261,8 @@ LS_INLINE void ls_wino_kernel_back(ls_vec o[3], const ls_vec u[6])
 }
 
 /* The gradient of the results of a tile at the points: row t of g[point][rows][cout]. */
-LS_SHARED_FN void ls_wino_take_back(const LsConv *d, const real *dy, int64_t tile, real *g, int64_t rows,
-                                    int64_t t)
+LS_SHARED_FN void ls_wino_take_back(const LsConv *d, const real *dy, int64_t tile, real *g,
+                                    int64_t rows, int64_t t)
 {
     LsWinoTile at = ls_wino_tile(d, tile);
     const LsAxis *a = d->ax;

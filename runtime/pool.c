@@ -1,13 +1,14 @@
 /* runtime/pool.c -- a pool of threads that take pieces of a range until none is left.
  *
- * A job is one call of ls_parallel. Its range is cut into pieces; `left` counts those nobody has taken.
- * Whoever takes one down by compare-and-swap owns a piece, so a thread that is late (asleep, or not
- * scheduled by the system) is never waited for unless it holds a piece. The job's fields are written
- * before `left` is published and not again before `done` has reached the number of pieces, so the owner
- * of a piece may read them without a lock.
+ * A job is one call of ls_parallel. Its range is cut into pieces; `left` counts those nobody has
+ * taken. Whoever takes one down by compare-and-swap owns a piece, so a thread that is late
+ * (asleep, or not scheduled by the system) is never waited for unless it holds a piece. The job's
+ * fields are written before `left` is published and not again before `done` has reached the number
+ * of pieces, so the owner of a piece may read them without a lock.
  *
- * Idle threads look for work for a short while and then sleep on a condition: steps follow each other
- * within microseconds while training runs, but a pool must not burn a core when its program waits. */
+ * Idle threads look for work for a short while and then sleep on a condition: steps follow each
+ * other within microseconds while training runs, but a pool must not burn a core when its program
+ * waits. */
 #include "runtime/pool.h"
 
 #include <pthread.h>

@@ -1,8 +1,9 @@
 /* tests/kernel_harness.h -- kernels of single hand-built nodes, compiled and loaded.
  *
- * A batch of nodes is printed into one C file, built as a shared object together with the thread pool, and
- * run on arrays that the caller fills. Everything is a `double` at this side; arrays are converted to the
- * precision of the object. With LS_KEEP in the environment the files stay in /tmp, for a profiler. */
+ * A batch of nodes is printed into one C file, built as a shared object together with the thread
+ * pool, and run on arrays that the caller fills. Everything is a `double` at this side; arrays are
+ * converted to the precision of the object. With LS_KEEP in the environment the files stay in
+ * /tmp, for a profiler. */
 #ifndef KERNEL_HARNESS_H
 #define KERNEL_HARNESS_H
 
@@ -56,7 +57,8 @@ typedef struct HObject {
     void (*pool_destroy)(struct LsPool *);
 } HObject;
 
-/* Compiles the kernels of all nodes with `flags`; "cc" is the compiler. direct: see LsKernelText. */
+/* Compiles the kernels of all nodes with `flags`; "cc" is the compiler. direct: see
+ * LsKernelText. */
 static HObject h_build(const char *cc, const char *flags, int real_bytes, bool direct, int n,
                        HNode *const node[])
 {
@@ -66,12 +68,16 @@ static HObject h_build(const char *cc, const char *flags, int real_bytes, bool d
     snprintf(path, sizeof path, "%s/k.c", dir);
     FILE *to = fopen(path, "w");
     H_ASSERT(to != NULL, "%s", path);
-    fprintf(to, "#include \"ls_kernel.h\"\n#include \"ls_wino.h\"\n");
+    fprintf(to, "#include \"ls_kernel.h\"\n#include \"ls_conv.h\"\n");
     LsEmit e = {.to = to};
     for (int i = 0; i < n; i++) {
         char name[16];
         snprintf(name, sizeof name, "k%d", i);
-        LsKernelText k = {.e = &e, .g = &node[i]->g, .n = {1}, .name = name, .real_bytes = real_bytes,
+        LsKernelText k = {.e = &e,
+                          .g = &node[i]->g,
+                          .n = {1},
+                          .name = name,
+                          .real_bytes = real_bytes,
                           .direct = direct};
         const LsOp *row = ls_op[node[i]->node[1].op];
         LsKernelId id = row != NULL ? row->kernel
@@ -84,9 +90,11 @@ static HObject h_build(const char *cc, const char *flags, int real_bytes, bool d
         fprintf(to, "k%d, ", i);
     fprintf(to, "};\n");
     fclose(to);
-    snprintf(command, sizeof command, "%s -std=gnu11 -Wall -Wextra -Werror -shared -fPIC %s %s -I%s "
-             "-I%s/runtime %s %s/runtime/pool.c -o %s/k.so -lm -lpthread", cc, flags,
-             real_bytes == 8 ? "-DLS_F64" : "", LS_SOURCE, LS_SOURCE, path, LS_SOURCE, dir);
+    snprintf(command, sizeof command,
+             "%s -std=gnu11 -Wall -Wextra -Werror -shared -fPIC %s %s -I%s "
+             "-I%s/runtime %s %s/runtime/pool.c -o %s/k.so -lm -lpthread",
+             cc, flags, real_bytes == 8 ? "-DLS_F64" : "", LS_SOURCE, LS_SOURCE, path, LS_SOURCE,
+             dir);
     H_ASSERT(system(command) == 0, "%s", command);
     snprintf(path, sizeof path, "%s/k.so", dir);
     o.so = dlopen(path, RTLD_NOW);
@@ -124,8 +132,8 @@ static bool h_guarded(const void *p, int64_t n, int real_bytes)
 }
 
 /* Runs kernel i with `threads`; result in the object's precision, to be freed. */
-static inline void *h_run(const HObject *o, int i, const HNode *h, LsKernelId id, const double *const in[],
-                   int threads)
+static inline void *h_run(const HObject *o, int i, const HNode *h, LsKernelId id,
+                          const double *const in[], int threads)
 {
     int nin = h->node[1].nin, rb = o->real_bytes;
     void *arg[6] = {0};
@@ -173,8 +181,8 @@ static double *h_random(int64_t n, uint64_t seed)
 }
 
 /* The same bits for 1, 2 and 3 threads, and `want` within `tolerance` of its largest element. */
-static inline void h_check(const HObject *o, int i, const HNode *h, LsKernelId id, const double *const in[],
-                    const double *want, double tolerance)
+static inline void h_check(const HObject *o, int i, const HNode *h, LsKernelId id,
+                           const double *const in[], const double *want, double tolerance)
 {
     int64_t n = ls_count(&h->value[h->node[1].nin + 1].shape);
     void *got = h_run(o, i, h, id, in, 1);

@@ -21,13 +21,13 @@ static const Case cases[] = {
     {2, 2, 1, 17, 5, {13, 12}, ALL(3), ALL(1), ALL(2), ALL(2), ALL(2), false},
     {2, 1, 1, 6, 7, {16, 9}, {5, 2}, {3, 2}, {2, 3}, {4, 0}, {1, 3}, true},
     {2, 1, 1, 6, 7, {11, 11}, {4, 4}, {4, 4}, {2, 2}, {1, 0}, {0, 1}, false},
-    {2, 2, 1, 64, 48, {6, 5}, ALL(2), ALL(2), ALL(1), ALL(0), ALL(0), true},    /* U-Net's up-step */
+    {2, 2, 1, 64, 48, {6, 5}, ALL(2), ALL(2), ALL(1), ALL(0), ALL(0), true}, /* U-Net's up-step */
     {2, 1, 1, 520, 40, {5, 5}, ALL(1), ALL(1), ALL(1), ALL(0), ALL(0), false},
     {2, 1, 1, 70, 550, {4, 5}, ALL(3), ALL(1), ALL(1), ALL(1), ALL(1), true},
-    {2, 2, 1, 32, 48, {40, 36}, ALL(3), ALL(1), ALL(1), ALL(1), ALL(1), true},  /* several splits */
+    {2, 2, 1, 32, 48, {40, 36}, ALL(3), ALL(1), ALL(1), ALL(1), ALL(1), true}, /* several splits */
     {2, 1, 1, 20, 24, {22, 40}, {3, 1}, ALL(1), ALL(1), {1, 0}, {1, 0}, false},
-    {2, 1, 1, 4, 6, {6, 6}, ALL(3), ALL(1), ALL(1), ALL(3), ALL(4), false},     /* padding beyond W */
-    {2, 2, 1, 8, 8, {9, 9}, ALL(2), ALL(3), ALL(1), ALL(0), ALL(0), true},      /* some X unread */
+    {2, 1, 1, 4, 6, {6, 6}, ALL(3), ALL(1), ALL(1), ALL(3), ALL(4), false}, /* padding beyond W */
+    {2, 2, 1, 8, 8, {9, 9}, ALL(2), ALL(3), ALL(1), ALL(0), ALL(0), true},  /* some X unread */
     /* few positions for the weights */
     {2, 1, 1, 260, 257, {6, 5}, ALL(3), ALL(2), ALL(1), ALL(1), ALL(1), true},
     {2, 1, 1, 12, 300, {27, 25}, ALL(2), ALL(1), ALL(1), ALL(0), ALL(0), true},
@@ -42,7 +42,7 @@ static const Case cases[] = {
     {2, 2, 19, 19, 19, {9, 8}, ALL(3), ALL(1), ALL(1), ALL(1), ALL(1), true},
     {2, 2, 32, 32, 32, {9, 8}, ALL(3), ALL(2), ALL(1), ALL(1), ALL(1), false},
     {2, 1, 40, 40, 40, {21, 33}, ALL(7), ALL(1), ALL(2), ALL(6), ALL(6), true},
-    {2, 2, 8, 8, 24, {5, 6}, ALL(3), ALL(1), ALL(1), ALL(1), ALL(1), true},     /* multiplier 3 */
+    {2, 2, 8, 8, 24, {5, 6}, ALL(3), ALL(1), ALL(1), ALL(1), ALL(1), true}, /* multiplier 3 */
     {2, 1, 20, 20, 20, {20, 21}, {9, 7}, {2, 3}, ALL(1), {4, 3}, {4, 3}, false},
     /* 1-D and 3-D */
     {1, 3, 1, 10, 18, {29}, {5}, {2}, {1}, {2}, {1}, true},

@@ -92,8 +92,9 @@ static void check_all(const char *cc, const char *flags, int real_bytes)
     for (int i = 0; i < NCASES; i++) {
         double *in[3];
         for (int k = 0; k < 3; k++)
-            in[k] = h_random(node[i]->operand[k].i != 0 ? ls_count(&node[i]->value[k + 1].shape) : 0,
-                             (uint64_t)(10 * i + k));
+            in[k] =
+                h_random(node[i]->operand[k].i != 0 ? ls_count(&node[i]->value[k + 1].shape) : 0,
+                         (uint64_t)(10 * i + k));
         double *want = reference(&cases[i], node[i], (const double *const *)in);
         h_check(&o, i, node[i], LS_K_MATMUL, (const double *const *)in, want,
                 real_bytes == 4 ? 2e-6 : 1e-14);
@@ -111,7 +112,10 @@ START_TEST(products_are_right_for_this_processor) { check_all("cc", "-O3 -march=
 END_TEST
 START_TEST(products_are_right_in_double) { check_all("cc", "-O2 -march=native", 8); }
 END_TEST
-START_TEST(products_are_right_with_narrow_vectors) { check_all("cc", "-O2 -march=native -mno-avx512f", 4); }
+START_TEST(products_are_right_with_narrow_vectors)
+{
+    check_all("cc", "-O2 -march=native -mno-avx512f", 4);
+}
 END_TEST
 START_TEST(products_are_right_with_clang)
 {

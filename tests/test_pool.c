@@ -43,7 +43,7 @@ END_TEST
 
 START_TEST(a_call_returns_only_when_the_results_are_there)
 {
-    /* Plain loads and stores: a missing happens-before shows as a lost update, or under a checker. */
+    /* Plain loads and stores: a missing happens-before shows as a lost update. */
     int x[64] = {0};
     LsRun run = {.pool = ls_pool_create(3)};
     for (int round = 0; round < 20000; round++)

@@ -1,11 +1,11 @@
 /* codegen/kernels/conv.c -- CONV, CONV_DX, CONV_DW: the geometry as tables of constants.
- * The work is in runtime/ls_conv.h, whose words are used here. */
+ * The work is in runtime/ls_conv.h and its kin, whose words are used here. */
 #include "codegen/kernel.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-typedef struct Axis {           /* LsAxis of runtime/ls_conv.h */
+typedef struct Axis {           /* LsAxis of runtime/ls_gather.h */
     int64_t count, to, to_step, to_dim, from_step, from_dim, taps, off, off_step;
     int64_t tap, tap_step, tap_dim;
 } Axis;
@@ -55,9 +55,9 @@ static int64_t tiles_of(const Geo *d)       /* of Winograd's algorithm: 4 x 4 po
     return d->images * ((d->ax[0].count + 3) / 4) * ((d->ax[1].count + 3) / 4);
 }
 
-/* Whether Winograd's algorithm serves phase d better than the direct product, by their costs in cycles of
- * two fused multiply-adds of 16 lanes: the maps of weights and tiles cost a fixed number of cycles per
- * element, and more multiplications fall on tiles that stick out of the map. */
+/* Whether Winograd's algorithm serves phase d better than the direct product, by their costs in
+ * cycles of two fused multiply-adds of 16 lanes: the maps of weights and tiles cost a fixed number
+ * of cycles per element, and more multiplications fall on tiles that stick out of the map. */
 static bool winograd_wins(const Geo *d)
 {
     enum { STEP = 16, DEPTH = 1024, ROOM = 20 << 20 };      /* see runtime/ls_wino.h; ROOM: bytes */
@@ -78,7 +78,8 @@ static bool winograd_wins(const Geo *d)
 
 typedef enum Way { DIRECT, FEW, WINOGRAD, DEPTHWISE } Way;
 
-/* FEW: so few positions for so many weights that packing them all beforehand is a good part of the work. */
+/* FEW: so few positions for so many weights that packing them all beforehand is a good part of the
+ * work. */
 static Way way_of(const Geo *d, int real_bytes, bool no_winograd)
 {
     enum { POSITIONS = 1024, CHANNELS = 256 };
@@ -118,13 +119,20 @@ static Geo forward_geo(const LsGraph *g, LsNodeId n, const LsShape *x, const LsS
     return d;
 }
 
-/* Positions `phase` + stride * i of X along axis k: Y's place for tap t is (x + pad - t * dilation) / stride
- * where that divides. Taps are taken backwards, so that the places ascend. */
+/* Positions `phase` + stride * i of X along axis k: Y's place for tap t is (x + pad - t *
+ * dilation) / stride where that divides. Taps are taken backwards, so that the places ascend. */
 static Axis back_axis(const LsWindowAttr *at, int k, int64_t phase, int64_t x, int64_t w, int64_t y)
 {
     int64_t stride = at->stride[k], dilation = at->dilation[k];
-    Axis a = {.count = (x - phase + stride - 1) / stride, .to = phase, .to_step = stride, .to_dim = x,
-              .from_step = 1, .from_dim = y, .tap_dim = w, .off_step = 1, .tap_step = -1};
+    Axis a = {.count = (x - phase + stride - 1) / stride,
+              .to = phase,
+              .to_step = stride,
+              .to_dim = x,
+              .from_step = 1,
+              .from_dim = y,
+              .tap_dim = w,
+              .off_step = 1,
+              .tap_step = -1};
     for (int64_t t = w - 1; t >= 0; t--) {
         int64_t at_y = phase + at->pad_lo[k] - t * dilation;
         if (at_y % stride != 0)
@@ -202,7 +210,7 @@ static Geo weight_geo(const LsGraph *g, LsNodeId n, int real_bytes, bool no_wino
         int64_t tiles = tiles_of(&d);
         d.chunk = CHUNK / (36 * 4 * (d.cin + d.cout));
         d.chunk = d.chunk > 64 ? d.chunk : 64;
-        d.chunk = (tiles + (tiles - 1) / d.chunk) / ((tiles - 1) / d.chunk + 1);    /* about equal */
+        d.chunk = (tiles + (tiles - 1) / d.chunk) / ((tiles - 1) / d.chunk + 1); /* about equal */
     }
     return d;
 }
@@ -227,9 +235,12 @@ static void emit_geo(LsEmit *e, const Geo *d)
     for (int i = 0; i < d->n; i++)
         emit_axis(e, &d->ax[i]);
     ls_emit_line(e, "},");
-    ls_emit_line(e, ".images = %" PRId64 ", .group = %" PRId64 ", .cin = %" PRId64 ", .cout = %" PRId64
-                 ", .run = %" PRId64 ",", d->images, d->group, d->cin, d->cout, d->run);
-    ls_emit_line(e, ".splits = %" PRId64 ", .chunk = %" PRId64 ", .packed = %" PRId64 ", .back = %d,",
+    ls_emit_line(e,
+                 ".images = %" PRId64 ", .group = %" PRId64 ", .cin = %" PRId64 ", .cout = %" PRId64
+                 ", .run = %" PRId64 ",",
+                 d->images, d->group, d->cin, d->cout, d->run);
+    ls_emit_line(e,
+                 ".splits = %" PRId64 ", .chunk = %" PRId64 ", .packed = %" PRId64 ", .back = %d,",
                  d->splits, d->chunk, d->packed, d->back);
     ls_emit_line(e, "},");
 }
@@ -264,7 +275,8 @@ static void begin_kernel(const LsKernelText *k)
 }
 
 /* A part of CONV or CONV_DX: units of some work over all phases. */
-static void emit_part(const LsKernelText *k, const char *part, const char *work, int64_t phases, Way way)
+static void emit_part(const LsKernelText *k, const char *part, const char *work, int64_t phases,
+                      Way way)
 {
     const LsNode *node = &k->g->node[k->n.i];
     begin_part(k, part);
@@ -272,14 +284,15 @@ static void emit_part(const LsKernelText *k, const char *part, const char *work,
                  node->nin > 2 ? "arg[2]" : "NULL", node->nin);
     if (way != FEW)
         ls_emit_line(k->e, "a.packed = arg[%d];", node->nin + 1);
-    ls_emit_line(k->e, "ls_conv_some(%s_conv, %" PRId64 ", &%s, &a, lo, hi);", k->name, phases, work);
+    ls_emit_line(k->e, "ls_conv_some(%s_conv, %" PRId64 ", &%s, &a, lo, hi);", k->name, phases,
+                 work);
     ls_emit_line(k->e, "}");
 }
 
 static void emit_call(const LsKernelText *k, const char *part, const char *work, int64_t phases)
 {
-    ls_emit_line(k->e, "ls_parallel(run, %s_%s, ls_conv_all(%s_conv, %" PRId64 ", &%s), arg);", k->name,
-                 part, k->name, phases, work);
+    ls_emit_line(k->e, "ls_parallel(run, %s_%s, ls_conv_all(%s_conv, %" PRId64 ", &%s), arg);",
+                 k->name, part, k->name, phases, work);
 }
 
 /* CONV and CONV_DX: pack the weights, then multiply. */
@@ -333,14 +346,15 @@ static void weight_emit(const LsKernelText *k)
         begin_part(k, "sum");
         ls_emit_result(k, "dw", 0);
         ls_emit_workspace(k, "real", "part");
-        ls_emit_line(e, "ls_sum_parts(dw, part, %" PRId64 ", %" PRId64 ", lo, hi);", size, d.splits);
+        ls_emit_line(e, "ls_sum_parts(dw, part, %" PRId64 ", %" PRId64 ", lo, hi);", size,
+                     d.splits);
         ls_emit_line(e, "}");
     }
     begin_kernel(k);
     ls_emit_line(e, "ls_parallel(run, %s_part, ls_%s_dw_units(%s_conv), arg);", name, kind, name);
     if (d.splits > 1)
-        ls_emit_line(e, "ls_parallel(run, %s_sum, ls_ceil_div(%" PRId64 ", LS_SUM_UNIT), arg);", name,
-                     size);
+        ls_emit_line(e, "ls_parallel(run, %s_sum, ls_ceil_div(%" PRId64 ", LS_SUM_UNIT), arg);",
+                     name, size);
     ls_emit_line(e, "}");
 }
 

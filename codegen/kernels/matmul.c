@@ -1,11 +1,11 @@
-/* codegen/kernels/matmul.c -- MATMUL: the shape of one product, and which of a batch a unit belongs to.
- * The work is in runtime/ls_gemm.h. */
+/* codegen/kernels/matmul.c -- MATMUL: the shape of one product, and which of a batch a unit
+ * belongs to. The work is in runtime/ls_gemm.h. */
 #include "codegen/kernel.h"
 
 #include <inttypes.h>
 
-/* Batch axes of the result with the distances of A and B along them; neighbours that advance alike in
- * both operands are one axis. */
+/* Batch axes of the result with the distances of A and B along them; neighbours that advance alike
+ * in both operands are one axis. */
 typedef struct Batch {
     int n;
     int64_t dim[LS_MAX_RANK], a[LS_MAX_RANK], b[LS_MAX_RANK];
@@ -81,9 +81,10 @@ static void matmul_emit(const LsKernelText *k)
     address(tb, sizeof tb, "b", &t, t.b);
     LsEmit *e = k->e;
 
-    ls_emit_line(e, "static const LsMatmul %s_shape = {.m = %" PRId64 ", .n = %" PRId64 ", .k = %"
-                 PRId64 ", .turn_a = %d, .turn_b = %d, .alpha = LS_R(%.17g)};", k->name, m, n, depth,
-                 at->trans_a, at->trans_b, at->alpha);
+    ls_emit_line(e,
+                 "static const LsMatmul %s_shape = {.m = %" PRId64 ", .n = %" PRId64
+                 ", .k = %" PRId64 ", .turn_a = %d, .turn_b = %d, .alpha = LS_R(%.17g)};",
+                 k->name, m, n, depth, at->trans_a, at->trans_b, at->alpha);
     ls_emit_line(e, "static void %s_part(LsRun *run, void *const arg[], int64_t lo, int64_t hi)",
                  k->name);
     ls_emit_line(e, "{");

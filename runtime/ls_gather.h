@@ -1,0 +1,219 @@
+/* runtime/ls_gather.h -- the geometry that all convolutions share: what each result reads of the
+ * source.
+ *
+ * For each position p of a result grid and each tap t of the kernel there is one place of the
+ * source, or a zero of the padding. Images are channels-last, so a place is a run of channels, and
+ * one row of the implicit matrix [positions][taps * channels] is copied run by run (Chetlur et
+ * al., 2014, do this on GPUs). The data gradient reads dY with the taps reversed; a stride > 1 is
+ * taken apart into *phases*: the positions of X that see the same taps form a grid of their own. */
+#ifndef LS_GATHER_H
+#define LS_GATHER_H
+
+#include "ls_gemm.h"
+
+/* One spatial axis. */
+typedef struct LsAxis {
+    int64_t count;                      /* positions */
+    int64_t to, to_step, to_dim; /* position i is coordinate to + to_step * i of the result */
+    int64_t from_step, from_dim; /* tap t reads from_step * i + off + off_step * t of the source */
+    int64_t taps, off, off_step;
+    int64_t tap, tap_step, tap_dim;     /* tap t is coordinate tap + tap_step * t of the kernel */
+} LsAxis;
+
+#define LS_AXIS_NONE                                                                               \
+    {                                                                                              \
+        .count = 1, .to_step = 1, .to_dim = 1, .from_step = 1, .from_dim = 1, .taps = 1,           \
+        .off_step = 1, .tap_step = 1, .tap_dim = 1                                                 \
+    }
+
+typedef struct LsConv {
+    LsAxis ax[3]; /* outermost first; unused ones have one position and one tap */
+    int64_t images, group, cin, cout;   /* source and result channels per group */
+    int64_t run; /* elements of a row that lie side by side in the source: cin, or
+                  * taps of the last axis * cin where taps touch */
+    int64_t splits;                     /* weight gradient: parts of the sum over positions */
+    int64_t chunk;                      /* by Winograd's algorithm: tiles at a time */
+    int64_t packed;                     /* element of the workspace where its weights are packed */
+    bool back; /* data gradient: w is [cin][kernel][cout], not the reverse */
+} LsConv;
+
+typedef struct LsConvArgs {             /* of a convolution or a data gradient */
+    const real *x, *w, *bias;           /* source, weights, NULL or one per result channel */
+    real *y, *packed;                   /* result, workspace */
+} LsConvArgs;
+
+enum {
+    LS_MC = LS_MR * (LS_MR > 8 ? 8 : 16),       /* positions of a block */
+    LS_DW_ROWS = 224,           /* result channels of a block of the weight gradient */
+    LS_DW_DEPTH = 192,          /* positions of a block of the weight gradient */
+    LS_DW_TILES = LS_DW_ROWS / LS_MR + 1,
+    LS_TAPS = 32,               /* taps that the weight gradient of a depthwise convolution holds */
+};
+
+LS_INLINE int64_t ls_conv_positions(const LsConv *d)
+{
+    return d->images * d->ax[0].count * d->ax[1].count * d->ax[2].count;
+}
+
+/* Length of a row of the gathered matrix. */
+LS_INLINE int64_t ls_conv_depth(const LsConv *d)
+{
+    return d->ax[0].taps * d->ax[1].taps * d->ax[2].taps * d->cin;
+}
+
+LS_INLINE int64_t ls_conv_kernel(const LsConv *d)
+{
+    return d->ax[0].tap_dim * d->ax[1].tap_dim * d->ax[2].tap_dim;
+}
+
+/* The source itself is the gathered matrix. */
+LS_INLINE bool ls_conv_direct(const LsConv *d)
+{
+    bool yes = true;
+    for (int i = 0; i < 3; i++)
+        yes &= d->ax[i].taps == 1 && d->ax[i].off == 0 && d->ax[i].from_step == 1
+            && d->ax[i].count == d->ax[i].from_dim;
+    return yes;
+}
+
+/* Positions follow each other in the result. */
+LS_INLINE bool ls_conv_dense(const LsConv *d)
+{
+    bool yes = true;
+    for (int i = 0; i < 3; i++)
+        yes &= d->ax[i].count == d->ax[i].to_dim;
+    return yes;
+}
+
+/* ---- the gather ---- */
+typedef struct LsPlace { int64_t image, i[3]; } LsPlace;
+
+LS_INLINE LsPlace ls_place(const LsConv *d, int64_t p)
+{
+    LsPlace at;
+    for (int k = 2; k >= 0; k--) {
+        at.i[k] = p % d->ax[k].count;
+        p /= d->ax[k].count;
+    }
+    at.image = p;
+    return at;
+}
+
+LS_INLINE void ls_next(const LsConv *d, LsPlace *at)
+{
+    if (++at->i[2] < d->ax[2].count)
+        return;
+    at->i[2] = 0;
+    if (++at->i[1] < d->ax[1].count)
+        return;
+    at->i[1] = 0;
+    if (++at->i[0] < d->ax[0].count)
+        return;
+    at->i[0] = 0;
+    at->image++;
+}
+
+/* Elements e .. e+n of a source line of `line` elements, zeros outside it. */
+LS_INLINE void ls_gather_run(real *to, const real *from, int64_t e, int64_t n, int64_t line)
+{
+    int64_t lo = ls_least(ls_most(-e, 0), n), hi = ls_most(ls_least(line - e, n), lo);
+    ls_zero(to, lo);
+    ls_copy(to + lo, from + e + lo, hi - lo);
+    ls_zero(to + hi, n - hi);
+}
+
+/* `len` elements from element `lo` of run (t0, t1, t2) of positions p..p+n. */
+LS_INLINE void ls_gather_tap(const LsConv *d, const real *x, int64_t p, int64_t n, int64_t t0,
+                             int64_t t1, int64_t t2, int64_t lo, int64_t len, real *to, int64_t ld)
+{
+    const LsAxis *a = d->ax;
+    int64_t channels = d->group * d->cin, line = a[2].from_dim * channels;
+    LsPlace at = ls_place(d, p);
+    while (n > 0) {             /* positions of one line at a time */
+        int64_t some = ls_least(n, a[2].count - at.i[2]), step = a[2].from_step * channels;
+        int64_t s0 = a[0].from_step * at.i[0] + a[0].off + a[0].off_step * t0;
+        int64_t s1 = a[1].from_step * at.i[1] + a[1].off + a[1].off_step * t1;
+        int64_t e = (a[2].from_step * at.i[2] + a[2].off + a[2].off_step * t2) * channels + lo;
+        if (s0 < 0 || s0 >= a[0].from_dim || s1 < 0 || s1 >= a[1].from_dim) {
+            for (int64_t i = 0; i < some; i++, to += ld)
+                ls_zero(to, len);
+        } else {
+            const real *from = x + ((at.image * a[0].from_dim + s0) * a[1].from_dim + s1) * line;
+            for (int64_t i = 0; i < some; i++, to += ld, e += step)
+                if (e < 0 || e + len > line)
+                    ls_gather_run(to, from, e, len, line);
+                else if (len == LS_NR)
+                    ls_copy(to, from + e, LS_NR);
+                else
+                    ls_copy(to, from + e, len);
+        }
+        n -= some;
+        at.i[2] += some - 1;
+        ls_next(d, &at);
+    }
+}
+
+/* Columns k0..k1 of the gathered matrix, rows p..p+n. x: the source, at the first channel of the
+ * group. */
+LS_SHARED_FN void ls_gather(const LsConv *d, const real *x, int64_t p, int64_t n, int64_t k0,
+                            int64_t k1, real *to, int64_t ld)
+{
+    if (k0 == k1)
+        return;
+    int64_t runs = d->ax[2].taps * d->cin / d->run;
+    for (int64_t r = k0 / d->run; r * d->run < k1; r++) {
+        int64_t lo = ls_most(k0, r * d->run), hi = ls_least(k1, (r + 1) * d->run);
+        int64_t t2 = r % runs, t1 = r / runs % d->ax[1].taps, t0 = r / runs / d->ax[1].taps;
+        ls_gather_tap(d, x, p, n, t0, t1, t2, lo - r * d->run, hi - lo, to + lo - k0, ld);
+    }
+}
+
+/* Element of the kernel that tap number t of a phase is. */
+LS_INLINE int64_t ls_conv_tap(const LsConv *d, int64_t t)
+{
+    int64_t at = 0, each[3];
+    for (int i = 2; i >= 0; i--) {
+        each[i] = d->ax[i].tap + d->ax[i].tap_step * (t % d->ax[i].taps);
+        t /= d->ax[i].taps;
+    }
+    for (int i = 0; i < 3; i++)
+        at = at * d->ax[i].tap_dim + each[i];
+    return at;
+}
+
+LS_INLINE int64_t ls_conv_taps(const LsConv *d)
+{
+    return d->ax[0].taps * d->ax[1].taps * d->ax[2].taps;
+}
+
+/* ---- units ---- */
+
+/* A kind of work on a phase, and how many units of it there are. */
+typedef struct LsConvWork {
+    int64_t (*units)(const LsConv *d);
+    void (*unit)(const LsConv *d, const LsConvArgs *arg, int64_t unit);
+} LsConvWork;
+
+/* All phases together. */
+LS_INLINE int64_t ls_conv_all(const LsConv *d, int phases, const LsConvWork *work)
+{
+    int64_t n = 0;
+    for (int i = 0; i < phases; i++)
+        n += work->units(d + i);
+    return n;
+}
+
+/* Units lo..hi of all phases together. */
+LS_SHARED_FN void ls_conv_some(const LsConv *d, int phases, const LsConvWork *work,
+                               const LsConvArgs *arg, int64_t lo, int64_t hi)
+{
+    for (int i = 0; i < phases; i++) {
+        int64_t n = work->units(d + i);
+        for (int64_t u = ls_most(lo, 0); u < ls_least(hi, n); u++)
+            work->unit(d + i, arg, u);
+        lo -= n;
+        hi -= n;
+    }
+}
+
+#endif
