@@ -1,14 +1,14 @@
 /* runtime/ls_kernel.h -- the primitives that generated kernels are written in, for the CPU.
  *
- * Included once by every generated program, before any kernel, with LS_F64 defined or not. Everything is
- * static and needs only <math.h> and <stdint.h>, so a generated file is one translation unit that the C
- * compiler sees whole.
+ * Included once by every generated program, before any kernel, with LS_F64 defined or not.
+ * Everything is static and needs only <math.h> and <stdint.h>, so a generated file is one
+ * translation unit that the C compiler sees whole.
  *
- * In float the functions are polynomials without branches: a loop over them becomes vector code (-O3
- * -fno-math-errno -fno-trapping-math), 10 to 30 times the speed of a call of libm per element. They are
- * accurate to about 2 units in the last place and right for infinities, NaN, zero and denormals. They rely
- * on IEEE arithmetic: no -ffast-math. In double they are libm's, for gradient checks.
- * Minimum, maximum and relu hand on a NaN of either operand, as ONNX and PyTorch do. */
+ * In float the functions are polynomials without branches: a loop over them becomes vector code
+ * (-O3 -fno-math-errno -fno-trapping-math), 10 to 30 times the speed of a call of libm per element.
+ * They are accurate to about 2 units in the last place and right for infinities, NaN, zero and
+ * denormals. They rely on IEEE arithmetic: no -ffast-math. In double they are libm's, for gradient
+ * checks. Minimum, maximum and relu hand on a NaN of either operand, as ONNX and PyTorch do. */
 #ifndef LS_KERNEL_H
 #define LS_KERNEL_H
 
@@ -27,12 +27,15 @@ typedef float real;
 /* ---- indices ---- */
 static inline int64_t ls_least(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t ls_most(int64_t a, int64_t b) { return a > b ? a : b; }
-/* An index that may lie outside 0 .. n - 1: the nearest inside; mirrored at the first and the last. */
+/* An index that may lie outside 0 .. n - 1: the nearest inside; mirrored at first and last. */
 static inline int64_t ls_clamp(int64_t i, int64_t n) { return i < 0 ? 0 : i < n ? i : n - 1; }
-static inline int64_t ls_reflect(int64_t i, int64_t n) { return i < 0 ? -i : i < n ? i : 2 * (n - 1) - i; }
+static inline int64_t ls_reflect(int64_t i, int64_t n)
+{
+    return i < 0 ? -i : i < n ? i : 2 * (n - 1) - i;
+}
 
-/* Positions start + r step, r = 0 .. count - 1: the first r that is not negative, and the first that is n or
- * more. */
+/* Positions start + r step, r = 0 .. count - 1: the first r that is not negative, and the first
+ * that is n or more. */
 static inline int64_t ls_first_inside(int64_t start, int64_t step)
 {
     return start >= 0 ? 0 : (step - 1 - start) / step;
@@ -49,13 +52,22 @@ static inline uint64_t ls_bits64(double x) { uint64_t u; memcpy(&u, &x, sizeof u
 static inline double ls_float64(uint64_t u) { double x; memcpy(&x, &u, sizeof x); return x; }
 
 /* ---- for real and for integers ---- */
-static inline real ls_max_real(real a, real b) { const real m = a > b ? a : b; return a != a ? a : m; }
-static inline real ls_min_real(real a, real b) { const real m = a < b ? a : b; return a != a ? a : m; }
+static inline real ls_max_real(real a, real b)
+{
+    const real m = a > b ? a : b;
+    return a != a ? a : m;
+}
+static inline real ls_min_real(real a, real b)
+{
+    const real m = a < b ? a : b;
+    return a != a ? a : m;
+}
 static inline real ls_abs_real(real a) { return sizeof a == 4 ? fabsf(a) : (real)fabs(a); }
 static inline int64_t ls_max_int(int64_t a, int64_t b) { return a > b ? a : b; }
 static inline int64_t ls_min_int(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t ls_abs_int(int64_t a) { return a < 0 ? -(uint64_t)a : (uint64_t)a; }
-#define LS_BY_TYPE(a, name) _Generic((a), float: name##_real, double: name##_real, default: name##_int)
+#define LS_BY_TYPE(a, name)                                                                        \
+    _Generic((a), float : name##_real, double : name##_real, default : name##_int)
 #define ls_max(a, b) LS_BY_TYPE(a, ls_max)(a, b)
 #define ls_min(a, b) LS_BY_TYPE(a, ls_min)(a, b)
 #define ls_abs(a) LS_BY_TYPE(a, ls_abs)(a)
@@ -79,8 +91,8 @@ static inline real ls_floor(real x) { return floorf(x); }
 static inline real ls_ceil(real x) { return ceilf(x); }
 static inline real ls_round(real x) { return rintf(x); }    /* half to even */
 
-/* x = n ln 2 + r, |r| <= ln 2 / 2; exp x = 2 * 2^(n - 1) exp r. Adding 1.5 * 2^23 rounds to an integer and
- * leaves it in the low bits. Results below 2.4e-38 become 0. */
+/* x = n ln 2 + r, |r| <= ln 2 / 2; exp x = 2 * 2^(n - 1) exp r. Adding 1.5 * 2^23 rounds to an
+ * integer and leaves it in the low bits. Results below 2.4e-38 become 0. */
 static inline real ls_exp(real x)
 {
     float a = x < -87.5f ? -87.5f : x;
@@ -99,8 +111,8 @@ static inline real ls_exp(real x)
     return p + p;
 }
 
-/* x = 2^k (1 + f), sqrt(1/2) <= 1 + f < sqrt(2); log(1 + f) by s = f / (2 + f) as in FreeBSD's libm, with
- * a polynomial of our own. */
+/* x = 2^k (1 + f), sqrt(1/2) <= 1 + f < sqrt(2); log(1 + f) by s = f / (2 + f) as in FreeBSD's
+ * libm, with a polynomial of our own. */
 static inline real ls_log(real x)
 {
     const float a = x < 1.17549435e-38f ? x * 8388608.f : x;
@@ -177,7 +189,8 @@ static inline real ls_pow_real(real x, real y)
         return 1.f / x;
     const double a = fabs((double)x), magic = 6755399441055744.;     /* 1.5 * 2^52 */
     const uint64_t u = ls_bits64(a) - 0x3fe6a09e667f3bcdu;
-    const double k = ls_float64(((u + 0x4000000000000000u) >> 52) + 0x4338000000000000u) - magic - 1024.;
+    const double k =
+        ls_float64(((u + 0x4000000000000000u) >> 52) + 0x4338000000000000u) - magic - 1024.;
     const double f = ls_float64((u & 0xfffffffffffffu) + 0x3fe6a09e667f3bcdu) - 1.;
     const double s = f / (2. + f), z = s * s;
     const double series = 1. + z * (1. / 3 + z * (1. / 5 + z * (1. / 7 + z * (1. / 9 + z * (1. / 11
@@ -212,7 +225,10 @@ static inline real ls_pow_int(int64_t x, int64_t y)
 #define ls_pow(x, y) LS_BY_TYPE(x, ls_pow)(x, y)
 
 static inline real ls_sigmoid(real x) { return 1 / (1 + ls_exp(-x)); }
-static inline real ls_softplus(real x) { return ls_max_real(x, 0) + ls_log1p(ls_exp(-ls_abs_real(x))); }
+static inline real ls_softplus(real x)
+{
+    return ls_max_real(x, 0) + ls_log1p(ls_exp(-ls_abs_real(x)));
+}
 
 /* Sum of n values, n a power of two up to 256, as a tree. */
 static inline double ls_sum_lanes(const real *lane, int64_t n)
@@ -227,8 +243,9 @@ static inline double ls_sum_lanes(const real *lane, int64_t n)
 }
 
 /* ---- rows ----
- * Over x[0 .. n): `lanes` running values (a power of two up to 256; both constants where it is called), so
- * that the loop becomes vector code; at the end they are combined as a tree, sums in double. */
+ * Over x[0 .. n): `lanes` running values (a power of two up to 256; both constants where it is
+ * called), so that the loop becomes vector code; at the end they are combined as a tree, sums in
+ * double. */
 #define LS_ROW static inline __attribute__((always_inline))
 LS_ROW real ls_row_max(const real *x, int64_t n, int64_t lanes)
 {
@@ -321,8 +338,8 @@ LS_ROW_SUM(ls_row_exp_to, (y[i] = ls_exp(x[i] - shift)), real *y, const real *x,
     }
 LS_TRANSPOSE(32)
 LS_TRANSPOSE(64)
-static inline void ls_transpose8(uint8_t *to, int64_t ldt, const uint8_t *from, int64_t ldf, int64_t rows,
-                                 int64_t cols)
+static inline void ls_transpose8(uint8_t *to, int64_t ldt, const uint8_t *from, int64_t ldf,
+                                 int64_t rows, int64_t cols)
 {
     for (int64_t c = 0; c < cols; c++)
         for (int64_t r = 0; r < rows; r++)
@@ -330,9 +347,10 @@ static inline void ls_transpose8(uint8_t *to, int64_t ldt, const uint8_t *from, 
 }
 
 /* ---- random numbers ----
- * A number in [0, 1) with 24 random bits, a function of its arguments alone: whoever computes element
- * `index` of node `id`, and however often, gets the same. The loop over index keeps to 32-bit arithmetic
- * (a keyed bijection in the manner of MurmurHash3's finalizer), everything else is loop-invariant. */
+ * A number in [0, 1) with 24 random bits, a function of its arguments alone: whoever computes
+ * element `index` of node `id`, and however often, gets the same. The loop over index keeps to
+ * 32-bit arithmetic (a keyed bijection in the manner of MurmurHash3's finalizer), everything else
+ * is loop-invariant. */
 static inline real ls_uniform(uint64_t seed, int64_t step, int64_t id, int64_t index)
 {
     uint64_t key = seed + 0x9e3779b97f4a7c15u * (uint64_t)(id + 1);
@@ -340,7 +358,8 @@ static inline real ls_uniform(uint64_t seed, int64_t step, int64_t id, int64_t i
     key = (key ^ key >> 27) * 0x94d049bb133111ebu;
     key = (key ^ key >> 31) * 0xbf58476d1ce4e5b9u;
     const uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
-    uint32_t x = (uint32_t)index * 0x9e3779b1u + (uint32_t)((uint64_t)index >> 32) * 0x85ebca6bu + k0;
+    uint32_t x =
+        (uint32_t)index * 0x9e3779b1u + (uint32_t)((uint64_t)index >> 32) * 0x85ebca6bu + k0;
     x = (x ^ x >> 16) * 0x85ebca6bu;
     x = (x ^ x >> 13) * 0xc2b2ae35u + k1;
     x = (x ^ x >> 16) * 0x21f0aaadu;

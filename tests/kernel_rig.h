@@ -1,5 +1,6 @@
-/* tests/kernel_rig.h -- runs kernels alone: nodes made by hand, printed, compiled to a shared object, run
- * with their units cut in different ways (the bits must not change), results left for the test to judge. */
+/* tests/kernel_rig.h -- runs kernels alone: nodes made by hand, printed, compiled to a shared
+ * object, run with their units cut in different ways (the bits must not change), results left for
+ * the test to judge. */
 #ifndef LS_TESTS_KERNEL_RIG_H
 #define LS_TESTS_KERNEL_RIG_H
 
@@ -28,7 +29,11 @@ typedef struct Rig {
 } Rig;
 
 #define SHAPE(...) (LsShape){sizeof (int64_t[]){__VA_ARGS__} / 8, {__VA_ARGS__}}
-#define VALUES(...) sizeof (LsValueId[]){__VA_ARGS__} / sizeof(LsValueId), (LsValueId[]){__VA_ARGS__}
+#define VALUES(...)                                                                                \
+    sizeof(LsValueId[]){__VA_ARGS__} / sizeof(LsValueId), (LsValueId[])                            \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
+    }
 
 static inline void rig_open(Rig *r, int real_bytes)
 {
@@ -36,7 +41,12 @@ static inline void rig_open(Rig *r, int real_bytes)
     r->cx.arena = ls_arena_new();
     r->g = ls_graph_new(&r->cx);
     r->g->batch = 1;
-    r->run = (LsRun){.seed = 7, .step = 3, .valid = 1 << 30, .first = true, .apply = true, .lr = 0.1,
+    r->run = (LsRun){.seed = 7,
+                     .step = 3,
+                     .valid = 1 << 30,
+                     .first = true,
+                     .apply = true,
+                     .lr = 0.1,
                      .update = 2};
 }
 
@@ -134,7 +144,8 @@ static inline LsNodeId rig_node(Rig *r, LsOpCode op, size_t nin, const LsValueId
     return n;
 }
 
-static inline LsValueId rig_result(Rig *r, LsNodeId n, int k, LsType type, LsLayout layout, LsShape shape)
+static inline LsValueId rig_result(Rig *r, LsNodeId n, int k, LsType type, LsLayout layout,
+                                   LsShape shape)
 {
     LsValueId v = ls_out(r->g, n, k);
     ls_set_out(r->g, n, k, type, &shape);
@@ -185,7 +196,8 @@ static inline void *rig_compile(Rig *r)
     snprintf(source, sizeof source, "/tmp/ls_rig_%d_%d.c", (int)getpid(), serial);
     snprintf(object, sizeof object, "/tmp/ls_rig_%d_%d.so", (int)getpid(), serial++);
     rig_print(r, source);
-    snprintf(command, sizeof command, "cc -std=gnu11 %s -fno-math-errno -fno-trapping-math -Wall -Wextra "
+    snprintf(command, sizeof command,
+             "cc -std=gnu11 %s -fno-math-errno -fno-trapping-math -Wall -Wextra "
              "-Werror -Wno-unused-function %s -I%s -I%s/runtime -shared -fPIC %s -o %s -lm",
              getenv("LS_RIG_CFLAGS") != NULL ? getenv("LS_RIG_CFLAGS") : "-O1",
              r->real_bytes == 8 ? "-DLS_F64" : "", LS_SOURCE, LS_SOURCE, source, object);
@@ -237,7 +249,8 @@ static inline size_t rig_size(const Rig *r)
 {
     size_t size = 0;
     for (uint32_t v = 1; v < r->g->nvalue; v++)
-        size += r->buffer[v] != NULL ? (size_t)ls_value_bytes(r->g, (LsValueId){v}, r->real_bytes) : 0;
+        size +=
+            r->buffer[v] != NULL ? (size_t)ls_value_bytes(r->g, (LsValueId){v}, r->real_bytes) : 0;
     return size;
 }
 
@@ -277,15 +290,16 @@ static inline void rig_run(Rig *r)
 }
 
 /* |got - want| <= tolerance of the precision, relative to the larger of |want| and 1. */
-static inline void rig_close_to(const Rig *r, LsValueId v, int64_t index, double want, double tolerance)
+static inline void rig_close_to(const Rig *r, LsValueId v, int64_t index, double want,
+                                double tolerance)
 {
     double got = rig_get(r, v, index), scale = fabs(want) > 1 ? fabs(want) : 1;
     double bound = tolerance * (r->real_bytes == 4 ? 1 : 1e-8) * scale;
     if (isnan(want))
         ck_assert_msg(isnan(got), "element %" PRId64 ": %.9g, want NaN", index, got);
     else
-        ck_assert_msg(got == want || fabs(got - want) <= bound, "element %" PRId64 ": %.9g, want %.9g",
-                      index, got, want);
+        ck_assert_msg(got == want || fabs(got - want) <= bound,
+                      "element %" PRId64 ": %.9g, want %.9g", index, got, want);
 }
 
 #endif

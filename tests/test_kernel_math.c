@@ -1,4 +1,5 @@
-/* tests/test_kernel_math.c -- the float functions of ls_kernel.h against libm, over values of every size. */
+/* tests/test_kernel_math.c -- the float functions of ls_kernel.h against libm, over values of every
+ * size. */
 #include "runtime/ls_kernel.h"
 
 #include <check.h>
@@ -18,11 +19,16 @@ typedef struct Case {
 } Case;
 
 static const Case cases[] = {
-    {"exp", ls_exp, exp, -86.9f, 100, 1.6},         {"log", ls_log, log, 0, 3.4e38f, 1.2},
-    {"log near 1", ls_log, log, 0.5f, 2, 1.2},      {"log1p", ls_log1p, log1p, -0.999f, 1e30f, 2},
-    {"tanh", ls_tanh, tanh, -30, 30, 1.7},          {"tanh near 0", ls_tanh, tanh, -1, 1, 1.7},
-    {"erf", ls_erf, erf, -6, 6, 1.5},               {"erf near 0", ls_erf, erf, -1, 1, 1.5},
-    {"sigmoid", ls_sigmoid, sigmoid, -86, 100, 3},  {"softplus", ls_softplus, softplus, -86, 100, 2.5},
+    {"exp", ls_exp, exp, -86.9f, 100, 1.6},
+    {"log", ls_log, log, 0, 3.4e38f, 1.2},
+    {"log near 1", ls_log, log, 0.5f, 2, 1.2},
+    {"log1p", ls_log1p, log1p, -0.999f, 1e30f, 2},
+    {"tanh", ls_tanh, tanh, -30, 30, 1.7},
+    {"tanh near 0", ls_tanh, tanh, -1, 1, 1.7},
+    {"erf", ls_erf, erf, -6, 6, 1.5},
+    {"erf near 0", ls_erf, erf, -1, 1, 1.5},
+    {"sigmoid", ls_sigmoid, sigmoid, -86, 100, 3},
+    {"softplus", ls_softplus, softplus, -86, 100, 2.5},
 };
 
 /* Half of the values spread evenly over lo .. hi, half with every exponent. */
@@ -49,8 +55,8 @@ START_TEST(test_functions_are_accurate_to_a_few_units_in_the_last_place)
         if (isinf((float)want))
             ck_assert_msg(got == (float)want, "%s(%a) = %g, want %g", c->name, x, got, want);
         else
-            ck_assert_msg(fabs(got - want) <= c->ulp * ulp_of((float)want), "%s(%a) = %.9g, want %.9g",
-                          c->name, x, got, want);
+            ck_assert_msg(fabs(got - want) <= c->ulp * ulp_of((float)want),
+                          "%s(%a) = %.9g, want %.9g", c->name, x, got, want);
     }
 }
 END_TEST
@@ -59,9 +65,10 @@ START_TEST(test_edges_are_those_of_libm)
 {
     static const float x[] = {0, -0.f, 1, -1, 1e-40f, 700, -700, INFINITY, -INFINITY, NAN};
     for (size_t i = 0; i < sizeof x / sizeof *x; i++) {
-        const float got[] = {ls_exp(x[i]), ls_log(x[i]), ls_tanh(x[i]), ls_erf(x[i]), ls_sigmoid(x[i]),
-                             ls_softplus(x[i])};
-        const double want[] = {exp(x[i]), log(x[i]), tanh(x[i]), erf(x[i]), sigmoid(x[i]), softplus(x[i])};
+        const float got[] = {ls_exp(x[i]), ls_log(x[i]),     ls_tanh(x[i]),
+                             ls_erf(x[i]), ls_sigmoid(x[i]), ls_softplus(x[i])};
+        const double want[] = {exp(x[i]), log(x[i]),     tanh(x[i]),
+                               erf(x[i]), sigmoid(x[i]), softplus(x[i])};
         for (int k = 0; k < 6; k++)
             ck_assert_msg((isnan(got[k]) && isnan(want[k])) || got[k] == (float)want[k]
                               || fabs(got[k] - want[k]) <= 1e-6 * fabs(want[k]),
@@ -72,7 +79,8 @@ END_TEST
 
 START_TEST(test_powers_are_those_of_libm)
 {
-    static const float edge[] = {0, -0.f, 1, -1, 0.5f, 2, -2, 3, -3, 1e-40f, INFINITY, -INFINITY, NAN};
+    static const float edge[] = {0, -0.f, 1,      -1,       0.5f,      2,  -2,
+                                 3, -3,   1e-40f, INFINITY, -INFINITY, NAN};
     enum { EDGES = sizeof edge / sizeof *edge };
     for (uint32_t i = 0; i < STEPS; i++) {
         float x = ls_float32(i * 2654435761u), y = (float)((int)(i * 40503u % 4001) - 2000) * 0.01f;
@@ -86,7 +94,8 @@ START_TEST(test_powers_are_those_of_libm)
             continue;           /* C says 1; nobody asks */
         volatile float exponent = y;
         float got = ls_pow(x, exponent), want = powf(x, y);
-        ck_assert_msg((isnan(got) && isnan(want)) || got == want || fabs((double)got - want) <= ulp_of(want),
+        ck_assert_msg((isnan(got) && isnan(want)) || got == want ||
+                          fabs((double)got - want) <= ulp_of(want),
                       "pow(%a, %a) = %g, want %g", x, y, got, want);
     }
 }
@@ -97,7 +106,8 @@ START_TEST(test_minima_and_maxima_hand_on_nan_and_keep_integers)
     ck_assert(isnan(ls_max(NAN, 1.f)) && isnan(ls_max(1.f, NAN)));
     ck_assert(isnan(ls_min(NAN, 1.f)) && isnan(ls_min(1.f, NAN)));
     ck_assert(isnan(ls_relu(NAN)) && ls_relu(-2) == 0 && ls_relu(3) == 3);
-    ck_assert_int_eq(ls_max(INT64_C(9007199254740993), INT64_C(9007199254740992)), INT64_C(9007199254740993));
+    ck_assert_int_eq(ls_max(INT64_C(9007199254740993), INT64_C(9007199254740992)),
+                     INT64_C(9007199254740993));
     ck_assert_int_eq(ls_abs(INT64_C(-5)), 5);
     ck_assert(ls_round(2.5f) == 2 && ls_round(3.5f) == 4 && ls_round(-0.5f) == 0);
 }
@@ -140,7 +150,8 @@ START_TEST(test_random_numbers_are_uniform_and_independent)
         for (int b = 0; b < BINS; b++)
             chi += pow(bin[b] - N / BINS, 2) / (N / BINS);
         ck_assert_msg(fabs(sum / N - 0.5) < 0.003, "counting %d: mean %g", which, sum / N);
-        ck_assert_msg(fabs(product / N) < 0.001, "counting %d: neighbours go together: %g", which, product / N);
+        ck_assert_msg(fabs(product / N) < 0.001, "counting %d: neighbours go together: %g", which,
+                      product / N);
         ck_assert_msg(chi < 130, "counting %d: chi-square %g with %d bins", which, chi, BINS);
     }
     ck_assert(ls_uniform(1, 2, 3, 4) == ls_uniform(1, 2, 3, 4));

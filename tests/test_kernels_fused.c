@@ -36,7 +36,8 @@ static void check_body(Rig *r, LsNodeId n, double tolerance)
     for (int y = 0; y < r->g->node[n.i].nout; y++) {
         LsValueId v = ls_out(r->g, n, y);
         int64_t count = ls_count(ls_shape(r->g, v));
-        double *want = calloc((size_t)count, sizeof *want), *size = calloc((size_t)count, sizeof *size);
+        double *want = calloc((size_t)count, sizeof *want),
+               *size = calloc((size_t)count, sizeof *size);
         bool *any = calloc((size_t)count, sizeof *any);
         for (int64_t p = 0; p < points; p++) {
             double s[16];
@@ -45,8 +46,9 @@ static void check_body(Rig *r, LsNodeId n, double tolerance)
                 for (int c = 0; c < f->stmt[k].narg; c++) {
                     int a = f->stmt[k].arg[c];
                     LsValueId in = a < 0 ? ls_in(r->g, n, ~a) : (LsValueId){0};
-                    x[c] = a >= 0 ? s[a]
-                                  : rig_get(r, in, broadcast_index(&f->space, ls_shape(r->g, in), p));
+                    x[c] = a >= 0
+                               ? s[a]
+                               : rig_get(r, in, broadcast_index(&f->space, ls_shape(r->g, in), p));
                 }
                 s[k] = apply(f->stmt[k].op, x);
             }
@@ -57,8 +59,11 @@ static void check_body(Rig *r, LsNodeId n, double tolerance)
             if (!any[at] || !f->out[y].reduce)
                 want[at] = x;
             else
-                want[at] = c == LS_SUM ? want[at] + x : c == LS_PROD ? want[at] * x
-                         : c == LS_MAX ? (want[at] > x ? want[at] : x) : want[at] < x ? want[at] : x;
+                want[at] = c == LS_SUM    ? want[at] + x
+                           : c == LS_PROD ? want[at] * x
+                           : c == LS_MAX  ? (want[at] > x ? want[at] : x)
+                           : want[at] < x ? want[at]
+                                          : x;
             any[at] = true;
         }
         double combined = (double)(points / count);
@@ -80,7 +85,8 @@ typedef struct Body { LsFused f; LsStmt stmt[16]; LsFusedOut out[8]; } Body;
 static Body *body_new(Rig *r, LsLayout layout, LsShape space, uint32_t axes)
 {
     Body *b = ls_arena_alloc(r->cx.arena, 1, sizeof *b);
-    b->f = (LsFused){.space = space, .layout = layout, .axes = axes, .stmt = b->stmt, .out = b->out};
+    b->f =
+        (LsFused){.space = space, .layout = layout, .axes = axes, .stmt = b->stmt, .out = b->out};
     return b;
 }
 
@@ -118,7 +124,8 @@ static LsNodeId fused(Rig *r, Body *b, size_t nin, const LsValueId in[], int nou
 /* relu(x * w + y) and exp of it, w broadcast. */
 static void chain(Rig *r, LsLayout layout, LsShape space, LsShape w_shape)
 {
-    LsValueId x = rig_operand(r, LS_REAL, layout, space), w = rig_operand(r, LS_REAL, LS_ROW, w_shape);
+    LsValueId x = rig_operand(r, LS_REAL, layout, space),
+              w = rig_operand(r, LS_REAL, LS_ROW, w_shape);
     LsValueId y = rig_operand(r, LS_REAL, layout, space);
     Body *b = body_new(r, layout, space, 0);
     int m = STMT(b, MUL, LS_REAL, IN(0), IN(1));
@@ -185,7 +192,8 @@ START_TEST(test_integers_and_bools_keep_their_types)
     Rig r;
     rig_open(&r, real_bytes[_i]);
     LsShape s = SHAPE(3, 70);
-    LsValueId a = rig_operand(&r, LS_I64, LS_ROW, s), b = rig_operand(&r, LS_I64, LS_ROW, SHAPE(70));
+    LsValueId a = rig_operand(&r, LS_I64, LS_ROW, s),
+              b = rig_operand(&r, LS_I64, LS_ROW, SHAPE(70));
     LsValueId x = rig_operand(&r, LS_REAL, LS_ROW, s), bit = rig_operand(&r, LS_BOOL, LS_ROW, s);
     Body *body = body_new(&r, LS_ROW, s, 2);
     int sum = STMT(body, ADD, LS_I64, IN(0), IN(1));
@@ -201,7 +209,8 @@ START_TEST(test_integers_and_bools_keep_their_types)
             LsValueId in = rig_operand(&r, (LsType)t, LS_ROW, SHAPE(3, 9));
             for (uint32_t axes = 1; axes < 4; axes++) {
                 Body *rb = body_new(&r, LS_ROW, SHAPE(3, 9), axes);
-                rb->out[0] = (LsFusedOut){STMT(rb, REDUCE_SUM, (LsType)t, IN(0)), true, (LsCombine)c, false};
+                rb->out[0] =
+                    (LsFusedOut){STMT(rb, REDUCE_SUM, (LsType)t, IN(0)), true, (LsCombine)c, false};
                 fused(&r, rb, VALUES(in), 1, (LsType)t);
             }
         }
@@ -213,7 +222,8 @@ END_TEST
 /* sum x w, sum of squares, max, and the stored product, over the axes. */
 static void reduction(Rig *r, LsLayout layout, LsShape space, LsShape w_shape, uint32_t axes)
 {
-    LsValueId x = rig_operand(r, LS_REAL, layout, space), w = rig_operand(r, LS_REAL, LS_ROW, w_shape);
+    LsValueId x = rig_operand(r, LS_REAL, layout, space),
+              w = rig_operand(r, LS_REAL, LS_ROW, w_shape);
     Body *b = body_new(r, layout, space, axes);
     int m = STMT(b, MUL, LS_REAL, IN(0), IN(1));
     int s = STMT(b, REDUCE_SUM, LS_REAL, m);
@@ -246,7 +256,7 @@ START_TEST(test_long_reductions_are_cut_into_pieces)
     reduction(&r, LS_LAST, SHAPE(2, 24, 67, 41), SHAPE(24, 1, 1), 12);      /* global pool */
     reduction(&r, LS_ROW, SHAPE(2, 24, 67, 41), SHAPE(24, 1, 1), 12);
     reduction(&r, LS_ROW, SHAPE(100003), SHAPE(1), 1);
-    reduction(&r, LS_ROW, SHAPE(70, 2100), SHAPE(2100), 1);                 /* bias, several tiles */
+    reduction(&r, LS_ROW, SHAPE(70, 2100), SHAPE(2100), 1); /* bias, several tiles */
     reduction(&r, LS_ROW, SHAPE(70, 2100), SHAPE(70, 1), 2);
     reduction(&r, LS_ROW, SHAPE(6, 1500, 7), SHAPE(7), 2);
     reduction(&r, LS_ROW, SHAPE(3000, 5, 7), SHAPE(7), 5);
@@ -263,7 +273,8 @@ START_TEST(test_minimum_maximum_and_product)
             LsShape space = SHAPE(2, 3, 11);
             LsValueId x = rig_operand(&r, LS_REAL, LS_ROW, space);
             Body *b = body_new(&r, LS_ROW, space, axes);
-            b->out[0] = (LsFusedOut){STMT(b, REDUCE_SUM, LS_REAL, IN(0)), true, (LsCombine)c, false};
+            b->out[0] =
+                (LsFusedOut){STMT(b, REDUCE_SUM, LS_REAL, IN(0)), true, (LsCombine)c, false};
             fused(&r, b, VALUES(x), 1, LS_REAL);
         }
     LsValueId x = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(40000));

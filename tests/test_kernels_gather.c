@@ -27,14 +27,16 @@ START_TEST(test_gathered_rows_and_their_sum_back)
                     y.dim[y.rank++] = t->index.dim[b];
         for (int a = t->axis + 1; a < t->x.rank; a++)
             inner *= t->x.dim[a];
-        LsValueId x = rig_operand(&r, LS_REAL, LS_ROW, t->x), at = rig_operand(&r, t->type, LS_ROW, t->index);
+        LsValueId x = rig_operand(&r, LS_REAL, LS_ROW, t->x),
+                  at = rig_operand(&r, t->type, LS_ROW, t->index);
         for (int64_t j = 0; j < count; j++)
             rig_set(&r, at, j, floor(rig_random(&r) * (double)length));     /* from -length on */
         if (c == 0)
             rig_set(&r, at, 4, 11);         /* outside */
         LsAttr attr = {.gather = {.axis = t->axis, .x = t->x}};
         LsNodeId f = rig_node(&r, LS_OP_GATHER, VALUES(x, at), 1, &attr);
-        LsValueId out = rig_result(&r, f, 0, LS_REAL, LS_ROW, y), dy = rig_operand(&r, LS_REAL, LS_ROW, y);
+        LsValueId out = rig_result(&r, f, 0, LS_REAL, LS_ROW, y),
+                  dy = rig_operand(&r, LS_REAL, LS_ROW, y);
         LsNodeId b = rig_node(&r, LS_OP_GATHER_GRAD, VALUES(dy, at), 1, &attr);
         LsValueId dx = rig_result(&r, b, 0, LS_REAL, LS_ROW, t->x);
         rig_run(&r);
@@ -63,7 +65,9 @@ static double coordinate(const LsResizeAttr *at, int k, int64_t i)
 {
     double half = (i + 0.5) / at->scale[k] - 0.5;
     if (at->coord == LS_COORD_ALIGN_CORNERS)
-        return at->y.dim[k] == 1 ? 0 : i * (double)(at->x.dim[k] - 1) / (at->scale[k] * (double)at->x.dim[k] - 1);
+        return at->y.dim[k] == 1
+                   ? 0
+                   : i * (double)(at->x.dim[k] - 1) / (at->scale[k] * (double)at->x.dim[k] - 1);
     if (at->coord == LS_COORD_ASYMMETRIC)
         return i / at->scale[k];
     return at->coord == LS_COORD_PYTORCH_HALF_PIXEL && at->y.dim[k] == 1 ? 0 : half;
@@ -83,8 +87,10 @@ static double weight(const LsResizeAttr *at, int k, int64_t i, int64_t j)
     double c = coordinate(at, k, i), low = floor(c);
     if (at->mode == LS_RESIZE_LINEAR)
         return (j == inside(low, n)) * (1 - (c - low)) + (j == inside(low + 1, n)) * (c - low);
-    double down = at->nearest == LS_ROUND_FLOOR ? floor(c) : at->nearest == LS_ROUND_CEIL ? ceil(c)
-                : c - low == 0.5 ? (at->nearest == LS_ROUND_PREFER_FLOOR ? low : low + 1) : floor(c + 0.5);
+    double down = at->nearest == LS_ROUND_FLOOR  ? floor(c)
+                  : at->nearest == LS_ROUND_CEIL ? ceil(c)
+                  : c - low == 0.5 ? (at->nearest == LS_ROUND_PREFER_FLOOR ? low : low + 1)
+                                   : floor(c + 0.5);
     return j == inside(down, n);
 }
 

@@ -62,8 +62,8 @@ static bool counts(const Place *p, int64_t q, int64_t label)
 
 typedef struct Point { bool counts; double lse, w, all, loss; int64_t label; } Point;
 
-static Point see(const Rig *r, const Place *p, LsValueId x, LsValueId t, LsValueId weight, int64_t q,
-                 bool nll)
+static Point see(const Rig *r, const Place *p, LsValueId x, LsValueId t, LsValueId weight,
+                 int64_t q, bool nll)
 {
     Point v = {.label = (int64_t)rig_get(r, t, q), .w = 1};
     double max = -INFINITY, mix = 0;
@@ -82,7 +82,8 @@ static Point see(const Rig *r, const Place *p, LsValueId x, LsValueId t, LsValue
         return v;
     double s = nll ? 0 : p->c->smoothing;
     v.w = p->c->weight ? rig_get(r, weight, v.label) : 1;
-    v.loss = (1 - s) * v.w * (v.lse - rig_get(r, x, score_at(p, q, v.label))) + s / (double)p->classes * mix;
+    v.loss = (1 - s) * v.w * (v.lse - rig_get(r, x, score_at(p, q, v.label))) +
+             s / (double)p->classes * mix;
     return v;
 }
 
@@ -96,11 +97,16 @@ static void check_loss(const Case *c, int bytes, bool nll)
     r.run.valid = c->valid;
     LsShape lse_shape = c->x, scalar = {0};
     lse_shape.dim[c->axis] = 1;
-    LsAttr at = {.loss = {.axis = c->axis, .nclass = p.classes, .ignore = IGNORE, .has_ignore = c->ignore,
-                          .smoothing = nll ? 0 : c->smoothing, .reduction = c->reduction}};
+    LsAttr at = {.loss = {.axis = c->axis,
+                          .nclass = p.classes,
+                          .ignore = IGNORE,
+                          .has_ignore = c->ignore,
+                          .smoothing = nll ? 0 : c->smoothing,
+                          .reduction = c->reduction}};
     LsLayout label_layout = p.label.rank >= 3 && c->reduction == LS_LOSS_EACH ? c->layout : LS_ROW;
     LsShape loss_shape = c->reduction == LS_LOSS_EACH ? p.label : scalar;
-    LsValueId x = rig_operand(&r, LS_REAL, c->layout, c->x), t = rig_operand(&r, LS_I64, LS_ROW, p.label);
+    LsValueId x = rig_operand(&r, LS_REAL, c->layout, c->x),
+              t = rig_operand(&r, LS_I64, LS_ROW, p.label);
     LsValueId weight = c->weight ? rig_operand(&r, LS_REAL, LS_ROW, SHAPE(p.classes)) : none;
     LsValueId dloss = rig_operand(&r, LS_REAL, label_layout, loss_shape);
     for (int64_t q = 0; q < p.points; q++)
@@ -112,8 +118,9 @@ static void check_loss(const Case *c, int bytes, bool nll)
     LsValueId loss = rig_result(&r, f, 0, LS_REAL, label_layout, loss_shape);
     LsValueId lse = nll ? none : rig_result(&r, f, 1, LS_REAL, c->layout, lse_shape);
     LsValueId wsum = rig_result(&r, f, nll ? 1 : 2, LS_REAL, LS_ROW, scalar);
-    LsNodeId b = nll ? rig_node(&r, LS_OP_NLL_GRAD, VALUES(dloss, t, weight, wsum), 1, &at)
-                     : rig_node(&r, LS_OP_XENT_GRAD, VALUES(dloss, x, t, weight, lse, wsum), 1, &at);
+    LsNodeId b =
+        nll ? rig_node(&r, LS_OP_NLL_GRAD, VALUES(dloss, t, weight, wsum), 1, &at)
+            : rig_node(&r, LS_OP_XENT_GRAD, VALUES(dloss, x, t, weight, lse, wsum), 1, &at);
     LsValueId dx = rig_result(&r, b, 0, LS_REAL, c->layout, c->x);
     rig_run(&r);
     double sum = 0, total = 0;
@@ -166,7 +173,8 @@ START_TEST(test_a_label_that_is_no_class_makes_the_loss_nan)
         rig_open(&r, real_bytes[_i]);
         LsShape s = SHAPE(1, 4, 3, 3), lse_shape = SHAPE(1, 1, 3, 3), scalar = {0};
         LsAttr at = {.loss = {.axis = 1}};
-        LsValueId x = rig_operand(&r, LS_REAL, layout, s), t = rig_operand(&r, LS_I64, LS_ROW, SHAPE(1, 3, 3));
+        LsValueId x = rig_operand(&r, LS_REAL, layout, s),
+                  t = rig_operand(&r, LS_I64, LS_ROW, SHAPE(1, 3, 3));
         LsValueId dloss = rig_operand(&r, LS_REAL, LS_ROW, scalar);
         for (int q = 0; q < 9; q++)
             rig_set(&r, t, q, q == 3 ? 1e15 : q == 5 ? -7 : 0);
@@ -194,7 +202,8 @@ START_TEST(test_regression_losses_count_valid_samples)
         r.run.valid = 4;
         LsShape s = SHAPE(6, 3, 5, 177), scalar = {0};
         LsAttr at = {.loss = {.regression = (LsRegression)which}};
-        LsValueId y = rig_operand(&r, LS_REAL, LS_LAST, s), t = rig_operand(&r, LS_REAL, LS_LAST, s);
+        LsValueId y = rig_operand(&r, LS_REAL, LS_LAST, s),
+                  t = rig_operand(&r, LS_REAL, LS_LAST, s);
         LsValueId dloss = rig_operand(&r, LS_REAL, LS_ROW, scalar);
         for (int64_t i = 0; i < ls_count(&s); i++)
             rig_set(&r, y, i, rig_get(&r, y, i) * (i % 7 ? 3 : 60));

@@ -1,4 +1,4 @@
-/* tests/test_kernels_move.c -- copies by index: every layout of either side, types, negative pads. */
+/* tests/test_kernels_move.c -- copies by index: layouts of either side, types, negative pads. */
 #include "tests/kernel_rig.h"
 
 /* Splits a flat logical index and joins one. */
@@ -108,8 +108,8 @@ static const LsLayout layouts[][2] = {{LS_ROW, LS_ROW}, {LS_LAST, LS_LAST}, {LS_
 
 START_TEST(test_transposes_of_small_and_large_tensors)
 {
-    static const int perm[][4] = {{0, 1, 2, 3}, {0, 2, 1, 3}, {3, 2, 1, 0}, {0, 2, 3, 1}, {1, 0, 3, 2},
-                                  {2, 3, 0, 1}};
+    static const int perm[][4] = {{0, 1, 2, 3}, {0, 2, 1, 3}, {3, 2, 1, 0},
+                                  {0, 2, 3, 1}, {1, 0, 3, 2}, {2, 3, 0, 1}};
     Rig r;
     rig_open(&r, real_bytes[_i]);
     LsNodeId n[64];
@@ -162,8 +162,11 @@ START_TEST(test_slices_with_steps_and_their_gradients)
     rig_open(&r, real_bytes[_i]);
     LsNodeId n[32], grad[32];
     int count = 0;
-    static const int64_t range[][2][3] = {      /* start, step, count: of axis 1, of axis 3 */
-        {{0, 1, 6}, {2, 1, 5}}, {{1, 2, 2}, {8, -1, 9}}, {{5, -3, 2}, {0, 1, 9}}, {{4, 1, 1}, {0, 4, 3}}};
+    static const int64_t range[][2][3] = {/* start, step, count: of axis 1, of axis 3 */
+                                          {{0, 1, 6}, {2, 1, 5}},
+                                          {{1, 2, 2}, {8, -1, 9}},
+                                          {{5, -3, 2}, {0, 1, 9}},
+                                          {{4, 1, 1}, {0, 4, 3}}};
     for (int l = 0; l < 4; l++)
         for (size_t s = 0; s < sizeof range / sizeof *range; s++) {
             LsShape x = SHAPE(2, 6, 3, 9), y = x;
@@ -198,7 +201,8 @@ START_TEST(test_tiles_and_concatenations)
     for (int l = 0; l < 4; l++) {
         LsShape x = SHAPE(2, 3, 2, 5), y = SHAPE(4, 3, 6, 10);
         LsValueId v = rig_operand(&r, LS_REAL, layouts[l][0], x);
-        tile[ntile] = rig_node(&r, LS_OP_TILE, VALUES(v), 1, &(LsAttr){.shape = {SHAPE(2, 1, 3, 2)}});
+        tile[ntile] =
+            rig_node(&r, LS_OP_TILE, VALUES(v), 1, &(LsAttr){.shape = {SHAPE(2, 1, 3, 2)}});
         rig_result(&r, tile[ntile++], 0, LS_REAL, layouts[l][1], y);
         for (int axis = 0; axis < 4; axis++) {
             LsShape a = SHAPE(2, 3, 4, 5), b = a, c = a, all = a;
@@ -208,7 +212,8 @@ START_TEST(test_tiles_and_concatenations)
             LsValueId va = rig_operand(&r, LS_REAL, layouts[l][0], a);
             LsValueId vb = rig_operand(&r, LS_REAL, layouts[l][1], b);
             LsValueId vc = rig_operand(&r, LS_REAL, layouts[l][0], c);
-            cat[ncat] = rig_node(&r, LS_OP_CONCAT, VALUES(va, vb, vc), 1, &(LsAttr){.axis = {axis}});
+            cat[ncat] =
+                rig_node(&r, LS_OP_CONCAT, VALUES(va, vb, vc), 1, &(LsAttr){.axis = {axis}});
             rig_result(&r, cat[ncat++], 0, LS_REAL, layouts[l][1], all);
         }
     }
@@ -221,12 +226,15 @@ START_TEST(test_tiles_and_concatenations)
 }
 END_TEST
 
-/* Pads with each mode, borders on some axes, some of them negative; gradients of the repeating ones. */
+/* Pads with each mode, borders on some axes, some of them negative; gradients of the repeating
+ * ones. */
 START_TEST(test_pads_of_every_mode)
 {
-    static const int64_t border[][4][2] = {
-        {{0, 0}, {0, 0}, {1, 2}, {3, 1}}, {{1, 0}, {2, 1}, {0, 0}, {0, 0}}, {{0, 0}, {0, 0}, {-1, 1}, {2, -2}},
-        {{0, -1}, {0, 0}, {1, 1}, {-3, -1}}, {{1, 1}, {1, 1}, {1, 1}, {1, 1}}};
+    static const int64_t border[][4][2] = {{{0, 0}, {0, 0}, {1, 2}, {3, 1}},
+                                           {{1, 0}, {2, 1}, {0, 0}, {0, 0}},
+                                           {{0, 0}, {0, 0}, {-1, 1}, {2, -2}},
+                                           {{0, -1}, {0, 0}, {1, 1}, {-3, -1}},
+                                           {{1, 1}, {1, 1}, {1, 1}, {1, 1}}};
     Rig r;
     rig_open(&r, real_bytes[_i]);
     LsNodeId n[64], grad[64];

@@ -11,13 +11,25 @@ static const Case cases[] = {
     {{4, {2, 5, 8, 6}}, D2(2, 2, 2, 2, 1, 1, 0, 0, 0, 0, 4, 3)},
     {{4, {2, 19, 7, 9}}, D2(3, 3, 2, 2, 1, 1, 1, 1, 1, 1, 4, 5)},
     {{4, {1, 3, 9, 7}}, D2(3, 2, 1, 3, 2, 1, 2, 0, 1, 1, 8, 3)},
-    {{4, {1, 4, 6, 6}}, D2(3, 3, 2, 2, 1, 1, 0, 0, 0, 0, 3, 3)},       /* ceil: the last window is cut */
-    {{4, {1, 2, 20, 18}}, D2(17, 16, 1, 1, 1, 1, 0, 0, 0, 0, 4, 3)},   /* more than 256 positions */
+    {{4, {1, 4, 6, 6}}, D2(3, 3, 2, 2, 1, 1, 0, 0, 0, 0, 3, 3)}, /* ceil: the last window is cut */
+    {{4, {1, 2, 20, 18}}, D2(17, 16, 1, 1, 1, 1, 0, 0, 0, 0, 4, 3)}, /* more than 256 positions */
     {{4, {1, 33, 5, 5}}, D2(5, 5, 1, 1, 1, 1, 2, 2, 2, 2, 5, 5)},
-    {{3, {2, 6, 11}}, {.n = 1, .kernel = {3}, .stride = {2}, .dilation = {1}, .pad_lo = {1}, .pad_hi = {0},
-                       .x_dim = {5}}},
-    {{5, {1, 3, 5, 4, 6}}, {.n = 3, .kernel = {2, 2, 2}, .stride = {2, 1, 2}, .dilation = {1, 1, 1},
-                            .pad_lo = {1, 0, 0}, .pad_hi = {0, 0, 0}, .x_dim = {3, 3, 3}}},
+    {{3, {2, 6, 11}},
+     {.n = 1,
+      .kernel = {3},
+      .stride = {2},
+      .dilation = {1},
+      .pad_lo = {1},
+      .pad_hi = {0},
+      .x_dim = {5}}},
+    {{5, {1, 3, 5, 4, 6}},
+     {.n = 3,
+      .kernel = {2, 2, 2},
+      .stride = {2, 1, 2},
+      .dilation = {1, 1, 1},
+      .pad_lo = {1, 0, 0},
+      .pad_hi = {0, 0, 0},
+      .x_dim = {3, 3, 3}}},
 };
 enum { NCASE = sizeof cases / sizeof *cases };
 
@@ -147,7 +159,8 @@ START_TEST(test_gradients_go_where_the_windows_looked)
     rig_run(&r);
     for (int c = 0; c < NCASE; c++) {
         const LsShape *s = &cases[c].x, *y = ls_shape(r.g, dy[c]);
-        double *want = calloc((size_t)ls_count(s) * 2, sizeof *want), *want_avg = want + ls_count(s);
+        double *want = calloc((size_t)ls_count(s) * 2, sizeof *want),
+               *want_avg = want + ls_count(s);
         int64_t pixels = ls_count(y) / (y->dim[0] * y->dim[1]);
         LsWindowAttr w = cases[c].w;
         w.count_pad = c % 2;

@@ -61,7 +61,8 @@ START_TEST(test_softmax_along_any_axis_in_either_layout)
             }
         LsShape s = SHAPE(9, 1333);
         LsValueId x = rig_operand(&r, LS_REAL, LS_ROW, s), z = rig_operand(&r, LS_REAL, LS_ROW, s);
-        LsNodeId n = rig_node(&r, op[o], o < 2 ? 1 : 2, (LsValueId[]){x, z}, 1, &(LsAttr){.axis = {1}});
+        LsNodeId n =
+            rig_node(&r, op[o], o < 2 ? 1 : 2, (LsValueId[]){x, z}, 1, &(LsAttr){.axis = {1}});
         rig_result(&r, n, 0, LS_REAL, LS_ROW, s);
     }
     rig_run(&r);
@@ -99,11 +100,14 @@ static void check_norm(int bytes, LsShape s, int axis, bool with_bias)
     }
     int64_t n = ls_count(&over), rows = ls_count(&s) / n;
     LsAttr at = {.norm = {axis, 1e-5}};
-    LsValueId x = rig_operand(&r, LS_REAL, LS_ROW, s), scale = rig_operand(&r, LS_REAL, LS_ROW, over);
-    LsValueId bias = rig_operand(&r, LS_REAL, LS_ROW, over), dy = rig_operand(&r, LS_REAL, LS_ROW, s);
+    LsValueId x = rig_operand(&r, LS_REAL, LS_ROW, s),
+              scale = rig_operand(&r, LS_REAL, LS_ROW, over);
+    LsValueId bias = rig_operand(&r, LS_REAL, LS_ROW, over),
+              dy = rig_operand(&r, LS_REAL, LS_ROW, s);
     for (int64_t i = 0; i < ls_count(&s); i++)
         rig_set(&r, x, i, rig_get(&r, x, i) + 3);
-    LsNodeId f = rig_node(&r, LS_OP_LAYER_NORM, with_bias ? 3 : 2, (LsValueId[]){x, scale, bias}, 3, &at);
+    LsNodeId f =
+        rig_node(&r, LS_OP_LAYER_NORM, with_bias ? 3 : 2, (LsValueId[]){x, scale, bias}, 3, &at);
     LsValueId y = rig_result(&r, f, 0, LS_REAL, LS_ROW, s);
     LsValueId mean = rig_result(&r, f, 1, LS_REAL, LS_ROW, stat);
     LsValueId invstd = rig_result(&r, f, 2, LS_REAL, LS_ROW, stat);
@@ -127,7 +131,8 @@ static void check_norm(int bytes, LsShape s, int axis, bool with_bias)
         for (int64_t i = 0; i < n; i++) {
             double z = (rig_get(&r, x, j * n + i) - m) * inv, g = rig_get(&r, scale, i);
             rig_close_to(&r, y, j * n + i, z * g + (with_bias ? rig_get(&r, bias, i) : 0), 3e-6);
-            rig_close_to(&r, dx, j * n + i, inv * (rig_get(&r, dy, j * n + i) * g - h - z * hz), 5e-6);
+            rig_close_to(&r, dx, j * n + i, inv * (rig_get(&r, dy, j * n + i) * g - h - z * hz),
+                         5e-6);
         }
     }
     rig_close(&r);

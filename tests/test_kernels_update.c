@@ -58,7 +58,8 @@ static void check_step(const Step *s, int bytes, bool first, bool apply)
     }
     LsValueId f = s->factor ? v[5] : none, acc = s->acc ? v[4] : none;
     if (s->adam)
-        rig_node(&r, LS_OP_ADAM, VALUES(v[0], v[1], v[2], v[3], f, acc), 0, &(LsAttr){.update = s->at});
+        rig_node(&r, LS_OP_ADAM, VALUES(v[0], v[1], v[2], v[3], f, acc), 0,
+                 &(LsAttr){.update = s->at});
     else
         rig_node(&r, LS_OP_SGD, VALUES(v[0], v[1], s->momentum ? v[2] : none, f, acc), 0,
                  &(LsAttr){.update = s->at});
@@ -73,11 +74,21 @@ static void check_step(const Step *s, int bytes, bool first, bool apply)
 static const Step steps[] = {
     {.adam = false},
     {.at = {.momentum = 0.9, .decay = 0.01}, .momentum = true},
-    {.at = {.momentum = 0.9, .decay = 0.01, .nesterov = true, .clip = 0.5}, .momentum = true, .factor = true},
+    {.at = {.momentum = 0.9, .decay = 0.01, .nesterov = true, .clip = 0.5},
+     .momentum = true,
+     .factor = true},
     {.at = {.scale = 0.25, .clip = 0.3}, .acc = true},
     {.at = {.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .decay = 0.01}, .adam = true},
-    {.at = {.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .decay = 0.01, .decoupled = true, .scale = 0.5,
-            .clip = 0.5}, .adam = true, .factor = true, .acc = true},
+    {.at = {.beta1 = 0.9,
+            .beta2 = 0.999,
+            .eps = 1e-8,
+            .decay = 0.01,
+            .decoupled = true,
+            .scale = 0.5,
+            .clip = 0.5},
+     .adam = true,
+     .factor = true,
+     .acc = true},
 };
 
 START_TEST(test_steps_follow_the_formulas)
@@ -100,10 +111,12 @@ START_TEST(test_accumulation_and_running_statistics)
     Rig r;
     rig_open(&r, real_bytes[_i]);
     r.run.first = false;
-    LsValueId g = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(N)), acc = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(N));
+    LsValueId g = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(N)),
+              acc = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(N));
     LsValueId stat = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(33));
     LsValueId batch = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(1, 33, 1, 1));
-    LsNodeId n = rig_node(&r, LS_OP_ACCUMULATE, VALUES(g, acc), 1, &(LsAttr){.update = {.scale = 0.5}});
+    LsNodeId n =
+        rig_node(&r, LS_OP_ACCUMULATE, VALUES(g, acc), 1, &(LsAttr){.update = {.scale = 0.5}});
     LsValueId sum = rig_result(&r, n, 0, LS_REAL, LS_ROW, SHAPE(N));
     rig_node(&r, LS_OP_RUNNING_STAT, VALUES(stat, batch), 0,
              &(LsAttr){.update = {.momentum = 0.9, .scale = 0.1}});

@@ -33,8 +33,8 @@ static void operand(LsBody *b, int x)
     b->arg[x] = literal ? constant(k, v) : ls_arena_printf(k->g->arena, "a%d", x);
 }
 
-/* Some statement asks for %i. Its strides are those of the logical order: a dropout and its gradient may be
- * laid out differently and must drop the same elements. */
+/* Some statement asks for %i. Its strides are those of the logical order: a dropout and its
+ * gradient may be laid out differently and must drop the same elements. */
 static bool draws(const LsFused *f)
 {
     for (int s = 0; s < f->nstmt; s++)

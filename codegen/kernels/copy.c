@@ -1,7 +1,8 @@
 /* codegen/kernels/copy.c -- the loops of move.h.
  *
- * Three cases by the innermost axis of the result: both sides contiguous (memcpy of rows), the operand
- * contiguous along another axis (a transposition, in square tiles that stay in the cache), anything else. */
+ * Three cases by the innermost axis of the result: both sides contiguous (memcpy of rows), the
+ * operand contiguous along another axis (a transposition, in square tiles that stay in the cache),
+ * anything else. */
 #include "codegen/kernels/move.h"
 
 #include <inttypes.h>
@@ -20,7 +21,8 @@ static const char *at(const LsCopy *c, int tensor, int64_t first)
 static int transposed_axis(const LsNest *n)
 {
     int last = n->naxis - 1;
-    if (n->stride[LS_COPY_TO][last] != 1 || n->stride[LS_COPY_FROM][last] == 1 || n->size[last] < LEAST)
+    if (n->stride[LS_COPY_TO][last] != 1 || n->stride[LS_COPY_FROM][last] == 1 ||
+        n->size[last] < LEAST)
         return -1;
     for (int k = 0; k < last; k++)
         if (n->stride[LS_COPY_FROM][k] == 1 && n->size[k] >= LEAST)
@@ -68,7 +70,8 @@ static int64_t transpose_part(const LsKernelText *k, const LsCopy *c, int cross)
     LsNest *n = c->n;
     LsEmit *e = k->e;
     int axis[LS_NEST_AXES], naxis = 0, last = n->naxis - 1;
-    int64_t ni = ls_ceil_div(n->size[last], TILE), nc = ls_ceil_div(n->size[cross], TILE), outer = 1;
+    int64_t ni = ls_ceil_div(n->size[last], TILE), nc = ls_ceil_div(n->size[cross], TILE),
+            outer = 1;
     for (int a = 0; a < last; a++)
         if (a != cross) {
             axis[naxis++] = a;
@@ -77,12 +80,13 @@ static int64_t transpose_part(const LsKernelText *k, const LsCopy *c, int cross)
     pointers(k, c);
     ls_emit_line(e, "for (int64_t u = lo; u < hi; u++) {");
     ls_emit_line(e, "const int64_t %s = u %% %" PRId64 " * %d;", n->var[last], ni, TILE);
-    ls_emit_line(e, "const int64_t %s = u / %" PRId64 " %% %" PRId64 " * %d;", n->var[cross], ni, nc, TILE);
+    ls_emit_line(e, "const int64_t %s = u / %" PRId64 " %% %" PRId64 " * %d;", n->var[cross], ni,
+                 nc, TILE);
     ls_nest_decode(e, n, ls_arena_printf(n->arena, "u / %" PRId64, ni * nc), naxis, axis);
     ls_emit_line(e, "ls_transpose%d(y + %s, %" PRId64 ", x + %s, %" PRId64 ",",
                  8 * ls_type_bytes(ls_type(k->g, ls_out(k->g, k->n, 0)), k->real_bytes),
-                 at(c, LS_COPY_TO, c->to), n->stride[LS_COPY_TO][cross], at(c, LS_COPY_FROM, c->from),
-                 n->stride[LS_COPY_FROM][last]);
+                 at(c, LS_COPY_TO, c->to), n->stride[LS_COPY_TO][cross],
+                 at(c, LS_COPY_FROM, c->from), n->stride[LS_COPY_FROM][last]);
     ls_emit_line(e, "    ls_least(%d, %" PRId64 " - %s), ls_least(%d, %" PRId64 " - %s));", TILE,
                  n->size[last], n->var[last], TILE, n->size[cross], n->var[cross]);
     ls_emit_close(e, 2);
@@ -117,6 +121,7 @@ void ls_emit_launches(const LsKernelText *k, int count, const char *const suffix
     ls_emit_line(k->e, "static void %s(LsRun *run, void *const arg[])", k->name);
     ls_emit_line(k->e, "{");
     for (int p = 0; p < count; p++)
-        ls_emit_line(k->e, "ls_parallel(run, %s_%s, %" PRId64 ", arg);", k->name, suffix[p], units[p]);
+        ls_emit_line(k->e, "ls_parallel(run, %s_%s, %" PRId64 ", arg);", k->name, suffix[p],
+                     units[p]);
     ls_emit_line(k->e, "}");
 }

@@ -1,4 +1,4 @@
-/* codegen/kernels/fused.c -- LS_K_FUSED: pointwise chains; bodies with reductions are in reduce.c. */
+/* codegen/kernels/fused.c -- LS_K_FUSED: pointwise chains; reduce.c has the reductions. */
 #include "codegen/kernels/body.h"
 
 static void pointwise(const LsKernelText *k)

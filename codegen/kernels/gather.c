@@ -1,8 +1,9 @@
-/* codegen/kernels/gather.c -- LS_K_GATHER: rows of a table picked by index, and the sum back into it.
+/* codegen/kernels/gather.c -- LS_K_GATHER: rows of a table picked by index, and the sum back into
+ * it.
  *
- * The table is outer x length x inner, all row-major. An index that is outside gives NaN (0 for integers)
- * and adds nothing. The gradient adds in the order of the indices; its units are columns, which no two
- * share. */
+ * The table is outer x length x inner, all row-major. An index that is outside gives NaN (0 for
+ * integers) and adds nothing. The gradient adds in the order of the indices; its units are columns,
+ * which no two share. */
 #include "codegen/kernels/nest.h"
 
 #include <inttypes.h>
@@ -29,7 +30,8 @@ static Gather gather_new(const LsKernelText *k, const LsShape *table)
 /* t: the index number j, counted from the front. */
 static void pick(const Gather *g)
 {
-    ls_emit_line(g->e, "const int64_t t = index[j] < 0 ? index[j] + %" PRId64 " : index[j];", g->length);
+    ls_emit_line(g->e, "const int64_t t = index[j] < 0 ? index[j] + %" PRId64 " : index[j];",
+                 g->length);
 }
 
 static void forward(const Gather *g)
@@ -42,14 +44,16 @@ static void forward(const Gather *g)
     ls_emit_operand(g->k, "x", 0);
     ls_emit_operand(g->k, "index", 1);
     ls_emit_result(g->k, "y", 0);
-    ls_emit_line(e, "for (int64_t p = lo * %" PRId64 "; p < ls_least(hi * %" PRId64 ", %" PRId64 "); p++) {",
-                 group, group, rows);
+    ls_emit_line(
+        e, "for (int64_t p = lo * %" PRId64 "; p < ls_least(hi * %" PRId64 ", %" PRId64 "); p++) {",
+        group, group, rows);
     ls_emit_line(e, "const int64_t j = p %% %" PRId64 ";", g->count);
     pick(g);
-    ls_emit_line(e, "const int64_t from = (p / %" PRId64 " * %" PRId64 " + t) * %" PRId64 ";", g->count, g->length,
-                 g->inner);
+    ls_emit_line(e, "const int64_t from = (p / %" PRId64 " * %" PRId64 " + t) * %" PRId64 ";",
+                 g->count, g->length, g->inner);
     ls_emit_line(e, "if (t >= 0 && t < %" PRId64 ") {", g->length);
-    ls_emit_line(e, "memcpy(y + p * %" PRId64 ", x + from, %" PRId64 " * sizeof *y);", g->inner, g->inner);
+    ls_emit_line(e, "memcpy(y + p * %" PRId64 ", x + from, %" PRId64 " * sizeof *y);", g->inner,
+                 g->inner);
     ls_emit_line(e, "continue;");
     ls_emit_line(e, "}");
     ls_emit_line(e, "for (int64_t i = 0; i < %" PRId64 "; i++)", g->inner);
@@ -68,7 +72,8 @@ static void backward(const Gather *g)
     ls_emit_operand(g->k, "index", 1);
     ls_emit_result(g->k, "dx", 0);
     ls_emit_line(e, "for (int64_t u = lo; u < hi; u++) {");
-    ls_emit_line(e, "const int64_t o = u / %" PRId64 ", i0 = u %% %" PRId64 " * %d;", tiles, tiles, COLUMNS);
+    ls_emit_line(e, "const int64_t o = u / %" PRId64 ", i0 = u %% %" PRId64 " * %d;", tiles, tiles,
+                 COLUMNS);
     ls_emit_line(e, "const int64_t i1 = ls_least(i0 + %d, %" PRId64 ");", COLUMNS, g->inner);
     ls_emit_line(e, "for (int64_t j = 0; j < %" PRId64 "; j++) {", g->count);
     pick(g);
@@ -88,7 +93,8 @@ static void backward(const Gather *g)
     ls_emit_line(e, "}");
     ls_emit_line(e, "static void %s(LsRun *run, void *const arg[])", g->k->name);
     ls_emit_line(e, "{");
-    ls_emit_line(e, "ls_parallel(run, %s_fill, %" PRId64 ", arg);", g->k->name, ls_ceil_div(n, UNIT));
+    ls_emit_line(e, "ls_parallel(run, %s_fill, %" PRId64 ", arg);", g->k->name,
+                 ls_ceil_div(n, UNIT));
     ls_emit_line(e, "ls_parallel(run, %s_part, %" PRId64 ", arg);", g->k->name, g->outer * tiles);
     ls_emit_line(e, "}");
 }

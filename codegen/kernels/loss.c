@@ -1,10 +1,11 @@
 /* codegen/kernels/loss.c -- LS_K_LOSS: cross-entropy, negative log-likelihood and their gradients.
  * compiler/ops/loss.def has the formulas.
  *
- * Positions are walked as the scores lie. Where the classes of a position are one run (channels-last, or a
- * matrix) a unit is a group of positions; elsewhere positions lie side by side and a unit is a tile of
- * them. Forward, every unit leaves its sum of losses and of weights in the workspace; a second part adds
- * them in order. A label that is no class and not ignored makes the loss NaN and has gradient 0. */
+ * Positions are walked as the scores lie. Where the classes of a position are one run
+ * (channels-last, or a matrix) a unit is a group of positions; elsewhere positions lie side by side
+ * and a unit is a tile of them. Forward, every unit leaves its sum of losses and of weights in the
+ * workspace; a second part adds them in order. A label that is no class and not ignored makes the
+ * loss NaN and has gradient 0. */
 #include "codegen/kernels/loss.h"
 
 #include <inttypes.h>
@@ -125,8 +126,10 @@ static void open_group(const Loss *l)
     ls_emit_line(l->e, "for (int64_t u = lo; u < hi; u++) {");
     if (!l->grad)
         ls_emit_line(l->e, "double sum = 0, count = 0;");
-    ls_emit_line(l->e, "for (int64_t p = u * %" PRId64 "; p < ls_least((u + 1) * %" PRId64 ", %" PRId64
-                 "); p++) {", l->group, l->group, l->points);
+    ls_emit_line(l->e,
+                 "for (int64_t p = u * %" PRId64 "; p < ls_least((u + 1) * %" PRId64 ", %" PRId64
+                 "); p++) {",
+                 l->group, l->group, l->points);
     ls_nest_decode(l->e, l->n, "p", l->n->naxis, axis);
 }
 
@@ -139,8 +142,9 @@ static void open_tile(const Loss *l)
         axis[a] = a;
     ls_emit_line(l->e, "for (int64_t u = lo; u < hi; u++) {");
     ls_nest_decode(l->e, l->n, ls_arena_printf(l->n->arena, "u / %" PRId64, ntile), last, axis);
-    ls_emit_line(l->e, "const int64_t i0 = u %% %" PRId64 " * %d, i1 = ls_least(i0 + %d, %" PRId64 ");", ntile,
-                 TILE, TILE, l->inner);
+    ls_emit_line(l->e,
+                 "const int64_t i0 = u %% %" PRId64 " * %d, i1 = ls_least(i0 + %d, %" PRId64 ");",
+                 ntile, TILE, TILE, l->inner);
 }
 
 static void open_columns(const Loss *l)
@@ -165,9 +169,13 @@ static void run_classes(const Loss *l)
 /* t is the label; the condition that the position counts (`in`: and is a class). */
 static void label(const Loss *l)
 {
-    const char *ignore = l->at->has_ignore ? ls_arena_printf(l->n->arena, "t != %" PRId64, l->at->ignore) : NULL;
+    const char *ignore =
+        l->at->has_ignore ? ls_arena_printf(l->n->arena, "t != %" PRId64, l->at->ignore) : NULL;
     ls_emit_line(l->e, "const int64_t t = label[%s];", offset(l, LABELS));
-    ls_emit_line(l->e, "const bool counts = %s%s%s;", l->valid != NULL ? l->valid : ignore != NULL ? "" : "true",
+    ls_emit_line(l->e, "const bool counts = %s%s%s;",
+                 l->valid != NULL ? l->valid
+                 : ignore != NULL ? ""
+                                  : "true",
                  l->valid != NULL && ignore != NULL ? " && " : "", ignore != NULL ? ignore : "");
     ls_emit_line(l->e, "const bool in = counts && t >= 0 && t < %" PRId64 ";", l->classes);
 }
@@ -182,8 +190,8 @@ static void pointers(const Loss *l)
     if (l->weight >= 0)
         ls_emit_operand(k, "weight", l->weight);
     if (l->weight >= 0 && l->at->smoothing != 0)
-        ls_emit_line(l->e, "const double all = ls_row_sum(weight, %" PRId64 ", %" PRId64 ");", l->classes,
-                     l->lanes);
+        ls_emit_line(l->e, "const double all = ls_row_sum(weight, %" PRId64 ", %" PRId64 ");",
+                     l->classes, l->lanes);
 }
 
 /* ---- forward ---- */
@@ -199,8 +207,8 @@ static void add_position(const Loss *l, const char *z, const char *score)
     else if (l->at->smoothing == 0)
         ls_emit_line(e, "loss = (double)(%s * (%s - %s));", w, z, score);
     else
-        ls_emit_line(e, "loss = (double)(%s * %s * (%s - %s)) + %s * (%s * (double)%s - mix);", l->plain, w, z,
-                     score, l->smooth, l->weight >= 0 ? "all" : l->classes_text, z);
+        ls_emit_line(e, "loss = (double)(%s * %s * (%s - %s)) + %s * (%s * (double)%s - mix);",
+                     l->plain, w, z, score, l->smooth, l->weight >= 0 ? "all" : l->classes_text, z);
     ls_emit_line(e, "count += %s;", w);
     ls_emit_line(e, "}");
     ls_emit_line(e, "sum += loss;");
@@ -215,18 +223,22 @@ static void forward_group(const Loss *l)
     label(l);
     if (!l->nll) {
         ls_emit_line(e, "const real *const row = x + %s;", offset(l, SCORES));
-        ls_emit_line(e, "const real max = ls_row_max(row, %" PRId64 ", %" PRId64 ");", l->classes, l->lanes);
-        ls_emit_line(e, "const real z = max + ls_log((real)ls_row_exp(row, max, %" PRId64 ", %" PRId64 "));",
-                     l->classes, l->lanes);
+        ls_emit_line(e, "const real max = ls_row_max(row, %" PRId64 ", %" PRId64 ");", l->classes,
+                     l->lanes);
+        ls_emit_line(
+            e, "const real z = max + ls_log((real)ls_row_exp(row, max, %" PRId64 ", %" PRId64 "));",
+            l->classes, l->lanes);
         ls_emit_line(e, "lse[%s] = z;", offset(l, LSE));
         if (l->at->smoothing != 0 && l->weight >= 0)
-            ls_emit_line(e, "const double mix = ls_row_dot(weight, row, %" PRId64 ", %" PRId64 ");", l->classes,
-                         l->lanes);
+            ls_emit_line(e, "const double mix = ls_row_dot(weight, row, %" PRId64 ", %" PRId64 ");",
+                         l->classes, l->lanes);
         else if (l->at->smoothing != 0)
-            ls_emit_line(e, "const double mix = ls_row_sum(row, %" PRId64 ", %" PRId64 ");", l->classes,
-                         l->lanes);
+            ls_emit_line(e, "const double mix = ls_row_sum(row, %" PRId64 ", %" PRId64 ");",
+                         l->classes, l->lanes);
     }
-    add_position(l, "z", ls_arena_printf(l->n->arena, "x[%s + t * %" PRId64 "]", offset(l, SCORES), l->stride));
+    add_position(
+        l, "z",
+        ls_arena_printf(l->n->arena, "x[%s + t * %" PRId64 "]", offset(l, SCORES), l->stride));
     ls_emit_line(e, "}");
 }
 
@@ -237,7 +249,8 @@ static void forward_tile(const Loss *l)
     open_tile(l);
     ls_emit_line(e, "double sum = 0, count = 0;");
     ls_emit_line(e, "real max[%d];", TILE);
-    ls_emit_line(e, "double total[%d]%s;", TILE, mix ? ls_arena_printf(l->n->arena, ", mixed[%d]", TILE) : "");
+    ls_emit_line(e, "double total[%d]%s;", TILE,
+                 mix ? ls_arena_printf(l->n->arena, ", mixed[%d]", TILE) : "");
     open_columns(l);
     ls_emit_line(e, "max[i - i0] = -INFINITY;");
     ls_emit_line(e, "total[i - i0] = 0;");
@@ -258,7 +271,9 @@ static void forward_tile(const Loss *l)
     ls_emit_line(e, "lse[%s] = z;", offset(l, LSE));
     if (mix)
         ls_emit_line(e, "const double mix = mixed[i - i0];");
-    add_position(l, "z", ls_arena_printf(l->n->arena, "x[%s + t * %" PRId64 "]", offset(l, SCORES), l->stride));
+    add_position(
+        l, "z",
+        ls_arena_printf(l->n->arena, "x[%s + t * %" PRId64 "]", offset(l, SCORES), l->stride));
     ls_emit_line(e, "}");
 }
 
@@ -280,8 +295,8 @@ static void end_part(const Loss *l)
     if (l->at->reduction == LS_LOSS_EACH)
         ls_emit_line(e, "(void)sum;");
     else
-        ls_emit_line(e, "loss[0] = (real)%s;", l->at->reduction == LS_LOSS_MEAN ? "(count != 0 ? sum / count : sum)"
-                                                                                : "sum");
+        ls_emit_line(e, "loss[0] = (real)%s;",
+                     l->at->reduction == LS_LOSS_MEAN ? "(count != 0 ? sum / count : sum)" : "sum");
     ls_emit_line(e, "}");
 }
 
@@ -312,7 +327,7 @@ static void forward(const Loss *l)
 }
 
 /* ---- gradients ---- */
-/* dloss of the position times its weight and 1 - smoothing (`pick`), and what p is multiplied with. */
+/* dloss of the position times its weight and 1 - smoothing (`pick`), and the even share of all. */
 static void factors(const Loss *l)
 {
     LsEmit *e = l->e;
@@ -384,7 +399,8 @@ static void grad_tile(const Loss *l)
         ls_emit_line(e, "evens[i - i0] = even;");
     ls_emit_line(e, "}");
     open_classes(l);
-    ls_emit_line(e, "const real d = ls_exp(v - z[i - i0]) * by[i - i0]%s;", even_part(l, "evens[i - i0]"));
+    ls_emit_line(e, "const real d = ls_exp(v - z[i - i0]) * by[i - i0]%s;",
+                 even_part(l, "evens[i - i0]"));
     ls_emit_line(e, "dx[%s + c * %" PRId64 "] = live[i - i0] ? d : 0;", at, l->stride);
     ls_emit_close(e, 2);
     ls_emit_line(e, "for (int64_t i = i0; i < i1; i++) {");
@@ -417,8 +433,8 @@ static void backward(const Loss *l)
         ls_emit_part(k, "fill");
         ls_emit_line(l->e, "(void)run;");
         ls_emit_result(k, "dx", 0);
-        ls_emit_line(l->e, "for (int64_t i = lo * %d; i < ls_least(hi * %d, %" PRId64 "); i++) {", UNIT, UNIT,
-                     count);
+        ls_emit_line(l->e, "for (int64_t i = lo * %d; i < ls_least(hi * %d, %" PRId64 "); i++) {",
+                     UNIT, UNIT, count);
         ls_emit_line(l->e, "dx[i] = 0;");
         ls_emit_close(l->e, 2);
     }

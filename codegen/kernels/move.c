@@ -1,4 +1,4 @@
-/* codegen/kernels/move.c -- LS_K_MOVE: each node as copies of boxes (copy.c), whatever the layouts. */
+/* codegen/kernels/move.c -- LS_K_MOVE: each node as copies of boxes (copy.c), in any layouts. */
 #include "codegen/kernels/move.h"
 
 #include <inttypes.h>
@@ -15,8 +15,10 @@ static void strides_of(const Move *m, int operand, int64_t stride[LS_MAX_RANK])
     ls_strides(&x->shape, x->layout, stride);
 }
 
-/* A box of `space` that moves by these strides (logical axes) on either side, in the result's order. */
-static LsCopy copy_new(const Move *m, const LsShape *space, const int64_t to[], const int64_t from[])
+/* A box of `space` that moves by these strides (logical axes) on either side, in the result's
+ * order. */
+static LsCopy copy_new(const Move *m, const LsShape *space, const int64_t to[],
+                       const int64_t from[])
 {
     LsCopy c = {.n = ls_nest_new(m->k->g, space, m->y->layout, LS_COPY_TENSORS)};
     ls_nest_tensor(c.n, space, m->y->layout, LS_COPY_TO, to);
@@ -108,8 +110,8 @@ static void tile(const Move *m)
 }
 
 /* ---- concat ---- */
-/* Elements of the result behind which the next index of the axis lies, when every operand has the result's
- * layout: then each operand is one run per outer index. 0: not so. */
+/* Elements of the result behind which the next index of the axis lies, when every operand has the
+ * result's layout: then each operand is one run per outer index. 0: not so. */
 static int64_t run_of(const Move *m, int axis)
 {
     int64_t to[LS_MAX_RANK];
@@ -138,8 +140,9 @@ static void concat_runs(const Move *m, int axis, int64_t run)
     for (int x = 0; x < m->node->nin; x++)
         ls_emit_operand(k, ls_arena_printf(k->g->arena, "x%d", x), x);
     ls_emit_result(k, "y", 0);
-    ls_emit_line(e, "for (int64_t j = lo * %" PRId64 "; j < ls_least(hi * %" PRId64 ", %" PRId64 "); j++) {",
-                 group, group, outer);
+    ls_emit_line(
+        e, "for (int64_t j = lo * %" PRId64 "; j < ls_least(hi * %" PRId64 ", %" PRId64 "); j++) {",
+        group, group, outer);
     for (int x = 0; x < m->node->nin; x++) {
         int64_t count = run * ls_in_shape(k->g, k->n, x)->dim[axis];
         ls_emit_line(e, "memcpy(y + j * %" PRId64 " + %" PRId64 ", x%d + j * %" PRId64 ", %" PRId64

@@ -161,7 +161,8 @@ static void bounds(LsEmit *e, const char *var, const char *unit, int64_t size, i
                      block, size);
 }
 
-/* The loop over the indices of one axis in a unit, or the index itself where there is one; true: a loop. */
+/* The loop over the indices of one axis in a unit, or the index itself where there is one; true: a
+ * loop. */
 static bool walk(LsEmit *e, const char *var, const char *unit, int64_t size, int64_t block)
 {
     if (block == 1 && size > 1) {

@@ -1,7 +1,9 @@
-/* codegen/kernels/nest.h -- a box of indices walked by nested loops, and where each tensor's element lies.
+/* codegen/kernels/nest.h -- a box of indices walked by nested loops, and where each tensor's
+ * element lies.
  *
- * Axes stand in walk order, outermost first, each with a stride per tensor. Merging joins neighbours that
- * every tensor walks as one, so that a dense tensor of any rank becomes one long loop. */
+ * Axes stand in walk order, outermost first, each with a stride per tensor. Merging joins
+ * neighbours that every tensor walks as one, so that a dense tensor of any rank becomes one long
+ * loop. */
 #ifndef LS_CODEGEN_NEST_H
 #define LS_CODEGEN_NEST_H
 
@@ -16,7 +18,7 @@ typedef struct LsNest {
     bool reduced[LS_NEST_AXES];
     bool alone[LS_NEST_AXES];           /* not joined with a neighbour, nor dropped */
     int64_t (*stride)[LS_NEST_AXES];    /* by tensor, elements */
-    const char *var[LS_NEST_AXES];      /* name of the axis' index in the text: i is the innermost */
+    const char *var[LS_NEST_AXES]; /* name of the axis' index in the text: i is the innermost */
 } LsNest;
 
 /* The axes of `space` in the order of `layout`; all strides are 0. */
@@ -26,12 +28,12 @@ void ls_walk_order(const LsShape *s, LsLayout layout, int order[LS_MAX_RANK]);
 /* Strides of one tensor, given by logical axis of the space. */
 void ls_nest_tensor(LsNest *n, const LsShape *space, LsLayout layout, int tensor,
                     const int64_t stride[LS_MAX_RANK]);
-/* Drops axes of length 1 and joins neighbours, except those that stay alone; names the rest. At least one
- * axis stays. */
+/* Drops axes of length 1 and joins neighbours, except those that stay alone; names the rest. At
+ * least one axis stays. */
 void ls_nest_merge(LsNest *n);
 int64_t ls_nest_count(const LsNest *n);
 
-/* "j * 64 + i": offset of the tensor's element, over axes from .. to-1; "0" when nothing moves it. */
+/* "j * 64 + i": offset of the tensor's element, over axes from .. to-1; "0": nothing moves it. */
 const char *ls_nest_offset(const LsNest *n, int tensor, int from, int to);
 /* Innermost axis that moves the tensor; -1: none. */
 int ls_nest_level(const LsNest *n, int tensor);
@@ -39,8 +41,9 @@ int ls_nest_level(const LsNest *n, int tensor);
 void ls_nest_decode(LsEmit *e, const LsNest *n, const char *flat, int count, const int axis[]);
 
 /* ---- units ----
- * A unit is a box of about 8192 elements: some rows of the innermost axis, or a piece of one row where rows
- * are long. Every unit starts its loops anew, so the bits of a result do not depend on the threads. */
+ * A unit is a box of about 8192 elements: some rows of the innermost axis, or a piece of one row
+ * where rows are long. Every unit starts its loops anew, so the bits of a result do not depend on
+ * the threads. */
 typedef struct LsBoxes {
     int64_t inner, mid;         /* elements of a row, and rows, in one unit */
     int64_t ninner, nmid, outer;    /* units along each axis; product of the axes outside */
@@ -52,8 +55,8 @@ int ls_boxes_open(LsEmit *e, const LsNest *n, const LsBoxes *b);
 /* The loop over the innermost axis: one brace. */
 void ls_boxes_inner(LsEmit *e, const LsNest *n, const LsBoxes *b);
 
-/* Running values for a loop over n elements that ends in one: a power of two up to 256, so that a float sum
- * has few terms and short rows little to combine. */
+/* Running values for a loop over n elements that ends in one: a power of two up to 256, so that a
+ * float sum has few terms and short rows little to combine. */
 int64_t ls_lanes(int64_t n);
 
 /* ---- text that many emitters share ---- */

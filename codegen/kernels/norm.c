@@ -1,7 +1,7 @@
 /* codegen/kernels/norm.c -- LS_K_NORM: layer norm and its gradient to x, row by row.
  *
- * A row is what the normalised axes hold; it stays in the cache between the passes over it. The variance is
- * the mean of squared distances, not a difference of squares. */
+ * A row is what the normalised axes hold; it stays in the cache between the passes over it. The
+ * variance is the mean of squared distances, not a difference of squares. */
 #include "codegen/kernels/nest.h"
 
 #include <inttypes.h>
@@ -26,12 +26,16 @@ static void forward(const Norm *m)
     LsEmit *e = m->e;
     bool bias = ls_is(ls_in(k->g, k->n, 2));
     ls_emit_line(e, "const real *const x = (const real *)arg[0] + row * %" PRId64 ";", m->n);
-    ls_emit_line(e, "real *const y = (real *)arg[%d] + row * %" PRId64 ";", k->g->node[k->n.i].nin, m->n);
-    ls_emit_line(e, "const real mean = (real)(ls_row_sum(x, %" PRId64 ", %" PRId64 ") / %" PRId64 ");", m->n,
-                 m->lanes, m->n);
-    ls_emit_line(e, "const double var = ls_row_square(x, mean, %" PRId64 ", %" PRId64 ") / %" PRId64 ";", m->n,
-                 m->lanes, m->n);
-    ls_emit_line(e, "const real invstd = (real)(1 / sqrt(var + %.17g));", k->g->node[k->n.i].attr.norm.eps);
+    ls_emit_line(e, "real *const y = (real *)arg[%d] + row * %" PRId64 ";", k->g->node[k->n.i].nin,
+                 m->n);
+    ls_emit_line(e,
+                 "const real mean = (real)(ls_row_sum(x, %" PRId64 ", %" PRId64 ") / %" PRId64 ");",
+                 m->n, m->lanes, m->n);
+    ls_emit_line(
+        e, "const double var = ls_row_square(x, mean, %" PRId64 ", %" PRId64 ") / %" PRId64 ";",
+        m->n, m->lanes, m->n);
+    ls_emit_line(e, "const real invstd = (real)(1 / sqrt(var + %.17g));",
+                 k->g->node[k->n.i].attr.norm.eps);
     loop(m);
     ls_emit_line(e, "y[i] = (x[i] - mean) * invstd * scale[i]%s;", bias ? " + bias[i]" : "");
     ls_emit_line(e, "}");
@@ -56,10 +60,14 @@ static void backward(const Norm *m)
     ls_emit_line(e, "const real *const x = (const real *)arg[1] + row * %" PRId64 ";", m->n);
     ls_emit_line(e, "real *const dx = (real *)arg[5] + row * %" PRId64 ";", m->n);
     ls_emit_line(e, "const real mean = means[row], invstd = invstds[row];");
-    ls_emit_line(e, "const real sum = (real)(ls_row_dot(dy, scale, %" PRId64 ", %" PRId64 ") / %" PRId64 ");",
+    ls_emit_line(e,
+                 "const real sum = (real)(ls_row_dot(dy, scale, %" PRId64 ", %" PRId64
+                 ") / %" PRId64 ");",
                  m->n, m->lanes, m->n);
-    ls_emit_line(e, "const real dot = (real)(ls_row_normal_dot(dy, scale, x, mean, invstd, %" PRId64 ", %" PRId64
-                 ") / %" PRId64 ");", m->n, m->lanes, m->n);
+    ls_emit_line(e,
+                 "const real dot = (real)(ls_row_normal_dot(dy, scale, x, mean, invstd, %" PRId64
+                 ", %" PRId64 ") / %" PRId64 ");",
+                 m->n, m->lanes, m->n);
     loop(m);
     ls_emit_line(e, "dx[i] = invstd * (dy[i] * scale[i] - sum - (x[i] - mean) * invstd * dot);");
     ls_emit_line(e, "}");
@@ -85,8 +93,10 @@ static void norm_emit(const LsKernelText *k)
     ls_emit_part(k, "part");
     ls_emit_line(k->e, "(void)run;");
     (grad ? backward_pointers : forward_pointers)(&m);
-    ls_emit_line(k->e, "for (int64_t row = lo * %" PRId64 "; row < ls_least(hi * %" PRId64 ", %" PRId64
-                 "); row++) {", group, group, m.rows);
+    ls_emit_line(k->e,
+                 "for (int64_t row = lo * %" PRId64 "; row < ls_least(hi * %" PRId64 ", %" PRId64
+                 "); row++) {",
+                 group, group, m.rows);
     (grad ? backward : forward)(&m);
     ls_emit_close(k->e, 2);
     ls_emit_launch(k, ls_ceil_div(m.rows, group));

@@ -1,8 +1,8 @@
 /* codegen/kernels/pad.c -- PAD and its gradient where borders repeat what is inside.
  *
- * A constant border is a fill and a copy. For reflect and edge the index of every padded axis goes through
- * a function (ls_reflect, ls_clamp); the gradient adds to the same places, one unit after the other's rows
- * in fixed order: units are points of the axes that are not padded. */
+ * A constant border is a fill and a copy. For reflect and edge the index of every padded axis goes
+ * through a function (ls_reflect, ls_clamp); the gradient adds to the same places, one unit after
+ * the other's rows in fixed order: units are points of the axes that are not padded. */
 #include "codegen/kernels/move.h"
 
 #include <inttypes.h>
@@ -12,7 +12,7 @@ typedef struct Pad {
     const LsKernelText *k;
     const LsPadAttr *at;
     const LsValue *small, *large;   /* without and with the border */
-    int64_t lo[LS_NEST_AXES], dim[LS_NEST_AXES];    /* by axis of the nest: border and length inside */
+    int64_t lo[LS_NEST_AXES], dim[LS_NEST_AXES]; /* by axis of the nest: border and length inside */
     LsNest *n;              /* axes of the large side; tensors: large, small */
 } Pad;
 enum { LARGE, SMALL };
@@ -59,8 +59,8 @@ static const char *small_offset(Pad *p)
     for (int a = 0; a < n->naxis; a++)
         if (n->alone[a])
             n->var[a] = ls_arena_printf(n->arena, "%s(%s - %" PRId64 ", %" PRId64 ")",
-                                        p->at->mode == LS_PAD_EDGE ? "ls_clamp" : "ls_reflect", n->var[a],
-                                        p->lo[a], p->dim[a]);
+                                        p->at->mode == LS_PAD_EDGE ? "ls_clamp" : "ls_reflect",
+                                        n->var[a], p->lo[a], p->dim[a]);
     const char *text = ls_nest_offset(n, SMALL, 0, n->naxis);
     memcpy(n->var, var, sizeof var);
     return text;
@@ -155,8 +155,8 @@ void ls_pad_grad_emit(const LsKernelText *k)
             continue;
         if (a == last && !n->alone[a])
             ls_emit_line(e, "#pragma GCC ivdep");
-        ls_emit_line(e, "for (int64_t %s = 0; %s < %" PRId64 "; %s++) {", n->var[a], n->var[a], n->size[a],
-                     n->var[a]);
+        ls_emit_line(e, "for (int64_t %s = 0; %s < %" PRId64 "; %s++) {", n->var[a], n->var[a],
+                     n->size[a], n->var[a]);
         open++;
     }
     ls_emit_line(e, "dx[%s] += dy[%s];", small_offset(&p), ls_nest_offset(n, LARGE, 0, n->naxis));

@@ -1,9 +1,9 @@
 /* codegen/kernels/pool.c -- LS_K_POOL: max and average pooling and their gradients, channels-last.
  *
- * A unit is one row of pixels (all spatial axes but the last fixed); the innermost loops run along the
- * channels. Forward, windows that lie inside the image are printed out position by position, others loop
- * over the part that does. The gradients gather: each pixel of x sums what the windows over it say, in
- * window order, so that nothing is written twice. */
+ * A unit is one row of pixels (all spatial axes but the last fixed); the innermost loops run along
+ * the channels. Forward, windows that lie inside the image are printed out position by position,
+ * others loop over the part that does. The gradients gather: each pixel of x sums what the windows
+ * over it say, in window order, so that nothing is written twice. */
 #include "codegen/kernels/nest.h"
 
 #include <inttypes.h>
@@ -56,14 +56,15 @@ static void open_rows(const Pool *p, const int64_t size[], const char *var,
     int64_t inside = 1;
     ls_emit_line(p->e, "for (int64_t u = lo; u < hi; u++) {");
     for (int d = p->n - 2; d >= 0; d--) {
-        ls_emit_line(p->e, "const int64_t %s%d = u / %" PRId64 " %% %" PRId64 ";", var, d, inside, size[d]);
+        ls_emit_line(p->e, "const int64_t %s%d = u / %" PRId64 " %% %" PRId64 ";", var, d, inside,
+                     size[d]);
         inside *= size[d];
     }
     ls_emit_line(p->e, "const int64_t b = u / %" PRId64 ";", inside);
     for (int d = 0; d < p->n - 1; d++)
         each(p, d);
-    ls_emit_line(p->e, "for (int64_t %s%d = 0; %s%d < %" PRId64 "; %s%d++) {", var, p->n - 1, var, p->n - 1,
-                 size[p->n - 1], var, p->n - 1);
+    ls_emit_line(p->e, "for (int64_t %s%d = 0; %s%d < %" PRId64 "; %s%d++) {", var, p->n - 1, var,
+                 p->n - 1, size[p->n - 1], var, p->n - 1);
     each(p, p->n - 1);
 }
 
@@ -76,8 +77,8 @@ static void channel_loop(const Pool *p)
 /* ---- forward ---- */
 static void window_start(const Pool *p, int d)
 {
-    ls_emit_line(p->e, "const int64_t s%d = p%d * %" PRId64 " - %" PRId64 ";", d, d, p->w->stride[d],
-                 p->w->pad_lo[d]);
+    ls_emit_line(p->e, "const int64_t s%d = p%d * %" PRId64 " - %" PRId64 ";", d, d,
+                 p->w->stride[d], p->w->pad_lo[d]);
 }
 
 /* Where the window starts, and which of its positions lie inside. */
@@ -85,9 +86,11 @@ static void window_range(const Pool *p, int d)
 {
     const LsWindowAttr *w = p->w;
     window_start(p, d);
-    ls_emit_line(p->e, "const int64_t a%d = ls_first_inside(s%d, %" PRId64 ");", d, d, w->dilation[d]);
-    ls_emit_line(p->e, "const int64_t e%d = ls_end_inside(s%d, %" PRId64 ", %" PRId64 ", %" PRId64 ");", d,
-                 d, w->dilation[d], p->x[d], w->kernel[d]);
+    ls_emit_line(p->e, "const int64_t a%d = ls_first_inside(s%d, %" PRId64 ");", d, d,
+                 w->dilation[d]);
+    ls_emit_line(p->e,
+                 "const int64_t e%d = ls_end_inside(s%d, %" PRId64 ", %" PRId64 ", %" PRId64 ");",
+                 d, d, w->dilation[d], p->x[d], w->kernel[d]);
 }
 
 static int64_t window_size(const Pool *p)
@@ -103,7 +106,8 @@ static const char *position(const Pool *p)
 {
     const char *text = "r0";
     for (int d = 1; d < p->n; d++)
-        text = ls_arena_printf(p->k->g->arena, "(%s) * %" PRId64 " + r%d", text, p->w->kernel[d], d);
+        text =
+            ls_arena_printf(p->k->g->arena, "(%s) * %" PRId64 " + r%d", text, p->w->kernel[d], d);
     return text;
 }
 
@@ -132,13 +136,16 @@ static void whole_window(const Pool *p)
     if (p->max)
         ls_emit_line(p->e, "int32_t k = 0;");
     for (int64_t r = 1; r < window_size(p); r++) {
-        const char *v = ls_arena_printf(p->k->g->arena, "x[from + %" PRId64 " + c]", distance(p, r));
+        const char *v =
+            ls_arena_printf(p->k->g->arena, "x[from + %" PRId64 " + c]", distance(p, r));
         if (p->max) {
             ls_emit_line(p->e, "const real v%" PRId64 " = %s;", r, v);
-            ls_emit_line(p->e, "k = (v%" PRId64 " > m) | (v%" PRId64 " != v%" PRId64 ") ? %" PRId64 " : k;", r,
-                         r, r, r);
-            ls_emit_line(p->e, "m = (v%" PRId64 " > m) | (v%" PRId64 " != v%" PRId64 ") ? v%" PRId64 " : m;",
-                         r, r, r, r);
+            ls_emit_line(
+                p->e, "k = (v%" PRId64 " > m) | (v%" PRId64 " != v%" PRId64 ") ? %" PRId64 " : k;",
+                r, r, r, r);
+            ls_emit_line(
+                p->e, "m = (v%" PRId64 " > m) | (v%" PRId64 " != v%" PRId64 ") ? v%" PRId64 " : m;",
+                r, r, r, r);
         } else {
             ls_emit_line(p->e, "m += %s;", v);
         }
@@ -164,7 +171,8 @@ static void part_window(const Pool *p)
     ls_emit_line(p->e, p->max ? "y[to + c] = -INFINITY;" : "y[to + c] = 0;");
     ls_emit_line(p->e, "}");
     for (int d = p->n - 1; d >= 0; d--) {
-        far = ls_arena_printf(p->k->g->arena, "%s + r%d * %" PRId64, far, d, p->w->dilation[d] * step);
+        far = ls_arena_printf(p->k->g->arena, "%s + r%d * %" PRId64, far, d,
+                              p->w->dilation[d] * step);
         step *= p->x[d];
     }
     for (int d = 0; d < p->n; d++)
@@ -173,7 +181,8 @@ static void part_window(const Pool *p)
     if (p->max) {
         ls_emit_line(p->e, "const real v = x[%s + c], m = y[to + c];", far);
         ls_emit_line(p->e, "const bool take = (v > m) | (v != v);");
-        ls_emit_line(p->e, "index[to + c] = take ? (%s)(%s) : index[to + c];", index_type(p), position(p));
+        ls_emit_line(p->e, "index[to + c] = take ? (%s)(%s) : index[to + c];", index_type(p),
+                     position(p));
         ls_emit_line(p->e, "y[to + c] = take ? v : m;");
     } else {
         ls_emit_line(p->e, "y[to + c] += x[%s + c];", far);
@@ -214,7 +223,8 @@ static void forward(const Pool *p)
     if (p->max)
         ls_emit_result(p->k, "index", 1);
     open_rows(p, p->y, "p", window_range);
-    ls_emit_line(p->e, "const int64_t from = %s, to = %s;", pixel(p, p->x, "s"), pixel(p, p->y, "p"));
+    ls_emit_line(p->e, "const int64_t from = %s, to = %s;", pixel(p, p->x, "s"),
+                 pixel(p, p->y, "p"));
     if (!p->max)
         divisor(p, "count");
     for (int d = 0; d < p->n; d++)
@@ -234,15 +244,16 @@ static void forward(const Pool *p)
 /* ---- gradients ---- */
 static void nothing(const Pool *p, int d) { (void)p, (void)d; }
 
-/* Window position r of the small side's pixel p lies on pixel i: p from i and r, else the next r. */
+/* The small side's pixel p whose window position r lies on pixel i; none: the next r. */
 static void open_window(const Pool *p, int d)
 {
     const LsWindowAttr *w = p->w;
     ls_emit_line(p->e, "for (int64_t r%d = 0; r%d < %" PRId64 "; r%d++) {", d, d, w->kernel[d], d);
-    ls_emit_line(p->e, "const int64_t t%d = i%d + %" PRId64 " - r%d * %" PRId64 ", p%d = t%d / %" PRId64 ";", d,
-                 d, w->pad_lo[d], d, w->dilation[d], d, d, w->stride[d]);
-    ls_emit_line(p->e, "if (t%d < 0 || t%d %% %" PRId64 " != 0 || p%d >= %" PRId64 ")", d, d, w->stride[d], d,
-                 p->y[d]);
+    ls_emit_line(
+        p->e, "const int64_t t%d = i%d + %" PRId64 " - r%d * %" PRId64 ", p%d = t%d / %" PRId64 ";",
+        d, d, w->pad_lo[d], d, w->dilation[d], d, d, w->stride[d]);
+    ls_emit_line(p->e, "if (t%d < 0 || t%d %% %" PRId64 " != 0 || p%d >= %" PRId64 ")", d, d,
+                 w->stride[d], d, p->y[d]);
     ls_emit_line(p->e, "    continue;");
     if (!p->max && p->w->count_pad)
         window_start(p, d);

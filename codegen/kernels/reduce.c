@@ -1,10 +1,11 @@
 /* codegen/kernels/reduce.c -- FUSED bodies with reductions.
  *
- * Two shapes of loop. Where the innermost axis is kept (channels-last statistics), a row of accumulators
- * runs along it; where it is reduced, LANES accumulators run along it and are summed as a tree at its end.
- * Sums of floats run in float for a few elements only and go on in double. When there is little to keep,
- * the longest reduced axis is cut into pieces, as many as the shape says; their partial results lie in the
- * workspace and are combined in order by a second part. So the bits of a result depend on the shape alone. */
+ * Two shapes of loop. Where the innermost axis is kept (channels-last statistics), a row of
+ * accumulators runs along it; where it is reduced, LANES accumulators run along it and are summed
+ * as a tree at its end. Sums of floats run in float for a few elements only and go on in double.
+ * When there is little to keep, the longest reduced axis is cut into pieces, as many as the shape
+ * says; their partial results lie in the workspace and are combined in order by a second part. So
+ * the bits of a result depend on the shape alone. */
 #include "codegen/kernels/body.h"
 
 #include <inttypes.h>
@@ -163,7 +164,8 @@ static void open_axis(const Reduce *r, int axis)
     if (axis == r->cut && r->npiece > 1)
         ls_emit_line(to(r), "for (int64_t %s = from; %s < end; %s++) {", v, v, v);
     else
-        ls_emit_line(to(r), "for (int64_t %s = 0; %s < %" PRId64 "; %s++) {", v, v, n->size[axis], v);
+        ls_emit_line(to(r), "for (int64_t %s = 0; %s < %" PRId64 "; %s++) {", v, v, n->size[axis],
+                     v);
 }
 
 /* A finished total: stored, or left for the second part. */
@@ -209,8 +211,9 @@ static void rows_start(const Reduce *r, const char *format, int y)
 static void rows_combine(const Reduce *r, const char *format, int y)
 {
     (void)format;
-    combine(r, y, ls_arena_printf(r->body.nest->arena, "%s%d[%s]", long_sum(r, y) ? "run" : "total", y,
-                                  column(r)),
+    combine(r, y,
+            ls_arena_printf(r->body.nest->arena, "%s%d[%s]", long_sum(r, y) ? "run" : "total", y,
+                            column(r)),
             text(r, "v%d", r->body.f->out[y].stmt));
 }
 
@@ -250,8 +253,10 @@ static void rows_run(const Reduce *r)
     bool loop = r->nred > 0, runs = loop && any_long_sum(r) && (cut || n->size[axis] > RUN);
     if (runs) {
         const char *end = cut ? "end" : ls_arena_printf(n->arena, "%" PRId64, n->size[axis]);
-        ls_emit_line(to(r), "for (int64_t r0 = %s; r0 < %s; r0 += %d) {", cut ? "from" : "0", end, RUN);
-        ls_emit_line(to(r), "for (int64_t %s = r0; %s < ls_least(r0 + %d, %s); %s++) {", v, v, RUN, end, v);
+        ls_emit_line(to(r), "for (int64_t r0 = %s; r0 < %s; r0 += %d) {", cut ? "from" : "0", end,
+                     RUN);
+        ls_emit_line(to(r), "for (int64_t %s = r0; %s < ls_least(r0 + %d, %s); %s++) {", v, v, RUN,
+                     end, v);
     } else if (loop) {
         open_axis(r, axis);
     }
@@ -289,7 +294,8 @@ static void lanes_declare(const Reduce *r, const char *format, int y)
 static void lanes_start(const Reduce *r, const char *format, int y)
 {
     (void)format;
-    ls_emit_line(to(r), "%s lane%d[%" PRId64 "];", long_sum(r, y) ? "real" : total_type(r, y), y, r->lanes);
+    ls_emit_line(to(r), "%s lane%d[%" PRId64 "];", long_sum(r, y) ? "real" : total_type(r, y), y,
+                 r->lanes);
     ls_emit_line(to(r), "for (int64_t l = 0; l < %" PRId64 "; l++)", r->lanes);
     ls_emit_line(to(r), "    lane%d[l] = %s;", y, start(r, y));
 }
@@ -330,7 +336,8 @@ static void lanes_run(const Reduce *r)
     const char *end = cut ? "end" : ls_arena_printf(a, "%" PRId64, r->inner);
     int64_t rest = r->inner % r->lanes;
     ls_emit_line(to(r), "int64_t b = %s;", cut ? "from" : "0");
-    ls_emit_line(to(r), "for (; b + %" PRId64 " <= %s; b += %" PRId64 ") {", r->lanes, end, r->lanes);
+    ls_emit_line(to(r), "for (; b + %" PRId64 " <= %s; b += %" PRId64 ") {", r->lanes, end,
+                 r->lanes);
     lanes_point(r, ls_arena_printf(a, "%" PRId64, r->lanes));
     ls_emit_line(to(r), "}");
     if (rest != 0 && cut)
@@ -384,8 +391,10 @@ static void open_kept(const Reduce *r, const char *unit)
     if (r->group == 1)
         ls_emit_line(to(r), "const int64_t row = %s;", unit);
     else
-        ls_emit_line(to(r), "for (int64_t row = %s * %" PRId64 "; row < ls_least((%s + 1) * %" PRId64
-                     ", %" PRId64 "); row++) {", unit, r->group, unit, r->group, r->outer);
+        ls_emit_line(to(r),
+                     "for (int64_t row = %s * %" PRId64 "; row < ls_least((%s + 1) * %" PRId64
+                     ", %" PRId64 "); row++) {",
+                     unit, r->group, unit, r->group, r->outer);
     ls_nest_decode(to(r), n, "row", r->nkept, r->kept);
 }
 
@@ -401,8 +410,8 @@ static void main_part(const Reduce *r)
     if (r->npiece > 1) {
         ls_emit_line(to(r), "const int64_t piece = u %% %" PRId64 ", from = piece * %" PRId64 ";",
                      r->npiece, r->piece);
-        ls_emit_line(to(r), "const int64_t end = ls_least(from + %" PRId64 ", %" PRId64 ");", r->piece,
-                     r->body.nest->size[r->cut]);
+        ls_emit_line(to(r), "const int64_t end = ls_least(from + %" PRId64 ", %" PRId64 ");",
+                     r->piece, r->body.nest->size[r->cut]);
     }
     if (r->ntile > 1) {
         ls_emit_line(to(r), "const int64_t i0 = u / %" PRId64 " %% %" PRId64 " * %" PRId64 ";",
@@ -413,8 +422,8 @@ static void main_part(const Reduce *r)
     if (r->outer > 1)
         open_kept(r, per == 1 ? "u" : ls_arena_printf(a, "(u / %" PRId64 ")", per));
     if (r->npiece > 1)
-        ls_emit_line(to(r), "const int64_t at = (piece * %" PRId64 " + %s) * %" PRId64 ";", r->outer,
-                     r->outer > 1 ? "row" : "0", r->rows ? r->inner : 1);
+        ls_emit_line(to(r), "const int64_t at = (piece * %" PRId64 " + %s) * %" PRId64 ";",
+                     r->outer, r->outer > 1 ? "row" : "0", r->rows ? r->inner : 1);
     if (r->rows)
         rows_unit(r);
     else

@@ -1,7 +1,7 @@
 /* codegen/kernels/regression.c -- mean squared, absolute and logistic losses and their gradients.
  *
- * Both operands lie alike with the samples outermost, so the elements that count are a prefix, whose length
- * is known when the step runs. */
+ * Both operands lie alike with the samples outermost, so the elements that count are a prefix,
+ * whose length is known when the step runs. */
 #include "codegen/kernels/loss.h"
 
 #include <inttypes.h>
@@ -21,11 +21,12 @@ int64_t ls_regression_units(const LsGraph *g, LsNodeId n)
 /* "const int64_t count = ...;": elements of valid samples. */
 static void valid_count(const LsKernelText *k)
 {
-    const LsShape *s = ls_in_shape(k->g, k->n, k->g->node[k->n.i].op == LS_OP_REGRESSION_GRAD ? 1 : 0);
+    const LsShape *s =
+        ls_in_shape(k->g, k->n, k->g->node[k->n.i].op == LS_OP_REGRESSION_GRAD ? 1 : 0);
     int64_t n = ls_count(s);
     if (s->rank > 0 && s->dim[0] % k->g->batch == 0)
-        ls_emit_line(k->e, "const int64_t count = ls_least(%" PRId64 ", run->valid * %" PRId64 ");", n,
-                     n / k->g->batch);
+        ls_emit_line(k->e, "const int64_t count = ls_least(%" PRId64 ", run->valid * %" PRId64 ");",
+                     n, n / k->g->batch);
     else
         ls_emit_line(k->e, "const int64_t count = %" PRId64 ";", n);
 }
@@ -35,7 +36,8 @@ static const char *term(const LsKernelText *k)
     switch (k->g->node[k->n.i].attr.loss.regression) {
     case LS_REG_SQUARE: return "(y[i] - t[i]) * (y[i] - t[i])";
     case LS_REG_ABS:    return "ls_abs(y[i] - t[i])";
-    default:            return "ls_max(y[i], LS_R(0)) - y[i] * t[i] + ls_log1p(ls_exp(-ls_abs(y[i])))";
+    default:
+        return "ls_max(y[i], LS_R(0)) - y[i] * t[i] + ls_log1p(ls_exp(-ls_abs(y[i])))";
     }
 }
 
@@ -48,7 +50,8 @@ static void end_part(const LsKernelText *k)
     valid_count(k);
     ls_emit_line(k->e, "(void)run;");
     ls_emit_line(k->e, "double sum = 0;");
-    ls_emit_line(k->e, "for (int64_t u = 0; u < %" PRId64 "; u++)", ls_regression_units(k->g, k->n));
+    ls_emit_line(k->e, "for (int64_t u = 0; u < %" PRId64 "; u++)",
+                 ls_regression_units(k->g, k->n));
     ls_emit_line(k->e, "    sum += part[u];");
     ls_emit_line(k->e, "loss[0] = (real)(count != 0 ? sum / (double)count : 0);");
     ls_emit_line(k->e, "}");
@@ -76,7 +79,8 @@ void ls_regression_emit(const LsKernelText *k)
     end_part(k);
     ls_emit_line(e, "static void %s(LsRun *run, void *const arg[])", k->name);
     ls_emit_line(e, "{");
-    ls_emit_line(e, "ls_parallel(run, %s_part, %" PRId64 ", arg);", k->name, ls_regression_units(k->g, k->n));
+    ls_emit_line(e, "ls_parallel(run, %s_part, %" PRId64 ", arg);", k->name,
+                 ls_regression_units(k->g, k->n));
     ls_emit_line(e, "ls_parallel(run, %s_end, 1, arg);", k->name);
     ls_emit_line(e, "}");
 }

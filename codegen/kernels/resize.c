@@ -1,8 +1,9 @@
 /* codegen/kernels/resize.c -- LS_K_RESIZE: nearest and linear resizing, and the transpose of it.
  *
- * Along each resized axis the result is a sparse matrix times the operand: for every result index a few
- * operand indices with weights. The matrices are computed here and printed as tables; the gradient prints
- * the transposed ones and runs the same loops. So both directions only gather, in a fixed order. */
+ * Along each resized axis the result is a sparse matrix times the operand: for every result index a
+ * few operand indices with weights. The matrices are computed here and printed as tables; the
+ * gradient prints the transposed ones and runs the same loops. So both directions only gather, in a
+ * fixed order. */
 #include "codegen/kernels/nest.h"
 
 #include <inttypes.h>
@@ -95,7 +96,8 @@ static Resize resize_new(const LsKernelText *k)
 {
     const LsNode *node = &k->g->node[k->n.i];
     bool grad = node->op == LS_OP_RESIZE_GRAD;
-    const LsValue *to = &k->g->value[ls_out(k->g, k->n, 0).i], *from = &k->g->value[ls_in(k->g, k->n, 0).i];
+    const LsValue *to = &k->g->value[ls_out(k->g, k->n, 0).i],
+                  *from = &k->g->value[ls_in(k->g, k->n, 0).i];
     Resize r = {.k = k, .e = k->e, .at = &node->attr.resize};
     int64_t ts[LS_MAX_RANK], fs[LS_MAX_RANK];
     int order[LS_MAX_RANK], logical[LS_NEST_AXES], count = 0;
@@ -133,7 +135,8 @@ static void table(const Resize *r, const char *type, const char *name, int axis,
                   const char *(*item)(const Resize *, const Axis *, int64_t))
 {
     enum { LINE = 12 };
-    ls_emit_line(r->e, "static const %s %s_%s[%" PRId64 "] = {", type, name, r->n->var[axis], count);
+    ls_emit_line(r->e, "static const %s %s_%s[%" PRId64 "] = {", type, name, r->n->var[axis],
+                 count);
     for (int64_t i = 0; i < count; i += LINE) {
         const char *line = "";
         for (int64_t j = i; j < count && j < i + LINE; j++)
@@ -183,14 +186,15 @@ static void tables(const Resize *r)
 }
 
 /* ---- loops ---- */
-/* Operand's element for the entries e_i, e_j, ... (or, where one is picked, the row's own entry). */
+/* Operand's element for the entries e_i, e_j, ...; where one is picked, the row's own entry. */
 static const char *source(const Resize *r)
 {
     const char *text = ls_nest_offset(r->n, FROM, 0, r->n->naxis);
     for (int a = 0; a < r->n->naxis; a++)
         if (r->n->alone[a])
-            text = ls_arena_printf(r->n->arena, "%s + from_%s[%s%s] * (int64_t)%" PRId64, text, r->n->var[a],
-                                   r->axis[a].pick ? "" : "e_", r->n->var[a], r->axis[a].from);
+            text = ls_arena_printf(r->n->arena, "%s + from_%s[%s%s] * (int64_t)%" PRId64, text,
+                                   r->n->var[a], r->axis[a].pick ? "" : "e_", r->n->var[a],
+                                   r->axis[a].from);
     return text;
 }
 
@@ -203,8 +207,8 @@ static int open_entries(const Resize *r)
         const char *v = r->n->var[a];
         if (!r->n->alone[a])
             continue;
-        ls_emit_line(r->e, "for (int32_t e_%s = first_%s[%s]; e_%s < first_%s[%s + 1]; e_%s++) {", v, v, v, v, v,
-                     v, v);
+        ls_emit_line(r->e, "for (int32_t e_%s = first_%s[%s]; e_%s < first_%s[%s + 1]; e_%s++) {",
+                     v, v, v, v, v, v, v);
         const char *one = ls_arena_printf(r->n->arena, "by_%s[e_%s]", v, v);
         by = by == NULL ? one : ls_arena_printf(r->n->arena, "%s * %s", by, one);
         open++;

@@ -1,7 +1,9 @@
-/* codegen/kernels/softmax.c -- LS_K_SOFTMAX: softmax, log-softmax and their gradients along one axis.
+/* codegen/kernels/softmax.c -- LS_K_SOFTMAX: softmax, log-softmax and their gradients along one
+ * axis.
  *
- * All operands lie alike, so memory is outer x axis x inner. Where the axis is innermost each row is one
- * run; elsewhere a tile of rows side by side is done at once, with one running value per row. */
+ * All operands lie alike, so memory is outer x axis x inner. Where the axis is innermost each row
+ * is one run; elsewhere a tile of rows side by side is done at once, with one running value per
+ * row. */
 #include "codegen/kernels/nest.h"
 
 #include <inttypes.h>
@@ -71,23 +73,28 @@ static void row(const Softmax *s)
 {
     int64_t n = s->n, lanes = s->lanes;
     if (s->grad && s->log) {
-        ls_emit_line(s->e, "const real sum = (real)ls_row_sum(dy, %" PRId64 ", %" PRId64 ");", n, lanes);
+        ls_emit_line(s->e, "const real sum = (real)ls_row_sum(dy, %" PRId64 ", %" PRId64 ");", n,
+                     lanes);
         row_loop(s);
         ls_emit_line(s->e, "dx[i] = dy[i] - ls_exp(y[i]) * sum;");
     } else if (s->grad) {
-        ls_emit_line(s->e, "const real sum = (real)ls_row_dot(dy, y, %" PRId64 ", %" PRId64 ");", n, lanes);
+        ls_emit_line(s->e, "const real sum = (real)ls_row_dot(dy, y, %" PRId64 ", %" PRId64 ");", n,
+                     lanes);
         row_loop(s);
         ls_emit_line(s->e, "dx[i] = (dy[i] - sum) * y[i];");
     } else if (s->log) {
         ls_emit_line(s->e, "const real max = ls_row_max(x, %" PRId64 ", %" PRId64 ");", n, lanes);
-        ls_emit_line(s->e, "const real log = ls_log((real)ls_row_exp(x, max, %" PRId64 ", %" PRId64 "));", n,
-                     lanes);
+        ls_emit_line(s->e,
+                     "const real log = ls_log((real)ls_row_exp(x, max, %" PRId64 ", %" PRId64 "));",
+                     n, lanes);
         row_loop(s);
         ls_emit_line(s->e, "y[i] = x[i] - max - log;");
     } else {
         ls_emit_line(s->e, "const real max = ls_row_max(x, %" PRId64 ", %" PRId64 ");", n, lanes);
-        ls_emit_line(s->e, "const real scale = (real)(1 / ls_row_exp_to(y, x, max, %" PRId64 ", %" PRId64
-                     "));", n, lanes);
+        ls_emit_line(s->e,
+                     "const real scale = (real)(1 / ls_row_exp_to(y, x, max, %" PRId64 ", %" PRId64
+                     "));",
+                     n, lanes);
         row_loop(s);
         ls_emit_line(s->e, "y[i] *= scale;");
     }
@@ -121,7 +128,8 @@ static void columns(const Softmax *s, const char *statement)
 /* ... and each element of the axis, c being the distance from the first. */
 static void sweep(const Softmax *s, const char *statement)
 {
-    ls_emit_line(s->e, "for (int64_t c = 0; c < %" PRId64 "; c += %" PRId64 ") {", s->n * s->inner, s->inner);
+    ls_emit_line(s->e, "for (int64_t c = 0; c < %" PRId64 "; c += %" PRId64 ") {", s->n * s->inner,
+                 s->inner);
     columns(s, statement);
     ls_emit_line(s->e, "}");
 }
@@ -146,8 +154,8 @@ static void tile_body(const Softmax *s)
         columns(s, "scale[i] = ls_log((real)sum[i]);");
         sweep(s, "y[c + i] = x[c + i] - max[i] - scale[i];");
     } else {
-        ls_emit_line(s->e, "for (int64_t c = 0; c < %" PRId64 "; c += %" PRId64 ") {", s->n * s->inner,
-                     s->inner);
+        ls_emit_line(s->e, "for (int64_t c = 0; c < %" PRId64 "; c += %" PRId64 ") {",
+                     s->n * s->inner, s->inner);
         ls_emit_line(s->e, "#pragma GCC ivdep");
         ls_emit_line(s->e, "for (int64_t i = 0; i < width; i++) {");
         ls_emit_line(s->e, "const real e = ls_exp(x[c + i] - max[i]);");
@@ -166,7 +174,8 @@ static void tiles(const Softmax *s)
     pointers(s);
     ls_emit_line(s->e, "for (int64_t u = lo; u < hi; u++) {");
     ls_emit_line(s->e, "const int64_t i0 = u %% %" PRId64 " * %d;", ntile, TILE);
-    ls_emit_line(s->e, "const int64_t at = u / %" PRId64 " * %" PRId64 " + i0;", ntile, s->n * s->inner);
+    ls_emit_line(s->e, "const int64_t at = u / %" PRId64 " * %" PRId64 " + i0;", ntile,
+                 s->n * s->inner);
     ls_emit_line(s->e, "const int64_t width = ls_least(%d, %" PRId64 " - i0);", TILE, s->inner);
     shift(s);
     tile_body(s);

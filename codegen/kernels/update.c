@@ -1,9 +1,9 @@
-/* codegen/kernels/update.c -- LS_K_UPDATE: one pass over a parameter, its gradient and its moments, in
- * place. compiler/ops/loss.def has the formulas.
+/* codegen/kernels/update.c -- LS_K_UPDATE: one pass over a parameter, its gradient and its moments,
+ * in place. compiler/ops/loss.def has the formulas.
  *
- * All operands but `factor` are walked as flat arrays: they have the parameter's shape and layout. What
- * changes from step to step comes from LsRun; corrections that do not depend on the element are computed
- * once per part, in double. */
+ * All operands but `factor` are walked as flat arrays: they have the parameter's shape and layout.
+ * What changes from step to step comes from LsRun; corrections that do not depend on the element
+ * are computed once per part, in double. */
 #include "codegen/kernel.h"
 #include "codegen/kernels/nest.h"
 
@@ -42,7 +42,8 @@ static void open_loop(const Update *u)
 
 static void accumulate(const Update *u)
 {
-    ls_emit_line(u->k->e, "const real sum = (first ? 0 : acc[i]) + g[i] * %s;", number(u, u->at->scale));
+    ls_emit_line(u->k->e, "const real sum = (first ? 0 : acc[i]) + g[i] * %s;",
+                 number(u, u->at->scale));
     ls_emit_line(u->k->e, "acc[i] = sum;");
 }
 
@@ -52,7 +53,8 @@ static void gradient(const Update *u)
     LsEmit *e = u->k->e;
     if (u->acc >= 0)
         accumulate(u);
-    ls_emit_line(e, "real d = %s%s;", u->acc >= 0 ? "sum" : "g[i]", u->factor >= 0 ? " * factor" : "");
+    ls_emit_line(e, "real d = %s%s;", u->acc >= 0 ? "sum" : "g[i]",
+                 u->factor >= 0 ? " * factor" : "");
     if (u->at->clip != 0)
         ls_emit_line(e, "d = ls_min(ls_max(d, -%s), %s);", number(u, u->at->clip),
                      number(u, u->at->clip));
@@ -82,8 +84,10 @@ static void adam(const Update *u)
 {
     LsEmit *e = u->k->e;
     const LsUpdateAttr *at = u->at;
-    ls_emit_line(e, "const real rate = (real)(run->lr / (1 - pow(%.17g, (double)run->update)));", at->beta1);
-    ls_emit_line(e, "const real root = (real)(1 / sqrt(1 - pow(%.17g, (double)run->update)));", at->beta2);
+    ls_emit_line(e, "const real rate = (real)(run->lr / (1 - pow(%.17g, (double)run->update)));",
+                 at->beta1);
+    ls_emit_line(e, "const real root = (real)(1 / sqrt(1 - pow(%.17g, (double)run->update)));",
+                 at->beta2);
     if (at->decoupled && at->decay != 0)
         ls_emit_line(e, "const real keep = (real)(1 - run->lr * %.17g);", at->decay);
     open_loop(u);
