@@ -11,7 +11,7 @@ enum { ALIGN = 64, BLOCK = 1 << 20 };
 typedef struct Block {
     struct Block *next;
     size_t used, size;
-    _Alignas(ALIGN) char byte[];
+    char *byte;                 /* behind the header, aligned */
 } Block;
 
 struct LsArena { Block *block; };
@@ -44,11 +44,11 @@ void ls_arena_free(LsArena *a)
 static Block *add_block(LsArena *a, size_t bytes)
 {
     size_t size = bytes > BLOCK ? bytes : BLOCK;
-    size_t whole = (sizeof(Block) + size + ALIGN - 1) / ALIGN * ALIGN;
-    Block *b = aligned_alloc(ALIGN, whole);
+    /* calloc, not aligned_alloc and memset: large blocks come from the kernel as zeros already. */
+    Block *b = calloc(1, sizeof *b + size + ALIGN);
     if (b == NULL)
         out_of_memory(1, size);
-    memset(b, 0, whole);
+    b->byte = (char *)(((uintptr_t)(b + 1) + ALIGN - 1) / ALIGN * ALIGN);
     b->size = size;
     if (bytes > BLOCK && a->block != NULL) {    /* keep filling the block that has room */
         b->next = a->block->next;
