@@ -55,7 +55,7 @@ static void run_exact(Planner *pl, const LsForward *f, const LsFamily *pruned)
     enum { MOST = 40000, MOST_FOR_AUTO = 2500 };
     bool named = pl->o->strategy != NULL && strncmp(pl->o->strategy, "exact", 5) == 0;
     uint32_t most = pl->o->max_lower_sets ? pl->o->max_lower_sets
-                    : named || pl->o->compare ? MOST : MOST_FOR_AUTO;
+                    : named ? MOST : MOST_FOR_AUTO;
     const LsFamily *all = ls_family_all(f, most);
     pl->exact_note = all ? ls_arena_printf(pl->arena, "%" PRIu32 " lower sets", all->n)
                          : ls_arena_printf(pl->arena, "more than %" PRIu32 " lower sets: the pruned "
