@@ -19,8 +19,8 @@ typedef struct LsImportOptions {
     bool tie_identity;          /* Identity of an initializer stays one parameter */
     bool weightless;            /* do not load initial values (plan); missing data files are fine */
 } LsImportOptions;
-/* Reads and checks the model; NULL after diagnostics (all of them). The file stays mapped as long as the
- * arena lives: initial values point into it where they can. */
+/* Reads and checks the model; NULL after diagnostics (all of them, by node). The file's data is copied
+ * into the arena once; initial values point to it where their type allows. */
 LsGraph *ls_onnx_import(LsCtx *cx, const char *path, const LsImportOptions *o);
 
 /* ---- on the forward graph ---- */
