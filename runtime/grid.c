@@ -98,13 +98,16 @@ static const LsWatch *output_like_input(const LsGrid *x)
     return NULL;
 }
 
-static void add_watched(LsGrid *x, const char *prefix)
+/* Adds the watched values of `least` to `most` elements a sample. */
+static void add_watched(LsGrid *x, const char *prefix, int64_t least, int64_t most)
 {
     const LsPhaseTable *t = &x->g->p->eval;
-    for (uint32_t k = 0; k < t->nwatch; k++)
-        if (strncmp(t->watch[k].key, prefix, strlen(prefix)) == 0
+    for (uint32_t k = 0; k < t->nwatch; k++) {
+        int64_t each = ls_tensor_count(&t->watch[k].t) / x->g->p->batch;
+        if (strncmp(t->watch[k].key, prefix, strlen(prefix)) == 0 && each >= least && each <= most
             && look_at(&x->row[x->nrow], &t->watch[k].t, &x->row[0], x->g->p->batch))
             x->row[x->nrow++].watch = &t->watch[k];
+    }
 }
 
 static bool make_rows(LsGrid *x, const char *path, LsError *e)
@@ -115,11 +118,13 @@ static bool make_rows(LsGrid *x, const char *path, LsError *e)
     if (!find_image(x))
         return ls_fail(e, LS_EXIT_FAIL, "%s: the model has no input that is an image", path);
     x->nrow = 1;
-    add_watched(x, "code/");
+    add_watched(x, "code/", 0, INT64_MAX);
     const LsWatch *like = output_like_input(x);
+    int64_t code = like ? x->row[0].count / 2 : -1;
+    add_watched(x, "out/", 0, code);    /* an autoencoder's code may be an output too */
     if (x->nrow == 1 && like)
         find_code(x, like);
-    add_watched(x, "out/");
+    add_watched(x, "out/", code + 1, INT64_MAX);
     for (int k = 0; k < x->nrow; k++) {
         x->row[k].value = calloc((size_t)(COLUMNS * x->row[k].count), sizeof(float));
         if (!x->row[k].value)

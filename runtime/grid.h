@@ -5,9 +5,9 @@
 #include "runtime/engine.h"
 
 /* One column per sample, the first five of the data; rows: the first image input, then every
- * watched value
- * ("code/..." first, then "out/..."): an image, or a vector as a square. An autoencoder without
- * "code/" shows its narrowest result. PNG, or PPM by the name's end. */
+ * watched value ("code/..." first, then "out/..."): an image, or a vector as a square. Of an
+ * autoencoder narrow outputs come before the others; without any, and without "code/", its
+ * narrowest result is shown. PNG, or PPM by the name's end. */
 bool ls_grid_write(LsEngine *g, LsLoader *l, const LsDataset *data, const char *path, LsError *e);
 
 #endif

@@ -91,7 +91,7 @@ static void encode(LsRun *run, void *const arg[])
         code[k] = x[k / 4 * 64 + k % 4];
 }
 
-static void check_grid(uint32_t nwatch)
+static void check_grid(uint32_t nwatch, const char *code)
 {
     static const LsInput input[] = {{{.name = "x", .rank = 4, .dim = {2, 1, 8, 8},
                                       .at = {LS_AT_INPUT, 0}}, false, 0, 0}};
@@ -103,9 +103,9 @@ static void check_grid(uint32_t nwatch)
         {.run = encode, .narg = 2, .nin = 1, .nout = 1, .name = "h"},
         {.run = invert, .narg = 2, .nin = 1, .nout = 1, .arg = 2, .count = 1, .name = "y"},
     };
-    static const LsWatch watch[] = {
+    const LsWatch watch[] = {
         {{.name = "y", .rank = 4, .dim = {2, 1, 8, 8}, .at = {LS_AT_ARENA, 64}}, "out/y", 1, false},
-        {{.name = "h", .rank = 2, .dim = {2, 4}, .at = {LS_AT_ARENA, 0}}, "code/h", 0, false},
+        {{.name = "h", .rank = 2, .dim = {2, 4}, .at = {LS_AT_ARENA, 0}}, code, 0, false},
     };
     const LsProgram p = {.model = "m", .real_bytes = 4, .batch = 2, .input = input, .ninput = 1,
                          .address = address, .element_count = count, .element_type = type,
@@ -140,15 +140,22 @@ static void check_grid(uint32_t nwatch)
     ls_dataset_close(&d);
 }
 
-START_TEST(a_grid_shows_input_code_and_output) { check_grid(2); }
+START_TEST(a_grid_shows_input_code_and_output) { check_grid(2, "code/h"); }
 END_TEST
 
-START_TEST(a_code_that_is_no_output_is_found) { check_grid(1); }
+START_TEST(a_code_that_is_an_output_is_shown_once_above_the_reconstruction)
+{
+    check_grid(2, "out/h");
+}
+END_TEST
+
+START_TEST(a_code_that_is_no_output_is_found) { check_grid(1, "code/h"); }
 END_TEST
 
 int main(void)
 {
     const TTest *test[] = {our_sums_are_zlibs, a_picture_survives_the_way_through_png,
-                           a_grid_shows_input_code_and_output, a_code_that_is_no_output_is_found};
-    return run_suite("grid", 4, test);
+                           a_grid_shows_input_code_and_output, a_code_that_is_no_output_is_found,
+                           a_code_that_is_an_output_is_shown_once_above_the_reconstruction};
+    return run_suite("grid", 5, test);
 }
