@@ -136,14 +136,13 @@ int ls_job_plan(LsJob *job)
         return failed(job);
     add_fixed(job);
     LsArena *a = job->cx.arena;
-    LsPlan none;
     LsPlanOptions want = {.strategy = job->options->strategy, .least = b.kind == LS_BUDGET_MIN,
                           .no_inplace = job->options->no_inplace, .compare = job->compare,
                           .state_bytes = job->state_bytes};
     LsPlanReport eval_report;
-    if (!ls_plan_none(a, &job->train_problem->dag, &none))
+    if (!ls_plan_none(a, &job->train_problem->dag, &job->none))
         return failed(job);
-    want.budget = arena_budget(job, &b, none.arena);
+    want.budget = arena_budget(job, &b, job->none.arena);
     if (b.kind == LS_BUDGET_NONE && want.strategy == NULL && !job->compare)
         want.strategy = "none";         /* nothing to search for */
     LsPlanOptions eval_want = {.strategy = "none", .no_inplace = want.no_inplace};

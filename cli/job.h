@@ -14,7 +14,7 @@ typedef struct LsJob {
     int real_bytes;
     LsGraph *train, *eval;      /* eval: evaluation form with the same loss */
     LsProblem *train_problem, *eval_problem;
-    LsPlan plan, eval_plan;
+    LsPlan plan, eval_plan, none;       /* none: training without recomputation */
     LsPlanReport report;
     int64_t state_bytes, input_bytes;   /* input_bytes: the ring of batches */
     int64_t arena_bytes;        /* of the program: the larger of both plans */

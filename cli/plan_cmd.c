@@ -29,6 +29,10 @@ static void write_curve(FILE *to, const LsJob *job)
 {
     ls_view_curve(to, &job->train_problem->dag, &job->plan);
 }
+static void write_none_curve(FILE *to, const LsJob *job)
+{
+    ls_view_curve(to, &job->train_problem->dag, &job->none);
+}
 static void write_plan(FILE *to, const LsJob *job)
 {
     ls_plan_write(to, &job->train_problem->dag, &job->plan, job->report.budget);
@@ -55,14 +59,18 @@ static int write_timeline(LsJob *job)
     if (n < 4 || strcmp(path + n - 4, ".svg") != 0)
         return write_file(path, write_curve, job);
     const char *data = ls_arena_printf(job->cx.arena, "%s.dat", path);
+    const char *none = job->plan.cost > job->none.cost ? ls_arena_printf(job->cx.arena, "%s.none.dat", path)
+        : NULL;
     int code = write_file(data, write_curve, job);
-    if (code == 0 && !ls_view_svg(data, path, job->options->model, job->report.budget)) {
+    code = code != 0 ? code : write_file(none, write_none_curve, job);
+    bool drawn = code == 0 && ls_view_svg(data, none, path, job->options->model, job->report.budget);
+    if (none != NULL)
+        unlink(none);
+    if (drawn)
+        unlink(data);
+    else if (code == 0)
         fprintf(stderr, "lowerset: no picture without gnuplot (apt-get install gnuplot-nox); "
                 "the curve is in '%s'\n", data);
-        return 0;
-    }
-    if (code == 0)
-        unlink(data);
     return code;
 }
 

@@ -129,19 +129,24 @@ static void put_quoted(FILE *to, const char *s)
     fputc('\'', to);
 }
 
-bool ls_view_svg(const char *curve_path, const char *svg_path, const char *title, int64_t budget)
+bool ls_view_svg(const char *curve_path, const char *none_path, const char *svg_path, const char *title,
+                 int64_t budget)
 {
     /* without gnuplot something must still read, or writing would be a signal */
     FILE *to = popen("if command -v gnuplot >/dev/null 2>&1; then exec gnuplot 2>/dev/null; "
                      "else cat >/dev/null; exit 1; fi", "w");
     if (to == NULL)
         return false;
-    fprintf(to, "set terminal svg size 960,400 noenhanced\nset output ");
+    fprintf(to, "set terminal svg size 960,400 noenhanced background rgb 'white'\nset output ");
     put_quoted(to, svg_path);
     fprintf(to, "\nset title ");
     put_quoted(to, title);
     fprintf(to, "\nset datafile separator '\\t'\nset xlabel 'run'\nset ylabel 'MiB'\nset yrange [0:*]\n"
             "set key outside below\nm = 1048576.0\nplot ");
+    if (none_path != NULL) {
+        put_quoted(to, none_path);
+        fprintf(to, " using 1:($3/m) with steps lc rgb '#999999' title 'without a budget', ");
+    }
     put_quoted(to, curve_path);
     fprintf(to, " using 1:($3/m) with steps lw 2 title 'live', ");
     put_quoted(to, curve_path);
