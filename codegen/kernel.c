@@ -21,14 +21,28 @@ const LsEmitter *const ls_emitter[LS_NKERNELS] = {
     [LS_K_CONV] = &ls_emitter_conv,
 };
 
+/* Operands (bit k: operand k) whose elements the kernel has read when it writes the same element of result
+ * 0. Kernels that go by rows read a row for its sums first, and a row belongs to one unit. */
+static unsigned inplace_operands(LsOpCode op)
+{
+    switch (op) {
+    case LS_OP_SOFTMAX: case LS_OP_LOG_SOFTMAX: case LS_OP_LAYER_NORM: case LS_OP_ACCUMULATE: return 1;
+    case LS_OP_SOFTMAX_GRAD: case LS_OP_LOG_SOFTMAX_GRAD: case LS_OP_LAYER_NORM_GRAD:         return 1 | 2;
+    case LS_OP_XENT_GRAD:       return 2;
+    case LS_OP_REGRESSION_GRAD: return 2 | 4;
+    default:                    return 0;
+    }
+}
+
 bool ls_kernel_inplace(const LsGraph *g, LsNodeId n, int out, int in)
 {
     const LsNode *node = &g->node[n.i];
-    if (node->op != LS_OP_FUSED)
-        return false;
     const LsValue *x = &g->value[ls_in(g, n, in).i], *y = &g->value[ls_out(g, n, out).i];
-    return !node->attr.fused.body->out[out].reduce && ls_shape_same(&x->shape, &y->shape)
-        && x->layout == y->layout && x->type == y->type;
+    if (!ls_shape_same(&x->shape, &y->shape) || x->layout != y->layout || x->type != y->type)
+        return false;
+    if (node->op == LS_OP_FUSED)
+        return !node->attr.fused.body->out[out].reduce;
+    return out == 0 && in < 8 && inplace_operands((LsOpCode)node->op) >> in & 1;
 }
 
 const char *ls_ctype(LsType t)

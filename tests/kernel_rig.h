@@ -211,7 +211,8 @@ static inline void *rig_compile(Rig *r)
     return so;
 }
 
-static inline void rig_step(Rig *r, void *so, LsNodeId n)
+/* Runs n; result `out`, if not negative, takes the place of operand `in`. */
+static inline void rig_step(Rig *r, void *so, LsNodeId n, int out, int in)
 {
     const LsNode *node = &r->g->node[n.i];
     const LsEmitter *em = rig_emitter(r, n);
@@ -222,6 +223,8 @@ static inline void rig_step(Rig *r, void *so, LsNodeId n)
         arg[k] = r->buffer[ls_in(r->g, n, k).i];
     for (int k = 0; k < node->nout; k++)
         arg[node->nin + k] = r->buffer[ls_out(r->g, n, k).i];
+    if (out >= 0)
+        arg[node->nin + out] = arg[in];
     if (scratch > 0)
         ck_assert_int_eq(posix_memalign(&arg[node->nin + node->nout], 64, (size_t)scratch), 0);
     snprintf(name, sizeof name, "run_k%u", n.i);
@@ -264,6 +267,43 @@ static inline void rig_restore(Rig *r, const char *from)
         }
 }
 
+/* The node computes the same when result `out` overwrites operand `in`. */
+static inline void rig_check_inplace(Rig *r, void *so, LsNodeId n, int out, int in, const char *start)
+{
+    LsValueId x = ls_in(r->g, n, in), y = ls_out(r->g, n, out);
+    size_t bytes = (size_t)ls_value_bytes(r->g, y, r->real_bytes);
+    char *want = calloc(1, bytes + 1);
+    for (int inplace = 0; inplace < 2; inplace++) {
+        rig_restore(r, start);
+        for (uint32_t i = 1; i < n.i; i++)
+            rig_step(r, so, (LsNodeId){i}, -1, -1);
+        rig_step(r, so, n, inplace ? out : -1, in);
+        if (inplace)
+            ck_assert_msg(memcmp(want, r->buffer[x.i], bytes) == 0, "%s: result %d may not take the "
+                          "place of operand %d", ls_op[r->g->node[n.i].op]->name, out, in);
+        memcpy(want, r->buffer[y.i], bytes);
+    }
+    free(want);
+}
+
+static inline bool rig_reads_once(const Rig *r, LsNodeId n, int in)
+{
+    int reads = 0;
+    for (int k = 0; k < r->g->node[n.i].nin; k++)
+        reads += ls_in(r->g, n, k).i == ls_in(r->g, n, in).i;
+    return reads == 1;
+}
+
+static inline void rig_check_all_inplace(Rig *r, void *so, const char *start)
+{
+    for (uint32_t i = 1; i < r->g->nnode; i++)
+        for (int out = 0; out < r->g->node[i].nout; out++)
+            for (int in = 0; in < r->g->node[i].nin; in++)
+                if (ls_is(ls_in(r->g, (LsNodeId){i}, in)) && rig_reads_once(r, (LsNodeId){i}, in)
+                    && ls_kernel_inplace(r->g, (LsNodeId){i}, out, in))
+                    rig_check_inplace(r, so, (LsNodeId){i}, out, in, start);
+}
+
 /* Runs every node in order, several times from the same start with differently cut units. */
 static inline void rig_run(Rig *r)
 {
@@ -274,7 +314,7 @@ static inline void rig_run(Rig *r)
         rig_restore(r, start);
         rig_split = split[s];
         for (uint32_t i = 1; i < r->g->nnode; i++)
-            rig_step(r, so, (LsNodeId){i});
+            rig_step(r, so, (LsNodeId){i}, -1, -1);
         char *now = rig_snapshot(r, rig_snapshot(r, NULL));
         if (first == NULL)
             first = now;
@@ -284,6 +324,8 @@ static inline void rig_run(Rig *r)
         if (first != now)
             free(now);
     }
+    rig_check_all_inplace(r, so, start);
+    rig_restore(r, first);
     free(start);
     free(first);
     dlclose(so);
