@@ -1,5 +1,5 @@
-/* scheduler/audit.c -- replays a plan byte range by byte range. Deliberately shares no code with the
- * planner and computes everything again in the plainest way. */
+/* scheduler/audit.c -- replays a plan byte range by byte range. Deliberately shares no code with
+ * the planner and computes everything again in the plainest way. */
 #include "scheduler/audit.h"
 
 #include <inttypes.h>

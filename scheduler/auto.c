@@ -1,8 +1,8 @@
 /* scheduler/auto.c -- the best of all strategies, repaired and improved for a grid of targets.
  *
- * The targets lie between the peak without recomputation and what the largest single node needs; they do not
- * depend on the budget, so that plans stay monotone. At each, the plan of the target above, and those
- * candidates of the pool that come near, are brought within it. */
+ * The targets lie between the peak without recomputation and what the largest single node needs;
+ * they do not depend on the budget, so that plans stay monotone. At each, the plan of the target
+ * above, and those candidates of the pool that come near, are brought within it. */
 #include <string.h>
 
 #include "scheduler/improve.h"

@@ -1,5 +1,5 @@
-/* scheduler/chen.c -- segments of Chen et al. 2016 (arXiv:1604.06174): between places where a single
- * vertex is all that the rest of the forward pass reads, and sqrt(n) even parts. */
+/* scheduler/chen.c -- segments of Chen et al. 2016 (arXiv:1604.06174): between places where a
+ * single vertex is all that the rest of the forward pass reads, and sqrt(n) even parts. */
 #include "scheduler/partition.h"
 
 #include <math.h>

@@ -1,13 +1,14 @@
 /* scheduler/closure.c -- what to keep at the turn from forward to backward, by minimum cuts.
  *
- * When the first backward node starts, the forward part has run. What the backward part reads is kept, or made
- * again, and what that reads is kept or made again, and so on: for a price per kept byte, the best
- * choice is a minimum cut
+ * When the first backward node starts, the forward part has run. What the backward part reads is
+ * kept, or made again, and what that reads is kept or made again, and so on: for a price per
+ * kept byte, the best choice is a minimum cut
  *   source -> needed(t)              for what the backward part reads
  *   needed(t) -> again(maker of t)   price * bytes of t: cut = kept
  *   again(p) -> sink                 cost of p: cut = made again
  *   again(p) -> needed(u)            for every operand u of p
- * and sweeping the price gives the sets that are best for some amount of memory, whatever the budget. */
+ * and sweeping the price gives the sets that are best for some amount of memory, whatever the
+ * budget. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -118,8 +119,8 @@ static void make(Turn *u, uint32_t t)
     }
 }
 
-/* Forward; then backward in the order of the list, each missing operand made just before it is read and held
- * until it is read no more. */
+/* Forward; then backward in the order of the list, each missing operand made just before it is
+ * read and held until it is read no more. */
 static void just_in_time(Turn *u)
 {
     LsProb *p = u->p;

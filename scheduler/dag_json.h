@@ -7,8 +7,8 @@
 #include "compiler/arena.h"
 #include "scheduler/dag.h"
 
-/* Whether the fields keep the rules of the format: ids in range and once, every tensor made before it is
- * read, one producer each, ... On false, why holds a sentence. */
+/* Whether the fields keep the rules of the format: ids in range and once, every tensor made
+ * before it is read, one producer each, ... On false, why holds a sentence. */
 bool ls_dag_check(const LsDag *dag, char *why, size_t size);
 
 /* NULL with a sentence in why when the text is not a graph. */

@@ -152,8 +152,8 @@ static int by_cost(const void *x, const void *y)
     return a->cost > b->cost ? -1 : a->cost < b->cost ? 1 : a->at < b->at ? -1 : a->at > b->at;
 }
 
-/* Bytes that the run at q must not exceed for its removal to have a chance: what lies between it and the
- * instances that would have to live on. */
+/* Bytes that the run at q must not exceed for its removal to have a chance: what lies between it
+ * and the instances that would have to live on. */
 static bool hopeless(LsProb *p, const LsSeq *seq, const LsLive *live, uint32_t q, uint32_t before,
                      int64_t target)
 {

@@ -1,8 +1,9 @@
 /* scheduler/leaves.c -- where the nodes run that nobody waits for: weight gradients.
  *
- * A weight gradient read only by its update may run any time after its operands are there. Early, it makes
- * a gradient that has to stay if its update must wait or it is an output; late, it holds its operands.
- * Each runs at the first moment when what dies with it is more than what stays, else at the end. */
+ * A weight gradient read only by its update may run any time after its operands are there.
+ * Early, it makes a gradient that has to stay if its update must wait or it is an output; late,
+ * it holds its operands. Each runs at the first moment when what dies with it is more than what
+ * stays, else at the end. */
 #include "scheduler/sequence.h"
 
 typedef struct Leaves {
@@ -60,7 +61,8 @@ static void find_readers(Leaves *l)
     }
 }
 
-/* Bytes that would stay after leaf v ran at spine run s, its update included where that can follow. */
+/* Bytes that would stay after leaf v ran at spine run s, its update included where that can
+ * follow. */
 static int64_t stays(const Leaves *l, uint32_t v, uint32_t s)
 {
     enum { SOON = 4 };          /* spine runs: dX of the same layer comes before the update of W */

@@ -4,8 +4,8 @@
 
 #include "scheduler/prep.h"
 
-/* Node runs in order, repeats allowed. Every read takes the latest instance made before it; an instance
- * lives from the run that makes it to the last run that reads it. */
+/* Node runs in order, repeats allowed. Every read takes the latest instance made before it; an
+ * instance lives from the run that makes it to the last run that reads it. */
 typedef struct LsSeq { uint32_t *node, n; } LsSeq;
 
 typedef struct LsInstance {
@@ -30,8 +30,8 @@ LsLive *ls_live_new(LsProb *p);
 /* O(runs and their operands). seq must make everything before it is read. */
 void ls_live(LsProb *p, const LsSeq *seq, LsLive *live);
 
-/* Whether every read has been made before, updates come after all readers, nothing stuck runs twice and
- * everything that must has run. For asserts and tests of the planner's own steps. */
+/* Whether every read has been made before, updates come after all readers, nothing stuck runs
+ * twice and everything that must has run. For asserts and tests of the planner's own steps. */
 bool ls_seq_valid(LsProb *p, const LsSeq *seq);
 
 #endif

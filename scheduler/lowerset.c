@@ -128,7 +128,8 @@ bool ls_cut_step(const LsForward *f, const LsFamily *fam, uint32_t i, uint32_t j
     return true;
 }
 
-/* The DP runs many times over the same family: its steps are priced once if that is not too much. */
+/* The DP runs many times over the same family: its steps are priced once if that is not too
+ * much. */
 static void price_steps(const LsForward *f, LsFamily *fam)
 {
     enum { MOST = 2500 };
@@ -183,8 +184,9 @@ static bool holds_preds(const LsForward *f, const uint64_t *set, uint32_t v)
     return true;
 }
 
-/* In falling lexicographic order of the vertices taken: from everything, each next set drops the last
- * vertex taken and takes all behind it that can be. Every lower set comes once, and no table is needed. */
+/* In falling lexicographic order of the vertices taken: from everything, each next set drops the
+ * last vertex taken and takes all behind it that can be. Every lower set comes once, and no
+ * table is needed. */
 LsFamily *ls_family_all(const LsForward *f, uint32_t most)
 {
     LsArena *arena = f->arena;

@@ -1,7 +1,7 @@
 /* scheduler/lowerset.h -- the forward graph and its lower sets, as bit sets.
  *
- * A lower set L has no edge from outside into it; its boundary are the vertices of L with a successor
- * outside (Kusumoto et al. 2019, arXiv:1905.11722). */
+ * A lower set L has no edge from outside into it; its boundary are the vertices of L with a
+ * successor outside (Kusumoto et al. 2019, arXiv:1905.11722). */
 #ifndef LS_SCHEDULER_LOWERSET_H
 #define LS_SCHEDULER_LOWERSET_H
 
@@ -42,8 +42,8 @@ static inline void ls_bit_add(uint64_t *set, uint32_t v) { set[v / 64] |= UINT64
 
 LsForward *ls_forward_new(LsArena *arena, LsProb *p);
 
-/* Writes the boundary of low, and what is stuck in it, to keep; returns the bytes of the formula's last two
- * terms. work: scratch of 2 nword words. */
+/* Writes the boundary of low, and what is stuck in it, to keep; returns the bytes of the
+ * formula's last two terms. work: scratch of 2 nword words. */
 int64_t ls_cut_edge(const LsForward *f, const uint64_t *low, uint64_t *keep, uint64_t *work);
 
 /* The step between sets i and j of the family; false when j does not contain i. */
@@ -51,7 +51,8 @@ bool ls_cut_step(const LsForward *f, const LsFamily *fam, uint32_t i, uint32_t j
 
 /* All lower sets, or NULL when there are more than `most`. */
 LsFamily *ls_family_all(const LsForward *f, uint32_t most);
-/* {vertices that v needs, and v} for every v, the empty set and everything: the approximate family. */
+/* {vertices that v needs, and v} for every v, the empty set and everything: the approximate
+ * family. */
 LsFamily *ls_family_pruned(const LsForward *f);
 
 #endif

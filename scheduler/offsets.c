@@ -1,9 +1,10 @@
 /* scheduler/offsets.c -- two-dimensional packing by list placement and squeaky-wheel search.
  *
- * Blocks are placed one by one, each at the lowest (or tightest) gap between the placed blocks that live
- * at the same time. What matters is the order. Several classic ones are tried; then the blocks that ended
- * above the goal are moved forward in the order and everything is placed again (Joslin & Clements 1999),
- * with a fixed number of rounds, so that the result depends on the input alone. */
+ * Blocks are placed one by one, each at the lowest (or tightest) gap between the placed blocks
+ * that live at the same time. What matters is the order. Several classic ones are tried; then
+ * the blocks that ended above the goal are moved forward in the order and everything is placed
+ * again (Joslin & Clements 1999), with a fixed number of rounds, so that the result depends on
+ * the input alone. */
 #include "scheduler/offsets.h"
 
 #include <stdlib.h>

@@ -11,9 +11,10 @@ typedef struct LsBlock {
     uint32_t from, to;          /* first and last step it is there */
 } LsBlock;
 
-/* Writes a multiple of `alignment` per block to offset[n]; blocks that are there at the same step never
- * overlap. Returns the largest end. Best fits by several orders, then a search that puts forward what ended
- * highest; it stops when the end is at most `good`, and after a fixed number of rounds. */
+/* Writes a multiple of `alignment` per block to offset[n]; blocks that are there at the same
+ * step never overlap. Returns the largest end. Best fits by several orders, then a search that
+ * puts forward what ended highest; it stops when the end is at most `good`, and after a fixed
+ * number of rounds. */
 int64_t ls_offsets(const LsBlock *block, uint32_t n, int64_t alignment, int64_t good,
                    int64_t *offset);
 

@@ -1,9 +1,10 @@
 /* scheduler/partition.c -- the DP over lower sets of Kusumoto et al. 2019 (arXiv:1905.11722).
  *
- * State: a lower set L, the time t of recomputation decided so far, the bytes m kept so far. The published
- * table has a least m for each whole t; here each set holds the front of states that no other beats in
- * both, so times may be any number. Time-centred, less t is better; memory-centred, more: what a
- * state with more t and less m can still reach, no state it beats can better.
+ * State: a lower set L, the time t of recomputation decided so far, the bytes m kept so far. The
+ * published table has a least m for each whole t; here each set holds the front of states that
+ * no other beats in both, so times may be any number. Time-centred, less t is better;
+ * memory-centred, more: what a state with more t and less m can still reach, no state it beats
+ * can better.
  *
  * A step L -> L' costs by sums over the sets alone, but for the kept vertices of L' outside L:
  *   t += T(L') - T(L) - T(keep(L') - L)       m += M(keep(L') - L)
@@ -43,8 +44,8 @@ static uint32_t count_until(const Dp *dp, double t)
     return lo;
 }
 
-/* Merges n points by rising t into the front in work; of what is no better than another in both, the
- * earlier stays. */
+/* Merges n points by rising t into the front in work; of what is no better than another in both,
+ * the earlier stays. */
 static void merge(Dp *dp, const Point *add, uint32_t n)
 {
     if (dp->nwork + n > dp->room) {

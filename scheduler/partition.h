@@ -25,8 +25,9 @@ typedef struct LsStrategies {
     bool thinned;               /* some front was, or there was slack: the result is not exact */
 } LsStrategies;
 
-/* The DP of Kusumoto et al. 2019 over the sets of `fam`: the strategies within the budget that no other
- * beats in both time and kept bytes, best time first. None when nothing fits. Results and all that it works with come from `arena`. */
+/* The DP of Kusumoto et al. 2019 over the sets of `fam`: the strategies within the budget that
+ * no other beats in both time and kept bytes, best time first. None when nothing fits. Results
+ * and all that it works with come from `arena`. */
 LsStrategies ls_partition(LsArena *arena, const LsForward *f, const LsFamily *fam,
                           const LsDpOptions *options);
 

@@ -25,7 +25,8 @@ typedef struct Planner {
     const char *exact_note;
 } Planner;
 
-/* Whether candidates called `part` count for strategy `want`: all for auto, its own and "none" for others. */
+/* Whether candidates called `part` count for strategy `want`: all for auto, its own and "none"
+ * for others. */
 static bool counts(const char *want, const char *part)
 {
     size_t n = strlen(want);
@@ -84,7 +85,8 @@ static void fill_pool(Planner *pl, LsProb *p)
     }
 }
 
-/* The cheapest candidate of strategy `want` whose arena is within the budget. Candidates come by cost. */
+/* The cheapest candidate of strategy `want` whose arena is within the budget. Candidates come by
+ * cost. */
 static LsCand *cheapest(Planner *pl, const char *want, int64_t budget)
 {
     for (uint32_t k = 0; k < pl->pool->n; k++) {
@@ -98,8 +100,8 @@ static LsCand *cheapest(Planner *pl, const char *want, int64_t budget)
     return NULL;
 }
 
-/* The candidate of the least arena; of equals the cheapest. Live peaks bound arenas, so most need no
- * packing. */
+/* The candidate of the least arena; of equals the cheapest. Live peaks bound arenas, so most
+ * need no packing. */
 static LsCand *smallest(Planner *pl, const char *want)
 {
     LsCand *best = NULL;
@@ -180,7 +182,7 @@ static void find_owners(Planner *pl, const LsSeq *seq)
     qsort(r->owner, r->nowner, sizeof *r->owner, by_bytes);
 }
 
-/* Frees the rest of the compilation from the pool's arena. */
+/* Into the caller's arena: the pool's goes with the planning. */
 static void copy_plan(LsArena *arena, const LsPlan *from, LsPlan *to)
 {
     *to = *from;

@@ -47,10 +47,11 @@ typedef struct LsPlanReport {
     const char *error;          /* why there is no plan: a sentence with the figures; or NULL */
 } LsPlanReport;
 
-/* Plans `dag`. Everything in *out and *report comes from `arena`.
- * returns false when nothing fits the budget (report: the least that does, and what forces it) or the
- * strategy has no such name; *out is then untouched. A larger budget never gives a dearer plan; auto is never
- * worse than a named strategy (than exact: up to the number of lower sets that auto enumerates). dag must be valid (ls_dag_check). */
+/* Plans `dag`. Everything in *out and *report comes from `arena`. returns false when nothing
+ * fits the budget (report: the least that does, and what forces it) or the strategy has no such
+ * name; *out is then untouched. A larger budget never gives a dearer plan; auto is never worse
+ * than a named strategy (than exact: up to the number of lower sets that auto enumerates). dag
+ * must be valid (ls_dag_check). */
 bool ls_plan(LsArena *arena, const LsDag *dag, const LsPlanOptions *options, LsPlan *out,
              LsPlanReport *report);
 

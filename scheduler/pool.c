@@ -26,7 +26,8 @@ void ls_pool_renew(LsPool *pool)
     pool->live = ls_live_new(pool->prob);
 }
 
-/* Sequences are made by the thousand and mostly thrown away: their arena is renewed now and then. */
+/* Sequences are made by the thousand and mostly thrown away: their arena is renewed now and
+ * then. */
 static void renew(LsPool *pool)
 {
     enum { OFTEN = 64 };

@@ -1,8 +1,8 @@
-/* scheduler/pool.h -- the candidates of one planning: sequences that no other of their strategy beats in
- * both peak and cost.
+/* scheduler/pool.h -- the candidates of one planning: sequences that no other of their strategy
+ * beats in both peak and cost.
  *
- * None of them depends on the budget. That is what makes plans monotone: a larger budget only admits more
- * candidates. */
+ * None of them depends on the budget. That is what makes plans monotone: a larger budget only
+ * admits more candidates. */
 #ifndef LS_SCHEDULER_POOL_H
 #define LS_SCHEDULER_POOL_H
 
@@ -34,7 +34,8 @@ void ls_pool_renew(LsPool *pool);
 /* Whether a candidate of this fingerprint has been made before; from now on it has. */
 bool ls_pool_seen(LsPool *pool, uint64_t fingerprint);
 
-/* Offers a sequence made in prob->arena. Takes a copy if nothing of that strategy is as good in both. */
+/* Offers a sequence made in prob->arena. Takes a copy if nothing of that strategy is as good in
+ * both. */
 void ls_pool_offer(LsPool *pool, const LsSeq *seq, const char *strategy);
 
 /* The plan of a candidate, packed at the first call. */

@@ -1,4 +1,5 @@
-/* scheduler/prep.c -- flat arrays for the inner loops, and the few judgements every strategy shares. */
+/* scheduler/prep.c -- flat arrays for the inner loops, and the few judgements every strategy
+ * shares. */
 #include "scheduler/prep.h"
 
 static int64_t round_up(int64_t bytes, int64_t to)
@@ -60,8 +61,9 @@ static LsRows readers_of_updated(LsProb *p)
     return r;
 }
 
-/* A tensor two nodes update would break this; the reader of graphs refuses it. Needed: what must run, and
- * what that reads. The list is a run order, so one pass from its end sees every reader first. */
+/* A tensor two nodes update would break this; the reader of graphs refuses it. Needed: what must
+ * run, and what that reads. The list is a run order, so one pass from its end sees every reader
+ * first. */
 static void mark_needed(LsProb *p)
 {
     const LsDag *g = p->dag;
@@ -81,8 +83,8 @@ static void mark_needed(LsProb *p)
     }
 }
 
-/* Updates, and the gradients that only they read. Not further back: the first layer's whole backward
- * pass is read by nothing else either, and is no leaf. */
+/* Updates, and the gradients that only they read. Not further back: the first layer's whole
+ * backward pass is read by nothing else either, and is no leaf. */
 static void mark_roles(LsProb *p)
 {
     const LsDag *g = p->dag;
@@ -109,7 +111,8 @@ static void mark_roles(LsProb *p)
     }
 }
 
-/* Where a node that others wait for updates a tensor, the tensor's readers cannot run after it either. */
+/* Where a node that others wait for updates a tensor, the tensor's readers cannot run after it
+ * either. */
 static void mark_stuck(LsProb *p)
 {
     const LsDag *g = p->dag;

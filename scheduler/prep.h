@@ -1,4 +1,5 @@
-/* scheduler/prep.h -- the graph prepared for planning: what must run, who reads what, what may wait. */
+/* scheduler/prep.h -- the graph prepared for planning: what must run, who reads what, what may
+ * wait. */
 #ifndef LS_SCHEDULER_PREP_H
 #define LS_SCHEDULER_PREP_H
 

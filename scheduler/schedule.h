@@ -27,7 +27,8 @@ typedef struct LsPlan {
 /* Cost of all runs over that of every node once, minus one; 0 when nothing runs again. */
 double ls_plan_overhead(const LsPlan *plan);
 
-/* FNV-1a over steps, places and reuses as 16 hex digits: the same for the same plan on every machine. */
+/* FNV-1a over steps, places and reuses as 16 hex digits: the same for the same plan on every
+ * machine. */
 void ls_plan_hash(const LsPlan *plan, char text[17]);
 
 #endif

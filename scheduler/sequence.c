@@ -44,8 +44,8 @@ static uint32_t later(uint32_t a, uint32_t b)
     return a > b ? a : b;
 }
 
-/* slot[v] = number of the other runs that must come before update v. Updates keep the order of the list,
- * which is right among them, so one pass by id sees every other update first. */
+/* slot[v] = number of the other runs that must come before update v. Updates keep the order of
+ * the list, which is right among them, so one pass by id sees every other update first. */
 static void find_slots(LsProb *p, const LsSeq *rest, uint32_t *slot)
 {
     uint32_t *first = ls_arena_alloc(p->arena, p->n + 1u, sizeof *first);
@@ -95,8 +95,8 @@ void ls_seq_place_updates(LsProb *p, LsSeq *seq)
 
 /* ---- canonical strategies ---- */
 
-/* By node: the block it runs in, or runs the backward pass of. A node never goes before what it reads:
- * blocks run backward from the last one. */
+/* By node: the block it runs in, or runs the backward pass of. A node never goes before what it
+ * reads: blocks run backward from the last one. */
 static uint32_t *find_blocks(const LsForward *f, const uint64_t *const cut[], uint32_t ncut)
 {
     LsProb *p = f->prob;

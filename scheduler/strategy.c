@@ -79,11 +79,10 @@ void ls_strategy_dp(LsPool *pool, const LsForward *f, const LsFamily *fam, const
     enum { EXACT = 15000 };
     /* finer where a DP is cheap; the measure is the input's, so that plans are the same everywhere */
     double pairs = (double)fam->n * fam->n, step = 0.02 * pow(pairs / 1e4, 0.45);
+    double parts = pairs < 1e5 ? 768 : pairs < 4e5 ? 320 : pairs < 1e7 ? 128 : 48;
     step = step < 0.02 ? 0.02 : step > 0.25 ? 0.25 : step;
-    LsDpOptions o = {.budget = widest(f, fam),
-                     .most_points = pairs < EXACT ? 1024 : 64,
-                     .slack = pairs < EXACT ? 0 : fam->time[fam->n - 1] / (pairs < 1e5 ? 768 : pairs < 4e5 ? 320
-                                                : pairs < 1e7 ? 128 : 48)};
+    LsDpOptions o = {.budget = widest(f, fam), .most_points = pairs < EXACT ? 1024 : 64,
+                     .slack = pairs < EXACT ? 0 : fam->time[fam->n - 1] / parts};
     for (;;) {
         int64_t tight = -1;
         if (tc != NULL) {

@@ -8,8 +8,8 @@
 void ls_strategy_none(LsPool *pool);
 void ls_strategy_chen(LsPool *pool, const LsForward *f);
 
-/* Sweeps the DP's own budget from all that could be asked down to the least feasible one, and offers
- * every strategy on its fronts as `tc` (time-centred) and `mc` (memory-centred). */
+/* Sweeps the DP's own budget from all that could be asked down to the least feasible one, and
+ * offers every strategy on its fronts as `tc` (time-centred) and `mc` (memory-centred). */
 void ls_strategy_dp(LsPool *pool, const LsForward *f, const LsFamily *fam, const char *tc,
                     const char *mc);
 

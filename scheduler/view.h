@@ -6,18 +6,19 @@
 
 #include "scheduler/plan.h"
 
-/* The rows of the report: live peak, arena and overhead of each strategy, and what it could do at least. */
+/* The rows of the report: live peak, arena and overhead of each strategy, and what it could do
+ * at least. */
 void ls_view_table(FILE *to, const LsPlanReport *report);
 
 /* The step with the peak and the `most` largest tensors that are live there. */
 void ls_view_peak(FILE *to, const LsDag *dag, const LsPlanReport *report, uint32_t most);
 
-/* Graphviz: a box per node, an edge per tensor read; what is run again is orange, forward nodes that are
- * kept are green, backward ones blue, updates grey. */
+/* Graphviz: a box per node, an edge per tensor read; what is run again is orange, forward nodes
+ * that are kept are green, backward ones blue, updates grey. */
 void ls_view_dot(FILE *to, const LsDag *dag, const LsPlan *plan);
 
-/* Memory over time, a line per run: number, start in ns of predicted time, live bytes with the workspace,
- * 1 if run again, name. Tab-separated, comments with #. */
+/* Memory over time, a line per run: number, start in ns of predicted time, live bytes with the
+ * workspace, 1 if run again, name. Tab-separated, comments with #. */
 void ls_view_curve(FILE *to, const LsDag *dag, const LsPlan *plan);
 
 /* Has gnuplot draw the file that ls_view_curve wrote as SVG, over that of the plan without recomputation

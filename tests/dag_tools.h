@@ -1,4 +1,5 @@
-/* tests/dag_tools.h -- training graphs for the scheduler's tests: random ones and the shared ones. */
+/* tests/dag_tools.h -- training graphs for the scheduler's tests: random ones and the shared
+ * ones. */
 #ifndef LS_TESTS_DAG_TOOLS_H
 #define LS_TESTS_DAG_TOOLS_H
 
@@ -14,8 +15,9 @@ static inline uint32_t dag_random(uint64_t *state, uint32_t below)
     return (uint32_t)(*state >> 33) % below;
 }
 
-/* A random training graph: nf forward nodes; backward with exact reads; a weight for every second node,
- * whose gradient an update takes; some workspaces, in-place pairs, masks and nodes that run only once. */
+/* A random training graph: nf forward nodes; backward with exact reads; a weight for every
+ * second node, whose gradient an update takes; some workspaces, in-place pairs, masks and nodes
+ * that run only once. */
 static inline LsDag *dag_make(LsArena *a, uint32_t nf, uint64_t seed)
 {
     uint64_t rnd = seed * 77 + 5;

@@ -1,8 +1,8 @@
-/* tests/plan_graph.c -- plan_graph GRAPH.json BUDGET [STRATEGY] [SCHEDULE.json]: plans a graph of the
- * interchange format, audits the plan, prints its figures and writes the schedule.
+/* tests/plan_graph.c -- plan_graph GRAPH.json BUDGET [STRATEGY] [SCHEDULE.json]: plans a graph
+ * of the interchange format, audits the plan, prints its figures and writes the schedule.
  *
- * BUDGET: bytes of arena, a fraction of the store-all peak ("0.6"), 0 for none, or min.
- * Exit status: 0 planned, 1 broken plan, 2 bad file, 4 nothing fits. */
+ * BUDGET: bytes of arena, a fraction of the store-all peak ("0.6"), 0 for none, or min. Exit
+ * status: 0 planned, 1 broken plan, 2 bad file, 4 nothing fits. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>

@@ -7,7 +7,8 @@
 #include "scheduler/plan.h"
 #include "tests/dag_tools.h"
 
-/* x -> a -> b -> loss; backward db reads b, da reads a and db in place; dw reads a and db; sgd updates w. */
+/* x -> a -> b -> loss; backward db reads b, da reads a and db in place; dw reads a and db; sgd
+ * updates w. */
 static LsArena *a;
 static LsDag g;
 static LsDagTensor tensor[8];
