@@ -208,7 +208,9 @@ static Geo weight_geo(const LsGraph *g, LsNodeId n, int real_bytes, bool no_wino
     d.splits = parts > 1 ? parts : 1;
     if (way_of(&d, real_bytes, no_winograd) == WINOGRAD) {
         int64_t tiles = tiles_of(&d);
-        d.chunk = CHUNK / (36 * 4 * (d.cin + d.cout));
+        /* Half of what the node reads, in any case: small models stay small. */
+        int64_t bytes = (ls_count(ls_in_shape(g, n, 0)) + ls_count(ls_in_shape(g, n, 1))) * 2;
+        d.chunk = (bytes < CHUNK ? bytes : CHUNK) / (36 * 4 * (d.cin + d.cout));
         d.chunk = d.chunk > 64 ? d.chunk : 64;
         d.chunk = (tiles + (tiles - 1) / d.chunk) / ((tiles - 1) / d.chunk + 1); /* about equal */
     }
