@@ -12,6 +12,7 @@
 
 #include "models/zoo.h"
 #include "onnx.pb-c.h"
+#include "tests/suite.h"
 
 static char dir[] = "/tmp/lowerset-models-XXXXXX";
 
@@ -117,16 +118,13 @@ static const char *const small[] = {
 };
 enum { NSMALL = sizeof small / sizeof *small };
 
-/* Runs the suite in a directory of its own; the exit code of a test. */
-static inline int run_suite(Suite *s)
+/* Runs the tests and removes their folder; the exit code of the suite. */
+static inline int run_models(const char *name, TCase *tc)
 {
     char command[64];
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
+    int code = run_tests(name, tc);
     snprintf(command, sizeof command, "rm -rf %s", dir);
-    return system(command) != 0 || failed != 0;
+    return system(command) != 0 || code != 0;
 }
 
 #endif

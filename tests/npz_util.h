@@ -4,6 +4,7 @@
 #define LS_TESTS_NPZ_UTIL_H
 
 #include "runtime/npy.h"
+#include "tests/suite.h"
 
 #include <check.h>
 #include <ftw.h>
@@ -66,26 +67,14 @@ static inline void leave_folder(void)
         nftw(path, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-static inline void add_tests(TCase *tc, int n, const TTest *const *test)
+/* main of a suite whose tests each run in an empty folder of their own. */
+static inline int run_in_folder(const char *name, size_t n, const TTest *const test[])
 {
-    for (int k = 0; k < n; k++)
-        tcase_add_test(tc, test[k]);
-}
-
-/* main of a suite. */
-static inline int run_suite(const char *name, int n, const TTest *const *test)
-{
-    Suite *s = suite_create(name);
     TCase *tc = tcase_create(name);
     tcase_set_timeout(tc, 60);
     tcase_add_checked_fixture(tc, enter_new_folder, leave_folder);
     add_tests(tc, n, test);
-    suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return run_tests(name, tc);
 }
 
 #endif

@@ -93,5 +93,5 @@ int main(void)
 {
     const TTest *test[] = {the_counters_count,
                            nothing_is_allocated_between_the_first_steps_and_the_last};
-    return run_suite("allocation", 2, test);
+    return run_in_folder("allocation", 2, test);
 }

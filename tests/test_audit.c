@@ -6,6 +6,7 @@
 #include "scheduler/audit.h"
 #include "scheduler/plan.h"
 #include "tests/dag_tools.h"
+#include "tests/suite.h"
 
 /* x -> a -> b -> loss; backward db reads b, da reads a and db in place; dw reads a and db; sgd
  * updates w. */
@@ -227,15 +228,8 @@ int main(void)
         a_missing_output_is_refused, places_taken_over_wrongly_are_refused,
         figures_that_are_not_so_are_refused, marks_of_recomputation_must_be_right,
     };
-    Suite *s = suite_create("audit");
     TCase *tc = tcase_create("audit");
     tcase_add_checked_fixture(tc, open_plan, close_plan);
-    for (size_t k = 0; k < sizeof test / sizeof *test; k++)
-        tcase_add_test(tc, test[k]);
-    suite_add_tcase(s, tc);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    add_tests(tc, sizeof test / sizeof *test, test);
+    return run_tests("audit", tc);
 }

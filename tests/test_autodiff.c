@@ -1,6 +1,7 @@
 /* tests/test_autodiff.c -- which values get a gradient, how contributions are summed, what is
  * reported. */
 #include "tests/gradient.h"
+#include "tests/suite.h"
 
 static uint32_t count_backward(LsOpCode op)
 {
@@ -132,8 +133,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("autodiff");
-    TCase *tc = tcase_create("pass");
+    TCase *tc = tcase_create("autodiff");
     tcase_add_test(tc, contributions_of_several_readers_are_summed);
     tcase_add_test(tc, only_the_way_from_parameters_to_the_loss_is_differentiated);
     tcase_add_test(tc, backward_nodes_name_the_node_they_differentiate);
@@ -141,10 +141,5 @@ int main(void)
     tcase_add_test(tc, every_operator_without_a_gradient_is_reported_with_its_count);
     tcase_add_test(tc, nothing_to_train_is_an_error);
     tcase_add_test(tc, comparisons_and_integers_pass_no_gradient);
-    suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return run_tests("autodiff", tc);
 }

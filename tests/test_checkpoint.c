@@ -221,5 +221,5 @@ int main(void)
         the_header_is_json_that_others_read, a_full_disk_leaves_the_old_file_alone,
         only_the_last_ones_are_kept,
     };
-    return run_suite("checkpoint", sizeof test / sizeof test[0], test);
+    return run_in_folder("checkpoint", sizeof test / sizeof test[0], test);
 }

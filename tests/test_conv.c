@@ -1,5 +1,6 @@
 /* tests/test_conv.c -- generated convolutions and their gradients against plain loops in double. */
 #include "tests/kernel_harness.h"
+#include "tests/suite.h"
 
 typedef struct Case {
     int n;                      /* spatial axes */
@@ -196,7 +197,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("conv");
     TCase *tc = tcase_create("conv");
     tcase_set_timeout(tc, 300);
     tcase_add_test(tc, convolutions_are_right_without_optimisation);
@@ -205,10 +205,5 @@ int main(void)
     tcase_add_test(tc, convolutions_are_right_in_double);
     tcase_add_test(tc, convolutions_are_right_with_narrow_vectors);
     tcase_add_test(tc, convolutions_are_right_with_clang);
-    suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return run_tests("conv", tc);
 }

@@ -1,6 +1,7 @@
 /* tests/test_cost.c -- the roofline model. */
 #include "compiler/cost.h"
 #include "tests/gradient.h"
+#include "tests/suite.h"
 
 static const LsMachine machine = {.product_per_ns = 100, .flops_per_ns = 10, .bytes_per_ns = 4,
                                   .launch_ns = 50};
@@ -60,16 +61,10 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("cost");
-    TCase *tc = tcase_create("roofline");
+    TCase *tc = tcase_create("cost");
     tcase_add_test(tc, a_convolution_costs_two_operations_per_weight_and_result);
     tcase_add_test(tc, the_slower_of_compute_and_traffic_counts);
     tcase_add_test(tc, a_view_is_free);
     tcase_add_test(tc, state_is_read_and_written);
-    suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return run_tests("cost", tc);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tests/dag_tools.h"
+#include "tests/suite.h"
 
 static LsArena *a;
 static char why[300];
@@ -90,17 +91,11 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("dag_json");
     TCase *tc = tcase_create("dag_json");
     tcase_add_checked_fixture(tc, open_arena, close_arena);
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, a_graph_written_and_read_is_written_the_same);
     tcase_add_test(tc, a_truncated_graph_is_an_error_and_no_crash);
     tcase_add_test(tc, what_is_no_graph_is_refused_with_the_reason);
-    suite_add_tcase(s, tc);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return run_tests("dag_json", tc);
 }

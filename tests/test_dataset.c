@@ -399,5 +399,5 @@ int main(void)
         synthetic_samples_depend_on_seed_and_number_only,
         synthetic_segments_show_in_image_and_target,
     };
-    return run_suite("dataset", sizeof test / sizeof test[0], test);
+    return run_in_folder("dataset", sizeof test / sizeof test[0], test);
 }

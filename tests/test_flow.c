@@ -3,6 +3,7 @@
 
 #include "scheduler/flow.h"
 #include "tests/dag_tools.h"
+#include "tests/suite.h"
 
 START_TEST(the_cut_is_as_small_as_any)
 {
@@ -40,13 +41,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("flow");
     TCase *tc = tcase_create("flow");
     tcase_add_test(tc, the_cut_is_as_small_as_any);
-    suite_add_tcase(s, tc);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return run_tests("flow", tc);
 }

@@ -1,6 +1,7 @@
 /* tests/test_fold.c -- nodes over constants become constants: exact integers, reals as the program
  * would compute them, and nothing where the result is undefined or too large. */
 #include "tests/gradient.h"
+#include "tests/suite.h"
 
 static LsValueId ints(LsShape s, const int64_t *v) { return ls_const_add(&cx, g, LS_I64, &s, v); }
 
@@ -194,8 +195,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("fold");
-    TCase *tc = tcase_create("all");
+    TCase *tc = tcase_create("fold");
     tcase_add_test(tc, integer_arithmetic_is_exact);
     tcase_add_test(tc, undefined_integers_stay_nodes);
     tcase_add_test(tc, reals_fold_with_broadcasting_both_ways);
@@ -205,10 +205,5 @@ int main(void)
     tcase_add_test(tc, concat_and_gather_fold);
     tcase_add_test(tc, what_reads_a_parameter_or_missing_data_stays_a_node);
     tcase_add_test(tc, repetition_beyond_reason_is_left_to_the_program);
-    suite_add_tcase(s, tc);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return run_tests("fold", tc);
 }

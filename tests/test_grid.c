@@ -157,5 +157,5 @@ int main(void)
     const TTest *test[] = {our_sums_are_zlibs, a_picture_survives_the_way_through_png,
                            a_grid_shows_input_code_and_output, a_code_that_is_no_output_is_found,
                            a_code_that_is_an_output_is_shown_once_above_the_reconstruction};
-    return run_suite("grid", 5, test);
+    return run_in_folder("grid", 5, test);
 }

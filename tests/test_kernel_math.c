@@ -1,6 +1,7 @@
 /* tests/test_kernel_math.c -- the float functions of ls_kernel.h against libm, over values of every
  * size. */
 #include "runtime/ls_kernel.h"
+#include "tests/suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -161,8 +162,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("kernel_math");
-    TCase *t = tcase_create("math");
+    TCase *t = tcase_create("kernel_math");
     tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, test_functions_are_accurate_to_a_few_units_in_the_last_place, 0,
                         sizeof cases / sizeof *cases);
@@ -171,10 +171,5 @@ int main(void)
     tcase_add_test(t, test_minima_and_maxima_hand_on_nan_and_keep_integers);
     tcase_add_test(t, test_rows_are_summed_and_maximised_for_every_length);
     tcase_add_test(t, test_random_numbers_are_uniform_and_independent);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return run_tests("kernel_math", t);
 }

@@ -1,5 +1,6 @@
 /* tests/test_kernels_fused.c -- pointwise chains and reductions, printed, compiled and run. */
 #include "tests/kernel_rig.h"
+#include "tests/suite.h"
 
 /* ---- a second opinion: the body point by point, in double, sums in order ---- */
 static double apply(LsOpCode op, const double x[])
@@ -307,8 +308,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("kernels_fused");
-    TCase *t = tcase_create("fused");
+    TCase *t = tcase_create("kernels_fused");
     tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, test_chains_broadcast_their_operands_in_either_layout, 0, 2);
     tcase_add_loop_test(t, test_a_scalar_space_and_a_literal_operand_work, 0, 2);
@@ -317,10 +317,5 @@ int main(void)
     tcase_add_loop_test(t, test_long_reductions_are_cut_into_pieces, 0, 2);
     tcase_add_loop_test(t, test_minimum_maximum_and_product, 0, 2);
     tcase_add_loop_test(t, test_nan_reaches_maxima_and_relu, 0, 2);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return run_tests("kernels_fused", t);
 }

@@ -1,5 +1,6 @@
 /* tests/test_kernels_gather.c -- gathering rows, resizing, and the transposes of both. */
 #include "tests/kernel_rig.h"
+#include "tests/suite.h"
 
 static const int real_bytes[] = {4, 8};
 
@@ -163,15 +164,9 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("kernels_gather");
-    TCase *t = tcase_create("gather");
+    TCase *t = tcase_create("kernels_gather");
     tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, test_gathered_rows_and_their_sum_back, 0, 2);
     tcase_add_loop_test(t, test_resizing_and_its_transpose, 0, 16);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return run_tests("kernels_gather", t);
 }

@@ -1,5 +1,6 @@
 /* tests/test_kernels_loss.c -- losses and their gradients against the formulas of ops/loss.def. */
 #include "tests/kernel_rig.h"
+#include "tests/suite.h"
 
 static const int real_bytes[] = {4, 8};
 static const LsValueId none = {0};
@@ -231,17 +232,11 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("kernels_loss");
-    TCase *t = tcase_create("loss");
+    TCase *t = tcase_create("kernels_loss");
     tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, test_cross_entropy_and_its_gradient, 0, NCASE);
     tcase_add_loop_test(t, test_likelihood_and_its_gradient, 0, NCASE);
     tcase_add_loop_test(t, test_a_label_that_is_no_class_makes_the_loss_nan, 0, 2);
     tcase_add_loop_test(t, test_regression_losses_count_valid_samples, 0, 2);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return run_tests("kernels_loss", t);
 }

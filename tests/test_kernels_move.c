@@ -1,5 +1,6 @@
 /* tests/test_kernels_move.c -- copies by index: layouts of either side, types, negative pads. */
 #include "tests/kernel_rig.h"
+#include "tests/suite.h"
 
 /* Splits a flat logical index and joins one. */
 static void split_index(const LsShape *s, int64_t flat, int64_t i[])
@@ -281,18 +282,12 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("kernels_move");
-    TCase *t = tcase_create("move");
+    TCase *t = tcase_create("kernels_move");
     tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, test_transposes_of_small_and_large_tensors, 0, 2);
     tcase_add_loop_test(t, test_conversions_between_layouts, 0, 2);
     tcase_add_loop_test(t, test_slices_with_steps_and_their_gradients, 0, 2);
     tcase_add_loop_test(t, test_tiles_and_concatenations, 0, 2);
     tcase_add_loop_test(t, test_pads_of_every_mode, 0, 2);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return run_tests("kernels_move", t);
 }

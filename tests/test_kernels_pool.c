@@ -1,5 +1,6 @@
 /* tests/test_kernels_pool.c -- pooling windows of many kinds against plain loops. */
 #include "tests/kernel_rig.h"
+#include "tests/suite.h"
 
 static const int real_bytes[] = {4, 8};
 
@@ -193,15 +194,9 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("kernels_pool");
-    TCase *t = tcase_create("pool");
+    TCase *t = tcase_create("kernels_pool");
     tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, test_windows_see_what_plain_loops_see, 0, 2);
     tcase_add_loop_test(t, test_gradients_go_where_the_windows_looked, 0, 2);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return run_tests("kernels_pool", t);
 }

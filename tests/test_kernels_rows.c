@@ -1,5 +1,6 @@
 /* tests/test_kernels_rows.c -- softmax along any axis, layer norm. */
 #include "tests/kernel_rig.h"
+#include "tests/suite.h"
 
 static const int real_bytes[] = {4, 8};
 
@@ -148,16 +149,10 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("kernels_rows");
-    TCase *t = tcase_create("rows");
+    TCase *t = tcase_create("kernels_rows");
     tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, test_softmax_along_any_axis_in_either_layout, 0, 2);
     tcase_add_loop_test(t, test_softmax_of_large_numbers_stays_finite, 0, 2);
     tcase_add_loop_test(t, test_layer_norm_and_its_gradient, 0, 2);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return run_tests("kernels_rows", t);
 }

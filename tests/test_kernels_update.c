@@ -1,5 +1,6 @@
 /* tests/test_kernels_update.c -- optimizer steps against the formulas of PyTorch, in double. */
 #include "tests/kernel_rig.h"
+#include "tests/suite.h"
 
 enum { N = 20011 };
 static const int real_bytes[] = {4, 8};
@@ -134,17 +135,11 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("kernels_update");
-    TCase *t = tcase_create("update");
+    TCase *t = tcase_create("kernels_update");
     int n = sizeof steps / sizeof *steps;
     tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, test_steps_follow_the_formulas, 0, n);
     tcase_add_loop_test(t, test_micro_steps_accumulate_and_do_not_update, 0, n);
     tcase_add_loop_test(t, test_accumulation_and_running_statistics, 0, 2);
-    suite_add_tcase(s, t);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return run_tests("kernels_update", t);
 }

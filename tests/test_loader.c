@@ -166,5 +166,5 @@ int main(void)
         an_error_comes_with_its_batch_and_not_before,
         drop_last_leaves_out_what_does_not_fill_a_batch,
     };
-    return run_suite("loader", sizeof test / sizeof test[0], test);
+    return run_in_folder("loader", sizeof test / sizeof test[0], test);
 }

@@ -1,6 +1,7 @@
 /* tests/test_loss.c -- losses attached to an output: values, gradients, target inputs, masked
  * samples. */
 #include "tests/gradient.h"
+#include "tests/suite.h"
 
 static void add_output(LsValueId v)
 {
@@ -223,8 +224,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("loss");
-    TCase *tc = tcase_create("losses");
+    TCase *tc = tcase_create("loss");
     tcase_add_test(tc, cross_entropy_gradients_match_differences);
     tcase_add_test(tc, cross_entropy_of_equal_scores_is_the_log_of_the_classes);
     tcase_add_test(tc, class_axis_follows_the_rank);
@@ -234,10 +234,5 @@ int main(void)
     tcase_add_test(tc, a_graph_loss_is_the_first_output_of_one_element);
     tcase_add_test(tc, a_softmax_in_front_of_the_cross_entropy_is_warned_of);
     tcase_add_test(tc, losses_that_do_not_fit_are_refused);
-    suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return run_tests("loss", tc);
 }

@@ -4,6 +4,7 @@
 
 #include "scheduler/lowerset.h"
 #include "tests/dag_tools.h"
+#include "tests/suite.h"
 
 static LsArena *a;
 static void open_arena(void) { a = ls_arena_new(); }
@@ -99,7 +100,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("lowerset");
     TCase *tc = tcase_create("lowerset");
     tcase_add_checked_fixture(tc, open_arena, close_arena);
     tcase_set_timeout(tc, 120);
@@ -108,10 +108,5 @@ int main(void)
     tcase_add_test(tc, enumeration_stops_at_its_limit);
     tcase_add_test(tc, the_kept_set_is_the_boundary_and_what_cannot_run_twice);
     tcase_add_test(tc, googlenet_has_as_many_lower_sets_as_its_authors_say);
-    suite_add_tcase(s, tc);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return run_tests("lowerset", tc);
 }

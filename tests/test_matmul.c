@@ -1,5 +1,6 @@
 /* tests/test_matmul.c -- generated matrix products against a triple loop in double precision. */
 #include "tests/kernel_harness.h"
+#include "tests/suite.h"
 
 typedef struct Case {
     int64_t m, n, k;
@@ -128,7 +129,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("matmul");
     TCase *tc = tcase_create("matmul");
     tcase_set_timeout(tc, 300);
     tcase_add_test(tc, products_are_right_without_optimisation);
@@ -136,10 +136,5 @@ int main(void)
     tcase_add_test(tc, products_are_right_in_double);
     tcase_add_test(tc, products_are_right_with_narrow_vectors);
     tcase_add_test(tc, products_are_right_with_clang);
-    suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return run_tests("matmul", tc);
 }

@@ -227,7 +227,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("model_files");
     TCase *tc = tcase_create("model_files");
     if (mkdtemp(dir) == NULL)
         return perror(dir), 1;
@@ -241,6 +240,5 @@ int main(void)
     tcase_add_test(tc, external_weights_hold_the_same_values);
     tcase_add_test(tc, a_network_without_weights_names_a_file_and_writes_none);
     tcase_add_test(tc, onnx_accepts_every_model);
-    suite_add_tcase(s, tc);
-    return run_suite(s);
+    return run_models("model_files", tc);
 }

@@ -55,12 +55,10 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("model_graphs");
     TCase *tc = tcase_create("model_graphs");
     if (mkdtemp(dir) == NULL)
         return perror(dir), 1;
     tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, every_parameter_of_every_network_gets_a_gradient, 0, NFULL);
-    suite_add_tcase(s, tc);
-    return run_suite(s);
+    return run_models("model_graphs", tc);
 }

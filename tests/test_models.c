@@ -268,7 +268,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("models");
     TCase *tc = tcase_create("models");
     if (mkdtemp(dir) == NULL)
         return perror(dir), 1;
@@ -284,6 +283,5 @@ int main(void)
     tcase_add_test(tc, a_missing_output_name_is_a_usage_error);
     tcase_add_test(tc, a_file_that_cannot_be_written_is_reported);
     tcase_add_test(tc, the_list_names_every_model);
-    suite_add_tcase(s, tc);
-    return run_suite(s);
+    return run_models("models", tc);
 }

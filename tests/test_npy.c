@@ -202,5 +202,5 @@ int main(void)
                            headers_that_cannot_be_used_are_refused,
                            an_archive_gives_back_what_was_written,
                            numpy_reads_our_archives_and_we_read_its, damaged_archives_never_crash};
-    return run_suite("npy", 6, test);
+    return run_in_folder("npy", 6, test);
 }

@@ -7,6 +7,7 @@
 
 #include "scheduler/offsets.h"
 #include "tests/dag_tools.h"
+#include "tests/suite.h"
 
 static int64_t check(const LsBlock *b, uint32_t n, int64_t alignment, const int64_t *offset)
 {
@@ -94,17 +95,11 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("offsets");
     TCase *tc = tcase_create("offsets");
     tcase_set_timeout(tc, 120);
     tcase_add_test(tc, random_blocks_never_overlap_and_the_end_is_the_one_returned);
     tcase_add_test(tc, nested_lifetimes_are_packed_without_a_gap);
     tcase_add_test(tc, no_blocks_need_no_arena);
     tcase_add_test(tc, the_hard_instances_of_minimalloc_are_packed_not_far_above_the_bound);
-    suite_add_tcase(s, tc);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return run_tests("offsets", tc);
 }

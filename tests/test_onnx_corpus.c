@@ -1,6 +1,7 @@
 /* tests/test_onnx_corpus.c -- files that other people's tools wrote load or are refused with a
  * reason. */
-#include "onnx_make.h"
+#include "tests/onnx_make.h"
+#include "tests/suite.h"
 
 #include "compiler/inspect.h"
 
@@ -80,15 +81,9 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("corpus");
     TCase *tc = tcase_create("corpus");
     tcase_set_timeout(tc, 400);
     tcase_add_test(tc, a_corpus_of_one_operator_models_never_crashes);
     tcase_add_test(tc, every_shared_model_loads_or_says_why_not);
-    suite_add_tcase(s, tc);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return run_tests("corpus", tc);
 }

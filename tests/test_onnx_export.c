@@ -1,5 +1,6 @@
 /* tests/test_onnx_export.c -- the evaluation form of a model file. */
-#include "onnx_make.h"
+#include "tests/onnx_make.h"
+#include "tests/suite.h"
 
 #include "compiler/onnx_export.h"
 
@@ -323,7 +324,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("export");
     TCase *tc = tcase_create("export");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 60);
@@ -343,13 +343,7 @@ int main(void)
         dynamic_dimensions_and_names_stay,
         batch_norms_inside_functions_lose_their_training_mode,
     };
-    for (size_t i = 0; i < sizeof test / sizeof *test; i++)
-        tcase_add_test(tc, test[i]);
+    add_tests(tc, sizeof test / sizeof *test, test);
     tcase_add_loop_test(tc, what_is_trained_in_real_models_has_a_slot, 0, 7);
-    suite_add_tcase(s, tc);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return run_tests("export", tc);
 }

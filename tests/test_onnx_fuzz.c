@@ -1,5 +1,6 @@
 /* tests/test_onnx_fuzz.c -- damaged bytes load or are refused; they never crash the importer. */
-#include "onnx_make.h"
+#include "tests/onnx_make.h"
+#include "tests/suite.h"
 
 #include "compiler/inspect.h"
 
@@ -100,15 +101,9 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("fuzz");
     TCase *tc = tcase_create("fuzz");
     tcase_set_timeout(tc, 300);
     tcase_add_test(tc, a_small_model_survives_damage);
     tcase_add_loop_test(tc, real_models_survive_damage, 0, (int)(sizeof file / sizeof *file));
-    suite_add_tcase(s, tc);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return run_tests("fuzz", tc);
 }

@@ -1,5 +1,6 @@
 /* tests/test_onnx_import.c -- what the importer makes of well-formed files. */
-#include "onnx_make.h"
+#include "tests/onnx_make.h"
+#include "tests/suite.h"
 
 #include "compiler/inspect.h"
 #include "compiler/names.h"
@@ -611,7 +612,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("import");
     TCase *tc = tcase_create("import");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 60);
@@ -653,14 +653,8 @@ int main(void)
         verify_finds_an_operand_made_later,
         verify_finds_a_constant_without_data,
     };
-    for (size_t i = 0; i < sizeof test / sizeof *test; i++)
-        tcase_add_test(tc, test[i]);
+    add_tests(tc, sizeof test / sizeof *test, test);
     tcase_add_loop_test(tc, operators_that_onnx_defines_by_a_body_are_inlined, 0, 4);
     tcase_add_loop_test(tc, a_body_follows_the_opset, 0, 2);
-    suite_add_tcase(s, tc);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return run_tests("import", tc);
 }

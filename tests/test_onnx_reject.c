@@ -1,5 +1,6 @@
 /* tests/test_onnx_reject.c -- broken models end in an error that names what is wrong. */
-#include "onnx_make.h"
+#include "tests/onnx_make.h"
+#include "tests/suite.h"
 
 #include <sys/stat.h>
 
@@ -471,7 +472,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("reject");
     TCase *tc = tcase_create("reject");
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_set_timeout(tc, 60);
@@ -523,12 +523,6 @@ int main(void)
         a_function_that_calls_itself_is_refused,
         functions_that_multiply_without_end_are_refused,
     };
-    for (size_t i = 0; i < sizeof test / sizeof *test; i++)
-        tcase_add_test(tc, test[i]);
-    suite_add_tcase(s, tc);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    add_tests(tc, sizeof test / sizeof *test, test);
+    return run_tests("reject", tc);
 }

@@ -1,6 +1,7 @@
 /* tests/test_ops_map.c -- pointwise rows and reductions: gradients against central differences,
  * read-sets, shapes, messages. */
 #include "tests/gradient.h"
+#include "tests/suite.h"
 
 /* x in about [-4, 4), so that every piece of a piecewise row is reached. */
 static LsValueId wide(LsShape s)
@@ -335,8 +336,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("ops_map");
-    TCase *tc = tcase_create("all");
+    TCase *tc = tcase_create("ops_map");
     tcase_add_test(tc, gradients_of_one_operand_match_differences);
     tcase_add_test(tc, steps_have_gradient_zero);
     tcase_add_test(tc, gradients_of_activations_match_differences);
@@ -353,10 +353,5 @@ int main(void)
     tcase_add_test(tc, dropout_gradient_draws_from_the_same_stream);
     tcase_add_test(tc, shapes_and_types_that_do_not_fit_are_named);
     tcase_add_test(tc, integers_stay_integers_and_comparisons_give_bools);
-    suite_add_tcase(s, tc);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return run_tests("ops_map", tc);
 }

@@ -1,5 +1,6 @@
 /* tests/test_ops_move.c -- moving rows: shapes, gradients against central differences, messages. */
 #include "tests/gradient.h"
+#include "tests/suite.h"
 
 static void check(LsOpCode op, LsShape x, LsAttr at, LsShape want)
 {
@@ -209,8 +210,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("ops_move");
-    TCase *tc = tcase_create("all");
+    TCase *tc = tcase_create("ops_move");
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, gradient_of_transpose_turns_back);
     tcase_add_test(tc, gradient_of_reshape_has_the_operand_shape);
@@ -223,10 +223,5 @@ int main(void)
     tcase_add_test(tc, gradient_of_gather_adds_up_at_each_place);
     tcase_add_test(tc, gradient_of_resize_is_its_transpose);
     tcase_add_test(tc, moves_that_do_not_fit_are_named);
-    suite_add_tcase(s, tc);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return run_tests("ops_move", tc);
 }

@@ -1,6 +1,7 @@
 /* tests/test_ops_net.c -- convolution, matrix product, pooling and softmax rows: shapes,
  * read-sets, and gradients against central differences. */
 #include "tests/gradient.h"
+#include "tests/suite.h"
 
 static LsAttr window(int n, int64_t kernel, int64_t stride, int64_t dilation, int64_t lo,
                      int64_t hi)
@@ -189,8 +190,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("ops_net");
-    TCase *tc = tcase_create("rows");
+    TCase *tc = tcase_create("ops_net");
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, convolution_gradients_match_differences);
     tcase_add_test(tc, transposed_convolution_gradients_match_differences);
@@ -200,10 +200,5 @@ int main(void)
     tcase_add_test(tc, pooling_gradients_match_differences);
     tcase_add_test(tc, max_pool_keeps_one_byte_per_result_for_its_gradient);
     tcase_add_test(tc, softmax_gradients_match_differences);
-    suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return run_tests("ops_net", tc);
 }

@@ -1,6 +1,7 @@
 /* tests/test_ops_norm.c -- normalisation rows: gradients against central differences, statistics
  * of data far from zero. */
 #include "tests/gradient.h"
+#include "tests/suite.h"
 
 #include "compiler/ops/normalize.h"
 
@@ -131,8 +132,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("ops_norm");
-    TCase *tc = tcase_create("rows");
+    TCase *tc = tcase_create("ops_norm");
     tcase_add_test(tc, batch_statistics_give_the_joint_gradient);
     tcase_add_test(tc, statistics_per_sample_give_the_joint_gradient);
     tcase_add_test(tc, concatenated_channels_share_the_statistics_of_their_parts);
@@ -141,10 +141,5 @@ int main(void)
     tcase_add_test(tc, frozen_statistics_are_not_differentiated);
     tcase_add_test(tc, layer_norm_gradients_match_differences);
     tcase_add_test(tc, layer_norm_statistics_can_be_read_and_differentiated);
-    suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return run_tests("ops_norm", tc);
 }

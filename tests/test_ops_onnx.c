@@ -2,6 +2,7 @@
  * an opset gave them, and what they refuse. Operands are constants where the result's numbers are
  * looked at. */
 #include "tests/onnx_node.h"
+#include "tests/suite.h"
 
 static LsValueId ints_of(LsShape s, const int64_t *v)
 {
@@ -503,8 +504,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("ops_onnx");
-    TCase *tc = tcase_create("all");
+    TCase *tc = tcase_create("ops_onnx");
     tcase_add_checked_fixture(tc, graph_open, graph_close);
     tcase_add_test(tc, clip_takes_bounds_from_attributes_then_operands);
     tcase_add_test(tc, a_bound_that_is_an_initializer_is_no_parameter_and_one_computed_is_refused);
@@ -530,10 +530,5 @@ int main(void)
     tcase_add_test(tc, dropout_works_in_training_only);
     tcase_add_test(tc, dropout_seeds_that_differ_by_one_are_different_streams_even_as_floats);
     tcase_add_test(tc, concat_joins_and_skips_empty_constants);
-    suite_add_tcase(s, tc);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return run_tests("ops_onnx", tc);
 }

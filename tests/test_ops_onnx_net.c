@@ -1,6 +1,7 @@
 /* tests/test_ops_onnx_net.c -- ONNX rows of convolution, product, pooling, softmax,
  * normalisation and losses: the forms that opsets gave them, and what they refuse. */
 #include "tests/onnx_node.h"
+#include "tests/suite.h"
 
 #define LIST(...) sizeof (int64_t[]){__VA_ARGS__} / 8, (int64_t[]){__VA_ARGS__}
 #define IN(...) sizeof (LsValueId[]){__VA_ARGS__} / sizeof(LsValueId), (LsValueId[]){__VA_ARGS__}
@@ -410,8 +411,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("ops_onnx_net");
-    TCase *tc = tcase_create("rows");
+    TCase *tc = tcase_create("ops_onnx_net");
     tcase_add_checked_fixture(tc, graph_open, graph_close);
     tcase_add_test(tc, conv_pads_by_auto_pad_on_the_side_it_names);
     tcase_add_test(tc, conv_transpose_gets_its_size_from_padding_or_from_output_shape);
@@ -432,10 +432,5 @@ int main(void)
     tcase_add_test(tc, lrn_is_differentiated_across_channels);
     tcase_add_test(tc, class_weights_are_settings_and_labels_may_be_int32);
     tcase_add_test(tc, operands_that_are_left_out_or_of_another_type_are_refused);
-    suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return run_tests("ops_onnx_net", tc);
 }

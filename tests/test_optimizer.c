@@ -1,6 +1,7 @@
 /* tests/test_optimizer.c -- update nodes: the formulas over some steps, where they stand,
  * accumulation and clipping. */
 #include "tests/gradient.h"
+#include "tests/suite.h"
 
 /* loss = sum over i of c_i p_i^2 / 2, so the gradient is c p; two parameters of three elements. */
 static void open_model(void)
@@ -209,8 +210,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("optimizer");
-    TCase *tc = tcase_create("updates");
+    TCase *tc = tcase_create("optimizer");
     tcase_add_test(tc, sgd_with_momentum_follows_the_formula);
     tcase_add_test(tc, nesterov_looks_ahead);
     tcase_add_test(tc, plain_sgd_keeps_no_moment);
@@ -220,10 +220,5 @@ int main(void)
     tcase_add_test(tc, accumulated_micro_steps_are_one_update);
     tcase_add_test(tc, decay_can_leave_vectors_alone);
     tcase_add_test(tc, an_update_follows_the_last_reader_of_its_parameter);
-    suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return run_tests("optimizer", tc);
 }

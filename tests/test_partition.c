@@ -4,6 +4,7 @@
 
 #include "scheduler/partition.h"
 #include "tests/dag_tools.h"
+#include "tests/suite.h"
 
 static LsArena *a;
 static void open_arena(void) { a = ls_arena_new(); }
@@ -144,7 +145,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("partition");
     TCase *tc = tcase_create("partition");
     tcase_add_checked_fixture(tc, open_arena, close_arena);
     tcase_set_timeout(tc, 120);
@@ -153,10 +153,5 @@ int main(void)
     tcase_add_test(tc, slack_loses_no_more_than_it_says);
     tcase_add_test(tc, shared_graphs_give_the_reference_figures);
     tcase_add_test(tc, chen_cuts_a_chain_anywhere_and_nowhere_across_a_long_skip);
-    suite_add_tcase(s, tc);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    return run_tests("partition", tc);
 }

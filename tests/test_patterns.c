@@ -1,5 +1,6 @@
 /* tests/test_patterns.c -- written-out operators become one node that computes the same. */
 #include "tests/gradient.h"
+#include "tests/suite.h"
 
 static LsValueId op2(LsOpCode op, LsValueId a, LsValueId b)
 {
@@ -185,7 +186,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("patterns");
     TCase *tc = tcase_create("patterns");
     tcase_add_test(tc, gelu_by_erf_is_found_in_every_order);
     tcase_add_test(tc, gelu_by_tanh_is_found);
@@ -195,10 +195,5 @@ int main(void)
     tcase_add_test(tc, a_linear_layer_becomes_one_product);
     tcase_add_test(tc, a_bias_per_channel_joins_its_convolution);
     tcase_add_test(tc, log_of_softmax_is_one_node);
-    suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return run_tests("patterns", tc);
 }

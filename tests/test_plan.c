@@ -8,6 +8,7 @@
 #include "scheduler/plan_json.h"
 #include "scheduler/view.h"
 #include "tests/dag_tools.h"
+#include "tests/suite.h"
 
 static LsArena *a;
 static void open_arena(void) { a = ls_arena_new(); }
@@ -226,16 +227,9 @@ int main(void)
         a_graph_without_nodes_has_an_empty_plan, a_plan_written_and_read_is_the_same_plan,
         views_show_rows_peak_graph_curve_and_summary,
     };
-    Suite *s = suite_create("plan");
     TCase *tc = tcase_create("plan");
     tcase_add_checked_fixture(tc, open_arena, close_arena);
     tcase_set_timeout(tc, 300);
-    for (size_t k = 0; k < sizeof test / sizeof *test; k++)
-        tcase_add_test(tc, test[k]);
-    suite_add_tcase(s, tc);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+    add_tests(tc, sizeof test / sizeof *test, test);
+    return run_tests("plan", tc);
 }

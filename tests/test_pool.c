@@ -1,5 +1,6 @@
 /* tests/test_pool.c -- the thread pool covers every range once, with any number of threads. */
 #include "runtime/pool.h"
+#include "tests/suite.h"
 
 #include <check.h>
 #include <stdatomic.h>
@@ -92,7 +93,6 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("pool");
     TCase *tc = tcase_create("pool");
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, every_unit_is_computed_exactly_once);
@@ -100,10 +100,5 @@ int main(void)
     tcase_add_test(tc, threads_that_fell_asleep_come_back);
     tcase_add_test(tc, an_idle_pool_uses_no_processor_time);
     tcase_add_test(tc, no_pool_means_the_calling_thread);
-    suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return run_tests("pool", tc);
 }

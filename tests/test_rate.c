@@ -114,5 +114,5 @@ int main(void)
         schedules_that_make_no_sense_are_refused, sizes_are_written_in_binary_units,
         json_strings_come_back, json_that_is_cut_or_too_deep_is_refused,
     };
-    return run_suite("rate", sizeof test / sizeof test[0], test);
+    return run_in_folder("rate", sizeof test / sizeof test[0], test);
 }

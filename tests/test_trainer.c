@@ -507,5 +507,5 @@ int main(void)
     test[n++] = a_result_that_cannot_be_written_exits_1;
     test[n++] = help_comes_from_the_same_table_as_the_parser;
     test[n++] = synthetic_data_are_learned;
-    return run_suite("trainer", n, test);
+    return run_in_folder("trainer", n, test);
 }
