@@ -111,8 +111,10 @@ static int over_budget(LsJob *job)
     int64_t least = r->least > job->eval_plan.arena ? r->least : job->eval_plan.arena;
     ls_error(&job->cx, LS_NOWHERE, LS_E_BUDGET, ls_arena_printf(job->cx.arena,
              "ask for --budget %" PRId64 " (%s) or more, or --budget min", fixed + least,
-             ls_bytes_text(job->cx.arena, fixed + least)), "%s", r->error != NULL ? r->error
-             : "the evaluation form alone needs more than the budget");
+             ls_bytes_text(job->cx.arena, fixed + least)), "%s%s", job->budget > fixed ? ""
+             : ls_arena_printf(job->cx.arena, "state and input ring alone take %s; ",
+                               ls_bytes_text(job->cx.arena, fixed)),
+             r->error != NULL ? r->error : "the evaluation form alone needs more than the budget");
     return failed(job);
 }
 
