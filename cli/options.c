@@ -1,6 +1,9 @@
 /* cli/options.c -- the option table, the parser and the help text. */
 #include "cli/options.h"
 
+#include "compiler/spelling.h"
+
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stddef.h>
@@ -67,28 +70,6 @@ static const Option option[] = {
 };
 enum { NOPTIONS = sizeof option / sizeof *option };
 
-/* Edits to get from a to b: for the nearest name to a misspelt one. */
-static int distance(const char *a, const char *b)
-{
-    enum { MAX = 32 };
-    int row[MAX + 1], n = (int)strlen(b);
-    if (n > MAX)
-        return MAX;
-    for (int j = 0; j <= n; j++)
-        row[j] = j;
-    for (int i = 1; a[i - 1] != '\0'; i++) {
-        int diagonal = row[0];
-        row[0] = i;
-        for (int j = 1; j <= n; j++) {
-            int change = diagonal + (a[i - 1] != b[j - 1]);
-            diagonal = row[j];
-            row[j] = row[j] < row[j - 1] ? row[j] + 1 : row[j - 1] + 1;
-            row[j] = row[j] < change ? row[j] : change;
-        }
-    }
-    return row[n];
-}
-
 static int unknown(const char *arg, int command)
 {
     const char *best = NULL;
@@ -96,7 +77,7 @@ static int unknown(const char *arg, int command)
     char name[40];
     snprintf(name, sizeof name, "%.*s", (int)strcspn(arg, "="), arg);
     for (int k = 0; k < NOPTIONS; k++) {
-        int d = option[k].commands & command ? distance(name, option[k].name) : least;
+        int d = option[k].commands & command ? ls_spelling_distance(name, option[k].name) : least;
         if (d < least)
             least = d, best = option[k].name;
     }

@@ -31,8 +31,6 @@ LsKernelSet *ls_kernel_set_new(LsCtx *cx, int real_bytes)
     return set;
 }
 
-uint32_t ls_kernel_set_count(const LsKernelSet *set) { return set->nkernel; }
-
 static uint64_t hash_text(const char *s)
 {
     uint64_t h = 0xcbf29ce484222325u;

@@ -14,6 +14,5 @@ const char *ls_kernel_set_add(LsKernelSet *set, const LsGraph *g, LsNodeId n);
 
 /* All kernels in order of their first node, each under a comment that names the nodes and shapes. */
 void ls_kernel_set_print(const LsKernelSet *set, FILE *to);
-uint32_t ls_kernel_set_count(const LsKernelSet *set);
 
 #endif

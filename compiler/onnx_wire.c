@@ -91,8 +91,9 @@ static bool check(Check *c, const ProtobufCMessageDescriptor *kind, const unsign
     return p != NULL;
 }
 
-const char *ls_wire_check(LsArena *a, const ProtobufCMessageDescriptor *kind,
-                          const unsigned char *bytes, size_t n)
+/* NULL when bytes are a well-formed message of the kind, else what is wrong, in the arena. */
+static const char *malformed(LsArena *a, const ProtobufCMessageDescriptor *kind,
+                             const unsigned char *bytes, size_t n)
 {
     Check c = {a, bytes, NULL};
     return check(&c, kind, bytes, bytes + n, 0) ? NULL : c.wrong;
@@ -113,7 +114,7 @@ Onnx__AttributeProto *ls_wire_attribute(LsArena *a, const ProtobufCMessageUnknow
     const unsigned char *end = u->data + u->len, *p = varint(u->data, end, &len);
     if (u->wire_type != PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED || p == NULL ||
         len != (uint64_t)(end - p) ||
-        ls_wire_check(a, &onnx__attribute_proto__descriptor, p, len) != NULL)
+        malformed(a, &onnx__attribute_proto__descriptor, p, len) != NULL)
         return NULL;
     ProtobufCAllocator alloc = ls_wire_allocator(a);
     return onnx__attribute_proto__unpack(&alloc, len, p);
@@ -122,7 +123,7 @@ Onnx__AttributeProto *ls_wire_attribute(LsArena *a, const ProtobufCMessageUnknow
 Onnx__ModelProto *ls_onnx_unpack(LsCtx *cx, const unsigned char *bytes, size_t n)
 {
     const char *hint = "the file is truncated, damaged, or not an ONNX model";
-    const char *wrong = ls_wire_check(cx->arena, &onnx__model_proto__descriptor, bytes, n);
+    const char *wrong = malformed(cx->arena, &onnx__model_proto__descriptor, bytes, n);
     if (wrong != NULL) {
         ls_error(cx, LS_NOWHERE, LS_E_PARSE, hint, "%s", wrong);
         return NULL;

@@ -11,11 +11,6 @@ Onnx__ModelProto *ls_onnx_read(LsCtx *cx, const char *path);
 /* The same for bytes in memory; `what` names them in messages. */
 Onnx__ModelProto *ls_onnx_unpack(LsCtx *cx, const unsigned char *bytes, size_t n);
 
-/* Checks that bytes are a well-formed message of the kind; NULL, or what is wrong (in the arena).
- */
-const char *ls_wire_check(LsArena *a, const ProtobufCMessageDescriptor *kind,
-                          const unsigned char *bytes, size_t n);
-
 /* One field of a message in wire form. */
 typedef struct LsWireField {
     uint32_t number, type;          /* type: protobuf's wire type */

@@ -21,7 +21,8 @@ bool ls_made_by(const LsMatch *m, LsValueId v, LsOpCode op, uint32_t readers, Ls
     return m->g->node[n->i].op == op && n->i != 0 && (readers == 0 || m->readers[v.i] == readers);
 }
 
-bool ls_is_number(const LsGraph *g, LsValueId v, double want)
+/* v is a constant whose elements are all `want`, to 1e-4 of it: files hold rounded constants. */
+static bool is_number(const LsGraph *g, LsValueId v, double want)
 {
     if (!ls_is_const(g, v) || ls_type(g, v) != LS_REAL || g->value[v.i].data == NULL)
         return false;
@@ -35,7 +36,7 @@ bool ls_is_number(const LsGraph *g, LsValueId v, double want)
 LsValueId ls_other_than_number(const LsGraph *g, LsNodeId n, double want)
 {
     for (int k = 0; k < 2; k++)
-        if (ls_is_number(g, ls_in(g, n, k), want))
+        if (is_number(g, ls_in(g, n, k), want))
             return ls_in(g, n, 1 - k);
     return (LsValueId){0};
 }

@@ -18,8 +18,6 @@ typedef LsValueId (*LsPattern)(const LsMatch *, LsNodeId root);     /* none: no 
 
 /* v is the result of such a node, *n, and read `readers` times in all (0: any number). */
 bool ls_made_by(const LsMatch *m, LsValueId v, LsOpCode op, uint32_t readers, LsNodeId *n);
-/* v is a constant whose elements are all `want`, to 1e-4 of it: files hold rounded constants. */
-bool ls_is_number(const LsGraph *g, LsValueId v, double want);
 /* A node of two operands has one that is `want`: the other one. */
 LsValueId ls_other_than_number(const LsGraph *g, LsNodeId n, double want);
 

@@ -1,40 +1,21 @@
 /* models/zoo_cli.c -- `lowerset model`: options in, one ONNX file out. */
 #include "models/zoo.h"
 
+#include "compiler/spelling.h"
+
 #include <inttypes.h>
 #include <string.h>
 
-enum { OK = 0, NOT_WRITTEN = 1, USAGE = 2, LONGEST = 32 };
-
-/* Edits between two short words (Levenshtein), for suggestions. */
-static size_t distance(const char *a, const char *b)
-{
-    size_t row[LONGEST + 1], n = strlen(b);
-    if (n > LONGEST)
-        return LONGEST;
-    for (size_t j = 0; j <= n; j++)
-        row[j] = j;
-    for (size_t i = 0; a[i] != '\0'; i++) {
-        size_t corner = row[0];
-        row[0] = i + 1;
-        for (size_t j = 0; j < n; j++) {
-            size_t best = corner + (a[i] != b[j]);
-            corner = row[j + 1];
-            best = row[j] + 1 < best ? row[j] + 1 : best;
-            row[j + 1] = corner + 1 < best ? corner + 1 : best;
-        }
-    }
-    return row[n];
-}
+enum { OK = 0, NOT_WRITTEN = 1, USAGE = 2 };
 
 static bool takes(const LsModel *m, int id) { return id < LS_OPT_SIZE || m->preset[id] != 0; }
 
 static const char *near_option(const LsModel *m, const char *name)
 {
     const char *best = NULL;
-    size_t least = 3;
+    int least = 3;
     for (int i = 0; i < LS_NOPTS; i++) {
-        size_t d = distance(name, ls_model_options[i].name);
+        int d = ls_spelling_distance(name, ls_model_options[i].name);
         if (takes(m, i) && d < least) {
             least = d;
             best = ls_model_options[i].name;
@@ -46,9 +27,9 @@ static const char *near_option(const LsModel *m, const char *name)
 static const char *near_model(const char *name)
 {
     const char *best = NULL;
-    size_t least = 4;
+    int least = 4;
     for (size_t i = 0; ls_model_at(i) != NULL; i++) {
-        size_t d = distance(name, ls_model_at(i)->name);
+        int d = ls_spelling_distance(name, ls_model_at(i)->name);
         if (d < least) {
             least = d;
             best = ls_model_at(i)->name;
@@ -114,7 +95,7 @@ static int complain(const char *what, const char *hint)
 /* --name=value or --name value at argv[*i], which is moved past it. */
 static int take_option(Line *l, int argc, char **argv, int *i)
 {
-    char name[LONGEST + 1], err[256], hint[64];
+    char name[LS_SPELLING_MOST + 1], err[256], hint[64];
     const char *word = argv[*i] + 2, *value = strchr(word, '=');
     size_t n = value != NULL ? (size_t)(value - word) : strlen(word);
     snprintf(name, sizeof name, "%.*s", (int)n, word);

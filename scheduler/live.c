@@ -97,33 +97,3 @@ void ls_live(LsProb *p, const LsSeq *seq, LsLive *l)
         }
     }
 }
-
-bool ls_seq_valid(LsProb *p, const LsSeq *seq)
-{
-    bool *made = ls_arena_alloc(p->arena, p->nt + 1u, sizeof *made);
-    uint32_t *runs = ls_arena_alloc(p->arena, p->n + 1u, sizeof *runs);
-    uint32_t *last = ls_arena_alloc(p->arena, p->n + 1u, sizeof *last);
-    for (uint32_t s = 0; s < seq->n; s++) {
-        uint32_t v = seq->node[s];
-        for (uint32_t j = p->in.at[v]; j < p->in.at[v + 1]; j++)
-            if (!made[p->in.id[j]])
-                return false;
-        for (uint32_t j = p->out.at[v]; j < p->out.at[v + 1]; j++)
-            made[p->out.id[j]] = true;
-        if (runs[v]++ > 0 && p->stuck[v])
-            return false;
-        last[v] = s;
-    }
-    for (uint32_t v = 0; v < p->n; v++) {
-        const LsDagNode *node = &p->dag->node[v];
-        if (runs[v] == 0 && !node->alternative && (node->required || node->nupd > 0))
-            return false;
-        for (uint32_t k = p->before.at[v]; runs[v] && k < p->before.at[v + 1]; k++)
-            if (runs[p->before.id[k]] && last[p->before.id[k]] > last[v])
-                return false;
-    }
-    for (uint32_t t = 0; t < p->nt; t++)
-        if (p->dag->tensor[t].output && !p->dag->tensor[t].persistent && !made[t])
-            return false;
-    return true;
-}

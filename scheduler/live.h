@@ -30,8 +30,4 @@ LsLive *ls_live_new(LsProb *p);
 /* O(runs and their operands). seq must make everything before it is read. */
 void ls_live(LsProb *p, const LsSeq *seq, LsLive *live);
 
-/* Whether every read has been made before, updates come after all readers, nothing stuck runs
- * twice and everything that must has run. For asserts and tests of the planner's own steps. */
-bool ls_seq_valid(LsProb *p, const LsSeq *seq);
-
 #endif

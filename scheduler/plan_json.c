@@ -2,11 +2,9 @@
 #include "scheduler/plan_json.h"
 
 #include <cjson/cJSON.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "scheduler/json_text.h"
@@ -183,25 +181,5 @@ bool ls_plan_parse(LsArena *arena, const LsDag *dag, const char *text, LsPlan *o
     cJSON *root = cJSON_Parse(text);
     bool ok = cJSON_IsObject(root) ? get_plan(&r, root) : fail(&r, "not a JSON object");
     cJSON_Delete(root);
-    return ok;
-}
-
-bool ls_plan_read(LsArena *arena, const LsDag *dag, const char *path, LsPlan *out, char *why,
-                  size_t size)
-{
-    FILE *f = fopen(path, "rb");
-    char *text = NULL;
-    size_t n = 0;
-    ssize_t got = f ? getdelim(&text, &n, '\0', f) : -1;
-    bool ok = false;
-    if (f == NULL)
-        snprintf(why, size, "%s", strerror(errno));
-    else if (got < 0)
-        snprintf(why, size, "cannot be read, or is empty");
-    else
-        ok = ls_plan_parse(arena, dag, text, out, why, size);
-    free(text);
-    if (f != NULL)
-        fclose(f);
     return ok;
 }

@@ -14,7 +14,5 @@ void ls_plan_write(FILE *to, const LsDag *dag, const LsPlan *plan, int64_t budge
  * one; whether it is right is for ls_audit to say. */
 bool ls_plan_parse(LsArena *arena, const LsDag *dag, const char *text, LsPlan *out, char *why,
                    size_t size);
-bool ls_plan_read(LsArena *arena, const LsDag *dag, const char *path, LsPlan *out, char *why,
-                  size_t size);
 
 #endif

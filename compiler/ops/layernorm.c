@@ -29,14 +29,6 @@ static bool layer_norm_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
     return true;
 }
 
-static bool layer_norm_grad_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
-{
-    (void)cx;
-    LsShape x = *ls_in_shape(g, n, 1);
-    ls_set_out(g, n, 0, LS_REAL, &x);
-    return true;
-}
-
 static double layer_norm_flops(const LsGraph *g, LsNodeId n)
 {
     return 10.0 * (double)ls_count(ls_in_shape(g, n, 0));
@@ -106,7 +98,7 @@ const LsOp ls_op_layer_norm = {
     .grad = layer_norm_grad, .flops = layer_norm_flops, .kernel = LS_K_NORM, .layout = LS_LAY_ROW,
 };
 const LsOp ls_op_layer_norm_grad = {
-    .name = "layer_norm_grad", .min_in = 5, .max_in = 5, .nout = 1, .infer = layer_norm_grad_infer,
+    .name = "layer_norm_grad", .min_in = 5, .max_in = 5, .nout = 1, .infer = ls_infer_like1,
     .flops = layer_norm_flops, .kernel = LS_K_NORM, .layout = LS_LAY_ROW,
 };
 

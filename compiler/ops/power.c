@@ -4,13 +4,7 @@
 #include <math.h>
 
 /* ---- Exp, Log ---- */
-static void exp_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], const bool want[],
-                     LsValueId dx[])
-{
-    (void)want;
-    dx[0] = ls_append2(cx, g, LS_OP_MUL, dy[0], ls_out(g, n, 0), NULL);
-}
-
+LS_GRAD_OF(exp, LS_OP_MUL, ls_out)
 LS_EVAL(exp, exp(x[0]))
 const LsOp ls_op_exp = {
     .name = "Exp", .min_in = 1, .max_in = 1, .nout = 1, .infer = ls_infer_map, .grad = exp_grad,
@@ -18,13 +12,7 @@ const LsOp ls_op_exp = {
 };
 LS_ONNX_SIMPLE(exp, "Exp", 6, LS_OP_EXP, 1)
 
-static void log_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], const bool want[],
-                     LsValueId dx[])
-{
-    (void)want;
-    dx[0] = ls_append2(cx, g, LS_OP_DIV, dy[0], ls_in(g, n, 0), NULL);
-}
-
+LS_GRAD_OF(log, LS_OP_DIV, ls_in)
 LS_EVAL(log, log(x[0]))
 const LsOp ls_op_log = {
     .name = "Log", .min_in = 1, .max_in = 1, .nout = 1, .infer = ls_infer_map, .grad = log_grad,
@@ -33,13 +21,7 @@ const LsOp ls_op_log = {
 LS_ONNX_SIMPLE(log, "Log", 6, LS_OP_LOG, 1)
 
 /* ---- Sqrt, Reciprocal ---- */
-static void sqrt_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], const bool want[],
-                      LsValueId dx[])
-{
-    (void)want;
-    dx[0] = ls_append2(cx, g, LS_OP_SQRT_GRAD, dy[0], ls_out(g, n, 0), NULL);
-}
-
+LS_GRAD_OF(sqrt, LS_OP_SQRT_GRAD, ls_out)
 LS_EVAL(sqrt, sqrt(x[0]))
 const LsOp ls_op_sqrt = {
     .name = "Sqrt", .min_in = 1, .max_in = 1, .nout = 1, .infer = ls_infer_map, .grad = sqrt_grad,
@@ -51,13 +33,7 @@ const LsOp ls_op_sqrt_grad = {      /* dy, y */
 };
 LS_ONNX_SIMPLE(sqrt, "Sqrt", 6, LS_OP_SQRT, 1)
 
-static void reciprocal_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[],
-                            const bool want[], LsValueId dx[])
-{
-    (void)want;
-    dx[0] = ls_append2(cx, g, LS_OP_RECIPROCAL_GRAD, dy[0], ls_out(g, n, 0), NULL);
-}
-
+LS_GRAD_OF(reciprocal, LS_OP_RECIPROCAL_GRAD, ls_out)
 LS_EVAL(reciprocal, 1 / x[0])
 const LsOp ls_op_reciprocal = {
     .name = "Reciprocal", .min_in = 1, .max_in = 1, .nout = 1, .infer = ls_infer_map,

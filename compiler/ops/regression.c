@@ -1,6 +1,6 @@
 /* compiler/ops/regression.c -- squared, absolute and logistic error against a real target; see
  * loss.def. */
-#include "compiler/graph.h"
+#include "compiler/ops/row.h"
 
 static bool loss_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
 {
@@ -9,14 +9,6 @@ static bool loss_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
         return ls_error(cx, ls_where(g, n), LS_E_SHAPE, NULL, "the output is %s, the target %s",
                         ls_shape_text(cx->arena, y), ls_shape_text(cx->arena, t));
     ls_set_out(g, n, 0, LS_REAL, &(LsShape){0});
-    return true;
-}
-
-static bool grad_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
-{
-    (void)cx;
-    LsShape y = *ls_in_shape(g, n, 1);
-    ls_set_out(g, n, 0, LS_REAL, &y);
     return true;
 }
 
@@ -40,6 +32,6 @@ const LsOp ls_op_regression_loss = {
     .grad = loss_grad, .flops = loss_flops, .kernel = LS_K_LOSS, .layout = LS_LAY_SAME,
 };
 const LsOp ls_op_regression_grad = {
-    .name = "regression_grad", .min_in = 3, .max_in = 3, .nout = 1, .infer = grad_infer,
+    .name = "regression_grad", .min_in = 3, .max_in = 3, .nout = 1, .infer = ls_infer_like1,
     .flops = loss_flops, .kernel = LS_K_LOSS, .layout = LS_LAY_SAME,
 };

@@ -3,13 +3,7 @@
 
 #include <math.h>
 
-static void abs_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], const bool want[],
-                     LsValueId dx[])
-{
-    (void)want;
-    dx[0] = ls_append2(cx, g, LS_OP_ABS_GRAD, dy[0], ls_in(g, n, 0), NULL);
-}
-
+LS_GRAD_OF(abs, LS_OP_ABS_GRAD, ls_in)
 LS_EVAL(abs, fabs(x[0]))
 LS_EVAL_INT(abs, x[0] != INT64_MIN && (*y = x[0] < 0 ? -x[0] : x[0], true))
 const LsOp ls_op_abs = {

@@ -4,7 +4,7 @@
 /* More elements than any machine addresses; sums and byte counts below it cannot overflow. */
 static const int64_t most_elements = INT64_C(1) << 56;
 
-bool ls_all_const(const LsGraph *g, LsNodeId n)
+static bool all_const(const LsGraph *g, LsNodeId n)
 {
     for (int k = 0; k < g->node[n.i].nin; k++)
         if (ls_is(ls_in(g, n, k)) && !ls_is_const(g, ls_in(g, n, k)))
@@ -27,7 +27,7 @@ bool ls_infer_out(LsCtx *cx, LsGraph *g, LsNodeId n, LsType type, const LsShape 
 {
     int64_t count = 1;
     for (int k = 0; k < shape->rank; k++) {
-        if (shape->dim[k] < 0 || (shape->dim[k] == 0 && !ls_all_const(g, n)))
+        if (shape->dim[k] < 0 || (shape->dim[k] == 0 && !all_const(g, n)))
             return ls_error(cx, ls_where(g, n), LS_E_SHAPE, NULL,
                             "the result would be %s, of length %" PRId64 " along axis %d",
                             ls_shape_text(g->arena, shape), shape->dim[k], k);
@@ -75,6 +75,16 @@ bool ls_infer_map(LsCtx *cx, LsGraph *g, LsNodeId n)
 {
     return ls_infer_map_from(cx, g, n, 0);
 }
+
+static bool like(LsGraph *g, LsNodeId n, int k)
+{
+    LsShape s = *ls_in_shape(g, n, k);
+    ls_set_out(g, n, 0, LS_REAL, &s);
+    return true;
+}
+
+bool ls_infer_like0(LsCtx *cx, LsGraph *g, LsNodeId n) { return (void)cx, like(g, n, 0); }
+bool ls_infer_like1(LsCtx *cx, LsGraph *g, LsNodeId n) { return (void)cx, like(g, n, 1); }
 
 LsType ls_infer_bool(const LsGraph *g, LsNodeId n)
 {

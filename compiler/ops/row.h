@@ -14,8 +14,10 @@ bool ls_infer_out(LsCtx *cx, LsGraph *g, LsNodeId n, LsType type, const LsShape 
 bool ls_infer_map(LsCtx *cx, LsGraph *g, LsNodeId n);
 /* The same from operand `first` on; those before it only take part in the broadcast. */
 bool ls_infer_map_from(LsCtx *cx, LsGraph *g, LsNodeId n, int first);
+/* One real result of the shape of operand 0, of operand 1. */
+bool ls_infer_like0(LsCtx *cx, LsGraph *g, LsNodeId n);
+bool ls_infer_like1(LsCtx *cx, LsGraph *g, LsNodeId n);
 LsType ls_infer_bool(const LsGraph *g, LsNodeId n);             /* LsOp.type of comparisons */
-bool ls_all_const(const LsGraph *g, LsNodeId n);                /* every operand is a constant */
 const char *ls_type_name(LsType t);                             /* for messages: "float", "int64" */
 const char *ls_dims(const LsGraph *g, LsValueId v);             /* its shape, for messages */
 
@@ -23,6 +25,16 @@ const char *ls_dims(const LsGraph *g, LsValueId v);             /* its shape, fo
 /* LsOp.grad of steps and comparisons: nothing flows back, and that is no error. */
 void ls_grad_zero(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], const bool want[],
                   LsValueId dx[]);
+/* Defines the LsOp.grad of a row of one operand whose gradient is one node of dy and of the operand or
+ * result: LS_GRAD_OF(exp, LS_OP_MUL, ls_out), LS_GRAD_OF(log, LS_OP_DIV, ls_in) */
+#define LS_GRAD_OF(row, op, of) \
+    static void row##_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], \
+                           const bool want[], LsValueId dx[]) \
+    { \
+        LsAttr at = g->node[n.i].attr; \
+        (void)want; \
+        dx[0] = ls_append2(cx, g, op, dy[0], of(g, n, 0), &at); \
+    }
 LsValueId ls_scale(LsCtx *cx, LsGraph *g, LsValueId v, double by);      /* v * by */
 /* v broadcast to `to`. */
 LsValueId ls_expand(LsCtx *cx, LsGraph *g, LsValueId v, const LsShape *to);

@@ -3,26 +3,8 @@
 
 #include <math.h>
 
-/* The result tells everything the gradient needs. */
-static LsValueId by_result(LsCtx *cx, LsGraph *g, LsNodeId n, LsOpCode op, LsValueId dy)
-{
-    LsAttr at = g->node[n.i].attr;
-    return ls_append2(cx, g, op, dy, ls_out(g, n, 0), &at);
-}
-
-static LsValueId by_operand(LsCtx *cx, LsGraph *g, LsNodeId n, LsOpCode op, LsValueId dy)
-{
-    return ls_append2(cx, g, op, dy, ls_in(g, n, 0), NULL);
-}
-
 /* ---- Sigmoid ---- */
-static void sigmoid_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], const bool want[],
-                         LsValueId dx[])
-{
-    (void)want;
-    dx[0] = by_result(cx, g, n, LS_OP_SIGMOID_GRAD, dy[0]);
-}
-
+LS_GRAD_OF(sigmoid, LS_OP_SIGMOID_GRAD, ls_out)
 LS_EVAL(sigmoid, 1 / (1 + exp(-x[0])))
 const LsOp ls_op_sigmoid = {
     .name = "Sigmoid", .min_in = 1, .max_in = 1, .nout = 1, .infer = ls_infer_map,
@@ -35,13 +17,7 @@ const LsOp ls_op_sigmoid_grad = {   /* dy, y */
 LS_ONNX_SIMPLE(sigmoid, "Sigmoid", 6, LS_OP_SIGMOID, 1)
 
 /* ---- Tanh ---- */
-static void tanh_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], const bool want[],
-                      LsValueId dx[])
-{
-    (void)want;
-    dx[0] = by_result(cx, g, n, LS_OP_TANH_GRAD, dy[0]);
-}
-
+LS_GRAD_OF(tanh, LS_OP_TANH_GRAD, ls_out)
 LS_EVAL(tanh, tanh(x[0]))
 const LsOp ls_op_tanh = {
     .name = "Tanh", .min_in = 1, .max_in = 1, .nout = 1, .infer = ls_infer_map, .grad = tanh_grad,
@@ -70,13 +46,7 @@ const LsOp ls_op_softplus = {
 LS_ONNX_SIMPLE(softplus, "Softplus", 1, LS_OP_SOFTPLUS, 1)
 
 /* ---- Elu: a (exp x - 1) below zero; Selu is a multiple of it ---- */
-static void elu_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], const bool want[],
-                     LsValueId dx[])
-{
-    (void)want;
-    dx[0] = by_result(cx, g, n, LS_OP_ELU_GRAD, dy[0]);
-}
-
+LS_GRAD_OF(elu, LS_OP_ELU_GRAD, ls_out)
 LS_EVAL(elu, x[0] < 0 ? at->scalar.a * expm1(x[0]) : x[0])
 const LsOp ls_op_elu = {            /* a >= 0, so that the result has the operand's sign */
     .name = "Elu", .min_in = 1, .max_in = 1, .nout = 1, .infer = ls_infer_map, .grad = elu_grad,
@@ -114,13 +84,7 @@ static bool selu_build(LsOnnxNode *n, LsValueId out[])
 const LsOnnxOp ls_onnx_selu = {"Selu", 6, selu_build};
 
 /* ---- Erf ---- */
-static void erf_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], const bool want[],
-                     LsValueId dx[])
-{
-    (void)want;
-    dx[0] = by_operand(cx, g, n, LS_OP_ERF_GRAD, dy[0]);
-}
-
+LS_GRAD_OF(erf, LS_OP_ERF_GRAD, ls_in)
 LS_EVAL(erf, erf(x[0]))
 const LsOp ls_op_erf = {
     .name = "Erf", .min_in = 1, .max_in = 1, .nout = 1, .infer = ls_infer_map, .grad = erf_grad,
@@ -133,13 +97,7 @@ const LsOp ls_op_erf_grad = {       /* dy, x: dy 2/sqrt(pi) exp(-x^2) */
 LS_ONNX_SIMPLE(erf, "Erf", 9, LS_OP_ERF, 1)
 
 /* ---- Gelu: x (1 + erf(x / sqrt 2)) / 2, or by tanh; 1/sqrt(2 pi) = 0.3989 ---- */
-static void gelu_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], const bool want[],
-                      LsValueId dx[])
-{
-    (void)want;
-    dx[0] = by_operand(cx, g, n, LS_OP_GELU_GRAD, dy[0]);
-}
-
+LS_GRAD_OF(gelu, LS_OP_GELU_GRAD, ls_in)
 LS_EVAL(gelu, 0.5 * x[0] * (1 + erf(x[0] * 0.70710678118654752)))
 const LsOp ls_op_gelu = {
     .name = "Gelu", .min_in = 1, .max_in = 1, .nout = 1, .infer = ls_infer_map, .grad = gelu_grad,
@@ -153,12 +111,7 @@ const LsOp ls_op_gelu_grad = {      /* dy, x */
             " + %1 * LS_R(0.39894228040143268) * ls_exp(LS_R(-0.5) * %1 * %1))",
 };
 
-static void gelu_tanh_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[],
-                           const bool want[], LsValueId dx[])
-{
-    (void)want;
-    dx[0] = by_operand(cx, g, n, LS_OP_GELU_TANH_GRAD, dy[0]);
-}
+LS_GRAD_OF(gelu_tanh, LS_OP_GELU_TANH_GRAD, ls_in)
 
 #define LS_GELU_TANH(x) /* tanh(sqrt(2/pi) (x + 0.044715 x^3)) */ \
     "ls_tanh(LS_R(0.79788456080286536) * " x " * (1 + LS_R(0.044715) * " x " * " x "))"

@@ -1,14 +1,6 @@
 /* compiler/ops/softmax.c -- softmax and log-softmax along one axis; see net.def. */
 #include "compiler/ops/takes.h"
 
-static bool same_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
-{
-    (void)cx;
-    LsShape s = *ls_in_shape(g, n, 0);
-    ls_set_out(g, n, 0, LS_REAL, &s);
-    return true;
-}
-
 /* exp, the maximum, two sums, a division: about ten per element. */
 static double softmax_flops(const LsGraph *g, LsNodeId n)
 {
@@ -32,19 +24,19 @@ static void log_softmax_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId 
 }
 
 const LsOp ls_op_softmax = {
-    .name = "Softmax", .min_in = 1, .max_in = 1, .nout = 1, .infer = same_infer,
+    .name = "Softmax", .min_in = 1, .max_in = 1, .nout = 1, .infer = ls_infer_like0,
     .grad = softmax_grad, .flops = softmax_flops, .kernel = LS_K_SOFTMAX, .layout = LS_LAY_SAME,
 };
 const LsOp ls_op_softmax_grad = {
-    .name = "softmax_grad", .min_in = 2, .max_in = 2, .nout = 1, .infer = same_infer,
+    .name = "softmax_grad", .min_in = 2, .max_in = 2, .nout = 1, .infer = ls_infer_like0,
     .flops = softmax_flops, .kernel = LS_K_SOFTMAX, .layout = LS_LAY_SAME,
 };
 const LsOp ls_op_log_softmax = {
-    .name = "LogSoftmax", .min_in = 1, .max_in = 1, .nout = 1, .infer = same_infer,
+    .name = "LogSoftmax", .min_in = 1, .max_in = 1, .nout = 1, .infer = ls_infer_like0,
     .grad = log_softmax_grad, .flops = softmax_flops, .kernel = LS_K_SOFTMAX, .layout = LS_LAY_SAME,
 };
 const LsOp ls_op_log_softmax_grad = {
-    .name = "log_softmax_grad", .min_in = 2, .max_in = 2, .nout = 1, .infer = same_infer,
+    .name = "log_softmax_grad", .min_in = 2, .max_in = 2, .nout = 1, .infer = ls_infer_like0,
     .flops = softmax_flops, .kernel = LS_K_SOFTMAX, .layout = LS_LAY_SAME,
 };
 

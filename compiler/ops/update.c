@@ -1,20 +1,12 @@
 /* compiler/ops/update.c -- what changes state: optimizer updates, gradient accumulation, running
  * statistics. See loss.def. They have no gradient and run once per step. */
-#include "compiler/graph.h"
+#include "compiler/ops/row.h"
 
 #include <assert.h>
 
 static bool no_result(LsCtx *cx, LsGraph *g, LsNodeId n)
 {
     (void)cx, (void)g, (void)n;
-    return true;
-}
-
-static bool accumulate_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
-{
-    (void)cx;
-    LsShape s = *ls_in_shape(g, n, 0);
-    ls_set_out(g, n, 0, LS_REAL, &s);
     return true;
 }
 
@@ -45,7 +37,7 @@ const LsOp ls_op_adam = {
 };
 const LsOp ls_op_accumulate = {
     .name = "accumulate", .min_in = 2, .max_in = 2, .nout = 1, .once = true, .writes = 2,
-    .infer = accumulate_infer, .kernel = LS_K_UPDATE, .layout = LS_LAY_SAME,
+    .infer = ls_infer_like0, .kernel = LS_K_UPDATE, .layout = LS_LAY_SAME,
 };
 const LsOp ls_op_running_stat = {
     .name = "running_stat", .min_in = 2, .max_in = 2, .once = true, .writes = 1, .infer = no_result,

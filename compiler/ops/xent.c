@@ -65,14 +65,6 @@ static bool nll_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
     return true;
 }
 
-static bool xent_grad_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
-{
-    (void)cx;
-    LsShape x = *ls_in_shape(g, n, 1);
-    ls_set_out(g, n, 0, LS_REAL, &x);
-    return true;
-}
-
 static bool nll_grad_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
 {
     (void)cx;
@@ -120,7 +112,7 @@ const LsOp ls_op_xent = {
     .grad = xent_grad, .flops = xent_flops, .kernel = LS_K_LOSS, .layout = LS_LAY_SAME,
 };
 const LsOp ls_op_xent_grad = {
-    .name = "xent_grad", .min_in = 6, .max_in = 6, .nout = 1, .infer = xent_grad_infer,
+    .name = "xent_grad", .min_in = 6, .max_in = 6, .nout = 1, .infer = ls_infer_like1,
     .flops = xent_flops, .kernel = LS_K_LOSS, .layout = LS_LAY_SAME,
 };
 const LsOp ls_op_nll = {
