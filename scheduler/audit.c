@@ -4,9 +4,10 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#include "scheduler/why.h"
 
 typedef struct Range { int64_t lo, hi; uint32_t tensor; } Range;    /* bytes in use; tensor, or NONE */
 
@@ -15,26 +16,16 @@ enum { NONE = 0xffffffff };
 typedef struct Audit {
     const LsDag *g;
     const LsPlan *plan;
-    char *why; size_t size;
+    LsWhy why;
     Range *range; uint32_t nrange;      /* by rising lo, no two overlap */
     bool *alive, *updated;              /* by tensor */
     int64_t *at;                        /* by tensor: where its present instance lies */
     uint32_t *runs;                     /* by node */
     int64_t used, peak, arena;
     double cost;
-    uint32_t step;
 } Audit;
 
-__attribute__((format(printf, 2, 3))) static bool fail(Audit *a, const char *fmt, ...)
-{
-    int n = snprintf(a->why, a->size, "step %u: ", a->step);
-    va_list ap;
-    va_start(ap, fmt);
-    if (n >= 0 && (size_t)n < a->size)
-        vsnprintf(a->why + n, a->size - (size_t)n, fmt, ap);
-    va_end(ap);
-    return false;
-}
+#define fail(r, ...) ls_why(&(r)->why, __VA_ARGS__)
 
 static const char *tname(const Audit *a, uint32_t t)
 {
@@ -94,21 +85,13 @@ static bool do_free(Audit *a, uint32_t t)
     return true;
 }
 
-static bool contains(const uint32_t *list, uint32_t n, uint32_t x)
-{
-    for (uint32_t k = 0; k < n; k++)
-        if (list[k] == x)
-            return true;
-    return false;
-}
-
 static bool check_reads(Audit *a, const LsDagNode *n)
 {
     for (uint32_t k = 0; k < n->nin; k++) {
         uint32_t t = n->in[k];
         if (!a->g->tensor[t].persistent && !a->alive[t])
             return fail(a, "%s reads %s, which is not live", n->name, tname(a, t));
-        if (a->updated[t] && !contains(n->upd, n->nupd, t))
+        if (a->updated[t] && !ls_id_in(n->upd, n->nupd, t))
             return fail(a, "%s reads %s after its update", n->name, tname(a, t));
     }
     for (uint32_t k = 0; k < n->nupd; k++)
@@ -224,7 +207,7 @@ static bool check_end(Audit *a)
 
 bool ls_audit(const LsDag *dag, const LsPlan *plan, char *why, size_t size)
 {
-    Audit a = {.g = dag, .plan = plan, .why = why, .size = size};
+    Audit a = {.g = dag, .plan = plan, .why = {why, size, "step", 0}};
     a.range = calloc(dag->ntensor + 2u, sizeof *a.range);
     a.alive = calloc(dag->ntensor + 1u, sizeof *a.alive);
     a.updated = calloc(dag->ntensor + 1u, sizeof *a.updated);
@@ -233,11 +216,10 @@ bool ls_audit(const LsDag *dag, const LsPlan *plan, char *why, size_t size)
     bool ok = a.range && a.alive && a.updated && a.at && a.runs;
     if (!ok)
         fail(&a, "out of memory");
-    for (; ok && a.step < plan->nstep; a.step++) {
-        const LsPlanStep *s = &plan->step[a.step];
+    for (uint32_t i = 0; ok && i < plan->nstep; i++) {
+        const LsPlanStep *s = &plan->step[i];
         ok = s->free ? do_free(&a, s->id) : do_run(&a, s);
-        if (!ok)
-            break;
+        a.why.number += ok;
     }
     ok = ok && check_end(&a);
     free(a.range);

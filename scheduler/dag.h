@@ -41,4 +41,13 @@ typedef struct LsDag {
     LsDagNode *node;     uint32_t nnode;
 } LsDag;
 
+/* Is id in the list? */
+static inline bool ls_id_in(const uint32_t *list, uint32_t n, uint32_t id)
+{
+    for (uint32_t k = 0; k < n; k++)
+        if (list[k] == id)
+            return true;
+    return false;
+}
+
 #endif

@@ -1,28 +1,21 @@
 /* scheduler/dag_check.c -- the rules a training graph keeps, whoever made it. */
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 
 #include "scheduler/dag_json.h"
+#include "scheduler/why.h"
 
 typedef struct Check {
     const LsDag *g;
-    char *why; size_t size;
+    LsWhy why;
     bool *made, *updated;       /* by tensor */
     uint32_t *seen;             /* by tensor: stamp of the last list that named it */
     uint32_t stamp;
     int64_t total;              /* bytes of all tensors and workspaces */
 } Check;
 
-__attribute__((format(printf, 2, 3))) static bool fail(const Check *c, const char *fmt, ...)
-{
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(c->why, c->size, fmt, ap);
-    va_end(ap);
-    return false;
-}
+#define fail(r, ...) ls_why(&(r)->why, __VA_ARGS__)
 
 /* Sums of sizes must stay far from overflow: the planner multiplies them by small numbers. */
 static bool add_bytes(Check *c, int64_t bytes)
@@ -48,14 +41,6 @@ static bool check_ids(Check *c, uint32_t i, const uint32_t *id, uint32_t n, cons
     return true;
 }
 
-static bool contains(const uint32_t *list, uint32_t n, uint32_t x)
-{
-    for (uint32_t k = 0; k < n; k++)
-        if (list[k] == x)
-            return true;
-    return false;
-}
-
 static bool check_reads(Check *c, uint32_t i, const LsDagNode *n)
 {
     for (uint32_t k = 0; k < n->nin; k++) {
@@ -63,7 +48,7 @@ static bool check_reads(Check *c, uint32_t i, const LsDagNode *n)
         if (!c->made[t])
             return fail(c, "node %" PRIu32 ": reads tensor %" PRIu32 " that no earlier node makes",
                         i, t);
-        if (c->updated[t] && !contains(n->upd, n->nupd, t))
+        if (c->updated[t] && !ls_id_in(n->upd, n->nupd, t))
             return fail(c, "node %" PRIu32 ": listed after an update of tensor %" PRIu32
                         " that it reads", i, t);
     }
@@ -89,7 +74,7 @@ static bool check_writes(Check *c, uint32_t i, const LsDagNode *n)
     }
     for (uint32_t k = 0; k < n->ninplace; k++) {
         LsDagPair pair = n->inplace[k];
-        if (!contains(n->out, n->nout, pair.out) || !contains(n->in, n->nin, pair.in)
+        if (!ls_id_in(n->out, n->nout, pair.out) || !ls_id_in(n->in, n->nin, pair.in)
             || c->g->tensor[pair.in].persistent)
             return fail(c, "node %" PRIu32 ": 'inplace' pair [%" PRIu32 ", %" PRIu32
                         "] is not [own output, own input]", i, pair.out, pair.in);
@@ -135,7 +120,7 @@ static bool check_all(Check *c)
 
 bool ls_dag_check(const LsDag *dag, char *why, size_t size)
 {
-    Check c = {.g = dag, .why = why, .size = size};
+    Check c = {.g = dag, .why = {.text = why, .size = size}};
     c.made = calloc(dag->ntensor + 1u, sizeof *c.made);
     c.updated = calloc(dag->ntensor + 1u, sizeof *c.updated);
     c.seen = calloc(dag->ntensor + 1u, sizeof *c.seen);

@@ -6,26 +6,17 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "scheduler/why.h"
+
 typedef struct Reader {
     LsArena *arena;
-    char *why; size_t size;
-    char at[48];                /* where in the file: "tensor 3" */
+    LsWhy why;
 } Reader;
 
-__attribute__((format(printf, 2, 3))) static bool fail(Reader *r, const char *fmt, ...)
-{
-    int n = r->at[0] ? snprintf(r->why, r->size, "%s: ", r->at) : 0;
-    va_list ap;
-    va_start(ap, fmt);
-    if (n >= 0 && (size_t)n < r->size)
-        vsnprintf(r->why + n, r->size - (size_t)n, fmt, ap);
-    va_end(ap);
-    return false;
-}
+#define fail(r, ...) ls_why(&(r)->why, __VA_ARGS__)
 
 /* An integer a double holds exactly. absent: what a missing key means; INT64_MIN: an error. */
 static bool get_int(Reader *r, const cJSON *o, const char *key, int64_t absent, int64_t *to)
@@ -110,7 +101,7 @@ static bool get_id(Reader *r, const cJSON *o, uint32_t place)
 
 static bool get_tensor(Reader *r, const cJSON *o, uint32_t place, LsDagTensor *t)
 {
-    snprintf(r->at, sizeof r->at, "tensor %" PRIu32, place);
+    r->why.at = "tensor", r->why.number = place;
     if (!cJSON_IsObject(o))
         return fail(r, "not an object");
     t->name = get_text(r, o, "name");
@@ -133,7 +124,7 @@ static bool get_kind(Reader *r, const cJSON *o, LsDagKind *to)
 
 static bool get_node(Reader *r, const cJSON *o, uint32_t place, LsDagNode *n)
 {
-    snprintf(r->at, sizeof r->at, "node %" PRIu32, place);
+    r->why.at = "node", r->why.number = place;
     if (!cJSON_IsObject(o))
         return fail(r, "not an object");
     n->name = get_text(r, o, "name");
@@ -197,13 +188,13 @@ static bool get_graph(Reader *r, const cJSON *root, LsDag *g)
             return false;
         g->nnode++;
     }
-    r->at[0] = '\0';
+    r->why.at = NULL;
     return get_marks(r, root, "outputs", g, false) && get_marks(r, root, "required", g, true);
 }
 
 LsDag *ls_dag_parse(LsArena *arena, const char *text, char *why, size_t size)
 {
-    Reader r = {.arena = arena, .why = why, .size = size};
+    Reader r = {.arena = arena, .why = {.text = why, .size = size}};
     LsDag *g = ls_arena_alloc(arena, 1, sizeof *g);
     cJSON *root = cJSON_Parse(text);
     bool ok = cJSON_IsObject(root) ? get_graph(&r, root, g) : fail(&r, "not a JSON object");

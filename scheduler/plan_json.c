@@ -4,10 +4,10 @@
 #include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
 #include <string.h>
 
 #include "scheduler/json_text.h"
+#include "scheduler/why.h"
 
 static void put_run(FILE *to, const LsDag *g, const LsPlan *plan, const LsPlanStep *s)
 {
@@ -54,20 +54,10 @@ typedef struct Reader {
     LsPlan *plan;
     uint32_t offset_room, reuse_room;
     bool *ran;                  /* by node */
-    char *why; size_t size;
-    uint32_t step;
+    LsWhy why;
 } Reader;
 
-__attribute__((format(printf, 2, 3))) static bool fail(Reader *r, const char *fmt, ...)
-{
-    int n = snprintf(r->why, r->size, "step %" PRIu32 ": ", r->step);
-    va_list ap;
-    va_start(ap, fmt);
-    if (n >= 0 && (size_t)n < r->size)
-        vsnprintf(r->why + n, r->size - (size_t)n, fmt, ap);
-    va_end(ap);
-    return false;
-}
+#define fail(r, ...) ls_why(&(r)->why, __VA_ARGS__)
 
 static bool get_int(const cJSON *v, int64_t below, int64_t *to)
 {
@@ -165,7 +155,7 @@ static bool get_plan(Reader *r, const cJSON *root)
     cJSON_ArrayForEach(v, steps) {
         if (!get_step(r, v, &p->step[p->nstep]))
             return false;
-        r->step = ++p->nstep;
+        r->why.number = ++p->nstep;
     }
     return true;
 }
@@ -174,7 +164,7 @@ bool ls_plan_parse(LsArena *arena, const LsDag *dag, const char *text, LsPlan *o
                    size_t size)
 {
     *out = (LsPlan){0};
-    Reader r = {.arena = arena, .g = dag, .plan = out, .why = why, .size = size};
+    Reader r = {.arena = arena, .g = dag, .plan = out, .why = {why, size, "step", 0}};
     r.ran = ls_arena_alloc(arena, dag->nnode + 1u, sizeof *r.ran);
     for (uint32_t i = 0; i < dag->nnode; i++)
         out->base_cost += dag->node[i].alternative ? 0 : dag->node[i].cost;

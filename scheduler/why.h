@@ -1,0 +1,17 @@
+/* scheduler/why.h -- the sentence that says what is wrong with a graph or a plan. */
+#ifndef LS_SCHEDULER_WHY_H
+#define LS_SCHEDULER_WHY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+typedef struct LsWhy {
+    char *text; size_t size;
+    const char *at; uint32_t number;    /* where: "tensor", 3; at NULL: nowhere in particular */
+} LsWhy;
+
+/* false, so that callers write: return ls_why(...). */
+__attribute__((format(printf, 2, 3))) bool ls_why(const LsWhy *why, const char *fmt, ...);
+
+#endif
