@@ -58,7 +58,7 @@ static void print_plan(const LsProgram *p)
 
 static LsDataOptions data_options(const LsTrainer *t, const char *spec)
 {
-    const LsOptions *o = &t->o;
+    const LsTrainerOptions *o = &t->o;
     return (LsDataOptions){.data = spec,
                            .label_from = o->label_from,
                            .scale = o->scale,
@@ -118,7 +118,7 @@ static bool resume(LsTrainer *t, bool *resumed, LsError *e)
 
 static bool open_reports(LsTrainer *t, bool resumed, LsError *e)
 {
-    const LsOptions *o = &t->o;
+    const LsTrainerOptions *o = &t->o;
     const LsPhaseTable *phase = o->eval ? &t->p->eval : &t->p->train;
     if (o->log && !ls_log_open(&t->log, o->log, resumed, t->p, e))
         return false;
@@ -134,7 +134,7 @@ static bool open_reports(LsTrainer *t, bool resumed, LsError *e)
 
 static bool open_run(LsTrainer *t, LsError *e)
 {
-    const LsOptions *o = &t->o;
+    const LsTrainerOptions *o = &t->o;
     bool resumed;
     t->threads = o->threads ? (int)o->threads : all_cores();
     int workers = o->workers >= 0 ? (int)o->workers : t->threads > 2 ? 2 : 1;
@@ -163,7 +163,7 @@ static void print_measure(LsTrainer *t)
 
 static bool write_results(LsTrainer *t, LsError *e)
 {
-    const LsOptions *o = &t->o;
+    const LsTrainerOptions *o = &t->o;
     bool whole = o->eval || t->at.update == t->updates;
     if (o->dump && !whole)
         fprintf(stderr, "note: %s is not written: the last step was not run\n", o->dump);
@@ -234,9 +234,9 @@ int ls_trainer_main(const LsProgram *p, int argc, char **argv)
     setvbuf(stdout, out, _IOLBF, sizeof out);
     t->p = p;
     t->stop = &stop_signal;
-    if (ls_options_parse(&t->o, p, argc, argv, &e)) {
+    if (ls_trainer_options_parse(&t->o, p, argc, argv, &e)) {
         if (t->o.help) {
-            ls_options_help(p, name, stdout);
+            ls_trainer_options_help(p, name, stdout);
         } else if (t->o.version) {
             printf("%s  plan %s  (%s, %s, batch %" PRId64 ")\n", p->model, p->plan_hash, p->loss,
                    p->optimizer, p->batch);

@@ -8,7 +8,7 @@
 #include "runtime/dump.h"
 #include "runtime/evaluate.h"
 #include "runtime/log.h"
-#include "runtime/options.h"
+#include "runtime/trainer_options.h"
 #include "runtime/progress.h"
 #include "runtime/rate.h"
 #include "runtime/trace.h"
@@ -17,7 +17,7 @@
 
 typedef struct LsTrainer {
     const LsProgram *p;
-    LsOptions o;
+    LsTrainerOptions o;
     LsMemory memory;
     LsLoader loader;
     LsEngine engine;

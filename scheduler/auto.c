@@ -9,7 +9,7 @@
 #include "scheduler/strategy.h"
 
 typedef struct Auto {
-    LsPool *pool;
+    LsCandidates *pool;
     LsSeq now, best, chain;     /* in the pool's arena, room entries each */
     uint32_t room;
     double best_cost;
@@ -25,7 +25,7 @@ static void copy(LsSeq *to, const LsSeq *from)
 /* Brings `from` within the target; the result goes to the pool, and to best if it is. */
 static void attempt(Auto *a, const LsSeq *from)
 {
-    LsPool *pool = a->pool;
+    LsCandidates *pool = a->pool;
     if (from->n + pool->prob->n > a->room)
         return;
     copy(&a->now, from);
@@ -39,11 +39,11 @@ static void attempt(Auto *a, const LsSeq *from)
         a->best_cost = pool->live->cost;
         copy(&a->best, &a->now);
     }
-    ls_pool_offer(pool, &a->now, "auto");
+    ls_candidates_offer(pool, &a->now, "auto");
 }
 
 /* The cheapest candidate with a peak of at most `most`, or LS_NO_ID. */
-static uint32_t cheapest(const LsPool *pool, int64_t most)
+static uint32_t cheapest(const LsCandidates *pool, int64_t most)
 {
     for (uint32_t k = 0; k < pool->n; k++)
         if (pool->cand[k].peak <= most)
@@ -65,7 +65,7 @@ static int64_t largest_node(const LsProb *p)
     return most;
 }
 
-void ls_strategy_auto(LsPool *pool)
+void ls_strategy_auto(LsCandidates *pool)
 {
     static const double near[] = {1, 1.06, 1.15};
     LsProb *p = pool->prob;

@@ -152,7 +152,7 @@ static void just_in_time(Turn *u)
     ls_seq_drop_dead(p, &u->seq);
 }
 
-static void offer_price(LsPool *pool, double price)
+static void offer_price(LsCandidates *pool, double price)
 {
     LsProb *p = pool->prob;
     Turn u = {.p = p};
@@ -170,11 +170,11 @@ static void offer_price(LsPool *pool, double price)
     memcpy(seq.node, u.seq.node, u.seq.n * sizeof *seq.node);
     ls_seq_place_updates(p, &seq);
     LsSeq moved = ls_seq_place_leaves(p, &seq);
-    ls_pool_offer(pool, &seq, "auto");
-    ls_pool_offer(pool, &moved, "auto");
+    ls_candidates_offer(pool, &seq, "auto");
+    ls_candidates_offer(pool, &moved, "auto");
 }
 
-void ls_strategy_closure(LsPool *pool)
+void ls_strategy_closure(LsCandidates *pool)
 {
     for (double price = 1.0 / 512; price < 3000; price *= 1.5)
         offer_price(pool, price);

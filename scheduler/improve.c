@@ -103,7 +103,7 @@ static void find_best(Repair *r)
     }
 }
 
-static void open_repair(LsPool *pool, Repair *r)
+static void open_repair(LsCandidates *pool, Repair *r)
 {
     LsProb *p = pool->prob;
     r->newest = ls_arena_alloc(p->arena, p->nt + 1u, sizeof *r->newest);
@@ -113,7 +113,7 @@ static void open_repair(LsPool *pool, Repair *r)
     r->older = NULL;
 }
 
-bool ls_seq_repair(LsPool *pool, LsSeq *seq, uint32_t room, int64_t target)
+bool ls_seq_repair(LsCandidates *pool, LsSeq *seq, uint32_t room, int64_t target)
 {
     enum { OFTEN = 24 };
     LsProb *p = pool->prob;
@@ -121,7 +121,7 @@ bool ls_seq_repair(LsPool *pool, LsSeq *seq, uint32_t room, int64_t target)
     uint32_t most = p->n / 2 + 100, older_room = 0;
     for (uint32_t round = 0; round < most; round++) {
         if (round % OFTEN == 0) {
-            ls_pool_renew(pool);
+            ls_candidates_renew(pool);
             open_repair(pool, &r);
             older_room = 0;
         }
@@ -186,9 +186,9 @@ static uint32_t find_extras(LsProb *p, const LsSeq *seq, Extra *extra, uint32_t 
     return n;
 }
 
-void ls_seq_improve(LsPool *pool, LsSeq *seq, int64_t target)
+void ls_seq_improve(LsCandidates *pool, LsSeq *seq, int64_t target)
 {
-    ls_pool_renew(pool);
+    ls_candidates_renew(pool);
     LsProb *p = pool->prob;
     Extra *extra = ls_arena_alloc(p->arena, seq->n + 1u, sizeof *extra);
     uint32_t *before = ls_arena_alloc(p->arena, seq->n + 1u, sizeof *before);

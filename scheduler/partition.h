@@ -2,7 +2,7 @@
 #ifndef LS_SCHEDULER_PARTITION_H
 #define LS_SCHEDULER_PARTITION_H
 
-#include "scheduler/lowerset.h"
+#include "scheduler/lower_set.h"
 
 /* A canonical strategy L1 < ... < Lk = V, and what the paper's formulas say of it. */
 typedef struct LsStrategy {

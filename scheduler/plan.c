@@ -20,7 +20,7 @@ enum { NKNOWN = sizeof known / sizeof known[0] };
 typedef struct Planner {
     LsArena *arena;             /* the caller's */
     const LsPlanOptions *o;
-    LsPool *pool;
+    LsCandidates *pool;
     LsPlanReport *report;
     const char *exact_note;
 } Planner;
@@ -94,7 +94,7 @@ static LsCand *cheapest(Planner *pl, const char *want, int64_t budget)
         if (counts(want, c->strategy)
             && (budget <= 0
                 || (c->peak - pl->pool->prob->dag->alignment < budget
-                    && ls_pool_plan(pl->pool, c)->arena <= budget)))
+                    && ls_candidates_plan(pl->pool, c)->arena <= budget)))
             return c;
     }
     return NULL;
@@ -121,7 +121,7 @@ static LsCand *smallest(Planner *pl, const char *want)
         }
         if (next == NULL || (best != NULL && next->peak - slack >= best->plan->arena))
             return best;
-        ls_pool_plan(pl->pool, next);
+        ls_candidates_plan(pl->pool, next);
     }
 }
 
@@ -143,7 +143,7 @@ static void add_row(Planner *pl, const char *name, int64_t budget)
     row->least = least ? least->plan->arena : 0;
     if (c == NULL)
         return;
-    const LsPlan *plan = ls_pool_plan(pl->pool, (LsCand *)c);
+    const LsPlan *plan = ls_candidates_plan(pl->pool, (LsCand *)c);
     row->feasible = true;
     row->live_peak = plan->live_peak;
     row->arena = plan->arena;
@@ -238,7 +238,7 @@ static bool choose(Planner *pl, const char *want, LsPlan *out)
     if (c == NULL)
         return explain(pl, want);
     r->feasible = true;
-    copy_plan(pl->arena, ls_pool_plan(pl->pool, c), out);
+    copy_plan(pl->arena, ls_candidates_plan(pl->pool, c), out);
     ls_plan_hash(out, r->hash);
     return true;
 }
@@ -255,14 +255,14 @@ bool ls_plan(LsArena *arena, const LsDag *dag, const LsPlanOptions *options, LsP
     }
     LsArena *scratch = ls_arena_new();
     LsProb *p = ls_prob_new(scratch, dag, !options->no_inplace);
-    Planner pl = {.arena = arena, .o = options, .report = report, .pool = ls_pool_new(scratch, p)};
+    Planner pl = {.arena = arena, .o = options, .report = report, .pool = ls_candidates_new(scratch, p)};
     report->store_all = store_all(p, pl.pool->live);
     fill_pool(&pl, p);
-    const LsPlan *none = ls_pool_plan(pl.pool, smallest(&pl, "none"));
+    const LsPlan *none = ls_candidates_plan(pl.pool, smallest(&pl, "none"));
     report->none_peak = none->live_peak;
     report->none_arena = none->arena;
     bool ok = choose(&pl, want, out);
-    ls_pool_free(pl.pool);
+    ls_candidates_free(pl.pool);
     ls_arena_free(scratch);
     return ok;
 }

@@ -5,12 +5,12 @@
 
 #include "scheduler/sequence.h"
 
-void ls_strategy_none(LsPool *pool)
+void ls_strategy_none(LsCandidates *pool)
 {
     LsSeq seq = ls_seq_plain(pool->prob);
     LsSeq moved = ls_seq_place_leaves(pool->prob, &seq);
-    ls_pool_offer(pool, &seq, "none");
-    ls_pool_offer(pool, &moved, "none");
+    ls_candidates_offer(pool, &seq, "none");
+    ls_candidates_offer(pool, &moved, "none");
 }
 
 static uint64_t fingerprint(const LsForward *f, const LsStrategy *s, const char *name)
@@ -26,17 +26,17 @@ static uint64_t fingerprint(const LsForward *f, const LsStrategy *s, const char 
     return hash;
 }
 
-static void offer(LsPool *pool, const LsForward *f, const LsStrategy *s, const char *name)
+static void offer(LsCandidates *pool, const LsForward *f, const LsStrategy *s, const char *name)
 {
-    if (ls_pool_seen(pool, fingerprint(f, s, name)))
+    if (ls_candidates_seen(pool, fingerprint(f, s, name)))
         return;
     LsSeq seq = ls_seq_canonical(f, s->cut, s->ncut);
     LsSeq moved = ls_seq_place_leaves(pool->prob, &seq);
-    ls_pool_offer(pool, &seq, name);
-    ls_pool_offer(pool, &moved, name);
+    ls_candidates_offer(pool, &seq, name);
+    ls_candidates_offer(pool, &moved, name);
 }
 
-void ls_strategy_chen(LsPool *pool, const LsForward *f)
+void ls_strategy_chen(LsCandidates *pool, const LsForward *f)
 {
     LsArena *arena = ls_arena_new();
     LsStrategies all = ls_chen(arena, f);
@@ -46,7 +46,7 @@ void ls_strategy_chen(LsPool *pool, const LsForward *f)
 }
 
 /* One DP; the formula's peak of its first strategy, or -1 when there is none. */
-static int64_t run_dp(LsPool *pool, const LsForward *f, const LsFamily *fam, LsDpOptions o,
+static int64_t run_dp(LsCandidates *pool, const LsForward *f, const LsFamily *fam, LsDpOptions o,
                       const char *name)
 {
     LsArena *arena = ls_arena_new();
@@ -73,7 +73,7 @@ static int64_t widest(const LsForward *f, const LsFamily *fam)
     return 3 * all + most;
 }
 
-void ls_strategy_dp(LsPool *pool, const LsForward *f, const LsFamily *fam, const char *tc,
+void ls_strategy_dp(LsCandidates *pool, const LsForward *f, const LsFamily *fam, const char *tc,
                     const char *mc)
 {
     enum { EXACT = 15000 };

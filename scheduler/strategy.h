@@ -3,20 +3,20 @@
 #define LS_SCHEDULER_STRATEGY_H
 
 #include "scheduler/partition.h"
-#include "scheduler/pool.h"
+#include "scheduler/candidates.h"
 
-void ls_strategy_none(LsPool *pool);
-void ls_strategy_chen(LsPool *pool, const LsForward *f);
+void ls_strategy_none(LsCandidates *pool);
+void ls_strategy_chen(LsCandidates *pool, const LsForward *f);
 
 /* Sweeps the DP's own budget from all that could be asked down to the least feasible one, and
  * offers every strategy on its fronts as `tc` (time-centred) and `mc` (memory-centred). */
-void ls_strategy_dp(LsPool *pool, const LsForward *f, const LsFamily *fam, const char *tc,
+void ls_strategy_dp(LsCandidates *pool, const LsForward *f, const LsFamily *fam, const char *tc,
                     const char *mc);
 
 /* Sweeps the price of a kept byte: what is best to keep at the turn from forward to backward. */
-void ls_strategy_closure(LsPool *pool);
+void ls_strategy_closure(LsCandidates *pool);
 
 /* Repairs and improves what the pool holds by now. */
-void ls_strategy_auto(LsPool *pool);
+void ls_strategy_auto(LsCandidates *pool);
 
 #endif

@@ -1,8 +1,8 @@
-/* tests/test_lowerset.c -- enumeration of lower sets against brute force, and its limit. */
+/* tests/test_lower_set.c -- enumeration of lower sets against brute force, and its limit. */
 #include <check.h>
 #include <stdlib.h>
 
-#include "scheduler/lowerset.h"
+#include "scheduler/lower_set.h"
 #include "tests/dag_tools.h"
 #include "tests/suite.h"
 
@@ -100,7 +100,7 @@ END_TEST
 
 int main(void)
 {
-    TCase *tc = tcase_create("lowerset");
+    TCase *tc = tcase_create("lower_set");
     tcase_add_checked_fixture(tc, open_arena, close_arena);
     tcase_set_timeout(tc, 120);
     tcase_add_test(tc, all_lower_sets_are_found_once_and_no_others);
@@ -108,5 +108,5 @@ int main(void)
     tcase_add_test(tc, enumeration_stops_at_its_limit);
     tcase_add_test(tc, the_kept_set_is_the_boundary_and_what_cannot_run_twice);
     tcase_add_test(tc, googlenet_has_as_many_lower_sets_as_its_authors_say);
-    return run_tests("lowerset", tc);
+    return run_tests("lower_set", tc);
 }

@@ -1,24 +1,24 @@
-/* scheduler/pool.c -- keeps the front of each strategy. */
-#include "scheduler/pool.h"
+/* scheduler/candidates.c -- keeps the front of each strategy. */
+#include "scheduler/candidates.h"
 
 #include <string.h>
 
-LsPool *ls_pool_new(LsArena *arena, LsProb *p)
+LsCandidates *ls_candidates_new(LsArena *arena, LsProb *p)
 {
-    LsPool *pool = ls_arena_alloc(arena, 1, sizeof *pool);
-    *pool = (LsPool){.prob = p, .arena = arena};
+    LsCandidates *pool = ls_arena_alloc(arena, 1, sizeof *pool);
+    *pool = (LsCandidates){.prob = p, .arena = arena};
     p->arena = ls_arena_new();
     pool->live = ls_live_new(p);
     return pool;
 }
 
-void ls_pool_free(LsPool *pool)
+void ls_candidates_free(LsCandidates *pool)
 {
     ls_arena_free(pool->prob->arena);
     pool->prob->arena = pool->arena;
 }
 
-void ls_pool_renew(LsPool *pool)
+void ls_candidates_renew(LsCandidates *pool)
 {
     pool->since = 0;
     ls_arena_free(pool->prob->arena);
@@ -28,14 +28,14 @@ void ls_pool_renew(LsPool *pool)
 
 /* Sequences are made by the thousand and mostly thrown away: their arena is renewed now and
  * then. */
-static void renew(LsPool *pool)
+static void renew(LsCandidates *pool)
 {
     enum { OFTEN = 64 };
     if (++pool->since >= OFTEN)
-        ls_pool_renew(pool);
+        ls_candidates_renew(pool);
 }
 
-void ls_pool_offer(LsPool *pool, const LsSeq *seq, const char *strategy)
+void ls_candidates_offer(LsCandidates *pool, const LsSeq *seq, const char *strategy)
 {
     ls_live(pool->prob, seq, pool->live);
     LsCand c = {.peak = pool->live->peak, .cost = pool->live->cost, .strategy = strategy};
@@ -75,7 +75,7 @@ static bool insert(uint64_t *table, uint32_t room, uint64_t x)
     return there;
 }
 
-bool ls_pool_seen(LsPool *pool, uint64_t fingerprint)
+bool ls_candidates_seen(LsCandidates *pool, uint64_t fingerprint)
 {
     if (2 * (pool->nseen + 1) > pool->seen_room) {
         uint32_t room = 4 * pool->seen_room + 1021;
@@ -91,7 +91,7 @@ bool ls_pool_seen(LsPool *pool, uint64_t fingerprint)
     return there;
 }
 
-const LsPlan *ls_pool_plan(LsPool *pool, LsCand *cand)
+const LsPlan *ls_candidates_plan(LsCandidates *pool, LsCand *cand)
 {
     if (cand->plan == NULL) {
         cand->plan = ls_arena_alloc(pool->arena, 1, sizeof *cand->plan);

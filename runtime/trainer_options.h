@@ -1,14 +1,14 @@
-/* runtime/options.h -- the trainer's command line. Parser, --help and the list for completion are
+/* runtime/trainer_options.h -- the trainer's command line. Parser, --help and the list for completion are
  * one table. */
-#ifndef LS_RUNTIME_OPTIONS_H
-#define LS_RUNTIME_OPTIONS_H
+#ifndef LS_RUNTIME_TRAINER_OPTIONS_H
+#define LS_RUNTIME_TRAINER_OPTIONS_H
 
 #include "runtime/error.h"
 #include "runtime/ls_program.h"
 
 #include <stdio.h>
 
-typedef struct LsOptions {
+typedef struct LsTrainerOptions {
     const char *data, *val, *label_from, *scale, *mean, *std, *raw;
     bool shuffle, drop_last;
     int64_t workers;            /* -1: chosen by the number of threads */
@@ -22,10 +22,10 @@ typedef struct LsOptions {
     int64_t save_every, keep_last;
     const char *log, *trace, *profile, *progress, *dump, *image_grid;
     bool check_numerics, measure, print_plan, version, help;
-} LsOptions;
+} LsTrainerOptions;
 
 /* Defaults come from the program. A wrong command line is an LS_EXIT_USAGE error. */
-bool ls_options_parse(LsOptions *o, const LsProgram *p, int argc, char **argv, LsError *e);
-void ls_options_help(const LsProgram *p, const char *name, FILE *to);
+bool ls_trainer_options_parse(LsTrainerOptions *o, const LsProgram *p, int argc, char **argv, LsError *e);
+void ls_trainer_options_help(const LsProgram *p, const char *name, FILE *to);
 
 #endif

@@ -1,12 +1,12 @@
-/* scheduler/pool.h -- the candidates of one planning: sequences that no other of their strategy
+/* scheduler/candidates.h -- the candidates of one planning: sequences that no other of their strategy
  * beats in both peak and cost.
  *
  * None of them depends on the budget. That is what makes plans monotone: a larger budget only
  * admits more candidates. */
-#ifndef LS_SCHEDULER_POOL_H
-#define LS_SCHEDULER_POOL_H
+#ifndef LS_SCHEDULER_CANDIDATES_H
+#define LS_SCHEDULER_CANDIDATES_H
 
-#include "scheduler/build.h"
+#include "scheduler/plan_build.h"
 
 typedef struct LsCand {
     LsSeq seq;
@@ -16,29 +16,29 @@ typedef struct LsCand {
     LsPlan *plan;               /* built on demand, NULL before */
 } LsCand;
 
-typedef struct LsPool {
+typedef struct LsCandidates {
     LsProb *prob;
     LsArena *arena;             /* of the candidates; prob->arena is renewed while evaluating */
     LsCand *cand; uint32_t n, room;         /* by rising cost, so by falling peak per strategy */
     LsLive *live;
     uint32_t since;             /* evaluations since prob->arena was renewed */
     uint64_t *seen; uint32_t nseen, seen_room;      /* open addressing; 0: free */
-} LsPool;
+} LsCandidates;
 
-LsPool *ls_pool_new(LsArena *arena, LsProb *p);
-void ls_pool_free(LsPool *pool);
+LsCandidates *ls_candidates_new(LsArena *arena, LsProb *p);
+void ls_candidates_free(LsCandidates *pool);
 
 /* Frees prob->arena, with all sequences made in it, and starts a new one; pool->live too. */
-void ls_pool_renew(LsPool *pool);
+void ls_candidates_renew(LsCandidates *pool);
 
 /* Whether a candidate of this fingerprint has been made before; from now on it has. */
-bool ls_pool_seen(LsPool *pool, uint64_t fingerprint);
+bool ls_candidates_seen(LsCandidates *pool, uint64_t fingerprint);
 
 /* Offers a sequence made in prob->arena. Takes a copy if nothing of that strategy is as good in
  * both. */
-void ls_pool_offer(LsPool *pool, const LsSeq *seq, const char *strategy);
+void ls_candidates_offer(LsCandidates *pool, const LsSeq *seq, const char *strategy);
 
 /* The plan of a candidate, packed at the first call. */
-const LsPlan *ls_pool_plan(LsPool *pool, LsCand *cand);
+const LsPlan *ls_candidates_plan(LsCandidates *pool, LsCand *cand);
 
 #endif

@@ -1,6 +1,6 @@
-/* scheduler/build.h -- from a sequence of runs to a plan: frees, reuses, places. */
-#ifndef LS_SCHEDULER_BUILD_H
-#define LS_SCHEDULER_BUILD_H
+/* scheduler/plan_build.h -- from a sequence of runs to a plan: frees, reuses, places. */
+#ifndef LS_SCHEDULER_PLAN_BUILD_H
+#define LS_SCHEDULER_PLAN_BUILD_H
 
 #include "scheduler/live.h"
 #include "scheduler/schedule.h"

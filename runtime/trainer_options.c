@@ -1,5 +1,5 @@
-/* runtime/options.c -- see options.h. */
-#include "runtime/options.h"
+/* runtime/trainer_options.c -- see trainer_options.h. */
+#include "runtime/trainer_options.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -12,11 +12,11 @@ typedef struct Row {
     const char *group;          /* heading of the help text, at its first row */
     const char *name, *arg;
     Kind kind;
-    size_t at;                  /* in LsOptions */
+    size_t at;                  /* in LsTrainerOptions */
     double least;               /* numbers: the least one allowed */
     const char *help;
 } Row;
-#define AT(field) offsetof(LsOptions, field)
+#define AT(field) offsetof(LsTrainerOptions, field)
 
 static const Row row[] = {
     {"Data", "data", "SPEC", TEXT, AT(data), 0,
@@ -122,7 +122,7 @@ static bool unknown(const char *name, size_t len, LsError *e)
                    near ? "; did you mean --" : "", near ? near : "", near ? "?" : " (see --help)");
 }
 
-static bool set(LsOptions *o, const Row *r, const char *value, LsError *e)
+static bool set(LsTrainerOptions *o, const Row *r, const char *value, LsError *e)
 {
     char *to = (char *)o + r->at, *end;
     errno = 0;
@@ -143,7 +143,7 @@ static bool set(LsOptions *o, const Row *r, const char *value, LsError *e)
 }
 
 /* One option at argv[*k]; *k moves on when its value is the next word. */
-static bool parse_one(LsOptions *o, int argc, char **argv, int *k, LsError *e)
+static bool parse_one(LsTrainerOptions *o, int argc, char **argv, int *k, LsError *e)
 {
     const char *name = argv[*k] + 2, *equal = strchr(name, '=');
     size_t len = equal ? (size_t)(equal - name) : strlen(name);
@@ -172,7 +172,7 @@ static bool parse_one(LsOptions *o, int argc, char **argv, int *k, LsError *e)
     return unknown(name, len, e);
 }
 
-static bool consistent(const LsOptions *o, const LsProgram *p, LsError *e)
+static bool consistent(const LsTrainerOptions *o, const LsProgram *p, LsError *e)
 {
     static const char *const mode[] = {"auto", "bar", "plain", "none"};
     bool known = false;
@@ -196,9 +196,9 @@ static bool consistent(const LsOptions *o, const LsProgram *p, LsError *e)
     return true;
 }
 
-bool ls_options_parse(LsOptions *o, const LsProgram *p, int argc, char **argv, LsError *e)
+bool ls_trainer_options_parse(LsTrainerOptions *o, const LsProgram *p, int argc, char **argv, LsError *e)
 {
-    *o = (LsOptions){.shuffle = true, .workers = -1, .lr = p->default_lr, .progress = "auto",
+    *o = (LsTrainerOptions){.shuffle = true, .workers = -1, .lr = p->default_lr, .progress = "auto",
                      .schedule = p->default_schedule ? p->default_schedule : "constant"};
     for (int k = 1; k < argc; k++) {
         if (strcmp(argv[k], "-h") == 0)
@@ -228,7 +228,7 @@ static void print_help(FILE *to, const char *text)
     fputc('\n', to);
 }
 
-void ls_options_help(const LsProgram *p, const char *name, FILE *to)
+void ls_trainer_options_help(const LsProgram *p, const char *name, FILE *to)
 {
     fprintf(to,
             "usage: %s --data SPEC [options]\n\nTrains %s: %s, %s, batch %" PRId64 ", plan %s.\n",
