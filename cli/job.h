@@ -23,8 +23,8 @@ typedef struct LsJob {
 
 /* Options understood, context ready. 0 or the exit code. */
 int ls_job_start(LsJob *job, const LsOptions *o, bool weightless);
-/* Imports, differentiates, plans training within the budget and evaluation without recomputation. 0 or the
- * exit code, after diagnostics. */
+/* Imports, differentiates, plans training within the budget and evaluation without recomputation. 0
+ * or the exit code, after diagnostics. */
 int ls_job_plan(LsJob *job);
 void ls_job_end(LsJob *job);
 

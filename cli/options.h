@@ -1,4 +1,5 @@
-/* cli/options.h -- the options of lowerset: one table for the parser, the help text and the man page. */
+/* cli/options.h -- the options of lowerset: one table for the parser, the
+ * help text and the man page. */
 #ifndef LS_CLI_OPTIONS_H
 #define LS_CLI_OPTIONS_H
 
@@ -40,11 +41,13 @@ typedef struct LsOptions {      /* as typed; what they mean is worked out by ls_
 int ls_options_parse(LsOptions *o, int command, int argc, char **argv);
 void ls_options_help(FILE *to, int command);
 
-/* What the passes want. 0, or the exit code after a message. Strings and arrays come from cx->arena. */
+/* What the passes want. 0, or the exit code after a message. Strings and
+ * arrays come from cx->arena. */
 int ls_options_pipeline(LsCtx *cx, const LsOptions *o, LsPipelineOptions *p);
 
 typedef enum { LS_BUDGET_NONE, LS_BUDGET_BYTES, LS_BUDGET_PERCENT, LS_BUDGET_MIN } LsBudgetKind;
-typedef struct LsBudget { LsBudgetKind kind; double value; } LsBudget;  /* bytes in all, or percent */
+/* bytes in all, or percent */
+typedef struct LsBudget { LsBudgetKind kind; double value; } LsBudget;
 /* "2GiB", "512MB", "80%", "min", "none", a number of bytes; false: none of these. */
 bool ls_budget_parse(const char *text, LsBudget *b);
 

@@ -1,4 +1,5 @@
-/* cli/tables.c -- lowerset ops, targets, explain: what the program knows, printed from its own tables. */
+/* cli/tables.c -- lowerset ops, targets, explain: what the program knows,
+ * printed from its own tables. */
 #include "build_config.h"
 #include "cli/commands.h"
 #include "compiler/op.h"

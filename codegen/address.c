@@ -1,4 +1,5 @@
-/* codegen/address.c -- see address.h. State is one block: parameters, then other state, each aligned. */
+/* codegen/address.c -- see address.h. State is one block: parameters, then
+ * other state, each aligned. */
 #include "codegen/address.h"
 
 #include "codegen/problem.h"

@@ -6,7 +6,8 @@
 
 typedef struct LsEmit { FILE *to; int depth; } LsEmit;
 
-/* A line that starts with '}' is indented one less, one that ends with '{' one more for what follows. */
+/* A line that starts with '}' is indented one less, one that ends with '{'
+ * one more for what follows. */
 __attribute__((format(printf, 2, 3)))
 void ls_emit_line(LsEmit *e, const char *fmt, ...);
 

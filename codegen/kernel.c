@@ -21,8 +21,9 @@ const LsEmitter *const ls_emitter[LS_NKERNELS] = {
     [LS_K_CONV] = &ls_emitter_conv,
 };
 
-/* Operands (bit k: operand k) whose elements the kernel has read when it writes the same element of result
- * 0. Kernels that go by rows read a row for its sums first, and a row belongs to one unit. */
+/* Operands (bit k: operand k) whose elements the kernel has read when it writes the same element of
+ * result 0. Kernels that go by rows read a row for its sums first, and a row belongs to one
+ * unit. */
 static unsigned inplace_operands(LsOpCode op)
 {
     switch (op) {

@@ -1,5 +1,5 @@
-/* codegen/problem.c -- LsGraph to LsDag: sizes from shapes, costs from the roofline, workspace from the
- * kernels' emitters. */
+/* codegen/problem.c -- LsGraph to LsDag: sizes from shapes, costs from the roofline, workspace
+ * from the kernels' emitters. */
 #include "codegen/problem.h"
 
 #include "codegen/kernel.h"
@@ -53,8 +53,8 @@ static uint32_t add_id(uint32_t *list, uint32_t n, int64_t id)
     return n + 1;
 }
 
-/* In place only where the kernel reads the tensor through one operand: another might be a view of it with
- * its elements in other places. */
+/* In place only where the kernel reads the tensor through one operand: another might be a view of
+ * it with its elements in other places. */
 static bool read_once(const LsProblem *p, LsNodeId n, int64_t t)
 {
     int reads = 0;

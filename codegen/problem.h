@@ -11,11 +11,12 @@ typedef struct LsProblem {
     LsDag dag;
     LsNodeId *node_of;          /* by dag node: the graph's node */
     LsValueId *value_of;        /* by dag tensor: the graph's value (never a view) */
-    int64_t *tensor_of;         /* by graph value: dag tensor of its bytes, views resolved; -1: none */
+    int64_t *tensor_of;         /* by graph value: dag tensor of its bytes,
+                                 * views resolved; -1: none */
 } LsProblem;
 
-/* Views cost nothing and vanish; state, inputs and constants are persistent tensors. The loss lives to the
- * end; model outputs must be made. name: of the dag. */
+/* Views cost nothing and vanish; state, inputs and constants are persistent tensors. The loss lives
+ * to the end; model outputs must be made. name: of the dag. */
 LsProblem *ls_problem_new(LsCtx *cx, const LsGraph *g, const char *name, int real_bytes);
 
 enum { LS_ALIGNMENT = 64 };     /* bytes: of every place in the arena and the state */

@@ -75,8 +75,8 @@ static bool init_phase(LsCtx *cx, Phase *ph, const LsCode *c, const LsCodePhase 
     return cx->nerror == 0;
 }
 
-/* In the order of the graph, not of the plan: the kernels' text, and so what the C compiler makes of it, is
- * the same under every budget. */
+/* In the order of the graph, not of the plan: the kernels' text, and so what the C compiler makes
+ * of it, is the same under every budget. */
 static bool name_kernels(LsCtx *cx, LsKernelSet *set, Phase *ph)
 {
     uint32_t n = ph->g != NULL ? ph->p->dag.nnode : 0;

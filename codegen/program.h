@@ -9,7 +9,8 @@
 typedef struct LsCodePhase { const LsProblem *problem; const LsPlan *plan; } LsCodePhase;
 
 typedef struct LsCode {         /* what the text says */
-    const char *model, *plan_hash, *strategy, *loss, *optimizer, *schedule;    /* schedule may be NULL */
+    /* schedule may be NULL */
+    const char *model, *plan_hash, *strategy, *loss, *optimizer, *schedule;
     int real_bytes, accumulate;
     int64_t budget;             /* bytes in all; 0: none */
     double default_lr;

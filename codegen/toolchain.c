@@ -31,7 +31,8 @@ static const char *own_folder(LsArena *a)
     return ls_arena_strdup(a, path);
 }
 
-/* Where a part of the runtime is: $LOWERSET_HOME, the build folder, the installed place. NULL: nowhere. */
+/* Where a part of the runtime is: $LOWERSET_HOME, the build folder, the
+ * installed place. NULL: nowhere. */
 static const char *find_part(LsCtx *cx, const char *const *place)
 {
     const char *home = getenv("LOWERSET_HOME"), *own = own_folder(cx->arena);

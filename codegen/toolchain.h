@@ -12,8 +12,9 @@ typedef struct LsToolchain {
     bool verbose, dry_run;      /* print the commands; do not run them */
 } LsToolchain;
 
-/* Turns DIR/BASE.c and DIR/BASE_data.S into `output`: an executable, or one relocatable object. False after
- * a diagnostic: LS_E_TOOL when the compiler or the runtime library is missing or fails. */
+/* Turns DIR/BASE.c and DIR/BASE_data.S into `output`: an executable, or one relocatable object.
+ * False after a diagnostic: LS_E_TOOL when the compiler or the runtime library is missing or
+ * fails. */
 bool ls_toolchain_build(LsCtx *cx, const LsToolchain *t, const char *dir, const char *base,
                         LsEmitKind kind, const char *output);
 

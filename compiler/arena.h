@@ -11,11 +11,12 @@ typedef struct LsArena LsArena;
 LsArena *ls_arena_new(void);
 void ls_arena_free(LsArena *a);
 
-/* n * size zeroed bytes, aligned to 64; never NULL. Running out of memory ends the process with exit
- * code 1 and a sentence: the one thing the compiler exits on. */
+/* n * size zeroed bytes, aligned to 64; never NULL. Running out of memory ends the process with
+ * exit code 1 and a sentence: the one thing the compiler exits on. */
 void *ls_arena_alloc(LsArena *a, size_t n, size_t size);
 
-/* The first `used` items of `old` in a block of at least `want`; *cap is updated. Grows by doubling. */
+/* The first `used` items of `old` in a block of at least `want`; *cap is
+ * updated. Grows by doubling. */
 void *ls_arena_grow(LsArena *a, void *old, size_t used, size_t want, size_t size, uint32_t *cap);
 
 char *ls_arena_strdup(LsArena *a, const char *s);

@@ -1,7 +1,7 @@
 /* compiler/diag.h -- the context of one compilation, and its diagnostics.
  *
- * The reader wrote a model, not a compiler: say where (file, node, operator), both sides of the mismatch
- * and what to do. A pass reports every bad node, then returns false. */
+ * The reader wrote a model, not a compiler: say where (file, node, operator), both sides of the
+ * mismatch and what to do. A pass reports every bad node, then returns false. */
 #ifndef LS_COMPILER_DIAG_H
 #define LS_COMPILER_DIAG_H
 

@@ -1,13 +1,13 @@
 /* compiler/fuse.c -- merges MAP and REDUCE nodes into loops over one iteration space.
  *
- * requires layouts; keeps results and names; replaces every MAP and REDUCE node by a FUSED node, alone or
- * in a group, and reorders nodes where a group needs it (the order stays a run order).
+ * requires layouts; keeps results and names; replaces every MAP and REDUCE node by a FUSED node,
+ * alone or in a group, and reorders nodes where a group needs it (the order stays a run order).
  *
- * Greedy in run order: a node joins the group of one of its producers (then the value in between needs no
- * memory traffic, and no memory if nobody else reads it), or of a reduction that walks the same operand
- * (then the operand is read once). Groups stay convex: nothing outside lies on a path from one member to
- * another. Forward and backward nodes never share a group, so that a recomputation repeats no more than
- * what is needed. */
+ * Greedy in run order: a node joins the group of one of its producers (then the value in between
+ * needs no memory traffic, and no memory if nobody else reads it), or of a reduction that walks the
+ * same operand (then the operand is read once). Groups stay convex: nothing outside lies on a path
+ * from one member to another. Forward and backward nodes never share a group, so that a
+ * recomputation repeats no more than what is needed. */
 #include "compiler/fuse.h"
 
 #include "compiler/passes.h"
@@ -31,7 +31,8 @@ typedef struct Fuse {
     LsCtx *cx;
     const LsGraph *g;
     Group *group;               /* by the node id of its first member */
-    uint32_t *of;               /* by node: its group, every node has one (alone if it cannot fuse) */
+    uint32_t *of;               /* by node: its group, every node has one
+                                 * (alone if it cannot fuse) */
     uint32_t *next;             /* by node: next member */
     uint32_t *reader;           /* by value: last group with a reduction that reads it, 0 none */
     uint32_t *mark, stamp;      /* for searches */
@@ -100,8 +101,8 @@ static bool reaches(Fuse *f, uint32_t target, uint32_t from)
     return false;
 }
 
-/* May node n join group t? Its operands from elsewhere must not depend on the group, and a reduced result
- * of the group is not there before the loop ends. */
+/* May node n join group t? Its operands from elsewhere must not depend on the group, and a reduced
+ * result of the group is not there before the loop ends. */
 static bool may_join(Fuse *f, uint32_t n, uint32_t t)
 {
     const Group *a = &f->group[n], *b = &f->group[t];
@@ -159,8 +160,8 @@ static void place(Fuse *f, uint32_t n)
             f->reader[ls_in(g, id, k).i] = f->of[n];
 }
 
-/* Groups in a run order: depth first from the last member of each, so that a group runs where its last
- * operand is ready, and otherwise in the old order. */
+/* Groups in a run order: depth first from the last member of each, so that a group runs where its
+ * last operand is ready, and otherwise in the old order. */
 static void visit_group(Fuse *f, uint32_t t)
 {
     if (f->mark[t] == f->stamp)
@@ -233,8 +234,8 @@ static void add_statement(const Fuse *f, uint32_t n, int at_stmt, Body *b)
     }
 }
 
-/* Links from gradients to forward nodes name groups from here on; a group differentiates the earliest of
- * what its members do. */
+/* Links from gradients to forward nodes name groups from here on; a group differentiates the
+ * earliest of what its members do. */
 static void link_groups(Fuse *f, LsGraph *g)
 {
     for (uint32_t i = 1; i < g->nnode; i++) {

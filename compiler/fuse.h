@@ -1,7 +1,7 @@
 /* compiler/fuse.h -- the body of a FUSED node: one loop over one iteration space.
  *
- * For every point of `space`: load the operands (broadcast by strides), run the statements, store some of
- * them, add others to reductions. All reductions of a body keep the same axes. */
+ * For every point of `space`: load the operands (broadcast by strides), run the statements, store
+ * some of them, add others to reductions. All reductions of a body keep the same axes. */
 #ifndef LS_COMPILER_FUSE_H
 #define LS_COMPILER_FUSE_H
 
@@ -10,7 +10,8 @@
 typedef struct LsStmt {
     uint16_t op;                /* a MAP row, or a REDUCE row (its prologue expression) */
     uint16_t narg;
-    int16_t arg[6];             /* >= 0: result of that earlier statement; < 0: operand ~arg of the node */
+    int16_t arg[6];             /* >= 0: result of that earlier statement; < 0:
+                                 * operand ~arg of the node */
     LsType type;                /* of the result */
     LsAttr attr;                /* scalar.a, scalar.b for $a, $b */
     const char *name;           /* of the ONNX node, for the comment */
@@ -18,8 +19,9 @@ typedef struct LsStmt {
 
 typedef struct LsFusedOut {     /* result k of the node */
     int stmt;
-    bool reduce;                /* false: stored at every point (or where the statement's own shape is
-                                 * smaller than the space: never; such statements are not fused) */
+    bool reduce;                /* false: stored at every point (or where the statement's
+                                 * own shape is smaller than the space: never; such
+                                 * statements are not fused) */
     LsCombine combine;          /* reduce */
     bool mean;
 } LsFusedOut;
@@ -29,7 +31,8 @@ struct LsFused {
     LsLayout layout;            /* order in which it is walked; stored results have it too */
     uint32_t axes;              /* reduced axes; 0: no reduction in the body */
     int nstmt; LsStmt *stmt;
-    LsFusedOut *out;            /* by result of the node; reduced results have the reduced dims as 1 */
+    LsFusedOut *out;            /* by result of the node; reduced results
+                                 * have the reduced dims as 1 */
 };
 
 #endif

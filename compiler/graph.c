@@ -109,7 +109,8 @@ LsValueId ls_append(LsCtx *cx, LsGraph *g, LsOpCode op, int nin, const LsValueId
         return (LsValueId){0};
     }
     LsValueId folded = {0};
-    if (ls_fold(cx, g, n, &folded)) {       /* one result, now a constant behind the node's values */
+    if (ls_fold(cx, g, n, &folded)) {       /* one result, now a constant
+                                             * behind the node's values */
         LsValue c = g->value[folded.i];
         pop_node(g, n);
         c.name = ls_arena_printf(g->arena, "const%u", g->nvalue);

@@ -4,7 +4,8 @@
 
 #include "compiler/op.h"
 
-/* What newly appended nodes are said to belong to. Importer and passes set it; rows leave it alone. */
+/* What newly appended nodes are said to belong to. Importer and passes set it; rows leave it
+ * alone. */
 typedef struct LsOrigin { LsPhase phase; LsNodeId fwd; uint32_t onnx; const char *name; } LsOrigin;
 
 LsGraph *ls_graph_new(LsCtx *cx);
@@ -17,12 +18,13 @@ LsValueId ls_value_add(LsCtx *cx, LsGraph *g, LsValueKind kind, const char *name
 LsValueId ls_const_add(LsCtx *cx, LsGraph *g, LsType type, const LsShape *shape, const void *data);
 LsValueId ls_const_real(LsCtx *cx, LsGraph *g, double v);      /* scalar */
 
-/* Appends a node and infers its results: the id of the first one (the others follow it), or none after a
- * diagnostic. When every operand is constant and ls_fold can, the result is a constant and no node is
- * made. attr may be NULL (zeros). Operands may be none where the row allows. */
+/* Appends a node and infers its results: the id of the first one (the others follow it), or none
+ * after a diagnostic. When every operand is constant and ls_fold can, the result is a constant and
+ * no node is made. attr may be NULL (zeros). Operands may be none where the row allows. */
 LsValueId ls_append(LsCtx *cx, LsGraph *g, LsOpCode op, int nin, const LsValueId in[],
                     const LsAttr *attr);
-/* The bare node with nout results of no type yet, not folded: what ls_append and ls_fuse build on. */
+/* The bare node with nout results of no type yet, not folded: what ls_append and ls_fuse build
+ * on. */
 LsNodeId ls_append_bare(LsGraph *g, LsOpCode op, int nin, const LsValueId in[], int nout,
                         const LsAttr *attr);
 LsValueId ls_append1(LsCtx *cx, LsGraph *g, LsOpCode op, LsValueId a, const LsAttr *attr);
@@ -31,7 +33,8 @@ LsValueId ls_append3(LsCtx *cx, LsGraph *g, LsOpCode op, LsValueId a, LsValueId 
                      const LsAttr *attr);
 
 /* ---- for infer functions and passes ---- */
-static inline LsValueId ls_in(const LsGraph *g, LsNodeId n, int k)      /* operand k; none if absent */
+/* operand k; none if absent */
+static inline LsValueId ls_in(const LsGraph *g, LsNodeId n, int k)
 {
     const LsNode *node = &g->node[n.i];
     return k < node->nin ? g->operand[node->in + (uint32_t)k] : (LsValueId){0};
@@ -63,12 +66,14 @@ bool ls_shape_same(const LsShape *a, const LsShape *b);
 bool ls_shape_broadcast(LsShape *to, const LsShape *with);      /* NumPy's rule; false: cannot */
 /* Distance in elements between neighbours along each logical axis, for this layout. */
 void ls_strides(const LsShape *s, LsLayout layout, int64_t stride[LS_MAX_RANK]);
-/* Strides to read v while iterating over `space` (ranks may differ: NumPy alignment), 0 where broadcast. */
+/* Strides to read v while iterating over `space` (ranks may differ: NumPy
+ * alignment), 0 where broadcast. */
 void ls_broadcast_strides(const LsGraph *g, LsValueId v, const LsShape *space,
                           int64_t stride[LS_MAX_RANK]);
 /* The bytes are the same under both layouts: axis 1 or every axis behind it has length 1. */
 bool ls_layout_free(const LsShape *s);
-int ls_type_bytes(LsType t, int real_bytes);            /* real_bytes: 4, or 8 under --precision=f64 */
+int ls_type_bytes(LsType t, int real_bytes);            /* real_bytes: 4, or 8
+                                                         * under --precision=f64 */
 int64_t ls_value_bytes(const LsGraph *g, LsValueId v, int real_bytes);
 
 /* Constant's element i as double / int64 (logical row-major index). */
@@ -84,9 +89,10 @@ LsValueId ls_reduce_to(LsCtx *cx, LsGraph *g, LsValueId v, const LsShape *to);
 LsValueId ls_sum_grads(LsCtx *cx, LsGraph *g, LsValueId a, LsValueId b);
 
 /* ---- passes ---- */
-/* Rebuilds g node by node. visit: either maps the results itself (appending to r->to whatever it likes,
- * setting r->map[result]) and returns true, or returns false to have the node copied. Values that are not
- * results are copied first, so every value has its image before its first reader is visited. */
+/* Rebuilds g node by node. visit: either maps the results itself (appending to r->to whatever
+ * it likes, setting r->map[result]) and returns true, or returns false to have the node
+ * copied. Values that are not results are copied first, so every value has its image before
+ * its first reader is visited. */
 typedef struct LsRewrite {
     LsCtx *cx;
     const LsGraph *from;
@@ -98,10 +104,12 @@ void ls_rewrite(LsCtx *cx, LsGraph *g, bool (*visit)(LsRewrite *, LsNodeId), voi
 /* The same, visiting the nodes in this order, which must be a run order and may leave nodes out. */
 void ls_rewrite_order(LsCtx *cx, LsGraph *g, bool (*visit)(LsRewrite *, LsNodeId), void *user,
                       const LsNodeId *order, uint32_t norder);
-/* For visit: the node as it is, over the images of its operands; keeps names, types, layouts, attributes. */
+/* For visit: the node as it is, over the images of its operands; keeps names,
+ * types, layouts, attributes. */
 void ls_rewrite_copy(LsRewrite *r, LsNodeId n);
 static inline LsValueId ls_image(const LsRewrite *r, LsValueId old) { return r->map[old.i]; }
 
-void ls_graph_print(const LsGraph *g, FILE *to);    /* one line a node: %7 = Conv x %3 : 8x64x56x56 */
+void ls_graph_print(const LsGraph *g, FILE *to);    /* one line a node: %7 =
+                                                     * Conv x %3 : 8x64x56x56 */
 
 #endif

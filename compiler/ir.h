@@ -1,8 +1,8 @@
 /* compiler/ir.h -- the data of one compilation: compiler/ writes it, the other rooms only read.
  *
- * Dense ids into arrays. Row 0 of every array is a dummy, so zeroed memory means "none". Arrays only
- * grow; nobody holds an LsNode * or LsValue * across an append. What a pass computes lives in its own
- * array indexed by id. */
+ * Dense ids into arrays. Row 0 of every array is a dummy, so zeroed memory means "none". Arrays
+ * only grow; nobody holds an LsNode * or LsValue * across an append. What a pass computes lives in
+ * its own array indexed by id. */
 #ifndef LS_COMPILER_IR_H
 #define LS_COMPILER_IR_H
 
@@ -22,8 +22,9 @@ typedef struct { int rank; int64_t dim[LS_MAX_RANK]; } LsShape;
 /* LS_REAL is float, or double when the program is built with --precision=f64. */
 typedef enum { LS_REAL, LS_I64, LS_I32, LS_BOOL, LS_NTYPES } LsType;
 
-/* How the elements of a value lie in memory. LS_LAST moves axis 1 behind the others: N,C,H,W is stored
- * as N,H,W,C and a convolution weight M,C,R,S as M,R,S,C. Ranks below 3 are always LS_ROW. */
+/* How the elements of a value lie in memory. LS_LAST moves axis 1 behind the others: N,C,H,W is
+ * stored as N,H,W,C and a convolution weight M,C,R,S as M,R,S,C. Ranks below 3 are always
+ * LS_ROW. */
 typedef enum { LS_ROW, LS_LAST } LsLayout;
 
 typedef enum {
@@ -44,8 +45,8 @@ typedef struct LsValue {
     LsShape shape;
     LsNodeId def;           /* node that makes it; none for inputs, state and constants */
     const void *data;       /* constants, and initial values of state: row-major in logical order,
-                             * real as float, I64, I32, BOOL as uint8_t. NULL: zeros (state), or weights
-                             * that are not at hand (LsGraph.weightless) */
+                             * real as float, I64, I32, BOOL as uint8_t. NULL: zeros (state), or
+                             * weights that are not at hand (LsGraph.weightless) */
 } LsValue;
 
 /* ---- attributes, one struct per family; which one is fixed by the op ---- */
@@ -55,19 +56,23 @@ typedef struct {                /* convolutions and pooling; spatial axis d is t
     int64_t pad_lo[LS_MAX_SPATIAL], pad_hi[LS_MAX_SPATIAL];
     int64_t group;              /* convolutions */
     bool count_pad;             /* average pooling: padding counts in the divisor */
-    int64_t x_dim[LS_MAX_SPATIAL];  /* pooling, gradients, ConvTranspose: spatial size of the result */
+    int64_t x_dim[LS_MAX_SPATIAL];  /* pooling, gradients, ConvTranspose:
+                                     * spatial size of the result */
 } LsWindowAttr;
 typedef struct { uint32_t axes; bool keep; } LsReduceAttr;  /* bit k: axis k is reduced */
 typedef struct { int axis; } LsAxisAttr;                    /* softmax, concat, gather, split */
-typedef struct { int perm[LS_MAX_RANK]; } LsPermAttr;       /* result axis k is operand axis perm[k] */
+typedef struct { int perm[LS_MAX_RANK]; } LsPermAttr;       /* result axis k is
+                                                             * operand axis perm[k] */
 typedef struct { LsShape shape; } LsShapeAttr;              /* reshape, expand, tile (as repeats) */
-/* slice: result index i of axis k reads start[k] + i * step[k], as long as that lies before stop[k] (in
- * the direction of step). Already clamped: start in 0..dim, stop in -1..dim, step not 0. */
+/* slice: result index i of axis k reads start[k] + i * step[k], as long as that lies before stop[k]
+ * (in the direction of step). Already clamped: start in 0..dim, stop in -1..dim, step not 0. */
 typedef struct {
     int64_t start[LS_MAX_RANK], step[LS_MAX_RANK], stop[LS_MAX_RANK];
-    LsShape x;                  /* slice_grad: shape of the operand of the slice, hence of the result */
+    LsShape x;                  /* slice_grad: shape of the operand of the
+                                 * slice, hence of the result */
 } LsSliceAttr;
-/* gather; axis lies where LsAxisAttr has it. x: gather_grad alone: shape of the table, of the result */
+/* gather; axis lies where LsAxisAttr has it. x: gather_grad alone: shape of
+ * the table, of the result */
 typedef struct { int axis; LsShape x; } LsGatherAttr;
 typedef enum { LS_PAD_CONSTANT, LS_PAD_REFLECT, LS_PAD_EDGE } LsPadMode;
 /* pad: result index i reads i - lo; where that is outside, the mode decides. Negative: crop. */
@@ -78,12 +83,15 @@ typedef enum { LS_COORD_HALF_PIXEL, LS_COORD_PYTORCH_HALF_PIXEL, LS_COORD_ALIGN_
 typedef enum { LS_ROUND_FLOOR, LS_ROUND_CEIL, LS_ROUND_PREFER_FLOOR, LS_ROUND_PREFER_CEIL } LsRound;
 typedef struct { LsResizeMode mode; LsResizeCoord coord; LsRound nearest;
                  double scale[LS_MAX_RANK];     /* output over input, as the file says it */
-                 LsShape x, y; } LsResizeAttr;  /* shapes before and after (resize_grad: y is dy's) */
+                 LsShape x, y; } LsResizeAttr;  /* shapes before and after
+                                                 * (resize_grad: y is dy's) */
 typedef struct { bool trans_a, trans_b; double alpha, beta; } LsGemmAttr;
-typedef struct { double a, b; bool tanh; } LsScalarAttr;    /* alpha, beta, min, max, epsilon, ratio */
+typedef struct { double a, b; bool tanh; } LsScalarAttr;    /* alpha, beta, min,
+                                                             * max, epsilon, ratio */
 typedef struct { int axis; double eps; } LsNormAttr;        /* layer norm: axes axis..rank-1 */
 typedef enum { LS_LOSS_MEAN, LS_LOSS_SUM, LS_LOSS_EACH } LsReduction;
-typedef enum { LS_REG_SQUARE, LS_REG_ABS, LS_REG_LOGIT } LsRegression;  /* mse, l1, bce with logits */
+/* mse, l1, bce with logits */
+typedef enum { LS_REG_SQUARE, LS_REG_ABS, LS_REG_LOGIT } LsRegression;
 typedef struct {                /* losses: ops/loss.def says what the kernels compute */
     int axis;                   /* of the classes */
     int64_t nclass;             /* NLL_GRAD: size of that axis in the result */
@@ -113,7 +121,8 @@ typedef enum { LS_FORWARD, LS_BACKWARD, LS_UPDATE } LsPhase;
 
 typedef struct LsNode {
     uint16_t op;            /* row of the op table */
-    uint16_t nin, nout;     /* operand[in .. in+nin), 0 = absent; results are values out .. out+nout-1 */
+    uint16_t nin, nout;     /* operand[in .. in+nin), 0 = absent; results are
+                             * values out .. out+nout-1 */
     uint32_t in, out;
     LsPhase phase;
     LsNodeId fwd;           /* node this differentiates; none in the forward part */
@@ -124,12 +133,13 @@ typedef struct LsNode {
 
 typedef struct LsGrad { LsValueId param, grad; } LsGrad;
 
-/* Which statistics batch norms use when training: as the file says, the batch's, the running ones. */
+/* Which statistics batch norms use when training: as the file says, the batch's, the running
+ * ones. */
 typedef enum { LS_BN_FILE, LS_BN_TRAIN, LS_BN_FROZEN } LsBnMode;
 
-/* Invariants, checked by ls_verify after every pass: operands come from smaller node ids, so the array
- * order is a run order. A state value is written by one node (which has it as an operand and whose op
- * row says so); every reader of the old value comes before. */
+/* Invariants, checked by ls_verify after every pass: operands come from smaller node ids, so the
+ * array order is a run order. A state value is written by one node (which has it as an operand and
+ * whose op row says so); every reader of the old value comes before. */
 typedef struct LsGraph {
     LsValue *value;     uint32_t nvalue, cap_value;
     LsNode *node;       uint32_t nnode, cap_node;
@@ -138,12 +148,14 @@ typedef struct LsGraph {
     LsValueId *output;  uint32_t noutput;   /* model outputs in file order */
     LsValueId loss;                         /* scalar; none before ls_loss */
     LsGrad *grad;       uint32_t ngrad;     /* per trained parameter, set by ls_autodiff */
-    LsValueId label;                        /* target input added by ls_loss; none with --loss=graph */
+    LsValueId label;                        /* target input added by ls_loss;
+                                             * none with --loss=graph */
     int64_t batch;                          /* dim 0 of the first model input */
     bool weightless;                        /* initial values were not loaded (plan only) */
     bool training;                          /* false: evaluation form */
     LsBnMode bn;                            /* set by the importer before the first node */
-    bool bn_var_torch;                      /* running variances follow the unbiased batch variance */
+    bool bn_var_torch;                      /* running variances follow
+                                             * the unbiased batch variance */
     struct LsArena *arena;
 } LsGraph;
 

@@ -1,16 +1,17 @@
 /* compiler/layout.c -- where channels go: assigns LsValue.layout and inserts conversions.
  *
- * requires static shapes; keeps run order; state, inputs and constants get one layout for the whole program
- * (the data is laid out so when it is loaded), results get theirs from the rule of their row (op.h).
- * Images stay channels-last from the input to the loss, so on common nets nothing is converted but what
- * enters a flatten that really moves bytes. */
+ * requires static shapes; keeps run order; state, inputs and constants get one layout for the whole
+ * program (the data is laid out so when it is loaded), results get theirs from the rule of their
+ * row (op.h). Images stay channels-last from the input to the loss, so on common nets nothing is
+ * converted but what enters a flatten that really moves bytes. */
 #include "compiler/layout.h"
 
 #include <string.h>
 
 typedef struct Layouts {
     const LsGraph *like;        /* evaluation form: state and inputs as in the training graph */
-    bool *decided;              /* by old value: the layout of a value that no node makes is fixed */
+    bool *decided;              /* by old value: the layout of a value
+                                 * that no node makes is fixed */
     LsLayout *want;             /* ... to this */
     LsValueId *other;           /* by new value: its conversion to the layout it does not have */
     LsPhase *other_phase;       /* a conversion is not kept from forward to backward */
@@ -30,7 +31,8 @@ static void decide(const LsGraph *g, Layouts *ly, LsValueId v, LsLayout layout)
     ly->want[v.i] = layout;
 }
 
-/* Sources first by the training graph, then by kernels that have no choice: channels-last before row. */
+/* Sources first by the training graph, then by kernels that have no choice:
+ * channels-last before row. */
 static void decide_sources(const LsGraph *g, Layouts *ly)
 {
     for (uint32_t i = 1; ly->like != NULL && i < g->nvalue; i++) {
@@ -65,8 +67,8 @@ static LsLayout layout_now(const LsRewrite *r, LsValueId old)
     return r->to->value[ls_image(r, old).i].layout;
 }
 
-/* Where all operands are free of layout (a gradient spread over an image), the layout of the forward
- * operand that the result is the gradient of. */
+/* Where all operands are free of layout (a gradient spread over an image), the layout of the
+ * forward operand that the result is the gradient of. */
 static LsLayout as_forward(const LsRewrite *r, LsNodeId n)
 {
     const LsGraph *g = r->from;
@@ -77,7 +79,8 @@ static LsLayout as_forward(const LsRewrite *r, LsNodeId n)
     return LS_ROW;
 }
 
-/* The layout of a SAME node: that of the state it overwrites, else channels-last if any operand is. */
+/* The layout of a SAME node: that of the state it overwrites, else channels-last if any operand
+ * is. */
 static LsLayout choose(LsRewrite *r, LsNodeId n)
 {
     const LsGraph *g = r->from;

@@ -4,9 +4,9 @@
 
 #include "compiler/graph.h"
 
-/* Sets the layout of every value and inserts CONVERT nodes. like: a graph of the same model whose state
- * and inputs, matched by name, already have their layouts (the training graph, when g is the evaluation
- * form); NULL: none. */
+/* Sets the layout of every value and inserts CONVERT nodes. like: a graph of the same model whose
+ * state and inputs, matched by name, already have their layouts (the training graph, when g is the
+ * evaluation form); NULL: none. */
 bool ls_layout(LsCtx *cx, LsGraph *g, const LsGraph *like);
 
 #endif

@@ -1,4 +1,5 @@
-/* compiler/onnx_float.c -- double, float16 and bfloat16 become float32 where a model names a type. */
+/* compiler/onnx_float.c -- double, float16 and bfloat16 become float32 where a model names a
+ * type. */
 #include "compiler/onnx_float.h"
 
 #include "compiler/onnx_tensor.h"

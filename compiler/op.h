@@ -1,9 +1,10 @@
 /* compiler/op.h -- the op table: what the compiler knows about each kind of node.
  *
- * Two tables. An *ONNX row* (LsOnnxOp) turns one node of a file into IR nodes: it reads attributes, knows
- * opset versions, reports errors. An *IR row* (LsOp) is what passes, the scheduler's costs and codegen see.
- * Both live in compiler/ops/<family>.c; the family's .def lists them. A new operator is one row in a file
- * and one line in a .def (plus one in meson.build when the file is new). */
+ * Two tables. An *ONNX row* (LsOnnxOp) turns one node of a file into IR nodes: it reads
+ * attributes, knows opset versions, reports errors. An *IR row* (LsOp) is what passes, the
+ * scheduler's costs and codegen see. Both live in compiler/ops/<family>.c; the family's .def
+ * lists them. A new operator is one row in a file and one line in a .def (plus one in
+ * meson.build when the file is new). */
 #ifndef LS_COMPILER_OP_H
 #define LS_COMPILER_OP_H
 
@@ -40,11 +41,13 @@ typedef enum {
     LS_LAY_SAME,    /* operands and results of the full rank share one layout, either will do */
     LS_LAY_LAST,    /* operands and results of rank >= 3 are LS_LAST */
     LS_LAY_ROW,     /* operands and results are LS_ROW */
-    LS_LAY_FREE,    /* the kernel reads any layout by strides; results are LS_ROW (a move chooses) */
+    LS_LAY_FREE,    /* the kernel reads any layout by strides; results
+                     * are LS_ROW (a move chooses) */
 } LsLayoutRule;
 
 typedef enum { LS_SUM, LS_MAX, LS_MIN, LS_PROD } LsCombine;
-enum { LS_MAX_IN = 16, LS_MAX_OUT = 8 };    /* of an IR row; concat and fused nodes may have more inputs */
+enum { LS_MAX_IN = 16, LS_MAX_OUT = 8 };    /* of an IR row; concat and fused
+                                             * nodes may have more inputs */
 
 typedef struct LsOp {
     const char *name;           /* the ONNX op_type, or a lower-case name of our own */
@@ -52,21 +55,24 @@ typedef struct LsOp {
     bool once;                  /* must not be recomputed: changes state */
     uint8_t writes;             /* bit k: operand k is a state value that the node overwrites */
     bool (*infer)(LsCtx *, LsGraph *, LsNodeId);    /* sets shape and type of the results */
-    /* Appends gradient nodes. dy[k]: gradient of result k (none if nothing came); the function sets dx[k]
-     * for each operand that has one and is wanted (want[k]). NULL: no gradient. */
+    /* Appends gradient nodes. dy[k]: gradient of result k (none if nothing came); the function sets
+     * dx[k] for each operand that has one and is wanted (want[k]). NULL: no gradient. */
     void (*grad)(LsCtx *, LsGraph *, LsNodeId, const LsValueId dy[], const bool want[], LsValueId dx[]);
-    double (*flops)(const LsGraph *, LsNodeId);     /* NULL: one per element of the largest operand */
+    double (*flops)(const LsGraph *, LsNodeId);     /* NULL: one per element
+                                                     * of the largest operand */
     LsKernelId kernel;
     LsLayoutRule layout;
-    /* MAP, REDUCE: a C expression over %0 %1 ... (operands, as scalars), $a $b (attr.scalar), %i (index of
-     * the element in logical row-major order, whatever the layout), calling only what runtime/ls_kernel.h gives: ls_exp, ls_max, LS_R(0.5)… */
+    /* MAP, REDUCE: a C expression over %0 %1 ... (operands, as scalars), $a $b (attr.scalar), %i
+     * (index of the element in logical row-major order, whatever the layout), calling only what
+     * runtime/ls_kernel.h gives: ls_exp, ls_max, LS_R(0.5)… */
     const char *expr;
     LsCombine combine;          /* REDUCE */
     bool mean;                  /* REDUCE: divide by the number of elements combined */
-    LsType (*type)(const LsGraph *, LsNodeId);      /* MAP: type of the result; NULL: of operand 0 */
-    /* MAP, REDUCE, for folding: `expr` on the host, over reals, and over integers and bools alone (then
-     * false where it is undefined: overflow, division by zero). A MAP row without eval_int takes reals
-     * only; one without eval is not folded. */
+    LsType (*type)(const LsGraph *, LsNodeId);      /* MAP: type of the result;
+                                                     * NULL: of operand 0 */
+    /* MAP, REDUCE, for folding: `expr` on the host, over reals, and over integers and bools alone
+     * (then false where it is undefined: overflow, division by zero). A MAP row without eval_int
+     * takes reals only; one without eval is not folded. */
     double (*eval)(const double x[], const LsAttr *);
     bool (*eval_int)(const int64_t x[], const LsAttr *, int64_t *y);
 } LsOp;
@@ -96,8 +102,8 @@ typedef struct LsOnnxOp {
 extern const LsOnnxOp *const ls_onnx_op[];      /* ends with NULL */
 const LsOnnxOp *ls_onnx_find(const char *name);
 
-/* Attributes (compiler/onnx_attr.c). Absent: the default. A wrong type is reported and poisons the node:
- * the importer fails it after build. */
+/* Attributes (compiler/onnx_attr.c). Absent: the default. A wrong type is reported and poisons the
+ * node: the importer fails it after build. */
 bool ls_onnx_has(const LsOnnxNode *n, const char *attr);
 int64_t ls_onnx_int(const LsOnnxNode *n, const char *attr, int64_t otherwise);
 double ls_onnx_float(const LsOnnxNode *n, const char *attr, double otherwise);
@@ -110,14 +116,15 @@ int ls_onnx_length(const LsOnnxNode *n, const char *attr);
 /* The tensor attribute as a constant value; none: absent. */
 LsValueId ls_onnx_tensor(const LsOnnxNode *n, const char *attr);
 
-/* Operand k as compile-time constants: the number read, -1 when the operand is absent, -2 (reported as
- * LS_E_NOT_CONST) when it is computed at run time. An initializer read this way is a setting: it becomes
- * LS_V_CONST and is not trained. */
+/* Operand k as compile-time constants: the number read, -1 when the operand is absent, -2 (reported
+ * as LS_E_NOT_CONST) when it is computed at run time. An initializer read this way is a setting: it
+ * becomes LS_V_CONST and is not trained. */
 int ls_onnx_const_ints(LsOnnxNode *n, int k, int max, int64_t out[]);
 int ls_onnx_const_reals(LsOnnxNode *n, int k, int max, double out[]);
 /* Operand k is a weight: a constant there (Constant node, ConstantOfShape) becomes LS_V_PARAM. */
 void ls_onnx_weight(LsOnnxNode *n, int k);
-/* An axis from the file (-rank .. rank-1) made non-negative; reports and returns -1 when out of range. */
+/* An axis from the file (-rank .. rank-1) made non-negative; reports and
+ * returns -1 when out of range. */
 int ls_onnx_axis(LsOnnxNode *n, int64_t axis, int rank);
 /* ls_error at this node. */
 __attribute__((format(printf, 4, 5)))

@@ -1,5 +1,5 @@
-/* compiler/passes.h -- the passes of one compilation, in the order of pipeline.c. Each is one file whose
- * head says what it requires, keeps and breaks, and returns false after diagnostics. */
+/* compiler/passes.h -- the passes of one compilation, in the order of pipeline.c. Each is one file
+ * whose head says what it requires, keeps and breaks, and returns false after diagnostics. */
 #ifndef LS_COMPILER_PASSES_H
 #define LS_COMPILER_PASSES_H
 
@@ -12,30 +12,34 @@ typedef struct LsImportOptions {
     const LsDim *dim; int ndim;
     const LsShapeBinding *shape; int nshape;
     int64_t batch;              /* --batch: binds the dynamic first dim of every input; 0: none */
-    bool training;              /* false: evaluation form (batch norm by running statistics, no dropout) */
+    bool training;              /* false: evaluation form (batch norm by
+                                 * running statistics, no dropout) */
     LsBnMode bn;                /* copied to LsGraph.bn */
     bool bn_var_torch;          /* copied to LsGraph.bn_var_torch */
     const char *const *freeze; int nfreeze;     /* globs over parameter names: not trained */
     bool tie_identity;          /* Identity of an initializer stays one parameter */
     bool weightless;            /* do not load initial values (plan); missing data files are fine */
 } LsImportOptions;
-/* Reads and checks the model; NULL after diagnostics (all of them, by node). The file's data is copied
- * into the arena once; initial values point to it where their type allows. */
+/* Reads and checks the model; NULL after diagnostics (all of them, by node). The file's data is
+ * copied into the arena once; initial values point to it where their type allows. */
 LsGraph *ls_onnx_import(LsCtx *cx, const char *path, const LsImportOptions *o);
 
 /* ---- on the forward graph ---- */
-bool ls_patterns(LsCtx *, LsGraph *);       /* GELU, layer norm, hard-swish written out -> one node */
+bool ls_patterns(LsCtx *, LsGraph *);       /* GELU, layer norm, hard-swish
+                                             * written out -> one node */
 
 typedef enum { LS_LOSS_GRAPH, LS_LOSS_CE, LS_LOSS_MSE, LS_LOSS_L1, LS_LOSS_BCE } LsLossKind;
 typedef struct LsLossOptions {
     LsLossKind kind;
-    const char *output;         /* --loss-input: which model output (or the loss itself); NULL: the first */
+    const char *output;         /* --loss-input: which model output (or the loss
+                                 * itself); NULL: the first */
     const char *label;          /* name of the target input; NULL: "label" */
     double smoothing;
     int64_t ignore; bool has_ignore;
     const float *class_weight; int64_t nclass;      /* NULL: all 1 */
-    int axis;                   /* of the classes (ce), negative from the end; 0: the last one of a rank-3
-                                 * output (a language model's N,T,V), 1 of any other (N,C and N,C,H,W) */
+    int axis;                   /* of the classes (ce), negative from the end; 0: the last
+                                 * one of a rank-3 output (a language model's N,T,V), 1 of
+                                 * any other (N,C and N,C,H,W) */
 } LsLossOptions;
 bool ls_loss(LsCtx *, LsGraph *, const LsLossOptions *);    /* sets g->loss, g->label */
 
@@ -49,10 +53,11 @@ typedef struct LsOptimizerOptions {
     bool nesterov;
     double clip_norm, clip_value;   /* 0: none */
     int accumulate;                 /* micro-steps per update; 0, 1: none */
-    bool decay_matrices_only;       /* no weight decay on tensors of rank <= 1: biases, norms' scales */
+    bool decay_matrices_only;       /* no weight decay on tensors of rank <=
+                                     * 1: biases, norms' scales */
 } LsOptimizerOptions;
-/* Appends the update of every parameter right behind its gradient's last reader. Learning rate, step
- * number and such are run-time scalars (runtime/ls_program.h), not values of the graph. */
+/* Appends the update of every parameter right behind its gradient's last reader. Learning rate,
+ * step number and such are run-time scalars (runtime/ls_program.h), not values of the graph. */
 bool ls_optimizer(LsCtx *, LsGraph *, const LsOptimizerOptions *);
 
 /* ---- before scheduling; ls_layout is in layout.h ---- */

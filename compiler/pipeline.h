@@ -9,7 +9,8 @@ typedef struct LsPipelineOptions {
     LsLossOptions loss;
     LsOptimizerOptions optimizer;
     const LsGraph *like;        /* evaluation form: the training graph, whose layouts it shares */
-    const char *dump;           /* -d PASS: print the graph after that pass on stdout; "all"; NULL */
+    const char *dump;           /* -d PASS: print the graph after that
+                                 * pass on stdout; "all"; NULL */
 } LsPipelineOptions;
 
 /* The training graph (o->import.training) or the evaluation form with the same loss; NULL after

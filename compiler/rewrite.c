@@ -1,4 +1,5 @@
-/* compiler/rewrite.c -- rebuilding a graph node by node; the frame of every pass that inserts nodes. */
+/* compiler/rewrite.c -- rebuilding a graph node by node; the frame of every
+ * pass that inserts nodes. */
 #include "compiler/graph.h"
 
 #include <string.h>
@@ -56,7 +57,8 @@ void ls_rewrite_order(LsCtx *cx, LsGraph *g, bool (*visit)(LsRewrite *, LsNodeId
         const LsNode *node = &g->node[n.i];
         if (node->op == LS_OP_NOP)
             continue;
-        /* A node's image is the last node that its visit appends: the forward node of a gradient. */
+        /* A node's image is the last node that its visit appends: the forward node of a
+         * gradient. */
         ls_graph_origin(r.to, (LsOrigin){node->phase, node_map[node->fwd.i], node->onnx, node->name});
         if (!visit(&r, n))
             ls_rewrite_copy(&r, n);

@@ -2,8 +2,8 @@
 #ifndef LS_COMPILER_SPELLING_H
 #define LS_COMPILER_SPELLING_H
 
-/* Edits to get from a to b (Levenshtein). b of more than LS_SPELLING_MOST characters is as far away as
- * that, whatever a is. */
+/* Edits to get from a to b (Levenshtein). b of more than LS_SPELLING_MOST characters is as far
+ * away as that, whatever a is. */
 enum { LS_SPELLING_MOST = 32 };
 int ls_spelling_distance(const char *a, const char *b);
 

@@ -1,6 +1,8 @@
-/* demo/make_shapes.c -- images of bright discs on noise, with a mask of each: something for a U-Net to learn.
+/* demo/make_shapes.c -- images of bright discs on noise, with a mask of each:
+ * something for a U-Net to learn.
  *
- *   make_shapes COUNT SIZE SEED OUT.npz      x [COUNT,3,SIZE,SIZE] float32, label [COUNT,SIZE,SIZE] int64 */
+ *   make_shapes COUNT SIZE SEED OUT.npz      x [COUNT,3,SIZE,SIZE] float32,
+ *   label [COUNT,SIZE,SIZE] int64 */
 #include "runtime/npy.h"
 
 #include <math.h>

@@ -1,8 +1,9 @@
-/* runtime/ls_program.h -- what a generated training program consists of: tables of plain data and kernels.
+/* runtime/ls_program.h -- what a generated training program consists of: tables
+ * of plain data and kernels.
  *
  * lowerset writes one C file with the kernels and one LsProgram; runtime/ supplies main. The whole
- * state and the whole arena are two allocations made before the first step; every address is an offset
- * into one of a few spaces, fixed by the plan. */
+ * state and the whole arena are two allocations made before the first step; every address is an
+ * offset into one of a few spaces, fixed by the plan. */
 #ifndef LS_PROGRAM_H
 #define LS_PROGRAM_H
 
@@ -11,35 +12,38 @@
 #include <stdint.h>
 
 enum { LS_TENSOR_RANK = 8 };
-enum { LS_RING = 4 };   /* batches in the input ring: inputs take LS_RING times their bytes in the plan */
+enum { LS_RING = 4 };   /* batches in the input ring: inputs take LS_RING
+                         * times their bytes in the plan */
 
 typedef struct LsRun LsRun;
-/* Runs one step. arg: operands, then results, then the workspace (if any), as addresses. An absent operand
- * is NULL. */
+/* Runs one step. arg: operands, then results, then the workspace (if any), as addresses.
+ * An absent operand is NULL. */
 typedef void (*LsKernel)(LsRun *run, void *const arg[]);
 
 /* An address at compile time. */
 typedef enum { LS_AT_NONE, LS_AT_ARENA, LS_AT_STATE, LS_AT_CONST, LS_AT_INPUT } LsSpace;
-typedef struct LsAddress { uint8_t space; int64_t offset; } LsAddress;  /* bytes; LS_AT_INPUT: index of
-                                                                         * LsProgram.input */
+/* bytes; LS_AT_INPUT: index of LsProgram.input */
+typedef struct LsAddress { uint8_t space; int64_t offset; } LsAddress;
 
 typedef enum { LS_DT_REAL, LS_DT_I64, LS_DT_I32, LS_DT_BOOL } LsDataType;
 typedef struct LsTensor {       /* names and logical shapes are the ONNX file's */
     const char *name;
     LsDataType type;
-    bool channels_last;         /* bytes lie as N, spatial..., C although dim says N, C, spatial... */
+    bool channels_last;         /* bytes lie as N, spatial..., C although
+                                 * dim says N, C, spatial... */
     int rank;
     int64_t dim[LS_TENSOR_RANK];
     LsAddress at;
 } LsTensor;
 
 typedef enum { LS_STATE_PARAM, LS_STATE_FROZEN, LS_STATE_STAT, LS_STATE_MOMENT } LsStateKind;
-typedef struct LsStateTensor {  /* parameters first, in file order; a moment is named "PARAM.m" or so */
+typedef struct LsStateTensor {  /* parameters first, in file order; a moment
+                                 * is named "PARAM.m" or so */
     LsTensor t;
     LsStateKind kind;
-    int64_t onnx_offset;        /* of its float32 data, row-major in logical order, in the embedded ONNX
-                                 * file: where the initial value is read and the trained one written;
-                                 * -1: starts as zeros (moments), not exported */
+    int64_t onnx_offset;        /* of its float32 data, row-major in logical order, in the embedded
+                                 * ONNX file: where the initial value is read and the trained one
+                                 * written; -1: starts as zeros (moments), not exported */
 } LsStateTensor;
 
 typedef struct LsStep {
@@ -54,8 +58,8 @@ typedef struct LsStep {
     int64_t workspace;          /* bytes at the last argument when narg > nin + nout */
 } LsStep;
 
-/* A value that lives only for a while, to be copied out on request (--dump): after step `after` ran, or,
- * with before = true, just before step `after` runs. */
+/* A value that lives only for a while, to be copied out on request (--dump): after step `after`
+ * ran, or, with before = true, just before step `after` runs. */
 typedef struct LsWatch { LsTensor t; const char *key; uint32_t step; bool before; } LsWatch;
 
 typedef struct LsInput {        /* one per graph input, the target last; t.at.offset is its index */
@@ -65,10 +69,11 @@ typedef struct LsInput {        /* one per graph input, the target last; t.at.of
                                  * low = high: not checked, but for the classes of a label */
 } LsInput;
 
-typedef struct LsPhaseTable {   /* train: one step of training; eval: the evaluation form, forward + loss */
+typedef struct LsPhaseTable {   /* train: one step of training; eval: the
+                                 * evaluation form, forward + loss */
     const LsStep *step; uint32_t nstep;
-    const LsWatch *watch; uint32_t nwatch;      /* outputs "out/NAME", gradients "grad/PARAM"; eval may
-                                                 * have "code/NAME" for --image-grid */
+    const LsWatch *watch; uint32_t nwatch;      /* outputs "out/NAME", gradients "grad/PARAM"; eval
+                                                 * may have "code/NAME" for --image-grid */
     LsAddress loss;             /* scalar real in the arena, alive at the end of the phase */
     int64_t arena_bytes, live_peak;
 } LsPhaseTable;
@@ -82,21 +87,24 @@ typedef struct LsProgram {
     int accumulate;             /* micro-steps per update */
     int64_t budget;             /* asked for, bytes in all; 0: none */
     int64_t state_bytes, arena_bytes, const_bytes;      /* arena_bytes: the larger of both phases */
-    double overhead;            /* predicted cost of recomputation / cost of one step without, e.g. 0.12 */
+    double overhead;            /* predicted cost of recomputation / cost of
+                                 * one step without, e.g. 0.12 */
     const LsStateTensor *state; uint32_t nstate;
     const LsInput *input; uint32_t ninput;
     const LsAddress *address;   /* arguments of all steps */
     const int64_t *element_count;
     const uint8_t *element_type;        /* LsDataType of each result, beside element_count */
     LsPhaseTable train, eval;   /* eval.nstep may be 0: no evaluation form */
-    int64_t classes;            /* size of the class axis when the loss is a cross-entropy, else 0; what it
-                                 * reads is the watch "logits" of eval */
+    int64_t classes;            /* size of the class axis when the loss is a cross-entropy, else 0;
+                                 * what it reads is the watch "logits" of eval */
     int class_axis;             /* of the logits */
     const unsigned char *constant;      /* const_bytes of constant tensors */
-    const unsigned char *onnx; size_t onnx_bytes;   /* evaluation form of the model, as an ONNX file with
-                                 * the initial weights in place: --export copies it and patches them */
+    const unsigned char *onnx; size_t onnx_bytes;   /* evaluation form of the model, as an ONNX file
+                                                     * with the initial weights in place: --export
+                                                     * copies it and patches them */
     double default_lr;
-    const char *default_schedule;       /* of --schedule, e.g. "cosine:warmup=500"; NULL: constant */
+    const char *default_schedule;       /* of --schedule, e.g.
+                                         * "cosine:warmup=500"; NULL: constant */
     bool has_ignore; int64_t ignore;    /* cross-entropy: the label that does not count */
 } LsProgram;
 
@@ -105,14 +113,16 @@ struct LsRun {
     struct LsPool *pool;
     uint64_t seed;              /* of the run */
     int64_t step;               /* micro-steps done before this one: keys random numbers */
-    int64_t valid;              /* samples of the batch that count; less than batch in the last one */
+    int64_t valid;              /* samples of the batch that count; less
+                                 * than batch in the last one */
     bool first, apply;          /* of an accumulation: first micro-step; the one that updates */
     double lr;                  /* learning rate of this update */
     int64_t update;             /* updates done, this one included: t of Adam, from 1 */
 };
 
-/* Calls fn(run, arg, lo, hi) on pieces that cover [0, units), on all threads, and waits. What a unit
- * computes must not depend on how the range is cut: results are the same for any number of threads. */
+/* Calls fn(run, arg, lo, hi) on pieces that cover [0, units), on all threads, and
+ * waits. What a unit computes must not depend on how the range is cut: results are the
+ * same for any number of threads. */
 typedef void (*LsPart)(LsRun *run, void *const arg[], int64_t lo, int64_t hi);
 void ls_parallel(LsRun *run, LsPart fn, int64_t units, void *const arg[]);
 

@@ -1,5 +1,5 @@
-/* runtime/trainer_options.h -- the trainer's command line. Parser, --help and the list for completion are
- * one table. */
+/* runtime/trainer_options.h -- the trainer's command line. Parser, --help and the list for
+ * completion are one table. */
 #ifndef LS_RUNTIME_TRAINER_OPTIONS_H
 #define LS_RUNTIME_TRAINER_OPTIONS_H
 

@@ -9,7 +9,8 @@
 
 #include "scheduler/why.h"
 
-typedef struct Range { int64_t lo, hi; uint32_t tensor; } Range;    /* bytes in use; tensor, or NONE */
+/* bytes in use; tensor, or NONE */
+typedef struct Range { int64_t lo, hi; uint32_t tensor; } Range;
 
 enum { NONE = 0xffffffff };
 
@@ -139,7 +140,8 @@ static bool do_run(Audit *a, const LsPlanStep *s)
     const int64_t *offset = a->plan->offset + s->offset;
     if (!check_reads(a, n) || !do_reuses(a, s, n, offset))
         return false;
-    int64_t tails = 0;                  /* of larger operands taken over: there while the node runs */
+    int64_t tails = 0;                  /* of larger operands taken over:
+                                         * there while the node runs */
     for (uint32_t k = 0; k < s->nreuse; k++) {
         LsDagPair r = a->plan->reuse[s->reuse + k];
         tails += a->g->tensor[r.in].bytes - a->g->tensor[r.out].bytes;

@@ -1,5 +1,5 @@
-/* scheduler/candidates.h -- the candidates of one planning: sequences that no other of their strategy
- * beats in both peak and cost.
+/* scheduler/candidates.h -- the candidates of one planning: sequences that no other of their
+ * strategy beats in both peak and cost.
  *
  * None of them depends on the budget. That is what makes plans monotone: a larger budget only
  * admits more candidates. */

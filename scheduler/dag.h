@@ -1,8 +1,8 @@
 /* scheduler/dag.h -- the problem: a training graph as plain arrays of sizes, costs and edges.
  *
- * The scheduler knows no operators. Ids are from 0 and dense; the node list is a run order. The meaning of
- * every field is that of the interchange format "lowerset-graph" version 1, which dag_json.c reads and
- * writes. */
+ * The scheduler knows no operators. Ids are from 0 and dense; the node list is a run order. The
+ * meaning of every field is that of the interchange format "lowerset-graph" version 1, which
+ * dag_json.c reads and writes. */
 #ifndef LS_SCHEDULER_DAG_H
 #define LS_SCHEDULER_DAG_H
 
@@ -27,8 +27,8 @@ typedef struct LsDagNode {
     int64_t workspace;          /* bytes while it runs */
     const uint32_t *in;  uint32_t nin;      /* tensors really read */
     const uint32_t *out; uint32_t nout;     /* tensors made; none persistent */
-    const uint32_t *upd; uint32_t nupd;     /* persistent tensors changed; such a node runs exactly once and
-                                             * nobody reads one of them afterwards */
+    const uint32_t *upd; uint32_t nupd;     /* persistent tensors changed; such a node runs exactly
+                                             * once and nobody reads one of them afterwards */
     const LsDagPair *inplace; uint32_t ninplace;
     bool once, required, alternative;
     int64_t of;                 /* forward node of a backward or optimizer node; -1: none */

@@ -6,7 +6,8 @@
 
 #include "compiler/arena.h"
 
-typedef struct LsFlowEdge { uint32_t to, next; int64_t room; } LsFlowEdge;  /* edge k ^ 1 is the way back */
+/* edge k ^ 1 is the way back */
+typedef struct LsFlowEdge { uint32_t to, next; int64_t room; } LsFlowEdge;
 
 typedef struct LsFlow {
     LsArena *arena;

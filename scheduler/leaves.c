@@ -11,7 +11,8 @@ typedef struct Leaves {
     const LsLive *live;         /* of the spine alone */
     LsSeq spine, out;
     LsRows reading;             /* by tensor: leaves that read it */
-    uint32_t *ready;            /* by leaf: spine runs that must come first; LS_NO_ID: none left to place */
+    uint32_t *ready;            /* by leaf: spine runs that must come first;
+                                 * LS_NO_ID: none left to place */
     uint32_t *waiting;          /* by tensor: leaves not placed yet that read it */
     uint32_t *now;              /* by tensor: its instance on the spine, or LS_NO_ID */
     uint32_t *taker;            /* by tensor: the first update that reads it, or 0 */

@@ -25,7 +25,8 @@ typedef struct LsCutStep {     /* from a set to one around it */
     double time;                /* of what it leaves to be made again */
 } LsCutStep;
 
-typedef struct LsFamily {       /* lower sets by size, then by content: first empty, last everything */
+typedef struct LsFamily {       /* lower sets by size, then by content:
+                                 * first empty, last everything */
     uint32_t n, nword;
     uint64_t *low;              /* n rows */
     uint64_t *keep;             /* n rows: the boundary, and what is stuck */
@@ -33,7 +34,8 @@ typedef struct LsFamily {       /* lower sets by size, then by content: first em
     int64_t *mem;               /* of the set, bytes */
     double *time;               /* of the set */
     bool whole;                 /* every lower set is in it */
-    /* Steps of the DP into set j: step[step_at[j] .. step_at[j + 1]). NULL where there are too many. */
+    /* Steps of the DP into set j: step[step_at[j] .. step_at[j + 1]). NULL
+     * where there are too many. */
     LsCutStep *step; uint32_t *step_at;
 } LsFamily;
 

@@ -7,17 +7,19 @@
 /* A canonical strategy L1 < ... < Lk = V, and what the paper's formulas say of it. */
 typedef struct LsStrategy {
     const uint64_t **cut; uint32_t ncut;
-    int64_t peak;               /* bytes: 2 M(block) + kept so far + halo, the largest over blocks; by
-                                 * ls_strategy_price only */
+    int64_t peak;               /* bytes: 2 M(block) + kept so far + halo, the largest over blocks;
+                                 * by ls_strategy_price only */
     double time;                /* of recomputation; the last block's counts only if asked */
 } LsStrategy;
 
 typedef struct LsDpOptions {
     int64_t budget;             /* bytes, of the formula's peak */
-    bool greatest;              /* memory-centred: the greatest time; else time-centred: the least */
+    bool greatest;              /* memory-centred: the greatest time;
+                                 * else time-centred: the least */
     bool price_last;            /* count the last block as recomputed, as the paper does */
     double slack;               /* a state this much better in time alone is given up; 0: exact */
-    uint32_t most_points;       /* of a set's front of (kept bytes, time); above it, it is thinned */
+    uint32_t most_points;       /* of a set's front of (kept bytes,
+                                 * time); above it, it is thinned */
 } LsDpOptions;
 
 typedef struct LsStrategies {

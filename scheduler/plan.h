@@ -6,14 +6,14 @@
 
 /* All zeros: auto, no budget, in-place reuse on. */
 typedef struct LsPlanOptions {
-    const char *strategy;       /* "auto" (NULL), "none", "chen", "exact", "approx", or one of the DPs' halves:
-                                 * "exact-tc", "exact-mc", "approx-tc", "approx-mc" */
+    const char *strategy;       /* "auto" (NULL), "none", "chen", "exact", "approx", or one of the
+                                 * DPs' halves: "exact-tc", "exact-mc", "approx-tc", "approx-mc" */
     int64_t budget;             /* bytes of arena; <= 0: unlimited */
     bool least;                 /* the least arena that is found, whatever the budget says */
     bool no_inplace;            /* every result gets a place of its own */
     bool compare;               /* fill the rows of all strategies, not only those asked for */
-    uint32_t max_lower_sets;    /* of the exact DP; above it, it falls back on the pruned family and says
-                                 * so; 0: 40000 where exact is asked for by name (a minute at
+    uint32_t max_lower_sets;    /* of the exact DP; above it, it falls back on the pruned family and
+                                 * says so; 0: 40000 where exact is asked for by name (a minute at
                                  * 27000), 2500 within auto and for comparison */
     int64_t state_bytes;        /* parameters, moments, statistics: passed through to the report */
 } LsPlanOptions;
@@ -32,14 +32,16 @@ typedef struct LsPlanOwner { uint32_t tensor; int64_t bytes; } LsPlanOwner;
 
 typedef struct LsPlanReport {
     int64_t state_bytes;
-    int64_t store_all;          /* live peak: every node once in the order of the list, nothing in place */
+    int64_t store_all;          /* live peak: every node once in the order of
+                                 * the list, nothing in place */
     int64_t none_peak, none_arena;          /* of the plan "none": what a % budget refers to */
     int64_t budget;             /* as asked for; <= 0: unlimited */
     int64_t least;              /* least budget that a plan was found for */
     bool feasible;
     LsPlanRow *row; uint32_t nrow;
     char hash[17];              /* of the plan */
-    /* Who holds memory at the peak of the chosen plan; of the one with the least arena if infeasible. */
+    /* Who holds memory at the peak of the chosen plan; of the one with the
+     * least arena if infeasible. */
     uint32_t peak_step;         /* among the runs of that plan */
     uint32_t peak_node;
     int64_t peak_workspace;     /* bytes */

@@ -1,4 +1,5 @@
-/* scheduler/plan_build.c -- lifetimes become blocks, blocks get places, runs and frees become steps. */
+/* scheduler/plan_build.c -- lifetimes become blocks, blocks get places,
+ * runs and frees become steps. */
 #include "scheduler/plan_build.h"
 
 #include "scheduler/offsets.h"

@@ -11,8 +11,9 @@ typedef struct LsPlanStep {
     uint32_t id;
     uint32_t offset;            /* run: index into LsPlan.offset of its first result's place */
     int64_t workspace_offset;   /* run: bytes; -1: no workspace */
-    uint32_t reuse, nreuse;     /* run: LsPlan.reuse[reuse .. +nreuse): results that lie in the place of an
-                                 * operand, which this run ends: no free step follows for it */
+    uint32_t reuse, nreuse;     /* run: LsPlan.reuse[reuse .. +nreuse): results that lie
+                                 * in the place of an operand, which this run ends: no
+                                 * free step follows for it */
 } LsPlanStep;
 
 typedef struct LsPlan {

@@ -83,7 +83,8 @@ void ls_seq_place_updates(LsProb *p, LsSeq *seq)
     for (uint32_t v = 0; v < p->n; v++)
         if (p->needed[v] && p->role[v] == LS_ROLE_UPDATE)
             at[slot[v] + 1]++;
-    for (uint32_t s = 1; s < rest.n + 2; s++)       /* at[s]: updates in slots before s, and s runs */
+    for (uint32_t s = 1; s < rest.n + 2; s++)       /* at[s]: updates in slots
+                                                     * before s, and s runs */
         at[s] += at[s - 1];
     for (uint32_t s = 0; s < rest.n; s++)
         seq->node[s + at[s + 1]] = rest.node[s];

@@ -5,8 +5,8 @@
 #include "scheduler/live.h"
 #include "scheduler/lower_set.h"
 
-/* What follows returns sequences in p->arena. All are valid: every read has been made before, updates
- * come after all readers, nothing stuck runs twice and everything that must has run. */
+/* What follows returns sequences in p->arena. All are valid: every read has been made before,
+ * updates come after all readers, nothing stuck runs twice and everything that must has run. */
 
 /* Every needed node once, in the order of the list. */
 LsSeq ls_seq_plain(LsProb *p);

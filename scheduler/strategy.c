@@ -77,7 +77,8 @@ void ls_strategy_dp(LsCandidates *pool, const LsForward *f, const LsFamily *fam,
                     const char *mc)
 {
     enum { EXACT = 15000 };
-    /* finer where a DP is cheap; the measure is the input's, so that plans are the same everywhere */
+    /* finer where a DP is cheap; the measure is the input's, so that plans are the same
+     * everywhere */
     double pairs = (double)fam->n * fam->n, step = 0.02 * pow(pairs / 1e4, 0.45);
     double parts = pairs < 1e5 ? 768 : pairs < 4e5 ? 320 : pairs < 1e7 ? 128 : 48;
     step = step < 0.02 ? 0.02 : step > 0.25 ? 0.25 : step;

@@ -21,8 +21,9 @@ void ls_view_dot(FILE *to, const LsDag *dag, const LsPlan *plan);
  * workspace, 1 if run again, name. Tab-separated, comments with #. */
 void ls_view_curve(FILE *to, const LsDag *dag, const LsPlan *plan);
 
-/* Has gnuplot draw the file that ls_view_curve wrote as SVG, over that of the plan without recomputation
- * (none_path; NULL: leave it out); budget 0: no line for it. false when there is no gnuplot or it failed. */
+/* Has gnuplot draw the file that ls_view_curve wrote as SVG, over that of the plan without
+ * recomputation (none_path; NULL: leave it out); budget 0: no line for it. false when there is
+ * no gnuplot or it failed. */
 bool ls_view_svg(const char *curve_path, const char *none_path, const char *svg_path, const char *title,
                  int64_t budget);
 

@@ -58,7 +58,8 @@ static inline LsDag *dag_make(LsArena *a, uint32_t nf, uint64_t seed)
         n->workspace = dag_random(&rnd, 4) == 0 ? dag_random(&rnd, 500) : 0;
     }
     for (uint32_t v = nf; v-- > 0;) {
-        /* the gradient of v's result: the sum over its readers, here one node that reads their gradients */
+        /* the gradient of v's result: the sum over its readers, here one node
+         * that reads their gradients */
         LsDagNode *n = &g->node[g->nnode++];
         uint32_t *in = id + nid;
         *n = (LsDagNode){.name = "b", .op = "B", .kind = LS_DAG_BACKWARD,

@@ -51,7 +51,8 @@ static bool bind_inputs(LsCtx *cx, Onnx__GraphProto *g, const char *dir)
     return true;
 }
 
-/* Definitions that have not changed since before the opsets that are read: their tests state an old one. */
+/* Definitions that have not changed since before the opsets that are read:
+ * their tests state an old one. */
 static void raise_opset(Onnx__ModelProto *m)
 {
     enum { OLDEST_READ = 8 };

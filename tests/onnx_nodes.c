@@ -1,11 +1,12 @@
-/* tests/onnx_nodes.c -- ONNX's operator tests: results against the expected ones, and gradients against
- * central differences in double precision.
+/* tests/onnx_nodes.c -- ONNX's operator tests: results against the expected ones, and gradients
+ * against central differences in double precision.
  *
  *   onnx_nodes FOLDER [NAME-PART]        FOLDER holds test_*; exits 77 when it is missing
  *
- * Every operand of a test that is real becomes a parameter, so each attribute combination that ONNX tests
- * has its gradient checked too. The function differentiated is a fixed random weighting of all real results.
- * A test whose operator is not read is counted, not failed; one that is read must agree. */
+ * Every operand of a test that is real becomes a parameter, so each attribute combination that
+ * ONNX tests has its gradient checked too. The function differentiated is a fixed random
+ * weighting of all real results. A test whose operator is not read is counted, not failed; one
+ * that is read must agree. */
 #include "tests/node_case.h"
 #include "tests/run_graph.h"
 
@@ -19,7 +20,8 @@
 #include <unistd.h>
 
 enum { MAX_CASES = 4096, SAMPLES = 12 };
-typedef enum { PASS, FAIL, UNREAD, NOGRAD } Verdict;   /* NOGRAD: results agree, nothing to differentiate */
+typedef enum { PASS, FAIL, UNREAD, NOGRAD } Verdict;   /* NOGRAD: results agree,
+                                                        * nothing to differentiate */
 
 static double random_weight(int64_t i)
 {
@@ -201,9 +203,9 @@ static Verdict run_apart(const char *dir, char *note, size_t size)
     return WIFEXITED(status) ? (Verdict)WEXITSTATUS(status) : FAIL;
 }
 
-/* Tests that mean something else than training does: dropout before opset 12 has no mode (it trains here), and
- * a mask is drawn by another generator; 16-bit brain floats are not an element type of ours; tensors without
- * elements are refused. */
+/* Tests that mean something else than training does: dropout before opset 12 has no mode (it trains
+ * here), and a mask is drawn by another generator; 16-bit brain floats are not an element type of
+ * ours; tensors without elements are refused. */
 static bool excluded(const char *name)
 {
     bool zero_ratio = strstr(name, "zero_ratio") != NULL;

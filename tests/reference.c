@@ -2,10 +2,11 @@
  *
  *   reference LOWERSET MANIFEST.json [NAME-PART]     prints one row a model; 0 when all agree
  *
- * The manifest lists models with references in NPZ files: loss, outputs, gradients, parameters after 3 steps
- * of SGD and of Adam, running statistics. A tensor agrees when
+ * The manifest lists models with references in NPZ files: loss, outputs, gradients, parameters
+ * after 3 steps of SGD and of Adam, running statistics. A tensor agrees when
  *   max|a - ref| <= tol * max(max|ref|, 1e-3 * largest of its group)
- * and for sgd and adam a and ref are what the steps changed, with room for 4 ulps of the parameter. */
+ * and for sgd and adam a and ref are what the steps changed, with room for 4 ulps of the
+ * parameter. */
 #include "runtime/npy.h"
 
 #include <cJSON.h>

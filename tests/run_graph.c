@@ -57,7 +57,8 @@ static bool load(LsRunGraph *r, const char *dir)
     r->program = dlsym(r->handle, "ls_program");
     r->arena = aligned_alloc(64, (size_t)(r->plan.arena + 127) / 64 * 64);
     r->state = aligned_alloc(64, (size_t)(r->addresses->state_bytes + 127) / 64 * 64);
-    memset(r->arena, 0xff, (size_t)r->plan.arena);      /* NaN: nothing may be read before it is made */
+    memset(r->arena, 0xff, (size_t)r->plan.arena);      /* NaN: nothing may be
+                                                         * read before it is made */
     memset(r->state, 0, (size_t)r->addresses->state_bytes);
     r->input = ls_arena_alloc(r->cx->arena, r->g->ninput, sizeof *r->input);
     for (uint32_t k = 0; k < r->g->ninput; k++)

@@ -16,8 +16,8 @@ typedef struct LsRunGraph {
     LsRun run;
 } LsRunGraph;
 
-/* g: after the passes of the pipeline. Files go to a temporary folder that is removed. NULL after a message
- * on stderr. State starts as the values' data, inputs as zeros. */
+/* g: after the passes of the pipeline. Files go to a temporary folder that is removed. NULL after a
+ * message on stderr. State starts as the values' data, inputs as zeros. */
 LsRunGraph *ls_run_graph_new(LsCtx *cx, const LsGraph *g, int real_bytes);
 void ls_run_graph_free(LsRunGraph *r);
 
@@ -27,8 +27,8 @@ void ls_run_graph_step(LsRunGraph *r);          /* all steps of the plan, in ord
 double ls_run_graph_get(const LsRunGraph *r, LsValueId v, int64_t i);
 void ls_run_graph_set(LsRunGraph *r, LsValueId v, int64_t i, double x);
 
-/* The same for a value that a step makes; the step is run up to where it was made. Call before reading
- * with ls_run_graph_get; v is one of the outputs, gradients or the loss. */
+/* The same for a value that a step makes; the step is run up to where it was made. Call before
+ * reading with ls_run_graph_get; v is one of the outputs, gradients or the loss. */
 void ls_run_graph_until(LsRunGraph *r, LsValueId v);
 
 #endif

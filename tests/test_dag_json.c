@@ -1,4 +1,5 @@
-/* tests/test_dag_json.c -- graphs come back as written; what is no graph is refused with its reason. */
+/* tests/test_dag_json.c -- graphs come back as written; what is no graph is
+ * refused with its reason. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>

@@ -48,7 +48,8 @@ START_TEST(nested_lifetimes_are_packed_without_a_gap)
     enum { N = 40 };
     LsBlock b[N];
     int64_t offset[N];
-    for (uint32_t i = 0; i < N; i++)                /* forward values: made in order, freed in reverse */
+    for (uint32_t i = 0; i < N; i++)                /* forward values: made in
+                                                     * order, freed in reverse */
         b[i] = (LsBlock){64 * (1 + i % 7), i, 2 * N - i};
     int64_t bound = ls_offsets_bound(b, N);
     ck_assert_int_eq(ls_offsets(b, N, 64, bound, offset), bound);

@@ -101,8 +101,8 @@ START_TEST(slack_loses_no_more_than_it_says)
 }
 END_TEST
 
-/* Least overhead of the paper's own formulas (last block priced) that the reference implementation finds at
- * these budgets of formula peak. */
+/* Least overhead of the paper's own formulas (last block priced) that the reference implementation
+ * finds at these budgets of formula peak. */
 START_TEST(shared_graphs_give_the_reference_figures)
 {
     static const struct { const char *file; int64_t budget; double exact, approx; } want[] = {

@@ -1,4 +1,5 @@
-/* tests/test_rate.c -- learning rates follow their formulas; texts for people are what they should be. */
+/* tests/test_rate.c -- learning rates follow their formulas; texts for people
+ * are what they should be. */
 #include "tests/npz_util.h"
 #include "runtime/json.h"
 #include "runtime/progress.h"

@@ -25,8 +25,8 @@ const char *ls_dims(const LsGraph *g, LsValueId v);             /* its shape, fo
 /* LsOp.grad of steps and comparisons: nothing flows back, and that is no error. */
 void ls_grad_zero(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], const bool want[],
                   LsValueId dx[]);
-/* Defines the LsOp.grad of a row of one operand whose gradient is one node of dy and of the operand or
- * result: LS_GRAD_OF(exp, LS_OP_MUL, ls_out), LS_GRAD_OF(log, LS_OP_DIV, ls_in) */
+/* Defines the LsOp.grad of a row of one operand whose gradient is one node of dy and of the operand
+ * or result: LS_GRAD_OF(exp, LS_OP_MUL, ls_out), LS_GRAD_OF(log, LS_OP_DIV, ls_in) */
 #define LS_GRAD_OF(row, op, of) \
     static void row##_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], \
                            const bool want[], LsValueId dx[]) \
