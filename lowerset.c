@@ -12,10 +12,14 @@ static const struct {
     int (*run)(int argc, char **argv);
     const char *usage, *help;
 } command[] = {
-    {"compile", ls_compile_main, "MODEL.onnx -o TRAINER [options]", "turn a model into a program that trains it"},
-    {"plan", ls_plan_main, "MODEL.onnx [options]", "what training takes and what a budget costs; builds nothing"},
-    {"inspect", ls_inspect_main, "MODEL.onnx [options]", "operators, dimensions, parameters, what is in the way"},
-    {"model", ls_model_main, "NAME [options] -o FILE.onnx", "write a network of the zoo; --list names them"},
+    {"compile", ls_compile_main, "MODEL.onnx -o TRAINER [options]",
+     "turn a model into a program that trains it"},
+    {"plan", ls_plan_main, "MODEL.onnx [options]",
+     "what training takes and what a budget costs; builds nothing"},
+    {"inspect", ls_inspect_main, "MODEL.onnx [options]",
+     "operators, dimensions, parameters, what is in the way"},
+    {"model", ls_model_main, "NAME [options] -o FILE.onnx",
+     "write a network of the zoo; --list names them"},
     {"ops", ls_ops_main, "", "the operators that are read, and which have gradients"},
     {"targets", ls_targets_main, "", "machines that programs can be built for"},
     {"explain", ls_explain_main, "LS-E0007", "what an error means"},
@@ -27,16 +31,21 @@ static int help(FILE *to, const char *about)
     fprintf(to, "lowerset %s: trains ONNX models inside a memory budget\n\n", LS_VERSION);
     for (int k = 0; k < NCOMMANDS; k++)
         if (about == NULL || strcmp(about, command[k].name) == 0)
-            fprintf(to, "  lowerset %-8s %-36s %s\n", command[k].name, command[k].usage, command[k].help);
-    int bits = about == NULL ? 0 : strcmp(about, "compile") == 0 ? LS_CMD_COMPILE
-        : strcmp(about, "plan") == 0 ? LS_CMD_PLAN : strcmp(about, "inspect") == 0 ? LS_CMD_INSPECT : 0;
+            fprintf(to, "  lowerset %-8s %-36s %s\n", command[k].name, command[k].usage,
+                    command[k].help);
+    int bits = about == NULL                   ? 0
+               : strcmp(about, "compile") == 0 ? LS_CMD_COMPILE
+               : strcmp(about, "plan") == 0    ? LS_CMD_PLAN
+               : strcmp(about, "inspect") == 0 ? LS_CMD_INSPECT
+                                               : 0;
     if (bits != 0) {
         fprintf(to, "\n");
         ls_options_help(to, bits);
     }
     if (about == NULL)
-        fprintf(to, "\nlowerset help COMMAND lists its options. Exit codes: 0 done, 1 model error, 2 usage, "
-                "3 unsupported\noperator or gradient, 4 budget infeasible, 5 tool missing, 6 check failed.\n");
+        fprintf(to, "\nlowerset help COMMAND lists its options. Exit codes: 0 done, 1 model error, "
+                    "2 usage, 3 unsupported\noperator or gradient, 4 budget infeasible, 5 tool "
+                    "missing, 6 check failed.\n");
     return 0;
 }
 

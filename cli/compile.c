@@ -56,7 +56,8 @@ static bool make_folder(LsCtx *cx, const char *dir)
 {
     if (mkdir(dir, 0777) == 0 || errno == EEXIST)
         return true;
-    return ls_error(cx, LS_NOWHERE, LS_E_IO, NULL, "cannot make folder '%s': %s", dir, strerror(errno));
+    return ls_error(cx, LS_NOWHERE, LS_E_IO, NULL, "cannot make folder '%s': %s", dir,
+                    strerror(errno));
 }
 
 /* Where the generated files go: beside the output for C, else a folder of their own. */
@@ -79,10 +80,12 @@ static bool place_files(LsCtx *cx, const LsOptions *o, Output *out)
         return make_folder(cx, out->dir);
     }
     const char *tmp = getenv("TMPDIR");
-    out->dir = mkdtemp(ls_arena_printf(a, "%s/lowerset-XXXXXX", tmp != NULL && *tmp ? tmp : "/tmp"));
+    out->dir =
+        mkdtemp(ls_arena_printf(a, "%s/lowerset-XXXXXX", tmp != NULL && *tmp ? tmp : "/tmp"));
     out->temporary = out->dir != NULL;
     return out->temporary
-        || ls_error(cx, LS_NOWHERE, LS_E_IO, NULL, "cannot make a temporary folder: %s", strerror(errno));
+           || ls_error(cx, LS_NOWHERE, LS_E_IO, NULL, "cannot make a temporary folder: %s",
+                       strerror(errno));
 }
 
 static void remove_files(LsArena *a, const Output *out)
@@ -99,7 +102,9 @@ static bool write_bytes(LsCtx *cx, const char *path, const void *bytes, size_t n
     bool ok = f != NULL && fwrite(bytes, 1, n, f) == n;
     if (f != NULL)
         ok &= fclose(f) == 0;
-    return ok || ls_error(cx, LS_NOWHERE, LS_E_IO, NULL, "cannot write '%s': %s", path, strerror(errno));
+    return ok
+           || ls_error(cx, LS_NOWHERE, LS_E_IO, NULL, "cannot write '%s': %s", path,
+                       strerror(errno));
 }
 
 static const char *optimizer_text(const LsOptions *o)
@@ -126,16 +131,21 @@ static bool write_program(LsJob *job, const Output *out)
     size_t onnx_bytes;
     LsOnnxSlot *slot;
     uint32_t nslot;
-    if (!ls_onnx_eval_model(cx, job->options->model, &job->pipeline.import, &onnx, &onnx_bytes, &slot,
-                            &nslot))
+    if (!ls_onnx_eval_model(cx, job->options->model, &job->pipeline.import, &onnx, &onnx_bytes,
+                            &slot, &nslot))
         return false;
-    LsCode code = {.model = job->options->model, .plan_hash = job->report.hash,
-                   .strategy = job->plan.strategy, .optimizer = optimizer_text(job->options),
+    LsCode code = {.model = job->options->model,
+                   .plan_hash = job->report.hash,
+                   .strategy = job->plan.strategy,
+                   .optimizer = optimizer_text(job->options),
                    .loss = job->options->loss != NULL ? job->options->loss : "ce",
-                   .schedule = job->options->schedule, .real_bytes = job->real_bytes,
-                   .accumulate = job->pipeline.optimizer.accumulate, .budget = job->budget,
+                   .schedule = job->options->schedule,
+                   .real_bytes = job->real_bytes,
+                   .accumulate = job->pipeline.optimizer.accumulate,
+                   .budget = job->budget,
                    .default_lr = ls_options_lr(job->options),
-                   .train = {job->train_problem, &job->plan}, .eval = {job->eval_problem, &job->eval_plan},
+                   .train = {job->train_problem, &job->plan},
+                   .eval = {job->eval_problem, &job->eval_plan},
                    .onnx_bytes = onnx_bytes};
     code.addresses = ls_addresses_new(cx, job->train, job->real_bytes, slot, nslot);
     if (!check_initial(cx, code.addresses))
@@ -148,15 +158,17 @@ static bool write_program(LsJob *job, const Output *out)
         ok = ls_program_print(cx, &code, c);
         ls_program_print_data(s, file_of(cx->arena, out, 2), file_of(cx->arena, out, 3));
     } else {
-        ls_error(cx, LS_NOWHERE, LS_E_IO, NULL, "cannot write in '%s': %s", out->dir, strerror(errno));
+        ls_error(cx, LS_NOWHERE, LS_E_IO, NULL, "cannot write in '%s': %s", out->dir,
+                 strerror(errno));
     }
     if (c != NULL)
         ok &= fclose(c) == 0;
     if (s != NULL)
         ok &= fclose(s) == 0;
     return ok
-        && write_bytes(cx, file_of(cx->arena, out, 2), code.addresses->constant, code.addresses->nconst)
-        && write_bytes(cx, file_of(cx->arena, out, 3), onnx, onnx_bytes);
+           && write_bytes(cx, file_of(cx->arena, out, 2), code.addresses->constant,
+                          code.addresses->nconst)
+           && write_bytes(cx, file_of(cx->arena, out, 3), onnx, onnx_bytes);
 }
 
 static bool build(LsJob *job, const Output *out)
@@ -171,17 +183,19 @@ static bool build(LsJob *job, const Output *out)
     if (!ls_toolchain_copy_runtime(cx, runtime))
         return false;
     if (!o->quiet)
-        fprintf(stderr, "%s\n", ls_toolchain_hint(cx, out->path, file_of(cx->arena, out, 1), runtime,
-                                                  out->base));
+        fprintf(stderr, "%s\n",
+                ls_toolchain_hint(cx, out->path, file_of(cx->arena, out, 1), runtime, out->base));
     return true;
 }
 
 static void summary(LsJob *job, const Output *out)
 {
     LsArena *a = job->cx.arena;
-    fprintf(stderr, "%s -> %s: plan %s, strategy %s, state %s + arena %s + input %s = %s, "
-            "recomputation %.1f %%\n", job->options->model, out->path, job->report.hash,
-            job->plan.strategy, ls_bytes_text(a, job->state_bytes), ls_bytes_text(a, job->arena_bytes),
+    fprintf(stderr,
+            "%s -> %s: plan %s, strategy %s, state %s + arena %s + input %s = %s, "
+            "recomputation %.1f %%\n",
+            job->options->model, out->path, job->report.hash, job->plan.strategy,
+            ls_bytes_text(a, job->state_bytes), ls_bytes_text(a, job->arena_bytes),
             ls_bytes_text(a, job->input_bytes),
             ls_bytes_text(a, job->state_bytes + job->arena_bytes + job->input_bytes),
             100 * ls_plan_overhead(&job->plan));
@@ -200,7 +214,8 @@ int ls_compile_main(int argc, char **argv)
     code = ls_job_start(&job, &o, false);
     if (code == 0)
         code = ls_job_plan(&job);
-    if (code == 0 && place_files(&job.cx, &o, &out) && write_program(&job, &out) && build(&job, &out)) {
+    if (code == 0 && place_files(&job.cx, &o, &out) && write_program(&job, &out)
+        && build(&job, &out)) {
         if (o.verbose)
             summary(&job, &out);
     } else if (code == 0) {

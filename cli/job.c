@@ -48,7 +48,8 @@ void ls_job_end(LsJob *job)
 /* Diagnostics have been printed as they came; a line that counts them closes the list. */
 static int failed(const LsJob *job)
 {
-    fprintf(stderr, "%s: %d error%s\n", job->cx.model, job->cx.nerror, job->cx.nerror == 1 ? "" : "s");
+    fprintf(stderr, "%s: %d error%s\n", job->cx.model, job->cx.nerror,
+            job->cx.nerror == 1 ? "" : "s");
     return job->cx.exit_code != 0 ? job->cx.exit_code : LS_EXIT_MODEL;
 }
 
@@ -152,8 +153,10 @@ int ls_job_plan(LsJob *job)
         || !ls_plan(a, &job->train_problem->dag, &want, &job->plan, &job->report)
         || (want.budget > 0 && job->eval_plan.arena > want.budget))
         return over_budget(job);
-    if (!audited(job, job->train_problem, &job->plan) || !audited(job, job->eval_problem, &job->eval_plan))
+    if (!audited(job, job->train_problem, &job->plan)
+        || !audited(job, job->eval_problem, &job->eval_plan))
         return failed(job);
-    job->arena_bytes = job->plan.arena > job->eval_plan.arena ? job->plan.arena : job->eval_plan.arena;
+    job->arena_bytes =
+        job->plan.arena > job->eval_plan.arena ? job->plan.arena : job->eval_plan.arena;
     return 0;
 }

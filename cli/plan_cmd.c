@@ -59,11 +59,13 @@ static int write_timeline(LsJob *job)
     if (n < 4 || strcmp(path + n - 4, ".svg") != 0)
         return write_file(path, write_curve, job);
     const char *data = ls_arena_printf(job->cx.arena, "%s.dat", path);
-    const char *none = job->plan.cost > job->none.cost ? ls_arena_printf(job->cx.arena, "%s.none.dat", path)
-        : NULL;
+    const char *none = job->plan.cost > job->none.cost
+                           ? ls_arena_printf(job->cx.arena, "%s.none.dat", path)
+                           : NULL;
     int code = write_file(data, write_curve, job);
     code = code != 0 ? code : write_file(none, write_none_curve, job);
-    bool drawn = code == 0 && ls_view_svg(data, none, path, job->options->model, job->report.budget);
+    bool drawn =
+        code == 0 && ls_view_svg(data, none, path, job->options->model, job->report.budget);
     if (none != NULL)
         unlink(none);
     if (drawn)
@@ -85,7 +87,8 @@ static void print_memory(const LsJob *job)
     int64_t all = job->state_bytes + job->input_bytes + job->arena_bytes;
     printf("%s: plan %s, strategy %s, batch %" PRId64 "\n", job->options->model, job->report.hash,
            job->plan.strategy, job->train->batch);
-    print_share(job, "state", job->state_bytes, "parameters, running statistics, optimizer moments");
+    print_share(job, "state", job->state_bytes,
+                "parameters, running statistics, optimizer moments");
     print_share(job, "input", job->input_bytes, "ring of batches");
     print_share(job, "arena", job->arena_bytes, "activations, gradients, workspaces");
     print_share(job, "total", all, "");

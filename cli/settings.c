@@ -200,22 +200,28 @@ static bool setting(LsOptimizerOptions *op, const char *key, const char *value)
 static int optimizer_options(LsCtx *cx, const LsOptions *o, LsOptimizerOptions *op)
 {
     static const char *const kind[] = {"sgd", "adam", "adamw", "none", NULL};
-    char *spec = ls_arena_strdup(cx->arena, o->optimizer != NULL ? o->optimizer : "sgd:momentum=0.9");
+    char *spec =
+        ls_arena_strdup(cx->arena, o->optimizer != NULL ? o->optimizer : "sgd:momentum=0.9");
     char *rest = strchr(spec, ':'), *save = NULL;
     if (rest != NULL)
         *rest++ = '\0';
     int k = word("--optimizer", spec, kind, 0);
     if (k < 0)
         return LS_EXIT_USAGE;
-    *op = (LsOptimizerOptions){.kind = (LsOptimizerKind)k, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8,
-                               .decay = k == LS_ADAMW ? 0.01 : 0, .accumulate = 1};
+    *op = (LsOptimizerOptions){.kind = (LsOptimizerKind)k,
+                               .beta1 = 0.9,
+                               .beta2 = 0.999,
+                               .eps = 1e-8,
+                               .decay = k == LS_ADAMW ? 0.01 : 0,
+                               .accumulate = 1};
     for (char *at = rest != NULL ? strtok_r(rest, ",", &save) : NULL; at != NULL;
          at = strtok_r(NULL, ",", &save)) {
         char *value = strchr(at, '=');
         if (value != NULL)
             *value++ = '\0';
         if (!setting(op, at, value))
-            return bad("--optimizer", o->optimizer, "like sgd:momentum=0.9,nesterov,wd=1e-4,lr=0.1 or "
+            return bad("--optimizer", o->optimizer,
+                       "like sgd:momentum=0.9,nesterov,wd=1e-4,lr=0.1 or "
                        "adam:beta1=0.9,beta2=0.999,eps=1e-8");
     }
     int code = real("--clip-norm", o->clip_norm, 0, &op->clip_norm);

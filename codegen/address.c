@@ -39,8 +39,8 @@ static void add_state(LsAddresses *a, LsValueId v, const LsOnnxSlot *slot, uint3
     a->state_bytes += round_up(ls_value_bytes(a->train, v, a->real_bytes));
 }
 
-LsAddresses *ls_addresses_new(LsCtx *cx, const LsGraph *train, int real_bytes, const LsOnnxSlot *slot,
-                              uint32_t nslot)
+LsAddresses *ls_addresses_new(LsCtx *cx, const LsGraph *train, int real_bytes,
+                              const LsOnnxSlot *slot, uint32_t nslot)
 {
     LsAddresses *a = ls_arena_alloc(cx->arena, 1, sizeof *a);
     a->cx = cx;
@@ -61,7 +61,8 @@ static LsAddress find_state(LsAddresses *a, const LsGraph *g, LsValueId v)
     for (uint32_t k = 0; k < a->nstate; k++)
         if (strcmp(a->state[k].row.t.name, x->name) == 0)
             return a->state[k].row.t.at;
-    ls_error(a->cx, (LsWhere){-1, x->name, NULL}, LS_E_VERIFY, NULL, "is state of the evaluation form only");
+    ls_error(a->cx, (LsWhere){-1, x->name, NULL}, LS_E_VERIFY, NULL,
+             "is state of the evaluation form only");
     return (LsAddress){LS_AT_NONE, 0};
 }
 
@@ -71,7 +72,8 @@ static LsAddress find_input(LsAddresses *a, const LsGraph *g, LsValueId v)
     for (uint32_t k = 0; k < a->train->ninput; k++)
         if (strcmp(a->train->value[a->train->input[k].i].name, x->name) == 0)
             return (LsAddress){LS_AT_INPUT, k};
-    ls_error(a->cx, (LsWhere){-1, x->name, NULL}, LS_E_VERIFY, NULL, "is input of the evaluation form only");
+    ls_error(a->cx, (LsWhere){-1, x->name, NULL}, LS_E_VERIFY, NULL,
+             "is input of the evaluation form only");
     return (LsAddress){LS_AT_NONE, 0};
 }
 

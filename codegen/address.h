@@ -20,8 +20,8 @@ typedef struct LsAddresses {
 
 /* State of the training graph gets its place here; slot: offsets of initial
  * values (ls_onnx_eval_model). */
-LsAddresses *ls_addresses_new(LsCtx *cx, const LsGraph *train, int real_bytes, const LsOnnxSlot *slot,
-                              uint32_t nslot);
+LsAddresses *ls_addresses_new(LsCtx *cx, const LsGraph *train, int real_bytes,
+                              const LsOnnxSlot *slot, uint32_t nslot);
 
 /* The address of a value of g (the training graph or the evaluation form) that no node makes;
  * constants are added to the blob. LS_AT_NONE after a diagnostic. */

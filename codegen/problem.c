@@ -126,7 +126,8 @@ LsProblem *ls_problem_new(LsCtx *cx, const LsGraph *g, const char *name, int rea
         dag_of[i] = d->nnode;
         p->node_of[d->nnode] = (LsNodeId){i};
         LsDagNode *row = &d->node[d->nnode++];
-        *row = (LsDagNode){.name = node->name != NULL ? node->name : "", .op = ls_op[node->op]->name,
+        *row = (LsDagNode){.name = node->name != NULL ? node->name : "",
+                           .op = ls_op[node->op]->name,
                            .kind = kind[node->phase], .once = ls_op[node->op]->once,
                            .cost = ls_node_cost(g, (LsNodeId){i}, &ls_machine_cpu),
                            .of = node->phase == LS_FORWARD ? -1 : dag_of[node->fwd.i]};

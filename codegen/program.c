@@ -55,7 +55,8 @@ static void print_tensor(FILE *to, const LsTensor *t)
     fprintf(to, ", %s, %s, %d, {", type[t->type], t->channels_last ? "true" : "false", t->rank);
     for (int k = 0; k < t->rank; k++)
         fprintf(to, "%s%" PRId64, k > 0 ? ", " : "", t->dim[k]);
-    fprintf(to, "%s}, {%s, %" PRId64 "}}", t->rank == 0 ? "0" : "", space[t->at.space], t->at.offset);
+    fprintf(to, "%s}, {%s, %" PRId64 "}}", t->rank == 0 ? "0" : "", space[t->at.space],
+            t->at.offset);
 }
 
 static bool init_phase(LsCtx *cx, Phase *ph, const LsCode *c, const LsCodePhase *from,
@@ -170,8 +171,8 @@ static void print_step(Phase *ph, LsEmit *e, const LsPlanStep *st, Cursor *at)
     print_string(e->to, ls_arena_printf(ph->g->arena, "%s%s%s", node->name ? node->name : "",
                                         suffix[node->phase], st->again ? " again" : ""));
     fprintf(e->to, ", \"%s\", %d, %d, %d, %u, %u, %s, %u, %" PRId64 "},\n", ls_op[node->op]->name,
-            narg, node->nin, node->nout, at->address, at->result, st->again ? "true" : "false", st->id,
-            st->workspace_offset >= 0 ? ph->p->dag.node[st->id].workspace : 0);
+            narg, node->nin, node->nout, at->address, at->result, st->again ? "true" : "false",
+            st->id, st->workspace_offset >= 0 ? ph->p->dag.node[st->id].workspace : 0);
     at->address += (uint32_t)narg;
     at->result += node->nout;
 }
@@ -261,8 +262,8 @@ static void print_inputs(const LsGraph *g, LsEmit *e)
         fprintf(e->to, "    {");
         print_tensor(e->to, &t);
         int64_t rows = indexed_rows(g, g->input[k]);
-        fprintf(e->to, ", %s, %" PRId64 ", %" PRId64 "},\n", g->input[k].i == g->label.i ? "true" : "false",
-                -rows, rows);
+        fprintf(e->to, ", %s, %" PRId64 ", %" PRId64 "},\n",
+                g->input[k].i == g->label.i ? "true" : "false", -rows, rows);
     }
     ls_emit_line(e, "{.is_label = false}");
     ls_emit_line(e, "};");
@@ -295,9 +296,10 @@ static void print_classes(const LsGraph *g, LsEmit *e)
     if (loss.i == 0)
         return;
     const LsLossAttr *at = &g->node[loss.i].attr.loss;
-    ls_emit_line(e, ".classes = %" PRId64 ", .class_axis = %d, .has_ignore = %s, .ignore = %" PRId64 ",",
-                 ls_in_shape(g, loss, 0)->dim[at->axis], at->axis, at->has_ignore ? "true" : "false",
-                 at->has_ignore ? at->ignore : 0);
+    ls_emit_line(
+        e, ".classes = %" PRId64 ", .class_axis = %d, .has_ignore = %s, .ignore = %" PRId64 ",",
+        ls_in_shape(g, loss, 0)->dim[at->axis], at->axis, at->has_ignore ? "true" : "false",
+        at->has_ignore ? at->ignore : 0);
 }
 
 static void print_program(const LsCode *c, const Phase *train, const Phase *eval, LsEmit *e)
@@ -326,7 +328,8 @@ static void print_program(const LsCode *c, const Phase *train, const Phase *eval
     print_phase_entry(train, e);
     print_phase_entry(eval, e);
     print_classes(train->g, e);
-    ls_emit_line(e, ".address = address, .element_count = element_count, .element_type = element_type,");
+    ls_emit_line(
+        e, ".address = address, .element_count = element_count, .element_type = element_type,");
     ls_emit_line(e, ".constant = ls_constant_data, .onnx = ls_onnx_data, .onnx_bytes = %zu,",
                  c->onnx_bytes);
     ls_emit_line(e, "};");
@@ -337,9 +340,11 @@ static void print_head(const LsCode *c, FILE *to)
     const LsPlan *plan = c->train.plan;
     fprintf(to, "/* Training program of %s, written by lowerset.\n *\n", c->model);
     fprintf(to, " * plan      %s, strategy %s, %u steps\n", c->plan_hash, c->strategy, plan->nstep);
-    fprintf(to, " * state     %" PRId64 " bytes: parameters, running statistics, optimizer moments\n",
+    fprintf(to,
+            " * state     %" PRId64 " bytes: parameters, running statistics, optimizer moments\n",
             c->addresses->state_bytes);
-    fprintf(to, " * arena     %" PRId64 " bytes for all that a step computes (live peak %" PRId64 ")\n",
+    fprintf(to,
+            " * arena     %" PRId64 " bytes for all that a step computes (live peak %" PRId64 ")\n",
             plan->arena, plan->live_peak);
     if (c->budget > 0)
         fprintf(to, " * budget    %" PRId64 " bytes\n", c->budget);
@@ -353,7 +358,8 @@ static void print_head(const LsCode *c, FILE *to)
 static void print_tables(Phase *train, Phase *eval, LsEmit *e)
 {
     Cursor at = {0};
-    ls_emit_line(e, "\n/* Arguments of every step: operands, results, workspace; training, then evaluation. */");
+    ls_emit_line(e, "\n/* Arguments of every step: operands, results, workspace; training, then "
+                    "evaluation. */");
     ls_emit_line(e, "static const LsAddress address[] = {");
     print_addresses(train, e);
     print_addresses(eval, e);
@@ -378,7 +384,8 @@ bool ls_program_print(LsCtx *cx, const LsCode *c, FILE *to)
     LsEmit e = {.to = to};
     LsKernelSet *set = ls_kernel_set_new(cx, c->real_bytes);
     Phase train, eval;
-    if (!init_phase(cx, &train, c, &c->train, "train") || !init_phase(cx, &eval, c, &c->eval, "eval"))
+    if (!init_phase(cx, &train, c, &c->train, "train")
+        || !init_phase(cx, &eval, c, &c->eval, "eval"))
         return false;
     if (!name_kernels(cx, set, &train) || !name_kernels(cx, set, &eval))
         return false;

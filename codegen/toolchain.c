@@ -37,9 +37,11 @@ static const char *find_part(LsCtx *cx, const char *const *place)
 {
     const char *home = getenv("LOWERSET_HOME"), *own = own_folder(cx->arena);
     for (int k = 0; place[k] != NULL; k++) {
-        const char *path = place[k][0] == '/' ? place[k]
-            : strncmp(place[k], "HOME/", 5) != 0 ? ls_arena_printf(cx->arena, "%s/%s", own, place[k])
-            : home != NULL ? ls_arena_printf(cx->arena, "%s/%s", home, place[k] + 5) : "";
+        const char *path = place[k];
+        if (strncmp(path, "HOME/", 5) == 0)
+            path = home != NULL ? ls_arena_printf(cx->arena, "%s/%s", home, path + 5) : "";
+        else if (path[0] != '/')
+            path = ls_arena_printf(cx->arena, "%s/%s", own, path);
         if (path[0] != '\0' && access(path, R_OK) == 0)
             return path;
     }
@@ -56,8 +58,9 @@ static const char *find_library(LsCtx *cx)
 
 static const char *find_sources(LsCtx *cx)
 {
-    return find_part(cx, (const char *const[]){"HOME/lib/lowerset/runtime", "../lib/lowerset/runtime",
-                     LS_RUNTIME_SOURCES, NULL});
+    return find_part(cx,
+                     (const char *const[]){"HOME/lib/lowerset/runtime", "../lib/lowerset/runtime",
+                                           LS_RUNTIME_SOURCES, NULL});
 }
 
 static void print_command(const char *const *argv)
@@ -76,13 +79,15 @@ static bool run(LsCtx *cx, const LsToolchain *t, const char *const *argv)
     pid_t pid;
     int failed = posix_spawnp(&pid, argv[0], NULL, NULL, (char *const *)argv, environ), status = 0;
     if (failed != 0)
-        return ls_error(cx, LS_NOWHERE, LS_E_TOOL, "install a C compiler (Debian: apt-get install gcc), "
-                        "or name one with --cc", "cannot run '%s': %s", argv[0], strerror(failed));
+        return ls_error(cx, LS_NOWHERE, LS_E_TOOL,
+                        "install a C compiler (Debian: apt-get install gcc), or name one with --cc",
+                        "cannot run '%s': %s", argv[0], strerror(failed));
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-        return ls_error(cx, LS_NOWHERE, LS_E_TOOL, "run again with --save-temps=DIR -v to see the command "
-                        "and the C file", "the C compiler '%s' failed", argv[0]);
+        return ls_error(cx, LS_NOWHERE, LS_E_TOOL,
+                        "run again with --save-temps=DIR -v to see the command and the C file",
+                        "the C compiler '%s' failed", argv[0]);
     return true;
 }
 
@@ -161,7 +166,8 @@ bool ls_toolchain_copy_runtime(LsCtx *cx, const char *dir)
     if (d == NULL || (mkdir(dir, 0777) != 0 && errno != EEXIST)) {
         if (d != NULL)
             closedir(d);
-        return ls_error(cx, LS_NOWHERE, LS_E_IO, NULL, "cannot make folder '%s': %s", dir, strerror(errno));
+        return ls_error(cx, LS_NOWHERE, LS_E_IO, NULL, "cannot make folder '%s': %s", dir,
+                        strerror(errno));
     }
     bool ok = true;
     for (struct dirent *e; ok && (e = readdir(d)) != NULL; ) {
@@ -178,8 +184,8 @@ bool ls_toolchain_copy_runtime(LsCtx *cx, const char *dir)
 const char *ls_toolchain_hint(LsCtx *cx, const char *c_file, const char *data_file,
                               const char *runtime_dir, const char *output)
 {
-    return ls_arena_printf(cx->arena, "cc -std=gnu11 -D_GNU_SOURCE -O3 -march=native -fno-math-errno "
-                           "-fno-trapping-math -I%s -I%s/.. %s %s %s/*.c -lm -lpthread -o %s", runtime_dir,
-                           runtime_dir, c_file,
-                           data_file, runtime_dir, output);
+    return ls_arena_printf(cx->arena,
+                           "cc -std=gnu11 -D_GNU_SOURCE -O3 -march=native -fno-math-errno "
+                           "-fno-trapping-math -I%s -I%s/.. %s %s %s/*.c -lm -lpthread -o %s",
+                           runtime_dir, runtime_dir, c_file, data_file, runtime_dir, output);
 }

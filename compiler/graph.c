@@ -44,7 +44,10 @@ LsValueId ls_const_add(LsCtx *cx, LsGraph *g, LsType type, const LsShape *shape,
 {
     (void)cx;
     return push_value(g, (LsValue){.name = ls_arena_printf(g->arena, "const%u", g->nvalue),
-                                   .kind = LS_V_CONST, .type = type, .shape = *shape, .data = data});
+                                   .kind = LS_V_CONST,
+                                   .type = type,
+                                   .shape = *shape,
+                                   .data = data});
 }
 
 LsValueId ls_const_real(LsCtx *cx, LsGraph *g, double v)
@@ -73,7 +76,8 @@ LsNodeId ls_append_bare(LsGraph *g, LsOpCode op, int nin, const LsValueId in[], 
                         const LsAttr *attr)
 {
     LsNodeId n = {g->nnode};
-    g->node = ls_arena_grow(g->arena, g->node, g->nnode, g->nnode + 1, sizeof *g->node, &g->cap_node);
+    g->node =
+        ls_arena_grow(g->arena, g->node, g->nnode, g->nnode + 1, sizeof *g->node, &g->cap_node);
     g->operand = ls_arena_grow(g->arena, g->operand, g->noperand, g->noperand + (uint32_t)nin,
                                sizeof *g->operand, &g->cap_operand);
     LsNode node = g->node[0];
@@ -124,7 +128,8 @@ LsValueId ls_append1(LsCtx *cx, LsGraph *g, LsOpCode op, LsValueId a, const LsAt
     return ls_append(cx, g, op, 1, (LsValueId[]){a}, attr);
 }
 
-LsValueId ls_append2(LsCtx *cx, LsGraph *g, LsOpCode op, LsValueId a, LsValueId b, const LsAttr *attr)
+LsValueId ls_append2(LsCtx *cx, LsGraph *g, LsOpCode op, LsValueId a, LsValueId b,
+                     const LsAttr *attr)
 {
     return ls_append(cx, g, op, 2, (LsValueId[]){a, b}, attr);
 }
@@ -168,6 +173,7 @@ LsValueId ls_reduce_to(LsCtx *cx, LsGraph *g, LsValueId v, const LsShape *to)
         if (from.dim[k] > 1 && (k < skip || to->dim[k - skip] == 1))
             axes |= 1u << k;
     if (axes != 0)
-        v = ls_append1(cx, g, LS_OP_REDUCE_SUM, v, &(LsAttr){.reduce = {.axes = axes, .keep = true}});
+        v = ls_append1(cx, g, LS_OP_REDUCE_SUM, v,
+                       &(LsAttr){.reduce = {.axes = axes, .keep = true}});
     return ls_reshape(cx, g, v, to);
 }

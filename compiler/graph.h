@@ -28,7 +28,8 @@ LsValueId ls_append(LsCtx *cx, LsGraph *g, LsOpCode op, int nin, const LsValueId
 LsNodeId ls_append_bare(LsGraph *g, LsOpCode op, int nin, const LsValueId in[], int nout,
                         const LsAttr *attr);
 LsValueId ls_append1(LsCtx *cx, LsGraph *g, LsOpCode op, LsValueId a, const LsAttr *attr);
-LsValueId ls_append2(LsCtx *cx, LsGraph *g, LsOpCode op, LsValueId a, LsValueId b, const LsAttr *attr);
+LsValueId ls_append2(LsCtx *cx, LsGraph *g, LsOpCode op, LsValueId a, LsValueId b,
+                     const LsAttr *attr);
 LsValueId ls_append3(LsCtx *cx, LsGraph *g, LsOpCode op, LsValueId a, LsValueId b, LsValueId c,
                      const LsAttr *attr);
 
@@ -43,7 +44,10 @@ static inline LsValueId ls_out(const LsGraph *g, LsNodeId n, int k)
 {
     return (LsValueId){g->node[n.i].out + (uint32_t)k};
 }
-static inline const LsShape *ls_shape(const LsGraph *g, LsValueId v) { return &g->value[v.i].shape; }
+static inline const LsShape *ls_shape(const LsGraph *g, LsValueId v)
+{
+    return &g->value[v.i].shape;
+}
 static inline const LsShape *ls_in_shape(const LsGraph *g, LsNodeId n, int k)
 {
     return &g->value[ls_in(g, n, k).i].shape;

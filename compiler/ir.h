@@ -76,7 +76,11 @@ typedef struct {
 typedef struct { int axis; LsShape x; } LsGatherAttr;
 typedef enum { LS_PAD_CONSTANT, LS_PAD_REFLECT, LS_PAD_EDGE } LsPadMode;
 /* pad: result index i reads i - lo; where that is outside, the mode decides. Negative: crop. */
-typedef struct { LsPadMode mode; int64_t lo[LS_MAX_RANK], hi[LS_MAX_RANK]; double value; } LsPadAttr;
+typedef struct {
+    LsPadMode mode;
+    int64_t lo[LS_MAX_RANK], hi[LS_MAX_RANK];
+    double value;
+} LsPadAttr;
 typedef enum { LS_RESIZE_NEAREST, LS_RESIZE_LINEAR } LsResizeMode;
 typedef enum { LS_COORD_HALF_PIXEL, LS_COORD_PYTORCH_HALF_PIXEL, LS_COORD_ALIGN_CORNERS,
                LS_COORD_ASYMMETRIC } LsResizeCoord;

@@ -57,7 +57,8 @@ typedef struct LsOp {
     bool (*infer)(LsCtx *, LsGraph *, LsNodeId);    /* sets shape and type of the results */
     /* Appends gradient nodes. dy[k]: gradient of result k (none if nothing came); the function sets
      * dx[k] for each operand that has one and is wanted (want[k]). NULL: no gradient. */
-    void (*grad)(LsCtx *, LsGraph *, LsNodeId, const LsValueId dy[], const bool want[], LsValueId dx[]);
+    void (*grad)(LsCtx *, LsGraph *, LsNodeId, const LsValueId dy[], const bool want[],
+                 LsValueId dx[]);
     double (*flops)(const LsGraph *, LsNodeId);     /* NULL: one per element
                                                      * of the largest operand */
     LsKernelId kernel;

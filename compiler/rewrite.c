@@ -59,7 +59,8 @@ void ls_rewrite_order(LsCtx *cx, LsGraph *g, bool (*visit)(LsRewrite *, LsNodeId
             continue;
         /* A node's image is the last node that its visit appends: the forward node of a
          * gradient. */
-        ls_graph_origin(r.to, (LsOrigin){node->phase, node_map[node->fwd.i], node->onnx, node->name});
+        ls_graph_origin(r.to,
+                        (LsOrigin){node->phase, node_map[node->fwd.i], node->onnx, node->name});
         if (!visit(&r, n))
             ls_rewrite_copy(&r, n);
         node_map[n.i].i = r.to->nnode - 1;

@@ -196,7 +196,8 @@ static bool consistent(const LsTrainerOptions *o, const LsProgram *p, LsError *e
     return true;
 }
 
-bool ls_trainer_options_parse(LsTrainerOptions *o, const LsProgram *p, int argc, char **argv, LsError *e)
+bool ls_trainer_options_parse(LsTrainerOptions *o, const LsProgram *p, int argc, char **argv,
+                              LsError *e)
 {
     *o = (LsTrainerOptions){.shuffle = true, .workers = -1, .lr = p->default_lr, .progress = "auto",
                      .schedule = p->default_schedule ? p->default_schedule : "constant"};

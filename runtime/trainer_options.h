@@ -25,7 +25,8 @@ typedef struct LsTrainerOptions {
 } LsTrainerOptions;
 
 /* Defaults come from the program. A wrong command line is an LS_EXIT_USAGE error. */
-bool ls_trainer_options_parse(LsTrainerOptions *o, const LsProgram *p, int argc, char **argv, LsError *e);
+bool ls_trainer_options_parse(LsTrainerOptions *o, const LsProgram *p, int argc, char **argv,
+                              LsError *e);
 void ls_trainer_options_help(const LsProgram *p, const char *name, FILE *to);
 
 #endif

@@ -62,7 +62,8 @@ LsStrategies ls_chen(LsArena *arena, const LsForward *f)
         int64_t start = 0;
         uint32_t n = 0;
         for (uint32_t k = 0; k < c.ncut; k++)
-            if ((double)(c.sum[c.cut[k]] - start) > (double)c.sum[f->n - 1] * (double)part / SIZES) {
+            if ((double)(c.sum[c.cut[k]] - start)
+                > (double)c.sum[f->n - 1] * (double)part / SIZES) {
                 end[n++] = c.cut[k];
                 start = c.sum[c.cut[k]];
             }

@@ -94,7 +94,8 @@ static bool check_node(Check *c, uint32_t i)
     if (n->of < -1 || n->of >= (int64_t)c->g->nnode)
         return fail(c, "node %" PRIu32 ": 'of' is not a node", i);
     return add_bytes(c, n->workspace) && add_bytes(c, c->g->alignment)
-           && check_ids(c, i, n->in, n->nin, "inputs") && check_ids(c, i, n->out, n->nout, "outputs")
+           && check_ids(c, i, n->in, n->nin, "inputs")
+           && check_ids(c, i, n->out, n->nout, "outputs")
            && check_ids(c, i, n->upd, n->nupd, "updates") && check_reads(c, i, n)
            && check_writes(c, i, n);
 }

@@ -136,7 +136,8 @@ static bool get_node(Reader *r, const cJSON *o, uint32_t place, LsDagNode *n)
     return get_id(r, o, place) && get_kind(r, o, &n->kind)
            && get_int(r, o, "workspace", 0, &n->workspace)
            && (n->workspace >= 0 || fail(r, "'workspace' is not a byte count"))
-           && get_ids(r, o, "inputs", &n->in, &n->nin) && get_ids(r, o, "outputs", &n->out, &n->nout)
+           && get_ids(r, o, "inputs", &n->in, &n->nin)
+           && get_ids(r, o, "outputs", &n->out, &n->nout)
            && get_ids(r, o, "updates", &n->upd, &n->nupd) && get_pairs(r, o, n)
            && get_flag(r, o, "once", &n->once) && get_flag(r, o, "alternative", &n->alternative)
            && get_int(r, o, "of", -1, &n->of);
@@ -176,7 +177,8 @@ static bool get_graph(Reader *r, const cJSON *root, LsDag *g)
     g->name = get_text(r, root, "name");
     if (!get_int(r, root, "alignment", 1, &g->alignment))
         return false;
-    g->tensor = ls_arena_alloc(r->arena, (size_t)cJSON_GetArraySize(tensors) + 1, sizeof *g->tensor);
+    g->tensor =
+        ls_arena_alloc(r->arena, (size_t)cJSON_GetArraySize(tensors) + 1, sizeof *g->tensor);
     g->node = ls_arena_alloc(r->arena, (size_t)cJSON_GetArraySize(nodes) + 1, sizeof *g->node);
     cJSON_ArrayForEach(v, tensors) {
         if (!get_tensor(r, v, g->ntensor, &g->tensor[g->ntensor]))

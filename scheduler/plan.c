@@ -59,8 +59,10 @@ static void run_exact(Planner *pl, const LsForward *f, const LsFamily *pruned)
                     : named ? MOST : MOST_FOR_AUTO;
     const LsFamily *all = ls_family_all(f, most);
     pl->exact_note = all ? ls_arena_printf(pl->arena, "%" PRIu32 " lower sets", all->n)
-                         : ls_arena_printf(pl->arena, "more than %" PRIu32 " lower sets: the pruned "
-                                           "family of %" PRIu32 " instead", most, pruned->n);
+                         : ls_arena_printf(pl->arena,
+                                           "more than %" PRIu32 " lower sets: the pruned "
+                                           "family of %" PRIu32 " instead",
+                                           most, pruned->n);
     ls_strategy_dp(pl->pool, f, all ? all : pruned, asked(pl, "exact-tc") ? "exact-tc" : NULL,
                    asked(pl, "exact-mc") ? "exact-mc" : NULL);
 }
@@ -199,10 +201,11 @@ static bool explain(Planner *pl, const char *want)
     LsPlanReport *r = pl->report;
     const LsDag *g = pl->pool->prob->dag;
     const char *node = g->nnode ? g->node[r->peak_node].name : "";
-    r->error = ls_arena_printf(pl->arena, "no plan of strategy %s fits %" PRId64 " bytes; the least "
+    r->error = ls_arena_printf(pl->arena,
+                               "no plan of strategy %s fits %" PRId64 " bytes; the least "
                                "found needs %" PRId64 ", for node '%s' with %u live tensors, the "
-                               "largest '%s' of %" PRId64 " bytes", want, r->budget, r->least,
-                               node ? node : "", r->nowner,
+                               "largest '%s' of %" PRId64 " bytes",
+                               want, r->budget, r->least, node ? node : "", r->nowner,
                                r->nowner ? g->tensor[r->owner[0].tensor].name : "",
                                r->nowner ? r->owner[0].bytes : 0);
     return false;
@@ -249,13 +252,14 @@ bool ls_plan(LsArena *arena, const LsDag *dag, const LsPlanOptions *options, LsP
     const char *want = options->strategy ? options->strategy : "auto";
     *report = (LsPlanReport){.state_bytes = options->state_bytes, .budget = options->budget};
     if (!is_known(want)) {
-        report->error = ls_arena_printf(arena, "no strategy '%s'; there are auto, none, chen, exact, "
-                                        "approx", want);
+        report->error = ls_arena_printf(
+            arena, "no strategy '%s'; there are auto, none, chen, exact, approx", want);
         return false;
     }
     LsArena *scratch = ls_arena_new();
     LsProb *p = ls_prob_new(scratch, dag, !options->no_inplace);
-    Planner pl = {.arena = arena, .o = options, .report = report, .pool = ls_candidates_new(scratch, p)};
+    Planner pl = {
+        .arena = arena, .o = options, .report = report, .pool = ls_candidates_new(scratch, p)};
     report->store_all = store_all(p, pl.pool->live);
     fill_pool(&pl, p);
     const LsPlan *none = ls_candidates_plan(pl.pool, smallest(&pl, "none"));

@@ -33,8 +33,10 @@ void ls_plan_write(FILE *to, const LsDag *g, const LsPlan *plan, int64_t budget)
     ls_json_text(to, g->name);
     fprintf(to, ", \"strategy\": ");
     ls_json_text(to, plan->strategy);
-    fprintf(to, ", \"hash\": \"%s\",\n\"claims\": {\"live_peak\": %" PRId64 ", \"arena_peak\": %" PRId64
-            ", \"cost\": %.17g", hash, plan->live_peak, plan->arena, plan->cost);
+    fprintf(to,
+            ", \"hash\": \"%s\",\n\"claims\": {\"live_peak\": %" PRId64 ", \"arena_peak\": %" PRId64
+            ", \"cost\": %.17g",
+            hash, plan->live_peak, plan->arena, plan->cost);
     if (budget > 0)
         fprintf(to, ", \"budget\": %" PRId64, budget);
     fprintf(to, "},\n\"steps\": [\n");

@@ -129,8 +129,8 @@ static void put_quoted(FILE *to, const char *s)
     fputc('\'', to);
 }
 
-bool ls_view_svg(const char *curve_path, const char *none_path, const char *svg_path, const char *title,
-                 int64_t budget)
+bool ls_view_svg(const char *curve_path, const char *none_path, const char *svg_path,
+                 const char *title, int64_t budget)
 {
     /* without gnuplot something must still read, or writing would be a signal */
     FILE *to = popen("if command -v gnuplot >/dev/null 2>&1; then exec gnuplot 2>/dev/null; "
@@ -141,7 +141,8 @@ bool ls_view_svg(const char *curve_path, const char *none_path, const char *svg_
     put_quoted(to, svg_path);
     fprintf(to, "\nset title ");
     put_quoted(to, title);
-    fprintf(to, "\nset datafile separator '\\t'\nset xlabel 'run'\nset ylabel 'MiB'\nset yrange [0:*]\n"
+    fprintf(to,
+            "\nset datafile separator '\\t'\nset xlabel 'run'\nset ylabel 'MiB'\nset yrange [0:*]\n"
             "set key outside below\nm = 1048576.0\nplot ");
     if (none_path != NULL) {
         put_quoted(to, none_path);
@@ -182,7 +183,8 @@ static cJSON *json_peak(const LsDag *g, const LsPlanReport *r)
 {
     cJSON *peak = cJSON_CreateObject(), *owners = cJSON_AddArrayToObject(peak, "live");
     cJSON_AddNumberToObject(peak, "run", r->peak_step);
-    cJSON_AddStringToObject(peak, "node", r->peak_node < g->nnode ? g->node[r->peak_node].name : "");
+    cJSON_AddStringToObject(peak, "node",
+                            r->peak_node < g->nnode ? g->node[r->peak_node].name : "");
     cJSON_AddNumberToObject(peak, "workspace_bytes", (double)r->peak_workspace);
     for (uint32_t k = 0; k < r->nowner; k++) {
         cJSON *o = cJSON_CreateObject();

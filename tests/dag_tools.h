@@ -37,7 +37,8 @@ static inline LsDag *dag_make(LsArena *a, uint32_t nf, uint64_t seed)
     for (uint32_t v = 0; v < nf; v++) {
         LsDagNode *n = &g->node[g->nnode++];
         uint32_t *in = id + nid;
-        *n = (LsDagNode){.name = "f", .op = "F", .cost = 1 + dag_random(&rnd, 9), .in = in, .of = -1};
+        *n = (LsDagNode){
+            .name = "f", .op = "F", .cost = 1 + dag_random(&rnd, 9), .in = in, .of = -1};
         from[2 * v] = v ? v - 1 - dag_random(&rnd, v < 3 ? v : 3) : LS_DAG_FORWARD;
         from[2 * v + 1] = v > 1 ? dag_random(&rnd, v) : from[2 * v];
         in[n->nin++] = v ? value[from[2 * v]] : input;

@@ -268,7 +268,8 @@ static inline void rig_restore(Rig *r, const char *from)
 }
 
 /* The node computes the same when result `out` overwrites operand `in`. */
-static inline void rig_check_inplace(Rig *r, void *so, LsNodeId n, int out, int in, const char *start)
+static inline void rig_check_inplace(Rig *r, void *so, LsNodeId n, int out, int in,
+                                     const char *start)
 {
     LsValueId x = ls_in(r->g, n, in), y = ls_out(r->g, n, out);
     size_t bytes = (size_t)ls_value_bytes(r->g, y, r->real_bytes);
@@ -279,8 +280,10 @@ static inline void rig_check_inplace(Rig *r, void *so, LsNodeId n, int out, int 
             rig_step(r, so, (LsNodeId){i}, -1, -1);
         rig_step(r, so, n, inplace ? out : -1, in);
         if (inplace)
-            ck_assert_msg(memcmp(want, r->buffer[x.i], bytes) == 0, "%s: result %d may not take the "
-                          "place of operand %d", ls_op[r->g->node[n.i].op]->name, out, in);
+            ck_assert_msg(memcmp(want, r->buffer[x.i], bytes) == 0,
+                          "%s: result %d may not take the "
+                          "place of operand %d",
+                          ls_op[r->g->node[n.i].op]->name, out, in);
         memcpy(want, r->buffer[y.i], bytes);
     }
     free(want);

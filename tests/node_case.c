@@ -25,8 +25,8 @@ static unsigned char *read_file(LsArena *a, const char *path, size_t *n)
 static Onnx__TensorProto *read_tensor(LsCtx *cx, const char *dir, const char *kind, size_t k)
 {
     size_t n;
-    unsigned char *bytes = read_file(cx->arena, ls_arena_printf(cx->arena, "%s/test_data_set_0/%s_%zu.pb",
-                                                                dir, kind, k), &n);
+    unsigned char *bytes = read_file(
+        cx->arena, ls_arena_printf(cx->arena, "%s/test_data_set_0/%s_%zu.pb", dir, kind, k), &n);
     ProtobufCAllocator from = ls_wire_allocator(cx->arena);
     return bytes != NULL ? onnx__tensor_proto__unpack(&from, n, bytes) : NULL;
 }
@@ -73,7 +73,8 @@ static bool write_model(LsCtx *cx, const Onnx__ModelProto *m, const char *path)
     return ok;
 }
 
-bool ls_node_case_read(LsNodeCase *c, LsCtx *cx, const char *dir, const char *work, const char **why)
+bool ls_node_case_read(LsNodeCase *c, LsCtx *cx, const char *dir, const char *work,
+                       const char **why)
 {
     *c = (LsNodeCase){.cx = cx};
     Onnx__ModelProto *m = ls_onnx_read(cx, ls_arena_printf(cx->arena, "%s/model.onnx", dir));

@@ -18,6 +18,7 @@ typedef struct LsNodeCase {
  * graph input being an initializer with the test's data: real ones become parameters, whose
  * gradients can be checked. False: the case has something that is no tensor, or types that
  * are not read (why: a word). */
-bool ls_node_case_read(LsNodeCase *c, LsCtx *cx, const char *dir, const char *work, const char **why);
+bool ls_node_case_read(LsNodeCase *c, LsCtx *cx, const char *dir, const char *work,
+                       const char **why);
 
 #endif

@@ -68,7 +68,8 @@ static Verdict check_results(LsCtx *cx, const LsNodeCase *c, char *note, size_t 
     for (uint32_t k = 0; k < g->noutput && v == PASS; k++) {
         LsValueId out = g->output[k], want = c->expect[k];
         if (!ls_shape_same(ls_shape(g, out), ls_shape(c->holder, want))) {
-            snprintf(note, size, "result %u is %s, expected %s", k, ls_shape_text(cx->arena, ls_shape(g, out)),
+            snprintf(note, size, "result %u is %s, expected %s", k,
+                     ls_shape_text(cx->arena, ls_shape(g, out)),
                      ls_shape_text(cx->arena, ls_shape(c->holder, want)));
             v = FAIL;
             break;
@@ -98,7 +99,8 @@ static bool weighted_loss(LsCtx *cx, LsGraph *g)
         float *w = ls_arena_alloc(cx->arena, (size_t)n, sizeof *w);
         for (int64_t i = 0; i < n; i++)
             w[i] = (float)random_weight(i + 1000 * k);
-        LsValueId part = ls_append2(cx, g, LS_OP_MUL, y, ls_const_add(cx, g, LS_REAL, ls_shape(g, y), w), NULL);
+        LsValueId part =
+            ls_append2(cx, g, LS_OP_MUL, y, ls_const_add(cx, g, LS_REAL, ls_shape(g, y), w), NULL);
         part = ls_reduce_to(cx, g, part, &(LsShape){0});
         sum = ls_is(sum) ? ls_append2(cx, g, LS_OP_ADD, sum, part, NULL) : part;
     }
@@ -142,7 +144,9 @@ static Verdict check_gradients(LsCtx *cx, const LsNodeCase *c, char *note, size_
     if (g == NULL || !weighted_loss(cx, g))
         return NOGRAD;
     if (!ls_autodiff(cx, g))
-        return cx->last == LS_E_NO_GRAD || cx->last == LS_E_LOSS ? NOGRAD : (snprintf(note, size, "autodiff fails"), FAIL);
+        return cx->last == LS_E_NO_GRAD || cx->last == LS_E_LOSS
+                   ? NOGRAD
+                   : (snprintf(note, size, "autodiff fails"), FAIL);
     if (g->ngrad == 0)
         return NOGRAD;
     if (!ls_verify(cx, g) || !finish(cx, g))
@@ -210,11 +214,14 @@ static bool excluded(const char *name)
 {
     bool zero_ratio = strstr(name, "zero_ratio") != NULL;
     return (strstr(name, "dropout") != NULL && strstr(name, "_old") != NULL)
-        || (strstr(name, "training_dropout") != NULL && !zero_ratio) || strstr(name, "BFLOAT16") != NULL
-        || strstr(name, "slice_start_out_of_bounds") != NULL;
+           || (strstr(name, "training_dropout") != NULL && !zero_ratio)
+           || strstr(name, "BFLOAT16") != NULL || strstr(name, "slice_start_out_of_bounds") != NULL;
 }
 
-static int by_name(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
 
 static int list_cases(const char *folder, const char *part, char **name)
 {
@@ -232,7 +239,8 @@ static int list_cases(const char *folder, const char *part, char **name)
 }
 
 /* Cases k = share, share + 2, ... ; prints failures, counts into count[]. */
-static void run_share(const char *folder, char **name, int n, int share, int shares, bool verbose, int *count)
+static void run_share(const char *folder, char **name, int n, int share, int shares, bool verbose,
+                      int *count)
 {
     static const char *const word[] = {"ok", "FAIL", "unread", "ok, no gradient"};
     for (int k = share; k < n; k += shares) {
@@ -251,7 +259,8 @@ int main(int argc, char **argv)
     static char *name[MAX_CASES];
     int n = argc > 1 ? list_cases(argv[1], argc > 2 ? argv[2] : NULL, name) : -1;
     if (n <= 0) {
-        printf("skipped: no operator tests in '%s' (package libonnx-testdata)\n", argc > 1 ? argv[1] : "");
+        printf("skipped: no operator tests in '%s' (package libonnx-testdata)\n",
+               argc > 1 ? argv[1] : "");
         return 77;
     }
     enum { SHARES = 2 };
@@ -274,7 +283,9 @@ int main(int argc, char **argv)
             total[v] += count[v];
         wait(NULL);
     }
-    printf("%d with gradient, %d without, %d not read\n", total[PASS], total[NOGRAD], total[UNREAD]);
-    printf("%d passed, %d failed, %d skipped\n", total[PASS] + total[NOGRAD], total[FAIL], total[UNREAD]);
+    printf("%d with gradient, %d without, %d not read\n", total[PASS], total[NOGRAD],
+           total[UNREAD]);
+    printf("%d passed, %d failed, %d skipped\n", total[PASS] + total[NOGRAD], total[FAIL],
+           total[UNREAD]);
     return total[FAIL] != 0;
 }

@@ -63,9 +63,9 @@ int main(int argc, char **argv)
         status = 1;
     } else
         printf("%s %s budget %" PRId64 ": %s live %" PRId64 " arena %" PRId64 " overhead %.2f %%  "
-               "(store-all %" PRId64 ", %.2f s, %s)\n", g->name, o.strategy, o.budget, plan.strategy,
-               plan.live_peak, plan.arena, 100 * (plan.cost / plan.base_cost - 1), r.store_all, took,
-               r.hash);
+               "(store-all %" PRId64 ", %.2f s, %s)\n",
+               g->name, o.strategy, o.budget, plan.strategy, plan.live_peak, plan.arena,
+               100 * (plan.cost / plan.base_cost - 1), r.store_all, took, r.hash);
     if (ok && argc > 4) {
         FILE *f = fopen(argv[4], "w");
         if (f == NULL)

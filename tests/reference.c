@@ -76,7 +76,8 @@ static bool find(const LsFile *f, const char *name, LsArray *a)
 }
 
 /* Copies a member into z, repeated to `count` elements when it has one. */
-static bool put(LsNpz *z, const char *name, const LsArray *a, int rank, const int64_t *dim, int64_t count)
+static bool put(LsNpz *z, const char *name, const LsArray *a, int rank, const int64_t *dim,
+                int64_t count)
 {
     LsError e = {0};
     LsElement type = ls_element_is_float(a->type) ? LS_F64 : LS_I64;
@@ -142,8 +143,8 @@ static bool train(Case *c)
             at += (size_t)snprintf(shapes + at, sizeof shapes - at, "%s%ld", k > 0 ? "x" : "",
                                    (long)in.dim[k]);
     }
-    snprintf(compile, sizeof compile, "'%s' compile '%s' -q -O1%s --loss=%s --loss-input '%s'", c->lowerset,
-             c->model, shapes, kind, text(spec, "output"));
+    snprintf(compile, sizeof compile, "'%s' compile '%s' -q -O1%s --loss=%s --loss-input '%s'",
+             c->lowerset, c->model, shapes, kind, text(spec, "output"));
     snprintf(rate, sizeof rate, "%g", cJSON_IsNumber(lr) ? lr->valuedouble : 0.05);
     char run[LINE];
     snprintf(run, sizeof run, "--data '%s' --no-shuffle --progress none", c->data);
@@ -159,7 +160,8 @@ typedef struct Pair { LsArray ref, got, before; int64_t every; bool has_before, 
 
 static double ref_value(const Pair *p, int64_t i)
 {
-    return ls_array_real(&p->ref, i) - (p->has_before ? ls_array_real(&p->before, i * p->every) : 0);
+    return ls_array_real(&p->ref, i)
+           - (p->has_before ? ls_array_real(&p->before, i * p->every) : 0);
 }
 
 static double got_value(const Pair *p, int64_t i)
@@ -210,7 +212,13 @@ static bool is_zero_grad(const Case *c, const char *name)
     return false;
 }
 
-typedef struct Source { const char *prefix; Group group; LsFile *from; const char *key; bool update; } Source;
+typedef struct Source {
+    const char *prefix;
+    Group group;
+    LsFile *from;
+    const char *key;
+    bool update;
+} Source;
 
 /* Matches member "PREFIX/NAME" or "PREFIX.everyK/NAME" of the reference with our dump. */
 static bool match(Case *c, const Source *s, const char *member, Pair *p)
@@ -269,7 +277,8 @@ static void compare(Case *c, const Source *s)
         if (r > c->worst[s->group]) {
             c->worst[s->group] = r;
             if (r > 1)
-                snprintf(c->note, sizeof c->note, "%.120s is off by %.3g of the tolerance", label[k], r);
+                snprintf(c->note, sizeof c->note, "%.120s is off by %.3g of the tolerance",
+                         label[k], r);
         }
     }
 }
@@ -375,8 +384,8 @@ int main(int argc, char **argv)
     snprintf(folder, sizeof folder, "%s", manifest);
     *strrchr(folder, '/') = '\0';
     int passed = 0, failed = 0;
-    printf("%-45s %8s %8s %8s %8s %8s %8s\n", "error / tolerance (<= 1 agrees)", "loss", "out", "grad",
-           "sgd", "adam", "stat");
+    printf("%-45s %8s %8s %8s %8s %8s %8s\n", "error / tolerance (<= 1 agrees)", "loss", "out",
+           "grad", "sgd", "adam", "stat");
     cJSON_ArrayForEach(row, list) {
         const char *file = text(row, "file");
         if (text(row, "reference") == NULL || (argc > 3 && strstr(file, argv[3]) == NULL)

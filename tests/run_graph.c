@@ -21,9 +21,15 @@ int ls_trainer_main(const LsProgram *p, int argc, char **argv)
 static bool build(LsRunGraph *r, const char *dir)
 {
     LsCtx *cx = r->cx;
-    LsCode code = {.model = "test", .plan_hash = "", .strategy = "none", .loss = "", .optimizer = "",
-                   .real_bytes = r->problem->real_bytes, .accumulate = 1,
-                   .train = {r->problem, &r->plan}, .addresses = r->addresses};
+    LsCode code = {.model = "test",
+                   .plan_hash = "",
+                   .strategy = "none",
+                   .loss = "",
+                   .optimizer = "",
+                   .real_bytes = r->problem->real_bytes,
+                   .accumulate = 1,
+                   .train = {r->problem, &r->plan},
+                   .addresses = r->addresses};
     const char *c_file = ls_arena_printf(cx->arena, "%s/p.c", dir);
     const char *const_file = ls_arena_printf(cx->arena, "%s/p.const", dir);
     FILE *c = fopen(c_file, "w"), *s = fopen(ls_arena_printf(cx->arena, "%s/p.S", dir), "w");
@@ -35,11 +41,16 @@ static bool build(LsRunGraph *r, const char *dir)
     if (s != NULL)
         fclose(s);
     FILE *k = fopen(const_file, "wb");
-    ok = ok && k != NULL && fwrite(r->addresses->constant, 1, r->addresses->nconst, k) == r->addresses->nconst;
+    ok = ok && k != NULL
+         && fwrite(r->addresses->constant, 1, r->addresses->nconst, k) == r->addresses->nconst;
     if (k != NULL)
         fclose(k);
-    return ok && system(ls_arena_printf(cx->arena, "cc -std=gnu11 -O1 -shared -fPIC -I%s/runtime -I%s "
-                                        "%s %s/p.S -o %s/p.so", LS_SOURCE, LS_SOURCE, c_file, dir, dir)) == 0;
+    return ok
+           && system(ls_arena_printf(cx->arena,
+                                     "cc -std=gnu11 -O1 -shared -fPIC -I%s/runtime -I%s "
+                                     "%s %s/p.S -o %s/p.so",
+                                     LS_SOURCE, LS_SOURCE, c_file, dir, dir))
+                  == 0;
 }
 
 static int64_t input_bytes(const LsRunGraph *r, uint32_t k)

@@ -20,15 +20,16 @@ enum { X, W, A, B, DB, DA, DW, NT };
 
 static void open_plan(void)
 {
-    static const uint32_t in[] = {X, W, A, B, A, DB, A, DB, DW, W}, out[] = {A, B, DB, DA, DW}, upd[] = {W};
+    static const uint32_t in[] = {X, W, A, B, A, DB, A, DB, DW, W};
+    static const uint32_t out[] = {A, B, DB, DA, DW}, upd[] = {W};
     static const LsDagPair pair[] = {{DA, DB}};
     memcpy(tensor, (LsDagTensor[]){{"x", 10, true, false}, {"w", 20, true, false},
            {"a", 40, false, false}, {"b", 60, false, false}, {"db", 60, false, false},
            {"da", 40, false, true}, {"dw", 20, false, false}}, NT * sizeof *tensor);
     memcpy(node, (LsDagNode[]){
         {.name = "fa", .op = "", .cost = 5, .in = in, .nin = 2, .out = out, .nout = 1, .of = -1},
-        {.name = "fb", .op = "", .cost = 3, .in = in + 2, .nin = 1, .out = out + 1, .nout = 1, .of = -1,
-         .once = true, .workspace = 16},
+        {.name = "fb", .op = "", .cost = 3, .in = in + 2, .nin = 1, .out = out + 1, .nout = 1,
+         .of = -1, .once = true, .workspace = 16},
         {.name = "gb", .op = "", .kind = LS_DAG_BACKWARD, .cost = 3, .in = in + 3, .nin = 1,
          .out = out + 2, .nout = 1, .of = 1},
         {.name = "gw", .op = "", .kind = LS_DAG_BACKWARD, .cost = 4, .in = in + 4, .nin = 2,

@@ -46,8 +46,10 @@ START_TEST(a_truncated_graph_is_an_error_and_no_crash)
 END_TEST
 
 #define HEAD "{\"format\": \"lowerset-graph\", \"version\": 1, \"name\": \"g\", "
-#define TENSORS "\"tensors\": [{\"id\": 0, \"bytes\": 4, \"persistent\": true}, {\"id\": 1, \"bytes\": 8}], "
-#define NODE(rest) HEAD TENSORS "\"nodes\": [{\"id\": 0, \"kind\": \"forward\", \"cost\": 1" rest "}]}"
+#define TENSORS \
+    "\"tensors\": [{\"id\": 0, \"bytes\": 4, \"persistent\": true}, {\"id\": 1, \"bytes\": 8}], "
+#define NODE(rest) \
+    HEAD TENSORS "\"nodes\": [{\"id\": 0, \"kind\": \"forward\", \"cost\": 1" rest "}]}"
 
 START_TEST(what_is_no_graph_is_refused_with_the_reason)
 {
@@ -55,7 +57,8 @@ START_TEST(what_is_no_graph_is_refused_with_the_reason)
         {"[]", "not a JSON object"},
         {"{\"format\": \"lowerset-graph\", \"version\": 2}", "version 1"},
         {HEAD "\"tensors\": {}, \"nodes\": []}", "must be lists"},
-        {HEAD "\"tensors\": [{\"id\": 1, \"bytes\": 4}], \"nodes\": []}", "tensor 0: ids must be 0, 1, 2"},
+        {HEAD "\"tensors\": [{\"id\": 1, \"bytes\": 4}], \"nodes\": []}",
+         "tensor 0: ids must be 0, 1, 2"},
         {HEAD "\"tensors\": [{\"id\": 0, \"bytes\": -4}], \"nodes\": []}", "negative bytes"},
         {HEAD "\"tensors\": [{\"id\": 0, \"bytes\": 1.5}], \"nodes\": []}", "not an integer"},
         {HEAD "\"tensors\": [{\"id\": 0, \"bytes\": 9007199254740992}, {\"id\": 1, \"bytes\": "
@@ -68,20 +71,28 @@ START_TEST(what_is_no_graph_is_refused_with_the_reason)
         {NODE(", \"inputs\": [0, 0]"), "twice"},
         {NODE(", \"outputs\": [0]"), "outputs persistent tensor 0"},
         {NODE(", \"updates\": [1]"), "not persistent"},
-        {NODE(", \"outputs\": [1], \"inputs\": [0], \"inplace\": [[1, 0]]"), "[own output, own input]"},
+        {NODE(", \"outputs\": [1], \"inputs\": [0], \"inplace\": [[1, 0]]"),
+         "[own output, own input]"},
         {NODE(", \"outputs\": [1], \"inplace\": [[1]]"), "[output, input]"},
         {NODE(", \"workspace\": -1"), "not a byte count"},
         {NODE(", \"once\": 3"), "neither true nor false"},
         {NODE(", \"of\": 9"), "'of' is not a node"},
-        {HEAD TENSORS "\"nodes\": [{\"id\": 0, \"kind\": \"sideways\", \"cost\": 1}]}", "none of forward"},
-        {HEAD TENSORS "\"nodes\": [{\"id\": 0, \"kind\": \"forward\", \"cost\": -1}]}", "not a number from 0"},
-        {HEAD TENSORS "\"nodes\": [{\"id\": 0, \"kind\": \"forward\", \"cost\": 1, \"outputs\": [1]}, "
-         "{\"id\": 1, \"kind\": \"forward\", \"cost\": 1, \"outputs\": [1]}]}", "already has a producer"},
-        {HEAD TENSORS "\"nodes\": [{\"id\": 0, \"kind\": \"optimizer\", \"cost\": 1, \"updates\": [0]}, "
-         "{\"id\": 1, \"kind\": \"forward\", \"cost\": 1, \"inputs\": [0]}]}", "listed after an update"},
+        {HEAD TENSORS "\"nodes\": [{\"id\": 0, \"kind\": \"sideways\", \"cost\": 1}]}",
+         "none of forward"},
+        {HEAD TENSORS "\"nodes\": [{\"id\": 0, \"kind\": \"forward\", \"cost\": -1}]}",
+         "not a number from 0"},
+        {HEAD TENSORS
+         "\"nodes\": [{\"id\": 0, \"kind\": \"forward\", \"cost\": 1, \"outputs\": [1]}, "
+         "{\"id\": 1, \"kind\": \"forward\", \"cost\": 1, \"outputs\": [1]}]}",
+         "already has a producer"},
+        {HEAD TENSORS
+         "\"nodes\": [{\"id\": 0, \"kind\": \"optimizer\", \"cost\": 1, \"updates\": [0]}, "
+         "{\"id\": 1, \"kind\": \"forward\", \"cost\": 1, \"inputs\": [0]}]}",
+         "listed after an update"},
     };
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
-        ck_assert_msg(ls_dag_parse(a, bad[k].text, why, sizeof why) == NULL, "took %s", bad[k].text);
+        ck_assert_msg(ls_dag_parse(a, bad[k].text, why, sizeof why) == NULL, "took %s",
+                      bad[k].text);
         ck_assert_msg(strstr(why, bad[k].says) != NULL, "case %zu says '%s', not '%s'", k, why,
                       bad[k].says);
     }

@@ -94,7 +94,8 @@ START_TEST(googlenet_has_as_many_lower_sets_as_its_authors_say)
 {
     LsDag *g = dag_shared(a, "published/googlenet.json");
     if (g != NULL)
-        ck_assert_uint_eq(ls_family_all(ls_forward_new(a, ls_prob_new(a, g, true)), 40000)->n, 27358 + 1);
+        ck_assert_uint_eq(ls_family_all(ls_forward_new(a, ls_prob_new(a, g, true)), 40000)->n,
+                          27358 + 1);
 }
 END_TEST
 

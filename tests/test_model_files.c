@@ -205,7 +205,8 @@ START_TEST(onnx_accepts_every_model)
         "    for o in m.graph.output:\n"
         "        assert dims(o) == want[o.name], (f, o.name, dims(o), want[o.name])\n";
     char command[4096], line[256];
-    if (system("/usr/bin/python3 -c 'import onnx.checker, onnx.shape_inference' >/dev/null 2>&1") != 0) {
+    if (system("/usr/bin/python3 -c 'import onnx.checker, onnx.shape_inference' >/dev/null 2>&1")
+        != 0) {
         printf("skipped: no onnx for /usr/bin/python3\n");
         return;
     }

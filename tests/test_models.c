@@ -43,7 +43,8 @@ START_TEST(parameter_counts_are_the_published_ones)
         snprintf(line, sizeof line, "%s --weights=none", published[i].line);
         Onnx__ModelProto *m = made(line);
         ck_assert_msg(trainable(m) == published[i].parameters,
-                      "%s: %lld parameters, published %lld", line, (long long)trainable(m), (long long)published[i].parameters);
+                      "%s: %lld parameters, published %lld", line, (long long)trainable(m),
+                      (long long)published[i].parameters);
         drop(m);
     }
 }

@@ -131,10 +131,12 @@ START_TEST(chen_cuts_a_chain_anywhere_and_nowhere_across_a_long_skip)
         uint32_t last[2] = {2, 0};
         LsDagNode n[4] = {
             {.name = "a", .op = "", .cost = 1, .out = out, .nout = 1, .of = -1},
-            {.name = "b", .op = "", .cost = 1, .in = in, .nin = 1, .out = out + 1, .nout = 1, .of = -1},
-            {.name = "c", .op = "", .cost = 1, .in = in + 1, .nin = 1, .out = out + 2, .nout = 1, .of = -1},
-            {.name = "d", .op = "", .cost = 1, .in = last, .nin = skip ? 2 : 1, .out = out + 3, .nout = 1,
-             .of = -1}};
+            {.name = "b", .op = "", .cost = 1, .in = in, .nin = 1, .out = out + 1, .nout = 1,
+             .of = -1},
+            {.name = "c", .op = "", .cost = 1, .in = in + 1, .nin = 1, .out = out + 2, .nout = 1,
+             .of = -1},
+            {.name = "d", .op = "", .cost = 1, .in = last, .nin = skip ? 2 : 1, .out = out + 3,
+             .nout = 1, .of = -1}};
         LsDag g = {"chain", 1, t, 4, n, 4};
         LsStrategies s = ls_chen(a, ls_forward_new(a, ls_prob_new(a, &g, true)));
         /* the smallest parts first: every cut is taken */

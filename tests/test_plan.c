@@ -18,7 +18,8 @@ static const char *const strategy[] = {"none", "chen", "approx", "exact", "auto"
 enum { NSTRATEGY = 5 };
 
 /* Plans and audits; the cost, or -1 when nothing fits. */
-static double cost_at(const LsDag *g, const char *name, int64_t budget, LsPlan *plan, LsPlanReport *r)
+static double cost_at(const LsDag *g, const char *name, int64_t budget, LsPlan *plan,
+                      LsPlanReport *r)
 {
     char why[300];
     if (!ls_plan(a, g, &(LsPlanOptions){.strategy = name, .budget = budget}, plan, r)) {
@@ -88,7 +89,8 @@ START_TEST(the_least_budget_is_feasible_and_a_byte_less_is_not)
         for (int k = 0; k < NSTRATEGY; k++) {
             LsPlan plan, same;
             LsPlanReport r;
-            ck_assert(ls_plan(a, g, &(LsPlanOptions){.strategy = strategy[k], .least = true}, &plan, &r));
+            ck_assert(
+                ls_plan(a, g, &(LsPlanOptions){.strategy = strategy[k], .least = true}, &plan, &r));
             ck_assert_int_eq(plan.arena, r.least);
             ck_assert(cost_at(g, strategy[k], r.least, &same, &r) >= 0);
             ck_assert_double_eq(same.cost, plan.cost);
@@ -220,11 +222,14 @@ END_TEST
 int main(void)
 {
     const TTest *test[] = {
-        random_graphs_get_plans_that_hold_and_are_monotone, auto_is_never_worse_than_a_named_strategy,
+        random_graphs_get_plans_that_hold_and_are_monotone,
+        auto_is_never_worse_than_a_named_strategy,
         the_least_budget_is_feasible_and_a_byte_less_is_not,
         plans_are_the_same_every_time_and_without_places_taken_over_too,
-        an_exact_plan_says_when_it_is_not_exact, an_unknown_strategy_is_named_in_the_error,
-        a_graph_without_nodes_has_an_empty_plan, a_plan_written_and_read_is_the_same_plan,
+        an_exact_plan_says_when_it_is_not_exact,
+        an_unknown_strategy_is_named_in_the_error,
+        a_graph_without_nodes_has_an_empty_plan,
+        a_plan_written_and_read_is_the_same_plan,
         views_show_rows_peak_graph_curve_and_summary,
     };
     TCase *tc = tcase_create("plan");
