@@ -48,6 +48,32 @@ static inline LsValueId labels(LsShape s, int64_t classes)
     return ls_const_add(&cx, g, LS_I64, &s, v);
 }
 
+/* Nodes of the operator in g. */
+static inline uint32_t count_op(LsOpCode op)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 1; i < g->nnode; i++)
+        n += g->node[i].op == op;
+    return n;
+}
+
+/* Appends and expects this error with this text in it. */
+static inline void refused(LsOpCode op, int nin, const LsValueId in[], const LsAttr *at,
+                           LsErrId id, const char *text)
+{
+    char *log;
+    size_t size;
+    cx.log = open_memstream(&log, &size);
+    uint32_t nnode = g->nnode;
+    LsValueId y = ls_append(&cx, g, op, nin, in, at);
+    fclose(cx.log);
+    ck_assert(!ls_is(y));
+    ck_assert_uint_eq(g->nnode, nnode);
+    ck_assert_int_eq(cx.last, id);
+    ck_assert_msg(strstr(log, text) != NULL, "'%s' is not in: %s", text, log);
+    free(log);
+}
+
 /* A loss that gives every element of y another weight. */
 static inline LsValueId weighed(LsValueId y)
 {

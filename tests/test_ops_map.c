@@ -275,23 +275,6 @@ START_TEST(dropout_gradient_draws_from_the_same_stream)
 }
 END_TEST
 
-/* Appends and expects this error with this text in it. */
-static void refused(LsOpCode op, int nin, const LsValueId in[], const LsAttr *at, LsErrId id,
-                    const char *text)
-{
-    char *log;
-    size_t size;
-    cx.log = open_memstream(&log, &size);
-    uint32_t nnode = g->nnode;
-    LsValueId y = ls_append(&cx, g, op, nin, in, at);
-    fclose(cx.log);
-    ck_assert(!ls_is(y));
-    ck_assert_uint_eq(g->nnode, nnode);
-    ck_assert_int_eq(cx.last, id);
-    ck_assert_msg(strstr(log, text) != NULL, "'%s' is not in: %s", text, log);
-    free(log);
-}
-
 static LsValueId integers(LsShape s)
 {
     return ls_value_add(&cx, g, LS_V_INPUT, "i", LS_I64, &s, NULL);

@@ -166,21 +166,6 @@ START_TEST(gradient_of_resize_is_its_transpose)
 }
 END_TEST
 
-/* Appends and expects this error with this text in it. */
-static void refused(LsOpCode op, int nin, const LsValueId in[], const LsAttr *at, LsErrId id,
-                    const char *text)
-{
-    char *log;
-    size_t size;
-    cx.log = open_memstream(&log, &size);
-    LsValueId y = ls_append(&cx, g, op, nin, in, at);
-    fclose(cx.log);
-    ck_assert(!ls_is(y));
-    ck_assert_int_eq(cx.last, id);
-    ck_assert_msg(strstr(log, text) != NULL, "'%s' is not in: %s", text, log);
-    free(log);
-}
-
 START_TEST(moves_that_do_not_fit_are_named)
 {
     graph_open();

@@ -15,14 +15,6 @@ static void expect_shape(LsValueId v, LsShape want)
                   ls_shape_text(cx.arena, ls_shape(g, v)), ls_shape_text(cx.arena, &want));
 }
 
-static uint32_t count(LsOpCode op)
-{
-    uint32_t n = 0;
-    for (uint32_t i = 1; i < g->nnode; i++)
-        n += g->node[i].op == op;
-    return n;
-}
-
 static double *run(LsValueId v)
 {
     Eval e = eval_new(g);
@@ -265,7 +257,7 @@ START_TEST(batch_norm_trains_when_its_opset_says_so)
             Norm b = batch_norm(form[k].version, form[k].mode, form[k].nout);
             bool trains = form[k].trains && training;
             ck_assert_int_eq(made_by(b.out[0])->op, trains ? LS_OP_NORMALIZE : LS_OP_AFFINE);
-            ck_assert_int_eq(count(LS_OP_RUNNING_STAT), trains ? 2 : 0);
+            ck_assert_int_eq(count_op(LS_OP_RUNNING_STAT), trains ? 2 : 0);
         }
 }
 END_TEST

@@ -9,14 +9,6 @@ static LsValueId op2(LsOpCode op, LsValueId a, LsValueId b)
 static LsValueId op1(LsOpCode op, LsValueId a) { return ls_append1(&cx, g, op, a, NULL); }
 static LsValueId num(double v) { return ls_const_real(&cx, g, v); }
 
-static uint32_t count(LsOpCode op)
-{
-    uint32_t n = 0;
-    for (uint32_t i = 1; i < g->nnode; i++)
-        n += g->node[i].op == op;
-    return n;
-}
-
 static double *value_of_output(int k)
 {
     Eval e = eval_new(g);
@@ -42,7 +34,7 @@ static void check_becomes(LsValueId y, LsOpCode op, uint32_t left, double tolera
     const char *name = g->value[y.i].name;
     double *before = value_of_output(0);
     ck_assert(ls_patterns(&cx, g));
-    ck_assert_int_eq(count(op), 1);
+    ck_assert_int_eq(count_op(op), 1);
     uint32_t nodes = 0;
     for (uint32_t i = 1; i < g->nnode; i++)
         nodes += g->node[i].op != LS_OP_NOP;
@@ -136,8 +128,8 @@ START_TEST(a_value_in_between_with_another_reader_prevents_the_match)
     set_output(op2(LS_OP_MUL, op2(LS_OP_MUL, x, op2(LS_OP_ADD, e, num(1))), num(0.5)));
     set_output(e);
     ck_assert(ls_patterns(&cx, g));
-    ck_assert_int_eq(count(LS_OP_GELU), 0);
-    ck_assert_int_eq(count(LS_OP_ERF), 1);
+    ck_assert_int_eq(count_op(LS_OP_GELU), 0);
+    ck_assert_int_eq(count_op(LS_OP_ERF), 1);
     graph_close();
 }
 END_TEST
@@ -151,13 +143,13 @@ START_TEST(a_linear_layer_becomes_one_product)
     y = op2(LS_OP_ADD, b, ls_reshape(&cx, g, y, &SHAPE(2, 3, 5)));
     set_output(y);
     ck_assert(ls_patterns(&cx, g));
-    ck_assert_int_eq(count(LS_OP_TRANSPOSE), 0);
-    ck_assert_int_eq(count(LS_OP_ADD), 0);
-    ck_assert_int_eq(count(LS_OP_MATMUL), 1);
+    ck_assert_int_eq(count_op(LS_OP_TRANSPOSE), 0);
+    ck_assert_int_eq(count_op(LS_OP_ADD), 0);
+    ck_assert_int_eq(count_op(LS_OP_MATMUL), 1);
     ck_assert_int_eq(ls_shape(g, g->output[0])->rank, 3);
     LsValueId out = g->output[0];
     check_gradients(weighed(out));
-    ck_assert_int_eq(count(LS_OP_MATMUL), 3);
+    ck_assert_int_eq(count_op(LS_OP_MATMUL), 3);
     graph_close();
 }
 END_TEST

@@ -195,20 +195,23 @@ static void pointers(const Loss *l)
 }
 
 /* ---- forward ---- */
-/* Loss of the position from z, its score and the smoothing's sum `mix`, and what it adds. */
-static void add_position(const Loss *l, const char *z, const char *score)
+/* Loss of the position from its score, the log z of the exponentials' sum and the smoothing's sum
+ * `mix`, and what it adds. */
+static void add_position(const Loss *l)
 {
     LsEmit *e = l->e;
+    const char *score =
+        ls_arena_printf(l->n->arena, "x[%s + t * %" PRId64 "]", offset(l, SCORES), l->stride);
     const char *w = l->weight >= 0 ? "weight[t]" : "1";
     ls_emit_line(e, "double loss = counts ? (double)NAN : 0;");
     ls_emit_line(e, "if (in) {");
     if (l->nll)
         ls_emit_line(e, "loss = -(double)(%s * %s);", w, score);
     else if (l->at->smoothing == 0)
-        ls_emit_line(e, "loss = (double)(%s * (%s - %s));", w, z, score);
+        ls_emit_line(e, "loss = (double)(%s * (z - %s));", w, score);
     else
-        ls_emit_line(e, "loss = (double)(%s * %s * (%s - %s)) + %s * (%s * (double)%s - mix);",
-                     l->plain, w, z, score, l->smooth, l->weight >= 0 ? "all" : l->classes_text, z);
+        ls_emit_line(e, "loss = (double)(%s * %s * (z - %s)) + %s * (%s * (double)z - mix);",
+                     l->plain, w, score, l->smooth, l->weight >= 0 ? "all" : l->classes_text);
     ls_emit_line(e, "count += %s;", w);
     ls_emit_line(e, "}");
     ls_emit_line(e, "sum += loss;");
@@ -236,9 +239,7 @@ static void forward_group(const Loss *l)
             ls_emit_line(e, "const double mix = ls_row_sum(row, %" PRId64 ", %" PRId64 ");",
                          l->classes, l->lanes);
     }
-    add_position(
-        l, "z",
-        ls_arena_printf(l->n->arena, "x[%s + t * %" PRId64 "]", offset(l, SCORES), l->stride));
+    add_position(l);
     ls_emit_line(e, "}");
 }
 
@@ -271,9 +272,7 @@ static void forward_tile(const Loss *l)
     ls_emit_line(e, "lse[%s] = z;", offset(l, LSE));
     if (mix)
         ls_emit_line(e, "const double mix = mixed[i - i0];");
-    add_position(
-        l, "z",
-        ls_arena_printf(l->n->arena, "x[%s + t * %" PRId64 "]", offset(l, SCORES), l->stride));
+    add_position(l);
     ls_emit_line(e, "}");
 }
 
