@@ -184,7 +184,8 @@ static bool build(LsJob *job, const Output *out)
         return false;
     if (!o->quiet)
         fprintf(stderr, "%s\n",
-                ls_toolchain_hint(cx, out->path, file_of(cx->arena, out, 1), runtime, out->base));
+                ls_toolchain_hint(cx, file_of(cx->arena, out, 0), file_of(cx->arena, out, 1),
+                                  runtime, out->base));
     return true;
 }
 
