@@ -15,7 +15,7 @@
  * arg: operands, results, workspace, as in LsKernel. Shapes, strides and sizes are printed as
  * constants. Element types are `real`, int64_t, int32_t, uint8_t; every function and macro used
  * comes from runtime/ls_kernel.h. The text depends on the node's shapes, layouts and attributes
- * only, never on its name: equal nodes share one kernel (program.c compares texts). Result `out`
+ * only, never on its name: equal nodes share one kernel (kernel_set.c compares texts). Result `out`
  * never overlaps an operand unless codegen/kernel.h says so (ls_kernel_inplace). */
 #ifndef LS_CODEGEN_KERNEL_H
 #define LS_CODEGEN_KERNEL_H

@@ -20,7 +20,7 @@ typedef struct LsCode {         /* what the text says */
 } LsCode;
 
 /* Prints the C file; false after diagnostics. Constants are complete in c->addresses afterwards.
- * The file expects ls_constant_data and ls_onnx_data, as print_data makes them. */
+ * The file expects ls_constant_data and ls_onnx_data, as ls_program_print_data makes them. */
 bool ls_program_print(LsCtx *cx, const LsCode *c, FILE *to);
 
 /* Assembler text that embeds the two blobs from files beside it. */

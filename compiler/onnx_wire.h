@@ -8,7 +8,7 @@
 /* Reads and unpacks a model into the arena; NULL after a diagnostic. Hostile bytes are refused
  * before protobuf-c sees them: lengths that run past the end, nesting deeper than any model has. */
 Onnx__ModelProto *ls_onnx_read(LsCtx *cx, const char *path);
-/* The same for bytes in memory; `what` names them in messages. */
+/* The same for bytes in memory. */
 Onnx__ModelProto *ls_onnx_unpack(LsCtx *cx, const unsigned char *bytes, size_t n);
 
 /* One field of a message in wire form. */

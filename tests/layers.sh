@@ -21,9 +21,10 @@ forbid scheduler 'compiler/(ir|op|graph|passes)'
 forbid codegen 'models|cli|tests'
 forbid models 'scheduler|codegen|cli|tests|runtime'
 
-# A name is unique, so that "where is partition.c" has one answer; an operator and the emitter of its
-# kernel share theirs.
-twice=$(git ls-files '*.c' '*.h' | grep -vE '^(codegen/kernels|compiler/ops)/' | sed 's,.*/,,' | sort | uniq -d)
+# A name is unique, so that "where is partition.c" has one answer; an operator and the emitter of
+# its kernel share theirs.
+twice=$(git ls-files '*.c' '*.h' | grep -vE '^(codegen/kernels|compiler/ops)/' | sed 's,.*/,,' |
+    sort | uniq -d)
 for name in $twice; do
     echo "FAIL more than one file is called $name: $(git ls-files "$name" "*/$name" | tr '\n' ' ')"
     failed=1
