@@ -152,7 +152,9 @@ static bool write_program(LsJob *job, const Output *out)
         return false;
     const char *slash = strrchr(code.model, '/');
     code.model = slash != NULL ? slash + 1 : code.model;
-    FILE *c = fopen(file_of(cx->arena, out, 0), "w"), *s = fopen(file_of(cx->arena, out, 1), "w");
+    bool dry = job->options->dry_run;   /* prints to nowhere: every check is made, nothing is written */
+    FILE *c = fopen(dry ? "/dev/null" : file_of(cx->arena, out, 0), "w");
+    FILE *s = fopen(dry ? "/dev/null" : file_of(cx->arena, out, 1), "w");
     bool ok = c != NULL && s != NULL;
     if (ok) {
         ok = ls_program_print(cx, &code, c);
@@ -165,9 +167,9 @@ static bool write_program(LsJob *job, const Output *out)
         ok &= fclose(c) == 0;
     if (s != NULL)
         ok &= fclose(s) == 0;
-    return ok
-           && write_bytes(cx, file_of(cx->arena, out, 2), code.addresses->constant,
-                          code.addresses->nconst)
+    if (!ok || dry)
+        return ok;
+    return write_bytes(cx, file_of(cx->arena, out, 2), code.addresses->constant, code.addresses->nconst)
            && write_bytes(cx, file_of(cx->arena, out, 3), onnx, onnx_bytes);
 }
 
