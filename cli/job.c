@@ -75,6 +75,7 @@ static bool build_graphs(LsJob *job)
     eval.import.training = false;
     eval.like = job->train;
     eval.dump = NULL;
+    eval.import.weightless = true;  /* values come from the file that the program embeds */
     LsCtx quiet = job->cx;      /* the same warnings need not come twice */
     quiet.log = fopen("/dev/null", "w");
     job->eval = ls_pipeline(&quiet, job->options->model, &eval);

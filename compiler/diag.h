@@ -25,6 +25,7 @@ typedef struct LsCtx {          /* one compilation; the compiler has no globals 
     int nerror, nwarning, max_error;
     LsErrId last;               /* of the last error: tests name them */
     int exit_code;              /* of the first error, by errors.def */
+    struct LsParsed *parsed;    /* the model file last read (onnx_wire.c): it is read for several purposes */
 } LsCtx;
 
 /* Where a message belongs. Any field may be absent (NULL, -1). */

@@ -242,6 +242,7 @@ bool ls_onnx_eval_model(LsCtx *cx, const char *path, const LsImportOptions *o,
     LsOnnxModel *m = ls_onnx_open(cx, path);
     if (m == NULL || !ls_onnx_resolve(cx, m))
         return false;
+    cx->parsed = NULL;          /* what follows changes it */
     Onnx__ModelProto *p = m->proto;
     Onnx__GraphProto *g = p->graph;
     size_t ids = m->names.n + 1, most = g->n_initializer + g->n_node + 1;

@@ -144,6 +144,15 @@ static const char *why_unreadable(const struct stat *st)
     return S_ISREG(st->st_mode) ? NULL : "is not a regular file";
 }
 
+/* One file as it was when it was read. */
+struct LsParsed { dev_t dev; ino_t ino; off_t size; struct timespec changed; Onnx__ModelProto *model; };
+
+static bool same_file(const struct LsParsed *p, const struct stat *st)
+{
+    return p != NULL && p->dev == st->st_dev && p->ino == st->st_ino && p->size == st->st_size
+           && p->changed.tv_sec == st->st_mtim.tv_sec && p->changed.tv_nsec == st->st_mtim.tv_nsec;
+}
+
 Onnx__ModelProto *ls_onnx_read(LsCtx *cx, const char *path)
 {
     struct stat st;
@@ -153,6 +162,10 @@ Onnx__ModelProto *ls_onnx_read(LsCtx *cx, const char *path)
         if (fd >= 0)
             close(fd);
         return NULL;
+    }
+    if (same_file(cx->parsed, &st)) {
+        close(fd);
+        return cx->parsed->model;
     }
     Onnx__ModelProto *m = NULL;
     void *map = MAP_FAILED;
@@ -166,6 +179,10 @@ Onnx__ModelProto *ls_onnx_read(LsCtx *cx, const char *path)
     if (map != MAP_FAILED) {
         m = ls_onnx_unpack(cx, map, (size_t)st.st_size);
         munmap(map, (size_t)st.st_size);
+    }
+    if (m != NULL) {
+        cx->parsed = ls_arena_alloc(cx->arena, 1, sizeof *cx->parsed);
+        *cx->parsed = (struct LsParsed){st.st_dev, st.st_ino, st.st_size, st.st_mtim, m};
     }
     return m;
 }

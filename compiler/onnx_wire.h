@@ -5,7 +5,8 @@
 #include "compiler/diag.h"
 #include "onnx.pb-c.h"
 
-/* Reads and unpacks a model into the arena; NULL after a diagnostic. Hostile bytes are refused
+/* Reads and unpacks a model into the arena; NULL after a diagnostic. Reading the same unchanged file again gives
+ * the same structures: who changes them forgets them (cx->parsed = NULL). Hostile bytes are refused
  * before protobuf-c sees them: lengths that run past the end, nesting deeper than any model has. */
 Onnx__ModelProto *ls_onnx_read(LsCtx *cx, const char *path);
 /* The same for bytes in memory. */

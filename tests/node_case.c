@@ -78,6 +78,7 @@ bool ls_node_case_read(LsNodeCase *c, LsCtx *cx, const char *dir, const char *wo
 {
     *c = (LsNodeCase){.cx = cx};
     Onnx__ModelProto *m = ls_onnx_read(cx, ls_arena_printf(cx->arena, "%s/model.onnx", dir));
+    cx->parsed = NULL;          /* what follows changes it */
     *why = "unreadable";
     if (m == NULL || m->graph == NULL)
         return false;
