@@ -36,7 +36,8 @@ static bool bind_inputs(LsCtx *cx, Onnx__GraphProto *g, const char *dir)
 {
     size_t n = g->n_initializer + g->n_input;
     Onnx__TensorProto **all = ls_arena_alloc(cx->arena, n, sizeof *all);
-    memcpy(all, g->initializer, g->n_initializer * sizeof *all);
+    if (g->n_initializer > 0)
+        memcpy(all, g->initializer, g->n_initializer * sizeof *all);
     size_t at = g->n_initializer;
     for (size_t k = 0; k < g->n_input; k++) {
         Onnx__TensorProto *t = read_tensor(cx, dir, "input", k);
