@@ -20,7 +20,7 @@ static const struct {
      "operators, dimensions, parameters, what is in the way"},
     {"model", ls_model_main, "NAME [options] -o FILE.onnx",
      "write a network of the zoo; --list names them"},
-    {"ops", ls_ops_main, "", "the operators that are read, and which have gradients"},
+    {"ops", ls_ops_main, "", "the operators that are read, and from which opset"},
     {"targets", ls_targets_main, "", "machines that programs can be built for"},
     {"explain", ls_explain_main, "LS-E0007", "what an error means"},
 };
