@@ -99,7 +99,7 @@ static void remove_files(LsArena *a, const Output *out)
 static bool write_bytes(LsCtx *cx, const char *path, const void *bytes, size_t n)
 {
     FILE *f = fopen(path, "wb");
-    bool ok = f != NULL && fwrite(bytes, 1, n, f) == n;
+    bool ok = f != NULL && (n == 0 || fwrite(bytes, 1, n, f) == n);
     if (f != NULL)
         ok &= fclose(f) == 0;
     return ok

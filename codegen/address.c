@@ -108,7 +108,8 @@ static LsAddress add_constant(LsAddresses *a, const LsGraph *g, LsValueId v)
             index[k] = 0;
         }
     }
-    for (uint32_t k = 0; k + bytes <= a->nconst; k += LS_ALIGNMENT)     /* the same bytes again? */
+    /* the same bytes again? */
+    for (uint32_t k = 0; a->nconst > 0 && k + bytes <= a->nconst; k += LS_ALIGNMENT)
         if (memcmp(a->constant + k, data, (size_t)bytes) == 0)
             return (LsAddress){LS_AT_CONST, k};
     uint32_t offset = a->nconst, end = offset + (uint32_t)round_up(bytes);

@@ -42,7 +42,8 @@ static bool build(LsRunGraph *r, const char *dir)
         fclose(s);
     FILE *k = fopen(const_file, "wb");
     ok = ok && k != NULL
-         && fwrite(r->addresses->constant, 1, r->addresses->nconst, k) == r->addresses->nconst;
+         && (r->addresses->nconst == 0
+         || fwrite(r->addresses->constant, 1, r->addresses->nconst, k) == r->addresses->nconst);
     if (k != NULL)
         fclose(k);
     return ok
