@@ -95,6 +95,8 @@ static LsAddress add_constant(LsAddresses *a, const LsGraph *g, LsValueId v)
     const LsValue *x = &g->value[v.i];
     int64_t bytes = ls_value_bytes(g, v, a->real_bytes), n = ls_count(&x->shape);
     size_t size = (size_t)ls_type_bytes(x->type, a->real_bytes);
+    if (n == 0)         /* a list without elements: nobody reads there */
+        return (LsAddress){LS_AT_CONST, 0};
     unsigned char *data = ls_arena_alloc(a->cx->arena, (size_t)bytes + 1, 1);
     int64_t stride[LS_MAX_RANK], index[LS_MAX_RANK] = {0}, at = 0;
     ls_strides(&x->shape, x->layout, stride);
@@ -109,7 +111,7 @@ static LsAddress add_constant(LsAddresses *a, const LsGraph *g, LsValueId v)
         }
     }
     /* the same bytes again? */
-    for (uint32_t k = 0; a->nconst > 0 && k + bytes <= a->nconst; k += LS_ALIGNMENT)
+    for (uint32_t k = 0; k + bytes <= a->nconst; k += LS_ALIGNMENT)
         if (memcmp(a->constant + k, data, (size_t)bytes) == 0)
             return (LsAddress){LS_AT_CONST, k};
     uint32_t offset = a->nconst, end = offset + (uint32_t)round_up(bytes);
