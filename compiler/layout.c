@@ -31,17 +31,31 @@ static void decide(const LsGraph *g, Layouts *ly, LsValueId v, LsLayout layout)
     ly->want[v.i] = layout;
 }
 
+/* The source of this name, looked for behind the last one found and then from the start: two forms of
+ * one model list theirs in the same order. */
+static LsValueId find_source(const LsGraph *g, const char *name, uint32_t *last)
+{
+    for (uint32_t n = 1; n < g->nvalue; n++) {
+        uint32_t k = (*last + n - 1) % (g->nvalue - 1) + 1;
+        if (is_source(g, (LsValueId){k}) && strcmp(g->value[k].name, name) == 0) {
+            *last = k;
+            return (LsValueId){k};
+        }
+    }
+    return (LsValueId){0};
+}
+
 /* Sources first by the training graph, then by kernels that have no choice:
  * channels-last before row. */
 static void decide_sources(const LsGraph *g, Layouts *ly)
 {
+    uint32_t last = 0;
     for (uint32_t i = 1; ly->like != NULL && i < g->nvalue; i++) {
         if (!is_source(g, (LsValueId){i}) || ls_is_const(g, (LsValueId){i}))
             continue;
-        for (uint32_t k = 1; k < ly->like->nvalue; k++)
-            if (is_source(ly->like, (LsValueId){k})
-                && strcmp(ly->like->value[k].name, g->value[i].name) == 0)
-                decide(g, ly, (LsValueId){i}, ly->like->value[k].layout);
+        LsValueId twin = find_source(ly->like, g->value[i].name, &last);
+        if (ls_is(twin))
+            decide(g, ly, (LsValueId){i}, ly->like->value[twin.i].layout);
     }
     static const struct { LsLayoutRule rule; LsLayout layout; } order[] = {
         {LS_LAY_LAST, LS_LAST}, {LS_LAY_ROW, LS_ROW}, {LS_LAY_FREE, LS_ROW}};

@@ -82,8 +82,8 @@ LS_SHARED_FN void ls_conv_scatter(const LsConv *d, int64_t p, int64_t m, int64_t
 /* A block of the result: rows p..p+m, columns j..j+n of group g, depth k0..k0+k. */
 typedef struct LsConvBlock { int64_t g, p, m, j, n, k0, k; } LsConvBlock;
 
-/* One block; `panels`: the one of column b.j at depth k0, the next `panel_step` columns' worth of
- * depth further on. Where positions do not follow each other in the result, sums gather in
+/* One block; `panels`: the one of column b.j at depth k0; that of j columns on lies j * `panel_depth`
+ * elements further. Where positions do not follow each other in the result, sums gather in
  * `sums`. */
 LS_SHARED_FN void ls_conv_block(const LsConv *d, const LsConvArgs *arg, LsConvBlock b,
                                 const real *panels, int64_t panel_depth, int64_t skip, real *sums)
