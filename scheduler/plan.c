@@ -260,6 +260,7 @@ bool ls_plan(LsArena *arena, const LsDag *dag, const LsPlanOptions *options, LsP
     LsProb *p = ls_prob_new(scratch, dag, !options->no_inplace);
     Planner pl = {
         .arena = arena, .o = options, .report = report, .pool = ls_candidates_new(scratch, p)};
+    report->base_cost = report->bound = p->base_cost;
     report->store_all = store_all(p, pl.pool->live);
     fill_pool(&pl, p);
     const LsPlan *none = ls_candidates_plan(pl.pool, smallest(&pl, "none"));

@@ -11,6 +11,10 @@ typedef struct LsPlanOptions {
     int64_t budget;             /* bytes of arena; <= 0: unlimited */
     bool least;                 /* the least arena that is found, whatever the budget says */
     bool no_inplace;            /* every result gets a place of its own */
+    double seconds;             /* the search ends then at the latest; <= 0: 2. Up to there its
+                                 * length is counted in moves, so plans are the same everywhere */
+    uint32_t effort;            /* moves of the search in percent of the usual number; 0: 100 */
+    bool prove;                 /* spend more on the lower bounds */
     bool compare;               /* fill the rows of all strategies, not only those asked for */
     uint32_t max_lower_sets;    /* of the exact DP; above it, it falls back on the pruned family and
                                  * says so; 0: 40000 where exact is asked for by name (a minute at
@@ -38,6 +42,10 @@ typedef struct LsPlanReport {
     int64_t budget;             /* as asked for; <= 0: unlimited */
     int64_t least;              /* least budget that a plan was found for */
     bool feasible;
+    double base_cost;           /* of every node once */
+    double bound;               /* no plan within the budget costs less; >= base_cost */
+    int64_t least_bound;        /* no plan has a smaller live peak, bytes; 0: nothing known */
+    bool cut;                   /* the time limit ended the search before its last move */
     LsPlanRow *row; uint32_t nrow;
     char hash[17];              /* of the plan */
     /* Who holds memory at the peak of the chosen plan; of the one with the
