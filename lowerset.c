@@ -14,7 +14,7 @@ static const struct {
 } command[] = {
     {"compile", ls_compile_main, "MODEL.onnx -o TRAINER [options]",
      "turn a model into a program that trains it"},
-    {"plan", ls_plan_main, "MODEL.onnx [options]",
+    {"plan", ls_plan_main, "MODEL.onnx|GRAPH.json [options]",
      "what training takes and what a budget costs; builds nothing"},
     {"inspect", ls_inspect_main, "MODEL.onnx [options]",
      "operators, dimensions, parameters, what is in the way"},

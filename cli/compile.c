@@ -212,6 +212,11 @@ int ls_compile_main(int argc, char **argv)
     int code = ls_options_parse(&o, LS_CMD_COMPILE, argc, argv);
     if (code == 0)
         code = emit_kind(&o, &out.kind);
+    if (code == 0 && ls_job_is_graph(o.model)) {
+        fprintf(stderr, "lowerset: '%s' is a training graph: lowerset plan takes it, compile wants "
+                "the ONNX model\n", o.model);
+        return LS_EXIT_MODEL;
+    }
     if (code != 0)
         return code;
     code = ls_job_start(&job, &o, false);

@@ -3,7 +3,9 @@
 
 #include "runtime/ls_program.h"
 #include "scheduler/audit.h"
+#include "scheduler/dag_json.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -91,25 +93,73 @@ static bool build_graphs(LsJob *job)
     return job->cx.nerror == 0;
 }
 
-/* Budget of the arena, bytes; <= 0: none. The rest of a budget in bytes is state and input ring. */
-static int64_t arena_budget(LsJob *job, const LsBudget *b, int64_t none_arena)
+bool ls_job_is_graph(const char *path)
 {
-    int64_t fixed = job->state_bytes + job->input_bytes;
+    FILE *f = fopen(path, "rb");
+    int c = f != NULL ? fgetc(f) : EOF;
+    while (c != EOF && isspace(c))
+        c = fgetc(f);
+    if (f != NULL)
+        fclose(f);
+    return c == '{' || c == '[';    /* neither begins a field of a ModelProto */
+}
+
+static bool read_graph(LsJob *job)
+{
+    char why[512];
+    LsDag *dag = ls_dag_read(job->cx.arena, job->options->model, why, sizeof why);
+    if (dag == NULL)
+        return ls_error(&job->cx, LS_NOWHERE, LS_E_PARSE, NULL, "not a training graph: %s", why);
+    if (job->options->model_only != NULL)
+        return ls_error(&job->cx, LS_NOWHERE, LS_E_OPTION, NULL, "%s is for models, and this is a "
+                        "training graph", job->options->model_only);
+    for (uint32_t t = 0; t < dag->ntensor; t++)
+        job->state_bytes += dag->tensor[t].persistent ? dag->tensor[t].bytes : 0;
+    job->dag = dag;
+    return true;
+}
+
+static bool load(LsJob *job)
+{
+    if (job->graph_file)
+        return read_graph(job);
+    if (!build_graphs(job))
+        return false;
+    add_fixed(job);
+    job->dag = &job->train_problem->dag;
+    return true;
+}
+
+/* Bytes that a budget must hold beside the arena. */
+static int64_t fixed_bytes(const LsJob *job)
+{
+    return job->graph_file ? 0 : job->state_bytes + job->input_bytes;
+}
+
+/* Budget of the arena, bytes; <= 0: none. The rest of a budget in bytes is state and input ring.
+ * whole: what 100 % are. */
+static int64_t arena_budget(LsJob *job, const LsBudget *b, int64_t whole)
+{
+    int64_t fixed = fixed_bytes(job);
     if (b->kind == LS_BUDGET_BYTES) {
         job->budget = (int64_t)b->value;
         return job->budget - fixed > 0 ? job->budget - fixed : 1;
     }
     if (b->kind != LS_BUDGET_PERCENT)
         return 0;
-    int64_t arena = (int64_t)floor((double)none_arena * b->value / 100);
+    int64_t arena = (int64_t)floor((double)whole * b->value / 100);
     job->budget = fixed + arena;
     return arena > 0 ? arena : 1;
 }
 
 static int over_budget(LsJob *job)
 {
-    int64_t fixed = job->state_bytes + job->input_bytes;
+    int64_t fixed = fixed_bytes(job);
     const LsPlanReport *r = &job->report;
+    if (r->error != NULL && r->nrow == 0) {     /* it did not come to a search */
+        fprintf(stderr, "lowerset: --strategy: %s\n", r->error);
+        return LS_EXIT_USAGE;
+    }
     int64_t least = r->least > job->eval_plan.arena ? r->least : job->eval_plan.arena;
     ls_error(&job->cx, LS_NOWHERE, LS_E_BUDGET, ls_arena_printf(job->cx.arena,
              "ask for --budget %" PRId64 " (%s) or more, or --budget min", fixed + least,
@@ -121,41 +171,64 @@ static int over_budget(LsJob *job)
 }
 
 /* Every plan is replayed by code that had no part in making it. */
-static bool audited(LsJob *job, const LsProblem *problem, const LsPlan *plan)
+static bool audited(LsJob *job, const LsDag *dag, const LsPlan *plan)
 {
     char why[512];
-    return ls_audit(&problem->dag, plan, why, sizeof why)
+    return ls_audit(dag, plan, why, sizeof why)
         || ls_error(&job->cx, LS_NOWHERE, LS_E_VERIFY, NULL, "the plan is wrong: %s", why);
 }
 
-int ls_job_plan(LsJob *job)
+/* Training without recomputation, and from it the budget in bytes of the arena. 0 or the exit
+ * code. */
+static int set_budget(LsJob *job, LsPlanOptions *want)
 {
     LsBudget b;
+    LsPlanReport none;
+    const char *of = job->options->budget_of;
     if (!ls_budget_parse(job->options->budget, &b)) {
         fprintf(stderr, "lowerset: --budget: '%s' is not a size like 2GiB, 80%% or min\n",
                 job->options->budget);
         return LS_EXIT_USAGE;
     }
-    if (!build_graphs(job))
+    bool of_all = of != NULL && strcmp(of, "store-all") == 0;
+    if (of != NULL && !of_all && strcmp(of, "none") != 0) {
+        fprintf(stderr, "lowerset: --budget-of: '%s' is none of none store-all\n", of);
+        return LS_EXIT_USAGE;
+    }
+    if (!load(job))
         return failed(job);
-    add_fixed(job);
-    LsArena *a = job->cx.arena;
-    LsPlanOptions want = {.strategy = job->options->strategy, .least = b.kind == LS_BUDGET_MIN,
-                          .no_inplace = job->options->no_inplace, .compare = job->compare,
-                          .state_bytes = job->state_bytes};
-    LsPlanReport eval_report;
-    if (!ls_plan_none(a, &job->train_problem->dag, &job->none))
+    if (!ls_plan(job->cx.arena, job->dag, &(LsPlanOptions){.strategy = "none"}, &job->none, &none))
         return failed(job);
-    want.budget = arena_budget(job, &b, job->none.arena);
-    if (b.kind == LS_BUDGET_NONE && want.strategy == NULL && !job->compare)
-        want.strategy = "none";         /* nothing to search for */
-    LsPlanOptions eval_want = {.strategy = "none", .no_inplace = want.no_inplace};
-    if (!ls_plan(a, &job->eval_problem->dag, &eval_want, &job->eval_plan, &eval_report)
-        || !ls_plan(a, &job->train_problem->dag, &want, &job->plan, &job->report)
-        || (want.budget > 0 && job->eval_plan.arena > want.budget))
+    want->budget = arena_budget(job, &b, of_all ? none.store_all : none.none_arena);
+    want->least = b.kind == LS_BUDGET_MIN;
+    if (b.kind == LS_BUDGET_NONE && want->strategy == NULL && !job->compare)
+        want->strategy = "none";        /* nothing to search for */
+    return 0;
+}
+
+/* The evaluation form runs within the same arena. */
+static bool plan_eval(LsJob *job, const LsPlanOptions *want)
+{
+    LsPlanOptions eval = {.strategy = "none", .no_inplace = want->no_inplace};
+    LsPlanReport report;
+    return job->graph_file
+           || (ls_plan(job->cx.arena, &job->eval_problem->dag, &eval, &job->eval_plan, &report)
+               && (want->budget <= 0 || job->eval_plan.arena <= want->budget));
+}
+
+int ls_job_plan(LsJob *job)
+{
+    LsPlanOptions want = {.compare = job->compare};
+    int code = ls_options_planning(job->options, &want);
+    code = code != 0 ? code : set_budget(job, &want);
+    if (code != 0)
+        return code;
+    want.state_bytes = job->state_bytes;
+    bool fits = plan_eval(job, &want);
+    if (!ls_plan(job->cx.arena, job->dag, &want, &job->plan, &job->report) || !fits)
         return over_budget(job);
-    if (!audited(job, job->train_problem, &job->plan)
-        || !audited(job, job->eval_problem, &job->eval_plan))
+    if (!audited(job, job->dag, &job->plan)
+        || (!job->graph_file && !audited(job, &job->eval_problem->dag, &job->eval_plan)))
         return failed(job);
     job->arena_bytes =
         job->plan.arena > job->eval_plan.arena ? job->plan.arena : job->eval_plan.arena;

@@ -3,7 +3,6 @@
 
 #include "compiler/spelling.h"
 
-
 #include <errno.h>
 #include <inttypes.h>
 #include <stddef.h>
@@ -22,7 +21,12 @@ typedef struct Option {
 } Option;
 
 #define AT(field) offsetof(LsOptions, field)
-enum { ALL = LS_CMD_COMPILE | LS_CMD_PLAN | LS_CMD_INSPECT, BUILD = LS_CMD_COMPILE | LS_CMD_PLAN };
+enum {
+    ALL = LS_CMD_COMPILE | LS_CMD_PLAN | LS_CMD_INSPECT,
+    BUILD = LS_CMD_COMPILE | LS_CMD_PLAN,
+    MEMORY = BUILD | LS_CMD_GRAPH,
+    REPORT = LS_CMD_PLAN | LS_CMD_GRAPH
+};
 
 static const Option option[] = {
     {"--output", "-o", "FILE", TEXT, AT(output), LS_CMD_COMPILE,
@@ -35,8 +39,9 @@ static const Option option[] = {
      "keep the generated files in DIR"},
     {"--dry-run", "-n", NULL, FLAG, AT(dry_run), LS_CMD_COMPILE,
      "do all checks, print the commands, write nothing"},
-    {"--verbose", "-v", NULL, FLAG, AT(verbose), ALL, "say what is done and print the commands"},
-    {"--quiet", "-q", NULL, FLAG, AT(quiet), ALL, "no warnings"},
+    {"--verbose", "-v", NULL, FLAG, AT(verbose), ALL | LS_CMD_GRAPH,
+     "say what is done and print the commands"},
+    {"--quiet", "-q", NULL, FLAG, AT(quiet), ALL | LS_CMD_GRAPH, "no warnings"},
     {"--target", NULL, "cpu", TEXT, AT(target), BUILD, "machine to build for"},
     {"-march", NULL, "NAME", TEXT, AT(march), LS_CMD_COMPILE,
      "instruction set for the C compiler (default native)"},
@@ -77,21 +82,28 @@ static const Option option[] = {
      "statistics of batch norms: as in the file, the batch's, the running ones"},
     {"--bn-var", NULL, "onnx|torch", TEXT, AT(bn_var), BUILD,
      "running variance: population (ONNX) or unbiased (PyTorch)"},
-    {"--budget", NULL, "BYTES|KiB..GiB|%|min", TEXT, AT(budget), BUILD,
-     "memory that may be used; % of the arena without recomputation"},
-    {"--strategy", NULL, "NAME", TEXT, AT(strategy), BUILD,
+    {"--budget", NULL, "BYTES|KiB..GiB|%|min", TEXT, AT(budget), MEMORY,
+     "memory that may be used: in all, of a graph its arena's; % of the arena"},
+    {"--budget-of", NULL, "none|store-all", TEXT, AT(budget_of), MEMORY,
+     "what % refers to: the arena without recomputation, or every result once, none in place"},
+    {"--strategy", NULL, "NAME", TEXT, AT(strategy), MEMORY,
      "auto, none, chen, exact, approx (each DP also -tc, -mc)"},
-    {"--no-inplace", NULL, NULL, FLAG, AT(no_inplace), BUILD,
+    {"--no-inplace", NULL, NULL, FLAG, AT(no_inplace), MEMORY,
      "every result gets a place of its own"},
-    {"--json", NULL, NULL, FLAG, AT(json), LS_CMD_PLAN | LS_CMD_INSPECT,
+    {"--plan-time", NULL, "SECONDS", TEXT, AT(plan_time), MEMORY,
+     "end the search for a plan then at the latest (default 2)"},
+    {"--plan-effort", NULL, "PERCENT", INTEGER, AT(plan_effort), MEMORY,
+     "moves of that search, of the usual number"},
+    {"--prove", NULL, NULL, FLAG, AT(prove), MEMORY, "spend more on the lower bounds"},
+    {"--json", NULL, NULL, FLAG, AT(json), REPORT | LS_CMD_INSPECT,
      "summary as JSON on stdout"},
-    {"--graph-json", NULL, "FILE", TEXT, AT(graph_json), LS_CMD_PLAN,
+    {"--graph-json", NULL, "FILE", TEXT, AT(graph_json), REPORT,
      "write the training graph in the interchange format"},
-    {"--plan-json", NULL, "FILE", TEXT, AT(plan_json), LS_CMD_PLAN,
+    {"--plan-json", NULL, "FILE", TEXT, AT(plan_json), REPORT,
      "write the schedule in the interchange format"},
-    {"--graph", NULL, "FILE.dot", TEXT, AT(dot), LS_CMD_PLAN,
+    {"--graph", NULL, "FILE.dot", TEXT, AT(dot), REPORT,
      "write the graph for Graphviz: kept and recomputed values"},
-    {"--timeline", NULL, "FILE.svg", TEXT, AT(timeline), LS_CMD_PLAN,
+    {"--timeline", NULL, "FILE.svg", TEXT, AT(timeline), REPORT,
      "draw memory over time (needs gnuplot; .csv: the data)"},
     {"--dump", "-d", "PASS", TEXT, AT(dump_pass), ALL,
      "print the graph after a compiler pass (import, autodiff, fuse, all)"},
@@ -183,6 +195,8 @@ int ls_options_parse(LsOptions *o, int command, int argc, char **argv)
         const Option *op = find(arg, command, &value);
         if (op == NULL)
             return unknown(arg, command);
+        if (!(op->commands & LS_CMD_GRAPH) && o->model_only == NULL)
+            o->model_only = op->name;
         if (op->kind == FLAG && value != NULL) {
             fprintf(stderr, "lowerset: %s takes no value\n", op->name);
             return LS_EXIT_USAGE;

@@ -4,16 +4,21 @@
 #define LS_CLI_OPTIONS_H
 
 #include "compiler/pipeline.h"
+#include "scheduler/plan.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { LS_CMD_COMPILE = 1, LS_CMD_PLAN = 2, LS_CMD_INSPECT = 4 };
+enum {
+    LS_CMD_COMPILE = 1, LS_CMD_PLAN = 2, LS_CMD_INSPECT = 4,
+    LS_CMD_GRAPH = 8            /* in an option's row: also means something for a training graph */
+};
 
 typedef struct LsList { const char **item; int n; } LsList;
 
 typedef struct LsOptions {      /* as typed; what they mean is worked out by ls_options_* below */
     const char *model;
+    const char *model_only;     /* the first option given that a training graph has no use for */
     /* output */
     const char *output, *emit, *save_temps;
     bool emit_c, emit_obj, dry_run, verbose, quiet;
@@ -29,8 +34,9 @@ typedef struct LsOptions {      /* as typed; what they mean is worked out by ls_
     LsList freeze;
     bool tie;
     /* memory */
-    const char *budget, *strategy;
-    bool no_inplace;
+    const char *budget, *budget_of, *strategy, *plan_time;
+    int64_t plan_effort;        /* percent; 0: as usual */
+    bool no_inplace, prove;
     /* reports */
     bool json;
     const char *graph_json, *plan_json, *dot, *timeline, *dump_pass;
@@ -50,6 +56,10 @@ typedef enum { LS_BUDGET_NONE, LS_BUDGET_BYTES, LS_BUDGET_PERCENT, LS_BUDGET_MIN
 typedef struct LsBudget { LsBudgetKind kind; double value; } LsBudget;
 /* "2GiB", "512MB", "80%", "min", "none", a number of bytes; false: none of these. */
 bool ls_budget_parse(const char *text, LsBudget *b);
+
+/* What scheduler/plan.h wants: strategy, limits of the search. 0, or the exit code after a
+ * message. */
+int ls_options_planning(const LsOptions *o, LsPlanOptions *want);
 
 double ls_options_lr(const LsOptions *o);       /* --lr, else the optimizer's own default */
 

@@ -20,22 +20,22 @@ static int cannot_write(const char *path)
 
 typedef void (*Writer)(FILE *to, const LsJob *job);
 
-static void write_graph(FILE *to, const LsJob *job) { ls_dag_write(to, &job->train_problem->dag); }
+static void write_graph(FILE *to, const LsJob *job) { ls_dag_write(to, job->dag); }
 static void write_dot(FILE *to, const LsJob *job)
 {
-    ls_view_dot(to, &job->train_problem->dag, &job->plan);
+    ls_view_dot(to, job->dag, &job->plan);
 }
 static void write_curve(FILE *to, const LsJob *job)
 {
-    ls_view_curve(to, &job->train_problem->dag, &job->plan);
+    ls_view_curve(to, job->dag, &job->plan);
 }
 static void write_none_curve(FILE *to, const LsJob *job)
 {
-    ls_view_curve(to, &job->train_problem->dag, &job->none);
+    ls_view_curve(to, job->dag, &job->none);
 }
 static void write_plan(FILE *to, const LsJob *job)
 {
-    ls_plan_write(to, &job->train_problem->dag, &job->plan, job->report.budget);
+    ls_plan_write(to, job->dag, &job->plan, &job->report);
 }
 
 /* path NULL: not asked for. */
@@ -84,23 +84,25 @@ static void print_share(const LsJob *job, const char *what, int64_t bytes, const
 /* What the process will hold, part by part. */
 static void print_memory(const LsJob *job)
 {
-    int64_t all = job->state_bytes + job->input_bytes + job->arena_bytes;
-    printf("%s: plan %s, strategy %s, batch %" PRId64 "\n", job->options->model, job->report.hash,
-           job->plan.strategy, job->train->batch);
-    print_share(job, "state", job->state_bytes,
+    printf("%s: plan %s, strategy %s", job->options->model, job->report.hash, job->plan.strategy);
+    if (!job->graph_file)
+        printf(", batch %" PRId64, job->train->batch);
+    printf("\n");
+    print_share(job, "state", job->state_bytes, job->graph_file ? "persistent tensors" :
                 "parameters, running statistics, optimizer moments");
-    print_share(job, "input", job->input_bytes, "ring of batches");
+    if (!job->graph_file)
+        print_share(job, "input", job->input_bytes, "ring of batches");
     print_share(job, "arena", job->arena_bytes, "activations, gradients, workspaces");
-    print_share(job, "total", all, "");
+    print_share(job, "total", job->state_bytes + job->input_bytes + job->arena_bytes, "");
     if (job->budget > 0)
-        print_share(job, "budget", job->budget, "");
+        print_share(job, "budget", job->budget, job->graph_file ? "of the arena" : "");
     printf("  recomputation costs %.2f %% of a step\n", 100 * ls_plan_overhead(&job->plan));
 }
 
 static int report(LsJob *job)
 {
     const LsOptions *o = job->options;
-    const LsDag *dag = &job->train_problem->dag;
+    const LsDag *dag = job->dag;
     if (o->json) {
         ls_view_json(stdout, dag, &job->plan, &job->report);
     } else {
@@ -124,6 +126,7 @@ int ls_plan_main(int argc, char **argv)
     if (code != 0)
         return code;
     code = ls_job_start(&job, &o, true);
+    job.graph_file = ls_job_is_graph(o.model);
     job.compare = o.strategy == NULL;
     if (code == 0)
         code = ls_job_plan(&job);

@@ -239,6 +239,22 @@ int ls_options_pipeline(LsCtx *cx, const LsOptions *o, LsPipelineOptions *p)
     return code != 0 ? code : optimizer_options(cx, o, &p->optimizer);
 }
 
+int ls_options_planning(const LsOptions *o, LsPlanOptions *want)
+{
+    enum { MOST = 10000 };      /* percent */
+    want->strategy = o->strategy;
+    want->no_inplace = o->no_inplace;
+    want->prove = o->prove;
+    if (o->plan_time != NULL && (!number(o->plan_time, &want->seconds) || want->seconds <= 0))
+        return bad("--plan-time", o->plan_time, "a number of seconds above 0");
+    if (o->plan_effort > MOST) {
+        fprintf(stderr, "lowerset: --plan-effort: at most %d percent\n", MOST);
+        return LS_EXIT_USAGE;
+    }
+    want->effort = (uint32_t)o->plan_effort;
+    return 0;
+}
+
 double ls_options_lr(const LsOptions *o)
 {
     double lr;

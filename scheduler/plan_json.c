@@ -25,7 +25,7 @@ static void put_run(FILE *to, const LsDag *g, const LsPlan *plan, const LsPlanSt
     fprintf(to, "}");
 }
 
-void ls_plan_write(FILE *to, const LsDag *g, const LsPlan *plan, int64_t budget)
+void ls_plan_write(FILE *to, const LsDag *g, const LsPlan *plan, const LsPlanReport *report)
 {
     char hash[17];
     ls_plan_hash(plan, hash);
@@ -37,8 +37,10 @@ void ls_plan_write(FILE *to, const LsDag *g, const LsPlan *plan, int64_t budget)
             ", \"hash\": \"%s\",\n\"claims\": {\"live_peak\": %" PRId64 ", \"arena_peak\": %" PRId64
             ", \"cost\": %.17g",
             hash, plan->live_peak, plan->arena, plan->cost);
-    if (budget > 0)
-        fprintf(to, ", \"budget\": %" PRId64, budget);
+    if (report != NULL && report->budget > 0)
+        fprintf(to, ", \"budget\": %" PRId64, report->budget);
+    if (report != NULL)
+        fprintf(to, ", \"cost_lower_bound\": %.17g", report->bound);
     fprintf(to, "},\n\"steps\": [\n");
     for (uint32_t s = 0; s < plan->nstep; s++) {
         if (plan->step[s].free)

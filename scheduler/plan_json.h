@@ -4,10 +4,10 @@
 
 #include <stdio.h>
 
-#include "scheduler/schedule.h"
+#include "scheduler/plan.h"
 
-/* budget: claimed if above 0. */
-void ls_plan_write(FILE *to, const LsDag *dag, const LsPlan *plan, int64_t budget);
+/* report: its budget, if any, and its bound are claimed; NULL: neither. */
+void ls_plan_write(FILE *to, const LsDag *dag, const LsPlan *plan, const LsPlanReport *report);
 
 /* Reads a schedule for `dag`. Claims become the plan's live_peak, arena and cost (0 where
  * absent); a schedule without offsets is refused. false with a sentence in why when it is not

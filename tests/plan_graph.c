@@ -70,7 +70,7 @@ int main(int argc, char **argv)
         FILE *f = fopen(argv[4], "w");
         if (f == NULL)
             return 2;
-        ls_plan_write(f, g, &plan, o.least ? 0 : o.budget);
+        ls_plan_write(f, g, &plan, &r);
         fclose(f);
     }
     ls_arena_free(arena);

@@ -171,7 +171,7 @@ static char *text_of(void (*print)(FILE *, const LsDag *, const LsPlan *, const 
 static void print_plan(FILE *f, const LsDag *g, const LsPlan *plan, const LsPlanReport *r)
 {
     (void)r;
-    ls_plan_write(f, g, plan, 0);
+    ls_plan_write(f, g, plan, NULL);
 }
 
 static void print_all(FILE *f, const LsDag *g, const LsPlan *plan, const LsPlanReport *r)

@@ -1,0 +1,52 @@
+#!/bin/sh
+# lowerset plan GRAPH.json: the training graph of a model, written and read back, has the plan of the model;
+# what is no graph, or an option that means nothing for one, ends with a message and the right exit code.
+#   sh tests/plan_graph.sh BUILD-FOLDER
+set -eu
+lowerset=$(cd "$1" && pwd)/lowerset
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+failed=0
+
+hash_of() { sed -n 's/.*"plan":[[:space:]]*"\(.*\)",/\1/p' "$1"; }
+
+# fails WANTED-EXIT-CODE WANTED-TEXT ARGUMENT...
+fails() {
+    want=$1 text=$2 code=0
+    shift 2
+    "$lowerset" "$@" >out 2>&1 || code=$?
+    if [ "$code" != "$want" ] || ! grep -q -- "$text" out; then
+        echo "FAIL lowerset $*: exit $code, not $want with '$text': $(head -n 2 out)"
+        failed=1
+    fi
+}
+
+"$lowerset" model resnet18 --stem=cifar --width=4 --classes=10 --size=16 -o net.onnx
+for budget in none 80% 60% min; do
+    "$lowerset" plan net.onnx --batch 4 --budget $budget --json --graph-json net.json >model.txt
+    "$lowerset" plan net.json --budget $budget --json --plan-json plan.json >graph.txt
+    if [ -z "$(hash_of model.txt)" ] || [ "$(hash_of model.txt)" != "$(hash_of graph.txt)" ]; then
+        echo "FAIL at $budget the graph has another plan than its model"
+        failed=1
+    fi
+done
+"$lowerset" plan net.json --budget 100% --budget-of=store-all --json >graph.txt
+all=$(sed -n 's/.*"store_all_peak_bytes":[[:space:]]*\([0-9]*\),/\1/p' graph.txt)
+budget=$(sed -n 's/.*"arena_budget_bytes":[[:space:]]*\([0-9]*\),/\1/p' graph.txt)
+if [ -z "$all" ] || [ "$all" != "$budget" ]; then
+    echo "FAIL 100 % of the store-all peak of '$all' bytes is a budget of '$budget'"
+    failed=1
+fi
+fails 1 "not a lowerset-graph" plan plan.json
+echo '{"format": ' >broken.json
+fails 1 "not a JSON object" plan broken.json
+fails 1 "cannot open" plan nowhere.json
+fails 2 "--batch is for models" plan net.json --batch 3
+fails 4 "ask for --budget" plan net.json --budget 1KiB
+fails 2 "no strategy 'magic'" plan net.json --strategy magic
+fails 2 "none store-all" plan net.json --budget 50% --budget-of=peak
+fails 2 "seconds above 0" plan net.json --plan-time 0
+fails 2 "percent" plan net.json --plan-effort 20000
+fails 1 "training graph" compile net.json
+exit $failed
