@@ -132,6 +132,8 @@ int ls_plan_main(int argc, char **argv)
         code = ls_job_plan(&job);
     if (code == 0)
         code = report(&job);
+    else if (code == LS_EXIT_BUDGET && o.json)
+        ls_view_json(stdout, job.dag, NULL, &job.report);
     ls_job_end(&job);
     return code;
 }

@@ -68,4 +68,11 @@ bool ls_plan(LsArena *arena, const LsDag *dag, const LsPlanOptions *options, LsP
 /* The plan that computes every node once: its arena is what a budget in percent refers to. */
 bool ls_plan_none(LsArena *arena, const LsDag *dag, LsPlan *out);
 
+/* How much dearer the plan may be than the best there is: cost above the bound, over the cost of
+ * every node once. */
+static inline double ls_plan_gap(const LsPlan *plan, const LsPlanReport *report)
+{
+    return report->base_cost > 0 ? (plan->cost - report->bound) / report->base_cost : 0;
+}
+
 #endif

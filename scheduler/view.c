@@ -213,9 +213,14 @@ void ls_view_json(FILE *to, const LsDag *g, const LsPlan *plan, const LsPlanRepo
         cJSON_AddStringToObject(root, "strategy", plan->strategy);
         cJSON_AddNumberToObject(root, "live_peak_bytes", (double)plan->live_peak);
         cJSON_AddNumberToObject(root, "arena_bytes", (double)plan->arena);
-        cJSON_AddNumberToObject(root, "overhead",
-                                ls_plan_overhead(plan));
+        cJSON_AddNumberToObject(root, "cost", plan->cost);
+        cJSON_AddNumberToObject(root, "overhead", ls_plan_overhead(plan));
+        cJSON_AddNumberToObject(root, "gap", ls_plan_gap(plan, r));
     }
+    cJSON_AddNumberToObject(root, "base_cost", r->base_cost);
+    cJSON_AddNumberToObject(root, "cost_lower_bound", r->bound);
+    cJSON_AddNumberToObject(root, "least_peak_lower_bound_bytes", (double)r->least_bound);
+    cJSON_AddBoolToObject(root, "search_cut", r->cut);
     if (r->error != NULL)
         cJSON_AddStringToObject(root, "error", r->error);
     cJSON_AddItemToObject(root, "peak", json_peak(g, r));
