@@ -17,13 +17,15 @@ static const struct { const char *name, *part[2]; } known[] = {
 };
 enum { NKNOWN = sizeof known / sizeof known[0] };
 
-typedef struct Planner {
+struct LsPlanner {
     LsArena *arena;             /* the caller's */
+    LsArena *scratch;           /* of the planning */
     const LsPlanOptions *o;
     LsCandidates *pool;
-    LsPlanReport *report;
+    LsPlanReport common;        /* what all reports say */
+    LsPlanReport *report;       /* of the plan that is being chosen */
     const char *exact_note;
-} Planner;
+};
 
 /* Whether candidates called `part` count for strategy `want`: all for auto, its own and "none"
  * for others. */
@@ -46,12 +48,12 @@ static bool is_known(const char *want)
     return false;
 }
 
-static bool asked(const Planner *pl, const char *part)
+static bool asked(const LsPlanner *pl, const char *part)
 {
     return pl->o->compare || counts(pl->o->strategy ? pl->o->strategy : "auto", part);
 }
 
-static void run_exact(Planner *pl, const LsForward *f, const LsFamily *pruned)
+static void run_exact(LsPlanner *pl, const LsForward *f, const LsFamily *pruned)
 {
     enum { MOST = 40000, MOST_FOR_AUTO = 2500 };
     bool named = pl->o->strategy != NULL && strncmp(pl->o->strategy, "exact", 5) == 0;
@@ -67,7 +69,7 @@ static void run_exact(Planner *pl, const LsForward *f, const LsFamily *pruned)
                    asked(pl, "exact-mc") ? "exact-mc" : NULL);
 }
 
-static void fill_pool(Planner *pl, LsProb *p)
+static void fill_pool(LsPlanner *pl, LsProb *p)
 {
     ls_strategy_none(pl->pool);
     LsForward *f = ls_forward_new(pl->pool->arena, p);
@@ -89,7 +91,7 @@ static void fill_pool(Planner *pl, LsProb *p)
 
 /* The cheapest candidate of strategy `want` whose arena is within the budget. Candidates come by
  * cost. */
-static LsCand *cheapest(Planner *pl, const char *want, int64_t budget)
+static LsCand *cheapest(LsPlanner *pl, const char *want, int64_t budget)
 {
     for (uint32_t k = 0; k < pl->pool->n; k++) {
         LsCand *c = &pl->pool->cand[k];
@@ -104,7 +106,7 @@ static LsCand *cheapest(Planner *pl, const char *want, int64_t budget)
 
 /* The candidate of the least arena; of equals the cheapest. Live peaks bound arenas, so most
  * need no packing. */
-static LsCand *smallest(Planner *pl, const char *want)
+static LsCand *smallest(LsPlanner *pl, const char *want)
 {
     LsCand *best = NULL;
     int64_t slack = pl->pool->prob->dag->alignment;         /* peaks are of aligned sizes */
@@ -135,7 +137,7 @@ static uint32_t count_again(const LsPlan *plan)
     return n;
 }
 
-static void add_row(Planner *pl, const char *name, int64_t budget)
+static void add_row(LsPlanner *pl, const char *name, int64_t budget)
 {
     LsPlanRow *row = &pl->report->row[pl->report->nrow++];
     *row = (LsPlanRow){.name = name};
@@ -162,7 +164,7 @@ static int by_bytes(const void *x, const void *y)
 }
 
 /* Who is live at the peak of the sequence. */
-static void find_owners(Planner *pl, const LsSeq *seq)
+static void find_owners(LsPlanner *pl, const LsSeq *seq)
 {
     LsProb *p = pl->pool->prob;
     LsPlanReport *r = pl->report;
@@ -196,7 +198,7 @@ static void copy_plan(LsArena *arena, const LsPlan *from, LsPlan *to)
     memcpy(to->reuse, from->reuse, from->nreuse * sizeof *to->reuse);
 }
 
-static bool explain(Planner *pl, const char *want)
+static bool explain(LsPlanner *pl, const char *want)
 {
     LsPlanReport *r = pl->report;
     const LsDag *g = pl->pool->prob->dag;
@@ -224,13 +226,12 @@ static int64_t store_all(LsProb *p, LsLive *live)
     return live->peak;
 }
 
-static bool choose(Planner *pl, const char *want, LsPlan *out)
+static bool choose(LsPlanner *pl, const char *want, int64_t budget, bool tightest, LsPlan *out)
 {
     LsPlanReport *r = pl->report;
-    int64_t budget = pl->o->least ? 0 : pl->o->budget;
     LsCand *least = smallest(pl, want);
     r->least = least->plan->arena;
-    if (pl->o->least)
+    if (tightest)
         budget = r->least;
     r->row = ls_arena_alloc(pl->arena, NKNOWN, sizeof *r->row);
     for (size_t k = 0; k < NKNOWN; k++)
@@ -246,29 +247,67 @@ static bool choose(Planner *pl, const char *want, LsPlan *out)
     return true;
 }
 
+LsPlanner *ls_planner_new(LsArena *arena, const LsDag *dag, const LsPlanOptions *options)
+{
+    if (!is_known(options->strategy ? options->strategy : "auto"))
+        return NULL;
+    LsArena *scratch = ls_arena_new();
+    LsProb *p = ls_prob_new(scratch, dag, !options->no_inplace);
+    LsPlanner *pl = ls_arena_alloc(arena, 1, sizeof *pl);
+    *pl = (LsPlanner){.arena = arena, .scratch = scratch, .o = options,
+                      .pool = ls_candidates_new(scratch, p)};
+    pl->common = (LsPlanReport){.state_bytes = options->state_bytes, .base_cost = p->base_cost,
+                                .bound = p->base_cost,
+                                .store_all = store_all(p, pl->pool->live)};
+    fill_pool(pl, p);
+    const LsPlan *none = ls_candidates_plan(pl->pool, smallest(pl, "none"));
+    pl->common.none_peak = none->live_peak;
+    pl->common.none_arena = none->arena;
+    return pl;
+}
+
+void ls_planner_free(LsPlanner *pl)
+{
+    ls_candidates_free(pl->pool);
+    ls_arena_free(pl->scratch);
+}
+
+static bool no_such_strategy(LsArena *arena, const char *want, LsPlanReport *report)
+{
+    report->error = ls_arena_printf(
+        arena, "no strategy '%s'; there are auto, none, chen, exact, approx", want);
+    return false;
+}
+
+static bool ask(LsPlanner *pl, const char *want, int64_t budget, bool tightest, LsPlan *out,
+                LsPlanReport *report)
+{
+    *report = pl->common;
+    report->budget = budget;
+    pl->report = report;
+    if (!is_known(want))
+        return no_such_strategy(pl->arena, want, report);
+    return choose(pl, want, budget, tightest, out);
+}
+
+bool ls_planner_ask(LsPlanner *pl, const char *strategy, int64_t budget, LsPlan *out,
+                    LsPlanReport *report)
+{
+    return ask(pl, strategy, budget, false, out, report);
+}
+
 bool ls_plan(LsArena *arena, const LsDag *dag, const LsPlanOptions *options, LsPlan *out,
              LsPlanReport *report)
 {
     const char *want = options->strategy ? options->strategy : "auto";
-    *report = (LsPlanReport){.state_bytes = options->state_bytes, .budget = options->budget};
-    if (!is_known(want)) {
-        report->error = ls_arena_printf(
-            arena, "no strategy '%s'; there are auto, none, chen, exact, approx", want);
-        return false;
+    LsPlanner *pl = ls_planner_new(arena, dag, options);
+    if (pl == NULL) {
+        *report =
+            (LsPlanReport){.state_bytes = options->state_bytes, .budget = options->budget};
+        return no_such_strategy(arena, want, report);
     }
-    LsArena *scratch = ls_arena_new();
-    LsProb *p = ls_prob_new(scratch, dag, !options->no_inplace);
-    Planner pl = {
-        .arena = arena, .o = options, .report = report, .pool = ls_candidates_new(scratch, p)};
-    report->base_cost = report->bound = p->base_cost;
-    report->store_all = store_all(p, pl.pool->live);
-    fill_pool(&pl, p);
-    const LsPlan *none = ls_candidates_plan(pl.pool, smallest(&pl, "none"));
-    report->none_peak = none->live_peak;
-    report->none_arena = none->arena;
-    bool ok = choose(&pl, want, out);
-    ls_candidates_free(pl.pool);
-    ls_arena_free(scratch);
+    bool ok = ask(pl, want, options->budget, options->least, out, report);
+    ls_planner_free(pl);
     return ok;
 }
 

@@ -65,6 +65,22 @@ typedef struct LsPlanReport {
 bool ls_plan(LsArena *arena, const LsDag *dag, const LsPlanOptions *options, LsPlan *out,
              LsPlanReport *report);
 
+/* A planning whose candidates are made, so that plans for many budgets cost about as much as one.
+ * They are monotone among each other, as those of ls_plan are. */
+typedef struct LsPlanner LsPlanner;
+
+/* Makes the candidates of options->strategy, and those of all strategies if it asks to compare;
+ * its budget does not matter. NULL when there is no such strategy. dag, options and arena must
+ * last as long as the planner. */
+LsPlanner *ls_planner_new(LsArena *arena, const LsDag *dag, const LsPlanOptions *options);
+
+/* As ls_plan, out of the candidates that are there: `strategy` is one whose candidates were asked
+ * for. budget: bytes of arena; <= 0: unlimited. */
+bool ls_planner_ask(LsPlanner *planner, const char *strategy, int64_t budget, LsPlan *out,
+                    LsPlanReport *report);
+
+void ls_planner_free(LsPlanner *planner);
+
 /* The plan that computes every node once: its arena is what a budget in percent refers to. */
 bool ls_plan_none(LsArena *arena, const LsDag *dag, LsPlan *out);
 

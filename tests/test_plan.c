@@ -63,6 +63,34 @@ START_TEST(random_graphs_get_plans_that_hold_and_are_monotone)
 }
 END_TEST
 
+START_TEST(a_planner_answers_every_budget_as_a_plan_of_its_own_would)
+{
+    static const char *const name[] = {"none", "chen", "approx", "exact", "auto"};
+    for (uint64_t seed = 50; seed < 56; seed++) {
+        LsDag *g = dag_make(a, 8, seed);
+        LsPlan one, many;
+        LsPlanReport r, rm;
+        cost_at(g, "none", 0, &one, &r);
+        int64_t full = one.arena;
+        LsPlanOptions all = {.compare = true};
+        LsPlanner *planner = ls_planner_new(a, g, &all);
+        for (size_t k = 0; k < sizeof name / sizeof *name; k++)
+            for (int part = 4; part <= 10; part += 2) {
+                double cost = cost_at(g, name[k], full * part / 10, &one, &r);
+                bool fits = ls_planner_ask(planner, name[k], full * part / 10, &many, &rm);
+                ck_assert_int_eq(fits, cost >= 0);
+                ck_assert_int_eq(rm.least, r.least);
+                ck_assert_str_eq(rm.hash, r.hash);
+                ck_assert_int_eq(rm.none_arena, r.none_arena);
+            }
+        ck_assert(!ls_planner_ask(planner, "best", 0, &many, &rm));
+        ck_assert_ptr_nonnull(rm.error);
+        ls_planner_free(planner);
+    }
+    ck_assert_ptr_null(ls_planner_new(a, dag_make(a, 3, 1), &(LsPlanOptions){.strategy = "best"}));
+}
+END_TEST
+
 START_TEST(auto_is_never_worse_than_a_named_strategy)
 {
     for (uint64_t seed = 30; seed < 42; seed++) {
@@ -223,6 +251,7 @@ int main(void)
 {
     const TTest *test[] = {
         random_graphs_get_plans_that_hold_and_are_monotone,
+        a_planner_answers_every_budget_as_a_plan_of_its_own_would,
         auto_is_never_worse_than_a_named_strategy,
         the_least_budget_is_feasible_and_a_byte_less_is_not,
         plans_are_the_same_every_time_and_without_places_taken_over_too,
