@@ -16,6 +16,8 @@ static const struct {
      "turn a model into a program that trains it"},
     {"plan", ls_plan_main, "MODEL.onnx|GRAPH.json [options]",
      "what training takes and what a budget costs; builds nothing"},
+    {"sweep", ls_sweep_main, "MODEL.onnx|GRAPH.json [options]",
+     "what each strategy costs over a range of budgets: tables, curves"},
     {"inspect", ls_inspect_main, "MODEL.onnx [options]",
      "operators, dimensions, parameters, what is in the way"},
     {"model", ls_model_main, "NAME [options] -o FILE.onnx",
@@ -36,6 +38,7 @@ static int help(FILE *to, const char *about)
     int bits = about == NULL                   ? 0
                : strcmp(about, "compile") == 0 ? LS_CMD_COMPILE
                : strcmp(about, "plan") == 0    ? LS_CMD_PLAN
+               : strcmp(about, "sweep") == 0   ? LS_CMD_SWEEP
                : strcmp(about, "inspect") == 0 ? LS_CMD_INSPECT
                                                : 0;
     if (bits != 0) {

@@ -4,6 +4,7 @@
 
 int ls_compile_main(int argc, char **argv);
 int ls_plan_main(int argc, char **argv);
+int ls_sweep_main(int argc, char **argv);
 int ls_inspect_main(int argc, char **argv);
 int ls_ops_main(int argc, char **argv);
 int ls_targets_main(int argc, char **argv);

@@ -47,8 +47,7 @@ void ls_job_end(LsJob *job)
     *job = (LsJob){0};
 }
 
-/* Diagnostics have been printed as they came; a line that counts them closes the list. */
-static int failed(const LsJob *job)
+int ls_job_failed(const LsJob *job)
 {
     fprintf(stderr, "%s: %d error%s\n", job->cx.model, job->cx.nerror,
             job->cx.nerror == 1 ? "" : "s");
@@ -130,31 +129,51 @@ static bool load(LsJob *job)
     return true;
 }
 
-/* Bytes that a budget must hold beside the arena. */
-static int64_t fixed_bytes(const LsJob *job)
+/* The evaluation form runs within the same arena. */
+static bool plan_eval(LsJob *job)
+{
+    LsPlanOptions eval = {.strategy = "none", .no_inplace = job->options->no_inplace};
+    LsPlanReport report;
+    return job->graph_file
+           || ls_plan(job->cx.arena, &job->eval_problem->dag, &eval, &job->eval_plan, &report);
+}
+
+int ls_job_load(LsJob *job)
+{
+    LsPlanReport none;
+    const char *of = job->options->budget_of;
+    bool of_all = of != NULL && strcmp(of, "store-all") == 0;
+    if (of != NULL && !of_all && strcmp(of, "none") != 0) {
+        fprintf(stderr, "lowerset: --budget-of: '%s' is none of none store-all\n", of);
+        return LS_EXIT_USAGE;
+    }
+    if (!load(job))
+        return ls_job_failed(job);
+    if (!ls_plan(job->cx.arena, job->dag, &(LsPlanOptions){.strategy = "none"}, &job->none, &none)
+        || !plan_eval(job))
+        return ls_job_failed(job);
+    job->whole = of_all ? none.store_all : none.none_arena;
+    return 0;
+}
+
+int64_t ls_job_fixed_bytes(const LsJob *job)
 {
     return job->graph_file ? 0 : job->state_bytes + job->input_bytes;
 }
 
-/* Budget of the arena, bytes; <= 0: none. The rest of a budget in bytes is state and input ring.
- * whole: what 100 % are. */
-static int64_t arena_budget(LsJob *job, const LsBudget *b, int64_t whole)
+int64_t ls_job_arena_budget(const LsJob *job, const LsBudget *b)
 {
-    int64_t fixed = fixed_bytes(job);
-    if (b->kind == LS_BUDGET_BYTES) {
-        job->budget = (int64_t)b->value;
-        return job->budget - fixed > 0 ? job->budget - fixed : 1;
-    }
-    if (b->kind != LS_BUDGET_PERCENT)
+    int64_t arena = (int64_t)b->value - ls_job_fixed_bytes(job);
+    if (b->kind == LS_BUDGET_PERCENT)
+        arena = (int64_t)floor((double)job->whole * b->value / 100);
+    else if (b->kind != LS_BUDGET_BYTES)
         return 0;
-    int64_t arena = (int64_t)floor((double)whole * b->value / 100);
-    job->budget = fixed + arena;
     return arena > 0 ? arena : 1;
 }
 
 static int over_budget(LsJob *job)
 {
-    int64_t fixed = fixed_bytes(job);
+    int64_t fixed = ls_job_fixed_bytes(job);
     const LsPlanReport *r = &job->report;
     if (r->error != NULL && r->nrow == 0) {     /* it did not come to a search */
         fprintf(stderr, "lowerset: --strategy: %s\n", r->error);
@@ -167,7 +186,7 @@ static int over_budget(LsJob *job)
              : ls_arena_printf(job->cx.arena, "state and input ring alone take %s; ",
                                ls_bytes_text(job->cx.arena, fixed)),
              r->error != NULL ? r->error : "the evaluation form alone needs more than the budget");
-    return failed(job);
+    return ls_job_failed(job);
 }
 
 /* Every plan is replayed by code that had no part in making it. */
@@ -178,42 +197,27 @@ static bool audited(LsJob *job, const LsDag *dag, const LsPlan *plan)
         || ls_error(&job->cx, LS_NOWHERE, LS_E_VERIFY, NULL, "the plan is wrong: %s", why);
 }
 
-/* Training without recomputation, and from it the budget in bytes of the arena. 0 or the exit
- * code. */
+/* The model, and what its budget leaves to the arena, in bytes. 0 or the exit code. */
 static int set_budget(LsJob *job, LsPlanOptions *want)
 {
     LsBudget b;
-    LsPlanReport none;
-    const char *of = job->options->budget_of;
     if (!ls_budget_parse(job->options->budget, &b)) {
         fprintf(stderr, "lowerset: --budget: '%s' is not a size like 2GiB, 80%% or min\n",
                 job->options->budget);
         return LS_EXIT_USAGE;
     }
-    bool of_all = of != NULL && strcmp(of, "store-all") == 0;
-    if (of != NULL && !of_all && strcmp(of, "none") != 0) {
-        fprintf(stderr, "lowerset: --budget-of: '%s' is none of none store-all\n", of);
-        return LS_EXIT_USAGE;
-    }
-    if (!load(job))
-        return failed(job);
-    if (!ls_plan(job->cx.arena, job->dag, &(LsPlanOptions){.strategy = "none"}, &job->none, &none))
-        return failed(job);
-    want->budget = arena_budget(job, &b, of_all ? none.store_all : none.none_arena);
+    int code = ls_job_load(job);
+    if (code != 0)
+        return code;
+    want->budget = ls_job_arena_budget(job, &b);
+    if (b.kind == LS_BUDGET_BYTES)
+        job->budget = (int64_t)b.value;
+    else if (b.kind == LS_BUDGET_PERCENT)
+        job->budget = ls_job_fixed_bytes(job) + want->budget;
     want->least = b.kind == LS_BUDGET_MIN;
     if (b.kind == LS_BUDGET_NONE && want->strategy == NULL && !job->compare)
         want->strategy = "none";        /* nothing to search for */
     return 0;
-}
-
-/* The evaluation form runs within the same arena. */
-static bool plan_eval(LsJob *job, const LsPlanOptions *want)
-{
-    LsPlanOptions eval = {.strategy = "none", .no_inplace = want->no_inplace};
-    LsPlanReport report;
-    return job->graph_file
-           || (ls_plan(job->cx.arena, &job->eval_problem->dag, &eval, &job->eval_plan, &report)
-               && (want->budget <= 0 || job->eval_plan.arena <= want->budget));
 }
 
 int ls_job_plan(LsJob *job)
@@ -224,12 +228,12 @@ int ls_job_plan(LsJob *job)
     if (code != 0)
         return code;
     want.state_bytes = job->state_bytes;
-    bool fits = plan_eval(job, &want);
+    bool fits = want.budget <= 0 || job->eval_plan.arena <= want.budget;
     if (!ls_plan(job->cx.arena, job->dag, &want, &job->plan, &job->report) || !fits)
         return over_budget(job);
     if (!audited(job, job->dag, &job->plan)
         || (!job->graph_file && !audited(job, &job->eval_problem->dag, &job->eval_plan)))
-        return failed(job);
+        return ls_job_failed(job);
     job->arena_bytes =
         job->plan.arena > job->eval_plan.arena ? job->plan.arena : job->eval_plan.arena;
     return 0;

@@ -20,15 +20,25 @@ typedef struct LsJob {
     LsPlan plan, eval_plan, none;       /* none: training without recomputation */
     LsPlanReport report;
     int64_t state_bytes, input_bytes;   /* input_bytes: the ring of batches */
+    int64_t whole;              /* bytes of arena that 100 % of a budget are */
     int64_t arena_bytes;        /* of the program: the larger of both plans */
     int64_t budget;             /* asked for, bytes in all; 0: none */
 } LsJob;
 
 /* Options understood, context ready. 0 or the exit code. */
 int ls_job_start(LsJob *job, const LsOptions *o, bool weightless);
-/* Imports, differentiates, plans training within the budget and evaluation without recomputation;
- * or plans the training graph that the file holds. 0 or the exit code, after diagnostics. */
+/* Imports and differentiates, or reads the training graph; plans training and evaluation without
+ * recomputation. 0 or the exit code, after diagnostics. */
+int ls_job_load(LsJob *job);
+/* Bytes that a budget in all must hold beside the arena. */
+int64_t ls_job_fixed_bytes(const LsJob *job);
+/* What a budget leaves to the arena of a loaded job, bytes, at least 1; 0: no limit in bytes. */
+int64_t ls_job_arena_budget(const LsJob *job, const LsBudget *b);
+/* Loads, then plans training within the budget, which the evaluation form must keep too. 0
+ * or the exit code, after diagnostics. */
 int ls_job_plan(LsJob *job);
+/* Closes the list of diagnostics, which were printed as they came; the exit code. */
+int ls_job_failed(const LsJob *job);
 /* Whether the file holds JSON, as training graphs are, and not an ONNX model. */
 bool ls_job_is_graph(const char *path);
 void ls_job_end(LsJob *job);

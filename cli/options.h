@@ -11,7 +11,8 @@
 
 enum {
     LS_CMD_COMPILE = 1, LS_CMD_PLAN = 2, LS_CMD_INSPECT = 4,
-    LS_CMD_GRAPH = 8            /* in an option's row: also means something for a training graph */
+    LS_CMD_GRAPH = 8,           /* in an option's row: also means something for a training graph */
+    LS_CMD_SWEEP = 16
 };
 
 typedef struct LsList { const char **item; int n; } LsList;
@@ -41,6 +42,9 @@ typedef struct LsOptions {      /* as typed; what they mean is worked out by ls_
     bool json;
     const char *graph_json, *plan_json, *dot, *timeline, *dump_pass;
     int64_t max_errors;
+    /* sweep */
+    const char *from, *to, *strategies;
+    int64_t points;
 } LsOptions;
 
 /* Parses argv[2..]; 0, or the exit code after a message. command: one LS_CMD_ bit. */

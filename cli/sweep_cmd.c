@@ -1,0 +1,187 @@
+/* cli/sweep_cmd.c -- lowerset sweep: what every strategy costs over a range of budgets. */
+#include "cli/commands.h"
+#include "cli/job.h"
+#include "scheduler/sweep.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { POINTS = 17, MOST_POINTS = 1000 };
+
+static int bad(const char *option, const char *text, const char *want)
+{
+    fprintf(stderr, "lowerset: %s: '%s' is not %s\n", option, text, want);
+    return LS_EXIT_USAGE;
+}
+
+static int cannot(const char *what, const char *path)
+{
+    fprintf(stderr, "lowerset: cannot %s '%s': %s\n", what, path, strerror(errno));
+    return LS_EXIT_MODEL;
+}
+
+static bool is_strategy(const char *name, size_t n)
+{
+    static const char *const whole[] = {"exact", "approx"};     /* the better of their halves */
+    for (int k = 0; ls_sweep_strategies[k] != NULL; k++)
+        if (strlen(ls_sweep_strategies[k]) == n && memcmp(ls_sweep_strategies[k], name, n) == 0)
+            return true;
+    for (size_t k = 0; k < sizeof whole / sizeof *whole; k++)
+        if (strlen(whole[k]) == n && memcmp(whole[k], name, n) == 0)
+            return true;
+    return false;
+}
+
+/* "all" or names with commas. 0 or the exit code. */
+static int find_strategies(LsArena *arena, const char *text, LsSweep *sweep)
+{
+    if (text == NULL || strcmp(text, "all") == 0) {
+        sweep->strategy = ls_sweep_strategies;
+        while (ls_sweep_strategies[sweep->nstrategy] != NULL)
+            sweep->nstrategy++;
+        return 0;
+    }
+    const char **name = ls_arena_alloc(arena, strlen(text) + 1, sizeof *name);
+    for (const char *at = text; ; at++) {
+        size_t n = strcspn(at, ",");
+        if (!is_strategy(at, n))
+            return bad("--strategies", text, "all, or some of none,chen,approx-tc,approx-mc,approx,"
+                       "exact-tc,exact-mc,exact,auto with commas between");
+        name[sweep->nstrategy++] = ls_arena_printf(arena, "%.*s", (int)n, at);
+        at += n;
+        if (*at == '\0')
+            break;
+    }
+    sweep->strategy = name;
+    return 0;
+}
+
+typedef struct Range { LsBudget from, to; uint32_t points; } Range;
+
+static int find_range(const LsOptions *o, Range *r)
+{
+    const char *const text[2] = {o->from != NULL ? o->from : "20%", o->to != NULL ? o->to : "100%"};
+    LsBudget *const end[2] = {&r->from, &r->to};
+    for (int k = 0; k < 2; k++)
+        if (!ls_budget_parse(text[k], end[k])
+            || (end[k]->kind != LS_BUDGET_BYTES && end[k]->kind != LS_BUDGET_PERCENT))
+            return bad(k == 0 ? "--from" : "--to", text[k], "a size like 2GiB or 80%");
+    if (o->points > MOST_POINTS) {
+        fprintf(stderr, "lowerset: --points: at most %d\n", MOST_POINTS);
+        return LS_EXIT_USAGE;
+    }
+    r->points = o->points > 0 ? (uint32_t)o->points : POINTS;
+    return 0;
+}
+
+/* Budgets of the arena evenly from the one end to the other. */
+static int set_points(LsJob *job, const Range *r, LsSweep *sweep)
+{
+    int64_t from = ls_job_arena_budget(job, &r->from), to = ls_job_arena_budget(job, &r->to);
+    if (from > to) {
+        fprintf(stderr, "lowerset: --from is more than --to: %" PRId64 " and %" PRId64
+                " bytes of arena\n", from, to);
+        return LS_EXIT_USAGE;
+    }
+    sweep->npoint = r->points;
+    sweep->point = ls_arena_alloc(job->cx.arena, r->points, sizeof *sweep->point);
+    for (uint32_t k = 0; k < r->points; k++) {
+        double part = r->points > 1 ? (double)k / (r->points - 1) : 1;
+        sweep->point[k].budget = from + (int64_t)((double)(to - from) * part);
+    }
+    return 0;
+}
+
+typedef struct Progress { const LsSweep *sweep; bool quiet; } Progress;
+
+static void tell(void *context, uint32_t point)
+{
+    const Progress *p = context;
+    if (!p->quiet)
+        fprintf(stderr, "%s: budget %" PRIu32 " of %" PRIu32 ", %.1f %%\n", p->sweep->model,
+                point + 1, p->sweep->npoint, ls_sweep_percent(p->sweep, &p->sweep->point[point]));
+}
+
+static void write_csv(LsArena *a, FILE *to, const LsSweep *s) { (void)a, ls_sweep_csv(to, s); }
+static void write_json(LsArena *a, FILE *to, const LsSweep *s) { (void)a, ls_sweep_json(to, s); }
+static void write_svg(LsArena *a, FILE *to, const LsSweep *s) { ls_sweep_svg(a, to, s, true); }
+
+static int write_all(LsArena *arena, const char *dir, const LsSweep *sweep)
+{
+    static const struct {
+        const char *name;
+        void (*write)(LsArena *, FILE *, const LsSweep *);
+    } file[] = {{"sweep.csv", write_csv}, {"sweep.json", write_json}, {"overhead.svg", write_svg}};
+    if (mkdir(dir, 0777) != 0 && errno != EEXIST)
+        return cannot("make folder", dir);
+    for (size_t k = 0; k < sizeof file / sizeof *file; k++) {
+        const char *path = ls_arena_printf(arena, "%s/%s", dir, file[k].name);
+        FILE *to = fopen(path, "w");
+        if (to == NULL)
+            return cannot("write", path);
+        file[k].write(arena, to, sweep);
+        bool wrong = ferror(to) != 0;
+        if (fclose(to) != 0 || wrong)
+            return cannot("write", path);
+    }
+    return 0;
+}
+
+static const char *folder(LsArena *arena, const LsOptions *o)
+{
+    const char *slash = strrchr(o->model, '/');
+    char *name = ls_arena_strdup(arena, slash != NULL ? slash + 1 : o->model);
+    char *dot = strrchr(name, '.');
+    if (dot != NULL && dot != name)
+        *dot = '\0';
+    return o->output != NULL ? o->output : ls_arena_printf(arena, "%s-sweep", name);
+}
+
+static int run(LsJob *job, LsSweep *sweep, const Range *range, const LsPlanOptions *want)
+{
+    const LsOptions *o = job->options;
+    LsArena *arena = job->cx.arena;
+    sweep->dag = job->dag;
+    sweep->model = o->model;
+    sweep->whole = job->whole;
+    sweep->fixed = ls_job_fixed_bytes(job);
+    sweep->floor = job->eval_plan.arena;
+    int code = set_points(job, range, sweep);
+    if (code != 0)
+        return code;
+    Progress progress = {sweep, o->quiet};
+    if (!o->quiet)
+        fprintf(stderr, "%s: planning %" PRIu32 " nodes\n", o->model, job->dag->nnode);
+    ls_sweep_run(arena, sweep, want, tell, &progress);
+    const char *dir = folder(arena, o);
+    code = write_all(arena, dir, sweep);
+    if (code == 0) {
+        ls_sweep_text(stdout, sweep);
+        printf("%s/: sweep.csv sweep.json overhead.svg\n", dir);
+    }
+    return code;
+}
+
+int ls_sweep_main(int argc, char **argv)
+{
+    LsOptions o = {0};
+    LsJob job;
+    LsSweep sweep = {0};
+    LsPlanOptions want = {0};
+    Range range;
+    int code = ls_options_parse(&o, LS_CMD_SWEEP, argc, argv);
+    code = code != 0 ? code : find_range(&o, &range);
+    code = code != 0 ? code : ls_options_planning(&o, &want);
+    if (code != 0)
+        return code;
+    code = ls_job_start(&job, &o, true);
+    job.graph_file = ls_job_is_graph(o.model);
+    code = code != 0 ? code : find_strategies(job.cx.arena, o.strategies, &sweep);
+    code = code != 0 ? code : ls_job_load(&job);
+    code = code != 0 ? code : run(&job, &sweep, &range, &want);
+    ls_job_end(&job);
+    return code;
+}

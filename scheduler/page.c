@@ -1,0 +1,144 @@
+/* scheduler/page.c -- escaping, sizes and the style sheet of the reports. */
+#include "scheduler/page.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+static const char replacement[] = "\xef\xbf\xbd";       /* U+FFFD */
+
+/* Bytes of the well-formed UTF-8 character at s; 0: there is none. No surrogates, no overlong
+ * forms, nothing above U+10FFFF. */
+static int utf8(const unsigned char *s)
+{
+    int n = s[0] < 0x80 ? 1 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : (s[0] & 0xf0) == 0xe0 ? 3
+            : s[0] >= 0xf0 && s[0] < 0xf5 ? 4 : 0;
+    for (int k = 1; k < n; k++)
+        if ((s[k] & 0xc0) != 0x80)
+            return 0;
+    bool wrong = (s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] >= 0xa0)
+                 || (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] >= 0x90);
+    return wrong ? 0 : n;
+}
+
+static void put_html(FILE *to, unsigned char c)
+{
+    switch (c) {
+    case '&': fputs("&amp;", to); break;
+    case '<': fputs("&lt;", to); break;
+    case '>': fputs("&gt;", to); break;
+    case '"': fputs("&quot;", to); break;
+    case '\'': fputs("&#39;", to); break;
+    default: c < 0x20 || c == 0x7f ? fputs(replacement, to) : fputc(c, to);
+    }
+}
+
+/* Without < the text can neither end the script element nor open a comment in it. */
+static void put_json(FILE *to, unsigned char c)
+{
+    if (c < 0x20 || c == 0x7f || c == '<' || c == '>' || c == '&')
+        fprintf(to, "\\u%04x", c);
+    else if (c == '"' || c == '\\')
+        fprintf(to, "\\%c", c);
+    else
+        fputc(c, to);
+}
+
+static void put(FILE *to, const char *s, void (*ascii)(FILE *, unsigned char))
+{
+    const unsigned char *at = (const unsigned char *)(s != NULL ? s : "");
+    while (*at != '\0') {
+        int n = utf8(at);
+        if (n == 1)
+            ascii(to, *at);
+        else if (n == 0)
+            fputs(replacement, to);
+        else
+            fwrite(at, 1, (size_t)n, to);
+        at += n > 0 ? n : 1;
+    }
+}
+
+void ls_page_text(FILE *to, const char *s) { put(to, s, put_html); }
+
+void ls_page_json(FILE *to, const char *s)
+{
+    fputc('"', to);
+    put(to, s, put_json);
+    fputc('"', to);
+}
+
+const char *ls_page_bytes(char text[24], int64_t bytes)
+{
+    static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+    double x = (double)bytes;
+    int u = 0;
+    for (; x >= 1024 && u < 5; u++)
+        x /= 1024;
+    snprintf(text, 24, u == 0 ? "%.0f %s" : x < 10 ? "%.2f %s" : "%.1f %s", x, unit[u]);
+    return text;
+}
+
+static const struct { const char *name, *light, *dark; } colour[] = {
+    {"page", "#ffffff", "#14171a"}, {"ink", "#1c2024", "#e6e8ea"}, {"soft", "#646b73", "#9aa2ab"},
+    {"line", "#dfe3e8", "#30363d"}, {"card", "#f6f7f9", "#1d2125"}, {"kept", "#3b6fb6", "#5b8fd6"},
+    {"passing", "#9fc0e8", "#2f4f78"}, {"again", "#e08a2c", "#e59a4a"},
+    {"gradient", "#58a55c", "#5fae6a"}, {"workspace", "#a7a9ac", "#7c8087"},
+    {"auto", "#1f5fc4", "#6ea8ff"}, {"chen", "#c2571a", "#ff9a5c"},
+    {"approx", "#2b8a3e", "#69c47d"}, {"exact", "#8a3ab9", "#c792ea"},
+    {"none", "#6b7280", "#a0a7b0"}, {"bound", "#b3261e", "#ff7b72"},
+};
+
+/* As variables, for pages, and as classes f-NAME to fill and s-NAME to stroke with, for pictures:
+ * not every program that draws SVG knows variables. */
+static void put_scheme(FILE *to, bool dark)
+{
+    for (size_t k = 0; k < sizeof colour / sizeof *colour; k++) {
+        const char *value = dark ? colour[k].dark : colour[k].light, *name = colour[k].name;
+        fprintf(to, ":root{--%s:%s}.f-%s{fill:%s}.s-%s{stroke:%s}\n", name, value, name, value,
+                name, value);
+    }
+}
+
+void ls_page_colours(FILE *to)
+{
+    fputs(":root{color-scheme:light dark}\n", to);
+    put_scheme(to, false);
+    fputs("@media(prefers-color-scheme:dark){\n", to);
+    put_scheme(to, true);
+    fputs("}\nsvg{font:12px system-ui,sans-serif}\n"
+          ".curve{fill:none;stroke-width:2;stroke-linejoin:round}\n"
+          ".dash{stroke-dasharray:6 4}.turn{stroke-dasharray:2 4}.never{opacity:.08}\n", to);
+}
+
+void ls_page_head(FILE *to, const char *title)
+{
+    fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+          "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+          "style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n"
+          "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>", to);
+    ls_page_text(to, title);
+    fputs("</title>\n<style>\n", to);
+    ls_page_colours(to);
+    fputs("body{margin:0 auto;max-width:1080px;padding:24px 20px 60px;background:var(--page);"
+          "color:var(--ink);font:15px/1.5 system-ui,sans-serif}\n"
+          "h1{font-size:24px;margin:0 0 4px;overflow-wrap:anywhere}h2{font-size:18px;"
+          "margin:32px 0 8px}p{margin:6px 0}.soft{color:var(--soft)}\n"
+          ".tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(150px,1fr));gap:10px;"
+          "margin:18px 0}\n"
+          ".tile{background:var(--card);border-radius:8px;padding:10px 12px}.tile b{display:block;"
+          "font-size:20px;font-weight:600}.tile span{color:var(--soft);font-size:13px}\n"
+          ".scroll{overflow-x:auto}table{border-collapse:collapse;width:100%;font-size:13.5px;"
+          "font-variant-numeric:tabular-nums}\n"
+          "th,td{text-align:right;padding:4px 10px;border-bottom:1px solid var(--line);"
+          "white-space:nowrap}th{color:var(--soft);font-weight:500}\n"
+          "th.l,td.l{text-align:left}td.name{max-width:420px;overflow:hidden;"
+          "text-overflow:ellipsis}\n"
+          "svg{display:block;width:100%;height:auto}a{color:var(--auto)}\n"
+          ".bar{height:9px;border-radius:2px;min-width:1px}"
+          ".key{display:inline-block;width:11px;height:11px;border-radius:2px;margin:0 5px 0 14px}\n"
+          "#now{background:var(--card);border-radius:8px;padding:10px 12px;min-height:8.4em;"
+          "font-size:13.5px;overflow-wrap:anywhere}\n"
+          "input{font:inherit;padding:4px 8px;width:18em;color:inherit;background:var(--card);"
+          "border:1px solid var(--line);border-radius:6px}\n"
+          "</style>\n</head>\n<body>\n", to);
+}

@@ -1,0 +1,178 @@
+/* scheduler/sweep.c -- many budgets, many strategies, one planning. */
+#include "scheduler/sweep.h"
+
+#include <cjson/cJSON.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const ls_sweep_strategies[] = {
+    "none", "chen", "approx-tc", "approx-mc", "exact-tc", "exact-mc", "auto", NULL};
+
+static uint32_t count_again(const LsPlan *plan)
+{
+    uint32_t n = 0;
+    for (uint32_t s = 0; s < plan->nstep; s++)
+        n += plan->step[s].again;
+    return n;
+}
+
+/* One strategy at one budget; false: there is no such strategy. */
+static bool fill(LsPlanner *planner, LsSweep *sweep, LsSweepPoint *p, uint32_t s)
+{
+    LsSweepCell *cell = &p->cell[s];
+    LsPlanReport r;
+    cell->feasible = ls_planner_ask(planner, sweep->strategy[s], p->budget, &cell->plan, &r);
+    if (!cell->feasible && r.nrow == 0)
+        return false;
+    cell->feasible = cell->feasible && p->budget >= sweep->floor;
+    cell->again = cell->feasible ? count_again(&cell->plan) : 0;
+    memcpy(cell->hash, r.hash, sizeof cell->hash);
+    sweep->store_all = r.store_all;
+    sweep->base_cost = r.base_cost;
+    sweep->least_bound = r.least_bound;
+    double bound = r.base_cost > 0 ? r.bound / r.base_cost - 1 : 0;
+    p->bound = bound > p->bound ? bound : p->bound;
+    return true;
+}
+
+bool ls_sweep_run(LsArena *arena, LsSweep *sweep, const LsPlanOptions *options,
+                  void (*step)(void *, uint32_t point), void *context)
+{
+    LsPlanOptions o = *options;
+    o.strategy = sweep->nstrategy == 1 ? sweep->strategy[0] : "auto";
+    o.compare = sweep->nstrategy > 1;
+    LsPlanner *planner = ls_planner_new(arena, sweep->dag, &o);
+    bool ok = planner != NULL;
+    for (uint32_t k = 0; ok && k < sweep->npoint; k++) {
+        LsSweepPoint *p = &sweep->point[k];
+        if (step != NULL)
+            step(context, k);
+        p->cell = ls_arena_alloc(arena, sweep->nstrategy, sizeof *p->cell);
+        for (uint32_t s = 0; ok && s < sweep->nstrategy; s++)
+            ok = fill(planner, sweep, p, s);
+    }
+    if (planner != NULL)
+        ls_planner_free(planner);
+    return ok;
+}
+
+/* Quoted where a comma, a quote or a line end asks for it. */
+static void put_field(FILE *to, const char *s)
+{
+    if (s[strcspn(s, ",\"\r\n")] == '\0') {
+        fputs(s, to);
+        return;
+    }
+    fputc('"', to);
+    for (; *s != '\0'; s++)
+        fprintf(to, *s == '"' ? "\"\"" : "%c", *s);
+    fputc('"', to);
+}
+
+static double gap(const LsSweep *sweep, const LsSweepPoint *p, const LsSweepCell *c)
+{
+    double least = sweep->base_cost * (1 + p->bound);
+    double over = sweep->base_cost > 0 ? (c->plan.cost - least) / sweep->base_cost : 0;
+    return over > 0 ? over : 0;
+}
+
+void ls_sweep_csv(FILE *to, const LsSweep *sweep)
+{
+    fprintf(to, "model,budget_percent,budget_bytes,arena_budget_bytes,strategy,feasible,"
+                "live_peak_bytes,arena_bytes,overhead,bound,gap,recomputations,plan,"
+                "measured_step_seconds,measured_arena_bytes\n");
+    for (uint32_t k = 0; k < sweep->npoint; k++)
+        for (uint32_t s = 0; s < sweep->nstrategy; s++) {
+            const LsSweepPoint *p = &sweep->point[k];
+            const LsSweepCell *c = &p->cell[s];
+            put_field(to, sweep->model);
+            fprintf(to, ",%.4f,%" PRId64 ",%" PRId64 ",%s,%d", ls_sweep_percent(sweep, p),
+                    p->budget + sweep->fixed, p->budget, sweep->strategy[s], c->feasible);
+            if (c->feasible)
+                fprintf(to, ",%" PRId64 ",%" PRId64 ",%.9g,%.9g,%.9g,%" PRIu32 ",%s",
+                        c->plan.live_peak, c->plan.arena, ls_plan_overhead(&c->plan), p->bound,
+                        gap(sweep, p, c), c->again, c->hash);
+            else
+                fprintf(to, ",,,,%.9g,,,", p->bound);
+            if (c->step_seconds > 0)
+                fprintf(to, ",%.6f,%" PRId64 "\n", c->step_seconds, c->touched);
+            else
+                fprintf(to, ",,\n");
+        }
+}
+
+static cJSON *json_cell(const LsSweep *sweep, const LsSweepPoint *p, uint32_t s)
+{
+    const LsSweepCell *c = &p->cell[s];
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddStringToObject(o, "strategy", sweep->strategy[s]);
+    cJSON_AddBoolToObject(o, "feasible", c->feasible);
+    if (!c->feasible)
+        return o;
+    cJSON_AddStringToObject(o, "plan", c->hash);
+    cJSON_AddStringToObject(o, "made_by", c->plan.strategy);
+    cJSON_AddNumberToObject(o, "live_peak_bytes", (double)c->plan.live_peak);
+    cJSON_AddNumberToObject(o, "arena_bytes", (double)c->plan.arena);
+    cJSON_AddNumberToObject(o, "overhead", ls_plan_overhead(&c->plan));
+    cJSON_AddNumberToObject(o, "gap", gap(sweep, p, c));
+    cJSON_AddNumberToObject(o, "recomputations", c->again);
+    if (c->step_seconds > 0) {
+        cJSON_AddNumberToObject(o, "measured_step_seconds", c->step_seconds);
+        cJSON_AddNumberToObject(o, "measured_arena_bytes", (double)c->touched);
+    }
+    return o;
+}
+
+static cJSON *json_point(const LsSweep *sweep, const LsSweepPoint *p)
+{
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddNumberToObject(o, "budget_percent", ls_sweep_percent(sweep, p));
+    cJSON_AddNumberToObject(o, "budget_bytes", (double)(p->budget + sweep->fixed));
+    cJSON_AddNumberToObject(o, "arena_budget_bytes", (double)p->budget);
+    cJSON_AddNumberToObject(o, "overhead_lower_bound", p->bound);
+    cJSON *cells = cJSON_AddArrayToObject(o, "strategies");
+    for (uint32_t s = 0; s < sweep->nstrategy; s++)
+        cJSON_AddItemToArray(cells, json_cell(sweep, p, s));
+    return o;
+}
+
+void ls_sweep_json(FILE *to, const LsSweep *sweep)
+{
+    cJSON *root = cJSON_CreateObject();
+    cJSON_AddNumberToObject(root, "schema", 1);
+    cJSON_AddStringToObject(root, "model", sweep->model);
+    cJSON_AddStringToObject(root, "graph", sweep->dag->name);
+    cJSON_AddNumberToObject(root, "whole_arena_bytes", (double)sweep->whole);
+    cJSON_AddNumberToObject(root, "fixed_bytes", (double)sweep->fixed);
+    cJSON_AddNumberToObject(root, "evaluation_arena_bytes", (double)sweep->floor);
+    cJSON_AddNumberToObject(root, "store_all_peak_bytes", (double)sweep->store_all);
+    cJSON_AddNumberToObject(root, "least_peak_lower_bound_bytes", (double)sweep->least_bound);
+    cJSON_AddNumberToObject(root, "base_cost", sweep->base_cost);
+    cJSON *points = cJSON_AddArrayToObject(root, "points");
+    for (uint32_t k = 0; k < sweep->npoint; k++)
+        cJSON_AddItemToArray(points, json_point(sweep, &sweep->point[k]));
+    char *text = cJSON_Print(root);
+    if (text != NULL)
+        fprintf(to, "%s\n", text);
+    free(text);
+    cJSON_Delete(root);
+}
+
+void ls_sweep_text(FILE *to, const LsSweep *sweep)
+{
+    fprintf(to, "%8s %10s", "budget", "MiB");
+    for (uint32_t s = 0; s < sweep->nstrategy; s++)
+        fprintf(to, " %10s", sweep->strategy[s]);
+    fprintf(to, " %10s\n", "bound");
+    for (uint32_t k = sweep->npoint; k-- > 0; ) {
+        const LsSweepPoint *p = &sweep->point[k];
+        fprintf(to, "%6.1f %% %10.1f", ls_sweep_percent(sweep, p), (double)p->budget / 1048576);
+        for (uint32_t s = 0; s < sweep->nstrategy; s++)
+            if (p->cell[s].feasible)
+                fprintf(to, " %8.2f %%", 100 * ls_plan_overhead(&p->cell[s].plan));
+            else
+                fprintf(to, " %10s", "-");
+        fprintf(to, " %8.2f %%\n", 100 * p->bound);
+    }
+}

@@ -1,0 +1,65 @@
+/* scheduler/sweep.h -- plans of one graph for many budgets, by many strategies, as a table. */
+#ifndef LS_SCHEDULER_SWEEP_H
+#define LS_SCHEDULER_SWEEP_H
+
+#include <stdio.h>
+
+#include "scheduler/plan.h"
+
+typedef struct LsSweepCell {    /* one strategy at one budget */
+    bool feasible;              /* then: */
+    LsPlan plan;
+    uint32_t again;             /* recomputations */
+    char hash[17];
+    double step_seconds;        /* measured; 0: not */
+    int64_t touched;            /* bytes of the arena that the steps used; 0: not measured */
+} LsSweepCell;
+
+typedef struct LsSweepPoint {
+    int64_t budget;             /* bytes of arena */
+    double bound;               /* no plan has less overhead; 0: nothing known */
+    LsSweepCell *cell;          /* by strategy */
+} LsSweepPoint;
+
+typedef struct LsSweep {
+    const char *model;
+    const LsDag *dag;
+    const char *const *strategy; uint32_t nstrategy;
+    LsSweepPoint *point; uint32_t npoint;   /* by rising budget */
+    int64_t whole;              /* bytes of arena that 100 % are */
+    int64_t fixed;              /* bytes that a budget in all has beside the arena */
+    int64_t floor;              /* the evaluation form needs so much arena, whatever the plan */
+    int64_t store_all;          /* as in the report of a plan */
+    int64_t least_bound;        /* no plan has a smaller live peak, bytes; 0: nothing known */
+    double base_cost;           /* ns */
+    bool measured;
+} LsSweep;
+
+/* The names of all strategies, the DPs' halves apart: none first, auto last; ends with NULL. */
+extern const char *const ls_sweep_strategies[];
+
+/* Fills the cells of sweep->point, whose budgets are set, in one planning. Takes model, dag,
+ * strategies, whole, fixed and floor as given. step, when not NULL, is called before every point.
+ * false: a strategy has no such name. */
+bool ls_sweep_run(LsArena *arena, LsSweep *sweep, const LsPlanOptions *options,
+                  void (*step)(void *, uint32_t point), void *context);
+
+/* A line per point and strategy, RFC 4180. Overheads and gaps are fractions of a step without
+ * recomputation; columns of what is infeasible or not measured are empty. */
+void ls_sweep_csv(FILE *to, const LsSweep *sweep);
+
+/* {"schema": 1, ..., "points": [...]}: the same for programs. */
+void ls_sweep_json(FILE *to, const LsSweep *sweep);
+
+/* By falling budget: a line per point, a column of overhead per strategy, bound and gap. */
+void ls_sweep_text(FILE *to, const LsSweep *sweep);
+
+/* Overhead over arena, a curve per strategy and one of the bound, as SVG (scheduler/chart.h). */
+void ls_sweep_svg(LsArena *arena, FILE *to, const LsSweep *sweep, bool standalone);
+
+static inline double ls_sweep_percent(const LsSweep *sweep, const LsSweepPoint *p)
+{
+    return sweep->whole > 0 ? 100.0 * (double)p->budget / (double)sweep->whole : 0;
+}
+
+#endif
