@@ -24,6 +24,18 @@ typedef float real;
 #endif
 #define LS_R(x) ((real)(x))
 
+/* ---- rounding ----
+ * Between these two, every operation of a function is rounded by itself: no product is contracted
+ * with the sum that reads it, which a compiler decides by what else is around it. FUSED kernels lie
+ * there, so that a statement gives the same bits in whichever kernel it stands. */
+#ifdef __clang__
+#define LS_EXACT_BEGIN _Pragma("STDC FP_CONTRACT OFF")
+#define LS_EXACT_END _Pragma("STDC FP_CONTRACT DEFAULT")
+#else
+#define LS_EXACT_BEGIN _Pragma("GCC push_options") _Pragma("GCC optimize(\"fp-contract=off\")")
+#define LS_EXACT_END _Pragma("GCC pop_options")
+#endif
+
 /* ---- indices ---- */
 static inline int64_t ls_least(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t ls_most(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -91,22 +103,33 @@ static inline real ls_floor(real x) { return floorf(x); }
 static inline real ls_ceil(real x) { return ceilf(x); }
 static inline real ls_round(real x) { return rintf(x); }    /* half to even */
 
+/* a * b + c, rounded once where the machine can do that at no cost, also between LS_EXACT_BEGIN
+ * and LS_EXACT_END. */
+static inline real ls_fma(real a, real b, real c)
+{
+#if defined __FMA__ || defined __ARM_FEATURE_FMA
+    return __builtin_fmaf(a, b, c);
+#else
+    return a * b + c;
+#endif
+}
+
 /* x = n ln 2 + r, |r| <= ln 2 / 2; exp x = 2 * 2^(n - 1) exp r. Adding 1.5 * 2^23 rounds to an
  * integer and leaves it in the low bits. Results below 2.4e-38 become 0. */
 static inline real ls_exp(real x)
 {
     float a = x < -87.5f ? -87.5f : x;
     a = a > 89.f ? 89.f : a;
-    const float z = a * 1.44269504f + 12582912.f;
+    const float z = ls_fma(a, 1.44269504f, 12582912.f);
     const float n = z - 12582912.f;
-    const float r = (a - n * 0.693359375f) - n * -2.12194440e-4f;
+    const float r = ls_fma(n, 2.12194440e-4f, ls_fma(n, -0.693359375f, a));
     float p = 0.000197902482f;
-    p = p * r + 0.00139447593f;
-    p = p * r + 0.00833349768f;
-    p = p * r + 0.0416662954f;
-    p = p * r + 0.166666657f;
-    p = p * r + 0.5f;
-    p = (p * r * r + r) + 1.f;
+    p = ls_fma(p, r, 0.00139447593f);
+    p = ls_fma(p, r, 0.00833349768f);
+    p = ls_fma(p, r, 0.0416662954f);
+    p = ls_fma(p, r, 0.166666657f);
+    p = ls_fma(p, r, 0.5f);
+    p = ls_fma(p * r, r, r) + 1.f;
     p *= ls_float32((ls_bits32(z) << 23) + (126u << 23));
     return p + p;
 }
@@ -122,9 +145,9 @@ static inline real ls_log(real x)
     const float f = ls_float32((u & 0x7fffffu) + 0x3f3504f3u) - 1.f;
     const float s = f / (2.f + f), z = s * s, half = 0.5f * f * f;
     float p = 0.235843018f;
-    p = p * z + 0.285372078f;
-    p = p * z + 0.400003374f;
-    p = p * z + 0.666666627f;
+    p = ls_fma(p, z, 0.285372078f);
+    p = ls_fma(p, z, 0.400003374f);
+    p = ls_fma(p, z, 0.666666627f);
     const float y = k * 0.693145752f - ((half - (s * (half + p * z) + k * 1.42860677e-6f)) - f);
     const float edge = x == 0.f ? -INFINITY : NAN;
     const float in = x < INFINITY ? y : x;
@@ -142,11 +165,11 @@ static inline real ls_tanh(real x)
 {
     const float t = fabsf(x), z = x * x;
     float p = -0.00566698052f;
-    p = p * z + 0.0206061807f;
-    p = p * z - 0.0537300073f;
-    p = p * z + 0.133313313f;
-    p = p * z - 0.333332777f;
-    const float small = p * z * x + x;
+    p = ls_fma(p, z, 0.0206061807f);
+    p = ls_fma(p, z, -0.0537300073f);
+    p = ls_fma(p, z, 0.133313313f);
+    p = ls_fma(p, z, -0.333332777f);
+    const float small = ls_fma(p * z, x, x);
     const float large = 1.f - 2.f / (ls_exp(2.f * t) + 1.f);
     return t < 0.625f ? small : copysignf(large, x);
 }
@@ -156,22 +179,22 @@ static inline real ls_erf(real x)
 {
     const float t = fabsf(x), z = x * x;
     float p = 8.25114112e-05f;
-    p = p * z - 0.000811408798f;
-    p = p * z + 0.00519846706f;
-    p = p * z - 0.0268583465f;
-    p = p * z + 0.112836763f;
-    p = p * z - 0.376126319f;
-    p = p * z + 0.128379166f;
-    const float small = p * x + x;
+    p = ls_fma(p, z, -0.000811408798f);
+    p = ls_fma(p, z, 0.00519846706f);
+    p = ls_fma(p, z, -0.0268583465f);
+    p = ls_fma(p, z, 0.112836763f);
+    p = ls_fma(p, z, -0.376126319f);
+    p = ls_fma(p, z, 0.128379166f);
+    const float small = ls_fma(p, x, x);
     const float c = t > 4.f ? 4.f : t;
     float q = 2.10950511e-05f;
-    q = q * c - 0.000434462621f;
-    q = q * c + 0.00417106319f;
-    q = q * c - 0.0251194276f;
-    q = q * c + 0.108280092f;
-    q = q * c + 0.633346915f;
-    q = q * c + 0.129514933f;
-    q = q * c - 0.00017468445f;
+    q = ls_fma(q, c, -0.000434462621f);
+    q = ls_fma(q, c, 0.00417106319f);
+    q = ls_fma(q, c, -0.0251194276f);
+    q = ls_fma(q, c, 0.108280092f);
+    q = ls_fma(q, c, 0.633346915f);
+    q = ls_fma(q, c, 0.129514933f);
+    q = ls_fma(q, c, -0.00017468445f);
     const float large = 1.f - ls_exp(-(q + c));
     return t < 0.93f ? small : copysignf(large, x);
 }

@@ -28,10 +28,12 @@ static bool reduces(const LsGraph *g, LsNodeId n)
 
 static void fused_emit(const LsKernelText *k)
 {
+    ls_emit_line(k->e, "LS_EXACT_BEGIN");
     if (reduces(k->g, k->n))
         ls_reduce_emit(k);
     else
         pointwise(k);
+    ls_emit_line(k->e, "LS_EXACT_END");
 }
 
 static int64_t fused_workspace(const LsGraph *g, LsNodeId n, int real_bytes)
