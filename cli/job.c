@@ -1,6 +1,7 @@
 /* cli/job.c -- what plan and compile have in common. */
 #include "cli/job.h"
 
+#include "codegen/alternative.h"
 #include "runtime/ls_program.h"
 #include "scheduler/audit.h"
 #include "scheduler/dag_json.h"
@@ -87,6 +88,8 @@ static bool build_graphs(LsJob *job)
         ls_pipeline(&job->cx, job->options->model, &eval);
         return false;
     }
+    if (!job->options->no_alternatives)
+        job->train = ls_alternatives(&job->cx, job->train);
     job->train_problem = ls_problem_new(&job->cx, job->train, job->options->model, job->real_bytes);
     job->eval_problem = ls_problem_new(&job->cx, job->eval, job->options->model, job->real_bytes);
     return job->cx.nerror == 0;

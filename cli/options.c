@@ -102,6 +102,8 @@ static const Option option[] = {
      "auto, none, chen, exact, approx (each DP also -tc, -mc)"},
     {"--no-inplace", NULL, NULL, FLAG, AT(no_inplace), SEARCH,
      "every result gets a place of its own"},
+    {"--no-alternatives", NULL, NULL, FLAG, AT(no_alternatives), BUILD,
+     "no operand is computed again inside the kernel that reads it"},
     {"--plan-time", NULL, "SECONDS", TEXT, AT(plan_time), SEARCH,
      "end the search for a plan then at the latest (default 2)"},
     {"--plan-effort", NULL, "PERCENT", INTEGER, AT(plan_effort), SEARCH,

@@ -37,7 +37,7 @@ typedef struct LsOptions {      /* as typed; what they mean is worked out by ls_
     /* memory */
     const char *budget, *budget_of, *strategy, *plan_time;
     int64_t plan_effort;        /* percent; 0: as usual */
-    bool no_inplace, prove;
+    bool no_inplace, no_alternatives, prove;
     /* reports */
     bool json;
     const char *graph_json, *plan_json, *dot, *timeline, *dump_pass;

@@ -2,6 +2,7 @@
  * from the kernels' emitters. */
 #include "codegen/problem.h"
 
+#include "codegen/alternative.h"
 #include "codegen/kernel.h"
 #include "compiler/cost.h"
 
@@ -91,14 +92,19 @@ static void add_edges(LsCtx *cx, const LsProblem *p, LsNodeId n, LsDagNode *d)
     d->in = in, d->out = out, d->upd = upd, d->inplace = pair;
 }
 
-/* Outputs and gradients are made even when no update reads them. */
-static void mark_required(const LsProblem *p, const int64_t *dag_of)
+/* Outputs and gradients are made even when nobody reads them. A gradient that an update reads is
+ * made for that, by its node or by an alternative of it. */
+static void mark_required(LsCtx *cx, const LsProblem *p, const int64_t *dag_of)
 {
     const LsGraph *g = p->g;
+    bool *updates = ls_arena_alloc(cx->arena, g->nvalue, sizeof *updates);
+    for (uint32_t i = 1; i < g->nnode; i++)
+        for (int k = 0; ls_op[g->node[i].op]->kernel == LS_K_UPDATE && k < g->node[i].nin; k++)
+            updates[root(g, ls_in(g, (LsNodeId){i}, k)).i] = true;
     for (uint32_t i = 0; i < g->noutput + g->ngrad; i++) {
-        LsValueId v = i < g->noutput ? g->output[i] : g->grad[i - g->noutput].grad;
-        uint32_t def = g->value[root(g, v).i].def.i;
-        if (def != 0)
+        LsValueId v = root(g, i < g->noutput ? g->output[i] : g->grad[i - g->noutput].grad);
+        uint32_t def = g->value[v.i].def.i;
+        if (def != 0 && !updates[v.i])
             p->dag.node[dag_of[def]].required = true;
     }
 }
@@ -129,12 +135,13 @@ LsProblem *ls_problem_new(LsCtx *cx, const LsGraph *g, const char *name, int rea
         *row = (LsDagNode){.name = node->name != NULL ? node->name : "",
                            .op = ls_op[node->op]->name,
                            .kind = kind[node->phase], .once = ls_op[node->op]->once,
+                           .alternative = ls_is_alternative(g, (LsNodeId){i}),
                            .cost = ls_node_cost(g, (LsNodeId){i}, &ls_machine_cpu),
                            .of = node->phase == LS_FORWARD ? -1 : dag_of[node->fwd.i]};
         row->workspace = e != NULL && e->workspace != NULL
             ? e->workspace(g, (LsNodeId){i}, real_bytes) : 0;
         add_edges(cx, p, (LsNodeId){i}, row);
     }
-    mark_required(p, dag_of);
+    mark_required(cx, p, dag_of);
     return p;
 }

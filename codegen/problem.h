@@ -15,7 +15,7 @@ typedef struct LsProblem {
                                  * views resolved; -1: none */
 } LsProblem;
 
-/* Views cost nothing and vanish; state, inputs and constants are persistent tensors. The loss lives
+/* g: with or without alternatives (codegen/alternative.h). Views cost nothing and vanish; state, inputs and constants are persistent tensors. The loss lives
  * to the end; model outputs must be made. name: of the dag. */
 LsProblem *ls_problem_new(LsCtx *cx, const LsGraph *g, const char *name, int real_bytes);
 

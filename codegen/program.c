@@ -77,13 +77,24 @@ static bool init_phase(LsCtx *cx, Phase *ph, const LsCode *c, const LsCodePhase 
 }
 
 /* In the order of the graph, not of the plan: the kernels' text, and so what the C compiler makes
- * of it, is the same under every budget. */
+ * of it, is the same under every budget. Behind them the alternatives that the plan runs. */
 static bool name_kernels(LsCtx *cx, LsKernelSet *set, Phase *ph)
 {
     uint32_t n = ph->g != NULL ? ph->p->dag.nnode : 0;
     ph->kernel = ls_arena_alloc(cx->arena, n, sizeof *ph->kernel);
     for (uint32_t i = 0; i < n; i++)
-        ph->kernel[i] = ls_kernel_set_add(set, ph->g, ph->p->node_of[i]);
+        if (!ph->p->dag.node[i].alternative)
+            ph->kernel[i] = ls_kernel_set_add(set, ph->g, ph->p->node_of[i]);
+    return cx->nerror == 0;
+}
+
+static bool name_alternatives(LsCtx *cx, LsKernelSet *set, Phase *ph)
+{
+    for (uint32_t s = 0; ph->plan != NULL && s < ph->plan->nstep; s++) {
+        const LsPlanStep *st = &ph->plan->step[s];
+        if (!st->free && ph->kernel[st->id] == NULL)
+            ph->kernel[st->id] = ls_kernel_set_add(set, ph->g, ph->p->node_of[st->id]);
+    }
     return cx->nerror == 0;
 }
 
@@ -387,7 +398,8 @@ bool ls_program_print(LsCtx *cx, const LsCode *c, FILE *to)
     if (!init_phase(cx, &train, c, &c->train, "train")
         || !init_phase(cx, &eval, c, &c->eval, "eval"))
         return false;
-    if (!name_kernels(cx, set, &train) || !name_kernels(cx, set, &eval))
+    if (!name_kernels(cx, set, &train) || !name_kernels(cx, set, &eval)
+        || !name_alternatives(cx, set, &train) || !name_alternatives(cx, set, &eval))
         return false;
     char *tables = NULL;        /* after the kernels in the file, but they complete the constants */
     size_t size = 0;

@@ -18,7 +18,7 @@ int ls_trainer_main(const LsProgram *p, int argc, char **argv)
 }
 
 /* Prints and compiles the program into DIR/p.so. */
-static bool build(LsRunGraph *r, const char *dir)
+static bool build(LsRunGraph *r, const char *dir, const char *flags)
 {
     LsCtx *cx = r->cx;
     LsCode code = {.model = "test",
@@ -48,9 +48,9 @@ static bool build(LsRunGraph *r, const char *dir)
         fclose(k);
     return ok
            && system(ls_arena_printf(cx->arena,
-                                     "cc -std=gnu11 -O1 -shared -fPIC -I%s/runtime -I%s "
+                                     "cc -std=gnu11 %s -shared -fPIC -I%s/runtime -I%s "
                                      "%s %s/p.S -o %s/p.so",
-                                     LS_SOURCE, LS_SOURCE, c_file, dir, dir))
+                                     flags != NULL ? flags : "-O1", LS_SOURCE, LS_SOURCE, c_file, dir, dir))
                   == 0;
 }
 
@@ -90,20 +90,28 @@ static void set_state(LsRunGraph *r)
     }
 }
 
-LsRunGraph *ls_run_graph_new(LsCtx *cx, const LsGraph *g, int real_bytes)
+LsRunGraph *ls_run_graph_plan(LsCtx *cx, LsProblem *problem, const LsPlan *plan,
+                              const char *flags)
 {
     LsRunGraph *r = ls_arena_alloc(cx->arena, 1, sizeof *r);
     char dir[] = "/tmp/ls-run-XXXXXX";
-    *r = (LsRunGraph){.cx = cx, .g = g};
-    r->problem = ls_problem_new(cx, g, "test", real_bytes);
-    r->addresses = ls_addresses_new(cx, g, real_bytes, NULL, 0);
-    if (!ls_plan_none(cx->arena, &r->problem->dag, &r->plan) || mkdtemp(dir) == NULL)
+    *r = (LsRunGraph){.cx = cx, .g = problem->g, .problem = problem, .plan = *plan};
+    r->addresses = ls_addresses_new(cx, r->g, problem->real_bytes, NULL, 0);
+    if (mkdtemp(dir) == NULL)
         return NULL;
-    bool ok = build(r, dir) && load(r, dir);
+    bool ok = build(r, dir, flags) && load(r, dir);
     if (system(ls_arena_printf(cx->arena, "rm -rf %s", dir)) != 0 || !ok)
         return NULL;
     set_state(r);
     return r;
+}
+
+LsRunGraph *ls_run_graph_new(LsCtx *cx, const LsGraph *g, int real_bytes)
+{
+    LsProblem *problem = ls_problem_new(cx, g, "test", real_bytes);
+    LsPlan plan;
+    return ls_plan_none(cx->arena, &problem->dag, &plan)
+        ? ls_run_graph_plan(cx, problem, &plan, NULL) : NULL;
 }
 
 void ls_run_graph_free(LsRunGraph *r)

@@ -19,6 +19,10 @@ typedef struct LsRunGraph {
 /* g: after the passes of the pipeline. Files go to a temporary folder that is removed. NULL after a
  * message on stderr. State starts as the values' data, inputs as zeros. */
 LsRunGraph *ls_run_graph_new(LsCtx *cx, const LsGraph *g, int real_bytes);
+/* The same with a plan of the caller's, compiled with `flags` (NULL: -O1). problem->g may have
+ * alternatives. */
+LsRunGraph *ls_run_graph_plan(LsCtx *cx, LsProblem *problem, const LsPlan *plan,
+                              const char *flags);
 void ls_run_graph_free(LsRunGraph *r);
 
 void ls_run_graph_step(LsRunGraph *r);          /* all steps of the plan, in order */

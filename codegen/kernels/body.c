@@ -80,6 +80,15 @@ LsBody ls_body_new(const LsKernelText *k)
     return b;
 }
 
+bool ls_body_same_loops(const LsKernelText *a, const LsKernelText *b)
+{
+    const LsNest *x = ls_body_new(a).nest, *y = ls_body_new(b).nest;
+    bool same = x->naxis == y->naxis;
+    for (int k = 0; same && k < x->naxis; k++)
+        same = x->size[k] == y->size[k] && x->reduced[k] == y->reduced[k];
+    return same;
+}
+
 static void load(const LsBody *b, LsLoadAt at)
 {
     for (int x = 0; x < b->node->nin; x++)

@@ -27,6 +27,8 @@ void ls_body_declare(const LsBody *b);
 void ls_body_rows(const LsBody *b);
 /* Inside the innermost loop: loads, statements, stores. */
 void ls_body_point(const LsBody *b);
+/* Two FUSED nodes walk their points in the same order, so reductions add alike. */
+bool ls_body_same_loops(const LsKernelText *a, const LsKernelText *b);
 static inline int ls_body_result(const LsBody *b, int out) { return b->node->nin + out; }
 
 /* codegen/kernels/reduce.c: bodies with reductions. */

@@ -1,0 +1,192 @@
+/* tests/test_alternative.c -- alternatives of the zoo's kernels: which there are, and that each
+ * gives the bits of the node whose results it makes. */
+#include "codegen/alternative.h"
+#include "compiler/fuse.h"
+#include "compiler/pipeline.h"
+#include "scheduler/audit.h"
+#include "scheduler/dag_json.h"
+#include "tests/model_util.h"
+#include "tests/run_graph.h"
+
+/* The training graph of a generated network after all passes. */
+static LsGraph *compiled(LsCtx *cx, const char *line, int64_t batch)
+{
+    LsPipelineOptions o = {.import = {.batch = batch, .training = true},
+                           .loss = {.kind = LS_LOSS_CE},
+                           .optimizer = {.kind = LS_SGD, .momentum = 0.9}};
+    ck_assert_msg(run(line, in_dir("net.onnx")) == 0, "%s: %s", line, complaint());
+    cx->model = "net.onnx";
+    cx->log = stdout;
+    LsGraph *g = ls_pipeline(cx, in_dir("net.onnx"), &o);
+    ck_assert_msg(g != NULL && cx->nerror == 0, "%s is not compiled", line);
+    return g;
+}
+
+static uint32_t count_alternatives(const LsGraph *g)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 1; i < g->nnode; i++)
+        n += ls_is_alternative(g, (LsNodeId){i});
+    return n;
+}
+
+/* ---- a plan that runs every node, then each of its alternatives, and overwrites nothing ---- */
+static int64_t place(LsPlan *p, int64_t bytes)
+{
+    int64_t at = p->arena;
+    p->arena += (bytes + LS_ALIGNMENT - 1) / LS_ALIGNMENT * LS_ALIGNMENT;
+    return at;
+}
+
+static void add_run(const LsDag *d, LsPlan *p, uint32_t n)
+{
+    const LsDagNode *node = &d->node[n];
+    LsPlanStep *s = &p->step[p->nstep++];
+    *s = (LsPlanStep){.id = n, .offset = p->noffset, .workspace_offset = -1};
+    for (uint32_t k = 0; k < node->nout; k++)
+        p->offset[p->noffset++] = place(p, d->tensor[node->out[k]].bytes);
+    if (node->workspace > 0)
+        s->workspace_offset = place(p, node->workspace);
+    p->cost += node->cost;
+    p->base_cost += node->alternative ? 0 : node->cost;
+}
+
+static LsPlan every_alternative(LsArena *a, const LsDag *d)
+{
+    LsPlan p = {.strategy = "test"};
+    uint32_t room = 1;
+    for (uint32_t i = 0; i < d->nnode; i++)
+        room += 1 + d->node[i].nout;
+    p.step = ls_arena_alloc(a, room, sizeof *p.step);
+    p.offset = ls_arena_alloc(a, room, sizeof *p.offset);
+    for (uint32_t i = 0; i < d->nnode; i++) {
+        for (uint32_t k = 0; d->node[i].alternative && k < d->node[i].nout; k++)
+            p.step[p.nstep++] = (LsPlanStep){.free = true, .id = d->node[i].out[k]};
+        add_run(d, &p, i);
+    }
+    return p;
+}
+
+/* The auditor counts the peak; here it is only wanted to pass. */
+static void check_audit(const LsDag *d, LsPlan *p)
+{
+    char why[256];
+    ck_assert(!ls_audit(d, p, why, sizeof why));
+    const char *is = strstr(why, "it is ");
+    ck_assert_msg(is != NULL && strstr(why, "live peak") != NULL, "%s", why);
+    p->live_peak = atoll(is + 6);
+    if (!ls_audit(d, p, why, sizeof why)) {     /* its arena may end before the last alignment */
+        is = strstr(why, "it is ");
+        ck_assert_msg(is != NULL && strstr(why, "arena") != NULL, "%s", why);
+        p->arena = atoll(is + 6);
+        ck_assert_msg(ls_audit(d, p, why, sizeof why), "%s", why);
+    }
+}
+
+static void fill_inputs(LsRunGraph *r)
+{
+    uint64_t random = 1;
+    for (uint32_t k = 0; k < r->g->ninput; k++)
+        for (int64_t i = 0; i < ls_count(ls_shape(r->g, r->g->input[k])); i++) {
+            random = random * 6364136223846793005u + 1442695040888963407u;
+            bool real = ls_type(r->g, r->g->input[k]) == LS_REAL;
+            ls_run_graph_set(r, r->g->input[k], i, real ? (double)(random >> 40) / (1 << 23) - 1
+                                                        : (double)(random >> 62));
+        }
+}
+
+static bool any_nan(const char *bytes, int64_t n)
+{
+    bool nan = false;
+    for (int64_t i = 0; i < n / 4; i++) {
+        float x;
+        memcpy(&x, bytes + 4 * i, 4);
+        nan |= x != x;
+    }
+    return nan;
+}
+
+/* How many results of alternatives were compared with those of the node before them. */
+static int compare_results(const LsRunGraph *r)
+{
+    const LsDag *d = &r->problem->dag;
+    const LsPlanStep *first = NULL;
+    int compared = 0;
+    for (uint32_t s = 0; s < r->plan.nstep; s++) {
+        const LsPlanStep *st = &r->plan.step[s];
+        if (st->free)
+            continue;
+        const LsDagNode *n = &d->node[st->id];
+        for (uint32_t k = 0; n->alternative && k < n->nout; k++, compared++) {
+            const char *a = r->arena + r->plan.offset[first->offset + k];
+            const char *b = r->arena + r->plan.offset[st->offset + k];
+            ck_assert_msg(!any_nan(a, d->tensor[n->out[k]].bytes), "%s has NaN", n->name);
+            ck_assert_msg(memcmp(a, b, (size_t)d->tensor[n->out[k]].bytes) == 0,
+                          "%s: result %u has other bits", n->name, k);
+        }
+        first = n->alternative ? first : st;
+    }
+    return compared;
+}
+
+static const struct { const char *line, *flags; int64_t batch; uint32_t least; } net[] = {
+    {"resnet18 --stem=cifar --width=4 --classes=10 --size=16 --dropout=0.2", "-O2", 3, 60},
+    {"unet --width=4 --depth=2 --classes=4 --size=20", "-O3", 2, 10},
+    {"gpt --depth=1 --heads=2 --width=16 --context=16 --vocab=33 --dropout=0.1", "-O3", 2, 5},
+};
+enum { NNET = sizeof net / sizeof *net };
+
+START_TEST(every_alternative_gives_the_bits_of_its_node)
+{
+    LsCtx cx = {.arena = ls_arena_new()};
+    char flags[128], why[256];
+    LsGraph *g = ls_alternatives(&cx, compiled(&cx, net[_i].line, net[_i].batch));
+    LsProblem *p = ls_problem_new(&cx, g, "test", 4);
+    ck_assert_uint_ge(count_alternatives(g), net[_i].least);
+    ck_assert_msg(ls_dag_check(&p->dag, why, sizeof why), "%s", why);
+    LsPlan plan = every_alternative(cx.arena, &p->dag);
+    check_audit(&p->dag, &plan);
+    snprintf(flags, sizeof flags, "%s -march=native -fno-math-errno -fno-trapping-math",
+             net[_i].flags);
+    LsRunGraph *r = ls_run_graph_plan(&cx, p, &plan, flags);
+    ck_assert_ptr_nonnull(r);
+    fill_inputs(r);
+    ls_run_graph_step(r);
+    ck_assert_int_ge(compare_results(r), (int)net[_i].least);
+    ls_run_graph_free(r);
+    ls_arena_free(cx.arena);
+}
+END_TEST
+
+/* Twice the nodes at most, whatever the graph; and the graph without them is as it was. */
+START_TEST(alternatives_add_nodes_and_change_none)
+{
+    LsCtx cx = {.arena = ls_arena_new()};
+    const LsGraph *from = compiled(&cx, net[_i].line, net[_i].batch);
+    const LsGraph *g = ls_alternatives(&cx, from);
+    ck_assert_uint_le(g->nnode, 2 * from->nnode);
+    ck_assert_uint_eq(g->nvalue, from->nvalue);
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < g->nnode; i++) {
+        if (i > 0 && ls_is_alternative(g, (LsNodeId){i}))
+            continue;
+        const LsNode *a = &from->node[at++], *b = &g->node[i];
+        ck_assert(a->op == b->op && a->nin == b->nin && a->out == b->out && a->name == b->name);
+        for (int k = 0; k < a->nin; k++)
+            ck_assert_uint_eq(from->operand[a->in + (uint32_t)k].i, g->operand[b->in + (uint32_t)k].i);
+    }
+    ck_assert_uint_eq(at, from->nnode);
+    ls_arena_free(cx.arena);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("alternative");
+    if (mkdtemp(dir) == NULL)
+        return perror(dir), 1;
+    tcase_set_timeout(tc, 200);
+    tcase_add_loop_test(tc, every_alternative_gives_the_bits_of_its_node, 0, NNET);
+    tcase_add_loop_test(tc, alternatives_add_nodes_and_change_none, 0, NNET);
+    return run_models("alternative", tc);
+}
