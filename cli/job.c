@@ -223,16 +223,33 @@ static int set_budget(LsJob *job, LsPlanOptions *want)
     return 0;
 }
 
+/* In the graph as it is, or as hints make it. */
+static bool plan_training(LsJob *job, const LsHinted *hinted, const LsPlanOptions *want)
+{
+    LsArena *a = job->cx.arena;
+    return hinted != NULL ? ls_hints_plan(a, hinted, want, &job->plan, &job->report)
+                          : ls_plan(a, job->dag, want, &job->plan, &job->report);
+}
+
 int ls_job_plan(LsJob *job)
 {
     LsPlanOptions want = {.compare = job->compare};
+    LsHints hints;
+    LsHinted hinted;
+    char why[512];
     int code = ls_options_planning(job->options, &want);
+    code = code != 0 ? code : ls_options_hints(job->options, &hints);
     code = code != 0 ? code : set_budget(job, &want);
     if (code != 0)
         return code;
+    bool any = hints.nkeep > 0 || hints.nforget > 0 || hints.recompute != LS_RECOMPUTE_AUTO;
+    if (any && !ls_hints_apply(job->cx.arena, job->dag, &hints, &hinted, why, sizeof why)) {
+        ls_error(&job->cx, LS_NOWHERE, LS_E_OPTION, NULL, "%s", why);
+        return ls_job_failed(job);
+    }
     want.state_bytes = job->state_bytes;
     bool fits = want.budget <= 0 || job->eval_plan.arena <= want.budget;
-    if (!ls_plan(job->cx.arena, job->dag, &want, &job->plan, &job->report) || !fits)
+    if (!plan_training(job, any ? &hinted : NULL, &want) || !fits)
         return over_budget(job);
     if (!audited(job, job->dag, &job->plan)
         || (!job->graph_file && !audited(job, &job->eval_problem->dag, &job->eval_plan)))

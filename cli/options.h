@@ -4,7 +4,7 @@
 #define LS_CLI_OPTIONS_H
 
 #include "compiler/pipeline.h"
-#include "scheduler/plan.h"
+#include "scheduler/hints.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,6 +38,8 @@ typedef struct LsOptions {      /* as typed; what they mean is worked out by ls_
     const char *budget, *budget_of, *strategy, *plan_time;
     int64_t plan_effort;        /* percent; 0: as usual */
     bool no_inplace, no_alternatives, prove;
+    LsList keep, forget;
+    const char *recompute;
     /* reports */
     bool json;
     const char *graph_json, *plan_json, *dot, *timeline, *dump_pass;
@@ -64,6 +66,8 @@ bool ls_budget_parse(const char *text, LsBudget *b);
 /* What scheduler/plan.h wants: strategy, limits of the search. 0, or the exit code after a
  * message. */
 int ls_options_planning(const LsOptions *o, LsPlanOptions *want);
+/* The hints; they live as long as the options. Likewise. */
+int ls_options_hints(const LsOptions *o, LsHints *hints);
 
 double ls_options_lr(const LsOptions *o);       /* --lr, else the optimizer's own default */
 

@@ -96,7 +96,8 @@ static void print_memory(const LsJob *job)
     print_share(job, "total", job->state_bytes + job->input_bytes + job->arena_bytes, "");
     if (job->budget > 0)
         print_share(job, "budget", job->budget, job->graph_file ? "of the arena" : "");
-    printf("  recomputation costs %.2f %% of a step\n", 100 * ls_plan_overhead(&job->plan));
+    printf("  recomputation costs %.2f %% of a step\n  ", 100 * ls_plan_overhead(&job->plan));
+    ls_view_turn(stdout, job->dag, &job->plan);
 }
 
 static int report(LsJob *job)

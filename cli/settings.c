@@ -255,6 +255,15 @@ int ls_options_planning(const LsOptions *o, LsPlanOptions *want)
     return 0;
 }
 
+int ls_options_hints(const LsOptions *o, LsHints *hints)
+{
+    *hints = (LsHints){.keep = o->keep.item, .nkeep = o->keep.n,
+                       .forget = o->forget.item, .nforget = o->forget.n};
+    if (o->recompute != NULL && !ls_recompute_parse(o->recompute, &hints->recompute))
+        return bad("--recompute", o->recompute, "one of auto none cheap conv-saved all");
+    return 0;
+}
+
 double ls_options_lr(const LsOptions *o)
 {
     double lr;

@@ -257,7 +257,7 @@ LsPlanner *ls_planner_new(LsArena *arena, const LsDag *dag, const LsPlanOptions 
     *pl = (LsPlanner){.arena = arena, .scratch = scratch, .o = options,
                       .pool = ls_candidates_new(scratch, p)};
     pl->common = (LsPlanReport){.state_bytes = options->state_bytes, .base_cost = p->base_cost,
-                                .bound = p->base_cost,
+                                .bound = p->needed_cost,
                                 .store_all = store_all(p, pl->pool->live)};
     fill_pool(pl, p);
     const LsPlan *none = ls_candidates_plan(pl->pool, smallest(pl, "none"));

@@ -43,7 +43,7 @@ typedef struct LsPlanReport {
     int64_t least;              /* least budget that a plan was found for */
     bool feasible;
     double base_cost;           /* of every node once */
-    double bound;               /* no plan within the budget costs less; >= base_cost */
+    double bound;               /* no plan within the budget costs less */
     int64_t least_bound;        /* no plan has a smaller live peak, bytes; 0: nothing known */
     bool cut;                   /* the time limit ended the search before its last move */
     LsPlanRow *row; uint32_t nrow;

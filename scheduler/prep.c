@@ -162,6 +162,8 @@ LsProb *ls_prob_new(LsArena *arena, const LsDag *dag, bool inplace)
             p->maker[p->out.id[k]] = i;
     }
     mark_needed(p);
+    for (uint32_t i = 0; i < p->n; i++)
+        p->needed_cost += p->needed[i] ? p->cost[i] : 0;
     p->before = readers_of_updated(p);
     mark_roles(p);
     mark_stuck(p);

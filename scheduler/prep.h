@@ -33,6 +33,7 @@ typedef struct LsProb {
     uint8_t *role;              /* by node: LsRole */
     bool inplace;               /* operands may hand their place to results */
     double base_cost;           /* of every node once, alternatives aside */
+    double needed_cost;         /* of every needed node once: no plan costs less */
 } LsProb;
 
 /* Uses `arena` for all it makes. Alternatives are left out of plans. */

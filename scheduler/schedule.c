@@ -1,4 +1,4 @@
-/* scheduler/schedule.c -- the fingerprint of a plan. */
+/* scheduler/schedule.c -- a plan in a few figures. */
 #include "scheduler/schedule.h"
 
 #include <inttypes.h>
@@ -33,4 +33,48 @@ double ls_plan_overhead(const LsPlan *plan)
     /* sums in another order differ in their last digits */
     double over = plan->base_cost > 0 ? plan->cost / plan->base_cost - 1 : 0;
     return over > 1e-12 ? over : 0;
+}
+
+static int64_t bytes_made(const LsDag *dag, uint32_t node)
+{
+    int64_t bytes = 0;
+    for (uint32_t k = 0; k < dag->node[node].nout; k++)
+        bytes += dag->tensor[dag->node[node].out[k]].bytes;
+    return bytes;
+}
+
+/* The step with the first backward run, or the first of the runs right before it that make values
+ * again. */
+static uint32_t find_turn(const LsDag *dag, const LsPlan *plan)
+{
+    uint32_t start = 0;
+    bool again = false;         /* the last run was its node's second or later */
+    for (uint32_t s = 0; s < plan->nstep; s++) {
+        const LsPlanStep *step = &plan->step[s];
+        if (step->free)
+            continue;
+        start = again ? start : s;
+        again = step->again;
+        if (dag->node[step->id].kind == LS_DAG_BACKWARD)
+            return start;
+    }
+    return plan->nstep;
+}
+
+LsPlanTurn ls_plan_turn(const LsDag *dag, const LsPlan *plan)
+{
+    LsPlanTurn turn = {0};
+    uint32_t at = find_turn(dag, plan);
+    for (uint32_t s = 0; s < plan->nstep; s++) {
+        const LsPlanStep *step = &plan->step[s];
+        turn.nagain += step->again;
+        turn.again_bytes += step->again ? bytes_made(dag, step->id) : 0;
+        if (s >= at)
+            continue;
+        turn.kept_bytes += step->free ? -dag->tensor[step->id].bytes : bytes_made(dag, step->id);
+        turn.nkept += step->free ? -1u : dag->node[step->id].nout - step->nreuse;
+        for (uint32_t k = 0; k < step->nreuse; k++)
+            turn.kept_bytes -= dag->tensor[plan->reuse[step->reuse + k].in].bytes;
+    }
+    return turn;
 }

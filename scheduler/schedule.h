@@ -28,6 +28,16 @@ typedef struct LsPlan {
 /* Cost of all runs over that of every node once, minus one; 0 when nothing runs again. */
 double ls_plan_overhead(const LsPlan *plan);
 
+/* What is kept for the backward part, and what is made again. */
+typedef struct LsPlanTurn {
+    int64_t kept_bytes;         /* live when the first node of the backward part begins */
+    uint32_t nkept;             /* tensors of those */
+    int64_t again_bytes;        /* results of runs that are not their node's first */
+    uint32_t nagain;            /* such runs */
+} LsPlanTurn;
+
+LsPlanTurn ls_plan_turn(const LsDag *dag, const LsPlan *plan);
+
 /* FNV-1a over steps, places and reuses as 16 hex digits: the same for the same plan on every
  * machine. */
 void ls_plan_hash(const LsPlan *plan, char text[17]);

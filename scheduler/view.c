@@ -39,6 +39,16 @@ void ls_view_table(FILE *to, const LsPlanReport *r)
     }
 }
 
+void ls_view_turn(FILE *to, const LsDag *g, const LsPlan *plan)
+{
+    char kept[24], again[24];
+    LsPlanTurn turn = ls_plan_turn(g, plan);
+    put_bytes(kept, turn.kept_bytes);
+    put_bytes(again, turn.again_bytes);
+    fprintf(to, "%s in %" PRIu32 " tensors kept for the backward part, %s made again in %" PRIu32
+            " runs\n", kept, turn.nkept, again, turn.nagain);
+}
+
 void ls_view_peak(FILE *to, const LsDag *g, const LsPlanReport *r, uint32_t most)
 {
     char bytes[24];
@@ -216,6 +226,10 @@ void ls_view_json(FILE *to, const LsDag *g, const LsPlan *plan, const LsPlanRepo
         cJSON_AddNumberToObject(root, "cost", plan->cost);
         cJSON_AddNumberToObject(root, "overhead", ls_plan_overhead(plan));
         cJSON_AddNumberToObject(root, "gap", ls_plan_gap(plan, r));
+        LsPlanTurn turn = ls_plan_turn(g, plan);
+        cJSON_AddNumberToObject(root, "kept_bytes", (double)turn.kept_bytes);
+        cJSON_AddNumberToObject(root, "recomputed_bytes", (double)turn.again_bytes);
+        cJSON_AddNumberToObject(root, "recomputed_runs", turn.nagain);
     }
     cJSON_AddNumberToObject(root, "base_cost", r->base_cost);
     cJSON_AddNumberToObject(root, "cost_lower_bound", r->bound);

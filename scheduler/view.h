@@ -10,6 +10,9 @@
  * at least. */
 void ls_view_table(FILE *to, const LsPlanReport *report);
 
+/* Bytes kept for the backward part and bytes made again. */
+void ls_view_turn(FILE *to, const LsDag *dag, const LsPlan *plan);
+
 /* The step with the peak and the `most` largest tensors that are live there. */
 void ls_view_peak(FILE *to, const LsDag *dag, const LsPlanReport *report, uint32_t most);
 

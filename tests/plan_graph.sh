@@ -49,4 +49,25 @@ fails 2 "none store-all" plan net.json --budget 50% --budget-of=peak
 fails 2 "seconds above 0" plan net.json --plan-time 0
 fails 2 "percent" plan net.json --plan-effort 20000
 fails 1 "training graph" compile net.json
+
+# Hints: each policy says what it keeps and what it makes again, of a model and of its graph alike.
+again() { sed -n 's/.*"recomputed_bytes":[[:space:]]*\([0-9]*\),/\1/p' "$1"; }
+for policy in auto none cheap conv-saved all; do
+    "$lowerset" plan net.onnx --batch 4 --budget 100% --recompute=$policy --json >model.txt
+    "$lowerset" plan net.json --budget 100% --recompute=$policy --json >graph.txt
+    if [ -z "$(again model.txt)" ] || [ "$(again model.txt)" != "$(again graph.txt)" ]; then
+        echo "FAIL policy $policy makes '$(again model.txt)' bytes again, of the graph '$(again graph.txt)'"
+        failed=1
+    fi
+done
+if [ "$(again graph.txt)" -le 0 ]; then
+    echo "FAIL --recompute=all makes nothing again"
+    failed=1
+fi
+"$lowerset" plan net.onnx --batch 4 --forget 'layer1*relu*' >out
+grep -q 'kept for the backward part, .* made again' out || { echo "FAIL no word of what is kept"; failed=1; }
+fails 2 "near it: 'conv1'" plan net.json --keep cnv1
+fails 2 "is there all the time" plan net.json --forget conv1.weight
+fails 4 "no plan" plan net.json --recompute=none --budget 80%
+fails 2 "none cheap" plan net.json --recompute=much
 exit $failed
