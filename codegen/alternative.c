@@ -32,6 +32,7 @@ typedef struct Found {              /* an alternative */
 typedef struct Search {
     LsCtx *cx;
     const LsGraph *g;
+    LsMachine cpu;                  /* whatever plans are made for: the kernels stay the same */
     double largest;                 /* bytes, of the values that nodes make */
     uint32_t *writer;               /* by value: the node that updates it, 0: none */
     Found *found; uint32_t nfound, cap;     /* by rising node */
@@ -235,15 +236,15 @@ static bool worth(const Search *s, const Found *a, const Set *set)
 {
     LsNodeId at, of = {a->of};
     LsGraph t = with_node(s->cx, s->g, a, &at);
-    double apart = ls_node_cost(s->g, of, &ls_machine_cpu);
+    double apart = ls_node_cost(s->g, of, &s->cpu);
     for (int k = 0; k < set->n; k++) {
         LsNodeId def = s->g->value[set->v[k].i].def;
         bool counted = false;
         for (int j = 0; j < k; j++)
             counted |= s->g->value[set->v[j].i].def.i == def.i;
-        apart += counted ? 0 : ls_node_cost(s->g, def, &ls_machine_cpu);
+        apart += counted ? 0 : ls_node_cost(s->g, def, &s->cpu);
     }
-    if (ls_node_cost(&t, at, &ls_machine_cpu) > apart)
+    if (ls_node_cost(&t, at, &s->cpu) > apart)
         return false;
     if (!reduces(a->body, s->g->node[of.i].nout))
         return true;
@@ -351,6 +352,7 @@ static LsGraph *extended(const Search *s)
 LsGraph *ls_alternatives(LsCtx *cx, const LsGraph *g)
 {
     Search s = {.cx = cx, .g = g};
+    ls_machine_find(&s.cpu, "cpu");
     s.writer = ls_arena_alloc(cx->arena, g->nvalue, sizeof *s.writer);
     for (uint32_t i = 1; i < g->nnode; i++)
         for (int k = 0; k < g->node[i].nin && k < 8; k++)

@@ -21,6 +21,7 @@
 #define LS_CODEGEN_KERNEL_H
 
 #include "codegen/emit.h"
+#include "compiler/cost.h"
 #include "compiler/graph.h"
 
 typedef struct LsKernelText {   /* what an emitter is given */
@@ -37,6 +38,8 @@ typedef struct LsEmitter {
     void (*emit)(const LsKernelText *k);
     /* Bytes of scratch while the node runs; NULL: none. */
     int64_t (*workspace)(const LsGraph *g, LsNodeId n, int real_bytes);
+    /* Which algorithm the kernel follows, for its price; NULL: there is one. */
+    LsCostWay (*way)(const LsGraph *g, LsNodeId n, int real_bytes);
 } LsEmitter;
 
 extern const LsEmitter *const ls_emitter[LS_NKERNELS];      /* codegen/kernel.c */

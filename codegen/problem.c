@@ -4,7 +4,6 @@
 
 #include "codegen/alternative.h"
 #include "codegen/kernel.h"
-#include "compiler/cost.h"
 
 static bool runs(const LsGraph *g, uint32_t n)
 {
@@ -109,6 +108,22 @@ static void mark_required(LsCtx *cx, const LsProblem *p, const int64_t *dag_of)
     }
 }
 
+LsWork ls_problem_work(const LsProblem *p, uint32_t node, const LsMachine *m)
+{
+    LsNodeId n = p->node_of[node];
+    const LsEmitter *e = ls_emitter[ls_op[p->g->node[n.i].op]->kernel];
+    LsCostWay way = e != NULL && e->way != NULL ? e->way(p->g, n, p->real_bytes) : LS_WAY_DIRECT;
+    return ls_node_work(p->g, n, m, way, p->real_bytes);
+}
+
+void ls_problem_price(LsProblem *p, const LsMachine *m)
+{
+    for (uint32_t i = 0; i < p->dag.nnode; i++) {
+        LsWork w = ls_problem_work(p, i, m);
+        p->dag.node[i].cost = ls_work_ns(m, &w, p->real_bytes);
+    }
+}
+
 LsProblem *ls_problem_new(LsCtx *cx, const LsGraph *g, const char *name, int real_bytes)
 {
     static const LsDagKind kind[] = {LS_DAG_FORWARD, LS_DAG_BACKWARD, LS_DAG_OPTIMIZER};
@@ -136,12 +151,14 @@ LsProblem *ls_problem_new(LsCtx *cx, const LsGraph *g, const char *name, int rea
                            .op = ls_op[node->op]->name,
                            .kind = kind[node->phase], .once = ls_op[node->op]->once,
                            .alternative = ls_is_alternative(g, (LsNodeId){i}),
-                           .cost = ls_node_cost(g, (LsNodeId){i}, &ls_machine_cpu),
                            .of = node->phase == LS_FORWARD ? -1 : dag_of[node->fwd.i]};
         row->workspace = e != NULL && e->workspace != NULL
             ? e->workspace(g, (LsNodeId){i}, real_bytes) : 0;
         add_edges(cx, p, (LsNodeId){i}, row);
     }
     mark_required(cx, p, dag_of);
+    LsMachine cpu;
+    if (ls_machine_find(&cpu, "cpu"))
+        ls_problem_price(p, &cpu);
     return p;
 }

@@ -2,7 +2,7 @@
 #ifndef LS_CODEGEN_PROBLEM_H
 #define LS_CODEGEN_PROBLEM_H
 
-#include "compiler/graph.h"
+#include "compiler/cost.h"
 #include "scheduler/dag.h"
 
 typedef struct LsProblem {
@@ -15,9 +15,15 @@ typedef struct LsProblem {
                                  * views resolved; -1: none */
 } LsProblem;
 
-/* g: with or without alternatives (codegen/alternative.h). Views cost nothing and vanish; state, inputs and constants are persistent tensors. The loss lives
- * to the end; model outputs must be made. name: of the dag. */
+/* g: with or without alternatives (codegen/alternative.h). Views cost nothing and vanish; state,
+ * inputs and constants are persistent tensors. The loss lives to the end; model outputs must be
+ * made. Costs are those of the built-in machine "cpu". name: of the dag. */
 LsProblem *ls_problem_new(LsCtx *cx, const LsGraph *g, const char *name, int real_bytes);
+
+/* What a dag node does on a machine. */
+LsWork ls_problem_work(const LsProblem *p, uint32_t node, const LsMachine *m);
+/* Sets the cost of every node to what the model says of machine m. */
+void ls_problem_price(LsProblem *p, const LsMachine *m);
 
 enum { LS_ALIGNMENT = 64 };     /* bytes: of every place in the arena and the state */
 

@@ -1,13 +1,9 @@
-/* compiler/cost.c -- operations and bytes of a node, and the larger of the times they take. */
+/* compiler/cost.c -- operations and bytes of a node, and the time they take. */
 #include "compiler/cost.h"
 
 #include "compiler/fuse.h"
 
 #include <string.h>
-
-/* Measured with the generated kernels (products at 250 per core and ns, streams at 40 B per ns). */
-const LsMachine ls_machine_cpu = {
-    .product_per_ns = 400, .flops_per_ns = 40, .bytes_per_ns = 40, .launch_ns = 2000};
 
 /* Operators of a scalar expression; a call of a transcendental function counts as ten. */
 static double expr_flops(const char *expr)
@@ -59,31 +55,200 @@ static bool reads_part(const LsOp *row)
     return row->kernel == LS_K_MOVE || row->kernel == LS_K_GATHER;
 }
 
-double ls_node_bytes(const LsGraph *g, LsNodeId n, int real_bytes)
+static bool read_before(const LsGraph *g, LsNodeId n, int k)
+{
+    for (int j = 0; j < k; j++)
+        if (ls_in(g, n, j).i == ls_in(g, n, k).i)
+            return true;
+    return false;
+}
+
+static double written_bytes(const LsGraph *g, LsNodeId n, int real_bytes)
 {
     const LsNode *node = &g->node[n.i];
-    const LsOp *row = ls_op[node->op];
-    double made = 0, sum = 0;
+    double sum = 0;
     for (int k = 0; k < node->nout; k++)
-        made += (double)ls_value_bytes(g, ls_out(g, n, k), real_bytes);
+        sum += (double)ls_value_bytes(g, ls_out(g, n, k), real_bytes);
+    for (int k = 0; k < node->nin && k < 8; k++)
+        if (ls_op[node->op]->writes >> k & 1 && ls_is(ls_in(g, n, k)))
+            sum += (double)ls_value_bytes(g, ls_in(g, n, k), real_bytes);
+    return sum;
+}
+
+static double read_bytes(const LsGraph *g, LsNodeId n, int real_bytes)
+{
+    const LsNode *node = &g->node[n.i];
+    double made = written_bytes(g, n, real_bytes), sum = 0;
     for (int k = 0; k < node->nin; k++) {
-        if (!ls_is(ls_in(g, n, k)))
+        if (!ls_is(ls_in(g, n, k)) || read_before(g, n, k))
             continue;
         double bytes = (double)ls_value_bytes(g, ls_in(g, n, k), real_bytes);
-        if (reads_part(row) && node->nout > 0 && bytes > made)
-            bytes = made;
-        sum += k < 8 && row->writes >> k & 1 ? 2 * bytes : bytes;
+        sum += reads_part(ls_op[node->op]) && node->nout > 0 && bytes > made ? made : bytes;
     }
-    return sum + made;
+    return sum;
+}
+
+double ls_node_bytes(const LsGraph *g, LsNodeId n, int real_bytes)
+{
+    return read_bytes(g, n, real_bytes) + written_bytes(g, n, real_bytes);
+}
+
+/* ---- classes ---- */
+static LsCostClass conv_class(LsOpCode op, LsCostWay way)
+{
+    static const LsCostClass forward[] = {LS_COST_CONV, LS_COST_CONV_FEW, LS_COST_CONV_WINOGRAD,
+                                          LS_COST_CONV_DEPTHWISE};
+    static const LsCostClass dx[] = {LS_COST_CONV_DX, LS_COST_CONV_DX_FEW, LS_COST_CONV_DX_WINOGRAD,
+                                     LS_COST_CONV_DX_DEPTHWISE};
+    static const LsCostClass dw[] = {LS_COST_CONV_DW, LS_COST_CONV_DW, LS_COST_CONV_DW_WINOGRAD,
+                                     LS_COST_CONV_DW_DEPTHWISE};
+    return (op == LS_OP_CONV ? forward : op == LS_OP_CONV_DX ? dx : dw)[way];
+}
+
+static LsCostClass move_class(LsOpCode op)
+{
+    return op == LS_OP_CONCAT                               ? LS_COST_CONCAT
+           : op == LS_OP_SLICE                              ? LS_COST_SLICE
+           : op == LS_OP_TRANSPOSE || op == LS_OP_CONVERT   ? LS_COST_TRANSPOSE
+                                                            : LS_COST_PAD;
+}
+
+static bool reduces(const LsNode *node)
+{
+    for (int k = 0; k < node->nout; k++)
+        if (node->attr.fused.body->out[k].reduce)
+            return true;
+    return false;
+}
+
+static LsCostClass class_of(const LsNode *node, LsCostWay way)
+{
+    LsOpCode op = node->op;
+    switch (ls_op[op]->kernel) {
+    case LS_K_CONV: return conv_class(op, way);
+    case LS_K_MATMUL: return LS_COST_MATMUL;
+    case LS_K_MAP: return LS_COST_MAP;
+    case LS_K_REDUCE: return LS_COST_REDUCE;
+    case LS_K_FUSED: return reduces(node) ? LS_COST_REDUCE : LS_COST_MAP;
+    case LS_K_UPDATE: return LS_COST_UPDATE;
+    case LS_K_MOVE: return move_class(op);
+    case LS_K_GATHER: return op == LS_OP_GATHER ? LS_COST_GATHER : LS_COST_GATHER_GRAD;
+    case LS_K_RESIZE: return op == LS_OP_RESIZE ? LS_COST_RESIZE : LS_COST_RESIZE_GRAD;
+    case LS_K_POOL:
+        return op == LS_OP_MAX_POOL || op == LS_OP_AVERAGE_POOL ? LS_COST_POOL : LS_COST_POOL_GRAD;
+    case LS_K_SOFTMAX:
+        return op == LS_OP_SOFTMAX || op == LS_OP_LOG_SOFTMAX ? LS_COST_SOFTMAX
+                                                              : LS_COST_SOFTMAX_GRAD;
+    case LS_K_NORM: return op == LS_OP_LAYER_NORM ? LS_COST_NORM : LS_COST_NORM_GRAD;
+    case LS_K_LOSS: return node->phase == LS_FORWARD ? LS_COST_LOSS : LS_COST_LOSS_GRAD;
+    default: return LS_COST_OTHER;
+    }
+}
+
+/* ---- products: what is computed, padding included ---- */
+static double padded(double n, int lanes)
+{
+    int64_t k = ((int64_t)n + lanes - 1) / lanes;
+    return (double)(k * lanes);
+}
+
+/* rows x depth times depth x cols. A tile's start takes as long as `lanes` more steps of depth. */
+static double product_flops(double rows, double cols, double depth, int lanes)
+{
+    return 2 * rows * padded(cols, lanes) * (depth + lanes);
+}
+
+static void direct_work(const LsGraph *g, LsNodeId n, int lanes, LsWork *w)
+{
+    bool dw = g->node[n.i].op == LS_OP_CONV_DW;
+    const LsShape *y = dw ? ls_in_shape(g, n, 0) : ls_shape(g, ls_out(g, n, 0));
+    double group = (double)g->node[n.i].attr.window.group;
+    double cols = (double)y->dim[1] / group, places = (double)ls_count(y) / (double)y->dim[1];
+    double depth = w->flops / (2 * places * cols * group);
+    w->flops = group * (dw ? product_flops(cols, depth, places, lanes)
+                           : product_flops(places, cols, depth, lanes));
+}
+
+/* Winograd's algorithm on tiles of 4 x 4 (runtime/ls_wino.h): 36 products of tiles by channels, and
+ * the maps to and from them. */
+static void winograd_work(const LsGraph *g, LsNodeId n, int real_bytes, LsWork *w)
+{
+    bool dw = g->node[n.i].op == LS_OP_CONV_DW;
+    const LsShape *y = dw ? ls_in_shape(g, n, 0) : ls_shape(g, ls_out(g, n, 0));
+    const LsShape *x = ls_in_shape(g, n, dw ? 1 : 0);
+    double cin = (double)x->dim[1], cout = (double)y->dim[1], points = 36;
+    double tiles = (double)(y->dim[0] * ((y->dim[2] + 3) / 4) * ((y->dim[3] + 3) / 4));
+    w->flops = 2 * points * tiles * cin * cout;
+    w->read = points * tiles * (cin + cout) * real_bytes;
+    w->written = points * cin * cout * real_bytes;
+}
+
+static void matmul_work(const LsGraph *g, LsNodeId n, int lanes, LsWork *w)
+{
+    enum { THIN = 32 };
+    const LsShape *a = ls_in_shape(g, n, 0), *b = ls_in_shape(g, n, 1);
+    const LsShape *y = ls_shape(g, ls_out(g, n, 0));
+    const LsGemmAttr *at = &g->node[n.i].attr.gemm;
+    double cols = (double)y->dim[y->rank - 1], rows = (double)ls_count(y) / cols;
+    double depth = (double)a->dim[a->rank - (at->trans_a ? 2 : 1)];
+    bool shared = (double)ls_count(b) == cols * depth;  /* one B: the batch is more rows */
+    double thin = rows < cols ? rows : cols;
+    thin = depth < thin ? depth : thin;
+    w->kind = !shared           ? LS_COST_MATMUL_BATCH
+              : thin <= THIN    ? LS_COST_MATMUL_THIN
+              : at->trans_a     ? LS_COST_MATMUL_TURNED
+                                : LS_COST_MATMUL;
+    w->flops = product_flops(rows, cols, depth, lanes);
+}
+
+LsWork ls_node_work(const LsGraph *g, LsNodeId n, const LsMachine *m, LsCostWay way, int real_bytes)
+{
+    const LsNode *node = &g->node[n.i];
+    LsKernelId kernel = ls_op[node->op]->kernel;
+    int lanes = m->gpu ? m->lanes : m->lanes * 4 / real_bytes;
+    way = m->gpu && way != LS_WAY_DEPTHWISE ? LS_WAY_DIRECT : way;
+    if (kernel == LS_K_VIEW || kernel == LS_K_NONE)
+        return (LsWork){.none = true};
+    LsWork w = {.kind = class_of(node, way),
+                .flops = ls_node_flops(g, n),
+                .read = read_bytes(g, n, real_bytes),
+                .written = written_bytes(g, n, real_bytes)};
+    if (kernel == LS_K_CONV && way == LS_WAY_WINOGRAD)
+        winograd_work(g, n, real_bytes, &w);
+    else if (kernel == LS_K_CONV && way != LS_WAY_DEPTHWISE)
+        direct_work(g, n, lanes, &w);
+    else if (kernel == LS_K_MATMUL)
+        matmul_work(g, n, lanes, &w);
+    return w;
+}
+
+/* f64 on a machine without a figure for it: half as fast. */
+static double peak_of(const LsMachine *m, int real_bytes)
+{
+    if (real_bytes != 8)
+        return m->peak[LS_PEAK_F32];
+    return m->peak[LS_PEAK_F64] > 0 ? m->peak[LS_PEAK_F64] : m->peak[LS_PEAK_F32] / 2;
+}
+
+static double over(double amount, double speed) { return speed > 0 ? amount / speed : 0; }
+
+double ls_work_ns(const LsMachine *m, const LsWork *w, int real_bytes)
+{
+    if (w->none)
+        return 0;
+    const LsClassCost *c = &m->cost[w->kind];
+    double touched = w->read + w->written;
+    double far = m->cache > 0 && touched > 0 ? touched / (touched + m->cache) : 1;
+    double slow = far + (1 - far) / m->near;    /* share of the memory's time that a byte takes */
+    double compute = over(w->flops, c->compute * peak_of(m, real_bytes));
+    double move = slow * (over(w->read, c->read * m->memory)
+                          + over(w->written, c->write * m->memory));
+    double more = compute > move ? compute : move, less = compute + move - more;
+    return c->launch + more + (1 - m->overlap) * less;
 }
 
 double ls_node_cost(const LsGraph *g, LsNodeId n, const LsMachine *m)
 {
-    LsKernelId kernel = ls_op[g->node[n.i].op]->kernel;
-    if (kernel == LS_K_VIEW || kernel == LS_K_NONE)
-        return 0;
-    bool product = kernel == LS_K_MATMUL || kernel == LS_K_CONV;
-    double compute = ls_node_flops(g, n) / (product ? m->product_per_ns : m->flops_per_ns);
-    double move = ls_node_bytes(g, n, 4) / m->bytes_per_ns;
-    return m->launch_ns + (compute > move ? compute : move);
+    LsWork w = ls_node_work(g, n, m, LS_WAY_DIRECT, 4);
+    return ls_work_ns(m, &w, 4);
 }

@@ -76,24 +76,24 @@ static bool winograd_wins(const Geo *d)
     return tiles * points * pairs / 32 + maps < 0.85 * direct;
 }
 
-typedef enum Way { DIRECT, FEW, WINOGRAD, DEPTHWISE } Way;
-
-/* FEW: so few positions for so many weights that packing them all beforehand is a good part of the
- * work. */
-static Way way_of(const Geo *d, int real_bytes, bool no_winograd)
+/* LS_WAY_FEW: so few positions for so many weights that packing them all beforehand is a good part
+ * of the work. */
+static LsCostWay way_of(const Geo *d, int real_bytes, bool no_winograd)
 {
     enum { POSITIONS = 1024, CHANNELS = 256 };
     if (depthwise(d))
-        return DEPTHWISE;
+        return LS_WAY_DEPTHWISE;
     if (real_bytes == 4 && !no_winograd && winograd_wins(d))
-        return WINOGRAD;
-    return positions_of(d) <= POSITIONS && d->cout >= CHANNELS ? FEW : DIRECT;
+        return LS_WAY_WINOGRAD;
+    return positions_of(d) <= POSITIONS && d->cout >= CHANNELS ? LS_WAY_FEW : LS_WAY_DIRECT;
 }
 
 /* Elements of workspace for the weights of phase d. */
-static int64_t weights_size(const Geo *d, Way way, int real_bytes)
+static int64_t weights_size(const Geo *d, LsCostWay way, int real_bytes)
 {
-    return way == FEW ? 0 : way == WINOGRAD ? 36 * d->cin * d->cout : packed_size(d, real_bytes);
+    return way == LS_WAY_FEW        ? 0
+           : way == LS_WAY_WINOGRAD ? 36 * d->cin * d->cout
+                                    : packed_size(d, real_bytes);
 }
 
 static void merge_runs(Geo *d)
@@ -179,14 +179,14 @@ static Geo phase_geo(const LsGraph *g, LsNodeId n, int64_t phase)
 }
 
 /* One way for all phases. */
-static Way node_way(const LsGraph *g, LsNodeId n, int real_bytes, bool no_winograd)
+static LsCostWay node_way(const LsGraph *g, LsNodeId n, int real_bytes, bool no_winograd)
 {
     Geo d = phase_geo(g, n, 0);
-    Way way = way_of(&d, real_bytes, no_winograd);
+    LsCostWay way = way_of(&d, real_bytes, no_winograd);
     for (int64_t i = 1; i < phase_count(g, n); i++) {
         d = phase_geo(g, n, i);
         if (way_of(&d, real_bytes, no_winograd) != way)
-            return DIRECT;
+            return LS_WAY_DIRECT;
     }
     return way;
 }
@@ -206,7 +206,7 @@ static Geo weight_geo(const LsGraph *g, LsNodeId n, int real_bytes, bool no_wino
     parts = parts < most ? parts : most;
     parts = parts < fit ? parts : fit;
     d.splits = parts > 1 ? parts : 1;
-    if (way_of(&d, real_bytes, no_winograd) == WINOGRAD) {
+    if (way_of(&d, real_bytes, no_winograd) == LS_WAY_WINOGRAD) {
         int64_t tiles = tiles_of(&d);
         /* Half of what the node reads, in any case: small models stay small. */
         int64_t bytes = (ls_count(ls_in_shape(g, n, 0)) + ls_count(ls_in_shape(g, n, 1))) * 2;
@@ -248,7 +248,7 @@ static void emit_geo(LsEmit *e, const Geo *d)
 }
 
 /* The table of phases; how many there are. */
-static int64_t emit_phases(const LsKernelText *k, Way way)
+static int64_t emit_phases(const LsKernelText *k, LsCostWay way)
 {
     int64_t packed = 0, n = phase_count(k->g, k->n);
     ls_emit_line(k->e, "static const LsConv %s_conv[] = {", k->name);
@@ -278,13 +278,13 @@ static void begin_kernel(const LsKernelText *k)
 
 /* A part of CONV or CONV_DX: units of some work over all phases. */
 static void emit_part(const LsKernelText *k, const char *part, const char *work, int64_t phases,
-                      Way way)
+                      LsCostWay way)
 {
     const LsNode *node = &k->g->node[k->n.i];
     begin_part(k, part);
     ls_emit_line(k->e, "LsConvArgs a = {.x = arg[0], .w = arg[1], .bias = %s, .y = arg[%d]};",
                  node->nin > 2 ? "arg[2]" : "NULL", node->nin);
-    if (way != FEW)
+    if (way != LS_WAY_FEW)
         ls_emit_line(k->e, "a.packed = arg[%d];", node->nin + 1);
     ls_emit_line(k->e, "ls_conv_some(%s_conv, %" PRId64 ", &%s, &a, lo, hi);", k->name, phases,
                  work);
@@ -301,12 +301,12 @@ static void emit_call(const LsKernelText *k, const char *part, const char *work,
 static void product_emit(const LsKernelText *k)
 {
     static const struct { const char *pack, *work; } name[] = {
-        [DIRECT] = {"ls_conv_pack_work", "ls_conv_work"},
-        [FEW] = {NULL, "ls_conv_few_work"},
-        [WINOGRAD] = {"ls_wino_pack_work", "ls_wino_work"},
-        [DEPTHWISE] = {"ls_depthwise_pack_work", "ls_depthwise_work"},
+        [LS_WAY_DIRECT] = {"ls_conv_pack_work", "ls_conv_work"},
+        [LS_WAY_FEW] = {NULL, "ls_conv_few_work"},
+        [LS_WAY_WINOGRAD] = {"ls_wino_pack_work", "ls_wino_work"},
+        [LS_WAY_DEPTHWISE] = {"ls_depthwise_pack_work", "ls_depthwise_work"},
     };
-    Way way = node_way(k->g, k->n, k->real_bytes, k->direct);
+    LsCostWay way = node_way(k->g, k->n, k->real_bytes, k->direct);
     int64_t phases = emit_phases(k, way);
     if (name[way].pack != NULL)
         emit_part(k, "pack", name[way].pack, phases, way);
@@ -371,7 +371,7 @@ static void conv_emit(const LsKernelText *k)
 /* Elements for the packed weights of CONV or CONV_DX. */
 static int64_t product_workspace(const LsGraph *g, LsNodeId n, int real_bytes, bool no_winograd)
 {
-    Way way = node_way(g, n, real_bytes, no_winograd);
+    LsCostWay way = node_way(g, n, real_bytes, no_winograd);
     int64_t size = 0;
     for (int64_t i = 0; i < phase_count(g, n); i++) {
         Geo d = phase_geo(g, n, i);
@@ -398,4 +398,13 @@ static int64_t conv_workspace(const LsGraph *g, LsNodeId n, int real_bytes)
     return (with > without ? with : without) * real_bytes;
 }
 
-const LsEmitter ls_emitter_conv = {.emit = conv_emit, .workspace = conv_workspace};
+static LsCostWay conv_way(const LsGraph *g, LsNodeId n, int real_bytes)
+{
+    if (g->node[n.i].op != LS_OP_CONV_DW)
+        return node_way(g, n, real_bytes, false);
+    Geo d = weight_geo(g, n, real_bytes, false);
+    return depthwise(&d) ? LS_WAY_DEPTHWISE : d.chunk > 0 ? LS_WAY_WINOGRAD : LS_WAY_DIRECT;
+}
+
+const LsEmitter ls_emitter_conv = {
+    .emit = conv_emit, .workspace = conv_workspace, .way = conv_way};

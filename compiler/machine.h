@@ -1,0 +1,107 @@
+/* compiler/machine.h -- what a machine computes and moves per nanosecond: the figures of the cost
+ * model (cost.h), as text that people read and write.
+ *
+ *   lowerset-machine 1
+ *   name     l4
+ *   what     NVIDIA L4 24 GB        # for people
+ *   kind     gpu                    # cpu, gpu
+ *   threads  2                      # cpu: that the figures were measured with
+ *   peak     f32=30300 tf32=60000   # operations per ns; also f16 bf16 f64
+ *   memory   300                    # bytes per ns
+ *   cache    50331648 3             # bytes; how many times the memory's speed it has
+ *   lanes    8                      # of float: products are padded to multiples of it
+ *   overlap  1                      # 1: the slower of computing and moving counts; 0: their sum
+ *   step     20000                  # ns of a training step beside its kernels
+ *   class    conv 0.7 0.8 0.8 3000  # a kind of kernel: share of the peak, shares of the memory's
+ *                                   # speed when reading and writing, ns of every run; what has
+ *                                   # the share "-" costs nothing
+ * A class that is not listed has the figures of its parent: conv.dx those of conv, conv those of
+ * `other`, which must be there. Lines may come in any order; # begins a comment. */
+#ifndef LS_COMPILER_MACHINE_H
+#define LS_COMPILER_MACHINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+/* Kinds of kernels that differ in speed: C(id, name, parent). A parent comes before its
+ * children. */
+#define LS_COST_CLASSES(C)                                                                         \
+    C(OTHER, "other", OTHER)                                                                       \
+    C(CONV, "conv", OTHER)                      /* forward, and the transposed convolution */      \
+    C(CONV_FEW, "conv.few", CONV)               /* fewer positions than pay for packed weights */  \
+    C(CONV_WINOGRAD, "conv.winograd", CONV)                                                        \
+    C(CONV_DEPTHWISE, "conv.depthwise", CONV)                                                      \
+    C(CONV_DX, "conv.dx", CONV)                 /* data gradient */                                \
+    C(CONV_DX_FEW, "conv.dx.few", CONV_FEW)                                                        \
+    C(CONV_DX_WINOGRAD, "conv.dx.winograd", CONV_WINOGRAD)                                         \
+    C(CONV_DX_DEPTHWISE, "conv.dx.depthwise", CONV_DEPTHWISE)                                      \
+    C(CONV_DW, "conv.dw", CONV)                 /* weight gradient */                              \
+    C(CONV_DW_WINOGRAD, "conv.dw.winograd", CONV_DW)                                               \
+    C(CONV_DW_DEPTHWISE, "conv.dw.depthwise", CONV_DW)                                             \
+    C(MATMUL, "matmul", OTHER)                                                                     \
+    C(MATMUL_TURNED, "matmul.turned", MATMUL)   /* A transposed: the weight gradient */            \
+    C(MATMUL_THIN, "matmul.thin", MATMUL)       /* some dimension is at most 32 */                 \
+    C(MATMUL_BATCH, "matmul.batch", MATMUL)     /* many small ones */                              \
+    C(MAP, "map", OTHER)                        /* pointwise, fused or alone */                    \
+    C(REDUCE, "reduce", MAP)                    /* with sums over axes */                          \
+    C(UPDATE, "update", MAP)                    /* optimizers, running statistics */               \
+    C(CONCAT, "concat", OTHER)                                                                     \
+    C(SLICE, "slice", CONCAT)                                                                      \
+    C(TRANSPOSE, "transpose", CONCAT)           /* axes or layout */                               \
+    C(PAD, "pad", CONCAT)                       /* also tile, and gradients of slice and pad */    \
+    C(GATHER, "gather", OTHER)                                                                     \
+    C(GATHER_GRAD, "gather.grad", GATHER)                                                          \
+    C(RESIZE, "resize", OTHER)                                                                     \
+    C(RESIZE_GRAD, "resize.grad", RESIZE)                                                          \
+    C(POOL, "pool", OTHER)                                                                         \
+    C(POOL_GRAD, "pool.grad", POOL)                                                                \
+    C(SOFTMAX, "softmax", OTHER)                                                                   \
+    C(SOFTMAX_GRAD, "softmax.grad", SOFTMAX)                                                       \
+    C(NORM, "norm", OTHER)                      /* layer norm */                                   \
+    C(NORM_GRAD, "norm.grad", NORM)                                                                \
+    C(LOSS, "loss", OTHER)                                                                         \
+    C(LOSS_GRAD, "loss.grad", LOSS)
+
+#define LS_COST_ID(id, name, parent) LS_COST_##id,
+typedef enum { LS_COST_CLASSES(LS_COST_ID) LS_NCOSTS } LsCostClass;
+#undef LS_COST_ID
+typedef struct LsCostName { const char *name; LsCostClass parent; } LsCostName;
+extern const LsCostName ls_cost_class[LS_NCOSTS];
+
+typedef enum { LS_PEAK_F32, LS_PEAK_TF32, LS_PEAK_F16, LS_PEAK_BF16, LS_PEAK_F64, LS_NPEAKS }
+    LsPeak;
+
+typedef struct LsClassCost {
+    double compute;             /* share of the peak; 0: operations cost nothing */
+    double read, write;         /* shares of the memory's speed; 0: bytes cost nothing */
+    double launch;              /* ns of every run */
+} LsClassCost;
+
+typedef struct LsMachine {
+    char name[32], what[128];
+    bool gpu;
+    int threads;                /* 0: not said */
+    int lanes;
+    double peak[LS_NPEAKS];     /* operations per ns; 0: no such unit */
+    double memory;              /* bytes per ns */
+    double cache, near;         /* bytes; its speed over the memory's */
+    double overlap;             /* 0 .. 1 */
+    double step;                /* ns */
+    LsClassCost cost[LS_NCOSTS];
+} LsMachine;
+
+/* Reads the text form. False with a sentence in err: "FILE:3: ...". *m is then undefined. */
+bool ls_machine_parse(LsMachine *m, const char *text, const char *file, char *err, size_t size);
+/* The same from a file of at most 64 KiB. */
+bool ls_machine_load(LsMachine *m, const char *path, char *err, size_t size);
+/* Writes it, figures to 6 digits. note: a comment for the head, or NULL. */
+void ls_machine_write(FILE *to, const LsMachine *m, const char *note);
+
+/* The machines that the program knows: k from 0, NULL at the end; text form. */
+const char *ls_machine_builtin(size_t k);
+/* By name; false: there is none of that name. "cpu" is what plans are made for when nothing better
+ * is known, and always there. */
+bool ls_machine_find(LsMachine *m, const char *name);
+
+#endif
