@@ -12,12 +12,13 @@ bool ls_trace_open(LsTrace *x, const LsEngine *g, const LsPhaseTable *t, LsError
 {
     size_t n = t->nstep;
     *x = (LsTrace){.g = g, .t = t};
-    x->start = calloc((2 * LS_TRACE_RUNS + 2) * n + 1, sizeof *x->start);
+    x->start = calloc((2 * LS_TRACE_RUNS + 2 + LS_TRACE_SAMPLES) * n + 1, sizeof *x->start);
     if (!x->start)
         return ls_fail(e, LS_EXIT_FAIL, "no memory for --trace");
     x->took = x->start + LS_TRACE_RUNS * n;
     x->total = x->took + LS_TRACE_RUNS * n;
     x->least = x->total + n;
+    x->sample = x->least + n;
     return true;
 }
 
@@ -45,6 +46,7 @@ static void after(void *self, uint32_t step)
     int64_t ns = ls_now_ns() - x->start[at];
     x->took[at] = ns;
     x->total[step] += ns;
+    x->sample[step * LS_TRACE_SAMPLES + x->runs % LS_TRACE_SAMPLES] = ns;
     if (x->runs == 0 || ns < x->least[step])
         x->least[step] = ns;
     x->runs += step + 1 == x->t->nstep;
@@ -95,6 +97,36 @@ bool ls_trace_write(const LsTrace *x, const char *path, LsError *e)
     return ls_out_commit(&o, e);
 }
 
+static int by_size(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Of the last runs of a step; 0 before the first. */
+static int64_t quartile(const LsTrace *x, uint32_t step)
+{
+    int64_t v[LS_TRACE_SAMPLES];
+    size_t n = (size_t)(x->runs < LS_TRACE_SAMPLES ? x->runs : LS_TRACE_SAMPLES);
+    memcpy(v, x->sample + (size_t)step * LS_TRACE_SAMPLES, n * sizeof *v);
+    qsort(v, n, sizeof *v, by_size);
+    return n > 0 ? v[n / 4] : 0;
+}
+
+static void put_profile_step(LsText *t, const LsTrace *x, uint32_t k, int64_t runs)
+{
+    const LsStep *s = &x->t->step[k];
+    ls_text_put(t, "%s\n{\"node\":%u,\"name\":", k ? "," : "", s->node);
+    ls_text_string(t, s->name);
+    ls_text_put(t, ",\"op\":");
+    ls_text_string(t, s->op);
+    ls_text_put(t, ",\"elements\":[");
+    for (uint32_t r = 0; r < s->nout; r++)
+        ls_text_put(t, "%s%" PRId64, r ? "," : "", x->g->p->element_count[s->count + r]);
+    ls_text_put(t, "],\"again\":%s,\"ns\":%" PRId64 ",\"mean_ns\":%" PRId64 ",\"least_ns\":%" PRId64
+                "}", s->again ? "true" : "false", quartile(x, k), x->total[k] / runs, x->least[k]);
+}
+
 bool ls_profile_write(const LsTrace *x, const char *path, int threads, LsError *e)
 {
     LsOut o;
@@ -109,16 +141,10 @@ bool ls_profile_write(const LsTrace *x, const char *path, int threads, LsError *
     ls_text_string(&t, x->g->p->model);
     ls_text_put(&t, ",\"plan\":");
     ls_text_string(&t, x->g->p->plan_hash);
-    ls_text_put(&t, ",\"threads\":%d,\"runs\":%" PRId64 ",\"step_ns\":%" PRId64 ",\"steps\":[",
-                threads, x->runs, sum / runs);
+    ls_text_put(&t, ",\"threads\":%d,\"real_bytes\":%d,\"runs\":%" PRId64 ",\"step_ns\":%" PRId64
+                ",\"steps\":[", threads, x->g->p->real_bytes, x->runs, sum / runs);
     for (uint32_t k = 0; k < x->t->nstep; k++) {
-        const LsStep *s = &x->t->step[k];
-        ls_text_put(&t, "%s\n{\"node\":%u,\"name\":", k ? "," : "", s->node);
-        ls_text_string(&t, s->name);
-        ls_text_put(&t, ",\"op\":");
-        ls_text_string(&t, s->op);
-        ls_text_put(&t, ",\"again\":%s,\"mean_ns\":%" PRId64 ",\"least_ns\":%" PRId64 "}",
-                    s->again ? "true" : "false", x->total[k] / runs, x->least[k]);
+        put_profile_step(&t, x, k, runs);
         flush(&o, &t);
     }
     ls_text_put(&t, "\n]}\n");

@@ -5,7 +5,10 @@
 
 #include "runtime/engine.h"
 
-enum { LS_TRACE_RUNS = 4 };     /* of the phase, the last ones, in the timeline */
+enum {
+    LS_TRACE_RUNS = 4,          /* of the phase, the last ones, in the timeline */
+    LS_TRACE_SAMPLES = 64,      /* of each step, the last ones, whose quartile the profile has */
+};
 
 typedef struct LsTrace {
     const LsEngine *g;
@@ -13,6 +16,7 @@ typedef struct LsTrace {
     int64_t runs;               /* finished ones */
     int64_t *start, *took;      /* ns, [LS_TRACE_RUNS][nstep] */
     int64_t *total, *least;     /* ns by step, over all runs */
+    int64_t *sample;            /* ns, [nstep][LS_TRACE_SAMPLES] */
 } LsTrace;
 
 bool ls_trace_open(LsTrace *x, const LsEngine *g, const LsPhaseTable *t, LsError *e);
@@ -20,7 +24,10 @@ void ls_trace_close(LsTrace *x);
 LsHook ls_trace_hook(LsTrace *x);
 /* Chrome's trace format; open it in a browser's about:tracing or in Perfetto. */
 bool ls_trace_write(const LsTrace *x, const char *path, LsError *e);
-/* Per step: plan's node, name, op, mean and least ns. */
+/* JSON, the steps in the order of the table, {"schema": 1, "model", "plan", "threads",
+ * "real_bytes", "runs", "step_ns": mean sum of the steps, "steps": [{"node": the plan's number,
+ * "name", "op", "elements": of each result, "again", "ns": quartile of the last runs, which a busy
+ * neighbour hardly moves, "mean_ns", "least_ns"}, ...]}. */
 bool ls_profile_write(const LsTrace *x, const char *path, int threads, LsError *e);
 
 #endif
