@@ -196,12 +196,12 @@ static void summary(LsJob *job, const Output *out)
     LsArena *a = job->cx.arena;
     fprintf(stderr,
             "%s -> %s: plan %s, strategy %s, state %s + arena %s + input %s = %s, "
-            "recomputation %.1f %%\n",
+            "recomputation %.1f %%, step %.4g ms by the costs of %s\n",
             job->options->model, out->path, job->report.hash, job->plan.strategy,
             ls_bytes_text(a, job->state_bytes), ls_bytes_text(a, job->arena_bytes),
             ls_bytes_text(a, job->input_bytes),
             ls_bytes_text(a, job->state_bytes + job->arena_bytes + job->input_bytes),
-            100 * ls_plan_overhead(&job->plan));
+            100 * ls_plan_overhead(&job->plan), ls_job_step_ns(job) * 1e-6, job->costs);
 }
 
 int ls_compile_main(int argc, char **argv)

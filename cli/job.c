@@ -1,7 +1,9 @@
 /* cli/job.c -- what plan and compile have in common. */
 #include "cli/job.h"
 
+#include "cli/machine_choice.h"
 #include "codegen/alternative.h"
+#include "codegen/measured.h"
 #include "runtime/ls_program.h"
 #include "scheduler/audit.h"
 #include "scheduler/dag_json.h"
@@ -39,6 +41,11 @@ int ls_job_start(LsJob *job, const LsOptions *o, bool weightless)
     }
     int code = ls_options_pipeline(&job->cx, o, &job->pipeline);
     job->pipeline.import.weightless = weightless;
+    const char *from;
+    if (code == 0)
+        code = ls_machine_choose(job->cx.arena, o->machine, &job->machine, &from);
+    if (code == 0)
+        job->costs = ls_arena_printf(job->cx.arena, "machine %s (%s)", job->machine.name, from);
     return code;
 }
 
@@ -67,6 +74,29 @@ static void add_fixed(LsJob *job)
         job->input_bytes += LS_RING * round_up(ls_value_bytes(g, g->input[i], job->real_bytes));
 }
 
+/* The costs of the nodes of both forms: the machine's, and those measured for training. */
+static bool price(LsJob *job)
+{
+    const LsMachine *m = &job->machine;
+    const char *path = job->options->costs;
+    LsMeasured from;
+    int threads = m->threads;
+    ls_problem_price(job->eval_problem, m);
+    ls_problem_price(job->train_problem, m);
+    if (path != NULL) {
+        if (!ls_measured_load(&job->cx, path, &from)
+            || !ls_measured_price(&job->cx, &from, job->train_problem, m))
+            return false;
+        threads = from.threads;
+        job->costs = ls_arena_printf(job->cx.arena, "measured in %s (%u of %u nodes, the others by "
+                                     "machine %s)", path, from.matched, from.nodes, m->name);
+    }
+    if (threads > 0)
+        job->costs = ls_arena_printf(job->cx.arena, "%s, %d thread%s", job->costs, threads,
+                                     threads == 1 ? "" : "s");
+    return true;
+}
+
 static bool build_graphs(LsJob *job)
 {
     job->pipeline.import.training = true;
@@ -92,7 +122,12 @@ static bool build_graphs(LsJob *job)
         job->train = ls_alternatives(&job->cx, job->train);
     job->train_problem = ls_problem_new(&job->cx, job->train, job->options->model, job->real_bytes);
     job->eval_problem = ls_problem_new(&job->cx, job->eval, job->options->model, job->real_bytes);
-    return job->cx.nerror == 0;
+    return job->cx.nerror == 0 && price(job);
+}
+
+double ls_job_step_ns(const LsJob *job)
+{
+    return job->plan.cost + (job->graph_file ? 0 : job->machine.step);
 }
 
 bool ls_job_is_graph(const char *path)

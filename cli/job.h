@@ -4,6 +4,7 @@
 
 #include "cli/options.h"
 #include "codegen/problem.h"
+#include "compiler/machine.h"
 #include "scheduler/plan.h"
 
 typedef struct LsJob {
@@ -14,6 +15,8 @@ typedef struct LsJob {
     int real_bytes;
     bool graph_file;            /* options->model is a training graph: no model, no evaluation form,
                                  * no input ring, and the budget is that of the arena alone */
+    LsMachine machine;          /* whose costs nodes have that were not measured */
+    const char *costs;          /* where the nodes' costs are from, for people */
     LsGraph *train, *eval;      /* eval: evaluation form with the same loss */
     LsProblem *train_problem, *eval_problem;
     const LsDag *dag;           /* what is planned: of train_problem, or the one of the file */
@@ -39,6 +42,8 @@ int64_t ls_job_arena_budget(const LsJob *job, const LsBudget *b);
 int ls_job_plan(LsJob *job);
 /* Closes the list of diagnostics, which were printed as they came; the exit code. */
 int ls_job_failed(const LsJob *job);
+/* ns of a training step, by the costs of its nodes. */
+double ls_job_step_ns(const LsJob *job);
 /* Whether the file holds JSON, as training graphs are, and not an ONNX model. */
 bool ls_job_is_graph(const char *path);
 void ls_job_end(LsJob *job);

@@ -96,7 +96,11 @@ static void print_memory(const LsJob *job)
     print_share(job, "total", job->state_bytes + job->input_bytes + job->arena_bytes, "");
     if (job->budget > 0)
         print_share(job, "budget", job->budget, job->graph_file ? "of the arena" : "");
-    printf("  recomputation costs %.2f %% of a step\n  ", 100 * ls_plan_overhead(&job->plan));
+    printf("  recomputation costs %.2f %% of a step\n", 100 * ls_plan_overhead(&job->plan));
+    if (!job->graph_file)
+        printf("  a step takes %.4g ms by the costs of %s\n", ls_job_step_ns(job) * 1e-6,
+               job->costs);
+    printf("  ");
     ls_view_turn(stdout, job->dag, &job->plan);
 }
 
@@ -105,6 +109,8 @@ static int report(LsJob *job)
     const LsOptions *o = job->options;
     const LsDag *dag = job->dag;
     if (o->json) {
+        if (!job->graph_file)
+            job->report.costs = job->costs, job->report.step_ns = ls_job_step_ns(job);
         ls_view_json(stdout, dag, &job->plan, &job->report);
     } else {
         print_memory(job);

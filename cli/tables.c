@@ -2,6 +2,7 @@
  * printed from its own tables. */
 #include "build_config.h"
 #include "cli/commands.h"
+#include "compiler/machine.h"
 #include "compiler/op.h"
 
 #include <stdio.h>
@@ -20,7 +21,13 @@ int ls_ops_main(int argc, char **argv)
 int ls_targets_main(int argc, char **argv)
 {
     (void)argc, (void)argv;
-    printf("cpu    C11 for this machine (cc -O3 -march=native); always there\n");
+    printf("cpu    C11 for this machine (cc -O3 -march=native); always there\n\n");
+    printf("Machines whose costs plans can be made with (--machine):\n");
+    LsMachine m;
+    char err[256];
+    for (size_t k = 0; ls_machine_builtin(k) != NULL; k++)
+        if (ls_machine_parse(&m, ls_machine_builtin(k), "", err, sizeof err))
+            printf("  %-8s %s\n", m.name, m.what);
     return 0;
 }
 

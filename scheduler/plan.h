@@ -55,6 +55,8 @@ typedef struct LsPlanReport {
     int64_t peak_workspace;     /* bytes */
     LsPlanOwner *owner; uint32_t nowner;    /* live tensors at the peak, largest first */
     const char *error;          /* why there is no plan: a sentence with the figures; or NULL */
+    const char *costs;          /* for ls_view_json: where the nodes' costs are from, and */
+    double step_ns;             /* what a step takes by them; or NULL */
 } LsPlanReport;
 
 /* Plans `dag`. Everything in *out and *report comes from `arena`. returns false when nothing

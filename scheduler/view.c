@@ -235,6 +235,10 @@ void ls_view_json(FILE *to, const LsDag *g, const LsPlan *plan, const LsPlanRepo
     cJSON_AddNumberToObject(root, "cost_lower_bound", r->bound);
     cJSON_AddNumberToObject(root, "least_peak_lower_bound_bytes", (double)r->least_bound);
     cJSON_AddBoolToObject(root, "search_cut", r->cut);
+    if (r->costs != NULL) {
+        cJSON_AddStringToObject(root, "costs", r->costs);
+        cJSON_AddNumberToObject(root, "step_ns", r->step_ns);
+    }
     if (r->error != NULL)
         cJSON_AddStringToObject(root, "error", r->error);
     cJSON_AddItemToObject(root, "peak", json_peak(g, r));

@@ -1,0 +1,229 @@
+/* codegen/measured.c -- see measured.h. */
+#include "codegen/measured.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_FILE = 256 << 20, MAX_RESULTS = 64 };    /* bytes of a profile; of a step */
+
+static bool refuse(LsCtx *cx, const char *path, const char *why)
+{
+    return ls_error(cx, LS_NOWHERE, LS_E_OPTION, "TRAINER --data ... --profile FILE writes one",
+                    "--costs: '%s' is not a profile: %s", path, why);
+}
+
+/* The whole file, NUL-terminated, on the heap; NULL after a diagnostic. */
+static char *read_all(LsCtx *cx, const char *path)
+{
+    FILE *f = fopen(path, "rb");
+    char *text = NULL;
+    size_t n = 0, cap = 1 << 16;
+    bool ok = f != NULL;
+    while (ok && n <= MAX_FILE) {
+        char *more = realloc(text, cap + 1);
+        if (more == NULL)
+            break;
+        text = more;
+        n += fread(text + n, 1, cap - n, f);
+        if (n < cap)
+            break;
+        cap *= 2;
+    }
+    ok = ok && text != NULL && !ferror(f) && n <= MAX_FILE;
+    if (!ok) {
+        ls_error(cx, LS_NOWHERE, LS_E_IO, NULL, "--costs: cannot read '%s': %s", path,
+                 n > MAX_FILE ? "too large" : strerror(errno));
+        free(text);
+        text = NULL;
+    } else {
+        text[n] = '\0';
+    }
+    if (f != NULL)
+        fclose(f);
+    return text;
+}
+
+/* ---- keys ---- */
+static const char *step_key(LsArena *a, const cJSON *o, bool again)
+{
+    static const char mark[] = " again";    /* what the program adds to the name */
+    const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(o, "name"));
+    const char *op = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(o, "op"));
+    const cJSON *sizes = cJSON_GetObjectItemCaseSensitive(o, "elements"), *size;
+    if (name == NULL || op == NULL || !cJSON_IsArray(sizes)
+        || cJSON_GetArraySize(sizes) > MAX_RESULTS)
+        return NULL;
+    size_t n = strlen(name), cut = sizeof mark - 1;
+    if (again && n >= cut && strcmp(name + n - cut, mark) == 0)
+        n -= cut;
+    char *key = ls_arena_printf(a, "%.*s\n%s\n", (int)n, name, op);
+    cJSON_ArrayForEach(size, sizes)
+        key = ls_arena_printf(a, "%s %.0f", key, cJSON_IsNumber(size) ? size->valuedouble : -1);
+    return key;
+}
+
+static const char *node_key(LsArena *a, const LsProblem *p, uint32_t i)
+{
+    static const char *const role[] = {"", " backward", " update"};    /* as codegen/program.c */
+    LsNodeId n = p->node_of[i];
+    const LsNode *node = &p->g->node[n.i];
+    char *key = ls_arena_printf(a, "%s%s\n%s\n", node->name != NULL ? node->name : "",
+                                role[node->phase], ls_op[node->op]->name);
+    for (int k = 0; k < node->nout; k++) {
+        double size = (double)ls_count(ls_shape(p->g, ls_out(p->g, n, k)));
+        key = ls_arena_printf(a, "%s %.0f", key, size);
+    }
+    return key;
+}
+
+/* ---- reading ---- */
+static int by_node(const void *a, const void *b)
+{
+    const LsMeasuredNode *x = a, *y = b;
+    if (x->node != y->node)
+        return x->node < y->node ? -1 : 1;
+    return strcmp(x->key, y->key);
+}
+
+/* Runs of one node become one row. */
+static void join_runs(LsMeasured *m)
+{
+    uint32_t n = 0;
+    qsort(m->row, m->nrow, sizeof *m->row, by_node);
+    for (uint32_t i = 0; i < m->nrow;) {
+        LsMeasuredNode row = m->row[i];
+        uint32_t runs = 1;
+        while (++i < m->nrow && by_node(&m->row[i], &row) == 0)
+            row.ns += m->row[i].ns, runs++;
+        row.ns /= runs;
+        m->row[n++] = row;
+    }
+    m->nrow = n;
+}
+
+static int whole(const cJSON *o, const char *key)
+{
+    const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, key);
+    return cJSON_IsNumber(v) && v->valuedouble >= 0 && v->valuedouble <= INT32_MAX
+               ? (int)v->valuedouble : -1;
+}
+
+static bool read_steps(LsCtx *cx, const cJSON *root, LsMeasured *m)
+{
+    const cJSON *steps = cJSON_GetObjectItemCaseSensitive(root, "steps"), *o;
+    const cJSON *model = cJSON_GetObjectItemCaseSensitive(root, "model");
+    if (whole(root, "schema") != 1 || !cJSON_IsArray(steps))
+        return refuse(cx, m->path, "no \"schema\": 1 with \"steps\"");
+    m->model = ls_arena_strdup(cx->arena, cJSON_IsString(model) ? model->valuestring : "?");
+    m->threads = whole(root, "threads");
+    m->real_bytes = whole(root, "real_bytes");
+    m->row = ls_arena_alloc(cx->arena, (size_t)cJSON_GetArraySize(steps), sizeof *m->row);
+    cJSON_ArrayForEach(o, steps) {
+        const cJSON *ns = cJSON_GetObjectItemCaseSensitive(o, "ns");
+        const char *key =
+            step_key(cx->arena, o, cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(o, "again")));
+        int node = whole(o, "node");
+        if (key == NULL || node < 0 || !cJSON_IsNumber(ns) || !(ns->valuedouble >= 0)
+            || !(ns->valuedouble < 1e15))
+            return refuse(cx, m->path, ls_arena_printf(cx->arena, "step %" PRIu32
+                          " lacks name, op, node, elements or ns, or they are no such", m->nrow));
+        m->row[m->nrow++] = (LsMeasuredNode){key, (uint32_t)node, ns->valuedouble};
+    }
+    join_runs(m);
+    return true;
+}
+
+bool ls_measured_load(LsCtx *cx, const char *path, LsMeasured *out)
+{
+    *out = (LsMeasured){.path = path};
+    char *text = read_all(cx, path);
+    if (text == NULL)
+        return false;
+    cJSON *root = cJSON_Parse(text);
+    bool ok = root != NULL ? read_steps(cx, root, out) : refuse(cx, path, "not JSON");
+    cJSON_Delete(root);
+    free(text);
+    return ok;
+}
+
+/* ---- matching ---- */
+typedef struct Key { const char *key; uint32_t id; } Key;      /* of a node, or of a row */
+
+static int by_key(const void *a, const void *b)
+{
+    const Key *x = a, *y = b;
+    int c = strcmp(x->key, y->key);
+    return c != 0 ? c : x->id < y->id ? -1 : x->id > y->id;
+}
+
+/* row_of[node]: 1 + its row, 0 for none. First those whose number fits too, then by order. */
+static void match(LsCtx *cx, const LsMeasured *m, const LsProblem *p, uint32_t *row_of)
+{
+    uint32_t n = p->dag.nnode, nnode = 0, nrow = 0, r = 0;
+    Key *node = ls_arena_alloc(cx->arena, n, sizeof *node);
+    Key *row = ls_arena_alloc(cx->arena, m->nrow, sizeof *row);
+    for (uint32_t i = 0; i < n; i++) {
+        const char *key = node_key(cx->arena, p, i);
+        while (r < m->nrow && m->row[r].node < i)
+            row[nrow++] = (Key){m->row[r].key, r}, r++;
+        if (r < m->nrow && m->row[r].node == i && strcmp(m->row[r].key, key) == 0)
+            row_of[i] = ++r;
+        else
+            node[nnode++] = (Key){key, i};
+    }
+    for (; r < m->nrow; r++)
+        row[nrow++] = (Key){m->row[r].key, r};
+    qsort(node, nnode, sizeof *node, by_key);
+    qsort(row, nrow, sizeof *row, by_key);
+    for (uint32_t i = 0, k = 0; i < nnode && k < nrow;) {
+        int c = strcmp(node[i].key, row[k].key);
+        if (c == 0)
+            row_of[node[i].id] = row[k].id + 1;
+        i += c <= 0;
+        k += c >= 0;
+    }
+}
+
+bool ls_measured_price(LsCtx *cx, LsMeasured *from, LsProblem *p, const LsMachine *m)
+{
+    uint32_t *row_of = ls_arena_alloc(cx->arena, p->dag.nnode, sizeof *row_of);
+    double measured[LS_NCOSTS + 1] = {0}, modelled[LS_NCOSTS + 1] = {0}, all = 0;
+    if (from->real_bytes != p->real_bytes)
+        return ls_error(cx, LS_NOWHERE, LS_E_OPTION, "measure the program built with the same "
+                        "--precision", "--costs: '%s' was measured with f%d, this is f%d",
+                        from->path, 8 * from->real_bytes, 8 * p->real_bytes);
+    ls_problem_price(p, m);
+    match(cx, from, p, row_of);
+    from->nodes = from->matched = 0;
+    for (uint32_t i = 0; i < p->dag.nnode; i++) {
+        double cost = p->dag.node[i].cost;
+        all += cost;
+        from->nodes++;
+        if (row_of[i] == 0)
+            continue;
+        LsCostClass c = ls_problem_work(p, i, m).kind;
+        from->matched++;
+        modelled[c] += cost, modelled[LS_NCOSTS] += cost;
+        measured[c] += from->row[row_of[i] - 1].ns;
+        measured[LS_NCOSTS] += from->row[row_of[i] - 1].ns;
+    }
+    if (modelled[LS_NCOSTS] < all / 2)
+        return ls_error(cx, LS_NOWHERE, LS_E_OPTION,
+                        "measure a program built from this model, with this batch",
+                        "--costs: %" PRIu32 " of %" PRIu32 " nodes are in '%s', which was measured "
+                        "on '%s': another model, or other shapes", from->matched, from->nodes,
+                        from->path, from->model);
+    for (uint32_t i = 0; i < p->dag.nnode; i++) {
+        LsCostClass c = ls_problem_work(p, i, m).kind;
+        int k = modelled[c] > 0 && measured[c] > 0 ? (int)c : LS_NCOSTS;
+        if (row_of[i] != 0)
+            p->dag.node[i].cost = from->row[row_of[i] - 1].ns;
+        else if (modelled[k] > 0)
+            p->dag.node[i].cost *= measured[k] / modelled[k];
+    }
+    return true;
+}
