@@ -129,6 +129,8 @@ static const Option option[] = {
      "write the graph for Graphviz: kept and recomputed values"},
     {"--timeline", NULL, "FILE.svg", TEXT, AT(timeline), REPORT,
      "draw memory over time (needs gnuplot; .csv: the data)"},
+    {"--report", NULL, "FILE.html", TEXT, AT(report), REPORT,
+     "write a page: memory over time, who owns the peak, what is kept"},
     {"--dump", "-d", "PASS", TEXT, AT(dump_pass), ALL,
      "print the graph after a compiler pass (import, autodiff, fuse, all)"},
     {"--max-errors", NULL, "N", INTEGER, AT(max_errors), ALL, "print no more than N errors"},

@@ -42,7 +42,7 @@ typedef struct LsOptions {      /* as typed; what they mean is worked out by ls_
     const char *recompute;
     /* reports */
     bool json;
-    const char *graph_json, *plan_json, *dot, *timeline, *dump_pass;
+    const char *graph_json, *plan_json, *dot, *timeline, *report, *dump_pass;
     int64_t max_errors;
     /* sweep */
     const char *from, *to, *strategies;

@@ -3,6 +3,7 @@
 #include "cli/job.h"
 #include "scheduler/dag_json.h"
 #include "scheduler/plan_json.h"
+#include "scheduler/report_plan.h"
 #include "scheduler/view.h"
 
 #include <errno.h>
@@ -36,6 +37,12 @@ static void write_none_curve(FILE *to, const LsJob *job)
 static void write_plan(FILE *to, const LsJob *job)
 {
     ls_plan_write(to, job->dag, &job->plan, &job->report);
+}
+
+static void write_page(FILE *to, const LsJob *job)
+{
+    ls_report_plan(job->cx.arena, to, job->dag, &job->plan, &job->report,
+                   &(LsPageFacts){job->options->model, job->state_bytes, job->input_bytes});
 }
 
 /* path NULL: not asked for. */
@@ -122,6 +129,7 @@ static int report(LsJob *job)
     int code = write_file(o->graph_json, write_graph, job);
     code = code != 0 ? code : write_file(o->plan_json, write_plan, job);
     code = code != 0 ? code : write_file(o->dot, write_dot, job);
+    code = code != 0 ? code : write_file(o->report, write_page, job);
     return code != 0 ? code : write_timeline(job);
 }
 

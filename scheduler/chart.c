@@ -52,7 +52,8 @@ static void put_axes(FILE *to, const LsChart *c, const Frame *f)
     double step = ls_chart_tick(f->y1, 4);
     for (double y = 0; y <= f->y1; y += step)
         fprintf(to, "<line class=\"s-line\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>"
-                    "<text class=\"f-soft\" x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.4g%s</text>\n",
+                    "<text class=\"f-soft\" x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.4g%s"
+                    "</text>\n",
                 LEFT, WIDTH - RIGHT, place_y(f, y), place_y(f, y), LEFT - 8, place_y(f, y) + 4, y,
                 c->y_unit);
     step = ls_chart_tick(f->x1 - f->x0, 6);
@@ -62,7 +63,8 @@ static void put_axes(FILE *to, const LsChart *c, const Frame *f)
                     "</text>\n",
                 place_x(f, x), place_x(f, x), HEIGHT - BOTTOM, HEIGHT - BOTTOM + 5, place_x(f, x),
                 HEIGHT - BOTTOM + 19, x, c->x_unit);
-    fprintf(to, "<text class=\"f-ink\" x=\"%d\" y=\"20\" font-weight=\"600\" font-size=\"14\">", LEFT);
+    fprintf(to, "<text class=\"f-ink\" x=\"%d\" y=\"20\" font-weight=\"600\" font-size=\"14\">",
+            LEFT);
     ls_page_text(to, c->title);
     fprintf(to, "</text>\n<text class=\"f-soft\" x=\"%d\" y=\"%d\" text-anchor=\"middle\">",
             (LEFT + WIDTH - RIGHT) / 2, HEIGHT - BOTTOM + 38);
@@ -80,7 +82,8 @@ static void put_shade(FILE *to, const LsChartLine *l, const Frame *f)
         if (!isfinite(l->y[i]))
             continue;
         if (!open)
-            fprintf(to, "<path class=\"f-bound never\" d=\"M%.1f %.1f", place_x(f, l->x[i]), place_y(f, 0));
+            fprintf(to, "<path class=\"f-bound never\" d=\"M%.1f %.1f", place_x(f, l->x[i]),
+                    place_y(f, 0));
         open = true;
         fprintf(to, "L%.1f %.1f", place_x(f, l->x[i]), place_y(f, l->y[i]));
     }

@@ -107,6 +107,7 @@ void ls_page_colours(FILE *to)
     put_scheme(to, true);
     fputs("}\nsvg{font:12px system-ui,sans-serif}\n"
           ".curve{fill:none;stroke-width:2;stroke-linejoin:round}\n"
+          ".halo{paint-order:stroke;stroke:var(--page);stroke-width:4px;stroke-linejoin:round}\n"
           ".dash{stroke-dasharray:6 4}.turn{stroke-dasharray:2 4}.never{opacity:.08}\n", to);
 }
 
@@ -123,7 +124,7 @@ void ls_page_head(FILE *to, const char *title)
           "color:var(--ink);font:15px/1.5 system-ui,sans-serif}\n"
           "h1{font-size:24px;margin:0 0 4px;overflow-wrap:anywhere}h2{font-size:18px;"
           "margin:32px 0 8px}p{margin:6px 0}.soft{color:var(--soft)}\n"
-          ".tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(150px,1fr));gap:10px;"
+          ".tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(130px,1fr));gap:10px;"
           "margin:18px 0}\n"
           ".tile{background:var(--card);border-radius:8px;padding:10px 12px}.tile b{display:block;"
           "font-size:20px;font-weight:600}.tile span{color:var(--soft);font-size:13px}\n"
@@ -135,9 +136,10 @@ void ls_page_head(FILE *to, const char *title)
           "text-overflow:ellipsis}\n"
           "svg{display:block;width:100%;height:auto}a{color:var(--auto)}\n"
           ".bar{height:9px;border-radius:2px;min-width:1px}"
-          ".key{display:inline-block;width:11px;height:11px;border-radius:2px;margin:0 5px 0 14px}\n"
+          ".key{display:inline-block;width:11px;height:11px;border-radius:2px;"
+          "margin:0 5px 0 14px}\n"
           "#now{background:var(--card);border-radius:8px;padding:10px 12px;min-height:8.4em;"
-          "font-size:13.5px;overflow-wrap:anywhere}\n"
+          "font-size:13.5px;overflow-wrap:anywhere}#now p{margin:3px 0}\n"
           "input{font:inherit;padding:4px 8px;width:18em;color:inherit;background:var(--card);"
           "border:1px solid var(--line);border-radius:6px}\n"
           "</style>\n</head>\n<body>\n", to);

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Checks what lowerset sweep writes, by programs that share nothing with it.
+"""Checks the tables, curves and pages that lowerset writes, by programs that share nothing with it.
 
-    tests/sweep.py BUILD
+    tests/reports.py BUILD
 
 Each function named check_... is one behaviour; exit status 1 when one fails.
 """
 import csv
+import html.parser
 import json
 import os
 import subprocess
@@ -78,6 +79,90 @@ def check_a_training_graph_is_swept_over_sizes():
     points = json.loads(read("g/sweep.json"))["points"]
     assert [p["arena_budget_bytes"] for p in points] == [600 * 1024, 1024 * 1024]
     assert [c["strategy"] for c in points[0]["strategies"]] == ["exact", "auto"]
+
+
+class Page(html.parser.HTMLParser):
+    """Well-formed or an error; keeps the scripts, the text, and what could load something."""
+
+    VOID = {"meta", "input", "br"}
+
+    def __init__(self, text):
+        super().__init__(convert_charrefs=True)
+        self.open, self.scripts, self.words, self.loads = [], [], [], []
+        self.feed(text)
+        self.close()
+        assert not self.open, f"not closed: {self.open}"
+
+    def handle_starttag(self, tag, attrs):
+        names = [n for n, _ in attrs]
+        assert len(names) == len(set(names)) and not any(n.startswith("on") for n in names)
+        self.loads += [v for n, v in attrs if n in ("src", "href", "xlink:href", "action")]
+        if tag == "script":
+            self.scripts.append("")
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+        if tag not in self.VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        assert self.open and self.open.pop() == tag, f"</{tag}> out of place"
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] == "script":
+            self.scripts[-1] += data
+        else:
+            self.words.append(data)
+
+
+def check_the_page_of_a_plan_is_whole_and_loads_nothing():
+    out = run("plan", "u,n.onnx", "--batch", "2", "-q", "--json", "--budget", "60%", "--report",
+              "p.html", "--plan-json", "p.json")
+    summary, plan = json.loads(out.stdout), json.loads(read("p.json"))
+    text = read("p.html")
+    page = Page(text)
+    assert page.loads == [] and len(page.scripts) == 2 and "url(" not in text
+    data = json.loads(page.scripts[0])
+    runs = [s["compute"] for s in plan["steps"] if "compute" in s]
+    assert [r[0] for r in data["runs"]] == runs
+    assert max(sum(r[2:7]) for r in data["runs"]) == summary["live_peak_bytes"]
+    assert sum(data["runs"][data["peak"]][2:7]) == summary["live_peak_bytes"]
+    again = sum(r[1] for r in data["runs"])
+    assert again == len(runs) - len(set(runs)) > 0
+    assert f"{100 * summary['overhead']:.2f} %" in page.words
+
+
+def check_no_name_becomes_markup():
+    run("plan", "u,n.onnx", "--batch", "2", "-q", "--graph-json", "h.json")
+    graph = json.loads(read("h.json"))
+    evil = ["</script><script>alert(1)</script>", "<img src=x onerror=alert(2)>", "a&lt;b\"'`",
+            "<!--", "]]>", "\u2028\u2029", "\x01\x7f", "${alert(3)}", "'+alert(4)+'", "\\", "%n%s"]
+    for k, node in enumerate(graph["nodes"]):
+        node["name"] = evil[k % len(evil)]
+        node["op"] = evil[(k + 3) % len(evil)]
+    for k, tensor in enumerate(graph["tensors"]):
+        tensor["name"] = evil[(k + 1) % len(evil)] + str(k)
+    graph["name"] = evil[0]
+    name = "<svg onload=alert(5)>'&.json"
+    with open(name, "w", encoding="utf-8") as f:
+        json.dump(graph, f)
+    run("plan", name, "-q", "--budget", "60%", "--report", "h.html")
+    page = Page(read("h.html"))
+    assert page.loads == [] and len(page.scripts) == 2
+    data = json.loads(page.scripts[0])
+    assert [n[0] for n in data["nodes"]] == [n["name"] for n in graph["nodes"]]
+    assert [t[0] for t in data["tensors"]] == [t["name"] for t in graph["tensors"]]
+    assert name in page.words
+
+
+def check_names_that_are_no_text_become_text():
+    graph = read("g.json").replace('"name": "inc', '"name": "\\u0000i\x80nc')
+    with open("b.json", "w", encoding="latin-1") as f:
+        f.write(graph.replace("inc", "i\x80\xc0\xafnc"))
+    run("plan", "b.json", "-q", "--budget", "70%", "--report", "b.html")
+    Page(read("b.html"))        # read as UTF-8, strictly
 
 
 def check_wrong_options_are_refused():

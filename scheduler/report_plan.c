@@ -1,0 +1,309 @@
+/* scheduler/report_plan.c -- the page of a plan. */
+#include "scheduler/report_plan.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scheduler/memory_chart.h"
+#include "scheduler/page.h"
+#include "scheduler/report_script.h"
+#include "scheduler/series.h"
+
+enum { OWNERS_SHOWN = 12 };
+
+typedef struct Page {
+    LsArena *arena;
+    FILE *to;
+    const LsDag *dag;
+    const LsPlan *plan;
+    const LsPlanReport *report;
+    const LsPageFacts *facts;
+    const LsSeries *s;
+} Page;
+
+static void put_tile(const Page *p, const char *figure, const char *what)
+{
+    fprintf(p->to, "<div class=\"tile\"><b>%s</b><span>%s</span></div>\n", figure, what);
+}
+
+static const char *percent(const Page *p, double x)
+{
+    return ls_arena_printf(p->arena, "%.2f %%", 100 * x);
+}
+
+static void put_summary(const Page *p)
+{
+    const LsPlanReport *r = p->report;
+    char text[24], more[24];
+    uint32_t again = 0;
+    for (uint32_t k = 0; k < p->s->nrun; k++)
+        again += p->s->run[k].again;
+    fprintf(p->to, "<h1>");
+    ls_page_text(p->to, p->facts->title);
+    fprintf(p->to, "</h1>\n<p class=\"soft\">plan %s, strategy %s: %" PRIu32 " runs of %" PRIu32
+            " nodes, %" PRIu32 " of them recomputations</p>\n<div class=\"tiles\">\n",
+            r->hash, p->plan->strategy, p->s->nrun, p->dag->nnode, again);
+    put_tile(p, ls_page_bytes(text, p->plan->arena),
+             ls_arena_printf(p->arena, "arena; %s without recomputation",
+                             ls_page_bytes(more, r->none_arena)));
+    if (r->budget > 0)
+        put_tile(p, ls_page_bytes(text, r->budget), "budget of the arena");
+    put_tile(p, ls_page_bytes(text, p->plan->live_peak), "most that is live at once");
+    put_tile(p, percent(p, ls_plan_overhead(p->plan)), "recomputation, of a step");
+    if (r->base_cost > 0) {
+        put_tile(p, percent(p, r->bound / r->base_cost - 1),
+                 "lower bound: no plan within the budget recomputes less");
+        double gap = ls_plan_gap(p->plan, r);
+        put_tile(p, percent(p, gap > 0 ? gap : 0), "gap: how far from the best it may be");
+    }
+    int64_t fixed = p->facts->state_bytes + p->facts->input_bytes;
+    put_tile(p, ls_page_bytes(text, p->plan->arena + fixed),
+             ls_arena_printf(p->arena, "in all, with %s beside the arena",
+                             ls_page_bytes(more, fixed)));
+    fprintf(p->to, "</div>\n");
+}
+
+static void put_memory(const Page *p)
+{
+    LsMemoryLimits limits = {p->report->budget, p->plan->arena, p->report->least_bound};
+    fprintf(p->to, "<h2>Memory over one training step</h2>\n<p>");
+    for (int k = 0; k < LS_NOWNERS; k++)
+        fprintf(p->to, "<span class=\"key\" style=\"background:var(--%s)\"></span>%s",
+                ls_owner_colour[k], ls_owner_name[k]);
+    fprintf(p->to, "</p>\n");
+    ls_memory_chart(p->to, p->s, &limits);
+    fprintf(p->to, "<div id=\"now\"></div>\n<p class=\"soft\">Point at a step; the arrow keys go "
+                   "one further. %s</p>\n", p->s->nrun > 800 ? "Each column is the largest of the "
+                   "steps in it." : "");
+}
+
+static void put_owner(const Page *p, const LsSeriesLive *o)
+{
+    const char *colour = ls_owner_colour[o->owner];
+    char text[24];
+    int64_t most = p->s->live[0].bytes > 0 ? p->s->live[0].bytes : 1;
+    fprintf(p->to, "<tr><td class=\"l name\">");
+    ls_page_text(p->to, p->dag->tensor[o->tensor].name);
+    fprintf(p->to, "</td><td class=\"l\">%s</td><td>%s</td><td class=\"l\"><div class=\"bar\" "
+            "style=\"width:%.0fpx;background:var(--%s)\"></div></td></tr>\n",
+            ls_owner_short[o->owner], ls_page_bytes(text, o->bytes),
+            220.0 * (double)o->bytes / (double)most, colour);
+}
+
+static void put_peak(const Page *p)
+{
+    const LsSeries *s = p->s;
+    char text[24];
+    if (s->nrun == 0)
+        return;
+    const LsDagNode *n = &p->dag->node[s->run[s->peak].node];
+    fprintf(p->to, "<h2>At the peak</h2>\n<p>Run %" PRIu32 ", node <b>", s->peak + 1);
+    ls_page_text(p->to, n->name);
+    fprintf(p->to, "</b> (");
+    ls_page_text(p->to, n->op);
+    fprintf(p->to, "): %" PRIu32 " tensors, %s of workspace.</p>\n<div class=\"scroll\"><table>"
+            "<tr><th class=\"l\">tensor</th><th class=\"l\">owner</th><th>size</th>"
+            "<th class=\"l\"></th></tr>\n", s->nlive, ls_page_bytes(text, n->workspace));
+    int64_t rest = 0;
+    for (uint32_t k = 0; k < s->nlive; k++)
+        if (k < OWNERS_SHOWN)
+            put_owner(p, &s->live[k]);
+        else
+            rest += s->live[k].bytes;
+    if (s->nlive > OWNERS_SHOWN)
+        fprintf(p->to, "<tr><td class=\"l soft\">%" PRIu32 " more</td><td></td><td>%s</td><td>"
+                "</td></tr>\n", s->nlive - OWNERS_SHOWN, ls_page_bytes(text, rest));
+    fprintf(p->to, "</table></div>\n");
+}
+
+static void put_strategies(const Page *p)
+{
+    char live[24], arena[24], least[24];
+    if (p->report->nrow < 2)
+        return;
+    fprintf(p->to, "<h2>The strategies at this budget</h2>\n<div class=\"scroll\"><table><tr>"
+            "<th class=\"l\">strategy</th><th>live peak</th><th>arena</th><th>recomputation</th>"
+            "<th>runs again</th><th>least arena</th><th class=\"l\"></th></tr>\n");
+    for (uint32_t k = 0; k < p->report->nrow; k++) {
+        const LsPlanRow *row = &p->report->row[k];
+        fprintf(p->to, "<tr><td class=\"l\">%s</td>", row->name);
+        if (row->feasible)
+            fprintf(p->to, "<td>%s</td><td>%s</td><td>%.2f %%</td><td>%" PRIu32 "</td>",
+                    ls_page_bytes(live, row->live_peak), ls_page_bytes(arena, row->arena),
+                    100 * row->overhead, row->again);
+        else
+            fprintf(p->to, "<td colspan=\"4\" class=\"soft\">does not fit the budget</td>");
+        fprintf(p->to, "<td>%s</td><td class=\"l soft\">", ls_page_bytes(least, row->least));
+        ls_page_text(p->to, row->note);
+        fprintf(p->to, "</td></tr>\n");
+    }
+    fprintf(p->to, "</table></div>\n");
+}
+
+typedef struct OpRow {          /* the forward nodes of one operator */
+    const char *op;
+    uint32_t first;             /* node, to order equals by */
+    uint32_t nodes, kept, again, runs;  /* kept: nodes; again: nodes; runs: further ones */
+    int64_t kept_bytes, again_bytes;
+    double cost;                /* of the further runs */
+} OpRow;
+
+static int by_op(const void *x, const void *y)
+{
+    const OpRow *a = x, *b = y;
+    int c = strcmp(a->op, b->op);
+    return c != 0 ? c : a->first < b->first ? -1 : a->first > b->first;
+}
+
+static int by_bytes(const void *x, const void *y)
+{
+    const OpRow *a = x, *b = y;
+    int64_t m = a->kept_bytes + a->again_bytes, n = b->kept_bytes + b->again_bytes;
+    return m != n ? (m > n ? -1 : 1) : by_op(x, y);
+}
+
+static OpRow row_of(const Page *p, uint32_t v)
+{
+    const LsDagNode *n = &p->dag->node[v];
+    OpRow row = {.op = n->op != NULL ? n->op : "", .first = v, .nodes = 1};
+    int64_t bytes = 0, kept = 0;
+    for (uint32_t j = 0; j < n->nout; j++) {
+        bytes += p->dag->tensor[n->out[j]].bytes;
+        if (p->s->owner[n->out[j]] == LS_OWNER_KEPT)
+            kept += p->dag->tensor[n->out[j]].bytes;
+    }
+    row.kept = kept > 0;
+    row.kept_bytes = kept;
+    if (p->s->runs[v] > 1) {
+        row.again = 1;
+        row.runs = p->s->runs[v] - 1;
+        row.again_bytes = bytes;
+        row.cost = row.runs * n->cost;
+    }
+    return row;
+}
+
+/* A row per operator; their number. */
+static uint32_t sum_ops(const Page *p, OpRow *row)
+{
+    uint32_t n = 0, to = 0;
+    for (uint32_t v = 0; v < p->dag->nnode; v++)
+        if (p->dag->node[v].kind == LS_DAG_FORWARD && p->s->runs[v] > 0)
+            row[n++] = row_of(p, v);
+    qsort(row, n, sizeof *row, by_op);
+    for (uint32_t k = 0; k < n; k++) {
+        OpRow *sum = to > 0 && strcmp(row[to - 1].op, row[k].op) == 0 ? &row[to - 1] : NULL;
+        if (sum == NULL) {
+            row[to++] = row[k];
+            continue;
+        }
+        sum->nodes += row[k].nodes;
+        sum->kept += row[k].kept;
+        sum->again += row[k].again;
+        sum->runs += row[k].runs;
+        sum->kept_bytes += row[k].kept_bytes;
+        sum->again_bytes += row[k].again_bytes;
+        sum->cost += row[k].cost;
+    }
+    qsort(row, to, sizeof *row, by_bytes);
+    return to;
+}
+
+static void put_op_row(const Page *p, const OpRow *r, const char *class)
+{
+    char kept[24], again[24];
+    fprintf(p->to, "<tr%s><td class=\"l\">", class);
+    ls_page_text(p->to, r->op);
+    fprintf(p->to, "</td><td>%" PRIu32 "</td><td>%" PRIu32 "</td><td>%s</td><td>%" PRIu32
+            "</td><td>%s</td><td>%" PRIu32 "</td><td>%.3f %%</td></tr>\n", r->nodes, r->kept,
+            ls_page_bytes(kept, r->kept_bytes), r->again, ls_page_bytes(again, r->again_bytes),
+            r->runs, p->plan->base_cost > 0 ? 100 * r->cost / p->plan->base_cost : 0);
+}
+
+static void put_ops(const Page *p)
+{
+    OpRow *row = ls_arena_alloc(p->arena, p->dag->nnode + 1u, sizeof *row), all = {.op = "all"};
+    uint32_t n = sum_ops(p, row);
+    fprintf(p->to, "<h2>What is kept, what is made again</h2>\n<div class=\"scroll\"><table><tr>"
+            "<th class=\"l\">forward operator</th><th>nodes</th><th>kept</th><th>bytes</th>"
+            "<th>made again</th><th>bytes</th><th>further runs</th><th>of a step</th></tr>\n");
+    for (uint32_t k = 0; k < n; k++) {
+        put_op_row(p, &row[k], "");
+        all.nodes += row[k].nodes;
+        all.kept += row[k].kept;
+        all.again += row[k].again;
+        all.runs += row[k].runs;
+        all.kept_bytes += row[k].kept_bytes;
+        all.again_bytes += row[k].again_bytes;
+        all.cost += row[k].cost;
+    }
+    put_op_row(p, &all, " style=\"font-weight:600\"");
+    fprintf(p->to, "</table></div>\n<h2>Nodes</h2>\n<p><input id=\"filter\" type=\"search\" "
+            "placeholder=\"name, operator or state\" aria-label=\"filter the nodes\"> "
+            "<span id=\"found\" class=\"soft\"></span></p>\n<div class=\"scroll\"><table><thead>"
+            "<tr><th class=\"l\">node</th><th class=\"l\">operator</th><th class=\"l\">state</th>"
+            "<th>makes</th><th>of a step</th><th>runs</th></tr></thead><tbody id=\"nodes\">"
+            "</tbody></table></div>\n");
+}
+
+static void put_ids(FILE *to, const uint32_t *id, uint32_t n)
+{
+    fputc('[', to);
+    for (uint32_t k = 0; k < n; k++)
+        fprintf(to, k > 0 ? ",%" PRIu32 : "%" PRIu32, id[k]);
+    fputc(']', to);
+}
+
+/* tensors: [name, bytes]; nodes: [name, op, kind, cost, runs, [makes], owner of the first result];
+ * runs: [node, again, bytes by owner ..., [frees]]. */
+static void put_data(const Page *p)
+{
+    FILE *to = p->to;
+    const LsDag *g = p->dag;
+    double base = p->plan->base_cost > 0 ? p->plan->base_cost : 1;
+    fprintf(to, "<script type=\"application/json\" id=\"data\">{\"base\":%.17g,\"peak\":%" PRIu32
+            ",\"width\":%d,\"left\":%d,\"right\":%d,\n\"tensors\":[", base, p->s->peak,
+            LS_MEMORY_WIDTH, LS_MEMORY_LEFT, LS_MEMORY_RIGHT);
+    for (uint32_t t = 0; t < g->ntensor; t++) {
+        fputs(t > 0 ? ",\n[" : "[", to);
+        ls_page_json(to, g->tensor[t].name);
+        fprintf(to, ",%" PRId64 "]", g->tensor[t].bytes);
+    }
+    fputs("],\n\"nodes\":[", to);
+    for (uint32_t v = 0; v < g->nnode; v++) {
+        const LsDagNode *n = &g->node[v];
+        fputs(v > 0 ? ",\n[" : "[", to);
+        ls_page_json(to, n->name);
+        fputc(',', to);
+        ls_page_json(to, n->op);
+        fprintf(to, ",%d,%.9g,%" PRIu32 ",", (int)n->kind, n->cost, p->s->runs[v]);
+        put_ids(to, n->out, n->nout);
+        fprintf(to, ",%d]", n->nout > 0 ? (int)p->s->owner[n->out[0]] : (int)LS_NOWNERS);
+    }
+    fputs("],\n\"runs\":[", to);
+    for (uint32_t k = 0; k < p->s->nrun; k++) {
+        const LsSeriesRun *r = &p->s->run[k];
+        fprintf(to, "%s[%" PRIu32 ",%d", k > 0 ? ",\n" : "", r->node, r->again);
+        for (int o = 0; o < LS_NOWNERS; o++)
+            fprintf(to, ",%" PRId64, r->bytes[o]);
+        fputc(',', to);
+        put_ids(to, p->s->freed + r->freed, r->nfreed);
+        fputc(']', to);
+    }
+    fputs("]}</script>\n", to);
+}
+
+void ls_report_plan(LsArena *arena, FILE *to, const LsDag *dag, const LsPlan *plan,
+                    const LsPlanReport *report, const LsPageFacts *facts)
+{
+    Page p = {arena, to, dag, plan, report, facts, ls_series_new(arena, dag, plan)};
+    ls_page_head(to, ls_arena_printf(arena, "%s: plan %s", facts->title, report->hash));
+    put_summary(&p);
+    put_memory(&p);
+    put_peak(&p);
+    put_strategies(&p);
+    put_ops(&p);
+    put_data(&p);
+    fprintf(to, "<script>\n%s</script>\n</body>\n</html>\n", ls_report_script);
+}
