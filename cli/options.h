@@ -43,6 +43,7 @@ typedef struct LsOptions {      /* as typed; what they mean is worked out by ls_
     /* reports */
     bool json;
     const char *graph_json, *plan_json, *dot, *timeline, *report, *dump_pass;
+    const char *against, *tolerance;
     int64_t max_errors;
     /* sweep */
     const char *from, *to, *strategies;
@@ -68,6 +69,9 @@ bool ls_budget_parse(const char *text, LsBudget *b);
 int ls_options_planning(const LsOptions *o, LsPlanOptions *want);
 /* The hints; they live as long as the options. Likewise. */
 int ls_options_hints(const LsOptions *o, LsHints *hints);
+
+/* --tolerance as a part of 1. Likewise. */
+int ls_options_tolerance(const LsOptions *o, double *part);
 
 double ls_options_lr(const LsOptions *o);       /* --lr, else the optimizer's own default */
 

@@ -1,6 +1,7 @@
 /* cli/plan_cmd.c -- lowerset plan: what training takes and what a budget costs; builds nothing. */
 #include "cli/commands.h"
 #include "cli/job.h"
+#include "scheduler/against.h"
 #include "scheduler/dag_json.h"
 #include "scheduler/plan_json.h"
 #include "scheduler/report_plan.h"
@@ -103,12 +104,32 @@ static void print_memory(const LsJob *job)
     print_share(job, "total", job->state_bytes + job->input_bytes + job->arena_bytes, "");
     if (job->budget > 0)
         print_share(job, "budget", job->budget, job->graph_file ? "of the arena" : "");
-    printf("  recomputation costs %.2f %% of a step\n", 100 * ls_plan_overhead(&job->plan));
+    printf("  recomputation costs %.2f %% of a step, at most %.2f %% more than it must\n",
+           100 * ls_plan_overhead(&job->plan), 100 * ls_plan_gap(&job->plan, &job->report));
     if (!job->graph_file)
         printf("  a step takes %.4g ms by the costs of %s\n", ls_job_step_ns(job) * 1e-6,
                job->costs);
     printf("  ");
     ls_view_turn(stdout, job->dag, &job->plan);
+}
+
+/* The earlier plan of --against, if any. 0 or the exit code. */
+static int read_earlier(LsJob *job, LsEarlier *then)
+{
+    char why[512];
+    const char *path = job->options->against;
+    if (path == NULL || ls_earlier_read(job->cx.arena, path, then, why, sizeof why))
+        return 0;
+    fprintf(stderr, "lowerset: --against: '%s': %s\n", path, why);
+    return LS_EXIT_MODEL;
+}
+
+static int compare(const LsJob *job, const LsEarlier *then, double tolerance)
+{
+    FILE *to = job->options->json ? stderr : stdout;
+    fprintf(to, "%sagainst %s\n", job->options->json ? "" : "\n", job->options->against);
+    return ls_earlier_compare(to, then, job->dag, &job->plan, &job->report, tolerance)
+        ? LS_EXIT_CHECK : 0;
 }
 
 static int report(LsJob *job)
@@ -137,17 +158,23 @@ int ls_plan_main(int argc, char **argv)
 {
     LsOptions o = {0};
     LsJob job;
+    LsEarlier then;
+    double tolerance;
     int code = ls_options_parse(&o, LS_CMD_PLAN, argc, argv);
+    code = code != 0 ? code : ls_options_tolerance(&o, &tolerance);
     if (code != 0)
         return code;
     code = ls_job_start(&job, &o, true);
+    code = code != 0 ? code : read_earlier(&job, &then);
     job.graph_file = ls_job_is_graph(o.model);
     job.compare = o.strategy == NULL;
     if (code == 0)
         code = ls_job_plan(&job);
     if (code == 0)
         code = report(&job);
-    else if (code == LS_EXIT_BUDGET && o.json)
+    if (code == 0 && o.against != NULL)
+        code = compare(&job, &then, tolerance);
+    if (code == LS_EXIT_BUDGET && o.json)
         ls_view_json(stdout, job.dag, NULL, &job.report);
     ls_job_end(&job);
     return code;

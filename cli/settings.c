@@ -264,6 +264,16 @@ int ls_options_hints(const LsOptions *o, LsHints *hints)
     return 0;
 }
 
+int ls_options_tolerance(const LsOptions *o, double *part)
+{
+    char *end = "";
+    *part = o->tolerance != NULL ? strtod(o->tolerance, &end) / 100 : 0;
+    if (end == o->tolerance || (strcmp(end, "%") != 0 && *end != '\0') || !(*part >= 0)
+        || !isfinite(*part))
+        return bad("--tolerance", o->tolerance, "a percentage of at least 0, like 0.5%");
+    return 0;
+}
+
 double ls_options_lr(const LsOptions *o)
 {
     double lr;

@@ -12,7 +12,8 @@
 static void put_run(FILE *to, const LsDag *g, const LsPlan *plan, const LsPlanStep *s)
 {
     const LsDagNode *n = &g->node[s->id];
-    fprintf(to, " {\"compute\": %" PRIu32, s->id);
+    fprintf(to, " {\"compute\": %" PRIu32 ", \"name\": ", s->id);
+    ls_json_text(to, n->name);
     for (uint32_t k = 0; k < n->nout; k++)
         fprintf(to, "%s\"%" PRIu32 "\": %" PRId64 "%s", k ? ", " : ", \"offsets\": {", n->out[k],
                 plan->offset[s->offset + k], k + 1 == n->nout ? "}" : "");
@@ -35,8 +36,8 @@ void ls_plan_write(FILE *to, const LsDag *g, const LsPlan *plan, const LsPlanRep
     ls_json_text(to, plan->strategy);
     fprintf(to,
             ", \"hash\": \"%s\",\n\"claims\": {\"live_peak\": %" PRId64 ", \"arena_peak\": %" PRId64
-            ", \"cost\": %.17g",
-            hash, plan->live_peak, plan->arena, plan->cost);
+            ", \"cost\": %.17g, \"base_cost\": %.17g",
+            hash, plan->live_peak, plan->arena, plan->cost, plan->base_cost);
     if (report != NULL && report->budget > 0)
         fprintf(to, ", \"budget\": %" PRId64, report->budget);
     if (report != NULL)

@@ -22,7 +22,7 @@ fails() {
     fi
 }
 
-"$lowerset" model resnet18 --stem=cifar --width=4 --classes=10 --size=16 -o net.onnx
+"$lowerset" model unet --width=4 --depth=2 --classes=2 --size=16 -o net.onnx
 for budget in none 80% 60% min; do
     "$lowerset" plan net.onnx --batch 4 --budget $budget --json --graph-json net.json >model.txt
     "$lowerset" plan net.json --budget $budget --json --plan-json plan.json >graph.txt
@@ -50,6 +50,26 @@ fails 2 "seconds above 0" plan net.json --plan-time 0
 fails 2 "percent" plan net.json --plan-effort 20000
 fails 1 "training graph" compile net.json
 
+# An earlier plan: as good, worse within the tolerance and beyond it, at another run, and no plan at all.
+"$lowerset" plan net.json --budget 70% --plan-json old.json >out
+"$lowerset" plan net.json --budget 70% --json >summary.json
+for old in old.json summary.json; do
+    "$lowerset" plan net.json --budget 70% --against $old >out || { echo "FAIL worse than itself"; failed=1; }
+done
+"$lowerset" plan net.json --budget 70% --strategy chen --json --against old.json >out 2>err && code=0 || code=$?
+if [ $code != 6 ] || ! grep -q "the plans part at run [1-9].*'.*' (node .*) then, '.*' (node .*) now" err; then
+    echo "FAIL chen against auto: exit $code: $(cat err)"
+    failed=1
+fi
+fails 6 "cost .* worse" plan net.json --budget 70% --strategy chen --against summary.json
+"$lowerset" plan net.json --budget 70% --strategy chen --against old.json --tolerance 50% >out \
+    || { echo "FAIL the tolerance is not kept"; failed=1; }
+fails 6 "arena .* worse" plan net.json --budget 75% --against old.json
+fails 1 "neither a lowerset-schedule" plan net.json --against net.json
+fails 1 "not a JSON object" plan net.json --against broken.json
+fails 1 "No such file" plan net.json --against nowhere.json
+fails 2 "at least 0" plan net.json --against old.json --tolerance=-1%
+
 # Hints: each policy says what it keeps and what it makes again, of a model and of its graph alike.
 again() { sed -n 's/.*"recomputed_bytes":[[:space:]]*\([0-9]*\),/\1/p' "$1"; }
 for policy in auto none cheap conv-saved all; do
@@ -64,10 +84,10 @@ if [ "$(again graph.txt)" -le 0 ]; then
     echo "FAIL --recompute=all makes nothing again"
     failed=1
 fi
-"$lowerset" plan net.onnx --batch 4 --forget 'layer1*relu*' >out
+"$lowerset" plan net.onnx --batch 4 --forget 'down1*' >out
 grep -q 'kept for the backward part, .* made again' out || { echo "FAIL no word of what is kept"; failed=1; }
-fails 2 "near it: 'conv1'" plan net.json --keep cnv1
-fails 2 "is there all the time" plan net.json --forget conv1.weight
-fails 4 "no plan" plan net.json --recompute=none --budget 80%
+fails 2 "near it: 'up1.up'" plan net.json --keep up1_up
+fails 2 "is there all the time" plan net.json --forget outc.conv.weight
+fails 4 "no plan" plan net.json --recompute=none --budget 70%
 fails 2 "none cheap" plan net.json --recompute=much
 exit $failed

@@ -1,0 +1,27 @@
+/* scheduler/against.h -- a plan beside one that was written earlier. */
+#ifndef LS_SCHEDULER_AGAINST_H
+#define LS_SCHEDULER_AGAINST_H
+
+#include <stdio.h>
+
+#include "scheduler/plan.h"
+
+typedef struct LsEarlier {      /* what a file says of a plan; below 0: it does not say */
+    double cost, base_cost, bound;
+    int64_t live_peak, arena, budget;   /* bytes */
+    const char **name;          /* by run: its node; NULL: the file does not say */
+    int64_t *node;              /* by run: number of its node */
+    uint32_t nrun;              /* 0: a summary, without runs */
+} LsEarlier;
+
+/* Reads a schedule (plan_json.h) or the summary that ls_view_json writes. false with a sentence
+ * in why. */
+bool ls_earlier_read(LsArena *arena, const char *path, LsEarlier *out, char *why, size_t size);
+
+/* Prints cost, live peak, arena and gap then and now, and the first run at which the plans part.
+ * tolerance: a part of cost and bytes, and of the step for the gap, that does not count. returns
+ * whether cost, live peak, arena or gap got worse. */
+bool ls_earlier_compare(FILE *to, const LsEarlier *then, const LsDag *dag, const LsPlan *plan,
+                        const LsPlanReport *report, double tolerance);
+
+#endif
