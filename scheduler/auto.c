@@ -1,98 +1,247 @@
-/* scheduler/auto.c -- the best of all strategies, repaired and improved for a grid of targets.
+/* scheduler/auto.c -- the best of all strategies, repaired and improved by simulated annealing for
+ * a ladder of targets.
  *
- * The targets lie between the peak without recomputation and what the largest single node needs;
- * they do not depend on the budget, so that plans stay monotone. At each, the plan of the target
- * above, and those candidates of the pool that come near, are brought within it. */
+ * The targets do not depend on the budget, so plans stay monotone. Downwards, each begins with
+ * what the target above ended with, or with a candidate of the pool that comes near; below the
+ * last one that was reached the peak is squeezed on. Upwards, each begins with the best that is
+ * known by now. Everything seen on the way that no other sequence beats is kept. */
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "scheduler/improve.h"
+#include "scheduler/front.h"
+#include "scheduler/moves.h"
 #include "scheduler/strategy.h"
 
-typedef struct Auto {
+typedef struct Search {
     LsCandidates *pool;
-    LsSeq now, best, chain;     /* in the pool's arena, room entries each */
-    uint32_t room;
-    double best_cost;
-    int64_t target;
-} Auto;
+    LsProb *p;
+    LsTape *t;
+    LsMoves *m;
+    LsFront front;
+    int64_t *rung; uint32_t nrung;          /* targets, falling */
+    uint32_t moves;             /* of the search at one target */
+    double weight;              /* cost that a byte above the target counts for */
+    double hot;                 /* rise of cost that is often taken at first */
+    uint64_t since;             /* moves since the clock was read */
+    const LsLimit *limit;
+    bool cut;
+} Search;
 
-static void copy(LsSeq *to, const LsSeq *from)
+static bool out_of_time(Search *s)
 {
-    memcpy(to->node, from->node, from->n * sizeof *to->node);
-    to->n = from->n;
+    enum { OFTEN = 64 };
+    if (!s->cut && ++s->since % OFTEN == 0)
+        s->cut = ls_limit_is_over(s->limit);
+    return s->cut;
 }
 
-/* Brings `from` within the target; the result goes to the pool, and to best if it is. */
-static void attempt(Auto *a, const LsSeq *from)
+static double energy(const Search *s)
 {
-    LsCandidates *pool = a->pool;
-    if (from->n + pool->prob->n > a->room)
-        return;
-    copy(&a->now, from);
-    if (!ls_seq_repair(pool, &a->now, a->room, a->target))
-        return;
-    ls_seq_improve(pool, &a->now, a->target);
-    ls_live(pool->prob, &a->now, pool->live);
-    if (pool->live->peak > a->target)
-        return;
-    if (a->best_cost < 0 || pool->live->cost < a->best_cost) {
-        a->best_cost = pool->live->cost;
-        copy(&a->best, &a->now);
+    int64_t over = ls_tape_peak(s->t) - s->m->target;
+    return s->t->cost + (over > 0 ? s->weight * (double)over : 0);
+}
+
+/* Brings the tape to the target by what costs least per byte; false if that fails. */
+static bool repair(Search *s)
+{
+    enum { TRIES = 24, PATIENCE = 12 };
+    uint32_t most = s->p->n + 100, failures = 0;
+    for (uint32_t k = 0; k < most && failures < PATIENCE && !out_of_time(s); k++) {
+        uint32_t mark = s->t->nchange;
+        if (ls_tape_peak(s->t) <= s->m->target)
+            return true;
+        if (s->t->n > 4 * s->p->n + 64)
+            return false;
+        if (!ls_move_relieve(s->m, TRIES) || s->t->bad > 0) {
+            ls_tape_undo(s->t, mark);
+            failures++;
+        }
     }
-    ls_candidates_offer(pool, &a->now, "auto");
+    return ls_tape_peak(s->t) <= s->m->target;
+}
+
+/* Takes back a recomputation, and makes room for what that holds in other places. */
+static bool drop_and_relieve(Search *s)
+{
+    enum { MOST = 6, TRIES = 8 };
+    uint32_t run = ls_moves_extra(s->m);
+    if (run == LS_TAPE_END || !ls_move_drop(s->m, run))
+        return false;
+    for (int k = 0; k < MOST && ls_tape_peak(s->t) > s->m->target; k++)
+        if (!ls_move_relieve(s->m, TRIES))
+            return true;
+    return true;
+}
+
+/* Makes room at the peak, and takes back what that allows. */
+static bool relieve_and_drop(Search *s)
+{
+    enum { MOST = 3, TRIES = 3 };
+    if (!ls_move_relieve(s->m, TRIES))
+        return false;
+    for (int k = 0; k < MOST; k++) {
+        uint32_t run = ls_moves_extra(s->m), mark = s->t->nchange;
+        if (run != LS_TAPE_END
+            && (!ls_move_drop(s->m, run) || ls_tape_peak(s->t) > s->m->target))
+            ls_tape_undo(s->t, mark);
+    }
+    return true;
+}
+
+static bool change(Search *s)
+{
+    uint32_t kind = ls_moves_random(s->m, 16);
+    if (s->m->swaps && kind < 3)
+        return ls_move_swap(s->m);
+    if (kind < 7)
+        return drop_and_relieve(s);
+    if (kind < 9)
+        return relieve_and_drop(s);
+    return ls_move_shift(s->m);
+}
+
+static void anneal(Search *s, uint32_t moves)
+{
+    s->t->nchange = 0;
+    double now = energy(s);
+    for (uint32_t k = 0; k < moves && !out_of_time(s); k++) {
+        double part = 1 - (double)k / moves, heat = s->hot * part * part * part;
+        bool made = change(s) && s->t->bad == 0;
+        double then = made ? energy(s) : 0, luck = (ls_moves_random(s->m, 1u << 30) + 1.0) / (1u << 30);
+        if (!made || (then > now && then - now > -heat * log(luck))) {
+            ls_tape_undo(s->t, 0);
+            continue;
+        }
+        s->t->nchange = 0;
+        now = then;
+        ls_front_offer(&s->front, s->t);
+    }
+}
+
+static void load(Search *s, const LsSeq *seq, int64_t target)
+{
+    s->m->target = target;
+    ls_tape_load(s->t, seq);
+}
+
+/* Repairs seq for the target; the result goes to the front. */
+static void attempt(Search *s, const LsSeq *seq, int64_t target)
+{
+    load(s, seq, target);
+    repair(s);
+    s->t->nchange = 0;
+    if (s->t->bad == 0)
+        ls_front_offer(&s->front, s->t);
 }
 
 /* The cheapest candidate with a peak of at most `most`, or LS_NO_ID. */
-static uint32_t cheapest(const LsCandidates *pool, int64_t most)
+static uint32_t cheapest(const LsCandidates *pool, double most)
 {
     for (uint32_t k = 0; k < pool->n; k++)
-        if (pool->cand[k].peak <= most)
+        if ((double)pool->cand[k].peak <= most)
             return k;
     return LS_NO_ID;
 }
 
-static int64_t largest_node(const LsProb *p)
+/* Searches at the target from the best that can be had; whether it was reached. */
+static bool descend(Search *s, int64_t target)
 {
-    int64_t most = 0;
-    for (uint32_t v = 0; v < p->n; v++) {
-        int64_t bytes = p->workspace[v];
-        for (uint32_t k = p->in.at[v]; k < p->in.at[v + 1]; k++)
-            bytes += p->size[p->in.id[k]];
-        for (uint32_t k = p->out.at[v]; k < p->out.at[v + 1] && !p->inplace; k++)
-            bytes += p->size[p->out.id[k]];
-        most = p->needed[v] && bytes > most ? bytes : most;
+    static const double near[] = {1, 1.05, 1.12, 1.25, 1.5};
+    uint32_t last = LS_NO_ID;
+    for (size_t j = 0; j < sizeof near / sizeof *near; j++) {
+        uint32_t c = cheapest(s->pool, (double)target * near[j]);
+        if (c != LS_NO_ID && c != last)
+            attempt(s, &s->pool->cand[c].seq, target);
+        last = c;
     }
-    return most;
+    const LsFrontItem *best = ls_front_best(&s->front, target);
+    if (best == NULL && s->front.n > 0)
+        best = &s->front.item[s->front.n - 1];      /* of the least peak */
+    if (best == NULL)
+        return false;
+    load(s, &best->seq, target);
+    repair(s);
+    anneal(s, s->moves);
+    return ls_front_best(&s->front, target) != NULL;
 }
 
-void ls_strategy_auto(LsCandidates *pool)
+/* Below the ladder: the least peak, little by little. */
+static void squeeze(Search *s)
 {
-    static const double near[] = {1, 1.06, 1.15};
-    LsProb *p = pool->prob;
-    Auto a = {.pool = pool, .room = 4 * p->n + 64};
-    a.now.node = ls_arena_alloc(pool->arena, a.room, sizeof *a.now.node);
-    a.best.node = ls_arena_alloc(pool->arena, a.room, sizeof *a.best.node);
-    a.chain.node = ls_arena_alloc(pool->arena, a.room, sizeof *a.chain.node);
-    if (pool->n == 0)
-        return;
-    int64_t top = pool->cand[0].peak, bottom = largest_node(p);     /* the first costs the least */
-    copy(&a.chain, &pool->cand[0].seq);
-    int steps = (int)(50000 / (p->n + 1)), failures = 0;
-    steps = steps < 28 ? 28 : steps > 56 ? 56 : steps;
-    for (int k = 1; k <= steps && failures < 3; k++) {
-        a.target = top - (int64_t)((double)(top - bottom) * k / steps);
-        a.best_cost = -1;
-        attempt(&a, &a.chain);
-        uint32_t last = LS_NO_ID;
-        for (size_t j = 0; j < sizeof near / sizeof *near; j++) {
-            uint32_t c = cheapest(pool, (int64_t)((double)a.target * near[j]));
-            if (c == LS_NO_ID || c == last)
-                continue;
-            last = c;
-            attempt(&a, &pool->cand[c].seq);
-        }
-        failures = a.best_cost < 0 ? failures + 1 : 0;
-        if (a.best_cost >= 0)
-            copy(&a.chain, &a.best);
+    static const double part[] = {0.98, 0.99, 0.997};
+    for (uint32_t k = 0, round = 0; k < sizeof part / sizeof *part && round < 40; round++) {
+        const LsFrontItem *least = &s->front.item[s->front.n - 1];
+        int64_t peak = least->peak;
+        load(s, &least->seq, (int64_t)((double)peak * part[k]));
+        repair(s);
+        anneal(s, s->moves / 2);
+        if (s->cut)
+            return;
+        k += s->front.item[s->front.n - 1].peak >= peak;
     }
+}
+
+static void ascend(Search *s)
+{
+    for (uint32_t k = s->nrung; k-- > 0 && !s->cut;) {
+        const LsFrontItem *best = ls_front_best(&s->front, s->rung[k]);
+        if (best == NULL)
+            continue;
+        load(s, &best->seq, s->rung[k]);
+        anneal(s, s->moves);
+    }
+}
+
+static int falling(const void *x, const void *y)
+{
+    const int64_t *a = x, *b = y;
+    return *a > *b ? -1 : *a < *b;
+}
+
+/* Where people put their budgets: parts of the peak without recomputation, with reuse of places
+ * and without. */
+static void find_rungs(Search *s, int64_t top, int64_t other)
+{
+    enum { PARTS = 20 };
+    s->rung = ls_arena_alloc(s->pool->arena, 2 * PARTS, sizeof *s->rung);
+    for (int k = 1; k < PARTS; k++) {
+        s->rung[s->nrung++] = top / PARTS * k;
+        if (other / PARTS * k < top)
+            s->rung[s->nrung++] = other / PARTS * k;
+    }
+    qsort(s->rung, s->nrung, sizeof *s->rung, falling);
+}
+
+static void improve(Search *s)
+{
+    enum { GIVE_UP = 3 };
+    uint32_t failures = 0;
+    for (uint32_t k = 0; k < s->nrung && failures < GIVE_UP && !s->cut; k++)
+        failures = descend(s, s->rung[k]) ? 0 : failures + 1;
+    if (s->front.n > 0 && !s->cut)
+        squeeze(s);
+    ascend(s);
+}
+
+bool ls_strategy_auto(LsCandidates *pool, int64_t store_all, const LsLimit *limit)
+{
+    LsProb *p = pool->prob;
+    if (pool->n == 0 || pool->cand[0].peak == 0)
+        return false;
+    LsArena *arena = ls_arena_new();
+    Search s = {.pool = pool, .p = p, .limit = limit, .t = ls_tape_new(p)};
+    s.m = ls_moves_new(arena, s.t);
+    int64_t top = pool->cand[0].peak;               /* the first costs the least */
+    find_rungs(&s, top, store_all);
+    s.moves = (uint32_t)((double)limit->effort / 100 * 600000 / (p->n + 200));
+    s.weight = 3 * p->base_cost / (double)top;
+    s.hot = 0.3 * p->base_cost / (p->n + 1);
+    improve(&s);
+    for (uint32_t k = 0; k < s.front.n; k++)
+        ls_candidates_offer(pool, &s.front.item[k].seq, "auto");
+    ls_front_free(&s.front);
+    ls_tape_free(s.t);
+    ls_arena_free(arena);
+    return s.cut;
 }

@@ -85,7 +85,8 @@ static void fill_pool(LsPlanner *pl, LsProb *p)
         run_exact(pl, f, pruned);
     if (asked(pl, "auto")) {
         ls_strategy_closure(pl->pool);
-        ls_strategy_auto(pl->pool);
+        LsLimit limit = ls_limit_start(pl->o->effort, pl->o->seconds);
+        pl->report->cut = ls_strategy_auto(pl->pool, pl->report->store_all, &limit);
     }
 }
 

@@ -20,7 +20,7 @@ static LsRows rows_of(LsProb *p, bool inputs)
     for (uint32_t i = 0; i < p->n; i++) {
         const LsDagNode *node = &g->node[i];
         r.at[i] = k;
-        for (uint32_t j = 0; !node->alternative && j < (inputs ? node->nin : node->nout); j++) {
+        for (uint32_t j = 0; j < (inputs ? node->nin : node->nout); j++) {
             uint32_t t = inputs ? node->in[j] : node->out[j];
             if (!g->tensor[t].persistent)
                 r.id[k++] = t;
@@ -30,7 +30,36 @@ static LsRows rows_of(LsProb *p, bool inputs)
     return r;
 }
 
-/* By node with updates: every other needed node that reads a tensor it updates. */
+/* By node: the alternatives that make exactly what it makes. */
+static LsRows alternatives_of(LsProb *p)
+{
+    LsRows r = {ls_arena_alloc(p->arena, p->n + 2u, sizeof *r.at), NULL};
+    for (int pass = 0; pass < 2; pass++) {
+        for (uint32_t i = 0; i < p->n; i++) {
+            const LsDagNode *alt = &p->dag->node[i];
+            if (!alt->alternative || p->out.at[i] == p->out.at[i + 1])
+                continue;
+            uint32_t v = p->maker[p->out.id[p->out.at[i]]];
+            const LsDagNode *node = &p->dag->node[v];
+            bool same = alt->nout == node->nout && alt->nupd == 0 && node->nupd == 0;
+            for (uint32_t k = 0; k < alt->nout; k++)
+                same &= ls_id_in(node->out, node->nout, alt->out[k]);
+            if (!same)
+                continue;
+            if (pass == 0)
+                r.at[v + 2]++;
+            else
+                r.id[r.at[v + 1]++] = i;
+        }
+        for (uint32_t v = 2; pass == 0 && v < p->n + 2u; v++)
+            r.at[v] += r.at[v - 1];
+        if (pass == 0)
+            r.id = ls_arena_alloc(p->arena, r.at[p->n + 1] + 1u, sizeof *r.id);
+    }
+    return r;
+}
+
+/* By node with updates: every other node that reads a tensor it updates. */
 static LsRows readers_of_updated(LsProb *p)
 {
     const LsDag *g = p->dag;
@@ -43,7 +72,8 @@ static LsRows readers_of_updated(LsProb *p)
     LsRows r = {ls_arena_alloc(p->arena, p->n + 2u, sizeof *r.at), NULL};
     for (int pass = 0; pass < 2; pass++) {          /* count, then fill */
         for (uint32_t i = 0; i < p->n; i++)
-            for (uint32_t k = 0; p->needed[i] && k < g->node[i].nin; k++) {
+            for (uint32_t k = 0; (p->needed[i] || g->node[i].alternative) && k < g->node[i].nin;
+                 k++) {
                 uint32_t u = updater[g->node[i].in[k]];
                 if (u == LS_NO_ID || u == i)
                     continue;
@@ -158,9 +188,10 @@ LsProb *ls_prob_new(LsArena *arena, const LsDag *dag, bool inplace)
         p->workspace[i] = round_up(dag->node[i].workspace, dag->alignment);
         p->cost[i] = dag->node[i].cost;
         p->base_cost += dag->node[i].alternative ? 0 : p->cost[i];
-        for (uint32_t k = p->out.at[i]; k < p->out.at[i + 1]; k++)
+        for (uint32_t k = p->out.at[i]; k < p->out.at[i + 1] && !dag->node[i].alternative; k++)
             p->maker[p->out.id[k]] = i;
     }
+    p->swap = alternatives_of(p);
     mark_needed(p);
     for (uint32_t i = 0; i < p->n; i++)
         p->needed_cost += p->needed[i] ? p->cost[i] : 0;

@@ -26,6 +26,7 @@ typedef struct LsProb {
     double *cost;               /* by node */
     uint32_t *maker;            /* by tensor: the node that makes it, or LS_NO_ID */
     LsRows in, out;             /* by node: tensors in the arena that it reads, makes */
+    LsRows swap;                /* by node: the alternatives that make exactly what it makes */
     LsRows before;              /* by node that updates: the nodes that read what it updates */
     bool *needed;               /* by node: must run, or is read by one that must */
     bool *stuck;                /* by node: may not run twice */
@@ -36,7 +37,8 @@ typedef struct LsProb {
     double needed_cost;         /* of every needed node once: no plan costs less */
 } LsProb;
 
-/* Uses `arena` for all it makes. Alternatives are left out of plans. */
+/* Uses `arena` for all it makes. Alternatives are never `needed`: a plan may run
+ * one instead of what it stands for. */
 LsProb *ls_prob_new(LsArena *arena, const LsDag *dag, bool inplace);
 
 #endif

@@ -2,8 +2,9 @@
 #ifndef LS_SCHEDULER_STRATEGY_H
 #define LS_SCHEDULER_STRATEGY_H
 
-#include "scheduler/partition.h"
 #include "scheduler/candidates.h"
+#include "scheduler/limit.h"
+#include "scheduler/partition.h"
 
 void ls_strategy_none(LsCandidates *pool);
 void ls_strategy_chen(LsCandidates *pool, const LsForward *f);
@@ -16,7 +17,9 @@ void ls_strategy_dp(LsCandidates *pool, const LsForward *f, const LsFamily *fam,
 /* Sweeps the price of a kept byte: what is best to keep at the turn from forward to backward. */
 void ls_strategy_closure(LsCandidates *pool);
 
-/* Repairs and improves what the pool holds by now. */
-void ls_strategy_auto(LsCandidates *pool);
+/* Repairs what the pool holds by now for a ladder of targets, improves it, and offers what no
+ * other sequence beats. store_all: live peak of everything once, nothing in place. Whether the
+ * clock cut the search. */
+bool ls_strategy_auto(LsCandidates *pool, int64_t store_all, const LsLimit *limit);
 
 #endif

@@ -1,0 +1,21 @@
+/* scheduler/limit.c -- see the header. */
+#include "scheduler/limit.h"
+
+#include <time.h>
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+LsLimit ls_limit_start(uint32_t effort, double seconds)
+{
+    return (LsLimit){effort ? effort : 100, now() + (seconds > 0 ? seconds : 2)};
+}
+
+bool ls_limit_is_over(const LsLimit *limit)
+{
+    return now() > limit->until;
+}

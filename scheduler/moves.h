@@ -1,0 +1,45 @@
+/* scheduler/moves.h -- small changes of a tape that keep it a valid sequence.
+ *
+ * Every move returns false when it could not be made; the tape may then be anything: the caller
+ * undoes it. A move that was made may still leave bad reads (t->bad > 0), which the caller takes
+ * for a failure too. */
+#ifndef LS_SCHEDULER_MOVES_H
+#define LS_SCHEDULER_MOVES_H
+
+#include "scheduler/tape.h"
+
+typedef struct LsMoves {
+    LsTape *t;
+    LsProb *p;
+    uint64_t rnd;               /* state of the generator; never 0 */
+    int64_t target;             /* bytes to come down to */
+    bool swaps;                 /* some node has an alternative */
+    const uint32_t *wanted; uint32_t nwanted;       /* outputs of the graph in the arena */
+    uint32_t *mark, stamp;      /* by node */
+    uint32_t *stack; uint32_t stack_room;
+} LsMoves;
+
+LsMoves *ls_moves_new(LsArena *arena, LsTape *t);
+
+/* A number below n; n > 0. */
+uint32_t ls_moves_random(LsMoves *m, uint32_t n);
+
+/* Makes a tensor that is idle at the peak anew before it is read next, with what that takes: the
+ * cheapest per byte of `tries` random choices. */
+bool ls_move_relieve(LsMoves *m, uint32_t tries);
+
+/* Takes back the run, whose readers go on with what was made before, and all runs that thereby
+ * nobody needs. */
+bool ls_move_drop(LsMoves *m, uint32_t run);
+
+/* A random run that ls_move_drop can take back, or LS_TAPE_END after a few tries. */
+uint32_t ls_moves_extra(LsMoves *m);
+
+/* Moves a random run to another place between what it reads and who reads it; one in two looks
+ * at what is idle at the peak. */
+bool ls_move_shift(LsMoves *m);
+
+/* Lets an alternative make what a random run makes, or the other way round. */
+bool ls_move_swap(LsMoves *m);
+
+#endif

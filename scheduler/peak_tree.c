@@ -1,0 +1,72 @@
+/* scheduler/peak_tree.c -- see the header. */
+#include "scheduler/peak_tree.h"
+
+#include <string.h>
+
+LsPeakTree ls_peak_tree_new(LsArena *arena, uint32_t n)
+{
+    return (LsPeakTree){n, ls_arena_alloc(arena, 2 * (size_t)n, sizeof(int64_t)),
+                        ls_arena_alloc(arena, n, sizeof(int64_t))};
+}
+
+static inline int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+void ls_peak_tree_fill(LsPeakTree *t, const int64_t *value)
+{
+    memcpy(t->max + t->n, value, t->n * sizeof *value);
+    memset(t->add, 0, t->n * sizeof *t->add);
+    for (uint32_t k = t->n; k-- > 1;)
+        t->max[k] = larger(t->max[2 * k], t->max[2 * k + 1]);
+}
+
+static void lift(LsPeakTree *t, uint32_t k)
+{
+    while (k > 1) {
+        k /= 2;
+        int64_t now = larger(t->max[2 * k], t->max[2 * k + 1]) + t->add[k];
+        if (now == t->max[k])
+            return;
+        t->max[k] = now;
+    }
+}
+
+void ls_peak_tree_add(LsPeakTree *t, uint32_t from, uint32_t to, int64_t value)
+{
+    if (from > to || value == 0)
+        return;
+    uint32_t lo = from + t->n, hi = to + t->n;
+    if (lo == hi) {
+        t->max[lo] += value;
+        lift(t, lo);
+        return;
+    }
+    /* The two ends climb together; what lies between them is added to whole. */
+    t->max[lo] += value;
+    t->max[hi] += value;
+    for (; lo / 2 != hi / 2; lo /= 2, hi /= 2) {
+        if (lo % 2 == 0) {
+            t->max[lo + 1] += value;
+            if (lo + 1 < t->n)
+                t->add[lo + 1] += value;
+        }
+        if (hi % 2 == 1) {
+            t->max[hi - 1] += value;
+            if (hi - 1 < t->n)
+                t->add[hi - 1] += value;
+        }
+        t->max[lo / 2] = larger(t->max[lo], t->max[lo ^ 1]) + t->add[lo / 2];
+        t->max[hi / 2] = larger(t->max[hi], t->max[hi ^ 1]) + t->add[hi / 2];
+    }
+    lift(t, lo);
+}
+
+uint32_t ls_peak_tree_top(const LsPeakTree *t)
+{
+    uint32_t k = 1;
+    while (k < t->n)
+        k = 2 * k + (t->max[2 * k + 1] > t->max[2 * k]);
+    return k - t->n;
+}

@@ -1,0 +1,30 @@
+/* scheduler/peak_tree.h -- a row of numbers under additions to ranges, with its largest.
+ *
+ * A maximum tree with additions that stay where they were made: both operations are O(log n),
+ * and a change that leaves a subtree's maximum alone goes no further up. */
+#ifndef LS_SCHEDULER_PEAK_TREE_H
+#define LS_SCHEDULER_PEAK_TREE_H
+
+#include "compiler/arena.h"
+
+typedef struct LsPeakTree {
+    uint32_t n;                 /* places, a power of two */
+    int64_t *max;               /* 2n: largest below, its own and lower additions counted */
+    int64_t *add;               /* n: to everything below */
+} LsPeakTree;
+
+/* All zero. */
+LsPeakTree ls_peak_tree_new(LsArena *arena, uint32_t n);
+
+/* Sets all places: value[n]. O(n). */
+void ls_peak_tree_fill(LsPeakTree *t, const int64_t *value);
+
+/* Adds to places from .. to, both included; nothing where from > to. */
+void ls_peak_tree_add(LsPeakTree *t, uint32_t from, uint32_t to, int64_t value);
+
+/* The first place with the largest number. */
+uint32_t ls_peak_tree_top(const LsPeakTree *t);
+
+static inline int64_t ls_peak_tree_max(const LsPeakTree *t) { return t->max[1]; }
+
+#endif

@@ -1,0 +1,461 @@
+/* scheduler/tape.c -- see the header. */
+#include "scheduler/tape.h"
+
+#include <string.h>
+
+#define EMPTY (-((int64_t)1 << 61))     /* added to slots without a run: never the peak */
+
+static uint32_t slot_of(const LsTape *t, uint32_t run)
+{
+    return run == LS_TAPE_END ? t->tree.n : t->run[run].slot;
+}
+
+/* By node: what it reads in the arena, and persistent tensors that another node updates. */
+static void find_reads(LsTape *t)
+{
+    const LsDag *g = t->p->dag;
+    size_t total = 0;
+    for (uint32_t v = 0; v < g->nnode; v++) {
+        total += g->node[v].nin;
+        for (uint32_t k = 0; k < g->node[v].nupd; k++)
+            t->guard[g->node[v].upd[k]] = g->tensor[g->node[v].upd[k]].persistent;
+    }
+    t->reads.at = ls_arena_alloc(t->arena, g->nnode + 1u, sizeof *t->reads.at);
+    t->reads.id = ls_arena_alloc(t->arena, total + 1, sizeof *t->reads.id);
+    uint32_t n = 0;
+    for (uint32_t v = 0; v < g->nnode; v++) {
+        const LsDagNode *node = &g->node[v];
+        t->reads.at[v] = n;
+        for (uint32_t k = 0; k < node->nin; k++) {
+            uint32_t in = node->in[k];
+            bool mine = ls_id_in(node->upd, node->nupd, in);
+            if ((!g->tensor[in].persistent || (t->guard[in] && !mine))
+                && !ls_id_in(t->reads.id + t->reads.at[v], n - t->reads.at[v], in))
+                t->reads.id[n++] = in;
+        }
+    }
+    t->reads.at[g->nnode] = n;
+}
+
+LsTape *ls_tape_new(LsProb *p)
+{
+    LsArena *arena = ls_arena_new();
+    LsTape *t = ls_arena_alloc(arena, 1, sizeof *t);
+    *t = (LsTape){.p = p, .arena = arena, .nrun = 1};
+    t->guard = ls_arena_alloc(arena, p->nt + 1u, sizeof *t->guard);
+    t->list = ls_arena_alloc(arena, p->nt + 1u, sizeof *t->list);
+    t->count = ls_arena_alloc(arena, p->n + 1u, sizeof *t->count);
+    t->taken = ls_arena_alloc(arena, p->nt + 1u, sizeof *t->taken);
+    find_reads(t);
+    return t;
+}
+
+void ls_tape_free(LsTape *t)
+{
+    ls_arena_free(t->arena);
+}
+
+/* ---- events and what they mean for memory ---- */
+
+uint32_t ls_tape_events_before(const LsTape *t, uint32_t tensor, uint32_t run)
+{
+    const LsTapeList *l = &t->list[tensor];
+    uint32_t slot = slot_of(t, run), lo = 0, hi = l->n;
+    while (lo < hi) {
+        uint32_t mid = (lo + hi) / 2;
+        if (t->run[l->event[mid] / 2].slot < slot)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+/* Run that ends the instance of write k: its last reader, or itself; LS_TAPE_END: none does. */
+static uint32_t end_of(const LsTape *t, uint32_t tensor, uint32_t k)
+{
+    const LsTapeList *l = &t->list[tensor];
+    while (k + 1 < l->n && l->event[k + 1] % 2 == 0)
+        k++;
+    return k + 1 == l->n && t->p->dag->tensor[tensor].output ? LS_TAPE_END : l->event[k] / 2;
+}
+
+/* The last write among the first k events, or LS_NO_ID. */
+static uint32_t write_before(const LsTapeList *l, uint32_t k)
+{
+    while (k > 0 && l->event[k - 1] % 2 == 0)
+        k--;
+    return k - 1;                                   /* k = 0: LS_NO_ID */
+}
+
+static void touch(LsTape *t, uint32_t run)
+{
+    if (run == LS_TAPE_END || t->p->dag->node[t->run[run].node].ninplace == 0)
+        return;
+    t->dirty = ls_arena_grow(t->arena, t->dirty, t->ndirty, t->ndirty + 1u, sizeof *t->dirty,
+                             &t->dirty_room);
+    t->dirty[t->ndirty++] = run;
+}
+
+static uint32_t last_slot(const LsTape *t, uint32_t run)
+{
+    return run == LS_TAPE_END ? t->tree.n - 1 : t->run[run].slot;
+}
+
+/* An instance ended with run a and now ends with b. */
+static void move_end(LsTape *t, uint32_t tensor, uint32_t a, uint32_t b)
+{
+    if (a == b)
+        return;
+    uint32_t from = last_slot(t, a), to = last_slot(t, b);
+    int64_t size = t->p->size[tensor];
+    if (from < to)
+        ls_peak_tree_add(&t->tree, from + 1, to, size);
+    else
+        ls_peak_tree_add(&t->tree, to + 1, from, -size);
+    touch(t, a);
+    touch(t, b);
+}
+
+static uint32_t reads_after(const LsTapeList *l, uint32_t k)
+{
+    uint32_t n = 0;
+    while (k + n < l->n && l->event[k + n] % 2 == 0)
+        n++;
+    return n;
+}
+
+/* Reads of a guarded tensor in front of place k find it as it was only if no write is there. */
+static bool is_updated(const LsTapeList *l, uint32_t k)
+{
+    return write_before(l, k) != LS_NO_ID;
+}
+
+static void put_event(LsTape *t, uint32_t tensor, uint32_t run, bool write)
+{
+    LsTapeList *l = &t->list[tensor];
+    uint32_t k = ls_tape_events_before(t, tensor, run);
+    uint32_t before = write_before(l, k);
+    uint32_t old_end = before != LS_NO_ID ? end_of(t, tensor, before) : 0;
+    l->event = ls_arena_grow(t->arena, l->event, l->n, l->n + 1u, sizeof *l->event, &l->room);
+    memmove(l->event + k + 1, l->event + k, (l->n - k) * sizeof *l->event);
+    l->event[k] = 2 * run + write;
+    l->n++;
+    if (t->guard[tensor]) {
+        t->bad += write ? l->n - k - 1 : is_updated(l, k);
+        return;
+    }
+    if (before != LS_NO_ID)
+        move_end(t, tensor, old_end, end_of(t, tensor, before));
+    else
+        t->bad = write ? t->bad - reads_after(l, k + 1) : t->bad + 1;
+    if (write) {
+        uint32_t end = end_of(t, tensor, k);
+        ls_peak_tree_add(&t->tree, t->run[run].slot, last_slot(t, end), t->p->size[tensor]);
+        touch(t, end);
+    }
+}
+
+static void take_event(LsTape *t, uint32_t tensor, uint32_t run, bool write)
+{
+    LsTapeList *l = &t->list[tensor];
+    uint32_t k = ls_tape_events_before(t, tensor, run);
+    uint32_t before = write_before(l, k);
+    uint32_t old_end = before != LS_NO_ID ? end_of(t, tensor, before) : 0;
+    if (t->guard[tensor])
+        t->bad -= write ? l->n - k - 1 : is_updated(l, k);
+    else if (write) {
+        uint32_t end = end_of(t, tensor, k);
+        ls_peak_tree_add(&t->tree, t->run[run].slot, last_slot(t, end), -t->p->size[tensor]);
+        touch(t, end);
+        t->bad += before == LS_NO_ID ? reads_after(l, k + 1) : 0;
+    } else {
+        t->bad -= before == LS_NO_ID;
+    }
+    l->n--;
+    memmove(l->event + k, l->event + k + 1, (l->n - k) * sizeof *l->event);
+    if (!t->guard[tensor] && before != LS_NO_ID)
+        move_end(t, tensor, old_end, end_of(t, tensor, before));
+}
+
+/* Whether the run ends the instance of the operand. */
+static bool ends(const LsTape *t, uint32_t tensor, uint32_t run)
+{
+    const LsTapeList *l = &t->list[tensor];
+    uint32_t k = ls_tape_events_before(t, tensor, run);
+    if (k == 0 || k >= l->n || l->event[k] != 2 * run)
+        return false;
+    return k + 1 < l->n ? l->event[k + 1] % 2 : !t->p->dag->tensor[tensor].output;
+}
+
+/* Bytes of results that can lie in the place of operands which end with the run; pairs in the
+ * order of the list, as live.c takes them. */
+static void weigh_pairs(LsTape *t, uint32_t run)
+{
+    const LsDagNode *node = &t->p->dag->node[t->run[run].node];
+    const int64_t *size = t->p->size;
+    int64_t saved = 0;
+    t->stamp++;
+    for (uint32_t k = 0; k < node->ninplace && t->p->inplace; k++) {
+        LsDagPair pair = node->inplace[k];
+        if (size[pair.out] == 0 || size[pair.out] > size[pair.in]
+            || t->taken[pair.in] == t->stamp || t->taken[pair.out] == t->stamp
+            || !ends(t, pair.in, run))
+            continue;
+        t->taken[pair.in] = t->taken[pair.out] = t->stamp;
+        saved += size[pair.out];
+    }
+    uint32_t slot = t->run[run].slot;
+    ls_peak_tree_add(&t->tree, slot, slot, t->run[run].saved - saved);
+    t->run[run].saved = saved;
+}
+
+static void weigh_dirty(LsTape *t)
+{
+    for (uint32_t k = 0; k < t->ndirty; k++)
+        if (t->run[t->dirty[k]].node != LS_NO_ID)
+            weigh_pairs(t, t->dirty[k]);
+    t->ndirty = 0;
+}
+
+/* ---- slots ---- */
+
+/* Fills the tree from the events. */
+static void fill_tree(LsTape *t)
+{
+    int64_t *fill = t->fill, used = 0;
+    memset(fill, 0, (t->tree.n + 1u) * sizeof *fill);
+    for (uint32_t tensor = 0; tensor < t->p->nt; tensor++) {
+        const LsTapeList *l = &t->list[tensor];
+        for (uint32_t k = 0; k < l->n && !t->guard[tensor]; k++)
+            if (l->event[k] % 2) {
+                fill[t->run[l->event[k] / 2].slot] += t->p->size[tensor];
+                fill[last_slot(t, end_of(t, tensor, k)) + 1] -= t->p->size[tensor];
+            }
+    }
+    for (uint32_t s = 0; s < t->tree.n; s++) {
+        const LsTapeRun *r = &t->run[t->at[s]];
+        used += fill[s];
+        fill[s] = used + (t->at[s] == LS_TAPE_END ? EMPTY : t->p->workspace[r->node] - r->saved);
+    }
+    ls_peak_tree_fill(&t->tree, fill);
+}
+
+/* Spreads the runs evenly over at least two slots each. */
+static void spread(LsTape *t)
+{
+    uint32_t s = 0;
+    if (2 * (t->n + 1) > t->tree.n) {
+        uint32_t want = 64;
+        while (want < 4 * (t->n + 1))
+            want *= 2;
+        t->tree = ls_peak_tree_new(t->arena, want);
+        t->at = ls_arena_alloc(t->arena, want, sizeof *t->at);
+        t->fill = ls_arena_alloc(t->arena, want + 1u, sizeof *t->fill);
+    }
+    memset(t->at, 0, t->tree.n * sizeof *t->at);
+    for (uint32_t r = t->run[LS_TAPE_END].next; r != LS_TAPE_END; r = t->run[r].next, s++) {
+        t->run[r].slot = (uint32_t)((uint64_t)(2 * s + 1) * t->tree.n / (2 * (t->n + 1)));
+        t->at[t->run[r].slot] = r;
+    }
+    fill_tree(t);
+}
+
+/* A slot between `before` and the run in front of it. */
+static uint32_t free_slot(LsTape *t, uint32_t before)
+{
+    for (;;) {
+        uint32_t prev = t->run[before].prev, hi = slot_of(t, before);
+        uint32_t lo = prev == LS_TAPE_END ? 0 : t->run[prev].slot + 1;
+        if (lo < hi)
+            return lo + (hi - lo) / 2;
+        spread(t);
+    }
+}
+
+/* ---- changes ---- */
+
+static uint32_t new_run(LsTape *t)
+{
+    if (t->free == LS_TAPE_END) {
+        t->run = ls_arena_grow(t->arena, t->run, t->nrun, t->nrun + 1u, sizeof *t->run, &t->room);
+        t->run[t->nrun] = (LsTapeRun){.node = LS_NO_ID};
+        t->free = t->nrun++;
+    }
+    uint32_t r = t->free;
+    t->free = t->run[r].next;
+    return r;
+}
+
+static uint32_t put_run(LsTape *t, uint32_t node, uint32_t before)
+{
+    const LsProb *p = t->p;
+    uint32_t slot = free_slot(t, before), r = new_run(t), prev = t->run[before].prev;
+    t->run[r] = (LsTapeRun){.node = node, .prev = prev, .next = before, .slot = slot};
+    t->run[prev].next = t->run[before].prev = r;
+    t->at[slot] = r;
+    t->n++;
+    t->count[node]++;
+    t->cost += p->cost[node];
+    ls_peak_tree_add(&t->tree, slot, slot, p->workspace[node] - EMPTY);
+    for (uint32_t k = t->reads.at[node]; k < t->reads.at[node + 1]; k++)
+        put_event(t, t->reads.id[k], r, false);
+    for (uint32_t k = p->out.at[node]; k < p->out.at[node + 1]; k++)
+        put_event(t, p->out.id[k], r, true);
+    for (uint32_t k = 0; k < p->dag->node[node].nupd; k++)
+        if (t->guard[p->dag->node[node].upd[k]])
+            put_event(t, p->dag->node[node].upd[k], r, true);
+    touch(t, r);
+    weigh_dirty(t);
+    return r;
+}
+
+static void take_run(LsTape *t, uint32_t r)
+{
+    const LsProb *p = t->p;
+    uint32_t node = t->run[r].node, slot = t->run[r].slot;
+    for (uint32_t k = 0; k < p->dag->node[node].nupd; k++)
+        if (t->guard[p->dag->node[node].upd[k]])
+            take_event(t, p->dag->node[node].upd[k], r, true);
+    for (uint32_t k = p->out.at[node + 1]; k-- > p->out.at[node];)
+        take_event(t, p->out.id[k], r, true);
+    for (uint32_t k = t->reads.at[node + 1]; k-- > t->reads.at[node];)
+        take_event(t, t->reads.id[k], r, false);
+    ls_peak_tree_add(&t->tree, slot, slot, t->run[r].saved - p->workspace[node] + EMPTY);
+    t->cost -= p->cost[node];
+    t->count[node]--;
+    t->n--;
+    t->at[slot] = LS_TAPE_END;
+    t->run[t->run[r].prev].next = t->run[r].next;
+    t->run[t->run[r].next].prev = t->run[r].prev;
+    t->run[r].node = LS_NO_ID;
+    weigh_dirty(t);
+    t->run[r].next = t->free;
+    t->free = r;
+}
+
+static void note(LsTape *t, LsTapeChange change)
+{
+    t->change = ls_arena_grow(t->arena, t->change, t->nchange, t->nchange + 1u,
+                              sizeof *t->change, &t->change_room);
+    t->change[t->nchange++] = change;
+}
+
+uint32_t ls_tape_insert(LsTape *t, uint32_t node, uint32_t before)
+{
+    uint32_t r = put_run(t, node, before);
+    note(t, (LsTapeChange){r, node, before, true});
+    return r;
+}
+
+void ls_tape_remove(LsTape *t, uint32_t run)
+{
+    note(t, (LsTapeChange){run, t->run[run].node, t->run[run].next, false});
+    take_run(t, run);
+}
+
+/* The free list is a stack, so a run that comes back gets the number it had. */
+void ls_tape_undo(LsTape *t, uint32_t mark)
+{
+    while (t->nchange > mark) {
+        LsTapeChange c = t->change[--t->nchange];
+        if (c.insert)
+            take_run(t, c.run);
+        else
+            put_run(t, c.node, c.before);
+    }
+}
+
+/* ---- whole sequences ---- */
+
+void ls_tape_load(LsTape *t, const LsSeq *seq)
+{
+    const LsProb *p = t->p;
+    for (uint32_t k = 0; k < p->nt; k++)
+        t->list[k].n = 0;
+    memset(t->count, 0, p->n * sizeof *t->count);
+    t->run = ls_arena_grow(t->arena, t->run, 0, seq->n + 1u, sizeof *t->run, &t->room);
+    t->nrun = seq->n + 1;
+    t->free = LS_TAPE_END;
+    t->n = seq->n;
+    t->nchange = t->ndirty = 0;
+    t->cost = 0;
+    t->bad = 0;
+    t->run[LS_TAPE_END] = (LsTapeRun){LS_NO_ID, seq->n, seq->n > 0, 0, 0};
+    for (uint32_t s = 0; s < seq->n; s++) {
+        t->run[s + 1] = (LsTapeRun){seq->node[s], s, s + 1 < seq->n ? s + 2 : 0, s, 0};
+        t->count[seq->node[s]]++;
+        t->cost += p->cost[seq->node[s]];
+    }
+    /* Events one by one at the end of their lists; memory is filled in afterwards. */
+    for (uint32_t r = 1; r <= seq->n; r++) {
+        uint32_t v = t->run[r].node;
+        const LsDagNode *node = &p->dag->node[v];
+        uint32_t nread = t->reads.at[v + 1] - t->reads.at[v], nout = p->out.at[v + 1] - p->out.at[v];
+        for (uint32_t k = 0; k < nread + nout + node->nupd; k++) {
+            bool write = k >= nread;
+            uint32_t x = k < nread ? t->reads.id[t->reads.at[v] + k]
+                         : k < nread + nout ? p->out.id[p->out.at[v] + k - nread]
+                                            : node->upd[k - nread - nout];
+            LsTapeList *l = &t->list[x];
+            if (k >= nread + nout && !t->guard[x])
+                continue;
+            l->event = ls_arena_grow(t->arena, l->event, l->n, l->n + 1u, sizeof *l->event,
+                                     &l->room);
+            l->event[l->n++] = 2 * r + write;
+            t->bad += !write && (t->guard[x] ? is_updated(l, l->n - 1)
+                                             : write_before(l, l->n - 1) == LS_NO_ID);
+        }
+    }
+    spread(t);
+    for (uint32_t r = 1; r <= seq->n; r++)
+        touch(t, r);
+    weigh_dirty(t);
+}
+
+void ls_tape_store(const LsTape *t, LsSeq *seq)
+{
+    seq->n = 0;
+    for (uint32_t r = t->run[LS_TAPE_END].next; r != LS_TAPE_END; r = t->run[r].next)
+        seq->node[seq->n++] = t->run[r].node;
+}
+
+/* ---- questions ---- */
+
+uint32_t ls_tape_run_from(const LsTape *t, uint32_t slot)
+{
+    while (slot < t->tree.n && t->at[slot] == LS_TAPE_END)
+        slot++;
+    return slot < t->tree.n ? t->at[slot] : LS_TAPE_END;
+}
+
+uint32_t ls_tape_maker(const LsTape *t, uint32_t tensor, uint32_t run)
+{
+    uint32_t w = write_before(&t->list[tensor], ls_tape_events_before(t, tensor, run));
+    return w == LS_NO_ID ? LS_TAPE_END : t->list[tensor].event[w] / 2;
+}
+
+bool ls_tape_has(const LsTape *t, uint32_t tensor, uint32_t run)
+{
+    const LsTapeList *l = &t->list[tensor];
+    uint32_t k = ls_tape_events_before(t, tensor, run);
+    if (k == 0 || write_before(l, k) == LS_NO_ID)
+        return false;
+    return k < l->n ? l->event[k] % 2 == 0 : t->p->dag->tensor[tensor].output;
+}
+
+bool ls_tape_is_dead(const LsTape *t, uint32_t run)
+{
+    const LsProb *p = t->p;
+    uint32_t node = t->run[run].node;
+    const LsDagNode *d = &p->dag->node[node];
+    if (d->nupd > 0 || (d->required && t->count[node] == 1))
+        return false;
+    for (uint32_t k = p->out.at[node]; k < p->out.at[node + 1]; k++) {
+        const LsTapeList *l = &t->list[p->out.id[k]];
+        uint32_t at = ls_tape_events_before(t, p->out.id[k], run) + 1;
+        if (at < l->n ? l->event[at] % 2 == 0 : p->dag->tensor[p->out.id[k]].output)
+            return false;
+    }
+    return true;
+}
