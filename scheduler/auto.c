@@ -108,7 +108,8 @@ static void anneal(Search *s, uint32_t moves)
     for (uint32_t k = 0; k < moves && !out_of_time(s); k++) {
         double part = 1 - (double)k / moves, heat = s->hot * part * part * part;
         bool made = change(s) && s->t->bad == 0;
-        double then = made ? energy(s) : 0, luck = (ls_moves_random(s->m, 1u << 30) + 1.0) / (1u << 30);
+        double then = made ? energy(s) : 0;
+        double luck = (ls_moves_random(s->m, 1u << 30) + 1.0) / (1u << 30);
         if (!made || (then > now && then - now > -heat * log(luck))) {
             ls_tape_undo(s->t, 0);
             continue;

@@ -183,7 +183,7 @@ static bool ends(const LsTape *t, uint32_t tensor, uint32_t run)
 {
     const LsTapeList *l = &t->list[tensor];
     uint32_t k = ls_tape_events_before(t, tensor, run);
-    if (k == 0 || k >= l->n || l->event[k] != 2 * run)
+    if (k >= l->n || l->event[k] != 2 * run || write_before(l, k) == LS_NO_ID)
         return false;
     return k + 1 < l->n ? l->event[k + 1] % 2 : !t->p->dag->tensor[tensor].output;
 }
@@ -261,6 +261,57 @@ static void spread(LsTape *t)
     fill_tree(t);
 }
 
+/* Adds to the places from a on and before b; takes away where b comes first. */
+static void add_between(LsTape *t, uint32_t a, uint32_t b, int64_t bytes)
+{
+    if (a < b)
+        ls_peak_tree_add(&t->tree, a, b - 1, bytes);
+    else if (b < a)
+        ls_peak_tree_add(&t->tree, b, a - 1, -bytes);
+}
+
+/* Moves a run to an empty slot; none lies between. */
+static void slide(LsTape *t, uint32_t run, uint32_t to)
+{
+    const LsProb *p = t->p;
+    uint32_t v = t->run[run].node, from = t->run[run].slot;
+    for (uint32_t k = p->out.at[v]; k < p->out.at[v + 1]; k++) {
+        uint32_t x = p->out.id[k], end = end_of(t, x, ls_tape_events_before(t, x, run));
+        add_between(t, to, from, p->size[x]);
+        if (end == run)                             /* made for nobody */
+            add_between(t, from + 1, to + 1, p->size[x]);
+    }
+    for (uint32_t k = t->reads.at[v]; k < t->reads.at[v + 1]; k++)
+        if (!t->guard[t->reads.id[k]] && ends(t, t->reads.id[k], run))
+            add_between(t, from + 1, to + 1, p->size[t->reads.id[k]]);
+    int64_t mine = p->workspace[v] - t->run[run].saved - EMPTY;
+    ls_peak_tree_add(&t->tree, from, from, -mine);
+    ls_peak_tree_add(&t->tree, to, to, mine);
+    t->at[from] = LS_TAPE_END;
+    t->at[to] = run;
+    t->run[run].slot = to;
+}
+
+/* Makes room in front of slot `hi`, where there is none, by moving up what lies between there and
+ * the next empty slot; its number, or LS_NO_ID if that is far away. */
+static uint32_t move_up(LsTape *t, uint32_t hi)
+{
+    enum { FAR = 48 };
+    for (uint32_t d = 1; d < FAR; d++) {
+        if (d < hi && t->at[hi - 1 - d] == LS_TAPE_END) {
+            for (uint32_t s = hi - 1 - d; s + 1 < hi; s++)
+                slide(t, t->at[s + 1], s);
+            return hi - 1;
+        }
+        if (hi + d < t->tree.n && t->at[hi + d] == LS_TAPE_END) {
+            for (uint32_t s = hi + d; s > hi; s--)
+                slide(t, t->at[s - 1], s);
+            return hi;
+        }
+    }
+    return LS_NO_ID;
+}
+
 /* A slot between `before` and the run in front of it. */
 static uint32_t free_slot(LsTape *t, uint32_t before)
 {
@@ -268,7 +319,10 @@ static uint32_t free_slot(LsTape *t, uint32_t before)
         uint32_t prev = t->run[before].prev, hi = slot_of(t, before);
         uint32_t lo = prev == LS_TAPE_END ? 0 : t->run[prev].slot + 1;
         if (lo < hi)
-            return lo + (hi - lo) / 2;
+            return lo + (hi - lo) / 4;              /* runs often come in rows */
+        uint32_t slot = 8 * (t->n + 1) > 7 * t->tree.n ? LS_NO_ID : move_up(t, hi);
+        if (slot != LS_NO_ID)
+            return slot;
         spread(t);
     }
 }
@@ -391,7 +445,8 @@ void ls_tape_load(LsTape *t, const LsSeq *seq)
     for (uint32_t r = 1; r <= seq->n; r++) {
         uint32_t v = t->run[r].node;
         const LsDagNode *node = &p->dag->node[v];
-        uint32_t nread = t->reads.at[v + 1] - t->reads.at[v], nout = p->out.at[v + 1] - p->out.at[v];
+        uint32_t nread = t->reads.at[v + 1] - t->reads.at[v];
+        uint32_t nout = p->out.at[v + 1] - p->out.at[v];
         for (uint32_t k = 0; k < nread + nout + node->nupd; k++) {
             bool write = k >= nread;
             uint32_t x = k < nread ? t->reads.id[t->reads.at[v] + k]

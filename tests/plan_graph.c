@@ -50,6 +50,8 @@ int main(int argc, char **argv)
     if (b > 0 && b <= 1)        /* rounded up to KiB, as the judge does */
         o.budget = (int64_t)ceil((double)store_all(arena, g) * b / 1024) * 1024;
     o.no_inplace = getenv("LS_NO_INPLACE") != NULL;
+    o.effort = getenv("LS_EFFORT") ? (uint32_t)atoi(getenv("LS_EFFORT")) : 0;
+    o.seconds = getenv("LS_SECONDS") ? atof(getenv("LS_SECONDS")) : 0;
     LsPlan plan;
     LsPlanReport r;
     double began = now();

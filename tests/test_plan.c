@@ -17,12 +17,15 @@ static void close_arena(void) { ls_arena_free(a); }
 static const char *const strategy[] = {"none", "chen", "approx", "exact", "auto"};
 enum { NSTRATEGY = 5 };
 
+/* Graphs this small need few moves. */
+#define QUICK(...) (LsPlanOptions){.effort = 4, __VA_ARGS__}
+
 /* Plans and audits; the cost, or -1 when nothing fits. */
 static double cost_at(const LsDag *g, const char *name, int64_t budget, LsPlan *plan,
                       LsPlanReport *r)
 {
     char why[300];
-    if (!ls_plan(a, g, &(LsPlanOptions){.strategy = name, .budget = budget}, plan, r)) {
+    if (!ls_plan(a, g, &QUICK(.strategy = name, .budget = budget), plan, r)) {
         ck_assert_ptr_nonnull(r->error);
         ck_assert_int_gt(r->least, budget);
         ck_assert(!r->feasible);
@@ -118,7 +121,7 @@ START_TEST(the_least_budget_is_feasible_and_a_byte_less_is_not)
             LsPlan plan, same;
             LsPlanReport r;
             ck_assert(
-                ls_plan(a, g, &(LsPlanOptions){.strategy = strategy[k], .least = true}, &plan, &r));
+                ls_plan(a, g, &QUICK(.strategy = strategy[k], .least = true), &plan, &r));
             ck_assert_int_eq(plan.arena, r.least);
             ck_assert(cost_at(g, strategy[k], r.least, &same, &r) >= 0);
             ck_assert_double_eq(same.cost, plan.cost);
@@ -136,13 +139,13 @@ START_TEST(plans_are_the_same_every_time_and_without_places_taken_over_too)
     LsPlan plan[2];
     LsPlanReport r[2];
     for (int k = 0; k < 2; k++)
-        ck_assert(ls_plan(a, g, &(LsPlanOptions){.least = true}, &plan[k], &r[k]));
+        ck_assert(ls_plan(a, g, &QUICK(.least = true), &plan[k], &r[k]));
     ck_assert_str_eq(r[0].hash, r[1].hash);
     plan[0].offset[0] += 64;
     ls_plan_hash(&plan[0], r[0].hash);
     ck_assert_str_ne(r[0].hash, r[1].hash);
     char why[300];
-    ck_assert(ls_plan(a, g, &(LsPlanOptions){.no_inplace = true}, &plan[0], &r[0]));
+    ck_assert(ls_plan(a, g, &QUICK(.no_inplace = true), &plan[0], &r[0]));
     ck_assert_uint_eq(plan[0].nreuse, 0);
     ck_assert(ls_audit(g, &plan[0], why, sizeof why));
 }
@@ -153,7 +156,7 @@ START_TEST(an_exact_plan_says_when_it_is_not_exact)
     LsDag *g = dag_make(a, 12, 5);
     LsPlan plan;
     LsPlanReport r;
-    ck_assert(ls_plan(a, g, &(LsPlanOptions){.strategy = "exact", .max_lower_sets = 5}, &plan, &r));
+    ck_assert(ls_plan(a, g, &QUICK(.strategy = "exact", .max_lower_sets = 5), &plan, &r));
     const LsPlanRow *row = &r.row[r.nrow - 1];
     ck_assert_str_eq(row->name, "exact");
     ck_assert_ptr_nonnull(strstr(row->note, "more than 5 lower sets"));
@@ -164,7 +167,7 @@ START_TEST(an_unknown_strategy_is_named_in_the_error)
 {
     LsPlan plan;
     LsPlanReport r;
-    ck_assert(!ls_plan(a, dag_make(a, 4, 1), &(LsPlanOptions){.strategy = "magic"}, &plan, &r));
+    ck_assert(!ls_plan(a, dag_make(a, 4, 1), &QUICK(.strategy = "magic"), &plan, &r));
     ck_assert_ptr_nonnull(strstr(r.error, "'magic'"));
 }
 END_TEST
@@ -218,7 +221,7 @@ START_TEST(a_plan_written_and_read_is_the_same_plan)
         LsPlan plan, back;
         LsPlanReport r;
         char why[300], hash[17];
-        ck_assert(ls_plan(a, g, &(LsPlanOptions){.least = true}, &plan, &r));
+        ck_assert(ls_plan(a, g, &QUICK(.least = true), &plan, &r));
         char *text = text_of(print_plan, g, &plan, &r);
         ck_assert_msg(ls_plan_parse(a, g, text, &back, why, sizeof why), "%s", why);
         ck_assert_msg(ls_audit(g, &back, why, sizeof why), "%s", why);
@@ -238,7 +241,7 @@ START_TEST(views_show_rows_peak_graph_curve_and_summary)
     LsDag *g = dag_make(a, 9, 3);
     LsPlan plan;
     LsPlanReport r;
-    ck_assert(ls_plan(a, g, &(LsPlanOptions){.least = true}, &plan, &r));
+    ck_assert(ls_plan(a, g, &QUICK(.least = true), &plan, &r));
     char *text = text_of(print_all, g, &plan, &r);
     const char *const want[] = {"strategy", "approx", "peak at run", "digraph", "-> n", "# run",
                                 "\"schema\":\t1", "\"arena_bytes\"", "lower sets"};
