@@ -86,7 +86,7 @@ static void fill_pool(LsPlanner *pl, LsProb *p)
     if (asked(pl, "auto")) {
         ls_strategy_closure(pl->pool);
         LsLimit limit = ls_limit_start(pl->o->effort, pl->o->seconds);
-        pl->report->cut = ls_strategy_auto(pl->pool, pl->report->store_all, &limit);
+        pl->common.cut = ls_strategy_auto(pl->pool, pl->common.store_all, &limit);
     }
 }
 

@@ -75,7 +75,7 @@ START_TEST(a_planner_answers_every_budget_as_a_plan_of_its_own_would)
         LsPlanReport r, rm;
         cost_at(g, "none", 0, &one, &r);
         int64_t full = one.arena;
-        LsPlanOptions all = {.compare = true};
+        LsPlanOptions all = QUICK(.compare = true);
         LsPlanner *planner = ls_planner_new(a, g, &all);
         for (size_t k = 0; k < sizeof name / sizeof *name; k++)
             for (int part = 4; part <= 10; part += 2) {
