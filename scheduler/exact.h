@@ -1,0 +1,26 @@
+/* scheduler/exact.h -- the best canonical strategy over a family of lower sets, with a proof. */
+#ifndef LS_SCHEDULER_EXACT_H
+#define LS_SCHEDULER_EXACT_H
+
+#include "scheduler/partition.h"
+
+typedef struct LsExact LsExact;
+
+typedef enum {
+    LS_EXACT_NONE,              /* no strategy is within the budget */
+    LS_EXACT_FOUND,             /* the best one */
+    LS_EXACT_UNKNOWN            /* too much work; the limit counts steps, not time */
+} LsExactEnd;
+
+/* What the solves over one family share. projections: of relax.h, at most; 0: 1000. More make the
+ * bound closer and dearer; the result is the same. */
+LsExact *ls_exact_new(LsArena *arena, const LsForward *f, const LsFamily *fam,
+                      uint32_t projections);
+
+/* The strategy within the budget with the least time of recomputation (options->greatest: with
+ * the greatest), peak and time as the paper's formulas count them. Times within 1e-9 of the sum
+ * of all count as the same. slack and most_points are not used. */
+LsExactEnd ls_exact_solve(LsArena *arena, const LsExact *x, const LsDpOptions *options,
+                          LsStrategy *out);
+
+#endif
