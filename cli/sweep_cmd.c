@@ -1,6 +1,7 @@
 /* cli/sweep_cmd.c -- lowerset sweep: what every strategy costs over a range of budgets. */
 #include "cli/commands.h"
 #include "cli/job.h"
+#include "scheduler/report_plan.h"
 #include "scheduler/sweep.h"
 
 #include <errno.h>
@@ -9,7 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { POINTS = 17, MOST_POINTS = 1000 };
+enum { POINTS = 17, MOST_POINTS = 1000, CHOSEN = 5 };
 
 static int bad(const char *option, const char *text, const char *want)
 {
@@ -105,29 +106,68 @@ static void tell(void *context, uint32_t point)
                 point + 1, p->sweep->npoint, ls_sweep_percent(p->sweep, &p->sweep->point[point]));
 }
 
-static void write_csv(LsArena *a, FILE *to, const LsSweep *s) { (void)a, ls_sweep_csv(to, s); }
-static void write_json(LsArena *a, FILE *to, const LsSweep *s) { (void)a, ls_sweep_json(to, s); }
-static void write_svg(LsArena *a, FILE *to, const LsSweep *s) { ls_sweep_svg(a, to, s, true); }
+/* What goes into the folder. */
+typedef struct Folder {
+    const LsJob *job;
+    const LsSweep *sweep;
+    const char *dir;
+    uint32_t chosen[CHOSEN], nchosen;
+} Folder;
 
-static int write_all(LsArena *arena, const char *dir, const LsSweep *sweep)
+static void put_csv(FILE *to, const Folder *f, uint32_t k) { (void)k, ls_sweep_csv(to, f->sweep); }
+static void put_json(FILE *to, const Folder *f, uint32_t k) { (void)k, ls_sweep_json(to, f->sweep); }
+static void put_overhead(FILE *to, const Folder *f, uint32_t k)
+{
+    (void)k;
+    ls_sweep_svg(f->job->cx.arena, to, f->sweep, true);
+}
+static void put_memory(FILE *to, const Folder *f, uint32_t k)
+{
+    (void)k;
+    ls_sweep_memory_svg(f->job->cx.arena, to, f->sweep, f->chosen, f->nchosen, true);
+}
+static void put_index(FILE *to, const Folder *f, uint32_t k)
+{
+    (void)k;
+    ls_sweep_page(f->job->cx.arena, to, f->sweep, f->chosen, f->nchosen);
+}
+static void put_plan(FILE *to, const Folder *f, uint32_t point)
+{
+    const LsSweepCell *c = &f->sweep->point[point].cell[f->sweep->nstrategy - 1];
+    LsPageFacts facts = {f->sweep->model, f->job->state_bytes, f->job->input_bytes};
+    ls_report_plan(f->job->cx.arena, to, f->sweep->dag, &c->plan, c->report, &facts);
+}
+
+static int write_one(const Folder *f, const char *name,
+                     void (*put)(FILE *, const Folder *, uint32_t), uint32_t point)
+{
+    const char *path = ls_arena_printf(f->job->cx.arena, "%s/%s", f->dir, name);
+    FILE *to = fopen(path, "w");
+    if (to == NULL)
+        return cannot("write", path);
+    put(to, f, point);
+    bool wrong = ferror(to) != 0;
+    return fclose(to) != 0 || wrong ? cannot("write", path) : 0;
+}
+
+static int write_all(const LsJob *job, const char *dir, const LsSweep *sweep)
 {
     static const struct {
         const char *name;
-        void (*write)(LsArena *, FILE *, const LsSweep *);
-    } file[] = {{"sweep.csv", write_csv}, {"sweep.json", write_json}, {"overhead.svg", write_svg}};
+        void (*put)(FILE *, const Folder *, uint32_t);
+    } file[] = {{"sweep.csv", put_csv}, {"sweep.json", put_json}, {"overhead.svg", put_overhead},
+                {"memory.svg", put_memory}, {"index.html", put_index}};
+    Folder f = {.job = job, .sweep = sweep, .dir = dir};
+    f.nchosen = ls_sweep_choose(sweep, f.chosen, CHOSEN);
     if (mkdir(dir, 0777) != 0 && errno != EEXIST)
         return cannot("make folder", dir);
-    for (size_t k = 0; k < sizeof file / sizeof *file; k++) {
-        const char *path = ls_arena_printf(arena, "%s/%s", dir, file[k].name);
-        FILE *to = fopen(path, "w");
-        if (to == NULL)
-            return cannot("write", path);
-        file[k].write(arena, to, sweep);
-        bool wrong = ferror(to) != 0;
-        if (fclose(to) != 0 || wrong)
-            return cannot("write", path);
-    }
-    return 0;
+    int code = 0;
+    for (size_t k = 0; code == 0 && k < sizeof file / sizeof *file; k++)
+        code = write_one(&f, file[k].name, file[k].put, 0);
+    for (uint32_t k = 0; code == 0 && k < f.nchosen; k++)
+        code = write_one(&f, ls_sweep_page_name(job->cx.arena, sweep, f.chosen[k]), put_plan,
+                         f.chosen[k]);
+    return code;
 }
 
 static const char *folder(LsArena *arena, const LsOptions *o)
@@ -157,10 +197,11 @@ static int run(LsJob *job, LsSweep *sweep, const Range *range, const LsPlanOptio
         fprintf(stderr, "%s: planning %" PRIu32 " nodes\n", o->model, job->dag->nnode);
     ls_sweep_run(arena, sweep, want, tell, &progress);
     const char *dir = folder(arena, o);
-    code = write_all(arena, dir, sweep);
+    code = write_all(job, dir, sweep);
     if (code == 0) {
         ls_sweep_text(stdout, sweep);
-        printf("%s/: sweep.csv sweep.json overhead.svg\n", dir);
+        printf("%s/index.html shows it; sweep.csv, sweep.json, overhead.svg, memory.svg lie beside "
+               "it\n", dir);
     }
     return code;
 }

@@ -110,7 +110,8 @@ static void put_marks(FILE *to, const Area *a)
             turn, turn, TOP, HEIGHT - BOTTOM, LS_MEMORY_LEFT, HEIGHT - 14, turn + 4, HEIGHT - 14);
     double y = place_y(a, (double)s->run[s->peak].total);
     fprintf(to, "<circle class=\"f-ink\" cx=\"%.1f\" cy=\"%.1f\" r=\"4\"/>"
-                "<text class=\"halo f-ink\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">peak %s</text>\n",
+                "<text class=\"halo f-ink\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">peak %s"
+                "</text>\n",
             peak, y, peak + (late ? -9 : 9), y - 5, late ? "end" : "start",
             ls_page_bytes(text, s->run[s->peak].total));
     fprintf(to, "<line id=\"cursor\" class=\"s-ink\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/>"

@@ -18,20 +18,21 @@ static uint32_t count_again(const LsPlan *plan)
 }
 
 /* One strategy at one budget; false: there is no such strategy. */
-static bool fill(LsPlanner *planner, LsSweep *sweep, LsSweepPoint *p, uint32_t s)
+static bool fill(LsArena *arena, LsPlanner *planner, LsSweep *sweep, LsSweepPoint *p,
+                 uint32_t s)
 {
     LsSweepCell *cell = &p->cell[s];
-    LsPlanReport r;
-    cell->feasible = ls_planner_ask(planner, sweep->strategy[s], p->budget, &cell->plan, &r);
-    if (!cell->feasible && r.nrow == 0)
+    LsPlanReport *r = ls_arena_alloc(arena, 1, sizeof *r);
+    cell->report = r;
+    cell->feasible = ls_planner_ask(planner, sweep->strategy[s], p->budget, &cell->plan, r);
+    if (!cell->feasible && r->nrow == 0)
         return false;
     cell->feasible = cell->feasible && p->budget >= sweep->floor;
     cell->again = cell->feasible ? count_again(&cell->plan) : 0;
-    memcpy(cell->hash, r.hash, sizeof cell->hash);
-    sweep->store_all = r.store_all;
-    sweep->base_cost = r.base_cost;
-    sweep->least_bound = r.least_bound;
-    double bound = r.base_cost > 0 ? r.bound / r.base_cost - 1 : 0;
+    sweep->store_all = r->store_all;
+    sweep->base_cost = r->base_cost;
+    sweep->least_bound = r->least_bound;
+    double bound = r->base_cost > 0 ? r->bound / r->base_cost - 1 : 0;
     p->bound = bound > p->bound ? bound : p->bound;
     return true;
 }
@@ -50,7 +51,7 @@ bool ls_sweep_run(LsArena *arena, LsSweep *sweep, const LsPlanOptions *options,
             step(context, k);
         p->cell = ls_arena_alloc(arena, sweep->nstrategy, sizeof *p->cell);
         for (uint32_t s = 0; ok && s < sweep->nstrategy; s++)
-            ok = fill(planner, sweep, p, s);
+            ok = fill(arena, planner, sweep, p, s);
     }
     if (planner != NULL)
         ls_planner_free(planner);
@@ -70,7 +71,7 @@ static void put_field(FILE *to, const char *s)
     fputc('"', to);
 }
 
-static double gap(const LsSweep *sweep, const LsSweepPoint *p, const LsSweepCell *c)
+double ls_sweep_gap(const LsSweep *sweep, const LsSweepPoint *p, const LsSweepCell *c)
 {
     double least = sweep->base_cost * (1 + p->bound);
     double over = sweep->base_cost > 0 ? (c->plan.cost - least) / sweep->base_cost : 0;
@@ -92,7 +93,7 @@ void ls_sweep_csv(FILE *to, const LsSweep *sweep)
             if (c->feasible)
                 fprintf(to, ",%" PRId64 ",%" PRId64 ",%.9g,%.9g,%.9g,%" PRIu32 ",%s",
                         c->plan.live_peak, c->plan.arena, ls_plan_overhead(&c->plan), p->bound,
-                        gap(sweep, p, c), c->again, c->hash);
+                        ls_sweep_gap(sweep, p, c), c->again, c->report->hash);
             else
                 fprintf(to, ",,,,%.9g,,,", p->bound);
             if (c->step_seconds > 0)
@@ -110,12 +111,12 @@ static cJSON *json_cell(const LsSweep *sweep, const LsSweepPoint *p, uint32_t s)
     cJSON_AddBoolToObject(o, "feasible", c->feasible);
     if (!c->feasible)
         return o;
-    cJSON_AddStringToObject(o, "plan", c->hash);
+    cJSON_AddStringToObject(o, "plan", c->report->hash);
     cJSON_AddStringToObject(o, "made_by", c->plan.strategy);
     cJSON_AddNumberToObject(o, "live_peak_bytes", (double)c->plan.live_peak);
     cJSON_AddNumberToObject(o, "arena_bytes", (double)c->plan.arena);
     cJSON_AddNumberToObject(o, "overhead", ls_plan_overhead(&c->plan));
-    cJSON_AddNumberToObject(o, "gap", gap(sweep, p, c));
+    cJSON_AddNumberToObject(o, "gap", ls_sweep_gap(sweep, p, c));
     cJSON_AddNumberToObject(o, "recomputations", c->again);
     if (c->step_seconds > 0) {
         cJSON_AddNumberToObject(o, "measured_step_seconds", c->step_seconds);

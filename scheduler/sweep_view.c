@@ -6,6 +6,7 @@
 
 #include "scheduler/chart.h"
 #include "scheduler/page.h"
+#include "scheduler/series.h"
 
 static bool begins(const char *s, const char *with) { return strncmp(s, with, strlen(with)) == 0; }
 
@@ -44,7 +45,7 @@ static LsChartLine bound_line(LsArena *arena, const LsSweep *sweep)
         y[k] = 100 * sweep->point[k].bound;
     }
     return (LsChartLine){.name = "lower bound", .colour = "bound", .x = x, .y = y,
-                         .n = sweep->npoint, .never = true};
+                         .n = sweep->npoint, .dashed = true, .never = true};
 }
 
 void ls_sweep_svg(LsArena *arena, FILE *to, const LsSweep *sweep, bool standalone)
@@ -56,9 +57,68 @@ void ls_sweep_svg(LsArena *arena, FILE *to, const LsSweep *sweep, bool standalon
     for (uint32_t s = 0; s < sweep->nstrategy; s++)
         line[n++] = line_of(arena, sweep, s);
     LsChart chart = {
-        .title = ls_arena_printf(arena, "%s: overhead over memory", sweep->model),
+        .title = standalone ? ls_arena_printf(arena, "%s: overhead over memory", sweep->model) : "",
         .x_label = ls_arena_printf(arena, "arena, %% of %s", ls_page_bytes(bytes, sweep->whole)),
         .y_label = "recomputation, % of a step", .x_unit = " %", .y_unit = " %",
         .line = line, .nline = n};
+    ls_chart_svg(to, &chart, standalone);
+}
+
+uint32_t ls_sweep_choose(const LsSweep *sweep, uint32_t *chosen, uint32_t most)
+{
+    uint32_t s = sweep->nstrategy - 1, first = sweep->npoint, n = 0;
+    for (uint32_t k = sweep->npoint; k-- > 0; )
+        if (sweep->point[k].cell[s].feasible)
+            first = k;
+    uint32_t span = sweep->npoint - first;
+    for (uint32_t i = 0; span > 0 && i < most; i++) {
+        uint32_t k = first + (most > 1 ? (span - 1) * i / (most - 1) : 0);
+        const LsSweepCell *c = &sweep->point[k].cell[s];
+        bool old = n > 0 && strcmp(sweep->point[chosen[n - 1]].cell[s].report->hash,
+                                   c->report->hash) == 0;
+        if (c->feasible && !old)
+            chosen[n++] = k;
+    }
+    return n;
+}
+
+/* Live bytes over predicted time, in columns that keep the largest of their runs. */
+static LsChartLine memory_line(LsArena *arena, const LsSweep *sweep, uint32_t point, double unit)
+{
+    enum { COLUMNS = 400 };
+    const LsSweepCell *c = &sweep->point[point].cell[sweep->nstrategy - 1];
+    LsSeries *s = ls_series_new(arena, sweep->dag, &c->plan);
+    uint32_t n = s->nrun < COLUMNS ? s->nrun : COLUMNS;
+    double *x = ls_arena_alloc(arena, n + 1u, sizeof *x);
+    double *y = ls_arena_alloc(arena, n + 1u, sizeof *y);
+    double base = sweep->base_cost > 0 ? sweep->base_cost / 100 : 1;
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t from = (uint64_t)i * s->nrun / n, to = (uint64_t)(i + 1) * s->nrun / n;
+        x[i] = s->run[from].start / base;
+        for (uint64_t k = from; k < to; k++)
+            y[i] = fmax(y[i], (double)s->run[k].total / unit);
+    }
+    return (LsChartLine){.name = ls_arena_printf(arena, "%.0f %% of the arena",
+                                                 ls_sweep_percent(sweep, &sweep->point[point])),
+                         .x = x, .y = y, .n = n, .steps = true};
+}
+
+void ls_sweep_memory_svg(LsArena *arena, FILE *to, const LsSweep *sweep, const uint32_t *chosen,
+                         uint32_t n, bool standalone)
+{
+    static const char *const colour[] = {"none", "auto", "approx", "exact", "again", "bound"};
+    LsChartLine *line = ls_arena_alloc(arena, n + 1u, sizeof *line);
+    const char *name = sweep->strategy[sweep->nstrategy - 1];
+    bool large = sweep->whole >= INT64_C(1) << 31;
+    double unit = large ? 1073741824.0 : 1048576.0;
+    for (uint32_t k = 0; k < n; k++) {
+        line[k] = memory_line(arena, sweep, chosen[n - 1 - k], unit);
+        line[k].colour = colour[k % (sizeof colour / sizeof *colour)];
+    }
+    LsChart chart = {
+        .title = standalone ? ls_arena_printf(arena, "%s: memory over one step, strategy %s",
+                                              sweep->model, name) : "",
+        .x_label = "predicted time, % of a step without recomputation", .y_label = "live",
+        .x_unit = " %", .y_unit = large ? " GiB" : " MiB", .line = line, .nline = n};
     ls_chart_svg(to, &chart, standalone);
 }

@@ -167,13 +167,15 @@ def check_names_that_are_no_text_become_text():
 
 def check_wrong_options_are_refused():
     for args, word in [(["--from", "x"], "--from"), (["--to", "min"], "--to"),
-                       (["--from", "80%", "--to", "40%"], "--from"), (["--points", "-1"], "--points"),
+                       (["--from", "80%", "--to", "40%"], "--from"),
+                       (["--points", "-1"], "--points"),
                        (["--points", "5000"], "--points"), (["--strategies", "auto,best"], "best"),
                        (["--strategies", ""], "--strategies"), (["--budget", "50%"], "--budget")]:
         err = run("sweep", "u,n.onnx", "--batch", "2", "-q", *args, code=2).stderr
         assert word in err, err
     run("sweep", "missing.onnx", "-q", code=1)
-    err = run("sweep", "u,n.onnx", "--batch", "2", "-q", "--points", "1", "-o", "u,n.onnx/x", code=1)
+    err = run("sweep", "u,n.onnx", "--batch", "2", "-q", "--points", "1", "-o", "u,n.onnx/x",
+              code=1)
     assert "cannot" in err.stderr
 
 

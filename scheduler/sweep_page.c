@@ -1,0 +1,92 @@
+/* scheduler/sweep_page.c -- the page of a sweep. */
+#include "scheduler/sweep.h"
+
+#include <string.h>
+
+#include "scheduler/page.h"
+
+const char *ls_sweep_page_name(LsArena *arena, const LsSweep *sweep, uint32_t point)
+{
+    return ls_arena_printf(arena, "%s-%.1f.html", sweep->strategy[sweep->nstrategy - 1],
+                           ls_sweep_percent(sweep, &sweep->point[point]));
+}
+
+static void put_head(FILE *to, const LsSweep *sweep)
+{
+    fprintf(to, "<tr><th>budget</th><th>bytes</th>");
+    for (uint32_t s = 0; s < sweep->nstrategy; s++)
+        fprintf(to, "<th>%s</th>", sweep->strategy[s]);
+    fprintf(to, "<th>lower bound</th><th>gap of %s</th>",
+            sweep->strategy[sweep->nstrategy - 1]);
+    if (sweep->measured)
+        fprintf(to, "<th>measured step</th><th>measured arena</th>");
+    fprintf(to, "</tr>\n");
+}
+
+static double least(const LsSweep *sweep, const LsSweepPoint *p)
+{
+    double best = 1e300;
+    for (uint32_t s = 0; s < sweep->nstrategy; s++)
+        if (p->cell[s].feasible && ls_plan_overhead(&p->cell[s].plan) < best)
+            best = ls_plan_overhead(&p->cell[s].plan);
+    return best;
+}
+
+static void put_row(LsArena *arena, FILE *to, const LsSweep *sweep, uint32_t k, bool link)
+{
+    const LsSweepPoint *p = &sweep->point[k];
+    const LsSweepCell *last = &p->cell[sweep->nstrategy - 1];
+    char text[24];
+    double best = least(sweep, p);
+    fprintf(to, "<tr><td>");
+    if (link)
+        fprintf(to, "<a href=\"%s\">", ls_sweep_page_name(arena, sweep, k));
+    fprintf(to, "%.1f %%%s</td><td>%s</td>", ls_sweep_percent(sweep, p), link ? "</a>" : "",
+            ls_page_bytes(text, p->budget));
+    for (uint32_t s = 0; s < sweep->nstrategy; s++) {
+        const LsSweepCell *c = &p->cell[s];
+        double overhead = ls_plan_overhead(&c->plan);
+        if (c->feasible)
+            fprintf(to, overhead <= best ? "<td><b>%.2f %%</b></td>" : "<td>%.2f %%</td>",
+                    100 * overhead);
+        else
+            fprintf(to, "<td class=\"soft\">&ndash;</td>");
+    }
+    fprintf(to, "<td>%.2f %%</td>", 100 * p->bound);
+    if (last->feasible)
+        fprintf(to, "<td>%.2f %%</td>", 100 * ls_sweep_gap(sweep, p, last));
+    else
+        fprintf(to, "<td></td>");
+    if (sweep->measured && last->step_seconds > 0)
+        fprintf(to, "<td>%.2f ms</td><td>%s</td>", 1000 * last->step_seconds,
+                ls_page_bytes(text, last->touched));
+    else if (sweep->measured)
+        fprintf(to, "<td></td><td></td>");
+    fprintf(to, "</tr>\n");
+}
+
+void ls_sweep_page(LsArena *arena, FILE *to, const LsSweep *sweep, const uint32_t *chosen,
+                   uint32_t n)
+{
+    char text[24];
+    ls_page_head(to, ls_arena_printf(arena, "%s: sweep", sweep->model));
+    fprintf(to, "<h1>");
+    ls_page_text(to, sweep->model);
+    fprintf(to, "</h1>\n<p class=\"soft\">%u budgets, %u strategies, %u nodes. 100 %% are %s of "
+            "arena.</p>\n<h2>Overhead over memory</h2>\n", sweep->npoint, sweep->nstrategy,
+            sweep->dag->nnode, ls_page_bytes(text, sweep->whole));
+    ls_sweep_svg(arena, to, sweep, false);
+    fprintf(to, "<p class=\"soft\">No plan, by whatever method, lies below the lower bound.</p>\n"
+            "<h2>Recomputation, %% of a step</h2>\n<div class=\"scroll\"><table>\n");
+    put_head(to, sweep);
+    for (uint32_t k = sweep->npoint; k-- > 0; ) {
+        bool link = false;
+        for (uint32_t i = 0; i < n; i++)
+            link = link || chosen[i] == k;
+        put_row(arena, to, sweep, k, link);
+    }
+    fprintf(to, "</table></div>\n<p class=\"soft\">Bold: the best at that budget. Behind a linked "
+            "budget is the page of its plan.</p>\n<h2>Memory over time</h2>\n");
+    ls_sweep_memory_svg(arena, to, sweep, chosen, n, false);
+    fprintf(to, "</body>\n</html>\n");
+}
