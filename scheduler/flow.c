@@ -1,97 +1,236 @@
-/* scheduler/flow.c -- Dinic's algorithm: breadth-first levels, then a blocking flow along them. */
+/* scheduler/flow.c -- push-relabel, highest label first, with gaps and global relabelling.
+ *
+ * Source and sink are not in the network: a vertex starts with the excess that the source gives
+ * it less what the sink takes. Excess is pushed towards vertices that want some, until none can
+ * get there; what can be reached from a vertex with excess left is the source's side. So a flow
+ * that a changed capacity has broken is as good a start as any other: what does not fit any more
+ * is excess where the edge begins and missing where it ends. */
 #include "scheduler/flow.h"
 
 #include <string.h>
 
+#define NONE UINT32_MAX
+
 LsFlow ls_flow_new(LsArena *arena, uint32_t nvertex)
 {
     return (LsFlow){.arena = arena, .n = nvertex,
-                    .head = ls_arena_alloc(arena, nvertex, sizeof(uint32_t))};
+                    .supply = ls_arena_alloc(arena, nvertex, sizeof(int64_t)),
+                    .demand = ls_arena_alloc(arena, nvertex, sizeof(int64_t))};
 }
 
-static void add(LsFlow *f, uint32_t from, uint32_t to, int64_t room)
+static bool is_end(uint32_t v) { return v == LS_FLOW_SOURCE || v == LS_FLOW_SINK; }
+
+uint32_t ls_flow_edge(LsFlow *f, uint32_t from, uint32_t to, int64_t capacity)
 {
-    f->edge[f->nedge++] = (LsFlowEdge){to, f->head[from], room};
-    f->head[from] = f->nedge;
+    if (from == LS_FLOW_SOURCE && !is_end(to))
+        f->supply[to] += capacity;
+    if (to == LS_FLOW_SINK && !is_end(from))
+        f->demand[from] += capacity;
+    if (is_end(from) || is_end(to) || from == to)
+        return NONE;
+    f->end = ls_arena_grow(f->arena, f->end, 2 * (size_t)f->nedge, 2 * ((size_t)f->nedge + 1),
+                           sizeof *f->end, &f->edge_room);
+    f->capacity = ls_arena_grow(f->arena, f->capacity, f->nedge, f->nedge + 1u,
+                                sizeof *f->capacity, &f->capacity_room);
+    f->end[2 * f->nedge] = from;
+    f->end[2 * f->nedge + 1] = to;
+    f->capacity[f->nedge] = capacity;
+    return f->nedge++;
 }
 
-void ls_flow_edge(LsFlow *f, uint32_t from, uint32_t to, int64_t capacity)
+/* Arcs by the vertex they leave, without flow. */
+static void lay(LsFlow *f)
 {
-    f->edge = ls_arena_grow(f->arena, f->edge, f->nedge, f->nedge + 2u, sizeof *f->edge,
-                            &f->edge_room);
-    add(f, from, to, capacity);
-    add(f, to, from, 0);
+    f->first = ls_arena_alloc(f->arena, f->n + 2u, sizeof *f->first);
+    f->at = ls_arena_alloc(f->arena, f->nedge + 1u, sizeof *f->at);
+    f->arc = ls_arena_alloc(f->arena, 2 * (size_t)f->nedge + 1, sizeof *f->arc);
+    f->excess = ls_arena_alloc(f->arena, f->n, sizeof *f->excess);
+    f->level = ls_arena_alloc(f->arena, f->n, sizeof *f->level);
+    f->next = ls_arena_alloc(f->arena, f->n, sizeof *f->next);
+    f->queue = ls_arena_alloc(f->arena, f->n, sizeof *f->queue);
+    f->bucket = ls_arena_alloc(f->arena, f->n + 1u, sizeof *f->bucket);
+    f->count = ls_arena_alloc(f->arena, f->n + 1u, sizeof *f->count);
+    for (uint32_t k = 0; k < 2 * f->nedge; k++)
+        f->first[f->end[k] + 2]++;
+    for (uint32_t v = 2; v < f->n + 2; v++)
+        f->first[v] += f->first[v - 1];
+    for (uint32_t k = 0; k < f->nedge; k++) {
+        uint32_t from = f->end[2 * k], to = f->end[2 * k + 1];
+        uint32_t a = f->first[from + 1]++, b = f->first[to + 1]++;
+        f->arc[a] = (LsFlowArc){to, b, f->capacity[k]};
+        f->arc[b] = (LsFlowArc){from, a, 0};
+        f->at[k] = a;
+    }
+    for (uint32_t v = 0; v < f->n; v++)
+        f->excess[v] = f->supply[v] - f->demand[v];
+    f->laid = true;
 }
 
-/* level[v]: edges from the source, from 1; 0: not reached. */
-static bool find_levels(const LsFlow *f, uint32_t *level, uint32_t *queue)
+void ls_flow_set(LsFlow *f, uint32_t edge, int64_t capacity)
 {
-    uint32_t nqueue = 0;
-    memset(level, 0, f->n * sizeof *level);
-    queue[nqueue++] = LS_FLOW_SOURCE;
-    level[LS_FLOW_SOURCE] = 1;
-    for (uint32_t k = 0; k < nqueue; k++)
-        for (uint32_t e = f->head[queue[k]]; e != 0; e = f->edge[e - 1].next) {
-            const LsFlowEdge *edge = &f->edge[e - 1];
-            if (edge->room > 0 && level[edge->to] == 0) {
-                level[edge->to] = level[queue[k]] + 1;
-                queue[nqueue++] = edge->to;
-            }
-        }
-    return level[LS_FLOW_SINK] != 0;
-}
-
-static void push(LsFlow *f, const uint32_t *path, uint32_t n)
-{
-    int64_t most = INT64_MAX;
-    for (uint32_t k = 0; k < n; k++)
-        most = f->edge[path[k]].room < most ? f->edge[path[k]].room : most;
-    for (uint32_t k = 0; k < n; k++) {
-        f->edge[path[k]].room -= most;
-        f->edge[path[k] ^ 1].room += most;
+    int64_t more = capacity - f->capacity[edge];
+    f->capacity[edge] = capacity;
+    if (!f->laid)
+        return;
+    LsFlowArc *a = &f->arc[f->at[edge]], *b = &f->arc[a->back];
+    a->room += more;
+    if (a->room < 0) {          /* the flow that does not fit goes back to where it came from */
+        f->excess[f->end[2 * edge]] -= a->room;
+        f->excess[f->end[2 * edge + 1]] += a->room;
+        b->room += a->room;
+        a->room = 0;
     }
 }
 
-/* Paths by depth, each vertex going on from the edge it last tried. */
-static void block(LsFlow *f, const uint32_t *level, uint32_t *next, uint32_t *path)
+void ls_flow_set_ends(LsFlow *f, uint32_t v, int64_t supply, int64_t demand)
 {
-    uint32_t n = 0, v = LS_FLOW_SOURCE;
-    memcpy(next, f->head, f->n * sizeof *next);
+    if (f->laid)
+        f->excess[v] += supply - f->supply[v] - demand + f->demand[v];
+    f->supply[v] = supply;
+    f->demand[v] = demand;
+}
+
+/* level[v]: edges to a vertex that wants flow; f->n: none can be reached. */
+static void relabel_all(LsFlow *f)
+{
+    uint32_t n = 0;
+    memset(f->count, 0, (f->n + 1) * sizeof *f->count);
+    for (uint32_t v = 0; v < f->n; v++) {
+        f->level[v] = f->excess[v] < 0 ? 0 : f->n;
+        if (f->excess[v] < 0)
+            f->queue[n++] = v;
+    }
+    for (uint32_t k = 0; k < n; k++) {
+        uint32_t v = f->queue[k];
+        f->count[f->level[v]]++;
+        for (uint32_t a = f->first[v]; a < f->first[v + 1]; a++) {
+            uint32_t u = f->arc[a].to;
+            if (f->level[u] == f->n && f->arc[f->arc[a].back].room > 0) {
+                f->level[u] = f->level[v] + 1;
+                f->queue[n++] = u;
+            }
+        }
+    }
+}
+
+/* Buckets of the vertices with excess that may still push, by level; returns the highest. */
+static uint32_t fill_buckets(LsFlow *f)
+{
+    uint32_t top = 0;
+    memset(f->bucket, 0xff, (f->n + 1) * sizeof *f->bucket);
+    for (uint32_t v = 0; v < f->n; v++)
+        if (f->excess[v] > 0 && f->level[v] < f->n) {
+            f->next[v] = f->bucket[f->level[v]];
+            f->bucket[f->level[v]] = v;
+            top = f->level[v] > top ? f->level[v] : top;
+        }
+    return top;
+}
+
+/* Nobody is on level `gap` any more: who is above it reaches nobody. Vertices with excess stay in
+ * their buckets and are skipped there. */
+static void close_gap(LsFlow *f, uint32_t gap)
+{
+    for (uint32_t v = 0; v < f->n; v++)
+        if (f->level[v] > gap && f->level[v] < f->n) {
+            f->count[f->level[v]]--;
+            f->level[v] = f->n;
+        }
+}
+
+/* Pushes all it can along arcs that go down; the arcs it looked at count as work. */
+static void push_down(LsFlow *f, uint32_t v, uint32_t *work)
+{
+    for (uint32_t a = f->first[v]; a < f->first[v + 1] && f->excess[v] > 0; a++) {
+        LsFlowArc *arc = &f->arc[a];
+        (*work)++;
+        if (arc->room == 0 || f->level[v] != f->level[arc->to] + 1)
+            continue;
+        int64_t x = f->excess[v] < arc->room ? f->excess[v] : arc->room;
+        arc->room -= x;
+        f->arc[arc->back].room += x;
+        f->excess[v] -= x;
+        bool wakes = f->excess[arc->to] <= 0 && f->excess[arc->to] + x > 0;
+        f->excess[arc->to] += x;
+        if (wakes) {
+            f->next[arc->to] = f->bucket[f->level[arc->to]];
+            f->bucket[f->level[arc->to]] = arc->to;
+        }
+    }
+}
+
+static void lift(LsFlow *f, uint32_t v, uint32_t *work)
+{
+    uint32_t old = f->level[v], low = f->n;
+    for (uint32_t a = f->first[v]; a < f->first[v + 1]; a++)
+        if (f->arc[a].room > 0 && f->level[f->arc[a].to] + 1 < low)
+            low = f->level[f->arc[a].to] + 1;
+    *work += f->first[v + 1] - f->first[v];
+    f->level[v] = low;
+    f->count[old]--;
+    if (low < f->n)
+        f->count[low]++;
+    if (f->count[old] == 0 && old > 0) {
+        close_gap(f, old);
+        *work += f->n / 8;
+    }
+}
+
+/* Empties the bucket of v's level of v and lets it push and rise until its excess is gone. */
+static uint32_t discharge(LsFlow *f, uint32_t v, uint32_t *work)
+{
+    uint32_t top = f->level[v];
+    while (f->level[v] < f->n) {
+        push_down(f, v, work);
+        top = f->level[v] > top ? f->level[v] : top;
+        if (f->excess[v] <= 0)
+            break;
+        lift(f, v, work);
+    }
+    return top;
+}
+
+static void spread(LsFlow *f)
+{
+    uint32_t work = 0, often = 6 * f->n + 2 * f->nedge;
+    relabel_all(f);
+    uint32_t top = fill_buckets(f);
     for (;;) {
-        if (v == LS_FLOW_SINK) {
-            push(f, path, n);
-            uint32_t k = 0;                         /* back to before the first full edge */
-            while (f->edge[path[k]].room > 0)
-                k++;
-            n = k;
-            v = f->edge[path[k] ^ 1].to;
+        while (top > 0 && f->bucket[top] == NONE)
+            top--;
+        uint32_t v = f->bucket[top];
+        if (v == NONE)
+            return;
+        f->bucket[top] = f->next[v];
+        if (f->level[v] != top)                     /* lost its way to those who want */
             continue;
-        }
-        uint32_t e = next[v];
-        if (e == 0) {                               /* a dead end */
-            if (n == 0)
-                return;
-            v = f->edge[path[--n] ^ 1].to;
-            next[v] = f->edge[next[v] - 1].next;
-            continue;
-        }
-        const LsFlowEdge *edge = &f->edge[e - 1];
-        if (edge->room > 0 && level[edge->to] == level[v] + 1) {
-            path[n++] = e - 1;
-            v = edge->to;
-        } else {
-            next[v] = edge->next;
+        uint32_t reached = discharge(f, v, &work);
+        top = reached > top ? reached : top;
+        if (work > often) {
+            relabel_all(f);
+            top = fill_buckets(f);
+            work = 0;
         }
     }
 }
 
 void ls_flow_cut(LsFlow *f, bool *side)
 {
-    uint32_t *level = ls_arena_alloc(f->arena, f->n, sizeof *level);
-    uint32_t *work = ls_arena_alloc(f->arena, f->n, sizeof *work);
-    uint32_t *path = ls_arena_alloc(f->arena, f->n, sizeof *path);
-    while (find_levels(f, level, work))
-        block(f, level, work, path);
-    for (uint32_t v = 0; v < f->n; v++)
-        side[v] = level[v] != 0;
+    uint32_t n = 0;
+    if (!f->laid)
+        lay(f);
+    spread(f);
+    for (uint32_t v = 0; v < f->n; v++) {
+        side[v] = f->excess[v] > 0;
+        if (side[v])
+            f->queue[n++] = v;
+    }
+    for (uint32_t k = 0; k < n; k++)
+        for (uint32_t a = f->first[f->queue[k]]; a < f->first[f->queue[k] + 1]; a++)
+            if (f->arc[a].room > 0 && !side[f->arc[a].to]) {
+                side[f->arc[a].to] = true;
+                f->queue[n++] = f->arc[a].to;
+            }
+    side[LS_FLOW_SOURCE] = true;
+    side[LS_FLOW_SINK] = false;
 }

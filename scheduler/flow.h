@@ -1,4 +1,4 @@
-/* scheduler/flow.h -- minimum cuts. */
+/* scheduler/flow.h -- minimum cuts, again and again on one network with other capacities. */
 #ifndef LS_SCHEDULER_FLOW_H
 #define LS_SCHEDULER_FLOW_H
 
@@ -6,23 +6,38 @@
 
 #include "compiler/arena.h"
 
-/* edge k ^ 1 is the way back */
-typedef struct LsFlowEdge { uint32_t to, next; int64_t room; } LsFlowEdge;
+/* An edge and its way back lie with the vertices they leave. */
+typedef struct LsFlowArc { uint32_t to, back; int64_t room; } LsFlowArc;
 
 typedef struct LsFlow {
     LsArena *arena;
-    uint32_t n, nedge, edge_room;
-    uint32_t *head;             /* by vertex: its first edge + 1, or 0 */
-    LsFlowEdge *edge;
+    uint32_t n;                 /* vertices, source and sink among them */
+    uint32_t *end; int64_t *capacity;       /* by edge: from, to; what it carries at most */
+    uint32_t nedge, edge_room, capacity_room;
+    int64_t *supply, *demand;   /* by vertex: from the source, to the sink */
+    bool laid;                  /* the arrays below hold the edges */
+    uint32_t *first;            /* by vertex: its first arc; one more at the end */
+    uint32_t *at;               /* by edge: its arc */
+    LsFlowArc *arc;
+    int64_t *excess;            /* by vertex: what arrived and cannot leave; < 0: wants more */
+    uint32_t *level, *next, *queue, *bucket, *count;        /* of the search */
 } LsFlow;
 
 enum { LS_FLOW_SOURCE, LS_FLOW_SINK };
-#define LS_FLOW_ENDLESS (INT64_MAX / 4)
+#define LS_FLOW_ENDLESS (INT64_C(1) << 52)      /* no sum of finite capacities may reach it */
 
 LsFlow ls_flow_new(LsArena *arena, uint32_t nvertex);
-void ls_flow_edge(LsFlow *f, uint32_t from, uint32_t to, int64_t capacity);
 
-/* side[v]: v is on the source's side of the minimum cut nearest to the source (Dinic 1970). */
+/* returns the number of the edge for ls_flow_set. All edges come before the first cut. */
+uint32_t ls_flow_edge(LsFlow *f, uint32_t from, uint32_t to, int64_t capacity);
+
+/* Another capacity for an edge between two vertices, or for what a vertex gets from the source
+ * and gives to the sink. The next cut starts from the flow of the last one. */
+void ls_flow_set(LsFlow *f, uint32_t edge, int64_t capacity);
+void ls_flow_set_ends(LsFlow *f, uint32_t vertex, int64_t supply, int64_t demand);
+
+/* side[v]: v is on the source's side of the minimum cut nearest to the source (pushing and
+ * relabelling, Goldberg and Tarjan 1988, from any pseudoflow as Hochbaum 2008). */
 void ls_flow_cut(LsFlow *f, bool *side);
 
 #endif

@@ -1,0 +1,222 @@
+/* scheduler/bound_dual.c -- the level method (Lemarechal, Nemirovskii, Nesterov 1995).
+ *
+ * What the cuts prove is a concave function of the prices, of which every solution found gives
+ * an upper limit that is linear in them. The next prices are those nearest to the best so far
+ * where no limit is below a level between the best and what can be hoped for; when there are
+ * none, less is to be hoped for. */
+#include "scheduler/bound_dual.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { SOLUTIONS = 48, SWEEPS = 150 };
+
+LsBoundDual *ls_bound_dual_new(LsBoundNet *net)
+{
+    LsArena *arena = net->b->arena;
+    LsBoundDual *d = ls_arena_alloc(arena, 1, sizeof *d);
+    *d = (LsBoundDual){.net = net};
+    d->price = ls_arena_alloc(arena, net->nsep + 1u, sizeof *d->price);
+    d->cost = ls_arena_alloc(arena, SOLUTIONS, sizeof *d->cost);
+    d->weight = ls_arena_alloc(arena, SOLUTIONS, sizeof *d->weight);
+    d->held = ls_arena_alloc(arena, SOLUTIONS * ((size_t)net->nsep + 1), sizeof *d->held);
+    for (uint32_t x = 0; x < net->nagain; x++)
+        d->most += net->again[x].cost;
+    return d;
+}
+
+double ls_bound_line_at(const LsBoundNet *net, const LsBoundLine *line, int64_t budget)
+{
+    long double paid = 0;
+    for (uint32_t k = 0; k < net->nsep; k++)
+        paid += (long double)line->price[k] * (long double)(budget - net->fixed[k]);
+    long double x = (long double)line->value - paid;
+    return (double)floorl(x - 1 - (fabsl(x) + fabsl(paid)) * 0x1p-48L);
+}
+
+/* The projection of `center` on what keeps every limit at `level` or above (Hildreth 1957): all
+ * in parts of the greatest cost and of the budget. false: it seems to be empty. */
+static bool project(LsBoundDual *d, const double *slope, const double *limit, const double *center,
+                    double level, double close, double *x)
+{
+    uint32_t n = d->net->nsep;
+    double free[n + 1];         /* before negative prices are cut off */
+    memcpy(free, center, n * sizeof *free);
+    memset(d->weight, 0, d->nsolution * sizeof *d->weight);
+    double worst = 0;
+    for (int sweep = 0; sweep < SWEEPS; sweep++) {
+        worst = 0;
+        for (uint32_t i = 0; i < d->nsolution; i++) {
+            const double *s = slope + i * n;
+            double at = limit[i] - level, square = 0;
+            for (uint32_t k = 0; k < n; k++) {
+                double price = free[k] > 0 ? free[k] : 0;
+                at += s[k] * price;
+                square += free[k] > 0 || s[k] > 0 ? s[k] * s[k] : 0;
+            }
+            worst = -at > worst ? -at : worst;
+            if (square <= 0)
+                continue;
+            double step = -at / square;
+            step = step < -d->weight[i] ? -d->weight[i] : step;
+            d->weight[i] += step;
+            for (uint32_t k = 0; k < n; k++)
+                free[k] += step * s[k];
+        }
+        if (worst < 0.01 * close)
+            break;
+    }
+    for (uint32_t k = 0; k < n; k++)
+        x[k] = free[k] > 0 ? free[k] : 0;
+    return worst < 0.25 * close;
+}
+
+typedef struct Search {
+    LsBoundDual *d;
+    int64_t budget;
+    double cost_unit, byte_unit;
+    double best, hope;          /* in parts of cost_unit */
+    double *center, *x;         /* prices in cost_unit / byte_unit */
+    double *slope, *limit;      /* by solution */
+    int64_t *held;
+    double *price;
+} Search;
+
+static void keep_line(LsBoundDual *d, int64_t value, const double *price)
+{
+    LsArena *arena = d->net->b->arena;
+    d->line = ls_arena_grow(arena, d->line, d->nline, d->nline + 1u, sizeof *d->line,
+                            &d->line_room);
+    LsBoundLine *line = &d->line[d->nline++];
+    *line = (LsBoundLine){value, ls_arena_alloc(arena, d->net->nsep + 1u, sizeof *line->price)};
+    memcpy(line->price, price, d->net->nsep * sizeof *price);
+}
+
+/* The place for one more solution: that of the one whose limit is the farthest at the center. */
+static uint32_t place(Search *s)
+{
+    LsBoundDual *d = s->d;
+    uint32_t n = d->net->nsep, at = 0;
+    double far = -1;
+    if (d->nsolution < SOLUTIONS)
+        return d->nsolution++;
+    for (uint32_t i = 0; i < d->nsolution; i++) {
+        double limit = s->limit[i];
+        for (uint32_t k = 0; k < n; k++)
+            limit += s->slope[i * n + k] * s->center[k];
+        if (limit > far) {
+            far = limit;
+            at = i;
+        }
+    }
+    return at;
+}
+
+static void set_limit(Search *s, uint32_t i)
+{
+    uint32_t n = s->d->net->nsep;
+    s->limit[i] = s->d->cost[i] / s->cost_unit;
+    for (uint32_t k = 0; k < n; k++)
+        s->slope[i * n + k] = (s->d->held[i * n + k] - (double)s->budget) / s->byte_unit;
+}
+
+/* A cut at s->x. */
+static void probe(Search *s)
+{
+    LsBoundDual *d = s->d;
+    uint32_t n = d->net->nsep, i = place(s);
+    int64_t cost;
+    for (uint32_t k = 0; k < n; k++)
+        s->price[k] = s->x[k] * s->cost_unit / s->byte_unit;
+    int64_t value = ls_bound_net_solve(d->net, s->price, &cost, s->held);
+    d->cuts++;
+    d->cost[i] = (double)cost;
+    bool fits = true;
+    for (uint32_t k = 0; k < n; k++) {
+        d->held[i * n + k] = (double)(s->held[k] + d->net->fixed[k]);
+        fits &= s->held[k] + d->net->fixed[k] <= s->budget;
+    }
+    set_limit(s, i);
+    double proven =
+        ls_bound_line_at(d->net, &(LsBoundLine){value, s->price}, s->budget) / s->cost_unit;
+    if (proven > 0)
+        keep_line(d, value, s->price);
+    if (proven > s->best) {
+        s->best = proven;
+        memcpy(s->center, s->x, n * sizeof *s->x);
+    }
+    if (fits && s->limit[i] < s->hope)
+        s->hope = s->limit[i];
+    if (s->hope < s->best)      /* it was given up too early */
+        s->hope = s->best + 0.1 * fabs(s->best);
+}
+
+/* One price for all separators, doubled while that proves more. */
+static void start(Search *s, uint32_t ncut)
+{
+    LsBoundDual *d = s->d;
+    uint32_t n = d->net->nsep;
+    double price = 0.02 / n;
+    memset(s->x, 0, n * sizeof *s->x);
+    probe(s);
+    for (uint32_t k = 0; k < 8 && d->cuts < ncut; k++, price *= 2.5) {
+        double before = s->best;
+        for (uint32_t j = 0; j < n; j++)
+            s->x[j] = price;
+        probe(s);
+        if (k > 0 && s->best <= before)
+            break;
+    }
+}
+
+static void go_on(Search *s, double enough, uint32_t ncut)
+{
+    LsBoundDual *d = s->d;
+    double most = (double)d->most / s->cost_unit;
+    for (int empty = 0; d->cuts < ncut && empty < 24;) {
+        double gap = s->hope - s->best;
+        if (gap < 1e-5 * most || s->best >= enough / s->cost_unit || s->best > most)
+            return;
+        double level = s->best + 0.4 * gap;
+        if (project(d, s->slope, s->limit, s->center, level, 0.4 * gap, s->x)) {
+            probe(s);
+            empty = 0;
+        } else {
+            s->hope = level;
+            empty++;
+        }
+    }
+}
+
+double ls_bound_dual_search(LsBoundDual *d, int64_t budget, double enough, uint32_t ncut)
+{
+    uint32_t n = d->net->nsep;
+    LsArena *arena = ls_arena_new();
+    Search s = {.d = d, .budget = budget, .best = -1, .byte_unit = (double)budget + 1};
+    s.cost_unit = d->most > 0 ? (double)d->most : 1;
+    s.hope = 1.0001;            /* above 1: nothing fits */
+    s.center = ls_arena_alloc(arena, n + 1u, sizeof *s.center);
+    s.x = ls_arena_alloc(arena, n + 1u, sizeof *s.x);
+    s.price = ls_arena_alloc(arena, n + 1u, sizeof *s.price);
+    s.held = ls_arena_alloc(arena, n + 1u, sizeof *s.held);
+    s.limit = ls_arena_alloc(arena, SOLUTIONS, sizeof *s.limit);
+    s.slope = ls_arena_alloc(arena, SOLUTIONS * ((size_t)n + 1), sizeof *s.slope);
+    for (uint32_t i = 0; i < d->nsolution; i++)
+        set_limit(&s, i);
+    ncut += d->cuts;
+    double sum = 0;
+    for (uint32_t k = 0; k < n; k++) {
+        s.x[k] = d->price[k] * s.byte_unit / s.cost_unit;
+        sum += s.x[k];
+    }
+    if (sum > 0)
+        probe(&s);
+    else
+        start(&s, ncut);
+    go_on(&s, enough, ncut);
+    for (uint32_t k = 0; k < n; k++)
+        d->price[k] = s.center[k] * s.cost_unit / s.byte_unit;
+    double proven = s.best * s.cost_unit;
+    ls_arena_free(arena);
+    return proven;
+}

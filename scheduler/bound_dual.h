@@ -1,0 +1,32 @@
+/* scheduler/bound_dual.h -- the prices per byte at the separators that prove most. */
+#ifndef LS_SCHEDULER_BOUND_DUAL_H
+#define LS_SCHEDULER_BOUND_DUAL_H
+
+#include "scheduler/bound_net.h"
+
+/* One cut proves something for every budget B: recomputations cost at least
+ * value - sum of price[k] * (B - fixed[k]) grains. */
+typedef struct LsBoundLine { int64_t value; double *price; } LsBoundLine;
+
+typedef struct LsBoundDual {
+    LsBoundNet *net;
+    LsBoundLine *line; uint32_t nline, line_room;
+    double *price;              /* by separator: where to start; the best found afterwards */
+    double *cost, *held;        /* by solution, and separator: grains, bytes with fixed ones */
+    double *weight;             /* by solution: its share in the last step's direction */
+    uint32_t nsolution;
+    int64_t most;               /* grains: running everything again costs no more */
+    uint32_t cuts;              /* solved so far */
+} LsBoundDual;
+
+LsBoundDual *ls_bound_dual_new(LsBoundNet *net);
+
+/* Searches prices for a budget with at most ncut minimum cuts. Ends early when no more than
+ * `enough` grains can be wanted, or the best is found. returns the grains proven, rounded down;
+ * more than dual->most: nothing fits the budget. */
+double ls_bound_dual_search(LsBoundDual *dual, int64_t budget, double enough, uint32_t ncut);
+
+/* What a line proves at a budget, rounded down; grains. */
+double ls_bound_line_at(const LsBoundNet *net, const LsBoundLine *line, int64_t budget);
+
+#endif

@@ -1,0 +1,323 @@
+/* scheduler/bound_graph.c -- groups, what must run, and the path of separators. */
+#include "scheduler/bound_graph.h"
+
+#include <math.h>
+#include <string.h>
+
+bool ls_bound_pair_fits(const LsProb *p, LsDagPair pair)
+{
+    return p->inplace && p->size[pair.out] <= p->size[pair.in];
+}
+
+int64_t ls_bound_spared(const LsProb *p, uint32_t v)
+{
+    const LsDagNode *n = &p->dag->node[v];
+    int64_t spared = 0;
+    for (uint32_t k = 0; k < n->nout; k++) {
+        bool fits = false;
+        for (uint32_t j = 0; j < n->ninplace; j++)
+            fits |= n->inplace[j].out == n->out[k] && ls_bound_pair_fits(p, n->inplace[j]);
+        spared += fits ? ls_bound_bytes(p, n->out[k]) : 0;
+    }
+    return spared;
+}
+
+static int64_t own_bytes(const LsProb *p, uint32_t v)
+{
+    const LsDagNode *n = &p->dag->node[v];
+    int64_t bytes = n->workspace - ls_bound_spared(p, v);
+    for (uint32_t k = 0; k < n->nin; k++)
+        bytes += ls_id_in(n->in, k, n->in[k]) ? 0 : ls_bound_bytes(p, n->in[k]);
+    for (uint32_t k = 0; k < n->nout; k++)
+        bytes += ls_bound_bytes(p, n->out[k]);
+    return bytes;
+}
+
+static uint32_t root(const uint32_t *group, uint32_t v)
+{
+    while (group[v] != v)
+        v = group[v];
+    return v;
+}
+
+/* Joins every alternative with the ordinary nodes whose tensors it makes; the least id leads. */
+static void find_groups(LsBoundGraph *b)
+{
+    const LsDag *g = b->p->dag;
+    for (uint32_t t = 0; t < g->ntensor; t++)
+        b->maker[t] = LS_NO_ID;
+    for (uint32_t v = 0; v < g->nnode; v++) {
+        b->group[v] = g->node[v].alternative ? LS_NO_ID : v;
+        for (uint32_t k = 0; !g->node[v].alternative && k < g->node[v].nout; k++)
+            b->maker[g->node[v].out[k]] = v;
+    }
+    for (uint32_t v = 0; v < g->nnode; v++)
+        for (uint32_t k = 0; g->node[v].alternative && k < g->node[v].nout; k++) {
+            uint32_t m = b->maker[g->node[v].out[k]];
+            if (m == LS_NO_ID)
+                continue;
+            m = root(b->group, m);
+            if (b->group[v] != LS_NO_ID) {
+                uint32_t other = root(b->group, b->group[v]);
+                b->group[m > other ? m : other] = m < other ? m : other;
+                m = m < other ? m : other;
+            }
+            b->group[v] = m;
+        }
+    for (uint32_t v = 0; v < g->nnode; v++)
+        b->group[v] = b->group[v] == LS_NO_ID ? LS_NO_ID : root(b->group, b->group[v]);
+    for (uint32_t t = 0; t < g->ntensor; t++)
+        b->maker[t] = b->maker[t] == LS_NO_ID ? LS_NO_ID : b->group[b->maker[t]];
+}
+
+static void add(uint32_t *list, uint32_t *n, uint32_t id)
+{
+    if (!ls_id_in(list, *n, id))
+        list[(*n)++] = id;
+}
+
+/* Row v of `in`: what all members read. members[from .. to) are those of group v. */
+static uint32_t common_reads(const LsBoundGraph *b, const uint32_t *member, uint32_t n,
+                             uint32_t *row)
+{
+    const LsDag *g = b->p->dag;
+    const LsDagNode *first = &g->node[member[0]];
+    uint32_t nrow = 0;
+    for (uint32_t k = 0; k < first->nin; k++) {
+        uint32_t t = first->in[k];
+        bool all = !g->tensor[t].persistent && b->maker[t] != LS_NO_ID;
+        for (uint32_t j = 1; j < n; j++)
+            all &= ls_id_in(g->node[member[j]].in, g->node[member[j]].nin, t);
+        if (all)
+            add(row, &nrow, t);
+    }
+    return nrow;
+}
+
+/* Nodes by group: members of v are member[at[v] .. at[v + 1]). */
+static LsRows members_of(const LsBoundGraph *b)
+{
+    uint32_t n = b->p->n;
+    LsRows r = {ls_arena_alloc(b->arena, n + 2u, sizeof *r.at),
+                ls_arena_alloc(b->arena, n + 1u, sizeof *r.id)};
+    for (uint32_t v = 0; v < n; v++)
+        if (b->group[v] != LS_NO_ID)
+            r.at[b->group[v] + 2]++;
+    for (uint32_t v = 2; v < n + 2; v++)
+        r.at[v] += r.at[v - 1];
+    for (uint32_t v = 0; v < n; v++)
+        if (b->group[v] != LS_NO_ID)
+            r.id[r.at[b->group[v] + 1]++] = v;
+    return r;
+}
+
+static void fill_rows(LsBoundGraph *b)
+{
+    const LsProb *p = b->p;
+    const LsDag *g = p->dag;
+    LsRows of = members_of(b);
+    size_t nin = 1, nout = 1;
+    for (uint32_t v = 0; v < p->n; v++) {
+        nin += g->node[v].nin;
+        nout += g->node[v].nout;
+    }
+    b->in = (LsRows){ls_arena_alloc(b->arena, p->n + 1u, sizeof(uint32_t)),
+                     ls_arena_alloc(b->arena, nin, sizeof(uint32_t))};
+    b->out = (LsRows){ls_arena_alloc(b->arena, p->n + 1u, sizeof(uint32_t)),
+                      ls_arena_alloc(b->arena, nout, sizeof(uint32_t))};
+    for (uint32_t v = 0; v < p->n; v++) {
+        const uint32_t *member = of.id + of.at[v];
+        uint32_t n = of.at[v + 1] - of.at[v], made = 0, read = 0;
+        b->alone[v] = n == 1;
+        b->stuck[v] = n == 1 && (g->node[v].once || g->node[v].nupd > 0);
+        for (uint32_t k = 0; k < n; k++) {
+            const LsDagNode *node = &g->node[member[k]];
+            int64_t own = own_bytes(p, member[k]);
+            b->cost[v] = k == 0 || node->cost < b->cost[v] ? node->cost : b->cost[v];
+            b->own[v] = k == 0 || own < b->own[v] ? own : b->own[v];
+            for (uint32_t j = 0; j < node->nout; j++)
+                if (b->maker[node->out[j]] == v)
+                    add(b->out.id + b->out.at[v], &made, node->out[j]);
+        }
+        if (n > 0)
+            read = common_reads(b, member, n, b->in.id + b->in.at[v]);
+        b->out.at[v + 1] = b->out.at[v] + made;
+        b->in.at[v + 1] = b->in.at[v] + read;
+    }
+}
+
+static void find_needed(LsBoundGraph *b)
+{
+    const LsDag *g = b->p->dag;
+    bool *wanted = ls_arena_alloc(b->arena, g->ntensor + 1u, sizeof *wanted);
+    for (uint32_t v = 0; v < g->nnode; v++)
+        if (b->group[v] != LS_NO_ID && !g->node[v].alternative)
+            b->needed[b->group[v]] |= g->node[v].required || g->node[v].nupd > 0;
+    for (uint32_t t = 0; t < g->ntensor; t++)
+        wanted[t] = g->tensor[t].output;
+    bool whole = true;
+    int64_t common = 0;
+    for (uint32_t v = g->nnode; v-- > 0;) {
+        for (uint32_t k = b->out.at[v]; k < b->out.at[v + 1]; k++)
+            b->needed[v] |= wanted[b->out.id[k]];
+        for (uint32_t k = b->in.at[v]; b->needed[v] && k < b->in.at[v + 1]; k++)
+            wanted[b->in.id[k]] = true;
+        if (!b->needed[v])
+            continue;
+        b->base += b->cost[v];
+        whole &= b->cost[v] < 9e15 && b->cost[v] == floor(b->cost[v]);
+        for (int64_t x = whole ? (int64_t)b->cost[v] : 0, rest; x != 0; x = rest) {
+            rest = common % x;
+            common = x;
+        }
+    }
+    for (uint32_t v = 0; v < g->nnode; v++)         /* others of a group have other costs */
+        whole &= !b->needed[v] || b->alone[v];
+    b->least_cost = whole ? (double)common : 0;
+}
+
+/* Bytes live at each needed group when all run once in the order of the list. */
+static int64_t *bytes_in_order(const LsBoundGraph *b)
+{
+    const LsProb *p = b->p;
+    int64_t *live = ls_arena_alloc(b->arena, p->n + 2u, sizeof *live);
+    uint32_t *last = ls_arena_alloc(b->arena, p->nt + 1u, sizeof *last);
+    for (uint32_t v = 0; v < p->n; v++)
+        for (uint32_t k = b->in.at[v]; b->needed[v] && k < b->in.at[v + 1]; k++)
+            last[b->in.id[k]] = v;
+    for (uint32_t v = 0; v < p->n; v++)
+        for (uint32_t k = b->out.at[v]; b->needed[v] && k < b->out.at[v + 1]; k++) {
+            uint32_t t = b->out.id[k], end = last[t] > v ? last[t] : v;
+            live[v] += ls_bound_bytes(p, t);
+            live[p->dag->tensor[t].output ? p->n : end + 1] -= ls_bound_bytes(p, t);
+        }
+    for (uint32_t v = 1; v < p->n; v++)
+        live[v] += live[v - 1];
+    return live;
+}
+
+/* Of all paths the one with the most bytes live along it. */
+static void find_path(LsBoundGraph *b)
+{
+    const LsProb *p = b->p;
+    const int64_t *live = bytes_in_order(b);
+    double *sum = ls_arena_alloc(b->arena, p->n + 1u, sizeof *sum);
+    uint32_t *from = ls_arena_alloc(b->arena, p->n + 1u, sizeof *from), end = LS_NO_ID;
+    for (uint32_t v = 0; v < p->n; v++) {
+        from[v] = LS_NO_ID;
+        if (!b->needed[v])
+            continue;
+        for (uint32_t k = b->in.at[v]; k < b->in.at[v + 1]; k++) {
+            uint32_t m = b->maker[b->in.id[k]];
+            if (from[v] == LS_NO_ID || sum[m] > sum[from[v]])
+                from[v] = m;
+        }
+        sum[v] = (from[v] == LS_NO_ID ? 0 : sum[from[v]]) + 1 + (double)live[v];
+        if (end == LS_NO_ID || sum[v] > sum[end])
+            end = v;
+    }
+    b->path = ls_arena_alloc(b->arena, p->n + 1u, sizeof *b->path);
+    for (uint32_t v = end; v != LS_NO_ID; v = from[v])
+        if (b->alone[v])
+            b->path[b->npath++] = v;
+    for (uint32_t k = 0; k < b->npath / 2; k++) {
+        uint32_t v = b->path[k];
+        b->path[k] = b->path[b->npath - 1 - k];
+        b->path[b->npath - 1 - k] = v;
+    }
+}
+
+/* Whether r, which reads what v updates, runs before it: no run of r may come after that of v. */
+static bool precedes(const LsBoundGraph *b, uint32_t r, uint32_t v)
+{
+    return r < v && b->alone[r] && b->alone[v] && b->needed[r];
+}
+
+/* Who waits for whom, as places of the path. */
+static void place_groups(LsBoundGraph *b)
+{
+    const LsProb *p = b->p;
+    uint32_t *place = ls_arena_alloc(b->arena, p->n + 1u, sizeof *place);   /* from 1 */
+    for (uint32_t j = 0; j < b->npath; j++)
+        place[b->path[j]] = j + 1;
+    for (uint32_t v = 0; v < p->n; v++) {
+        b->before[v] = b->npath;
+        for (uint32_t k = b->in.at[v]; k < b->in.at[v + 1]; k++) {
+            uint32_t a = b->after[b->maker[b->in.id[k]]];
+            b->after[v] = a > b->after[v] ? a : b->after[v];
+        }
+        for (uint32_t k = p->before.at[v]; k < p->before.at[v + 1]; k++) {
+            uint32_t r = p->before.id[k];
+            if (precedes(b, r, v) && b->after[r] > b->after[v])
+                b->after[v] = b->after[r];
+        }
+        b->after[v] = place[v] ? place[v] : b->after[v];
+    }
+    for (uint32_t v = p->n; v-- > 0;) {
+        if (!b->needed[v])
+            continue;
+        uint32_t at = place[v] ? place[v] - 1 : b->before[v];
+        for (uint32_t k = b->in.at[v]; k < b->in.at[v + 1]; k++) {
+            uint32_t m = b->maker[b->in.id[k]];
+            b->before[m] = at < b->before[m] ? at : b->before[m];
+        }
+        for (uint32_t k = p->before.at[v]; k < p->before.at[v + 1]; k++) {
+            uint32_t r = p->before.id[k];
+            if (precedes(b, r, v) && at < b->before[r])
+                b->before[r] = at;
+        }
+    }
+}
+
+/* A tensor that was made before a place and is read behind it is there, if never made again. An
+ * output is counted from where it can be made: if it is not, what makes it must be there. */
+static void measure_crowd(LsBoundGraph *b)
+{
+    const LsProb *p = b->p;
+    uint32_t *until = ls_arena_alloc(b->arena, p->nt + 1u, sizeof *until);
+    b->crowd = ls_arena_alloc(b->arena, b->npath + 2u, sizeof *b->crowd);
+    for (uint32_t v = 0; v < p->n; v++)
+        for (uint32_t k = b->in.at[v]; b->needed[v] && k < b->in.at[v + 1]; k++) {
+            bool on = b->after[v] > 0 && b->path[b->after[v] - 1] == v;
+            uint32_t to = b->after[v] - on;
+            until[b->in.id[k]] = to > until[b->in.id[k]] ? to : until[b->in.id[k]];
+        }
+    for (uint32_t t = 0; t < p->nt; t++) {
+        uint32_t m = b->maker[t];
+        if (m == LS_NO_ID || !b->needed[m])
+            continue;
+        bool output = p->dag->tensor[t].output;
+        uint32_t to = output ? b->npath : until[t];
+        uint32_t from = output || b->before[m] < b->after[m] ? b->after[m] : b->before[m];
+        if (from < to) {
+            b->crowd[from] += ls_bound_bytes(p, t);
+            b->crowd[to] -= ls_bound_bytes(p, t);
+        }
+    }
+    for (uint32_t j = 1; j < b->npath; j++)
+        b->crowd[j] += b->crowd[j - 1];
+    for (uint32_t j = 0; j < b->npath; j++)
+        b->crowd[j] += b->own[b->path[j]];
+}
+
+LsBoundGraph *ls_bound_graph_new(LsArena *arena, const LsProb *p)
+{
+    LsBoundGraph *b = ls_arena_alloc(arena, 1, sizeof *b);
+    *b = (LsBoundGraph){.p = p, .arena = arena};
+    b->group = ls_arena_alloc(arena, p->n + 1u, sizeof *b->group);
+    b->maker = ls_arena_alloc(arena, p->nt + 1u, sizeof *b->maker);
+    b->cost = ls_arena_alloc(arena, p->n + 1u, sizeof *b->cost);
+    b->needed = ls_arena_alloc(arena, p->n + 1u, sizeof *b->needed);
+    b->alone = ls_arena_alloc(arena, p->n + 1u, sizeof *b->alone);
+    b->stuck = ls_arena_alloc(arena, p->n + 1u, sizeof *b->stuck);
+    b->own = ls_arena_alloc(arena, p->n + 1u, sizeof *b->own);
+    b->before = ls_arena_alloc(arena, p->n + 1u, sizeof *b->before);
+    b->after = ls_arena_alloc(arena, p->n + 1u, sizeof *b->after);
+    find_groups(b);
+    fill_rows(b);
+    find_needed(b);
+    find_path(b);
+    place_groups(b);
+    measure_crowd(b);
+    return b;
+}

@@ -1,0 +1,47 @@
+/* scheduler/bound_graph.h -- what every schedule of a graph has in common, whatever its order.
+ *
+ * Nodes that can make the same tensors (alternatives and what they replace) are one group: a run
+ * of any of them counts as a run of the group, which costs what the cheapest costs, reads what
+ * all of them read and makes what any of them makes. So what holds for groups holds for every
+ * choice of alternatives. A group has the id of its first ordinary node. */
+#ifndef LS_SCHEDULER_BOUND_GRAPH_H
+#define LS_SCHEDULER_BOUND_GRAPH_H
+
+#include "scheduler/prep.h"
+
+typedef struct LsBoundGraph {
+    const LsProb *p;
+    LsArena *arena;
+    uint32_t *group;            /* by node; LS_NO_ID: an alternative for nothing */
+    uint32_t *maker;            /* by tensor: a group, or LS_NO_ID */
+    LsRows in, out;             /* by group: tensors in the arena, each once */
+    double *cost;               /* by group: of one run */
+    bool *needed;               /* by group: every schedule runs it */
+    bool *alone;                /* by group: one node */
+    bool *stuck;                /* by group: may not run twice */
+    int64_t *own;               /* by group: bytes while it runs, at the least */
+    double base;                /* cost of every needed group once */
+    double least_cost;          /* a schedule's cost comes in multiples of it; 0: unknown */
+    /* Nodes each of which waits for the one before: their first runs part every schedule alike. */
+    uint32_t *path, npath;      /* groups of one node */
+    uint32_t *before;           /* by group: first place of the path that waits for it, or npath */
+    uint32_t *after;            /* by group: places of the path up to the last that it waits for
+                                 * or is; 0: none */
+    int64_t *crowd;             /* by place: bytes there if nothing were ever made again */
+} LsBoundGraph;
+
+/* Uses `arena` for all it makes. */
+LsBoundGraph *ls_bound_graph_new(LsArena *arena, const LsProb *p);
+
+/* Bytes that a run of `node` can spare by in-place reuse, at the most. */
+int64_t ls_bound_spared(const LsProb *p, uint32_t node);
+
+/* Whether `pair` of a node may be used. */
+bool ls_bound_pair_fits(const LsProb *p, LsDagPair pair);
+
+static inline int64_t ls_bound_bytes(const LsProb *p, uint32_t tensor)
+{
+    return p->dag->tensor[tensor].persistent ? 0 : p->dag->tensor[tensor].bytes;
+}
+
+#endif

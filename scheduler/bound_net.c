@@ -1,0 +1,279 @@
+/* scheduler/bound_net.c -- builds the network from the end of the path, by what is reached. */
+#include "scheduler/bound_net.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Separators up to this one that g is or waits for: g runs there or later, at no cost. */
+static bool is_later(const LsBoundNet *net, uint32_t g, uint32_t k)
+{
+    return net->b->after[g] > net->sep[k];
+}
+
+/* Whether sk waits for g: it has run before. */
+static bool has_run(const LsBoundNet *net, uint32_t g, uint32_t k)
+{
+    return net->b->before[g] <= net->sep[k];
+}
+
+/* Whether g cannot run at sk or after: it may run once and has, or something it reads has been
+ * updated. */
+static bool is_over(const LsBoundNet *net, uint32_t g, uint32_t k, const uint32_t *closes)
+{
+    return (net->b->stuck[g] && has_run(net, g, k)) || closes[g] <= net->sep[k];
+}
+
+/* By group: the first place of the path where what it reads has been updated, or LS_NO_ID. */
+static uint32_t *closings(const LsBoundGraph *b, LsArena *arena)
+{
+    const LsProb *p = b->p;
+    uint32_t *closes = ls_arena_alloc(arena, p->n + 1u, sizeof *closes);
+    memset(closes, 0xff, (p->n + 1u) * sizeof *closes);
+    for (uint32_t u = 0; u < p->n; u++)
+        for (uint32_t k = p->before.at[u]; k < p->before.at[u + 1]; k++) {
+            uint32_t r = p->before.id[k];       /* u as a separator has not run when it starts */
+            if (b->alone[u] && b->alone[r] && b->before[u] < closes[r])
+                closes[r] = b->before[u];
+        }
+    return closes;
+}
+
+static void enqueue(LsBoundNet *net, uint32_t item)
+{
+    net->queue = ls_arena_grow(net->b->arena, net->queue, net->nqueue, net->nqueue + 1u,
+                               sizeof *net->queue, &net->queue_room);
+    net->queue[net->nqueue++] = item;
+}
+
+static uint32_t vertex_of_group(LsBoundNet *net, uint32_t g, uint32_t k)
+{
+    uint32_t *v = &net->group[g * net->nsep + k];
+    if (*v == 0) {
+        *v = net->nvertex++;
+        enqueue(net, g * net->nsep + k);
+    }
+    return *v;
+}
+
+/* What t's staying at sk takes beside sk's own bytes: an operand of sk is there anyway, but its
+ * place is not free for the result then. */
+static int64_t bytes_to_keep(const LsBoundNet *net, uint32_t t, uint32_t k)
+{
+    const LsProb *p = net->b->p;
+    const LsDagNode *s = &p->dag->node[net->b->path[net->sep[k]]];
+    if (!ls_id_in(s->in, s->nin, t))
+        return ls_bound_bytes(p, t);
+    int64_t bytes = 0;
+    uint32_t npair = 0;         /* t alone may give its place, and to one result */
+    for (uint32_t a = 0; a < s->ninplace; a++) {
+        if (!ls_bound_pair_fits(p, s->inplace[a]))
+            continue;
+        if (s->inplace[a].in == t) {
+            npair++;
+            bytes = ls_bound_bytes(p, s->inplace[a].out);
+            for (uint32_t c = 0; c < s->ninplace; c++)
+                npair += c != a && s->inplace[c].out == s->inplace[a].out
+                         && ls_bound_pair_fits(p, s->inplace[c]);
+        }
+    }
+    return npair == 1 ? bytes : 0;
+}
+
+/* The vertex of needed(t, k), with its edge to the maker; 0: t costs nothing to keep there. */
+static uint32_t vertex_of_tensor(LsBoundNet *net, uint32_t t, uint32_t k)
+{
+    uint32_t *v = &net->tensor[t * net->nsep + k];
+    int64_t bytes = *v ? 0 : bytes_to_keep(net, t, k);
+    if (bytes > 0) {
+        uint32_t maker = vertex_of_group(net, net->b->maker[t], k);
+        *v = net->nvertex++;
+        net->keep = ls_arena_grow(net->b->arena, net->keep, net->nkeep, net->nkeep + 1u,
+                                  sizeof *net->keep, &net->keep_room);
+        net->keep[net->nkeep++] = (LsBoundKeep){maker, k, t, bytes};
+    }
+    return *v;
+}
+
+/* Tensors that are read after sk for certain. */
+static void seed(LsBoundNet *net, uint32_t k)
+{
+    const LsBoundGraph *b = net->b;
+    uint32_t s = b->path[net->sep[k]];
+    for (uint32_t g = 0; g < b->p->n; g++) {
+        bool reads = b->needed[g] && is_later(net, g, k) && g != s;
+        for (uint32_t j = b->in.at[g]; reads && j < b->in.at[g + 1]; j++)
+            if (!is_later(net, b->maker[b->in.id[j]], k))
+                vertex_of_tensor(net, b->in.id[j], k);
+        for (uint32_t j = b->out.at[g]; b->needed[g] && j < b->out.at[g + 1]; j++)
+            if (b->p->dag->tensor[b->out.id[j]].output && !is_later(net, g, k))
+                vertex_of_tensor(net, b->out.id[j], k);
+    }
+}
+
+typedef struct Edges {          /* ends of the edges without limit, laid when all vertices are known */
+    uint32_t *end, n, room;
+} Edges;
+
+static void add_edge(LsBoundNet *net, Edges *e, uint32_t from, uint32_t to)
+{
+    e->end = ls_arena_grow(net->b->arena, e->end, e->n, e->n + 2u, sizeof *e->end, &e->room);
+    e->end[e->n++] = from;
+    e->end[e->n++] = to;
+}
+
+/* Goes from later(g, k) to what it implies. */
+static void expand(LsBoundNet *net, Edges *e, uint32_t g, uint32_t k)
+{
+    const LsBoundGraph *b = net->b;
+    uint32_t v = net->group[g * net->nsep + k];
+    for (uint32_t j = b->in.at[g]; j < b->in.at[g + 1]; j++) {
+        uint32_t t = b->in.id[j];
+        uint32_t to = is_later(net, b->maker[t], k) ? 0 : vertex_of_tensor(net, t, k);
+        if (to != 0)
+            add_edge(net, e, v, to);
+    }
+    if (k > 0 && !is_later(net, g, k - 1))
+        add_edge(net, e, v, vertex_of_group(net, g, k - 1));
+}
+
+static void reach(LsBoundNet *net, Edges *e, const uint32_t *closes, uint8_t *over)
+{
+    for (uint32_t k = net->nsep; k-- > 0;)
+        seed(net, k);
+    for (uint32_t x = 0; x < net->nqueue; x++) {
+        uint32_t g = net->queue[x] / net->nsep, k = net->queue[x] % net->nsep;
+        over[x] = is_over(net, g, k, closes);
+        net->rigid |= over[x];
+        if (!over[x])
+            expand(net, e, g, k);
+    }
+}
+
+static void lay_flow(LsBoundNet *net, const Edges *e, const uint8_t *over)
+{
+    const LsBoundGraph *b = net->b;
+    LsFlow *f = &net->flow;
+    *f = ls_flow_new(b->arena, net->nvertex);
+    for (uint32_t x = 0; x < net->nkeep; x++) {
+        LsBoundKeep *keep = &net->keep[x];
+        uint32_t t = net->tensor[keep->tensor * net->nsep + keep->k];
+        keep->edge = ls_flow_edge(f, t, keep->edge, 0);
+    }
+    for (uint32_t x = 0; x < e->n; x += 2)
+        ls_flow_edge(f, e->end[x], e->end[x + 1], LS_FLOW_ENDLESS);
+    for (uint32_t x = 0; x < net->nqueue; x++) {
+        uint32_t g = net->queue[x] / net->nsep, k = net->queue[x] % net->nsep;
+        uint32_t v = net->group[net->queue[x]];
+        bool first = has_run(net, g, k) && (k == 0 || !has_run(net, g, k - 1));
+        int64_t cost = (int64_t)floor(b->cost[g] / net->grain);
+        if (over[x]) {
+            ls_flow_edge(f, v, LS_FLOW_SINK, LS_FLOW_ENDLESS);
+        } else if (first && cost > 0) {
+            ls_flow_edge(f, v, LS_FLOW_SINK, cost);
+            net->again = ls_arena_grow(b->arena, net->again, net->nagain, net->nagain + 1u,
+                                       sizeof *net->again, &net->again_room);
+            net->again[net->nagain++] = (LsBoundAgain){v, g, cost};
+        }
+    }
+}
+
+/* What seed() found is needed for certain. */
+static void force(LsBoundNet *net)
+{
+    const LsBoundGraph *b = net->b;
+    for (uint32_t k = 0; k < net->nsep; k++) {
+        uint32_t s = b->path[net->sep[k]];
+        for (uint32_t g = 0; g < b->p->n; g++) {
+            bool reads = b->needed[g] && is_later(net, g, k) && g != s;
+            for (uint32_t j = b->in.at[g]; reads && j < b->in.at[g + 1]; j++) {
+                uint32_t v = net->tensor[b->in.id[j] * net->nsep + k];
+                if (v != 0)
+                    ls_flow_set_ends(&net->flow, v, LS_FLOW_ENDLESS, 0);
+            }
+            for (uint32_t j = b->out.at[g]; b->needed[g] && j < b->out.at[g + 1]; j++) {
+                uint32_t v = net->tensor[b->out.id[j] * net->nsep + k];
+                if (v != 0 && b->p->dag->tensor[b->out.id[j]].output)
+                    ls_flow_set_ends(&net->flow, v, LS_FLOW_ENDLESS, 0);
+            }
+        }
+    }
+}
+
+LsBoundNet *ls_bound_net_new(LsArena *arena, const LsBoundGraph *b, const uint32_t *sep,
+                             uint32_t nsep)
+{
+    LsBoundNet *net = ls_arena_alloc(arena, 1, sizeof *net);
+    *net = (LsBoundNet){.b = b, .nsep = nsep, .nvertex = 2};
+    net->sep = ls_arena_alloc(arena, nsep + 1u, sizeof *net->sep);
+    net->fixed = ls_arena_alloc(arena, nsep + 1u, sizeof *net->fixed);
+    net->tensor = ls_arena_alloc(arena, (size_t)b->p->nt * nsep + 1, sizeof *net->tensor);
+    net->group = ls_arena_alloc(arena, (size_t)b->p->n * nsep + 1, sizeof *net->group);
+    for (uint32_t k = 0; k < nsep; k++) {
+        net->sep[k] = sep[k];
+        net->fixed[k] = b->own[b->path[sep[k]]];
+    }
+    /* a power of two, so that whole costs stay whole */
+    net->grain = b->base > 0 ? exp2(ceil(log2(b->base)) - 40) : 1;
+    Edges e = {0};
+    uint8_t *over = ls_arena_alloc(arena, (size_t)b->p->n * nsep + 1, 1);
+    reach(net, &e, closings(b, arena), over);
+    lay_flow(net, &e, over);
+    force(net);
+    net->side = ls_arena_alloc(arena, net->nvertex, sizeof *net->side);
+    return net;
+}
+
+/* x rounded down to what an edge may carry. */
+static int64_t capacity(double x)
+{
+    const double most = (double)(INT64_C(1) << 44);
+    return x >= most ? INT64_C(1) << 44 : (int64_t)floor(x * (1 - 0x1p-50));
+}
+
+/* The value of the cut: capacities of the edges that leave the source's side. */
+static int64_t cut_value(const LsBoundNet *net)
+{
+    const LsFlow *f = &net->flow;
+    int64_t sum = 0;
+    for (uint32_t k = 0; k < f->nedge; k++)
+        sum += net->side[f->end[2 * k]] && !net->side[f->end[2 * k + 1]] ? f->capacity[k] : 0;
+    for (uint32_t v = 2; v < f->n; v++)
+        sum += net->side[v] ? f->demand[v] : f->supply[v];
+    return sum;
+}
+
+int64_t ls_bound_net_solve(LsBoundNet *net, const double *price, int64_t *cost, int64_t *held)
+{
+    for (uint32_t x = 0; x < net->nkeep; x++)
+        ls_flow_set(&net->flow, net->keep[x].edge,
+                    capacity(price[net->keep[x].k] * (double)net->keep[x].bytes));
+    ls_flow_cut(&net->flow, net->side);
+    *cost = 0;
+    memset(held, 0, net->nsep * sizeof *held);
+    for (uint32_t x = 0; x < net->nagain; x++)
+        *cost += net->side[net->again[x].vertex] ? net->again[x].cost : 0;
+    for (uint32_t x = 0; x < net->nkeep; x++) {
+        uint32_t e = net->keep[x].edge;
+        if (net->side[net->flow.end[2 * e]] && !net->side[net->flow.end[2 * e + 1]])
+            held[net->keep[x].k] += net->keep[x].bytes;
+    }
+    return cut_value(net);
+}
+
+int64_t ls_bound_net_least(LsBoundNet *net, uint32_t k)
+{
+    if (!net->rigid)
+        return net->fixed[k];
+    for (uint32_t x = 0; x < net->nagain; x++)
+        ls_flow_set_ends(&net->flow, net->again[x].vertex,
+                         net->flow.supply[net->again[x].vertex], 0);
+    for (uint32_t x = 0; x < net->nkeep; x++)
+        ls_flow_set(&net->flow, net->keep[x].edge,
+                    net->keep[x].k == k ? net->keep[x].bytes : 0);
+    ls_flow_cut(&net->flow, net->side);
+    int64_t least = net->fixed[k] + cut_value(net);
+    for (uint32_t x = 0; x < net->nagain; x++)
+        ls_flow_set_ends(&net->flow, net->again[x].vertex,
+                         net->flow.supply[net->again[x].vertex], net->again[x].cost);
+    return least;
+}
