@@ -5,11 +5,12 @@
  * where no limit is below a level between the best and what can be hoped for; when there are
  * none, less is to be hoped for. */
 #include "scheduler/bound_dual.h"
+#include "scheduler/nearest.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { SOLUTIONS = 48, SWEEPS = 150 };
+enum { SOLUTIONS = 48 };
 
 LsBoundDual *ls_bound_dual_new(LsBoundNet *net)
 {
@@ -32,43 +33,6 @@ double ls_bound_line_at(const LsBoundNet *net, const LsBoundLine *line, int64_t 
         paid += (long double)line->price[k] * (long double)(budget - net->fixed[k]);
     long double x = (long double)line->value - paid;
     return (double)floorl(x - 1 - (fabsl(x) + fabsl(paid)) * 0x1p-48L);
-}
-
-/* The projection of `center` on what keeps every limit at `level` or above (Hildreth 1957): all
- * in parts of the greatest cost and of the budget. false: it seems to be empty. */
-static bool project(LsBoundDual *d, const double *slope, const double *limit, const double *center,
-                    double level, double close, double *x)
-{
-    uint32_t n = d->net->nsep;
-    double free[n + 1];         /* before negative prices are cut off */
-    memcpy(free, center, n * sizeof *free);
-    memset(d->weight, 0, d->nsolution * sizeof *d->weight);
-    double worst = 0;
-    for (int sweep = 0; sweep < SWEEPS; sweep++) {
-        worst = 0;
-        for (uint32_t i = 0; i < d->nsolution; i++) {
-            const double *s = slope + i * n;
-            double at = limit[i] - level, square = 0;
-            for (uint32_t k = 0; k < n; k++) {
-                double price = free[k] > 0 ? free[k] : 0;
-                at += s[k] * price;
-                square += free[k] > 0 || s[k] > 0 ? s[k] * s[k] : 0;
-            }
-            worst = -at > worst ? -at : worst;
-            if (square <= 0)
-                continue;
-            double step = -at / square;
-            step = step < -d->weight[i] ? -d->weight[i] : step;
-            d->weight[i] += step;
-            for (uint32_t k = 0; k < n; k++)
-                free[k] += step * s[k];
-        }
-        if (worst < 0.01 * close)
-            break;
-    }
-    for (uint32_t k = 0; k < n; k++)
-        x[k] = free[k] > 0 ? free[k] : 0;
-    return worst < 0.25 * close;
 }
 
 typedef struct Search {
@@ -169,6 +133,34 @@ static void start(Search *s, uint32_t ncut)
     }
 }
 
+/* s->x: the prices nearest to the best where no limit is below `level`, in steps of which `gap`
+ * is one. false: there are none. */
+static bool project(Search *s, LsArena *scratch, double level, double gap)
+{
+    LsBoundDual *d = s->d;
+    uint32_t n = d->net->nsep, m = d->nsolution + n;
+    double *row = ls_arena_alloc(scratch, (size_t)m * n + 1, sizeof *row);
+    double *want = ls_arena_alloc(scratch, m + 1u, sizeof *want);
+    double *weight = ls_arena_alloc(scratch, m + 1u, sizeof *weight);
+    memcpy(row, s->slope, (size_t)d->nsolution * n * sizeof *row);
+    for (uint32_t i = 0; i < d->nsolution; i++) {
+        double at = s->limit[i];
+        for (uint32_t k = 0; k < n; k++)
+            at += s->slope[i * n + k] * s->center[k];
+        want[i] = (level - at) / gap;
+    }
+    for (uint32_t k = 0; k < n; k++) {              /* and no price below 0 */
+        row[(d->nsolution + k) * n + k] = 1;
+        want[d->nsolution + k] = -s->center[k] / gap;
+    }
+    if (!ls_nearest_point(scratch, n, m, row, want, s->x, weight))
+        return false;
+    for (uint32_t k = 0; k < n; k++)
+        s->x[k] = fmax(0, s->center[k] + gap * s->x[k]);
+    memcpy(d->weight, weight, d->nsolution * sizeof *weight);
+    return true;
+}
+
 static void go_on(Search *s, double enough, uint32_t ncut)
 {
     LsBoundDual *d = s->d;
@@ -178,7 +170,10 @@ static void go_on(Search *s, double enough, uint32_t ncut)
         if (gap < 1e-5 * most || s->best >= enough / s->cost_unit || s->best > most)
             return;
         double level = s->best + 0.4 * gap;
-        if (project(d, s->slope, s->limit, s->center, level, 0.4 * gap, s->x)) {
+        LsArena *scratch = ls_arena_new();
+        bool some = project(s, scratch, level, 0.4 * gap);
+        ls_arena_free(scratch);
+        if (some) {
             probe(s);
             empty = 0;
         } else {
