@@ -145,6 +145,8 @@ static int report(LsJob *job)
         printf("\n");
         ls_view_table(stdout, &job->report);
         printf("\n");
+        ls_view_bound(stdout, dag, &job->plan, &job->report);
+        printf("\n");
         ls_view_peak(stdout, dag, &job->report, OWNERS_SHOWN);
     }
     int code = write_file(o->graph_json, write_graph, job);

@@ -2,40 +2,38 @@
 #include "scheduler/bound.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "scheduler/bound_dual.h"
 
-typedef struct Bounder {
-    LsArena *arena;             /* scratch */
+struct LsBounder {
+    LsArena *arena;
     const LsProb *p;
-    const LsBoundOptions *o;
+    LsBoundOptions o;
     LsBoundGraph *b;
-    LsBoundNet *net;
-    LsBoundDual *dual;
+    LsBoundDual **dual; uint32_t ndual, dual_room;  /* of every budget that was searched */
     int64_t least;
-} Bounder;
+    LsBound last; int64_t last_budget; double last_enough;  /* enough: what it was searched up to */
+};
 
-static uint32_t default_separators(const Bounder *c)
+static uint32_t default_separators(const LsBounder *c)
 {
     uint32_t n = c->p->n + 1, sep = 6000 / n;
-    if (c->o->nsep > 0)
-        return c->o->nsep;
+    if (c->o.nsep > 0)
+        return c->o.nsep;
     sep = sep < 4 ? 4 : sep > 24 ? 24 : sep;
-    return c->o->prove ? 3 * sep : sep;
+    return c->o.prove ? 3 * sep : sep;
 }
 
-static uint32_t default_cuts(const Bounder *c)
+static uint32_t default_cuts(const LsBounder *c)
 {
-    if (c->o->ncut > 0)
-        return c->o->ncut;
-    return c->o->prove ? 300 : c->p->n < 2000 ? 50 : 25;
+    if (c->o.ncut > 0)
+        return c->o.ncut;
+    return c->o.prove ? 300 : c->p->n < 2000 ? 50 : 25;
 }
 
 /* Places of the path that are crowded beyond the budget, about as many in every stretch of equal
  * excess; in each stretch the most crowded. */
-static uint32_t choose_separators(const Bounder *c, int64_t budget, uint32_t want, uint32_t *sep)
+static uint32_t choose_separators(const LsBounder *c, int64_t budget, uint32_t want, uint32_t *sep)
 {
     const LsBoundGraph *b = c->b;
     double total = 0, sum = 0;
@@ -68,66 +66,122 @@ static int64_t plain_least(const LsBoundGraph *b)
     return least;
 }
 
-static void open_bounder(Bounder *c, const LsProb *p, const LsBoundOptions *o)
+LsBounder *ls_bounder_new(const LsProb *p, const LsBoundOptions *o)
 {
-    *c = (Bounder){.arena = ls_arena_new(), .p = p, .o = o};
-    c->b = ls_bound_graph_new(c->arena, p);
+    LsArena *arena = ls_arena_new();
+    LsBounder *c = ls_arena_alloc(arena, 1, sizeof *c);
+    *c = (LsBounder){.arena = arena, .p = p, .o = *o, .last_budget = -1};
+    c->b = ls_bound_graph_new(arena, p);
     c->least = plain_least(c->b);
+    return c;
 }
 
-/* The network for a budget; false when there is nothing to separate. */
-static bool lay_net(Bounder *c, int64_t budget)
+void ls_bounder_free(LsBounder *c)
+{
+    ls_arena_free(c->arena);
+}
+
+/* A network for a budget; NULL when there is nothing to separate. */
+static LsBoundDual *lay_net(LsBounder *c, int64_t budget)
 {
     uint32_t *sep = ls_arena_alloc(c->arena, c->b->npath + 1u, sizeof *sep);
     uint32_t n = choose_separators(c, budget, default_separators(c), sep);
     if (n == 0)
-        return false;
-    c->net = ls_bound_net_new(c->arena, c->b, sep, n);
+        return NULL;
+    LsBoundNet *net = ls_bound_net_new(c->arena, c->b, sep, n);
     for (uint32_t k = 0; k < n; k++) {
-        int64_t least = ls_bound_net_least(c->net, k);
+        int64_t least = ls_bound_net_least(net, k);
         c->least = least > c->least ? least : c->least;
     }
-    c->dual = ls_bound_dual_new(c->net);
-    return true;
+    c->dual = ls_arena_grow(c->arena, c->dual, c->ndual, c->ndual + 1u, sizeof *c->dual,
+                            &c->dual_room);
+    return c->dual[c->ndual++] = ls_bound_dual_new(net);
 }
 
 /* Base cost and proven recomputations, ns, rounded down; up where costs come in whole steps. */
-static double cost_of(const Bounder *c, double grains)
+static double cost_of(const LsBounder *c, double more)
 {
     const LsBoundGraph *b = c->b;
-    double more = grains > 0 ? grains * c->net->grain : 0;
+    if (more <= 0)
+        more = 0;
     if (b->least_cost > 0)
         return b->base + ceil(more / b->least_cost) * b->least_cost;
     return (b->base + more) * (1 - 0x1p-52 * (c->p->n + 4.0));
 }
 
-static uint32_t dearest(const Bounder *c)
+/* What all lines found so far prove for a budget: recomputations, ns, and at which node the most.
+ * INFINITY: that nothing fits. */
+static double proven(const LsBounder *c, int64_t budget, uint32_t *separator)
 {
-    uint32_t best = 0;
-    for (uint32_t k = 1; k < c->net->nsep; k++)
-        if (c->dual->price[k] > c->dual->price[best])
-            best = k;
-    return c->dual->price[best] > 0 ? c->b->path[c->net->sep[best]] : LS_NO_ID;
+    double best = 0;
+    for (uint32_t k = 0; k < c->ndual; k++) {
+        const LsBoundDual *d = c->dual[k];
+        for (uint32_t i = 0; i < d->nline; i++) {
+            double grains = ls_bound_line_at(d->net, &d->line[i], budget);
+            if (grains > (double)d->most)
+                return INFINITY;
+            if (grains * d->net->grain <= best)
+                continue;
+            best = grains * d->net->grain;
+            uint32_t top = 0;
+            for (uint32_t j = 1; j < d->net->nsep; j++)
+                top = d->line[i].price[j] > d->line[i].price[top] ? j : top;
+            *separator = c->b->path[d->net->sep[top]];
+        }
+    }
+    return best;
 }
 
-LsBound ls_bound(LsArena *arena, const LsProb *p, int64_t budget, const LsBoundOptions *o)
+static void search(LsBounder *c, int64_t budget, double enough)
 {
-    (void)arena;
-    Bounder c;
-    open_bounder(&c, p, o);
-    LsBound r = {.cost = cost_of(&c, 0), .least = c.least, .separator = LS_NO_ID};
-    r.infeasible = budget > 0 && budget < c.least;
-    if (budget > 0 && !r.infeasible && lay_net(&c, budget)) {
-        r.least = c.least;
-        r.infeasible = budget < c.least;
-        double enough = o->enough > 0 ? (o->enough - c.b->base) / c.net->grain : INFINITY;
-        double grains = ls_bound_dual_search(c.dual, budget, enough, default_cuts(&c));
-        r.infeasible |= grains > (double)c.dual->most;
-        r.cost = cost_of(&c, grains);
-        r.separator = dearest(&c);
-        r.nsep = c.net->nsep;
-        r.ncut = c.dual->cuts;
+    LsBoundDual *d = lay_net(c, budget);
+    if (d == NULL || budget < c->least)
+        return;
+    double more = enough > 0 ? (enough - c->b->base) / d->net->grain : INFINITY;
+    ls_bound_dual_search(d, budget, more, default_cuts(c));
+    c->last.nsep = d->net->nsep;
+    c->last.ncut = d->cuts;
+}
+
+LsBound ls_bounder_at(LsBounder *c, int64_t budget, double enough)
+{
+    if (c->last_budget == budget && (c->last.cost < c->last_enough || enough <= c->last_enough))
+        return c->last;
+    c->last_budget = budget;
+    c->last_enough = enough > 0 ? enough : INFINITY;
+    c->last = (LsBound){.separator = LS_NO_ID};
+    double more = 0;
+    if (budget > 0 && budget >= c->least) {
+        search(c, budget, enough);
+        more = proven(c, budget, &c->last.separator);
     }
-    ls_arena_free(c.arena);
+    c->last.infeasible = more == INFINITY || (budget > 0 && budget < c->least);
+    if (more == INFINITY && budget >= c->least)
+        c->least = budget + 1;
+    c->last.cost = cost_of(c, c->last.infeasible ? 0 : more);
+    c->last.least = c->least;
+    return c->last;
+}
+
+void ls_bounder_curve(LsBounder *c, const int64_t *budget, uint32_t n, double *cost)
+{
+    enum { SEARCHES = 12 };
+    uint32_t step = (n + SEARCHES - 1) / SEARCHES;
+    for (uint32_t k = 0; k < n; k++)
+        if (k % step == 0 || k + 1 == n)
+            ls_bounder_at(c, budget[k], 0);
+    for (uint32_t k = 0; k < n; k++) {
+        uint32_t separator;
+        bool fits = budget[k] <= 0 || budget[k] >= c->least;
+        double more = fits && budget[k] > 0 ? proven(c, budget[k], &separator) : 0;
+        cost[k] = fits && more < INFINITY ? cost_of(c, more) : INFINITY;
+    }
+}
+
+LsBound ls_bound(const LsProb *p, int64_t budget, const LsBoundOptions *o)
+{
+    LsBounder *c = ls_bounder_new(p, o);
+    LsBound r = ls_bounder_at(c, budget, 0);
+    ls_bounder_free(c);
     return r;
 }

@@ -13,8 +13,6 @@
 /* All zeros: the usual effort. Efforts are counted, so results are the same everywhere. */
 typedef struct LsBoundOptions {
     bool prove;                 /* many more separators, cuts, and a tree search */
-    double enough;              /* cost of a known schedule: a bound that reaches it ends the
-                                 * search; <= 0: none is known */
     uint32_t nsep, ncut;        /* separators, minimum cuts; 0: by the size of the graph */
 } LsBoundOptions;
 
@@ -23,15 +21,26 @@ typedef struct LsBound {
     bool infeasible;            /* none is within the budget */
     int64_t least;              /* no schedule has a smaller live peak, bytes */
     uint32_t separator;         /* the node whose first run proves the most; LS_NO_ID: none */
-    uint32_t nsep, ncut;        /* what was spent */
+    uint32_t nsep, ncut;        /* separators and cuts of the last search */
 } LsBound;
 
-/* budget <= 0: unlimited. Uses `arena` for the result only. */
-LsBound ls_bound(LsArena *arena, const LsProb *p, int64_t budget, const LsBoundOptions *options);
+/* Bounds of one problem for any number of budgets; p and what it refers to must last. */
+typedef struct LsBounder LsBounder;
+
+LsBounder *ls_bounder_new(const LsProb *p, const LsBoundOptions *options);
+
+/* budget <= 0: unlimited. Whatever was proven for earlier budgets helps. enough: as in the
+ * options. */
+LsBound ls_bounder_at(LsBounder *bounder, int64_t budget, double enough);
 
 /* cost[k]: no schedule within budget[k] costs less, ns; INFINITY: none is within it. Much cheaper
- * than n calls of ls_bound. */
-void ls_bound_curve(LsArena *arena, const LsProb *p, const int64_t *budget, uint32_t n,
-                    const LsBoundOptions *options, double *cost);
+ * than n calls of ls_bounder_at: prices are searched for some of the budgets, and what they prove
+ * for the others is used. */
+void ls_bounder_curve(LsBounder *bounder, const int64_t *budget, uint32_t n, double *cost);
+
+void ls_bounder_free(LsBounder *bounder);
+
+/* One budget. */
+LsBound ls_bound(const LsProb *p, int64_t budget, const LsBoundOptions *options);
 
 #endif

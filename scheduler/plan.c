@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "scheduler/bound.h"
 #include "scheduler/strategy.h"
 
 /* The published strategies with the names of their candidates. */
@@ -24,6 +25,7 @@ struct LsPlanner {
     LsCandidates *pool;
     LsPlanReport common;        /* what all reports say */
     LsPlanReport *report;       /* of the plan that is being chosen */
+    LsBounder *bounder;         /* made when the first plan is chosen */
     const char *exact_note;
 };
 
@@ -207,10 +209,12 @@ static bool explain(LsPlanner *pl, const char *want)
     r->error = ls_arena_printf(pl->arena,
                                "no plan of strategy %s fits %" PRId64 " bytes; the least "
                                "found needs %" PRId64 ", for node '%s' with %u live tensors, the "
-                               "largest '%s' of %" PRId64 " bytes",
+                               "largest '%s' of %" PRId64 " bytes; no plan of any kind can do with "
+                               "less than %" PRId64,
                                want, r->budget, r->least, node ? node : "", r->nowner,
                                r->nowner ? g->tensor[r->owner[0].tensor].name : "",
-                               r->nowner ? r->owner[0].bytes : 0);
+                               r->nowner ? r->owner[0].bytes : 0,
+                               r->least_bound);
     return false;
 }
 
@@ -227,6 +231,20 @@ static int64_t store_all(LsProb *p, LsLive *live)
     return live->peak;
 }
 
+/* What no plan can beat; plan_cost: of the plan that was found, 0 if none was. */
+static void prove(LsPlanner *pl, int64_t budget, double plan_cost)
+{
+    LsPlanReport *r = pl->report;
+    if (pl->bounder == NULL)
+        pl->bounder =
+            ls_bounder_new(pl->pool->prob, &(LsBoundOptions){.prove = pl->o->prove});
+    LsBound b = ls_bounder_at(pl->bounder, budget, plan_cost);
+    r->bound = b.cost;
+    r->separator = b.separator;
+    r->least_bound = b.least;
+    r->impossible = b.infeasible;
+}
+
 static bool choose(LsPlanner *pl, const char *want, int64_t budget, bool tightest, LsPlan *out)
 {
     LsPlanReport *r = pl->report;
@@ -240,6 +258,7 @@ static bool choose(LsPlanner *pl, const char *want, int64_t budget, bool tightes
             add_row(pl, known[k].name, budget);
     LsCand *c = cheapest(pl, want, budget);
     find_owners(pl, c ? &c->seq : &least->seq);
+    prove(pl, budget, c ? c->cost : 0);
     if (c == NULL)
         return explain(pl, want);
     r->feasible = true;
@@ -258,7 +277,7 @@ LsPlanner *ls_planner_new(LsArena *arena, const LsDag *dag, const LsPlanOptions 
     *pl = (LsPlanner){.arena = arena, .scratch = scratch, .o = options,
                       .pool = ls_candidates_new(scratch, p)};
     pl->common = (LsPlanReport){.state_bytes = options->state_bytes, .base_cost = p->base_cost,
-                                .bound = p->needed_cost,
+                                .bound = p->needed_cost, .separator = LS_NO_ID,
                                 .store_all = store_all(p, pl->pool->live)};
     fill_pool(pl, p);
     const LsPlan *none = ls_candidates_plan(pl->pool, smallest(pl, "none"));
@@ -269,6 +288,8 @@ LsPlanner *ls_planner_new(LsArena *arena, const LsDag *dag, const LsPlanOptions 
 
 void ls_planner_free(LsPlanner *pl)
 {
+    if (pl->bounder != NULL)
+        ls_bounder_free(pl->bounder);
     ls_candidates_free(pl->pool);
     ls_arena_free(pl->scratch);
 }

@@ -43,8 +43,10 @@ typedef struct LsPlanReport {
     int64_t least;              /* least budget that a plan was found for */
     bool feasible;
     double base_cost;           /* of every node once */
-    double bound;               /* no plan within the budget costs less */
+    double bound;               /* no plan within the budget costs less (scheduler/bound.h) */
+    uint32_t separator;         /* the node whose first run proves that, or LS_NO_ID */
     int64_t least_bound;        /* no plan has a smaller live peak, bytes; 0: nothing known */
+    bool impossible;            /* proven: no plan of any strategy is within the budget */
     bool cut;                   /* the time limit ended the search before its last move */
     LsPlanRow *row; uint32_t nrow;
     char hash[17];              /* of the plan */
@@ -90,7 +92,8 @@ bool ls_plan_none(LsArena *arena, const LsDag *dag, LsPlan *out);
  * every node once. */
 static inline double ls_plan_gap(const LsPlan *plan, const LsPlanReport *report)
 {
-    return report->base_cost > 0 ? (plan->cost - report->bound) / report->base_cost : 0;
+    double over = plan->cost - report->bound;
+    return report->base_cost > 0 && over > 1e-9 * plan->cost ? over / report->base_cost : 0;
 }
 
 #endif

@@ -49,6 +49,23 @@ void ls_view_turn(FILE *to, const LsDag *g, const LsPlan *plan)
             " runs\n", kept, turn.nkept, again, turn.nagain);
 }
 
+void ls_view_bound(FILE *to, const LsDag *g, const LsPlan *plan, const LsPlanReport *r)
+{
+    char least[24];
+    double over = r->base_cost > 0 ? 100 * (r->bound / r->base_cost - 1) : 0;
+    put_bytes(least, r->least_bound);
+    if (plan == NULL && r->impossible)
+        fprintf(to, "proven: no plan fits the budget\n");
+    else if (plan != NULL && ls_plan_gap(plan, r) == 0)
+        fprintf(to, "proven: the plan is optimal, no plan within the budget costs less\n");
+    else if (plan != NULL)
+        fprintf(to, "proven: no plan within the budget has an overhead below %.2f %%; gap %.2f %% "
+                "of a step\n", over, 100 * ls_plan_gap(plan, r));
+    if (plan != NULL && r->separator < g->nnode)
+        fprintf(to, "  by what must be live when '%s' first runs\n", g->node[r->separator].name);
+    fprintf(to, "proven: no plan has a live peak below %s\n", least);
+}
+
 void ls_view_peak(FILE *to, const LsDag *g, const LsPlanReport *r, uint32_t most)
 {
     char bytes[24];
@@ -226,6 +243,7 @@ void ls_view_json(FILE *to, const LsDag *g, const LsPlan *plan, const LsPlanRepo
         cJSON_AddNumberToObject(root, "cost", plan->cost);
         cJSON_AddNumberToObject(root, "overhead", ls_plan_overhead(plan));
         cJSON_AddNumberToObject(root, "gap", ls_plan_gap(plan, r));
+        cJSON_AddBoolToObject(root, "optimal", ls_plan_gap(plan, r) == 0);
         LsPlanTurn turn = ls_plan_turn(g, plan);
         cJSON_AddNumberToObject(root, "kept_bytes", (double)turn.kept_bytes);
         cJSON_AddNumberToObject(root, "recomputed_bytes", (double)turn.again_bytes);
@@ -233,6 +251,9 @@ void ls_view_json(FILE *to, const LsDag *g, const LsPlan *plan, const LsPlanRepo
     }
     cJSON_AddNumberToObject(root, "base_cost", r->base_cost);
     cJSON_AddNumberToObject(root, "cost_lower_bound", r->bound);
+    if (r->separator < g->nnode)
+        cJSON_AddStringToObject(root, "separator", g->node[r->separator].name);
+    cJSON_AddBoolToObject(root, "proven_infeasible", r->impossible);
     cJSON_AddNumberToObject(root, "least_peak_lower_bound_bytes", (double)r->least_bound);
     cJSON_AddBoolToObject(root, "search_cut", r->cut);
     if (r->costs != NULL) {

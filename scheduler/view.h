@@ -13,6 +13,10 @@ void ls_view_table(FILE *to, const LsPlanReport *report);
 /* Bytes kept for the backward part and bytes made again. */
 void ls_view_turn(FILE *to, const LsDag *dag, const LsPlan *plan);
 
+/* What is proven: how far any plan within the budget is from this one (NULL: none was found), at
+ * which node, and the least live peak of any plan. */
+void ls_view_bound(FILE *to, const LsDag *dag, const LsPlan *plan, const LsPlanReport *report);
+
 /* The step with the peak and the `most` largest tensors that are live there. */
 void ls_view_peak(FILE *to, const LsDag *dag, const LsPlanReport *report, uint32_t most);
 

@@ -95,7 +95,7 @@ static void check_budget(const Tiny *x, bool inplace, int64_t budget, int64_t le
     LsArena *a = ls_arena_new();
     LsProb *p = ls_prob_new(a, &x->g, inplace);
     double best = exhaust(&x->g, inplace, false, (double)budget);
-    LsBound b = ls_bound(a, p, budget, &(LsBoundOptions){.prove = prove});
+    LsBound b = ls_bound(p, budget, &(LsBoundOptions){.prove = prove});
     ck_assert_int_le(b.least, least);
     if (best >= 0) {
         ck_assert_msg(!b.infeasible, "called infeasible at %ld, least %ld", (long)budget,
