@@ -18,6 +18,8 @@ static const struct {
      "what training takes and what a budget costs; builds nothing"},
     {"sweep", ls_sweep_main, "MODEL.onnx|GRAPH.json [options]",
      "what each strategy costs over a range of budgets: tables, curves"},
+    {"calibrate", ls_calibrate_main, "[-o FILE] [--threads N] [--quick] [-v]",
+     "measure this machine for plans: two minutes, once"},
     {"inspect", ls_inspect_main, "MODEL.onnx [options]",
      "operators, dimensions, parameters, what is in the way"},
     {"model", ls_model_main, "NAME [options] -o FILE.onnx",
@@ -33,7 +35,7 @@ static int help(FILE *to, const char *about)
     fprintf(to, "lowerset %s: trains ONNX models inside a memory budget\n\n", LS_VERSION);
     for (int k = 0; k < NCOMMANDS; k++)
         if (about == NULL || strcmp(about, command[k].name) == 0)
-            fprintf(to, "  lowerset %-8s %-36s %s\n", command[k].name, command[k].usage,
+            fprintf(to, "  lowerset %-9s %-40s %s\n", command[k].name, command[k].usage,
                     command[k].help);
     int bits = about == NULL                   ? 0
                : strcmp(about, "compile") == 0 ? LS_CMD_COMPILE

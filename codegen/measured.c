@@ -121,6 +121,7 @@ static bool read_steps(LsCtx *cx, const cJSON *root, LsMeasured *m)
     m->model = ls_arena_strdup(cx->arena, cJSON_IsString(model) ? model->valuestring : "?");
     m->threads = whole(root, "threads");
     m->real_bytes = whole(root, "real_bytes");
+    m->batch = whole(root, "batch");
     m->row = ls_arena_alloc(cx->arena, (size_t)cJSON_GetArraySize(steps), sizeof *m->row);
     cJSON_ArrayForEach(o, steps) {
         const cJSON *ns = cJSON_GetObjectItemCaseSensitive(o, "ns");
@@ -188,42 +189,75 @@ static void match(LsCtx *cx, const LsMeasured *m, const LsProblem *p, uint32_t *
     }
 }
 
-bool ls_measured_price(LsCtx *cx, LsMeasured *from, LsProblem *p, const LsMachine *m)
+const double *ls_measured_find(LsCtx *cx, const LsMeasured *from, const LsProblem *p)
 {
     uint32_t *row_of = ls_arena_alloc(cx->arena, p->dag.nnode, sizeof *row_of);
-    double measured[LS_NCOSTS + 1] = {0}, modelled[LS_NCOSTS + 1] = {0}, all = 0;
+    double *ns = ls_arena_alloc(cx->arena, p->dag.nnode, sizeof *ns);
+    match(cx, from, p, row_of);
+    for (uint32_t i = 0; i < p->dag.nnode; i++)
+        ns[i] = row_of[i] != 0 ? from->row[row_of[i] - 1].ns : -1;
+    return ns;
+}
+
+/* Measured and modelled time of the nodes found, by class; all classes at LS_NCOSTS. */
+typedef struct Totals { double measured[LS_NCOSTS + 1], modelled[LS_NCOSTS + 1]; } Totals;
+
+/* Of the nodes without alternatives, which no program runs beside them. ns of all that the model
+ * knows; *t of those found. */
+static double add_up(LsMeasured *from, const LsProblem *p, const LsMachine *m, const double *ns,
+                     Totals *t)
+{
+    double all = 0;
+    from->nodes = from->matched = 0;
+    for (uint32_t i = 0; i < p->dag.nnode; i++) {
+        const LsDagNode *n = &p->dag.node[i];
+        LsCostClass c = ls_problem_work(p, i, m).kind;
+        if (!n->alternative) {
+            all += n->cost;
+            from->nodes++;
+        }
+        if (ns[i] < 0)
+            continue;
+        from->matched += !n->alternative;
+        t->modelled[c] += n->cost, t->modelled[LS_NCOSTS] += n->cost;
+        t->measured[c] += ns[i], t->measured[LS_NCOSTS] += ns[i];
+    }
+    return all;
+}
+
+bool ls_measured_price(LsCtx *cx, LsMeasured *from, LsProblem *p, const LsMachine *m)
+{
+    Totals t = {{0}, {0}};
     if (from->real_bytes != p->real_bytes)
         return ls_error(cx, LS_NOWHERE, LS_E_OPTION, "measure the program built with the same "
                         "--precision", "--costs: '%s' was measured with f%d, this is f%d",
                         from->path, 8 * from->real_bytes, 8 * p->real_bytes);
+    if (from->batch != p->g->batch)
+        return ls_error(cx, LS_NOWHERE, LS_E_OPTION, "measure the program built with the same "
+                        "--batch", "--costs: '%s' was measured with batch %d, this is %" PRId64,
+                        from->path, from->batch, p->g->batch);
     ls_problem_price(p, m);
-    match(cx, from, p, row_of);
-    from->nodes = from->matched = 0;
-    for (uint32_t i = 0; i < p->dag.nnode; i++) {
-        double cost = p->dag.node[i].cost;
-        all += cost;
-        from->nodes++;
-        if (row_of[i] == 0)
-            continue;
-        LsCostClass c = ls_problem_work(p, i, m).kind;
-        from->matched++;
-        modelled[c] += cost, modelled[LS_NCOSTS] += cost;
-        measured[c] += from->row[row_of[i] - 1].ns;
-        measured[LS_NCOSTS] += from->row[row_of[i] - 1].ns;
-    }
-    if (modelled[LS_NCOSTS] < all / 2)
+    const double *ns = ls_measured_find(cx, from, p);
+    double all = add_up(from, p, m, ns, &t), like = 0;
+    if (t.modelled[LS_NCOSTS] < all / 2)
         return ls_error(cx, LS_NOWHERE, LS_E_OPTION,
                         "measure a program built from this model, with this batch",
                         "--costs: %" PRIu32 " of %" PRIu32 " nodes are in '%s', which was measured "
                         "on '%s': another model, or other shapes", from->matched, from->nodes,
                         from->path, from->model);
     for (uint32_t i = 0; i < p->dag.nnode; i++) {
+        LsDagNode *n = &p->dag.node[i];
         LsCostClass c = ls_problem_work(p, i, m).kind;
-        int k = modelled[c] > 0 && measured[c] > 0 ? (int)c : LS_NCOSTS;
-        if (row_of[i] != 0)
-            p->dag.node[i].cost = from->row[row_of[i] - 1].ns;
-        else if (modelled[k] > 0)
-            p->dag.node[i].cost *= measured[k] / modelled[k];
+        int k = t.modelled[c] > 0 && t.measured[c] > 0 ? (int)c : LS_NCOSTS;
+        double modelled = n->cost;
+        if (ns[i] >= 0)
+            n->cost = ns[i];
+        else if (n->alternative && like > 0)    /* its node stands before it in the list */
+            n->cost *= like;
+        else if (t.modelled[k] > 0)
+            n->cost *= t.measured[k] / t.modelled[k];
+        if (!n->alternative)
+            like = modelled > 0 ? n->cost / modelled : 0;
     }
     return true;
 }

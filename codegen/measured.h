@@ -18,7 +18,7 @@ typedef struct LsMeasuredNode {
 
 typedef struct LsMeasured {
     const char *path, *model;
-    int threads, real_bytes;
+    int threads, real_bytes, batch;
     LsMeasuredNode *row; uint32_t nrow;     /* by node */
     uint32_t nodes, matched;    /* of the problem last priced: that have a cost; that were found */
 } LsMeasured;
@@ -26,9 +26,13 @@ typedef struct LsMeasured {
 /* Reads a profile; false after LS_E_IO or LS_E_OPTION. Everything is in cx->arena. */
 bool ls_measured_load(LsCtx *cx, const char *path, LsMeasured *out);
 
+/* By node of the problem: its measured time in ns, or -1 where the profile has none. */
+const double *ls_measured_find(LsCtx *cx, const LsMeasured *from, const LsProblem *p);
+
 /* Sets the costs of the problem's nodes: those found to their measured times, the others to what
  * the machine's figures say times measured / modelled of their class (or of all). False after
- * LS_E_OPTION when less than half of the modelled time is found: it is another model's. */
+ * LS_E_OPTION when the profile is of another precision, batch or model: when less than half of the
+ * modelled time is found. */
 bool ls_measured_price(LsCtx *cx, LsMeasured *from, LsProblem *p, const LsMachine *m);
 
 #endif

@@ -141,8 +141,9 @@ bool ls_profile_write(const LsTrace *x, const char *path, int threads, LsError *
     ls_text_string(&t, x->g->p->model);
     ls_text_put(&t, ",\"plan\":");
     ls_text_string(&t, x->g->p->plan_hash);
-    ls_text_put(&t, ",\"threads\":%d,\"real_bytes\":%d,\"runs\":%" PRId64 ",\"step_ns\":%" PRId64
-                ",\"steps\":[", threads, x->g->p->real_bytes, x->runs, sum / runs);
+    ls_text_put(&t, ",\"threads\":%d,\"real_bytes\":%d,\"batch\":%" PRId64 ",\"runs\":%" PRId64
+                ",\"step_ns\":%" PRId64 ",\"steps\":[",
+                threads, x->g->p->real_bytes, x->g->p->batch, x->runs, sum / runs);
     for (uint32_t k = 0; k < x->t->nstep; k++) {
         put_profile_step(&t, x, k, runs);
         flush(&o, &t);

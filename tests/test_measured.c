@@ -43,8 +43,8 @@ static void write_profile(const char *steps)
 {
     strcpy(path + sizeof path - 7, "XXXXXX");
     FILE *f = fdopen(mkstemp(path), "w");
-    fprintf(f, "{\"schema\":1,\"model\":\"m\",\"threads\":2,\"real_bytes\":4,\"steps\":[%s]}",
-            steps);
+    fprintf(f, "{\"schema\":1,\"model\":\"m\",\"threads\":2,\"real_bytes\":4,\"batch\":1,"
+            "\"steps\":[%s]}", steps);
     fclose(f);
 }
 
@@ -131,7 +131,7 @@ START_TEST(the_profile_of_another_model_is_refused)
 }
 END_TEST
 
-START_TEST(another_precision_is_refused)
+START_TEST(another_precision_or_batch_is_refused)
 {
     open_problem();
     LsMeasured from;
@@ -141,6 +141,11 @@ START_TEST(another_precision_is_refused)
     ck_assert(!ls_measured_price(&cx, &from, p, &m));
     fflush(cx.log);
     ck_assert_ptr_nonnull(strstr(log_text, "measured with f64, this is f32"));
+    from.real_bytes = 4;
+    from.batch = 5;
+    ck_assert(!ls_measured_price(&cx, &from, p, &m));
+    fflush(cx.log);
+    ck_assert_ptr_nonnull(strstr(log_text, "measured with batch 5, this is 1"));
     close_problem();
 }
 END_TEST
@@ -178,7 +183,7 @@ int main(void)
     const TTest *const tests[] = {
         every_node_gets_its_own_time, recomputations_count_with_the_first_run,
         nodes_are_told_apart_by_order_when_numbers_moved, unknown_nodes_cost_what_their_class_says,
-        the_profile_of_another_model_is_refused, another_precision_is_refused,
+        the_profile_of_another_model_is_refused, another_precision_or_batch_is_refused,
         what_is_no_profile_is_refused};
     add_tests(tc, sizeof tests / sizeof *tests, tests);
     return run_tests("measured", tc);

@@ -1,0 +1,372 @@
+/* cli/calibrate_cmd.c -- lowerset calibrate: builds small training programs, runs them, and fits
+ * the machine's figures to what their kernels took.
+ *
+ * The programs are networks of the zoo at sizes that between them have kernels of every common
+ * class, from some microseconds to some milliseconds. They are built as any program is, and run
+ * twice, in two rounds over all of them: of both times of a kernel the shorter counts, so that a
+ * neighbour who is busy for a while does no harm. */
+#include "build_config.h"
+#include "cli/commands.h"
+#include "cli/job.h"
+#include "cli/machine_choice.h"
+#include "codegen/measured.h"
+#include "compiler/machine_fit.h"
+#include "models/zoo.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+extern char **environ;
+
+enum { MAX_SET = 6, ROUNDS = 2, MAX_STEPS = 4000, MIN_STEPS = 12 };
+
+typedef struct Probe {
+    const char *model, *loss, *optimizer;
+    struct { const char *option, *value; } set[MAX_SET];
+    bool quick;                 /* also under --quick */
+} Probe;
+
+static const Probe probe[] = {
+    {"mlp", "ce", "sgd:momentum=0.9", {{"batch", "64"}, {"width", "512"}, {"depth", "2"}}, true},
+    {"autoencoder", "mse", "sgd:momentum=0.9", {{"batch", "8"}}, false},
+    {"gpt", "ce", "adamw", {{"batch", "2"}, {"depth", "1"}, {"width", "128"}, {"heads", "4"},
+                            {"context", "64"}, {"vocab", "512"}}, true},
+    {"gpt", "ce", "adamw", {{"batch", "2"}, {"depth", "1"}, {"width", "384"}, {"heads", "6"},
+                            {"context", "384"}, {"vocab", "6000"}}, false},
+    {"mlp", "ce", "sgd:momentum=0.9", {{"batch", "200"}, {"width", "1500"}}, false},
+    {"vgg16", "ce", "sgd:momentum=0.9", {{"batch", "2"}, {"width", "32"}, {"size", "32"}}, false},
+    {"resnet18", "ce", "sgd:momentum=0.9", {{"batch", "4"}, {"width", "32"}, {"size", "64"}},
+     false},
+    {"resnet18", "ce", "sgd:momentum=0.9", {{"batch", "4"}, {"width", "64"}, {"size", "160"}},
+     false},
+    {"unet", "ce", "sgd:momentum=0.9", {{"batch", "2"}, {"width", "16"}, {"size", "64"},
+                                        {"up", "bilinear"}}, false},
+    {"unet", "ce", "sgd:momentum=0.9", {{"batch", "2"}, {"width", "48"}, {"size", "128"},
+                                        {"depth", "3"}}, false},
+    {"googlenet", "ce", "sgd:momentum=0.9", {{"batch", "4"}, {"size", "64"}}, false},
+};
+enum { NPROBES = sizeof probe / sizeof *probe };
+
+typedef struct Calibration {
+    const char *output, *dir;
+    bool usual;                 /* output is where plan and compile look for it */
+    bool quick, verbose;
+    int threads;
+    double seconds;             /* that a program runs, each round */
+    LsArena *arena;
+    LsMachine machine;
+    LsSample *sample; uint32_t nsample, cap;
+} Calibration;
+
+static const char *file_of(const Calibration *c, int k, const char *ending)
+{
+    return ls_arena_printf(c->arena, "%s/%d%s", c->dir, k, ending);
+}
+
+static int fail(const char *what, const char *why)
+{
+    fprintf(stderr, "lowerset calibrate: %s: %s\n", what, why);
+    return LS_EXIT_TOOL;
+}
+
+/* ---- options ---- */
+static int usage(const char *arg)
+{
+    fprintf(stderr, "lowerset calibrate: '%s' is none of -o FILE, --threads N, --quick, -v\n", arg);
+    return LS_EXIT_USAGE;
+}
+
+static int all_cores(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0)
+        return CPU_COUNT(&set);
+    return (int)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+static int parse(Calibration *c, int argc, char **argv)
+{
+    c->threads = all_cores();
+    c->seconds = 4;
+    for (int i = 2; i < argc; i++) {
+        const char *arg = argv[i];
+        if (strcmp(arg, "--quick") == 0) {
+            c->quick = true;
+            c->seconds = 0.3;
+        } else if (strcmp(arg, "-v") == 0 || strcmp(arg, "--verbose") == 0) {
+            c->verbose = true;
+        } else if ((strcmp(arg, "-o") == 0 || strcmp(arg, "--output") == 0) && i + 1 < argc) {
+            c->output = argv[++i];
+        } else if (strcmp(arg, "--threads") == 0 && i + 1 < argc) {
+            char *end;
+            long n = strtol(argv[++i], &end, 10);
+            if (*end != '\0' || n < 1 || n > 4096)
+                return usage(arg);
+            c->threads = (int)n;
+        } else {
+            return usage(arg);
+        }
+    }
+    return 0;
+}
+
+/* ---- one program ---- */
+static int write_model(const Calibration *c, int k)
+{
+    char err[256];
+    const LsModel *m = ls_model_find(probe[k].model);
+    LsModelRequest r = ls_model_request(m);
+    for (int i = 0; i < MAX_SET && probe[k].set[i].option != NULL; i++)
+        if (!ls_model_set(&r, probe[k].set[i].option, probe[k].set[i].value, err, sizeof err))
+            return fail(probe[k].model, err);
+    return ls_model_write(&r, file_of(c, k, ".onnx"), NULL, err, sizeof err) == 0
+               ? 0 : fail(probe[k].model, err);
+}
+
+enum { NARGS = 12 };
+/* The options of a probe's program, for compile and plan alike. */
+static int arguments(const Calibration *c, int k, const char *command, const char *argv[NARGS])
+{
+    const char *all[] = {"lowerset", command, file_of(c, k, ".onnx"), "--machine", "cpu",
+                         "--no-alternatives", "--loss", probe[k].loss, "--optimizer",
+                         probe[k].optimizer};
+    memcpy(argv, all, sizeof all);
+    return sizeof all / sizeof *all;
+}
+
+static int build(const Calibration *c, int k)
+{
+    const char *argv[NARGS + 4];
+    int n = arguments(c, k, "compile", argv);
+    argv[n++] = "-o";
+    argv[n++] = file_of(c, k, "");
+    return ls_compile_main(n, (char **)argv);
+}
+
+/* Runs the program for about the given time; it writes its profile. */
+static int run(const Calibration *c, int k, int64_t steps)
+{
+    LsArena *a = c->arena;
+    const char *const argv[] = {
+        file_of(c, k, ""), "--data", "synthetic", "--steps", ls_arena_printf(a, "%" PRId64, steps),
+        "--threads", ls_arena_printf(a, "%d", c->threads), "--progress", "none", "--profile",
+        file_of(c, k, ".json"), NULL};
+    posix_spawn_file_actions_t quiet;
+    pid_t pid;
+    int status = 0;
+    posix_spawn_file_actions_init(&quiet);
+    posix_spawn_file_actions_addopen(&quiet, 1, "/dev/null", O_WRONLY, 0);
+    int failed = posix_spawn(&pid, argv[0], &quiet, NULL, (char *const *)argv, environ);
+    posix_spawn_file_actions_destroy(&quiet);
+    if (failed != 0)
+        return fail(argv[0], strerror(failed));
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0
+               ? 0 : fail(probe[k].model, "the program that was built for it failed");
+}
+
+static void add_sample(Calibration *c, LsWork work, double ns)
+{
+    c->sample = ls_arena_grow(c->arena, c->sample, c->nsample, c->nsample + 1u, sizeof *c->sample,
+                              &c->cap);
+    c->sample[c->nsample++] = (LsSample){work, ns};
+}
+
+/* Adds what the run measured; later rounds lower what is there, from sample `first` on. */
+static int collect(Calibration *c, LsJob *job, int k, int round, uint32_t first)
+{
+    LsMeasured from;
+    const LsProblem *p = job->train_problem;
+    if (!ls_measured_load(&job->cx, file_of(c, k, ".json"), &from))
+        return LS_EXIT_TOOL;
+    const double *ns = ls_measured_find(&job->cx, &from, p);
+    for (uint32_t i = 0; i < p->dag.nnode; i++) {
+        if (ns[i] <= 0)
+            continue;
+        if (round == 0)
+            add_sample(c, ls_problem_work(p, i, &c->machine), ns[i]);
+        else if (ns[i] < c->sample[first].ns)
+            c->sample[first].ns = ns[i];
+        first++;
+    }
+    return 0;
+}
+
+/* One round of probe k. *first: of its samples, set by round 0. */
+static int measure(Calibration *c, int k, int round, uint32_t *first)
+{
+    const char *argv[NARGS];
+    LsOptions o = {0};
+    LsJob job;
+    int code = ls_options_parse(&o, LS_CMD_PLAN, arguments(c, k, "plan", argv), (char **)argv);
+    code = code != 0 ? code : ls_job_start(&job, &o, true);
+    if (code != 0)
+        return code;
+    code = ls_job_load(&job);
+    if (code == 0) {
+        int64_t steps = (int64_t)(c->seconds * 1e9 / (job.none.cost + 1));
+        steps = steps < MIN_STEPS ? MIN_STEPS : steps > MAX_STEPS ? MAX_STEPS : steps;
+        *first = round == 0 ? c->nsample : *first;
+        code = run(c, k, steps);
+    }
+    if (code == 0)
+        code = collect(c, &job, k, round, *first);
+    ls_job_end(&job);
+    return code;
+}
+
+/* ---- all of them ---- */
+static bool taken(const Calibration *c, int k) { return !c->quick || probe[k].quick; }
+
+static int count(const Calibration *c)
+{
+    int n = 0;
+    for (int k = 0; k < NPROBES; k++)
+        n += taken(c, k);
+    return n;
+}
+
+static void say(const Calibration *c, const char *what, int k, int number)
+{
+    fprintf(stderr, "calibrate: %s %d of %d: %s", what, number, count(c), probe[k].model);
+    for (int i = 0; i < MAX_SET && probe[k].set[i].option != NULL; i++)
+        fprintf(stderr, " %s=%s", probe[k].set[i].option, probe[k].set[i].value);
+    fprintf(stderr, "\n");
+}
+
+static int measure_all(Calibration *c)
+{
+    uint32_t first[NPROBES] = {0};
+    int code = 0, number = 0;
+    for (int k = 0; code == 0 && k < NPROBES; k++)
+        if (taken(c, k)) {
+            say(c, "building", k, ++number);
+            code = write_model(c, k);
+            code = code != 0 ? code : build(c, k);
+        }
+    for (int round = 0; round < ROUNDS; round++) {
+        number = 0;
+        for (int k = 0; code == 0 && k < NPROBES; k++)
+            if (taken(c, k)) {
+                say(c, round == 0 ? "running" : "running again", k, ++number);
+                code = measure(c, k, round, &first[k]);
+            }
+    }
+    return code;
+}
+
+static void remove_files(const Calibration *c)
+{
+    static const char *const ending[] = {"", ".onnx", ".json"};
+    for (int k = 0; k < NPROBES; k++)
+        for (int i = 0; i < 3; i++)
+            unlink(file_of(c, k, ending[i]));
+    rmdir(c->dir);
+}
+
+/* ---- the result ---- */
+static int vector_lanes(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    return __builtin_cpu_supports("avx512f") ? 16 : __builtin_cpu_supports("avx") ? 8 : 4;
+#else
+    return 4;
+#endif
+}
+
+/* "Intel(R) Xeon(R) Processor", or the machine's kind. */
+static void describe(LsMachine *m)
+{
+    char line[256];
+    FILE *f = fopen("/proc/cpuinfo", "r");
+    snprintf(m->what, sizeof m->what, "this machine");
+    while (f != NULL && fgets(line, sizeof line, f) != NULL)
+        if (strncmp(line, "model name", 10) == 0 && strchr(line, ':') != NULL) {
+            line[strcspn(line, "#\n")] = '\0';
+            snprintf(m->what, sizeof m->what, "%.100s", strchr(line, ':') + 2);
+            break;
+        }
+    if (f != NULL)
+        fclose(f);
+}
+
+/* The folders above a file. */
+static void make_folders(LsArena *a, const char *path)
+{
+    char *copy = ls_arena_strdup(a, path);
+    for (char *at = strchr(copy + 1, '/'); at != NULL; at = strchr(at + 1, '/')) {
+        *at = '\0';
+        mkdir(copy, 0777);
+        *at = '/';
+    }
+}
+
+static int write_machine(const Calibration *c, double missed)
+{
+    const char *part = ls_arena_printf(c->arena, "%s.part", c->output);
+    if (c->usual)
+        make_folders(c->arena, c->output);
+    FILE *to = fopen(part, "w");
+    if (to == NULL)
+        return fail(part, strerror(errno));
+    ls_machine_write(to, &c->machine, ls_arena_printf(c->arena, "Fitted by lowerset " LS_VERSION
+                     " calibrate%s to %u kernels, whose time it misses by %.1f %%",
+                     c->quick ? " --quick" : "", c->nsample, 100 * missed));
+    bool bad = ferror(to) != 0;
+    if (fclose(to) != 0 || bad || rename(part, c->output) != 0)
+        return fail(c->output, strerror(errno));
+    return 0;
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+int ls_calibrate_main(int argc, char **argv)
+{
+    Calibration c = {.arena = ls_arena_new()};
+    const char *tmp = getenv("TMPDIR");
+    double start = now(), missed = 0;
+    int code = parse(&c, argc, argv);
+    c.usual = c.output == NULL;
+    if (code == 0 && c.usual && (c.output = ls_machine_path(c.arena)) == NULL)
+        code = fail("neither XDG_CONFIG_HOME nor HOME is set", "say where with -o FILE");
+    if (code == 0) {
+        c.dir = mkdtemp(ls_arena_printf(c.arena, "%s/lowerset-XXXXXX", tmp && *tmp ? tmp : "/tmp"));
+        code = c.dir != NULL ? 0 : fail("cannot make a temporary folder", strerror(errno));
+    }
+    if (code == 0) {
+        ls_machine_find(&c.machine, "cpu");
+        c.machine.lanes = vector_lanes();
+        c.machine.threads = c.threads;
+        strcpy(c.machine.name, "calibrated");
+        describe(&c.machine);
+        code = measure_all(&c);
+        remove_files(&c);
+    }
+    if (code == 0) {
+        missed = ls_machine_fit(c.arena, &c.machine, c.sample, c.nsample);
+        code = write_machine(&c, missed);
+    }
+    if (code == 0)
+        printf("%s: %u kernels with %d thread%s, missed by %.1f %% of their time, after %.0f s\n",
+               c.output, c.nsample, c.threads, c.threads == 1 ? "" : "s", 100 * missed,
+               now() - start);
+    if (code == 0 && c.verbose)
+        ls_machine_write(stdout, &c.machine, NULL);
+    ls_arena_free(c.arena);
+    return code;
+}

@@ -1,0 +1,256 @@
+/* compiler/machine_fit.c -- see machine_fit.h.
+ *
+ * With overlap 0 the model is linear in four coefficients that must not be negative (ns of a run,
+ * per operation, per byte read and per byte written), once it is known which bytes are in the
+ * cache. So:
+ * for every cache on a small grid and every class, all 15 sets of coefficients that may differ from
+ * zero are tried, and the best solution without a negative one is taken (Lawson & Hanson's problem,
+ * small enough to be solved by trying).
+ *
+ * Some kernels of a class are much alike, and no sample tells their operations from their bytes. So
+ * the old figures, made as much slower as the class is, count a little too (ridge regression): a
+ * coefficient that is twice theirs is as bad as one sample missed by 22 %. */
+#include "compiler/machine_fit.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { NTERM = 4, ROUNDS = 6 };     /* launch, operation, byte read, byte written */
+static const double held = 0.05, close_to = 0.05;   /* see above; a miss that is as good as none */
+
+typedef struct Row { double x[NTERM], ns, weight; } Row;
+typedef struct Line { double c[NTERM]; } Line;      /* ns = sum of c x */
+
+/* Units that keep the coefficients of one size, for the solver. */
+static const double unit[NTERM] = {1000, 100, 10, 10};
+
+static double far_share(const LsWork *w, double cache)
+{
+    double touched = w->read + w->written;
+    return touched > 0 ? touched / (touched + cache) : 1;
+}
+
+static Row row_of(const LsSample *s, double cache, double near)
+{
+    double far = far_share(&s->work, cache), slow = far + (1 - far) / near;
+    return (Row){.x = {unit[0], s->work.flops / unit[1], slow * s->work.read / unit[2],
+                       slow * s->work.written / unit[3]},
+                 .ns = s->ns};
+}
+
+static double value(const Row *r, const Line *l)
+{
+    double ns = 0;
+    for (int k = 0; k < NTERM; k++)
+        ns += l->c[k] * r->x[k];
+    return ns;
+}
+
+/* Weight of the old coefficient k. */
+static double hold(const Line *old, int k)
+{
+    return old->c[k] > 0 ? held / (old->c[k] * old->c[k]) : 0;
+}
+
+/* Least squares over the terms in `set`, a bit each; false: singular, or some is negative. */
+static bool solve(const Row *row, uint32_t n, const Line *old, int set, Line *out)
+{
+    double a[NTERM][NTERM + 1] = {{0}};
+    int at[NTERM], m = 0;
+    *out = (Line){{0}};
+    for (int k = 0; k < NTERM; k++)
+        if (set >> k & 1)
+            at[m++] = k;
+    for (uint32_t r = 0; r < n; r++)
+        for (int i = 0; i < m; i++) {
+            double wx = row[r].weight * row[r].x[at[i]];
+            for (int j = 0; j < m; j++)
+                a[i][j] += wx * row[r].x[at[j]];
+            a[i][m] += wx * row[r].ns;
+        }
+    for (int i = 0; i < m; i++) {
+        a[i][i] += hold(old, at[i]);
+        a[i][m] += hold(old, at[i]) * old->c[at[i]];
+    }
+    for (int i = 0; i < m; i++) {       /* symmetric and not negative: no pivots are looked for */
+        if (!(a[i][i] > 1e-12))
+            return false;
+        for (int r = i + 1; r < m; r++) {
+            double f = a[r][i] / a[i][i], before = a[r][r];
+            for (int j = i; j <= m; j++)
+                a[r][j] -= f * a[i][j];
+            if (!(a[r][r] > 1e-9 * before))
+                return false;
+        }
+    }
+    for (int i = m; i-- > 0;) {
+        double v = a[i][m];
+        for (int j = i + 1; j < m; j++)
+            v -= a[i][j] * out->c[at[j]];
+        out->c[at[i]] = v / a[i][i];
+        if (!(out->c[at[i]] >= 0))
+            return false;
+    }
+    return true;
+}
+
+static double squares(const Row *row, uint32_t n, const Line *old, const Line *l)
+{
+    double sum = 0;
+    for (int k = 0; k < NTERM; k++)
+        sum += hold(old, k) * (l->c[k] - old->c[k]) * (l->c[k] - old->c[k]);
+    for (uint32_t r = 0; r < n; r++) {
+        double d = value(&row[r], l) - row[r].ns;
+        sum += row[r].weight * d * d;
+    }
+    return sum;
+}
+
+static Line best_line(const Row *row, uint32_t n, const Line *old)
+{
+    Line best = {{0}};
+    double least = squares(row, n, old, &best);
+    for (int set = 1; set < 1 << NTERM; set++) {
+        Line l;
+        double now;
+        if (solve(row, n, old, set, &l) && (now = squares(row, n, old, &l)) < least * (1 - 1e-9))
+            least = now, best = l;
+    }
+    return best;
+}
+
+/* A sample weighs 1 / ns^1.5, between absolute and relative errors (1 / ns^2 times the root of its
+ * share of the mean), and less the further the last line missed it: what disturbed one measurement
+ * must not bend the line. */
+static Line fit_class(Row *row, uint32_t n, const Line *old)
+{
+    Line l = *old;
+    double mean = 0;
+    for (uint32_t r = 0; r < n; r++)
+        mean += row[r].ns / n;
+    for (int round = 0; round < ROUNDS; round++) {
+        for (uint32_t r = 0; r < n; r++) {
+            double miss = fabs(value(&row[r], &l) - row[r].ns) / row[r].ns;
+            row[r].weight = pow(row[r].ns, -1.5) / sqrt(mean)
+                            * (round > 0 && miss > close_to ? close_to / miss : 1);
+        }
+        l = best_line(row, n, old);
+    }
+    return l;
+}
+
+typedef struct Fit {
+    double cache, near, missed;
+    Line line[LS_NCOSTS];
+} Fit;
+
+static double inverse(double speed) { return speed > 0 ? 1 / speed : 0; }
+
+/* The figures of m as a line, `times` as slow. */
+static Line line_of(const LsMachine *m, int c, double times)
+{
+    const LsClassCost *o = &m->cost[c];
+    return (Line){{times * o->launch / unit[0],
+                   times * unit[1] * inverse(o->compute * m->peak[LS_PEAK_F32]),
+                   times * unit[2] * inverse(o->read * m->memory),
+                   times * unit[3] * inverse(o->write * m->memory)}};
+}
+
+static bool is_of(const LsSample *s, int c)
+{
+    return !s->work.none && (int)s->work.kind == c && s->ns > 0;
+}
+
+static void fit_all(Fit *f, Row *row, const LsSample *sample, uint32_t n, const Line old[])
+{
+    f->missed = 0;
+    for (int c = 0; c < LS_NCOSTS; c++) {
+        uint32_t k = 0;
+        for (uint32_t i = 0; i < n; i++)
+            if (is_of(&sample[i], c))
+                row[k++] = row_of(&sample[i], f->cache, f->near);
+        f->line[c] = k > 0 ? fit_class(row, k, &old[c]) : old[c];
+        for (uint32_t i = 0; i < k; i++)
+            f->missed += fabs(value(&row[i], &f->line[c]) - row[i].ns) / sqrt(row[i].ns);
+    }
+}
+
+/* ---- from coefficients to figures ---- */
+static double rate(const Line *l, int term) { return l->c[term] > 0 ? unit[term] / l->c[term] : 0; }
+
+/* Four digits: more would only be noise to read. */
+static double rounded(double v)
+{
+    double scale = v > 0 ? pow(10, 3 - floor(log10(v))) : 1;
+    return floor(v * scale + 0.5) / scale;
+}
+
+static bool is_product(int c) { return c >= LS_COST_CONV && c <= LS_COST_MATMUL_BATCH; }
+
+/* The fastest product gives the peak, the fastest of both directions of the simple streams the
+ * memory's speed. */
+static void set_tops(LsMachine *m, const Fit *f)
+{
+    double peak = 0, memory = 0, old = m->peak[LS_PEAK_F32];
+    for (int c = 0; c < LS_NCOSTS; c++)
+        if (is_product(c) && rate(&f->line[c], 1) > peak)
+            peak = rate(&f->line[c], 1);
+    for (int term = 2; term < NTERM; term++)
+        memory = fmax(memory, fmin(rate(&f->line[LS_COST_MAP], term), 10 * m->memory));
+    m->peak[LS_PEAK_F32] = peak > 0 ? rounded(peak) : old;
+    m->peak[LS_PEAK_F64] = rounded(m->peak[LS_PEAK_F64] / old * m->peak[LS_PEAK_F32]);
+    m->memory = memory > 0 ? rounded(memory) : m->memory;
+    m->cache = f->cache;
+    m->near = f->near;
+    m->overlap = 0;
+}
+
+static LsClassCost figures(const LsMachine *m, const Line *l)
+{
+    return (LsClassCost){.compute = rounded(rate(l, 1) / m->peak[LS_PEAK_F32]),
+                         .read = rounded(rate(l, 2) / m->memory),
+                         .write = rounded(rate(l, 3) / m->memory),
+                         .launch = rounded(l->c[0] * unit[0])};
+}
+
+/* How much slower than the old figures the samples of class c are; parent: where there are none. */
+static double slowdown(const LsMachine *old, const LsSample *sample, uint32_t n, int c,
+                       double parent)
+{
+    double measured = 0, modelled = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (is_of(&sample[i], c) || (c == LS_COST_OTHER && !sample[i].work.none)) {
+            measured += sample[i].ns;
+            modelled += ls_work_ns(old, &sample[i].work, 4);
+        }
+    return modelled > 0 && measured > 0 ? measured / modelled : parent;
+}
+
+double ls_machine_fit(LsArena *arena, LsMachine *m, const LsSample *sample, uint32_t n)
+{
+    static const double cache[] = {2.5e5, 5e5, 1e6, 2e6, 4e6, 8e6, 1.6e7};
+    static const double near[] = {1, 1.5, 2, 3, 4, 6};
+    Row *row = ls_arena_alloc(arena, (size_t)n + 1, sizeof *row);
+    Fit best = {.missed = INFINITY};
+    double times[LS_NCOSTS], all = 0, missed = 0;
+    Line old[LS_NCOSTS];
+    for (int c = 0; c < LS_NCOSTS; c++) {
+        times[c] = slowdown(m, sample, n, c, c == 0 ? 1 : times[ls_cost_class[c].parent]);
+        old[c] = line_of(m, c, times[c]);
+    }
+    for (size_t i = 0; i < sizeof cache / sizeof *cache; i++)
+        for (size_t k = 0; k < sizeof near / sizeof *near; k++) {
+            Fit f = {.cache = cache[i], .near = near[k]};
+            fit_all(&f, row, sample, n, old);
+            if (f.missed < best.missed * (1 - 1e-9))
+                best = f;
+        }
+    set_tops(m, &best);
+    for (int c = 0; c < LS_NCOSTS; c++)
+        m->cost[c] = figures(m, &best.line[c]);
+    for (uint32_t i = 0; i < n; i++) {
+        all += sample[i].ns;
+        missed += fabs(ls_work_ns(m, &sample[i].work, 4) - sample[i].ns);
+    }
+    return all > 0 ? missed / all : 0;
+}
