@@ -192,12 +192,11 @@ static void matmul_work(const LsGraph *g, LsNodeId n, int lanes, LsWork *w)
     double cols = (double)y->dim[y->rank - 1], rows = (double)ls_count(y) / cols;
     double depth = (double)a->dim[a->rank - (at->trans_a ? 2 : 1)];
     bool shared = (double)ls_count(b) == cols * depth;  /* one B: the batch is more rows */
-    double thin = rows < cols ? rows : cols;
-    thin = depth < thin ? depth : thin;
-    w->kind = !shared           ? LS_COST_MATMUL_BATCH
-              : thin <= THIN    ? LS_COST_MATMUL_THIN
-              : at->trans_a     ? LS_COST_MATMUL_TURNED
-                                : LS_COST_MATMUL;
+    w->kind = !shared                        ? LS_COST_MATMUL_BATCH
+              : depth <= THIN                ? LS_COST_MATMUL_OUTER
+              : rows <= THIN || cols <= THIN ? LS_COST_MATMUL_THIN
+              : at->trans_a                  ? LS_COST_MATMUL_TURNED
+                                             : LS_COST_MATMUL;
     w->flops = product_flops(rows, cols, depth, lanes);
 }
 

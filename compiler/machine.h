@@ -41,7 +41,8 @@
     C(CONV_DW_DEPTHWISE, "conv.dw.depthwise", CONV_DW)                                             \
     C(MATMUL, "matmul", OTHER)                                                                     \
     C(MATMUL_TURNED, "matmul.turned", MATMUL)   /* A transposed: the weight gradient */            \
-    C(MATMUL_THIN, "matmul.thin", MATMUL)       /* some dimension is at most 32 */                 \
+    C(MATMUL_THIN, "matmul.thin", MATMUL)       /* at most 32 rows or columns */                   \
+    C(MATMUL_OUTER, "matmul.outer", MATMUL_THIN)        /* sums of at most 32 terms */             \
     C(MATMUL_BATCH, "matmul.batch", MATMUL)     /* many small ones */                              \
     C(MAP, "map", OTHER)                        /* pointwise, fused or alone */                    \
     C(REDUCE, "reduce", MAP)                    /* with sums over axes */                          \

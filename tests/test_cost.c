@@ -153,6 +153,8 @@ START_TEST(thin_batched_and_turned_products_are_classes_of_their_own)
     ck_assert_int_eq(work(ls_append2(&cx, g, LS_OP_MATMUL, a, b, NULL), &m).kind, LS_COST_MATMUL);
     ck_assert_int_eq(work(ls_append2(&cx, g, LS_OP_MATMUL, row, b, NULL), &m).kind,
                      LS_COST_MATMUL_THIN);
+    ck_assert_int_eq(work(ls_append2(&cx, g, LS_OP_MATMUL, row, row, &turned), &m).kind,
+                     LS_COST_MATMUL_OUTER);
     ck_assert_int_eq(work(ls_append2(&cx, g, LS_OP_MATMUL, a, b, &turned), &m).kind,
                      LS_COST_MATMUL_TURNED);
     ck_assert_int_eq(work(ls_append2(&cx, g, LS_OP_MATMUL, many, many, NULL), &m).kind,
