@@ -57,8 +57,8 @@ void ls_job_end(LsJob *job)
 
 int ls_job_failed(const LsJob *job)
 {
-    fprintf(stderr, "%s: %d error%s\n", job->cx.model, job->cx.nerror,
-            job->cx.nerror == 1 ? "" : "s");
+    fprintf(job->cx.log != NULL ? job->cx.log : stderr, "%s: %d error%s\n", job->cx.model,
+            job->cx.nerror, job->cx.nerror == 1 ? "" : "s");
     return job->cx.exit_code != 0 ? job->cx.exit_code : LS_EXIT_MODEL;
 }
 

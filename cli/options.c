@@ -100,6 +100,8 @@ static const Option option[] = {
      "running variance: population (ONNX) or unbiased (PyTorch)"},
     {"--budget", NULL, "BYTES|KiB..GiB|%|min", TEXT, AT(budget), MEMORY,
      "memory that may be used: in all, of a graph its arena's; % of the arena"},
+    {"--max-batch", NULL, NULL, FLAG, AT(max_batch), LS_CMD_PLAN,
+     "find the largest batch within --budget, by every strategy"},
     {"--budget-of", NULL, "none|store-all", TEXT, AT(budget_of), SEARCH,
      "what % refers to: the arena without recomputation, or every result once, none in place"},
     {"--strategy", NULL, "NAME", TEXT, AT(strategy), MEMORY,

@@ -37,6 +37,7 @@ typedef struct LsOptions {      /* as typed; what they mean is worked out by ls_
     /* memory */
     const char *budget, *budget_of, *strategy, *plan_time;
     int64_t plan_effort;        /* percent; 0: as usual */
+    bool max_batch;
     bool no_inplace, no_alternatives, prove;
     LsList keep, forget;
     const char *recompute;

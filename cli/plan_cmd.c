@@ -1,6 +1,7 @@
 /* cli/plan_cmd.c -- lowerset plan: what training takes and what a budget costs; builds nothing. */
 #include "cli/commands.h"
 #include "cli/job.h"
+#include "cli/max_batch.h"
 #include "scheduler/against.h"
 #include "scheduler/dag_json.h"
 #include "scheduler/plan_json.h"
@@ -166,6 +167,8 @@ int ls_plan_main(int argc, char **argv)
     code = code != 0 ? code : ls_options_tolerance(&o, &tolerance);
     if (code != 0)
         return code;
+    if (o.max_batch)
+        return ls_max_batch(&o);
     code = ls_job_start(&job, &o, true);
     code = code != 0 ? code : read_earlier(&job, &then);
     job.graph_file = ls_job_is_graph(o.model);

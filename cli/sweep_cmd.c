@@ -115,7 +115,11 @@ typedef struct Folder {
 } Folder;
 
 static void put_csv(FILE *to, const Folder *f, uint32_t k) { (void)k, ls_sweep_csv(to, f->sweep); }
-static void put_json(FILE *to, const Folder *f, uint32_t k) { (void)k, ls_sweep_json(to, f->sweep); }
+static void put_json(FILE *to, const Folder *f, uint32_t k)
+{
+    (void)k;
+    ls_sweep_json(to, f->sweep);
+}
 static void put_overhead(FILE *to, const Folder *f, uint32_t k)
 {
     (void)k;

@@ -86,7 +86,8 @@ void ls_sweep_page(LsArena *arena, FILE *to, const LsSweep *sweep, const uint32_
         put_row(arena, to, sweep, k, link);
     }
     fprintf(to, "</table></div>\n<p class=\"soft\">Bold: the best at that budget. Behind a linked "
-            "budget is the page of its plan.</p>\n<h2>Memory over time</h2>\n");
+            "budget is the page of its plan.</p>\n<h2>Memory over time, strategy %s</h2>\n",
+            sweep->strategy[sweep->nstrategy - 1]);
     ls_sweep_memory_svg(arena, to, sweep, chosen, n, false);
     fprintf(to, "</body>\n</html>\n");
 }

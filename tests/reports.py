@@ -70,6 +70,7 @@ def check_the_curves_are_well_formed_svg():
     root = xml.etree.ElementTree.parse("dir/overhead.svg").getroot()
     assert root.tag.endswith("svg")
     assert len(root.findall(".//{*}circle")) >= len(ALL)
+    xml.etree.ElementTree.parse("dir/memory.svg")
 
 
 def check_a_training_graph_is_swept_over_sizes():
@@ -134,6 +135,14 @@ def check_the_page_of_a_plan_is_whole_and_loads_nothing():
     assert f"{100 * summary['overhead']:.2f} %" in page.words
 
 
+def check_the_page_of_a_sweep_links_pages_that_are_there():
+    page = Page(read("dir/index.html"))
+    assert page.scripts == [] and 2 <= len(page.loads) <= 5
+    for name in page.loads:
+        data = json.loads(Page(read("dir/" + name)).scripts[0])
+        assert data["runs"], name
+
+
 def check_no_name_becomes_markup():
     run("plan", "u,n.onnx", "--batch", "2", "-q", "--graph-json", "h.json")
     graph = json.loads(read("h.json"))
@@ -163,6 +172,43 @@ def check_names_that_are_no_text_become_text():
         f.write(graph.replace("inc", "i\x80\xc0\xafnc"))
     run("plan", "b.json", "-q", "--budget", "70%", "--report", "b.html")
     Page(read("b.html"))        # read as UTF-8, strictly
+
+
+def check_the_largest_batch_fits_and_one_more_does_not():
+    run("model", "resnet18", "--stem=cifar", "--width=4", "--size=16", "--classes=10",
+        "-o", "r.onnx")
+    out = run("plan", "r.onnx", "--max-batch", "--budget", "3MiB", "--json")
+    rows = json.loads(out.stdout)["strategies"]
+    assert [r["strategy"] for r in rows] == ["none", "chen", "approx", "exact", "auto"]
+    assert "fits" in out.stderr and rows[0]["overhead"] == 0
+    for row in rows:
+        assert row["batch"] >= rows[0]["batch"] > 1 and row["total_bytes"] <= 3 << 20
+        assert rows[-1]["batch"] >= row["batch"]
+        args = ["plan", "r.onnx", "-q", "--budget", "3MiB", "--strategy", row["strategy"]]
+        fits = json.loads(run(*args, "--json", "--batch", str(row["batch"])).stdout)
+        assert fits["plan"] == row["plan"] and abs(fits["overhead"] - row["overhead"]) < 1e-9
+        run(*args, "--batch", str(row["batch"] + 1), code=4)
+    text = run("plan", "r.onnx", "-q", "--max-batch", "--budget", "3MiB", "--strategy", "none")
+    assert str(rows[0]["batch"]) in text.stdout and text.stderr == ""
+    assert "none" in run("plan", "r.onnx", "-q", "--max-batch", "--budget", "9KiB", "--strategy",
+                         "chen").stdout
+
+
+def check_a_batch_that_cannot_be_searched_is_explained():
+    run("model", "mlp", "--batch=4", "-o", "four.onnx")
+    err = run("plan", "four.onnx", "--max-batch", "--budget", "1GiB", code=2).stderr
+    assert "dynamic first dimension" in err
+    run("model", "mlp", "--batch=1", "-o", "one.onnx")
+    err = run("plan", "one.onnx", "--max-batch", "--budget", "1GiB", code=1).stderr
+    assert "batch of 1 and not of 2" in err
+    run("model", "mlp", "-o", "mlp.onnx")
+    for args, word in [([], "--budget"), (["--budget", "50%"], "bytes"),
+                       (["--budget", "1GiB", "--batch", "3"], "--batch"),
+                       (["--budget", "1GiB", "--strategy", "best"], "best"),
+                       (["--budget", "1GiB", "--report", "x.html"], "reports")]:
+        err = run("plan", "mlp.onnx", "--max-batch", *args, code=2).stderr
+        assert word in err, err
+    assert "model" in run("plan", "g.json", "--max-batch", "--budget", "1GiB", code=1).stderr
 
 
 def check_wrong_options_are_refused():
