@@ -129,7 +129,7 @@ static int64_t next(const Search *s, const Probe *before, const Probe *last)
     int64_t low = s->low.batch, high = s->high.batch;
     int64_t at = before->batch != last->batch && s->plans < PATIENCE ? guess(s, before, last) : -1;
     if (high == 0)
-        return at > low && at < 64 * (low + 1) ? at : 2 * low > 0 ? 2 * low : 1;
+        return at > low && at < 1024 * (low + 1) ? at : 2 * low > 0 ? 2 * low : 1;
     if (at < 0)
         return low + (high - low) / 2;
     return at <= low ? low + 1 : at >= high ? high - 1 : at;

@@ -199,7 +199,7 @@ def check_a_batch_that_cannot_be_searched_is_explained():
     err = run("plan", "four.onnx", "--max-batch", "--budget", "1GiB", code=2).stderr
     assert "dynamic first dimension" in err
     run("model", "mlp", "--batch=1", "-o", "one.onnx")
-    err = run("plan", "one.onnx", "--max-batch", "--budget", "1GiB", code=1).stderr
+    err = run("plan", "one.onnx", "--max-batch", "--budget", "1GiB", code=2).stderr
     assert "batch of 1 and not of 2" in err
     run("model", "mlp", "-o", "mlp.onnx")
     for args, word in [([], "--budget"), (["--budget", "50%"], "bytes"),
