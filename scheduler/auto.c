@@ -21,6 +21,7 @@ typedef struct Search {
     LsFront front;
     int64_t *rung; uint32_t nrung;          /* targets, falling */
     uint32_t moves;             /* of the search at one target */
+    uint32_t starts;            /* random ones, at one target */
     double weight;              /* cost that a byte above the target counts for */
     double hot;                 /* rise of cost that is often taken at first */
     uint64_t since;             /* moves since the clock was read */
@@ -39,7 +40,10 @@ static bool out_of_time(Search *s)
 static double energy(const Search *s)
 {
     int64_t over = ls_tape_peak(s->t) - s->m->target;
-    return s->t->cost + (over > 0 ? s->weight * (double)over : 0);
+    if (over <= 0)
+        return s->t->cost;
+    int64_t sum = ls_peak_tree_over(&s->t->tree, s->m->target);
+    return s->t->cost + s->weight * ((double)over + (double)sum / 8);
 }
 
 /* Brings the tape to the target by what costs least per byte; false if that fails. */
@@ -94,6 +98,8 @@ static bool change(Search *s)
     uint32_t kind = ls_moves_random(s->m, 16);
     if (s->m->swaps && kind < 3)
         return ls_move_swap(s->m);
+    if (kind < 9 && ls_tape_peak(s->t) > s->m->target)
+        return ls_move_relieve(s->m, 4);
     if (kind < 7)
         return drop_and_relieve(s);
     if (kind < 9)
@@ -156,6 +162,12 @@ static bool descend(Search *s, int64_t target)
             attempt(s, &s->pool->cand[c].seq, target);
         last = c;
     }
+    for (uint32_t k = 0; k < s->starts && s->pool->n > 0; k++) {
+        uint32_t pick = ls_moves_random(s->m, s->pool->n + s->front.n);
+        const LsSeq *seq = pick < s->pool->n ? &s->pool->cand[pick].seq
+                                             : &s->front.item[pick - s->pool->n].seq;
+        attempt(s, seq, target);
+    }
     const LsFrontItem *best = ls_front_best(&s->front, target);
     if (best == NULL && s->front.n > 0)
         best = &s->front.item[s->front.n - 1];      /* of the least peak */
@@ -183,13 +195,29 @@ static void squeeze(Search *s)
     }
 }
 
+/* Anneals once more at every target within reach, upwards, each from the best known by now. */
 static void ascend(Search *s)
 {
     for (uint32_t k = s->nrung; k-- > 0 && !s->cut;) {
         const LsFrontItem *best = ls_front_best(&s->front, s->rung[k]);
+        if (best == NULL && (double)s->front.item[s->front.n - 1].peak * 0.93 < (double)s->rung[k])
+            best = &s->front.item[s->front.n - 1];
         if (best == NULL)
             continue;
         load(s, &best->seq, s->rung[k]);
+        anneal(s, s->moves);
+    }
+}
+
+/* Starts over from what costs least, and goes down with what it has: another way than before. */
+static void descend_anew(Search *s)
+{
+    load(s, &s->front.item[0].seq, s->rung[0]);
+    for (uint32_t k = 0; k < s->nrung && !s->cut; k++) {
+        s->m->target = s->rung[k];
+        if ((double)s->front.item[s->front.n - 1].peak * 0.95 > (double)s->m->target)
+            break;
+        repair(s);
         anneal(s, s->moves);
     }
 }
@@ -214,15 +242,31 @@ static void find_rungs(Search *s, int64_t top, int64_t other)
     qsort(s->rung, s->nrung, sizeof *s->rung, falling);
 }
 
+static void set_mood(Search *s, double heat, double weight)
+{
+    s->hot = heat * s->p->base_cost / (s->p->n + 1);
+    s->weight = weight * s->p->base_cost / (double)s->pool->cand[0].peak;
+}
+
 static void improve(Search *s)
 {
     enum { GIVE_UP = 3 };
+    /* Rounds of little and of much heat, lenient and strict about the target. */
+    static const double mood[][2] = {{1, 3}, {3, 10}, {3, 3}, {1, 10}, {1, 3}, {0.3, 10}};
     uint32_t failures = 0;
+    set_mood(s, mood[0][0], mood[0][1]);
     for (uint32_t k = 0; k < s->nrung && failures < GIVE_UP && !s->cut; k++)
         failures = descend(s, s->rung[k]) ? 0 : failures + 1;
-    if (s->front.n > 0 && !s->cut)
-        squeeze(s);
-    ascend(s);
+    if (s->front.n == 0)
+        return;
+    squeeze(s);
+    for (uint32_t k = 1; k < sizeof mood / sizeof *mood && !s->cut; k++) {
+        set_mood(s, mood[k][0], mood[k][1]);
+        if (k % 2)
+            ascend(s);
+        else
+            descend_anew(s);
+    }
 }
 
 bool ls_strategy_auto(LsCandidates *pool, int64_t store_all, const LsLimit *limit)
@@ -235,9 +279,8 @@ bool ls_strategy_auto(LsCandidates *pool, int64_t store_all, const LsLimit *limi
     s.m = ls_moves_new(arena, s.t);
     int64_t top = pool->cand[0].peak;               /* the first costs the least */
     find_rungs(&s, top, store_all);
-    s.moves = (uint32_t)((double)limit->effort / 100 * 600000 / (p->n + 200));
-    s.weight = 3 * p->base_cost / (double)top;
-    s.hot = 0.3 * p->base_cost / (p->n + 1);
+    s.moves = (uint32_t)(limit->effort * 20.0 * 2000 / (p->n > 2000 ? p->n : 2000));
+    s.starts = 2000 / (p->n + 200);
     improve(&s);
     for (uint32_t k = 0; k < s.front.n; k++)
         ls_candidates_offer(pool, &s.front.item[k].seq, "auto");

@@ -172,10 +172,19 @@ static bool find_idle(LsMoves *m, uint32_t run, uint32_t *x, uint32_t *next)
            && (r != LS_TAPE_END || k == t->list[*x].n);
 }
 
+/* A random run above the target; the first with the peak where none is. */
+static uint32_t high_run(LsMoves *m)
+{
+    const LsTape *t = m->t;
+    if (ls_tape_peak(t) <= m->target)
+        return ls_tape_peak_run(t);
+    return t->at[ls_peak_tree_some(&t->tree, m->target, ls_moves_random(m, UINT32_MAX))];
+}
+
 bool ls_move_relieve(LsMoves *m, uint32_t tries)
 {
     LsTape *t = m->t;
-    uint32_t peak = ls_tape_peak_run(t), best = LS_NO_ID, before = LS_TAPE_END;
+    uint32_t peak = high_run(m), best = LS_NO_ID, before = LS_TAPE_END;
     int64_t over = 2 * (ls_tape_peak(t) - m->target);
     double least = 1e300;
     for (uint32_t k = 0; k < tries; k++) {
@@ -262,7 +271,7 @@ static void find_window(const LsTape *t, uint32_t run, uint32_t *lo, uint32_t *h
 /* The run that makes, or the one that reads next, something idle at the peak. */
 static uint32_t run_about_peak(LsMoves *m)
 {
-    uint32_t peak = ls_tape_peak_run(m->t), x, next;
+    uint32_t peak = high_run(m), x, next;
     switch (ls_moves_random(m, 4)) {
     case 0:
         return peak;

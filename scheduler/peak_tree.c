@@ -1,6 +1,7 @@
 /* scheduler/peak_tree.c -- see the header. */
 #include "scheduler/peak_tree.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 LsPeakTree ls_peak_tree_new(LsArena *arena, uint32_t n)
@@ -69,4 +70,30 @@ uint32_t ls_peak_tree_top(const LsPeakTree *t)
     while (k < t->n)
         k = 2 * k + (t->max[2 * k + 1] > t->max[2 * k]);
     return k - t->n;
+}
+
+uint32_t ls_peak_tree_some(const LsPeakTree *t, int64_t limit, uint32_t choice)
+{
+    uint32_t k = 1;
+    while (k < t->n) {
+        limit -= t->add[k];
+        bool left = t->max[2 * k] > limit, right = t->max[2 * k + 1] > limit;
+        k = 2 * k + (left && right ? choice & 1 : right);
+        choice >>= 1;
+    }
+    return k - t->n;
+}
+
+static int64_t over(const LsPeakTree *t, uint32_t k, int64_t limit)
+{
+    if (t->max[k] <= limit)
+        return 0;
+    if (k >= t->n)
+        return t->max[k] - limit;
+    return over(t, 2 * k, limit - t->add[k]) + over(t, 2 * k + 1, limit - t->add[k]);
+}
+
+int64_t ls_peak_tree_over(const LsPeakTree *t, int64_t limit)
+{
+    return over(t, 1, limit);
 }

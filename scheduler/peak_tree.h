@@ -25,6 +25,12 @@ void ls_peak_tree_add(LsPeakTree *t, uint32_t from, uint32_t to, int64_t value);
 /* The first place with the largest number. */
 uint32_t ls_peak_tree_top(const LsPeakTree *t);
 
+/* A place with a number above `limit`, by the bits of `choice`; one must have. */
+uint32_t ls_peak_tree_some(const LsPeakTree *t, int64_t limit, uint32_t choice);
+
+/* The sum of what all numbers are above `limit`. O(places above it, times log n). */
+int64_t ls_peak_tree_over(const LsPeakTree *t, int64_t limit);
+
 static inline int64_t ls_peak_tree_max(const LsPeakTree *t) { return t->max[1]; }
 
 #endif

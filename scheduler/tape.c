@@ -61,14 +61,17 @@ uint32_t ls_tape_events_before(const LsTape *t, uint32_t tensor, uint32_t run)
 {
     const LsTapeList *l = &t->list[tensor];
     uint32_t slot = slot_of(t, run), lo = 0, hi = l->n;
-    while (lo < hi) {
+    for (; hi - lo > 8;) {
         uint32_t mid = (lo + hi) / 2;
         if (t->run[l->event[mid] / 2].slot < slot)
             lo = mid + 1;
         else
             hi = mid;
     }
-    return lo;
+    uint32_t k = lo;                                /* few are left: no branch to guess */
+    for (uint32_t j = lo; j < hi; j++)
+        k += t->run[l->event[j] / 2].slot < slot;
+    return k;
 }
 
 /* Run that ends the instance of write k: its last reader, or itself; LS_TAPE_END: none does. */
@@ -241,13 +244,13 @@ static void fill_tree(LsTape *t)
     ls_peak_tree_fill(&t->tree, fill);
 }
 
-/* Spreads the runs evenly over at least two slots each. */
+/* Spreads the runs evenly over at least four slots each. */
 static void spread(LsTape *t)
 {
     uint32_t s = 0;
-    if (2 * (t->n + 1) > t->tree.n) {
+    if (4 * (t->n + 1) > t->tree.n) {
         uint32_t want = 64;
-        while (want < 4 * (t->n + 1))
+        while (want < 8 * (t->n + 1))
             want *= 2;
         t->tree = ls_peak_tree_new(t->arena, want);
         t->at = ls_arena_alloc(t->arena, want, sizeof *t->at);
