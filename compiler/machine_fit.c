@@ -15,8 +15,8 @@
 #include <math.h>
 #include <string.h>
 
-enum { NTERM = 4, ROUNDS = 6 };     /* launch, operation, byte read, byte written */
-static const double held = 0.05, close_to = 0.05;   /* see above; a miss that is as good as none */
+enum { NTERM = 4, ROUNDS = 6, WILD = 4 };   /* launch, operation, byte read, byte written */
+static const double held = 0.05, close_to = 0.15;   /* see above; a miss that is as good as none */
 
 typedef struct Row { double x[NTERM], ns, weight; } Row;
 typedef struct Line { double c[NTERM]; } Line;      /* ns = sum of c x */
@@ -119,6 +119,23 @@ static Line best_line(const Row *row, uint32_t n, const Line *old)
     return best;
 }
 
+/* Makes the class take as long in all as its samples did, within bounds: the samples that counted
+ * less were mostly slow ones, and other programs have their share of those. What took WILD times as
+ * long as it should was disturbed. */
+static void balance(Line *l, const Row *row, uint32_t n)
+{
+    double measured = 0, modelled = 0;
+    for (uint32_t r = 0; r < n; r++) {
+        if (row[r].ns > WILD * value(&row[r], l))
+            continue;
+        measured += row[r].ns;
+        modelled += value(&row[r], l);
+    }
+    double f = modelled > 0 ? fmin(fmax(measured / modelled, 0.9), 1.25) : 1;
+    for (int k = 0; k < NTERM; k++)
+        l->c[k] *= f;
+}
+
 /* A sample weighs 1 / ns^1.5, between absolute and relative errors (1 / ns^2 times the root of its
  * share of the mean), and less the further the last line missed it: what disturbed one measurement
  * must not bend the line. */
@@ -136,6 +153,7 @@ static Line fit_class(Row *row, uint32_t n, const Line *old)
         }
         l = best_line(row, n, old);
     }
+    balance(&l, row, n);
     return l;
 }
 
@@ -230,19 +248,21 @@ double ls_machine_fit(LsArena *arena, LsMachine *m, const LsSample *sample, uint
 {
     static const double cache[] = {2.5e5, 5e5, 1e6, 2e6, 4e6, 8e6, 1.6e7};
     static const double near[] = {1, 1.5, 2, 3, 4, 6};
+    const double better = 0.98; /* of what another cache misses: else the old one stays */
     Row *row = ls_arena_alloc(arena, (size_t)n + 1, sizeof *row);
-    Fit best = {.missed = INFINITY};
+    Fit best = {.cache = m->cache, .near = m->near};
     double times[LS_NCOSTS], all = 0, missed = 0;
     Line old[LS_NCOSTS];
     for (int c = 0; c < LS_NCOSTS; c++) {
         times[c] = slowdown(m, sample, n, c, c == 0 ? 1 : times[ls_cost_class[c].parent]);
         old[c] = line_of(m, c, times[c]);
     }
+    fit_all(&best, row, sample, n, old);
     for (size_t i = 0; i < sizeof cache / sizeof *cache; i++)
         for (size_t k = 0; k < sizeof near / sizeof *near; k++) {
             Fit f = {.cache = cache[i], .near = near[k]};
             fit_all(&f, row, sample, n, old);
-            if (f.missed < best.missed * (1 - 1e-9))
+            if (f.missed < best.missed * (best.cache == m->cache ? better : 1))
                 best = f;
         }
     set_tops(m, &best);
