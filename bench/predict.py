@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+"""Predicted step times beside measured ones, per network and budget, in one table.
+
+    python3 bench/predict.py BUILD-FOLDER [--threads N] [--budgets 100,50] [--seconds S]
+                             [--rounds R] [--machine FILE] [--keep] [MODEL...]
+
+Each network is compiled once per budget (percent of the arena without recomputation; min, where
+nothing fits that). The measured time of a step is the quartile of the steps' times in a run, of R
+runs the least, the budgets in turns. Predicted is the sum of the costs of the steps that the
+program runs, by the built-in machine "cpu", by --machine (what `lowerset calibrate -o FILE`
+wrote), and by a profile of the program of the first budget. The last columns are times of a
+budget over those of the first."""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+
+# Generator's options, and how the network is trained.
+NETS = {
+    'resnet18': ('resnet18 --batch=8', []),
+    'unet': ('unet --size=128 --batch=2', []),
+    'densenet121': ('densenet121 --size=112 --batch=4', []),
+    'mlp': ('mlp --batch=256', []),
+    'gpt': ('gpt --depth=4 --width=256 --heads=8 --context=256 --vocab=4096 --batch=4',
+            ['--optimizer=adamw:wd=0.01']),
+    'autoencoder': ('autoencoder --batch=16', ['--loss=mse']),
+    'vgg': ('vgg16 --size=64 --batch=4 --width=32', []),
+}
+
+
+def run(*command, may_fail=0):
+    done = subprocess.run(command, stdout=subprocess.DEVNULL, check=False,
+                          stderr=subprocess.DEVNULL if may_fail else None)
+    if done.returncode not in (0, may_fail):
+        sys.exit('failed (%d): %s' % (done.returncode, ' '.join(command)))
+    return done.returncode == 0
+
+
+class Net:
+    def __init__(self, args, name):
+        self.args, self.name = args, name
+        self.lowerset = os.path.join(args.build, 'lowerset')
+        self.at = os.path.join(args.build, 'bench', 'predict-' + name)
+        zoo, self.train = NETS[name]
+        run(self.lowerset, 'model', *zoo.split(), '-o', self.at + '.onnx')
+
+    def compile(self, budget):
+        """False: nothing fits."""
+        costs = ['--machine', self.args.machine or 'cpu']
+        program = '%s.%s' % (self.at, budget)
+        if self.args.keep and os.path.exists(program):
+            return True
+        return run(self.lowerset, 'compile', self.at + '.onnx', *self.train, *costs, '-o', program,
+                   '--budget=' + (budget if budget == 'min' else budget + '%'), may_fail=4)
+
+    def trainer(self, budget, steps, *more):
+        run('%s.%s' % (self.at, budget), '--data', 'synthetic', '--steps', str(steps), '--threads',
+            str(self.args.threads), '--progress', 'none', *more)
+
+    def step_ns(self, budget, steps):
+        """Quartile of the steps' times, without the first two."""
+        log = self.at + '.jsonl'
+        if os.path.exists(log):
+            os.remove(log)
+        self.trainer(budget, steps, '--log', log)
+        with open(log) as f:
+            rows = [json.loads(line) for line in f]
+        at = [r['time'] for r in rows if 'step' in r and 'time' in r and 'loss' in r]
+        took = sorted(b - a for a, b in zip(at[1:], at[2:]))
+        return took[len(took) // 4] * 1e9
+
+    def profile(self, budget, steps):
+        path = '%s.%s.json' % (self.at, budget)
+        self.trainer(budget, steps, '--profile', path)
+        with open(path) as f:
+            return path, [s['node'] for s in json.load(f)['steps']]
+
+    def costs(self, *how):
+        """ns by node."""
+        path = self.at + '.graph.json'
+        run(self.lowerset, 'plan', self.at + '.onnx', '--strategy=none', *self.train, *how,
+            '--graph-json', path)
+        with open(path) as f:
+            return [n['cost'] for n in json.load(f)['nodes']]
+
+
+def measure(net, args):
+    budgets = [b if net.compile(b) else 'min' for b in args.budgets.split(',')]
+    if 'min' in budgets:
+        net.compile('min')
+    net.trainer(budgets[0], 3)
+    steps = max(8, int(args.seconds * 1e9 / net.step_ns(budgets[0], 8)))
+    measured = {b: float('inf') for b in budgets}
+    for _ in range(args.rounds):
+        for b in budgets:
+            measured[b] = min(measured[b], net.step_ns(b, steps))
+    path, _ = net.profile(budgets[0], steps)
+    ways = [('default', net.costs('--machine=cpu'))]
+    if args.machine:
+        ways.append(('calibrated', net.costs('--machine', args.machine)))
+    ways.append(('profiled', net.costs('--costs', path)))
+    rows = []
+    for b in budgets:
+        order = net.profile(b, 3)[1] if b != budgets[0] else json_nodes(path)
+        rows.append((b, measured[b], {w: sum(cost[n] for n in order) for w, cost in ways}))
+    return rows
+
+
+def json_nodes(path):
+    with open(path) as f:
+        return [s['node'] for s in json.load(f)['steps']]
+
+
+def show(name, rows, worst):
+    ways = list(rows[0][2])
+    for k, (budget, ns, predicted) in enumerate(rows):
+        line = '| %-11s | %6s | %9.3f |' % (name if k == 0 else '', budget, ns * 1e-6)
+        for w in ways:
+            off = 100 * (predicted[w] / ns - 1)
+            worst[w] = max(worst.get(w, 0), abs(off))
+            line += ' %9.3f %+6.1f %% |' % (predicted[w] * 1e-6, off)
+        if k > 0:
+            ratio = ns / rows[0][1]
+            line += ' %6.3f |' % ratio
+            for w in ways:
+                own = predicted[w] / rows[0][2][w]
+                off = 100 * (own / ratio - 1)
+                worst[w + ' ratio'] = max(worst.get(w + ' ratio', 0), abs(off))
+                line += ' %6.3f %+5.1f %% |' % (own, off)
+        print(line)
+    sys.stdout.flush()
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument('build')
+    p.add_argument('nets', nargs='*', metavar='MODEL')
+    p.add_argument('--threads', type=int, default=len(os.sched_getaffinity(0)))
+    p.add_argument('--budgets', default='100,50')
+    p.add_argument('--seconds', type=float, default=5)
+    p.add_argument('--rounds', type=int, default=3)
+    p.add_argument('--machine')
+    p.add_argument('--keep', action='store_true', help='use programs that are there')
+    args = p.parse_intermixed_args()
+    os.makedirs(os.path.join(args.build, 'bench'), exist_ok=True)
+    worst = {}
+    print('%d threads; ms, and how far off\n' % args.threads)
+    ways = ['default'] + (['calibrated'] if args.machine else []) + ['profiled']
+    print('| network     | budget | measured  |%s ratio  |%s'
+          % (''.join(' %-18s |' % w for w in ways), ''.join(' %-14s |' % w for w in ways)))
+    print('|---|---|---|' + '---|' * (2 * len(ways) + 1))
+    for name in args.nets or NETS:
+        if name not in NETS:
+            sys.exit('no such network: %s (%s)' % (name, ' '.join(NETS)))
+        show(name, measure(Net(args, name), args), worst)
+    print('\nworst: ' + ', '.join('%s %.1f %%' % (w, v) for w, v in worst.items()))
+
+
+main()
