@@ -363,7 +363,7 @@ static void print_head(const LsCode *c, FILE *to)
             100 * ls_plan_overhead(plan));
     if (c->real_bytes == 8)
         fprintf(to, "#define LS_F64\n");
-    fprintf(to, "#include \"ls_kernel.h\"\n#include \"ls_conv.h\"\n\n");
+    fprintf(to, "#include \"ls_kernel.h\"\n#include \"ls_conv.h\"\n#include \"ls_matmul.h\"\n\n");
 }
 
 static void print_tables(Phase *train, Phase *eval, LsEmit *e)

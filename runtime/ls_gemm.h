@@ -1,13 +1,12 @@
-/* runtime/ls_gemm.h -- matrix product: a register-blocked micro-kernel, and the loops around it.
+/* runtime/ls_gemm.h -- matrix product: a register-blocked micro-kernel, and the packing around it.
  *
  * The micro-kernel computes LS_MR x LS_NR results from k columns of A, read where they lie, and a
  * *panel* of B: LS_NR columns side by side for each k. Panels are packed beforehand. As in Goto &
- * van de Geijn (2008): a panel of LS_KC rows stays in the L1 cache while the rows of A, in L2,
- * pass over it.
+ * van de Geijn (2008): a panel of about LS_KC rows stays in the L1 cache while the rows of A, in
+ * L2, pass over it.
  *
- * Every result is the sum over k in ascending order, rounded to memory at the same places
- * (multiples of LS_KC) whichever block or tail it falls in: bits do not depend on how work
- * is cut. */
+ * Every result is a sum over blocks of k of sums over k in ascending order, the same blocks
+ * whichever tile or tail it falls in: bits do not depend on how work is cut. */
 #ifndef LS_GEMM_H
 #define LS_GEMM_H
 
@@ -15,17 +14,43 @@
 
 enum {
     LS_KC = 1024 / sizeof(real),              /* depth of a block: a panel is then at most 32 KiB */
-    LS_ROWS = 280,                            /* rows of a block */
     LS_COLS = 256,                            /* columns of a block */
     LS_L1_ROWS = LS_MR * (LS_MR > 8 ? 2 : 4), /* rows that stay in the L1 cache while panels pass */
     LS_LDA = LS_KC + LS_V, /* distance of copied rows: odd in vectors, to spread over cache sets */
     LS_TILE_LD = LS_MR > 8 ? 16 : 8, /* distance in a tile of turned rows */
+    LS_LINE = 64 / sizeof(real),     /* elements of a cache line */
+    LS_STRIDE = 8,                   /* columns of A from one request for memory to the next */
 };
+
+/* ---- memory that will be read soon ---- */
+
+/* `lines` cache lines of each of `rows` rows, to be asked for while something else is computed: a
+ * call of the micro-kernel takes a strip of some rows, one line wide, a line at a time. Asking for
+ * all at once would fill the buffers of the L1 cache and halt everything. */
+typedef struct LsAhead { const real *at; int64_t ld, rows, lines, row, line; } LsAhead;
+
+/* The strips of one call. */
+typedef struct LsStrips { const real *at[2]; int64_t ld[2]; } LsStrips;
+
+/* The next strip; when there is none, one line that is in the cache. */
+LS_INLINE void ls_ahead_take(LsAhead *t, int64_t k, const real *else_at, const real **at,
+                             int64_t *ld)
+{
+    bool some = t != NULL && t->row < t->rows;
+    *at = some ? t->at + t->row * t->ld + t->line * LS_LINE : else_at;
+    *ld = some ? t->ld : 0;
+    if (some && ++t->line >= t->lines) {
+        t->line = 0;
+        t->row += ls_ceil_div(k, LS_STRIDE);
+    }
+}
+
+/* ---- the micro-kernel ---- */
 
 /* c[rows][nv * LS_V] = init + a * b. a(i, k) is at a[i * lda + k], or a[k * lda + i] when turned;
  * init has row distance ldi, 0 for a bias that all rows share. */
 #define LS_MICRO_PARAMS int64_t k, const real *restrict a, int64_t lda, const real *restrict b, \
-    int64_t ldb, const real *init, int64_t ldi, real *c, int64_t ldc
+    int64_t ldb, const real *init, int64_t ldi, real *c, int64_t ldc, const LsStrips *next
 
 LS_INLINE void ls_micro_body(const int rows, const int nv, const bool turned, LS_MICRO_PARAMS)
 {
@@ -34,38 +59,52 @@ LS_INLINE void ls_micro_body(const int rows, const int nv, const bool turned, LS
      * is more address registers than x86 has. The empty asm keeps the compiler from deriving one
      * from another. */
     const real *p[3] = {a, a + (turned ? 0 : 5 * lda), a + (turned ? 0 : 10 * lda)};
+    const real *line[2] = {next->at[0], next->at[1]};
+    real *row = c, *const end = c + rows * ldc;
     __asm__("" : "+r"(p[1]), "+r"(p[2]));
 #pragma GCC unroll 14
-    for (int i = 0; i < rows; i++) {
-        s[i][0] = ls_load(init + i * ldi);
-        s[i][1] = nv == 2 ? ls_load(init + i * ldi + LS_V) : (ls_vec){0};
-    }
-    for (; k > 0; k--) {
-        ls_vec b0 = ls_load(b), b1 = nv == 2 ? ls_load(b + LS_V) : b0;
-#pragma GCC unroll 14
-        for (int i = 0; i < rows; i++) {
-            ls_vec x = ls_splat(turned ? a[i] : p[i / 5][i % 5 * lda]);
-            s[i][0] += x * b0;
-            if (nv == 2)
-                s[i][1] += x * b1;
+    for (int i = 0; i < rows; i++)
+        s[i][0] = s[i][1] = (ls_vec){0};
+    for (int64_t some; k > 0; k -= some) {
+        some = ls_least(k, LS_STRIDE);
+        if (row < end) {
+            __builtin_prefetch(row, 1, 3);
+            __builtin_prefetch(row + nv * LS_V - 1, 1, 3);
+            row += ldc;
         }
-        a += lda;
-        for (int i = 0; i < 3 && !turned; i++)
-            p[i]++;
-        b += ldb;
+        for (int i = 0; i < 2; i++) {
+            __builtin_prefetch(line[i], 0, 2);
+            line[i] += next->ld[i];
+        }
+        for (int64_t q = 0; q < some; q++) {
+            ls_vec b0 = ls_load(b), b1 = nv == 2 ? ls_load(b + LS_V) : b0;
+#pragma GCC unroll 14
+            for (int i = 0; i < rows; i++) {
+                ls_vec x = ls_splat(turned ? a[i] : p[i / 5][i % 5 * lda]);
+                s[i][0] += x * b0;
+                if (nv == 2)
+                    s[i][1] += x * b1;
+            }
+            if (turned)
+                __builtin_prefetch(a + 16 * lda, 0, 3);
+            a += lda;
+            for (int i = 0; i < 3 && !turned; i++)
+                p[i]++;
+            b += ldb;
+        }
     }
 #pragma GCC unroll 14
     for (int i = 0; i < rows; i++) {
-        ls_store(c + i * ldc, s[i][0]);
+        ls_store(c + i * ldc, ls_load(init + i * ldi) + s[i][0]);
         if (nv == 2)
-            ls_store(c + i * ldc + LS_V, s[i][1]);
+            ls_store(c + i * ldc + LS_V, ls_load(init + i * ldi + LS_V) + s[i][1]);
     }
 }
 
 #define LS_MICRO(rows, nv, turned)                                                              \
     LS_SHARED_FN void ls_micro_##rows##x##nv##_##turned(LS_MICRO_PARAMS)                        \
     {                                                                                           \
-        ls_micro_body(rows, nv, turned, k, a, lda, b, ldb, init, ldi, c, ldc);                  \
+        ls_micro_body(rows, nv, turned, k, a, lda, b, ldb, init, ldi, c, ldc, next);            \
     }
 #define LS_MICROS(rows) LS_MICRO(rows, 1, 0) LS_MICRO(rows, 2, 0) LS_MICRO(rows, 1, 1) \
     LS_MICRO(rows, 2, 1)
@@ -88,21 +127,30 @@ static const struct { int rows; LsMicro *fn[2][2]; } ls_micro[] __attribute__((u
     {4, LS_MICRO_ROW(4)}, {2, LS_MICRO_ROW(2)}, {1, LS_MICRO_ROW(1)},
 };
 
+/* Rows this far apart compete for the same few lines of the L1 cache: better copy them. */
+LS_INLINE bool ls_crowded(int64_t ld) { return ld * (int64_t)sizeof(real) % 4096 == 0; }
+
+/* ---- panels ---- */
+
 /* c[m][n] = init + a * panel, n <= LS_NR. Panels are LS_NR wide, or LS_V where n <= LS_V. Outside
- * its n columns c is not touched and init not read. */
-LS_SHARED_FN void ls_panel(bool turned, int64_t m, int64_t n, int64_t k, const real *a, int64_t lda,
-                           const real *b, int64_t ldb, const real *init, int64_t ldi, real *c,
-                           int64_t ldc)
+ * its n columns c is not touched and init not read. `ahead`: two, each may be NULL. */
+LS_SHARED_FN void ls_panel_ahead(bool turned, int64_t m, int64_t n, int64_t k, const real *a,
+                                 int64_t lda, const real *b, int64_t ldb, const real *init,
+                                 int64_t ldi, real *c, int64_t ldc, LsAhead *const ahead[2])
 {
-    int nv = n > LS_V ? 2 : 1, kind = 0;
+    int nv = n > LS_V ? 2 : 1;
+    int kind = LS_MR > 8 && nv == 1 && !turned && ls_crowded(lda);     /* 8 rows, no more */
     bool full = n == nv * LS_V;
     for (int64_t i = 0; i < m; i += ls_micro[kind].rows) {
         while (ls_micro[kind].rows > m - i)
             kind++;
         const real *ai = a + i * (turned ? 1 : lda), *from = init + i * ldi;
         LsMicro *fn = ls_micro[kind].fn[turned][nv - 1];
+        LsStrips next;
+        for (int q = 0; q < 2; q++)
+            ls_ahead_take(ahead[q], k, ai, &next.at[q], &next.ld[q]);
         if (full) {
-            fn(k, ai, lda, b, ldb, from, ldi, c + i * ldc, ldc);
+            fn(k, ai, lda, b, ldb, from, ldi, c + i * ldc, ldc, &next);
             continue;
         }
         real t[LS_MR * LS_NR];
@@ -110,39 +158,55 @@ LS_SHARED_FN void ls_panel(bool turned, int64_t m, int64_t n, int64_t k, const r
             ls_zero(t + r * LS_NR, LS_NR);
             ls_copy(t + r * LS_NR, from + r * ldi, n);
         }
-        fn(k, ai, lda, b, ldb, t, LS_NR, t, LS_NR);
+        fn(k, ai, lda, b, ldb, t, LS_NR, t, LS_NR, &next);
         for (int r = 0; r < ls_micro[kind].rows; r++)
             ls_copy(c + (i + r) * ldc, t + r * LS_NR, n);
     }
 }
 
-/* Rows this far apart compete for the same few lines of the L1 cache: better copy them. */
-LS_INLINE bool ls_crowded(int64_t ld) { return ld * (int64_t)sizeof(real) % 4096 == 0; }
+LS_INLINE void ls_panel(bool turned, int64_t m, int64_t n, int64_t k, const real *a, int64_t lda,
+                        const real *b, int64_t ldb, const real *init, int64_t ldi, real *c,
+                        int64_t ldc)
+{
+    LsAhead *const nothing[2] = {NULL, NULL};
+    ls_panel_ahead(turned, m, n, k, a, lda, b, ldb, init, ldi, c, ldc, nothing);
+}
 
 /* Turned rows a[k][m], m of them, as tiles of LS_MR rows: to[tile][k][LS_TILE_LD]. */
 LS_SHARED_FN void ls_tile_turned(real *restrict to, const real *restrict a, int64_t lda, int64_t k,
                                  int64_t m)
 {
-    for (int64_t i = 0; i < m; i += LS_MR, to += k * LS_TILE_LD)
-        if (m - i >= LS_TILE_LD)
-            for (int64_t q = 0; q < k; q++)
-                ls_copy(to + q * LS_TILE_LD, a + q * lda + i, LS_TILE_LD);
-        else
-            for (int64_t q = 0; q < k; q++)
-                ls_copy(to + q * LS_TILE_LD, a + q * lda + i, ls_least(LS_MR, m - i));
+    int64_t wide = ls_most((m - LS_TILE_LD) / LS_MR + 1, 0) * (m >= LS_TILE_LD);
+    for (int64_t q = 0; q < k; q++, a += lda, to += LS_TILE_LD) {
+        real *t = to;
+        for (int64_t i = 0; i < wide; i++, t += k * LS_TILE_LD)
+            ls_copy(t, a + i * LS_MR, LS_TILE_LD);
+        for (int64_t i = wide * LS_MR; i < m; i += LS_MR, t += k * LS_TILE_LD)
+            ls_copy(t, a + i, ls_least(LS_MR, m - i));
+    }
 }
 
 /* ls_panel with such tiles. */
+LS_INLINE void ls_panel_tiles_ahead(int64_t m, int64_t n, int64_t k, const real *tiles,
+                                    const real *b, int64_t ldb, const real *init, int64_t ldi,
+                                    real *c, int64_t ldc, LsAhead *const ahead[2])
+{
+    for (int64_t i = 0; i < m; i += LS_MR, tiles += k * LS_TILE_LD)
+        ls_panel_ahead(true, ls_least(LS_MR, m - i), n, k, tiles, LS_TILE_LD, b, ldb,
+                       init + i * ldi, ldi, c + i * ldc, ldc, ahead);
+}
+
 LS_INLINE void ls_panel_tiles(int64_t m, int64_t n, int64_t k, const real *tiles, const real *b,
                               int64_t ldb, const real *init, int64_t ldi, real *c, int64_t ldc)
 {
-    for (int64_t i = 0; i < m; i += LS_MR, tiles += k * LS_TILE_LD)
-        ls_panel(true, ls_least(LS_MR, m - i), n, k, tiles, LS_TILE_LD, b, ldb, init + i * ldi, ldi,
-                 c + i * ldc, ldc);
+    LsAhead *const nothing[2] = {NULL, NULL};
+    ls_panel_tiles_ahead(m, n, k, tiles, b, ldb, init, ldi, c, ldc, nothing);
 }
 
 /* Where accumulation starts without a bias. */
-static const real ls_no_bias[LS_COLS] __attribute__((unused));
+static const real ls_no_bias[2 * LS_COLS] __attribute__((unused));
+
+/* ---- packing ---- */
 
 /* Width of the panel that begins with n columns to go, and size of a matrix of n columns in
  * panels. */
@@ -194,109 +258,80 @@ LS_INLINE void ls_pack_square(real *to, int64_t ldt, const real *from)
                     to[q / LS_V * ldt + q % LS_V] = from[q % LS_V * LS_V + q / LS_V];
 }
 
+/* to[k * ldt + j] = scale * from[j * ldf + k], k < 4, j < LS_V, by whole vectors: each holds four
+ * elements of every fourth row, and squares of four turn side by side. */
+#if LS_VEC_BYTES >= 8 * LS_REAL_BYTES
+#if LS_VEC_BYTES == 16 * LS_REAL_BYTES
+#define LS_FOURS 4
+#define LS_WIDE(a, b, i, j, k, l)                                                                  \
+    __builtin_shufflevector(a, b, i, j, k, l, i + 4, j + 4, k + 4, l + 4, i + 8, j + 8, k + 8,    \
+                            l + 8, i + 12, j + 12, k + 12, l + 12)
+#else
+#define LS_FOURS 2
+#define LS_WIDE(a, b, i, j, k, l)                                                                  \
+    __builtin_shufflevector(a, b, i, j, k, l, i + 4, j + 4, k + 4, l + 4)
+#endif
+typedef real ls_vec8
+    __attribute__((vector_size(8 * sizeof(real)), aligned(sizeof(real)), may_alias));
+LS_INLINE ls_vec ls_load_fours(const real *from, int64_t ldf)
+{
+    ls_vec8 x[LS_FOURS / 2];
+    for (int i = 0; i < LS_FOURS; i += 2)
+        x[i / 2] = __builtin_shufflevector(*(const ls_vec4 *)(from + 4 * i * ldf),
+                                           *(const ls_vec4 *)(from + 4 * (i + 1) * ldf), 0, 1, 2,
+                                           3, 4, 5, 6, 7);
+#if LS_FOURS == 4
+    return __builtin_shufflevector(x[0], x[1], 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14,
+                                   15);
+#else
+    return x[0];
+#endif
+}
+
+LS_INLINE void ls_turn_wide(real *to, int64_t ldt, const real *from, int64_t ldf, real scale)
+{
+    ls_vec a = ls_load_fours(from, ldf), b = ls_load_fours(from + ldf, ldf);
+    ls_vec c = ls_load_fours(from + 2 * ldf, ldf), d = ls_load_fours(from + 3 * ldf, ldf);
+    ls_vec ab = LS_WIDE(a, b, 0, LS_V, 1, LS_V + 1), cd = LS_WIDE(c, d, 0, LS_V, 1, LS_V + 1);
+    ls_store(to, scale * LS_WIDE(ab, cd, 0, 1, LS_V, LS_V + 1));
+    ls_store(to + ldt, scale * LS_WIDE(ab, cd, 2, 3, LS_V + 2, LS_V + 3));
+    ab = LS_WIDE(a, b, 2, LS_V + 2, 3, LS_V + 3);
+    cd = LS_WIDE(c, d, 2, LS_V + 2, 3, LS_V + 3);
+    ls_store(to + 2 * ldt, scale * LS_WIDE(ab, cd, 0, 1, LS_V, LS_V + 1));
+    ls_store(to + 3 * ldt, scale * LS_WIDE(ab, cd, 2, 3, LS_V + 2, LS_V + 3));
+}
+#else
+LS_INLINE void ls_turn_wide(real *to, int64_t ldt, const real *from, int64_t ldf, real scale)
+{
+    for (int i = 0; i < 4; i++)
+        for (int j = 0; j < LS_V; j++)
+            to[i * ldt + j] = scale * from[j * ldf + i];
+}
+#endif
+
 /* The same from B turned: to[k][width] = scale * b[j * ldb + k]. */
 LS_SHARED_FN void ls_pack_turned(real *restrict to, const real *restrict b, int64_t ldb, int64_t k,
                                  int64_t n, real scale)
 {
-    int64_t width = ls_panel_width(n), n4 = ls_least(n, width) / 4 * 4, k4 = k / 4 * 4;
+    int64_t width = ls_panel_width(n), whole = k / 4 * 4, wide;
     n = ls_least(n, width);
-    for (int64_t i = 0; i < k4; i += 4)
-        for (int64_t j = 0; j < n4; j += 4)
-            ls_turn4(to + i * width + j, width, b + j * ldb + i, ldb);
-    for (int64_t i = 0; i < k; i++, to += width) {
-        for (int64_t j = i < k4 ? n4 : 0; j < n; j++)
-            to[j] = b[j * ldb + i];
+    wide = n / LS_V * LS_V;
+    for (int64_t i = 0; i < whole; i += LS_LINE)
+        for (int64_t j = 0; j < wide; j += LS_V)
+            for (int64_t q = i; q < ls_least(i + LS_LINE, whole); q += 4)
+                ls_turn_wide(to + q * width + j, width, b + j * ldb + q, ldb, scale);
+    for (int64_t i = 0; i < k; i++) {
+        for (int64_t j = i < whole ? wide : 0; j < n; j++)
+            to[i * width + j] = scale * b[j * ldb + i];
         if (n < width)
-            ls_zero(to + n, width - n);
-        if (scale != 1)
-            for (int64_t j = 0; j < n; j++)
-                to[j] *= scale;
+            ls_zero(to + i * width + n, width - n);
     }
 }
-
-/* c[m][n] = alpha * a * b + bias; `turn_a`: a is [k][m], `turn_b`: b is [n][k] in memory. */
-typedef struct LsMatmul {
-    int64_t m, n, k;
-    bool turn_a, turn_b;
-    real alpha;
-    int64_t rows, cols;     /* of a block, at most LS_ROWS and LS_COLS */
-} LsMatmul;
 
 /* Size of a block of at most `most`, a multiple of `step`, such that all are about equal. */
 LS_INLINE int64_t ls_even_block(int64_t n, int64_t most, int64_t step)
 {
     return ls_ceil_div(ls_ceil_div(n, ls_ceil_div(n, most)), step) * step;
-}
-
-/* Blocks of one product: enough for several threads where it is large, each worth its packing. */
-LS_SHARED_FN LsMatmul ls_matmul_blocks(LsMatmul d)
-{
-    d.rows = ls_even_block(d.m, LS_ROWS, LS_MR);
-    d.cols = LS_COLS;
-    while (ls_ceil_div(d.m, d.rows) * ls_ceil_div(d.n, d.cols) < 8 && d.cols > 64)
-        d.cols /= 2;
-    return d;
-}
-
-LS_SHARED_FN int64_t ls_matmul_units(const LsMatmul *d)
-{
-    LsMatmul b = ls_matmul_blocks(*d);
-    return ls_ceil_div(d->m, b.rows) * ls_ceil_div(d->n, b.cols);
-}
-
-/* One block of depth k: c[m][n] = init + a * panels, a as it is or turned. */
-LS_SHARED_FN void ls_matmul_rows(const LsMatmul *d, int64_t m, int64_t n, int64_t k, const real *a,
-                                 const real *panels, const real *init, int64_t ldi, real *c)
-{
-    _Alignas(64) real copy[LS_L1_ROWS * LS_LDA];
-    bool crowded = ls_crowded(d->k);
-    for (int64_t i = 0; i < m; i += LS_L1_ROWS) {
-        int64_t some = ls_least(LS_L1_ROWS, m - i);
-        for (int64_t r = 0; crowded && r < some; r++)
-            ls_copy(copy + r * LS_LDA, a + (i + r) * d->k, k);
-        for (int64_t j = 0; j < n; j += LS_NR)
-            ls_panel(false, some, ls_least(LS_NR, n - j), k, crowded ? copy : a + i * d->k,
-                     crowded ? LS_LDA : d->k, panels + j * k, ls_panel_width(n - j),
-                     init + i * ldi + j, ldi, c + i * d->n + j, d->n);
-    }
-}
-
-LS_SHARED_FN void ls_matmul_turned(const LsMatmul *d, int64_t m, int64_t n, int64_t k,
-                                   const real *a, const real *panels, const real *init, int64_t ldi,
-                                   real *c)
-{
-    _Alignas(64) real tiles[LS_KC * (LS_ROWS / LS_MR + 1) * LS_TILE_LD];
-    ls_tile_turned(tiles, a, d->m, k, m);
-    for (int64_t j = 0; j < n; j += LS_NR)
-        ls_panel_tiles(m, ls_least(LS_NR, n - j), k, tiles, panels + j * k, ls_panel_width(n - j),
-                       init + j, ldi, c + j, d->n);
-}
-
-LS_SHARED_FN void ls_matmul_unit(const LsMatmul *shape, const real *a, const real *b,
-                                 const real *bias, real *c, int64_t unit)
-{
-    const LsMatmul d = ls_matmul_blocks(*shape);
-    int64_t col_blocks = ls_ceil_div(d.n, d.cols);
-    int64_t i0 = unit / col_blocks * d.rows, j0 = unit % col_blocks * d.cols;
-    int64_t m = ls_least(d.rows, d.m - i0), n = ls_least(d.cols, d.n - j0);
-    int64_t ldb = d.turn_b ? d.k : d.n;
-    _Alignas(64) real panels[LS_KC * LS_COLS];
-    for (int64_t k0 = 0; k0 < d.k; k0 += LS_KC) {
-        int64_t k = ls_least(LS_KC, d.k - k0);
-        for (int64_t j = 0; j < n; j += LS_NR)
-            if (d.turn_b)
-                ls_pack_turned(panels + j * k, b + (j0 + j) * ldb + k0, ldb, k, n - j, d.alpha);
-            else
-                ls_pack_rows(panels + j * k, b + k0 * ldb + j0 + j, ldb, k, n - j, d.alpha);
-        const real *init = bias != NULL ? bias + j0 : ls_no_bias;
-        real *to = c + i0 * d.n + j0;
-        if (d.turn_a)
-            ls_matmul_turned(&d, m, n, k, a + k0 * d.m + i0, panels, k0 > 0 ? to : init,
-                             k0 > 0 ? d.n : 0, to);
-        else
-            ls_matmul_rows(&d, m, n, k, a + i0 * d.k + k0, panels, k0 > 0 ? to : init,
-                           k0 > 0 ? d.n : 0, to);
-    }
 }
 
 #endif

@@ -22,6 +22,12 @@
 #define LS_MR 6
 #endif
 
+#ifdef LS_F64
+#define LS_REAL_BYTES 8
+#else
+#define LS_REAL_BYTES 4
+#endif
+
 enum {
     LS_V = LS_VEC_BYTES / sizeof(real),     /* elements of a vector */
     LS_NR = 2 * LS_V,                       /* columns of the micro-kernel */

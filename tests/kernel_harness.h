@@ -68,7 +68,8 @@ static HObject h_build(const char *cc, const char *flags, int real_bytes, bool d
     snprintf(path, sizeof path, "%s/k.c", dir);
     FILE *to = fopen(path, "w");
     H_ASSERT(to != NULL, "%s", path);
-    fprintf(to, "#include \"ls_kernel.h\"\n#include \"ls_conv.h\"\n");
+    fprintf(to, "#include \"ls_kernel.h\"\n#include \"ls_conv.h\"\n"
+                "#include \"ls_matmul.h\"\n");
     LsEmit e = {.to = to};
     for (int i = 0; i < n; i++) {
         char name[16];

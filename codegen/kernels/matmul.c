@@ -1,5 +1,5 @@
 /* codegen/kernels/matmul.c -- MATMUL: the shape of one product, and which of a batch a unit
- * belongs to. The work is in runtime/ls_gemm.h. */
+ * belongs to. The work is in runtime/ls_matmul.h. */
 #include "codegen/kernel.h"
 
 #include <inttypes.h>
@@ -82,9 +82,10 @@ static void matmul_emit(const LsKernelText *k)
     LsEmit *e = k->e;
 
     ls_emit_line(e,
-                 "static const LsMatmul %s_shape = {.m = %" PRId64 ", .n = %" PRId64
-                 ", .k = %" PRId64 ", .turn_a = %d, .turn_b = %d, .alpha = LS_R(%.17g)};",
-                 k->name, m, n, depth, at->trans_a, at->trans_b, at->alpha);
+                 "static const LsMatmul %s_shape = {.batch = %" PRId64 ", .m = %" PRId64
+                 ", .n = %" PRId64 ", .k = %" PRId64
+                 ", .turn_a = %d, .turn_b = %d, .alpha = LS_R(%.17g)};",
+                 k->name, batch, m, n, depth, at->trans_a, at->trans_b, at->alpha);
     ls_emit_line(e, "static void %s_part(LsRun *run, void *const arg[], int64_t lo, int64_t hi)",
                  k->name);
     ls_emit_line(e, "{");
@@ -95,16 +96,17 @@ static void matmul_emit(const LsKernelText *k)
     ls_emit_result(k, "c", 0);
     ls_emit_line(e, "(void)run;");
     if (batch == 1) {
-        ls_emit_line(e, "for (int64_t u = lo; u < hi; u++)");
-        ls_emit_line(e, "    ls_matmul_unit(&%s_shape, a, b, %s, c, u);", k->name,
-                     bias ? "bias" : "NULL");
+        ls_emit_line(e, "const LsMatmulArgs of = {a, b, %s, c};", bias ? "bias" : "NULL");
+        ls_emit_line(e, "ls_matmul_some(&%s_shape, &of, lo, hi);", k->name);
     } else {
-        ls_emit_line(e, "const int64_t blocks = ls_matmul_units(&%s_shape);", k->name);
-        ls_emit_line(e, "for (int64_t u = lo; u < hi; u++) {");
-        ls_emit_line(e, "const int64_t matrix = u / blocks;");
-        ls_emit_line(e, "ls_matmul_unit(&%s_shape, %s,", k->name, ta);
-        ls_emit_line(e, "    %s, %s, c + matrix * %" PRId64 ", u %% blocks);", tb,
-                     bias ? "bias" : "NULL", m * n);
+        ls_emit_line(e, "const int64_t units = ls_matmul_units(&%s_shape);", k->name);
+        ls_emit_line(e, "for (int64_t end; lo < hi; lo = end) {");
+        ls_emit_line(e, "const int64_t matrix = lo / units, first = matrix * units;");
+        ls_emit_line(e, "end = ls_least(first + units, hi);");
+        ls_emit_line(e, "const LsMatmulArgs of = {%s,", ta);
+        ls_emit_line(e, "    %s, %s, c + matrix * %" PRId64 "};", tb, bias ? "bias" : "NULL",
+                     m * n);
+        ls_emit_line(e, "ls_matmul_some(&%s_shape, &of, lo - first, end - first);", k->name);
         ls_emit_line(e, "}");
     }
     ls_emit_line(e, "}");

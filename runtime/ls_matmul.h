@@ -1,0 +1,239 @@
+/* runtime/ls_matmul.h -- the product of two matrices: what is packed when, and how work is cut.
+ *
+ * B is packed block by block, LS_ACROSS columns and about LS_KC rows. Rows of A pass over it, some
+ * at a time, which are read where they lie unless they would crowd in the L1 cache or A is turned.
+ * A thread asks for the next rows of A and the next block of B while it computes.
+ *
+ * Units are small, so that there are enough for several threads; a thread that has several side by
+ * side packs for all of them at once. */
+#ifndef LS_MATMUL_H
+#define LS_MATMUL_H
+
+#include "ls_gemm.h"
+
+/* c[m][n] = alpha * a * b + bias for each of `batch`; `turn_a`: a is [k][m], `turn_b`: b is [n][k]
+ * in memory. */
+typedef struct LsMatmul {
+    int64_t batch, m, n, k;
+    bool turn_a, turn_b;
+    real alpha;
+} LsMatmul;
+
+/* bias: one per column, or NULL. */
+typedef struct LsMatmulArgs { const real *a, *b, *bias; real *c; } LsMatmulArgs;
+
+enum {
+    LS_DEPTH = LS_KC * 17 / 16,         /* most of k in a block, on average */
+    LS_DEPTH_MOST = LS_DEPTH + LS_LINE,
+    LS_ROWS_LD = LS_DEPTH_MOST + LS_V,  /* as LS_LDA */
+    LS_ACROSS = 8 * LS_VEC_BYTES,       /* columns of a block */
+    LS_TURNED = 8 * LS_MR,              /* turned rows made tiles at a time: whole cache lines */
+    LS_TALL = 1024,                     /* rows for which B is packed once */
+};
+
+/* Blocks of the sum over k: about equal ones, so that none is too short to pay, which begin at
+ * whole cache lines. */
+LS_INLINE int64_t ls_matmul_depths(int64_t k)
+{
+    int64_t n = ls_most((k + LS_KC / 2) / LS_KC, 1);
+    return n * LS_DEPTH < k ? n + 1 : n;
+}
+
+LS_INLINE int64_t ls_matmul_depth(int64_t k, int64_t block)
+{
+    return ls_least(ls_ceil_div(k * block / ls_matmul_depths(k), LS_LINE) * LS_LINE, k);
+}
+
+/* Units of one matrix: `across` in each of `down` rows of units. */
+typedef struct LsUnits { int64_t rows, cols, down, across; } LsUnits;
+
+LS_SHARED_FN LsUnits ls_matmul_grid(const LsMatmul *d)
+{
+    enum { MANY = 8, SMALL = 1 << 20 };         /* units; multiplications of one */
+    int64_t rows = 256, cols = 128;
+    for (;;) {
+        LsUnits u = {.rows = ls_even_block(d->m, rows, LS_MR),
+                     .cols = ls_even_block(d->n, cols, LS_NR)};
+        u.down = ls_ceil_div(d->m, u.rows);
+        u.across = ls_ceil_div(d->n, u.cols);
+        bool low = u.rows <= LS_MR, narrow = u.cols <= LS_NR;
+        if (d->batch * u.down * u.across >= MANY || u.rows * u.cols * d->k <= SMALL
+            || (low && narrow))
+            return u;
+        if (low || (!narrow && u.cols >= u.rows / 2))
+            cols = ls_most(u.cols / 2, LS_NR);
+        else
+            rows = ls_most(u.rows / 2, LS_MR);
+    }
+}
+
+LS_SHARED_FN int64_t ls_matmul_units(const LsMatmul *d)
+{
+    LsUnits u = ls_matmul_grid(d);
+    return u.down * u.across;
+}
+
+/* ---- a block of B ---- */
+
+/* Columns j..j+n of B at depths k0..k0+k. */
+typedef struct LsBlock { int64_t j, n, k0, k; bool first; } LsBlock;
+
+LS_INLINE int64_t ls_matmul_ldb(const LsMatmul *d) { return d->turn_b ? d->k : d->n; }
+
+LS_INLINE const real *ls_block_at(const LsMatmul *d, const LsBlock *s, const real *b)
+{
+    return d->turn_b ? b + s->j * d->k + s->k0 : b + s->k0 * d->n + s->j;
+}
+
+/* As panels: that of column j on lies at to + j * k. */
+LS_SHARED_FN void ls_block_pack(const LsMatmul *d, const LsBlock *s, const real *b,
+                                real *restrict to)
+{
+    const real *from = ls_block_at(d, s, b), scale = d->alpha;
+    int64_t whole = d->turn_b ? 0 : s->n / LS_NR * LS_NR, ldb = ls_matmul_ldb(d);
+    for (int64_t i = 0; i < s->k && whole > 0; i++)
+        for (int64_t j = 0; j < whole; j += LS_NR) {
+            real *t = to + j * s->k + i * LS_NR;
+            const real *row = from + i * ldb + j;
+            ls_store(t, ls_load(row) * scale);
+            ls_store(t + LS_V, ls_load(row + LS_V) * scale);
+        }
+    for (int64_t j = whole; j < s->n; j += LS_NR)
+        if (d->turn_b)
+            ls_pack_turned(to + j * s->k, from + j * ldb, ldb, s->k, s->n - j, scale);
+        else
+            ls_pack_rows(to + j * s->k, from + j, ldb, s->k, s->n - j, scale);
+}
+
+LS_INLINE LsAhead ls_block_ahead(const LsMatmul *d, const LsBlock *s, const real *b)
+{
+    if (s->n <= 0)
+        return (LsAhead){0};
+    return (LsAhead){.at = ls_block_at(d, s, b),
+                     .ld = ls_matmul_ldb(d),
+                     .rows = d->turn_b ? s->n : s->k,
+                     .lines = ls_ceil_div(d->turn_b ? s->k : s->n, LS_LINE)};
+}
+
+/* ---- rows of A over a block ---- */
+
+/* Rows i..i+m of A at the block's depths, `ready` for the micro-kernel: in place or copied. */
+typedef struct LsRows { int64_t i, m; const real *ready; int64_t ld; bool tiles; } LsRows;
+
+LS_INLINE const real *ls_rows_at(const LsMatmul *d, int64_t k0, int64_t i, const real *a)
+{
+    return d->turn_a ? a + k0 * d->m + i : a + i * d->k + k0;
+}
+
+/* Copies pay when several panels read them; crowded rows also for one, unless it is so narrow that
+ * the micro-kernel is content with few rows. */
+LS_INLINE LsRows ls_rows_take(const LsMatmul *d, const LsBlock *s, const real *a, int64_t i,
+                              int64_t m, real *room)
+{
+    int64_t ld = d->turn_a ? d->m : d->k;
+    LsRows r = {.i = i, .m = m, .ready = ls_rows_at(d, s->k0, i, a), .ld = ld};
+    if (d->turn_a ? s->n <= LS_NR : s->n <= LS_V || !ls_crowded(ld))
+        return r;
+    if (d->turn_a)
+        ls_tile_turned(room, r.ready, ld, s->k, m);
+    for (int64_t q = 0; q < m && !d->turn_a; q++)
+        ls_copy(room + q * LS_ROWS_LD, r.ready + q * ld, s->k);
+    r.tiles = d->turn_a;
+    r.ready = room;
+    r.ld = LS_ROWS_LD;
+    return r;
+}
+
+LS_INLINE LsAhead ls_rows_ahead(const LsMatmul *d, const LsBlock *s, const real *a, int64_t i,
+                                int64_t m)
+{
+    if (m <= 0)
+        return (LsAhead){0};
+    return (LsAhead){.at = ls_rows_at(d, s->k0, i, a),
+                     .ld = d->turn_a ? d->m : d->k,
+                     .rows = d->turn_a ? s->k : m,
+                     .lines = ls_ceil_div(d->turn_a ? m : s->k, LS_LINE)};
+}
+
+/* All panels of a block with these rows. */
+LS_INLINE void ls_rows_multiply(const LsMatmul *d, const LsBlock *s, const LsMatmulArgs *arg,
+                                const LsRows *r, const real *panels, LsAhead *const ahead[2])
+{
+    for (int64_t j = 0; j < s->n; j += LS_NR) {
+        int64_t n = ls_least(LS_NR, s->n - j), width = ls_panel_width(s->n - j);
+        int64_t ldi = s->first ? 0 : d->n;
+        const real *b = panels + j * s->k;
+        real *c = arg->c + r->i * d->n + s->j + j;
+        const real *init = !s->first ? c : arg->bias != NULL ? arg->bias + s->j + j : ls_no_bias;
+        if (r->tiles)
+            ls_panel_tiles_ahead(r->m, n, s->k, r->ready, b, width, init, ldi, c, d->n, ahead);
+        else
+            ls_panel_ahead(d->turn_a, r->m, n, s->k, r->ready, r->ld, b, width, init, ldi, c, d->n,
+                           ahead);
+    }
+}
+
+LS_SHARED_FN void ls_block_multiply(const LsMatmul *d, const LsBlock *s, const LsMatmulArgs *arg,
+                                    int64_t i0, int64_t m, const real *panels, LsAhead *b_ahead)
+{
+    enum { TILES = LS_DEPTH_MOST * 8 * LS_TILE_LD, ROWS = LS_L1_ROWS * LS_ROWS_LD };
+    _Alignas(64) real room[TILES > ROWS ? TILES : ROWS];
+    int64_t step = d->turn_a ? LS_TURNED : LS_L1_ROWS;
+    for (int64_t i = i0; i < i0 + m; i += step) {
+        int64_t end = ls_least(i + step, i0 + m), next = ls_least(end + step, i0 + m);
+        LsRows r = ls_rows_take(d, s, arg->a, i, end - i, room);
+        LsAhead a_ahead = ls_rows_ahead(d, s, arg->a, end, next - end);
+        ls_rows_multiply(d, s, arg, &r, panels, (LsAhead *const[2]){&a_ahead, b_ahead});
+    }
+}
+
+/* ---- units ---- */
+
+/* The block after s in columns j0..j0+n: deeper, then further right; n = 0: none. */
+LS_INLINE LsBlock ls_block_next(const LsMatmul *d, LsBlock s, int64_t *depth, int64_t cols,
+                                int64_t end)
+{
+    if (++*depth >= ls_matmul_depths(d->k)) {
+        *depth = 0;
+        s.j += cols;
+        s.n = ls_most(ls_least(cols, end - s.j), 0);
+    }
+    s.k0 = ls_matmul_depth(d->k, *depth);
+    s.k = ls_matmul_depth(d->k, *depth + 1) - s.k0;
+    s.first = *depth == 0;
+    return s;
+}
+
+/* Rows i..i+m and columns j..j+n of c. */
+LS_SHARED_FN void ls_matmul_part(const LsMatmul *d, const LsMatmulArgs *arg, int64_t i, int64_t m,
+                                 int64_t j, int64_t n)
+{
+    _Alignas(64) real panels[LS_DEPTH_MOST * LS_ACROSS];
+    int64_t cols = ls_even_block(n, LS_ACROSS, LS_NR), depth = -1;
+    LsBlock s = ls_block_next(d, (LsBlock){.j = j, .n = ls_least(cols, n)}, &depth, cols, j + n);
+    while (s.n > 0) {
+        LsBlock next = ls_block_next(d, s, &depth, cols, j + n);
+        LsAhead ahead = ls_block_ahead(d, &next, arg->b);
+        ls_block_pack(d, &s, arg->b, panels);
+        ls_block_multiply(d, &s, arg, i, m, panels, &ahead);
+        s = next;
+    }
+}
+
+/* Units lo..hi of one matrix. */
+LS_SHARED_FN void ls_matmul_some(const LsMatmul *d, const LsMatmulArgs *arg, int64_t lo, int64_t hi)
+{
+    const LsUnits u = ls_matmul_grid(d);
+    while (lo < hi) {
+        int64_t row = lo / u.across, col = lo % u.across, down = 1;
+        int64_t across = ls_least(u.across - col, hi - lo);
+        if (across == u.across)
+            down = ls_least((hi - lo) / across, ls_most(LS_TALL / u.rows, 1));
+        int64_t i = row * u.rows, j = col * u.cols;
+        ls_matmul_part(d, arg, i, ls_least(down * u.rows, d->m - i), j,
+                       ls_least(across * u.cols, d->n - j));
+        lo += down * across;
+    }
+}
+
+#endif
