@@ -1,4 +1,4 @@
-/* bench/kernel_bench.c -- speed of generated matrix products and convolutions in isolation.
+/* bench/kernel_bench.c -- speed of generated convolutions in isolation.
  *
  *     kernel_bench [-d] [-t THREADS] [-f FLAGS] [SUBSTRING]
  *
@@ -30,18 +30,7 @@ static const ConvCase convs[] = {
     {8, 56, 128, 128, 3, 1, 1, 128}, {8, 28, 256, 256, 3, 2, 1, 256},
     {8, 28, 128, 128, 3, 1, 1, 32},
 };
-typedef struct MatmulCase { int64_t batch, m, n, k; bool ta, tb; } MatmulCase;
-static const MatmulCase matmuls[] = {
-    {1, 1024, 1024, 1024, 0, 0}, {1, 512, 3072, 768, 0, 0}, {1, 256, 3136, 64, 0, 0},
-    {1, 3136, 256, 64, 0, 0},    {1, 784, 512, 128, 0, 0},  {1, 1024, 1024, 256, 0, 0},
-    {1, 1024, 256, 1024, 0, 1},  {1, 256, 1024, 1024, 1, 0}, {1, 1024, 4096, 256, 0, 1},
-    {1, 256, 2048, 784, 0, 1},   {1, 256, 784, 2048, 0, 0}, {1, 2048, 784, 256, 1, 0},
-    {1, 256, 10, 2048, 0, 1},    {1, 256, 2048, 10, 0, 0},  {1, 10, 2048, 256, 1, 0},
-    {16, 256, 256, 64, 0, 1},    {16, 256, 64, 256, 0, 0},  {16, 256, 64, 256, 1, 0},
-};
-enum {
-    NCONV = sizeof convs / sizeof *convs, NMATMUL = sizeof matmuls / sizeof *matmuls, RUNS = 15,
-};
+enum { NCONV = sizeof convs / sizeof *convs, RUNS = 15 };
 
 static double seconds(bool wall)
 {
@@ -98,15 +87,6 @@ static void conv_nodes(const ConvCase *c, HNode *node[3])
     node[2] = h_node(LS_OP_CONV_DW, 2, (LsShape[]){ys, xs}, &ws, LS_LAST, &at);
 }
 
-static HNode *matmul_node(const MatmulCase *c)
-{
-    int64_t m = c->m, n = c->n, k = c->k;
-    LsShape a = {3, {c->batch, c->ta ? k : m, c->ta ? m : k}};
-    LsShape b = {3, {c->batch, c->tb ? n : k, c->tb ? k : n}}, y = {3, {c->batch, m, n}};
-    return h_node(LS_OP_MATMUL, 2, (LsShape[]){a, b}, &y, LS_ROW,
-                  &(LsAttr){.gemm = {.trans_a = c->ta, .trans_b = c->tb, .alpha = 1}});
-}
-
 int main(int argc, char **argv)
 {
     int threads = 1, option;
@@ -122,12 +102,10 @@ int main(int argc, char **argv)
         else
             return 2;
     const char *only = optind < argc ? argv[optind] : "";
-    HNode *node[3 * NCONV + NMATMUL];
+    HNode *node[3 * NCONV];
     for (int i = 0; i < NCONV; i++)
         conv_nodes(&convs[i], node + 3 * i);
-    for (int i = 0; i < NMATMUL; i++)
-        node[3 * NCONV + i] = matmul_node(&matmuls[i]);
-    HObject o = h_build("cc", flags, 4, direct, 3 * NCONV + NMATMUL, node);
+    HObject o = h_build("cc", flags, 4, direct, 3 * NCONV, node);
     printf("%-44s %8s %8s %8s\n", "convolution, GFLOP/s", "forward", "dX", "dW");
     for (int i = 0; i < NCONV; i++) {
         const ConvCase *c = &convs[i];
@@ -145,18 +123,6 @@ int main(int argc, char **argv)
             fflush(stdout);
         }
         printf("\n");
-    }
-    printf("%-44s %8s\n", "matrix product, GFLOP/s", "");
-    for (int i = 0; i < NMATMUL; i++) {
-        const MatmulCase *c = &matmuls[i];
-        char line[80];
-        snprintf(line, sizeof line, "%d of %dx%dx%d%s%s", (int)c->batch, (int)c->m, (int)c->n,
-                 (int)c->k, c->ta ? " A'" : "", c->tb ? " B'" : "");
-        if (strstr(line, only) == NULL)
-            continue;
-        double flops = 2.0 * (double)(c->batch * c->m * c->n * c->k);
-        printf("%-44s %8.0f\n", line,
-               rate(&o, 3 * NCONV + i, node[3 * NCONV + i], LS_K_MATMUL, threads, flops));
     }
     return 0;
 }
