@@ -40,7 +40,8 @@ static void pack(Build *b)
             block[nblock++] = (LsBlock){bytes, s, s};
     }
     b->place = ls_arena_alloc(b->tmp, nblock + 1u, sizeof *b->place);
-    ls_offsets(block, nblock, b->p->dag->alignment, ls_offsets_bound(block, nblock), b->place);
+    ls_offsets(block, nblock, b->p->dag->alignment, ls_offsets_bound(block, nblock), LS_PACK_FULL,
+               b->place);
 }
 
 static int64_t larger(int64_t a, int64_t b)

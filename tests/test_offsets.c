@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "scheduler/offsets.h"
+#include "scheduler/offsets_search.h"
 #include "tests/dag_tools.h"
 #include "tests/suite.h"
 
@@ -35,7 +35,8 @@ START_TEST(random_blocks_never_overlap_and_the_end_is_the_one_returned)
             b[i].from = dag_random(&rnd, 50);
             b[i].to = b[i].from + dag_random(&rnd, 20);
         }
-        int64_t bound = ls_offsets_bound(b, n), end = ls_offsets(b, n, alignment, bound, offset);
+        int64_t bound = ls_offsets_bound(b, n);
+        int64_t end = ls_offsets(b, n, alignment, bound, LS_PACK_FULL, offset);
         ck_assert_int_eq(check(b, n, alignment, offset), end);
         ck_assert_int_ge(end, bound);
         ck_assert_int_le(end, bound + bound / 4 + 64);
@@ -52,15 +53,151 @@ START_TEST(nested_lifetimes_are_packed_without_a_gap)
                                                      * order, freed in reverse */
         b[i] = (LsBlock){64 * (1 + i % 7), i, 2 * N - i};
     int64_t bound = ls_offsets_bound(b, N);
-    ck_assert_int_eq(ls_offsets(b, N, 64, bound, offset), bound);
+    ck_assert_int_eq(ls_offsets(b, N, 64, bound, LS_PACK_QUICK, offset), bound);
     ck_assert_int_eq(check(b, N, 64, offset), bound);
 }
 END_TEST
 
-START_TEST(no_blocks_need_no_arena)
+/* The least end when the blocks from order[k] on are placed in every order, each on the skyline of
+ * those before: among these is a best placement. */
+static int64_t least_end(const LsBlock *b, uint32_t n, uint32_t *order, uint32_t k, int64_t *top,
+                         int64_t end)
 {
-    int64_t offset[1];
-    ck_assert_int_eq(ls_offsets(NULL, 0, 1, 0, offset), 0);
+    int64_t best = INT64_MAX;
+    if (k == n)
+        return end;
+    for (uint32_t i = k; i < n; i++) {
+        uint32_t id = order[i];
+        order[i] = order[k];
+        order[k] = id;
+        int64_t on = 0;
+        for (uint32_t j = 0; j < k; j++) {
+            const LsBlock *o = &b[order[j]];
+            if (o->from <= b[id].to && b[id].from <= o->to && top[order[j]] > on)
+                on = top[order[j]];
+        }
+        top[id] = on + b[id].size;
+        int64_t e = least_end(b, n, order, k + 1, top, top[id] > end ? top[id] : end);
+        best = e < best ? e : best;
+        order[k] = order[i];
+        order[i] = id;
+    }
+    return best;
+}
+
+START_TEST(a_few_blocks_end_at_the_least_end_of_all_placements)
+{
+    enum { MOST = 7 };
+    uint64_t rnd = 5;
+    for (int round = 0; round < 200; round++) {
+        uint32_t n = round % 4 ? MOST : 1 + dag_random(&rnd, MOST), order[MOST];
+        int64_t offset[MOST], top[MOST];
+        LsBlock b[MOST];
+        for (uint32_t i = 0; i < n; i++) {
+            b[i].size = 1 + dag_random(&rnd, 4);
+            b[i].from = dag_random(&rnd, 7);
+            b[i].to = b[i].from + dag_random(&rnd, 5);
+            order[i] = i;
+        }
+        int64_t bound = ls_offsets_bound(b, n), best = least_end(b, n, order, 0, top, 0);
+        ck_assert_int_eq(ls_offsets(b, n, 1, bound, LS_PACK_FULL, offset), best);
+        ck_assert_int_eq(check(b, n, 1, offset), best);
+    }
+}
+END_TEST
+
+/* Cuts steps [from, to] and heights [low, high) into at most n blocks that fill them. */
+static uint32_t cut(LsBlock *b, uint32_t n, uint64_t *rnd, uint32_t from, uint32_t to, int64_t low,
+                    int64_t high)
+{
+    uint32_t part = n > 2 ? 1 + dag_random(rnd, n - 1) : 1;
+    bool upright = dag_random(rnd, 2) && to > from;
+    if (n < 2 || (!upright && high - low < 2)) {
+        *b = (LsBlock){high - low, from, to};
+        return 1;
+    }
+    if (upright) {
+        uint32_t at = from + 1 + dag_random(rnd, to - from);
+        uint32_t made = cut(b, part, rnd, from, at - 1, low, high);
+        return made + cut(b + made, n - part, rnd, at, to, low, high);
+    }
+    int64_t at = low + 1 + dag_random(rnd, (uint32_t)(high - low - 1));
+    uint32_t made = cut(b, part, rnd, from, to, low, at);
+    return made + cut(b + made, n - part, rnd, from, to, at, high);
+}
+
+START_TEST(the_search_never_refutes_a_capacity_that_blocks_were_cut_from)
+{
+    enum { MOST = 60, HEIGHT = 1000 };
+    uint64_t rnd = 3;
+    int found = 0;
+    for (int round = 0; round < 300; round++) {
+        LsArena *arena = ls_arena_new();
+        LsBlock b[MOST];
+        LsBoxes boxes;
+        int64_t place[MOST];
+        uint32_t n = cut(b, 2 + dag_random(&rnd, MOST - 2), &rnd, 0, 30, 0, HEIGHT);
+        ls_boxes_make(arena, b, n, 1, &boxes);
+        ck_assert_int_eq(boxes.peak, HEIGHT);
+        LsSearch *s = ls_offsets_search_new(arena, &boxes, 0, boxes.n);
+        LsSearchEnd end = ls_offsets_search(s, HEIGHT, 1000000, place);
+        ck_assert_int_ne(end, LS_SEARCH_REFUTED);
+        found += end == LS_SEARCH_FOUND;
+        ck_assert_int_eq(ls_offsets_search(s, HEIGHT - 1, 1000000, place), LS_SEARCH_REFUTED);
+        ls_arena_free(arena);
+    }
+    ck_assert_int_ge(found, 290);
+}
+END_TEST
+
+START_TEST(the_same_blocks_always_get_the_same_places)
+{
+    enum { N = 150 };
+    LsBlock b[N];
+    int64_t one[N], two[N];
+    uint64_t rnd = 9;
+    for (uint32_t i = 0; i < N; i++) {
+        b[i].size = 1 + dag_random(&rnd, 1000);
+        b[i].from = dag_random(&rnd, 100);
+        b[i].to = b[i].from + dag_random(&rnd, 30);
+    }
+    int64_t bound = ls_offsets_bound(b, N);
+    int64_t end = ls_offsets(b, N, 1, bound, LS_PACK_FULL, one);
+    ck_assert_int_eq(ls_offsets(b, N, 1, bound, LS_PACK_FULL, two), end);
+    ck_assert_int_eq(memcmp(one, two, sizeof one), 0);
+    ck_assert_int_le(end, ls_offsets(b, N, 1, bound, LS_PACK_QUICK, two));
+}
+END_TEST
+
+START_TEST(blocks_of_no_size_need_no_arena_and_no_blocks_neither)
+{
+    int64_t offset[3];
+    ck_assert_int_eq(ls_offsets(NULL, 0, 1, 0, LS_PACK_FULL, offset), 0);
+    LsBlock b[] = {{0, 0, 9}, {0, 3, UINT32_MAX}, {0, 9, 9}};
+    ck_assert_int_eq(ls_offsets(b, 3, 64, 0, LS_PACK_FULL, offset), 0);
+    ck_assert_int_eq(ls_offsets_bound(b, 3), 0);
+    b[1].size = 65;
+    ck_assert_int_eq(ls_offsets(b, 3, 64, 0, LS_PACK_FULL, offset), 65);
+    ck_assert_int_eq(check(b, 3, 64, offset), 65);
+    for (int k = 0; k < 3; k++)
+        b[k] = (LsBlock){100 + k, 7, 7};            /* all at one step: aligned, one on another */
+    ck_assert_int_le(ls_offsets(b, 3, 64, 0, LS_PACK_FULL, offset), 2 * 128 + 102);
+    check(b, 3, 64, offset);
+}
+END_TEST
+
+START_TEST(sizes_near_63_bits_do_not_overflow)
+{
+    const int64_t half = INT64_MAX / 2;
+    int64_t offset[3];
+    LsBlock b[] = {{half, 0, 5}, {half, 3, UINT32_MAX}, {half, 6, 6}};
+    ck_assert_int_eq(ls_offsets_bound(b, 3), 2 * half);
+    ck_assert_int_eq(ls_offsets(b, 3, 1, 0, LS_PACK_FULL, offset), 2 * half);
+    ck_assert_int_eq(check(b, 3, 1, offset), 2 * half);
+    b[2].from = 4;
+    ck_assert_int_eq(ls_offsets_bound(b, 3), INT64_MAX);
+    ck_assert_int_eq(ls_offsets(b, 3, 1, 0, LS_PACK_FULL, offset), INT64_MAX);
+    ck_assert_int_eq(ls_offsets(b, 3, 4096, 0, LS_PACK_FULL, offset), INT64_MAX);
 }
 END_TEST
 
@@ -85,7 +222,8 @@ START_TEST(the_hard_instances_of_minimalloc_are_packed_not_far_above_the_bound)
                 b[n++] = (LsBlock){size, from, to - 1};
         fclose(f);
         ck_assert_uint_gt(n, 50);
-        int64_t bound = ls_offsets_bound(b, n), end = ls_offsets(b, n, 1, bound, offset);
+        int64_t bound = ls_offsets_bound(b, n);
+        int64_t end = ls_offsets(b, n, 1, 1048576, LS_PACK_FULL, offset);
         printf("minimalloc %c: %u blocks, %.3f of the bound, %.3f of the capacity\n", name, n,
                (double)end / (double)bound, (double)end / 1048576);
         ck_assert_int_eq(check(b, n, 1, offset), end);
@@ -100,7 +238,11 @@ int main(void)
     tcase_set_timeout(tc, 120);
     tcase_add_test(tc, random_blocks_never_overlap_and_the_end_is_the_one_returned);
     tcase_add_test(tc, nested_lifetimes_are_packed_without_a_gap);
-    tcase_add_test(tc, no_blocks_need_no_arena);
+    tcase_add_test(tc, a_few_blocks_end_at_the_least_end_of_all_placements);
+    tcase_add_test(tc, the_search_never_refutes_a_capacity_that_blocks_were_cut_from);
+    tcase_add_test(tc, the_same_blocks_always_get_the_same_places);
+    tcase_add_test(tc, blocks_of_no_size_need_no_arena_and_no_blocks_neither);
+    tcase_add_test(tc, sizes_near_63_bits_do_not_overflow);
     tcase_add_test(tc, the_hard_instances_of_minimalloc_are_packed_not_far_above_the_bound);
     return run_tests("offsets", tc);
 }
