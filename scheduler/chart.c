@@ -7,7 +7,7 @@
 
 enum { WIDTH = 960, HEIGHT = 440, LEFT = 64, RIGHT = 20, TOP = 40, BOTTOM = 84 };
 
-typedef struct Frame { double x0, x1, y1; } Frame;      /* y begins at 0 */
+typedef struct Frame { double x0, x1, y0, y1; } Frame;  /* y0 is 0 or less */
 
 double ls_chart_tick(double range, int least)
 {
@@ -25,21 +25,22 @@ static double place_x(const Frame *f, double x)
 
 static double place_y(const Frame *f, double y)
 {
-    return HEIGHT - BOTTOM - y / f->y1 * (HEIGHT - TOP - BOTTOM);
+    return HEIGHT - BOTTOM - (y - f->y0) / (f->y1 - f->y0) * (HEIGHT - TOP - BOTTOM);
 }
 
 static Frame fit(const LsChart *c)
 {
-    Frame f = {INFINITY, -INFINITY, 0};
+    Frame f = {INFINITY, -INFINITY, 0, 0};
     for (uint32_t k = 0; k < c->nline; k++)
         for (uint32_t i = 0; i < c->line[k].n; i++)
             if (isfinite(c->line[k].y[i])) {
                 f.x0 = fmin(f.x0, c->line[k].x[i]);
                 f.x1 = fmax(f.x1, c->line[k].x[i]);
+                f.y0 = fmin(f.y0, c->line[k].y[i]);
                 f.y1 = fmax(f.y1, c->line[k].y[i]);
             }
     if (!(f.x1 > f.x0))
-        f = (Frame){isfinite(f.x0) ? f.x0 - 1 : 0, isfinite(f.x0) ? f.x0 + 1 : 1, f.y1};
+        f = (Frame){isfinite(f.x0) ? f.x0 - 1 : 0, isfinite(f.x0) ? f.x0 + 1 : 1, f.y0, f.y1};
     double margin = 0.02 * (f.x1 - f.x0);
     f.x0 -= margin;
     f.x1 += margin;
@@ -49,8 +50,8 @@ static Frame fit(const LsChart *c)
 
 static void put_axes(FILE *to, const LsChart *c, const Frame *f)
 {
-    double step = ls_chart_tick(f->y1, 4);
-    for (double y = 0; y <= f->y1; y += step)
+    double step = ls_chart_tick(f->y1 - f->y0, 4);
+    for (double y = ceil(f->y0 / step) * step + 0.0; y <= f->y1; y += step)
         fprintf(to, "<line class=\"s-line\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>"
                     "<text class=\"f-soft\" x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.4g%s"
                     "</text>\n",
@@ -83,12 +84,21 @@ static void put_shade(FILE *to, const LsChartLine *l, const Frame *f)
             continue;
         if (!open)
             fprintf(to, "<path class=\"f-bound never\" d=\"M%.1f %.1f", place_x(f, l->x[i]),
-                    place_y(f, 0));
+                    place_y(f, f->y0));
         open = true;
         fprintf(to, "L%.1f %.1f", place_x(f, l->x[i]), place_y(f, l->y[i]));
     }
     if (open)
-        fprintf(to, "V%.1fZ\"/>\n", place_y(f, 0));
+        fprintf(to, "V%.1fZ\"/>\n", place_y(f, f->y0));
+}
+
+/* What lies left of the wall, shaded. */
+static void put_wall(FILE *to, const LsChart *c, const Frame *f)
+{
+    if (c->wall > f->x0)
+        fprintf(to, "<rect class=\"f-bound never\" x=\"%d\" y=\"%d\" width=\"%.1f\" "
+                    "height=\"%d\"/>\n", LEFT, TOP, place_x(f, fmin(c->wall, f->x1)) - LEFT,
+                HEIGHT - TOP - BOTTOM);
 }
 
 static void put_line(FILE *to, const LsChart *c, const LsChartLine *l, const Frame *f)
@@ -144,6 +154,7 @@ void ls_chart_svg(FILE *to, const LsChart *c, bool standalone)
                 HEIGHT);
     }
     put_axes(to, c, &f);
+    put_wall(to, c, &f);
     for (uint32_t k = 0; k < c->nline; k++)
         if (c->line[k].never)
             put_shade(to, &c->line[k], &f);

@@ -20,6 +20,7 @@ typedef struct LsChart {
     const char *title, *x_label, *y_label;
     const char *x_unit, *y_unit;        /* behind the numbers: " %" */
     const LsChartLine *line; uint32_t nline;
+    double wall;                /* nothing can be left of it; 0: there is none */
 } LsChart;
 
 /* An svg element; standalone: a whole file, with its style. */

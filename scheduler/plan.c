@@ -231,14 +231,27 @@ static int64_t store_all(LsProb *p, LsLive *live)
     return live->peak;
 }
 
+static LsBounder *bounder_of(LsPlanner *pl)
+{
+    if (pl->bounder == NULL)
+        pl->bounder =
+            ls_bounder_new(pl->pool->prob, &(LsBoundOptions){.prove = pl->o->prove});
+    return pl->bounder;
+}
+
+int64_t ls_planner_bounds(LsPlanner *pl, const int64_t *budget, uint32_t n, double *cost)
+{
+    ls_bounder_curve(bounder_of(pl), budget, n, cost);
+    return ls_bounder_at(bounder_of(pl), 0, 0).least;
+}
+
 /* What no plan can beat; plan_cost: of the plan that was found, 0 if none was. */
 static void prove(LsPlanner *pl, int64_t budget, double plan_cost)
 {
     LsPlanReport *r = pl->report;
-    if (pl->bounder == NULL)
-        pl->bounder =
-            ls_bounder_new(pl->pool->prob, &(LsBoundOptions){.prove = pl->o->prove});
-    LsBound b = ls_bounder_at(pl->bounder, budget, plan_cost);
+    if (pl->o->unproven)
+        return;
+    LsBound b = ls_bounder_at(bounder_of(pl), budget, plan_cost);
     r->bound = b.cost;
     r->separator = b.separator;
     r->least_bound = b.least;

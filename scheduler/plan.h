@@ -15,6 +15,7 @@ typedef struct LsPlanOptions {
                                  * length is counted in moves, so plans are the same everywhere */
     uint32_t effort;            /* moves of the search in percent of the usual number; 0: 100 */
     bool prove;                 /* spend more on the lower bounds */
+    bool unproven;              /* spend nothing on them: reports have none */
     bool compare;               /* fill the rows of all strategies, not only those asked for */
     uint32_t max_lower_sets;    /* of the exact DP; above it, it falls back on the pruned family and
                                  * says so; 0: 40000 where exact is asked for by name (a minute at
@@ -82,6 +83,10 @@ LsPlanner *ls_planner_new(LsArena *arena, const LsDag *dag, const LsPlanOptions 
  * for. budget: bytes of arena; <= 0: unlimited. */
 bool ls_planner_ask(LsPlanner *planner, const char *strategy, int64_t budget, LsPlan *out,
                     LsPlanReport *report);
+
+/* What no plan can beat, for n budgets by one search (ls_bounder_curve): cost[k], ns; INFINITY: no
+ * plan is within budget[k]. The result is the least live peak of any plan, bytes. */
+int64_t ls_planner_bounds(LsPlanner *planner, const int64_t *budget, uint32_t n, double *cost);
 
 void ls_planner_free(LsPlanner *planner);
 

@@ -3,6 +3,7 @@
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,10 +32,32 @@ static bool fill(LsArena *arena, LsPlanner *planner, LsSweep *sweep, LsSweepPoin
     cell->again = cell->feasible ? count_again(&cell->plan) : 0;
     sweep->store_all = r->store_all;
     sweep->base_cost = r->base_cost;
-    sweep->least_bound = r->least_bound;
-    double bound = r->base_cost > 0 ? r->bound / r->base_cost - 1 : 0;
-    p->bound = bound > p->bound ? bound : p->bound;
     return true;
+}
+
+/* One search for all budgets; a smaller one inherits what is proven for a larger. Reports get the
+ * bounds too. */
+static void prove(LsArena *arena, LsPlanner *planner, LsSweep *sweep)
+{
+    uint32_t n = sweep->npoint;
+    int64_t *budget = ls_arena_alloc(arena, n, sizeof *budget);
+    double *cost = ls_arena_alloc(arena, n, sizeof *cost);
+    for (uint32_t k = 0; k < n; k++)
+        budget[k] = sweep->point[k].budget;
+    sweep->least_bound = ls_planner_bounds(planner, budget, n, cost);
+    for (uint32_t k = n; k-- > 0; ) {
+        LsSweepPoint *p = &sweep->point[k];
+        if (k + 1 < n && cost[k] < cost[k + 1])
+            cost[k] = cost[k + 1];
+        if (budget[k] < sweep->least_bound)
+            cost[k] = INFINITY;
+        p->bound = sweep->base_cost > 0 ? cost[k] / sweep->base_cost - 1 : 0;
+        for (uint32_t s = 0; s < sweep->nstrategy; s++) {
+            p->cell[s].report->bound = cost[k];
+            p->cell[s].report->least_bound = sweep->least_bound;
+            p->cell[s].report->impossible = isinf(cost[k]);
+        }
+    }
 }
 
 bool ls_sweep_run(LsArena *arena, LsSweep *sweep, const LsPlanOptions *options,
@@ -43,6 +66,7 @@ bool ls_sweep_run(LsArena *arena, LsSweep *sweep, const LsPlanOptions *options,
     LsPlanOptions o = *options;
     o.strategy = sweep->nstrategy == 1 ? sweep->strategy[0] : "auto";
     o.compare = sweep->nstrategy > 1;
+    o.unproven = true;
     LsPlanner *planner = ls_planner_new(arena, sweep->dag, &o);
     bool ok = planner != NULL;
     for (uint32_t k = 0; ok && k < sweep->npoint; k++) {
@@ -53,6 +77,8 @@ bool ls_sweep_run(LsArena *arena, LsSweep *sweep, const LsPlanOptions *options,
         for (uint32_t s = 0; ok && s < sweep->nstrategy; s++)
             ok = fill(arena, planner, sweep, p, s);
     }
+    if (ok)
+        prove(arena, planner, sweep);
     if (planner != NULL)
         ls_planner_free(planner);
     return ok;
@@ -95,7 +121,7 @@ void ls_sweep_csv(FILE *to, const LsSweep *sweep)
                         c->plan.live_peak, c->plan.arena, ls_plan_overhead(&c->plan), p->bound,
                         ls_sweep_gap(sweep, p, c), c->again, c->report->hash);
             else
-                fprintf(to, ",,,,%.9g,,,", p->bound);
+                fprintf(to, ",,,,%.9g,,,", p->bound);      /* "inf": there is no plan */
             if (c->step_seconds > 0)
                 fprintf(to, ",%.6f,%" PRId64 "\n", c->step_seconds, c->touched);
             else
@@ -131,7 +157,7 @@ static cJSON *json_point(const LsSweep *sweep, const LsSweepPoint *p)
     cJSON_AddNumberToObject(o, "budget_percent", ls_sweep_percent(sweep, p));
     cJSON_AddNumberToObject(o, "budget_bytes", (double)(p->budget + sweep->fixed));
     cJSON_AddNumberToObject(o, "arena_budget_bytes", (double)p->budget);
-    cJSON_AddNumberToObject(o, "overhead_lower_bound", p->bound);
+    cJSON_AddNumberToObject(o, "overhead_lower_bound", p->bound);     /* null: there is no plan */
     cJSON *cells = cJSON_AddArrayToObject(o, "strategies");
     for (uint32_t s = 0; s < sweep->nstrategy; s++)
         cJSON_AddItemToArray(cells, json_cell(sweep, p, s));
@@ -171,9 +197,12 @@ void ls_sweep_text(FILE *to, const LsSweep *sweep)
         fprintf(to, "%6.1f %% %10.1f", ls_sweep_percent(sweep, p), (double)p->budget / 1048576);
         for (uint32_t s = 0; s < sweep->nstrategy; s++)
             if (p->cell[s].feasible)
-                fprintf(to, " %8.2f %%", 100 * ls_plan_overhead(&p->cell[s].plan));
+                fprintf(to, " %8.2f %%", ls_sweep_hundred(ls_plan_overhead(&p->cell[s].plan)));
             else
                 fprintf(to, " %10s", "-");
-        fprintf(to, " %8.2f %%\n", 100 * p->bound);
+        if (isinf(p->bound))
+            fprintf(to, " %10s\n", "impossible");
+        else
+            fprintf(to, " %8.2f %%\n", ls_sweep_hundred(p->bound));
     }
 }

@@ -10,14 +10,14 @@ typedef struct LsSweepCell {    /* one strategy at one budget */
     bool feasible;              /* then: */
     LsPlan plan;
     uint32_t again;             /* recomputations */
-    const LsPlanReport *report; /* that came with it, feasible or not */
+    LsPlanReport *report;       /* that came with it, feasible or not */
     double step_seconds;        /* measured; 0: not */
     int64_t touched;            /* bytes of the arena that the steps used; 0: not measured */
 } LsSweepCell;
 
 typedef struct LsSweepPoint {
     int64_t budget;             /* bytes of arena */
-    double bound;               /* no plan has less overhead; 0: nothing known */
+    double bound;               /* no plan has less overhead; INFINITY: there is no plan */
     LsSweepCell *cell;          /* by strategy */
 } LsSweepPoint;
 
@@ -75,6 +75,12 @@ const char *ls_sweep_page_name(LsArena *arena, const LsSweep *sweep, uint32_t po
 
 /* Overhead above the bound, as a fraction of a step. */
 double ls_sweep_gap(const LsSweep *sweep, const LsSweepPoint *p, const LsSweepCell *c);
+
+/* In percent for people, without a sign before 0.00. */
+static inline double ls_sweep_hundred(double fraction)
+{
+    return fraction > -5e-5 && fraction < 5e-5 ? 0 : 100 * fraction;
+}
 
 static inline double ls_sweep_percent(const LsSweep *sweep, const LsSweepPoint *p)
 {

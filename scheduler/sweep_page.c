@@ -1,7 +1,7 @@
 /* scheduler/sweep_page.c -- the page of a sweep. */
 #include "scheduler/sweep.h"
 
-#include <string.h>
+#include <math.h>
 
 #include "scheduler/page.h"
 
@@ -48,11 +48,14 @@ static void put_row(LsArena *arena, FILE *to, const LsSweep *sweep, uint32_t k, 
         double overhead = ls_plan_overhead(&c->plan);
         if (c->feasible)
             fprintf(to, overhead <= best ? "<td><b>%.2f %%</b></td>" : "<td>%.2f %%</td>",
-                    100 * overhead);
+                    ls_sweep_hundred(overhead));
         else
             fprintf(to, "<td class=\"soft\">&ndash;</td>");
     }
-    fprintf(to, "<td>%.2f %%</td>", 100 * p->bound);
+    if (isinf(p->bound))
+        fprintf(to, "<td>impossible</td>");
+    else
+        fprintf(to, "<td>%.2f %%</td>", ls_sweep_hundred(p->bound));
     if (last->feasible)
         fprintf(to, "<td>%.2f %%</td>", 100 * ls_sweep_gap(sweep, p, last));
     else

@@ -60,7 +60,8 @@ void ls_sweep_svg(LsArena *arena, FILE *to, const LsSweep *sweep, bool standalon
         .title = standalone ? ls_arena_printf(arena, "%s: overhead over memory", sweep->model) : "",
         .x_label = ls_arena_printf(arena, "arena, %% of %s", ls_page_bytes(bytes, sweep->whole)),
         .y_label = "recomputation, % of a step", .x_unit = " %", .y_unit = " %",
-        .line = line, .nline = n};
+        .line = line, .nline = n,
+        .wall = sweep->whole > 0 ? 100.0 * (double)sweep->least_bound / (double)sweep->whole : 0};
     ls_chart_svg(to, &chart, standalone);
 }
 
