@@ -59,8 +59,7 @@ static void find_heirs(LsProb *p, const LsSeq *seq, LsLive *l)
                 out++;
             if (out == l->first[s + 1] || in == LS_NO_ID || l->inst[in].to != s
                 || l->inst[in].heir != LS_NO_ID || l->inst[out].of != LS_NO_ID
-                || p->size[l->inst[out].tensor] > p->size[l->inst[in].tensor]
-                || p->size[l->inst[out].tensor] == 0)
+                || !ls_prob_fits(p, node->inplace[k]))
                 continue;
             l->inst[in].heir = out;
             l->inst[out].of = in;

@@ -211,7 +211,7 @@ static bool can_drop(const LsTape *t, uint32_t run)
     if (p->dag->node[v].nupd > 0 || p->out.at[v] == p->out.at[v + 1])
         return false;
     for (uint32_t k = p->out.at[v]; k < p->out.at[v + 1]; k++)
-        if (ls_tape_events_before(t, p->out.id[k], run) == 0)
+        if (ls_tape_maker(t, p->out.id[k], run) == LS_TAPE_END)     /* nothing would stay */
             return false;
     return true;
 }

@@ -30,7 +30,7 @@ static LsRows rows_of(LsProb *p, bool inputs)
     return r;
 }
 
-/* By node: the alternatives that make exactly what it makes. */
+/* By node that need not run itself: the alternatives that make exactly what it makes. */
 static LsRows alternatives_of(LsProb *p)
 {
     LsRows r = {ls_arena_alloc(p->arena, p->n + 2u, sizeof *r.at), NULL};
@@ -41,7 +41,8 @@ static LsRows alternatives_of(LsProb *p)
                 continue;
             uint32_t v = p->maker[p->out.id[p->out.at[i]]];
             const LsDagNode *node = &p->dag->node[v];
-            bool same = alt->nout == node->nout && alt->nupd == 0 && node->nupd == 0;
+            bool same = alt->nout == node->nout && alt->nupd == 0 && node->nupd == 0
+                        && !node->required;
             for (uint32_t k = 0; k < alt->nout; k++)
                 same &= ls_id_in(node->out, node->nout, alt->out[k]);
             if (!same)

@@ -26,7 +26,8 @@ typedef struct LsProb {
     double *cost;               /* by node */
     uint32_t *maker;            /* by tensor: the node that makes it, or LS_NO_ID */
     LsRows in, out;             /* by node: tensors in the arena that it reads, makes */
-    LsRows swap;                /* by node: the alternatives that make exactly what it makes */
+    LsRows swap;                /* by node that need not run itself: the alternatives that make
+                                 * exactly what it makes */
     LsRows before;              /* by node that updates: the nodes that read what it updates */
     bool *needed;               /* by node: must run, or is read by one that must */
     bool *stuck;                /* by node: may not run twice */
@@ -36,6 +37,13 @@ typedef struct LsProb {
     double base_cost;           /* of every node once, alternatives aside */
     double needed_cost;         /* of every needed node once: no plan costs less */
 } LsProb;
+
+/* Whether the result may lie where the operand does: it is not larger, before rounding either. */
+static inline bool ls_prob_fits(const LsProb *p, LsDagPair pair)
+{
+    return p->size[pair.out] > 0
+           && p->dag->tensor[pair.out].bytes <= p->dag->tensor[pair.in].bytes;
+}
 
 /* Uses `arena` for all it makes. Alternatives are never `needed`: a plan may run
  * one instead of what it stands for. */

@@ -196,17 +196,15 @@ static bool ends(const LsTape *t, uint32_t tensor, uint32_t run)
 static void weigh_pairs(LsTape *t, uint32_t run)
 {
     const LsDagNode *node = &t->p->dag->node[t->run[run].node];
-    const int64_t *size = t->p->size;
     int64_t saved = 0;
     t->stamp++;
     for (uint32_t k = 0; k < node->ninplace && t->p->inplace; k++) {
         LsDagPair pair = node->inplace[k];
-        if (size[pair.out] == 0 || size[pair.out] > size[pair.in]
-            || t->taken[pair.in] == t->stamp || t->taken[pair.out] == t->stamp
-            || !ends(t, pair.in, run))
+        if (!ls_prob_fits(t->p, pair) || t->taken[pair.in] == t->stamp
+            || t->taken[pair.out] == t->stamp || !ends(t, pair.in, run))
             continue;
         t->taken[pair.in] = t->taken[pair.out] = t->stamp;
-        saved += size[pair.out];
+        saved += t->p->size[pair.out];
     }
     uint32_t slot = t->run[run].slot;
     ls_peak_tree_add(&t->tree, slot, slot, t->run[run].saved - saved);

@@ -1,0 +1,110 @@
+/* tests/test_plan_random.c -- auto on random graphs: audited, and against the search of all
+ * schedules. */
+#include <check.h>
+#include <string.h>
+
+#include "scheduler/audit.h"
+#include "scheduler/plan.h"
+#include "tests/random_graph.h"
+#include "tests/search_all.h"
+#include "tests/suite.h"
+
+static const LsPlanOptions quick = {.effort = 1, .seconds = 1e6};
+
+/* Plans for one budget out of the planner, audits, and says what it costs; -1: nothing fits. */
+static double ask(LsPlanner *planner, const LsDag *g, int64_t budget)
+{
+    char why[400];
+    LsPlan plan;
+    LsPlanReport r;
+    if (!ls_planner_ask(planner, "auto", budget, &plan, &r)) {
+        ck_assert_ptr_nonnull(r.error);
+        return -1;
+    }
+    ck_assert_msg(ls_audit(g, &plan, why, sizeof why), "%s at %ld: %s", g->name, (long)budget,
+                  why);
+    ck_assert_msg(budget <= 0 || plan.arena <= budget, "%s at %ld", g->name, (long)budget);
+    ck_assert_msg(r.bound <= plan.cost * (1 + 1e-9) + 1e-9, "%s at %ld: bound %g, cost %g",
+                  g->name, (long)budget, r.bound, plan.cost);
+    ck_assert_int_le(r.least_bound, plan.live_peak);
+    return plan.cost;
+}
+
+START_TEST(two_thousand_random_graphs_get_plans_that_hold)
+{
+    enum { GRAPHS = 2000, STEPS = 4 };
+    int tight = 0;
+    for (uint64_t seed = 0; seed < GRAPHS; seed++) {
+        char why[400];
+        LsArena *a = ls_arena_new();
+        LsDag *g = random_graph(a, 1 + seed % 11, 1 + seed % 13, seed);
+        ck_assert_msg(ls_dag_check(g, why, sizeof why), "%s: %s", g->name, why);
+        LsPlan none;
+        LsPlanOptions o = quick;
+        ck_assert(ls_plan_none(a, g, &none));
+        LsPlanner *planner = ls_planner_new(a, g, &o);
+        double before = ask(planner, g, 0);
+        ck_assert_msg(before >= 0, "%s has no plan at all", g->name);
+        for (int k = 0; k < STEPS && before >= 0; k++) {
+            double cost = ask(planner, g, none.arena * (10 - 2 * k) / 10);
+            ck_assert_msg(cost < 0 || cost >= before, "%s is not monotone", g->name);
+            before = cost;
+            tight += cost >= 0 && k > 0;
+        }
+        ls_planner_free(planner);
+        ls_arena_free(a);
+    }
+    ck_assert_int_gt(tight, GRAPHS / 4);
+}
+END_TEST
+
+START_TEST(tiny_graphs_are_planned_nearly_as_well_as_can_be)
+{
+    enum { GRAPHS = 240 };
+    int plans = 0, missed = 0, best_found = 0;
+    double excess = 0, worst = 0;
+    for (uint64_t seed = 0; seed < GRAPHS; seed++) {
+        LsArena *a = ls_arena_new();
+        LsDag *g = random_graph(a, 2 + seed % 4, 2 + seed % 2, 5000 + seed);
+        g->alignment = 1;
+        LsPlan none;
+        LsPlanOptions o = {.seconds = 1e6, .effort = 30};
+        ck_assert(ls_plan_none(a, g, &none));
+        LsPlanner *planner = ls_planner_new(a, g, &o);
+        for (int part = 9; part >= 5; part--) {
+            int64_t budget = none.live_peak * part / 10;
+            double best = search_all(g, budget), base = none.base_cost;
+            if (best < 0)
+                continue;
+            double cost = ask(planner, g, budget);
+            plans++;
+            missed += cost < 0;
+            ck_assert_msg(cost < 0 || cost >= best - 1e-9, "%s beats the search of all", g->name);
+            if (cost < 0 || base <= 0)
+                continue;
+            best_found += cost <= best + 1e-9;
+            excess += (cost - best) / base;
+            worst = fmax(worst, (cost - best) / base);
+        }
+        ls_planner_free(planner);
+        ls_arena_free(a);
+    }
+    printf("%d plans: %d not found, %d as good as can be, %.2f points too dear on average, %.1f at "
+           "worst\n", plans, missed, best_found, 100 * excess / (plans - missed), 100 * worst);
+    ck_assert_int_gt(plans, GRAPHS / 3);
+    ck_assert_int_le(4 * missed, plans);
+    ck_assert(excess / plans < 0.02);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *test[] = {
+        two_thousand_random_graphs_get_plans_that_hold,
+        tiny_graphs_are_planned_nearly_as_well_as_can_be,
+    };
+    TCase *tc = tcase_create("plan_random");
+    tcase_set_timeout(tc, 500);
+    add_tests(tc, sizeof test / sizeof *test, test);
+    return run_tests("plan_random", tc);
+}
