@@ -3,29 +3,29 @@
  *
  * Of each FUSED node with operands c1, c2, … that pointwise nodes make, there is one alternative
  * per operand, one for all of them, and each of these a step deeper, where the operands' makers
- * read such values too. What costs more than running the makers again and then the reader is left
- * out: nobody would take it. */
+ * read such values too. Convolutions and products may compute an operand where they pack it. What
+ * adds several times the cost of running the makers again is left out. */
 #include "codegen/alternative.h"
 
 #include "codegen/kernels/body.h"
+#include "codegen/kernels/computed.h"
+#include "codegen/merge.h"
 #include "compiler/cost.h"
 
 #include <string.h>
 
 enum {
-    MAX_STMT = 48, MAX_IN = 48,     /* of a merged body; keeps kernels readable */
-    MAX_INLINED = 12,               /* values */
     MAX_FOUND = 6,                  /* operands of one node that are tried */
-    SMALL = 256,                    /* values this many times smaller than the largest stay stored */
+    SMALL = 256,                    /* values this much smaller than the largest stay stored */
+    DEAR = 4,                       /* times the makers' cost that an alternative may add */
     BROADCAST = 4,                  /* more points than this per element are too many */
 };
 
-typedef struct Set { LsValueId v[MAX_INLINED]; int n; } Set;
-
 typedef struct Found {              /* an alternative */
     uint32_t of;                    /* node */
-    const LsFused *body;
-    const LsValueId *in; int nin;
+    const LsFused *body;            /* of a FUSED node; */
+    const LsComputed *computed;     /* of another */
+    const LsValueId *in; int nin;   /* all operands */
     const char *name;
 } Found;
 
@@ -38,112 +38,22 @@ typedef struct Search {
     Found *found; uint32_t nfound, cap;     /* by rising node */
 } Search;
 
-typedef struct Merge {              /* a body under construction */
-    const LsGraph *g;
-    const Set *set;                 /* values whose statements it takes in */
-    LsStmt stmt[MAX_STMT];
-    struct { uint32_t node; int stmt; } from[MAX_STMT];
-    LsValueId in[MAX_IN];
-    int nstmt, nin;
-    bool full;
-} Merge;
-
-static const LsFused *body_of(const LsGraph *g, uint32_t n)
+/* The value whose bytes v is a view of. */
+static LsValueId viewed(const LsGraph *g, LsValueId v)
 {
-    return g->node[n].op == LS_OP_FUSED ? g->node[n].attr.fused.body : NULL;
-}
-
-static bool has(const Set *s, LsValueId v)
-{
-    for (int k = 0; k < s->n; k++)
-        if (s->v[k].i == v.i)
-            return true;
-    return false;
-}
-
-static void put(Set *s, LsValueId v)
-{
-    if (!has(s, v) && s->n < MAX_INLINED)
-        s->v[s->n++] = v;
-}
-
-/* The statement of its maker that gives v; -1: none, or a reduction. */
-static int root_statement(const LsGraph *g, LsValueId v)
-{
-    LsNodeId def = g->value[v.i].def;
-    const LsFused *f = body_of(g, def.i);
-    if (def.i == 0 || f == NULL)
-        return -1;
-    const LsFusedOut *out = &f->out[v.i - g->node[def.i].out];
-    return out->reduce ? -1 : out->stmt;
-}
-
-/* Bit s: v needs statement s of its maker (bodies have at most 64). */
-static uint64_t needed(const LsFused *f, int root)
-{
-    uint64_t mask = UINT64_C(1) << root;
-    for (int s = root; s >= 0; s--)
-        for (int k = 0; mask >> s & 1 && k < f->stmt[s].narg; k++)
-            if (f->stmt[s].arg[k] >= 0)
-                mask |= UINT64_C(1) << f->stmt[s].arg[k];
-    return mask;
-}
-
-/* ---- merging ---- */
-static int16_t take_operand(Merge *m, LsValueId v);
-
-static int16_t take_statement(Merge *m, uint32_t n, int s)
-{
-    for (int k = 0; k < m->nstmt; k++)
-        if (m->from[k].node == n && m->from[k].stmt == s)
-            return (int16_t)k;
-    LsStmt st = body_of(m->g, n)->stmt[s];
-    for (int k = 0; k < st.narg; k++)
-        st.arg[k] = st.arg[k] >= 0 ? take_statement(m, n, st.arg[k])
-                                   : take_operand(m, ls_in(m->g, (LsNodeId){n}, ~st.arg[k]));
-    if (m->nstmt == MAX_STMT) {
-        m->full = true;
-        return 0;
-    }
-    m->from[m->nstmt].node = n;
-    m->from[m->nstmt].stmt = s;
-    m->stmt[m->nstmt] = st;
-    return (int16_t)m->nstmt++;
-}
-
-static int16_t take_operand(Merge *m, LsValueId v)
-{
-    if (has(m->set, v))
-        return take_statement(m, m->g->value[v.i].def.i, root_statement(m->g, v));
-    for (int k = 0; k < m->nin; k++)
-        if (m->in[k].i == v.i)
-            return (int16_t)~k;
-    if (m->nin == MAX_IN) {
-        m->full = true;
-        return ~0;
-    }
-    m->in[m->nin] = v;
-    return (int16_t)~m->nin++;
-}
-
-static const LsFused *merged_body(LsArena *a, const LsFused *reader, uint32_t n, int nout, Merge *m)
-{
-    LsFused *f = ls_arena_alloc(a, 1, sizeof *f);
-    *f = *reader;
-    f->out = ls_arena_alloc(a, (size_t)nout, sizeof *f->out);
-    for (int k = 0; k < nout; k++) {
-        f->out[k] = reader->out[k];
-        f->out[k].stmt = take_statement(m, n, reader->out[k].stmt);
-    }
-    f->nstmt = m->nstmt;
-    f->stmt = ls_arena_alloc(a, (size_t)m->nstmt, sizeof *f->stmt);
-    memcpy(f->stmt, m->stmt, (size_t)m->nstmt * sizeof *f->stmt);
-    return f;
+    while (g->value[v.i].def.i != 0
+           && ls_op[g->node[g->value[v.i].def.i].op]->kernel == LS_K_VIEW)
+        v = ls_in(g, g->value[v.i].def, 0);
+    return v;
 }
 
 /* ---- candidates ---- */
-static bool draws(const LsFused *f, uint64_t mask)
+
+/* Does v come from a statement that asks for the index of its point? */
+static bool draws(const LsGraph *g, LsValueId v)
 {
+    const LsFused *f = ls_body_of(g, g->value[v.i].def);
+    uint64_t mask = ls_needed_statements(g, v);
     for (int s = 0; s < f->nstmt; s++)
         if (mask >> s & 1 && strstr(ls_op[f->stmt[s].op]->expr, "%i") != NULL)
             return true;
@@ -153,37 +63,36 @@ static bool draws(const LsFused *f, uint64_t mask)
 /* May a loop over `space` compute v? A random statement numbers the points of its own space. */
 static bool fits(const Search *s, LsValueId v, const LsShape *space)
 {
-    int root = root_statement(s->g, v);
-    if (root < 0)
-        return false;
-    const LsFused *f = body_of(s->g, s->g->value[v.i].def.i);
-    return f->nstmt <= MAX_STMT && ls_count(ls_shape(s->g, v)) * BROADCAST >= ls_count(space)
+    const LsFused *f = ls_body_of(s->g, s->g->value[v.i].def);
+    return ls_root_statement(s->g, v) >= 0 && f->nstmt <= LS_MERGE_STMT
+        && ls_count(ls_shape(s->g, v)) * BROADCAST >= ls_count(space)
         && (double)ls_value_bytes(s->g, v, 4) * SMALL >= s->largest
-        && (ls_shape_same(&f->space, space) || !draws(f, needed(f, root)));
+        && (ls_shape_same(&f->space, space) || !draws(s->g, v));
 }
 
 /* The operands of v's maker that v comes from and that can be computed as well. */
-static void add_deeper(const Search *s, LsValueId v, const LsShape *space, Set *to)
+static void add_deeper(const Search *s, LsValueId v, const LsShape *space, LsValueSet *to)
 {
     LsNodeId def = s->g->value[v.i].def;
-    const LsFused *f = body_of(s->g, def.i);
-    uint64_t mask = needed(f, root_statement(s->g, v));
+    const LsFused *f = ls_body_of(s->g, def);
+    uint64_t mask = ls_needed_statements(s->g, v);
     for (int k = 0; k < f->nstmt; k++)
         for (int c = 0; mask >> k & 1 && c < f->stmt[k].narg; c++) {
             int a = f->stmt[k].arg[c];
             if (a < 0 && fits(s, ls_in(s->g, def, ~a), space))
-                put(to, ls_in(s->g, def, ~a));
+                ls_value_set_put(to, ls_in(s->g, def, ~a));
         }
 }
 
-static bool same_operands(const Found *a, const Merge *m)
+static bool same_operands(const Found *a, const Found *b)
 {
-    if (a->nin != m->nin)
+    if (a->nin != b->nin || (a->computed != NULL) != (b->computed != NULL)
+        || (a->computed != NULL && a->computed->operand != b->computed->operand))
         return false;
-    for (int k = 0; k < m->nin; k++) {
+    for (int k = 0; k < b->nin; k++) {
         bool there = false;
         for (int j = 0; j < a->nin; j++)
-            there |= a->in[j].i == m->in[k].i;
+            there |= a->in[j].i == b->in[k].i;
         if (!there)
             return false;
     }
@@ -192,19 +101,39 @@ static bool same_operands(const Found *a, const Merge *m)
 
 /* ---- alternatives ---- */
 
-/* The graph with one more row of operands, to ask what a node over them costs. */
-static LsGraph with_node(LsCtx *cx, const LsGraph *g, const Found *a, LsNodeId *at)
+static const LsFused *reader_body(LsArena *a, const LsGraph *g, uint32_t n, LsMerge *m)
+{
+    const LsFused *reader = ls_body_of(g, (LsNodeId){n});
+    LsFused *f = ls_merge_body(a, m, reader, g->node[n].nout);
+    for (int k = 0; k < g->node[n].nout; k++) {
+        f->out[k] = reader->out[k];
+        f->out[k].stmt = ls_merge_statement(m, (LsNodeId){n}, reader->out[k].stmt);
+    }
+    return f;
+}
+
+
+static LsNode node_of(const LsGraph *g, const Found *a)
+{
+    LsNode n = g->node[a->of];
+    n.nin = (uint16_t)a->nin;
+    n.name = a->name;
+    n.computed = a->computed;
+    if (a->computed == NULL)
+        n.attr.fused.body = a->body;
+    return n;
+}
+
+/* A graph whose node 1 is this alternative, over the same values: to ask what it costs. */
+static LsGraph with_node(LsCtx *cx, const LsGraph *g, const Found *a)
 {
     LsGraph t = *g;
     t.node = ls_arena_alloc(cx->arena, 2, sizeof *t.node);
     t.operand = ls_arena_alloc(cx->arena, (size_t)a->nin + 1, sizeof *t.operand);
     memcpy(t.operand, a->in, (size_t)a->nin * sizeof *t.operand);
-    t.node[1] = g->node[a->of];
+    t.node[1] = node_of(g, a);
     t.node[1].in = 0;
-    t.node[1].nin = (uint16_t)a->nin;
-    t.node[1].attr.fused.body = a->body;
     t.nnode = 2;
-    *at = (LsNodeId){1};
     return t;
 }
 
@@ -220,69 +149,78 @@ static bool reduces(const LsFused *f, int nout)
 static bool too_late(const Search *s, const Found *a)
 {
     for (int k = 0; k < a->nin; k++) {
-        LsValueId v = a->in[k];
-        while (s->g->value[v.i].def.i != 0
-               && ls_op[s->g->node[s->g->value[v.i].def.i].op]->kernel == LS_K_VIEW)
-            v = ls_in(s->g, s->g->value[v.i].def, 0);
+        LsValueId v = viewed(s->g, a->in[k]);
         if (s->writer[v.i] != 0 && s->writer[v.i] < a->of)
             return true;
     }
     return false;
 }
 
-/* Is it worth less than its makers and the reader one after the other, and does it give the same
- * bits? */
-static bool worth(const Search *s, const Found *a, const Set *set)
+static double cost_of(const Search *s, const LsGraph *g, LsNodeId n)
 {
-    LsNodeId at, of = {a->of};
-    LsGraph t = with_node(s->cx, s->g, a, &at);
-    double apart = ls_node_cost(s->g, of, &s->cpu);
+    const LsEmitter *e = ls_emitter[ls_op[g->node[n.i].op]->kernel];
+    LsCostWay way = e != NULL && e->way != NULL ? e->way(g, n, 4) : LS_WAY_DIRECT;
+    LsWork w = ls_node_work(g, n, &s->cpu, way, 4);
+    return ls_work_ns(&s->cpu, &w, 4);
+}
+
+/* Does it add no more than a few times what its makers cost, and give the same bits? */
+static bool worth(const Search *s, const Found *a, const LsValueSet *set)
+{
+    LsNodeId at = {1}, of = {a->of};
+    const LsGraph t = with_node(s->cx, s->g, a);
+    double makers = 0;
     for (int k = 0; k < set->n; k++) {
         LsNodeId def = s->g->value[set->v[k].i].def;
         bool counted = false;
         for (int j = 0; j < k; j++)
             counted |= s->g->value[set->v[j].i].def.i == def.i;
-        apart += counted ? 0 : ls_node_cost(s->g, def, &s->cpu);
+        makers += counted ? 0 : cost_of(s, s->g, def);
     }
-    if (ls_node_cost(&t, at, &s->cpu) > apart)
+    if (cost_of(s, &t, at) > cost_of(s, s->g, of) + DEAR * makers)
         return false;
-    if (!reduces(a->body, s->g->node[of.i].nout))
+    if (a->computed != NULL || !reduces(a->body, s->g->node[of.i].nout))
         return true;
     return ls_body_same_loops(&(LsKernelText){.g = s->g, .n = of, .real_bytes = 4},
                               &(LsKernelText){.g = &t, .n = at, .real_bytes = 4});
 }
 
-static void try_set(Search *s, uint32_t n, const Set *set, uint32_t first)
+static void offer(Search *s, Found *f, const LsValueSet *set, uint32_t first)
 {
-    const LsGraph *g = s->g;
     LsArena *a = s->cx->arena;
-    const LsFused *reader = body_of(g, n);
-    Merge *m = ls_arena_alloc(a, 1, sizeof *m);
-    *m = (Merge){.g = g, .set = set};
-    for (int k = 0; k < reader->nstmt; k++)
-        take_statement(m, n, k);
-    if (m->full || s->nfound >= g->nnode)
-        return;
     for (uint32_t k = first; k < s->nfound; k++)
-        if (same_operands(&s->found[k], m))
+        if (same_operands(&s->found[k], f))
             return;
-    Found f = {.of = n, .body = merged_body(a, reader, n, g->node[n].nout, m), .in = m->in,
-               .nin = m->nin};
-    if (too_late(s, &f) || !worth(s, &f, set))
+    if (s->nfound >= s->g->nnode || too_late(s, f) || !worth(s, f, set))
         return;
-    const char *name = g->node[n].name != NULL ? g->node[n].name : "";
+    const char *name = s->g->node[f->of].name;
+    f->name = name != NULL ? name : "";
     for (int k = 0; k < set->n; k++)
-        name = ls_arena_printf(a, "%s%s%s", name, k > 0 ? ", " : " computing ",
-                               g->value[set->v[k].i].name);
-    f.name = name;
+        f->name = ls_arena_printf(a, "%s%s%s", f->name, k > 0 ? ", " : " computing ",
+                                  s->g->value[set->v[k].i].name);
     s->found = ls_arena_grow(a, s->found, s->nfound, s->nfound + 1, sizeof *s->found, &s->cap);
-    s->found[s->nfound++] = f;
+    s->found[s->nfound++] = *f;
 }
 
-static void try_both(Search *s, uint32_t n, const Set *set, uint32_t first)
+/* FUSED reader n with the statements of these values in its own loop. */
+static void try_set(Search *s, uint32_t n, const LsValueSet *set, uint32_t first)
 {
-    const LsShape *space = &body_of(s->g, n)->space;
-    Set deep = *set;
+    LsArena *a = s->cx->arena;
+    const LsFused *reader = ls_body_of(s->g, (LsNodeId){n});
+    LsMerge *m = ls_arena_alloc(a, 1, sizeof *m);
+    *m = (LsMerge){.g = s->g, .set = set};
+    for (int k = 0; k < reader->nstmt; k++)
+        ls_merge_statement(m, (LsNodeId){n}, k);
+    if (m->full)
+        return;
+    offer(s, &(Found){.of = n, .body = reader_body(a, s->g, n, m), .in = m->in, .nin = m->nin},
+          set, first);
+}
+
+static void try_both(Search *s, uint32_t n, const LsValueSet *set, uint32_t first)
+{
+    const LsShape *space = &ls_body_of(s->g, (LsNodeId){n})->space;
+    LsValueSet deep = *set;
     try_set(s, n, set, first);
     for (int k = 0; k < set->n; k++)
         add_deeper(s, set->v[k], space, &deep);
@@ -290,20 +228,97 @@ static void try_both(Search *s, uint32_t n, const Set *set, uint32_t first)
         try_set(s, n, &deep, first);
 }
 
-static void search_node(Search *s, uint32_t n)
+static void search_fused(Search *s, uint32_t n)
 {
-    const LsFused *f = body_of(s->g, n);
-    Set all = {.n = 0};
-    if (f == NULL || f->nstmt > MAX_STMT)
+    const LsFused *f = ls_body_of(s->g, (LsNodeId){n});
+    LsValueSet all = {.n = 0};
+    if (f->nstmt > LS_MERGE_STMT)
         return;
     for (int k = 0; k < s->g->node[n].nin && all.n < MAX_FOUND; k++)
         if (fits(s, ls_in(s->g, (LsNodeId){n}, k), &f->space))
-            put(&all, ls_in(s->g, (LsNodeId){n}, k));
+            ls_value_set_put(&all, ls_in(s->g, (LsNodeId){n}, k));
     uint32_t first = s->nfound;
     for (int k = 0; k < all.n; k++)
-        try_both(s, n, &(Set){.v = {all.v[k]}, .n = 1}, first);
+        try_both(s, n, &(LsValueSet){.v = {all.v[k]}, .n = 1}, first);
     if (all.n > 1)
         try_both(s, n, &all, first);
+}
+
+/* The operands of the node, then those of the body. */
+static const LsValueId *joined(LsArena *a, const LsGraph *g, uint32_t n, const LsMerge *m)
+{
+    int own = g->node[n].nin;
+    LsValueId *in = ls_arena_alloc(a, (size_t)(own + m->nin), sizeof *in);
+    for (int k = 0; k < own + m->nin; k++)
+        in[k] = k < own ? ls_in(g, (LsNodeId){n}, k) : m->in[k - own];
+    return in;
+}
+
+/* Reader n that computes its operand `like` says, the value v, from what `set` leaves. */
+static void try_computed(Search *s, uint32_t n, LsValueId v, const LsComputed *like,
+                         const LsValueSet *set, uint32_t first)
+{
+    const LsGraph *g = s->g;
+    LsArena *a = s->cx->arena;
+    LsMerge *m = ls_arena_alloc(a, 1, sizeof *m);
+    LsComputed *c = ls_arena_alloc(a, 1, sizeof *c);
+    *m = (LsMerge){.g = g, .set = set};
+    *c = *like;
+    int root = ls_merge_operand(m, v);
+    int64_t stride[2];
+    for (int k = 0; k < m->nin; k++)
+        if (!ls_computed_strides(g, m->in[k], ls_shape(g, v), g->value[v.i].layout, c->axis,
+                                 stride))
+            return;
+    if (m->full)
+        return;
+    LsFused *f = ls_merge_body(a, m, ls_body_of(g, g->value[v.i].def), 1);
+    f->space = *ls_shape(g, v);
+    f->layout = g->value[v.i].layout;
+    f->out[0] = (LsFusedOut){.stmt = root};
+    c->body = f;
+    c->first = g->node[n].nin;
+    offer(s, &(Found){.of = n, .computed = c, .in = joined(a, g, n, m),
+                      .nin = c->first + m->nin}, set, first);
+}
+
+/* Operand k of convolution or product n: computed, as far as rows of channels go. */
+static void search_operand(Search *s, uint32_t n, int k)
+{
+    const LsGraph *g = s->g;
+    LsNodeId id = {n};
+    LsComputed c = {.operand = k};
+    bool product = ls_op[g->node[n].op]->kernel == LS_K_MATMUL;
+    c.times = (product ? ls_matmul_computes : ls_conv_computes)(g, id, k, &c.axis);
+    LsValueId read = ls_in(g, id, k), v = product ? viewed(g, read) : read;
+    const LsShape *shape = ls_shape(g, v);
+    if (c.times == 0 || !fits(s, v, shape) || ls_type(g, v) != LS_REAL
+        || draws(g, v))
+        return;
+    if (product) {
+        c.axis = shape->rank - 1;
+        if (shape->dim[c.axis] != ls_shape(g, read)->dim[ls_shape(g, read)->rank - 1])
+            return;
+    }
+    LsValueSet set = {.v = {v}, .n = 1}, deep = set;
+    uint32_t first = s->nfound;
+    try_computed(s, n, v, &c, &set, first);
+    add_deeper(s, v, shape, &deep);
+    bool random = false;
+    for (int j = 1; j < deep.n; j++)
+        random |= draws(g, deep.v[j]);
+    if (deep.n > 1 && !random)
+        try_computed(s, n, v, &c, &deep, first);
+}
+
+static void search_node(Search *s, uint32_t n)
+{
+    LsKernelId kernel = ls_op[s->g->node[n].op]->kernel;
+    if (kernel == LS_K_FUSED)
+        search_fused(s, n);
+    if (kernel == LS_K_CONV || kernel == LS_K_MATMUL)
+        for (int k = 0; k < 2 && k < s->g->node[n].nin; k++)
+            search_operand(s, n, k);
 }
 
 /* ---- the graph ---- */
@@ -324,7 +339,9 @@ static LsGraph *extended(const Search *s)
     *to = *g;
     to->cap_value = g->nvalue;
     to->cap_node = g->nnode + s->nfound;
-    to->cap_operand = g->noperand + s->nfound * MAX_IN;
+    to->cap_operand = g->noperand;
+    for (uint32_t i = 0; i < s->nfound; i++)
+        to->cap_operand += (uint32_t)s->found[i].nin;
     to->value = ls_arena_alloc(a, g->nvalue, sizeof *to->value);
     to->node = ls_arena_alloc(a, to->cap_node, sizeof *to->node);
     to->operand = ls_arena_alloc(a, to->cap_operand, sizeof *to->operand);
@@ -336,12 +353,9 @@ static LsGraph *extended(const Search *s)
         node.fwd.i = image[node.fwd.i];
         append(to, node, g->operand + g->node[i].in);
         for (; k < s->nfound && s->found[k].of == i; k++) {
-            const Found *f = &s->found[k];
-            LsNode other = node;
-            other.nin = (uint16_t)f->nin;
-            other.name = f->name;
-            other.attr.fused.body = f->body;
-            append(to, other, f->in);
+            LsNode other = node_of(g, &s->found[k]);
+            other.fwd = node.fwd;
+            append(to, other, s->found[k].in);
         }
     }
     for (uint32_t i = 1; i < to->nvalue; i++)

@@ -4,6 +4,7 @@
 
 #include "codegen/alternative.h"
 #include "codegen/kernel.h"
+#include "compiler/fuse.h"
 
 static bool runs(const LsGraph *g, uint32_t n)
 {
@@ -73,7 +74,7 @@ static void add_edges(LsCtx *cx, const LsProblem *p, LsNodeId n, LsDagNode *d)
     LsDagPair *pair = ls_arena_alloc(cx->arena, (size_t)node->nin * node->nout, sizeof *pair);
     for (int k = 0; k < node->nin; k++) {
         int64_t t = p->tensor_of[ls_in(g, n, k).i];
-        if (t < 0)
+        if (t < 0 || !ls_is_read(node, k))
             continue;
         d->nin = add_id(in, d->nin, t);
         if (k < 8 && ls_op[node->op]->writes >> k & 1)

@@ -2,6 +2,7 @@
 #include "codegen/program.h"
 
 #include "codegen/kernel_set.h"
+#include "compiler/fuse.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -128,7 +129,8 @@ static int print_arguments(Phase *ph, LsEmit *e, uint32_t s)
     int narg = node->nin + node->nout;
     LsAddress *operand = ls_arena_alloc(ph->g->arena, node->nin, sizeof *operand);
     for (int k = 0; k < node->nin; k++)     /* before the results move in: the node may run again */
-        operand[k] = address_of(ph, ls_in(ph->g, n, k));
+        operand[k] = ls_is_read(node, k) ? address_of(ph, ls_in(ph->g, n, k))
+                                         : (LsAddress){LS_AT_NONE, 0};
     place_results(ph, s);
     fprintf(e->to, "    /* %4u %s */ ", ph->nstep, node->name != NULL ? node->name : "");
     for (int k = 0; k < node->nin; k++)

@@ -28,17 +28,21 @@ static double pointwise_flops(const LsGraph *g, LsNodeId n)
     return (double)ls_count(&space) * expr_flops(ls_op[node->op]->expr);
 }
 
+static double body_flops(const LsFused *body)
+{
+    double flops = 0;
+    for (int k = 0; k < body->nstmt; k++)
+        flops += expr_flops(ls_op[body->stmt[k].op]->expr);
+    return flops * (double)ls_count(&body->space);
+}
+
 double ls_node_flops(const LsGraph *g, LsNodeId n)
 {
     const LsNode *node = &g->node[n.i];
     const LsOp *row = ls_op[node->op];
     double flops = 0;
-    if (row->kernel == LS_K_FUSED) {
-        const LsFused *body = node->attr.fused.body;
-        for (int k = 0; k < body->nstmt; k++)
-            flops += expr_flops(ls_op[body->stmt[k].op]->expr);
-        return flops * (double)ls_count(&body->space);
-    }
+    if (row->kernel == LS_K_FUSED)
+        return body_flops(node->attr.fused.body);
     if (row->kernel == LS_K_MAP || row->kernel == LS_K_REDUCE)
         return pointwise_flops(g, n);
     if (row->flops != NULL)
@@ -80,7 +84,7 @@ static double read_bytes(const LsGraph *g, LsNodeId n, int real_bytes)
     const LsNode *node = &g->node[n.i];
     double made = written_bytes(g, n, real_bytes), sum = 0;
     for (int k = 0; k < node->nin; k++) {
-        if (!ls_is(ls_in(g, n, k)) || read_before(g, n, k))
+        if (!ls_is(ls_in(g, n, k)) || !ls_is_read(node, k) || read_before(g, n, k))
             continue;
         double bytes = (double)ls_value_bytes(g, ls_in(g, n, k), real_bytes);
         sum += reads_part(ls_op[node->op]) && node->nout > 0 && bytes > made ? made : bytes;
@@ -212,6 +216,8 @@ LsWork ls_node_work(const LsGraph *g, LsNodeId n, const LsMachine *m, LsCostWay 
                 .flops = ls_node_flops(g, n),
                 .read = read_bytes(g, n, real_bytes),
                 .written = written_bytes(g, n, real_bytes)};
+    if (node->computed != NULL)
+        w.packing = node->computed->times * body_flops(node->computed->body);
     if (kernel == LS_K_CONV && way == LS_WAY_WINOGRAD)
         winograd_work(g, n, real_bytes, &w);
     else if (kernel == LS_K_CONV && way != LS_WAY_DEPTHWISE)
@@ -239,7 +245,8 @@ double ls_work_ns(const LsMachine *m, const LsWork *w, int real_bytes)
     double touched = w->read + w->written;
     double far = m->cache > 0 && touched > 0 ? touched / (touched + m->cache) : 1;
     double slow = far + (1 - far) / m->near;    /* share of the memory's time that a byte takes */
-    double compute = over(w->flops, c->compute * peak_of(m, real_bytes));
+    double compute = over(w->flops, c->compute * peak_of(m, real_bytes))
+        + over(w->packing, m->cost[LS_COST_MAP].compute * peak_of(m, real_bytes));
     double move = slow * (over(w->read, c->read * m->memory)
                           + over(w->written, c->write * m->memory));
     double more = compute > move ? compute : move, less = compute + move - more;

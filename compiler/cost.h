@@ -18,6 +18,7 @@ typedef struct LsWork {
     LsCostClass kind;
     bool none;                  /* a view: no code */
     double flops;               /* operations that are carried out, padding included */
+    double packing;             /* operations on an operand that it computes itself */
     double read, written;       /* bytes */
 } LsWork;
 

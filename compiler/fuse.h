@@ -35,4 +35,26 @@ struct LsFused {
                                  * have the reduced dims as 1 */
 };
 
+/* An operand of a convolution or a product that is not read: the kernel computes its elements where
+ * it packs them, by a body without reductions whose result 0 they are. */
+typedef struct LsComputed {
+    int operand;                /* the value that is listed there, or one that it is a view of */
+    int first;                  /* the body's operands are the node's from this one on, behind
+                                 * all that the operator has */
+    int axis;                   /* of the body's space: the channels, which lie side by side */
+    const LsFused *body;
+    double times;               /* each element is computed */
+} LsComputed;
+
+/* How many operands the operator itself has, computed or not. */
+static inline int ls_own_operands(const LsNode *n)
+{
+    return n->computed != NULL ? n->computed->first : n->nin;
+}
+/* Operand k is a value that the kernel reads. */
+static inline bool ls_is_read(const LsNode *n, int k)
+{
+    return n->computed == NULL || n->computed->operand != k;
+}
+
 #endif

@@ -133,6 +133,8 @@ typedef struct LsNode {
     uint32_t onnx;          /* place in the ONNX file, from 0, for diagnostics */
     const char *name;       /* name in the ONNX file, or of the forward node it belongs to */
     LsAttr attr;
+    const struct LsComputed *computed;  /* an operand that the kernel computes itself
+                                         * (compiler/fuse.h); NULL: none. Only alternatives */
 } LsNode;
 
 typedef struct LsGrad { LsValueId param, grad; } LsGrad;

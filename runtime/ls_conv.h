@@ -90,15 +90,16 @@ LS_SHARED_FN void ls_conv_block(const LsConv *d, const LsConvArgs *arg, LsConvBl
 {
     _Alignas(64) real rows[LS_L1_ROWS * LS_LDA];
     int64_t in = d->group * d->cin, out = d->group * d->cout, first = b.g * d->cout + b.j;
-    bool direct = ls_conv_direct(d) && !ls_crowded(in), begin = b.k0 == 0;
+    bool begin = b.k0 == 0;
+    bool direct = ls_conv_direct(d) && !ls_crowded(in) && arg->x.compute == NULL;
     int64_t lda = direct ? in : LS_LDA, ldc = sums == NULL ? out : b.n;
     const real *bias = arg->bias != NULL ? arg->bias + first : ls_no_bias;
     for (int64_t i = 0; i < b.m; i += LS_L1_ROWS) {
         int64_t some = ls_least(LS_L1_ROWS, b.m - i);
-        const real *a = direct ? arg->x + (b.p + i) * in + b.g * d->cin + b.k0 : rows;
+        const real *a = direct ? arg->x.at + (b.p + i) * in + b.g * d->cin + b.k0 : rows;
         real *c = sums == NULL ? arg->y + (b.p + i) * out + first : sums + i * b.n;
         if (!direct)
-            ls_gather(d, arg->x + b.g * d->cin, b.p + i, some, b.k0, b.k0 + b.k, rows, LS_LDA);
+            ls_gather(d, arg->x, b.g, b.p + i, some, b.k0, b.k0 + b.k, rows, LS_LDA);
         for (int64_t j = 0; j < b.n; j += LS_NR) {
             int64_t width = ls_panel_width(b.n - j);
             const real *shared = arg->bias != NULL ? bias + j : bias;
@@ -180,7 +181,7 @@ LS_INLINE int64_t ls_conv_dw_units(const LsConv *d)
 }
 
 /* dw, or when splits > 1 one of as many parts of it that follow each other at `dw`. */
-LS_SHARED_FN void ls_conv_dw_unit(const LsConv *d, const real *dy, const real *x, real *dw,
+LS_SHARED_FN void ls_conv_dw_unit(const LsConv *d, const real *dy, LsSource x, real *dw,
                                   int64_t unit)
 {
     _Alignas(64) real rows[LS_DW_DEPTH * LS_NR], tiles[LS_DW_DEPTH * LS_DW_TILES * LS_TILE_LD];
@@ -200,7 +201,7 @@ LS_SHARED_FN void ls_conv_dw_unit(const LsConv *d, const real *dy, const real *x
         ls_tile_turned(tiles, dy + p * out + g * d->cout + i0, out, k, m);
         for (int64_t j = 0; j < n; j += LS_NR) {
             int64_t wide = ls_least(n - j, LS_NR);
-            ls_gather(d, x + g * d->cin, p, k, j0 + j, j0 + j + wide, rows, LS_NR);
+            ls_gather(d, x, g, p, k, j0 + j, j0 + j + wide, rows, LS_NR);
             ls_panel_tiles(m, wide, k, tiles, rows, LS_NR, p > begin ? c + j : ls_no_bias,
                            p > begin ? depth : 0, c + j, depth);
         }

@@ -63,7 +63,7 @@ LS_INLINE void ls_depthwise_position(const LsConv *d, const LsConvArgs *arg, con
             for (int64_t t2 = 0; t2 < a[2].taps; t2++, s2 += a[2].off_step, w += d->group) {
                 if (line < 0 || s2 < 0 || s2 >= a[2].from_dim)
                     continue;
-                from[n] = arg->x + (line * a[2].from_dim + s2) * d->group;
+                from[n] = arg->x.at + (line * a[2].from_dim + s2) * d->group;
                 weight[n++] = w;
                 if (n == LS_TAPS) {
                     ls_depthwise_sum(d->group, n, from, weight, to);
@@ -128,7 +128,7 @@ LS_INLINE void ls_depthwise_dw_line(const LsConv *d, const real *g, const real *
 
 /* dw[channel][tap] of LS_V channels, or one of `splits` parts. Rows of taps in groups that LS_TAPS
  * hold; longer rows than that are the emitter's affair (it takes another way). */
-LS_SHARED_FN void ls_depthwise_dw_unit(const LsConv *d, const real *dy, const real *x, real *dw,
+LS_SHARED_FN void ls_depthwise_dw_unit(const LsConv *d, const real *dy, LsSource x, real *dw,
                                        int64_t unit)
 {
     const LsAxis *a = d->ax;
@@ -146,7 +146,7 @@ LS_SHARED_FN void ls_depthwise_dw_unit(const LsConv *d, const real *dy, const re
                 int64_t line = ls_conv_line(d, &at, row / a[1].taps, row % a[1].taps);
                 if (line >= 0)
                     ls_depthwise_dw_line(d, dy + p * a[2].count * channels + c0,
-                                         x + line * a[2].from_dim * channels + c0, n,
+                                         x.at + line * a[2].from_dim * channels + c0, n,
                                          sum + (row - first) * a[2].taps);
             }
         }

@@ -38,7 +38,8 @@ typedef struct LsConv {
 } LsConv;
 
 typedef struct LsConvArgs {             /* of a convolution or a data gradient */
-    const real *x, *w, *bias;           /* source, weights, NULL or one per result channel */
+    LsSource x;
+    const real *w, *bias;               /* weights, NULL or one per result channel */
     real *y, *packed;                   /* result, workspace */
 } LsConvArgs;
 
@@ -122,9 +123,26 @@ LS_INLINE void ls_gather_run(real *to, const real *from, int64_t e, int64_t n, i
     ls_zero(to + hi, n - hi);
 }
 
-/* `len` elements from element `lo` of run (t0, t1, t2) of positions p..p+n. */
-LS_INLINE void ls_gather_tap(const LsConv *d, const real *x, int64_t p, int64_t n, int64_t t0,
-                             int64_t t1, int64_t t2, int64_t lo, int64_t len, real *to, int64_t ld)
+/* Channels c .. c + len of `n` positions of one line, whose first source is `s2` of the line that
+ * begins at `place`: computed, zeros outside it. */
+LS_SHARED_FN void ls_gather_computed(const LsAxis *a, LsSource x, int64_t place, int64_t s2,
+                                     int64_t n, int64_t c, int64_t len, real *to, int64_t ld)
+{
+    int64_t lo = ls_least(ls_first_inside(s2, a->from_step), n);
+    int64_t hi = ls_most(ls_end_inside(s2, a->from_step, a->from_dim, n), lo);
+    for (int64_t i = 0; i < n; i++)
+        if (i < lo || i >= hi)
+            ls_zero(to + i * ld, len);
+    if (lo < hi)
+        x.compute(x.arg, place + s2 + lo * a->from_step, a->from_step, hi - lo, c, len,
+                  to + lo * ld, ld);
+}
+
+/* `len` elements from element `lo` of run (t0, t1, t2) of positions p..p+n; c0: first channel of
+ * the group. A run of a computed source is one place. */
+LS_INLINE void ls_gather_tap(const LsConv *d, LsSource x, int64_t c0, int64_t p, int64_t n,
+                             int64_t t0, int64_t t1, int64_t t2, int64_t lo, int64_t len, real *to,
+                             int64_t ld)
 {
     const LsAxis *a = d->ax;
     int64_t channels = d->group * d->cin, line = a[2].from_dim * channels;
@@ -137,8 +155,13 @@ LS_INLINE void ls_gather_tap(const LsConv *d, const real *x, int64_t p, int64_t 
         if (s0 < 0 || s0 >= a[0].from_dim || s1 < 0 || s1 >= a[1].from_dim) {
             for (int64_t i = 0; i < some; i++, to += ld)
                 ls_zero(to, len);
+        } else if (x.compute != NULL) {
+            int64_t place = ((at.image * a[0].from_dim + s0) * a[1].from_dim + s1) * a[2].from_dim;
+            ls_gather_computed(&a[2], x, place, (e - lo) / channels, some, c0 + lo, len, to, ld);
+            to += some * ld;
         } else {
-            const real *from = x + ((at.image * a[0].from_dim + s0) * a[1].from_dim + s1) * line;
+            const real *from =
+                x.at + c0 + ((at.image * a[0].from_dim + s0) * a[1].from_dim + s1) * line;
             for (int64_t i = 0; i < some; i++, to += ld, e += step)
                 if (e < 0 || e + len > line)
                     ls_gather_run(to, from, e, len, line);
@@ -153,10 +176,9 @@ LS_INLINE void ls_gather_tap(const LsConv *d, const real *x, int64_t p, int64_t 
     }
 }
 
-/* Columns k0..k1 of the gathered matrix, rows p..p+n. x: the source, at the first channel of the
- * group. */
-LS_SHARED_FN void ls_gather(const LsConv *d, const real *x, int64_t p, int64_t n, int64_t k0,
-                            int64_t k1, real *to, int64_t ld)
+/* Columns k0..k1 of the gathered matrix of group g, rows p..p+n. */
+LS_SHARED_FN void ls_gather(const LsConv *d, LsSource x, int64_t g, int64_t p, int64_t n,
+                            int64_t k0, int64_t k1, real *to, int64_t ld)
 {
     if (k0 == k1)
         return;
@@ -164,7 +186,8 @@ LS_SHARED_FN void ls_gather(const LsConv *d, const real *x, int64_t p, int64_t n
     for (int64_t r = k0 / d->run; r * d->run < k1; r++) {
         int64_t lo = ls_most(k0, r * d->run), hi = ls_least(k1, (r + 1) * d->run);
         int64_t t2 = r % runs, t1 = r / runs % d->ax[1].taps, t0 = r / runs / d->ax[1].taps;
-        ls_gather_tap(d, x, p, n, t0, t1, t2, lo - r * d->run, hi - lo, to + lo - k0, ld);
+        ls_gather_tap(d, x, g * d->cin, p, n, t0, t1, t2, lo - r * d->run, hi - lo, to + lo - k0,
+                      ld);
     }
 }
 

@@ -22,6 +22,19 @@ enum {
     LS_STRIDE = 8,                   /* columns of A from one request for memory to the next */
 };
 
+/* Computes channels c .. c + n of `count` places that lie `step` apart, from `place` on, to rows
+ * `ld` apart. arg: of the kernel. */
+typedef void LsCompute(void *const arg[], int64_t place, int64_t step, int64_t count, int64_t c,
+                       int64_t n, real *to, int64_t ld);
+
+/* Where the elements of an operand come from, a row of channels at each place: from memory, or,
+ * where `compute` is there, from other operands of the kernel. */
+typedef struct LsSource {
+    const real *at;
+    LsCompute *compute;
+    void *const *arg;
+} LsSource;
+
 /* ---- memory that will be read soon ---- */
 
 /* `lines` cache lines of each of `rows` rows, to be asked for while something else is computed: a

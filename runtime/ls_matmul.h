@@ -19,8 +19,8 @@ typedef struct LsMatmul {
     real alpha;
 } LsMatmul;
 
-/* bias: one per column, or NULL. */
-typedef struct LsMatmulArgs { const real *a, *b, *bias; real *c; } LsMatmulArgs;
+/* bias: one per column, or NULL. b is not computed where it is turned. */
+typedef struct LsMatmulArgs { LsSource a, b; const real *bias; real *c; } LsMatmulArgs;
 
 enum {
     LS_DEPTH = LS_KC * 17 / 16,         /* most of k in a block, on average */
@@ -85,11 +85,29 @@ LS_INLINE const real *ls_block_at(const LsMatmul *d, const LsBlock *s, const rea
     return d->turn_b ? b + s->j * d->k + s->k0 : b + s->k0 * d->n + s->j;
 }
 
-/* As panels: that of column j on lies at to + j * k. */
-LS_SHARED_FN void ls_block_pack(const LsMatmul *d, const LsBlock *s, const real *b,
-                                real *restrict to)
+/* The panels of ls_block_pack from computed rows. */
+LS_SHARED_FN void ls_block_compute(const LsMatmul *d, const LsBlock *s, LsSource b, real *to)
 {
-    const real *from = ls_block_at(d, s, b), scale = d->alpha;
+    for (int64_t j = 0; j < s->n; j += LS_NR) {
+        int64_t width = ls_panel_width(s->n - j), n = ls_least(width, s->n - j);
+        real *t = to + j * s->k;
+        b.compute(b.arg, s->k0, 1, s->k, s->j + j, n, t, width);
+        for (int64_t i = 0; i < s->k && (n < width || d->alpha != 1); i++, t += width) {
+            ls_zero(t + n, width - n);
+            for (int64_t q = 0; q < n; q++)
+                t[q] *= d->alpha;
+        }
+    }
+}
+
+/* As panels: that of column j on lies at to + j * k. */
+LS_SHARED_FN void ls_block_pack(const LsMatmul *d, const LsBlock *s, LsSource b, real *restrict to)
+{
+    if (b.compute != NULL) {
+        ls_block_compute(d, s, b, to);
+        return;
+    }
+    const real *from = ls_block_at(d, s, b.at), scale = d->alpha;
     int64_t whole = d->turn_b ? 0 : s->n / LS_NR * LS_NR, ldb = ls_matmul_ldb(d);
     for (int64_t i = 0; i < s->k && whole > 0; i++)
         for (int64_t j = 0; j < whole; j += LS_NR) {
@@ -105,11 +123,11 @@ LS_SHARED_FN void ls_block_pack(const LsMatmul *d, const LsBlock *s, const real 
             ls_pack_rows(to + j * s->k, from + j, ldb, s->k, s->n - j, scale);
 }
 
-LS_INLINE LsAhead ls_block_ahead(const LsMatmul *d, const LsBlock *s, const real *b)
+LS_INLINE LsAhead ls_block_ahead(const LsMatmul *d, const LsBlock *s, LsSource b)
 {
-    if (s->n <= 0)
+    if (s->n <= 0 || b.compute != NULL)
         return (LsAhead){0};
-    return (LsAhead){.at = ls_block_at(d, s, b),
+    return (LsAhead){.at = ls_block_at(d, s, b.at),
                      .ld = ls_matmul_ldb(d),
                      .rows = d->turn_b ? s->n : s->k,
                      .lines = ls_ceil_div(d->turn_b ? s->k : s->n, LS_LINE)};
@@ -125,13 +143,41 @@ LS_INLINE const real *ls_rows_at(const LsMatmul *d, int64_t k0, int64_t i, const
     return d->turn_a ? a + k0 * d->m + i : a + i * d->k + k0;
 }
 
+/* The tiles of ls_tile_turned from computed rows place .. place + k, channels c .. c + m. */
+LS_SHARED_FN void ls_tile_computed(real *restrict to, LsSource a, int64_t place, int64_t c,
+                                   int64_t k, int64_t m)
+{
+    enum { SOME = 16, LD = LS_TURNED + LS_TILE_LD };
+    _Alignas(64) real rows[SOME * LD];
+    for (int64_t q = 0; q < k; q += SOME) {
+        int64_t some = ls_least(SOME, k - q);
+        a.compute(a.arg, place + q, 1, some, c, m, rows, LD);
+        for (int64_t i = 0; i < m; i += LS_MR)
+            for (int64_t r = 0; r < some; r++)
+                ls_copy(to + (i / LS_MR * k + q + r) * LS_TILE_LD, rows + r * LD + i,
+                        ls_least(LS_MR, m - i));
+    }
+}
+
+LS_INLINE LsRows ls_rows_compute(const LsMatmul *d, const LsBlock *s, LsSource a, int64_t i,
+                                 int64_t m, real *room)
+{
+    if (d->turn_a)
+        ls_tile_computed(room, a, s->k0, i, s->k, m);
+    else
+        a.compute(a.arg, i, 1, m, s->k0, s->k, room, LS_ROWS_LD);
+    return (LsRows){.i = i, .m = m, .ready = room, .ld = LS_ROWS_LD, .tiles = d->turn_a};
+}
+
 /* Copies pay when several panels read them; crowded rows also for one, unless it is so narrow that
  * the micro-kernel is content with few rows. */
-LS_INLINE LsRows ls_rows_take(const LsMatmul *d, const LsBlock *s, const real *a, int64_t i,
+LS_INLINE LsRows ls_rows_take(const LsMatmul *d, const LsBlock *s, LsSource a, int64_t i,
                               int64_t m, real *room)
 {
+    if (a.compute != NULL)
+        return ls_rows_compute(d, s, a, i, m, room);
     int64_t ld = d->turn_a ? d->m : d->k;
-    LsRows r = {.i = i, .m = m, .ready = ls_rows_at(d, s->k0, i, a), .ld = ld};
+    LsRows r = {.i = i, .m = m, .ready = ls_rows_at(d, s->k0, i, a.at), .ld = ld};
     if (d->turn_a ? s->n <= LS_NR : s->n <= LS_V || !ls_crowded(ld))
         return r;
     if (d->turn_a)
@@ -144,12 +190,12 @@ LS_INLINE LsRows ls_rows_take(const LsMatmul *d, const LsBlock *s, const real *a
     return r;
 }
 
-LS_INLINE LsAhead ls_rows_ahead(const LsMatmul *d, const LsBlock *s, const real *a, int64_t i,
+LS_INLINE LsAhead ls_rows_ahead(const LsMatmul *d, const LsBlock *s, LsSource a, int64_t i,
                                 int64_t m)
 {
-    if (m <= 0)
+    if (m <= 0 || a.compute != NULL)
         return (LsAhead){0};
-    return (LsAhead){.at = ls_rows_at(d, s->k0, i, a),
+    return (LsAhead){.at = ls_rows_at(d, s->k0, i, a.at),
                      .ld = d->turn_a ? d->m : d->k,
                      .rows = d->turn_a ? s->k : m,
                      .lines = ls_ceil_div(d->turn_a ? m : s->k, LS_LINE)};

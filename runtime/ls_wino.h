@@ -19,6 +19,7 @@ enum {
     LS_WINO_ROOM = 12 << 16,    /* elements on the stack for a block: 3 MiB of float */
     LS_WINO_TILES = 8 * LS_MR,  /* most tiles of a block */
     LS_WINO_DEPTH = 1024,       /* most channels of the source */
+    LS_WINO_SLICE = 64,         /* channels of a tile that are computed together */
 };
 
 /* Zeros to read outside the source. */
@@ -150,29 +151,60 @@ LS_INLINE int64_t ls_wino_in_panels(int64_t rows, int64_t n, int64_t t, int64_t 
     return j * rows + t * ls_panel_width(n - j) + (k - j);
 }
 
-/* The source of tile number `tile` at the points, as row t of v[point][rows][cin], in panels or
- * not. */
-LS_SHARED_FN void ls_wino_take(const LsConv *d, const real *x, int64_t tile, real *v, int64_t rows,
-                               int64_t t, bool panels)
+/* Channels c .. c + n of the 6 x 6 places of a tile, computed; zeros outside the source. */
+LS_SHARED_FN void ls_wino_compute(const LsConv *d, LsSource x, const LsWinoTile *at, int64_t c,
+                                  int64_t n, real *to)
 {
-    int64_t point_step = rows * d->cin;
-    LsWinoTile at = ls_wino_tile(d, tile);
     const LsAxis *a = d->ax;
-    const real *from[6][6];
+    int64_t s2 = at->x + a[2].off, lo = ls_least(ls_first_inside(s2, 1), 6);
+    int64_t hi = ls_most(ls_end_inside(s2, 1, a[2].from_dim, 6), lo);
+    for (int i = 0; i < 6; i++, to += 6 * LS_WINO_SLICE) {
+        int64_t s1 = at->y + a[1].off + i;
+        bool in = s1 >= 0 && s1 < a[1].from_dim;
+        for (int64_t j = 0; j < 6; j++)
+            if (!in || j < lo || j >= hi)
+                ls_zero(to + j * LS_WINO_SLICE, n);
+        if (in && lo < hi)
+            x.compute(x.arg, (at->image * a[1].from_dim + s1) * a[2].from_dim + s2 + lo, 1, hi - lo,
+                      c, n, to + lo * LS_WINO_SLICE, LS_WINO_SLICE);
+    }
+}
+
+/* Where each of the 6 x 6 places of a tile lies: in the slice where it is computed. */
+LS_INLINE void ls_wino_find(const LsConv *d, LsSource x, const LsWinoTile *at, const real *slice,
+                            const real *from[6][6])
+{
+    const LsAxis *a = d->ax;
     for (int i = 0; i < 6; i++)
         for (int j = 0; j < 6; j++) {
-            int64_t s1 = at.y + a[1].off + i, s2 = at.x + a[2].off + j;
+            int64_t s1 = at->y + a[1].off + i, s2 = at->x + a[2].off + j;
             bool in = s1 >= 0 && s1 < a[1].from_dim && s2 >= 0 && s2 < a[2].from_dim;
-            from[i][j] = in ? x + ((at.image * a[1].from_dim + s1) * a[2].from_dim + s2) * d->cin
-                            : ls_wino_zero;
+            int64_t place = (at->image * a[1].from_dim + s1) * a[2].from_dim + s2;
+            from[i][j] = x.compute != NULL ? slice + (6 * i + j) * LS_WINO_SLICE
+                : in ? x.at + place * d->cin : ls_wino_zero;
         }
+}
+
+/* The source of tile number `tile` at the points, as row t of v[point][rows][cin], in panels or
+ * not. */
+LS_SHARED_FN void ls_wino_take(const LsConv *d, LsSource x, int64_t tile, real *v, int64_t rows,
+                               int64_t t, bool panels)
+{
+    _Alignas(64) real slice[36 * LS_WINO_SLICE];
+    int64_t point_step = rows * d->cin;
+    LsWinoTile at = ls_wino_tile(d, tile);
+    const real *from[6][6];
+    ls_wino_find(d, x, &at, slice, from);
     for (int64_t k = 0; k < d->cin; k += LS_V) {
+        int64_t at_k = x.compute != NULL ? k % LS_WINO_SLICE : k;
+        if (x.compute != NULL && at_k == 0)
+            ls_wino_compute(d, x, &at, k, ls_least(LS_WINO_SLICE, d->cin - k), slice);
         ls_vec s[6][6];
         real *to = v + (panels ? ls_wino_in_panels(rows, d->cin, t, k) : t * d->cin + k);
         for (int j = 0; j < 6; j++) {
             ls_vec c[6], o[6];
             for (int i = 0; i < 6; i++)
-                c[i] = ls_load(from[i][j] + k);
+                c[i] = ls_load(from[i][j] + at_k);
             ls_wino_source(o, c);
             for (int i = 0; i < 6; i++)
                 s[i][j] = o[i];
@@ -290,7 +322,8 @@ LS_SHARED_FN void ls_wino_take_back(const LsConv *d, const real *dy, int64_t til
 
 typedef struct LsWinoDw {
     const LsConv *d;
-    const real *dy, *x;
+    const real *dy;
+    LsSource x;
     real *dw, *u, *v, *g;       /* result; dU[point][cout][cin]; source and gradient of the chunk */
     int64_t first, tiles;       /* the chunk */
 } LsWinoDw;
@@ -355,7 +388,7 @@ LS_SHARED_FN void ls_wino_dw_give(LsRun *run, void *const arg[], int64_t lo, int
 }
 
 /* The whole kernel; room: 36 * (cout * cin + chunk * (cout + cin)) elements. */
-LS_SHARED_FN void ls_wino_dw(LsRun *run, const LsConv *d, const real *dy, const real *x, real *dw,
+LS_SHARED_FN void ls_wino_dw(LsRun *run, const LsConv *d, const real *dy, LsSource x, real *dw,
                              real *room)
 {
     LsWinoDw w = {.d = d, .dy = dy, .x = x, .dw = dw, .u = room};

@@ -23,6 +23,8 @@ typedef struct Rig {
     LsCtx cx;
     LsGraph *g;
     int real_bytes;
+    bool products;              /* there are convolutions or products among the nodes */
+    const char *flags;          /* of the compiler; NULL: $LS_RIG_CFLAGS, or -O1 */
     char *buffer[RIG_VALUES];   /* by value, in the value's layout */
     uint64_t random;
     LsRun run;
@@ -178,6 +180,8 @@ static inline void rig_print(Rig *r, const char *path)
     ck_assert_ptr_nonnull(f);
     LsEmit e = {.to = f};
     fprintf(f, "#include \"runtime/ls_kernel.h\"\n");
+    if (r->products)
+        fprintf(f, "#include \"runtime/ls_conv.h\"\n#include \"runtime/ls_matmul.h\"\n");
     for (uint32_t i = 1; i < r->g->nnode; i++) {
         char name[16];
         snprintf(name, sizeof name, "k%u", i);
@@ -199,7 +203,7 @@ static inline void *rig_compile(Rig *r)
     snprintf(command, sizeof command,
              "cc -std=gnu11 %s -fno-math-errno -fno-trapping-math -Wall -Wextra "
              "-Werror -Wno-unused-function %s -I%s -I%s/runtime -shared -fPIC %s -o %s -lm",
-             getenv("LS_RIG_CFLAGS") != NULL ? getenv("LS_RIG_CFLAGS") : "-O1",
+             r->flags != NULL ? r->flags : getenv("LS_RIG_CFLAGS") != NULL ? getenv("LS_RIG_CFLAGS") : "-O1",
              r->real_bytes == 8 ? "-DLS_F64" : "", LS_SOURCE, LS_SOURCE, source, object);
     ck_assert_msg(system(command) == 0, "the kernels do not compile: %s", source);
     void *so = dlopen(object, RTLD_NOW);
@@ -220,7 +224,7 @@ static inline void rig_step(Rig *r, void *so, LsNodeId n, int out, int in)
     char name[16];
     int64_t scratch = em->workspace != NULL ? em->workspace(r->g, n, r->real_bytes) : 0;
     for (int k = 0; k < node->nin; k++)
-        arg[k] = r->buffer[ls_in(r->g, n, k).i];
+        arg[k] = ls_is_read(node, k) ? r->buffer[ls_in(r->g, n, k).i] : NULL;
     for (int k = 0; k < node->nout; k++)
         arg[node->nin + k] = r->buffer[ls_out(r->g, n, k).i];
     if (out >= 0)

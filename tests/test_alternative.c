@@ -130,9 +130,10 @@ static int compare_results(const LsRunGraph *r)
 }
 
 static const struct { const char *line, *flags; int64_t batch; uint32_t least; } net[] = {
-    {"resnet18 --stem=cifar --width=4 --classes=10 --size=16 --dropout=0.2", "-O2", 3, 60},
-    {"unet --width=4 --depth=2 --classes=4 --size=20", "-O3", 2, 10},
-    {"gpt --depth=1 --heads=2 --width=16 --context=16 --vocab=33 --dropout=0.1", "-O3", 2, 5},
+    {"resnet18 --stem=cifar --width=32 --classes=10 --size=24 --dropout=0.2", "-O2", 4, 120},
+    {"unet --width=4 --depth=2 --classes=4 --size=20", "-O3", 2, 20},
+    {"gpt --depth=1 --heads=2 --width=16 --context=16 --vocab=33 --dropout=0.1", "-O3", 2, 8},
+    {"mlp --width=64 --depth=3", "-O2", 8, 3},
 };
 enum { NNET = sizeof net / sizeof *net };
 
@@ -173,7 +174,8 @@ START_TEST(alternatives_add_nodes_and_change_none)
         const LsNode *a = &from->node[at++], *b = &g->node[i];
         ck_assert(a->op == b->op && a->nin == b->nin && a->out == b->out && a->name == b->name);
         for (int k = 0; k < a->nin; k++)
-            ck_assert_uint_eq(from->operand[a->in + (uint32_t)k].i, g->operand[b->in + (uint32_t)k].i);
+            ck_assert_uint_eq(from->operand[a->in + (uint32_t)k].i,
+                              g->operand[b->in + (uint32_t)k].i);
     }
     ck_assert_uint_eq(at, from->nnode);
     ls_arena_free(cx.arena);

@@ -66,18 +66,23 @@ static LsNest *body_nest(const LsKernelText *k, const LsNode *node, const LsFuse
     return n;
 }
 
-LsBody ls_body_new(const LsKernelText *k)
+LsBody ls_body_over(const LsKernelText *k, LsNest *nest)
 {
     const LsNode *node = &k->g->node[k->n.i];
-    LsBody b = {.k = k, .node = node, .f = node->attr.fused.body};
+    LsBody b = {.k = k, .node = node, .f = node->attr.fused.body, .nest = nest};
     struct LsArena *arena = k->g->arena;
-    b.nest = body_nest(k, node, b.f);
     b.arg = ls_arena_alloc(arena, node->nin + 1u, sizeof *b.arg);
     b.at = ls_arena_alloc(arena, node->nin + 1u, sizeof *b.at);
     b.load = ls_arena_alloc(arena, node->nin + 1u, sizeof *b.load);
     for (int x = 0; x < node->nin; x++)
         operand(&b, x);
     return b;
+}
+
+LsBody ls_body_new(const LsKernelText *k)
+{
+    const LsNode *node = &k->g->node[k->n.i];
+    return ls_body_over(k, body_nest(k, node, node->attr.fused.body));
 }
 
 bool ls_body_same_loops(const LsKernelText *a, const LsKernelText *b)
@@ -89,7 +94,7 @@ bool ls_body_same_loops(const LsKernelText *a, const LsKernelText *b)
     return same;
 }
 
-static void load(const LsBody *b, LsLoadAt at)
+void ls_body_load(const LsBody *b, LsLoadAt at)
 {
     for (int x = 0; x < b->node->nin; x++)
         if (b->load[x] && b->at[x] == at)
@@ -106,12 +111,12 @@ void ls_body_declare(const LsBody *b)
     for (int y = 0; y < b->node->nout; y++)
         if (!b->f->out[y].reduce)
             ls_emit_result(b->k, ls_arena_printf(b->k->g->arena, "y%d", y), y);
-    load(b, LS_AT_TOP);
+    ls_body_load(b, LS_AT_TOP);
 }
 
 void ls_body_rows(const LsBody *b)
 {
-    load(b, LS_AT_ROW);
+    ls_body_load(b, LS_AT_ROW);
 }
 
 /* The scalar $a or $b of a statement as a literal of its type. */
@@ -149,9 +154,9 @@ static const char *expression(const LsBody *b, const LsStmt *s)
     return text;
 }
 
-void ls_body_point(const LsBody *b)
+void ls_body_statements(const LsBody *b)
 {
-    load(b, LS_AT_INNER);
+    ls_body_load(b, LS_AT_INNER);
     for (int s = 0; s < b->f->nstmt; s++) {
         const LsStmt *st = &b->f->stmt[s];
         const char *text = expression(b, st);
@@ -160,6 +165,11 @@ void ls_body_point(const LsBody *b)
         ls_emit_line(b->k->e, "const %s v%d = %s;    /* %s */", ls_ctype(st->type), s, text,
                      ls_op[st->op]->name);
     }
+}
+
+void ls_body_point(const LsBody *b)
+{
+    ls_body_statements(b);
     for (int y = 0; y < b->node->nout; y++)
         if (!b->f->out[y].reduce)
             ls_emit_line(b->k->e, "y%d[%s] = v%d;", y,

@@ -21,6 +21,12 @@ typedef struct LsBody {
 } LsBody;
 
 LsBody ls_body_new(const LsKernelText *k);
+/* The same over loops of the caller's: strides of the operands, then of the walk index. */
+LsBody ls_body_over(const LsKernelText *k, LsNest *nest);
+/* Loads of the operands that change there. */
+void ls_body_load(const LsBody *b, LsLoadAt at);
+/* Inside the innermost loop, without stores. */
+void ls_body_statements(const LsBody *b);
 /* Pointers, and the operands that are one element for the whole node. */
 void ls_body_declare(const LsBody *b);
 /* The operands that stay the same along the innermost axis. */

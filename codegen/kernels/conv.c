@@ -1,6 +1,6 @@
 /* codegen/kernels/conv.c -- CONV, CONV_DX, CONV_DW: the geometry as tables of constants.
  * The work is in runtime/ls_conv.h and its kin, whose words are used here. */
-#include "codegen/kernel.h"
+#include "codegen/kernels/computed.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -96,10 +96,11 @@ static int64_t weights_size(const Geo *d, LsCostWay way, int real_bytes)
                                     : packed_size(d, real_bytes);
 }
 
-static void merge_runs(Geo *d)
+/* A computed source is taken place by place. */
+static void merge_runs(Geo *d, bool computed)
 {
     const Axis *last = &d->ax[d->n - 1];
-    bool touch = d->group == 1 && last->taps > 1 && last->off_step == 1;
+    bool touch = d->group == 1 && last->taps > 1 && last->off_step == 1 && !computed;
     d->run = touch ? last->taps * d->cin : d->cin;
 }
 
@@ -115,7 +116,7 @@ static Geo forward_geo(const LsGraph *g, LsNodeId n, const LsShape *x, const LsS
                          .from_step = at->stride[i], .from_dim = x->dim[2 + i],
                          .taps = w->dim[2 + i], .off = -at->pad_lo[i], .off_step = at->dilation[i],
                          .tap_step = 1, .tap_dim = w->dim[2 + i]};
-    merge_runs(&d);
+    merge_runs(&d, g->node[n.i].computed != NULL);
     return d;
 }
 
@@ -174,7 +175,7 @@ static Geo phase_geo(const LsGraph *g, LsNodeId n, int64_t phase)
         d.ax[i] = back_axis(at, i, phase % phases, x, w->dim[2 + i], from->dim[2 + i]);
         phase /= phases;
     }
-    merge_runs(&d);
+    merge_runs(&d, g->node[n.i].computed != NULL);
     return d;
 }
 
@@ -282,8 +283,9 @@ static void emit_part(const LsKernelText *k, const char *part, const char *work,
 {
     const LsNode *node = &k->g->node[k->n.i];
     begin_part(k, part);
-    ls_emit_line(k->e, "LsConvArgs a = {.x = arg[0], .w = arg[1], .bias = %s, .y = arg[%d]};",
-                 node->nin > 2 ? "arg[2]" : "NULL", node->nin);
+    ls_computed_source(k, "x", 0);
+    ls_emit_line(k->e, "LsConvArgs a = {.x = x, .w = arg[1], .bias = %s, .y = arg[%d]};",
+                 ls_own_operands(node) > 2 ? "arg[2]" : "NULL", node->nin);
     if (way != LS_WAY_FEW)
         ls_emit_line(k->e, "a.packed = arg[%d];", node->nin + 1);
     ls_emit_line(k->e, "ls_conv_some(%s_conv, %" PRId64 ", &%s, &a, lo, hi);", k->name, phases,
@@ -329,14 +331,17 @@ static void weight_emit(const LsKernelText *k)
     emit_geo(e, &d);
     ls_emit_line(e, "};");
     if (d.chunk > 0) {
+        int nin = k->g->node[k->n.i].nin;
         begin_kernel(k);
-        ls_emit_line(e, "ls_wino_dw(run, %s_conv, arg[0], arg[1], arg[2], arg[3]);", name);
+        ls_computed_source(k, "x", 1);
+        ls_emit_line(e, "ls_wino_dw(run, %s_conv, arg[0], x, arg[%d], arg[%d]);", name, nin,
+                     nin + 1);
         ls_emit_line(e, "}");
         return;
     }
     begin_part(k, "part");
     ls_emit_operand(k, "dy", 0);
-    ls_emit_operand(k, "x", 1);
+    ls_computed_source(k, "x", 1);
     if (d.splits > 1)
         ls_emit_workspace(k, "real", "dw");
     else
@@ -360,8 +365,30 @@ static void weight_emit(const LsKernelText *k)
     ls_emit_line(e, "}");
 }
 
+/* The source of a convolution or of its weight gradient, unless channels go alone: once per tap
+ * that reads it, or in tiles of 6 x 6 for 4 x 4 results; again for each block of channels of the
+ * result. */
+double ls_conv_computes(const LsGraph *g, LsNodeId n, int operand, int *axis)
+{
+    enum { COLS = 512, FEW_COLS = 128, ROWS = 224 };    /* of runtime/ls_conv.h, ls_gather.h */
+    bool weights = g->node[n.i].op == LS_OP_CONV_DW;
+    if (g->node[n.i].op == LS_OP_CONV_DX || operand != (weights ? 1 : 0))
+        return 0;
+    Geo d = weights ? weight_geo(g, n, 4, false) : phase_geo(g, n, 0);
+    if (depthwise(&d))
+        return 0;
+    *axis = 1;
+    LsCostWay way = way_of(&d, 4, false);
+    if (way == LS_WAY_WINOGRAD)
+        return 2.25;
+    double read = (double)positions_of(&d) * (double)depth_of(&d) * (double)d.group;
+    double blocks = (double)ls_ceil_div(d.cout, weights ? ROWS : way == LS_WAY_FEW ? FEW_COLS : COLS);
+    return read * blocks / (double)ls_count(ls_in_shape(g, n, operand));
+}
+
 static void conv_emit(const LsKernelText *k)
 {
+    ls_computed_emit(k);
     if (k->g->node[k->n.i].op == LS_OP_CONV_DW)
         weight_emit(k);
     else

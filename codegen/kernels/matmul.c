@@ -1,6 +1,6 @@
 /* codegen/kernels/matmul.c -- MATMUL: the shape of one product, and which of a batch a unit
  * belongs to. The work is in runtime/ls_matmul.h. */
-#include "codegen/kernel.h"
+#include "codegen/kernels/computed.h"
 
 #include <inttypes.h>
 
@@ -60,42 +60,64 @@ static void address(char *text, size_t room, const char *var, const Batch *t, co
         }
 }
 
+typedef struct Product { int64_t m, n, depth, batch; Batch t; } Product;
+
+static Product product_of(const LsGraph *g, LsNodeId n)
+{
+    const LsGemmAttr *at = &g->node[n.i].attr.gemm;
+    const LsShape *a = ls_in_shape(g, n, 0), *y = ls_shape(g, ls_out(g, n, 0));
+    Product p = {.m = y->dim[y->rank - 2], .n = y->dim[y->rank - 1],
+                 .depth = a->dim[a->rank - (at->trans_a ? 2 : 1)], .batch = 1,
+                 .t = batch_of(g, n)};
+    if (p.t.n == 1 && p.t.b[0] == 0 && !at->trans_a && p.t.a[0] == p.m * p.depth) {
+        p.m *= p.t.dim[0];      /* one B for all: the batch is more rows */
+        p.t.n = 0;
+    }
+    for (int i = 0; i < p.t.n; i++)
+        p.batch *= p.t.dim[i];
+    return p;
+}
+
+/* One product, B not turned. Each block of columns takes all rows of A, and B is packed again for
+ * so many rows. */
+double ls_matmul_computes(const LsGraph *g, LsNodeId n, int operand, int *axis)
+{
+    enum { ROWS = 512, COLS = 256 };    /* about those of runtime/ls_matmul.h on several threads */
+    const LsGemmAttr *at = &g->node[n.i].attr.gemm;
+    Product p = product_of(g, n);
+    if (operand > 1 || p.batch > 1 || (operand == 1 && at->trans_b))
+        return 0;
+    *axis = ls_in_shape(g, n, operand)->rank - 1;
+    return (double)(operand == 0 ? ls_ceil_div(p.n, COLS) : ls_ceil_div(p.m, ROWS));
+}
+
 static void matmul_emit(const LsKernelText *k)
 {
     const LsGraph *g = k->g;
     const LsNode *node = &g->node[k->n.i];
     const LsGemmAttr *at = &node->attr.gemm;
-    const LsShape *a = ls_in_shape(g, k->n, 0), *y = ls_shape(g, ls_out(g, k->n, 0));
-    Batch t = batch_of(g, k->n);
-    int64_t m = y->dim[y->rank - 2], n = y->dim[y->rank - 1];
-    int64_t depth = a->dim[a->rank - (at->trans_a ? 2 : 1)], batch = 1;
-    if (t.n == 1 && t.b[0] == 0 && !at->trans_a && t.a[0] == m * depth) {
-        m *= t.dim[0];          /* one B for all: the batch is more rows */
-        t.n = 0;
-    }
-    for (int i = 0; i < t.n; i++)
-        batch *= t.dim[i];
-    bool bias = node->nin > 2 && ls_is(ls_in(g, k->n, 2));
+    const Product p = product_of(g, k->n);
+    bool bias = ls_own_operands(node) > 2 && ls_is(ls_in(g, k->n, 2));
     char ta[256], tb[256];
-    address(ta, sizeof ta, "a", &t, t.a);
-    address(tb, sizeof tb, "b", &t, t.b);
+    address(ta, sizeof ta, "a.at", &p.t, p.t.a);
+    address(tb, sizeof tb, "b.at", &p.t, p.t.b);
     LsEmit *e = k->e;
-
+    ls_computed_emit(k);
     ls_emit_line(e,
                  "static const LsMatmul %s_shape = {.batch = %" PRId64 ", .m = %" PRId64
                  ", .n = %" PRId64 ", .k = %" PRId64
                  ", .turn_a = %d, .turn_b = %d, .alpha = LS_R(%.17g)};",
-                 k->name, batch, m, n, depth, at->trans_a, at->trans_b, at->alpha);
+                 k->name, p.batch, p.m, p.n, p.depth, at->trans_a, at->trans_b, at->alpha);
     ls_emit_line(e, "static void %s_part(LsRun *run, void *const arg[], int64_t lo, int64_t hi)",
                  k->name);
     ls_emit_line(e, "{");
-    ls_emit_operand(k, "a", 0);
-    ls_emit_operand(k, "b", 1);
+    ls_computed_source(k, "a", 0);
+    ls_computed_source(k, "b", 1);
     if (bias)
         ls_emit_operand(k, "bias", 2);
     ls_emit_result(k, "c", 0);
     ls_emit_line(e, "(void)run;");
-    if (batch == 1) {
+    if (p.batch == 1) {
         ls_emit_line(e, "const LsMatmulArgs of = {a, b, %s, c};", bias ? "bias" : "NULL");
         ls_emit_line(e, "ls_matmul_some(&%s_shape, &of, lo, hi);", k->name);
     } else {
@@ -103,9 +125,9 @@ static void matmul_emit(const LsKernelText *k)
         ls_emit_line(e, "for (int64_t end; lo < hi; lo = end) {");
         ls_emit_line(e, "const int64_t matrix = lo / units, first = matrix * units;");
         ls_emit_line(e, "end = ls_least(first + units, hi);");
-        ls_emit_line(e, "const LsMatmulArgs of = {%s,", ta);
-        ls_emit_line(e, "    %s, %s, c + matrix * %" PRId64 "};", tb, bias ? "bias" : "NULL",
-                     m * n);
+        ls_emit_line(e, "const LsMatmulArgs of = {{.at = %s},", ta);
+        ls_emit_line(e, "    {.at = %s}, %s, c + matrix * %" PRId64 "};", tb,
+                     bias ? "bias" : "NULL", p.m * p.n);
         ls_emit_line(e, "ls_matmul_some(&%s_shape, &of, lo - first, end - first);", k->name);
         ls_emit_line(e, "}");
     }
@@ -113,7 +135,7 @@ static void matmul_emit(const LsKernelText *k)
     ls_emit_line(e, "static void %s(LsRun *run, void *const arg[])", k->name);
     ls_emit_line(e, "{");
     ls_emit_line(e, "ls_parallel(run, %s_part, ls_matmul_units(&%s_shape) * %" PRId64 ", arg);",
-                 k->name, k->name, batch);
+                 k->name, k->name, p.batch);
     ls_emit_line(e, "}");
 }
 

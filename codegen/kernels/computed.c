@@ -1,0 +1,119 @@
+/* codegen/kernels/computed.c */
+#include "codegen/kernels/computed.h"
+
+#include "codegen/kernels/body.h"
+
+#include <inttypes.h>
+
+bool ls_computed_strides(const LsGraph *g, LsValueId operand, const LsShape *value, LsLayout layout,
+                         int axis, int64_t stride[2])
+{
+    const LsValue *u = &g->value[operand.i];
+    const LsShape *s = &u->shape;
+    int at = axis - (value->rank - s->rank);        /* of the channels in the operand */
+    stride[0] = stride[1] = 0;
+    if (ls_count(s) == 1)
+        return true;
+    stride[1] = 1;
+    if (ls_shape_same(s, value) && (u->layout == layout || ls_layout_free(s))) {
+        stride[0] = value->dim[axis];
+        return true;
+    }
+    return s->rank <= value->rank && at >= 0 && s->dim[at] == value->dim[axis]
+        && ls_count(s) == s->dim[at];
+}
+
+/* The body as a FUSED node of its own: node 1 of a graph of the same values. */
+static LsGraph body_graph(const LsKernelText *k)
+{
+    const LsNode *node = &k->g->node[k->n.i];
+    LsGraph g = *k->g;
+    g.node = ls_arena_alloc(g.arena, 2, sizeof *g.node);
+    g.nnode = 2;
+    g.node[1] = (LsNode){.op = LS_OP_FUSED, .in = node->in + (uint32_t)node->computed->first,
+                         .nin = (uint16_t)(node->nin - node->computed->first),
+                         .attr = {.fused = {node->computed->body}}};
+    return g;
+}
+
+/* Two axes: places j, and channels i counted from c. */
+static LsNest *places_nest(const LsKernelText *k, const LsComputed *c)
+{
+    const LsNode *node = &k->g->node[k->n.i];
+    const LsShape *s = &c->body->space;
+    LsNest *n = ls_arena_alloc(k->g->arena, 1, sizeof *n);
+    n->arena = k->g->arena;
+    n->naxis = 2;
+    n->ntensor = node->nin + 1;
+    n->stride = ls_arena_alloc(k->g->arena, (size_t)n->ntensor, sizeof *n->stride);
+    n->size[1] = s->dim[c->axis];
+    n->size[0] = ls_count(s) / n->size[1];
+    n->var[0] = "j";
+    n->var[1] = "(c + i)";
+    for (int x = 0; x < node->nin; x++) {
+        int64_t stride[2];
+        ls_computed_strides(k->g, ls_in(k->g, k->n, x), s, c->body->layout, c->axis, stride);
+        n->stride[x][0] = stride[0];
+        n->stride[x][1] = stride[1];
+    }
+    return n;
+}
+
+/* The rows of n channels; n is a constant where vectors are whole. */
+static void emit_rows(const LsKernelText *k, const LsComputed *c, const LsBody *b)
+{
+    LsEmit *e = k->e;
+    ls_emit_line(e, "LS_INLINE void %s_rows(void *const arg[], int64_t place, int64_t step, "
+                 "int64_t count,", k->name);
+    ls_emit_line(e, "    int64_t c, int64_t n, real *restrict to, int64_t ld)");
+    ls_emit_line(e, "{");
+    ls_emit_line(e, "(void)arg, (void)c;");
+    for (int x = 0; x < b->node->nin; x++)
+        if (b->load[x])
+            ls_emit_line(e, "const %s *const x%d = arg[%d];",
+                         ls_ctype(ls_type(k->g, ls_in(b->k->g, b->k->n, x))), x, c->first + x);
+    ls_body_load(b, LS_AT_TOP);
+    ls_emit_line(e, "for (int64_t q = 0; q < count; q++, to += ld) {");
+    ls_emit_line(e, "const int64_t j = place + q * step;");
+    ls_emit_line(e, "(void)j;");
+    ls_body_load(b, LS_AT_ROW);
+    ls_emit_line(e, "#pragma GCC ivdep");
+    ls_emit_line(e, "for (int64_t i = 0; i < n; i++) {");
+    ls_body_statements(b);
+    ls_emit_line(e, "to[i] = v%d;", c->body->out[0].stmt);
+    ls_emit_close(e, 3);
+}
+
+void ls_computed_emit(const LsKernelText *k)
+{
+    const LsComputed *c = k->g->node[k->n.i].computed;
+    if (c == NULL)
+        return;
+    LsEmit *e = k->e;
+    const LsGraph g = body_graph(k);
+    LsKernelText own = *k;
+    own.g = &g;
+    own.n = (LsNodeId){1};
+    const LsBody b = ls_body_over(&own, places_nest(&own, c));
+    ls_emit_line(e, "LS_EXACT_BEGIN");
+    emit_rows(k, c, &b);
+    ls_emit_line(e, "static void %s_compute(void *const arg[], int64_t place, int64_t step, "
+                 "int64_t count,", k->name);
+    ls_emit_line(e, "    int64_t c, int64_t n, real *to, int64_t ld)");
+    ls_emit_line(e, "{");
+    ls_emit_line(e, "if (n == LS_NR)");
+    ls_emit_line(e, "    %s_rows(arg, place, step, count, c, LS_NR, to, ld);", k->name);
+    ls_emit_line(e, "else");
+    ls_emit_line(e, "    %s_rows(arg, place, step, count, c, n, to, ld);", k->name);
+    ls_emit_line(e, "}");
+    ls_emit_line(e, "LS_EXACT_END");
+}
+
+void ls_computed_source(const LsKernelText *k, const char *var, int operand)
+{
+    if (ls_is_read(&k->g->node[k->n.i], operand))
+        ls_emit_line(k->e, "const LsSource %s = {.at = arg[%d]};", var, operand);
+    else
+        ls_emit_line(k->e, "const LsSource %s = {.compute = %s_compute, .arg = arg};", var,
+                     k->name);
+}

@@ -1,0 +1,25 @@
+/* codegen/kernels/computed.h -- operands that a convolution or a product computes where it packs
+ * them (LsComputed of compiler/fuse.h). */
+#ifndef LS_CODEGEN_COMPUTED_H
+#define LS_CODEGEN_COMPUTED_H
+
+#include "codegen/kernels/nest.h"
+#include "compiler/fuse.h"
+
+/* The computed value is rows of channels, one per place: its elements lie at place * channels +
+ * channel, channels being its axis `axis`. Distances (place, channel) of an operand's element in
+ * memory; false: the operand is no such tensor, one value per channel, or one element. */
+bool ls_computed_strides(const LsGraph *g, LsValueId operand, const LsShape *value, LsLayout layout,
+                         int axis, int64_t stride[2]);
+
+/* Prints NAME_compute, an LsCompute of runtime/ls_gemm.h, if the node has a computed operand. */
+void ls_computed_emit(const LsKernelText *k);
+/* "const LsSource VAR = …;" for operand k, computed or read. */
+void ls_computed_source(const LsKernelText *k, const char *var, int operand);
+
+/* How often each element of operand `operand` would be computed, whose channels are its axis
+ * *axis; 0: the kernel cannot compute it. */
+double ls_conv_computes(const LsGraph *g, LsNodeId n, int operand, int *axis);
+double ls_matmul_computes(const LsGraph *g, LsNodeId n, int operand, int *axis);
+
+#endif
