@@ -1,13 +1,15 @@
 #!/bin/sh
 # Training steps on the CPU beside PyTorch: time and peak memory, in turns, one table.
-#   sh bench/cpu.sh BUILD-FOLDER [--rounds R] [--steps PERCENT] [--threads "1 2"] [MODEL...]
+#   sh bench/cpu.sh BUILD-FOLDER [--rounds R] [--steps PERCENT] [--threads "1 2"]
+#                    [--coretype NAME] [MODEL...]
 #
 # Each configuration runs in a process of its own, R times (2), ours and PyTorch's in turns, so that a
 # busy neighbour disturbs both alike; a figure is the median over the rounds, "best" the fastest step of
 # all. Processes stay on as many CPUs as they have threads. PyTorch runs plain and channels-last, and the
 # table shows the better one; with more threads than one, its one-thread run counts as well if better.
-# A step is forward, loss, backward and update (SGD with momentum; AdamW for the GPT) on batches that
-# lie in memory, after a warm-up.
+# A step is forward, loss, backward and update (SGD with momentum; AdamW for the GPT), after a warm-up.
+# Both sides train on the same batch: PyTorch has it as a tensor, ours reads it from a file each step.
+# --coretype: OPENBLAS_CORETYPE for PyTorch, where its OpenBLAS does not recognise the CPU.
 set -eu
 BUILD=$1
 shift
@@ -19,6 +21,7 @@ ROUNDS=2
 PERCENT=100
 THREADS="1 2"
 MODELS=
+CORETYPE=
 
 say() { printf '%s\n' "$*" >&2; }
 
@@ -27,7 +30,9 @@ while [ $# -gt 0 ]; do
     --rounds) ROUNDS=$2; shift 2 ;;
     --steps) PERCENT=$2; shift 2 ;;
     --threads) THREADS=$2; shift 2 ;;
-    -*) say "usage: bench/cpu.sh BUILD [--rounds R] [--steps PERCENT] [--threads '1 2'] [MODEL...]"
+    --coretype) CORETYPE=$2; shift 2 ;;
+    -*) say "usage: bench/cpu.sh BUILD [--rounds R] [--steps PERCENT] [--threads '1 2']" \
+            "[--coretype NAME] [MODEL...]"
         exit 2 ;;
     *) MODELS="$MODELS $1"; shift ;;
     esac
@@ -81,8 +86,8 @@ high_water() {
 # high-water mark, read while it runs: after the first step nothing is allocated any more.
 ours() {
     rm -f "$OUT/log.jsonl"
-    (pinned "$2" "$OUT/$1" --data synthetic --steps "$steps" --threads "$2" --progress none \
-        --log "$OUT/log.jsonl") >"$OUT/trainer.out" 2>&1 &
+    (pinned "$2" "$OUT/$1" --data "$data" --epochs "$steps" --steps "$steps" --threads "$2" \
+        --progress none --log "$OUT/log.jsonl") >"$OUT/trainer.out" 2>&1 &
     pid=$!
     peak=0
     while now=$(high_water "$pid") && [ -n "$now" ]; do
@@ -100,6 +105,7 @@ ours() {
 # The same for PyTorch, one variant.
 theirs() {
     "$PYTHON" "$HERE/torch_peer.py" "$1" --threads "$2" --variant "$3" --seconds 0 --steps "$steps" \
+        --coretype "$CORETYPE" \
         | sed -n 's/.*"median_ms": \([0-9.]*\), "best_ms": \([0-9.]*\), "peak_rss_mb": \([0-9.]*\).*/\1 \2 \3/p' \
         | sed "s/^/$1 $2 $3 /" >>"$RESULTS"
 }
@@ -124,6 +130,8 @@ for m in $MODELS; do
     "$LOWERSET" model $model -o "$OUT/$m.onnx"
     "$LOWERSET" compile "$OUT/$m.onnx" --strategy none --loss=ce --optimizer="$optimizer" \
         --lr "$lr" -o "$OUT/$m"        # neither side recomputes
+    data=synthetic
+    [ -z "$torch" ] || { data=$OUT/$m.npz; "$PYTHON" "$HERE/torch_peer.py" "$m" --save "$data"; }
     round=0
     while [ $round -lt "$ROUNDS" ]; do
         for t in $THREADS; do

@@ -2,15 +2,18 @@
 """Training steps of the zoo's networks in PyTorch on the CPU, to measure lowerset against.
 
 usage: torch_peer.py MODEL [--variant plain|channels-last] [--threads N] [--seconds S] [--steps N]
+                     [--coretype NAME]
+       torch_peer.py MODEL --save FILE.npz      the batch, for the trainer's --data
        torch_peer.py --blas         the BLAS library that torch has loaded
 
 One configuration per process, since peak memory is the process's. A step is: clear the gradients,
 forward, loss, backward, update; all on one batch of random data that lies in memory. Prints one JSON
-line: model, variant, threads, steps, median_ms, best_ms, peak_rss_mb, import_rss_mb, parameters, loss.
+line: model, variant, threads, steps, median_ms, best_ms, peak_rss_mb, cpu_ms (processor time per
+step), import_rss_mb, parameters, loss.
 
 The OpenBLAS behind torch picks its kernels by OPENBLAS_* variables; they are removed here, so that a
-setting left in the shell cannot slow the peer down. With fewer threads than CPUs the process stays on
-as many CPUs, because that OpenBLAS would take them all.
+setting left in the shell cannot slow the peer down; --coretype sets the one that matters. With fewer
+threads than CPUs the process stays on as many CPUs, because that OpenBLAS would take them all.
 """
 import argparse
 import json
@@ -18,18 +21,17 @@ import os
 import resource
 import time
 
-for name in [n for n in os.environ if n.startswith("OPENBLAS_")]:
-    del os.environ[name]        # before torch is loaded: its libraries look once
-
 
 def options():
     p = argparse.ArgumentParser()
     p.add_argument("model", nargs="?", choices=["resnet18", "unet", "densenet121", "mlp", "gpt"])
     p.add_argument("--blas", action="store_true")
+    p.add_argument("--save")
     p.add_argument("--variant", choices=["plain", "channels-last"], default="plain")
     p.add_argument("--threads", type=int, default=1)
     p.add_argument("--seconds", type=float, default=8, help="measure at least this long")
     p.add_argument("--steps", type=int, default=5, help="and at least as many steps")
+    p.add_argument("--coretype", help="OPENBLAS_CORETYPE, for a CPU that it does not recognise")
     o = p.parse_args()
     if o.model is None and not o.blas:
         p.error("a model is wanted")
@@ -37,10 +39,15 @@ def options():
 
 
 args = options()
+for name in [n for n in os.environ if n.startswith("OPENBLAS_")]:
+    del os.environ[name]        # before torch is loaded: its libraries look once
+if args.coretype:
+    os.environ["OPENBLAS_CORETYPE"] = args.coretype
 cpus = sorted(os.sched_getaffinity(0))
 if args.threads < len(cpus):
     os.sched_setaffinity(0, cpus[:args.threads])
 
+import numpy                                    # noqa: E402
 import torch                                    # noqa: E402  (after the environment is set)
 from torch import nn                            # noqa: E402
 from torch.nn import functional as F            # noqa: E402
@@ -281,6 +288,11 @@ def case(model):
     return GPT(), torch.randint(4096, (4, 256)), torch.randint(4096, (4, 256))
 
 
+def save():
+    _, x, target = case(args.model)
+    numpy.savez(args.save, x=x.numpy(), label=target.numpy())
+
+
 def main():
     torch.set_num_threads(args.threads)
     torch.manual_seed(0)
@@ -308,20 +320,27 @@ def main():
     for _ in range(2):          # caches, and the optimizer's state
         loss = step()
     times = []
+    cpu = time.process_time()
     end = time.monotonic() + args.seconds
     while (time.monotonic() < end or len(times) < args.steps) and len(times) < 1000:
         start = time.perf_counter()
         loss = step()
         times.append((time.perf_counter() - start) * 1e3)
+    cpu = time.process_time() - cpu
     times.sort()
     print(json.dumps({
         "model": args.model, "variant": args.variant, "threads": args.threads,
         "steps": len(times), "median_ms": round(times[len(times) // 2], 2),
         "best_ms": round(times[0], 2), "peak_rss_mb": round(peak_mb(), 1),
-        "import_rss_mb": round(import_mb, 1),
+        "cpu_ms": round(cpu / len(times) * 1e3, 2), "import_rss_mb": round(import_mb, 1),
         "parameters": sum(p.numel() for p in net.parameters()), "loss": round(loss.item(), 4),
     }), flush=True)
 
 
 if __name__ == "__main__":
-    print(blas()) if args.blas else main()
+    if args.blas:
+        print(blas())
+    elif args.save:
+        save()
+    else:
+        main()
