@@ -19,7 +19,7 @@ enum {
     LS_LDA = LS_KC + LS_V, /* distance of copied rows: odd in vectors, to spread over cache sets */
     LS_TILE_LD = LS_MR > 8 ? 16 : 8, /* distance in a tile of turned rows */
     LS_LINE = 64 / sizeof(real),     /* elements of a cache line */
-    LS_STRIDE = 8,                   /* columns of A from one request for memory to the next */
+    LS_STRIDE = 4,                   /* columns of A from one request for memory to the next */
 };
 
 /* Computes channels c .. c + n of `count` places that lie `step` apart, from `place` on, to rows
@@ -65,21 +65,34 @@ LS_INLINE void ls_ahead_take(LsAhead *t, int64_t k, const real *else_at, const r
 #define LS_MICRO_PARAMS int64_t k, const real *restrict a, int64_t lda, const real *restrict b, \
     int64_t ldb, const real *init, int64_t ldi, real *c, int64_t ldc, const LsStrips *next
 
+/* s += column q of A from here times row q of B. Rows of A hang on one of three pointers, five to
+ * each: one pointer for 14 rows, or one for each, is more address registers than x86 has. */
+LS_INLINE void ls_micro_column(const int rows, const int nv, const bool turned,
+                               ls_vec s[LS_MR][2], int64_t q, const real *const p[3], int64_t lda,
+                               const real *b)
+{
+    ls_vec b0 = ls_load(b), b1 = nv == 2 ? ls_load(b + LS_V) : b0;
+#pragma GCC unroll 14
+    for (int i = 0; i < rows; i++) {
+        ls_vec x = ls_splat(turned ? p[0][i] : p[i / 5][i % 5 * lda + q]);
+        s[i][0] += x * b0;
+        if (nv == 2)
+            s[i][1] += x * b1;
+    }
+}
+
 LS_INLINE void ls_micro_body(const int rows, const int nv, const bool turned, LS_MICRO_PARAMS)
 {
     ls_vec s[LS_MR][2];
-    /* Rows hang on one of three pointers, five to each: one pointer for 14 rows, or one for each,
-     * is more address registers than x86 has. The empty asm keeps the compiler from deriving one
-     * from another. */
     const real *p[3] = {a, a + (turned ? 0 : 5 * lda), a + (turned ? 0 : 10 * lda)};
     const real *line[2] = {next->at[0], next->at[1]};
     real *row = c, *const end = c + rows * ldc;
+    /* The compiler must not derive one from another. */
     __asm__("" : "+r"(p[1]), "+r"(p[2]));
 #pragma GCC unroll 14
     for (int i = 0; i < rows; i++)
         s[i][0] = s[i][1] = (ls_vec){0};
-    for (int64_t some; k > 0; k -= some) {
-        some = ls_least(k, LS_STRIDE);
+    for (; k >= LS_STRIDE; k -= LS_STRIDE) {
         if (row < end) {
             __builtin_prefetch(row, 1, 3);
             __builtin_prefetch(row + nv * LS_V - 1, 1, 3);
@@ -89,22 +102,20 @@ LS_INLINE void ls_micro_body(const int rows, const int nv, const bool turned, LS
             __builtin_prefetch(line[i], 0, 2);
             line[i] += next->ld[i];
         }
-        for (int64_t q = 0; q < some; q++) {
-            ls_vec b0 = ls_load(b), b1 = nv == 2 ? ls_load(b + LS_V) : b0;
-#pragma GCC unroll 14
-            for (int i = 0; i < rows; i++) {
-                ls_vec x = ls_splat(turned ? a[i] : p[i / 5][i % 5 * lda]);
-                s[i][0] += x * b0;
-                if (nv == 2)
-                    s[i][1] += x * b1;
-            }
+#pragma GCC unroll 4
+        for (int q = 0; q < LS_STRIDE; q++, b += ldb) {
+            ls_micro_column(rows, nv, turned, s, q, p, lda, b);
             if (turned)
-                __builtin_prefetch(a + 16 * lda, 0, 3);
-            a += lda;
-            for (int i = 0; i < 3 && !turned; i++)
-                p[i]++;
-            b += ldb;
+                p[0] += lda;
         }
+        for (int i = 0; i < 3 && !turned; i++)
+            p[i] += LS_STRIDE;
+    }
+    for (; k > 0; k--, b += ldb) {
+        ls_micro_column(rows, nv, turned, s, 0, p, lda, b);
+        p[0] += turned ? lda : 1;
+        for (int i = 1; i < 3 && !turned; i++)
+            p[i]++;
     }
 #pragma GCC unroll 14
     for (int i = 0; i < rows; i++) {
