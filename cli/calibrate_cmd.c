@@ -62,6 +62,7 @@ typedef struct Calibration {
     bool quick, verbose;
     int threads;
     double seconds;             /* that a program runs, each round */
+    double shorter, longer;     /* ns, sums over all kernels of both rounds' times */
     LsArena *arena;
     LsMachine machine;
     LsSample *sample; uint32_t nsample, cap;
@@ -96,7 +97,7 @@ static int all_cores(void)
 static int parse(Calibration *c, int argc, char **argv)
 {
     c->threads = all_cores();
-    c->seconds = 4;
+    c->seconds = 3.5;
     for (int i = 2; i < argc; i++) {
         const char *arg = argv[i];
         if (strcmp(arg, "--quick") == 0) {
@@ -193,10 +194,14 @@ static int collect(Calibration *c, LsJob *job, int k, int round, uint32_t first)
     for (uint32_t i = 0; i < p->dag.nnode; i++) {
         if (ns[i] <= 0)
             continue;
-        if (round == 0)
+        if (round == 0) {
             add_sample(c, ls_problem_work(p, i, &c->machine), ns[i]);
-        else if (ns[i] < c->sample[first].ns)
-            c->sample[first].ns = ns[i];
+        } else {
+            double *had = &c->sample[first].ns, less = ns[i] < *had ? ns[i] : *had;
+            c->longer += *had + ns[i] - less;
+            c->shorter += less;
+            *had = less;
+        }
         first++;
     }
     return 0;
@@ -263,6 +268,14 @@ static int measure_all(Calibration *c)
             }
     }
     return code;
+}
+
+static void warn_if_busy(const Calibration *c)
+{
+    const double much = 1.2;
+    if (c->longer > much * c->shorter)
+        fprintf(stderr, "calibrate: the machine was busy: the two rounds differ by %.0f %%; run it "
+                "again when there is less to do\n", 100 * (c->longer / c->shorter - 1));
 }
 
 static void remove_files(const Calibration *c)
@@ -358,6 +371,7 @@ int ls_calibrate_main(int argc, char **argv)
         remove_files(&c);
     }
     if (code == 0) {
+        warn_if_busy(&c);
         missed = ls_machine_fit(c.arena, &c.machine, c.sample, c.nsample);
         code = write_machine(&c, missed);
     }
