@@ -203,9 +203,9 @@ static double rounded(double v)
     return floor(v * scale + 0.5) / scale;
 }
 
-static bool is_product(int c) { return c >= LS_COST_CONV && c <= LS_COST_MATMUL_BATCH; }
+static bool is_product(int c) { return c >= LS_COST_CONV && c <= LS_COST_MATMUL; }
 
-/* The fastest product gives the peak, the fastest of both directions of the simple streams the
+/* The fastest large product gives the peak, the fastest of both directions of the simple streams the
  * memory's speed. */
 static void set_tops(LsMachine *m, const Fit *f)
 {
