@@ -9,7 +9,7 @@
  *
  * Some kernels of a class are much alike, and no sample tells their operations from their bytes. So
  * the old figures, made as much slower as the class is, count a little too (ridge regression): a
- * coefficient that is twice theirs is as bad as one sample missed by 22 %. */
+ * coefficient that is far from theirs is as bad as one sample missed by 22 %. */
 #include "compiler/machine_fit.h"
 
 #include <math.h>
@@ -46,14 +46,21 @@ static double value(const Row *r, const Line *l)
     return ns;
 }
 
-/* Weight of the old coefficient k. */
-static double hold(const Line *old, int k)
+typedef struct Past { Line old; double hold[NTERM]; } Past;     /* and how much each counts */
+
+/* A coefficient that is far off, whichever way, costs `held` and no more. now: the last line. */
+static Past past_of(const Line *old, const Line *now)
 {
-    return old->c[k] > 0 ? held / (old->c[k] * old->c[k]) : 0;
+    Past p = {.old = *old};
+    for (int k = 0; k < NTERM; k++) {
+        double size = fmax(old->c[k], now->c[k]);
+        p.hold[k] = old->c[k] > 0 ? held / (size * size) : 0;
+    }
+    return p;
 }
 
 /* Least squares over the terms in `set`, a bit each; false: singular, or some is negative. */
-static bool solve(const Row *row, uint32_t n, const Line *old, int set, Line *out)
+static bool solve(const Row *row, uint32_t n, const Past *past, int set, Line *out)
 {
     double a[NTERM][NTERM + 1] = {{0}};
     int at[NTERM], m = 0;
@@ -69,8 +76,8 @@ static bool solve(const Row *row, uint32_t n, const Line *old, int set, Line *ou
             a[i][m] += wx * row[r].ns;
         }
     for (int i = 0; i < m; i++) {
-        a[i][i] += hold(old, at[i]);
-        a[i][m] += hold(old, at[i]) * old->c[at[i]];
+        a[i][i] += past->hold[at[i]];
+        a[i][m] += past->hold[at[i]] * past->old.c[at[i]];
     }
     for (int i = 0; i < m; i++) {       /* symmetric and not negative: no pivots are looked for */
         if (!(a[i][i] > 1e-12))
@@ -94,11 +101,11 @@ static bool solve(const Row *row, uint32_t n, const Line *old, int set, Line *ou
     return true;
 }
 
-static double squares(const Row *row, uint32_t n, const Line *old, const Line *l)
+static double squares(const Row *row, uint32_t n, const Past *past, const Line *l)
 {
     double sum = 0;
     for (int k = 0; k < NTERM; k++)
-        sum += hold(old, k) * (l->c[k] - old->c[k]) * (l->c[k] - old->c[k]);
+        sum += past->hold[k] * (l->c[k] - past->old.c[k]) * (l->c[k] - past->old.c[k]);
     for (uint32_t r = 0; r < n; r++) {
         double d = value(&row[r], l) - row[r].ns;
         sum += row[r].weight * d * d;
@@ -106,14 +113,14 @@ static double squares(const Row *row, uint32_t n, const Line *old, const Line *l
     return sum;
 }
 
-static Line best_line(const Row *row, uint32_t n, const Line *old)
+static Line best_line(const Row *row, uint32_t n, const Past *past)
 {
     Line best = {{0}};
-    double least = squares(row, n, old, &best);
+    double least = squares(row, n, past, &best);
     for (int set = 1; set < 1 << NTERM; set++) {
         Line l;
         double now;
-        if (solve(row, n, old, set, &l) && (now = squares(row, n, old, &l)) < least * (1 - 1e-9))
+        if (solve(row, n, past, set, &l) && (now = squares(row, n, past, &l)) < least * (1 - 1e-9))
             least = now, best = l;
     }
     return best;
@@ -151,7 +158,8 @@ static Line fit_class(Row *row, uint32_t n, const Line *old)
             row[r].weight = pow(row[r].ns, -1.5) / sqrt(mean)
                             * (round > 0 && miss > close_to ? close_to / miss : 1);
         }
-        l = best_line(row, n, old);
+        Past past = past_of(old, &l);
+        l = best_line(row, n, &past);
     }
     balance(&l, row, n);
     return l;
@@ -205,7 +213,7 @@ static double rounded(double v)
 
 static bool is_product(int c) { return c >= LS_COST_CONV && c <= LS_COST_MATMUL; }
 
-/* The fastest large product gives the peak, the fastest of both directions of the simple streams the
+/* The fastest large product gives the peak, the faster direction of simple streams the
  * memory's speed. */
 static void set_tops(LsMachine *m, const Fit *f)
 {
