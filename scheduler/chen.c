@@ -42,7 +42,7 @@ static void add(Chen *c, LsStrategies *to, const uint32_t *end, uint32_t n)
 LsStrategies ls_chen(LsArena *arena, const LsForward *f)
 {
     enum { SIZES = 64 };
-    LsStrategies out = {ls_arena_alloc(arena, SIZES + 1, sizeof *out.item), 0, false};
+    LsStrategies out = {ls_arena_alloc(arena, SIZES + 1, sizeof *out.item), 0};
     if (f->n == 0)
         return out;
     Chen c = {f, arena, NULL, NULL, NULL, 0};

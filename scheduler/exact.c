@@ -17,6 +17,8 @@
 
 #include "scheduler/relax.h"
 
+enum { MOST_POINTS = 2000000 };                     /* of a ceiling */
+
 struct LsExact {
     const LsForward *f;
     const LsFamily *fam;
@@ -43,7 +45,7 @@ typedef struct Solve {
     int64_t budget;
     bool price_last;
     double *gain;               /* by vertex: of keeping it */
-    LsBound *bound;
+    LsCeiling *ceiling;
     double *sum, *stuck;        /* by set: gain of all in it, of what is stuck in it */
     double *open, *edge_loose;  /* by set: what is loose outside it; in what it keeps */
     double floor;               /* a strategy must gain more */
@@ -134,8 +136,8 @@ static double beyond(const Solve *z, uint32_t j)
 static void carry(Solve *z, uint32_t i, uint32_t j, int64_t most, int64_t m, double g)
 {
     const Front *from = &z->front[i];
-    const LsBound *b = z->bound;
-    const LsBoundPoint *point = b->point[z->x->relax->of[j]];
+    const LsCeiling *b = z->ceiling;
+    const LsCeilingPoint *point = b->point[z->x->relax->of[j]];
     uint32_t npoint = b->n[z->x->relax->of[j]], q = 0, nadd = 0;
     uint32_t u = count_until(z, from->state[0].m + m);
     if (u > 0 && z->work[u - 1].g >= from->state[from->n - 1].g + g)
@@ -222,9 +224,9 @@ static void envelop(Solve *z, uint32_t k)
 
 /* What a state that reached r gains at most if it takes step s to projection j. q: the point of j
  * to begin with, moved on. */
-static double promise(const Solve *z, const LsBoundStep *s, uint32_t j, Reach r, uint32_t *q)
+static double promise(const Solve *z, const LsCeilingStep *s, uint32_t j, Reach r, uint32_t *q)
 {
-    const LsBound *b = z->bound;
+    const LsCeiling *b = z->ceiling;
     while (*q < b->n[j] && b->point[j][*q].most < r.m + s->kept)
         ++*q;
     return *q == b->n[j] || r.m > s->most ? -INFINITY : r.g + s->gain + b->point[j][*q].gain;
@@ -237,7 +239,7 @@ static void add_from(Solve *z, uint32_t i, uint32_t j)
     const Envelope *e = &z->env[i];
     if (e->n == 0 || !ls_relax_holds(r, j, i))
         return;
-    LsBoundStep s = ls_bound_step(z->bound, i, j);
+    LsCeilingStep s = ls_ceiling_step(z->ceiling, i, j);
     uint32_t k = 0, at = 0;
     while (k < e->n && promise(z, &s, j, e->reach[k], &at) <= z->floor)
         k++;
@@ -285,13 +287,12 @@ static void enter(Solve *z, uint32_t j)
 /* Finds all states above the floor. */
 static LsExactEnd search(Solve *z)
 {
-    enum { MOST_STEPS = 300000000, MOST_STATES = 20000000 };
+    enum { MOST_STEPS = 200000000, MOST_STATES = 4000000 };
     const LsRelax *r = z->x->relax;
-    z->nstep = z->nstate = 0;
     z->front[0] = (Front){ls_arena_alloc(z->arena, 1, sizeof(State)), 1};
     for (uint32_t p = 0; p < r->n; p++) {
         z->nfrom = 0;
-        for (uint32_t i = 0; z->bound->n[p] > 0 && i < p; i++)
+        for (uint32_t i = 0; z->ceiling->n[p] > 0 && i < p; i++)
             add_from(z, i, p);
         qsort(z->from, z->nfrom, sizeof *z->from, by_most);
         for (uint32_t q = r->fiber_at[p]; q < r->fiber_at[p + 1]; q++)
@@ -322,14 +323,14 @@ static void weigh(Solve *z)
     for (uint32_t i = 0; i < fam->n; i++) {
         for (uint32_t v = 0; v < f->n; v++)
             if (!ls_bit(fam->low + (size_t)i * f->nword, v)) {
-                z->open[i] += z->bound->loose[v];
+                z->open[i] += z->ceiling->loose[v];
             } else {
                 z->sum[i] += z->gain[v];
                 z->stuck[i] += ls_bit(f->stuck, v) ? z->gain[v] : 0;
-                z->edge_loose[i] += ls_bit(f->stuck, v) ? z->bound->loose[v] : 0;
+                z->edge_loose[i] += ls_bit(f->stuck, v) ? z->ceiling->loose[v] : 0;
             }
         for (uint32_t k = z->x->edge_at[i]; k < z->x->edge_at[i + 1]; k++)
-            z->edge_loose[i] += z->bound->loose[z->x->edge[k]];
+            z->edge_loose[i] += z->ceiling->loose[z->x->edge[k]];
     }
     if (!z->price_last)
         z->edge_loose[fam->n - 1] = z->open[0];
@@ -342,9 +343,12 @@ static Solve *solve_new(LsArena *arena, const LsExact *x, const LsDpOptions *o, 
     *z = (Solve){.x = x, .arena = arena, .budget = o->budget, .price_last = o->price_last};
     z->gain = ls_arena_alloc(arena, x->f->n, sizeof *z->gain);
     for (uint32_t v = 0; v < x->f->n; v++)
-        z->gain[v] = sign * x->f->time[v];
-    z->bound = ls_bound_new(arena, x->relax, o->budget, z->gain, o->price_last ? NULL : z->gain);
-    weigh(z);
+        z->gain[v] = sign * (o->unit > 0 ? o->unit * round(x->f->time[v] / o->unit)
+                                         : x->f->time[v]);
+    z->ceiling = ls_ceiling_new(arena, x->relax, o->budget, z->gain,
+                                o->price_last ? NULL : z->gain, MOST_POINTS);
+    if (z->ceiling != NULL)
+        weigh(z);
     z->front = ls_arena_alloc(arena, x->fam->n, sizeof *z->front);
     z->env = ls_arena_alloc(arena, x->relax->n, sizeof *z->env);
     z->from = ls_arena_alloc(arena, x->fam->n, sizeof *z->from);
@@ -378,7 +382,8 @@ static LsExactEnd feasible(const LsExact *x, const LsDpOptions *o)
     LsArena *arena = ls_arena_new();
     Solve *z = solve_new(arena, x, o, 0);
     z->floor = -1;
-    LsExactEnd end = z->bound->n[0] == 0 ? LS_EXACT_NONE : search(z);
+    LsExactEnd end = z->ceiling == NULL ? LS_EXACT_UNKNOWN
+                     : z->ceiling->n[0] == 0 ? LS_EXACT_NONE : search(z);
     ls_arena_free(arena);
     return end;
 }
@@ -390,12 +395,12 @@ LsExactEnd ls_exact_solve(LsArena *arena, const LsExact *x, const LsDpOptions *o
     LsArena *scratch = ls_arena_new();
     Solve *z = solve_new(scratch, x, o, o->greatest ? -1 : 1);
     double all = x->fam->time[x->fam->n - 1];
-    LsExactEnd end = LS_EXACT_NONE;
-    bool none = x->fam->n < 2 || z->bound->n[0] == 0;
+    LsExactEnd end = z->ceiling == NULL ? LS_EXACT_UNKNOWN : LS_EXACT_NONE;
+    bool none = x->fam->n < 2 || z->ceiling == NULL || z->ceiling->n[0] == 0;
     for (size_t k = 0; !none && end == LS_EXACT_NONE && k < sizeof under / sizeof *under; k++) {
         if (k == SURE && (end = feasible(x, o)) != LS_EXACT_FOUND)
             break;
-        z->floor = z->open[0] + ls_bound_at(z->bound, 0, 0) - under[k] * all;
+        z->floor = z->open[0] + ls_ceiling_at(z->ceiling, 0, 0) - under[k] * all;
         end = search(z);
     }
     if (end == LS_EXACT_FOUND)

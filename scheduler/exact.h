@@ -19,7 +19,8 @@ LsExact *ls_exact_new(LsArena *arena, const LsForward *f, const LsFamily *fam,
 
 /* The strategy within the budget with the least time of recomputation (options->greatest: with
  * the greatest), peak and time as the paper's formulas count them. Times within 1e-9 of the sum
- * of all count as the same. slack and most_points are not used. */
+ * of all count as the same. With options->unit it is the best by the rounded times. cells and
+ * most_points are not used. */
 LsExactEnd ls_exact_solve(LsArena *arena, const LsExact *x, const LsDpOptions *options,
                           LsStrategy *out);
 

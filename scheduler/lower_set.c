@@ -176,6 +176,11 @@ static LsFamily *family_of(const LsForward *f, const uint64_t *set, uint32_t n, 
     return fam;
 }
 
+LsFamily *ls_family_of(const LsForward *f, const uint64_t *set, uint32_t n)
+{
+    return family_of(f, set, n, false);
+}
+
 static bool holds_preds(const LsForward *f, const uint64_t *set, uint32_t v)
 {
     for (uint32_t k = f->pred.at[v]; k < f->pred.at[v + 1]; k++)

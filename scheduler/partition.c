@@ -1,21 +1,24 @@
-/* scheduler/partition.c -- the DP over lower sets of Kusumoto et al. 2019 (arXiv:1905.11722).
+/* scheduler/partition.c -- the DP over lower sets of Kusumoto et al. 2019 (arXiv:1905.11722), for
+ * many strategies at once.
  *
- * State: a lower set L, the time t of recomputation decided so far, the bytes m kept so far. The
- * published table has a least m for each whole t; here each set holds the front of states that
- * no other beats in both, so times may be any number. Time-centred, less t is better;
- * memory-centred, more: what a state with more t and less m can still reach, no state it beats
- * can better.
+ * State: a lower set L, the time t of recomputation decided so far, the bytes m kept so far. As in
+ * the published table there is a place for every time, here for every step of a grid, with the
+ * state of the least m and its true t; beside it the least m of all better times, so that a state
+ * is weighed in one look. Time-centred, less t is better; memory-centred, more: what a state with
+ * more t and less m can still reach, no state it beats can better.
  *
  * A step L -> L' costs by sums over the sets alone, but for the kept vertices of L' outside L:
  *   t += T(L') - T(L) - T(keep(L') - L)       m += M(keep(L') - L)
- *   m + 2 (M(L') - M(L)) + halo(L') <= budget */
+ *   m + 2 (M(L') - M(L)) + halo(L') <= budget
+ * The same sums backwards say how many bytes may be kept at L at most if a way to the end is to be
+ * left. */
 #include "scheduler/partition.h"
 
 #include <string.h>
 
 /* t with its sign; set, at: the point it came from. */
 typedef struct Point { double t; int64_t m; uint32_t set, at; } Point;
-typedef struct Front { Point *point; uint32_t n; int64_t least; } Front;
+typedef struct Front { Point *point; uint32_t n; int64_t least; } Front;    /* by rising t */
 
 typedef struct Dp {
     const LsForward *f;
@@ -23,63 +26,25 @@ typedef struct Dp {
     const LsDpOptions *o;
     LsArena *scratch;
     Front *front;
-    Point *work; uint32_t nwork, room;      /* the front being made, by rising t */
-    Point *other;               /* what a merge writes to */
-    Point *add; uint32_t add_room;
-    double sign;
-    bool thinned;
+    int64_t *most;              /* by set: with more bytes kept nothing leads on to everything */
+    /* the grid of the set at hand */
+    Point *cell;
+    int64_t *least;             /* by cell: the least m in it and before it */
+    uint32_t top;               /* last cell that may be used */
+    double sign, first, scale;  /* cell = (t - first) * scale */
 } Dp;
 
-/* How many points of the front in work have no more t; the last of them has their least m. */
-static uint32_t count_until(const Dp *dp, double t)
+static uint32_t cell_of(const Dp *dp, double t)
 {
-    uint32_t lo = 0, hi = dp->nwork;
-    while (lo < hi) {
-        uint32_t mid = (lo + hi) / 2;
-        if (dp->work[mid].t <= t)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
+    double x = (t - dp->first) * dp->scale;
+    return x <= 0 ? 0 : x >= dp->top ? dp->top : (uint32_t)x;
 }
 
-/* Merges n points by rising t into the front in work; of what is no better than another in both,
- * the earlier stays. */
-static void merge(Dp *dp, const Point *add, uint32_t n)
+static void put(Dp *dp, uint32_t c, Point p)
 {
-    if (dp->nwork + n > dp->room) {
-        dp->room = 2 * (dp->nwork + n) + 64;
-        Point *work = ls_arena_alloc(dp->scratch, dp->room, sizeof *work);
-        if (dp->nwork > 0)
-            memcpy(work, dp->work, dp->nwork * sizeof *work);
-        dp->work = work;
-        dp->other = ls_arena_alloc(dp->scratch, dp->room, sizeof *dp->other);
-    }
-    uint32_t i = 0, k = 0, to = 0;
-    while (i < dp->nwork || k < n) {
-        bool old = k == n || (i < dp->nwork && (dp->work[i].t < add[k].t
-                   || (dp->work[i].t == add[k].t && dp->work[i].m <= add[k].m)));
-        const Point *p = old ? &dp->work[i++] : &add[k++];
-        if (to == 0 || p->m < dp->other[to - 1].m)
-            dp->other[to++] = *p;
-    }
-    Point *work = dp->work;
-    dp->work = dp->other;
-    dp->other = work;
-    dp->nwork = to;
-}
-
-/* Keeps about `most` points, evenly by place, both ends included. */
-static void thin(Dp *dp)
-{
-    uint32_t most = dp->o->most_points;
-    if (dp->nwork <= most)
-        return;
-    dp->thinned = true;
-    for (uint32_t k = 0; k < most; k++)
-        dp->work[k] = dp->work[(uint64_t)k * (dp->nwork - 1) / (most - 1)];
-    dp->nwork = most;
+    dp->cell[c] = p;
+    for (; c <= dp->top && dp->least[c] > p.m; c++)
+        dp->least[c] = p.m;
 }
 
 /* Goes on to set j by one step from every state of where it starts. */
@@ -88,25 +53,22 @@ static void relax(Dp *dp, uint32_t j, LsCutStep step)
     const LsFamily *fam = dp->fam;
     const Front *from = &dp->front[step.from];
     int64_t here = 2 * (fam->mem[j] - fam->mem[step.from]) + fam->halo[j];
+    int64_t most = dp->o->budget - here;
+    most = dp->most[j] - step.kept < most ? dp->most[j] - step.kept : most;
     bool free = j == fam->n - 1 && !dp->o->price_last;
     double t = free ? 0 : dp->sign * step.time;
-    uint32_t no_worse = count_until(dp, from->point[0].t + t + dp->o->slack);
-    if (no_worse > 0 && dp->work[no_worse - 1].m <= from->least + step.kept)
+    if (from->least > most
+        || dp->least[cell_of(dp, from->point[0].t + t)] <= from->least + step.kept)
         return;                                     /* beats the best of both, so all */
-    if (from->n > dp->add_room) {
-        dp->add_room = 2 * from->n;
-        dp->add = ls_arena_alloc(dp->scratch, dp->add_room, sizeof *dp->add);
-    }
-    uint32_t nadd = 0, q = 0;
-    for (uint32_t k = 0; k < from->n; k++) {        /* both fronts by rising t */
+    uint32_t k = 0;
+    while (from->point[k].m > most)                 /* m falls along the front */
+        k++;
+    for (; k < from->n; k++) {
         Point p = {from->point[k].t + t, from->point[k].m + step.kept, step.from, k};
-        while (q < dp->nwork && dp->work[q].t <= p.t + dp->o->slack)
-            q++;
-        if (from->point[k].m + here <= dp->o->budget && (q == 0 || dp->work[q - 1].m > p.m))
-            dp->add[nadd++] = p;
+        uint32_t c = cell_of(dp, p.t);
+        if (dp->least[c] > p.m)
+            put(dp, c, p);
     }
-    if (nadd > 0)
-        merge(dp, dp->add, nadd);
 }
 
 /* Some state of set i can go on to set j within the budget. */
@@ -117,19 +79,57 @@ static bool fits(const Dp *dp, uint32_t i, uint32_t j)
            && dp->front[i].least + 2 * (fam->mem[j] - fam->mem[i]) + fam->halo[j] <= dp->o->budget;
 }
 
+/* The nearest first: of states as good, those in more and smaller blocks stay. */
 static void relax_into(Dp *dp, uint32_t j)
 {
     const LsFamily *fam = dp->fam;
     LsCutStep step;
     if (fam->step != NULL) {
-        for (uint32_t k = fam->step_at[j]; k < fam->step_at[j + 1]; k++)
+        for (uint32_t k = fam->step_at[j + 1]; k-- > fam->step_at[j];)
             if (fits(dp, fam->step[k].from, j))
                 relax(dp, j, fam->step[k]);
         return;
     }
-    for (uint32_t i = 0; i < j; i++)
+    for (uint32_t i = j; i-- > 0;)
         if (fits(dp, i, j) && ls_cut_step(dp->f, fam, i, j, &step))
             relax(dp, j, step);
+}
+
+/* Fills most[]; where the steps are not listed, there is no limit. */
+static void find_most(Dp *dp)
+{
+    const LsFamily *fam = dp->fam;
+    dp->most = ls_arena_alloc(dp->scratch, fam->n, sizeof *dp->most);
+    for (uint32_t j = 0; j < fam->n; j++)
+        dp->most[j] = fam->step == NULL || j == fam->n - 1 ? INT64_MAX : -1;
+    for (uint32_t j = fam->n; fam->step != NULL && j-- > 1;)
+        for (uint32_t k = fam->step_at[j]; k < fam->step_at[j + 1]; k++) {
+            const LsCutStep *s = &fam->step[k];
+            int64_t here = dp->o->budget - 2 * (fam->mem[j] - fam->mem[s->from]) - fam->halo[j];
+            int64_t after = dp->most[j] - s->kept, *most = &dp->most[s->from];
+            here = after < here ? after : here;
+            *most = here > *most ? here : *most;
+        }
+}
+
+/* The front of set j: about most_points of the grid, evenly by place, both ends included. */
+static void find_front(Dp *dp, uint32_t j)
+{
+    Front *to = &dp->front[j];
+    uint32_t n = 0, most = dp->o->most_points;
+    dp->top = cell_of(dp, dp->sign > 0 ? dp->fam->time[j] : 0);
+    for (uint32_t c = 0; c <= dp->top; c++)
+        dp->least[c] = INT64_MAX;
+    if (dp->most[j] >= 0)
+        relax_into(dp, j);
+    for (uint32_t c = 0; c <= dp->top; c++)         /* what a better time does not beat */
+        if (dp->least[c] < INT64_MAX && (c == 0 || dp->least[c] < dp->least[c - 1]))
+            dp->cell[n++] = dp->cell[c];
+    to->n = n < most ? n : most;
+    to->point = ls_arena_alloc(dp->scratch, to->n, sizeof *to->point);
+    for (uint32_t k = 0; k < to->n; k++)
+        to->point[k] = dp->cell[n <= most ? k : (uint64_t)k * (n - 1) / (most - 1)];
+    to->least = n > 0 ? to->point[to->n - 1].m : 0;
 }
 
 static LsStrategy trace(const Dp *dp, LsArena *arena, uint32_t k)
@@ -156,25 +156,22 @@ static LsStrategy trace(const Dp *dp, LsArena *arena, uint32_t k)
 LsStrategies ls_partition(LsArena *arena, const LsForward *f, const LsFamily *fam,
                           const LsDpOptions *options)
 {
-    Dp dp = {.f = f, .fam = fam, .o = options, .scratch = arena,
-             .sign = options->greatest ? -1 : 1, .thinned = options->slack > 0};
+    double all = fam->time[fam->n - 1];
+    Dp dp = {.f = f, .fam = fam, .o = options, .scratch = arena, .top = options->cells,
+             .sign = options->greatest ? -1 : 1, .first = options->greatest ? -all : 0,
+             .scale = all > 0 ? options->cells / all : 0};
     dp.front = ls_arena_alloc(arena, fam->n, sizeof *dp.front);
+    dp.cell = ls_arena_alloc(arena, options->cells + 1u, sizeof *dp.cell);
+    dp.least = ls_arena_alloc(arena, options->cells + 1u, sizeof *dp.least);
     Point start = {0, 0, 0, 0};
     dp.front[0] = (Front){&start, 1, 0};
+    find_most(&dp);
     for (uint32_t j = 1; j < fam->n; j++) {
-        dp.nwork = 0;
-        relax_into(&dp, j);
-        thin(&dp);
-        Front *to = &dp.front[j];
-        to->n = dp.nwork;
-        to->point = ls_arena_alloc(arena, dp.nwork, sizeof *to->point);
-        if (dp.nwork == 0)
-            continue;
-        memcpy(to->point, dp.work, dp.nwork * sizeof *to->point);
-        to->least = dp.work[dp.nwork - 1].m;        /* m falls along the front */
+        dp.top = options->cells;
+        find_front(&dp, j);
     }
     const Front *end = &dp.front[fam->n - 1];
-    LsStrategies out = {ls_arena_alloc(arena, end->n + 1u, sizeof *out.item), 0, dp.thinned};
+    LsStrategies out = {ls_arena_alloc(arena, end->n + 1u, sizeof *out.item), 0};
     if (fam->n > 1)
         for (uint32_t k = 0; k < end->n; k++)
             out.item[out.n++] = trace(&dp, arena, k);

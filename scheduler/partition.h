@@ -17,19 +17,18 @@ typedef struct LsDpOptions {
     bool greatest;              /* memory-centred: the greatest time;
                                  * else time-centred: the least */
     bool price_last;            /* count the last block as recomputed, as the paper does */
-    double slack;               /* a state this much better in time alone is given up; 0: exact */
-    uint32_t most_points;       /* of a set's front of (kept bytes,
-                                 * time); above it, it is thinned */
+    double unit;                /* times count as their nearest multiples of it, 0: as they are;
+                                 * exact.h only */
+    uint32_t cells;             /* of the grid of times from none to that of everything */
+    uint32_t most_points;       /* of a set's front of (kept bytes, time), at least 2 */
 } LsDpOptions;
 
-typedef struct LsStrategies {
-    LsStrategy *item; uint32_t n;
-    bool thinned;               /* some front was, or there was slack: the result is not exact */
-} LsStrategies;
+typedef struct LsStrategies { LsStrategy *item; uint32_t n; } LsStrategies;
 
-/* The DP of Kusumoto et al. 2019 over the sets of `fam`: the strategies within the budget that
- * no other beats in both time and kept bytes, best time first. None when nothing fits. Results
- * and all that it works with come from `arena`. */
+/* The DP of Kusumoto et al. 2019 over the sets of `fam`, on a grid of times: strategies within the
+ * budget that no other of these beats in both time and kept bytes, best time first. None when
+ * nothing fits. With a cell for every time and room for all points there is nothing better; else
+ * see exact.h. Results and all that it works with come from `arena`. */
 LsStrategies ls_partition(LsArena *arena, const LsForward *f, const LsFamily *fam,
                           const LsDpOptions *options);
 

@@ -55,20 +55,28 @@ static bool asked(const LsPlanner *pl, const char *part)
     return pl->o->compare || counts(pl->o->strategy ? pl->o->strategy : "auto", part);
 }
 
+/* The optima, and what a sweep over the family finds beside them; over less where it is large. */
 static void run_exact(LsPlanner *pl, const LsForward *f, const LsFamily *pruned)
 {
-    enum { MOST = 40000, MOST_FOR_AUTO = 2500 };
+    enum { MOST = 40000, MOST_FOR_AUTO = 2500, MOST_FOR_SWEEP = 2500, SMALL = 300 };
+    const char *tc = asked(pl, "exact-tc") ? "exact-tc" : NULL;
+    const char *mc = asked(pl, "exact-mc") ? "exact-mc" : NULL, *open = "";
     bool named = pl->o->strategy != NULL && strncmp(pl->o->strategy, "exact", 5) == 0;
     uint32_t most = pl->o->max_lower_sets ? pl->o->max_lower_sets
-                    : named ? MOST : MOST_FOR_AUTO;
-    const LsFamily *all = ls_family_all(f, most);
-    pl->exact_note = all ? ls_arena_printf(pl->arena, "%" PRIu32 " lower sets", all->n)
+                    : named ? MOST : MOST_FOR_AUTO, unknown = 0;
+    const LsFamily *all = ls_family_all(f, most), *swept = all ? all : pruned;
+    if (all != NULL && (named || all->n <= SMALL)) {
+        const LsFamily *used = ls_strategy_exact(pl->pool, f, all, tc, mc, &unknown);
+        swept = all->n > MOST_FOR_SWEEP ? used : all;
+    }
+    ls_strategy_dp(pl->pool, f, swept, tc, mc);
+    if (unknown > 0)
+        open = ", too many for some of the optima";
+    pl->exact_note = all ? ls_arena_printf(pl->arena, "%" PRIu32 " lower sets%s", all->n, open)
                          : ls_arena_printf(pl->arena,
                                            "more than %" PRIu32 " lower sets: the pruned "
                                            "family of %" PRIu32 " instead",
                                            most, pruned->n);
-    ls_strategy_dp(pl->pool, f, all ? all : pruned, asked(pl, "exact-tc") ? "exact-tc" : NULL,
-                   asked(pl, "exact-mc") ? "exact-mc" : NULL);
 }
 
 static void fill_pool(LsPlanner *pl, LsProb *p)

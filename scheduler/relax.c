@@ -1,4 +1,4 @@
-/* scheduler/relax.c -- bounds by a DP over the projections of a family's sets. */
+/* scheduler/relax.c -- ceilings by a DP over the projections of a family's sets. */
 #include "scheduler/relax.h"
 
 #include <math.h>
@@ -167,13 +167,13 @@ bool ls_relax_holds(const LsRelax *r, uint32_t j, uint32_t i)
     return true;
 }
 
-/* ---- the bound ---- */
+/* ---- the ceiling ---- */
 
-LsBoundStep ls_bound_step(const LsBound *b, uint32_t i, uint32_t j)
+LsCeilingStep ls_ceiling_step(const LsCeiling *b, uint32_t i, uint32_t j)
 {
     const LsRelax *r = b->relax;
     const uint64_t *from = r->low + (size_t)i * r->f->nword;
-    LsBoundStep s = {b->budget - 2 * (r->mem[j] - r->mem[i]) - r->halo[j],
+    LsCeilingStep s = {b->budget - 2 * (r->mem[j] - r->mem[i]) - r->halo[j],
                      r->stuck[j] - r->stuck[i], b->stuck[j] - b->stuck[i]};
     for (uint32_t k = r->edge_at[j]; k < r->edge_at[j + 1]; k++)
         if (!ls_bit(from, r->edge[k])) {
@@ -186,7 +186,7 @@ LsBoundStep ls_bound_step(const LsBound *b, uint32_t i, uint32_t j)
 }
 
 /* The first of n points with at least m bytes. */
-static uint32_t first_at(const LsBoundPoint *point, uint32_t n, int64_t m)
+static uint32_t first_at(const LsCeilingPoint *point, uint32_t n, int64_t m)
 {
     uint32_t lo = 0;
     while (lo < n) {
@@ -199,14 +199,14 @@ static uint32_t first_at(const LsBoundPoint *point, uint32_t n, int64_t m)
     return lo;
 }
 
-double ls_bound_at(const LsBound *b, uint32_t k, int64_t m)
+double ls_ceiling_at(const LsCeiling *b, uint32_t k, int64_t m)
 {
     uint32_t at = first_at(b->point[k], b->n[k], m);
     return at < b->n[k] ? b->point[k][at].gain : -INFINITY;
 }
 
 /* The least bytes kept at every projection, whatever is gained. */
-static void find_least(LsBound *b)
+static void find_least(LsCeiling *b)
 {
     const LsRelax *r = b->relax;
     for (uint32_t j = 1; j < r->n; j++) {
@@ -216,7 +216,7 @@ static void find_least(LsBound *b)
                 || b->least[i] + 2 * (r->mem[j] - r->mem[i]) + r->halo[j] > b->budget
                 || !ls_relax_holds(r, j, i))
                 continue;
-            int64_t m = b->least[i] + ls_bound_step(b, i, j).kept;
+            int64_t m = b->least[i] + ls_ceiling_step(b, i, j).kept;
             b->least[j] = m < b->least[j] ? m : b->least[j];
         }
     }
@@ -224,8 +224,8 @@ static void find_least(LsBound *b)
 
 typedef struct Backward {       /* fronts by rising most, falling gain */
     LsArena *arena;
-    LsBound *b;
-    LsBoundPoint *work, *other, *add;       /* the one being made, one to write to, what comes */
+    LsCeiling *b;
+    LsCeilingPoint *work, *other, *add;       /* the one being made, one to write to, what comes */
     uint32_t nwork, room, add_room;
 } Backward;
 
@@ -234,7 +234,7 @@ static void merge(Backward *x, uint32_t n)
 {
     if (x->nwork + n > x->room) {
         x->room = 2 * (x->nwork + n) + 64;
-        LsBoundPoint *work = ls_arena_alloc(x->arena, x->room, sizeof *work);
+        LsCeilingPoint *work = ls_arena_alloc(x->arena, x->room, sizeof *work);
         if (x->nwork > 0)
             memcpy(work, x->work, x->nwork * sizeof *work);
         x->work = work;
@@ -245,13 +245,13 @@ static void merge(Backward *x, uint32_t n)
         bool old = k == 0 || (i > 0 && (x->work[i - 1].most > x->add[k - 1].most
                    || (x->work[i - 1].most == x->add[k - 1].most
                        && x->work[i - 1].gain >= x->add[k - 1].gain)));
-        LsBoundPoint p = old ? x->work[--i] : x->add[--k];
+        LsCeilingPoint p = old ? x->work[--i] : x->add[--k];
         if (to == x->room || p.gain > x->other[to].gain)
             x->other[--to] = p;
     }
     x->nwork = x->room - to;
     memmove(x->other, x->other + to, x->nwork * sizeof *x->other);
-    LsBoundPoint *work = x->work;
+    LsCeilingPoint *work = x->work;
     x->work = x->other;
     x->other = work;
 }
@@ -259,9 +259,9 @@ static void merge(Backward *x, uint32_t n)
 /* What is possible from i by a step to j and on. */
 static void relax(Backward *x, uint32_t i, uint32_t j)
 {
-    const LsBound *b = x->b;
-    LsBoundStep s = ls_bound_step(b, i, j);
-    const LsBoundPoint *to = b->point[j];
+    const LsCeiling *b = x->b;
+    LsCeilingStep s = ls_ceiling_step(b, i, j);
+    const LsCeilingPoint *to = b->point[j];
     uint32_t n = b->n[j], k = first_at(to, n, b->least[i] + s.kept), nadd = 0;
     if (k == n || s.most < b->least[i])
         return;
@@ -275,7 +275,7 @@ static void relax(Backward *x, uint32_t i, uint32_t j)
     }
     bool end = false;
     for (uint32_t q = 0; k < n && !end; k++) {
-        LsBoundPoint p = {to[k].most - s.kept, to[k].gain + s.gain};
+        LsCeilingPoint p = {to[k].most - s.kept, to[k].gain + s.gain};
         end = p.most >= s.most;
         p.most = end ? s.most : p.most;
         while (q < x->nwork && x->work[q].most < p.most)
@@ -289,7 +289,7 @@ static void relax(Backward *x, uint32_t i, uint32_t j)
 
 /* Whether v is kept is not seen from the projection when v is light or has a light successor. If
  * it would be good, it is taken to be kept. */
-static void weigh(LsBound *b, const double *gain, const double *last)
+static void weigh(LsCeiling *b, const double *gain, const double *last)
 {
     const LsRelax *r = b->relax;
     const LsForward *f = r->f;
@@ -312,10 +312,10 @@ static void weigh(LsBound *b, const double *gain, const double *last)
             }
 }
 
-static LsBound *bound_new(LsArena *arena, const LsRelax *r, int64_t budget, bool last)
+static LsCeiling *ceiling_new(LsArena *arena, const LsRelax *r, int64_t budget, bool last)
 {
-    LsBound *b = ls_arena_alloc(arena, 1, sizeof *b);
-    *b = (LsBound){.relax = r, .budget = budget};
+    LsCeiling *b = ls_arena_alloc(arena, 1, sizeof *b);
+    *b = (LsCeiling){.relax = r, .budget = budget};
     b->point = ls_arena_alloc(arena, r->n, sizeof *b->point);
     b->n = ls_arena_alloc(arena, r->n, sizeof *b->n);
     b->least = ls_arena_alloc(arena, r->n, sizeof *b->least);
@@ -326,21 +326,24 @@ static LsBound *bound_new(LsArena *arena, const LsRelax *r, int64_t budget, bool
     return b;
 }
 
-LsBound *ls_bound_new(LsArena *arena, const LsRelax *r, int64_t budget, const double *gain,
-                      const double *last)
+LsCeiling *ls_ceiling_new(LsArena *arena, const LsRelax *r, int64_t budget, const double *gain,
+                          const double *last, uint32_t most)
 {
-    LsBound *b = bound_new(arena, r, budget, last != NULL);
+    uint64_t total = 0;
+    LsCeiling *b = ceiling_new(arena, r, budget, last != NULL);
     Backward x = {.arena = arena, .b = b};
     weigh(b, gain, last);
     find_least(b);
     b->point[r->n - 1] = ls_arena_alloc(arena, 1, sizeof **b->point);
-    b->point[r->n - 1][0] = (LsBoundPoint){INT64_MAX, 0};
+    b->point[r->n - 1][0] = (LsCeilingPoint){INT64_MAX, 0};
     b->n[r->n - 1] = 1;
     for (uint32_t i = r->n - 1; i-- > 0;) {
         x.nwork = 0;
         for (uint32_t j = i + 1; b->least[i] != INT64_MAX && j < r->n; j++)
             if (b->n[j] > 0 && ls_relax_holds(r, j, i))
                 relax(&x, i, j);
+        if ((total += x.nwork) > most)
+            return NULL;
         b->n[i] = x.nwork;
         b->point[i] = ls_arena_alloc(arena, x.nwork, sizeof **b->point);
         if (x.nwork > 0)

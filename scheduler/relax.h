@@ -10,7 +10,7 @@
 #include "scheduler/lower_set.h"
 
 /* With at most `most` bytes kept so far, at most `gain` can be added. */
-typedef struct LsBoundPoint { int64_t most; double gain; } LsBoundPoint;
+typedef struct LsCeilingPoint { int64_t most; double gain; } LsCeilingPoint;
 
 typedef struct LsRelax {        /* of a family, for any budget */
     const LsForward *f;
@@ -25,39 +25,39 @@ typedef struct LsRelax {        /* of a family, for any budget */
     uint32_t *edge_at, *edge;   /* by projection: its boundary, without what is stuck */
 } LsRelax;
 
-typedef struct LsBound {        /* within one budget */
+typedef struct LsCeiling {      /* within one budget */
     const LsRelax *relax;
     int64_t budget;
-    LsBoundPoint **point;       /* by projection: by rising `most`, falling gain */
+    LsCeilingPoint **point;     /* by projection: by rising `most`, falling gain */
     uint32_t *n;
     int64_t *least;             /* by projection: no state there has kept fewer bytes; INT64_MAX:
                                  * there is none */
     double *loose;              /* by vertex: what it may gain outside the points */
     double *sure;               /* by vertex: what it gains in them if kept */
     double *stuck, *last;       /* by projection: sums over its vertices; last: NULL if unused */
-} LsBound;
+} LsCeiling;
 
-typedef struct LsBoundStep {    /* between projections; of all steps between their sets: */
+typedef struct LsCeilingStep {  /* between projections; of all steps between their sets: */
     int64_t most;               /* the most bytes kept before it */
     int64_t kept;               /* the least newly kept */
     double gain;                /* the most gained, but for what is loose */
-} LsBoundStep;
+} LsCeilingStep;
 
 /* Leaves out as few vertices, the lightest first, as bring the projections down to `most`. A
  * family that is not whole must have no more sets than that. */
 LsRelax *ls_relax_new(LsArena *arena, const LsForward *f, const LsFamily *fam, uint32_t most);
 
 /* gain: by vertex, of keeping it (negative: a loss). last: by vertex, of having it in the last
- * block; NULL: nothing. */
-LsBound *ls_bound_new(LsArena *arena, const LsRelax *r, int64_t budget, const double *gain,
-                      const double *last);
+ * block; NULL: nothing. Returns NULL when the points would be more than `most`. */
+LsCeiling *ls_ceiling_new(LsArena *arena, const LsRelax *r, int64_t budget, const double *gain,
+                          const double *last, uint32_t most);
 
 /* The most that can be added from projection k on with m bytes kept, but for what is loose;
  * -INFINITY: no completion. */
-double ls_bound_at(const LsBound *b, uint32_t k, int64_t m);
+double ls_ceiling_at(const LsCeiling *b, uint32_t k, int64_t m);
 
 /* Between projections of which j holds i. */
-LsBoundStep ls_bound_step(const LsBound *b, uint32_t i, uint32_t j);
+LsCeilingStep ls_ceiling_step(const LsCeiling *b, uint32_t i, uint32_t j);
 
 bool ls_relax_holds(const LsRelax *r, uint32_t j, uint32_t i);
 

@@ -2,7 +2,9 @@
 #include "scheduler/strategy.h"
 
 #include <math.h>
+#include <string.h>
 
+#include "scheduler/exact.h"
 #include "scheduler/sequence.h"
 
 void ls_strategy_none(LsCandidates *pool)
@@ -49,11 +51,13 @@ void ls_strategy_chen(LsCandidates *pool, const LsForward *f)
 static int64_t run_dp(LsCandidates *pool, const LsForward *f, const LsFamily *fam, LsDpOptions o,
                       const char *name)
 {
+    enum { MOST = 64 };         /* strategies tried of one front, evenly by place */
     LsArena *arena = ls_arena_new();
     LsStrategies all = ls_partition(arena, f, fam, &o);
+    uint32_t n = all.n < MOST ? all.n : MOST;
     int64_t peak = -1;
-    for (uint32_t k = 0; k < all.n; k++)
-        offer(pool, f, &all.item[k], name);
+    for (uint32_t k = 0; k < n; k++)
+        offer(pool, f, &all.item[n < MOST ? k : (uint64_t)k * (all.n - 1) / (MOST - 1)], name);
     if (all.n > 0) {
         ls_strategy_price(arena, f, false, &all.item[0]);
         peak = all.item[0].peak;
@@ -73,31 +77,93 @@ static int64_t widest(const LsForward *f, const LsFamily *fam)
     return 3 * all + most;
 }
 
+/* The next budget of a sweep, below the peak that was reached. */
+static int64_t next_budget(int64_t budget, double step, int64_t reached)
+{
+    int64_t next = (int64_t)((double)budget * (1 - step));
+    return next < reached - 1 ? next : reached - 1;
+}
+
 void ls_strategy_dp(LsCandidates *pool, const LsForward *f, const LsFamily *fam, const char *tc,
                     const char *mc)
 {
-    enum { EXACT = 15000 };
     /* finer where a DP is cheap; the measure is the input's, so that plans are the same
      * everywhere */
     double pairs = (double)fam->n * fam->n, step = 0.02 * pow(pairs / 1e4, 0.45);
-    double parts = pairs < 1e5 ? 768 : pairs < 4e5 ? 320 : pairs < 1e7 ? 128 : 48;
     step = step < 0.02 ? 0.02 : step > 0.25 ? 0.25 : step;
-    LsDpOptions o = {.budget = widest(f, fam), .most_points = pairs < EXACT ? 1024 : 64,
-                     .slack = pairs < EXACT ? 0 : fam->time[fam->n - 1] / parts};
+    LsDpOptions o = {.budget = widest(f, fam), .most_points = pairs < 15000 ? 256 : 64,
+                     .cells = pairs < 15000 ? 1024 : pairs < 1e5 ? 768 : pairs < 4e5 ? 320 : 128};
     for (;;) {
-        int64_t tight = -1;
-        if (tc != NULL) {
-            o.greatest = false;
-            tight = run_dp(pool, f, fam, o, tc);
+        int64_t reached[2] = {-1, -1};
+        for (int m = 0; m < 2; m++) {
+            o.greatest = m;
+            if ((m ? mc : tc) != NULL)
+                reached[m] = run_dp(pool, f, fam, o, m ? mc : tc);
         }
-        if (mc != NULL) {
-            o.greatest = true;
-            int64_t other = run_dp(pool, f, fam, o, mc);
-            tight = tc != NULL ? tight : other;
-        }
-        if (tight < 0)
+        int64_t peak = tc != NULL ? reached[0] : reached[1];
+        if (peak < 0)
             return;
-        int64_t next = (int64_t)((double)o.budget * (1 - step));
-        o.budget = next < tight - 1 ? next : tight - 1;
+        o.budget = next_budget(o.budget, step, peak);
     }
+}
+
+/* ---- optima ---- */
+
+typedef struct Rows { LsArena *arena; uint64_t *set; uint32_t n, room, nword; } Rows;
+
+static void add_row(Rows *r, const uint64_t *set)
+{
+    r->set = ls_arena_grow(r->arena, r->set, (size_t)r->n * r->nword, (size_t)(r->n + 1) * r->nword,
+                           sizeof *set, &r->room);
+    memcpy(r->set + (size_t)r->n++ * r->nword, set, r->nword * sizeof *set);
+}
+
+/* What times are rounded to: a sum of many parts of different length has too many values for the
+ * optimum to be found. */
+static double unit_of(const LsForward *f, const LsFamily *fam)
+{
+    double all = fam->time[fam->n - 1];
+    bool small = all <= 16384;
+    for (uint32_t v = 0; v < f->n; v++)
+        small &= f->time[v] == floor(f->time[v]);
+    return small ? 0 : all / 2048;
+}
+
+const LsFamily *ls_strategy_exact(LsCandidates *pool, const LsForward *f, const LsFamily *fam,
+                                  const char *tc, const char *mc, uint32_t *unknown)
+{
+    static const double step = 0.08;
+    LsArena *arena = ls_arena_new();
+    LsExact *x = ls_exact_new(arena, f, fam, 0);
+    const LsFamily *pruned = ls_family_pruned(f);
+    Rows rows = {.arena = arena, .nword = f->nword};
+    LsDpOptions o = {.budget = widest(f, fam), .unit = unit_of(f, fam)};
+    bool open[2] = {tc != NULL, mc != NULL}, any = true;
+    for (uint32_t i = 0; i < pruned->n; i++)
+        add_row(&rows, pruned->low + (size_t)i * f->nword);
+    *unknown = 0;
+    while (any) {
+        int64_t peak = -1;
+        any = false;
+        for (int m = 1; m >= 0; m--) {
+            LsStrategy s;
+            LsExactEnd end = LS_EXACT_NONE;
+            o.greatest = m;
+            if (open[m])
+                end = ls_exact_solve(arena, x, &o, &s);
+            open[m] &= end != LS_EXACT_UNKNOWN;     /* the next one would hardly be easier */
+            *unknown += end == LS_EXACT_UNKNOWN;
+            if (end != LS_EXACT_FOUND)
+                continue;
+            offer(pool, f, &s, m ? mc : tc);
+            for (uint32_t k = 0; k < s.ncut; k++)
+                add_row(&rows, s.cut[k]);
+            peak = s.peak;
+            any = true;
+        }
+        o.budget = any ? next_budget(o.budget, step, peak) : 0;
+    }
+    const LsFamily *used = ls_family_of(f, rows.set, rows.n);
+    ls_arena_free(arena);
+    return used;
 }

@@ -10,9 +10,17 @@ void ls_strategy_none(LsCandidates *pool);
 void ls_strategy_chen(LsCandidates *pool, const LsForward *f);
 
 /* Sweeps the DP's own budget from all that could be asked down to the least feasible one, and
- * offers every strategy on its fronts as `tc` (time-centred) and `mc` (memory-centred). */
+ * offers strategies on its fronts as `tc` (time-centred) and `mc` (memory-centred); NULL: not
+ * these. */
 void ls_strategy_dp(LsCandidates *pool, const LsForward *f, const LsFamily *fam, const char *tc,
                     const char *mc);
+
+/* Offers the optimum itself for such a sweep. Returns the pruned family with all sets that the
+ * optima use: one for ls_strategy_dp where fam, which must be whole, is too large for it.
+ * *unknown: optima that were too much work. Times are rounded to 1/2048 of their sum unless they
+ * are small whole numbers. */
+const LsFamily *ls_strategy_exact(LsCandidates *pool, const LsForward *f, const LsFamily *fam,
+                                  const char *tc, const char *mc, uint32_t *unknown);
 
 /* Sweeps the price of a kept byte: what is best to keep at the turn from forward to backward. */
 void ls_strategy_closure(LsCandidates *pool);

@@ -96,7 +96,8 @@ START_TEST(the_fronts_of_the_dp_hold_nothing_better_on_larger_graphs)
         LsExact *x = ls_exact_new(a, f, fam, seed % 2 ? 12 : 0);
         for (int k = 0; k < 6; k++) {
             LsDpOptions o = {.budget = 6000 + 2500 * (k / 2), .greatest = k % 2,
-                             .price_last = seed % 3 > 0, .most_points = 1 << 20};
+                             .price_last = seed % 3 > 0, .cells = 1 << 20,
+                             .most_points = 1 << 20};
             LsStrategies want = ls_partition(a, f, fam, &o);
             LsStrategy s;
             if (want.n > 0)
