@@ -95,6 +95,16 @@ bool ls_check_end(const LsCheck *c, double loss, int64_t update, LsError *e)
 
 static unsigned char pattern(int64_t i) { return (unsigned char)((uint64_t)i * 2654435761u >> 24); }
 
+/* The highest byte that differs from the pattern. A step may by chance leave the pattern's byte
+ * there, so every step is looked at. */
+static void find_touched(LsMeasure *x)
+{
+    int64_t top = x->g->p->arena_bytes;
+    while (top > x->touched && (unsigned char)x->g->m->arena[top - 1] == pattern(top - 1))
+        top--;
+    x->touched = top;
+}
+
 static void measure_after(void *self, uint32_t step)
 {
     LsMeasure *x = self;
@@ -110,6 +120,8 @@ static void measure_after(void *self, uint32_t step)
         if (a.space == LS_AT_ARENA && a.offset + bytes > x->addressed)
             x->addressed = a.offset + bytes;
     }
+    if (step + 1 == x->t->nstep)
+        find_touched(x);
 }
 
 void ls_measure_start(LsMeasure *x, const LsEngine *g, const LsPhaseTable *t)
@@ -121,10 +133,4 @@ void ls_measure_start(LsMeasure *x, const LsEngine *g, const LsPhaseTable *t)
 
 LsHook ls_measure_hook(LsMeasure *x) { return (LsHook){.after = measure_after, .self = x}; }
 
-void ls_measure_end(LsMeasure *x)
-{
-    x->touched = x->g->p->arena_bytes;
-    while (x->touched > 0
-           && (unsigned char)x->g->m->arena[x->touched - 1] == pattern(x->touched - 1))
-        x->touched--;
-}
+void ls_measure_end(LsMeasure *x) { find_touched(x); }
