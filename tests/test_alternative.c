@@ -5,6 +5,7 @@
 #include "compiler/pipeline.h"
 #include "scheduler/audit.h"
 #include "scheduler/dag_json.h"
+#include "scheduler/plan_json.h"
 #include "tests/model_util.h"
 #include "tests/run_graph.h"
 
@@ -159,6 +160,39 @@ START_TEST(every_alternative_gives_the_bits_of_its_node)
 }
 END_TEST
 
+/* Written, read again and judged by a program that shares nothing with this one. */
+START_TEST(plans_that_run_alternatives_are_understood)
+{
+    LsCtx cx = {.arena = ls_arena_new()};
+    const char *judge = LS_SHARED "/judge/judge.py";
+    LsGraph *g = ls_alternatives(&cx, compiled(&cx, net[2].line, net[2].batch));
+    LsProblem *p = ls_problem_new(&cx, g, "test", 4);
+    LsPlan plan = every_alternative(cx.arena, &p->dag), again;
+    char why[256], command[1024];
+    check_audit(&p->dag, &plan);
+    FILE *graph = fopen(in_dir("graph.json"), "w"), *steps = fopen(in_dir("plan.json"), "w");
+    ck_assert(graph != NULL && steps != NULL);
+    ls_dag_write(graph, &p->dag);
+    ls_plan_write(steps, &p->dag, &plan, NULL);
+    fclose(graph);
+    fclose(steps);
+    size_t n;
+    uint8_t *text = slurp(in_dir("plan.json"), &n);
+    const LsDag *d = ls_dag_read(cx.arena, in_dir("graph.json"), why, sizeof why);
+    ck_assert_msg(d != NULL, "%s", why);
+    ck_assert_msg(ls_plan_parse(cx.arena, d, (char *)text, &again, why, sizeof why), "%s", why);
+    ck_assert_msg(ls_audit(d, &again, why, sizeof why), "%s", why);
+    free(text);
+    snprintf(command, sizeof command, "python3 %s %s %s >/dev/null", judge, in_dir("graph.json"),
+             in_dir("plan.json"));
+    if (access(judge, R_OK) != 0)
+        printf("skipped: no %s\n", judge);
+    else
+        ck_assert_int_eq(system(command), 0);
+    ls_arena_free(cx.arena);
+}
+END_TEST
+
 /* Twice the nodes at most, whatever the graph; and the graph without them is as it was. */
 START_TEST(alternatives_add_nodes_and_change_none)
 {
@@ -189,6 +223,7 @@ int main(void)
         return perror(dir), 1;
     tcase_set_timeout(tc, 200);
     tcase_add_loop_test(tc, every_alternative_gives_the_bits_of_its_node, 0, NNET);
+    tcase_add_test(tc, plans_that_run_alternatives_are_understood);
     tcase_add_loop_test(tc, alternatives_add_nodes_and_change_none, 0, NNET);
     return run_models("alternative", tc);
 }
