@@ -3,13 +3,17 @@
 
 #include <math.h>
 
-#include "scheduler/bound_dual.h"
+#include "scheduler/bound_tree.h"
+
+/* Proven by cases: no schedule within `budget`, or less, recomputes for less than `more` ns. */
+typedef struct LsBoundStep { int64_t budget; double more; } LsBoundStep;
 
 struct LsBounder {
     LsArena *arena;
     const LsProb *p;
     LsBoundOptions o;
     LsBoundGraph *b;
+    LsBoundStep *step; uint32_t nstep, step_room;
     LsBoundDual **dual; uint32_t ndual, dual_room;  /* of every budget that was searched */
     int64_t least;
     LsBound last; int64_t last_budget; double last_enough;  /* enough: what it was searched up to */
@@ -113,23 +117,36 @@ static double cost_of(const LsBounder *c, double more)
  * INFINITY: that nothing fits. */
 static double proven(const LsBounder *c, int64_t budget, uint32_t *separator)
 {
-    double best = 0;
+    double best = 0, most = 0;  /* by cases; by prices alone */
+    for (uint32_t k = 0; k < c->nstep; k++)
+        if (budget <= c->step[k].budget && c->step[k].more > best)
+            best = c->step[k].more;
     for (uint32_t k = 0; k < c->ndual; k++) {
         const LsBoundDual *d = c->dual[k];
         for (uint32_t i = 0; i < d->nline; i++) {
             double grains = ls_bound_line_at(d->net, &d->line[i], budget);
             if (grains > (double)d->most)
                 return INFINITY;
-            if (grains * d->net->grain <= best)
+            if (grains * d->net->grain <= most)
                 continue;
-            best = grains * d->net->grain;
+            most = grains * d->net->grain;
             uint32_t top = 0;
             for (uint32_t j = 1; j < d->net->nsep; j++)
                 top = d->line[i].price[j] > d->line[i].price[top] ? j : top;
             *separator = c->b->path[d->net->sep[top]];
         }
     }
-    return best;
+    return most > best ? most : best;
+}
+
+/* Grains that prove that nothing is cheaper than `enough`, after rounding as in cost_of. */
+static double grains_wanted(const LsBounder *c, const LsBoundNet *net, double enough)
+{
+    if (enough <= 0)
+        return INFINITY;
+    double more = (enough - c->b->base) / net->grain;
+    return c->b->least_cost > 0 ? more - c->b->least_cost / net->grain + 8
+                                : more * (1 - 1e-10) - 64;
 }
 
 static void search(LsBounder *c, int64_t budget, double enough)
@@ -137,8 +154,18 @@ static void search(LsBounder *c, int64_t budget, double enough)
     LsBoundDual *d = lay_net(c, budget);
     if (d == NULL || budget < c->least)
         return;
-    double more = enough > 0 ? (enough - c->b->base) / d->net->grain : INFINITY;
-    ls_bound_dual_search(d, budget, more, default_cuts(c));
+    double more = grains_wanted(c, d->net, enough);
+    if (more <= 0)
+        return;
+    enum { USUAL = 100000000 };         /* work of a tree, about ns */
+    const uint64_t PROVING = 20000000000;
+    double grains = ls_bound_dual_search(d, budget, more, default_cuts(c));
+    if (grains < more && grains <= (double)d->most) {
+        grains = ls_bound_tree(d, budget, more, grains, c->o.prove ? PROVING : USUAL);
+        c->step = ls_arena_grow(c->arena, c->step, c->nstep, c->nstep + 1u, sizeof *c->step,
+                                &c->step_room);
+        c->step[c->nstep++] = (LsBoundStep){budget, grains * d->net->grain};
+    }
     c->last.nsep = d->net->nsep;
     c->last.ncut = d->cuts;
 }

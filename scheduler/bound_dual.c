@@ -21,9 +21,21 @@ LsBoundDual *ls_bound_dual_new(LsBoundNet *net)
     d->cost = ls_arena_alloc(arena, SOLUTIONS, sizeof *d->cost);
     d->weight = ls_arena_alloc(arena, SOLUTIONS, sizeof *d->weight);
     d->held = ls_arena_alloc(arena, SOLUTIONS * ((size_t)net->nsep + 1), sizeof *d->held);
+    d->runs = ls_arena_alloc(arena, SOLUTIONS * ((size_t)net->nagain + 1), sizeof *d->runs);
+    d->choice = ls_arena_alloc(arena, net->nagain + 1u, sizeof *d->choice);
     for (uint32_t x = 0; x < net->nagain; x++)
         d->most += net->again[x].cost;
     return d;
+}
+
+void ls_bound_dual_choose(LsBoundDual *d, uint32_t x, int8_t choice)
+{
+    const LsBoundAgain *again = &d->net->again[x];
+    d->nchoice += choice != 0;
+    d->nchoice -= d->choice[x] != 0;
+    d->choice[x] = choice;
+    ls_flow_set_ends(&d->net->flow, again->vertex, choice > 0 ? LS_FLOW_ENDLESS : 0,
+                     choice < 0 ? LS_FLOW_ENDLESS : again->cost);
 }
 
 double ls_bound_line_at(const LsBoundNet *net, const LsBoundLine *line, int64_t budget)
@@ -40,6 +52,7 @@ typedef struct Search {
     int64_t budget;
     double cost_unit, byte_unit;
     double best, hope;          /* in parts of cost_unit */
+    double fit;                 /* least cost of a solution that fits */
     double *center, *x;         /* prices in cost_unit / byte_unit */
     double *slope, *limit;      /* by solution */
     int64_t *held;
@@ -76,12 +89,25 @@ static uint32_t place(Search *s)
     return at;
 }
 
+/* Whether solution i does what is decided. */
+static bool agrees(const LsBoundDual *d, uint32_t i)
+{
+    const bool *runs = d->runs + (size_t)i * d->net->nagain;
+    for (uint32_t x = 0; d->nchoice > 0 && x < d->net->nagain; x++)
+        if (d->choice[x] != 0 && (d->choice[x] > 0) != runs[x])
+            return false;
+    return true;
+}
+
 static void set_limit(Search *s, uint32_t i)
 {
+    const double none = 1e6;    /* the solution says nothing here */
     uint32_t n = s->d->net->nsep;
-    s->limit[i] = s->d->cost[i] / s->cost_unit;
+    bool counts = agrees(s->d, i);
+    s->limit[i] = counts ? s->d->cost[i] / s->cost_unit : none;
     for (uint32_t k = 0; k < n; k++)
-        s->slope[i * n + k] = (s->d->held[i * n + k] - (double)s->budget) / s->byte_unit;
+        s->slope[i * n + k] =
+            counts ? (s->d->held[i * n + k] - (double)s->budget) / s->byte_unit : 0;
 }
 
 /* A cut at s->x. */
@@ -100,17 +126,20 @@ static void probe(Search *s)
         d->held[i * n + k] = (double)(s->held[k] + d->net->fixed[k]);
         fits &= s->held[k] + d->net->fixed[k] <= s->budget;
     }
+    for (uint32_t x = 0; x < d->net->nagain; x++)
+        d->runs[(size_t)i * d->net->nagain + x] = d->net->side[d->net->again[x].vertex];
     set_limit(s, i);
     double proven =
         ls_bound_line_at(d->net, &(LsBoundLine){value, s->price}, s->budget) / s->cost_unit;
-    if (proven > 0)
+    if (proven > 0 && d->nchoice == 0)
         keep_line(d, value, s->price);
     if (proven > s->best) {
         s->best = proven;
         memcpy(s->center, s->x, n * sizeof *s->x);
     }
-    if (fits && s->limit[i] < s->hope)
-        s->hope = s->limit[i];
+    if (fits && s->limit[i] < s->fit)
+        s->fit = s->limit[i];
+    s->hope = s->fit < s->hope ? s->fit : s->hope;
     if (s->hope < s->best)      /* it was given up too early */
         s->hope = s->best + 0.1 * fabs(s->best);
 }
@@ -153,18 +182,17 @@ static bool project(Search *s, LsArena *scratch, double level, double gap)
         row[(d->nsolution + k) * n + k] = 1;
         want[d->nsolution + k] = -s->center[k] / gap;
     }
-    if (!ls_nearest_point(scratch, n, m, row, want, s->x, weight))
-        return false;
-    for (uint32_t k = 0; k < n; k++)
+    bool some = ls_nearest_point(scratch, n, m, row, want, s->x, weight);
+    for (uint32_t k = 0; k < n && some; k++)
         s->x[k] = fmax(0, s->center[k] + gap * s->x[k]);
     memcpy(d->weight, weight, d->nsolution * sizeof *weight);
-    return true;
+    return some;
 }
 
 static void go_on(Search *s, double enough, uint32_t ncut)
 {
     LsBoundDual *d = s->d;
-    double most = (double)d->most / s->cost_unit;
+    double most = (double)d->most / s->cost_unit;    /* 1, unless nothing runs twice */
     for (int empty = 0; d->cuts < ncut && empty < 24;) {
         double gap = s->hope - s->best;
         if (gap < 1e-5 * most || s->best >= enough / s->cost_unit || s->best > most)
@@ -183,6 +211,16 @@ static void go_on(Search *s, double enough, uint32_t ncut)
     }
 }
 
+/* Which solutions prove that there is nothing above the best, and in what shares. */
+static void weigh(Search *s)
+{
+    LsArena *scratch = ls_arena_new();
+    double gap = fmax(s->hope - s->best, 1e-6);
+    for (int k = 0; k < 8 && project(s, scratch, s->best + gap, gap); k++)
+        gap *= 4;
+    ls_arena_free(scratch);
+}
+
 double ls_bound_dual_search(LsBoundDual *d, int64_t budget, double enough, uint32_t ncut)
 {
     uint32_t n = d->net->nsep;
@@ -190,6 +228,7 @@ double ls_bound_dual_search(LsBoundDual *d, int64_t budget, double enough, uint3
     Search s = {.d = d, .budget = budget, .best = -1, .byte_unit = (double)budget + 1};
     s.cost_unit = d->most > 0 ? (double)d->most : 1;
     s.hope = 1.0001;            /* above 1: nothing fits */
+    s.fit = INFINITY;
     s.center = ls_arena_alloc(arena, n + 1u, sizeof *s.center);
     s.x = ls_arena_alloc(arena, n + 1u, sizeof *s.x);
     s.price = ls_arena_alloc(arena, n + 1u, sizeof *s.price);
@@ -209,6 +248,8 @@ double ls_bound_dual_search(LsBoundDual *d, int64_t budget, double enough, uint3
     else
         start(&s, ncut);
     go_on(&s, enough, ncut);
+    weigh(&s);
+    d->reached = s.fit - s.best < 1e-6;
     for (uint32_t k = 0; k < n; k++)
         d->price[k] = s.center[k] * s.cost_unit / s.byte_unit;
     double proven = s.best * s.cost_unit;

@@ -13,8 +13,14 @@ typedef struct LsBoundDual {
     LsBoundLine *line; uint32_t nline, line_room;
     double *price;              /* by separator: where to start; the best found afterwards */
     double *cost, *held;        /* by solution, and separator: grains, bytes with fixed ones */
-    double *weight;             /* by solution: its share in the last step's direction */
+    bool *runs;                 /* by solution, and number in net->again: whether it runs twice */
+    double *weight;             /* by solution: its share in the last step, or in the proof that there is none */
     uint32_t nsolution;
+    int8_t *choice;             /* by number in net->again: 1: runs twice, -1: does not, 0: free. While
+                                 * there is any, no lines are kept */
+    uint32_t nchoice;
+    bool reached;               /* the last search found a solution that fits and costs no more than
+                                 * it proved */
     int64_t most;               /* grains: running everything again costs no more */
     uint32_t cuts;              /* solved so far */
 } LsBoundDual;
@@ -25,6 +31,9 @@ LsBoundDual *ls_bound_dual_new(LsBoundNet *net);
  * `enough` grains can be wanted, or the best is found. returns the grains proven, rounded down;
  * more than dual->most: nothing fits the budget. */
 double ls_bound_dual_search(LsBoundDual *dual, int64_t budget, double enough, uint32_t ncut);
+
+/* Decides what group number x of net->again does, from now on. */
+void ls_bound_dual_choose(LsBoundDual *dual, uint32_t x, int8_t choice);
 
 /* What a line proves at a budget, rounded down; grains. */
 double ls_bound_line_at(const LsBoundNet *net, const LsBoundLine *line, int64_t budget);

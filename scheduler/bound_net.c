@@ -166,13 +166,11 @@ static void lay_flow(LsBoundNet *net, const Edges *e, const uint8_t *over)
         uint32_t v = net->group[net->queue[x]];
         bool first = has_run(net, g, k) && (k == 0 || !has_run(net, g, k - 1));
         int64_t cost = (int64_t)floor(b->cost[g] / net->grain);
-        if (over[x]) {
-            ls_flow_edge(f, v, LS_FLOW_SINK, LS_FLOW_ENDLESS);
-        } else if (first && cost > 0) {
-            ls_flow_edge(f, v, LS_FLOW_SINK, cost);
+        ls_flow_edge(f, v, LS_FLOW_SINK, over[x] ? LS_FLOW_ENDLESS : first ? cost : 0);
+        if (!over[x]) {
             net->again = ls_arena_grow(b->arena, net->again, net->nagain, net->nagain + 1u,
                                        sizeof *net->again, &net->again_room);
-            net->again[net->nagain++] = (LsBoundAgain){v, g, cost};
+            net->again[net->nagain++] = (LsBoundAgain){v, g, k, first ? cost : 0};
         }
     }
 }

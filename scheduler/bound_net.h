@@ -23,9 +23,9 @@ typedef struct LsBoundKeep {    /* an edge that is cut when a tensor stays at a 
     int64_t bytes;
 } LsBoundKeep;
 
-typedef struct LsBoundAgain {   /* a group that may run twice */
-    uint32_t vertex, group;
-    int64_t cost;               /* grains */
+typedef struct LsBoundAgain {   /* a group that may run at a separator or later */
+    uint32_t vertex, group, k;
+    int64_t cost;               /* grains, if this separator is the first to wait for it; else 0 */
 } LsBoundAgain;
 
 typedef struct LsBoundNet {

@@ -135,11 +135,10 @@ bool ls_nearest_point(LsArena *a, uint32_t n, uint32_t m, const double *row, con
         q.w[best] = q.in[best] ? 0 : 1;
     }
     steepest(&q);
-    if (-q.r[n] < 1e-9)
-        return false;
-    for (uint32_t k = 0; k < n; k++)
+    bool found = -q.r[n] >= 1e-9;
+    for (uint32_t k = 0; k < n && found; k++)
         x[k] = -q.r[k] / q.r[n];
     for (uint32_t i = 0; i < m; i++)
-        weight[i] = -q.u[i] / q.r[n];
-    return true;
+        weight[i] = found ? -q.u[i] / q.r[n] : q.u[i];
+    return found;
 }
