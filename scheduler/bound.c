@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "scheduler/bound_tree.h"
+#include "scheduler/optimum.h"
 
 /* Proven by cases: no schedule within `budget`, or less, recomputes for less than `more` ns. */
 typedef struct LsBoundStep { int64_t budget; double more; } LsBoundStep;
@@ -16,6 +17,7 @@ struct LsBounder {
     LsBoundStep *step; uint32_t nstep, step_room;
     LsBoundDual **dual; uint32_t ndual, dual_room;  /* of every budget that was searched */
     int64_t least;
+    bool least_searched;
     LsBound last; int64_t last_budget; double last_enough;  /* enough: what it was searched up to */
 };
 
@@ -149,25 +151,72 @@ static double grains_wanted(const LsBounder *c, const LsBoundNet *net, double en
                                 : more * (1 - 1e-10) - 64;
 }
 
-static void search(LsBounder *c, int64_t budget, double enough)
+static void keep_step(LsBounder *c, int64_t budget, double more)
 {
-    LsBoundDual *d = lay_net(c, budget);
-    if (d == NULL || budget < c->least)
-        return;
-    double more = grains_wanted(c, d->net, enough);
-    if (more <= 0)
-        return;
+    c->step = ls_arena_grow(c->arena, c->step, c->nstep, c->nstep + 1u, sizeof *c->step,
+                            &c->step_room);
+    c->step[c->nstep++] = (LsBoundStep){budget, more};
+}
+
+/* By prices, then by cases. Whether that proves that nothing is cheaper than `enough`. */
+static bool search(LsBounder *c, int64_t budget, double enough)
+{
     enum { USUAL = 100000000 };         /* work of a tree, about ns */
-    const uint64_t PROVING = 20000000000;
+    const uint64_t proving = 20000000000;
+    LsBoundDual *d = lay_net(c, budget);
+    if (d == NULL)
+        return enough > 0 && enough <= c->b->base;
+    double more = grains_wanted(c, d->net, enough);
+    if (budget < c->least || more <= 0)
+        return true;
     double grains = ls_bound_dual_search(d, budget, more, default_cuts(c));
     if (grains < more && grains <= (double)d->most) {
-        grains = ls_bound_tree(d, budget, more, grains, c->o.prove ? PROVING : USUAL);
-        c->step = ls_arena_grow(c->arena, c->step, c->nstep, c->nstep + 1u, sizeof *c->step,
-                                &c->step_room);
-        c->step[c->nstep++] = (LsBoundStep){budget, grains * d->net->grain};
+        grains = ls_bound_tree(d, budget, more, grains, c->o.prove ? proving : USUAL);
+        keep_step(c, budget, grains * d->net->grain);
     }
     c->last.nsep = d->net->nsep;
     c->last.ncut = d->cuts;
+    return grains >= more || grains > (double)d->most;
+}
+
+static bool is_small(const LsBounder *c)
+{
+    return !c->o.relaxed && c->p->n <= (c->o.prove ? 200 : 64);
+}
+
+/* To try: tiny graphs end long before. */
+static uint32_t states(const LsBounder *c)
+{
+    return c->o.prove ? 2000000 : c->p->n <= 32 ? 50000 : 10000;
+}
+
+/* On small graphs: the optimum itself, or what is proven when the states run out. */
+static void search_all(LsBounder *c, int64_t budget, double enough)
+{
+    double slack = c->b->least_cost > 0 ? 0.5 * c->b->least_cost : 1e-10 * enough;
+    if (!is_small(c))
+        return;
+    LsOptimum o =
+        ls_optimum_cost(c->b, budget, enough > 0 ? enough - slack : INFINITY, states(c));
+    if (o.value == INFINITY)
+        keep_step(c, budget, INFINITY);
+    else if (o.value > c->b->base)
+        keep_step(c, budget, (o.value - c->b->base) * (1 - 0x1p-40));
+}
+
+/* The least peak: exactly on small graphs, else of the last node of the path. */
+static void search_least(LsBounder *c)
+{
+    LsOptimum o = {0};
+    c->least_searched = true;
+    if (is_small(c))
+        o = ls_optimum_peak(c->b, c->least, states(c));
+    if (!o.exact && o.value < INFINITY && c->b->npath > 0)
+        o = ls_optimum_peak_of(c->b, c->b->path[c->b->npath - 1],
+                               o.value > (double)c->least ? (int64_t)o.value : c->least,
+                               states(c) / (1 + c->p->n / 64));
+    if (o.value > (double)c->least && o.value < INFINITY)
+        c->least = (int64_t)o.value;
 }
 
 LsBound ls_bounder_at(LsBounder *c, int64_t budget, double enough)
@@ -178,8 +227,11 @@ LsBound ls_bounder_at(LsBounder *c, int64_t budget, double enough)
     c->last_enough = enough > 0 ? enough : INFINITY;
     c->last = (LsBound){.separator = LS_NO_ID};
     double more = 0;
+    if (budget > 0 && !c->least_searched)
+        search_least(c);
     if (budget > 0 && budget >= c->least) {
-        search(c, budget, enough);
+        if (!search(c, budget, enough))
+            search_all(c, budget, enough);
         more = proven(c, budget, &c->last.separator);
     }
     c->last.infeasible = more == INFINITY || (budget > 0 && budget < c->least);

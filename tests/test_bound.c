@@ -2,11 +2,12 @@
 #include <check.h>
 
 #include "scheduler/bound.h"
+#include "scheduler/plan.h"
 #include "tests/dag_tools.h"
 #include "tests/exhaust.h"
 #include "tests/suite.h"
 
-enum { NODES = 9, TENSORS = 13 };
+enum { NODES = 8, TENSORS = 12 };
 
 typedef struct Tiny {
     LsDag g;
@@ -87,27 +88,31 @@ static void tiny_update(Tiny *x, uint64_t *rnd)
     x->id[x->nid++] = 0;
 }
 
-typedef struct Tally { int schedules, none, tight, loose; double lost; } Tally;
+typedef struct Tally { int schedules, none, tight; double lost; } Tally;
 
-static void check_budget(const Tiny *x, bool inplace, int64_t budget, int64_t least, bool prove,
-                         Tally *tally)
+/* The separators' bound holds; trying all schedules finds the optimum itself. */
+static void check_budget(const Tiny *x, bool inplace, int64_t budget, int64_t least, Tally *tally)
 {
     LsArena *a = ls_arena_new();
     LsProb *p = ls_prob_new(a, &x->g, inplace);
     double best = exhaust(&x->g, inplace, false, (double)budget);
-    LsBound b = ls_bound(p, budget, &(LsBoundOptions){.prove = prove});
+    LsBound b = ls_bound(p, budget, &(LsBoundOptions){.relaxed = true});
+    LsBound all = ls_bound(p, budget, &(LsBoundOptions){0});
     ck_assert_int_le(b.least, least);
+    ck_assert_int_eq(all.least, least);
+    ck_assert_int_eq(all.infeasible, best < 0);
     if (best >= 0) {
         ck_assert_msg(!b.infeasible, "called infeasible at %ld, least %ld", (long)budget,
                       (long)least);
-        ck_assert_msg(b.cost <= best + 1e-9, "bound %.9g above %.9g at %ld", b.cost, best,
+        ck_assert_msg(b.cost <= best, "bound %.17g above %.17g at %ld", b.cost, best,
                       (long)budget);
+        ck_assert_msg(all.cost <= best && all.cost > best - 1e-9, "%.17g is not %.17g at %ld",
+                      all.cost, best, (long)budget);
         tally->schedules++;
         tally->tight += b.cost >= best - 1e-9;
         tally->lost += best - b.cost;
     } else {
         tally->none++;
-        tally->loose += !b.infeasible;
     }
     ls_arena_free(a);
 }
@@ -128,39 +133,180 @@ static void check_random(bool alternatives, bool updates, uint64_t seed, int rou
         if (least < 0)
             continue;
         for (int64_t b = (int64_t)least - 1; b < (int64_t)least + 6; b += 2)
-            check_budget(&x, inplace, b > 0 ? b : 1, (int64_t)least, false, &tally);
+            check_budget(&x, inplace, b > 0 ? b : 1, (int64_t)least, &tally);
     }
-    printf("%d schedules, bound equal in %d, %.2f below on average; of %d infeasible %d not seen\n",
-           tally.schedules, tally.tight, tally.lost / (tally.schedules + 1), tally.none,
-           tally.loose);
+    printf("%d schedules, separators prove %d optimal, %.2f lost on average; %d infeasible\n",
+           tally.schedules, tally.tight, tally.lost / (tally.schedules + 1), tally.none);
     ck_assert_int_gt(tally.schedules, rounds);
-    ck_assert_int_gt(3 * tally.tight, tally.schedules);
+    ck_assert_int_gt(2 * tally.tight, tally.schedules);
 }
 
 START_TEST(no_schedule_of_a_random_graph_beats_the_bound)
 {
-    check_random(false, false, 1, 150);
+    check_random(false, false, 1, 60);
 }
 END_TEST
 
 START_TEST(no_schedule_with_updates_beats_the_bound)
 {
-    check_random(false, true, 2, 150);
+    check_random(false, true, 2, 60);
 }
 END_TEST
 
 START_TEST(no_schedule_with_alternatives_beats_the_bound)
 {
-    check_random(true, false, 3, 150);
+    check_random(true, false, 3, 60);
+}
+END_TEST
+
+START_TEST(a_curve_holds_everywhere_and_falls_as_budgets_grow)
+{
+    uint64_t rnd = 4;
+    for (int round = 0; round < 40; round++) {
+        enum { POINTS = 30 };
+        Tiny x;
+        tiny_make(&x, &rnd, round % 2);
+        LsArena *a = ls_arena_new();
+        LsProb *p = ls_prob_new(a, &x.g, true);
+        LsBounder *bounder = ls_bounder_new(p, &(LsBoundOptions){0});
+        int64_t budget[POINTS];
+        double cost[POINTS];
+        for (int k = 0; k < POINTS; k++)
+            budget[k] = k + 1;
+        ls_bounder_curve(bounder, budget, POINTS, cost);
+        for (int k = 0; k < POINTS; k++) {
+            double best = exhaust(&x.g, true, false, (double)budget[k]);
+            ck_assert(best < 0 || cost[k] <= best);
+            ck_assert(k == 0 || cost[k] <= cost[k - 1]);
+        }
+        ls_bounder_free(bounder);
+        ls_arena_free(a);
+    }
+}
+END_TEST
+
+static int64_t store_all(LsArena *a, const LsDag *g)
+{
+    LsPlan plan;
+    LsPlanReport r;
+    ck_assert(ls_plan(a, g, &(LsPlanOptions){.strategy = "none"}, &plan, &r));
+    return r.store_all;
+}
+
+/* Costs that judge/optimal.py --brute finds; 0: that nothing fits. */
+START_TEST(tiny_shared_graphs_are_solved_exactly)
+{
+    static const struct { const char *name; double part, cost, inplace; } row[] = {
+        {"chain4", 0.9, 434, 398}, {"chain4", 0.7, 0, 470}, {"res1", 0.9, 608, 579},
+        {"res1", 0.7, 0, 608}, {"chain6opt", 0.9, 730, 694}, {"chain6opt", 0.7, 865, 730},
+        {"skip5", 0.9, 280, 272}, {"skip5", 0.7, 0, 0}, {"dag5", 0.9, 1080, 1080},
+        {"dag5", 0.7, 1771, 1758},
+    };
+    for (size_t k = 0; k < sizeof row / sizeof *row; k++) {
+        LsArena *a = ls_arena_new();
+        char name[64];
+        snprintf(name, sizeof name, "graphs/%s.json", row[k].name);
+        const LsDag *g = dag_shared(a, name);
+        int64_t budget = g ? (int64_t)ceil((double)store_all(a, g) * row[k].part / 1024) * 1024 : 0;
+        for (int inplace = 0; g != NULL && inplace < 2; inplace++) {
+            LsBound b = ls_bound(ls_prob_new(a, g, inplace), budget, &(LsBoundOptions){0});
+            double cost = inplace ? row[k].inplace : row[k].cost;
+            ck_assert_int_eq(b.infeasible, cost == 0);
+            ck_assert_msg(cost == 0 || fabs(b.cost - cost) < 1e-9, "%s at %g: %g, not %g",
+                          row[k].name, row[k].part, b.cost, cost);
+        }
+        ls_arena_free(a);
+    }
+}
+END_TEST
+
+/* What judge/bound.py --stages 20 --lp proves without and with --inplace. */
+START_TEST(shared_graphs_are_bounded_no_worse_than_by_a_linear_program)
+{
+    static const struct { const char *name; double part, lp, inplace; } row[] = {
+        {"graphs/chain16", 0.6, 1736.559, 1724.047}, {"graphs/unet3", 0.6, 1649.779, 1636.112},
+        {"graphs/resnet4", 0.6, 1854.973, 1844.492}, {"graphs/inception2", 0.6, 554.906, 553.985},
+        {"graphs/transformer2", 0.6, 2150.923, 2150.923}, {"graphs/mobile3", 0.6, 1508.544, 1457.982},
+        {"graphs/sp16", 0.6, 1253.197, 1253.197}, {"graphs/dag16", 0.8, 3953.531, 3953.531},
+        {"graphs/dag16", 0.6, 3995.590, 3995.590}, {"published/unet", 0.8, 663.676, 663.676},
+        {"published/unet", 0.6, 684.923, 684.923}, {"published/vgg19", 0.6, 556.531, 556.531},
+        {"published/googlenet", 0.6, 1966.182, 1965.978},
+        {"published/resnet50", 0.6, 1881.833, 1881.833},
+    };
+    for (size_t k = 0; k < sizeof row / sizeof *row; k++) {
+        LsArena *a = ls_arena_new();
+        char name[64];
+        snprintf(name, sizeof name, "%s.json", row[k].name);
+        const LsDag *g = dag_shared(a, name);
+        int64_t budget = g ? (int64_t)ceil((double)store_all(a, g) * row[k].part / 1024) * 1024 : 0;
+        for (int inplace = 0; g != NULL && inplace < 2; inplace++) {
+            LsBound b = ls_bound(ls_prob_new(a, g, inplace), budget, &(LsBoundOptions){0});
+            double lp = inplace ? row[k].inplace : row[k].lp;
+            ck_assert_msg(b.cost >= lp - 0.001, "%s at %g: %g, below %g", name, row[k].part, b.cost,
+                          lp);
+        }
+        ls_arena_free(a);
+    }
+}
+END_TEST
+
+START_TEST(a_plan_that_costs_as_much_as_the_bound_is_called_optimal)
+{
+    LsArena *a = ls_arena_new();
+    const LsDag *g = dag_shared(a, "graphs/chain8.json");
+    if (g != NULL) {
+        LsPlan plan;
+        LsPlanReport r;
+        int64_t full = store_all(a, g);
+        ck_assert(ls_plan(a, g, &(LsPlanOptions){.budget = full * 6 / 10, .effort = 20}, &plan,
+                          &r));
+        ck_assert(plan.cost > plan.base_cost);
+        ck_assert(ls_plan_gap(&plan, &r) == 0);
+        ck_assert(r.separator < g->nnode);
+        ck_assert(!ls_plan(a, g, &(LsPlanOptions){.budget = full / 2, .effort = 4}, &plan, &r));
+        ck_assert(r.impossible);
+        ck_assert_int_gt(r.least_bound, full / 2);
+        ck_assert_ptr_nonnull(strstr(r.error, "no plan of any kind can do with less"));
+    }
+    ls_arena_free(a);
+}
+END_TEST
+
+START_TEST(plans_of_random_training_graphs_keep_the_bounds)
+{
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        LsArena *a = ls_arena_new();
+        const LsDag *g = dag_make(a, 4 + seed % 20, seed);
+        int64_t full = store_all(a, g);
+        LsPlanner *planner = ls_planner_new(a, g, &(LsPlanOptions){.effort = 2});
+        for (int part = 10; part >= 4; part -= 2) {
+            LsPlan plan;
+            LsPlanReport r;
+            bool fits = ls_planner_ask(planner, "auto", full * part / 10, &plan, &r);
+            ck_assert_int_le(r.least_bound, r.least);
+            ck_assert(!fits || (!r.impossible && r.bound <= plan.cost * (1 + 1e-12)));
+            ck_assert(!fits || r.least_bound <= plan.live_peak);
+        }
+        ls_planner_free(planner);
+        ls_arena_free(a);
+    }
 }
 END_TEST
 
 int main(void)
 {
+    const TTest *const test[] = {
+        no_schedule_of_a_random_graph_beats_the_bound,
+        no_schedule_with_updates_beats_the_bound,
+        no_schedule_with_alternatives_beats_the_bound,
+        a_curve_holds_everywhere_and_falls_as_budgets_grow,
+        tiny_shared_graphs_are_solved_exactly,
+        shared_graphs_are_bounded_no_worse_than_by_a_linear_program,
+        a_plan_that_costs_as_much_as_the_bound_is_called_optimal,
+        plans_of_random_training_graphs_keep_the_bounds,
+    };
     TCase *tc = tcase_create("bound");
     tcase_set_timeout(tc, 120);
-    tcase_add_test(tc, no_schedule_of_a_random_graph_beats_the_bound);
-    tcase_add_test(tc, no_schedule_with_updates_beats_the_bound);
-    tcase_add_test(tc, no_schedule_with_alternatives_beats_the_bound);
+    add_tests(tc, sizeof test / sizeof *test, test);
     return run_tests("bound", tc);
 }

@@ -1,0 +1,32 @@
+/* scheduler/optimum.h -- the least cost within a budget, or the least peak, by trying all
+ * schedules from their ends.
+ *
+ * A state is what the rest of a schedule asks of its beginning: the tensors that must be live
+ * then, and which of the nodes that must run, or may run only once, run later. Every step before
+ * is worth a thought only if it makes one of the tensors or is one of the nodes, and memory at it
+ * is known exactly; so the order of first runs, recomputations, alternatives and in-place reuse
+ * are all tried, and nothing else is. The cheapest state first (A*): what has not been tried when
+ * the search ends costs at least as much as the next state, so any end proves something. */
+#ifndef LS_SCHEDULER_OPTIMUM_H
+#define LS_SCHEDULER_OPTIMUM_H
+
+#include "scheduler/bound_graph.h"
+
+typedef struct LsOptimum {
+    double value;               /* no schedule has less: ns, or bytes; INFINITY: there is none */
+    bool exact;                 /* some schedule has just that */
+    uint32_t states;            /* that were tried */
+} LsOptimum;
+
+/* The least cost of a schedule within `budget` bytes of live peak. enough: no cost of interest is
+ * as high (INFINITY: all are); most: states to try. */
+LsOptimum ls_optimum_cost(const LsBoundGraph *b, int64_t budget, double enough, uint32_t most);
+
+/* The least live peak of any schedule, bytes; known: a lower bound on it, at least the bytes that
+ * every node takes. */
+LsOptimum ls_optimum_peak(const LsBoundGraph *b, int64_t known, uint32_t most);
+
+/* Likewise of any that runs `node`, whatever else it does: a bound for large graphs. */
+LsOptimum ls_optimum_peak_of(const LsBoundGraph *b, uint32_t node, int64_t known, uint32_t most);
+
+#endif
