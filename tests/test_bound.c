@@ -162,8 +162,8 @@ END_TEST
 START_TEST(a_curve_holds_everywhere_and_falls_as_budgets_grow)
 {
     uint64_t rnd = 4;
-    for (int round = 0; round < 40; round++) {
-        enum { POINTS = 30 };
+    for (int round = 0; round < 12; round++) {
+        enum { POINTS = 20 };
         Tiny x;
         tiny_make(&x, &rnd, round % 2);
         LsArena *a = ls_arena_new();
@@ -274,7 +274,7 @@ END_TEST
 
 START_TEST(plans_of_random_training_graphs_keep_the_bounds)
 {
-    for (uint64_t seed = 0; seed < 20; seed++) {
+    for (uint64_t seed = 0; seed < 8; seed++) {
         LsArena *a = ls_arena_new();
         const LsDag *g = dag_make(a, 4 + seed % 20, seed);
         int64_t full = store_all(a, g);
