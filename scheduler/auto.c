@@ -13,6 +13,8 @@
 #include "scheduler/moves.h"
 #include "scheduler/strategy.h"
 
+typedef struct Extra { double cost; uint32_t run, node; } Extra;
+
 typedef struct Search {
     LsCandidates *pool;
     LsProb *p;
@@ -49,7 +51,7 @@ static double energy(const Search *s)
 /* Brings the tape to the target by what costs least per byte; false if that fails. */
 static bool repair(Search *s)
 {
-    enum { TRIES = 24, PATIENCE = 12 };
+    enum { TRIES = 300, PATIENCE = 12 };
     uint32_t most = s->p->n + 100, failures = 0;
     for (uint32_t k = 0; k < most && failures < PATIENCE && !out_of_time(s); k++) {
         uint32_t mark = s->t->nchange;
@@ -65,10 +67,37 @@ static bool repair(Search *s)
     return ls_tape_peak(s->t) <= s->m->target;
 }
 
+static int by_cost(const void *x, const void *y)
+{
+    const Extra *a = x, *b = y;
+    return a->cost > b->cost ? -1 : a->cost < b->cost ? 1 : a->run < b->run ? -1 : a->run > b->run;
+}
+
+/* Takes back all recomputations that the target does not ask for, the dearest first. */
+static void take_back(Search *s)
+{
+    LsTape *t = s->t;
+    LsArena *arena = ls_arena_new();
+    Extra *extra = ls_arena_alloc(arena, t->n + 1u, sizeof *extra);
+    uint32_t n = 0;
+    for (uint32_t r = t->run[LS_TAPE_END].next; r != LS_TAPE_END; r = t->run[r].next)
+        if (ls_moves_can_drop(s->m, r))
+            extra[n++] = (Extra){s->p->cost[t->run[r].node], r, t->run[r].node};
+    qsort(extra, n, sizeof *extra, by_cost);
+    for (uint32_t k = 0; k < n && !out_of_time(s); k++) {
+        uint32_t mark = t->nchange;
+        if (t->run[extra[k].run].node == extra[k].node
+            && (!ls_move_drop(s->m, extra[k].run) || t->bad > 0
+                || ls_tape_peak(t) > s->m->target))
+            ls_tape_undo(t, mark);
+    }
+    ls_arena_free(arena);
+}
+
 /* Takes back a recomputation, and makes room for what that holds in other places. */
 static bool drop_and_relieve(Search *s)
 {
-    enum { MOST = 6, TRIES = 8 };
+    enum { MOST = 6, TRIES = 24 };
     uint32_t run = ls_moves_extra(s->m);
     if (run == LS_TAPE_END || !ls_move_drop(s->m, run))
         return false;
@@ -136,10 +165,10 @@ static void load(Search *s, const LsSeq *seq, int64_t target)
 static void attempt(Search *s, const LsSeq *seq, int64_t target)
 {
     load(s, seq, target);
-    repair(s);
+    if (repair(s))
+        take_back(s);
     s->t->nchange = 0;
-    if (s->t->bad == 0)
-        ls_front_offer(&s->front, s->t);
+    ls_front_offer(&s->front, s->t);
 }
 
 /* The cheapest candidate with a peak of at most `most`, or LS_NO_ID. */
@@ -154,7 +183,7 @@ static uint32_t cheapest(const LsCandidates *pool, double most)
 /* Searches at the target from the best that can be had; whether it was reached. */
 static bool descend(Search *s, int64_t target)
 {
-    static const double near[] = {1, 1.05, 1.12, 1.25, 1.5};
+    static const double near[] = {1, 1.02, 1.04, 1.07, 1.1, 1.14, 1.2, 1.3, 1.5, 2};
     uint32_t last = LS_NO_ID;
     for (size_t j = 0; j < sizeof near / sizeof *near; j++) {
         uint32_t c = cheapest(s->pool, (double)target * near[j]);
@@ -279,7 +308,7 @@ bool ls_strategy_auto(LsCandidates *pool, int64_t store_all, const LsLimit *limi
     s.m = ls_moves_new(arena, s.t);
     int64_t top = pool->cand[0].peak;               /* the first costs the least */
     find_rungs(&s, top, store_all);
-    s.moves = (uint32_t)(limit->effort * 20.0 * 2000 / (p->n > 2000 ? p->n : 2000));
+    s.moves = (uint32_t)(limit->effort * 10.0 * 2000 / (p->n > 2000 ? p->n : 2000));
     s.starts = 2000 / (p->n + 200);
     improve(&s);
     for (uint32_t k = 0; k < s.front.n; k++)

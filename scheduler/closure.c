@@ -45,8 +45,12 @@ static bool find_turn(Turn *u)
 static uint32_t vertex_of_tensor(uint32_t t) { return 2 + t; }
 static uint32_t vertex_of_node(const LsProb *p, uint32_t v) { return 2 + p->nt + v; }
 
-/* u->kept for a price, where 1 means: all bytes cost what running everything does. */
-static void choose_kept(Turn *u, double price)
+/* What a kept byte costs: before node `split` of the list, and from there on. 1 means: all bytes
+ * cost what running everything does. */
+typedef struct Price { double early, late; uint32_t split; } Price;
+
+/* u->kept for a price; the bytes that are kept. */
+static int64_t choose_kept(Turn *u, Price price)
 {
     enum { GRID = 1 << 30 };    /* capacities are whole numbers of this part of the sums */
     LsProb *p = u->p;
@@ -69,17 +73,21 @@ static void choose_kept(Turn *u, double price)
         for (uint32_t k = p->in.at[v]; k < p->in.at[v + 1]; k++)
             ls_flow_edge(&f, vertex_of_node(p, v), vertex_of_tensor(p->in.id[k]), LS_FLOW_ENDLESS);
         for (uint32_t k = p->out.at[v]; k < p->out.at[v + 1]; k++) {
-            double part = price * (double)p->size[p->out.id[k]] / (bytes > 0 ? bytes : 1);
+            double part = (v < price.split ? price.early : price.late) * (double)p->size[p->out.id[k]] / (bytes > 0 ? bytes : 1);
             ls_flow_edge(&f, vertex_of_tensor(p->out.id[k]), vertex_of_node(p, v),
                          1 + (int64_t)(GRID * part));
         }
     }
     bool *side = ls_arena_alloc(p->arena, f.n, sizeof *side);
     ls_flow_cut(&f, side);
-    for (uint32_t t = 0; t < p->nt; t++)
+    int64_t kept = 0;
+    for (uint32_t t = 0; t < p->nt; t++) {
         u->kept[t] = p->maker[t] != LS_NO_ID && !u->back[p->maker[t]]
                      && (p->stuck[p->maker[t]]
                          || (side[vertex_of_tensor(t)] && !side[vertex_of_node(p, p->maker[t])]));
+        kept += u->kept[t] ? p->size[t] : 0;
+    }
+    return kept;
 }
 
 static void run(Turn *u, uint32_t v)
@@ -152,7 +160,8 @@ static void just_in_time(Turn *u)
     ls_seq_drop_dead(p, &u->seq);
 }
 
-static void offer_price(LsCandidates *pool, double price)
+/* Offers what is best for the price; the bytes that it keeps, or -1 when nothing runs backward. */
+static int64_t offer_price(LsCandidates *pool, Price price)
 {
     LsProb *p = pool->prob;
     Turn u = {.p = p};
@@ -163,8 +172,8 @@ static void offer_price(LsCandidates *pool, double price)
     u.kept = ls_arena_alloc(p->arena, p->nt + 1u, sizeof *u.kept);
     u.there = ls_arena_alloc(p->arena, p->nt + 1u, sizeof *u.there);
     if (!find_turn(&u))
-        return;
-    choose_kept(&u, price);
+        return -1;
+    int64_t kept = choose_kept(&u, price);
     just_in_time(&u);
     LsSeq seq = {ls_arena_alloc(p->arena, u.seq.n + p->n + 1u, sizeof *seq.node), u.seq.n};
     memcpy(seq.node, u.seq.node, u.seq.n * sizeof *seq.node);
@@ -172,10 +181,28 @@ static void offer_price(LsCandidates *pool, double price)
     LsSeq moved = ls_seq_place_leaves(p, &seq);
     ls_candidates_offer(pool, &seq, "auto");
     ls_candidates_offer(pool, &moved, "auto");
+    return kept;
 }
 
+/* Equal layers have equal prices, so they all change sides at once. Between two prices that keep
+ * very different amounts, the early layers are made again and the late ones kept: making the
+ * late ones again would take its room while most of what is kept is still there. */
 void ls_strategy_closure(LsCandidates *pool)
 {
-    for (double price = 1.0 / 512; price < 3000; price *= 1.5)
-        offer_price(pool, price);
+    enum { PARTS = 14 };
+    LsProb *p = pool->prob;
+    int64_t before = -1, top = pool->n ? pool->cand[0].peak : 0;
+    double low = 0;
+    for (double price = 1.0 / 512; price < 3000; price *= 1.4) {
+        int64_t kept = offer_price(pool, (Price){price, price, 0});
+        if (kept < 0)
+            return;
+        uint32_t forward = p->n / 2;
+        uint32_t parts = before >= 0 ? (uint32_t)(100 * (double)(before - kept) / (double)top) : 0;
+        parts = parts > PARTS ? PARTS : parts;
+        for (uint32_t k = 1; k <= parts; k++)
+            offer_price(pool, (Price){price, low, forward * k / (parts + 1)});
+        before = kept;
+        low = price;
+    }
 }

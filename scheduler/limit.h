@@ -8,7 +8,7 @@
 
 typedef struct LsLimit {
     uint32_t effort;            /* percent of the usual number of moves */
-    double until;               /* seconds of the monotonic clock */
+    double until;               /* seconds of processor time: neighbours do not count */
 } LsLimit;
 
 /* From now on: effort 0 is 100, seconds <= 0 is 2. */

@@ -204,8 +204,9 @@ bool ls_move_relieve(LsMoves *m, uint32_t tries)
     return best != LS_NO_ID && make_again(m, best, before, &left);
 }
 
-static bool can_drop(const LsTape *t, uint32_t run)
+bool ls_moves_can_drop(const LsMoves *m, uint32_t run)
 {
+    const LsTape *t = m->t;
     const LsProb *p = t->p;
     uint32_t v = t->run[run].node;
     if (p->dag->node[v].nupd > 0 || p->out.at[v] == p->out.at[v + 1])
@@ -219,7 +220,7 @@ static bool can_drop(const LsTape *t, uint32_t run)
 bool ls_move_drop(LsMoves *m, uint32_t run)
 {
     uint32_t n = 0;
-    if (!can_drop(m->t, run))
+    if (!ls_moves_can_drop(m, run))
         return false;
     push_makers(m, &n, run);
     ls_tape_remove(m->t, run);
@@ -231,7 +232,7 @@ uint32_t ls_moves_extra(LsMoves *m)
 {
     for (int k = 0; k < 12; k++) {
         uint32_t run = any_run_from(m, 0);
-        if (run != LS_TAPE_END && can_drop(m->t, run))
+        if (run != LS_TAPE_END && ls_moves_can_drop(m, run))
             return run;
     }
     return LS_TAPE_END;

@@ -32,6 +32,9 @@ bool ls_move_relieve(LsMoves *m, uint32_t tries);
  * nobody needs. */
 bool ls_move_drop(LsMoves *m, uint32_t run);
 
+/* Whether what the run makes has been made before. */
+bool ls_moves_can_drop(const LsMoves *m, uint32_t run);
+
 /* A random run that ls_move_drop can take back, or LS_TAPE_END after a few tries. */
 uint32_t ls_moves_extra(LsMoves *m);
 

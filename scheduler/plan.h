@@ -11,8 +11,9 @@ typedef struct LsPlanOptions {
     int64_t budget;             /* bytes of arena; <= 0: unlimited */
     bool least;                 /* the least arena that is found, whatever the budget says */
     bool no_inplace;            /* every result gets a place of its own */
-    double seconds;             /* the search ends then at the latest; <= 0: 2. Up to there its
-                                 * length is counted in moves, so plans are the same everywhere */
+    double seconds;             /* of processor time, then the search ends at the latest; <= 0: 2.
+                                 * Up to there its length is counted in moves, so plans are the
+                                 * same everywhere */
     uint32_t effort;            /* moves of the search in percent of the usual number; 0: 100 */
     bool prove;                 /* spend more on the lower bounds */
     bool unproven;              /* spend nothing on them: reports have none */
