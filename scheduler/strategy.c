@@ -91,7 +91,8 @@ void ls_strategy_dp(LsCandidates *pool, const LsForward *f, const LsFamily *fam,
      * everywhere */
     double pairs = (double)fam->n * fam->n, step = 0.02 * pow(pairs / 1e4, 0.45);
     step = step < 0.02 ? 0.02 : step > 0.25 ? 0.25 : step;
-    LsDpOptions o = {.budget = widest(f, fam), .most_points = pairs < 15000 ? 256 : 64,
+    LsDpOptions o = {.budget = widest(f, fam),
+                     .most_points = pairs < 15000 ? 256 : pairs < 1e6 ? 64 : 48,
                      .cells = pairs < 15000 ? 1024 : pairs < 1e5 ? 768 : pairs < 4e5 ? 320 : 128};
     for (;;) {
         int64_t reached[2] = {-1, -1};
