@@ -268,7 +268,7 @@ static bool plan_training(LsJob *job, const LsHinted *hinted, const LsPlanOption
 
 int ls_job_plan(LsJob *job)
 {
-    LsPlanOptions want = {.compare = job->compare};
+    LsPlanOptions want = {.compare = job->compare, .unproven = job->unproven};
     LsHints hints;
     LsHinted hinted;
     char why[512];

@@ -11,6 +11,7 @@ typedef struct LsJob {
     LsCtx cx;
     const LsOptions *options;
     LsPipelineOptions pipeline;
+    bool unproven;              /* spend nothing on lower bounds */
     bool compare;               /* report every strategy, not only the one that is used */
     int real_bytes;
     bool graph_file;            /* options->model is a training graph: no model, no evaluation form,

@@ -41,6 +41,8 @@ static const Option option[] = {
      "largest budget (default 100%)"},
     {"--points", NULL, "N", INTEGER, AT(points), SWEEP,
      "budgets, evenly spaced from the one to the other (default 17)"},
+    {"--table", NULL, NULL, FLAG, AT(table), SWEEP,
+     "the table of Kusumoto et al. 2019 instead: for MODEL, or without one for their networks"},
     {"--strategies", NULL, "all|NAME,NAME,...", TEXT, AT(strategies), SWEEP,
      "which to compare (default all)"},
     {"--emit", NULL, "exe|obj|c", TEXT, AT(emit), LS_CMD_COMPILE, "kind of output"},
@@ -241,7 +243,7 @@ int ls_options_parse(LsOptions *o, int command, int argc, char **argv)
         if (code != 0)
             return code;
     }
-    if (o->model == NULL) {
+    if (o->model == NULL && !o->table) {
         fprintf(stderr, "lowerset: no model given; see lowerset help\n");
         return LS_EXIT_USAGE;
     }

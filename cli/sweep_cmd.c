@@ -1,6 +1,7 @@
 /* cli/sweep_cmd.c -- lowerset sweep: what every strategy costs over a range of budgets. */
 #include "cli/commands.h"
 #include "cli/job.h"
+#include "cli/paper_table.h"
 #include "scheduler/report_plan.h"
 #include "scheduler/sweep.h"
 
@@ -222,6 +223,8 @@ int ls_sweep_main(int argc, char **argv)
     code = code != 0 ? code : ls_options_planning(&o, &want);
     if (code != 0)
         return code;
+    if (o.table)
+        return ls_paper_table(&o);
     code = ls_job_start(&job, &o, true);
     job.graph_file = ls_job_is_graph(o.model);
     code = code != 0 ? code : find_strategies(job.cx.arena, o.strategies, &sweep);

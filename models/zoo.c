@@ -49,6 +49,9 @@ const LsModelOption ls_model_options[LS_NOPTS] = {
 #define DENSENET(variant, growth) {"densenet" #variant, \
     "densely connected network of " #variant " layers", ls_zoo_densenet, variant, \
     {IMAGES(224, 3, 1000), [LS_OPT_WIDTH] = (growth)}}
+#define PSPNET(variant) {"pspnet" #variant, \
+    "PSPNet, segmentation, on a dilated ResNet-" #variant, ls_zoo_pspnet, variant, \
+    {IMAGES(713, 3, 19), [LS_OPT_WIDTH] = 64, [LS_OPT_DROPOUT] = PARTS / 10}}
 #define VGG(name, help, variant, bn) {name, help, ls_zoo_vgg, variant, {IMAGES(224, 3, 1000), \
     [LS_OPT_WIDTH] = 64, [LS_OPT_BN] = (bn), [LS_OPT_DROPOUT] = PARTS / 2}}
 
@@ -66,8 +69,7 @@ static const LsModel models[] = {
       [LS_OPT_CONTEXT] = 1024, [LS_OPT_VOCAB] = 50257, [LS_OPT_HEAD] = LS_HEAD_TIED}},
     {"mlp", "multilayer perceptron", ls_zoo_mlp, 0,
      {IMAGES(28, 1, 10), [LS_OPT_WIDTH] = 2048, [LS_OPT_DEPTH] = 1}},
-    {"pspnet50", "PSPNet, segmentation, on a dilated ResNet-50", ls_zoo_pspnet, 50,
-     {IMAGES(713, 3, 19), [LS_OPT_WIDTH] = 64, [LS_OPT_DROPOUT] = PARTS / 10}},
+    PSPNET(50), PSPNET(101),
     RESNET(18), RESNET(34), RESNET(50), RESNET(101), RESNET(152),
     {"unet", "U-Net, segmentation, with batch norm", ls_zoo_unet, 0,
      {IMAGES(572, 3, 2), [LS_OPT_WIDTH] = 64, [LS_OPT_DEPTH] = 4,

@@ -95,7 +95,7 @@ static void put_shade(FILE *to, const LsChartLine *l, const Frame *f)
 /* What lies left of the wall, shaded. */
 static void put_wall(FILE *to, const LsChart *c, const Frame *f)
 {
-    if (c->wall > f->x0)
+    if (c->wall > 0 && c->wall > f->x0)
         fprintf(to, "<rect class=\"f-bound never\" x=\"%d\" y=\"%d\" width=\"%.1f\" "
                     "height=\"%d\"/>\n", LEFT, TOP, place_x(f, fmin(c->wall, f->x1)) - LEFT,
                 HEIGHT - TOP - BOTTOM);
@@ -145,8 +145,9 @@ void ls_chart_svg(FILE *to, const LsChart *c, bool standalone)
     Frame f = fit(c);
     if (standalone)
         fprintf(to, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-    fprintf(to, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" role=\"img\">\n",
-            WIDTH, HEIGHT);
+    int cut = c->title[0] == '\0' ? TOP - 12 : 0;      /* no room for a title that is not there */
+    fprintf(to, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 %d %d %d\" role=\"img\">\n",
+            cut, WIDTH, HEIGHT - cut);
     if (standalone) {
         fprintf(to, "<style>\n");
         ls_page_colours(to);

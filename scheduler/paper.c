@@ -1,0 +1,102 @@
+/* scheduler/paper.c -- least budget, then time- and memory-centred. */
+#include "scheduler/paper.h"
+
+#include "scheduler/exact.h"
+#include "scheduler/plan_build.h"
+#include "scheduler/sequence.h"
+
+typedef struct Paper {
+    LsArena *scratch;
+    LsProb *p;
+    LsForward *f;
+    LsLive *live;
+    LsPaper *out;
+} Paper;
+
+/* The strategy as it runs, packed; keeps the smaller arena of what the column has and this. */
+static void run(Paper *q, LsStrategy *s, LsPaperColumn column)
+{
+    LsPaperRun *to = &q->out->run[column];
+    LsSeq plain = ls_seq_canonical(q->f, s->cut, s->ncut);
+    LsSeq moved = ls_seq_place_leaves(q->p, &plain);
+    ls_strategy_price(q->scratch, q->f, true, s);
+    if (!to->found || s->peak < to->formula)
+        to->formula = s->peak;
+    const LsSeq *const seq[] = {&plain, &moved};
+    for (int k = 0; k < 2; k++) {
+        LsPlan plan;
+        ls_live(q->p, seq[k], q->live);
+        if (to->found && q->live->peak > to->arena)
+            continue;
+        ls_plan_build(q->scratch, q->p, seq[k], "paper", &plan);
+        if (to->found && plan.arena >= to->arena)
+            continue;
+        *to = (LsPaperRun){true, to->formula, plan.arena, ls_plan_overhead(&plan)};
+    }
+}
+
+static bool solve(Paper *q, const LsExact *x, int64_t budget, bool greatest, LsStrategy *s)
+{
+    LsDpOptions o = {.budget = budget, .greatest = greatest, .price_last = true};
+    return ls_exact_solve(q->scratch, x, &o, s) == LS_EXACT_FOUND;
+}
+
+/* Nothing fits less than `none`, something fits `some`: both drawn together to a thousandth. Solves
+ * have an arena of their own, they are many. */
+static int64_t least_budget(Paper *q, const LsExact *x, int64_t none, int64_t some)
+{
+    enum { PARTS = 1000 };
+    LsArena *mine = q->scratch;
+    while (some - none > 1 + some / PARTS) {
+        int64_t mid = none + (some - none) / 2;
+        LsStrategy s;
+        q->scratch = ls_arena_new();
+        bool fits = solve(q, x, mid, false, &s);
+        ls_arena_free(q->scratch);
+        if (fits)
+            some = mid;
+        else
+            none = mid;
+    }
+    q->scratch = mine;
+    return some;
+}
+
+/* Both columns of one family; the least budget found, or `some` if there was none. */
+static int64_t run_family(Paper *q, const LsFamily *fam, int64_t some, LsPaperColumn mc,
+                          LsPaperColumn tc)
+{
+    const LsExact *x = ls_exact_new(q->scratch, q->f, fam, 0);
+    LsStrategy s;
+    int64_t budget = least_budget(q, x, 0, some);
+    if (solve(q, x, budget, true, &s))
+        run(q, &s, mc);
+    if (solve(q, x, budget, false, &s))
+        run(q, &s, tc);
+    return budget;
+}
+
+LsPaper ls_paper(const LsDag *dag, uint32_t most_sets)
+{
+    LsPaper out = {0};
+    LsArena *scratch = ls_arena_new();
+    LsProb *p = ls_prob_new(scratch, dag, true);
+    Paper q = {scratch, p, ls_forward_new(scratch, p), ls_live_new(p), &out};
+    out.vertices = q.f->n;
+    if (q.f->n > 0) {
+        LsStrategies chen = ls_chen(scratch, q.f);
+        for (uint32_t k = 0; k < chen.n; k++)
+            run(&q, &chen.item[k], LS_PAPER_CHEN);
+        int64_t most = 0;           /* by the formula: one block of everything */
+        for (uint32_t v = 0; v < q.f->n; v++)
+            most += 2 * q.f->mem[v];
+        int64_t budget = run_family(&q, ls_family_pruned(q.f), most, LS_PAPER_APPROX_MC,
+                                    LS_PAPER_APPROX_TC);
+        LsFamily *all = ls_family_all(q.f, most_sets);
+        out.sets = all != NULL ? all->n : 0;
+        if (all != NULL)
+            run_family(&q, all, budget, LS_PAPER_EXACT_MC, LS_PAPER_EXACT_TC);
+    }
+    ls_arena_free(scratch);
+    return out;
+}
