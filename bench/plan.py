@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+"""Times of planning: bench/plan.py BUILD SHARED [--long] [--only dp|auto|offsets|scale]
+
+Seconds are user CPU time of the whole program, graph reading included; the best of three where
+that takes less than a second. Reference implementations are the judge's, in Python with SciPy's
+HiGHS; --long runs them for longer (minutes a row) and adds the largest graphs. What the authors
+of a method state for their own program is quoted, and marked with *.
+"""
+import argparse
+import glob
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+
+# Kusumoto's program (C++), one solve at given budgets, on a machine of this class
+AUTHORS_DP = {"googlenet": "43-185 *", "pspnet": "9-138 *"}
+
+
+def run(command, limit):
+    """(exit code or None at the limit, seconds of CPU, peak KiB, what it printed)."""
+    with tempfile.TemporaryFile("w+") as out:
+        p = subprocess.Popen(command, stdout=out, stderr=subprocess.DEVNULL)
+        late = threading.Timer(limit, p.kill)
+        late.start()
+        _, status, used = os.wait4(p.pid, 0)
+        late.cancel()
+        p.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0)
+        return (None if p.returncode < 0 else p.returncode, used.ru_utime, used.ru_maxrss,
+                out.read())
+
+
+class Bench:
+    def __init__(self, a):
+        self.a = a
+        self.lowerset = os.path.join(a.build, "lowerset")
+        self.judge = os.path.join(a.shared, "judge")
+        self.limit = 600 if a.long else 120
+
+    def plan(self, graph, *options):
+        """Seconds and the summary, None where there is no plan."""
+        best, text = math.inf, ""
+        for _ in range(3):
+            code, seconds, _, text = run([self.lowerset, "plan", graph, "--json", *options],
+                                         self.limit)
+            if code is None:
+                return None, None
+            best = min(best, seconds)
+            if best > 1:
+                break
+        return best, json.loads(text) if text.startswith("{") else None
+
+    def reference(self, program, graph, *options, limit=60):
+        """Seconds of a program of the judge."""
+        code, seconds, _, _ = run([sys.executable, os.path.join(self.judge, program), graph,
+                                   *options], limit * (10 if self.a.long else 1))
+        return f"> {limit * (10 if self.a.long else 1)}" if code is None else f"{seconds:.1f}"
+
+    def graphs(self, folder):
+        return sorted(glob.glob(os.path.join(self.judge, folder, "*.json")))
+
+
+def number(x, digits=2):
+    return "-" if x is None else f"{x:.{digits}f}"
+
+
+def name_of(path):
+    return os.path.splitext(os.path.basename(path))[0]
+
+
+def bench_dp(b):
+    """The DP over all lower sets, and over the pruned family, at 70 % of the store-all peak."""
+    print("\nThe paper's DPs: seconds for one graph\n")
+    print("| graph | nodes | exact | pruned | lower sets | judge's exact, Python | authors' exact |")
+    print("|---|---|---|---|---|---|---|")
+    for path in b.graphs("published"):
+        with open(path, encoding="utf-8") as f:
+            nodes = len(json.load(f)["nodes"])
+        exact, summary = b.plan(path, "--strategy=exact", "--budget=70%", "--budget-of=store-all")
+        pruned, _ = b.plan(path, "--strategy=approx", "--budget=70%", "--budget-of=store-all")
+        note = next((r.get("note", "") for r in (summary or {}).get("strategies", [])
+                     if r["strategy"] == "exact"), "-")
+        small = name_of(path) in ("vgg19", "unet", "resnet50")
+        theirs = b.reference("lowerset_ref.py", path, "--method=exact") if small or b.a.long \
+            else "-"
+        print(f"| {name_of(path)} | {nodes} | {number(exact)} | {number(pruned)} | {note} | "
+              f"{theirs} | {AUTHORS_DP.get(name_of(path), '-')} |", flush=True)
+
+
+def bench_auto(b):
+    """auto with its bound at 60 % of the store-all peak, beside the MILP and the reference bound."""
+    print("\nauto at 60 % of the store-all peak: overhead and proven gap in percent, seconds\n")
+    print("| graph | nodes | overhead | gap | seconds | judge's MILP, in place, s | judge's bound, s |")
+    print("|---|---|---|---|---|---|---|")
+    for path in b.graphs("graphs") + b.graphs("published"):
+        with open(path, encoding="utf-8") as f:
+            nodes = len(json.load(f)["nodes"])
+        seconds, s = b.plan(path, "--strategy=auto", "--budget=60%", "--budget-of=store-all")
+        found = s is not None and s["feasible"]
+        milp = b.reference("optimal.py", path, "0.6", "--inplace", "--time-limit=60") \
+            if b.a.long or nodes < 50 else "-"
+        bound = b.reference("bound.py", path, "0.6", "--inplace", "--stages=20", "--lp") \
+            if b.a.long or nodes < 100 else "-"
+        print(f"| {name_of(path)} | {nodes} | {number(100 * s['overhead'] if found else None)} | "
+              f"{number(100 * s['gap'] if found else None)} | {number(seconds)} | {milp} | {bound} |",
+              flush=True)
+
+
+def bench_offsets(b):
+    """minimalloc's instances, each to its stated capacity."""
+    print("\nOffsets: minimalloc's instances\n")
+    files = sorted(glob.glob(os.path.join(b.judge, "minimalloc", "*.csv")))
+    program = os.path.join(b.a.build, "bench", "offsets_bench")
+    if files:
+        print(run([program, *files], b.limit)[3], end="")
+
+
+def bench_scale(b, work):
+    """Seconds, memory and gap over the number of nodes, and the exponent between neighbours."""
+    print("\nGrowth: auto at 60 % of the store-all peak\n")
+    print("| graph | nodes | overhead | gap | seconds | MiB | seconds grow as nodes to the |")
+    print("|---|---|---|---|---|---|---|")
+    sizes = {"transformer": (2, 7, 21, 64, 208), "resnet": (4, 15, 46, 140, 455),
+             "dag": (20, 65, 200, 640, 2000)}
+    for family, steps in sizes.items():
+        before = None
+        for size in steps if b.a.long else steps[:-1]:
+            path = os.path.join(work, f"{family}{size}.json")
+            with open(path, "w", encoding="utf-8") as f:
+                subprocess.run([os.path.join(b.a.build, "bench", "make_graph"), family, str(size)],
+                               stdout=f, check=True)
+            with open(path, encoding="utf-8") as f:
+                nodes = sum('"op"' in line for line in f)
+            code, seconds, kib, text = run(
+                [b.lowerset, "plan", path, "--json", "--strategy=auto", "--budget=60%",
+                 "--budget-of=store-all"], b.limit)
+            s = json.loads(text) if code == 0 else None
+            power = None if before is None or code is None else \
+                math.log(seconds / before[1]) / math.log(nodes / before[0])
+            before = (nodes, max(seconds, 0.01))
+            print(f"| {family}{size} | {nodes} | {number(s and 100 * s['overhead'])} | "
+                  f"{number(s and 100 * s['gap'])} | {number(seconds) if s else '> ' + number(seconds)}"
+                  f" | {kib / 1024:.0f} | {number(power)} |", flush=True)
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    p.add_argument("build")
+    p.add_argument("shared")
+    p.add_argument("--long", action="store_true")
+    p.add_argument("--only", choices=["dp", "auto", "offsets", "scale"])
+    a = p.parse_args()
+    b = Bench(a)
+    with tempfile.TemporaryDirectory() as work:
+        for name, part in (("dp", bench_dp), ("auto", bench_auto), ("offsets", bench_offsets),
+                           ("scale", lambda x: bench_scale(x, work))):
+            if a.only in (None, name):
+                part(b)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
