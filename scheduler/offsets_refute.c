@@ -1,63 +1,90 @@
 /* scheduler/offsets_refute.c -- each section of time is a machine that its boxes pass through one
  * by one, upwards, so the bounds of one-machine scheduling with release dates hold in it.
  *
- * Sums: the boxes of a section lie above its floor. Not first: a box that leaves too little above
- * it if all others of a section come later rests on one of them. Release dates (Jackson's rule):
- * boxes that cannot lie below a height end at least their sum above it. */
+ * Release dates (Jackson's rule): boxes that cannot lie below a height end at least their sum
+ * above it. Not first: a box that would leave too little room above it if all others of a section
+ * came later rests on one of them. */
 #include "scheduler/offsets_refute.h"
 
 #include <string.h>
 
-LsRefuter ls_refuter(LsArena *arena, const LsBoxes *b, uint32_t n)
+LsRefuter ls_refuter(LsArena *arena, const LsBoxes *b)
 {
     LsRefuter r = {.b = b};
     r.sum = ls_arena_alloc(arena, b->nsection + 2u, sizeof *r.sum);
     r.end = ls_arena_alloc(arena, b->nsection + 1u, sizeof *r.end);
     r.end2 = ls_arena_alloc(arena, b->nsection + 1u, sizeof *r.end2);
     r.who = ls_arena_alloc(arena, b->nsection + 1u, sizeof *r.who);
-    r.least = ls_arena_alloc(arena, n + 1u, sizeof *r.least);
-    r.order = ls_arena_alloc(arena, n + 1u, sizeof *r.order);
+    r.raised = ls_arena_alloc(arena, b->n + 1u, sizeof *r.raised);
+    r.by = ls_arena_alloc(arena, b->n + 1u, sizeof *r.by);
     return r;
 }
 
-static uint32_t last_section(const LsRefuter *r, const LsOpenBox *open, uint32_t n)
+int64_t ls_refuter_sums(LsRefuter *r, const LsOpenList *l)
 {
-    uint32_t last = 0;
-    for (uint32_t k = 0; k < n; k++) {
-        uint32_t to = r->b->box[open[k].box].to;
-        last = to > last ? to : last;
-    }
-    return last;
-}
-
-int64_t ls_refuter_sums(LsRefuter *r, const LsOpenBox *open, uint32_t n)
-{
-    uint32_t from = r->b->box[open[0].box].from, to = last_section(r, open, n);
-    memset(r->sum + from, 0, (to - from + 2) * sizeof *r->sum);
-    for (uint32_t k = 0; k < n; k++) {
-        const LsBox *x = &r->b->box[open[k].box];
+    memset(r->sum + l->from, 0, (l->to - l->from + 2) * sizeof *r->sum);
+    for (uint32_t k = 0; k < l->n; k++) {
+        const LsBox *x = &r->b->box[l->open[k].box];
         r->sum[x->from] += x->size;
         r->sum[x->to + 1] -= x->size;
     }
-    int64_t most = 0;
-    for (uint32_t s = from; s <= to; s++) {
-        r->sum[s] += s > from ? r->sum[s - 1] : 0;
-        most = r->sum[s] > most ? r->sum[s] : most;
+    int64_t most = 0, sum = 0;
+    for (uint32_t s = l->from; s <= l->to; s++) {
+        r->sum[s] = sum += r->sum[s];
+        if (sum > most) {
+            most = sum;
+            r->most = s;
+        }
     }
-    r->work += n + (to - from);
+    r->work += l->n + (l->to - l->from);
     return most;
 }
 
-/* The two boxes of each section that could end lowest. */
-static void find_ends(LsRefuter *r, const LsOpenBox *open, uint32_t n)
+static inline uint32_t later(uint32_t a, uint32_t b)
 {
-    uint32_t from = r->b->box[open[0].box].from, to = last_section(r, open, n);
+    return a > b ? a : b;
+}
+
+static inline uint32_t sooner(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Leaves the sums of the open boxes in r->sum when it returns false. */
+static bool over_by_release(LsRefuter *r, const LsOpenBox *open, uint32_t n, int64_t floor,
+                            uint32_t from, uint32_t to)
+{
+    int64_t *sum = r->sum;
+    memset(sum + from, 0, (to - from + 1) * sizeof *sum);
+    for (uint32_t k = 0; k < n; k++) {
+        const LsBox *x = &r->b->box[open[k].box];
+        int64_t least = open[k].least > floor ? open[k].least : floor, most = 0;
+        uint32_t a = later(x->from, from), z = sooner(x->to, to);
+        for (uint32_t s = a; s <= z; s++) {
+            sum[s] += x->size;
+            most = sum[s] > most ? sum[s] : most;
+        }
+        r->work += z >= a ? z - a + 2 : 1;
+        if (most > r->cap - least) {
+            while (sum[a] <= r->cap - least)
+                a++;
+            r->why = (LsSpan){a, a};
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The two boxes of each section that could end lowest. */
+static void find_ends(LsRefuter *r, uint32_t n, uint32_t from, uint32_t to)
+{
     for (uint32_t s = from; s <= to; s++)
         r->end[s] = r->end2[s] = INT64_MAX;
     for (uint32_t k = 0; k < n; k++) {
-        const LsBox *x = &r->b->box[open[k].box];
-        int64_t end = r->least[k] + x->size;
-        for (uint32_t s = x->from; s <= x->to; s++) {
+        const LsBox *x = &r->b->box[r->raised[k].box];
+        int64_t end = r->raised[k].least + x->size;
+        uint32_t a = later(x->from, from), z = sooner(x->to, to);
+        for (uint32_t s = a; s <= z; s++) {
             if (end < r->end[s]) {
                 r->end2[s] = r->end[s];
                 r->end[s] = end;
@@ -66,89 +93,82 @@ static void find_ends(LsRefuter *r, const LsOpenBox *open, uint32_t n)
                 r->end2[s] = end;
             }
         }
-        r->work += x->to - x->from + 1;
+        r->work += z >= a ? z - a + 2 : 1;
     }
 }
 
-/* Raises open box k onto the lowest of those of which one must be below it. */
-static bool raise(LsRefuter *r, const LsOpenBox *open, uint32_t k)
+/* Where box k must at least lie as one of the ends must be below it. */
+static int64_t raise(LsRefuter *r, uint32_t k, uint32_t from, uint32_t to)
 {
-    const LsBox *x = &r->b->box[open[k].box];
-    int64_t least = r->least[k], on = INT64_MAX, up = least;
-    for (uint32_t s = x->from; s <= x->to; s++) {
+    LsSpan by = {1, 0};
+    const LsOpenBox *o = &r->raised[k];
+    const LsBox *x = &r->b->box[o->box];
+    int64_t on = INT64_MAX, up = o->least;
+    uint32_t a = later(x->from, from), z = sooner(x->to, to);
+    for (uint32_t s = a; s <= z; s++) {
         int64_t other = r->who[s] == k ? r->end2[s] : r->end[s];
         on = other < on ? other : on;
-        if (least + r->sum[s] > r->cap && other > up)
+        if (o->least + r->sum[s] > r->cap && other > up) {
             up = other;                             /* not the first of section s */
+            by = (LsSpan){s, s};
+        }
     }
-    if (open[k].passed && on > up)
+    r->work += z >= a ? z - a + 2 : 1;
+    if (o->passed && on > up && x->from >= from && x->to <= to) {
         up = on;
-    r->work += x->to - x->from + 1;
-    r->least[k] = up;
-    return up <= r->cap - x->size;
+        by = (LsSpan){x->from, x->to};
+    }
+    r->by[o->box] = by;
+    return up;
 }
 
-/* Heap sort: falling least. */
-static void sort(LsRefuter *r, uint32_t n)
+/* Keeps r->raised by falling least when row k grows. */
+static void move_up(LsRefuter *r, uint32_t k, int64_t least)
 {
-    uint32_t *h = r->order;
-    for (uint32_t k = 0; k < n; k++)
-        h[k] = k;
-    for (uint32_t start = n / 2, end = n; end > 1;) {
-        uint32_t id;
-        if (start > 0) {
-            id = h[--start];
-        } else {
-            id = h[--end];
-            h[end] = h[0];
-        }
-        uint32_t at = start;
-        for (uint32_t kid; (kid = 2 * at + 1) < end; at = kid) {
-            if (kid + 1 < end && r->least[h[kid + 1]] < r->least[h[kid]])
-                kid++;
-            if (r->least[h[kid]] >= r->least[id])
-                break;
-            h[at] = h[kid];
-        }
-        h[at] = id;
-    }
+    LsOpenBox o = r->raised[k];
+    o.least = least;
+    for (; k > 0 && r->raised[k - 1].least < least; k--)
+        r->raised[k] = r->raised[k - 1];
+    r->raised[k] = o;
 }
 
-static bool over_by_release(LsRefuter *r, const LsOpenBox *open, uint32_t n)
+bool ls_refute(LsRefuter *r, const LsOpenList *l, int64_t floor, LsSpan in)
 {
-    uint32_t from = r->b->box[open[0].box].from, to = last_section(r, open, n);
-    sort(r, n);
-    memset(r->sum + from, 0, (to - from + 1) * sizeof *r->sum);
-    for (uint32_t j = 0; j < n; j++) {
-        uint32_t k = r->order[j];
-        const LsBox *x = &r->b->box[open[k].box];
-        int64_t most = 0, size = x->size, *sum = r->sum;
-        for (uint32_t s = x->from; s <= x->to; s++) {
-            sum[s] += size;
-            most = sum[s] > most ? sum[s] : most;
-        }
-        r->work += x->to - x->from + 1;
-        if (most > r->cap - r->least[k])
-            return true;
-    }
-    return false;
-}
-
-bool ls_refute(LsRefuter *r, const LsOpenBox *open, uint32_t n, int64_t floor)
-{
-    enum { MOST = 100000 };       /* more than that are refuted when they have come apart */
-    for (uint32_t k = 0; k < n; k++) {
-        r->least[k] = open[k].least > floor ? open[k].least : floor;
-        if (r->least[k] > r->cap - r->b->box[open[k].box].size)
-            return true;
-    }
-    if (ls_refuter_sums(r, open, n) > r->cap - floor)
-        return true;
-    if (n > MOST)
+    enum { MOST = 1200 };       /* more than that are refuted when they have come apart */
+    uint32_t from = later(in.from, l->from), to = sooner(in.to, l->to);
+    if (from > to || l->n > MOST)
         return false;
-    find_ends(r, open, n);
-    for (uint32_t k = 0; k < n; k++)
-        if (!raise(r, open, k))
+    if (over_by_release(r, l->open, l->n, floor, from, to))
+        return true;
+    uint32_t n = 0, up = 0;
+    for (uint32_t k = 0; k < l->n; k++) {           /* what is in these sections */
+        LsOpenBox o = l->open[k];
+        const LsBox *x = &r->b->box[o.box];
+        o.least = o.least > floor ? o.least : floor;
+        if (x->from <= to && x->to >= from)
+            r->raised[n++] = o;
+    }
+    find_ends(r, n, from, to);
+    for (uint32_t k = 0; k < n; k++) {
+        int64_t least = raise(r, k, from, to);
+        if (least > r->cap - r->b->box[r->raised[k].box].size) {
+            r->why = r->by[r->raised[k].box];
             return true;
-    return over_by_release(r, open, n);
+        }
+        up += least > r->raised[k].least;
+        r->raised[k].least = least;
+    }
+    if (up == 0)
+        return false;
+    for (uint32_t k = 1; k < n; k++)
+        move_up(r, k, r->raised[k].least);
+    if (!over_by_release(r, r->raised, n, floor, from, to))
+        return false;
+    LsSpan at = r->why;
+    for (uint32_t k = 0; k < n; k++) {              /* and what raised the boxes there */
+        const LsBox *x = &r->b->box[r->raised[k].box];
+        if (x->from <= at.from && at.from <= x->to)
+            r->why = ls_span_join(r->why, r->by[r->raised[k].box]);
+    }
+    return true;
 }

@@ -6,11 +6,19 @@
  * goes through these: the next box is one of those that could lie lowest. What is passed over
  * must then come to rest on a later one. Whatever falls apart in time is placed part by part; a
  * box that leaves a gap which an open one would fill is not tried; states that were refuted once
- * are recognised by a fingerprint; ls_refute looks ahead. As a bad early choice can cost
- * everything, the search starts over with other orders of preference, with ever more nodes. */
+ * are recognised by a fingerprint; ls_refute looks ahead.
+ *
+ * A refutation comes with its reason: sections whose boxes alone cannot be placed from the state
+ * they are in. Where the box placed last has not changed the state of one of these, the reason
+ * holds without it, and no other choice in its place is tried. As a bad early choice can still
+ * cost everything, the search starts over with other orders of preference, with ever more nodes. */
 #include "scheduler/offsets_search.h"
 
+#include <string.h>
+
 #include "scheduler/offsets_refute.h"
+
+typedef struct Seen { uint64_t print; LsSpan why; } Seen;
 
 struct LsSearch {
     LsArena *arena;
@@ -18,16 +26,23 @@ struct LsSearch {
     uint32_t from, to;
     LsRefuter r;
     LsOpenBox *open; size_t used, room;     /* a stack: the lists of the nodes on the way down */
-    uint64_t *seen;             /* fingerprints of refuted states, by their low bits */
+    LsOpenBox *mixed;           /* a list before it is sorted into its parts */
+    uint32_t *part;             /* by section: the first section of its part */
+    uint32_t *last;             /* by first section of a part: its last one */
+    uint32_t *fill;             /* by first section of a part: its end in the stack so far */
+    int32_t *cross;             /* by section: boxes that go on in the next one, as differences */
+    Seen *seen;                 /* refuted states, by the low bits of their fingerprints */
+    LsSpan why;                 /* sections whose boxes alone refute the state left last */
+    bool jump;                  /* they do so without the box that was placed last */
     uint32_t *rank;             /* by box: 0 is preferred */
-    uint32_t *base;             /* the same before a restart shuffles them */
     int64_t *place;
     int64_t nodes, work;        /* limits of this start; of all of them, by r.work */
+    uint32_t depth;
 };
 
-enum { SEEN = 1 << 18, MOST_OPEN = 1 << 22 };
+enum { SEEN = 1 << 18, MOST_OPEN = 1 << 22, MOST_DEEP = 6000 };
 
-static LsSearchEnd explore(LsSearch *s, LsOpenBox *open, uint32_t n);
+static LsSearchEnd explore(LsSearch *s, const LsOpenList *l);
 
 static uint64_t mix(uint64_t x)
 {
@@ -37,176 +52,324 @@ static uint64_t mix(uint64_t x)
 }
 
 /* What is left to do, and where; what a state can still become depends on nothing else. */
-static uint64_t fingerprint(const LsSearch *s, const LsOpenBox *open, uint32_t n)
+static uint64_t fingerprint(const LsSearch *s, const LsOpenList *l)
 {
     uint64_t h = mix((uint64_t)s->r.cap);
-    for (uint32_t k = 0; k < n; k++)
-        h += mix(mix((uint64_t)open[k].least + 1) + 2 * (uint64_t)open[k].box + open[k].passed);
+    for (uint32_t k = 0; k < l->n; k++) {
+        const LsOpenBox *o = &l->open[k];
+        h += mix(mix((uint64_t)o->least + 1) + 2 * (uint64_t)o->box + o->passed);
+    }
     return h ? h : 1;
 }
 
-/* Open boxes behind a: those that share a section with it or are tied to it by others. */
-static uint32_t part_of(const LsSearch *s, const LsOpenBox *open, uint32_t n, uint32_t a)
+/* Divides sections where none of the n boxes in s->mixed crosses over. */
+static void find_parts(LsSearch *s, uint32_t n, LsSpan in)
 {
-    uint32_t last = 0, z = a;
-    for (; z < n && (z == a || s->b->box[open[z].box].from <= last); z++) {
-        uint32_t to = s->b->box[open[z].box].to;
-        last = to > last ? to : last;
+    memset(s->cross + in.from, 0, (in.to - in.from + 2) * sizeof *s->cross);
+    for (uint32_t k = 0; k < n; k++) {
+        const LsBox *x = &s->b->box[s->mixed[k].box];
+        s->cross[x->from]++;
+        s->cross[x->to]--;
     }
-    return z;
+    int32_t crossing = 0;
+    for (uint32_t t = in.from, first = in.from; t <= in.to; t++) {
+        s->part[t] = first;
+        s->last[first] = t;
+        s->fill[t] = 0;
+        crossing += s->cross[t];
+        if (crossing == 0)
+            first = t + 1;
+    }
 }
 
-/* All parts of open[n]: first looks ahead in each, then places the short ones first. */
-static LsSearchEnd explore_parts(LsSearch *s, LsOpenBox *open, uint32_t n, int64_t floor)
+/* Puts the boxes of s->mixed on the stack, part by part, each by falling least as they were. */
+static LsOpenBox *sort_parts(LsSearch *s, uint32_t n, LsSpan in)
 {
-    uint32_t longest = 0, length = 0;
-    for (uint32_t a = 0, z; a < n; a = z) {
-        z = part_of(s, open, n, a);
-        if (ls_refute(&s->r, open + a, z - a, floor))
+    LsOpenBox *out = s->open + s->used;
+    for (uint32_t k = 0; k < n; k++)
+        s->fill[s->part[s->b->box[s->mixed[k].box].from]]++;
+    for (uint32_t t = in.from, at = 0; t <= in.to; t = s->last[t] + 1) {
+        uint32_t count = s->fill[t];
+        s->fill[t] = at;
+        at += count;
+    }
+    for (uint32_t k = 0; k < n; k++)
+        out[s->fill[s->part[s->b->box[s->mixed[k].box].from]]++] = s->mixed[k];
+    return out;
+}
+
+/* The part that begins at section t; its boxes begin at open. */
+static LsOpenList part_at(const LsSearch *s, LsOpenBox *open, uint32_t t, const LsOpenBox *all)
+{
+    return (LsOpenList){open, (uint32_t)(all + s->fill[t] - open), t, s->last[t]};
+}
+
+static bool meet(LsSpan a, const LsBox *x)
+{
+    return x->from <= a.to && a.from <= x->to;
+}
+
+/* With the boxes that were passed over: what they come to rest on belongs to the reason. */
+static LsSpan with_passed(const LsSearch *s, const LsOpenList *l, LsSpan why)
+{
+    for (bool grown = true; grown;) {
+        grown = false;
+        for (uint32_t k = l->n; k-- > 0;) {
+            const LsBox *x = &s->b->box[l->open[k].box];
+            if (!l->open[k].passed || !meet(why, x) || (why.from <= x->from && x->to <= why.to))
+                continue;
+            why = ls_span_join(why, (LsSpan){x->from, x->to});
+            grown = true;
+        }
+    }
+    return why;
+}
+
+/* All parts of the n boxes in s->mixed, which are in some sections: first looks ahead in each
+ * where something has changed, then places the short ones first. */
+static LsSearchEnd explore_parts(LsSearch *s, uint32_t n, int64_t floor, LsSpan in, LsSpan changed)
+{
+    find_parts(s, n, in);
+    LsOpenBox *all = sort_parts(s, n, in), *open = all;
+    LsOpenList longest = {0};
+    LsSearchEnd end = LS_SEARCH_FOUND;
+    for (uint32_t t = in.from; t <= in.to; t = s->last[t] + 1) {
+        LsOpenList l = part_at(s, open, t, all);
+        open += l.n;
+        if (l.n > 0 && ls_refute(&s->r, &l, floor, changed)) {
+            s->why = with_passed(s, &l, s->r.why);
             return LS_SEARCH_REFUTED;
-        if (z - a > length) {
-            length = z - a;
-            longest = a;
         }
+        if (l.n > longest.n)
+            longest = l;
     }
-    for (uint32_t a = 0, z; a < n; a = z) {
-        z = part_of(s, open, n, a);
-        LsSearchEnd end = a == longest ? LS_SEARCH_FOUND : explore(s, open + a, z - a);
-        if (end != LS_SEARCH_FOUND)
-            return end;
+    s->used += n;
+    open = all;
+    for (uint32_t t = in.from, next; t <= in.to && end == LS_SEARCH_FOUND; t = next) {
+        LsOpenList l = t == longest.from ? longest : part_at(s, open, t, all);
+        next = l.to + 1;
+        open += l.n;
+        if (l.n > 0 && t != longest.from)
+            end = explore(s, &l);
     }
-    return n ? explore(s, open + longest, length) : LS_SEARCH_FOUND;
-}
-
-/* Places open[k] on the skyline and goes on with the others. */
-static LsSearchEnd place_next(LsSearch *s, const LsOpenBox *open, uint32_t n, uint32_t k)
-{
-    const LsBox *x = &s->b->box[open[k].box];
-    int64_t at = open[k].least, top = at + x->size;
-    LsOpenBox *left = s->open + s->used;
-    uint32_t nleft = 0;
-    if (s->used + n > s->room)
-        return LS_SEARCH_CUT;
-    for (uint32_t j = 0; j < n; j++) {
-        LsOpenBox o = open[j];
-        const LsBox *y = &s->b->box[o.box];
-        if (j == k)
-            continue;
-        if (y->from <= x->to && x->from <= y->to) {
-            if (o.least < top)
-                o = (LsOpenBox){top, o.box, false};
-        } else if (o.least < at || (o.least == at && s->rank[o.box] < s->rank[open[k].box])) {
-            o.passed = true;
-        }
-        left[nleft++] = o;
-    }
-    s->used += nleft;
-    LsSearchEnd end = explore_parts(s, left, nleft, at);
-    s->used -= nleft;
-    if (end == LS_SEARCH_FOUND)
-        s->place[open[k].box] = at;
+    if (longest.n > 0 && end == LS_SEARCH_FOUND)
+        end = explore(s, &longest);
+    s->used -= n;
     return end;
 }
 
-/* Whether another open box of the same size and time is preferred. */
-static bool is_copy(const LsSearch *s, const LsOpenBox *open, uint32_t n, uint32_t k)
+/* Whether placing l->open[k] changes the state of a box that belongs to the reason. */
+static bool matters(const LsSearch *s, const LsOpenList *l, uint32_t k)
 {
-    const LsBox *x = &s->b->box[open[k].box];
-    for (int step = -1; step <= 1; step += 2)
-        for (int64_t j = (int64_t)k + step; j >= 0 && j < n; j += step) {
-            const LsBox *y = &s->b->box[open[j].box];
-            if (y->from != x->from || y->to != x->to)
-                break;
-            if (y->size == x->size && open[j].least == open[k].least && !open[j].passed
-                && s->rank[open[j].box] < s->rank[open[k].box])
+    const LsOpenBox *me = &l->open[k];
+    const LsBox *x = &s->b->box[me->box];
+    if (meet(s->why, x))
+        return true;
+    for (uint32_t j = 0; j < l->n; j++) {
+        const LsOpenBox *o = &l->open[j];
+        const LsBox *y = &s->b->box[o->box];
+        if (!meet(s->why, y))
+            continue;
+        if (y->from <= x->to && x->from <= y->to) {
+            if (o->least < me->least + x->size)
                 return true;
+        } else if (!o->passed && (o->least < me->least || (o->least == me->least
+                                     && s->rank[o->box] < s->rank[me->box]))) {
+            return true;
         }
+    }
     return false;
 }
 
-/* The next candidate behind `last` (NULL: the first) by place and rank that would lie at most at
- * `most` and below `gap`. returns n when there is none. */
-static uint32_t candidate(LsSearch *s, const LsOpenBox *open, uint32_t n, const LsOpenBox *last,
-                          int64_t most, int64_t gap)
+/* Places l->open[k] on the skyline and goes on with the others. */
+static LsSearchEnd place_next(LsSearch *s, const LsOpenList *l, uint32_t k)
 {
-    uint32_t best = n, best_rank = 0;
-    s->r.work += n;
-    for (uint32_t k = 0; k < n; k++) {
-        const LsOpenBox *o = &open[k];
-        uint32_t rank = s->rank[o->box];
-        if (o->passed || o->least > most || o->least >= gap)
+    const LsOpenBox *me = &l->open[k];
+    const LsBox *x = &s->b->box[me->box];
+    int64_t at = me->least, top = at + x->size;
+    LsSpan changed = {x->from, x->to};
+    uint32_t n = 0, split = 0;
+    if (s->used + l->n > s->room || s->depth >= MOST_DEEP)
+        return LS_SEARCH_CUT;
+    s->r.work += l->n;
+    while (split < l->n && l->open[split].least >= top)
+        s->mixed[n++] = l->open[split++];
+    for (uint32_t j = split; j < l->n; j++) {       /* what it raises: all to its top */
+        uint32_t id = l->open[j].box;
+        const LsBox *y = &s->b->box[id];
+        if (j == k || y->from > x->to || y->to < x->from)
             continue;
-        if (last != NULL
-            && (o->least < last->least
-                || (o->least == last->least && rank <= s->rank[last->box])))
-            continue;
-        if (best == n || o->least < open[best].least
-            || (o->least == open[best].least && rank < best_rank)) {
-            best = k;
-            best_rank = rank;
+        if (top > s->r.cap - y->size) {
+            uint32_t a = x->from > y->from ? x->from : y->from;
+            s->why = (LsSpan){a, a};
+            s->jump = false;
+            return LS_SEARCH_REFUTED;
         }
+        changed = ls_span_join(changed, (LsSpan){y->from, y->to});
+        s->mixed[n++] = (LsOpenBox){top, id, false};
+    }
+    for (uint32_t j = split; j < l->n; j++) {
+        LsOpenBox o = l->open[j];
+        const LsBox *y = &s->b->box[o.box];
+        if (j == k || (y->from <= x->to && y->to >= x->from))
+            continue;
+        if (o.least < at || (o.least == at && s->rank[o.box] < s->rank[me->box])) {
+            o.passed = true;
+            changed = ls_span_join(changed, (LsSpan){y->from, y->to});
+        }
+        s->mixed[n++] = o;
+    }
+    s->depth++;
+    LsSearchEnd end = LS_SEARCH_FOUND;
+    if (n > 0)
+        end = explore_parts(s, n, at, (LsSpan){l->from, l->to}, changed);
+    s->depth--;
+    if (end == LS_SEARCH_FOUND)
+        s->place[me->box] = at;
+    s->jump = end == LS_SEARCH_REFUTED && !matters(s, l, k);
+    return end;
+}
+
+/* Whether a was tried before b: lower, or preferred at the same height. */
+static bool before(const LsSearch *s, const LsOpenBox *a, const LsOpenBox *b)
+{
+    return a->least != b->least ? a->least < b->least : s->rank[a->box] < s->rank[b->box];
+}
+
+/* The candidate behind `last` (NULL: the first) among l->open[tail ...]; l->n: there is none.
+ * Boxes of one size and time are tried once. */
+static uint32_t candidate(const LsSearch *s, const LsOpenList *l, uint32_t tail,
+                          const LsOpenBox *last)
+{
+    uint32_t best = l->n;
+    for (uint32_t k = l->n; k-- > tail;) {
+        const LsOpenBox *o = &l->open[k];
+        if (best < l->n && o->least > l->open[best].least)
+            break;
+        if (!o->passed && (last == NULL || before(s, last, o))
+            && (best == l->n || before(s, o, &l->open[best])))
+            best = k;
     }
     return best;
 }
 
-static LsSearchEnd explore(LsSearch *s, LsOpenBox *open, uint32_t n)
+static bool is_copy(const LsSearch *s, const LsOpenList *l, uint32_t tail, uint32_t k)
+{
+    const LsOpenBox *me = &l->open[k];
+    const LsBox *x = &s->b->box[me->box];
+    for (uint32_t j = tail; j < l->n; j++) {
+        const LsOpenBox *o = &l->open[j];
+        const LsBox *y = &s->b->box[o->box];
+        if (o->least == me->least && !o->passed && y->size == x->size && y->from == x->from
+            && y->to == x->to && s->rank[o->box] < s->rank[me->box])
+            return true;
+    }
+    return false;
+}
+
+/* What must come next lies at most at `most`, or section `full` is over the capacity, and below
+ * `gap`, or box `filler` could be moved down into a gap below it. */
+typedef struct Window { int64_t most, gap; uint32_t full, filler; } Window;
+
+static Window window(LsSearch *s, const LsOpenList *l)
+{
+    Window w = {.most = s->r.cap - ls_refuter_sums(&s->r, l), .gap = INT64_MAX};
+    w.full = s->r.most;
+    for (uint32_t k = 0; k < l->n; k++) {
+        int64_t end = l->open[k].least + s->b->box[l->open[k].box].size;
+        if (end < w.gap) {
+            w.gap = end;
+            w.filler = l->open[k].box;
+        }
+    }
+    return w;
+}
+
+/* Tries every candidate. When all are refuted, s->why is the reason. */
+static LsSearchEnd try_all(LsSearch *s, const LsOpenList *l)
+{
+    Window w = window(s, l);
+    const LsBox *filler = &s->b->box[w.filler];
+    const LsOpenBox *last = NULL;
+    LsSpan why = {1, 0};
+    uint32_t tail = l->n;
+    while (tail > 0 && l->open[tail - 1].least <= w.most && l->open[tail - 1].least < w.gap)
+        tail--;
+    for (uint32_t k; (k = candidate(s, l, tail, last)) < l->n; last = &l->open[k]) {
+        if (is_copy(s, l, tail, k))
+            continue;
+        LsSearchEnd end = place_next(s, l, k);
+        if (end != LS_SEARCH_REFUTED)
+            return end;
+        if (s->jump) {                              /* then the others need no trial */
+            s->why = with_passed(s, l, s->why);
+            return LS_SEARCH_REFUTED;
+        }
+        why = ls_span_join(why, s->why);
+    }
+    if (tail > 0 && w.gap <= w.most)
+        why = ls_span_join(why, (LsSpan){filler->from, filler->to});
+    else if (tail > 0)
+        why = ls_span_join(why, (LsSpan){w.full, w.full});
+    if (why.from > why.to)
+        why = (LsSpan){l->from, l->to};
+    s->why = with_passed(s, l, why);
+    return LS_SEARCH_REFUTED;
+}
+
+static LsSearchEnd explore(LsSearch *s, const LsOpenList *l)
 {
     if (s->nodes-- <= 0 || s->r.work > s->work)
         return LS_SEARCH_CUT;
-    uint64_t print = fingerprint(s, open, n), *seen = &s->seen[print % SEEN];
-    if (*seen == print)
+    s->r.work += 4 * (int64_t)l->n;
+    uint64_t print = fingerprint(s, l);
+    Seen *seen = &s->seen[print % SEEN];
+    if (seen->print == print) {
+        s->why = seen->why;
         return LS_SEARCH_REFUTED;
-    int64_t most = s->r.cap - ls_refuter_sums(&s->r, open, n), gap = INT64_MAX;
-    for (uint32_t k = 0; k < n; k++) {              /* above it, a box leaves a gap for another */
-        int64_t end = open[k].least + s->b->box[open[k].box].size;
-        gap = end < gap ? end : gap;
     }
-    const LsOpenBox *last = NULL;
-    for (uint32_t k; (k = candidate(s, open, n, last, most, gap)) < n; last = &open[k]) {
-        if (is_copy(s, open, n, k))
-            continue;
-        LsSearchEnd end = place_next(s, open, n, k);
-        if (end != LS_SEARCH_REFUTED)
-            return end;
-    }
-    *seen = print;
-    return LS_SEARCH_REFUTED;
+    LsSearchEnd end = try_all(s, l);
+    if (end == LS_SEARCH_REFUTED)
+        *seen = (Seen){print, s->why};
+    return end;
 }
 
 LsSearch *ls_offsets_search_new(LsArena *arena, const LsBoxes *b, uint32_t from, uint32_t to)
 {
     LsSearch *s = ls_arena_alloc(arena, 1, sizeof *s);
-    uint64_t n = to - from, all = n * (n + 1) / 2 + 1;
+    uint64_t n = to - from, all = n * (n + 1) / 2 + n + 1;
     *s = (LsSearch){.arena = arena, .b = b, .from = from, .to = to};
-    s->r = ls_refuter(arena, b, to - from);
+    s->r = ls_refuter(arena, b);
     s->room = all < MOST_OPEN ? all : MOST_OPEN;
     s->open = ls_arena_alloc(arena, s->room, sizeof *s->open);
+    s->mixed = ls_arena_alloc(arena, n + 1, sizeof *s->mixed);
+    s->part = ls_arena_alloc(arena, b->nsection + 2u, sizeof *s->part);
+    s->last = ls_arena_alloc(arena, b->nsection + 2u, sizeof *s->last);
+    s->fill = ls_arena_alloc(arena, b->nsection + 2u, sizeof *s->fill);
+    s->cross = ls_arena_alloc(arena, b->nsection + 2u, sizeof *s->cross);
     s->seen = ls_arena_alloc(arena, SEEN, sizeof *s->seen);
     s->rank = ls_arena_alloc(arena, b->n + 1u, sizeof *s->rank);
-    s->base = ls_arena_alloc(arena, b->n + 1u, sizeof *s->base);
     return s;
 }
 
 LsSearchEnd ls_offsets_search(LsSearch *s, int64_t cap, int64_t work, int64_t *place)
 {
-    static const char *const key[] = {"WAT", "TAW", "TWA", "AWT", "ZWA"};
-    enum { NKEYS = sizeof key / sizeof key[0], MOST_DEEP = 6000 };
-    uint32_t n = s->to - s->from;
-    if (n > MOST_DEEP)
-        return LS_SEARCH_CUT;
-    LsOpenBox *open = ls_arena_alloc(s->arena, n + 1u, sizeof *open);
-    for (uint32_t k = 0; k < n; k++)
-        open[k] = (LsOpenBox){0, s->from + k, false};
+    static const char *const key[] = {"WAT", "TAW", "TWA", "TZW", "SAT", "AWT"};
+    enum { NKEYS = sizeof key / sizeof key[0] };
+    uint32_t n = s->to - s->from, first = s->b->box[s->from].from, last = 0;
+    for (uint32_t k = s->from; k < s->to; k++)
+        last = s->b->box[k].to > last ? s->b->box[k].to : last;
     s->r.cap = cap;
     s->place = place;
     s->work = s->r.work + work;
     LsSearchEnd end = LS_SEARCH_CUT;
-    for (int64_t nodes = 2 * (int64_t)n; end == LS_SEARCH_CUT && s->r.work < s->work; nodes *= 2)
-        for (int k = 0; k < NKEYS && end == LS_SEARCH_CUT && s->r.work < s->work; k++) {
-            ls_boxes_rank(s->arena, s->b, key[k], s->rank);
-            s->nodes = nodes;
-            s->used = 0;
-            end = explore_parts(s, open, n, 0);
-        }
+    for (uint32_t start = 0; end == LS_SEARCH_CUT && s->r.work < s->work; start++) {
+        uint32_t round = start / NKEYS;
+        ls_boxes_rank(s->arena, s->b, key[start % NKEYS], s->rank);
+        s->nodes = 2 * (int64_t)n << (round < 40 ? round : 40);
+        for (uint32_t k = 0; k < n; k++)
+            s->mixed[k] = (LsOpenBox){0, s->from + k, false};
+        end = explore_parts(s, n, 0, (LsSpan){first, last}, (LsSpan){first, last});
+    }
     return end;
 }
