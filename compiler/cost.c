@@ -5,18 +5,32 @@
 
 #include <string.h>
 
-/* Operators of a scalar expression; a call of a transcendental function counts as ten. */
-static double expr_flops(const char *expr)
+/* Does a call of a transcendental function begin here? */
+static bool calls_slow(const char *c)
 {
     static const char *const slow[] = {"ls_exp", "ls_log",     "ls_tanh",     "ls_erf",
                                        "ls_pow", "ls_sigmoid", "ls_softplus", "ls_uniform"};
+    for (size_t k = 0; k < sizeof slow / sizeof *slow; k++)
+        if (strncmp(c, slow[k], strlen(slow[k])) == 0)
+            return true;
+    return false;
+}
+
+/* Operators of a scalar expression; a call of a transcendental function counts as ten. */
+static double expr_flops(const char *expr)
+{
     double flops = 0;
-    for (const char *c = expr; *c != '\0'; c++) {
-        flops += strchr("+-*/<>?", *c) != NULL;
-        for (size_t k = 0; k < sizeof slow / sizeof *slow; k++)
-            flops += strncmp(c, slow[k], strlen(slow[k])) == 0 ? 10 : 0;
-    }
+    for (const char *c = expr; *c != '\0'; c++)
+        flops += (strchr("+-*/<>?", *c) != NULL) + (calls_slow(c) ? 10 : 0);
     return flops > 1 ? flops : 1;
+}
+
+static bool is_slow(LsOpCode op)
+{
+    for (const char *c = ls_op[op]->expr; c != NULL && *c != '\0'; c++)
+        if (calls_slow(c))
+            return true;
+    return false;
 }
 
 static double pointwise_flops(const LsGraph *g, LsNodeId n)
@@ -125,15 +139,26 @@ static bool reduces(const LsNode *node)
     return false;
 }
 
+static LsCostClass fused_class(const LsNode *node)
+{
+    const LsFused *body = node->attr.fused.body;
+    if (reduces(node))
+        return LS_COST_REDUCE;
+    for (int k = 0; k < body->nstmt; k++)
+        if (is_slow(body->stmt[k].op))
+            return LS_COST_MAP_MATH;
+    return LS_COST_MAP;
+}
+
 static LsCostClass class_of(const LsNode *node, LsCostWay way)
 {
     LsOpCode op = node->op;
     switch (ls_op[op]->kernel) {
     case LS_K_CONV: return conv_class(op, way);
     case LS_K_MATMUL: return LS_COST_MATMUL;
-    case LS_K_MAP: return LS_COST_MAP;
+    case LS_K_MAP: return is_slow(op) ? LS_COST_MAP_MATH : LS_COST_MAP;
     case LS_K_REDUCE: return LS_COST_REDUCE;
-    case LS_K_FUSED: return reduces(node) ? LS_COST_REDUCE : LS_COST_MAP;
+    case LS_K_FUSED: return fused_class(node);
     case LS_K_UPDATE: return LS_COST_UPDATE;
     case LS_K_MOVE: return move_class(op);
     case LS_K_GATHER: return op == LS_OP_GATHER ? LS_COST_GATHER : LS_COST_GATHER_GRAD;
@@ -246,7 +271,7 @@ double ls_work_ns(const LsMachine *m, const LsWork *w, int real_bytes)
     double far = m->cache > 0 && touched > 0 ? touched / (touched + m->cache) : 1;
     double slow = far + (1 - far) / m->near;    /* share of the memory's time that a byte takes */
     double compute = over(w->flops, c->compute * peak_of(m, real_bytes))
-        + over(w->packing, m->cost[LS_COST_MAP].compute * peak_of(m, real_bytes));
+        + over(w->packing, m->cost[LS_COST_PACKING].compute * peak_of(m, real_bytes));
     double move = slow * (over(w->read, c->read * m->memory)
                           + over(w->written, c->write * m->memory));
     double more = compute > move ? compute : move, less = compute + move - more;

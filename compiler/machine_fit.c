@@ -182,9 +182,10 @@ static Line line_of(const LsMachine *m, int c, double times)
                    times * unit[3] * inverse(o->write * m->memory)}};
 }
 
+/* Packing is a small part of its kernels: no sample says what it takes. */
 static bool is_of(const LsSample *s, int c)
 {
-    return !s->work.none && (int)s->work.kind == c && s->ns > 0;
+    return !s->work.none && s->work.packing == 0 && (int)s->work.kind == c && s->ns > 0;
 }
 
 static void fit_all(Fit *f, Row *row, const LsSample *sample, uint32_t n, const Line old[])
@@ -231,9 +232,11 @@ static void set_tops(LsMachine *m, const Fit *f)
     m->overlap = 0;
 }
 
+/* Where bytes are all that counts, a fit would have operations for nothing; the peak is the least
+ * they take. */
 static LsClassCost figures(const LsMachine *m, const Line *l)
 {
-    return (LsClassCost){.compute = rounded(rate(l, 1) / m->peak[LS_PEAK_F32]),
+    return (LsClassCost){.compute = rounded(fmin(rate(l, 1) / m->peak[LS_PEAK_F32], 1)),
                          .read = rounded(rate(l, 2) / m->memory),
                          .write = rounded(rate(l, 3) / m->memory),
                          .launch = rounded(l->c[0] * unit[0])};

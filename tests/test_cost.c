@@ -69,6 +69,17 @@ START_TEST(the_slower_of_compute_and_traffic_counts_where_they_overlap)
 }
 END_TEST
 
+START_TEST(transcendental_functions_make_a_class_of_their_own)
+{
+    graph_open();
+    LsMachine m = simple();
+    LsValueId x = param("x", SHAPE(100));
+    ck_assert_int_eq(work(ls_append1(&cx, g, LS_OP_RELU, x, NULL), &m).kind, LS_COST_MAP);
+    ck_assert_int_eq(work(ls_append1(&cx, g, LS_OP_GELU, x, NULL), &m).kind, LS_COST_MAP_MATH);
+    graph_close();
+}
+END_TEST
+
 START_TEST(a_view_is_free)
 {
     graph_open();
@@ -193,7 +204,8 @@ int main(void)
     TCase *tc = tcase_create("cost");
     const TTest *const tests[] = {
         a_convolution_costs_two_operations_per_weight_and_result,
-        the_slower_of_compute_and_traffic_counts_where_they_overlap, a_view_is_free,
+        the_slower_of_compute_and_traffic_counts_where_they_overlap,
+        transcendental_functions_make_a_class_of_their_own, a_view_is_free,
         state_is_read_and_written, a_value_read_twice_moves_once,
         bytes_that_stay_in_the_cache_cost_less, products_are_padded_to_whole_vectors,
         winograd_multiplies_less, thin_batched_and_turned_products_are_classes_of_their_own,
