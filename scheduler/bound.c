@@ -21,6 +21,12 @@ struct LsBounder {
     LsBound last; int64_t last_budget; double last_enough;  /* enough: what it was searched up to */
 };
 
+static uint64_t percent(const LsBounder *c, uint64_t of)
+{
+    uint64_t part = c->o.effort == 0 ? 100 : c->o.effort > 1000 ? 1000 : c->o.effort;
+    return of * part / 100;
+}
+
 static uint32_t default_separators(const LsBounder *c)
 {
     uint32_t n = c->p->n + 1, sep = 6000 / n;
@@ -161,8 +167,7 @@ static void keep_step(LsBounder *c, int64_t budget, double more)
 /* By prices, then by cases. Whether that proves that nothing is cheaper than `enough`. */
 static bool search(LsBounder *c, int64_t budget, double enough)
 {
-    enum { USUAL = 100000000 };         /* work of a tree, about ns */
-    const uint64_t proving = 20000000000;
+    const uint64_t usual = 100000000, proving = 20000000000;    /* work of a tree, about ns */
     LsBoundDual *d = lay_net(c, budget);
     if (d == NULL)
         return enough > 0 && enough <= c->b->base;
@@ -171,7 +176,7 @@ static bool search(LsBounder *c, int64_t budget, double enough)
         return true;
     double grains = ls_bound_dual_search(d, budget, more, default_cuts(c));
     if (grains < more && grains <= (double)d->most) {
-        grains = ls_bound_tree(d, budget, more, grains, c->o.prove ? proving : USUAL);
+        grains = ls_bound_tree(d, budget, more, grains, percent(c, c->o.prove ? proving : usual));
         keep_step(c, budget, grains * d->net->grain);
     }
     c->last.nsep = d->net->nsep;
@@ -187,7 +192,7 @@ static bool is_small(const LsBounder *c)
 /* To try: tiny graphs end long before. */
 static uint32_t states(const LsBounder *c)
 {
-    return c->o.prove ? 2000000 : c->p->n <= 32 ? 50000 : 10000;
+    return (uint32_t)percent(c, c->o.prove ? 2000000 : c->p->n <= 32 ? 50000 : 10000);
 }
 
 /* On small graphs: the optimum itself, or what is proven when the states run out. */

@@ -13,6 +13,7 @@
 /* All zeros: the usual effort. Efforts are counted, so results are the same everywhere. */
 typedef struct LsBoundOptions {
     bool prove;                 /* many more separators, cuts, and a tree search */
+    uint32_t effort;            /* cases and schedules tried, in percent of the usual; 0: 100 */
     bool relaxed;               /* never try all schedules of a small graph */
     uint32_t nsep, ncut;        /* separators, minimum cuts; 0: by the size of the graph */
 } LsBoundOptions;

@@ -243,7 +243,8 @@ static LsBounder *bounder_of(LsPlanner *pl)
 {
     if (pl->bounder == NULL)
         pl->bounder =
-            ls_bounder_new(pl->pool->prob, &(LsBoundOptions){.prove = pl->o->prove});
+            ls_bounder_new(pl->pool->prob, &(LsBoundOptions){.prove = pl->o->prove,
+                                                              .effort = pl->o->effort});
     return pl->bounder;
 }
 
