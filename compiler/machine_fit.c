@@ -168,6 +168,7 @@ static Line fit_class(Row *row, uint32_t n, const Line *old)
 typedef struct Fit {
     double cache, near, missed;
     Line line[LS_NCOSTS];
+    bool sampled[LS_NCOSTS];
 } Fit;
 
 static double inverse(double speed) { return speed > 0 ? 1 / speed : 0; }
@@ -196,6 +197,7 @@ static void fit_all(Fit *f, Row *row, const LsSample *sample, uint32_t n, const 
         for (uint32_t i = 0; i < n; i++)
             if (is_of(&sample[i], c))
                 row[k++] = row_of(&sample[i], f->cache, f->near);
+        f->sampled[c] = k > 0;
         f->line[c] = k > 0 ? fit_class(row, k, &old[c]) : old[c];
         for (uint32_t i = 0; i < k; i++)
             f->missed += fabs(value(&row[i], &f->line[c]) - row[i].ns) / sqrt(row[i].ns);
@@ -220,7 +222,7 @@ static void set_tops(LsMachine *m, const Fit *f)
 {
     double peak = 0, memory = 0, old = m->peak[LS_PEAK_F32];
     for (int c = 0; c < LS_NCOSTS; c++)
-        if (is_product(c) && rate(&f->line[c], 1) > peak)
+        if (is_product(c) && f->sampled[c] && rate(&f->line[c], 1) > peak)
             peak = rate(&f->line[c], 1);
     for (int term = 2; term < NTERM; term++)
         memory = fmax(memory, fmin(rate(&f->line[LS_COST_MAP], term), 10 * m->memory));
