@@ -51,15 +51,16 @@ static double energy(const Search *s)
 /* Brings the tape to the target by what costs least per byte; false if that fails. */
 static bool repair(Search *s)
 {
-    enum { TRIES = 300, PATIENCE = 12 };
-    uint32_t most = s->p->n + 100, failures = 0;
+    enum { MANY = 300, PATIENCE = 12 };
+    uint32_t most = s->p->n + 100, failures = 0, tries = 2 * s->p->n + 16;
+    tries = tries < MANY ? tries : MANY;
     for (uint32_t k = 0; k < most && failures < PATIENCE && !out_of_time(s); k++) {
         uint32_t mark = s->t->nchange;
         if (ls_tape_peak(s->t) <= s->m->target)
             return true;
         if (s->t->n > 4 * s->p->n + 64)
             return false;
-        if (!ls_move_relieve(s->m, TRIES) || s->t->bad > 0) {
+        if (!ls_move_relieve(s->m, tries) || s->t->bad > 0) {
             ls_tape_undo(s->t, mark);
             failures++;
         }

@@ -9,6 +9,7 @@
  *   again(p) -> needed(u)            for every operand u of p
  * and sweeping the price gives the sets that are best for some amount of memory, whatever the
  * budget. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,7 +74,8 @@ static int64_t choose_kept(Turn *u, Price price)
         for (uint32_t k = p->in.at[v]; k < p->in.at[v + 1]; k++)
             ls_flow_edge(&f, vertex_of_node(p, v), vertex_of_tensor(p->in.id[k]), LS_FLOW_ENDLESS);
         for (uint32_t k = p->out.at[v]; k < p->out.at[v + 1]; k++) {
-            double part = (v < price.split ? price.early : price.late) * (double)p->size[p->out.id[k]] / (bytes > 0 ? bytes : 1);
+            double part = (v < price.split ? price.early : price.late)
+                          * (double)p->size[p->out.id[k]] / (bytes > 0 ? bytes : 1);
             ls_flow_edge(&f, vertex_of_tensor(p->out.id[k]), vertex_of_node(p, v),
                          1 + (int64_t)(GRID * part));
         }
@@ -184,25 +186,37 @@ static int64_t offer_price(LsCandidates *pool, Price price)
     return kept;
 }
 
-/* Equal layers have equal prices, so they all change sides at once. Between two prices that keep
- * very different amounts, the early layers are made again and the late ones kept: making the
- * late ones again would take its room while most of what is kept is still there. */
+typedef struct Offer { double price; int64_t kept; } Offer;
+
+/* Between two prices that keep very different amounts there are others, down to some depth. What
+ * is left are equal layers, which change sides all at once: then the early ones are made again
+ * and the late ones kept, since making the late ones again would take its room while most of what
+ * is kept is still there. */
+static void refine(LsCandidates *pool, Offer low, Offer high, int depth)
+{
+    enum { DEEPEST = 5, PARTS = 14 };
+    int64_t top = pool->cand[0].peak, gap = low.kept - high.kept;
+    uint32_t parts = (uint32_t)(100 * (double)gap / (double)top);
+    if (gap <= 0 || parts == 0)
+        return;
+    if (depth < DEEPEST) {
+        Offer mid = {sqrt(low.price * high.price), 0};
+        mid.kept = offer_price(pool, (Price){mid.price, mid.price, 0});
+        refine(pool, low, mid, depth + 1);
+        refine(pool, mid, high, depth + 1);
+        return;
+    }
+    parts = parts < PARTS ? parts : PARTS;
+    for (uint32_t k = 1; k <= parts; k++)
+        offer_price(pool, (Price){high.price, low.price, pool->prob->n / 2 * k / (parts + 1)});
+}
+
 void ls_strategy_closure(LsCandidates *pool)
 {
-    enum { PARTS = 14 };
-    LsProb *p = pool->prob;
-    int64_t before = -1, top = pool->n ? pool->cand[0].peak : 0;
-    double low = 0;
-    for (double price = 1.0 / 512; price < 3000; price *= 1.4) {
-        int64_t kept = offer_price(pool, (Price){price, price, 0});
-        if (kept < 0)
-            return;
-        uint32_t forward = p->n / 2;
-        uint32_t parts = before >= 0 ? (uint32_t)(100 * (double)(before - kept) / (double)top) : 0;
-        parts = parts > PARTS ? PARTS : parts;
-        for (uint32_t k = 1; k <= parts; k++)
-            offer_price(pool, (Price){price, low, forward * k / (parts + 1)});
-        before = kept;
-        low = price;
+    Offer before = {1.0 / 1024, offer_price(pool, (Price){1.0 / 1024, 1.0 / 1024, 0})};
+    for (double price = 1.0 / 512; before.kept >= 0 && price < 3000; price *= 2) {
+        Offer now = {price, offer_price(pool, (Price){price, price, 0})};
+        refine(pool, before, now, 0);
+        before = now;
     }
 }
