@@ -309,7 +309,8 @@ bool ls_strategy_auto(LsCandidates *pool, int64_t store_all, const LsLimit *limi
     s.m = ls_moves_new(arena, s.t);
     int64_t top = pool->cand[0].peak;               /* the first costs the least */
     find_rungs(&s, top, store_all);
-    s.moves = (uint32_t)(limit->effort * 10.0 * 2000 / (p->n > 2000 ? p->n : 2000));
+    double many = p->n > 2000 ? 2000.0 / p->n : p->n < 60 ? p->n / 60.0 : 1;
+    s.moves = (uint32_t)(limit->effort * 10 * many);
     s.starts = 2000 / (p->n + 200);
     improve(&s);
     for (uint32_t k = 0; k < s.front.n; k++)
