@@ -2,9 +2,11 @@
 #include "scheduler/bound.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "scheduler/bound_tree.h"
 #include "scheduler/optimum.h"
+#include "scheduler/separators.h"
 
 /* Proven by cases: no schedule within `budget`, or less, recomputes for less than `more` ns. */
 typedef struct LsBoundStep { int64_t budget; double more; } LsBoundStep;
@@ -29,10 +31,10 @@ static uint64_t percent(const LsBounder *c, uint64_t of)
 
 static uint32_t default_separators(const LsBounder *c)
 {
-    uint32_t n = c->p->n + 1, sep = 6000 / n;
+    uint32_t n = c->p->n + 1, sep = 5000 / n;
     if (c->o.nsep > 0)
         return c->o.nsep;
-    sep = sep < 4 ? 4 : sep > 24 ? 24 : sep;
+    sep = sep < 4 ? 4 : sep > 16 ? 16 : sep;
     return c->o.prove ? 3 * sep : sep;
 }
 
@@ -41,30 +43,6 @@ static uint32_t default_cuts(const LsBounder *c)
     if (c->o.ncut > 0)
         return c->o.ncut;
     return c->o.prove ? 300 : c->p->n < 2000 ? 50 : 25;
-}
-
-/* Places of the path that are crowded beyond the budget, about as many in every stretch of equal
- * excess; in each stretch the most crowded. */
-static uint32_t choose_separators(const LsBounder *c, int64_t budget, uint32_t want, uint32_t *sep)
-{
-    const LsBoundGraph *b = c->b;
-    double total = 0, sum = 0;
-    uint32_t n = 0, stretch = UINT32_MAX;
-    for (uint32_t j = 0; j < b->npath; j++)
-        total += b->crowd[j] > budget ? (double)(b->crowd[j] - budget) : 0;
-    for (uint32_t j = 0; j < b->npath; j++) {
-        if (b->crowd[j] <= budget)
-            continue;
-        double part = (double)(b->crowd[j] - budget);
-        uint32_t at = (uint32_t)(want * ((sum + part / 2) / total));
-        sum += part;
-        if (n > 0 && at == stretch && b->crowd[sep[n - 1]] >= b->crowd[j])
-            continue;
-        n -= n > 0 && at == stretch;
-        stretch = at;
-        sep[n++] = j;
-    }
-    return n;
 }
 
 /* What any schedule takes: its outputs at the end, every needed node while it runs. */
@@ -93,13 +71,9 @@ void ls_bounder_free(LsBounder *c)
     ls_arena_free(c->arena);
 }
 
-/* A network for a budget; NULL when there is nothing to separate. */
-static LsBoundDual *lay_net(LsBounder *c, int64_t budget)
+/* The network of some separators, which are kept. */
+static LsBoundDual *lay_net(LsBounder *c, const uint32_t *sep, uint32_t n, const double *price)
 {
-    uint32_t *sep = ls_arena_alloc(c->arena, c->b->npath + 1u, sizeof *sep);
-    uint32_t n = choose_separators(c, budget, default_separators(c), sep);
-    if (n == 0)
-        return NULL;
     LsBoundNet *net = ls_bound_net_new(c->arena, c->b, sep, n);
     for (uint32_t k = 0; k < n; k++) {
         int64_t least = ls_bound_net_least(net, k);
@@ -107,7 +81,9 @@ static LsBoundDual *lay_net(LsBounder *c, int64_t budget)
     }
     c->dual = ls_arena_grow(c->arena, c->dual, c->ndual, c->ndual + 1u, sizeof *c->dual,
                             &c->dual_room);
-    return c->dual[c->ndual++] = ls_bound_dual_new(net);
+    LsBoundDual *d = ls_bound_dual_new(net);
+    memcpy(d->price, price, n * sizeof *price);
+    return c->dual[c->ndual++] = d;
 }
 
 /* Base cost and proven recomputations, ns, rounded down; up where costs come in whole steps. */
@@ -164,19 +140,47 @@ static void keep_step(LsBounder *c, int64_t budget, double more)
     c->step[c->nstep++] = (LsBoundStep){budget, more};
 }
 
+/* By prices, at separators around those that mattered last time; *grains: what is proven. NULL:
+ * nothing is crowded. */
+static LsBoundDual *search_prices(LsBounder *c, int64_t budget, double enough, double *grains)
+{
+    uint32_t room = 2 * default_separators(c), rounds = c->o.prove ? 6 : c->p->n < 4000 ? 3 : 2;
+    uint32_t *sep = ls_arena_alloc(c->arena, c->b->npath + room + 1u, sizeof *sep);
+    double *price = ls_arena_alloc(c->arena, room + 1u, sizeof *price);
+    uint32_t n = ls_separators_choose(c->b, budget, default_separators(c), sep);
+    LsBoundDual *best = NULL;
+    *grains = 0;
+    for (uint32_t k = 0, step = c->b->npath / (2 * (n + 1)); n > 0 && k < rounds; k++, step /= 3) {
+        LsBoundDual *d = lay_net(c, sep, n, price);
+        double more = grains_wanted(c, d->net, enough);
+        if (budget < c->least || more <= 0)
+            return d;
+        double x = ls_bound_dual_search(d, budget, more, default_cuts(c));
+        if (best == NULL || x > *grains) {
+            *grains = x;
+            best = d;
+        }
+        if (x >= more || x > (double)d->most)
+            break;
+        n = ls_separators_refine(best, budget, step > 2 ? step : 2, room, sep, price);
+    }
+    return best;
+}
+
 /* By prices, then by cases. Whether that proves that nothing is cheaper than `enough`. */
 static bool search(LsBounder *c, int64_t budget, double enough)
 {
     const uint64_t usual = 100000000, proving = 20000000000;    /* work of a tree, about ns */
-    LsBoundDual *d = lay_net(c, budget);
+    double grains;
+    LsBoundDual *d = search_prices(c, budget, enough, &grains);
     if (d == NULL)
         return enough > 0 && enough <= c->b->base;
     double more = grains_wanted(c, d->net, enough);
     if (budget < c->least || more <= 0)
         return true;
-    double grains = ls_bound_dual_search(d, budget, more, default_cuts(c));
     if (grains < more && grains <= (double)d->most) {
-        grains = ls_bound_tree(d, budget, more, grains, percent(c, c->o.prove ? proving : usual));
+        uint64_t work = c->o.prove ? proving : usual / (1 + c->p->n / 200);
+        grains = ls_bound_tree(d, budget, more, grains, percent(c, work));
         keep_step(c, budget, grains * d->net->grain);
     }
     c->last.nsep = d->net->nsep;

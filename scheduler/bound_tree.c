@@ -130,7 +130,7 @@ double ls_bound_tree(LsBoundDual *d, int64_t budget, double enough, double grain
 {
     const LsFlow *f = &d->net->flow;
     /* about ns of a cut and of the next prices */
-    uint64_t each = 15 * ((uint64_t)f->n + f->nedge) + 70000, from = d->cuts;
+    uint64_t each = 25 * ((uint64_t)f->n + f->nedge) + 40000, from = d->cuts;
     Tree t = {.d = d, .arena = ls_arena_new(), .budget = budget, .enough = enough,
               .least_done = INFINITY};
     t.list = ls_arena_grow(t.arena, NULL, 0, 1, sizeof *t.list, &t.list_room);
