@@ -42,14 +42,14 @@ void ls_candidates_offer(LsCandidates *pool, const LsSeq *seq, const char *strat
     uint32_t at = 0, left = 0;
     for (uint32_t k = 0; k < pool->n; k++) {
         const LsCand *o = &pool->cand[k];
-        if (strcmp(o->strategy, strategy) == 0 && o->peak <= c.peak && o->cost <= c.cost) {
+        if (o->peak <= c.peak && o->cost <= c.cost && strcmp(o->strategy, strategy) == 0) {
             renew(pool);
             return;
         }
     }
     for (uint32_t k = 0; k < pool->n; k++) {        /* drop what it beats */
         LsCand o = pool->cand[k];
-        if (strcmp(o.strategy, strategy) == 0 && o.peak >= c.peak && o.cost >= c.cost)
+        if (o.peak >= c.peak && o.cost >= c.cost && strcmp(o.strategy, strategy) == 0)
             continue;
         pool->cand[left++] = o;
         at += o.cost < c.cost || (o.cost == c.cost && o.peak <= c.peak);

@@ -55,7 +55,8 @@ typedef struct Solve {
     State *work, *other, *add;  /* the front being made, one to write to, what comes */
     uint32_t nwork, room, add_room;
     Reach *all; uint32_t all_room;
-    uint64_t nstep, nstate;     /* looked at; kept */
+    uint64_t most_looks, nlook; /* steps and states looked at */
+    uint64_t nstate;            /* kept */
 } Solve;
 
 LsExact *ls_exact_new(LsArena *arena, const LsForward *f, const LsFamily *fam,
@@ -146,6 +147,7 @@ static void carry(Solve *z, uint32_t i, uint32_t j, int64_t most, int64_t m, dou
         z->add_room = 2 * from->n;
         z->add = ls_arena_alloc(z->arena, z->add_room, sizeof *z->add);
     }
+    z->nlook += from->n;
     for (uint32_t k = 0; k < from->n && from->state[k].m <= most; k++) {
         State s = {from->state[k].m + m, from->state[k].g + g, i, k};
         while (q < npoint && point[q].most < s.m + z->x->stuck[j])
@@ -178,7 +180,7 @@ static void step(Solve *z, uint32_t i, uint32_t j)
     const uint64_t *low = fam->low + (size_t)i * fam->nword;
     int64_t most = z->budget - 2 * (fam->mem[j] - fam->mem[i]) - fam->halo[j] - x->stuck[i], m = 0;
     double g = 0;
-    z->nstep++;
+    z->nlook++;
     if (z->front[i].state[0].m > most || !holds(fam, j, i))
         return;
     for (uint32_t k = x->edge_at[j]; k < x->edge_at[j + 1]; k++)
@@ -287,7 +289,7 @@ static void enter(Solve *z, uint32_t j)
 /* Finds all states above the floor. */
 static LsExactEnd search(Solve *z)
 {
-    enum { MOST_STEPS = 200000000, MOST_STATES = 4000000 };
+    enum { MOST_STATES = 4000000 };
     const LsRelax *r = z->x->relax;
     z->front[0] = (Front){ls_arena_alloc(z->arena, 1, sizeof(State)), 1};
     for (uint32_t p = 0; p < r->n; p++) {
@@ -299,7 +301,7 @@ static LsExactEnd search(Solve *z)
             if (r->fiber[q] != 0)
                 enter(z, r->fiber[q]);
         envelop(z, p);
-        if (z->nstep > MOST_STEPS || z->nstate > MOST_STATES)
+        if (z->nlook > z->most_looks || z->nstate > MOST_STATES)
             return LS_EXACT_UNKNOWN;
     }
     return z->front[z->x->fam->n - 1].n > 0 ? LS_EXACT_FOUND : LS_EXACT_NONE;
@@ -340,7 +342,8 @@ static void weigh(Solve *z)
 static Solve *solve_new(LsArena *arena, const LsExact *x, const LsDpOptions *o, double sign)
 {
     Solve *z = ls_arena_alloc(arena, 1, sizeof *z);
-    *z = (Solve){.x = x, .arena = arena, .budget = o->budget, .price_last = o->price_last};
+    *z = (Solve){.x = x, .arena = arena, .budget = o->budget, .price_last = o->price_last,
+                 .most_looks = o->most_looks ? o->most_looks : 1000000000};
     z->gain = ls_arena_alloc(arena, x->f->n, sizeof *z->gain);
     for (uint32_t v = 0; v < x->f->n; v++)
         z->gain[v] = sign * (o->unit > 0 ? o->unit * round(x->f->time[v] / o->unit)

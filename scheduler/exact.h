@@ -9,7 +9,7 @@ typedef struct LsExact LsExact;
 typedef enum {
     LS_EXACT_NONE,              /* no strategy is within the budget */
     LS_EXACT_FOUND,             /* the best one */
-    LS_EXACT_UNKNOWN            /* too much work; the limit counts steps, not time */
+    LS_EXACT_UNKNOWN            /* too much work: options->most_looks */
 } LsExactEnd;
 
 /* What the solves over one family share. projections: of relax.h, at most; 0: 1000. More make the
@@ -19,8 +19,7 @@ LsExact *ls_exact_new(LsArena *arena, const LsForward *f, const LsFamily *fam,
 
 /* The strategy within the budget with the least time of recomputation (options->greatest: with
  * the greatest), peak and time as the paper's formulas count them. Times within 1e-9 of the sum
- * of all count as the same. With options->unit it is the best by the rounded times. cells and
- * most_points are not used. */
+ * of all count as the same. With options->unit it is the best by the rounded times. */
 LsExactEnd ls_exact_solve(LsArena *arena, const LsExact *x, const LsDpOptions *options,
                           LsStrategy *out);
 

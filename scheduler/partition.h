@@ -17,8 +17,10 @@ typedef struct LsDpOptions {
     bool greatest;              /* memory-centred: the greatest time;
                                  * else time-centred: the least */
     bool price_last;            /* count the last block as recomputed, as the paper does */
-    double unit;                /* times count as their nearest multiples of it, 0: as they are;
-                                 * exact.h only */
+    /* exact.h only */
+    double unit;                /* times count as their nearest multiples of it; 0: as they are */
+    uint64_t most_looks;        /* steps and states looked at; 0: 10^9, ten to fifty seconds */
+    /* ls_partition only */
     uint32_t cells;             /* of the grid of times from none to that of everything */
     uint32_t most_points;       /* of a set's front of (kept bytes, time), at least 2 */
 } LsDpOptions;

@@ -127,18 +127,19 @@ static double unit_of(const LsForward *f, const LsFamily *fam)
     bool small = all <= 16384;
     for (uint32_t v = 0; v < f->n; v++)
         small &= f->time[v] == floor(f->time[v]);
-    return small ? 0 : all / 2048;
+    return small ? 0 : all / 1024;
 }
 
 const LsFamily *ls_strategy_exact(LsCandidates *pool, const LsForward *f, const LsFamily *fam,
                                   const char *tc, const char *mc, uint32_t *unknown)
 {
-    static const double step = 0.08;
+    enum { LOOKS = 100000000 };     /* a few seconds */
+    static const double step = 0.12;
     LsArena *arena = ls_arena_new();
     LsExact *x = ls_exact_new(arena, f, fam, 0);
     const LsFamily *pruned = ls_family_pruned(f);
     Rows rows = {.arena = arena, .nword = f->nword};
-    LsDpOptions o = {.budget = widest(f, fam), .unit = unit_of(f, fam)};
+    LsDpOptions o = {.budget = widest(f, fam), .unit = unit_of(f, fam), .most_looks = LOOKS};
     bool open[2] = {tc != NULL, mc != NULL}, any = true;
     for (uint32_t i = 0; i < pruned->n; i++)
         add_row(&rows, pruned->low + (size_t)i * f->nword);

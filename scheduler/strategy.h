@@ -17,7 +17,7 @@ void ls_strategy_dp(LsCandidates *pool, const LsForward *f, const LsFamily *fam,
 
 /* Offers the optimum itself for such a sweep. Returns the pruned family with all sets that the
  * optima use: one for ls_strategy_dp where fam, which must be whole, is too large for it.
- * *unknown: optima that were too much work. Times are rounded to 1/2048 of their sum unless they
+ * *unknown: optima that were too much work. Times are rounded to 1/1024 of their sum unless they
  * are small whole numbers. */
 const LsFamily *ls_strategy_exact(LsCandidates *pool, const LsForward *f, const LsFamily *fam,
                                   const char *tc, const char *mc, uint32_t *unknown);
