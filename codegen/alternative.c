@@ -4,7 +4,7 @@
  * Of each FUSED node with operands c1, c2, … that pointwise nodes make, there is one alternative
  * per operand, one for all of them, and each of these a step deeper, where the operands' makers
  * read such values too. Convolutions and products may compute an operand where they pack it. What
- * adds several times the cost of running the makers again is left out. */
+ * adds much to its reader and several times the cost of running the makers again is left out. */
 #include "codegen/alternative.h"
 
 #include "codegen/kernels/body.h"
@@ -13,6 +13,8 @@
 #include "compiler/cost.h"
 
 #include <string.h>
+
+#define LITTLE 1.125                /* times the reader's cost: any alternative may cost that */
 
 enum {
     MAX_FOUND = 6,                  /* operands of one node that are tried */
@@ -31,7 +33,8 @@ typedef struct Found {              /* an alternative */
 
 typedef struct Search {
     LsCtx *cx;
-    const LsGraph *g;
+    const LsGraph *from;            /* as it is */
+    const LsGraph *g;               /* with layer norms as bodies over their own statistics */
     LsMachine cpu;                  /* whatever plans are made for: the kernels stay the same */
     double largest;                 /* bytes, of the values that nodes make */
     uint32_t *writer;               /* by value: the node that updates it, 0: none */
@@ -45,6 +48,59 @@ static LsValueId viewed(const LsGraph *g, LsValueId v)
            && ls_op[g->node[g->value[v.i].def.i].op]->kernel == LS_K_VIEW)
         v = ls_in(g, g->value[v.i].def, 0);
     return v;
+}
+
+/* ---- layer norms ---- */
+
+/* y = (x - mean) * invstd * scale + bias, as the kernel writes it: pointwise once the statistics
+ * are there, which the gradient needs in any case. */
+static const LsFused *norm_body(LsArena *a, const LsGraph *g, LsNodeId n, bool bias)
+{
+    static const struct { LsOpCode op; int16_t arg[2]; } row[] = {
+        {LS_OP_SUB, {~0, ~1}}, {LS_OP_MUL, {0, ~2}}, {LS_OP_MUL, {1, ~3}}, {LS_OP_ADD, {2, ~4}}};
+    LsFused *f = ls_arena_alloc(a, 1, sizeof *f);
+    *f = (LsFused){.space = *ls_in_shape(g, n, 0), .layout = LS_ROW, .nstmt = bias ? 4 : 3};
+    f->stmt = ls_arena_alloc(a, 4, sizeof *f->stmt);
+    f->out = ls_arena_alloc(a, 3, sizeof *f->out);
+    for (int k = 0; k < f->nstmt; k++)
+        f->stmt[k] = (LsStmt){.op = (uint16_t)row[k].op, .type = LS_REAL, .narg = 2,
+                              .arg = {row[k].arg[0], row[k].arg[1]}, .name = g->node[n.i].name};
+    f->out[0].stmt = f->nstmt - 1;
+    f->out[1].reduce = f->out[2].reduce = true;
+    return f;
+}
+
+static bool rows_are_normal(const LsGraph *g, LsNodeId n)
+{
+    const LsShape *x = ls_in_shape(g, n, 0);
+    return g->node[n.i].op == LS_OP_LAYER_NORM && g->node[n.i].attr.norm.axis == x->rank - 1;
+}
+
+/* The graph to search in. Only its operands and nodes are its own. */
+static LsGraph *with_norms(LsCtx *cx, const LsGraph *g)
+{
+    LsArena *a = cx->arena;
+    LsGraph *to = ls_arena_alloc(a, 1, sizeof *to);
+    *to = *g;
+    to->node = ls_arena_alloc(a, g->nnode, sizeof *to->node);
+    to->operand = ls_arena_alloc(a, g->noperand + 5 * (size_t)g->nnode, sizeof *to->operand);
+    memcpy(to->node, g->node, g->nnode * sizeof *to->node);
+    memcpy(to->operand, g->operand, g->noperand * sizeof *to->operand);
+    for (uint32_t i = 1; i < g->nnode; i++) {
+        LsNodeId n = {i};
+        if (!rows_are_normal(g, n))
+            continue;
+        LsValueId bias = ls_in(g, n, 2), in[] = {ls_in(g, n, 0), ls_out(g, n, 1), ls_out(g, n, 2),
+                                                 ls_in(g, n, 1), bias};
+        LsNode *node = &to->node[i];
+        node->op = LS_OP_FUSED;
+        node->attr.fused.body = norm_body(a, g, n, ls_is(bias));
+        node->in = to->noperand;
+        node->nin = ls_is(bias) ? 5 : 4;
+        memcpy(to->operand + to->noperand, in, node->nin * sizeof *in);
+        to->noperand += node->nin;
+    }
+    return to;
 }
 
 /* ---- candidates ---- */
@@ -164,7 +220,8 @@ static double cost_of(const Search *s, const LsGraph *g, LsNodeId n)
     return ls_work_ns(&s->cpu, &w, 4);
 }
 
-/* Does it add no more than a few times what its makers cost, and give the same bits? */
+/* Does it add no more than a few times what its makers cost, or little to the reader, and give the
+ * same bits? */
 static bool worth(const Search *s, const Found *a, const LsValueSet *set)
 {
     LsNodeId at = {1}, of = {a->of};
@@ -177,7 +234,8 @@ static bool worth(const Search *s, const Found *a, const LsValueSet *set)
             counted |= s->g->value[set->v[j].i].def.i == def.i;
         makers += counted ? 0 : cost_of(s, s->g, def);
     }
-    if (cost_of(s, &t, at) > cost_of(s, s->g, of) + DEAR * makers)
+    double reader = cost_of(s, s->g, of), own = cost_of(s, &t, at);
+    if (own > reader + DEAR * makers && own > reader * LITTLE)
         return false;
     if (a->computed != NULL || !reduces(a->body, s->g->node[of.i].nout))
         return true;
@@ -313,7 +371,7 @@ static void search_operand(Search *s, uint32_t n, int k)
 
 static void search_node(Search *s, uint32_t n)
 {
-    LsKernelId kernel = ls_op[s->g->node[n].op]->kernel;
+    LsKernelId kernel = ls_op[s->from->node[n].op]->kernel;
     if (kernel == LS_K_FUSED)
         search_fused(s, n);
     if (kernel == LS_K_CONV || kernel == LS_K_MATMUL)
@@ -332,7 +390,7 @@ static void append(LsGraph *to, LsNode node, const LsValueId *in)
 
 static LsGraph *extended(const Search *s)
 {
-    const LsGraph *g = s->g;
+    const LsGraph *g = s->from;
     LsArena *a = s->cx->arena;
     LsGraph *to = ls_arena_alloc(a, 1, sizeof *to);
     uint32_t *image = ls_arena_alloc(a, g->nnode, sizeof *image), k = 0;
@@ -365,7 +423,7 @@ static LsGraph *extended(const Search *s)
 
 LsGraph *ls_alternatives(LsCtx *cx, const LsGraph *g)
 {
-    Search s = {.cx = cx, .g = g};
+    Search s = {.cx = cx, .from = g, .g = with_norms(cx, g)};
     ls_machine_find(&s.cpu, "cpu");
     s.writer = ls_arena_alloc(cx->arena, g->nvalue, sizeof *s.writer);
     for (uint32_t i = 1; i < g->nnode; i++)

@@ -131,9 +131,9 @@ static int compare_results(const LsRunGraph *r)
 }
 
 static const struct { const char *line, *flags; int64_t batch; uint32_t least; } net[] = {
-    {"resnet18 --stem=cifar --width=32 --classes=10 --size=24 --dropout=0.2", "-O2", 4, 100},
-    {"unet --width=4 --depth=2 --classes=4 --size=20", "-O3", 2, 20},
-    {"gpt --depth=1 --heads=2 --width=16 --context=16 --vocab=33 --dropout=0.1", "-O3", 2, 8},
+    {"resnet18 --stem=cifar --width=32 --classes=10 --size=24 --dropout=0.2", "-O2", 4, 80},
+    {"unet --width=4 --depth=2 --classes=4 --size=20", "-O3", 2, 16},
+    {"gpt --depth=1 --heads=2 --width=16 --context=16 --vocab=33 --dropout=0.1", "-O3", 2, 7},
     {"mlp --width=64 --depth=3", "-O2", 8, 3},
 };
 enum { NNET = sizeof net / sizeof *net };

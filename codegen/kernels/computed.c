@@ -19,6 +19,11 @@ bool ls_computed_strides(const LsGraph *g, LsValueId operand, const LsShape *val
         stride[0] = value->dim[axis];
         return true;
     }
+    if (at == axis && s->dim[axis] == 1 && ls_count(s) * value->dim[axis] == ls_count(value)) {
+        stride[0] = 1;          /* one element per place */
+        stride[1] = 0;
+        return true;
+    }
     return s->rank <= value->rank && at >= 0 && s->dim[at] == value->dim[axis]
         && ls_count(s) == s->dim[at];
 }

@@ -8,7 +8,8 @@
 
 /* The computed value is rows of channels, one per place: its elements lie at place * channels +
  * channel, channels being its axis `axis`. Distances (place, channel) of an operand's element in
- * memory; false: the operand is no such tensor, one value per channel, or one element. */
+ * memory; false: the operand is no such tensor, nor one value per place, per channel, or for
+ * all. */
 bool ls_computed_strides(const LsGraph *g, LsValueId operand, const LsShape *value, LsLayout layout,
                          int axis, int64_t stride[2]);
 

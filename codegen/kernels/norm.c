@@ -20,6 +20,22 @@ static void loop(const Norm *m)
     ls_emit_line(m->e, "for (int64_t i = 0; i < %" PRId64 "; i++) {", m->n);
 }
 
+/* The normalised row from its statistics, each operation rounded by itself: alternatives of its
+ * readers compute the same (codegen/alternative.c). x may be y. */
+static void forward_row(const Norm *m)
+{
+    bool bias = ls_is(ls_in(m->k->g, m->k->n, 2));
+    ls_emit_line(m->e, "LS_EXACT_BEGIN");
+    ls_emit_line(m->e, "static __attribute__((noinline)) void %s_row(const real *x, real mean, "
+                 "real invstd,", m->k->name);
+    ls_emit_line(m->e, "    const real *scale, %sreal *y)", bias ? "const real *bias, " : "");
+    ls_emit_line(m->e, "{");
+    loop(m);
+    ls_emit_line(m->e, "y[i] = (x[i] - mean) * invstd * scale[i]%s;", bias ? " + bias[i]" : "");
+    ls_emit_close(m->e, 2);
+    ls_emit_line(m->e, "LS_EXACT_END");
+}
+
 static void forward(const Norm *m)
 {
     const LsKernelText *k = m->k;
@@ -36,9 +52,7 @@ static void forward(const Norm *m)
         m->n, m->lanes, m->n);
     ls_emit_line(e, "const real invstd = (real)(1 / sqrt(var + %.17g));",
                  k->g->node[k->n.i].attr.norm.eps);
-    loop(m);
-    ls_emit_line(e, "y[i] = (x[i] - mean) * invstd * scale[i]%s;", bias ? " + bias[i]" : "");
-    ls_emit_line(e, "}");
+    ls_emit_line(e, "%s_row(x, mean, invstd, scale, %sy);", k->name, bias ? "bias, " : "");
     ls_emit_line(e, "means[row] = mean;");
     ls_emit_line(e, "invstds[row] = invstd;");
 }
@@ -90,6 +104,8 @@ static void norm_emit(const LsKernelText *k)
         *(a < node->attr.norm.axis ? &m.rows : &m.n) *= x->dim[a];
     m.lanes = ls_lanes(m.n);
     int64_t group = m.n >= UNIT ? 1 : UNIT / m.n;
+    if (!grad)
+        forward_row(&m);
     ls_emit_part(k, "part");
     ls_emit_line(k->e, "(void)run;");
     (grad ? backward_pointers : forward_pointers)(&m);
