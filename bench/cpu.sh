@@ -5,8 +5,9 @@
 #
 # Each configuration runs in a process of its own, R times (2), ours and PyTorch's in turns, so that a
 # busy neighbour disturbs both alike; a figure is the median over the rounds, "best" the fastest step of
-# all. Processes stay on as many CPUs as they have threads. PyTorch runs plain and channels-last, and the
-# table shows the better one; with more threads than one, its one-thread run counts as well if better.
+# all, "cpu" the processor time of a step, least of the rounds. Processes stay on as many CPUs as they
+# have threads. PyTorch runs plain and channels-last, and the table shows the better one; with more
+# threads than one, its one-thread run counts as well if better.
 # A step is forward, loss, backward and update (SGD with momentum; AdamW for the GPT), after a warm-up.
 # Both sides train on the same batch: PyTorch has it as a tensor, ours reads it from a file each step.
 # --coretype: OPENBLAS_CORETYPE for PyTorch, where its OpenBLAS does not recognise the CPU.
@@ -82,11 +83,14 @@ high_water() {
     done <"/proc/$1/status" 2>/dev/null || true
 }
 
-# Adds "MODEL THREADS who median best peak-MiB" for one run of our trainer. Its memory is the kernel's
-# high-water mark, read while it runs: after the first step nothing is allocated any more.
-ours() {
+# Processor time of all children, ms, of what `times` prints.
+children() {
+    awk 'NR == 2 { gsub(/[ms]/, " "); print ($1 * 60 + $2 + $3 * 60 + $4) * 1e3 }'
+}
+
+trainer() {     # MODEL THREADS STEPS
     rm -f "$OUT/log.jsonl"
-    (pinned "$2" "$OUT/$1" --data "$data" --epochs "$steps" --steps "$steps" --threads "$2" \
+    (pinned "$2" "$OUT/$1" --data "$data" --epochs "$3" --steps "$3" --threads "$2" \
         --progress none --log "$OUT/log.jsonl") >"$OUT/trainer.out" 2>&1 &
     pid=$!
     peak=0
@@ -95,19 +99,34 @@ ours() {
         sleep 0.2
     done
     wait "$pid" || { say "the trainer of $1 failed:"; cat "$OUT/trainer.out" >&2; exit 1; }
+}
+
+# Adds "MODEL THREADS who median best peak-MiB cpu" for one run of our trainer; cpu: processor time
+# per step, what a run takes over one of a single step. Its memory is the kernel's high-water mark,
+# read while it runs: after the first step nothing is allocated any more.
+ours() {
+    times >"$OUT/times"; before=$(children <"$OUT/times")
+    trainer "$1" "$2" 1
+    times >"$OUT/times"; short=$(children <"$OUT/times")
+    trainer "$1" "$2" "$steps"
+    times >"$OUT/times"; long=$(children <"$OUT/times")
     # a step's time is the difference of two lines' times; the first two steps warm up
     sed -n 's/.*"step":.*"time":\([0-9.]*\).*/\1/p' "$OUT/log.jsonl" \
         | awk 'NR > 2 { printf "%.6f\n", ($1 - last) * 1e3 } { last = $1 }' | sort -n \
-        | awk -v head="$1 $2 lowerset" -v kib="$peak" '{ t[NR] = $1 } END {
-            printf "%s %.3f %.3f %.0f\n", head, t[int((NR + 1) / 2)], t[1], kib / 1024 }' >>"$RESULTS"
+        | awk -v head="$1 $2 lowerset" -v kib="$peak" -v steps="$steps" -v before="$before" \
+            -v short="$short" -v long="$long" '{ t[NR] = $1 } END {
+            printf "%s %.3f %.3f %.0f %.2f\n", head, t[int((NR + 1) / 2)], t[1], kib / 1024,
+                (long - short - (short - before)) / (steps - 1) }' >>"$RESULTS"
 }
 
 # The same for PyTorch, one variant.
 theirs() {
     "$PYTHON" "$HERE/torch_peer.py" "$1" --threads "$2" --variant "$3" --seconds 0 --steps "$steps" \
         --coretype "$CORETYPE" \
-        | sed -n 's/.*"median_ms": \([0-9.]*\), "best_ms": \([0-9.]*\), "peak_rss_mb": \([0-9.]*\).*/\1 \2 \3/p' \
-        | sed "s/^/$1 $2 $3 /" >>"$RESULTS"
+        | tr -d ',"' | awk -v head="$1 $2 $3" '{
+            for (i = 1; i < NF; i++) is[$i] = $(i + 1)
+            print head, is["median_ms:"], is["best_ms:"], is["peak_rss_mb:"], is["cpu_ms:"] }' \
+        >>"$RESULTS"
 }
 
 variants() {
@@ -155,12 +174,13 @@ awk -v models="$MODELS" -v threads="$THREADS" '
         key = $1 " " $2 " " $3
         value[key] = value[key] " " $4
         if (!(key in best) || $5 < best[key]) best[key] = $5
+        if (!(key in cpu) || $7 < cpu[key]) cpu[key] = $7
         if ($6 > peak[key]) peak[key] = $6
     }
     END {
-        format = "%-12s %7s  %19s %9s  %19s %9s  %-16s %6s\n"
-        printf format, "model", "threads", "lowerset ms (best)", "peak MiB", "PyTorch ms (best)",
-            "peak MiB", "its setting", "ratio"
+        format = "%-12s %7s  %19s %8s %9s  %19s %8s %9s  %-16s %6s\n"
+        printf format, "model", "threads", "lowerset ms (best)", "cpu ms", "peak MiB",
+            "PyTorch ms (best)", "cpu ms", "peak MiB", "its setting", "ratio"
         nm = split(models, m, " "); nt = split(threads, t, " ")
         for (i = 1; i <= nm; i++)
             for (j = 1; j <= nt; j++) {
@@ -173,12 +193,12 @@ awk -v models="$MODELS" -v threads="$THREADS" '
                     }
                 ours = sprintf("%.1f (%.1f)", median(us), best[us])
                 if (them == "") {
-                    printf format, m[i], t[j], ours, peak[us], "-", "-", "-", "-"
+                    printf format, m[i], t[j], ours, cpu[us], peak[us], "-", "-", "-", "-", "-"
                     continue
                 }
                 split(them, part, " ")
-                printf format, m[i], t[j], ours, peak[us],
-                    sprintf("%.1f (%.1f)", median(them), best[them]), peak[them],
+                printf format, m[i], t[j], ours, cpu[us], peak[us],
+                    sprintf("%.1f (%.1f)", median(them), best[them]), cpu[them], peak[them],
                     part[3] " t" part[2], sprintf("%.2f", median(them) / median(us))
             }
         if (them != "") print "ratio: PyTorch'"'"'s time over ours; above 1 lowerset is faster"
