@@ -4,7 +4,9 @@
  * Per graph, family of lower sets and budget: the least and the greatest overhead and the CPU time
  * of a solve, beside that of the authors' programs (g++ -O3, one solve, least overhead unless
  * said; a 2-core machine, other jobs running). Costs are theirs: 10 a convolution, 1 anything
- * else. The least budget is the family's own, found by bisection, to the byte. */
+ * else. The least budget is the family's own, found by bisection, to the byte; theirs is above it
+ * where sets are many, since their program takes a step only to a set that it found later, and
+ * finds sets depth first: U-Net 5723 MB, ResNet50 1287 MB. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
