@@ -393,7 +393,8 @@ static LsExactEnd feasible(const LsExact *x, const LsDpOptions *o)
 
 LsExactEnd ls_exact_solve(LsArena *arena, const LsExact *x, const LsDpOptions *o, LsStrategy *out)
 {
-    static const double under[] = {1e-9, 1e-3, 4e-3, 0.016, 0.064, 0.25, 1.1};   /* of all time */
+    /* parts of all time */
+    static const double under[] = {1e-9, 1e-3, 4e-3, 0.016, 0.064, 0.25, INFINITY};
     enum { SURE = 4 };          /* from there on it is worth knowing that there is something */
     LsArena *scratch = ls_arena_new();
     Solve *z = solve_new(scratch, x, o, o->greatest ? -1 : 1);
@@ -403,7 +404,8 @@ LsExactEnd ls_exact_solve(LsArena *arena, const LsExact *x, const LsDpOptions *o
     for (size_t k = 0; !none && end == LS_EXACT_NONE && k < sizeof under / sizeof *under; k++) {
         if (k == SURE && (end = feasible(x, o)) != LS_EXACT_FOUND)
             break;
-        z->floor = z->open[0] + ls_ceiling_at(z->ceiling, 0, 0) - under[k] * all;
+        z->floor = z->open[0] + ls_ceiling_at(z->ceiling, 0, 0)
+                   - (under[k] < INFINITY ? under[k] * all : INFINITY);
         end = search(z);
     }
     if (end == LS_EXACT_FOUND)

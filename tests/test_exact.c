@@ -142,6 +142,38 @@ START_TEST(a_chain_is_cut_where_the_budget_wants_it)
 }
 END_TEST
 
+START_TEST(a_graph_that_costs_nothing_has_strategies_too)
+{
+    LsDag *g = dag_make(a, 6, 4);
+    for (uint32_t i = 0; i < g->nnode; i++)
+        g->node[i].cost = 0;
+    LsForward *f = ls_forward_new(a, ls_prob_new(a, g, true));
+    LsExact *x = ls_exact_new(a, f, ls_family_all(f, 1000), 0);
+    for (int greatest = 0; greatest < 2; greatest++)
+        check_best(x, &(LsDpOptions){.budget = 100000, .greatest = greatest}, 0);
+}
+END_TEST
+
+/* Times that are rounded up may sum to far more than they were. */
+START_TEST(coarsely_rounded_times_lose_no_strategy)
+{
+    for (uint64_t seed = 0; seed < 12; seed++) {
+        LsForward *f = random_forward(8, seed);
+        const LsFamily *fam = ls_family_all(f, 1000);
+        LsExact *x = ls_exact_new(a, f, fam, 0);
+        LsDpOptions o = {.budget = 8000, .cells = 64, .most_points = 64};
+        for (o.greatest = false;; o.greatest = true) {
+            o.unit = 1.9 * f->time[1];
+            LsStrategy s;
+            bool any = ls_partition(a, f, fam, &o).n > 0;
+            ck_assert_int_eq(ls_exact_solve(a, x, &o, &s), any ? LS_EXACT_FOUND : LS_EXACT_NONE);
+            if (o.greatest)
+                break;
+        }
+    }
+}
+END_TEST
+
 /* Least and greatest overhead within a budget, by a table with a place for every whole overhead,
  * filled as the paper says and without any pruning; costs 10 a convolution, 1 anything else. -1:
  * no strategy. */
@@ -182,6 +214,8 @@ int main(void)
     tcase_add_test(tc, no_strategy_is_better_on_small_random_graphs);
     tcase_add_test(tc, the_fronts_of_the_dp_hold_nothing_better_on_larger_graphs);
     tcase_add_test(tc, a_chain_is_cut_where_the_budget_wants_it);
+    tcase_add_test(tc, a_graph_that_costs_nothing_has_strategies_too);
+    tcase_add_test(tc, coarsely_rounded_times_lose_no_strategy);
     tcase_add_test(tc, published_graphs_give_the_figures_of_the_papers_table);
     return run_tests("exact", tc);
 }
