@@ -47,7 +47,7 @@ static bool plan_with(const LsDag *g, const LsHints *hints, int64_t budget, LsPl
 {
     LsHinted h;
     ck_assert_msg(ls_hints_apply(a, g, hints, &h, why, sizeof why), "%s", why);
-    if (!ls_hints_plan(a, &h, &(LsPlanOptions){.budget = budget, .effort = 10}, plan, r)) {
+    if (!ls_hints_plan(a, &h, &(LsPlanOptions){.budget = budget, .effort = 1, .seconds = 1e6}, plan, r)) {
         ck_assert_ptr_nonnull(r->error);
         return false;
     }
@@ -86,9 +86,9 @@ static bool crosses(const LsDag *g, const LsPlan *plan, uint32_t t, uint32_t tur
 
 START_TEST(what_is_kept_is_made_once)
 {
-    for (uint64_t seed = 0; seed < 12; seed++) {
+    for (uint64_t seed = 0; seed < 6; seed++) {
         LsDag *g = named(8, seed);
-        for (uint32_t t = 0; t < g->ntensor; t += 3) {
+        for (uint32_t t = 0; t < g->ntensor; t += 5) {
             LsPlan plan;
             LsPlanReport r;
             LsHints hints = {.keep = &g->tensor[t].name, .nkeep = 1};
@@ -103,11 +103,11 @@ END_TEST
 START_TEST(what_is_forgotten_does_not_cross_the_turn)
 {
     int planned = 0;
-    for (uint64_t seed = 0; seed < 20; seed++) {
+    for (uint64_t seed = 0; seed < 6; seed++) {
         LsDag *g = named(8, seed);
         uint32_t turn = 7;              /* the last forward node; random graphs list them first */
-        for (uint32_t t = 0; t < g->ntensor; t += 2)
-            for (int part = 12; part >= 6; part -= 3) {
+        for (uint32_t t = 0; t < g->ntensor; t += 3)
+            for (int part = 12; part >= 8; part -= 4) {
                 LsPlan plan;
                 LsPlanReport r;
                 LsHinted h;
@@ -119,7 +119,7 @@ START_TEST(what_is_forgotten_does_not_cross_the_turn)
                 planned++;
             }
     }
-    ck_assert_int_gt(planned, 50);
+    ck_assert_int_gt(planned, 10);
 }
 END_TEST
 
