@@ -194,12 +194,14 @@ typedef struct Offer { double price; int64_t kept; } Offer;
  * is kept is still there. */
 static void refine(LsCandidates *pool, Offer low, Offer high, int depth)
 {
-    enum { DEEPEST = 5, PARTS = 14 };
+    enum { PARTS = 14, LARGE = 3000, VERY = 6000 };
+    uint32_t n = pool->prob->n;
+    int deepest = n < LARGE ? 5 : n < VERY ? 3 : 2;     /* a flow takes longer in a large graph */
     int64_t top = pool->cand[0].peak, gap = low.kept - high.kept;
     uint32_t parts = (uint32_t)(100 * (double)gap / (double)top);
     if (gap <= 0 || parts == 0)
         return;
-    if (depth < DEEPEST) {
+    if (depth < deepest) {
         Offer mid = {sqrt(low.price * high.price), 0};
         mid.kept = offer_price(pool, (Price){mid.price, mid.price, 0});
         refine(pool, low, mid, depth + 1);
@@ -208,7 +210,7 @@ static void refine(LsCandidates *pool, Offer low, Offer high, int depth)
     }
     parts = parts < PARTS ? parts : PARTS;
     for (uint32_t k = 1; k <= parts; k++)
-        offer_price(pool, (Price){high.price, low.price, pool->prob->n / 2 * k / (parts + 1)});
+        offer_price(pool, (Price){high.price, low.price, n / 2 * k / (parts + 1)});
 }
 
 void ls_strategy_closure(LsCandidates *pool)

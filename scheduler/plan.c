@@ -26,7 +26,7 @@ struct LsPlanner {
     LsPlanReport common;        /* what all reports say */
     LsPlanReport *report;       /* of the plan that is being chosen */
     LsBounder *bounder;         /* made when the first plan is chosen */
-    const char *exact_note;
+    const char *exact_note, *left_out;      /* of the rows of the DPs, or NULL */
 };
 
 /* Whether candidates called `part` count for strategy `want`: all for auto, its own and "none"
@@ -56,12 +56,18 @@ static bool asked(const LsPlanner *pl, const char *part)
 }
 
 /* The optima, and what a sweep over the family finds beside them; over less where it is large. */
+/* Whether the strategy is asked for by its own name. */
+static bool is_named(const LsPlanner *pl, const char *name)
+{
+    return pl->o->strategy != NULL && strncmp(pl->o->strategy, name, strlen(name)) == 0;
+}
+
 static void run_exact(LsPlanner *pl, const LsForward *f, const LsFamily *pruned)
 {
     enum { MOST = 40000, MOST_FOR_AUTO = 2500, MOST_FOR_SWEEP = 2500, SMALL = 300 };
     const char *tc = asked(pl, "exact-tc") ? "exact-tc" : NULL;
     const char *mc = asked(pl, "exact-mc") ? "exact-mc" : NULL, *open = "";
-    bool named = pl->o->strategy != NULL && strncmp(pl->o->strategy, "exact", 5) == 0;
+    bool named = is_named(pl, "exact");
     uint32_t most = pl->o->max_lower_sets ? pl->o->max_lower_sets
                     : named ? MOST : MOST_FOR_AUTO, unknown = 0;
     const LsFamily *all = ls_family_all(f, most), *swept = all ? all : pruned;
@@ -79,6 +85,17 @@ static void run_exact(LsPlanner *pl, const LsForward *f, const LsFamily *pruned)
                                            most, pruned->n);
 }
 
+/* The DPs look at all pairs of lower sets: for a deep graph only when asked by name. */
+static bool has_time_for(LsPlanner *pl, const LsFamily *pruned, const char *name)
+{
+    enum { MOST = 1500 };
+    if (pruned->n <= MOST || is_named(pl, name))
+        return true;
+    pl->left_out = ls_arena_printf(pl->arena, "left out: %" PRIu32 " lower sets; ask for it with "
+                                   "--strategy", pruned->n);
+    return false;
+}
+
 static void fill_pool(LsPlanner *pl, LsProb *p)
 {
     ls_strategy_none(pl->pool);
@@ -88,10 +105,10 @@ static void fill_pool(LsPlanner *pl, LsProb *p)
     const LsFamily *pruned = ls_family_pruned(f);
     if (asked(pl, "chen"))
         ls_strategy_chen(pl->pool, f);
-    if (asked(pl, "approx-tc") || asked(pl, "approx-mc"))
+    if ((asked(pl, "approx-tc") || asked(pl, "approx-mc")) && has_time_for(pl, pruned, "approx"))
         ls_strategy_dp(pl->pool, f, pruned, asked(pl, "approx-tc") ? "approx-tc" : NULL,
                        asked(pl, "approx-mc") ? "approx-mc" : NULL);
-    if (asked(pl, "exact-tc") || asked(pl, "exact-mc"))
+    if ((asked(pl, "exact-tc") || asked(pl, "exact-mc")) && has_time_for(pl, pruned, "exact"))
         run_exact(pl, f, pruned);
     if (asked(pl, "auto")) {
         ls_strategy_closure(pl->pool);
@@ -154,6 +171,8 @@ static void add_row(LsPlanner *pl, const char *name, int64_t budget)
     *row = (LsPlanRow){.name = name};
     if (strcmp(name, "exact") == 0)
         row->note = pl->exact_note;
+    if (strcmp(name, "approx") == 0 || (strcmp(name, "exact") == 0 && row->note == NULL))
+        row->note = pl->left_out;
     const LsCand *least = smallest(pl, name), *c = cheapest(pl, name, budget);
     row->least = least ? least->plan->arena : 0;
     if (c == NULL)
