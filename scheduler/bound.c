@@ -170,7 +170,7 @@ static LsBoundDual *search_prices(LsBounder *c, int64_t budget, double enough, d
 /* By prices, then by cases. Whether that proves that nothing is cheaper than `enough`. */
 static bool search(LsBounder *c, int64_t budget, double enough)
 {
-    const uint64_t usual = 100000000, proving = 20000000000;    /* work of a tree, about ns */
+    const uint64_t usual = 100000000, proving = 10000000000;    /* work of a tree, about ns */
     double grains;
     LsBoundDual *d = search_prices(c, budget, enough, &grains);
     if (d == NULL)
@@ -196,7 +196,7 @@ static bool is_small(const LsBounder *c)
 /* To try: tiny graphs end long before. */
 static uint32_t states(const LsBounder *c)
 {
-    return (uint32_t)percent(c, c->o.prove ? 2000000 : c->p->n <= 32 ? 50000 : 10000);
+    return (uint32_t)percent(c, c->o.prove ? 1000000 : c->p->n <= 32 ? 50000 : 10000);
 }
 
 /* On small graphs: the optimum itself, or what is proven when the states run out. */
