@@ -1,5 +1,6 @@
 /* bench/offsets.c -- packs files of blocks (id,from,past the last,size) and prints how far above
- * the largest sum of sizes they end, and in what time: offsets [-q|-l] [-a ALIGNMENT] FILE.csv ...
+ * the largest sum of sizes they end, and in what time: offsets [-q|-f] [-a ALIGNMENT] FILE.csv ...
+ * -q: greedy only; -f: the short search of planning, not the long one.
  * A number in the name (A.1048576.csv) is the capacity that is enough. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -66,13 +67,13 @@ static void bench(const char *path, int64_t alignment, LsPackEffort effort)
 
 int main(int argc, char **argv)
 {
-    LsPackEffort effort = LS_PACK_FULL;
+    LsPackEffort effort = LS_PACK_LONG;
     int64_t alignment = 1;
     for (int k = 1; k < argc; k++) {
         if (strcmp(argv[k], "-q") == 0)
             effort = LS_PACK_QUICK;
-        else if (strcmp(argv[k], "-l") == 0)
-            effort = LS_PACK_LONG;
+        else if (strcmp(argv[k], "-f") == 0)
+            effort = LS_PACK_FULL;
         else if (strcmp(argv[k], "-a") == 0 && k + 1 < argc && atoll(argv[k + 1]) > 0)
             alignment = atoll(argv[++k]);
         else

@@ -67,22 +67,22 @@ static void fill(Pack *p)
     }
 }
 
-/* First the goal itself, then by halves what is between it and the best so far. A capacity at
- * which the search was cut counts as too small. */
+/* First the goal itself, with half of the work, then by halves what is between it and the best so
+ * far. A capacity at which the search was cut counts as too small. */
 static void improve(Pack *p, Part *part, int64_t work)
 {
     LsArena *arena = ls_arena_new();
     LsSearch *s = ls_offsets_search_new(arena, &p->b, part->from, part->to);
-    int64_t low = part->peak > p->goal ? part->peak : p->goal, cap = low;
-    enum { SHARE = 4 };         /* of the work that is left, for one capacity */
-    work -= work / SHARE;
-    for (int64_t mine = work; low < part->end; cap = low + (part->end - low) / 2) {
-        LsSearchEnd end = ls_offsets_search(s, cap, mine, p->place);
-        if (end == LS_SEARCH_FOUND)
+    int64_t low = part->peak > p->goal ? part->peak : p->goal, share = work / 2;
+    for (int64_t cap = low; low < part->end && work > 0; cap = low + (part->end - low) / 2) {
+        int64_t mine = work < share ? work : share;
+        work -= mine;
+        if (ls_offsets_search(s, cap, &mine, p->place) == LS_SEARCH_FOUND)
             keep_better(p, part);
         else
             low = cap + 1;
-        mine = work / (4 * SHARE);
+        work += mine;
+        share = share > 16 ? share / 2 : share;
     }
     ls_arena_free(arena);
 }
@@ -125,7 +125,7 @@ int64_t ls_offsets(const LsBlock *block, uint32_t n, int64_t alignment, int64_t 
         find_parts(&p);
         fill(&p);
         if (effort != LS_PACK_QUICK)
-            search(&p, effort == LS_PACK_FULL ? INT64_C(100000000) : INT64_C(4000000000));
+            search(&p, effort == LS_PACK_FULL ? INT64_C(200000000) : INT64_C(2000000000));
         end = write_offsets(&p, block, n, alignment, offset);
     }
     ls_arena_free(p.tmp);

@@ -40,7 +40,7 @@ struct LsSearch {
     uint32_t depth;
 };
 
-enum { SEEN = 1 << 18, MOST_OPEN = 1 << 22, MOST_DEEP = 6000 };
+enum { SEEN = 1 << 18, MOST_OPEN = 1 << 22, MOST_DEEP = 3000 };
 
 static LsSearchEnd explore(LsSearch *s, const LsOpenList *l);
 
@@ -352,7 +352,7 @@ LsSearch *ls_offsets_search_new(LsArena *arena, const LsBoxes *b, uint32_t from,
     return s;
 }
 
-LsSearchEnd ls_offsets_search(LsSearch *s, int64_t cap, int64_t work, int64_t *place)
+LsSearchEnd ls_offsets_search(LsSearch *s, int64_t cap, int64_t *work, int64_t *place)
 {
     static const char *const key[] = {"WAT", "TAW", "TWA", "TZW", "SAT", "AWT"};
     enum { NKEYS = sizeof key / sizeof key[0] };
@@ -361,7 +361,7 @@ LsSearchEnd ls_offsets_search(LsSearch *s, int64_t cap, int64_t work, int64_t *p
         last = s->b->box[k].to > last ? s->b->box[k].to : last;
     s->r.cap = cap;
     s->place = place;
-    s->work = s->r.work + work;
+    s->work = s->r.work + *work;
     LsSearchEnd end = LS_SEARCH_CUT;
     for (uint32_t start = 0; end == LS_SEARCH_CUT && s->r.work < s->work; start++) {
         uint32_t round = start / NKEYS;
@@ -371,5 +371,6 @@ LsSearchEnd ls_offsets_search(LsSearch *s, int64_t cap, int64_t work, int64_t *p
             s->mixed[k] = (LsOpenBox){0, s->from + k, false};
         end = explore_parts(s, n, 0, (LsSpan){first, last}, (LsSpan){first, last});
     }
+    *work = s->work - s->r.work;
     return end;
 }

@@ -12,7 +12,8 @@ typedef struct LsSearch LsSearch;
 LsSearch *ls_offsets_search_new(LsArena *arena, const LsBoxes *b, uint32_t from, uint32_t to);
 
 /* Places them such that all end at or below cap (units, at most INT64_MAX / 4), in place[box];
- * proves that this cannot be; or gives up after about `work` looks at a box in a section. */
-LsSearchEnd ls_offsets_search(LsSearch *s, int64_t cap, int64_t work, int64_t *place);
+ * proves that this cannot be; or gives up after about *work looks at a box in a section. Leaves
+ * in *work what is left of it. */
+LsSearchEnd ls_offsets_search(LsSearch *s, int64_t cap, int64_t *work, int64_t *place);
 
 #endif
