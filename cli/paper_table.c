@@ -1,5 +1,5 @@
-/* cli/paper_table.c -- peak memory by strategy and network in the layout of the paper, and what auto
- * needs where the paper's best strategy is.
+/* cli/paper_table.c -- peak memory by strategy and network in the layout of the paper, and what
+ * auto needs where the paper's best strategy is.
  *
  * Peaks are arenas: activations, gradients and workspaces, packed; parameters and optimizer state
  * are apart. Costs are those that `plan` uses. */
@@ -99,6 +99,8 @@ static void measure(LsJob *job, Row *row)
     LsPlanReport r;
     ls_options_planning(job->options, &o);
     o.strategy = "auto";
+    if (job->options->plan_time == NULL)
+        o.seconds = 3600;           /* counted in moves, so that the table is the same everywhere */
     row->state = job->state_bytes;
     row->paper = ls_paper(job->dag, MOST_SETS);
     LsPlanner *planner = ls_planner_new(job->cx.arena, job->dag, &o);
@@ -234,10 +236,10 @@ static void put_saved(FILE *to, const Row *r, int64_t arena)
 
 static void put_comparison(FILE *to, const Row *row, int n)
 {
-    fprintf(to, "\n## auto where the paper's best strategy is\n\n| network | best | its peak, GiB | "
-                "its overhead, %% | our DPs, %% | auto, %% | bound, %% | auto / published | "
-                "auto / our DPs | auto at its overhead, GiB | auto at our DPs' overhead, GiB | half "
-                "the overhead | smaller peak |\n"
+    fprintf(to, "\n## auto where the paper's best strategy is\n\n| network | best | its peak, "
+                "GiB | its overhead, %% | our DPs, %% | auto, %% | bound, %% | auto / published | "
+                "auto / our DPs | auto at its overhead, GiB | auto at our DPs' overhead, GiB | "
+                "half the overhead | smaller peak |\n"
                 "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|---|---|\n");
     for (int k = 0; k < n; k++) {
         const Row *r = &row[k];
@@ -254,27 +256,37 @@ static void put_comparison(FILE *to, const Row *row, int n)
     }
 }
 
+static const char *const intro[] = {
+    "# Peak memory by strategy, in the layout of Kusumoto et al. 2019", "",
+    "Made by `lowerset sweep --table`. Peaks are arenas, to the byte: activations, gradients and",
+    "workspaces, without parameters and optimizer state. The four DP columns follow the published",
+    "procedure (the least budget by binary search, then the time-centred or memory-centred",
+    "strategy at it) on our training graphs, with exact read sets, in-place reuse and our cost",
+    "model; a last block that nothing forces to be made again is neither made again nor counted.",
+    "Without liveness analysis, the peak is what the paper's formula says. Vanilla frees every",
+    "value after its last reader; `auto` is the least it finds, and no plan of any kind is below",
+    "the last column.", "", NULL};
+
+static const char *const outro[] = {
+    "", "Our DPs: the cheapest plan within that peak of any budget's DP, by real liveness; the",
+    "published procedure makes one plan at one budget. Bound: no plan at all within that peak has",
+    "less; below 0 where kernels that compute an operand themselves might save more than they",
+    "cost. Half the overhead: auto's is at most half of that of the published strategy, within its",
+    "peak. Smaller peak: with its overhead, auto takes less.", NULL};
+
+static void put_lines(FILE *to, const char *const *line)
+{
+    for (; *line != NULL; line++)
+        fprintf(to, "%s\n", *line);
+}
+
 static void put_all(FILE *to, const Row *row, int n)
 {
-    fprintf(to,
-            "# Peak memory by strategy, in the layout of Kusumoto et al. 2019\n\n"
-            "Made by `lowerset sweep --table`. Peaks are arenas, to the byte: activations, gradients "
-            "and workspaces, without\nparameters and optimizer state. The four DP columns follow the "
-            "published procedure (the least budget by binary\nsearch, then the time-centred or "
-            "memory-centred strategy at it) on our training graphs, with exact read sets,\nin-place "
-            "reuse and our cost model; a last block that nothing forces to be made again is neither "
-            "made again nor\ncounted. Without liveness analysis, the peak is what the paper's formula "
-            "says. Vanilla frees every value after\nits last reader; `auto` is the least it finds.\n"
-            "\n");
+    put_lines(to, intro);
     put_networks(to, row, n);
     put_peaks(to, row, n);
-    fprintf(to, "\n");
     put_comparison(to, row, n);
-    fprintf(to,
-            "\nOur DPs: the cheapest plan within that peak of any budget's DP, by real liveness; the "
-            "published procedure makes one\nplan at one budget. Bound: no plan at all within that peak "
-            "has less. Half the overhead: auto's is at most half of that\nof the published strategy, "
-            "within its peak. Smaller peak: with its overhead, auto takes less.\n");
+    put_lines(to, outro);
 }
 
 static int put_table(const LsOptions *o, const Row *row, int n)

@@ -1,7 +1,8 @@
 /* scheduler/paper.c -- least budget, then time- and memory-centred. */
 #include "scheduler/paper.h"
 
-#include "scheduler/exact.h"
+#include "scheduler/least_budget.h"
+#include "scheduler/partition.h"
 #include "scheduler/plan_build.h"
 #include "scheduler/sequence.h"
 
@@ -35,45 +36,19 @@ static void run(Paper *q, LsStrategy *s, LsPaperColumn column)
     }
 }
 
-static bool solve(Paper *q, const LsExact *x, int64_t budget, bool greatest, LsStrategy *s)
-{
-    LsDpOptions o = {.budget = budget, .greatest = greatest, .price_last = true};
-    return ls_exact_solve(q->scratch, x, &o, s) == LS_EXACT_FOUND;
-}
-
-/* Nothing fits less than `none`, something fits `some`: both drawn together to a thousandth. Solves
- * have an arena of their own, they are many. */
-static int64_t least_budget(Paper *q, const LsExact *x, int64_t none, int64_t some)
-{
-    enum { PARTS = 1000 };
-    LsArena *mine = q->scratch;
-    while (some - none > 1 + some / PARTS) {
-        int64_t mid = none + (some - none) / 2;
-        LsStrategy s;
-        q->scratch = ls_arena_new();
-        bool fits = solve(q, x, mid, false, &s);
-        ls_arena_free(q->scratch);
-        if (fits)
-            some = mid;
-        else
-            none = mid;
-    }
-    q->scratch = mine;
-    return some;
-}
-
-/* Both columns of one family; the least budget found, or `some` if there was none. */
+/* Both columns of one family; the least budget, at most `some`, which fits. */
 static int64_t run_family(Paper *q, const LsFamily *fam, int64_t some, LsPaperColumn mc,
                           LsPaperColumn tc)
 {
-    const LsExact *x = ls_exact_new(q->scratch, q->f, fam, 0);
-    LsStrategy s;
-    int64_t budget = least_budget(q, x, 0, some);
-    if (solve(q, x, budget, true, &s))
-        run(q, &s, mc);
-    if (solve(q, x, budget, false, &s))
-        run(q, &s, tc);
-    return budget;
+    LsDpOptions o = {.budget = ls_least_budget(q->scratch, q->f, fam, some), .price_last = true, .cells = 1024,
+                     .most_points = 64};
+    for (int m = 0; m < 2; m++) {
+        o.greatest = m == 0;
+        LsStrategies all = ls_partition(q->scratch, q->f, fam, &o);
+        if (all.n > 0)
+            run(q, &all.item[0], m == 0 ? mc : tc);
+    }
+    return o.budget;
 }
 
 LsPaper ls_paper(const LsDag *dag, uint32_t most_sets)
