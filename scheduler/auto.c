@@ -166,8 +166,10 @@ static void load(Search *s, const LsSeq *seq, int64_t target)
 static void attempt(Search *s, const LsSeq *seq, int64_t target)
 {
     load(s, seq, target);
-    if (repair(s))
+    if (repair(s)) {
         take_back(s);
+        ls_moves_swap_cheaper(s->m);
+    }
     s->t->nchange = 0;
     ls_front_offer(&s->front, s->t);
 }
@@ -263,7 +265,9 @@ static int falling(const void *x, const void *y)
 static void find_rungs(Search *s, int64_t top, int64_t other)
 {
     enum { PARTS = 20 };
-    s->rung = ls_arena_alloc(s->pool->arena, 2 * PARTS, sizeof *s->rung);
+    s->rung = ls_arena_alloc(s->pool->arena, 2 * PARTS + 1, sizeof *s->rung);
+    if (s->m->swaps)                                /* there may be something better than none */
+        s->rung[s->nrung++] = top;
     for (int k = 1; k < PARTS; k++) {
         s->rung[s->nrung++] = top / PARTS * k;
         if (other / PARTS * k < top)

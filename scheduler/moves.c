@@ -319,26 +319,17 @@ bool ls_move_shift(LsMoves *m)
     return true;
 }
 
-bool ls_move_swap(LsMoves *m)
+/* Lets node `to` make what the run makes; where `again`, with its operands made anew if they are
+ * not there. */
+static bool swap_for(LsMoves *m, uint32_t run, uint32_t to, bool again)
 {
     LsTape *t = m->t;
     const LsProb *p = m->p;
-    uint32_t run = any_run_from(m, 0), n = 0;
-    if (!m->swaps || run == LS_TAPE_END)
-        return false;
-    uint32_t now = t->run[run].node;
-    if (p->out.at[now] == p->out.at[now + 1])
-        return false;
-    uint32_t v = p->maker[p->out.id[p->out.at[now]]], nswap = p->swap.at[v + 1] - p->swap.at[v];
-    uint32_t pick = nswap > 0 ? ls_moves_random(m, nswap + 1) : 0;
-    uint32_t to = pick == nswap ? v : p->swap.id[p->swap.at[v] + pick];
-    if (nswap == 0 || to == now || (p->stuck[to] && t->count[to] > 0))
-        return false;
+    uint32_t n = 0;
     int left = DEEP;
-    bool again = ls_moves_random(m, 2);
     for (uint32_t k = p->in.at[to]; again && k < p->in.at[to + 1]; k++) {
         uint32_t u = p->in.id[k];
-        if (!ls_tape_has(t, u, run) && worth_again(m, u, p->out.id[p->out.at[v]])
+        if (!ls_tape_has(t, u, run) && worth_again(m, u, p->out.id[p->out.at[to]])
             && !make_again(m, u, run, &left))
             return false;
     }
@@ -347,4 +338,47 @@ bool ls_move_swap(LsMoves *m)
     ls_tape_remove(t, run);
     sweep(m, n);
     return true;
+}
+
+/* The node that a run of `now` stands for. */
+static uint32_t stands_for(const LsProb *p, uint32_t now)
+{
+    return p->out.at[now] < p->out.at[now + 1] ? p->maker[p->out.id[p->out.at[now]]] : now;
+}
+
+bool ls_move_swap(LsMoves *m)
+{
+    LsTape *t = m->t;
+    const LsProb *p = m->p;
+    uint32_t run = any_run_from(m, 0);
+    if (run == LS_TAPE_END)
+        return false;
+    uint32_t now = t->run[run].node, v = stands_for(p, now);
+    uint32_t nswap = p->swap.at[v + 1] - p->swap.at[v];
+    uint32_t pick = nswap > 0 ? ls_moves_random(m, nswap + 1) : 0;
+    uint32_t to = pick == nswap ? v : p->swap.id[p->swap.at[v] + pick];
+    if (nswap == 0 || to == now || (p->stuck[to] && t->count[to] > 0))
+        return false;
+    return swap_for(m, run, to, ls_moves_random(m, 2));
+}
+
+void ls_moves_swap_cheaper(LsMoves *m)
+{
+    LsTape *t = m->t;
+    const LsProb *p = m->p;
+    uint32_t next;
+    for (uint32_t r = t->run[LS_TAPE_END].next; m->swaps && r != LS_TAPE_END; r = next) {
+        uint32_t v = stands_for(p, t->run[r].node);
+        next = t->run[r].next;
+        for (uint32_t k = p->swap.at[v]; k < p->swap.at[v + 1]; k++) {
+            uint32_t mark = t->nchange, to = p->swap.id[k];
+            if (p->cost[to] >= p->cost[t->run[r].node] || p->stuck[to])
+                continue;
+            double cost = t->cost;
+            if (swap_for(m, r, to, false) && t->bad == 0 && ls_tape_peak(t) <= m->target
+                && t->cost < cost)
+                break;
+            ls_tape_undo(t, mark);
+        }
+    }
 }

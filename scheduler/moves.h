@@ -45,4 +45,7 @@ bool ls_move_shift(LsMoves *m);
 /* Lets an alternative make what a random run makes, or the other way round. */
 bool ls_move_swap(LsMoves *m);
 
+/* Swaps all runs that an alternative makes for less while the target is kept. */
+void ls_moves_swap_cheaper(LsMoves *m);
+
 #endif
