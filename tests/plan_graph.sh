@@ -9,29 +9,32 @@ trap 'rm -rf "$work"' EXIT
 cd "$work"
 failed=0
 
+plan() { "$lowerset" plan --plan-effort=2 "$@"; }
 hash_of() { sed -n 's/.*"plan":[[:space:]]*"\(.*\)",/\1/p' "$1"; }
 
 # fails WANTED-EXIT-CODE WANTED-TEXT ARGUMENT...
 fails() {
     want=$1 text=$2 code=0
     shift 2
-    "$lowerset" "$@" >out 2>&1 || code=$?
+    command=$1
+    shift
+    "$lowerset" "$command" --plan-effort=2 "$@" >out 2>&1 || code=$?
     if [ "$code" != "$want" ] || ! grep -q -- "$text" out; then
-        echo "FAIL lowerset $*: exit $code, not $want with '$text': $(head -n 2 out)"
+        echo "FAIL lowerset $command $*: exit $code, not $want with '$text': $(head -n 2 out)"
         failed=1
     fi
 }
 
 "$lowerset" model unet --width=4 --depth=2 --classes=2 --size=16 -o net.onnx
 for budget in none 80% 60% min; do
-    "$lowerset" plan net.onnx --batch 4 --budget $budget --json --graph-json net.json >model.txt
-    "$lowerset" plan net.json --budget $budget --json --plan-json plan.json >graph.txt
+    plan net.onnx --batch 4 --budget $budget --json --graph-json net.json >model.txt
+    plan net.json --budget $budget --json --plan-json plan.json >graph.txt
     if [ -z "$(hash_of model.txt)" ] || [ "$(hash_of model.txt)" != "$(hash_of graph.txt)" ]; then
         echo "FAIL at $budget the graph has another plan than its model"
         failed=1
     fi
 done
-"$lowerset" plan net.json --budget 100% --budget-of=store-all --json >graph.txt
+plan net.json --budget 100% --budget-of=store-all --json >graph.txt
 all=$(sed -n 's/.*"store_all_peak_bytes":[[:space:]]*\([0-9]*\),/\1/p' graph.txt)
 budget=$(sed -n 's/.*"arena_budget_bytes":[[:space:]]*\([0-9]*\),/\1/p' graph.txt)
 if [ -z "$all" ] || [ "$all" != "$budget" ]; then
@@ -51,18 +54,18 @@ fails 2 "percent" plan net.json --plan-effort 20000
 fails 1 "training graph" compile net.json
 
 # An earlier plan: as good, worse within the tolerance and beyond it, at another run, and no plan at all.
-"$lowerset" plan net.json --budget 70% --plan-json old.json >out
-"$lowerset" plan net.json --budget 70% --json >summary.json
+plan net.json --budget 70% --plan-json old.json >out
+plan net.json --budget 70% --json >summary.json
 for old in old.json summary.json; do
-    "$lowerset" plan net.json --budget 70% --against $old >out || { echo "FAIL worse than itself"; failed=1; }
+    plan net.json --budget 70% --against $old >out || { echo "FAIL worse than itself"; failed=1; }
 done
-"$lowerset" plan net.json --budget 70% --strategy chen --json --against old.json >out 2>err && code=0 || code=$?
+plan net.json --budget 70% --strategy chen --json --against old.json >out 2>err && code=0 || code=$?
 if [ $code != 6 ] || ! grep -q "the plans part at run [1-9].*'.*' (node .*) then, '.*' (node .*) now" err; then
     echo "FAIL chen against auto: exit $code: $(cat err)"
     failed=1
 fi
 fails 6 "cost .* worse" plan net.json --budget 70% --strategy chen --against summary.json
-"$lowerset" plan net.json --budget 70% --strategy chen --against old.json --tolerance 50% >out \
+plan net.json --budget 70% --strategy chen --against old.json --tolerance 50% >out \
     || { echo "FAIL the tolerance is not kept"; failed=1; }
 fails 6 "arena .* worse" plan net.json --budget 75% --against old.json
 fails 1 "neither a lowerset-schedule" plan net.json --against net.json
@@ -73,8 +76,8 @@ fails 2 "at least 0" plan net.json --against old.json --tolerance=-1%
 # Hints: each policy says what it keeps and what it makes again, of a model and of its graph alike.
 again() { sed -n 's/.*"recomputed_bytes":[[:space:]]*\([0-9]*\),/\1/p' "$1"; }
 for policy in auto none cheap conv-saved all; do
-    "$lowerset" plan net.onnx --batch 4 --budget 100% --recompute=$policy --json >model.txt
-    "$lowerset" plan net.json --budget 100% --recompute=$policy --json >graph.txt
+    plan net.onnx --batch 4 --budget 100% --recompute=$policy --json >model.txt
+    plan net.json --budget 100% --recompute=$policy --json >graph.txt
     if [ -z "$(again model.txt)" ] || [ "$(again model.txt)" != "$(again graph.txt)" ]; then
         echo "FAIL policy $policy makes '$(again model.txt)' bytes again, of the graph '$(again graph.txt)'"
         failed=1
@@ -84,7 +87,7 @@ if [ "$(again graph.txt)" -le 0 ]; then
     echo "FAIL --recompute=all makes nothing again"
     failed=1
 fi
-"$lowerset" plan net.onnx --batch 4 --forget 'down1*' >out
+plan net.onnx --batch 4 --forget 'down1*' >out
 grep -q 'kept for the backward part, .* made again' out || { echo "FAIL no word of what is kept"; failed=1; }
 fails 2 "near it: 'up1.up'" plan net.json --keep up1_up
 fails 2 "is there all the time" plan net.json --forget outc.conv.weight
