@@ -93,7 +93,12 @@ bool ls_check_end(const LsCheck *c, double loss, int64_t update, LsError *e)
 
 /* ---- --measure ---- */
 
-static unsigned char pattern(int64_t i) { return (unsigned char)((uint64_t)i * 2654435761u >> 24); }
+/* The last byte of a word is one that no finite number of ordinary size has there: a small one can
+ * have the same sign and exponent after every step. */
+static unsigned char pattern(int64_t i)
+{
+    return i % 4 == 3 ? 0xff : (unsigned char)((uint64_t)i * 2654435761u >> 24);
+}
 
 /* The highest byte that differs from the pattern. A step may by chance leave the pattern's byte
  * there, so every step is looked at. */
