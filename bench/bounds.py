@@ -41,7 +41,7 @@ def main():
     p.add_argument("--plans", action="store_true")
     p.add_argument("--no-inplace", dest="inplace", action="store_false")
     p.add_argument("graph", nargs="*")
-    a = p.parse_args()
+    a = p.parse_intermixed_args()
     sys.path[:0] = [a.judge]
     from bound import lower_bound
     from common import fraction, live_peak, read_graph
