@@ -107,8 +107,7 @@ double ls_sweep_gap(const LsSweep *sweep, const LsSweepPoint *p, const LsSweepCe
 void ls_sweep_csv(FILE *to, const LsSweep *sweep)
 {
     fprintf(to, "model,budget_percent,budget_bytes,arena_budget_bytes,strategy,feasible,"
-                "live_peak_bytes,arena_bytes,overhead,bound,gap,recomputations,plan,"
-                "measured_step_seconds,measured_arena_bytes\n");
+                "live_peak_bytes,arena_bytes,overhead,bound,gap,recomputations,plan\n");
     for (uint32_t k = 0; k < sweep->npoint; k++)
         for (uint32_t s = 0; s < sweep->nstrategy; s++) {
             const LsSweepPoint *p = &sweep->point[k];
@@ -122,10 +121,7 @@ void ls_sweep_csv(FILE *to, const LsSweep *sweep)
                         ls_sweep_gap(sweep, p, c), c->again, c->report->hash);
             else
                 fprintf(to, ",,,,%.9g,,,", p->bound);      /* "inf": there is no plan */
-            if (c->step_seconds > 0)
-                fprintf(to, ",%.6f,%" PRId64 "\n", c->step_seconds, c->touched);
-            else
-                fprintf(to, ",,\n");
+            fprintf(to, "\n");
         }
 }
 
@@ -144,10 +140,6 @@ static cJSON *json_cell(const LsSweep *sweep, const LsSweepPoint *p, uint32_t s)
     cJSON_AddNumberToObject(o, "overhead", ls_plan_overhead(&c->plan));
     cJSON_AddNumberToObject(o, "gap", ls_sweep_gap(sweep, p, c));
     cJSON_AddNumberToObject(o, "recomputations", c->again);
-    if (c->step_seconds > 0) {
-        cJSON_AddNumberToObject(o, "measured_step_seconds", c->step_seconds);
-        cJSON_AddNumberToObject(o, "measured_arena_bytes", (double)c->touched);
-    }
     return o;
 }
 

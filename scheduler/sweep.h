@@ -11,8 +11,6 @@ typedef struct LsSweepCell {    /* one strategy at one budget */
     LsPlan plan;
     uint32_t again;             /* recomputations */
     LsPlanReport *report;       /* that came with it, feasible or not */
-    double step_seconds;        /* measured; 0: not */
-    int64_t touched;            /* bytes of the arena that the steps used; 0: not measured */
 } LsSweepCell;
 
 typedef struct LsSweepPoint {
@@ -32,7 +30,6 @@ typedef struct LsSweep {
     int64_t store_all;          /* as in the report of a plan */
     int64_t least_bound;        /* no plan has a smaller live peak, bytes; 0: nothing known */
     double base_cost;           /* ns */
-    bool measured;
 } LsSweep;
 
 /* The names of all strategies, the DPs' halves apart: none first, auto last; ends with NULL. */
@@ -45,7 +42,7 @@ bool ls_sweep_run(LsArena *arena, LsSweep *sweep, const LsPlanOptions *options,
                   void (*step)(void *, uint32_t point), void *context);
 
 /* A line per point and strategy, RFC 4180. Overheads and gaps are fractions of a step without
- * recomputation; columns of what is infeasible or not measured are empty. */
+ * recomputation; columns of what is infeasible are empty. */
 void ls_sweep_csv(FILE *to, const LsSweep *sweep);
 
 /* {"schema": 1, ..., "points": [...]}: the same for programs. */

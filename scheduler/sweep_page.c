@@ -18,8 +18,6 @@ static void put_head(FILE *to, const LsSweep *sweep)
         fprintf(to, "<th>%s</th>", sweep->strategy[s]);
     fprintf(to, "<th>lower bound</th><th>gap of %s</th>",
             sweep->strategy[sweep->nstrategy - 1]);
-    if (sweep->measured)
-        fprintf(to, "<th>measured step</th><th>measured arena</th>");
     fprintf(to, "</tr>\n");
 }
 
@@ -60,11 +58,6 @@ static void put_row(LsArena *arena, FILE *to, const LsSweep *sweep, uint32_t k, 
         fprintf(to, "<td>%.2f %%</td>", 100 * ls_sweep_gap(sweep, p, last));
     else
         fprintf(to, "<td></td>");
-    if (sweep->measured && last->step_seconds > 0)
-        fprintf(to, "<td>%.2f ms</td><td>%s</td>", 1000 * last->step_seconds,
-                ls_page_bytes(text, last->touched));
-    else if (sweep->measured)
-        fprintf(to, "<td></td><td></td>");
     fprintf(to, "</tr>\n");
 }
 
