@@ -12,12 +12,13 @@ typedef struct LsBoundDual {
     LsBoundNet *net;
     LsBoundLine *line; uint32_t nline, line_room;
     double *price;              /* by separator: where to start; the best found afterwards */
-    double *cost, *held;        /* by solution, and separator: grains, bytes with fixed ones */
+    double *cost, *held;        /* by solution, and separator: grains, all bytes */
     bool *runs;                 /* by solution, and number in net->again: whether it runs twice */
-    double *weight;             /* by solution: its share in the last step, or in the proof that there is none */
+    double *weight;             /* by solution: its share in the last step, or in the proof that
+                                 * there is none */
     uint32_t nsolution;
-    int8_t *choice;             /* by number in net->again: 1: runs twice, -1: does not, 0: free. While
-                                 * there is any, no lines are kept */
+    int8_t *choice;             /* by number in net->again: 1: it does, -1: it does not,
+                                 * 0: free. While there is any, no lines are kept */
     uint32_t nchoice;
     bool reached;               /* the last search found a solution that fits and costs no more than
                                  * it proved */

@@ -110,7 +110,8 @@ static void seed(LsBoundNet *net, uint32_t k)
     }
 }
 
-typedef struct Edges {          /* ends of the edges without limit, laid when all vertices are known */
+/* Ends of the edges without limit, laid when all vertices are known. */
+typedef struct Edges {
     uint32_t *end, n, room;
 } Edges;
 

@@ -18,7 +18,7 @@ typedef struct Search {
     uint32_t *bit;              /* by node: its bit behind those of the tensors, or LS_NO_ID */
     LsRows makers;              /* by tensor: nodes */
     LsRows updaters;            /* by node: those that must run after it */
-    uint64_t *behind;           /* by tensor: groups that must run to have it; rows of group_words */
+    uint64_t *behind;           /* by tensor: groups without which it is not; group_words each */
     uint64_t *must_behind;      /* by node that must run: likewise */
     uint32_t group_words;
     uint64_t *word; uint32_t nstate, room;  /* by state: its bits */
