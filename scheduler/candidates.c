@@ -91,11 +91,20 @@ bool ls_candidates_seen(LsCandidates *pool, uint64_t fingerprint)
     return there;
 }
 
-const LsPlan *ls_candidates_plan(LsCandidates *pool, LsCand *cand)
+const LsPlan *ls_candidates_plan(LsCandidates *pool, LsCand *cand, int64_t good)
 {
     if (cand->plan == NULL) {
         cand->plan = ls_arena_alloc(pool->arena, 1, sizeof *cand->plan);
-        ls_plan_build(pool->arena, pool->prob, &cand->seq, cand->strategy, cand->plan);
+        ls_plan_build(pool->arena, pool->prob, &cand->seq, cand->strategy, LS_PACK_QUICK,
+                      cand->plan);
+        cand->quick = cand->plan->arena;
+    }
+    if (cand->plan->arena > good && cand->plan->arena > cand->plan->live_peak && !cand->full) {
+        LsPlan plan;
+        ls_plan_build(pool->arena, pool->prob, &cand->seq, cand->strategy, LS_PACK_FULL, &plan);
+        cand->full = true;
+        if (plan.arena < cand->plan->arena)
+            *cand->plan = plan;
     }
     return cand->plan;
 }

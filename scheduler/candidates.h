@@ -14,6 +14,8 @@ typedef struct LsCand {
     double cost;
     const char *strategy;
     LsPlan *plan;               /* built on demand, NULL before */
+    int64_t quick;              /* bytes of arena that a quick packing takes; set with plan */
+    bool full;                  /* plan comes from a full one */
 } LsCand;
 
 typedef struct LsCandidates {
@@ -38,7 +40,8 @@ bool ls_candidates_seen(LsCandidates *pool, uint64_t fingerprint);
  * both. */
 void ls_candidates_offer(LsCandidates *pool, const LsSeq *seq, const char *strategy);
 
-/* The plan of a candidate, packed at the first call. */
-const LsPlan *ls_candidates_plan(LsCandidates *pool, LsCand *cand);
+/* The plan of a candidate: packed quickly, and if that takes more than `good` bytes, with more
+ * effort. What has been found before stays. */
+const LsPlan *ls_candidates_plan(LsCandidates *pool, LsCand *cand, int64_t good);
 
 #endif

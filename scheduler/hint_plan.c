@@ -137,7 +137,7 @@ bool ls_hints_plan(LsArena *arena, const LsHinted *h, const LsPlanOptions *optio
         LsProb *p = ls_prob_new(scratch, h->from, !o.no_inplace);
         uint32_t left_out;
         LsSeq seq = bring_back(scratch, h, &plan, &left_out, report->peak_step);
-        ls_plan_build(arena, p, &seq, plan.strategy, out);
+        ls_plan_build(arena, p, &seq, plan.strategy, LS_PACK_FULL, out);
         report->peak_step -= left_out;
         if (report->bound > out->cost)          /* something was left out */
             report->bound = p->needed_cost;

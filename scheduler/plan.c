@@ -126,35 +126,45 @@ static LsCand *cheapest(LsPlanner *pl, const char *want, int64_t budget)
         if (counts(want, c->strategy)
             && (budget <= 0
                 || (c->peak - pl->pool->prob->dag->alignment < budget
-                    && ls_candidates_plan(pl->pool, c)->arena <= budget)))
+                    && ls_candidates_plan(pl->pool, c, budget)->arena <= budget)))
             return c;
     }
     return NULL;
 }
 
-/* The candidate of the least arena; of equals the cheapest. Live peaks bound arenas, so most
- * need no packing. */
-static LsCand *smallest(LsPlanner *pl, const char *want)
+/* The one behind `last` in the order of rising peaks; NULL: the first, none. */
+static LsCand *next_by_peak(LsPlanner *pl, const char *want, const LsCand *last)
 {
-    LsCand *best = NULL;
-    int64_t slack = pl->pool->prob->dag->alignment;         /* peaks are of aligned sizes */
-    for (;;) {
-        LsCand *next = NULL;                        /* not packed, of the least peak */
-        for (uint32_t k = 0; k < pl->pool->n; k++) {
-            LsCand *c = &pl->pool->cand[k];
-            if (counts(want, c->strategy) && c->plan == NULL && (!next || c->peak < next->peak))
-                next = c;
-        }
-        for (uint32_t k = 0; k < pl->pool->n; k++) {
-            LsCand *c = &pl->pool->cand[k];
-            if (counts(want, c->strategy) && c->plan != NULL
-                && (best == NULL || c->plan->arena < best->plan->arena))
-                best = c;
-        }
-        if (next == NULL || (best != NULL && next->peak - slack >= best->plan->arena))
-            return best;
-        ls_candidates_plan(pl->pool, next);
+    LsCand *next = NULL;
+    for (uint32_t k = 0; k < pl->pool->n; k++) {
+        LsCand *c = &pl->pool->cand[k];
+        bool after = last == NULL || c->peak > last->peak || (c->peak == last->peak && c > last);
+        if (after && counts(want, c->strategy) && (next == NULL || c->peak < next->peak))
+            next = c;
     }
+    return next;
+}
+
+/* The candidate of the least arena; of equals the one of the least peak. Live peaks bound arenas,
+ * so most need no packing, and few are packed with effort. */
+static LsCand *smallest(LsPlanner *pl, const char *want, int64_t *arena)
+{
+    enum { SMALL = 300, FEW = 3 };
+    int effort = pl->pool->prob->n < SMALL ? INT32_MAX : FEW;      /* so many get a full packing */
+    LsCand *best = NULL, *c = NULL;
+    int64_t slack = pl->pool->prob->dag->alignment;         /* peaks are of aligned sizes */
+    for (int k = 0; (c = next_by_peak(pl, want, c)) != NULL; k++) {
+        if (best != NULL && c->peak - slack >= *arena)
+            break;
+        int64_t mine = ls_candidates_plan(pl->pool, c, k < effort ? 0 : INT64_MAX)->arena;
+        if (k >= effort)
+            mine = c->quick;                        /* whatever else was asked of it */
+        if (best == NULL || mine < *arena) {
+            best = c;
+            *arena = mine;
+        }
+    }
+    return best;
 }
 
 static uint32_t count_again(const LsPlan *plan)
@@ -173,11 +183,11 @@ static void add_row(LsPlanner *pl, const char *name, int64_t budget)
         row->note = pl->exact_note;
     if (strcmp(name, "approx") == 0 || (strcmp(name, "exact") == 0 && row->note == NULL))
         row->note = pl->left_out;
-    const LsCand *least = smallest(pl, name), *c = cheapest(pl, name, budget);
-    row->least = least ? least->plan->arena : 0;
+    LsCand *c = cheapest(pl, name, budget);
+    smallest(pl, name, &row->least);
     if (c == NULL)
         return;
-    const LsPlan *plan = ls_candidates_plan(pl->pool, (LsCand *)c);
+    const LsPlan *plan = ls_candidates_plan(pl->pool, c, budget > 0 ? budget : INT64_MAX);
     row->feasible = true;
     row->live_peak = plan->live_peak;
     row->arena = plan->arena;
@@ -289,21 +299,23 @@ static void prove(LsPlanner *pl, int64_t budget, double plan_cost)
 static bool choose(LsPlanner *pl, const char *want, int64_t budget, bool tightest, LsPlan *out)
 {
     LsPlanReport *r = pl->report;
-    LsCand *least = smallest(pl, want);
-    r->least = least->plan->arena;
+    LsCand *least = smallest(pl, want, &r->least);
     if (tightest)
         budget = r->least;
+    LsCand *c = cheapest(pl, want, budget);
+    const LsPlan *plan = c ? ls_candidates_plan(pl->pool, c, 0) : NULL;
+    if (plan != NULL && plan->arena < r->least)
+        r->least = plan->arena;
     r->row = ls_arena_alloc(pl->arena, NKNOWN, sizeof *r->row);
     for (size_t k = 0; k < NKNOWN; k++)
         if (pl->o->compare || strcmp(want, "auto") == 0 || counts(want, known[k].name))
             add_row(pl, known[k].name, budget);
-    LsCand *c = cheapest(pl, want, budget);
     find_owners(pl, c ? &c->seq : &least->seq);
     prove(pl, budget, c ? c->cost : 0);
     if (c == NULL)
         return explain(pl, want);
     r->feasible = true;
-    copy_plan(pl->arena, ls_candidates_plan(pl->pool, c), out);
+    copy_plan(pl->arena, plan, out);
     ls_plan_hash(out, r->hash);
     return true;
 }
@@ -321,7 +333,8 @@ LsPlanner *ls_planner_new(LsArena *arena, const LsDag *dag, const LsPlanOptions 
                                 .bound = p->needed_cost, .separator = LS_NO_ID,
                                 .store_all = store_all(p, pl->pool->live)};
     fill_pool(pl, p);
-    const LsPlan *none = ls_candidates_plan(pl->pool, smallest(pl, "none"));
+    int64_t least;
+    const LsPlan *none = smallest(pl, "none", &least)->plan;
     pl->common.none_peak = none->live_peak;
     pl->common.none_arena = none->arena;
     return pl;

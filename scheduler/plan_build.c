@@ -2,13 +2,12 @@
  * runs and frees become steps. */
 #include "scheduler/plan_build.h"
 
-#include "scheduler/offsets.h"
-
 typedef struct Build {
     LsArena *tmp;
     LsProb *p;
     const LsSeq *seq;
     const LsLive *live;
+    LsPackEffort effort;
     uint32_t *block_of;         /* by instance */
     int64_t *place;             /* by block */
     uint32_t *workspace;        /* by run: its block, or LS_NO_ID */
@@ -40,7 +39,7 @@ static void pack(Build *b)
             block[nblock++] = (LsBlock){bytes, s, s};
     }
     b->place = ls_arena_alloc(b->tmp, nblock + 1u, sizeof *b->place);
-    ls_offsets(block, nblock, b->p->dag->alignment, ls_offsets_bound(block, nblock), LS_PACK_FULL,
+    ls_offsets(block, nblock, b->p->dag->alignment, ls_offsets_bound(block, nblock), b->effort,
                b->place);
 }
 
@@ -109,11 +108,12 @@ static void add_steps(Build *b, LsPlan *out)
     }
 }
 
-void ls_plan_build(LsArena *arena, LsProb *p, const LsSeq *seq, const char *strategy, LsPlan *out)
+void ls_plan_build(LsArena *arena, LsProb *p, const LsSeq *seq, const char *strategy,
+                   LsPackEffort effort, LsPlan *out)
 {
     LsArena *kept = p->arena;
     p->arena = ls_arena_new();
-    Build b = {.tmp = p->arena, .p = p, .seq = seq};
+    Build b = {.tmp = p->arena, .p = p, .seq = seq, .effort = effort};
     LsLive *live = ls_live_new(p);
     ls_live(p, seq, live);
     b.live = live;

@@ -3,9 +3,11 @@
 #define LS_SCHEDULER_PLAN_BUILD_H
 
 #include "scheduler/live.h"
+#include "scheduler/offsets.h"
 #include "scheduler/schedule.h"
 
 /* Packs seq and writes its plan; everything in *out comes from `arena`. */
-void ls_plan_build(LsArena *arena, LsProb *p, const LsSeq *seq, const char *strategy, LsPlan *out);
+void ls_plan_build(LsArena *arena, LsProb *p, const LsSeq *seq, const char *strategy,
+                   LsPackEffort effort, LsPlan *out);
 
 #endif
