@@ -121,7 +121,7 @@ def bench_offsets(b):
     """minimalloc's instances, each to its stated capacity."""
     print("\nOffsets: minimalloc's instances\n")
     files = sorted(glob.glob(os.path.join(b.judge, "minimalloc", "*.csv")))
-    program = os.path.join(b.a.build, "bench", "offsets_bench")
+    program = os.path.join(b.a.build, "bench", "packing_bench")
     if files:
         print(run([program, *files], b.limit)[3], end="")
 
