@@ -379,7 +379,7 @@ START_TEST(the_plan_and_the_trace_list_every_step)
     ck_assert_ptr_null(strstr(text, "\"run\":4"));
     read_text("p.json", text);
     TOLD(text, "\"runs\":9");
-    TOLD(text, "\"node\":5,\"name\":\"b\",\"op\":\"SGD\",\"again\":false,\"mean_ns\":");
+    TOLD(text, "\"node\":5,\"name\":\"b\",\"op\":\"SGD\",\"elements\":[],\"again\":false,\"ns\":");
 }
 END_TEST
 
