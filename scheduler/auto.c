@@ -137,8 +137,12 @@ static bool change(Search *s)
     return ls_move_shift(s->m);
 }
 
-static void anneal(Search *s, uint32_t moves)
+/* The tighter the target, the more runs again, and the more moves to put them right. */
+static void anneal(Search *s)
 {
+    enum { MOST = 8 };
+    double tight = (double)s->rung[0] / (double)s->m->target;
+    uint32_t moves = (uint32_t)(s->moves * (tight < MOST ? tight : MOST) / 2);
     s->t->nchange = 0;
     double now = energy(s);
     for (uint32_t k = 0; k < moves && !out_of_time(s); k++) {
@@ -207,7 +211,7 @@ static bool descend(Search *s, int64_t target)
         return false;
     load(s, &best->seq, target);
     repair(s);
-    anneal(s, s->moves);
+    anneal(s);
     return ls_front_best(&s->front, target) != NULL;
 }
 
@@ -220,7 +224,7 @@ static void squeeze(Search *s)
         int64_t peak = least->peak;
         load(s, &least->seq, (int64_t)((double)peak * part[k]));
         repair(s);
-        anneal(s, s->moves / 2);
+        anneal(s);
         if (s->cut)
             return;
         k += s->front.item[s->front.n - 1].peak >= peak;
@@ -237,7 +241,7 @@ static void ascend(Search *s)
         if (best == NULL)
             continue;
         load(s, &best->seq, s->rung[k]);
-        anneal(s, s->moves);
+        anneal(s);
     }
 }
 
@@ -250,7 +254,7 @@ static void descend_anew(Search *s)
         if ((double)s->front.item[s->front.n - 1].peak * 0.95 > (double)s->m->target)
             break;
         repair(s);
-        anneal(s, s->moves);
+        anneal(s);
     }
 }
 

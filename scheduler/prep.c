@@ -194,8 +194,12 @@ LsProb *ls_prob_new(LsArena *arena, const LsDag *dag, bool inplace)
     }
     p->swap = alternatives_of(p);
     mark_needed(p);
-    for (uint32_t i = 0; i < p->n; i++)
-        p->needed_cost += p->needed[i] ? p->cost[i] : 0;
+    for (uint32_t i = 0; i < p->n; i++) {
+        double least = p->needed[i] ? p->cost[i] : 0;
+        for (uint32_t k = p->swap.at[i]; k < p->swap.at[i + 1]; k++)
+            least = p->cost[p->swap.id[k]] < least ? p->cost[p->swap.id[k]] : least;
+        p->needed_cost += least;
+    }
     p->before = readers_of_updated(p);
     mark_roles(p);
     mark_stuck(p);

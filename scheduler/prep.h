@@ -35,7 +35,7 @@ typedef struct LsProb {
     uint8_t *role;              /* by node: LsRole */
     bool inplace;               /* operands may hand their place to results */
     double base_cost;           /* of every node once, alternatives aside */
-    double needed_cost;         /* of every needed node once: no plan costs less */
+    double needed_cost;         /* of every needed node once, or of its cheapest alternative */
 } LsProb;
 
 /* Whether the result may lie where the operand does: it is not larger, before rounding either. */

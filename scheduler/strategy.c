@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "scheduler/exact.h"
+#include "scheduler/least_budget.h"
 #include "scheduler/sequence.h"
 
 void ls_strategy_none(LsCandidates *pool)
@@ -84,6 +85,19 @@ static int64_t next_budget(int64_t budget, double step, int64_t reached)
     return next < reached - 1 ? next : reached - 1;
 }
 
+/* Both DPs; the formula's peak of the first strategy found, or -1. */
+static int64_t run_dps(LsCandidates *pool, const LsForward *f, const LsFamily *fam, LsDpOptions o,
+                       const char *tc, const char *mc)
+{
+    int64_t reached[2] = {-1, -1};
+    for (int m = 0; m < 2; m++) {
+        o.greatest = m;
+        if ((m ? mc : tc) != NULL)
+            reached[m] = run_dp(pool, f, fam, o, m ? mc : tc);
+    }
+    return tc != NULL ? reached[0] : reached[1];
+}
+
 void ls_strategy_dp(LsCandidates *pool, const LsForward *f, const LsFamily *fam, const char *tc,
                     const char *mc)
 {
@@ -94,18 +108,17 @@ void ls_strategy_dp(LsCandidates *pool, const LsForward *f, const LsFamily *fam,
     LsDpOptions o = {.budget = widest(f, fam),
                      .most_points = pairs < 15000 ? 256 : pairs < 1e6 ? 64 : 48,
                      .cells = pairs < 15000 ? 1024 : pairs < 1e5 ? 768 : pairs < 4e5 ? 320 : 128};
-    for (;;) {
-        int64_t reached[2] = {-1, -1};
-        for (int m = 0; m < 2; m++) {
-            o.greatest = m;
-            if ((m ? mc : tc) != NULL)
-                reached[m] = run_dp(pool, f, fam, o, m ? mc : tc);
-        }
-        int64_t peak = tc != NULL ? reached[0] : reached[1];
-        if (peak < 0)
-            return;
+    int64_t kept = 0, peak;
+    while ((peak = run_dps(pool, f, fam, o, tc, mc)) >= 0) {
+        kept = o.budget;
         o.budget = next_budget(o.budget, step, peak);
     }
+    if (kept == 0)
+        return;
+    LsArena *scratch = ls_arena_new();              /* the steps go over the least budget */
+    o.budget = ls_least_budget(scratch, f, fam, kept);
+    ls_arena_free(scratch);
+    run_dps(pool, f, fam, o, tc, mc);
 }
 
 /* ---- optima ---- */
