@@ -86,6 +86,17 @@ static inline int64_t ls_abs_int(int64_t a) { return a < 0 ? -(uint64_t)a : (uin
 
 static inline real ls_relu(real x) { return x < 0 ? 0 : x; }
 
+/* a * b + c, rounded once where the machine can do that at no cost, also between LS_EXACT_BEGIN
+ * and LS_EXACT_END. */
+static inline real ls_fma(real a, real b, real c)
+{
+#if defined __FMA__ || defined __ARM_FEATURE_FMA
+    return sizeof(real) == 4 ? __builtin_fmaf(a, b, c) : (real)__builtin_fma(a, b, c);
+#else
+    return a * b + c;
+#endif
+}
+
 #ifdef LS_F64
 static inline real ls_sqrt(real x) { return sqrt(x); }
 static inline real ls_floor(real x) { return floor(x); }
@@ -102,17 +113,6 @@ static inline real ls_sqrt(real x) { return sqrtf(x); }
 static inline real ls_floor(real x) { return floorf(x); }
 static inline real ls_ceil(real x) { return ceilf(x); }
 static inline real ls_round(real x) { return rintf(x); }    /* half to even */
-
-/* a * b + c, rounded once where the machine can do that at no cost, also between LS_EXACT_BEGIN
- * and LS_EXACT_END. */
-static inline real ls_fma(real a, real b, real c)
-{
-#if defined __FMA__ || defined __ARM_FEATURE_FMA
-    return __builtin_fmaf(a, b, c);
-#else
-    return a * b + c;
-#endif
-}
 
 /* x = n ln 2 + r, |r| <= ln 2 / 2; exp x = 2 * 2^(n - 1) exp r. Adding 1.5 * 2^23 rounds to an
  * integer and leaves it in the low bits. Results below 2.4e-38 become 0. */

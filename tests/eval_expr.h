@@ -46,7 +46,10 @@ static inline double expr_call(Expr *e)
     e->at += n;
     expr_take(e, "(");
     double x = expr_ternary(e), y = expr_take(e, ",") ? expr_ternary(e) : 0;
+    double z = expr_take(e, ",") ? expr_ternary(e) : 0;
     expr_take(e, ")");
+    if (strcmp(name, "ls_fma") == 0)
+        return x * y + z;
     if (strcmp(name, "LS_R") == 0)
         return x;
     if (strcmp(name, "ls_sigmoid") == 0)

@@ -112,11 +112,11 @@ const LsOp ls_op_norm_scale = {
 };
 const LsOp ls_op_normalize = {
     .name = "normalize", .min_in = 4, .max_in = 4, .nout = 1, .infer = ls_infer_map,
-    .grad = normalize_grad, .kernel = LS_K_MAP, .expr = "(%0 - %1) * %2 + %3",
+    .grad = normalize_grad, .kernel = LS_K_MAP, .expr = "ls_fma(%0 - %1, %2, %3)",
 };
 const LsOp ls_op_affine = {
     .name = "affine", .min_in = 4, .max_in = 4, .nout = 1, .infer = ls_infer_map,
-    .grad = affine_grad, .kernel = LS_K_MAP, .expr = "(%0 - %1) * %2 + %3",
+    .grad = affine_grad, .kernel = LS_K_MAP, .expr = "ls_fma(%0 - %1, %2, %3)",
 };
 const LsOp ls_op_norm_dot = {
     .name = "norm_dot", .min_in = 3, .max_in = 3, .nout = 1, .infer = reduce_infer,
