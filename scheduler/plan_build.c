@@ -108,14 +108,39 @@ static void add_steps(Build *b, LsPlan *out)
     }
 }
 
-void ls_plan_build(LsArena *arena, LsProb *p, const LsSeq *seq, const char *strategy,
-                   LsPackEffort effort, LsPlan *out)
+/* How many results that are smaller than the operand whose place they take get a place of their
+ * own instead: else all of the operand's is held as long as they live. */
+typedef enum { APART_NONE, APART_FREE, APART_ALL } Apart;       /* FREE: as the peak allows */
+
+/* Whether there are any such. */
+static bool set_apart(const LsProb *p, LsLive *l, Apart apart)
+{
+    bool any = false;
+    for (uint32_t k = 0; k < l->ninst; k++) {
+        LsInstance *in = &l->inst[k];
+        int64_t bytes = p->size[in->tensor];
+        if (in->of == LS_NO_ID || bytes >= p->size[l->inst[in->of].tensor])
+            continue;
+        any = true;
+        if (apart == APART_NONE || (apart == APART_FREE && l->mem[in->from] + bytes > l->peak))
+            continue;
+        l->mem[in->from] += bytes;
+        l->inst[in->of].heir = LS_NO_ID;
+        in->of = LS_NO_ID;
+    }
+    return any;
+}
+
+/* Whether setting results apart can make a difference. */
+static bool build(LsArena *arena, LsProb *p, const LsSeq *seq, const char *strategy,
+                  LsPackEffort effort, Apart apart, LsPlan *out)
 {
     LsArena *kept = p->arena;
     p->arena = ls_arena_new();
     Build b = {.tmp = p->arena, .p = p, .seq = seq, .effort = effort};
     LsLive *live = ls_live_new(p);
     ls_live(p, seq, live);
+    bool any = set_apart(p, live, apart);
     b.live = live;
     *out = (LsPlan){.strategy = strategy, .base_cost = p->base_cost};
     out->step = ls_arena_alloc(arena, (size_t)seq->n + live->ninst + 1, sizeof *out->step);
@@ -126,4 +151,21 @@ void ls_plan_build(LsArena *arena, LsProb *p, const LsSeq *seq, const char *stra
     add_steps(&b, out);
     ls_arena_free(p->arena);
     p->arena = kept;
+    return any;
+}
+
+void ls_plan_build(LsArena *arena, LsProb *p, const LsSeq *seq, const char *strategy,
+                   LsPackEffort effort, LsPlan *out)
+{
+    enum { SMALL = 300 };
+    bool any = build(arena, p, seq, strategy, effort, APART_NONE, out);
+    int64_t peak = out->live_peak;
+    if (!any || effort != LS_PACK_FULL || p->n >= SMALL)
+        return;
+    for (Apart apart = APART_FREE; apart <= APART_ALL && out->arena > peak; apart++) {
+        LsPlan other;
+        build(arena, p, seq, strategy, effort, apart, &other);
+        if (other.arena < out->arena)
+            *out = other;
+    }
 }

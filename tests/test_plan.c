@@ -133,6 +133,31 @@ START_TEST(the_least_budget_is_feasible_and_a_byte_less_is_not)
 }
 END_TEST
 
+START_TEST(a_small_result_does_not_hold_the_whole_place_of_its_operand)
+{
+    /* large -> small in its place; then another of nearly that size beside small */
+    static const uint32_t id[] = {0, 1, 2, 3};
+    static const LsDagPair in_place = {1, 0};
+    LsDagTensor tensor[] = {{"large", 1000, false, false}, {"small", 10, false, false},
+                            {"other", 990, false, false}, {"end", 1, false, true}};
+    LsDagNode node[] = {
+        {.name = "a", .op = "Op", .cost = 1, .out = id, .nout = 1, .of = -1},
+        {.name = "b", .op = "Op", .cost = 1, .in = id, .nin = 1, .out = id + 1, .nout = 1,
+         .inplace = &in_place, .ninplace = 1, .of = -1},
+        {.name = "c", .op = "Op", .cost = 1, .out = id + 2, .nout = 1, .of = -1},
+        {.name = "d", .op = "Op", .cost = 1, .in = id + 1, .nin = 2, .out = id + 3, .nout = 1,
+         .of = -1},
+    };
+    LsDag g = {"small heir", 1, tensor, 4, node, 4};
+    LsPlan plan;
+    char why[300];
+    ck_assert_msg(ls_dag_check(&g, why, sizeof why), "%s", why);
+    ck_assert(ls_plan_none(a, &g, &plan));
+    ck_assert_msg(ls_audit(&g, &plan, why, sizeof why), "%s", why);
+    ck_assert_int_eq(plan.arena, 1010);
+}
+END_TEST
+
 START_TEST(plans_are_the_same_every_time_and_without_places_taken_over_too)
 {
     LsDag *g = dag_make(a, 10, 99);
@@ -257,6 +282,7 @@ int main(void)
         a_planner_answers_every_budget_as_a_plan_of_its_own_would,
         auto_is_never_worse_than_a_named_strategy,
         the_least_budget_is_feasible_and_a_byte_less_is_not,
+        a_small_result_does_not_hold_the_whole_place_of_its_operand,
         plans_are_the_same_every_time_and_without_places_taken_over_too,
         an_exact_plan_says_when_it_is_not_exact,
         an_unknown_strategy_is_named_in_the_error,
