@@ -14,6 +14,9 @@ typedef struct Search {
     double budget;              /* bytes; with peak: none */
     double enough;              /* what costs as much is left out */
     bool left_out;
+    bool padded;                /* bytes, and what fits in whose place, as plans are packed */
+    int64_t *size;              /* by tensor: bytes, 0 if persistent */
+    int64_t *workspace, *spare; /* by node: bytes; what in-place reuse spares of them at the most */
     uint32_t tensors, words;    /* words of a state: of its tensors; of all */
     uint32_t *bit;              /* by node: its bit behind those of the tensors, or LS_NO_ID */
     LsRows makers;              /* by tensor: nodes */
@@ -24,6 +27,8 @@ typedef struct Search {
     uint64_t *word; uint32_t nstate, room;  /* by state: its bits */
     double *best;               /* by state: cost, or peak, of what follows */
     bool *closed;
+    uint32_t *then, *node;      /* by state: the one that follows, and what runs between them */
+    uint32_t goal;              /* the state at the beginning that was found */
     uint32_t *table, slots;     /* of states + 1, open addressing */
     Entry *heap; uint32_t nheap, heap_room;
     uint64_t *next, *need;      /* a state under construction; groups */
@@ -151,14 +156,20 @@ static void make_room(Search *s)
     uint64_t *word = ls_arena_alloc(s->arena, (size_t)s->room * s->words, sizeof *word);
     double *best = ls_arena_alloc(s->arena, s->room, sizeof *best);
     bool *closed = ls_arena_alloc(s->arena, s->room, sizeof *closed);
+    uint32_t *then = ls_arena_alloc(s->arena, s->room, sizeof *then);
+    uint32_t *node = ls_arena_alloc(s->arena, s->room, sizeof *node);
     if (same > 0) {
         memcpy(word, s->word, (want - s->words) * sizeof *word);
         memcpy(best, s->best, s->nstate * sizeof *best);
         memcpy(closed, s->closed, s->nstate * sizeof *closed);
+        memcpy(then, s->then, s->nstate * sizeof *then);
+        memcpy(node, s->node, s->nstate * sizeof *node);
     }
     s->word = word;
     s->best = best;
     s->closed = closed;
+    s->then = then;
+    s->node = node;
 }
 
 /* The number of the state in s->next; a new one has best = INFINITY. */
@@ -188,13 +199,15 @@ static bool earlier(const Entry *a, const Entry *b)
     return a->g != b->g ? a->g > b->g : a->state < b->state;
 }
 
-/* The state in s->next, reached with g. */
-static void offer(Search *s, double g)
+/* The state in s->next, reached with g; `node` leads from it to state `then`. */
+static void offer(Search *s, double g, uint32_t then, uint32_t node)
 {
     uint32_t k = find(s);
     if (s->closed[k] || s->best[k] <= g)
         return;
     s->best[k] = g;
+    s->then[k] = then;
+    s->node[k] = node;
     Entry e = {g + ahead(s, s->next), k, g};
     if (e.f >= s->enough) {
         s->left_out = true;
@@ -222,6 +235,12 @@ static Entry take(Search *s)
     return top;
 }
 
+static bool pair_fits(const Search *s, LsDagPair x)
+{
+    const LsProb *p = s->b->p;
+    return s->padded ? p->inplace && ls_prob_fits(p, x) : ls_bound_pair_fits(p, x);
+}
+
 /* The most bytes that pairs of n from `pair` on can spare when `state` follows. */
 static int64_t spared(const Search *s, const LsDagNode *n, const uint64_t *state, uint32_t pair,
                       uint64_t taken)
@@ -230,12 +249,12 @@ static int64_t spared(const Search *s, const LsDagNode *n, const uint64_t *state
     for (; pair < n->ninplace && pair < 64; pair++) {
         LsDagPair x = n->inplace[pair];
         bool may = !s->dag->tensor[x.in].persistent && !has(state, x.in)
-                   && ls_bound_pair_fits(s->b->p, x);
+                   && pair_fits(s, x);
         for (uint32_t k = 0; k < pair; k++)
             may &= !(taken >> k & 1) || (n->inplace[k].in != x.in && n->inplace[k].out != x.out);
         if (!may)
             continue;
-        int64_t with = ls_bound_bytes(s->b->p, x.out)
+        int64_t with = s->size[x.out]
                        + spared(s, n, state, pair + 1, taken | UINT64_C(1) << pair);
         best = with > best ? with : best;
     }
@@ -264,13 +283,13 @@ static void step_back(Search *s, uint32_t k, uint32_t v)
 {
     const LsDagNode *n = &s->dag->node[v];
     const uint64_t *state = s->word + (size_t)k * s->words;
-    int64_t bytes = n->workspace;
+    int64_t bytes = s->workspace[v];
     if (!may_run(s, v, state))
         return;
     memcpy(s->next, state, s->words * sizeof *state);
     for (uint32_t j = 0; j < n->nout; j++) {
         drop(s->next, n->out[j]);
-        bytes += ls_bound_bytes(s->b->p, n->out[j]);
+        bytes += s->size[n->out[j]];
     }
     for (uint32_t j = 0; j < n->nin; j++)
         if (!s->dag->tensor[n->in[j]].persistent)
@@ -279,15 +298,15 @@ static void step_back(Search *s, uint32_t k, uint32_t v)
         put(s->next, s->bit[v]);
     for (uint32_t w = 0; w < s->tensors; w++)
         for (uint64_t x = s->next[w]; x != 0; x &= x - 1)
-            bytes += ls_bound_bytes(s->b->p, 64 * w + (uint32_t)__builtin_ctzll(x));
+            bytes += s->size[64 * w + (uint32_t)__builtin_ctzll(x)];
     double g = s->best[k];
-    if (!s->peak && (double)bytes > s->budget + (double)ls_bound_spared(s->b->p, v))
+    if (!s->peak && (double)bytes > s->budget + (double)s->spare[v])
         return;
     bytes -= s->b->p->inplace ? spared(s, n, state, 0, 0) : 0;
     if (s->peak)
-        offer(s, (double)bytes > g ? (double)bytes : g);
+        offer(s, (double)bytes > g ? (double)bytes : g, k, v);
     else if ((double)bytes <= s->budget)
-        offer(s, g + n->cost);
+        offer(s, g + n->cost, k, v);
 }
 
 static bool is_start(const Search *s, const uint64_t *state)
@@ -327,6 +346,7 @@ static LsOptimum run(Search *s, uint32_t most)
         r.exact = is_start(s, s->word + (size_t)e.state * s->words);
         if (r.exact || r.states == most) {
             r.value = least;
+            s->goal = e.state;
             return r;
         }
         s->closed[e.state] = true;
@@ -338,11 +358,27 @@ static LsOptimum run(Search *s, uint32_t most)
     return r;
 }
 
+static void find_sizes(Search *s)
+{
+    const LsProb *p = s->b->p;
+    s->size = ls_arena_alloc(s->arena, p->nt + 1u, sizeof *s->size);
+    s->workspace = ls_arena_alloc(s->arena, p->n + 1u, sizeof *s->workspace);
+    s->spare = ls_arena_alloc(s->arena, p->n + 1u, sizeof *s->spare);
+    for (uint32_t t = 0; t < p->nt; t++)
+        s->size[t] = s->padded ? p->size[t] : ls_bound_bytes(p, t);
+    for (uint32_t v = 0; v < p->n; v++) {
+        const LsDagNode *n = &s->dag->node[v];
+        s->workspace[v] = s->padded ? p->workspace[v] : n->workspace;
+        for (uint32_t k = 0; k < n->ninplace; k++)  /* a result of two pairs counts twice */
+            s->spare[v] += pair_fits(s, n->inplace[k]) ? s->size[n->inplace[k].out] : 0;
+    }
+}
+
 /* track: carry the nodes that must run or may run only once. */
-static Search start(const LsBoundGraph *b, bool peak, bool track)
+static Search start(const LsBoundGraph *b, bool peak, bool track, bool padded)
 {
     Search s = {.b = b, .dag = b->p->dag, .arena = ls_arena_new(), .peak = peak,
-                .enough = INFINITY};
+                .padded = padded, .enough = INFINITY};
     uint32_t n = b->p->n, bits = 0;
     s.tensors = (b->p->nt + 63) / 64;
     s.bit = ls_arena_alloc(s.arena, n + 1u, sizeof *s.bit);
@@ -351,6 +387,7 @@ static Search start(const LsBoundGraph *b, bool peak, bool track)
         s.bit[v] = tracked ? 64 * s.tensors + bits++ : LS_NO_ID;
     }
     s.words = s.tensors + (bits + 63) / 64;
+    find_sizes(&s);
     s.makers = makers_of(b, s.arena);
     s.updaters = updaters_of(b, s.arena);
     if (!peak)
@@ -366,19 +403,19 @@ static int64_t put_outputs(Search *s)
     for (uint32_t t = 0; t < s->dag->ntensor; t++)
         if (s->dag->tensor[t].output && !s->dag->tensor[t].persistent) {
             put(s->next, t);
-            bytes += ls_bound_bytes(s->b->p, t);
+            bytes += s->size[t];
         }
     return bytes;
 }
 
 LsOptimum ls_optimum_cost(const LsBoundGraph *b, int64_t budget, double enough, uint32_t most)
 {
-    Search s = start(b, false, true);
+    Search s = start(b, false, true, false);
     s.budget = (double)budget;
     s.enough = enough;
     LsOptimum r = {INFINITY, true, 0};
     if (put_outputs(&s) <= budget) {
-        offer(&s, 0);
+        offer(&s, 0, LS_NO_ID, LS_NO_ID);
         r = run(&s, most);
     }
     ls_arena_free(s.arena);
@@ -387,9 +424,9 @@ LsOptimum ls_optimum_cost(const LsBoundGraph *b, int64_t budget, double enough, 
 
 LsOptimum ls_optimum_peak(const LsBoundGraph *b, int64_t known, uint32_t most)
 {
-    Search s = start(b, true, true);
+    Search s = start(b, true, true, false);
     int64_t bytes = put_outputs(&s);
-    offer(&s, (double)(bytes > known ? bytes : known));
+    offer(&s, (double)(bytes > known ? bytes : known), LS_NO_ID, LS_NO_ID);
     LsOptimum r = run(&s, most);
     ls_arena_free(s.arena);
     return r;
@@ -397,14 +434,44 @@ LsOptimum ls_optimum_peak(const LsBoundGraph *b, int64_t known, uint32_t most)
 
 LsOptimum ls_optimum_peak_of(const LsBoundGraph *b, uint32_t node, int64_t known, uint32_t most)
 {
-    Search s = start(b, true, false);
+    Search s = start(b, true, false, false);
     const LsDagNode *n = &s.dag->node[node];
     for (uint32_t k = 0; k < n->nin; k++)
         if (!s.dag->tensor[n->in[k]].persistent)
             put(s.next, n->in[k]);
-    offer(&s, (double)known);
+    offer(&s, (double)known, LS_NO_ID, LS_NO_ID);
     LsOptimum r = run(&s, most);
     r.exact = false;
+    ls_arena_free(s.arena);
+    return r;
+}
+
+/* What runs from the beginning that was found to the end. */
+static LsSeq schedule_of(const Search *s, LsArena *arena)
+{
+    uint32_t n = 0;
+    for (uint32_t k = s->goal; s->then[k] != LS_NO_ID; k = s->then[k])
+        n++;
+    LsSeq seq = {ls_arena_alloc(arena, n + 1u, sizeof *seq.node), 0};
+    for (uint32_t k = s->goal; s->then[k] != LS_NO_ID; k = s->then[k])
+        seq.node[seq.n++] = s->node[k];
+    return seq;
+}
+
+LsOptimum ls_optimum_plan(LsArena *arena, const LsBoundGraph *b, int64_t budget, uint32_t most,
+                          LsSeq *seq)
+{
+    bool peak = budget <= 0;
+    Search s = start(b, peak, true, true);
+    s.budget = (double)budget;
+    int64_t bytes = put_outputs(&s);
+    LsOptimum r = {INFINITY, true, 0};
+    if (peak || bytes <= budget) {
+        offer(&s, peak ? (double)bytes : 0, LS_NO_ID, LS_NO_ID);
+        r = run(&s, most);
+    }
+    if (r.exact && r.value < INFINITY)
+        *seq = schedule_of(&s, arena);
     ls_arena_free(s.arena);
     return r;
 }

@@ -114,6 +114,7 @@ static void fill_pool(LsPlanner *pl, LsProb *p)
         ls_strategy_closure(pl->pool);
         LsLimit limit = ls_limit_start(pl->o->effort, pl->o->seconds);
         pl->common.cut = ls_strategy_auto(pl->pool, pl->common.store_all, &limit);
+        ls_strategy_optima(pl->pool, pl->o->effort);
     }
 }
 

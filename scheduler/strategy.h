@@ -30,4 +30,8 @@ void ls_strategy_closure(LsCandidates *pool);
  * clock cut the search. */
 bool ls_strategy_auto(LsCandidates *pool, int64_t store_all, const LsLimit *limit);
 
+/* Offers the optima of a tiny graph, by trying all schedules (optimum.h): the cheapest for every
+ * peak, as far as a counted effort goes. effort: percent of the usual. */
+void ls_strategy_optima(LsCandidates *pool, uint32_t effort);
+
 #endif

@@ -59,7 +59,7 @@ START_TEST(two_thousand_random_graphs_get_plans_that_hold)
 }
 END_TEST
 
-START_TEST(tiny_graphs_are_planned_nearly_as_well_as_can_be)
+START_TEST(tiny_graphs_are_planned_as_well_as_can_be)
 {
     enum { GRAPHS = 160 };
     int plans = 0, missed = 0, best_found = 0;
@@ -81,9 +81,9 @@ START_TEST(tiny_graphs_are_planned_nearly_as_well_as_can_be)
             plans++;
             missed += cost < 0;
             ck_assert_msg(cost < 0 || cost >= best - 1e-9, "%s beats the search of all", g->name);
+            best_found += cost >= 0 && cost <= best + 1e-9;
             if (cost < 0 || base <= 0)
                 continue;
-            best_found += cost <= best + 1e-9;
             excess += (cost - best) / base;
             worst = fmax(worst, (cost - best) / base);
         }
@@ -93,8 +93,8 @@ START_TEST(tiny_graphs_are_planned_nearly_as_well_as_can_be)
     printf("%d plans: %d not found, %d as good as can be, %.2f points too dear on average, %.1f at "
            "worst\n", plans, missed, best_found, 100 * excess / (plans - missed), 100 * worst);
     ck_assert_int_gt(plans, GRAPHS / 3);
-    ck_assert_int_le(4 * missed, plans);
-    ck_assert(excess / plans < 0.02);
+    ck_assert_int_le(20 * missed, plans);           /* what is live fits, but cannot be packed */
+    ck_assert_int_eq(best_found, plans - missed);
 }
 END_TEST
 
@@ -102,7 +102,7 @@ int main(void)
 {
     const TTest *test[] = {
         two_thousand_random_graphs_get_plans_that_hold,
-        tiny_graphs_are_planned_nearly_as_well_as_can_be,
+        tiny_graphs_are_planned_as_well_as_can_be,
     };
     TCase *tc = tcase_create("plan_random");
     tcase_set_timeout(tc, 500);
