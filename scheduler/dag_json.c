@@ -94,7 +94,7 @@ static bool get_pairs(Reader *r, const cJSON *o, LsDagNode *n)
 
 static bool get_id(Reader *r, const cJSON *o, uint32_t place)
 {
-    int64_t id;
+    int64_t id = 0;
     return get_int(r, o, "id", INT64_MIN, &id)
            && (id == place || fail(r, "ids must be 0, 1, 2, ... in order"));
 }
@@ -163,7 +163,7 @@ static bool get_marks(Reader *r, const cJSON *root, const char *key, LsDag *g, b
 
 static bool get_graph(Reader *r, const cJSON *root, LsDag *g)
 {
-    int64_t version;
+    int64_t version = 0;
     const cJSON *format = cJSON_GetObjectItemCaseSensitive(root, "format"), *v;
     const cJSON *tensors = cJSON_GetObjectItemCaseSensitive(root, "tensors");
     const cJSON *nodes = cJSON_GetObjectItemCaseSensitive(root, "nodes");
