@@ -4,45 +4,16 @@
 
 #include "scheduler/partition.h"
 #include "tests/dag_tools.h"
+#include "tests/every_strategy.h"
 #include "tests/suite.h"
 
 static LsArena *a;
 static void open_arena(void) { a = ls_arena_new(); }
 static void close_arena(void) { ls_arena_free(a); }
 
-typedef struct Brute {          /* every sequence of lower sets, priced by the formulas */
-    const LsForward *f;
-    const LsFamily *fam;
-    bool price_last;
-    int64_t budget;
-    const uint64_t *cut[16];
-    double least, greatest;
-    int64_t tightest;           /* least peak of any */
-} Brute;
-
-static void brute(Brute *b, uint32_t last, uint32_t ncut)
-{
-    if (last == b->fam->n - 1) {
-        LsStrategy s = {.cut = b->cut, .ncut = ncut};
-        ls_strategy_price(a, b->f, b->price_last, &s);
-        b->tightest = s.peak < b->tightest ? s.peak : b->tightest;
-        if (s.peak <= b->budget) {
-            b->least = fmin(b->least, s.time);
-            b->greatest = fmax(b->greatest, s.time);
-        }
-        return;
-    }
-    LsCutStep step;
-    for (uint32_t j = last + 1; j < b->fam->n; j++)
-        if (ls_cut_step(b->f, b->fam, last, j, &step)) {
-            b->cut[ncut] = b->fam->low + (size_t)j * b->fam->nword;
-            brute(b, j, ncut + 1);
-        }
-}
-
 static void compare(const LsForward *f, const LsFamily *fam, bool price_last, double part)
 {
-    Brute b = {.f = f, .fam = fam, .price_last = price_last, .budget = INT64_MAX,
+    Brute b = {.arena = a, .f = f, .fam = fam, .price_last = price_last, .budget = INT64_MAX,
                .least = INFINITY, .greatest = -INFINITY, .tightest = INT64_MAX};
     brute(&b, 0, 0);
     b.budget = b.tightest + (int64_t)(part * (double)b.tightest);
