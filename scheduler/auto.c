@@ -198,7 +198,7 @@ static bool descend(Search *s, int64_t target)
             attempt(s, &s->pool->cand[c].seq, target);
         last = c;
     }
-    for (uint32_t k = 0; k < s->starts && s->pool->n > 0; k++) {
+    for (uint32_t k = 0; k < s->starts; k++) {
         uint32_t pick = ls_moves_random(s->m, s->pool->n + s->front.n);
         const LsSeq *seq = pick < s->pool->n ? &s->pool->cand[pick].seq
                                              : &s->front.item[pick - s->pool->n].seq;
@@ -206,7 +206,7 @@ static bool descend(Search *s, int64_t target)
     }
     const LsFrontItem *best = ls_front_best(&s->front, target);
     if (best == NULL && s->front.n > 0)
-        best = &s->front.item[s->front.n - 1];      /* of the least peak */
+        best = ls_front_least(&s->front);
     if (best == NULL)
         return false;
     load(s, &best->seq, target);
@@ -220,14 +220,14 @@ static void squeeze(Search *s)
 {
     static const double part[] = {0.98, 0.99, 0.997};
     for (uint32_t k = 0, round = 0; k < sizeof part / sizeof *part && round < 40; round++) {
-        const LsFrontItem *least = &s->front.item[s->front.n - 1];
+        const LsFrontItem *least = ls_front_least(&s->front);
         int64_t peak = least->peak;
         load(s, &least->seq, (int64_t)((double)peak * part[k]));
         repair(s);
         anneal(s);
         if (s->cut)
             return;
-        k += s->front.item[s->front.n - 1].peak >= peak;
+        k += ls_front_least(&s->front)->peak >= peak;
     }
 }
 
@@ -236,8 +236,8 @@ static void ascend(Search *s)
 {
     for (uint32_t k = s->nrung; k-- > 0 && !s->cut;) {
         const LsFrontItem *best = ls_front_best(&s->front, s->rung[k]);
-        if (best == NULL && (double)s->front.item[s->front.n - 1].peak * 0.93 < (double)s->rung[k])
-            best = &s->front.item[s->front.n - 1];
+        if (best == NULL && (double)ls_front_least(&s->front)->peak * 0.93 < (double)s->rung[k])
+            best = ls_front_least(&s->front);
         if (best == NULL)
             continue;
         load(s, &best->seq, s->rung[k]);
@@ -251,7 +251,7 @@ static void descend_anew(Search *s)
     load(s, &s->front.item[0].seq, s->rung[0]);
     for (uint32_t k = 0; k < s->nrung && !s->cut; k++) {
         s->m->target = s->rung[k];
-        if ((double)s->front.item[s->front.n - 1].peak * 0.95 > (double)s->m->target)
+        if ((double)ls_front_least(&s->front)->peak * 0.95 > (double)s->m->target)
             break;
         repair(s);
         anneal(s);

@@ -25,7 +25,7 @@ static uint32_t count_until(const LsFront *f, double cost)
     return lo;
 }
 
-bool ls_front_takes(const LsFront *f, double cost, int64_t peak)
+static bool takes(const LsFront *f, double cost, int64_t peak)
 {
     uint32_t n = count_until(f, cost);
     return n == 0 || f->item[n - 1].peak > peak;
@@ -43,7 +43,7 @@ static void *must(void *p)
 void ls_front_offer(LsFront *f, const LsTape *t)
 {
     int64_t peak = ls_tape_peak(t);
-    if (!ls_front_takes(f, t->cost, peak))
+    if (!takes(f, t->cost, peak))
         return;
     uint32_t at = 0, end;
     while (at < f->n && dearer(t->cost, f->item[at].cost))

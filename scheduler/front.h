@@ -14,14 +14,14 @@ typedef struct LsFront {
     LsFrontItem *item; uint32_t n, room;    /* by rising cost, so by falling peak */
 } LsFront;
 
-/* Whether a sequence of this cost and peak would come in. */
-bool ls_front_takes(const LsFront *f, double cost, int64_t peak);
-
-/* Copies what is on the tape if it comes in; it is valid. */
+/* Copies what is on the tape unless something of the front is as good in both; it is valid. */
 void ls_front_offer(LsFront *f, const LsTape *t);
 
 /* The cheapest sequence with a peak of at most `most`, or NULL. */
 const LsFrontItem *ls_front_best(const LsFront *f, int64_t most);
+
+/* The sequence of the least peak; the front is not empty. */
+static inline const LsFrontItem *ls_front_least(const LsFront *f) { return &f->item[f->n - 1]; }
 
 void ls_front_free(LsFront *f);
 
