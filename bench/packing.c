@@ -6,16 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "scheduler/limit.h"
 #include "scheduler/offsets.h"
-
-static double cpu_seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static LsBlock *read_blocks(LsArena *arena, const char *path, uint32_t *n)
 {
@@ -55,11 +48,11 @@ static void bench(const char *path, int64_t alignment, LsPackEffort effort)
         int64_t *offset = ls_arena_alloc(arena, n, sizeof *offset);
         int64_t bound = ls_offsets_bound(block, n), good = capacity(path);
         good = good > bound ? good : bound;
-        double start = cpu_seconds();
+        double start = ls_cpu_seconds();
         int64_t end = ls_offsets(block, n, alignment, good, effort, offset);
         printf("%-26s %6u blocks  live %13" PRId64 "  arena %13" PRId64 "  %+8.4f %%  %s %7.3f s\n",
                name ? name + 1 : path, n, bound, end, 100.0 * ((double)end / (double)bound - 1),
-               end <= good ? "fits " : "ABOVE", cpu_seconds() - start);
+               end <= good ? "fits " : "ABOVE", ls_cpu_seconds() - start);
         fflush(stdout);
     }
     ls_arena_free(arena);

@@ -10,10 +10,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "scheduler/dag_json.h"
 #include "scheduler/exact.h"
+#include "scheduler/limit.h"
 
 enum { APPROX, EXACT, FAMILIES };
 
@@ -26,13 +26,6 @@ static const struct { const char *file, *least[FAMILIES], *any[FAMILIES]; } grap
     {"googlenet", {"0.02 s", "43 s, greatest 72 s"}, {"", "185 s"}},
     {"pspnet", {"0.15 s", "9 s"}, {"0.9 s", "over 100 s; 138 s at 4 GB"}},
 };
-
-static double cpu_seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static LsExactEnd solve(const LsExact *x, int64_t budget, bool greatest, double *time)
 {
@@ -69,9 +62,9 @@ static void row(const LsExact *x, const char *name, const char *family, uint32_t
     else
         printf("%11s", "any");
     for (int greatest = 0; greatest < 2; greatest++) {
-        double start = cpu_seconds(), time;
+        double start = ls_cpu_seconds(), time;
         LsExactEnd end = solve(x, budget, greatest, &time);
-        double took = cpu_seconds() - start;
+        double took = ls_cpu_seconds() - start;
         printf("  %5.0f %7.3f s", end == LS_EXACT_FOUND ? time : -1, took);
     }
     printf("   %s\n", authors);
@@ -90,9 +83,9 @@ static bool bench(const char *directory, size_t k)
         return false;
     }
     LsForward *f = ls_forward_new(arena, ls_prob_new(arena, g, true));
-    double start = cpu_seconds();
+    double start = ls_cpu_seconds();
     LsFamily *fam[FAMILIES] = {ls_family_pruned(f), ls_family_all(f, 100000)};
-    double took = cpu_seconds() - start;
+    double took = ls_cpu_seconds() - start;
     int64_t any = 8 * fam[APPROX]->mem[fam[APPROX]->n - 1];
     for (int m = 0; m < FAMILIES; m++) {
         const LsExact *x = ls_exact_new(arena, f, fam[m], 0);

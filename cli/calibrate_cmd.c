@@ -12,6 +12,7 @@
 #include "codegen/measured.h"
 #include "compiler/machine_fit.h"
 #include "models/zoo.h"
+#include "runtime/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +23,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 extern char **environ;
@@ -341,18 +341,12 @@ static int write_machine(const Calibration *c, double missed)
     return 0;
 }
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 int ls_calibrate_main(int argc, char **argv)
 {
     Calibration c = {.arena = ls_arena_new()};
     const char *tmp = getenv("TMPDIR");
-    double start = now(), missed = 0;
+    int64_t start = ls_now_ns();
+    double missed = 0;
     int code = parse(&c, argc, argv);
     c.usual = c.output == NULL;
     if (code == 0 && c.usual && (c.output = ls_machine_path(c.arena)) == NULL)
@@ -378,7 +372,7 @@ int ls_calibrate_main(int argc, char **argv)
     if (code == 0)
         printf("%s: %u kernels with %d thread%s, missed by %.1f %% of their time, after %.0f s\n",
                c.output, c.nsample, c.threads, c.threads == 1 ? "" : "s", 100 * missed,
-               now() - start);
+               1e-9 * (double)(ls_now_ns() - start));
     if (code == 0 && c.verbose)
         ls_machine_write(stdout, &c.machine, NULL);
     ls_arena_free(c.arena);

@@ -3,7 +3,7 @@
 
 #include <time.h>
 
-static double now(void)
+double ls_cpu_seconds(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
@@ -12,10 +12,10 @@ static double now(void)
 
 LsLimit ls_limit_start(uint32_t effort, double seconds)
 {
-    return (LsLimit){effort ? effort : 100, now() + (seconds > 0 ? seconds : 2)};
+    return (LsLimit){effort ? effort : 100, ls_cpu_seconds() + (seconds > 0 ? seconds : 2)};
 }
 
 bool ls_limit_is_over(const LsLimit *limit)
 {
-    return now() > limit->until;
+    return ls_cpu_seconds() > limit->until;
 }

@@ -11,6 +11,9 @@ typedef struct LsLimit {
     double until;               /* seconds of processor time: neighbours do not count */
 } LsLimit;
 
+/* Processor time of this process, seconds. */
+double ls_cpu_seconds(void);
+
 /* From now on: effort 0 is 100, seconds <= 0 is 2. */
 LsLimit ls_limit_start(uint32_t effort, double seconds);
 
