@@ -240,33 +240,34 @@ uint32_t ls_moves_extra(LsMoves *m)
 
 /* ---- order ---- */
 
-/* Slots that the run must stay between, so that everybody goes on reading what they read now. */
+/* Narrows lo .. hi to what event k of tensor x allows: a read stays between the writes on both
+ * sides, a write between the events. */
+static void narrow(const LsTape *t, uint32_t x, uint32_t k, bool read, uint32_t *lo, uint32_t *hi)
+{
+    uint32_t a = k, b = k + 1, n = t->list[x].n;
+    while (read && a > 0 && !ls_tape_event_writes(t, x, a - 1))
+        a--;
+    while (read && b < n && !ls_tape_event_writes(t, x, b))
+        b++;
+    if (a > 0 && t->run[ls_tape_event_run(t, x, a - 1)].slot + 1 > *lo)
+        *lo = t->run[ls_tape_event_run(t, x, a - 1)].slot + 1;
+    if (b < n && t->run[ls_tape_event_run(t, x, b)].slot < *hi)
+        *hi = t->run[ls_tape_event_run(t, x, b)].slot;
+}
+
+/* Slots that the run must stay between, so that everybody goes on reading what they read now: the
+ * first that is allowed, and the first behind. */
 static void find_window(const LsTape *t, uint32_t run, uint32_t *lo, uint32_t *hi)
 {
-    const LsProb *p = t->p;
+    const LsRows *rows[] = {&t->reads, &t->writes};
     uint32_t v = t->run[run].node;
-    const LsDagNode *node = &p->dag->node[v];
-    uint32_t nread = t->reads.at[v + 1] - t->reads.at[v], nout = p->out.at[v + 1] - p->out.at[v];
-    *lo = 0;                                        /* the first slot allowed */
-    *hi = t->tree.n;                                /* the first slot behind */
-    for (uint32_t j = 0; j < nread + nout + node->nupd; j++) {
-        bool read = j < nread;
-        uint32_t x = read ? t->reads.id[t->reads.at[v] + j]
-                     : j < nread + nout ? p->out.id[p->out.at[v] + j - nread]
-                                        : node->upd[j - nread - nout];
-        const LsTapeList *l = &t->list[x];
-        if (l->n == 0)
-            continue;
-        uint32_t at = ls_tape_events_before(t, x, run), a = at, b = at + 1;
-        while (read && a > 0 && !ls_tape_event_writes(t, x, a - 1))
-            a--;
-        while (read && b < l->n && !ls_tape_event_writes(t, x, b))
-            b++;
-        if (a > 0 && t->run[ls_tape_event_run(t, x, a - 1)].slot + 1 > *lo)
-            *lo = t->run[ls_tape_event_run(t, x, a - 1)].slot + 1;
-        if (b < l->n && t->run[ls_tape_event_run(t, x, b)].slot < *hi)
-            *hi = t->run[ls_tape_event_run(t, x, b)].slot;
-    }
+    *lo = 0;
+    *hi = t->tree.n;
+    for (int w = 0; w < 2; w++)
+        for (uint32_t k = rows[w]->at[v]; k < rows[w]->at[v + 1]; k++) {
+            uint32_t x = rows[w]->id[k];
+            narrow(t, x, ls_tape_events_before(t, x, run), w == 0, lo, hi);
+        }
 }
 
 /* The run that makes, or the one that reads next, something idle at the peak. */

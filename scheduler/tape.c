@@ -10,31 +10,51 @@ static uint32_t slot_of(const LsTape *t, uint32_t run)
     return run == LS_TAPE_END ? t->tree.n : t->run[run].slot;
 }
 
-/* By node: what it reads in the arena, and persistent tensors that another node updates. */
-static void find_reads(LsTape *t)
+static bool counts(const LsTape *t, const LsDagNode *node, uint32_t x, bool write)
+{
+    if (!t->p->dag->tensor[x].persistent)
+        return true;
+    return t->guard[x] && (write || !ls_id_in(node->upd, node->nupd, x));
+}
+
+/* Adds the tensors of the list that have events, each once. */
+static void add_row(const LsTape *t, LsRows *rows, uint32_t v, const uint32_t *list, uint32_t n,
+                    bool write)
+{
+    uint32_t at = rows->at[v], end = rows->at[v + 1];
+    for (uint32_t k = 0; k < n; k++)
+        if (counts(t, &t->p->dag->node[v], list[k], write)
+            && !ls_id_in(rows->id + at, end - at, list[k]))
+            rows->id[end++] = list[k];
+    rows->at[v + 1] = end;
+}
+
+static LsRows new_rows(const LsTape *t, size_t total)
+{
+    return (LsRows){ls_arena_alloc(t->arena, t->p->n + 1u, sizeof(uint32_t)),
+                    ls_arena_alloc(t->arena, total + 1, sizeof(uint32_t))};
+}
+
+static void find_rows(LsTape *t)
 {
     const LsDag *g = t->p->dag;
-    size_t total = 0;
+    size_t in = 0, out = 0;
     for (uint32_t v = 0; v < g->nnode; v++) {
-        total += g->node[v].nin;
+        in += g->node[v].nin;
+        out += g->node[v].nout + g->node[v].nupd;
         for (uint32_t k = 0; k < g->node[v].nupd; k++)
             t->guard[g->node[v].upd[k]] = g->tensor[g->node[v].upd[k]].persistent;
     }
-    t->reads.at = ls_arena_alloc(t->arena, g->nnode + 1u, sizeof *t->reads.at);
-    t->reads.id = ls_arena_alloc(t->arena, total + 1, sizeof *t->reads.id);
-    uint32_t n = 0;
+    t->reads = new_rows(t, in);
+    t->writes = new_rows(t, out);
     for (uint32_t v = 0; v < g->nnode; v++) {
         const LsDagNode *node = &g->node[v];
-        t->reads.at[v] = n;
-        for (uint32_t k = 0; k < node->nin; k++) {
-            uint32_t in = node->in[k];
-            bool mine = ls_id_in(node->upd, node->nupd, in);
-            if ((!g->tensor[in].persistent || (t->guard[in] && !mine))
-                && !ls_id_in(t->reads.id + t->reads.at[v], n - t->reads.at[v], in))
-                t->reads.id[n++] = in;
-        }
+        t->reads.at[v + 1] = t->reads.at[v];
+        t->writes.at[v + 1] = t->writes.at[v];
+        add_row(t, &t->reads, v, node->in, node->nin, false);
+        add_row(t, &t->writes, v, node->out, node->nout, true);
+        add_row(t, &t->writes, v, node->upd, node->nupd, true);
     }
-    t->reads.at[g->nnode] = n;
 }
 
 LsTape *ls_tape_new(LsProb *p)
@@ -46,7 +66,7 @@ LsTape *ls_tape_new(LsProb *p)
     t->list = ls_arena_alloc(arena, p->nt + 1u, sizeof *t->list);
     t->count = ls_arena_alloc(arena, p->n + 1u, sizeof *t->count);
     t->taken = ls_arena_alloc(arena, p->nt + 1u, sizeof *t->taken);
-    find_reads(t);
+    find_rows(t);
     return t;
 }
 
@@ -355,11 +375,8 @@ static uint32_t put_run(LsTape *t, uint32_t node, uint32_t before)
     ls_peak_tree_add(&t->tree, slot, slot, p->workspace[node] - EMPTY);
     for (uint32_t k = t->reads.at[node]; k < t->reads.at[node + 1]; k++)
         put_event(t, t->reads.id[k], r, false);
-    for (uint32_t k = p->out.at[node]; k < p->out.at[node + 1]; k++)
-        put_event(t, p->out.id[k], r, true);
-    for (uint32_t k = 0; k < p->dag->node[node].nupd; k++)
-        if (t->guard[p->dag->node[node].upd[k]])
-            put_event(t, p->dag->node[node].upd[k], r, true);
+    for (uint32_t k = t->writes.at[node]; k < t->writes.at[node + 1]; k++)
+        put_event(t, t->writes.id[k], r, true);
     touch(t, r);
     weigh_dirty(t);
     return r;
@@ -369,11 +386,8 @@ static void take_run(LsTape *t, uint32_t r)
 {
     const LsProb *p = t->p;
     uint32_t node = t->run[r].node, slot = t->run[r].slot;
-    for (uint32_t k = 0; k < p->dag->node[node].nupd; k++)
-        if (t->guard[p->dag->node[node].upd[k]])
-            take_event(t, p->dag->node[node].upd[k], r, true);
-    for (uint32_t k = p->out.at[node + 1]; k-- > p->out.at[node];)
-        take_event(t, p->out.id[k], r, true);
+    for (uint32_t k = t->writes.at[node + 1]; k-- > t->writes.at[node];)
+        take_event(t, t->writes.id[k], r, true);
     for (uint32_t k = t->reads.at[node + 1]; k-- > t->reads.at[node];)
         take_event(t, t->reads.id[k], r, false);
     ls_peak_tree_add(&t->tree, slot, slot, t->run[r].saved - p->workspace[node] + EMPTY);
@@ -423,6 +437,19 @@ void ls_tape_undo(LsTape *t, uint32_t mark)
 
 /* ---- whole sequences ---- */
 
+/* Puts the events of a run behind all others. */
+static void add_events(LsTape *t, uint32_t run, const LsRows *rows, bool write)
+{
+    uint32_t v = t->run[run].node;
+    for (uint32_t k = rows->at[v]; k < rows->at[v + 1]; k++) {
+        LsTapeList *l = &t->list[rows->id[k]];
+        l->event = ls_arena_grow(t->arena, l->event, l->n, l->n + 1u, sizeof *l->event, &l->room);
+        l->event[l->n++] = 2 * run + write;
+        t->bad += !write && (t->guard[rows->id[k]] ? is_updated(l, l->n - 1)
+                                                   : write_before(l, l->n - 1) == LS_NO_ID);
+    }
+}
+
 void ls_tape_load(LsTape *t, const LsSeq *seq)
 {
     const LsProb *p = t->p;
@@ -442,26 +469,9 @@ void ls_tape_load(LsTape *t, const LsSeq *seq)
         t->count[seq->node[s]]++;
         t->cost += p->cost[seq->node[s]];
     }
-    /* Events one by one at the end of their lists; memory is filled in afterwards. */
-    for (uint32_t r = 1; r <= seq->n; r++) {
-        uint32_t v = t->run[r].node;
-        const LsDagNode *node = &p->dag->node[v];
-        uint32_t nread = t->reads.at[v + 1] - t->reads.at[v];
-        uint32_t nout = p->out.at[v + 1] - p->out.at[v];
-        for (uint32_t k = 0; k < nread + nout + node->nupd; k++) {
-            bool write = k >= nread;
-            uint32_t x = k < nread ? t->reads.id[t->reads.at[v] + k]
-                         : k < nread + nout ? p->out.id[p->out.at[v] + k - nread]
-                                            : node->upd[k - nread - nout];
-            LsTapeList *l = &t->list[x];
-            if (k >= nread + nout && !t->guard[x])
-                continue;
-            l->event = ls_arena_grow(t->arena, l->event, l->n, l->n + 1u, sizeof *l->event,
-                                     &l->room);
-            l->event[l->n++] = 2 * r + write;
-            t->bad += !write && (t->guard[x] ? is_updated(l, l->n - 1)
-                                             : write_before(l, l->n - 1) == LS_NO_ID);
-        }
+    for (uint32_t r = 1; r <= seq->n; r++) {        /* memory is filled in afterwards */
+        add_events(t, r, &t->reads, false);
+        add_events(t, r, &t->writes, true);
     }
     spread(t);
     for (uint32_t r = 1; r <= seq->n; r++)

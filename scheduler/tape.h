@@ -27,7 +27,8 @@ typedef struct LsTapeChange { uint32_t run, node, before; bool insert; } LsTapeC
 typedef struct LsTape {
     LsProb *p;
     LsArena *arena;             /* the tape's own */
-    LsRows reads;               /* by node: tensors in the arena, and updated persistent ones */
+    LsRows reads, writes;       /* by node: tensors in the arena, and persistent ones that are
+                                 * updated: by another node, by this one */
     bool *guard;                /* by tensor: persistent and updated: reads come before the write */
     LsTapeList *list;           /* by tensor */
     LsTapeRun *run; uint32_t nrun, room, free;      /* free: chained by next; LS_TAPE_END: none */
