@@ -19,6 +19,7 @@
 
 typedef struct Turn {
     LsProb *p;
+    LsArena *arena;
     bool *back;                 /* by node: the first backward node, or waits for it */
     uint32_t *reads;            /* by tensor: reads left by backward nodes */
     bool *kept, *there;         /* by tensor */
@@ -94,7 +95,7 @@ static int64_t choose_kept(Turn *u, Price price)
 
 static void run(Turn *u, uint32_t v)
 {
-    u->seq.node = ls_arena_grow(u->p->arena, u->seq.node, u->seq.n, u->seq.n + 1u,
+    u->seq.node = ls_arena_grow(u->arena, u->seq.node, u->seq.n, u->seq.n + 1u,
                                 sizeof *u->seq.node, &u->seq_room);
     u->seq.node[u->seq.n++] = v;
 }
@@ -162,23 +163,14 @@ static void just_in_time(Turn *u)
     ls_seq_drop_dead(p, &u->seq);
 }
 
-/* Offers what is best for the price; the bytes that it keeps, or -1 when nothing runs backward. */
-static int64_t offer_price(LsCandidates *pool, Price price)
+/* Offers what is best for the price; the bytes that it keeps. */
+static int64_t offer_price(LsCandidates *pool, Turn *u, Price price)
 {
     LsProb *p = pool->prob;
-    Turn u = {.p = p};
-    u.back = ls_arena_alloc(p->arena, p->n + 1u, sizeof *u.back);
-    u.mark = ls_arena_alloc(p->arena, p->n + 1u, sizeof *u.mark);
-    u.stack = ls_arena_alloc(p->arena, p->n + 1u, sizeof *u.stack);
-    u.reads = ls_arena_alloc(p->arena, p->nt + 1u, sizeof *u.reads);
-    u.kept = ls_arena_alloc(p->arena, p->nt + 1u, sizeof *u.kept);
-    u.there = ls_arena_alloc(p->arena, p->nt + 1u, sizeof *u.there);
-    if (!find_turn(&u))
-        return -1;
-    int64_t kept = choose_kept(&u, price);
-    just_in_time(&u);
-    LsSeq seq = {ls_arena_alloc(p->arena, u.seq.n + p->n + 1u, sizeof *seq.node), u.seq.n};
-    memcpy(seq.node, u.seq.node, u.seq.n * sizeof *seq.node);
+    int64_t kept = choose_kept(u, price);
+    just_in_time(u);
+    LsSeq seq = {ls_arena_alloc(p->arena, u->seq.n + p->n + 1u, sizeof *seq.node), u->seq.n};
+    memcpy(seq.node, u->seq.node, u->seq.n * sizeof *seq.node);
     ls_seq_place_updates(p, &seq);
     LsSeq moved = ls_seq_place_leaves(p, &seq);
     ls_candidates_offer(pool, &seq, "auto");
@@ -192,7 +184,7 @@ typedef struct Offer { double price; int64_t kept; } Offer;
  * is left are equal layers, which change sides all at once: then the early ones are made again
  * and the late ones kept, since making the late ones again would take its room while most of what
  * is kept is still there. */
-static void refine(LsCandidates *pool, Offer low, Offer high, int depth)
+static void refine(LsCandidates *pool, Turn *u, Offer low, Offer high, int depth)
 {
     enum { PARTS = 14, LARGE = 3000, VERY = 6000 };
     uint32_t n = pool->prob->n;
@@ -203,22 +195,40 @@ static void refine(LsCandidates *pool, Offer low, Offer high, int depth)
         return;
     if (depth < deepest) {
         Offer mid = {sqrt(low.price * high.price), 0};
-        mid.kept = offer_price(pool, (Price){mid.price, mid.price, 0});
-        refine(pool, low, mid, depth + 1);
-        refine(pool, mid, high, depth + 1);
+        mid.kept = offer_price(pool, u, (Price){mid.price, mid.price, 0});
+        refine(pool, u, low, mid, depth + 1);
+        refine(pool, u, mid, high, depth + 1);
         return;
     }
     parts = parts < PARTS ? parts : PARTS;
     for (uint32_t k = 1; k <= parts; k++)
-        offer_price(pool, (Price){high.price, low.price, n / 2 * k / (parts + 1)});
+        offer_price(pool, u, (Price){high.price, low.price, n / 2 * k / (parts + 1)});
+}
+
+static Turn new_turn(LsArena *arena, LsProb *p)
+{
+    Turn u = {.p = p, .arena = arena};
+    u.back = ls_arena_alloc(arena, p->n + 1u, sizeof *u.back);
+    u.mark = ls_arena_alloc(arena, p->n + 1u, sizeof *u.mark);
+    u.stack = ls_arena_alloc(arena, p->n + 1u, sizeof *u.stack);
+    u.reads = ls_arena_alloc(arena, p->nt + 1u, sizeof *u.reads);
+    u.kept = ls_arena_alloc(arena, p->nt + 1u, sizeof *u.kept);
+    u.there = ls_arena_alloc(arena, p->nt + 1u, sizeof *u.there);
+    return u;
 }
 
 void ls_strategy_closure(LsCandidates *pool)
 {
-    Offer before = {1.0 / 1024, offer_price(pool, (Price){1.0 / 1024, 1.0 / 1024, 0})};
-    for (double price = 1.0 / 512; before.kept >= 0 && price < 3000; price *= 2) {
-        Offer now = {price, offer_price(pool, (Price){price, price, 0})};
-        refine(pool, before, now, 0);
-        before = now;
+    LsArena *arena = ls_arena_new();                /* the pool's is renewed between offers */
+    Turn u = new_turn(arena, pool->prob);
+    if (find_turn(&u)) {
+        double low = 1.0 / 1024;
+        Offer before = {low, offer_price(pool, &u, (Price){low, low, 0})};
+        for (double price = 2 * low; price < 3000; price *= 2) {
+            Offer now = {price, offer_price(pool, &u, (Price){price, price, 0})};
+            refine(pool, &u, before, now, 0);
+            before = now;
+        }
     }
+    ls_arena_free(arena);
 }
