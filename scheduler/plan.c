@@ -55,13 +55,13 @@ static bool asked(const LsPlanner *pl, const char *part)
     return pl->o->compare || counts(pl->o->strategy ? pl->o->strategy : "auto", part);
 }
 
-/* The optima, and what a sweep over the family finds beside them; over less where it is large. */
 /* Whether the strategy is asked for by its own name. */
 static bool is_named(const LsPlanner *pl, const char *name)
 {
     return pl->o->strategy != NULL && strncmp(pl->o->strategy, name, strlen(name)) == 0;
 }
 
+/* The optima, and what a sweep over the family finds beside them; over less where it is large. */
 static void run_exact(LsPlanner *pl, const LsForward *f, const LsFamily *pruned)
 {
     enum { MOST = 40000, MOST_FOR_AUTO = 2500, MOST_FOR_SWEEP = 2500, SMALL = 300 };

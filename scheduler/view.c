@@ -7,17 +7,8 @@
 #include <string.h>
 
 #include "scheduler/json_text.h"
-
-/* "1.25 GiB" */
-static void put_bytes(char text[24], int64_t bytes)
-{
-    static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
-    double x = (double)bytes;
-    int u = 0;
-    for (; x >= 1024 && u < 5; u++)
-        x /= 1024;
-    snprintf(text, 24, u == 0 ? "%.0f %s" : x < 10 ? "%.2f %s" : "%.1f %s", x, unit[u]);
-}
+#include "scheduler/page.h"
+#include "scheduler/series.h"
 
 void ls_view_table(FILE *to, const LsPlanReport *r)
 {
@@ -26,10 +17,10 @@ void ls_view_table(FILE *to, const LsPlanReport *r)
             "reruns", "least arena");
     for (uint32_t k = 0; k < r->nrow; k++) {
         const LsPlanRow *row = &r->row[k];
-        put_bytes(least, row->least);
+        ls_page_bytes(least, row->least);
         if (row->feasible) {
-            put_bytes(live, row->live_peak);
-            put_bytes(arena, row->arena);
+            ls_page_bytes(live, row->live_peak);
+            ls_page_bytes(arena, row->arena);
             fprintf(to, "%-10s %12s %12s %8.2f %% %8" PRIu32 " %14s", row->name, live, arena,
                     100 * row->overhead, row->again, least);
         } else {
@@ -43,8 +34,8 @@ void ls_view_turn(FILE *to, const LsDag *g, const LsPlan *plan)
 {
     char kept[24], again[24];
     LsPlanTurn turn = ls_plan_turn(g, plan);
-    put_bytes(kept, turn.kept_bytes);
-    put_bytes(again, turn.again_bytes);
+    ls_page_bytes(kept, turn.kept_bytes);
+    ls_page_bytes(again, turn.again_bytes);
     fprintf(to, "%s in %" PRIu32 " tensors kept for the backward part, %s made again in %" PRIu32
             " runs\n", kept, turn.nkept, again, turn.nagain);
 }
@@ -53,7 +44,7 @@ void ls_view_bound(FILE *to, const LsDag *g, const LsPlan *plan, const LsPlanRep
 {
     char least[24];
     double over = r->base_cost > 0 ? 100 * (r->bound / r->base_cost - 1) : 0;
-    put_bytes(least, r->least_bound);
+    ls_page_bytes(least, r->least_bound);
     if (plan == NULL && r->impossible)
         fprintf(to, "proven: no plan fits the budget\n");
     else if (plan != NULL && ls_plan_gap(plan, r) == 0)
@@ -74,17 +65,17 @@ void ls_view_peak(FILE *to, const LsDag *g, const LsPlanReport *r, uint32_t most
     fprintf(to, "peak at run %" PRIu32 ", node '%s' (%s)\n", r->peak_step,
             g->node[r->peak_node].name, g->node[r->peak_node].op);
     if (r->peak_workspace > 0) {
-        put_bytes(bytes, r->peak_workspace);
+        ls_page_bytes(bytes, r->peak_workspace);
         fprintf(to, "  %12s  its workspace\n", bytes);
     }
     int64_t rest = 0;
     for (uint32_t k = 0; k < r->nowner; k++) {
         rest += k < most ? 0 : r->owner[k].bytes;
-        put_bytes(bytes, r->owner[k].bytes);
+        ls_page_bytes(bytes, r->owner[k].bytes);
         if (k < most)
             fprintf(to, "  %12s  %s\n", bytes, g->tensor[r->owner[k].tensor].name);
     }
-    put_bytes(bytes, rest);
+    ls_page_bytes(bytes, rest);
     if (r->nowner > most)
         fprintf(to, "  %12s  in %" PRIu32 " more\n", bytes, r->nowner - most);
 }
@@ -120,31 +111,13 @@ void ls_view_dot(FILE *to, const LsDag *g, const LsPlan *plan)
 
 void ls_view_curve(FILE *to, const LsDag *g, const LsPlan *plan)
 {
-    int64_t used = 0;
-    double time = 0;
-    uint32_t run = 0;
+    LsArena *arena = ls_arena_new();
+    const LsSeries *s = ls_series_new(arena, g, plan);
     fprintf(to, "# run\tstart\tbytes\tagain\tname\n");
-    for (uint32_t s = 0; s < plan->nstep; s++) {
-        const LsPlanStep *step = &plan->step[s];
-        if (step->free) {
-            used -= g->tensor[step->id].bytes;
-            continue;
-        }
-        const LsDagNode *n = &g->node[step->id];
-        int64_t made = 0, taken = 0, fresh = 0;
-        for (uint32_t k = 0; k < n->nout; k++)
-            made += g->tensor[n->out[k]].bytes;
-        fresh = made;
-        for (uint32_t k = 0; k < step->nreuse; k++) {
-            LsDagPair r = plan->reuse[step->reuse + k];
-            taken += g->tensor[r.in].bytes;
-            fresh -= g->tensor[r.out].bytes;
-        }
-        fprintf(to, "%" PRIu32 "\t%.0f\t%" PRId64 "\t%d\t%s\n", run++, time,
-                used + fresh + n->workspace, step->again, n->name);
-        used += made - taken;
-        time += n->cost;
-    }
+    for (uint32_t r = 0; r < s->nrun; r++)
+        fprintf(to, "%" PRIu32 "\t%.0f\t%" PRId64 "\t%d\t%s\n", r, s->run[r].start,
+                s->run[r].total, s->run[r].again, g->node[s->run[r].node].name);
+    ls_arena_free(arena);
 }
 
 /* In gnuplot's single quotes, where a quote is written twice. */
