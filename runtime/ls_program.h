@@ -106,18 +106,22 @@ typedef struct LsProgram {
     const char *default_schedule;       /* of --schedule, e.g.
                                          * "cosine:warmup=500"; NULL: constant */
     bool has_ignore; int64_t ignore;    /* cross-entropy: the label that does not count */
+    const struct LsDeviceKind *device;  /* where the steps run; NULL: here, by the pool's threads */
+    const void *device_program; /* what that kind of device needs: LsCudaProgram */
 } LsProgram;
 
-/* What kernels may ask while they run. The caller sets it before each step. */
+/* What kernels may ask while they run. The caller sets it before each step. On a device lies a copy
+ * of the same layout. */
 struct LsRun {
     struct LsPool *pool;
+    struct LsDevice *device;    /* NULL: this machine */
     uint64_t seed;              /* of the run */
     int64_t step;               /* micro-steps done before this one: keys random numbers */
     int64_t valid;              /* samples of the batch that count; less
                                  * than batch in the last one */
-    bool first, apply;          /* of an accumulation: first micro-step; the one that updates */
     double lr;                  /* learning rate of this update */
     int64_t update;             /* updates done, this one included: t of Adam, from 1 */
+    bool first, apply;          /* of an accumulation: first micro-step; the one that updates */
 };
 
 /* Calls fn(run, arg, lo, hi) on pieces that cover [0, units), on all threads, and

@@ -1,0 +1,59 @@
+/* runtime/cuda/ls_cuda_run.h -- what a program for NVIDIA GPUs has beside the tables of ls_program.h,
+ * and what its steps call. Plain C: a generated host program needs no header of the CUDA toolkit.
+ *
+ * The program says
+ *
+ *     extern const unsigned char ls_cuda_fatbin[];             (embedded by X_data.S)
+ *     static const LsCudaPart part[] = {{"k4_relu_part", 2, 128, 1}, ...};
+ *     static const LsCudaUse use[] = {{&ls_cudnn, &conv_plans}, {&ls_cublaslt, NULL}};
+ *     static const LsCudaProgram cuda = {.fatbin = ls_cuda_fatbin, .archs = "sm_90a, PTX compute_80",
+ *                                        .part = part, .npart = N, .use = use, .nuse = 2};
+ *     const LsProgram ls_program = {..., .device = &ls_cuda_device, .device_program = &cuda};
+ *
+ * and a step's function launches instead of computing:
+ *
+ *     static void k4_relu(LsRun *run, void *const arg[]) { ls_cuda_launch(run, 0, 5113, arg); }
+ *
+ * The launches of a phase are recorded once and replayed in every step. So such a function does the
+ * same whatever the numbers in LsRun are: they are read on the device, where a copy of LsRun lies
+ * that is renewed before every step. It waits for nothing, allocates nothing, and fails by
+ * ls_cuda_fail. The first run of a phase is not recorded: what a library loads, compiles or plans
+ * when it is first used, it does then or when it is opened. */
+#ifndef LS_CUDA_RUN_H
+#define LS_CUDA_RUN_H
+
+#include "runtime/ls_program.h"
+
+/* A kernel of the device text. Its parameters are
+ *     const LsRun *run              the device's copy (pool and device mean nothing there)
+ *     struct { void *at[narg]; }    by value: operands, results, workspace; NULL: absent
+ * and block u of x * y threads computes unit u. */
+typedef struct LsCudaPart { const char *name; uint16_t narg, x, y; } LsCudaPart;
+
+/* A library that steps of a program call: cuDNN, cuBLASLt. It is opened before the first step, and
+ * only by programs that use it. */
+struct LsError;
+typedef enum { LS_CUDA_CUDNN, LS_CUDA_CUBLASLT, LS_CUDA_SLOTS } LsCudaSlot;
+typedef struct LsCudaLibrary {
+    LsCudaSlot slot;
+    /* Loads the library, makes its handle and all that its steps need. data: LsCudaUse.data. The
+     * context is ready: see ls_cuda_context.h. *self is what ls_cuda_library returns later. False
+     * with a sentence that names the files tried and the version found. */
+    bool (*open)(LsRun *run, const void *data, void **self, struct LsError *e);
+    void (*close)(void *self);
+} LsCudaLibrary;
+typedef struct LsCudaUse { const LsCudaLibrary *library; const void *data; } LsCudaUse;
+
+typedef struct LsCudaProgram {
+    const unsigned char *fatbin;        /* of the toolkit's format, or codegen/cuda_toolchain.h's */
+    const char *archs;          /* what is in it, for people: "sm_80, sm_90a, PTX compute_80" */
+    const LsCudaPart *part; uint32_t npart;
+    const LsCudaUse *use; uint32_t nuse;
+} LsCudaProgram;
+
+/* Computes units 0 .. units - 1 of a part. units = 0 does nothing. */
+void ls_cuda_launch(LsRun *run, uint32_t part, int64_t units, void *const arg[]);
+
+extern const struct LsDeviceKind ls_cuda_device;
+
+#endif
