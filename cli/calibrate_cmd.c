@@ -9,23 +9,17 @@
 #include "cli/commands.h"
 #include "cli/job.h"
 #include "cli/machine_choice.h"
+#include "cli/trial.h"
 #include "codegen/measured.h"
 #include "compiler/machine_fit.h"
 #include "models/zoo.h"
 #include "runtime/clock.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
-#include <sched.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
-
-extern char **environ;
 
 enum { MAX_SET = 6, ROUNDS = 2, MAX_STEPS = 4000, MIN_STEPS = 12 };
 
@@ -86,17 +80,9 @@ static int usage(const char *arg)
     return LS_EXIT_USAGE;
 }
 
-static int all_cores(void)
-{
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) == 0)
-        return CPU_COUNT(&set);
-    return (int)sysconf(_SC_NPROCESSORS_ONLN);
-}
-
 static int parse(Calibration *c, int argc, char **argv)
 {
-    c->threads = all_cores();
+    c->threads = ls_trial_cores();
     c->seconds = 3.5;
     for (int i = 2; i < argc; i++) {
         const char *arg = argv[i];
@@ -156,24 +142,9 @@ static int build(const Calibration *c, int k)
 /* Runs the program for about the given time; it writes its profile. */
 static int run(const Calibration *c, int k, int64_t steps)
 {
-    LsArena *a = c->arena;
-    const char *const argv[] = {
-        file_of(c, k, ""), "--data", "synthetic", "--steps", ls_arena_printf(a, "%" PRId64, steps),
-        "--threads", ls_arena_printf(a, "%d", c->threads), "--progress", "none", "--profile",
-        file_of(c, k, ".json"), NULL};
-    posix_spawn_file_actions_t quiet;
-    pid_t pid;
-    int status = 0;
-    posix_spawn_file_actions_init(&quiet);
-    posix_spawn_file_actions_addopen(&quiet, 1, "/dev/null", O_WRONLY, 0);
-    int failed = posix_spawn(&pid, argv[0], &quiet, NULL, (char *const *)argv, environ);
-    posix_spawn_file_actions_destroy(&quiet);
-    if (failed != 0)
-        return fail(argv[0], strerror(failed));
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    return WIFEXITED(status) && WEXITSTATUS(status) == 0
-               ? 0 : fail(probe[k].model, "the program that was built for it failed");
+    return ls_trial_run(c->arena, &(LsTrial){.of = probe[k].model, .program = file_of(c, k, ""),
+                                             .profile = file_of(c, k, ".json"), .steps = steps,
+                                             .threads = c->threads});
 }
 
 static void add_sample(Calibration *c, LsWork work, double ns)
@@ -344,7 +315,6 @@ static int write_machine(const Calibration *c, double missed)
 int ls_calibrate_main(int argc, char **argv)
 {
     Calibration c = {.arena = ls_arena_new()};
-    const char *tmp = getenv("TMPDIR");
     int64_t start = ls_now_ns();
     double missed = 0;
     int code = parse(&c, argc, argv);
@@ -352,8 +322,8 @@ int ls_calibrate_main(int argc, char **argv)
     if (code == 0 && c.usual && (c.output = ls_machine_path(c.arena)) == NULL)
         code = fail("neither XDG_CONFIG_HOME nor HOME is set", "say where with -o FILE");
     if (code == 0) {
-        c.dir = mkdtemp(ls_arena_printf(c.arena, "%s/lowerset-XXXXXX", tmp && *tmp ? tmp : "/tmp"));
-        code = c.dir != NULL ? 0 : fail("cannot make a temporary folder", strerror(errno));
+        c.dir = ls_trial_folder(c.arena);
+        code = c.dir != NULL ? 0 : LS_EXIT_TOOL;
     }
     if (code == 0) {
         ls_machine_find(&c.machine, "cpu");

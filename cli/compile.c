@@ -1,6 +1,7 @@
 /* cli/compile.c -- lowerset compile: from a model to an executable, an object or readable C. */
 #include "cli/commands.h"
-#include "cli/job.h"
+#include "cli/compile.h"
+#include "cli/trial.h"
 #include "codegen/program.h"
 #include "codegen/toolchain.h"
 
@@ -66,7 +67,9 @@ static bool place_files(LsCtx *cx, const LsOptions *o, Output *out)
     LsArena *a = cx->arena;
     const char *name = stem(a, o->model);
     static const char *const suffix[] = {"", ".o", ".c"};
-    out->path = o->output != NULL ? o->output : ls_arena_printf(a, "%s%s", name, suffix[out->kind]);
+    if (out->path == NULL)
+        out->path =
+            o->output != NULL ? o->output : ls_arena_printf(a, "%s%s", name, suffix[out->kind]);
     out->base = stem(a, out->kind == LS_EMIT_C ? out->path : name);
     if (out->kind == LS_EMIT_C) {
         char *dir = ls_arena_strdup(a, out->path), *slash = strrchr(dir, '/');
@@ -79,13 +82,11 @@ static bool place_files(LsCtx *cx, const LsOptions *o, Output *out)
         out->dir = o->save_temps;
         return make_folder(cx, out->dir);
     }
-    const char *tmp = getenv("TMPDIR");
-    out->dir =
-        mkdtemp(ls_arena_printf(a, "%s/lowerset-XXXXXX", tmp != NULL && *tmp ? tmp : "/tmp"));
+    out->dir = ls_trial_folder(a);
     out->temporary = out->dir != NULL;
-    return out->temporary
-           || ls_error(cx, LS_NOWHERE, LS_E_IO, NULL, "cannot make a temporary folder: %s",
-                       strerror(errno));
+    if (out->dir == NULL)
+        cx->exit_code = LS_EXIT_MODEL;
+    return out->temporary;
 }
 
 static void remove_files(LsArena *a, const Output *out)
@@ -204,6 +205,21 @@ static void summary(LsJob *job, const Output *out)
             100 * ls_plan_overhead(&job->plan), ls_job_step_ns(job) * 1e-6, job->costs);
 }
 
+/* 0 or the exit code, after diagnostics. */
+static int make(LsJob *job, Output *out)
+{
+    bool ok = place_files(&job->cx, job->options, out) && write_program(job, out)
+              && build(job, out);
+    remove_files(job->cx.arena, out);
+    return ok ? 0 : job->cx.exit_code != 0 ? job->cx.exit_code : LS_EXIT_MODEL;
+}
+
+int ls_compile_job(LsJob *job, const char *path)
+{
+    Output out = {.kind = LS_EMIT_EXE, .path = path};
+    return make(job, &out);
+}
+
 int ls_compile_main(int argc, char **argv)
 {
     LsOptions o = {0};
@@ -222,14 +238,9 @@ int ls_compile_main(int argc, char **argv)
     code = ls_job_start(&job, &o, false);
     if (code == 0)
         code = ls_job_plan(&job);
-    if (code == 0 && place_files(&job.cx, &o, &out) && write_program(&job, &out)
-        && build(&job, &out)) {
-        if (o.verbose)
-            summary(&job, &out);
-    } else if (code == 0) {
-        code = job.cx.exit_code != 0 ? job.cx.exit_code : LS_EXIT_MODEL;
-    }
-    remove_files(job.cx.arena, &out);
+    code = code != 0 ? code : make(&job, &out);
+    if (code == 0 && o.verbose)
+        summary(&job, &out);
     ls_job_end(&job);
     return code;
 }

@@ -27,7 +27,8 @@ enum {
     MEMORY = LS_CMD_COMPILE | LS_CMD_PLAN | LS_CMD_GRAPH,
     SEARCH = MEMORY | LS_CMD_SWEEP,
     REPORT = LS_CMD_PLAN | LS_CMD_GRAPH,
-    SWEEP = LS_CMD_SWEEP | LS_CMD_GRAPH
+    SWEEP = LS_CMD_SWEEP | LS_CMD_GRAPH,
+    PRODUCT = LS_CMD_COMPILE | LS_CMD_SWEEP     /* of a sweep with --measure */
 };
 
 static const Option option[] = {
@@ -45,6 +46,8 @@ static const Option option[] = {
      "the table of Kusumoto et al. 2019 instead: for MODEL, or without one for their networks"},
     {"--strategies", NULL, "all|NAME,NAME,...", TEXT, AT(strategies), SWEEP,
      "which to compare (default all)"},
+    {"--measure", NULL, NULL, FLAG, AT(measure), LS_CMD_SWEEP,
+     "build and run the plans that get a page: auto's, or every one of --strategies"},
     {"--emit", NULL, "exe|obj|c", TEXT, AT(emit), LS_CMD_COMPILE, "kind of output"},
     {"--emit-c", "-S", NULL, FLAG, AT(emit_c), LS_CMD_COMPILE,
      "same as --emit=c: readable C and all it needs"},
@@ -61,11 +64,11 @@ static const Option option[] = {
      "whose costs plans are made with: one of lowerset targets, or what calibrate wrote"},
     {"--costs", NULL, "FILE", TEXT, AT(costs), BUILD,
      "measured times of the model's steps: what TRAINER --profile wrote"},
-    {"-march", NULL, "NAME", TEXT, AT(march), LS_CMD_COMPILE,
+    {"-march", NULL, "NAME", TEXT, AT(march), PRODUCT,
      "instruction set for the C compiler (default native)"},
-    {"--opt", "-O", "LEVEL", TEXT, AT(opt), LS_CMD_COMPILE,
+    {"--opt", "-O", "LEVEL", TEXT, AT(opt), PRODUCT,
      "optimization level for the C compiler (default 3)"},
-    {"--cc", NULL, "PROGRAM", TEXT, AT(cc), LS_CMD_COMPILE, "C compiler (default $CC, then cc)"},
+    {"--cc", NULL, "PROGRAM", TEXT, AT(cc), PRODUCT, "C compiler (default $CC, then cc)"},
     {"--precision", NULL, "f32|f64", TEXT, AT(precision), BUILD,
      "type of all real numbers (default f32)"},
     {"--dim", NULL, "NAME=SIZE", LIST, AT(dim), ALL,

@@ -49,7 +49,7 @@ typedef struct LsOptions {      /* as typed; what they mean is worked out by ls_
     /* sweep */
     const char *from, *to, *strategies;
     int64_t points;
-    bool table;
+    bool table, measure;
 } LsOptions;
 
 /* Parses argv[2..]; 0, or the exit code after a message. command: one LS_CMD_ bit. */

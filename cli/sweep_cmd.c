@@ -2,6 +2,7 @@
 #include "cli/commands.h"
 #include "cli/job.h"
 #include "cli/paper_table.h"
+#include "cli/sweep_measure.h"
 #include "scheduler/report_plan.h"
 #include "scheduler/sweep.h"
 
@@ -155,23 +156,21 @@ static int write_one(const Folder *f, const char *name,
     return fclose(to) != 0 || wrong ? cannot("write", path) : 0;
 }
 
-static int write_all(const LsJob *job, const char *dir, const LsSweep *sweep)
+static int write_all(const Folder *f)
 {
     static const struct {
         const char *name;
         void (*put)(FILE *, const Folder *, uint32_t);
     } file[] = {{"sweep.csv", put_csv}, {"sweep.json", put_json}, {"overhead.svg", put_overhead},
                 {"memory.svg", put_memory}, {"index.html", put_index}};
-    Folder f = {.job = job, .sweep = sweep, .dir = dir};
-    f.nchosen = ls_sweep_choose(sweep, f.chosen, CHOSEN);
-    if (mkdir(dir, 0777) != 0 && errno != EEXIST)
-        return cannot("make folder", dir);
+    if (mkdir(f->dir, 0777) != 0 && errno != EEXIST)
+        return cannot("make folder", f->dir);
     int code = 0;
     for (size_t k = 0; code == 0 && k < sizeof file / sizeof *file; k++)
-        code = write_one(&f, file[k].name, file[k].put, 0);
-    for (uint32_t k = 0; code == 0 && k < f.nchosen; k++)
-        code = write_one(&f, ls_sweep_page_name(job->cx.arena, sweep, f.chosen[k]), put_plan,
-                         f.chosen[k]);
+        code = write_one(f, file[k].name, file[k].put, 0);
+    for (uint32_t k = 0; code == 0 && k < f->nchosen; k++)
+        code = write_one(f, ls_sweep_page_name(f->job->cx.arena, f->sweep, f->chosen[k]), put_plan,
+                         f->chosen[k]);
     return code;
 }
 
@@ -201,12 +200,16 @@ static int run(LsJob *job, LsSweep *sweep, const Range *range, const LsPlanOptio
     if (!o->quiet)
         fprintf(stderr, "%s: planning %" PRIu32 " nodes\n", o->model, job->dag->nnode);
     ls_sweep_run(arena, sweep, want, tell, &progress);
-    const char *dir = folder(arena, o);
-    code = write_all(job, dir, sweep);
+    Folder f = {.job = job, .sweep = sweep, .dir = folder(arena, o)};
+    f.nchosen = ls_sweep_choose(sweep, f.chosen, CHOSEN);
+    if (o->measure)
+        code = ls_sweep_measure(job, sweep, f.chosen, f.nchosen,
+                                sweep->strategy != ls_sweep_strategies);
+    code = code != 0 ? code : write_all(&f);
     if (code == 0) {
         ls_sweep_text(stdout, sweep);
         printf("%s/index.html shows it; sweep.csv, sweep.json, overhead.svg, memory.svg lie beside "
-               "it\n", dir);
+               "it\n", f.dir);
     }
     return code;
 }
@@ -223,9 +226,13 @@ int ls_sweep_main(int argc, char **argv)
     code = code != 0 ? code : ls_options_planning(&o, &want);
     if (code != 0)
         return code;
+    if (o.table && o.measure) {
+        fprintf(stderr, "lowerset: --measure: the table of --table measures nothing\n");
+        return LS_EXIT_USAGE;
+    }
     if (o.table)
         return ls_paper_table(&o);
-    code = ls_job_start(&job, &o, true);
+    code = ls_job_start(&job, &o, !o.measure);
     job.graph_file = ls_job_is_graph(o.model);
     code = code != 0 ? code : find_strategies(job.cx.arena, o.strategies, &sweep);
     code = code != 0 ? code : ls_job_load(&job);

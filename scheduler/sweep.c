@@ -107,7 +107,8 @@ double ls_sweep_gap(const LsSweep *sweep, const LsSweepPoint *p, const LsSweepCe
 void ls_sweep_csv(FILE *to, const LsSweep *sweep)
 {
     fprintf(to, "model,budget_percent,budget_bytes,arena_budget_bytes,strategy,feasible,"
-                "live_peak_bytes,arena_bytes,overhead,bound,gap,recomputations,plan\n");
+                "live_peak_bytes,arena_bytes,overhead,bound,gap,recomputations,plan,"
+                "predicted_ms,measured_ms,measured_overhead,touched_bytes\n");
     for (uint32_t k = 0; k < sweep->npoint; k++)
         for (uint32_t s = 0; s < sweep->nstrategy; s++) {
             const LsSweepPoint *p = &sweep->point[k];
@@ -121,8 +122,23 @@ void ls_sweep_csv(FILE *to, const LsSweep *sweep)
                         ls_sweep_gap(sweep, p, c), c->again, c->report->hash);
             else
                 fprintf(to, ",,,,%.9g,,,", p->bound);      /* "inf": there is no plan */
-            fprintf(to, "\n");
+            if (c->run.measured_ns > 0)
+                fprintf(to, ",%.6g,%.6g,%.6g,%" PRId64 "\n", 1e-6 * c->run.predicted_ns,
+                        1e-6 * c->run.measured_ns, ls_sweep_longer(sweep, &c->run),
+                        c->run.touched);
+            else
+                fprintf(to, ",,,,\n");
         }
+}
+
+static void add_run(cJSON *o, const LsSweep *sweep, const LsSweepRun *run)
+{
+    if (run->measured_ns <= 0)
+        return;
+    cJSON_AddNumberToObject(o, "predicted_ms", 1e-6 * run->predicted_ns);
+    cJSON_AddNumberToObject(o, "measured_ms", 1e-6 * run->measured_ns);
+    cJSON_AddNumberToObject(o, "measured_overhead", ls_sweep_longer(sweep, run));
+    cJSON_AddNumberToObject(o, "touched_bytes", (double)run->touched);
 }
 
 static cJSON *json_cell(const LsSweep *sweep, const LsSweepPoint *p, uint32_t s)
@@ -140,6 +156,7 @@ static cJSON *json_cell(const LsSweep *sweep, const LsSweepPoint *p, uint32_t s)
     cJSON_AddNumberToObject(o, "overhead", ls_plan_overhead(&c->plan));
     cJSON_AddNumberToObject(o, "gap", ls_sweep_gap(sweep, p, c));
     cJSON_AddNumberToObject(o, "recomputations", c->again);
+    add_run(o, sweep, &c->run);
     return o;
 }
 
@@ -168,6 +185,10 @@ void ls_sweep_json(FILE *to, const LsSweep *sweep)
     cJSON_AddNumberToObject(root, "store_all_peak_bytes", (double)sweep->store_all);
     cJSON_AddNumberToObject(root, "least_peak_lower_bound_bytes", (double)sweep->least_bound);
     cJSON_AddNumberToObject(root, "base_cost", sweep->base_cost);
+    if (sweep->plain.measured_ns > 0) {
+        cJSON_AddNumberToObject(root, "measured_threads", sweep->threads);
+        add_run(cJSON_AddObjectToObject(root, "without_recomputation"), sweep, &sweep->plain);
+    }
     cJSON *points = cJSON_AddArrayToObject(root, "points");
     for (uint32_t k = 0; k < sweep->npoint; k++)
         cJSON_AddItemToArray(points, json_point(sweep, &sweep->point[k]));
@@ -176,6 +197,31 @@ void ls_sweep_json(FILE *to, const LsSweep *sweep)
         fprintf(to, "%s\n", text);
     free(text);
     cJSON_Delete(root);
+}
+
+static void text_run(FILE *to, const LsSweep *sweep, const char *budget, const char *strategy,
+                     const LsSweepRun *run)
+{
+    fprintf(to, "%8s %10s %10.3f %10.3f %9.2f %% %10.1f\n", budget, strategy,
+            1e-6 * run->predicted_ns, 1e-6 * run->measured_ns,
+            100 * ls_sweep_longer(sweep, run), (double)run->touched / 1048576);
+}
+
+static void text_runs(FILE *to, const LsSweep *sweep)
+{
+    char budget[32];
+    fprintf(to, "\nmeasured with %d thread%s\n%8s %10s %10s %10s %11s %10s\n", sweep->threads,
+            sweep->threads == 1 ? "" : "s", "budget", "strategy", "predict ms", "ms a step",
+            "longer by", "MiB used");
+    text_run(to, sweep, "-", "none", &sweep->plain);
+    for (uint32_t k = sweep->npoint; k-- > 0; )
+        for (uint32_t s = 0; s < sweep->nstrategy; s++) {
+            const LsSweepRun *run = &sweep->point[k].cell[s].run;
+            snprintf(budget, sizeof budget, "%.1f %%",
+                     ls_sweep_percent(sweep, &sweep->point[k]));
+            if (run->measured_ns > 0)
+                text_run(to, sweep, budget, sweep->strategy[s], run);
+        }
 }
 
 void ls_sweep_text(FILE *to, const LsSweep *sweep)
@@ -197,4 +243,6 @@ void ls_sweep_text(FILE *to, const LsSweep *sweep)
         else
             fprintf(to, " %8.2f %%\n", ls_sweep_hundred(p->bound));
     }
+    if (sweep->plain.measured_ns > 0)
+        text_runs(to, sweep);
 }

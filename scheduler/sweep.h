@@ -6,10 +6,17 @@
 
 #include "scheduler/plan.h"
 
+typedef struct LsSweepRun {     /* of a program that was built from a plan */
+    double predicted_ns;        /* a step, by the costs */
+    double measured_ns;         /* a step, the median; 0: not measured, nor are the others */
+    int64_t touched;            /* bytes of the arena, up to the last that was written to */
+} LsSweepRun;
+
 typedef struct LsSweepCell {    /* one strategy at one budget */
     bool feasible;              /* then: */
     LsPlan plan;
     uint32_t again;             /* recomputations */
+    LsSweepRun run;
     LsPlanReport *report;       /* that came with it, feasible or not */
 } LsSweepCell;
 
@@ -30,6 +37,8 @@ typedef struct LsSweep {
     int64_t store_all;          /* as in the report of a plan */
     int64_t least_bound;        /* no plan has a smaller live peak, bytes; 0: nothing known */
     double base_cost;           /* ns */
+    LsSweepRun plain;           /* of a program without recomputation */
+    int threads;                /* that measured programs ran with */
 } LsSweep;
 
 /* The names of all strategies, the DPs' halves apart: none first, auto last; ends with NULL. */
@@ -42,13 +51,14 @@ bool ls_sweep_run(LsArena *arena, LsSweep *sweep, const LsPlanOptions *options,
                   void (*step)(void *, uint32_t point), void *context);
 
 /* A line per point and strategy, RFC 4180. Overheads and gaps are fractions of a step without
- * recomputation; columns of what is infeasible are empty. */
+ * recomputation; columns of what is infeasible, and of what was not measured, are empty. */
 void ls_sweep_csv(FILE *to, const LsSweep *sweep);
 
 /* {"schema": 1, ..., "points": [...]}: the same for programs. */
 void ls_sweep_json(FILE *to, const LsSweep *sweep);
 
-/* By falling budget: a line per point, a column of overhead per strategy, bound and gap. */
+/* By falling budget: a line per point, a column of overhead per strategy, bound and gap; then what
+ * was measured, if anything was. */
 void ls_sweep_text(FILE *to, const LsSweep *sweep);
 
 /* Points worth a closer look by the last strategy: the ends and others between, of different plans,
@@ -72,6 +82,12 @@ const char *ls_sweep_page_name(LsArena *arena, const LsSweep *sweep, uint32_t po
 
 /* Overhead above the bound, as a fraction of a step. */
 double ls_sweep_gap(const LsSweep *sweep, const LsSweepPoint *p, const LsSweepCell *c);
+
+/* How much longer than one without recomputation a measured step took, as a fraction. */
+static inline double ls_sweep_longer(const LsSweep *sweep, const LsSweepRun *run)
+{
+    return sweep->plain.measured_ns > 0 ? run->measured_ns / sweep->plain.measured_ns - 1 : 0;
+}
 
 /* In percent for people, without a sign before 0.00. */
 static inline double ls_sweep_hundred(double fraction)

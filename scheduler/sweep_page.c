@@ -61,6 +61,36 @@ static void put_row(LsArena *arena, FILE *to, const LsSweep *sweep, uint32_t k, 
     fprintf(to, "</tr>\n");
 }
 
+static void put_run(FILE *to, const LsSweep *sweep, const char *budget, const char *strategy,
+                    const LsSweepRun *run)
+{
+    char text[24];
+    fprintf(to, "<tr><td>%s</td><td>%s</td><td>%.3f ms</td><td>%.3f ms</td><td>%+.1f %%</td>"
+            "<td>%.2f %%</td><td>%s</td></tr>\n", budget, strategy, 1e-6 * run->predicted_ns,
+            1e-6 * run->measured_ns, 100 * (run->predicted_ns / run->measured_ns - 1),
+            100 * ls_sweep_longer(sweep, run), ls_page_bytes(text, run->touched));
+}
+
+/* What programs of some plans took. */
+static void put_runs(LsArena *arena, FILE *to, const LsSweep *sweep)
+{
+    fprintf(to, "<h2>Measured</h2>\n<div class=\"scroll\"><table>\n<tr><th>budget</th>"
+            "<th>strategy</th><th>predicted step</th><th>measured step</th><th>off by</th>"
+            "<th>longer than without recomputation</th><th>arena touched</th></tr>\n");
+    put_run(to, sweep, "&ndash;", "nothing recomputed", &sweep->plain);
+    for (uint32_t k = sweep->npoint; k-- > 0; )
+        for (uint32_t s = 0; s < sweep->nstrategy; s++) {
+            const LsSweepPoint *p = &sweep->point[k];
+            if (p->cell[s].run.measured_ns > 0)
+                put_run(to, sweep,
+                        ls_arena_printf(arena, "%.1f %%", ls_sweep_percent(sweep, p)),
+                        sweep->strategy[s], &p->cell[s].run);
+        }
+    fprintf(to, "</table></div>\n<p class=\"soft\">Programs built from these plans, run with %d "
+            "thread%s: the median step, and the bytes up to the last that was written to.</p>\n",
+            sweep->threads, sweep->threads == 1 ? "" : "s");
+}
+
 void ls_sweep_page(LsArena *arena, FILE *to, const LsSweep *sweep, const uint32_t *chosen,
                    uint32_t n)
 {
@@ -82,7 +112,10 @@ void ls_sweep_page(LsArena *arena, FILE *to, const LsSweep *sweep, const uint32_
         put_row(arena, to, sweep, k, link);
     }
     fprintf(to, "</table></div>\n<p class=\"soft\">Bold: the best at that budget. Behind a linked "
-            "budget is the page of its plan.</p>\n<h2>Memory over time, strategy %s</h2>\n",
+            "budget is the page of its plan.</p>\n");
+    if (sweep->plain.measured_ns > 0)
+        put_runs(arena, to, sweep);
+    fprintf(to, "<h2>Memory over time, strategy %s</h2>\n",
             sweep->strategy[sweep->nstrategy - 1]);
     ls_sweep_memory_svg(arena, to, sweep, chosen, n, false);
     fprintf(to, "</body>\n</html>\n");

@@ -48,14 +48,33 @@ static LsChartLine bound_line(LsArena *arena, const LsSweep *sweep)
                          .n = sweep->npoint, .dashed = true, .never = true};
 }
 
+/* How much longer the steps of the last strategy's programs took. */
+static LsChartLine measured_line(LsArena *arena, const LsSweep *sweep)
+{
+    uint32_t s = sweep->nstrategy - 1, n = 0;
+    double *x = ls_arena_alloc(arena, sweep->npoint, sizeof *x);
+    double *y = ls_arena_alloc(arena, sweep->npoint, sizeof *y);
+    for (uint32_t k = 0; k < sweep->npoint; k++) {
+        const LsSweepCell *c = &sweep->point[k].cell[s];
+        if (c->run.measured_ns <= 0)
+            continue;
+        x[n] = 100.0 * (double)c->plan.arena / (double)(sweep->whole > 0 ? sweep->whole : 1);
+        y[n++] = 100 * ls_sweep_longer(sweep, &c->run);
+    }
+    return (LsChartLine){.name = ls_arena_printf(arena, "%s, measured", sweep->strategy[s]),
+                         .colour = "again", .x = x, .y = y, .n = n, .dots = true};
+}
+
 void ls_sweep_svg(LsArena *arena, FILE *to, const LsSweep *sweep, bool standalone)
 {
     char bytes[24];
-    LsChartLine *line = ls_arena_alloc(arena, sweep->nstrategy + 1u, sizeof *line);
+    LsChartLine *line = ls_arena_alloc(arena, sweep->nstrategy + 2u, sizeof *line);
     uint32_t n = 0;
     line[n++] = bound_line(arena, sweep);
     for (uint32_t s = 0; s < sweep->nstrategy; s++)
         line[n++] = line_of(arena, sweep, s);
+    if (sweep->plain.measured_ns > 0)
+        line[n++] = measured_line(arena, sweep);
     LsChart chart = {
         .title = standalone ? ls_arena_printf(arena, "%s: overhead over memory", sweep->model) : "",
         .x_label = ls_arena_printf(arena, "arena, %% of %s", ls_page_bytes(bytes, sweep->whole)),

@@ -145,6 +145,33 @@ def check_the_page_of_a_sweep_links_pages_that_are_there():
         assert data["runs"], name
 
 
+def check_measured_points_are_in_every_table():
+    out = run("sweep", "u,n.onnx", "--batch", "2", "--measure", "-O1", "--from", "60%", "--points",
+              "2", "-o", "m", "--machine", "cpu")
+    assert "building program 1 of" in out.stderr and "ms a step" in out.stdout
+    assert "Measured" in read("m/index.html") and "auto, measured" in read("m/overhead.svg")
+    rows = [r for r in csv.DictReader(open("m/sweep.csv", newline="")) if r["measured_ms"]]
+    root = json.loads(read("m/sweep.json"))
+    cells = [c for p in root["points"] for c in p["strategies"] if "measured_ms" in c]
+    assert root["without_recomputation"]["measured_ms"] > 0 < root["measured_threads"]
+    assert len(rows) == len(cells) >= 2 and {r["strategy"] for r in rows} == {"auto"}
+    for row, cell in zip(rows, cells):
+        assert float(row["measured_ms"]) > 0 < float(row["predicted_ms"])
+        assert abs(float(row["measured_ms"]) / cell["measured_ms"] - 1) < 1e-4
+        assert int(row["touched_bytes"]) == cell["touched_bytes"] == cell["arena_bytes"]
+    plain = list(csv.DictReader(open("dir/sweep.csv", newline="")))
+    assert all(r["measured_ms"] == r["touched_bytes"] == "" for r in plain)
+
+
+def check_only_models_are_measured():
+    err = run("sweep", "g.json", "-q", "--measure", code=2).stderr
+    assert "--measure is for models, and this is a training graph" in err
+    assert "--measure" in run("sweep", "u,n.onnx", "--table", "--measure", code=2).stderr
+    err = run("sweep", "u,n.onnx", "--batch", "2", "--measure", "-q", "--points", "1", "--cc",
+              "/bin/false", "-o", "none", code=5).stderr
+    assert "/bin/false" in err and not os.path.exists("none")
+
+
 def check_no_name_becomes_markup():
     run("plan", "u,n.onnx", "--batch", "2", "-q", "--graph-json", "h.json")
     graph = json.loads(read("h.json"))

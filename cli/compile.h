@@ -1,0 +1,11 @@
+/* cli/compile.h -- from a planned job to a program. */
+#ifndef LS_CLI_COMPILE_H
+#define LS_CLI_COMPILE_H
+
+#include "cli/job.h"
+
+/* Writes the executable of job->plan, with job->eval_plan, job->report.hash and job->arena_bytes as
+ * ls_job_plan leaves them, to `path`. 0 or the exit code, after diagnostics. */
+int ls_compile_job(LsJob *job, const char *path);
+
+#endif

@@ -1,0 +1,14 @@
+/* cli/sweep_measure.h -- builds and runs the programs of some plans of a sweep. */
+#ifndef LS_CLI_SWEEP_MEASURE_H
+#define LS_CLI_SWEEP_MEASURE_H
+
+#include "cli/job.h"
+#include "scheduler/sweep.h"
+
+/* Fills what a sweep has of measurements: without recomputation, and at the n chosen points for the
+ * last strategy, or for every one; a plan that comes up again is built once. job: loaded with its
+ * weights, from a model. 0 or the exit code, after diagnostics. */
+int ls_sweep_measure(LsJob *job, LsSweep *sweep, const uint32_t *chosen, uint32_t n,
+                     bool every_strategy);
+
+#endif

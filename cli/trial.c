@@ -1,0 +1,135 @@
+/* cli/trial.c -- see trial.h. */
+#include "cli/trial.h"
+
+#include "compiler/diag.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+static int fail(const char *what, const char *why)
+{
+    fprintf(stderr, "lowerset: %s: %s\n", what, why);
+    return LS_EXIT_TOOL;
+}
+
+/* Starts it and waits; failed: an errno, 0 when it ran. The status that it ended with. */
+static int spawn(const LsTrial *t, const char *const *argv, int *failed)
+{
+    posix_spawn_file_actions_t to;
+    pid_t pid;
+    int status = 0;
+    posix_spawn_file_actions_init(&to);
+    posix_spawn_file_actions_addopen(&to, 1, t->out != NULL ? t->out : "/dev/null",
+                                     O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    *failed = posix_spawn(&pid, argv[0], &to, NULL, (char *const *)argv, environ);
+    posix_spawn_file_actions_destroy(&to);
+    while (*failed == 0 && waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR)
+            *failed = errno;
+    return status;
+}
+
+int ls_trial_run(LsArena *arena, const LsTrial *t)
+{
+    const char *argv[20] = {t->program, "--data", "synthetic", "--progress", "none", "--lr", "0",
+                            "--steps", ls_arena_printf(arena, "%" PRId64, t->steps),
+                            "--threads", ls_arena_printf(arena, "%d", t->threads)};
+    int n = 11, failed;
+    if (t->log != NULL) {
+        argv[n++] = "--log";
+        argv[n++] = t->log;
+    }
+    if (t->profile != NULL) {
+        argv[n++] = "--profile";
+        argv[n++] = t->profile;
+    }
+    if (t->measure)
+        argv[n++] = "--measure";
+    int status = spawn(t, argv, &failed);
+    if (failed != 0)
+        return fail(t->program, strerror(failed));
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0
+               ? 0 : fail(t->of, "the program that was built for it failed");
+}
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The number called `key` of a line of JSON. */
+static bool number(const char *line, const char *key, double *to)
+{
+    cJSON *root = cJSON_Parse(line);
+    const cJSON *v = cJSON_GetObjectItemCaseSensitive(root, key);
+    bool ok = cJSON_IsNumber(v);
+    if (ok)
+        *to = v->valuedouble;
+    cJSON_Delete(root);
+    return ok;
+}
+
+double ls_trial_step_ns(LsArena *arena, const char *log)
+{
+    char line[1024];
+    double *took = NULL, before = 0, now;
+    uint32_t n = 0, seen = 0, room = 0;
+    FILE *f = fopen(log, "r");
+    while (f != NULL && fgets(line, sizeof line, f) != NULL) {
+        if (!number(line, "loss", &now) || !number(line, "time", &now))
+            continue;
+        if (seen++ >= 1) {      /* the first one warms up */
+            took = ls_arena_grow(arena, took, n, n + 1u, sizeof *took, &room);
+            took[n++] = now - before;
+        }
+        before = now;
+    }
+    if (f != NULL)
+        fclose(f);
+    if (n == 0)
+        return 0;
+    qsort(took, n, sizeof *took, by_size);
+    return 1e9 * (n % 2 ? took[n / 2] : (took[n / 2 - 1] + took[n / 2]) / 2);
+}
+
+int64_t ls_trial_touched(const char *out)
+{
+    char line[1024];
+    double touched = -1;
+    FILE *f = fopen(out, "r");
+    while (f != NULL && fgets(line, sizeof line, f) != NULL)
+        number(line, "touched", &touched);
+    if (f != NULL)
+        fclose(f);
+    return (int64_t)touched;
+}
+
+const char *ls_trial_folder(LsArena *arena)
+{
+    const char *tmp = getenv("TMPDIR");
+    const char *dir =
+        mkdtemp(ls_arena_printf(arena, "%s/lowerset-XXXXXX", tmp != NULL && *tmp ? tmp : "/tmp"));
+    if (dir == NULL)
+        fail("cannot make a temporary folder", strerror(errno));
+    return dir;
+}
+
+int ls_trial_cores(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0)
+        return CPU_COUNT(&set);
+    return (int)sysconf(_SC_NPROCESSORS_ONLN);
+}
