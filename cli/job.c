@@ -266,25 +266,38 @@ static bool plan_training(LsJob *job, const LsHinted *hinted, const LsPlanOption
                           : ls_plan(a, job->dag, want, &job->plan, &job->report);
 }
 
-int ls_job_plan(LsJob *job)
+int ls_job_hints(LsJob *job, const LsHinted **out)
 {
-    LsPlanOptions want = {.compare = job->compare, .unproven = job->unproven};
     LsHints hints;
-    LsHinted hinted;
     char why[512];
-    int code = ls_options_planning(job->options, &want);
-    code = code != 0 ? code : ls_options_hints(job->options, &hints);
-    code = code != 0 ? code : set_budget(job, &want);
-    if (code != 0)
+    int code = ls_options_hints(job->options, &hints);
+    *out = NULL;
+    if (code != 0
+        || (hints.nkeep == 0 && hints.nforget == 0 && hints.recompute == LS_RECOMPUTE_AUTO))
         return code;
-    bool any = hints.nkeep > 0 || hints.nforget > 0 || hints.recompute != LS_RECOMPUTE_AUTO;
-    if (any && !ls_hints_apply(job->cx.arena, job->dag, &hints, &hinted, why, sizeof why)) {
+    LsHinted *hinted = ls_arena_alloc(job->cx.arena, 1, sizeof *hinted);
+    if (!ls_hints_apply(job->cx.arena, job->dag, &hints, hinted, why, sizeof why)) {
         ls_error(&job->cx, LS_NOWHERE, LS_E_OPTION, NULL, "%s", why);
         return ls_job_failed(job);
     }
+    *out = hinted;
+    return 0;
+}
+
+int ls_job_plan(LsJob *job)
+{
+    LsPlanOptions want = {.compare = job->compare, .unproven = job->unproven};
+    const LsHinted *hinted;
+    LsHints hints;
+    int code = ls_options_planning(job->options, &want);
+    code = code != 0 ? code : ls_options_hints(job->options, &hints);   /* wrong words, early */
+    code = code != 0 ? code : set_budget(job, &want);
+    code = code != 0 ? code : ls_job_hints(job, &hinted);
+    if (code != 0)
+        return code;
     want.state_bytes = job->state_bytes;
     bool fits = want.budget <= 0 || job->eval_plan.arena <= want.budget;
-    if (!plan_training(job, any ? &hinted : NULL, &want) || !fits)
+    if (!plan_training(job, hinted, &want) || !fits)
         return over_budget(job);
     if (!audited(job, job->dag, &job->plan)
         || (!job->graph_file && !audited(job, &job->eval_problem->dag, &job->eval_plan)))

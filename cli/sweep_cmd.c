@@ -194,6 +194,7 @@ static int run(LsJob *job, LsSweep *sweep, const Range *range, const LsPlanOptio
     sweep->fixed = ls_job_fixed_bytes(job);
     sweep->floor = job->eval_plan.arena;
     int code = set_points(job, range, sweep);
+    code = code != 0 ? code : ls_job_hints(job, &sweep->hinted);
     if (code != 0)
         return code;
     Progress progress = {sweep, o->quiet};
@@ -220,14 +221,17 @@ int ls_sweep_main(int argc, char **argv)
     LsJob job;
     LsSweep sweep = {0};
     LsPlanOptions want = {0};
+    LsHints hints;
     Range range;
     int code = ls_options_parse(&o, LS_CMD_SWEEP, argc, argv);
     code = code != 0 ? code : find_range(&o, &range);
+    code = code != 0 ? code : ls_options_hints(&o, &hints);         /* wrong words, early */
     code = code != 0 ? code : ls_options_planning(&o, &want);
     if (code != 0)
         return code;
-    if (o.table && o.measure) {
-        fprintf(stderr, "lowerset: --measure: the table of --table measures nothing\n");
+    if (o.table && (o.measure || hints.nkeep + hints.nforget > 0 || o.recompute != NULL)) {
+        fprintf(stderr, "lowerset: --table takes no %s\n",
+                o.measure ? "--measure" : "--keep, --forget and --recompute");
         return LS_EXIT_USAGE;
     }
     if (o.table)

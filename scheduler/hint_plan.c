@@ -115,15 +115,48 @@ static void bring_report_back(LsArena *arena, const LsHinted *h, LsPlanReport *r
     r->peak_node = r->peak_node < h->dag->nnode ? h->node_of[r->peak_node] : r->peak_node;
 }
 
-bool ls_hints_plan(LsArena *arena, const LsHinted *h, const LsPlanOptions *options, LsPlan *out,
-                   LsPlanReport *report)
+/* Who plans the graph that hints made: a planner, asked for a strategy, or options from scratch. */
+typedef struct Source {
+    LsPlanner *planner;         /* or NULL */
+    const char *strategy;
+    const LsPlanOptions *o;
+    bool inplace;
+} Source;
+
+static bool ask(LsArena *arena, const LsHinted *h, const Source *from, int64_t budget,
+                LsPlan *plan, LsPlanReport *report)
+{
+    if (from->planner != NULL)
+        return ls_planner_ask(from->planner, from->strategy, budget, plan, report);
+    LsPlanOptions o = *from->o;
+    o.budget = budget;
+    return ls_plan(arena, h->dag, &o, plan, report);
+}
+
+/* The plan of the old graph, out of one of the changed graph with copies. */
+static void rebuild(LsArena *arena, const LsHinted *h, bool inplace, const LsPlan *plan,
+                    LsPlan *out, LsPlanReport *report)
+{
+    LsArena *scratch = ls_arena_new();
+    LsProb *p = ls_prob_new(scratch, h->from, inplace);
+    uint32_t left_out;
+    LsSeq seq = bring_back(scratch, h, plan, &left_out, report->peak_step);
+    ls_plan_build(arena, p, &seq, plan->strategy, LS_PACK_FULL, out);
+    report->peak_step -= left_out;
+    if (report->bound > out->cost)          /* something was left out */
+        report->bound = p->needed_cost;
+    ls_arena_free(scratch);
+}
+
+static bool plan_hinted(LsArena *arena, const LsHinted *h, const Source *from, int64_t budget,
+                        bool least, LsPlan *out, LsPlanReport *report)
 {
     enum { TRIES = 4 };
-    LsPlanOptions o = *options;
+    int64_t target = budget;
     LsPlan plan;
     for (int k = 0; k < TRIES; k++) {
-        bool ok = ls_plan(arena, h->dag, &o, &plan, report);
-        report->budget = options->budget;
+        bool ok = ask(arena, h, from, target, &plan, report);
+        report->budget = budget;
         if (report->nrow > 0)           /* it came to a search */
             bring_report_back(arena, h, report);
         if (!ok)
@@ -133,24 +166,30 @@ bool ls_hints_plan(LsArena *arena, const LsHinted *h, const LsPlanOptions *optio
             *out = plan;
             break;
         }
-        LsArena *scratch = ls_arena_new();
-        LsProb *p = ls_prob_new(scratch, h->from, !o.no_inplace);
-        uint32_t left_out;
-        LsSeq seq = bring_back(scratch, h, &plan, &left_out, report->peak_step);
-        ls_plan_build(arena, p, &seq, plan.strategy, LS_PACK_FULL, out);
-        report->peak_step -= left_out;
-        if (report->bound > out->cost)          /* something was left out */
-            report->bound = p->needed_cost;
-        ls_arena_free(scratch);
-        if (options->budget <= 0 || options->least || out->arena <= options->budget)
+        rebuild(arena, h, from->inplace, &plan, out, report);
+        if (budget <= 0 || least || out->arena <= budget)
             break;
-        o.budget -= out->arena - options->budget;   /* places came out worse than in the search */
+        target -= out->arena - budget;  /* places came out worse than in the search */
         report->feasible = k + 1 < TRIES;
     }
-    if (h->turn != LS_NO_ID && options->least)
+    if (h->turn != LS_NO_ID && least)
         report->least = out->arena;
     if (!report->feasible)
         report->error = "no plan that keeps to the hints fits the budget";
     ls_plan_hash(out, report->hash);
     return report->feasible;
+}
+
+bool ls_hints_plan(LsArena *arena, const LsHinted *h, const LsPlanOptions *options, LsPlan *out,
+                   LsPlanReport *report)
+{
+    Source from = {.o = options, .inplace = !options->no_inplace};
+    return plan_hinted(arena, h, &from, options->budget, options->least, out, report);
+}
+
+bool ls_hints_ask(LsArena *arena, const LsHinted *h, LsPlanner *planner, bool inplace,
+                  const char *strategy, int64_t budget, LsPlan *out, LsPlanReport *report)
+{
+    Source from = {.planner = planner, .strategy = strategy, .inplace = inplace};
+    return plan_hinted(arena, h, &from, budget, false, out, report);
 }

@@ -45,4 +45,8 @@ bool ls_hints_apply(LsArena *arena, const LsDag *dag, const LsHints *hints, LsHi
 bool ls_hints_plan(LsArena *arena, const LsHinted *h, const LsPlanOptions *options, LsPlan *out,
                    LsPlanReport *report);
 
+/* As ls_planner_ask; planner: one of h->dag, with reuse in place or not as it was made with. */
+bool ls_hints_ask(LsArena *arena, const LsHinted *h, LsPlanner *planner, bool inplace,
+                  const char *strategy, int64_t budget, LsPlan *out, LsPlanReport *report);
+
 #endif

@@ -18,18 +18,47 @@ static uint32_t count_again(const LsPlan *plan)
     return n;
 }
 
-/* One strategy at one budget; false: there is no such strategy. */
-static bool fill(LsArena *arena, LsPlanner *planner, LsSweep *sweep, LsSweepPoint *p,
-                 uint32_t s)
+/* A planning with what it plans for. */
+typedef struct Sweeping {
+    LsArena *arena;
+    LsSweep *sweep;
+    LsPlanner *planner;
+    const LsPlanOptions *o;
+} Sweeping;
+
+/* Whether plans are made for a graph with copies, and then brought back. */
+static bool has_copies(const LsSweep *sweep)
 {
+    return sweep->hinted != NULL && sweep->hinted->turn != UINT32_MAX;
+}
+
+/* A plan that was brought back takes the bytes that it comes to take: what fits a smaller budget
+ * may be the better one. */
+static void keep_better(LsSweepCell *cell, const LsSweepCell *smaller)
+{
+    if (smaller->feasible && (!cell->feasible || smaller->plan.cost < cell->plan.cost))
+        *cell = *smaller;
+}
+
+/* Strategy s at budget k; false: there is no such strategy. */
+static bool fill(const Sweeping *g, uint32_t k, uint32_t s)
+{
+    LsSweep *sweep = g->sweep;
+    LsSweepPoint *p = &sweep->point[k];
     LsSweepCell *cell = &p->cell[s];
-    LsPlanReport *r = ls_arena_alloc(arena, 1, sizeof *r);
+    LsPlanReport *r = ls_arena_alloc(g->arena, 1, sizeof *r);
+    const char *name = sweep->strategy[s];
     cell->report = r;
-    cell->feasible = ls_planner_ask(planner, sweep->strategy[s], p->budget, &cell->plan, r);
+    cell->feasible = sweep->hinted == NULL
+                     ? ls_planner_ask(g->planner, name, p->budget, &cell->plan, r)
+                     : ls_hints_ask(g->arena, sweep->hinted, g->planner, !g->o->no_inplace, name,
+                                    p->budget, &cell->plan, r);
     if (!cell->feasible && r->nrow == 0)
         return false;
     cell->feasible = cell->feasible && p->budget >= sweep->floor;
     cell->again = cell->feasible ? count_again(&cell->plan) : 0;
+    if (has_copies(sweep) && k > 0)
+        keep_better(cell, &sweep->point[k - 1].cell[s]);
     sweep->store_all = r->store_all;
     sweep->base_cost = r->base_cost;
     return true;
@@ -37,14 +66,21 @@ static bool fill(LsArena *arena, LsPlanner *planner, LsSweep *sweep, LsSweepPoin
 
 /* One search for all budgets; a smaller one inherits what is proven for a larger. Reports get the
  * bounds too. */
-static void prove(LsArena *arena, LsPlanner *planner, LsSweep *sweep)
+static void prove(const Sweeping *g)
 {
+    LsSweep *sweep = g->sweep;
     uint32_t n = sweep->npoint;
-    int64_t *budget = ls_arena_alloc(arena, n, sizeof *budget);
-    double *cost = ls_arena_alloc(arena, n, sizeof *cost);
+    int64_t *budget = ls_arena_alloc(g->arena, n, sizeof *budget);
+    double *cost = ls_arena_alloc(g->arena, n, sizeof *cost);
+    LsPlanOptions plain = *g->o;
+    plain.strategy = "none";
+    plain.compare = false;
     for (uint32_t k = 0; k < n; k++)
         budget[k] = sweep->point[k].budget;
-    sweep->least_bound = ls_planner_bounds(planner, budget, n, cost);
+    LsPlanner *of = has_copies(sweep) ? ls_planner_new(g->arena, sweep->dag, &plain) : g->planner;
+    sweep->least_bound = ls_planner_bounds(of, budget, n, cost);
+    if (of != g->planner)
+        ls_planner_free(of);
     for (uint32_t k = n; k-- > 0; ) {
         LsSweepPoint *p = &sweep->point[k];
         if (k + 1 < n && cost[k] < cost[k + 1])
@@ -67,20 +103,21 @@ bool ls_sweep_run(LsArena *arena, LsSweep *sweep, const LsPlanOptions *options,
     o.strategy = sweep->nstrategy == 1 ? sweep->strategy[0] : "auto";
     o.compare = sweep->nstrategy > 1;
     o.unproven = true;
-    LsPlanner *planner = ls_planner_new(arena, sweep->dag, &o);
-    bool ok = planner != NULL;
+    const LsDag *dag = sweep->hinted != NULL ? sweep->hinted->dag : sweep->dag;
+    Sweeping g = {arena, sweep, ls_planner_new(arena, dag, &o), &o};
+    bool ok = g.planner != NULL;
     for (uint32_t k = 0; ok && k < sweep->npoint; k++) {
-        LsSweepPoint *p = &sweep->point[k];
         if (step != NULL)
             step(context, k);
-        p->cell = ls_arena_alloc(arena, sweep->nstrategy, sizeof *p->cell);
+        sweep->point[k].cell =
+            ls_arena_alloc(arena, sweep->nstrategy, sizeof *sweep->point[k].cell);
         for (uint32_t s = 0; ok && s < sweep->nstrategy; s++)
-            ok = fill(arena, planner, sweep, p, s);
+            ok = fill(&g, k, s);
     }
     if (ok)
-        prove(arena, planner, sweep);
-    if (planner != NULL)
-        ls_planner_free(planner);
+        prove(&g);
+    if (g.planner != NULL)
+        ls_planner_free(g.planner);
     return ok;
 }
 

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "scheduler/plan.h"
+#include "scheduler/hints.h"
 
 typedef struct LsSweepRun {     /* of a program that was built from a plan */
     double predicted_ns;        /* a step, by the costs */
@@ -29,6 +29,7 @@ typedef struct LsSweepPoint {
 typedef struct LsSweep {
     const char *model;
     const LsDag *dag;
+    const LsHinted *hinted;     /* of that graph; NULL: no hints */
     const char *const *strategy; uint32_t nstrategy;
     LsSweepPoint *point; uint32_t npoint;   /* by rising budget */
     int64_t whole;              /* bytes of arena that 100 % are */
@@ -44,8 +45,9 @@ typedef struct LsSweep {
 /* The names of all strategies, the DPs' halves apart: none first, auto last; ends with NULL. */
 extern const char *const ls_sweep_strategies[];
 
-/* Fills the cells of sweep->point, whose budgets are set, in one planning. Takes model, dag,
- * strategies, whole, fixed and floor as given. step, when not NULL, is called before every point.
+/* Fills the cells of sweep->point, whose budgets are set, in one planning. Takes model, dag, hints,
+ * strategies, whole, fixed and floor as given. Bounds hold for plans that keep to the hints, where
+ * those only keep values; where they forget some, for all plans. step, when not NULL, is called before every point.
  * false: a strategy has no such name. */
 bool ls_sweep_run(LsArena *arena, LsSweep *sweep, const LsPlanOptions *options,
                   void (*step)(void *, uint32_t point), void *context);

@@ -172,6 +172,23 @@ def check_only_models_are_measured():
     assert "/bin/false" in err and not os.path.exists("none")
 
 
+def check_hints_hold_for_every_point():
+    args = ["u,n.onnx", "--batch", "2", "-q", "--machine", "cpu"]
+    for hint in ["--recompute=conv-saved", "--recompute=all"]:
+        run("sweep", *args, hint, "--from", "60%", "--points", "3", "--strategies", "none,auto",
+            "-o", "h")
+        points = json.loads(read("h/sweep.json"))["points"]
+        autos = [p["strategies"][-1] for p in points]
+        for point, cell in zip(points, autos):
+            at = str(int(point["budget_bytes"]))
+            plan = json.loads(run("plan", *args, hint, "--json", "--budget", at).stdout)
+            assert cell["overhead"] <= plan["overhead"] + 1e-9, "dearer than plan's"
+            assert hint == "--recompute=all" or cell["plan"] == plan["plan"]
+            assert cell["overhead"] >= point["overhead_lower_bound"] - 1e-9
+        assert autos[0]["overhead"] >= autos[1]["overhead"] >= autos[2]["overhead"]
+        assert (autos[2]["overhead"] > 0.1) == (hint == "--recompute=all")
+
+
 def check_no_name_becomes_markup():
     run("plan", "u,n.onnx", "--batch", "2", "-q", "--graph-json", "h.json")
     graph = json.loads(read("h.json"))
@@ -258,7 +275,9 @@ def check_wrong_options_are_refused():
                        (["--from", "80%", "--to", "40%"], "--from"),
                        (["--points", "-1"], "--points"),
                        (["--points", "5000"], "--points"), (["--strategies", "auto,best"], "best"),
-                       (["--strategies", ""], "--strategies"), (["--budget", "50%"], "--budget")]:
+                       (["--strategies", ""], "--strategies"), (["--budget", "50%"], "--budget"),
+                       (["--keep", "no*such"], "--keep"), (["--recompute", "x"], "--recompute"),
+                       (["--table", "--keep", "x"], "--keep")]:
         err = run("sweep", "u,n.onnx", "--batch", "2", "-q", *args, code=2).stderr
         assert word in err, err
     run("sweep", "missing.onnx", "-q", code=1)
