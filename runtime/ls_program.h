@@ -11,11 +11,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "ls_run.h"
+
 enum { LS_TENSOR_RANK = 8 };
 enum { LS_RING = 4 };   /* batches in the input ring: inputs take LS_RING
                          * times their bytes in the plan */
 
-typedef struct LsRun LsRun;
 /* Runs one step. arg: operands, then results, then the workspace (if any), as addresses.
  * An absent operand is NULL. */
 typedef void (*LsKernel)(LsRun *run, void *const arg[]);
@@ -109,20 +110,6 @@ typedef struct LsProgram {
     const struct LsDeviceKind *device;  /* where the steps run; NULL: here, by the pool's threads */
     const void *device_program; /* what that kind of device needs: LsCudaProgram */
 } LsProgram;
-
-/* What kernels may ask while they run. The caller sets it before each step. On a device lies a copy
- * of the same layout. */
-struct LsRun {
-    struct LsPool *pool;
-    struct LsDevice *device;    /* NULL: this machine */
-    uint64_t seed;              /* of the run */
-    int64_t step;               /* micro-steps done before this one: keys random numbers */
-    int64_t valid;              /* samples of the batch that count; less
-                                 * than batch in the last one */
-    double lr;                  /* learning rate of this update */
-    int64_t update;             /* updates done, this one included: t of Adam, from 1 */
-    bool first, apply;          /* of an accumulation: first micro-step; the one that updates */
-};
 
 /* Calls fn(run, arg, lo, hi) on pieces that cover [0, units), on all threads, and
  * waits. What a unit computes must not depend on how the range is cut: results are the
