@@ -1,0 +1,38 @@
+/* runtime/cuda/cublaslt.h -- the library behind ls_cublaslt.h, which asks for no device itself: tests
+ * put another one in its place. */
+#ifndef LS_CUBLASLT_PRODUCTS_H
+#define LS_CUBLASLT_PRODUCTS_H
+
+#include "runtime/cuda/ls_cublaslt.h"
+#include "runtime/error.h"
+
+typedef struct LsCublas LsCublas;
+
+/* One run of `job`, and how long it took, ns; < 0: it failed. */
+typedef struct LsStopwatch {
+    double (*time)(void *self, bool (*run)(void *job), void *job);
+    void *self;
+} LsStopwatch;
+
+typedef struct LsCublasSetup {
+    const char *library;        /* path; NULL: libcublasLt.so.13, then .12, as the loader finds
+                                 * them */
+    const char *device;         /* name, e.g. "NVIDIA H200" */
+    const char *cache;          /* folder of kept choices, made when missing; NULL: none is kept */
+    const LsStopwatch *tune;    /* not NULL: the first candidates are timed, and the fastest is
+                                 * taken and kept */
+} LsCublasSetup;
+
+/* Opens the library for the current device. Without the library, with one of another version or
+ * without a device: false, LS_EXIT_DEVICE, and a sentence that names the file. */
+bool ls_cublas_open(LsCublas **to, const LsCublasSetup *setup, LsError *e);
+/* Keeps new choices and closes; NULL is allowed. */
+void ls_cublas_close(LsCublas *b);
+/* "libcublasLt.so.13 13.1.0" */
+const char *ls_cublas_name(const LsCublas *b);
+
+/* Puts one product on the stream (a cudaStream_t). p must outlive b: its address is its name. */
+bool ls_cublas_multiply(LsCublas *b, const LsCudaMatmul *p, void *const arg[], void *stream,
+                        LsError *e);
+
+#endif

@@ -1,0 +1,65 @@
+/* runtime/cuda/ls_cublaslt.h -- matrix products of a program for NVIDIA GPUs, through cuBLASLt: what
+ * the program says. Plain C.
+ *
+ * The library is opened at run time. A product is described by plain data that the compiler prints;
+ * descriptors are made and an algorithm is chosen when it runs first, which must be before the step
+ * is captured. After that a product allocates nothing and waits for nothing.
+ *
+ * The choice depends on the shape, the device and the library alone, never on addresses or free
+ * memory, and only algorithms whose sums have a fixed order are taken: the same product gives
+ * the same bits under every budget. */
+#ifndef LS_CUBLASLT_H
+#define LS_CUBLASLT_H
+
+#include "runtime/cuda/ls_cuda_run.h"
+
+typedef enum {
+    LS_PRODUCT_F32,
+    LS_PRODUCT_TF32,            /* floats whose factors are rounded to 10 bits of fraction */
+    LS_PRODUCT_F64,
+} LsProductType;
+
+/* What becomes of alpha * a * b + bias before it is stored. */
+typedef enum {
+    LS_AFTER_NONE,
+    LS_AFTER_RELU,              /* aux, if given: a bit per element, 1 where it is positive */
+    LS_AFTER_GELU,              /* by tanh; aux, if given: the element before */
+    LS_AFTER_DRELU,             /* times the gradient of the ReLU whose aux this reads; no bias */
+    LS_AFTER_DGELU,
+} LsProductAfter;
+
+enum { LS_PRODUCT_AXES = 6, LS_PRODUCT_ARGS = 12 };
+
+/* c [m][n] = after(alpha * a * b + bias), all row-major; turn_a: a lies as [k][m], else [m][k];
+ * turn_b: b lies as [n][k], else [k][n]. Batch axes, outermost first: c is dense over them, a and b
+ * move by so many elements per step, 0 for the same matrix again. */
+typedef struct LsCudaMatmul {
+    LsProductType type;
+    int64_t m, n, k;
+    bool turn_a, turn_b;
+    double alpha;
+    int naxis;
+    struct { int64_t count, a, b; } axis[LS_PRODUCT_AXES];
+    LsProductAfter after;
+    /* Places among the arguments of the step; -1: none. bias: n elements. aux: see `after`, its
+     * rows ls_product_aux_ld(…) elements (or bits) apart. sum_a: m sums of a over k, sum_b: n sums
+     * of b over k; at most one of bias, sum_a and sum_b, and sums only of products without batch
+     * and with nothing after. */
+    int arg_a, arg_b, arg_bias, arg_c, arg_aux, arg_sum_a, arg_sum_b, arg_workspace;
+    int64_t workspace;          /* bytes at arg_workspace */
+} LsCudaMatmul;
+
+/* Distance between rows of aux: bits of a ReLU's, elements of a GELU's. */
+static inline int64_t ls_product_aux_ld(LsProductAfter after, int64_t n)
+{
+    int64_t unit = after == LS_AFTER_RELU || after == LS_AFTER_DRELU ? 128 : 8;
+    return (n + unit - 1) / unit * unit;
+}
+
+/* Puts one product on the stream of the run. */
+void ls_cuda_matmul(LsRun *run, const LsCudaMatmul *p, void *const arg[]);
+
+/* Row of LsCudaProgram.use; its data is NULL. */
+extern const LsCudaLibrary ls_cublaslt;
+
+#endif

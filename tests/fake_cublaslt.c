@@ -1,0 +1,313 @@
+/* tests/fake_cublaslt.c -- a library that takes the place of libcublasLt: the same functions, products
+ * computed on the CPU from what the descriptors say, each sum in double precision.
+ *
+ * It holds callers to what the real one only asks of them: matrices must lie as aligned as the
+ * heuristics were promised, the workspace must be as large as the algorithm said (and is filled with
+ * garbage), algorithms must have come from the heuristics. fake_report counts. FAKE_CUBLASLT_VERSION
+ * in the environment is the version that it gives itself out for. */
+#include <cublasLt.h>
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAGIC = 0x15fa4e };
+
+typedef struct FakeReport { int live, asked, checked, products; } FakeReport;
+static FakeReport report;
+FakeReport *fake_report(void);
+FakeReport *fake_report(void) { return &report; }
+
+typedef struct Layout {
+    cudaDataType_t type;
+    uint64_t rows, cols;
+    int64_t ld, apart;
+    int32_t count;
+} Layout;
+
+typedef struct Desc {
+    cublasComputeType_t compute;
+    cudaDataType_t scale;
+    int32_t turn[2];
+    uint32_t epilogue;
+    void *bias, *aux;
+    int64_t aux_ld, aux_apart;
+} Desc;
+
+typedef struct Preference { uint64_t workspace; uint32_t reductions, aligned[4]; } Preference;
+
+size_t cublasLtGetVersion(void)
+{
+    const char *v = getenv("FAKE_CUBLASLT_VERSION");
+    return v != NULL ? (size_t)atoi(v) : 130100;
+}
+
+const char *cublasLtGetStatusString(cublasStatus_t s)
+{
+    return s == CUBLAS_STATUS_SUCCESS ? "success"
+         : s == CUBLAS_STATUS_INVALID_VALUE ? "invalid value" : "not supported";
+}
+
+cublasStatus_t cublasLtCreate(cublasLtHandle_t *h)
+{
+    report.live++;
+    *h = malloc(1);
+    return getenv("FAKE_CUBLASLT_NO_DEVICE") ? CUBLAS_STATUS_NOT_INITIALIZED : CUBLAS_STATUS_SUCCESS;
+}
+
+static cublasStatus_t drop(void *p)
+{
+    report.live--;
+    free(p);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+static void *made(size_t size)
+{
+    report.live++;
+    return calloc(1, size);
+}
+
+cublasStatus_t cublasLtDestroy(cublasLtHandle_t h) { return drop(h); }
+cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t d) { return drop(d); }
+cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t l) { return drop(l); }
+cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t p) { return drop(p); }
+
+cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *to, cublasComputeType_t compute,
+                                        cudaDataType_t scale)
+{
+    Desc *d = made(sizeof *d);
+    *d = (Desc){.compute = compute, .scale = scale, .epilogue = CUBLASLT_EPILOGUE_DEFAULT};
+    *to = (cublasLtMatmulDesc_t)d;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+static cublasStatus_t take(void *to, size_t want, const void *from, size_t size)
+{
+    if (want != size)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    memcpy(to, from, size);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc,
+                                              cublasLtMatmulDescAttributes_t name,
+                                              const void *value, size_t size)
+{
+    Desc *d = (Desc *)desc;
+    switch ((int)name) {
+    case CUBLASLT_MATMUL_DESC_TRANSA: return take(&d->turn[0], 4, value, size);
+    case CUBLASLT_MATMUL_DESC_TRANSB: return take(&d->turn[1], 4, value, size);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE: return take(&d->epilogue, 4, value, size);
+    case CUBLASLT_MATMUL_DESC_BIAS_POINTER: return take(&d->bias, 8, value, size);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER: return take(&d->aux, 8, value, size);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD: return take(&d->aux_ld, 8, value, size);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE:
+        return take(&d->aux_apart, 8, value, size);
+    default: return CUBLAS_STATUS_INVALID_VALUE;
+    }
+}
+
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *to, cudaDataType_t type,
+                                          uint64_t rows, uint64_t cols, int64_t ld)
+{
+    Layout *l = made(sizeof *l);
+    *l = (Layout){.type = type, .rows = rows, .cols = cols, .ld = ld, .count = 1};
+    *to = (cublasLtMatrixLayout_t)l;
+    return ld < (int64_t)rows ? CUBLAS_STATUS_INVALID_VALUE : CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
+                                                cublasLtMatrixLayoutAttribute_t name,
+                                                const void *value, size_t size)
+{
+    Layout *l = (Layout *)layout;
+    switch ((int)name) {
+    case CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT: return take(&l->count, 4, value, size);
+    case CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET: return take(&l->apart, 8, value, size);
+    default: return CUBLAS_STATUS_INVALID_VALUE;
+    }
+}
+
+cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *to)
+{
+    Preference *p = made(sizeof *p);
+    *p = (Preference){.reductions = CUBLASLT_REDUCTION_SCHEME_MASK, .aligned = {256, 256, 256, 256}};
+    *to = (cublasLtMatmulPreference_t)p;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t pref,
+                                                    cublasLtMatmulPreferenceAttributes_t name,
+                                                    const void *value, size_t size)
+{
+    Preference *p = (Preference *)pref;
+    switch ((int)name) {
+    case CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES: return take(&p->workspace, 8, value, size);
+    case CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK: return take(&p->reductions, 4, value, size);
+    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES: return take(&p->aligned[0], 4, value, size);
+    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES: return take(&p->aligned[1], 4, value, size);
+    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES: return take(&p->aligned[2], 4, value, size);
+    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES: return take(&p->aligned[3], 4, value, size);
+    default: return CUBLAS_STATUS_INVALID_VALUE;
+    }
+}
+
+/* ---- algorithms: which, its workspace, the alignments it relies on ---- */
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t h, cublasLtMatmulDesc_t desc,
+                                              cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                              cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+                                              cublasLtMatmulPreference_t pref, int most,
+                                              cublasLtMatmulHeuristicResult_t to[], int *n)
+{
+    const Preference *p = (const Preference *)pref;
+    (void)h, (void)desc, (void)a, (void)b, (void)c, (void)d;
+    report.asked++;
+    *n = 0;
+    for (int k = 0; k < 3 && k < most; k++) {
+        uint64_t workspace = k == 1 ? p->workspace : 0;
+        to[*n] = (cublasLtMatmulHeuristicResult_t){
+            .algo = {.data = {MAGIC, (uint64_t)k, workspace, p->aligned[0], p->aligned[1],
+                              p->aligned[2], p->aligned[3]}},
+            .workspaceSize = workspace,
+            /* the first one adds up in place, in whatever order */
+            .state = k == 0 && !(p->reductions & CUBLASLT_REDUCTION_SCHEME_INPLACE)
+                         ? CUBLAS_STATUS_NOT_SUPPORTED : CUBLAS_STATUS_SUCCESS};
+        ++*n;
+    }
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t h, cublasLtMatmulDesc_t desc,
+                                       cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                       cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+                                       const cublasLtMatmulAlgo_t *algo,
+                                       cublasLtMatmulHeuristicResult_t *to)
+{
+    (void)h, (void)desc, (void)a, (void)b, (void)c, (void)d;
+    report.checked++;
+    to->workspaceSize = algo->data[2];
+    return algo->data[0] == MAGIC ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
+}
+
+/* ---- products ---- */
+static double get(const Layout *l, const void *at, int64_t i, int64_t j, int32_t batch)
+{
+    int64_t k = i + j * l->ld + batch * l->apart;
+    return l->type == CUDA_R_64F ? ((const double *)at)[k] : ((const float *)at)[k];
+}
+
+static void put(const Layout *l, void *at, int64_t i, int64_t j, int32_t batch, double v)
+{
+    int64_t k = i + j * l->ld + batch * l->apart;
+    if (l->type == CUDA_R_64F)
+        ((double *)at)[k] = v;
+    else
+        ((float *)at)[k] = (float)v;
+}
+
+static double factor(const Desc *d, int which, const Layout *l, const void *at, int64_t row,
+                     int64_t col, int32_t batch)
+{
+    double v = d->turn[which] == CUBLAS_OP_T ? get(l, at, col, row, batch)
+                                             : get(l, at, row, col, batch);
+    if (d->compute != CUBLAS_COMPUTE_32F_FAST_TF32)
+        return v;
+    union { float f; uint32_t u; } x = {(float)v};
+    x.u = (x.u + 0x1000) & ~UINT32_C(0x1fff);
+    return x.f;
+}
+
+static double gelu(double x) { return .5 * x * (1 + tanh(.7978845608028654 * (x + .044715 * x * x * x))); }
+
+static double gelu_slope(double x)
+{
+    double t = tanh(.7978845608028654 * (x + .044715 * x * x * x));
+    return .5 * (1 + t) + .5 * x * (1 - t * t) * .7978845608028654 * (1 + 3 * .044715 * x * x);
+}
+
+static double vector_at(const Layout *l, const void *at, int64_t i)
+{
+    return l->type == CUDA_R_64F ? ((const double *)at)[i] : ((const float *)at)[i];
+}
+
+/* One element after the epilogue. */
+static double finish(const Desc *d, const Layout *out, int64_t i, int64_t j, int32_t batch, double v)
+{
+    const uint32_t e = d->epilogue;
+    int64_t at = i + j * d->aux_ld + batch * d->aux_apart;
+    unsigned char *byte = (unsigned char *)d->aux + at / 8, bit = (unsigned char)(1 << at % 8);
+    Layout aux = {.type = out->type, .ld = d->aux_ld, .apart = d->aux_apart};
+    if (e == CUBLASLT_EPILOGUE_DRELU)
+        return *byte & bit ? v : 0;
+    if (e == CUBLASLT_EPILOGUE_DGELU)
+        return v * gelu_slope(get(&aux, d->aux, i, j, batch));
+    if (e < 256 && (e & CUBLASLT_EPILOGUE_BIAS))
+        v += vector_at(out, d->bias, i);
+    if (e < 256 && (e & CUBLASLT_EPILOGUE_RELU)) {
+        if (e & 128)
+            *byte = (unsigned char)(v > 0 ? *byte | bit : *byte & ~bit);
+        return v > 0 ? v : 0;
+    }
+    if (e < 256 && (e & CUBLASLT_EPILOGUE_GELU)) {
+        if (e & 128)
+            put(&aux, d->aux, i, j, batch, v);
+        return gelu(v);
+    }
+    return v;
+}
+
+/* Sums of a factor over k. */
+static void sums(const Desc *d, int which, const Layout *l, const void *at, const Layout *out, int64_t n,
+                 int64_t depth)
+{
+    Layout vector = {.type = out->type};
+    for (int64_t i = 0; i < n; i++) {
+        double s = 0;
+        for (int64_t k = 0; k < depth; k++)
+            s += which == 0 ? factor(d, 0, l, at, i, k, 0) : factor(d, 1, l, at, k, i, 0);
+        put(&vector, d->bias, i, 0, 0, s);
+    }
+}
+
+static bool aligned(const void *p, uint64_t to) { return (uintptr_t)p % to == 0; }
+
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t h, cublasLtMatmulDesc_t desc, const void *alpha,
+                              const void *A, cublasLtMatrixLayout_t ad, const void *B,
+                              cublasLtMatrixLayout_t bd, const void *beta, const void *C,
+                              cublasLtMatrixLayout_t cd, void *D, cublasLtMatrixLayout_t dd,
+                              const cublasLtMatmulAlgo_t *algo, void *workspace, size_t bytes,
+                              cudaStream_t stream)
+{
+    const Desc *d = (const Desc *)desc;
+    const Layout *a = (const Layout *)ad, *b = (const Layout *)bd, *out = (const Layout *)dd;
+    bool wide = d->scale == CUDA_R_64F;
+    double by = wide ? *(const double *)alpha : *(const float *)alpha;
+    double keep = wide ? *(const double *)beta : *(const float *)beta;
+    int64_t rows = (int64_t)out->rows, cols = (int64_t)out->cols;
+    int64_t depth = (int64_t)(d->turn[0] == CUBLAS_OP_T ? a->rows : a->cols);
+    (void)h, (void)C, (void)stream;
+    report.products++;
+    if (algo->data[0] != MAGIC || bytes < algo->data[2] || keep != 0 || cd != dd
+        || !aligned(A, algo->data[3]) || !aligned(B, algo->data[4]) || !aligned(D, algo->data[6])
+        || (int64_t)(d->turn[0] == CUBLAS_OP_T ? a->cols : a->rows) != rows
+        || (int64_t)(d->turn[1] == CUBLAS_OP_T ? b->rows : b->cols) != cols
+        || (int64_t)(d->turn[1] == CUBLAS_OP_T ? b->cols : b->rows) != depth
+        || a->count != out->count || b->count != out->count)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    memset(workspace, 0xa5, algo->data[2]);
+    for (int32_t q = 0; q < out->count; q++)
+        for (int64_t j = 0; j < cols; j++)
+            for (int64_t i = 0; i < rows; i++) {
+                double s = 0;
+                for (int64_t k = 0; k < depth; k++)
+                    s += factor(d, 0, a, A, i, k, q) * factor(d, 1, b, B, k, j, q);
+                put(out, D, i, j, q, finish(d, out, i, j, q, by * s));
+            }
+    if (d->epilogue == CUBLASLT_EPILOGUE_BGRADA)
+        sums(d, 0, a, A, out, rows, depth);
+    if (d->epilogue == CUBLASLT_EPILOGUE_BGRADB)
+        sums(d, 1, b, B, out, cols, depth);
+    return CUBLAS_STATUS_SUCCESS;
+}
