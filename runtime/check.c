@@ -42,9 +42,13 @@ static void check_after(void *self, uint32_t step)
     if (c->nan.there)
         return;
     for (uint32_t r = 0; r < s->nout; r++) {
-        void *at = ls_engine_arg(c->g, s, s->nin + r);
-        if (at && c->g->p->element_type[s->count + r] == LS_DT_REAL)
-            scan(c, step, r, at, c->g->p->element_count[s->count + r]);
+        int64_t n = c->g->p->element_count[s->count + r];
+        if (c->g->p->element_type[s->count + r] != LS_DT_REAL)
+            continue;
+        const void *at = ls_memory_view(c->g->m, c->g->p->address[s->arg + s->nin + r],
+                                        n * c->g->p->real_bytes);
+        if (at)
+            scan(c, step, r, at, n);
     }
 }
 
@@ -60,7 +64,8 @@ static const LsStateTensor *bad_state(const LsEngine *g)
 {
     for (uint32_t k = 0; k < g->p->nstate; k++) {
         const LsStateTensor *s = &g->p->state[k];
-        if (!all_finite(ls_memory_at(g->m, s->t.at), ls_tensor_count(&s->t), g->p->real_bytes))
+        int64_t n = ls_tensor_count(&s->t);
+        if (!all_finite(ls_memory_view(g->m, s->t.at, n * g->p->real_bytes), n, g->p->real_bytes))
             return s;
     }
     return NULL;
@@ -105,7 +110,8 @@ static unsigned char pattern(int64_t i)
 static void find_touched(LsMeasure *x)
 {
     int64_t top = x->g->p->arena_bytes;
-    while (top > x->touched && (unsigned char)x->g->m->arena[top - 1] == pattern(top - 1))
+    const unsigned char *arena = ls_memory_view(x->g->m, (LsAddress){LS_AT_ARENA, 0}, top);
+    while (arena && top > x->touched && arena[top - 1] == pattern(top - 1))
         top--;
     x->touched = top;
 }
@@ -132,8 +138,12 @@ static void measure_after(void *self, uint32_t step)
 void ls_measure_start(LsMeasure *x, const LsEngine *g, const LsPhaseTable *t)
 {
     *x = (LsMeasure){.g = g, .t = t};
-    for (int64_t i = 0; i < g->p->arena_bytes; i++)
-        g->m->arena[i] = (char)pattern(i);
+    const LsAddress all = {LS_AT_ARENA, 0};
+    unsigned char *arena = ls_memory_view(g->m, all, g->p->arena_bytes);
+    for (int64_t i = 0; arena && i < g->p->arena_bytes; i++)
+        arena[i] = pattern(i);
+    if (arena)
+        ls_memory_store(g->m, all, g->p->arena_bytes);
 }
 
 LsHook ls_measure_hook(LsMeasure *x) { return (LsHook){.after = measure_after, .self = x}; }

@@ -6,6 +6,7 @@
 #include "runtime/json.h"
 #include "runtime/tensor.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,9 +31,10 @@ static void each_part(const LsMemory *m, void (*put)(void *to, const void *data,
     for (uint32_t k = 0; k < m->p->nstate; k++) {
         const LsTensor *t = &m->p->state[k].t;
         LsWalk w = ls_walk_start(t);
+        const void *at = ls_memory_view(m, t->at, bytes_of(m, &m->p->state[k]));
         for (int64_t left = ls_tensor_count(t), n; left > 0; left -= n) {
             n = left < PART / size ? left : PART / size;
-            ls_walk_read(&w, ls_memory_at(m, t->at), part, n, size);
+            ls_walk_read(&w, at, part, n, size);
             put(to, part, (size_t)(n * size));
         }
     }
@@ -105,6 +107,8 @@ bool ls_checkpoint_save(const LsMemory *m, const LsPlace *at, const char *path, 
         length[k] = (unsigned char)((uint64_t)(o.at - 8) >> 8 * k);
     each_part(m, put_file, &o);
     ls_out_patch(&o, 0, length, 8);
+    if (!ls_device_ok(m->device, e))
+        o.err = EIO;            /* nothing half is left behind */
     return ls_out_commit(&o, e);
 }
 
@@ -281,9 +285,12 @@ bool ls_checkpoint_load(const LsMemory *m, LsPlace *at, const char *path, LsErro
     for (uint32_t k = 0; ok && k < m->p->nstate; k++) {
         const LsTensor *t = &m->p->state[k].t;
         LsWalk w = ls_walk_start(t);
-        ls_walk_write(&w, l.data + l.offset[k], ls_memory_at(m, t->at), ls_tensor_count(t),
+        ls_walk_write(&w, l.data + l.offset[k],
+                      ls_memory_view(m, t->at, bytes_of(m, &m->p->state[k])), ls_tensor_count(t),
                       m->p->real_bytes);
+        ls_memory_store(m, t->at, bytes_of(m, &m->p->state[k]));
     }
+    ok = ok && ls_device_ok(m->device, e);
     if (ok)
         *at = l.place;
     free(l.offset);

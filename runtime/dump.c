@@ -31,9 +31,12 @@ static void copy(LsDump *d, uint32_t step, bool before)
 {
     for (uint32_t k = 0; k < d->t->nwatch; k++) {
         const LsWatch *w = &d->t->watch[k];
-        const void *at = ls_memory_at(d->g->m, w->t.at);
-        if (w->step == step && w->before == before && at)
-            memcpy(d->copy + d->offset[k], at, (size_t)ls_tensor_bytes(&w->t, d->g->p->real_bytes));
+        int64_t bytes = ls_tensor_bytes(&w->t, d->g->p->real_bytes);
+        if (w->step != step || w->before != before)
+            continue;
+        const void *at = ls_memory_view(d->g->m, w->t.at, bytes);
+        if (at)
+            memcpy(d->copy + d->offset[k], at, (size_t)bytes);
     }
 }
 
@@ -89,10 +92,11 @@ static bool write_members(const LsDump *d, LsNpz *z, double loss, LsError *e)
         const LsStateTensor *s = &p->state[k];
         char name[300];
         snprintf(name, sizeof name, "%s/%s", group[s->kind], s->t.name);
-        if (!write_tensor(z, name, &s->t, ls_memory_at(d->g->m, s->t.at), p->real_bytes, e))
+        int64_t bytes = ls_tensor_bytes(&s->t, p->real_bytes);
+        if (!write_tensor(z, name, &s->t, ls_memory_view(d->g->m, s->t.at, bytes), p->real_bytes, e))
             return false;
     }
-    return true;
+    return ls_device_ok(d->g->m->device, e);
 }
 
 bool ls_dump_write(const LsDump *d, const char *path, double loss, LsError *e)

@@ -1,4 +1,8 @@
-/* runtime/engine.c -- see engine.h. */
+/* runtime/engine.c -- see engine.h.
+ *
+ * On a device the first run of a phase gives its steps out one by one, so that libraries load what
+ * they need; then the phase is recorded once for each slot of batches, and every later run without
+ * hooks is one replay. */
 #include "runtime/engine.h"
 
 #include <stdlib.h>
@@ -18,7 +22,7 @@ static uint32_t count_addresses(const LsProgram *p)
 bool ls_engine_open(LsEngine *g, const LsProgram *p, const LsMemory *m, LsError *e)
 {
     uint32_t n = count_addresses(p);
-    *g = (LsEngine){.p = p, .m = m};
+    *g = (LsEngine){.p = p, .m = m, .run.device = m->device};
     g->arg = calloc(n + 1, sizeof *g->arg);
     g->patch = calloc(n + 1, sizeof *g->patch);
     if (!g->arg || !g->patch)
@@ -31,21 +35,51 @@ bool ls_engine_open(LsEngine *g, const LsProgram *p, const LsMemory *m, LsError 
     return true;
 }
 
+static void forget(LsDevice *d, LsRecording *r)
+{
+    for (int s = 0; s < LS_DEVICE_SLOTS; s++)
+        if (r->of[s] != NULL)
+            d->kind->forget(d, r->of[s]);
+}
+
 void ls_engine_close(LsEngine *g)
 {
+    if (g->m != NULL && g->m->device != NULL) {
+        forget(g->m->device, &g->train);
+        forget(g->m->device, &g->eval);
+    }
     free(g->arg);
     free(g->patch);
     *g = (LsEngine){0};
 }
 
-void ls_engine_feed(LsEngine *g, const LsLoader *l, const LsBatch *b)
+static void point_inputs(LsEngine *g, const LsLoader *l, char *at)
 {
     for (uint32_t k = 0; k < g->npatch; k++)
-        g->arg[g->patch[k].arg] = b->input + l->offset[g->patch[k].input];
-    g->run.valid = b->valid;
+        g->arg[g->patch[k].arg] = at + l->offset[g->patch[k].input];
 }
 
-void ls_engine_run(LsEngine *g, const LsPhaseTable *t, const LsHook *hook, int nhook)
+void ls_engine_feed(LsEngine *g, const LsLoader *l, const LsBatch *b)
+{
+    LsDevice *d = g->m->device;
+    g->run.valid = b->valid;
+    g->loader = l;
+    if (d == NULL) {
+        point_inputs(g, l, b->input);
+        return;
+    }
+    g->slot = (g->slot + 1) % LS_DEVICE_SLOTS;
+    point_inputs(g, l, d->input[g->slot]);
+    d->kind->feed(d, g->slot, b->input, l->slot_bytes);
+}
+
+bool ls_engine_fed(LsEngine *g, LsError *e)
+{
+    LsDevice *d = g->m->device;
+    return d == NULL || d->kind->fed(d, g->slot) || ls_device_ok(d, e);
+}
+
+static void run_here(LsEngine *g, const LsPhaseTable *t, const LsHook *hook, int nhook)
 {
     for (uint32_t k = 0; k < t->nstep; k++) {
         for (int h = 0; h < nhook; h++)
@@ -58,7 +92,69 @@ void ls_engine_run(LsEngine *g, const LsPhaseTable *t, const LsHook *hook, int n
     }
 }
 
-double ls_engine_loss(const LsEngine *g, const LsPhaseTable *t)
+/* Hooks read what the steps left, which waits for them: so a failure is told of the step it was
+ * in. */
+static bool give_out(LsEngine *g, const LsPhaseTable *t, const LsHook *hook, int nhook)
 {
-    return ls_real_at(ls_memory_at(g->m, t->loss), g->p->real_bytes);
+    LsDevice *d = g->m->device;
+    for (uint32_t k = 0; k < t->nstep && d->error.code == LS_EXIT_DONE; k++) {
+        const LsStep *s = d->at = &t->step[k];
+        for (int h = 0; h < nhook; h++)
+            if (hook[h].before)
+                hook[h].before(hook[h].self, k);
+        d->kind->enter(d, s->name);
+        s->run(&g->run, g->arg + s->arg);
+        d->kind->leave(d);
+        for (int h = 0; h < nhook; h++)
+            if (hook[h].after)
+                hook[h].after(hook[h].self, k);
+    }
+    d->at = NULL;
+    return d->error.code == LS_EXIT_DONE;
+}
+
+static void record(LsEngine *g, const LsPhaseTable *t, LsRecording *r)
+{
+    LsDevice *d = g->m->device;
+    for (int s = 0; s < LS_DEVICE_SLOTS && d->error.code == LS_EXIT_DONE; s++) {
+        point_inputs(g, g->loader, d->input[s]);
+        if (d->kind->record(d)) {
+            give_out(g, t, NULL, 0);
+            r->of[s] = d->kind->recorded(d);
+        }
+    }
+}
+
+static bool run_there(LsEngine *g, const LsPhaseTable *t, const LsHook *hook, int nhook)
+{
+    LsDevice *d = g->m->device;
+    LsRecording *r = t == &g->p->eval ? &g->eval : &g->train;
+    d->update = g->run.update;
+    if (!d->kind->begin(d, g->slot, &g->run))
+        return false;
+    if (nhook == 0 && r->of[g->slot] != NULL)
+        d->kind->replay(d, r->of[g->slot]);
+    else
+        give_out(g, t, hook, nhook);
+    d->kind->end(d, g->slot, ls_memory_at(g->m, t->loss));
+    if (nhook == 0 && r->of[g->slot] == NULL)
+        record(g, t, r);
+    return d->error.code == LS_EXIT_DONE;
+}
+
+bool ls_engine_run(LsEngine *g, const LsPhaseTable *t, const LsHook *hook, int nhook, LsError *e)
+{
+    if (g->m->device != NULL)
+        return run_there(g, t, hook, nhook) || ls_device_ok(g->m->device, e);
+    run_here(g, t, hook, nhook);
+    return true;
+}
+
+bool ls_engine_loss(const LsEngine *g, const LsPhaseTable *t, int slot, double *loss, LsError *e)
+{
+    LsDevice *d = g->m->device;
+    if (d != NULL)
+        return d->kind->loss(d, slot, loss) || ls_device_ok(d, e);
+    *loss = ls_real_at(ls_memory_at(g->m, t->loss), g->p->real_bytes);
+    return true;
 }

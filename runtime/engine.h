@@ -1,4 +1,4 @@
-/* runtime/engine.h -- runs the table of steps. */
+/* runtime/engine.h -- runs the table of steps, here or on a device. */
 #ifndef LS_RUNTIME_ENGINE_H
 #define LS_RUNTIME_ENGINE_H
 
@@ -14,24 +14,31 @@ typedef struct LsHook {
 
 typedef struct LsPatch { uint32_t arg, input; } LsPatch;
 
+/* A phase as a device keeps it to be replayed, for each slot of batches. */
+typedef struct LsRecording { void *of[LS_DEVICE_SLOTS]; } LsRecording;
+
 typedef struct LsEngine {
     const LsProgram *p;
     const LsMemory *m;
     LsRun run;
     void **arg;                 /* LsProgram.address, resolved once */
     LsPatch *patch; uint32_t npatch;    /* arguments that move with every batch */
+    const LsLoader *loader;     /* of the batch fed last */
+    int slot;                   /* device: where that batch went */
+    LsRecording train, eval;    /* device */
 } LsEngine;
 
 bool ls_engine_open(LsEngine *g, const LsProgram *p, const LsMemory *m, LsError *e);
 void ls_engine_close(LsEngine *g);
-/* Points the inputs at a batch. */
+/* How many runs may be under way while another is started, before their losses are asked for. */
+static inline int ls_engine_ahead(const LsEngine *g) { return g->m->device ? LS_DEVICE_SLOTS - 1 : 0; }
+/* Points the inputs at a batch, or has it copied to the device. */
 void ls_engine_feed(LsEngine *g, const LsLoader *l, const LsBatch *b);
-void ls_engine_run(LsEngine *g, const LsPhaseTable *t, const LsHook *hook, int nhook);
-double ls_engine_loss(const LsEngine *g, const LsPhaseTable *t);
-/* Address of argument k of a step. */
-static inline void *ls_engine_arg(const LsEngine *g, const LsStep *s, uint32_t k)
-{
-    return g->arg[s->arg + k];
-}
+/* Runs a phase on that batch; on a device, starts it, and hooks are called as steps are given out. */
+bool ls_engine_run(LsEngine *g, const LsPhaseTable *t, const LsHook *hook, int nhook, LsError *e);
+/* Until the batch fed last may be released. */
+bool ls_engine_fed(LsEngine *g, LsError *e);
+/* Loss of the last run of a phase with a slot (LsEngine.slot as it was then). */
+bool ls_engine_loss(const LsEngine *g, const LsPhaseTable *t, int slot, double *loss, LsError *e);
 
 #endif

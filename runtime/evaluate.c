@@ -53,7 +53,7 @@ static void judge(LsJudge *j)
 {
     const LsProgram *p = j->g->p;
     const LsTensor *t = &j->logits->t;
-    const char *at = ls_memory_at(j->g->m, t->at);
+    const char *at = ls_memory_view(j->g->m, t->at, ls_tensor_bytes(t, p->real_bytes));
     int64_t stride[LS_TENSOR_RANK], size = p->real_bytes;
     int axis = p->class_axis;
     int64_t count = ls_tensor_count(t) / t->dim[axis] * j->batch->valid / p->batch;
@@ -127,8 +127,11 @@ bool ls_evaluate(LsEngine *g, LsLoader *l, const LsDataset *data, const LsHook *
         ls_engine_feed(g, l, b);
         g->run.first = true;
         g->run.apply = false;
-        ls_engine_run(g, &p->eval, hook, n);
-        sum += ls_engine_loss(g, &p->eval) * (double)b->valid;
+        double loss;
+        if (!ls_engine_run(g, &p->eval, hook, n, e)
+            || !ls_engine_loss(g, &p->eval, g->slot, &loss, e))
+            return false;
+        sum += loss * (double)b->valid;
         score->samples += b->valid;
         ls_loader_release(l);
     }

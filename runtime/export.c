@@ -4,6 +4,8 @@
 #include "runtime/file.h"
 #include "runtime/tensor.h"
 
+#include <errno.h>
+
 enum { PART = 4096 };           /* elements converted at a time */
 
 static void patch(LsOut *o, const LsMemory *m, const LsStateTensor *s)
@@ -12,9 +14,10 @@ static void patch(LsOut *o, const LsMemory *m, const LsStateTensor *s)
     double in[PART];
     int64_t size = m->p->real_bytes, at = s->onnx_offset;
     LsWalk w = ls_walk_start(&s->t);
+    const void *from = ls_memory_view(m, s->t.at, ls_tensor_count(&s->t) * size);
     for (int64_t left = ls_tensor_count(&s->t), n; left > 0; left -= n, at += 4 * n) {
         n = left < PART ? left : PART;
-        ls_walk_read(&w, ls_memory_at(m, s->t.at), size == 8 ? (void *)in : (void *)out, n, size);
+        ls_walk_read(&w, from, size == 8 ? (void *)in : (void *)out, n, size);
         for (int64_t i = 0; size == 8 && i < n; i++)
             out[i] = (float)in[i];
         ls_out_patch(o, at, out, (size_t)n * sizeof out[0]);
@@ -30,5 +33,7 @@ bool ls_export(const LsMemory *m, const char *path, LsError *e)
     for (uint32_t k = 0; k < m->p->nstate; k++)
         if (m->p->state[k].onnx_offset >= 0)
             patch(&o, m, &m->p->state[k]);
+    if (!ls_device_ok(m->device, e))
+        o.err = EIO;            /* nothing half is left behind */
     return ls_out_commit(&o, e);
 }

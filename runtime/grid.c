@@ -146,7 +146,8 @@ static void copy_watched(LsGrid *x, uint32_t step, bool before)
 {
     for (int k = 1; k < x->nrow; k++)
         if (x->row[k].watch->step == step && x->row[k].watch->before == before)
-            copy_row(x, &x->row[k], ls_memory_at(x->g->m, x->row[k].t->at));
+            copy_row(x, &x->row[k], ls_memory_view(x->g->m, x->row[k].t->at,
+                     ls_tensor_bytes(x->row[k].t, x->g->p->real_bytes)));
 }
 
 static void before(void *self, uint32_t step) { copy_watched(self, step, true); }
@@ -165,7 +166,8 @@ static bool run_model(LsGrid *x, const LsDataset *data, LsError *e)
         x->take = b->valid < COLUMNS - x->have ? b->valid : COLUMNS - x->have;
         copy_row(x, &x->row[0], b->input + x->l->offset[x->input]);
         ls_engine_feed(x->g, x->l, b);
-        ls_engine_run(x->g, &x->g->p->eval, &hook, 1);
+        if (!ls_engine_run(x->g, &x->g->p->eval, &hook, 1, e) || !ls_engine_fed(x->g, e))
+            return false;
         ls_loader_release(x->l);
         x->have += x->take;
     }

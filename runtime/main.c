@@ -43,7 +43,7 @@ static void print_plan(const LsProgram *p)
            "  total %" PRId64 "  budget %" PRId64 " bytes, overhead %.1f %%\n"
            "step  node  again  op                    result bytes      at  name\n",
            p->model, p->plan_hash, p->strategy, p->batch, p->state_bytes, p->arena_bytes,
-           p->const_bytes, ls_ring_bytes(p), ls_memory_total(p), p->budget, 100 * p->overhead);
+           p->const_bytes, ls_memory_input(p), ls_memory_total(p), p->budget, 100 * p->overhead);
     for (uint32_t k = 0; k < t->nstep; k++) {
         const LsStep *s = &t->step[k];
         int64_t bytes = 0;
@@ -146,7 +146,9 @@ static bool open_run(LsTrainer *t, LsError *e)
         || !open_reports(t, resumed, e) || (!o->eval && !ls_train_plan(t, resumed, e)))
         return false;
     t->engine.run.seed = t->at.seed;
-    t->engine.run.pool = ls_pool_create(t->threads);
+    if (t->memory.device != NULL)
+        t->memory.device->kind->pin(t->memory.device, t->loader.memory, ls_ring_bytes(t->p));
+    t->engine.run.pool = ls_pool_create(t->memory.device != NULL ? 1 : t->threads);
     return t->engine.run.pool ? true
                               : ls_fail(e, LS_EXIT_FAIL, "cannot start %d threads", t->threads);
 }
@@ -212,6 +214,8 @@ static void close_run(LsTrainer *t, LsError *e)
 {
     ls_progress_clear(&t->progress);
     ls_log_close(&t->log, t->o.log, e);
+    if (t->memory.device != NULL && t->loader.memory != NULL)
+        t->memory.device->kind->unpin(t->memory.device, t->loader.memory);
     ls_loader_close(&t->loader);
     if (t->engine.run.pool)
         ls_pool_destroy(t->engine.run.pool);

@@ -31,8 +31,10 @@ static void init_state(LsMemory *m)
         const LsStateTensor *s = &p->state[k];
         int64_t n = ls_tensor_count(&s->t);
         LsWalk w = ls_walk_start(&s->t);
-        char *to = ls_memory_at(m, s->t.at);
-        for (int64_t i = 0; s->onnx_offset >= 0 && i < n; i++) {
+        if (s->onnx_offset < 0)
+            continue;
+        char *to = ls_memory_view(m, s->t.at, n * p->real_bytes);
+        for (int64_t i = 0; i < n; i++) {
             float v;
             memcpy(&v, p->onnx + s->onnx_offset + 4 * i, 4);
             int64_t at = ls_walk_next(&w);
@@ -41,12 +43,47 @@ static void init_state(LsMemory *m)
             else
                 ((float *)(void *)to)[at] = v;
         }
+        ls_memory_store(m, s->t.at, n * p->real_bytes);
     }
+}
+
+/* Room for the largest tensor that is ever looked at, so that none is made later. */
+static bool make_view(LsDevice *d, LsError *e)
+{
+    const LsProgram *p = d->p;
+    const LsPhaseTable *phase[] = {&p->train, &p->eval};
+    int64_t most = 1, n;
+    for (uint32_t k = 0; k < p->nstate; k++)
+        most = (n = ls_tensor_bytes(&p->state[k].t, p->real_bytes)) > most ? n : most;
+    for (int f = 0; f < 2; f++)
+        for (uint32_t k = 0; k < phase[f]->nwatch; k++)
+            most = (n = ls_tensor_bytes(&phase[f]->watch[k].t, p->real_bytes)) > most ? n : most;
+    d->view = calloc(1, (size_t)most);
+    d->view_bytes = d->view != NULL ? most : 0;
+    return d->view != NULL
+           || ls_fail(e, LS_EXIT_FAIL, "no memory for a tensor's copy, %lld bytes", (long long)most);
+}
+
+static bool open_on_device(LsMemory *m, LsError *e)
+{
+    const LsProgram *p = m->p;
+    LsDevice *d = m->device = p->device->open(p, ls_memory_input(p) / LS_DEVICE_SLOTS, e);
+    if (d == NULL || !make_view(d, e))
+        return false;
+    m->state = d->state;
+    m->arena = d->arena;
+    m->constant = d->constant;
+    if (p->const_bytes > 0)
+        p->device->write(d, d->constant, p->constant, p->const_bytes);
+    init_state(m);
+    return ls_device_ok(d, e);
 }
 
 bool ls_memory_open(LsMemory *m, const LsProgram *p, LsError *e)
 {
     *m = (LsMemory){.p = p, .constant = (const char *)p->constant};
+    if (p->device != NULL)
+        return open_on_device(m, e);
     m->state = get(p->state_bytes, "state", e);
     m->arena = m->state ? get(p->arena_bytes, "arena", e) : NULL;
     if (!m->arena)
@@ -64,9 +101,14 @@ bool ls_memory_open(LsMemory *m, const LsProgram *p, LsError *e)
 
 void ls_memory_close(LsMemory *m)
 {
-    free(m->state);
-    free(m->arena);
-    free(m->copied);
+    if (m->device != NULL) {
+        free(m->device->view);
+        m->device->kind->close(m->device);
+    } else {
+        free(m->state);
+        free(m->arena);
+        free(m->copied);
+    }
     *m = (LsMemory){0};
 }
 
@@ -80,9 +122,42 @@ void *ls_memory_at(const LsMemory *m, LsAddress a)
     }
 }
 
+void *ls_memory_view(const LsMemory *m, LsAddress a, int64_t bytes)
+{
+    LsDevice *d = m->device;
+    void *at = ls_memory_at(m, a);
+    if (d == NULL || at == NULL)
+        return at;
+    if (bytes > d->view_bytes) {    /* a whole arena, for --measure */
+        void *more = realloc(d->view, (size_t)bytes);
+        if (more == NULL) {
+            ls_device_fail(d, LS_EXIT_FAIL, "no memory for a copy of %lld bytes",
+                           (long long)bytes);
+            return NULL;
+        }
+        d->view = more;
+        d->view_bytes = bytes;
+    }
+    if (!d->kind->read(d, d->view, at, bytes))
+        memset(d->view, 0, (size_t)bytes);
+    return d->view;
+}
+
+void ls_memory_store(const LsMemory *m, LsAddress a, int64_t bytes)
+{
+    LsDevice *d = m->device;
+    if (d != NULL)
+        d->kind->write(d, ls_memory_at(m, a), d->view, bytes);
+}
+
+int64_t ls_memory_input(const LsProgram *p)
+{
+    return p->device != NULL ? ls_ring_bytes(p) / LS_RING * LS_DEVICE_SLOTS : ls_ring_bytes(p);
+}
+
 int64_t ls_memory_total(const LsProgram *p)
 {
-    return p->state_bytes + p->arena_bytes + p->const_bytes + ls_ring_bytes(p);
+    return p->state_bytes + p->arena_bytes + p->const_bytes + ls_memory_input(p);
 }
 
 double ls_real_at(const void *at, int real_bytes)

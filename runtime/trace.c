@@ -19,7 +19,8 @@ bool ls_trace_open(LsTrace *x, const LsEngine *g, const LsPhaseTable *t, LsError
     x->total = x->took + LS_TRACE_RUNS * n;
     x->least = x->total + n;
     x->sample = x->least + n;
-    return true;
+    LsDevice *d = g->m->device;
+    return d == NULL || d->kind->marks(d, 2 * t->nstep) || ls_device_ok(d, e);
 }
 
 void ls_trace_close(LsTrace *x)
@@ -33,23 +34,47 @@ static size_t place(const LsTrace *x, int64_t run, uint32_t step)
     return (size_t)(run % LS_TRACE_RUNS) * x->t->nstep + step;
 }
 
+static void note(LsTrace *x, uint32_t step, int64_t ns)
+{
+    x->took[place(x, x->runs, step)] = ns;
+    x->total[step] += ns;
+    x->sample[step * LS_TRACE_SAMPLES + x->runs % LS_TRACE_SAMPLES] = ns;
+    if (x->runs == 0 || ns < x->least[step])
+        x->least[step] = ns;
+}
+
+/* What a device noted of a run that has been given out, after it is done. */
+static void read_marks(LsTrace *x, LsDevice *d)
+{
+    int64_t first = x->start[place(x, x->runs, 0)];
+    for (uint32_t k = 0; k < x->t->nstep; k++) {
+        x->start[place(x, x->runs, k)] = first + d->kind->took(d, 0, 2 * k);
+        note(x, k, d->kind->took(d, 2 * k, 2 * k + 1));
+    }
+}
+
 static void before(void *self, uint32_t step)
 {
     LsTrace *x = self;
+    LsDevice *d = x->g->m->device;
     x->start[place(x, x->runs, step)] = ls_now_ns();
+    if (d != NULL)
+        d->kind->mark(d, 2 * step);
 }
 
 static void after(void *self, uint32_t step)
 {
     LsTrace *x = self;
-    size_t at = place(x, x->runs, step);
-    int64_t ns = ls_now_ns() - x->start[at];
-    x->took[at] = ns;
-    x->total[step] += ns;
-    x->sample[step * LS_TRACE_SAMPLES + x->runs % LS_TRACE_SAMPLES] = ns;
-    if (x->runs == 0 || ns < x->least[step])
-        x->least[step] = ns;
-    x->runs += step + 1 == x->t->nstep;
+    LsDevice *d = x->g->m->device;
+    bool last = step + 1 == x->t->nstep;
+    if (d == NULL) {
+        note(x, step, ls_now_ns() - x->start[place(x, x->runs, step)]);
+    } else {
+        d->kind->mark(d, 2 * step + 1);
+        if (last)
+            read_marks(x, d);
+    }
+    x->runs += last;
 }
 
 LsHook ls_trace_hook(LsTrace *x) { return (LsHook){before, after, x}; }

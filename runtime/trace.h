@@ -1,5 +1,5 @@
 /* runtime/trace.h -- where the time of a step goes: --trace, --profile. Costs two clock reads per
- * step of the table, and nothing when neither is asked for. */
+ * step of the table, or two marks of a device, and nothing when neither is asked for. */
 #ifndef LS_RUNTIME_TRACE_H
 #define LS_RUNTIME_TRACE_H
 

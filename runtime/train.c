@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { MAX_HOOKS = 4 };
 
@@ -63,9 +64,47 @@ static int set_hooks(LsTrainer *t, bool last_batch, LsHook hook[MAX_HOOKS])
     return n;
 }
 
-/* One batch of an update: number k of `group`. */
-static bool run_batch(LsTrainer *t, int64_t k, int64_t group, double *loss, int64_t *valid,
-                      LsError *e)
+/* Takes the loss of the oldest batch under way; with the last one of an update, what the update
+ * comes to. */
+static bool land(LsTrainer *t, LsError *e)
+{
+    LsFlight f = t->flight[0];
+    double one;
+    t->nflight--;
+    memmove(t->flight, t->flight + 1, (size_t)t->nflight * sizeof f);
+    if (!ls_engine_loss(&t->engine, &t->p->train, f.slot, &one, e))
+        return false;
+    if (t->o.check_numerics && !ls_check_end(&t->check, one, f.update, e))
+        return false;
+    t->part_loss += one * (double)f.valid;
+    t->part_samples += f.valid;
+    if (!f.apply)
+        return true;
+    t->loss = t->part_loss / (double)t->part_samples;
+    t->epoch_loss += t->part_loss;
+    t->epoch_samples += t->part_samples;
+    t->part_loss = 0;
+    t->part_samples = 0;
+    ls_log_step(&t->log, f.update, f.epoch, t->loss, f.lr);
+    if (isfinite(t->loss))
+        return true;
+    return ls_fail(e, LS_EXIT_DIVERGED,
+                   "step %" PRId64 ": the loss is %g; training has diverged (lower "
+                   "--lr?); --check-numerics names the first node that gives such a value",
+                   f.update, t->loss);
+}
+
+static bool land_all(LsTrainer *t, LsError *e)
+{
+    while (t->nflight > 0)
+        if (!land(t, e))
+            return false;
+    return true;
+}
+
+/* Starts one batch of an update: number k of `group`. On a device the batch before may still be
+ * under way; then its loss is taken now. */
+static bool run_batch(LsTrainer *t, int64_t k, int64_t group, LsError *e)
 {
     LsRun *run = &t->engine.run;
     LsHook hook[MAX_HOOKS];
@@ -76,35 +115,27 @@ static bool run_batch(LsTrainer *t, int64_t k, int64_t group, double *loss, int6
     run->step = t->at.update * group + k;
     run->first = k == 0;
     run->apply = k == group - 1;
-    ls_engine_run(&t->engine, &t->p->train, hook, set_hooks(t, run->apply, hook));
-    double one = ls_engine_loss(&t->engine, &t->p->train);
-    *loss += one * (double)b->valid;
-    *valid += b->valid;
+    if (!ls_engine_run(&t->engine, &t->p->train, hook, set_hooks(t, run->apply, hook), e)
+        || !ls_engine_fed(&t->engine, e))
+        return false;
+    t->flight[t->nflight++] = (LsFlight){run->update, t->at.epoch + 1, b->valid, run->lr,
+                                         t->engine.slot, run->apply};
     ls_loader_release(&t->loader);
     t->at.cursor++;
-    return !t->o.check_numerics || ls_check_end(&t->check, one, t->at.update + 1, e);
+    int ahead = t->o.check_numerics ? 0 : ls_engine_ahead(&t->engine);
+    return t->nflight <= ahead || land(t, e);
 }
 
 static bool run_update(LsTrainer *t, LsError *e)
 {
-    int64_t group = t->p->accumulate > 0 ? t->p->accumulate : 1, valid = 0;
-    double loss = 0;
+    int64_t group = t->p->accumulate > 0 ? t->p->accumulate : 1;
     t->engine.run.update = t->at.update + 1;
     t->engine.run.lr = ls_rate_at(&t->rate, t->at.update + 1);
     for (int64_t k = 0; k < group; k++)
-        if (!run_batch(t, k, group, &loss, &valid, e))
+        if (!run_batch(t, k, group, e))
             return false;
-    t->loss = loss / (double)valid;
-    t->epoch_loss += loss;
-    t->epoch_samples += valid;
     t->at.update++;
-    ls_log_step(&t->log, t->at.update, t->at.epoch + 1, t->loss, t->engine.run.lr);
-    if (isfinite(t->loss))
-        return true;
-    return ls_fail(e, LS_EXIT_DIVERGED,
-                   "step %" PRId64 ": the loss is %g; training has diverged (lower "
-                   "--lr?); --check-numerics names the first node that gives such a value",
-                   t->at.update, t->loss);
+    return true;
 }
 
 static void show_progress(LsTrainer *t)
@@ -185,6 +216,8 @@ bool ls_train(LsTrainer *t, LsError *e)
             return false;
         t->at.epoch = t->at.cursor / t->per_epoch;
         bool ended = t->at.epoch > epoch, last = t->at.update == t->updates;
+        if ((ended || last || save_due(t, ended)) && !land_all(t, e))
+            return false;
         if (ended || last) {
             if (!end_epoch(t, e))
                 return false;
@@ -195,5 +228,5 @@ bool ls_train(LsTrainer *t, LsError *e)
             return false;
     }
     ls_progress_clear(&t->progress);
-    return true;
+    return land_all(t, e);
 }

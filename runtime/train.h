@@ -15,6 +15,15 @@
 
 #include <signal.h>
 
+/* A batch that was started and whose loss is not known yet. */
+typedef struct LsFlight {
+    int64_t update, epoch;      /* from 1 */
+    int64_t valid;
+    double lr;
+    int slot;                   /* of the engine */
+    bool apply;                 /* the last one of its update */
+} LsFlight;
+
 typedef struct LsTrainer {
     const LsProgram *p;
     LsTrainerOptions o;
@@ -34,7 +43,10 @@ typedef struct LsTrainer {
     LsPass pass;
     int64_t per_epoch;          /* batches */
     int64_t updates;            /* of the whole run */
-    double loss;                /* of the last update */
+    LsFlight flight[LS_DEVICE_SLOTS]; int nflight;      /* oldest first */
+    double part_loss;           /* sum over the samples of the update under way */
+    int64_t part_samples;
+    double loss;                /* of the last update whose loss is known */
     double epoch_loss;          /* sum over the samples seen in this epoch */
     int64_t epoch_samples;
     bool interrupted;           /* ended before the last update */

@@ -244,6 +244,7 @@ void ls_trainer_options_help(const LsProgram *p, const char *name, FILE *to)
         print_help(to, row[k].help);
     }
     fprintf(to,
-            "\nExit codes: 0 done, 1 a file cannot be written, 2 wrong usage, 7 diverged (loss not "
-            "finite),\n8 data or checkpoint unreadable, 130 interrupted, checkpoint written.\n");
+            "\nExit codes: 0 done, 1 a file cannot be written, 2 wrong usage, 5 device or its library "
+            "missing,\n7 diverged (loss not finite), 8 data or checkpoint unreadable, 130 interrupted, "
+            "checkpoint\nwritten.\n");
 }

@@ -1,0 +1,276 @@
+/* runtime/cuda/cuda_device.c -- finds the GPU, takes its memory once, copies to and from it; what is
+ * wrong, in one sentence. */
+#include "runtime/cuda/cuda_state.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGN = 256 };           /* bytes; what cudaMalloc keeps, and 16-byte accesses need */
+
+/* ---- failures ---- */
+
+bool ls_cuda_check(LsCuda *c, cudaError_t err, const char *what)
+{
+    if (err == cudaSuccess)
+        return true;
+    bool late = c->d.at == NULL && c->d.update > 0
+                && (err == cudaErrorIllegalAddress || err == cudaErrorLaunchFailure
+                    || err == cudaErrorMisalignedAddress || err == cudaErrorIllegalInstruction
+                    || err == cudaErrorLaunchTimeout);
+    return ls_device_fail(&c->d, LS_EXIT_DEVICE, "cannot %s on %s: %s (%s)%s", what, c->info.name,
+                          cudaGetErrorString(err), cudaGetErrorName(err),
+                          late ? "; --check-numerics runs node by node and names the one" : "");
+}
+
+void ls_cuda_fail(LsRun *run, LsExit code, const char *fmt, ...)
+{
+    char what[400];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(what, sizeof what, fmt, ap);
+    va_end(ap);
+    ls_device_fail(run->device, code, "%s", what);
+}
+
+bool ls_cuda_ok(LsRun *run, cudaError_t err, const char *what)
+{
+    return ls_cuda_check(ls_cuda_of(run->device), err, what);
+}
+
+/* ---- what libraries' modules ask ---- */
+
+cudaStream_t ls_cuda_stream(const LsRun *run) { return ls_cuda_of(run->device)->stream; }
+
+const LsCudaInfo *ls_cuda_info(const LsRun *run) { return &ls_cuda_of(run->device)->info; }
+
+void *ls_cuda_library(const LsRun *run, LsCudaSlot slot)
+{
+    return ls_cuda_of(run->device)->library[slot];
+}
+
+/* ---- opening ---- */
+
+static bool no_device(cudaError_t err, LsError *e)
+{
+    int driver = 0, runtime = 0;
+    cudaDriverGetVersion(&driver);
+    cudaRuntimeGetVersion(&runtime);
+    if (driver == 0)
+        return ls_fail(e, LS_EXIT_DEVICE, "this program runs on an NVIDIA GPU, and there is no NVIDIA "
+                       "driver here (libcuda.so.1); compile with --target=cpu to train without one");
+    if (err == cudaErrorInsufficientDriver)
+        return ls_fail(e, LS_EXIT_DEVICE, "the NVIDIA driver is too old: it is for CUDA %d.%d, this "
+                       "program is built with CUDA %d.%d", driver / 1000, driver % 1000 / 10,
+                       runtime / 1000, runtime % 1000 / 10);
+    if (err == cudaErrorNoDevice || err == cudaSuccess)
+        return ls_fail(e, LS_EXIT_DEVICE, "there is an NVIDIA driver here, but no GPU%s%s",
+                       getenv("CUDA_VISIBLE_DEVICES") ? " among CUDA_VISIBLE_DEVICES=" : "",
+                       getenv("CUDA_VISIBLE_DEVICES") ? getenv("CUDA_VISIBLE_DEVICES") : "");
+    return ls_fail(e, LS_EXIT_DEVICE, "cannot use the GPU: %s (%s)", cudaGetErrorString(err),
+                   cudaGetErrorName(err));
+}
+
+static bool find_device(LsCuda *c, LsError *e)
+{
+    LsCudaInfo *i = &c->info;
+    int count = 0;
+    struct cudaDeviceProp prop;
+    cudaError_t err = cudaGetDeviceCount(&count);
+    if (err != cudaSuccess || count == 0)
+        return no_device(err, e);
+    err = cudaSetDevice(i->device);     /* CUDA_VISIBLE_DEVICES says which one is the first */
+    if (err == cudaSuccess)
+        err = cudaGetDeviceProperties(&prop, i->device);
+    if (err != cudaSuccess)
+        return no_device(err, e);
+    i->major = prop.major;
+    i->minor = prop.minor;
+    i->processors = prop.multiProcessorCount;
+    snprintf(i->name, sizeof i->name, "%.63s", prop.name);
+    cudaDriverGetVersion(&i->driver);
+    return true;
+}
+
+static bool make_order(LsCuda *c)
+{
+    cudaError_t err = cudaStreamCreateWithFlags(&c->stream, cudaStreamNonBlocking);
+    if (err == cudaSuccess)
+        err = cudaStreamCreateWithFlags(&c->copy, cudaStreamNonBlocking);
+    /* Waiting sleeps: the next run is under way by then, so that nothing is lost. */
+    const unsigned flags = cudaEventDisableTiming | cudaEventBlockingSync;
+    for (int s = 0; s < LS_DEVICE_SLOTS && err == cudaSuccess; s++) {
+        err = cudaEventCreateWithFlags(&c->ready[s], flags);
+        if (err == cudaSuccess)
+            err = cudaEventCreateWithFlags(&c->done[s], flags);
+    }
+    if (err == cudaSuccess)
+        err = cudaHostAlloc((void **)&c->sent, LS_DEVICE_SLOTS * sizeof *c->sent, 0);
+    if (err == cudaSuccess)
+        err = cudaHostAlloc((void **)&c->losses, LS_DEVICE_SLOTS * sizeof *c->losses, 0);
+    return ls_cuda_check(c, err, "make streams and events");
+}
+
+static int64_t round_up(int64_t n) { return (n + ALIGN - 1) / ALIGN * ALIGN; }
+
+static bool too_small(LsCuda *c, int64_t want, size_t left, size_t all, LsError *e)
+{
+    cudaGetLastError();         /* of the allocation that failed */
+    return ls_fail(e, LS_EXIT_DEVICE, "%s has %zu of its %zu bytes free, and this program takes %"
+                   PRId64 ": compile it with a smaller --budget or --batch", c->info.name, left, all,
+                   want);
+}
+
+static bool take_memory(LsCuda *c, int64_t slot, LsError *e)
+{
+    LsDevice *d = &c->d;
+    const LsProgram *p = d->p;
+    int64_t arena = round_up(p->arena_bytes > 0 ? p->arena_bytes : 1), at = 0, beside;
+    size_t left = 0, all = 0;
+    beside = round_up(p->state_bytes) + round_up(p->const_bytes)
+             + LS_DEVICE_SLOTS * round_up(slot) + round_up(sizeof *c->numbers);
+    cudaError_t err = cudaMemGetInfo(&left, &all);
+    if (err == cudaSuccess)
+        err = cudaMalloc((void **)&d->arena, (size_t)arena);
+    if (err == cudaSuccess)
+        err = cudaMalloc((void **)&c->memory, (size_t)beside);
+    if (err == cudaErrorMemoryAllocation)
+        return too_small(c, arena + beside, left, all, e);
+    d->state = c->memory + at;
+    at += round_up(p->state_bytes);
+    d->constant = c->memory + at;
+    at += round_up(p->const_bytes);
+    for (int s = 0; s < LS_DEVICE_SLOTS; s++) {
+        d->input[s] = c->memory + at;
+        at += round_up(slot);
+    }
+    c->numbers = (LsRun *)(void *)(c->memory + at);
+    if (err == cudaSuccess)
+        err = cudaMemsetAsync(d->arena, 0, (size_t)arena, c->stream);
+    if (err == cudaSuccess)
+        err = cudaMemsetAsync(c->memory, 0, (size_t)beside, c->stream);
+    if (err == cudaSuccess)
+        err = cudaStreamSynchronize(c->stream);
+    return ls_cuda_check(c, err, "take memory");
+}
+
+static bool open_libraries(LsCuda *c, LsError *e)
+{
+    LsRun run = {.device = &c->d};
+    for (; c->nopen < c->program->nuse; c->nopen++) {
+        const LsCudaUse *u = &c->program->use[c->nopen];
+        if (!u->library->open(&run, u->data, &c->library[u->library->slot], e))
+            return false;
+    }
+    return true;
+}
+
+static void close_device(LsDevice *d)
+{
+    LsCuda *c = ls_cuda_of(d);
+    if (c->stream != NULL)
+        cudaStreamSynchronize(c->stream);
+    while (c->nopen > 0) {
+        const LsCudaLibrary *l = c->program->use[--c->nopen].library;
+        l->close(c->library[l->slot]);
+    }
+    for (uint32_t k = 0; k < c->nmoment; k++)
+        cudaEventDestroy(c->moment[k]);
+    free(c->moment);
+    if (c->image != NULL)
+        cudaLibraryUnload(c->image);
+    free(c->kernel);
+    for (int s = 0; s < LS_DEVICE_SLOTS; s++) {
+        if (c->ready[s] != NULL)
+            cudaEventDestroy(c->ready[s]);
+        if (c->done[s] != NULL)
+            cudaEventDestroy(c->done[s]);
+    }
+    if (c->copy != NULL)
+        cudaStreamDestroy(c->copy);
+    if (c->stream != NULL)
+        cudaStreamDestroy(c->stream);
+    cudaFreeHost(c->sent);
+    cudaFreeHost(c->losses);
+    cudaFree(c->memory);
+    cudaFree(d->arena);
+    free(c);
+}
+
+static LsDevice *open_device(const LsProgram *p, int64_t slot, LsError *e)
+{
+    LsCuda *c = calloc(1, sizeof *c);
+    if (c == NULL) {
+        ls_fail(e, LS_EXIT_FAIL, "out of memory");
+        return NULL;
+    }
+    c->d.kind = &ls_cuda_device;
+    c->d.p = p;
+    c->program = p->device_program;
+    if (find_device(c, e) && make_order(c) && ls_cuda_load(c, e) && take_memory(c, slot, e)
+        && open_libraries(c, e))
+        return &c->d;
+    ls_device_ok(&c->d, e);
+    close_device(&c->d);
+    return NULL;
+}
+
+/* ---- copies ---- */
+
+static bool read_device(LsDevice *d, void *here, const void *there, int64_t bytes)
+{
+    LsCuda *c = ls_cuda_of(d);
+    cudaError_t err = cudaMemcpyAsync(here, there, (size_t)bytes, cudaMemcpyDeviceToHost, c->stream);
+    if (err == cudaSuccess)
+        err = cudaStreamSynchronize(c->stream);
+    return ls_cuda_check(c, err, "read memory");
+}
+
+static bool write_device(LsDevice *d, void *there, const void *here, int64_t bytes)
+{
+    LsCuda *c = ls_cuda_of(d);
+    cudaError_t err = cudaMemcpyAsync(there, here, (size_t)bytes, cudaMemcpyHostToDevice, c->stream);
+    if (err == cudaSuccess)
+        err = cudaStreamSynchronize(c->stream);
+    return ls_cuda_check(c, err, "write memory");
+}
+
+/* Where the system does not let memory be pinned, copies are slower, and right. */
+static void pin(LsDevice *d, void *here, int64_t bytes)
+{
+    (void)d;
+    if (cudaHostRegister(here, (size_t)bytes, cudaHostRegisterDefault) != cudaSuccess)
+        cudaGetLastError();
+}
+
+static void unpin(LsDevice *d, void *here)
+{
+    cudaStreamSynchronize(ls_cuda_of(d)->copy);
+    if (cudaHostUnregister(here) != cudaSuccess)
+        cudaGetLastError();
+}
+
+const LsDeviceKind ls_cuda_device = {
+    .open = open_device,
+    .close = close_device,
+    .read = read_device,
+    .write = write_device,
+    .pin = pin,
+    .unpin = unpin,
+    .feed = ls_cuda_feed,
+    .fed = ls_cuda_fed,
+    .begin = ls_cuda_begin,
+    .end = ls_cuda_end,
+    .loss = ls_cuda_loss,
+    .enter = ls_cuda_enter,
+    .leave = ls_cuda_leave,
+    .record = ls_cuda_record,
+    .recorded = ls_cuda_recorded,
+    .replay = ls_cuda_replay,
+    .forget = ls_cuda_forget,
+    .marks = ls_cuda_marks,
+    .mark = ls_cuda_mark,
+    .took = ls_cuda_took,
+};

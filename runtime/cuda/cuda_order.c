@@ -1,0 +1,155 @@
+/* runtime/cuda/cuda_order.c -- the order of work: batches on one stream, steps on another, events
+ * between them, and a phase as a CUDA graph.
+ *
+ *     copy    | batch 0 -> slot 0 | batch 1 -> slot 1 |          | batch 2 -> slot 0 |
+ *     stream              | numbers, steps, loss of 0  | numbers, steps, loss of 1 | ...
+ *
+ * A slot's `ready` lets its steps begin, its `done` lets the next batch come into it, and tells the
+ * host that the loss is here. What the host hands over lies in pinned memory of the slot, and is
+ * written again only after `done`. */
+#include "runtime/cuda/cuda_state.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#if __has_include(<nvtx3/nvToolsExt.h>)
+#include <nvtx3/nvToolsExt.h>
+#else
+static inline void nvtxRangePushA(const char *name) { (void)name; }
+static inline void nvtxRangePop(void) {}
+#endif
+
+bool ls_cuda_feed(LsDevice *d, int slot, const void *here, int64_t bytes)
+{
+    LsCuda *c = ls_cuda_of(d);
+    cudaError_t err = cudaStreamWaitEvent(c->copy, c->done[slot], 0);
+    if (err == cudaSuccess)
+        err = cudaMemcpyAsync(d->input[slot], here, (size_t)bytes, cudaMemcpyHostToDevice, c->copy);
+    if (err == cudaSuccess)
+        err = cudaEventRecord(c->ready[slot], c->copy);
+    return ls_cuda_check(c, err, "copy a batch to the device");
+}
+
+bool ls_cuda_fed(LsDevice *d, int slot)
+{
+    LsCuda *c = ls_cuda_of(d);
+    return ls_cuda_check(c, cudaEventSynchronize(c->ready[slot]), "copy a batch to the device");
+}
+
+bool ls_cuda_begin(LsDevice *d, int slot, const LsRun *run)
+{
+    LsCuda *c = ls_cuda_of(d);
+    cudaError_t err = cudaEventSynchronize(c->done[slot]);
+    if (err == cudaSuccess)
+        err = cudaStreamWaitEvent(c->stream, c->ready[slot], 0);
+    if (err == cudaSuccess) {
+        c->sent[slot] = *run;
+        err = cudaMemcpyAsync(c->numbers, &c->sent[slot], sizeof *run, cudaMemcpyHostToDevice,
+                              c->stream);
+    }
+    return ls_cuda_check(c, err, "begin a step");
+}
+
+bool ls_cuda_end(LsDevice *d, int slot, const void *loss)
+{
+    LsCuda *c = ls_cuda_of(d);
+    cudaError_t err = cudaMemcpyAsync(&c->losses[slot], loss, (size_t)d->p->real_bytes,
+                                      cudaMemcpyDeviceToHost, c->stream);
+    if (err == cudaSuccess)
+        err = cudaEventRecord(c->done[slot], c->stream);
+    return ls_cuda_check(c, err, "end a step");
+}
+
+bool ls_cuda_loss(LsDevice *d, int slot, double *loss)
+{
+    LsCuda *c = ls_cuda_of(d);
+    float f;
+    if (!ls_cuda_check(c, cudaEventSynchronize(c->done[slot]), "run the step"))
+        return false;
+    memcpy(&f, &c->losses[slot], sizeof f);
+    *loss = d->p->real_bytes == 8 ? c->losses[slot] : (double)f;
+    return true;
+}
+
+void ls_cuda_enter(LsDevice *d, const char *name)
+{
+    (void)d;
+    nvtxRangePushA(name);
+}
+
+void ls_cuda_leave(LsDevice *d)
+{
+    nvtxRangePop();
+    ls_cuda_check(ls_cuda_of(d), cudaPeekAtLastError(), "run it");
+}
+
+bool ls_cuda_record(LsDevice *d)
+{
+    LsCuda *c = ls_cuda_of(d);
+    /* Threads that fill batches make no CUDA calls; tools in other threads may. */
+    return ls_cuda_check(c, cudaStreamBeginCapture(c->stream, cudaStreamCaptureModeThreadLocal),
+                         "record a step");
+}
+
+void *ls_cuda_recorded(LsDevice *d)
+{
+    LsCuda *c = ls_cuda_of(d);
+    cudaGraph_t graph = NULL;
+    cudaGraphExec_t exec = NULL;
+    cudaError_t err = cudaStreamEndCapture(c->stream, &graph);
+    if (err == cudaSuccess)
+        err = cudaGraphInstantiate(&exec, graph, 0);
+    if (err == cudaSuccess)
+        err = cudaGraphUpload(exec, c->stream);
+    if (graph != NULL)
+        cudaGraphDestroy(graph);
+    ls_cuda_check(c, err, "record a step");
+    return exec;
+}
+
+bool ls_cuda_replay(LsDevice *d, void *recording)
+{
+    LsCuda *c = ls_cuda_of(d);
+    char name[48];
+    snprintf(name, sizeof name, "step %" PRId64, d->update);
+    nvtxRangePushA(name);
+    cudaError_t err = cudaGraphLaunch(recording, c->stream);
+    nvtxRangePop();
+    return ls_cuda_check(c, err, "start the step");
+}
+
+void ls_cuda_forget(LsDevice *d, void *recording)
+{
+    (void)d;
+    cudaGraphExecDestroy(recording);
+}
+
+bool ls_cuda_marks(LsDevice *d, uint32_t n)
+{
+    LsCuda *c = ls_cuda_of(d);
+    c->moment = calloc(n + 1, sizeof *c->moment);
+    if (c->moment == NULL)
+        return ls_device_fail(d, LS_EXIT_FAIL, "out of memory");
+    for (; c->nmoment < n; c->nmoment++)
+        if (!ls_cuda_check(c, cudaEventCreate(&c->moment[c->nmoment]), "make an event"))
+            return false;
+    return true;
+}
+
+void ls_cuda_mark(LsDevice *d, uint32_t k)
+{
+    LsCuda *c = ls_cuda_of(d);
+    ls_cuda_check(c, cudaEventRecord(c->moment[k], c->stream), "note a time");
+}
+
+int64_t ls_cuda_took(LsDevice *d, uint32_t a, uint32_t b)
+{
+    LsCuda *c = ls_cuda_of(d);
+    float ms = 0;
+    cudaError_t err = cudaEventSynchronize(c->moment[b]);
+    if (err == cudaSuccess)
+        err = cudaEventElapsedTime(&ms, c->moment[a], c->moment[b]);
+    ls_cuda_check(c, err, "read a time");
+    return (int64_t)((double)ms * 1e6);
+}
