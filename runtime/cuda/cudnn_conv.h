@@ -1,0 +1,79 @@
+/* runtime/cuda/cudnn_conv.h -- convolutions as cuDNN's operation graphs, and execution plans for
+ * them. The compiler uses it to plan for a device that is described, the training program to check
+ * and repeat that on the device that is there. */
+#ifndef LS_CUDNN_CONV_H
+#define LS_CUDNN_CONV_H
+
+#include "runtime/cuda/cudnn_library.h"
+
+enum { LS_DNN_AXES = 3, LS_DNN_RANK = 2 + LS_DNN_AXES };
+
+typedef enum {
+    LS_DNN_CONV_FORWARD,        /* y of x and w */
+    LS_DNN_CONV_DATA,           /* x of y and w: data gradient, transposed convolution */
+    LS_DNN_CONV_WEIGHTS,        /* w of x and y: weight gradient */
+} LsDnnConvKind;
+
+/* Dims are logical (N C spatial..; w: M C/group spatial..), of 2 + axes each; elements lie N,
+ * spatial.., C. The bias has M elements for FORWARD, those of x's channels for DATA. */
+typedef struct LsDnnConv {
+    int kind;                   /* LsDnnConvKind */
+    int axes;                   /* 2 or 3; one axis is two, the first of them 1 */
+    int real_bytes;             /* 4 or 8 */
+    bool bias, relu;            /* epilogues, in this order */
+    bool statistics;            /* also sums and sums of squares of y by channel (FORWARD) */
+    int64_t x[LS_DNN_RANK], w[LS_DNN_RANK], y[LS_DNN_RANK];
+    int64_t stride[LS_DNN_AXES], dilation[LS_DNN_AXES], pad_lo[LS_DNN_AXES], pad_hi[LS_DNN_AXES];
+} LsDnnConv;
+
+typedef struct LsDnnRules {     /* which engines may serve */
+    bool tf32;                  /* factors may be rounded to TF32 (floats only) */
+    bool nondeterministic;
+    bool compiled;              /* engines that compile a kernel when their plan is made */
+    bool first;                 /* only what the first mode of the heuristics proposes: answers at
+                                 * once where nothing serves */
+} LsDnnRules;
+
+/* uids of tensors in graphs and plans */
+enum { LS_DNN_X = 1, LS_DNN_W = 2, LS_DNN_Y = 3, LS_DNN_B = 4, LS_DNN_SUM = 5, LS_DNN_SQUARES = 6 };
+
+typedef struct LsDnnPlan {
+    LsDnnDesc plan;             /* finalised; depends on no other descriptor after ls_dnn_plan_load */
+    int64_t workspace;          /* bytes */
+    int engine;                 /* cuDNN's number of it */
+    int place;                  /* among the engines that may serve, best first */
+    bool tensor_core;
+} LsDnnPlan;
+
+/* A device as cuDNN describes it in JSON: from such a text, or the one with this number. NULL with
+ * a sentence in err. Drop with ls_dnn_drop. */
+LsDnnDesc ls_dnn_device_of_json(const LsDnn *lib, const char *json, char *err, size_t size);
+LsDnnDesc ls_dnn_device_of_id(const LsDnn *lib, int32_t id, char *err, size_t size);
+void ls_dnn_drop(const LsDnn *lib, LsDnnDesc desc);     /* NULL: nothing */
+
+/* What the graph reads and writes, in bytes. */
+int64_t ls_dnn_conv_bytes(const LsDnnConv *c);
+
+typedef struct LsDnnSearch LsDnnSearch;     /* plans and all that they depend on */
+
+/* The plans that cuDNN's heuristics propose, that the rules allow and that can be made, best first:
+ * mode A, else B, else the fallback list. workspace: bytes they may need at most. At most `room`
+ * plans. NULL with a sentence in err if there is none. */
+LsDnnSearch *ls_dnn_search(const LsDnn *lib, LsDnnDesc device, const LsDnnConv *c,
+                           const LsDnnRules *rules, int64_t workspace, int room, char *err,
+                           size_t size);
+int ls_dnn_search_count(const LsDnnSearch *s);
+const LsDnnPlan *ls_dnn_search_plan(const LsDnnSearch *s, int k);
+/* The best of them: heuristics say in which order engines are fast, not how much faster, so a place
+ * counts as 15 % of the time, and a workspace as large as the graph's tensors as a quarter.
+ * Nothing without tensor cores is taken for its small workspace where the best has them. */
+const LsDnnPlan *ls_dnn_search_best(const LsDnnSearch *s);
+void ls_dnn_search_free(LsDnnSearch *s);
+
+/* The plan as text, to be freed; NULL: out of memory or refused. */
+char *ls_dnn_plan_json(const LsDnn *lib, const LsDnnPlan *p);
+/* A plan from that text, for this device; false with a sentence in err. Drop p->plan. */
+bool ls_dnn_plan_load(const LsDnn *lib, LsDnnDesc device, const char *json, LsDnnPlan *p, char *err,
+                      size_t size);
+
+#endif
