@@ -1,0 +1,291 @@
+/* codegen/cuda/conv_plan.c */
+#include "codegen/cuda/conv_plan.h"
+
+#include "codegen/cuda/conv_cache.h"
+#include "codegen/cuda/conv_device.h"
+#include "compiler/arena.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CANDIDATES = 24, MOST_JSON = 1 << 16 };
+
+typedef struct Known { const char *key; const LsConvChoice *choice; } Known;
+
+struct LsConvPlanner {
+    LsArena *a;
+    LsConvWishes wishes;
+    const char *json;           /* of the device */
+    LsDnn lib;
+    LsDnnDesc device;           /* made when the first plan is not in the cache */
+    const char *estimates;      /* why; NULL: exact */
+    LsConvCache *cache;
+    Known *known; uint32_t nknown, cap;
+};
+
+/* ---- from nodes ---- */
+bool ls_conv_of_node(const LsGraph *g, LsNodeId n, int real_bytes, LsDnnConv *c, const char **why)
+{
+    const LsNode *node = &g->node[n.i];
+    const LsWindowAttr *at = &node->attr.window;
+    bool data = node->op == LS_OP_CONV_DX, weights = node->op == LS_OP_CONV_DW;
+    const LsShape *in = ls_in_shape(g, n, 0), *in1 = ls_in_shape(g, n, 1);
+    const LsShape *out = ls_shape(g, ls_out(g, n, 0));
+    const LsShape *x = data ? out : weights ? in1 : in, *w = weights ? out : in1;
+    const LsShape *y = data || weights ? in : out;
+    int more = at->n == 1;              /* an axis of 1 in front */
+    *c = (LsDnnConv){.kind = data      ? LS_DNN_CONV_DATA
+                             : weights ? LS_DNN_CONV_WEIGHTS
+                                       : LS_DNN_CONV_FORWARD,
+                     .axes = at->n + more, .real_bytes = real_bytes,
+                     .bias = !weights && ls_is(ls_in(g, n, 2)),
+                     .x = {x->dim[0], x->dim[1], 1}, .w = {w->dim[0], w->dim[1], 1},
+                     .y = {y->dim[0], y->dim[1], 1}, .stride = {1}, .dilation = {1}};
+    for (int k = 0; k < at->n; k++) {
+        int to = k + more;
+        c->x[2 + to] = x->dim[2 + k];
+        c->w[2 + to] = w->dim[2 + k];
+        c->y[2 + to] = y->dim[2 + k];
+        c->stride[to] = at->stride[k];
+        c->dilation[to] = at->dilation[k];
+        c->pad_lo[to] = at->pad_lo[k];
+        c->pad_hi[to] = at->pad_hi[k];
+        int64_t span = (w->dim[2 + k] - 1) * at->dilation[k] + 1;
+        int64_t room = x->dim[2 + k] + at->pad_lo[k] + at->pad_hi[k] - span;
+        /* A transposed convolution may make an x that the window does not cover to its end. */
+        if (room < 0 || room / at->stride[k] + 1 != y->dim[2 + k]) {
+            int64_t fit = (y->dim[2 + k] - 1) * at->stride[k] + span - at->pad_lo[k] - x->dim[2 + k];
+            c->pad_hi[to] = fit > 0 ? fit : 0;
+            room = x->dim[2 + k] + at->pad_lo[k] + c->pad_hi[to] - span;
+        }
+        if (room < 0 || room / at->stride[k] + 1 != y->dim[2 + k] || at->pad_lo[k] < 0
+            || c->pad_hi[to] < 0) {
+            *why = "cuDNN has no convolution whose window stops short of the result";
+            return false;
+        }
+    }
+    return true;
+}
+
+static const char *list(LsArena *a, const char *s, const int64_t *v, int n)
+{
+    for (int k = 0; k < n; k++)
+        s = ls_arena_printf(a, "%s%c%" PRId64, s, k > 0 ? ',' : ' ', v[k]);
+    return s;
+}
+
+/* All that a choice depends on, but for cuDNN and the device. */
+static const char *key_of(const LsConvPlanner *p, const LsDnnConv *c)
+{
+    static const char *const kind[] = {"forward", "data", "weights"};
+    const LsDnnRules *r = &p->wishes.rules;
+    LsArena *a = p->a;
+    const char *s = ls_arena_printf(a, "%s%s%s f%d%s%s%s %" PRId64, kind[c->kind],
+                                    c->bias ? "+bias" : "", c->relu ? "+relu" : "",
+                                    8 * c->real_bytes, r->tf32 ? " tf32" : "",
+                                    r->nondeterministic ? " any" : "", r->compiled ? " rtc" : "",
+                                    p->wishes.workspace);
+    s = list(a, s, c->x, 2 + c->axes);
+    s = list(a, s, c->w, 2 + c->axes);
+    s = list(a, s, c->y, 2 + c->axes);
+    s = list(a, s, c->stride, c->axes);
+    s = list(a, s, c->dilation, c->axes);
+    s = list(a, s, c->pad_lo, c->axes);
+    return list(a, s, c->pad_hi, c->axes);
+}
+
+/* ---- choices as text: "WORKSPACE ENGINE PLACE TENSOR_CORE JSON", or "none REASON" ---- */
+static const char *print_choice(LsArena *a, const LsConvChoice *c)
+{
+    if (c->own)
+        return ls_arena_printf(a, "none %s", c->why);
+    return ls_arena_printf(a, "%" PRId64 " %d %d %d %s", c->workspace, c->engine, c->place,
+                           c->tensor_core, c->json);
+}
+
+static bool read_choice(const char *text, LsConvChoice *c)
+{
+    int tensor_core, at = 0;
+    if (strncmp(text, "none ", 5) == 0) {
+        c->own = true;
+        c->why = text + 5;
+        return true;
+    }
+    if (sscanf(text, "%" SCNd64 " %d %d %d %n", &c->workspace, &c->engine, &c->place, &tensor_core,
+               &at) != 4 || at == 0)
+        return false;
+    c->tensor_core = tensor_core != 0;
+    c->json = text + at;
+    size_t n = strlen(c->json);
+    return c->workspace >= 0 && c->workspace < INT64_C(1) << 48 && n >= 2 && n < MOST_JSON
+        && c->json[0] == '{' && c->json[n - 1] == '}';
+}
+
+/* ---- planning ---- */
+/* Without cuDNN: what its engines take for channels-last floats on most shapes. */
+static void estimate(const LsConvPlanner *p, const LsDnnConv *c, LsConvChoice *to)
+{
+    int64_t bytes = ls_dnn_conv_bytes(c);
+    bool thin = c->x[1] % 4 != 0 || c->y[1] % 4 != 0 || c->x[1] != c->w[1];
+    to->workspace = (p->wishes.rules.tf32 ? thin : c->kind == LS_DNN_CONV_DATA || thin)
+        ? bytes : INT64_C(1) << 20;
+    if (p->wishes.workspace > 0 && to->workspace > p->wishes.workspace)
+        to->workspace = p->wishes.workspace;
+}
+
+/* The choice for exactly this graph; false with a sentence in err. */
+static bool search(LsConvPlanner *p, const LsDnnConv *c, LsConvChoice *to, char *err, size_t size)
+{
+    int64_t most = p->wishes.workspace > 0 ? p->wishes.workspace : INT64_MAX;
+    LsDnnRules rules = p->wishes.rules;
+    rules.first = c->bias || c->relu;
+    LsDnnSearch *s = ls_dnn_search(&p->lib, p->device, c, &rules, most, CANDIDATES, err, size);
+    if (s == NULL)
+        return false;
+    const LsDnnPlan *best = ls_dnn_search_best(s);
+    char *json = ls_dnn_plan_json(&p->lib, best);
+    if (json == NULL) {
+        snprintf(err, size, "cuDNN does not print the plan");
+    } else {
+        to->workspace = best->workspace;
+        to->engine = best->engine;
+        to->place = best->place;
+        to->tensor_core = best->tensor_core;
+        to->json = ls_arena_strdup(p->a, json);
+    }
+    free(json);
+    ls_dnn_search_free(s);
+    return to->json != NULL;
+}
+
+/* The device, when it is first needed. */
+static bool have_device(LsConvPlanner *p)
+{
+    char err[1200];
+    if (p->device == NULL && p->estimates == NULL) {
+        p->device = ls_dnn_device_of_json(&p->lib, p->json, err, sizeof err);
+        if (p->device == NULL)
+            p->estimates = ls_arena_strdup(p->a, err);
+    }
+    return p->device != NULL;
+}
+
+/* The choice for exactly this graph from the cache, or searched; own where nothing serves. */
+static void plan_graph(LsConvPlanner *p, const LsDnnConv *c, LsConvChoice *to)
+{
+    char err[500];
+    *to = (LsConvChoice){.conv = *c, .engine = -1};
+    if (p->estimates != NULL) {
+        estimate(p, c, to);
+        return;
+    }
+    const char *key = key_of(p, c), *text = ls_conv_cache_find(p->cache, key);
+    if (text != NULL && read_choice(text, to))
+        return;
+    *to = (LsConvChoice){.conv = *c, .engine = -1};
+    if (!have_device(p)) {
+        estimate(p, c, to);
+        return;
+    }
+    if (!search(p, c, to, err, sizeof err)) {
+        to->own = true;
+        to->why = ls_arena_strdup(p->a, err);
+    }
+    if (text == NULL)
+        ls_conv_cache_put(p->cache, key, print_choice(p->a, to));
+}
+
+static void plan(LsConvPlanner *p, const LsDnnConv *c, LsConvChoice *to)
+{
+    LsDnnConv bare = *c;
+    bare.bias = false;
+    /* No engine adds a bias behind a data gradient unless it is compiled for that. */
+    if (c->bias && c->kind == LS_DNN_CONV_FORWARD) {
+        plan_graph(p, c, to);
+        if (!to->own)
+            return;
+    }
+    plan_graph(p, &bare, to);
+    to->bias_apart = c->bias && !to->own;
+}
+
+const LsConvChoice *ls_conv_choose(LsConvPlanner *p, const LsGraph *g, LsNodeId n, int real_bytes)
+{
+    const char *why = NULL;
+    LsDnnConv c;
+    LsConvChoice *to = ls_arena_alloc(p->a, 1, sizeof *to);
+    if (!ls_conv_of_node(g, n, real_bytes, &c, &why)) {
+        *to = (LsConvChoice){.conv = c, .own = true, .why = why, .engine = -1};
+        return to;
+    }
+    const char *key = key_of(p, &c);
+    for (uint32_t k = 0; k < p->nknown; k++)
+        if (strcmp(p->known[k].key, key) == 0)
+            return p->known[k].choice;
+    plan(p, &c, to);
+    p->known = ls_arena_grow(p->a, p->known, p->nknown, p->nknown + 1, sizeof *p->known, &p->cap);
+    p->known[p->nknown++] = (Known){key, to};
+    return to;
+}
+
+/* ---- the planner ---- */
+static const char *read_text(LsArena *a, const char *path)
+{
+    FILE *f = fopen(path, "rb");
+    if (f == NULL)
+        return NULL;
+    char *text = ls_arena_alloc(a, MOST_JSON + 1, 1);
+    size_t n = fread(text, 1, MOST_JSON, f);
+    fclose(f);
+    return n > 0 && n < MOST_JSON && memchr(text, '\0', n) == NULL ? text : NULL;
+}
+
+static const char *device_json(LsArena *a, const char *name)
+{
+    for (const LsConvDevice *d = ls_conv_devices; d->name != NULL; d++)
+        if (strcmp(d->name, name) == 0)
+            return d->json;
+    return strchr(name, '/') != NULL || strstr(name, ".json") != NULL ? read_text(a, name) : NULL;
+}
+
+/* Plans hold for one version of cuDNN and one device. */
+static const char *cache_name(const LsConvPlanner *p)
+{
+    uint64_t h = UINT64_C(0xcbf29ce484222325);
+    for (const char *c = p->json; *c != '\0'; c++)
+        h = (h ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
+    return ls_arena_printf(p->a, "cudnn-%" PRId64 "-%016" PRIx64 ".plans", p->lib.version, h);
+}
+
+LsConvPlanner *ls_conv_planner_new(LsArena *a, const LsConvWishes *w, char *err, size_t size)
+{
+    char text[1200];
+    LsConvPlanner *p = ls_arena_alloc(a, 1, sizeof *p);
+    p->a = a;
+    p->wishes = *w;
+    p->json = device_json(a, w->device);
+    if (p->json == NULL) {
+        snprintf(err, size, "no description of the device '%s' for cuDNN", w->device);
+        return NULL;
+    }
+    if (ls_dnn_open(&p->lib, text, sizeof text))
+        p->cache = ls_conv_cache_open(a, cache_name(p));
+    else
+        p->estimates = ls_arena_strdup(a, text);
+    return p;
+}
+
+void ls_conv_planner_free(LsConvPlanner *p)
+{
+    if (p == NULL)
+        return;
+    if (p->cache != NULL)
+        ls_conv_cache_save(p->cache);
+    ls_dnn_drop(&p->lib, p->device);
+    ls_dnn_close(&p->lib);
+}
+
+const char *ls_conv_planner_estimates(const LsConvPlanner *p) { return p->estimates; }
+int64_t ls_conv_planner_version(const LsConvPlanner *p) { return p->lib.version; }
+const LsConvWishes *ls_conv_planner_wishes(const LsConvPlanner *p) { return &p->wishes; }
