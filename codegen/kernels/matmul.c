@@ -1,15 +1,9 @@
 /* codegen/kernels/matmul.c -- MATMUL: the shape of one product, and which of a batch a unit
  * belongs to. The work is in runtime/ls_matmul.h. */
 #include "codegen/kernels/computed.h"
+#include "codegen/kernels/product.h"
 
 #include <inttypes.h>
-
-/* Batch axes of the result with the distances of A and B along them; neighbours that advance alike
- * in both operands are one axis. */
-typedef struct Batch {
-    int n;
-    int64_t dim[LS_MAX_RANK], a[LS_MAX_RANK], b[LS_MAX_RANK];
-} Batch;
 
 static void matrix_strides(const LsShape *s, int batch_rank, int64_t stride[LS_MAX_RANK])
 {
@@ -21,60 +15,57 @@ static void matrix_strides(const LsShape *s, int batch_rank, int64_t stride[LS_M
     }
 }
 
-static Batch batch_of(const LsGraph *g, LsNodeId n)
+static void batch_of(const LsGraph *g, LsNodeId n, LsProduct *p)
 {
     const LsShape *y = ls_shape(g, ls_out(g, n, 0));
     int rank = y->rank - 2;
     int64_t a[LS_MAX_RANK], b[LS_MAX_RANK];
-    Batch t = {0};
     matrix_strides(ls_in_shape(g, n, 0), rank, a);
     matrix_strides(ls_in_shape(g, n, 1), rank, b);
     for (int i = 0; i < rank; i++) {
         int64_t dim = y->dim[i];
-        int k = t.n - 1;
+        int k = p->naxis - 1;
         if (dim == 1)
             continue;
-        if (k >= 0 && t.a[k] == a[i] * dim && t.b[k] == b[i] * dim)
-            t.dim[k] *= dim;
+        if (k >= 0 && p->a[k] == a[i] * dim && p->b[k] == b[i] * dim)
+            p->dim[k] *= dim;
         else
-            t.dim[k = t.n++] = dim;
-        t.a[k] = a[i];
-        t.b[k] = b[i];
+            p->dim[k = p->naxis++] = dim;
+        p->a[k] = a[i];
+        p->b[k] = b[i];
     }
-    return t;
 }
 
 /* "VAR + matrix / 4 % 8 * 1024 + ..." to `text`. */
-static void address(char *text, size_t room, const char *var, const Batch *t, const int64_t *stride)
+static void address(char *text, size_t room, const char *var, const LsProduct *p,
+                    const int64_t *stride)
 {
     int used = snprintf(text, room, "%s", var);
     int64_t below = 1;
-    for (int i = t->n - 1; i >= 0; below *= t->dim[i--])
+    for (int i = p->naxis - 1; i >= 0; below *= p->dim[i--])
         if (stride[i] != 0) {
             used += snprintf(text + used, room - (size_t)used, " + matrix");
             if (below != 1)
                 used += snprintf(text + used, room - (size_t)used, " / %" PRId64, below);
             if (i > 0)
-                used += snprintf(text + used, room - (size_t)used, " %% %" PRId64, t->dim[i]);
+                used += snprintf(text + used, room - (size_t)used, " %% %" PRId64, p->dim[i]);
             used += snprintf(text + used, room - (size_t)used, " * %" PRId64, stride[i]);
         }
 }
 
-typedef struct Product { int64_t m, n, depth, batch; Batch t; } Product;
-
-static Product product_of(const LsGraph *g, LsNodeId n)
+LsProduct ls_product_of(const LsGraph *g, LsNodeId n)
 {
     const LsGemmAttr *at = &g->node[n.i].attr.gemm;
     const LsShape *a = ls_in_shape(g, n, 0), *y = ls_shape(g, ls_out(g, n, 0));
-    Product p = {.m = y->dim[y->rank - 2], .n = y->dim[y->rank - 1],
-                 .depth = a->dim[a->rank - (at->trans_a ? 2 : 1)], .batch = 1,
-                 .t = batch_of(g, n)};
-    if (p.t.n == 1 && p.t.b[0] == 0 && !at->trans_a && p.t.a[0] == p.m * p.depth) {
-        p.m *= p.t.dim[0];      /* one B for all: the batch is more rows */
-        p.t.n = 0;
+    LsProduct p = {.m = y->dim[y->rank - 2], .n = y->dim[y->rank - 1],
+                   .depth = a->dim[a->rank - (at->trans_a ? 2 : 1)], .batch = 1};
+    batch_of(g, n, &p);
+    if (p.naxis == 1 && p.b[0] == 0 && !at->trans_a && p.a[0] == p.m * p.depth) {
+        p.m *= p.dim[0];        /* one B for all: the batch is more rows */
+        p.naxis = 0;
     }
-    for (int i = 0; i < p.t.n; i++)
-        p.batch *= p.t.dim[i];
+    for (int i = 0; i < p.naxis; i++)
+        p.batch *= p.dim[i];
     return p;
 }
 
@@ -84,7 +75,7 @@ double ls_matmul_computes(const LsGraph *g, LsNodeId n, int operand, int *axis)
 {
     enum { ROWS = 512, COLS = 256 };    /* about those of runtime/ls_matmul.h on several threads */
     const LsGemmAttr *at = &g->node[n.i].attr.gemm;
-    Product p = product_of(g, n);
+    LsProduct p = ls_product_of(g, n);
     if (operand > 1 || p.batch > 1 || (operand == 1 && at->trans_b))
         return 0;
     *axis = ls_in_shape(g, n, operand)->rank - 1;
@@ -96,11 +87,11 @@ static void matmul_emit(const LsKernelText *k)
     const LsGraph *g = k->g;
     const LsNode *node = &g->node[k->n.i];
     const LsGemmAttr *at = &node->attr.gemm;
-    const Product p = product_of(g, k->n);
+    const LsProduct p = ls_product_of(g, k->n);
     bool bias = ls_own_operands(node) > 2 && ls_is(ls_in(g, k->n, 2));
     char ta[256], tb[256];
-    address(ta, sizeof ta, "a.at", &p.t, p.t.a);
-    address(tb, sizeof tb, "b.at", &p.t, p.t.b);
+    address(ta, sizeof ta, "a.at", &p, p.a);
+    address(tb, sizeof tb, "b.at", &p, p.b);
     LsEmit *e = k->e;
     ls_computed_emit(k);
     ls_emit_line(e,

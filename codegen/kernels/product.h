@@ -1,0 +1,18 @@
+/* codegen/kernels/product.h -- what matrices a MATMUL node multiplies. */
+#ifndef LS_CODEGEN_PRODUCT_H
+#define LS_CODEGEN_PRODUCT_H
+
+#include "compiler/graph.h"
+
+/* `batch` products c [m][n] = a [m][depth] * b [depth][n]. Batch axes, outermost first, with the
+ * distances of a and b along them, in elements; neighbours that advance alike in both are one axis,
+ * and there is none where the batch is only more rows. */
+typedef struct LsProduct {
+    int64_t m, n, depth, batch;
+    int naxis;
+    int64_t dim[LS_MAX_RANK], a[LS_MAX_RANK], b[LS_MAX_RANK];
+} LsProduct;
+
+LsProduct ls_product_of(const LsGraph *g, LsNodeId n);
+
+#endif
