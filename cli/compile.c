@@ -183,12 +183,10 @@ static bool build(LsJob *job, const Output *out)
     if (out->kind != LS_EMIT_C)
         return ls_toolchain_build(cx, &tool, out->dir, out->base, out->kind, out->path);
     const char *runtime = ls_arena_printf(cx->arena, "%s/runtime", out->dir);
-    if (!ls_toolchain_copy_runtime(cx, runtime))
+    if (!ls_toolchain_copy_runtime(cx, &tool, runtime))
         return false;
     if (!o->quiet)
-        fprintf(stderr, "%s\n",
-                ls_toolchain_hint(cx, file_of(cx->arena, out, 0), file_of(cx->arena, out, 1),
-                                  runtime, out->base));
+        fprintf(stderr, "%s\n", ls_toolchain_hint(cx, &tool, out->dir, out->base, runtime));
     return true;
 }
 
