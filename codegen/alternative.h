@@ -9,12 +9,11 @@
 #ifndef LS_CODEGEN_ALTERNATIVE_H
 #define LS_CODEGEN_ALTERNATIVE_H
 
-#include "codegen/target.h"
 #include "compiler/graph.h"
 
 /* g, after the passes, with alternatives behind the nodes whose results they make: values and their
  * ids are those of g, node ids are not. At most as many alternatives as there are nodes. */
-LsGraph *ls_alternatives(LsCtx *cx, const LsGraph *g, const LsTarget *target);
+LsGraph *ls_alternatives(LsCtx *cx, const LsGraph *g);
 
 /* Another node makes the same results. */
 static inline bool ls_is_alternative(const LsGraph *g, LsNodeId n)

@@ -1,9 +1,8 @@
-/* tests/test_conv_plan.c -- convolutions planned for GPUs that are not there. Where cuDNN is missing,
- * what needs it is skipped with a line. */
-#include "codegen/cuda/conv_cache.h"
+/* tests/test_conv_plan.c -- convolutions planned for GPUs that are not there. Where cuDNN is
+ * missing, what needs it is skipped with a line. */
 #include "codegen/cuda/conv_plan.h"
 #include "compiler/pipeline.h"
-#include "runtime/cuda/cudnn_graph.h"
+#include "runtime/cuda/plan_cache.h"
 #include "tests/model_util.h"
 
 #include <dirent.h>
@@ -13,8 +12,9 @@ static LsConvPlanner *planner(LsCtx *cx, const char *device, bool tf32, int64_t 
 {
     char err[1300] = "";
     LsConvPlanner *p = ls_conv_planner_new(
-        cx->arena, &(LsConvWishes){.device = device, .rules = {.tf32 = tf32}, .workspace = workspace},
-        err, sizeof err);
+        cx->arena,
+        &(LsConvWishes){.device = device, .rules = {.tf32 = tf32}, .workspace = workspace}, err,
+        sizeof err);
     ck_assert_msg(p != NULL, "%s", err);
     return p;
 }
@@ -205,7 +205,8 @@ START_TEST(unusual_windows_are_planned_too)
         for (int tf32 = 0; tf32 < 2; tf32++) {
             LsConvPlanner *p = planner(&cx, "h200", tf32, 0);
             for (size_t k = 0; k < sizeof row / sizeof *row; k++) {
-                LsGraph *g = one_conv(&cx, row[k].op, &row[k].a, &row[k].b, row[k].bias, &row[k].at);
+                LsGraph *g = one_conv(&cx, row[k].op, &row[k].a, &row[k].b, row[k].bias,
+                                      &row[k].at);
                 const LsConvChoice *c = ls_conv_choose(p, g, (LsNodeId){1}, real);
                 if (c->own)
                     printf("%s, f%d: %s\n", row[k].what, 8 * real, c->why);
@@ -308,18 +309,19 @@ static const char *cache_file(void)
 
 START_TEST(a_cache_gives_back_what_was_put_in)
 {
-    LsArena *a = ls_arena_new();
+    char folder[512];
     setenv("XDG_CACHE_HOME", in_dir("cache"), 1);
-    LsConvCache *c = ls_conv_cache_open(a, "one.plans");
-    ck_assert_ptr_null(ls_conv_cache_find(c, "key"));
-    ls_conv_cache_put(c, "key", "a value");
-    ls_conv_cache_put(c, "tab", "not\tkept");
-    ls_conv_cache_save(c);
-    c = ls_conv_cache_open(a, "one.plans");
-    ck_assert_str_eq(ls_conv_cache_find(c, "key"), "a value");
-    ck_assert_ptr_null(ls_conv_cache_find(c, "tab"));
+    LsPlanCache *c = ls_plan_cache_open(ls_plan_cache_folder(folder, sizeof folder), "one.plans");
+    ck_assert_ptr_null(ls_plan_cache_find(c, "key"));
+    ls_plan_cache_put(c, "key", "another value");
+    ls_plan_cache_put(c, "key", "a value");
+    ls_plan_cache_put(c, "tab", "not\tkept");
+    ls_plan_cache_close(c);
+    c = ls_plan_cache_open(folder, "one.plans");
+    ck_assert_str_eq(ls_plan_cache_find(c, "key"), "a value");
+    ck_assert_ptr_null(ls_plan_cache_find(c, "tab"));
+    ls_plan_cache_close(c);
     unlink(in_dir("cache/lowerset/one.plans"));
-    ls_arena_free(a);
 }
 END_TEST
 

@@ -1,9 +1,9 @@
 /* codegen/cuda/conv_plan.c */
 #include "codegen/cuda/conv_plan.h"
 
-#include "codegen/cuda/conv_cache.h"
 #include "codegen/cuda/conv_device.h"
 #include "compiler/arena.h"
+#include "runtime/cuda/plan_cache.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ struct LsConvPlanner {
     LsDnn lib;
     LsDnnDesc device;           /* made when the first plan is not in the cache */
     const char *estimates;      /* why; NULL: exact */
-    LsConvCache *cache;
+    LsPlanCache *cache;
     Known *known; uint32_t nknown, cap;
 };
 
@@ -55,7 +55,8 @@ bool ls_conv_of_node(const LsGraph *g, LsNodeId n, int real_bytes, LsDnnConv *c,
         int64_t room = x->dim[2 + k] + at->pad_lo[k] + at->pad_hi[k] - span;
         /* A transposed convolution may make an x that the window does not cover to its end. */
         if (room < 0 || room / at->stride[k] + 1 != y->dim[2 + k]) {
-            int64_t fit = (y->dim[2 + k] - 1) * at->stride[k] + span - at->pad_lo[k] - x->dim[2 + k];
+            int64_t fit = (y->dim[2 + k] - 1) * at->stride[k] + span - at->pad_lo[k]
+                - x->dim[2 + k];
             c->pad_hi[to] = fit > 0 ? fit : 0;
             room = x->dim[2 + k] + at->pad_lo[k] + c->pad_hi[to] - span;
         }
@@ -68,31 +69,12 @@ bool ls_conv_of_node(const LsGraph *g, LsNodeId n, int real_bytes, LsDnnConv *c,
     return true;
 }
 
-static const char *list(LsArena *a, const char *s, const int64_t *v, int n)
-{
-    for (int k = 0; k < n; k++)
-        s = ls_arena_printf(a, "%s%c%" PRId64, s, k > 0 ? ',' : ' ', v[k]);
-    return s;
-}
-
 /* All that a choice depends on, but for cuDNN and the device. */
 static const char *key_of(const LsConvPlanner *p, const LsDnnConv *c)
 {
-    static const char *const kind[] = {"forward", "data", "weights"};
-    const LsDnnRules *r = &p->wishes.rules;
-    LsArena *a = p->a;
-    const char *s = ls_arena_printf(a, "%s%s%s f%d%s%s%s %" PRId64, kind[c->kind],
-                                    c->bias ? "+bias" : "", c->relu ? "+relu" : "",
-                                    8 * c->real_bytes, r->tf32 ? " tf32" : "",
-                                    r->nondeterministic ? " any" : "", r->compiled ? " rtc" : "",
-                                    p->wishes.workspace);
-    s = list(a, s, c->x, 2 + c->axes);
-    s = list(a, s, c->w, 2 + c->axes);
-    s = list(a, s, c->y, 2 + c->axes);
-    s = list(a, s, c->stride, c->axes);
-    s = list(a, s, c->dilation, c->axes);
-    s = list(a, s, c->pad_lo, c->axes);
-    return list(a, s, c->pad_hi, c->axes);
+    char text[LS_DNN_TEXT];
+    ls_dnn_conv_text(c, &p->wishes.rules, text);
+    return ls_arena_printf(p->a, "%s within %" PRId64, text, p->wishes.workspace);
 }
 
 /* ---- choices as text: "WORKSPACE ENGINE PLACE TENSOR_CORE JSON", or "none REASON" ---- */
@@ -180,8 +162,8 @@ static void plan_graph(LsConvPlanner *p, const LsDnnConv *c, LsConvChoice *to)
         estimate(p, c, to);
         return;
     }
-    const char *key = key_of(p, c), *text = ls_conv_cache_find(p->cache, key);
-    if (text != NULL && read_choice(text, to))
+    const char *key = key_of(p, c), *text = ls_plan_cache_find(p->cache, key);
+    if (text != NULL && read_choice(ls_arena_strdup(p->a, text), to))
         return;
     *to = (LsConvChoice){.conv = *c, .engine = -1};
     if (!have_device(p)) {
@@ -192,8 +174,7 @@ static void plan_graph(LsConvPlanner *p, const LsDnnConv *c, LsConvChoice *to)
         to->own = true;
         to->why = ls_arena_strdup(p->a, err);
     }
-    if (text == NULL)
-        ls_conv_cache_put(p->cache, key, print_choice(p->a, to));
+    ls_plan_cache_put(p->cache, key, print_choice(p->a, to));
 }
 
 static void plan(LsConvPlanner *p, const LsDnnConv *c, LsConvChoice *to)
@@ -260,7 +241,7 @@ static const char *cache_name(const LsConvPlanner *p)
 
 LsConvPlanner *ls_conv_planner_new(LsArena *a, const LsConvWishes *w, char *err, size_t size)
 {
-    char text[1200];
+    char text[4200];
     LsConvPlanner *p = ls_arena_alloc(a, 1, sizeof *p);
     p->a = a;
     p->wishes = *w;
@@ -269,10 +250,16 @@ LsConvPlanner *ls_conv_planner_new(LsArena *a, const LsConvWishes *w, char *err,
         snprintf(err, size, "no description of the device '%s' for cuDNN", w->device);
         return NULL;
     }
-    if (ls_dnn_open(&p->lib, text, sizeof text))
-        p->cache = ls_conv_cache_open(a, cache_name(p));
-    else
+    if (!ls_dnn_open(&p->lib, text, sizeof text)) {
         p->estimates = ls_arena_strdup(a, text);
+        return p;
+    }
+    p->cache = ls_plan_cache_open(ls_plan_cache_folder(text, sizeof text), cache_name(p));
+    if (p->cache == NULL) {
+        snprintf(err, size, "out of memory");
+        ls_conv_planner_free(p);
+        return NULL;
+    }
     return p;
 }
 
@@ -280,8 +267,7 @@ void ls_conv_planner_free(LsConvPlanner *p)
 {
     if (p == NULL)
         return;
-    if (p->cache != NULL)
-        ls_conv_cache_save(p->cache);
+    ls_plan_cache_close(p->cache);
     ls_dnn_drop(&p->lib, p->device);
     ls_dnn_close(&p->lib);
 }

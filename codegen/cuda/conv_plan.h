@@ -13,7 +13,7 @@ typedef struct LsConvWishes {
 } LsConvWishes;
 
 typedef struct LsConvChoice {
-    LsDnnConv conv;             /* the graph that runs: with the bias only where an engine adds it */
+    LsDnnConv conv;             /* the graph that runs: the bias only where an engine adds it */
     bool bias_apart;            /* a kernel behind it adds the bias */
     bool own;                   /* no engine serves: a generated kernel */
     int64_t workspace;          /* bytes */
@@ -27,7 +27,8 @@ typedef struct LsConvPlanner LsConvPlanner;     /* of one compilation */
 
 /* NULL with a sentence in err when the device is not known or its file does not read. Where cuDNN
  * is missing, or refuses to plan for a device that is not there, the planner estimates. */
-LsConvPlanner *ls_conv_planner_new(struct LsArena *a, const LsConvWishes *w, char *err, size_t size);
+LsConvPlanner *ls_conv_planner_new(struct LsArena *a, const LsConvWishes *w, char *err,
+                                   size_t size);
 /* Keeps new plans for later compilations and closes cuDNN. NULL: nothing. */
 void ls_conv_planner_free(LsConvPlanner *p);
 

@@ -4,15 +4,10 @@
 #define LS_CUBLASLT_PRODUCTS_H
 
 #include "runtime/cuda/ls_cublaslt.h"
+#include "runtime/cuda/stopwatch.h"
 #include "runtime/error.h"
 
 typedef struct LsCublas LsCublas;
-
-/* One run of `job`, and how long it took, ns; < 0: it failed. */
-typedef struct LsStopwatch {
-    double (*time)(void *self, bool (*run)(void *job), void *job);
-    void *self;
-} LsStopwatch;
 
 typedef struct LsCublasSetup {
     const char *library;        /* path; NULL: libcublasLt.so.13, then .12, as the loader finds

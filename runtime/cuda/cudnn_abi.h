@@ -1,4 +1,5 @@
-/* runtime/cuda/cudnn_abi.h -- the part of cuDNN 9's graph API ("backend API") that convolutions need.
+/* runtime/cuda/cudnn_abi.h -- the part of cuDNN 9's graph API ("backend API") that convolutions
+ * need.
  *
  * Numbers and signatures are those of NVIDIA's cudnn_graph.h, which they were compared with
  * (tests/test_cudnn_abi.c does so again where that header is installed). Written out here so that
@@ -132,7 +133,8 @@ enum {                          /* cudnnBackendBehaviorNote_t */
     LS_DNN_BEHAVIORS = 32,
 };
 
-typedef struct LsDnnApi {       /* the functions, by their names behind "cudnn"; int: cudnnStatus_t */
+/* The functions, by their names behind "cudnn"; what returns int returns a cudnnStatus_t. */
+typedef struct LsDnnApi {
     size_t (*GetVersion)(void);
     const char *(*GetErrorString)(int status);
     void (*GetLastErrorString)(char *text, size_t size);

@@ -1,6 +1,7 @@
 /* runtime/cuda/cudnn_conv.c */
 #include "runtime/cuda/cudnn_graph.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,21 @@ struct LsDnnSearch {
     LsDnnPlan *plan; int nplan;
     int64_t bytes;              /* of the graph's tensors */
 };
+
+/* An attribute that is text. */
+static char *text_of(const LsDnn *lib, LsDnnDesc d, int name)
+{
+    int64_t n = 0;
+    if (lib->api.BackendGetAttribute(d, name, LS_DNN_T_CHAR, 0, &n, NULL) != LS_DNN_OK || n <= 0)
+        return NULL;
+    char *text = calloc((size_t)n + 1, 1);
+    if (text != NULL
+        && lib->api.BackendGetAttribute(d, name, LS_DNN_T_CHAR, n, &n, text) != LS_DNN_OK) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
 
 /* ---- devices ---- */
 static LsDnnDesc device(const LsDnn *lib, int name, int type, int64_t n, const void *value,
@@ -43,7 +59,36 @@ LsDnnDesc ls_dnn_device_of_id(const LsDnn *lib, int32_t id, char *err, size_t si
     return device(lib, LS_DNN_DEVICE_ID, LS_DNN_T_INT32, 1, &id, err, size);
 }
 
+char *ls_dnn_device_json(const LsDnn *lib, LsDnnDesc device)
+{
+    return text_of(lib, device, LS_DNN_DEVICE_JSON);
+}
+
 /* ---- searching ---- */
+static void print_list(char *text, const char *name, const int64_t *v, int n)
+{
+    size_t at = strlen(text);
+    for (int k = 0; k < n && at < LS_DNN_TEXT; k++)
+        at += (size_t)snprintf(text + at, LS_DNN_TEXT - at, "%s%s%" PRId64, k > 0 ? "," : name,
+                               k == 0 ? " " : "", v[k]);
+}
+
+void ls_dnn_conv_text(const LsDnnConv *c, const LsDnnRules *r, char *text)
+{
+    static const char *const kind[] = {"forward", "data", "weights"};
+    snprintf(text, LS_DNN_TEXT, "%s%s%s%s f%d%s%s%s", kind[c->kind], c->bias ? "+bias" : "",
+             c->relu ? "+relu" : "", c->statistics ? "+statistics" : "", 8 * c->real_bytes,
+             r->tf32 ? " tf32" : "", r->nondeterministic ? " nondeterministic" : "",
+             r->compiled ? " compiled" : "");
+    print_list(text, " x", c->x, 2 + c->axes);
+    print_list(text, " w", c->w, 2 + c->axes);
+    print_list(text, " y", c->y, 2 + c->axes);
+    print_list(text, " stride", c->stride, c->axes);
+    print_list(text, " dilation", c->dilation, c->axes);
+    print_list(text, " pad", c->pad_lo, c->axes);
+    print_list(text, "", c->pad_hi, c->axes);
+}
+
 int64_t ls_dnn_conv_bytes(const LsDnnConv *c)
 {
     int64_t x = 1, w = 1, y = 1;
@@ -220,18 +265,7 @@ void ls_dnn_search_free(LsDnnSearch *f)
 /* ---- plans as text ---- */
 char *ls_dnn_plan_json(const LsDnn *lib, const LsDnnPlan *p)
 {
-    int64_t n = 0;
-    if (lib->api.BackendGetAttribute(p->plan, LS_DNN_PLAN_JSON, LS_DNN_T_CHAR, 0, &n, NULL)
-            != LS_DNN_OK || n <= 0)
-        return NULL;
-    char *json = calloc((size_t)n + 1, 1);
-    if (json != NULL
-        && lib->api.BackendGetAttribute(p->plan, LS_DNN_PLAN_JSON, LS_DNN_T_CHAR, n, &n, json)
-            != LS_DNN_OK) {
-        free(json);
-        return NULL;
-    }
-    return json;
+    return text_of(lib, p->plan, LS_DNN_PLAN_JSON);
 }
 
 bool ls_dnn_plan_load(const LsDnn *lib, LsDnnDesc device, const char *json, LsDnnPlan *p, char *err,

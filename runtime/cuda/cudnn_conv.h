@@ -5,40 +5,13 @@
 #define LS_CUDNN_CONV_H
 
 #include "runtime/cuda/cudnn_library.h"
-
-enum { LS_DNN_AXES = 3, LS_DNN_RANK = 2 + LS_DNN_AXES };
-
-typedef enum {
-    LS_DNN_CONV_FORWARD,        /* y of x and w */
-    LS_DNN_CONV_DATA,           /* x of y and w: data gradient, transposed convolution */
-    LS_DNN_CONV_WEIGHTS,        /* w of x and y: weight gradient */
-} LsDnnConvKind;
-
-/* Dims are logical (N C spatial..; w: M C/group spatial..), of 2 + axes each; elements lie N,
- * spatial.., C. The bias has M elements for FORWARD, those of x's channels for DATA. */
-typedef struct LsDnnConv {
-    int kind;                   /* LsDnnConvKind */
-    int axes;                   /* 2 or 3; one axis is two, the first of them 1 */
-    int real_bytes;             /* 4 or 8 */
-    bool bias, relu;            /* epilogues, in this order */
-    bool statistics;            /* also sums and sums of squares of y by channel (FORWARD) */
-    int64_t x[LS_DNN_RANK], w[LS_DNN_RANK], y[LS_DNN_RANK];
-    int64_t stride[LS_DNN_AXES], dilation[LS_DNN_AXES], pad_lo[LS_DNN_AXES], pad_hi[LS_DNN_AXES];
-} LsDnnConv;
-
-typedef struct LsDnnRules {     /* which engines may serve */
-    bool tf32;                  /* factors may be rounded to TF32 (floats only) */
-    bool nondeterministic;
-    bool compiled;              /* engines that compile a kernel when their plan is made */
-    bool first;                 /* only what the first mode of the heuristics proposes: answers at
-                                 * once where nothing serves */
-} LsDnnRules;
+#include "runtime/cuda/cudnn_shape.h"
 
 /* uids of tensors in graphs and plans */
 enum { LS_DNN_X = 1, LS_DNN_W = 2, LS_DNN_Y = 3, LS_DNN_B = 4, LS_DNN_SUM = 5, LS_DNN_SQUARES = 6 };
 
 typedef struct LsDnnPlan {
-    LsDnnDesc plan;             /* finalised; depends on no other descriptor after ls_dnn_plan_load */
+    LsDnnDesc plan;             /* finalised; after ls_dnn_plan_load it needs no other descriptor */
     int64_t workspace;          /* bytes */
     int engine;                 /* cuDNN's number of it */
     int place;                  /* among the engines that may serve, best first */
@@ -51,8 +24,16 @@ LsDnnDesc ls_dnn_device_of_json(const LsDnn *lib, const char *json, char *err, s
 LsDnnDesc ls_dnn_device_of_id(const LsDnn *lib, int32_t id, char *err, size_t size);
 void ls_dnn_drop(const LsDnn *lib, LsDnnDesc desc);     /* NULL: nothing */
 
+/* The device as text, to be freed; NULL: cuDNN refuses, or out of memory. */
+char *ls_dnn_device_json(const LsDnn *lib, LsDnnDesc device);
+
 /* What the graph reads and writes, in bytes. */
 int64_t ls_dnn_conv_bytes(const LsDnnConv *c);
+
+enum { LS_DNN_TEXT = 400 };
+/* "forward+bias f32 tf32 x 2,3,8,8 w 4,3,3,3 y 2,4,8,8 stride 1,1 dilation 1,1 pad 1,1 1,1": all
+ * that a choice depends on but for cuDNN, the device and the room. text: LS_DNN_TEXT bytes. */
+void ls_dnn_conv_text(const LsDnnConv *c, const LsDnnRules *r, char *text);
 
 typedef struct LsDnnSearch LsDnnSearch;     /* plans and all that they depend on */
 

@@ -1,0 +1,36 @@
+/* runtime/cuda/cudnn_shape.h -- a convolution as plain data, and which engines may serve it. */
+#ifndef LS_CUDNN_SHAPE_H
+#define LS_CUDNN_SHAPE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { LS_DNN_AXES = 3, LS_DNN_RANK = 2 + LS_DNN_AXES };
+
+typedef enum {
+    LS_DNN_CONV_FORWARD,        /* y of x and w */
+    LS_DNN_CONV_DATA,           /* x of y and w: data gradient, transposed convolution */
+    LS_DNN_CONV_WEIGHTS,        /* w of x and y: weight gradient */
+} LsDnnConvKind;
+
+/* Dims are logical (N C spatial..; w: M C/group spatial..), of 2 + axes each; elements lie N,
+ * spatial.., C. The bias has M elements for FORWARD, those of x's channels for DATA. */
+typedef struct LsDnnConv {
+    LsDnnConvKind kind;
+    int axes;                   /* 2 or 3; one axis is two, the first of them 1 */
+    int real_bytes;             /* 4 or 8 */
+    bool bias, relu;            /* epilogues, in this order */
+    bool statistics;            /* also sums and sums of squares of y by channel (FORWARD) */
+    int64_t x[LS_DNN_RANK], w[LS_DNN_RANK], y[LS_DNN_RANK];
+    int64_t stride[LS_DNN_AXES], dilation[LS_DNN_AXES], pad_lo[LS_DNN_AXES], pad_hi[LS_DNN_AXES];
+} LsDnnConv;
+
+typedef struct LsDnnRules {     /* which engines may serve */
+    bool tf32;                  /* factors may be rounded to TF32 (floats only) */
+    bool nondeterministic;
+    bool compiled;              /* engines that compile a kernel when their plan is made */
+    bool first;                 /* only what the first mode of the heuristics proposes: answers at
+                                 * once where nothing serves */
+} LsDnnRules;
+
+#endif
