@@ -141,14 +141,14 @@ static bool write_program(LsJob *job, const Output *out)
                    .optimizer = optimizer_text(job->options),
                    .loss = job->options->loss != NULL ? job->options->loss : "ce",
                    .schedule = job->options->schedule,
-                   .real_bytes = job->real_bytes,
+                   .target = &job->target,
                    .accumulate = job->pipeline.optimizer.accumulate,
                    .budget = job->budget,
                    .default_lr = ls_options_lr(job->options),
                    .train = {job->train_problem, &job->plan},
                    .eval = {job->eval_problem, &job->eval_plan},
                    .onnx_bytes = onnx_bytes};
-    code.addresses = ls_addresses_new(cx, job->train, job->real_bytes, slot, nslot);
+    code.addresses = ls_addresses_new(cx, job->train, job->target.real_bytes, slot, nslot);
     if (!check_initial(cx, code.addresses))
         return false;
     const char *slash = strrchr(code.model, '/');
@@ -158,7 +158,7 @@ static bool write_program(LsJob *job, const Output *out)
     FILE *s = fopen(dry ? "/dev/null" : file_of(cx->arena, out, 1), "w");
     bool ok = c != NULL && s != NULL;
     if (ok) {
-        ok = ls_program_print(cx, &code, c);
+        ok = ls_program_print(cx, &code, c, NULL);
         ls_program_print_data(s, file_of(cx->arena, out, 2), file_of(cx->arena, out, 3));
     } else {
         ls_error(cx, LS_NOWHERE, LS_E_IO, NULL, "cannot write in '%s': %s", out->dir,
@@ -183,12 +183,10 @@ static bool build(LsJob *job, const Output *out)
     if (out->kind != LS_EMIT_C)
         return ls_toolchain_build(cx, &tool, out->dir, out->base, out->kind, out->path);
     const char *runtime = ls_arena_printf(cx->arena, "%s/runtime", out->dir);
-    if (!ls_toolchain_copy_runtime(cx, runtime))
+    if (!ls_toolchain_copy_runtime(cx, &tool, runtime))
         return false;
     if (!o->quiet)
-        fprintf(stderr, "%s\n",
-                ls_toolchain_hint(cx, file_of(cx->arena, out, 0), file_of(cx->arena, out, 1),
-                                  runtime, out->base));
+        fprintf(stderr, "%s\n", ls_toolchain_hint(cx, &tool, out->dir, out->base, runtime));
     return true;
 }
 

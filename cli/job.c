@@ -26,11 +26,11 @@ const char *ls_bytes_text(LsArena *a, int64_t bytes)
 
 int ls_job_start(LsJob *job, const LsOptions *o, bool weightless)
 {
-    *job = (LsJob){.options = o, .real_bytes = 4};
+    *job = (LsJob){.options = o, .target = ls_target_cpu(4)};
     job->cx = (LsCtx){.arena = ls_arena_new(), .model = o->model,
                       .max_error = o->max_errors > 0 ? (int)o->max_errors : 50};
     if (o->precision != NULL && strcmp(o->precision, "f64") == 0)
-        job->real_bytes = 8;
+        job->target.real_bytes = 8;
     else if (o->precision != NULL && strcmp(o->precision, "f32") != 0) {
         fprintf(stderr, "lowerset: --precision: '%s' is none of f32 f64\n", o->precision);
         return LS_EXIT_USAGE;
@@ -69,9 +69,9 @@ static void add_fixed(LsJob *job)
     const LsGraph *g = job->train;
     for (uint32_t i = 1; i < g->nvalue; i++)
         if (ls_is_state(g, (LsValueId){i}))
-            job->state_bytes += round_up(ls_value_bytes(g, (LsValueId){i}, job->real_bytes));
+            job->state_bytes += round_up(ls_value_bytes(g, (LsValueId){i}, job->target.real_bytes));
     for (uint32_t i = 0; i < g->ninput; i++)
-        job->input_bytes += LS_RING * round_up(ls_value_bytes(g, g->input[i], job->real_bytes));
+        job->input_bytes += LS_RING * round_up(ls_value_bytes(g, g->input[i], job->target.real_bytes));
 }
 
 /* The costs of the nodes of both forms: the machine's, and those measured for training. */
@@ -119,9 +119,9 @@ static bool build_graphs(LsJob *job)
         return false;
     }
     if (!job->options->no_alternatives)
-        job->train = ls_alternatives(&job->cx, job->train);
-    job->train_problem = ls_problem_new(&job->cx, job->train, job->options->model, job->real_bytes);
-    job->eval_problem = ls_problem_new(&job->cx, job->eval, job->options->model, job->real_bytes);
+        job->train = ls_alternatives(&job->cx, job->train, &job->target);
+    job->train_problem = ls_problem_new(&job->cx, job->train, job->options->model, &job->target);
+    job->eval_problem = ls_problem_new(&job->cx, job->eval, job->options->model, &job->target);
     return job->cx.nerror == 0 && price(job);
 }
 

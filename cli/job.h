@@ -13,7 +13,7 @@ typedef struct LsJob {
     LsPipelineOptions pipeline;
     bool unproven;              /* spend nothing on lower bounds */
     bool compare;               /* report every strategy, not only the one that is used */
-    int real_bytes;
+    LsTarget target;
     bool graph_file;            /* options->model is a training graph: no model, no evaluation form,
                                  * no input ring, and the budget is that of the arena alone */
     LsMachine machine;          /* whose costs nodes have that were not measured */

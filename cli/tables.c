@@ -2,6 +2,7 @@
  * printed from its own tables. */
 #include "build_config.h"
 #include "cli/commands.h"
+#include "codegen/cuda_probe.h"
 #include "compiler/machine.h"
 #include "compiler/op.h"
 
@@ -21,7 +22,11 @@ int ls_ops_main(int argc, char **argv)
 int ls_targets_main(int argc, char **argv)
 {
     (void)argc, (void)argv;
-    printf("cpu    C11 for this machine (cc -O3 -march=native); always there\n\n");
+    LsArena *a = ls_arena_new();
+    printf("cpu    C11 for this machine (cc -O3 -march=native); always there\n");
+    ls_cuda_report(a, stdout);
+    ls_arena_free(a);
+    printf("\n");
     printf("Machines whose costs plans can be made with (--machine):\n");
     LsMachine m;
     char err[256];

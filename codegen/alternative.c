@@ -36,6 +36,7 @@ typedef struct Search {
     const LsGraph *from;            /* as it is */
     const LsGraph *g;               /* with layer norms as bodies over their own statistics */
     LsMachine cpu;                  /* whatever plans are made for: the kernels stay the same */
+    LsTarget target;                /* of floats, whatever the program's numbers are */
     double largest;                 /* bytes, of the values that nodes make */
     uint32_t *writer;               /* by value: the node that updates it, 0: none */
     Found *found; uint32_t nfound, cap;     /* by rising node */
@@ -214,8 +215,8 @@ static bool too_late(const Search *s, const Found *a)
 
 static double cost_of(const Search *s, const LsGraph *g, LsNodeId n)
 {
-    const LsEmitter *e = ls_emitter[ls_op[g->node[n.i].op]->kernel];
-    LsCostWay way = e != NULL && e->way != NULL ? e->way(g, n, 4) : LS_WAY_DIRECT;
+    const LsEmitter *e = ls_emitter_of(s->target.kind, ls_op[g->node[n.i].op]->kernel);
+    LsCostWay way = e != NULL && e->way != NULL ? e->way(g, n, &s->target) : LS_WAY_DIRECT;
     LsWork w = ls_node_work(g, n, &s->cpu, way, 4);
     return ls_work_ns(&s->cpu, &w, 4);
 }
@@ -239,8 +240,8 @@ static bool worth(const Search *s, const Found *a, const LsValueSet *set)
         return false;
     if (a->computed != NULL || !reduces(a->body, s->g->node[of.i].nout))
         return true;
-    return ls_body_same_loops(&(LsKernelText){.g = s->g, .n = of, .real_bytes = 4},
-                              &(LsKernelText){.g = &t, .n = at, .real_bytes = 4});
+    return ls_body_same_loops(&(LsKernelText){.g = s->g, .n = of, .target = &s->target},
+                              &(LsKernelText){.g = &t, .n = at, .target = &s->target});
 }
 
 static void offer(Search *s, Found *f, const LsValueSet *set, uint32_t first)
@@ -421,10 +422,12 @@ static LsGraph *extended(const Search *s)
     return to;
 }
 
-LsGraph *ls_alternatives(LsCtx *cx, const LsGraph *g)
+LsGraph *ls_alternatives(LsCtx *cx, const LsGraph *g, const LsTarget *target)
 {
     Search s = {.cx = cx, .from = g, .g = with_norms(cx, g)};
     ls_machine_find(&s.cpu, "cpu");
+    s.target = *target;
+    s.target.real_bytes = 4;
     s.writer = ls_arena_alloc(cx->arena, g->nvalue, sizeof *s.writer);
     for (uint32_t i = 1; i < g->nnode; i++)
         for (int k = 0; k < g->node[i].nin && k < 8; k++)

@@ -9,11 +9,12 @@
 #ifndef LS_CODEGEN_ALTERNATIVE_H
 #define LS_CODEGEN_ALTERNATIVE_H
 
+#include "codegen/target.h"
 #include "compiler/graph.h"
 
 /* g, after the passes, with alternatives behind the nodes whose results they make: values and their
  * ids are those of g, node ids are not. At most as many alternatives as there are nodes. */
-LsGraph *ls_alternatives(LsCtx *cx, const LsGraph *g);
+LsGraph *ls_alternatives(LsCtx *cx, const LsGraph *g, const LsTarget *target);
 
 /* Another node makes the same results. */
 static inline bool ls_is_alternative(const LsGraph *g, LsNodeId n)

@@ -12,7 +12,7 @@ extern const LsEmitter ls_emitter_fused, ls_emitter_update, ls_emitter_move, ls_
     ls_emitter_resize, ls_emitter_pool, ls_emitter_softmax, ls_emitter_norm, ls_emitter_loss,
     ls_emitter_matmul, ls_emitter_conv;
 
-const LsEmitter *const ls_emitter[LS_NKERNELS] = {
+static const LsEmitter *const cpu_emitter[LS_NKERNELS] = {
     [LS_K_FUSED] = &ls_emitter_fused,     [LS_K_UPDATE] = &ls_emitter_update,
     [LS_K_MOVE] = &ls_emitter_move,       [LS_K_GATHER] = &ls_emitter_gather,
     [LS_K_RESIZE] = &ls_emitter_resize,   [LS_K_POOL] = &ls_emitter_pool,
@@ -20,6 +20,12 @@ const LsEmitter *const ls_emitter[LS_NKERNELS] = {
     [LS_K_LOSS] = &ls_emitter_loss,       [LS_K_MATMUL] = &ls_emitter_matmul,
     [LS_K_CONV] = &ls_emitter_conv,
 };
+
+const LsEmitter *ls_emitter_of(LsTargetKind target, LsKernelId id)
+{
+    bool library = id == LS_K_MATMUL || id == LS_K_CONV;    /* of the CPU's: runtime/ls_conv.h, ... */
+    return target == LS_TARGET_CUDA && library ? NULL : cpu_emitter[id];
+}
 
 /* Operands (bit k: operand k) whose elements the kernel has read when it writes the same element of
  * result 0. Kernels that go by rows read a row for its sums first, and a row belongs to one
@@ -80,26 +86,47 @@ const char *ls_literal(struct LsArena *a, LsType t, double v, int64_t i, int rea
 void ls_emit_operand(const LsKernelText *k, const char *var, int in)
 {
     LsValueId v = ls_in(k->g, k->n, in);
-    ls_emit_line(k->e, "const %s *const %s = arg[%d];", ls_ctype(ls_type(k->g, v)), var, in);
+    ls_emit_line(k->e, "LS_IN(%s, %s, %d);", ls_ctype(ls_type(k->g, v)), var, in);
 }
 
 void ls_emit_result(const LsKernelText *k, const char *var, int out)
 {
     LsValueId v = ls_out(k->g, k->n, out);
-    ls_emit_line(k->e, "%s *const %s = arg[%d];", ls_ctype(ls_type(k->g, v)), var,
+    ls_emit_line(k->e, "LS_OUT(%s, %s, %d);", ls_ctype(ls_type(k->g, v)), var,
                  k->g->node[k->n.i].nin + out);
 }
 
 void ls_emit_workspace(const LsKernelText *k, const char *type, const char *var)
 {
     const LsNode *n = &k->g->node[k->n.i];
-    ls_emit_line(k->e, "%s *const %s = arg[%d];", type, var, n->nin + n->nout);
+    ls_emit_line(k->e, "LS_OUT(%s, %s, %d);", type, var, n->nin + n->nout);
 }
 
-void ls_emit_launch(const LsKernelText *k, int64_t units)
+/* ---- parts and launches ---- */
+static int argument_count(const LsKernelText *k)
 {
-    ls_emit_line(k->e, "static void %s(LsRun *run, void *const arg[])", k->name);
+    const LsNode *n = &k->g->node[k->n.i];
+    return n->nin + n->nout + 1;        /* perhaps a workspace */
+}
+
+void ls_emit_part(const LsKernelText *k, const LsGrid *part)
+{
+    ls_emit_line(k->e, "LS_PART(%s_%s, %d, %d, %d)", k->name, part->suffix, argument_count(k),
+                 part->x, part->y);
     ls_emit_line(k->e, "{");
-    ls_emit_line(k->e, "ls_parallel(run, %s_part, %" PRId64 ", arg);", k->name, units);
-    ls_emit_line(k->e, "}");
+    ls_emit_line(k->e, "LS_UNITS;");
+}
+
+void ls_emit_launch(const LsKernelText *k, const LsGrid part[], int npart)
+{
+    LsEmit *e = k->host;
+    const char *call = k->target->kind == LS_TARGET_CPU ? "ls_parallel(run, " : "ls_cuda_launch(run, p_";
+    ls_emit_line(e, "static void %s(LsRun *run, void *const arg[])", k->name);
+    ls_emit_line(e, "{");
+    for (int i = 0; i < npart; i++)
+        ls_emit_line(e, "%s%s_%s, %" PRId64 ", arg);", call, k->name, part[i].suffix, part[i].units);
+    ls_emit_line(e, "}");
+    for (int i = 0; i < npart && k->table != NULL; i++)
+        ls_emit_line(k->table, "LS_ROW(%s_%s, %d, %d, %d)", k->name, part[i].suffix,
+                     argument_count(k), part[i].x, part[i].y);
 }

@@ -21,28 +21,35 @@
 #define LS_CODEGEN_KERNEL_H
 
 #include "codegen/emit.h"
+#include "codegen/target.h"
 #include "compiler/cost.h"
 #include "compiler/graph.h"
 
+/* One grid of a kernel: `units` independent pieces of work. On a GPU a block of x times y threads
+ * does one: x share LS_LANES and the sums of a row, y share LS_ROWS (runtime/ls_kernel.h). x is a
+ * power of two; above 32 y is 1. */
+typedef struct LsGrid { const char *suffix; int64_t units; int x, y; } LsGrid;
+
 typedef struct LsKernelText {   /* what an emitter is given */
-    LsEmit *e;
+    LsEmit *e;                  /* the parts */
+    LsEmit *host;               /* the function that launches them; on the CPU the same as e */
+    LsEmit *table;              /* LS_ROW(name, narg, x, y) for each part; NULL on the CPU */
     const LsGraph *g;
     LsNodeId n;
     const char *name;           /* of the kernel function, e.g. "k17" */
-    int real_bytes;             /* 4 or 8 */
-    bool direct;                /* convolutions: sums term by term, never Winograd's algorithm
-                                 * (which is for float only in any case) */
+    const LsTarget *target;
 } LsKernelText;
 
 typedef struct LsEmitter {
     void (*emit)(const LsKernelText *k);
     /* Bytes of scratch while the node runs; NULL: none. */
-    int64_t (*workspace)(const LsGraph *g, LsNodeId n, int real_bytes);
+    int64_t (*workspace)(const LsGraph *g, LsNodeId n, const LsTarget *t);
     /* Which algorithm the kernel follows, for its price; NULL: there is one. */
-    LsCostWay (*way)(const LsGraph *g, LsNodeId n, int real_bytes);
+    LsCostWay (*way)(const LsGraph *g, LsNodeId n, const LsTarget *t);
 } LsEmitter;
 
-extern const LsEmitter *const ls_emitter[LS_NKERNELS];      /* codegen/kernel.c */
+/* NULL: the target has none. codegen/kernel.c */
+const LsEmitter *ls_emitter_of(LsTargetKind target, LsKernelId id);
 
 /* Result `out` of node n may take the place of operand `in` (the kernel reads each element of it
  * before or as it writes the same element). */
@@ -57,7 +64,9 @@ const char *ls_literal(struct LsArena *a, LsType t, double v, int64_t i, int rea
 void ls_emit_operand(const LsKernelText *k, const char *var, int in);
 void ls_emit_result(const LsKernelText *k, const char *var, int out);
 void ls_emit_workspace(const LsKernelText *k, const char *type, const char *var);
-/* The kernel function with one ls_parallel over `part` ("" = "_part") and `units`. */
-void ls_emit_launch(const LsKernelText *k, int64_t units);
+/* The head of a part, its brace and first line. */
+void ls_emit_part(const LsKernelText *k, const LsGrid *part);
+/* The kernel function, which runs the parts one behind the other. */
+void ls_emit_launch(const LsKernelText *k, const LsGrid part[], int npart);
 
 #endif

@@ -11,7 +11,8 @@
 enum { NAMES_SHOWN = 4 };
 
 typedef struct Kernel {
-    const char *name, *text, *shapes;
+    const char *name, *shapes;
+    const char *text, *host, *table;    /* of LsKernelText; on the CPU text has all */
     uint64_t hash;
     const char *node[NAMES_SHOWN];
     uint32_t nnode;
@@ -19,15 +20,15 @@ typedef struct Kernel {
 
 struct LsKernelSet {
     LsCtx *cx;
-    int real_bytes;
+    const LsTarget *target;
     Kernel *kernel; uint32_t nkernel, cap;
 };
 
-LsKernelSet *ls_kernel_set_new(LsCtx *cx, int real_bytes)
+LsKernelSet *ls_kernel_set_new(LsCtx *cx, const LsTarget *target)
 {
     LsKernelSet *set = ls_arena_alloc(cx->arena, 1, sizeof *set);
     set->cx = cx;
-    set->real_bytes = real_bytes;
+    set->target = target;
     return set;
 }
 
@@ -39,20 +40,30 @@ static uint64_t hash_text(const char *s)
     return h;
 }
 
-static const char *print_text(LsKernelSet *set, const LsGraph *g, LsNodeId n)
+/* What an emitter prints in its three places: parts, launches, table. */
+typedef struct Texts { const char *in[3]; } Texts;
+
+static Texts print_texts(LsKernelSet *set, const LsGraph *g, LsNodeId n)
 {
-    char *buf = NULL;
-    size_t size = 0;
-    FILE *to = open_memstream(&buf, &size);
-    if (to == NULL)
-        return "";
-    LsEmit e = {.to = to};
-    ls_emitter[ls_op[g->node[n.i].op]->kernel]->emit(
-        &(LsKernelText){.e = &e, .g = g, .n = n, .name = STAND_IN, .real_bytes = set->real_bytes});
-    fclose(to);
-    const char *text = ls_arena_strdup(set->cx->arena, buf);
-    free(buf);
-    return text;
+    char *buf[3] = {0};
+    size_t size[3];
+    LsEmit e[3] = {0};
+    Texts t = {{"", "", ""}};
+    bool apart = set->target->kind != LS_TARGET_CPU, open = true;
+    for (int k = 0; k < 3; k++)
+        open &= (e[k].to = open_memstream(&buf[k], &size[k])) != NULL;
+    if (open)
+        ls_emitter_of(set->target->kind, ls_op[g->node[n.i].op]->kernel)->emit(
+            &(LsKernelText){.e = &e[0], .host = &e[apart], .table = apart ? &e[2] : NULL, .g = g,
+                            .n = n, .name = STAND_IN, .target = set->target});
+    for (int k = 0; k < 3; k++) {
+        if (e[k].to != NULL)
+            fclose(e[k].to);
+        if (open)
+            t.in[k] = ls_arena_strdup(set->cx->arena, buf[k]);
+        free(buf[k]);
+    }
+    return t;
 }
 
 /* "X 8x3x224x224, W 64x3x7x7 -> 8x64x112x112" without letters: operands, then results. */
@@ -84,21 +95,23 @@ static const char *op_word(const LsGraph *g, LsNodeId n, LsArena *a)
 const char *ls_kernel_set_add(LsKernelSet *set, const LsGraph *g, LsNodeId n)
 {
     LsCtx *cx = set->cx;
-    if (ls_emitter[ls_op[g->node[n.i].op]->kernel] == NULL) {
+    if (ls_emitter_of(set->target->kind, ls_op[g->node[n.i].op]->kernel) == NULL) {
         ls_error(cx, ls_where(g, n), LS_E_UNSUPPORTED, NULL, "no kernel for this operator");
         return NULL;
     }
-    const char *text = print_text(set, g, n), *node = g->node[n.i].name;
-    uint64_t hash = hash_text(text);
+    const Texts text = print_texts(set, g, n);
+    const char *node = g->node[n.i].name;
+    uint64_t hash = hash_text(text.in[0]) ^ hash_text(text.in[1]);
     Kernel *k = NULL;
     for (uint32_t i = 0; i < set->nkernel && k == NULL; i++)
-        if (set->kernel[i].hash == hash && strcmp(set->kernel[i].text, text) == 0)
+        if (set->kernel[i].hash == hash && strcmp(set->kernel[i].text, text.in[0]) == 0
+            && strcmp(set->kernel[i].host, text.in[1]) == 0)
             k = &set->kernel[i];
     if (k == NULL) {
         set->kernel = ls_arena_grow(cx->arena, set->kernel, set->nkernel, set->nkernel + 1,
                                     sizeof *set->kernel, &set->cap);
         k = &set->kernel[set->nkernel];
-        *k = (Kernel){.text = text, .hash = hash, .shapes = print_shapes(set, g, n),
+        *k = (Kernel){.text = text.in[0], .host = text.in[1], .table = text.in[2], .hash = hash, .shapes = print_shapes(set, g, n),
                       .name = ls_arena_printf(cx->arena, "k%u_%s", set->nkernel,
                                               op_word(g, n, cx->arena))};
         set->nkernel++;
@@ -110,9 +123,9 @@ const char *ls_kernel_set_add(LsKernelSet *set, const LsGraph *g, LsNodeId n)
 }
 
 /* The text with the stand-in replaced. */
-static void print_named(const Kernel *k, FILE *to)
+static void print_named(const Kernel *k, const char *text, FILE *to)
 {
-    const char *at = k->text;
+    const char *at = text;
     for (const char *hit; (hit = strstr(at, STAND_IN)) != NULL; at = hit + strlen(STAND_IN)) {
         fwrite(at, 1, (size_t)(hit - at), to);
         fputs(k->name, to);
@@ -120,17 +133,40 @@ static void print_named(const Kernel *k, FILE *to)
     fputs(at, to);
 }
 
+static void print_head(const Kernel *k, FILE *to)
+{
+    fprintf(to, "/* %s: %s\n *", k->name, k->shapes);
+    for (uint32_t j = 0; j < k->nnode && j < NAMES_SHOWN; j++)
+        fprintf(to, "%s %s", j > 0 ? "," : "", k->node[j]);
+    if (k->nnode > NAMES_SHOWN)
+        fprintf(to, " and %" PRIu32 " more", k->nnode - NAMES_SHOWN);
+    fprintf(to, " */\n");
+}
+
 void ls_kernel_set_print(const LsKernelSet *set, FILE *to)
 {
     for (uint32_t i = 0; i < set->nkernel; i++) {
         const Kernel *k = &set->kernel[i];
-        fprintf(to, "/* %s: %s\n *", k->name, k->shapes);
-        for (uint32_t j = 0; j < k->nnode && j < NAMES_SHOWN; j++)
-            fprintf(to, "%s %s", j > 0 ? "," : "", k->node[j]);
-        if (k->nnode > NAMES_SHOWN)
-            fprintf(to, " and %" PRIu32 " more", k->nnode - NAMES_SHOWN);
-        fprintf(to, " */\n");
-        print_named(k, to);
+        if (k->text[0] == '\0')
+            continue;               /* a library does it */
+        print_head(k, to);
+        print_named(k, k->text, to);
         fprintf(to, "\n");
+    }
+}
+
+void ls_kernel_set_print_host(const LsKernelSet *set, FILE *to)
+{
+    for (int pass = 0; pass < 2; pass++) {
+        fprintf(to, pass == 0 ? "#define LS_ROW(name, narg, x, y) p_##name,\nenum {\n"
+                              : "#define LS_ROW(name, narg, x, y) {#name, narg, x, y},\n"
+                                "const LsCudaPart ls_cuda_part[] = {\n");
+        for (uint32_t i = 0; i < set->nkernel; i++)
+            print_named(&set->kernel[i], set->kernel[i].table, to);
+        fprintf(to, pass == 0 ? "};\n#undef LS_ROW\n" : "{NULL, 0, 0, 0}};\n#undef LS_ROW\n\n");
+    }
+    for (uint32_t i = 0; i < set->nkernel; i++) {
+        print_head(&set->kernel[i], to);
+        print_named(&set->kernel[i], set->kernel[i].host, to);
     }
 }

@@ -6,7 +6,7 @@
 
 typedef struct LsKernelSet LsKernelSet;
 
-LsKernelSet *ls_kernel_set_new(LsCtx *cx, int real_bytes);
+LsKernelSet *ls_kernel_set_new(LsCtx *cx, const LsTarget *target);
 
 /* The kernel that runs node n, e.g. "k12_conv"; equal texts share one. The node is added to the
  * names in the kernel's comment. NULL after a diagnostic (no emitter). */
@@ -15,5 +15,8 @@ const char *ls_kernel_set_add(LsKernelSet *set, const LsGraph *g, LsNodeId n);
 /* All kernels in order of their first node, each under a comment that names the nodes and
  * shapes. */
 void ls_kernel_set_print(const LsKernelSet *set, FILE *to);
+/* On CUDA, where kernels are launched from another text: the table of their parts (LsCudaPart) and
+ * the functions that launch them. */
+void ls_kernel_set_print_host(const LsKernelSet *set, FILE *to);
 
 #endif

@@ -228,10 +228,10 @@ static double add_up(LsMeasured *from, const LsProblem *p, const LsMachine *m, c
 bool ls_measured_price(LsCtx *cx, LsMeasured *from, LsProblem *p, const LsMachine *m)
 {
     Totals t = {{0}, {0}};
-    if (from->real_bytes != p->real_bytes)
+    if (from->real_bytes != p->target.real_bytes)
         return ls_error(cx, LS_NOWHERE, LS_E_OPTION, "measure the program built with the same "
                         "--precision", "--costs: '%s' was measured with f%d, this is f%d",
-                        from->path, 8 * from->real_bytes, 8 * p->real_bytes);
+                        from->path, 8 * from->real_bytes, 8 * p->target.real_bytes);
     if (from->batch != p->g->batch)
         return ls_error(cx, LS_NOWHERE, LS_E_OPTION, "measure the program built with the same "
                         "--batch", "--costs: '%s' was measured with batch %d, this is %" PRId64,

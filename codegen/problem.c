@@ -35,7 +35,7 @@ static void add_tensors(LsCtx *cx, LsProblem *p)
         p->value_of[d->ntensor] = v;
         p->tensor_of[i] = d->ntensor;
         d->tensor[d->ntensor++] = (LsDagTensor){
-            .name = g->value[i].name, .bytes = ls_value_bytes(g, v, p->real_bytes),
+            .name = g->value[i].name, .bytes = ls_value_bytes(g, v, p->target.real_bytes),
             .persistent = g->value[i].def.i == 0};
     }
     for (uint32_t i = 1; i < g->nvalue; i++)
@@ -112,26 +112,27 @@ static void mark_required(LsCtx *cx, const LsProblem *p, const int64_t *dag_of)
 LsWork ls_problem_work(const LsProblem *p, uint32_t node, const LsMachine *m)
 {
     LsNodeId n = p->node_of[node];
-    const LsEmitter *e = ls_emitter[ls_op[p->g->node[n.i].op]->kernel];
-    LsCostWay way = e != NULL && e->way != NULL ? e->way(p->g, n, p->real_bytes) : LS_WAY_DIRECT;
-    return ls_node_work(p->g, n, m, way, p->real_bytes);
+    const LsEmitter *e = ls_emitter_of(p->target.kind, ls_op[p->g->node[n.i].op]->kernel);
+    LsCostWay way = e != NULL && e->way != NULL ? e->way(p->g, n, &p->target) : LS_WAY_DIRECT;
+    return ls_node_work(p->g, n, m, way, p->target.real_bytes);
 }
 
 void ls_problem_price(LsProblem *p, const LsMachine *m)
 {
     for (uint32_t i = 0; i < p->dag.nnode; i++) {
         LsWork w = ls_problem_work(p, i, m);
-        p->dag.node[i].cost = ls_work_ns(m, &w, p->real_bytes);
+        p->dag.node[i].cost = ls_work_ns(m, &w, p->target.real_bytes);
     }
 }
 
-LsProblem *ls_problem_new(LsCtx *cx, const LsGraph *g, const char *name, int real_bytes)
+LsProblem *ls_problem_new(LsCtx *cx, const LsGraph *g, const char *name,
+                          const LsTarget *target)
 {
     static const LsDagKind kind[] = {LS_DAG_FORWARD, LS_DAG_BACKWARD, LS_DAG_OPTIMIZER};
     LsProblem *p = ls_arena_alloc(cx->arena, 1, sizeof *p);
     LsDag *d = &p->dag;
     p->g = g;
-    p->real_bytes = real_bytes;
+    p->target = *target;
     d->name = name;
     d->alignment = LS_ALIGNMENT;
     d->node = ls_arena_alloc(cx->arena, g->nnode, sizeof *d->node);
@@ -141,7 +142,7 @@ LsProblem *ls_problem_new(LsCtx *cx, const LsGraph *g, const char *name, int rea
     add_tensors(cx, p);
     for (uint32_t i = 1; i < g->nnode; i++) {
         const LsNode *node = &g->node[i];
-        const LsEmitter *e = ls_emitter[ls_op[node->op]->kernel];
+        const LsEmitter *e = ls_emitter_of(p->target.kind, ls_op[node->op]->kernel);
         dag_of[i] = -1;
         if (!runs(g, i))
             continue;
@@ -154,7 +155,7 @@ LsProblem *ls_problem_new(LsCtx *cx, const LsGraph *g, const char *name, int rea
                            .alternative = ls_is_alternative(g, (LsNodeId){i}),
                            .of = node->phase == LS_FORWARD ? -1 : dag_of[node->fwd.i]};
         row->workspace = e != NULL && e->workspace != NULL
-            ? e->workspace(g, (LsNodeId){i}, real_bytes) : 0;
+            ? e->workspace(g, (LsNodeId){i}, target) : 0;
         add_edges(cx, p, (LsNodeId){i}, row);
     }
     mark_required(cx, p, dag_of);

@@ -3,11 +3,12 @@
 #define LS_CODEGEN_PROBLEM_H
 
 #include "compiler/cost.h"
+#include "codegen/target.h"
 #include "scheduler/dag.h"
 
 typedef struct LsProblem {
     const LsGraph *g;
-    int real_bytes;
+    LsTarget target;
     LsDag dag;
     LsNodeId *node_of;          /* by dag node: the graph's node */
     LsValueId *value_of;        /* by dag tensor: the graph's value (never a view) */
@@ -18,7 +19,8 @@ typedef struct LsProblem {
 /* g: with or without alternatives (codegen/alternative.h). Views cost nothing and vanish; state,
  * inputs and constants are persistent tensors. The loss lives to the end; model outputs must be
  * made. Costs are those of the built-in machine "cpu". name: of the dag. */
-LsProblem *ls_problem_new(LsCtx *cx, const LsGraph *g, const char *name, int real_bytes);
+LsProblem *ls_problem_new(LsCtx *cx, const LsGraph *g, const char *name,
+                          const LsTarget *target);
 
 /* What a dag node does on a machine. */
 LsWork ls_problem_work(const LsProblem *p, uint32_t node, const LsMachine *m);

@@ -329,7 +329,7 @@ static void print_program(const LsCode *c, const Phase *train, const Phase *eval
     print_string_field(e, "optimizer", c->optimizer);
     if (c->schedule != NULL)
         print_string_field(e, "default_schedule", c->schedule);
-    ls_emit_line(e, ".real_bytes = %d, .batch = %" PRId64 ", .accumulate = %d,", c->real_bytes,
+    ls_emit_line(e, ".real_bytes = %d, .batch = %" PRId64 ", .accumulate = %d,", c->target->real_bytes,
                  train->g->batch, c->accumulate);
     ls_emit_line(e, ".budget = %" PRId64 ", .state_bytes = %" PRId64 ",", c->budget,
                  c->addresses->state_bytes);
@@ -363,9 +363,11 @@ static void print_head(const LsCode *c, FILE *to)
         fprintf(to, " * budget    %" PRId64 " bytes\n", c->budget);
     fprintf(to, " * recompute %.2f %% of a step's predicted cost\n */\n",
             100 * ls_plan_overhead(plan));
-    if (c->real_bytes == 8)
-        fprintf(to, "#define LS_F64\n");
-    fprintf(to, "#include \"ls_kernel.h\"\n#include \"ls_conv.h\"\n#include \"ls_matmul.h\"\n\n");
+}
+
+static void print_includes(const LsCode *c, FILE *to, const char *text)
+{
+    fprintf(to, "%s%s\n", c->target->real_bytes == 8 ? "#define LS_F64\n" : "", text);
 }
 
 static void print_tables(Phase *train, Phase *eval, LsEmit *e)
@@ -392,10 +394,10 @@ static void print_tables(Phase *train, Phase *eval, LsEmit *e)
     print_watches(eval, e);
 }
 
-bool ls_program_print(LsCtx *cx, const LsCode *c, FILE *to)
+bool ls_program_print(LsCtx *cx, const LsCode *c, FILE *to, FILE *device)
 {
     LsEmit e = {.to = to};
-    LsKernelSet *set = ls_kernel_set_new(cx, c->real_bytes);
+    LsKernelSet *set = ls_kernel_set_new(cx, c->target);
     Phase train, eval;
     if (!init_phase(cx, &train, c, &c->train, "train")
         || !init_phase(cx, &eval, c, &c->eval, "eval"))
@@ -425,10 +427,19 @@ bool ls_program_print(LsCtx *cx, const LsCode *c, FILE *to)
     ls_emit_line(&e, "}");
     fclose(e.to);
     print_head(c, to);
-    ls_kernel_set_print(set, to);
+    if (device == NULL) {
+        print_includes(c, to, "#include \"ls_kernel.h\"\n#include \"ls_conv.h\"\n#include \"ls_matmul.h\"\n");
+        ls_kernel_set_print(set, to);
+    } else {
+        print_includes(c, to, "#include \"cuda/ls_cuda_run.h\"\n");
+        ls_kernel_set_print_host(set, to);
+        print_head(c, device);
+        print_includes(c, device, "#include \"ls_cuda.h\"\n");
+        ls_kernel_set_print(set, device);
+    }
     fwrite(tables, 1, size, to);
     free(tables);
-    return !ferror(to);
+    return !ferror(to) && (device == NULL || !ferror(device));
 }
 
 void ls_program_print_data(FILE *to, const char *constant_file, const char *onnx_file)

@@ -11,7 +11,8 @@ typedef struct LsCodePhase { const LsProblem *problem; const LsPlan *plan; } LsC
 typedef struct LsCode {         /* what the text says */
     /* schedule may be NULL */
     const char *model, *plan_hash, *strategy, *loss, *optimizer, *schedule;
-    int real_bytes, accumulate;
+    const LsTarget *target;
+    int accumulate;
     int64_t budget;             /* bytes in all; 0: none */
     double default_lr;
     LsCodePhase train, eval;    /* eval.problem NULL: no evaluation form */
@@ -19,9 +20,10 @@ typedef struct LsCode {         /* what the text says */
     size_t onnx_bytes;
 } LsCode;
 
-/* Prints the C file; false after diagnostics. Constants are complete in c->addresses afterwards.
+/* Prints the C file, and for a target whose kernels are a text of their own that to `device` (else
+ * NULL); false after diagnostics. Constants are complete in c->addresses afterwards.
  * The file expects ls_constant_data and ls_onnx_data, as ls_program_print_data makes them. */
-bool ls_program_print(LsCtx *cx, const LsCode *c, FILE *to);
+bool ls_program_print(LsCtx *cx, const LsCode *c, FILE *to, FILE *device);
 
 /* Assembler text that embeds the two blobs from files beside it. */
 void ls_program_print_data(FILE *to, const char *constant_file, const char *onnx_file);

@@ -2,20 +2,16 @@
 #include "codegen/toolchain.h"
 
 #include "build_config.h"
+#include "codegen/command.h"
+#include "codegen/cuda_toolchain.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
-
-extern char **environ;
-
-enum { MAX_ARG = 48 };
 
 /* The folder this program lies in. */
 static const char *own_folder(LsArena *a)
@@ -45,8 +41,6 @@ static const char *find_part(LsCtx *cx, const char *const *place)
         if (path[0] != '\0' && access(path, R_OK) == 0)
             return path;
     }
-    ls_error(cx, LS_NOWHERE, LS_E_TOOL, "set LOWERSET_HOME to the folder that has lib/lowerset",
-             "the runtime library of lowerset is not where it was installed");
     return NULL;
 }
 
@@ -56,6 +50,12 @@ static const char *find_library(LsCtx *cx)
                      "runtime/libls_runtime.a", "../lib/lowerset/libls_runtime.a", NULL});
 }
 
+static const char *find_cuda_library(LsCtx *cx)
+{
+    return find_part(cx, (const char *const[]){"HOME/lib/lowerset/libls_runtime_cuda.a",
+                     "runtime/libls_runtime_cuda.a", "../lib/lowerset/libls_runtime_cuda.a", NULL});
+}
+
 static const char *find_sources(LsCtx *cx)
 {
     return find_part(cx,
@@ -63,48 +63,24 @@ static const char *find_sources(LsCtx *cx)
                                            LS_RUNTIME_SOURCES, NULL});
 }
 
-static void print_command(const char *const *argv)
+static bool no_runtime(LsCtx *cx)
 {
-    for (int k = 0; argv[k] != NULL; k++)
-        fprintf(stderr, "%s%s", k > 0 ? " " : "", argv[k]);
-    fprintf(stderr, "\n");
+    return ls_error(cx, LS_NOWHERE, LS_E_TOOL, "set LOWERSET_HOME to the folder that has lib/lowerset",
+                    "the runtime library of lowerset is not where it was installed");
 }
 
-static bool run(LsCtx *cx, const LsToolchain *t, const char *const *argv)
+static bool run(LsCtx *cx, const LsCommand *c)
 {
-    if (t->verbose || t->dry_run)
-        print_command(argv);
-    if (t->dry_run)
-        return true;
-    pid_t pid;
-    int failed = posix_spawnp(&pid, argv[0], NULL, NULL, (char *const *)argv, environ), status = 0;
-    if (failed != 0)
+    int failed = ls_command_run(c);
+    if (failed > 0)
         return ls_error(cx, LS_NOWHERE, LS_E_TOOL,
                         "install a C compiler (Debian: apt-get install gcc), or name one with --cc",
-                        "cannot run '%s': %s", argv[0], strerror(failed));
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+                        "cannot run '%s': %s", c->word[0], strerror(failed));
+    if (failed < 0)
         return ls_error(cx, LS_NOWHERE, LS_E_TOOL,
                         "run again with --save-temps=DIR -v to see the command and the C file",
-                        "the C compiler '%s' failed", argv[0]);
+                        "the C compiler '%s' failed", c->word[0]);
     return true;
-}
-
-typedef struct Command { const char *argv[MAX_ARG]; int n; LsArena *arena; } Command;
-
-static void add(Command *c, const char *arg)
-{
-    if (c->n < MAX_ARG - 1)
-        c->argv[c->n++] = arg;
-}
-
-/* Words of a text, as --cc "ccache gcc" or the extra flags of a sanitizer build have. */
-static void add_words(Command *c, const char *text)
-{
-    char *copy = ls_arena_strdup(c->arena, text), *save = NULL;
-    for (char *w = strtok_r(copy, " ", &save); w != NULL; w = strtok_r(NULL, " ", &save))
-        add(c, w);
 }
 
 static const char *compiler_of(const LsToolchain *t)
@@ -113,33 +89,69 @@ static const char *compiler_of(const LsToolchain *t)
     return t->cc != NULL ? t->cc : env != NULL && env[0] != '\0' ? env : "cc";
 }
 
+/* The static CUDA runtime of the toolkit that the library was built with. */
+static const char *find_cudart(LsArena *a)
+{
+    static const char *const folder[] = {"lib64", "lib", "targets/x86_64-linux/lib",
+                                         "lib/x86_64-linux-gnu"};
+    for (size_t k = 0; k < sizeof folder / sizeof *folder; k++) {
+        const char *file = ls_arena_printf(a, LS_CUDA_HOME "/%s/libcudart_static.a", folder[k]);
+        if (access(file, R_OK) == 0)
+            return file;
+    }
+    return NULL;
+}
+
+/* The libraries of a program for GPUs. cuDNN and cuBLASLt are opened at run time: first along
+ * LD_LIBRARY_PATH, then where the toolkit was. */
+static bool add_cuda(LsCtx *cx, LsCommand *c)
+{
+    const char *lib = find_cuda_library(cx), *cudart = find_cudart(cx->arena);
+    if (lib == NULL)
+        return ls_error(cx, LS_NOWHERE, LS_E_TOOL,
+                        "--emit=c prints the program, to be built elsewhere; or build lowerset again "
+                        "where the toolkit is",
+                        "this lowerset was built without the CUDA toolkit");
+    if (cudart == NULL)
+        return ls_error(cx, LS_NOWHERE, LS_E_TOOL, "install the CUDA toolkit again",
+                        "libcudart_static.a is not in " LS_CUDA_HOME);
+    ls_command_add(c, lib);
+    ls_command_add(c, cudart);
+    ls_command_add_words(c, "-Wl,-rpath," LS_CUDA_HOME "/lib64 -ldl -lrt");
+    return true;
+}
+
 bool ls_toolchain_build(LsCtx *cx, const LsToolchain *t, const char *dir, const char *base,
                         LsEmitKind kind, const char *output)
 {
     LsArena *a = cx->arena;
     const char *lib = find_library(cx), *sources = lib != NULL ? find_sources(cx) : NULL;
     if (sources == NULL)
+        return no_runtime(cx);
+    if (t->cuda != NULL && !ls_cuda_build(cx, t->cuda, dir, base, sources))
         return false;
-    Command c = {.arena = a};
-    add_words(&c, compiler_of(t));
-    add(&c, "-std=gnu11");
-    add(&c, ls_arena_printf(a, "-O%s", t->opt != NULL ? t->opt : "3"));
-    add(&c, ls_arena_printf(a, "-march=%s", t->march != NULL ? t->march : "native"));
-    add_words(&c, "-fno-math-errno -fno-trapping-math -Wall -Wno-unused");
-    add_words(&c, LS_EXTRA_CFLAGS);
-    add(&c, ls_arena_printf(a, "-I%s", sources));
-    add(&c, ls_arena_printf(a, "-I%s/..", sources));    /* the runtime says "runtime/x.h" */
-    add(&c, ls_arena_printf(a, "%s/%s.c", dir, base));
-    add(&c, ls_arena_printf(a, "%s/%s_data.S", dir, base));
+    LsCommand c = {.arena = a, .print = t->verbose, .dry = t->dry_run};
+    ls_command_add_words(&c, compiler_of(t));
+    ls_command_add(&c, "-std=gnu11");
+    ls_command_add(&c, ls_arena_printf(a, "-O%s", t->opt != NULL ? t->opt : "3"));
+    ls_command_add(&c, ls_arena_printf(a, "-march=%s", t->march != NULL ? t->march : "native"));
+    ls_command_add_words(&c, "-fno-math-errno -fno-trapping-math -Wall -Wno-unused");
+    ls_command_add_words(&c, LS_EXTRA_CFLAGS);
+    ls_command_add(&c, ls_arena_printf(a, "-I%s", sources));
+    ls_command_add(&c, ls_arena_printf(a, "-I%s/..", sources));    /* the runtime says "runtime/x.h" */
+    ls_command_add(&c, ls_arena_printf(a, "%s/%s.c", dir, base));
+    ls_command_add(&c, ls_arena_printf(a, "%s/%s_data.S", dir, base));
     if (kind == LS_EMIT_OBJ)
-        add_words(&c, "-r -nostdlib");
-    else
-        add(&c, lib);
+        ls_command_add_words(&c, "-r -nostdlib");
+    else if (t->cuda != NULL && !add_cuda(cx, &c))
+        return false;
     if (kind == LS_EMIT_EXE)
-        add_words(&c, "-lm -lpthread");
-    add(&c, "-o");
-    add(&c, output);
-    return run(cx, t, c.argv);
+        ls_command_add(&c, lib);
+    if (kind == LS_EMIT_EXE)
+        ls_command_add_words(&c, "-lm -lpthread");
+    ls_command_add(&c, "-o");
+    ls_command_add(&c, output);
+    return run(cx, &c);
 }
 
 static bool copy_file(const char *from, const char *to)
@@ -157,11 +169,9 @@ static bool copy_file(const char *from, const char *to)
     return ok;
 }
 
-bool ls_toolchain_copy_runtime(LsCtx *cx, const char *dir)
+/* Copies of the sources and headers in folder `from` to `dir`, which is made if missing. */
+static bool copy_folder(LsCtx *cx, const char *from, const char *dir)
 {
-    const char *from = find_sources(cx);
-    if (from == NULL)
-        return false;
     DIR *d = opendir(from);
     if (d == NULL || (mkdir(dir, 0777) != 0 && errno != EEXIST)) {
         if (d != NULL)
@@ -181,11 +191,44 @@ bool ls_toolchain_copy_runtime(LsCtx *cx, const char *dir)
     return ok || ls_error(cx, LS_NOWHERE, LS_E_IO, NULL, "cannot copy the runtime to '%s'", dir);
 }
 
-const char *ls_toolchain_hint(LsCtx *cx, const char *c_file, const char *data_file,
-                              const char *runtime_dir, const char *output)
+bool ls_toolchain_copy_runtime(LsCtx *cx, const LsToolchain *t, const char *dir)
 {
-    return ls_arena_printf(cx->arena,
-                           "cc -std=gnu11 -D_GNU_SOURCE -O3 -march=native -fno-math-errno "
-                           "-fno-trapping-math -I%s -I%s/.. %s %s %s/*.c -lm -lpthread -o %s",
-                           runtime_dir, runtime_dir, c_file, data_file, runtime_dir, output);
+    const char *from = find_sources(cx);
+    if (from == NULL)
+        return no_runtime(cx);
+    return copy_folder(cx, from, dir)
+           && (t->cuda == NULL || copy_folder(cx, ls_arena_printf(cx->arena, "%s/cuda", from),
+                                              ls_arena_printf(cx->arena, "%s/cuda", dir)));
+}
+
+static const char *device_hint(LsCtx *cx, const LsCudaArchs *archs, const char *file,
+                               const char *runtime_dir)
+{
+    LsArena *a = cx->arena;
+    const char *code = "";
+    for (int k = 0; k < archs->n; k++) {
+        const char *suffix = archs->arch[k].exact ? "a" : "";
+        code = ls_arena_printf(a, "%s -gencode arch=compute_%d%s,code=sm_%d%s", code,
+                               archs->arch[k].number, suffix, archs->arch[k].number, suffix);
+    }
+    return ls_arena_printf(a, "nvcc -fatbin -O3 -std=c++17 -fmad=false%s -gencode "
+                           "arch=compute_%d,code=compute_%d -I%s %s.cu -o %s.fatbin\n", code,
+                           archs->ptx, archs->ptx, runtime_dir, file, file);
+}
+
+const char *ls_toolchain_hint(LsCtx *cx, const LsToolchain *t, const char *dir, const char *base,
+                              const char *runtime_dir)
+{
+    LsArena *a = cx->arena;
+    const char *file = ls_arena_printf(a, "%s/%s", dir, base);
+    const char *device = "", *sources = ls_arena_printf(a, "%s/*.c", runtime_dir);
+    if (t->cuda != NULL) {
+        device = device_hint(cx, &t->cuda->archs, file, runtime_dir);
+        sources = ls_arena_printf(a, "%s %s/cuda/*.c -isystem $CUDA_HOME/include "
+                                  "$CUDA_HOME/lib64/libcudart_static.a -ldl -lrt", sources,
+                                  runtime_dir);
+    }
+    return ls_arena_printf(a, "%scc -std=gnu11 -D_GNU_SOURCE -O3 -march=native -fno-math-errno "
+                           "-fno-trapping-math -I%s -I%s/.. %s.c %s_data.S %s -lm -lpthread -o %s",
+                           device, runtime_dir, runtime_dir, file, file, sources, base);
 }

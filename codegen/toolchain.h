@@ -10,19 +10,20 @@ typedef struct LsToolchain {
     const char *cc;             /* NULL: $CC, then cc */
     const char *march, *opt;    /* NULL: native, 3 */
     bool verbose, dry_run;      /* print the commands; do not run them */
+    const struct LsCudaTool *cuda;      /* the program is one for NVIDIA GPUs; else NULL */
 } LsToolchain;
 
-/* Turns DIR/BASE.c and DIR/BASE_data.S into `output`: an executable, or one relocatable object.
- * False after a diagnostic: LS_E_TOOL when the compiler or the runtime library is missing or
- * fails. */
+/* Turns DIR/BASE.c and DIR/BASE_data.S into `output`: an executable, or one relocatable object; before
+ * that, for GPUs, DIR/BASE.cu into DIR/BASE.fatbin, which the data embed. False after a diagnostic:
+ * LS_E_TOOL when a compiler or the runtime library is missing or fails. */
 bool ls_toolchain_build(LsCtx *cx, const LsToolchain *t, const char *dir, const char *base,
                         LsEmitKind kind, const char *output);
 
 /* Puts copies of the runtime's sources and headers into DIR (made if missing), for --emit=c. */
-bool ls_toolchain_copy_runtime(LsCtx *cx, const char *dir);
+bool ls_toolchain_copy_runtime(LsCtx *cx, const LsToolchain *t, const char *dir);
 
-/* The command that builds what --emit=c wrote, for people: arena text. */
-const char *ls_toolchain_hint(LsCtx *cx, const char *c_file, const char *data_file,
-                              const char *runtime_dir, const char *output);
+/* The command that builds what --emit=c wrote as DIR/BASE.c and so on, for people: arena text. */
+const char *ls_toolchain_hint(LsCtx *cx, const LsToolchain *t, const char *dir, const char *base,
+                              const char *runtime_dir);
 
 #endif

@@ -27,6 +27,47 @@
 #define LS_EXACT_END _Pragma("GCC pop_options")
 #endif
 
+/* ---- parts of kernels ----
+ * A part computes units lo .. hi of a grid, for any lo and hi: a thread of the pool takes some. The
+ * same text runs on a GPU, where a block of threads computes one unit (runtime/ls_cuda.h has that
+ * meaning of these words): what stands outside LS_LANES and LS_ROWS every thread of the block does
+ * alike, so it must have no effect that shows twice.
+ *
+ *   LS_PART(name, narg, x, y)      the head: of narg arguments, for blocks of x times y threads
+ *   LS_UNITS;                      the first line
+ *   LS_IN(type, name, k);          argument k, which is read
+ *   LS_OUT(type, name, k);         argument k, which is written
+ *   LS_LANES(i, from, to) {}       independent steps, shared by the x threads of a row
+ *   LS_LANES4(i, from, to) {}      the same where from, to - from and all strides are multiples of
+ *                                  four elements: a thread takes four neighbours
+ *   LS_ROWS(j, from, to) {}        independent steps, shared by the y rows of threads
+ *   LS_ONE {}  LS_LEAD {}          done once; by one thread of each row
+ *   LS_FOLD(k, y) {}               k = 1 .. y - 1: the other rows' LS_OF_ROW(name, k), for LS_ROWS(0, 1)
+ *   LS_HELPER                      head of a function that parts call
+ *   LS_SYNC; LS_ROW_SYNC;          what any thread of the block, of the row, did before can be read
+ *   LS_LOCAL(type, name, n);       an array that the block shares
+ *   LS_LOCAL_ROWS(type, name, n, y);       one for each of the y rows of threads
+ *
+ * Two LS_LANES over the same bounds give a thread the same steps. */
+#define LS_PART(name, narg, x, y)                                                                  \
+    static void name(LsRun *run, void *const arg[], int64_t lo, int64_t hi)
+#define LS_UNITS (void)run, (void)arg, (void)lo, (void)hi
+#define LS_IN(type, name, k) const type *const name = arg[k]
+#define LS_OUT(type, name, k) type *const name = arg[k]
+#define LS_LANES(i, from, to) _Pragma("GCC ivdep") for (int64_t i = (from); i < (to); i++)
+#define LS_LANES4(i, from, to) LS_LANES(i, from, to)
+#define LS_ROWS(j, from, to) for (int64_t j = (from); j < (to); j++)
+#define LS_ONE
+#define LS_LEAD
+#define LS_FOLD(k, y) for (int64_t k = 1; k < 1; k++)
+#define LS_OF_ROW(name, k) name
+#define LS_HELPER static __attribute__((noinline))
+#define LS_SYNC (void)0
+#define LS_ROW_SYNC (void)0
+#define LS_LOCAL(type, name, n) type name[n]
+#define LS_LOCAL_ROWS(type, name, n, y) type name[n]
+#define LS_COPY(to, from, n) memcpy(to, from, (size_t)(n) * sizeof *(to))
+
 /* Sum of n values, n a power of two up to 256, as a tree. */
 static inline double ls_sum_lanes(const real *lane, int64_t n)
 {

@@ -58,7 +58,7 @@ typedef struct HObject {
 } HObject;
 
 /* Compiles the kernels of all nodes with `flags`; "cc" is the compiler. direct: see
- * LsKernelText. */
+ * LsTarget. */
 static HObject h_build(const char *cc, const char *flags, int real_bytes, bool direct, int n,
                        HNode *const node[])
 {
@@ -74,16 +74,17 @@ static HObject h_build(const char *cc, const char *flags, int real_bytes, bool d
     for (int i = 0; i < n; i++) {
         char name[16];
         snprintf(name, sizeof name, "k%d", i);
+        const LsTarget target = {.real_bytes = real_bytes, .direct = direct};
         LsKernelText k = {.e = &e,
+                          .host = &e,
                           .g = &node[i]->g,
                           .n = {1},
                           .name = name,
-                          .real_bytes = real_bytes,
-                          .direct = direct};
+                          .target = &target};
         const LsOp *row = ls_op[node[i]->node[1].op];
         LsKernelId id = row != NULL ? row->kernel
                       : node[i]->node[1].op == LS_OP_MATMUL ? LS_K_MATMUL : LS_K_CONV;
-        ls_emitter[id]->emit(&k);
+        ls_emitter_of(LS_TARGET_CPU, id)->emit(&k);
         H_ASSERT(e.depth == 0, "case %d: braces", i);
     }
     fprintf(to, "const LsKernel kernels[] = {");
@@ -110,8 +111,9 @@ static HObject h_build(const char *cc, const char *flags, int real_bytes, bool d
 
 static inline int64_t h_workspace(const HNode *h, LsKernelId id, int real_bytes)
 {
-    return ls_emitter[id]->workspace == NULL ? 0
-         : ls_emitter[id]->workspace(&h->g, (LsNodeId){1}, real_bytes);
+    const LsEmitter *em = ls_emitter_of(LS_TARGET_CPU, id);
+    const LsTarget target = ls_target_cpu(real_bytes);
+    return em->workspace == NULL ? 0 : em->workspace(&h->g, (LsNodeId){1}, &target);
 }
 
 /* n elements followed by a guard, all NaN. */

@@ -171,7 +171,8 @@ void ls_parallel(LsRun *run, LsPart fn, int64_t units, void *const arg[])
 static inline const LsEmitter *rig_emitter(const Rig *r, LsNodeId n)
 {
     const LsNode *node = &r->g->node[n.i];
-    return ls_emitter[node->op == LS_OP_FUSED ? LS_K_FUSED : ls_op[node->op]->kernel];
+    return ls_emitter_of(LS_TARGET_CPU,
+                         node->op == LS_OP_FUSED ? LS_K_FUSED : ls_op[node->op]->kernel);
 }
 
 static inline void rig_print(Rig *r, const char *path)
@@ -179,13 +180,15 @@ static inline void rig_print(Rig *r, const char *path)
     FILE *f = fopen(path, "w");
     ck_assert_ptr_nonnull(f);
     LsEmit e = {.to = f};
-    fprintf(f, "#include \"runtime/ls_kernel.h\"\n");
+    const LsTarget target = ls_target_cpu(r->real_bytes);
+    fprintf(f, "#include <runtime/ls_kernel.h>\n");
     if (r->products)
-        fprintf(f, "#include \"runtime/ls_conv.h\"\n#include \"runtime/ls_matmul.h\"\n");
+        fprintf(f, "#include <runtime/ls_conv.h>\n#include <runtime/ls_matmul.h>\n");
     for (uint32_t i = 1; i < r->g->nnode; i++) {
         char name[16];
         snprintf(name, sizeof name, "k%u", i);
-        LsKernelText k = {.e = &e, .g = r->g, .n = {i}, .name = name, .real_bytes = r->real_bytes};
+        LsKernelText k = {.e = &e, .host = &e, .g = r->g, .n = {i}, .name = name,
+                          .target = &target};
         rig_emitter(r, k.n)->emit(&k);
         fprintf(f, "void run_%s(LsRun *run, void *const arg[]) { %s(run, arg); }\n", name, name);
     }
@@ -222,7 +225,8 @@ static inline void rig_step(Rig *r, void *so, LsNodeId n, int out, int in)
     const LsEmitter *em = rig_emitter(r, n);
     void *arg[64] = {0};
     char name[16];
-    int64_t scratch = em->workspace != NULL ? em->workspace(r->g, n, r->real_bytes) : 0;
+    const LsTarget target = ls_target_cpu(r->real_bytes);
+    int64_t scratch = em->workspace != NULL ? em->workspace(r->g, n, &target) : 0;
     for (int k = 0; k < node->nin; k++)
         arg[k] = ls_is_read(node, k) ? r->buffer[ls_in(r->g, n, k).i] : NULL;
     for (int k = 0; k < node->nout; k++)

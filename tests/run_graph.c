@@ -26,14 +26,14 @@ static bool build(LsRunGraph *r, const char *dir, const char *flags)
                    .strategy = "none",
                    .loss = "",
                    .optimizer = "",
-                   .real_bytes = r->problem->real_bytes,
+                   .target = &r->problem->target,
                    .accumulate = 1,
                    .train = {r->problem, &r->plan},
                    .addresses = r->addresses};
     const char *c_file = ls_arena_printf(cx->arena, "%s/p.c", dir);
     const char *const_file = ls_arena_printf(cx->arena, "%s/p.const", dir);
     FILE *c = fopen(c_file, "w"), *s = fopen(ls_arena_printf(cx->arena, "%s/p.S", dir), "w");
-    bool ok = c != NULL && s != NULL && ls_program_print(cx, &code, c);
+    bool ok = c != NULL && s != NULL && ls_program_print(cx, &code, c, NULL);
     if (s != NULL)
         ls_program_print_data(s, const_file, const_file);
     if (c != NULL)
@@ -56,7 +56,7 @@ static bool build(LsRunGraph *r, const char *dir, const char *flags)
 
 static int64_t input_bytes(const LsRunGraph *r, uint32_t k)
 {
-    return ls_value_bytes(r->g, r->g->input[k], r->problem->real_bytes);
+    return ls_value_bytes(r->g, r->g->input[k], r->problem->target.real_bytes);
 }
 
 static bool load(LsRunGraph *r, const char *dir)
@@ -96,7 +96,7 @@ LsRunGraph *ls_run_graph_plan(LsCtx *cx, LsProblem *problem, const LsPlan *plan,
     LsRunGraph *r = ls_arena_alloc(cx->arena, 1, sizeof *r);
     char dir[] = "/tmp/ls-run-XXXXXX";
     *r = (LsRunGraph){.cx = cx, .g = problem->g, .problem = problem, .plan = *plan};
-    r->addresses = ls_addresses_new(cx, r->g, problem->real_bytes, NULL, 0);
+    r->addresses = ls_addresses_new(cx, r->g, problem->target.real_bytes, NULL, 0);
     if (mkdtemp(dir) == NULL)
         return NULL;
     bool ok = build(r, dir, flags) && load(r, dir);
@@ -108,7 +108,8 @@ LsRunGraph *ls_run_graph_plan(LsCtx *cx, LsProblem *problem, const LsPlan *plan,
 
 LsRunGraph *ls_run_graph_new(LsCtx *cx, const LsGraph *g, int real_bytes)
 {
-    LsProblem *problem = ls_problem_new(cx, g, "test", real_bytes);
+    const LsTarget target = ls_target_cpu(real_bytes);
+    LsProblem *problem = ls_problem_new(cx, g, "test", &target);
     LsPlan plan;
     return ls_plan_none(cx->arena, &problem->dag, &plan)
         ? ls_run_graph_plan(cx, problem, &plan, NULL) : NULL;
@@ -179,7 +180,7 @@ static char *element(const LsRunGraph *r, LsValueId v, int64_t i)
         place += i % x->shape.dim[k] * stride[k];
         i /= x->shape.dim[k];
     }
-    return locate(r, at) + place * ls_type_bytes(x->type, r->problem->real_bytes);
+    return locate(r, at) + place * ls_type_bytes(x->type, r->problem->target.real_bytes);
 }
 
 double ls_run_graph_get(const LsRunGraph *r, LsValueId v, int64_t i)
@@ -191,7 +192,7 @@ double ls_run_graph_get(const LsRunGraph *r, LsValueId v, int64_t i)
     int32_t w;
     switch (ls_type(r->g, v)) {
     case LS_REAL:
-        if (r->problem->real_bytes == 8)
+        if (r->problem->target.real_bytes == 8)
             return memcpy(&d, p, 8), d;
         return memcpy(&f, p, 4), f;
     case LS_I64: return memcpy(&l, p, 8), (double)l;
@@ -208,7 +209,7 @@ void ls_run_graph_set(LsRunGraph *r, LsValueId v, int64_t i, double x)
     int32_t w = (int32_t)x;
     switch (ls_type(r->g, v)) {
     case LS_REAL:
-        if (r->problem->real_bytes == 8)
+        if (r->problem->target.real_bytes == 8)
             memcpy(p, &x, 8);
         else
             memcpy(p, &f, 4);

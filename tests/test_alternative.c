@@ -130,6 +130,7 @@ static int compare_results(const LsRunGraph *r)
     return compared;
 }
 
+static const LsTarget cpu = {.real_bytes = 4};
 static const struct { const char *line, *flags; int64_t batch; uint32_t least; } net[] = {
     {"resnet18 --stem=cifar --width=32 --classes=10 --size=24 --dropout=0.2", "-O2", 4, 80},
     {"unet --width=4 --depth=2 --classes=4 --size=20", "-O3", 2, 16},
@@ -142,8 +143,8 @@ START_TEST(every_alternative_gives_the_bits_of_its_node)
 {
     LsCtx cx = {.arena = ls_arena_new()};
     char flags[128], why[256];
-    LsGraph *g = ls_alternatives(&cx, compiled(&cx, net[_i].line, net[_i].batch));
-    LsProblem *p = ls_problem_new(&cx, g, "test", 4);
+    LsGraph *g = ls_alternatives(&cx, compiled(&cx, net[_i].line, net[_i].batch), &cpu);
+    LsProblem *p = ls_problem_new(&cx, g, "test", &cpu);
     ck_assert_uint_ge(count_alternatives(g), net[_i].least);
     ck_assert_msg(ls_dag_check(&p->dag, why, sizeof why), "%s", why);
     LsPlan plan = every_alternative(cx.arena, &p->dag);
@@ -165,8 +166,8 @@ START_TEST(plans_that_run_alternatives_are_understood)
 {
     LsCtx cx = {.arena = ls_arena_new()};
     const char *judge = LS_SHARED "/judge/judge.py";
-    LsGraph *g = ls_alternatives(&cx, compiled(&cx, net[2].line, net[2].batch));
-    LsProblem *p = ls_problem_new(&cx, g, "test", 4);
+    LsGraph *g = ls_alternatives(&cx, compiled(&cx, net[2].line, net[2].batch), &cpu);
+    LsProblem *p = ls_problem_new(&cx, g, "test", &cpu);
     LsPlan plan = every_alternative(cx.arena, &p->dag), again;
     char why[256], command[1024];
     check_audit(&p->dag, &plan);
@@ -198,7 +199,7 @@ START_TEST(alternatives_add_nodes_and_change_none)
 {
     LsCtx cx = {.arena = ls_arena_new()};
     const LsGraph *from = compiled(&cx, net[_i].line, net[_i].batch);
-    const LsGraph *g = ls_alternatives(&cx, from);
+    const LsGraph *g = ls_alternatives(&cx, from, &cpu);
     ck_assert_uint_le(g->nnode, 2 * from->nnode);
     ck_assert_uint_eq(g->nvalue, from->nvalue);
     uint32_t at = 0;

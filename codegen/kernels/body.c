@@ -17,8 +17,8 @@ static const char *constant(const LsKernelText *k, LsValueId v)
 {
     LsType t = ls_type(k->g, v);
     if (t == LS_REAL)
-        return ls_literal(k->g->arena, t, ls_const_at(k->g, v, 0), 0, k->real_bytes);
-    return ls_literal(k->g->arena, t, 0, ls_const_int_at(k->g, v, 0), k->real_bytes);
+        return ls_literal(k->g->arena, t, ls_const_at(k->g, v, 0), 0, k->target->real_bytes);
+    return ls_literal(k->g->arena, t, 0, ls_const_int_at(k->g, v, 0), k->target->real_bytes);
 }
 
 static void operand(LsBody *b, int x)
@@ -123,7 +123,7 @@ void ls_body_rows(const LsBody *b)
 static const char *scalar(const LsBody *b, const LsStmt *s, double v)
 {
     return ls_literal(b->k->g->arena, s->type == LS_BOOL ? LS_REAL : s->type, v, (int64_t)v,
-                      b->k->real_bytes);
+                      b->k->target->real_bytes);
 }
 
 /* The row's expression with its arguments put in. */

@@ -39,6 +39,6 @@ static inline int ls_body_result(const LsBody *b, int out) { return b->node->nin
 
 /* codegen/kernels/reduce.c: bodies with reductions. */
 void ls_reduce_emit(const LsKernelText *k);
-int64_t ls_reduce_workspace(const LsGraph *g, LsNodeId n, int real_bytes);
+int64_t ls_reduce_workspace(const LsGraph *g, LsNodeId n, const LsTarget *t);
 
 #endif

@@ -256,7 +256,7 @@ static int64_t emit_phases(const LsKernelText *k, LsCostWay way)
     for (int64_t i = 0; i < n; i++) {
         Geo d = phase_geo(k->g, k->n, i);
         d.packed = packed;
-        packed += weights_size(&d, way, k->real_bytes);
+        packed += weights_size(&d, way, k->target->real_bytes);
         emit_geo(k->e, &d);
     }
     ls_emit_line(k->e, "};");
@@ -308,7 +308,7 @@ static void product_emit(const LsKernelText *k)
         [LS_WAY_WINOGRAD] = {"ls_wino_pack_work", "ls_wino_work"},
         [LS_WAY_DEPTHWISE] = {"ls_depthwise_pack_work", "ls_depthwise_work"},
     };
-    LsCostWay way = node_way(k->g, k->n, k->real_bytes, k->direct);
+    LsCostWay way = node_way(k->g, k->n, k->target->real_bytes, k->target->direct);
     int64_t phases = emit_phases(k, way);
     if (name[way].pack != NULL)
         emit_part(k, "pack", name[way].pack, phases, way);
@@ -324,7 +324,7 @@ static void weight_emit(const LsKernelText *k)
 {
     LsEmit *e = k->e;
     const char *name = k->name;
-    Geo d = weight_geo(k->g, k->n, k->real_bytes, k->direct);
+    Geo d = weight_geo(k->g, k->n, k->target->real_bytes, k->target->direct);
     int64_t size = ls_count(ls_shape(k->g, ls_out(k->g, k->n, 0)));
     const char *kind = depthwise(&d) ? "depthwise" : "conv";
     ls_emit_line(e, "static const LsConv %s_conv[] = {", name);
@@ -416,20 +416,20 @@ static int64_t weight_workspace(const LsGraph *g, LsNodeId n, int real_bytes, bo
 }
 
 /* Enough for the kernel with or without Winograd's algorithm. */
-static int64_t conv_workspace(const LsGraph *g, LsNodeId n, int real_bytes)
+static int64_t conv_workspace(const LsGraph *g, LsNodeId n, const LsTarget *t)
 {
     bool weights = g->node[n.i].op == LS_OP_CONV_DW;
     int64_t (*need)(const LsGraph *, LsNodeId, int, bool) = weights ? weight_workspace
                                                                      : product_workspace;
-    int64_t with = need(g, n, real_bytes, false), without = need(g, n, real_bytes, true);
-    return (with > without ? with : without) * real_bytes;
+    int64_t with = need(g, n, t->real_bytes, false), without = need(g, n, t->real_bytes, true);
+    return (with > without ? with : without) * t->real_bytes;
 }
 
-static LsCostWay conv_way(const LsGraph *g, LsNodeId n, int real_bytes)
+static LsCostWay conv_way(const LsGraph *g, LsNodeId n, const LsTarget *t)
 {
     if (g->node[n.i].op != LS_OP_CONV_DW)
-        return node_way(g, n, real_bytes, false);
-    Geo d = weight_geo(g, n, real_bytes, false);
+        return node_way(g, n, t->real_bytes, false);
+    Geo d = weight_geo(g, n, t->real_bytes, false);
     return depthwise(&d) ? LS_WAY_DEPTHWISE : d.chunk > 0 ? LS_WAY_WINOGRAD : LS_WAY_DIRECT;
 }
 

@@ -32,40 +32,40 @@ static int transposed_axis(const LsNest *n)
 
 static void pointers(const LsKernelText *k, const LsCopy *c)
 {
-    ls_emit_line(k->e, "(void)run;");
     ls_emit_operand(k, "x", c->operand);
     ls_emit_result(k, "y", 0);
 }
 
-static int64_t rows_part(const LsKernelText *k, const LsCopy *c)
+static LsGrid rows_part(const LsKernelText *k, const char *suffix, const LsCopy *c)
 {
     LsNest *n = c->n;
     LsEmit *e = k->e;
-    const LsBoxes b = ls_boxes(n);
+    const LsBoxes b = ls_boxes(k, n);
+    const LsGrid part = ls_boxes_grid(suffix, &b);
     int last = n->naxis - 1;
     const char *i = n->var[last];
     bool whole = b.inner == n->size[last];
+    ls_emit_part(k, &part);
     pointers(k, c);
     int open = ls_boxes_open(e, n, &b);
     if (n->stride[LS_COPY_TO][last] == 1 && n->stride[LS_COPY_FROM][last] == 1) {
         const char *count = whole ? ls_arena_printf(n->arena, "%" PRId64, b.inner)
-                                  : ls_arena_printf(n->arena, "(size_t)(%s1 - %s0)", i, i);
+                                  : ls_arena_printf(n->arena, "%s1 - %s0", i, i);
         n->var[last] = whole ? "0" : ls_arena_printf(n->arena, "%s0", i);
-        ls_emit_line(e, "memcpy(y + %s, x + %s, %s * sizeof *y);", at(c, LS_COPY_TO, c->to),
+        ls_emit_line(e, "LS_COPY(y + %s, x + %s, %s);", at(c, LS_COPY_TO, c->to),
                      at(c, LS_COPY_FROM, c->from), count);
         n->var[last] = i;
     } else {
-        ls_emit_line(e, "#pragma GCC ivdep");
         ls_boxes_inner(e, n, &b);
         ls_emit_line(e, "y[%s] = x[%s];", at(c, LS_COPY_TO, c->to), at(c, LS_COPY_FROM, c->from));
         open++;
     }
     ls_emit_close(e, open + 1);
-    return b.units;
+    return part;
 }
 
 /* Square tiles of rows along the operand's contiguous axis. */
-static int64_t transpose_part(const LsKernelText *k, const LsCopy *c, int cross)
+static LsGrid transpose_part(const LsKernelText *k, const char *suffix, const LsCopy *c, int cross)
 {
     LsNest *n = c->n;
     LsEmit *e = k->e;
@@ -77,6 +77,8 @@ static int64_t transpose_part(const LsKernelText *k, const LsCopy *c, int cross)
             axis[naxis++] = a;
             outer *= n->size[a];
         }
+    const LsGrid part = {suffix, outer * ni * nc, 32, 8};
+    ls_emit_part(k, &part);
     pointers(k, c);
     ls_emit_line(e, "for (int64_t u = lo; u < hi; u++) {");
     ls_emit_line(e, "const int64_t %s = u %% %" PRId64 " * %d;", n->var[last], ni, TILE);
@@ -84,44 +86,32 @@ static int64_t transpose_part(const LsKernelText *k, const LsCopy *c, int cross)
                  nc, TILE);
     ls_nest_decode(e, n, ls_arena_printf(n->arena, "u / %" PRId64, ni * nc), naxis, axis);
     ls_emit_line(e, "ls_transpose%d(y + %s, %" PRId64 ", x + %s, %" PRId64 ",",
-                 8 * ls_type_bytes(ls_type(k->g, ls_out(k->g, k->n, 0)), k->real_bytes),
+                 8 * ls_type_bytes(ls_type(k->g, ls_out(k->g, k->n, 0)), k->target->real_bytes),
                  at(c, LS_COPY_TO, c->to), n->stride[LS_COPY_TO][cross],
                  at(c, LS_COPY_FROM, c->from), n->stride[LS_COPY_FROM][last]);
     ls_emit_line(e, "    ls_least(%d, %" PRId64 " - %s), ls_least(%d, %" PRId64 " - %s));", TILE,
                  n->size[last], n->var[last], TILE, n->size[cross], n->var[cross]);
     ls_emit_close(e, 2);
-    return outer * ni * nc;
+    return part;
 }
 
-int64_t ls_copy_part(const LsKernelText *k, const char *suffix, const LsCopy *c)
+LsGrid ls_copy_part(const LsKernelText *k, const char *suffix, const LsCopy *c)
 {
     int cross = transposed_axis(c->n);
-    ls_emit_part(k, suffix);
-    return cross < 0 ? rows_part(k, c) : transpose_part(k, c, cross);
+    return cross < 0 ? rows_part(k, suffix, c) : transpose_part(k, suffix, c, cross);
 }
 
-int64_t ls_fill_part(const LsKernelText *k, double value)
+LsGrid ls_fill_part(const LsKernelText *k, double value)
 {
     LsValueId y = ls_out(k->g, k->n, 0);
-    int64_t n = ls_count(ls_shape(k->g, y)), block = 8192;
-    const char *x = ls_literal(k->g->arena, ls_type(k->g, y), value, (int64_t)value, k->real_bytes);
-    ls_emit_part(k, "fill");
-    ls_emit_line(k->e, "(void)run;");
+    int64_t n = ls_count(ls_shape(k->g, y)), unit = ls_unit(k);
+    const LsGrid part = ls_flat_grid(k, "fill", n);
+    ls_emit_part(k, &part);
     ls_emit_result(k, "y", 0);
-    ls_emit_line(k->e, "for (int64_t i = lo * %" PRId64 "; i < ls_least(hi * %" PRId64 ", %" PRId64
-                 "); i++) {", block, block, n);
-    ls_emit_line(k->e, "y[i] = %s;", x);
+    ls_emit_line(k->e, "%s(i, lo * %" PRId64 ", ls_least(hi * %" PRId64 ", %" PRId64 ")) {",
+                 ls_lanes_word(n % 4 == 0), unit, unit, n);
+    ls_emit_line(k->e, "y[i] = %s;", ls_literal(k->g->arena, ls_type(k->g, y), value,
+                                                (int64_t)value, k->target->real_bytes));
     ls_emit_close(k->e, 2);
-    return ls_ceil_div(n, block);
-}
-
-void ls_emit_launches(const LsKernelText *k, int count, const char *const suffix[],
-                      const int64_t units[])
-{
-    ls_emit_line(k->e, "static void %s(LsRun *run, void *const arg[])", k->name);
-    ls_emit_line(k->e, "{");
-    for (int p = 0; p < count; p++)
-        ls_emit_line(k->e, "ls_parallel(run, %s_%s, %" PRId64 ", arg);", k->name, suffix[p],
-                     units[p]);
-    ls_emit_line(k->e, "}");
+    return part;
 }

@@ -4,11 +4,11 @@
  * The table is outer x length x inner, all row-major. An index that is outside gives NaN (0 for
  * integers) and adds nothing. The gradient adds in the order of the indices; its units are columns,
  * which no two share. */
-#include "codegen/kernels/nest.h"
+#include "codegen/kernels/move.h"
 
 #include <inttypes.h>
 
-enum { UNIT = 8192, COLUMNS = 64 };     /* elements copied, columns added, in one unit */
+enum { COLUMNS = 64 };          /* added in one unit */
 
 typedef struct Gather {
     const LsKernelText *k;
@@ -37,37 +37,39 @@ static void pick(const Gather *g)
 static void forward(const Gather *g)
 {
     LsEmit *e = g->e;
-    int64_t rows = g->outer * g->count, group = g->inner >= UNIT ? 1 : UNIT / g->inner;
+    int64_t rows = g->outer * g->count, unit = ls_unit(g->k);
+    int64_t group = g->inner >= unit ? 1 : unit / g->inner;
+    int x = ls_threads(g->inner, 256);
+    const LsGrid part = {"part", ls_ceil_div(rows, group), x, ls_threads(group, 256 / x)};
     const char *nothing = ls_type(g->k->g, ls_out(g->k->g, g->k->n, 0)) == LS_REAL ? "NAN" : "0";
-    ls_emit_part(g->k, "part");
-    ls_emit_line(e, "(void)run;");
+    ls_emit_part(g->k, &part);
     ls_emit_operand(g->k, "x", 0);
     ls_emit_operand(g->k, "index", 1);
     ls_emit_result(g->k, "y", 0);
-    ls_emit_line(
-        e, "for (int64_t p = lo * %" PRId64 "; p < ls_least(hi * %" PRId64 ", %" PRId64 "); p++) {",
-        group, group, rows);
+    ls_emit_line(e, "LS_ROWS(p, lo * %" PRId64 ", ls_least(hi * %" PRId64 ", %" PRId64 ")) {",
+                 group, group, rows);
     ls_emit_line(e, "const int64_t j = p %% %" PRId64 ";", g->count);
     pick(g);
     ls_emit_line(e, "const int64_t from = (p / %" PRId64 " * %" PRId64 " + t) * %" PRId64 ";",
                  g->count, g->length, g->inner);
     ls_emit_line(e, "if (t >= 0 && t < %" PRId64 ") {", g->length);
-    ls_emit_line(e, "memcpy(y + p * %" PRId64 ", x + from, %" PRId64 " * sizeof *y);", g->inner,
+    ls_emit_line(e, "LS_COPY(y + p * %" PRId64 ", x + from, %" PRId64 ");", g->inner,
                  g->inner);
     ls_emit_line(e, "continue;");
     ls_emit_line(e, "}");
-    ls_emit_line(e, "for (int64_t i = 0; i < %" PRId64 "; i++)", g->inner);
+    ls_emit_line(e, "LS_LANES(i, 0, %" PRId64 ")", g->inner);
     ls_emit_line(e, "    y[p * %" PRId64 " + i] = %s;", g->inner, nothing);
     ls_emit_close(e, 2);
-    ls_emit_launch(g->k, ls_ceil_div(rows, group));
+    ls_emit_launch(g->k, &part, 1);
 }
 
 static void backward(const Gather *g)
 {
     LsEmit *e = g->e;
-    int64_t tiles = ls_ceil_div(g->inner, COLUMNS), n = g->outer * g->length * g->inner;
-    ls_emit_part(g->k, "part");
-    ls_emit_line(e, "(void)run;");
+    int64_t tiles = ls_ceil_div(g->inner, COLUMNS);
+    const LsGrid part[2] = {ls_fill_part(g->k, 0),
+                            {"part", g->outer * tiles, ls_threads(g->inner, COLUMNS), 1}};
+    ls_emit_part(g->k, &part[1]);
     ls_emit_operand(g->k, "dy", 0);
     ls_emit_operand(g->k, "index", 1);
     ls_emit_result(g->k, "dx", 0);
@@ -81,22 +83,10 @@ static void backward(const Gather *g)
     ls_emit_line(e, "    continue;");
     ls_emit_line(e, "const int64_t to = (o * %" PRId64 " + t) * %" PRId64 ", from = (o * %" PRId64
                  " + j) * %" PRId64 ";", g->length, g->inner, g->count, g->inner);
-    ls_emit_line(e, "#pragma GCC ivdep");
-    ls_emit_line(e, "for (int64_t i = i0; i < i1; i++)");
+    ls_emit_line(e, "LS_LANES(i, i0, i1)");
     ls_emit_line(e, "    dx[to + i] += dy[from + i];");
     ls_emit_close(e, 3);
-    ls_emit_part(g->k, "fill");
-    ls_emit_line(e, "(void)run;");
-    ls_emit_result(g->k, "dx", 0);
-    ls_emit_line(e, "const int64_t end = ls_least(hi * %d, %" PRId64 ");", UNIT, n);
-    ls_emit_line(e, "memset(dx + lo * %d, 0, (size_t)(end - lo * %d) * sizeof *dx);", UNIT, UNIT);
-    ls_emit_line(e, "}");
-    ls_emit_line(e, "static void %s(LsRun *run, void *const arg[])", g->k->name);
-    ls_emit_line(e, "{");
-    ls_emit_line(e, "ls_parallel(run, %s_fill, %" PRId64 ", arg);", g->k->name,
-                 ls_ceil_div(n, UNIT));
-    ls_emit_line(e, "ls_parallel(run, %s_part, %" PRId64 ", arg);", g->k->name, g->outer * tiles);
-    ls_emit_line(e, "}");
+    ls_emit_launch(g->k, part, 2);
 }
 
 static void gather_emit(const LsKernelText *k)

@@ -8,6 +8,8 @@
  * loss NaN and has gradient 0. */
 #include "codegen/kernels/loss.h"
 
+#include "codegen/kernels/move.h"
+
 #include <inttypes.h>
 
 enum { UNIT = 8192, TILE = 128 };   /* scores of a unit; positions side by side */
@@ -31,7 +33,7 @@ typedef struct Loss {
 
 static const char *number(const Loss *l, double v)
 {
-    return ls_literal(l->k->g->arena, LS_REAL, v, 0, l->k->real_bytes);
+    return ls_literal(l->k->g->arena, LS_REAL, v, 0, l->k->target->real_bytes);
 }
 
 static LsValueId scores_of(const LsGraph *g, LsNodeId n)
@@ -117,6 +119,15 @@ static const char *offset(const Loss *l, int tensor)
 }
 
 /* ---- loops over positions ---- */
+/* Positions that the loops over classes go by rows (or, where there are none, one by one), or side
+ * by side. */
+static LsGrid grid(const Loss *l)
+{
+    if (l->runs || l->nll)
+        return ls_rows_grid("part", l->points, l->group, l->nll ? 1 : l->classes);
+    return (LsGrid){"part", l->units, TILE, 1};
+}
+
 /* Unit u, then its positions p with their indices. Two braces. */
 static void open_group(const Loss *l)
 {
@@ -124,12 +135,14 @@ static void open_group(const Loss *l)
     for (int a = 0; a < l->n->naxis; a++)
         axis[a] = a;
     ls_emit_line(l->e, "for (int64_t u = lo; u < hi; u++) {");
-    if (!l->grad)
-        ls_emit_line(l->e, "double sum = 0, count = 0;");
-    ls_emit_line(l->e,
-                 "for (int64_t p = u * %" PRId64 "; p < ls_least((u + 1) * %" PRId64 ", %" PRId64
-                 "); p++) {",
-                 l->group, l->group, l->points);
+    if (!l->grad) {
+        ls_emit_line(l->e, "LS_LOCAL_ROWS(double, sums, 2, %d);", grid(l).y);
+        ls_emit_line(l->e, "LS_LEAD {");
+        ls_emit_line(l->e, "sums[0] = sums[1] = 0;");
+        ls_emit_line(l->e, "}");
+    }
+    ls_emit_line(l->e, "LS_ROWS(p, u * %" PRId64 ", ls_least((u + 1) * %" PRId64 ", %" PRId64
+                 ")) {", l->group, l->group, l->points);
     ls_nest_decode(l->e, l->n, "p", l->n->naxis, axis);
 }
 
@@ -149,8 +162,7 @@ static void open_tile(const Loss *l)
 
 static void open_columns(const Loss *l)
 {
-    ls_emit_line(l->e, "#pragma GCC ivdep");
-    ls_emit_line(l->e, "for (int64_t i = i0; i < i1; i++) {");
+    ls_emit_line(l->e, "LS_LANES(i, i0, i1) {");
 }
 
 static void open_classes(const Loss *l)
@@ -162,8 +174,7 @@ static void open_classes(const Loss *l)
 
 static void run_classes(const Loss *l)
 {
-    ls_emit_line(l->e, "#pragma GCC ivdep");
-    ls_emit_line(l->e, "for (int64_t c = 0; c < %" PRId64 "; c++) {", l->classes);
+    ls_emit_line(l->e, "%s(c, 0, %" PRId64 ") {", ls_lanes_word(l->classes % 4 == 0), l->classes);
 }
 
 /* t is the label; the condition that the position counts (`in`: and is a class). */
@@ -197,7 +208,7 @@ static void pointers(const Loss *l)
 /* ---- forward ---- */
 /* Loss of the position from its score, the log z of the exponentials' sum and the smoothing's sum
  * `mix`, and what it adds. */
-static void add_position(const Loss *l)
+static void add_position(const Loss *l, const char *at)
 {
     LsEmit *e = l->e;
     const char *score =
@@ -212,9 +223,9 @@ static void add_position(const Loss *l)
     else
         ls_emit_line(e, "loss = (double)(%s * %s * (z - %s)) + %s * (%s * (double)z - mix);",
                      l->plain, w, score, l->smooth, l->weight >= 0 ? "all" : l->classes_text);
-    ls_emit_line(e, "count += %s;", w);
     ls_emit_line(e, "}");
-    ls_emit_line(e, "sum += loss;");
+    ls_emit_line(e, "sums[%s0] += loss;", at);
+    ls_emit_line(e, "sums[%s1] += in ? %s : 0;", at, w);
     if (l->at->reduction == LS_LOSS_EACH)
         ls_emit_line(e, "each[%s] = (real)loss;", offset(l, EACH));
 }
@@ -231,7 +242,6 @@ static void forward_group(const Loss *l)
         ls_emit_line(
             e, "const real z = max + ls_log((real)ls_row_exp(row, max, %" PRId64 ", %" PRId64 "));",
             l->classes, l->lanes);
-        ls_emit_line(e, "lse[%s] = z;", offset(l, LSE));
         if (l->at->smoothing != 0 && l->weight >= 0)
             ls_emit_line(e, "const double mix = ls_row_dot(weight, row, %" PRId64 ", %" PRId64 ");",
                          l->classes, l->lanes);
@@ -239,7 +249,17 @@ static void forward_group(const Loss *l)
             ls_emit_line(e, "const double mix = ls_row_sum(row, %" PRId64 ", %" PRId64 ");",
                          l->classes, l->lanes);
     }
-    add_position(l);
+    ls_emit_line(e, "LS_LEAD {");
+    if (!l->nll)
+        ls_emit_line(e, "lse[%s] = z;", offset(l, LSE));
+    add_position(l, "");
+    ls_emit_close(e, 2);
+    ls_emit_line(e, "LS_SYNC;");
+    ls_emit_line(e, "LS_ONE {");
+    ls_emit_line(e, "double sum = sums[0], count = sums[1];");
+    ls_emit_line(e, "LS_FOLD(k, %d) {", grid(l).y);
+    ls_emit_line(e, "sum += LS_OF_ROW(sums, k)[0];");
+    ls_emit_line(e, "count += LS_OF_ROW(sums, k)[1];");
     ls_emit_line(e, "}");
 }
 
@@ -248,11 +268,13 @@ static void forward_tile(const Loss *l)
     LsEmit *e = l->e;
     bool mix = l->at->smoothing != 0;
     open_tile(l);
-    ls_emit_line(e, "double sum = 0, count = 0;");
-    ls_emit_line(e, "real max[%d];", TILE);
-    ls_emit_line(e, "double total[%d]%s;", TILE,
-                 mix ? ls_arena_printf(l->n->arena, ", mixed[%d]", TILE) : "");
+    ls_emit_line(e, "LS_LOCAL(double, sums, 2 * %d);", TILE);
+    ls_emit_line(e, "LS_LOCAL(real, max, %d);", TILE);
+    ls_emit_line(e, "LS_LOCAL(double, total, %d);", TILE);
+    if (mix)
+        ls_emit_line(e, "LS_LOCAL(double, mixed, %d);", TILE);
     open_columns(l);
+    ls_emit_line(e, "sums[2 * (i - i0)] = sums[2 * (i - i0) + 1] = 0;");
     ls_emit_line(e, "max[i - i0] = -INFINITY;");
     ls_emit_line(e, "total[i - i0] = 0;");
     if (mix)
@@ -266,44 +288,67 @@ static void forward_tile(const Loss *l)
     if (mix)
         ls_emit_line(e, "mixed[i - i0] += %sv;", l->weight >= 0 ? "weight[c] * " : "");
     ls_emit_close(e, 2);
-    ls_emit_line(e, "for (int64_t i = i0; i < i1; i++) {");
+    open_columns(l);
     label(l);
     ls_emit_line(e, "const real z = max[i - i0] + ls_log((real)total[i - i0]);");
     ls_emit_line(e, "lse[%s] = z;", offset(l, LSE));
     if (mix)
         ls_emit_line(e, "const double mix = mixed[i - i0];");
-    add_position(l);
+    add_position(l, "2 * (i - i0) + ");
+    ls_emit_line(e, "}");
+    ls_emit_line(e, "LS_SYNC;");
+    ls_emit_line(e, "LS_ONE {");
+    ls_emit_line(e, "double sum = 0, count = 0;");
+    ls_emit_line(e, "for (int64_t i = 0; i < i1 - i0; i++) {");
+    ls_emit_line(e, "sum += sums[2 * i];");
+    ls_emit_line(e, "count += sums[2 * i + 1];");
     ls_emit_line(e, "}");
 }
 
-static void end_part(const Loss *l)
+void ls_emit_totals(const LsKernelText *k, int n, int64_t units)
+{
+    LsEmit *e = k->e;
+    ls_emit_line(e, "LS_LOCAL(double, sums, %d);", n * LS_TOTAL_LANES);
+    ls_emit_line(e, "LS_LANES(l, 0, %d) {", LS_TOTAL_LANES);
+    for (int q = 0; q < n; q++)
+        ls_emit_line(e, "sums[%d * l + %d] = 0;", n, q);
+    ls_emit_line(e, "for (int64_t u = l; u < %" PRId64 "; u += %d) {", units, LS_TOTAL_LANES);
+    for (int q = 0; q < n; q++)
+        ls_emit_line(e, "sums[%d * l + %d] += part[%d * u + %d];", n, q, n, q);
+    ls_emit_close(e, 2);
+    ls_emit_line(e, "LS_SYNC;");
+    for (int q = 0; q < n; q++)
+        ls_emit_line(e, "double total%d = 0;", q);
+    ls_emit_line(e, "LS_ONE for (int64_t l = 0; l < %d; l++) {", LS_TOTAL_LANES);
+    for (int q = 0; q < n; q++)
+        ls_emit_line(e, "total%d += sums[%d * l + %d];", q, n, q);
+    ls_emit_line(e, "}");
+}
+
+static void end_part(const Loss *l, const LsGrid *part)
 {
     LsEmit *e = l->e;
-    ls_emit_part(l->k, "end");
-    ls_emit_line(e, "(void)run, (void)lo, (void)hi;");
+    ls_emit_part(l->k, part);
     ls_emit_workspace(l->k, "const double", "part");
     if (l->at->reduction != LS_LOSS_EACH)
         ls_emit_result(l->k, "loss", 0);
     ls_emit_result(l->k, "wsum", l->nll ? 1 : 2);
-    ls_emit_line(e, "double sum = 0, count = 0;");
-    ls_emit_line(e, "for (int64_t u = 0; u < %" PRId64 "; u++) {", l->units);
-    ls_emit_line(e, "sum += part[2 * u];");
-    ls_emit_line(e, "count += part[2 * u + 1];");
-    ls_emit_line(e, "}");
-    ls_emit_line(e, "wsum[0] = (real)count;");
+    ls_emit_totals(l->k, 2, l->units);
+    ls_emit_line(e, "LS_ONE {");
+    ls_emit_line(e, "wsum[0] = (real)total1;");
     if (l->at->reduction == LS_LOSS_EACH)
-        ls_emit_line(e, "(void)sum;");
+        ls_emit_line(e, "(void)total0;");
     else
-        ls_emit_line(e, "loss[0] = (real)%s;",
-                     l->at->reduction == LS_LOSS_MEAN ? "(count != 0 ? sum / count : sum)" : "sum");
-    ls_emit_line(e, "}");
+        ls_emit_line(e, "loss[0] = (real)%s;", l->at->reduction == LS_LOSS_MEAN
+                     ? "(total1 != 0 ? total0 / total1 : total0)" : "total0");
+    ls_emit_close(e, 2);
 }
 
 static void forward(const Loss *l)
 {
     const LsKernelText *k = l->k;
-    ls_emit_part(k, "part");
-    ls_emit_line(l->e, "(void)run;");
+    const LsGrid part[2] = {grid(l), {"end", 1, LS_TOTAL_LANES, 1}};
+    ls_emit_part(k, &part[0]);
     pointers(l);
     if (!l->nll)
         ls_emit_result(k, "lse", 1);
@@ -316,13 +361,9 @@ static void forward(const Loss *l)
         forward_tile(l);
     ls_emit_line(l->e, "part[2 * u] = sum;");
     ls_emit_line(l->e, "part[2 * u + 1] = count;");
-    ls_emit_close(l->e, 2);
-    end_part(l);
-    ls_emit_line(l->e, "static void %s(LsRun *run, void *const arg[])", k->name);
-    ls_emit_line(l->e, "{");
-    ls_emit_line(l->e, "ls_parallel(run, %s_part, %" PRId64 ", arg);", k->name, l->units);
-    ls_emit_line(l->e, "ls_parallel(run, %s_end, 1, arg);", k->name);
-    ls_emit_line(l->e, "}");
+    ls_emit_close(l->e, 3);
+    end_part(l, &part[1]);
+    ls_emit_launch(k, part, 2);
 }
 
 /* ---- gradients ---- */
@@ -375,8 +416,10 @@ static void grad_group(const Loss *l)
     run_classes(l);
     ls_emit_line(e, "to[c] = ls_exp(row[c] - z) * by%s;", even_part(l, "even"));
     ls_emit_line(e, "}");
+    ls_emit_line(e, "LS_ROW_SYNC;");
+    ls_emit_line(e, "LS_LEAD {");
     ls_emit_line(e, "to[t * %" PRId64 "] -= pick;", l->stride);
-    ls_emit_close(e, 3);
+    ls_emit_close(e, 4);
 }
 
 static void grad_tile(const Loss *l)
@@ -385,10 +428,12 @@ static void grad_tile(const Loss *l)
     bool smooth = l->at->smoothing != 0;
     const char *at = offset(l, SCORES);
     open_tile(l);
-    ls_emit_line(e, "real by[%d], z[%d]%s;", TILE, TILE,
-                 smooth ? ls_arena_printf(l->n->arena, ", evens[%d]", TILE) : "");
-    ls_emit_line(e, "uint8_t live[%d];", TILE);
-    ls_emit_line(e, "for (int64_t i = i0; i < i1; i++) {");
+    ls_emit_line(e, "LS_LOCAL(real, by, %d);", TILE);
+    ls_emit_line(e, "LS_LOCAL(real, z, %d);", TILE);
+    if (smooth)
+        ls_emit_line(e, "LS_LOCAL(real, evens, %d);", TILE);
+    ls_emit_line(e, "LS_LOCAL(uint8_t, live, %d);", TILE);
+    open_columns(l);
     label(l);
     factors(l);
     ls_emit_line(e, "live[i - i0] = in;");
@@ -402,7 +447,7 @@ static void grad_tile(const Loss *l)
                  even_part(l, "evens[i - i0]"));
     ls_emit_line(e, "dx[%s + c * %" PRId64 "] = live[i - i0] ? d : 0;", at, l->stride);
     ls_emit_close(e, 2);
-    ls_emit_line(e, "for (int64_t i = i0; i < i1; i++) {");
+    open_columns(l);
     label(l);
     factors(l);
     if (smooth)
@@ -426,19 +471,12 @@ static void grad_scatter(const Loss *l)
 static void backward(const Loss *l)
 {
     const LsKernelText *k = l->k;
-    int64_t fill = 0, count = l->points * l->classes;
-    if (l->nll) {
-        fill = ls_ceil_div(count, UNIT);
-        ls_emit_part(k, "fill");
-        ls_emit_line(l->e, "(void)run;");
-        ls_emit_result(k, "dx", 0);
-        ls_emit_line(l->e, "for (int64_t i = lo * %d; i < ls_least(hi * %d, %" PRId64 "); i++) {",
-                     UNIT, UNIT, count);
-        ls_emit_line(l->e, "dx[i] = 0;");
-        ls_emit_close(l->e, 2);
-    }
-    ls_emit_part(k, "part");
-    ls_emit_line(l->e, "(void)run;");
+    LsGrid part[2];
+    int n = 0;
+    if (l->nll)
+        part[n++] = ls_fill_part(k, 0);
+    part[n] = grid(l);
+    ls_emit_part(k, &part[n++]);
     pointers(l);
     ls_emit_operand(k, "dloss", 0);
     if (!l->nll)
@@ -451,12 +489,7 @@ static void backward(const Loss *l)
         ls_emit_line(l->e, "const real scale = dloss[0];");
     }
     (l->nll ? grad_scatter : l->runs ? grad_group : grad_tile)(l);
-    ls_emit_line(l->e, "static void %s(LsRun *run, void *const arg[])", k->name);
-    ls_emit_line(l->e, "{");
-    if (l->nll)
-        ls_emit_line(l->e, "ls_parallel(run, %s_fill, %" PRId64 ", arg);", k->name, fill);
-    ls_emit_line(l->e, "ls_parallel(run, %s_part, %" PRId64 ", arg);", k->name, l->units);
-    ls_emit_line(l->e, "}");
+    ls_emit_launch(k, part, n);
 }
 
 static void loss_emit(const LsKernelText *k)
@@ -473,9 +506,9 @@ static void loss_emit(const LsKernelText *k)
         forward(&l);
 }
 
-static int64_t loss_workspace(const LsGraph *g, LsNodeId n, int real_bytes)
+static int64_t loss_workspace(const LsGraph *g, LsNodeId n, const LsTarget *t)
 {
-    LsKernelText k = {.g = g, .n = n, .real_bytes = real_bytes};
+    LsKernelText k = {.g = g, .n = n, .target = t};
     switch (g->node[n.i].op) {
     case LS_OP_REGRESSION_LOSS: return ls_regression_units(g, n) * (int64_t)sizeof(double);
     case LS_OP_XENT: case LS_OP_NLL: return loss_new(g, n, &k).units * 2 * (int64_t)sizeof(double);

@@ -29,7 +29,8 @@ static LsCopy copy_new(const Move *m, const LsShape *space, const int64_t to[],
 
 static void print_one(const Move *m, const LsCopy *c)
 {
-    ls_emit_launch(m->k, ls_copy_part(m->k, "part", c));
+    const LsGrid part = ls_copy_part(m->k, "part", c);
+    ls_emit_launch(m->k, &part, 1);
 }
 
 /* The result is the operand read by other strides. */
@@ -72,7 +73,7 @@ static void slice(const Move *m)
 /* Zeros, then dy where it was read. */
 static void slice_grad(const Move *m)
 {
-    int64_t y[LS_MAX_RANK], from[LS_MAX_RANK], to[LS_MAX_RANK], first = 0, units[2];
+    int64_t y[LS_MAX_RANK], from[LS_MAX_RANK], to[LS_MAX_RANK], first = 0;
     ls_strides(&m->y->shape, m->y->layout, y);
     strides_of(m, 0, from);
     for (int k = 0; k < m->y->shape.rank; k++) {
@@ -81,9 +82,10 @@ static void slice_grad(const Move *m)
     }
     LsCopy c = copy_new(m, ls_in_shape(m->k->g, m->k->n, 0), to, from);
     c.to = first;
-    units[0] = ls_fill_part(m->k, 0);
-    units[1] = ls_copy_part(m->k, "part", &c);
-    ls_emit_launches(m->k, 2, (const char *const[]){"fill", "part"}, units);
+    LsGrid part[2];
+    part[0] = ls_fill_part(m->k, 0);
+    part[1] = ls_copy_part(m->k, "part", &c);
+    ls_emit_launch(m->k, part, 2);
 }
 
 /* Every axis as (repeat, index), walked in the result's order. */
@@ -134,23 +136,23 @@ static void concat_runs(const Move *m, int axis, int64_t run)
     const LsKernelText *k = m->k;
     LsEmit *e = k->e;
     int64_t row = run * m->y->shape.dim[axis], outer = ls_count(&m->y->shape) / row, at = 0;
-    int64_t group = row >= 8192 ? 1 : 8192 / row;
-    ls_emit_part(k, "part");
-    ls_emit_line(e, "(void)run;");
-    for (int x = 0; x < m->node->nin; x++)
-        ls_emit_operand(k, ls_arena_printf(k->g->arena, "x%d", x), x);
+    int64_t group = row >= ls_unit(k) ? 1 : ls_unit(k) / row;
+    int x = ls_threads(row / m->node->nin / 4, 256);
+    const LsGrid part = {"part", ls_ceil_div(outer, group), x, ls_threads(group, 256 / x)};
+    ls_emit_part(k, &part);
+    for (int o = 0; o < m->node->nin; o++)
+        ls_emit_operand(k, ls_arena_printf(k->g->arena, "x%d", o), o);
     ls_emit_result(k, "y", 0);
-    ls_emit_line(
-        e, "for (int64_t j = lo * %" PRId64 "; j < ls_least(hi * %" PRId64 ", %" PRId64 "); j++) {",
-        group, group, outer);
-    for (int x = 0; x < m->node->nin; x++) {
-        int64_t count = run * ls_in_shape(k->g, k->n, x)->dim[axis];
-        ls_emit_line(e, "memcpy(y + j * %" PRId64 " + %" PRId64 ", x%d + j * %" PRId64 ", %" PRId64
-                     " * sizeof *y);", row, at, x, count, count);
+    ls_emit_line(e, "LS_ROWS(j, lo * %" PRId64 ", ls_least(hi * %" PRId64 ", %" PRId64 ")) {",
+                 group, group, outer);
+    for (int o = 0; o < m->node->nin; o++) {
+        int64_t count = run * ls_in_shape(k->g, k->n, o)->dim[axis];
+        ls_emit_line(e, "LS_COPY(y + j * %" PRId64 " + %" PRId64 ", x%d + j * %" PRId64 ", %" PRId64
+                     ");", row, at, o, count, count);
         at += count;
     }
     ls_emit_close(e, 2);
-    ls_emit_launch(k, ls_ceil_div(outer, group));
+    ls_emit_launch(k, &part, 1);
 }
 
 static void concat(const Move *m)
@@ -162,8 +164,7 @@ static void concat(const Move *m)
         return;
     }
     struct LsArena *a = m->k->g->arena;
-    const char **suffix = ls_arena_alloc(a, (size_t)nin, sizeof *suffix);
-    int64_t *units = ls_arena_alloc(a, (size_t)nin, sizeof *units);
+    LsGrid *part = ls_arena_alloc(a, (size_t)nin, sizeof *part);
     ls_strides(&m->y->shape, m->y->layout, to);
     for (int x = 0; x < nin; x++) {
         const LsShape *shape = ls_in_shape(m->k->g, m->k->n, x);
@@ -172,10 +173,9 @@ static void concat(const Move *m)
         c.operand = x;
         c.to = first;
         first += shape->dim[axis] * to[axis];
-        suffix[x] = ls_arena_printf(a, "part%d", x);
-        units[x] = ls_copy_part(m->k, suffix[x], &c);
+        part[x] = ls_copy_part(m->k, ls_arena_printf(a, "part%d", x), &c);
     }
-    ls_emit_launches(m->k, nin, suffix, units);
+    ls_emit_launch(m->k, part, nin);
 }
 
 static void move_emit(const LsKernelText *k)

@@ -12,13 +12,10 @@ typedef struct LsCopy {
     int64_t to, from;       /* first element in the result and in the operand */
 } LsCopy;
 
-/* Prints NAME_<suffix>; its number of units. */
-int64_t ls_copy_part(const LsKernelText *k, const char *suffix, const LsCopy *c);
-/* Prints NAME_fill, which sets every element of the result; its number of units. */
-int64_t ls_fill_part(const LsKernelText *k, double value);
-/* The kernel function: ls_parallel over each part in turn. */
-void ls_emit_launches(const LsKernelText *k, int count, const char *const suffix[],
-                      const int64_t units[]);
+/* Prints NAME_<suffix>. */
+LsGrid ls_copy_part(const LsKernelText *k, const char *suffix, const LsCopy *c);
+/* Prints NAME_fill, which sets every element of result 0. */
+LsGrid ls_fill_part(const LsKernelText *k, double value);
 
 /* codegen/kernels/pad.c */
 void ls_pad_emit(const LsKernelText *k);

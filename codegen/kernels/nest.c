@@ -128,24 +128,69 @@ void ls_nest_decode(LsEmit *e, const LsNest *n, const char *flat, int count, con
 }
 
 /* ---- units ---- */
-enum { BLOCK = 8192 };      /* elements of a unit */
+/* Of a GPU many are wanted, and a thread's start costs nothing. */
+int64_t ls_unit(const LsKernelText *k) { return k->target->kind == LS_TARGET_CPU ? 8192 : 2048; }
 
-LsBoxes ls_boxes(const LsNest *n)
+enum { THREADS = 256 };     /* of a block */
+
+int ls_threads(int64_t n, int most)
+{
+    int threads = 1;
+    while (threads < n && threads < most)
+        threads *= 2;
+    return threads;
+}
+
+LsGrid ls_flat_grid(const LsKernelText *k, const char *suffix, int64_t n)
+{
+    return (LsGrid){suffix, ls_ceil_div(n, ls_unit(k)), THREADS, 1};
+}
+
+LsGrid ls_rows_grid(const char *suffix, int64_t rows, int64_t group, int64_t n)
+{
+    int x = n < 2048 ? ls_threads(n, 32) : THREADS;
+    return (LsGrid){suffix, ls_ceil_div(rows, group), x,
+                    x <= 32 ? ls_threads(group, THREADS / x) : 1};
+}
+
+/* Every tensor moves along the innermost axis by one or not at all, and starts in multiples of
+ * four there. */
+static bool in_fours(const LsNest *n, int64_t inner)
+{
+    int last = n->naxis - 1;
+    bool fours = n->size[last] % 4 == 0 && inner % 4 == 0;
+    for (int t = 0; t < n->ntensor; t++) {
+        fours &= n->stride[t][last] == 0 || n->stride[t][last] == 1;
+        for (int k = 0; k < last && n->stride[t][last] != 0; k++)
+            fours &= n->stride[t][k] % 4 == 0;
+    }
+    return fours;
+}
+
+LsBoxes ls_boxes(const LsKernelText *k, const LsNest *n)
 {
     int64_t inner = n->size[n->naxis - 1], mid = n->naxis > 1 ? n->size[n->naxis - 2] : 1;
+    int64_t unit = ls_unit(k);
     LsBoxes b = {.inner = inner, .mid = mid, .outer = 1};
-    if (inner >= 2 * BLOCK) {
-        b.inner = BLOCK;
+    if (inner >= 2 * unit) {
+        b.inner = unit;
         b.mid = 1;
-    } else if (BLOCK / inner < mid) {
-        b.mid = inner < BLOCK ? BLOCK / inner : 1;
+    } else if (unit / inner < mid) {
+        b.mid = inner < unit ? unit / inner : 1;
     }
     b.ninner = ls_ceil_div(inner, b.inner);
     b.nmid = ls_ceil_div(mid, b.mid);
-    for (int k = 0; k + 2 < n->naxis; k++)
-        b.outer *= n->size[k];
+    for (int a = 0; a + 2 < n->naxis; a++)
+        b.outer *= n->size[a];
     b.units = b.outer * b.nmid * b.ninner;
+    b.fours = in_fours(n, b.inner);
     return b;
+}
+
+LsGrid ls_boxes_grid(const char *suffix, const LsBoxes *b)
+{
+    int x = ls_threads(b->fours ? b->inner / 4 : b->inner, THREADS);
+    return (LsGrid){suffix, b->units, x, ls_threads(b->mid, THREADS / x)};
 }
 
 /* First and last index of one axis in a unit. */
@@ -163,16 +208,17 @@ static void bounds(LsEmit *e, const char *var, const char *unit, int64_t size, i
 
 /* The loop over the indices of one axis in a unit, or the index itself where there is one; true: a
  * loop. */
-static bool walk(LsEmit *e, const char *var, const char *unit, int64_t size, int64_t block)
+static bool walk(LsEmit *e, const char *word, const char *var, const char *unit, int64_t size,
+                 int64_t block)
 {
     if (block == 1 && size > 1) {
         ls_emit_line(e, "const int64_t %s = %s;", var, unit);
         return false;
     }
     if (block == size)
-        ls_emit_line(e, "for (int64_t %s = 0; %s < %" PRId64 "; %s++) {", var, var, size, var);
+        ls_emit_line(e, "%s(%s, 0, %" PRId64 ") {", word, var, size);
     else
-        ls_emit_line(e, "for (int64_t %s = %s0; %s < %s1; %s++) {", var, var, var, var, var);
+        ls_emit_line(e, "%s(%s, %s0, %s1) {", word, var, var, var);
     return true;
 }
 
@@ -197,13 +243,13 @@ int ls_boxes_open(LsEmit *e, const LsNest *n, const LsBoxes *b)
     if (last == 0)
         return 1;
     bounds(e, n->var[last - 1], mid, n->size[last - 1], b->mid);
-    return walk(e, n->var[last - 1], mid, n->size[last - 1], b->mid) ? 2 : 1;
+    return walk(e, "LS_ROWS", n->var[last - 1], mid, n->size[last - 1], b->mid) ? 2 : 1;
 }
 
 void ls_boxes_inner(LsEmit *e, const LsNest *n, const LsBoxes *b)
 {
     int last = n->naxis - 1;
-    walk(e, n->var[last], "0", n->size[last], b->inner);
+    walk(e, ls_lanes_word(b->fours), n->var[last], "0", n->size[last], b->inner);
 }
 
 int64_t ls_lanes(int64_t n)
@@ -212,13 +258,6 @@ int64_t ls_lanes(int64_t n)
 }
 
 /* ---- text ---- */
-void ls_emit_part(const LsKernelText *k, const char *suffix)
-{
-    ls_emit_line(k->e, "static void %s_%s(LsRun *run, void *const arg[], int64_t lo, int64_t hi)",
-                 k->name, suffix);
-    ls_emit_line(k->e, "{");
-}
-
 void ls_emit_close(LsEmit *e, int count)
 {
     while (count-- > 0)

@@ -41,15 +41,18 @@ int ls_nest_level(const LsNest *n, int tensor);
 void ls_nest_decode(LsEmit *e, const LsNest *n, const char *flat, int count, const int axis[]);
 
 /* ---- units ----
- * A unit is a box of about 8192 elements: some rows of the innermost axis, or a piece of one row
+ * A unit is a box of about ls_unit elements: some rows of the innermost axis, or a piece of one row
  * where rows are long. Every unit starts its loops anew, so the bits of a result do not depend on
  * the threads. */
 typedef struct LsBoxes {
     int64_t inner, mid;         /* elements of a row, and rows, in one unit */
     int64_t ninner, nmid, outer;    /* units along each axis; product of the axes outside */
     int64_t units;
+    bool fours;                 /* LS_LANES4 serves the innermost axis */
 } LsBoxes;
-LsBoxes ls_boxes(const LsNest *n);
+LsBoxes ls_boxes(const LsKernelText *k, const LsNest *n);
+/* The grid of these units. */
+LsGrid ls_boxes_grid(const char *suffix, const LsBoxes *b);
 /* The loop over units, and over the rows of one: how many braces that opened. */
 int ls_boxes_open(LsEmit *e, const LsNest *n, const LsBoxes *b);
 /* The loop over the innermost axis: one brace. */
@@ -59,9 +62,19 @@ void ls_boxes_inner(LsEmit *e, const LsNest *n, const LsBoxes *b);
  * float sum has few terms and short rows little to combine. */
 int64_t ls_lanes(int64_t n);
 
+/* Elements that are worth a unit on the kernel's machine. */
+int64_t ls_unit(const LsKernelText *k);
+/* The least power of two from n on, at most `most` (itself one). */
+int ls_threads(int64_t n, int most);
+/* The grid of a loop over n elements: ls_unit of them each, LS_LANES over all. */
+LsGrid ls_flat_grid(const LsKernelText *k, const char *suffix, int64_t n);
+/* The grid of rows of n elements whose sums are taken (ls_row_sum, ...), `group` in a unit as
+ * LS_ROWS. */
+LsGrid ls_rows_grid(const char *suffix, int64_t rows, int64_t group, int64_t n);
+/* LS_LANES or LS_LANES4, by whether all that moves along it does so in fours. */
+static inline const char *ls_lanes_word(bool fours) { return fours ? "LS_LANES4" : "LS_LANES"; }
+
 /* ---- text that many emitters share ---- */
-/* "static void NAME_part(LsRun *run, ..., int64_t lo, int64_t hi)" and the brace. */
-void ls_emit_part(const LsKernelText *k, const char *suffix);
 void ls_emit_close(LsEmit *e, int count);
 
 static inline int64_t ls_ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }

@@ -16,8 +16,7 @@ typedef struct Norm {
 
 static void loop(const Norm *m)
 {
-    ls_emit_line(m->e, "#pragma GCC ivdep");
-    ls_emit_line(m->e, "for (int64_t i = 0; i < %" PRId64 "; i++) {", m->n);
+    ls_emit_line(m->e, "%s(i, 0, %" PRId64 ") {", ls_lanes_word(m->n % 4 == 0), m->n);
 }
 
 /* The normalised row from its statistics, each operation rounded by itself: alternatives of its
@@ -26,8 +25,7 @@ static void forward_row(const Norm *m)
 {
     bool bias = ls_is(ls_in(m->k->g, m->k->n, 2));
     ls_emit_line(m->e, "LS_EXACT_BEGIN");
-    ls_emit_line(m->e, "static __attribute__((noinline)) void %s_row(const real *x, real mean, "
-                 "real invstd,", m->k->name);
+    ls_emit_line(m->e, "LS_HELPER void %s_row(const real *x, real mean, real invstd,", m->k->name);
     ls_emit_line(m->e, "    const real *scale, %sreal *y)", bias ? "const real *bias, " : "");
     ls_emit_line(m->e, "{");
     loop(m);
@@ -41,9 +39,8 @@ static void forward(const Norm *m)
     const LsKernelText *k = m->k;
     LsEmit *e = m->e;
     bool bias = ls_is(ls_in(k->g, k->n, 2));
-    ls_emit_line(e, "const real *const x = (const real *)arg[0] + row * %" PRId64 ";", m->n);
-    ls_emit_line(e, "real *const y = (real *)arg[%d] + row * %" PRId64 ";", k->g->node[k->n.i].nin,
-                 m->n);
+    ls_emit_line(e, "const real *const x = all_x + row * %" PRId64 ";", m->n);
+    ls_emit_line(e, "real *const y = all_y + row * %" PRId64 ";", m->n);
     ls_emit_line(e,
                  "const real mean = (real)(ls_row_sum(x, %" PRId64 ", %" PRId64 ") / %" PRId64 ");",
                  m->n, m->lanes, m->n);
@@ -53,12 +50,16 @@ static void forward(const Norm *m)
     ls_emit_line(e, "const real invstd = (real)(1 / sqrt(var + %.17g));",
                  k->g->node[k->n.i].attr.norm.eps);
     ls_emit_line(e, "%s_row(x, mean, invstd, scale, %sy);", k->name, bias ? "bias, " : "");
+    ls_emit_line(e, "LS_LEAD {");
     ls_emit_line(e, "means[row] = mean;");
     ls_emit_line(e, "invstds[row] = invstd;");
+    ls_emit_line(e, "}");
 }
 
 static void forward_pointers(const Norm *m)
 {
+    ls_emit_operand(m->k, "all_x", 0);
+    ls_emit_result(m->k, "all_y", 0);
     ls_emit_operand(m->k, "scale", 1);
     if (ls_is(ls_in(m->k->g, m->k->n, 2)))
         ls_emit_operand(m->k, "bias", 2);
@@ -70,9 +71,9 @@ static void forward_pointers(const Norm *m)
 static void backward(const Norm *m)
 {
     LsEmit *e = m->e;
-    ls_emit_line(e, "const real *const dy = (const real *)arg[0] + row * %" PRId64 ";", m->n);
-    ls_emit_line(e, "const real *const x = (const real *)arg[1] + row * %" PRId64 ";", m->n);
-    ls_emit_line(e, "real *const dx = (real *)arg[5] + row * %" PRId64 ";", m->n);
+    ls_emit_line(e, "const real *const dy = all_dy + row * %" PRId64 ";", m->n);
+    ls_emit_line(e, "const real *const x = all_x + row * %" PRId64 ";", m->n);
+    ls_emit_line(e, "real *const dx = all_dx + row * %" PRId64 ";", m->n);
     ls_emit_line(e, "const real mean = means[row], invstd = invstds[row];");
     ls_emit_line(e,
                  "const real sum = (real)(ls_row_dot(dy, scale, %" PRId64 ", %" PRId64
@@ -89,6 +90,9 @@ static void backward(const Norm *m)
 
 static void backward_pointers(const Norm *m)
 {
+    ls_emit_operand(m->k, "all_dy", 0);
+    ls_emit_operand(m->k, "all_x", 1);
+    ls_emit_result(m->k, "all_dx", 0);
     ls_emit_operand(m->k, "scale", 2);
     ls_emit_operand(m->k, "means", 3);
     ls_emit_operand(m->k, "invstds", 4);
@@ -106,16 +110,14 @@ static void norm_emit(const LsKernelText *k)
     int64_t group = m.n >= UNIT ? 1 : UNIT / m.n;
     if (!grad)
         forward_row(&m);
-    ls_emit_part(k, "part");
-    ls_emit_line(k->e, "(void)run;");
+    const LsGrid part = ls_rows_grid("part", m.rows, group, m.n);
+    ls_emit_part(k, &part);
     (grad ? backward_pointers : forward_pointers)(&m);
-    ls_emit_line(k->e,
-                 "for (int64_t row = lo * %" PRId64 "; row < ls_least(hi * %" PRId64 ", %" PRId64
-                 "); row++) {",
+    ls_emit_line(k->e, "LS_ROWS(row, lo * %" PRId64 ", ls_least(hi * %" PRId64 ", %" PRId64 ")) {",
                  group, group, m.rows);
     (grad ? backward : forward)(&m);
     ls_emit_close(k->e, 2);
-    ls_emit_launch(k, ls_ceil_div(m.rows, group));
+    ls_emit_launch(k, &part, 1);
 }
 
 const LsEmitter ls_emitter_norm = {.emit = norm_emit};

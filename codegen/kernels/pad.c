@@ -70,23 +70,22 @@ static void border(Pad *p)
 {
     LsEmit *e = p->k->e;
     pad_nest(p);
-    const LsBoxes b = ls_boxes(p->n);
-    ls_emit_part(p->k, "part");
-    ls_emit_line(e, "(void)run;");
+    const LsBoxes b = ls_boxes(p->k, p->n);
+    const LsGrid part = ls_boxes_grid("part", &b);
+    ls_emit_part(p->k, &part);
     ls_emit_operand(p->k, "x", 0);
     ls_emit_result(p->k, "y", 0);
     int open = ls_boxes_open(e, p->n, &b);
-    ls_emit_line(e, "#pragma GCC ivdep");
     ls_boxes_inner(e, p->n, &b);
     ls_emit_line(e, "y[%s] = x[%s];", ls_nest_offset(p->n, LARGE, 0, p->n->naxis), small_offset(p));
     ls_emit_close(e, open + 2);
-    ls_emit_launch(p->k, b.units);
+    ls_emit_launch(p->k, &part, 1);
 }
 
 /* A fill, and a copy of what is inside the result. */
 static void constant(Pad *p)
 {
-    int64_t to[LS_MAX_RANK], from[LS_MAX_RANK], units[2];
+    int64_t to[LS_MAX_RANK], from[LS_MAX_RANK];
     LsShape inside = p->small->shape;
     LsCopy c = {0};
     bool any = true, all = true;
@@ -102,17 +101,17 @@ static void constant(Pad *p)
         c.from += begin * from[k];
         c.to += (begin + lo) * to[k];
     }
-    const char *const suffix[] = {"fill", "part"};
+    LsGrid part[2];
     if (!all)
-        units[0] = ls_fill_part(p->k, p->at->value);
+        part[0] = ls_fill_part(p->k, p->at->value);
     if (any) {
         c.n = ls_nest_new(p->k->g, &inside, p->large->layout, LS_COPY_TENSORS);
         ls_nest_tensor(c.n, &inside, p->large->layout, LS_COPY_TO, to);
         ls_nest_tensor(c.n, &inside, p->large->layout, LS_COPY_FROM, from);
         ls_nest_merge(c.n);
-        units[1] = ls_copy_part(p->k, "part", &c);
+        part[1] = ls_copy_part(p->k, "part", &c);
     }
-    ls_emit_launches(p->k, !all + any, suffix + all, units + all);
+    ls_emit_launch(p->k, part + all, !all + any);
 }
 
 static Pad pad_new(const LsKernelText *k, LsValueId small, LsValueId large)
@@ -135,17 +134,18 @@ void ls_pad_grad_emit(const LsKernelText *k)
     Pad p = pad_new(k, ls_out(k->g, k->n, 0), ls_in(k->g, k->n, 0));
     LsEmit *e = k->e;
     int axis[LS_NEST_AXES], naxis = 0, open = 1;
-    int64_t units[2] = {ls_fill_part(k, 0), 1};
+    LsGrid part[2] = {ls_fill_part(k, 0), {"part", 1, 1, 1}};
     pad_nest(&p);
     const LsNest *n = p.n;
     int last = n->naxis - 1;
+    if (!n->alone[last])            /* else one thread adds what shares a place, in order */
+        part[1].x = ls_threads(n->size[last], 256);
     for (int a = 0; a < last; a++)
         if (!n->alone[a]) {
             axis[naxis++] = a;
-            units[1] *= n->size[a];
+            part[1].units *= n->size[a];
         }
-    ls_emit_part(k, "part");
-    ls_emit_line(e, "(void)run;");
+    ls_emit_part(k, &part[1]);
     ls_emit_operand(k, "dy", 0);
     ls_emit_result(k, "dx", 0);
     ls_emit_line(e, "for (int64_t u = lo; u < hi; u++) {");
@@ -154,12 +154,13 @@ void ls_pad_grad_emit(const LsKernelText *k)
         if (a < last && !n->alone[a])
             continue;
         if (a == last && !n->alone[a])
-            ls_emit_line(e, "#pragma GCC ivdep");
-        ls_emit_line(e, "for (int64_t %s = 0; %s < %" PRId64 "; %s++) {", n->var[a], n->var[a],
-                     n->size[a], n->var[a]);
+            ls_emit_line(e, "LS_LANES(%s, 0, %" PRId64 ") {", n->var[a], n->size[a]);
+        else
+            ls_emit_line(e, "for (int64_t %s = 0; %s < %" PRId64 "; %s++) {", n->var[a], n->var[a],
+                         n->size[a], n->var[a]);
         open++;
     }
     ls_emit_line(e, "dx[%s] += dy[%s];", small_offset(&p), ls_nest_offset(n, LARGE, 0, n->naxis));
     ls_emit_close(e, open + 1);
-    ls_emit_launches(k, 2, (const char *const[]){"fill", "part"}, units);
+    ls_emit_launch(k, part, 2);
 }

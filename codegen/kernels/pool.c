@@ -49,6 +49,13 @@ static int64_t rows(const Pool *p, const int64_t size[])
     return n;
 }
 
+/* The grid of rows of pixels of that size. */
+static LsGrid rows_of(const Pool *p, const int64_t size[])
+{
+    int x = ls_threads(p->channels % 4 == 0 ? p->channels / 4 : p->channels, 256);
+    return (LsGrid){"part", rows(p, size), x, ls_threads(size[p->n - 1], 256 / x)};
+}
+
 /* The loop over units and the indices b, var0, ... of a row; then the loop over the last axis. */
 static void open_rows(const Pool *p, const int64_t size[], const char *var,
                       void (*each)(const Pool *, int axis))
@@ -63,15 +70,13 @@ static void open_rows(const Pool *p, const int64_t size[], const char *var,
     ls_emit_line(p->e, "const int64_t b = u / %" PRId64 ";", inside);
     for (int d = 0; d < p->n - 1; d++)
         each(p, d);
-    ls_emit_line(p->e, "for (int64_t %s%d = 0; %s%d < %" PRId64 "; %s%d++) {", var, p->n - 1, var,
-                 p->n - 1, size[p->n - 1], var, p->n - 1);
+    ls_emit_line(p->e, "LS_ROWS(%s%d, 0, %" PRId64 ") {", var, p->n - 1, size[p->n - 1]);
     each(p, p->n - 1);
 }
 
 static void channel_loop(const Pool *p)
 {
-    ls_emit_line(p->e, "#pragma GCC ivdep");
-    ls_emit_line(p->e, "for (int64_t c = 0; c < %" PRId64 "; c++) {", p->channels);
+    ls_emit_line(p->e, "%s(c, 0, %" PRId64 ") {", ls_lanes_word(p->channels % 4 == 0), p->channels);
 }
 
 /* ---- forward ---- */
@@ -216,8 +221,8 @@ static void forward(const Pool *p)
     struct LsArena *a = p->k->g->arena;
     const char *inside = "";
     bool unroll = window_size(p) <= UNROLL;
-    ls_emit_part(p->k, "part");
-    ls_emit_line(p->e, "(void)run;");
+    const LsGrid part = rows_of(p, p->y);
+    ls_emit_part(p->k, &part);
     ls_emit_operand(p->k, "x", 0);
     ls_emit_result(p->k, "y", 0);
     if (p->max)
@@ -238,7 +243,7 @@ static void forward(const Pool *p)
     }
     part_window(p);
     ls_emit_close(p->e, 3);
-    ls_emit_launch(p->k, rows(p, p->y));
+    ls_emit_launch(p->k, &part, 1);
 }
 
 /* ---- gradients ---- */
@@ -263,8 +268,8 @@ static void open_window(const Pool *p, int d)
 
 static void gradient(const Pool *p)
 {
-    ls_emit_part(p->k, "part");
-    ls_emit_line(p->e, "(void)run;");
+    const LsGrid part = rows_of(p, p->x);
+    ls_emit_part(p->k, &part);
     ls_emit_operand(p->k, "dy", 0);
     if (p->max)
         ls_emit_operand(p->k, "index", 1);
@@ -285,7 +290,7 @@ static void gradient(const Pool *p)
     ls_emit_line(p->e, p->max ? "dx[to + c] += index[from + c] == r ? dy[from + c] : 0;"
                               : "dx[to + c] += dy[from + c] / count;");
     ls_emit_close(p->e, p->n + 4);
-    ls_emit_launch(p->k, rows(p, p->x));
+    ls_emit_launch(p->k, &part, 1);
 }
 
 static void pool_emit(const LsKernelText *k)

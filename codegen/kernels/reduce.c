@@ -16,6 +16,9 @@ enum {
     PIECE = 16384,          /* elements worth a piece of a cut axis */
     MAX_PIECE = 32,
     TILE = 1024,            /* accumulators of a row, at most */
+    GPU_PIECE = 8192, GPU_MAX_PIECE = 1024, GPU_TILE = 128,
+    GPU_LOCAL = 32768,      /* bytes of accumulators that a block may have */
+    END_COLUMNS = 8,        /* results of a unit that combines pieces */
     RUN = 16,               /* rows summed in float before they go to double */
     PARTIAL_BYTES = 8,
 };
@@ -30,6 +33,8 @@ typedef struct Reduce {
     int64_t group;          /* of them in one unit */
     int64_t tile, ntile;    /* rows: accumulators, tiles of the innermost axis */
     int64_t lanes;          /* not rows: accumulators */
+    bool fours;             /* rows: LS_LANES4 serves the innermost axis */
+    LsGrid part[2];
     int cut;                /* axis that is cut */
     int64_t piece, npiece;  /* its length, and how many */
     int64_t count;          /* elements combined into one */
@@ -56,34 +61,61 @@ static void sort_axes(Reduce *r)
         }
     }
     r->lanes = ls_lanes(r->inner);
-    r->ntile = r->rows ? ls_ceil_div(r->inner, TILE) : 1;
+    int64_t most = r->body.k->target->kind == LS_TARGET_CPU ? TILE : GPU_TILE;
+    r->ntile = r->rows ? ls_ceil_div(r->inner, most) : 1;
     r->tile = r->rows ? ls_ceil_div(ls_ceil_div(r->inner, r->ntile), 16) * 16 : 1;
     if (r->ntile == 1)
         r->tile = r->inner;
 }
 
-static Reduce reduce_new(const LsKernelText *k)
+/* How the longest reduced axis is cut. */
+static void cut_axis(Reduce *r)
 {
-    Reduce r = {.body = ls_body_new(k)};
-    sort_axes(&r);
-    int64_t points = ls_nest_count(r.body.nest), apart = r.outer * r.ntile;
-    int64_t want = points / PIECE / apart;
-    int64_t length = r.cut < 0 ? 1 : r.body.nest->size[r.cut];
-    int64_t grain = r.cut == r.body.nest->naxis - 1 ? r.lanes : 1;
-    if (want > MAX_PIECE)
-        want = MAX_PIECE;
+    bool cpu = r->body.k->target->kind == LS_TARGET_CPU;
+    int64_t points = ls_nest_count(r->body.nest), apart = r->outer * r->ntile;
+    int64_t want = points / (cpu ? PIECE : GPU_PIECE) / apart, most = cpu ? MAX_PIECE : GPU_MAX_PIECE;
+    int64_t length = r->cut < 0 ? 1 : r->body.nest->size[r->cut];
+    int64_t grain = r->cut == r->body.nest->naxis - 1 ? r->lanes : 1;
+    if (want > most)
+        want = most;
     if (want > length / grain)
         want = length / grain;
     if (want < 1)
         want = 1;
-    r.piece = ls_ceil_div(ls_ceil_div(length, want), grain) * grain;
-    r.npiece = ls_ceil_div(length, r.piece);
-    if (r.npiece == 1)
-        r.piece = length;
-    int64_t each = points / apart / r.npiece;
-    r.group = each >= UNIT ? 1 : UNIT / each;
-    if (r.group > r.outer)
-        r.group = r.outer;
+    r->piece = ls_ceil_div(ls_ceil_div(length, want), grain) * grain;
+    r->npiece = ls_ceil_div(length, r->piece);
+    if (r->npiece == 1)
+        r->piece = length;
+    int64_t each = points / apart / r->npiece, unit = ls_unit(r->body.k);
+    r->group = each >= unit ? 1 : unit / each;
+    if (r->group > r->outer)
+        r->group = r->outer;
+}
+
+/* Rows of threads share the innermost reduced axis, as far as their accumulators have room. */
+static void find_grids(Reduce *r, int nsum)
+{
+    int64_t points = r->outer * (r->rows ? r->inner : 1);
+    int64_t units = ls_ceil_div(r->outer, r->group) * r->ntile * r->npiece;
+    int x = r->rows ? ls_threads(r->fours ? r->tile / 4 : r->tile, 256) : (int)r->lanes, y = 1;
+    int64_t rows = r->rows ? r->nred > 0 ? 256 : 1 : x <= 32 ? r->group : 1;
+    int64_t bytes = (r->rows ? r->tile : r->lanes) * 12 * nsum;
+    while (2 * y <= 256 / x && y < rows && 2 * y * bytes <= GPU_LOCAL)
+        y *= 2;
+    r->part[0] = (LsGrid){"part", units, x, y};
+    r->part[1] = (LsGrid){"end", ls_ceil_div(points, END_COLUMNS), END_COLUMNS, 32};
+}
+
+static Reduce reduce_new(const LsKernelText *k)
+{
+    Reduce r = {.body = ls_body_new(k)};
+    int nsum = 0;
+    for (int y = 0; y < r.body.node->nout; y++)
+        nsum += r.body.f->out[y].reduce;
+    sort_axes(&r);
+    cut_axis(&r);
+    r.fours = r.rows && r.tile % 4 == 0 && ls_boxes(k, r.body.nest).fours;
+    find_grids(&r, nsum);
     return r;
 }
 
@@ -99,7 +131,7 @@ static LsType result_type(const Reduce *r, int y)
 static bool long_sum(const Reduce *r, int y)
 {
     return r->body.f->out[y].combine == LS_SUM && result_type(r, y) == LS_REAL
-        && r->body.k->real_bytes == 4;
+        && r->body.k->target->real_bytes == 4;
 }
 
 /* Type of the total, and of every accumulator but those of long sums, which are `real`. */
@@ -180,11 +212,11 @@ static void deliver(const Reduce *r, const char *format, int y)
 /* ---- the innermost axis is kept ---- */
 static void tile_loop(const Reduce *r)
 {
-    const char *i = r->body.nest->var[r->body.nest->naxis - 1];
+    const char *i = r->body.nest->var[r->body.nest->naxis - 1], *word = ls_lanes_word(r->fours);
     if (r->ntile == 1)
-        ls_emit_line(to(r), "for (int64_t %s = 0; %s < %" PRId64 "; %s++) {", i, i, r->inner, i);
+        ls_emit_line(to(r), "%s(%s, 0, %" PRId64 ") {", word, i, r->inner);
     else
-        ls_emit_line(to(r), "for (int64_t %s = i0; %s < i1; %s++) {", i, i, i);
+        ls_emit_line(to(r), "%s(%s, i0, i1) {", word, i);
 }
 
 static const char *column(const Reduce *r)
@@ -192,12 +224,18 @@ static const char *column(const Reduce *r)
     return r->ntile == 1 ? "i" : "i - i0";
 }
 
+static void local_rows(const Reduce *r, const char *type, const char *name, int y, int64_t n)
+{
+    ls_emit_line(to(r), "LS_LOCAL_ROWS(%s, %s%d, %" PRId64 ", %d);", type, name, y, n,
+                 r->part[0].y);
+}
+
 static void rows_declare(const Reduce *r, const char *format, int y)
 {
     (void)format;
-    ls_emit_line(to(r), "%s total%d[%" PRId64 "];", total_type(r, y), y, r->tile);
+    local_rows(r, total_type(r, y), "total", y, r->tile);
     if (long_sum(r, y))
-        ls_emit_line(to(r), "real run%d[%" PRId64 "];", y, r->tile);
+        local_rows(r, "real", "run", y, r->tile);
 }
 
 static void rows_start(const Reduce *r, const char *format, int y)
@@ -237,31 +275,36 @@ static bool any_long_sum(const Reduce *r)
 static void vector_loop(const Reduce *r, void (*print)(const Reduce *, const char *, int),
                         const char *format)
 {
-    ls_emit_line(to(r), "#pragma GCC ivdep");
     tile_loop(r);
     each_reduced(r, print, format);
     ls_emit_line(to(r), "}");
 }
 
-/* The innermost reduced axis in runs of RUN rows, each followed by the move to double. */
-static void rows_run(const Reduce *r)
+/* The innermost reduced axis, shared by the rows of threads: in runs of RUN, each followed by the
+ * move to double, where it is long. True: two loops. */
+static bool rows_axis(const Reduce *r, int axis)
 {
     const LsNest *n = r->body.nest;
-    int axis = r->nred > 0 ? r->red[r->nred - 1] : 0;
     const char *v = n->var[axis];
     bool cut = axis == r->cut && r->npiece > 1;
-    bool loop = r->nred > 0, runs = loop && any_long_sum(r) && (cut || n->size[axis] > RUN);
-    if (runs) {
-        const char *end = cut ? "end" : ls_arena_printf(n->arena, "%" PRId64, n->size[axis]);
-        ls_emit_line(to(r), "for (int64_t r0 = %s; r0 < %s; r0 += %d) {", cut ? "from" : "0", end,
-                     RUN);
-        ls_emit_line(to(r), "for (int64_t %s = r0; %s < ls_least(r0 + %d, %s); %s++) {", v, v, RUN,
-                     end, v);
-    } else if (loop) {
-        open_axis(r, axis);
+    const char *from = cut ? "from" : "0";
+    const char *end = cut ? "end" : ls_arena_printf(n->arena, "%" PRId64, n->size[axis]);
+    if (!any_long_sum(r) || (!cut && n->size[axis] <= RUN)) {
+        ls_emit_line(to(r), "LS_ROWS(%s, %s, %s) {", v, from, end);
+        return false;
     }
+    int64_t runs = ls_ceil_div(cut ? r->piece : n->size[axis], RUN);
+    ls_emit_line(to(r), "LS_ROWS(chunk, 0, %" PRId64 ") {", runs);
+    ls_emit_line(to(r), "const int64_t r0 = %schunk * %d;", cut ? "from + " : "", RUN);
+    ls_emit_line(to(r), "for (int64_t %s = r0; %s < ls_least(r0 + %d, %s); %s++) {", v, v, RUN, end,
+                 v);
+    return true;
+}
+
+static void rows_loops(const Reduce *r)
+{
+    bool loop = r->nred > 0, runs = loop && rows_axis(r, r->red[r->nred - 1]);
     ls_body_rows(&r->body);
-    ls_emit_line(to(r), "#pragma GCC ivdep");
     tile_loop(r);
     ls_body_point(&r->body);
     each_reduced(r, rows_combine, NULL);
@@ -271,17 +314,33 @@ static void rows_run(const Reduce *r)
     ls_emit_close(to(r), runs);
 }
 
+/* What the rows of threads have, in one. */
+static void rows_fold(const Reduce *r, const char *format, int y)
+{
+    (void)format;
+    struct LsArena *a = r->body.nest->arena;
+    ls_emit_line(to(r), "%s sum%d = total%d[%s];", total_type(r, y), y, y, column(r));
+    ls_emit_line(to(r), "LS_FOLD(other, %d) {", r->part[0].y);
+    combine(r, y, text(r, "sum%d", y),
+            ls_arena_printf(a, "LS_OF_ROW(total%d, other)[%s]", y, column(r)));
+    ls_emit_line(to(r), "}");
+}
+
 static void rows_unit(const Reduce *r)
 {
     each_reduced(r, rows_declare, NULL);
     vector_loop(r, rows_start, NULL);
     for (int k = 0; k + 1 < r->nred; k++)
         open_axis(r, r->red[k]);
-    rows_run(r);
+    rows_loops(r);
     ls_emit_close(to(r), r->nred - 1);
+    ls_emit_line(to(r), "LS_SYNC;");
+    ls_emit_line(to(r), "LS_ROWS(first, 0, 1) {");
     tile_loop(r);
-    each_reduced(r, deliver, ls_arena_printf(r->body.nest->arena, "total%%d[%s]", column(r)));
-    ls_emit_line(to(r), "}");
+    each_reduced(r, rows_fold, NULL);
+    each_reduced(r, deliver, "sum%d");
+    ls_emit_close(to(r), 2);
+    ls_emit_line(to(r), "LS_SYNC;");
 }
 
 /* ---- the innermost axis is reduced ---- */
@@ -291,12 +350,16 @@ static void lanes_declare(const Reduce *r, const char *format, int y)
     ls_emit_line(to(r), "%s total%d = %s;", total_type(r, y), y, start(r, y));
 }
 
+static void lanes_array(const Reduce *r, const char *format, int y)
+{
+    (void)format;
+    local_rows(r, long_sum(r, y) ? "real" : total_type(r, y), "lane", y, r->lanes);
+}
+
 static void lanes_start(const Reduce *r, const char *format, int y)
 {
     (void)format;
-    ls_emit_line(to(r), "%s lane%d[%" PRId64 "];", long_sum(r, y) ? "real" : total_type(r, y), y,
-                 r->lanes);
-    ls_emit_line(to(r), "for (int64_t l = 0; l < %" PRId64 "; l++)", r->lanes);
+    ls_emit_line(to(r), "LS_LANES(l, 0, %" PRId64 ")", r->lanes);
     ls_emit_line(to(r), "    lane%d[l] = %s;", y, start(r, y));
 }
 
@@ -310,19 +373,19 @@ static void lanes_end(const Reduce *r, const char *format, int y)
     (void)format;
     if (result_type(r, y) == LS_REAL && r->body.f->out[y].combine == LS_SUM) {
         ls_emit_line(to(r), "total%d += ls_sum_lanes(lane%d, %" PRId64 ");", y, y, r->lanes);
-    } else {
-        ls_emit_line(to(r), "for (int64_t l = 0; l < %" PRId64 "; l++) {", r->lanes);
-        combine(r, y, text(r, "total%d", y), text(r, "lane%d[l]", y));
-        ls_emit_line(to(r), "}");
+        return;
     }
+    ls_emit_line(to(r), "LS_ROW_SYNC;");
+    ls_emit_line(to(r), "for (int64_t l = 0; l < %" PRId64 "; l++) {", r->lanes);
+    combine(r, y, text(r, "total%d", y), text(r, "lane%d[l]", y));
+    ls_emit_line(to(r), "}");
+    ls_emit_line(to(r), "LS_ROW_SYNC;");
 }
 
 /* Elements b .. b + count of the innermost axis, one per lane. */
 static void lanes_point(const Reduce *r, const char *count)
 {
-    ls_emit_line(to(r), "#pragma GCC ivdep");
-    ls_emit_line(to(r), "#pragma GCC unroll 1");
-    ls_emit_line(to(r), "for (int64_t l = 0; l < %s; l++) {", count);
+    ls_emit_line(to(r), "LS_LANES(l, 0, %s) {", count);
     ls_emit_line(to(r), "const int64_t i = b + l;");
     ls_body_point(&r->body);
     each_reduced(r, lanes_combine, "lane%d[l]");
@@ -349,6 +412,8 @@ static void lanes_run(const Reduce *r)
 static void lanes_unit(const Reduce *r)
 {
     each_reduced(r, lanes_declare, NULL);
+    if (r->lanes > 1)
+        each_reduced(r, lanes_array, NULL);
     for (int k = 0; k < r->nred; k++)
         open_axis(r, r->red[k]);
     ls_body_rows(&r->body);
@@ -363,7 +428,9 @@ static void lanes_unit(const Reduce *r)
         each_reduced(r, lanes_end, NULL);
     }
     ls_emit_close(to(r), r->nred);
+    ls_emit_line(to(r), "LS_LEAD {");
     each_reduced(r, deliver, "total%d");
+    ls_emit_line(to(r), "}");
 }
 
 /* ---- the kernel ---- */
@@ -375,8 +442,8 @@ static void declare_partial(const Reduce *r, const char *format, int y)
         slot += r->body.f->out[k].reduce;
     const char *type = result_type(r, y) == LS_REAL ? "double" : "int64_t";
     int64_t offset = slot * r->npiece * r->outer * (r->rows ? r->inner : 1);
-    ls_emit_line(to(r), "%s *const part%d = (%s *)arg[%d] + %" PRId64 ";", type, y, type,
-                 r->body.node->nin + r->body.node->nout, offset);
+    ls_emit_workspace(r->body.k, type, text(r, "all%d", y));
+    ls_emit_line(to(r), "%s *const part%d = all%d + %" PRId64 ";", type, y, y, offset);
 }
 
 static void declare_result(const Reduce *r, const char *format, int y)
@@ -390,11 +457,14 @@ static void open_kept(const Reduce *r, const char *unit)
     const LsNest *n = r->body.nest;
     if (r->group == 1)
         ls_emit_line(to(r), "const int64_t row = %s;", unit);
-    else
+    else if (r->rows)       /* all threads do one after the other */
         ls_emit_line(to(r),
                      "for (int64_t row = %s * %" PRId64 "; row < ls_least((%s + 1) * %" PRId64
                      ", %" PRId64 "); row++) {",
                      unit, r->group, unit, r->group, r->outer);
+    else
+        ls_emit_line(to(r), "LS_ROWS(row, %s * %" PRId64 ", ls_least((%s + 1) * %" PRId64
+                     ", %" PRId64 ")) {", unit, r->group, unit, r->group, r->outer);
     ls_nest_decode(to(r), n, "row", r->nkept, r->kept);
 }
 
@@ -402,8 +472,7 @@ static void main_part(const Reduce *r)
 {
     struct LsArena *a = r->body.nest->arena;
     int64_t per = r->npiece * r->ntile;
-    ls_emit_part(r->body.k, "part");
-    ls_emit_line(to(r), "(void)run;");
+    ls_emit_part(r->body.k, &r->part[0]);
     ls_body_declare(&r->body);
     each_reduced(r, r->npiece > 1 ? declare_partial : declare_result, "y%d");
     ls_emit_line(to(r), "for (int64_t u = lo; u < hi; u++) {");
@@ -432,58 +501,82 @@ static void main_part(const Reduce *r)
     ls_emit_close(to(r), 2);
 }
 
-static void end_total(const Reduce *r, const char *format, int y)
+static void end_declare(const Reduce *r, const char *format, int y)
 {
     (void)format;
-    int64_t points = r->outer * (r->rows ? r->inner : 1);
-    ls_emit_line(to(r), "%s total%d = part%d[at];", total_type(r, y), y, y);
-    ls_emit_line(to(r), "for (int64_t piece = 1; piece < %" PRId64 "; piece++) {", r->npiece);
-    combine(r, y, text(r, "total%d", y),
-            ls_arena_printf(r->body.nest->arena, "(%s)part%d[piece * %" PRId64 " + at]",
-                            total_type(r, y), y, points));
-    ls_emit_line(to(r), "}");
-    finish(r, y, text(r, "total%d", y));
+    local_rows(&(Reduce){.body = r->body, .part = {r->part[1]}}, total_type(r, y), "total", y,
+               END_COLUMNS);
 }
 
-/* Combines the pieces; a unit is one point that is kept. */
+static void end_start(const Reduce *r, const char *format, int y)
+{
+    (void)format;
+    ls_emit_line(to(r), "total%d[c] = %s;", y, start(r, y));
+}
+
+static void end_combine(const Reduce *r, const char *format, int y)
+{
+    (void)format;
+    combine(r, y, text(r, "total%d[c]", y),
+            ls_arena_printf(r->body.nest->arena, "(%s)part%d[piece * %" PRId64 " + at]",
+                            total_type(r, y), y, r->outer * (r->rows ? r->inner : 1)));
+}
+
+static void end_deliver(const Reduce *r, const char *format, int y)
+{
+    (void)format;
+    ls_emit_line(to(r), "%s sum%d = total%d[c];", total_type(r, y), y, y);
+    ls_emit_line(to(r), "LS_FOLD(other, %d) {", r->part[1].y);
+    combine(r, y, text(r, "sum%d", y),
+            ls_arena_printf(r->body.nest->arena, "LS_OF_ROW(total%d, other)[c]", y));
+    ls_emit_line(to(r), "}");
+    finish(r, y, text(r, "sum%d", y));
+}
+
+/* Combines the pieces, shared by the rows of threads; a unit is END_COLUMNS kept points. */
 static void end_part(const Reduce *r)
 {
     int axis[LS_NEST_AXES], naxis = r->nkept;
+    int64_t points = r->outer * (r->rows ? r->inner : 1);
     for (int k = 0; k < r->nkept; k++)
         axis[k] = r->kept[k];
     if (r->rows)
         axis[naxis++] = r->body.nest->naxis - 1;
-    ls_emit_part(r->body.k, "end");
-    ls_emit_line(to(r), "(void)run;");
+    ls_emit_part(r->body.k, &r->part[1]);
     each_reduced(r, declare_partial, NULL);
     each_reduced(r, declare_result, "y%d");
-    ls_emit_line(to(r), "for (int64_t at = lo; at < hi; at++) {");
-    ls_nest_decode(to(r), r->body.nest, "at", naxis, axis);
-    each_reduced(r, end_total, NULL);
+    ls_emit_line(to(r), "for (int64_t u = lo; u < hi; u++) {");
+    each_reduced(r, end_declare, NULL);
+    ls_emit_line(to(r), "const int64_t first = u * %d, count = ls_least(%d, %" PRId64 " - first);",
+                 END_COLUMNS, END_COLUMNS, points);
+    ls_emit_line(to(r), "LS_LANES(c, 0, count) {");
+    each_reduced(r, end_start, NULL);
+    ls_emit_line(to(r), "}");
+    ls_emit_line(to(r), "LS_ROWS(piece, 0, %" PRId64 ") {", r->npiece);
+    ls_emit_line(to(r), "LS_LANES(c, 0, count) {");
+    ls_emit_line(to(r), "const int64_t at = first + c;");
+    each_reduced(r, end_combine, NULL);
     ls_emit_close(to(r), 2);
+    ls_emit_line(to(r), "LS_SYNC;");
+    ls_emit_line(to(r), "LS_ROWS(top, 0, 1) {");
+    ls_emit_line(to(r), "LS_LANES(c, 0, count) {");
+    ls_nest_decode(to(r), r->body.nest, "(first + c)", naxis, axis);
+    each_reduced(r, end_deliver, NULL);
+    ls_emit_close(to(r), 4);
 }
 
 void ls_reduce_emit(const LsKernelText *k)
 {
     const Reduce r = reduce_new(k);
-    int64_t units = ls_ceil_div(r.outer, r.group) * r.ntile * r.npiece;
     main_part(&r);
-    if (r.npiece == 1) {
-        ls_emit_launch(k, units);
-        return;
-    }
-    end_part(&r);
-    ls_emit_line(k->e, "static void %s(LsRun *run, void *const arg[])", k->name);
-    ls_emit_line(k->e, "{");
-    ls_emit_line(k->e, "ls_parallel(run, %s_part, %" PRId64 ", arg);", k->name, units);
-    ls_emit_line(k->e, "ls_parallel(run, %s_end, %" PRId64 ", arg);", k->name,
-                 r.outer * (r.rows ? r.inner : 1));
-    ls_emit_line(k->e, "}");
+    if (r.npiece > 1)
+        end_part(&r);
+    ls_emit_launch(k, r.part, r.npiece > 1 ? 2 : 1);
 }
 
-int64_t ls_reduce_workspace(const LsGraph *g, LsNodeId n, int real_bytes)
+int64_t ls_reduce_workspace(const LsGraph *g, LsNodeId n, const LsTarget *t)
 {
-    LsKernelText k = {.g = g, .n = n, .real_bytes = real_bytes};
+    LsKernelText k = {.g = g, .n = n, .target = t};
     const Reduce r = reduce_new(&k);
     int64_t points = r.outer * (r.rows ? r.inner : 1), sums = 0;
     for (int y = 0; y < r.body.node->nout; y++)

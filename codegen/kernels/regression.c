@@ -41,48 +41,44 @@ static const char *term(const LsKernelText *k)
     }
 }
 
-static void end_part(const LsKernelText *k)
+static void end_part(const LsKernelText *k, const LsGrid *end)
 {
-    ls_emit_part(k, "end");
-    ls_emit_line(k->e, "(void)lo, (void)hi;");
+    ls_emit_part(k, end);
     ls_emit_workspace(k, "const double", "part");
     ls_emit_result(k, "loss", 0);
     valid_count(k);
-    ls_emit_line(k->e, "(void)run;");
-    ls_emit_line(k->e, "double sum = 0;");
-    ls_emit_line(k->e, "for (int64_t u = 0; u < %" PRId64 "; u++)",
-                 ls_regression_units(k->g, k->n));
-    ls_emit_line(k->e, "    sum += part[u];");
-    ls_emit_line(k->e, "loss[0] = (real)(count != 0 ? sum / (double)count : 0);");
-    ls_emit_line(k->e, "}");
+    ls_emit_totals(k, 1, ls_regression_units(k->g, k->n));
+    ls_emit_line(k->e, "LS_ONE {");
+    ls_emit_line(k->e, "loss[0] = (real)(count != 0 ? total0 / (double)count : 0);");
+    ls_emit_close(k->e, 2);
 }
 
 void ls_regression_emit(const LsKernelText *k)
 {
     LsEmit *e = k->e;
-    ls_emit_part(k, "part");
+    const LsGrid part[2] = {{"part", ls_regression_units(k->g, k->n), LANES, 1},
+                            {"end", 1, LS_TOTAL_LANES, 1}};
+    ls_emit_part(k, &part[0]);
     ls_emit_operand(k, "y", 0);
     ls_emit_operand(k, "t", 1);
     ls_emit_workspace(k, "double", "part");
     valid_count(k);
-    ls_emit_line(e, "(void)run;");
     ls_emit_line(e, "for (int64_t u = lo; u < hi; u++) {");
     ls_emit_line(e, "const int64_t end = ls_least((u + 1) * %d, count);", BLOCK);
-    ls_emit_line(e, "real lane[%d] = {0};", LANES);
+    ls_emit_line(e, "LS_LOCAL(real, lane, %d);", LANES);
+    ls_emit_line(e, "LS_LANES(l, 0, %d)", LANES);
+    ls_emit_line(e, "    lane[l] = 0;");
     ls_emit_line(e, "for (int64_t b = u * %d; b < end; b += %d) {", BLOCK, LANES);
-    ls_emit_line(e, "#pragma GCC ivdep");
-    ls_emit_line(e, "for (int64_t i = b; i < ls_least(b + %d, end); i++)", LANES);
-    ls_emit_line(e, "    lane[i - b] += %s;", term(k));
-    ls_emit_line(e, "}");
-    ls_emit_line(e, "part[u] = ls_sum_lanes(lane, %d);", LANES);
+    ls_emit_line(e, "LS_LANES(l, 0, ls_least(%d, end - b)) {", LANES);
+    ls_emit_line(e, "const int64_t i = b + l;");
+    ls_emit_line(e, "lane[l] += %s;", term(k));
     ls_emit_close(e, 2);
-    end_part(k);
-    ls_emit_line(e, "static void %s(LsRun *run, void *const arg[])", k->name);
-    ls_emit_line(e, "{");
-    ls_emit_line(e, "ls_parallel(run, %s_part, %" PRId64 ", arg);", k->name,
-                 ls_regression_units(k->g, k->n));
-    ls_emit_line(e, "ls_parallel(run, %s_end, 1, arg);", k->name);
-    ls_emit_line(e, "}");
+    ls_emit_line(e, "const double sum = ls_sum_lanes(lane, %d);", LANES);
+    ls_emit_line(e, "LS_ONE {");
+    ls_emit_line(e, "part[u] = sum;");
+    ls_emit_close(e, 3);
+    end_part(k, &part[1]);
+    ls_emit_launch(k, part, 2);
 }
 
 static const char *slope(const LsKernelText *k)
@@ -98,19 +94,18 @@ void ls_regression_grad_emit(const LsKernelText *k)
 {
     LsEmit *e = k->e;
     int64_t n = count_of(k->g, k->n);
-    ls_emit_part(k, "part");
+    const LsGrid part = {"part", ls_ceil_div(n, BLOCK), 256, 1};
+    ls_emit_part(k, &part);
     ls_emit_operand(k, "dloss", 0);
     ls_emit_operand(k, "y", 1);
     ls_emit_operand(k, "t", 2);
     ls_emit_result(k, "dy", 0);
     valid_count(k);
-    ls_emit_line(e, "(void)run;");
     ls_emit_line(e, "const real scale = count != 0 ? (real)(dloss[0] / (double)count) : 0;");
     ls_emit_line(e, "for (int64_t u = lo; u < hi; u++) {");
     ls_emit_line(e, "const int64_t end = ls_least((u + 1) * %d, %" PRId64 ");", BLOCK, n);
-    ls_emit_line(e, "#pragma GCC ivdep");
-    ls_emit_line(e, "for (int64_t i = u * %d; i < end; i++)", BLOCK);
+    ls_emit_line(e, "%s(i, u * %d, end)", ls_lanes_word(n % 4 == 0), BLOCK);
     ls_emit_line(e, "    dy[i] = i < count ? scale * %s : 0;", slope(k));
     ls_emit_close(e, 2);
-    ls_emit_launch(k, ls_ceil_div(n, BLOCK));
+    ls_emit_launch(k, &part, 1);
 }

@@ -154,7 +154,7 @@ static const char *column(const Resize *r, const Axis *a, int64_t e)
 
 static const char *weight(const Resize *r, const Axis *a, int64_t e)
 {
-    return ls_arena_printf(r->n->arena, r->k->real_bytes == 4 ? "%.9g" : "%.17g", a->entry[e].by);
+    return ls_arena_printf(r->n->arena, r->k->target->real_bytes == 4 ? "%.9g" : "%.17g", a->entry[e].by);
 }
 
 /* First entry of a row; the count behind the last row. */
@@ -225,25 +225,19 @@ static bool picks(const Resize *r)
     return true;
 }
 
-static void inner_loop(const Resize *r, const LsBoxes *b)
-{
-    ls_emit_line(r->e, "#pragma GCC ivdep");
-    ls_boxes_inner(r->e, r->n, b);
-}
-
 static void resize_emit(const LsKernelText *k)
 {
     const Resize r = resize_new(k);
-    const LsBoxes b = ls_boxes(r.n);
+    const LsBoxes b = ls_boxes(k, r.n);
+    const LsGrid part = ls_boxes_grid("part", &b);
     const char *to = ls_nest_offset(r.n, TO, 0, r.n->naxis);
-    ls_emit_part(k, "part");
-    ls_emit_line(k->e, "(void)run;");
+    ls_emit_part(k, &part);
     tables(&r);
     ls_emit_operand(k, "x", 0);
     ls_emit_result(k, "y", 0);
     int open = ls_boxes_open(k->e, r.n, &b) + 1;
     if (picks(&r)) {
-        inner_loop(&r, &b);
+        ls_boxes_inner(k->e, r.n, &b);
         ls_emit_line(k->e, "y[%s] = x[%s];", to, source(&r));
         open++;
     } else if (r.n->alone[r.n->naxis - 1]) {
@@ -255,16 +249,16 @@ static void resize_emit(const LsKernelText *k)
         ls_emit_line(k->e, "y[%s] = sum;", to);
         open++;
     } else {
-        inner_loop(&r, &b);
+        ls_boxes_inner(k->e, r.n, &b);
         ls_emit_line(k->e, "y[%s] = 0;", to);
         ls_emit_line(k->e, "}");
         int entries = open_entries(&r);
-        inner_loop(&r, &b);
+        ls_boxes_inner(k->e, r.n, &b);
         ls_emit_line(k->e, "y[%s] += by * x[%s];", to, source(&r));
         ls_emit_close(k->e, entries + 1);
     }
     ls_emit_close(k->e, open);
-    ls_emit_launch(k, b.units);
+    ls_emit_launch(k, &part, 1);
 }
 
 const LsEmitter ls_emitter_resize = {.emit = resize_emit};

@@ -43,7 +43,6 @@ static Softmax softmax_new(const LsKernelText *k)
 
 static void pointers(const Softmax *s)
 {
-    ls_emit_line(s->e, "(void)run;");
     if (s->grad) {
         ls_emit_operand(s->k, "all_dy", 0);
         ls_emit_operand(s->k, "all_y", 1);
@@ -64,8 +63,7 @@ static void shift(const Softmax *s)
 
 static void row_loop(const Softmax *s)
 {
-    ls_emit_line(s->e, "#pragma GCC ivdep");
-    ls_emit_line(s->e, "for (int64_t i = 0; i < %" PRId64 "; i++) {", s->n);
+    ls_emit_line(s->e, "%s(i, 0, %" PRId64 ") {", ls_lanes_word(s->n % 4 == 0), s->n);
 }
 
 /* One row: n elements one behind the other. */
@@ -95,6 +93,7 @@ static void row(const Softmax *s)
                      "const real scale = (real)(1 / ls_row_exp_to(y, x, max, %" PRId64 ", %" PRId64
                      "));",
                      n, lanes);
+        ls_emit_line(s->e, "LS_ROW_SYNC;");
         row_loop(s);
         ls_emit_line(s->e, "y[i] *= scale;");
     }
@@ -104,23 +103,23 @@ static void row(const Softmax *s)
 static void rows(const Softmax *s)
 {
     int64_t group = s->n >= UNIT ? 1 : UNIT / s->n;
-    ls_emit_part(s->k, "part");
+    const LsGrid part = ls_rows_grid("part", s->outer, group, s->n);
+    ls_emit_part(s->k, &part);
     pointers(s);
-    ls_emit_line(s->e, "for (int64_t j = lo * %" PRId64 "; j < ls_least(hi * %" PRId64 ", %" PRId64
-                 "); j++) {", group, group, s->outer);
+    ls_emit_line(s->e, "LS_ROWS(j, lo * %" PRId64 ", ls_least(hi * %" PRId64 ", %" PRId64 ")) {",
+                 group, group, s->outer);
     ls_emit_line(s->e, "const int64_t at = j * %" PRId64 ";", s->n);
     shift(s);
     row(s);
     ls_emit_close(s->e, 2);
-    ls_emit_launch(s->k, ls_ceil_div(s->outer, group));
+    ls_emit_launch(s->k, &part, 1);
 }
 
 /* ---- tiles ---- */
 /* One statement for each row of the tile. */
 static void columns(const Softmax *s, const char *statement)
 {
-    ls_emit_line(s->e, "#pragma GCC ivdep");
-    ls_emit_line(s->e, "for (int64_t i = 0; i < width; i++) {");
+    ls_emit_line(s->e, "LS_LANES(i, 0, width) {");
     ls_emit_line(s->e, "%s", statement);
     ls_emit_line(s->e, "}");
 }
@@ -136,9 +135,10 @@ static void sweep(const Softmax *s, const char *statement)
 
 static void tile_body(const Softmax *s)
 {
-    ls_emit_line(s->e, "double sum[%d];", TILE);
+    ls_emit_line(s->e, "LS_LOCAL(double, sum, %d);", TILE);
     if (!s->grad) {
-        ls_emit_line(s->e, "real max[%d], scale[%d];", TILE, TILE);
+        ls_emit_line(s->e, "LS_LOCAL(real, max, %d);", TILE);
+        ls_emit_line(s->e, "LS_LOCAL(real, scale, %d);", TILE);
         columns(s, "max[i] = -INFINITY;");
         sweep(s, "max[i] = ls_max(max[i], x[c + i]);");
     }
@@ -156,8 +156,7 @@ static void tile_body(const Softmax *s)
     } else {
         ls_emit_line(s->e, "for (int64_t c = 0; c < %" PRId64 "; c += %" PRId64 ") {",
                      s->n * s->inner, s->inner);
-        ls_emit_line(s->e, "#pragma GCC ivdep");
-        ls_emit_line(s->e, "for (int64_t i = 0; i < width; i++) {");
+        ls_emit_line(s->e, "LS_LANES(i, 0, width) {");
         ls_emit_line(s->e, "const real e = ls_exp(x[c + i] - max[i]);");
         ls_emit_line(s->e, "y[c + i] = e;");
         ls_emit_line(s->e, "sum[i] += e;");
@@ -170,7 +169,8 @@ static void tile_body(const Softmax *s)
 static void tiles(const Softmax *s)
 {
     int64_t ntile = ls_ceil_div(s->inner, TILE);
-    ls_emit_part(s->k, "part");
+    const LsGrid part = {"part", s->outer * ntile, ls_threads(s->inner, TILE), 1};
+    ls_emit_part(s->k, &part);
     pointers(s);
     ls_emit_line(s->e, "for (int64_t u = lo; u < hi; u++) {");
     ls_emit_line(s->e, "const int64_t i0 = u %% %" PRId64 " * %d;", ntile, TILE);
@@ -180,7 +180,7 @@ static void tiles(const Softmax *s)
     shift(s);
     tile_body(s);
     ls_emit_close(s->e, 2);
-    ls_emit_launch(s->k, s->outer * ntile);
+    ls_emit_launch(s->k, &part, 1);
 }
 
 static void softmax_emit(const LsKernelText *k)

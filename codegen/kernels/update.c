@@ -9,13 +9,12 @@
 
 #include <inttypes.h>
 
-enum { BLOCK = 8192 };      /* elements of a unit */
-
 typedef struct Update {
     const LsKernelText *k;
     const LsNode *node;
     const LsUpdateAttr *at;
     int factor, acc;        /* operands, -1: absent */
+    bool fours;
 } Update;
 
 static bool has(const Update *u, int operand)
@@ -25,19 +24,19 @@ static bool has(const Update *u, int operand)
 
 static const char *number(const Update *u, double v)
 {
-    return ls_literal(u->k->g->arena, LS_REAL, v, 0, u->k->real_bytes);
+    return ls_literal(u->k->g->arena, LS_REAL, v, 0, u->k->target->real_bytes);
 }
 
 /* Operands that are overwritten. */
 static void state(const Update *u, const char *name, int operand)
 {
-    ls_emit_line(u->k->e, "real *const %s = arg[%d];", name, operand);
+    ls_emit_line(u->k->e, "LS_OUT(real, %s, %d);", name, operand);
 }
 
 static void open_loop(const Update *u)
 {
-    ls_emit_line(u->k->e, "#pragma GCC ivdep");
-    ls_emit_line(u->k->e, "for (int64_t i = lo * %d; i < end; i++) {", BLOCK);
+    ls_emit_line(u->k->e, "%s(i, lo * %" PRId64 ", end) {", ls_lanes_word(u->fours),
+                 ls_unit(u->k));
 }
 
 static void accumulate(const Update *u)
@@ -115,8 +114,10 @@ static void optimizer(const Update *u, bool is_adam)
         state(u, "m", 2);
     if (is_adam || has(u, 2))
         state(u, "v", is_adam ? 3 : 2);
-    if (u->factor >= 0)
-        ls_emit_line(e, "const real factor = *(const real *)arg[%d];", u->factor);
+    if (u->factor >= 0) {
+        ls_emit_operand(u->k, "factors", u->factor);
+        ls_emit_line(e, "const real factor = factors[0];");
+    }
     if (u->acc >= 0) {
         state(u, "acc", u->acc);
         ls_emit_line(e, "const bool first = run->first;");
@@ -153,7 +154,6 @@ static void running_stat(const Update *u)
 {
     state(u, "stat", 0);
     ls_emit_operand(u->k, "batch", 1);
-    ls_emit_line(u->k->e, "(void)run;");
     open_loop(u);
     ls_emit_line(u->k->e, "stat[i] = stat[i] * %s + batch[i] * %s;", number(u, u->at->momentum),
                  number(u, u->at->scale));
@@ -170,15 +170,18 @@ static void update_emit(const LsKernelText *k)
         u.factor = has(&u, extra) ? extra : -1;
         u.acc = has(&u, extra + 1) ? extra + 1 : -1;
     }
-    ls_emit_part(k, "part");
-    ls_emit_line(k->e, "const int64_t end = ls_least(hi * %d, %" PRId64 ");", BLOCK, n);
+    u.fours = n % 4 == 0;
+    const LsGrid part = ls_flat_grid(k, "part", n);
+    ls_emit_part(k, &part);
+    ls_emit_line(k->e, "const int64_t end = ls_least(hi * %" PRId64 ", %" PRId64 ");", ls_unit(k),
+                 n);
     switch (node->op) {
     case LS_OP_ACCUMULATE:   accumulation(&u); break;
     case LS_OP_RUNNING_STAT: running_stat(&u); break;
     default:                 optimizer(&u, node->op == LS_OP_ADAM); break;
     }
     ls_emit_line(k->e, "}");
-    ls_emit_launch(k, ls_ceil_div(n, BLOCK));
+    ls_emit_launch(k, &part, 1);
 }
 
 const LsEmitter ls_emitter_update = {.emit = update_emit};

@@ -1,0 +1,64 @@
+/* codegen/command.c -- see command.h. */
+#include "codegen/command.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+void ls_command_add(LsCommand *c, const char *word)
+{
+    if (c->n < LS_COMMAND_WORDS - 1)
+        c->word[c->n++] = word;
+}
+
+void ls_command_add_words(LsCommand *c, const char *text)
+{
+    char *copy = ls_arena_strdup(c->arena, text), *save = NULL;
+    for (char *w = strtok_r(copy, " ", &save); w != NULL; w = strtok_r(NULL, " ", &save))
+        ls_command_add(c, w);
+}
+
+int ls_command_run(const LsCommand *c)
+{
+    for (int k = 0; k < c->n && (c->print || c->dry); k++)
+        fprintf(stderr, "%s%s", c->word[k], k + 1 < c->n ? " " : "\n");
+    if (c->dry)
+        return 0;
+    posix_spawn_file_actions_t files;
+    pid_t pid;
+    int status = 0;
+    if (posix_spawn_file_actions_init(&files) != 0)
+        return ENOMEM;
+    if (c->errors != NULL)
+        posix_spawn_file_actions_addopen(&files, STDERR_FILENO, c->errors,
+                                         O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    int failed = posix_spawnp(&pid, c->word[0], &files, NULL, (char *const *)c->word, environ);
+    posix_spawn_file_actions_destroy(&files);
+    if (failed != 0)
+        return failed;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -1;
+}
+
+const char *ls_command_find(LsArena *a, const char *program)
+{
+    const char *path = getenv("PATH");
+    if (strchr(program, '/') != NULL)
+        return access(program, X_OK) == 0 ? program : NULL;
+    while (path != NULL && *path != '\0') {
+        int n = (int)strcspn(path, ":");
+        const char *file = ls_arena_printf(a, "%.*s/%s", n, path, program);
+        if (n > 0 && access(file, X_OK) == 0)
+            return file;
+        path += n + (path[n] == ':');
+    }
+    return NULL;
+}
