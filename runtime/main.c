@@ -132,6 +132,18 @@ static bool open_reports(LsTrainer *t, bool resumed, LsError *e)
     return true;
 }
 
+/* Batches are copied to a device from the loader's ring. */
+static bool open_loader(LsTrainer *t, int workers, LsError *e)
+{
+    LsDevice *d = t->memory.device;
+    if (!ls_loader_open(&t->loader, t->p, workers, e))
+        return false;
+    t->pinned = d != NULL;
+    if (t->pinned)
+        d->kind->pin(d, t->loader.memory, ls_ring_bytes(t->p));
+    return true;
+}
+
 static bool open_run(LsTrainer *t, LsError *e)
 {
     const LsTrainerOptions *o = &t->o;
@@ -142,12 +154,10 @@ static bool open_run(LsTrainer *t, LsError *e)
     if (!open_data(t, e) || !ls_memory_open(&t->memory, t->p, e)
         || (o->save && !ls_saver_open(&t->saver, o->save, o->keep_last, e))
         || !resume(t, &resumed, e) || !ls_engine_open(&t->engine, t->p, &t->memory, e)
-        || !ls_loader_open(&t->loader, t->p, workers, e)
+        || !open_loader(t, workers, e)
         || !open_reports(t, resumed, e) || (!o->eval && !ls_train_plan(t, resumed, e)))
         return false;
     t->engine.run.seed = t->at.seed;
-    if (t->memory.device != NULL)
-        t->memory.device->kind->pin(t->memory.device, t->loader.memory, ls_ring_bytes(t->p));
     t->engine.run.pool = ls_pool_create(t->memory.device != NULL ? 1 : t->threads);
     return t->engine.run.pool ? true
                               : ls_fail(e, LS_EXIT_FAIL, "cannot start %d threads", t->threads);
@@ -214,7 +224,7 @@ static void close_run(LsTrainer *t, LsError *e)
 {
     ls_progress_clear(&t->progress);
     ls_log_close(&t->log, t->o.log, e);
-    if (t->memory.device != NULL && t->loader.memory != NULL)
+    if (t->pinned)
         t->memory.device->kind->unpin(t->memory.device, t->loader.memory);
     ls_loader_close(&t->loader);
     if (t->engine.run.pool)

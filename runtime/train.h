@@ -50,6 +50,7 @@ typedef struct LsTrainer {
     double epoch_loss;          /* sum over the samples seen in this epoch */
     int64_t epoch_samples;
     bool interrupted;           /* ended before the last update */
+    bool pinned;                /* the loader's ring, for a device */
     int threads;
     volatile sig_atomic_t *stop;    /* a signal's number: finish the step and end */
 } LsTrainer;

@@ -180,6 +180,12 @@ static const LsWatch tiny_eval_watch[] = {
  * = 2. */
 static unsigned char tiny_onnx[TINY_ONNX];
 
+#ifdef LS_TINY_CUDA
+#include "tests/tiny_cuda.h"
+#else
+static inline LsProgram tiny_on_device(LsProgram p) { return p; }
+#endif
+
 static LsProgram tiny_program(int accumulate)
 {
     float w[TM * TF], b[TM] = {0.5f, -0.5f}, mean = 2;
@@ -190,7 +196,7 @@ static LsProgram tiny_program(int accumulate)
     memcpy(tiny_onnx + TINY_W, w, sizeof w);
     memcpy(tiny_onnx + TINY_B, b, sizeof b);
     memcpy(tiny_onnx + TINY_MEAN, &mean, sizeof mean);
-    return (LsProgram){
+    return tiny_on_device((LsProgram){
         .model = "tiny.onnx",
         .plan_hash = "0123abcd",
         .strategy = "none",
@@ -216,7 +222,7 @@ static LsProgram tiny_program(int accumulate)
         .onnx = tiny_onnx,
         .onnx_bytes = sizeof tiny_onnx,
         .default_lr = 0.1,
-    };
+    });
 }
 
 #endif

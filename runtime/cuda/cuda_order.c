@@ -65,6 +65,7 @@ bool ls_cuda_loss(LsDevice *d, int slot, double *loss)
 {
     LsCuda *c = ls_cuda_of(d);
     float f;
+    d->update = c->sent[slot].update;   /* what fails now failed in that step, or the next one */
     if (!ls_cuda_check(c, cudaEventSynchronize(c->done[slot]), "run the step"))
         return false;
     memcpy(&f, &c->losses[slot], sizeof f);

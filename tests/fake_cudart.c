@@ -1,0 +1,390 @@
+/* tests/fake_cudart.c -- see fake_cudart.h. The functions that runtime/cuda uses, with the meaning the CUDA
+ * documentation gives them; anything beyond that ends the process.
+ *
+ * Eager, every operation is carried out when it is given out. Lazy, it waits in the queue of its stream
+ * until something that the host waits for needs it, so memory that the host overwrites too early, or a
+ * wait that is missing between streams, gives wrong results every time. Device memory can be
+ * touched only while an operation runs. */
+#include "tests/fake_cudart.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+enum { QUEUE = 8192, GRAPH = 512, BLOCKS = 64, PAGE = 4096 };
+enum { DRIVER = 13000 };
+
+typedef enum { COPY, SET, KERNEL, RECORD, WAIT } Kind;
+typedef struct Op {
+    Kind kind;
+    void *to; const void *from; size_t n;
+    const FakeKernel *kernel; const LsRun *run; void *arg[FAKE_ARGS]; int64_t blocks;
+    cudaEvent_t event; int64_t version;
+} Op;
+
+struct CUevent_st { cudaStream_t stream; int64_t recorded, done; struct timespec at; };
+struct CUstream_st { Op op[QUEUE]; int64_t given, done; struct CUgraph_st *into; };
+struct CUgraph_st { Op op[GRAPH]; int n; };
+
+typedef struct Block { char *at; size_t bytes; bool device; } Block;
+
+FakeCudart fake_cudart = {.devices = 1, .driver = DRIVER, .room = 1 << 30};
+static Block block[BLOCKS];
+static cudaError_t sticky, last;
+
+static void never(const char *what)
+{
+    fprintf(stderr, "fake CUDA runtime: %s\n", what);
+    abort();
+}
+
+static cudaError_t told(cudaError_t err)
+{
+    if (sticky != cudaSuccess)
+        err = sticky;
+    if (err != cudaSuccess)
+        last = err;
+    return err;
+}
+
+/* ---- memory ---- */
+
+static Block *block_of(const void *at)
+{
+    for (int k = 0; k < BLOCKS; k++)
+        if (block[k].at != NULL && (const char *)at >= block[k].at
+            && (const char *)at < block[k].at + block[k].bytes)
+            return &block[k];
+    return NULL;
+}
+
+static cudaError_t take(void **at, size_t bytes, bool device)
+{
+    Block *b = block;
+    while (b < block + BLOCKS && b->at != NULL)
+        b++;
+    if (b == block + BLOCKS)
+        never("too many allocations");
+    if (device && fake_cudart.used + bytes > fake_cudart.room)
+        return told(cudaErrorMemoryAllocation);
+    size_t whole = (bytes + PAGE - 1) / PAGE * PAGE;
+    *b = (Block){mmap(NULL, whole, device ? PROT_NONE : PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), bytes, device};
+    *at = b->at;
+    fake_cudart.used += device ? bytes : 0;
+    return told(cudaSuccess);
+}
+
+static cudaError_t give(void *at)
+{
+    Block *b = block_of(at);
+    if (at == NULL)
+        return told(cudaSuccess);
+    if (b == NULL || b->at != at)
+        never("memory is freed that was not taken");
+    munmap(b->at, (b->bytes + PAGE - 1) / PAGE * PAGE);
+    fake_cudart.used -= b->device ? b->bytes : 0;
+    *b = (Block){0};
+    return told(cudaSuccess);
+}
+
+static void open_memory(bool open)
+{
+    for (int k = 0; k < BLOCKS; k++)
+        if (block[k].at != NULL && block[k].device)
+            mprotect(block[k].at, block[k].bytes, open ? PROT_READ | PROT_WRITE : PROT_NONE);
+}
+
+cudaError_t cudaMalloc(void **p, size_t n) { return take(p, n, true); }
+cudaError_t cudaFree(void *p) { return give(p); }
+cudaError_t cudaHostAlloc(void **p, size_t n, unsigned flags) { (void)flags; return take(p, n, false); }
+cudaError_t cudaFreeHost(void *p) { return give(p); }
+
+cudaError_t cudaMemGetInfo(size_t *left, size_t *all)
+{
+    *all = fake_cudart.room;
+    *left = fake_cudart.room - fake_cudart.used;
+    return told(cudaSuccess);
+}
+
+cudaError_t cudaHostRegister(void *p, size_t n, unsigned flags)
+{
+    (void)flags;
+    Block *b = block;
+    while (b->at != NULL)
+        b++;
+    *b = (Block){p, n, false};
+    return told(cudaSuccess);
+}
+
+cudaError_t cudaHostUnregister(void *p)
+{
+    Block *b = block_of(p);
+    if (b == NULL)
+        never("memory is unregistered that was not registered");
+    *b = (Block){0};
+    return told(cudaSuccess);
+}
+
+/* ---- work ---- */
+
+static void run_until(cudaStream_t s, int64_t done);
+
+static void carry_out(const Op *o)
+{
+    if (sticky != cudaSuccess)
+        return;
+    open_memory(true);
+    switch (o->kind) {
+    case COPY: memcpy(o->to, o->from, o->n); break;
+    case SET:  memset(o->to, 0, o->n); break;
+    case KERNEL:
+        if (++fake_cudart.ran == fake_cudart.fail_at)
+            sticky = fake_cudart.fail_with;
+        else
+            o->kernel->body(o->run, o->arg, 0, o->blocks);
+        break;
+    case RECORD:
+        o->event->done = o->version;
+        clock_gettime(CLOCK_MONOTONIC, &o->event->at);
+        break;
+    case WAIT: break;
+    }
+    open_memory(false);
+}
+
+/* Until the event's record of that version, or a later one, is done. */
+static void run_until_event(cudaEvent_t e, int64_t version)
+{
+    while (e->done < version && e->stream->done < e->stream->given)
+        run_until(e->stream, e->stream->done + 1);
+}
+
+static void run_until(cudaStream_t s, int64_t done)
+{
+    while (s->done < done) {
+        Op o = s->op[s->done % QUEUE];
+        if (o.kind == WAIT)
+            run_until_event(o.event, o.version);
+        s->done++;
+        carry_out(&o);
+    }
+}
+
+static cudaError_t put(cudaStream_t s, const Op *o)
+{
+    if (s == NULL)
+        never("the default stream is used");
+    if (s->into != NULL) {
+        if (o->kind == WAIT || o->kind == RECORD)
+            never("an event in a recording");
+        if (s->into->n == GRAPH)
+            never("the recording is too long");
+        s->into->op[s->into->n++] = *o;
+        return told(cudaSuccess);
+    }
+    if (s->given - s->done == QUEUE)
+        run_until(s, s->done + QUEUE / 2);
+    s->op[s->given++ % QUEUE] = *o;
+    if (!fake_cudart.lazy)
+        run_until(s, s->given);
+    return told(cudaSuccess);
+}
+
+/* Memory that is not pinned is copied before the call returns. */
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t n, enum cudaMemcpyKind kind, cudaStream_t s)
+{
+    const void *host = kind == cudaMemcpyHostToDevice ? from : to;
+    const void *device = kind == cudaMemcpyHostToDevice ? to : from;
+    Block *there = block_of(device), *here = block_of(host);
+    if (there == NULL || !there->device
+        || (const char *)device + n > there->at + there->bytes || (here != NULL && here->device))
+        return told(cudaErrorInvalidValue);
+    cudaError_t err = put(s, &(Op){.kind = COPY, .to = to, .from = from, .n = n});
+    if (here == NULL && s->into == NULL)
+        run_until(s, s->given);
+    return told(err);
+}
+
+cudaError_t cudaMemsetAsync(void *to, int value, size_t n, cudaStream_t s)
+{
+    if (value != 0)
+        never("memory is set to something else than 0");
+    return put(s, &(Op){.kind = SET, .to = to, .n = n});
+}
+
+cudaError_t cudaLaunchKernel(const void *f, dim3 grid, dim3 threads, void **parameter, size_t shared,
+                             cudaStream_t s)
+{
+    const FakeKernel *k = f;
+    Op o = {.kind = KERNEL, .kernel = k, .blocks = grid.x};
+    if (shared != 0 || grid.x == 0 || threads.x * threads.y == 0 || threads.x * threads.y > 1024)
+        return told(cudaErrorInvalidConfiguration);
+    memcpy(&o.run, parameter[0], sizeof o.run);
+    memcpy(o.arg, parameter[1], (size_t)k->narg * sizeof *o.arg);
+    fake_cudart.launched += s->into == NULL;
+    return put(s, &o);
+}
+
+/* ---- streams, events ---- */
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned flags)
+{
+    if (flags != cudaStreamNonBlocking)
+        never("a stream that waits for the default stream");
+    *s = calloc(1, sizeof **s);
+    return told(*s != NULL ? cudaSuccess : cudaErrorMemoryAllocation);
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t s)
+{
+    run_until(s, s->given);
+    free(s);
+    return told(cudaSuccess);
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t s)
+{
+    if (s->into != NULL)
+        never("waiting while a recording is made");
+    run_until(s, s->given);
+    return told(cudaSuccess);
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *e, unsigned flags)
+{
+    (void)flags;
+    *e = calloc(1, sizeof **e);
+    return told(*e != NULL ? cudaSuccess : cudaErrorMemoryAllocation);
+}
+
+cudaError_t cudaEventCreate(cudaEvent_t *e) { return cudaEventCreateWithFlags(e, 0); }
+cudaError_t cudaEventDestroy(cudaEvent_t e) { free(e); return told(cudaSuccess); }
+
+cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s)
+{
+    e->stream = s;
+    e->recorded++;
+    return put(s, &(Op){.kind = RECORD, .event = e, .version = e->recorded});
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, unsigned flags)
+{
+    (void)flags;
+    return put(s, &(Op){.kind = WAIT, .event = e, .version = e->recorded});
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t e)
+{
+    run_until_event(e, e->recorded);
+    return told(cudaSuccess);
+}
+
+cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t a, cudaEvent_t b)
+{
+    *ms = (float)((double)(b->at.tv_sec - a->at.tv_sec) * 1e3
+                  + (double)(b->at.tv_nsec - a->at.tv_nsec) * 1e-6);
+    return told(a->done == a->recorded && b->done == b->recorded ? cudaSuccess : cudaErrorNotReady);
+}
+
+/* ---- graphs ---- */
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t s, enum cudaStreamCaptureMode mode)
+{
+    (void)mode;
+    s->into = calloc(1, sizeof *s->into);
+    return told(s->into != NULL ? cudaSuccess : cudaErrorMemoryAllocation);
+}
+
+cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *g)
+{
+    *g = s->into;
+    s->into = NULL;
+    return told(cudaSuccess);
+}
+
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *x, cudaGraph_t g, unsigned long long flags)
+{
+    (void)flags;
+    struct CUgraph_st *copy = malloc(sizeof *copy);
+    *copy = *g;
+    *x = (cudaGraphExec_t)(void *)copy;
+    return told(cudaSuccess);
+}
+
+cudaError_t cudaGraphUpload(cudaGraphExec_t x, cudaStream_t s) { (void)x, (void)s; return told(cudaSuccess); }
+cudaError_t cudaGraphDestroy(cudaGraph_t g) { free(g); return told(cudaSuccess); }
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t x) { free(x); return told(cudaSuccess); }
+
+cudaError_t cudaGraphLaunch(cudaGraphExec_t x, cudaStream_t s)
+{
+    const struct CUgraph_st *g = (const void *)x;
+    fake_cudart.replayed++;
+    for (int k = 0; k < g->n; k++)
+        put(s, &g->op[k]);
+    return told(cudaSuccess);
+}
+
+/* ---- device, code, errors ---- */
+
+cudaError_t cudaGetDeviceCount(int *n)
+{
+    *n = fake_cudart.devices;
+    return told(fake_cudart.driver < DRIVER ? cudaErrorInsufficientDriver
+                : *n == 0 ? cudaErrorNoDevice : cudaSuccess);
+}
+
+cudaError_t cudaSetDevice(int k) { return told(k == 0 ? cudaSuccess : cudaErrorInvalidDevice); }
+
+cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int k)
+{
+    (void)k;
+    memset(p, 0, sizeof *p);
+    strcpy(p->name, "Paper GPU");
+    p->major = 9;
+    p->multiProcessorCount = 4;
+    return told(cudaSuccess);
+}
+
+cudaError_t cudaDriverGetVersion(int *v) { *v = fake_cudart.driver; return cudaSuccess; }
+cudaError_t cudaRuntimeGetVersion(int *v) { *v = DRIVER; return cudaSuccess; }
+
+cudaError_t cudaLibraryLoadData(cudaLibrary_t *l, const void *code, enum cudaJitOption *o, void **ov,
+                                unsigned no, enum cudaLibraryOption *p, void **pv, unsigned np)
+{
+    (void)o, (void)ov, (void)no, (void)p, (void)pv, (void)np;
+    *l = (cudaLibrary_t)(uintptr_t)code;
+    return told(strncmp(code, "FAKE", 4) == 0 ? cudaSuccess : cudaErrorNoKernelImageForDevice);
+}
+
+cudaError_t cudaLibraryUnload(cudaLibrary_t l) { (void)l; return told(cudaSuccess); }
+
+cudaError_t cudaLibraryGetKernel(cudaKernel_t *k, cudaLibrary_t l, const char *name)
+{
+    (void)l;
+    for (int i = 0; i < fake_cudart.nkernel; i++)
+        if (strcmp(fake_cudart.kernel[i].name, name) == 0) {
+            *k = (cudaKernel_t)(uintptr_t)&fake_cudart.kernel[i];
+            return told(cudaSuccess);
+        }
+    return told(cudaErrorSymbolNotFound);
+}
+
+cudaError_t cudaGetLastError(void)
+{
+    cudaError_t err = told(last);
+    last = cudaSuccess;
+    return err;
+}
+
+cudaError_t cudaPeekAtLastError(void) { return told(last); }
+const char *cudaGetErrorString(cudaError_t e)
+{
+    return e == cudaErrorECCUncorrectable ? "uncorrectable ECC error encountered" : "some error";
+}
+const char *cudaGetErrorName(cudaError_t e)
+{
+    return e == cudaErrorECCUncorrectable ? "cudaErrorECCUncorrectable" : "cudaErrorOther";
+}

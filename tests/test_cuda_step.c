@@ -1,0 +1,261 @@
+/* tests/test_cuda_step.c -- the trainer on a device against the trainer here, bit for bit, over a fake CUDA
+ * runtime that works at once or as late as it can; and what it says of a device that fails. */
+#define LS_TINY_CUDA
+#include "tests/npz_util.h"
+#include "tests/suite.h"
+#include "tests/tiny_program.h"
+
+#include <string.h>
+#include <sys/wait.h>
+
+enum { SAMPLES = 10, TEXT = 65536 };
+
+typedef struct Fake { bool lazy; int devices, driver, fail_at; size_t room; const char *code; } Fake;
+static const Fake sound = {.devices = 1, .driver = 13000, .room = 1 << 20};
+static char out_text[TEXT], err_text[TEXT];
+static int counts[3];           /* kernels run, launched one by one, replays */
+
+static void make_data(void)
+{
+    float x[SAMPLES * TF];
+    int64_t label[SAMPLES];
+    for (int k = 0; k < SAMPLES * TF; k++)
+        x[k] = (float)((k * 37 + 11) % 23) / 11.5f - 1;
+    for (int k = 0; k < SAMPLES; k++)
+        label[k] = x[k * TF] + x[k * TF + 1] > 0;
+    write_npz("data.npz", 2, (NpzItem[]){{"x", LS_F32, 3, {SAMPLES, TC, TS}, x},
+                                         {"label", LS_I64, 1, {SAMPLES}, label}});
+}
+
+static void read_text(const char *path, char *to)
+{
+    FILE *f = fopen(path, "r");
+    size_t n = f ? fread(to, 1, TEXT - 1, f) : 0;
+    to[n] = '\0';
+    if (f)
+        fclose(f);
+}
+
+/* The program without its device: the steps compute. */
+static LsProgram here(int accumulate)
+{
+    LsProgram p = tiny_program(accumulate);
+    p.train.step = tiny_train;
+    p.eval.step = tiny_eval;
+    p.device = NULL;
+    return p;
+}
+
+/* Runs a trainer in a process of its own; fake NULL: on this machine. */
+static int run(const Fake *fake, int accumulate, const char *command)
+{
+    char text[1024], *argv[64] = {"trainer"}, *rest = text;
+    int argc = 1, status;
+    FILE *f;
+    snprintf(text, sizeof text, "%s", command);
+    for (char *word; (word = strsep(&rest, " ")) != NULL;)
+        if (*word)
+            argv[argc++] = word;
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        LsProgram p = fake != NULL ? tiny_program(accumulate) : here(accumulate);
+        LsCudaProgram cuda = tiny_cuda;
+        if (fake != NULL) {
+            fake_cudart.lazy = fake->lazy;
+            fake_cudart.devices = fake->devices;
+            fake_cudart.driver = fake->driver;
+            fake_cudart.room = fake->room;
+            fake_cudart.fail_at = fake->fail_at;
+            fake_cudart.fail_with = cudaErrorECCUncorrectable;
+            if (fake->code != NULL)
+                cuda.fatbin = (const unsigned char *)fake->code;
+            p.device_program = &cuda;
+        }
+        freopen("out", "w", stdout);
+        freopen("err", "w", stderr);
+        int code = ls_trainer_main(&p, argc, argv);
+        f = fopen("counts", "w");
+        fprintf(f, "%d %d %d\n", fake_cudart.ran, fake_cudart.launched, fake_cudart.replayed);
+        fclose(f);
+        exit(fake_cudart.used != 0 ? 99 : code);        /* all device memory is given back */
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    read_text("out", out_text);
+    read_text("err", err_text);
+    ck_assert_msg(WIFEXITED(status), "killed by signal %d\n%s", WTERMSIG(status), err_text);
+    f = fopen("counts", "r");
+    ck_assert_int_eq(fscanf(f, "%d %d %d", &counts[0], &counts[1], &counts[2]), 3);
+    fclose(f);
+    return WEXITSTATUS(status);
+}
+
+static void must(int want, const Fake *fake, int accumulate, const char *command)
+{
+    int got = run(fake, accumulate, command);
+    ck_assert_msg(got == want, "%s: exit %d, not %d:\n%s%s", command, got, want, out_text, err_text);
+}
+
+#define TOLD(part) ck_assert_msg(strstr(err_text, part) != NULL, "no '%s' in:\n%s", part, err_text)
+
+static void check_same_file(const char *x, const char *y)
+{
+    LsFile a, b;
+    LsError e = {0};
+    ck_assert_msg(ls_file_map(&a, x, &e) && ls_file_map(&b, y, &e), "%s", e.text);
+    ck_assert_msg(a.size == b.size && memcmp(a.data, b.data, a.size) == 0, "%s is not %s", x, y);
+    ls_file_unmap(&a);
+    ls_file_unmap(&b);
+}
+
+/* The log's lines, but for the times in them. */
+static void read_log(const char *path, char *to)
+{
+    read_text(path, to);
+    for (char *at = to; (at = strstr(at, "\"time\":")) != NULL; at += 7)
+        memset(at + 7, '_', strcspn(at + 7, ","));
+    for (char *at = to, *t = to;; at++) {       /* a time's length may differ */
+        if (*at != '_')
+            *t++ = *at;
+        if (*at == '\0')
+            break;
+    }
+}
+
+static const struct { int accumulate; const char *options; } way[] = {
+    {1, "--epochs 7"},
+    {1, "--epochs 7 --drop-last --seed 3"},
+    {3, "--epochs 7 --schedule=cosine:warmup=2"},
+    {1, "--epochs 5 --val data.npz --save-every 2"},
+    {2, "--epochs 6 --check-numerics --val data.npz"},
+    {1, "--epochs 6 --trace trace.json --profile profile.json"},
+    {1, "--steps 1"},
+    {1, "--steps 2 --workers 0"},
+};
+
+static void run_all(const Fake *fake, const char *name, int k)
+{
+    char command[512];
+    snprintf(command, sizeof command, "--data data.npz %s --dump %s.npz --export %s.onnx --log %s.log "
+             "--save %s.ck", way[k].options, name, name, name, name);
+    must(0, fake, way[k].accumulate, command);
+}
+
+START_TEST(a_device_gives_the_bits_of_this_machine)
+{
+    static char here_out[TEXT], here_log[TEXT], there_log[TEXT];
+    Fake fake = sound;
+    fake.lazy = _i & 1;
+    make_data();
+    run_all(NULL, "here", _i / 2);
+    strcpy(here_out, out_text);
+    run_all(&fake, "there", _i / 2);
+    ck_assert_str_eq(here_out, out_text);
+    check_same_file("here.npz", "there.npz");
+    check_same_file("here.onnx", "there.onnx");
+    read_log("here.log", here_log);
+    read_log("there.log", there_log);
+    ck_assert_str_eq(here_log, there_log);
+    ck_assert_int_eq(system("diff -r here.ck there.ck"), 0);
+}
+END_TEST
+
+START_TEST(a_run_goes_on_from_a_checkpoint_of_the_other_machine)
+{
+    Fake fake = sound;
+    fake.lazy = true;
+    make_data();
+    must(0, NULL, 1, "--data data.npz --epochs 6 --dump whole.npz");
+    must(0, &fake, 1, "--data data.npz --epochs 6 --save ck --save-every 1");
+    must(0, NULL, 1, "--data data.npz --epochs 6 --resume ck/step-000000007.safetensors --dump a.npz");
+    must(0, &fake, 1, "--data data.npz --epochs 6 --resume ck/step-000000008.safetensors --dump b.npz");
+    check_same_file("whole.npz", "a.npz");
+    check_same_file("whole.npz", "b.npz");
+}
+END_TEST
+
+START_TEST(all_steps_but_the_first_are_replayed)
+{
+    make_data();
+    must(0, &sound, 1, "--data data.npz --drop-last --steps 20");
+    ck_assert_int_eq(counts[0], 20 * 5);
+    ck_assert_int_eq(counts[1], 5);
+    ck_assert_int_eq(counts[2], 19);
+    must(0, &sound, 1, "--data data.npz --drop-last --steps 20 --profile p.json");
+    ck_assert_int_eq(counts[2], 0);     /* hooks want every step by itself */
+}
+END_TEST
+
+START_TEST(a_diverging_run_is_told_by_its_own_step)
+{
+    static char here_err[TEXT];
+    Fake fake = sound;
+    fake.lazy = true;
+    make_data();
+    must(7, NULL, 1, "--data data.npz --epochs 100 --lr 1e38");
+    strcpy(here_err, err_text);
+    must(7, &fake, 1, "--data data.npz --epochs 100 --lr 1e38 --save ck --save-every 1");
+    ck_assert_str_eq(here_err, err_text);
+    must(7, &fake, 1, "--data data.npz --epochs 100 --lr 1e38 --check-numerics");
+    TOLD("the first to give an infinity");
+}
+END_TEST
+
+START_TEST(a_device_that_cannot_be_used_is_told_and_exits_5)
+{
+    static const struct { Fake fake; const char *part; } bad[] = {
+        {{.devices = 0, .driver = 0, .room = 1 << 20}, "there is no NVIDIA driver here"},
+        {{.devices = 1, .driver = 11040, .room = 1 << 20}, "it is for CUDA 11.4"},
+        {{.devices = 0, .driver = 13000, .room = 1 << 20}, "no GPU"},
+        {{.devices = 1, .driver = 13000, .room = 1000}, "Paper GPU has 1000 of its 1000 bytes free"},
+        {{.devices = 1, .driver = 13000, .room = 1 << 20, .code = "what is that"},
+         "compile again with --arch=90"},
+    };
+    make_data();
+    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
+        must(5, &bad[k].fake, 1, "--data data.npz --steps 3");
+        TOLD(bad[k].part);
+        ck_assert_ptr_eq(strchr(err_text, '\n'), err_text + strlen(err_text) - 1);
+    }
+}
+END_TEST
+
+START_TEST(a_device_that_breaks_is_told_with_the_step_and_saves_nothing)
+{
+    Fake fake = sound;
+    fake.lazy = true;
+    make_data();
+    fake.fail_at = 23;          /* in the fifth step */
+    must(5, &fake, 1, "--data data.npz --steps 9 --drop-last --export x.onnx --dump x.npz");
+    TOLD("step 5: cannot ");
+    TOLD("uncorrectable ECC error");
+    ck_assert_int_ne(access("x.onnx", F_OK), 0);
+    ck_assert_int_ne(access("x.npz", F_OK), 0);
+    must(5, &fake, 1, "--data data.npz --steps 9 --drop-last --check-numerics");
+    TOLD("step 5, node 'fc dw' (Gemm): ");
+}
+END_TEST
+
+START_TEST(the_plan_counts_two_batches_on_a_device)
+{
+    char want[64];
+    must(0, &sound, 1, "--print-plan");
+    snprintf(want, sizeof want, "input ring %d ", 2 * (128 + 64));
+    ck_assert_msg(strstr(out_text, want) != NULL, "%s", out_text);
+}
+END_TEST
+
+int main(void)
+{
+    enum { WAYS = sizeof way / sizeof *way };
+    TCase *tc = tcase_create("cuda_step");
+    const TTest *const tests[] = {
+        a_run_goes_on_from_a_checkpoint_of_the_other_machine, all_steps_but_the_first_are_replayed,
+        a_diverging_run_is_told_by_its_own_step, a_device_that_cannot_be_used_is_told_and_exits_5,
+        a_device_that_breaks_is_told_with_the_step_and_saves_nothing,
+        the_plan_counts_two_batches_on_a_device};
+    tcase_add_checked_fixture(tc, enter_new_folder, leave_folder);
+    tcase_add_loop_test(tc, a_device_gives_the_bits_of_this_machine, 0, 2 * WAYS);
+    add_tests(tc, sizeof tests / sizeof *tests, tests);
+    return run_tests("cuda_step", tc);
+}
