@@ -59,7 +59,7 @@ typedef struct HObject {
 
 /* Compiles the kernels of all nodes with `flags`; "cc" is the compiler. direct: see
  * LsTarget. */
-static HObject h_build(const char *cc, const char *flags, int real_bytes, bool direct, int n,
+static inline HObject h_build(const char *cc, const char *flags, int real_bytes, bool direct, int n,
                        HNode *const node[])
 {
     char dir[] = "/tmp/ls_kernels_XXXXXX", path[64], command[1024];
@@ -172,7 +172,7 @@ static inline double h_at(const void *p, int64_t i, int real_bytes)
 }
 
 /* Values in -1..1 that float holds exactly, from a small counter-based generator. */
-static double *h_random(int64_t n, uint64_t seed)
+static inline double *h_random(int64_t n, uint64_t seed)
 {
     double *x = malloc((size_t)(n > 0 ? n : 1) * sizeof *x);
     for (int64_t i = 0; i < n; i++) {

@@ -1,0 +1,61 @@
+/* codegen/cuda/matmul.c -- MATMUL on GPUs: the description of a product that cuBLASLt computes. */
+#include "codegen/kernel.h"
+#include "codegen/kernels/nest.h"
+#include "codegen/kernels/product.h"
+
+#include <inttypes.h>
+
+enum {
+    TILE = 128,                 /* rows and columns of c that a processor computes at a time */
+    PROCESSORS = 132,           /* of a large GPU */
+    SHORTEST = 256,             /* of the sum over k that are worth a processor of their own */
+    MOST = 32 << 20,            /* bytes: what NVIDIA's own callers give products on Hopper */
+    COUNTERS = 1 << 16,         /* bytes beside partial sums */
+    SMALL = 1 << 20,            /* multiplications that are not worth sharing out */
+};
+
+/* A product with few tiles and a long sum leaves processors idle unless the sum is cut, and the
+ * pieces wait in the workspace to be added in order. Other products need none. */
+static int64_t matmul_workspace(const LsGraph *g, LsNodeId n, const LsTarget *t)
+{
+    const LsProduct p = ls_product_of(g, n);
+    int64_t tiles = p.batch * ls_ceil_div(p.m, TILE) * ls_ceil_div(p.n, TILE);
+    int64_t pieces = 2 * PROCESSORS / tiles, longest = p.depth / SHORTEST;
+    if (pieces > longest)
+        pieces = longest;
+    if (pieces < 2 || p.batch * p.m * p.n * p.depth <= SMALL)
+        return 0;
+    int64_t bytes = COUNTERS + pieces * p.batch * p.m * p.n * t->real_bytes;
+    return bytes < MOST ? bytes : MOST;
+}
+
+static void matmul_emit(const LsKernelText *k)
+{
+    static const char *const type[] = {"LS_PRODUCT_F32", "LS_PRODUCT_TF32", "LS_PRODUCT_F64"};
+    const LsNode *node = &k->g->node[k->n.i];
+    const LsGemmAttr *at = &node->attr.gemm;
+    const LsProduct p = ls_product_of(k->g, k->n);
+    bool bias = node->nin > 2 && ls_is(ls_in(k->g, k->n, 2));
+    int64_t workspace = matmul_workspace(k->g, k->n, k->target);
+    LsEmit *e = k->host;
+    ls_emit_line(e, "static const LsCudaMatmul %s_product = {", k->name);
+    ls_emit_line(e, ".type = %s, .m = %" PRId64 ", .n = %" PRId64 ", .k = %" PRId64 ",",
+                 type[k->target->real_bytes == 8 ? 2 : k->target->tf32], p.m, p.n, p.depth);
+    ls_emit_line(e, ".turn_a = %d, .turn_b = %d, .alpha = %.17g, .naxis = %d,", at->trans_a,
+                 at->trans_b, at->alpha, p.naxis);
+    for (int i = 0; i < p.naxis; i++)
+        ls_emit_line(e, ".axis[%d] = {%" PRId64 ", %" PRId64 ", %" PRId64 "},", i, p.dim[i], p.a[i],
+                     p.b[i]);
+    ls_emit_line(e, ".arg_a = 0, .arg_b = 1, .arg_bias = %d, .arg_c = %d,", bias ? 2 : -1,
+                 node->nin);
+    ls_emit_line(e, ".arg_aux = -1, .arg_sum_a = -1, .arg_sum_b = -1,");
+    ls_emit_line(e, ".arg_workspace = %d, .workspace = %" PRId64 ",",
+                 workspace > 0 ? node->nin + 1 : -1, workspace);
+    ls_emit_line(e, "};");
+    ls_emit_line(e, "static void %s(LsRun *run, void *const arg[])", k->name);
+    ls_emit_line(e, "{");
+    ls_emit_line(e, "ls_cuda_matmul(run, &%s_product, arg);", k->name);
+    ls_emit_line(e, "}");
+}
+
+const LsEmitter ls_emitter_matmul_cuda = {.emit = matmul_emit, .workspace = matmul_workspace};
