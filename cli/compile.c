@@ -2,6 +2,7 @@
 #include "cli/commands.h"
 #include "cli/compile.h"
 #include "cli/trial.h"
+#include "codegen/cuda_toolchain.h"
 #include "codegen/program.h"
 #include "codegen/toolchain.h"
 
@@ -20,7 +21,8 @@ typedef struct Output {         /* the files of one compilation */
     bool temporary;             /* dir is removed at the end */
 } Output;
 
-static const char *const ending[] = {".c", "_data.S", ".const", ".onnx"};
+static const char *const ending[] = {".c", "_data.S", ".const", ".onnx", ".cu", ".fatbin"};
+enum { C_TEXT, DATA_TEXT, CONSTANTS, ONNX, DEVICE_TEXT, DEVICE_CODE };
 enum { NFILES = sizeof ending / sizeof *ending };
 
 static const char *file_of(LsArena *a, const Output *out, int k)
@@ -124,8 +126,8 @@ static bool check_initial(LsCtx *cx, const LsAddresses *a)
     return cx->nerror == 0;
 }
 
-/* The four files: C text, assembler text, constants, the evaluation form as an ONNX file. */
-static bool write_program(LsJob *job, const Output *out)
+/* C text, assembler text, constants, the evaluation form as an ONNX file; for GPUs the device's text. */
+static bool write_program(LsJob *job, const Output *out, const LsCudaTool *cuda)
 {
     LsCtx *cx = &job->cx;
     unsigned char *onnx;
@@ -142,6 +144,7 @@ static bool write_program(LsJob *job, const Output *out)
                    .loss = job->options->loss != NULL ? job->options->loss : "ce",
                    .schedule = job->options->schedule,
                    .target = &job->target,
+                   .archs = cuda != NULL ? cuda->archs.text : NULL,
                    .accumulate = job->pipeline.optimizer.accumulate,
                    .budget = job->budget,
                    .default_lr = ls_options_lr(job->options),
@@ -154,32 +157,34 @@ static bool write_program(LsJob *job, const Output *out)
     const char *slash = strrchr(code.model, '/');
     code.model = slash != NULL ? slash + 1 : code.model;
     bool dry = job->options->dry_run;   /* prints to nowhere: every check is made, nothing is written */
-    FILE *c = fopen(dry ? "/dev/null" : file_of(cx->arena, out, 0), "w");
-    FILE *s = fopen(dry ? "/dev/null" : file_of(cx->arena, out, 1), "w");
-    bool ok = c != NULL && s != NULL;
+    FILE *to[3] = {NULL};       /* C, assembler and device text */
+    static const int file[3] = {C_TEXT, DATA_TEXT, DEVICE_TEXT};
+    bool ok = true;
+    for (int k = 0; k < (cuda != NULL ? 3 : 2); k++)
+        ok &= (to[k] = fopen(dry ? "/dev/null" : file_of(cx->arena, out, file[k]), "w")) != NULL;
     if (ok) {
-        ok = ls_program_print(cx, &code, c, NULL);
-        ls_program_print_data(s, file_of(cx->arena, out, 2), file_of(cx->arena, out, 3));
+        ok = ls_program_print(cx, &code, to[0], to[2]);
+        ls_program_print_data(to[1], file_of(cx->arena, out, CONSTANTS), file_of(cx->arena, out, ONNX),
+                              cuda != NULL ? file_of(cx->arena, out, DEVICE_CODE) : NULL);
     } else {
         ls_error(cx, LS_NOWHERE, LS_E_IO, NULL, "cannot write in '%s': %s", out->dir,
                  strerror(errno));
     }
-    if (c != NULL)
-        ok &= fclose(c) == 0;
-    if (s != NULL)
-        ok &= fclose(s) == 0;
+    for (int k = 0; k < 3; k++)
+        if (to[k] != NULL)
+            ok &= fclose(to[k]) == 0;
     if (!ok || dry)
         return ok;
-    return write_bytes(cx, file_of(cx->arena, out, 2), code.addresses->constant, code.addresses->nconst)
-           && write_bytes(cx, file_of(cx->arena, out, 3), onnx, onnx_bytes);
+    return write_bytes(cx, file_of(cx->arena, out, CONSTANTS), code.addresses->constant, code.addresses->nconst)
+           && write_bytes(cx, file_of(cx->arena, out, ONNX), onnx, onnx_bytes);
 }
 
-static bool build(LsJob *job, const Output *out)
+static bool build(LsJob *job, const Output *out, const LsCudaTool *cuda)
 {
     const LsOptions *o = job->options;
     LsCtx *cx = &job->cx;
     LsToolchain tool = {.cc = o->cc, .march = o->march, .opt = o->opt, .verbose = o->verbose,
-                        .dry_run = o->dry_run};
+                        .dry_run = o->dry_run, .cuda = cuda};
     if (out->kind != LS_EMIT_C)
         return ls_toolchain_build(cx, &tool, out->dir, out->base, out->kind, out->path);
     const char *runtime = ls_arena_printf(cx->arena, "%s/runtime", out->dir);
@@ -206,8 +211,12 @@ static void summary(LsJob *job, const Output *out)
 /* 0 or the exit code, after diagnostics. */
 static int make(LsJob *job, Output *out)
 {
-    bool ok = place_files(&job->cx, job->options, out) && write_program(job, out)
-              && build(job, out);
+    const LsOptions *o = job->options;
+    LsCudaTool tool = {.verbose = o->verbose, .dry_run = o->dry_run};
+    const LsCudaTool *cuda = job->target.kind == LS_TARGET_CUDA ? &tool : NULL;
+    bool ok = cuda == NULL || ls_cuda_archs(&job->cx, o->arch, &tool.archs);
+    ok = ok && place_files(&job->cx, o, out) && write_program(job, out, cuda)
+         && build(job, out, cuda);
     remove_files(job->cx.arena, out);
     return ok ? 0 : job->cx.exit_code != 0 ? job->cx.exit_code : LS_EXIT_MODEL;
 }

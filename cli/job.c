@@ -24,28 +24,65 @@ const char *ls_bytes_text(LsArena *a, int64_t bytes)
     return ls_arena_printf(a, k == 0 ? "%.0f %s" : "%.2f %s", v, unit[k]);
 }
 
+/* Index of the word in the list, 0 for NULL; -1 after a message that names those there are. */
+static int pick(const char *option, const char *text, const char *const word[], int n)
+{
+    for (int k = 0; k < n; k++)
+        if (text == NULL || strcmp(text, word[k]) == 0)
+            return k;
+    fprintf(stderr, "lowerset: %s: '%s' is none of", option, text);
+    for (int k = 0; k < n; k++)
+        fprintf(stderr, " %s", word[k]);
+    fprintf(stderr, "\n");
+    return -1;
+}
+
+static bool choose_target(LsJob *job)
+{
+    static const char *const kind[] = {"cpu", "cuda"}, *const precision[] = {"f32", "f64", "tf32"};
+    const LsOptions *o = job->options;
+    int k = pick("--target", o->target, kind, 2);
+    int p = pick("--precision", o->precision, precision, 3);
+    if (k < 0 || p < 0)
+        return false;
+    job->target = (LsTarget){.kind = k == 1 ? LS_TARGET_CUDA : LS_TARGET_CPU,
+                             .real_bytes = p == 1 ? 8 : 4, .tf32 = p == 2};
+    if (p != 2 || k == 1)
+        return true;
+    fprintf(stderr, "lowerset: --precision=tf32 is a way to multiply of NVIDIA GPUs (--target=cuda); "
+            "the CPU multiplies f32 whole\n");
+    return false;
+}
+
+/* The machine whose costs plans are made with; for GPUs an H200 where nothing is said. */
+static int choose_machine(LsJob *job)
+{
+    const char *from, *name = job->options->machine;
+    bool cuda = job->target.kind == LS_TARGET_CUDA;
+    int code = ls_machine_choose(job->cx.arena, name == NULL && cuda ? "h200" : name, &job->machine,
+                                 &from);
+    if (code != 0)
+        return code;
+    job->costs = ls_arena_printf(job->cx.arena, "machine %s (%s)", job->machine.name, from);
+    job->target.device = job->machine.name;
+    if (!cuda || job->machine.gpu)
+        return 0;
+    fprintf(stderr, "lowerset: --machine: '%s' is no GPU, which --target=cuda plans for; "
+            "lowerset targets lists some\n", job->machine.name);
+    return LS_EXIT_USAGE;
+}
+
 int ls_job_start(LsJob *job, const LsOptions *o, bool weightless)
 {
     *job = (LsJob){.options = o, .target = ls_target_cpu(4)};
     job->cx = (LsCtx){.arena = ls_arena_new(), .model = o->model,
                       .max_error = o->max_errors > 0 ? (int)o->max_errors : 50};
-    if (o->precision != NULL && strcmp(o->precision, "f64") == 0)
-        job->target.real_bytes = 8;
-    else if (o->precision != NULL && strcmp(o->precision, "f32") != 0) {
-        fprintf(stderr, "lowerset: --precision: '%s' is none of f32 f64\n", o->precision);
+    if (!choose_target(job))
         return LS_EXIT_USAGE;
-    }
-    if (o->target != NULL && strcmp(o->target, "cpu") != 0) {
-        fprintf(stderr, "lowerset: --target: '%s' is not built in; there is cpu\n", o->target);
-        return LS_EXIT_USAGE;
-    }
     int code = ls_options_pipeline(&job->cx, o, &job->pipeline);
     job->pipeline.import.weightless = weightless;
-    const char *from;
     if (code == 0)
-        code = ls_machine_choose(job->cx.arena, o->machine, &job->machine, &from);
-    if (code == 0)
-        job->costs = ls_arena_printf(job->cx.arena, "machine %s (%s)", job->machine.name, from);
+        code = choose_machine(job);
     return code;
 }
 

@@ -160,7 +160,7 @@ void ls_kernel_set_print_host(const LsKernelSet *set, FILE *to)
     for (int pass = 0; pass < 2; pass++) {
         fprintf(to, pass == 0 ? "#define LS_ROW(name, narg, x, y) p_##name,\nenum {\n"
                               : "#define LS_ROW(name, narg, x, y) {#name, narg, x, y},\n"
-                                "const LsCudaPart ls_cuda_part[] = {\n");
+                                "static const LsCudaPart part[] = {\n");
         for (uint32_t i = 0; i < set->nkernel; i++)
             print_named(&set->kernel[i], set->kernel[i].table, to);
         fprintf(to, pass == 0 ? "};\n#undef LS_ROW\n" : "{NULL, 0, 0, 0}};\n#undef LS_ROW\n\n");

@@ -1,6 +1,7 @@
 /* codegen/program.c -- kernels, then the plan as tables: one line per step with its addresses. */
 #include "codegen/program.h"
 
+#include "codegen/cuda/cuda_program.h"
 #include "codegen/kernel_set.h"
 #include "compiler/fuse.h"
 
@@ -345,6 +346,8 @@ static void print_program(const LsCode *c, const Phase *train, const Phase *eval
         e, ".address = address, .element_count = element_count, .element_type = element_type,");
     ls_emit_line(e, ".constant = ls_constant_data, .onnx = ls_onnx_data, .onnx_bytes = %zu,",
                  c->onnx_bytes);
+    if (c->target->kind == LS_TARGET_CUDA)
+        ls_emit_line(e, ".device = &ls_cuda_device, .device_program = &cuda,");
     ls_emit_line(e, "};");
 }
 
@@ -420,6 +423,8 @@ bool ls_program_print(LsCtx *cx, const LsCode *c, FILE *to, FILE *device)
     print_state(c->addresses, &e);
     print_inputs(train.g, &e);
     ls_emit_line(&e, "extern const unsigned char ls_constant_data[], ls_onnx_data[];");
+    if (c->target->kind == LS_TARGET_CUDA)
+        ls_cuda_program_print(c, &e);
     print_program(c, &train, &eval, &e);
     ls_emit_line(&e, "\nint main(int argc, char **argv)");
     ls_emit_line(&e, "{");
@@ -431,7 +436,8 @@ bool ls_program_print(LsCtx *cx, const LsCode *c, FILE *to, FILE *device)
         print_includes(c, to, "#include \"ls_kernel.h\"\n#include \"ls_conv.h\"\n#include \"ls_matmul.h\"\n");
         ls_kernel_set_print(set, to);
     } else {
-        print_includes(c, to, "#include \"cuda/ls_cuda_run.h\"\n");
+        print_includes(c, to, "#include \"runtime/cuda/ls_cuda_run.h\"\n#include \"runtime/cuda/ls_cudnn.h\"\n"
+                       "#include \"runtime/cuda/ls_cublaslt.h\"\n");
         ls_kernel_set_print_host(set, to);
         print_head(c, device);
         print_includes(c, device, "#include \"ls_cuda.h\"\n");
@@ -442,12 +448,19 @@ bool ls_program_print(LsCtx *cx, const LsCode *c, FILE *to, FILE *device)
     return !ferror(to) && (device == NULL || !ferror(device));
 }
 
-void ls_program_print_data(FILE *to, const char *constant_file, const char *onnx_file)
+static void print_blob(FILE *to, const char *name, const char *file)
+{
+    fprintf(to, "    .balign 64\n    .global %s\n%s:\n    .incbin \"%s\"\n    .byte 0\n", name, name,
+            file);
+}
+
+void ls_program_print_data(FILE *to, const char *constant_file, const char *onnx_file,
+                           const char *device_file)
 {
     fprintf(to, "    .section .rodata\n");
-    fprintf(to, "    .balign 64\n    .global ls_constant_data\nls_constant_data:\n");
-    fprintf(to, "    .incbin \"%s\"\n    .byte 0\n", constant_file);
-    fprintf(to, "    .balign 64\n    .global ls_onnx_data\nls_onnx_data:\n");
-    fprintf(to, "    .incbin \"%s\"\n    .byte 0\n", onnx_file);
+    print_blob(to, "ls_constant_data", constant_file);
+    print_blob(to, "ls_onnx_data", onnx_file);
+    if (device_file != NULL)
+        print_blob(to, "ls_cuda_fatbin", device_file);
     fprintf(to, "    .section .note.GNU-stack,\"\",%%progbits\n");
 }

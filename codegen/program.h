@@ -12,6 +12,7 @@ typedef struct LsCode {         /* what the text says */
     /* schedule may be NULL */
     const char *model, *plan_hash, *strategy, *loss, *optimizer, *schedule;
     const LsTarget *target;
+    const char *archs;          /* CUDA: the GPUs that code is made for; else NULL */
     int accumulate;
     int64_t budget;             /* bytes in all; 0: none */
     double default_lr;
@@ -25,7 +26,8 @@ typedef struct LsCode {         /* what the text says */
  * The file expects ls_constant_data and ls_onnx_data, as ls_program_print_data makes them. */
 bool ls_program_print(LsCtx *cx, const LsCode *c, FILE *to, FILE *device);
 
-/* Assembler text that embeds the two blobs from files beside it. */
-void ls_program_print_data(FILE *to, const char *constant_file, const char *onnx_file);
+/* Assembler text that embeds the two blobs from files beside it, and the device's code, if any. */
+void ls_program_print_data(FILE *to, const char *constant_file, const char *onnx_file,
+                           const char *device_file);
 
 #endif

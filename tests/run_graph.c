@@ -35,7 +35,7 @@ static bool build(LsRunGraph *r, const char *dir, const char *flags)
     FILE *c = fopen(c_file, "w"), *s = fopen(ls_arena_printf(cx->arena, "%s/p.S", dir), "w");
     bool ok = c != NULL && s != NULL && ls_program_print(cx, &code, c, NULL);
     if (s != NULL)
-        ls_program_print_data(s, const_file, const_file);
+        ls_program_print_data(s, const_file, const_file, NULL);
     if (c != NULL)
         fclose(c);
     if (s != NULL)

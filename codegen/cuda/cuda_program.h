@@ -1,0 +1,12 @@
+/* codegen/cuda/cuda_program.h -- what a program for NVIDIA GPUs says beside the tables of every
+ * program. */
+#ifndef LS_CODEGEN_CUDA_PROGRAM_H
+#define LS_CODEGEN_CUDA_PROGRAM_H
+
+#include "codegen/emit.h"
+#include "codegen/program.h"
+
+/* The LsCudaProgram `cuda` of runtime/cuda/ls_cuda_run.h; the table `part` stands before it. */
+void ls_cuda_program_print(const LsCode *c, LsEmit *e);
+
+#endif
