@@ -1,0 +1,288 @@
+/* runtime/ls_cuda.h -- the primitives that generated kernels are written in, for NVIDIA GPUs.
+ *
+ * The counterpart of ls_kernel.h: the same kernel text means the same numbers. A *part* is a kernel
+ * of a grid with one block per unit; the block's x threads of one threadIdx.y (a *row* of threads)
+ * share the iterations of LS_LANES and the sums over a row of numbers, its y rows share LS_ROWS. x
+ * is a power of two; what the threads of a row do together (LS_ROW_SYNC, ls_row_..., LS_COPY) wants
+ * x <= 32 or y == 1.
+ *
+ * For nvcc and NVRTC (which has no header of the host), and for the C compiler once the words of
+ * CUDA mean something to it: tests/cuda_executor.h. Compiled with -fmad=false, so that a statement
+ * gives the same bits in whichever kernel it stands; without atomics, in a fixed order, so that
+ * every run gives the same. */
+#ifndef LS_CUDA_H
+#define LS_CUDA_H
+
+#ifdef __CUDACC_RTC__
+typedef signed char int8_t;
+typedef unsigned char uint8_t;
+typedef int int32_t;
+typedef unsigned int uint32_t;
+typedef long int64_t;
+typedef unsigned long uint64_t;
+typedef unsigned long uintptr_t;
+#define INT64_C(x) x##L
+#define INT64_MAX INT64_C(9223372036854775807)
+#define INT64_MIN (-INT64_MAX - 1)
+#define INFINITY __int_as_float(0x7f800000)
+#define NAN __int_as_float(0x7fc00000)
+#else
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#endif
+
+#define LS_FN static __device__ __forceinline__
+#include "ls_math.h"
+#include "ls_run.h"
+
+#define LS_EXACT_BEGIN
+#define LS_EXACT_END
+
+#ifdef __CUDACC__
+#define LS_ALIGNED(bytes) __align__(bytes)
+#define LS_UNROLL _Pragma("unroll")
+#define LS_SHARED(type, name, dims) __shared__ LS_ALIGNED(16) type name dims
+#define LS_ENTRY(name, narg, x, y)                                                                 \
+    extern "C" __global__ __launch_bounds__((x) * (y)) void name(                                  \
+        const LsRun *run, const __grid_constant__ struct name##_args args)                         \
+    {                                                                                              \
+        name##_unit(run, args.at, x, y);                                                           \
+    }
+#endif
+
+/* ---- parts ----
+ * The kernel's parameters: the device's LsRun, and the arguments by value, as one struct. Its body
+ * is a function of its own, which knows x and y as constants once it is part of the kernel. */
+#define LS_PART(name, narg, x, y)                                                                  \
+    struct name##_args { void *at[narg]; };                                                        \
+    LS_FN void name##_unit(const LsRun *run, void *const *ls_at, const int ls_x, const int ls_y);  \
+    LS_ENTRY(name, narg, x, y)                                                                     \
+    LS_FN void name##_unit(const LsRun *run, void *const *ls_at, const int ls_x, const int ls_y)
+#define LS_UNITS                                                                                   \
+    const int64_t lo = blockIdx.x, hi = lo + 1;                                                    \
+    (void)run, (void)ls_at, (void)ls_x, (void)ls_y, (void)lo, (void)hi
+#define LS_HELPER LS_FN
+#define LS_IN(type, name, k)                                                                       \
+    const type *const __restrict__ name = (const type *)__builtin_assume_aligned(ls_at[k], 16)
+#define LS_OUT(type, name, k)                                                                      \
+    type *const __restrict__ name = (type *)__builtin_assume_aligned(ls_at[k], 16)
+
+/* Threads of a row, rows of threads: constants in a part, in a function that it calls the shape of
+ * the block. */
+enum { ls_x = 0, ls_y = 0 };
+#define LS_X ((int)(ls_x > 0 ? ls_x : (int)blockDim.x))
+#define LS_Y ((int)(ls_y > 0 ? ls_y : (int)blockDim.y))
+
+/* ---- loops ---- */
+#define LS_LANES(i, from, to)                                                                      \
+    for (int64_t i = (int64_t)(from) + threadIdx.x; i < (int64_t)(to); i += LS_X)
+#define LS_LANES4(i, from, to)                                                                      \
+    for (int64_t ls_##i = (int64_t)(from) / 4 + threadIdx.x; ls_##i < (int64_t)(to) / 4;           \
+         ls_##i += LS_X)                                                                           \
+        LS_UNROLL for (int64_t i = 4 * ls_##i; i < 4 * ls_##i + 4; i++)
+#define LS_ROWS(j, from, to)                                                                       \
+    for (int64_t j = (int64_t)(from) + threadIdx.y; j < (int64_t)(to); j += LS_Y)
+#define LS_ONE if (threadIdx.x == 0 && threadIdx.y == 0)
+#define LS_LEAD if (threadIdx.x == 0)
+
+/* ---- memory of the block ---- */
+#define LS_LOCAL(type, name, n) LS_SHARED(type, name, [n])
+#define LS_LOCAL_ROWS(type, name, n, rows)                                                         \
+    LS_SHARED(type, name##_rows, [rows][n]);                                                       \
+    type *const name = name##_rows[threadIdx.y]
+#define LS_OF_ROW(name, k) name##_rows[k]
+#define LS_FOLD(k, rows) for (int64_t k = 1; k < (rows); k++)
+
+/* ---- barriers ---- */
+#define LS_SYNC __syncthreads()
+#define LS_ROW_SYNC ls_row_sync(LS_X, LS_Y)
+
+/* This row's lanes of its warp. */
+LS_FN uint32_t ls_row_mask(int x)
+{
+    return x >= 32 ? 0xffffffffu : ((1u << x) - 1u) << (threadIdx.y * (uint32_t)x & 31u);
+}
+
+LS_FN void ls_row_sync(int x, int y)
+{
+    if (x <= 32)
+        __syncwarp(ls_row_mask(x));
+    else if (y == 1)
+        __syncthreads();
+    else
+        __trap();
+}
+
+/* ---- rows ----
+ * Functions of all threads of a row, each of which gets the result. They are barriers of the row:
+ * they read what the others wrote before the call, and when they return all have read and written.
+ * `lanes` is for the CPU: here every thread adds in four running values, which go on in double. */
+
+/* name(own, ls_x, ls_y): the own of all threads joined as a tree, halves first, as by ls_sum_lanes of
+ * the CPU. No thread is at its end before all have called. */
+#define LS_ROW_TREE(name, type, join)                                                              \
+    LS_FN type name(type own, int ls_x, int ls_y)                                                  \
+    {                                                                                              \
+        const uint32_t mask = ls_row_mask(ls_x), lane = threadIdx.x;                               \
+        if (ls_x > 32) {        /* the same lane of every warp */                                  \
+            LS_SHARED(type, all, [1024]);                                                          \
+            type t[32];                                                                            \
+            all[lane] = own;                                                                       \
+            ls_row_sync(ls_x, ls_y);                                                               \
+            LS_UNROLL for (int w = 0; w < ls_x / 32; w++) t[w] = all[32 * w + (lane & 31u)];       \
+            LS_UNROLL for (int half = ls_x / 64; half > 0; half /= 2)                              \
+                LS_UNROLL for (int w = 0; w < half; w++) t[w] = join(t[w], t[w + half]);           \
+            own = t[0];                                                                            \
+        } else {                                                                                   \
+            ls_row_sync(ls_x, ls_y);                                                               \
+        }                                                                                          \
+        LS_UNROLL for (int half = (ls_x < 32 ? ls_x : 32) / 2; half > 0; half /= 2) {              \
+            const type other = __shfl_xor_sync(mask, own, half);                                   \
+            own = lane & (uint32_t)half ? join(other, own) : join(own, other);                     \
+        }                                                                                          \
+        return own;                                                                                \
+    }
+#define LS_ADD(a, b) ((a) + (b))
+LS_ROW_TREE(ls_tree_sum, double, LS_ADD)
+LS_ROW_TREE(ls_tree_max, real, ls_max_real)
+
+/* run[0 .. 3]: the value of each i from 0 to n joined; `after` is done once it is known as v. Where n
+ * is a multiple of 4 a thread takes four neighbours at a time, which the compiler reads at once; else
+ * four that are a step of all threads apart. */
+#define LS_ROW_RUN(start, join, value, after)                                                      \
+    real run[4] = {start, start, start, start};                                                    \
+    ls_row_sync(ls_x, ls_y);                                                                       \
+    if (n % 4 == 0) {                                                                              \
+        for (int64_t q = threadIdx.x; q < n / 4; q += ls_x) {                                      \
+            real t[4];                                                                             \
+            LS_UNROLL for (int l = 0; l < 4; l++) {                                                \
+                const int64_t i = 4 * q + l;                                                       \
+                t[l] = value;                                                                      \
+            }                                                                                      \
+            LS_UNROLL for (int l = 0; l < 4; l++) {                                                \
+                const int64_t i = 4 * q + l;                                                       \
+                const real v = t[l];                                                               \
+                (void)i;                                                                           \
+                after;                                                                             \
+                run[l] = join(run[l], v);                                                          \
+            }                                                                                      \
+        }                                                                                          \
+    } else {                                                                                       \
+        for (int64_t at = threadIdx.x; at < n; at += 4 * ls_x)                                     \
+            LS_UNROLL for (int l = 0; l < 4; l++) {                                                \
+                const int64_t i = at + l * ls_x;                                                   \
+                if (i < n) {                                                                       \
+                    const real v = value;                                                          \
+                    after;                                                                         \
+                    run[l] = join(run[l], v);                                                      \
+                }                                                                                  \
+            }                                                                                      \
+    }
+
+LS_FN real ls_row_max_of(const real *x, int64_t n, int ls_x, int ls_y)
+{
+    LS_ROW_RUN(-INFINITY, ls_max_real, x[i], )
+    const real low = ls_max_real(run[0], run[1]), high = ls_max_real(run[2], run[3]);
+    return ls_tree_max(ls_max_real(low, high), ls_x, ls_y);
+}
+
+/* name_of(..., n): sum of `term`, an expression in i. */
+#define LS_ROW_SUM(name, term, after, ...)                                                         \
+    LS_FN double name##_of(__VA_ARGS__, int64_t n, int ls_x, int ls_y)                             \
+    {                                                                                              \
+        LS_ROW_RUN(0, LS_ADD, term, after)                                                         \
+        const double sum = ((double)run[0] + run[1]) + ((double)run[2] + run[3]);                  \
+        return ls_tree_sum(sum, ls_x, ls_y);                                                       \
+    }
+LS_ROW_SUM(ls_row_sum, x[i], , const real *x)
+LS_ROW_SUM(ls_row_dot, a[i] * b[i], , const real *a, const real *b)
+LS_ROW_SUM(ls_row_square, (x[i] - mean) * (x[i] - mean), , const real *x, real mean)
+LS_ROW_SUM(ls_row_normal_dot, dy[i] * scale[i] * ((x[i] - mean) * invstd), , const real *dy,
+           const real *scale, const real *x, real mean, real invstd)
+LS_ROW_SUM(ls_row_exp, ls_exp(x[i] - shift), , const real *x, real shift)
+LS_ROW_SUM(ls_row_exp_to, ls_exp(x[i] - shift), y[i] = v, real *y, const real *x, real shift)
+
+/* lane[0 .. n), n a power of two up to 256: the tree of the CPU, to the bit. */
+LS_FN double ls_sum_lanes_of(const real *lane, int64_t n, int ls_x, int ls_y)
+{
+    const int64_t count = n > ls_x ? n / ls_x : 1;
+    double t[256];
+    t[0] = -0.;                 /* + x is x, also of -0 */
+    ls_row_sync(ls_x, ls_y);
+    if (threadIdx.x < n) {
+        LS_UNROLL for (int64_t k = 0; k < count; k++) t[k] = lane[threadIdx.x + k * ls_x];
+        LS_UNROLL for (int64_t half = count / 2; half > 0; half /= 2)
+            LS_UNROLL for (int64_t k = 0; k < half; k++) t[k] += t[k + half];
+    }
+    return ls_tree_sum(t[0], ls_x, ls_y);
+}
+
+#define ls_row_max(x, n, lanes) ls_row_max_of(x, n, LS_X, LS_Y)
+#define ls_row_sum(x, n, lanes) ls_row_sum_of(x, n, LS_X, LS_Y)
+#define ls_row_dot(a, b, n, lanes) ls_row_dot_of(a, b, n, LS_X, LS_Y)
+#define ls_row_square(x, mean, n, lanes) ls_row_square_of(x, mean, n, LS_X, LS_Y)
+#define ls_row_normal_dot(dy, scale, x, mean, invstd, n, lanes)                                    \
+    ls_row_normal_dot_of(dy, scale, x, mean, invstd, n, LS_X, LS_Y)
+#define ls_row_exp(x, shift, n, lanes) ls_row_exp_of(x, shift, n, LS_X, LS_Y)
+#define ls_row_exp_to(y, x, shift, n, lanes) ls_row_exp_to_of(y, x, shift, n, LS_X, LS_Y)
+#define ls_sum_lanes(lane, n) ls_sum_lanes_of(lane, n, LS_X, LS_Y)
+
+/* ---- copies ----
+ * n elements by the threads of a row, the largest words that fit at a time. Not a barrier. */
+#define LS_COPY_WORDS(to, from, bytes, size)                                                       \
+    for (int64_t i = threadIdx.x * (size); i < bytes; i += ls_x * (size))                          \
+        memcpy(__builtin_assume_aligned((char *)to + i, size),                                     \
+               __builtin_assume_aligned((const char *)from + i, size), size)
+LS_FN void ls_copy_of(void *to, const void *from, int64_t bytes, int ls_x)
+{
+    const uintptr_t odd = (uintptr_t)to | (uintptr_t)from | (uintptr_t)bytes;
+    if (odd % 16 == 0)
+        LS_COPY_WORDS(to, from, bytes, 16);
+    else if (odd % 4 == 0)
+        LS_COPY_WORDS(to, from, bytes, 4);
+    else
+        LS_COPY_WORDS(to, from, bytes, 1);
+}
+#define LS_COPY(to, from, n) ls_copy_of(to, from, (int64_t)(n) * (int64_t)sizeof *(to), LS_X)
+
+/* ---- transposition ----
+ * to[c * ldt + r] = from[r * ldf + c] for r < rows, c < cols, by all threads of the block: through
+ * tiles of 32 by 32 in shared memory, a column wider so that neither side meets one bank. By the
+ * size of an element in bits. A barrier of the block. */
+#define LS_TRANSPOSE(bits)                                                                         \
+    LS_FN void ls_transpose##bits##_of(void *y, int64_t ldt, const void *x, int64_t ldf,           \
+                                       int64_t rows, int64_t cols, int ls_x, int ls_y)             \
+    {                                                                                              \
+        LS_SHARED(uint##bits##_t, tile, [32 * 33]);                                                \
+        uint##bits##_t *const to = (uint##bits##_t *)y;                                            \
+        const uint##bits##_t *const from = (const uint##bits##_t *)x;                              \
+        const int me = (int)threadIdx.y * ls_x + (int)threadIdx.x;                                 \
+        for (int64_t r = 0; r < rows; r += 32)                                                     \
+            for (int64_t c = 0; c < cols; c += 32) {                                               \
+                __syncthreads();                                                                   \
+                for (int e = me; e < 1024; e += ls_x * ls_y) {                                     \
+                    const int i = e / 32, j = e % 32;                                              \
+                    if (r + i < rows && c + j < cols)                                              \
+                        tile[i * 33 + j] = from[(r + i) * ldf + c + j];                            \
+                }                                                                                  \
+                __syncthreads();                                                                   \
+                for (int e = me; e < 1024; e += ls_x * ls_y) {                                     \
+                    const int i = e % 32, j = e / 32;                                              \
+                    if (r + i < rows && c + j < cols)                                              \
+                        to[(c + j) * ldt + r + i] = tile[i * 33 + j];                              \
+                }                                                                                  \
+            }                                                                                      \
+    }
+LS_TRANSPOSE(8)
+LS_TRANSPOSE(32)
+LS_TRANSPOSE(64)
+#define ls_transpose8(to, ldt, from, ldf, rows, cols)                                              \
+    ls_transpose8_of(to, ldt, from, ldf, rows, cols, LS_X, LS_Y)
+#define ls_transpose32(to, ldt, from, ldf, rows, cols)                                             \
+    ls_transpose32_of(to, ldt, from, ldf, rows, cols, LS_X, LS_Y)
+#define ls_transpose64(to, ldt, from, ldf, rows, cols)                                             \
+    ls_transpose64_of(to, ldt, from, ldf, rows, cols, LS_X, LS_Y)
+
+#endif
