@@ -212,7 +212,8 @@ static void summary(LsJob *job, const Output *out)
 static int make(LsJob *job, Output *out)
 {
     const LsOptions *o = job->options;
-    LsCudaTool tool = {.verbose = o->verbose, .dry_run = o->dry_run};
+    LsCudaTool tool = {.nvcc = o->nvcc, .lines = o->save_temps != NULL, .verbose = o->verbose,
+                       .dry_run = o->dry_run};
     const LsCudaTool *cuda = job->target.kind == LS_TARGET_CUDA ? &tool : NULL;
     bool ok = cuda == NULL || ls_cuda_archs(&job->cx, o->arch, &tool.archs);
     ok = ok && place_files(&job->cx, o, out) && write_program(job, out, cuda)

@@ -3,6 +3,7 @@
 
 #include "cli/machine_choice.h"
 #include "codegen/alternative.h"
+#include "codegen/cuda_toolchain.h"
 #include "codegen/measured.h"
 #include "runtime/ls_program.h"
 #include "scheduler/audit.h"
@@ -54,13 +55,23 @@ static bool choose_target(LsJob *job)
     return false;
 }
 
-/* The machine whose costs plans are made with; for GPUs an H200 where nothing is said. */
+/* Among the machines that are described, one of the newest architecture that code is made for. */
+static const char *described(const LsCudaArchs *archs)
+{
+    int newest = archs->arch[archs->n - 1].number;
+    return newest >= 90 ? "h200" : newest == 80 ? "a100" : newest == 86 ? "rtx4090" : "l4";
+}
+
+/* The machine whose costs plans are made with. */
 static int choose_machine(LsJob *job)
 {
     const char *from, *name = job->options->machine;
     bool cuda = job->target.kind == LS_TARGET_CUDA;
-    int code = ls_machine_choose(job->cx.arena, name == NULL && cuda ? "h200" : name, &job->machine,
-                                 &from);
+    LsCudaArchs archs;
+    if (cuda && !ls_cuda_archs(&job->cx, job->options->arch, &archs))
+        return LS_EXIT_USAGE;
+    int code = ls_machine_choose(job->cx.arena, name == NULL && cuda ? described(&archs) : name,
+                                 &job->machine, &from);
     if (code != 0)
         return code;
     job->costs = ls_arena_printf(job->cx.arena, "machine %s (%s)", job->machine.name, from);
@@ -107,8 +118,9 @@ static void add_fixed(LsJob *job)
     for (uint32_t i = 1; i < g->nvalue; i++)
         if (ls_is_state(g, (LsValueId){i}))
             job->state_bytes += round_up(ls_value_bytes(g, (LsValueId){i}, job->target.real_bytes));
+    int batches = job->target.kind == LS_TARGET_CUDA ? (int)LS_DEVICE_SLOTS : (int)LS_RING;
     for (uint32_t i = 0; i < g->ninput; i++)
-        job->input_bytes += LS_RING * round_up(ls_value_bytes(g, g->input[i], job->target.real_bytes));
+        job->input_bytes += batches * round_up(ls_value_bytes(g, g->input[i], job->target.real_bytes));
 }
 
 /* The costs of the nodes of both forms: the machine's, and those measured for training. */

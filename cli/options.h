@@ -24,7 +24,7 @@ typedef struct LsOptions {      /* as typed; what they mean is worked out by ls_
     const char *output, *emit, *save_temps;
     bool emit_c, emit_obj, dry_run, verbose, quiet;
     /* target */
-    const char *target, *arch, *march, *cc, *opt, *precision, *machine, *costs;
+    const char *target, *arch, *nvcc, *march, *cc, *opt, *precision, *machine, *costs;
     /* shape */
     LsList dim, shape;
     int64_t batch;

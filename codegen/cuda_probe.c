@@ -72,7 +72,7 @@ static bool tell(int to, const LsCudaFound *f)
     return write(to, f, sizeof *f) == (ssize_t)sizeof *f;
 }
 
-void ls_cuda_probe(LsCudaFound *f)
+void ls_cuda_probe(LsCudaFound *f, bool libraries)
 {
     int end[2], status;
     LsCudaFound now;
@@ -82,7 +82,8 @@ void ls_cuda_probe(LsCudaFound *f)
     fflush(NULL);
     pid_t child = fork();
     if (child == 0) {
-        look_for_libraries(f);
+        if (libraries)
+            look_for_libraries(f);
         bool told = tell(end[1], f);
         look_for_devices(f);
         _exit(told && tell(end[1], f) ? 0 : 1);
@@ -104,7 +105,7 @@ static const char *arch_text(LsArena *a, int major, int minor)
 const char *ls_cuda_device_arch(LsArena *a)
 {
     LsCudaFound f;
-    ls_cuda_probe(&f);
+    ls_cuda_probe(&f, false);
     return f.ndevice > 0 ? arch_text(a, f.device[0].major, f.device[0].minor) : NULL;
 }
 
@@ -122,7 +123,7 @@ static void report_library(FILE *to, const char *what, const char *name, int ver
 void ls_cuda_report(LsArena *a, FILE *to)
 {
     LsCudaFound f;
-    ls_cuda_probe(&f);
+    ls_cuda_probe(&f, true);
     const char *home = ls_cuda_home(a), *nvcc = home ? ls_arena_printf(a, "%s/bin/nvcc", home) : "";
     nvcc = access(nvcc, X_OK) == 0 ? nvcc : ls_command_find(a, "nvcc");
     fprintf(to, "cuda   NVIDIA GPUs: %s\n",

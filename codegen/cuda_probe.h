@@ -19,7 +19,8 @@ typedef struct LsCudaFound {
     int cublaslt;               /* the same */
 } LsCudaFound;
 
-void ls_cuda_probe(LsCudaFound *f);
+/* libraries: look for those too, which takes longer. */
+void ls_cuda_probe(LsCudaFound *f, bool libraries);
 /* Of the first device: "90a", "86"; NULL: there is none. */
 const char *ls_cuda_device_arch(LsArena *a);
 /* What `lowerset targets` says of it. */

@@ -118,6 +118,7 @@ static void tell(const Build *b, const char *log)
 {
     char *text = read_text(b->cx->arena, log), *save = NULL;
     const char *file = ls_arena_printf(b->cx->arena, "%s.cu(", b->base);
+    FILE *to = b->cx->log != NULL ? b->cx->log : stderr;
     int shown = 0;
     for (char *l = text != NULL ? strtok_r(text, "\n", &save) : NULL; l != NULL;
          l = strtok_r(NULL, "\n", &save)) {
@@ -126,7 +127,7 @@ static void tell(const Build *b, const char *log)
         const char *kernel = wrong ? kernel_at(b, atol(at + strlen(file))) : NULL;
         if (shown++ >= LOG_LINES)
             break;
-        fprintf(b->cx->log, "  %s%s%s%s\n", kernel != NULL ? "kernel " : "",
+        fprintf(to, "  %s%s%s%s\n", kernel != NULL ? "kernel " : "",
                 kernel != NULL ? kernel : "", kernel != NULL ? ": " : "", l);
     }
 }

@@ -122,7 +122,7 @@ static bool read_word(Reader *r, char *const word[], int n)
     }
     const struct { const char *key; double least, most, *to; } row[] = {
         {"memory", 1e-6, most, &m->memory}, {"overlap", 0, 1, &m->overlap},
-        {"step", 0, most, &m->step}, {"threads", 0, 4096, &v}, {"lanes", 1, 1024, &v}};
+        {"step", 0, most, &m->step}, {"context", 0, most, &m->context}, {"threads", 0, 4096, &v}, {"lanes", 1, 1024, &v}};
     for (size_t k = 0; k < sizeof row / sizeof *row; k++)
         if (strcmp(word[0], row[k].key) == 0) {
             if (!read_number(r, word[0], word[1], row[k].least, row[k].to))
@@ -130,8 +130,8 @@ static bool read_word(Reader *r, char *const word[], int n)
             if (*row[k].to > row[k].most)
                 return fail(r, "'%s': more than %g", word[0], row[k].most);
             r->memory |= k == 0;
-            m->threads = k == 3 ? (int)v : m->threads;
-            m->lanes = k == 4 ? (int)v : m->lanes;
+            m->threads = k == 4 ? (int)v : m->threads;
+            m->lanes = k == 5 ? (int)v : m->lanes;
             return true;
         }
     return fail(r, "'%.40s' is not known here", word[0]);
@@ -238,6 +238,8 @@ void ls_machine_write(FILE *to, const LsMachine *m, const char *note)
     fprintf(to, "      # operations per ns\nmemory   %.6g      # bytes per ns\n", m->memory);
     fprintf(to, "cache    %.6g %.6g      # bytes, times the memory's speed\n", m->cache, m->near);
     fprintf(to, "lanes    %d\noverlap  %.6g\nstep     %.6g\n", m->lanes, m->overlap, m->step);
+    if (m->context > 0)
+        fprintf(to, "context  %.9g\n", m->context);
     fprintf(to, "#        %-18s %10s %10s %10s %8s\n", "", "of peak", "read", "write", "ns");
     for (int k = 0; k < LS_NCOSTS; k++) {
         fprintf(to, "class    %-18s", ls_cost_class[k].name);

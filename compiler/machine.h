@@ -12,6 +12,7 @@
  *   lanes    8                      # of float: products are padded to multiples of it
  *   overlap  1                      # 1: the slower of computing and moving counts; 0: their sum
  *   step     20000                  # ns of a training step beside its kernels
+ *   context  400e6                  # gpu: bytes that driver and libraries take beside a program's
  *   class    conv 0.7 0.8 0.8 3000  # a kind of kernel: share of the peak, shares of the memory's
  *                                   # speed when reading and writing, ns of every run; what has
  *                                   # the share "-" costs nothing
@@ -91,6 +92,7 @@ typedef struct LsMachine {
     double cache, near;         /* bytes; its speed over the memory's */
     double overlap;             /* 0 .. 1 */
     double step;                /* ns */
+    double context;             /* bytes */
     LsClassCost cost[LS_NCOSTS];
 } LsMachine;
 

@@ -11,8 +11,6 @@
 #include "runtime/error.h"
 #include "runtime/ls_program.h"
 
-enum { LS_DEVICE_SLOTS = 2 };   /* inputs of a program for a device take this many times their bytes */
-
 typedef struct LsDeviceKind LsDeviceKind;
 typedef struct LsDevice {       /* begins the struct of every kind */
     const LsDeviceKind *kind;

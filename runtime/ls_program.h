@@ -16,6 +16,7 @@
 enum { LS_TENSOR_RANK = 8 };
 enum { LS_RING = 4 };   /* batches in the input ring: inputs take LS_RING
                          * times their bytes in the plan */
+enum { LS_DEVICE_SLOTS = 2 };   /* the same for a program for a device: batches that lie there */
 
 /* Runs one step. arg: operands, then results, then the workspace (if any), as addresses.
  * An absent operand is NULL. */

@@ -266,7 +266,7 @@ START_TEST(a_program_links_and_says_what_is_missing)
 {
     LsCudaFound found;
     start();
-    ls_cuda_probe(&found);
+    ls_cuda_probe(&found, false);
     if (access(LS_BUILD "/runtime/libls_runtime_cuda.a", R_OK) != 0) {
         printf("skipped: built without the CUDA toolkit\n");
     } else if (have_nvrtc()) {
