@@ -10,7 +10,7 @@
 
 extern const LsEmitter ls_emitter_fused, ls_emitter_update, ls_emitter_move, ls_emitter_gather,
     ls_emitter_resize, ls_emitter_pool, ls_emitter_softmax, ls_emitter_norm, ls_emitter_loss,
-    ls_emitter_matmul, ls_emitter_conv, ls_emitter_matmul_cuda;
+    ls_emitter_matmul, ls_emitter_conv, ls_emitter_attention, ls_emitter_matmul_cuda;
 
 static const LsEmitter *const cpu_emitter[LS_NKERNELS] = {
     [LS_K_FUSED] = &ls_emitter_fused,     [LS_K_UPDATE] = &ls_emitter_update,
@@ -18,7 +18,7 @@ static const LsEmitter *const cpu_emitter[LS_NKERNELS] = {
     [LS_K_RESIZE] = &ls_emitter_resize,   [LS_K_POOL] = &ls_emitter_pool,
     [LS_K_SOFTMAX] = &ls_emitter_softmax, [LS_K_NORM] = &ls_emitter_norm,
     [LS_K_LOSS] = &ls_emitter_loss,       [LS_K_MATMUL] = &ls_emitter_matmul,
-    [LS_K_CONV] = &ls_emitter_conv,
+    [LS_K_CONV] = &ls_emitter_conv,       [LS_K_ATTENTION] = &ls_emitter_attention,
 };
 
 /* What libraries compute on GPUs; the other kernels have the CPU's text. */
@@ -28,7 +28,7 @@ static const LsEmitter *const cuda_emitter[LS_NKERNELS] = {
 
 const LsEmitter *ls_emitter_of(LsTargetKind target, LsKernelId id)
 {
-    bool library = id == LS_K_MATMUL || id == LS_K_CONV;
+    bool library = id == LS_K_MATMUL || id == LS_K_CONV || id == LS_K_ATTENTION;
     return target == LS_TARGET_CUDA && library ? cuda_emitter[id] : cpu_emitter[id];
 }
 

@@ -433,7 +433,8 @@ bool ls_program_print(LsCtx *cx, const LsCode *c, FILE *to, FILE *device)
     fclose(e.to);
     print_head(c, to);
     if (device == NULL) {
-        print_includes(c, to, "#include \"ls_kernel.h\"\n#include \"ls_conv.h\"\n#include \"ls_matmul.h\"\n");
+        print_includes(c, to, "#include \"ls_kernel.h\"\n#include \"ls_conv.h\"\n"
+                              "#include \"ls_matmul.h\"\n#include \"ls_attention.h\"\n");
         ls_kernel_set_print(set, to);
     } else {
         print_includes(c, to, "#include \"runtime/cuda/ls_cuda_run.h\"\n#include \"runtime/cuda/ls_cudnn.h\"\n"

@@ -156,6 +156,7 @@ static LsCostClass class_of(const LsNode *node, LsCostWay way)
     switch (ls_op[op]->kernel) {
     case LS_K_CONV: return conv_class(op, way);
     case LS_K_MATMUL: return LS_COST_MATMUL;
+    case LS_K_ATTENTION: return op == LS_OP_ATTENTION ? LS_COST_ATTENTION : LS_COST_ATTENTION_GRAD;
     case LS_K_MAP: return is_slow(op) ? LS_COST_MAP_MATH : LS_COST_MAP;
     case LS_K_REDUCE: return LS_COST_REDUCE;
     case LS_K_FUSED: return fused_class(node);

@@ -92,6 +92,17 @@ typedef struct { LsResizeMode mode; LsResizeCoord coord; LsRound nearest;
 typedef struct { bool trans_a, trans_b; double alpha, beta; } LsGemmAttr;
 typedef struct { double a, b; bool tanh; } LsScalarAttr;    /* alpha, beta, min,
                                                              * max, epsilon, ratio */
+/* attention: ops/net.def says what it computes. Tensors are [N,H,T,D], or [N,T,H,D] where by_token
+ * has their bit. */
+enum { LS_Q_BY_TOKEN = 1, LS_K_BY_TOKEN = 2, LS_V_BY_TOKEN = 4, LS_Y_BY_TOKEN = 8 };
+typedef struct {
+    double scale;               /* of the scores */
+    unsigned by_token;
+    bool causal;                /* row i sees columns 0 .. i + past alone */
+    int64_t past;               /* at least 0 */
+    bool keep;                  /* a mask of bools: scores stay where it is `keep` */
+    double fill;                /* ... and become this elsewhere */
+} LsAttentionAttr;
 typedef struct { int axis; double eps; } LsNormAttr;        /* layer norm: axes axis..rank-1 */
 typedef enum { LS_LOSS_MEAN, LS_LOSS_SUM, LS_LOSS_EACH } LsReduction;
 /* mse, l1, bce with logits */
@@ -117,7 +128,7 @@ typedef struct { const LsFused *body; } LsFusedAttr;
 typedef union LsAttr {
     LsWindowAttr window; LsReduceAttr reduce; LsAxisAttr axis; LsPermAttr perm; LsShapeAttr shape;
     LsSliceAttr slice; LsGatherAttr gather; LsPadAttr pad; LsResizeAttr resize; LsGemmAttr gemm;
-    LsScalarAttr scalar;
+    LsScalarAttr scalar; LsAttentionAttr attention;
     LsNormAttr norm; LsLossAttr loss; LsUpdateAttr update; LsFusedAttr fused; LsType cast;
 } LsAttr;
 

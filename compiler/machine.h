@@ -45,6 +45,8 @@
     C(MATMUL_THIN, "matmul.thin", MATMUL)       /* at most 32 rows or columns */                   \
     C(MATMUL_OUTER, "matmul.outer", MATMUL_THIN)        /* sums of at most 32 terms */             \
     C(MATMUL_BATCH, "matmul.batch", MATMUL)     /* many small ones */                              \
+    C(ATTENTION, "attention", MATMUL_BATCH)                                                        \
+    C(ATTENTION_GRAD, "attention.grad", ATTENTION)                                                 \
     C(MAP, "map", OTHER)                        /* pointwise, fused or alone */                    \
     C(MAP_MATH, "map.math", MAP)                /* with exp, log, erf and the like */              \
     C(PACKING, "packing", MAP_MATH)             /* of operands computed while packing */        \

@@ -12,6 +12,7 @@ static const struct { LsOpCode root; LsPattern match; } pattern[] = {
     {LS_OP_MUL, ls_match_gelu},             {LS_OP_DIV, ls_match_gelu},
     {LS_OP_MUL, ls_match_hard_swish},       {LS_OP_DIV, ls_match_hard_swish},
     {LS_OP_LOG, ls_match_log_softmax},      {LS_OP_ADD, ls_match_layer_norm},
+    {LS_OP_MATMUL, ls_match_attention},     {LS_OP_TRANSPOSE, ls_match_attention_turned},
     {LS_OP_MATMUL, ls_match_transposed},    {LS_OP_ADD, ls_match_bias},
 };
 

@@ -30,6 +30,8 @@ LsValueId ls_match_gelu(const LsMatch *m, LsNodeId root);
 LsValueId ls_match_hard_swish(const LsMatch *m, LsNodeId root);
 LsValueId ls_match_log_softmax(const LsMatch *m, LsNodeId root);
 LsValueId ls_match_layer_norm(const LsMatch *m, LsNodeId root);
+LsValueId ls_match_attention(const LsMatch *m, LsNodeId root);
+LsValueId ls_match_attention_turned(const LsMatch *m, LsNodeId root);
 LsValueId ls_match_transposed(const LsMatch *m, LsNodeId root);
 LsValueId ls_match_bias(const LsMatch *m, LsNodeId root);
 

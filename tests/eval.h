@@ -7,6 +7,7 @@
 #include <check.h>
 
 #include "compiler/graph.h"
+#include "tests/attention_reference.h"
 #include "tests/eval_expr.h"
 #include "tests/eval_move.h"
 
@@ -380,6 +381,26 @@ static inline void eval_layer_norm(Eval *e, LsNodeId n)
     }
 }
 
+static inline void eval_attention(Eval *e, LsNodeId n)
+{
+    const LsGraph *g = e->g;
+    bool back = g->node[n.i].op == LS_OP_ATTENTION_GRAD;
+    int first = back ? 3 : 0;
+    LsValueId mask = ls_in(g, n, first + 3);
+    AttentionData d = {.g = g, .n = n, .q = e->v[ls_in(g, n, first).i],
+                       .k = e->v[ls_in(g, n, first + 1).i], .v = e->v[ls_in(g, n, first + 2).i],
+                       .mask = ls_is(mask) ? e->v[mask.i] : NULL,
+                       .y = e->v[back ? ls_in(g, n, 1).i : ls_out(g, n, 0).i],
+                       .lse = e->v[back ? ls_in(g, n, 2).i : ls_out(g, n, 1).i]};
+    if (back) {
+        d.dy = e->v[ls_in(g, n, 0).i];
+        d.dq = e->v[ls_out(g, n, 0).i];
+        d.dk = e->v[ls_out(g, n, 1).i];
+        d.dv = e->v[ls_out(g, n, 2).i];
+    }
+    attention_reference(&d);
+}
+
 /* ---- updates, by loss.def ---- */
 static inline void eval_update(Eval *e, LsNodeId n)
 {
@@ -440,6 +461,7 @@ static inline void eval_node(Eval *e, LsNodeId n)
     case LS_K_POOL: eval_pool(e, n); return;
     case LS_K_SOFTMAX: eval_softmax(e, n); return;
     case LS_K_NORM: eval_layer_norm(e, n); return;
+    case LS_K_ATTENTION: eval_attention(e, n); return;
     case LS_K_UPDATE: eval_update(e, n); return;
     default: break;
     }

@@ -183,7 +183,8 @@ static inline void rig_print(Rig *r, const char *path)
     const LsTarget target = ls_target_cpu(r->real_bytes);
     fprintf(f, "#include <runtime/ls_kernel.h>\n");
     if (r->products)
-        fprintf(f, "#include <runtime/ls_conv.h>\n#include <runtime/ls_matmul.h>\n");
+        fprintf(f, "#include <runtime/ls_conv.h>\n#include <runtime/ls_matmul.h>\n"
+                   "#include <runtime/ls_attention.h>\n");
     for (uint32_t i = 1; i < r->g->nnode; i++) {
         char name[16];
         snprintf(name, sizeof name, "k%u", i);

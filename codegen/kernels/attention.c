@@ -1,0 +1,103 @@
+/* codegen/kernels/attention.c -- ATTENTION and its gradient: sizes and distances as constants. The
+ * work is in runtime/ls_attention.h. */
+#include "codegen/kernel.h"
+
+#include "compiler/attention.h"
+
+#include <inttypes.h>
+
+enum { FIRST = 3 };     /* operands of the gradient before q, k, v, mask: dy, y, lse */
+
+/* ".q = {8192, 1024, 32}, ": distances of samples, heads, rows. */
+static void heads(const LsKernelText *k, const char *name, LsValueId v, const LsAttentionAttr *at,
+                  unsigned bit)
+{
+    int64_t stride[LS_MAX_RANK];
+    ls_strides(ls_shape(k->g, v), LS_ROW, stride);
+    ls_emit_line(k->e, ".%s = {%" PRId64 ", %" PRId64 ", %" PRId64 "},", name, stride[0],
+                 stride[ls_head_axis(at, bit)], stride[ls_token_axis(at, bit)]);
+}
+
+static void mask_distances(const LsKernelText *k, LsValueId mask, const LsAttentionAttr *at)
+{
+    const LsShape *s = ls_shape(k->g, mask);
+    int64_t stride[LS_MAX_RANK];
+    ls_strides(s, LS_ROW, stride);
+    for (int i = 0; i < 4; i++)
+        stride[i] = s->dim[i] == 1 ? 0 : stride[i];
+    ls_emit_line(k->e,
+                 ".mask = {%" PRId64 ", %" PRId64 ", %" PRId64 "}, .mask_col = %" PRId64 ",",
+                 stride[0], stride[1], stride[2], stride[3]);
+    if (ls_type(k->g, mask) == LS_BOOL)
+        ls_emit_line(k->e, ".keep = %d, .fill = %s,", at->keep,
+                     ls_literal(k->g->arena, LS_REAL, at->fill, 0, k->target->real_bytes));
+}
+
+static int64_t deep(const LsAttentionSize *s) { return s->depth > s->width ? s->depth : s->width; }
+
+static void shape(const LsKernelText *k, int first, LsValueId y)
+{
+    const LsAttentionAttr *at = &k->g->node[k->n.i].attr.attention;
+    const LsAttentionSize s = ls_attention_size(k->g, k->n);
+    LsValueId mask = ls_in(k->g, k->n, first + 3);
+    ls_emit_line(k->e, "static const LsAttention %s_shape = {", k->name);
+    ls_emit_line(k->e, ".batch = %" PRId64 ", .heads = %" PRId64 ", .groups = %" PRId64 ",",
+                 s.batch, s.heads, s.groups);
+    ls_emit_line(k->e, ".rows = %" PRId64 ", .cols = %" PRId64 ", .depth = %" PRId64
+                 ", .width = %" PRId64 ",", s.rows, s.cols, s.depth, s.width);
+    ls_emit_line(k->e, ".block = LS_ATT_COLS(%" PRId64 "), .scale = %s,", deep(&s),
+                 ls_literal(k->g->arena, LS_REAL, at->scale, 0, k->target->real_bytes));
+    if (at->causal)
+        ls_emit_line(k->e, ".causal = true, .past = %" PRId64 ",", at->past);
+    heads(k, "q", ls_in(k->g, k->n, first), at, LS_Q_BY_TOKEN);
+    heads(k, "k", ls_in(k->g, k->n, first + 1), at, LS_K_BY_TOKEN);
+    heads(k, "v", ls_in(k->g, k->n, first + 2), at, LS_V_BY_TOKEN);
+    heads(k, "y", y, at, LS_Y_BY_TOKEN);
+    if (ls_is(mask))
+        mask_distances(k, mask, at);
+    ls_emit_line(k->e, "};");
+}
+
+/* ".q = arg[3], ...": operands and results by their place. */
+static void arguments(const LsKernelText *k, bool grad)
+{
+    const LsNode *node = &k->g->node[k->n.i];
+    int first = grad ? FIRST : 0;
+    LsValueId mask = ls_in(k->g, k->n, first + 3);
+    ls_emit_line(k->e, "const LsAttentionArgs a = {");
+    ls_emit_line(k->e, ".q = arg[%d], .k = arg[%d], .v = arg[%d],", first, first + 1, first + 2);
+    if (ls_is(mask))
+        ls_emit_line(k->e, ".%s = arg[%d],", ls_type(k->g, mask) == LS_BOOL ? "bools" : "add",
+                     first + 3);
+    if (grad)
+        ls_emit_line(k->e,
+                     ".dy = arg[0], .y = arg[1], .lse = arg[2], .dq = arg[%d], .dk = arg[%d], "
+                     ".dv = arg[%d],", node->nin, node->nin + 1, node->nin + 2);
+    else
+        ls_emit_line(k->e, ".y = arg[%d], .lse = arg[%d],", node->nin, node->nin + 1);
+    ls_emit_line(k->e, "};");
+}
+
+static void attention_emit(const LsKernelText *k)
+{
+    bool grad = k->g->node[k->n.i].op == LS_OP_ATTENTION_GRAD;
+    const LsAttentionSize s = ls_attention_size(k->g, k->n);
+    const char *back = grad ? "back_" : "";
+    shape(k, grad ? FIRST : 0, grad ? ls_in(k->g, k->n, 1) : ls_out(k->g, k->n, 0));
+    ls_emit_line(k->e, "static void %s_part(LsRun *run, void *const arg[], int64_t lo, int64_t hi)",
+                 k->name);
+    ls_emit_line(k->e, "{");
+    ls_emit_line(k->e, "_Alignas(64) real room[LS_ATT_%sROOM(%" PRId64 ", %" PRId64 ", %" PRId64
+                 ")];", grad ? "BACK_" : "", s.depth, s.width, deep(&s));
+    arguments(k, grad);
+    ls_emit_line(k->e, "(void)run;");
+    ls_emit_line(k->e, "ls_attention_%ssome(&%s_shape, &a, lo, hi, room);", back, k->name);
+    ls_emit_line(k->e, "}");
+    ls_emit_line(k->e, "static void %s(LsRun *run, void *const arg[])", k->name);
+    ls_emit_line(k->e, "{");
+    ls_emit_line(k->e, "ls_parallel(run, %s_part, ls_attention_%sunits(&%s_shape), arg);", k->name,
+                 back, k->name);
+    ls_emit_line(k->e, "}");
+}
+
+const LsEmitter ls_emitter_attention = {.emit = attention_emit};

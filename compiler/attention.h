@@ -1,0 +1,32 @@
+/* compiler/attention.h -- ATTENTION and its gradient: sizes, where axes lie, the form without it. */
+#ifndef LS_COMPILER_ATTENTION_H
+#define LS_COMPILER_ATTENTION_H
+
+#include "compiler/graph.h"
+
+/* Sizes of an ATTENTION or ATTENTION_GRAD node; see ops/net.def. */
+typedef struct LsAttentionSize {
+    int64_t batch, heads, groups;       /* N H G */
+    int64_t rows, cols, depth, width;   /* T S D E */
+} LsAttentionSize;
+LsAttentionSize ls_attention_size(const LsGraph *g, LsNodeId n);
+/* Scores that take part: all, or those that a causal node's rows see. */
+double ls_attention_scores(const LsGraph *g, LsNodeId n);
+
+/* The axis of heads and that of tokens, of a tensor with this bit of by_token. */
+static inline int ls_head_axis(const LsAttentionAttr *at, unsigned bit)
+{
+    return at->by_token & bit ? 2 : 1;
+}
+static inline int ls_token_axis(const LsAttentionAttr *at, unsigned bit)
+{
+    return at->by_token & bit ? 1 : 2;
+}
+
+/* y of an attention over in: q, k, v, mask (none: no mask). One node, or, where the mask depends on
+ * a parameter and so needs a gradient, products and a softmax. None after a diagnostic. */
+LsValueId ls_attention(LsCtx *cx, LsGraph *g, const LsValueId in[4], const LsAttentionAttr *at);
+/* v depends on a parameter. */
+bool ls_is_trained(LsCtx *cx, const LsGraph *g, LsValueId v);
+
+#endif

@@ -1,0 +1,219 @@
+/* compiler/ops/attention.c -- attention as one node and its gradient (see net.def), and the same in
+ * products for masks that need a gradient. */
+#include "compiler/attention.h"
+#include "compiler/ops/row.h"
+
+enum { DY, Y, LSE, FIRST };     /* operands of ATTENTION_GRAD before q, k, v, mask */
+
+static int operand(const LsGraph *g, LsNodeId n, int k)
+{
+    return g->node[n.i].op == LS_OP_ATTENTION ? k : FIRST + k;
+}
+
+LsAttentionSize ls_attention_size(const LsGraph *g, LsNodeId n)
+{
+    const LsAttentionAttr *at = &g->node[n.i].attr.attention;
+    const LsShape *q = ls_in_shape(g, n, operand(g, n, 0)), *k = ls_in_shape(g, n, operand(g, n, 1)),
+                  *v = ls_in_shape(g, n, operand(g, n, 2));
+    return (LsAttentionSize){.batch = q->dim[0],
+                             .heads = q->dim[ls_head_axis(at, LS_Q_BY_TOKEN)],
+                             .groups = k->dim[ls_head_axis(at, LS_K_BY_TOKEN)],
+                             .rows = q->dim[ls_token_axis(at, LS_Q_BY_TOKEN)],
+                             .cols = k->dim[ls_token_axis(at, LS_K_BY_TOKEN)],
+                             .depth = q->dim[3],
+                             .width = v->dim[3]};
+}
+
+double ls_attention_scores(const LsGraph *g, LsNodeId n)
+{
+    const LsAttentionAttr *at = &g->node[n.i].attr.attention;
+    LsAttentionSize s = ls_attention_size(g, n);
+    double rows = (double)s.rows, cols = (double)s.cols, all = (double)(s.batch * s.heads);
+    if (!at->causal || at->past >= s.cols - 1)
+        return all * rows * cols;
+    double first = (double)at->past + 1, part = cols - first;     /* rows until one sees all */
+    double grow = rows < part ? rows : part;
+    return all * (grow * (first + (grow - 1) / 2) + (rows - grow) * cols);
+}
+
+/* ---- shapes ---- */
+static bool misfit(LsCtx *cx, LsGraph *g, LsNodeId n, const char *why)
+{
+    LsArena *a = cx->arena;
+    int k = operand(g, n, 0);
+    return ls_error(cx, ls_where(g, n), LS_E_SHAPE, NULL, "q is %s, k is %s, v is %s: %s",
+                    ls_shape_text(a, ls_in_shape(g, n, k)),
+                    ls_shape_text(a, ls_in_shape(g, n, k + 1)),
+                    ls_shape_text(a, ls_in_shape(g, n, k + 2)), why);
+}
+
+static bool fits(LsCtx *cx, LsGraph *g, LsNodeId n)
+{
+    const LsAttentionAttr *at = &g->node[n.i].attr.attention;
+    const LsShape *q = ls_in_shape(g, n, operand(g, n, 0)), *k = ls_in_shape(g, n, operand(g, n, 1)),
+                  *v = ls_in_shape(g, n, operand(g, n, 2));
+    if (q->rank != 4 || k->rank != 4 || v->rank != 4)
+        return misfit(cx, g, n, "all must have four axes");
+    LsAttentionSize s = ls_attention_size(g, n);
+    if (k->dim[0] != s.batch || v->dim[0] != s.batch)
+        return misfit(cx, g, n, "numbers of samples differ");
+    if (v->dim[ls_head_axis(at, LS_V_BY_TOKEN)] != s.groups || s.heads % s.groups != 0)
+        return misfit(cx, g, n, "numbers of heads do not fit");
+    if (v->dim[ls_token_axis(at, LS_V_BY_TOKEN)] != s.cols || k->dim[3] != s.depth)
+        return misfit(cx, g, n, "sizes of heads or numbers of tokens do not fit");
+    LsValueId mask = ls_in(g, n, operand(g, n, 3));
+    LsShape all = {4, {s.batch, s.heads, s.rows, s.cols}}, with = all;
+    if (ls_is(mask) && (ls_shape(g, mask)->rank != 4
+                        || !ls_shape_broadcast(&with, ls_shape(g, mask))
+                        || !ls_shape_same(&with, &all)))
+        return ls_error(cx, ls_where(g, n), LS_E_SHAPE, NULL, "the mask is %s, the scores are %s",
+                        ls_shape_text(cx->arena, ls_shape(g, mask)),
+                        ls_shape_text(cx->arena, &all));
+    return true;
+}
+
+static bool attention_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
+{
+    if (!fits(cx, g, n))
+        return false;
+    const LsAttentionAttr *at = &g->node[n.i].attr.attention;
+    LsAttentionSize s = ls_attention_size(g, n);
+    LsShape y = {4, {s.batch, 0, 0, s.width}};
+    y.dim[ls_head_axis(at, LS_Y_BY_TOKEN)] = s.heads;
+    y.dim[ls_token_axis(at, LS_Y_BY_TOKEN)] = s.rows;
+    ls_set_out(g, n, 1, LS_REAL, &(LsShape){4, {s.batch, s.heads, s.rows, 1}});
+    return ls_infer_out(cx, g, n, LS_REAL, &y);
+}
+
+static bool attention_grad_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
+{
+    if (!fits(cx, g, n))
+        return false;
+    for (int k = 0; k < 3; k++) {
+        const LsShape x = *ls_in_shape(g, n, FIRST + k);
+        ls_set_out(g, n, k, LS_REAL, &x);
+    }
+    return true;
+}
+
+/* ---- cost: two operations a term, ten for exp ---- */
+static double attention_flops(const LsGraph *g, LsNodeId n)
+{
+    LsAttentionSize s = ls_attention_size(g, n);
+    return ls_attention_scores(g, n) * (double)(2 * s.depth + 2 * s.width + 14);
+}
+
+/* Scores again, dy vT, and three products for dq, dk, dv. */
+static double attention_grad_flops(const LsGraph *g, LsNodeId n)
+{
+    LsAttentionSize s = ls_attention_size(g, n);
+    return ls_attention_scores(g, n) * (double)(6 * s.depth + 4 * s.width + 14);
+}
+
+static void attention_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[],
+                           const bool want[], LsValueId dx[])
+{
+    LsAttr at = g->node[n.i].attr;
+    int nin = g->node[n.i].nin;
+    if (!ls_is(dy[0]))
+        return;
+    LsValueId in[FIRST + 4] = {dy[0], ls_out(g, n, 0), ls_out(g, n, 1)};
+    for (int k = 0; k < nin; k++)
+        in[FIRST + k] = ls_in(g, n, k);
+    LsValueId dq = ls_append(cx, g, LS_OP_ATTENTION_GRAD, FIRST + nin, in, &at);
+    for (int k = 0; k < 3 && ls_is(dq); k++)
+        if (want[k])
+            dx[k] = (LsValueId){dq.i + (uint32_t)k};
+}
+
+const LsOp ls_op_attention = {
+    .name = "Attention", .min_in = 3, .max_in = 4, .nout = 2, .infer = attention_infer,
+    .grad = attention_grad, .flops = attention_flops, .kernel = LS_K_ATTENTION,
+    .layout = LS_LAY_ROW,
+};
+const LsOp ls_op_attention_grad = {
+    .name = "attention_grad", .min_in = FIRST + 3, .max_in = FIRST + 4, .nout = 3,
+    .infer = attention_grad_infer, .flops = attention_grad_flops, .kernel = LS_K_ATTENTION,
+    .layout = LS_LAY_ROW,
+};
+
+/* ---- in products ---- */
+bool ls_is_trained(LsCtx *cx, const LsGraph *g, LsValueId v)
+{
+    bool *seen = ls_arena_alloc(cx->arena, g->nvalue, sizeof *seen);
+    LsValueId *stack = ls_arena_alloc(cx->arena, g->nvalue, sizeof *stack);
+    uint32_t depth = 0;
+    seen[v.i] = true;
+    stack[depth++] = v;
+    while (depth > 0) {
+        LsValueId at = stack[--depth];
+        LsNodeId n = g->value[at.i].def;
+        if (g->value[at.i].kind == LS_V_PARAM)
+            return true;
+        for (int k = 0; n.i != 0 && k < g->node[n.i].nin; k++) {
+            LsValueId x = ls_in(g, n, k);
+            if (!seen[x.i])
+                stack[depth++] = x;
+            seen[x.i] = true;
+        }
+    }
+    return false;
+}
+
+/* x as [N,G,rows,..] with heads before tokens, and as many heads in a group side by side. */
+static LsValueId by_group(LsCtx *cx, LsGraph *g, LsValueId x, bool by_token, int64_t groups)
+{
+    if (by_token)
+        x = ls_transpose(cx, g, x, (int[]){0, 2, 1, 3});
+    LsShape s = *ls_shape(g, x);
+    return ls_reshape(cx, g, x,
+                      &(LsShape){5, {s.dim[0], groups, s.dim[1] / groups, s.dim[2], s.dim[3]}});
+}
+
+/* The mask beside [N,G,heads of a group,T,S]. */
+static LsValueId mask_by_group(LsCtx *cx, LsGraph *g, LsValueId mask, int64_t groups)
+{
+    LsShape s = *ls_shape(g, mask);
+    int64_t outer = s.dim[1] == 1 ? 1 : groups;
+    LsShape to = {5, {s.dim[0], outer, s.dim[1] / outer, s.dim[2], s.dim[3]}};
+    return ls_reshape(cx, g, mask, &to);
+}
+
+/* 1 x 1 x 1 x rows x cols: what a causal mask adds. */
+static LsValueId future(LsCtx *cx, LsGraph *g, int64_t rows, int64_t cols, int64_t past)
+{
+    float *m = ls_arena_alloc(cx->arena, (size_t)(rows * cols), sizeof *m);
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = i + past + 1; j < cols; j++)
+            m[i * cols + j] = -__builtin_inff();
+    return ls_const_add(cx, g, LS_REAL, &(LsShape){5, {1, 1, 1, rows, cols}}, m);
+}
+
+static LsValueId in_products(LsCtx *cx, LsGraph *g, const LsValueId in[4],
+                             const LsAttentionAttr *at)
+{
+    int64_t groups = ls_shape(g, in[1])->dim[ls_head_axis(at, LS_K_BY_TOKEN)];
+    LsValueId q = by_group(cx, g, in[0], at->by_token & LS_Q_BY_TOKEN, groups);
+    LsValueId k = by_group(cx, g, in[1], at->by_token & LS_K_BY_TOKEN, groups);
+    LsValueId v = by_group(cx, g, in[2], at->by_token & LS_V_BY_TOKEN, groups);
+    LsAttr scaled = {.gemm = {.trans_b = true, .alpha = at->scale}}, plain = {.gemm = {.alpha = 1}};
+    LsValueId s = ls_append2(cx, g, LS_OP_MATMUL, q, k, &scaled);
+    LsShape y = *ls_shape(g, s);
+    if (ls_is(in[3]))
+        s = ls_append2(cx, g, LS_OP_ADD, s, mask_by_group(cx, g, in[3], groups), NULL);
+    if (at->causal)
+        s = ls_append2(cx, g, LS_OP_ADD, s, future(cx, g, y.dim[3], y.dim[4], at->past), NULL);
+    s = ls_append1(cx, g, LS_OP_SOFTMAX, s, &(LsAttr){.axis = {4}});
+    s = ls_append2(cx, g, LS_OP_MATMUL, s, v, &plain);
+    LsShape to = {4, {y.dim[0], y.dim[1] * y.dim[2], y.dim[3], ls_shape(g, v)->dim[4]}};
+    s = ls_reshape(cx, g, s, &to);
+    return at->by_token & LS_Y_BY_TOKEN ? ls_transpose(cx, g, s, (int[]){0, 2, 1, 3}) : s;
+}
+
+LsValueId ls_attention(LsCtx *cx, LsGraph *g, const LsValueId in[4], const LsAttentionAttr *at)
+{
+    LsValueId y = ls_append(cx, g, LS_OP_ATTENTION, ls_is(in[3]) ? 4 : 3, in,
+                            &(LsAttr){.attention = *at});
+    bool learned = ls_is(in[3]) && ls_type(g, in[3]) == LS_REAL && ls_is_trained(cx, g, in[3]);
+    return ls_is(y) && learned ? in_products(cx, g, in, at) : y;   /* shapes have been checked */
+}

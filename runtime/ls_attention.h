@@ -1,0 +1,352 @@
+/* runtime/ls_attention.h -- attention on the CPU: softmax(scale q kT + mask) v, and its gradient.
+ *
+ * Scores exist only as tiles of some rows of q by a block of columns of k. The first pass keeps a
+ * running maximum and sum of each row (Milakov & Gimelshein 2018; Dao et al. 2022) and leaves the
+ * logarithm of the sum of exponentials, from which the gradient makes each tile anew.
+ *
+ * Work is cut by shape alone, blocks and tiles are taken in order, and a unit writes what no other
+ * does: bits do not depend on threads. */
+#ifndef LS_ATTENTION_H
+#define LS_ATTENTION_H
+
+#include "ls_gemm.h"
+
+enum {
+    LS_ATT_ROWS = LS_MR > 8 ? 2 * LS_MR : 4 * LS_MR,    /* of a tile; of the gradient's */
+    LS_ATT_BACK = 2 * LS_ATT_ROWS,
+    LS_ATT_UNIT = 18 * LS_ATT_ROWS,                     /* rows of a unit, at most */
+};
+
+/* Columns of a block, whole panels: fewer where heads are deep, so that a block stays in the L2
+ * cache. `deep`: elements of a head of q, k, v, the longest. */
+#define LS_ATT_COLS(deep) ((deep) <= 64 ? 224 : (deep) <= 160 ? 96 : 32)
+/* Distance of scores: odd in vectors. */
+#define LS_ATT_LD(deep) (LS_ATT_COLS(deep) + LS_V)
+#define LS_ATT_PACKED(n) (((n) + LS_V - 1) / LS_V * LS_V)
+/* Elements that a thread needs beside its operands. */
+#define LS_ATT_ROOM(depth, width, deep)                                                            \
+    (LS_ATT_COLS(deep) * ((depth) + LS_ATT_PACKED(width)) + LS_ATT_ROWS * LS_ATT_LD(deep))
+#define LS_ATT_BACK_ROOM(depth, width, deep)                                                       \
+    (LS_ATT_COLS(deep) * ((depth) + LS_ATT_PACKED(depth) + (width))                                \
+     + LS_ATT_BACK * (LS_ATT_PACKED(depth) + LS_ATT_PACKED(width) + 2 * LS_ATT_LD(deep)))
+
+/* Distances of samples, heads, rows. */
+typedef struct LsHeads { int64_t sample, head, row; } LsHeads;
+
+typedef struct LsAttention {
+    int64_t batch, heads, groups;       /* heads / groups in a row share a k and v */
+    int64_t rows, cols, depth, width;   /* of q; of k and v; elements of q and k; of v and y */
+    int64_t block;                      /* LS_ATT_COLS */
+    real scale;
+    bool causal;                        /* row i sees columns 0 .. i + past */
+    int64_t past;
+    LsHeads q, k, v, y, mask;
+    int64_t mask_col;                   /* 0: one for all columns */
+    bool keep;                          /* of bools: what lets a score be */
+    real fill;                          /* and what it becomes otherwise */
+} LsAttention;
+
+/* One mask at most. The gradients dq, dk, dv lie as q, k, v. */
+typedef struct LsAttentionArgs {
+    const real *q, *k, *v, *add;
+    const uint8_t *bools;
+    real *y, *lse;
+    const real *dy;
+    real *dq, *dk, *dv;
+} LsAttentionArgs;
+
+LS_INLINE int64_t ls_heads_at(const LsHeads *t, int64_t sample, int64_t head)
+{
+    return sample * t->sample + head * t->head;
+}
+
+/* ---- what the two passes share ---- */
+
+/* Rows i .. i + m of one head of q by columns j .. j + n of its k, of which some row sees the first
+ * `wide`; `whole`: those in whole panels. */
+typedef struct LsScores {
+    const LsAttention *d;
+    const LsAttentionArgs *a;
+    int64_t sample, head;
+    int64_t i, m, j, n, wide, whole;
+    int64_t ld;                         /* distance of rows of scores */
+} LsScores;
+
+/* Rows from i on see nothing of columns from here on. */
+LS_INLINE int64_t ls_seen(const LsAttention *d, int64_t i)
+{
+    return d->causal ? ls_least(i + d->past + 1, d->cols) : d->cols;
+}
+
+LS_INLINE void ls_scores_bound(LsScores *t)
+{
+    t->wide = ls_least(ls_seen(t->d, t->i + t->m - 1) - t->j, t->n);
+    t->whole = ls_ceil_div(t->wide, LS_NR) * LS_NR;
+}
+
+/* Panels of the columns of a matrix of n rows `ld` apart: to[c][k] for k < depth, c < n. */
+LS_SHARED_FN void ls_pack_columns(real *to, const real *from, int64_t ld, int64_t depth, int64_t n,
+                                  real scale)
+{
+    for (int64_t c = 0; c < n; c += LS_NR)
+        ls_pack_turned(to + c * depth, from + c * ld, ld, depth, n - c, scale);
+}
+
+/* Panels of n rows of `width` columns. */
+LS_SHARED_FN void ls_pack_block(real *to, const real *from, int64_t ld, int64_t n, int64_t width,
+                                real scale)
+{
+    for (int64_t c = 0; c < width; c += LS_NR)
+        ls_pack_rows(to + c * n, from + c, ld, n, width - c, scale);
+}
+
+/* to[m][..] = from[m][depth] times the tile's columns, packed. What is right of the last panel
+ * becomes 0. */
+LS_INLINE void ls_scores_multiply(const LsScores *t, real *to, const real *from, int64_t ldf,
+                                  int64_t depth, const real *panels)
+{
+    for (int64_t c = 0; c < t->wide; c += LS_NR) {
+        int64_t width = ls_panel_width(t->n - c);
+        ls_panel(false, t->m, width, depth, from, ldf, panels + c * depth, width, ls_no_bias, 0,
+                 to + c, t->ld);
+        for (int64_t r = 0; width < LS_NR && r < t->m; r++)
+            ls_zero(to + r * t->ld + c + width, LS_NR - width);
+    }
+}
+
+/* to[m][width] (+)= from[m][k] times packed rows. */
+LS_INLINE void ls_rows_times(bool turned, int64_t m, int64_t width, int64_t k, const real *from,
+                             int64_t ldf, const real *panels, int64_t rows, bool add, real *to,
+                             int64_t ldt)
+{
+    for (int64_t c = 0; c < width; c += LS_NR)
+        ls_panel(turned, m, ls_least(LS_NR, width - c), k, from, ldf, panels + c * rows,
+                 ls_panel_width(width - c), add ? to + c : ls_no_bias, add ? ldt : 0, to + c, ldt);
+}
+
+/* Scores of row r that it sees get the mask, the others become minus infinity. */
+LS_INLINE void ls_row_masked(const LsScores *t, int64_t r, real *s)
+{
+    const LsAttention *d = t->d;
+    const LsAttentionArgs *a = t->a;
+    int64_t at = ls_heads_at(&d->mask, t->sample, t->head) + (t->i + r) * d->mask.row
+                 + t->j * d->mask_col;
+    int64_t n = ls_least(ls_seen(d, t->i + r) - t->j, t->wide);
+    n = ls_most(n, 0);
+    if (a->add != NULL && d->mask_col == 1)
+        for (int64_t c = 0; c < n; c++)
+            s[c] += a->add[at + c];
+    else if (a->add != NULL)
+        for (int64_t c = 0; c < n; c++)
+            s[c] += a->add[at];
+    if (a->bools != NULL)
+        for (int64_t c = 0; c < n; c++)
+            s[c] = (a->bools[at + c * d->mask_col] != 0) == d->keep ? s[c] : d->fill;
+    for (int64_t c = n; c < t->whole; c++)
+        s[c] = -INFINITY;
+}
+
+/* ---- forward ---- */
+
+/* Of each row of a unit: the greatest score so far, the sum of exponentials of the distances to
+ * it. */
+typedef struct LsRunning { real max[LS_ATT_UNIT]; double sum[LS_ATT_UNIT]; } LsRunning;
+
+/* One row of scores becomes weights; y is brought to the new maximum. */
+LS_INLINE void ls_row_weigh(const LsScores *t, real *s, bool first, real *max, double *sum, real *y)
+{
+    real top = ls_max_real(*max, ls_row_max(s, t->whole, LS_NR));
+    real shift = top == -INFINITY ? 0 : top;
+    double more = ls_row_exp_to(s, s, shift, t->whole, LS_NR);
+    if (!first && top != *max) {
+        real by = ls_exp(*max - shift);
+        *sum *= by;
+        for (int64_t c = 0; c < t->d->width; c++)
+            y[c] *= by;
+    }
+    *sum = first ? more : *sum + more;
+    *max = top;
+}
+
+LS_SHARED_FN void ls_tile_attend(LsScores *t, const real *kt, const real *v, real *s, real *max,
+                                 double *sum)
+{
+    const LsAttention *d = t->d;
+    const real *q = t->a->q + ls_heads_at(&d->q, t->sample, t->head) + t->i * d->q.row;
+    real *y = t->a->y + ls_heads_at(&d->y, t->sample, t->head) + t->i * d->y.row;
+    bool first = t->j == 0;
+    ls_scores_multiply(t, s, q, d->q.row, d->depth, kt);
+    for (int64_t r = 0; r < t->m; r++) {
+        ls_row_masked(t, r, s + r * t->ld);
+        ls_row_weigh(t, s + r * t->ld, first, max + r, sum + r, y + r * d->y.row);
+    }
+    ls_rows_times(false, t->m, d->width, t->wide, s, t->ld, v, t->n, !first, y, d->y.row);
+}
+
+/* Rows i0 .. i0 + m of one head. */
+LS_SHARED_FN void ls_attend(const LsAttention *d, const LsAttentionArgs *a, int64_t sample,
+                            int64_t head, int64_t i0, int64_t m, real *room)
+{
+    LsRunning run;
+    for (int64_t r = 0; r < m; r++)
+        run.max[r] = -INFINITY;
+    int64_t group = head / (d->heads / d->groups), ldv = LS_ATT_PACKED(d->width);
+    const real *k = a->k + ls_heads_at(&d->k, sample, group);
+    const real *v = a->v + ls_heads_at(&d->v, sample, group);
+    real *kt = room, *vp = kt + d->block * d->depth, *s = vp + d->block * ldv;
+    LsScores t = {.d = d, .a = a, .sample = sample, .head = head, .ld = d->block + LS_V};
+    for (t.j = 0; t.j < ls_seen(d, i0 + m - 1); t.j += d->block) {
+        t.n = ls_least(d->block, ls_seen(d, i0 + m - 1) - t.j);
+        ls_pack_columns(kt, k + t.j * d->k.row, d->k.row, d->depth, t.n, d->scale);
+        ls_pack_block(vp, v + t.j * d->v.row, d->v.row, t.n, d->width, 1);
+        for (int64_t r = 0; r < m; r += LS_ATT_ROWS) {
+            t.i = i0 + r;
+            t.m = ls_least(LS_ATT_ROWS, m - r);
+            ls_scores_bound(&t);
+            if (t.wide > 0)
+                ls_tile_attend(&t, kt, vp, s, run.max + r, run.sum + r);
+        }
+    }
+    real *lse = a->lse + (sample * d->heads + head) * d->rows + i0;
+    real *y = a->y + ls_heads_at(&d->y, sample, head) + i0 * d->y.row;
+    for (int64_t r = 0; r < m; r++, y += d->y.row) {
+        bool none = run.sum[r] == 0;
+        real by = none ? 0 : (real)(1 / run.sum[r]);
+        for (int64_t c = 0; c < d->width; c++)
+            y[c] *= by;
+        lse[r] = none ? 0 : run.max[r] + ls_log((real)run.sum[r]);
+    }
+}
+
+/* Rows of a unit: many, which share a packed k and v, as long as there are units for several
+ * threads. */
+LS_INLINE int64_t ls_attention_unit(const LsAttention *d)
+{
+    enum { MANY = 16 };
+    int64_t rows = ls_even_block(d->rows, LS_ATT_UNIT, LS_ATT_ROWS);
+    while (rows > 2 * LS_ATT_ROWS && d->batch * d->heads * ls_ceil_div(d->rows, rows) < MANY)
+        rows = ls_even_block(d->rows, rows / 2, LS_ATT_ROWS);
+    return rows;
+}
+
+LS_INLINE int64_t ls_attention_units(const LsAttention *d)
+{
+    return d->batch * d->heads * ls_ceil_div(d->rows, ls_attention_unit(d));
+}
+
+LS_SHARED_FN void ls_attention_some(const LsAttention *d, const LsAttentionArgs *a, int64_t lo,
+                                    int64_t hi, real *room)
+{
+    int64_t rows = ls_attention_unit(d), down = ls_ceil_div(d->rows, rows);
+    for (int64_t u = lo; u < hi; u++) {
+        int64_t i = u % down * rows, head = u / down;
+        ls_attend(d, a, head / d->heads, head % d->heads, i, ls_least(rows, d->rows - i), room);
+    }
+}
+
+/* ---- gradient ----
+ * With p the weights and w = p (dy vT - dot(dy, y)) row by row: dq = scale w k, dk = scale wT q,
+ * dv = pT dy. */
+
+/* Where a thread keeps packed blocks and tiles. */
+typedef struct LsBackRoom { real *kt, *k, *vt, *q, *dy, *p, *w; } LsBackRoom;
+
+LS_INLINE LsBackRoom ls_back_room(const LsAttention *d, real *room)
+{
+    int64_t depth = LS_ATT_PACKED(d->depth), width = LS_ATT_PACKED(d->width);
+    LsBackRoom b = {.kt = room};
+    b.k = b.kt + d->block * d->depth;
+    b.vt = b.k + d->block * depth;
+    b.q = b.vt + d->block * d->width;
+    b.dy = b.q + LS_ATT_BACK * depth;
+    b.p = b.dy + LS_ATT_BACK * width;
+    b.w = b.p + LS_ATT_BACK * (d->block + LS_V);
+    return b;
+}
+
+/* p: scores to weights; w: dy vT to what it is above. */
+LS_INLINE void ls_row_back(const LsScores *t, int64_t r, real *p, real *w, real lse, real dot)
+{
+    ls_row_masked(t, r, p);
+#pragma GCC ivdep
+    for (int64_t c = 0; c < t->whole; c++) {
+        real x = ls_exp(p[c] - lse);
+        p[c] = x;
+        w[c] = x * (w[c] - dot);
+    }
+    if (t->a->bools == NULL)
+        return;
+    const LsAttention *d = t->d;
+    const uint8_t *bools = t->a->bools + ls_heads_at(&d->mask, t->sample, t->head)
+                           + (t->i + r) * d->mask.row + t->j * d->mask_col;
+    for (int64_t c = 0; c < t->wide; c++)       /* scores that were filled in move nothing */
+        w[c] = (bools[c * d->mask_col] != 0) == d->keep ? w[c] : 0;
+}
+
+LS_SHARED_FN void ls_tile_back(LsScores *t, const LsBackRoom *b, real *dk, real *dv)
+{
+    const LsAttention *d = t->d;
+    const LsAttentionArgs *a = t->a;
+    int64_t at = ls_heads_at(&d->q, t->sample, t->head) + t->i * d->q.row;
+    int64_t at_y = ls_heads_at(&d->y, t->sample, t->head) + t->i * d->y.row;
+    const real *lse = a->lse + (t->sample * d->heads + t->head) * d->rows + t->i;
+    ls_scores_multiply(t, b->p, a->q + at, d->q.row, d->depth, b->kt);
+    ls_scores_multiply(t, b->w, a->dy + at_y, d->y.row, d->width, b->vt);
+    for (int64_t r = 0; r < t->m; r++) {
+        const real *dy = a->dy + at_y + r * d->y.row, *y = a->y + at_y + r * d->y.row;
+        real dot = (real)ls_row_dot(dy, y, d->width, LS_V);
+        ls_row_back(t, r, b->p + r * t->ld, b->w + r * t->ld, lse[r], dot);
+    }
+    ls_pack_block(b->q, a->q + at, d->q.row, t->m, d->depth, d->scale);
+    ls_pack_block(b->dy, a->dy + at_y, d->y.row, t->m, d->width, 1);
+    ls_rows_times(false, t->m, d->depth, t->wide, b->w, t->ld, b->k, t->n, true, a->dq + at,
+                  d->q.row);
+    ls_rows_times(true, t->wide, d->depth, t->m, b->w, t->ld, b->q, t->m, true, dk, d->k.row);
+    ls_rows_times(true, t->wide, d->width, t->m, b->p, t->ld, b->dy, t->m, true, dv, d->v.row);
+}
+
+LS_INLINE void ls_zero_rows(real *to, int64_t ld, int64_t rows, int64_t n)
+{
+    for (int64_t r = 0; r < rows; r++)
+        ls_zero(to + r * ld, n);
+}
+
+/* One k and v, and the heads that share it. */
+LS_SHARED_FN void ls_attend_back(const LsAttention *d, const LsAttentionArgs *a, int64_t sample,
+                                 int64_t group, real *room)
+{
+    const LsBackRoom b = ls_back_room(d, room);
+    int64_t heads = d->heads / d->groups, at_k = ls_heads_at(&d->k, sample, group);
+    int64_t at_v = ls_heads_at(&d->v, sample, group);
+    LsScores t = {.d = d, .a = a, .sample = sample, .ld = d->block + LS_V};
+    for (int64_t h = group * heads; h < (group + 1) * heads; h++)
+        ls_zero_rows(a->dq + ls_heads_at(&d->q, sample, h), d->q.row, d->rows, d->depth);
+    ls_zero_rows(a->dk + at_k, d->k.row, d->cols, d->depth);
+    ls_zero_rows(a->dv + at_v, d->v.row, d->cols, d->width);
+    for (t.j = 0; t.j < d->cols; t.j += d->block) {
+        t.n = ls_least(d->block, d->cols - t.j);
+        const real *k = a->k + at_k + t.j * d->k.row, *v = a->v + at_v + t.j * d->v.row;
+        ls_pack_columns(b.kt, k, d->k.row, d->depth, t.n, d->scale);
+        ls_pack_columns(b.vt, v, d->v.row, d->width, t.n, 1);
+        ls_pack_block(b.k, k, d->k.row, t.n, d->depth, d->scale);
+        for (t.head = group * heads; t.head < (group + 1) * heads; t.head++)
+            for (t.i = 0; t.i < d->rows; t.i += LS_ATT_BACK) {
+                t.m = ls_least(LS_ATT_BACK, d->rows - t.i);
+                ls_scores_bound(&t);
+                if (t.wide > 0)
+                    ls_tile_back(&t, &b, a->dk + at_k + t.j * d->k.row,
+                                 a->dv + at_v + t.j * d->v.row);
+            }
+    }
+}
+
+LS_INLINE int64_t ls_attention_back_units(const LsAttention *d) { return d->batch * d->groups; }
+
+LS_SHARED_FN void ls_attention_back_some(const LsAttention *d, const LsAttentionArgs *a, int64_t lo,
+                                         int64_t hi, real *room)
+{
+    for (int64_t u = lo; u < hi; u++)
+        ls_attend_back(d, a, u / d->groups, u % d->groups, room);
+}
+
+#endif

@@ -1,0 +1,167 @@
+/* tests/test_kernels_attention.c -- attention kernels against the formulas: ragged sizes, both
+ * orders of heads and tokens, grouped queries, masks of every kind, causal with columns before. */
+#include "tests/attention_reference.h"
+#include "tests/kernel_rig.h"
+#include "tests/suite.h"
+
+static const int real_bytes[] = {4, 8};
+
+typedef enum { NO_MASK, ADDED, BOOLS } Mask;
+
+typedef struct Case {
+    int64_t batch, heads, groups, rows, cols, depth, width;
+    unsigned by_token;
+    bool causal;
+    int64_t past;
+    Mask mask;
+    LsShape mask_shape;         /* rank 0: that of the scores */
+    bool keep;
+    double fill;
+} Case;
+
+static const Case cases[] = {
+    {1, 1, 1, 1, 1, 1, 1, 0, false, 0, NO_MASK, {0}, 0, 0},
+    {2, 3, 3, 19, 17, 5, 7, 0, false, 0, NO_MASK, {0}, 0, 0},
+    {2, 4, 4, 33, 33, 16, 16, 15, true, 0, NO_MASK, {0}, 0, 0},
+    {1, 4, 2, 30, 45, 8, 12, 5, false, 0, NO_MASK, {0}, 0, 0},          /* two heads to a group */
+    {1, 6, 1, 40, 31, 20, 9, 10, true, 3, NO_MASK, {0}, 0, 0},
+    {1, 2, 2, 120, 500, 24, 24, 15, true, 300, NO_MASK, {0}, 0, 0},     /* several blocks */
+    {1, 1, 1, 600, 600, 32, 40, 0, true, 0, NO_MASK, {0}, 0, 0},        /* several units */
+    {1, 2, 1, 20, 210, 100, 70, 0, false, 0, NO_MASK, {0}, 0, 0},       /* deep heads */
+    {1, 1, 1, 9, 70, 170, 3, 3, true, 61, NO_MASK, {0}, 0, 0},
+    {2, 3, 3, 20, 35, 8, 8, 0, false, 0, ADDED, {0}, 0, 0},
+    {2, 2, 2, 37, 37, 8, 8, 15, true, 0, ADDED, {4, {1, 2, 1, 37}}, 0, 0},
+    {2, 2, 1, 11, 40, 8, 8, 7, false, 0, ADDED, {4, {2, 1, 11, 1}}, 0, 0},
+    {2, 2, 2, 21, 34, 8, 8, 0, false, 0, BOOLS, {0}, true, -3.4e38},
+    {2, 2, 2, 34, 34, 8, 8, 15, true, 2, BOOLS, {4, {2, 1, 1, 34}}, false, -1e9},
+    {1, 2, 2, 14, 9, 8, 8, 2, false, 0, BOOLS, {4, {1, 1, 14, 9}}, true, 0.5},  /* moves nothing */
+};
+enum { NCASES = sizeof cases / sizeof *cases };
+
+static LsShape turned(const Case *c, unsigned bit, int64_t heads, int64_t tokens, int64_t size)
+{
+    return c->by_token & bit ? SHAPE(c->batch, tokens, heads, size)
+                             : SHAPE(c->batch, heads, tokens, size);
+}
+
+static LsValueId mask_operand(Rig *r, const Case *c)
+{
+    LsShape all = SHAPE(c->batch, c->heads, c->rows, c->cols);
+    LsShape s = c->mask_shape.rank > 0 ? c->mask_shape : all;
+    LsValueId m = rig_operand(r, c->mask == BOOLS ? LS_BOOL : LS_REAL, LS_ROW, s);
+    for (int64_t i = 0; i < ls_count(&s); i++)
+        if (c->mask == ADDED && i % 5 == 2)
+            rig_set(r, m, i, -INFINITY);
+        else if (c->mask == BOOLS && i % s.dim[3] == 0)
+            rig_set(r, m, i, c->keep);      /* no row is left without a score */
+    return m;
+}
+
+static LsNodeId forward(Rig *r, const Case *c, LsValueId in[4], LsAttr *at)
+{
+    *at = (LsAttr){.attention = {.scale = 0.7, .by_token = c->by_token, .causal = c->causal,
+                                 .past = c->past, .keep = c->keep, .fill = c->fill}};
+    LsShape q = turned(c, LS_Q_BY_TOKEN, c->heads, c->rows, c->depth);
+    LsShape y = turned(c, LS_Y_BY_TOKEN, c->heads, c->rows, c->width);
+    in[0] = rig_operand(r, LS_REAL, LS_ROW, q);
+    in[1] = rig_operand(r, LS_REAL, LS_ROW, turned(c, LS_K_BY_TOKEN, c->groups, c->cols, c->depth));
+    in[2] = rig_operand(r, LS_REAL, LS_ROW, turned(c, LS_V_BY_TOKEN, c->groups, c->cols, c->width));
+    if (c->mask != NO_MASK)
+        in[3] = mask_operand(r, c);
+    LsNodeId n = rig_node(r, LS_OP_ATTENTION, c->mask != NO_MASK ? 4 : 3, in, 2, at);
+    rig_result(r, n, 0, LS_REAL, LS_ROW, y);
+    rig_result(r, n, 1, LS_REAL, LS_ROW, SHAPE(c->batch, c->heads, c->rows, 1));
+    return n;
+}
+
+static LsNodeId backward(Rig *r, LsNodeId fwd, const LsValueId in[4], const LsAttr *at)
+{
+    LsValueId y = ls_out(r->g, fwd, 0), lse = ls_out(r->g, fwd, 1);
+    LsValueId dy = rig_operand(r, LS_REAL, LS_ROW, *ls_shape(r->g, y));
+    LsValueId operand[] = {dy, y, lse, in[0], in[1], in[2], in[3]};
+    LsNodeId n = rig_node(r, LS_OP_ATTENTION_GRAD, ls_is(in[3]) ? 7 : 6, operand, 3, at);
+    for (int k = 0; k < 3; k++)
+        rig_result(r, n, k, LS_REAL, LS_ROW, *ls_shape(r->g, in[k]));
+    return n;
+}
+
+static double *values(const Rig *r, LsValueId v, bool filled)
+{
+    int64_t n = ls_is(v) ? ls_count(ls_shape(r->g, v)) : 0;
+    double *x = ls_is(v) ? calloc((size_t)n, sizeof *x) : NULL;
+    for (int64_t i = 0; i < n && filled; i++)
+        x[i] = rig_get(r, v, i);
+    return x;
+}
+
+static void compare(const Rig *r, LsValueId v, const double *want, double tolerance)
+{
+    for (int64_t i = 0; i < ls_count(ls_shape(r->g, v)); i++)
+        rig_close_to(r, v, i, want[i], tolerance);
+}
+
+static void check(const Rig *r, LsNodeId n)
+{
+    const LsGraph *g = r->g;
+    bool back = g->node[n.i].op == LS_OP_ATTENTION_GRAD;
+    int first = back ? 3 : 0;
+    AttentionData d = {.g = g, .n = n, .q = values(r, ls_in(g, n, first), true),
+                       .k = values(r, ls_in(g, n, first + 1), true),
+                       .v = values(r, ls_in(g, n, first + 2), true),
+                       .mask = values(r, ls_in(g, n, first + 3), true),
+                       .y = values(r, back ? ls_in(g, n, 1) : ls_out(g, n, 0), back),
+                       .lse = values(r, back ? ls_in(g, n, 2) : ls_out(g, n, 1), back)};
+    if (back) {
+        d.dy = values(r, ls_in(g, n, 0), true);
+        d.dq = values(r, ls_out(g, n, 0), false);
+        d.dk = values(r, ls_out(g, n, 1), false);
+        d.dv = values(r, ls_out(g, n, 2), false);
+    }
+    attention_reference(&d);
+    double *const got[] = {back ? d.dq : d.y, back ? d.dk : d.lse, d.dv};
+    for (int k = 0; k < g->node[n.i].nout; k++)
+        compare(r, ls_out(g, n, k), got[k], 2e-5);
+    double *const all[] = {d.q, d.k, d.v, d.mask, d.y, d.lse, d.dy, d.dq, d.dk, d.dv};
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++)
+        free(all[k]);
+}
+
+static void check_all(const char *flags, int real)
+{
+    Rig r;
+    LsAttr at;
+    rig_open(&r, real);
+    r.products = true;
+    r.flags = flags;
+    for (int i = 0; i < NCASES; i++) {
+        LsValueId in[4] = {{0}};
+        LsNodeId n = forward(&r, &cases[i], in, &at);
+        backward(&r, n, in, &at);
+    }
+    rig_run(&r);
+    for (uint32_t i = 1; i < r.g->nnode; i++)
+        check(&r, (LsNodeId){i});
+    rig_close(&r);
+}
+
+START_TEST(attention_and_its_gradient_match_the_formulas)
+{
+    check_all(NULL, real_bytes[_i]);
+}
+END_TEST
+
+START_TEST(they_do_with_narrow_vectors_and_with_wide_ones)
+{
+    check_all("-O1 -mavx512f -mno-avx512f -mno-avx", real_bytes[_i]);
+    check_all("-O2 -march=native", real_bytes[_i]);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("kernels_attention");
+    tcase_set_timeout(tc, 120);
+    tcase_add_loop_test(tc, attention_and_its_gradient_match_the_formulas, 0, 2);
+    tcase_add_loop_test(tc, they_do_with_narrow_vectors_and_with_wide_ones, 0, 2);
+    return run_tests("kernels_attention", tc);
+}
