@@ -8,7 +8,7 @@
 #include "compiler/onnx_wire.h"
 #include "compiler/op.h"
 
-enum { LS_OPSET_MIN = 8, LS_OPSET_MAX = 22, LS_IR_MIN = 3, LS_IR_MAX = 13 };
+enum { LS_OPSET_MIN = 8, LS_OPSET_MAX = 23, LS_IR_MIN = 3, LS_IR_MAX = 13 };
 
 typedef struct LsOnnxFlat {     /* a node after inlining */
     const Onnx__NodeProto *proto;
