@@ -49,7 +49,7 @@ static void bench(const char *path, int64_t alignment, LsPackEffort effort)
         int64_t bound = ls_offsets_bound(block, n), good = capacity(path);
         good = good > bound ? good : bound;
         double start = ls_cpu_seconds();
-        int64_t end = ls_offsets(block, n, alignment, good, effort, offset);
+        int64_t end = ls_offsets(block, n, alignment, good, 0, effort, offset);
         printf("%-26s %6u blocks  live %13" PRId64 "  arena %13" PRId64 "  %+8.4f %%  %s %7.3f s\n",
                name ? name + 1 : path, n, bound, end, 100.0 * ((double)end / (double)bound - 1),
                end <= good ? "fits " : "ABOVE", ls_cpu_seconds() - start);

@@ -95,16 +95,19 @@ const LsPlan *ls_candidates_plan(LsCandidates *pool, LsCand *cand, int64_t good)
 {
     if (cand->plan == NULL) {
         cand->plan = ls_arena_alloc(pool->arena, 1, sizeof *cand->plan);
-        ls_plan_build(pool->arena, pool->prob, &cand->seq, cand->strategy, LS_PACK_QUICK,
+        ls_plan_build(pool->arena, pool->prob, &cand->seq, cand->strategy, LS_PACK_QUICK, 0,
                       cand->plan);
         cand->quick = cand->plan->arena;
+        cand->asked = INT64_MAX;
     }
-    if (cand->plan->arena > good && cand->plan->arena > cand->plan->live_peak && !cand->full) {
+    if (cand->plan->arena > good && cand->plan->arena > cand->plan->live_peak
+        && good < cand->asked) {
         LsPlan plan;
-        ls_plan_build(pool->arena, pool->prob, &cand->seq, cand->strategy, LS_PACK_FULL, &plan);
-        cand->full = true;
+        ls_plan_build(pool->arena, pool->prob, &cand->seq, cand->strategy, LS_PACK_FULL, good,
+                      &plan);
         if (plan.arena < cand->plan->arena)
             *cand->plan = plan;
+        cand->asked = plan.arena > good && good > 1 ? 1 : good;     /* less would not fit either */
     }
     return cand->plan;
 }

@@ -15,7 +15,7 @@ typedef struct LsCand {
     const char *strategy;
     LsPlan *plan;               /* built on demand, NULL before */
     int64_t quick;              /* bytes of arena that a quick packing takes; set with plan */
-    bool full;                  /* plan comes from a full one */
+    int64_t asked;              /* the least that full packings were good for; INT64_MAX: none */
 } LsCand;
 
 typedef struct LsCandidates {
@@ -41,7 +41,8 @@ bool ls_candidates_seen(LsCandidates *pool, uint64_t fingerprint);
 void ls_candidates_offer(LsCandidates *pool, const LsSeq *seq, const char *strategy);
 
 /* The plan of a candidate: packed quickly, and if that takes more than `good` bytes, with more
- * effort. What has been found before stays. */
+ * effort (0: all there is). What has been found before stays, and what fits in some bytes fits
+ * in more, whatever is asked first. */
 const LsPlan *ls_candidates_plan(LsCandidates *pool, LsCand *cand, int64_t good);
 
 #endif

@@ -141,7 +141,7 @@ static void rebuild(LsArena *arena, const LsHinted *h, bool inplace, const LsPla
     LsProb *p = ls_prob_new(scratch, h->from, inplace);
     uint32_t left_out;
     LsSeq seq = bring_back(scratch, h, plan, &left_out, report->peak_step);
-    ls_plan_build(arena, p, &seq, plan->strategy, LS_PACK_FULL, out);
+    ls_plan_build(arena, p, &seq, plan->strategy, LS_PACK_FULL, 0, out);
     report->peak_step -= left_out;
     if (report->bound > out->cost)          /* something was left out */
         report->bound = p->needed_cost;

@@ -1,10 +1,11 @@
-/* scheduler/offsets.c -- greedy fillings by several orders, then a complete search for the parts
- * of time that ended above the goal. */
+/* scheduler/offsets.c -- greedy fillings by several orders, then for the parts of time that ended
+ * above the goal a complete search, and ejection where that takes too long. */
 #include "scheduler/offsets.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "scheduler/offsets_eject.h"
 #include "scheduler/offsets_fill.h"
 #include "scheduler/offsets_search.h"
 
@@ -14,7 +15,9 @@ typedef struct Pack {
     LsArena *tmp;
     LsBoxes b;
     Part *part; uint32_t npart;
-    int64_t goal;               /* units: an end that is good enough */
+    int64_t goal;               /* units: no end below is of interest */
+    int64_t enough, hopeless;   /* units: the first end at or below is taken; when none is below
+                                 * that, how far above it is does not matter */
     int64_t *place, *best;      /* by box: being made, and of the least end of its part */
 } Pack;
 
@@ -67,22 +70,49 @@ static void fill(Pack *p)
     }
 }
 
-/* First the goal itself, with half of the work, then by halves what is between it and the best so
- * far. A capacity at which the search was cut counts as too small. */
+/* Places a part below cap; what remains of the work stays in *work. */
+static LsSearchEnd place_below(Pack *p, LsArena *arena, LsSearch *s, Part *part, int64_t cap,
+                               int64_t *work)
+{
+    int64_t half = *work / 2, other = *work - half;
+    memcpy(p->place + part->from, p->best + part->from,
+           (part->to - part->from) * sizeof *p->place);
+    bool found = ls_offsets_eject(arena, &p->b, part->from, part->to, cap, &half, p->place);
+    LsSearchEnd end = found ? LS_SEARCH_FOUND : LS_SEARCH_CUT;
+    if (!found && s != NULL)
+        end = ls_offsets_search(s, cap, &other, p->place);
+    *work = half + other;
+    return end;
+}
+
+/* First the goal itself, by complete search; then from above, by halves what is between it and
+ * the best so far. A capacity at which all was cut counts as too small. No step depends on what
+ * is enough: that only ends them sooner. */
 static void improve(Pack *p, Part *part, int64_t work)
 {
+    enum { MOST = 1200, FINE = 13 };                /* boxes to search completely; bits */
     LsArena *arena = ls_arena_new();
-    LsSearch *s = ls_offsets_search_new(arena, &p->b, part->from, part->to);
-    int64_t low = part->peak > p->goal ? part->peak : p->goal, share = work / 2;
-    for (int64_t cap = low; low < part->end && work > 0; cap = low + (part->end - low) / 2) {
-        int64_t mine = work < share ? work : share;
+    uint32_t n = part->to - part->from;
+    LsSearch *s = n > MOST ? NULL : ls_offsets_search_new(arena, &p->b, part->from, part->to);
+    int64_t low = part->peak > p->goal ? part->peak : p->goal, share = work / 4, mine = share;
+    LsSearchEnd end = LS_SEARCH_CUT;
+    if (s != NULL && (end = ls_offsets_search(s, low, &mine, p->place)) == LS_SEARCH_FOUND)
+        keep_better(p, part);
+    work -= share - mine;
+    low += end == LS_SEARCH_REFUTED;
+    for (bool cut = false; part->end > low && part->end > p->enough && low <= p->hopeless;) {
+        if (work <= 0 || (cut && part->end - low <= low >> FINE))
+            break;
+        int64_t cap = low + (part->end - low) / 2;
+        mine = work < share ? work : share;
         work -= mine;
-        if (ls_offsets_search(s, cap, &mine, p->place) == LS_SEARCH_FOUND)
+        end = place_below(p, arena, s, part, cap, &mine);
+        work += mine;
+        if (end == LS_SEARCH_FOUND)
             keep_better(p, part);
         else
             low = cap + 1;
-        work += mine;
-        share = share > 16 ? share / 2 : share;
+        cut |= end == LS_SEARCH_CUT;
     }
     ls_arena_free(arena);
 }
@@ -90,10 +120,13 @@ static void improve(Pack *p, Part *part, int64_t work)
 static void search(Pack *p, int64_t work)
 {
     for (uint32_t k = 0; k < p->npart; k++)
-        if (p->part[k].end > p->goal && p->part[k].end < INT64_MAX / 4) {
+        if (p->part[k].end > p->goal && p->part[k].end < INT64_MAX / 4)
             improve(p, &p->part[k], work);
-            p->goal = p->part[k].end > p->goal ? p->part[k].end : p->goal;
-        }
+}
+
+static int64_t to_units(int64_t bytes, int64_t alignment)
+{
+    return bytes / alignment + (bytes % alignment > 0);
 }
 
 /* Units to bytes; returns the end in bytes, INT64_MAX when that is too much. */
@@ -114,9 +147,12 @@ static int64_t write_offsets(const Pack *p, const LsBlock *block, uint32_t n, in
 }
 
 int64_t ls_offsets(const LsBlock *block, uint32_t n, int64_t alignment, int64_t good,
-                   LsPackEffort effort, int64_t *offset)
+                   int64_t enough, LsPackEffort effort, int64_t *offset)
 {
-    Pack p = {.tmp = ls_arena_new(), .goal = good / alignment + (good % alignment > 0)};
+    bool any = enough < good;                       /* as near to good as can be */
+    Pack p = {.tmp = ls_arena_new(), .goal = to_units(good, alignment),
+              .enough = any ? -1 : enough / alignment,
+              .hopeless = any ? INT64_MAX : to_units(enough, alignment)};
     ls_boxes_make(p.tmp, block, n, alignment, &p.b);
     int64_t end = INT64_MAX;
     if (p.b.peak < INT64_MAX) {

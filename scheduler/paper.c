@@ -29,7 +29,7 @@ static void run(Paper *q, LsStrategy *s, LsPaperColumn column)
         ls_live(q->p, seq[k], q->live);
         if (to->found && q->live->peak > to->arena)
             continue;
-        ls_plan_build(q->scratch, q->p, seq[k], "paper", LS_PACK_FULL, &plan);
+        ls_plan_build(q->scratch, q->p, seq[k], "paper", LS_PACK_FULL, 0, &plan);
         if (to->found && plan.arena >= to->arena)
             continue;
         *to = (LsPaperRun){true, to->formula, plan.arena, ls_plan_overhead(&plan)};

@@ -8,6 +8,7 @@ typedef struct Build {
     const LsSeq *seq;
     const LsLive *live;
     LsPackEffort effort;
+    int64_t enough;             /* bytes */
     uint32_t *block_of;         /* by instance */
     int64_t *place;             /* by block */
     uint32_t *workspace;        /* by run: its block, or LS_NO_ID */
@@ -39,8 +40,8 @@ static void pack(Build *b)
             block[nblock++] = (LsBlock){bytes, s, s};
     }
     b->place = ls_arena_alloc(b->tmp, nblock + 1u, sizeof *b->place);
-    ls_offsets(block, nblock, b->p->dag->alignment, ls_offsets_bound(block, nblock), b->effort,
-               b->place);
+    ls_offsets(block, nblock, b->p->dag->alignment, ls_offsets_bound(block, nblock), b->enough,
+               b->effort, b->place);
 }
 
 static int64_t larger(int64_t a, int64_t b)
@@ -133,11 +134,11 @@ static bool set_apart(const LsProb *p, LsLive *l, Apart apart)
 
 /* Whether setting results apart can make a difference. */
 static bool build(LsArena *arena, LsProb *p, const LsSeq *seq, const char *strategy,
-                  LsPackEffort effort, Apart apart, LsPlan *out)
+                  LsPackEffort effort, int64_t enough, Apart apart, LsPlan *out)
 {
     LsArena *kept = p->arena;
     p->arena = ls_arena_new();
-    Build b = {.tmp = p->arena, .p = p, .seq = seq, .effort = effort};
+    Build b = {.tmp = p->arena, .p = p, .seq = seq, .effort = effort, .enough = enough};
     LsLive *live = ls_live_new(p);
     ls_live(p, seq, live);
     bool any = set_apart(p, live, apart);
@@ -155,16 +156,16 @@ static bool build(LsArena *arena, LsProb *p, const LsSeq *seq, const char *strat
 }
 
 void ls_plan_build(LsArena *arena, LsProb *p, const LsSeq *seq, const char *strategy,
-                   LsPackEffort effort, LsPlan *out)
+                   LsPackEffort effort, int64_t enough, LsPlan *out)
 {
     enum { SMALL = 300 };
-    bool any = build(arena, p, seq, strategy, effort, APART_NONE, out);
-    int64_t peak = out->live_peak;
+    bool any = build(arena, p, seq, strategy, effort, enough, APART_NONE, out);
+    int64_t good = out->live_peak > enough ? out->live_peak : enough;
     if (!any || effort != LS_PACK_FULL || p->n >= SMALL)
         return;
-    for (Apart apart = APART_FREE; apart <= APART_ALL && out->arena > peak; apart++) {
+    for (Apart apart = APART_FREE; apart <= APART_ALL && out->arena > good; apart++) {
         LsPlan other;
-        build(arena, p, seq, strategy, effort, apart, &other);
+        build(arena, p, seq, strategy, effort, enough, apart, &other);
         if (other.arena < out->arena)
             *out = other;
     }

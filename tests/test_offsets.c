@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "scheduler/offsets_eject.h"
 #include "scheduler/offsets_search.h"
 #include "tests/dag_tools.h"
 #include "tests/suite.h"
@@ -36,7 +37,7 @@ START_TEST(random_blocks_never_overlap_and_the_end_is_the_one_returned)
             b[i].to = b[i].from + dag_random(&rnd, 20);
         }
         int64_t bound = ls_offsets_bound(b, n);
-        int64_t end = ls_offsets(b, n, alignment, bound, LS_PACK_FULL, offset);
+        int64_t end = ls_offsets(b, n, alignment, bound, 0, LS_PACK_FULL, offset);
         ck_assert_int_eq(check(b, n, alignment, offset), end);
         ck_assert_int_ge(end, bound);
         ck_assert_int_le(end, bound + bound / 4 + 64);
@@ -53,7 +54,7 @@ START_TEST(nested_lifetimes_are_packed_without_a_gap)
                                                      * order, freed in reverse */
         b[i] = (LsBlock){64 * (1 + i % 7), i, 2 * N - i};
     int64_t bound = ls_offsets_bound(b, N);
-    ck_assert_int_eq(ls_offsets(b, N, 64, bound, LS_PACK_QUICK, offset), bound);
+    ck_assert_int_eq(ls_offsets(b, N, 64, bound, 0, LS_PACK_QUICK, offset), bound);
     ck_assert_int_eq(check(b, N, 64, offset), bound);
 }
 END_TEST
@@ -100,7 +101,7 @@ START_TEST(a_few_blocks_end_at_the_least_end_of_all_placements)
             order[i] = i;
         }
         int64_t bound = ls_offsets_bound(b, n), best = least_end(b, n, order, 0, top, 0);
-        ck_assert_int_eq(ls_offsets(b, n, 1, bound, LS_PACK_FULL, offset), best);
+        ck_assert_int_eq(ls_offsets(b, n, 1, bound, 0, LS_PACK_FULL, offset), best);
         ck_assert_int_eq(check(b, n, 1, offset), best);
     }
 }
@@ -153,6 +154,63 @@ START_TEST(the_search_never_refutes_a_capacity_that_blocks_were_cut_from)
 }
 END_TEST
 
+START_TEST(ejection_brings_boxes_below_a_capacity_or_leaves_them_where_they_are)
+{
+    enum { MOST = 60, HEIGHT = 1000 };
+    uint64_t rnd = 7;
+    int found = 0;
+    for (int round = 0; round < 200; round++) {
+        LsArena *arena = ls_arena_new();
+        LsBlock b[MOST];
+        LsBoxes boxes;
+        int64_t place[MOST], before[MOST], offset[MOST], top = 0;
+        uint32_t n = cut(b, 2 + dag_random(&rnd, MOST - 2), &rnd, 0, 30, 0, HEIGHT);
+        ls_boxes_make(arena, b, n, 1, &boxes);
+        for (uint32_t k = 0; k < n; k++) {          /* each on all others: far too high */
+            before[k] = place[k] = top;
+            top += boxes.box[k].size;
+        }
+        int64_t cap = HEIGHT + HEIGHT / 20 * (int64_t)(round % 2), work = 1000000;
+        if (round % 3 == 2) {                       /* less than one section takes */
+            ck_assert(!ls_offsets_eject(arena, &boxes, 0, n, HEIGHT - 1, &work, place));
+            ck_assert_int_eq(memcmp(place, before, n * sizeof *place), 0);
+        } else if (ls_offsets_eject(arena, &boxes, 0, n, cap, &work, place)) {
+            for (uint32_t k = 0; k < n; k++)
+                offset[boxes.box[k].block] = place[k];
+            ck_assert_int_le(check(b, n, 1, offset), cap);
+            found++;
+        }
+        ls_arena_free(arena);
+    }
+    ck_assert_int_ge(found, 110);                   /* of 134 */
+}
+END_TEST
+
+START_TEST(what_is_found_for_some_bytes_is_found_for_more)
+{
+    enum { N = 40 };
+    uint64_t rnd = 13;
+    for (int round = 0; round < 12; round++) {
+        LsBlock b[N];
+        int64_t offset[N], last = INT64_MAX;
+        for (uint32_t i = 0; i < N; i++) {
+            b[i].size = 1 + dag_random(&rnd, 1000);
+            b[i].from = dag_random(&rnd, 30);
+            b[i].to = b[i].from + dag_random(&rnd, 12);
+        }
+        int64_t bound = ls_offsets_bound(b, N);
+        int64_t best = ls_offsets(b, N, 1, bound, 0, LS_PACK_FULL, offset);
+        for (int64_t enough = bound; enough <= best + 40; enough += 1 + (best - bound) / 4) {
+            int64_t end = ls_offsets(b, N, 1, bound, enough, LS_PACK_FULL, offset);
+            ck_assert_int_eq(check(b, N, 1, offset), end);
+            ck_assert_int_eq(end <= enough, best <= enough);
+            last = end < last ? end : last;
+        }
+        ck_assert_int_ge(last, best);
+    }
+}
+END_TEST
+
 START_TEST(the_same_blocks_always_get_the_same_places)
 {
     enum { N = 150 };
@@ -165,26 +223,26 @@ START_TEST(the_same_blocks_always_get_the_same_places)
         b[i].to = b[i].from + dag_random(&rnd, 30);
     }
     int64_t bound = ls_offsets_bound(b, N);
-    int64_t end = ls_offsets(b, N, 1, bound, LS_PACK_FULL, one);
-    ck_assert_int_eq(ls_offsets(b, N, 1, bound, LS_PACK_FULL, two), end);
+    int64_t end = ls_offsets(b, N, 1, bound, 0, LS_PACK_FULL, one);
+    ck_assert_int_eq(ls_offsets(b, N, 1, bound, 0, LS_PACK_FULL, two), end);
     ck_assert_int_eq(memcmp(one, two, sizeof one), 0);
-    ck_assert_int_le(end, ls_offsets(b, N, 1, bound, LS_PACK_QUICK, two));
+    ck_assert_int_le(end, ls_offsets(b, N, 1, bound, 0, LS_PACK_QUICK, two));
 }
 END_TEST
 
 START_TEST(blocks_of_no_size_need_no_arena_and_no_blocks_neither)
 {
     int64_t offset[3];
-    ck_assert_int_eq(ls_offsets(NULL, 0, 1, 0, LS_PACK_FULL, offset), 0);
+    ck_assert_int_eq(ls_offsets(NULL, 0, 1, 0, 0, LS_PACK_FULL, offset), 0);
     LsBlock b[] = {{0, 0, 9}, {0, 3, UINT32_MAX}, {0, 9, 9}};
-    ck_assert_int_eq(ls_offsets(b, 3, 64, 0, LS_PACK_FULL, offset), 0);
+    ck_assert_int_eq(ls_offsets(b, 3, 64, 0, 0, LS_PACK_FULL, offset), 0);
     ck_assert_int_eq(ls_offsets_bound(b, 3), 0);
     b[1].size = 65;
-    ck_assert_int_eq(ls_offsets(b, 3, 64, 0, LS_PACK_FULL, offset), 65);
+    ck_assert_int_eq(ls_offsets(b, 3, 64, 0, 0, LS_PACK_FULL, offset), 65);
     ck_assert_int_eq(check(b, 3, 64, offset), 65);
     for (int k = 0; k < 3; k++)
         b[k] = (LsBlock){100 + k, 7, 7};            /* all at one step: aligned, one on another */
-    ck_assert_int_le(ls_offsets(b, 3, 64, 0, LS_PACK_FULL, offset), 2 * 128 + 102);
+    ck_assert_int_le(ls_offsets(b, 3, 64, 0, 0, LS_PACK_FULL, offset), 2 * 128 + 102);
     check(b, 3, 64, offset);
 }
 END_TEST
@@ -195,12 +253,12 @@ START_TEST(sizes_near_63_bits_do_not_overflow)
     int64_t offset[3];
     LsBlock b[] = {{half, 0, 5}, {half, 3, UINT32_MAX}, {half, 6, 6}};
     ck_assert_int_eq(ls_offsets_bound(b, 3), 2 * half);
-    ck_assert_int_eq(ls_offsets(b, 3, 1, 0, LS_PACK_FULL, offset), 2 * half);
+    ck_assert_int_eq(ls_offsets(b, 3, 1, 0, 0, LS_PACK_FULL, offset), 2 * half);
     ck_assert_int_eq(check(b, 3, 1, offset), 2 * half);
     b[2].from = 4;
     ck_assert_int_eq(ls_offsets_bound(b, 3), INT64_MAX);
-    ck_assert_int_eq(ls_offsets(b, 3, 1, 0, LS_PACK_FULL, offset), INT64_MAX);
-    ck_assert_int_eq(ls_offsets(b, 3, 4096, 0, LS_PACK_FULL, offset), INT64_MAX);
+    ck_assert_int_eq(ls_offsets(b, 3, 1, 0, 0, LS_PACK_FULL, offset), INT64_MAX);
+    ck_assert_int_eq(ls_offsets(b, 3, 4096, 0, 0, LS_PACK_FULL, offset), INT64_MAX);
 }
 END_TEST
 
@@ -226,7 +284,7 @@ START_TEST(the_hard_instances_of_minimalloc_fit_their_capacity)
         fclose(f);
         ck_assert_uint_gt(n, 50);
         int64_t bound = ls_offsets_bound(b, n);
-        int64_t end = ls_offsets(b, n, 1, 1048576, LS_PACK_LONG, offset);
+        int64_t end = ls_offsets(b, n, 1, 1048576, 0, LS_PACK_LONG, offset);
         printf("minimalloc %c: %u blocks, %.3f of the bound, %.3f of the capacity\n", name, n,
                (double)end / (double)bound, (double)end / 1048576);
         ck_assert_int_eq(check(b, n, 1, offset), end);
@@ -243,6 +301,8 @@ int main(void)
     tcase_add_test(tc, nested_lifetimes_are_packed_without_a_gap);
     tcase_add_test(tc, a_few_blocks_end_at_the_least_end_of_all_placements);
     tcase_add_test(tc, the_search_never_refutes_a_capacity_that_blocks_were_cut_from);
+    tcase_add_test(tc, ejection_brings_boxes_below_a_capacity_or_leaves_them_where_they_are);
+    tcase_add_test(tc, what_is_found_for_some_bytes_is_found_for_more);
     tcase_add_test(tc, the_same_blocks_always_get_the_same_places);
     tcase_add_test(tc, blocks_of_no_size_need_no_arena_and_no_blocks_neither);
     tcase_add_test(tc, sizes_near_63_bits_do_not_overflow);
