@@ -94,12 +94,13 @@ static void improve(Pack *p, Part *part, int64_t work)
     LsArena *arena = ls_arena_new();
     uint32_t n = part->to - part->from;
     LsSearch *s = n > MOST ? NULL : ls_offsets_search_new(arena, &p->b, part->from, part->to);
-    int64_t low = part->peak > p->goal ? part->peak : p->goal, share = work / 4, mine = share;
+    int64_t low = part->peak > p->goal ? part->peak : p->goal, share = work / 2, mine = share;
     LsSearchEnd end = LS_SEARCH_CUT;
     if (s != NULL && (end = ls_offsets_search(s, low, &mine, p->place)) == LS_SEARCH_FOUND)
         keep_better(p, part);
     work -= share - mine;
     low += end == LS_SEARCH_REFUTED;
+    share /= 2;
     for (bool cut = false; part->end > low && part->end > p->enough && low <= p->hopeless;) {
         if (work <= 0 || (cut && part->end - low <= low >> FINE))
             break;
