@@ -375,7 +375,9 @@ static void search_node(Search *s, uint32_t n)
     LsKernelId kernel = ls_op[s->from->node[n].op]->kernel;
     if (kernel == LS_K_FUSED)
         search_fused(s, n);
-    if (kernel == LS_K_CONV || kernel == LS_K_MATMUL)
+    /* On a GPU the libraries read their operands from memory. */
+    bool own = s->target.kind == LS_TARGET_CPU;
+    if (own && (kernel == LS_K_CONV || kernel == LS_K_MATMUL))
         for (int k = 0; k < 2 && k < s->g->node[n].nin; k++)
             search_operand(s, n, k);
 }

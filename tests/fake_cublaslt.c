@@ -5,6 +5,8 @@
  * heuristics were promised, the workspace must be as large as the algorithm said (and is filled with
  * garbage), algorithms must have come from the heuristics. fake_report counts. FAKE_CUBLASLT_VERSION
  * in the environment is the version that it gives itself out for. */
+#include "tests/fake_stream.h"
+
 #include <cublasLt.h>
 
 #include <math.h>
@@ -273,6 +275,37 @@ static void sums(const Desc *d, int which, const Layout *l, const void *at, cons
 
 static bool aligned(const void *p, uint64_t to) { return (uintptr_t)p % to == 0; }
 
+typedef struct Product {        /* as it was asked for */
+    Desc desc;
+    Layout a, b, out;
+    const void *A, *B;
+    void *D, *workspace;
+    size_t bytes;
+    int64_t depth;
+    double by;
+} Product;
+
+static void multiply(const void *data)
+{
+    const Product *p = data;
+    const Desc *d = &p->desc;
+    const Layout *a = &p->a, *b = &p->b, *out = &p->out;
+    int64_t rows = (int64_t)out->rows, cols = (int64_t)out->cols;
+    memset(p->workspace, 0xa5, p->bytes);
+    for (int32_t q = 0; q < out->count; q++)
+        for (int64_t j = 0; j < cols; j++)
+            for (int64_t i = 0; i < rows; i++) {
+                double s = 0;
+                for (int64_t k = 0; k < p->depth; k++)
+                    s += factor(d, 0, a, p->A, i, k, q) * factor(d, 1, b, p->B, k, j, q);
+                put(out, p->D, i, j, q, finish(d, out, i, j, q, p->by * s));
+            }
+    if (d->epilogue == CUBLASLT_EPILOGUE_BGRADA)
+        sums(d, 0, a, p->A, out, rows, p->depth);
+    if (d->epilogue == CUBLASLT_EPILOGUE_BGRADB)
+        sums(d, 1, b, p->B, out, cols, p->depth);
+}
+
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t h, cublasLtMatmulDesc_t desc, const void *alpha,
                               const void *A, cublasLtMatrixLayout_t ad, const void *B,
                               cublasLtMatrixLayout_t bd, const void *beta, const void *C,
@@ -287,7 +320,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t h, cublasLtMatmulDesc_t desc, con
     double keep = wide ? *(const double *)beta : *(const float *)beta;
     int64_t rows = (int64_t)out->rows, cols = (int64_t)out->cols;
     int64_t depth = (int64_t)(d->turn[0] == CUBLAS_OP_T ? a->rows : a->cols);
-    (void)h, (void)C, (void)stream;
+    (void)h, (void)C;
     report.products++;
     if (algo->data[0] != MAGIC || bytes < algo->data[2] || keep != 0 || cd != dd
         || !aligned(A, algo->data[3]) || !aligned(B, algo->data[4]) || !aligned(D, algo->data[6])
@@ -296,18 +329,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t h, cublasLtMatmulDesc_t desc, con
         || (int64_t)(d->turn[1] == CUBLAS_OP_T ? b->cols : b->rows) != depth
         || a->count != out->count || b->count != out->count)
         return CUBLAS_STATUS_INVALID_VALUE;
-    memset(workspace, 0xa5, algo->data[2]);
-    for (int32_t q = 0; q < out->count; q++)
-        for (int64_t j = 0; j < cols; j++)
-            for (int64_t i = 0; i < rows; i++) {
-                double s = 0;
-                for (int64_t k = 0; k < depth; k++)
-                    s += factor(d, 0, a, A, i, k, q) * factor(d, 1, b, B, k, j, q);
-                put(out, D, i, j, q, finish(d, out, i, j, q, by * s));
-            }
-    if (d->epilogue == CUBLASLT_EPILOGUE_BGRADA)
-        sums(d, 0, a, A, out, rows, depth);
-    if (d->epilogue == CUBLASLT_EPILOGUE_BGRADB)
-        sums(d, 1, b, B, out, cols, depth);
+    const Product p = {*d, *a, *b, *out, A, B, D, workspace, algo->data[2], depth, by};
+    fake_stream_work(stream, multiply, &p, sizeof p);
     return CUBLAS_STATUS_SUCCESS;
 }

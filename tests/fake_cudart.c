@@ -13,14 +13,15 @@
 #include <sys/mman.h>
 #include <time.h>
 
-enum { QUEUE = 8192, GRAPH = 512, BLOCKS = 64, PAGE = 4096 };
+enum { QUEUE = 8192, GRAPH = 4096, BLOCKS = 64, PAGE = 4096 };
 enum { DRIVER = 13000 };
 
-typedef enum { COPY, SET, KERNEL, RECORD, WAIT } Kind;
+typedef enum { COPY, SET, KERNEL, WORK, RECORD, WAIT } Kind;
 typedef struct Op {
     Kind kind;
     void *to; const void *from; size_t n;
     const FakeKernel *kernel; const LsRun *run; void *arg[FAKE_ARGS]; int64_t blocks;
+    void (*work)(const void *);         /* on `from` */
     cudaEvent_t event; int64_t version;
 } Op;
 
@@ -144,8 +145,9 @@ static void carry_out(const Op *o)
         if (++fake_cudart.ran == fake_cudart.fail_at)
             sticky = fake_cudart.fail_with;
         else
-            o->kernel->body(o->run, o->arg, 0, o->blocks);
+            o->kernel->body(o->kernel, o->run, o->arg, o->blocks);
         break;
+    case WORK: o->work(o->from); break;
     case RECORD:
         o->event->done = o->version;
         clock_gettime(CLOCK_MONOTONIC, &o->event->at);
@@ -226,6 +228,19 @@ cudaError_t cudaLaunchKernel(const void *f, dim3 grid, dim3 threads, void **para
     memcpy(o.arg, parameter[1], (size_t)k->narg * sizeof *o.arg);
     fake_cudart.launched += s->into == NULL;
     return put(s, &o);
+}
+
+/* The copy is kept as long as the process: it may be in a recording. */
+void fake_cudart_work(void *stream, void (*work)(const void *), const void *data, size_t bytes)
+{
+    static void *kept;
+    void **copy = malloc(sizeof *copy + bytes);
+    if (copy == NULL)
+        never("no memory");
+    copy[0] = kept;
+    kept = copy;
+    memcpy(copy + 1, data, bytes);
+    put(stream, &(Op){.kind = WORK, .work = work, .from = copy + 1});
 }
 
 /* ---- streams, events ---- */

@@ -8,9 +8,14 @@
 #include <cuda_runtime_api.h>
 
 enum { FAKE_ARGS = 16 };
-/* Computes blocks lo .. hi - 1. */
-typedef void (*FakeBody)(const LsRun *run, void *const at[], int64_t lo, int64_t hi);
-typedef struct FakeKernel { const char *name; int narg; FakeBody body; } FakeKernel;
+typedef struct FakeKernel FakeKernel;
+struct FakeKernel {
+    const char *name;
+    int narg;
+    /* Computes that many blocks. */
+    void (*body)(const FakeKernel *k, const LsRun *run, void *const at[], int64_t blocks);
+    const void *data;           /* the body's own */
+};
 
 typedef struct FakeCudart {
     const FakeKernel *kernel; int nkernel;      /* what code has */
@@ -24,5 +29,8 @@ typedef struct FakeCudart {
     size_t used;                /* bytes of device memory taken */
 } FakeCudart;
 extern FakeCudart fake_cudart;
+
+/* Work of the fake libraries: tests/fake_stream.h. */
+void fake_cudart_work(void *stream, void (*work)(const void *), const void *data, size_t bytes);
 
 #endif

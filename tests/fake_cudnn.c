@@ -8,6 +8,7 @@
  * Environment: FAKE_CUDNN_VERSION (91900), FAKE_CUDNN_ENGINES ("73290"), FAKE_CUDNN_REFUSE: an
  * engine whose stored plans do not run, FAKE_CUDNN_PROCESSORS (132) of the device. */
 #include "runtime/cuda/cudnn_abi.h"
+#include "tests/fake_stream.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -244,6 +245,20 @@ static void compute(const int64_t *p, char *at[4])
     free(k.sum);
 }
 
+typedef struct Convolution {    /* as it was asked for */
+    int64_t number[64];
+    char *tensor[4], *room;
+    size_t bytes;
+} Convolution;
+
+static void convolve(const void *data)
+{
+    Convolution c = *(const Convolution *)data;
+    if (c.bytes > 0)
+        memset(c.room, 0xff, c.bytes);
+    compute(c.number, c.tensor);
+}
+
 /* ---- the API ---- */
 #define API __attribute__((visibility("default")))
 API size_t cudnnGetVersion(void);
@@ -266,7 +281,7 @@ void cudnnGetLastErrorString(char *text, size_t size) { snprintf(text, size, "%s
 
 int cudnnCreate(void **handle)
 {
-    *handle = malloc(1);
+    *handle = calloc(1, sizeof (void *));      /* its stream */
     return 0;
 }
 
@@ -278,8 +293,10 @@ int cudnnDestroy(void *handle)
 
 int cudnnSetStream(void *handle, void *stream)
 {
-    (void)stream;
-    return handle == NULL ? BAD : 0;
+    if (handle == NULL)
+        return BAD;
+    *(void **)handle = stream;
+    return 0;
 }
 
 int cudnnBackendCreateDescriptor(int type, LsDnnDesc *desc)
@@ -429,9 +446,10 @@ int cudnnBackendExecute(void *handle, LsDnnDesc plan, LsDnnDesc pack)
         return fail(BAD, "tensors");
     if (workspace(d) > 0 && ((uintptr_t)room % 256 != 0 || room == NULL))
         return fail(BAD, "workspace");
-    if (workspace(d) > 0)
-        memset(room, 0xff, (size_t)workspace(d));
-    compute(d->number, tensor);
+    Convolution c = {.room = room, .bytes = (size_t)workspace(d)};
+    memcpy(c.number, d->number, sizeof c.number);
+    memcpy(c.tensor, tensor, sizeof c.tensor);
+    fake_stream_work(*(void **)handle, convolve, &c, sizeof c);
     last_engine = d->engine;
     return 0;
 }

@@ -10,23 +10,26 @@
 
 /* As a kernel; by the blocks that were launched, or as one. */
 #define TINY_KERNEL(name, call)                                                                    \
-    static void name##_kernel(const LsRun *on_device, void *const arg[], int64_t lo, int64_t hi)   \
+    static void name##_kernel(const FakeKernel *k, const LsRun *on_device, void *const arg[],      \
+                              int64_t blocks)                                                      \
     {                                                                                              \
         LsRun copy = *on_device, *run = &copy;                                                     \
-        (void)lo, (void)hi, (void)run;                                                             \
+        (void)k, (void)blocks, (void)run;                                                          \
         copy.pool = NULL;                                                                          \
         call;                                                                                      \
     }
-TINY_KERNEL(tiny_logits, tiny_logits_part(run, arg, lo, hi))
+TINY_KERNEL(tiny_logits, tiny_logits_part(run, arg, 0, blocks))
 TINY_KERNEL(tiny_loss, tiny_loss(run, arg))
 TINY_KERNEL(tiny_grad, tiny_grad(run, arg))
 TINY_KERNEL(tiny_update_w, tiny_update_w(run, arg))
 TINY_KERNEL(tiny_update_b, tiny_update_b(run, arg))
 
 static const FakeKernel tiny_kernel[] = {
-    {"logits_part", 4, tiny_logits_kernel}, {"loss_part", 4, tiny_loss_kernel},
-    {"grad_part", 5, tiny_grad_kernel},     {"update_w_part", 4, tiny_update_w_kernel},
-    {"update_b_part", 6, tiny_update_b_kernel},
+    {"logits_part", 4, tiny_logits_kernel, NULL},
+    {"loss_part", 4, tiny_loss_kernel, NULL},
+    {"grad_part", 5, tiny_grad_kernel, NULL},
+    {"update_w_part", 4, tiny_update_w_kernel, NULL},
+    {"update_b_part", 6, tiny_update_b_kernel, NULL},
 };
 static const LsCudaPart tiny_part[] = {{"logits_part", 4, 32, 1}, {"loss_part", 4, 1, 1},
                                        {"grad_part", 5, 1, 1},    {"update_w_part", 4, 1, 1},

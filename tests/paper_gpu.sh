@@ -1,0 +1,80 @@
+#!/bin/sh
+# Whole programs for NVIDIA GPUs, trained without one: the host text on a fake CUDA runtime, the device text
+# thread by thread in the executor, products and convolutions by stand-ins of the libraries. Losses,
+# gradients, statistics and parameters are those of the CPU's program, and the same bits under every
+# budget.
+#   sh tests/paper_gpu.sh BUILD-FOLDER SOURCE-FOLDER CUDA-HOME
+set -eu
+BUILD=$(cd "$1" && pwd)
+SOURCE=$(cd "$2" && pwd)
+CUDA=$3
+LOWERSET=$BUILD/lowerset
+OUT=$(mktemp -d)
+trap 'rm -rf "$OUT"' EXIT
+export XDG_CONFIG_HOME=$OUT/config XDG_CACHE_HOME=$OUT/cache
+passed=0
+failed=0
+
+check() {       # NAME COMMAND...
+    what=$1
+    shift
+    if "$@"; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAIL $what"; fi
+}
+
+mkdir "$OUT/lib"
+ln -s "$BUILD/tests/libcublasLt-fake.so" "$OUT/lib/libcublasLt.so.13"
+ln -s "$BUILD/tests/libcudnn-fake.so" "$OUT/lib/libcudnn.so.9"
+for f in fake_cudart cuda_executor; do
+    cc -std=gnu11 -D_GNU_SOURCE -O2 -I"$SOURCE" -isystem "$CUDA/include" -c "$SOURCE/tests/$f.c" -o "$OUT/$f.o"
+done
+
+# build_paper DIR MODEL OPTIONS...: DIR/net, the program on paper.
+build_paper() {
+    dir=$1 model=$2
+    shift 2
+    mkdir -p "$dir"
+    "$LOWERSET" compile "$model" "$@" --target=cuda --arch=90a -q -S -o "$dir/net.c"
+    printf 'FAKE' >"$dir/net.fatbin"
+    sed -n 's/^LS_ROW(\([A-Za-z0-9_]*\),.*/PART(\1)/p' "$dir/net.c" | sort -u >"$dir/parts.def"
+    cc -std=gnu11 -D_GNU_SOURCE -O1 -w -DLS_EXECUTOR -DLS_TEXT="\"$dir/net.cu\"" \
+        -DLS_PARTS="\"$dir/parts.def\"" -I"$SOURCE" -I"$SOURCE/runtime" -isystem "$CUDA/include" \
+        -c "$SOURCE/tests/paper_gpu.c" -o "$dir/device.o"
+    cc -std=gnu11 -D_GNU_SOURCE -O1 -rdynamic -I"$SOURCE" -I"$SOURCE/runtime" "$dir/net.c" "$dir/net_data.S" \
+        "$dir/device.o" "$OUT/fake_cudart.o" "$OUT/cuda_executor.o" "$BUILD/runtime/libls_runtime_cuda.a" \
+        "$BUILD/runtime/libls_runtime.a" -lm -lpthread -ldl -o "$dir/net"
+}
+
+train() {       # PROGRAM OPTIONS...
+    LD_LIBRARY_PATH=$OUT/lib "$@" --data synthetic --seed 3 --progress none >"$OUT/said" 2>"$OUT/err" || {
+        cat "$OUT/said" "$OUT/err"
+        return 1
+    }
+}
+
+# one NAME TOLERANCE MODEL-OPTIONS... -- COMPILE-OPTIONS...
+one() {
+    name=$1 tolerance=$2
+    shift 2
+    d=$OUT/$name
+    mkdir "$d"
+    model=
+    while [ "$1" != -- ]; do model="$model $1"; shift; done
+    shift
+    "$LOWERSET" model $model -o "$d/net.onnx" >/dev/null
+    "$LOWERSET" compile "$d/net.onnx" "$@" -q -O 1 -o "$d/cpu"
+    check "$name runs here" train "$d/cpu" --steps 3 --dump "$d/cpu.npz"
+    build_paper "$d/all" "$d/net.onnx" "$@"
+    check "$name runs on paper" train "$d/all/net" --steps 3 --dump "$d/all.npz"
+    printf '%s: ' "$name"
+    check "$name agrees with the CPU" "$BUILD/tests/npz_near" "$d/cpu.npz" "$d/all.npz" "$tolerance"
+    LS_FAKE_CUDART=lazy LS_FAKE_ORDER=7 check "$name runs late" train "$d/all/net" --steps 3 --dump "$d/late.npz"
+    check "$name does not depend on when" cmp "$d/all.npz" "$d/late.npz"
+    build_paper "$d/min" "$d/net.onnx" "$@" --budget=min --plan-effort=10
+    check "$name runs in the least memory" train "$d/min/net" --steps 3 --dump "$d/min.npz"
+    check "$name has the same bits in the least memory" cmp "$d/all.npz" "$d/min.npz"
+}
+
+one mlp 1e-4 mlp --batch=4 --width=64 -- --optimizer=adamw
+
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]
