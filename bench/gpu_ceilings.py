@@ -1,0 +1,117 @@
+"""gpu.py --part ceilings: what the device can do at most (copy, products, convolutions, attention), by
+PyTorch, so that a share of it can be told. Random numbers only: a GPU is faster on zeros."""
+import json
+import os
+import shlex
+import sys
+
+CONVS = [       # of ResNet-50 at batch 256: channels in, out, size, kernel, stride
+    (3, 64, 224, 7, 2), (64, 64, 56, 3, 1), (64, 256, 56, 1, 1), (256, 64, 56, 1, 1), (128, 128, 28, 3, 1),
+    (256, 256, 14, 3, 1), (512, 512, 7, 3, 1), (1024, 2048, 14, 1, 2),
+]
+
+
+def run(s):
+    argv = [*shlex.split(s.o.python or sys.executable), os.path.abspath(__file__)]
+    done = s.call(argv + (["cpu"] if s.o.dry_run else []), min(280, s.o.limit))
+    rows = [json.loads(t) for t in done.out.splitlines() if t.startswith("{")]
+    for r in rows:
+        s.record("ceiling", **r)
+        s.say(f"{r['what']}: {r['value']:.4g} {r['unit']}")
+    if done.rc != 0:
+        s.fail(f"ceilings: rc {done.rc}: {done.tail()}")
+
+
+def main(device):
+    import torch
+    from torch.nn import functional as F
+
+    cuda = device == "cuda"
+    f = 1 if cuda else 64               # sizes are divided by this in a dry run
+    types = {"bf16": torch.bfloat16, "fp16": torch.float16, "tf32": torch.float32, "f32": torch.float32}
+
+    def seconds(run, least=0.3 if cuda else 0.0):
+        """Median of groups of runs, each of about 30 ms."""
+        import time
+        wait = torch.cuda.synchronize if cuda else (lambda: None)
+        for _ in range(3):
+            run()
+        wait()
+        start = time.perf_counter()
+        run()
+        wait()
+        group = max(1, int(0.03 / max(time.perf_counter() - start, 1e-6)))
+        times, end = [], time.perf_counter() + least
+        while len(times) < 5 or time.perf_counter() < end:
+            start = time.perf_counter()
+            for _ in range(group):
+                run()
+            wait()
+            times.append((time.perf_counter() - start) / group)
+        return sorted(times)[len(times) // 2]
+
+    def tell(what, value, unit):
+        print(json.dumps({"what": what, "value": value, "unit": unit}), flush=True)
+
+    def tf32(on):
+        torch.backends.cuda.matmul.allow_tf32 = on
+        torch.backends.cudnn.allow_tf32 = on
+
+    def rand(*shape, dtype=torch.float32, grad=False):
+        return torch.randn(*shape, device=device).to(dtype).requires_grad_(grad)
+
+    torch.backends.cudnn.benchmark = True
+    def copied(n):
+        a = rand(n)
+        b = torch.empty_like(a)
+        return 8 * n / seconds(lambda: b.copy_(a)) / 1e12
+
+    tell("copy", copied((1 << 30) // f), "TB/s, read and written")
+    for name, t in types.items():
+        if not cuda and t != torch.float32:
+            continue
+        tf32(name == "tf32")
+        n = 8192 // f
+        x, y = rand(n, n, dtype=t), rand(n, n, dtype=t)
+        tell(f"product {n} {name}", 2 * n ** 3 / seconds(lambda: x @ y) / 1e12, "TFLOP/s")
+    n = 256 // f
+    for ci, co, size, kernel, stride in CONVS:
+        for name in ("tf32", "f32", "fp16") if cuda else ("f32",):
+            t = types[name]
+            tf32(name == "tf32")
+            x = rand(n, ci, size, size, dtype=t).to(memory_format=torch.channels_last).requires_grad_(ci > 3)
+            w = rand(co, ci, kernel, kernel, dtype=t).to(memory_format=torch.channels_last).requires_grad_()
+            y = F.conv2d(x, w, stride=stride, padding=kernel // 2)
+            g = torch.randn_like(y)
+            flop = 2 * y.numel() * ci * kernel * kernel
+            where = f"conv {kernel}x{kernel}/{stride} {ci}->{co} @{size} {name}"
+            with torch.no_grad():
+                tell(where, flop / seconds(lambda: F.conv2d(x, w, stride=stride, padding=kernel // 2)) / 1e12,
+                     "TFLOP/s")
+            wanted = [x, w] if ci > 3 else [w]
+            back = seconds(lambda: torch.autograd.grad(y, wanted, g, retain_graph=True))
+            tell(where + " backward", len(wanted) * flop / back / 1e12, "TFLOP/s")
+    if hasattr(F, "scaled_dot_product_attention"):
+        for batch in (16, 64) if cuda else (1,):
+            for name in ("bf16", "tf32") if cuda else ("f32",):
+                tf32(name == "tf32")
+                shape = (batch, 12 // (1 if cuda else 6), 1024 // f, 64)
+                q, k, v = (rand(*shape, dtype=types[name], grad=True) for _ in range(3))
+
+                def both():
+                    y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+                    torch.autograd.grad(y.sum(), (q, k, v))
+                tell(f"attention forward and backward, causal, b{batch} {name}", seconds(both) * 1e3, "ms")
+    if cuda:        # what BN and ReLU cost beside a convolution: fused patterns may save this much
+        for ci, co, size, kernel, stride in CONVS[1:6]:
+            x = rand(n, ci, size, size, dtype=torch.float16).to(memory_format=torch.channels_last)
+            w = rand(co, ci, kernel, kernel, dtype=torch.float16).to(memory_format=torch.channels_last)
+            bn = torch.nn.BatchNorm2d(co).to(device).half()
+            y = F.conv2d(x, w, stride=stride, padding=kernel // 2)
+            tell(f"batch norm and ReLU behind {kernel}x{kernel} {ci}->{co} @{size}, of the convolution's time",
+                 seconds(lambda: F.relu(bn(y), inplace=False))
+                 / seconds(lambda: F.conv2d(x, w, stride=stride, padding=kernel // 2)), "times")
+
+
+if __name__ == "__main__":
+    main("cpu" if "cpu" in sys.argv[1:] else "cuda")

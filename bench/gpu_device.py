@@ -1,0 +1,96 @@
+"""What machine this is: versions, the device's properties as cuDNN has them, and its clocks."""
+import ctypes
+import difflib
+import glob
+import json
+import os
+import platform
+import shutil
+
+from gpu_tools import library_folders, nvidia_smi
+
+# cudnn_graph.h
+DEVICEPROP, ATTR_ID, ATTR_JSON, TYPE_INT32, TYPE_CHAR = 38, 2700, 2702, 23, 24
+
+
+def open_library(*names):
+    """The first that loads, of the Python packages' or the loader's; None."""
+    for folder in library_folders() + ["/usr/local/cuda/lib64", ""]:
+        for name in names:
+            try:
+                return ctypes.CDLL(os.path.join(folder, name))
+            except OSError:
+                continue
+    return None
+
+
+def device_properties():
+    """cuDNN's description of device 0 as JSON text; a reason instead, where there is none."""
+    dnn = open_library("libcudnn_graph.so.9", "libcudnn.so.9")
+    if dnn is None:
+        return None, "no cuDNN 9"
+    desc, zero, size = ctypes.c_void_p(), ctypes.c_int32(0), ctypes.c_int64(0)
+    dnn.cudnnGetErrorString.restype = ctypes.c_char_p
+    text = ctypes.create_string_buffer(1 << 16)
+    calls = [
+        ("create", lambda: dnn.cudnnBackendCreateDescriptor(DEVICEPROP, ctypes.byref(desc))),
+        ("device", lambda: dnn.cudnnBackendSetAttribute(desc, ATTR_ID, TYPE_INT32,
+                                                        ctypes.c_int64(1), ctypes.byref(zero))),
+        ("finalize", lambda: dnn.cudnnBackendFinalize(desc)),
+        ("read", lambda: dnn.cudnnBackendGetAttribute(desc, ATTR_JSON, TYPE_CHAR,
+                                                      ctypes.c_int64(1 << 16), ctypes.byref(size), text)),
+    ]
+    for what, call in calls:
+        status = call()
+        if status != 0:
+            return None, f"{what}: {dnn.cudnnGetErrorString(status).decode()}"
+    return text.raw[:size.value].rstrip(b"\0").decode(), ""
+
+
+def differences(ours, theirs):
+    """Keys in which two descriptions differ, as text."""
+    a, b = json.loads(ours), json.loads(theirs)
+    return [f"{k}: {a.get(k)} here, {b.get(k)} as shipped" for k in sorted(set(a) | set(b))
+            if a.get(k) != b.get(k)]
+
+
+def describe(s):
+    """Records the machine; writes the device's description for compiler/machines/."""
+    fields = ["name", "driver_version", "memory.total", "clocks.max.sm", "clocks.max.memory", "pstate",
+              "clocks_throttle_reasons.active"]
+    gpu = nvidia_smi(s, fields) or nvidia_smi(s, fields[:3])
+    versions = {"python": platform.python_version(), "machine": platform.machine(),
+                "cpu cores": os.cpu_count()}
+    for tool in ("nvcc", "gcc", s.o.sanitizer):
+        if shutil.which(tool):
+            lines = [t for t in s.call([tool, "--version"], 20).out.splitlines() if t.strip()]
+            versions[tool] = next((t for t in lines if "release" in t), lines[0] if lines else "?")
+    for name, library in (("cuDNN", open_library("libcudnn.so.9")),
+                          ("cuBLASLt", open_library("libcublasLt.so.13", "libcublasLt.so.12"))):
+        if library is not None:
+            call = library.cudnnGetVersion if name == "cuDNN" else library.cublasLtGetVersion
+            call.restype = ctypes.c_size_t
+            versions[name] = call()
+    targets = s.call([s.lowerset, "targets"], 30)
+    if targets.rc != 0:
+        s.fail(f"lowerset targets: {targets.tail()}")
+    s.record("machine", gpu=gpu, versions=versions, targets=targets.out)
+    s.say(f"{gpu.get('name', 'no GPU')}, driver {gpu.get('driver_version', '-')}")
+    text, why = device_properties()
+    if text is None:
+        s.note(f"no device properties: {why}")
+        return
+    with open(os.path.join(s.out, "device.cudnn.json"), "w", encoding="utf-8") as f:
+        f.write(text + "\n")
+    shipped = sorted(glob.glob(os.path.join(s.here, "..", "compiler", "machines", "*.cudnn.json")))
+    name = json.loads(text).get("deviceName", "").lower().replace("geforce", "").replace(" ", "")
+    near = [p for p in shipped if os.path.basename(p).split(".")[0] in name]
+    if not near:
+        s.note(f"no description of {name} is shipped; the nearest is "
+               f"{difflib.get_close_matches(name, [os.path.basename(p) for p in shipped], 1, 0)}")
+        return
+    with open(near[0], encoding="utf-8") as f:
+        other = differences(text, f.read())
+    s.record("device", description=json.loads(text), differences=other)
+    for line in other:
+        s.say("device: " + line)

@@ -1,0 +1,152 @@
+"""The tables of gpu.py: one on the terminal, and docs/gpu.md."""
+from gpu_tools import NETS, TITLES
+
+GIB = 2 ** 30
+ORDER = ["lowerset", "eager", "compile", "graphs", "tune", "jax"]
+WHO = {"eager": "PyTorch", "compile": "torch.compile", "graphs": "compile, graphs", "tune": "max-autotune",
+       "jax": "JAX"}
+
+
+def latest(rows):
+    """Speed rows by (model, precision, batch, who, budget): the last of each."""
+    return {(r["model"], r["precision"], r["batch"], r["who"], r.get("budget", "-")): r
+            for r in rows if r["kind"] == "speed"}
+
+
+def rate(r):
+    per = NETS[r["model"]].get("per_sample", 1)
+    return r["batch"] * per / r["ms"] * 1e3
+
+
+def groups(rows):
+    """Rows that belong side by side: [(model, precision, batch, rows)]."""
+    found = {}
+    for key, r in latest(rows).items():
+        found.setdefault(key[:3], []).append(r)
+    def place(r):
+        return ORDER.index(r["who"]), {"none": 0}.get(r.get("budget"), 1), -r["peak_bytes"]
+    return [(*key, sorted(found[key], key=place))
+            for key in sorted(found, key=lambda k: (list(NETS).index(k[0]), k[1] != "tf32", -k[2]))]
+
+
+def label(r):
+    if r["who"] != "lowerset":
+        return WHO[r["who"]]
+    b = r["budget"]
+    if b == "none":
+        return "lowerset"
+    return f"lowerset, {b}" if b.endswith("%") or b == "min" else "lowerset, half of PyTorch's"
+
+
+def table(rows):
+    """Lines of one table: our ratio is their time over that of ours without a budget."""
+    lines = [["network", "prec", "batch", "who", "ms/step", "per second", "peak GiB", "ours vs"]]
+    for model, precision, batch, some in groups(rows):
+        ours = next((r for r in some if r["who"] == "lowerset" and r["budget"] == "none"), None)
+        for k, r in enumerate(some):
+            against = "" if r is ours or ours is None else f"{r['ms'] / ours['ms']:.2f}x"
+            lines.append([TITLES[model] if k == 0 else "", precision if k == 0 else "",
+                          str(batch) if k == 0 else "", label(r), f"{r['ms']:.2f}", f"{rate(r):,.0f}",
+                          f"{r['peak_bytes'] / GIB:.2f}", against])
+    return lines
+
+
+def print_table(lines):
+    width = [max(len(line[c]) for line in lines) for c in range(len(lines[0]))]
+    for line in lines:
+        print("  ".join(t.ljust(w) if c < 4 else t.rjust(w)
+                        for c, (t, w) in enumerate(zip(line, width))).rstrip())
+
+
+def markdown(lines):
+    out = ["| " + " | ".join(lines[0]) + " |", "|" + "---|" * 4 + "---:|" * (len(lines[0]) - 4)]
+    return out + ["| " + " | ".join(line) + " |" for line in lines[1:]]
+
+
+GOALS = [("at least 1.0 times torch.compile in TF32", "compile", False, 1.0),
+         ("at least 1.3 times PyTorch in TF32", "eager", False, 1.3),
+         ("at least 2 times PyTorch at the small batch", "eager", True, 2.0),
+         ("within half of PyTorch's peak at least 0.95 times its speed", "half", False, .95)]
+
+
+def goals(rows):
+    """[(goal, network, ratio or None, reached)]"""
+    at, out = latest(rows), []
+    for text, who, small, least in GOALS:
+        for net, spec in NETS.items():
+            batch = spec["small" if small else "batch"]
+            theirs = at.get((net, "tf32", batch, "eager" if who == "half" else who, "-"))
+            ours = at.get((net, "tf32", batch, "lowerset", "none"))
+            if who == "half":
+                ours = next((r for r in at.values() if r["model"] == net and r["who"] == "lowerset" and
+                             r["precision"] == "tf32" and r["budget"].isdigit()), None)
+            ratio = theirs["ms"] / ours["ms"] if theirs and ours else None
+            out.append((text, net, ratio, ratio is not None and ratio >= least))
+    return out
+
+
+def section(title, body):
+    return ["", f"## {title}", "", *body] if body else []
+
+
+def document(rows, failures, notes, date):
+    machine = next((r for r in reversed(rows) if r["kind"] == "machine"), {"gpu": {}, "versions": {}})
+    gpu = machine["gpu"]
+    lines = ["# Training steps on a GPU", "",
+             f"Measured {date} by `./dev gpu` on one {gpu.get('name', 'GPU')} (driver "
+             f"{gpu.get('driver_version', '?')}, {gpu.get('memory.total', '?')} MiB). "
+             + ", ".join(f"{k} {v}" for k, v in machine["versions"].items()) + ". "
+             + "; ".join(sorted({r["versions"] for r in rows if r["kind"] == "speed" and "versions" in r}))
+             + ".", "",
+             "Medians after a warm-up, random data. PyTorch: channels-last, cudnn.benchmark, fused optimizer, "
+             "its own attention; a batch that lies on the device, where ours comes from a file each step. "
+             "Peak: ours is all the program takes by its plan; theirs what the allocator had in use at most. "
+             "Ours vs: their time over ours without a budget, above 1 ours is faster."]
+    if any(r["kind"] == "speed" for r in rows):
+        lines += ["", *markdown(table(rows))]
+    lines += section("Goals", [f"- {TITLES[net]}: {text}: {'not measured' if ratio is None else f'{ratio:.2f}'}"
+                               f"{'' if ratio is None or ok else ', short of it'}"
+                               for text, net, ratio, ok in goals(rows)])
+    for r in rows:
+        if r["kind"] == "profile":
+            dearest = ", ".join(f"{name} {ms:.2f}" for name, ms in r["dearest"][:6])
+            ops = ", ".join(f"{op} {ms:.1f}" for op, ms in r["ops"][:8])
+            lines += ["", f"{TITLES[r['model']]} {r['precision']} b{r['batch']}, {r['total_ms']:.1f} ms in "
+                          f"kernels, ms by kind: {ops}. Dearest: {dearest}."]
+    same = [r for r in rows if r["kind"] == "numbers"]
+    body = [f"- {r['net']} {r['precision']}: loss {r['loss']:.1e}, gradients {r['gradient']:.1e} "
+            f"({r['worst']})" for r in same]
+    lines += section("The GPU's numbers against the CPU's (relative, worst of all tensors)", body)
+    budgets = [r for r in rows if r["kind"] == "budget"]
+    if budgets:
+        bad = [f"{r['net']} at {r['budget']}" for r in budgets if not r["same"]]
+        lines += ["", f"Budgets: {len(budgets)} programs of {len({r['net'] for r in budgets})} networks, "
+                      + ("all with the same bits." if not bad else "other bits: " + ", ".join(bad) + ".")]
+    body = [f"- {r['net']} {r['tool']}: {r['summary']}" for r in rows if r["kind"] == "sanitizer"]
+    lines += section("compute-sanitizer", body)
+    body = [f"- {r['what']}: {r['value']:.4g} {r['unit']}" for r in rows if r["kind"] == "ceiling"]
+    lines += section("What the device can do (PyTorch)", body)
+    lines += section("What failed", ["- " + f for f in failures])
+    lines += section("Notes", ["- " + n for n in dict.fromkeys(notes)])
+    return "\n".join(lines) + "\n"
+
+
+def show(rows, failures, notes):
+    """The last thing printed: the table, what else there is in a line each, and what failed."""
+    print()
+    if any(r["kind"] == "speed" for r in rows):
+        print_table(table(rows))
+    numbers = [r for r in rows if r["kind"] == "numbers"]
+    if numbers:
+        worst = max(numbers, key=lambda r: r["gradient"])
+        print(f"numbers: {len(numbers)} comparisons with the CPU, worst gradient {worst['gradient']:.1e} "
+              f"({worst['net']} {worst['precision']})")
+    budgets = [r for r in rows if r["kind"] == "budget"]
+    if budgets:
+        print(f"budgets: {sum(r['same'] for r in budgets)} of {len(budgets)} with the same bits")
+    tools = [r for r in rows if r["kind"] == "sanitizer"]
+    if tools:
+        print(f"sanitizer: {sum(r['rc'] == 0 for r in tools)} of {len(tools)} runs clean")
+    for text in failures:
+        print("FAIL " + text)
+    print(f"{len(failures)} failed, {len(notes)} notes")

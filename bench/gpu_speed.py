@@ -1,0 +1,275 @@
+"""gpu.py --part speed and --part peers: the table of training steps, ours and theirs."""
+import glob
+import json
+import os
+import shlex
+import sys
+import threading
+import time
+
+from gpu_tools import NETS, median
+
+BUDGETS = ["none", "75%", "50%", "min"]         # beside the half of what PyTorch's peak was
+
+
+def names(s):
+    return [n for n in (s.o.nets.split(",") if s.o.nets else NETS) if n in NETS]
+
+
+def batches(s, net, small):
+    if s.o.dry_run:
+        return 2
+    return NETS[net]["small" if small else "batch"]
+
+
+class Watch:
+    """The most memory the device had in use while something ran, less what it was before."""
+
+    def __init__(self):
+        try:
+            import pynvml
+            pynvml.nvmlInit()
+            self.read = lambda: pynvml.nvmlDeviceGetMemoryInfo(pynvml.nvmlDeviceGetHandleByIndex(0)).used
+            self.read()
+        except Exception:           # no NVML: there is nothing to watch
+            self.read = lambda: 0
+        self.most = 0
+
+    def __enter__(self):
+        self.base, self.most, self.stop = self.read(), 0, threading.Event()
+        self.thread = threading.Thread(target=self.run, daemon=True)
+        self.thread.start()
+        return self
+
+    def run(self):
+        while not self.stop.wait(0.02):
+            self.most = max(self.most, self.read() - self.base)
+
+    def __exit__(self, *_):
+        self.stop.set()
+        self.thread.join()
+
+
+# ---- ours ----
+def data_file(s, net, batch):
+    """One batch of random numbers, as both sides' networks take them; its path."""
+    import numpy
+
+    from gpu_peer import SIZES, TINY, valid_output
+    path = os.path.join(s.work, f"data-{net}-{batch}.npz")
+    if os.path.exists(path):
+        return path
+    sizes = (TINY if s.o.dry_run else SIZES)[net]
+    random = numpy.random.default_rng(0)
+    if net == "gpt":
+        shape = (batch, sizes["context"])
+        x = random.integers(0, sizes["vocab"], shape)
+        label = random.integers(0, sizes["vocab"], shape)
+    else:
+        size = 16 if s.o.dry_run and net == "resnet50" else sizes["size"]
+        out = valid_output(sizes["size"])
+        x = random.random((batch, 3, size, size), numpy.float32)
+        label = random.integers(0, sizes["classes"], (batch, out, out) if net == "unet" else (batch,))
+    numpy.savez(path, x=x, label=label)
+    return path
+
+
+def step_times(path):
+    """Milliseconds from step to step; the first is not among them."""
+    with open(path, encoding="utf-8") as f:
+        rows = [json.loads(line) for line in f]
+    at = [r["time"] for r in rows if "step" in r]
+    loss = [r["loss"] for r in rows if "step" in r]
+    return [(b - a) * 1e3 for a, b in zip(at, at[1:])], loss
+
+
+def first_step(path):
+    with open(path, encoding="utf-8") as f:
+        return next((json.loads(t)["time"] for t in f if '"step"' in t), float("nan"))
+
+
+def make(s, net, precision, budget, small):
+    """A trainer of the table; (path or None, Done, batch)."""
+    batch = batches(s, net, small)
+    spec = NETS[net]["tiny" if s.o.dry_run else "model"]
+    onnx = s.model(f"{net}-{batch}", spec, batch)
+    if onnx is None:
+        return None, None, batch
+    label = budget.strip("%") if isinstance(budget, str) else "half"
+    path, done = s.compile(onnx, f"{net}-{batch}-{precision}-{label}", precision=precision,
+                           budget=None if budget == "none" else str(budget),
+                           optimizer=NETS[net].get("optimizer"), lr=NETS[net].get("lr"))
+    return path, done, batch
+
+
+def steps_for(s, ms):
+    """As many as fill the time asked for, at least 12."""
+    return 6 if s.o.dry_run else int(min(400, max(12, s.o.seconds * 1e3 / max(ms, 0.05))))
+
+
+def measure(s, net, precision, budget, small, trainer, batch, compile_s):
+    log = trainer + ".jsonl"
+    data = data_file(s, net, batch)
+    more = ["--log", log, "--workers", str(min(8, os.cpu_count() or 1))]
+    trial = s.train(trainer, 6, data, more, limit=90)
+    if trial.rc != 0:
+        s.fail(f"{net} {precision} {budget} b{batch}: rc {trial.rc}: {trial.tail()}")
+        return None
+    times, _ = step_times(log)
+    first = first_step(log)
+    with Watch() as watch:
+        done = s.train(trainer, 3 + steps_for(s, median(times)), data, more, limit=120)
+    if done.rc != 0:
+        s.fail(f"{net} {precision} {budget} b{batch}: rc {done.rc}: {done.tail()}")
+        return None
+    times, loss = step_times(log)
+    times = times[2:]
+    if not times or not loss[-1] == loss[-1]:
+        s.fail(f"{net} {precision} {budget}: no times, or a loss that is not a number")
+        return None
+    plan = s.memory_of(trainer)
+    row = {"model": net, "who": "lowerset", "precision": precision, "batch": batch, "budget": str(budget),
+           "ms": median(times), "best_ms": min(times), "steps": len(times), "first_s": first,
+           "compile_s": compile_s, "peak_bytes": plan.get("total", 0), "taken_bytes": watch.most,
+           "overhead": plan.get("overhead", 0), "plan": plan.get("plan"), "loss": loss[-1],
+           "notes": [t for t in done.out.splitlines() if t.startswith("note")][:4]}
+    s.record("speed", **row)
+    s.say(f"{net} {precision} budget {budget} b{batch}: {row['ms']:.2f} ms, "
+          f"{row['peak_bytes'] / 2**30:.2f} GiB")
+    return row
+
+
+def profile(s, net, precision, trainer, batch):
+    """The dearest steps of a trainer."""
+    path = trainer + ".profile.json"
+    done = s.train(trainer, 6, data_file(s, net, batch), ["--profile", path], limit=90)
+    if done.rc != 0:
+        s.fail(f"{net} {precision}: --profile: rc {done.rc}: {done.tail()}")
+        return
+    with open(path, encoding="utf-8") as f:
+        data = json.load(f)
+    rows = data["steps"]
+    ns = [(r["mean_ns"], f"{r['name']} ({r['op']})") for r in rows]
+    total = sum(t for t, _ in ns)
+    by_op = {}
+    for r in rows:
+        by_op[r["op"]] = by_op.get(r["op"], 0) + r["mean_ns"]
+    s.record("profile", model=net, precision=precision, batch=batch, total_ms=total / 1e6,
+             dearest=[[name, t / 1e6] for t, name in sorted(ns, reverse=True)[:12]],
+             ops=sorted(([k, v / 1e6] for k, v in by_op.items()), key=lambda r: -r[1]))
+
+
+def eager_peaks(s):
+    """PyTorch's peak bytes from earlier results: {(net, precision): bytes}."""
+    peaks = {}
+    for path in s.o.merge or []:
+        with open(path, encoding="utf-8") as f:
+            for r in json.load(f)["rows"]:
+                if r["kind"] == "speed" and r["who"] == "eager" and r["batch"] == NETS[r["model"]]["batch"]:
+                    peaks[r["model"], r["precision"]] = r["peak_bytes"]
+    return peaks
+
+
+def run_ours(s):
+    """Everything is compiled first, side by side, in the order in which it is then measured."""
+    peaks = eager_peaks(s)
+    todo = []
+    for precision in s.o.precisions.split(","):
+        for net in names(s):
+            todo.append((net, precision, "none", False))
+    for net in names(s):
+        todo += [(net, "tf32", b, False) for b in BUDGETS[1:]]
+        if (net, "tf32") in peaks:
+            todo.append((net, "tf32", peaks[net, "tf32"] // 2, False))
+    todo += [(net, "tf32", "none", True) for net in names(s)]
+    todo = [t for t in todo if t[1] in s.o.precisions.split(",")]
+    s.say(f"compiling {len(todo)} programs")
+    enough = s.left() * 0.5             # the other half is for running them
+
+    def make_in_time(t):
+        return make(s, *t) if s.left() > enough else (None, None, 0)
+    made = s.side_by_side([lambda t=t: make_in_time(t) for t in todo])
+    for (net, precision, budget, small), (trainer, done, batch) in zip(todo, made):
+        if trainer is None:
+            if done is None:
+                s.note(f"no time to compile {net} {precision} at {budget}")
+            elif "LS-E0016" in done.out:
+                s.note(f"{net} {precision} at {budget}: below the least budget")
+            else:
+                s.fail(f"{net} {precision} {budget}: does not compile (rc {done.rc}): {done.tail()}")
+            continue
+        if s.left() < 15:
+            s.note(f"no time for {net} {precision} at {budget}")
+            continue
+        row = measure(s, net, precision, budget, small, trainer, batch, done.seconds)
+        if row and budget == "none" and not small and s.left() > 60:
+            profile(s, net, precision, trainer, batch)
+        if budget != "none" and os.path.exists(trainer):
+            os.remove(trainer)          # each holds its model's weights
+
+
+# ---- theirs ----
+def peer(s, net, who, precision, small, limit):
+    batch = batches(s, net, small)
+    argv = [*shlex.split(s.o.python or sys.executable), os.path.join(s.here, "gpu_peer.py"), net, who,
+            f"--precision={precision}", f"--batch={batch}", f"--seconds={0 if s.o.dry_run else s.o.seconds}"]
+    if s.o.dry_run:
+        argv += ["--tiny", "--device=cpu"]
+    env = dict(os.environ)
+    env.pop("OPENBLAS_CORETYPE", None)
+    with Watch() as watch:
+        done = s.call(argv, limit, env=env)
+    row = done.json()
+    if done.rc != 0 or row is None:
+        why = f"{net} {who} {precision} b{batch}: rc {done.rc}: {done.tail(2)}"
+        if done.rc == 124:
+            s.note(why)
+        else:
+            s.fail(why)
+        return
+    row["device_bytes"] = watch.most
+    s.record("speed", budget="-", **row)
+    s.say(f"{net} {who} {precision} b{batch}: {row['ms']:.2f} ms, {row['peak_bytes'] / 2**30:.2f} GiB, "
+          f"first step after {row['first_s']:.0f} s")
+
+
+def is_there(s, who):
+    asks = {"jax": "import jax", "eager": "import torch"}
+    code = asks.get(who, "import torch; torch.compile")
+    done = s.call([*shlex.split(s.o.python or sys.executable), "-c", code], 120)
+    if done.rc != 0:
+        s.note(f"{who} is not to be had: {done.tail(1)}")
+    return done.rc == 0
+
+
+def run_peers(s):
+    """What the goals ask for first: TF32 at the large batch, then f32, then small batches."""
+    whos = [who for who in s.o.who.split(",") if is_there(s, who)]
+    todo = []
+    for precision in reversed(s.o.precisions.split(",")):
+        for who in whos:
+            todo += [(net, who, precision, False) for net in names(s) if who != "graphs"]
+    small = [w for w in ("eager", "graphs") if w in whos]
+    todo += [(net, who, "tf32", True) for net in names(s) for who in small]
+    for k, (net, who, precision, is_small) in enumerate(todo):
+        if s.left() < 15:
+            s.note(f"no time for {len(todo) - k} peers, the first of them {net} {who} {precision}")
+            return
+        peer(s, net, who, precision, is_small, 60 if who == "eager" else 200)
+
+
+def results_of(paths):
+    """All rows of result files, newest last."""
+    rows, failures, notes = [], [], []
+    for path in paths:
+        for name in sorted(glob.glob(path)):
+            with open(name, encoding="utf-8") as f:
+                data = json.load(f)
+            rows += data["rows"]
+            failures += data["failures"]
+            notes += data["notes"]
+    return rows, failures, notes
+
+
+def now():
+    return time.strftime("%Y-%m-%d", time.gmtime())

@@ -1,0 +1,202 @@
+"""What the parts of gpu.py share: commands with a time limit, trainers, results that are on disk at once."""
+import concurrent.futures
+import glob
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+# Networks of the table: the zoo's name and options, batch, a small batch, optimizer, and what is
+# counted per second. tiny: stands in for it in a dry run, with the same code paths.
+NETS = {
+    "resnet50": {"model": "resnet50", "batch": 256, "small": 4, "unit": "img",
+                 "tiny": "resnet50 --stem=cifar --width=4 --classes=10 --size=16"},
+    "densenet121": {"model": "densenet121", "batch": 128, "small": 4, "unit": "img",
+                    "tiny": "densenet121 --width=4 --classes=10 --size=32"},
+    "unet": {"model": "unet --pad=valid --size=572", "batch": 16, "small": 1, "unit": "img",
+             "tiny": "unet --pad=valid --width=2 --size=188"},
+    "gpt": {"model": "gpt", "batch": 16, "small": 1, "unit": "tok", "per_sample": 1024,
+            "optimizer": "adamw:wd=0.01", "lr": "1e-3",
+            "tiny": "gpt --depth=2 --width=32 --heads=2 --context=32 --vocab=64"},
+}
+TITLES = {"resnet50": "ResNet-50", "densenet121": "DenseNet-121", "unet": "U-Net 572", "gpt": "GPT-2 124M"}
+
+
+class Done:
+    """A command that has ended: rc (124: out of time), seconds, its output."""
+
+    def __init__(self, rc, seconds, out):
+        self.rc, self.seconds, self.out = rc, seconds, out
+
+    def tail(self, n=6):
+        lines = [line for line in self.out.strip().splitlines() if line.strip()]
+        return " | ".join(lines[-n:])[-600:]
+
+    def json(self):
+        """The last line that is a JSON object; None."""
+        for line in reversed(self.out.splitlines()):
+            if line.startswith("{"):
+                try:
+                    return json.loads(line)
+                except ValueError:
+                    return None
+        return None
+
+
+def library_folders():
+    """Folders of CUDA libraries that Python packages bring along."""
+    found = []
+    for base in sys.path:
+        found += sorted(glob.glob(os.path.join(base, "nvidia", "*", "lib")))
+    return [d for d in found if glob.glob(os.path.join(d, "lib*.so*"))]
+
+
+class Session:
+    def __init__(self, options, lowerset, home, here):
+        self.o, self.lowerset, self.here = options, os.path.abspath(lowerset), here
+        self.target = "cpu" if options.dry_run else "cuda"
+        self.begin = time.monotonic()
+        self.end = self.begin + options.limit
+        self.work = os.path.abspath(options.work)
+        self.out = os.environ.get("OUT") or options.out or self.work
+        for folder in (self.work, self.out):
+            os.makedirs(folder, exist_ok=True)
+        self.rows, self.failures, self.notes = [], [], []
+        self.env = dict(os.environ)
+        folders = library_folders() + ["/usr/local/cuda/lib64"]
+        if home:
+            self.env["LOWERSET_HOME"] = os.path.abspath(home)
+            folders.insert(0, os.path.join(os.path.abspath(home), "lib"))
+        folders += [p for p in (self.env.get("LD_LIBRARY_PATH"),) if p]
+        self.env["LD_LIBRARY_PATH"] = ":".join(folders)
+        self.env["XDG_CACHE_HOME"] = os.path.join(self.work, "cache")
+        for name in ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"):
+            self.env.pop(name, None)
+
+    def left(self):
+        return self.end - time.monotonic()
+
+    def say(self, text):
+        print(f"[{time.monotonic() - self.begin:6.1f}] {text}", flush=True)
+
+    # ---- results ----
+    def record(self, kind, **row):
+        self.rows.append({"kind": kind, **row})
+        self.save()
+
+    def fail(self, text):
+        self.failures.append(text)
+        self.say("FAIL " + text)
+        self.save()
+
+    def note(self, text):
+        if text not in self.notes:
+            self.notes.append(text)
+            self.say("note: " + text)
+
+    def save(self):
+        path = os.path.join(self.out, f"gpu-{self.o.part.replace(',', '-')}.json")
+        data = {"part": self.o.part, "dry_run": self.o.dry_run, "rows": self.rows,
+                "failures": self.failures, "notes": self.notes}
+        with open(path + ".tmp", "w", encoding="utf-8") as f:
+            json.dump(data, f, indent=1)
+        os.replace(path + ".tmp", path)
+
+    # ---- commands ----
+    def call(self, argv, limit=60, env=None, cwd=None):
+        """Runs a command for at most `limit` seconds, and no longer than the part may take."""
+        limit = min(limit, self.left())
+        if limit <= 1:
+            return Done(124, 0, "no time was left")
+        start = time.monotonic()
+        try:
+            p = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=env or self.env,
+                                 cwd=cwd or self.work, start_new_session=True, text=True,
+                                 errors="replace")
+        except OSError as e:
+            return Done(127, 0, str(e))
+        try:
+            out, _ = p.communicate(timeout=limit)
+            rc = p.returncode
+        except subprocess.TimeoutExpired:
+            os.killpg(p.pid, signal.SIGKILL)
+            out, _ = p.communicate()
+            rc = 124
+            out += f"\nended after {limit:.0f} s"
+        return Done(rc, time.monotonic() - start, out)
+
+    def side_by_side(self, jobs, workers=None):
+        """Results of functions without arguments, run in threads, in their order."""
+        workers = workers or max(1, min(8, (os.cpu_count() or 2) // 2))
+        with concurrent.futures.ThreadPoolExecutor(workers) as pool:
+            return [f.result() for f in [pool.submit(job) for job in jobs]]
+
+    # ---- networks and trainers ----
+    def model(self, name, spec, batch):
+        """Writes the network; its path, or None after a failure."""
+        path = os.path.join(self.work, name + ".onnx")
+        if not os.path.exists(path):
+            done = self.call([self.lowerset, "model", *spec.split(), f"--batch={batch}", "-o", path], 120)
+            if done.rc != 0:
+                self.fail(f"{name}: the network is not written: {done.tail()}")
+                return None
+        return path
+
+    def compile(self, onnx, name, target=None, precision="f32", budget=None, loss="ce", optimizer=None,
+                lr=None, more=()):
+        """A trainer and how its compilation went: (path or None, Done)."""
+        path = os.path.join(self.work, name)
+        target = target or self.target
+        if target == "cpu" and precision == "tf32":
+            precision = "f32"
+        argv = [self.lowerset, "compile", onnx, "-o", path, f"--target={target}",
+                f"--precision={precision}", f"--loss={loss}", *more]
+        if budget:
+            argv.append(f"--budget={budget}")
+        argv.append(f"--optimizer={optimizer or 'sgd:momentum=0.9'}")
+        if lr:
+            argv.append(f"--lr={lr}")
+        if self.o.dry_run or target == "cpu":
+            argv.append("-O1")
+        done = self.call(argv, 240)
+        return (path if done.rc == 0 else None), done
+
+    def train(self, trainer, steps, data="synthetic", more=(), limit=120, before=()):
+        argv = [*before, trainer, "--data", data, "--steps", str(steps), "--epochs", str(steps),
+                "--progress", "none", "--seed", "3", *more]
+        return self.call(argv, limit)
+
+    def memory_of(self, trainer):
+        """Bytes as the plan has them: {'state': …, 'arena': …, 'total': …, 'plan': hash}."""
+        done = self.call([trainer, "--print-plan"], 20)
+        text = done.out[:2000]
+        found = {k: int(v) for k, v in re.findall(r"\b(state|arena|constants|total) (\d+)", text)}
+        plan = re.search(r"plan ([0-9a-f]{6,})", text)
+        over = re.search(r"overhead (-?[0-9.]+) %", text)
+        found["plan"] = plan.group(1) if plan else "?"
+        found["overhead"] = float(over.group(1)) if over else 0.0
+        return found
+
+
+def nvidia_smi(session, fields):
+    """One row of nvidia-smi as {field: text}; {} where there is none."""
+    if not shutil.which("nvidia-smi"):
+        return {}
+    done = session.call(["nvidia-smi", "--query-gpu=" + ",".join(fields), "--format=csv,noheader,nounits"], 20)
+    if done.rc != 0 or not done.out.strip():
+        return {}
+    return dict(zip(fields, [t.strip() for t in done.out.strip().splitlines()[0].split(",")]))
+
+
+def has_gpu(session):
+    return bool(nvidia_smi(session, ["name"]))
+
+
+def median(values):
+    v = sorted(values)
+    n = len(v)
+    return float("nan") if n == 0 else v[n // 2] if n % 2 else (v[n // 2 - 1] + v[n // 2]) / 2
