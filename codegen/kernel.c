@@ -10,7 +10,8 @@
 
 extern const LsEmitter ls_emitter_fused, ls_emitter_update, ls_emitter_move, ls_emitter_gather,
     ls_emitter_resize, ls_emitter_pool, ls_emitter_softmax, ls_emitter_norm, ls_emitter_loss,
-    ls_emitter_matmul, ls_emitter_conv, ls_emitter_attention, ls_emitter_matmul_cuda;
+    ls_emitter_matmul, ls_emitter_conv, ls_emitter_attention, ls_emitter_matmul_cuda,
+    ls_emitter_conv_cuda;
 
 static const LsEmitter *const cpu_emitter[LS_NKERNELS] = {
     [LS_K_FUSED] = &ls_emitter_fused,     [LS_K_UPDATE] = &ls_emitter_update,
@@ -23,7 +24,7 @@ static const LsEmitter *const cpu_emitter[LS_NKERNELS] = {
 
 /* What libraries compute on GPUs; the other kernels have the CPU's text. */
 static const LsEmitter *const cuda_emitter[LS_NKERNELS] = {
-    [LS_K_MATMUL] = &ls_emitter_matmul_cuda,
+    [LS_K_MATMUL] = &ls_emitter_matmul_cuda, [LS_K_CONV] = &ls_emitter_conv_cuda,
 };
 
 const LsEmitter *ls_emitter_of(LsTargetKind target, LsKernelId id)

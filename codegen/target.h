@@ -13,6 +13,8 @@ typedef struct LsTarget {
                                  * (which is for float only in any case) */
     bool tf32;                  /* CUDA: products of floats may round their factors to TF32 */
     const char *device;         /* CUDA: the machine whose description plans are made by, "h200" */
+    struct LsConvPlanner *convs;        /* CUDA: who chooses engines of cuDNN (cuda/conv_plan.h);
+                                         * NULL: workspaces are estimates */
 } LsTarget;
 
 /* The CPU, and no choices made. */

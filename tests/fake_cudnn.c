@@ -6,7 +6,8 @@
  * 1000 bytes; 0 takes none; 9 is not deterministic. Heuristics propose them in this order.
  *
  * Environment: FAKE_CUDNN_VERSION (91900), FAKE_CUDNN_ENGINES ("73290"), FAKE_CUDNN_REFUSE: an
- * engine whose stored plans do not run, FAKE_CUDNN_PROCESSORS (132) of the device. */
+ * engine whose stored plans do not run, FAKE_CUDNN_PROCESSORS (132) of the device, FAKE_CUDNN_WORD:
+ * in the text of plans. */
 #include "runtime/cuda/cudnn_abi.h"
 #include "tests/fake_stream.h"
 
@@ -226,11 +227,10 @@ static void compute(const int64_t *p, char *at[4])
     int64_t n = count(p, out), y[RANK] = {0};
     Walk k = {p, {at[0], at[1], at[2], at[3]}, calloc((size_t)n, sizeof (double))};
     do {
-        int64_t w[RANK] = {0};
+        int64_t w[RANK] = {y[1]};
         do
-            if (w[0] == y[1])
-                step(&k, y, w);
-        while (next(p + DIMS + RANK, rank, w));
+            step(&k, y, w);
+        while (next(p + DIMS + RANK + 1, rank - 1, w + 1));
     } while (next(p + DIMS + 2 * RANK, rank, y));
     for (int64_t i = 0; i < n; i++) {
         double v = k.sum[i];
@@ -386,10 +386,12 @@ static int device_text(const Desc *d, int64_t room, int64_t *n, void *value)
 static int plan_text(const Desc *d, int64_t room, int64_t *n, void *value)
 {
     char text[2000];
+    const char *word = getenv("FAKE_CUDNN_WORD");
     size_t at = (size_t)snprintf(
         text, sizeof text, "{\"cudnnVersion\":%d,\"multiProcessorCount\":%d,\"deviceVer\":900,"
-        "\"deviceName\":\"NVIDIA Fake\",\"engine\":%d,\"numbers\":[", (int)cudnnGetVersion(),
-        (int)setting("FAKE_CUDNN_PROCESSORS", 132), d->engine);
+        "\"deviceName\":\"NVIDIA Fake\",\"word\":\"%s\",\"engine\":%d,\"numbers\":[",
+        (int)cudnnGetVersion(), (int)setting("FAKE_CUDNN_PROCESSORS", 132),
+        word != NULL ? word : "", d->engine);
     for (int k = 0; k < NUMBERS; k++)
         at += (size_t)snprintf(text + at, sizeof text - at, "%lld%s", (long long)d->number[k],
                                k + 1 < NUMBERS ? "," : "]}");

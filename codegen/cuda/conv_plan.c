@@ -25,11 +25,25 @@ struct LsConvPlanner {
 };
 
 /* ---- from nodes ---- */
+/* Padding behind x along axis k such that the window has as many places as y. A transposed
+ * convolution may make an x that the window does not cover to its end. False: no padding does it. */
+static bool fit_window(LsDnnConv *c, int k)
+{
+    int64_t x = c->x[2 + k], y = c->y[2 + k], span = (c->w[2 + k] - 1) * c->dilation[k] + 1;
+    int64_t room = x + c->pad_lo[k] + c->pad_hi[k] - span;
+    if (room < 0 || room / c->stride[k] + 1 != y) {
+        int64_t pad = (y - 1) * c->stride[k] + span - c->pad_lo[k] - x;
+        c->pad_hi[k] = pad > 0 ? pad : 0;
+        room = x + c->pad_lo[k] + c->pad_hi[k] - span;
+    }
+    return room >= 0 && room / c->stride[k] + 1 == y && c->pad_lo[k] >= 0 && c->pad_hi[k] >= 0;
+}
+
 bool ls_conv_of_node(const LsGraph *g, LsNodeId n, int real_bytes, LsDnnConv *c, const char **why)
 {
     const LsNode *node = &g->node[n.i];
     const LsWindowAttr *at = &node->attr.window;
-    bool data = node->op == LS_OP_CONV_DX, weights = node->op == LS_OP_CONV_DW;
+    bool data = node->op == LS_OP_CONV_DX, weights = node->op == LS_OP_CONV_DW, fits = true;
     const LsShape *in = ls_in_shape(g, n, 0), *in1 = ls_in_shape(g, n, 1);
     const LsShape *out = ls_shape(g, ls_out(g, n, 0));
     const LsShape *x = data ? out : weights ? in1 : in, *w = weights ? out : in1;
@@ -51,22 +65,11 @@ bool ls_conv_of_node(const LsGraph *g, LsNodeId n, int real_bytes, LsDnnConv *c,
         c->dilation[to] = at->dilation[k];
         c->pad_lo[to] = at->pad_lo[k];
         c->pad_hi[to] = at->pad_hi[k];
-        int64_t span = (w->dim[2 + k] - 1) * at->dilation[k] + 1;
-        int64_t room = x->dim[2 + k] + at->pad_lo[k] + at->pad_hi[k] - span;
-        /* A transposed convolution may make an x that the window does not cover to its end. */
-        if (room < 0 || room / at->stride[k] + 1 != y->dim[2 + k]) {
-            int64_t fit = (y->dim[2 + k] - 1) * at->stride[k] + span - at->pad_lo[k]
-                - x->dim[2 + k];
-            c->pad_hi[to] = fit > 0 ? fit : 0;
-            room = x->dim[2 + k] + at->pad_lo[k] + c->pad_hi[to] - span;
-        }
-        if (room < 0 || room / at->stride[k] + 1 != y->dim[2 + k] || at->pad_lo[k] < 0
-            || c->pad_hi[to] < 0) {
-            *why = "cuDNN has no convolution whose window stops short of the result";
-            return false;
-        }
+        fits &= fit_window(c, to);
     }
-    return true;
+    if (!fits)
+        *why = "cuDNN has no convolution whose window stops short of the result";
+    return fits;
 }
 
 /* All that a choice depends on, but for cuDNN and the device. */
@@ -77,11 +80,9 @@ static const char *key_of(const LsConvPlanner *p, const LsDnnConv *c)
     return ls_arena_printf(p->a, "%s within %" PRId64, text, p->wishes.workspace);
 }
 
-/* ---- choices as text: "WORKSPACE ENGINE PLACE TENSOR_CORE JSON", or "none REASON" ---- */
+/* ---- choices as text: "WORKSPACE ENGINE PLACE TENSOR_CORE JSON" ---- */
 static const char *print_choice(LsArena *a, const LsConvChoice *c)
 {
-    if (c->own)
-        return ls_arena_printf(a, "none %s", c->why);
     return ls_arena_printf(a, "%" PRId64 " %d %d %d %s", c->workspace, c->engine, c->place,
                            c->tensor_core, c->json);
 }
@@ -89,11 +90,6 @@ static const char *print_choice(LsArena *a, const LsConvChoice *c)
 static bool read_choice(const char *text, LsConvChoice *c)
 {
     int tensor_core, at = 0;
-    if (strncmp(text, "none ", 5) == 0) {
-        c->own = true;
-        c->why = text + 5;
-        return true;
-    }
     if (sscanf(text, "%" SCNd64 " %d %d %d %n", &c->workspace, &c->engine, &c->place, &tensor_core,
                &at) != 4 || at == 0)
         return false;
@@ -106,14 +102,32 @@ static bool read_choice(const char *text, LsConvChoice *c)
 
 /* ---- planning ---- */
 /* Without cuDNN: what its engines take for channels-last floats on most shapes. */
-static void estimate(const LsConvPlanner *p, const LsDnnConv *c, LsConvChoice *to)
+static void estimate(const LsDnnConv *c, const LsConvWishes *w, LsConvChoice *to)
 {
-    int64_t bytes = ls_dnn_conv_bytes(c);
     bool thin = c->x[1] % 4 != 0 || c->y[1] % 4 != 0 || c->x[1] != c->w[1];
-    to->workspace = (p->wishes.rules.tf32 ? thin : c->kind == LS_DNN_CONV_DATA || thin)
-        ? bytes : INT64_C(1) << 20;
-    if (p->wishes.workspace > 0 && to->workspace > p->wishes.workspace)
-        to->workspace = p->wishes.workspace;
+    bool copies = thin || (!w->rules.tf32 && c->kind == LS_DNN_CONV_DATA);
+    *to = (LsConvChoice){.conv = *c, .engine = -1};
+    to->conv.bias = c->bias && c->kind == LS_DNN_CONV_FORWARD;
+    to->bias_apart = c->bias && !to->conv.bias;
+    to->workspace = copies ? ls_dnn_conv_bytes(c) : INT64_C(1) << 20;
+    if (w->workspace > 0 && to->workspace > w->workspace)
+        to->workspace = w->workspace;
+}
+
+static void own(const LsDnnConv *c, const char *why, LsConvChoice *to)
+{
+    *to = (LsConvChoice){.conv = *c, .own = true, .why = why, .engine = -1};
+}
+
+void ls_conv_estimate(const LsGraph *g, LsNodeId n, int real_bytes, const LsConvWishes *w,
+                      LsConvChoice *to)
+{
+    LsDnnConv c;
+    const char *why;
+    if (ls_conv_of_node(g, n, real_bytes, &c, &why))
+        estimate(&c, w, to);
+    else
+        own(&c, why, to);
 }
 
 /* The choice for exactly this graph; false with a sentence in err. */
@@ -158,29 +172,29 @@ static void plan_graph(LsConvPlanner *p, const LsDnnConv *c, LsConvChoice *to)
 {
     char err[500];
     *to = (LsConvChoice){.conv = *c, .engine = -1};
-    if (p->estimates != NULL) {
-        estimate(p, c, to);
-        return;
-    }
     const char *key = key_of(p, c), *text = ls_plan_cache_find(p->cache, key);
     if (text != NULL && read_choice(ls_arena_strdup(p->a, text), to))
         return;
     *to = (LsConvChoice){.conv = *c, .engine = -1};
     if (!have_device(p)) {
-        estimate(p, c, to);
+        estimate(c, &p->wishes, to);
         return;
     }
-    if (!search(p, c, to, err, sizeof err)) {
-        to->own = true;
-        to->why = ls_arena_strdup(p->a, err);
-    }
-    ls_plan_cache_put(p->cache, key, print_choice(p->a, to));
+    /* That nothing serves is not kept: the reason may be gone next time. */
+    if (search(p, c, to, err, sizeof err))
+        ls_plan_cache_put(p->cache, key, print_choice(p->a, to));
+    else
+        own(c, ls_arena_strdup(p->a, err), to);
 }
 
 static void plan(LsConvPlanner *p, const LsDnnConv *c, LsConvChoice *to)
 {
     LsDnnConv bare = *c;
     bare.bias = false;
+    if (p->estimates != NULL) {
+        estimate(c, &p->wishes, to);
+        return;
+    }
     /* No engine adds a bias behind a data gradient unless it is compiled for that. */
     if (c->bias && c->kind == LS_DNN_CONV_FORWARD) {
         plan_graph(p, c, to);
@@ -197,7 +211,7 @@ const LsConvChoice *ls_conv_choose(LsConvPlanner *p, const LsGraph *g, LsNodeId 
     LsDnnConv c;
     LsConvChoice *to = ls_arena_alloc(p->a, 1, sizeof *to);
     if (!ls_conv_of_node(g, n, real_bytes, &c, &why)) {
-        *to = (LsConvChoice){.conv = c, .own = true, .why = why, .engine = -1};
+        own(&c, why, to);
         return to;
     }
     const char *key = key_of(p, &c);

@@ -41,6 +41,10 @@ const LsConvWishes *ls_conv_planner_wishes(const LsConvPlanner *p);
  * sentence. */
 bool ls_conv_of_node(const LsGraph *g, LsNodeId n, int real_bytes, LsDnnConv *c, const char **why);
 
+/* The choice without cuDNN: the workspace that its engines take on most shapes. */
+void ls_conv_estimate(const LsGraph *g, LsNodeId n, int real_bytes, const LsConvWishes *w,
+                      LsConvChoice *to);
+
 /* What serves node n; equal convolutions get the same choice. Never NULL. */
 const LsConvChoice *ls_conv_choose(LsConvPlanner *p, const LsGraph *g, LsNodeId n, int real_bytes);
 

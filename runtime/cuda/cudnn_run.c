@@ -126,8 +126,8 @@ static LsDnnSearch *search(LsDnnRuns *r, const Ready *q, const char *node, LsErr
     if (s == NULL)
         ls_fail(e, LS_EXIT_DEVICE, "%s%scuDNN %" PRId64 ".%" PRId64 " has no plan for a "
                 "convolution (%s) within its %" PRId64 " bytes of workspace: %s",
-                node != NULL ? node : "", node != NULL ? ": " : "", r->lib.version / 10000, r->lib.version / 100 % 100, text,
-                room_of(c), why);
+                node != NULL ? node : "", node != NULL ? ": " : "", r->lib.version / 10000,
+                r->lib.version / 100 % 100, text, room_of(c), why);
     return s;
 }
 

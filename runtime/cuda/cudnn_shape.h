@@ -33,4 +33,12 @@ typedef struct LsDnnRules {     /* which engines may serve */
                                  * once where nothing serves */
 } LsDnnRules;
 
+enum { LS_CONV_ALIGNMENT = 256 };       /* bytes, of the workspace that a plan is given */
+
+/* The room for a plan's workspace in an arena of smaller alignment. */
+static inline int64_t ls_conv_room(int64_t workspace)
+{
+    return workspace > 0 ? workspace + LS_CONV_ALIGNMENT - 1 : 0;
+}
+
 #endif

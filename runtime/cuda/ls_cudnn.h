@@ -12,14 +12,12 @@
 #include "runtime/cuda/cudnn_shape.h"
 #include "runtime/cuda/ls_cuda_run.h"
 
-enum { LS_CONV_ALIGNMENT = 256 };       /* bytes, of a workspace in the room planned for it */
-
 typedef struct LsCudaConv {
     LsDnnConv conv;
     LsDnnRules rules;
     /* Places among the arguments of the step; -1: none. */
     int arg_x, arg_w, arg_y, arg_bias, arg_workspace;
-    int64_t workspace;          /* bytes at arg_workspace; the plan's own, and room to align it */
+    int64_t workspace;          /* bytes at arg_workspace: ls_conv_room of what the plan needs */
     const char *plan;           /* cuDNN's text of it; NULL: the compiler had no cuDNN */
 } LsCudaConv;
 

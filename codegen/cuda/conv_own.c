@@ -1,0 +1,204 @@
+/* codegen/cuda/conv_own.c */
+#include "codegen/cuda/conv_own.h"
+
+#include "codegen/kernels/nest.h"
+
+#include <inttypes.h>
+
+typedef struct Own {            /* X [N,C,X..], W [M,C/group,K..], Y [N,M,Y..], channels last */
+    const LsKernelText *k;
+    const LsWindowAttr *at;
+    const LsShape *x, *w, *y;
+    int64_t cg, mg;             /* channels of X and of Y in a group */
+} Own;
+
+static Own own_of(const LsKernelText *k)
+{
+    const LsNode *node = &k->g->node[k->n.i];
+    const LsShape *in = ls_in_shape(k->g, k->n, 0), *in1 = ls_in_shape(k->g, k->n, 1);
+    const LsShape *out = ls_shape(k->g, ls_out(k->g, k->n, 0));
+    bool data = node->op == LS_OP_CONV_DX, weights = node->op == LS_OP_CONV_DW;
+    Own o = {.k = k, .at = &node->attr.window, .x = data ? out : weights ? in1 : in,
+             .w = weights ? out : in1, .y = data || weights ? in : out};
+    o.cg = o.w->dim[1];
+    o.mg = o.w->dim[0] / o.at->group;
+    return o;
+}
+
+/* Opens the loop over units: PREFIX0, PREFIX1... are a unit's place along the spatial axes of `s`,
+ * NAME what is left. */
+static void open_units(LsEmit *e, const int64_t *dim, int n, const char *prefix, const char *name)
+{
+    ls_emit_line(e, "for (int64_t u = lo; u < hi; u++) {");
+    int64_t below = 1;
+    for (int d = n - 1; d >= 0; d--) {
+        ls_emit_line(e, "const int64_t %s%d = u / %" PRId64 " %% %" PRId64 ";", prefix, d, below,
+                     dim[d]);
+        below *= dim[d];
+    }
+    ls_emit_line(e, "const int64_t %s = u / %" PRId64 ";", name, below);
+}
+
+static int open_loop(LsEmit *e, const char *var, int d, int64_t n)
+{
+    ls_emit_line(e, "for (int64_t %s%d = 0; %s%d < %" PRId64 "; %s%d++) {", var, d, var, d, n, var,
+                 d);
+    return 1;
+}
+
+/* "((n * 28 + i0) * 28 + i1) * 64" */
+static void place(char *text, size_t size, const char *outer, const char *var, const int64_t *dim,
+                  int n, int64_t channels)
+{
+    char inner[200];
+    snprintf(text, size, "%s", outer);
+    for (int d = 0; d < n; d++) {
+        snprintf(inner, sizeof inner, "%s", text);
+        snprintf(text, size, "(%s * %" PRId64 " + %s%d)", inner, dim[d], var, d);
+    }
+    snprintf(inner, sizeof inner, "%s", text);
+    snprintf(text, size, "%s * %" PRId64, inner, channels);
+}
+
+/* The element of X under tap t of the window at q: its place i along axis d, if it is one. */
+static void tap_to_x(const Own *o, int d)
+{
+    LsEmit *e = o->k->e;
+    ls_emit_line(e, "const int64_t i%d = q%d * %" PRId64 " + t%d * %" PRId64 " - %" PRId64 ";", d,
+                 d, o->at->stride[d], d, o->at->dilation[d], o->at->pad_lo[d]);
+    ls_emit_line(e, "if (i%d < 0 || i%d >= %" PRId64 ") continue;", d, d, o->x->dim[2 + d]);
+}
+
+/* The window q that has tap t over the element i of X along axis d, if there is one. */
+static void tap_to_y(const Own *o, int d)
+{
+    LsEmit *e = o->k->e;
+    ls_emit_line(e, "const int64_t z%d = i%d + %" PRId64 " - t%d * %" PRId64 ";", d, d,
+                 o->at->pad_lo[d], d, o->at->dilation[d]);
+    ls_emit_line(e, "const int64_t q%d = z%d / %" PRId64 ";", d, d, o->at->stride[d]);
+    ls_emit_line(e, "if (z%d < 0 || z%d %% %" PRId64 " != 0 || q%d >= %" PRId64 ") continue;", d, d,
+                 o->at->stride[d], d, o->y->dim[2 + d]);
+}
+
+static void pointers(const Own *o, const char *a, const char *b, const char *out)
+{
+    const LsKernelText *k = o->k;
+    ls_emit_operand(k, a, 0);
+    ls_emit_operand(k, b, 1);
+    if (ls_is(ls_in(k->g, k->n, 2)))
+        ls_emit_operand(k, "bias", 2);
+    ls_emit_result(k, out, 0);
+}
+
+static const char *start(const Own *o, const char *bias)
+{
+    return ls_is(ls_in(o->k->g, o->k->n, 2)) ? bias : "0";
+}
+
+/* y: one unit per place of the window, its channels over the threads. */
+static void forward_body(const Own *o)
+{
+    LsEmit *e = o->k->e;
+    int n = o->at->n, open = 0;
+    char px[300], pw[300];
+    pointers(o, "x", "w", "y");
+    open_units(e, o->y->dim + 2, n, "q", "image");
+    ls_emit_line(e, "LS_LANES(m, 0, %" PRId64 ") {", o->w->dim[0]);
+    ls_emit_line(e, "real sum = %s;", start(o, "bias[m]"));
+    for (int d = 0; d < n; d++) {
+        open += open_loop(e, "t", d, o->w->dim[2 + d]);
+        tap_to_x(o, d);
+    }
+    place(px, sizeof px, "image", "i", o->x->dim + 2, n, o->x->dim[1]);
+    place(pw, sizeof pw, "m", "t", o->w->dim + 2, n, o->cg);
+    ls_emit_line(e, "const real *const px = x + %s + m / %" PRId64 " * %" PRId64 ";", px, o->mg,
+                 o->cg);
+    ls_emit_line(e, "const real *const pw = w + %s;", pw);
+    ls_emit_line(e, "for (int64_t c = 0; c < %" PRId64 "; c++)", o->cg);
+    ls_emit_line(e, "    sum = ls_fma(px[c], pw[c], sum);");
+    ls_emit_close(e, open);
+    ls_emit_line(e, "y[u * %" PRId64 " + m] = sum;", o->w->dim[0]);
+}
+
+/* x: one unit per place of X, its channels over the threads. */
+static void data_body(const Own *o)
+{
+    LsEmit *e = o->k->e;
+    int n = o->at->n, open = 0;
+    char py[300], pw[300];
+    pointers(o, "y", "w", "x");
+    open_units(e, o->x->dim + 2, n, "i", "image");
+    ls_emit_line(e, "LS_LANES(c, 0, %" PRId64 ") {", o->x->dim[1]);
+    ls_emit_line(e, "const int64_t first = c / %" PRId64 " * %" PRId64 ";", o->cg, o->mg);
+    ls_emit_line(e, "real sum = %s;", start(o, "bias[c]"));
+    for (int d = 0; d < n; d++) {
+        open += open_loop(e, "t", d, o->w->dim[2 + d]);
+        tap_to_y(o, d);
+    }
+    place(py, sizeof py, "image", "q", o->y->dim + 2, n, o->y->dim[1]);
+    place(pw, sizeof pw, "m", "t", o->w->dim + 2, n, o->cg);
+    ls_emit_line(e, "for (int64_t m = first; m < first + %" PRId64 "; m++)", o->mg);
+    ls_emit_line(e, "    sum = ls_fma(y[%s + m], w[%s + c %% %" PRId64 "], sum);", py, pw, o->cg);
+    ls_emit_close(e, open);
+    ls_emit_line(e, "x[u * %" PRId64 " + c] = sum;", o->x->dim[1]);
+}
+
+/* w: one unit per filter and tap, its channels over the threads; long sums in double. */
+static void weights_body(const Own *o)
+{
+    LsEmit *e = o->k->e;
+    int n = o->at->n, open = 0;
+    char px[300], py[300];
+    pointers(o, "y", "x", "w");
+    open_units(e, o->w->dim + 2, n, "t", "m");
+    ls_emit_line(e, "LS_LANES(c, 0, %" PRId64 ") {", o->cg);
+    ls_emit_line(e, "double sum = 0;");
+    ls_emit_line(e, "for (int64_t image = 0; image < %" PRId64 "; image++) {", o->x->dim[0]);
+    open++;
+    for (int d = 0; d < n; d++) {
+        open += open_loop(e, "q", d, o->y->dim[2 + d]);
+        tap_to_x(o, d);
+    }
+    place(px, sizeof px, "image", "i", o->x->dim + 2, n, o->x->dim[1]);
+    place(py, sizeof py, "image", "q", o->y->dim + 2, n, o->y->dim[1]);
+    ls_emit_line(e, "sum += (double)y[%s + m] * (double)x[%s + m / %" PRId64 " * %" PRId64 " + c];",
+                 py, px, o->mg, o->cg);
+    ls_emit_close(e, open);
+    ls_emit_line(e, "w[u * %" PRId64 " + c] = (real)sum;", o->cg);
+}
+
+LsGrid ls_conv_own_part(const LsKernelText *k)
+{
+    const Own o = own_of(k);
+    int op = k->g->node[k->n.i].op;
+    const LsShape *out = ls_shape(k->g, ls_out(k->g, k->n, 0));
+    int64_t channels = out->dim[1];
+    const LsGrid part = {"part", ls_count(out) / channels, ls_threads(channels, 256), 1};
+    ls_emit_part(k, &part);
+    if (op == LS_OP_CONV)
+        forward_body(&o);
+    else if (op == LS_OP_CONV_DX)
+        data_body(&o);
+    else
+        weights_body(&o);
+    ls_emit_close(k->e, 3);     /* lanes, units, part */
+    return part;
+}
+
+LsGrid ls_conv_bias_part(const LsKernelText *k)
+{
+    enum { UNIT = 4096 };       /* elements */
+    const LsShape *out = ls_shape(k->g, ls_out(k->g, k->n, 0));
+    int64_t size = ls_count(out);
+    const LsGrid part = {"part", (size + UNIT - 1) / UNIT, ls_threads(size, 256), 1};
+    LsEmit *e = k->e;
+    ls_emit_part(k, &part);
+    ls_emit_operand(k, "bias", 2);
+    ls_emit_result(k, "y", 0);
+    ls_emit_line(e, "for (int64_t u = lo; u < hi; u++) {");
+    ls_emit_line(e, "const int64_t first = u * %d, behind = first + %d;", UNIT, UNIT);
+    ls_emit_line(e, "LS_LANES(i, first, behind < %" PRId64 " ? behind : %" PRId64 ")", size, size);
+    ls_emit_line(e, "    y[i] += bias[i %% %" PRId64 "];", out->dim[1]);
+    ls_emit_close(e, 2);
+    return part;
+}

@@ -1,0 +1,14 @@
+/* codegen/cuda/conv_own.h -- convolutions that cuDNN has no engine for, and biases that it does not
+ * add, as generated kernels. */
+#ifndef LS_CODEGEN_CONV_OWN_H
+#define LS_CODEGEN_CONV_OWN_H
+
+#include "codegen/kernel.h"
+
+/* The parts of CONV, CONV_DX or CONV_DW: one thread per element of the result, sums in a fixed
+ * order. Right for every window; nothing else is asked of it. */
+LsGrid ls_conv_own_part(const LsKernelText *k);
+/* The part that adds the bias of CONV or CONV_DX to its result. */
+LsGrid ls_conv_bias_part(const LsKernelText *k);
+
+#endif

@@ -1,0 +1,230 @@
+/* tests/test_cuda_conv.c -- what the compiler prints for convolutions on GPUs: planned and computed
+ * by a library in cuDNN's place (fake_cudnn.c) it gives what plain loops give, and so do the kernels
+ * that take its place where no engine serves. Parts run as the CPU's. */
+#include "codegen/cuda/conv_plan.h"
+#include "compiler/arena.h"
+#include "tests/conv_cases.h"
+#include "tests/cudnn_stand_in.h"
+#include "tests/suite.h"
+
+/* What launches call here. */
+void ls_parallel(LsRun *run, LsPart fn, int64_t units, void *const arg[])
+{
+    for (int64_t u = units - 1; u >= 0; u--)
+        fn(run, arg, u, u + 1);
+}
+
+static const LsEmitter *emitter(void) { return ls_emitter_of(LS_TARGET_CUDA, LS_K_CONV); }
+
+/* Parts, then pointers to them by the names that launches use, then host functions. */
+static void print_all(FILE *to, int n, HNode *const node[], const LsTarget *target)
+{
+    char *text[2] = {0};
+    size_t size[2];
+    FILE *host = open_memstream(&text[0], &size[0]), *table = open_memstream(&text[1], &size[1]);
+    LsEmit e = {.to = to}, h = {.to = host}, t = {.to = table};
+    fprintf(to, "#include \"runtime/ls_kernel.h\"\n#include \"runtime/cuda/ls_cudnn.h\"\n"
+                "#define ls_cuda_launch(run, part, n, arg) ls_parallel(run, part, n, arg)\n");
+    for (int i = 0; i < n; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "k%d", i);
+        emitter()->emit(&(LsKernelText){.e = &e, .host = &h, .table = &t, .g = &node[i]->g,
+                                        .n = {1}, .name = name, .target = target});
+        ck_assert(e.depth == 0 && h.depth == 0 && t.depth == 0);
+    }
+    fclose(host);
+    fclose(table);
+    fprintf(to, "#undef LS_ROW\n"
+                "#define LS_ROW(name, narg, x, y) static const LsPart p_##name = name;\n%s%s",
+            text[1], text[0]);
+    fprintf(to, "const LsKernel kernels[] = {");
+    for (int i = 0; i < n; i++)
+        fprintf(to, "k%d, ", i);
+    fprintf(to, "};\n");
+    free(text[0]);
+    free(text[1]);
+}
+
+static void *build(int n, HNode *const node[], const LsTarget *target)
+{
+    char path[] = "/tmp/ls_cuda_conv_XXXXXX.c", so_path[64], command[512];
+    FILE *to = fdopen(mkstemps(path, 2), "w");
+    ck_assert_ptr_nonnull(to);
+    print_all(to, n, node, target);
+    fclose(to);
+    snprintf(so_path, sizeof so_path, "%s.so", path);
+    snprintf(command, sizeof command,
+             "cc -std=gnu11 -O1 -Wall -Wextra -Werror -Wno-unused-function %s -shared -fPIC -I%s "
+             "-I%s/runtime %s -o %s -lm", target->real_bytes == 8 ? "-DLS_F64" : "", LS_SOURCE,
+             LS_SOURCE, path, so_path);
+    ck_assert_msg(system(command) == 0, "%s", command);
+    void *so = dlopen(so_path, RTLD_NOW);
+    ck_assert_msg(so != NULL, "%s", dlerror());
+    unlink(path);
+    unlink(so_path);
+    return so;
+}
+
+static void *filled(const double *from, int64_t n, int real_bytes)
+{
+    void *to = h_array(n, real_bytes);
+    for (int64_t i = 0; i < n; i++)
+        if (real_bytes == 4)
+            ((float *)to)[i] = (float)from[i];
+        else
+            ((double *)to)[i] = from[i];
+    return to;
+}
+
+static void run_node(const HNode *h, LsKernel kernel, const LsTarget *t, const double *const in[],
+                     const double *want, int number)
+{
+    int nin = h->node[1].nin, rb = t->real_bytes;
+    int64_t out = ls_count(&h->value[nin + 1].shape);
+    int64_t room = (emitter()->workspace(&h->g, (LsNodeId){1}, t) + rb - 1) / rb;
+    void *arg[6] = {0};
+    for (int k = 0; k < nin; k++)
+        if (h->operand[k].i != 0)
+            arg[k] = filled(in[k], ls_count(&h->value[k + 1].shape), rb);
+    arg[nin] = h_array(out, rb);
+    arg[nin + 1] = room > 0 ? h_array(room, rb) : NULL;
+    LsRun run = {0};
+    kernel(&run, arg);
+    double scale = 1e-30;
+    for (int64_t j = 0; j < out; j++)
+        scale = fmax(scale, fabs(want[j]));
+    for (int64_t j = 0; j < out; j++) {
+        double got = h_at(arg[nin], j, rb);
+        ck_assert_msg(fabs(got - want[j]) <= (rb == 8 ? 1e-13 : 2e-5) * scale,
+                      "case %d, node %d: element %lld is %g, not %g", number / 3, number % 3,
+                      (long long)j, got, want[j]);
+    }
+    ck_assert_msg(h_guarded(arg[nin], out, rb), "case %d wrote behind its result", number / 3);
+    ck_assert_msg(room == 0 || h_guarded(arg[nin + 1], room, rb), "case %d left its workspace",
+                  number / 3);
+    for (int k = 0; k <= nin + 1; k++)
+        free(arg[k]);
+}
+
+static void check_case(int i, HNode *const node[3], const LsKernel kernel[3], const LsTarget *t)
+{
+    const Case *c = &cases[i];
+    Dims d = dims_of(c);
+    int64_t nx = ls_count(&d.x), nw = ls_count(&d.w), ny = ls_count(&d.y);
+    double *x = h_random(nx, 1), *w = h_random(nw, 2), *y = h_random(ny, 3);
+    double *bias = h_random(c->cin + c->cout, 4);
+    Sums s = {x, w, y, calloc((size_t)nx, 8), calloc((size_t)nw, 8), calloc((size_t)ny, 8)};
+    each_product(c, &d, add, &s);
+    for (int64_t k = 0; c->bias && k < ny; k++)
+        s.dy[k] += bias[k % c->cout];
+    for (int64_t k = 0; c->bias && k < nx; k++)
+        s.dx[k] += bias[k % c->cin];
+    run_node(node[0], kernel[0], t, (const double *[]){x, w, bias}, s.dy, 3 * i);
+    run_node(node[1], kernel[1], t, (const double *[]){y, w, bias}, s.dx, 3 * i + 1);
+    run_node(node[2], kernel[2], t, (const double *[]){y, x}, s.dw, 3 * i + 2);
+    double *all[] = {x, w, y, bias, s.dx, s.dw, s.dy};
+    for (int k = 0; k < 7; k++)
+        free(all[k]);
+}
+
+/* Few enough products for a library that takes them one by one. */
+static bool is_small(const Case *c)
+{
+    Dims d = dims_of(c);
+    return ls_count(&d.y) * (ls_count(&d.w) / c->cout) < 400000;
+}
+
+/* engines: of the library that plans; NULL: the compiler has none. again: of the one that runs. */
+static void check_all(int real_bytes, const char *engines, const char *again)
+{
+    HNode *node[3 * NCASES];
+    LsKernel kernel[3 * NCASES];
+    int of[NCASES], n = 0;
+    char err[1300];
+    int kept, made_again;
+    LsArena *a = ls_arena_new();
+    LsTarget t = {.kind = LS_TARGET_CUDA, .real_bytes = real_bytes, .device = "h200"};
+    if (engines != NULL) {
+        setenv("FAKE_CUDNN_ENGINES", engines, 1);
+        t.convs = ls_conv_planner_new(a, &(LsConvWishes){.device = "h200"}, err, sizeof err);
+        ck_assert_msg(t.convs != NULL, "%s", err);
+    }
+    for (int i = 0; i < NCASES; i++)
+        if (is_small(&cases[i])) {
+            of[n] = i;
+            nodes_of(&cases[i], node + 3 * n++);
+        }
+    ck_assert_int_gt(n, NCASES / 2);
+    void *so = build(3 * n, node, &t);
+    memcpy(kernel, dlsym(so, "kernels"), 3 * (size_t)n * sizeof *kernel);
+    setenv("FAKE_CUDNN_ENGINES", again, 1);
+    cudnn_stand_in_open();
+    for (int i = 0; i < n; i++)
+        check_case(of[i], node + 3 * i, kernel + 3 * i, &t);
+    cudnn_stand_in_close(&kept, &made_again);
+    ck_assert_int_eq(made_again > 0, engines == NULL);
+    ck_assert_int_eq(kept > 0, engines != NULL && engines[0] != '\0');
+    ls_conv_planner_free(t.convs);
+    for (int i = 0; i < 3 * n; i++)
+        free(node[i]);
+    dlclose(so);
+    ls_arena_free(a);
+}
+
+START_TEST(planned_convolutions_are_right) { check_all(4, "320", "320"); }
+END_TEST
+START_TEST(planned_convolutions_are_right_in_double) { check_all(8, "2", "2"); }
+END_TEST
+START_TEST(convolutions_that_no_engine_serves_have_kernels) { check_all(4, "", ""); }
+END_TEST
+START_TEST(so_they_have_in_double) { check_all(8, "", ""); }
+END_TEST
+START_TEST(a_compiler_without_the_library_leaves_planning_to_the_program)
+{
+    check_all(4, NULL, "20");
+}
+END_TEST
+
+/* A word of cuDNN's plans is the name that stands for a kernel's while texts are compared. */
+START_TEST(no_line_of_a_plan_has_the_name_that_kernels_are_compared_under)
+{
+    HNode *node[3];
+    char *text = NULL, err[1300];
+    size_t size;
+    LsArena *a = ls_arena_new();
+    LsTarget t = {.kind = LS_TARGET_CUDA, .real_bytes = 4, .device = "h200"};
+    setenv("FAKE_CUDNN_ENGINES", "0", 1);
+    setenv("FAKE_CUDNN_WORD", "TYPE_KERNEL_CFG", 1);
+    t.convs = ls_conv_planner_new(a, &(LsConvWishes){.device = "h200"}, err, sizeof err);
+    ck_assert_ptr_nonnull(t.convs);
+    nodes_of(&cases[0], node);
+    FILE *to = open_memstream(&text, &size);
+    print_all(to, 3, node, &t);
+    fclose(to);
+    ck_assert_ptr_nonnull(strstr(text, "_CFG"));
+    ck_assert_ptr_null(strstr(text, "KERNEL"));
+    free(text);
+    ls_conv_planner_free(t.convs);
+    unsetenv("FAKE_CUDNN_WORD");
+    for (int i = 0; i < 3; i++)
+        free(node[i]);
+    ls_arena_free(a);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("cuda_conv");
+    const TTest *const test[] = {
+        planned_convolutions_are_right, planned_convolutions_are_right_in_double,
+        convolutions_that_no_engine_serves_have_kernels, so_they_have_in_double,
+        a_compiler_without_the_library_leaves_planning_to_the_program,
+        no_line_of_a_plan_has_the_name_that_kernels_are_compared_under,
+    };
+    setenv("LOWERSET_CUDNN", LS_FAKE_CUDNN, 1);
+    setenv("XDG_CACHE_HOME", "no absolute path", 1);
+    unsetenv("HOME");
+    tcase_set_timeout(tc, 120);
+    add_tests(tc, sizeof test / sizeof *test, test);
+    return run_tests("cuda_conv", tc);
+}
