@@ -127,8 +127,9 @@ void ls_cuda_report(LsArena *a, FILE *to)
     const char *home = ls_cuda_home(a), *nvcc = home ? ls_arena_printf(a, "%s/bin/nvcc", home) : "";
     nvcc = access(nvcc, X_OK) == 0 ? nvcc : ls_command_find(a, "nvcc");
     fprintf(to, "cuda   NVIDIA GPUs: %s\n",
-            LS_CUDA_HOME[0] == '\0' ? "this lowerset was built without the CUDA toolkit's headers; it "
-                                      "prints programs (--emit=c) and builds none"
+            LS_CUDA_HOME[0] == '\0'
+                ? "this lowerset was built without the CUDA toolkit's headers; it "
+                  "prints programs (--emit=c) and builds none"
             : f.nvrtc == 0 && nvcc == NULL ? "no compiler for device code is found"
                                            : "programs are built here");
     fprintf(to, "  %-10s %s\n", "toolkit", home != NULL ? home : "not found (CUDA_HOME)");

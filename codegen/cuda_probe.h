@@ -1,5 +1,6 @@
-/* codegen/cuda_probe.h -- what of CUDA this machine has: devices, driver, libraries. Nothing is linked:
- * everything is opened, in a process of its own, so that a broken driver breaks nothing here. */
+/* codegen/cuda_probe.h -- what of CUDA this machine has: devices, driver, libraries. Nothing is
+ * linked: everything is opened, in a process of its own, so that a broken driver breaks nothing
+ * here. */
 #ifndef LS_CODEGEN_CUDA_PROBE_H
 #define LS_CODEGEN_CUDA_PROBE_H
 

@@ -1,8 +1,9 @@
 /* codegen/cuda_toolchain.c -- see cuda_toolchain.h.
  *
- * NVRTC compiles for one architecture at a time, so each gets a process of its own: they run side by
- * side, and a compiler that dies takes nothing with it. The results become one file by the toolkit's
- * fatbinary, or where that is missing by a table of our own (runtime/cuda/cuda_image.h). */
+ * NVRTC compiles for one architecture at a time, so each gets a process of its own: they run side
+ * by side, and a compiler that dies takes nothing with it. The results become one file by the
+ * toolkit's fatbinary, or where that is missing by a table of our own (runtime/cuda/cuda_image.h).
+ */
 #include "codegen/cuda_toolchain.h"
 
 #include "build_config.h"
@@ -62,14 +63,17 @@ bool ls_cuda_archs(LsCtx *cx, const char *option, LsCudaArchs *archs)
     list = ls_arena_strdup(cx->arena, option != NULL ? option : "90a");
     for (char *w = strtok_r(list, ",", &save); w != NULL; w = strtok_r(NULL, ",", &save)) {
         if (archs->n == LS_CUDA_ARCHS || !parse_arch(w, &archs->arch[archs->n]))
-            return ls_error(cx, LS_NOWHERE, LS_E_OPTION, NULL, "--arch: '%s' is none of 75, 80, 86, "
-                            "89, 90a, 100, ..., or there are more than %d", w, LS_CUDA_ARCHS);
+            return ls_error(cx, LS_NOWHERE, LS_E_OPTION, NULL,
+                            "--arch: '%s' is none of 75, 80, 86, "
+                            "89, 90a, 100, ..., or there are more than %d",
+                            w, LS_CUDA_ARCHS);
         archs->n++;
     }
     if (archs->n == 0)
         return ls_error(cx, LS_NOWHERE, LS_E_OPTION, NULL, "--arch: no architecture is named");
     qsort(archs->arch, (size_t)archs->n, sizeof archs->arch[0], by_number);
-    archs->ptx = archs->arch[0].number < LS_CUDA_PTX_ARCH ? archs->arch[0].number : LS_CUDA_PTX_ARCH;
+    archs->ptx =
+        archs->arch[0].number < LS_CUDA_PTX_ARCH ? archs->arch[0].number : LS_CUDA_PTX_ARCH;
     archs->text = archs_text(cx->arena, archs);
     return true;
 }
@@ -110,7 +114,8 @@ static const char *kernel_at(const Build *b, long line)
         if (strncmp(at, "LS_PART(", 8) == 0)
             name = at + 8;
     }
-    return name != NULL ? ls_arena_printf(b->cx->arena, "%.*s", (int)strcspn(name, ",) "), name) : NULL;
+    return name != NULL ? ls_arena_printf(b->cx->arena, "%.*s", (int)strcspn(name, ",) "), name)
+                        : NULL;
 }
 
 /* Tells what a compiler had to say, each error behind the name of its kernel. */
@@ -323,7 +328,8 @@ bool ls_cuda_build(LsCtx *cx, const LsCudaTool *t, const char *dir, const char *
     const char *want = wanted_nvcc(t);
     char why[256];
     LsNvrtc nvrtc = {0};
-    b.source = t->dry_run ? "" : read_text(cx->arena, ls_arena_printf(cx->arena, "%s/%s.cu", dir, base));
+    b.source =
+        t->dry_run ? "" : read_text(cx->arena, ls_arena_printf(cx->arena, "%s/%s.cu", dir, base));
     if (b.source == NULL)
         return ls_error(cx, LS_NOWHERE, LS_E_IO, NULL, "cannot read '%s/%s.cu'", dir, base);
     if (want == NULL && ls_nvrtc_open(&nvrtc, why, sizeof why)) {
@@ -331,13 +337,16 @@ bool ls_cuda_build(LsCtx *cx, const LsCudaTool *t, const char *dir, const char *
         ls_nvrtc_close(&nvrtc);
         return ok;
     }
-    const char *nvcc = want != NULL ? ls_command_find(cx->arena, want) : toolkit_program(&b, "nvcc");
+    const char *nvcc =
+        want != NULL ? ls_command_find(cx->arena, want) : toolkit_program(&b, "nvcc");
     if (nvcc != NULL)
         return build_by_nvcc(&b, nvcc, output);
     if (want != NULL)
         return ls_error(cx, LS_NOWHERE, LS_E_TOOL, NULL, "there is no program '%s' (nvcc)", want);
-    return ls_error(cx, LS_NOWHERE, LS_E_TOOL,
-                    "install the CUDA toolkit, or put the folder of libnvrtc into LD_LIBRARY_PATH",
-                    "there is no compiler for device code: %s; nvcc is neither in the toolkit's folder "
-                    "nor in PATH", why);
+    return ls_error(
+        cx, LS_NOWHERE, LS_E_TOOL,
+        "install the CUDA toolkit, or put the folder of libnvrtc into LD_LIBRARY_PATH",
+        "there is no compiler for device code: %s; nvcc is neither in the toolkit's folder "
+        "nor in PATH",
+        why);
 }

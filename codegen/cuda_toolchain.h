@@ -1,5 +1,5 @@
-/* codegen/cuda_toolchain.h -- from the device text of a program to code for GPUs: by NVRTC where it is
- * found, else by nvcc. */
+/* codegen/cuda_toolchain.h -- from the device text of a program to code for GPUs: by NVRTC where it
+ * is found, else by nvcc. */
 #ifndef LS_CODEGEN_CUDA_TOOLCHAIN_H
 #define LS_CODEGEN_CUDA_TOOLCHAIN_H
 
@@ -30,13 +30,14 @@ typedef struct LsCudaTool {
     bool verbose, dry_run;      /* say what is done; do nothing */
 } LsCudaTool;
 
-/* Turns DIR/BASE.cu into DIR/BASE.fatbin; include: folder of ls_cuda.h. False after a diagnostic, which
- * has the kernel's name when it does not compile. Files in DIR made on the way are removed. */
+/* Turns DIR/BASE.cu into DIR/BASE.fatbin; include: folder of ls_cuda.h. False after a diagnostic,
+ * which has the kernel's name when it does not compile. Files in DIR made on the way are removed.
+ */
 bool ls_cuda_build(LsCtx *cx, const LsCudaTool *t, const char *dir, const char *base,
                    const char *include);
 
-/* The toolkit's folder that is used: $CUDA_HOME, $CUDA_PATH, where this program was built with, or the
- * usual place. NULL: there is none. */
+/* The toolkit's folder that is used: $CUDA_HOME, $CUDA_PATH, where this program was built with, or
+ * the usual place. NULL: there is none. */
 const char *ls_cuda_home(LsArena *a);
 
 #endif

@@ -65,7 +65,8 @@ static const char *find_sources(LsCtx *cx)
 
 static bool no_runtime(LsCtx *cx)
 {
-    return ls_error(cx, LS_NOWHERE, LS_E_TOOL, "set LOWERSET_HOME to the folder that has lib/lowerset",
+    return ls_error(cx, LS_NOWHERE, LS_E_TOOL,
+                    "set LOWERSET_HOME to the folder that has lib/lowerset",
                     "the runtime library of lowerset is not where it was installed");
 }
 
@@ -108,10 +109,11 @@ static bool add_cuda(LsCtx *cx, LsCommand *c)
 {
     const char *lib = find_cuda_library(cx), *cudart = find_cudart(cx->arena);
     if (lib == NULL)
-        return ls_error(cx, LS_NOWHERE, LS_E_TOOL,
-                        "--emit=c prints the program, to be built elsewhere; or build lowerset again "
-                        "where the toolkit is",
-                        "this lowerset was built without the CUDA toolkit");
+        return ls_error(
+            cx, LS_NOWHERE, LS_E_TOOL,
+            "--emit=c prints the program, to be built elsewhere; or build lowerset again "
+            "where the toolkit is",
+            "this lowerset was built without the CUDA toolkit");
     if (cudart == NULL)
         return ls_error(cx, LS_NOWHERE, LS_E_TOOL, "install the CUDA toolkit again",
                         "libcudart_static.a is not in " LS_CUDA_HOME);
@@ -138,7 +140,7 @@ bool ls_toolchain_build(LsCtx *cx, const LsToolchain *t, const char *dir, const 
     ls_command_add_words(&c, "-fno-math-errno -fno-trapping-math -Wall -Wno-unused");
     ls_command_add_words(&c, LS_EXTRA_CFLAGS);
     ls_command_add(&c, ls_arena_printf(a, "-I%s", sources));
-    ls_command_add(&c, ls_arena_printf(a, "-I%s/..", sources));    /* the runtime says "runtime/x.h" */
+    ls_command_add(&c, ls_arena_printf(a, "-I%s/..", sources)); /* the runtime says "runtime/x.h" */
     ls_command_add(&c, ls_arena_printf(a, "%s/%s.c", dir, base));
     ls_command_add(&c, ls_arena_printf(a, "%s/%s_data.S", dir, base));
     if (kind == LS_EMIT_OBJ)

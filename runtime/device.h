@@ -1,6 +1,6 @@
-/* runtime/device.h -- a machine beside this one on which a program's steps run: its memory, the way of
- * batches and losses, and the order of work. Programs for the CPU have none (LsMemory.device is NULL)
- * and go through nothing of this.
+/* runtime/device.h -- a machine beside this one on which a program's steps run: its memory, the way
+ * of batches and losses, and the order of work. Programs for the CPU have none (LsMemory.device is
+ * NULL) and go through nothing of this.
  *
  * Work is given out in order and done later. A batch lies in one of LS_DEVICE_SLOTS slots on the
  * device, in turn: while the steps of one batch run, the next one comes. Numbers and loss of a run
@@ -24,8 +24,8 @@ typedef struct LsDevice {       /* begins the struct of every kind */
 
 /* Functions that return false have set d->error. */
 struct LsDeviceKind {
-    /* Finds the device and takes all its memory, which starts as zeros; slot: bytes of one batch. NULL
-     * with an error. */
+    /* Finds the device and takes all its memory, which starts as zeros; slot: bytes of one batch.
+     * NULL with an error. */
     LsDevice *(*open)(const LsProgram *p, int64_t slot, LsError *e);
     void (*close)(LsDevice *d);
     /* Copies after all work given out so far is done, and waits. */
@@ -42,15 +42,15 @@ struct LsDeviceKind {
     bool (*begin)(LsDevice *d, int slot, const LsRun *run);
     bool (*end)(LsDevice *d, int slot, const void *loss);
     bool (*loss)(LsDevice *d, int slot, double *loss);
-    void (*enter)(LsDevice *d, const char *name);       /* around what a step gives out, for tools */
+    void (*enter)(LsDevice *d, const char *name); /* around what a step gives out, for tools */
     void (*leave)(LsDevice *d);
     /* What is given out between the two is kept instead, to be replayed. NULL: failed. */
     bool (*record)(LsDevice *d);
     void *(*recorded)(LsDevice *d);
     bool (*replay)(LsDevice *d, void *recording);
     void (*forget)(LsDevice *d, void *recording);
-    /* n moments; mark notes moment k in the order of work, took gives ns from moment a to b, when all
-     * is done. */
+    /* n moments; mark notes moment k in the order of work, took gives ns from moment a to b, when
+     * all is done. */
     bool (*marks)(LsDevice *d, uint32_t n);
     void (*mark)(LsDevice *d, uint32_t k);
     int64_t (*took)(LsDevice *d, uint32_t a, uint32_t b);

@@ -93,7 +93,8 @@ static bool write_members(const LsDump *d, LsNpz *z, double loss, LsError *e)
         char name[300];
         snprintf(name, sizeof name, "%s/%s", group[s->kind], s->t.name);
         int64_t bytes = ls_tensor_bytes(&s->t, p->real_bytes);
-        if (!write_tensor(z, name, &s->t, ls_memory_view(d->g->m, s->t.at, bytes), p->real_bytes, e))
+        if (!write_tensor(z, name, &s->t, ls_memory_view(d->g->m, s->t.at, bytes), p->real_bytes,
+                          e))
             return false;
     }
     return ls_device_ok(d->g->m->device, e);

@@ -31,10 +31,14 @@ typedef struct LsEngine {
 bool ls_engine_open(LsEngine *g, const LsProgram *p, const LsMemory *m, LsError *e);
 void ls_engine_close(LsEngine *g);
 /* How many runs may be under way while another is started, before their losses are asked for. */
-static inline int ls_engine_ahead(const LsEngine *g) { return g->m->device ? LS_DEVICE_SLOTS - 1 : 0; }
+static inline int ls_engine_ahead(const LsEngine *g)
+{
+    return g->m->device ? LS_DEVICE_SLOTS - 1 : 0;
+}
 /* Points the inputs at a batch, or has it copied to the device. */
 void ls_engine_feed(LsEngine *g, const LsLoader *l, const LsBatch *b);
-/* Runs a phase on that batch; on a device, starts it, and hooks are called as steps are given out. */
+/* Runs a phase on that batch; on a device, starts it, and hooks are called as steps are given out.
+ */
 bool ls_engine_run(LsEngine *g, const LsPhaseTable *t, const LsHook *hook, int nhook, LsError *e);
 /* Until the batch fed last may be released. */
 bool ls_engine_fed(LsEngine *g, LsError *e);

@@ -60,8 +60,8 @@ static bool make_view(LsDevice *d, LsError *e)
             most = (n = ls_tensor_bytes(&phase[f]->watch[k].t, p->real_bytes)) > most ? n : most;
     d->view = calloc(1, (size_t)most);
     d->view_bytes = d->view != NULL ? most : 0;
-    return d->view != NULL
-           || ls_fail(e, LS_EXIT_FAIL, "no memory for a tensor's copy, %lld bytes", (long long)most);
+    return d->view != NULL ||
+           ls_fail(e, LS_EXIT_FAIL, "no memory for a tensor's copy, %lld bytes", (long long)most);
 }
 
 static bool open_on_device(LsMemory *m, LsError *e)

@@ -24,10 +24,10 @@ void ls_trace_close(LsTrace *x);
 LsHook ls_trace_hook(LsTrace *x);
 /* Chrome's trace format; open it in a browser's about:tracing or in Perfetto. */
 bool ls_trace_write(const LsTrace *x, const char *path, LsError *e);
-/* JSON, the steps in the order of the table, {"schema": 1, "model", "plan", "threads",
- * "real_bytes", "batch", "runs", "step_ns": mean sum of the steps, "steps": [{"node": the plan's number,
- * "name", "op", "elements": of each result, "again", "ns": quartile of the last runs, which a busy
- * neighbour hardly moves, "mean_ns", "least_ns"}, ...]}. */
+/* JSON, the steps in the order of the table, {"schema": 1, "model", "plan", "threads" (of a device
+ * 0), "real_bytes", "batch", "runs", "step_ns": mean sum of the steps, "steps": [{"node": the
+ * plan's number, "name", "op", "elements": of each result, "again", "ns": quartile of the last
+ * runs, which a busy neighbour hardly moves, "mean_ns", "least_ns"}, ...]}. */
 bool ls_profile_write(const LsTrace *x, const char *path, int threads, LsError *e);
 
 #endif

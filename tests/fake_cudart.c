@@ -1,10 +1,10 @@
-/* tests/fake_cudart.c -- see fake_cudart.h. The functions that runtime/cuda uses, with the meaning the CUDA
- * documentation gives them; anything beyond that ends the process.
+/* tests/fake_cudart.c -- see fake_cudart.h. The functions that runtime/cuda uses, with the meaning
+ * the CUDA documentation gives them; anything beyond that ends the process.
  *
- * Eager, every operation is carried out when it is given out. Lazy, it waits in the queue of its stream
- * until something that the host waits for needs it, so memory that the host overwrites too early, or a
- * wait that is missing between streams, gives wrong results every time. Device memory can be
- * touched only while an operation runs. */
+ * Eager, every operation is carried out when it is given out. Lazy, it waits in the queue of its
+ * stream until something that the host waits for needs it, so memory that the host overwrites too
+ * early, or a wait that is missing between streams, gives wrong results every time. Device memory
+ * can be touched only while an operation runs. */
 #include "tests/fake_cudart.h"
 
 #include <stdio.h>
@@ -100,7 +100,11 @@ static void open_memory(bool open)
 
 cudaError_t cudaMalloc(void **p, size_t n) { return take(p, n, true); }
 cudaError_t cudaFree(void *p) { return give(p); }
-cudaError_t cudaHostAlloc(void **p, size_t n, unsigned flags) { (void)flags; return take(p, n, false); }
+cudaError_t cudaHostAlloc(void **p, size_t n, unsigned flags)
+{
+    (void)flags;
+    return take(p, n, false);
+}
 cudaError_t cudaFreeHost(void *p) { return give(p); }
 
 cudaError_t cudaMemGetInfo(size_t *left, size_t *all)
@@ -196,7 +200,8 @@ static cudaError_t put(cudaStream_t s, const Op *o)
 }
 
 /* Memory that is not pinned is copied before the call returns. */
-cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t n, enum cudaMemcpyKind kind, cudaStream_t s)
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t n, enum cudaMemcpyKind kind,
+                            cudaStream_t s)
 {
     const void *host = kind == cudaMemcpyHostToDevice ? from : to;
     const void *device = kind == cudaMemcpyHostToDevice ? to : from;
@@ -217,8 +222,8 @@ cudaError_t cudaMemsetAsync(void *to, int value, size_t n, cudaStream_t s)
     return put(s, &(Op){.kind = SET, .to = to, .n = n});
 }
 
-cudaError_t cudaLaunchKernel(const void *f, dim3 grid, dim3 threads, void **parameter, size_t shared,
-                             cudaStream_t s)
+cudaError_t cudaLaunchKernel(const void *f, dim3 grid, dim3 threads, void **parameter,
+                             size_t shared, cudaStream_t s)
 {
     const FakeKernel *k = f;
     Op o = {.kind = KERNEL, .kernel = k, .blocks = grid.x};
@@ -329,7 +334,11 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t *x, cudaGraph_t g, unsigned lon
     return told(cudaSuccess);
 }
 
-cudaError_t cudaGraphUpload(cudaGraphExec_t x, cudaStream_t s) { (void)x, (void)s; return told(cudaSuccess); }
+cudaError_t cudaGraphUpload(cudaGraphExec_t x, cudaStream_t s)
+{
+    (void)x, (void)s;
+    return told(cudaSuccess);
+}
 cudaError_t cudaGraphDestroy(cudaGraph_t g) { free(g); return told(cudaSuccess); }
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t x) { free(x); return told(cudaSuccess); }
 
@@ -366,8 +375,9 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int k)
 cudaError_t cudaDriverGetVersion(int *v) { *v = fake_cudart.driver; return cudaSuccess; }
 cudaError_t cudaRuntimeGetVersion(int *v) { *v = DRIVER; return cudaSuccess; }
 
-cudaError_t cudaLibraryLoadData(cudaLibrary_t *l, const void *code, enum cudaJitOption *o, void **ov,
-                                unsigned no, enum cudaLibraryOption *p, void **pv, unsigned np)
+cudaError_t cudaLibraryLoadData(cudaLibrary_t *l, const void *code, enum cudaJitOption *o,
+                                void **ov, unsigned no, enum cudaLibraryOption *p, void **pv,
+                                unsigned np)
 {
     (void)o, (void)ov, (void)no, (void)p, (void)pv, (void)np;
     *l = (cudaLibrary_t)(uintptr_t)code;

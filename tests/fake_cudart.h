@@ -1,5 +1,5 @@
-/* tests/fake_cudart.h -- a CUDA runtime without a GPU, for tests: device memory is memory that only work
- * in progress can touch, streams are queues, kernels are C functions. See fake_cudart.c. */
+/* tests/fake_cudart.h -- a CUDA runtime without a GPU, for tests: device memory is memory that only
+ * work in progress can touch, streams are queues, kernels are C functions. See fake_cudart.c. */
 #ifndef LS_TESTS_FAKE_CUDART_H
 #define LS_TESTS_FAKE_CUDART_H
 
@@ -19,13 +19,14 @@ struct FakeKernel {
 
 typedef struct FakeCudart {
     const FakeKernel *kernel; int nkernel;      /* what code has */
-    bool lazy;                  /* work is done only when somebody waits for it, as late as can be; else
-                                 * when it is given out */
+    bool lazy; /* work is done only when somebody waits for it, as late as can be; else
+                * when it is given out */
     int devices, driver;        /* how many; CUDA version */
     size_t room;                /* bytes of device memory */
-    int fail_at; cudaError_t fail_with;         /* the run of a kernel with that number, from 1, breaks
-                                                 * the device; 0: none */
-    int ran, launched, replayed;        /* kernels run; launches outside recordings; graph launches */
+    int fail_at;
+    cudaError_t fail_with;       /* the run of a kernel with that number, from 1, breaks
+                                  * the device; 0: none */
+    int ran, launched, replayed; /* kernels run; launches outside recordings; graph launches */
     size_t used;                /* bytes of device memory taken */
 } FakeCudart;
 extern FakeCudart fake_cudart;

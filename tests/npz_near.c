@@ -45,7 +45,8 @@ int main(int argc, char **argv)
         return 2;
     }
     ls_npz_names(&a, names, sizeof names);
-    for (char *save = NULL, *n = strtok_r(names, ", ", &save); n != NULL; n = strtok_r(NULL, ", ", &save)) {
+    for (char *save = NULL, *n = strtok_r(names, ", ", &save); n != NULL;
+         n = strtok_r(NULL, ", ", &save)) {
         LsArray x, y;
         if (!open_member(&a, n, &x) || !open_member(&b, n, &y))
             return 1;

@@ -1,9 +1,9 @@
-/* tests/paper_gpu.c -- the device half of a whole generated program, as a GPU made of paper has it: the
- * device text compiled for the executor, its kernels given to the fake CUDA runtime.
+/* tests/paper_gpu.c -- the device half of a whole generated program, as a GPU made of paper has it:
+ * the device text compiled for the executor, its kernels given to the fake CUDA runtime.
  *
- * Compiled with LS_EXECUTOR, LS_TEXT="net.cu" and LS_PARTS="a file of PART(name) lines", and linked with the
- * host text, fake_cudart.c and cuda_executor.c: see paper_gpu.sh. LS_FAKE_CUDART=lazy: work is done as
- * late as it can be; LS_FAKE_ORDER=N: threads run in another order. */
+ * Compiled with LS_EXECUTOR, LS_TEXT="net.cu" and LS_PARTS="a file of PART(name) lines", and linked
+ * with the host text, fake_cudart.c and cuda_executor.c: see paper_gpu.sh. LS_FAKE_CUDART=lazy:
+ * work is done as late as it can be; LS_FAKE_ORDER=N: threads run in another order. */
 #include "tests/fake_cudart.h"
 /* CUDA's headers name these words for the host; here they mean something. */
 #undef __device__

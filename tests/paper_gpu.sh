@@ -74,6 +74,24 @@ one() {
     check "$name has the same bits in the least memory" cmp "$d/all.npz" "$d/min.npz"
 }
 
+# What is there, and what cannot be asked for.
+ends() {        # CODE COMMAND...: its exit code
+    want=$1
+    shift
+    got=0
+    "$@" >"$OUT/out" 2>"$OUT/err" || got=$?
+    [ "$got" = "$want" ]
+}
+check "targets end well" ends 0 "$LOWERSET" targets
+check "targets names the toolkit" grep -q "toolkit    $CUDA" "$OUT/out"
+check "targets names the driver" grep -q "driver  " "$OUT/out"
+"$LOWERSET" model mlp --batch=4 --width=64 -o "$OUT/mlp.onnx" >/dev/null
+check "an old architecture is refused" ends 2 "$LOWERSET" plan "$OUT/mlp.onnx" --target=cuda --arch=60
+check "a processor is no GPU" ends 2 "$LOWERSET" plan "$OUT/mlp.onnx" --target=cuda --machine=cpu
+check "a plan for a GPU ends well" ends 0 "$LOWERSET" plan "$OUT/mlp.onnx" --target=cuda --arch=80
+check "it is planned for the GPU asked for" grep -q "machine a100" "$OUT/out"
+check "it says what the driver takes" grep -q "+ context .* an estimate" "$OUT/out"
+
 one mlp 1e-4 mlp --batch=4 --width=64 -- --optimizer=adamw
 
 echo "$passed passed, $failed failed"

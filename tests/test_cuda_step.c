@@ -1,5 +1,6 @@
-/* tests/test_cuda_step.c -- the trainer on a device against the trainer here, bit for bit, over a fake CUDA
- * runtime that works at once or as late as it can; and what it says of a device that fails. */
+/* tests/test_cuda_step.c -- the trainer on a device against the trainer here, bit for bit, over a
+ * fake CUDA runtime that works at once or as late as it can; and what it says of a device that
+ * fails. */
 #define LS_TINY_CUDA
 #include "tests/npz_util.h"
 #include "tests/suite.h"
@@ -10,7 +11,12 @@
 
 enum { SAMPLES = 10, TEXT = 65536 };
 
-typedef struct Fake { bool lazy; int devices, driver, fail_at; size_t room; const char *code; } Fake;
+typedef struct Fake {
+    bool lazy;
+    int devices, driver, fail_at;
+    size_t room;
+    const char *code;
+} Fake;
 static const Fake sound = {.devices = 1, .driver = 13000, .room = 1 << 20};
 static char out_text[TEXT], err_text[TEXT];
 static int counts[3];           /* kernels run, launched one by one, replays */
@@ -93,7 +99,8 @@ static int run(const Fake *fake, int accumulate, const char *command)
 static void must(int want, const Fake *fake, int accumulate, const char *command)
 {
     int got = run(fake, accumulate, command);
-    ck_assert_msg(got == want, "%s: exit %d, not %d:\n%s%s", command, got, want, out_text, err_text);
+    ck_assert_msg(got == want, "%s: exit %d, not %d:\n%s%s", command, got, want, out_text,
+                  err_text);
 }
 
 #define TOLD(part) ck_assert_msg(strstr(err_text, part) != NULL, "no '%s' in:\n%s", part, err_text)
@@ -136,8 +143,10 @@ static const struct { int accumulate; const char *options; } way[] = {
 static void run_all(const Fake *fake, const char *name, int k)
 {
     char command[512];
-    snprintf(command, sizeof command, "--data data.npz %s --dump %s.npz --export %s.onnx --log %s.log "
-             "--save %s.ck", way[k].options, name, name, name, name);
+    snprintf(command, sizeof command,
+             "--data data.npz %s --dump %s.npz --export %s.onnx --log %s.log "
+             "--save %s.ck",
+             way[k].options, name, name, name, name);
     must(0, fake, way[k].accumulate, command);
 }
 
@@ -167,8 +176,10 @@ START_TEST(a_run_goes_on_from_a_checkpoint_of_the_other_machine)
     make_data();
     must(0, NULL, 1, "--data data.npz --epochs 6 --dump whole.npz");
     must(0, &fake, 1, "--data data.npz --epochs 6 --save ck --save-every 1");
-    must(0, NULL, 1, "--data data.npz --epochs 6 --resume ck/step-000000007.safetensors --dump a.npz");
-    must(0, &fake, 1, "--data data.npz --epochs 6 --resume ck/step-000000008.safetensors --dump b.npz");
+    must(0, NULL, 1,
+         "--data data.npz --epochs 6 --resume ck/step-000000007.safetensors --dump a.npz");
+    must(0, &fake, 1,
+         "--data data.npz --epochs 6 --resume ck/step-000000008.safetensors --dump b.npz");
     check_same_file("whole.npz", "a.npz");
     check_same_file("whole.npz", "b.npz");
 }
@@ -203,12 +214,14 @@ END_TEST
 
 START_TEST(a_device_that_cannot_be_used_is_told_and_exits_5)
 {
-    static const struct { Fake fake; const char *part; } bad[] = {
+    static const struct { Fake fake; const char *part;
+    } bad[] = {
         {{.devices = 0, .driver = 0, .room = 1 << 20}, "there is no NVIDIA driver here"},
         {{.devices = 1, .driver = 11040, .room = 1 << 20}, "it is for CUDA 11.4"},
         {{.devices = 0, .driver = 13000, .room = 1 << 20}, "no GPU"},
-        {{.devices = 1, .driver = 13000, .room = 1000}, "Paper GPU has 1000 of its 1000 bytes free"},
-        {{.devices = 1, .driver = 13000, .room = 1 << 20, .code = "what is that"},
+        {{.devices = 1, .driver = 13000, .room = 1000},
+         "Paper GPU has 1000 of its 1000 bytes free"},
+        {{.devices = 1, .driver = 13000, .room = 1 << 20, .code = "what is that, code?"},
          "compile again with --arch=90"},
     };
     make_data();

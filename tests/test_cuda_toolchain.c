@@ -1,5 +1,6 @@
-/* tests/test_cuda_toolchain.c -- from device text to code for GPUs, and a program with it as far as a
- * machine without one can run it. What needs NVRTC or the toolkit is skipped where it is not found. */
+/* tests/test_cuda_toolchain.c -- from device text to code for GPUs, and a program with it as far as
+ * a machine without one can run it. What needs NVRTC or the toolkit is skipped where it is not
+ * found. */
 #include "codegen/cuda_probe.h"
 #include "codegen/cuda_toolchain.h"
 #include "codegen/nvrtc.h"
@@ -41,7 +42,10 @@ static const char *log_text(void)
     return told != NULL ? told : "";
 }
 
-static const char *path_of(const char *name) { return ls_arena_printf(cx.arena, "%s/%s", folder, name); }
+static const char *path_of(const char *name)
+{
+    return ls_arena_printf(cx.arena, "%s/%s", folder, name);
+}
 
 static void write_text(const char *name, const char *text)
 {
@@ -141,7 +145,8 @@ START_TEST(device_text_becomes_a_fatbin)
     if (have_nvrtc()) {
         LsCudaTool t = tool_for("80,90a");
         write_text("net.cu", good);
-        ck_assert_msg(ls_cuda_build(&cx, &t, folder, "net", LS_SOURCE "/runtime"), "%s", log_text());
+        ck_assert_msg(ls_cuda_build(&cx, &t, folder, "net", LS_SOURCE "/runtime"), "%s",
+                      log_text());
         const unsigned char *made = (const unsigned char *)read_file("net.fatbin");
         bool table = memcmp(made, LS_IMAGE_MAGIC, 8) == 0;
         ck_assert(table || memcmp(made, "\x50\xed\x55\xba", 4) == 0);  /* fatBinaryHeader's magic */
@@ -169,7 +174,8 @@ START_TEST(without_fatbinary_the_pieces_become_a_table)
         free(path);
         ck_assert_msg(ok, "%s", log_text());
         const unsigned char *made = (const unsigned char *)read_file("net.fatbin");
-        const char *code = ls_cuda_image_choose(made, 9, 0), *ptx = ls_cuda_image_choose(made, 12, 0);
+        const char *code = ls_cuda_image_choose(made, 9, 0),
+                   *ptx = ls_cuda_image_choose(made, 12, 0);
         ck_assert(memcmp(made, LS_IMAGE_MAGIC, 8) == 0);
         ck_assert(memcmp(code, "\177ELF", 4) == 0);
         ck_assert_ptr_nonnull(strstr(ptx, ".target sm_80"));
@@ -240,15 +246,19 @@ static const char host[] =
     "static const int64_t count[] = {8};\n"
     "static const uint8_t type[] = {LS_DT_REAL};\n"
     "static const LsStep step[] = {{k0_twice, \"twice\", \"Mul\", 2, 1, 1, 0, 0, false, 0, 0}};\n"
-    "static const LsInput input[] = {{{\"x\", LS_DT_REAL, false, 1, {8}, {LS_AT_INPUT, 0}}, false, 0, "
+    "static const LsInput input[] = {{{\"x\", LS_DT_REAL, false, 1, {8}, {LS_AT_INPUT, 0}}, false, "
+    "0, "
     "0}};\n"
     "extern const unsigned char ls_cuda_fatbin[], ls_onnx_data[];\n"
     "static const LsCudaPart part[] = {{\"k0_twice_part\", 2, 128, 1}};\n"
-    "static const LsCudaProgram cuda = {.fatbin = ls_cuda_fatbin, .archs = \"sm_90a\", .part = part, "
+    "static const LsCudaProgram cuda = {.fatbin = ls_cuda_fatbin, .archs = \"sm_90a\", .part = "
+    "part, "
     ".npart = 1};\n"
-    "const LsProgram ls_program = {.model = \"twice.onnx\", .plan_hash = \"0\", .strategy = \"none\",\n"
+    "const LsProgram ls_program = {.model = \"twice.onnx\", .plan_hash = \"0\", .strategy = "
+    "\"none\",\n"
     "    .loss = \"graph\", .optimizer = \"none\", .real_bytes = 4, .batch = 8, .accumulate = 1,\n"
-    "    .arena_bytes = 32, .input = input, .ninput = 1, .address = address, .element_count = count,\n"
+    "    .arena_bytes = 32, .input = input, .ninput = 1, .address = address, .element_count = "
+    "count,\n"
     "    .element_type = type, .train = {.step = step, .nstep = 1, .loss = {LS_AT_ARENA, 0}},\n"
     "    .constant = ls_onnx_data, .onnx = ls_onnx_data, .onnx_bytes = 1, .default_lr = 0.1,\n"
     "    .device = &ls_cuda_device, .device_program = &cuda};\n"
@@ -275,22 +285,26 @@ START_TEST(a_program_links_and_says_what_is_missing)
         make_home();
         write_text("net.c", host);
         write_text("net.cu", good);
-        write_text("net_data.S", ls_arena_printf(cx.arena, "    .section .rodata\n    .global "
-                   "ls_cuda_fatbin, ls_onnx_data\n    .balign 64\nls_cuda_fatbin:\n    .incbin "
-                   "\"%s\"\nls_onnx_data:\n    .byte 0\n    .section .note.GNU-stack,\"\",%%progbits\n",
-                   path_of("net.fatbin")));
+        write_text("net_data.S",
+                   ls_arena_printf(
+                       cx.arena,
+                       "    .section .rodata\n    .global "
+                       "ls_cuda_fatbin, ls_onnx_data\n    .balign 64\nls_cuda_fatbin:\n    .incbin "
+                       "\"%s\"\nls_onnx_data:\n    .byte 0\n    .section "
+                       ".note.GNU-stack,\"\",%%progbits\n",
+                       path_of("net.fatbin")));
         ck_assert_msg(ls_toolchain_build(&cx, &t, folder, "net", LS_EMIT_EXE, path_of("net")), "%s",
                       log_text());
-        int status = system(ls_arena_printf(cx.arena, "%s --data synthetic --steps 2 2>%s", path_of("net"),
-                                            path_of("err")));
+        int status = system(ls_arena_printf(cx.arena, "%s --data synthetic --steps 2 2>%s",
+                                            path_of("net"), path_of("err")));
         const char *said = read_file("err");
         ck_assert(WIFEXITED(status));
         if (found.ndevice > 0) {
             ck_assert_msg(WEXITSTATUS(status) == 0, "%s", said);
         } else {
             ck_assert_msg(WEXITSTATUS(status) == 5, "exit %d: %s", WEXITSTATUS(status), said);
-            ck_assert_msg(strstr(said, found.driver == 0 ? "no NVIDIA driver" : "GPU") != NULL, "%s",
-                          said);
+            ck_assert_msg(strstr(said, found.driver == 0 ? "no NVIDIA driver" : "GPU") != NULL,
+                          "%s", said);
             ck_assert_ptr_eq(strchr(said, '\n'), said + strlen(said) - 1);      /* one sentence */
         }
     }
@@ -301,11 +315,14 @@ END_TEST
 int main(void)
 {
     TCase *tc = tcase_create("cuda_toolchain");
-    const TTest *const tests[] = {
-        architectures_are_sorted_and_ptx_serves_all_later_ones, a_device_gets_the_best_code_of_a_table,
-        device_text_becomes_a_fatbin, without_fatbinary_the_pieces_become_a_table,
-        an_error_of_the_compiler_names_the_kernel, nvcc_does_where_nvrtc_is_not_wanted,
-        a_missing_compiler_is_named, a_program_links_and_says_what_is_missing};
+    const TTest *const tests[] = {architectures_are_sorted_and_ptx_serves_all_later_ones,
+                                  a_device_gets_the_best_code_of_a_table,
+                                  device_text_becomes_a_fatbin,
+                                  without_fatbinary_the_pieces_become_a_table,
+                                  an_error_of_the_compiler_names_the_kernel,
+                                  nvcc_does_where_nvrtc_is_not_wanted,
+                                  a_missing_compiler_is_named,
+                                  a_program_links_and_says_what_is_missing};
     tcase_set_timeout(tc, 60);
     add_tests(tc, sizeof tests / sizeof *tests, tests);
     return run_tests("cuda_toolchain", tc);

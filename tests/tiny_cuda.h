@@ -1,5 +1,5 @@
-/* tests/tiny_cuda.h -- the program of tiny_program.h for a device: the same functions as kernels of the
- * fake CUDA runtime. Included by it when LS_TINY_CUDA is defined. */
+/* tests/tiny_cuda.h -- the program of tiny_program.h for a device: the same functions as kernels of
+ * the fake CUDA runtime. Included by it when LS_TINY_CUDA is defined. */
 #ifndef LS_TESTS_TINY_CUDA_H
 #define LS_TESTS_TINY_CUDA_H
 
@@ -34,8 +34,11 @@ static const FakeKernel tiny_kernel[] = {
 static const LsCudaPart tiny_part[] = {{"logits_part", 4, 32, 1}, {"loss_part", 4, 1, 1},
                                        {"grad_part", 5, 1, 1},    {"update_w_part", 4, 1, 1},
                                        {"update_b_part", 6, 1, 1}};
-static const LsCudaProgram tiny_cuda = {
-    .fatbin = (const unsigned char *)"FAKE CODE", .archs = "sm_90", .part = tiny_part, .npart = 5};
+static const LsCudaProgram tiny_cuda = {.fatbin =
+                                            (const unsigned char *)"FAKE CODE, as long as a head",
+                                        .archs = "sm_90",
+                                        .part = tiny_part,
+                                        .npart = 5};
 
 static void launch_logits(LsRun *run, void *const arg[]) { ls_cuda_launch(run, 0, TB, arg); }
 static void launch_loss(LsRun *run, void *const arg[]) { ls_cuda_launch(run, 1, 1, arg); }

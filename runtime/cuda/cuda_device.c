@@ -1,5 +1,5 @@
-/* runtime/cuda/cuda_device.c -- finds the GPU, takes its memory once, copies to and from it; what is
- * wrong, in one sentence. */
+/* runtime/cuda/cuda_device.c -- finds the GPU, takes its memory once, copies to and from it; what
+ * is wrong, in one sentence. */
 #include "runtime/cuda/cuda_state.h"
 
 #include <inttypes.h>
@@ -59,12 +59,15 @@ static bool no_device(cudaError_t err, LsError *e)
     cudaDriverGetVersion(&driver);
     cudaRuntimeGetVersion(&runtime);
     if (driver == 0)
-        return ls_fail(e, LS_EXIT_DEVICE, "this program runs on an NVIDIA GPU, and there is no NVIDIA "
-                       "driver here (libcuda.so.1); compile with --target=cpu to train without one");
+        return ls_fail(
+            e, LS_EXIT_DEVICE,
+            "this program runs on an NVIDIA GPU, and there is no NVIDIA "
+            "driver here (libcuda.so.1); compile with --target=cpu to train without one");
     if (err == cudaErrorInsufficientDriver)
-        return ls_fail(e, LS_EXIT_DEVICE, "the NVIDIA driver is too old: it is for CUDA %d.%d, this "
-                       "program is built with CUDA %d.%d", driver / 1000, driver % 1000 / 10,
-                       runtime / 1000, runtime % 1000 / 10);
+        return ls_fail(e, LS_EXIT_DEVICE,
+                       "the NVIDIA driver is too old: it is for CUDA %d.%d, this "
+                       "program is built with CUDA %d.%d",
+                       driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
     if (err == cudaErrorNoDevice || err == cudaSuccess)
         return ls_fail(e, LS_EXIT_DEVICE, "there is an NVIDIA driver here, but no GPU%s%s",
                        getenv("CUDA_VISIBLE_DEVICES") ? " among CUDA_VISIBLE_DEVICES=" : "",
@@ -118,9 +121,10 @@ static int64_t round_up(int64_t n) { return (n + ALIGN - 1) / ALIGN * ALIGN; }
 static bool too_small(LsCuda *c, int64_t want, size_t left, size_t all, LsError *e)
 {
     cudaGetLastError();         /* of the allocation that failed */
-    return ls_fail(e, LS_EXIT_DEVICE, "%s has %zu of its %zu bytes free, and this program takes %"
-                   PRId64 ": compile it with a smaller --budget or --batch", c->info.name, left, all,
-                   want);
+    return ls_fail(e, LS_EXIT_DEVICE,
+                   "%s has %zu of its %zu bytes free, and this program takes %" PRId64
+                   ": compile it with a smaller --budget or --batch",
+                   c->info.name, left, all, want);
 }
 
 static bool take_memory(LsCuda *c, int64_t slot, LsError *e)
@@ -222,7 +226,8 @@ static LsDevice *open_device(const LsProgram *p, int64_t slot, LsError *e)
 static bool read_device(LsDevice *d, void *here, const void *there, int64_t bytes)
 {
     LsCuda *c = ls_cuda_of(d);
-    cudaError_t err = cudaMemcpyAsync(here, there, (size_t)bytes, cudaMemcpyDeviceToHost, c->stream);
+    cudaError_t err =
+        cudaMemcpyAsync(here, there, (size_t)bytes, cudaMemcpyDeviceToHost, c->stream);
     if (err == cudaSuccess)
         err = cudaStreamSynchronize(c->stream);
     return ls_cuda_check(c, err, "read memory");
@@ -231,7 +236,8 @@ static bool read_device(LsDevice *d, void *here, const void *there, int64_t byte
 static bool write_device(LsDevice *d, void *there, const void *here, int64_t bytes)
 {
     LsCuda *c = ls_cuda_of(d);
-    cudaError_t err = cudaMemcpyAsync(there, here, (size_t)bytes, cudaMemcpyHostToDevice, c->stream);
+    cudaError_t err =
+        cudaMemcpyAsync(there, here, (size_t)bytes, cudaMemcpyHostToDevice, c->stream);
     if (err == cudaSuccess)
         err = cudaStreamSynchronize(c->stream);
     return ls_cuda_check(c, err, "write memory");

@@ -4,7 +4,8 @@
 #include <stddef.h>
 #include <string.h>
 
-/* How well an entry suits: 0 not at all; code for the device itself before older code before PTX. */
+/* How well an entry suits: 0 not at all; code for the device itself before older code before PTX.
+ */
 static uint32_t suits(const LsImageEntry *t, uint32_t major, uint32_t minor)
 {
     uint32_t device = 10 * major + minor;
@@ -22,9 +23,9 @@ const void *ls_cuda_image_choose(const unsigned char *image, int major, int mino
     LsImageEntry t;
     const unsigned char *best = NULL;
     uint32_t most = 0;
-    memcpy(&head, image, sizeof head);
-    if (memcmp(head.magic, LS_IMAGE_MAGIC, sizeof head.magic) != 0)
+    if (memcmp(image, LS_IMAGE_MAGIC, sizeof head.magic) != 0)
         return image;
+    memcpy(&head, image, sizeof head);
     for (uint32_t k = 0; k < head.count; k++) {
         memcpy(&t, image + sizeof head + k * sizeof t, sizeof t);
         uint32_t fit = suits(&t, (uint32_t)major, (uint32_t)minor);

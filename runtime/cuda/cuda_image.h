@@ -1,7 +1,7 @@
 /* runtime/cuda/cuda_image.h -- device code for several architectures in one piece.
  *
- * Where the toolkit's fatbinary is at hand the compiler makes one, and the driver chooses. Where only
- * NVRTC is, it puts its results one after the other behind a table of its own: little-endian
+ * Where the toolkit's fatbinary is at hand the compiler makes one, and the driver chooses. Where
+ * only NVRTC is, it puts its results one after the other behind a table of its own: little-endian
  *
  *     "LSIMAGE1"  u32 count, u32 0, count times {u32 kind, u32 arch, u64 offset, u64 bytes}
  *

@@ -1,4 +1,5 @@
-/* runtime/cuda/cuda_launch.c -- the program's own kernels: loaded at the start, launched by number. */
+/* runtime/cuda/cuda_launch.c -- the program's own kernels: loaded at the start, launched by number.
+ */
 #include "runtime/cuda/cuda_image.h"
 #include "runtime/cuda/cuda_state.h"
 
@@ -11,11 +12,12 @@ static bool cannot_load(LsCuda *c, cudaError_t err, LsError *e)
     const LsCudaInfo *i = &c->info;
     if (err == cudaErrorNoKernelImageForDevice || err == cudaErrorInvalidKernelImage
         || err == cudaErrorUnsupportedPtxVersion)
-        return ls_fail(e, LS_EXIT_DEVICE,
-                       "this program has code for %s, and the device is sm_%d%d (%s, driver for CUDA "
-                       "%d.%d): compile again with --arch=%d%d",
-                       c->program->archs, i->major, i->minor, i->name, i->driver / 1000,
-                       i->driver % 1000 / 10, i->major, i->minor);
+        return ls_fail(
+            e, LS_EXIT_DEVICE,
+            "this program has code for %s, and the device is sm_%d%d (%s, driver for CUDA "
+            "%d.%d): compile again with --arch=%d%d",
+            c->program->archs, i->major, i->minor, i->name, i->driver / 1000, i->driver % 1000 / 10,
+            i->major, i->minor);
     return ls_fail(e, LS_EXIT_DEVICE, "cannot load the device code on %s: %s", i->name,
                    cudaGetErrorString(err));
 }

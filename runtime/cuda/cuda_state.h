@@ -11,7 +11,7 @@ typedef struct LsCuda {
     const LsCudaProgram *program;
     LsCudaInfo info;
     cudaStream_t stream, copy;  /* steps; batches on their way here */
-    char *memory;               /* state, constants, batches, LsRun: one allocation beside the arena */
+    char *memory; /* state, constants, batches, LsRun: one allocation beside the arena */
     LsRun *numbers;             /* the device's copy of LsRun */
     LsRun *sent;                /* [LS_DEVICE_SLOTS] here, pinned: what is copied there */
     double *losses;             /* [LS_DEVICE_SLOTS] here, pinned: real_bytes of each are used */

@@ -22,8 +22,8 @@ const LsCudaInfo *ls_cuda_info(const LsRun *run);
 /* What LsCudaLibrary.open made; NULL: the program does not use the library. */
 void *ls_cuda_library(const LsRun *run, LsCudaSlot slot);
 
-/* Ends the run after this step with a sentence, to which the step's number and its node are added. The
- * first failure is kept. */
+/* Ends the run after this step with a sentence, to which the step's number and its node are added.
+ * The first failure is kept. */
 __attribute__((format(printf, 3, 4)))
 void ls_cuda_fail(LsRun *run, LsExit code, const char *fmt, ...);
 /* err is cudaSuccess; else fails, saying what could not be done ("launch k4_relu_part") and why. */

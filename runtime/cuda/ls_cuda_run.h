@@ -1,14 +1,15 @@
-/* runtime/cuda/ls_cuda_run.h -- what a program for NVIDIA GPUs has beside the tables of ls_program.h,
- * and what its steps call. Plain C: a generated host program needs no header of the CUDA toolkit.
+/* runtime/cuda/ls_cuda_run.h -- what a program for NVIDIA GPUs has beside the tables of
+ * ls_program.h, and what its steps call. Plain C: a generated host program needs no header of the
+ * CUDA toolkit.
  *
  * The program says
  *
  *     extern const unsigned char ls_cuda_fatbin[];             (embedded by X_data.S)
  *     static const LsCudaPart part[] = {{"k4_relu_part", 2, 128, 1}, ...};
  *     static const LsCudaUse use[] = {{&ls_cudnn, &conv_plans}, {&ls_cublaslt, NULL}};
- *     static const LsCudaProgram cuda = {.fatbin = ls_cuda_fatbin, .archs = "sm_90a, PTX compute_80",
- *                                        .part = part, .npart = N, .use = use, .nuse = 2};
- *     const LsProgram ls_program = {..., .device = &ls_cuda_device, .device_program = &cuda};
+ *     static const LsCudaProgram cuda = {.fatbin = ls_cuda_fatbin, .archs = "sm_90a, PTX
+ * compute_80", .part = part, .npart = N, .use = use, .nuse = 2}; const LsProgram ls_program = {...,
+ * .device = &ls_cuda_device, .device_program = &cuda};
  *
  * and a step's function launches instead of computing:
  *
