@@ -11,7 +11,7 @@
 extern const LsEmitter ls_emitter_fused, ls_emitter_update, ls_emitter_move, ls_emitter_gather,
     ls_emitter_resize, ls_emitter_pool, ls_emitter_softmax, ls_emitter_norm, ls_emitter_loss,
     ls_emitter_matmul, ls_emitter_conv, ls_emitter_attention, ls_emitter_matmul_cuda,
-    ls_emitter_conv_cuda;
+    ls_emitter_conv_cuda, ls_emitter_attention_cuda;
 
 static const LsEmitter *const cpu_emitter[LS_NKERNELS] = {
     [LS_K_FUSED] = &ls_emitter_fused,     [LS_K_UPDATE] = &ls_emitter_update,
@@ -22,15 +22,16 @@ static const LsEmitter *const cpu_emitter[LS_NKERNELS] = {
     [LS_K_CONV] = &ls_emitter_conv,       [LS_K_ATTENTION] = &ls_emitter_attention,
 };
 
-/* What libraries compute on GPUs; the other kernels have the CPU's text. */
+/* What GPUs have other kernels for, or libraries; the rest has the CPU's text. */
 static const LsEmitter *const cuda_emitter[LS_NKERNELS] = {
     [LS_K_MATMUL] = &ls_emitter_matmul_cuda, [LS_K_CONV] = &ls_emitter_conv_cuda,
+    [LS_K_ATTENTION] = &ls_emitter_attention_cuda,
 };
 
 const LsEmitter *ls_emitter_of(LsTargetKind target, LsKernelId id)
 {
-    bool library = id == LS_K_MATMUL || id == LS_K_CONV || id == LS_K_ATTENTION;
-    return target == LS_TARGET_CUDA && library ? cuda_emitter[id] : cpu_emitter[id];
+    bool other = id == LS_K_MATMUL || id == LS_K_CONV || id == LS_K_ATTENTION;
+    return target == LS_TARGET_CUDA && other ? cuda_emitter[id] : cpu_emitter[id];
 }
 
 /* Operands (bit k: operand k) whose elements the kernel has read when it writes the same element of

@@ -10,6 +10,7 @@ typedef struct LsAttentionSize {
     int64_t rows, cols, depth, width;   /* T S D E */
 } LsAttentionSize;
 LsAttentionSize ls_attention_size(const LsGraph *g, LsNodeId n);
+enum { LS_DEEPEST_HEAD = 512 };     /* elements of a head, at most */
 /* Scores that take part: all, or those that a causal node's rows see. */
 double ls_attention_scores(const LsGraph *g, LsNodeId n);
 
@@ -23,8 +24,8 @@ static inline int ls_token_axis(const LsAttentionAttr *at, unsigned bit)
     return at->by_token & bit ? 1 : 2;
 }
 
-/* y of an attention over in: q, k, v, mask (none: no mask). One node, or, where the mask depends on
- * a parameter and so needs a gradient, products and a softmax. None after a diagnostic. */
+/* y of an attention over in: q, k, v, mask (none: no mask). One node, or, where heads are deeper than
+ * kernels take or the mask depends on a parameter and so needs a gradient, products and a softmax. None after a diagnostic. */
 LsValueId ls_attention(LsCtx *cx, LsGraph *g, const LsValueId in[4], const LsAttentionAttr *at);
 /* v depends on a parameter. */
 bool ls_is_trained(LsCtx *cx, const LsGraph *g, LsValueId v);

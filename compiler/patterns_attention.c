@@ -10,8 +10,6 @@
 
 #include <math.h>
 
-enum { DEEPEST = 1024 };        /* elements of a head; the kernel keeps some columns of k and v */
-
 /* Scores at or below it are as good as minus infinity: files write -1e4, -1e9, the least float. */
 static const double hidden = -1e4;
 
@@ -204,7 +202,7 @@ static bool stacked(const LsGraph *g, const Found *f, LsValueId v)
     for (int i = 0; i < q->rank - 2; i++)
         if (k->dim[i] != q->dim[i] || w->dim[i] != q->dim[i])
             return false;
-    return q->dim[q->rank - 1] <= DEEPEST && w->dim[w->rank - 1] <= DEEPEST;
+    return q->dim[q->rank - 1] <= LS_DEEPEST_HEAD && w->dim[w->rank - 1] <= LS_DEEPEST_HEAD;
 }
 
 LsValueId ls_match_attention(const LsMatch *m, LsNodeId root)

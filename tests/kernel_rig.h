@@ -23,6 +23,7 @@ typedef struct Rig {
     LsCtx cx;
     LsGraph *g;
     int real_bytes;
+    bool cuda;                  /* the GPU's kernels, run by the executor, which the test links */
     bool products;              /* there are convolutions or products among the nodes */
     const char *flags;          /* of the compiler; NULL: $LS_RIG_CFLAGS, or -O1 */
     char *buffer[RIG_VALUES];   /* by value, in the value's layout */
@@ -168,10 +169,17 @@ void ls_parallel(LsRun *run, LsPart fn, int64_t units, void *const arg[])
         fn(run, arg, k * step, (k + 1) * step < units ? (k + 1) * step : units);
 }
 
+static inline LsTarget rig_target(const Rig *r)
+{
+    LsTarget t = ls_target_cpu(r->real_bytes);
+    t.kind = r->cuda ? LS_TARGET_CUDA : LS_TARGET_CPU;
+    return t;
+}
+
 static inline const LsEmitter *rig_emitter(const Rig *r, LsNodeId n)
 {
     const LsNode *node = &r->g->node[n.i];
-    return ls_emitter_of(LS_TARGET_CPU,
+    return ls_emitter_of(rig_target(r).kind,
                          node->op == LS_OP_FUSED ? LS_K_FUSED : ls_op[node->op]->kernel);
 }
 
@@ -180,9 +188,13 @@ static inline void rig_print(Rig *r, const char *path)
     FILE *f = fopen(path, "w");
     ck_assert_ptr_nonnull(f);
     LsEmit e = {.to = f};
-    const LsTarget target = ls_target_cpu(r->real_bytes);
-    fprintf(f, "#include <runtime/ls_kernel.h>\n");
-    if (r->products)
+    const LsTarget target = rig_target(r);
+    if (r->cuda)
+        fprintf(f, "#define LS_EXECUTOR\n#include <tests/cuda_executor.h>\n"
+                   "#define ls_cuda_launch(run, part, units, arg) exec_launch(part, units, run, arg)\n");
+    else
+        fprintf(f, "#include <runtime/ls_kernel.h>\n");
+    if (r->products && !r->cuda)
         fprintf(f, "#include <runtime/ls_conv.h>\n#include <runtime/ls_matmul.h>\n"
                    "#include <runtime/ls_attention.h>\n");
     for (uint32_t i = 1; i < r->g->nnode; i++) {
@@ -190,6 +202,9 @@ static inline void rig_print(Rig *r, const char *path)
         snprintf(name, sizeof name, "k%u", i);
         LsKernelText k = {.e = &e, .host = &e, .g = r->g, .n = {i}, .name = name,
                           .target = &target};
+        if (r->cuda)
+            fprintf(f, "#define p_%s_part &%s_part\n#define p_%s_rows &%s_rows\n"
+                       "#define p_%s_keys &%s_keys\n", name, name, name, name, name, name);
         rig_emitter(r, k.n)->emit(&k);
         fprintf(f, "void run_%s(LsRun *run, void *const arg[]) { %s(run, arg); }\n", name, name);
     }
@@ -226,7 +241,7 @@ static inline void rig_step(Rig *r, void *so, LsNodeId n, int out, int in)
     const LsEmitter *em = rig_emitter(r, n);
     void *arg[64] = {0};
     char name[16];
-    const LsTarget target = ls_target_cpu(r->real_bytes);
+    const LsTarget target = rig_target(r);
     int64_t scratch = em->workspace != NULL ? em->workspace(r->g, n, &target) : 0;
     for (int k = 0; k < node->nin; k++)
         arg[k] = ls_is_read(node, k) ? r->buffer[ls_in(r->g, n, k).i] : NULL;
@@ -322,7 +337,8 @@ static inline void rig_run(Rig *r)
     static const int split[] = {0, 1, 2, 3, 7};
     void *so = rig_compile(r);
     char *start = rig_snapshot(r, rig_snapshot(r, NULL)), *first = NULL;
-    for (size_t s = 0; s < sizeof split / sizeof *split; s++) {
+    size_t nsplit = r->cuda ? 1 : sizeof split / sizeof *split;     /* a block is a unit */
+    for (size_t s = 0; s < nsplit; s++) {
         rig_restore(r, start);
         rig_split = split[s];
         for (uint32_t i = 1; i < r->g->nnode; i++)

@@ -189,6 +189,16 @@ static LsValueId future(LsCtx *cx, LsGraph *g, int64_t rows, int64_t cols, int64
     return ls_const_add(cx, g, LS_REAL, &(LsShape){5, {1, 1, 1, rows, cols}}, m);
 }
 
+static LsValueId put_mask(LsCtx *cx, LsGraph *g, LsValueId s, LsValueId mask,
+                          const LsAttentionAttr *at)
+{
+    if (ls_type(g, mask) != LS_BOOL)
+        return ls_append2(cx, g, LS_OP_ADD, s, mask, NULL);
+    LsValueId fill = ls_const_real(cx, g, at->fill);
+    return at->keep ? ls_append3(cx, g, LS_OP_WHERE, mask, s, fill, NULL)
+                    : ls_append3(cx, g, LS_OP_WHERE, mask, fill, s, NULL);
+}
+
 static LsValueId in_products(LsCtx *cx, LsGraph *g, const LsValueId in[4],
                              const LsAttentionAttr *at)
 {
@@ -200,7 +210,7 @@ static LsValueId in_products(LsCtx *cx, LsGraph *g, const LsValueId in[4],
     LsValueId s = ls_append2(cx, g, LS_OP_MATMUL, q, k, &scaled);
     LsShape y = *ls_shape(g, s);
     if (ls_is(in[3]))
-        s = ls_append2(cx, g, LS_OP_ADD, s, mask_by_group(cx, g, in[3], groups), NULL);
+        s = put_mask(cx, g, s, mask_by_group(cx, g, in[3], groups), at);
     if (at->causal)
         s = ls_append2(cx, g, LS_OP_ADD, s, future(cx, g, y.dim[3], y.dim[4], at->past), NULL);
     s = ls_append1(cx, g, LS_OP_SOFTMAX, s, &(LsAttr){.axis = {4}});
@@ -215,5 +225,7 @@ LsValueId ls_attention(LsCtx *cx, LsGraph *g, const LsValueId in[4], const LsAtt
     LsValueId y = ls_append(cx, g, LS_OP_ATTENTION, ls_is(in[3]) ? 4 : 3, in,
                             &(LsAttr){.attention = *at});
     bool learned = ls_is(in[3]) && ls_type(g, in[3]) == LS_REAL && ls_is_trained(cx, g, in[3]);
-    return ls_is(y) && learned ? in_products(cx, g, in, at) : y;   /* shapes have been checked */
+    bool deep = ls_shape(g, in[0])->dim[3] > LS_DEEPEST_HEAD
+        || ls_shape(g, in[2])->dim[3] > LS_DEEPEST_HEAD;
+    return ls_is(y) && (learned || deep) ? in_products(cx, g, in, at) : y;  /* shapes are checked */
 }
