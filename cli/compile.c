@@ -21,7 +21,7 @@ typedef struct Output {         /* the files of one compilation */
     bool temporary;             /* dir is removed at the end */
 } Output;
 
-static const char *const ending[] = {".c", "_data.S", ".const", ".onnx", ".cu", ".fatbin"};
+static const char *const ending[] = {".c", "_data.S", ".const", "_eval.onnx", ".cu", ".fatbin"};
 enum { C_TEXT, DATA_TEXT, CONSTANTS, ONNX, DEVICE_TEXT, DEVICE_CODE };
 enum { NFILES = sizeof ending / sizeof *ending };
 
@@ -89,6 +89,23 @@ static bool place_files(LsCtx *cx, const LsOptions *o, Output *out)
     if (out->dir == NULL)
         cx->exit_code = LS_EXIT_MODEL;
     return out->temporary;
+}
+
+static bool is_same_file(const char *a, const char *b)
+{
+    struct stat s, t;
+    return stat(a, &s) == 0 && stat(b, &t) == 0 && s.st_dev == t.st_dev && s.st_ino == t.st_ino;
+}
+
+/* Nothing that is written may be the model, by whatever names. */
+static bool spares_model(LsCtx *cx, const char *model, const Output *out)
+{
+    const char *hit = is_same_file(out->path, model) ? out->path : NULL;
+    for (int k = 0; k < NFILES && hit == NULL; k++)
+        if (is_same_file(file_of(cx->arena, out, k), model))
+            hit = file_of(cx->arena, out, k);
+    return hit == NULL || ls_error(cx, LS_NOWHERE, LS_E_IO, "give another name with -o",
+                                   "'%s' is the model itself and would be written over", hit);
 }
 
 static void remove_files(LsArena *a, const Output *out)
@@ -216,7 +233,8 @@ static int make(LsJob *job, Output *out)
                        .dry_run = o->dry_run};
     const LsCudaTool *cuda = job->target.kind == LS_TARGET_CUDA ? &tool : NULL;
     bool ok = cuda == NULL || ls_cuda_archs(&job->cx, o->arch, &tool.archs);
-    ok = ok && place_files(&job->cx, o, out) && write_program(job, out, cuda)
+    ok = ok && place_files(&job->cx, o, out) && spares_model(&job->cx, o->model, out)
+         && write_program(job, out, cuda)
          && build(job, out, cuda);
     remove_files(job->cx.arena, out);
     return ok ? 0 : job->cx.exit_code != 0 ? job->cx.exit_code : LS_EXIT_MODEL;
