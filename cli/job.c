@@ -3,6 +3,7 @@
 
 #include "cli/machine_choice.h"
 #include "codegen/alternative.h"
+#include "codegen/cuda/conv_plan.h"
 #include "codegen/cuda_toolchain.h"
 #include "codegen/measured.h"
 #include "runtime/ls_program.h"
@@ -94,11 +95,17 @@ int ls_job_start(LsJob *job, const LsOptions *o, bool weightless)
     job->pipeline.import.weightless = weightless;
     if (code == 0)
         code = choose_machine(job);
+    if (code == 0 && job->target.kind == LS_TARGET_CUDA)
+        job->target.convs = ls_conv_planner_new(
+            job->cx.arena, &(LsConvWishes){.device = job->target.device,
+                                           .rules = {.tf32 = job->target.tf32,
+                                                     .nondeterministic = o->nondeterministic}});
     return code;
 }
 
 void ls_job_end(LsJob *job)
 {
+    ls_conv_planner_free(job->target.convs);
     ls_arena_free(job->cx.arena);
     *job = (LsJob){0};
 }

@@ -75,6 +75,8 @@ static const Option option[] = {
     {"--cc", NULL, "PROGRAM", TEXT, AT(cc), PRODUCT, "C compiler (default $CC, then cc)"},
     {"--precision", NULL, "f32|f64|tf32", TEXT, AT(precision), BUILD,
      "type of all real numbers (default f32); tf32: f32 whose products round their factors (cuda)"},
+    {"--allow-nondeterministic", NULL, NULL, FLAG, AT(nondeterministic), BUILD,
+     "also convolutions whose sums may be taken in another order each time (cuda)"},
     {"--dim", NULL, "NAME=SIZE", LIST, AT(dim), ALL,
      "size of a dynamic dimension; may be repeated"},
     {"--shape", NULL, "INPUT=AxBxC", LIST, AT(shape), ALL, "shape of an input; may be repeated"},

@@ -25,6 +25,7 @@ typedef struct LsOptions {      /* as typed; what they mean is worked out by ls_
     bool emit_c, emit_obj, dry_run, verbose, quiet;
     /* target */
     const char *target, *arch, *nvcc, *march, *cc, *opt, *precision, *machine, *costs;
+    bool nondeterministic;
     /* shape */
     LsList dim, shape;
     int64_t batch;

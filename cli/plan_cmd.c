@@ -2,6 +2,7 @@
 #include "cli/commands.h"
 #include "cli/job.h"
 #include "cli/max_batch.h"
+#include "codegen/cuda/conv_report.h"
 #include "scheduler/against.h"
 #include "scheduler/dag_json.h"
 #include "scheduler/plan_json.h"
@@ -90,6 +91,25 @@ static void print_share(const LsJob *job, const char *what, int64_t bytes, const
     printf("  %-12s %12s  %s\n", what, ls_bytes_text(job->cx.arena, bytes), why);
 }
 
+/* Of programs for NVIDIA GPUs: what cuDNN does, and what rounding factors to TF32 would give. */
+static void print_gpu(const LsJob *job)
+{
+    LsProblem fast = *job->train_problem;
+    const LsDagNode *node = job->train_problem->dag.node;
+    double ns = ls_job_step_ns(job);
+    ls_conv_report(stdout, job->target.convs, job->train, job->target.real_bytes);
+    if (job->target.tf32 || job->target.real_bytes != 4 || job->options->costs != NULL)
+        return;
+    fast.target.tf32 = true;
+    fast.dag.node = ls_arena_alloc(job->cx.arena, fast.dag.nnode, sizeof *node);
+    memcpy(fast.dag.node, node, fast.dag.nnode * sizeof *node);
+    ls_problem_price(&fast, &job->machine);
+    for (uint32_t k = 0; k < job->plan.nstep; k++)
+        if (!job->plan.step[k].free)
+            ns += fast.dag.node[job->plan.step[k].id].cost - node[job->plan.step[k].id].cost;
+    printf("  with --precision=tf32 this plan's step would take %.4g ms\n", ns * 1e-6);
+}
+
 /* What the process will hold, part by part. */
 static void print_memory(const LsJob *job)
 {
@@ -114,6 +134,8 @@ static void print_memory(const LsJob *job)
     if (!job->graph_file)
         printf("  a step takes %.4g ms by the costs of %s\n", ls_job_step_ns(job) * 1e-6,
                job->costs);
+    if (job->target.kind == LS_TARGET_CUDA && !job->graph_file)
+        print_gpu(job);
     printf("  ");
     ls_view_turn(stdout, job->dag, &job->plan);
 }

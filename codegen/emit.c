@@ -16,3 +16,17 @@ void ls_emit_line(LsEmit *e, const char *fmt, ...)
     fputc('\n', e->to);
     e->depth += fmt[0] != '\0' && fmt[strlen(fmt) - 1] == '{';
 }
+
+void ls_emit_string(FILE *to, const char *s)
+{
+    fputc('"', to);
+    for (; s != NULL && *s != '\0'; s++) {
+        if (*s == '"' || *s == '\\')
+            fprintf(to, "\\%c", *s);
+        else if ((unsigned char)*s < ' ' || *s == '?')
+            fprintf(to, "\\%03o", (unsigned char)*s);
+        else
+            fputc(*s, to);
+    }
+    fputc('"', to);
+}

@@ -11,4 +11,7 @@ typedef struct LsEmit { FILE *to; int depth; } LsEmit;
 __attribute__((format(printf, 2, 3)))
 void ls_emit_line(LsEmit *e, const char *fmt, ...);
 
+/* s as a literal of C, quotes included; NULL is empty. */
+void ls_emit_string(FILE *to, const char *s);
+
 #endif

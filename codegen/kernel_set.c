@@ -155,6 +155,24 @@ void ls_kernel_set_print(const LsKernelSet *set, FILE *to)
     }
 }
 
+/* The convolutions that a library computes, which it makes ready before the first step. */
+static void print_convolutions(const LsKernelSet *set, FILE *to)
+{
+    uint32_t n = 0;
+    fprintf(to, "static const LsCudaConvUse conv_use[] = {\n");
+    for (uint32_t i = 0; i < set->nkernel; i++) {
+        const Kernel *k = &set->kernel[i];
+        if (strstr(k->host, "LsCudaConv " STAND_IN) == NULL)
+            continue;
+        fprintf(to, "    {&%s_conv, ", k->name);
+        ls_emit_string(to, k->node[0]);
+        fprintf(to, "},\n");
+        n++;
+    }
+    fprintf(to, "    {NULL, NULL}};\n"
+            "__attribute__((unused)) static const LsCudaConvs convs = {conv_use, %u};\n\n", n);
+}
+
 void ls_kernel_set_print_host(const LsKernelSet *set, FILE *to)
 {
     for (int pass = 0; pass < 2; pass++) {
@@ -169,4 +187,5 @@ void ls_kernel_set_print_host(const LsKernelSet *set, FILE *to)
         print_head(&set->kernel[i], to);
         print_named(&set->kernel[i], set->kernel[i].host, to);
     }
+    print_convolutions(set, to);
 }

@@ -117,11 +117,22 @@ LsWork ls_problem_work(const LsProblem *p, uint32_t node, const LsMachine *m)
     return ls_node_work(p->g, n, m, way, p->target.real_bytes);
 }
 
+/* Convolutions and products, which multiply at the speed of TF32 where they may round to it. */
+static bool is_product(const LsProblem *p, uint32_t node)
+{
+    LsKernelId k = ls_op[p->g->node[p->node_of[node].i].op]->kernel;
+    return k == LS_K_CONV || k == LS_K_MATMUL;
+}
+
 void ls_problem_price(LsProblem *p, const LsMachine *m)
 {
+    LsMachine fast = *m;
+    if (p->target.tf32 && m->peak[LS_PEAK_TF32] > 0)
+        fast.peak[LS_PEAK_F32] = m->peak[LS_PEAK_TF32];
     for (uint32_t i = 0; i < p->dag.nnode; i++) {
-        LsWork w = ls_problem_work(p, i, m);
-        p->dag.node[i].cost = ls_work_ns(m, &w, p->target.real_bytes);
+        const LsMachine *as = is_product(p, i) ? &fast : m;
+        LsWork w = ls_problem_work(p, i, as);
+        p->dag.node[i].cost = ls_work_ns(as, &w, p->target.real_bytes);
     }
 }
 

@@ -32,28 +32,13 @@ static void print_address(LsEmit *e, LsAddress a, const char *end)
     fprintf(e->to, "%s(%" PRId64 ")%s", space_word(a.space), a.offset, end);
 }
 
-/* C string literal. */
-static void print_string(FILE *to, const char *s)
-{
-    fputc('"', to);
-    for (; s != NULL && *s != '\0'; s++) {
-        if (*s == '"' || *s == '\\')
-            fprintf(to, "\\%c", *s);
-        else if ((unsigned char)*s < ' ' || *s == '?')
-            fprintf(to, "\\%03o", (unsigned char)*s);
-        else
-            fputc(*s, to);
-    }
-    fputc('"', to);
-}
-
 static void print_tensor(FILE *to, const LsTensor *t)
 {
     static const char *const type[] = {"LS_DT_REAL", "LS_DT_I64", "LS_DT_I32", "LS_DT_BOOL"};
     static const char *const space[] = {"LS_AT_NONE", "LS_AT_ARENA", "LS_AT_STATE", "LS_AT_CONST",
                                         "LS_AT_INPUT"};
     fputc('{', to);
-    print_string(to, t->name);
+    ls_emit_string(to, t->name);
     fprintf(to, ", %s, %s, %d, {", type[t->type], t->channels_last ? "true" : "false", t->rank);
     for (int k = 0; k < t->rank; k++)
         fprintf(to, "%s%" PRId64, k > 0 ? ", " : "", t->dim[k]);
@@ -182,7 +167,7 @@ static void print_step(Phase *ph, LsEmit *e, const LsPlanStep *st, Cursor *at)
     const LsNode *node = &ph->g->node[n.i];
     int narg = node->nin + node->nout + (st->workspace_offset >= 0);
     fprintf(e->to, "    {%s, ", ph->kernel[st->id]);
-    print_string(e->to, ls_arena_printf(ph->g->arena, "%s%s%s", node->name ? node->name : "",
+    ls_emit_string(e->to, ls_arena_printf(ph->g->arena, "%s%s%s", node->name ? node->name : "",
                                         suffix[node->phase], st->again ? " again" : ""));
     fprintf(e->to, ", \"%s\", %d, %d, %d, %u, %u, %s, %u, %" PRId64 "},\n", ls_op[node->op]->name,
             narg, node->nin, node->nout, at->address, at->result, st->again ? "true" : "false",
@@ -209,7 +194,7 @@ static void print_watch(Phase *ph, LsEmit *e, const char *kind, const char *name
     fprintf(e->to, "    {");
     print_tensor(e->to, &row);
     fprintf(e->to, ", ");
-    print_string(e->to, ls_arena_printf(ph->g->arena, "%s%s", kind, name));
+    ls_emit_string(e->to, ls_arena_printf(ph->g->arena, "%s%s", kind, name));
     fprintf(e->to, ", %u, false},\n", ph->made[t] > 0 ? ph->made[t] - 1 : 0);
     ph->nwatch++;
 }
@@ -300,7 +285,7 @@ static void print_phase_entry(const Phase *ph, LsEmit *e)
 static void print_string_field(LsEmit *e, const char *field, const char *s)
 {
     fprintf(e->to, "    .%s = ", field);
-    print_string(e->to, s);
+    ls_emit_string(e->to, s);
     fprintf(e->to, ",\n");
 }
 

@@ -12,6 +12,7 @@ LOWERSET=$BUILD/lowerset
 OUT=$(mktemp -d)
 trap 'rm -rf "$OUT"' EXIT
 export XDG_CONFIG_HOME=$OUT/config XDG_CACHE_HOME=$OUT/cache
+export LOWERSET_CUDNN=$BUILD/tests/libcudnn-fake.so
 passed=0
 failed=0
 
@@ -51,6 +52,14 @@ train() {       # PROGRAM OPTIONS...
     }
 }
 
+ends() {        # CODE COMMAND...: its exit code
+    want=$1
+    shift
+    got=0
+    "$@" >"$OUT/out" 2>"$OUT/errors" || got=$?
+    [ "$got" = "$want" ]
+}
+
 # one NAME TOLERANCE MODEL-OPTIONS... -- COMPILE-OPTIONS...
 one() {
     name=$1 tolerance=$2
@@ -65,6 +74,7 @@ one() {
     check "$name runs here" train "$d/cpu" --steps 3 --dump "$d/cpu.npz"
     build_paper "$d/all" "$d/net.onnx" "$@"
     check "$name runs on paper" train "$d/all/net" --steps 3 --dump "$d/all.npz"
+    check "$name keeps the compiler's plans" ends 1 grep "planned" "$OUT/err"
     printf '%s: ' "$name"
     check "$name agrees with the CPU" "$BUILD/tests/npz_near" "$d/cpu.npz" "$d/all.npz" "$tolerance"
     LS_FAKE_CUDART=lazy LS_FAKE_ORDER=7 check "$name runs late" train "$d/all/net" --steps 3 --dump "$d/late.npz"
@@ -75,13 +85,6 @@ one() {
 }
 
 # What is there, and what cannot be asked for.
-ends() {        # CODE COMMAND...: its exit code
-    want=$1
-    shift
-    got=0
-    "$@" >"$OUT/out" 2>"$OUT/err" || got=$?
-    [ "$got" = "$want" ]
-}
 check "targets end well" ends 0 "$LOWERSET" targets
 check "targets names the toolkit" grep -q "toolkit    $CUDA" "$OUT/out"
 check "targets names the driver" grep -q "driver  " "$OUT/out"
@@ -93,6 +96,10 @@ check "it is planned for the GPU asked for" grep -q "machine a100" "$OUT/out"
 check "it says what the driver takes" grep -q "+ context .* an estimate" "$OUT/out"
 
 one mlp 1e-4 mlp --batch=4 --width=64 -- --optimizer=adamw
+one unet 1e-4 unet --batch=2 --size=16 --width=4 --depth=2 -- --optimizer=sgd:momentum=0.9
+# Convolutions that no engine serves.
+export FAKE_CUDNN_ENGINES= XDG_CACHE_HOME=$OUT/other
+one unet_own 1e-4 unet --batch=2 --size=16 --width=4 --depth=2 -- --optimizer=sgd:momentum=0.9
 
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

@@ -253,7 +253,7 @@ static const char *cache_name(const LsConvPlanner *p)
     return ls_arena_printf(p->a, "cudnn-%" PRId64 "-%016" PRIx64 ".plans", p->lib.version, h);
 }
 
-LsConvPlanner *ls_conv_planner_new(LsArena *a, const LsConvWishes *w, char *err, size_t size)
+LsConvPlanner *ls_conv_planner_new(LsArena *a, const LsConvWishes *w)
 {
     char text[4200];
     LsConvPlanner *p = ls_arena_alloc(a, 1, sizeof *p);
@@ -261,8 +261,8 @@ LsConvPlanner *ls_conv_planner_new(LsArena *a, const LsConvWishes *w, char *err,
     p->wishes = *w;
     p->json = device_json(a, w->device);
     if (p->json == NULL) {
-        snprintf(err, size, "no description of the device '%s' for cuDNN", w->device);
-        return NULL;
+        p->estimates = ls_arena_printf(a, "no description of the device '%s' for cuDNN", w->device);
+        return p;
     }
     if (!ls_dnn_open(&p->lib, text, sizeof text)) {
         p->estimates = ls_arena_strdup(a, text);
@@ -270,9 +270,8 @@ LsConvPlanner *ls_conv_planner_new(LsArena *a, const LsConvWishes *w, char *err,
     }
     p->cache = ls_plan_cache_open(ls_plan_cache_folder(text, sizeof text), cache_name(p));
     if (p->cache == NULL) {
-        snprintf(err, size, "out of memory");
-        ls_conv_planner_free(p);
-        return NULL;
+        ls_dnn_close(&p->lib);
+        p->estimates = "out of memory";
     }
     return p;
 }

@@ -25,10 +25,9 @@ typedef struct LsConvChoice {
 
 typedef struct LsConvPlanner LsConvPlanner;     /* of one compilation */
 
-/* NULL with a sentence in err when the device is not known or its file does not read. Where cuDNN
- * is missing, or refuses to plan for a device that is not there, the planner estimates. */
-LsConvPlanner *ls_conv_planner_new(struct LsArena *a, const LsConvWishes *w, char *err,
-                                   size_t size);
+/* Never NULL: where cuDNN is missing, refuses to plan for a device that is not there, or the device
+ * is not known, the planner estimates. */
+LsConvPlanner *ls_conv_planner_new(struct LsArena *a, const LsConvWishes *w);
 /* Keeps new plans for later compilations and closes cuDNN. NULL: nothing. */
 void ls_conv_planner_free(LsConvPlanner *p);
 

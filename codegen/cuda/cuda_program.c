@@ -12,14 +12,14 @@ static bool runs(const LsCodePhase *phase, LsKernelId id)
 
 void ls_cuda_program_print(const LsCode *c, LsEmit *e)
 {
-    static const struct { LsKernelId id; const char *library; } row[] = {
-        {LS_K_CONV, "ls_cudnn"}, {LS_K_MATMUL, "ls_cublaslt"}};
+    static const struct { LsKernelId id; const char *library, *data; } row[] = {
+        {LS_K_CONV, "ls_cudnn", "&convs"}, {LS_K_MATMUL, "ls_cublaslt", "NULL"}};
     uint32_t nuse = 0;
     ls_emit_line(e, "extern const unsigned char ls_cuda_fatbin[];");
     ls_emit_line(e, "static const LsCudaUse use[] = {");
     for (size_t k = 0; k < sizeof row / sizeof *row; k++)
         if (runs(&c->train, row[k].id) || runs(&c->eval, row[k].id)) {
-            ls_emit_line(e, "{&%s, NULL},", row[k].library);
+            ls_emit_line(e, "{&%s, %s},", row[k].library, row[k].data);
             nuse++;
         }
     ls_emit_line(e, "{NULL, NULL}");

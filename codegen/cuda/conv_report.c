@@ -1,0 +1,37 @@
+/* codegen/cuda/conv_report.c */
+#include "codegen/cuda/conv_report.h"
+
+#include <inttypes.h>
+
+static bool is_conv(const LsGraph *g, uint32_t n)
+{
+    return ls_op[g->node[n].op]->kernel == LS_K_CONV;
+}
+
+void ls_conv_report(FILE *to, LsConvPlanner *p, const LsGraph *g, int real_bytes)
+{
+    int64_t largest = 0, v = ls_conv_planner_version(p);
+    uint32_t n = 0, own = 0, cores = 0;
+    const char *why = NULL;
+    for (uint32_t i = 1; i < g->nnode; i++) {
+        if (!is_conv(g, i))
+            continue;
+        const LsConvChoice *c = ls_conv_choose(p, g, (LsNodeId){i}, real_bytes);
+        n++;
+        own += c->own;
+        cores += c->tensor_core;
+        why = c->own ? c->why : why;
+        largest = c->workspace > largest ? c->workspace : largest;
+    }
+    if (n == 0)
+        return;
+    fprintf(to, "  %u convolutions, a workspace of at most %" PRId64 " bytes: ", n, largest);
+    if (ls_conv_planner_estimates(p) != NULL)
+        fprintf(to, "an estimate (%s)\n", ls_conv_planner_estimates(p));
+    else
+        fprintf(to, "plans of cuDNN %" PRId64 ".%" PRId64 ".%" PRId64 " for %s, %u of them on tensor "
+                "cores\n", v / 10000, v / 100 % 100, v % 100, ls_conv_planner_wishes(p)->device,
+                cores);
+    if (own > 0)
+        fprintf(to, "  %u of them by kernels of our own, which are slow: %s\n", own, why);
+}
