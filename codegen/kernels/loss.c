@@ -12,7 +12,7 @@
 
 #include <inttypes.h>
 
-enum { UNIT = 8192, TILE = 128 };   /* scores of a unit; positions side by side */
+enum { TILE = 128 };        /* positions side by side */
 enum { SCORES, LABELS, LSE, EACH, TENSORS };    /* tensors of the nest */
 
 typedef struct Loss {
@@ -101,7 +101,7 @@ static Loss loss_new(const LsGraph *g, LsNodeId n, const LsKernelText *k)
     l.lanes = ls_lanes(l.classes);
     l.points = ls_nest_count(l.n);
     if (l.runs || l.nll) {
-        l.group = l.nll ? UNIT : l.classes >= UNIT ? 1 : UNIT / l.classes;
+        l.group = ls_row_group(k, l.nll ? 1 : l.classes);
         l.units = ls_ceil_div(l.points, l.group);
     } else {
         l.inner = l.n->size[l.n->naxis - 1];

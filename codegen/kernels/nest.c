@@ -146,9 +146,18 @@ LsGrid ls_flat_grid(const LsKernelText *k, const char *suffix, int64_t n)
     return (LsGrid){suffix, ls_ceil_div(n, ls_unit(k)), THREADS, 1};
 }
 
+/* Threads of a row of n elements. */
+static int row_threads(int64_t n) { return n < 2048 ? ls_threads(n, 32) : THREADS; }
+
+int64_t ls_row_group(const LsKernelText *k, int64_t n)
+{
+    int64_t rows = n >= ls_unit(k) ? 1 : ls_unit(k) / n, together = THREADS / row_threads(n);
+    return k->target->kind == LS_TARGET_CPU ? rows : ls_ceil_div(rows, together) * together;
+}
+
 LsGrid ls_rows_grid(const char *suffix, int64_t rows, int64_t group, int64_t n)
 {
-    int x = n < 2048 ? ls_threads(n, 32) : THREADS;
+    int x = row_threads(n);
     return (LsGrid){suffix, ls_ceil_div(rows, group), x,
                     x <= 32 ? ls_threads(group, THREADS / x) : 1};
 }

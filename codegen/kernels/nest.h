@@ -68,6 +68,9 @@ int64_t ls_unit(const LsKernelText *k);
 int ls_threads(int64_t n, int most);
 /* The grid of a loop over n elements: ls_unit of them each, LS_LANES over all. */
 LsGrid ls_flat_grid(const LsKernelText *k, const char *suffix, int64_t n);
+/* Rows of n elements that are worth a unit; on a GPU as many as a block's rows of threads, or a
+ * multiple. */
+int64_t ls_row_group(const LsKernelText *k, int64_t n);
 /* The grid of rows of n elements whose sums are taken (ls_row_sum, ...), `group` in a unit as
  * LS_ROWS. */
 LsGrid ls_rows_grid(const char *suffix, int64_t rows, int64_t group, int64_t n);

@@ -6,8 +6,6 @@
 
 #include <inttypes.h>
 
-enum { UNIT = 8192 };       /* elements of a unit */
-
 typedef struct Norm {
     const LsKernelText *k;
     LsEmit *e;
@@ -107,7 +105,7 @@ static void norm_emit(const LsKernelText *k)
     for (int a = 0; a < x->rank; a++)
         *(a < node->attr.norm.axis ? &m.rows : &m.n) *= x->dim[a];
     m.lanes = ls_lanes(m.n);
-    int64_t group = m.n >= UNIT ? 1 : UNIT / m.n;
+    int64_t group = ls_row_group(k, m.n);
     if (!grad)
         forward_row(&m);
     const LsGrid part = ls_rows_grid("part", m.rows, group, m.n);

@@ -8,7 +8,7 @@
 
 #include <inttypes.h>
 
-enum { UNIT = 8192, TILE = 128 };   /* elements of a unit; rows side by side */
+enum { TILE = 128 };        /* rows side by side */
 
 typedef struct Softmax {
     const LsKernelText *k;
@@ -102,7 +102,7 @@ static void row(const Softmax *s)
 
 static void rows(const Softmax *s)
 {
-    int64_t group = s->n >= UNIT ? 1 : UNIT / s->n;
+    int64_t group = ls_row_group(s->k, s->n);
     const LsGrid part = ls_rows_grid("part", s->outer, group, s->n);
     ls_emit_part(s->k, &part);
     pointers(s);
