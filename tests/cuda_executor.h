@@ -3,7 +3,7 @@
  *
  * The text of the kernels is compiled with LS_EXECUTOR as a shared object that includes this file:
  * it gives the words of CUDA their meaning and includes ls_cuda.h, the same text that nvcc reads.
- * The object's host functions launch by LS_LAUNCH, which ends in exec_launch, in the program that
+ * The object's host functions call ls_cuda_launch, which ends in exec_launch, in the program that
  * loaded it (linked with cuda_executor.c and -rdynamic).
  *
  * Blocks run one after another. The threads of a block are fibers, each with a stack of its own,
@@ -66,8 +66,10 @@ void exec_trap(int line);
 #define LS_SHARED(type, name, dims)                                                                \
     static type name dims __attribute__((aligned(16)));                                            \
     exec_shared(name, sizeof name)
-#define LS_ENTRY(name, narg, x, y) static const ExecPart name = {#name, narg, x, y, name##_unit};
-#define LS_LAUNCH(run, part, narg, x, y, units, arg) exec_launch(&part, units, run, arg)
+#define LS_ENTRY(name, narg, x, y)                                                                 \
+    static const ExecPart name = {#name, narg, x, y, name##_unit};                                 \
+    static const ExecPart *const p_##name __attribute__((unused)) = &name;  /* as host texts say */
+#define ls_cuda_launch(run, part, units, arg) exec_launch(part, units, run, arg)
 
 static inline float exec_shuffle_float(uint32_t mask, float value, int by, int line)
 {

@@ -1,6 +1,7 @@
 /* tests/kernel_rig.h -- runs kernels alone: nodes made by hand, printed, compiled to a shared
  * object, run with their units cut in different ways (the bits must not change), results left for
- * the test to judge. */
+ * the test to judge. Then the kernels that GPUs have of the same nodes, by the executor, their
+ * threads in different orders, against the results of the former. */
 #ifndef LS_TESTS_KERNEL_RIG_H
 #define LS_TESTS_KERNEL_RIG_H
 
@@ -9,6 +10,7 @@
 #include "codegen/kernel.h"
 #include "compiler/fuse.h"
 #include "runtime/ls_program.h"
+#include "tests/cuda_executor.h"
 
 #include <dlfcn.h>
 #include <inttypes.h>
@@ -23,7 +25,8 @@ typedef struct Rig {
     LsCtx cx;
     LsGraph *g;
     int real_bytes;
-    bool cuda;                  /* the GPU's kernels, run by the executor, which the test links */
+    LsTarget target;            /* whose kernels are printed */
+    bool cuda;                  /* run the GPU's kernels alone */
     bool products;              /* there are convolutions or products among the nodes */
     const char *flags;          /* of the compiler; NULL: $LS_RIG_CFLAGS, or -O1 */
     char *buffer[RIG_VALUES];   /* by value, in the value's layout */
@@ -41,6 +44,7 @@ typedef struct Rig {
 static inline void rig_open(Rig *r, int real_bytes)
 {
     *r = (Rig){.real_bytes = real_bytes, .random = 1};
+    r->target = ls_target_cpu(real_bytes);
     r->cx.arena = ls_arena_new();
     r->g = ls_graph_new(&r->cx);
     r->g->batch = 1;
@@ -169,18 +173,15 @@ void ls_parallel(LsRun *run, LsPart fn, int64_t units, void *const arg[])
         fn(run, arg, k * step, (k + 1) * step < units ? (k + 1) * step : units);
 }
 
-static inline LsTarget rig_target(const Rig *r)
+static inline LsKernelId rig_kernel(const Rig *r, LsNodeId n)
 {
-    LsTarget t = ls_target_cpu(r->real_bytes);
-    t.kind = r->cuda ? LS_TARGET_CUDA : LS_TARGET_CPU;
-    return t;
+    const LsNode *node = &r->g->node[n.i];
+    return node->op == LS_OP_FUSED ? LS_K_FUSED : ls_op[node->op]->kernel;
 }
 
 static inline const LsEmitter *rig_emitter(const Rig *r, LsNodeId n)
 {
-    const LsNode *node = &r->g->node[n.i];
-    return ls_emitter_of(rig_target(r).kind,
-                         node->op == LS_OP_FUSED ? LS_K_FUSED : ls_op[node->op]->kernel);
+    return ls_emitter_of(r->target.kind, rig_kernel(r, n));
 }
 
 static inline void rig_print(Rig *r, const char *path)
@@ -188,23 +189,17 @@ static inline void rig_print(Rig *r, const char *path)
     FILE *f = fopen(path, "w");
     ck_assert_ptr_nonnull(f);
     LsEmit e = {.to = f};
-    const LsTarget target = rig_target(r);
-    if (r->cuda)
-        fprintf(f, "#define LS_EXECUTOR\n#include <tests/cuda_executor.h>\n"
-                   "#define ls_cuda_launch(run, part, units, arg) exec_launch(part, units, run, arg)\n");
-    else
-        fprintf(f, "#include <runtime/ls_kernel.h>\n");
-    if (r->products && !r->cuda)
+    fprintf(f, r->target.kind == LS_TARGET_CPU
+            ? "#include <runtime/ls_kernel.h>\n"
+            : "#define LS_EXECUTOR\n#include <tests/cuda_executor.h>\n");
+    if (r->products && r->target.kind == LS_TARGET_CPU)
         fprintf(f, "#include <runtime/ls_conv.h>\n#include <runtime/ls_matmul.h>\n"
                    "#include <runtime/ls_attention.h>\n");
     for (uint32_t i = 1; i < r->g->nnode; i++) {
         char name[16];
         snprintf(name, sizeof name, "k%u", i);
         LsKernelText k = {.e = &e, .host = &e, .g = r->g, .n = {i}, .name = name,
-                          .target = &target};
-        if (r->cuda)
-            fprintf(f, "#define p_%s_part &%s_part\n#define p_%s_rows &%s_rows\n"
-                       "#define p_%s_keys &%s_keys\n", name, name, name, name, name, name);
+                          .target = &r->target};
         rig_emitter(r, k.n)->emit(&k);
         fprintf(f, "void run_%s(LsRun *run, void *const arg[]) { %s(run, arg); }\n", name, name);
     }
@@ -241,8 +236,7 @@ static inline void rig_step(Rig *r, void *so, LsNodeId n, int out, int in)
     const LsEmitter *em = rig_emitter(r, n);
     void *arg[64] = {0};
     char name[16];
-    const LsTarget target = rig_target(r);
-    int64_t scratch = em->workspace != NULL ? em->workspace(r->g, n, &target) : 0;
+    int64_t scratch = em->workspace != NULL ? em->workspace(r->g, n, &r->target) : 0;
     for (int k = 0; k < node->nin; k++)
         arg[k] = ls_is_read(node, k) ? r->buffer[ls_in(r->g, n, k).i] : NULL;
     for (int k = 0; k < node->nout; k++)
@@ -270,15 +264,6 @@ static inline char *rig_snapshot(const Rig *r, char *into)
             size += bytes;
         }
     return into != NULL ? into : calloc(1, size + 1);
-}
-
-static inline size_t rig_size(const Rig *r)
-{
-    size_t size = 0;
-    for (uint32_t v = 1; v < r->g->nvalue; v++)
-        size +=
-            r->buffer[v] != NULL ? (size_t)ls_value_bytes(r->g, (LsValueId){v}, r->real_bytes) : 0;
-    return size;
 }
 
 static inline void rig_restore(Rig *r, const char *from)
@@ -331,32 +316,146 @@ static inline void rig_check_all_inplace(Rig *r, void *so, const char *start)
                     rig_check_inplace(r, so, (LsNodeId){i}, out, in, start);
 }
 
-/* Runs every node in order, several times from the same start with differently cut units. */
-static inline void rig_run(Rig *r)
+/* The values' bytes are those of `want`. */
+static inline void rig_same_bits(const Rig *r, const char *want, const char *what, int number)
+{
+    for (uint32_t v = 1; v < r->g->nvalue; v++)
+        if (r->buffer[v] != NULL) {
+            size_t bytes = (size_t)ls_value_bytes(r->g, (LsValueId){v}, r->real_bytes);
+            ck_assert_msg(memcmp(want, r->buffer[v], bytes) == 0,
+                          "value %u of k%u: the bits depend on %s (%d)", v, r->g->value[v].def.i,
+                          what, number);
+            want += bytes;
+        }
+}
+
+static inline void rig_run_all(Rig *r, void *so, const char *start)
+{
+    rig_restore(r, start);
+    for (uint32_t i = 1; i < r->g->nnode; i++)
+        rig_step(r, so, (LsNodeId){i}, -1, -1);
+    const char *error = exec_error();
+    ck_assert_msg(error == NULL, "%s", error);
+}
+
+/* ---- the same on a GPU ---- */
+/* No node is left to libraries there. */
+static inline bool rig_has_cuda(const Rig *r)
+{
+    for (uint32_t i = 1; i < r->g->nnode; i++) {
+        LsKernelId id = rig_kernel(r, (LsNodeId){i});
+        if (ls_emitter_of(LS_TARGET_CUDA, id) != ls_emitter_of(LS_TARGET_CPU, id))
+            return false;
+    }
+    return true;
+}
+
+/* The kernel does every element's operations in the same order on both machines. */
+static inline bool rig_same_order(const Rig *r, LsNodeId n)
+{
+    const LsNode *node = &r->g->node[n.i];
+    bool reduces = false;
+    if (node->op == LS_OP_FUSED)
+        for (int k = 0; k < node->nout; k++)
+            reduces |= node->attr.fused.body->out[k].reduce;
+    switch (rig_kernel(r, n)) {
+    case LS_K_FUSED:                   return !reduces;
+    case LS_K_UPDATE: case LS_K_MOVE: case LS_K_GATHER: case LS_K_POOL:
+    case LS_K_RESIZE:                  return true;
+    default:                           return false;
+    }
+}
+
+/* Values that need not agree to the bit, as a sum in another order went into them. */
+static inline void rig_find_inexact(const Rig *r, bool inexact[RIG_VALUES])
+{
+    for (uint32_t i = 1; i < r->g->nnode; i++) {
+        const LsNode *node = &r->g->node[i];
+        bool loose = !rig_same_order(r, (LsNodeId){i});
+        for (int k = 0; k < node->nin; k++)
+            loose |= inexact[ls_in(r->g, (LsNodeId){i}, k).i];
+        for (int k = 0; k < node->nout; k++)
+            inexact[ls_out(r->g, (LsNodeId){i}, k).i] = loose;
+        for (int k = 0; k < node->nin && loose && rig_kernel(r, (LsNodeId){i}) == LS_K_UPDATE; k++)
+            inexact[ls_in(r->g, (LsNodeId){i}, k).i] = true;
+    }
+}
+
+static inline void rig_compare(const Rig *r, LsValueId v, const char *want, bool loose)
+{
+    size_t bytes = (size_t)ls_value_bytes(r->g, v, r->real_bytes);
+    int64_t n = ls_count(ls_shape(r->g, v));
+    if (!loose || ls_type(r->g, v) != LS_REAL) {
+        ck_assert_msg(memcmp(r->buffer[v.i], want, bytes) == 0,
+                      "value %u of k%u: other bits on a GPU", v.i, r->g->value[v.i].def.i);
+        return;
+    }
+    for (int64_t k = 0; k < n; k++) {
+        double a = r->real_bytes == 4 ? ((float *)r->buffer[v.i])[k] : ((double *)r->buffer[v.i])[k];
+        double b = r->real_bytes == 4 ? ((const float *)want)[k] : ((const double *)want)[k];
+        double bound = (r->real_bytes == 4 ? 5e-6 : 1e-13) * (fabs(b) > 1 ? fabs(b) : 1);
+        if (!(a == b || fabs(a - b) <= bound || (isnan(a) && isnan(b))))
+            ck_abort_msg("value %u of k%u, element %" PRId64 " in memory: %.9g on a GPU, not %.9g",
+                         v.i, r->g->value[v.i].def.i, k, a, b);
+    }
+}
+
+/* Leaves the results, which are near those of the CPU, if given. */
+static inline void rig_run_cuda(Rig *r, const char *start, const char *cpu)
+{
+    char *first = NULL;
+    bool inexact[RIG_VALUES] = {0};
+    r->target.kind = LS_TARGET_CUDA;
+    rig_find_inexact(r, inexact);
+    void *so = rig_compile(r);
+    for (unsigned order = 0; order < 3; order++) {
+        exec_order(order);
+        rig_run_all(r, so, start);
+        if (order == 0)
+            first = rig_snapshot(r, rig_snapshot(r, NULL));
+        rig_same_bits(r, first, "the order of threads", (int)order);
+    }
+    for (uint32_t v = 1; v < r->g->nvalue && cpu != NULL; v++)
+        if (r->buffer[v] != NULL) {
+            rig_compare(r, (LsValueId){v}, cpu, inexact[v]);
+            cpu += ls_value_bytes(r->g, (LsValueId){v}, r->real_bytes);
+        }
+    rig_check_all_inplace(r, so, start);
+    rig_restore(r, first);
+    free(first);
+    dlclose(so);
+    r->target.kind = LS_TARGET_CPU;
+}
+
+/* Several times with differently cut units. To be freed: the results. */
+static inline char *rig_run_cpu(Rig *r, const char *start)
 {
     static const int split[] = {0, 1, 2, 3, 7};
     void *so = rig_compile(r);
-    char *start = rig_snapshot(r, rig_snapshot(r, NULL)), *first = NULL;
-    size_t nsplit = r->cuda ? 1 : sizeof split / sizeof *split;     /* a block is a unit */
-    for (size_t s = 0; s < nsplit; s++) {
-        rig_restore(r, start);
+    char *first = NULL;
+    for (size_t s = 0; s < sizeof split / sizeof *split; s++) {
         rig_split = split[s];
-        for (uint32_t i = 1; i < r->g->nnode; i++)
-            rig_step(r, so, (LsNodeId){i}, -1, -1);
-        char *now = rig_snapshot(r, rig_snapshot(r, NULL));
+        rig_run_all(r, so, start);
         if (first == NULL)
-            first = now;
-        else
-            ck_assert_msg(memcmp(first, now, rig_size(r)) == 0,
-                          "the bits depend on how units are cut (%d at a time)", split[s]);
-        if (first != now)
-            free(now);
+            first = rig_snapshot(r, rig_snapshot(r, NULL));
+        rig_same_bits(r, first, "how units are cut, so many at a time", split[s]);
     }
     rig_check_all_inplace(r, so, start);
-    rig_restore(r, first);
+    dlclose(so);
+    return first;
+}
+
+/* Runs every node in order from the same start, in all ways that must agree. */
+static inline void rig_run(Rig *r)
+{
+    char *start = rig_snapshot(r, rig_snapshot(r, NULL));
+    char *first = r->cuda ? NULL : rig_run_cpu(r, start);
+    if (r->cuda || rig_has_cuda(r))
+        rig_run_cuda(r, start, first);
+    if (first != NULL)
+        rig_restore(r, first);
     free(start);
     free(first);
-    dlclose(so);
 }
 
 /* |got - want| <= tolerance of the precision, relative to the larger of |want| and 1. */

@@ -1,7 +1,6 @@
 /* tests/test_kernels_attention.c -- attention kernels against the formulas: ragged sizes, both
  * orders of heads and tokens, grouped queries, masks of every kind, causal with columns before. */
 #include "tests/attention_reference.h"
-#include "tests/cuda_executor.h"
 #include "tests/kernel_rig.h"
 #include "tests/suite.h"
 
@@ -160,13 +159,9 @@ START_TEST(they_do_with_the_vectors_of_this_machine)
 }
 END_TEST
 
-/* Threads of a block run in one order for floats, in the reverse for doubles. */
 START_TEST(those_for_gpus_do_thread_by_thread)
 {
-    exec_order((unsigned)_i);
     check_all(NULL, real_bytes[_i], true);
-    const char *error = exec_error();
-    ck_assert_msg(error == NULL, "%s", error);
 }
 END_TEST
 
