@@ -151,6 +151,7 @@ def run(s):
     gpu_device.describe(s)
     nets = s.o.nets.split(",") if s.o.nets else QUICK if s.o.dry_run else list(SMALL)
     nets = [n for n in nets if n in SMALL] or QUICK
+    s.probe()
     s.say(f"compiling {len(nets)} small networks, 7 programs each")
     made = build_all(s, nets)
     for k, net in enumerate(nets):

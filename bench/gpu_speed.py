@@ -183,6 +183,7 @@ def run_ours(s):
             todo.append((net, "tf32", peaks[net, "tf32"] // 2, False))
     todo += [(net, "tf32", "none", True) for net in names(s)]
     todo = [t for t in todo if t[1] in s.o.precisions.split(",")]
+    s.probe()
     s.say(f"compiling {len(todo)} programs")
     enough = s.left() * 0.5             # the other half is for running them
 

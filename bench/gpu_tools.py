@@ -66,6 +66,7 @@ class Session:
         for folder in (self.work, self.out):
             os.makedirs(folder, exist_ok=True)
         self.rows, self.failures, self.notes = [], [], []
+        self.flags = []         # of every program that is compiled: see probe
         self.env = dict(os.environ)
         folders = library_folders() + ["/usr/local/cuda/lib64"]
         if home:
@@ -154,7 +155,8 @@ class Session:
         if target == "cpu" and precision == "tf32":
             precision = "f32"
         argv = [self.lowerset, "compile", onnx, "-o", path, f"--target={target}",
-                f"--precision={precision}", f"--loss={loss}", *more]
+                f"--precision={precision}", f"--loss={loss}", *more,
+                *(self.flags if target == "cuda" else [])]
         if budget:
             argv.append(f"--budget={budget}")
         argv.append(f"--optimizer={optimizer or 'sgd:momentum=0.9'}")
@@ -164,6 +166,19 @@ class Session:
             argv.append("-O1")
         done = self.call(argv, 240)
         return (path if done.rc == 0 else None), done
+
+    def probe(self):
+        """Finds out what this machine's libraries cannot do, and goes without it: nothing else is to fail
+        for that. Products with epilogues have never run on some of them."""
+        for precision in ("f32", "tf32"):
+            onnx = self.model("probe", "gpt --depth=1 --heads=2 --width=64 --context=32 --vocab=64", 4)
+            path, done = self.compile(onnx, "probe-" + precision, precision=precision) if onnx else (None, None)
+            if path is None:
+                continue
+            done = self.train(path, 1)
+            if done.rc != 0 and "no-epilogues" in done.out and "--no-epilogues" not in self.flags:
+                self.note(f"without epilogues from here on: {done.tail(1)}")
+                self.flags.append("--no-epilogues")
 
     def train(self, trainer, steps, data="synthetic", more=(), limit=120, before=()):
         argv = [*before, trainer, "--data", data, "--steps", str(steps), "--epochs", str(steps),

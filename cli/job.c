@@ -4,6 +4,7 @@
 #include "cli/machine_choice.h"
 #include "codegen/alternative.h"
 #include "codegen/cuda/conv_plan.h"
+#include "codegen/cuda/epilogue.h"
 #include "codegen/cuda_toolchain.h"
 #include "codegen/measured.h"
 #include "runtime/ls_program.h"
@@ -173,6 +174,10 @@ static bool build_graphs(LsJob *job)
         ls_warn(&job->cx, LS_NOWHERE, NULL, "the evaluation form of the model cannot be built");
         ls_pipeline(&job->cx, job->options->model, &eval);
         return false;
+    }
+    if (job->target.kind == LS_TARGET_CUDA && !job->options->no_epilogues) {
+        ls_cuda_epilogues(&job->cx, job->train);
+        ls_cuda_epilogues(&job->cx, job->eval);
     }
     if (!job->options->no_alternatives)
         job->train = ls_alternatives(&job->cx, job->train, &job->target);

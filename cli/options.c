@@ -121,6 +121,8 @@ static const Option option[] = {
      "every result gets a place of its own"},
     {"--no-alternatives", NULL, NULL, FLAG, AT(no_alternatives), BUILD,
      "no operand is computed again inside the kernel that reads it"},
+    {"--no-epilogues", NULL, NULL, FLAG, AT(no_epilogues), BUILD,
+     "GPUs: products leave activations and bias gradients to kernels of their own"},
     {"--keep", NULL, "GLOB", LIST, AT(keep), SEARCH,
      "values that are made once: names of values or nodes; may be repeated"},
     {"--forget", NULL, "GLOB", LIST, AT(forget), SEARCH,

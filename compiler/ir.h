@@ -89,7 +89,16 @@ typedef struct { LsResizeMode mode; LsResizeCoord coord; LsRound nearest;
                  double scale[LS_MAX_RANK];     /* output over input, as the file says it */
                  LsShape x, y; } LsResizeAttr;  /* shapes before and after
                                                  * (resize_grad: y is dy's) */
-typedef struct { bool trans_a, trans_b; double alpha, beta; } LsGemmAttr;
+/* What a product does besides, where the target's library can (codegen/cuda/epilogue.h); results and
+ * operands that this adds stand behind the operator's own. */
+typedef enum {
+    LS_THEN_NOTHING,
+    LS_THEN_RELU,
+    LS_THEN_GELU,               /* by tanh; result 1, if any: the element before */
+    LS_THEN_GELU_SLOPE,         /* times the GELU's slope at operand 3 */
+    LS_THEN_SUM_A, LS_THEN_SUM_B,   /* result 1: sums of that operand over the inner axis */
+} LsThen;
+typedef struct { bool trans_a, trans_b; double alpha, beta; LsThen then; } LsGemmAttr;
 typedef struct { double a, b; bool tanh; } LsScalarAttr;    /* alpha, beta, min,
                                                              * max, epsilon, ratio */
 /* attention: ops/net.def says what it computes. Tensors are [N,H,T,D], or [N,T,H,D] where by_token

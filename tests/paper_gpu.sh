@@ -96,6 +96,7 @@ check "it is planned for the GPU asked for" grep -q "machine a100" "$OUT/out"
 check "it says what the driver takes" grep -q "+ context .* an estimate" "$OUT/out"
 
 one mlp 1e-4 mlp --batch=4 --width=64 -- --optimizer=adamw
+one gpt 1e-4 gpt --depth=1 --heads=2 --width=32 --context=16 --vocab=64 -- --batch=2 --optimizer=sgd:momentum=0.9
 one unet 1e-4 unet --batch=2 --size=16 --width=4 --depth=2 -- --optimizer=sgd:momentum=0.9
 # Convolutions that no engine serves.
 export FAKE_CUDNN_ENGINES= XDG_CACHE_HOME=$OUT/other

@@ -29,14 +29,31 @@ static int64_t matmul_workspace(const LsGraph *g, LsNodeId n, const LsTarget *t)
     return bytes < MOST ? bytes : MOST;
 }
 
+/* The arguments beside the factors, and what the library does with the products. */
+static void emit_rest(const LsKernelText *k)
+{
+    static const char *const after[] = {"NONE", "RELU", "GELU", "DGELU", "NONE", "NONE"};
+    const LsNode *node = &k->g->node[k->n.i];
+    LsThen then = node->attr.gemm.then;
+    bool bias = node->nin > 2 && ls_is(ls_in(k->g, k->n, 2));
+    int second = node->nout > 1 ? node->nin + 1 : -1;
+    int aux = then == LS_THEN_GELU ? second : then == LS_THEN_GELU_SLOPE ? 3 : -1;
+    int64_t workspace = matmul_workspace(k->g, k->n, k->target);
+    ls_emit_line(k->host, ".arg_a = 0, .arg_b = 1, .arg_bias = %d, .arg_c = %d,", bias ? 2 : -1,
+                 node->nin);
+    ls_emit_line(k->host, ".after = LS_AFTER_%s, .arg_aux = %d, .arg_sum_a = %d, .arg_sum_b = %d,",
+                 after[then], aux, then == LS_THEN_SUM_A ? second : -1,
+                 then == LS_THEN_SUM_B ? second : -1);
+    ls_emit_line(k->host, ".arg_workspace = %d, .workspace = %" PRId64 ",",
+                 workspace > 0 ? node->nin + node->nout : -1, workspace);
+}
+
 static void matmul_emit(const LsKernelText *k)
 {
     static const char *const type[] = {"LS_PRODUCT_F32", "LS_PRODUCT_TF32", "LS_PRODUCT_F64"};
     const LsNode *node = &k->g->node[k->n.i];
     const LsGemmAttr *at = &node->attr.gemm;
     const LsProduct p = ls_product_of(k->g, k->n);
-    bool bias = node->nin > 2 && ls_is(ls_in(k->g, k->n, 2));
-    int64_t workspace = matmul_workspace(k->g, k->n, k->target);
     LsEmit *e = k->host;
     ls_emit_line(e, "static const LsCudaMatmul %s_product = {", k->name);
     ls_emit_line(e, ".type = %s, .m = %" PRId64 ", .n = %" PRId64 ", .k = %" PRId64 ",",
@@ -46,11 +63,7 @@ static void matmul_emit(const LsKernelText *k)
     for (int i = 0; i < p.naxis; i++)
         ls_emit_line(e, ".axis[%d] = {%" PRId64 ", %" PRId64 ", %" PRId64 "},", i, p.dim[i], p.a[i],
                      p.b[i]);
-    ls_emit_line(e, ".arg_a = 0, .arg_b = 1, .arg_bias = %d, .arg_c = %d,", bias ? 2 : -1,
-                 node->nin);
-    ls_emit_line(e, ".arg_aux = -1, .arg_sum_a = -1, .arg_sum_b = -1,");
-    ls_emit_line(e, ".arg_workspace = %d, .workspace = %" PRId64 ",",
-                 workspace > 0 ? node->nin + 1 : -1, workspace);
+    emit_rest(k);
     ls_emit_line(e, "};");
     ls_emit_line(e, "static void %s(LsRun *run, void *const arg[])", k->name);
     ls_emit_line(e, "{");

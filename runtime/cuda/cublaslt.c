@@ -368,9 +368,10 @@ static bool ask(Call *call, LsError *e)
     }
     product_text(q->p, text, sizeof text);
     return ls_fail(e, LS_EXIT_DEVICE,
-                   "%s has no algorithm for a product %s (epilogue %u) within %" PRId64 " bytes: %s",
+                   "%s has no algorithm for a product %s (epilogue %u) within %" PRId64 " bytes: %s%s",
                    b->lib.name, text, epilogue(q->p), q->p->workspace,
-                   s == CUBLAS_STATUS_SUCCESS ? "none is deterministic" : b->lib.GetStatusString(s));
+                   s == CUBLAS_STATUS_SUCCESS ? "none is deterministic" : b->lib.GetStatusString(s),
+                   epilogue(q->p) > CUBLASLT_EPILOGUE_BIAS ? "; compile with --no-epilogues" : "");
 }
 
 static bool choose(Call *call, LsError *e)
