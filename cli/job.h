@@ -38,8 +38,8 @@ int ls_job_load(LsJob *job);
 int64_t ls_job_fixed_bytes(const LsJob *job);
 /* What a budget leaves to the arena of a loaded job, bytes, at least 1; 0: no limit in bytes. */
 int64_t ls_job_arena_budget(const LsJob *job, const LsBudget *b);
-/* What the hints among the options make of a loaded job's graph: *out, in the job's arena; NULL: there
- * are none. 0 or the exit code, after diagnostics. */
+/* What the hints among the options make of a loaded job's graph: *out, in the job's arena; NULL:
+ * there are none. 0 or the exit code, after diagnostics. */
 int ls_job_hints(LsJob *job, const LsHinted **out);
 /* Loads, then plans training within the budget, which the evaluation form must keep too. 0
  * or the exit code, after diagnostics. */

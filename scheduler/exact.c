@@ -17,7 +17,7 @@
 
 #include "scheduler/relax.h"
 
-enum { MOST_POINTS = 2000000 };                     /* of a ceiling */
+enum { MOST_LOOKS = 1000000000, LOOKS_A_POINT = 50, MOST_POINTS = 2000000 };   /* of a ceiling */
 
 struct LsExact {
     const LsForward *f;
@@ -343,13 +343,15 @@ static Solve *solve_new(LsArena *arena, const LsExact *x, const LsDpOptions *o, 
 {
     Solve *z = ls_arena_alloc(arena, 1, sizeof *z);
     *z = (Solve){.x = x, .arena = arena, .budget = o->budget, .price_last = o->price_last,
-                 .most_looks = o->most_looks ? o->most_looks : 1000000000};
+                 .most_looks = o->most_looks ? o->most_looks : MOST_LOOKS};
+    uint64_t points = z->most_looks / LOOKS_A_POINT;        /* each is looked at from many sets */
     z->gain = ls_arena_alloc(arena, x->f->n, sizeof *z->gain);
     for (uint32_t v = 0; v < x->f->n; v++)
         z->gain[v] = sign * (o->unit > 0 ? o->unit * round(x->f->time[v] / o->unit)
                                          : x->f->time[v]);
     z->ceiling = ls_ceiling_new(arena, x->relax, o->budget, z->gain,
-                                o->price_last ? NULL : z->gain, MOST_POINTS);
+                                o->price_last ? NULL : z->gain,
+                                points < MOST_POINTS ? (uint32_t)points : MOST_POINTS);
     if (z->ceiling != NULL)
         weigh(z);
     z->front = ls_arena_alloc(arena, x->fam->n, sizeof *z->front);

@@ -2,6 +2,7 @@
 #include "scheduler/plan.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,39 +62,88 @@ static bool is_named(const LsPlanner *pl, const char *name)
     return pl->o->strategy != NULL && strncmp(pl->o->strategy, name, strlen(name)) == 0;
 }
 
-/* The optima, and what a sweep over the family finds beside them; over less where it is large. */
-static void run_exact(LsPlanner *pl, const LsForward *f, const LsFamily *pruned)
+/* How much more than the usual plan time there is. What the DPs may do follows from it and from
+ * counts, not from a clock: plans are the same everywhere. */
+static double ampleness(const LsPlanner *pl)
 {
-    enum { MOST = 40000, MOST_FOR_AUTO = 2500, MOST_FOR_SWEEP = 2500, SMALL = 300 };
-    const char *tc = asked(pl, "exact-tc") ? "exact-tc" : NULL;
-    const char *mc = asked(pl, "exact-mc") ? "exact-mc" : NULL, *open = "";
-    bool named = is_named(pl, "exact");
-    uint32_t most = pl->o->max_lower_sets ? pl->o->max_lower_sets
-                    : named ? MOST : MOST_FOR_AUTO, unknown = 0;
-    const LsFamily *all = ls_family_all(f, most), *swept = all ? all : pruned;
-    if (all != NULL && (named || all->n <= SMALL)) {
-        const LsFamily *used = ls_strategy_exact(pl->pool, f, all, tc, mc, &unknown);
-        swept = all->n > MOST_FOR_SWEEP ? used : all;
-    }
-    ls_strategy_dp(pl->pool, f, swept, tc, mc);
-    if (unknown > 0)
-        open = ", too many for some of the optima";
-    pl->exact_note = all ? ls_arena_printf(pl->arena, "%" PRIu32 " lower sets%s", all->n, open)
-                         : ls_arena_printf(pl->arena,
-                                           "more than %" PRIu32 " lower sets: the pruned "
-                                           "family of %" PRIu32 " instead",
-                                           most, pruned->n);
+    enum { MOST = 16 };         /* no limit at all is no reason to wait for hours */
+    double usual = 2, more = pl->o->seconds / usual;
+    return more < 1 ? 1 : more < MOST ? more : MOST;
 }
 
-/* The DPs look at all pairs of lower sets: for a deep graph only when asked by name. */
+/* Lower sets that n, of which a DP takes about two seconds, become with more time: it looks at all
+ * pairs. */
+static uint32_t with_time(const LsPlanner *pl, uint32_t n)
+{
+    return (uint32_t)(n * sqrt(ampleness(pl)));
+}
+
+/* The DPs' own families: everything unless it is too large. */
+typedef struct Families { const LsFamily *pruned, *all; uint32_t most; } Families;
+
+static const char *exact_note(const LsPlanner *pl, const Families *fam, uint32_t unknown)
+{
+    if (fam->all == NULL)
+        return ls_arena_printf(pl->arena, "more than %" PRIu32 " lower sets: the pruned family of %"
+                               PRIu32 " instead", fam->most, fam->pruned->n);
+    return ls_arena_printf(pl->arena, "%" PRIu32 " lower sets%s", fam->all->n,
+                           unknown > 0 ? ", too many for some of the optima" : "");
+}
+
+/* The optima, and what a sweep over the family finds beside them; over less where it is large. */
+static void run_exact(LsPlanner *pl, const LsForward *f, const Families *fam)
+{
+    enum { MOST_FOR_SWEEP = 2500, SMALL = 300 };
+    const char *tc = asked(pl, "exact-tc") ? "exact-tc" : NULL;
+    const char *mc = asked(pl, "exact-mc") ? "exact-mc" : NULL;
+    bool named = is_named(pl, "exact");
+    uint32_t unknown = 0;
+    const LsFamily *swept = fam->all ? fam->all : fam->pruned;
+    if (fam->all != NULL && (named || fam->all->n <= SMALL)) {
+        const LsFamily *used = ls_strategy_exact(pl->pool, f, fam->all, tc, mc, 0, &unknown);
+        swept = fam->all->n > MOST_FOR_SWEEP ? used : fam->all;
+    }
+    ls_strategy_dp(pl->pool, f, swept, tc, mc);
+    pl->exact_note = exact_note(pl, fam, unknown);
+}
+
+/* What run_exact left to be found, as far as there is time: behind the search, which does not need
+ * it to start from. */
+static void add_optima(LsPlanner *pl, const LsForward *f, const Families *fam)
+{
+    enum { SMALL = 300, MOST = 750, LOOKS = 30000000 };
+    uint32_t unknown = 1;
+    if (fam->all == NULL || fam->all->n <= SMALL || is_named(pl, "exact"))
+        return;
+    if (fam->all->n <= with_time(pl, MOST))
+        ls_strategy_exact(pl->pool, f, fam->all, asked(pl, "exact-tc") ? "exact-tc" : NULL,
+                          asked(pl, "exact-mc") ? "exact-mc" : NULL,
+                          (uint64_t)(LOOKS * ampleness(pl)), &unknown);
+    pl->exact_note = exact_note(pl, fam, unknown);
+}
+
+/* The DPs look at all pairs of lower sets: for a deep graph only when asked by name, or with time
+ * for it. */
 static bool has_time_for(LsPlanner *pl, const LsFamily *pruned, const char *name)
 {
-    enum { MOST = 1500 };
-    if (pruned->n <= MOST || is_named(pl, name))
+    enum { MOST = 2500 };
+    if (pruned->n <= with_time(pl, MOST) || is_named(pl, name))
         return true;
-    pl->left_out = ls_arena_printf(pl->arena, "left out: %" PRIu32 " lower sets; ask for it with "
-                                   "--strategy", pruned->n);
+    pl->left_out = ls_arena_printf(pl->arena, "left out: %" PRIu32 " lower sets, and --plan-time "
+                                   "is enough for %" PRIu32 "; ask for it with --strategy",
+                                   pruned->n, with_time(pl, MOST));
     return false;
+}
+
+static Families find_families(const LsPlanner *pl, const LsForward *f)
+{
+    enum { MOST = 40000, MOST_FOR_AUTO = 2500 };
+    Families fam = {.pruned = ls_family_pruned(f)};
+    fam.most = pl->o->max_lower_sets ? pl->o->max_lower_sets
+               : is_named(pl, "exact") ? MOST : with_time(pl, MOST_FOR_AUTO);
+    if (asked(pl, "exact-tc") || asked(pl, "exact-mc"))
+        fam.all = ls_family_all(f, fam.most);
+    return fam;
 }
 
 static void fill_pool(LsPlanner *pl, LsProb *p)
@@ -102,20 +152,25 @@ static void fill_pool(LsPlanner *pl, LsProb *p)
     LsForward *f = ls_forward_new(pl->pool->arena, p);
     if (f->n == 0)
         return;
-    const LsFamily *pruned = ls_family_pruned(f);
+    const Families fam = find_families(pl, f);
+    bool exact = (asked(pl, "exact-tc") || asked(pl, "exact-mc"))
+                 && has_time_for(pl, fam.pruned, "exact");
     if (asked(pl, "chen"))
         ls_strategy_chen(pl->pool, f);
-    if ((asked(pl, "approx-tc") || asked(pl, "approx-mc")) && has_time_for(pl, pruned, "approx"))
-        ls_strategy_dp(pl->pool, f, pruned, asked(pl, "approx-tc") ? "approx-tc" : NULL,
+    if ((asked(pl, "approx-tc") || asked(pl, "approx-mc"))
+        && has_time_for(pl, fam.pruned, "approx"))
+        ls_strategy_dp(pl->pool, f, fam.pruned, asked(pl, "approx-tc") ? "approx-tc" : NULL,
                        asked(pl, "approx-mc") ? "approx-mc" : NULL);
-    if ((asked(pl, "exact-tc") || asked(pl, "exact-mc")) && has_time_for(pl, pruned, "exact"))
-        run_exact(pl, f, pruned);
+    if (exact)
+        run_exact(pl, f, &fam);
     if (asked(pl, "auto")) {
         ls_strategy_closure(pl->pool);
         LsLimit limit = ls_limit_start(pl->o->effort, pl->o->seconds);
         pl->common.cut = ls_strategy_auto(pl->pool, pl->common.store_all, &limit);
         ls_strategy_optima(pl->pool, pl->o->effort);
     }
+    if (exact)
+        add_optima(pl, f, &fam);
 }
 
 /* The cheapest candidate of strategy `want` whose arena is within the budget. Candidates come by

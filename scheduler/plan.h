@@ -19,8 +19,8 @@ typedef struct LsPlanOptions {
     bool unproven;              /* spend nothing on them: reports have none */
     bool compare;               /* fill the rows of all strategies, not only those asked for */
     uint32_t max_lower_sets;    /* of the exact DP; above it, it falls back on the pruned family and
-                                 * says so; 0: 40000 where exact is asked for by name, 2500 within
-                                 * auto and for comparison, which sweep more than 300 only */
+                                 * says so; 0: 40000 where exact is asked for by name; 2500 within
+                                 * auto and for comparison, more with more time */
     int64_t state_bytes;        /* parameters, moments, statistics: passed through to the report */
 } LsPlanOptions;
 
@@ -66,8 +66,9 @@ typedef struct LsPlanReport {
 /* Plans `dag`. Everything in *out and *report comes from `arena`. returns false when nothing
  * fits the budget (report: the least that does, and what forces it) or the strategy has no such
  * name; *out is then untouched. A larger budget never gives a dearer plan; auto is never worse
- * than a named strategy (than exact: up to 300 lower sets, beyond which auto does without the
- * optima of the formulas). dag must be valid (ls_dag_check). */
+ * than a named strategy that it runs itself: none and chen always, the DPs up to 2500 lower sets,
+ * the optima of the formulas up to 750 and some work, all more with more `seconds`. Rows say in
+ * their notes what was left out. dag must be valid (ls_dag_check). */
 bool ls_plan(LsArena *arena, const LsDag *dag, const LsPlanOptions *options, LsPlan *out,
              LsPlanReport *report);
 

@@ -143,42 +143,90 @@ static double unit_of(const LsForward *f, const LsFamily *fam)
     return small ? 0 : all / 1024;
 }
 
-const LsFamily *ls_strategy_exact(LsCandidates *pool, const LsForward *f, const LsFamily *fam,
-                                  const char *tc, const char *mc, uint32_t *unknown)
+/* The optima of one kind, from budget to budget. */
+typedef struct Optima {
+    const char *name;
+    bool open;                  /* the next one is not known to be too much work */
+    int64_t peak;               /* formula's, of the last one; -1: there is none yet */
+    double time;                /* likewise */
+} Optima;
+
+typedef struct Sweep {
+    LsCandidates *pool;
+    const LsForward *f;
+    const LsExact *x;
+    LsArena *arena;
+    LsDpOptions o;
+    Rows rows;
+    uint32_t unknown;
+} Sweep;
+
+/* The optimum within the budget; an earlier one stays that down to its own peak. false: there is
+ * none, or it is unknown. */
+static bool find_optimum(Sweep *w, Optima *op)
 {
-    enum { LOOKS = 100000000 };     /* a few seconds */
-    static const double step = 0.12;
-    LsArena *arena = ls_arena_new();
-    LsExact *x = ls_exact_new(arena, f, fam, 0);
-    const LsFamily *pruned = ls_family_pruned(f);
-    Rows rows = {.arena = arena, .nword = f->nword};
-    LsDpOptions o = {.budget = widest(f, fam), .unit = unit_of(f, fam), .most_looks = LOOKS};
-    bool open[2] = {tc != NULL, mc != NULL}, any = true;
-    for (uint32_t i = 0; i < pruned->n; i++)
-        add_row(&rows, pruned->low + (size_t)i * f->nword);
-    *unknown = 0;
-    while (any) {
+    LsStrategy s;
+    if (!op->open || (op->peak >= 0 && op->peak <= w->o.budget))
+        return op->open;
+    LsExactEnd end = ls_exact_solve(w->arena, w->x, &w->o, &s);
+    op->open = end != LS_EXACT_UNKNOWN;             /* the next one would hardly be easier */
+    w->unknown += end == LS_EXACT_UNKNOWN;
+    if (end != LS_EXACT_FOUND)
+        return false;
+    offer(w->pool, w->f, &s, op->name);
+    for (uint32_t k = 0; k < s.ncut; k++)
+        add_row(&w->rows, s.cut[k]);
+    op->peak = s.peak;
+    op->time = s.time;
+    return true;
+}
+
+/* By falling budgets. Of a large family fewer: as long as nothing is recomputed only the least peak
+ * is of interest, and greatest times differ little. */
+static void sweep_optima(Sweep *w, Optima op[2], bool large)
+{
+    static const double step = 0.12, leap = 0.4;
+    bool leaping = large && op[0].open, any = true;
+    int64_t last_free = 0;
+    for (uint32_t round = 0; any; round++) {
         int64_t peak = -1;
         any = false;
         for (int m = 1; m >= 0; m--) {
-            LsStrategy s;
-            LsExactEnd end = LS_EXACT_NONE;
-            o.greatest = m;
-            if (open[m])
-                end = ls_exact_solve(arena, x, &o, &s);
-            open[m] &= end != LS_EXACT_UNKNOWN;     /* the next one would hardly be easier */
-            *unknown += end == LS_EXACT_UNKNOWN;
-            if (end != LS_EXACT_FOUND)
+            bool skipped = m == 1 && large && round % 2 == 1 && op[0].open;
+            w->o.greatest = m;
+            if (skipped || !find_optimum(w, &op[m]))
                 continue;
-            offer(pool, f, &s, m ? mc : tc);
-            for (uint32_t k = 0; k < s.ncut; k++)
-                add_row(&rows, s.cut[k]);
-            peak = s.peak;
+            peak = op[m].peak;
             any = true;
         }
-        o.budget = any ? next_budget(o.budget, step, peak) : 0;
+        bool back = leaping && last_free > 0 && (!any || op[0].time > 0);
+        leaping &= any && op[0].time <= 0;
+        if (back)
+            any = true;                             /* to where something was free */
+        else if (leaping)
+            last_free = peak;
+        w->o.budget = back ? next_budget(last_free, step, last_free)
+                      : any ? next_budget(w->o.budget, leaping ? leap : step, peak) : 0;
     }
-    const LsFamily *used = ls_family_of(f, rows.set, rows.n);
+}
+
+const LsFamily *ls_strategy_exact(LsCandidates *pool, const LsForward *f, const LsFamily *fam,
+                                  const char *tc, const char *mc, uint64_t looks,
+                                  uint32_t *unknown)
+{
+    enum { LOOKS = 100000000, MANY = 2500 };        /* a few seconds; sets */
+    LsArena *arena = ls_arena_new();
+    const LsFamily *pruned = ls_family_pruned(f);
+    Optima op[2] = {{tc, tc != NULL, -1, 0}, {mc, mc != NULL, -1, 0}};
+    Sweep w = {.pool = pool, .f = f, .x = ls_exact_new(arena, f, fam, 0), .arena = arena,
+               .rows = {.arena = arena, .nword = f->nword},
+               .o = {.budget = widest(f, fam), .unit = unit_of(f, fam),
+                     .most_looks = looks ? looks : LOOKS}};
+    for (uint32_t i = 0; i < pruned->n; i++)
+        add_row(&w.rows, pruned->low + (size_t)i * f->nword);
+    sweep_optima(&w, op, fam->n > MANY);
+    *unknown = w.unknown;
+    const LsFamily *used = ls_family_of(f, w.rows.set, w.rows.n);
     ls_arena_free(arena);
     return used;
 }

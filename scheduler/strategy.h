@@ -17,10 +17,12 @@ void ls_strategy_dp(LsCandidates *pool, const LsForward *f, const LsFamily *fam,
 
 /* Offers the optimum itself for such a sweep. Returns the pruned family with all sets that the
  * optima use: one for ls_strategy_dp where fam, which must be whole, is too large for it.
- * *unknown: optima that were too much work. Times are rounded to 1/1024 of their sum unless they
- * are small whole numbers. */
+ * looks: LsDpOptions.most_looks of each; 0: a few seconds. *unknown: sweeps that ended early, at
+ * an optimum that was more work. Times are rounded to 1/1024 of their sum unless they are small
+ * whole numbers. */
 const LsFamily *ls_strategy_exact(LsCandidates *pool, const LsForward *f, const LsFamily *fam,
-                                  const char *tc, const char *mc, uint32_t *unknown);
+                                  const char *tc, const char *mc, uint64_t looks,
+                                  uint32_t *unknown);
 
 /* Sweeps the price of a kept byte: what is best to keep at the turn from forward to backward. */
 void ls_strategy_closure(LsCandidates *pool);

@@ -47,8 +47,8 @@ extern const char *const ls_sweep_strategies[];
 
 /* Fills the cells of sweep->point, whose budgets are set, in one planning. Takes model, dag, hints,
  * strategies, whole, fixed and floor as given. Bounds hold for plans that keep to the hints, where
- * those only keep values; where they forget some, for all plans. step, when not NULL, is called before every point.
- * false: a strategy has no such name. */
+ * those only keep values; where they forget some, for all plans. step, when not NULL, is called
+ * before every point. false: a strategy has no such name. */
 bool ls_sweep_run(LsArena *arena, LsSweep *sweep, const LsPlanOptions *options,
                   void (*step)(void *, uint32_t point), void *context);
 

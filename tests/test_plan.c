@@ -20,12 +20,12 @@ enum { NSTRATEGY = 5 };
 /* Graphs this small need few moves. */
 #define QUICK(...) (LsPlanOptions){.effort = 4, .unproven = true, __VA_ARGS__}
 
-/* Plans and audits; the cost, or -1 when nothing fits. */
-static double cost_at(const LsDag *g, const char *name, int64_t budget, LsPlan *plan,
-                      LsPlanReport *r)
+/* A plan, or the lack of one, holds what it promises; the cost, or -1. */
+static double check(const LsDag *g, const char *name, int64_t budget, bool fits,
+                    const LsPlan *plan, const LsPlanReport *r)
 {
     char why[300];
-    if (!ls_plan(a, g, &QUICK(.strategy = name, .budget = budget), plan, r)) {
+    if (!fits) {
         ck_assert_ptr_nonnull(r->error);
         ck_assert_int_gt(r->least, budget);
         ck_assert(!r->feasible);
@@ -40,10 +40,36 @@ static double cost_at(const LsDag *g, const char *name, int64_t budget, LsPlan *
     return plan->cost;
 }
 
+/* Plans and audits; the cost, or -1 when nothing fits. */
+static double cost_at(const LsDag *g, const char *name, int64_t budget, LsPlan *plan,
+                      LsPlanReport *r)
+{
+    bool fits = ls_plan(a, g, &QUICK(.strategy = name, .budget = budget), plan, r);
+    return check(g, name, budget, fits, plan, r);
+}
+
+enum { LEAST = 3, PARTS = 10 };  /* of what the plan without recomputation takes */
+
+/* cost[k]: likewise within k parts of `full` bytes, all by one planning. */
+static void costs_of(const LsDag *g, const char *name, int64_t full, double cost[PARTS + 1])
+{
+    LsPlan plan;
+    LsPlanReport r;
+    LsPlanOptions o = QUICK(.strategy = name);
+    LsPlanner *planner = ls_planner_new(a, g, &o);
+    for (int k = PARTS; k >= LEAST; k--) {
+        int64_t budget = full * k / PARTS;
+        bool fits = ls_planner_ask(planner, name, budget, &plan, &r);
+        cost[k] = check(g, name, budget, fits, &plan, &r);
+    }
+    ls_planner_free(planner);
+}
+
 START_TEST(random_graphs_get_plans_that_hold_and_are_monotone)
 {
     for (uint64_t seed = 0; seed < 25; seed++) {
         char why[300];
+        double cost[PARTS + 1];
         LsDag *g = dag_make(a, 3 + seed % 9, seed);
         LsPlan plan;
         LsPlanReport r;
@@ -54,12 +80,12 @@ START_TEST(random_graphs_get_plans_that_hold_and_are_monotone)
         for (int k = 0; k < NSTRATEGY; k++) {
             double before = base;
             bool fits = true;
-            for (int part = 10; part >= 3; part--) {
-                double cost = cost_at(g, strategy[k], full * part / 10, &plan, &r);
-                ck_assert_msg(cost < 0 || (fits && cost >= before), "seed %d: %s is not monotone",
-                              (int)seed, strategy[k]);
-                before = cost;
-                fits = fits && cost >= 0;
+            costs_of(g, strategy[k], full, cost);
+            for (int part = PARTS; part >= LEAST; part--) {
+                ck_assert_msg(cost[part] < 0 || (fits && cost[part] >= before),
+                              "seed %d: %s is not monotone", (int)seed, strategy[k]);
+                before = cost[part];
+                fits = fits && cost[part] >= 0;
             }
         }
     }
@@ -98,17 +124,69 @@ START_TEST(auto_is_never_worse_than_a_named_strategy)
 {
     for (uint64_t seed = 30; seed < 42; seed++) {
         LsDag *g = dag_make(a, 9, seed);
+        double best[PARTS + 1], cost[PARTS + 1];
         LsPlan plan;
         LsPlanReport r;
         cost_at(g, "none", 0, &plan, &r);
         int64_t full = plan.arena;
-        for (int part = 9; part >= 5; part--) {
-            double best = cost_at(g, "auto", full * part / 10, &plan, &r);
-            for (int k = 0; k < NSTRATEGY - 1; k++) {
-                double cost = cost_at(g, strategy[k], full * part / 10, &plan, &r);
-                ck_assert(cost < 0 || (best >= 0 && best <= cost));
-            }
+        costs_of(g, "auto", full, best);
+        for (int k = 0; k < NSTRATEGY - 1; k++) {
+            costs_of(g, strategy[k], full, cost);
+            for (int part = PARTS; part >= LEAST; part--)
+                ck_assert(cost[part] < 0 || (best[part] >= 0 && best[part] <= cost[part]));
         }
+    }
+}
+END_TEST
+
+/* n nodes in a line, of two costs and sizes, and their gradients, which read what they read. */
+static LsDag *chain(uint32_t n)
+{
+    LsDag *g = ls_arena_alloc(a, 1, sizeof *g);
+    uint32_t *id = ls_arena_alloc(a, 6 * n, sizeof *id);
+    *g = (LsDag){"chain", 1, ls_arena_alloc(a, 2 * n + 2, sizeof *g->tensor), 0,
+                 ls_arena_alloc(a, 2 * n, sizeof *g->node), 0};
+    for (uint32_t k = 0; k < n; k++) {              /* what node k reads and makes: k, k + 1 */
+        id[2 * k] = k;
+        id[2 * k + 1] = k + 1;
+        g->node[g->nnode++] = (LsDagNode){"f", "F", LS_DAG_FORWARD, 1 + 9 * (k % 3 == 0), .nin = 1,
+                                          .in = id + 2 * k, .out = id + 2 * k + 1, .nout = 1,
+                                          .of = -1};
+    }
+    for (uint32_t t = 0; t < 2 * n + 1; t++)        /* the gradient of value k: 2 n + 1 - k */
+        g->tensor[g->ntensor++] = (LsDagTensor){"t", 100 + 100 * (t % 3 == 1), t == 0, t == 2 * n};
+    for (uint32_t k = n; k-- > 0;) {
+        uint32_t *in = id + 2 * n + 3 * k, last = k + 1 == n;
+        in[0] = k;
+        in[1] = last ? n : 2 * n - k - 1;
+        in[2] = 2 * n - k;
+        g->node[g->nnode++] = (LsDagNode){"b", "B", LS_DAG_BACKWARD, 2, .nin = 2, .in = in,
+                                          .out = in + 2, .nout = 1, .required = k == 0, .of = k};
+    }
+    return g;
+}
+
+START_TEST(auto_does_not_do_without_the_optima_of_a_larger_graph)
+{
+    char why[300];
+    LsDag *g = chain(310);                          /* in small ones it begins with them */
+    ck_assert_msg(ls_dag_check(g, why, sizeof why), "%s", why);
+    for (int part = 3; part >= 1; part--) {
+        LsPlan plan;
+        LsPlanReport named, other;
+        ls_plan_none(a, g, &plan);
+        int64_t budget = plan.arena * part / 10;
+        LsPlanOptions o = {.strategy = "exact", .budget = budget, .unproven = true, .effort = 1};
+        bool fits = ls_plan(a, g, &o, &plan, &named);
+        o.strategy = "auto";
+        ck_assert(ls_plan(a, g, &o, &plan, &other) || !fits);
+        const LsPlanRow *mine = &named.row[named.nrow - 1], *row = &other.row[other.nrow - 2];
+        ck_assert_str_eq(mine->name, "exact");
+        ck_assert_str_eq(row->name, "exact");
+        ck_assert_str_eq(row->note, "311 lower sets");
+        ck_assert_int_eq(mine->feasible, row->feasible);
+        ck_assert_double_eq(mine->overhead, row->overhead);
+        ck_assert(!fits || ls_plan_overhead(&plan) <= row->overhead);
     }
 }
 END_TEST
@@ -281,6 +359,7 @@ int main(void)
         random_graphs_get_plans_that_hold_and_are_monotone,
         a_planner_answers_every_budget_as_a_plan_of_its_own_would,
         auto_is_never_worse_than_a_named_strategy,
+        auto_does_not_do_without_the_optima_of_a_larger_graph,
         the_least_budget_is_feasible_and_a_byte_less_is_not,
         a_small_result_does_not_hold_the_whole_place_of_its_operand,
         plans_are_the_same_every_time_and_without_places_taken_over_too,
