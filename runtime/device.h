@@ -18,6 +18,7 @@ typedef struct LsDevice {       /* begins the struct of every kind */
     char *arena, *state, *constant, *input[LS_DEVICE_SLOTS];    /* addresses on the device */
     const LsStep *at;           /* the step being given out, for messages; NULL: none */
     int64_t update;             /* likewise */
+    bool tune;                  /* libraries time what may serve a step when it first runs */
     LsError error;              /* the first failure; all later work is moot */
     void *view; int64_t view_bytes;     /* a piece of device memory, here: ls_memory_view */
 } LsDevice;

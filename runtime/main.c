@@ -151,8 +151,11 @@ static bool open_run(LsTrainer *t, LsError *e)
     t->threads = o->threads ? (int)o->threads : all_cores();
     int workers = o->workers >= 0 ? (int)o->workers : t->threads > 2 ? 2 : 1;
     t->at.seed = (uint64_t)o->seed;
-    if (!open_data(t, e) || !ls_memory_open(&t->memory, t->p, e)
-        || (o->save && !ls_saver_open(&t->saver, o->save, o->keep_last, e))
+    if (!open_data(t, e) || !ls_memory_open(&t->memory, t->p, e))
+        return false;
+    if (t->memory.device != NULL)
+        t->memory.device->tune = o->tune;
+    if ((o->save && !ls_saver_open(&t->saver, o->save, o->keep_last, e))
         || !resume(t, &resumed, e) || !ls_engine_open(&t->engine, t->p, &t->memory, e)
         || !open_loader(t, workers, e)
         || !open_reports(t, resumed, e) || (!o->eval && !ls_train_plan(t, resumed, e)))

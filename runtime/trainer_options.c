@@ -45,6 +45,8 @@ static const Row row[] = {
     {NULL, "seed", "N", INTEGER, AT(seed), 0, "of shuffling and dropout (default 0)"},
     {NULL, "threads", "N", INTEGER, AT(threads), 1,
      "default: all cores; results do not depend on it"},
+    {NULL, "tune", NULL, FLAG, AT(tune), 0,
+     "on a GPU: time what the libraries have for each convolution and product, keep the fastest"},
     {NULL, "eval", NULL, FLAG, AT(eval), 0, "no training: evaluate on --val, or on --data"},
     {"Results", "save", "DIR", TEXT, AT(save), 0, "checkpoints (safetensors) go here"},
     {NULL, "save-every", "N", INTEGER, AT(save_every), 1, "every N updates (default: every epoch)"},

@@ -17,6 +17,7 @@ typedef struct LsTrainerOptions {
     const char *schedule;
     int64_t seed; bool seed_given;
     int64_t threads;            /* 0: all */
+    bool tune;
     bool eval;
     const char *save, *resume, *export_to;
     int64_t save_every, keep_last;

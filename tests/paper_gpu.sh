@@ -98,6 +98,10 @@ check "it says what the driver takes" grep -q "+ context .* an estimate" "$OUT/o
 one mlp 1e-4 mlp --batch=4 --width=64 -- --optimizer=adamw
 one gpt 1e-4 gpt --depth=1 --heads=2 --width=32 --context=16 --vocab=64 -- --batch=2 --optimizer=sgd:momentum=0.9
 one unet 1e-4 unet --batch=2 --size=16 --width=4 --depth=2 -- --optimizer=sgd:momentum=0.9
+check "engines are timed" train "$OUT/unet/all/net" --steps 3 --tune --dump "$OUT/tuned.npz"
+check "every engine gives the same here" cmp "$OUT/unet/all.npz" "$OUT/tuned.npz"
+check "what was timed is kept" ends 0 sh -c 'grep -q "within" "$0"/lowerset/cudnn-*.tuned' "$OUT/cache"
+check "what was kept is used" train "$OUT/unet/all/net" --steps 3 --dump "$OUT/tuned.npz"
 # Convolutions that no engine serves.
 export FAKE_CUDNN_ENGINES= XDG_CACHE_HOME=$OUT/other
 one unet_own 1e-4 unet --batch=2 --size=16 --width=4 --depth=2 -- --optimizer=sgd:momentum=0.9

@@ -160,8 +160,9 @@ static LsDnnRuns *opened(const LsStopwatch *tune, FILE *notes)
 {
     LsDnnRuns *r = NULL;
     LsError e = {0};
-    LsDnnSetup setup = {.cache = tune != NULL ? folder : NULL, .tune = tune, .notes = notes};
+    LsDnnSetup setup = {.cache = tune != NULL ? folder : NULL, .notes = notes};
     ck_assert_msg(ls_dnn_runs_open(&r, &setup, &e), "%s", e.text);
+    ls_dnn_tune(r, tune);
     return r;
 }
 

@@ -426,6 +426,8 @@ void ls_cublas_close(LsCublas *b)
     free(b);
 }
 
+void ls_cublas_tune(LsCublas *b, const LsStopwatch *watch) { b->tune = watch; }
+
 const char *ls_cublas_name(const LsCublas *b) { return b->lib.name; }
 
 /* The product of that description, made when it is asked for first; NULL after an error. */

@@ -26,6 +26,9 @@ void ls_cublas_close(LsCublas *b);
 /* "libcublasLt.so.13 13.1.0" */
 const char *ls_cublas_name(const LsCublas *b);
 
+/* From now on (not NULL) candidates are timed when a product first runs, as by LsCublasSetup. */
+void ls_cublas_tune(LsCublas *b, const LsStopwatch *watch);
+
 /* Puts one product on the stream (a cudaStream_t). p must outlive b: its address is its name. */
 bool ls_cublas_multiply(LsCublas *b, const LsCudaMatmul *p, void *const arg[], void *stream,
                         LsError *e);

@@ -51,6 +51,12 @@ void *ls_cuda_library(const LsRun *run, LsCudaSlot slot)
     return ls_cuda_of(run->device)->library[slot];
 }
 
+const LsStopwatch *ls_cuda_tuning(const LsRun *run)
+{
+    const LsCuda *c = ls_cuda_of(run->device);
+    return c->d.tune ? &c->watch : NULL;
+}
+
 /* ---- opening ---- */
 
 static bool no_device(cudaError_t err, LsError *e)
@@ -183,6 +189,9 @@ static void close_device(LsDevice *d)
     for (uint32_t k = 0; k < c->nmoment; k++)
         cudaEventDestroy(c->moment[k]);
     free(c->moment);
+    for (int k = 0; k < 2; k++)
+        if (c->lap[k] != NULL)
+            cudaEventDestroy(c->lap[k]);
     if (c->image != NULL)
         cudaLibraryUnload(c->image);
     free(c->kernel);
@@ -213,6 +222,7 @@ static LsDevice *open_device(const LsProgram *p, int64_t slot, LsError *e)
     c->d.kind = &ls_cuda_device;
     c->d.p = p;
     c->program = p->device_program;
+    c->watch = (LsStopwatch){.time = ls_cuda_time, .self = c};
     if (find_device(c, e) && make_order(c) && ls_cuda_load(c, e) && take_memory(c, slot, e)
         && open_libraries(c, e))
         return &c->d;

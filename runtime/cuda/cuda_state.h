@@ -4,6 +4,7 @@
 #define LS_CUDA_STATE_H
 
 #include "runtime/cuda/ls_cuda_context.h"
+#include "runtime/cuda/stopwatch.h"
 #include "runtime/device.h"
 
 typedef struct LsCuda {
@@ -22,6 +23,8 @@ typedef struct LsCuda {
     void *library[LS_CUDA_SLOTS];
     uint32_t nopen;             /* of LsCudaProgram.use */
     cudaEvent_t *moment; uint32_t nmoment;
+    LsStopwatch watch;          /* for libraries that choose by the clock */
+    cudaEvent_t lap[2];         /* of it; NULL: not yet */
 } LsCuda;
 
 static inline LsCuda *ls_cuda_of(LsDevice *d) { return (LsCuda *)(void *)d; }
@@ -31,6 +34,9 @@ bool ls_cuda_check(LsCuda *c, cudaError_t err, const char *what);
 
 /* Loads the program's device code and finds its parts. */
 bool ls_cuda_load(LsCuda *c, LsError *e);
+
+/* LsStopwatch.time, of an LsCuda. Waits: not while work is recorded. */
+double ls_cuda_time(void *self, bool (*run)(void *job), void *job);
 
 /* Part of ls_cuda_device: cuda_order.c. */
 bool ls_cuda_feed(LsDevice *d, int slot, const void *here, int64_t bytes);

@@ -377,7 +377,6 @@ bool ls_dnn_runs_open(LsDnnRuns **to, const LsDnnSetup *setup, LsError *e)
     LsDnnRuns *r = calloc(1, sizeof *r);
     if (r == NULL)
         return ls_fail(e, LS_EXIT_FAIL, "out of memory");
-    r->tune = setup->tune;
     r->notes = setup->notes;
     bool ok = ls_dnn_open(&r->lib, why, sizeof why);
     if (!ok)
@@ -410,5 +409,7 @@ void ls_dnn_runs_close(LsDnnRuns *r)
     ls_dnn_close(&r->lib);
     free(r);
 }
+
+void ls_dnn_tune(LsDnnRuns *r, const LsStopwatch *watch) { r->tune = watch; }
 
 LsDnnTally ls_dnn_tally(const LsDnnRuns *r) { return r->tally; }

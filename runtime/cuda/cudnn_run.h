@@ -16,7 +16,6 @@ typedef struct LsDnnSetup {
     const char *described;      /* its description, instead of the device; NULL: the device */
     const char *cache;          /* folder of the choices that were timed, made when missing; NULL:
                                  * none is read or kept */
-    const LsStopwatch *tune;    /* not NULL: candidates are timed, the fastest is taken and kept */
     FILE *notes;                /* where it is said that plans were made again */
 } LsDnnSetup;
 
@@ -25,6 +24,10 @@ typedef struct LsDnnSetup {
 bool ls_dnn_runs_open(LsDnnRuns **to, const LsDnnSetup *setup, LsError *e);
 /* Keeps new choices and closes; NULL is allowed. */
 void ls_dnn_runs_close(LsDnnRuns *r);
+
+/* From now on (not NULL) candidates are timed when a convolution first runs, and the fastest is taken
+ * and kept, unless that was done in an earlier process. */
+void ls_dnn_tune(LsDnnRuns *r, const LsStopwatch *watch);
 
 /* Makes the plan of one convolution, unless that is done. c must outlive r: its address is its
  * name. node: for the sentence, or NULL. */

@@ -43,6 +43,7 @@ void ls_cuda_matmul(LsRun *run, const LsCudaMatmul *p, void *const arg[])
 {
     LsError e = {0};
     LsCublas *b = ls_cuda_library(run, LS_CUDA_CUBLASLT);
+    ls_cublas_tune(b, ls_cuda_tuning(run));
     if (!ls_cublas_multiply(b, p, arg, ls_cuda_stream(run), &e))
         ls_cuda_fail(run, e.code, "%s", e.text);
 }

@@ -4,6 +4,7 @@
 #define LS_CUDA_CONTEXT_H
 
 #include "runtime/cuda/ls_cuda_run.h"
+#include "runtime/cuda/stopwatch.h"
 #include "runtime/error.h"
 
 #include <cuda_runtime_api.h>
@@ -21,6 +22,10 @@ cudaStream_t ls_cuda_stream(const LsRun *run);
 const LsCudaInfo *ls_cuda_info(const LsRun *run);
 /* What LsCudaLibrary.open made; NULL: the program does not use the library. */
 void *ls_cuda_library(const LsRun *run, LsCudaSlot slot);
+
+/* The clock to choose by, when the user asked for that (--tune); else NULL. Only for a step's first
+ * run, which is not recorded. */
+const LsStopwatch *ls_cuda_tuning(const LsRun *run);
 
 /* Ends the run after this step with a sentence, to which the step's number and its node are added.
  * The first failure is kept. */
