@@ -124,8 +124,63 @@ LS_INLINE void ls_rows_times(bool turned, int64_t m, int64_t width, int64_t k, c
                  ls_panel_width(width - c), add ? to + c : ls_no_bias, add ? ldt : 0, to + c, ldt);
 }
 
-/* Scores of row r that it sees get the mask, the others become minus infinity. */
-LS_INLINE void ls_row_masked(const LsScores *t, int64_t r, real *s)
+/* ---- rows of scores: whole panels ----
+ * As ls_row_max and the like, with short rows in mind: lanes are joined as a tree of reals. */
+#define LS_ATT_JOIN(name, join)                                                                    \
+    LS_INLINE real name(real *lane)                                                                \
+    {                                                                                              \
+        _Pragma("GCC unroll 8") for (int half = LS_NR / 2; half > 0; half /= 2)                    \
+            for (int l = 0; l < half; l++)                                                         \
+                lane[l] = join(lane[l], lane[l + half]);                                           \
+        return lane[0];                                                                            \
+    }
+#define LS_ATT_ADD(a, b) ((a) + (b))
+#define LS_ATT_MAX(a, b) ((a) > (b) ? (a) : (b))
+LS_ATT_JOIN(ls_lanes_add, LS_ATT_ADD)
+LS_ATT_JOIN(ls_lanes_max, LS_ATT_MAX)
+
+LS_INLINE real ls_scores_max(const real *s, int64_t n)
+{
+    real lane[LS_NR];
+    for (int l = 0; l < LS_NR; l++)
+        lane[l] = -INFINITY;
+    for (int64_t c = 0; c < n; c += LS_NR)
+        for (int l = 0; l < LS_NR; l++)
+            lane[l] = LS_ATT_MAX(s[c + l], lane[l]);
+    return ls_lanes_max(lane);
+}
+
+/* s = exp(s - shift), and the sum of that. */
+LS_INLINE real ls_scores_exp(real *s, real shift, int64_t n)
+{
+    real lane[LS_NR];
+    for (int l = 0; l < LS_NR; l++)
+        lane[l] = 0;
+    for (int64_t c = 0; c < n; c += LS_NR)
+        for (int l = 0; l < LS_NR; l++) {
+            s[c + l] = ls_exp(s[c + l] - shift);
+            lane[l] += s[c + l];
+        }
+    return ls_lanes_add(lane);
+}
+
+LS_INLINE real ls_heads_dot(const real *a, const real *b, int64_t n)
+{
+    real lane[LS_NR], rest = 0;
+    int64_t c = 0;
+    for (int l = 0; l < LS_NR; l++)
+        lane[l] = 0;
+    for (; c + LS_NR <= n; c += LS_NR)
+        for (int l = 0; l < LS_NR; l++)
+            lane[l] += a[c + l] * b[c + l];
+    for (; c < n; c++)
+        rest += a[c] * b[c];
+    return ls_lanes_add(lane) + rest;
+}
+
+/* Scores of row r that it sees get the mask, the others become minus infinity up to where whole
+ * panels end. How many those are. */
+LS_INLINE int64_t ls_row_masked(const LsScores *t, int64_t r, real *s)
 {
     const LsAttention *d = t->d;
     const LsAttentionArgs *a = t->a;
@@ -142,8 +197,10 @@ LS_INLINE void ls_row_masked(const LsScores *t, int64_t r, real *s)
     if (a->bools != NULL)
         for (int64_t c = 0; c < n; c++)
             s[c] = (a->bools[at + c * d->mask_col] != 0) == d->keep ? s[c] : d->fill;
-    for (int64_t c = n; c < t->whole; c++)
+    int64_t whole = ls_ceil_div(n, LS_NR) * LS_NR;
+    for (int64_t c = n; c < whole; c++)
         s[c] = -INFINITY;
+    return whole;
 }
 
 /* ---- forward ---- */
@@ -152,12 +209,14 @@ LS_INLINE void ls_row_masked(const LsScores *t, int64_t r, real *s)
  * it. */
 typedef struct LsRunning { real max[LS_ATT_UNIT]; double sum[LS_ATT_UNIT]; } LsRunning;
 
-/* One row of scores becomes weights; y is brought to the new maximum. */
-LS_INLINE void ls_row_weigh(const LsScores *t, real *s, bool first, real *max, double *sum, real *y)
+/* One row of scores, of which it sees some of the first n, becomes weights; y is brought to the new
+ * maximum. */
+LS_INLINE void ls_row_weigh(const LsScores *t, real *s, int64_t n, bool first, real *max,
+                            double *sum, real *y)
 {
-    real top = ls_max_real(*max, ls_row_max(s, t->whole, LS_NR));
-    real shift = top == -INFINITY ? 0 : top;
-    double more = ls_row_exp_to(s, s, shift, t->whole, LS_NR);
+    real most = ls_scores_max(s, n), top = LS_ATT_MAX(most, *max);
+    real shift = top == -INFINITY ? 0 : top, more = ls_scores_exp(s, shift, n);
+    ls_zero(s + n, t->whole - n);
     if (!first && top != *max) {
         real by = ls_exp(*max - shift);
         *sum *= by;
@@ -177,8 +236,8 @@ LS_SHARED_FN void ls_tile_attend(LsScores *t, const real *kt, const real *v, rea
     bool first = t->j == 0;
     ls_scores_multiply(t, s, q, d->q.row, d->depth, kt);
     for (int64_t r = 0; r < t->m; r++) {
-        ls_row_masked(t, r, s + r * t->ld);
-        ls_row_weigh(t, s + r * t->ld, first, max + r, sum + r, y + r * d->y.row);
+        int64_t n = ls_row_masked(t, r, s + r * t->ld);
+        ls_row_weigh(t, s + r * t->ld, n, first, max + r, sum + r, y + r * d->y.row);
     }
     ls_rows_times(false, t->m, d->width, t->wide, s, t->ld, v, t->n, !first, y, d->y.row);
 }
@@ -267,13 +326,15 @@ LS_INLINE LsBackRoom ls_back_room(const LsAttention *d, real *room)
 /* p: scores to weights; w: dy vT to what it is above. */
 LS_INLINE void ls_row_back(const LsScores *t, int64_t r, real *p, real *w, real lse, real dot)
 {
-    ls_row_masked(t, r, p);
+    int64_t n = ls_row_masked(t, r, p);
+    for (int64_t c = 0; c < n; c += LS_NR)
 #pragma GCC ivdep
-    for (int64_t c = 0; c < t->whole; c++) {
-        real x = ls_exp(p[c] - lse);
-        p[c] = x;
-        w[c] = x * (w[c] - dot);
-    }
+        for (int l = 0; l < LS_NR; l++) {
+            p[c + l] = ls_exp(p[c + l] - lse);
+            w[c + l] = p[c + l] * (w[c + l] - dot);
+        }
+    ls_zero(p + n, t->whole - n);
+    ls_zero(w + n, t->whole - n);
     if (t->a->bools == NULL)
         return;
     const LsAttention *d = t->d;
@@ -294,7 +355,7 @@ LS_SHARED_FN void ls_tile_back(LsScores *t, const LsBackRoom *b, real *dk, real 
     ls_scores_multiply(t, b->w, a->dy + at_y, d->y.row, d->width, b->vt);
     for (int64_t r = 0; r < t->m; r++) {
         const real *dy = a->dy + at_y + r * d->y.row, *y = a->y + at_y + r * d->y.row;
-        real dot = (real)ls_row_dot(dy, y, d->width, LS_V);
+        real dot = ls_heads_dot(dy, y, d->width);
         ls_row_back(t, r, b->p + r * t->ld, b->w + r * t->ld, lse[r], dot);
     }
     ls_pack_block(b->q, a->q + at, d->q.row, t->m, d->depth, d->scale);
