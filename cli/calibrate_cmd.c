@@ -21,7 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MAX_SET = 6, ROUNDS = 2, MAX_STEPS = 4000, MIN_STEPS = 12 };
+enum { MAX_SET = 7, ROUNDS = 2, MAX_STEPS = 4000, MIN_STEPS = 12 };
 
 typedef struct Probe {
     const char *model, *loss, *optimizer;
@@ -29,11 +29,12 @@ typedef struct Probe {
     bool quick;                 /* also under --quick */
 } Probe;
 
+/* Dropout between them keeps the products and the softmax of one GPT's attention apart. */
 static const Probe probe[] = {
     {"mlp", "ce", "sgd:momentum=0.9", {{"batch", "64"}, {"width", "512"}, {"depth", "2"}}, true},
     {"autoencoder", "mse", "sgd:momentum=0.9", {{"batch", "8"}}, false},
     {"gpt", "ce", "adamw", {{"batch", "2"}, {"depth", "1"}, {"width", "128"}, {"heads", "4"},
-                            {"context", "64"}, {"vocab", "512"}}, true},
+                            {"context", "64"}, {"vocab", "512"}, {"dropout", "0.1"}}, true},
     {"gpt", "ce", "adamw", {{"batch", "2"}, {"depth", "1"}, {"width", "384"}, {"heads", "6"},
                             {"context", "384"}, {"vocab", "6000"}}, false},
     {"mlp", "ce", "sgd:momentum=0.9", {{"batch", "200"}, {"width", "1500"}}, false},

@@ -1,4 +1,4 @@
-/* compiler/attention.h -- ATTENTION and its gradient: sizes, where axes lie, the form without it. */
+/* compiler/attention.h -- ATTENTION and its gradient: sizes, where axes lie, the form in products. */
 #ifndef LS_COMPILER_ATTENTION_H
 #define LS_COMPILER_ATTENTION_H
 
@@ -24,8 +24,9 @@ static inline int ls_token_axis(const LsAttentionAttr *at, unsigned bit)
     return at->by_token & bit ? 1 : 2;
 }
 
-/* y of an attention over in: q, k, v, mask (none: no mask). One node, or, where heads are deeper than
- * kernels take or the mask depends on a parameter and so needs a gradient, products and a softmax. None after a diagnostic. */
+/* y of an attention over in: q, k, v, mask (none: no mask). One node, or, where heads are deeper
+ * than kernels take or the mask depends on a parameter and so needs a gradient, products and a
+ * softmax. None after a diagnostic. */
 LsValueId ls_attention(LsCtx *cx, LsGraph *g, const LsValueId in[4], const LsAttentionAttr *at);
 /* v depends on a parameter. */
 bool ls_is_trained(LsCtx *cx, const LsGraph *g, LsValueId v);

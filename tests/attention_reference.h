@@ -19,7 +19,8 @@ typedef struct AttentionData {
 static inline int64_t attention_at(const LsAttentionAttr *at, unsigned bit, int64_t heads,
                                    int64_t tokens, int64_t size, int64_t n, int64_t h, int64_t t)
 {
-    return (at->by_token & bit ? (n * tokens + t) * heads + h : (n * heads + h) * tokens + t) * size;
+    int64_t row = at->by_token & bit ? (n * tokens + t) * heads + h : (n * heads + h) * tokens + t;
+    return row * size;
 }
 
 static inline double attention_dot(const double *a, const double *b, int64_t n)

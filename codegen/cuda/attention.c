@@ -140,8 +140,8 @@ static void accumulate(const Text *t, const char *to, int64_t row, int64_t colum
     ls_emit_line(e, "LS_LANES(c, 0, %" PRId64 ") {", columns);
     ls_emit_line(e, "real sum[%d];", t->group);
     ls_emit_line(e, "for (int64_t z = 0; z < %d; z++) {", t->group);
-    ls_emit_line(e, "sum[z] = g * %d + z < %s ? %s[(g * %d + z) * %" PRId64 " + c]%s : 0;", t->group,
-                 have, to, t->group, row, by);
+    ls_emit_line(e, "sum[z] = g * %d + z < %s ? %s[(g * %d + z) * %" PRId64 " + c]%s : 0;",
+                 t->group, have, to, t->group, row, by);
     ls_emit_line(e, "}");
     ls_emit_line(e, "for (int64_t i = 0; i < %d; i++) {", t->tile);
     ls_emit_line(e, "const real x = %s;", element);
@@ -176,9 +176,9 @@ static void clear(const Text *t, const char *to, int64_t row, int64_t columns, c
 static void mask_score(const Text *t, bool moves)
 {
     const LsAttentionAttr *at = t->at;
+    const char *diagonal = ls_arena_printf(t->k->g->arena, " && j <= i + %" PRId64, at->past);
     ls_emit_line(t->e, "const bool seen = i < %" PRId64 " && j < %" PRId64 "%s;", t->s.rows,
-                 t->s.cols, !at->causal ? "" : ls_arena_printf(t->k->g->arena, " && j <= i + %" PRId64,
-                                                              at->past));
+                 t->s.cols, at->causal ? diagonal : "");
     if (!ls_is(t->mask)) {
         if (moves)
             ls_emit_line(t->e, "const bool moves = seen;");
@@ -239,7 +239,8 @@ static void weigh(const Text *t)
     ls_emit_line(e, "const real was = top[z], now = ls_max_real(was, ls_row_max(row, %d, %d));",
                  t->tile, t->tile);
     ls_emit_line(e, "const real shift = now == -INFINITY ? 0 : now;");
-    ls_emit_line(e, "const double more = ls_row_exp_to(row, row, shift, %d, %d);", t->tile, t->tile);
+    ls_emit_line(e, "const double more = ls_row_exp_to(row, row, shift, %d, %d);", t->tile,
+                 t->tile);
     ls_emit_line(e, "LS_LEAD {");
     ls_emit_line(e, "by[z] = ls_exp(was - shift);");
     ls_emit_line(e, "top[z] = now;");
@@ -340,8 +341,8 @@ static void attend(const Text *t, const LsGrid *part)
 }
 
 /* ---- gradients ---- */
-/* Scores and dy vT of a tile become its weights p (kept if `keep_p`) and w = scale p (dy vT - dy y).
- * Lanes run over columns of q's tile rows, or, `keys`, over rows of q for each row of k. */
+/* Scores and dy vT of a tile become the weights p (of `keys` alone) and w = scale p (dy vT - dy y).
+ * A row of threads has some rows of q and its lanes columns; for `keys`, the reverse. */
 static void back_scores(const Text *t, bool keys)
 {
     LsEmit *e = t->e;

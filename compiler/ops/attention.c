@@ -13,8 +13,9 @@ static int operand(const LsGraph *g, LsNodeId n, int k)
 LsAttentionSize ls_attention_size(const LsGraph *g, LsNodeId n)
 {
     const LsAttentionAttr *at = &g->node[n.i].attr.attention;
-    const LsShape *q = ls_in_shape(g, n, operand(g, n, 0)), *k = ls_in_shape(g, n, operand(g, n, 1)),
-                  *v = ls_in_shape(g, n, operand(g, n, 2));
+    const LsShape *q = ls_in_shape(g, n, operand(g, n, 0));
+    const LsShape *k = ls_in_shape(g, n, operand(g, n, 1));
+    const LsShape *v = ls_in_shape(g, n, operand(g, n, 2));
     return (LsAttentionSize){.batch = q->dim[0],
                              .heads = q->dim[ls_head_axis(at, LS_Q_BY_TOKEN)],
                              .groups = k->dim[ls_head_axis(at, LS_K_BY_TOKEN)],
@@ -50,8 +51,9 @@ static bool misfit(LsCtx *cx, LsGraph *g, LsNodeId n, const char *why)
 static bool fits(LsCtx *cx, LsGraph *g, LsNodeId n)
 {
     const LsAttentionAttr *at = &g->node[n.i].attr.attention;
-    const LsShape *q = ls_in_shape(g, n, operand(g, n, 0)), *k = ls_in_shape(g, n, operand(g, n, 1)),
-                  *v = ls_in_shape(g, n, operand(g, n, 2));
+    const LsShape *q = ls_in_shape(g, n, operand(g, n, 0));
+    const LsShape *k = ls_in_shape(g, n, operand(g, n, 1));
+    const LsShape *v = ls_in_shape(g, n, operand(g, n, 2));
     if (q->rank != 4 || k->rank != 4 || v->rank != 4)
         return misfit(cx, g, n, "all must have four axes");
     LsAttentionSize s = ls_attention_size(g, n);
