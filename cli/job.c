@@ -3,6 +3,7 @@
 
 #include "cli/machine_choice.h"
 #include "codegen/alternative.h"
+#include "codegen/cuda/conv_fuse.h"
 #include "codegen/cuda/conv_plan.h"
 #include "codegen/cuda/epilogue.h"
 #include "codegen/cuda_toolchain.h"
@@ -179,6 +180,8 @@ static bool build_graphs(LsJob *job)
         ls_cuda_epilogues(&job->cx, job->train);
         ls_cuda_epilogues(&job->cx, job->eval);
     }
+    ls_conv_fuse(job->train, &job->target);
+    ls_conv_fuse(job->eval, &job->target);
     if (!job->options->no_alternatives)
         job->train = ls_alternatives(&job->cx, job->train, &job->target);
     job->train_problem = ls_problem_new(&job->cx, job->train, job->options->model, &job->target);

@@ -55,6 +55,7 @@ typedef struct {                /* convolutions and pooling; spatial axis d is t
     int64_t kernel[LS_MAX_SPATIAL], stride[LS_MAX_SPATIAL], dilation[LS_MAX_SPATIAL];
     int64_t pad_lo[LS_MAX_SPATIAL], pad_hi[LS_MAX_SPATIAL];
     int64_t group;              /* convolutions */
+    bool relu;                  /* CONV, on GPUs: max(y, 0) is stored (codegen/cuda/conv_fuse.h) */
     bool count_pad;             /* average pooling: padding counts in the divisor */
     int64_t x_dim[LS_MAX_SPATIAL];  /* pooling, gradients, ConvTranspose:
                                      * spatial size of the result */

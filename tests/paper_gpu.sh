@@ -98,6 +98,8 @@ check "it says what the driver takes" grep -q "+ context .* an estimate" "$OUT/o
 one mlp 1e-4 mlp --batch=4 --width=64 -- --optimizer=adamw
 one gpt 1e-4 gpt --depth=1 --heads=2 --width=32 --context=16 --vocab=64 -- --batch=2 --optimizer=sgd:momentum=0.9
 one unet 1e-4 unet --batch=2 --size=16 --width=4 --depth=2 -- --optimizer=sgd:momentum=0.9
+one autoencoder 1e-4 autoencoder --batch=2 --size=16 --width=8 --depth=4 -- --loss=mse --optimizer=adam
+check "ReLUs are taken into convolutions" grep -q "bias = 1, .relu = 1" "$OUT/autoencoder/all/net.c"
 check "engines are timed" train "$OUT/unet/all/net" --steps 3 --tune --dump "$OUT/tuned.npz"
 check "every engine gives the same here" cmp "$OUT/unet/all.npz" "$OUT/tuned.npz"
 check "what was timed is kept" ends 0 sh -c 'grep -q "within" "$0"/lowerset/cudnn-*.tuned' "$OUT/cache"

@@ -1,8 +1,10 @@
 /* tests/test_conv_plan.c -- convolutions planned for GPUs that are not there. Where cuDNN is
  * missing, what needs it is skipped with a line. */
+#include "codegen/cuda/conv_fuse.h"
 #include "codegen/cuda/conv_plan.h"
 #include "compiler/pipeline.h"
 #include "runtime/cuda/plan_cache.h"
+#include "codegen/target.h"
 #include "tests/model_util.h"
 
 #include <dirent.h>
@@ -137,6 +139,56 @@ START_TEST(a_workspace_limit_is_kept)
         if (is_conv(g, i))
             ck_assert_int_le(ls_conv_choose(p, g, (LsNodeId){i}, 4)->workspace, MOST);
     ls_conv_planner_free(p);
+    ls_arena_free(cx.arena);
+}
+END_TEST
+
+/* Nodes of these operators, all together. */
+static int count_nodes(const LsGraph *g, LsOpCode op)
+{
+    int n = 0;
+    for (uint32_t i = 1; i < g->nnode; i++)
+        n += g->node[i].op == op;
+    return n;
+}
+
+START_TEST(relus_behind_convolutions_with_a_bias_are_taken_in)
+{
+    static const struct { const char *line; uint32_t relus; } row[] = {
+        {"vgg16", 13}, {"vgg16_bn", 0}, {"resnet18", 0}};
+    if (!have_cudnn())
+        return;
+    for (size_t k = 0; k < sizeof row / sizeof *row; k++) {
+        LsCtx cx = {.arena = ls_arena_new()};
+        LsGraph *g = compiled(&cx, row[k].line, 4);
+        int fused = count_nodes(g, LS_OP_FUSED), convs = count_nodes(g, LS_OP_CONV);
+        LsTarget t = {.kind = LS_TARGET_CUDA, .real_bytes = 4, .device = "h200",
+                      .convs = planner(&cx, "h200", false, 0)};
+        ck_assert_uint_eq(ls_conv_fuse(g, &t), row[k].relus);
+        ck_assert_int_eq(count_nodes(g, LS_OP_FUSED), fused - (int)row[k].relus);
+        ck_assert_int_eq(count_nodes(g, LS_OP_CONV), convs);
+        for (uint32_t i = 1; i < g->nnode; i++)     /* operands still come from nodes before */
+            for (int in = 0; in < g->node[i].nin; in++) {
+                uint32_t def = g->value[ls_in(g, (LsNodeId){i}, in).i].def.i;
+                ck_assert(def < i && (def == 0 || g->node[def].op != LS_OP_NOP));
+            }
+        plan_all(t.convs, g);
+        ls_conv_planner_free(t.convs);
+        ls_arena_free(cx.arena);
+    }
+}
+END_TEST
+
+START_TEST(without_cudnn_or_a_gpu_no_relu_is_taken_in)
+{
+    LsCtx cx = {.arena = ls_arena_new()};
+    LsGraph *g = compiled(&cx, "vgg16", 1);
+    setenv("LOWERSET_CUDNN", "/nowhere/libcudnn.so.9", 1);
+    LsTarget t = {.kind = LS_TARGET_CUDA, .real_bytes = 4, .device = "h200",
+                  .convs = planner(&cx, "h200", false, 0)}, cpu = ls_target_cpu(4);
+    ck_assert_uint_eq(ls_conv_fuse(g, &t), 0);
+    ck_assert_uint_eq(ls_conv_fuse(g, &cpu), 0);
+    ls_conv_planner_free(t.convs);
     ls_arena_free(cx.arena);
 }
 END_TEST
@@ -357,7 +409,8 @@ int main(void)
 {
     const TTest *const test[] = {
         every_convolution_of_the_zoo_has_an_exact_plan, every_device_that_ships_can_be_planned_for,
-        a_workspace_limit_is_kept, unusual_windows_are_planned_too,
+        a_workspace_limit_is_kept, relus_behind_convolutions_with_a_bias_are_taken_in,
+        without_cudnn_or_a_gpu_no_relu_is_taken_in, unusual_windows_are_planned_too,
         a_window_that_stops_short_of_the_result_is_not_for_cudnn,
         a_library_that_will_not_do_is_named_with_its_version,
         without_cudnn_workspaces_are_estimates_and_said_to_be, an_unknown_device_is_named,

@@ -53,7 +53,7 @@ bool ls_conv_of_node(const LsGraph *g, LsNodeId n, int real_bytes, LsDnnConv *c,
                              : weights ? LS_DNN_CONV_WEIGHTS
                                        : LS_DNN_CONV_FORWARD,
                      .axes = at->n + more, .real_bytes = real_bytes,
-                     .bias = !weights && ls_is(ls_in(g, n, 2)),
+                     .bias = !weights && ls_is(ls_in(g, n, 2)), .relu = at->relu,
                      .x = {x->dim[0], x->dim[1], 1}, .w = {w->dim[0], w->dim[1], 1},
                      .y = {y->dim[0], y->dim[1], 1}, .stride = {1}, .dilation = {1}};
     for (int k = 0; k < at->n; k++) {
@@ -201,6 +201,7 @@ static void plan(LsConvPlanner *p, const LsDnnConv *c, LsConvChoice *to)
         if (!to->own)
             return;
     }
+    bare.relu = false;
     plan_graph(p, &bare, to);
     to->bias_apart = c->bias && !to->own;
 }

@@ -1,0 +1,75 @@
+/* codegen/cuda/conv_fuse.c */
+#include "codegen/cuda/conv_fuse.h"
+
+#include "codegen/cuda/conv_plan.h"
+#include "codegen/merge.h"
+#include "compiler/fuse.h"
+
+/* The FUSED node is nothing but max(x, 0), of every element. */
+static bool is_relu(const LsGraph *g, LsNodeId n)
+{
+    const LsFused *f = ls_body_of(g, n);
+    const LsNode *node = &g->node[n.i];
+    return f != NULL && f->nstmt == 1 && f->stmt[0].op == LS_OP_RELU && node->nin == 1
+        && node->nout == 1 && !f->out[0].reduce
+        && ls_shape_same(ls_in_shape(g, n, 0), ls_shape(g, ls_out(g, n, 0)))
+        && g->value[ls_in(g, n, 0).i].layout == g->value[node->out].layout;
+}
+
+/* The only node that reads v; none when there are more, or when it is read from outside. */
+static LsNodeId only_reader(const LsGraph *g, LsValueId v)
+{
+    LsNodeId reader = {0};
+    for (uint32_t k = 0; k < g->noutput; k++)
+        if (g->output[k].i == v.i)
+            return (LsNodeId){0};
+    for (uint32_t i = 1; i < g->nnode; i++)
+        for (int k = 0; k < g->node[i].nin; k++) {
+            if (ls_in(g, (LsNodeId){i}, k).i != v.i)
+                continue;
+            if (reader.i != 0)
+                return (LsNodeId){0};
+            reader.i = i;
+        }
+    return reader;
+}
+
+/* An engine adds the bias and takes the ReLU. */
+static bool served(LsGraph *g, LsNodeId conv, const LsTarget *t)
+{
+    g->node[conv.i].attr.window.relu = true;
+    const LsConvChoice *c = ls_conv_choose(t->convs, g, conv, t->real_bytes);
+    g->node[conv.i].attr.window.relu = c->conv.relu && !c->own && c->json != NULL;
+    return g->node[conv.i].attr.window.relu;
+}
+
+/* The convolution makes the ReLU's result. What differentiates the ReLU belongs to it now. */
+static void take_in(LsGraph *g, LsNodeId conv, LsNodeId relu)
+{
+    LsValueId to = ls_out(g, relu, 0);
+    const LsNode *r = &g->node[relu.i];
+    g->value[g->node[conv.i].out].def = relu;
+    g->value[to.i].def = conv;
+    g->node[conv.i].out = to.i;
+    for (uint32_t i = relu.i + 1; i < g->nnode; i++)
+        if (g->node[i].fwd.i == relu.i)
+            g->node[i].fwd = conv;
+    g->node[relu.i] = (LsNode){.op = LS_OP_NOP, .onnx = r->onnx, .name = r->name};
+}
+
+uint32_t ls_conv_fuse(LsGraph *g, const LsTarget *t)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 1; i < g->nnode && t->kind == LS_TARGET_CUDA && t->convs != NULL; i++) {
+        LsNodeId conv = {i};
+        if (g->node[i].op != LS_OP_CONV || !ls_is(ls_in(g, conv, 2)))
+            continue;
+        LsNodeId relu = only_reader(g, ls_out(g, conv, 0));
+        if (relu.i == 0 || g->node[relu.i].phase != g->node[i].phase || !is_relu(g, relu)
+            || !served(g, conv, t))
+            continue;
+        take_in(g, conv, relu);
+        n++;
+    }
+    return n;
+}
