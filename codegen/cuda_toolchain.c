@@ -166,8 +166,12 @@ static const char *file_of(const Build *b, int k, const char *ending)
 static int compile_one(const Build *b, const LsNvrtc *n, int k)
 {
     const char *option[8] = {"--fmad=false", "--std=c++17",
-                             ls_arena_printf(b->cx->arena, "-I%s", b->include),
-                             b->t->lines ? "--generate-line-info" : NULL};
+                             ls_arena_printf(b->cx->arena, "-I%s", b->include)};
+    int n_option = 3;
+    if (n->major >= 13)         /* cores that no other process here wants */
+        option[n_option++] = "--split-compile=0";
+    if (b->t->lines)
+        option[n_option++] = "--generate-line-info";
     return ls_nvrtc_compile(n, b->source, ls_arena_printf(b->cx->arena, "%s.cu", b->base),
                             arch_word(b, k), option, file_of(b, k, ""), file_of(b, k, ".log"))
                ? 0 : 1;

@@ -43,6 +43,7 @@ typedef unsigned long uintptr_t;
 #ifdef __CUDACC__
 #define LS_ALIGNED(bytes) __align__(bytes)
 #define LS_UNROLL _Pragma("unroll")
+#define LS_ROLLED _Pragma("unroll 1")   /* runs once a block: not worth its time in the compiler */
 #define LS_SHARED(type, name, dims) __shared__ LS_ALIGNED(16) type name dims
 #define LS_ENTRY(name, narg, x, y)                                                                 \
     extern "C" __global__ __launch_bounds__((x) * (y)) void name(                                  \
@@ -93,7 +94,7 @@ enum { ls_x = 0, ls_y = 0 };
     LS_SHARED(type, name##_rows, [rows][n]);                                                       \
     type *const name = name##_rows[threadIdx.y]
 #define LS_OF_ROW(name, k) name##_rows[k]
-#define LS_FOLD(k, rows) for (int64_t k = 1; k < (rows); k++)
+#define LS_FOLD(k, rows) LS_ROLLED for (int64_t k = 1; k < (rows); k++)
 
 /* ---- barriers ---- */
 #define LS_SYNC __syncthreads()

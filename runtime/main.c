@@ -144,12 +144,19 @@ static bool open_loader(LsTrainer *t, int workers, LsError *e)
     return true;
 }
 
+/* Steps on a device leave this machine's cores to the batches. */
+static int default_workers(const LsTrainer *t)
+{
+    int most = t->p->device != NULL ? LS_RING : 2;
+    return t->threads <= 2 ? 1 : t->threads < most ? t->threads : most;
+}
+
 static bool open_run(LsTrainer *t, LsError *e)
 {
     const LsTrainerOptions *o = &t->o;
     bool resumed;
     t->threads = o->threads ? (int)o->threads : all_cores();
-    int workers = o->workers >= 0 ? (int)o->workers : t->threads > 2 ? 2 : 1;
+    int workers = o->workers >= 0 ? (int)o->workers : default_workers(t);
     t->at.seed = (uint64_t)o->seed;
     if (!open_data(t, e) || !ls_memory_open(&t->memory, t->p, e))
         return false;

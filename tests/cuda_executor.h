@@ -63,6 +63,7 @@ void exec_trap(int line);
                                                                                 __LINE__)
 #define __trap() exec_trap(__LINE__)
 #define LS_UNROLL
+#define LS_ROLLED
 #define LS_SHARED(type, name, dims)                                                                \
     static type name dims __attribute__((aligned(16)));                                            \
     exec_shared(name, sizeof name)
