@@ -95,7 +95,7 @@ check "a plan for a GPU ends well" ends 0 "$LOWERSET" plan "$OUT/mlp.onnx" --tar
 check "it is planned for the GPU asked for" grep -q "machine a100" "$OUT/out"
 check "it says what the driver takes" grep -q "+ context .* an estimate" "$OUT/out"
 
-one mlp 1e-4 mlp --batch=4 --width=64 -- --optimizer=adamw
+one mlp 1e-4 mlp --batch=4 --width=64 -- --optimizer=adamw --accumulate=2 --clip-norm=1
 one gpt 1e-4 gpt --depth=1 --heads=2 --width=32 --context=16 --vocab=64 -- --batch=2 --optimizer=sgd:momentum=0.9
 one unet 1e-4 unet --batch=2 --size=16 --width=4 --depth=2 -- --optimizer=sgd:momentum=0.9
 one autoencoder 1e-4 autoencoder --batch=2 --size=16 --width=8 --depth=4 -- --loss=mse --optimizer=adam
