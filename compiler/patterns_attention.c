@@ -37,6 +37,44 @@ static bool sees(const LsGraph *g, LsValueId mask, int64_t i, bool keep)
     return ls_const_at(g, mask, i) == 0;
 }
 
+/* Everything that reads v only tells true from false by it: no gradient comes to v. */
+static bool decides(const LsGraph *g, LsValueId v)
+{
+    for (uint32_t i = 0; i < g->noutput; i++)
+        if (g->output[i].i == v.i)
+            return false;
+    for (uint32_t i = 1; i < g->nnode; i++) {
+        LsNodeId n = {i};
+        for (int k = 0; k < g->node[i].nin; k++)
+            if (ls_in(g, n, k).i == v.i && ls_type(g, ls_out(g, n, 0)) != LS_BOOL
+                && (g->node[i].op != LS_OP_SLICE || !decides(g, ls_out(g, n, 0))))
+                return false;
+    }
+    return true;
+}
+
+/* v as a constant of the new graph, where it follows from stored values that no gradient comes to:
+ * exporters compare a triangle of ones with 0. None: it is not known. */
+static LsValueId known(const LsMatch *m, LsValueId v, int depth)
+{
+    const LsGraph *g = m->g;
+    const LsValue *x = &g->value[v.i];
+    LsRewrite *r = m->r;
+    if (x->data != NULL && (x->kind == LS_V_CONST || (!x->once_written && decides(g, v))))
+        return ls_const_add(r->cx, r->to, x->type, &x->shape, x->data);
+    const LsNode *n = &g->node[x->def.i];
+    LsValueId in[LS_MAX_IN];
+    if (x->def.i == 0 || n->nout != 1 || n->nin > LS_MAX_IN || depth == 8)
+        return (LsValueId){0};
+    for (int k = 0; k < n->nin; k++) {
+        in[k] = known(m, ls_in(g, x->def, k), depth + 1);
+        if (!ls_is(in[k]))
+            return (LsValueId){0};
+    }
+    LsValueId y = ls_append(r->cx, r->to, (LsOpCode)n->op, n->nin, in, &n->attr);
+    return ls_is(y) && ls_is_const(r->to, y) ? y : (LsValueId){0};
+}
+
 /* The mask is known and hides just what lies behind the diagonal, which `past` columns precede. */
 static bool hides_future(const LsGraph *g, LsValueId mask, const LsShape *scores, bool keep,
                          int64_t *past)
@@ -66,9 +104,11 @@ static bool take_mask(const LsMatch *m, Found *f, LsValueId mask, const LsShape 
 {
     const LsGraph *g = m->g;
     bool bools = ls_type(g, mask) == LS_BOOL;
+    bool made = bools && g->value[mask.i].def.i != 0;
+    LsValueId fixed = made ? known(m, mask, 0) : mask;
     int64_t past;
-    if (!f->at.causal && (!bools || fill * f->at.scale <= hidden) && f->at.scale > 0
-        && hides_future(g, mask, scores, keep, &past)) {
+    if (!f->at.causal && (!bools || fill * f->at.scale <= hidden) && f->at.scale > 0 && ls_is(fixed)
+        && hides_future(made ? m->r->to : g, fixed, scores, keep, &past)) {
         f->at.causal = true;
         f->at.past = past;
         return true;
@@ -170,6 +210,35 @@ static bool identity(const int perm[], int rank)
     return true;
 }
 
+/* v, [N,H,S,D], repeats each of [N,G,S,D] side by side, as exporters write groups of queries that
+ * share a key: that; else v. */
+static LsValueId unrepeated(const LsMatch *m, LsValueId v)
+{
+    const LsGraph *g = m->g;
+    const LsShape *y = ls_shape(g, v);
+    LsNodeId join, expand, part;
+    if (y->rank != 4 || !ls_made_by(m, v, LS_OP_RESHAPE, 0, &join)
+        || !ls_made_by(m, ls_in(g, join, 0), LS_OP_EXPAND, 0, &expand)
+        || !ls_made_by(m, ls_in(g, expand, 0), LS_OP_RESHAPE, 0, &part))
+        return v;
+    const LsShape *x = ls_in_shape(g, part, 0), *wide = ls_in_shape(g, join, 0);
+    LsShape thin = {5, {x->dim[0], x->dim[1], 1, x->dim[2], x->dim[3]}};
+    bool fits = x->rank == 4 && wide->rank == 5 && ls_shape_same(ls_in_shape(g, expand, 0), &thin)
+        && wide->dim[1] == thin.dim[1] && y->dim[1] == wide->dim[1] * wide->dim[2]
+        && y->dim[0] == x->dim[0] && y->dim[2] == x->dim[2] && y->dim[3] == x->dim[3];
+    return fits ? ls_in(g, part, 0) : v;
+}
+
+/* The value that v is the transpose of, but for heads and tokens; else v. */
+static LsValueId unturned(const LsMatch *m, LsValueId v)
+{
+    LsNodeId n;
+    int rank = ls_shape(m->g, v)->rank;
+    return ls_made_by(m, v, LS_OP_TRANSPOSE, 0, &n)
+                   && exchanges(m->g->node[n.i].attr.perm.perm, rank, rank - 2)
+               ? ls_in(m->g, n, 0) : v;
+}
+
 /* A stack of matrices of up to four axes as the kernel wants it; `turned`: as its last two axes
  * exchanged. by_token: the transpose that made it need not run. */
 static LsValueId stack(const LsMatch *m, LsValueId v, bool turned, bool *by_token)
@@ -221,6 +290,14 @@ LsValueId ls_match_attention(const LsMatch *m, LsNodeId root)
     f.k = unscaled(m, f.k, &f.at.scale);
     if (!stacked(g, &f, v))
         return (LsValueId){0};
+    LsValueId straight = f.k_turned ? unturned(m, f.k) : f.k;
+    LsValueId k = unrepeated(m, straight), w = unrepeated(m, v);
+    bool known_k = !f.k_turned || straight.i != f.k.i;
+    if (known_k && k.i != straight.i && ls_shape(g, k)->dim[1] == ls_shape(g, w)->dim[1]) {
+        f.k = k;
+        f.k_turned = false;
+        v = w;
+    }
     bool by_token[3];
     LsValueId in[4] = {stack(m, f.q, false, &by_token[0]), stack(m, f.k, f.k_turned, &by_token[1]),
                        stack(m, v, false, &by_token[2])};

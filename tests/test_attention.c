@@ -249,6 +249,76 @@ START_TEST(stacks_of_matrices_need_no_batch_axis)
 }
 END_TEST
 
+/* [N,G,T,D] as [N,H,T,D], each head R times. */
+static LsValueId repeated(LsValueId x, int64_t times)
+{
+    LsShape s = *ls_shape(g, x);
+    LsShape thin = {5, {s.dim[0], s.dim[1], 1, s.dim[2], s.dim[3]}}, wide = thin, to = s;
+    wide.dim[2] = times;
+    to.dim[1] *= times;
+    x = ls_append1(&cx, g, LS_OP_EXPAND, ls_reshape(&cx, g, x, &thin), &(LsAttr){.shape = {wide}});
+    return ls_reshape(&cx, g, x, &to);
+}
+
+START_TEST(keys_that_heads_share_are_not_repeated)
+{
+    LsAttr product = {.gemm = {.alpha = 1}}, swap = {.perm = {{0, 2, 1, 3}}},
+           turn = {.perm = {{0, 1, 3, 2}}};
+    graph_open();
+    LsValueId q = param("q", SHAPE(N, 6, T, D));
+    LsValueId k = ls_append1(&cx, g, LS_OP_TRANSPOSE, param("k", SHAPE(N, T, 2, D)), &swap);
+    LsValueId v = ls_append1(&cx, g, LS_OP_TRANSPOSE, param("v", SHAPE(N, T, 2, D)), &swap);
+    LsValueId kt = ls_append1(&cx, g, LS_OP_TRANSPOSE, repeated(k, 3), &turn);
+    LsValueId s = ls_append2(&cx, g, LS_OP_MATMUL, q, kt, &product);
+    s = ls_append1(&cx, g, LS_OP_SOFTMAX, s, &(LsAttr){.axis = {3}});
+    LsValueId y = ls_append2(&cx, g, LS_OP_MATMUL, s, repeated(v, 3), &product);
+    set_output(y);
+    double *before = value_of(y);
+    ck_assert(ls_patterns(&cx, g));
+    ck_assert_uint_eq(nodes_left(), 1);
+    ck_assert_uint_eq(g->node[attention_node().i].attr.attention.by_token,
+                      LS_K_BY_TOKEN | LS_V_BY_TOKEN);
+    ck_assert_int_eq(ls_attention_size(g, attention_node()).groups, 2);
+    double *after = value_of(g->output[0]);
+    for (int i = 0; i < N * 6 * T * D; i++)
+        ck_assert_double_eq_tol(before[i], after[i], 1e-9);
+    graph_close();
+}
+END_TEST
+
+/* Scores below the diagonal, by comparing a stored triangle of ones with 0. */
+static void check_triangle(bool trained, bool causal)
+{
+    graph_open();
+    LsAttr product = {.gemm = {.alpha = 1}};
+    float *ones = ls_arena_alloc(cx.arena, T * T, sizeof *ones);
+    for (int i = 0; i < T * T; i++)
+        ones[i] = i % T <= i / T;
+    LsValueId tri = ls_value_add(&cx, g, LS_V_PARAM, "tri", LS_REAL, &SHAPE(1, 1, T, T), ones);
+    LsValueId q = param("q", SHAPE(N, H, T, D)), k = param("k", SHAPE(N, H, D, T)),
+              v = param("v", SHAPE(N, H, T, D));
+    LsValueId s = ls_append2(&cx, g, LS_OP_MATMUL, q, k, &product);
+    LsValueId bits = op2(LS_OP_EQUAL, tri, num(0));
+    s = ls_append3(&cx, g, LS_OP_WHERE, bits, num(-INFINITY), s, NULL);
+    s = ls_append1(&cx, g, LS_OP_SOFTMAX, s, &(LsAttr){.axis = {3}});
+    LsValueId y = ls_append2(&cx, g, LS_OP_MATMUL, s, v, &product);
+    if (trained)
+        y = op2(LS_OP_ADD, y, ls_append1(&cx, g, LS_OP_REDUCE_SUM, tri,
+                                         &(LsAttr){.reduce = {8, true}}));
+    set_output(y);
+    ck_assert(ls_patterns(&cx, g));
+    ck_assert(g->node[attention_node().i].attr.attention.causal == causal);
+    ck_assert_int_eq(g->node[attention_node().i].nin, causal ? 3 : 4);
+    graph_close();
+}
+
+START_TEST(a_stored_triangle_is_a_mask_unless_it_is_trained)
+{
+    check_triangle(false, true);
+    check_triangle(true, false);
+}
+END_TEST
+
 /* The pattern is left alone. */
 static void check_left(LsValueId y)
 {
@@ -367,6 +437,8 @@ int main(void)
     tcase_add_test(tc, work_counts_the_scores_that_are_seen);
     tcase_add_test(tc, every_spelling_becomes_one_node_with_the_same_result);
     tcase_add_test(tc, stacks_of_matrices_need_no_batch_axis);
+    tcase_add_test(tc, keys_that_heads_share_are_not_repeated);
+    tcase_add_test(tc, a_stored_triangle_is_a_mask_unless_it_is_trained);
     tcase_add_test(tc, what_must_be_kept_is_left_alone);
     tcase_add_test(tc, a_mask_that_hides_something_else_is_read);
     tcase_add_test(tc, onnx_attention_takes_heads_as_an_axis_or_joined);
