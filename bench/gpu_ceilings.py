@@ -3,6 +3,7 @@ PyTorch, so that a share of it can be told. Random numbers only: a GPU is faster
 import json
 import os
 import shlex
+import shutil
 import sys
 
 CONVS = [       # of ResNet-50 at batch 256: channels in, out, size, kernel, stride
@@ -11,15 +12,55 @@ CONVS = [       # of ResNet-50 at batch 256: channels in, out, size, kernel, str
 ]
 
 
+def keep(s, done):
+    for line in done.out.splitlines():
+        if line.startswith("{"):
+            r = json.loads(line)
+            s.record("ceiling", **r)
+            s.say(f"{r['what']}: {r['value']:.4g} {r['unit']}")
+
+
+def toolkit():
+    """The folder of CUDA's headers and static runtime; None."""
+    nvcc = shutil.which("nvcc")
+    places = [os.environ.get("CUDA_HOME"), os.path.dirname(os.path.dirname(os.path.realpath(nvcc))) if nvcc else None,
+              "/usr/local/cuda"]
+    return next((p for p in places if p and os.path.exists(os.path.join(p, "include", "cuda_runtime_api.h"))),
+                None)
+
+
+def run_fused(s):
+    """Convolutions with batch norm in them, by cuDNN: bench/gpu_fused.c."""
+    root, home = os.path.dirname(s.here), toolkit()
+    if home is None:
+        s.note("no CUDA toolkit: gpu_fused.c is not built")
+        return
+    static = [p for d in ("lib64", "lib", "targets/x86_64-linux/lib")
+              if os.path.exists(p := os.path.join(home, d, "libcudart_static.a"))]
+    program = os.path.join(s.work, "gpu_fused")
+    sources = [os.path.join(root, "runtime", "cuda", f"cudnn_{n}.c") for n in ("library", "graph", "conv")]
+    done = s.call(["cc", "-std=gnu11", "-D_GNU_SOURCE", "-O2", f"-I{root}", "-isystem", f"{home}/include",
+                   os.path.join(s.here, "gpu_fused.c"), *sources, *static[:1], "-lpthread", "-ldl", "-lrt",
+                   "-lm", "-o", program], 60)
+    if done.rc != 0:
+        s.fail(f"gpu_fused.c is not built: {done.tail()}")
+        return
+    described = os.path.join(root, "compiler", "machines", "h200.cudnn.json")
+    done = s.call([program] + ([described] if s.o.dry_run else []), 150)
+    keep(s, done)
+    if s.o.dry_run and done.rc == 5:
+        s.note(done.tail(1))
+    elif done.rc != 0:
+        s.fail(f"gpu_fused: rc {done.rc}: {done.tail()}")
+
+
 def run(s):
     argv = [*shlex.split(s.o.python or sys.executable), os.path.abspath(__file__)]
     done = s.call(argv + (["cpu"] if s.o.dry_run else []), min(280, s.o.limit))
-    rows = [json.loads(t) for t in done.out.splitlines() if t.startswith("{")]
-    for r in rows:
-        s.record("ceiling", **r)
-        s.say(f"{r['what']}: {r['value']:.4g} {r['unit']}")
+    keep(s, done)
     if done.rc != 0:
         s.fail(f"ceilings: rc {done.rc}: {done.tail()}")
+    run_fused(s)
 
 
 def main(device):
