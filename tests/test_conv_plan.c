@@ -179,6 +179,32 @@ START_TEST(relus_behind_convolutions_with_a_bias_are_taken_in)
 }
 END_TEST
 
+/* Batch norms' sums behind a convolution: so far only engines that compile a kernel take them, and
+ * those need the driver to be planned with. When this fails, there is something to gain. */
+START_TEST(no_engine_sums_statistics_without_compiling)
+{
+    static const LsDnnConv c = {
+        .kind = LS_DNN_CONV_FORWARD, .axes = 2, .real_bytes = 4, .statistics = true,
+        .x = {64, 64, 56, 56}, .w = {64, 64, 3, 3}, .y = {64, 64, 56, 56}, .stride = {1, 1},
+        .dilation = {1, 1}, .pad_lo = {1, 1}, .pad_hi = {1, 1}};
+    LsDnn lib;
+    char err[1300], *json;
+    size_t size;
+    if (!have_cudnn())
+        return;
+    ck_assert(ls_dnn_open(&lib, err, sizeof err));
+    json = (char *)slurp(LS_SOURCE "/compiler/machines/h200.cudnn.json", &size);
+    LsDnnDesc device = ls_dnn_device_of_json(&lib, json, err, sizeof err);
+    ck_assert_ptr_nonnull(device);
+    for (int tf32 = 0; tf32 < 2; tf32++)
+        ck_assert_ptr_null(ls_dnn_search(&lib, device, &c, &(LsDnnRules){.tf32 = tf32}, INT64_MAX,
+                                         8, err, sizeof err));
+    ls_dnn_drop(&lib, device);
+    ls_dnn_close(&lib);
+    free(json);
+}
+END_TEST
+
 START_TEST(without_cudnn_or_a_gpu_no_relu_is_taken_in)
 {
     LsCtx cx = {.arena = ls_arena_new()};
@@ -410,7 +436,8 @@ int main(void)
     const TTest *const test[] = {
         every_convolution_of_the_zoo_has_an_exact_plan, every_device_that_ships_can_be_planned_for,
         a_workspace_limit_is_kept, relus_behind_convolutions_with_a_bias_are_taken_in,
-        without_cudnn_or_a_gpu_no_relu_is_taken_in, unusual_windows_are_planned_too,
+        without_cudnn_or_a_gpu_no_relu_is_taken_in, no_engine_sums_statistics_without_compiling,
+        unusual_windows_are_planned_too,
         a_window_that_stops_short_of_the_result_is_not_for_cudnn,
         a_library_that_will_not_do_is_named_with_its_version,
         without_cudnn_workspaces_are_estimates_and_said_to_be, an_unknown_device_is_named,
