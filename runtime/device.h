@@ -50,7 +50,8 @@ struct LsDeviceKind {
     void *(*recorded)(LsDevice *d);
     bool (*replay)(LsDevice *d, void *recording);
     void (*forget)(LsDevice *d, void *recording);
-    /* n moments; mark notes moment k in the order of work, took gives ns from moment a to b, when
+    /* n moments; mark notes moment k in the order of work (and can be recorded), took waits for all
+     * work and gives ns from moment a to b, when
      * all is done. */
     bool (*marks)(LsDevice *d, uint32_t n);
     void (*mark)(LsDevice *d, uint32_t k);

@@ -43,7 +43,7 @@ static void copy(LsDump *d, uint32_t step, bool before)
 static void before(void *self, uint32_t step) { copy(self, step, true); }
 static void after(void *self, uint32_t step) { copy(self, step, false); }
 
-LsHook ls_dump_hook(LsDump *d) { return (LsHook){before, after, d}; }
+LsHook ls_dump_hook(LsDump *d) { return (LsHook){before, after, d, NULL}; }
 
 static LsElement element_of(LsDataType type, int real_bytes)
 {

@@ -1,8 +1,8 @@
 /* runtime/engine.c -- see engine.h.
  *
  * On a device the first run of a phase gives its steps out one by one, so that libraries load what
- * they need; then the phase is recorded once for each slot of batches, and every later run without
- * hooks is one replay. */
+ * they need; then the phase is recorded once for each slot of batches, and every later run is one
+ * replay, but for those whose hooks look at values. */
 #include "runtime/engine.h"
 
 #include <stdlib.h>
@@ -113,32 +113,41 @@ static bool give_out(LsEngine *g, const LsPhaseTable *t, const LsHook *hook, int
     return d->error.code == LS_EXIT_DONE;
 }
 
-static void record(LsEngine *g, const LsPhaseTable *t, LsRecording *r)
+static void record(LsEngine *g, const LsPhaseTable *t, LsRecording *r, const LsHook *hook,
+                   int nhook)
 {
     LsDevice *d = g->m->device;
     for (int s = 0; s < LS_DEVICE_SLOTS && d->error.code == LS_EXIT_DONE; s++) {
         point_inputs(g, g->loader, d->input[s]);
         if (d->kind->record(d)) {
-            give_out(g, t, NULL, 0);
+            give_out(g, t, hook, nhook);
             r->of[s] = d->kind->recorded(d);
         }
     }
 }
 
+/* A recording is made with the hooks of the first run, and is right for those that come later:
+ * hooks that can be replayed come with every run of a phase, or with none. */
 static bool run_there(LsEngine *g, const LsPhaseTable *t, const LsHook *hook, int nhook)
 {
     LsDevice *d = g->m->device;
+    bool plain = true;
+    for (int h = 0; h < nhook; h++)
+        plain &= hook[h].done != NULL;
     LsRecording *r = t == &g->p->eval ? &g->eval : &g->train;
     d->update = g->run.update;
     if (!d->kind->begin(d, g->slot, &g->run))
         return false;
-    if (nhook == 0 && r->of[g->slot] != NULL)
+    if (plain && r->of[g->slot] != NULL)
         d->kind->replay(d, r->of[g->slot]);
     else
         give_out(g, t, hook, nhook);
     d->kind->end(d, g->slot, ls_memory_at(g->m, t->loss));
-    if (nhook == 0 && r->of[g->slot] == NULL)
-        record(g, t, r);
+    for (int h = 0; h < nhook && d->error.code == LS_EXIT_DONE; h++)
+        if (hook[h].done)
+            hook[h].done(hook[h].self);
+    if (plain && r->of[g->slot] == NULL)
+        record(g, t, r, hook, nhook);
     return d->error.code == LS_EXIT_DONE;
 }
 

@@ -5,11 +5,14 @@
 #include "runtime/loader.h"
 #include "runtime/memory.h"
 
-/* Called around every step of a phase; either function may be NULL. */
+/* Called around every step of a phase; either function may be NULL. On a device that is when the
+ * step is given out; a hook that has `done` does nothing but mark moments then, which can be
+ * recorded and replayed, and is told of every run of the phase that has been given out. */
 typedef struct LsHook {
     void (*before)(void *self, uint32_t step);
     void (*after)(void *self, uint32_t step);
     void *self;
+    void (*done)(void *self);
 } LsHook;
 
 typedef struct LsPatch { uint32_t arg, input; } LsPatch;

@@ -111,7 +111,7 @@ bool ls_evaluate(LsEngine *g, LsLoader *l, const LsDataset *data, const LsHook *
     const LsProgram *p = g->p;
     LsPass pass = {.data = data};
     LsJudge j = {.g = g, .l = l, .score = score};
-    LsHook hook[MAX_HOOKS] = {{judge_before, judge_after, &j}};
+    LsHook hook[MAX_HOOKS] = {{judge_before, judge_after, &j, NULL}};
     int n = can_judge(p, &j);
     double sum = 0;
     for (int k = 0; k < nextra && n < MAX_HOOKS; k++)

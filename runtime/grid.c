@@ -156,7 +156,7 @@ static void after(void *self, uint32_t step) { copy_watched(self, step, false); 
 static bool run_model(LsGrid *x, const LsDataset *data, LsError *e)
 {
     LsPass pass = {.data = data};
-    LsHook hook = {before, after, x};
+    LsHook hook = {before, after, x, NULL};
     pass.end = ls_batches_per_epoch(&pass);
     ls_loader_begin(x->l, &pass);
     for (int64_t k = 0; k < pass.end && x->have < COLUMNS; k++) {

@@ -43,41 +43,49 @@ static void note(LsTrace *x, uint32_t step, int64_t ns)
         x->least[step] = ns;
 }
 
-/* What a device noted of a run that has been given out, after it is done. */
-static void read_marks(LsTrace *x, LsDevice *d)
-{
-    int64_t first = x->start[place(x, x->runs, 0)];
-    for (uint32_t k = 0; k < x->t->nstep; k++) {
-        x->start[place(x, x->runs, k)] = first + d->kind->took(d, 0, 2 * k);
-        note(x, k, d->kind->took(d, 2 * k, 2 * k + 1));
-    }
-}
-
 static void before(void *self, uint32_t step)
 {
     LsTrace *x = self;
-    LsDevice *d = x->g->m->device;
     x->start[place(x, x->runs, step)] = ls_now_ns();
-    if (d != NULL)
-        d->kind->mark(d, 2 * step);
 }
 
 static void after(void *self, uint32_t step)
 {
     LsTrace *x = self;
-    LsDevice *d = x->g->m->device;
-    bool last = step + 1 == x->t->nstep;
-    if (d == NULL) {
-        note(x, step, ls_now_ns() - x->start[place(x, x->runs, step)]);
-    } else {
-        d->kind->mark(d, 2 * step + 1);
-        if (last)
-            read_marks(x, d);
-    }
-    x->runs += last;
+    note(x, step, ls_now_ns() - x->start[place(x, x->runs, step)]);
+    x->runs += step + 1 == x->t->nstep;
 }
 
-LsHook ls_trace_hook(LsTrace *x) { return (LsHook){before, after, x}; }
+static void mark_before(void *self, uint32_t step)
+{
+    LsDevice *d = ((LsTrace *)self)->g->m->device;
+    d->kind->mark(d, 2 * step);
+}
+
+static void mark_after(void *self, uint32_t step)
+{
+    LsDevice *d = ((LsTrace *)self)->g->m->device;
+    d->kind->mark(d, 2 * step + 1);
+}
+
+/* Waits for the run and reads what the device noted of it. */
+static void read_marks(void *self)
+{
+    LsTrace *x = self;
+    LsDevice *d = x->g->m->device;
+    int64_t whole = d->kind->took(d, 0, 2 * x->t->nstep - 1), first = ls_now_ns() - whole;
+    for (uint32_t k = 0; k < x->t->nstep; k++) {
+        x->start[place(x, x->runs, k)] = first + d->kind->took(d, 0, 2 * k);
+        note(x, k, d->kind->took(d, 2 * k, 2 * k + 1));
+    }
+    x->runs++;
+}
+
+LsHook ls_trace_hook(LsTrace *x)
+{
+    return x->g->m->device != NULL ? (LsHook){mark_before, mark_after, x, read_marks}
+                                   : (LsHook){before, after, x, NULL};
+}
 
 static void flush(LsOut *o, LsText *t)
 {

@@ -184,8 +184,8 @@ static cudaError_t put(cudaStream_t s, const Op *o)
     if (s == NULL)
         never("the default stream is used");
     if (s->into != NULL) {
-        if (o->kind == WAIT || o->kind == RECORD)
-            never("an event in a recording");
+        if (o->kind == WAIT || (o->kind == RECORD && o->version != 0))
+            never("an event in a recording that is not external");
         if (s->into->n == GRAPH)
             never("the recording is too long");
         s->into->op[s->into->n++] = *o;
@@ -290,6 +290,14 @@ cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s)
     return put(s, &(Op){.kind = RECORD, .event = e, .version = e->recorded});
 }
 
+/* External: the event is recorded by every launch of the graph. */
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t e, cudaStream_t s, unsigned flags)
+{
+    if ((flags == cudaEventRecordExternal) != (s->into != NULL))
+        never("external events are for recordings");
+    return s->into != NULL ? put(s, &(Op){.kind = RECORD, .event = e}) : cudaEventRecord(e, s);
+}
+
 cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, unsigned flags)
 {
     (void)flags;
@@ -346,8 +354,14 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t x, cudaStream_t s)
 {
     const struct CUgraph_st *g = (const void *)x;
     fake_cudart.replayed++;
-    for (int k = 0; k < g->n; k++)
-        put(s, &g->op[k]);
+    for (int k = 0; k < g->n; k++) {
+        Op o = g->op[k];
+        if (o.kind == RECORD) {
+            o.event->stream = s;
+            o.version = ++o.event->recorded;
+        }
+        put(s, &o);
+    }
     return told(cudaSuccess);
 }
 

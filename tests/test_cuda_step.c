@@ -192,8 +192,10 @@ START_TEST(all_steps_but_the_first_are_replayed)
     ck_assert_int_eq(counts[0], 20 * 5);
     ck_assert_int_eq(counts[1], 5);
     ck_assert_int_eq(counts[2], 19);
-    must(0, &sound, 1, "--data data.npz --drop-last --steps 20 --profile p.json");
-    ck_assert_int_eq(counts[2], 0);     /* hooks want every step by itself */
+    must(0, &sound, 1, "--data data.npz --drop-last --steps 20 --profile p.json --trace t.json");
+    ck_assert_int_eq(counts[2], 19);    /* with its moments */
+    must(0, &sound, 1, "--data data.npz --drop-last --steps 20 --check-numerics");
+    ck_assert_int_eq(counts[2], 0);     /* who looks at values wants every step by itself */
 }
 END_TEST
 

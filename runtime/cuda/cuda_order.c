@@ -89,8 +89,9 @@ bool ls_cuda_record(LsDevice *d)
 {
     LsCuda *c = ls_cuda_of(d);
     /* Threads that fill batches make no CUDA calls; tools in other threads may. */
-    return ls_cuda_check(c, cudaStreamBeginCapture(c->stream, cudaStreamCaptureModeThreadLocal),
-                         "record a step");
+    return c->recording =
+               ls_cuda_check(c, cudaStreamBeginCapture(c->stream, cudaStreamCaptureModeThreadLocal),
+                             "record a step");
 }
 
 void *ls_cuda_recorded(LsDevice *d)
@@ -98,6 +99,7 @@ void *ls_cuda_recorded(LsDevice *d)
     LsCuda *c = ls_cuda_of(d);
     cudaGraph_t graph = NULL;
     cudaGraphExec_t exec = NULL;
+    c->recording = false;
     cudaError_t err = cudaStreamEndCapture(c->stream, &graph);
     if (err == cudaSuccess)
         err = cudaGraphInstantiate(&exec, graph, 0);
@@ -141,14 +143,17 @@ bool ls_cuda_marks(LsDevice *d, uint32_t n)
 void ls_cuda_mark(LsDevice *d, uint32_t k)
 {
     LsCuda *c = ls_cuda_of(d);
-    ls_cuda_check(c, cudaEventRecord(c->moment[k], c->stream), "note a time");
+    unsigned flags = c->recording ? cudaEventRecordExternal : cudaEventRecordDefault;
+    ls_cuda_check(c, cudaEventRecordWithFlags(c->moment[k], c->stream, flags), "note a time");
 }
 
 int64_t ls_cuda_took(LsDevice *d, uint32_t a, uint32_t b)
 {
     LsCuda *c = ls_cuda_of(d);
     float ms = 0;
-    cudaError_t err = cudaEventSynchronize(c->moment[b]);
+    /* Not the event alone: that of a replay that has not got there is the one of the replay before.
+     */
+    cudaError_t err = cudaStreamSynchronize(c->stream);
     if (err == cudaSuccess)
         err = cudaEventElapsedTime(&ms, c->moment[a], c->moment[b]);
     ls_cuda_check(c, err, "read a time");

@@ -23,6 +23,7 @@ typedef struct LsCuda {
     void *library[LS_CUDA_SLOTS];
     uint32_t nopen;             /* of LsCudaProgram.use */
     cudaEvent_t *moment; uint32_t nmoment;
+    bool recording;
     LsStopwatch watch;          /* for libraries that choose by the clock */
     cudaEvent_t lap[2];         /* of it; NULL: not yet */
 } LsCuda;
