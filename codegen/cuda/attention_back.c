@@ -1,0 +1,196 @@
+/* codegen/cuda/attention_back.c -- the gradient of attention on GPUs, in two parts: dq, with dy y
+ * of each row to the workspace; dk and dv. Both make the scores anew, so that each block writes
+ * what no other does. */
+#include "codegen/cuda/attention_text.h"
+
+#include <inttypes.h>
+
+/* Scores and dy vT of a tile become the weights p (of `keys` alone) and w = scale p (dy vT - dy y).
+ * A row of threads has some rows of q and its lanes columns; for `keys`, the reverse. */
+static void back_scores(const LsAttText *t, bool keys)
+{
+    LsEmit *e = t->e;
+    ls_emit_line(e, "LS_ROWS(g, 0, %d) {", t->tile / t->group);
+    ls_emit_line(e, "LS_LANES(l, 0, %d) {", t->tile);
+    ls_att_multiply(t, "qk", keys ? "ks" : "qs", keys ? "qt" : "kt", "l", t->s.depth);
+    ls_att_multiply(t, "dp", keys ? "vs" : "dys", keys ? "dyt" : "vt", "l", t->s.width);
+    ls_emit_line(e, "for (int64_t z = 0; z < %d; z++) {", t->group);
+    ls_emit_line(e, "const int64_t r = %s, at = (g * %d + z) * %d + l;",
+                 keys ? "l" : ls_arena_printf(t->k->g->arena, "g * %d + z", t->group), t->group,
+                 t->tile);
+    ls_emit_line(e,
+                 keys ? "const int64_t i = i0 + r, j = j0 + g * %d + z;"
+                      : "const int64_t i = i0 + r, j = j0 + l;",
+                 t->group);
+    ls_emit_line(e, "real score = qk[z];");
+    ls_att_mask_score(t, true);
+    ls_emit_line(e, "const real part = seen ? ls_exp(score - logs[r]) : 0;");
+    if (keys)
+        ls_emit_line(e, "p[at] = part;");
+    ls_emit_line(e, "w[at] = moves ? part * (dp[z] - dots[r]) * %s : 0;", t->scale);
+    ls_emit_line(e, "}");
+    ls_emit_line(e, "}");
+    ls_emit_line(e, "}");
+}
+
+/* Row r's logarithm and dy y, which goes to the workspace as well. */
+static void load_stats(const LsAttText *t, int64_t y_row)
+{
+    LsEmit *e = t->e;
+    ls_emit_line(e, "LS_ROWS(r, 0, have) {");
+    ls_emit_line(e,
+                 "const real dot = (real)ls_row_dot(dyh + r * %" PRId64 ", yh + r * %" PRId64
+                 ", %" PRId64 ", %d);",
+                 y_row, y_row, t->s.width, t->tile);
+    ls_emit_line(e, "LS_LEAD {");
+    ls_emit_line(e, "const int64_t at = (sample * %" PRId64 " + head) * %" PRId64 " + i0 + r;",
+                 t->s.heads, t->s.rows);
+    ls_emit_line(e, "logs[r] = lse[at];");
+    ls_emit_line(e, "dots[r] = dot;");
+    ls_emit_line(e, "row_dots[at] = dot;");
+    ls_emit_line(e, "}");
+    ls_emit_line(e, "}");
+}
+
+static void stat_arrays(const LsAttText *t)
+{
+    ls_emit_operand(t->k, "dy", 0);
+    ls_emit_operand(t->k, "lse", 2);
+    ls_emit_workspace(t->k, "real", "row_dots");
+    ls_att_local(t, "real", "logs", t->tile);
+    ls_att_local(t, "real", "dots", t->tile);
+    ls_att_local(t, "real", "w", t->tile * t->tile);
+}
+
+static void back_rows(const LsAttText *t, const LsGrid *part)
+{
+    LsEmit *e = t->e;
+    const LsAttentionSize *s = &t->s;
+    int64_t q_row = ls_att_row_of(t, LS_Q_BY_TOKEN, s->heads, s->depth);
+    int64_t k_row = ls_att_row_of(t, LS_K_BY_TOKEN, s->groups, s->depth);
+    int64_t v_row = ls_att_row_of(t, LS_V_BY_TOKEN, s->groups, s->width);
+    int64_t y_row = ls_att_row_of(t, LS_Y_BY_TOKEN, s->heads, s->width);
+    ls_emit_part(t->k, part);
+    ls_att_operands(t);
+    ls_emit_operand(t->k, "y", 1);
+    ls_emit_result(t->k, "dq", 0);
+    stat_arrays(t);
+    ls_att_local(t, "real", "qs", t->tile * s->depth);
+    ls_att_local(t, "real", "dys", t->tile * s->width);
+    ls_att_local(t, "real", "kt", s->depth * (t->tile + 1));
+    ls_att_local(t, "real", "vt", s->width * (t->tile + 1));
+    ls_att_each_unit(t, "i0", ls_ceil_div(s->rows, t->tile), "head", s->heads);
+    ls_emit_line(e,
+                 "const int64_t group = head / %" PRId64 ", have = ls_least(%d, %" PRId64 " - i0);",
+                 s->heads / s->groups, t->tile, s->rows);
+    ls_att_q_heads(t, "const real", "qh", "q", LS_Q_BY_TOKEN, s->depth, "i0");
+    ls_att_q_heads(t, "const real", "yh", "y", LS_Y_BY_TOKEN, s->width, "i0");
+    ls_att_q_heads(t, "const real", "dyh", "dy", LS_Y_BY_TOKEN, s->width, "i0");
+    ls_att_q_heads(t, "real", "dqh", "dq", LS_Q_BY_TOKEN, s->depth, "i0");
+    ls_att_load_rows(t, "qs", "qh", q_row, s->depth, "have", true);
+    ls_att_load_rows(t, "dys", "dyh", y_row, s->width, "have", false);
+    load_stats(t, y_row);
+    ls_att_clear(t, "dqh", q_row, s->depth, "have");
+    ls_att_tile_columns(t);
+    ls_att_k_heads(t, "const real", "kh", "k", LS_K_BY_TOKEN, s->depth, "j0");
+    ls_att_k_heads(t, "const real", "vh", "v", LS_V_BY_TOKEN, s->width, "j0");
+    ls_att_load_turned(t, "kt", "kh", k_row, s->depth, "n");
+    ls_att_load_turned(t, "vt", "vh", v_row, s->width, "n");
+    ls_emit_line(e, "LS_SYNC;");
+    back_scores(t, false);
+    ls_emit_line(e, "LS_ROW_SYNC;");
+    ls_emit_line(e, "LS_ROWS(g, 0, %d) {", t->tile / t->group);
+    ls_att_accumulate(t, "dqh", q_row, s->depth, "w",
+                      ls_arena_printf(t->k->g->arena, "kt[c * %d + i]", t->tile + 1), "have", "");
+    ls_emit_line(e, "}");
+    ls_emit_line(e, "LS_SYNC;");
+    ls_emit_line(e, "}");
+    ls_emit_line(e, "}");
+    ls_emit_line(e, "}");
+}
+
+/* One tile of rows of q against the block's tile of k. */
+static void back_keys_tile(const LsAttText *t)
+{
+    LsEmit *e = t->e;
+    const LsAttentionSize *s = &t->s;
+    const char *odd = ls_arena_printf(t->k->g->arena, "[c * %d + i]", t->tile + 1);
+    int64_t k_row = ls_att_row_of(t, LS_K_BY_TOKEN, s->groups, s->depth);
+    int64_t v_row = ls_att_row_of(t, LS_V_BY_TOKEN, s->groups, s->width);
+    ls_emit_line(e, "const int64_t have = ls_least(%d, %" PRId64 " - i0);", t->tile, s->rows);
+    ls_att_q_heads(t, "const real", "qh", "q", LS_Q_BY_TOKEN, s->depth, "i0");
+    ls_att_q_heads(t, "const real", "dyh", "dy", LS_Y_BY_TOKEN, s->width, "i0");
+    ls_att_load_turned(t, "qt", "qh", ls_att_row_of(t, LS_Q_BY_TOKEN, s->heads, s->depth), s->depth,
+                       "have");
+    ls_att_load_turned(t, "dyt", "dyh", ls_att_row_of(t, LS_Y_BY_TOKEN, s->heads, s->width),
+                       s->width, "have");
+    ls_emit_line(e, "LS_ROWS(r, 0, have) {");
+    ls_emit_line(e, "LS_LEAD {");
+    ls_emit_line(e, "const int64_t at = (sample * %" PRId64 " + head) * %" PRId64 " + i0 + r;",
+                 s->heads, s->rows);
+    ls_emit_line(e, "logs[r] = lse[at];");
+    ls_emit_line(e, "dots[r] = row_dots[at];");
+    ls_emit_line(e, "}");
+    ls_emit_line(e, "}");
+    ls_emit_line(e, "LS_SYNC;");
+    back_scores(t, true);
+    ls_emit_line(e, "LS_ROW_SYNC;");
+    ls_emit_line(e, "LS_ROWS(g, 0, %d) {", t->tile / t->group);
+    ls_att_accumulate(t, "dvh", v_row, s->width, "p", ls_arena_printf(t->k->g->arena, "dyt%s", odd),
+                      "n", "");
+    ls_att_accumulate(t, "dkh", k_row, s->depth, "w", ls_arena_printf(t->k->g->arena, "qt%s", odd),
+                      "n", "");
+    ls_emit_line(e, "}");
+    ls_emit_line(e, "LS_SYNC;");
+}
+
+static void back_keys(const LsAttText *t, const LsGrid *part)
+{
+    LsEmit *e = t->e;
+    const LsAttentionSize *s = &t->s;
+    int64_t k_row = ls_att_row_of(t, LS_K_BY_TOKEN, s->groups, s->depth);
+    int64_t v_row = ls_att_row_of(t, LS_V_BY_TOKEN, s->groups, s->width),
+            share = s->heads / s->groups;
+    ls_emit_part(t->k, part);
+    ls_att_operands(t);
+    ls_emit_result(t->k, "dk", 1);
+    ls_emit_result(t->k, "dv", 2);
+    stat_arrays(t);
+    ls_att_local(t, "real", "p", t->tile * t->tile);
+    ls_att_local(t, "real", "ks", t->tile * s->depth);
+    ls_att_local(t, "real", "vs", t->tile * s->width);
+    ls_att_local(t, "real", "qt", s->depth * (t->tile + 1));
+    ls_att_local(t, "real", "dyt", s->width * (t->tile + 1));
+    ls_att_each_unit(t, "j0", ls_ceil_div(s->cols, t->tile), "group", s->groups);
+    ls_emit_line(e, "const int64_t n = ls_least(%d, %" PRId64 " - j0);", t->tile, s->cols);
+    ls_att_k_heads(t, "const real", "kh", "k", LS_K_BY_TOKEN, s->depth, "j0");
+    ls_att_k_heads(t, "const real", "vh", "v", LS_V_BY_TOKEN, s->width, "j0");
+    ls_att_k_heads(t, "real", "dkh", "dk", LS_K_BY_TOKEN, s->depth, "j0");
+    ls_att_k_heads(t, "real", "dvh", "dv", LS_V_BY_TOKEN, s->width, "j0");
+    ls_att_load_rows(t, "ks", "kh", k_row, s->depth, "n", true);
+    ls_att_load_rows(t, "vs", "vh", v_row, s->width, "n", false);
+    ls_att_clear(t, "dkh", k_row, s->depth, "n");
+    ls_att_clear(t, "dvh", v_row, s->width, "n");
+    if (t->at->causal)
+        ls_emit_line(e, "const int64_t from = j0 > %" PRId64 " ? (j0 - %" PRId64 ") / %d * %d : 0;",
+                     t->at->past, t->at->past, t->tile, t->tile);
+    ls_emit_line(
+        e, "for (int64_t head = group * %" PRId64 "; head < (group + 1) * %" PRId64 "; head++) {",
+        share, share);
+    ls_emit_line(e, "for (int64_t i0 = %s; i0 < %" PRId64 "; i0 += %d) {",
+                 t->at->causal ? "from" : "0", s->rows, t->tile);
+    back_keys_tile(t);
+    ls_emit_line(e, "}");
+    ls_emit_line(e, "}");
+    ls_emit_line(e, "}");
+    ls_emit_line(e, "}");
+}
+
+void ls_att_emit_back(const LsAttText *t)
+{
+    const LsGrid part[] = {ls_att_grid(t, "rows", t->s.heads, t->s.rows),
+                           ls_att_grid(t, "keys", t->s.groups, t->s.cols)};
+    back_rows(t, &part[0]);
+    back_keys(t, &part[1]);
+    ls_emit_launch(t->k, part, 2);
+}

@@ -1,0 +1,217 @@
+/* codegen/cuda/attention_text.c */
+#include "codegen/cuda/attention_text.h"
+
+#include <inttypes.h>
+
+enum {
+    SHARED = 46 << 10, /* bytes of a block, of 48 KiB */
+    GROUP = 8,
+};
+
+/* Rows of a tile: a power of two such that what the part that needs most keeps is there. */
+static int tile_of(const LsAttentionSize *s, int real_bytes)
+{
+    int64_t deep = s->depth + s->width;
+    int tile = 32;
+    while (tile > 1 && ((2 * tile + 1) * deep + 2 * tile * tile + 4 * tile) * real_bytes > SHARED)
+        tile /= 2;
+    return tile;
+}
+
+LsAttText ls_att_text(const LsKernelText *k)
+{
+    const LsNode *node = &k->g->node[k->n.i];
+    LsAttText t = {.k = k,
+                   .e = k->e,
+                   .at = &node->attr.attention,
+                   .s = ls_attention_size(k->g, k->n),
+                   .grad = node->op == LS_OP_ATTENTION_GRAD};
+    t.place = t.grad ? LS_ATT_FIRST : 0;
+    t.tile = tile_of(&t.s, k->target->real_bytes);
+    t.group = t.tile < GROUP ? t.tile : GROUP;
+    t.mask = ls_in(k->g, k->n, t.place + 3);
+    t.scale = ls_literal(k->g->arena, LS_REAL, t.at->scale, 0, k->target->real_bytes);
+    return t;
+}
+
+LsGrid ls_att_grid(const LsAttText *t, const char *suffix, int64_t heads, int64_t rows)
+{
+    return (LsGrid){suffix, t->s.batch * heads * ls_ceil_div(rows, t->tile), t->tile,
+                    t->tile / t->group};
+}
+
+int64_t ls_att_row_of(const LsAttText *t, unsigned bit, int64_t heads, int64_t columns)
+{
+    return t->at->by_token & bit ? heads * columns : columns;
+}
+
+/* "VAR = ARRAY + ...": the first element of a head, and of row `first`. */
+static void head_of(const LsAttText *t, const char *type, const char *var, const char *array,
+                    unsigned bit, const char *head, int64_t heads, int64_t rows, int64_t columns,
+                    const char *first)
+{
+    int64_t row = ls_att_row_of(t, bit, heads, columns);
+    int64_t apart = t->at->by_token & bit ? columns : rows * columns;
+    ls_emit_line(t->e,
+                 "%s *const %s = %s + sample * %" PRId64 " + %s * %" PRId64 " + %s * %" PRId64 ";",
+                 type, var, array, heads * rows * columns, head, apart, first, row);
+}
+
+void ls_att_q_heads(const LsAttText *t, const char *type, const char *var, const char *array,
+                    unsigned bit, int64_t columns, const char *first)
+{
+    head_of(t, type, var, array, bit, "head", t->s.heads, t->s.rows, columns, first);
+}
+
+void ls_att_k_heads(const LsAttText *t, const char *type, const char *var, const char *array,
+                    unsigned bit, int64_t columns, const char *first)
+{
+    head_of(t, type, var, array, bit, "group", t->s.groups, t->s.cols, columns, first);
+}
+
+void ls_att_operands(const LsAttText *t)
+{
+    ls_emit_operand(t->k, "q", t->place);
+    ls_emit_operand(t->k, "k", t->place + 1);
+    ls_emit_operand(t->k, "v", t->place + 2);
+    if (ls_is(t->mask))
+        ls_emit_operand(t->k, "mask", t->place + 3);
+}
+
+void ls_att_local(const LsAttText *t, const char *type, const char *name, int64_t n)
+{
+    ls_emit_line(t->e, "LS_LOCAL(%s, %s, %" PRId64 ");", type, name, n);
+}
+
+/* Rows 0 .. `have` of a head to to[r][columns]; the others are 0. */
+void ls_att_load_rows(const LsAttText *t, const char *to, const char *from, int64_t row,
+                      int64_t columns, const char *have, bool scaled)
+{
+    ls_emit_line(t->e, "LS_ROWS(r, 0, %d) {", t->tile);
+    ls_emit_line(t->e, "LS_LANES(c, 0, %" PRId64 ") {", columns);
+    ls_emit_line(t->e, "%s[r * %" PRId64 " + c] = r < %s ? %s[r * %" PRId64 " + c]%s%s : 0;", to,
+                 columns, have, from, row, scaled ? " * " : "", scaled ? t->scale : "");
+    ls_emit_line(t->e, "}");
+    ls_emit_line(t->e, "}");
+}
+
+/* ... to to[c][tile + 1]: the odd distance spreads a column over the banks. */
+void ls_att_load_turned(const LsAttText *t, const char *to, const char *from, int64_t row,
+                        int64_t columns, const char *have)
+{
+    ls_emit_line(t->e, "LS_ROWS(r, 0, %d) {", t->tile);
+    ls_emit_line(t->e, "LS_LANES(c, 0, %" PRId64 ") {", columns);
+    ls_emit_line(t->e, "%s[c * %d + r] = r < %s ? %s[r * %" PRId64 " + c] : 0;", to, t->tile + 1,
+                 have, from, row);
+    ls_emit_line(t->e, "}");
+    ls_emit_line(t->e, "}");
+}
+
+/* var[GROUP] = rows of `rows` times the column `lane` of a turned tile. */
+void ls_att_multiply(const LsAttText *t, const char *var, const char *rows, const char *turned,
+                     const char *lane, int64_t depth)
+{
+    ls_emit_line(t->e, "real %s[%d] = {0};", var, t->group);
+    ls_emit_line(t->e, "for (int64_t c = 0; c < %" PRId64 "; c++) {", depth);
+    ls_emit_line(t->e, "const real x = %s[c * %d + %s];", turned, t->tile + 1, lane);
+    ls_emit_line(t->e, "for (int64_t z = 0; z < %d; z++) {", t->group);
+    ls_emit_line(t->e, "%s[z] = ls_fma(%s[(g * %d + z) * %" PRId64 " + c], x, %s[z]);", var, rows,
+                 t->group, depth, var);
+    ls_emit_line(t->e, "}");
+    ls_emit_line(t->e, "}");
+}
+
+/* to[row][columns] += weights[row][tile] times a tile, whose element (i, c) is `element`; `by`:
+ * first times this factor of each row. */
+void ls_att_accumulate(const LsAttText *t, const char *to, int64_t row, int64_t columns,
+                       const char *weights, const char *element, const char *have, const char *by)
+{
+    LsEmit *e = t->e;
+    ls_emit_line(e, "LS_LANES(c, 0, %" PRId64 ") {", columns);
+    ls_emit_line(e, "real sum[%d];", t->group);
+    ls_emit_line(e, "for (int64_t z = 0; z < %d; z++) {", t->group);
+    ls_emit_line(e, "sum[z] = g * %d + z < %s ? %s[(g * %d + z) * %" PRId64 " + c]%s : 0;",
+                 t->group, have, to, t->group, row, by);
+    ls_emit_line(e, "}");
+    ls_emit_line(e, "for (int64_t i = 0; i < %d; i++) {", t->tile);
+    ls_emit_line(e, "const real x = %s;", element);
+    ls_emit_line(e, "for (int64_t z = 0; z < %d; z++) {", t->group);
+    ls_emit_line(e, "sum[z] = ls_fma(%s[(g * %d + z) * %d + i], x, sum[z]);", weights, t->group,
+                 t->tile);
+    ls_emit_line(e, "}");
+    ls_emit_line(e, "}");
+    ls_emit_line(e, "for (int64_t z = 0; z < %d; z++) {", t->group);
+    ls_emit_line(e, "if (g * %d + z < %s) {", t->group, have);
+    ls_emit_line(e, "%s[(g * %d + z) * %" PRId64 " + c] = sum[z];", to, t->group, row);
+    ls_emit_line(e, "}");
+    ls_emit_line(e, "}");
+    ls_emit_line(e, "}");
+}
+
+/* Where accumulation begins. */
+void ls_att_clear(const LsAttText *t, const char *to, int64_t row, int64_t columns,
+                  const char *have)
+{
+    ls_emit_line(t->e, "LS_ROWS(g, 0, %d) {", t->tile / t->group);
+    ls_emit_line(t->e, "LS_LANES(c, 0, %" PRId64 ") {", columns);
+    ls_emit_line(t->e, "for (int64_t z = g * %d; z < ls_least((g + 1) * %d, %s); z++) {", t->group,
+                 t->group, have);
+    ls_emit_line(t->e, "%s[z * %" PRId64 " + c] = 0;", to, row);
+    ls_emit_line(t->e, "}");
+    ls_emit_line(t->e, "}");
+    ls_emit_line(t->e, "}");
+}
+
+/* From row i and column j: whether that score counts, what the mask makes of it (score), and
+ * whether it moves. */
+void ls_att_mask_score(const LsAttText *t, bool moves)
+{
+    const LsAttentionAttr *at = t->at;
+    const char *diagonal = ls_arena_printf(t->k->g->arena, " && j <= i + %" PRId64, at->past);
+    ls_emit_line(t->e, "const bool seen = i < %" PRId64 " && j < %" PRId64 "%s;", t->s.rows,
+                 t->s.cols, at->causal ? diagonal : "");
+    if (!ls_is(t->mask)) {
+        if (moves)
+            ls_emit_line(t->e, "const bool moves = seen;");
+        return;
+    }
+    const LsShape *s = ls_shape(t->k->g, t->mask);
+    int64_t d[LS_MAX_RANK];
+    ls_strides(s, LS_ROW, d);
+    for (int a = 0; a < 4; a++)
+        d[a] = s->dim[a] == 1 ? 0 : d[a];
+    ls_emit_line(t->e,
+                 "const int64_t m = seen ? sample * %" PRId64 " + head * %" PRId64 " + i * %" PRId64
+                 " + j * %" PRId64 " : 0;",
+                 d[0], d[1], d[2], d[3]);
+    if (ls_type(t->k->g, t->mask) == LS_BOOL) {
+        ls_emit_line(t->e, "const bool moves = seen && (mask[m] != 0) == %d;", at->keep);
+        ls_emit_line(t->e, "score = moves ? score : %s;",
+                     ls_literal(t->k->g->arena, LS_REAL, at->fill, 0, t->k->target->real_bytes));
+    } else {
+        ls_emit_line(t->e, "score += mask[m];");
+        if (moves)
+            ls_emit_line(t->e, "const bool moves = seen;");
+    }
+}
+
+void ls_att_each_unit(const LsAttText *t, const char *first, int64_t down, const char *head,
+                      int64_t heads)
+{
+    ls_emit_line(t->e, "for (int64_t u = lo; u < hi; u++) {");
+    ls_emit_line(t->e, "const int64_t %s = u %% %" PRId64 " * %d;", first, down, t->tile);
+    ls_emit_line(t->e, "const int64_t %s = u / %" PRId64 " %% %" PRId64 ";", head, down, heads);
+    ls_emit_line(t->e, "const int64_t sample = u / %" PRId64 ";", down * heads);
+}
+
+void ls_att_tile_columns(const LsAttText *t)
+{
+    if (t->at->causal)
+        ls_emit_line(t->e,
+                     "const int64_t seen_cols = ls_least(i0 + have + %" PRId64 ", %" PRId64 ");",
+                     t->at->past, t->s.cols);
+    else
+        ls_emit_line(t->e, "const int64_t seen_cols = %" PRId64 ";", t->s.cols);
+    ls_emit_line(t->e, "for (int64_t j0 = 0; j0 < seen_cols; j0 += %d) {", t->tile);
+    ls_emit_line(t->e, "const int64_t n = ls_least(%d, %" PRId64 " - j0);", t->tile, t->s.cols);
+}

@@ -1,0 +1,68 @@
+/* codegen/cuda/attention_text.h -- what the parts of attention on GPUs are put together from.
+ *
+ * A block has `tile` rows of q, or of k, in shared memory, and passes over tiles of the other,
+ * which lie turned there: [column][tile + 1], the odd distance spreading a column over the banks. A
+ * row of threads has `group` rows of the tile, a lane one column of scores. In the text, i and j
+ * are a row and a column of the scores, i0 and j0 where tiles begin, `have` and `n` how many rows
+ * of q and of k a tile has, g counts rows of threads. */
+#ifndef LS_CODEGEN_CUDA_ATTENTION_TEXT_H
+#define LS_CODEGEN_CUDA_ATTENTION_TEXT_H
+
+#include "codegen/kernels/nest.h"
+#include "compiler/attention.h"
+
+enum { LS_ATT_FIRST = 3 };      /* operands of the gradient before q, k, v, mask: dy, y, lse */
+
+typedef struct LsAttText {
+    const LsKernelText *k;
+    LsEmit *e;
+    const LsAttentionAttr *at;
+    LsAttentionSize s;
+    bool grad;
+    int tile, group, place;     /* place: of q among the operands */
+    LsValueId mask;
+    const char *scale;
+} LsAttText;
+
+LsAttText ls_att_text(const LsKernelText *k);
+/* The gradient's parts, and the function that launches them (attention_back.c). */
+void ls_att_emit_back(const LsAttText *t);
+
+LsGrid ls_att_grid(const LsAttText *t, const char *suffix, int64_t heads, int64_t rows);
+/* Distance of rows of a tensor that has this bit of by_token, and as many heads and columns. */
+int64_t ls_att_row_of(const LsAttText *t, unsigned bit, int64_t heads, int64_t columns);
+
+/* ---- declarations ---- */
+void ls_att_operands(const LsAttText *t);       /* q, k, v, mask */
+void ls_att_local(const LsAttText *t, const char *type, const char *name, int64_t n);
+/* The loop over units: where the tile begins, the head (or the group) and the sample. */
+void ls_att_each_unit(const LsAttText *t, const char *first, int64_t down, const char *head,
+                      int64_t heads);
+/* The loop over tiles of k that rows i0 .. i0 + have see something of. */
+void ls_att_tile_columns(const LsAttText *t);
+/* "VAR = ARRAY + ...": row `first` of this head of q, y and the like; of k, v. */
+void ls_att_q_heads(const LsAttText *t, const char *type, const char *var, const char *array,
+                    unsigned bit, int64_t columns, const char *first);
+void ls_att_k_heads(const LsAttText *t, const char *type, const char *var, const char *array,
+                    unsigned bit, int64_t columns, const char *first);
+
+/* ---- tiles ---- */
+/* Rows 0 .. `have` of a head to to[r][columns], or turned; the others are 0. */
+void ls_att_load_rows(const LsAttText *t, const char *to, const char *from, int64_t row,
+                      int64_t columns, const char *have, bool scaled);
+void ls_att_load_turned(const LsAttText *t, const char *to, const char *from, int64_t row,
+                        int64_t columns, const char *have);
+/* var[group] = the thread's rows of `rows` times the column `lane` of a turned tile. */
+void ls_att_multiply(const LsAttText *t, const char *var, const char *rows, const char *turned,
+                     const char *lane, int64_t depth);
+/* to[row][columns] += weights[row][tile] times a tile, whose element (i, c) is `element`; by: first
+ * times this factor of each row. ls_att_clear begins it. */
+void ls_att_accumulate(const LsAttText *t, const char *to, int64_t row, int64_t columns,
+                       const char *weights, const char *element, const char *have, const char *by);
+void ls_att_clear(const LsAttText *t, const char *to, int64_t row, int64_t columns,
+                  const char *have);
+/* From i, j and score: whether that score counts (seen), what the mask makes of it, and, if asked,
+ * whether a change of q or k would change it (moves). */
+void ls_att_mask_score(const LsAttText *t, bool moves);
+
+#endif
