@@ -6,7 +6,8 @@ usage: gpu.py BUILD-FOLDER --prepare [--home DIR]     on a machine that can buil
        gpu.py BUILD-FOLDER [--part PART] [options]    there; ends with 77 where there is no GPU
        gpu.py BUILD-FOLDER --docs FILE... [--to docs/gpu.md]     the tables of results as a page
 
-Parts, each within --limit seconds (540); several: check,speed. Without --part all, one behind the other.
+Parts, each within --limit seconds (540), what is asked for first coming first; several: check,speed. Without
+--part all, one behind the other: within ten minutes with --limit 145.
   check     the device's properties; small networks against the CPU (loss, every gradient), all budgets
             bit for bit, compute-sanitizer
   speed     our programs: four networks, precisions, budgets, a small batch
@@ -18,6 +19,7 @@ Results go to $OUT (or --out, or the work folder) as gpu-PART.json, after each f
 """
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -86,6 +88,13 @@ def prepare(o):
     for name in sorted(os.listdir(os.path.join(o.build, "runtime"))):
         if name.endswith(".a"):
             copy_archive(os.path.join(o.build, "runtime", name), os.path.join(lib, name))
+    with open(os.path.join(o.build, "build_config.h"), encoding="utf-8") as f:
+        toolkit = re.search(r'#define LS_CUDA_HOME "(.+)"', f.read()).group(1)
+    for folder in ("lib64", "lib", "targets/x86_64-linux/lib"):
+        cudart = os.path.join(toolkit, folder, "libcudart_static.a")
+        if os.path.exists(cudart):      # its version is that of the headers of the CUDA runtime
+            shutil.copy(cudart, lib)
+            break
     shutil.copytree(os.path.join(root, "runtime"), os.path.join(lib, "runtime"),
                     ignore=shutil.ignore_patterns("meson.build"))
     size = sum(os.path.getsize(os.path.join(d, f)) for d, _, names in os.walk(home) for f in names)

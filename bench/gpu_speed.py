@@ -140,12 +140,12 @@ def measure(s, net, precision, budget, small, trainer, batch, compile_s):
 
 
 def profile(s, net, precision, trainer, batch):
-    """The dearest steps of a trainer."""
+    """The dearest steps of a trainer; ms of all of them, None after a failure."""
     path = trainer + ".profile.json"
     done = s.train(trainer, 6, data_file(s, net, batch), ["--profile", path], limit=90)
     if done.rc != 0:
         s.fail(f"{net} {precision}: --profile: rc {done.rc}: {done.tail()}")
-        return
+        return None
     with open(path, encoding="utf-8") as f:
         data = json.load(f)
     rows = data["steps"]
@@ -157,6 +157,7 @@ def profile(s, net, precision, trainer, batch):
     s.record("profile", model=net, precision=precision, batch=batch, total_ms=total / 1e6,
              dearest=[[name, t / 1e6] for t, name in sorted(ns, reverse=True)[:12]],
              ops=sorted(([k, v / 1e6] for k, v in by_op.items()), key=lambda r: -r[1]))
+    return total / 1e6
 
 
 def eager_peaks(s):
@@ -205,7 +206,10 @@ def run_ours(s):
             continue
         row = measure(s, net, precision, budget, small, trainer, batch, done.seconds)
         if row and budget == "none" and not small and s.left() > 60:
-            profile(s, net, precision, trainer, batch)
+            ms = profile(s, net, precision, trainer, batch)
+            if ms and row["ms"] > 1.25 * ms:
+                s.note(f"{net} {precision} b{batch}: a step takes {row['ms']:.1f} ms, its kernels {ms:.1f}: "
+                       "the rest is waiting, for data or for the host")
             tuned = s.train(trainer, 4, data_file(s, net, batch), ["--tune"], limit=120)
             if tuned.rc == 0:           # what was chosen is kept, and taken from here on
                 measure(s, net, precision, "tuned", small, trainer, batch, tuned.seconds)

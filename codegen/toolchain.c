@@ -90,9 +90,15 @@ static const char *compiler_of(const LsToolchain *t)
     return t->cc != NULL ? t->cc : env != NULL && env[0] != '\0' ? env : "cc";
 }
 
-/* The static CUDA runtime of the toolkit that the library was built with. */
+/* The static CUDA runtime that lies beside the runtime library, or that of the toolkit that the
+ * library was built with. */
 static const char *find_cudart(LsArena *a)
 {
+    const char *home = getenv("LOWERSET_HOME");
+    const char *own = home == NULL ? NULL
+                    : ls_arena_printf(a, "%s/lib/lowerset/libcudart_static.a", home);
+    if (own != NULL && access(own, R_OK) == 0)
+        return own;
     static const char *const folder[] = {"lib64", "lib", "targets/x86_64-linux/lib",
                                          "lib/x86_64-linux-gnu"};
     for (size_t k = 0; k < sizeof folder / sizeof *folder; k++) {
