@@ -86,6 +86,26 @@ static int choose_machine(LsJob *job)
     return LS_EXIT_USAGE;
 }
 
+/* Who chooses the engines of convolutions. */
+static int choose_convs(LsJob *job)
+{
+    const LsOptions *o = job->options;
+    LsBudget most = {LS_BUDGET_NONE, 0};
+    if (job->target.kind != LS_TARGET_CUDA)
+        return 0;
+    if (o->workspace != NULL
+        && (!ls_budget_parse(o->workspace, &most) || most.kind != LS_BUDGET_BYTES)) {
+        fprintf(stderr, "lowerset: --workspace: '%s' is no number of bytes, such as 64MiB\n",
+                o->workspace);
+        return LS_EXIT_USAGE;
+    }
+    const LsConvWishes w = {.device = job->target.device, .workspace = (int64_t)most.value,
+                            .rules = {.tf32 = job->target.tf32,
+                                      .nondeterministic = o->nondeterministic}};
+    job->target.convs = ls_conv_planner_new(job->cx.arena, &w);
+    return 0;
+}
+
 int ls_job_start(LsJob *job, const LsOptions *o, bool weightless)
 {
     *job = (LsJob){.options = o, .target = ls_target_cpu(4)};
@@ -97,11 +117,8 @@ int ls_job_start(LsJob *job, const LsOptions *o, bool weightless)
     job->pipeline.import.weightless = weightless;
     if (code == 0)
         code = choose_machine(job);
-    if (code == 0 && job->target.kind == LS_TARGET_CUDA)
-        job->target.convs = ls_conv_planner_new(
-            job->cx.arena, &(LsConvWishes){.device = job->target.device,
-                                           .rules = {.tf32 = job->target.tf32,
-                                                     .nondeterministic = o->nondeterministic}});
+    if (code == 0)
+        code = choose_convs(job);
     return code;
 }
 

@@ -26,6 +26,7 @@ typedef struct LsOptions {      /* as typed; what they mean is worked out by ls_
     /* target */
     const char *target, *arch, *nvcc, *march, *cc, *opt, *precision, *machine, *costs;
     bool nondeterministic;
+    const char *workspace;
     /* shape */
     LsList dim, shape;
     int64_t batch;

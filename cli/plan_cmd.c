@@ -97,7 +97,8 @@ static void print_gpu(const LsJob *job)
     LsProblem fast = *job->train_problem;
     const LsDagNode *node = job->train_problem->dag.node;
     double ns = ls_job_step_ns(job);
-    ls_conv_report(stdout, job->target.convs, job->train, job->target.real_bytes);
+    ls_conv_report(stdout, job->target.convs, job->train, job->target.real_bytes,
+                   job->options->verbose);
     if (job->target.tf32 || job->target.real_bytes != 4 || job->options->costs != NULL)
         return;
     fast.target.tf32 = true;

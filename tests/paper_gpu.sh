@@ -93,6 +93,14 @@ check "an old architecture is refused" ends 2 "$LOWERSET" plan "$OUT/mlp.onnx" -
 check "a processor is no GPU" ends 2 "$LOWERSET" plan "$OUT/mlp.onnx" --target=cuda --machine=cpu
 check "a plan for a GPU ends well" ends 0 "$LOWERSET" plan "$OUT/mlp.onnx" --target=cuda --arch=80
 check "it is planned for the GPU asked for" grep -q "machine a100" "$OUT/out"
+check "a workspace in percent is refused" ends 2 "$LOWERSET" plan "$OUT/mlp.onnx" --target=cuda --workspace=5%
+"$LOWERSET" model resnet18 --batch=2 --size=64 --weights=none -o "$OUT/r18.onnx" >/dev/null
+export FAKE_CUDNN_ENGINES=320
+check "convolutions are planned" ends 0 "$LOWERSET" plan "$OUT/r18.onnx" --target=cuda --plan-effort=1
+check "their workspace is said" grep -q "59 convolutions, a workspace of at most [0-9]\{6,\} bytes: plans" "$OUT/out"
+check "and can be limited" ends 0 "$LOWERSET" plan "$OUT/r18.onnx" --target=cuda --plan-effort=1 --workspace=4KiB
+check "to less" grep -q "59 convolutions, a workspace of at most 1000 bytes: plans" "$OUT/out"
+unset FAKE_CUDNN_ENGINES
 check "it says what the driver takes" grep -q "+ context .* an estimate" "$OUT/out"
 
 one mlp 1e-4 mlp --batch=4 --width=64 -- --optimizer=adamw --accumulate=2 --clip-norm=1

@@ -7,7 +7,8 @@
 #include <stdio.h>
 
 /* One line: how many, by which cuDNN for which device, the largest workspace; another for those that
- * have kernels of our own, with the reason. Nothing where g has no convolution. */
-void ls_conv_report(FILE *to, LsConvPlanner *p, const LsGraph *g, int real_bytes);
+ * have kernels of our own, with the reason. each: before them one for every convolution. Nothing
+ * where g has none. */
+void ls_conv_report(FILE *to, LsConvPlanner *p, const LsGraph *g, int real_bytes, bool each);
 
 #endif
