@@ -149,34 +149,73 @@ LS_FN void ls_row_sync(int x, int y)
 LS_ROW_TREE(ls_tree_sum, double, LS_ADD)
 LS_ROW_TREE(ls_tree_max, real, ls_max_real)
 
-/* run[0 .. 3]: the value of each i from 0 to n joined; `after` is done once it is known as v. Where n
- * is a multiple of 4 a thread takes four neighbours at a time, which the compiler reads at once; else
- * four that are a step of all threads apart. */
-#define LS_ROW_RUN(start, join, value, after)                                                      \
+/* Four neighbours at a multiple of 16 bytes. The compiler would take a copy apart and not always
+ * find together again what it took apart; of a vector it reads whole, writes it does not. */
+#if !defined __CUDACC__
+LS_FN void ls_get4(real to[4], const real *from)
+{
+    LS_CHECK((uintptr_t)from % 16 == 0);
+    memcpy(to, from, 4 * sizeof *to);
+}
+LS_FN void ls_put4(real *to, const real from[4])
+{
+    LS_CHECK((uintptr_t)to % 16 == 0);
+    memcpy(to, from, 4 * sizeof *to);
+}
+#elif defined LS_F64
+LS_FN void ls_get4(real to[4], const real *from)
+{
+    const double2 a = *(const double2 *)from, b = *(const double2 *)(from + 2);
+    to[0] = a.x, to[1] = a.y, to[2] = b.x, to[3] = b.y;
+}
+LS_FN void ls_put4(real *to, const real from[4])
+{
+    asm volatile("st.v2.f64 [%0], {%1, %2};" ::"l"(to), "d"(from[0]), "d"(from[1]) : "memory");
+    asm volatile("st.v2.f64 [%0], {%1, %2};" ::"l"(to + 2), "d"(from[2]), "d"(from[3]) : "memory");
+}
+#else
+LS_FN void ls_get4(real to[4], const real *from)
+{
+    const float4 v = *(const float4 *)from;
+    to[0] = v.x, to[1] = v.y, to[2] = v.z, to[3] = v.w;
+}
+LS_FN void ls_put4(real *to, const real from[4])
+{
+    asm volatile("st.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(to), "f"(from[0]), "f"(from[1]),
+                 "f"(from[2]), "f"(from[3]) : "memory");
+}
+#endif
+
+/* run[0 .. 3]: the values, each of elements a, b, c of the arrays x0, x1, x2, joined. Where n is a
+ * multiple of 4 the arrays start at multiples of 16 bytes, and a thread takes four neighbours at a
+ * time, which are v[0 .. 3] at i for `four`; else four that are a step of all threads apart, each v
+ * at i for `one`. */
+#define LS_ROW_RUN(start, join, value, x0, x1, x2, four, one)                                      \
     real run[4] = {start, start, start, start};                                                    \
     ls_row_sync(ls_x, ls_y);                                                                       \
     if (n % 4 == 0) {                                                                              \
-        for (int64_t q = threadIdx.x; q < n / 4; q += ls_x) {                                      \
-            real t[4];                                                                             \
+        for (int64_t i = 4 * (int64_t)threadIdx.x; i < n; i += 4 * ls_x) {                         \
+            real a4[4], b4[4], c4[4], v[4];                                                        \
+            ls_get4(a4, (x0) + i);                                                                 \
+            ls_get4(b4, (x1) + i);                                                                 \
+            ls_get4(c4, (x2) + i);                                                                 \
             LS_UNROLL for (int l = 0; l < 4; l++) {                                                \
-                const int64_t i = 4 * q + l;                                                       \
-                t[l] = value;                                                                      \
+                const real a = a4[l], b = b4[l], c = c4[l];                                        \
+                (void)a, (void)b, (void)c;                                                         \
+                v[l] = value;                                                                      \
             }                                                                                      \
-            LS_UNROLL for (int l = 0; l < 4; l++) {                                                \
-                const int64_t i = 4 * q + l;                                                       \
-                const real v = t[l];                                                               \
-                (void)i;                                                                           \
-                after;                                                                             \
-                run[l] = join(run[l], v);                                                          \
-            }                                                                                      \
+            four;                                                                                  \
+            LS_UNROLL for (int l = 0; l < 4; l++) run[l] = join(run[l], v[l]);                     \
         }                                                                                          \
     } else {                                                                                       \
         for (int64_t at = threadIdx.x; at < n; at += 4 * ls_x)                                     \
             LS_UNROLL for (int l = 0; l < 4; l++) {                                                \
                 const int64_t i = at + l * ls_x;                                                   \
                 if (i < n) {                                                                       \
+                    const real a = (x0)[i], b = (x1)[i], c = (x2)[i];                              \
+                    (void)a, (void)b, (void)c;                                                     \
                     const real v = value;                                                          \
-                    after;                                                                         \
+                    one;                                                                           \
                     run[l] = join(run[l], v);                                                      \
                 }                                                                                  \
             }                                                                                      \
@@ -184,26 +223,27 @@ LS_ROW_TREE(ls_tree_max, real, ls_max_real)
 
 LS_FN real ls_row_max_of(const real *x, int64_t n, int ls_x, int ls_y)
 {
-    LS_ROW_RUN(-INFINITY, ls_max_real, x[i], )
+    LS_ROW_RUN(-INFINITY, ls_max_real, a, x, x, x, , )
     const real low = ls_max_real(run[0], run[1]), high = ls_max_real(run[2], run[3]);
     return ls_tree_max(ls_max_real(low, high), ls_x, ls_y);
 }
 
-/* name_of(..., n): sum of `term`, an expression in i. */
-#define LS_ROW_SUM(name, term, after, ...)                                                         \
+/* name_of(..., n): sum of the values. */
+#define LS_ROW_SUM(name, value, x0, x1, x2, four, one, ...)                                        \
     LS_FN double name##_of(__VA_ARGS__, int64_t n, int ls_x, int ls_y)                             \
     {                                                                                              \
-        LS_ROW_RUN(0, LS_ADD, term, after)                                                         \
+        LS_ROW_RUN(0, LS_ADD, value, x0, x1, x2, four, one)                                        \
         const double sum = ((double)run[0] + run[1]) + ((double)run[2] + run[3]);                  \
         return ls_tree_sum(sum, ls_x, ls_y);                                                       \
     }
-LS_ROW_SUM(ls_row_sum, x[i], , const real *x)
-LS_ROW_SUM(ls_row_dot, a[i] * b[i], , const real *a, const real *b)
-LS_ROW_SUM(ls_row_square, (x[i] - mean) * (x[i] - mean), , const real *x, real mean)
-LS_ROW_SUM(ls_row_normal_dot, dy[i] * scale[i] * ((x[i] - mean) * invstd), , const real *dy,
+LS_ROW_SUM(ls_row_sum, a, x, x, x, , , const real *x)
+LS_ROW_SUM(ls_row_dot, a * b, x, y, y, , , const real *x, const real *y)
+LS_ROW_SUM(ls_row_square, (a - mean) * (a - mean), x, x, x, , , const real *x, real mean)
+LS_ROW_SUM(ls_row_normal_dot, a * b * ((c - mean) * invstd), dy, scale, x, , , const real *dy,
            const real *scale, const real *x, real mean, real invstd)
-LS_ROW_SUM(ls_row_exp, ls_exp(x[i] - shift), , const real *x, real shift)
-LS_ROW_SUM(ls_row_exp_to, ls_exp(x[i] - shift), y[i] = v, real *y, const real *x, real shift)
+LS_ROW_SUM(ls_row_exp, ls_exp(a - shift), x, x, x, , , const real *x, real shift)
+LS_ROW_SUM(ls_row_exp_to, ls_exp(a - shift), x, x, x, ls_put4(y + i, v), y[i] = v, real *y,
+           const real *x, real shift)
 
 /* lane[0 .. n), n a power of two up to 256: the tree of the CPU, to the bit. */
 LS_FN double ls_sum_lanes_of(const real *lane, int64_t n, int ls_x, int ls_y)

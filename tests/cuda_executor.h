@@ -62,6 +62,7 @@ void exec_trap(int line);
     _Generic((value), float : exec_shuffle_float, double : exec_shuffle_double)(mask, value, by,   \
                                                                                 __LINE__)
 #define __trap() exec_trap(__LINE__)
+#define LS_CHECK(condition) ((condition) ? (void)0 : exec_trap(__LINE__))
 #define LS_UNROLL
 #define LS_ROLLED
 #define LS_SHARED(type, name, dims)                                                                \

@@ -94,8 +94,10 @@ static void row(const Softmax *s)
                      "));",
                      n, lanes);
         ls_emit_line(s->e, "LS_ROW_SYNC;");
-        row_loop(s);
-        ls_emit_line(s->e, "y[i] *= scale;");
+        /* Over the whole array: nvcc tells a shifted pointer's elements not apart, and would read and
+         * write them one by one. */
+        ls_emit_line(s->e, "%s(i, at, at + %" PRId64 ") {", ls_lanes_word(n % 4 == 0), n);
+        ls_emit_line(s->e, "all_y[i] *= scale;");
     }
     ls_emit_line(s->e, "}");
 }

@@ -1,0 +1,29 @@
+#!/bin/sh
+# The device text is valid CUDA, for floats and doubles, for old devices and new, and becomes accesses of 16
+# bytes to global memory: nothing smaller, and nothing generic but what ls_put4 stores.
+#
+#   sh tests/cuda_text.sh SOURCE-FOLDER NVCC
+set -eu
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+wrong=0
+for flags in '-arch=sm_80' '-arch=sm_90a' '-arch=sm_90a -DLS_F64'; do
+    # shellcheck disable=SC2086
+    "$2" -ptx $flags -fmad=false -Werror all-warnings -I"$1/runtime" "$1/tests/cuda_text.cu" -o "$dir/text.ptx"
+    [ "$(grep -c '^[.]visible [.]entry [a-z_]*_part' "$dir/text.ptx")" = 5 ] || {
+        echo "$flags: not all kernels are there"
+        wrong=1
+    }
+    for wide in 'ld.global.v[24]' 'st.global.v[24]'; do
+        grep -q "$wide" "$dir/text.ptx" || { echo "$flags: no $wide"; wrong=1; }
+    done
+    if grep -En '	(ld|st)\.(global\.)?(f32|b32|u32|u64)' "$dir/text.ptx"; then
+        echo "$flags: small or generic accesses"
+        wrong=1
+    fi
+    if awk '/entry (pointwise|update)_part/, /^}/' "$dir/text.ptx" | grep fma; then
+        echo "$flags: a product contracted with its sum"
+        wrong=1
+    fi
+done
+exit $wrong
