@@ -1,5 +1,6 @@
 /* tests/exhaust.h -- the best schedule of a tiny graph by trying everything, straight from the
- * rules of the interchange format. Shares nothing with the scheduler. */
+ * rules of the interchange format: Dijkstra's search over what is live and what has run, of the
+ * nodes where that counts. Shares nothing with the scheduler. */
 #ifndef LS_TESTS_EXHAUST_H
 #define LS_TESTS_EXHAUST_H
 
@@ -9,130 +10,150 @@
 
 #include "scheduler/dag.h"
 
-/* A state: the tensors that are live, and the nodes that have run. */
+enum { EXHAUST_BITS = 22 };
+
+typedef struct ExhaustEntry { double value; uint32_t state; } ExhaustEntry;
+
 typedef struct Exhaust {
     const LsDag *g;
     bool inplace;
-    double budget;              /* of live bytes; with peak: none */
     bool peak;                  /* least peak in place of least cost */
-    double *best;               /* by state; < 0: not reached */
-    bool *closed;
-    uint32_t *heap; uint32_t nheap, heap_room;
-    double *key;
+    double budget;              /* of live bytes; with peak: none */
+    int live[64];               /* by tensor: its bit of the state; -1: persistent */
+    int ran[64];                /* by node: likewise; -1: nobody asks */
+    int nbit;
+    double *best;               /* by state; INFINITY: not reached */
+    ExhaustEntry *heap; uint32_t nheap, room;
 } Exhaust;
+
+static inline bool exhaust_has(int bit, uint32_t state)
+{
+    return bit >= 0 && (state >> bit & 1);
+}
 
 static inline void exhaust_push(Exhaust *x, uint32_t state, double value)
 {
-    if (x->closed[state] || (x->best[state] >= 0 && x->best[state] <= value))
+    if (value >= x->best[state])
         return;
     x->best[state] = value;
-    if (x->nheap == x->heap_room) {
-        x->heap_room = 2 * x->heap_room + 1024;
-        x->heap = realloc(x->heap, x->heap_room * sizeof *x->heap);
-        x->key = realloc(x->key, x->heap_room * sizeof *x->key);
+    if (x->nheap == x->room) {
+        x->room = 2 * x->room + 1024;
+        x->heap = realloc(x->heap, x->room * sizeof *x->heap);
     }
     uint32_t at = x->nheap++;
-    for (; at > 0 && x->key[(at - 1) / 2] > value; at = (at - 1) / 2) {
-        x->key[at] = x->key[(at - 1) / 2];
+    for (; at > 0 && x->heap[(at - 1) / 2].value > value; at = (at - 1) / 2)
         x->heap[at] = x->heap[(at - 1) / 2];
-    }
-    x->key[at] = value;
-    x->heap[at] = state;
+    x->heap[at] = (ExhaustEntry){value, state};
 }
 
-static inline uint32_t exhaust_pop(Exhaust *x)
+static inline ExhaustEntry exhaust_pop(Exhaust *x)
 {
-    uint32_t top = x->heap[0], n = --x->nheap, at = 0;
-    for (;;) {
-        uint32_t kid = 2 * at + 1;
-        if (kid + 1 < n && x->key[kid + 1] < x->key[kid])
-            kid++;
-        if (kid >= n || x->key[n] <= x->key[kid])
+    ExhaustEntry top = x->heap[0], last = x->heap[--x->nheap];
+    uint32_t at = 0;
+    for (uint32_t kid; (kid = 2 * at + 1) < x->nheap; at = kid) {
+        kid += kid + 1 < x->nheap && x->heap[kid + 1].value < x->heap[kid].value;
+        if (x->heap[kid].value >= last.value)
             break;
-        x->key[at] = x->key[kid];
         x->heap[at] = x->heap[kid];
-        at = kid;
     }
-    x->key[at] = x->key[n];
-    x->heap[at] = x->heap[n];
+    x->heap[at] = last;
     return top;
 }
 
-/* Runs node v with every choice of the pairs from `pair` on. */
-static inline void exhaust_run(Exhaust *x, uint32_t v, uint32_t live, uint32_t done, double value,
-                               uint32_t pair, uint32_t taken, uint32_t placed)
+/* Runs node v with every choice of the pairs from `pair` on; taken, given: bits of operands and
+ * results of those that were chosen. */
+static inline void exhaust_run(Exhaust *x, uint32_t v, ExhaustEntry from, uint32_t pair,
+                               uint32_t taken, uint32_t given)
 {
     const LsDag *g = x->g;
     const LsDagNode *n = &g->node[v];
     for (; x->inplace && pair < n->ninplace; pair++) {
         uint32_t o = n->inplace[pair].out, i = n->inplace[pair].in;
-        if (g->tensor[o].bytes <= g->tensor[i].bytes && (live >> i & 1) && !(taken >> i & 1)
-            && !(placed >> o & 1))
-            exhaust_run(x, v, live, done, value, pair + 1, taken | 1u << i, placed | 1u << o);
+        if (g->tensor[o].bytes <= g->tensor[i].bytes && exhaust_has(x->live[i], from.state)
+            && !exhaust_has(x->live[i], taken) && !exhaust_has(x->live[o], given))
+            exhaust_run(x, v, from, pair + 1, taken | 1u << x->live[i], given | 1u << x->live[o]);
     }
     double bytes = (double)n->workspace;
-    uint32_t after = live & ~taken;
+    uint32_t after = from.state & ~taken;
     for (uint32_t t = 0; t < g->ntensor; t++)
-        bytes += live >> t & 1 ? (double)g->tensor[t].bytes : 0;
+        bytes += exhaust_has(x->live[t], from.state) ? (double)g->tensor[t].bytes : 0;
     for (uint32_t k = 0; k < n->nout; k++) {
-        bytes += placed >> n->out[k] & 1 ? 0 : (double)g->tensor[n->out[k]].bytes;
-        after |= 1u << n->out[k];
+        bytes += exhaust_has(x->live[n->out[k]], given) ? 0 : (double)g->tensor[n->out[k]].bytes;
+        after |= 1u << x->live[n->out[k]];
     }
-    double to = x->peak ? fmax(value, bytes) : value + n->cost;
+    if (x->ran[v] >= 0)
+        after |= 1u << x->ran[v];
     if (x->peak || bytes <= x->budget)
-        exhaust_push(x, after | (done | 1u << v) << g->ntensor, to);
+        exhaust_push(x, after, x->peak ? fmax(from.value, bytes) : from.value + n->cost);
 }
 
-static inline bool exhaust_may_run(const LsDag *g, uint32_t v, uint32_t live, uint32_t done)
+/* Whether node v may run in the state, apart from memory. */
+static inline bool exhaust_may_run(const Exhaust *x, uint32_t v, uint32_t state)
 {
+    const LsDag *g = x->g;
     const LsDagNode *n = &g->node[v];
-    bool may = !((n->once || n->nupd > 0) && (done >> v & 1));
+    bool may = !((n->once || n->nupd > 0) && exhaust_has(x->ran[v], state));
     for (uint32_t k = 0; k < n->nin; k++)
-        may &= g->tensor[n->in[k]].persistent || (live >> n->in[k] & 1);
+        may &= x->live[n->in[k]] < 0 || exhaust_has(x->live[n->in[k]], state);
     for (uint32_t k = 0; k < n->nout; k++)
-        may &= !(live >> n->out[k] & 1);
+        may &= !exhaust_has(x->live[n->out[k]], state);
     for (uint32_t u = 0; u < g->nnode; u++)
-        for (uint32_t k = 0; u != v && (done >> u & 1) && k < g->node[u].nupd; k++)
-            may &= !ls_id_in(n->in, n->nin, g->node[u].upd[k]);
+        for (uint32_t k = 0; u != v && k < g->node[u].nupd; k++)
+            may &= !exhaust_has(x->ran[u], state) || !ls_id_in(n->in, n->nin, g->node[u].upd[k]);
     return may;
 }
 
-/* The least cost within `budget`, or the least peak of live bytes; -1: no schedule. Nodes and
- * tensors together number at most 24. */
+static inline bool exhaust_is_end(const Exhaust *x, uint32_t state)
+{
+    const LsDag *g = x->g;
+    bool end = true;
+    for (uint32_t t = 0; t < g->ntensor; t++)
+        end &= !g->tensor[t].output || x->live[t] < 0 || exhaust_has(x->live[t], state);
+    for (uint32_t v = 0; v < g->nnode; v++)
+        end &= g->node[v].alternative || (!g->node[v].required && g->node[v].nupd == 0)
+               || exhaust_has(x->ran[v], state);
+    return end;
+}
+
+static inline double exhaust_search(Exhaust *x)
+{
+    exhaust_push(x, 0, 0);
+    while (x->nheap > 0) {
+        ExhaustEntry at = exhaust_pop(x);
+        if (at.value > x->best[at.state])
+            continue;
+        if (exhaust_is_end(x, at.state))
+            return at.value;
+        for (uint32_t t = 0; t < x->g->ntensor; t++)
+            if (exhaust_has(x->live[t], at.state))
+                exhaust_push(x, at.state & ~(1u << x->live[t]), at.value);
+        for (uint32_t v = 0; v < x->g->nnode; v++)
+            if (exhaust_may_run(x, v, at.state))
+                exhaust_run(x, v, at, 0, 0, 0);
+    }
+    return -1;
+}
+
+/* The least cost within `budget`, or the least peak of live bytes; -1: no schedule; -2: the graph
+ * is too large. */
 static inline double exhaust(const LsDag *g, bool inplace, bool peak, double budget)
 {
-    size_t n = (size_t)1 << (g->ntensor + g->nnode);
     Exhaust x = {.g = g, .inplace = inplace, .peak = peak, .budget = budget};
-    x.best = malloc(n * sizeof *x.best);
-    x.closed = calloc(n, sizeof *x.closed);
-    for (size_t k = 0; k < n; k++)
-        x.best[k] = -1;
-    uint32_t must = 0, outputs = 0, all = (1u << g->ntensor) - 1;
-    for (uint32_t v = 0; v < g->nnode; v++)
-        must |= g->node[v].required || g->node[v].nupd > 0 ? 1u << v : 0;
+    if (g->ntensor > 64 || g->nnode > 64)
+        return -2;
     for (uint32_t t = 0; t < g->ntensor; t++)
-        outputs |= g->tensor[t].output ? 1u << t : 0;
-    double found = -1;
-    exhaust_push(&x, 0, 0);
-    while (x.nheap > 0 && found < 0) {
-        double value = x.key[0];
-        uint32_t state = exhaust_pop(&x), live = state & all, done = state >> g->ntensor;
-        if (x.closed[state])
-            continue;
-        x.closed[state] = true;
-        if ((live & outputs) == outputs && (done & must) == must)
-            found = value;
-        for (uint32_t t = 0; t < g->ntensor; t++)
-            if (live >> t & 1)
-                exhaust_push(&x, state & ~(1u << t), value);
-        for (uint32_t v = 0; v < g->nnode; v++)
-            if (exhaust_may_run(g, v, live, done))
-                exhaust_run(&x, v, live, done, value, 0, 0, 0);
-    }
+        x.live[t] = g->tensor[t].persistent ? -1 : x.nbit++;
+    for (uint32_t v = 0; v < g->nnode; v++)
+        x.ran[v] = g->node[v].once || g->node[v].nupd || g->node[v].required ? x.nbit++ : -1;
+    if (x.nbit > EXHAUST_BITS)
+        return -2;
+    size_t n = (size_t)1 << x.nbit;
+    x.best = malloc(n * sizeof *x.best);
+    for (size_t k = 0; k < n; k++)
+        x.best[k] = INFINITY;
+    double found = exhaust_search(&x);
     free(x.best);
-    free(x.closed);
     free(x.heap);
-    free(x.key);
     return found;
 }
 
