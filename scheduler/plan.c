@@ -202,19 +202,22 @@ static LsCand *next_by_peak(LsPlanner *pl, const char *want, const LsCand *last)
 }
 
 /* The candidate of the least arena; of equals the one of the least peak. Live peaks bound arenas,
- * so most need no packing, and few are packed with effort. */
+ * so most need no packing, and those that do no more than it takes to be out of the question. */
 static LsCand *smallest(LsPlanner *pl, const char *want, int64_t *arena)
 {
-    enum { SMALL = 300, FEW = 3 };
+    enum { SMALL = 300, FEW = 16 };
     int effort = pl->pool->prob->n < SMALL ? INT32_MAX : FEW;      /* so many get a full packing */
     LsCand *best = NULL, *c = NULL;
     int64_t slack = pl->pool->prob->dag->alignment;         /* peaks are of aligned sizes */
     for (int k = 0; (c = next_by_peak(pl, want, c)) != NULL; k++) {
         if (best != NULL && c->peak - slack >= *arena)
             break;
-        int64_t mine = ls_candidates_plan(pl->pool, c, k < effort ? 0 : INT64_MAX)->arena;
+        int64_t good = best == NULL ? 0 : *arena - 1;
+        int64_t mine = ls_candidates_plan(pl->pool, c, k < effort ? good : INT64_MAX)->arena;
         if (k >= effort)
             mine = c->quick;                        /* whatever else was asked of it */
+        else if (mine <= good)
+            mine = ls_candidates_plan(pl->pool, c, 0)->arena;
         if (best == NULL || mine < *arena) {
             best = c;
             *arena = mine;
