@@ -24,7 +24,7 @@ static LsBlock *read_blocks(LsArena *arena, const char *path, uint32_t *n)
         if (sscanf(line, "%*[^,#],%" SCNu32 ",%" SCNu32 ",%" SCNd64, &from, &past, &size) == 3
             && past > from && size >= 0) {
             block = ls_arena_grow(arena, block, *n, *n + 1u, sizeof *block, &room);
-            block[(*n)++] = (LsBlock){size, from, past - 1};
+            block[(*n)++] = (LsBlock){size, from, past - 1, 0, 0};
         }
     fclose(f);
     return block;

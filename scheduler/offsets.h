@@ -9,6 +9,8 @@
 typedef struct LsBlock {
     int64_t size;               /* bytes, >= 0 */
     uint32_t from, to;          /* first and last step it is there, from <= to */
+    int64_t rest;               /* > 0: behind step `full`, from <= full < to, only its lower end */
+    uint32_t full;              /* of so many bytes is there, at most `size` */
 } LsBlock;
 
 typedef enum {

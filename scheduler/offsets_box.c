@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-typedef struct Event { uint32_t step, block; } Event;
+typedef struct Event { uint32_t step, block; } Event;   /* block: past the last: its upper end */
 
 static int by_step(const void *x, const void *y)
 {
@@ -27,25 +27,64 @@ static int by_from(const void *x, const void *y)
 static uint32_t find_sections(LsArena *arena, const LsBlock *block, LsBoxes *b)
 {
     Event *start = ls_arena_alloc(arena, b->n + 1u, sizeof *start);
-    Event *end = ls_arena_alloc(arena, b->n + 1u, sizeof *end);
+    Event *end = ls_arena_alloc(arena, 2 * (size_t)b->n + 1, sizeof *end);
+    uint32_t section = 0, s = 0, nend = b->n;
+    bool open = false;
     for (uint32_t k = 0; k < b->n; k++) {
-        start[k] = (Event){block[b->box[k].block].from, k};
-        end[k] = (Event){block[b->box[k].block].to, k};
+        const LsBlock *of = &block[b->box[k].block];
+        start[k] = (Event){of->from, k};
+        end[k] = (Event){of->to, k};
+        if (b->box[k].rest < b->box[k].size)
+            end[nend++] = (Event){of->full, b->n + k};
     }
     qsort(start, b->n, sizeof *start, by_step);
-    qsort(end, b->n, sizeof *end, by_step);
-    uint32_t section = 0, s = 0;
-    bool open = false;
-    for (uint32_t e = 0; e < b->n; e++) {
+    qsort(end, nend, sizeof *end, by_step);
+    for (uint32_t e = 0; e < nend; e++) {
         for (; s < b->n && start[s].step <= end[e].step; s++) {
             b->box[start[s].block].from = section;
             open = true;
         }
         section += open;
         open = false;
-        b->box[end[e].block].to = section - 1;
+        if (end[e].block < b->n)
+            b->box[end[e].block].to = section - 1;
+        else
+            b->box[end[e].block - b->n].full = section - 1;
     }
+    for (uint32_t k = 0; k < b->n; k++)
+        if (b->box[k].rest == b->box[k].size)
+            b->box[k].full = b->box[k].to;
     return section;
+}
+
+static int64_t to_units(int64_t bytes, int64_t alignment)
+{
+    return bytes / alignment + (bytes % alignment != 0);
+}
+
+/* Sums of sizes; stops at the first that is too large. */
+static void find_totals(LsArena *arena, LsBoxes *b)
+{
+    uint32_t *leaving = ls_arena_alloc(arena, b->nsection + 1u, sizeof *leaving);
+    uint32_t *next = ls_arena_alloc(arena, 2 * (size_t)b->n + 1, sizeof *next);
+    for (uint32_t k = 0; k < 2 * b->n; k++) {       /* lower and upper ends, in lists; 0: none */
+        uint32_t last = k % 2 ? b->box[k / 2].full : b->box[k / 2].to;
+        next[k] = leaving[last];
+        leaving[last] = k + 1;
+    }
+    int64_t used = 0;
+    for (uint32_t s = 0, k = 0; s < b->nsection; s++) {
+        for (; k < b->n && b->box[k].from == s; k++)
+            used = ls_add(used, b->box[k].size);
+        b->total[s] = used;
+        b->peak = used > b->peak ? used : b->peak;
+        if (used == INT64_MAX)                      /* nothing else counts then */
+            return;
+        for (uint32_t x = leaving[s]; x != 0; x = next[x - 1]) {
+            const LsBox *o = &b->box[(x - 1) / 2];
+            used -= (x - 1) % 2 ? o->size - o->rest : o->rest;
+        }
+    }
 }
 
 void ls_boxes_make(LsArena *arena, const LsBlock *block, uint32_t n, int64_t alignment,
@@ -54,8 +93,9 @@ void ls_boxes_make(LsArena *arena, const LsBlock *block, uint32_t n, int64_t ali
     *out = (LsBoxes){.box = ls_arena_alloc(arena, n + 1u, sizeof *out->box)};
     for (uint32_t k = 0; k < n; k++)
         if (block[k].size > 0) {
-            int64_t units = block[k].size / alignment + (block[k].size % alignment != 0);
-            out->box[out->n++] = (LsBox){.size = units, .block = k};
+            int64_t units = to_units(block[k].size, alignment);
+            int64_t rest = block[k].rest > 0 ? to_units(block[k].rest, alignment) : units;
+            out->box[out->n++] = (LsBox){.size = units, .rest = rest, .block = k};
         }
     out->nsection = find_sections(arena, block, out);
     qsort(out->box, out->n, sizeof *out->box, by_from);
@@ -64,25 +104,11 @@ void ls_boxes_make(LsArena *arena, const LsBlock *block, uint32_t n, int64_t ali
     for (uint32_t k = 0; k < out->n; k++) {
         const LsBox *x = &out->box[k];
         const LsBlock *of = &block[x->block];
-        out->area[k] = (double)x->size * ((double)of->to - of->from + 1);
+        double late = x->full < x->to ? (double)of->to - of->full : 0;
+        out->area[k] = (double)x->size * ((double)of->to - of->from + 1 - late)
+                       + (double)x->rest * late;
     }
-    uint32_t *by_to = ls_arena_alloc(arena, out->nsection + 1u, sizeof *by_to);
-    uint32_t *next = ls_arena_alloc(arena, out->n + 1u, sizeof *next);
-    for (uint32_t k = 0; k < out->n; k++) {         /* boxes that leave, in lists; 0: none */
-        next[k] = by_to[out->box[k].to];
-        by_to[out->box[k].to] = k + 1;
-    }
-    int64_t used = 0;
-    for (uint32_t s = 0, k = 0; s < out->nsection; s++) {
-        for (; k < out->n && out->box[k].from == s; k++)
-            used = ls_add(used, out->box[k].size);
-        out->total[s] = used;
-        out->peak = used > out->peak ? used : out->peak;
-        if (used == INT64_MAX)                      /* nothing else counts then */
-            return;
-        for (uint32_t x = by_to[s]; x != 0; x = next[x - 1])
-            used -= out->box[x - 1].size;
-    }
+    find_totals(arena, out);
 }
 
 uint32_t ls_boxes_part(const LsBoxes *b, uint32_t a)

@@ -13,6 +13,8 @@
 typedef struct LsBox {
     int64_t size;               /* units, > 0 */
     uint32_t from, to;          /* first and last section */
+    uint32_t full;              /* last section that all of it is in; behind it there is */
+    int64_t rest;               /* only the lower end, of so many units; full = to: size */
     uint32_t block;             /* index of the block */
 } LsBox;
 
@@ -34,6 +36,12 @@ uint32_t ls_boxes_part(const LsBoxes *b, uint32_t a);
  * is, Z size, S start in time (rising), in the order of the letters of `key`. rank[box]: 0 is
  * first. */
 void ls_boxes_rank(LsArena *arena, const LsBoxes *b, const char *key, uint32_t *rank);
+
+/* Units of the box in a section that it is in. */
+static inline int64_t ls_box_at(const LsBox *x, uint32_t section)
+{
+    return section <= x->full ? x->size : x->rest;
+}
 
 /* a + b, at most INT64_MAX; both >= 0. */
 static inline int64_t ls_add(int64_t a, int64_t b)

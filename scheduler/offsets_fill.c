@@ -123,8 +123,15 @@ static uint32_t least(const Fill *f, uint32_t node, uint32_t low, uint32_t wide,
 static void place_on(Fill *f, uint32_t id, const LsBox *x)
 {
     Stretch s = f->st[id];
-    f->st[id] = (Stretch){ls_add(s.level, x->size), x->from, x->to, s.left, s.right, s.at};
+    uint32_t last = id;
+    f->st[id] = (Stretch){ls_add(s.level, x->size), x->from, x->full, s.left, s.right, s.at};
     sift(f, s.at);
+    if (x->full < x->to) {
+        last = add_stretch(f, (Stretch){s.level + x->rest, x->full + 1, x->to, id, s.right, 0});
+        if (s.right != NONE)
+            f->st[s.right].left = last;
+        f->st[id].right = last;
+    }
     if (s.from < x->from) {
         uint32_t l = add_stretch(f, (Stretch){s.level, s.from, x->from - 1, s.left, id, 0});
         if (s.left != NONE)
@@ -132,12 +139,14 @@ static void place_on(Fill *f, uint32_t id, const LsBox *x)
         f->st[id].left = l;
     }
     if (s.to > x->to) {
-        uint32_t r = add_stretch(f, (Stretch){s.level, x->to + 1, s.to, id, s.right, 0});
+        uint32_t r = add_stretch(f, (Stretch){s.level, x->to + 1, s.to, last, s.right, 0});
         if (s.right != NONE)
             f->st[s.right].left = r;
-        f->st[id].right = r;
+        f->st[last].right = r;
     }
     merge(f, id);
+    if (last != id)
+        merge(f, last);
 }
 
 static void prepare(LsArena *arena, Fill *f, const uint32_t *rank)

@@ -26,7 +26,8 @@ int64_t ls_refuter_sums(LsRefuter *r, const LsOpenList *l)
     for (uint32_t k = 0; k < l->n; k++) {
         const LsBox *x = &r->b->box[l->open[k].box];
         r->sum[x->from] += x->size;
-        r->sum[x->to + 1] -= x->size;
+        r->sum[x->full + 1] -= x->size - x->rest;
+        r->sum[x->to + 1] -= x->rest;
     }
     int64_t most = 0, sum = 0;
     for (uint32_t s = l->from; s <= l->to; s++) {
@@ -61,7 +62,7 @@ static bool over_by_release(LsRefuter *r, const LsOpenBox *open, uint32_t n, int
         int64_t least = open[k].least > floor ? open[k].least : floor, most = 0;
         uint32_t a = later(x->from, from), z = sooner(x->to, to);
         for (uint32_t s = a; s <= z; s++) {
-            sum[s] += x->size;
+            sum[s] += ls_box_at(x, s);
             most = sum[s] > most ? sum[s] : most;
         }
         r->work += z >= a ? z - a + 2 : 1;
@@ -82,9 +83,9 @@ static void find_ends(LsRefuter *r, uint32_t n, uint32_t from, uint32_t to)
         r->end[s] = r->end2[s] = INT64_MAX;
     for (uint32_t k = 0; k < n; k++) {
         const LsBox *x = &r->b->box[r->raised[k].box];
-        int64_t end = r->raised[k].least + x->size;
         uint32_t a = later(x->from, from), z = sooner(x->to, to);
         for (uint32_t s = a; s <= z; s++) {
+            int64_t end = r->raised[k].least + ls_box_at(x, s);
             if (end < r->end[s]) {
                 r->end2[s] = r->end[s];
                 r->end[s] = end;

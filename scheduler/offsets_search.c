@@ -181,12 +181,35 @@ static bool matters(const LsSearch *s, const LsOpenList *l, uint32_t k)
     return false;
 }
 
+/* What open[k] raises at sections `on` to `top`, one of its upper ends, goes to s->mixed; `n`
+ * boxes are there already, and how many are then is returned, or UINT32_MAX: one has no room
+ * above it. first: the least section that such a box may begin at. */
+static uint32_t raise(LsSearch *s, const LsOpenList *l, uint32_t k, LsSpan on, uint32_t first,
+                      int64_t top, uint32_t n, LsSpan *changed)
+{
+    for (uint32_t j = 0; j < l->n; j++) {
+        uint32_t id = l->open[j].box;
+        const LsBox *y = &s->b->box[id];
+        if (j == k || l->open[j].least >= top || !meet(on, y) || y->from < first)
+            continue;
+        if (top > s->r.cap - y->size) {
+            uint32_t a = on.from > y->from ? on.from : y->from;
+            s->why = (LsSpan){a, a};
+            s->jump = false;
+            return UINT32_MAX;
+        }
+        *changed = ls_span_join(*changed, (LsSpan){y->from, y->to});
+        s->mixed[n++] = (LsOpenBox){top, id, false};
+    }
+    return n;
+}
+
 /* Places l->open[k] on the skyline and goes on with the others. */
 static LsSearchEnd place_next(LsSearch *s, const LsOpenList *l, uint32_t k)
 {
     const LsOpenBox *me = &l->open[k];
     const LsBox *x = &s->b->box[me->box];
-    int64_t at = me->least, top = at + x->size;
+    int64_t at = me->least, top = at + x->size, step = at + x->rest;
     LsSpan changed = {x->from, x->to};
     uint32_t n = 0, split = 0;
     if (s->used + l->n > s->room || s->depth >= MOST_DEEP)
@@ -194,24 +217,19 @@ static LsSearchEnd place_next(LsSearch *s, const LsOpenList *l, uint32_t k)
     s->r.work += l->n;
     while (split < l->n && l->open[split].least >= top)
         s->mixed[n++] = l->open[split++];
-    for (uint32_t j = split; j < l->n; j++) {       /* what it raises: all to its top */
-        uint32_t id = l->open[j].box;
-        const LsBox *y = &s->b->box[id];
-        if (j == k || y->from > x->to || y->to < x->from)
-            continue;
-        if (top > s->r.cap - y->size) {
-            uint32_t a = x->from > y->from ? x->from : y->from;
-            s->why = (LsSpan){a, a};
-            s->jump = false;
-            return LS_SEARCH_REFUTED;
-        }
-        changed = ls_span_join(changed, (LsSpan){y->from, y->to});
-        s->mixed[n++] = (LsOpenBox){top, id, false};
-    }
-    for (uint32_t j = split; j < l->n; j++) {
+    n = raise(s, l, k, (LsSpan){x->from, x->full}, 0, top, n, &changed);
+    bool low = x->full == x->to;                    /* what rests on the lower end is in */
+    for (uint32_t j = split; j < l->n && n <= l->n; j++) {
         LsOpenBox o = l->open[j];
         const LsBox *y = &s->b->box[o.box];
-        if (j == k || (y->from <= x->to && y->to >= x->from))
+        if (!low && o.least < step) {               /* in the order of falling least */
+            low = true;
+            n = raise(s, l, k, (LsSpan){x->full + 1, x->to}, x->full + 1, step, n, &changed);
+            if (n > l->n)
+                break;
+        }
+        if (j == k || (y->from <= x->full && y->to >= x->from)
+            || (y->from <= x->to && y->to > x->full && o.least < step))
             continue;
         if (o.least < at || (o.least == at && s->rank[o.box] < s->rank[me->box])) {
             o.passed = true;
@@ -219,6 +237,8 @@ static LsSearchEnd place_next(LsSearch *s, const LsOpenList *l, uint32_t k)
         }
         s->mixed[n++] = o;
     }
+    if (n > l->n)
+        return LS_SEARCH_REFUTED;
     s->depth++;
     LsSearchEnd end = LS_SEARCH_FOUND;
     if (n > 0)
@@ -261,7 +281,8 @@ static bool is_copy(const LsSearch *s, const LsOpenList *l, uint32_t tail, uint3
         const LsOpenBox *o = &l->open[j];
         const LsBox *y = &s->b->box[o->box];
         if (o->least == me->least && !o->passed && y->size == x->size && y->from == x->from
-            && y->to == x->to && s->rank[o->box] < s->rank[me->box])
+            && y->to == x->to && y->rest == x->rest && y->full == x->full
+            && s->rank[o->box] < s->rank[me->box])
             return true;
     }
     return false;

@@ -25,19 +25,25 @@ static void pack(Build *b)
     for (uint32_t k = 0; k < l->ninst; k++) {       /* an heir comes after whom it takes over */
         const LsInstance *in = &l->inst[k];
         uint32_t to = in->to < n ? in->to : n - 1;
+        int64_t size = b->p->size[in->tensor];
         if (in->of != LS_NO_ID) {
+            LsBlock *o = &block[b->block_of[in->of]];
             b->block_of[k] = b->block_of[in->of];
-            block[b->block_of[k]].to = to;
+            o->to = to;
+            if (size < o->size && o->rest == 0 && to > in->from) {
+                o->rest = size;                     /* the upper end is free again */
+                o->full = in->from;
+            }
             continue;
         }
         b->block_of[k] = nblock;
-        block[nblock++] = (LsBlock){b->p->size[in->tensor], in->from, to};
+        block[nblock++] = (LsBlock){size, in->from, to, 0, 0};
     }
     for (uint32_t s = 0; s < n; s++) {
         int64_t bytes = b->p->workspace[b->seq->node[s]];
         b->workspace[s] = bytes ? nblock : LS_NO_ID;
         if (bytes)
-            block[nblock++] = (LsBlock){bytes, s, s};
+            block[nblock++] = (LsBlock){bytes, s, s, 0, 0};
     }
     b->place = ls_arena_alloc(b->tmp, nblock + 1u, sizeof *b->place);
     ls_offsets(block, nblock, b->p->dag->alignment, ls_offsets_bound(block, nblock), b->enough,
@@ -109,39 +115,14 @@ static void add_steps(Build *b, LsPlan *out)
     }
 }
 
-/* How many results that are smaller than the operand whose place they take get a place of their
- * own instead: else all of the operand's is held as long as they live. */
-typedef enum { APART_NONE, APART_FREE, APART_ALL } Apart;       /* FREE: as the peak allows */
-
-/* Whether there are any such. */
-static bool set_apart(const LsProb *p, LsLive *l, Apart apart)
-{
-    bool any = false;
-    for (uint32_t k = 0; k < l->ninst; k++) {
-        LsInstance *in = &l->inst[k];
-        int64_t bytes = p->size[in->tensor];
-        if (in->of == LS_NO_ID || bytes >= p->size[l->inst[in->of].tensor])
-            continue;
-        any = true;
-        if (apart == APART_NONE || (apart == APART_FREE && l->mem[in->from] + bytes > l->peak))
-            continue;
-        l->mem[in->from] += bytes;
-        l->inst[in->of].heir = LS_NO_ID;
-        in->of = LS_NO_ID;
-    }
-    return any;
-}
-
-/* Whether setting results apart can make a difference. */
-static bool build(LsArena *arena, LsProb *p, const LsSeq *seq, const char *strategy,
-                  LsPackEffort effort, int64_t enough, Apart apart, LsPlan *out)
+void ls_plan_build(LsArena *arena, LsProb *p, const LsSeq *seq, const char *strategy,
+                   LsPackEffort effort, int64_t enough, LsPlan *out)
 {
     LsArena *kept = p->arena;
     p->arena = ls_arena_new();
     Build b = {.tmp = p->arena, .p = p, .seq = seq, .effort = effort, .enough = enough};
     LsLive *live = ls_live_new(p);
     ls_live(p, seq, live);
-    bool any = set_apart(p, live, apart);
     b.live = live;
     *out = (LsPlan){.strategy = strategy, .base_cost = p->base_cost};
     out->step = ls_arena_alloc(arena, (size_t)seq->n + live->ninst + 1, sizeof *out->step);
@@ -152,21 +133,4 @@ static bool build(LsArena *arena, LsProb *p, const LsSeq *seq, const char *strat
     add_steps(&b, out);
     ls_arena_free(p->arena);
     p->arena = kept;
-    return any;
-}
-
-void ls_plan_build(LsArena *arena, LsProb *p, const LsSeq *seq, const char *strategy,
-                   LsPackEffort effort, int64_t enough, LsPlan *out)
-{
-    enum { SMALL = 300 };
-    bool any = build(arena, p, seq, strategy, effort, enough, APART_NONE, out);
-    int64_t good = out->live_peak > enough ? out->live_peak : enough;
-    if (!any || effort != LS_PACK_FULL || p->n >= SMALL)
-        return;
-    for (Apart apart = APART_FREE; apart <= APART_ALL && out->arena > good; apart++) {
-        LsPlan other;
-        build(arena, p, seq, strategy, effort, enough, apart, &other);
-        if (other.arena < out->arena)
-            *out = other;
-    }
 }

@@ -10,6 +10,30 @@
 #include "tests/dag_tools.h"
 #include "tests/suite.h"
 
+static LsBlock block(int64_t size, uint32_t from, uint32_t to)
+{
+    return (LsBlock){size, from, to, 0, 0};
+}
+
+/* Of up to `most` units of bytes; one in four loses its upper end on the way. */
+static LsBlock random_block(uint64_t *rnd, uint32_t most, int64_t unit, uint32_t steps, uint32_t wide)
+{
+    LsBlock b = block((int64_t)dag_random(rnd, most) * unit, dag_random(rnd, steps), 0);
+    b.to = b.from + dag_random(rnd, wide);
+    if (dag_random(rnd, 4) == 0 && b.to > b.from && b.size > unit) {
+        b.rest = 1 + dag_random(rnd, (uint32_t)(b.size - 1));
+        b.full = b.from + dag_random(rnd, b.to - b.from);
+    }
+    return b;
+}
+
+/* Where it ends above its place when both blocks have begun: it never grows. */
+static int64_t top_beside(const LsBlock *b, const LsBlock *other)
+{
+    uint32_t step = b->from > other->from ? b->from : other->from;
+    return b->rest > 0 && step > b->full ? b->rest : b->size;
+}
+
 static int64_t check(const LsBlock *b, uint32_t n, int64_t alignment, const int64_t *offset)
 {
     int64_t end = 0;
@@ -19,7 +43,8 @@ static int64_t check(const LsBlock *b, uint32_t n, int64_t alignment, const int6
         end = offset[i] + b[i].size > end ? offset[i] + b[i].size : end;
         for (uint32_t j = 0; j < i; j++)
             ck_assert(b[i].to < b[j].from || b[j].to < b[i].from || b[i].size == 0 || b[j].size == 0
-                      || offset[i] + b[i].size <= offset[j] || offset[j] + b[j].size <= offset[i]);
+                      || offset[i] + top_beside(&b[i], &b[j]) <= offset[j]
+                      || offset[j] + top_beside(&b[j], &b[i]) <= offset[i]);
     }
     return end;
 }
@@ -31,11 +56,8 @@ START_TEST(random_blocks_never_overlap_and_the_end_is_the_one_returned)
         uint32_t n = 1 + dag_random(&rnd, 60);
         int64_t alignment = round % 2 ? 64 : 1, offset[60];
         LsBlock b[60];
-        for (uint32_t i = 0; i < n; i++) {
-            b[i].size = (int64_t)dag_random(&rnd, 40) * 64;
-            b[i].from = dag_random(&rnd, 50);
-            b[i].to = b[i].from + dag_random(&rnd, 20);
-        }
+        for (uint32_t i = 0; i < n; i++)
+            b[i] = random_block(&rnd, 40, 64, 50, 20);
         int64_t bound = ls_offsets_bound(b, n);
         int64_t end = ls_offsets(b, n, alignment, bound, 0, LS_PACK_FULL, offset);
         ck_assert_int_eq(check(b, n, alignment, offset), end);
@@ -52,7 +74,7 @@ START_TEST(nested_lifetimes_are_packed_without_a_gap)
     int64_t offset[N];
     for (uint32_t i = 0; i < N; i++)                /* forward values: made in
                                                      * order, freed in reverse */
-        b[i] = (LsBlock){64 * (1 + i % 7), i, 2 * N - i};
+        b[i] = block(64 * (1 + i % 7), i, 2 * N - i);
     int64_t bound = ls_offsets_bound(b, N);
     ck_assert_int_eq(ls_offsets(b, N, 64, bound, 0, LS_PACK_QUICK, offset), bound);
     ck_assert_int_eq(check(b, N, 64, offset), bound);
@@ -61,7 +83,7 @@ END_TEST
 
 /* The least end when the blocks from order[k] on are placed in every order, each on the skyline of
  * those before: among these is a best placement. */
-static int64_t least_end(const LsBlock *b, uint32_t n, uint32_t *order, uint32_t k, int64_t *top,
+static int64_t least_end(const LsBlock *b, uint32_t n, uint32_t *order, uint32_t k, int64_t *place,
                          int64_t end)
 {
     int64_t best = INT64_MAX;
@@ -74,11 +96,13 @@ static int64_t least_end(const LsBlock *b, uint32_t n, uint32_t *order, uint32_t
         int64_t on = 0;
         for (uint32_t j = 0; j < k; j++) {
             const LsBlock *o = &b[order[j]];
-            if (o->from <= b[id].to && b[id].from <= o->to && top[order[j]] > on)
-                on = top[order[j]];
+            int64_t top = place[order[j]] + top_beside(o, &b[id]);
+            if (o->from <= b[id].to && b[id].from <= o->to && top > on)
+                on = top;
         }
-        top[id] = on + b[id].size;
-        int64_t e = least_end(b, n, order, k + 1, top, top[id] > end ? top[id] : end);
+        int64_t top = on + b[id].size;
+        place[id] = on;
+        int64_t e = least_end(b, n, order, k + 1, place, top > end ? top : end);
         best = e < best ? e : best;
         order[k] = order[i];
         order[i] = id;
@@ -92,15 +116,13 @@ START_TEST(a_few_blocks_end_at_the_least_end_of_all_placements)
     uint64_t rnd = 5;
     for (int round = 0; round < 200; round++) {
         uint32_t n = round % 4 ? MOST : 1 + dag_random(&rnd, MOST), order[MOST];
-        int64_t offset[MOST], top[MOST];
+        int64_t offset[MOST], place[MOST];
         LsBlock b[MOST];
         for (uint32_t i = 0; i < n; i++) {
-            b[i].size = 1 + dag_random(&rnd, 4);
-            b[i].from = dag_random(&rnd, 7);
-            b[i].to = b[i].from + dag_random(&rnd, 5);
+            b[i] = random_block(&rnd, 5, 1, 7, 5);
             order[i] = i;
         }
-        int64_t bound = ls_offsets_bound(b, n), best = least_end(b, n, order, 0, top, 0);
+        int64_t bound = ls_offsets_bound(b, n), best = least_end(b, n, order, 0, place, 0);
         ck_assert_int_eq(ls_offsets(b, n, 1, bound, 0, LS_PACK_FULL, offset), best);
         ck_assert_int_eq(check(b, n, 1, offset), best);
     }
@@ -114,7 +136,7 @@ static uint32_t cut(LsBlock *b, uint32_t n, uint64_t *rnd, uint32_t from, uint32
     uint32_t part = n > 2 ? 1 + dag_random(rnd, n - 1) : 1;
     bool upright = dag_random(rnd, 2) && to > from;
     if (n < 2 || (!upright && high - low < 2)) {
-        *b = (LsBlock){high - low, from, to};
+        *b = block(high - low, from, to);
         return 1;
     }
     if (upright) {
@@ -193,11 +215,8 @@ START_TEST(what_is_found_for_some_bytes_is_found_for_more)
     for (int round = 0; round < 12; round++) {
         LsBlock b[N];
         int64_t offset[N], last = INT64_MAX;
-        for (uint32_t i = 0; i < N; i++) {
-            b[i].size = 1 + dag_random(&rnd, 1000);
-            b[i].from = dag_random(&rnd, 30);
-            b[i].to = b[i].from + dag_random(&rnd, 12);
-        }
+        for (uint32_t i = 0; i < N; i++)
+            b[i] = random_block(&rnd, 1000, 1, 30, 12);
         int64_t bound = ls_offsets_bound(b, N);
         int64_t best = ls_offsets(b, N, 1, bound, 0, LS_PACK_FULL, offset);
         for (int64_t enough = bound; enough <= best + 40; enough += 1 + (best - bound) / 4) {
@@ -217,11 +236,8 @@ START_TEST(the_same_blocks_always_get_the_same_places)
     LsBlock b[N];
     int64_t one[N], two[N];
     uint64_t rnd = 9;
-    for (uint32_t i = 0; i < N; i++) {
-        b[i].size = 1 + dag_random(&rnd, 1000);
-        b[i].from = dag_random(&rnd, 100);
-        b[i].to = b[i].from + dag_random(&rnd, 30);
-    }
+    for (uint32_t i = 0; i < N; i++)
+        b[i] = random_block(&rnd, 1000, 1, 100, 30);
     int64_t bound = ls_offsets_bound(b, N);
     int64_t end = ls_offsets(b, N, 1, bound, 0, LS_PACK_FULL, one);
     ck_assert_int_eq(ls_offsets(b, N, 1, bound, 0, LS_PACK_FULL, two), end);
@@ -234,14 +250,14 @@ START_TEST(blocks_of_no_size_need_no_arena_and_no_blocks_neither)
 {
     int64_t offset[3];
     ck_assert_int_eq(ls_offsets(NULL, 0, 1, 0, 0, LS_PACK_FULL, offset), 0);
-    LsBlock b[] = {{0, 0, 9}, {0, 3, UINT32_MAX}, {0, 9, 9}};
+    LsBlock b[] = {block(0, 0, 9), block(0, 3, UINT32_MAX), block(0, 9, 9)};
     ck_assert_int_eq(ls_offsets(b, 3, 64, 0, 0, LS_PACK_FULL, offset), 0);
     ck_assert_int_eq(ls_offsets_bound(b, 3), 0);
     b[1].size = 65;
     ck_assert_int_eq(ls_offsets(b, 3, 64, 0, 0, LS_PACK_FULL, offset), 65);
     ck_assert_int_eq(check(b, 3, 64, offset), 65);
     for (int k = 0; k < 3; k++)
-        b[k] = (LsBlock){100 + k, 7, 7};            /* all at one step: aligned, one on another */
+        b[k] = block(100 + k, 7, 7);            /* all at one step: aligned, one on another */
     ck_assert_int_le(ls_offsets(b, 3, 64, 0, 0, LS_PACK_FULL, offset), 2 * 128 + 102);
     check(b, 3, 64, offset);
 }
@@ -251,7 +267,7 @@ START_TEST(sizes_near_63_bits_do_not_overflow)
 {
     const int64_t half = INT64_MAX / 2;
     int64_t offset[3];
-    LsBlock b[] = {{half, 0, 5}, {half, 3, UINT32_MAX}, {half, 6, 6}};
+    LsBlock b[] = {block(half, 0, 5), block(half, 3, UINT32_MAX), block(half, 6, 6)};
     ck_assert_int_eq(ls_offsets_bound(b, 3), 2 * half);
     ck_assert_int_eq(ls_offsets(b, 3, 1, 0, 0, LS_PACK_FULL, offset), 2 * half);
     ck_assert_int_eq(check(b, 3, 1, offset), 2 * half);
@@ -280,7 +296,7 @@ START_TEST(the_hard_instances_of_minimalloc_fit_their_capacity)
         while (fgets(line, sizeof line, f) != NULL && n < MOST)
             if (sscanf(line, "%*[^,],%u,%u,%lld", &from, &to, &size) == 3
                 || sscanf(line, "%u,%u,%u,%lld", &id, &from, &to, &size) == 4)
-                b[n++] = (LsBlock){size, from, to - 1};
+                b[n++] = block(size, from, to - 1);
         fclose(f);
         ck_assert_uint_gt(n, 50);
         int64_t bound = ls_offsets_bound(b, n);
