@@ -11,6 +11,7 @@
 #include "runtime/ls_program.h"
 #include "scheduler/audit.h"
 #include "scheduler/dag_json.h"
+#include "scheduler/page.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -20,12 +21,8 @@
 
 const char *ls_bytes_text(LsArena *a, int64_t bytes)
 {
-    static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-    double v = (double)bytes;
-    int k = 0;
-    while (fabs(v) >= 1024 && k < 4)
-        v /= 1024, k++;
-    return ls_arena_printf(a, k == 0 ? "%.0f %s" : "%.2f %s", v, unit[k]);
+    char text[24];
+    return ls_arena_strdup(a, ls_page_bytes(text, bytes));
 }
 
 /* Index of the word in the list, 0 for NULL; -1 after a message that names those there are. */

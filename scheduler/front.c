@@ -1,8 +1,6 @@
 /* scheduler/front.c -- see the header. */
 #include "scheduler/front.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Sums of the same costs in another order differ by less. */
@@ -31,13 +29,34 @@ static bool takes(const LsFront *f, double cost, int64_t peak)
     return n == 0 || f->item[n - 1].peak > peak;
 }
 
-static void *must(void *p)
+/* Item `at` becomes one with room for n runs, in the place of items [at, end). */
+static LsFrontItem *open_item(LsFront *f, uint32_t at, uint32_t end, uint32_t n)
 {
-    if (p == NULL) {
-        fprintf(stderr, "lowerset: out of memory\n");
-        exit(1);
+    uint32_t dropped = end - at, all = f->n + f->nspare;
+    LsFrontItem fresh = {0};
+    if (f->arena == NULL)
+        f->arena = ls_arena_new();
+    f->item = ls_arena_grow(f->arena, f->item, all, all + 1u, sizeof *f->item, &f->room);
+    for (uint32_t k = 0; k < dropped; k++) {        /* behind all, for their room */
+        LsFrontItem old = f->item[at];
+        memmove(f->item + at, f->item + at + 1, (all - at - 1) * sizeof old);
+        f->item[all - 1] = old;
     }
-    return p;
+    f->n -= dropped;
+    f->nspare += dropped;
+    if (f->nspare > 0) {
+        fresh = f->item[all - 1];
+        f->nspare--;
+        all--;
+    }
+    memmove(f->item + at + 1, f->item + at, (all - at) * sizeof fresh);
+    if (fresh.room < n) {
+        fresh.room = n + n / 4;
+        fresh.seq.node = ls_arena_alloc(f->arena, fresh.room + 1u, sizeof *fresh.seq.node);
+    }
+    f->n++;
+    f->item[at] = fresh;
+    return &f->item[at];
 }
 
 void ls_front_offer(LsFront *f, const LsTape *t)
@@ -49,16 +68,11 @@ void ls_front_offer(LsFront *f, const LsTape *t)
     while (at < f->n && dearer(t->cost, f->item[at].cost))
         at++;
     for (end = at; end < f->n && f->item[end].peak >= peak; end++)
-        free(f->item[end].seq.node);
-    if (f->n + 1 > f->room) {
-        f->room = 2 * f->room + 16;
-        f->item = must(realloc(f->item, f->room * sizeof *f->item));
-    }
-    memmove(f->item + at + 1, f->item + end, (f->n - end) * sizeof *f->item);
-    f->n = f->n - end + at + 1;
-    f->item[at] = (LsFrontItem){t->cost, peak,
-                                {must(malloc((t->n + 1) * sizeof(uint32_t))), 0}};
-    ls_tape_store(t, &f->item[at].seq);
+        ;
+    LsFrontItem *item = open_item(f, at, end, t->n);
+    item->cost = t->cost;
+    item->peak = peak;
+    ls_tape_store(t, &item->seq);
 }
 
 const LsFrontItem *ls_front_best(const LsFront *f, int64_t most)
@@ -76,8 +90,6 @@ const LsFrontItem *ls_front_best(const LsFront *f, int64_t most)
 
 void ls_front_free(LsFront *f)
 {
-    for (uint32_t k = 0; k < f->n; k++)
-        free(f->item[k].seq.node);
-    free(f->item);
+    ls_arena_free(f->arena);
     *f = (LsFront){0};
 }

@@ -7,11 +7,15 @@
 typedef struct LsFrontItem {
     double cost;
     int64_t peak;               /* bytes */
-    LsSeq seq;                  /* node: from malloc */
+    LsSeq seq;
+    uint32_t room;              /* of seq.node */
 } LsFrontItem;
 
+/* All zeros: empty. Behind the n items are `nspare` more, whose seq.node will be used again. */
 typedef struct LsFront {
+    LsArena *arena;
     LsFrontItem *item; uint32_t n, room;    /* by rising cost, so by falling peak */
+    uint32_t nspare;
 } LsFront;
 
 /* Copies what is on the tape unless something of the front is as good in both; it is valid. */

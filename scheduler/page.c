@@ -1,6 +1,7 @@
 /* scheduler/page.c -- escaping, sizes and the style sheet of the reports. */
 #include "scheduler/page.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -72,9 +73,9 @@ const char *ls_page_bytes(char text[24], int64_t bytes)
     static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
     double x = (double)bytes;
     int u = 0;
-    for (; x >= 1024 && u < 5; u++)
+    for (; fabs(x) >= 1024 && u < 5; u++)
         x /= 1024;
-    snprintf(text, 24, u == 0 ? "%.0f %s" : x < 10 ? "%.2f %s" : "%.1f %s", x, unit[u]);
+    snprintf(text, 24, u == 0 ? "%.0f %s" : "%.2f %s", x, unit[u]);
     return text;
 }
 

@@ -15,7 +15,7 @@ void ls_page_text(FILE *to, const char *s);
 /* As a string of JSON within a script element, which nothing in it can end. */
 void ls_page_json(FILE *to, const char *s);
 
-/* "1.25 GiB" */
+/* "1.25 GiB"; wherever sizes are told, in texts for terminals too. */
 const char *ls_page_bytes(char text[24], int64_t bytes);
 
 /* Doctype to the opened body: no scripts and styles but the page's own, nothing from a network. */
