@@ -1,8 +1,10 @@
 /* tests/test_cublaslt.c -- products for GPUs, computed by a library that takes cuBLASLt's place
- * (fake_cublaslt.c) and compared with loops over row-major matrices; descriptors by the real one. */
+ * (fake_cublaslt.c) and compared with loops over row-major matrices; descriptors by the real
+ * one. */
 #include "runtime/cuda/cublaslt.c"
 #include "runtime/cuda/cublaslt_choice.c"
 #include "runtime/cuda/cublaslt_library.c"
+#include "runtime/cuda/cublaslt_product.c"
 
 #include "tests/suite.h"
 
@@ -50,9 +52,10 @@ static const LsCudaMatmul cases[] = {
      .axis = {{3, 39, 15}}},
     {PLAIN, .m = 9, .n = 7, .k = 11, .naxis = 1, .axis = {{5, 0, 77}}},          /* one A for all */
     {PLAIN, .m = 9, .n = 7, .k = 11, .turn_a = true, .naxis = 1, .axis = {{5, 99, 0}}},
-    {PLAIN, .m = 4, .n = 5, .k = 6, .turn_b = true, .naxis = 3,                  /* both, crosswise */
+    {PLAIN, .m = 4, .n = 5, .k = 6, .turn_b = true, .naxis = 3,              /* both, crosswise */
      .axis = {{2, 72, 0}, {4, 0, 30}, {3, 24, 0}}},
-    {PLAIN, .m = 4, .n = 5, .k = 6, .naxis = 2, .axis = {{2, 0, 90}, {3, 24, 30}}, .arg_bias = BIAS},
+    {PLAIN, .m = 4, .n = 5, .k = 6, .naxis = 2, .axis = {{2, 0, 90}, {3, 24, 30}},
+     .arg_bias = BIAS},
     {PLAIN, .m = 16, .n = 16, .k = 16, .naxis = 2, .axis = {{2, 256, 0}, {3, 0, 256}}},
     {PLAIN, .m = 12, .n = 20, .k = 8, .arg_bias = BIAS, .after = LS_AFTER_RELU},
     {PLAIN, .m = 12, .n = 20, .k = 8, .arg_bias = BIAS, .after = LS_AFTER_RELU, .arg_aux = AUX},
@@ -65,7 +68,7 @@ static const LsCudaMatmul cases[] = {
      .axis = {{2, 48, 80}, {3, 96, 160}}},
     {PLAIN, .m = 6, .n = 10, .k = 8, .after = LS_AFTER_DGELU, .arg_aux = AUX, .naxis = 2,
      .axis = {{2, 144, 240}, {3, 48, 80}}},
-    {PLAIN, .m = 11, .n = 10, .k = 25, .turn_a = true, .arg_sum_b = SUM},    /* x' dy, columns of dy */
+    {PLAIN, .m = 11, .n = 10, .k = 25, .turn_a = true, .arg_sum_b = SUM},    /* x' dy */
     {PLAIN, .m = 11, .n = 10, .k = 25, .turn_a = true, .arg_sum_a = SUM},    /* dy' x */
     {PLAIN, .m = 11, .n = 10, .k = 25, .turn_b = true, .arg_sum_b = SUM},
 };
@@ -100,7 +103,7 @@ static bool bits(const LsCudaMatmul *p)
 static Bench bench_new(const LsCudaMatmul *p)
 {
     Bench t = {.p = p, .matrices = 1};
-    int64_t a = p->m * p->k, b = p->k * p->n, word = type_bytes(p);
+    int64_t a = p->m * p->k, b = p->k * p->n, word = ls_blas_bytes(p);
     for (int k = 0; k < p->naxis; k++) {
         t.matrices *= p->axis[k].count;
         a += (p->axis[k].count - 1) * p->axis[k].a;
@@ -373,13 +376,13 @@ START_TEST(the_real_library_accepts_every_description)
     for (int k = 0; k < 3 * NCASES; k++) {
         LsCudaMatmul p = cases[k % NCASES];
         p.type = (LsProductType)(k / NCASES);
-        Product q = {.p = &p};
+        LsBlasProduct q = {.p = &p};
         cublasLtMatmulPreference_t pref = NULL;
         e = (LsError){0};
-        ck_assert_msg(make_product(&b, &q, &e) && make_preference(&b, &q, &pref, &e), "%d: %s", k,
-                      e.text);
+        ck_assert_msg(ls_blas_product_make(&b.lib, &q, &e) && make_preference(&b, &q, &pref, &e),
+                      "%d: %s", k, e.text);
         b.lib.MatmulPreferenceDestroy(pref);
-        free_product(&b, &q);
+        ls_blas_product_free(&b.lib, &q);
     }
     ls_cublas_library_close(&b.lib);
 }

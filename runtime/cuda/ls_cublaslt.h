@@ -1,5 +1,5 @@
-/* runtime/cuda/ls_cublaslt.h -- matrix products of a program for NVIDIA GPUs, through cuBLASLt: what
- * the program says. Plain C.
+/* runtime/cuda/ls_cublaslt.h -- matrix products of a program for NVIDIA GPUs, through cuBLASLt:
+ * what the program says. Plain C.
  *
  * The library is opened at run time. A product is described by plain data that the compiler prints;
  * descriptors are made and an algorithm is chosen when it runs first, which must be before the step

@@ -1,0 +1,139 @@
+/* runtime/cuda/cublaslt_product.c -- see cublaslt_product.h.
+ *
+ * cuBLASLt's matrices lie by columns. A row-major matrix is the transpose of the column-major one
+ * in the same place, and c = a b is c' = b' a': so b is its first factor, a its second, and "rows
+ * of D" are our columns. */
+#include "runtime/cuda/cublaslt_product.h"
+
+int ls_blas_bytes(const LsCudaMatmul *p) { return p->type == LS_PRODUCT_F64 ? 8 : 4; }
+
+bool ls_blas_ok(const LsCublasLibrary *l, cublasStatus_t s, const char *what, LsError *e)
+{
+    return s == CUBLAS_STATUS_SUCCESS
+        || ls_fail(e, LS_EXIT_DEVICE, "%s: %s: %s", l->name, what, l->GetStatusString(s));
+}
+
+static bool set(const LsCublasLibrary *l, cublasLtMatmulDesc_t d,
+                cublasLtMatmulDescAttributes_t name, const void *value, size_t size, LsError *e)
+{
+    return ls_blas_ok(l, l->MatmulDescSetAttribute(d, name, value, size), "describe a product", e);
+}
+
+uint32_t ls_blas_epilogue(const LsCudaMatmul *p)
+{
+    static const uint32_t plain[] = {CUBLASLT_EPILOGUE_DEFAULT, CUBLASLT_EPILOGUE_RELU,
+                                     CUBLASLT_EPILOGUE_GELU, CUBLASLT_EPILOGUE_DRELU,
+                                     CUBLASLT_EPILOGUE_DGELU};
+    static const uint32_t with_bias[] = {CUBLASLT_EPILOGUE_BIAS, CUBLASLT_EPILOGUE_RELU_BIAS,
+                                         CUBLASLT_EPILOGUE_GELU_BIAS};
+    static const uint32_t with_aux[] = {0, CUBLASLT_EPILOGUE_RELU_AUX, CUBLASLT_EPILOGUE_GELU_AUX,
+                                        CUBLASLT_EPILOGUE_DRELU, CUBLASLT_EPILOGUE_DGELU};
+    static const uint32_t with_both[] = {0, CUBLASLT_EPILOGUE_RELU_AUX_BIAS,
+                                         CUBLASLT_EPILOGUE_GELU_AUX_BIAS};
+    if (p->arg_sum_b >= 0)      /* b is the library's A */
+        return CUBLASLT_EPILOGUE_BGRADA;
+    if (p->arg_sum_a >= 0)
+        return CUBLASLT_EPILOGUE_BGRADB;
+    if (p->arg_bias >= 0)
+        return p->arg_aux >= 0 ? with_both[p->after] : with_bias[p->after];
+    return p->arg_aux >= 0 ? with_aux[p->after] : plain[p->after];
+}
+
+bool ls_blas_vectors(const LsCublasLibrary *l, const LsBlasProduct *q, const void *bias,
+                     const void *aux, LsError *e)
+{
+    const LsCudaMatmul *p = q->p;
+    bool vector = p->arg_bias >= 0 || p->arg_sum_a >= 0 || p->arg_sum_b >= 0;
+    return (!vector || set(l, q->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias, e))
+        && (p->arg_aux < 0
+            || set(l, q->desc, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, &aux, sizeof aux, e));
+}
+
+static bool make_desc(const LsCublasLibrary *l, LsBlasProduct *q, LsError *e)
+{
+    static const cublasComputeType_t compute[] = {
+        CUBLAS_COMPUTE_32F, CUBLAS_COMPUTE_32F_FAST_TF32, CUBLAS_COMPUTE_64F};
+    const LsCudaMatmul *p = q->p;
+    cudaDataType_t scale = p->type == LS_PRODUCT_F64 ? CUDA_R_64F : CUDA_R_32F;
+    int32_t first = p->turn_b ? CUBLAS_OP_T : CUBLAS_OP_N;
+    int32_t second = p->turn_a ? CUBLAS_OP_T : CUBLAS_OP_N;
+    uint32_t ep = ls_blas_epilogue(p);
+    int64_t ld = ls_product_aux_ld(p->after, p->n), apart = ld * p->m;
+    const void *aligned = (const void *)(uintptr_t)LS_BLAS_ALIGNMENT;
+    bool batched_aux = p->arg_aux >= 0 && q->batch >= 0;
+    if (!ls_blas_ok(l, l->MatmulDescCreate(&q->desc, compute[p->type], scale), "describe a product",
+                    e))
+        return false;
+    return set(l, q->desc, CUBLASLT_MATMUL_DESC_TRANSA, &first, sizeof first, e)
+        && set(l, q->desc, CUBLASLT_MATMUL_DESC_TRANSB, &second, sizeof second, e)
+        && set(l, q->desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &ep, sizeof ep, e)
+        && (p->arg_aux < 0
+            || set(l, q->desc, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &ld, sizeof ld, e))
+        && (!batched_aux
+            || set(l, q->desc, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE, &apart, sizeof apart,
+                   e))
+        && ls_blas_vectors(l, q, aligned, aligned, e);
+}
+
+/* A dense row-major matrix; with count > 1, one every `apart` elements. */
+static bool make_layout(const LsCublasLibrary *l, const LsCudaMatmul *p, int64_t rows, int64_t cols,
+                        int64_t count, int64_t apart, cublasLtMatrixLayout_t *to, LsError *e)
+{
+    cudaDataType_t type = p->type == LS_PRODUCT_F64 ? CUDA_R_64F : CUDA_R_32F;
+    int32_t n = (int32_t)count;
+    if (!ls_blas_ok(l, l->MatrixLayoutCreate(to, type, (uint64_t)cols, (uint64_t)rows, cols),
+            "describe a matrix", e))
+        return false;
+    return count == 1
+        || (ls_blas_ok(l, l->MatrixLayoutSetAttribute(*to, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &n,
+                                                  sizeof n), "describe a batch", e)
+            && ls_blas_ok(l, l->MatrixLayoutSetAttribute(
+                         *to, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &apart, sizeof apart),
+                  "describe a batch", e));
+}
+
+int64_t ls_blas_apart(const LsCudaMatmul *p, int axis)
+{
+    int64_t apart = p->m * p->n;
+    for (int k = p->naxis - 1; k > axis; k--)
+        apart *= p->axis[k].count;
+    return apart;
+}
+
+/* The longest axis is the library's batch, which is one call; the others are calls. */
+static void share_axes(LsBlasProduct *q)
+{
+    q->batch = -1;
+    q->calls = 1;
+    for (int k = 0; k < q->p->naxis; k++) {
+        q->calls *= q->p->axis[k].count;
+        if (q->batch < 0 || q->p->axis[k].count > q->p->axis[q->batch].count)
+            q->batch = k;
+    }
+    if (q->batch >= 0)
+        q->calls /= q->p->axis[q->batch].count;
+}
+
+bool ls_blas_product_make(const LsCublasLibrary *l, LsBlasProduct *q, LsError *e)
+{
+    const LsCudaMatmul *p = q->p;
+    share_axes(q);
+    int64_t count = q->batch >= 0 ? p->axis[q->batch].count : 1;
+    int64_t a = q->batch >= 0 ? p->axis[q->batch].a : 0;
+    int64_t b = q->batch >= 0 ? p->axis[q->batch].b : 0;
+    int64_t c = q->batch >= 0 ? ls_blas_apart(p, q->batch) : 0;
+    return make_desc(l, q, e)
+        && make_layout(l, p, p->turn_a ? p->k : p->m, p->turn_a ? p->m : p->k, count, a, &q->a, e)
+        && make_layout(l, p, p->turn_b ? p->n : p->k, p->turn_b ? p->k : p->n, count, b, &q->b, e)
+        && make_layout(l, p, p->m, p->n, count, c, &q->c, e);
+}
+
+void ls_blas_product_free(const LsCublasLibrary *l, LsBlasProduct *q)
+{
+    cublasLtMatrixLayout_t layout[] = {q->a, q->b, q->c};
+    for (int k = 0; k < 3; k++)
+        if (layout[k] != NULL)
+            l->MatrixLayoutDestroy(layout[k]);
+    if (q->desc != NULL)
+        l->MatmulDescDestroy(q->desc);
+}
