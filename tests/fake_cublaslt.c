@@ -291,7 +291,8 @@ static void multiply(const void *data)
     const Desc *d = &p->desc;
     const Layout *a = &p->a, *b = &p->b, *out = &p->out;
     int64_t rows = (int64_t)out->rows, cols = (int64_t)out->cols;
-    memset(p->workspace, 0xa5, p->bytes);
+    if (p->bytes > 0)
+        memset(p->workspace, 0xa5, p->bytes);
     for (int32_t q = 0; q < out->count; q++)
         for (int64_t j = 0; j < cols; j++)
             for (int64_t i = 0; i < rows; i++) {
