@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-enum { QUEUE = 8192, GRAPH = 4096, BLOCKS = 64, PAGE = 4096 };
+enum { QUEUE = 1024, GRAPH = 4096, BLOCKS = 64, PAGE = 4096 };
 enum { DRIVER = 13000 };
 
 typedef enum { COPY, SET, KERNEL, WORK, RECORD, WAIT } Kind;
@@ -229,6 +229,8 @@ cudaError_t cudaLaunchKernel(const void *f, dim3 grid, dim3 threads, void **para
     Op o = {.kind = KERNEL, .kernel = k, .blocks = grid.x};
     if (shared != 0 || grid.x == 0 || threads.x * threads.y == 0 || threads.x * threads.y > 1024)
         return told(cudaErrorInvalidConfiguration);
+    if (k->narg > FAKE_ARGS)
+        never("a kernel with too many arguments");
     memcpy(&o.run, parameter[0], sizeof o.run);
     memcpy(o.arg, parameter[1], (size_t)k->narg * sizeof *o.arg);
     fake_cudart.launched += s->into == NULL;
