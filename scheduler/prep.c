@@ -2,6 +2,8 @@
  * shares. */
 #include "scheduler/prep.h"
 
+#include <string.h>
+
 static int64_t round_up(int64_t bytes, int64_t to)
 {
     return (bytes + to - 1) / to * to;
@@ -103,7 +105,7 @@ static void mark_needed(LsProb *p)
         wanted[t] = g->tensor[t].output;
     for (uint32_t i = p->n; i-- > 0;) {
         const LsDagNode *node = &g->node[i];
-        if (node->alternative)
+        if (!p->used[i])
             continue;
         bool need = node->required || node->nupd > 0;
         for (uint32_t k = p->out.at[i]; k < p->out.at[i + 1]; k++)
@@ -175,6 +177,7 @@ LsProb *ls_prob_new(LsArena *arena, const LsDag *dag, bool inplace)
     p->maker = ls_arena_alloc(arena, p->nt + 1u, sizeof *p->maker);
     p->workspace = ls_arena_alloc(arena, p->n + 1u, sizeof *p->workspace);
     p->cost = ls_arena_alloc(arena, p->n + 1u, sizeof *p->cost);
+    p->used = ls_arena_alloc(arena, p->n + 1u, sizeof *p->used);
     p->needed = ls_arena_alloc(arena, p->n + 1u, sizeof *p->needed);
     p->stuck = ls_arena_alloc(arena, p->n + 1u, sizeof *p->stuck);
     p->forward = ls_arena_alloc(arena, p->n + 1u, sizeof *p->forward);
@@ -188,8 +191,9 @@ LsProb *ls_prob_new(LsArena *arena, const LsDag *dag, bool inplace)
     for (uint32_t i = 0; i < p->n; i++) {
         p->workspace[i] = round_up(dag->node[i].workspace, dag->alignment);
         p->cost[i] = dag->node[i].cost;
-        p->base_cost += dag->node[i].alternative ? 0 : p->cost[i];
-        for (uint32_t k = p->out.at[i]; k < p->out.at[i + 1] && !dag->node[i].alternative; k++)
+        p->used[i] = !dag->node[i].alternative;
+        p->base_cost += p->used[i] ? p->cost[i] : 0;
+        for (uint32_t k = p->out.at[i]; k < p->out.at[i + 1] && p->used[i]; k++)
             p->maker[p->out.id[k]] = i;
     }
     p->swap = alternatives_of(p);
@@ -205,4 +209,35 @@ LsProb *ls_prob_new(LsArena *arena, const LsDag *dag, bool inplace)
     mark_stuck(p);
     mark_forward(p);
     return p;
+}
+
+LsProb *ls_prob_variant(LsArena *arena, const LsProb *p, const uint32_t *instead)
+{
+    LsProb *q = ls_arena_alloc(arena, 1, sizeof *q);
+    *q = *p;
+    q->arena = arena;
+    q->maker = ls_arena_alloc(arena, p->nt + 1u, sizeof *q->maker);
+    q->used = ls_arena_alloc(arena, p->n + 1u, sizeof *q->used);
+    q->needed = ls_arena_alloc(arena, p->n + 1u, sizeof *q->needed);
+    q->stuck = ls_arena_alloc(arena, p->n + 1u, sizeof *q->stuck);
+    q->forward = ls_arena_alloc(arena, p->n + 1u, sizeof *q->forward);
+    q->role = ls_arena_alloc(arena, p->n + 1u, sizeof *q->role);
+    memcpy(q->maker, p->maker, p->nt * sizeof *q->maker);
+    memcpy(q->used, p->used, p->n * sizeof *q->used);
+    for (uint32_t v = 0; v < p->n; v++) {
+        if (!p->used[v] || instead[v] == v)
+            continue;
+        q->used[v] = false;
+        q->used[instead[v]] = true;
+        for (uint32_t k = p->out.at[v]; k < p->out.at[v + 1]; k++)
+            q->maker[p->out.id[k]] = instead[v];
+    }
+    mark_needed(q);
+    for (uint32_t v = 0; v < p->n; v++)
+        if (q->needed[v] && !p->needed[v] && !p->dag->node[v].alternative)
+            return NULL;
+    mark_roles(q);
+    mark_stuck(q);
+    mark_forward(q);
+    return q;
 }

@@ -29,7 +29,9 @@ typedef struct LsProb {
     LsRows swap;                /* by node that need not run itself: the alternatives that make
                                  * exactly what it makes */
     LsRows before;              /* by node that updates: the nodes that read what it updates */
-    bool *needed;               /* by node: must run, or is read by one that must */
+    bool *used;                 /* by node: strategies run it: no alternative, or, in a variant, one
+                                 * that is put in the place of what it stands for */
+    bool *needed;               /* by node in use: must run, or is read by one that must */
     bool *stuck;                /* by node: may not run twice */
     bool *forward;              /* by node: a vertex of the forward graph */
     uint8_t *role;              /* by node: LsRole */
@@ -48,5 +50,11 @@ static inline bool ls_prob_fits(const LsProb *p, LsDagPair pair)
 /* Uses `arena` for all it makes. Alternatives are never `needed`: a plan may run
  * one instead of what it stands for. */
 LsProb *ls_prob_new(LsArena *arena, const LsDag *dag, bool inplace);
+
+/* The same problem with other nodes in use: instead[v] runs where v did (v itself: no change).
+ * Sequences of the one are sequences of the other. An alternative must come before all readers of
+ * what it makes in the list. NULL if something is needed then that was not before. Shares what it
+ * can with p, which must last. */
+LsProb *ls_prob_variant(LsArena *arena, const LsProb *p, const uint32_t *instead);
 
 #endif

@@ -1,0 +1,411 @@
+/* scheduler/block_keep.c -- see the header.
+ *
+ * For a price per kept byte the best choice in a range of blocks is a minimum cut, as for the
+ * whole graph in closure.c: here everything that comes in is there. What the backward part then
+ * takes is found by running it: each missing operand is made just before it is read. */
+#include "scheduler/block_keep.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "scheduler/flow.h"
+#include "scheduler/sequence.h"
+
+struct LsBlockWork {
+    const LsBlocks *b;
+    LsProb *p;
+    LsArena *arena;
+    bool *there;                /* by tensor; true for all but those of a range at work */
+    uint32_t *left;             /* by tensor: readers behind the turn that are still to run, and
+                                 * nodes that run again */
+    bool *later;                /* by tensor: read further on; all false between measurements */
+    uint32_t *taken;            /* by tensor: in place for the run with this stamp */
+    uint32_t *mark, stamp;      /* by node */
+    uint32_t *stack;
+    uint32_t first;             /* block of the range whose backward part runs */
+    uint32_t *run, nrun, run_room;
+    double cost;                /* of everything before the turn */
+    double bytes;               /* of all tensors */
+};
+
+LsBlockWork *ls_block_work_new(LsArena *arena, const LsBlocks *b)
+{
+    const LsProb *p = b->p;
+    LsBlockWork *w = ls_arena_alloc(arena, 1, sizeof *w);
+    *w = (LsBlockWork){.b = b, .p = b->p, .arena = arena};
+    w->there = ls_arena_alloc(arena, p->nt + 1u, sizeof *w->there);
+    w->left = ls_arena_alloc(arena, p->nt + 1u, sizeof *w->left);
+    w->later = ls_arena_alloc(arena, p->nt + 1u, sizeof *w->later);
+    w->taken = ls_arena_alloc(arena, p->nt + 1u, sizeof *w->taken);
+    w->mark = ls_arena_alloc(arena, p->n + 1u, sizeof *w->mark);
+    w->stack = ls_arena_alloc(arena, p->n + 1u, sizeof *w->stack);
+    for (uint32_t t = 0; t < p->nt; t++)
+        w->there[t] = true;
+    for (uint32_t s = 0; b->n > 0 && s < b->ahead.at[b->n]; s++)
+        w->cost += p->cost[b->ahead.id[s]];
+    for (uint32_t t = 0; t < p->nt; t++)
+        w->bytes += (double)p->size[t];
+    return w;
+}
+
+/* ---- the backward part ---- */
+
+static void run(LsBlockWork *w, uint32_t v)
+{
+    w->run = ls_arena_grow(w->arena, w->run, w->nrun, w->nrun + 1u, sizeof *w->run, &w->run_room);
+    w->run[w->nrun++] = v;
+}
+
+/* One reader less of what blocks from `first` on made; what nobody reads any more is not there. */
+static void release(LsBlockWork *w, uint32_t v, uint32_t first)
+{
+    const LsProb *p = w->p;
+    for (uint32_t k = p->in.at[v]; k < p->in.at[v + 1]; k++) {
+        uint32_t t = p->in.id[k];
+        bool counts = w->left[t] > 0 && w->b->block[p->maker[t]] >= first;
+        if (counts && --w->left[t] == 0 && !p->stuck[p->maker[t]])
+            w->there[t] = false;
+    }
+}
+
+static int by_number(const void *x, const void *y)
+{
+    const uint32_t *a = x, *b = y;
+    return *a < *b ? -1 : *a > *b;
+}
+
+/* Whether a value made again, for the backward part of `block`, is held for what reads it. */
+static bool holds(const LsBlockWork *w, uint32_t t, uint32_t block, bool brief)
+{
+    uint32_t mine = w->b->block[w->p->maker[t]];
+    return w->left[t] > 0 && (!brief || mine == block || w->b->reach[t] > mine);
+}
+
+/* Runs what it takes to have t again, in the order of the list. */
+static void make(LsBlockWork *w, uint32_t t, uint32_t block, bool brief)
+{
+    const LsProb *p = w->p;
+    uint32_t n = 0;
+    w->stamp++;
+    w->stack[n++] = p->maker[t];
+    w->mark[p->maker[t]] = w->stamp;
+    for (uint32_t k = 0; k < n; k++)
+        for (uint32_t j = p->in.at[w->stack[k]]; j < p->in.at[w->stack[k] + 1]; j++) {
+            uint32_t in = p->in.id[j], m = p->maker[in];
+            if (!w->there[in] && w->mark[m] != w->stamp) {
+                w->mark[m] = w->stamp;
+                w->stack[n++] = m;
+            }
+        }
+    qsort(w->stack, n, sizeof *w->stack, by_number);
+    for (uint32_t k = 0; k < n; k++) {
+        run(w, w->stack[k]);
+        if (!brief)
+            release(w, w->stack[k], w->first);
+        for (uint32_t j = p->out.at[w->stack[k]]; j < p->out.at[w->stack[k] + 1]; j++) {
+            uint32_t out = p->out.id[j];
+            w->there[out] |= out == t || holds(w, out, block, brief);
+        }
+    }
+}
+
+static void run_behind(LsBlockWork *w, uint32_t v, uint32_t block, bool brief)
+{
+    const LsProb *p = w->p;
+    for (uint32_t k = p->in.at[v]; k < p->in.at[v + 1]; k++)
+        if (!w->there[p->in.id[k]])
+            make(w, p->in.id[k], block, brief);
+    run(w, v);
+    release(w, v, 0);
+}
+
+/* The backward part of blocks from .. to - 1. */
+static void run_back(LsBlockWork *w, uint32_t from, uint32_t to, bool brief)
+{
+    w->first = from;
+    for (uint32_t k = to; k-- > from;)
+        for (uint32_t s = w->b->behind.at[k]; s < w->b->behind.at[k + 1]; s++)
+            run_behind(w, w->b->behind.id[s], k, brief);
+}
+
+/* Counts among the readers of what the range makes the nodes that will run again. */
+static void count_again(LsBlockWork *w, uint32_t from, uint32_t to)
+{
+    const LsBlocks *b = w->b;
+    const LsProb *p = w->p;
+    uint32_t n = 0;
+    w->stamp++;
+    for (uint32_t k = b->made.at[from]; k < b->made.at[to]; k++) {
+        uint32_t t = b->made.id[k], m = p->maker[t];
+        if (!w->there[t] && b->reads[t] > 0 && w->mark[m] != w->stamp) {
+            w->mark[m] = w->stamp;
+            w->stack[n++] = m;
+        }
+    }
+    for (uint32_t k = 0; k < n; k++)
+        for (uint32_t j = p->in.at[w->stack[k]]; j < p->in.at[w->stack[k] + 1]; j++) {
+            uint32_t t = p->in.id[j], m = p->maker[t];
+            if (b->block[m] < from)
+                continue;
+            w->left[t]++;
+            if (!w->there[t] && w->mark[m] != w->stamp) {
+                w->mark[m] = w->stamp;
+                w->stack[n++] = m;
+            }
+        }
+}
+
+/* Before the backward part of the range: what is there, and who will read it. */
+static void set_kept(LsBlockWork *w, uint32_t from, uint32_t to, const LsKeepOption *o)
+{
+    const LsBlocks *b = w->b;
+    for (uint32_t k = b->made.at[from]; k < b->made.at[to]; k++) {
+        w->there[b->made.id[k]] = o->keep[k - b->made.at[from]];
+        w->left[b->made.id[k]] = b->reads[b->made.id[k]];
+    }
+    if (!o->brief)
+        count_again(w, from, to);
+}
+
+LsSeq ls_block_sequence(LsBlockWork *w, const LsChosen *chosen, uint32_t n)
+{
+    const LsBlocks *b = w->b;
+    for (uint32_t k = 0; k < n; k++)
+        set_kept(w, chosen[k].from, chosen[k].to, chosen[k].option);
+    w->nrun = 0;
+    for (uint32_t s = 0; s < b->ahead.at[b->n]; s++)
+        run(w, b->ahead.id[s]);
+    for (uint32_t k = n; k-- > 0;)
+        run_back(w, chosen[k].from, chosen[k].to, chosen[k].option->brief);
+    for (uint32_t v = 0; v < w->p->n; v++)          /* so that what they read is not dead */
+        if (w->p->needed[v] && w->p->role[v] == LS_ROLE_UPDATE)
+            run(w, v);
+    for (uint32_t k = 0; k < b->made.at[b->n]; k++) {
+        w->there[b->made.id[k]] = true;
+        w->left[b->made.id[k]] = 0;
+    }
+    LsSeq seq = {ls_arena_alloc(w->p->arena, w->nrun + w->p->n + 1u, sizeof *seq.node), w->nrun};
+    memcpy(seq.node, w->run, w->nrun * sizeof *seq.node);
+    ls_seq_drop_dead(w->p, &seq);
+    ls_seq_place_updates(w->p, &seq);
+    return seq;
+}
+
+/* ---- what it takes ---- */
+
+typedef struct Range {
+    uint32_t from, to;          /* blocks */
+    uint32_t first, n;          /* its tensors: made.id[first .. first + n) */
+    uint32_t start, nnode;      /* its nodes before the turn: ahead.id[start .. start + nnode) */
+} Range;
+
+static bool is_inside(const LsBlockWork *w, const Range *r, uint32_t t)
+{
+    uint32_t place = w->b->place[t];
+    return place != LS_NO_ID && place - r->first < r->n;
+}
+
+/* What counts: tensors of the range, and those made behind the turn. */
+static int64_t weight(const LsBlockWork *w, const Range *r, uint32_t t)
+{
+    return w->b->place[t] == LS_NO_ID || is_inside(w, r, t) ? w->p->size[t] : 0;
+}
+
+/* Bytes of results that lie where operands were which nobody reads further on. */
+static int64_t in_place(LsBlockWork *w, const Range *r, uint32_t v)
+{
+    const LsDagNode *node = &w->p->dag->node[v];
+    int64_t saved = 0;
+    w->stamp++;
+    for (uint32_t k = 0; k < node->ninplace && w->p->inplace; k++) {
+        LsDagPair pair = node->inplace[k];
+        if (w->later[pair.in] || w->taken[pair.in] == w->stamp || w->taken[pair.out] == w->stamp
+            || !ls_prob_fits(w->p, pair) || weight(w, r, pair.in) == 0)
+            continue;
+        w->taken[pair.in] = w->taken[pair.out] = w->stamp;
+        saved += w->p->size[pair.out];
+    }
+    return saved;
+}
+
+/* The most bytes while the nodes run; `live` of them stay behind the last. Goes from the end, where
+ * `later` says what stays, to the start. */
+static int64_t measure(LsBlockWork *w, const Range *r, const uint32_t *node, uint32_t n,
+                       int64_t live)
+{
+    const LsProb *p = w->p;
+    int64_t peak = live;
+    for (uint32_t s = n; s-- > 0;) {
+        uint32_t v = node[s];
+        int64_t now = live + p->workspace[v] - in_place(w, r, v);
+        for (uint32_t k = p->out.at[v]; k < p->out.at[v + 1]; k++) {
+            uint32_t t = p->out.id[k];
+            if (w->later[t])
+                live -= weight(w, r, t);
+            else
+                now += weight(w, r, t);
+            w->later[t] = false;
+        }
+        for (uint32_t k = p->in.at[v]; k < p->in.at[v + 1]; k++) {
+            uint32_t t = p->in.id[k];
+            if (w->later[t])
+                continue;
+            w->later[t] = true;
+            live += weight(w, r, t);
+            now += weight(w, r, t);
+        }
+        peak = now > peak ? now : peak;
+    }
+    for (uint32_t s = 0; s < n; s++)
+        for (uint32_t k = p->in.at[node[s]]; k < p->in.at[node[s] + 1]; k++)
+            w->later[p->in.id[k]] = false;
+    return peak;
+}
+
+static int64_t measure_ahead(LsBlockWork *w, const Range *r, const bool *keep, int64_t kept)
+{
+    const LsBlocks *b = w->b;
+    for (uint32_t k = 0; k < r->n; k++)
+        w->later[b->made.id[r->first + k]] = keep[k];
+    return measure(w, r, b->ahead.id + r->start, r->nnode, kept);
+}
+
+static int64_t measure_behind(LsBlockWork *w, const Range *r, LsKeepOption *o)
+{
+    const LsBlocks *b = w->b;
+    int64_t live = 0;
+    set_kept(w, r->from, r->to, o);
+    w->nrun = 0;
+    run_back(w, r->from, r->to, o->brief);
+    for (uint32_t k = 0; k < r->n; k++) {
+        w->there[b->made.id[r->first + k]] = true;
+        w->left[b->made.id[r->first + k]] = 0;
+    }
+    for (uint32_t s = 0; s < w->nrun; s++)
+        o->again += b->rank[w->run[s]] != LS_NO_ID ? w->p->cost[w->run[s]] : 0;
+    for (uint32_t k = b->cross.at[r->from]; k < b->cross.at[r->from + 1]; k++) {
+        w->later[b->cross.id[k]] = true;
+        live += w->p->size[b->cross.id[k]];
+    }
+    int64_t peak = measure(w, r, w->run, w->nrun, live);
+    for (uint32_t k = b->cross.at[r->from]; k < b->cross.at[r->from + 1]; k++)
+        w->later[b->cross.id[k]] = false;
+    return peak;
+}
+
+/* ---- what to keep ---- */
+
+enum { GRID = 1 << 30 };        /* capacities are whole numbers of this part of the sums */
+
+static uint32_t vertex_of_tensor(uint32_t k) { return 2 + k; }
+static uint32_t vertex_of_node(const Range *r, uint32_t k) { return 2 + r->n + k; }
+
+/* Whether the range keeps the tensor anyway: later blocks read it, or it cannot be made again. */
+static bool is_forced(const LsBlockWork *w, const Range *r, uint32_t t)
+{
+    return w->b->reach[t] >= r->to || w->p->stuck[w->p->maker[t]];
+}
+
+static int64_t price_of(const LsBlockWork *w, uint32_t t, double price)
+{
+    return 1 + (int64_t)(GRID * (price * (double)w->p->size[t] / (w->bytes > 0 ? w->bytes : 1)));
+}
+
+/* edge[k]: what keeping tensor k costs. */
+static LsFlow new_flow(LsBlockWork *w, const Range *r, LsArena *arena, uint32_t *edge)
+{
+    const LsProb *p = w->p;
+    const LsBlocks *b = w->b;
+    LsFlow f = ls_flow_new(arena, 2 + r->n + r->nnode);
+    for (uint32_t k = 0; k < r->n; k++) {
+        uint32_t t = b->made.id[r->first + k], m = p->maker[t];
+        edge[k] = LS_NO_ID;
+        if (is_forced(w, r, t))
+            continue;
+        if (b->reads[t] > 0)
+            ls_flow_edge(&f, LS_FLOW_SOURCE, vertex_of_tensor(k), LS_FLOW_ENDLESS);
+        edge[k] = ls_flow_edge(&f, vertex_of_tensor(k), vertex_of_node(r, b->rank[m] - r->start),
+                               1);
+    }
+    for (uint32_t j = 0; j < r->nnode; j++) {
+        uint32_t v = b->ahead.id[r->start + j];
+        ls_flow_edge(&f, vertex_of_node(r, j), LS_FLOW_SINK,
+                     1 + (int64_t)(GRID * (p->cost[v] / (w->cost > 0 ? w->cost : 1))));
+        for (uint32_t k = p->in.at[v]; k < p->in.at[v + 1]; k++) {
+            uint32_t t = p->in.id[k];
+            if (is_inside(w, r, t) && !is_forced(w, r, t))
+                ls_flow_edge(&f, vertex_of_node(r, j), vertex_of_tensor(b->place[t] - r->first),
+                             LS_FLOW_ENDLESS);
+        }
+    }
+    return f;
+}
+
+/* The keep set for a price; the bytes of it. */
+static int64_t choose(LsBlockWork *w, const Range *r, LsFlow *f, const uint32_t *edge,
+                      double price, bool *side, bool *keep)
+{
+    int64_t kept = 0;
+    for (uint32_t k = 0; k < r->n; k++)
+        if (edge[k] != LS_NO_ID)
+            ls_flow_set(f, edge[k], price_of(w, w->b->made.id[r->first + k], price));
+    ls_flow_cut(f, side);
+    for (uint32_t k = 0; k < r->n; k++) {
+        uint32_t t = w->b->made.id[r->first + k];
+        uint32_t maker = vertex_of_node(r, w->b->rank[w->p->maker[t]] - r->start);
+        keep[k] = is_forced(w, r, t) || (side[vertex_of_tensor(k)] && !side[maker]);
+        kept += keep[k] ? w->p->size[t] : 0;
+    }
+    return kept;
+}
+
+static bool beats(const LsKeepOption *a, const LsKeepOption *b)
+{
+    return a->kept <= b->kept && a->peak <= b->peak && a->again <= b->again;
+}
+
+static void add(LsKeepOptions *all, LsKeepOption o)
+{
+    uint32_t left = 0;
+    for (uint32_t k = 0; k < all->n; k++)
+        if (beats(&all->item[k], &o))
+            return;
+    for (uint32_t k = 0; k < all->n; k++)
+        if (!beats(&o, &all->item[k]))
+            all->item[left++] = all->item[k];
+    all->item[left++] = o;
+    all->n = left;
+}
+
+LsKeepOptions ls_block_options(LsArena *arena, LsBlockWork *w, uint32_t from, uint32_t to)
+{
+    enum { PRICES = 17 };
+    static const double least = 1.0 / 256;
+    const LsBlocks *b = w->b;
+    LsArena *scratch = ls_arena_new();
+    Range r = {from, to, b->made.at[from], b->made.at[to] - b->made.at[from], b->ahead.at[from],
+               b->ahead.at[to] - b->ahead.at[from]};
+    uint32_t *edge = ls_arena_alloc(scratch, r.n + 1u, sizeof *edge);
+    bool *side = ls_arena_alloc(scratch, 2u + r.n + r.nnode, sizeof *side);
+    bool *last = ls_arena_alloc(scratch, r.n + 1u, sizeof *last);
+    LsFlow f = new_flow(w, &r, scratch, edge);
+    LsKeepOptions all = {ls_arena_alloc(arena, 2 * PRICES, sizeof *all.item), 0};
+    double price = least;
+    for (int k = 0; k < PRICES; k++, price *= 2) {
+        LsKeepOption o = {.keep = ls_arena_alloc(arena, r.n + 1u, sizeof *o.keep)};
+        o.kept = choose(w, &r, &f, edge, price, side, o.keep);
+        if (k > 0 && memcmp(o.keep, last, r.n * sizeof *last) == 0)
+            continue;
+        memcpy(last, o.keep, r.n * sizeof *last);
+        int64_t ahead = measure_ahead(w, &r, o.keep, o.kept);
+        for (int brief = 0; brief < 2; brief++) {
+            o.brief = brief;
+            o.again = 0;
+            o.peak = measure_behind(w, &r, &o);
+            o.peak = ahead > o.peak ? ahead : o.peak;
+            add(&all, o);
+        }
+    }
+    ls_arena_free(scratch);
+    return all;
+}

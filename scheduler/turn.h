@@ -1,0 +1,11 @@
+/* scheduler/turn.h -- where the forward part ends and the backward part begins. */
+#ifndef LS_SCHEDULER_TURN_H
+#define LS_SCHEDULER_TURN_H
+
+#include "scheduler/prep.h"
+
+/* Marks the first needed backward node, and every needed node that waits for it: the part behind
+ * the turn. back: p->n flags, all false before. false when there is no backward node. */
+bool ls_turn_mark(const LsProb *p, bool *back);
+
+#endif

@@ -1,0 +1,12 @@
+/* scheduler/variant.h -- which kernels compute operands themselves, before anything is planned. */
+#ifndef LS_SCHEDULER_VARIANT_H
+#define LS_SCHEDULER_VARIANT_H
+
+#include "scheduler/prep.h"
+
+/* The problem with alternatives in use where that costs less, or little: `price` per byte that is
+ * then never written (1: all bytes cost what running everything does). p itself where nothing
+ * pays; else from `arena`. */
+LsProb *ls_variant(LsArena *arena, LsProb *p, double price);
+
+#endif
