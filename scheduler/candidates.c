@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "scheduler/sequence.h"
+
 LsCandidates *ls_candidates_new(LsArena *arena, LsProb *p)
 {
     LsCandidates *pool = ls_arena_alloc(arena, 1, sizeof *pool);
@@ -35,17 +37,15 @@ static void renew(LsCandidates *pool)
         ls_candidates_renew(pool);
 }
 
-void ls_candidates_offer(LsCandidates *pool, const LsSeq *seq, const char *strategy)
+static void offer(LsCandidates *pool, const LsSeq *seq, const char *strategy)
 {
     ls_live(pool->prob, seq, pool->live);
     LsCand c = {.peak = pool->live->peak, .cost = pool->live->cost, .strategy = strategy};
     uint32_t at = 0, left = 0;
     for (uint32_t k = 0; k < pool->n; k++) {
         const LsCand *o = &pool->cand[k];
-        if (o->peak <= c.peak && o->cost <= c.cost && strcmp(o->strategy, strategy) == 0) {
-            renew(pool);
+        if (o->peak <= c.peak && o->cost <= c.cost && strcmp(o->strategy, strategy) == 0)
             return;
-        }
     }
     for (uint32_t k = 0; k < pool->n; k++) {        /* drop what it beats */
         LsCand o = pool->cand[k];
@@ -62,6 +62,20 @@ void ls_candidates_offer(LsCandidates *pool, const LsSeq *seq, const char *strat
     c.seq = (LsSeq){ls_arena_alloc(pool->arena, seq->n + 1u, sizeof *seq->node), seq->n};
     memcpy(c.seq.node, seq->node, seq->n * sizeof *seq->node);
     pool->cand[at] = c;
+}
+
+void ls_candidates_offer(LsCandidates *pool, const LsSeq *seq, const char *strategy)
+{
+    offer(pool, seq, strategy);
+    renew(pool);
+}
+
+void ls_candidates_offer_moved(LsCandidates *pool, LsProb *p, const LsSeq *seq,
+                               const char *strategy)
+{
+    LsSeq moved = ls_seq_place_leaves(p, seq);
+    offer(pool, seq, strategy);
+    offer(pool, &moved, strategy);
     renew(pool);
 }
 

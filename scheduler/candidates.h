@@ -37,8 +37,13 @@ void ls_candidates_renew(LsCandidates *pool);
 bool ls_candidates_seen(LsCandidates *pool, uint64_t fingerprint);
 
 /* Offers a sequence made in prob->arena. Takes a copy if nothing of that strategy is as good in
- * both. */
+ * both. Ends all sequences in that arena, seq too. */
 void ls_candidates_offer(LsCandidates *pool, const LsSeq *seq, const char *strategy);
+
+/* Offers a sequence of p, the pool's problem or a variant of it, as it is, and with the nodes that
+ * nobody waits for where they lower the live sum. */
+void ls_candidates_offer_moved(LsCandidates *pool, LsProb *p, const LsSeq *seq,
+                               const char *strategy);
 
 /* The plan of a candidate: packed quickly, and if that takes more than `good` bytes, with more
  * effort (0: all there is). What has been found before stays, and what fits in some bytes fits

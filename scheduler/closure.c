@@ -16,6 +16,7 @@
 #include "scheduler/flow.h"
 #include "scheduler/strategy.h"
 #include "scheduler/sequence.h"
+#include "scheduler/turn.h"
 
 typedef struct Turn {
     LsProb *p;
@@ -27,22 +28,6 @@ typedef struct Turn {
     uint32_t seq_room;
     uint32_t *stack, *mark, stamp;
 } Turn;
-
-/* Marks the part behind the first backward node; false when there is none. */
-static bool find_turn(Turn *u)
-{
-    LsProb *p = u->p;
-    uint32_t first = 0;
-    while (first < p->n && !(p->needed[first] && p->dag->node[first].kind == LS_DAG_BACKWARD))
-        first++;
-    for (uint32_t v = first; v < p->n; v++) {
-        bool b = v == first;
-        for (uint32_t k = p->in.at[v]; p->needed[v] && k < p->in.at[v + 1]; k++)
-            b |= u->back[p->maker[p->in.id[k]]];
-        u->back[v] = b && p->needed[v];
-    }
-    return first < p->n;
-}
 
 static uint32_t vertex_of_tensor(uint32_t t) { return 2 + t; }
 static uint32_t vertex_of_node(const LsProb *p, uint32_t v) { return 2 + p->nt + v; }
@@ -166,15 +151,14 @@ static void just_in_time(Turn *u)
 /* Offers what is best for the price; the bytes that it keeps. */
 static int64_t offer_price(LsCandidates *pool, Turn *u, Price price)
 {
-    LsProb *p = pool->prob;
+    LsProb *p = u->p;
+    p->arena = pool->prob->arena;                   /* renewed now and then */
     int64_t kept = choose_kept(u, price);
     just_in_time(u);
     LsSeq seq = {ls_arena_alloc(p->arena, u->seq.n + p->n + 1u, sizeof *seq.node), u->seq.n};
     memcpy(seq.node, u->seq.node, u->seq.n * sizeof *seq.node);
     ls_seq_place_updates(p, &seq);
-    LsSeq moved = ls_seq_place_leaves(p, &seq);
-    ls_candidates_offer(pool, &seq, "auto");
-    ls_candidates_offer(pool, &moved, "auto");
+    ls_candidates_offer_moved(pool, p, &seq, "auto");
     return kept;
 }
 
@@ -217,11 +201,11 @@ static Turn new_turn(LsArena *arena, LsProb *p)
     return u;
 }
 
-void ls_strategy_closure(LsCandidates *pool)
+void ls_strategy_closure(LsCandidates *pool, LsProb *p)
 {
     LsArena *arena = ls_arena_new();                /* the pool's is renewed between offers */
-    Turn u = new_turn(arena, pool->prob);
-    if (find_turn(&u)) {
+    Turn u = new_turn(arena, p);
+    if (ls_turn_mark(u.p, u.back)) {
         double low = 1.0 / 1024;
         Offer before = {low, offer_price(pool, &u, (Price){low, low, 0})};
         for (double price = 2 * low; price < 3000; price *= 2) {

@@ -8,6 +8,7 @@
 
 #include "scheduler/bound.h"
 #include "scheduler/strategy.h"
+#include "scheduler/variant.h"
 
 /* The published strategies with the names of their candidates. */
 static const struct { const char *name, *part[2]; } known[] = {
@@ -146,6 +147,37 @@ static Families find_families(const LsPlanner *pl, const LsForward *f)
     return fam;
 }
 
+/* Chooses at the turn, or by blocks as well: with the cheapest kernels for everything, and with
+ * those that write less. */
+static void offer_seeds(LsPlanner *pl, LsProb *p)
+{
+    LsProb *cheap = ls_variant(pl->scratch, p, 0), *less = ls_variant(pl->scratch, p, 0.25);
+    ls_strategy_closure(pl->pool, cheap);
+    ls_strategy_hierarchy(pl->pool, cheap);
+    if (cheap != p)
+        ls_strategy_hierarchy(pl->pool, less);
+}
+
+/* The search starts from the best it is given, and may miss what is near to something else: where
+ * it is quick, it runs without plans by blocks before it runs with them. */
+static void run_auto(LsPlanner *pl, LsProb *p)
+{
+    enum { SMALL = 1500, QUICK = 300, PART = 40 };
+    LsLimit limit;
+    if (p->n < SMALL) {
+        ls_strategy_closure(pl->pool, p);
+        limit = ls_limit_start(pl->o->effort, pl->o->seconds);
+        pl->common.cut |= ls_strategy_auto(pl->pool, pl->common.store_all, &limit);
+        if (p->n > QUICK)
+            limit.effort = (limit.effort * PART + 99) / 100;
+    }
+    offer_seeds(pl, p);
+    if (p->n >= SMALL)
+        limit = ls_limit_start(pl->o->effort, pl->o->seconds);
+    pl->common.cut |= ls_strategy_auto(pl->pool, pl->common.store_all, &limit);
+    ls_strategy_optima(pl->pool, pl->o->effort);
+}
+
 static void fill_pool(LsPlanner *pl, LsProb *p)
 {
     ls_strategy_none(pl->pool);
@@ -163,12 +195,8 @@ static void fill_pool(LsPlanner *pl, LsProb *p)
                        asked(pl, "approx-mc") ? "approx-mc" : NULL);
     if (exact)
         run_exact(pl, f, &fam);
-    if (asked(pl, "auto")) {
-        ls_strategy_closure(pl->pool);
-        LsLimit limit = ls_limit_start(pl->o->effort, pl->o->seconds);
-        pl->common.cut = ls_strategy_auto(pl->pool, pl->common.store_all, &limit);
-        ls_strategy_optima(pl->pool, pl->o->effort);
-    }
+    if (asked(pl, "auto"))
+        run_auto(pl, p);
     if (exact)
         add_optima(pl, f, &fam);
 }

@@ -11,9 +11,7 @@
 void ls_strategy_none(LsCandidates *pool)
 {
     LsSeq seq = ls_seq_plain(pool->prob);
-    LsSeq moved = ls_seq_place_leaves(pool->prob, &seq);
-    ls_candidates_offer(pool, &seq, "none");
-    ls_candidates_offer(pool, &moved, "none");
+    ls_candidates_offer_moved(pool, pool->prob, &seq, "none");
 }
 
 static uint64_t fingerprint(const LsForward *f, const LsStrategy *s, const char *name)
@@ -34,9 +32,7 @@ static void offer(LsCandidates *pool, const LsForward *f, const LsStrategy *s, c
     if (ls_candidates_seen(pool, fingerprint(f, s, name)))
         return;
     LsSeq seq = ls_seq_canonical(f, s->cut, s->ncut);
-    LsSeq moved = ls_seq_place_leaves(pool->prob, &seq);
-    ls_candidates_offer(pool, &seq, name);
-    ls_candidates_offer(pool, &moved, name);
+    ls_candidates_offer_moved(pool, pool->prob, &seq, name);
 }
 
 void ls_strategy_chen(LsCandidates *pool, const LsForward *f)

@@ -24,8 +24,15 @@ const LsFamily *ls_strategy_exact(LsCandidates *pool, const LsForward *f, const 
                                   const char *tc, const char *mc, uint64_t looks,
                                   uint32_t *unknown);
 
+/* For these two, p is the pool's problem or a variant of it (variant.h); its arena becomes that of
+ * the pool's. */
+
 /* Sweeps the price of a kept byte: what is best to keep at the turn from forward to backward. */
-void ls_strategy_closure(LsCandidates *pool);
+void ls_strategy_closure(LsCandidates *pool, LsProb *p);
+
+/* Splits the graph into blocks, and offers what a dynamic program over them finds for a row of
+ * targets. */
+void ls_strategy_hierarchy(LsCandidates *pool, LsProb *p);
 
 /* Repairs what the pool holds by now for a ladder of targets, improves it, and offers what no
  * other sequence beats. store_all: live peak of everything once, nothing in place. Whether the
