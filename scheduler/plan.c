@@ -278,7 +278,7 @@ static void add_row(LsPlanner *pl, const char *name, int64_t budget)
     row->feasible = true;
     row->live_peak = plan->live_peak;
     row->arena = plan->arena;
-    row->overhead = plan->base_cost > 0 ? plan->cost / plan->base_cost - 1 : 0;
+    row->overhead = ls_plan_overhead(plan);
     row->again = count_again(plan);
 }
 

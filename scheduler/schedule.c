@@ -32,7 +32,7 @@ double ls_plan_overhead(const LsPlan *plan)
 {
     /* sums in another order differ in their last digits */
     double over = plan->base_cost > 0 ? plan->cost / plan->base_cost - 1 : 0;
-    return over > 1e-12 ? over : 0;
+    return over > 1e-12 || over < -1e-12 ? over : 0;
 }
 
 static int64_t bytes_made(const LsDag *dag, uint32_t node)

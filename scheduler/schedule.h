@@ -25,7 +25,8 @@ typedef struct LsPlan {
     double cost, base_cost;     /* overhead = cost / base_cost - 1 */
 } LsPlan;
 
-/* Cost of all runs over that of every node once, minus one; 0 when nothing runs again. */
+/* Cost of all runs over that of every node once, minus one: 0 when nothing runs again, below that
+ * when alternatives that cost less do. */
 double ls_plan_overhead(const LsPlan *plan);
 
 /* What is kept for the backward part, and what is made again. */

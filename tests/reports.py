@@ -58,7 +58,7 @@ def check_curves_are_monotone_and_agree_in_csv_and_json():
         for cell in point["strategies"]:
             assert not cell["feasible"] or (auto["feasible"]
                                             and auto["overhead"] <= cell["overhead"])
-    assert before["none"] == 0 and before["auto"] == 0
+    assert before["none"] == 0 and before["auto"] <= 0      # less: by alternatives that are cheaper
 
 
 def check_a_point_is_what_plan_says_at_that_budget():

