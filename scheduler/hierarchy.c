@@ -142,7 +142,7 @@ static uint32_t longest_range(const LsBlocks *b)
 
 void ls_strategy_hierarchy(LsCandidates *pool, LsProb *p)
 {
-    enum { MOST = 64, TARGETS = 90 };
+    enum { MOST = 96, TARGETS = 140 };
     LsArena *arena = ls_arena_new();
     Chain c = {.pool = pool, .arena = arena, .b = ls_blocks_new(arena, p, MOST)};
     if (c.b->n > 1 && pool->n > 0) {
@@ -153,7 +153,7 @@ void ls_strategy_hierarchy(LsCandidates *pool, LsProb *p)
         c.chosen = ls_arena_alloc(arena, c.b->n + 1u, sizeof *c.chosen);
         find_options(&c);
         double target = (double)pool->cand[0].peak;
-        for (int k = 0; k < TARGETS; k++, target *= 0.97) {
+        for (int k = 0; k < TARGETS; k++, target *= 0.98) {
             uint32_t n = solve(&c, (int64_t)target);
             if (n == 0)
                 break;
