@@ -2,7 +2,7 @@
 # What compile writes never takes the place of the model it reads.
 #   sh tests/keep_model.sh LOWERSET
 set -eu
-lowerset=$1
+lowerset=$(realpath "$1")
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 cd "$dir"
