@@ -68,12 +68,6 @@ static void release(LsBlockWork *w, uint32_t v, uint32_t first)
     }
 }
 
-static int by_number(const void *x, const void *y)
-{
-    const uint32_t *a = x, *b = y;
-    return *a < *b ? -1 : *a > *b;
-}
-
 /* Whether a value made again, for the backward part of `block`, is held for what reads it. */
 static bool holds(const LsBlockWork *w, uint32_t t, uint32_t block, bool brief)
 {
@@ -85,19 +79,7 @@ static bool holds(const LsBlockWork *w, uint32_t t, uint32_t block, bool brief)
 static void make(LsBlockWork *w, uint32_t t, uint32_t block, bool brief)
 {
     const LsProb *p = w->p;
-    uint32_t n = 0;
-    w->stamp++;
-    w->stack[n++] = p->maker[t];
-    w->mark[p->maker[t]] = w->stamp;
-    for (uint32_t k = 0; k < n; k++)
-        for (uint32_t j = p->in.at[w->stack[k]]; j < p->in.at[w->stack[k] + 1]; j++) {
-            uint32_t in = p->in.id[j], m = p->maker[in];
-            if (!w->there[in] && w->mark[m] != w->stamp) {
-                w->mark[m] = w->stamp;
-                w->stack[n++] = m;
-            }
-        }
-    qsort(w->stack, n, sizeof *w->stack, by_number);
+    uint32_t n = ls_prob_remake(p, t, w->there, w->mark, ++w->stamp, w->stack);
     for (uint32_t k = 0; k < n; k++) {
         run(w, w->stack[k]);
         if (!brief)

@@ -85,29 +85,11 @@ static void run(Turn *u, uint32_t v)
     u->seq.node[u->seq.n++] = v;
 }
 
-static int by_id(const void *x, const void *y)
-{
-    const uint32_t *a = x, *b = y;
-    return *a < *b ? -1 : *a > *b;
-}
-
 /* Runs what it takes to have t again, in the order of the list. */
 static void make(Turn *u, uint32_t t)
 {
     LsProb *p = u->p;
-    uint32_t n = 0;
-    u->stamp++;
-    u->stack[n++] = p->maker[t];
-    u->mark[p->maker[t]] = u->stamp;
-    for (uint32_t k = 0; k < n; k++)
-        for (uint32_t j = p->in.at[u->stack[k]]; j < p->in.at[u->stack[k] + 1]; j++) {
-            uint32_t in = p->in.id[j], m = p->maker[in];
-            if (!u->there[in] && u->mark[m] != u->stamp) {
-                u->mark[m] = u->stamp;
-                u->stack[n++] = m;
-            }
-        }
-    qsort(u->stack, n, sizeof *u->stack, by_id);
+    uint32_t n = ls_prob_remake(p, t, u->there, u->mark, ++u->stamp, u->stack);
     for (uint32_t k = 0; k < n; k++) {
         run(u, u->stack[k]);
         for (uint32_t j = p->out.at[u->stack[k]]; j < p->out.at[u->stack[k] + 1]; j++)

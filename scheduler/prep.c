@@ -2,6 +2,7 @@
  * shares. */
 #include "scheduler/prep.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static int64_t round_up(int64_t bytes, int64_t to)
@@ -240,4 +241,28 @@ LsProb *ls_prob_variant(LsArena *arena, const LsProb *p, const uint32_t *instead
     mark_stuck(q);
     mark_forward(q);
     return q;
+}
+
+static int by_number(const void *x, const void *y)
+{
+    const uint32_t *a = x, *b = y;
+    return *a < *b ? -1 : *a > *b;
+}
+
+uint32_t ls_prob_remake(const LsProb *p, uint32_t t, const bool *there, uint32_t *mark,
+                        uint32_t stamp, uint32_t *to)
+{
+    uint32_t n = 0;
+    to[n++] = p->maker[t];
+    mark[p->maker[t]] = stamp;
+    for (uint32_t k = 0; k < n; k++)
+        for (uint32_t j = p->in.at[to[k]]; j < p->in.at[to[k] + 1]; j++) {
+            uint32_t in = p->in.id[j], m = p->maker[in];
+            if (!there[in] && mark[m] != stamp) {
+                mark[m] = stamp;
+                to[n++] = m;
+            }
+        }
+    qsort(to, n, sizeof *to, by_number);
+    return n;
 }

@@ -57,4 +57,10 @@ LsProb *ls_prob_new(LsArena *arena, const LsDag *dag, bool inplace);
  * can with p, which must last. */
 LsProb *ls_prob_variant(LsArena *arena, const LsProb *p, const uint32_t *instead);
 
+/* The nodes that must run to have tensor t made again while the tensors `there` (flags) are:
+ * rising, into `to` (room for p->n); how many. mark: by node, `stamp` nowhere before; it is left
+ * at these. */
+uint32_t ls_prob_remake(const LsProb *p, uint32_t t, const bool *there, uint32_t *mark,
+                        uint32_t stamp, uint32_t *to);
+
 #endif
