@@ -4,29 +4,14 @@
 
 #include "runtime/cuda/cublaslt.h"
 #include "runtime/cuda/ls_cuda_context.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-
-/* Where choices are kept: $XDG_CACHE_HOME/lowerset, or ~/.cache/lowerset; NULL: nowhere. */
-static const char *cache_folder(char *text, size_t room)
-{
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    if (cache != NULL && *cache == '/')
-        snprintf(text, room, "%s/lowerset", cache);
-    else if (home != NULL && *home == '/')
-        snprintf(text, room, "%s/.cache/lowerset", home);
-    else
-        return NULL;
-    return text;
-}
+#include "runtime/cuda/plan_cache.h"
 
 static bool open_library(LsRun *run, const void *data, void **self, LsError *e)
 {
     char folder[4096];
     LsCublas *b = NULL;
     const LsCublasSetup setup = {.device = ls_cuda_info(run)->name,
-                                 .cache = cache_folder(folder, sizeof folder)};
+                                 .cache = ls_plan_cache_folder(folder, sizeof folder)};
     (void)data;
     if (!ls_cublas_open(&b, &setup, e))
         return false;
