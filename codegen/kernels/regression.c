@@ -94,7 +94,7 @@ void ls_regression_grad_emit(const LsKernelText *k)
 {
     LsEmit *e = k->e;
     int64_t n = count_of(k->g, k->n);
-    const LsGrid part = {"part", ls_ceil_div(n, BLOCK), 256, 1};
+    const LsGrid part = ls_flat_grid(k, "part", n);
     ls_emit_part(k, &part);
     ls_emit_operand(k, "dloss", 0);
     ls_emit_operand(k, "y", 1);
@@ -102,10 +102,9 @@ void ls_regression_grad_emit(const LsKernelText *k)
     ls_emit_result(k, "dy", 0);
     valid_count(k);
     ls_emit_line(e, "const real scale = count != 0 ? (real)(dloss[0] / (double)count) : 0;");
-    ls_emit_line(e, "for (int64_t u = lo; u < hi; u++) {");
-    ls_emit_line(e, "const int64_t end = ls_least((u + 1) * %d, %" PRId64 ");", BLOCK, n);
-    ls_emit_line(e, "%s(i, u * %d, end)", ls_lanes_word(n % 4 == 0), BLOCK);
+    ls_emit_line(e, "const int64_t end = ls_least(hi * %" PRId64 ", %" PRId64 ");", ls_unit(k), n);
+    ls_emit_line(e, "%s(i, lo * %" PRId64 ", end)", ls_lanes_word(n % 4 == 0), ls_unit(k));
     ls_emit_line(e, "    dy[i] = i < count ? scale * %s : 0;", slope(k));
-    ls_emit_close(e, 2);
+    ls_emit_line(e, "}");
     ls_emit_launch(k, &part, 1);
 }
