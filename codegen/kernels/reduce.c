@@ -224,18 +224,18 @@ static const char *column(const Reduce *r)
     return r->ntile == 1 ? "i" : "i - i0";
 }
 
-static void local_rows(const Reduce *r, const char *type, const char *name, int y, int64_t n)
+static void local_rows(const Reduce *r, const LsGrid *part, const char *type, const char *name,
+                       int y, int64_t n)
 {
-    ls_emit_line(to(r), "LS_LOCAL_ROWS(%s, %s%d, %" PRId64 ", %d);", type, name, y, n,
-                 r->part[0].y);
+    ls_emit_line(to(r), "LS_LOCAL_ROWS(%s, %s%d, %" PRId64 ", %d);", type, name, y, n, part->y);
 }
 
 static void rows_declare(const Reduce *r, const char *format, int y)
 {
     (void)format;
-    local_rows(r, total_type(r, y), "total", y, r->tile);
+    local_rows(r, &r->part[0], total_type(r, y), "total", y, r->tile);
     if (long_sum(r, y))
-        local_rows(r, "real", "run", y, r->tile);
+        local_rows(r, &r->part[0], "real", "run", y, r->tile);
 }
 
 static void rows_start(const Reduce *r, const char *format, int y)
@@ -353,7 +353,7 @@ static void lanes_declare(const Reduce *r, const char *format, int y)
 static void lanes_array(const Reduce *r, const char *format, int y)
 {
     (void)format;
-    local_rows(r, long_sum(r, y) ? "real" : total_type(r, y), "lane", y, r->lanes);
+    local_rows(r, &r->part[0], long_sum(r, y) ? "real" : total_type(r, y), "lane", y, r->lanes);
 }
 
 static void lanes_start(const Reduce *r, const char *format, int y)
@@ -504,8 +504,7 @@ static void main_part(const Reduce *r)
 static void end_declare(const Reduce *r, const char *format, int y)
 {
     (void)format;
-    local_rows(&(Reduce){.body = r->body, .part = {r->part[1]}}, total_type(r, y), "total", y,
-               END_COLUMNS);
+    local_rows(r, &r->part[1], total_type(r, y), "total", y, END_COLUMNS);
 }
 
 static void end_start(const Reduce *r, const char *format, int y)
