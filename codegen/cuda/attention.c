@@ -82,10 +82,7 @@ static void attend(const LsAttText *t, const LsGrid *part)
     ls_att_local(t, "real", "top", t->tile);
     ls_att_local(t, "real", "by", t->tile);
     ls_att_local(t, "double", "sums", t->tile);
-    ls_att_each_unit(t, "i0", ls_ceil_div(s->rows, t->tile), "head", s->heads);
-    ls_emit_line(e,
-                 "const int64_t group = head / %" PRId64 ", have = ls_least(%d, %" PRId64 " - i0);",
-                 s->heads / s->groups, t->tile, s->rows);
+    ls_att_each_query_tile(t);
     ls_att_q_heads(t, "const real", "qh", "q", LS_Q_BY_TOKEN, s->depth, "i0");
     ls_att_q_heads(t, "real", "yh", "y", LS_Y_BY_TOKEN, s->width, "i0");
     ls_att_load_rows(t, "qs", "qh", q_row, s->depth, "have", true);

@@ -204,6 +204,15 @@ void ls_att_each_unit(const LsAttText *t, const char *first, int64_t down, const
     ls_emit_line(t->e, "const int64_t sample = u / %" PRId64 ";", down * heads);
 }
 
+void ls_att_each_query_tile(const LsAttText *t)
+{
+    const LsAttentionSize *s = &t->s;
+    ls_att_each_unit(t, "i0", ls_ceil_div(s->rows, t->tile), "head", s->heads);
+    ls_emit_line(t->e,
+                 "const int64_t group = head / %" PRId64 ", have = ls_least(%d, %" PRId64 " - i0);",
+                 s->heads / s->groups, t->tile, s->rows);
+}
+
 void ls_att_tile_columns(const LsAttText *t)
 {
     if (t->at->causal)

@@ -38,6 +38,8 @@ void ls_att_local(const LsAttText *t, const char *type, const char *name, int64_
 /* The loop over units: where the tile begins, the head (or the group) and the sample. */
 void ls_att_each_unit(const LsAttText *t, const char *first, int64_t down, const char *head,
                       int64_t heads);
+/* The same over tiles of q's rows: i0 .. i0 + have of a head, and the group it reads k and v of. */
+void ls_att_each_query_tile(const LsAttText *t);
 /* The loop over tiles of k that rows i0 .. i0 + have see something of. */
 void ls_att_tile_columns(const LsAttText *t);
 /* "VAR = ARRAY + ...": row `first` of this head of q, y and the like; of k, v. */
