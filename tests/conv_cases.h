@@ -126,6 +126,32 @@ static inline void add(void *user, int64_t x, int64_t w, int64_t y)
     s->dw[w] += s->y[y] * s->x[x];
 }
 
+/* Random operands of a case, and what its three convolutions make of them by plain loops. */
+typedef struct Sample { double *x, *w, *y, *bias, *dx, *dw, *dy; } Sample;
+
+static inline Sample sample_new(const Case *c)
+{
+    Dims d = dims_of(c);
+    int64_t nx = ls_count(&d.x), nw = ls_count(&d.w), ny = ls_count(&d.y);
+    Sample a = {h_random(nx, 1), h_random(nw, 2), h_random(ny, 3),
+                h_random(c->cin + c->cout, 4), calloc((size_t)nx, 8), calloc((size_t)nw, 8),
+                calloc((size_t)ny, 8)};
+    Sums s = {a.x, a.w, a.y, a.dx, a.dw, a.dy};
+    each_product(c, &d, add, &s);
+    for (int64_t k = 0; c->bias && k < ny; k++)
+        a.dy[k] += a.bias[k % c->cout];
+    for (int64_t k = 0; c->bias && k < nx; k++)
+        a.dx[k] += a.bias[k % c->cin];
+    return a;
+}
+
+static inline void sample_free(Sample *s)
+{
+    double *all[] = {s->x, s->w, s->y, s->bias, s->dx, s->dw, s->dy};
+    for (int k = 0; k < 7; k++)
+        free(all[k]);
+}
+
 /* ---- nodes ---- */
 static inline void nodes_of(const Case *c, HNode *node[3])
 {

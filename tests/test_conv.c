@@ -4,23 +4,11 @@
 
 static void check_case(const HObject *o, int i, HNode *const node[3], double tolerance)
 {
-    const Case *c = &cases[i];
-    Dims d = dims_of(c);
-    int64_t nx = ls_count(&d.x), nw = ls_count(&d.w), ny = ls_count(&d.y);
-    double *x = h_random(nx, 1), *w = h_random(nw, 2), *y = h_random(ny, 3);
-    double *bias = h_random(c->cin + c->cout, 4);
-    Sums s = {x, w, y, calloc((size_t)nx, 8), calloc((size_t)nw, 8), calloc((size_t)ny, 8)};
-    each_product(c, &d, add, &s);
-    for (int64_t k = 0; c->bias && k < ny; k++)
-        s.dy[k] += bias[k % c->cout];
-    for (int64_t k = 0; c->bias && k < nx; k++)
-        s.dx[k] += bias[k % c->cin];
-    h_check(o, 3 * i, node[0], LS_K_CONV, (const double *[]){x, w, bias}, s.dy, tolerance);
-    h_check(o, 3 * i + 1, node[1], LS_K_CONV, (const double *[]){y, w, bias}, s.dx, tolerance);
-    h_check(o, 3 * i + 2, node[2], LS_K_CONV, (const double *[]){y, x}, s.dw, tolerance);
-    double *all[] = {x, w, y, bias, s.dx, s.dw, s.dy};
-    for (int k = 0; k < 7; k++)
-        free(all[k]);
+    Sample s = sample_new(&cases[i]);
+    h_check(o, 3 * i, node[0], LS_K_CONV, (const double *[]){s.x, s.w, s.bias}, s.dy, tolerance);
+    h_check(o, 3 * i + 1, node[1], LS_K_CONV, (const double *[]){s.y, s.w, s.bias}, s.dx, tolerance);
+    h_check(o, 3 * i + 2, node[2], LS_K_CONV, (const double *[]){s.y, s.x}, s.dw, tolerance);
+    sample_free(&s);
 }
 
 static void check_all(const char *cc, const char *flags, int real_bytes, bool direct)

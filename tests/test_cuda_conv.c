@@ -108,23 +108,11 @@ static void run_node(const HNode *h, LsKernel kernel, const LsTarget *t, const d
 
 static void check_case(int i, HNode *const node[3], const LsKernel kernel[3], const LsTarget *t)
 {
-    const Case *c = &cases[i];
-    Dims d = dims_of(c);
-    int64_t nx = ls_count(&d.x), nw = ls_count(&d.w), ny = ls_count(&d.y);
-    double *x = h_random(nx, 1), *w = h_random(nw, 2), *y = h_random(ny, 3);
-    double *bias = h_random(c->cin + c->cout, 4);
-    Sums s = {x, w, y, calloc((size_t)nx, 8), calloc((size_t)nw, 8), calloc((size_t)ny, 8)};
-    each_product(c, &d, add, &s);
-    for (int64_t k = 0; c->bias && k < ny; k++)
-        s.dy[k] += bias[k % c->cout];
-    for (int64_t k = 0; c->bias && k < nx; k++)
-        s.dx[k] += bias[k % c->cin];
-    run_node(node[0], kernel[0], t, (const double *[]){x, w, bias}, s.dy, 3 * i);
-    run_node(node[1], kernel[1], t, (const double *[]){y, w, bias}, s.dx, 3 * i + 1);
-    run_node(node[2], kernel[2], t, (const double *[]){y, x}, s.dw, 3 * i + 2);
-    double *all[] = {x, w, y, bias, s.dx, s.dw, s.dy};
-    for (int k = 0; k < 7; k++)
-        free(all[k]);
+    Sample s = sample_new(&cases[i]);
+    run_node(node[0], kernel[0], t, (const double *[]){s.x, s.w, s.bias}, s.dy, 3 * i);
+    run_node(node[1], kernel[1], t, (const double *[]){s.y, s.w, s.bias}, s.dx, 3 * i + 1);
+    run_node(node[2], kernel[2], t, (const double *[]){s.y, s.x}, s.dw, 3 * i + 2);
+    sample_free(&s);
 }
 
 /* Few enough products for a library that takes them one by one. */

@@ -25,21 +25,9 @@ static void make_data(void)
 {
     float x[SAMPLES * TF];
     int64_t label[SAMPLES];
-    for (int k = 0; k < SAMPLES * TF; k++)
-        x[k] = (float)((k * 37 + 11) % 23) / 11.5f - 1;
-    for (int k = 0; k < SAMPLES; k++)
-        label[k] = x[k * TF] + x[k * TF + 1] > 0;
+    tiny_data(SAMPLES, x, label);
     write_npz("data.npz", 2, (NpzItem[]){{"x", LS_F32, 3, {SAMPLES, TC, TS}, x},
                                          {"label", LS_I64, 1, {SAMPLES}, label}});
-}
-
-static void read_text(const char *path, char *to)
-{
-    FILE *f = fopen(path, "r");
-    size_t n = f ? fread(to, 1, TEXT - 1, f) : 0;
-    to[n] = '\0';
-    if (f)
-        fclose(f);
 }
 
 /* The program without its device: the steps compute. */
@@ -87,8 +75,8 @@ static int run(const Fake *fake, int accumulate, const char *command)
         exit(fake_cudart.used != 0 ? 99 : code);        /* all device memory is given back */
     }
     ck_assert_int_eq(waitpid(child, &status, 0), child);
-    read_text("out", out_text);
-    read_text("err", err_text);
+    tiny_read("out", out_text, sizeof out_text);
+    tiny_read("err", err_text, sizeof err_text);
     ck_assert_msg(WIFEXITED(status), "killed by signal %d\n%s", WTERMSIG(status), err_text);
     f = fopen("counts", "r");
     ck_assert_int_eq(fscanf(f, "%d %d %d", &counts[0], &counts[1], &counts[2]), 3);
@@ -118,7 +106,7 @@ static void check_same_file(const char *x, const char *y)
 /* The log's lines, but for the times in them. */
 static void read_log(const char *path, char *to)
 {
-    read_text(path, to);
+    tiny_read(path, to, TEXT);
     for (char *at = to; (at = strstr(at, "\"time\":")) != NULL; at += 7)
         memset(at + 7, '_', strcspn(at + 7, ","));
     for (char *at = to, *t = to;; at++) {       /* a time's length may differ */

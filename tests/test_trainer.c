@@ -15,21 +15,9 @@ static char out_text[65536], err_text[65536];
 
 static void make_data(int64_t samples)
 {
-    for (int k = 0; k < SAMPLES * TF; k++)
-        features[k] = (float)((k * 37 + 11) % 23) / 11.5f - 1;
-    for (int k = 0; k < SAMPLES; k++)
-        labels[k] = features[k * TF] + features[k * TF + 1] > 0;
+    tiny_data(SAMPLES, features, labels);
     write_npz("data.npz", 2, (NpzItem[]){{"in/x", LS_F32, 3, {samples, TC, TS}, features},
                                          {"label", LS_I64, 1, {samples}, labels}});
-}
-
-static void read_text(const char *path, char *to)
-{
-    FILE *f = fopen(path, "r");
-    size_t n = f ? fread(to, 1, 65535, f) : 0;
-    to[n] = '\0';
-    if (f)
-        fclose(f);
 }
 
 /* Runs the trainer in a process of its own; arguments are separated by blanks. */
@@ -49,8 +37,8 @@ static int run_program(const LsProgram *p, const char *command)
         exit(ls_trainer_main(p, argc, argv));
     }
     ck_assert_int_eq(waitpid(child, &status, 0), child);
-    read_text("out", out_text);
-    read_text("err", err_text);
+    tiny_read("out", out_text, sizeof out_text);
+    tiny_read("err", err_text, sizeof err_text);
     ck_assert_msg(WIFEXITED(status), "killed by signal %d\n%s", WTERMSIG(status), err_text);
     return WEXITSTATUS(status);
 }
@@ -295,7 +283,7 @@ START_TEST(the_log_has_a_line_for_every_step_and_evaluation)
     make_data(8);
     MUST(0,
          "--data data.npz --val data.npz --epochs 2 --log log.jsonl --lr 0.25 --schedule linear");
-    read_text("log.jsonl", text);
+    tiny_read("log.jsonl", text, sizeof text);
     for (char *p = text; *p; p++)
         lines += *p == '\n';
     ck_assert_int_eq(lines, 1 + 4 + 2);
@@ -373,11 +361,11 @@ START_TEST(the_plan_and_the_trace_list_every_step)
     MUST(0, "--print-plan");
     TOLD(out_text, "fc dw");
     MUST(0, "--data data.npz --epochs 9 --trace t.json --profile p.json");
-    read_text("t.json", text);
+    tiny_read("t.json", text, sizeof text);
     TOLD(text, "\"name\":\"fc dw\",\"cat\":\"Gemm\"");
     TOLD(text, "\"run\":8");
     ck_assert_ptr_null(strstr(text, "\"run\":4"));
-    read_text("p.json", text);
+    tiny_read("p.json", text, sizeof text);
     TOLD(text, "\"runs\":9");
     TOLD(text, "\"node\":5,\"name\":\"b\",\"op\":\"SGD\",\"elements\":[],\"again\":false,\"ns\":");
 }

@@ -7,6 +7,7 @@
 #include "runtime/ls_program.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -223,6 +224,25 @@ static LsProgram tiny_program(int accumulate)
         .onnx_bytes = sizeof tiny_onnx,
         .default_lr = 0.1,
     });
+}
+
+/* n samples with labels that can be learned. */
+static inline void tiny_data(int n, float features[], int64_t label[])
+{
+    for (int k = 0; k < n * TF; k++)
+        features[k] = (float)((k * 37 + 11) % 23) / 11.5f - 1;
+    for (int k = 0; k < n; k++)
+        label[k] = features[k * TF] + features[k * TF + 1] > 0;
+}
+
+/* A file's text, as far as there is room; "" where there is no file. */
+static inline void tiny_read(const char *path, char *to, size_t room)
+{
+    FILE *f = fopen(path, "r");
+    size_t n = f ? fread(to, 1, room - 1, f) : 0;
+    to[n] = '\0';
+    if (f)
+        fclose(f);
 }
 
 #endif
