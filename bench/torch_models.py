@@ -7,6 +7,13 @@ from torch import nn
 from torch.nn import functional as F
 
 
+def shortcut(n_in, n_out, stride):
+    """What brings a block's input to the size of its result; None where it has it."""
+    if stride == 1 and n_in == n_out:
+        return None
+    return nn.Sequential(nn.Conv2d(n_in, n_out, 1, stride, bias=False), nn.BatchNorm2d(n_out))
+
+
 class Block(nn.Module):
     """Basic block of a ResNet, modules named as torchvision names them."""
 
@@ -17,10 +24,7 @@ class Block(nn.Module):
         self.relu = nn.ReLU(inplace=True)
         self.conv2 = nn.Conv2d(n_out, n_out, 3, 1, 1, bias=False)
         self.bn2 = nn.BatchNorm2d(n_out)
-        self.downsample = None
-        if stride != 1 or n_in != n_out:
-            self.downsample = nn.Sequential(nn.Conv2d(n_in, n_out, 1, stride, bias=False),
-                                            nn.BatchNorm2d(n_out))
+        self.downsample = shortcut(n_in, n_out, stride)
 
     def forward(self, x):
         y = self.relu(self.bn1(self.conv1(x)))
@@ -42,10 +46,7 @@ class Bottleneck(nn.Module):
         self.conv3 = nn.Conv2d(width, n_out, 1, bias=False)
         self.bn3 = nn.BatchNorm2d(n_out)
         self.relu = nn.ReLU(inplace=True)
-        self.downsample = None
-        if stride != 1 or n_in != n_out:
-            self.downsample = nn.Sequential(nn.Conv2d(n_in, n_out, 1, stride, bias=False),
-                                            nn.BatchNorm2d(n_out))
+        self.downsample = shortcut(n_in, n_out, stride)
 
     def forward(self, x):
         y = self.relu(self.bn1(self.conv1(x)))
