@@ -1,10 +1,13 @@
 /* tests/fake_cublaslt.c -- a library that takes the place of libcublasLt: the same functions, products
  * computed on the CPU from what the descriptors say, each sum in double precision.
  *
- * It holds callers to what the real one only asks of them: matrices must lie as aligned as the
- * heuristics were promised, the workspace must be as large as the algorithm said (and is filled with
- * garbage), algorithms must have come from the heuristics. fake_report counts. FAKE_CUBLASLT_VERSION
- * in the environment is the version that it gives itself out for. */
+ * It holds callers to what the documentation asks of them, more strictly than the real one may:
+ * types, sizes and leading dimensions agree; vectors and auxiliary matrices are named and laid out as
+ * the epilogue wants them; matrices lie as aligned as the heuristics were promised; the workspace
+ * begins at a multiple of 256 bytes and is as large as the algorithm said (and is filled with
+ * garbage); algorithms come from the heuristics for that very product, and have run before they are
+ * recorded. fake_report counts. FAKE_CUBLASLT_VERSION in the environment is the version that it gives
+ * itself out for. */
 #include "tests/fake_stream.h"
 
 #include <cublasLt.h>
@@ -14,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAGIC = 0x15fa4e };
+enum { MAGIC = 0x15fa4e, ALGORITHMS = 4096, WORKSPACE_ALIGNMENT = 256 };
 
 typedef struct FakeReport { int live, asked, checked, products; } FakeReport;
 static FakeReport report;
@@ -156,7 +159,75 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
     }
 }
 
-/* ---- algorithms: which, its workspace, the alignments it relies on ---- */
+/* ---- what a product must be like ---- */
+static bool types_agree(const Desc *d, const Layout *a, const Layout *b, const Layout *out)
+{
+    bool wide = d->compute == CUBLAS_COMPUTE_64F;
+    cudaDataType_t type = wide ? CUDA_R_64F : CUDA_R_32F;
+    return (wide || d->compute == CUBLAS_COMPUTE_32F || d->compute == CUBLAS_COMPUTE_32F_FAST_TF32)
+        && d->scale == type && a->type == type && b->type == type && out->type == type;
+}
+
+static bool sizes_agree(const Desc *d, const Layout *a, const Layout *b, const Layout *out)
+{
+    bool ta = d->turn[0] == CUBLAS_OP_T, tb = d->turn[1] == CUBLAS_OP_T;
+    bool batch = out->count > 1;
+    return (ta ? a->cols : a->rows) == out->rows && (tb ? b->rows : b->cols) == out->cols
+        && (ta ? a->rows : a->cols) == (tb ? b->cols : b->rows) && a->count == out->count
+        && b->count == out->count && out->count > 0
+        && (!batch || out->apart >= out->ld * (int64_t)out->cols);
+}
+
+static bool is_power_of_two(uint32_t n) { return n != 0 && (n & (n - 1)) == 0; }
+
+/* The epilogue is one of those, and has the vectors and the matrix that it works on. */
+static bool epilogue_fits(const Desc *d, const Layout *out)
+{
+    static const uint32_t known[] = {
+        CUBLASLT_EPILOGUE_DEFAULT, CUBLASLT_EPILOGUE_RELU, CUBLASLT_EPILOGUE_RELU_AUX,
+        CUBLASLT_EPILOGUE_BIAS, CUBLASLT_EPILOGUE_RELU_BIAS, CUBLASLT_EPILOGUE_RELU_AUX_BIAS,
+        CUBLASLT_EPILOGUE_DRELU, CUBLASLT_EPILOGUE_GELU, CUBLASLT_EPILOGUE_GELU_AUX,
+        CUBLASLT_EPILOGUE_GELU_BIAS, CUBLASLT_EPILOGUE_GELU_AUX_BIAS, CUBLASLT_EPILOGUE_DGELU,
+        CUBLASLT_EPILOGUE_BGRADA, CUBLASLT_EPILOGUE_BGRADB};
+    const uint32_t e = d->epilogue;
+    bool is = false, sums = e == CUBLASLT_EPILOGUE_BGRADA || e == CUBLASLT_EPILOGUE_BGRADB;
+    bool aux = !sums && (e & 128), mask = (e & ~128u & ~4u) == 2 || e == CUBLASLT_EPILOGUE_DRELU;
+    int64_t unit = mask ? 128 : 8;
+    for (size_t k = 0; k < sizeof known / sizeof *known; k++)
+        is |= e == known[k];
+    bool vector = sums || (e & CUBLASLT_EPILOGUE_BIAS);
+    return is && (!vector || (d->bias != NULL && (uintptr_t)d->bias % 16 == 0))
+        && (!sums || out->count == 1)
+        && (!aux || (d->aux != NULL && (uintptr_t)d->aux % 16 == 0 && d->aux_ld % unit == 0
+                     && d->aux_ld >= (int64_t)out->rows
+                     && (out->count == 1 || (d->aux_apart % unit == 0
+                                             && d->aux_apart >= d->aux_ld * (int64_t)out->cols))));
+}
+
+static bool possible(const Desc *d, const Layout *a, const Layout *b, const Layout *c,
+                     const Layout *out)
+{
+    return types_agree(d, a, b, out) && sizes_agree(d, a, b, out) && epilogue_fits(d, out)
+        && c->rows == out->rows && c->cols == out->cols && c->count == out->count;
+}
+
+static uint64_t mixed(uint64_t h, uint64_t v) { return (h ^ v) * UINT64_C(0x100000001b3); }
+
+/* All that an algorithm is chosen for. */
+static uint64_t name_of(const Desc *d, const Layout *a, const Layout *b, const Layout *out)
+{
+    const Layout *of[] = {a, b, out};
+    uint64_t h = UINT64_C(0xcbf29ce484222325);
+    const uint64_t desc[] = {(uint64_t)d->compute, (uint64_t)d->turn[0], (uint64_t)d->turn[1],
+                             d->epilogue, (uint64_t)d->aux_ld};
+    for (size_t k = 0; k < sizeof desc / sizeof *desc; k++)
+        h = mixed(h, desc[k]);
+    for (int k = 0; k < 3; k++)
+        h = mixed(mixed(mixed(h, of[k]->rows), of[k]->cols), (uint64_t)of[k]->count);
+    return h;
+}
+
+/* ---- algorithms: which, its workspace, the alignments it relies on, what it is for ---- */
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t h, cublasLtMatmulDesc_t desc,
                                               cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
                                               cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
@@ -164,14 +235,21 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t h, cublasLtMatmul
                                               cublasLtMatmulHeuristicResult_t to[], int *n)
 {
     const Preference *p = (const Preference *)pref;
-    (void)h, (void)desc, (void)a, (void)b, (void)c, (void)d;
+    const Desc *q = (const Desc *)desc;
+    const Layout *x = (const Layout *)a, *y = (const Layout *)b, *out = (const Layout *)d;
+    (void)h;
     report.asked++;
     *n = 0;
+    for (int k = 0; k < 4; k++)
+        if (!is_power_of_two(p->aligned[k]))
+            return CUBLAS_STATUS_INVALID_VALUE;
+    if (!possible(q, x, y, (const Layout *)c, out))
+        return CUBLAS_STATUS_INVALID_VALUE;
     for (int k = 0; k < 3 && k < most; k++) {
         uint64_t workspace = k == 1 ? p->workspace : 0;
         to[*n] = (cublasLtMatmulHeuristicResult_t){
             .algo = {.data = {MAGIC, (uint64_t)k, workspace, p->aligned[0], p->aligned[1],
-                              p->aligned[2], p->aligned[3]}},
+                              p->aligned[2], p->aligned[3], name_of(q, x, y, out)}},
             .workspaceSize = workspace,
             /* the first one adds up in place, in whatever order */
             .state = k == 0 && !(p->reductions & CUBLASLT_REDUCTION_SCHEME_INPLACE)
@@ -187,10 +265,14 @@ cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t h, cublasLtMatmulDesc_t 
                                        const cublasLtMatmulAlgo_t *algo,
                                        cublasLtMatmulHeuristicResult_t *to)
 {
-    (void)h, (void)desc, (void)a, (void)b, (void)c, (void)d;
+    const Desc *q = (const Desc *)desc;
+    const Layout *x = (const Layout *)a, *y = (const Layout *)b, *out = (const Layout *)d;
+    (void)h;
     report.checked++;
     to->workspaceSize = algo->data[2];
-    return algo->data[0] == MAGIC ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
+    return algo->data[0] == MAGIC && algo->data[7] == name_of(q, x, y, out)
+        && possible(q, x, y, (const Layout *)c, out)
+        ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
 }
 
 /* ---- products ---- */
@@ -307,6 +389,20 @@ static void multiply(const void *data)
         sums(d, 1, b, p->B, out, cols, p->depth);
 }
 
+/* Kernels are loaded when they first run, which no recording allows. */
+static bool may_run(const cublasLtMatmulAlgo_t *algo, void *stream)
+{
+    static uint64_t loaded[ALGORITHMS];
+    static int n;
+    uint64_t name = mixed(algo->data[7], algo->data[1]);
+    for (int k = 0; k < n; k++)
+        if (loaded[k] == name)
+            return true;
+    if (n < ALGORITHMS)
+        loaded[n++] = name;
+    return !fake_stream_records(stream);
+}
+
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t h, cublasLtMatmulDesc_t desc, const void *alpha,
                               const void *A, cublasLtMatrixLayout_t ad, const void *B,
                               cublasLtMatrixLayout_t bd, const void *beta, const void *C,
@@ -319,17 +415,18 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t h, cublasLtMatmulDesc_t desc, con
     bool wide = d->scale == CUDA_R_64F;
     double by = wide ? *(const double *)alpha : *(const float *)alpha;
     double keep = wide ? *(const double *)beta : *(const float *)beta;
-    int64_t rows = (int64_t)out->rows, cols = (int64_t)out->cols;
     int64_t depth = (int64_t)(d->turn[0] == CUBLAS_OP_T ? a->rows : a->cols);
-    (void)h, (void)C;
+    (void)h;
     report.products++;
-    if (algo->data[0] != MAGIC || bytes < algo->data[2] || keep != 0 || cd != dd
-        || !aligned(A, algo->data[3]) || !aligned(B, algo->data[4]) || !aligned(D, algo->data[6])
-        || (int64_t)(d->turn[0] == CUBLAS_OP_T ? a->cols : a->rows) != rows
-        || (int64_t)(d->turn[1] == CUBLAS_OP_T ? b->rows : b->cols) != cols
-        || (int64_t)(d->turn[1] == CUBLAS_OP_T ? b->cols : b->rows) != depth
-        || a->count != out->count || b->count != out->count)
+    if (algo->data[0] != MAGIC || algo->data[7] != name_of(d, a, b, out) || keep != 0 || cd != dd
+        || C != D || !possible(d, a, b, (const Layout *)cd, out)
+        || bytes < algo->data[2] || (bytes > 0 && workspace == NULL)
+        || !aligned(workspace, WORKSPACE_ALIGNMENT)
+        || !aligned(A, algo->data[3]) || !aligned(B, algo->data[4])
+        || !aligned(C, algo->data[5]) || !aligned(D, algo->data[6]))
         return CUBLAS_STATUS_INVALID_VALUE;
+    if (!may_run(algo, stream))
+        return CUBLAS_STATUS_EXECUTION_FAILED;
     const Product p = {*d, *a, *b, *out, A, B, D, workspace, algo->data[2], depth, by};
     fake_stream_work(stream, multiply, &p, sizeof p);
     return CUBLAS_STATUS_SUCCESS;

@@ -4,6 +4,7 @@
 #define LS_TESTS_FAKE_STREAM_H
 
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 typedef void (*FakeWork)(const void *data);
@@ -17,6 +18,14 @@ static inline void fake_stream_work(void *stream, FakeWork work, const void *dat
         give(stream, work, data, bytes);
     else
         work(data);
+}
+
+/* What is given to the stream is recorded just now. */
+static inline bool fake_stream_records(void *stream)
+{
+    bool (*records)(void *);
+    *(void **)&records = dlsym(RTLD_DEFAULT, "fake_cudart_records");
+    return records != NULL && stream != NULL && records(stream);
 }
 
 #endif

@@ -42,7 +42,7 @@ static const LsCudaMatmul cases[] = {
     {PLAIN, .m = 1, .n = 1, .k = 1},
     {PLAIN, .m = 13, .n = 33, .k = 7, .arg_bias = BIAS},
     {PLAIN, .m = 27, .n = 31, .k = 30, .turn_b = true, .arg_bias = BIAS, .alpha = .5},
-    {PLAIN, .m = 5, .n = 16, .k = 9, .turn_a = true, .alpha = -2, .workspace = 4096},
+    {PLAIN, .m = 5, .n = 16, .k = 9, .turn_a = true, .alpha = -2, .workspace = 4096 + 255},
     {PLAIN, .m = 30, .n = 7, .k = 40, .turn_a = true, .turn_b = true, .arg_bias = BIAS},
     {PLAIN, .m = 1, .n = 60, .k = 70, .arg_bias = BIAS},
     {PLAIN, .m = 70, .n = 1, .k = 33, .arg_bias = BIAS},
@@ -68,11 +68,15 @@ static const LsCudaMatmul cases[] = {
      .axis = {{2, 48, 80}, {3, 96, 160}}},
     {PLAIN, .m = 6, .n = 10, .k = 8, .after = LS_AFTER_DGELU, .arg_aux = AUX, .naxis = 2,
      .axis = {{2, 144, 240}, {3, 48, 80}}},
+    {PLAIN, .m = 6, .n = 10, .k = 8, .after = LS_AFTER_RELU, .arg_aux = AUX, .naxis = 2,
+     .axis = {{3, 96, 160}, {2, 48, 80}}},      /* the batch of the library is the outer axis */
+    {PLAIN, .m = 6, .n = 10, .k = 8, .after = LS_AFTER_GELU, .arg_aux = AUX, .naxis = 2,
+     .axis = {{3, 96, 160}, {2, 48, 80}}},
     {PLAIN, .m = 11, .n = 10, .k = 25, .turn_a = true, .arg_sum_b = SUM},    /* x' dy */
     {PLAIN, .m = 11, .n = 10, .k = 25, .turn_a = true, .arg_sum_a = SUM},    /* dy' x */
     {PLAIN, .m = 11, .n = 10, .k = 25, .turn_b = true, .arg_sum_b = SUM},
 };
-enum { NCASES = sizeof cases / sizeof *cases };
+enum { NCASES = sizeof cases / sizeof *cases, ALIGN = 256, APART = 64 };
 
 /* ---- arrays of a case, real numbers of its type ---- */
 typedef struct Bench {
@@ -116,7 +120,9 @@ static Bench bench_new(const LsCudaMatmul *p)
     uint64_t r = 12345;
     for (int k = 0; k < NARG; k++) {
         t.size[k] = size[k];
-        t.arg[k] = aligned_alloc(64, (size_t)((size[k] * word + 127) / 64 * 64));
+        t.arg[k] = aligned_alloc(ALIGN, (size_t)(size[k] * word / ALIGN + 2) * ALIGN);
+        ck_assert_ptr_nonnull(t.arg[k]);
+        t.arg[k] = (char *)t.arg[k] + APART;    /* as aligned as the arena, and no more */
         for (int64_t i = 0; i < size[k]; i++) {
             r = r * 6364136223846793005u + 1442695040888963407u;
             set_at(&t, k, i, (double)(r >> 53) / 1024 - 1);
@@ -128,7 +134,7 @@ static Bench bench_new(const LsCudaMatmul *p)
 static void bench_free(Bench *t)
 {
     for (int k = 0; k < NARG; k++)
-        free(t->arg[k]);
+        free((char *)t->arg[k] - APART);
 }
 
 /* Element (i, j) of matrix `matrix`, before the epilogue. */

@@ -2,6 +2,7 @@
 #include "codegen/kernel.h"
 #include "codegen/kernels/nest.h"
 #include "codegen/kernels/product.h"
+#include "runtime/cuda/ls_cublaslt.h"
 
 #include <inttypes.h>
 
@@ -26,7 +27,7 @@ static int64_t matmul_workspace(const LsGraph *g, LsNodeId n, const LsTarget *t)
     if (pieces < 2 || p.batch * p.m * p.n * p.depth <= SMALL)
         return 0;
     int64_t bytes = COUNTERS + pieces * p.batch * p.m * p.n * t->real_bytes;
-    return bytes < MOST ? bytes : MOST;
+    return ls_product_room(bytes < MOST ? bytes : MOST);
 }
 
 /* The arguments beside the factors, and what the library does with the products. */

@@ -33,6 +33,20 @@ typedef struct Call {           /* a product with its addresses */
     cublasStatus_t status;
 } Call;
 
+/* Bytes that the library may use of the room at arg_workspace, wherever that begins. */
+static int64_t workspace_of(const LsCudaMatmul *p)
+{
+    int64_t bytes = p->arg_workspace >= 0 ? p->workspace - (LS_PRODUCT_ALIGNMENT - 1) : 0;
+    return bytes > 0 ? bytes : 0;
+}
+
+static void *workspace_at(const Call *call)
+{
+    const LsCudaMatmul *p = call->q->p;
+    uintptr_t room = workspace_of(p) > 0 ? (uintptr_t)call->arg[p->arg_workspace] : 0;
+    return (void *)((room + LS_PRODUCT_ALIGNMENT - 1) / LS_PRODUCT_ALIGNMENT * LS_PRODUCT_ALIGNMENT);
+}
+
 /* Element offsets of the matrices of call number `at`. */
 static void call_offsets(const LsBlasProduct *q, int64_t at, int64_t offset[3])
 {
@@ -78,8 +92,7 @@ static cublasStatus_t call_once(const Call *call, int64_t at)
             return s;
     }
     return b->lib.Matmul(b->handle, q->desc, alpha, y, q->b, x, q->a, &zero, z, q->c, z, q->c,
-                         &q->algo, p->workspace > 0 ? call->arg[p->arg_workspace] : NULL,
-                         (size_t)p->workspace, call->stream);
+                         &q->algo, workspace_at(call), (size_t)workspace_of(p), call->stream);
 }
 
 /* All matrices; false: *job says what failed. */
@@ -116,7 +129,7 @@ static uint32_t alignment(const LsBlasProduct *q, int which)
 static bool make_preference(const LsCublas *b, const LsBlasProduct *q,
                             cublasLtMatmulPreference_t *to, LsError *e)
 {
-    const uint64_t workspace = (uint64_t)q->p->workspace;
+    const uint64_t workspace = (uint64_t)workspace_of(q->p);
     const uint32_t reductions = REDUCTIONS;
     const uint32_t aligned[] = {alignment(q, 1), alignment(q, 0), alignment(q, 2)};
     const struct { cublasLtMatmulPreferenceAttributes_t name; const void *value; size_t size; }
@@ -154,7 +167,7 @@ static void product_key(const LsCudaMatmul *p, char key[LS_CHOICE_KEY])
     int n = product_text(p, key, LS_CHOICE_KEY);
     if (n < LS_CHOICE_KEY)
         snprintf(key + n, LS_CHOICE_KEY - (size_t)n, " after %u in %" PRId64, ls_blas_epilogue(p),
-                 p->workspace);
+                 workspace_of(p));
 }
 
 /* A choice of an earlier run, if it still holds. */
@@ -166,7 +179,7 @@ static bool recall(const LsCublas *b, LsBlasProduct *q, const char *key)
         return false;
     if (b->lib.MatmulAlgoCheck(b->handle, q->desc, q->b, q->a, q->c, q->c, &old->algo, &r)
             != CUBLAS_STATUS_SUCCESS
-        || r.workspaceSize > (size_t)q->p->workspace)
+        || r.workspaceSize > (size_t)workspace_of(q->p))
         return false;
     q->algo = old->algo;
     return true;
@@ -220,7 +233,7 @@ static bool ask(Call *call, LsError *e)
     bool fused = ls_blas_epilogue(q->p) > CUBLASLT_EPILOGUE_BIAS;
     return ls_fail(e, LS_EXIT_DEVICE, "%s has no algorithm for a product %s (epilogue %u) within %"
                    PRId64 " bytes: %s%s",
-                   b->lib.name, text, ls_blas_epilogue(q->p), q->p->workspace,
+                   b->lib.name, text, ls_blas_epilogue(q->p), workspace_of(q->p),
                    s == CUBLAS_STATUS_SUCCESS ? "none is deterministic" : b->lib.GetStatusString(s),
                    fused ? "; compile with --no-epilogues" : "");
 }

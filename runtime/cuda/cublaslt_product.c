@@ -58,7 +58,8 @@ static bool make_desc(const LsCublasLibrary *l, LsBlasProduct *q, LsError *e)
     int32_t first = p->turn_b ? CUBLAS_OP_T : CUBLAS_OP_N;
     int32_t second = p->turn_a ? CUBLAS_OP_T : CUBLAS_OP_N;
     uint32_t ep = ls_blas_epilogue(p);
-    int64_t ld = ls_product_aux_ld(p->after, p->n), apart = ld * p->m;
+    int64_t ld = ls_product_aux_ld(p->after, p->n);
+    int64_t apart = q->batch >= 0 ? ls_blas_apart(p, q->batch) / p->n * ld : 0;
     const void *aligned = (const void *)(uintptr_t)LS_BLAS_ALIGNMENT;
     bool batched_aux = p->arg_aux >= 0 && q->batch >= 0;
     if (!ls_blas_ok(l, l->MatmulDescCreate(&q->desc, compute[p->type], scale), "describe a product",

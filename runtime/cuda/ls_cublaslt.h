@@ -46,8 +46,16 @@ typedef struct LsCudaMatmul {
      * of b over k; at most one of bias, sum_a and sum_b, and sums only of products without batch
      * and with nothing after. */
     int arg_a, arg_b, arg_bias, arg_c, arg_aux, arg_sum_a, arg_sum_b, arg_workspace;
-    int64_t workspace;          /* bytes at arg_workspace */
+    int64_t workspace;          /* bytes at arg_workspace: ls_product_room of what may be used */
 } LsCudaMatmul;
+
+enum { LS_PRODUCT_ALIGNMENT = 256 };    /* bytes, of the workspace that the library is given */
+
+/* The room for a workspace in an arena of smaller alignment. */
+static inline int64_t ls_product_room(int64_t workspace)
+{
+    return workspace > 0 ? workspace + LS_PRODUCT_ALIGNMENT - 1 : 0;
+}
 
 /* Distance between rows of aux: bits of a ReLU's, elements of a GELU's. */
 static inline int64_t ls_product_aux_ld(LsProductAfter after, int64_t n)
