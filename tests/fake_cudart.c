@@ -4,16 +4,21 @@
  * Eager, every operation is carried out when it is given out. Lazy, it waits in the queue of its
  * stream until something that the host waits for needs it, so memory that the host overwrites too
  * early, or a wait that is missing between streams, gives wrong results every time. Device memory
- * can be touched only while an operation runs. */
+ * can be touched only while an operation runs, and is full of NaN at first.
+ *
+ * It is stricter than a GPU: while anything is recorded nothing is allocated and nothing waits; what
+ * is recorded has run before, so that it is loaded; kernels are given addresses in device memory, at
+ * multiples of 16 bytes; times are told only by events made for that. */
 #include "tests/fake_cudart.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 
-enum { QUEUE = 1024, GRAPH = 4096, BLOCKS = 64, PAGE = 4096 };
+enum { QUEUE = 1024, GRAPH = 4096, BLOCKS = 64, PAGE = 4096, KERNELS = 4096 };
 enum { DRIVER = 13000 };
 
 typedef enum { COPY, SET, KERNEL, WORK, RECORD, WAIT } Kind;
@@ -25,7 +30,12 @@ typedef struct Op {
     cudaEvent_t event; int64_t version;
 } Op;
 
-struct CUevent_st { cudaStream_t stream; int64_t recorded, done; struct timespec at; };
+struct CUevent_st {
+    cudaStream_t stream;
+    int64_t recorded, done;
+    struct timespec at;
+    unsigned flags;
+};
 struct CUstream_st { Op op[QUEUE]; int64_t given, done; struct CUgraph_st *into; };
 struct CUgraph_st { Op op[GRAPH]; int n; };
 
@@ -34,11 +44,20 @@ typedef struct Block { char *at; size_t bytes; bool device; } Block;
 FakeCudart fake_cudart = {.devices = 1, .driver = DRIVER, .room = 1 << 30};
 static Block block[BLOCKS];
 static cudaError_t sticky, last;
+static int recordings;          /* under way */
+static const FakeKernel *loaded[KERNELS];       /* kernels that ran outside recordings */
+static int nloaded;
 
 static void never(const char *what)
 {
     fprintf(stderr, "fake CUDA runtime: %s\n", what);
     abort();
+}
+
+static void not_while_recorded(const char *what)
+{
+    if (recordings > 0)
+        never(what);
 }
 
 static cudaError_t told(cudaError_t err)
@@ -64,6 +83,7 @@ static Block *block_of(const void *at)
 static cudaError_t take(void **at, size_t bytes, bool device)
 {
     Block *b = block;
+    not_while_recorded("memory is taken while a recording is made");
     while (b < block + BLOCKS && b->at != NULL)
         b++;
     if (b == block + BLOCKS)
@@ -71,8 +91,11 @@ static cudaError_t take(void **at, size_t bytes, bool device)
     if (device && fake_cudart.used + bytes > fake_cudart.room)
         return told(cudaErrorMemoryAllocation);
     size_t whole = (bytes + PAGE - 1) / PAGE * PAGE;
-    *b = (Block){mmap(NULL, whole, device ? PROT_NONE : PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), bytes, device};
+    *b = (Block){mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+                 bytes, device};
+    memset(b->at, 0xff, bytes);
+    if (device)
+        mprotect(b->at, whole, PROT_NONE);
     *at = b->at;
     fake_cudart.used += device ? bytes : 0;
     return told(cudaSuccess);
@@ -81,6 +104,7 @@ static cudaError_t take(void **at, size_t bytes, bool device)
 static cudaError_t give(void *at)
 {
     Block *b = block_of(at);
+    not_while_recorded("memory is given back while a recording is made");
     if (at == NULL)
         return told(cudaSuccess);
     if (b == NULL || b->at != at)
@@ -118,6 +142,9 @@ cudaError_t cudaHostRegister(void *p, size_t n, unsigned flags)
 {
     (void)flags;
     Block *b = block;
+    not_while_recorded("memory is pinned while a recording is made");
+    if (block_of(p) != NULL)
+        return told(cudaErrorHostMemoryAlreadyRegistered);
     while (b->at != NULL)
         b++;
     *b = (Block){p, n, false};
@@ -127,8 +154,8 @@ cudaError_t cudaHostRegister(void *p, size_t n, unsigned flags)
 cudaError_t cudaHostUnregister(void *p)
 {
     Block *b = block_of(p);
-    if (b == NULL)
-        never("memory is unregistered that was not registered");
+    if (b == NULL || b->at != p)
+        return told(cudaErrorHostMemoryNotRegistered);
     *b = (Block){0};
     return told(cudaSuccess);
 }
@@ -206,6 +233,8 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t n, enum cudaMemcp
     const void *host = kind == cudaMemcpyHostToDevice ? from : to;
     const void *device = kind == cudaMemcpyHostToDevice ? to : from;
     Block *there = block_of(device), *here = block_of(host);
+    if (s != NULL && s->into != NULL)
+        never("a copy is recorded, whose place here may be gone when it is made");
     if (there == NULL || !there->device
         || (const char *)device + n > there->at + there->bytes || (here != NULL && here->device))
         return told(cudaErrorInvalidValue);
@@ -222,17 +251,54 @@ cudaError_t cudaMemsetAsync(void *to, int value, size_t n, cudaStream_t s)
     return put(s, &(Op){.kind = SET, .to = to, .n = n});
 }
 
+bool fake_cudart_records(void *stream)
+{
+    const struct CUstream_st *s = stream;
+    return s->into != NULL;
+}
+
+static bool is_loaded(const FakeKernel *k)
+{
+    for (int i = 0; i < nloaded; i++)
+        if (loaded[i] == k)
+            return true;
+    return false;
+}
+
+static void check_arguments(const FakeKernel *k, const void *run, void *const arg[])
+{
+    for (int i = -1; i < k->narg; i++) {
+        const void *at = i < 0 ? run : arg[i];
+        const Block *b = block_of(at);
+        if (at == NULL && i >= 0)
+            continue;
+        if (b == NULL || !b->device || (uintptr_t)at % 16 != 0) {
+            fprintf(stderr, "kernel %s: argument %d, %p, is %s\n", k->name, i, at,
+                    b == NULL || !b->device ? "not on the device" : "not aligned");
+            never("a kernel with a wrong argument");
+        }
+    }
+}
+
 cudaError_t cudaLaunchKernel(const void *f, dim3 grid, dim3 threads, void **parameter,
                              size_t shared, cudaStream_t s)
 {
     const FakeKernel *k = f;
     Op o = {.kind = KERNEL, .kernel = k, .blocks = grid.x};
-    if (shared != 0 || grid.x == 0 || threads.x * threads.y == 0 || threads.x * threads.y > 1024)
+    if (shared != 0 || grid.x == 0 || grid.x > INT32_MAX || grid.y != 1 || grid.z != 1
+        || threads.z != 1 || threads.x * threads.y == 0 || threads.x * threads.y > 1024)
         return told(cudaErrorInvalidConfiguration);
     if (k->narg > FAKE_ARGS)
         never("a kernel with too many arguments");
     memcpy(&o.run, parameter[0], sizeof o.run);
     memcpy(o.arg, parameter[1], (size_t)k->narg * sizeof *o.arg);
+    check_arguments(k, o.run, o.arg);
+    if (!is_loaded(k)) {
+        if (s != NULL && s->into != NULL)
+            never("a kernel is recorded that never ran: it would be loaded then");
+        if (nloaded < KERNELS)
+            loaded[nloaded++] = k;
+    }
     fake_cudart.launched += s->into == NULL;
     return put(s, &o);
 }
@@ -262,6 +328,8 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned flags)
 
 cudaError_t cudaStreamDestroy(cudaStream_t s)
 {
+    if (s->into != NULL)
+        never("a stream is given back while it is recorded");
     run_until(s, s->given);
     free(s);
     return told(cudaSuccess);
@@ -269,17 +337,18 @@ cudaError_t cudaStreamDestroy(cudaStream_t s)
 
 cudaError_t cudaStreamSynchronize(cudaStream_t s)
 {
-    if (s->into != NULL)
-        never("waiting while a recording is made");
+    not_while_recorded("waiting for a stream while a recording is made");
     run_until(s, s->given);
     return told(cudaSuccess);
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *e, unsigned flags)
 {
-    (void)flags;
     *e = calloc(1, sizeof **e);
-    return told(*e != NULL ? cudaSuccess : cudaErrorMemoryAllocation);
+    if (*e == NULL)
+        return told(cudaErrorMemoryAllocation);
+    (*e)->flags = flags;
+    return told(cudaSuccess);
 }
 
 cudaError_t cudaEventCreate(cudaEvent_t *e) { return cudaEventCreateWithFlags(e, 0); }
@@ -308,12 +377,15 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, unsigned flags)
 
 cudaError_t cudaEventSynchronize(cudaEvent_t e)
 {
+    not_while_recorded("waiting for an event while a recording is made");
     run_until_event(e, e->recorded);
     return told(cudaSuccess);
 }
 
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t a, cudaEvent_t b)
 {
+    if (((a->flags | b->flags) & cudaEventDisableTiming) || a->recorded == 0 || b->recorded == 0)
+        return told(cudaErrorInvalidResourceHandle);
     *ms = (float)((double)(b->at.tv_sec - a->at.tv_sec) * 1e3
                   + (double)(b->at.tv_nsec - a->at.tv_nsec) * 1e-6);
     return told(a->done == a->recorded && b->done == b->recorded ? cudaSuccess : cudaErrorNotReady);
@@ -323,22 +395,30 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t a, cudaEvent_t b)
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t s, enum cudaStreamCaptureMode mode)
 {
-    (void)mode;
+    if (mode != cudaStreamCaptureModeThreadLocal || s->into != NULL)
+        never("a recording in another mode, or in another recording");
     s->into = calloc(1, sizeof *s->into);
+    recordings += s->into != NULL;
     return told(s->into != NULL ? cudaSuccess : cudaErrorMemoryAllocation);
 }
 
 cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *g)
 {
+    if (s->into == NULL)
+        never("the end of a recording that was not begun");
     *g = s->into;
     s->into = NULL;
+    recordings--;
     return told(cudaSuccess);
 }
 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *x, cudaGraph_t g, unsigned long long flags)
 {
-    (void)flags;
+    if (flags != 0 || g == NULL)
+        return told(cudaErrorInvalidValue);
     struct CUgraph_st *copy = malloc(sizeof *copy);
+    if (copy == NULL)
+        never("no memory");
     *copy = *g;
     *x = (cudaGraphExec_t)(void *)copy;
     return told(cudaSuccess);

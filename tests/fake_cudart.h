@@ -31,7 +31,8 @@ typedef struct FakeCudart {
 } FakeCudart;
 extern FakeCudart fake_cudart;
 
-/* Work of the fake libraries: tests/fake_stream.h. */
+/* Work of the fake libraries, and whether it is recorded: tests/fake_stream.h. */
+bool fake_cudart_records(void *stream);
 void fake_cudart_work(void *stream, void (*work)(const void *), const void *data, size_t bytes);
 
 #endif
