@@ -1,14 +1,18 @@
 /* tests/fake_cudnn.c -- a library with the functions of cuDNN's graph API that convolutions use,
  * which computes them on the CPU, slowly, by what the descriptors say. It judges whether graphs,
- * plans and addresses mean what the caller thinks. Its "device" memory is this process's.
+ * plans and addresses mean what the caller thinks. Its "device" memory is this process's. It refuses
+ * attributes that a descriptor has not (fake_cudnn_rules.h), descriptors that are not finalised,
+ * tensors that lie less aligned than was said, and plans that first run while they are recorded.
  *
  * Engines: 7 rounds to TF32 (it does not really); 3 takes a workspace as large as x and y; 2 takes
- * 1000 bytes; 0 takes none; 9 is not deterministic. Heuristics propose them in this order.
+ * 1000 bytes; 0 takes none; 9 is not deterministic. Heuristics propose them in this order. 8 rounds
+ * to halves, 6 adds up less exactly: nobody proposes them unless they are asked for.
  *
  * Environment: FAKE_CUDNN_VERSION (91900), FAKE_CUDNN_ENGINES ("73290"), FAKE_CUDNN_REFUSE: an
  * engine whose stored plans do not run, FAKE_CUDNN_PROCESSORS (132) of the device, FAKE_CUDNN_WORD:
  * in the text of plans. */
 #include "runtime/cuda/cudnn_abi.h"
+#include "tests/fake_cudnn_rules.h"
 #include "tests/fake_stream.h"
 
 #include <stdbool.h>
@@ -26,7 +30,7 @@ typedef struct Desc {
     int engine;                 /* ENGINE_CONFIG, ENGINE, PLAN */
     struct Desc *graph;         /* HEURISTICS, ENGINE_CONFIG */
     int64_t number[64];         /* PLAN: see encode */
-    bool stored;                /* PLAN: read from text */
+    bool stored, ran;           /* PLAN: read from text; has run */
 } Desc;
 
 static int last_engine = -1;
@@ -85,7 +89,7 @@ static int64_t int_of(const Desc *d, int name)
 }
 
 /* ---- plans: what a graph computes, as numbers ---- */
-enum { KIND, AXES, REAL, BIAS, RELU, DIMS, STRIDES = DIMS + 3 * RANK, WINDOW = STRIDES + 3 * RANK,
+enum { KIND, AXES, REAL, BIAS, RELU, ALIGNED, DIMS, STRIDES = DIMS + 3 * RANK, WINDOW = STRIDES + 3 * RANK,
        NUMBERS = WINDOW + 12 };
 
 static bool put_tensor(int64_t *to, const Desc *t, int which, int64_t uid)
@@ -98,7 +102,19 @@ static bool put_tensor(int64_t *to, const Desc *t, int which, int64_t uid)
     memcpy(to + DIMS + which * RANK, dims->value, (size_t)dims->n * 8);
     memcpy(to + STRIDES + which * RANK, strides->value, (size_t)dims->n * 8);
     to[REAL] = int_of(t, LS_DNN_TENSOR_TYPE) == LS_DNN_DOUBLE ? 8 : 4;
+    int64_t aligned = int_of(t, LS_DNN_TENSOR_ALIGNMENT);
+    to[ALIGNED] = aligned > to[ALIGNED] ? aligned : to[ALIGNED];
     return true;
+}
+
+/* One number for each channel of the result. */
+static bool is_bias(const int64_t *p, const Desc *b)
+{
+    const Attr *dims = find(b, LS_DNN_TENSOR_DIMS);
+    bool is = dims->n == p[AXES] + 2 && int_of(b, LS_DNN_TENSOR_UID) == 4;
+    for (int64_t k = 0; is && k < dims->n; k++)
+        is = ((int64_t *)dims->value)[k] == (k != 1 ? 1 : p[DIMS + (p[KIND] == 1 ? 0 : 2) * RANK + 1]);
+    return is;
 }
 
 static bool put_window(int64_t *to, const Desc *conv)
@@ -153,8 +169,7 @@ static bool encode(const Desc *graph, int64_t *to)
         if (op->type == LS_DNN_OP_POINTWISE) {
             int64_t mode = int_of(desc_of(op, LS_DNN_OP_POINTWISE_DESC), LS_DNN_POINTWISE_MODE);
             const Desc *b = desc_of(op, LS_DNN_OP_POINTWISE_B);
-            if ((mode == LS_DNN_ADD) != (b != NULL)
-                || (b != NULL && int_of(b, LS_DNN_TENSOR_UID) != 4))
+            if ((mode == LS_DNN_ADD) != (b != NULL) || (b != NULL && !is_bias(to, b)))
                 return false;
             to[mode == LS_DNN_ADD ? BIAS : RELU] = 1;
         }
@@ -320,8 +335,12 @@ int cudnnBackendDestroyDescriptor(LsDnnDesc desc)
 int cudnnBackendSetAttribute(LsDnnDesc desc, int name, int type, int64_t n, const void *value)
 {
     Desc *d = desc;
-    if (d->finalized || d->nattr == ATTRS || find(d, name) != NULL)
+    if (d->finalized || d->nattr == ATTRS || find(d, name) != NULL
+        || !fake_allowed(fake_rule, FAKE_RULES, d->type, name, type, n))
         return fail(BAD, "set");
+    for (int64_t k = 0; type == LS_DNN_T_DESC && k < n; k++)
+        if (((Desc *const *)value)[k] == NULL || !((Desc *const *)value)[k]->finalized)
+            return fail(BAD, "a descriptor that is not finalised");
     size_t bytes = (size_t)n * type_size(type);
     Attr *a = &d->attr[d->nattr++];
     *a = (Attr){name, type, n, calloc(bytes + 1, 1)};
@@ -355,7 +374,12 @@ int cudnnBackendFinalize(LsDnnDesc desc)
 {
     Desc *d = desc;
     int64_t number[NUMBERS] = {0};
-    int status = 0;
+    int status = d->finalized ? fail(BAD, "finalised twice") : 0;
+    for (int k = 0; k < FAKE_RULES && status == 0; k++)
+        if (fake_rule[k].of == d->type && fake_rule[k].least > 0 && find(d, fake_rule[k].name) == NULL)
+            status = fail(BAD, "an attribute is missing");
+    if (status != 0)
+        return status;
     if (d->type == LS_DNN_PLAN)
         status = finalize_plan(d);
     if (d->type == LS_DNN_GRAPH && !encode(d, number))
@@ -405,6 +429,7 @@ static int configs(const Desc *h, int64_t room, int64_t *n, void *value)
     for (int64_t k = 0; k < room && k < *n; k++) {
         Desc *config = ((Desc **)value)[k];
         config->engine = list[k] - '0';
+        config->finalized = true;
         config->graph = desc_of(h, LS_DNN_HEURISTICS_GRAPH);
     }
     return 0;
@@ -414,19 +439,26 @@ int cudnnBackendGetAttribute(LsDnnDesc desc, int name, int type, int64_t room, i
                              void *value)
 {
     Desc *d = desc;
-    (void)type;
+    if (!d->finalized
+        || !fake_allowed(fake_answer, FAKE_ANSWERS, d->type, name, type, room))
+        return fail(BAD, "get");
     *n = 1;
     switch (name) {
     case LS_DNN_DEVICE_JSON: return device_text(d, room, n, value);
     case LS_DNN_PLAN_JSON: return plan_text(d, room, n, value);
     case LS_DNN_HEURISTICS_RESULTS: return configs(d, room, n, value);
     case LS_DNN_PLAN_WORKSPACE: *(int64_t *)value = workspace(d); return 0;
-    case LS_DNN_CONFIG_ENGINE: (*(Desc **)value)->engine = d->engine; return 0;
+    case LS_DNN_CONFIG_ENGINE:
+        (*(Desc **)value)->engine = d->engine;
+        (*(Desc **)value)->finalized = true;
+        return 0;
     case LS_DNN_ENGINE_INDEX: *(int64_t *)value = d->engine; return 0;
     case LS_DNN_ENGINE_BEHAVIOR: *n = 0; return 0;
     case LS_DNN_ENGINE_NUMERICS:
-        *n = d->engine == 7 || d->engine == 9;
-        *(int *)value = d->engine == 7 ? LS_DNN_TENSOR_CORE : LS_DNN_NONDETERMINISTIC;
+        *n = d->engine >= 6;
+        *(int *)value = d->engine == 6   ? LS_DNN_REDUCED_SUMS
+                        : d->engine == 7 ? LS_DNN_TENSOR_CORE
+                        : d->engine == 8 ? LS_DNN_DOWN_CONVERT : LS_DNN_NONDETERMINISTIC;
         return 0;
     default: return fail(BAD, "get");
     }
@@ -434,15 +466,23 @@ int cudnnBackendGetAttribute(LsDnnDesc desc, int name, int type, int64_t room, i
 
 int cudnnBackendExecute(void *handle, LsDnnDesc plan, LsDnnDesc pack)
 {
-    const Desc *d = plan, *a = pack;
+    Desc *d = plan;
+    const Desc *a = pack;
     const Attr *uid = find(a, LS_DNN_PACK_UIDS), *at = find(a, LS_DNN_PACK_POINTERS);
     char *tensor[4] = {NULL}, *room = (char *)(uintptr_t)int_of(a, LS_DNN_PACK_WORKSPACE);
-    if (handle == NULL || uid == NULL || at == NULL || uid->n != at->n || !d->finalized)
+    if (handle == NULL || uid == NULL || at == NULL || uid->n != at->n || !d->finalized
+        || !a->finalized)
         return fail(BAD, "execute");
     if (d->stored && d->engine == setting("FAKE_CUDNN_REFUSE", -1))
         return fail(FAILED, "no such kernel");
-    for (int64_t k = 0; k < uid->n; k++)
+    for (int64_t k = 0; k < uid->n; k++) {
         tensor[((int64_t *)uid->value)[k] - 1] = ((char **)at->value)[k];
+        if ((uintptr_t)((char **)at->value)[k] % (uintptr_t)d->number[ALIGNED] != 0)
+            return fail(BAD, "a tensor is not aligned");
+    }
+    if (!d->ran && fake_stream_records(*(void **)handle))
+        return fail(FAILED, "a plan is recorded that never ran");
+    d->ran = true;
     if (tensor[0] == NULL || tensor[1] == NULL || tensor[2] == NULL
         || (tensor[3] != NULL) != (d->number[BIAS] != 0))
         return fail(BAD, "tensors");

@@ -114,7 +114,7 @@ static void reference(const LsDnnConv *c, const double *x, const double *w, cons
 
 typedef struct Data {           /* numbers, and the same as a program has them */
     double v[4][MOST];
-    union { float f[MOST]; double d[MOST]; } at[4];
+    union { float f[MOST]; double d[MOST]; } at[4] __attribute__((aligned(64)));
     void *arg[6];
 } Data;
 
@@ -351,15 +351,16 @@ END_TEST
 
 START_TEST(rules_keep_engines_out)
 {
-    static const struct { LsDnnRules rules; int engine; } row[] = {
-        {{.tf32 = true}, 7}, {{.tf32 = false}, 2}, {{.nondeterministic = true}, 9}};
+    static const struct { LsDnnRules rules; const char *engines; int engine; } row[] = {
+        {{.tf32 = true}, "720", 7}, {{.tf32 = false}, "720", 2},
+        {{.nondeterministic = true}, "90", 9}, {{.tf32 = true}, "8620", 2}};    /* no halves */
     static Data d;
     const LsDnnConv *c = &cases[0].conv;
     fill(&d, c, 8);
-    for (int k = 0; k < 3; k++) {
+    for (size_t k = 0; k < sizeof row / sizeof *row; k++) {
         LsCudaConv p = program_conv(c, 1 << 14, NULL);
         p.rules = row[k].rules;
-        setenv("FAKE_CUDNN_ENGINES", k == 2 ? "90" : "720", 1);
+        setenv("FAKE_CUDNN_ENGINES", row[k].engines, 1);
         LsDnnRuns *r = opened(NULL, NULL);
         run_once(r, &p, &d, "rules");
         ck_assert_int_eq(last_engine(), row[k].engine);

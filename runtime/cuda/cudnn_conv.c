@@ -135,9 +135,10 @@ static bool allowed(LsDnnScope *s, const LsDnnConv *c, const LsDnnRules *rules, 
     uint32_t how = notes(lib, engine, LS_DNN_ENGINE_BEHAVIOR, LS_DNN_T_BEHAVIOR);
     p->engine = (int)index;
     p->tensor_core = has(num, LS_DNN_TENSOR_CORE);
-    bool rounds = c->real_bytes == 4
-        && (p->tensor_core || has(num, LS_DNN_DOWN_CONVERT) || has(num, LS_DNN_REDUCED_SUMS));
-    return (rules->tf32 || !rounds)
+    /* TF32 is what tensor cores do with floats; halves would be another thing. */
+    bool single = c->real_bytes == 4;
+    bool coarse = single && (has(num, LS_DNN_DOWN_CONVERT) || has(num, LS_DNN_REDUCED_SUMS));
+    return !coarse && (rules->tf32 || !single || !p->tensor_core)
         && (rules->nondeterministic || !has(num, LS_DNN_NONDETERMINISTIC))
         && (rules->compiled || !has(how, LS_DNN_RUNTIME_COMPILATION));
 }
