@@ -30,7 +30,6 @@ void cudnn_stand_in_close(int *kept, int *again)
 void ls_cuda_conv(LsRun *run, const LsCudaConv *c, void *const arg[])
 {
     LsError e = {0};
-    (void)run;
-    if (!ls_dnn_run(runs, c, arg, (void *)1, &e))
+    if (!ls_dnn_run(runs, run, c, arg, (void *)1, &e))
         stop(&e);
 }

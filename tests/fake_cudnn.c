@@ -5,12 +5,14 @@
  * tensors that lie less aligned than was said, and plans that first run while they are recorded.
  *
  * Engines: 7 rounds to TF32 (it does not really); 3 takes a workspace as large as x and y; 2 takes
- * 1000 bytes; 0 takes none; 9 is not deterministic. Heuristics propose them in this order. 8 rounds
- * to halves, 6 adds up less exactly: nobody proposes them unless they are asked for.
+ * 1000 bytes; 0 takes none; 9 is not deterministic; 5 compiles a kernel. Heuristics propose them in
+ * this order. 8 rounds to halves, 6 adds up less exactly: nobody proposes them unless they are asked
+ * for.
  *
- * Environment: FAKE_CUDNN_VERSION (91900), FAKE_CUDNN_ENGINES ("73290"), FAKE_CUDNN_REFUSE: an
- * engine whose stored plans do not run, FAKE_CUDNN_PROCESSORS (132) of the device, FAKE_CUDNN_WORD:
- * in the text of plans. */
+ * Environment: FAKE_CUDNN_VERSION (91900), FAKE_CUDNN_ENGINES ("732905"), FAKE_CUDNN_MASK ("5"): those
+ * that take a ReLU's gradient behind a convolution, FAKE_CUDNN_NO_DRIVER: no plan of engine 5 can be
+ * made, FAKE_CUDNN_REFUSE: an engine whose stored plans do not run, FAKE_CUDNN_PROCESSORS (132) of
+ * the device, FAKE_CUDNN_WORD: in the text of plans. */
 #include "runtime/cuda/cudnn_abi.h"
 #include "tests/fake_cudnn_rules.h"
 #include "tests/fake_stream.h"
@@ -20,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ATTRS = 16, RANK = 5, OPS = 4, BAD = 2000, NOT_SUPPORTED = 3000, FAILED = 5000 };
+enum { ATTRS = 16, RANK = 5, OPS = 4, TENSORS = 5, BAD = 2000, NOT_SUPPORTED = 3000, FAILED = 5000 };
 
 typedef struct Attr { int name, type; int64_t n; void *value; } Attr;
 typedef struct Desc {
@@ -54,7 +56,14 @@ static int64_t setting(const char *name, int64_t otherwise)
 static const char *engines(void)
 {
     const char *text = getenv("FAKE_CUDNN_ENGINES");
-    return text != NULL ? text : "73290";
+    return text != NULL ? text : "732905";
+}
+
+/* Whether an engine takes a graph with such an epilogue. */
+static bool takes(char engine, bool mask)
+{
+    const char *masks = getenv("FAKE_CUDNN_MASK");
+    return !mask || strchr(masks != NULL ? masks : "5", engine) != NULL;
 }
 
 static size_t type_size(int type)
@@ -89,8 +98,8 @@ static int64_t int_of(const Desc *d, int name)
 }
 
 /* ---- plans: what a graph computes, as numbers ---- */
-enum { KIND, AXES, REAL, BIAS, RELU, ALIGNED, DIMS, STRIDES = DIMS + 3 * RANK, WINDOW = STRIDES + 3 * RANK,
-       NUMBERS = WINDOW + 12 };
+enum { KIND, AXES, REAL, BIAS, RELU, MASK, ALIGNED, DIMS, STRIDES = DIMS + 3 * RANK,
+       WINDOW = STRIDES + 3 * RANK, NUMBERS = WINDOW + 12 };
 
 static bool put_tensor(int64_t *to, const Desc *t, int which, int64_t uid)
 {
@@ -145,6 +154,30 @@ static bool sizes_agree(const int64_t *p)
     return p[DIMS + 1] % p[DIMS + RANK + 1] == 0 && p[DIMS + RANK] == p[DIMS + 2 * RANK + 1];
 }
 
+/* The ReLU's gradient: of a tensor with x's dims, by the convolution's result. */
+static bool put_mask(int64_t *to, const Desc *op)
+{
+    const Desc *of = desc_of(op, LS_DNN_OP_POINTWISE_X), *in = desc_of(op, LS_DNN_OP_POINTWISE_DY);
+    const Desc *out = desc_of(op, LS_DNN_OP_POINTWISE_DX);
+    const Attr *dims = of != NULL ? find(of, LS_DNN_TENSOR_DIMS) : NULL;
+    to[MASK] = 1;
+    return dims != NULL && int_of(of, LS_DNN_TENSOR_UID) == TENSORS
+        && int_of(of, LS_DNN_TENSOR_VIRTUAL) == 0 && int_of(in, LS_DNN_TENSOR_VIRTUAL) == 1
+        && int_of(out, LS_DNN_TENSOR_UID) == 1 && dims->n == to[AXES] + 2 && to[KIND] == 1
+        && memcmp(dims->value, to + DIMS, (size_t)dims->n * 8) == 0;
+}
+
+static bool put_pointwise(int64_t *to, const Desc *op)
+{
+    int64_t mode = int_of(desc_of(op, LS_DNN_OP_POINTWISE_DESC), LS_DNN_POINTWISE_MODE);
+    const Desc *b = desc_of(op, LS_DNN_OP_POINTWISE_B);
+    if (mode == LS_DNN_RELU_GRAD)
+        return put_mask(to, op);
+    to[mode == LS_DNN_ADD ? BIAS : RELU] = 1;
+    return desc_of(op, LS_DNN_OP_POINTWISE_Y) != NULL && (mode == LS_DNN_ADD) == (b != NULL)
+        && (b == NULL || is_bias(to, b));
+}
+
 static bool encode(const Desc *graph, int64_t *to)
 {
     static const struct { int type, x, w, y, conv; } row[] = {
@@ -166,14 +199,8 @@ static bool encode(const Desc *graph, int64_t *to)
                     || !put_tensor(to, desc_of(op, row[r].y), 2, 3))
                     return false;
             }
-        if (op->type == LS_DNN_OP_POINTWISE) {
-            int64_t mode = int_of(desc_of(op, LS_DNN_OP_POINTWISE_DESC), LS_DNN_POINTWISE_MODE);
-            const Desc *b = desc_of(op, LS_DNN_OP_POINTWISE_B);
-            if ((mode == LS_DNN_ADD) != (b != NULL) || (b != NULL && !is_bias(to, b)))
-                return false;
-            to[mode == LS_DNN_ADD ? BIAS : RELU] = 1;
-        }
-        if (op->type == LS_DNN_OP_STATISTICS)
+        if ((op->type == LS_DNN_OP_POINTWISE && !put_pointwise(to, op))
+            || op->type == LS_DNN_OP_STATISTICS)
             return false;
     }
     return sizes_agree(to);
@@ -194,7 +221,7 @@ static int64_t workspace(const Desc *plan)
 }
 
 /* ---- computing ---- */
-typedef struct Walk { const int64_t *p; char *at[4]; double *sum; } Walk;
+typedef struct Walk { const int64_t *p; char *const *at; double *sum; } Walk;
 
 static double load(const int64_t *p, const char *at, int64_t k)
 {
@@ -236,11 +263,11 @@ static bool next(const int64_t *dim, int rank, int64_t *index)
     return false;
 }
 
-static void compute(const int64_t *p, char *at[4])
+static void compute(const int64_t *p, char *const at[TENSORS])
 {
     int out = p[KIND] == 0 ? 2 : p[KIND] == 1 ? 0 : 1, rank = (int)p[AXES] + 2;
     int64_t n = count(p, out), y[RANK] = {0};
-    Walk k = {p, {at[0], at[1], at[2], at[3]}, calloc((size_t)n, sizeof (double))};
+    Walk k = {p, at, calloc((size_t)n, sizeof (double))};
     do {
         int64_t w[RANK] = {y[1]};
         do
@@ -252,6 +279,7 @@ static void compute(const int64_t *p, char *at[4])
         if (p[BIAS])
             v += load(p, at[3], i % p[DIMS + out * RANK + 1]);
         v = p[RELU] && v < 0 ? 0 : v;
+        v = p[MASK] && !(load(p, at[4], i) > 0) ? 0 : v;
         if (p[REAL] == 8)
             ((double *)(void *)at[out])[i] = v;
         else
@@ -262,7 +290,7 @@ static void compute(const int64_t *p, char *at[4])
 
 typedef struct Convolution {    /* as it was asked for */
     int64_t number[64];
-    char *tensor[4], *room;
+    char *tensor[TENSORS], *room;
     size_t bytes;
 } Convolution;
 
@@ -356,6 +384,8 @@ static int finalize_plan(Desc *d)
     if (text == NULL) {
         const Desc *config = desc_of(d, LS_DNN_PLAN_CONFIG);
         d->engine = config->engine;
+        if (d->engine == 5 && setting("FAKE_CUDNN_NO_DRIVER", 0))
+            return fail(FAILED, "no driver loads the kernel");
         return encode(config->graph, d->number) ? 0 : fail(BAD, "graph");
     }
     const char *at = strstr(text->value, "\"engine\":");
@@ -425,13 +455,16 @@ static int plan_text(const Desc *d, int64_t room, int64_t *n, void *value)
 static int configs(const Desc *h, int64_t room, int64_t *n, void *value)
 {
     const char *list = int_of(h, LS_DNN_HEURISTICS_MODE) == LS_DNN_MODE_A ? engines() : "";
-    *n = (int64_t)strlen(list);
-    for (int64_t k = 0; k < room && k < *n; k++) {
-        Desc *config = ((Desc **)value)[k];
-        config->engine = list[k] - '0';
-        config->finalized = true;
-        config->graph = desc_of(h, LS_DNN_HEURISTICS_GRAPH);
-    }
+    int64_t number[NUMBERS] = {0};
+    bool mask = encode(desc_of(h, LS_DNN_HEURISTICS_GRAPH), number) && number[MASK] != 0;
+    *n = 0;
+    for (; *list != '\0'; list++)
+        if (takes(*list, mask) && (*n)++ < room) {
+            Desc *config = ((Desc **)value)[*n - 1];
+            config->engine = *list - '0';
+            config->finalized = true;
+            config->graph = desc_of(h, LS_DNN_HEURISTICS_GRAPH);
+        }
     return 0;
 }
 
@@ -453,7 +486,10 @@ int cudnnBackendGetAttribute(LsDnnDesc desc, int name, int type, int64_t room, i
         (*(Desc **)value)->finalized = true;
         return 0;
     case LS_DNN_ENGINE_INDEX: *(int64_t *)value = d->engine; return 0;
-    case LS_DNN_ENGINE_BEHAVIOR: *n = 0; return 0;
+    case LS_DNN_ENGINE_BEHAVIOR:
+        *n = d->engine == 5;
+        *(int *)value = LS_DNN_RUNTIME_COMPILATION;
+        return 0;
     case LS_DNN_ENGINE_NUMERICS:
         *n = d->engine >= 6;
         *(int *)value = d->engine == 6   ? LS_DNN_REDUCED_SUMS
@@ -469,7 +505,7 @@ int cudnnBackendExecute(void *handle, LsDnnDesc plan, LsDnnDesc pack)
     Desc *d = plan;
     const Desc *a = pack;
     const Attr *uid = find(a, LS_DNN_PACK_UIDS), *at = find(a, LS_DNN_PACK_POINTERS);
-    char *tensor[4] = {NULL}, *room = (char *)(uintptr_t)int_of(a, LS_DNN_PACK_WORKSPACE);
+    char *tensor[TENSORS] = {NULL}, *room = (char *)(uintptr_t)int_of(a, LS_DNN_PACK_WORKSPACE);
     if (handle == NULL || uid == NULL || at == NULL || uid->n != at->n || !d->finalized
         || !a->finalized)
         return fail(BAD, "execute");
@@ -484,7 +520,8 @@ int cudnnBackendExecute(void *handle, LsDnnDesc plan, LsDnnDesc pack)
         return fail(FAILED, "a plan is recorded that never ran");
     d->ran = true;
     if (tensor[0] == NULL || tensor[1] == NULL || tensor[2] == NULL
-        || (tensor[3] != NULL) != (d->number[BIAS] != 0))
+        || (tensor[3] != NULL) != (d->number[BIAS] != 0)
+        || (tensor[4] != NULL) != (d->number[MASK] != 0))
         return fail(BAD, "tensors");
     if (workspace(d) > 0 && ((uintptr_t)room % 256 != 0 || room == NULL))
         return fail(BAD, "workspace");

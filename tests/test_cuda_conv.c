@@ -7,6 +7,8 @@
 #include "tests/cudnn_stand_in.h"
 #include "tests/suite.h"
 
+enum { NODES = 4 };             /* of a case */
+
 /* What launches call here. */
 void ls_parallel(LsRun *run, LsPart fn, int64_t units, void *const arg[])
 {
@@ -96,22 +98,38 @@ static void run_node(const HNode *h, LsKernel kernel, const LsTarget *t, const d
     for (int64_t j = 0; j < out; j++) {
         double got = h_at(arg[nin], j, rb);
         ck_assert_msg(fabs(got - want[j]) <= (rb == 8 ? 1e-13 : 2e-5) * scale,
-                      "case %d, node %d: element %lld is %g, not %g", number / 3, number % 3,
+                      "case %d, node %d: element %lld is %g, not %g", number / NODES, number % NODES,
                       (long long)j, got, want[j]);
     }
-    ck_assert_msg(h_guarded(arg[nin], out, rb), "case %d wrote behind its result", number / 3);
+    ck_assert_msg(h_guarded(arg[nin], out, rb), "case %d wrote behind its result",
+                  number / NODES);
     ck_assert_msg(room == 0 || h_guarded(arg[nin + 1], room, rb), "case %d left its workspace",
-                  number / 3);
+                  number / NODES);
     for (int k = 0; k <= nin + 1; k++)
         free(arg[k]);
 }
 
-static void check_case(int i, HNode *const node[3], const LsKernel kernel[3], const LsTarget *t)
+/* The three of a case, and the data gradient with the gradient of a ReLU whose result x would be. */
+static void all_nodes_of(const Case *c, HNode *node[NODES])
 {
-    Sample s = sample_new(&cases[i]);
-    run_node(node[0], kernel[0], t, (const double *[]){s.x, s.w, s.bias}, s.dy, 3 * i);
-    run_node(node[1], kernel[1], t, (const double *[]){s.y, s.w, s.bias}, s.dx, 3 * i + 1);
-    run_node(node[2], kernel[2], t, (const double *[]){s.y, s.x}, s.dw, 3 * i + 2);
+    Dims d = dims_of(c);
+    nodes_of(c, node);
+    node[3] = h_node(LS_OP_CONV_DX, 4, (LsShape[]){d.y, d.w, {.rank = -1}, d.x}, &d.x, LS_LAST,
+                     &d.attr);
+}
+
+static void check_case(int i, HNode *const node[NODES], const LsKernel kernel[NODES],
+                       const LsTarget *t)
+{
+    const Case *c = &cases[i];
+    Sample s = sample_new(c);
+    int n = NODES * i;
+    run_node(node[0], kernel[0], t, (const double *[]){s.x, s.w, s.bias}, s.dy, n);
+    run_node(node[1], kernel[1], t, (const double *[]){s.y, s.w, s.bias}, s.dx, n + 1);
+    run_node(node[2], kernel[2], t, (const double *[]){s.y, s.x}, s.dw, n + 2);
+    for (int64_t k = 0; k < ls_count(&node[3]->value[4].shape); k++)
+        s.dx[k] = s.x[k] > 0 ? s.dx[k] - (c->bias ? s.bias[k % c->cin] : 0) : 0;
+    run_node(node[3], kernel[3], t, (const double *[]){s.y, s.w, NULL, s.x}, s.dx, n + 3);
     sample_free(&s);
 }
 
@@ -125,8 +143,8 @@ static bool is_small(const Case *c)
 /* engines: of the library that plans; NULL: the compiler has none. again: of the one that runs. */
 static void check_all(int real_bytes, const char *engines, const char *again)
 {
-    HNode *node[3 * NCASES];
-    LsKernel kernel[3 * NCASES];
+    HNode *node[NODES * NCASES];
+    LsKernel kernel[NODES * NCASES];
     int of[NCASES], n = 0;
     int kept, made_again;
     LsArena *a = ls_arena_new();
@@ -138,20 +156,20 @@ static void check_all(int real_bytes, const char *engines, const char *again)
     for (int i = 0; i < NCASES; i++)
         if (is_small(&cases[i])) {
             of[n] = i;
-            nodes_of(&cases[i], node + 3 * n++);
+            all_nodes_of(&cases[i], node + NODES * n++);
         }
     ck_assert_int_gt(n, NCASES / 2);
-    void *so = build(3 * n, node, &t);
-    memcpy(kernel, dlsym(so, "kernels"), 3 * (size_t)n * sizeof *kernel);
+    void *so = build(NODES * n, node, &t);
+    memcpy(kernel, dlsym(so, "kernels"), NODES * (size_t)n * sizeof *kernel);
     setenv("FAKE_CUDNN_ENGINES", again, 1);
     cudnn_stand_in_open();
     for (int i = 0; i < n; i++)
-        check_case(of[i], node + 3 * i, kernel + 3 * i, &t);
+        check_case(of[i], node + NODES * i, kernel + NODES * i, &t);
     cudnn_stand_in_close(&kept, &made_again);
     ck_assert_int_eq(made_again > 0, engines == NULL);
     ck_assert_int_eq(kept > 0, engines != NULL && engines[0] != '\0');
     ls_conv_planner_free(t.convs);
-    for (int i = 0; i < 3 * n; i++)
+    for (int i = 0; i < NODES * n; i++)
         free(node[i]);
     dlclose(so);
     ls_arena_free(a);
@@ -162,6 +180,13 @@ END_TEST
 START_TEST(planned_convolutions_are_right_in_double) { check_all(8, "2", "2"); }
 END_TEST
 START_TEST(convolutions_that_no_engine_serves_have_kernels) { check_all(4, "", ""); }
+END_TEST
+START_TEST(engines_take_the_gradients_of_relus)
+{
+    setenv("FAKE_CUDNN_MASK", "320", 1);
+    check_all(4, "320", "320");
+    unsetenv("FAKE_CUDNN_MASK");
+}
 END_TEST
 START_TEST(so_they_have_in_double) { check_all(8, "", ""); }
 END_TEST
@@ -203,6 +228,7 @@ int main(void)
     const TTest *const test[] = {
         planned_convolutions_are_right, planned_convolutions_are_right_in_double,
         convolutions_that_no_engine_serves_have_kernels, so_they_have_in_double,
+        engines_take_the_gradients_of_relus,
         a_compiler_without_the_library_leaves_planning_to_the_program,
         no_line_of_a_plan_has_the_name_that_kernels_are_compared_under,
     };

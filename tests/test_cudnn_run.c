@@ -14,7 +14,7 @@
 
 static char folder[] = "/tmp/lowerset-cudnn-XXXXXX";
 
-enum { MOST = 4096, ROOM = 65536 };
+enum { MOST = 4096, ROOM = 65536, MASKED = 4 };
 
 typedef struct Case { const char *what; LsDnnConv conv; } Case;
 
@@ -31,6 +31,9 @@ static const Case cases[] = {
     {"data, strides", {.kind = LS_DNN_CONV_DATA, .axes = 2, .real_bytes = 4, .x = {1, 2, 8, 7},
                        .w = {3, 2, 3, 3}, .y = {1, 3, 4, 4}, .stride = {2, 2}, .dilation = {1, 1},
                        .pad_lo = {1, 1}, .pad_hi = {1, 1}}},
+    {"data, mask", {.kind = LS_DNN_CONV_DATA, .axes = 2, .real_bytes = 4, .mask = true,
+                    .x = {2, 4, 6, 5}, .w = {3, 4, 3, 3}, .y = {2, 3, 6, 5}, .stride = {1, 1},
+                    .dilation = {1, 1}, .pad_lo = {1, 1}, .pad_hi = {1, 1}}},
     {"weights", {.kind = LS_DNN_CONV_WEIGHTS, .axes = 2, .real_bytes = 4, .x = {2, 3, 6, 6},
                  .w = {5, 3, 2, 3}, .y = {2, 5, 3, 6}, .stride = {2, 1}, .dilation = {1, 1},
                  .pad_lo = {0, 1}, .pad_hi = {0, 1}}},
@@ -80,7 +83,7 @@ static const int64_t *dim_of(const LsDnnConv *c, int which)
 
 /* The definition: every element of y with every element of its filter. */
 static void reference(const LsDnnConv *c, const double *x, const double *w, const double *y,
-                      const double *b, double *to)
+                      const double *b, const double *mask, double *to)
 {
     int64_t filters = c->w[0] / (c->x[1] / c->w[1]), yi[5], wi[5], xi[5], out[2] = {0};
     const int64_t *dim = dim_of(c, result_of(c));
@@ -108,21 +111,21 @@ static void reference(const LsDnnConv *c, const double *x, const double *w, cons
         }
     for (int64_t i = 0; i < count(c, dim); i++) {
         to[i] += c->bias ? b[i % dim[1]] : 0;
-        to[i] = c->relu && to[i] < 0 ? 0 : to[i];
+        to[i] = (c->relu && to[i] < 0) || (c->mask && mask[i] <= 0) ? 0 : to[i];
     }
 }
 
 typedef struct Data {           /* numbers, and the same as a program has them */
-    double v[4][MOST];
-    union { float f[MOST]; double d[MOST]; } at[4] __attribute__((aligned(64)));
-    void *arg[6];
+    double v[5][MOST];
+    union { float f[MOST]; double d[MOST]; } at[5] __attribute__((aligned(64)));
+    void *arg[6];               /* x, w, y, bias, mask, workspace */
 } Data;
 
 static char room[ROOM] __attribute__((aligned(256)));
 
 static void fill(Data *d, const LsDnnConv *c, unsigned seed)
 {
-    for (int t = 0; t < 4; t++) {
+    for (int t = 0; t < 5; t++) {
         for (int i = 0; i < MOST; i++) {
             seed = seed * 1664525 + 1013904223;
             d->v[t][i] = (double)(seed >> 24) / 64 - 2;
@@ -133,14 +136,15 @@ static void fill(Data *d, const LsDnnConv *c, unsigned seed)
         }
         d->arg[t] = &d->at[t];
     }
-    d->arg[4] = room + 64;      /* not aligned as cuDNN likes it */
+    d->arg[5] = room + 64;      /* not aligned as cuDNN likes it */
 }
 
 static LsCudaConv program_conv(const LsDnnConv *c, int64_t workspace, const char *plan)
 {
     return (LsCudaConv){.conv = *c, .rules = {.tf32 = false}, .arg_x = 0, .arg_w = 1, .arg_y = 2,
-                        .arg_bias = c->bias ? 3 : -1, .arg_workspace = workspace > 0 ? 4 : -1,
-                        .workspace = workspace, .plan = plan};
+                        .arg_bias = c->bias ? 3 : -1, .arg_mask = c->mask ? 4 : -1,
+                        .arg_workspace = workspace > 0 ? 5 : -1, .workspace = workspace,
+                        .plan = plan};
 }
 
 static void check_result(const Data *d, const LsDnnConv *c, const char *what)
@@ -148,7 +152,7 @@ static void check_result(const Data *d, const LsDnnConv *c, const char *what)
     static double want[MOST];
     int out = result_of(c);
     const int64_t *dim = dim_of(c, out);
-    reference(c, d->v[0], d->v[1], d->v[2], d->v[3], want);
+    reference(c, d->v[0], d->v[1], d->v[2], d->v[3], d->v[4], want);
     for (int64_t i = 0; i < count(c, dim); i++) {
         double got = c->real_bytes == 8 ? d->at[out].d[i] : (double)d->at[out].f[i];
         ck_assert_msg(fabs(got - want[i]) <= 1e-5 * (1 + fabs(want[i])),
@@ -169,7 +173,7 @@ static LsDnnRuns *opened(const LsStopwatch *tune, FILE *notes)
 static void run_once(LsDnnRuns *r, const LsCudaConv *p, Data *d, const char *what)
 {
     LsError e = {0};
-    ck_assert_msg(ls_dnn_run(r, p, d->arg, (void *)1, &e), "%s: %s", what, e.text);
+    ck_assert_msg(ls_dnn_run(r, NULL, p, d->arg, (void *)1, &e), "%s: %s", what, e.text);
     check_result(d, &p->conv, what);
 }
 
@@ -204,6 +208,7 @@ START_TEST(graphs_compute_what_the_convolution_is)
 {
     static Data d, other;
     const Case *c = &cases[_i];
+    setenv("FAKE_CUDNN_MASK", "320", 1);
     LsCudaConv p = program_conv(&c->conv, 4096, NULL);
     LsDnnRuns *r = opened(NULL, NULL);
     fill(&d, &c->conv, 1);
@@ -327,7 +332,7 @@ START_TEST(the_clock_chooses_once_and_its_choice_is_kept)
     static Data d;
     int times = 0;
     const LsStopwatch watch = {.time = clock_time, .self = &times};
-    const LsDnnConv *c = &cases[4].conv;
+    const LsDnnConv *c = &cases[5].conv;
     char *json = planned(c, INT64_MAX), command[200];
     LsCudaConv p = program_conv(c, 8192, json);
     fill(&d, c, 7);
@@ -370,6 +375,140 @@ START_TEST(rules_keep_engines_out)
 }
 END_TEST
 
+/* ---- what engines do behind a convolution, or kernels ---- */
+static int behinds;
+
+static void mask_behind(LsRun *run, void *const arg[])
+{
+    const LsDnnConv *c = &cases[MASKED].conv;
+    float *x = arg[0];
+    const float *mask = arg[4];
+    (void)run;
+    behinds++;
+    for (int64_t i = 0; i < count(c, c->x); i++)
+        x[i] = mask[i] > 0 ? x[i] : 0;
+}
+
+/* As the compiler prints it where only engines that compile take the mask. */
+static LsCudaConv masked_conv(const char *plan)
+{
+    LsCudaConv p = program_conv(&cases[MASKED].conv, 8192, plan);
+    p.rules.compiled = p.alone = true;
+    p.behind = mask_behind;
+    behinds = 0;
+    return p;
+}
+
+static char *planned_alone(void)
+{
+    const LsDnnConv alone = ls_dnn_alone(&cases[MASKED].conv);
+    return planned(&alone, INT64_MAX);
+}
+
+START_TEST(engines_that_compile_are_asked_when_the_program_starts)
+{
+    static Data d;
+    char *json = planned_alone();
+    LsCudaConv p = masked_conv(json);
+    LsDnnRuns *r = opened(NULL, NULL);
+    fill(&d, &p.conv, 9);
+    run_once(r, &p, &d, "compiled");
+    run_once(r, &p, &d, "compiled");
+    ck_assert_int_eq(last_engine(), 5);
+    ck_assert_int_eq(behinds, 0);
+    ck_assert_int_eq(ls_dnn_tally(r).compiled, 1);
+    ls_dnn_runs_close(r);
+    free(json);
+}
+END_TEST
+
+/* No engine takes the mask, its kernel does not load, or it does not run: the convolution runs as the
+ * compiler planned it, and a kernel behind it. */
+START_TEST(where_none_serves_a_kernel_does_it_behind_the_planned_convolution)
+{
+    static Data d;
+    static const struct { const char *name, *value; } row[] = {
+        {"FAKE_CUDNN_MASK", ""}, {"FAKE_CUDNN_NO_DRIVER", "1"}, {"FAKE_CUDNN_REFUSE", "5"}};
+    char *json = planned_alone(), text[1000] = "";
+    for (int k = 0; k < 3; k++) {
+        LsCudaConv p = masked_conv(json), q = p;
+        FILE *notes = fmemopen(text, sizeof text, "w");
+        setenv(row[k].name, row[k].value, 1);
+        LsDnnRuns *r = opened(NULL, notes);
+        fill(&d, &p.conv, 10);
+        run_once(r, &p, &d, row[k].name);
+        run_once(r, &q, &d, row[k].name);
+        ck_assert_int_eq(last_engine(), 3);
+        ck_assert_int_eq(behinds, 2);
+        ls_dnn_runs_close(r);
+        fclose(notes);
+        const char *said = strstr(text, "note: cuDNN 9.19.0 has no engine on NVIDIA Fake");
+        ck_assert_msg(said != NULL && strstr(said + 1, "note: ") == NULL, "%s", text);
+        unsetenv(row[k].name);
+    }
+    free(json);
+}
+END_TEST
+
+/* The compiler found an engine for all of it, this library has none. */
+START_TEST(a_library_without_an_engine_for_all_runs_the_convolution_alone)
+{
+    static Data d;
+    setenv("FAKE_CUDNN_MASK", "0", 1);
+    char *json = planned(&cases[MASKED].conv, INT64_MAX);
+    LsCudaConv p = masked_conv(json);
+    p.alone = p.rules.compiled = false;
+    for (int other = 0; other < 2; other++) {
+        LsDnnRuns *r = opened(NULL, NULL);
+        fill(&d, &p.conv, 11);
+        run_once(r, &p, &d, "whole");
+        ck_assert_int_eq(last_engine(), other == 0 ? 0 : 3);
+        ck_assert_int_eq(behinds, other);
+        ck_assert_int_eq(ls_dnn_tally(r).kept, 1 - other);
+        ls_dnn_runs_close(r);
+        setenv("FAKE_CUDNN_MASK", "", 1);
+        setenv("FAKE_CUDNN_VERSION", "92001", 1);
+    }
+    unsetenv("FAKE_CUDNN_VERSION");
+    unsetenv("FAKE_CUDNN_MASK");
+    free(json);
+}
+END_TEST
+
+/* What runs, by the engine: 5 takes the time that self says, others with the kernel behind them 15. */
+static double clock_with_behind(void *self, bool (*run)(void *), void *job)
+{
+    int before = behinds;
+    if (!run(job))
+        return -1;
+    ck_assert_int_eq(behinds - before, last_engine() != 5);
+    return last_engine() == 5 ? *(double *)self : last_engine() == 0 ? 15 : 20;
+}
+
+START_TEST(the_clock_compares_engines_that_compile_with_a_kernel_behind)
+{
+    static Data d;
+    char *json = planned_alone(), command[200];
+    snprintf(command, sizeof command, "rm -f %s/*.tuned", folder);
+    for (int k = 0; k < 2; k++) {
+        double ns = k == 0 ? 10 : 18;
+        const LsStopwatch watch = {.time = clock_with_behind, .self = &ns};
+        ck_assert_int_eq(system(command), 0);
+        for (int again = 0; again < 2; again++) {       /* the second time by the file */
+            LsCudaConv p = masked_conv(json);
+            LsDnnRuns *r = opened(&watch, NULL);
+            fill(&d, &p.conv, 12);
+            run_once(r, &p, &d, "timed");
+            ck_assert_int_eq(last_engine(), k == 0 ? 5 : 0);
+            ck_assert_int_eq(ls_dnn_tally(r).timed, 1);
+            ns = again == 0 ? 12 : ns;
+            ls_dnn_runs_close(r);
+        }
+    }
+    free(json);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("cudnn_run");
@@ -379,6 +518,10 @@ int main(void)
         a_plan_larger_than_its_room_is_not_taken, where_nothing_fits_the_layer_is_named,
         a_stored_plan_that_does_not_run_is_made_again,
         the_clock_chooses_once_and_its_choice_is_kept, rules_keep_engines_out,
+        engines_that_compile_are_asked_when_the_program_starts,
+        where_none_serves_a_kernel_does_it_behind_the_planned_convolution,
+        a_library_without_an_engine_for_all_runs_the_convolution_alone,
+        the_clock_compares_engines_that_compile_with_a_kernel_behind,
     };
     if (mkdtemp(folder) == NULL)
         return perror(folder), 1;

@@ -65,8 +65,8 @@ static void print_conv(LsEmit *e, const char *name, const LsDnnConv *c)
                                        "LS_DNN_CONV_WEIGHTS"};
     ls_emit_line(e, "static const LsCudaConv %s_conv = {", name);
     ls_emit_line(e, ".conv = {");
-    ls_emit_line(e, ".kind = %s, .axes = %d, .real_bytes = %d, .bias = %d, .relu = %d,",
-                 kind[c->kind], c->axes, c->real_bytes, c->bias, c->relu);
+    ls_emit_line(e, ".kind = %s, .axes = %d, .real_bytes = %d, .bias = %d, .relu = %d, .mask = %d,",
+                 kind[c->kind], c->axes, c->real_bytes, c->bias, c->relu, c->mask);
     print_list(e, "x", c->x, 2 + c->axes);
     print_list(e, "w", c->w, 2 + c->axes);
     print_list(e, "y", c->y, 2 + c->axes);
@@ -91,38 +91,55 @@ static void print_table(const LsKernelText *k, const LsConvChoice *c)
     LsEmit *e = k->host;
     print_conv(e, k->name, &c->conv);
     ls_emit_line(e, ".rules = {.tf32 = %d, .nondeterministic = %d, .compiled = %d},", rules.tf32,
-                 rules.nondeterministic, rules.compiled);
-    ls_emit_line(e, ".arg_x = %d, .arg_w = %d, .arg_y = %d, .arg_bias = %d, .arg_workspace = %d,",
-                 x, w, y, c->conv.bias ? 2 : -1, c->workspace > 0 ? node->nin + 1 : -1);
-    ls_emit_line(e, ".workspace = %" PRId64 ",", ls_conv_room(c->workspace));
+                 rules.nondeterministic, c->compiled);
+    ls_emit_line(e, ".arg_x = %d, .arg_w = %d, .arg_y = %d, .arg_bias = %d, .arg_mask = %d,", x, w,
+                 y, c->conv.bias ? 2 : -1, c->conv.mask ? LS_CONV_MASK : -1);
+    ls_emit_line(e, ".arg_workspace = %d, .workspace = %" PRId64 ",",
+                 c->workspace > 0 ? node->nin + 1 : -1, ls_conv_room(c->workspace));
+    if (ls_dnn_has_epilogue(&c->conv))
+        ls_emit_line(e, ".alone = %d, .behind = %s_behind,", c->alone, k->name);
     if (c->json != NULL)
         print_plan(e, c->json);
     ls_emit_line(e, "};");
 }
 
+/* NAME_behind: what is left when cuDNN computed the convolution alone. */
+static void print_behind(const LsKernelText *k, const LsConvBehind *what)
+{
+    char name[80];
+    snprintf(name, sizeof name, "%s_behind", k->name);
+    LsKernelText behind = *k;
+    behind.name = name;
+    const LsGrid part = ls_conv_behind_part(&behind, "part", what);
+    ls_emit_launch(&behind, &part, 1);
+}
+
+static void print_own(const LsKernelText *k, const LsConvBehind *what)
+{
+    LsGrid part[2] = {ls_conv_own_part(k)};
+    if (what->mask)             /* the sums begin with the bias */
+        part[1] = ls_conv_behind_part(k, "rest", &(LsConvBehind){.mask = true});
+    ls_emit_launch(k, part, what->mask ? 2 : 1);
+}
+
 static void conv_emit(const LsKernelText *k)
 {
     const LsConvChoice c = choice_of(k->g, k->n, k->target);
+    const LsConvBehind what = {.bias = c.conv.bias || c.bias_apart, .relu = c.conv.relu,
+                               .mask = c.conv.mask};
     LsEmit *e = k->host;
     if (c.own) {
-        const LsGrid part = ls_conv_own_part(k);
-        ls_emit_launch(k, &part, 1);
+        print_own(k, &what);
         return;
     }
+    if (what.bias || what.relu || what.mask)
+        print_behind(k, &what);
     print_table(k, &c);
-    char name[80];
-    snprintf(name, sizeof name, "%s_bias", k->name);
-    if (c.bias_apart) {
-        LsKernelText bias = *k;
-        bias.name = name;
-        const LsGrid part = ls_conv_bias_part(&bias);
-        ls_emit_launch(&bias, &part, 1);
-    }
     ls_emit_line(e, "static void %s(LsRun *run, void *const arg[])", k->name);
     ls_emit_line(e, "{");
     ls_emit_line(e, "ls_cuda_conv(run, &%s_conv, arg);", k->name);
     if (c.bias_apart)
-        ls_emit_line(e, "%s(run, arg);", name);
+        ls_emit_line(e, "%s_behind(run, arg);", k->name);
     ls_emit_line(e, "}");
 }
 

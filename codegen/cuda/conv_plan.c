@@ -54,6 +54,7 @@ bool ls_conv_of_node(const LsGraph *g, LsNodeId n, int real_bytes, LsDnnConv *c,
                                        : LS_DNN_CONV_FORWARD,
                      .axes = at->n + more, .real_bytes = real_bytes,
                      .bias = !weights && ls_is(ls_in(g, n, 2)), .relu = at->relu,
+                     .mask = data && ls_is(ls_in(g, n, LS_CONV_MASK)),
                      .x = {x->dim[0], x->dim[1], 1}, .w = {w->dim[0], w->dim[1], 1},
                      .y = {y->dim[0], y->dim[1], 1}, .stride = {1}, .dilation = {1}};
     for (int k = 0; k < at->n; k++) {
@@ -86,6 +87,8 @@ static const char *print_choice(LsArena *a, const LsConvChoice *c)
     return ls_arena_printf(a, "%" PRId64 " %d %d %d %s", c->workspace, c->engine, c->place,
                            c->tensor_core, c->json);
 }
+
+static const char none_word[] = "none";         /* in the cache: no engine serves the mask */
 
 static bool read_choice(const char *text, LsConvChoice *c)
 {
@@ -135,7 +138,7 @@ static bool search(LsConvPlanner *p, const LsDnnConv *c, LsConvChoice *to, char 
 {
     int64_t most = p->wishes.workspace > 0 ? p->wishes.workspace : INT64_MAX;
     LsDnnRules rules = p->wishes.rules;
-    rules.first = c->bias || c->relu;
+    rules.first = ls_dnn_has_epilogue(c);
     LsDnnSearch *s = ls_dnn_search(&p->lib, p->device, c, &rules, most, CANDIDATES, err, size);
     if (s == NULL)
         return false;
@@ -175,16 +178,23 @@ static void plan_graph(LsConvPlanner *p, const LsDnnConv *c, LsConvChoice *to)
     const char *key = key_of(p, c), *text = ls_plan_cache_find(p->cache, key);
     if (text != NULL && read_choice(ls_arena_strdup(p->a, text), to))
         return;
+    if (text != NULL && c->mask && strcmp(text, none_word) == 0) {
+        own(c, "no engine of cuDNN serves the mask", to);
+        return;
+    }
     *to = (LsConvChoice){.conv = *c, .engine = -1};
     if (!have_device(p)) {
         estimate(c, &p->wishes, to);
         return;
     }
-    /* That nothing serves is not kept: the reason may be gone next time. */
+    /* That nothing serves is not kept, as the reason may be gone next time, but for masks: with them
+     * that is the rule, and asking loads the heuristics. */
     if (search(p, c, to, err, sizeof err))
         ls_plan_cache_put(p->cache, key, print_choice(p->a, to));
     else
         own(c, ls_arena_strdup(p->a, err), to);
+    if (to->own && c->mask)
+        ls_plan_cache_put(p->cache, key, none_word);
 }
 
 static void plan(LsConvPlanner *p, const LsDnnConv *c, LsConvChoice *to)
@@ -206,23 +216,59 @@ static void plan(LsConvPlanner *p, const LsDnnConv *c, LsConvChoice *to)
     to->bias_apart = c->bias && !to->own;
 }
 
+/* A data gradient with a mask: as a whole, or alone and a kernel behind it. */
+static void plan_masked(LsConvPlanner *p, const LsDnnConv *c, LsConvChoice *to)
+{
+    const LsDnnConv alone = ls_dnn_alone(c);
+    if (p->estimates == NULL) {
+        plan_graph(p, c, to);
+        if (!to->own)
+            return;
+    }
+    LsDnnRules rules = p->wishes.rules;
+    rules.compiled = rules.first = true;
+    plan(p, &alone, to);
+    to->conv.mask = to->alone = true;
+    to->compiled = p->wishes.compiled && !to->own && have_device(p)
+        && ls_dnn_supports(&p->lib, p->device, c, &rules);
+}
+
+static const LsConvChoice *choose(LsConvPlanner *p, const LsDnnConv *c)
+{
+    const char *key = key_of(p, c);
+    for (uint32_t k = 0; k < p->nknown; k++)
+        if (strcmp(p->known[k].key, key) == 0)
+            return p->known[k].choice;
+    LsConvChoice *to = ls_arena_alloc(p->a, 1, sizeof *to);
+    if (c->mask)
+        plan_masked(p, c, to);
+    else
+        plan(p, c, to);
+    p->known = ls_arena_grow(p->a, p->known, p->nknown, p->nknown + 1, sizeof *p->known, &p->cap);
+    p->known[p->nknown++] = (Known){key, to};
+    return to;
+}
+
 const LsConvChoice *ls_conv_choose(LsConvPlanner *p, const LsGraph *g, LsNodeId n, int real_bytes)
 {
     const char *why = NULL;
     LsDnnConv c;
+    if (ls_conv_of_node(g, n, real_bytes, &c, &why))
+        return choose(p, &c);
     LsConvChoice *to = ls_arena_alloc(p->a, 1, sizeof *to);
-    if (!ls_conv_of_node(g, n, real_bytes, &c, &why)) {
-        own(&c, why, to);
-        return to;
-    }
-    const char *key = key_of(p, &c);
-    for (uint32_t k = 0; k < p->nknown; k++)
-        if (strcmp(p->known[k].key, key) == 0)
-            return p->known[k].choice;
-    plan(p, &c, to);
-    p->known = ls_arena_grow(p->a, p->known, p->nknown, p->nknown + 1, sizeof *p->known, &p->cap);
-    p->known[p->nknown++] = (Known){key, to};
+    own(&c, why, to);
     return to;
+}
+
+bool ls_conv_takes_mask(LsConvPlanner *p, const LsGraph *g, LsNodeId n, int real_bytes)
+{
+    const char *why;
+    LsDnnConv c;
+    if (!ls_conv_of_node(g, n, real_bytes, &c, &why))
+        return false;
+    c.mask = true;
+    const LsConvChoice *choice = choose(p, &c);
+    return choice->json != NULL && (!choice->alone || choice->compiled);
 }
 
 /* ---- the planner ---- */

@@ -6,15 +6,23 @@
 #include "compiler/graph.h"
 #include "runtime/cuda/cudnn_conv.h"
 
+/* Operand of a data gradient that ls_conv_fuse_gradients adds: the result of a ReLU. */
+enum { LS_CONV_MASK = 3 };
+
 typedef struct LsConvWishes {
     const char *device;         /* a machine that is known ("h200"), or a file of cuDNN's JSON */
     LsDnnRules rules;
+    bool compiled;              /* engines that compile a kernel when the program starts may serve
+                                 * what no other does: a convolution with what is behind it */
     int64_t workspace;          /* most bytes of one convolution; 0: any */
 } LsConvWishes;
 
 typedef struct LsConvChoice {
     LsDnnConv conv;             /* the graph that runs: the bias only where an engine adds it */
     bool bias_apart;            /* a kernel behind it adds the bias */
+    bool alone;                 /* the plan is that of the convolution alone, as no engine that is
+                                 * there now does all of conv */
+    bool compiled;              /* alone: one that compiles may, when the program starts */
     bool own;                   /* no engine serves: a generated kernel */
     int64_t workspace;          /* bytes */
     int engine, place;          /* cuDNN's number of it; how far from the best (LsDnnPlan) */
@@ -46,5 +54,8 @@ void ls_conv_estimate(const LsGraph *g, LsNodeId n, int real_bytes, const LsConv
 
 /* What serves node n; equal convolutions get the same choice. Never NULL. */
 const LsConvChoice *ls_conv_choose(LsConvPlanner *p, const LsGraph *g, LsNodeId n, int real_bytes);
+
+/* Whether an engine does data gradient n with the gradient of the ReLU whose result is its x. */
+bool ls_conv_takes_mask(LsConvPlanner *p, const LsGraph *g, LsNodeId n, int real_bytes);
 
 #endif

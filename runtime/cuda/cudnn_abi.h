@@ -74,6 +74,8 @@ enum {                          /* cudnnBackendAttributeName_t */
     LS_DNN_OP_POINTWISE_X = 751,
     LS_DNN_OP_POINTWISE_B = 752,
     LS_DNN_OP_POINTWISE_Y = 753,
+    LS_DNN_OP_POINTWISE_DX = 756,
+    LS_DNN_OP_POINTWISE_DY = 757,
     LS_DNN_STATISTICS_MODE = 770,
     LS_DNN_STATISTICS_PRECISION = 771,
     LS_DNN_STATISTICS_X = 772,
@@ -116,7 +118,12 @@ enum {                          /* cudnnBackendAttributeType_t */
 
 enum { LS_DNN_FLOAT = 0, LS_DNN_DOUBLE = 1 };                   /* cudnnDataType_t */
 enum { LS_DNN_CROSS_CORRELATION = 1 };                          /* cudnnConvolutionMode_t */
-enum { LS_DNN_ADD = 0, LS_DNN_MUL = 1, LS_DNN_RELU = 100 };     /* cudnnPointwiseMode_t */
+enum {                          /* cudnnPointwiseMode_t */
+    LS_DNN_ADD = 0,
+    LS_DNN_MUL = 1,
+    LS_DNN_RELU = 100,
+    LS_DNN_RELU_GRAD = 200,
+};
 enum { LS_DNN_SUM_AND_SQUARES = 0 };                            /* cudnnGenStatsMode_t */
 enum { LS_DNN_MODE_B = 1, LS_DNN_MODE_FALLBACK = 2, LS_DNN_MODE_A = 3 };
 

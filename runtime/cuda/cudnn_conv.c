@@ -76,8 +76,8 @@ static void print_list(char *text, const char *name, const int64_t *v, int n)
 void ls_dnn_conv_text(const LsDnnConv *c, const LsDnnRules *r, char *text)
 {
     static const char *const kind[] = {"forward", "data", "weights"};
-    snprintf(text, LS_DNN_TEXT, "%s%s%s%s f%d%s%s%s", kind[c->kind], c->bias ? "+bias" : "",
-             c->relu ? "+relu" : "", c->statistics ? "+statistics" : "", 8 * c->real_bytes,
+    snprintf(text, LS_DNN_TEXT, "%s%s%s%s%s f%d%s%s%s", kind[c->kind], c->bias ? "+bias" : "",
+             c->relu ? "+relu" : "", c->mask ? "+mask" : "", c->statistics ? "+statistics" : "", 8 * c->real_bytes,
              r->tf32 ? " tf32" : "", r->nondeterministic ? " nondeterministic" : "",
              r->compiled ? " compiled" : "");
     print_list(text, " x", c->x, 2 + c->axes);
@@ -97,7 +97,7 @@ int64_t ls_dnn_conv_bytes(const LsDnnConv *c)
         w *= c->w[k];
         y *= c->y[k];
     }
-    return (x + w + y) * c->real_bytes;
+    return (x * (c->mask ? 2 : 1) + w + y) * c->real_bytes;
 }
 
 /* The notes of an engine as bits. */
@@ -211,11 +211,18 @@ static void search_mode(LsDnnSearch *f, LsDnnDesc graph, LsDnnDesc device, int m
     }
 }
 
+/* Heuristics in the order in which they are asked. */
+static const int modes[] = {LS_DNN_MODE_A, LS_DNN_MODE_B, LS_DNN_MODE_FALLBACK};
+
+static int modes_of(const LsDnnRules *rules)
+{
+    return rules->first ? 1 : (int)(sizeof modes / sizeof *modes);
+}
+
 LsDnnSearch *ls_dnn_search(const LsDnn *lib, LsDnnDesc device, const LsDnnConv *c,
                            const LsDnnRules *rules, int64_t workspace, int room, char *err,
                            size_t size)
 {
-    static const int mode[] = {LS_DNN_MODE_A, LS_DNN_MODE_B, LS_DNN_MODE_FALLBACK};
     LsDnnSearch *f = calloc(1, sizeof *f);
     if (f == NULL || (f->plan = calloc((size_t)room, sizeof *f->plan)) == NULL) {
         snprintf(err, size, "out of memory");
@@ -225,15 +232,29 @@ LsDnnSearch *ls_dnn_search(const LsDnn *lib, LsDnnDesc device, const LsDnnConv *
     f->scope.lib = lib;
     f->bytes = ls_dnn_conv_bytes(c);
     LsDnnDesc graph = ls_dnn_conv_graph(&f->scope, c);
-    size_t nmode = rules->first ? 1 : sizeof mode / sizeof *mode;
-    for (size_t k = 0; k < nmode && f->nplan == 0 && !f->scope.failed; k++)
-        search_mode(f, graph, device, mode[k], c, rules, workspace, room);
+    for (int k = 0; k < modes_of(rules) && f->nplan == 0 && !f->scope.failed; k++)
+        search_mode(f, graph, device, modes[k], c, rules, workspace, room);
     if (f->nplan > 0)
         return f;
     snprintf(err, size, "%s", f->scope.failed ? f->scope.err
                                               : "no engine of cuDNN serves this convolution");
     ls_dnn_search_free(f);
     return NULL;
+}
+
+bool ls_dnn_supports(const LsDnn *lib, LsDnnDesc device, const LsDnnConv *c,
+                     const LsDnnRules *rules)
+{
+    LsDnnScope s = {.lib = lib};
+    LsDnnDesc graph = ls_dnn_conv_graph(&s, c), config[PROPOSALS];
+    bool found = false;
+    for (int m = 0; m < modes_of(rules) && !found && !s.failed; m++) {
+        int n = propose(&s, graph, device, modes[m], config);
+        for (int k = 0; k < n && !found; k++)
+            found = allowed(&s, c, rules, config[k], &(LsDnnPlan){.plan = NULL});
+    }
+    ls_dnn_scope_drop(&s);
+    return found;
 }
 
 int ls_dnn_search_count(const LsDnnSearch *f) { return f->nplan; }

@@ -8,7 +8,9 @@
 #include "runtime/cuda/cudnn_shape.h"
 
 /* uids of tensors in graphs and plans */
-enum { LS_DNN_X = 1, LS_DNN_W = 2, LS_DNN_Y = 3, LS_DNN_B = 4, LS_DNN_SUM = 5, LS_DNN_SQUARES = 6 };
+enum {
+    LS_DNN_X = 1, LS_DNN_W, LS_DNN_Y, LS_DNN_B, LS_DNN_MASK, LS_DNN_SUM, LS_DNN_SQUARES,
+};
 
 typedef struct LsDnnPlan {
     LsDnnDesc plan;             /* finalised; after ls_dnn_plan_load it needs no other descriptor */
@@ -43,6 +45,10 @@ typedef struct LsDnnSearch LsDnnSearch;     /* plans and all that they depend on
 LsDnnSearch *ls_dnn_search(const LsDnn *lib, LsDnnDesc device, const LsDnnConv *c,
                            const LsDnnRules *rules, int64_t workspace, int room, char *err,
                            size_t size);
+/* Whether some mode proposes an engine that the rules allow: cuDNN's support check. Unlike a search
+ * it makes no plan, which engines that compile cannot have where there is no driver. */
+bool ls_dnn_supports(const LsDnn *lib, LsDnnDesc device, const LsDnnConv *c,
+                     const LsDnnRules *rules);
 int ls_dnn_search_count(const LsDnnSearch *s);
 const LsDnnPlan *ls_dnn_search_plan(const LsDnnSearch *s, int k);
 /* The best of them: heuristics say in which order engines are fast, not how much faster, so a place

@@ -157,22 +157,40 @@ static LsDnnDesc convolution(LsDnnScope *s, const LsDnnConv *c, LsDnnDesc x, LsD
     return d;
 }
 
-/* out = in + b, or max(in, 0) without b. */
-static LsDnnDesc pointwise(LsDnnScope *s, const LsDnnConv *c, int mode, LsDnnDesc in, LsDnnDesc b,
-                           LsDnnDesc out)
+static LsDnnDesc pointwise_mode(LsDnnScope *s, const LsDnnConv *c, int mode)
 {
     int type = data_type(c);
     LsDnnDesc p = ls_dnn_make(s, LS_DNN_POINTWISE);
     ls_dnn_set(s, p, LS_DNN_POINTWISE_MODE, LS_DNN_T_POINTWISE_MODE, 1, &mode);
     ls_dnn_set(s, p, LS_DNN_POINTWISE_PRECISION, LS_DNN_T_DATA_TYPE, 1, &type);
     ls_dnn_finalize(s, p, "pointwise");
+    return p;
+}
+
+/* out = in + b, or max(in, 0) without b. */
+static LsDnnDesc pointwise(LsDnnScope *s, const LsDnnConv *c, int mode, LsDnnDesc in, LsDnnDesc b,
+                           LsDnnDesc out)
+{
     LsDnnDesc d = ls_dnn_make(s, LS_DNN_OP_POINTWISE);
-    ls_dnn_set_desc(s, d, LS_DNN_OP_POINTWISE_DESC, p);
+    ls_dnn_set_desc(s, d, LS_DNN_OP_POINTWISE_DESC, pointwise_mode(s, c, mode));
     ls_dnn_set_desc(s, d, LS_DNN_OP_POINTWISE_X, in);
     if (b != NULL)
         ls_dnn_set_desc(s, d, LS_DNN_OP_POINTWISE_B, b);
     ls_dnn_set_desc(s, d, LS_DNN_OP_POINTWISE_Y, out);
     ls_dnn_finalize(s, d, "pointwise operation");
+    return d;
+}
+
+/* out = in where of is above 0, else 0: the gradient of the ReLU that made `of`. */
+static LsDnnDesc relu_gradient(LsDnnScope *s, const LsDnnConv *c, LsDnnDesc in, LsDnnDesc of,
+                               LsDnnDesc out)
+{
+    LsDnnDesc d = ls_dnn_make(s, LS_DNN_OP_POINTWISE);
+    ls_dnn_set_desc(s, d, LS_DNN_OP_POINTWISE_DESC, pointwise_mode(s, c, LS_DNN_RELU_GRAD));
+    ls_dnn_set_desc(s, d, LS_DNN_OP_POINTWISE_X, of);
+    ls_dnn_set_desc(s, d, LS_DNN_OP_POINTWISE_DY, in);
+    ls_dnn_set_desc(s, d, LS_DNN_OP_POINTWISE_DX, out);
+    ls_dnn_finalize(s, d, "gradient operation");
     return d;
 }
 
@@ -196,10 +214,10 @@ LsDnnDesc ls_dnn_conv_graph(LsDnnScope *s, const LsDnnConv *c)
     bool data = c->kind == LS_DNN_CONV_DATA;
     const int64_t *to = data ? c->x : c->y;             /* what epilogues work on */
     int64_t by_channel[LS_DNN_RANK] = {1, to[1], 1, 1, 1}, inner = ANY_UID;
-    int nepilogue = c->bias + c->relu, nop = 0;
+    int nop = 0;
     LsDnnDesc op[OPS], x = NULL, y = NULL, w = tensor(s, c, LS_DNN_W, c->w);
     LsDnnDesc out = tensor(s, c, data ? LS_DNN_X : LS_DNN_Y, to);
-    LsDnnDesc in = nepilogue > 0 ? tensor(s, c, inner++, to) : out;
+    LsDnnDesc in = ls_dnn_has_epilogue(c) ? tensor(s, c, inner++, to) : out;
     x = data ? in : tensor(s, c, LS_DNN_X, c->x);
     y = data ? tensor(s, c, LS_DNN_Y, c->y) : in;
     op[nop++] = convolution(s, c, x, w, y);
@@ -210,6 +228,8 @@ LsDnnDesc ls_dnn_conv_graph(LsDnnScope *s, const LsDnnConv *c)
     }
     if (c->relu)
         op[nop++] = pointwise(s, c, LS_DNN_RELU, in, NULL, out);
+    if (c->mask)
+        op[nop++] = relu_gradient(s, c, in, tensor(s, c, LS_DNN_MASK, to), out);
     if (c->statistics)
         op[nop++] = statistics(s, c, out, by_channel);
     LsDnnDesc graph = ls_dnn_make(s, LS_DNN_GRAPH);

@@ -2,13 +2,18 @@
 #include "runtime/cuda/cudnn_run.h"
 
 #include "runtime/cuda/cudnn_graph.h"
+#include "runtime/cuda/cudnn_match.h"
 #include "runtime/cuda/plan_cache.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { CANDIDATES = 10, TENSORS = 4 };      /* plans that are timed; x, w, y, bias */
+enum {
+    CANDIDATES = 10,            /* plans that are timed */
+    COMPILED = 3,               /* ... of those that take seconds to make */
+    TENSORS = 5,                /* x, w, y, bias, mask */
+};
 
 typedef struct Pack {           /* the tensors' addresses of one step, and cuDNN's form of them */
     void *at[TENSORS + 1];      /* the workspace last */
@@ -18,6 +23,7 @@ typedef struct Pack {           /* the tensors' addresses of one step, and cuDNN
 typedef struct Ready {          /* a convolution made ready */
     const LsCudaConv *c;
     LsDnnPlan plan;             /* .plan NULL: not yet */
+    bool alone;                 /* it is that of the convolution alone, c->behind does the rest */
     bool kept;                  /* as the compiler made it */
     bool timed;                 /* no clock is needed any more */
     bool ran;
@@ -29,67 +35,27 @@ struct LsDnnRuns {
     LsDnnDesc device;
     void *handle, *stream;      /* handle: made when a convolution first runs */
     char *json;                 /* of the device */
-    LsPlanCache *cache;         /* of choices by the clock */
+    LsPlanCache *cache;         /* of choices by the clock, and of plans that took compiling */
     const LsStopwatch *tune;
     FILE *notes;
-    bool noted;
+    bool noted, noted_apart;
     Ready *ready; int nready, cap;
     LsDnnTally tally;
 };
 
-/* ---- what plans are for ---- */
-/* The number behind "name": in cuDNN's JSON; -1: not there. */
-static int64_t number_of(const char *json, const char *name)
-{
-    char key[64];
-    snprintf(key, sizeof key, "\"%s\":", name);
-    const char *at = strstr(json, key);
-    return at != NULL ? strtoll(at + strlen(key), NULL, 10) : -1;
-}
-
-/* The text behind "name":, without its quotes. */
-static void word_of(const char *json, const char *name, char *word, size_t size)
-{
-    char key[64];
-    snprintf(key, sizeof key, "\"%s\":", name);
-    const char *at = strstr(json, key);
-    at = at != NULL ? strchr(at + strlen(key), '"') : NULL;
-    const char *end = at != NULL ? strchr(at + 1, '"') : NULL;
-    snprintf(word, size, "%.*s", end != NULL ? (int)(end - at - 1) : 1, end != NULL ? at + 1 : "?");
-}
-
-static bool same_number(const char *a, const char *b, const char *name)
-{
-    int64_t v = number_of(a, name);
-    return v >= 0 && v == number_of(b, name);
-}
-
-/* Whether the compiler planned for this version and such a device. */
-static bool fits(const LsDnnRuns *r, const char *plan)
-{
-    return number_of(plan, "cudnnVersion") == r->lib.version
-        && same_number(plan, r->json, "deviceVer")
-        && same_number(plan, r->json, "multiProcessorCount");
-}
-
+/* ---- notes, each said once ---- */
 static void say_again(LsDnnRuns *r, const char *plan)
 {
-    char was[80] = "an unknown device", is[80];
-    int64_t then = plan != NULL ? number_of(plan, "cudnnVersion") : 0, now = r->lib.version;
-    if (r->noted || r->notes == NULL)
-        return;
+    if (!r->noted && r->notes != NULL)
+        ls_dnn_note_again(r->notes, plan, r->json, r->lib.version);
     r->noted = true;
-    word_of(r->json, "deviceName", is, sizeof is);
-    if (plan == NULL) {
-        fprintf(r->notes, "note: convolutions were compiled without cuDNN; planned now, for %s\n",
-                is);
-        return;
-    }
-    word_of(plan, "deviceName", was, sizeof was);
-    fprintf(r->notes, "note: convolutions were planned for %s and cuDNN %" PRId64 ".%" PRId64 ".%"
-            PRId64 "; here are %s and %" PRId64 ".%" PRId64 ".%" PRId64 ": planned again, within "
-            "the same workspace\n", was, then / 10000, then / 100 % 100, then % 100, is,
-            now / 10000, now / 100 % 100, now % 100);
+}
+
+static void say_apart(LsDnnRuns *r)
+{
+    if (!r->noted_apart && r->notes != NULL)
+        ls_dnn_note_apart(r->notes, r->json, r->lib.version);
+    r->noted_apart = true;
 }
 
 /* ---- plans ---- */
@@ -100,8 +66,8 @@ static int64_t room_of(const LsCudaConv *c)
     return room > 0 ? room : 0;
 }
 
-/* Takes a plan from text if it reads and fits the room. */
-static bool take(LsDnnRuns *r, Ready *q, const char *json)
+/* Takes a plan from text if it reads and fits the room. alone: it is the convolution's alone. */
+static bool take(LsDnnRuns *r, Ready *q, const char *json, bool alone)
 {
     char err[500];
     LsDnnPlan p;
@@ -113,16 +79,25 @@ static bool take(LsDnnRuns *r, Ready *q, const char *json)
     }
     ls_dnn_drop(&r->lib, q->plan.plan);
     q->plan = p;
+    q->alone = alone;
     return true;
 }
 
-static LsDnnSearch *search(LsDnnRuns *r, const Ready *q, const char *node, LsError *e)
+/* Plans for all of the convolution, or for it alone. Engines that compile are asked for all of one
+ * that the compiler planned alone, and for nothing else. */
+static LsDnnSearch *search(LsDnnRuns *r, const Ready *q, bool alone, const char *node, LsError *e)
 {
     char why[500], text[LS_DNN_TEXT];
     const LsCudaConv *c = q->c;
-    LsDnnSearch *s = ls_dnn_search(&r->lib, r->device, &c->conv, &c->rules, room_of(c),
-                                   CANDIDATES, why, sizeof why);
-    ls_dnn_conv_text(&c->conv, &c->rules, text);
+    const LsDnnConv conv = alone ? ls_dnn_alone(&c->conv) : c->conv;
+    LsDnnRules rules = c->rules;
+    bool compiled = c->alone && !alone;
+    rules.first = compiled;
+    rules.compiled &= compiled;
+    int most = !compiled ? CANDIDATES : r->tune != NULL ? COMPILED : 1;
+    LsDnnSearch *s = ls_dnn_search(&r->lib, r->device, &conv, &rules, room_of(c), most, why,
+                                   sizeof why);
+    ls_dnn_conv_text(&conv, &rules, text);
     if (s == NULL)
         ls_fail(e, LS_EXIT_DEVICE, "%s%scuDNN %" PRId64 ".%" PRId64 " has no plan for a "
                 "convolution (%s) within its %" PRId64 " bytes of workspace: %s",
@@ -131,18 +106,34 @@ static LsDnnSearch *search(LsDnnRuns *r, const Ready *q, const char *node, LsErr
     return s;
 }
 
-/* Makes the plan again. It goes through its text, after which it needs no other descriptor. */
-static bool make_again(LsDnnRuns *r, Ready *q, const char *node, LsError *e)
+/* Makes a plan here. It goes through its text, after which it needs no other descriptor. key: it is
+ * kept under that; or NULL. */
+static bool make_plan(LsDnnRuns *r, Ready *q, bool alone, const char *key, const char *node,
+                      LsError *e)
 {
-    LsDnnSearch *s = search(r, q, node, e);
+    LsDnnSearch *s = search(r, q, alone, node, e);
     if (s == NULL)
         return false;
     char *json = ls_dnn_plan_json(&r->lib, ls_dnn_search_best(s));
-    bool ok = json != NULL && take(r, q, json);
+    bool ok = json != NULL && take(r, q, json, alone);
+    if (ok && key != NULL)
+        ls_plan_cache_put(r->cache, key, json);
     free(json);
     ls_dnn_search_free(s);
     return ok || ls_fail(e, LS_EXIT_DEVICE, "%s%scuDNN does not take its own plan back",
                          node != NULL ? node : "", node != NULL ? ": " : "");
+}
+
+/* A plan for all of it, or else one for the convolution alone, if a kernel can do the rest. */
+static bool make_again(LsDnnRuns *r, Ready *q, const char *node, LsError *e)
+{
+    LsError ignored = {0};
+    if (q->c->behind == NULL)
+        return make_plan(r, q, false, NULL, node, e);
+    if (make_plan(r, q, false, NULL, node, &ignored))
+        return true;
+    say_apart(r);
+    return make_plan(r, q, true, NULL, node, e);
 }
 
 /* What the clock chose is kept by what it was chosen for, room included. */
@@ -153,21 +144,51 @@ static void tuned_key(const LsCudaConv *c, char *key, size_t size)
     snprintf(key, size, "%s within %" PRId64, text, room_of(c));
 }
 
-static bool make_ready(LsDnnRuns *r, Ready *q, const char *node, LsError *e)
+static const char alone_word[] = "alone ";      /* before the plan of a convolution alone */
+
+static bool take_timed(LsDnnRuns *r, Ready *q)
 {
     char key[LS_DNN_TEXT + 40];
-    const char *plan = q->c->plan;
+    size_t skip = sizeof alone_word - 1;
     tuned_key(q->c, key, sizeof key);
     const char *timed = ls_plan_cache_find(r->cache, key);
-    if (timed != NULL && take(r, q, timed)) {
+    if (timed == NULL)
+        return false;
+    bool alone = strncmp(timed, alone_word, skip) == 0;
+    return (!alone || q->c->behind != NULL) && take(r, q, timed + (alone ? skip : 0), alone);
+}
+
+/* A plan of an engine that compiles: the seconds that takes are spent once, not at every start. */
+static bool take_compiled(LsDnnRuns *r, Ready *q)
+{
+    char key[LS_DNN_TEXT + 60] = "once ";
+    LsError ignored = {0};
+    tuned_key(q->c, key + strlen(key), sizeof key - strlen(key));
+    const char *known = ls_plan_cache_find(r->cache, key);
+    return (known != NULL && take(r, q, known, false))
+        || make_plan(r, q, false, key, NULL, &ignored);
+}
+
+static bool make_ready(LsDnnRuns *r, Ready *q, const char *node, LsError *e)
+{
+    const char *plan = q->c->plan;
+    if (take_timed(r, q)) {
         r->tally.timed++;
         q->timed = true;
         return true;
     }
-    if (plan != NULL && fits(r, plan) && take(r, q, plan)) {
-        r->tally.kept++;
-        q->kept = true;
-        return true;
+    if (plan != NULL && ls_dnn_plan_fits(plan, r->json, r->lib.version)) {
+        if (q->c->alone && take_compiled(r, q)) {
+            r->tally.compiled++;
+            return true;
+        }
+        if (q->c->alone)
+            say_apart(r);
+        if (take(r, q, plan, q->c->alone)) {
+            r->tally.kept++;
+            q->kept = true;
+            return true;
+        }
     }
     say_again(r, plan);
     r->tally.again++;
@@ -201,9 +222,11 @@ bool ls_dnn_ready(LsDnnRuns *r, const LsCudaConv *c, const char *node, LsError *
 }
 
 /* ---- running ---- */
-static void addresses(const LsCudaConv *c, void *const arg[], void *at[TENSORS + 1])
+static void addresses(const Ready *q, bool alone, void *const arg[], void *at[TENSORS + 1])
 {
-    const int place[TENSORS] = {c->arg_x, c->arg_w, c->arg_y, c->arg_bias};
+    const LsCudaConv *c = q->c;
+    const int place[TENSORS] = {c->arg_x, c->arg_w, c->arg_y, alone ? -1 : c->arg_bias,
+                                alone ? -1 : c->arg_mask};
     for (int k = 0; k < TENSORS; k++)
         at[k] = place[k] >= 0 ? arg[place[k]] : NULL;
     uintptr_t room = c->arg_workspace >= 0 ? (uintptr_t)arg[c->arg_workspace] : 0;
@@ -212,7 +235,7 @@ static void addresses(const LsCudaConv *c, void *const arg[], void *at[TENSORS +
 
 static LsDnnDesc make_pack(const LsDnnRuns *r, void *const at[TENSORS + 1], LsError *e)
 {
-    static const int64_t uid[TENSORS] = {LS_DNN_X, LS_DNN_W, LS_DNN_Y, LS_DNN_B};
+    static const int64_t uid[TENSORS] = {LS_DNN_X, LS_DNN_W, LS_DNN_Y, LS_DNN_B, LS_DNN_MASK};
     LsDnnScope s = {.lib = &r->lib};
     int64_t name[TENSORS];
     void *place[TENSORS];
@@ -238,10 +261,10 @@ static LsDnnDesc make_pack(const LsDnnRuns *r, void *const at[TENSORS + 1], LsEr
 }
 
 /* The pack of these addresses: few, as equal steps share a convolution. */
-static LsDnnDesc pack_of(LsDnnRuns *r, Ready *q, void *const arg[], LsError *e)
+static LsDnnDesc pack_of(LsDnnRuns *r, Ready *q, bool alone, void *const arg[], LsError *e)
 {
     void *at[TENSORS + 1];
-    addresses(q->c, arg, at);
+    addresses(q, alone, arg, at);
     for (int k = 0; k < q->npack; k++)
         if (memcmp(q->pack[k].at, at, sizeof at) == 0)
             return q->pack[k].desc;
@@ -280,68 +303,119 @@ static bool start(LsDnnRuns *r, void *stream, LsError *e)
     return ls_fail(e, LS_EXIT_DEVICE, "cuDNN does not start: %s", why);
 }
 
-typedef struct Job { LsDnnRuns *r; LsDnnDesc plan, pack; int status; } Job;
+typedef struct Job {
+    LsDnnRuns *r;
+    LsDnnDesc plan, pack;
+    void (*behind)(LsRun *run, void *const arg[]);      /* NULL: nothing */
+    LsRun *run;
+    void *const *arg;
+    int status;
+} Job;
 
 static bool execute(void *job)
 {
     Job *j = job;
     j->status = j->r->lib.api.BackendExecute(j->r->handle, j->plan, j->pack);
+    if (j->status == LS_DNN_OK && j->behind != NULL)
+        j->behind(j->run, j->arg);
     return j->status == LS_DNN_OK;
 }
 
-/* Times what may serve and keeps the fastest; the plan stays where none can be timed. */
-static void tune(LsDnnRuns *r, Ready *q, LsDnnDesc pack)
+/* Sets what the job runs. */
+static bool set_job(Job *j, Ready *q, LsDnnDesc plan, bool alone, LsError *e)
 {
+    j->plan = plan;
+    j->pack = pack_of(j->r, q, alone, j->arg, e);
+    j->behind = alone ? q->c->behind : NULL;
+    return j->pack != NULL;
+}
+
+typedef struct Fastest { char *json; bool alone; double ns; } Fastest;
+
+static void time_plans(Job *j, Ready *q, bool alone, Fastest *best)
+{
+    LsDnnRuns *r = j->r;
     LsError ignored = {0};
-    LsDnnSearch *s = search(r, q, NULL, &ignored);
-    char key[LS_DNN_TEXT + 40], *best = NULL;
-    double least = 0;
-    q->timed = true;
+    LsDnnSearch *s = search(r, q, alone, NULL, &ignored);
     for (int k = 0; s != NULL && k < ls_dnn_search_count(s); k++) {
         const LsDnnPlan *p = ls_dnn_search_plan(s, k);
-        Job j = {.r = r, .plan = p->plan, .pack = pack};
-        double ns = r->tune->time(r->tune->self, execute, &j);
-        if (ns < 0 || (best != NULL && ns >= least))
+        double ns = -1;
+        if (set_job(j, q, p->plan, alone, &ignored))
+            ns = r->tune->time(r->tune->self, execute, j);
+        if (ns < 0 || (best->json != NULL && ns >= best->ns))
             continue;
         char *json = ls_dnn_plan_json(&r->lib, p);
         if (json != NULL) {
-            free(best);
-            best = json;
-            least = ns;
+            free(best->json);
+            *best = (Fastest){json, alone, ns};
         }
     }
     ls_dnn_search_free(s);
-    if (best != NULL && take(r, q, best)) {
-        q->kept = false;
-        r->tally.timed++;
-        tuned_key(q->c, key, sizeof key);
-        ls_plan_cache_put(r->cache, key, best);
-    }
-    free(best);
 }
 
-bool ls_dnn_run(LsDnnRuns *r, const LsCudaConv *c, void *const arg[], void *stream, LsError *e)
+/* Keeps the choice for later processes. */
+static void keep(LsDnnRuns *r, const LsCudaConv *c, const Fastest *best)
+{
+    char key[LS_DNN_TEXT + 40];
+    size_t size = strlen(best->json) + sizeof alone_word;
+    char *text = malloc(size);
+    tuned_key(c, key, sizeof key);
+    if (text == NULL)
+        return;
+    snprintf(text, size, "%s%s", best->alone ? alone_word : "", best->json);
+    ls_plan_cache_put(r->cache, key, text);
+    free(text);
+}
+
+/* Times what may serve and keeps the fastest; the plan stays where none can be timed. Where engines
+ * that compile may do all, they are compared with the convolution alone and the kernel behind it. */
+static void tune(Job *j, Ready *q)
+{
+    LsDnnRuns *r = j->r;
+    Fastest best = {.json = NULL};
+    q->timed = true;
+    if (q->c->alone)
+        time_plans(j, q, false, &best);
+    time_plans(j, q, q->c->alone || q->alone, &best);
+    if (best.json != NULL && take(r, q, best.json, best.alone)) {
+        q->kept = false;
+        r->tally.timed++;
+        keep(r, q->c, &best);
+    }
+    free(best.json);
+}
+
+/* A plan made from a description may yet be refused by the device, and so may one of an engine that
+ * compiles: another one. */
+static bool make_other(LsDnnRuns *r, Ready *q, LsError *e)
+{
+    if (!q->kept) {
+        say_apart(r);
+        return make_plan(r, q, true, NULL, NULL, e);
+    }
+    say_again(r, q->c->plan);
+    q->kept = false;
+    r->tally.kept--;
+    r->tally.again++;
+    return make_again(r, q, NULL, e);
+}
+
+bool ls_dnn_run(LsDnnRuns *r, LsRun *run, const LsCudaConv *c, void *const arg[], void *stream,
+                LsError *e)
 {
     char why[400];
     if (!ls_dnn_ready(r, c, NULL, e) || !start(r, stream, e))
         return false;
     Ready *q = entry(r, c, e);
-    LsDnnDesc pack = pack_of(r, q, arg, e);
-    if (pack == NULL)
-        return false;
+    Job j = {.r = r, .run = run, .arg = arg};
     if (r->tune != NULL && !q->timed)
-        tune(r, q, pack);
-    Job j = {.r = r, .plan = q->plan.plan, .pack = pack};
+        tune(&j, q);
+    if (!set_job(&j, q, q->plan.plan, q->alone, e))
+        return false;
     bool ok = execute(&j);
-    /* A plan made from a description may yet be refused by the device. */
-    if (!ok && !q->ran && q->kept) {
-        say_again(r, c->plan);
-        q->kept = false;
-        r->tally.kept--;
-        r->tally.again++;
-        if (!make_again(r, q, NULL, e))
+    if (!ok && !q->ran && (q->kept || (c->alone && !q->alone))) {
+        if (!make_other(r, q, e) || !set_job(&j, q, q->plan.plan, q->alone, e))
             return false;
-        j.plan = q->plan.plan;
         ok = execute(&j);
     }
     q->ran |= ok;
@@ -363,7 +437,7 @@ static bool open_device(LsDnnRuns *r, const LsDnnSetup *setup, LsError *e)
     r->json = ls_dnn_device_json(&r->lib, r->device);
     if (r->json == NULL)
         return ls_fail(e, LS_EXIT_DEVICE, "cuDNN does not describe the device");
-    word_of(r->json, "deviceName", word, sizeof word);
+    ls_dnn_device_name(r->json, word, sizeof word);
     for (char *s = word; *s != '\0'; s++)
         *s = *s == ' ' || *s == '/' ? '-' : *s;
     snprintf(name, sizeof name, "cudnn-%" PRId64 "-%s.tuned", r->lib.version, word);

@@ -32,12 +32,13 @@ void ls_dnn_tune(LsDnnRuns *r, const LsStopwatch *watch);
 /* Makes the plan of one convolution, unless that is done. c must outlive r: its address is its
  * name. node: for the sentence, or NULL. */
 bool ls_dnn_ready(LsDnnRuns *r, const LsCudaConv *c, const char *node, LsError *e);
-/* Puts one convolution on the stream (a cudaStream_t). */
-bool ls_dnn_run(LsDnnRuns *r, const LsCudaConv *c, void *const arg[], void *stream, LsError *e);
+/* Puts one convolution on the stream (a cudaStream_t). run: for c->behind. */
+bool ls_dnn_run(LsDnnRuns *r, LsRun *run, const LsCudaConv *c, void *const arg[], void *stream,
+                LsError *e);
 
-/* For people and tests: how many plans were taken as the compiler made them, were made again, or
- * came from the clock. */
-typedef struct LsDnnTally { int kept, again, timed; } LsDnnTally;
+/* For people and tests: how many plans were taken as the compiler made them, were made again, came
+ * from the clock, or are of engines that compile where the compiler planned the convolution alone. */
+typedef struct LsDnnTally { int kept, again, timed, compiled; } LsDnnTally;
 LsDnnTally ls_dnn_tally(const LsDnnRuns *r);
 
 #endif

@@ -20,6 +20,8 @@ typedef struct LsDnnConv {
     int axes;                   /* 2 or 3; one axis is two, the first of them 1 */
     int real_bytes;             /* 4 or 8 */
     bool bias, relu;            /* epilogues, in this order */
+    bool mask;                  /* DATA, without bias: x is 0 where the element of a ReLU's result, which has x's
+                                 * dims, is not above 0: that ReLU's gradient */
     bool statistics;            /* also sums and sums of squares of y by channel (FORWARD) */
     int64_t x[LS_DNN_RANK], w[LS_DNN_RANK], y[LS_DNN_RANK];
     int64_t stride[LS_DNN_AXES], dilation[LS_DNN_AXES], pad_lo[LS_DNN_AXES], pad_hi[LS_DNN_AXES];
@@ -34,6 +36,19 @@ typedef struct LsDnnRules {     /* which engines may serve */
 } LsDnnRules;
 
 enum { LS_CONV_ALIGNMENT = 256 };       /* bytes, of the workspace that a plan is given */
+
+/* Whether anything is done behind the convolution, besides statistics. */
+static inline bool ls_dnn_has_epilogue(const LsDnnConv *c)
+{
+    return c->bias || c->relu || c->mask;
+}
+/* The convolution without that. */
+static inline LsDnnConv ls_dnn_alone(const LsDnnConv *c)
+{
+    LsDnnConv alone = *c;
+    alone.bias = alone.relu = alone.mask = false;
+    return alone;
+}
 
 /* The room for a plan's workspace in an arena of smaller alignment. */
 static inline int64_t ls_conv_room(int64_t workspace)

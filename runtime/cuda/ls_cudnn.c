@@ -35,6 +35,6 @@ void ls_cuda_conv(LsRun *run, const LsCudaConv *c, void *const arg[])
     LsError e = {0};
     LsDnnRuns *r = ls_cuda_library(run, LS_CUDA_CUDNN);
     ls_dnn_tune(r, ls_cuda_tuning(run));
-    if (!ls_dnn_run(r, c, arg, ls_cuda_stream(run), &e))
+    if (!ls_dnn_run(r, run, c, arg, ls_cuda_stream(run), &e))
         ls_cuda_fail(run, e.code, "%s", e.text);
 }
