@@ -97,6 +97,7 @@ static int choose_convs(LsJob *job)
         return LS_EXIT_USAGE;
     }
     const LsConvWishes w = {.device = job->target.device, .workspace = (int64_t)most.value,
+                            .compiled = o->compiled_engines,
                             .rules = {.tf32 = job->target.tf32,
                                       .nondeterministic = o->nondeterministic}};
     job->target.convs = ls_conv_planner_new(job->cx.arena, &w);
@@ -196,6 +197,7 @@ static bool build_graphs(LsJob *job)
     }
     ls_conv_fuse(job->train, &job->target);
     ls_conv_fuse(job->eval, &job->target);
+    ls_conv_fuse_gradients(&job->cx, job->train, &job->target);
     if (!job->options->no_alternatives)
         job->train = ls_alternatives(&job->cx, job->train, &job->target);
     job->train_problem = ls_problem_new(&job->cx, job->train, job->options->model, &job->target);

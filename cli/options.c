@@ -77,6 +77,8 @@ static const Option option[] = {
      "type of all real numbers (default f32); tf32: f32 whose products round their factors (cuda)"},
     {"--allow-nondeterministic", NULL, NULL, FLAG, AT(nondeterministic), BUILD,
      "also convolutions whose sums may be taken in another order each time (cuda)"},
+    {"--compiled-engines", NULL, NULL, FLAG, AT(compiled_engines), BUILD,
+     "also fuse where cuDNN compiles a kernel at the start: ReLU gradients into convolutions (cuda)"},
     {"--workspace", NULL, "BYTES|KiB..GiB", TEXT, AT(workspace), BUILD,
      "most scratch memory of one convolution (cuda; default: what its engine likes)"},
     {"--dim", NULL, "NAME=SIZE", LIST, AT(dim), ALL,

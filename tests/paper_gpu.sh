@@ -112,6 +112,23 @@ check "engines are timed" train "$OUT/unet/all/net" --steps 3 --tune --dump "$OU
 check "every engine gives the same here" cmp "$OUT/unet/all.npz" "$OUT/tuned.npz"
 check "what was timed is kept" ends 0 sh -c 'grep -q "within" "$0"/lowerset/cudnn-*.tuned' "$OUT/cache"
 check "what was kept is used" train "$OUT/unet/all/net" --steps 3 --dump "$OUT/tuned.npz"
+# ReLU gradients behind data gradients, by engines that compile: here, where they cannot, and by the clock.
+export FAKE_CUDNN_NO_DRIVER=1
+build_paper "$OUT/masks" "$OUT/unet/net.onnx" --optimizer=sgd:momentum=0.9 --compiled-engines
+check "gradients of ReLUs are taken into convolutions" grep -q "mask = 1" "$OUT/masks/net.c"
+build_paper "$OUT/masks_min" "$OUT/unet/net.onnx" --optimizer=sgd:momentum=0.9 --compiled-engines --budget=min --plan-effort=10
+check "not where they are not asked for" ends 1 grep "mask = 1" "$OUT/unet/all/net.c"
+unset FAKE_CUDNN_NO_DRIVER
+check "engines compile" train "$OUT/masks/net" --steps 3 --dump "$OUT/masks.npz"
+check "nothing is said of that" ends 1 grep "note:" "$OUT/err"
+check "they give what the kernels give" cmp "$OUT/unet/all.npz" "$OUT/masks.npz"
+check "in the least memory too" train "$OUT/masks_min/net" --steps 3 --dump "$OUT/masks.npz"
+check "with the same bits" cmp "$OUT/unet/all.npz" "$OUT/masks.npz"
+FAKE_CUDNN_MASK= XDG_CACHE_HOME=$OUT/masks check "without them kernels do it" train "$OUT/masks/net" --steps 3 --dump "$OUT/masks.npz"
+check "which is said" grep -q "note: cuDNN .* has no engine" "$OUT/err"
+check "they give the same" cmp "$OUT/unet/all.npz" "$OUT/masks.npz"
+XDG_CACHE_HOME=$OUT/masks check "both are timed" train "$OUT/masks/net" --steps 3 --tune --dump "$OUT/masks.npz"
+check "whichever wins gives the same" cmp "$OUT/unet/all.npz" "$OUT/masks.npz"
 # In double precision, as batch norms over few numbers make much of the last bits.
 one resnet 1e-8 resnet18 --batch=2 --size=32 --width=2 --classes=3 -- --accumulate=2 --clip-norm=1 --precision=f64
 # Convolutions that no engine serves.

@@ -214,6 +214,8 @@ START_TEST(without_cudnn_or_a_gpu_no_relu_is_taken_in)
                   .convs = planner(&cx, "h200", false, 0)}, cpu = ls_target_cpu(4);
     ck_assert_uint_eq(ls_conv_fuse(g, &t), 0);
     ck_assert_uint_eq(ls_conv_fuse(g, &cpu), 0);
+    ck_assert_uint_eq(ls_conv_fuse_gradients(&cx, g, &t), 0);
+    ck_assert_uint_eq(ls_conv_fuse_gradients(&cx, g, &cpu), 0);
     ls_conv_planner_free(t.convs);
     ls_arena_free(cx.arena);
 }

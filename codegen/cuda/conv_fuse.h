@@ -11,4 +11,10 @@
  * Nothing for other targets. Keeps ids of nodes and values; how many were taken in. */
 uint32_t ls_conv_fuse(LsGraph *g, const LsTarget *t);
 
+/* Where a ReLU's gradient is all that reads a data gradient, and an engine of cuDNN does both
+ * (ls_conv_takes_mask), the convolution does it: the ReLU's result becomes its operand LS_CONV_MASK,
+ * and the loop that held the gradient begins with its result. Done when ls_conv_fuse is. requires a
+ * fused graph without alternatives; how many were taken in. */
+uint32_t ls_conv_fuse_gradients(LsCtx *cx, LsGraph *g, const LsTarget *t);
+
 #endif
