@@ -1,6 +1,7 @@
 /* codegen/kernel_set.c -- prints each node's kernel under a stand-in name and compares texts. */
 #include "codegen/kernel_set.h"
 
+#include "codegen/numbers.h"
 #include "compiler/fuse.h"
 
 #include <inttypes.h>
@@ -9,6 +10,7 @@
 
 #define STAND_IN "KERNEL"       /* the name in the text while it is compared */
 enum { NAMES_SHOWN = 4 };
+enum { LEAST_SHARE = 3 };       /* kernels that differ in numbers: fewer keep their constants */
 
 typedef struct Kernel {
     const char *name, *shapes;
@@ -16,6 +18,8 @@ typedef struct Kernel {
     uint64_t hash;
     const char *node[NAMES_SHOWN];
     uint32_t nnode;
+    const char *others;         /* of a text that others share: a comment on them; else NULL */
+    bool shares;                /* the text is another's */
 } Kernel;
 
 struct LsKernelSet {
@@ -111,7 +115,8 @@ const char *ls_kernel_set_add(LsKernelSet *set, const LsGraph *g, LsNodeId n)
         set->kernel = ls_arena_grow(cx->arena, set->kernel, set->nkernel, set->nkernel + 1,
                                     sizeof *set->kernel, &set->cap);
         k = &set->kernel[set->nkernel];
-        *k = (Kernel){.text = text.in[0], .host = text.in[1], .table = text.in[2], .hash = hash, .shapes = print_shapes(set, g, n),
+        *k = (Kernel){.text = text.in[0], .host = text.in[1], .table = text.in[2], .hash = hash,
+                      .shapes = print_shapes(set, g, n),
                       .name = ls_arena_printf(cx->arena, "k%u_%s", set->nkernel,
                                               op_word(g, n, cx->arena))};
         set->nkernel++;
@@ -122,6 +127,61 @@ const char *ls_kernel_set_add(LsKernelSet *set, const LsGraph *g, LsNodeId n)
     return k->name;
 }
 
+/* ---- texts that kernels share ---- */
+/* "Also k7_slice, k9_slice and 5 more, with other n0, n1. Here n0 = 32, n1 = 64." */
+static const char *print_others(LsKernelSet *set, const uint32_t in[], const LsShared *s)
+{
+    LsArena *a = set->cx->arena;
+    const char *text = "Also", *names = "", *here = "";
+    for (uint32_t i = 1; i < s->nof && i <= NAMES_SHOWN; i++)
+        text = ls_arena_printf(a, "%s%s %s", text, i > 1 ? "," : "", set->kernel[in[i]].name);
+    if (s->nof > NAMES_SHOWN + 1)
+        text = ls_arena_printf(a, "%s and %u more", text, s->nof - NAMES_SHOWN - 1);
+    for (int k = 0; k < s->n; k++) {
+        const char *comma = k > 0 ? ", " : "";
+        names = ls_arena_printf(a, "%s%sn%d", names, comma, k);
+        here = ls_arena_printf(a, "%s%sn%d = %" PRId64, here, comma, k, ls_numbers_value(s, 0, k));
+    }
+    return ls_arena_printf(a, "%s, with other %s.\n * Here %s.", text, names, here);
+}
+
+/* Kernels in[0 .. s->nof) get the text of the first. */
+static void share_text(LsKernelSet *set, const uint32_t in[], const LsShared *s)
+{
+    LsArena *a = set->cx->arena;
+    const char *others = print_others(set, in, s);
+    for (uint32_t i = 0; i < s->nof; i++) {
+        Kernel *k = &set->kernel[in[i]];
+        k->host = ls_numbers_host(a, s, i, STAND_IN, set->kernel[in[0]].name);
+        k->text = i == 0 ? ls_numbers_text(a, s) : "";
+        k->table = i == 0 ? ls_numbers_table(a, s, k->table) : "";
+        k->others = i == 0 ? others : NULL;
+        k->shares = true;
+    }
+}
+
+void ls_kernel_set_share(LsKernelSet *set)
+{
+    LsArena *a = set->cx->arena;
+    const LsNumbers **all = ls_arena_alloc(a, set->nkernel + 1u, sizeof *all);
+    for (uint32_t i = 0; i < set->nkernel; i++)
+        all[i] = ls_numbers_find(a, set->kernel[i].text, set->kernel[i].host);
+    const LsNumbers **of = ls_arena_alloc(a, set->nkernel + 1u, sizeof *of);
+    uint32_t *in = ls_arena_alloc(a, set->nkernel + 1u, sizeof *in);
+    for (uint32_t i = 0; i < set->nkernel; i++) {
+        uint32_t n = 0;
+        for (uint32_t j = i; j < set->nkernel && all[i] != NULL; j++)
+            if (all[j] != NULL && !set->kernel[j].shares && ls_numbers_alike(all[i], all[j])) {
+                of[n] = all[j];
+                in[n++] = j;
+            }
+        const LsShared *s = n >= LEAST_SHARE ? ls_numbers_share(a, of, n, false) : NULL;
+        if (s != NULL)
+            share_text(set, in, s);
+    }
+}
+
+/* ---- printing ---- */
 /* The text with the stand-in replaced. */
 static void print_named(const Kernel *k, const char *text, FILE *to)
 {
@@ -133,14 +193,14 @@ static void print_named(const Kernel *k, const char *text, FILE *to)
     fputs(at, to);
 }
 
-static void print_head(const Kernel *k, FILE *to)
+static void print_head(const Kernel *k, FILE *to, const char *others)
 {
     fprintf(to, "/* %s: %s\n *", k->name, k->shapes);
     for (uint32_t j = 0; j < k->nnode && j < NAMES_SHOWN; j++)
         fprintf(to, "%s %s", j > 0 ? "," : "", k->node[j]);
     if (k->nnode > NAMES_SHOWN)
         fprintf(to, " and %" PRIu32 " more", k->nnode - NAMES_SHOWN);
-    fprintf(to, " */\n");
+    fprintf(to, "%s%s */\n", others != NULL ? "\n * " : "", others != NULL ? others : "");
 }
 
 void ls_kernel_set_print(const LsKernelSet *set, FILE *to)
@@ -148,8 +208,8 @@ void ls_kernel_set_print(const LsKernelSet *set, FILE *to)
     for (uint32_t i = 0; i < set->nkernel; i++) {
         const Kernel *k = &set->kernel[i];
         if (k->text[0] == '\0')
-            continue;               /* a library does it */
-        print_head(k, to);
+            continue;               /* a library does it, or another kernel's text */
+        print_head(k, to, k->others);
         print_named(k, k->text, to);
         fprintf(to, "\n");
     }
@@ -184,7 +244,7 @@ void ls_kernel_set_print_host(const LsKernelSet *set, FILE *to)
         fprintf(to, pass == 0 ? "};\n#undef LS_ROW\n" : "{NULL, 0, 0, 0}};\n#undef LS_ROW\n\n");
     }
     for (uint32_t i = 0; i < set->nkernel; i++) {
-        print_head(&set->kernel[i], to);
+        print_head(&set->kernel[i], to, NULL);
         print_named(&set->kernel[i], set->kernel[i].host, to);
     }
     print_convolutions(set, to);

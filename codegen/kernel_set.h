@@ -12,6 +12,10 @@ LsKernelSet *ls_kernel_set_new(LsCtx *cx, const LsTarget *target);
  * names in the kernel's comment. NULL after a diagnostic (no emitter). */
 const char *ls_kernel_set_add(LsKernelSet *set, const LsGraph *g, LsNodeId n);
 
+/* On a GPU: lets kernels that differ in numbers alone share one text, which is given them when it
+ * is launched (numbers.h). After the last ls_kernel_set_add. */
+void ls_kernel_set_share(LsKernelSet *set);
+
 /* All kernels in order of their first node, each under a comment that names the nodes and
  * shapes. */
 void ls_kernel_set_print(const LsKernelSet *set, FILE *to);

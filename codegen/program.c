@@ -393,6 +393,8 @@ bool ls_program_print(LsCtx *cx, const LsCode *c, FILE *to, FILE *device)
     if (!name_kernels(cx, set, &train) || !name_kernels(cx, set, &eval)
         || !name_alternatives(cx, set, &train) || !name_alternatives(cx, set, &eval))
         return false;
+    if (device != NULL)
+        ls_kernel_set_share(set);
     char *tables = NULL;        /* after the kernels in the file, but they complete the constants */
     size_t size = 0;
     e.to = open_memstream(&tables, &size);

@@ -69,6 +69,10 @@ typedef unsigned long uintptr_t;
     const type *const __restrict__ name = (const type *)__builtin_assume_aligned(ls_at[k], 16)
 #define LS_OUT(type, name, k)                                                                      \
     type *const __restrict__ name = (type *)__builtin_assume_aligned(ls_at[k], 16)
+/* Argument k as a number: kernels that differ in some numbers alone are one, which is given them
+ * behind its operands and results. LS_NUMBER4: a multiple of four, and the compiler knows. */
+#define LS_NUMBER(name, k) const int64_t name = (int64_t)ls_at[k]
+#define LS_NUMBER4(name, k) const int64_t name = (int64_t)ls_at[k] & ~INT64_C(3)
 
 /* Threads of a row, rows of threads: constants in a part, in a function that it calls the shape of
  * the block. */

@@ -8,6 +8,7 @@
 #include <check.h>
 
 #include "codegen/kernel.h"
+#include "codegen/numbers.h"
 #include "compiler/fuse.h"
 #include "runtime/ls_program.h"
 #include "tests/cuda_executor.h"
@@ -27,6 +28,7 @@ typedef struct Rig {
     int real_bytes;
     LsTarget target;            /* whose kernels are printed */
     bool cuda;                  /* run the GPU's kernels alone */
+    bool numbers;               /* its kernels take their numbers as arguments */
     bool products;              /* there are convolutions or products among the nodes */
     const char *flags;          /* of the compiler; NULL: $LS_RIG_CFLAGS, or -O1 */
     char *buffer[RIG_VALUES];   /* by value, in the value's layout */
@@ -184,11 +186,40 @@ static inline const LsEmitter *rig_emitter(const Rig *r, LsNodeId n)
     return ls_emitter_of(r->target.kind, rig_kernel(r, n));
 }
 
+static inline void rig_emit(Rig *r, const LsKernelText *like, FILE *parts, FILE *host)
+{
+    LsEmit e = {.to = parts}, h = {.to = host};
+    LsKernelText k = *like;
+    k.e = &e;
+    k.host = parts == host ? &e : &h;
+    rig_emitter(r, k.n)->emit(&k);
+    ck_assert_int_eq(e.depth + h.depth, 0);
+}
+
+/* The form that kernels have which share a text, of one that is alone: what may be an argument
+ * is. */
+static inline bool rig_emit_numbers(Rig *r, const LsKernelText *k, FILE *f)
+{
+    char *text[2] = {0};
+    size_t size[2];
+    FILE *to[2] = {open_memstream(&text[0], &size[0]), open_memstream(&text[1], &size[1])};
+    rig_emit(r, k, to[0], to[1]);
+    fclose(to[0]);
+    fclose(to[1]);
+    const LsNumbers *n = ls_numbers_find(r->cx.arena, text[0], text[1]);
+    const LsShared *s = n != NULL ? ls_numbers_share(r->cx.arena, &n, 1, true) : NULL;
+    if (s != NULL)
+        fprintf(f, "%s%s", ls_numbers_text(r->cx.arena, s),
+                ls_numbers_host(r->cx.arena, s, 0, k->name, k->name));
+    free(text[0]);
+    free(text[1]);
+    return s != NULL;
+}
+
 static inline void rig_print(Rig *r, const char *path)
 {
     FILE *f = fopen(path, "w");
     ck_assert_ptr_nonnull(f);
-    LsEmit e = {.to = f};
     fprintf(f, r->target.kind == LS_TARGET_CPU
             ? "#include <runtime/ls_kernel.h>\n"
             : "#define LS_EXECUTOR\n#include <tests/cuda_executor.h>\n");
@@ -198,12 +229,11 @@ static inline void rig_print(Rig *r, const char *path)
     for (uint32_t i = 1; i < r->g->nnode; i++) {
         char name[16];
         snprintf(name, sizeof name, "k%u", i);
-        LsKernelText k = {.e = &e, .host = &e, .g = r->g, .n = {i}, .name = name,
-                          .target = &r->target};
-        rig_emitter(r, k.n)->emit(&k);
+        const LsKernelText k = {.g = r->g, .n = {i}, .name = name, .target = &r->target};
+        if (!r->numbers || !rig_emit_numbers(r, &k, f))
+            rig_emit(r, &k, f, f);
         fprintf(f, "void run_%s(LsRun *run, void *const arg[]) { %s(run, arg); }\n", name, name);
     }
-    ck_assert_int_eq(e.depth, 0);
     fclose(f);
 }
 
@@ -416,13 +446,18 @@ static inline void rig_run_cuda(Rig *r, const char *start, const char *cpu)
     r->target.kind = LS_TARGET_CUDA;
     rig_find_inexact(r, inexact);
     void *so = rig_compile(r);
+    r->numbers = true;
+    void *shared = rig_compile(r);
+    r->numbers = false;
     for (unsigned order = 0; order < 3; order++) {
         exec_order(order);
-        rig_run_all(r, so, start);
+        rig_run_all(r, order < 2 ? so : shared, start);
         if (order == 0)
             first = rig_snapshot(r, rig_snapshot(r, NULL));
-        rig_same_bits(r, first, "the order of threads", (int)order);
+        rig_same_bits(r, first, "the order of threads, or whether numbers are arguments",
+                      (int)order);
     }
+    dlclose(shared);
     for (uint32_t v = 1; v < r->g->nvalue && cpu != NULL; v++)
         if (r->buffer[v] != NULL) {
             rig_compare(r, (LsValueId){v}, cpu, inexact[v]);

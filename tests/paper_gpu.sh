@@ -131,6 +131,7 @@ XDG_CACHE_HOME=$OUT/masks check "both are timed" train "$OUT/masks/net" --steps 
 check "whichever wins gives the same" cmp "$OUT/unet/all.npz" "$OUT/masks.npz"
 # In double precision, as batch norms over few numbers make much of the last bits.
 one resnet 1e-8 resnet18 --batch=2 --size=32 --width=2 --classes=3 -- --accumulate=2 --clip-norm=1 --precision=f64
+check "kernels share their texts" grep -q "LS_NUMBER" "$OUT/resnet/all/net.cu"
 # Convolutions that no engine serves.
 export FAKE_CUDNN_ENGINES= XDG_CACHE_HOME=$OUT/other
 one unet_own 1e-4 unet --batch=2 --size=16 --width=4 --depth=2 -- --optimizer=sgd:momentum=0.9

@@ -27,7 +27,7 @@
 
 /* A kernel of the device text. Its parameters are
  *     const LsRun *run              the device's copy (pool and device mean nothing there)
- *     struct { void *at[narg]; }    by value: operands, results, workspace; NULL: absent
+ *     struct { void *at[narg]; }    by value: operands, results, workspace (NULL: absent), numbers
  * and block u of x * y threads computes unit u. */
 typedef struct LsCudaPart { const char *name; uint16_t narg, x, y; } LsCudaPart;
 
@@ -54,6 +54,11 @@ typedef struct LsCudaProgram {
 
 /* Computes units 0 .. units - 1 of a part. units = 0 does nothing. */
 void ls_cuda_launch(LsRun *run, uint32_t part, int64_t units, void *const arg[]);
+
+/* The same of a part that kernels with different numbers share: its last n arguments are these. */
+enum { LS_CUDA_ARGS = 256 };    /* most arguments of a part, with its numbers */
+void ls_cuda_launch_with(LsRun *run, uint32_t part, int64_t units, void *const arg[],
+                         const int64_t number[], int n);
 
 extern const struct LsDeviceKind ls_cuda_device;
 

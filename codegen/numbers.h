@@ -1,0 +1,57 @@
+/* codegen/numbers.h -- numbers in the text of a GPU's kernel that may as well be its arguments.
+ *
+ * Shapes, strides and sizes are printed as constants. Kernels whose texts differ in some of them
+ * alone can be one kernel to which these are given when it is launched, behind its other arguments:
+ * one text to read, and to compile, where there were many. That costs no speed where a number is
+ * computed with once per unit or row: factors, summands and divisors of indices, bounds of
+ * ls_least, LS_ROWS and LS_COPY. Bounds of LS_LANES stay constants, as unrolled loops need them,
+ * except in kernels of one block; sizes of arrays and of rows of threads stay constants anyway. */
+#ifndef LS_CODEGEN_NUMBERS_H
+#define LS_CODEGEN_NUMBERS_H
+
+#include "compiler/arena.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum { LS_NUMBERS_MOST = 64 };          /* that one kernel has as arguments */
+
+typedef struct LsNumber { size_t at, length; int64_t value; } LsNumber;
+
+typedef struct LsNumbers {              /* of one kernel */
+    const char *text, *host;            /* the parts; the function that launches them */
+    LsNumber *number; uint32_t n;       /* in the order of the text */
+    const char *rest;                   /* the text without them */
+    uint64_t hash;                      /* of rest */
+} LsNumbers;
+
+/* text, host: as an emitter prints them (LsKernelText). NULL: the kernel does more than launch its
+ * parts, and shares none. */
+LsNumbers *ls_numbers_find(LsArena *a, const char *text, const char *host);
+/* Whether the two may share a kernel. */
+bool ls_numbers_alike(const LsNumbers *a, const LsNumbers *b);
+
+typedef struct LsShared {               /* what kernels that are alike have together */
+    const LsNumbers *const *of; uint32_t nof;
+    int *argument;                      /* by number of a text: which argument it is; -1: constant */
+    int n;                              /* arguments */
+    bool fours[LS_NUMBERS_MOST];        /* all values of an argument are multiples of four */
+} LsShared;
+
+/* The numbers that are not the same in all texts become arguments; all: every number does. NULL:
+ * they would be too many. */
+LsShared *ls_numbers_share(LsArena *a, const LsNumbers *const of[], uint32_t nof, bool all);
+/* Argument k of kernel i among them. */
+int64_t ls_numbers_value(const LsShared *s, uint32_t i, int k);
+
+/* The kernels' one text: the parts take the arguments n0, n1, ... */
+const char *ls_numbers_text(LsArena *a, const LsShared *s);
+/* The function that launches kernel i; `own` in it is the name of the kernel, its parts are those
+ * of `parts`. */
+const char *ls_numbers_host(LsArena *a, const LsShared *s, uint32_t i, const char *own,
+                            const char *parts);
+/* A table of parts (LsKernelText) with the arguments counted. */
+const char *ls_numbers_table(LsArena *a, const LsShared *s, const char *table);
+
+#endif
