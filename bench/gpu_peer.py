@@ -10,8 +10,10 @@ usage: gpu_peer.py MODEL WHO [--precision f32|tf32] [--batch N] [--seconds S] [-
 One configuration per process, since peak memory is the process's. The batch lies on the device and is
 random. After a warm-up, steps are timed in groups between two waits for the device; the figure is the
 median over the groups. Prints one JSON line: ms (per step), best_ms, groups, first_s (until the first
-step was done, compilation included), peak_bytes (what the framework's allocator had in use at most),
-taken_bytes (what the device had less of at the end), loss (of the last step), parameters, versions.
+step was done, compilation included), peak_bytes (what the framework's allocator had in use at most, once
+warm), first_peak_bytes (likewise from the start, with what was tried when kernels were chosen),
+reserved_bytes (what it had taken from the device), taken_bytes (what the device had less of at the end),
+loss (of the last step), parameters, versions.
 """
 import argparse
 import json
@@ -112,16 +114,20 @@ def by_torch(o, sizes):
         opt = torch.optim.AdamW(net.parameters(), lr=1e-3, weight_decay=.01, **fused)
     else:
         opt = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9, **fused)
+
+    def loss_of(x, target):
+        y = net(x)
+        return F.cross_entropy(y.flatten(0, 1) if o.model == "gpt" else y, target)
+
     mode = {"compile": None, "graphs": "reduce-overhead", "tune": "max-autotune"}
-    forward = torch.compile(net, mode=mode[o.who]) if o.who in mode else net
+    forward = torch.compile(loss_of, mode=mode[o.who]) if o.who in mode else loss_of
 
     def step():
         opt.zero_grad(set_to_none=True)
-        y = forward(x)
-        loss = F.cross_entropy(y.flatten(0, 1) if o.model == "gpt" else y, target)
+        loss = forward(x, target)
         loss.backward()
         opt.step()
-        return loss
+        return loss.detach()
 
     def wait(_):
         if cuda:
@@ -129,10 +135,16 @@ def by_torch(o, sizes):
 
     wait(step())
     first = time.perf_counter() - begin
+    for _ in range(2):
+        wait(step())
+    first_peak = torch.cuda.max_memory_allocated() if cuda else 0
+    if cuda:
+        torch.cuda.reset_peak_memory_stats()
     ms, best, n = groups_of_steps(step, wait, o.seconds)
     loss = float(step())
     return {"ms": ms, "best_ms": best, "groups": n, "first_s": first, "loss": loss,
-            "peak_bytes": torch.cuda.max_memory_allocated() if cuda else 0,
+            "peak_bytes": torch.cuda.max_memory_allocated() if cuda else 0, "first_peak_bytes": first_peak,
+            "reserved_bytes": torch.cuda.max_memory_reserved() if cuda else 0,
             "taken_bytes": free - torch.cuda.mem_get_info()[0] if cuda else 0,
             "parameters": sum(p.numel() for p in net.parameters()),
             "versions": f"torch {torch.__version__}"
@@ -163,12 +175,12 @@ def by_jax(o, sizes):
         out = valid_output(size)
         shape = (o.batch, out, out) if o.model == "unet" else (o.batch,)
         target = jax.random.randint(key2, shape, 0, sizes["classes"])
-    step_fn, state = jax_models.train_step(o.model, sizes, x, target)
+    step_fn, state = jax_models.train_step(o.model, sizes, x)
     count = sum(v.size for v in jax.tree_util.tree_leaves(state[0]))
 
     def step():
         nonlocal state
-        state, loss = step_fn(state)
+        state, loss = step_fn(state, x, target)
         return loss
 
     step().block_until_ready()
@@ -177,7 +189,7 @@ def by_jax(o, sizes):
     stats = jax.local_devices()[0].memory_stats() or {}
     return {"ms": ms, "best_ms": best, "groups": n, "first_s": first, "loss": float(step()),
             "peak_bytes": stats.get("peak_bytes_in_use", 0),
-            "taken_bytes": stats.get("peak_bytes_reserved", 0), "parameters": int(count),
+            "reserved_bytes": stats.get("peak_bytes_reserved", 0), "parameters": int(count),
             "versions": f"jax {jax.__version__}, {jax.local_devices()[0].platform}"}
 
 

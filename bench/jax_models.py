@@ -150,8 +150,9 @@ def gpt(f, x, depth=12, width=768, heads=12, context=1024, vocab=50257):
 NETS = {"resnet50": resnet50, "densenet121": densenet121, "unet": unet, "gpt": gpt}
 
 
-def train_step(model, sizes, x, target, rate=.01):
-    """Jitted step(state) -> (state, loss) and a first state. SGD with momentum; AdamW for the GPT."""
+def train_step(model, sizes, x, rate=.01):
+    """Jitted step(state, x, target) -> (state, loss) and a first state. SGD with momentum; AdamW for the
+    GPT. The batch is an argument: as a constant the compiler would compute with it."""
     net = NETS[model]
     first = Layers()
     jax.eval_shape(lambda x: net(first, x, **sizes), x)     # which parameters and statistics
@@ -160,7 +161,7 @@ def train_step(model, sizes, x, target, rate=.01):
     zeros = jax.tree_util.tree_map(jnp.zeros_like, params)
     moments = (zeros, jax.tree_util.tree_map(jnp.zeros_like, params)) if adam else zeros
 
-    def loss_of(params, stats):
+    def loss_of(params, stats, x, target):
         f = Layers(params, stats)
         score = net(f, x, **sizes)
         chosen = jnp.take_along_axis(jax.nn.log_softmax(score), target[..., None], -1)
@@ -178,9 +179,9 @@ def train_step(model, sizes, x, target, rate=.01):
             lambda p, a, b: p - 1e-3 * (.01 * p + a / c1 / (jnp.sqrt(b / c2) + 1e-8)), params, m, v)
         return new, (m, v)
 
-    def step(state):
+    def step(state, x, target):
         params, stats, moments, count = state
-        (loss, stats), grads = jax.value_and_grad(loss_of, has_aux=True)(params, stats)
+        (loss, stats), grads = jax.value_and_grad(loss_of, has_aux=True)(params, stats, x, target)
         params, moments = (adamw if adam else sgd)(params, moments, grads, count + 1)
         return (params, stats, moments, count + 1), loss
 
