@@ -10,6 +10,7 @@ import time
 from gpu_tools import NETS, median
 
 BUDGETS = ["none", "75%", "50%", "min"]         # beside the half of what PyTorch's peak was
+BATCHES = 4                     # in a file: at the end of an epoch a run waits for its last step
 
 
 def names(s):
@@ -52,7 +53,7 @@ class Watch:
 
 # ---- ours ----
 def data_file(s, net, batch):
-    """One batch of random numbers, as both sides' networks take them; its path."""
+    """Batches of random numbers, as both sides' networks take them; their path."""
     import numpy
 
     from gpu_peer import SIZES, TINY, valid_output
@@ -61,15 +62,16 @@ def data_file(s, net, batch):
         return path
     sizes = (TINY if s.o.dry_run else SIZES)[net]
     random = numpy.random.default_rng(0)
+    many = batch * BATCHES
     if net == "gpt":
-        shape = (batch, sizes["context"])
+        shape = (many, sizes["context"])
         x = random.integers(0, sizes["vocab"], shape)
         label = random.integers(0, sizes["vocab"], shape)
     else:
         size = 16 if s.o.dry_run and net == "resnet50" else sizes["size"]
         out = valid_output(sizes["size"])
-        x = random.random((batch, 3, size, size), numpy.float32)
-        label = random.integers(0, sizes["classes"], (batch, out, out) if net == "unet" else (batch,))
+        x = random.random((many, 3, size, size), numpy.float32)
+        label = random.integers(0, sizes["classes"], (many, out, out) if net == "unet" else (many,))
     numpy.savez(path, x=x, label=label)
     return path
 
@@ -113,6 +115,7 @@ def measure(s, net, precision, budget, small, trainer, batch, compile_s):
     more = ["--log", log, "--workers", str(min(8, os.cpu_count() or 1))]
     trial = s.train(trainer, 6, data, more, limit=90)
     if trial.rc != 0:
+        s.explain(trainer, 2, data)
         s.fail(f"{net} {precision} {budget} b{batch}: rc {trial.rc}: {trial.tail()}")
         return None
     times, _ = step_times(log)
@@ -176,7 +179,7 @@ def run_ours(s):
     as a user finds it, then with what --tune chose."""
     peaks = eager_peaks(s)
     todo = []
-    for precision in s.o.precisions.split(","):
+    for precision in reversed(s.o.precisions.split(",")):       # TF32 first: the goals are about it
         for net in names(s):
             todo.append((net, precision, "none", False))
     for net in names(s):
@@ -244,18 +247,18 @@ def peer(s, net, who, precision, small, limit):
           f"first step after {row['first_s']:.0f} s")
 
 
-def is_there(s, who):
-    asks = {"jax": "import jax", "eager": "import torch"}
-    code = asks.get(who, "import torch; torch.compile")
-    done = s.call([*shlex.split(s.o.python or sys.executable), "-c", code], 120)
+def is_there(s, module):
+    done = s.call([*shlex.split(s.o.python or sys.executable), "-c", f"import {module}"], 120)
     if done.rc != 0:
-        s.note(f"{who} is not to be had: {done.tail(1)}")
+        s.note(f"{module} is not to be had: {done.tail(1)}")
     return done.rc == 0
 
 
 def run_peers(s):
     """What the goals ask for first: TF32 at the large batch, then f32, then small batches."""
-    whos = [who for who in s.o.who.split(",") if is_there(s, who)]
+    module = {who: "jax" if who == "jax" else "torch" for who in s.o.who.split(",")}
+    there = {name: is_there(s, name) for name in dict.fromkeys(module.values())}
+    whos = [who for who in module if there[module[who]]]
     todo = []
     for precision in reversed(s.o.precisions.split(",")):
         for who in whos:
