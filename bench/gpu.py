@@ -14,7 +14,8 @@ Parts, each within --limit seconds (540), what is asked for first coming first; 
   peers     the same networks in PyTorch, torch.compile and JAX
   ceilings  what the device can do at most
 
-Results go to $OUT (or --out, or the work folder) as gpu-PART.json, after each figure, and gpu.md.
+Results go to $OUT (or --out, or the work folder) as gpu-PART.json, after each figure, and gpu.md; what the
+libraries said when something failed, as explained.txt.
 --dry-run goes through all of it without a GPU: programs for the CPU, tiny networks.
 """
 import argparse
@@ -23,6 +24,7 @@ import re
 import shutil
 import subprocess
 import sys
+import traceback
 
 import gpu_ceilings
 import gpu_check
@@ -139,7 +141,11 @@ def run_parts(o):
                   "without one")
             return 77
         s.say(part)
-        PARTS[part](s)
+        try:
+            PARTS[part](s)
+        except Exception:       # the other parts are not to be lost for it
+            s.keep_text(part, traceback.format_exc())
+            s.fail(f"{part} broke off: {traceback.format_exc(limit=-1).strip().splitlines()[-1]}")
         s.save()
         s.say(f"{part} is done")
         rows, failures, notes = rows + s.rows, failures + s.failures, notes + s.notes

@@ -20,37 +20,48 @@ SMALL = {
     "autoencoder": ("autoencoder --width=4", 3, "mse"),
     "googlenet": ("googlenet --width=8 --classes=10 --size=64", 2, "ce"),
     "vgg": ("vgg16_bn --width=4 --classes=10 --size=32", 2, "ce"),
-    "pspnet": ("pspnet50 --width=4 --classes=5 --size=65", 1, "ce"),
+    "pspnet": ("pspnet50 --width=4 --classes=5 --size=96", 2, "ce"),
 }
-QUICK = ["mlp", "unet", "resnet18", "gpt"]
+QUICK = ["mlp", "unet", "resnet18", "gpt"]      # these first
+WAVE = 5                        # networks that are compiled together
 SANITIZED = ["mlp", "unet", "densenet", "gpt"]
 BUDGETS = ["none", "100%", "75%", "50%", "min"]
-TOLERANCE = {"f32": 1e-4, "tf32": 1e-2}
+# Of the loss, of the tensor that is farthest off and of the median tensor. Floats that round otherwise
+# turn a ReLU here and there, which moves all gradients before it: so much is no sign of anything.
+LIMITS = {"f32": (1e-3, 2e-2, 5e-3), "tf32": (2e-2, .5, .1)}
+TOUCHY = 1e-3                   # a network whose floats are so far from doubles says nothing of TF32
 
 
 def compare(a_path, b_path):
-    """Worst difference of loss and of gradients, each relative to the tensor's largest element, but
-    not to less than a thousandth of the largest of all gradients: (loss, gradient, its name)."""
+    """How far b's tensors are from a's: {"loss", "worst", "median", "name"}, by the norms of gradients,
+    each relative to the tensor's own, but not to less than a thousandth of the largest's."""
     import numpy
     a, b = numpy.load(a_path), numpy.load(b_path)
     if sorted(a.files) != sorted(b.files):
         raise ValueError("the dumps hold different tensors")
-    grads = [k for k in a.files if k.startswith("grad/")]
-    floor = 1e-3 * max([float(numpy.abs(b[k]).max()) for k in grads if b[k].size] + [1e-30])
-    worst, name = 0.0, ""
-    for k in grads:
-        scale = max(float(numpy.abs(b[k]).max()), floor)
-        error = float(numpy.abs(a[k].astype("f8") - b[k]).max()) / scale
-        if not error <= worst:          # a NaN counts
-            worst, name = error, k
+    grads = {k: (a[k].astype("f8"), b[k].astype("f8")) for k in a.files if k.startswith("grad/")}
+    floor = 1e-3 * max([float(numpy.sqrt(numpy.square(y).mean())) for _, y in grads.values() if y.size] + [1e-30])
+    error = {k: float(numpy.linalg.norm(x - y) / max(numpy.linalg.norm(y), floor * numpy.sqrt(y.size)))
+             for k, (x, y) in grads.items() if y.size}
+    error = {k: v if v == v else float("inf") for k, v in error.items()} or {"": 0.0}
+    name = max(error, key=error.get)
     loss = abs(float(a["loss"]) - float(b["loss"])) / max(abs(float(b["loss"])), 1e-30)
-    return loss, worst, name
+    return {"loss": loss if loss == loss else float("inf"), "worst": error[name],
+            "median": sorted(error.values())[len(error) // 2], "name": name}
+
+
+def close(precision, got, noise):
+    """Whether a result may be right, where floats on the CPU are `noise` from doubles."""
+    if precision == "tf32" and noise["median"] > TOUCHY:
+        return got["worst"] < float("inf")
+    return all(got[k] <= max(limit, 5 * noise[k])
+               for k, limit in zip(("loss", "worst", "median"), LIMITS[precision]))
 
 
 def build_all(s, nets):
-    """Trainers of every network: {(net, "cpu" or "device", precision, budget): path}."""
+    """Trainers of these networks: {(net, "cpu" or "device", precision, budget): path}."""
     made, jobs, keys = {}, [], []
-    variants = [("cpu", "f32", "none"), ("device", "tf32", "none")]
+    variants = [("cpu", "f64", "none"), ("cpu", "f32", "none"), ("device", "tf32", "none")]
     variants += [("device", "f32", b) for b in BUDGETS]
     for net in nets:
         spec, batch, loss = SMALL[net]
@@ -62,6 +73,8 @@ def build_all(s, nets):
                         s.compile(onnx, name, "cpu" if w == "cpu" else None, p,
                                   None if b == "none" else b, l))
     for key, (path, done) in zip(keys, s.side_by_side(jobs)):
+        if done.rc == 124 and s.left() < 2:
+            continue
         if path is not None:
             made[key] = path
         elif "LS-E0016" not in done.out:        # that one: below the least budget
@@ -69,39 +82,60 @@ def build_all(s, nets):
     return made
 
 
-def run_dump(s, path, name, steps):
+def run_dump(s, path, name, steps, more=()):
+    """The dump of a run's last step; None and why."""
     dump = os.path.join(s.work, name + ".npz")
-    done = s.train(path, steps, more=["--lr", "0.05", "--dump", dump], limit=60)
+    more = ["--lr", "0.05", "--dump", dump, *more]
+    done = s.train(path, steps, more=more, limit=60)
     if done.rc != 0:
+        s.explain(path, steps, more=more)
         return None, f"rc {done.rc}: {done.tail()}"
     return dump, ""
 
 
-def check_net(s, net, made):
-    """The GPU against the CPU; then all budgets against one another."""
-    cpu = made.get((net, "cpu", "f32", "none"))
-    if cpu is None:
+def bits_of(path):
+    with open(path, "rb") as f:
+        return f.read()
+
+
+def numbers(s, net, precision, path, want, noise):
+    got, why = run_dump(s, path, f"{net}-{precision}", 1)
+    if got is None:
+        s.fail(f"{net} {precision}: {why}")
         return
-    want, why = run_dump(s, cpu, f"{net}-cpu", 1)
-    if want is None:
-        s.fail(f"{net}: the CPU trainer: {why}")
-        return
-    for precision in ("f32", "tf32"):
-        path = made.get((net, "device", precision, "none"))
+    found = compare(got, want)
+    s.record("numbers", net=net, precision=precision, loss=found["loss"], gradient=found["worst"],
+             median=found["median"], worst=found["name"], noise=noise["worst"])
+    far = f"loss {found['loss']:.1e}, median {found['median']:.1e}, {found['name']} {found['worst']:.1e} from " \
+          f"doubles; floats on the CPU: {noise['loss']:.1e}, {noise['median']:.1e}, {noise['worst']:.1e}"
+    if not close(precision, found, noise):
+        s.fail(f"{net} {precision}: {far}")
+    else:
+        s.say(f"{net} {precision}: {far}")
+
+
+def reference(s, net, made):
+    """The CPU's dump in doubles, and how far its floats are from that; None after a failure."""
+    dump = {}
+    for precision in ("f64", "f32"):
+        path = made.get((net, "cpu", precision, "none"))
         if path is None:
-            continue
-        got, why = run_dump(s, path, f"{net}-{precision}", 1)
-        if got is None:
-            s.fail(f"{net} {precision}: {why}")
-            continue
-        try:
-            loss, grad, name = compare(got, want)
-        except (ValueError, KeyError, OSError) as e:
-            s.fail(f"{net} {precision}: {e}")
-            continue
-        s.record("numbers", net=net, precision=precision, loss=loss, gradient=grad, worst=name)
-        if not (loss <= TOLERANCE[precision] and grad <= TOLERANCE[precision]):
-            s.fail(f"{net} {precision}: loss {loss:.1e}, {name} {grad:.1e} from the CPU's")
+            return None, None
+        dump[precision], why = run_dump(s, path, f"{net}-cpu-{precision}", 1)
+        if dump[precision] is None:
+            s.fail(f"{net}: the CPU trainer: {why}")
+            return None, None
+    return dump["f64"], compare(dump["f32"], dump["f64"])
+
+
+def check_net(s, net, made):
+    """The GPU against the CPU; then all budgets against one another, and replays against steps that are
+    given out one by one."""
+    want, noise = reference(s, net, made)
+    for precision in ("f32", "tf32") if want else ():
+        path = made.get((net, "device", precision, "none"))
+        if path is not None:
+            numbers(s, net, precision, path, want, noise)
     first = None
     for budget in BUDGETS:
         path = made.get((net, "device", "f32", budget))
@@ -110,64 +144,79 @@ def check_net(s, net, made):
         got, why = run_dump(s, path, f"{net}-{budget.strip('%')}", 5)
         if got is None:
             s.fail(f"{net} at {budget}: {why}")
+            if why.startswith("rc 124"):        # what hangs once hangs again
+                return
             continue
-        with open(got, "rb") as f:
-            bits = f.read()
+        bits = bits_of(got)
         first = bits if first is None else first
         s.record("budget", net=net, budget=budget, same=bits == first, **s.memory_of(path))
         if bits != first:
             s.fail(f"{net} at {budget}: other bits than without a budget")
     again = made.get((net, "device", "f32", "none"))
-    if again is not None and first is not None:
-        got, _ = run_dump(s, again, f"{net}-again", 5)
-        with open(got, "rb") as f:
-            if f.read() != first:
-                s.fail(f"{net}: a second run has other bits")
+    for name, more in (("again", ()), ("replayed", ("--check-numerics",))) if again and first else ():
+        got, why = run_dump(s, again, f"{net}-{name}", 5, more)
+        if got is None:
+            s.fail(f"{net} {name}: {why}")
+        elif bits_of(got) != first:
+            s.fail(f"{net}: " + ("a second run has other bits" if name == "again" else
+                                 "a step that is replayed has other bits than one that is not"))
 
 
-def sanitize(s, net, trainer):
+def filter_of(s):
+    """Options of compute-sanitizer that look at our own kernels only; None: there is no such tool."""
+    done = s.call([s.o.sanitizer, "--help"], 20)
+    if done.rc != 0:
+        s.note(f"no {s.o.sanitizer}: nothing was sanitized")
+        return None
+    return ["--kernel-name", "kernel_substring=_part"] if "--kernel-name" in done.out else \
+           ["--kernel-regex", "kns=_part"] if "--kernel-regex" in done.out else []
+
+
+def sanitize(s, net, trainer, kind, ours):
     """compute-sanitizer over two steps. Races are looked for in our own kernels only."""
-    tool = s.o.sanitizer
-    version = s.call([tool, "--version"], 20)
-    if version.rc != 0:
-        s.note(f"no {tool}: nothing was sanitized")
-        return
-    usage = s.call([tool, "--help"], 20).out
-    ours = ["--kernel-name", "kernel_substring=_part"] if "--kernel-name" in usage else \
-           ["--kernel-regex", "kns=_part"] if "--kernel-regex" in usage else []
-    for kind in ("memcheck", "racecheck", "synccheck"):
-        before = [tool, "--tool", kind, "--error-exitcode", "66", *(ours if kind != "memcheck" else [])]
-        done = s.train(trainer, 2, limit=90, before=before)
-        found = re.findall(r"(?:ERROR SUMMARY|RACECHECK SUMMARY): .*", done.out)
-        s.record("sanitizer", net=net, tool=kind, rc=done.rc, seconds=done.seconds,
-                 summary=found[-1] if found else done.tail(2))
-        if done.rc == 124:
-            s.note(f"{kind} of {net} was ended after {done.seconds:.0f} s")
-        elif done.rc != 0:
-            s.fail(f"{net}: {kind}: rc {done.rc}: {found[-1] if found else done.tail()}")
+    before = [s.o.sanitizer, "--tool", kind, "--error-exitcode", "66", *(ours if kind != "memcheck" else [])]
+    done = s.train(trainer, 2, limit=90, before=before)
+    found = re.findall(r"(?:ERROR SUMMARY|RACECHECK SUMMARY): .*", done.out)
+    s.record("sanitizer", net=net, tool=kind, rc=done.rc, seconds=done.seconds,
+             summary=found[-1] if found else done.tail(2))
+    if done.rc == 124:
+        s.note(f"{kind} of {net} was ended after {done.seconds:.0f} s")
+    elif done.rc != 0:
+        s.keep_text(f"{kind} of {net}", done.out)
+        s.fail(f"{net}: {kind}: rc {done.rc}: {found[-1] if found else done.tail()}")
+
+
+def sanitize_all(s, made):
+    ours = filter_of(s) if has_gpu(s) and not s.o.dry_run else s.note("compute-sanitizer needs a GPU")
+    for kind in ("memcheck", "racecheck", "synccheck") if ours is not None else ():
+        for net in SANITIZED:
+            path = made.get((net, "device", "f32", "50%")) or made.get((net, "device", "f32", "none"))
+            if path is not None and s.left() < 30:
+                s.note(f"no time for {kind} of {net}")
+            elif path is not None:
+                sanitize(s, net, path, kind, ours)
 
 
 def run(s):
     gpu_device.describe(s)
-    nets = s.o.nets.split(",") if s.o.nets else QUICK if s.o.dry_run else list(SMALL)
+    rest = [n for n in SMALL if n not in QUICK]
+    nets = s.o.nets.split(",") if s.o.nets else QUICK if s.o.dry_run else QUICK + rest
     nets = [n for n in nets if n in SMALL] or QUICK
     s.probe()
-    s.say(f"compiling {len(nets)} small networks, 7 programs each")
-    made = build_all(s, nets)
-    for k, net in enumerate(nets):
-        if s.left() < 20:
-            s.note(f"no time for {', '.join(nets[k:])}")
-            return
-        s.say(net)
-        check_net(s, net, made)
-    for net in SANITIZED:
-        path = made.get((net, "device", "f32", "50%")) or made.get((net, "device", "f32", "none"))
-        if path is None:
-            continue
+    made = {}
+    for k in range(0, len(nets), WAVE):         # the first results soon
+        some = nets[k:k + WAVE]
         if s.left() < 30:
-            s.note(f"no time to sanitize {net}")
-            continue
-        if has_gpu(s) and not s.o.dry_run:
-            sanitize(s, net, path)
-        else:
-            s.note("compute-sanitizer needs a GPU")
+            s.note(f"no time for {', '.join(nets[k:])}")
+            break
+        s.say(f"compiling {', '.join(some)}, 8 programs each")
+        made.update(build_all(s, some))
+        for net in some:
+            if s.left() < 15:
+                s.note(f"no time for {net}")
+                continue
+            try:
+                check_net(s, net, made)
+            except (ValueError, KeyError, OSError) as e:
+                s.fail(f"{net}: {e}")
+    sanitize_all(s, made)

@@ -11,19 +11,29 @@ import sys
 import time
 
 # Networks of the table: the zoo's name and options, batch, a small batch, optimizer, and what is
-# counted per second. tiny: stands in for it in a dry run, with the same code paths.
+# counted per second. tiny: stands in for it in a dry run, with the same code paths. Rates are those of
+# gpu_peer.py.
 NETS = {
-    "resnet50": {"model": "resnet50", "batch": 256, "small": 4, "unit": "img",
+    "resnet50": {"model": "resnet50", "batch": 256, "small": 4, "unit": "img", "lr": "0.01",
                  "tiny": "resnet50 --stem=cifar --width=4 --classes=10 --size=16"},
-    "densenet121": {"model": "densenet121", "batch": 128, "small": 4, "unit": "img",
+    "densenet121": {"model": "densenet121", "batch": 128, "small": 4, "unit": "img", "lr": "0.01",
                     "tiny": "densenet121 --width=4 --classes=10 --size=32"},
-    "unet": {"model": "unet --pad=valid --size=572", "batch": 16, "small": 1, "unit": "img",
+    "unet": {"model": "unet --pad=valid --size=572", "batch": 16, "small": 1, "unit": "img", "lr": "0.01",
              "tiny": "unet --pad=valid --width=2 --size=188"},
     "gpt": {"model": "gpt", "batch": 16, "small": 1, "unit": "tok", "per_sample": 1024,
             "optimizer": "adamw:wd=0.01", "lr": "1e-3",
             "tiny": "gpt --depth=2 --width=32 --heads=2 --context=32 --vocab=64"},
 }
 TITLES = {"resnet50": "ResNet-50", "densenet121": "DenseNet-121", "unet": "U-Net 572", "gpt": "GPT-2 124M"}
+
+# Programs with every kind of product, odd sizes among them: see Session.probe.
+PROBES = {"gpt": "gpt --depth=1 --heads=2 --width=64 --context=32 --vocab=64",
+          "odd": "gpt --depth=1 --heads=3 --width=39 --context=29 --vocab=67 --head=untied",
+          "mlp": "mlp --width=48"}
+# Has the driver and the libraries say what they do not like.
+TALK = {"CUDA_LOG_FILE": "stderr", "CUDA_LAUNCH_BLOCKING": "1", "CUDNN_LOGLEVEL_DBG": "2",
+        "CUDNN_LOGDEST_DBG": "stderr", "CUBLASLT_LOG_LEVEL": "3"}
+MOST_EXPLAINED, MOST_TEXT = 6, 200_000
 
 
 class Done:
@@ -67,6 +77,7 @@ class Session:
             os.makedirs(folder, exist_ok=True)
         self.rows, self.failures, self.notes = [], [], []
         self.flags = []         # of every program that is compiled: see probe
+        self.explained = 0
         self.env = dict(os.environ)
         folders = library_folders() + ["/usr/local/cuda/lib64"]
         if home:
@@ -170,20 +181,40 @@ class Session:
     def probe(self):
         """Finds out what this machine's libraries cannot do, and goes without it: nothing else is to fail
         for that. Products with epilogues have never run on some of them."""
-        for precision in ("f32", "tf32"):
-            onnx = self.model("probe", "gpt --depth=1 --heads=2 --width=64 --context=32 --vocab=64", 4)
-            path, done = self.compile(onnx, "probe-" + precision, precision=precision) if onnx else (None, None)
+        jobs = [(f"probe-{name}-{precision}", self.model("probe-" + name, spec, 4), precision)
+                for name, spec in PROBES.items() for precision in ("f32", "tf32")]
+        made = self.side_by_side([lambda n=n, o=o, p=p: self.compile(o, n, precision=p)
+                                  for n, o, p in jobs if o is not None])
+        for path, done in made:
             if path is None:
+                self.say(f"a probe does not compile: {done.tail()}")
                 continue
-            done = self.train(path, 1)
+            done = self.train(path, 2)
             if done.rc != 0 and "no-epilogues" in done.out and "--no-epilogues" not in self.flags:
+                self.explain(path, 1)
                 self.note(f"without epilogues from here on: {done.tail(1)}")
                 self.flags.append("--no-epilogues")
+            elif done.rc != 0:
+                self.explain(path, 1)
+                self.say(f"{os.path.basename(path)}: rc {done.rc}: {done.tail()}")
 
-    def train(self, trainer, steps, data="synthetic", more=(), limit=120, before=()):
+    def explain(self, trainer, steps, data="synthetic", more=()):
+        """Runs what failed once more, node by node, and keeps what CUDA and its libraries say of it."""
+        if self.explained == MOST_EXPLAINED or self.target == "cpu" or not os.path.exists(trainer):
+            return
+        self.explained += 1
+        checked = [] if "--check-numerics" in more else ["--check-numerics"]
+        done = self.train(trainer, steps, data, [*more, *checked], limit=60, env={**self.env, **TALK})
+        self.keep_text(f"{os.path.basename(trainer)}: rc {done.rc}", done.out)
+
+    def keep_text(self, title, text):
+        with open(os.path.join(self.out, "explained.txt"), "a", encoding="utf-8") as f:
+            f.write(f"==== {title}\n{text[-MOST_TEXT:]}\n")
+
+    def train(self, trainer, steps, data="synthetic", more=(), limit=120, before=(), env=None):
         argv = [*before, trainer, "--data", data, "--steps", str(steps), "--epochs", str(steps),
                 "--progress", "none", "--seed", "3", *more]
-        return self.call(argv, limit)
+        return self.call(argv, limit, env=env)
 
     def memory_of(self, trainer):
         """Bytes as the plan has them: {'state': …, 'arena': …, 'total': …, 'plan': hash}."""
@@ -208,7 +239,12 @@ def nvidia_smi(session, fields):
 
 
 def has_gpu(session):
-    return bool(nvidia_smi(session, ["name"]))
+    """By nvidia-smi, or where that is not in the path by the driver."""
+    if nvidia_smi(session, ["name"]):
+        return True
+    code = "import ctypes; c = ctypes.CDLL('libcuda.so.1'); n = ctypes.c_int(); " \
+           "assert c.cuInit(0) == 0 and c.cuDeviceGetCount(ctypes.byref(n)) == 0 and n.value > 0"
+    return session.call([sys.executable, "-c", code], 30).rc == 0
 
 
 def median(values):
