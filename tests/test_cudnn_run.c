@@ -218,6 +218,7 @@ START_TEST(graphs_compute_what_the_convolution_is)
         run_once(r, &p, &other, c->what);
     }
     ls_dnn_runs_close(r);
+    unsetenv("FAKE_CUDNN_MASK");
 }
 END_TEST
 
