@@ -3,6 +3,7 @@
 
 #include "runtime/cuda/cudnn_graph.h"
 #include "runtime/cuda/cudnn_match.h"
+#include "runtime/cuda/cudnn_pack.h"
 #include "runtime/cuda/plan_cache.h"
 
 #include <inttypes.h>
@@ -12,13 +13,7 @@
 enum {
     CANDIDATES = 10,            /* plans that are timed */
     COMPILED = 3,               /* ... of those that take seconds to make */
-    TENSORS = 5,                /* x, w, y, bias, mask */
 };
-
-typedef struct Pack {           /* the tensors' addresses of one step, and cuDNN's form of them */
-    void *at[TENSORS + 1];      /* the workspace last */
-    LsDnnDesc desc;
-} Pack;
 
 typedef struct Ready {          /* a convolution made ready */
     const LsCudaConv *c;
@@ -27,7 +22,7 @@ typedef struct Ready {          /* a convolution made ready */
     bool kept;                  /* as the compiler made it */
     bool timed;                 /* no clock is needed any more */
     bool ran;
-    Pack *pack; int npack, cap;
+    LsDnnPacks packs;
 } Ready;
 
 struct LsDnnRuns {
@@ -222,69 +217,6 @@ bool ls_dnn_ready(LsDnnRuns *r, const LsCudaConv *c, const char *node, LsError *
 }
 
 /* ---- running ---- */
-static void addresses(const Ready *q, bool alone, void *const arg[], void *at[TENSORS + 1])
-{
-    const LsCudaConv *c = q->c;
-    const int place[TENSORS] = {c->arg_x, c->arg_w, c->arg_y, alone ? -1 : c->arg_bias,
-                                alone ? -1 : c->arg_mask};
-    for (int k = 0; k < TENSORS; k++)
-        at[k] = place[k] >= 0 ? arg[place[k]] : NULL;
-    uintptr_t room = c->arg_workspace >= 0 ? (uintptr_t)arg[c->arg_workspace] : 0;
-    at[TENSORS] = (void *)((room + LS_CONV_ALIGNMENT - 1) / LS_CONV_ALIGNMENT * LS_CONV_ALIGNMENT);
-}
-
-static LsDnnDesc make_pack(const LsDnnRuns *r, void *const at[TENSORS + 1], LsError *e)
-{
-    static const int64_t uid[TENSORS] = {LS_DNN_X, LS_DNN_W, LS_DNN_Y, LS_DNN_B, LS_DNN_MASK};
-    LsDnnScope s = {.lib = &r->lib};
-    int64_t name[TENSORS];
-    void *place[TENSORS];
-    int n = 0;
-    for (int k = 0; k < TENSORS; k++)
-        if (at[k] != NULL) {
-            name[n] = uid[k];
-            place[n++] = at[k];
-        }
-    LsDnnDesc d = ls_dnn_make(&s, LS_DNN_VARIANT_PACK);
-    ls_dnn_set(&s, d, LS_DNN_PACK_UIDS, LS_DNN_T_INT64, n, name);
-    ls_dnn_set(&s, d, LS_DNN_PACK_POINTERS, LS_DNN_T_POINTER, n, place);
-    ls_dnn_set(&s, d, LS_DNN_PACK_WORKSPACE, LS_DNN_T_POINTER, 1, &at[TENSORS]);
-    ls_dnn_finalize(&s, d, "addresses");
-    if (s.failed) {
-        ls_fail(e, LS_EXIT_DEVICE, "cuDNN: %s", s.err);
-        d = NULL;
-    } else {
-        s.ndesc = 0;            /* the caller's now */
-    }
-    ls_dnn_scope_drop(&s);
-    return d;
-}
-
-/* The pack of these addresses: few, as equal steps share a convolution. */
-static LsDnnDesc pack_of(LsDnnRuns *r, Ready *q, bool alone, void *const arg[], LsError *e)
-{
-    void *at[TENSORS + 1];
-    addresses(q, alone, arg, at);
-    for (int k = 0; k < q->npack; k++)
-        if (memcmp(q->pack[k].at, at, sizeof at) == 0)
-            return q->pack[k].desc;
-    if (q->npack == q->cap) {
-        int cap = q->cap > 0 ? 2 * q->cap : 4;
-        Pack *more = realloc(q->pack, (size_t)cap * sizeof *more);
-        if (more == NULL) {
-            ls_fail(e, LS_EXIT_FAIL, "out of memory");
-            return NULL;
-        }
-        q->pack = more;
-        q->cap = cap;
-    }
-    Pack *p = &q->pack[q->npack];
-    memcpy(p->at, at, sizeof at);
-    p->desc = make_pack(r, at, e);
-    q->npack += p->desc != NULL;
-    return p->desc;
-}
-
 static bool start(LsDnnRuns *r, void *stream, LsError *e)
 {
     int status = LS_DNN_OK;
@@ -325,7 +257,7 @@ static bool execute(void *job)
 static bool set_job(Job *j, Ready *q, LsDnnDesc plan, bool alone, LsError *e)
 {
     j->plan = plan;
-    j->pack = pack_of(j->r, q, alone, j->arg, e);
+    j->pack = ls_dnn_pack(&q->packs, &j->r->lib, q->c, alone, j->arg, e);
     j->behind = alone ? q->c->behind : NULL;
     return j->pack != NULL;
 }
@@ -470,9 +402,7 @@ void ls_dnn_runs_close(LsDnnRuns *r)
     ls_plan_cache_close(r->cache);
     for (int k = 0; k < r->nready; k++) {
         Ready *q = &r->ready[k];
-        while (q->npack > 0)
-            ls_dnn_drop(&r->lib, q->pack[--q->npack].desc);
-        free(q->pack);
+        ls_dnn_packs_drop(&q->packs, &r->lib);
         ls_dnn_drop(&r->lib, q->plan.plan);
     }
     free(r->ready);
