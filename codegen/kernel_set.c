@@ -142,7 +142,8 @@ static const char *print_others(LsKernelSet *set, const uint32_t in[], const LsS
         names = ls_arena_printf(a, "%s%sn%d", names, comma, k);
         here = ls_arena_printf(a, "%s%sn%d = %" PRId64, here, comma, k, ls_numbers_value(s, 0, k));
     }
-    return ls_arena_printf(a, "%s, with other %s.\n * Here %s.", text, names, here);
+    return s->n == 0 ? ls_arena_printf(a, "%s.", text)
+                     : ls_arena_printf(a, "%s, with other %s.\n * Here %s.", text, names, here);
 }
 
 /* Kernels in[0 .. s->nof) get the text of the first. */
@@ -175,8 +176,8 @@ void ls_kernel_set_share(LsKernelSet *set)
                 of[n] = all[j];
                 in[n++] = j;
             }
-        const LsShared *s = n >= LEAST_SHARE ? ls_numbers_share(a, of, n, false) : NULL;
-        if (s != NULL)
+        const LsShared *s = n > 1 ? ls_numbers_share(a, of, n, false) : NULL;
+        if (s != NULL && (n >= LEAST_SHARE || s->n == 0))
             share_text(set, in, s);
     }
 }

@@ -18,6 +18,8 @@ typedef struct Scan {
     int in[DEPTH];              /* by depth of parentheses: what the numbers there are */
     bool bound[DEPTH];          /* a number that is an argument by itself may vary, too */
     int depth;
+    int64_t x;                  /* threads of a row of the part */
+    int64_t steps[DEPTH];       /* of LS_LANES: that they do in one go */
     bool part;                  /* in a part, and no function that it calls */
 } Scan;
 
@@ -34,7 +36,7 @@ static bool is_one_of(const char *word, size_t length, const char *const list[])
 /* The parenthesis at `at` opens: whose arguments are these? */
 static void open_call(Scan *s, size_t at)
 {
-    static const char *const free[] = {"ls_least", "LS_COPY", "LS_ROWS", NULL};
+    static const char *const free[] = {"ls_least", "LS_COPY", "LS_PUT4", "LS_ROWS", NULL};
     static const char *const lanes[] = {"LS_LANES", "LS_LANES4", NULL};
     size_t end = at, from;
     while (end > 0 && s->text[end - 1] == ' ')
@@ -53,15 +55,19 @@ static void open_call(Scan *s, size_t at)
         in = outer == FIXED ? FIXED : FREE;
     s->in[s->depth] = in;
     s->bound[s->depth] = from < end;
+    s->steps[s->depth] = in != LANES ? 0 : s->text[end - 1] == '4' ? 4 * s->x : s->x;
 }
 
 static bool may_vary(const Scan *s, size_t at)
 {
+    const int64_t value = strtoll(s->text + at, NULL, 10);
     while (at > 0 && (s->text[at - 1] == ' ' || s->text[at - 1] == '\n'))
         at--;
     char before = at > 0 ? s->text[at - 1] : ';';
-    if (!s->part || s->depth >= DEPTH || s->in[s->depth] != FREE)
+    if (!s->part || s->depth >= DEPTH || s->in[s->depth] == FIXED)
         return false;
+    if (s->in[s->depth] == LANES)
+        return strchr("(,", before) != NULL && value <= s->steps[s->depth];
     return strchr("*+-/%", before) != NULL || (s->bound[s->depth] && strchr("(,", before) != NULL);
 }
 
@@ -84,13 +90,24 @@ static bool is_whole(const char *text, size_t from, size_t to)
     return true;
 }
 
+/* Argument k of LS_PART(name, narg, x, y). */
+static int64_t head_number(const char *head, int k)
+{
+    for (; k > 0 && head != NULL; k--)
+        head = strchr(head, ',') != NULL ? strchr(head, ',') + 1 : NULL;
+    return head != NULL ? strtoll(head, NULL, 10) : 0;
+}
+
 static void scan(LsArena *a, LsNumbers *n, bool one_block)
 {
     Scan s = {.text = n->text, .one_block = one_block};
     uint32_t cap = 0;
     for (size_t at = 0; s.text[at] != '\0';) {
         size_t end = at + 1;
-        s.part |= strncmp(s.text + at, part_word, sizeof part_word - 1) == 0;
+        if (strncmp(s.text + at, part_word, sizeof part_word - 1) == 0) {
+            s.part = true;
+            s.x = head_number(s.text + at, 2);
+        }
         s.part &= strncmp(s.text + at, "\n}", 2) != 0;
         if (strncmp(s.text + at, "/*", 2) == 0) {
             const char *close = strstr(s.text + at, "*/");
@@ -239,7 +256,9 @@ static size_t print_part_head(const LsShared *s, size_t at, FILE *to)
     const char *next = strstr(units, part_word), *end = units + sizeof first - 1;
     size_t until = next != NULL ? (size_t)(next - text) : strlen(text);
     int narg = atoi(comma + 1), digits = (int)strspn(comma + 2, "0123456789");
-    fprintf(to, "%.*s, %d + %d", (int)(comma - (text + at)), text + at, narg, s->n);
+    fprintf(to, "%.*s, %d", (int)(comma - (text + at)), text + at, narg);
+    if (s->n > 0)
+        fprintf(to, " + %d", s->n);
     fwrite(comma + 2 + digits, 1, (size_t)(end - (comma + 2 + digits)), to);
     for (int k = 0; k < s->n; k++)
         if (stands(s, k, (size_t)(end - text), until))
@@ -291,15 +310,18 @@ const char *ls_numbers_host(LsArena *a, const LsShared *s, uint32_t i, const cha
                             const char *parts)
 {
     const char *at = strstr(s->of[i]->host, launch_word);
-    const char *text = ls_arena_printf(
-        a, "static void %s(LsRun *run, void *const arg[])\n{\n"
-           "    static const int64_t number[] = {%s};\n", own, values(a, s, i));
+    const char *text =
+        ls_arena_printf(a, "static void %s(LsRun *run, void *const arg[])\n{\n", own);
+    if (s->n > 0)
+        text = ls_arena_printf(a, "%s    static const int64_t number[] = {%s};\n", text,
+                               values(a, s, i));
     for (; at != NULL; at = strstr(at + 1, launch_word)) {
         const char *name = at + sizeof launch_word - 1;
         name += strncmp(name, own, strlen(own)) == 0 ? strlen(own) : 0;
         const char *comma = strstr(name, ", arg);\n");
-        text = ls_arena_printf(a, "%s    ls_cuda_launch_with(run, p_%s%.*s, arg, number, %d);\n",
-                               text, parts, (int)(comma - name), name, s->n);
+        const char *with = s->n > 0 ? ls_arena_printf(a, ", number, %d", s->n) : "";
+        text = ls_arena_printf(a, "%s    ls_cuda_launch%s(run, p_%s%.*s, arg%s);\n", text,
+                               s->n > 0 ? "_with" : "", parts, (int)(comma - name), name, with);
     }
     return ls_arena_printf(a, "%s}\n", text);
 }
@@ -307,6 +329,8 @@ const char *ls_numbers_host(LsArena *a, const LsShared *s, uint32_t i, const cha
 const char *ls_numbers_table(LsArena *a, const LsShared *s, const char *table)
 {
     const char *text = "";
+    if (s->n == 0)
+        return table;
     for (const char *at = table; *at != '\0';) {
         const char *end = strchr(at, '\n'), *comma = strchr(at, ',');
         const char *after = comma != NULL ? strchr(comma + 1, ',') : NULL;

@@ -5,7 +5,8 @@
  * one text to read, and to compile, where there were many. That costs no speed where a number is
  * computed with once per unit or row: factors, summands and divisors of indices, bounds of
  * ls_least, LS_ROWS and LS_COPY. Bounds of LS_LANES stay constants, as unrolled loops need them,
- * except in kernels of one block; sizes of arrays and of rows of threads stay constants anyway. */
+ * but where a thread has one step at most, and in kernels of one block; sizes of arrays and of rows
+ * of threads stay constants anyway. */
 #ifndef LS_CODEGEN_NUMBERS_H
 #define LS_CODEGEN_NUMBERS_H
 
@@ -39,8 +40,8 @@ typedef struct LsShared {               /* what kernels that are alike have toge
     bool fours[LS_NUMBERS_MOST];        /* all values of an argument are multiples of four */
 } LsShared;
 
-/* The numbers that are not the same in all texts become arguments; all: every number does. NULL:
- * they would be too many. */
+/* The numbers that are not the same in all texts become arguments; all: every number does. There may
+ * be none, when only the numbers of units differ. NULL: they would be too many. */
 LsShared *ls_numbers_share(LsArena *a, const LsNumbers *const of[], uint32_t nof, bool all);
 /* Argument k of kernel i among them. */
 int64_t ls_numbers_value(const LsShared *s, uint32_t i, int k);

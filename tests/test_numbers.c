@@ -38,12 +38,30 @@ START_TEST(kernels_share_when_bounds_strides_and_offsets_alone_differ)
     const LsNumbers *a = numbers(slice_text(100, 64, 128, 32), 2);
     ck_assert(!ls_numbers_alike(a, numbers(slice_text(90, 64, 128, 32), 2)));   /* of ls_random */
     ck_assert(!ls_numbers_alike(a, numbers(slice_text(100, 64, 128, 64), 2)));  /* of LS_LANES4 */
+    ck_assert(!ls_numbers_alike(numbers(slice_text(100, 64, 128, 96), 2),
+                                numbers(slice_text(100, 64, 128, 64), 2)));
     ck_assert(ls_numbers_alike(a, numbers(slice_text(100, 60, 256, 32), 2)));
 }
 END_TEST
 
-START_TEST(lanes_of_one_block_may_differ)
+START_TEST(kernels_that_differ_in_units_alone_take_no_numbers)
 {
+    const LsNumbers *of[] = {numbers(slice_text(100, 64, 128, 64), 2),
+                             numbers(slice_text(100, 64, 128, 64), 3)};
+    ck_assert(ls_numbers_alike(of[0], of[1]));
+    const LsShared *s = ls_numbers_share(arena, of, 2, false);
+    ck_assert_int_eq(s->n, 0);
+    ck_assert_str_eq(ls_numbers_text(arena, s), of[0]->text);
+    ck_assert_str_eq(ls_numbers_host(arena, s, 1, "K", "k5_slice"),
+                     "static void K(LsRun *run, void *const arg[])\n{\n"
+                     "    ls_cuda_launch(run, p_k5_slice_part, 3, arg);\n}\n");
+}
+END_TEST
+
+START_TEST(lanes_of_one_block_or_of_one_step_may_differ)
+{
+    ck_assert(ls_numbers_alike(numbers(slice_text(100, 64, 128, 32), 2),    /* 8 threads do 4 each */
+                               numbers(slice_text(100, 64, 128, 16), 2)));
     ck_assert(ls_numbers_alike(numbers(slice_text(100, 64, 128, 32), 1),
                                numbers(slice_text(100, 64, 128, 64), 1)));
 }
@@ -105,7 +123,8 @@ int main(void)
     TCase *tc = tcase_create("numbers");
     tcase_add_checked_fixture(tc, open_arena, close_arena);
     tcase_add_test(tc, kernels_share_when_bounds_strides_and_offsets_alone_differ);
-    tcase_add_test(tc, lanes_of_one_block_may_differ);
+    tcase_add_test(tc, kernels_that_differ_in_units_alone_take_no_numbers);
+    tcase_add_test(tc, lanes_of_one_block_or_of_one_step_may_differ);
     tcase_add_test(tc, the_text_takes_what_varies_behind_the_operands);
     tcase_add_test(tc, numbers_that_always_agree_are_one_argument);
     tcase_add_test(tc, functions_that_parts_call_keep_their_constants);

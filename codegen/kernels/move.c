@@ -130,6 +130,26 @@ static int64_t run_of(const Move *m, int axis)
     return to[axis];
 }
 
+/* Row j of operand o goes to `at` in row j of the result. */
+static void concat_one(const Move *m, int o, int64_t row, int64_t at, int64_t count)
+{
+    LsEmit *e = m->k->e;
+    ls_emit_operand(m->k, ls_arena_printf(m->k->g->arena, "x%d", o), o);
+    ls_emit_line(e, "LS_COPY(y + j * %" PRId64 " + %" PRId64 ", x%d + j * %" PRId64 ", %" PRId64
+                 ");", row, at, o, count, count);
+}
+
+/* The same of n operands from o on. */
+static void concat_alike(const Move *m, int o, int n, int64_t row, int64_t at, int64_t count)
+{
+    LsEmit *e = m->k->e;
+    ls_emit_line(e, "for (int64_t o = 0; o < %d; o++) {", n);
+    ls_emit_line(e, "LS_IN(%s, x, %d + o);", ls_ctype(m->y->type), o);
+    ls_emit_line(e, "LS_COPY(y + j * %" PRId64 " + %" PRId64 " + o * %" PRId64 ", x + j * %" PRId64
+                 ", %" PRId64 ");", row, at, count, count, count);
+    ls_emit_line(e, "}");
+}
+
 /* One pass over the result: for each outer index the runs of all operands, one behind the other. */
 static void concat_runs(const Move *m, int axis, int64_t run)
 {
@@ -140,16 +160,19 @@ static void concat_runs(const Move *m, int axis, int64_t run)
     int x = ls_threads(row / m->node->nin / 4, 256);
     const LsGrid part = {"part", ls_ceil_div(outer, group), x, ls_threads(group, 256 / x)};
     ls_emit_part(k, &part);
-    for (int o = 0; o < m->node->nin; o++)
-        ls_emit_operand(k, ls_arena_printf(k->g->arena, "x%d", o), o);
     ls_emit_result(k, "y", 0);
     ls_emit_line(e, "LS_ROWS(j, lo * %" PRId64 ", ls_least(hi * %" PRId64 ", %" PRId64 ")) {",
                  group, group, outer);
-    for (int o = 0; o < m->node->nin; o++) {
+    for (int o = 0, same; o < m->node->nin; o += same) {
         int64_t count = run * ls_in_shape(k->g, k->n, o)->dim[axis];
-        ls_emit_line(e, "LS_COPY(y + j * %" PRId64 " + %" PRId64 ", x%d + j * %" PRId64 ", %" PRId64
-                     ");", row, at, o, count, count);
-        at += count;
+        for (same = 1; o + same < m->node->nin; same++)
+            if (run * ls_in_shape(k->g, k->n, o + same)->dim[axis] != count)
+                break;
+        if (same == 1)
+            concat_one(m, o, row, at, count);
+        else
+            concat_alike(m, o, same, row, at, count);
+        at += same * count;
     }
     ls_emit_close(e, 2);
     ls_emit_launch(k, &part, 1);
