@@ -68,7 +68,9 @@ typedef unsigned long uintptr_t;
 #define LS_IN(type, name, k)                                                                       \
     const type *const __restrict__ name = (const type *)__builtin_assume_aligned(ls_at[k], 16)
 #define LS_OUT(type, name, k)                                                                      \
-    type *const __restrict__ name = (type *)__builtin_assume_aligned(ls_at[k], 16)
+    real name##_four[4];                                                                           \
+    type *const __restrict__ name = (type *)__builtin_assume_aligned(ls_at[k], 16);                \
+    (void)name##_four
 /* Argument k as a number: kernels that differ in some numbers alone are one, which is given them
  * behind its operands and results. LS_NUMBER4: a multiple of four, and the compiler knows. */
 #define LS_NUMBER(name, k) const int64_t name = (int64_t)ls_at[k]
@@ -189,6 +191,16 @@ LS_FN void ls_put4(real *to, const real from[4])
                  "f"(from[2]), "f"(from[3]) : "memory");
 }
 #endif
+
+/* The compiler merges loads of neighbours only where no store stands between them, as it may change
+ * what is loaded: so a thread's four wait in registers for the last of them. */
+#define LS_PUT4(y, at, v)                                                                          \
+    do {                                                                                           \
+        const int64_t ls_here = (at);                                                              \
+        y##_four[ls_here & 3] = (v);                                                               \
+        if ((ls_here & 3) == 3)                                                                    \
+            ls_put4((y) + (ls_here - 3), y##_four);                                                \
+    } while (0)
 
 /* run[0 .. 3]: the values, each of elements a, b, c of the arrays x0, x1, x2, joined. Where n is a
  * multiple of 4 the arrays start at multiples of 16 bytes, and a thread takes four neighbours at a

@@ -40,6 +40,8 @@
  *   LS_LANES(i, from, to) {}       independent steps, shared by the x threads of a row
  *   LS_LANES4(i, from, to) {}      the same where from, to - from and all strides are multiples of
  *                                  four elements: a thread takes four neighbours
+ *   LS_PUT4(y, at, v);             y[at] = v of real numbers, in LS_LANES4 once for each of the four:
+ *                                  they are stored together, behind all that is read before
  *   LS_ROWS(j, from, to) {}        independent steps, shared by the y rows of threads
  *   LS_ONE {}  LS_LEAD {}          done once; by one thread of each row
  *   LS_FOLD(k, y) {}               k = 1 .. y - 1: the other rows' LS_OF_ROW(name, k), for LS_ROWS(0, 1)
@@ -56,6 +58,7 @@
 #define LS_OUT(type, name, k) type *const name = arg[k]
 #define LS_LANES(i, from, to) _Pragma("GCC ivdep") for (int64_t i = (from); i < (to); i++)
 #define LS_LANES4(i, from, to) LS_LANES(i, from, to)
+#define LS_PUT4(y, at, v) (y)[at] = (v)
 #define LS_ROWS(j, from, to) for (int64_t j = (from); j < (to); j++)
 #define LS_ONE
 #define LS_LEAD

@@ -167,12 +167,18 @@ void ls_body_statements(const LsBody *b)
     }
 }
 
+static bool real_result(const LsBody *b, int y)
+{
+    return ls_type(b->k->g, ls_out(b->k->g, b->k->n, y)) == LS_REAL;
+}
+
 void ls_body_point(const LsBody *b)
 {
     ls_body_statements(b);
     for (int y = 0; y < b->node->nout; y++)
         if (!b->f->out[y].reduce)
-            ls_emit_line(b->k->e, "y%d[%s] = v%d;", y,
-                         ls_nest_offset(b->nest, b->node->nin + y, 0, b->nest->naxis),
-                         b->f->out[y].stmt);
+            ls_emit_put(b->k->e, b->fours && real_result(b, y),
+                        ls_arena_printf(b->nest->arena, "y%d", y),
+                        ls_nest_offset(b->nest, b->node->nin + y, 0, b->nest->naxis),
+                        ls_arena_printf(b->nest->arena, "v%d", b->f->out[y].stmt));
 }

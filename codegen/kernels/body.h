@@ -18,6 +18,7 @@ typedef struct LsBody {
     const char **arg;       /* by operand: name of its scalar, or the literal it is */
     LsLoadAt *at;           /* by operand */
     bool *load;             /* by operand: some statement uses it and it is no literal */
+    bool fours;             /* the innermost loop is LS_LANES4 */
 } LsBody;
 
 LsBody ls_body_new(const LsKernelText *k);

@@ -267,6 +267,14 @@ int64_t ls_lanes(int64_t n)
 }
 
 /* ---- text ---- */
+void ls_emit_put(LsEmit *e, bool fours, const char *y, const char *at, const char *v)
+{
+    if (fours)
+        ls_emit_line(e, "LS_PUT4(%s, %s, %s);", y, at, v);
+    else
+        ls_emit_line(e, "%s[%s] = %s;", y, at, v);
+}
+
 void ls_emit_close(LsEmit *e, int count)
 {
     while (count-- > 0)

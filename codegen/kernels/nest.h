@@ -78,6 +78,8 @@ LsGrid ls_rows_grid(const char *suffix, int64_t rows, int64_t group, int64_t n);
 static inline const char *ls_lanes_word(bool fours) { return fours ? "LS_LANES4" : "LS_LANES"; }
 
 /* ---- text that many emitters share ---- */
+/* "y[at] = v;", or of four neighbours in LS_LANES4, all real numbers, "LS_PUT4(y, at, v);". */
+void ls_emit_put(LsEmit *e, bool fours, const char *y, const char *at, const char *v);
 void ls_emit_close(LsEmit *e, int count);
 
 static inline int64_t ls_ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }

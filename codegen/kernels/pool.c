@@ -157,7 +157,7 @@ static void whole_window(const Pool *p)
     }
     if (p->max)
         ls_emit_line(p->e, "index[to + c] = (%s)k;", index_type(p));
-    ls_emit_line(p->e, p->max ? "y[to + c] = m;" : "y[to + c] = m / count;");
+    ls_emit_put(p->e, p->channels % 4 == 0, "y", "to + c", p->max ? "m" : "m / count");
     ls_emit_line(p->e, "}");
 }
 

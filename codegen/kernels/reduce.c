@@ -63,7 +63,10 @@ static void sort_axes(Reduce *r)
     r->lanes = ls_lanes(r->inner);
     int64_t most = r->body.k->target->kind == LS_TARGET_CPU ? TILE : GPU_TILE;
     r->ntile = r->rows ? ls_ceil_div(r->inner, most) : 1;
-    r->tile = r->rows ? ls_ceil_div(ls_ceil_div(r->inner, r->ntile), 16) * 16 : 1;
+    /* Even tiles keep a processor's threads busy to the end. On a GPU they are more than blocks that
+     * run at a time; there equal tiles let kernels of many widths share a text. */
+    r->tile = !r->rows ? 1 : most == GPU_TILE ? most
+              : ls_ceil_div(ls_ceil_div(r->inner, r->ntile), 16) * 16;
     if (r->ntile == 1)
         r->tile = r->inner;
 }
@@ -115,6 +118,7 @@ static Reduce reduce_new(const LsKernelText *k)
     sort_axes(&r);
     cut_axis(&r);
     r.fours = r.rows && r.tile % 4 == 0 && ls_boxes(k, r.body.nest).fours;
+    r.body.fours = r.fours;
     find_grids(&r, nsum);
     return r;
 }
