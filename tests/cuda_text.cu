@@ -32,6 +32,26 @@ LS_PART(update_part, 3, 256, 1)
     }
 }
 
+/* Normalization and ReLU, channels last; what is read per channel may be read one by one. */
+LS_PART(channels_part, 5, 32, 8)
+{
+    LS_UNITS;
+    LS_NUMBER4(n0, 4);
+    LS_IN(real, x0, 0);
+    LS_IN(real, x1, 1);
+    LS_IN(real, x2, 2);
+    LS_OUT(real, y0, 3);
+    for (int64_t u = lo; u < hi; u++) {
+        const int64_t j0 = u * 16;
+        LS_ROWS(j, j0, j0 + 16) {
+            LS_LANES4(i, 0, n0) {
+                const real v0 = ls_fma(x0[j * n0 + i] - x1[i], x2[i], LS_R(0.5));
+                LS_PUT4(y0, j * n0 + i, v0 < 0 ? 0 : v0);
+            }
+        }
+    }
+}
+
 /* x by y threads; a row is 768 elements. */
 #define SOFTMAX(name, x, y)                                                                        \
     LS_PART(name, 2, x, y)                                                                         \

@@ -10,14 +10,21 @@ wrong=0
 for flags in '-arch=sm_80' '-arch=sm_90a' '-arch=sm_90a -DLS_F64'; do
     # shellcheck disable=SC2086
     "$2" -ptx $flags -fmad=false -Werror all-warnings -I"$1/runtime" "$1/tests/cuda_text.cu" -o "$dir/text.ptx"
-    [ "$(grep -c '^[.]visible [.]entry [a-z_]*_part' "$dir/text.ptx")" = 5 ] || {
+    [ "$(grep -c '^[.]visible [.]entry [a-z_]*_part' "$dir/text.ptx")" = 6 ] || {
         echo "$flags: not all kernels are there"
         wrong=1
     }
     for wide in 'ld.global.v[24]' 'st.global.v[24]'; do
         grep -q "$wide" "$dir/text.ptx" || { echo "$flags: no $wide"; wrong=1; }
     done
-    if grep -En '	(ld|st)\.(global\.)?(f32|b32|u32|u64)' "$dir/text.ptx"; then
+    awk '/entry channels_part/, /^}/' "$dir/text.ptx" >"$dir/channels"
+    grep -q 'ld.global.v[24]' "$dir/channels" || { echo "$flags: no wide loads by channels"; wrong=1; }
+    if grep -E '	st\.[a-z.]*[fbu](32|64)' "$dir/channels" | grep -v 'st[.]v'; then
+        echo "$flags: small stores by channels"
+        wrong=1
+    fi
+    if awk '/entry channels_part/, /^}/ {next} {print}' "$dir/text.ptx" \
+        | grep -En '	(ld|st)\.(global\.)?(f32|b32|u32|u64)'; then
         echo "$flags: small or generic accesses"
         wrong=1
     fi
