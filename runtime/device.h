@@ -45,7 +45,8 @@ struct LsDeviceKind {
     bool (*loss)(LsDevice *d, int slot, double *loss);
     void (*enter)(LsDevice *d, const char *name); /* around what a step gives out, for tools */
     void (*leave)(LsDevice *d);
-    /* What is given out between the two is kept instead, to be replayed. NULL: failed. */
+    /* What is given out between the two is kept instead, to be replayed. False, NULL: failed, or
+     * without an error: it is to be given out every time. */
     bool (*record)(LsDevice *d);
     void *(*recorded)(LsDevice *d);
     bool (*replay)(LsDevice *d, void *recording);

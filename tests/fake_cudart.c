@@ -413,6 +413,11 @@ cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *g)
     *g = s->into;
     s->into = NULL;
     recordings--;
+    if (fake_cudart.unrecordable) {
+        free(*g);
+        *g = NULL;
+        return told(cudaErrorStreamCaptureInvalidated);
+    }
     return told(cudaSuccess);
 }
 

@@ -28,6 +28,7 @@ typedef struct FakeCudart {
                                   * the device; 0: none */
     int ran, launched, replayed; /* kernels run; launches outside recordings; graph launches */
     size_t used;                /* bytes of device memory taken */
+    bool unrecordable;          /* recordings come to nothing */
 } FakeCudart;
 extern FakeCudart fake_cudart;
 

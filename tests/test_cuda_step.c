@@ -12,7 +12,7 @@
 enum { SAMPLES = 10, TEXT = 65536 };
 
 typedef struct Fake {
-    bool lazy;
+    bool lazy, unrecordable;
     int devices, driver, fail_at;
     size_t room;
     const char *code;
@@ -57,6 +57,7 @@ static int run(const Fake *fake, int accumulate, const char *command)
         LsCudaProgram cuda = tiny_cuda;
         if (fake != NULL) {
             fake_cudart.lazy = fake->lazy;
+            fake_cudart.unrecordable = fake->unrecordable;
             fake_cudart.devices = fake->devices;
             fake_cudart.driver = fake->driver;
             fake_cudart.room = fake->room;
@@ -187,6 +188,21 @@ START_TEST(all_steps_but_the_first_are_replayed)
 }
 END_TEST
 
+START_TEST(steps_that_cannot_be_recorded_are_given_out_every_time)
+{
+    Fake fake = sound;
+    make_data();
+    fake.unrecordable = true;
+    must(0, NULL, 1, "--data data.npz --drop-last --steps 20 --dump here.npz");
+    must(0, &fake, 1, "--data data.npz --drop-last --steps 20 --dump there.npz");
+    TOLD("note: steps cannot be recorded, and are given out one by one: ");
+    ck_assert_ptr_eq(strchr(err_text, '\n'), err_text + strlen(err_text) - 1);     /* once */
+    ck_assert_int_eq(counts[1], 20 * 5);
+    ck_assert_int_eq(counts[2], 0);
+    check_same_file("here.npz", "there.npz");
+}
+END_TEST
+
 START_TEST(a_diverging_run_is_told_by_its_own_step)
 {
     static char here_err[TEXT];
@@ -254,6 +270,7 @@ int main(void)
     TCase *tc = tcase_create("cuda_step");
     const TTest *const tests[] = {
         a_run_goes_on_from_a_checkpoint_of_the_other_machine, all_steps_but_the_first_are_replayed,
+        steps_that_cannot_be_recorded_are_given_out_every_time,
         a_diverging_run_is_told_by_its_own_step, a_device_that_cannot_be_used_is_told_and_exits_5,
         a_device_that_breaks_is_told_with_the_step_and_saves_nothing,
         the_plan_counts_two_batches_on_a_device};

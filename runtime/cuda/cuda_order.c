@@ -88,10 +88,24 @@ void ls_cuda_leave(LsDevice *d)
 bool ls_cuda_record(LsDevice *d)
 {
     LsCuda *c = ls_cuda_of(d);
+    if (c->unrecordable)
+        return false;
     /* Threads that fill batches make no CUDA calls; tools in other threads may. */
     return c->recording =
                ls_cuda_check(c, cudaStreamBeginCapture(c->stream, cudaStreamCaptureModeThreadLocal),
                              "record a step");
+}
+
+/* What fails while it is recorded has just run as it is: a library may do what no recording allows.
+ * So steps are given out one by one from here on, which takes the host longer. A device that is
+ * broken says so again. */
+static void do_without(LsCuda *c)
+{
+    c->unrecordable = true;
+    fprintf(stderr, "note: steps cannot be recorded, and are given out one by one: %s\n",
+            c->d.error.text);
+    c->d.error = (LsError){0};
+    cudaGetLastError();
 }
 
 void *ls_cuda_recorded(LsDevice *d)
@@ -107,8 +121,12 @@ void *ls_cuda_recorded(LsDevice *d)
         err = cudaGraphUpload(exec, c->stream);
     if (graph != NULL)
         cudaGraphDestroy(graph);
-    ls_cuda_check(c, err, "record a step");
-    return exec;
+    if (ls_cuda_check(c, err, "record a step") && d->error.code == LS_EXIT_DONE)
+        return exec;
+    if (exec != NULL)
+        cudaGraphExecDestroy(exec);
+    do_without(c);
+    return NULL;
 }
 
 bool ls_cuda_replay(LsDevice *d, void *recording)

@@ -24,6 +24,7 @@ typedef struct LsCuda {
     uint32_t nopen;             /* of LsCudaProgram.use */
     cudaEvent_t *moment; uint32_t nmoment;
     bool recording;
+    bool unrecordable;          /* a recording failed: none is made any more */
     LsStopwatch watch;          /* for libraries that choose by the clock */
     cudaEvent_t lap[2];         /* of it; NULL: not yet */
 } LsCuda;

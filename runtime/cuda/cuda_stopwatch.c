@@ -36,8 +36,10 @@ double ls_cuda_time(void *self, bool (*run)(void *job), void *job)
     double least = once;
     for (int k = 0; k < ROUNDS; k++) {
         double ns = round_of(c, n, run, job) / n;
-        if (ns < 0)
+        if (ns < 0) {
+            cudaGetLastError();
             return -1;
+        }
         least = ns < least ? ns : least;
     }
     return least;
