@@ -370,6 +370,34 @@ START_TEST(a_missing_or_wrong_library_is_a_sentence_with_file_and_version)
 }
 END_TEST
 
+START_TEST(a_library_that_the_loader_does_not_find_is_found_in_the_toolkit)
+{
+    char folder[] = "/tmp/ls_cublaslt_XXXXXX", path[128], command[128];
+    void *there = dlopen("libcublasLt.so.13", RTLD_LAZY | RTLD_LOCAL);
+    LsCublas *b = NULL;
+    LsError e = {0};
+    if (there != NULL) {
+        printf("skipped: the loader finds a libcublasLt.so.13\n");
+        dlclose(there);
+        return;
+    }
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/lib64", folder);
+    ck_assert_int_eq(mkdir(path, 0777), 0);
+    snprintf(path, sizeof path, "%s/lib64/libcublasLt.so.13", folder);
+    ck_assert_int_eq(symlink(LS_FAKE_CUBLASLT, path), 0);
+    setenv("CUDA_HOME", folder, 1);
+    setenv("FAKE_CUBLASLT_VERSION", "120300", 1);
+    ck_assert_msg(ls_cublas_open(&b, &(LsCublasSetup){.device = "x"}, &e), "%s", e.text);
+    ck_assert_str_eq(ls_cublas_name(b), "libcublasLt.so.13 12.3.0");
+    ls_cublas_close(b);
+    unsetenv("FAKE_CUBLASLT_VERSION");
+    unsetenv("CUDA_HOME");
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    ck_assert_int_eq(system(command), 0);
+}
+END_TEST
+
 START_TEST(the_real_library_accepts_every_description)
 {
     LsCublas b = {0};
@@ -405,6 +433,7 @@ int main(void)
     tcase_add_test(tc, choices_are_kept_for_device_and_version_and_checked_when_they_come_back);
     tcase_add_test(tc, the_choice_does_not_depend_on_where_bias_and_matrices_lie);
     tcase_add_test(tc, a_missing_or_wrong_library_is_a_sentence_with_file_and_version);
+    tcase_add_test(tc, a_library_that_the_loader_does_not_find_is_found_in_the_toolkit);
     tcase_add_test(tc, the_real_library_accepts_every_description);
     return run_tests("cublaslt", tc);
 }

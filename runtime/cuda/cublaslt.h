@@ -11,7 +11,7 @@ typedef struct LsCublas LsCublas;
 
 typedef struct LsCublasSetup {
     const char *library;        /* path; NULL: libcublasLt.so.13, then .12, as the loader finds
-                                 * them */
+                                 * them, else in the toolkit */
     const char *device;         /* name, e.g. "NVIDIA H200" */
     const char *cache;          /* folder of kept choices, made when missing; NULL: none is kept */
     const LsStopwatch *tune;    /* not NULL: the first candidates are timed, and the fastest is

@@ -16,6 +16,12 @@ static const struct { const char *name; size_t at; } function[] = {
 #undef FN
 };
 
+/* Once open it stays until the process ends: threads and handlers of its own may outlive a dlclose. */
+static void *open_file(const char *file)
+{
+    return dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+}
+
 /* The first of the usual places that opens; its name in file. */
 static void *open_any(char *file, size_t size)
 {
@@ -25,12 +31,12 @@ static void *open_any(char *file, size_t size)
     void *lib = NULL;
     for (size_t s = 0; s < sizeof soname / sizeof *soname && lib == NULL; s++) {
         snprintf(file, size, "%s", soname[s]);
-        lib = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+        lib = open_file(file);
         for (size_t h = 0; h < sizeof home / sizeof *home && lib == NULL; h++) {
             const char *root = home[h] != NULL ? getenv(home[h]) : "/usr/local/cuda";
             for (size_t f = 0; f < 2 && lib == NULL && root != NULL && root[0] != '\0'; f++) {
                 snprintf(file, size, "%s/%s/%s", root, folder[f], soname[s]);
-                lib = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+                lib = open_file(file);
             }
         }
     }
@@ -51,7 +57,7 @@ bool ls_dnn_open(LsDnn *lib, char *err, size_t size)
     const char *named = getenv("LOWERSET_CUDNN");
     if (named != NULL && named[0] != '\0') {
         snprintf(lib->file, sizeof lib->file, "%s", named);
-        lib->library = dlopen(named, RTLD_NOW | RTLD_LOCAL);
+        lib->library = open_file(named);
         snprintf(text, sizeof text, "cuDNN: %s, named by LOWERSET_CUDNN, does not open: %s", named,
                  lib->library == NULL ? dlerror() : "");
     } else {
