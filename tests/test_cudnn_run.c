@@ -451,6 +451,28 @@ START_TEST(where_none_serves_a_kernel_does_it_behind_the_planned_convolution)
 }
 END_TEST
 
+/* Those that compile are given up after some failures, those that are ready are not. */
+START_TEST(an_engine_behind_many_that_do_not_compile_is_found)
+{
+    static Data d;
+    char *json = planned_alone();
+    LsCudaConv p = masked_conv(json);
+    setenv("FAKE_CUDNN_NO_DRIVER", "1", 1);
+    setenv("FAKE_CUDNN_ENGINES", "55555550", 1);
+    setenv("FAKE_CUDNN_MASK", "50", 1);
+    LsDnnRuns *r = opened(NULL, NULL);
+    fill(&d, &p.conv, 13);
+    run_once(r, &p, &d, "ready behind compiled");
+    ck_assert_int_eq(last_engine(), 0);
+    ck_assert_int_eq(behinds, 0);
+    ls_dnn_runs_close(r);
+    unsetenv("FAKE_CUDNN_NO_DRIVER");
+    unsetenv("FAKE_CUDNN_ENGINES");
+    unsetenv("FAKE_CUDNN_MASK");
+    free(json);
+}
+END_TEST
+
 /* The compiler found an engine for all of it, this library has none. */
 START_TEST(a_library_without_an_engine_for_all_runs_the_convolution_alone)
 {
@@ -521,6 +543,7 @@ int main(void)
         the_clock_chooses_once_and_its_choice_is_kept, rules_keep_engines_out,
         engines_that_compile_are_asked_when_the_program_starts,
         where_none_serves_a_kernel_does_it_behind_the_planned_convolution,
+        an_engine_behind_many_that_do_not_compile_is_found,
         a_library_without_an_engine_for_all_runs_the_convolution_alone,
         the_clock_compares_engines_that_compile_with_a_kernel_behind,
     };

@@ -6,7 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PROPOSALS = 128 };       /* most engine configurations looked at per mode */
+enum {
+    PROPOSALS = 128,            /* most engine configurations looked at per mode */
+    FAILURES = 3,               /* to make plans that compile, each of seconds, until it is given up */
+};
 
 struct LsDnnSearch {
     LsDnnScope scope;
@@ -135,12 +138,13 @@ static bool allowed(LsDnnScope *s, const LsDnnConv *c, const LsDnnRules *rules, 
     uint32_t how = notes(lib, engine, LS_DNN_ENGINE_BEHAVIOR, LS_DNN_T_BEHAVIOR);
     p->engine = (int)index;
     p->tensor_core = has(num, LS_DNN_TENSOR_CORE);
+    p->compiled = has(how, LS_DNN_RUNTIME_COMPILATION);
     /* TF32 is what tensor cores do with floats; halves would be another thing. */
     bool single = c->real_bytes == 4;
     bool coarse = single && (has(num, LS_DNN_DOWN_CONVERT) || has(num, LS_DNN_REDUCED_SUMS));
     return !coarse && (rules->tf32 || !single || !p->tensor_core)
         && (rules->nondeterministic || !has(num, LS_DNN_NONDETERMINISTIC))
-        && (rules->compiled || !has(how, LS_DNN_RUNTIME_COMPILATION));
+        && (rules->compiled || !p->compiled);
 }
 
 /* Makes the plan of a configuration; false: this device or this room is not for it. */
@@ -200,12 +204,15 @@ static void search_mode(LsDnnSearch *f, LsDnnDesc graph, LsDnnDesc device, int m
                         const LsDnnConv *c, const LsDnnRules *rules, int64_t workspace, int room)
 {
     LsDnnDesc config[PROPOSALS];
-    int n = propose(&f->scope, graph, device, mode, config);
+    int n = propose(&f->scope, graph, device, mode, config), failures = 0;
     for (int k = 0; k < n && f->nplan < room && !f->scope.failed; k++) {
         LsDnnPlan p = {.plan = NULL};
-        if (!allowed(&f->scope, c, rules, config[k], &p)
-            || !make_plan(&f->scope, device, config[k], workspace, &p))
+        if (!allowed(&f->scope, c, rules, config[k], &p) || (p.compiled && failures == FAILURES))
             continue;
+        if (!make_plan(&f->scope, device, config[k], workspace, &p)) {
+            failures += p.compiled;
+            continue;
+        }
         p.place = place_of(f, p.engine);
         f->plan[f->nplan++] = p;
     }

@@ -18,6 +18,7 @@ typedef struct LsDnnPlan {
     int engine;                 /* cuDNN's number of it */
     int place;                  /* among the engines that may serve, best first */
     bool tensor_core;
+    bool compiled;              /* when the plan is made */
 } LsDnnPlan;
 
 /* A device as cuDNN describes it in JSON: from such a text, or the one with this number. NULL with
