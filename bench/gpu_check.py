@@ -129,6 +129,16 @@ def reference(s, net, made):
 
 
 def check_net(s, net, made):
+    if s.left() < 15:
+        s.note(f"no time for {net}")
+        return
+    try:
+        compare_all(s, net, made)
+    except (ValueError, KeyError, OSError) as e:
+        s.fail(f"{net}: {e}")
+
+
+def compare_all(s, net, made):
     """The GPU against the CPU; then all budgets against one another, and replays against steps that are
     given out one by one."""
     want, noise = reference(s, net, made)
@@ -211,12 +221,5 @@ def run(s):
             break
         s.say(f"compiling {', '.join(some)}, 8 programs each")
         made.update(build_all(s, some))
-        for net in some:
-            if s.left() < 15:
-                s.note(f"no time for {net}")
-                continue
-            try:
-                check_net(s, net, made)
-            except (ValueError, KeyError, OSError) as e:
-                s.fail(f"{net}: {e}")
+        s.side_by_side([lambda net=net: check_net(s, net, made) for net in some])
     sanitize_all(s, made)

@@ -216,6 +216,8 @@ def run_ours(s):
             tuned = s.train(trainer, 4, data_file(s, net, batch), ["--tune"], limit=120)
             if tuned.rc == 0:           # what was chosen is kept, and taken from here on
                 measure(s, net, precision, "tuned", small, trainer, batch, tuned.seconds)
+            elif tuned.rc == 124:
+                s.note(f"{net} {precision}: --tune was ended after {tuned.seconds:.0f} s")
             else:
                 s.fail(f"{net} {precision}: --tune: rc {tuned.rc}: {tuned.tail()}")
         if budget != "none" and os.path.exists(trainer):

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 # Networks of the table: the zoo's name and options, batch, a small batch, optimizer, and what is
@@ -78,6 +79,7 @@ class Session:
         self.rows, self.failures, self.notes = [], [], []
         self.flags = []         # of every program that is compiled: see probe
         self.explained = 0
+        self.lock = threading.RLock()
         self.env = dict(os.environ)
         folders = library_folders() + ["/usr/local/cuda/lib64"]
         if home:
@@ -97,26 +99,30 @@ class Session:
 
     # ---- results ----
     def record(self, kind, **row):
-        self.rows.append({"kind": kind, **row})
-        self.save()
+        with self.lock:
+            self.rows.append({"kind": kind, **row})
+            self.save()
 
     def fail(self, text):
-        self.failures.append(text)
-        self.say("FAIL " + text)
-        self.save()
+        with self.lock:
+            self.failures.append(text)
+            self.say("FAIL " + text)
+            self.save()
 
     def note(self, text):
-        if text not in self.notes:
-            self.notes.append(text)
-            self.say("note: " + text)
+        with self.lock:
+            if text not in self.notes:
+                self.notes.append(text)
+                self.say("note: " + text)
 
     def save(self):
         path = os.path.join(self.out, f"gpu-{self.o.part.replace(',', '-')}.json")
         data = {"part": self.o.part, "dry_run": self.o.dry_run, "rows": self.rows,
                 "failures": self.failures, "notes": self.notes}
-        with open(path + ".tmp", "w", encoding="utf-8") as f:
-            json.dump(data, f, indent=1)
-        os.replace(path + ".tmp", path)
+        with self.lock:
+            with open(path + ".tmp", "w", encoding="utf-8") as f:
+                json.dump(data, f, indent=1)
+            os.replace(path + ".tmp", path)
 
     # ---- commands ----
     def call(self, argv, limit=60, env=None, cwd=None):
@@ -200,15 +206,16 @@ class Session:
 
     def explain(self, trainer, steps, data="synthetic", more=()):
         """Runs what failed once more, node by node, and keeps what CUDA and its libraries say of it."""
-        if self.explained == MOST_EXPLAINED or self.target == "cpu" or not os.path.exists(trainer):
-            return
-        self.explained += 1
+        with self.lock:
+            if self.explained == MOST_EXPLAINED or self.target == "cpu" or not os.path.exists(trainer):
+                return
+            self.explained += 1
         checked = [] if "--check-numerics" in more else ["--check-numerics"]
         done = self.train(trainer, steps, data, [*more, *checked], limit=60, env={**self.env, **TALK})
         self.keep_text(f"{os.path.basename(trainer)}: rc {done.rc}", done.out)
 
     def keep_text(self, title, text):
-        with open(os.path.join(self.out, "explained.txt"), "a", encoding="utf-8") as f:
+        with self.lock, open(os.path.join(self.out, "explained.txt"), "a", encoding="utf-8") as f:
             f.write(f"==== {title}\n{text[-MOST_TEXT:]}\n")
 
     def train(self, trainer, steps, data="synthetic", more=(), limit=120, before=(), env=None):
