@@ -215,12 +215,18 @@ typedef struct LsRead {
     int64_t sample, from;       /* from: first element in the array */
 } LsRead;
 
+/* The input whose made-up values this one has. */
+static uint32_t made_as(const LsRead *r)
+{
+    return r->d->p->input[r->input].is_label && r->d->label_is_input ? r->d->label_input
+                                                                     : r->input;
+}
+
 static double value(const LsRead *r, int64_t i, int64_t c)
 {
     const LsSource *s = r->s;
     if (s->synthetic)
-        return ls_synthetic_value(r->d, r->d->p->input[r->input].is_label && r->d->label_is_input
-                                  ? r->d->label_input : r->input, r->sample, i);
+        return ls_synthetic_value(r->d, made_as(r), r->sample, i);
     return normal(s, c, ls_array_real(&s->array, s->one ? 0 : r->from + i));
 }
 
@@ -241,6 +247,8 @@ static void read_reals(const LsRead *r, int64_t i, int64_t c, int64_t n, void *t
                !s->scale) {
         for (int64_t k = 0; k < n; k++)
             memcpy(f + k * step, from + 4 * k, 4);
+    } else if (s->synthetic) {
+        ls_synthetic_reals(r->d, made_as(r), r->sample, i, n, to, step);
     } else {
         bool byte = s->table != NULL && !s->scale;      /* a double keeps all of x / 255 */
         for (int64_t k = 0; k < n; k++) {

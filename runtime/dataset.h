@@ -72,6 +72,10 @@ bool ls_text_read(LsDataset *d, const LsFile *f, LsError *e); /* text.c: binds i
 bool ls_bind_files(LsDataset *d, LsError *e);                 /* bind.c: all items of --data */
 /* synthetic.c: element i of a sample. */
 double ls_synthetic_value(const LsDataset *d, uint32_t input, int64_t sample, int64_t i);
+/* The same of n elements of a real input, to places `step` apart: what does not depend on the
+ * element is done once. Programs that are timed run on such data. */
+void ls_synthetic_reals(const LsDataset *d, uint32_t input, int64_t sample, int64_t i, int64_t n,
+                        void *to, int64_t step);
 /* The input that is the target, or ninput. */
 uint32_t ls_label_input(const LsProgram *p);
 

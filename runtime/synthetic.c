@@ -17,10 +17,10 @@ static uint64_t mix(uint64_t x)     /* SplitMix64's finaliser */
     return x ^ x >> 31;
 }
 
-static uint64_t key(uint64_t a, uint64_t b, uint64_t c)
-{
-    return mix(mix(mix(a + 0x9e3779b97f4a7c15u) + b) + c);
-}
+/* Of all keys that begin with a and b; mix(begin(a, b) + c) is key(a, b, c). */
+static uint64_t begin(uint64_t a, uint64_t b) { return mix(mix(a + 0x9e3779b97f4a7c15u) + b); }
+
+static uint64_t key(uint64_t a, uint64_t b, uint64_t c) { return mix(begin(a, b) + c); }
 
 static double unit(uint64_t bits) { return (double)(bits >> 11) * 0x1p-53; }
 
@@ -92,4 +92,22 @@ double ls_synthetic_value(const LsDataset *d, uint32_t input, int64_t sample, in
     if (in->t.type == LS_DT_REAL)
         return real_input(d, input, sample, i);
     return (double)(bits % (uint64_t)(in->t.type == LS_DT_BOOL ? 2 : classes_of(d->p)));
+}
+
+void ls_synthetic_reals(const LsDataset *d, uint32_t input, int64_t sample, int64_t i, int64_t n,
+                        void *to, int64_t step)
+{
+    const LsInput *in = &d->p->input[input];
+    bool wide = d->p->real_bytes == 8, plain = !in->is_label && !segments(d);
+    uint64_t seed = d->opt.seed, k = key(seed, (uint64_t)sample, 0) % (uint64_t)classes_of(d->p);
+    uint64_t noise = begin(seed, (uint64_t)sample) + input + 16, pattern = begin(seed + 2, k);
+    for (int64_t j = 0; j < n; j++) {
+        uint64_t at = (uint64_t)(i + j);
+        double v = plain ? 0.5 * unit(mix(noise + at * 64)) + 0.5 * unit(mix(pattern + at))
+                         : ls_synthetic_value(d, input, sample, i + j);
+        if (wide)
+            ((double *)to)[j * step] = v;
+        else
+            ((float *)to)[j * step] = (float)v;
+    }
 }
