@@ -2,9 +2,10 @@
  * the machine's figures to what their kernels took.
  *
  * The programs are networks of the zoo at sizes that between them have kernels of every common
- * class, from some microseconds to some milliseconds. They are built as any program is, and run
- * twice, in two rounds over all of them: of both times of a kernel the shorter counts, so that a
- * neighbour who is busy for a while does no harm. */
+ * class, from some microseconds to some milliseconds. They are built as any program is, several at
+ * once, and run one by one, in three rounds over all of them: of the three times of a kernel the
+ * one in the middle counts, so that a neighbour who is busy for a while does no harm. What a step
+ * takes beside its kernels is shared out among them. */
 #include "build_config.h"
 #include "cli/commands.h"
 #include "cli/job.h"
@@ -16,12 +17,14 @@
 #include "runtime/clock.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-enum { MAX_SET = 7, ROUNDS = 2, MAX_STEPS = 4000, MIN_STEPS = 12 };
+enum { MAX_SET = 7, ROUNDS = 3, MAX_STEPS = 4000, MIN_STEPS = 8 };
 
 typedef struct Probe {
     const char *model, *loss, *optimizer;
@@ -51,16 +54,18 @@ static const Probe probe[] = {
 };
 enum { NPROBES = sizeof probe / sizeof *probe };
 
+typedef struct Times { double ns[ROUNDS]; } Times;      /* of a kernel, a step */
+
 typedef struct Calibration {
     const char *output, *dir;
     bool usual;                 /* output is where plan and compile look for it */
     bool quick, verbose;
     int threads;
     double seconds;             /* that a program runs, each round */
-    double shorter, longer;     /* ns, sums over all kernels of both rounds' times */
     LsArena *arena;
     LsMachine machine;
     LsSample *sample; uint32_t nsample, cap;
+    Times *times; uint32_t room;                /* by sample */
 } Calibration;
 
 static const char *file_of(const Calibration *c, int k, const char *ending)
@@ -84,12 +89,12 @@ static int usage(const char *arg)
 static int parse(Calibration *c, int argc, char **argv)
 {
     c->threads = ls_trial_cores();
-    c->seconds = 3.5;
+    c->seconds = 1.5;
     for (int i = 2; i < argc; i++) {
         const char *arg = argv[i];
         if (strcmp(arg, "--quick") == 0) {
             c->quick = true;
-            c->seconds = 0.3;
+            c->seconds = 0.2;
         } else if (strcmp(arg, "-v") == 0 || strcmp(arg, "--verbose") == 0) {
             c->verbose = true;
         } else if ((strcmp(arg, "-o") == 0 || strcmp(arg, "--output") == 0) && i + 1 < argc) {
@@ -140,22 +145,37 @@ static int build(const Calibration *c, int k)
     return ls_compile_main(n, (char **)argv);
 }
 
-/* Runs the program for about the given time; it writes its profile. */
+/* Runs the program for about the given time; it writes its log and its profile. */
 static int run(const Calibration *c, int k, int64_t steps)
 {
+    unlink(file_of(c, k, ".log"));
     return ls_trial_run(c->arena, &(LsTrial){.of = probe[k].model, .program = file_of(c, k, ""),
-                                             .profile = file_of(c, k, ".json"), .steps = steps,
+                                             .log = file_of(c, k, ".log"), .steps = steps,
+                                             .profile = file_of(c, k, ".json"),
                                              .threads = c->threads});
 }
 
-static void add_sample(Calibration *c, LsWork work, double ns)
+static void add_sample(Calibration *c, LsWork work)
 {
     c->sample = ls_arena_grow(c->arena, c->sample, c->nsample, c->nsample + 1u, sizeof *c->sample,
                               &c->cap);
-    c->sample[c->nsample++] = (LsSample){work, ns};
+    c->times = ls_arena_grow(c->arena, c->times, c->nsample, c->nsample + 1u, sizeof *c->times,
+                             &c->room);
+    c->sample[c->nsample++] = (LsSample){.work = work};
 }
 
-/* Adds what the run measured; later rounds lower what is there, from sample `first` on. */
+/* How much longer a step takes than its kernels. The time of the log is the median of the steps,
+ * the kernels' are quartiles; what is beyond a tenth is no overhead. */
+static double beside(const Calibration *c, int k, const double *ns, uint32_t n)
+{
+    double step = ls_trial_step_ns(c->arena, file_of(c, k, ".log")), sum = 0;
+    for (uint32_t i = 0; i < n; i++)
+        sum += ns[i] > 0 ? ns[i] : 0;
+    return sum > 0 && step > sum ? fmin(step / sum, 1.1) : 1;
+}
+
+/* Notes what the run measured; the samples of a probe begin at `first`, those of round 0 are
+ * added. */
 static int collect(Calibration *c, LsJob *job, int k, int round, uint32_t first)
 {
     LsMeasured from;
@@ -163,18 +183,14 @@ static int collect(Calibration *c, LsJob *job, int k, int round, uint32_t first)
     if (!ls_measured_load(&job->cx, file_of(c, k, ".json"), &from))
         return LS_EXIT_TOOL;
     const double *ns = ls_measured_find(&job->cx, &from, p);
+    double times = beside(c, k, ns, p->dag.nnode);
     for (uint32_t i = 0; i < p->dag.nnode; i++) {
         if (ns[i] <= 0)
             continue;
-        if (round == 0) {
-            add_sample(c, ls_problem_work(p, i, &c->machine), ns[i]);
-        } else {
-            double *had = &c->sample[first].ns, less = ns[i] < *had ? ns[i] : *had;
-            c->longer += *had + ns[i] - less;
-            c->shorter += less;
-            *had = less;
-        }
-        first++;
+        if (round == 0)
+            add_sample(c, ls_problem_work(p, i, &c->machine));
+        if (first < c->nsample)
+            c->times[first++].ns[round] = times * ns[i];
     }
     return 0;
 }
@@ -191,7 +207,8 @@ static int measure(Calibration *c, int k, int round, uint32_t *first)
         return code;
     code = ls_job_load(&job);
     if (code == 0) {
-        int64_t steps = (int64_t)(c->seconds * 1e9 / (job.none.cost + 1));
+        double slower = fmax((double)c->machine.threads / c->threads, 1);
+        int64_t steps = (int64_t)(c->seconds * 1e9 / (slower * job.none.cost + 1));
         steps = steps < MIN_STEPS ? MIN_STEPS : steps > MAX_STEPS ? MAX_STEPS : steps;
         *first = round == 0 ? c->nsample : *first;
         code = run(c, k, steps);
@@ -221,40 +238,92 @@ static void say(const Calibration *c, const char *what, int k, int number)
     fprintf(stderr, "\n");
 }
 
+/* Builds the program of a probe in a process of its own. */
+static int start_build(const Calibration *c, int k)
+{
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        int code = write_model(c, k);
+        code = code != 0 ? code : build(c, k);
+        fflush(NULL);
+        _exit(code);
+    }
+    return pid > 0 ? 0 : fail(probe[k].model, strerror(errno));
+}
+
+/* Waits until one of them has ended. */
+static int await_build(void)
+{
+    int status;
+    while (wait(&status) < 0)
+        if (errno != EINTR)
+            return fail("a program that was to be built", strerror(errno));
+    return WIFEXITED(status) ? WEXITSTATUS(status) : LS_EXIT_TOOL;
+}
+
+/* As many at once as there are processors. */
+static int build_all(const Calibration *c)
+{
+    int running = 0, number = 0, code = 0;
+    for (int k = 0; code == 0 && k < NPROBES; k++) {
+        if (!taken(c, k))
+            continue;
+        if (running == ls_trial_cores()) {
+            code = await_build();
+            running--;
+        }
+        if (code == 0) {
+            say(c, "building", k, ++number);
+            code = start_build(c, k);
+            running += code == 0;
+        }
+    }
+    for (; running > 0; running--) {
+        int last = await_build();
+        code = code != 0 ? code : last;
+    }
+    return code;
+}
+
 static int measure_all(Calibration *c)
 {
+    static const char *const doing[ROUNDS] = {"running", "running again", "running once more"};
     uint32_t first[NPROBES] = {0};
-    int code = 0, number = 0;
-    for (int k = 0; code == 0 && k < NPROBES; k++)
-        if (taken(c, k)) {
-            say(c, "building", k, ++number);
-            code = write_model(c, k);
-            code = code != 0 ? code : build(c, k);
-        }
+    int code = build_all(c);
     for (int round = 0; round < ROUNDS; round++) {
-        number = 0;
+        int number = 0;
         for (int k = 0; code == 0 && k < NPROBES; k++)
             if (taken(c, k)) {
-                say(c, round == 0 ? "running" : "running again", k, ++number);
+                say(c, doing[round], k, ++number);
                 code = measure(c, k, round, &first[k]);
             }
     }
     return code;
 }
 
-static void warn_if_busy(const Calibration *c)
+/* The middle one of a kernel's times. */
+static void settle(const Calibration *c)
 {
-    const double much = 1.2;
-    if (c->longer > much * c->shorter)
-        fprintf(stderr, "calibrate: the machine was busy: the two rounds differ by %.0f %%; run it "
-                "again when there is less to do\n", 100 * (c->longer / c->shorter - 1));
+    const double much = 1.25;
+    double least = 0, most = 0;
+    for (uint32_t i = 0; i < c->nsample; i++) {
+        const double *ns = c->times[i].ns;
+        double lo = fmin(fmin(ns[0], ns[1]), ns[2]), hi = fmax(fmax(ns[0], ns[1]), ns[2]);
+        c->sample[i].ns = ns[0] + ns[1] + ns[2] - lo - hi;
+        least += lo;
+        most += hi;
+    }
+    if (most > much * least)
+        fprintf(stderr, "calibrate: the machine was busy: the rounds differ by %.0f %%; run it "
+                "again when there is less to do\n", 100 * (most / least - 1));
 }
 
 static void remove_files(const Calibration *c)
 {
-    static const char *const ending[] = {"", ".onnx", ".json"};
+    static const char *const ending[] = {"", ".onnx", ".json", ".log"};
     for (int k = 0; k < NPROBES; k++)
-        for (int i = 0; i < 3; i++)
+        for (size_t i = 0; i < sizeof ending / sizeof *ending; i++)
             unlink(file_of(c, k, ending[i]));
     rmdir(c->dir);
 }
@@ -329,14 +398,15 @@ int ls_calibrate_main(int argc, char **argv)
     if (code == 0) {
         ls_machine_find(&c.machine, "cpu");
         c.machine.lanes = vector_lanes();
-        c.machine.threads = c.threads;
+        c.machine.step = 0;     /* the samples have their share of it */
         strcpy(c.machine.name, "calibrated");
         describe(&c.machine);
         code = measure_all(&c);
         remove_files(&c);
     }
     if (code == 0) {
-        warn_if_busy(&c);
+        c.machine.threads = c.threads;
+        settle(&c);
         missed = ls_machine_fit(c.arena, &c.machine, c.sample, c.nsample);
         code = write_machine(&c, missed);
     }

@@ -216,16 +216,16 @@ static double rounded(double v)
 
 static bool is_product(int c) { return c >= LS_COST_CONV && c <= LS_COST_MATMUL; }
 
-/* The fastest large product gives the peak, the faster direction of simple streams the
+/* The fastest large product gives the peak, a simple stream that reads as much as it writes the
  * memory's speed. */
 static void set_tops(LsMachine *m, const Fit *f)
 {
-    double peak = 0, memory = 0, old = m->peak[LS_PEAK_F32];
+    double peak = 0, memory, old = m->peak[LS_PEAK_F32];
     for (int c = 0; c < LS_NCOSTS; c++)
         if (is_product(c) && f->sampled[c] && rate(&f->line[c], 1) > peak)
             peak = rate(&f->line[c], 1);
-    for (int term = 2; term < NTERM; term++)
-        memory = fmax(memory, fmin(rate(&f->line[LS_COST_MAP], term), 10 * m->memory));
+    double both = f->line[LS_COST_MAP].c[2] + f->line[LS_COST_MAP].c[3];
+    memory = both > 0 ? 2 * unit[2] / both : 0;
     m->peak[LS_PEAK_F32] = peak > 0 ? rounded(peak) : old;
     m->peak[LS_PEAK_F64] = rounded(m->peak[LS_PEAK_F64] / old * m->peak[LS_PEAK_F32]);
     m->memory = memory > 0 ? rounded(memory) : m->memory;
