@@ -3,6 +3,7 @@
 
 #include "compiler/fuse.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Does a call of a transcendental function begin here? */
@@ -188,15 +189,67 @@ static double product_flops(double rows, double cols, double depth, int lanes)
     return 2 * rows * padded(cols, lanes) * (depth + lanes);
 }
 
-static void direct_work(const LsGraph *g, LsNodeId n, int lanes, LsWork *w)
+/* What a direct convolution does beside multiplying, as operations that take as long: it copies the
+ * places that its rows consist of, run by run, unless the source is that matrix itself, and the
+ * weights (its weight gradient: dY) into panels. These three were measured; runtime/ls_conv.h and
+ * its kin say why there are as many copies. */
+enum { COPY = 20, RUN = 600, PANEL = 40 };      /* of an element, of a run, of a panel's element */
+
+static double blocks(double n, double size) { return ceil(n / size); }
+
+/* A product of places by cout over depth, all of a group; row: elements side by side. */
+typedef struct Product { double places, cout, depth, row; } Product;
+
+static double copies(const LsNode *node, const Product *p, bool dw, LsCostWay way)
 {
-    bool dw = g->node[n.i].op == LS_OP_CONV_DW;
+    double group = (double)node->attr.window.group, times = blocks(p->cout, dw ? 224 : 512);
+    double cols = 128, row = dw && p->row > 32 ? 32 : p->row;
+    double few_rows = blocks(p->places, 504), panels = p->depth * p->cout;
+    if (way == LS_WAY_FEW) {
+        while (group * few_rows * blocks(p->cout, cols) < 8 && cols > 32)
+            cols /= 2;
+        times = blocks(p->cout, cols);
+        panels *= few_rows;
+    } else if (dw) {
+        panels = p->places * p->cout * blocks(p->depth, 256);
+    }
+    double rows = row > 0 ? times * p->places * p->depth : 0;
+    return group * (PANEL * panels + (row > 0 ? COPY * rows + RUN * rows / row : 0));
+}
+
+/* The source is read where it lies: one tap, and rows that do not crowd into few lines of the
+ * cache. */
+static bool is_matrix(const LsNode *node, double taps, double channels)
+{
+    const LsWindowAttr *at = &node->attr.window;
+    bool plain = taps == 1 && node->computed == NULL && fmod(channels, 1024) != 0;
+    for (int i = 0; i < at->n; i++)
+        plain &= at->stride[i] == 1 && at->pad_lo[i] == 0 && at->pad_hi[i] == 0;
+    return plain;
+}
+
+static void direct_work(const LsGraph *g, LsNodeId n, const LsMachine *m, int lanes, LsCostWay way,
+                        LsWork *w)
+{
+    const LsNode *node = &g->node[n.i];
+    bool dw = node->op == LS_OP_CONV_DW, back = node->op == LS_OP_CONV_DX;
     const LsShape *y = dw ? ls_in_shape(g, n, 0) : ls_shape(g, ls_out(g, n, 0));
-    double group = (double)g->node[n.i].attr.window.group;
+    double group = (double)node->attr.window.group;
     double cols = (double)y->dim[1] / group, places = (double)ls_count(y) / (double)y->dim[1];
     double depth = w->flops / (2 * places * cols * group);
     w->flops = group * (dw ? product_flops(cols, depth, places, lanes)
                            : product_flops(places, cols, depth, lanes));
+    if (m->gpu)
+        return;
+    const LsShape *weight = dw ? ls_shape(g, ls_out(g, n, 0)) : ls_in_shape(g, n, 1);
+    double cin = (double)(back ? weight->dim[0] / node->attr.window.group : weight->dim[1]);
+    double taps = (double)ls_count(weight) / (double)(weight->dim[0] * weight->dim[1]);
+    double line = (double)weight->dim[weight->rank - 1];
+    bool touch = group == 1 && node->computed == NULL;
+    Product p = {.places = places, .cout = cols, .depth = depth, .row = touch ? cin * line : cin};
+    if (!dw && is_matrix(node, taps, group * cin))
+        p.row = 0;
+    w->flops += copies(node, &p, dw, way);
 }
 
 /* Winograd's algorithm on tiles of 4 x 4 (runtime/ls_wino.h): 36 products of tiles by channels, and
@@ -247,7 +300,7 @@ LsWork ls_node_work(const LsGraph *g, LsNodeId n, const LsMachine *m, LsCostWay 
     if (kernel == LS_K_CONV && way == LS_WAY_WINOGRAD)
         winograd_work(g, n, real_bytes, &w);
     else if (kernel == LS_K_CONV && way != LS_WAY_DEPTHWISE)
-        direct_work(g, n, lanes, &w);
+        direct_work(g, n, m, lanes, way, &w);
     else if (kernel == LS_K_MATMUL)
         matmul_work(g, n, lanes, &w);
     return w;

@@ -138,6 +138,38 @@ START_TEST(products_are_padded_to_whole_vectors)
 }
 END_TEST
 
+/* Operations of a convolution of 64 channels per product of a place and a weight. */
+static double per_weight(int64_t cout, int64_t taps, int64_t stride, LsCostWay way, bool gpu)
+{
+    LsMachine m = simple();
+    m.gpu = gpu;
+    LsAttr at = three;
+    int64_t side = 16 / stride, pad = taps / 2;
+    at.window = (LsWindowAttr){.n = 2, .kernel = {taps, taps}, .stride = {stride, stride},
+                               .dilation = {1, 1}, .pad_lo = {pad, pad}, .pad_hi = {pad, pad},
+                               .group = 1};
+    LsValueId y = ls_append2(&cx, g, LS_OP_CONV, param("x", SHAPE(8, 64, 16, 16)),
+                             param("w", SHAPE(cout, 64, taps, taps)), &at);
+    return ls_node_work(g, made(y), &m, way, 4).flops
+        / (2.0 * 8 * (double)(side * side * cout * 64 * taps * taps));
+}
+
+START_TEST(a_convolution_pays_for_the_copies_that_it_makes)
+{
+    graph_open();
+    double plain = per_weight(256, 1, 1, LS_WAY_DIRECT, false);
+    ck_assert_double_gt(per_weight(256, 1, 2, LS_WAY_DIRECT, false), plain + 0.03);
+    ck_assert_double_gt(per_weight(256, 3, 1, LS_WAY_DIRECT, false), plain + 0.03);
+    /* fewer results per copy; fewer places per packed weight; a library that does otherwise */
+    ck_assert_double_gt(per_weight(32, 3, 1, LS_WAY_DIRECT, false),
+                        per_weight(256, 3, 1, LS_WAY_DIRECT, false) + 0.2);
+    ck_assert_double_gt(per_weight(256, 3, 1, LS_WAY_FEW, false),
+                        per_weight(256, 3, 1, LS_WAY_DIRECT, false) + 0.03);
+    ck_assert_double_lt(per_weight(256, 3, 2, LS_WAY_DIRECT, true), 1.01);
+    graph_close();
+}
+END_TEST
+
 START_TEST(winograd_multiplies_less)
 {
     graph_open();
@@ -208,7 +240,8 @@ int main(void)
         transcendental_functions_make_a_class_of_their_own, a_view_is_free,
         state_is_read_and_written, a_value_read_twice_moves_once,
         bytes_that_stay_in_the_cache_cost_less, products_are_padded_to_whole_vectors,
-        winograd_multiplies_less, thin_batched_and_turned_products_are_classes_of_their_own,
+        a_convolution_pays_for_the_copies_that_it_makes, winograd_multiplies_less,
+        thin_batched_and_turned_products_are_classes_of_their_own,
         more_to_do_never_takes_less_on_any_machine};
     add_tests(tc, sizeof tests / sizeof *tests, tests);
     return run_tests("cost", tc);
