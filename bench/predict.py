@@ -2,18 +2,20 @@
 """Predicted step times beside measured ones, per network and budget, in one table.
 
     python3 bench/predict.py BUILD-FOLDER [--threads N] [--budgets 100,50] [--seconds S]
-                             [--rounds R] [--machine FILE] [--keep] [MODEL...]
+                             [--rounds R] [--machine FILE] [--compile] [--keep] [MODEL...]
 
 Each network is compiled once per budget (percent of the arena without recomputation; min, where
-nothing fits that). The measured time of a step is the quartile of the steps' times in a run, of R
-runs the least, the budgets in turns. Predicted is the sum of the costs of the steps that the
-program runs, by the built-in machine "cpu", by --machine (what `lowerset calibrate -o FILE`
-wrote), and by a profile of the program of the first budget. The last columns are times of a
-budget over those of the first."""
+nothing fits that); --compile stops there, --keep goes on from what it left. The measured time of a
+step is the median of the steps' times in a run of S seconds, and the median of R runs, the budgets
+in turns; a ratio of two budgets is the median of the rounds' ratios, so that a machine whose speed
+drifts does no harm. Predicted is the sum of the costs of the steps that the program runs, by the
+built-in machine "cpu", by --machine (what `lowerset calibrate -o FILE` wrote), and by a profile of
+the program of the first budget. The last columns are times of a budget over those of the first."""
 
 import argparse
 import json
 import os
+import statistics
 import subprocess
 import sys
 
@@ -27,6 +29,10 @@ NETS = {
             ['--optimizer=adamw:wd=0.01']),
     'autoencoder': ('autoencoder --batch=16', ['--loss=mse']),
     'vgg': ('vgg16 --size=64 --batch=4 --width=32', []),
+    'resnet50': ('resnet50 --size=96 --batch=8', []),
+    'googlenet': ('googlenet --size=112 --batch=8', []),
+    'cnn': ('cnn --batch=16', []),
+    'pspnet50': ('pspnet50 --size=137 --batch=1', []),
 }
 
 
@@ -60,7 +66,7 @@ class Net:
             str(self.args.threads), '--progress', 'none', *more)
 
     def step_ns(self, budget, steps):
-        """Quartile of the steps' times, without the first two."""
+        """Median of the steps' times, without the first two."""
         log = self.at + '.jsonl'
         if os.path.exists(log):
             os.remove(log)
@@ -69,7 +75,7 @@ class Net:
             rows = [json.loads(line) for line in f]
         at = [r['time'] for r in rows if 'step' in r and 'time' in r and 'loss' in r]
         took = sorted(b - a for a, b in zip(at[1:], at[2:]))
-        return took[len(took) // 4] * 1e9
+        return statistics.median(took) * 1e9
 
     def profile(self, budget, steps):
         path = '%s.%s.json' % (self.at, budget)
@@ -86,16 +92,22 @@ class Net:
             return [n['cost'] for n in json.load(f)['nodes']]
 
 
-def measure(net, args):
+def build(net, args):
+    """The budgets that there are programs for."""
     budgets = [b if net.compile(b) else 'min' for b in args.budgets.split(',')]
     if 'min' in budgets:
         net.compile('min')
+    return budgets
+
+
+def measure(net, args):
+    budgets = build(net, args)
     net.trainer(budgets[0], 3)
-    steps = max(8, int(args.seconds * 1e9 / net.step_ns(budgets[0], 8)))
-    measured = {b: float('inf') for b in budgets}
+    steps = max(6, int(args.seconds * 1e9 / net.step_ns(budgets[0], 6)))
+    measured = {b: [] for b in budgets}
     for _ in range(args.rounds):
         for b in budgets:
-            measured[b] = min(measured[b], net.step_ns(b, steps))
+            measured[b].append(net.step_ns(b, steps))
     path, _ = net.profile(budgets[0], steps)
     ways = [('default', net.costs('--machine=cpu'))]
     if args.machine:
@@ -104,7 +116,9 @@ def measure(net, args):
     rows = []
     for b in budgets:
         order = net.profile(b, 3)[1] if b != budgets[0] else json_nodes(path)
-        rows.append((b, measured[b], {w: sum(cost[n] for n in order) for w, cost in ways}))
+        ratio = statistics.median(x / y for x, y in zip(measured[b], measured[budgets[0]]))
+        rows.append((b, statistics.median(measured[b]), ratio,
+                     {w: sum(cost[n] for n in order) for w, cost in ways}))
     return rows
 
 
@@ -114,18 +128,17 @@ def json_nodes(path):
 
 
 def show(name, rows, worst):
-    ways = list(rows[0][2])
-    for k, (budget, ns, predicted) in enumerate(rows):
+    ways = list(rows[0][3])
+    for k, (budget, ns, ratio, predicted) in enumerate(rows):
         line = '| %-11s | %6s | %9.3f |' % (name if k == 0 else '', budget, ns * 1e-6)
         for w in ways:
             off = 100 * (predicted[w] / ns - 1)
             worst[w] = max(worst.get(w, 0), abs(off))
             line += ' %9.3f %+6.1f %% |' % (predicted[w] * 1e-6, off)
         if k > 0:
-            ratio = ns / rows[0][1]
             line += ' %6.3f |' % ratio
             for w in ways:
-                own = predicted[w] / rows[0][2][w]
+                own = predicted[w] / rows[0][3][w]
                 off = 100 * (own / ratio - 1)
                 worst[w + ' ratio'] = max(worst.get(w + ' ratio', 0), abs(off))
                 line += ' %6.3f %+5.1f %% |' % (own, off)
@@ -139,12 +152,20 @@ def main():
     p.add_argument('nets', nargs='*', metavar='MODEL')
     p.add_argument('--threads', type=int, default=len(os.sched_getaffinity(0)))
     p.add_argument('--budgets', default='100,50')
-    p.add_argument('--seconds', type=float, default=5)
-    p.add_argument('--rounds', type=int, default=3)
+    p.add_argument('--seconds', type=float, default=1)
+    p.add_argument('--rounds', type=int, default=7)
     p.add_argument('--machine')
+    p.add_argument('--compile', action='store_true', help='measure nothing')
     p.add_argument('--keep', action='store_true', help='use programs that are there')
     args = p.parse_intermixed_args()
     os.makedirs(os.path.join(args.build, 'bench'), exist_ok=True)
+    for name in args.nets:
+        if name not in NETS:
+            sys.exit('no such network: %s (%s)' % (name, ' '.join(NETS)))
+    if args.compile:
+        for name in args.nets or NETS:
+            build(Net(args, name), args)
+        return
     worst = {}
     print('%d threads; ms, and how far off\n' % args.threads)
     ways = ['default'] + (['calibrated'] if args.machine else []) + ['profiled']
@@ -152,8 +173,6 @@ def main():
           % (''.join(' %-18s |' % w for w in ways), ''.join(' %-14s |' % w for w in ways)))
     print('|---|---|---|' + '---|' * (2 * len(ways) + 1))
     for name in args.nets or NETS:
-        if name not in NETS:
-            sys.exit('no such network: %s (%s)' % (name, ' '.join(NETS)))
         show(name, measure(Net(args, name), args), worst)
     print('\nworst: ' + ', '.join('%s %.1f %%' % (w, v) for w, v in worst.items()))
 
