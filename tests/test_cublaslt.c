@@ -311,6 +311,8 @@ START_TEST(choices_are_kept_for_device_and_version_and_checked_when_they_come_ba
         ls_cublas_close(b);
     }
     ck_assert_int_eq(calls, 2);
+    snprintf(command, sizeof command, "test $(ls %s | wc -l) = 1", cache);
+    ck_assert_int_eq(system(command), 0);   /* nothing half-written lies beside it */
     snprintf(path, sizeof path, "%s/libcublasLt-fake.so-13.1.0-NVIDIA-H200.txt", cache);
     FILE *f = fopen(path, "r+");
     ck_assert_msg(f != NULL, "%s", path);

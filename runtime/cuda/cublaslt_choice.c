@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { WORDS = sizeof (cublasLtMatmulAlgo_t) / sizeof (uint64_t) };
 
@@ -102,11 +103,14 @@ void ls_choices_open(LsChoices *c, const char *folder, const char *library, cons
     read_all(c);
 }
 
+/* Through a file of this process's own: programs that end at the same time each write all. */
 static void write_all(const LsChoices *c)
 {
     LsError ignored = {0};
+    char own[sizeof c->path + 24];
     LsOut *o = malloc(sizeof *o);
-    if (o == NULL || !ls_out_open(o, c->path, &ignored)) {
+    snprintf(own, sizeof own, "%s.%ld", c->path, (long)getpid());
+    if (o == NULL || !ls_out_open(o, own, &ignored)) {
         free(o);
         return;
     }
@@ -120,7 +124,8 @@ static void write_all(const LsChoices *c)
                       c->row[k].tuned ? "tuned" : "asked");
         ls_out_write(o, line, (size_t)n);
     }
-    ls_out_commit(o, &ignored);
+    if (ls_out_commit(o, &ignored) && rename(own, c->path) != 0)
+        unlink(own);
     free(o);
 }
 
