@@ -26,6 +26,8 @@ QUICK = ["mlp", "unet", "resnet18", "gpt"]      # these first
 WAVE = 5                        # networks that are compiled together
 SANITIZED = ["mlp", "unet", "densenet", "gpt"]
 BUDGETS = ["none", "100%", "75%", "50%", "min"]
+NUMBERS = [("cpu", "f64", "none"), ("cpu", "f32", "none"), ("device", "f32", "none"), ("device", "tf32", "none")]
+BUDGETED = [("device", "f32", b) for b in BUDGETS[1:]]
 # Of the loss, of the tensor that is farthest off and of the median tensor. Floats that round otherwise
 # turn a ReLU here and there, which moves all gradients before it: so much is no sign of anything.
 LIMITS = {"f32": (1e-3, 2e-2, 5e-3), "tf32": (2e-2, .5, .1)}
@@ -58,11 +60,9 @@ def close(precision, got, noise):
                for k, limit in zip(("loss", "worst", "median"), LIMITS[precision]))
 
 
-def build_all(s, nets):
+def build_all(s, nets, variants):
     """Trainers of these networks: {(net, "cpu" or "device", precision, budget): path}."""
     made, jobs, keys = {}, [], []
-    variants = [("cpu", "f64", "none"), ("cpu", "f32", "none"), ("device", "tf32", "none")]
-    variants += [("device", "f32", b) for b in BUDGETS]
     for net in nets:
         spec, batch, loss = SMALL[net]
         onnx = s.model("check-" + net, spec, batch)
@@ -128,24 +128,17 @@ def reference(s, net, made):
     return dump["f64"], compare(dump["f32"], dump["f64"])
 
 
-def check_net(s, net, made):
-    if s.left() < 15:
-        s.note(f"no time for {net}")
-        return
-    try:
-        compare_all(s, net, made)
-    except (ValueError, KeyError, OSError) as e:
-        s.fail(f"{net}: {e}")
-
-
-def compare_all(s, net, made):
-    """The GPU against the CPU; then all budgets against one another, and replays against steps that are
-    given out one by one."""
+def check_numbers(s, net, made):
+    """The GPU against the CPU."""
     want, noise = reference(s, net, made)
     for precision in ("f32", "tf32") if want else ():
         path = made.get((net, "device", precision, "none"))
         if path is not None:
             numbers(s, net, precision, path, want, noise)
+
+
+def check_budgets(s, net, made):
+    """All budgets against one another, and replays against steps that are given out one by one."""
     first = None
     for budget in BUDGETS:
         path = made.get((net, "device", "f32", budget))
@@ -196,30 +189,48 @@ def sanitize(s, net, trainer, kind, ours):
         s.fail(f"{net}: {kind}: rc {done.rc}: {found[-1] if found else done.tail()}")
 
 
-def sanitize_all(s, made):
+def sanitize_all(s, made, until):
+    """Until so many seconds are left."""
     ours = filter_of(s) if has_gpu(s) and not s.o.dry_run else s.note("compute-sanitizer needs a GPU")
     for kind in ("memcheck", "racecheck", "synccheck") if ours is not None else ():
         for net in SANITIZED:
             path = made.get((net, "device", "f32", "50%")) or made.get((net, "device", "f32", "none"))
-            if path is not None and s.left() < 30:
+            if path is not None and s.left() < until:
                 s.note(f"no time for {kind} of {net}")
             elif path is not None:
                 sanitize(s, net, path, kind, ours)
 
 
-def run(s):
-    gpu_device.describe(s)
-    rest = [n for n in SMALL if n not in QUICK]
-    nets = s.o.nets.split(",") if s.o.nets else QUICK if s.o.dry_run else QUICK + rest
-    nets = [n for n in nets if n in SMALL] or QUICK
-    s.probe()
-    made = {}
+def check_one(s, net, made, check):
+    if s.left() < 15:
+        s.note(f"no time for {net}")
+        return
+    try:
+        check(s, net, made)
+    except (ValueError, KeyError, OSError) as e:
+        s.fail(f"{net}: {e}")
+
+
+def in_waves(s, nets, variants, made, check):
     for k in range(0, len(nets), WAVE):         # the first results soon
         some = nets[k:k + WAVE]
         if s.left() < 30:
-            s.note(f"no time for {', '.join(nets[k:])}")
-            break
-        s.say(f"compiling {', '.join(some)}, 8 programs each")
-        made.update(build_all(s, some))
-        s.side_by_side([lambda net=net: check_net(s, net, made) for net in some])
-    sanitize_all(s, made)
+            s.note(f"no time for {check.__name__} of {', '.join(nets[k:])}")
+            return
+        s.say(f"compiling {', '.join(some)}, {len(variants)} programs each")
+        made.update(build_all(s, some, variants))
+        s.side_by_side([lambda net=net: check_one(s, net, made, check) for net in some])
+
+
+def run(s):
+    """What matters most first: right numbers, then the same ones under every budget and in replays."""
+    gpu_device.describe(s)
+    nets = s.o.nets.split(",") if s.o.nets else QUICK if s.o.dry_run else list(SMALL)
+    nets = sorted([n for n in nets if n in SMALL] or QUICK, key=lambda n: n not in QUICK)
+    quick = [n for n in nets if n in QUICK]
+    s.probe()
+    made = {}
+    in_waves(s, nets, NUMBERS, made, check_numbers)
+    in_waves(s, quick, BUDGETED, made, check_budgets)
+    sanitize_all(s, made, s.left() * 0.4)
+    in_waves(s, [n for n in nets if n not in quick], BUDGETED, made, check_budgets)

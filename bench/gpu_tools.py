@@ -186,14 +186,21 @@ class Session:
 
     def probe(self):
         """Finds out what this machine's libraries cannot do, and goes without it: nothing else is to fail
-        for that. Products with epilogues have never run on some of them."""
+        for that. Products with epilogues have never run on some of them. Known to later parts, too."""
+        known = os.path.join(self.work, "flags.json")
+        if os.path.exists(known):
+            with open(known, encoding="utf-8") as f:
+                self.flags = json.load(f)
+            return
+        wrong = False
         jobs = [(f"probe-{name}-{precision}", self.model("probe-" + name, spec, 4), precision)
                 for name, spec in PROBES.items() for precision in ("f32", "tf32")]
         made = self.side_by_side([lambda n=n, o=o, p=p: self.compile(o, n, precision=p)
                                   for n, o, p in jobs if o is not None])
         for path, done in made:
             if path is None:
-                self.say(f"a probe does not compile: {done.tail()}")
+                self.fail(f"a probe does not compile: {done.tail()}")
+                wrong = True
                 continue
             done = self.train(path, 2)
             if done.rc != 0 and "no-epilogues" in done.out and "--no-epilogues" not in self.flags:
@@ -202,7 +209,11 @@ class Session:
                 self.flags.append("--no-epilogues")
             elif done.rc != 0:
                 self.explain(path, 1)
-                self.say(f"{os.path.basename(path)}: rc {done.rc}: {done.tail()}")
+                self.fail(f"{os.path.basename(path)}: rc {done.rc}: {done.tail()}")
+                wrong = True
+        if not wrong:
+            with open(known, "w", encoding="utf-8") as f:
+                json.dump(self.flags, f)
 
     def explain(self, trainer, steps, data="synthetic", more=()):
         """Runs what failed once more, node by node, and keeps what CUDA and its libraries say of it."""
