@@ -47,7 +47,8 @@ def options():
     p.add_argument("--nets", help="comma-separated; default: all of the part")
     p.add_argument("--precisions", default="f32,tf32")
     p.add_argument("--who", default="eager,compile,graphs,jax", help="peers; also: tune")
-    p.add_argument("--merge", nargs="*", help="earlier results: join the table; PyTorch's peaks are halved for a budget")
+    p.add_argument("--merge", nargs="*", help="earlier results: join the table; PyTorch's peaks are "
+                   "halved for a budget (if none: those measured on this machine)")
     p.add_argument("--python", help="interpreter of the peers (default: this one)")
     p.add_argument("--sanitizer", default="compute-sanitizer")
     p.add_argument("--home", default=".gpu")

@@ -134,6 +134,7 @@ def measure(s, net, precision, budget, small, trainer, batch, compile_s):
     row = {"model": net, "who": "lowerset", "precision": precision, "batch": batch, "budget": str(budget),
            "ms": median(times), "best_ms": min(times), "steps": len(times), "first_s": first,
            "compile_s": compile_s, "peak_bytes": plan.get("total", 0), "taken_bytes": watch.most,
+           "beside_bytes": max(0, watch.most - plan.get("total", 0)),       # context and libraries
            "overhead": plan.get("overhead", 0), "plan": plan.get("plan"), "loss": loss[-1],
            "notes": [t for t in done.out.splitlines() if t.startswith("note")][:4]}
     s.record("speed", **row)
@@ -164,14 +165,16 @@ def profile(s, net, precision, trainer, batch):
 
 
 def eager_peaks(s):
-    """PyTorch's peak bytes from earlier results: {(net, precision): bytes}."""
+    """PyTorch's peak bytes from earlier results, those on this machine if none are named:
+    {(net, precision): bytes}."""
     peaks = {}
-    for path in s.o.merge or []:
+    for path in s.o.merge or glob.glob(os.path.join(s.work, "gpu-peers.json")):
         with open(path, encoding="utf-8") as f:
-            for r in json.load(f)["rows"]:
-                if r["kind"] == "speed" and r["who"] == "eager" and r["batch"] == NETS[r["model"]]["batch"]:
-                    peaks[r["model"], r["precision"]] = r["peak_bytes"]
-    return peaks
+            data = json.load(f)
+        for r in data["rows"] if data["dry_run"] == s.o.dry_run else []:
+            if r["kind"] == "speed" and r["who"] == "eager" and r["batch"] == batches(s, r["model"], False):
+                peaks[r["model"], r["precision"]] = r["peak_bytes"]
+    return {key: peak for key, peak in peaks.items() if peak > 0}
 
 
 def run_ours(s):

@@ -116,13 +116,15 @@ class Session:
                 self.say("note: " + text)
 
     def save(self):
-        path = os.path.join(self.out, f"gpu-{self.o.part.replace(',', '-')}.json")
+        """Also where later calls on this machine find it: $OUT is emptied before each."""
+        name = f"gpu-{self.o.part.replace(',', '-')}.json"
         data = {"part": self.o.part, "dry_run": self.o.dry_run, "rows": self.rows,
                 "failures": self.failures, "notes": self.notes}
         with self.lock:
-            with open(path + ".tmp", "w", encoding="utf-8") as f:
-                json.dump(data, f, indent=1)
-            os.replace(path + ".tmp", path)
+            for path in {os.path.join(folder, name) for folder in (self.out, self.work)}:
+                with open(path + ".tmp", "w", encoding="utf-8") as f:
+                    json.dump(data, f, indent=1)
+                os.replace(path + ".tmp", path)
 
     # ---- commands ----
     def call(self, argv, limit=60, env=None, cwd=None):
