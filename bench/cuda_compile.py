@@ -63,9 +63,9 @@ def main():
     p.add_argument("--batch", type=int, default=0)
     p.add_argument("--arch", default="90a")
     p.add_argument("net", nargs="*")
-    options = p.parse_args()
+    options = p.parse_intermixed_args()
     lowerset = os.path.abspath(os.path.join(options.build, "lowerset"))
-    print("| net | batch | steps | functions | kernels | device text KiB | fatbin KiB | s | s of all cores |")
+    print("| net | batch | steps | functions | kernels | device text KiB | fatbin KiB | s | processor s |")
     print("|---|---|---|---|---|---|---|---|---|")
     for net in options.net or zoo(lowerset):
         with tempfile.TemporaryDirectory() as folder:
