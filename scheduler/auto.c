@@ -127,7 +127,7 @@ static bool change(Search *s)
 {
     uint32_t kind = ls_moves_random(s->m, 16);
     if (s->m->swaps && kind < 3)
-        return ls_move_swap(s->m);
+        return kind == 0 ? ls_move_forgo(s->m) : ls_move_swap(s->m);
     if (kind < 9 && ls_tape_peak(s->t) > s->m->target)
         return ls_move_relieve(s->m, 4);
     if (kind < 7)

@@ -288,35 +288,81 @@ static uint32_t run_about_peak(LsMoves *m)
     }
 }
 
-bool ls_move_shift(LsMoves *m)
+/* The runs that read what the run wrote to x; how many, or MOST + 1. */
+static uint32_t find_readers(const LsTape *t, uint32_t run, uint32_t x, uint32_t most,
+                             uint32_t *reader)
 {
-    LsTape *t = m->t;
-    uint32_t run = ls_moves_random(m, 2) ? run_about_peak(m) : any_run_from(m, 0), lo, hi;
-    if (run == LS_TAPE_END)
-        return false;
-    find_window(t, run, &lo, &hi);
-    if (lo >= hi)
-        return false;
+    const LsTapeList *l = &t->list[x];
+    uint32_t n = 0;
+    for (uint32_t k = ls_tape_events_before(t, x, run) + 1;
+         k < l->n && l->event[k] % 2 == 0 && n <= most; k++)
+        reader[n++] = l->event[k] / 2;
+    return n;
+}
+
+/* The run that alone reads what the run makes, if nobody reads what that makes: the update behind
+ * a weight gradient. Neither could go far without the other. LS_TAPE_END: there is none. */
+static uint32_t follower(const LsTape *t, uint32_t run)
+{
+    const LsProb *p = t->p;
+    uint32_t only = LS_TAPE_END, reader[2], v = t->run[run].node;
+    for (uint32_t k = p->out.at[v]; k < p->out.at[v + 1]; k++) {
+        uint32_t n = find_readers(t, run, p->out.id[k], 1, reader);
+        if (n > 1 || (n == 1 && only != LS_TAPE_END && only != reader[0]))
+            return LS_TAPE_END;
+        only = n == 1 ? reader[0] : only;
+    }
+    uint32_t w = only != LS_TAPE_END ? t->run[only].node : v;
+    for (uint32_t k = p->out.at[w]; only != LS_TAPE_END && k < p->out.at[w + 1]; k++)
+        if (!t->guard[p->out.id[k]] && find_readers(t, only, p->out.id[k], 0, reader) > 0)
+            return LS_TAPE_END;
+    return only;
+}
+
+/* One of the slots from lo to hi: either end more often, or just beyond the peak. */
+static uint32_t pick_slot(LsMoves *m, uint32_t run, uint32_t lo, uint32_t hi)
+{
+    const LsTape *t = m->t;
     uint32_t slot = lo + ls_moves_random(m, hi - lo), peak = t->run[ls_tape_peak_run(t)].slot;
     switch (ls_moves_random(m, 4)) {
     case 0:
-        slot = lo;
-        break;
+        return lo;
     case 1:
-        slot = hi;
-        break;
+        return hi;
     case 2:                                         /* just beyond the peak, seen from the run */
         if (peak >= lo && peak < hi)
-            slot = t->run[run].slot < peak ? peak + 1 : peak;
-        break;
+            return t->run[run].slot < peak ? peak + 1 : peak;
+        return slot;
     default:
-        break;
+        return slot;
     }
-    uint32_t before = ls_tape_run_from(t, slot), node = t->run[run].node;
-    if (before == run || before == t->run[run].next)
+}
+
+bool ls_move_shift(LsMoves *m)
+{
+    LsTape *t = m->t;
+    uint32_t run = ls_moves_random(m, 2) ? run_about_peak(m) : any_run_from(m, 0), lo, hi, first;
+    if (run == LS_TAPE_END)
         return false;
+    uint32_t last = follower(t, run), node = t->run[run].node, with = LS_NO_ID;
+    if (last != LS_TAPE_END && ls_moves_random(m, 4) != 0)
+        last = LS_TAPE_END;
+    find_window(t, run, &lo, &hi);
+    if (last != LS_TAPE_END)
+        find_window(t, last, &first, &hi);
+    if (lo >= hi)
+        return false;
+    uint32_t before = ls_tape_run_from(t, pick_slot(m, run, lo, hi));
+    if (before == run || before == last || before == t->run[run].next)
+        return false;
+    if (last != LS_TAPE_END) {
+        with = t->run[last].node;
+        ls_tape_remove(t, last);
+    }
     ls_tape_remove(t, run);
     ls_tape_insert(t, node, before);
+    if (with != LS_NO_ID)
+        ls_tape_insert(t, with, before);
     return true;
 }
 
@@ -361,6 +407,42 @@ bool ls_move_swap(LsMoves *m)
     if (nswap == 0 || to == now || (p->stuck[to] && t->count[to] > 0))
         return false;
     return swap_for(m, run, to, ls_moves_random(m, 2));
+}
+
+/* The cheapest node that makes what `now` makes and does not read x, or LS_NO_ID. */
+static uint32_t cheapest_without(const LsProb *p, uint32_t now, uint32_t x)
+{
+    uint32_t v = stands_for(p, now), best = LS_NO_ID;
+    for (uint32_t k = p->swap.at[v]; k <= p->swap.at[v + 1]; k++) {
+        uint32_t to = k < p->swap.at[v + 1] ? p->swap.id[k] : v;
+        if (!ls_id_in(p->in.id + p->in.at[to], p->in.at[to + 1] - p->in.at[to], x)
+            && !p->stuck[to] && (best == LS_NO_ID || p->cost[to] < p->cost[best]))
+            best = to;
+    }
+    return best;
+}
+
+bool ls_move_forgo(LsMoves *m)
+{
+    enum { MOST = 8 };
+    LsTape *t = m->t;
+    const LsProb *p = m->p;
+    uint32_t run = any_run_from(m, 0), reader[MOST + 1], node[MOST + 1];
+    if (run == LS_TAPE_END)
+        return false;
+    uint32_t v = t->run[run].node, nout = p->out.at[v + 1] - p->out.at[v];
+    uint32_t x = nout > 0 ? p->out.id[p->out.at[v] + ls_moves_random(m, nout)] : LS_NO_ID;
+    uint32_t n = nout > 0 && !t->guard[x] ? find_readers(t, run, x, MOST, reader) : 0;
+    bool again = ls_moves_random(m, 2);
+    for (uint32_t k = 0; k < n && n <= MOST; k++)
+        node[k] = t->run[reader[k]].node;
+    for (uint32_t k = 0; k < n && n <= MOST; k++) {
+        uint32_t to = cheapest_without(p, node[k], x);
+        bool there = t->run[reader[k]].node == node[k];         /* no swap took it away */
+        if (to == LS_NO_ID || (there && !swap_for(m, reader[k], to, again)))
+            return false;
+    }
+    return n > 0 && n <= MOST;
 }
 
 void ls_moves_swap_cheaper(LsMoves *m)

@@ -39,11 +39,15 @@ bool ls_moves_can_drop(const LsMoves *m, uint32_t run);
 uint32_t ls_moves_extra(LsMoves *m);
 
 /* Moves a random run to another place between what it reads and who reads it; one in two looks
- * at what is idle at the peak. */
+ * at what is idle at the peak. A weight gradient may take its update along. */
 bool ls_move_shift(LsMoves *m);
 
 /* Lets an alternative make what a random run makes, or the other way round. */
 bool ls_move_swap(LsMoves *m);
+
+/* Lets nobody read a value of a random run: what does takes the cheapest kernels that do without.
+ * One such swap alone may only cost; when all are made, nothing needs to make the value. */
+bool ls_move_forgo(LsMoves *m);
 
 /* Swaps all runs that an alternative makes for less while the target is kept. */
 void ls_moves_swap_cheaper(LsMoves *m);
