@@ -104,10 +104,10 @@ static void measure(LsJob *job, Row *row)
     row->state = job->state_bytes;
     row->paper = ls_paper(job->dag, MOST_SETS);
     LsPlanner *planner = ls_planner_new(job->cx.arena, job->dag, &o);
-    ls_planner_ask(planner, "auto", 0, &plan, &r);
+    ls_planner_least(planner, "auto", &plan, &r);
     row->vanilla = r.none_arena;
-    row->least = r.least;
-    row->least_overhead = overhead_at(planner, "auto", r.least);
+    row->least = plan.arena;
+    row->least_overhead = ls_plan_overhead(&plan);
     compare(planner, row);
     double cost;
     row->least_bound = ls_planner_bounds(planner, &row->least, 1, &cost);

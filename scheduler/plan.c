@@ -79,48 +79,56 @@ static uint32_t with_time(const LsPlanner *pl, uint32_t n)
     return (uint32_t)(n * sqrt(ampleness(pl)));
 }
 
+/* Of so many lower sets there is always time for fine sweeps and for the optima themselves. */
+enum { MOST_FOR_OPTIMA = 300 };
+
+static const char *const too_many = ", too many for some of the optima";
+
 /* The DPs' own families: everything unless it is too large. */
 typedef struct Families { const LsFamily *pruned, *all; uint32_t most; } Families;
 
-static const char *exact_note(const LsPlanner *pl, const Families *fam, uint32_t unknown)
+/* lacks: what is said of optima that were not found. */
+static const char *exact_note(const LsPlanner *pl, const Families *fam, const char *lacks)
 {
     if (fam->all == NULL)
         return ls_arena_printf(pl->arena, "more than %" PRIu32 " lower sets: the pruned family of %"
                                PRIu32 " instead", fam->most, fam->pruned->n);
-    return ls_arena_printf(pl->arena, "%" PRIu32 " lower sets%s", fam->all->n,
-                           unknown > 0 ? ", too many for some of the optima" : "");
+    return ls_arena_printf(pl->arena, "%" PRIu32 " lower sets%s", fam->all->n, lacks);
 }
 
 /* The optima, and what a sweep over the family finds beside them; over less where it is large. */
 static void run_exact(LsPlanner *pl, const LsForward *f, const Families *fam)
 {
-    enum { MOST_FOR_SWEEP = 2500, SMALL = 300 };
+    enum { MOST_FOR_SWEEP = 2500 };
     const char *tc = asked(pl, "exact-tc") ? "exact-tc" : NULL;
     const char *mc = asked(pl, "exact-mc") ? "exact-mc" : NULL;
     bool named = is_named(pl, "exact");
     uint32_t unknown = 0;
     const LsFamily *swept = fam->all ? fam->all : fam->pruned;
-    if (fam->all != NULL && (named || fam->all->n <= SMALL)) {
+    if (fam->all != NULL && (named || fam->all->n <= MOST_FOR_OPTIMA)) {
         const LsFamily *used = ls_strategy_exact(pl->pool, f, fam->all, tc, mc, 0, &unknown);
         swept = fam->all->n > MOST_FOR_SWEEP ? used : fam->all;
     }
-    ls_strategy_dp(pl->pool, f, swept, tc, mc);
-    pl->exact_note = exact_note(pl, fam, unknown);
+    ls_strategy_dp(pl->pool, f, swept, tc, mc,
+                   named || swept->n <= with_time(pl, MOST_FOR_OPTIMA));
+    pl->exact_note = exact_note(pl, fam, unknown > 0 ? too_many : "");
 }
 
-/* What run_exact left to be found, as far as there is time: behind the search, which does not need
- * it to start from. */
+/* What run_exact left to be found, if there is more than the usual time: behind the search, which
+ * does not need it to start from. */
 static void add_optima(LsPlanner *pl, const LsForward *f, const Families *fam)
 {
-    enum { SMALL = 300, MOST = 750, LOOKS = 30000000 };
-    uint32_t unknown = 1;
-    if (fam->all == NULL || fam->all->n <= SMALL || is_named(pl, "exact"))
+    enum { LOOKS = 30000000 };
+    uint32_t unknown = 0;
+    if (fam->all == NULL || fam->all->n <= MOST_FOR_OPTIMA || is_named(pl, "exact"))
         return;
-    if (fam->all->n <= with_time(pl, MOST))
+    bool try = fam->all->n <= with_time(pl, MOST_FOR_OPTIMA);
+    if (try)
         ls_strategy_exact(pl->pool, f, fam->all, asked(pl, "exact-tc") ? "exact-tc" : NULL,
                           asked(pl, "exact-mc") ? "exact-mc" : NULL,
                           (uint64_t)(LOOKS * ampleness(pl)), &unknown);
-    pl->exact_note = exact_note(pl, fam, unknown);
+    pl->exact_note = exact_note(pl, fam, !try ? ", --plan-time is too short for the optima"
+                                         : unknown > 0 ? too_many : "");
 }
 
 /* The DPs look at all pairs of lower sets: for a deep graph only when asked by name, or with time
@@ -162,14 +170,14 @@ static void offer_seeds(LsPlanner *pl, LsProb *p)
  * it is quick, it runs without plans by blocks before it runs with them. */
 static void run_auto(LsPlanner *pl, LsProb *p)
 {
-    enum { SMALL = 1500, QUICK = 300, PART = 40 };
+    enum { SMALL = 1500, QUICK = 300 };
     LsLimit limit;
     if (p->n < SMALL) {
         ls_strategy_closure(pl->pool, p);
         limit = ls_limit_start(pl->o->effort, pl->o->seconds);
-        pl->common.cut |= ls_strategy_auto(pl->pool, pl->common.store_all, &limit);
         if (p->n > QUICK)
-            limit.effort = (limit.effort * PART + 99) / 100;
+            limit.effort = (limit.effort * QUICK + p->n - 1) / p->n;
+        pl->common.cut |= ls_strategy_auto(pl->pool, pl->common.store_all, &limit);
     }
     offer_seeds(pl, p);
     if (p->n >= SMALL)
@@ -192,7 +200,9 @@ static void fill_pool(LsPlanner *pl, LsProb *p)
     if ((asked(pl, "approx-tc") || asked(pl, "approx-mc"))
         && has_time_for(pl, fam.pruned, "approx"))
         ls_strategy_dp(pl->pool, f, fam.pruned, asked(pl, "approx-tc") ? "approx-tc" : NULL,
-                       asked(pl, "approx-mc") ? "approx-mc" : NULL);
+                       asked(pl, "approx-mc") ? "approx-mc" : NULL,
+                       is_named(pl, "approx")
+                       || fam.pruned->n <= with_time(pl, MOST_FOR_OPTIMA));
     if (exact)
         run_exact(pl, f, &fam);
     if (asked(pl, "auto"))
@@ -230,19 +240,18 @@ static LsCand *next_by_peak(LsPlanner *pl, const char *want, const LsCand *last)
 }
 
 /* The candidate of the least arena; of equals the one of the least peak. Live peaks bound arenas,
- * so most need no packing, and those that do no more than it takes to be out of the question. */
-static LsCand *smallest(LsPlanner *pl, const char *want, int64_t *arena)
+ * so most need no packing, and those that do no more than it takes to be out of the question. No
+ * more than `full` get a thorough one. */
+static LsCand *smallest(LsPlanner *pl, const char *want, int full, int64_t *arena)
 {
-    enum { SMALL = 300, FEW = 16 };
-    int effort = pl->pool->prob->n < SMALL ? INT32_MAX : FEW;      /* so many get a full packing */
     LsCand *best = NULL, *c = NULL;
     int64_t slack = pl->pool->prob->dag->alignment;         /* peaks are of aligned sizes */
     for (int k = 0; (c = next_by_peak(pl, want, c)) != NULL; k++) {
         if (best != NULL && c->peak - slack >= *arena)
             break;
         int64_t good = best == NULL ? 0 : *arena - 1;
-        int64_t mine = ls_candidates_plan(pl->pool, c, k < effort ? good : INT64_MAX)->arena;
-        if (k >= effort)
+        int64_t mine = ls_candidates_plan(pl->pool, c, k < full ? good : INT64_MAX)->arena;
+        if (k >= full)
             mine = c->quick;                        /* whatever else was asked of it */
         else if (mine <= good)
             mine = ls_candidates_plan(pl->pool, c, 0)->arena;
@@ -262,7 +271,7 @@ static uint32_t count_again(const LsPlan *plan)
     return n;
 }
 
-static void add_row(LsPlanner *pl, const char *name, int64_t budget)
+static void add_row(LsPlanner *pl, const char *name, const char *want, int64_t budget)
 {
     LsPlanRow *row = &pl->report->row[pl->report->nrow++];
     *row = (LsPlanRow){.name = name};
@@ -271,7 +280,9 @@ static void add_row(LsPlanner *pl, const char *name, int64_t budget)
     if (strcmp(name, "approx") == 0 || (strcmp(name, "exact") == 0 && row->note == NULL))
         row->note = pl->left_out;
     LsCand *c = cheapest(pl, name, budget);
-    smallest(pl, name, &row->least);
+    row->least = pl->report->least;
+    if (strcmp(name, want) != 0)
+        smallest(pl, name, 0, &row->least);
     if (c == NULL)
         return;
     const LsPlan *plan = ls_candidates_plan(pl->pool, c, budget > 0 ? budget : INT64_MAX);
@@ -385,18 +396,22 @@ static void prove(LsPlanner *pl, int64_t budget, double plan_cost)
 
 static bool choose(LsPlanner *pl, const char *want, int64_t budget, bool tightest, LsPlan *out)
 {
+    enum { SMALL = 300, FEW = 16 };
     LsPlanReport *r = pl->report;
-    LsCand *least = smallest(pl, want, &r->least);
+    int thorough = pl->pool->prob->n < SMALL ? INT32_MAX : FEW;
+    LsCand *least = smallest(pl, want, tightest ? thorough : 1, &r->least);
     if (tightest)
         budget = r->least;
     LsCand *c = cheapest(pl, want, budget);
+    if (c == NULL)
+        least = smallest(pl, want, thorough, &r->least);
     const LsPlan *plan = c ? ls_candidates_plan(pl->pool, c, 0) : NULL;
     if (plan != NULL && plan->arena < r->least)
         r->least = plan->arena;
     r->row = ls_arena_alloc(pl->arena, NKNOWN, sizeof *r->row);
     for (size_t k = 0; k < NKNOWN; k++)
         if (pl->o->compare || strcmp(want, "auto") == 0 || counts(want, known[k].name))
-            add_row(pl, known[k].name, budget);
+            add_row(pl, known[k].name, want, budget);
     find_owners(pl, c ? &c->seq : &least->seq);
     prove(pl, budget, c ? c->cost : 0);
     if (c == NULL)
@@ -421,7 +436,7 @@ LsPlanner *ls_planner_new(LsArena *arena, const LsDag *dag, const LsPlanOptions 
                                 .store_all = store_all(p, pl->pool->live)};
     fill_pool(pl, p);
     int64_t least;
-    const LsPlan *none = smallest(pl, "none", &least)->plan;
+    const LsPlan *none = smallest(pl, "none", 1, &least)->plan;
     pl->common.none_peak = none->live_peak;
     pl->common.none_arena = none->arena;
     return pl;
@@ -457,6 +472,11 @@ bool ls_planner_ask(LsPlanner *pl, const char *strategy, int64_t budget, LsPlan 
                     LsPlanReport *report)
 {
     return ask(pl, strategy, budget, false, out, report);
+}
+
+bool ls_planner_least(LsPlanner *pl, const char *strategy, LsPlan *out, LsPlanReport *report)
+{
+    return ask(pl, strategy, 0, true, out, report);
 }
 
 bool ls_plan(LsArena *arena, const LsDag *dag, const LsPlanOptions *options, LsPlan *out,

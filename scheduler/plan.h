@@ -67,8 +67,8 @@ typedef struct LsPlanReport {
  * fits the budget (report: the least that does, and what forces it) or the strategy has no such
  * name; *out is then untouched. A larger budget never gives a dearer plan; auto is never worse
  * than a named strategy that it runs itself: none and chen always, the DPs up to 2500 lower sets,
- * the optima of the formulas up to 750 and some work, all more with more `seconds`. Rows say in
- * their notes what was left out. dag must be valid (ls_dag_check). */
+ * in small steps and with the optima of the formulas up to 300, all more with more `seconds`. Rows
+ * say in their notes what was left out. dag must be valid (ls_dag_check). */
 bool ls_plan(LsArena *arena, const LsDag *dag, const LsPlanOptions *options, LsPlan *out,
              LsPlanReport *report);
 
@@ -85,6 +85,10 @@ LsPlanner *ls_planner_new(LsArena *arena, const LsDag *dag, const LsPlanOptions 
  * for. budget: bytes of arena; <= 0: unlimited. */
 bool ls_planner_ask(LsPlanner *planner, const char *strategy, int64_t budget, LsPlan *out,
                     LsPlanReport *report);
+
+/* The same for the least arena that is found. */
+bool ls_planner_least(LsPlanner *planner, const char *strategy, LsPlan *out,
+                      LsPlanReport *report);
 
 /* What no plan can beat, for n budgets by one search (ls_bounder_curve): cost[k], ns; INFINITY: no
  * plan is within budget[k]. The result is the least live peak of any plan, bytes. */

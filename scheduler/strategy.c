@@ -95,11 +95,12 @@ static int64_t run_dps(LsCandidates *pool, const LsForward *f, const LsFamily *f
 }
 
 void ls_strategy_dp(LsCandidates *pool, const LsForward *f, const LsFamily *fam, const char *tc,
-                    const char *mc)
+                    const char *mc, bool fine)
 {
     /* finer where a DP is cheap; the measure is the input's, so that plans are the same
      * everywhere */
     double pairs = (double)fam->n * fam->n, step = 0.02 * pow(pairs / 1e4, 0.45);
+    step *= fine ? 1 : 2.5;
     step = step < 0.02 ? 0.02 : step > 0.25 ? 0.25 : step;
     LsDpOptions o = {.budget = widest(f, fam),
                      .most_points = pairs < 15000 ? 256 : pairs < 1e6 ? 64 : 48,

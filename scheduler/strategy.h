@@ -11,9 +11,9 @@ void ls_strategy_chen(LsCandidates *pool, const LsForward *f);
 
 /* Sweeps the DP's own budget from all that could be asked down to the least feasible one, and
  * offers strategies on its fronts as `tc` (time-centred) and `mc` (memory-centred); NULL: not
- * these. */
+ * these. fine: by small steps; else by such as serve to start a search from. */
 void ls_strategy_dp(LsCandidates *pool, const LsForward *f, const LsFamily *fam, const char *tc,
-                    const char *mc);
+                    const char *mc, bool fine);
 
 /* Offers the optimum itself for such a sweep. Returns the pruned family with all sets that the
  * optima use: one for ls_strategy_dp where fam, which must be whole, is too large for it.
