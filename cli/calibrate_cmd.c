@@ -89,7 +89,7 @@ static int usage(const char *arg)
 static int parse(Calibration *c, int argc, char **argv)
 {
     c->threads = ls_trial_cores();
-    c->seconds = 1.5;
+    c->seconds = 1.3;
     for (int i = 2; i < argc; i++) {
         const char *arg = argv[i];
         if (strcmp(arg, "--quick") == 0) {
