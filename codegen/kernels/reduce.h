@@ -1,0 +1,53 @@
+/* codegen/kernels/reduce.h -- what the files of reductions share: the walk over the axes, the text
+ * of accumulators, the loops of one unit. Callbacks get a format with one %d for the number of the
+ * result, where they need one. */
+#ifndef LS_CODEGEN_REDUCE_H
+#define LS_CODEGEN_REDUCE_H
+
+#include "codegen/kernels/body.h"
+
+typedef struct LsReduce {
+    LsBody body;
+    LsEmit *e;              /* where the text goes */
+    int kept[LS_NEST_AXES], nkept;      /* kept axes, except an innermost one */
+    int red[LS_NEST_AXES], nred;        /* reduced axes, except an innermost one */
+    bool rows;              /* the innermost axis is kept */
+    int64_t inner;          /* its length */
+    int64_t outer;          /* points of the kept axes */
+    int64_t group;          /* of them in one unit */
+    int64_t tile, ntile;    /* rows: accumulators, tiles of the innermost axis */
+    int64_t lanes;          /* not rows: accumulators */
+    bool fours;             /* rows: LS_LANES4 serves the innermost axis */
+    LsGrid part[2];
+    int cut;                /* axis that is cut */
+    int64_t piece, npiece;  /* its length, and how many */
+    int64_t count;          /* elements combined into one */
+} LsReduce;
+
+/* ---- codegen/kernels/accumulator.c ---- */
+LsType ls_reduce_type(const LsReduce *r, int y);    /* of result y */
+/* A sum of floats, which runs in float and goes on in double. */
+bool ls_long_sum(const LsReduce *r, int y);
+bool ls_any_long_sum(const LsReduce *r);
+/* Type of the total, and of every accumulator but those of long sums, which are `real`. */
+const char *ls_total_type(const LsReduce *r, int y);
+const char *ls_total_start(const LsReduce *r, int y);
+/* "total += x;" and its kin. */
+void ls_total_combine(const LsReduce *r, int y, const char *total, const char *x);
+/* Result y from its total. */
+void ls_total_finish(const LsReduce *r, int y, const char *total);
+/* "NAMEy", accumulators of type `type` in each row of the part's threads. */
+void ls_local_rows(const LsReduce *r, const LsGrid *part, const char *type, const char *name, int y,
+                   int64_t n);
+/* A format with one %d, and y in its place. */
+const char *ls_reduce_text(const LsReduce *r, const char *format, int y);
+/* Calls print for every result that is reduced. */
+void ls_reduce_each(const LsReduce *r,
+                    void (*print)(const LsReduce *, const char *format, int y), const char *format);
+
+/* ---- codegen/kernels/reduce_unit.c ---- */
+/* A unit whose innermost axis is kept, or reduced: its totals, delivered. */
+void ls_reduce_rows(const LsReduce *r);
+void ls_reduce_lanes(const LsReduce *r);
+
+#endif

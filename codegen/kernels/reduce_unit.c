@@ -1,0 +1,240 @@
+/* codegen/kernels/reduce_unit.c -- the loops in which one unit of a reduction comes to its totals:
+ * where the innermost axis is kept, and where it is reduced. */
+#include "codegen/kernels/reduce.h"
+
+#include <inttypes.h>
+
+enum { RUN = 16 };          /* rows summed in float before they go to double */
+
+static void open_axis(const LsReduce *r, int axis)
+{
+    const LsNest *n = r->body.nest;
+    const char *v = n->var[axis];
+    if (axis == r->cut && r->npiece > 1)
+        ls_emit_line(r->e, "for (int64_t %s = from; %s < end; %s++) {", v, v, v);
+    else
+        ls_emit_line(r->e, "for (int64_t %s = 0; %s < %" PRId64 "; %s++) {", v, v, n->size[axis],
+                     v);
+}
+
+/* A finished total: stored, or left for the second part. */
+static void deliver(const LsReduce *r, const char *format, int y)
+{
+    if (r->npiece == 1)
+        ls_total_finish(r, y, ls_reduce_text(r, format, y));
+    else
+        ls_emit_line(r->e, "part%d[%s] = %s;", y, r->rows ? "at + i" : "at",
+                     ls_reduce_text(r, format, y));
+}
+
+/* ---- the innermost axis is kept ---- */
+static void tile_loop(const LsReduce *r)
+{
+    const char *i = r->body.nest->var[r->body.nest->naxis - 1], *word = ls_lanes_word(r->fours);
+    if (r->ntile == 1)
+        ls_emit_line(r->e, "%s(%s, 0, %" PRId64 ") {", word, i, r->inner);
+    else
+        ls_emit_line(r->e, "%s(%s, i0, i1) {", word, i);
+}
+
+static const char *column(const LsReduce *r)
+{
+    return r->ntile == 1 ? "i" : "i - i0";
+}
+
+static void rows_declare(const LsReduce *r, const char *format, int y)
+{
+    (void)format;
+    ls_local_rows(r, &r->part[0], ls_total_type(r, y), "total", y, r->tile);
+    if (ls_long_sum(r, y))
+        ls_local_rows(r, &r->part[0], "real", "run", y, r->tile);
+}
+
+static void rows_start(const LsReduce *r, const char *format, int y)
+{
+    (void)format;
+    ls_emit_line(r->e, "total%d[%s] = %s;", y, column(r), ls_total_start(r, y));
+    if (ls_long_sum(r, y))
+        ls_emit_line(r->e, "run%d[%s] = 0;", y, column(r));
+}
+
+static void rows_combine(const LsReduce *r, const char *format, int y)
+{
+    (void)format;
+    ls_total_combine(r, y,
+                     ls_arena_printf(r->body.nest->arena, "%s%d[%s]",
+                                     ls_long_sum(r, y) ? "run" : "total", y, column(r)),
+                     ls_reduce_text(r, "v%d", r->body.f->out[y].stmt));
+}
+
+static void rows_flush(const LsReduce *r, const char *format, int y)
+{
+    (void)format;
+    if (!ls_long_sum(r, y))
+        return;
+    ls_emit_line(r->e, "total%d[%s] += run%d[%s];", y, column(r), y, column(r));
+    ls_emit_line(r->e, "run%d[%s] = 0;", y, column(r));
+}
+
+static void vector_loop(const LsReduce *r, void (*print)(const LsReduce *, const char *, int),
+                        const char *format)
+{
+    tile_loop(r);
+    ls_reduce_each(r, print, format);
+    ls_emit_line(r->e, "}");
+}
+
+/* The innermost reduced axis, shared by the rows of threads: in runs of RUN, each followed by the
+ * move to double, where it is long. True: two loops. */
+static bool rows_axis(const LsReduce *r, int axis)
+{
+    const LsNest *n = r->body.nest;
+    const char *v = n->var[axis];
+    bool cut = axis == r->cut && r->npiece > 1;
+    const char *from = cut ? "from" : "0";
+    const char *end = cut ? "end" : ls_arena_printf(n->arena, "%" PRId64, n->size[axis]);
+    if (!ls_any_long_sum(r) || (!cut && n->size[axis] <= RUN)) {
+        ls_emit_line(r->e, "LS_ROWS(%s, %s, %s) {", v, from, end);
+        return false;
+    }
+    int64_t runs = ls_ceil_div(cut ? r->piece : n->size[axis], RUN);
+    ls_emit_line(r->e, "LS_ROWS(chunk, 0, %" PRId64 ") {", runs);
+    ls_emit_line(r->e, "const int64_t r0 = %schunk * %d;", cut ? "from + " : "", RUN);
+    ls_emit_line(r->e, "for (int64_t %s = r0; %s < ls_least(r0 + %d, %s); %s++) {", v, v, RUN, end,
+                 v);
+    return true;
+}
+
+static void rows_loops(const LsReduce *r)
+{
+    bool loop = r->nred > 0, runs = loop && rows_axis(r, r->red[r->nred - 1]);
+    ls_body_rows(&r->body);
+    tile_loop(r);
+    ls_body_point(&r->body);
+    ls_reduce_each(r, rows_combine, NULL);
+    ls_emit_close(r->e, loop ? 2 : 1);
+    if (ls_any_long_sum(r))
+        vector_loop(r, rows_flush, NULL);
+    ls_emit_close(r->e, runs);
+}
+
+/* What the rows of threads have, in one. */
+static void rows_fold(const LsReduce *r, const char *format, int y)
+{
+    (void)format;
+    struct LsArena *a = r->body.nest->arena;
+    ls_emit_line(r->e, "%s sum%d = total%d[%s];", ls_total_type(r, y), y, y, column(r));
+    ls_emit_line(r->e, "LS_FOLD(other, %d) {", r->part[0].y);
+    ls_total_combine(r, y, ls_reduce_text(r, "sum%d", y),
+                     ls_arena_printf(a, "LS_OF_ROW(total%d, other)[%s]", y, column(r)));
+    ls_emit_line(r->e, "}");
+}
+
+void ls_reduce_rows(const LsReduce *r)
+{
+    ls_reduce_each(r, rows_declare, NULL);
+    vector_loop(r, rows_start, NULL);
+    for (int k = 0; k + 1 < r->nred; k++)
+        open_axis(r, r->red[k]);
+    rows_loops(r);
+    ls_emit_close(r->e, r->nred - 1);
+    ls_emit_line(r->e, "LS_SYNC;");
+    ls_emit_line(r->e, "LS_ROWS(first, 0, 1) {");
+    tile_loop(r);
+    ls_reduce_each(r, rows_fold, NULL);
+    ls_reduce_each(r, deliver, "sum%d");
+    ls_emit_close(r->e, 2);
+    ls_emit_line(r->e, "LS_SYNC;");
+}
+
+/* ---- the innermost axis is reduced ---- */
+static void lanes_declare(const LsReduce *r, const char *format, int y)
+{
+    (void)format;
+    ls_emit_line(r->e, "%s total%d = %s;", ls_total_type(r, y), y, ls_total_start(r, y));
+}
+
+static void lanes_array(const LsReduce *r, const char *format, int y)
+{
+    (void)format;
+    ls_local_rows(r, &r->part[0], ls_long_sum(r, y) ? "real" : ls_total_type(r, y), "lane", y,
+                  r->lanes);
+}
+
+static void lanes_start(const LsReduce *r, const char *format, int y)
+{
+    (void)format;
+    ls_emit_line(r->e, "LS_LANES(l, 0, %" PRId64 ")", r->lanes);
+    ls_emit_line(r->e, "    lane%d[l] = %s;", y, ls_total_start(r, y));
+}
+
+static void lanes_combine(const LsReduce *r, const char *format, int y)
+{
+    ls_total_combine(r, y, ls_reduce_text(r, format, y),
+                     ls_reduce_text(r, "v%d", r->body.f->out[y].stmt));
+}
+
+static void lanes_end(const LsReduce *r, const char *format, int y)
+{
+    (void)format;
+    if (ls_reduce_type(r, y) == LS_REAL && r->body.f->out[y].combine == LS_SUM) {
+        ls_emit_line(r->e, "total%d += ls_sum_lanes(lane%d, %" PRId64 ");", y, y, r->lanes);
+        return;
+    }
+    ls_emit_line(r->e, "LS_ROW_SYNC;");
+    ls_emit_line(r->e, "for (int64_t l = 0; l < %" PRId64 "; l++) {", r->lanes);
+    ls_total_combine(r, y, ls_reduce_text(r, "total%d", y), ls_reduce_text(r, "lane%d[l]", y));
+    ls_emit_line(r->e, "}");
+    ls_emit_line(r->e, "LS_ROW_SYNC;");
+}
+
+/* Elements b .. b + count of the innermost axis, one per lane. */
+static void lanes_point(const LsReduce *r, const char *count)
+{
+    ls_emit_line(r->e, "LS_LANES(l, 0, %s) {", count);
+    ls_emit_line(r->e, "const int64_t i = b + l;");
+    ls_body_point(&r->body);
+    ls_reduce_each(r, lanes_combine, "lane%d[l]");
+    ls_emit_line(r->e, "}");
+}
+
+static void lanes_run(const LsReduce *r)
+{
+    bool cut = r->npiece > 1 && r->cut == r->body.nest->naxis - 1;
+    struct LsArena *a = r->body.nest->arena;
+    const char *end = cut ? "end" : ls_arena_printf(a, "%" PRId64, r->inner);
+    int64_t rest = r->inner % r->lanes;
+    ls_emit_line(r->e, "int64_t b = %s;", cut ? "from" : "0");
+    ls_emit_line(r->e, "for (; b + %" PRId64 " <= %s; b += %" PRId64 ") {", r->lanes, end,
+                 r->lanes);
+    lanes_point(r, ls_arena_printf(a, "%" PRId64, r->lanes));
+    ls_emit_line(r->e, "}");
+    if (rest != 0 && cut)
+        lanes_point(r, "end - b");
+    else if (rest != 0)
+        lanes_point(r, ls_arena_printf(a, "%" PRId64, rest));
+}
+
+void ls_reduce_lanes(const LsReduce *r)
+{
+    ls_reduce_each(r, lanes_declare, NULL);
+    if (r->lanes > 1)
+        ls_reduce_each(r, lanes_array, NULL);
+    for (int k = 0; k < r->nred; k++)
+        open_axis(r, r->red[k]);
+    ls_body_rows(&r->body);
+    if (r->lanes == 1) {
+        open_axis(r, r->body.nest->naxis - 1);
+        ls_body_point(&r->body);
+        ls_reduce_each(r, lanes_combine, "total%d");
+        ls_emit_line(r->e, "}");
+    } else {
+        ls_reduce_each(r, lanes_start, NULL);
+        lanes_run(r);
+        ls_reduce_each(r, lanes_end, NULL);
+    }
+    ls_emit_close(r->e, r->nred);
+    ls_emit_line(r->e, "LS_LEAD {");
+    ls_reduce_each(r, deliver, "total%d");
+    ls_emit_line(r->e, "}");
+}
