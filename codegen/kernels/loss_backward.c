@@ -1,0 +1,137 @@
+/* codegen/kernels/loss_backward.c -- the gradients of cross-entropy and negative log-likelihood. */
+#include "codegen/kernels/loss.h"
+
+#include "codegen/kernels/move.h"
+
+#include <inttypes.h>
+
+static void run_classes(const LsLossText *l)
+{
+    ls_emit_line(l->e, "%s(c, 0, %" PRId64 ") {", ls_lanes_word(l->classes % 4 == 0), l->classes);
+}
+
+/* dloss of the position times its weight and 1 - smoothing (`pick`), and the even share of all. */
+static void factors(const LsLossText *l)
+{
+    LsEmit *e = l->e;
+    const char *w = l->weight >= 0 ? " * weight[t]" : "";
+    if (l->at->reduction == LS_LOSS_EACH)
+        ls_emit_line(e, "const real scale = dloss[%s];", ls_loss_offset(l, LS_LOSS_AT_EACH));
+    if (l->at->smoothing == 0 || l->nll) {
+        ls_emit_line(e, "const real pick = in ? scale%s : 0;", w);
+        return;
+    }
+    ls_emit_line(e, "const real pick = in ? scale * %s%s : 0;", l->plain, w);
+    ls_emit_line(e, "const real even = in ? scale * %s : 0;", l->smooth);
+}
+
+/* What the softmax is multiplied with. */
+static const char *factor(const LsLossText *l)
+{
+    if (l->at->smoothing == 0)
+        return "pick";
+    return l->weight >= 0 ? "pick + even * (real)all"
+                          : ls_arena_printf(l->n->arena, "pick + even * %" PRId64, l->classes);
+}
+
+static const char *even_part(const LsLossText *l, const char *even)
+{
+    if (l->at->smoothing == 0)
+        return "";
+    return ls_arena_printf(l->n->arena, " - %s%s", even, l->weight >= 0 ? " * weight[c]" : "");
+}
+
+static void grad_group(const LsLossText *l)
+{
+    LsEmit *e = l->e;
+    ls_loss_open_group(l);
+    ls_loss_label(l);
+    factors(l);
+    ls_emit_line(e, "const real *const row = x + %s;", ls_loss_offset(l, LS_LOSS_SCORES));
+    ls_emit_line(e, "real *const to = dx + %s;", ls_loss_offset(l, LS_LOSS_SCORES));
+    ls_emit_line(e, "if (!in) {");
+    run_classes(l);
+    ls_emit_line(e, "to[c] = 0;");
+    ls_emit_line(e, "}");
+    ls_emit_line(e, "continue;");
+    ls_emit_line(e, "}");
+    ls_emit_line(e, "const real z = lse[%s], by = %s;", ls_loss_offset(l, LS_LOSS_LSE), factor(l));
+    run_classes(l);
+    ls_emit_line(e, "to[c] = ls_exp(row[c] - z) * by%s;", even_part(l, "even"));
+    ls_emit_line(e, "}");
+    ls_emit_line(e, "LS_ROW_SYNC;");
+    ls_emit_line(e, "LS_LEAD {");
+    ls_emit_line(e, "to[t * %" PRId64 "] -= pick;", l->stride);
+    ls_emit_close(e, 4);
+}
+
+static void grad_tile(const LsLossText *l)
+{
+    LsEmit *e = l->e;
+    bool smooth = l->at->smoothing != 0;
+    const char *at = ls_loss_offset(l, LS_LOSS_SCORES);
+    ls_loss_open_tile(l);
+    ls_emit_line(e, "LS_LOCAL(real, by, %d);", LS_LOSS_TILE);
+    ls_emit_line(e, "LS_LOCAL(real, z, %d);", LS_LOSS_TILE);
+    if (smooth)
+        ls_emit_line(e, "LS_LOCAL(real, evens, %d);", LS_LOSS_TILE);
+    ls_emit_line(e, "LS_LOCAL(uint8_t, live, %d);", LS_LOSS_TILE);
+    ls_loss_open_columns(l);
+    ls_loss_label(l);
+    factors(l);
+    ls_emit_line(e, "live[i - i0] = in;");
+    ls_emit_line(e, "z[i - i0] = lse[%s];", ls_loss_offset(l, LS_LOSS_LSE));
+    ls_emit_line(e, "by[i - i0] = %s;", factor(l));
+    if (smooth)
+        ls_emit_line(e, "evens[i - i0] = even;");
+    ls_emit_line(e, "}");
+    ls_loss_open_classes(l);
+    ls_emit_line(e, "const real d = ls_exp(v - z[i - i0]) * by[i - i0]%s;",
+                 even_part(l, "evens[i - i0]"));
+    ls_emit_line(e, "dx[%s + c * %" PRId64 "] = live[i - i0] ? d : 0;", at, l->stride);
+    ls_emit_close(e, 2);
+    ls_loss_open_columns(l);
+    ls_loss_label(l);
+    factors(l);
+    if (smooth)
+        ls_emit_line(e, "(void)even;");
+    ls_emit_line(e, "if (in)");
+    ls_emit_line(e, "    dx[%s + t * %" PRId64 "] -= pick;", at, l->stride);
+    ls_emit_close(e, 3);
+}
+
+/* Zeros, then one element per position. */
+static void grad_scatter(const LsLossText *l)
+{
+    ls_loss_open_group(l);
+    ls_loss_label(l);
+    factors(l);
+    ls_emit_line(l->e, "if (in)");
+    ls_emit_line(l->e, "    dx[%s + t * %" PRId64 "] = -pick;",
+                 ls_loss_offset(l, LS_LOSS_SCORES), l->stride);
+    ls_emit_close(l->e, 3);
+}
+
+void ls_loss_backward(const LsLossText *l)
+{
+    const LsKernelText *k = l->k;
+    LsGrid part[2];
+    int n = 0;
+    if (l->nll)
+        part[n++] = ls_fill_part(k, 0);
+    part[n] = ls_loss_grid(l);
+    ls_emit_part(k, &part[n++]);
+    ls_loss_pointers(l);
+    ls_emit_operand(k, "dloss", 0);
+    if (!l->nll)
+        ls_emit_operand(k, "lse", 4);
+    ls_emit_result(k, "dx", 0);
+    if (l->at->reduction == LS_LOSS_MEAN) {
+        ls_emit_operand(k, "wsum", l->nll ? 3 : 5);
+        ls_emit_line(l->e, "const real scale = wsum[0] != 0 ? dloss[0] / wsum[0] : 0;");
+    } else if (l->at->reduction == LS_LOSS_SUM) {
+        ls_emit_line(l->e, "const real scale = dloss[0];");
+    }
+    (l->nll ? grad_scatter : l->runs ? grad_group : grad_tile)(l);
+    ls_emit_launch(k, part, n);
+}

@@ -1,0 +1,173 @@
+/* codegen/kernels/loss_forward.c -- the value of cross-entropy and negative log-likelihood: sums of
+ * every unit, then their sum. */
+#include "codegen/kernels/loss.h"
+
+#include <inttypes.h>
+
+/* Loss of the position from its score, the log z of the exponentials' sum and the smoothing's sum
+ * `mix`, and what it adds. */
+static void add_position(const LsLossText *l, const char *at)
+{
+    LsEmit *e = l->e;
+    const char *score =
+        ls_arena_printf(l->n->arena, "x[%s + t * %" PRId64 "]", ls_loss_offset(l, LS_LOSS_SCORES),
+                        l->stride);
+    const char *w = l->weight >= 0 ? "weight[t]" : "1";
+    ls_emit_line(e, "double loss = counts ? (double)NAN : 0;");
+    ls_emit_line(e, "if (in) {");
+    if (l->nll)
+        ls_emit_line(e, "loss = -(double)(%s * %s);", w, score);
+    else if (l->at->smoothing == 0)
+        ls_emit_line(e, "loss = (double)(%s * (z - %s));", w, score);
+    else
+        ls_emit_line(e, "loss = (double)(%s * %s * (z - %s)) + %s * (%s * (double)z - mix);",
+                     l->plain, w, score, l->smooth, l->weight >= 0 ? "all" : l->classes_text);
+    ls_emit_line(e, "}");
+    ls_emit_line(e, "sums[%s0] += loss;", at);
+    ls_emit_line(e, "sums[%s1] += in ? %s : 0;", at, w);
+    if (l->at->reduction == LS_LOSS_EACH)
+        ls_emit_line(e, "each[%s] = (real)loss;", ls_loss_offset(l, LS_LOSS_AT_EACH));
+}
+
+static void forward_group(const LsLossText *l)
+{
+    LsEmit *e = l->e;
+    ls_loss_open_group(l);
+    ls_loss_label(l);
+    if (!l->nll) {
+        ls_emit_line(e, "const real *const row = x + %s;", ls_loss_offset(l, LS_LOSS_SCORES));
+        ls_emit_line(e, "const real max = ls_row_max(row, %" PRId64 ", %" PRId64 ");", l->classes,
+                     l->lanes);
+        ls_emit_line(
+            e, "const real z = max + ls_log((real)ls_row_exp(row, max, %" PRId64 ", %" PRId64 "));",
+            l->classes, l->lanes);
+        if (l->at->smoothing != 0 && l->weight >= 0)
+            ls_emit_line(e, "const double mix = ls_row_dot(weight, row, %" PRId64 ", %" PRId64 ");",
+                         l->classes, l->lanes);
+        else if (l->at->smoothing != 0)
+            ls_emit_line(e, "const double mix = ls_row_sum(row, %" PRId64 ", %" PRId64 ");",
+                         l->classes, l->lanes);
+    }
+    ls_emit_line(e, "LS_LEAD {");
+    if (!l->nll)
+        ls_emit_line(e, "lse[%s] = z;", ls_loss_offset(l, LS_LOSS_LSE));
+    add_position(l, "");
+    ls_emit_close(e, 2);
+    ls_emit_line(e, "LS_SYNC;");
+    ls_emit_line(e, "LS_ONE {");
+    ls_emit_line(e, "double sum = sums[0], count = sums[1];");
+    ls_emit_line(e, "LS_FOLD(k, %d) {", ls_loss_grid(l).y);
+    ls_emit_line(e, "sum += LS_OF_ROW(sums, k)[0];");
+    ls_emit_line(e, "count += LS_OF_ROW(sums, k)[1];");
+    ls_emit_line(e, "}");
+}
+
+/* What a tile keeps of each position while the classes go by. */
+static void tile_locals(const LsLossText *l, bool mix)
+{
+    LsEmit *e = l->e;
+    ls_emit_line(e, "LS_LOCAL(double, sums, 2 * %d);", LS_LOSS_TILE);
+    ls_emit_line(e, "LS_LOCAL(real, max, %d);", LS_LOSS_TILE);
+    ls_emit_line(e, "LS_LOCAL(double, total, %d);", LS_LOSS_TILE);
+    if (mix)
+        ls_emit_line(e, "LS_LOCAL(double, mixed, %d);", LS_LOSS_TILE);
+    ls_loss_open_columns(l);
+    ls_emit_line(e, "sums[2 * (i - i0)] = sums[2 * (i - i0) + 1] = 0;");
+    ls_emit_line(e, "max[i - i0] = -INFINITY;");
+    ls_emit_line(e, "total[i - i0] = 0;");
+    if (mix)
+        ls_emit_line(e, "mixed[i - i0] = 0;");
+    ls_emit_line(e, "}");
+}
+
+static void forward_tile(const LsLossText *l)
+{
+    LsEmit *e = l->e;
+    bool mix = l->at->smoothing != 0;
+    ls_loss_open_tile(l);
+    tile_locals(l, mix);
+    ls_loss_open_classes(l);
+    ls_emit_line(e, "max[i - i0] = ls_max(max[i - i0], v);");
+    ls_emit_close(e, 2);
+    ls_loss_open_classes(l);
+    ls_emit_line(e, "total[i - i0] += ls_exp(v - max[i - i0]);");
+    if (mix)
+        ls_emit_line(e, "mixed[i - i0] += %sv;", l->weight >= 0 ? "weight[c] * " : "");
+    ls_emit_close(e, 2);
+    ls_loss_open_columns(l);
+    ls_loss_label(l);
+    ls_emit_line(e, "const real z = max[i - i0] + ls_log((real)total[i - i0]);");
+    ls_emit_line(e, "lse[%s] = z;", ls_loss_offset(l, LS_LOSS_LSE));
+    if (mix)
+        ls_emit_line(e, "const double mix = mixed[i - i0];");
+    add_position(l, "2 * (i - i0) + ");
+    ls_emit_line(e, "}");
+    ls_emit_line(e, "LS_SYNC;");
+    ls_emit_line(e, "LS_ONE {");
+    ls_emit_line(e, "double sum = 0, count = 0;");
+    ls_emit_line(e, "for (int64_t i = 0; i < i1 - i0; i++) {");
+    ls_emit_line(e, "sum += sums[2 * i];");
+    ls_emit_line(e, "count += sums[2 * i + 1];");
+    ls_emit_line(e, "}");
+}
+
+void ls_emit_totals(const LsKernelText *k, int n, int64_t units)
+{
+    LsEmit *e = k->e;
+    ls_emit_line(e, "LS_LOCAL(double, sums, %d);", n * LS_TOTAL_LANES);
+    ls_emit_line(e, "LS_LANES(l, 0, %d) {", LS_TOTAL_LANES);
+    for (int q = 0; q < n; q++)
+        ls_emit_line(e, "sums[%d * l + %d] = 0;", n, q);
+    ls_emit_line(e, "for (int64_t u = l; u < %" PRId64 "; u += %d) {", units, LS_TOTAL_LANES);
+    for (int q = 0; q < n; q++)
+        ls_emit_line(e, "sums[%d * l + %d] += part[%d * u + %d];", n, q, n, q);
+    ls_emit_close(e, 2);
+    ls_emit_line(e, "LS_SYNC;");
+    for (int q = 0; q < n; q++)
+        ls_emit_line(e, "double total%d = 0;", q);
+    ls_emit_line(e, "LS_ONE for (int64_t l = 0; l < %d; l++) {", LS_TOTAL_LANES);
+    for (int q = 0; q < n; q++)
+        ls_emit_line(e, "total%d += sums[%d * l + %d];", q, n, q);
+    ls_emit_line(e, "}");
+}
+
+static void end_part(const LsLossText *l, const LsGrid *part)
+{
+    LsEmit *e = l->e;
+    ls_emit_part(l->k, part);
+    ls_emit_workspace(l->k, "const double", "part");
+    if (l->at->reduction != LS_LOSS_EACH)
+        ls_emit_result(l->k, "loss", 0);
+    ls_emit_result(l->k, "wsum", l->nll ? 1 : 2);
+    ls_emit_totals(l->k, 2, l->units);
+    ls_emit_line(e, "LS_ONE {");
+    ls_emit_line(e, "wsum[0] = (real)total1;");
+    if (l->at->reduction == LS_LOSS_EACH)
+        ls_emit_line(e, "(void)total0;");
+    else
+        ls_emit_line(e, "loss[0] = (real)%s;", l->at->reduction == LS_LOSS_MEAN
+                     ? "(total1 != 0 ? total0 / total1 : total0)" : "total0");
+    ls_emit_close(e, 2);
+}
+
+void ls_loss_forward(const LsLossText *l)
+{
+    const LsKernelText *k = l->k;
+    const LsGrid part[2] = {ls_loss_grid(l), {"end", 1, LS_TOTAL_LANES, 1}};
+    ls_emit_part(k, &part[0]);
+    ls_loss_pointers(l);
+    if (!l->nll)
+        ls_emit_result(k, "lse", 1);
+    if (l->at->reduction == LS_LOSS_EACH)
+        ls_emit_result(k, "each", 0);
+    ls_emit_workspace(k, "double", "part");
+    if (l->runs || l->nll)
+        forward_group(l);
+    else
+        forward_tile(l);
+    ls_emit_line(l->e, "part[2 * u] = sum;");
+    ls_emit_line(l->e, "part[2 * u + 1] = count;");
+    ls_emit_close(l->e, 3);
+    end_part(l, &part[1]);
+    ls_emit_launch(k, part, 2);
+}
