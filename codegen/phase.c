@@ -1,0 +1,252 @@
+/* codegen/phase.c -- the tables of a phase: its steps with their kernels, addresses and results. */
+#include "codegen/phase.h"
+
+#include "compiler/fuse.h"
+
+#include <inttypes.h>
+
+static const char *space_word(LsSpace s)
+{
+    static const char *const word[] = {"Z", "A", "S", "C", "I"};
+    return word[s];
+}
+
+static void print_address(LsEmit *e, LsAddress a, const char *end)
+{
+    fprintf(e->to, "%s(%" PRId64 ")%s", space_word(a.space), a.offset, end);
+}
+
+void ls_tensor_print(FILE *to, const LsTensor *t)
+{
+    static const char *const type[] = {"LS_DT_REAL", "LS_DT_I64", "LS_DT_I32", "LS_DT_BOOL"};
+    static const char *const space[] = {"LS_AT_NONE", "LS_AT_ARENA", "LS_AT_STATE", "LS_AT_CONST",
+                                        "LS_AT_INPUT"};
+    fputc('{', to);
+    ls_emit_string(to, t->name);
+    fprintf(to, ", %s, %s, %d, {", type[t->type], t->channels_last ? "true" : "false", t->rank);
+    for (int k = 0; k < t->rank; k++)
+        fprintf(to, "%s%" PRId64, k > 0 ? ", " : "", t->dim[k]);
+    fprintf(to, "%s}, {%s, %" PRId64 "}}", t->rank == 0 ? "0" : "", space[t->at.space],
+            t->at.offset);
+}
+
+bool ls_phase_init(LsCtx *cx, LsPhaseText *ph, const LsCode *c, const LsCodePhase *from,
+                   const char *name)
+{
+    *ph = (LsPhaseText){.name = name, .p = from->problem, .plan = from->plan};
+    if (from->problem == NULL)
+        return true;
+    const LsDag *d = &ph->p->dag;
+    ph->g = ph->p->g;
+    ph->at = ls_arena_alloc(cx->arena, d->ntensor, sizeof *ph->at);
+    ph->first = ls_arena_alloc(cx->arena, d->ntensor, sizeof *ph->first);
+    ph->made = ls_arena_alloc(cx->arena, d->ntensor, sizeof *ph->made);
+    for (uint32_t t = 0; t < d->ntensor; t++)
+        if (d->tensor[t].persistent)
+            ph->first[t] = ph->at[t] = ls_address_source(c->addresses, ph->g, ph->p->value_of[t]);
+    return cx->nerror == 0;
+}
+
+/* In the order of the graph, not of the plan: the kernels' text, and so what the C compiler makes
+ * of it, is the same under every budget. */
+bool ls_phase_name_kernels(LsCtx *cx, LsKernelSet *set, LsPhaseText *ph)
+{
+    uint32_t n = ph->g != NULL ? ph->p->dag.nnode : 0;
+    ph->kernel = ls_arena_alloc(cx->arena, n, sizeof *ph->kernel);
+    for (uint32_t i = 0; i < n; i++)
+        if (!ph->p->dag.node[i].alternative)
+            ph->kernel[i] = ls_kernel_set_add(set, ph->g, ph->p->node_of[i]);
+    return cx->nerror == 0;
+}
+
+bool ls_phase_name_alternatives(LsCtx *cx, LsKernelSet *set, LsPhaseText *ph)
+{
+    for (uint32_t s = 0; ph->plan != NULL && s < ph->plan->nstep; s++) {
+        const LsPlanStep *st = &ph->plan->step[s];
+        if (!st->free && ph->kernel[st->id] == NULL)
+            ph->kernel[st->id] = ls_kernel_set_add(set, ph->g, ph->p->node_of[st->id]);
+    }
+    return cx->nerror == 0;
+}
+
+/* Puts the results of run step s where the plan says. */
+static void place_results(LsPhaseText *ph, uint32_t s)
+{
+    const LsPlanStep *st = &ph->plan->step[s];
+    const LsDagNode *n = &ph->p->dag.node[st->id];
+    for (uint32_t k = 0; k < n->nout; k++) {
+        uint32_t t = n->out[k];
+        ph->at[t] = (LsAddress){LS_AT_ARENA, ph->plan->offset[st->offset + k]};
+        if (ph->made[t] == 0) {
+            ph->made[t] = ph->nstep + 1;
+            ph->first[t] = ph->at[t];
+        }
+    }
+}
+
+static LsAddress address_of(const LsPhaseText *ph, LsValueId v)
+{
+    int64_t t = ph->p->tensor_of[v.i];
+    return ls_is(v) && t >= 0 ? ph->at[t] : (LsAddress){LS_AT_NONE, 0};
+}
+
+/* One line of the address table: operands, then results, then workspace. */
+static int print_arguments(LsPhaseText *ph, LsEmit *e, uint32_t s)
+{
+    const LsPlanStep *st = &ph->plan->step[s];
+    LsNodeId n = ph->p->node_of[st->id];
+    const LsNode *node = &ph->g->node[n.i];
+    int narg = node->nin + node->nout;
+    LsAddress *operand = ls_arena_alloc(ph->g->arena, node->nin, sizeof *operand);
+    for (int k = 0; k < node->nin; k++)     /* before the results move in: the node may run again */
+        operand[k] = ls_is_read(node, k) ? address_of(ph, ls_in(ph->g, n, k))
+                                         : (LsAddress){LS_AT_NONE, 0};
+    place_results(ph, s);
+    fprintf(e->to, "    /* %4u %s */ ", ph->nstep, node->name != NULL ? node->name : "");
+    for (int k = 0; k < node->nin; k++)
+        print_address(e, operand[k], ", ");
+    for (int k = 0; k < node->nout; k++)
+        print_address(e, address_of(ph, ls_out(ph->g, n, k)), ", ");
+    if (st->workspace_offset >= 0) {
+        print_address(e, (LsAddress){LS_AT_ARENA, st->workspace_offset}, ",");
+        narg++;
+    }
+    fputc('\n', e->to);
+    return narg;
+}
+
+static void print_addresses(LsPhaseText *ph, LsEmit *e)
+{
+    for (uint32_t s = 0; ph->plan != NULL && s < ph->plan->nstep; s++)
+        if (!ph->plan->step[s].free) {
+            print_arguments(ph, e, s);
+            ph->nstep++;
+        }
+}
+
+/* Elements (or, with types, the type) of each result of each step. */
+static void print_results(const LsPhaseText *ph, LsEmit *e, bool types)
+{
+    for (uint32_t s = 0; ph->plan != NULL && s < ph->plan->nstep; s++) {
+        const LsPlanStep *st = &ph->plan->step[s];
+        if (st->free)
+            continue;
+        LsNodeId n = ph->p->node_of[st->id];
+        fprintf(e->to, "   ");
+        for (int k = 0; k < ph->g->node[n.i].nout; k++) {
+            LsValueId v = ls_out(ph->g, n, k);
+            fprintf(e->to, " %" PRId64 ",", types ? (int64_t)ls_type(ph->g, v)
+                                                  : ls_count(ls_shape(ph->g, v)));
+        }
+        fputc('\n', e->to);
+    }
+}
+
+typedef struct Cursor { uint32_t address, result; } Cursor;    /* into the tables of both phases */
+
+static void print_step(LsPhaseText *ph, LsEmit *e, const LsPlanStep *st, Cursor *at)
+{
+    static const char *const suffix[] = {"", " backward", " update"};
+    LsNodeId n = ph->p->node_of[st->id];
+    const LsNode *node = &ph->g->node[n.i];
+    int narg = node->nin + node->nout + (st->workspace_offset >= 0);
+    fprintf(e->to, "    {%s, ", ph->kernel[st->id]);
+    ls_emit_string(e->to, ls_arena_printf(ph->g->arena, "%s%s%s", node->name ? node->name : "",
+                                        suffix[node->phase], st->again ? " again" : ""));
+    fprintf(e->to, ", \"%s\", %d, %d, %d, %u, %u, %s, %u, %" PRId64 "},\n", ls_op[node->op]->name,
+            narg, node->nin, node->nout, at->address, at->result, st->again ? "true" : "false",
+            st->id, st->workspace_offset >= 0 ? ph->p->dag.node[st->id].workspace : 0);
+    at->address += (uint32_t)narg;
+    at->result += node->nout;
+}
+
+static void print_steps(LsPhaseText *ph, LsEmit *e, Cursor *at)
+{
+    ls_emit_line(e, "static const LsStep %s_step[] = {", ph->name);
+    for (uint32_t s = 0; ph->plan != NULL && s < ph->plan->nstep; s++)
+        if (!ph->plan->step[s].free)
+            print_step(ph, e, &ph->plan->step[s], at);
+    ls_emit_line(e, "{.run = NULL}");
+    ls_emit_line(e, "};");
+}
+
+static void print_watch(LsPhaseText *ph, LsEmit *e, const char *kind, const char *name, LsValueId v)
+{
+    int64_t t = ph->p->tensor_of[v.i];
+    LsTensor row = ls_address_tensor(ph->g, v, ph->first[t]);
+    row.name = name;
+    fprintf(e->to, "    {");
+    ls_tensor_print(e->to, &row);
+    fprintf(e->to, ", ");
+    ls_emit_string(e->to, ls_arena_printf(ph->g->arena, "%s%s", kind, name));
+    fprintf(e->to, ", %u, false},\n", ph->made[t] > 0 ? ph->made[t] - 1 : 0);
+    ph->nwatch++;
+}
+
+LsNodeId ls_find_cross_entropy(const LsGraph *g)
+{
+    for (uint32_t i = 1; i < g->nnode; i++)
+        if (g->node[i].op == LS_OP_XENT || g->node[i].op == LS_OP_NLL)
+            return (LsNodeId){i};
+    return (LsNodeId){0};
+}
+
+static void print_watches(LsPhaseText *ph, LsEmit *e)
+{
+    ls_emit_line(e, "static const LsWatch %s_watch[] = {", ph->name);
+    for (uint32_t i = 0; ph->g != NULL && i < ph->g->noutput; i++)
+        print_watch(ph, e, "out/", ph->g->value[ph->g->output[i].i].name, ph->g->output[i]);
+    for (uint32_t i = 0; ph->g != NULL && i < ph->g->ngrad; i++)
+        print_watch(ph, e, "grad/", ph->g->value[ph->g->grad[i].param.i].name, ph->g->grad[i].grad);
+    if (ph->g != NULL && !ph->g->training) {
+        LsNodeId loss = ls_find_cross_entropy(ph->g);
+        if (loss.i != 0)
+            print_watch(ph, e, "", "logits", ls_in(ph->g, loss, 0));
+    }
+    ls_emit_line(e, "{.key = NULL}");
+    ls_emit_line(e, "};");
+}
+
+void ls_phase_print_entry(const LsPhaseText *ph, LsEmit *e)
+{
+    int64_t t = ph->g != NULL ? ph->p->tensor_of[ph->g->loss.i] : -1;
+    ls_emit_line(e, ".%s = {", ph->name);
+    ls_emit_line(e, ".step = %s_step, .nstep = %u, .watch = %s_watch, .nwatch = %u,", ph->name,
+                 ph->nstep, ph->name, ph->nwatch);
+    if (t >= 0)
+        ls_emit_line(e, ".loss = %s(%" PRId64 "),", space_word(ph->at[t].space),
+                     ph->at[t].offset);
+    if (ph->plan != NULL)
+        ls_emit_line(e, ".arena_bytes = %" PRId64 ", .live_peak = %" PRId64 ",", ph->plan->arena,
+                     ph->plan->live_peak);
+    ls_emit_line(e, "},");
+}
+
+void ls_phase_print_tables(LsPhaseText *train, LsPhaseText *eval, LsEmit *e)
+{
+    Cursor at = {0};
+    ls_emit_line(e, "#define A(offset) {LS_AT_ARENA, offset}");
+    ls_emit_line(e, "#define S(offset) {LS_AT_STATE, offset}");
+    ls_emit_line(e, "#define C(offset) {LS_AT_CONST, offset}");
+    ls_emit_line(e, "#define I(index) {LS_AT_INPUT, index}");
+    ls_emit_line(e, "#define Z(none) {LS_AT_NONE, none}");
+    ls_emit_line(e, "\n/* Arguments of every step: operands, results, workspace; training, then "
+                    "evaluation. */");
+    ls_emit_line(e, "static const LsAddress address[] = {");
+    print_addresses(train, e);
+    print_addresses(eval, e);
+    ls_emit_line(e, "Z(0)");
+    ls_emit_line(e, "};");
+    for (int types = 0; types < 2; types++) {
+        ls_emit_line(e, types ? "static const uint8_t element_type[] = {"
+                              : "static const int64_t element_count[] = {");
+        print_results(train, e, types);
+        print_results(eval, e, types);
+        ls_emit_line(e, "0");
+        ls_emit_line(e, "};");
+    }
+    print_steps(train, e, &at);
+    print_steps(eval, e, &at);
+    print_watches(train, e);
+    print_watches(eval, e);
+}
