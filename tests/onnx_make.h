@@ -199,6 +199,56 @@ static inline void make_tensor_attr(Make *mk, Onnx__NodeProto *p, const char *na
     make_attr(mk, p, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR)->t = t;
 }
 
+/* A function of the domain "local", without nodes; its calls are of that domain too. */
+static inline Onnx__FunctionProto *make_function(Make *mk, const char *name, const char *in,
+                                                 const char *out)
+{
+    Onnx__FunctionProto *f = MAKE_NEW(mk, Onnx__FunctionProto, onnx__function_proto__init);
+    f->name = ls_arena_strdup(mk->cx.arena, name);
+    f->domain = "local";
+    make_names(mk, &f->input, &f->n_input, in);
+    make_names(mk, &f->output, &f->n_output, out);
+    MAKE_PUSH(mk, mk->m->functions, mk->m->n_functions, f);
+    return f;
+}
+
+/* The tensor's data are in a typed field, which is empty. */
+static inline void make_typed(Onnx__TensorProto *t, int type)
+{
+    t->has_raw_data = false;
+    t->raw_data.len = 0;
+    t->data_type = type;
+}
+
+/* The tensor's data are in that file, in the model's folder; offset NULL: not said. */
+static inline void make_external(Make *mk, Onnx__TensorProto *t, const char *location,
+                                 const char *offset)
+{
+    const char *pair[][2] = {{"location", location}, {"offset", offset}};
+    t->has_raw_data = false;
+    t->raw_data.len = 0;
+    t->has_data_location = true;
+    t->data_location = ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
+    for (int i = 0; i < (offset != NULL ? 2 : 1); i++) {
+        Onnx__StringStringEntryProto *e = MAKE_NEW(mk, Onnx__StringStringEntryProto,
+                                                   onnx__string_string_entry_proto__init);
+        e->key = (char *)pair[i][0];
+        e->value = (char *)pair[i][1];
+        MAKE_PUSH(mk, t->external_data, t->n_external_data, e);
+    }
+}
+
+/* A file in the model's folder. */
+static inline void make_file(const Make *mk, const char *name, const void *bytes, size_t n)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/%s", mk->dir, name);
+    FILE *f = fopen(path, "wb");
+    ck_assert_ptr_nonnull(f);
+    ck_assert_uint_eq(fwrite(bytes, 1, n, f), n);
+    fclose(f);
+}
+
 static inline void make_write(Make *mk, const void *bytes, size_t n)
 {
     FILE *f = fopen(mk->path, "wb");

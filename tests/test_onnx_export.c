@@ -209,24 +209,10 @@ END_TEST
 
 START_TEST(external_data_moves_inside)
 {
-    char path[128];
     float data[12] = {0};
     data[7] = 9;
-    snprintf(path, sizeof path, "%s/w.bin", mk.dir);
-    FILE *f = fopen(path, "wb");
-    ck_assert_ptr_nonnull(f);
-    fwrite(data, 1, sizeof data, f);
-    fclose(f);
-    Onnx__TensorProto *t = mk.g->initializer[0];
-    t->has_raw_data = false;
-    t->raw_data.len = 0;
-    t->has_data_location = true;
-    t->data_location = ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
-    Onnx__StringStringEntryProto *e = MAKE_NEW(&mk, Onnx__StringStringEntryProto,
-                                               onnx__string_string_entry_proto__init);
-    e->key = "location";
-    e->value = "w.bin";
-    MAKE_PUSH(&mk, t->external_data, t->n_external_data, e);
+    make_file(&mk, "w.bin", data, sizeof data);
+    make_external(&mk, mk.g->initializer[0], "w.bin", NULL);
     const Onnx__TensorProto *w = initializer(export_model(), "w");
     ck_assert_uint_eq(w->n_external_data, 0);
     ck_assert_float_eq(at_slot("w", 7), 9);
@@ -236,9 +222,7 @@ END_TEST
 START_TEST(doubles_leave_as_floats_everywhere)
 {
     Onnx__TensorProto *t = mk.g->initializer[0];
-    t->has_raw_data = false;
-    t->raw_data.len = 0;
-    t->data_type = MAKE_DOUBLE;
+    make_typed(t, MAKE_DOUBLE);
     for (int i = 0; i < 12; i++)
         MAKE_PUSH(&mk, t->double_data, t->n_double_data, 0.25 * i);
     mk.g->input[0] = make_value(&mk, "x", MAKE_DOUBLE, "2x3");
@@ -266,15 +250,10 @@ END_TEST
 START_TEST(batch_norms_inside_functions_lose_their_training_mode)
 {
     mk.m->opset_import[0]->version = 15;
-    Onnx__FunctionProto *f = MAKE_NEW(&mk, Onnx__FunctionProto, onnx__function_proto__init);
-    f->name = "Norm";
-    f->domain = "local";
-    make_names(&mk, &f->input, &f->n_input, "a s b m v");
-    make_names(&mk, &f->output, &f->n_output, "o");
+    Onnx__FunctionProto *f = make_function(&mk, "Norm", "a s b m v", "o");
     Onnx__NodeProto *p = make_body(&mk, "BatchNormalization", "a s b m v", "o nm nv");
     make_int(&mk, p, "training_mode", 1);
     MAKE_PUSH(&mk, f->node, f->n_node, p);
-    MAKE_PUSH(&mk, mk.m->functions, mk.m->n_functions, f);
     Onnx__NodeProto *c = add_batch_norm("z");
     c->op_type = "Norm";
     c->domain = "local";

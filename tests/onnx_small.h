@@ -1,0 +1,35 @@
+/* tests/onnx_small.h -- tests that change the small model of onnx_make.h and import it: the model
+ * of the running test, and what the importer makes of it. */
+#ifndef LS_TESTS_ONNX_SMALL_H
+#define LS_TESTS_ONNX_SMALL_H
+
+#include "tests/onnx_make.h"
+
+static Make mk;                 /* of the running test */
+
+static inline void setup(void) { make_small(&mk); }
+static inline void teardown(void) { make_end(&mk); }
+
+static inline LsGraph *import_well(void)
+{
+    LsGraph *g = make_import(&mk);
+    ck_assert_msg(g != NULL, "%s", make_log(&mk));
+    ck_assert_msg(ls_verify(&mk.cx, g), "%s", make_log(&mk));
+    return g;
+}
+
+/* The value of that name; none, when there is none. */
+static inline LsValueId named(const LsGraph *g, const char *name)
+{
+    for (uint32_t i = 1; i < g->nvalue; i++)
+        if (strcmp(g->value[i].name, name) == 0)
+            return (LsValueId){i};
+    return (LsValueId){0};
+}
+
+static inline LsValueKind kind(const LsGraph *g, const char *name)
+{
+    return g->value[named(g, name).i].kind;
+}
+
+#endif
