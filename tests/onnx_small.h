@@ -1,5 +1,5 @@
 /* tests/onnx_small.h -- tests that change the small model of onnx_make.h and import it: the model
- * of the running test, and what the importer makes of it. */
+ * of the running test, what the importer makes of it, or that it refuses it. */
 #ifndef LS_TESTS_ONNX_SMALL_H
 #define LS_TESTS_ONNX_SMALL_H
 
@@ -30,6 +30,16 @@ static inline LsValueId named(const LsGraph *g, const char *name)
 static inline LsValueKind kind(const LsGraph *g, const char *name)
 {
     return g->value[named(g, name).i].kind;
+}
+
+/* The model is refused; the first words of the diagnosis and the exit code are right. */
+static inline void refuse(LsErrId id, int exit_code, const char *says)
+{
+    ck_assert_ptr_null(make_import(&mk));
+    ck_assert_msg(strstr(make_log(&mk), says) != NULL, "not said: %s\nbut: %s", says,
+                  make_log(&mk));
+    ck_assert_msg(mk.cx.last == id, "another error was the last: %s", make_log(&mk));
+    ck_assert_int_eq(mk.cx.exit_code, exit_code);
 }
 
 #endif

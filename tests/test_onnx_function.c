@@ -129,6 +129,34 @@ START_TEST(a_body_follows_the_opset)
 }
 END_TEST
 
+START_TEST(a_function_that_calls_itself_is_refused)
+{
+    Onnx__FunctionProto *f = make_function(&mk, "Again", "a", "b");
+    Onnx__NodeProto *body = make_body(&mk, "Again", "a", "b");
+    body->domain = "local";
+    MAKE_PUSH(&mk, f->node, f->n_node, body);
+    make_node(&mk, "Again", "h", "z")->domain = "local";
+    refuse(LS_E_CYCLE, LS_EXIT_MODEL, "(Again): error");
+}
+END_TEST
+
+START_TEST(functions_that_multiply_without_end_are_refused)
+{
+    for (int i = 0; i < 14; i++) {      /* 8^14 nodes */
+        const char *name = ls_arena_printf(mk.cx.arena, "f%d", i);
+        Onnx__FunctionProto *f = make_function(&mk, name, "a", "b");
+        for (int k = 0; i < 13 && k < 8; k++) {
+            const char *op = ls_arena_printf(mk.cx.arena, "f%d", i + 1);
+            Onnx__NodeProto *body = make_body(&mk, op, "a", ls_arena_printf(mk.cx.arena, "t%d", k));
+            body->domain = "local";
+            MAKE_PUSH(&mk, f->node, f->n_node, body);
+        }
+    }
+    make_node(&mk, "f0", "h", "z")->domain = "local";
+    refuse(LS_E_UNSUPPORTED, LS_EXIT_UNSUPPORTED, "nodes after its local functions are inlined");
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("function");
@@ -140,6 +168,8 @@ int main(void)
         functions_call_functions,
         inner_names_that_are_taken_are_avoided,
         a_running_statistic_inside_a_function_is_refused,
+        a_function_that_calls_itself_is_refused,
+        functions_that_multiply_without_end_are_refused,
     };
     add_tests(tc, sizeof test / sizeof *test, test);
     tcase_add_loop_test(tc, operators_that_onnx_defines_by_a_body_are_inlined, 0, 4);
