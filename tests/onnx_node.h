@@ -113,4 +113,52 @@ static inline void node_fails(Node *n, const char *op, int version, int nin, con
     ck_assert_msg(strstr(log, text) != NULL, "'%s' is not in: %s", text, log);
 }
 
+/* ---- operands: constants, an input, none ---- */
+static inline LsValueId ints_of(LsShape s, const int64_t *v)
+{
+    int64_t *data = ls_arena_alloc(cx.arena, (size_t)ls_count(&s) + 1, sizeof *data);
+    memcpy(data, v, (size_t)ls_count(&s) * sizeof *data);
+    return ls_const_add(&cx, g, LS_I64, &s, data);
+}
+
+static inline LsValueId reals_of(LsShape s, const float *v)
+{
+    float *data = ls_arena_alloc(cx.arena, (size_t)ls_count(&s) + 1, sizeof *data);
+    memcpy(data, v, (size_t)ls_count(&s) * sizeof *data);
+    return ls_const_add(&cx, g, LS_REAL, &s, data);
+}
+
+static inline LsValueId scalar(double v) { return ls_const_real(&cx, g, v); }
+
+static inline LsValueId input(LsShape s)
+{
+    return ls_value_add(&cx, g, LS_V_INPUT, "x", LS_REAL, &s, NULL);
+}
+
+#define LIST(...) sizeof (int64_t[]){__VA_ARGS__} / 8, (int64_t[]){__VA_ARGS__}
+#define INTS(...) ints_of(SHAPE(sizeof (int64_t[]){__VA_ARGS__} / 8), (int64_t[]){__VA_ARGS__})
+#define REALS(...) reals_of(SHAPE(sizeof (float[]){__VA_ARGS__} / 4), (float[]){__VA_ARGS__})
+#define IN(...) sizeof (LsValueId[]){__VA_ARGS__} / sizeof(LsValueId), (LsValueId[]){__VA_ARGS__}
+static const LsValueId NONE;      /* left out */
+
+/* ---- results ---- */
+/* v is a constant of these numbers. */
+static inline void expect(LsValueId v, int n, const double *want)
+{
+    ck_assert(ls_is_const(g, v));
+    ck_assert_int_eq(ls_count(ls_shape(g, v)), n);
+    for (int i = 0; i < n; i++)
+        ck_assert_msg(fabs(ls_const_at(g, v, i) - want[i]) <= 1e-6 * (1 + fabs(want[i])),
+                      "element %d is %.9g, not %.9g", i, ls_const_at(g, v, i), want[i]);
+}
+#define EXPECT(v, ...) expect(v, sizeof (double[]){__VA_ARGS__} / 8, (double[]){__VA_ARGS__})
+
+static inline void expect_shape(LsValueId v, LsShape want)
+{
+    ck_assert_msg(ls_shape_same(ls_shape(g, v), &want), "%s, not %s",
+                  ls_shape_text(cx.arena, ls_shape(g, v)), ls_shape_text(cx.arena, &want));
+}
+
+static inline const LsNode *made_by(LsValueId v) { return &g->node[g->value[v.i].def.i]; }
+
 #endif

@@ -3,18 +3,6 @@
 #include "tests/onnx_node.h"
 #include "tests/suite.h"
 
-#define LIST(...) sizeof (int64_t[]){__VA_ARGS__} / 8, (int64_t[]){__VA_ARGS__}
-#define IN(...) sizeof (LsValueId[]){__VA_ARGS__} / sizeof(LsValueId), (LsValueId[]){__VA_ARGS__}
-static const LsValueId NONE;
-
-static const LsNode *made_by(LsValueId v) { return &g->node[g->value[v.i].def.i]; }
-
-static void expect_shape(LsValueId v, LsShape want)
-{
-    ck_assert_msg(ls_shape_same(ls_shape(g, v), &want), "%s, not %s",
-                  ls_shape_text(cx.arena, ls_shape(g, v)), ls_shape_text(cx.arena, &want));
-}
-
 static double *run(LsValueId v)
 {
     Eval e = eval_new(g);
