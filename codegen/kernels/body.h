@@ -1,5 +1,5 @@
 /* codegen/kernels/body.h -- the statements of a FUSED node as text, for the loops of fused.c and
- * reduce.c.
+ * reduce_unit.c.
  *
  * Operand k is the pointer xk, loaded as ak; statement s gives vs; result k is the pointer yk. */
 #ifndef LS_CODEGEN_BODY_H
