@@ -342,4 +342,8 @@ LS_TRANSPOSE(64)
 #define ls_transpose64(to, ldt, from, ldf, rows, cols)                                             \
     ls_transpose64_of(to, ldt, from, ldf, rows, cols, LS_X, LS_Y)
 
+#ifndef LS_F64
+#include "ls_cuda_mma.h"
+#endif
+
 #endif

@@ -44,6 +44,8 @@ typedef struct Thread {
     void *fake;                 /* of the sanitizer */
 } Thread;
 
+typedef struct Mma { float a[4], b[2], c[4]; } Mma;     /* what a lane brings, and takes */
+
 typedef struct Array { void *p; int64_t block; } Array;
 
 static struct {
@@ -79,7 +81,10 @@ static const char *where(int t, char *to, size_t size)
         snprintf(to, size, "waits for the block at line %d", h->line);
     else
         snprintf(to, size, "waits for lanes %08" PRIx32 " %sat line %d", h->mask,
-                 h->wait == EXEC_SHUFFLE ? "to shuffle " : "", h->line);
+                 h->wait == EXEC_SHUFFLE ? "to shuffle "
+                 : h->wait == EXEC_MMA   ? "to multiply "
+                                         : "",
+                 h->line);
     return to - n;
 }
 
@@ -187,6 +192,16 @@ uint64_t exec_wait(ExecWait what, uint32_t mask, int line, uint64_t bits, unsign
     return h->in;
 }
 
+void exec_mma_at(float c[4], const float a[4], const float b[2], int line)
+{
+    Mma m;
+    memcpy(m.a, a, sizeof m.a);
+    memcpy(m.b, b, sizeof m.b);
+    memcpy(m.c, c, sizeof m.c);
+    exec_wait(EXEC_MMA, 0xffffffffu, line, (uint64_t)(uintptr_t)&m, 0);
+    memcpy(c, m.c, sizeof m.c);
+}
+
 void exec_shared(void *p, size_t bytes)
 {
     Array *a = ex.array;
@@ -225,6 +240,40 @@ static int missing(const Thread *h, int w)
     return -1;
 }
 
+static bool is_tf32(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits % (1 << 13) == 0;
+}
+
+/* The product of the warp whose first thread is w. An element (r, c) of a factor or a sum is a number
+ * of one lane: PTX ISA, "Matrix Fragments for mma.m16n8k8", .tf32. */
+static void multiply(int w)
+{
+    double a[16][8], b[8][8];
+    for (int l = 0; l < WARP; l++) {
+        const Mma *m = (const Mma *)(uintptr_t)ex.thread[w + l].out;
+        for (int e = 0; e < 4; e++)
+            a[l / 4 + (e % 2 ? 8 : 0)][l % 4 + (e < 2 ? 0 : 4)] = m->a[e];
+        for (int e = 0; e < 2; e++)
+            b[l % 4 + 4 * e][l / 4] = m->b[e];
+        for (int e = 0; e < 6; e++)
+            if (!is_tf32(e < 4 ? m->a[e] : m->b[e - 4]))
+                fail(w + l, " but brings a factor that is not TF32", -1);
+    }
+    for (int l = 0; l < WARP; l++) {
+        Mma *m = (Mma *)(uintptr_t)ex.thread[w + l].out;
+        for (int e = 0; e < 4; e++) {
+            const int r = l / 4 + (e < 2 ? 0 : 8), c = l % 4 * 2 + e % 2;
+            double sum = m->c[e];
+            for (int k = 0; k < 8; k++)
+                sum += a[r][k] * b[k][c];
+            m->c[e] = (float)sum;
+        }
+    }
+}
+
 /* Lets go the lanes that thread t waits for, if they are complete. */
 static bool release_lanes(int t)
 {
@@ -233,6 +282,8 @@ static bool release_lanes(int t)
     if ((h->mask >> (t - w) & 1) == 0 || missing(h, w) >= 0)
         return false;
     uint32_t mask = h->mask;
+    if (h->wait == EXEC_MMA)
+        multiply(w);
     for (int l = 0; l < WARP; l++)
         if (mask >> l & 1) {
             Thread *to = &ex.thread[w + l];

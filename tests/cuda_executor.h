@@ -9,7 +9,8 @@
  * Blocks run one after another. The threads of a block are fibers, each with a stack of its own,
  * that give way to each other only where they wait. What a GPU leaves undefined is an error here: a
  * barrier that some threads of the block never reach, or reach elsewhere; a shuffle or a barrier of
- * a warp that names a lane that is not there; shared memory that is read before it is written (it
+ * a warp that names a lane that is not there; a product of a warp that some lanes do not take part in,
+ * or whose factors are not rounded; shared memory that is read before it is written (it
  * holds NaN and -1 when a block starts). And what depends on the order of threads shows, as
  * exec_order changes it. */
 #ifndef LS_TESTS_CUDA_EXECUTOR_H
@@ -41,12 +42,15 @@ void exec_launch(const ExecPart *part, int64_t units, const struct LsRun *run, v
 const char *exec_error(void);
 
 /* ---- for kernels ---- */
-typedef enum { EXEC_BLOCK, EXEC_WARP, EXEC_SHUFFLE } ExecWait;
+typedef enum { EXEC_BLOCK, EXEC_WARP, EXEC_SHUFFLE, EXEC_MMA } ExecWait;
 /* Waits until all threads of the block, or all lanes of mask, wait for the same at the same line. A
  * shuffle hands `bits` out and brings those of lane (own ^ by). */
 uint64_t exec_wait(ExecWait what, uint32_t mask, int line, uint64_t bits, unsigned by);
 /* An array of the block: filled anew when a block reaches it first. */
 void exec_shared(void *p, size_t bytes);
+/* mma.m16n8k8 of a warp, c += a b: 16 x 8 and 8 x 8 numbers of TF32, of which each lane has some. A
+ * factor that is not rounded to TF32 is an error. */
+void exec_mma_at(float c[4], const float a[4], const float b[2], int line);
 void exec_trap(int line);
 
 #ifdef LS_EXECUTOR
@@ -61,6 +65,10 @@ void exec_trap(int line);
 #define __shfl_xor_sync(mask, value, by)                                                           \
     _Generic((value), float : exec_shuffle_float, double : exec_shuffle_double)(mask, value, by,   \
                                                                                 __LINE__)
+#define __shfl_sync(mask, value, lane)                                                             \
+    exec_shuffle_float(mask, value,                                                                \
+                       (int)((threadIdx.y * blockDim.x + threadIdx.x) % 32) ^ (lane), __LINE__)
+#define exec_mma(c, a, b) exec_mma_at(c, a, b, __LINE__)
 #define __trap() exec_trap(__LINE__)
 #define LS_CHECK(condition) ((condition) ? (void)0 : exec_trap(__LINE__))
 #define LS_UNROLL

@@ -76,3 +76,23 @@ LS_PART(copy_part, 2, 32, 4)
     LS_OUT(real, y, 1);
     LS_ROWS(j, lo * 4, ls_least(hi * 4, 77)) LS_COPY(y + j * 64, x + j * 48, 48);
 }
+
+#ifndef LS_F64
+/* Products on tensor cores, all in registers: x wT w. */
+LS_PART(tensor_part, 3, 32, 4)
+{
+    LS_UNITS;
+    LS_IN(real, x, 0);
+    LS_IN(real, w, 1);
+    LS_OUT(real, y, 2);
+    LS_LOCAL(real, tile, 32 * LS_TILE_ROW(8));
+    real a[32], c[16] = {0}, d[32] = {0};
+    ls_mma_rows(a, x, 64, 64, 64, 8, LS_R(1));
+    ls_mma_tile(tile, w, 64, 32, 32, 64, 8);
+    LS_SYNC;
+    ls_mma_by_rows(c, a, tile, 8, 4);
+    LS_UNROLL for (int e = 0; e < 16; e++) c[e] = ls_mma_exp(c[e] - ls_mma_max(c[e]));
+    ls_mma_by_columns(d, c, tile, 8, 4);
+    ls_mma_put(y, 64, 64, 64, d, 8);
+}
+#endif

@@ -36,6 +36,7 @@ builds() {
 }
 
 builds 90a gpt --dropout=0.1 --depth=1 --heads=2 --width=32 --context=16 --vocab=64 -- --batch=2 --optimizer=adamw
+builds 75,80 gpt --depth=1 --heads=2 --width=32 --context=16 --vocab=64 -- --batch=2 --precision=tf32
 builds 90a unet --up=bilinear --batch=2 --size=16 --width=4 --depth=2 -- --optimizer=sgd:momentum=0.9
 builds 90a autoencoder --batch=2 --size=16 --width=8 --depth=4 -- --loss=mse --budget=min --plan-effort=1
 builds 80,86,89,100 mlp --batch=4 --width=64 -- --clip-norm=1 --precision=tf32

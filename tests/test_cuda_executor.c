@@ -320,6 +320,90 @@ START_TEST(blocks_transpose_ragged_rectangles_of_any_element)
 }
 END_TEST
 
+/* ---- products on tensor cores ---- */
+enum { DEEP = 21, PIECES = 3, WIDE = 24 };     /* 16 y rows of DEEP; tiles of WIDE rows */
+
+/* y = x w^T, z = y w, by the instruction or by shuffles, the latter of the first products alone. */
+LS_PART(multiply, 5, 32, 2)
+{
+    LS_UNITS;
+    LS_IN(real, x, 0);
+    LS_IN(real, w, 1);
+    LS_OUT(real, y, 2);
+    LS_OUT(real, z, 3);
+    LS_OUT(real, other, 4);
+    LS_LOCAL(real, tile, WIDE * LS_TILE_ROW(PIECES));
+    const int64_t rows = 16 * LS_Y - 3;
+    real a[4 * PIECES], c[4 * PIECES] = {0}, d[4 * PIECES] = {0}, e[4] = {0};
+    for (int64_t u = lo; u < hi; u++) {
+        ls_mma_rows(a, x, DEEP, rows, DEEP, PIECES, LS_R(0.5));
+        ls_mma_tile(tile, w, DEEP, WIDE - 1, WIDE, DEEP, PIECES);
+        LS_SYNC;
+        ls_mma_by_rows(c, a, tile, PIECES, WIDE / 8);
+        ls_mma_put(y, WIDE, rows, WIDE - 1, c, WIDE / 8);
+        ls_mma_by_columns(d, c, tile, PIECES, WIDE / 8);
+        ls_mma_put(z, DEEP, rows, DEEP, d, PIECES);
+        for (int k = 0; k < PIECES; k++) {
+            const int row = (int)threadIdx.x / 4, at = row * LS_TILE_ROW(PIECES) + 8 * k;
+            const real b[2] = {tile[at + threadIdx.x % 4], tile[at + threadIdx.x % 4 + 4]};
+            ls_mma_shuffled(e, a + 4 * k, b);
+        }
+        ls_mma_put(other, 8, rows, 8, e, 1);
+    }
+}
+
+START_TEST(warps_multiply_what_lies_in_rows_and_what_is_a_product_itself)
+{
+    enum { Y = 2, ROWS = 16 * Y - 3, LAST = WIDE - 1 };
+    _Alignas(16) real x[ROWS * DEEP], w[LAST * DEEP];
+    real y[(ROWS + 1) * WIDE], z[(ROWS + 1) * DEEP], other[ROWS * 8];
+    fill(x, ROWS * DEEP, 4);
+    fill(w, LAST * DEEP, 5);
+    for (unsigned order = 0; order < ORDERS; order++) {
+        memset(y, 0, sizeof y);
+        memset(z, 0, sizeof z);
+        exec_order(order);
+        launch(&multiply, 32, Y, 1, (void *[]){x, w, y, z, other});
+        must();
+        int64_t wrong = 0;
+        for (int i = 0; i < ROWS; i++) {
+            double row[LAST] = {0};
+            for (int j = 0; j < LAST; j++) {
+                for (int k = 0; k < DEEP; k++)
+                    row[j] += (double)ls_tf32(x[i * DEEP + k] / 2) * ls_tf32(w[j * DEEP + k]);
+                wrong += !(fabs(row[j] - y[i * WIDE + j]) < 1e-6);
+                wrong += j < 8 && !(fabs(row[j] - other[i * 8 + j]) < 1e-6);
+            }
+            for (int k = 0; k < DEEP; k++) {
+                double sum = 0;
+                for (int j = 0; j < LAST; j++)
+                    sum += (double)ls_tf32(y[i * WIDE + j]) * ls_tf32(w[j * DEEP + k]);
+                wrong += !(fabs(sum - z[i * DEEP + k]) < 3e-6);
+            }
+            wrong += y[i * WIDE + LAST] != 0;
+        }
+        for (int k = 0; k < WIDE; k++)
+            wrong += y[ROWS * WIDE + k] != 0 || (k < DEEP && z[ROWS * DEEP + k] != 0);
+        ck_assert_int_eq(wrong, 0);
+    }
+    exec_order(0);
+}
+END_TEST
+
+START_TEST(factors_are_rounded_to_ten_bits_halves_away_from_zero)
+{
+    const float bit = ldexpf(1, -10), half = bit / 2;
+    ck_assert_float_eq(ls_tf32(1 + half), 1 + bit);
+    ck_assert_float_eq(ls_tf32(-1 - half), -1 - bit);
+    ck_assert_float_eq(ls_tf32(1 + bit + half), 1 + 2 * bit);
+    ck_assert_float_eq(ls_tf32(1 + half * 0.999f), 1);
+    ck_assert_float_eq(ls_tf32(2 - half / 2), 2);
+    ck_assert_float_eq(ls_tf32(0), 0);
+    ck_assert_float_eq(ls_tf32(-INFINITY), -INFINITY);
+    ck_assert(isnan(ls_tf32(ls_float32(0x7fffffff))));
+}
+END_TEST
+
 /* ---- memory of the block ---- */
 LS_PART(local, 1, 32, 4)
 {
@@ -458,6 +542,25 @@ LS_PART(reaches_out, 1, 8, 4)
     y[0] = __shfl_xor_sync(ls_row_mask(8), (real)threadIdx.x, 8);
 }
 
+LS_PART(not_rounded, 1, 32, 1)
+{
+    LS_UNITS;
+    LS_OUT(real, y, 0);
+    real c[4] = {0}, a[4] = {1, 1, 1, LS_R(0.1)}, b[2] = {1, 1};
+    ls_mma(c, a, b);
+    y[0] = c[0];
+}
+
+LS_PART(half_a_warp, 1, 32, 1)
+{
+    LS_UNITS;
+    LS_OUT(real, y, 0);
+    real c[4] = {0}, a[4] = {0}, b[2] = {0};
+    if (threadIdx.x < 16)
+        ls_mma(c, a, b);
+    y[0] = c[0];
+}
+
 static void told(const ExecPart *part, const char *what, const char *how)
 {
     _Alignas(16) real y[4] = {0};
@@ -482,6 +585,13 @@ START_TEST(a_barrier_that_not_all_threads_reach_is_an_error)
     told(&too_many_lanes, "waits for lanes 0000ffff", "which are not all there");
     told(&stranger, "waits for lanes 0000000f", "not one of them");
     told(&reaches_out, "to shuffle", "takes from a lane beyond");
+    told(&half_a_warp, "to multiply", "has ended");
+}
+END_TEST
+
+START_TEST(a_factor_that_is_not_rounded_is_an_error)
+{
+    told(&not_rounded, "to multiply", "a factor that is not TF32");
 }
 END_TEST
 
@@ -493,9 +603,12 @@ int main(void)
         running_values_are_summed_to_the_bits_of_the_cpu,
         copies_move_what_they_are_told_wherever_it_lies,
         blocks_transpose_ragged_rectangles_of_any_element,
+        warps_multiply_what_lies_in_rows_and_what_is_a_product_itself,
+        factors_are_rounded_to_ten_bits_halves_away_from_zero,
         memory_of_a_block_starts_as_no_number_and_rows_have_their_own,
         a_missing_barrier_shows_as_the_order_changes,
         a_barrier_that_not_all_threads_reach_is_an_error,
+        a_factor_that_is_not_rounded_is_an_error,
     };
     TCase *tc = tcase_create("cuda_executor");
     tcase_set_timeout(tc, 120);

@@ -35,6 +35,8 @@ static const Case cases[] = {
     {2, 2, 2, 21, 34, 8, 8, 0, false, 0, BOOLS, {0}, true, -3.4e38},
     {2, 2, 2, 34, 34, 8, 8, 15, true, 2, BOOLS, {4, {2, 1, 1, 34}}, false, -1e9},
     {1, 2, 2, 14, 9, 8, 8, 2, false, 0, BOOLS, {4, {1, 1, 14, 9}}, true, 0.5},  /* moves nothing */
+    {1, 4, 2, 70, 100, 64, 64, 15, true, 30, NO_MASK, {0}, 0, 0},
+    {1, 2, 2, 66, 75, 13, 38, 6, false, 0, ADDED, {4, {1, 1, 1, 75}}, 0, 0},
 };
 enum { NCASES = sizeof cases / sizeof *cases };
 
@@ -100,7 +102,7 @@ static void compare(const Rig *r, LsValueId v, const double *want, double tolera
         rig_close_to(r, v, i, want[i], tolerance);
 }
 
-static void check(const Rig *r, LsNodeId n)
+static void check(const Rig *r, LsNodeId n, double tolerance)
 {
     const LsGraph *g = r->g;
     bool back = g->node[n.i].op == LS_OP_ATTENTION_GRAD;
@@ -120,13 +122,13 @@ static void check(const Rig *r, LsNodeId n)
     attention_reference(&d);
     double *const got[] = {back ? d.dq : d.y, back ? d.dk : d.lse, d.dv};
     for (int k = 0; k < g->node[n.i].nout; k++)
-        compare(r, ls_out(g, n, k), got[k], 2e-5);
+        compare(r, ls_out(g, n, k), got[k], tolerance);
     double *const all[] = {d.q, d.k, d.v, d.mask, d.y, d.lse, d.dy, d.dq, d.dk, d.dv};
     for (size_t k = 0; k < sizeof all / sizeof *all; k++)
         free(all[k]);
 }
 
-static void check_all(const char *flags, int real, bool cuda)
+static void check_all(const char *flags, int real, bool cuda, bool tf32)
 {
     Rig r;
     LsAttr at;
@@ -134,8 +136,9 @@ static void check_all(const char *flags, int real, bool cuda)
     r.products = true;
     r.flags = flags;
     r.cuda = cuda;
+    r.target.tf32 = tf32;
     for (int i = 0; i < NCASES; i++) {
-        if (cuda && cases[i].rows * cases[i].cols > 10000)
+        if (cuda && cases[i].rows * cases[i].cols > (tf32 ? 10000 : 4000))
             continue;                           /* the executor takes its time */
         LsValueId in[4] = {{0}};
         LsNodeId n = forward(&r, &cases[i], in, &at);
@@ -143,25 +146,68 @@ static void check_all(const char *flags, int real, bool cuda)
     }
     rig_run(&r);
     for (uint32_t i = 1; i < r.g->nnode; i++)
-        check(&r, (LsNodeId){i});
+        check(&r, (LsNodeId){i}, tf32 ? 1e-2 : 2e-5);
     rig_close(&r);
 }
 
 START_TEST(attention_and_its_gradient_match_the_formulas)
 {
-    check_all(NULL, real_bytes[_i], false);
+    check_all(NULL, real_bytes[_i], false, false);
 }
 END_TEST
 
 START_TEST(they_do_with_the_vectors_of_this_machine)
 {
-    check_all("-O2 -march=native", real_bytes[_i], false);
+    check_all("-O2 -march=native", real_bytes[_i], false, false);
 }
 END_TEST
 
 START_TEST(those_for_gpus_do_thread_by_thread)
 {
-    check_all(NULL, real_bytes[_i], true);
+    check_all(NULL, real_bytes[_i], true, false);
+}
+END_TEST
+
+START_TEST(products_on_tensor_cores_are_as_near_as_tf32_allows)
+{
+    check_all(NULL, 4, true, true);
+}
+END_TEST
+
+/* Whether the kernel of a node multiplies on tensor cores. */
+static bool on_cores(Rig *r, LsNodeId n, int real, bool tf32)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *f = open_memstream(&text, &size);
+    r->target = (LsTarget){.kind = LS_TARGET_CUDA, .real_bytes = real, .tf32 = tf32};
+    rig_emit(r, &(LsKernelText){.g = r->g, .n = n, .name = "k", .target = &r->target}, f, f);
+    fclose(f);
+    bool are = strstr(text, "ls_mma_by_rows") != NULL;
+    free(text);
+    return are;
+}
+
+START_TEST(only_tf32_and_heads_that_fit_into_registers_use_tensor_cores)
+{
+    static const struct { int64_t depth, width; bool forward, back; } head[] = {
+        {64, 64, true, true}, {5, 120, true, true}, {65, 64, true, false},
+        {128, 128, true, false}, {128, 129, false, false},
+    };
+    Rig r;
+    LsAttr at;
+    rig_open(&r, 4);
+    for (size_t k = 0; k < sizeof head / sizeof *head; k++) {
+        const Case c = {.batch = 1, .heads = 1, .groups = 1, .rows = 8, .cols = 8,
+                        .depth = head[k].depth, .width = head[k].width};
+        LsValueId in[4] = {{0}};
+        LsNodeId n = forward(&r, &c, in, &at), back = backward(&r, n, in, &at);
+        ck_assert(on_cores(&r, n, 4, true) == head[k].forward);
+        ck_assert(on_cores(&r, back, 4, true) == head[k].back);
+        ck_assert(!on_cores(&r, n, 4, false) && !on_cores(&r, back, 4, false));
+        ck_assert(!on_cores(&r, n, 8, true) && !on_cores(&r, back, 8, true));
+    }
+    rig_close(&r);
 }
 END_TEST
 
@@ -172,5 +218,7 @@ int main(void)
     tcase_add_loop_test(tc, attention_and_its_gradient_match_the_formulas, 0, 2);
     tcase_add_loop_test(tc, they_do_with_the_vectors_of_this_machine, 0, 2);
     tcase_add_loop_test(tc, those_for_gpus_do_thread_by_thread, 0, 2);
+    tcase_add_test(tc, products_on_tensor_cores_are_as_near_as_tf32_allows);
+    tcase_add_test(tc, only_tf32_and_heads_that_fit_into_registers_use_tensor_cores);
     return run_tests("kernels_attention", tc);
 }

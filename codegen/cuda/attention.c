@@ -119,8 +119,8 @@ static void attend(const LsAttText *t, const LsGrid *part)
 static void attention_emit(const LsKernelText *k)
 {
     const LsAttText t = ls_att_text(k);
-    if (t.grad) {
-        ls_att_emit_back(&t);
+    if (t.cores || t.grad) {
+        (t.cores ? ls_att_emit_cores : ls_att_emit_back)(&t);
         return;
     }
     const LsGrid part = ls_att_grid(&t, "part", t.s.heads, t.s.rows);

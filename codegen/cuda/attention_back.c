@@ -33,8 +33,7 @@ static void back_scores(const LsAttText *t, bool keys)
     ls_emit_line(e, "}");
 }
 
-/* Row r's logarithm and dy y, which goes to the workspace as well. */
-static void load_stats(const LsAttText *t, int64_t y_row)
+void ls_att_load_stats(const LsAttText *t, int64_t y_row)
 {
     LsEmit *e = t->e;
     ls_emit_line(e, "LS_ROWS(r, 0, have) {");
@@ -86,7 +85,7 @@ static void back_rows(const LsAttText *t, const LsGrid *part)
     ls_att_q_heads(t, "real", "dqh", "dq", LS_Q_BY_TOKEN, s->depth, "i0");
     ls_att_load_rows(t, "qs", "qh", q_row, s->depth, "have", true);
     ls_att_load_rows(t, "dys", "dyh", y_row, s->width, "have", false);
-    load_stats(t, y_row);
+    ls_att_load_stats(t, y_row);
     ls_att_clear(t, "dqh", q_row, s->depth, "have");
     ls_att_tile_columns(t);
     ls_att_k_heads(t, "const real", "kh", "k", LS_K_BY_TOKEN, s->depth, "j0");
@@ -146,8 +145,7 @@ static void back_keys(const LsAttText *t, const LsGrid *part)
     LsEmit *e = t->e;
     const LsAttentionSize *s = &t->s;
     int64_t k_row = ls_att_row_of(t, LS_K_BY_TOKEN, s->groups, s->depth);
-    int64_t v_row = ls_att_row_of(t, LS_V_BY_TOKEN, s->groups, s->width),
-            share = s->heads / s->groups;
+    int64_t v_row = ls_att_row_of(t, LS_V_BY_TOKEN, s->groups, s->width);
     ls_emit_part(t->k, part);
     ls_att_operands(t);
     ls_emit_result(t->k, "dk", 1);
@@ -168,14 +166,7 @@ static void back_keys(const LsAttText *t, const LsGrid *part)
     ls_att_load_rows(t, "vs", "vh", v_row, s->width, "n", false);
     ls_att_clear(t, "dkh", k_row, s->depth, "n");
     ls_att_clear(t, "dvh", v_row, s->width, "n");
-    if (t->at->causal)
-        ls_emit_line(e, "const int64_t from = j0 > %" PRId64 " ? (j0 - %" PRId64 ") / %d * %d : 0;",
-                     t->at->past, t->at->past, t->tile, t->tile);
-    ls_emit_line(
-        e, "for (int64_t head = group * %" PRId64 "; head < (group + 1) * %" PRId64 "; head++) {",
-        share, share);
-    ls_emit_line(e, "for (int64_t i0 = %s; i0 < %" PRId64 "; i0 += %d) {",
-                 t->at->causal ? "from" : "0", s->rows, t->tile);
+    ls_att_each_tile_of_rows(t);
     back_keys_tile(t);
     ls_emit_line(e, "}");
     ls_emit_line(e, "}");

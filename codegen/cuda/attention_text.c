@@ -6,6 +6,10 @@
 enum {
     SHARED = 46 << 10, /* bytes of a block, of 48 KiB */
     GROUP = 8,
+    WARPS = 4,          /* of a block that uses tensor cores: 16 rows each */
+    PASS = 32,
+    ROW_MOST = 256,     /* columns of rows that a warp has in registers there: of q and y; */
+    BACK_MOST = 128,    /* of q, dy and dq; of k, v, dk and dv */
 };
 
 /* Rows of a tile: a power of two such that what the part that needs most keeps is there. */
@@ -18,6 +22,13 @@ static int tile_of(const LsAttentionSize *s, int real_bytes)
     return tile;
 }
 
+static bool on_cores(const LsAttText *t)
+{
+    const int64_t columns = 8 * (ls_ceil_div(t->s.depth, 8) + ls_ceil_div(t->s.width, 8));
+    return t->k->target->tf32 && t->k->target->real_bytes == 4
+        && columns <= (t->grad ? BACK_MOST : ROW_MOST);
+}
+
 LsAttText ls_att_text(const LsKernelText *k)
 {
     const LsNode *node = &k->g->node[k->n.i];
@@ -27,7 +38,9 @@ LsAttText ls_att_text(const LsKernelText *k)
                    .s = ls_attention_size(k->g, k->n),
                    .grad = node->op == LS_OP_ATTENTION_GRAD};
     t.place = t.grad ? LS_ATT_FIRST : 0;
-    t.tile = tile_of(&t.s, k->target->real_bytes);
+    t.cores = on_cores(&t);
+    t.tile = t.cores ? 16 * WARPS : tile_of(&t.s, k->target->real_bytes);
+    t.pass = t.cores ? PASS : t.tile;
     t.group = t.tile < GROUP ? t.tile : GROUP;
     t.mask = ls_in(k->g, k->n, t.place + 3);
     t.scale = ls_literal(k->g->arena, LS_REAL, t.at->scale, 0, k->target->real_bytes);
@@ -36,8 +49,8 @@ LsAttText ls_att_text(const LsKernelText *k)
 
 LsGrid ls_att_grid(const LsAttText *t, const char *suffix, int64_t heads, int64_t rows)
 {
-    return (LsGrid){suffix, t->s.batch * heads * ls_ceil_div(rows, t->tile), t->tile,
-                    t->tile / t->group};
+    return (LsGrid){suffix, t->s.batch * heads * ls_ceil_div(rows, t->tile),
+                    t->cores ? 32 : t->tile, t->cores ? WARPS : t->tile / t->group};
 }
 
 int64_t ls_att_row_of(const LsAttText *t, unsigned bit, int64_t heads, int64_t columns)
@@ -221,6 +234,21 @@ void ls_att_tile_columns(const LsAttText *t)
                      t->at->past, t->s.cols);
     else
         ls_emit_line(t->e, "const int64_t seen_cols = %" PRId64 ";", t->s.cols);
-    ls_emit_line(t->e, "for (int64_t j0 = 0; j0 < seen_cols; j0 += %d) {", t->tile);
-    ls_emit_line(t->e, "const int64_t n = ls_least(%d, %" PRId64 " - j0);", t->tile, t->s.cols);
+    ls_emit_line(t->e, "for (int64_t j0 = 0; j0 < seen_cols; j0 += %d) {", t->pass);
+    ls_emit_line(t->e, "const int64_t n = ls_least(%d, %" PRId64 " - j0);", t->pass, t->s.cols);
+}
+
+void ls_att_each_tile_of_rows(const LsAttText *t)
+{
+    const int64_t share = t->s.heads / t->s.groups;
+    if (t->at->causal)
+        ls_emit_line(t->e,
+                     "const int64_t from = j0 > %" PRId64 " ? (j0 - %" PRId64 ") / %d * %d : 0;",
+                     t->at->past, t->at->past, t->pass, t->pass);
+    ls_emit_line(t->e,
+                 "for (int64_t head = group * %" PRId64 "; head < (group + 1) * %" PRId64
+                 "; head++) {",
+                 share, share);
+    ls_emit_line(t->e, "for (int64_t i0 = %s; i0 < %" PRId64 "; i0 += %d) {",
+                 t->at->causal ? "from" : "0", t->s.rows, t->pass);
 }

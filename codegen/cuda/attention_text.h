@@ -19,7 +19,9 @@ typedef struct LsAttText {
     const LsAttentionAttr *at;
     LsAttentionSize s;
     bool grad;
-    int tile, group, place;     /* place: of q among the operands */
+    int tile, pass;             /* rows of a block's tile; of those that pass by */
+    int group, place;           /* place: of q among the operands */
+    bool cores;                 /* products on tensor cores: attention_cores.c */
     LsValueId mask;
     const char *scale;
 } LsAttText;
@@ -27,6 +29,10 @@ typedef struct LsAttText {
 LsAttText ls_att_text(const LsKernelText *k);
 /* The gradient's parts, and the function that launches them (attention_back.c). */
 void ls_att_emit_back(const LsAttText *t);
+/* Row r's logarithm (logs) and dy y (dots), which goes to the workspace as well (row_dots). */
+void ls_att_load_stats(const LsAttText *t, int64_t y_row);
+/* The same parts on tensor cores, of attention or its gradient (attention_cores.c). */
+void ls_att_emit_cores(const LsAttText *t);
 
 LsGrid ls_att_grid(const LsAttText *t, const char *suffix, int64_t heads, int64_t rows);
 /* Distance of rows of a tensor that has this bit of by_token, and as many heads and columns. */
@@ -42,6 +48,8 @@ void ls_att_each_unit(const LsAttText *t, const char *first, int64_t down, const
 void ls_att_each_query_tile(const LsAttText *t);
 /* The loop over tiles of k that rows i0 .. i0 + have see something of. */
 void ls_att_tile_columns(const LsAttText *t);
+/* The loops over the group's heads and tiles of q's rows that see something of k's rows from j0. */
+void ls_att_each_tile_of_rows(const LsAttText *t);
 /* "VAR = ARRAY + ...": row `first` of this head of q, y and the like; of k, v. */
 void ls_att_q_heads(const LsAttText *t, const char *type, const char *var, const char *array,
                     unsigned bit, int64_t columns, const char *first);
