@@ -1,4 +1,4 @@
-/* scheduler/plan.c -- which candidates there are, which one fits, and the report. */
+/* scheduler/plan.c -- which candidate fits, and the report. */
 #include "scheduler/plan.h"
 
 #include <inttypes.h>
@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "scheduler/bound.h"
+#include "scheduler/candidates_fill.h"
 #include "scheduler/strategy.h"
-#include "scheduler/variant.h"
 
 /* The published strategies with the names of their candidates. */
 static const struct { const char *name, *part[2]; } known[] = {
@@ -28,17 +28,8 @@ struct LsPlanner {
     LsPlanReport common;        /* what all reports say */
     LsPlanReport *report;       /* of the plan that is being chosen */
     LsBounder *bounder;         /* made when the first plan is chosen */
-    const char *exact_note, *left_out;      /* of the rows of the DPs, or NULL */
+    LsFilled filled;
 };
-
-/* Whether candidates called `part` count for strategy `want`: all for auto, its own and "none"
- * for others. */
-static bool counts(const char *want, const char *part)
-{
-    size_t n = strlen(want);
-    return strcmp(want, "auto") == 0 || strcmp(part, "none") == 0
-           || (strncmp(part, want, n) == 0 && (part[n] == '\0' || part[n] == '-'));
-}
 
 static bool is_known(const char *want)
 {
@@ -52,172 +43,13 @@ static bool is_known(const char *want)
     return false;
 }
 
-static bool asked(const LsPlanner *pl, const char *part)
-{
-    return pl->o->compare || counts(pl->o->strategy ? pl->o->strategy : "auto", part);
-}
-
-/* Whether the strategy is asked for by its own name. */
-static bool is_named(const LsPlanner *pl, const char *name)
-{
-    return pl->o->strategy != NULL && strncmp(pl->o->strategy, name, strlen(name)) == 0;
-}
-
-/* How much more than the usual plan time there is. What the DPs may do follows from it and from
- * counts, not from a clock: plans are the same everywhere. */
-static double ampleness(const LsPlanner *pl)
-{
-    enum { MOST = 16 };         /* no limit at all is no reason to wait for hours */
-    double usual = 2, more = pl->o->seconds / usual;
-    return more < 1 ? 1 : more < MOST ? more : MOST;
-}
-
-/* Lower sets that n, of which a DP takes about two seconds, become with more time: it looks at all
- * pairs. */
-static uint32_t with_time(const LsPlanner *pl, uint32_t n)
-{
-    return (uint32_t)(n * sqrt(ampleness(pl)));
-}
-
-/* Of so many lower sets there is always time for fine sweeps and for the optima themselves. */
-enum { MOST_FOR_OPTIMA = 300 };
-
-static const char *const too_many = ", too many for some of the optima";
-
-/* The DPs' own families: everything unless it is too large. */
-typedef struct Families { const LsFamily *pruned, *all; uint32_t most; } Families;
-
-/* lacks: what is said of optima that were not found. */
-static const char *exact_note(const LsPlanner *pl, const Families *fam, const char *lacks)
-{
-    if (fam->all == NULL)
-        return ls_arena_printf(pl->arena, "more than %" PRIu32 " lower sets: the pruned family of %"
-                               PRIu32 " instead", fam->most, fam->pruned->n);
-    return ls_arena_printf(pl->arena, "%" PRIu32 " lower sets%s", fam->all->n, lacks);
-}
-
-/* The optima, and what a sweep over the family finds beside them; over less where it is large. */
-static void run_exact(LsPlanner *pl, const LsForward *f, const Families *fam)
-{
-    enum { MOST_FOR_SWEEP = 2500 };
-    const char *tc = asked(pl, "exact-tc") ? "exact-tc" : NULL;
-    const char *mc = asked(pl, "exact-mc") ? "exact-mc" : NULL;
-    bool named = is_named(pl, "exact");
-    uint32_t unknown = 0;
-    const LsFamily *swept = fam->all ? fam->all : fam->pruned;
-    if (fam->all != NULL && (named || fam->all->n <= MOST_FOR_OPTIMA)) {
-        const LsFamily *used = ls_strategy_exact(pl->pool, f, fam->all, tc, mc, 0, &unknown);
-        swept = fam->all->n > MOST_FOR_SWEEP ? used : fam->all;
-    }
-    ls_strategy_dp(pl->pool, f, swept, tc, mc,
-                   named || swept->n <= with_time(pl, MOST_FOR_OPTIMA));
-    pl->exact_note = exact_note(pl, fam, unknown > 0 ? too_many : "");
-}
-
-/* What run_exact left to be found, if there is more than the usual time: behind the search, which
- * does not need it to start from. */
-static void add_optima(LsPlanner *pl, const LsForward *f, const Families *fam)
-{
-    enum { LOOKS = 30000000 };
-    uint32_t unknown = 0;
-    if (fam->all == NULL || fam->all->n <= MOST_FOR_OPTIMA || is_named(pl, "exact"))
-        return;
-    bool try = fam->all->n <= with_time(pl, MOST_FOR_OPTIMA);
-    if (try)
-        ls_strategy_exact(pl->pool, f, fam->all, asked(pl, "exact-tc") ? "exact-tc" : NULL,
-                          asked(pl, "exact-mc") ? "exact-mc" : NULL,
-                          (uint64_t)(LOOKS * ampleness(pl)), &unknown);
-    pl->exact_note = exact_note(pl, fam, !try ? ", --plan-time is too short for the optima"
-                                         : unknown > 0 ? too_many : "");
-}
-
-/* The DPs look at all pairs of lower sets: for a deep graph only when asked by name, or with time
- * for it. */
-static bool has_time_for(LsPlanner *pl, const LsFamily *pruned, const char *name)
-{
-    enum { MOST = 2500 };
-    if (pruned->n <= with_time(pl, MOST) || is_named(pl, name))
-        return true;
-    pl->left_out = ls_arena_printf(pl->arena, "left out: %" PRIu32 " lower sets, and --plan-time "
-                                   "is enough for %" PRIu32 "; ask for it with --strategy",
-                                   pruned->n, with_time(pl, MOST));
-    return false;
-}
-
-static Families find_families(const LsPlanner *pl, const LsForward *f)
-{
-    enum { MOST = 40000, MOST_FOR_AUTO = 2500 };
-    Families fam = {.pruned = ls_family_pruned(f)};
-    fam.most = pl->o->max_lower_sets ? pl->o->max_lower_sets
-               : is_named(pl, "exact") ? MOST : with_time(pl, MOST_FOR_AUTO);
-    if (asked(pl, "exact-tc") || asked(pl, "exact-mc"))
-        fam.all = ls_family_all(f, fam.most);
-    return fam;
-}
-
-/* Chooses at the turn, or by blocks as well: with the cheapest kernels for everything, and with
- * those that write less. */
-static void offer_seeds(LsPlanner *pl, LsProb *p)
-{
-    LsProb *cheap = ls_variant(pl->scratch, p, 0), *less = ls_variant(pl->scratch, p, 0.25);
-    ls_strategy_closure(pl->pool, cheap);
-    ls_strategy_hierarchy(pl->pool, cheap);
-    if (cheap != p)
-        ls_strategy_hierarchy(pl->pool, less);
-}
-
-/* The search starts from the best it is given, and may miss what is near to something else: where
- * it is quick, it runs without plans by blocks before it runs with them. */
-static void run_auto(LsPlanner *pl, LsProb *p)
-{
-    enum { SMALL = 1500, QUICK = 300 };
-    LsLimit limit;
-    if (p->n < SMALL) {
-        ls_strategy_closure(pl->pool, p);
-        limit = ls_limit_start(pl->o->effort, pl->o->seconds);
-        if (p->n > QUICK)
-            limit.effort = (limit.effort * QUICK + p->n - 1) / p->n;
-        pl->common.cut |= ls_strategy_auto(pl->pool, pl->common.store_all, &limit);
-    }
-    offer_seeds(pl, p);
-    if (p->n >= SMALL)
-        limit = ls_limit_start(pl->o->effort, pl->o->seconds);
-    pl->common.cut |= ls_strategy_auto(pl->pool, pl->common.store_all, &limit);
-    ls_strategy_optima(pl->pool, pl->o->effort);
-}
-
-static void fill_pool(LsPlanner *pl, LsProb *p)
-{
-    ls_strategy_none(pl->pool);
-    LsForward *f = ls_forward_new(pl->pool->arena, p);
-    if (f->n == 0)
-        return;
-    const Families fam = find_families(pl, f);
-    bool exact = (asked(pl, "exact-tc") || asked(pl, "exact-mc"))
-                 && has_time_for(pl, fam.pruned, "exact");
-    if (asked(pl, "chen"))
-        ls_strategy_chen(pl->pool, f);
-    if ((asked(pl, "approx-tc") || asked(pl, "approx-mc"))
-        && has_time_for(pl, fam.pruned, "approx"))
-        ls_strategy_dp(pl->pool, f, fam.pruned, asked(pl, "approx-tc") ? "approx-tc" : NULL,
-                       asked(pl, "approx-mc") ? "approx-mc" : NULL,
-                       is_named(pl, "approx")
-                       || fam.pruned->n <= with_time(pl, MOST_FOR_OPTIMA));
-    if (exact)
-        run_exact(pl, f, &fam);
-    if (asked(pl, "auto"))
-        run_auto(pl, p);
-    if (exact)
-        add_optima(pl, f, &fam);
-}
-
 /* The cheapest candidate of strategy `want` whose arena is within the budget. Candidates come by
  * cost. */
 static LsCand *cheapest(LsPlanner *pl, const char *want, int64_t budget)
 {
     for (uint32_t k = 0; k < pl->pool->n; k++) {
         LsCand *c = &pl->pool->cand[k];
-        if (counts(want, c->strategy)
+        if (ls_strategy_counts(want, c->strategy)
             && (budget <= 0
                 || (c->peak - pl->pool->prob->dag->alignment < budget
                     && ls_candidates_plan(pl->pool, c, budget)->arena <= budget)))
@@ -233,7 +65,8 @@ static LsCand *next_by_peak(LsPlanner *pl, const char *want, const LsCand *last)
     for (uint32_t k = 0; k < pl->pool->n; k++) {
         LsCand *c = &pl->pool->cand[k];
         bool after = last == NULL || c->peak > last->peak || (c->peak == last->peak && c > last);
-        if (after && counts(want, c->strategy) && (next == NULL || c->peak < next->peak))
+        after &= next == NULL || c->peak < next->peak;
+        if (after && ls_strategy_counts(want, c->strategy))
             next = c;
     }
     return next;
@@ -276,9 +109,9 @@ static void add_row(LsPlanner *pl, const char *name, const char *want, int64_t b
     LsPlanRow *row = &pl->report->row[pl->report->nrow++];
     *row = (LsPlanRow){.name = name};
     if (strcmp(name, "exact") == 0)
-        row->note = pl->exact_note;
+        row->note = pl->filled.exact_note;
     if (strcmp(name, "approx") == 0 || (strcmp(name, "exact") == 0 && row->note == NULL))
-        row->note = pl->left_out;
+        row->note = pl->filled.left_out;
     LsCand *c = cheapest(pl, name, budget);
     row->least = pl->report->least;
     if (strcmp(name, want) != 0)
@@ -410,7 +243,7 @@ static bool choose(LsPlanner *pl, const char *want, int64_t budget, bool tightes
         r->least = plan->arena;
     r->row = ls_arena_alloc(pl->arena, NKNOWN, sizeof *r->row);
     for (size_t k = 0; k < NKNOWN; k++)
-        if (pl->o->compare || strcmp(want, "auto") == 0 || counts(want, known[k].name))
+        if (pl->o->compare || strcmp(want, "auto") == 0 || ls_strategy_counts(want, known[k].name))
             add_row(pl, known[k].name, want, budget);
     find_owners(pl, c ? &c->seq : &least->seq);
     prove(pl, budget, c ? c->cost : 0);
@@ -434,7 +267,8 @@ LsPlanner *ls_planner_new(LsArena *arena, const LsDag *dag, const LsPlanOptions 
     pl->common = (LsPlanReport){.state_bytes = options->state_bytes, .base_cost = p->base_cost,
                                 .bound = p->needed_cost, .separator = LS_NO_ID,
                                 .store_all = store_all(p, pl->pool->live)};
-    fill_pool(pl, p);
+    pl->filled = ls_candidates_fill(arena, scratch, options, pl->pool, pl->common.store_all);
+    pl->common.cut = pl->filled.cut;
     int64_t least;
     const LsPlan *none = smallest(pl, "none", 1, &least)->plan;
     pl->common.none_peak = none->live_peak;

@@ -8,6 +8,13 @@
 #include "scheduler/least_budget.h"
 #include "scheduler/sequence.h"
 
+bool ls_strategy_counts(const char *want, const char *part)
+{
+    size_t n = strlen(want);
+    return strcmp(want, "auto") == 0 || strcmp(part, "none") == 0
+           || (strncmp(part, want, n) == 0 && (part[n] == '\0' || part[n] == '-'));
+}
+
 void ls_strategy_none(LsCandidates *pool)
 {
     LsSeq seq = ls_seq_plain(pool->prob);

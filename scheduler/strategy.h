@@ -6,6 +6,10 @@
 #include "scheduler/limit.h"
 #include "scheduler/partition.h"
 
+/* Whether candidates called `part` count for strategy `want`: all for auto, its own and "none" for
+ * others. */
+bool ls_strategy_counts(const char *want, const char *part);
+
 void ls_strategy_none(LsCandidates *pool);
 void ls_strategy_chen(LsCandidates *pool, const LsForward *f);
 

@@ -1,0 +1,185 @@
+/* scheduler/candidates_fill.c -- see the header. */
+#include "scheduler/candidates_fill.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "scheduler/strategy.h"
+#include "scheduler/variant.h"
+
+typedef struct Fill {
+    LsArena *arena, *scratch;
+    const LsPlanOptions *o;
+    LsCandidates *pool;
+    int64_t store_all;
+    LsFilled out;
+} Fill;
+
+static bool asked(const Fill *z, const char *part)
+{
+    return z->o->compare || ls_strategy_counts(z->o->strategy ? z->o->strategy : "auto", part);
+}
+
+/* Whether the strategy is asked for by its own name. */
+static bool is_named(const Fill *z, const char *name)
+{
+    return z->o->strategy != NULL && strncmp(z->o->strategy, name, strlen(name)) == 0;
+}
+
+/* How much more than the usual plan time there is. What the DPs may do follows from it and from
+ * counts, not from a clock: plans are the same everywhere. */
+static double ampleness(const Fill *z)
+{
+    enum { MOST = 16 };         /* no limit at all is no reason to wait for hours */
+    double usual = 2, more = z->o->seconds / usual;
+    return more < 1 ? 1 : more < MOST ? more : MOST;
+}
+
+/* Lower sets that n, of which a DP takes about two seconds, become with more time: it looks at all
+ * pairs. */
+static uint32_t with_time(const Fill *z, uint32_t n)
+{
+    return (uint32_t)(n * sqrt(ampleness(z)));
+}
+
+/* Of so many lower sets there is always time for fine sweeps and for the optima themselves. */
+enum { MOST_FOR_OPTIMA = 300 };
+
+static const char *const too_many = ", too many for some of the optima";
+
+/* The DPs' own families: everything unless it is too large. */
+typedef struct Families { const LsFamily *pruned, *all; uint32_t most; } Families;
+
+/* lacks: what is said of optima that were not found. */
+static const char *exact_note(const Fill *z, const Families *fam, const char *lacks)
+{
+    if (fam->all == NULL)
+        return ls_arena_printf(z->arena, "more than %" PRIu32 " lower sets: the pruned family of %"
+                               PRIu32 " instead", fam->most, fam->pruned->n);
+    return ls_arena_printf(z->arena, "%" PRIu32 " lower sets%s", fam->all->n, lacks);
+}
+
+/* The optima, and what a sweep over the family finds beside them; over less where it is large. */
+static void run_exact(Fill *z, const LsForward *f, const Families *fam)
+{
+    enum { MOST_FOR_SWEEP = 2500 };
+    const char *tc = asked(z, "exact-tc") ? "exact-tc" : NULL;
+    const char *mc = asked(z, "exact-mc") ? "exact-mc" : NULL;
+    bool named = is_named(z, "exact");
+    uint32_t unknown = 0;
+    const LsFamily *swept = fam->all ? fam->all : fam->pruned;
+    if (fam->all != NULL && (named || fam->all->n <= MOST_FOR_OPTIMA)) {
+        const LsFamily *used = ls_strategy_exact(z->pool, f, fam->all, tc, mc, 0, &unknown);
+        swept = fam->all->n > MOST_FOR_SWEEP ? used : fam->all;
+    }
+    ls_strategy_dp(z->pool, f, swept, tc, mc,
+                   named || swept->n <= with_time(z, MOST_FOR_OPTIMA));
+    z->out.exact_note = exact_note(z, fam, unknown > 0 ? too_many : "");
+}
+
+/* What run_exact left to be found, if there is more than the usual time: behind the search, which
+ * does not need it to start from. */
+static void add_optima(Fill *z, const LsForward *f, const Families *fam)
+{
+    enum { LOOKS = 30000000 };
+    uint32_t unknown = 0;
+    if (fam->all == NULL || fam->all->n <= MOST_FOR_OPTIMA || is_named(z, "exact"))
+        return;
+    bool try = fam->all->n <= with_time(z, MOST_FOR_OPTIMA);
+    if (try)
+        ls_strategy_exact(z->pool, f, fam->all, asked(z, "exact-tc") ? "exact-tc" : NULL,
+                          asked(z, "exact-mc") ? "exact-mc" : NULL,
+                          (uint64_t)(LOOKS * ampleness(z)), &unknown);
+    z->out.exact_note = exact_note(z, fam, !try ? ", --plan-time is too short for the optima"
+                                         : unknown > 0 ? too_many : "");
+}
+
+/* The DPs look at all pairs of lower sets: for a deep graph only when asked by name, or with time
+ * for it. */
+static bool has_time_for(Fill *z, const LsFamily *pruned, const char *name)
+{
+    enum { MOST = 2500 };
+    if (pruned->n <= with_time(z, MOST) || is_named(z, name))
+        return true;
+    z->out.left_out = ls_arena_printf(z->arena, "left out: %" PRIu32 " lower sets, and --plan-time "
+                                   "is enough for %" PRIu32 "; ask for it with --strategy",
+                                   pruned->n, with_time(z, MOST));
+    return false;
+}
+
+static Families find_families(const Fill *z, const LsForward *f)
+{
+    enum { MOST = 40000, MOST_FOR_AUTO = 2500 };
+    Families fam = {.pruned = ls_family_pruned(f)};
+    fam.most = z->o->max_lower_sets ? z->o->max_lower_sets
+               : is_named(z, "exact") ? MOST : with_time(z, MOST_FOR_AUTO);
+    if (asked(z, "exact-tc") || asked(z, "exact-mc"))
+        fam.all = ls_family_all(f, fam.most);
+    return fam;
+}
+
+/* Chooses at the turn, or by blocks as well: with the cheapest kernels for everything, and with
+ * those that write less. */
+static void offer_seeds(Fill *z, LsProb *p)
+{
+    LsProb *cheap = ls_variant(z->scratch, p, 0), *less = ls_variant(z->scratch, p, 0.25);
+    ls_strategy_closure(z->pool, cheap);
+    ls_strategy_hierarchy(z->pool, cheap);
+    if (cheap != p)
+        ls_strategy_hierarchy(z->pool, less);
+}
+
+/* The search starts from the best it is given, and may miss what is near to something else: where
+ * it is quick, it runs without plans by blocks before it runs with them. */
+static void run_auto(Fill *z, LsProb *p)
+{
+    enum { SMALL = 1500, QUICK = 300 };
+    LsLimit limit;
+    if (p->n < SMALL) {
+        ls_strategy_closure(z->pool, p);
+        limit = ls_limit_start(z->o->effort, z->o->seconds);
+        if (p->n > QUICK)
+            limit.effort = (uint32_t)(((uint64_t)limit.effort * QUICK + p->n - 1) / p->n);
+        z->out.cut |= ls_strategy_auto(z->pool, z->store_all, &limit);
+    }
+    offer_seeds(z, p);
+    if (p->n >= SMALL)
+        limit = ls_limit_start(z->o->effort, z->o->seconds);
+    z->out.cut |= ls_strategy_auto(z->pool, z->store_all, &limit);
+    ls_strategy_optima(z->pool, z->o->effort);
+}
+
+static void fill_pool(Fill *z, LsProb *p)
+{
+    ls_strategy_none(z->pool);
+    LsForward *f = ls_forward_new(z->pool->arena, p);
+    if (f->n == 0)
+        return;
+    const Families fam = find_families(z, f);
+    bool exact = (asked(z, "exact-tc") || asked(z, "exact-mc"))
+                 && has_time_for(z, fam.pruned, "exact");
+    if (asked(z, "chen"))
+        ls_strategy_chen(z->pool, f);
+    if ((asked(z, "approx-tc") || asked(z, "approx-mc"))
+        && has_time_for(z, fam.pruned, "approx"))
+        ls_strategy_dp(z->pool, f, fam.pruned, asked(z, "approx-tc") ? "approx-tc" : NULL,
+                       asked(z, "approx-mc") ? "approx-mc" : NULL,
+                       is_named(z, "approx")
+                       || fam.pruned->n <= with_time(z, MOST_FOR_OPTIMA));
+    if (exact)
+        run_exact(z, f, &fam);
+    if (asked(z, "auto"))
+        run_auto(z, p);
+    if (exact)
+        add_optima(z, f, &fam);
+}
+
+LsFilled ls_candidates_fill(LsArena *arena, LsArena *scratch, const LsPlanOptions *options,
+                            LsCandidates *pool, int64_t store_all)
+{
+    Fill z = {.arena = arena, .scratch = scratch, .o = options, .pool = pool,
+              .store_all = store_all};
+    fill_pool(&z, pool->prob);
+    return z.out;
+}

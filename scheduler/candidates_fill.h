@@ -1,0 +1,19 @@
+/* scheduler/candidates_fill.h -- which strategies make candidates, as far as there is time for them. */
+#ifndef LS_SCHEDULER_CANDIDATES_FILL_H
+#define LS_SCHEDULER_CANDIDATES_FILL_H
+
+#include "scheduler/candidates.h"
+#include "scheduler/plan.h"
+
+typedef struct LsFilled {
+    const char *exact_note, *left_out;      /* of the rows of the DPs (LsPlanRow), or NULL */
+    bool cut;                   /* the time limit ended the search before its last move */
+} LsFilled;
+
+/* Fills the pool with what options->strategy asks for, all where it asks to compare. arena: of the
+ * notes; scratch: must last as long as the pool; store_all: live peak of everything once, nothing
+ * in place. */
+LsFilled ls_candidates_fill(LsArena *arena, LsArena *scratch, const LsPlanOptions *options,
+                            LsCandidates *pool, int64_t store_all);
+
+#endif
