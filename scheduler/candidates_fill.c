@@ -134,7 +134,7 @@ static void offer_seeds(Fill *z, LsProb *p)
  * it is quick, it runs without plans by blocks before it runs with them. */
 static void run_auto(Fill *z, LsProb *p)
 {
-    enum { SMALL = 1500, QUICK = 300 };
+    enum { SMALL = 1500, QUICK = 240 };
     LsLimit limit;
     if (p->n < SMALL) {
         ls_strategy_closure(z->pool, p);
