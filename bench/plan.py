@@ -54,11 +54,11 @@ class Bench:
         return best, json.loads(text) if text.startswith("{") else None
 
     def reference(self, program, graph, *options):
-        """Seconds of a program of the judge."""
+        """Seconds of a program of the judge; a dash where it cannot run (it needs SciPy)."""
         limit = 300 if self.a.long else 60
-        code, seconds, _, _ = run([sys.executable, os.path.join(self.judge, program), graph,
-                                   *options], limit)
-        return f"> {limit}" if code is None else f"{seconds:.1f}"
+        code, seconds, _, text = run([sys.executable, os.path.join(self.judge, program), graph,
+                                      *options], limit)
+        return f"> {limit}" if code is None else f"{seconds:.1f}" if text else "-"
 
     def graphs(self, folder):
         return sorted(glob.glob(os.path.join(self.judge, folder, "*.json")))
