@@ -314,8 +314,9 @@ END_TEST
 static const char *fake_library(int version)
 {
     static char path[256];
-    char command[700];
-    snprintf(path, sizeof path, "%s", in_dir("libfake.so"));
+    char command[700], name[40];
+    snprintf(name, sizeof name, "libfake%d.so", version);       /* one that was opened stays */
+    snprintf(path, sizeof path, "%s", in_dir(name));
     snprintf(command, sizeof command, "echo 'unsigned long cudnnGetVersion(void) { return %d; }' | "
              "cc -shared -fPIC -x c - -o %s", version, path);
     ck_assert_int_eq(system(command), 0);
@@ -331,7 +332,7 @@ START_TEST(a_library_that_will_not_do_is_named_with_its_version)
     ck_assert_ptr_nonnull(strstr(err, "/nowhere/libcudnn.so.9"));
     setenv("LOWERSET_CUDNN", fake_library(8907), 1);
     ck_assert(!ls_dnn_open(&lib, err, sizeof err));
-    ck_assert_msg(strstr(err, "libfake.so is version 8.9.7, 9.0 or later") != NULL, "%s", err);
+    ck_assert_msg(strstr(err, "libfake8907.so is version 8.9.7, 9.0 or later") != NULL, "%s", err);
     setenv("LOWERSET_CUDNN", fake_library(91900), 1);
     ck_assert(!ls_dnn_open(&lib, err, sizeof err));
     ck_assert_msg(strstr(err, "(version 9.19.0) has no function cudnn") != NULL, "%s", err);
