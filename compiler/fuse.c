@@ -7,7 +7,8 @@
  * needs no memory traffic, and no memory if nobody else reads it), or of a reduction that walks the
  * same operand (then the operand is read once). Groups stay convex: nothing outside lies on a path
  * from one member to another. Forward and backward nodes never share a group, so that a
- * recomputation repeats no more than what is needed. */
+ * recomputation repeats no more than what is needed; nor do sums of many gradients, which would have
+ * to wait for each other. */
 #include "compiler/fuse.h"
 
 #include "compiler/passes.h"
@@ -15,6 +16,9 @@
 #include <string.h>
 
 enum { MAX_STMT = 24, MAX_ARG = 40 };   /* of a body; keeps kernels readable */
+/* Operands as large as a gradient's kernel is that may wait for each other: where a value has many
+ * readers, as in a DenseNet, one sum of all their gradients would keep all of them until then. */
+enum { MAX_WAITING = 5 };
 
 const LsOp ls_op_fused = {.name = "fused", .max_in = 255, .kernel = LS_K_FUSED};
 
@@ -25,6 +29,7 @@ typedef struct Group {
     uint32_t axes;              /* reduced; 0: no reduction yet */
     uint32_t last, size;        /* members are chained by Fuse.next in run order */
     int narg;                   /* operands and results of the members, counted with repetition */
+    int nwide;                  /* operands from elsewhere over the whole space, likewise */
 } Group;
 
 typedef struct Fuse {
@@ -101,6 +106,18 @@ static bool reaches(Fuse *f, uint32_t target, uint32_t from)
     return false;
 }
 
+/* Operands of node n over the whole space that come from outside group t. */
+static int count_wide(const Fuse *f, uint32_t n, const LsShape *space, uint32_t t)
+{
+    int wide = 0;
+    for (int k = 0; k < f->g->node[n].nin; k++) {
+        LsValueId v = ls_in(f->g, (LsNodeId){n}, k);
+        wide += f->of[f->g->value[v.i].def.i] != t
+                && ls_shape_same(ls_in_shape(f->g, (LsNodeId){n}, k), space);
+    }
+    return wide;
+}
+
 /* May node n join group t? Its operands from elsewhere must not depend on the group, and a reduced
  * result of the group is not there before the loop ends. */
 static bool may_join(Fuse *f, uint32_t n, uint32_t t)
@@ -109,6 +126,8 @@ static bool may_join(Fuse *f, uint32_t n, uint32_t t)
     if (a->phase != b->phase || a->layout != b->layout || !ls_shape_same(&a->space, &b->space)
         || b->size >= MAX_STMT || a->narg + b->narg > MAX_ARG
         || (a->axes != 0 && b->axes != 0 && a->axes != b->axes))
+        return false;
+    if (b->phase == LS_BACKWARD && b->nwide + count_wide(f, n, &b->space, t) > MAX_WAITING)
         return false;
     f->stamp++;
     for (int k = 0; k < f->g->node[n].nin; k++) {
@@ -127,6 +146,7 @@ static void join(Fuse *f, uint32_t n, uint32_t t)
     f->next[b->last] = n;
     b->last = n;
     b->size++;
+    b->nwide += count_wide(f, n, &b->space, t);
     b->narg += f->group[n].narg;
     b->axes |= f->group[n].axes;
     f->of[n] = t;
@@ -145,6 +165,7 @@ static void place(Fuse *f, uint32_t n)
     own->space = space_of(g, id);
     own->layout = ls_layout_free(&own->space) ? LS_ROW : walk_of(g, id, &own->space);
     own->axes = is_reduce(g, n) ? g->node[n].attr.reduce.axes : 0;
+    own->nwide = count_wide(f, n, &own->space, n);
     for (int k = 0; k < g->node[n].nin && f->of[n] == n; k++) {
         uint32_t p = g->value[ls_in(g, id, k).i].def.i;
         if (p != 0 && fusible(g, (LsNodeId){p}) && may_join(f, n, f->of[p]))

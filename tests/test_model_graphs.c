@@ -53,6 +53,27 @@ START_TEST(every_parameter_of_every_network_gets_a_gradient)
 }
 END_TEST
 
+/* A value of a dense block has up to two dozen readers: were their gradients added up in one kernel,
+ * all would have to stay until the last is there. */
+START_TEST(few_gradients_of_a_value_wait_for_each_other)
+{
+    LsCtx cx = {.arena = ls_arena_new()};
+    LsGraph *g = compiled(&cx, "densenet121");
+    int most = 0;
+    for (uint32_t i = 1; i < g->nnode; i++) {
+        int wide = 0;
+        for (int k = 0; k < g->node[i].nin && g->node[i].op == LS_OP_FUSED; k++)
+            wide += g->node[i].phase == LS_BACKWARD
+                    && ls_shape_same(ls_in_shape(g, (LsNodeId){i}, k),
+                                     ls_shape(g, ls_out(g, (LsNodeId){i}, 0)));
+        most = wide > most ? wide : most;
+    }
+    ck_assert_int_ge(most, 4);                      /* a sum still takes several at once */
+    ck_assert_int_le(most, 5);
+    ls_arena_free(cx.arena);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("model_graphs");
@@ -60,5 +81,6 @@ int main(void)
         return perror(dir), 1;
     tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, every_parameter_of_every_network_gets_a_gradient, 0, NFULL);
+    tcase_add_test(tc, few_gradients_of_a_value_wait_for_each_other);
     return run_models("model_graphs", tc);
 }
