@@ -82,9 +82,7 @@ static void attend(const LsAttText *t, const LsGrid *part)
     ls_att_local(t, "real", "top", t->tile);
     ls_att_local(t, "real", "by", t->tile);
     ls_att_local(t, "double", "sums", t->tile);
-    ls_att_each_query_tile(t);
-    ls_att_q_heads(t, "const real", "qh", "q", LS_Q_BY_TOKEN, s->depth, "i0");
-    ls_att_q_heads(t, "real", "yh", "y", LS_Y_BY_TOKEN, s->width, "i0");
+    ls_att_each_query_tile(t, false);
     ls_att_load_rows(t, "qs", "qh", q_row, s->depth, "have", true);
     ls_att_clear(t, "yh", y_row, s->width, "have");
     ls_emit_line(e, "LS_ROWS(z, 0, %d) {", t->tile);
@@ -94,8 +92,6 @@ static void attend(const LsAttText *t, const LsGrid *part)
     ls_emit_line(e, "}");
     ls_emit_line(e, "}");
     ls_att_tile_columns(t);
-    ls_att_k_heads(t, "const real", "kh", "k", LS_K_BY_TOKEN, s->depth, "j0");
-    ls_att_k_heads(t, "const real", "vh", "v", LS_V_BY_TOKEN, s->width, "j0");
     ls_att_load_turned(t, "kv", "kh", k_row, s->depth, "n");
     ls_emit_line(e, "LS_SYNC;");
     scores(t);

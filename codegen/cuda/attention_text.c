@@ -217,13 +217,36 @@ void ls_att_each_unit(const LsAttText *t, const char *first, int64_t down, const
     ls_emit_line(t->e, "const int64_t sample = u / %" PRId64 ";", down * heads);
 }
 
-void ls_att_each_query_tile(const LsAttText *t)
+/* Where the tile's rows of k and v begin. */
+static void key_heads(const LsAttText *t)
+{
+    ls_att_k_heads(t, "const real", "kh", "k", LS_K_BY_TOKEN, t->s.depth, "j0");
+    ls_att_k_heads(t, "const real", "vh", "v", LS_V_BY_TOKEN, t->s.width, "j0");
+}
+
+void ls_att_each_query_tile(const LsAttText *t, bool back)
 {
     const LsAttentionSize *s = &t->s;
     ls_att_each_unit(t, "i0", ls_ceil_div(s->rows, t->tile), "head", s->heads);
     ls_emit_line(t->e,
                  "const int64_t group = head / %" PRId64 ", have = ls_least(%d, %" PRId64 " - i0);",
                  s->heads / s->groups, t->tile, s->rows);
+    ls_att_q_heads(t, "const real", "qh", "q", LS_Q_BY_TOKEN, s->depth, "i0");
+    ls_att_q_heads(t, back ? "const real" : "real", "yh", "y", LS_Y_BY_TOKEN, s->width, "i0");
+    if (back) {
+        ls_att_q_heads(t, "const real", "dyh", "dy", LS_Y_BY_TOKEN, s->width, "i0");
+        ls_att_q_heads(t, "real", "dqh", "dq", LS_Q_BY_TOKEN, s->depth, "i0");
+    }
+}
+
+void ls_att_each_key_tile(const LsAttText *t)
+{
+    const LsAttentionSize *s = &t->s;
+    ls_att_each_unit(t, "j0", ls_ceil_div(s->cols, t->tile), "group", s->groups);
+    ls_emit_line(t->e, "const int64_t n = ls_least(%d, %" PRId64 " - j0);", t->tile, s->cols);
+    key_heads(t);
+    ls_att_k_heads(t, "real", "dkh", "dk", LS_K_BY_TOKEN, s->depth, "j0");
+    ls_att_k_heads(t, "real", "dvh", "dv", LS_V_BY_TOKEN, s->width, "j0");
 }
 
 void ls_att_tile_columns(const LsAttText *t)
@@ -236,6 +259,7 @@ void ls_att_tile_columns(const LsAttText *t)
         ls_emit_line(t->e, "const int64_t seen_cols = %" PRId64 ";", t->s.cols);
     ls_emit_line(t->e, "for (int64_t j0 = 0; j0 < seen_cols; j0 += %d) {", t->pass);
     ls_emit_line(t->e, "const int64_t n = ls_least(%d, %" PRId64 " - j0);", t->pass, t->s.cols);
+    key_heads(t);
 }
 
 void ls_att_each_tile_of_rows(const LsAttText *t)

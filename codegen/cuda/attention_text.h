@@ -44,9 +44,12 @@ void ls_att_local(const LsAttText *t, const char *type, const char *name, int64_
 /* The loop over units: where the tile begins, the head (or the group) and the sample. */
 void ls_att_each_unit(const LsAttText *t, const char *first, int64_t down, const char *head,
                       int64_t heads);
-/* The same over tiles of q's rows: i0 .. i0 + have of a head, and the group it reads k and v of. */
-void ls_att_each_query_tile(const LsAttText *t);
-/* The loop over tiles of k that rows i0 .. i0 + have see something of. */
+/* The same over tiles of q's rows: i0 .. i0 + have of a head, and the group it reads k and v of;
+ * where they begin: qh and yh, which is read in the gradient (back), and there dyh and dqh. */
+void ls_att_each_query_tile(const LsAttText *t, bool back);
+/* The same over tiles of k's rows: j0 .. j0 + n of a group; where they begin: kh, vh, dkh, dvh. */
+void ls_att_each_key_tile(const LsAttText *t);
+/* The loop over tiles of k, kh and vh, that rows i0 .. i0 + have see something of. */
 void ls_att_tile_columns(const LsAttText *t);
 /* The loops over the group's heads and tiles of q's rows that see something of k's rows from j0. */
 void ls_att_each_tile_of_rows(const LsAttText *t);
