@@ -3,23 +3,7 @@
 #include "codegen/cuda/conv_fuse.h"
 #include "codegen/cuda/conv_plan.h"
 #include "compiler/fuse.h"
-#include "compiler/pipeline.h"
-#include "tests/model_util.h"
-
-static LsGraph *compiled(LsCtx *cx, const char *line)
-{
-    LsPipelineOptions o = {.import = {.batch = 2, .training = true, .weightless = true},
-                           .loss = {.kind = LS_LOSS_CE},
-                           .optimizer = {.kind = LS_SGD, .momentum = 0.9}};
-    char with[128];
-    snprintf(with, sizeof with, "%s --weights=none", line);
-    ck_assert_int_eq(run(with, in_dir("net.onnx")), 0);
-    cx->model = "net.onnx";
-    cx->log = stdout;
-    LsGraph *g = ls_pipeline(cx, in_dir("net.onnx"), &o);
-    ck_assert_ptr_nonnull(g);
-    return g;
-}
+#include "tests/compiled_model.h"
 
 /* Statements that are a ReLU's gradient, over all loops. */
 static int count_gradients(const LsGraph *g)
@@ -56,7 +40,7 @@ START_TEST(gradients_of_relus_go_into_data_gradients_where_an_engine_takes_them)
     for (int net = 0; net < 2; net++)
         for (size_t k = 0; k < sizeof row / sizeof *row; k++) {
             LsCtx cx = {.arena = ls_arena_new()};
-            LsGraph *g = compiled(&cx, net == 0 ? "unet --width=8" : "resnet18");
+            LsGraph *g = compiled(&cx, net == 0 ? "unet --width=8" : "resnet18", 2);
             setenv("FAKE_CUDNN_MASK", row[k].masks, 1);
             const LsConvWishes w = {.device = "h200", .compiled = row[k].compiled};
             LsTarget t = {.kind = LS_TARGET_CUDA, .real_bytes = 4, .device = "h200",

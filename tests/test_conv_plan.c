@@ -2,10 +2,9 @@
  * missing, what needs it is skipped with a line. */
 #include "codegen/cuda/conv_fuse.h"
 #include "codegen/cuda/conv_plan.h"
-#include "compiler/pipeline.h"
 #include "runtime/cuda/plan_cache.h"
 #include "codegen/target.h"
-#include "tests/model_util.h"
+#include "tests/compiled_model.h"
 
 #include <dirent.h>
 #include <time.h>
@@ -26,23 +25,6 @@ static bool have_cudnn(void)
         printf("skipped: %s\n", err);
     ls_dnn_close(&lib);
     return here;
-}
-
-static LsGraph *compiled(LsCtx *cx, const char *line, int64_t batch)
-{
-    LsPipelineOptions o = {
-        .import = {.batch = batch, .training = true, .weightless = true},
-        .loss = {.kind = strncmp(line, "autoencoder", 11) == 0 ? LS_LOSS_MSE : LS_LOSS_CE},
-        .optimizer = {.kind = LS_SGD, .momentum = 0.9},
-    };
-    char with[128];
-    snprintf(with, sizeof with, "%s --weights=none", line);
-    ck_assert_int_eq(run(with, in_dir("net.onnx")), 0);
-    cx->model = "net.onnx";
-    cx->log = stdout;
-    LsGraph *g = ls_pipeline(cx, in_dir("net.onnx"), &o);
-    ck_assert_ptr_nonnull(g);
-    return g;
 }
 
 static bool is_conv(const LsGraph *g, uint32_t n)

@@ -1,7 +1,6 @@
 /* tests/test_model_graphs.c -- the compiler reads every generated network and makes its training
  * graph: the zoo's training form is the one the importer knows. */
-#include "compiler/pipeline.h"
-#include "tests/model_util.h"
+#include "tests/compiled_model.h"
 
 static const char *const full[] = {
     "autoencoder", "cnn", "densenet121", "densenet161", "densenet169", "densenet201", "googlenet",
@@ -11,30 +10,12 @@ static const char *const full[] = {
 };
 enum { NFULL = sizeof full / sizeof *full };
 
-/* The graph that trains the network, after all passes; batches of two. */
-static LsGraph *compiled(LsCtx *cx, const char *line)
-{
-    LsPipelineOptions o = {
-        .import = {.batch = 2, .training = true, .weightless = true},
-        .loss = {.kind = strncmp(line, "autoencoder", 11) == 0 ? LS_LOSS_MSE : LS_LOSS_CE},
-        .optimizer = {.kind = LS_SGD, .momentum = 0.9},
-    };
-    char with[128];
-    snprintf(with, sizeof with, "%s --weights=none", line);
-    ck_assert_msg(run(with, in_dir("net.onnx")) == 0, "%s: %s", line, complaint());
-    cx->model = "net.onnx";
-    cx->log = stdout;
-    LsGraph *g = ls_pipeline(cx, in_dir("net.onnx"), &o);
-    ck_assert_msg(g != NULL && cx->nerror == 0, "%s is not compiled", line);
-    ck_assert_msg(cx->nwarning == 0, "%s: %d warnings", line, cx->nwarning);
-    return g;
-}
-
 /* Nothing is lost on the way, and no running statistic, mask or position is taken for a weight. */
 START_TEST(every_parameter_of_every_network_gets_a_gradient)
 {
     LsCtx cx = {.arena = ls_arena_new()};
-    LsGraph *g = compiled(&cx, full[_i]);
+    LsGraph *g = compiled(&cx, full[_i], 2);
+    ck_assert_msg(cx.nwarning == 0, "%s: %d warnings", full[_i], cx.nwarning);
     char name[64] = "", err[256];
     int64_t trained = 0;
     LsModelInfo info;
@@ -58,7 +39,7 @@ END_TEST
 START_TEST(few_gradients_of_a_value_wait_for_each_other)
 {
     LsCtx cx = {.arena = ls_arena_new()};
-    LsGraph *g = compiled(&cx, "densenet121");
+    LsGraph *g = compiled(&cx, "densenet121", 2);
     int most = 0;
     for (uint32_t i = 1; i < g->nnode; i++) {
         int wide = 0;
