@@ -1,4 +1,4 @@
-/* bench/make_graph.c -- make_graph FAMILY SIZE [SEED]: prints a training graph of the interchange
+/* bench/make_graph.c -- make_graph FAMILY SIZE [SEED]: prints a graph of the interchange
  * format, forward, backward and updates, to measure planners with.
  *
  *   chain N        N convolutions, each with a rectifier
@@ -7,9 +7,12 @@
  *   dense N        N layers, each of which reads all before it
  *   transformer N  N layers of attention and two dense layers
  *   dag N          N nodes that read one or two of the twelve before them
+ *   layered N      N nodes in random layers, nothing backward: the kind of graph that orders are
+ *                  measured with (Gagrani et al. 2022, appendix A), in a random order
  *
  * Costs are ns of a machine with fast products; sizes are those of small training batches. */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -301,11 +304,113 @@ static int dag(Net *n, int size)
     return at;
 }
 
+/* ---- layered ---- */
+
+/* Widths vary by three quarters about a third of the depth; neighbours in width are joined, and one
+ * edge in seven skips layers. */
+typedef struct Layers {
+    int n, width[1001];         /* nodes between the first and the last; nodes of a layer */
+    int first[1001], depth;     /* node that a layer begins with */
+    bool *edge;                 /* from * (n + 2) + to */
+} Layers;
+
+static double part(Net *n) { return below(n, 1u << 20) / (double)(1u << 20); }
+
+static void join(Layers *l, int from, int to) { l->edge[(size_t)from * (l->n + 2) + to] = true; }
+
+static void find_layers(Net *n, Layers *l)
+{
+    double mean = 0.577 * sqrt(l->n);
+    for (int left = l->n, at = 1; left > 0; l->depth++) {
+        int width = (int)(mean * (0.25 + 1.5 * part(n)) + 0.5);
+        width = width < 1 ? 1 : width > left ? left : width;
+        l->first[l->depth] = at;
+        l->width[l->depth] = width;
+        at += width;
+        left -= width;
+    }
+}
+
+/* Joins layers k and k + 1: what lies about as far to the side, the nearest in any case. */
+static void join_neighbours(Net *n, Layers *l, int k)
+{
+    int a = l->width[k], b = l->width[k + 1];
+    for (int i = 0; i < a; i++) {
+        int near = (2 * i + 1) * b / (2 * a);
+        join(l, l->first[k] + i, l->first[k + 1] + near);
+        for (int j = 0; j < b; j++) {
+            if (fabs((i + 0.5) / a - (j + 0.5) / b) < 0.13 + 0.06 * part(n))
+                join(l, l->first[k] + i, l->first[k + 1] + j);
+        }
+    }
+    for (int j = 0; j < b; j++)
+        join(l, l->first[k] + (2 * j + 1) * a / (2 * b), l->first[k + 1] + j);
+}
+
+static void join_all(Net *n, Layers *l)
+{
+    int edges = 0, last = l->n + 1;
+    for (int k = 0; k + 1 < l->depth; k++)
+        join_neighbours(n, l, k);
+    for (int k = 0; k < l->width[0]; k++)
+        join(l, 0, 1 + k);
+    for (int k = 0; k < l->width[l->depth - 1]; k++)
+        join(l, last - 1 - k, last);
+    for (int k = 0; k < (last + 1) * (last + 1); k++)
+        edges += l->edge[k];
+    for (int k = 0; k < edges / 6 && l->depth > 2; k++) {
+        int from = (int)below(n, (uint32_t)l->depth - 2);
+        int to = from + 2 + (int)below(n, (uint32_t)(l->depth - from - 2));
+        join(l, l->first[from] + (int)below(n, (uint32_t)l->width[from]),
+             l->first[to] + (int)below(n, (uint32_t)l->width[to]));
+    }
+}
+
+/* A node all of whose operands are there, one as likely as the other. wait: by node: operands that
+ * are not; NONE: it is there itself. */
+static int any_ready(Net *n, const int *wait, int many)
+{
+    int pick = NONE;
+    uint32_t seen = 0;
+    for (int v = 0; v < many; v++)
+        if (wait[v] == 0 && below(n, ++seen) == 0)
+            pick = v;
+    return pick;
+}
+
+static int layered(Net *n, int size)
+{
+    Layers l = {.n = size < 3 ? 1 : size < 10000 ? size - 2 : 9998};
+    int many = l.n + 2;
+    l.edge = ls_arena_alloc(n->arena, (size_t)many * (size_t)many, sizeof *l.edge);
+    find_layers(n, &l);
+    join_all(n, &l);
+    uint32_t *made = ls_arena_alloc(n->arena, (size_t)many, sizeof *made);
+    uint32_t *in = ls_arena_alloc(n->arena, (size_t)many, sizeof *in);
+    int *wait = ls_arena_alloc(n->arena, (size_t)many, sizeof *wait);
+    for (int k = 0; k < many * many; k++)
+        wait[k % many] += l.edge[k];
+    for (int v; (v = any_ready(n, wait, many)) != NONE;) {
+        uint32_t nin = 0;
+        int64_t bytes = 10 * (1 + (int64_t)(400 * part(n) * (part(n) + part(n))));
+        made[v] = tensor(n, "v", (uint32_t)v, bytes, false);
+        for (int u = 0; u < many; u++) {
+            if (l.edge[(size_t)u * many + v])
+                in[nin++] = made[u];
+            wait[u] -= l.edge[(size_t)v * many + u];
+        }
+        wait[v] = NONE;
+        node(n, "Op", LS_DAG_FORWARD, below(n, 1000), in, nin, made[v], false)->required =
+            v == many - 1;
+    }
+    return NONE;
+}
+
 int main(int argc, char **argv)
 {
     static const struct { const char *name; int (*make)(Net *n, int size); } family[] = {
         {"chain", chain}, {"resnet", resnet}, {"unet", unet},
-        {"dense", dense}, {"transformer", transformer}, {"dag", dag}};
+        {"dense", dense}, {"transformer", transformer}, {"dag", dag}, {"layered", layered}};
     long size = argc > 2 ? strtol(argv[2], NULL, 10) : 0;
     Net n = {.arena = ls_arena_new(), .seed = argc > 3 ? strtoull(argv[3], NULL, 10) : 1};
     char why[300];
@@ -313,9 +418,13 @@ int main(int argc, char **argv)
         if (strcmp(argv[1], family[k].name) != 0)
             continue;
         n.g.name = ls_arena_printf(n.arena, "%s%ld", argv[1], size);
-        n.g.alignment = 64;
-        n.x = tensor(&n, "x", 0, 602112, true);
-        finish(&n, family[k].make(&n, (int)size));
+        bool trains = family[k].make != layered;
+        n.g.alignment = trains ? 64 : 1;
+        if (trains)
+            n.x = tensor(&n, "x", 0, 602112, true);
+        int last = family[k].make(&n, (int)size);
+        if (trains)
+            finish(&n, last);
         if (!ls_dag_check(&n.g, why, sizeof why)) {
             fprintf(stderr, "make_graph: %s\n", why);
             return 1;
@@ -324,6 +433,6 @@ int main(int argc, char **argv)
         ls_arena_free(n.arena);
         return 0;
     }
-    fprintf(stderr, "usage: make_graph chain|resnet|unet|dense|transformer|dag SIZE [SEED]\n");
+    fprintf(stderr, "usage: make_graph chain|resnet|unet|dense|transformer|dag|layered SIZE [SEED]\n");
     return 2;
 }

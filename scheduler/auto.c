@@ -10,8 +10,11 @@
 #include <string.h>
 
 #include "scheduler/front.h"
+#include "scheduler/joint.h"
 #include "scheduler/moves.h"
 #include "scheduler/strategy.h"
+#include "scheduler/targets.h"
+#include "scheduler/turn.h"
 
 typedef struct Extra { double cost; uint32_t run, node; } Extra;
 
@@ -28,6 +31,7 @@ typedef struct Search {
     double hot;                 /* rise of cost that is often taken at first */
     uint64_t since;             /* moves since the clock was read */
     const LsLimit *limit;
+    bool turns;                 /* the graph has a backward part */
     bool cut;
 } Search;
 
@@ -39,14 +43,7 @@ static bool out_of_time(Search *s)
     return s->cut;
 }
 
-static double energy(const Search *s)
-{
-    int64_t over = ls_tape_peak(s->t) - s->m->target;
-    if (over <= 0)
-        return s->t->cost;
-    int64_t sum = ls_peak_tree_over(&s->t->tree, s->m->target);
-    return s->t->cost + s->weight * ((double)over + (double)sum / 8);
-}
+static double energy(const Search *s) { return ls_moves_energy(s->m, s->weight); }
 
 /* Brings the tape to the target by what costs least per byte; false if that fails. */
 static bool repair(Search *s)
@@ -166,10 +163,14 @@ static void load(Search *s, const LsSeq *seq, int64_t target)
     ls_tape_load(s->t, seq);
 }
 
-/* Repairs seq for the target; the result goes to the front. */
-static void attempt(Search *s, const LsSeq *seq, int64_t target)
+/* Repairs seq for the target, where `jointly` by joint relief first; the result goes to the
+ * front. */
+static void attempt(Search *s, const LsSeq *seq, int64_t target, bool jointly)
 {
     load(s, seq, target);
+    s->cut |= jointly && ls_limit_is_over(s->limit);
+    if (jointly && !s->cut)
+        ls_moves_make_room(s->m, s->weight, s->hot);
     if (repair(s)) {
         take_back(s);
         ls_moves_swap_cheaper(s->m);
@@ -178,32 +179,41 @@ static void attempt(Search *s, const LsSeq *seq, int64_t target)
     ls_front_offer(&s->front, s->t);
 }
 
-/* The cheapest candidate with a peak of at most `most`, or LS_NO_ID. */
-static uint32_t cheapest(const LsCandidates *pool, double most)
+/* From the order of the least peak, and from what nearly reaches the target: in large graphs that
+ * no turn from forward to backward tells what to keep in. */
+static void attempt_jointly(Search *s, int64_t target)
 {
-    for (uint32_t k = 0; k < pool->n; k++)
-        if ((double)pool->cand[k].peak <= most)
-            return k;
-    return LS_NO_ID;
+    enum { LEAST = 400, MOST = 3000 };
+    const LsCand *c = s->pool->cand, *order = c;
+    for (uint32_t k = 1; k < s->pool->n && c[k].cost <= c[0].cost * (1 + 1e-9); k++)
+        order = c[k].peak < order->peak ? &c[k] : order;
+    if (s->p->n < LEAST || s->p->n > MOST || s->turns)
+        return;
+    attempt(s, &order->seq, target, true);
+    const LsFrontItem *near = ls_front_best(&s->front, (int64_t)((double)target * 1.06));
+    if (near != NULL && near->peak > target)
+        attempt(s, &near->seq, target, true);
 }
 
 /* Searches at the target from the best that can be had; whether it was reached. */
 static bool descend(Search *s, int64_t target)
 {
     static const double near[] = {1, 1.02, 1.04, 1.07, 1.1, 1.14, 1.2, 1.3, 1.5, 2};
-    uint32_t last = LS_NO_ID;
+    const LsCand *last = NULL;
     for (size_t j = 0; j < sizeof near / sizeof *near; j++) {
-        uint32_t c = cheapest(s->pool, (double)target * near[j]);
-        if (c != LS_NO_ID && c != last)
-            attempt(s, &s->pool->cand[c].seq, target);
+        int64_t peak = (int64_t)((double)target * near[j]);
+        const LsCand *c = ls_candidates_within(s->pool, peak);
+        if (c != NULL && c != last)
+            attempt(s, &c->seq, target, false);
         last = c;
     }
     for (uint32_t k = 0; k < s->starts; k++) {
         uint32_t pick = ls_moves_random(s->m, s->pool->n + s->front.n);
         const LsSeq *seq = pick < s->pool->n ? &s->pool->cand[pick].seq
                                              : &s->front.item[pick - s->pool->n].seq;
-        attempt(s, seq, target);
+        attempt(s, seq, target, false);
     }
+    attempt_jointly(s, target);
     const LsFrontItem *best = ls_front_best(&s->front, target);
     if (best == NULL && s->front.n > 0)
         best = ls_front_least(&s->front);
@@ -258,26 +268,15 @@ static void descend_anew(Search *s)
     }
 }
 
-static int falling(const void *x, const void *y)
+static void find_rungs(Search *s, int64_t top, int64_t store_all)
 {
-    const int64_t *a = x, *b = y;
-    return *a > *b ? -1 : *a < *b;
-}
-
-/* Where people put their budgets: parts of the peak without recomputation, with reuse of places
- * and without. */
-static void find_rungs(Search *s, int64_t top, int64_t other)
-{
-    enum { PARTS = 20 };
-    s->rung = ls_arena_alloc(s->pool->arena, 2 * PARTS + 1, sizeof *s->rung);
+    enum { FEW = 400 };                             /* nodes: there is time for many targets */
+    LsTargets t = ls_targets(s->pool->arena, top, store_all, s->p->n <= FEW);
+    s->rung = ls_arena_alloc(s->pool->arena, t.n + 1u, sizeof *s->rung);
     if (s->m->swaps)                                /* there may be something better than none */
         s->rung[s->nrung++] = top;
-    for (int k = 1; k < PARTS; k++) {
-        s->rung[s->nrung++] = top / PARTS * k;
-        if (other / PARTS * k < top)
-            s->rung[s->nrung++] = other / PARTS * k;
-    }
-    qsort(s->rung, s->nrung, sizeof *s->rung, falling);
+    for (uint32_t k = 0; k < t.n; k++)
+        s->rung[s->nrung++] = t.bytes[k];
 }
 
 static void set_mood(Search *s, double heat, double weight)
@@ -315,6 +314,7 @@ bool ls_strategy_auto(LsCandidates *pool, int64_t store_all, const LsLimit *limi
     LsArena *arena = ls_arena_new();
     Search s = {.pool = pool, .p = p, .limit = limit, .t = ls_tape_new(p)};
     s.m = ls_moves_new(arena, s.t);
+    s.turns = ls_turn_mark(p, ls_arena_alloc(arena, p->n, sizeof(bool)));
     int64_t top = pool->cand[0].peak;               /* the first costs the least */
     find_rungs(&s, top, store_all);
     double many = p->n > 2000 ? 2000.0 / p->n : p->n < 60 ? p->n / 60.0 : 1;

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "scheduler/offsets_loosen.h"
 #include "scheduler/sequence.h"
 
 LsCandidates *ls_candidates_new(LsArena *arena, LsProb *p)
@@ -89,6 +90,14 @@ static bool insert(uint64_t *table, uint32_t room, uint64_t x)
     return there;
 }
 
+const LsCand *ls_candidates_within(const LsCandidates *pool, int64_t peak)
+{
+    for (uint32_t k = 0; k < pool->n; k++)
+        if (pool->cand[k].peak <= peak)
+            return &pool->cand[k];
+    return NULL;
+}
+
 bool ls_candidates_seen(LsCandidates *pool, uint64_t fingerprint)
 {
     if (2 * (pool->nseen + 1) > pool->seen_room) {
@@ -105,23 +114,70 @@ bool ls_candidates_seen(LsCandidates *pool, uint64_t fingerprint)
     return there;
 }
 
+/* Packs an order of the candidate's runs; returns the bytes of arena. */
+static int64_t pack(LsCandidates *pool, LsCand *cand, const LsSeq *order, LsPackEffort effort,
+                    int64_t good)
+{
+    LsPlan plan;
+    ls_plan_build(pool->arena, pool->prob, order, cand->strategy, effort, good, &plan);
+    if (cand->plan->step == NULL || plan.arena < cand->plan->arena) {
+        *cand->plan = plan;
+        cand->order = *order;
+    }
+    return plan.arena;
+}
+
+static bool fits(const LsCand *cand, int64_t good)
+{
+    return cand->plan->arena <= good || cand->plan->arena <= cand->peak;
+}
+
+/* Of the order as it is (0) and the loose ones behind it, the one that a quick packing suits best,
+ * the first of equals, but for those that are done. */
+static uint32_t most_promising(const LsCand *cand, const bool *done)
+{
+    uint32_t best = UINT32_MAX;
+    for (uint32_t k = 0; k <= cand->nloose; k++)
+        if (!done[k] && (best == UINT32_MAX || cand->quick[k] < cand->quick[best]))
+            best = k;
+    return best;
+}
+
+static const LsSeq *order_of(const LsCand *cand, uint32_t k)
+{
+    return k == 0 ? &cand->seq : &cand->loose[k - 1];
+}
+
+/* Other orders quickly, each made of the best before; then the most promising ones thoroughly.
+ * None of this depends on what is good: that only ends it sooner. */
+static void pack_on(LsCandidates *pool, LsCand *cand, int64_t good)
+{
+    enum { THOROUGH = 2 };
+    bool done[1 + LS_NLOOSE] = {0};
+    while (cand->nloose < LS_NLOOSE && !fits(cand, good)) {
+        uint32_t k = cand->nloose;
+        const LsSeq *from = order_of(cand, most_promising(cand, done));
+        cand->loose[k] = ls_offsets_loosen(pool->arena, pool->prob, from, k);
+        cand->quick[1 + k] = pack(pool, cand, &cand->loose[k], LS_PACK_QUICK, 0);
+        cand->nloose++;
+    }
+    for (int round = 0; round < THOROUGH && !fits(cand, good); round++) {
+        uint32_t best = most_promising(cand, done);
+        pack(pool, cand, order_of(cand, best), LS_PACK_FULL, good);
+        done[best] = true;
+    }
+}
+
 const LsPlan *ls_candidates_plan(LsCandidates *pool, LsCand *cand, int64_t good)
 {
     if (cand->plan == NULL) {
         cand->plan = ls_arena_alloc(pool->arena, 1, sizeof *cand->plan);
-        ls_plan_build(pool->arena, pool->prob, &cand->seq, cand->strategy, LS_PACK_QUICK, 0,
-                      cand->plan);
-        cand->quick = cand->plan->arena;
+        cand->quick[0] = pack(pool, cand, &cand->seq, LS_PACK_QUICK, 0);
         cand->asked = INT64_MAX;
     }
-    if (cand->plan->arena > good && cand->plan->arena > cand->plan->live_peak
-        && good < cand->asked) {
-        LsPlan plan;
-        ls_plan_build(pool->arena, pool->prob, &cand->seq, cand->strategy, LS_PACK_FULL, good,
-                      &plan);
-        if (plan.arena < cand->plan->arena)
-            *cand->plan = plan;
-        cand->asked = plan.arena > good && good > 1 ? 1 : good;     /* less would not fit either */
+    if (!fits(cand, good) && good < cand->asked) {
+        pack_on(pool, cand, good);
+        cand->asked = cand->plan->arena > good && good > 1 ? 1 : good;  /* nor would less fit */
     }
     return cand->plan;
 }

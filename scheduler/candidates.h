@@ -8,13 +8,20 @@
 
 #include "scheduler/plan_build.h"
 
+enum { LS_NLOOSE = 8 };
+
 typedef struct LsCand {
     LsSeq seq;
     int64_t peak;               /* live bytes, aligned sizes */
     double cost;
     const char *strategy;
     LsPlan *plan;               /* built on demand, NULL before */
-    int64_t quick;              /* bytes of arena that a quick packing takes; set with plan */
+    LsSeq order;                /* the runs of plan: seq, or one of the next, where it is easier to
+                                 * pack; set with plan */
+    LsSeq loose[LS_NLOOSE]; uint32_t nloose;        /* other orders, made on demand,
+                                                     * each of the best before */
+    int64_t quick[1 + LS_NLOOSE];   /* bytes of arena that a quick packing of seq takes, set with
+                                     * plan, and of the others */
     int64_t asked;              /* the least that full packings were good for; INT64_MAX: none */
 } LsCand;
 
@@ -36,6 +43,9 @@ void ls_candidates_renew(LsCandidates *pool);
 /* Whether a candidate of this fingerprint has been made before; from now on it has. */
 bool ls_candidates_seen(LsCandidates *pool, uint64_t fingerprint);
 
+/* The cheapest with a live peak of at most `peak` bytes, or NULL. */
+const LsCand *ls_candidates_within(const LsCandidates *pool, int64_t peak);
+
 /* Offers a sequence made in prob->arena. Takes a copy if nothing of that strategy is as good in
  * both. Ends all sequences in that arena, seq too. */
 void ls_candidates_offer(LsCandidates *pool, const LsSeq *seq, const char *strategy);
@@ -46,8 +56,8 @@ void ls_candidates_offer_moved(LsCandidates *pool, LsProb *p, const LsSeq *seq,
                                const char *strategy);
 
 /* The plan of a candidate: packed quickly, and if that takes more than `good` bytes, with more
- * effort (0: all there is). What has been found before stays, and what fits in some bytes fits
- * in more, whatever is asked first. */
+ * effort and in other orders of its runs (0: all there is). What has been found before stays, and
+ * what fits in some bytes fits in more, whatever is asked first. */
 const LsPlan *ls_candidates_plan(LsCandidates *pool, LsCand *cand, int64_t good);
 
 #endif

@@ -99,12 +99,13 @@ static void add_optima(Fill *z, const LsForward *f, const Families *fam)
  * for it. */
 static bool has_time_for(Fill *z, const LsFamily *pruned, const char *name)
 {
-    enum { MOST = 2500 };
-    if (pruned->n <= with_time(z, MOST) || is_named(z, name))
+    enum { MOST = 600, MOST_TO_COMPARE = 2500 };
+    uint32_t most = with_time(z, z->o->compare ? MOST_TO_COMPARE : MOST);
+    if (pruned->n <= most || is_named(z, name))
         return true;
     z->out.left_out = ls_arena_printf(z->arena, "left out: %" PRIu32 " lower sets, and --plan-time "
                                    "is enough for %" PRIu32 "; ask for it with --strategy",
-                                   pruned->n, with_time(z, MOST));
+                                   pruned->n, most);
     return false;
 }
 
@@ -130,23 +131,37 @@ static void offer_seeds(Fill *z, LsProb *p)
         ls_strategy_hierarchy(z->pool, less);
 }
 
+/* Searches until that part of the time is over, then polishes what was found. */
+static void search(Fill *z, const LsLimit *limit, uint32_t effort, double part)
+{
+    LsLimit some = *limit;
+    double now = ls_cpu_seconds();
+    some.effort = effort;
+    some.until = now + part * (limit->until - now);
+    z->out.cut |= ls_strategy_auto(z->pool, z->store_all, &some);
+    z->out.cut |= ls_strategy_polish(z->pool, z->store_all, limit);
+}
+
 /* The search starts from the best it is given, and may miss what is near to something else: where
  * it is quick, it runs without plans by blocks before it runs with them. */
 static void run_auto(Fill *z, LsProb *p)
 {
-    enum { SMALL = 1500, QUICK = 240 };
-    LsLimit limit;
+    enum { SMALL = 1500, QUICK = 240, CYCLES = 3 };
+    ls_strategy_order(z->pool);
+    LsLimit limit = ls_limit_start(z->o->effort, z->o->seconds);
+    uint32_t effort = limit.effort;
     if (p->n < SMALL) {
         ls_strategy_closure(z->pool, p);
-        limit = ls_limit_start(z->o->effort, z->o->seconds);
         if (p->n > QUICK)
-            limit.effort = (uint32_t)(((uint64_t)limit.effort * QUICK + p->n - 1) / p->n);
-        z->out.cut |= ls_strategy_auto(z->pool, z->store_all, &limit);
+            effort = (uint32_t)(((uint64_t)effort * QUICK + p->n - 1) / p->n);
+        search(z, &limit, effort, 0.4);
     }
     offer_seeds(z, p);
+    ls_strategy_beam(z->pool, z->store_all, z->o->effort);
     if (p->n >= SMALL)
         limit = ls_limit_start(z->o->effort, z->o->seconds);
-    z->out.cut |= ls_strategy_auto(z->pool, z->store_all, &limit);
+    for (int k = p->n > QUICK ? 1 : CYCLES; k > 0; k--)
+        search(z, &limit, p->n < SMALL ? (effort + 1) / 2 : effort, 0.9 / k);
     ls_strategy_optima(z->pool, z->o->effort);
 }
 

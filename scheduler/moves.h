@@ -24,6 +24,9 @@ LsMoves *ls_moves_new(LsArena *arena, LsTape *t);
 /* A number below n; n > 0. */
 uint32_t ls_moves_random(LsMoves *m, uint32_t n);
 
+/* Runs the node once more in front of run `before`, and removes what nobody needs then. */
+uint32_t ls_moves_run_again(LsMoves *m, uint32_t node, uint32_t before);
+
 /* Makes a tensor that is idle at the peak anew before it is read next, with what that takes: the
  * cheapest per byte of `tries` random choices. */
 bool ls_move_relieve(LsMoves *m, uint32_t tries);

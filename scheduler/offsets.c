@@ -162,7 +162,7 @@ int64_t ls_offsets(const LsBlock *block, uint32_t n, int64_t alignment, int64_t 
         find_parts(&p);
         fill(&p);
         if (effort != LS_PACK_QUICK)
-            search(&p, effort == LS_PACK_FULL ? INT64_C(200000000) : INT64_C(2000000000));
+            search(&p, effort == LS_PACK_FULL ? INT64_C(100000000) : INT64_C(2000000000));
         end = write_offsets(&p, block, n, alignment, offset);
     }
     ls_arena_free(p.tmp);

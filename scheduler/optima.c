@@ -1,64 +1,122 @@
-/* scheduler/optima.c -- the front of peak and cost of a tiny graph, by exhaustive searches.
+/* scheduler/optima.c -- the front of peak and cost of small graphs, by searches from their ends.
  *
  * The budgets that are searched come from the graph, not from what is asked, so plans stay
  * monotone. The candidates have a name of their own: they must not drive out others of equal
  * figures, whose lives may be easier to pack. */
 #include <math.h>
 
+#include "scheduler/beam.h"
 #include "scheduler/optimum.h"
 #include "scheduler/strategy.h"
+#include "scheduler/targets.h"
 
 typedef struct Hunt {
     LsCandidates *pool;
     LsArena *arena;             /* of the graph and the schedules */
     const LsBoundGraph *b;
     uint32_t left, each;        /* states to try: in all, in one search */
+    int64_t *closed; uint32_t nclosed, closed_room; /* peaks below which nothing is worth trying
+                                                     * up to the next candidate */
 } Hunt;
 
-/* Offers an optimum (as ls_optimum_plan); its live peak, or -1: there is none, or it took too
- * long. */
-static int64_t offer(Hunt *h, int64_t budget)
+static Hunt start(LsCandidates *pool, uint32_t effort, uint32_t each, uint32_t in_all)
 {
-    LsSeq seq;
-    uint32_t most = h->left < h->each ? h->left : h->each;
-    LsOptimum o = ls_optimum_plan(h->arena, h->b, budget, most, &seq);
-    h->left -= o.states;
-    if (!o.exact || o.value == INFINITY)
-        return -1;
-    ls_live(h->pool->prob, &seq, h->pool->live);
-    int64_t peak = h->pool->live->peak;
-    ls_candidates_offer(h->pool, &seq, "auto-all");
-    return peak;
+    LsArena *arena = ls_arena_new();
+    uint32_t part = effort == 0 || effort > 100 ? 100 : effort;
+    return (Hunt){.pool = pool, .arena = arena, .b = ls_bound_graph_new(arena, pool->prob),
+                  .left = in_all * part, .each = each * part};
 }
 
-/* Some budgets all over the range first, then every one, from the top, until the states run
- * out. */
-static void search_front(Hunt *h)
+/* Offers the optimum (as ls_optimum_plan) if nothing that is known costs as little; whether the
+ * search ended. */
+static bool offer(Hunt *h, int64_t budget)
 {
-    enum { PARTS = 16, PATIENCE = 64 };
-    int64_t least = offer(h, 0);                    /* the schedule of the least peak */
-    int64_t top = offer(h, INT64_MAX);
-    int64_t span = top - (least < 0 ? 0 : least);
-    for (int64_t k = 0; k < PARTS && top >= 0; k++)
-        offer(h, top - span + (int64_t)((double)span / PARTS * (double)k));
-    for (int64_t budget = top - 1; budget >= top - span && budget > 0 && h->left > 0;) {
-        int64_t peak = offer(h, budget);
-        if (peak < 0)                               /* the next one might be as hard */
-            budget -= span / PATIENCE + 1;
-        else
-            budget = (peak < budget ? peak : budget) - 1;
+    LsSeq seq;
+    const LsCand *best = budget > 0 ? ls_candidates_within(h->pool, budget) : NULL;
+    double enough = best ? best->cost * (1 - 1e-12) : INFINITY;
+    uint32_t most = h->left < h->each ? h->left : h->each;
+    LsOptimum o = ls_optimum_plan(h->arena, h->b, budget, enough, most, &seq);
+    h->left -= o.states;
+    if (o.exact && o.value < INFINITY)
+        ls_candidates_offer(h->pool, &seq, "auto-all");
+    return o.exact || o.value >= enough;
+}
+
+static void close_below(Hunt *h, int64_t peak)
+{
+    h->closed = ls_arena_grow(h->arena, h->closed, h->nclosed, h->nclosed + 1u, sizeof *h->closed,
+                              &h->closed_room);
+    h->closed[h->nclosed++] = peak;
+}
+
+/* The peak below which the next candidate costs most more than the one that has it; 0: all such
+ * are closed. */
+static int64_t widest_gap(const Hunt *h)
+{
+    int64_t least = INT64_MAX, widest = 0;
+    double cost = 0, step = 0;
+    for (uint32_t k = 0; k < h->pool->n; k++) {
+        const LsCand *c = &h->pool->cand[k];
+        bool closed = false;
+        if (c->peak >= least)
+            continue;
+        for (uint32_t j = 0; j < h->nclosed; j++)
+            closed |= h->closed[j] == least;
+        if (least < INT64_MAX && !closed && c->cost - cost > step) {
+            step = c->cost - cost;
+            widest = least;
+        }
+        least = c->peak;
+        cost = c->cost;
+    }
+    return widest;
+}
+
+/* The least peak, then whatever lies just below a candidate, where most is to be gained, until the
+ * states run out. */
+static void fill_gaps(Hunt *h)
+{
+    enum { PATIENCE = 2 };
+    int failures = 0;
+    for (int64_t peak; failures < PATIENCE && h->left > 0 && (peak = widest_gap(h)) > 0;) {
+        failures += !offer(h, peak - 1);
+        close_below(h, peak);
     }
 }
 
 void ls_strategy_optima(LsCandidates *pool, uint32_t effort)
 {
-    enum { NODES = 32, EACH = 100, IN_ALL = 1000 };       /* states, for a percent of effort */
-    if (pool->prob->n == 0 || pool->prob->n > NODES)
+    enum { NODES = 72, EACH = 1000, IN_ALL = 6000 };   /* states: for a percent of effort */
+    if (pool->prob->n == 0 || pool->prob->n > NODES || pool->n == 0)
         return;
-    LsArena *arena = ls_arena_new();
-    uint32_t part = effort == 0 || effort > 100 ? 100 : effort;
-    Hunt h = {.pool = pool, .arena = arena, .b = ls_bound_graph_new(arena, pool->prob),
-              .left = IN_ALL * part, .each = EACH * part};
-    search_front(&h);
-    ls_arena_free(arena);
+    Hunt h = start(pool, effort, EACH, IN_ALL);
+    offer(&h, 0);
+    offer(&h, INT64_MAX);
+    fill_gaps(&h);
+    ls_arena_free(h.arena);
+}
+
+static void offer_beam(Hunt *h, int64_t budget, uint32_t width)
+{
+    LsSeq seq;
+    const LsCand *best = ls_candidates_within(h->pool, budget);
+    LsBeamOptions o = {.budget = budget, .width = width, .price = 0.15,
+                       .enough = best ? best->cost : INFINITY};
+    if (ls_beam(h->arena, h->b, &o, &seq).cost < INFINITY)
+        ls_candidates_offer(h->pool, &seq, "auto-all");
+}
+
+void ls_strategy_beam(LsCandidates *pool, int64_t store_all, uint32_t effort)
+{
+    enum { NODES = 200, LEAST = 8, MOST = 1000, IN_ALL = 6000 };
+    uint32_t n = pool->prob->n;
+    if (n == 0 || n > NODES || pool->n == 0)
+        return;
+    Hunt h = start(pool, effort, 0, IN_ALL);
+    LsTargets targets = ls_targets(h.arena, pool->cand[0].peak, store_all, true);
+    uint32_t width = h.left / (targets.n * n);
+    width = width < LEAST ? LEAST : width > MOST ? MOST : width;
+    for (uint32_t k = 0; k < targets.n; k++)
+        offer_beam(&h, targets.bytes[k], width);
+    ls_arena_free(h.arena);
 }

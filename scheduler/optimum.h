@@ -1,12 +1,8 @@
 /* scheduler/optimum.h -- the least cost within a budget, or the least peak, by trying all
  * schedules from their ends.
  *
- * A state is what the rest of a schedule asks of its beginning: the tensors that must be live
- * then, and which of the nodes that must run, or may run only once, run later. Every step before
- * is worth a thought only if it makes one of the tensors or is one of the nodes, and memory at it
- * is known exactly; so the order of first runs, recomputations, alternatives and in-place reuse
- * are all tried, and nothing else is. The cheapest state first (A*): what has not been tried when
- * the search ends costs at least as much as the next state, so any end proves something. */
+ * The cheapest state first (tails.h): what has not been tried when the search ends costs at least
+ * as much as the next state, so any end proves something. */
 #ifndef LS_SCHEDULER_OPTIMUM_H
 #define LS_SCHEDULER_OPTIMUM_H
 
@@ -31,9 +27,19 @@ LsOptimum ls_optimum_peak(const LsBoundGraph *b, int64_t known, uint32_t most);
 LsOptimum ls_optimum_peak_of(const LsBoundGraph *b, uint32_t node, int64_t known, uint32_t most);
 
 /* A schedule of the least cost within `budget` bytes; budget <= 0: of the least peak. Its bytes
- * are those of live.h, of sizes rounded up as plans are packed. Comes from `arena`; *seq is set
- * where the result is exact and there is one. */
-LsOptimum ls_optimum_plan(LsArena *arena, const LsBoundGraph *b, int64_t budget, uint32_t most,
-                          LsSeq *seq);
+ * are those of live.h, of sizes rounded up as plans are packed. enough: as in ls_optimum_cost.
+ * Comes from `arena`; *seq is set where the result is exact and there is one. */
+LsOptimum ls_optimum_plan(LsArena *arena, const LsBoundGraph *b, int64_t budget, double enough,
+                          uint32_t most, LsSeq *seq);
+
+typedef struct LsOptimumPart {
+    const bool *have;           /* by tensor: there at the beginning, if it is asked for */
+    const bool *barred;         /* by node: does not run */
+    int64_t budget;             /* bytes */
+} LsOptimumPart;
+
+/* Likewise of a part of a schedule. */
+LsOptimum ls_optimum_part(LsArena *arena, const LsBoundGraph *b, const LsOptimumPart *part,
+                          double enough, uint32_t most, LsSeq *seq);
 
 #endif

@@ -85,7 +85,7 @@ static LsCand *smallest(LsPlanner *pl, const char *want, int full, int64_t *aren
         int64_t good = best == NULL ? 0 : *arena - 1;
         int64_t mine = ls_candidates_plan(pl->pool, c, k < full ? good : INT64_MAX)->arena;
         if (k >= full)
-            mine = c->quick;                        /* whatever else was asked of it */
+            mine = c->quick[0];                        /* whatever else was asked of it */
         else if (mine <= good)
             mine = ls_candidates_plan(pl->pool, c, 0)->arena;
         if (best == NULL || mine < *arena) {
@@ -245,7 +245,7 @@ static bool choose(LsPlanner *pl, const char *want, int64_t budget, bool tightes
     for (size_t k = 0; k < NKNOWN; k++)
         if (pl->o->compare || strcmp(want, "auto") == 0 || ls_strategy_counts(want, known[k].name))
             add_row(pl, known[k].name, want, budget);
-    find_owners(pl, c ? &c->seq : &least->seq);
+    find_owners(pl, c ? &c->order : &least->order);
     prove(pl, budget, c ? c->cost : 0);
     if (c == NULL)
         return explain(pl, want);

@@ -28,6 +28,11 @@ const LsFamily *ls_strategy_exact(LsCandidates *pool, const LsForward *f, const 
                                   const char *tc, const char *mc, uint64_t looks,
                                   uint32_t *unknown);
 
+/* Offers an order of all needed nodes, each once, if it takes less memory than what the pool has
+ * that costs as much. Only for graphs without a backward part, whose order decides more than what
+ * is made again, and not of many thousands of nodes. */
+void ls_strategy_order(LsCandidates *pool);
+
 /* For these two, p is the pool's problem or a variant of it (variant.h); its arena becomes that of
  * the pool's. */
 
@@ -43,8 +48,16 @@ void ls_strategy_hierarchy(LsCandidates *pool, LsProb *p);
  * clock cut the search. */
 bool ls_strategy_auto(LsCandidates *pool, int64_t store_all, const LsLimit *limit);
 
-/* Offers the optima of a tiny graph, by trying all schedules (optimum.h): the cheapest for every
- * peak, as far as a counted effort goes. effort: percent of the usual. */
+/* Makes the cheapest candidates for these targets cheaper, window by window (window.h). Whether the
+ * clock cut it short. */
+bool ls_strategy_polish(LsCandidates *pool, int64_t store_all, const LsLimit *limit);
+
+/* Offers the optima of a small graph, by trying all schedules (optimum.h): the cheapest for every
+ * peak of a tiny one, else for parts of the peak without recomputation, as far as a counted effort
+ * goes. effort: percent of the usual. */
 void ls_strategy_optima(LsCandidates *pool, uint32_t effort);
+
+/* Offers what a beam (beam.h) finds for these parts, on graphs of up to some hundred nodes. */
+void ls_strategy_beam(LsCandidates *pool, int64_t store_all, uint32_t effort);
 
 #endif

@@ -1,0 +1,102 @@
+/* scheduler/beam.c -- heaps of states by the number of nodes that are left, the most first. */
+#include "scheduler/beam.h"
+
+#include <math.h>
+
+
+#include "scheduler/tails.h"
+
+typedef struct Beam {
+    LsTails *t;
+    const LsBeamOptions *o;
+    LsTailHeap *heap;           /* by nodes left: the best of them, the worst first */
+    double *most;               /* by nodes left: what ranks no better is not one of them */
+    uint32_t now;               /* nodes left of those that are tried */
+    uint32_t goal;              /* the cheapest beginning found, or LS_NO_ID */
+    LsBeamResult r;
+} Beam;
+
+/* Some more than are tried: not all of them turn out to be the cheapest way to their state. */
+static uint32_t room_of(const Beam *b) { return b->o->width + b->o->width / 4; }
+
+static void put(Beam *b, uint32_t k)
+{
+    const LsTail *tail = &b->t->tail[k];
+    uint32_t left = ls_tails_left(b->t, k);
+    left = left < b->now ? left : b->now;           /* an alternative may ask for more */
+    LsTailHeap *heap = &b->heap[left];
+    if (tail->cost + tail->ahead >= b->r.cost)
+        return;
+    if (ls_tails_is_start(b->t, k)) {
+        b->goal = k;
+        b->r.cost = tail->cost;
+        return;
+    }
+    ls_tail_heap_put(heap, b->t->arena,
+                     (LsTailEntry){-ls_tails_rank(b->t, tail), k, tail->cost});
+    if (heap->n > room_of(b))
+        ls_tail_heap_take(heap);
+    if (heap->n == room_of(b))
+        b->most[left] = -heap->entry[0].least;
+}
+
+/* The best of those with `left` nodes left, the best first. */
+static LsTailHeap best_of(Beam *b, uint32_t left)
+{
+    LsTailHeap best = {0}, *heap = &b->heap[left];
+    for (uint32_t k = 0; k < heap->n; k++) {
+        LsTailEntry e = heap->entry[k];
+        e.least = -e.least;
+        ls_tail_heap_put(&best, b->t->arena, e);
+    }
+    *heap = (LsTailHeap){0};
+    return best;
+}
+
+/* Tries them; steps that make something again leave as many nodes, and come to the same heap. */
+static void advance(Beam *b, uint32_t left)
+{
+    b->now = left;
+    LsTailHeap best = best_of(b, left);
+    for (uint32_t tried = 0; tried < b->o->width && best.n > 0;) {
+        LsTailEntry e = ls_tail_heap_take(&best);
+        const LsTail *tail = &b->t->tail[e.state];
+        if (tail->closed || e.cost > tail->cost || tail->cost + tail->ahead >= b->r.cost)
+            continue;
+        tried++;
+        b->r.states++;
+        ls_tails_expand(b->t, e.state);
+        for (uint32_t k = 0; k < b->t->nfresh; k++)
+            put(b, b->t->fresh[k]);
+        for (LsTailHeap *heap = &b->heap[left]; heap->n > 0;) {
+            LsTailEntry same = ls_tail_heap_take(heap);
+            same.least = -same.least;
+            ls_tail_heap_put(&best, b->t->arena, same);
+        }
+    }
+}
+
+LsBeamResult ls_beam(LsArena *arena, const LsBoundGraph *graph, const LsBeamOptions *options,
+                     LsSeq *seq)
+{
+    LsTails *t = ls_tails_new(graph, (LsTailOptions){.budget = options->budget, .track = true,
+                                                     .padded = true});
+    uint32_t n = graph->p->n, end = ls_tails_end(t, LS_NO_ID, 0);
+    Beam b = {.t = t, .o = options, .now = n, .goal = LS_NO_ID, .r = {options->enough, 0}};
+    t->byte_price = options->price * graph->base / (double)options->budget;
+    b.heap = ls_arena_alloc(t->arena, n + 1u, sizeof *b.heap);
+    b.most = ls_arena_alloc(t->arena, n + 1u, sizeof *b.most);
+    for (uint32_t left = 0; left <= n; left++)
+        b.most[left] = INFINITY;
+    t->most = b.most;
+    if (t->tail[end].bytes <= options->budget)
+        put(&b, end);
+    for (uint32_t left = n + 1; left-- > 0;)
+        advance(&b, left);
+    if (b.goal != LS_NO_ID)
+        *seq = ls_tails_schedule(t, b.goal, arena);
+    else
+        b.r.cost = INFINITY;
+    ls_tails_free(t);
+    return b.r;
+}

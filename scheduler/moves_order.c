@@ -1,0 +1,116 @@
+/* scheduler/moves_order.c -- moves that change the order of runs, alone or in groups. */
+#include "scheduler/moves_parts.h"
+
+/* Narrows lo .. hi to what event k of tensor x allows: a read stays between the writes on both
+ * sides, a write between the events. */
+static void narrow(const LsTape *t, uint32_t x, uint32_t k, bool read, uint32_t *lo, uint32_t *hi)
+{
+    uint32_t a = k, b = k + 1, n = t->list[x].n;
+    while (read && a > 0 && !ls_tape_event_writes(t, x, a - 1))
+        a--;
+    while (read && b < n && !ls_tape_event_writes(t, x, b))
+        b++;
+    if (a > 0 && t->run[ls_tape_event_run(t, x, a - 1)].slot + 1 > *lo)
+        *lo = t->run[ls_tape_event_run(t, x, a - 1)].slot + 1;
+    if (b < n && t->run[ls_tape_event_run(t, x, b)].slot < *hi)
+        *hi = t->run[ls_tape_event_run(t, x, b)].slot;
+}
+
+/* Slots that the run must stay between, so that everybody goes on reading what they read now: the
+ * first that is allowed, and the first behind. */
+static void find_window(const LsTape *t, uint32_t run, uint32_t *lo, uint32_t *hi)
+{
+    const LsRows *rows[] = {&t->reads, &t->writes};
+    uint32_t v = t->run[run].node;
+    *lo = 0;
+    *hi = t->tree.n;
+    for (int w = 0; w < 2; w++)
+        for (uint32_t k = rows[w]->at[v]; k < rows[w]->at[v + 1]; k++) {
+            uint32_t x = rows[w]->id[k];
+            narrow(t, x, ls_tape_events_before(t, x, run), w == 0, lo, hi);
+        }
+}
+
+/* The run that makes, or the one that reads next, something idle at the peak. */
+static uint32_t run_about_peak(LsMoves *m)
+{
+    uint32_t peak = ls_moves_high_run(m), x, next;
+    switch (ls_moves_random(m, 4)) {
+    case 0:
+        return peak;
+    case 1:
+        return ls_moves_any_run(m, 0);
+    default:
+        for (int k = 0; k < 8; k++)
+            if (ls_moves_find_idle(m, peak, &x, &next))
+                return ls_moves_random(m, 2) && next != LS_TAPE_END
+                           ? next : ls_tape_maker(m->t, x, peak);
+        return LS_TAPE_END;
+    }
+}
+
+/* The run that alone reads what the run makes, if nobody reads what that makes: the update behind
+ * a weight gradient. Neither could go far without the other. LS_TAPE_END: there is none. */
+static uint32_t follower(const LsTape *t, uint32_t run)
+{
+    const LsProb *p = t->p;
+    uint32_t only = LS_TAPE_END, reader[2], v = t->run[run].node;
+    for (uint32_t k = p->out.at[v]; k < p->out.at[v + 1]; k++) {
+        uint32_t n = ls_moves_readers(t, run, p->out.id[k], 1, reader);
+        if (n > 1 || (n == 1 && only != LS_TAPE_END && only != reader[0]))
+            return LS_TAPE_END;
+        only = n == 1 ? reader[0] : only;
+    }
+    uint32_t w = only != LS_TAPE_END ? t->run[only].node : v;
+    for (uint32_t k = p->out.at[w]; only != LS_TAPE_END && k < p->out.at[w + 1]; k++)
+        if (!t->guard[p->out.id[k]] && ls_moves_readers(t, only, p->out.id[k], 0, reader) > 0)
+            return LS_TAPE_END;
+    return only;
+}
+
+/* One of the slots from lo to hi: either end more often, or just beyond the peak. */
+static uint32_t pick_slot(LsMoves *m, uint32_t run, uint32_t lo, uint32_t hi)
+{
+    const LsTape *t = m->t;
+    uint32_t slot = lo + ls_moves_random(m, hi - lo), peak = t->run[ls_tape_peak_run(t)].slot;
+    switch (ls_moves_random(m, 4)) {
+    case 0:
+        return lo;
+    case 1:
+        return hi;
+    case 2:                                         /* just beyond the peak, seen from the run */
+        if (peak >= lo && peak < hi)
+            return t->run[run].slot < peak ? peak + 1 : peak;
+        return slot;
+    default:
+        return slot;
+    }
+}
+
+bool ls_move_shift(LsMoves *m)
+{
+    LsTape *t = m->t;
+    uint32_t run = ls_moves_random(m, 2) ? run_about_peak(m) : ls_moves_any_run(m, 0), lo, hi, first;
+    if (run == LS_TAPE_END)
+        return false;
+    uint32_t last = follower(t, run), node = t->run[run].node, with = LS_NO_ID;
+    if (last != LS_TAPE_END && ls_moves_random(m, 4) != 0)
+        last = LS_TAPE_END;
+    find_window(t, run, &lo, &hi);
+    if (last != LS_TAPE_END)
+        find_window(t, last, &first, &hi);
+    if (lo >= hi)
+        return false;
+    uint32_t before = ls_tape_run_from(t, pick_slot(m, run, lo, hi));
+    if (before == run || before == last || before == t->run[run].next)
+        return false;
+    if (last != LS_TAPE_END) {
+        with = t->run[last].node;
+        ls_tape_remove(t, last);
+    }
+    ls_tape_remove(t, run);
+    ls_tape_insert(t, node, before);
+    if (with != LS_NO_ID)
+        ls_tape_insert(t, with, before);
+    return true;
+}

@@ -1,0 +1,102 @@
+/* scheduler/moves_swap.c -- moves between a node and the alternatives that make the same. */
+#include "scheduler/moves_parts.h"
+
+/* Lets node `to` make what the run makes; where `again`, with its operands made anew if they are
+ * not there. */
+static bool swap_for(LsMoves *m, uint32_t run, uint32_t to, bool again)
+{
+    LsTape *t = m->t;
+    const LsProb *p = m->p;
+    uint32_t n = 0;
+    int left = LS_MOVES_DEEP;
+    for (uint32_t k = p->in.at[to]; again && k < p->in.at[to + 1]; k++) {
+        uint32_t u = p->in.id[k];
+        if (!ls_tape_has(t, u, run) && ls_moves_worth_again(m, u, p->out.id[p->out.at[to]])
+            && !ls_moves_make_again(m, u, run, &left))
+            return false;
+    }
+    ls_moves_put_off_updates(m, ls_tape_insert(t, to, run));
+    ls_moves_push_makers(m, &n, run);
+    ls_tape_remove(t, run);
+    ls_moves_sweep(m, n);
+    return true;
+}
+
+/* The node that a run of `now` stands for. */
+static uint32_t stands_for(const LsProb *p, uint32_t now)
+{
+    return p->out.at[now] < p->out.at[now + 1] ? p->maker[p->out.id[p->out.at[now]]] : now;
+}
+
+bool ls_move_swap(LsMoves *m)
+{
+    LsTape *t = m->t;
+    const LsProb *p = m->p;
+    uint32_t run = ls_moves_any_run(m, 0);
+    if (run == LS_TAPE_END)
+        return false;
+    uint32_t now = t->run[run].node, v = stands_for(p, now);
+    uint32_t nswap = p->swap.at[v + 1] - p->swap.at[v];
+    uint32_t pick = nswap > 0 ? ls_moves_random(m, nswap + 1) : 0;
+    uint32_t to = pick == nswap ? v : p->swap.id[p->swap.at[v] + pick];
+    if (nswap == 0 || to == now || (p->stuck[to] && t->count[to] > 0))
+        return false;
+    return swap_for(m, run, to, ls_moves_random(m, 2));
+}
+
+/* The cheapest node that makes what `now` makes and does not read x, or LS_NO_ID. */
+static uint32_t cheapest_without(const LsProb *p, uint32_t now, uint32_t x)
+{
+    uint32_t v = stands_for(p, now), best = LS_NO_ID;
+    for (uint32_t k = p->swap.at[v]; k <= p->swap.at[v + 1]; k++) {
+        uint32_t to = k < p->swap.at[v + 1] ? p->swap.id[k] : v;
+        if (!ls_id_in(p->in.id + p->in.at[to], p->in.at[to + 1] - p->in.at[to], x)
+            && !p->stuck[to] && (best == LS_NO_ID || p->cost[to] < p->cost[best]))
+            best = to;
+    }
+    return best;
+}
+
+bool ls_move_forgo(LsMoves *m)
+{
+    enum { MOST = 8 };
+    LsTape *t = m->t;
+    const LsProb *p = m->p;
+    uint32_t run = ls_moves_any_run(m, 0), reader[MOST + 1], node[MOST + 1];
+    if (run == LS_TAPE_END)
+        return false;
+    uint32_t v = t->run[run].node, nout = p->out.at[v + 1] - p->out.at[v];
+    uint32_t x = nout > 0 ? p->out.id[p->out.at[v] + ls_moves_random(m, nout)] : LS_NO_ID;
+    uint32_t n = nout > 0 && !t->guard[x] ? ls_moves_readers(t, run, x, MOST, reader) : 0;
+    bool again = ls_moves_random(m, 2);
+    for (uint32_t k = 0; k < n && n <= MOST; k++)
+        node[k] = t->run[reader[k]].node;
+    for (uint32_t k = 0; k < n && n <= MOST; k++) {
+        uint32_t to = cheapest_without(p, node[k], x);
+        bool there = t->run[reader[k]].node == node[k];         /* no swap took it away */
+        if (to == LS_NO_ID || (there && !swap_for(m, reader[k], to, again)))
+            return false;
+    }
+    return n > 0 && n <= MOST;
+}
+
+void ls_moves_swap_cheaper(LsMoves *m)
+{
+    LsTape *t = m->t;
+    const LsProb *p = m->p;
+    uint32_t next;
+    for (uint32_t r = t->run[LS_TAPE_END].next; m->swaps && r != LS_TAPE_END; r = next) {
+        uint32_t v = stands_for(p, t->run[r].node);
+        next = t->run[r].next;
+        for (uint32_t k = p->swap.at[v]; k < p->swap.at[v + 1]; k++) {
+            uint32_t mark = t->nchange, to = p->swap.id[k];
+            if (p->cost[to] >= p->cost[t->run[r].node] || p->stuck[to])
+                continue;
+            double cost = t->cost;
+            if (swap_for(m, r, to, false) && t->bad == 0 && ls_tape_peak(t) <= m->target
+                && t->cost < cost)
+                break;
+            ls_tape_undo(t, mark);
+        }
+    }
+}

@@ -1,0 +1,50 @@
+/* scheduler/offsets_loosen.c -- annealing over the places of runs.
+ *
+ * The search for plans sees to it that the peak is within a target, and to nothing below: many
+ * steps come near the peak, and any of them may be the one that cannot be packed. Here the bytes
+ * that are live above a part of the peak, summed over the steps, are made fewer. The peak itself
+ * stays: what may fit in a budget is known without this. */
+#include "scheduler/offsets_loosen.h"
+
+#include <math.h>
+
+#include "scheduler/moves.h"
+
+static void walk(LsMoves *m)
+{
+    enum { MOST = 5000, LONG = 1500 };              /* each move takes longer the more runs */
+    const double part = 0.8, heat = 0.003;          /* of the peak; of the sum, as a rise of it */
+    LsTape *t = m->t;
+    uint32_t moves = t->n <= LONG ? MOST : (uint32_t)((uint64_t)MOST * LONG / t->n);
+    int64_t peak = ls_tape_peak(t), floor = (int64_t)((double)peak * part);
+    double now = (double)ls_peak_tree_over(&t->tree, floor);
+    for (uint32_t k = 0; k < moves && now > 0; k++) {
+        double hot = now * heat * (1 - (double)k / moves);
+        bool made = ls_move_shift(m) && t->bad == 0 && ls_tape_peak(t) == peak;
+        double then = made ? (double)ls_peak_tree_over(&t->tree, floor) : 0;
+        double luck = (ls_moves_random(m, 1u << 30) + 1.0) / (1u << 30);
+        if (!made || (then > now && then - now > -hot * log(luck))) {
+            ls_tape_undo(t, 0);
+            continue;
+        }
+        t->nchange = 0;
+        now = then;
+    }
+}
+
+LsSeq ls_offsets_loosen(LsArena *arena, LsProb *p, const LsSeq *seq, uint32_t turn)
+{
+    LsArena *tmp = ls_arena_new();
+    LsTape *t = ls_tape_new(p);
+    LsMoves *m = ls_moves_new(tmp, t);
+    m->rnd += turn;
+    ls_tape_load(t, seq);
+    m->target = ls_tape_peak(t);
+    t->nchange = 0;
+    walk(m);
+    LsSeq out = {ls_arena_alloc(arena, t->n + 1u, sizeof *out.node), t->n};
+    ls_tape_store(t, &out);
+    ls_tape_free(t);
+    ls_arena_free(tmp);
+    return out;
+}

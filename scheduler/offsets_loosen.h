@@ -1,0 +1,11 @@
+/* scheduler/offsets_loosen.h -- the same runs in an order that is easier to pack. */
+#ifndef LS_SCHEDULER_OFFSETS_LOOSEN_H
+#define LS_SCHEDULER_OFFSETS_LOOSEN_H
+
+#include "scheduler/live.h"
+
+/* Another order of the runs of seq, in `arena`: as valid, as dear, and of the same live peak, but
+ * with fewer bytes near it where that can be. Each `turn` gives another one. */
+LsSeq ls_offsets_loosen(LsArena *arena, LsProb *p, const LsSeq *seq, uint32_t turn);
+
+#endif

@@ -1,0 +1,232 @@
+/* scheduler/order.c -- the order of all nodes with the least peak that a beam search finds.
+ *
+ * Where no backward pass says what comes late, the order decides more than any recomputation. A
+ * state is the set of nodes that have run; from step to step a number of states are kept, those of
+ * the least sum of peak so far and bytes in memory. Of two ways to the same set the one with the
+ * lower peak stays. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "scheduler/strategy.h"
+#include "scheduler/turn.h"
+
+typedef struct State {
+    uint64_t hash;              /* of the set of nodes that have run */
+    int64_t live, peak;         /* bytes: in memory, most so far */
+    uint32_t *reads;            /* by tensor: readers that have not run */
+    uint32_t *waits;            /* by node: nodes before it that have not run */
+    uint32_t *ready, nready;    /* nodes */
+} State;
+
+typedef struct Way { double score; uint64_t hash; int64_t live, peak; uint32_t from, node; } Way;
+
+typedef struct Step { uint32_t from, node; } Step;
+
+typedef struct Beam {
+    const LsProb *p;
+    LsArena *arena;
+    uint32_t width, total;      /* states, steps */
+    LsRows then;                /* by node: who waits for it */
+    State first, *now, *next; uint32_t n;
+    Way *way; uint32_t nway, room;
+    Step *step;                 /* by step, by state */
+} Beam;
+
+static uint64_t mix(uint64_t x)
+{
+    x = (x + 1) * UINT64_C(0x9e3779b97f4a7c15);
+    x = (x ^ (x >> 32)) * UINT64_C(0xd6e8feb86659fd93);
+    return x ^ (x >> 32);
+}
+
+static State new_state(const Beam *b)
+{
+    return (State){.reads = ls_arena_alloc(b->arena, b->p->nt + 1u, sizeof(uint32_t)),
+                   .waits = ls_arena_alloc(b->arena, b->p->n + 1u, sizeof(uint32_t)),
+                   .ready = ls_arena_alloc(b->arena, b->p->n + 1u, sizeof(uint32_t))};
+}
+
+/* Calls that count, or enter, what comes before v: makers of operands, and readers of what v
+ * updates. */
+static void add_edges(Beam *b, uint32_t v, uint32_t *at)
+{
+    const LsProb *p = b->p;
+    for (uint32_t k = p->in.at[v]; k < p->in.at[v + 1]; k++)
+        b->then.id[at[p->maker[p->in.id[k]]]++] = v;
+    for (uint32_t k = p->before.at[v]; k < p->before.at[v + 1]; k++)
+        if (p->needed[p->before.id[k]])
+            b->then.id[at[p->before.id[k]]++] = v;
+}
+
+static void find_edges(Beam *b)
+{
+    const LsProb *p = b->p;
+    uint32_t *at = ls_arena_alloc(b->arena, p->n + 2u, sizeof *at);
+    b->then.at = ls_arena_alloc(b->arena, p->n + 2u, sizeof *b->then.at);
+    for (uint32_t v = 0; v < p->n; v++) {
+        if (!p->needed[v])
+            continue;
+        for (uint32_t k = p->in.at[v]; k < p->in.at[v + 1]; k++, b->first.waits[v]++)
+            b->then.at[p->maker[p->in.id[k]] + 1]++;
+        for (uint32_t k = p->before.at[v]; k < p->before.at[v + 1]; k++)
+            if (p->needed[p->before.id[k]]) {
+                b->then.at[p->before.id[k] + 1]++;
+                b->first.waits[v]++;
+            }
+    }
+    for (uint32_t v = 0; v < p->n; v++)
+        b->then.at[v + 1] += b->then.at[v];
+    memcpy(at, b->then.at, (p->n + 1u) * sizeof *at);
+    b->then.id = ls_arena_alloc(b->arena, b->then.at[p->n] + 1u, sizeof *b->then.id);
+    for (uint32_t v = 0; v < p->n; v++)
+        if (p->needed[v])
+            add_edges(b, v, at);
+}
+
+static Beam new_beam(LsArena *arena, const LsProb *p, uint32_t width)
+{
+    Beam b = {.p = p, .arena = arena, .width = width};
+    b.first = new_state(&b);
+    find_edges(&b);
+    for (uint32_t t = 0; t < p->nt; t++)
+        b.first.reads[t] = p->dag->tensor[t].output;
+    for (uint32_t v = 0; v < p->n; v++) {
+        if (!p->needed[v])
+            continue;
+        b.total++;
+        for (uint32_t k = p->in.at[v]; k < p->in.at[v + 1]; k++)
+            b.first.reads[p->in.id[k]]++;
+        if (b.first.waits[v] == 0)
+            b.first.ready[b.first.nready++] = v;
+    }
+    b.now = ls_arena_alloc(arena, width, sizeof *b.now);
+    b.next = ls_arena_alloc(arena, width, sizeof *b.next);
+    for (uint32_t k = 0; k < width; k++) {
+        b.now[k] = k == 0 ? b.first : new_state(&b);
+        b.next[k] = new_state(&b);
+    }
+    b.n = 1;
+    b.step = ls_arena_alloc(arena, (size_t)b.total * width + 1, sizeof *b.step);
+    return b;
+}
+
+/* Bytes of results of v that lie in the place of operands which it is the last to read; a pair
+ * before it in the list may have taken either. */
+static int64_t saved(const LsProb *p, const State *s, uint32_t v)
+{
+    const LsDagNode *d = &p->dag->node[v];
+    int64_t bytes = 0;
+    for (uint32_t k = 0; k < d->ninplace && p->inplace; k++) {
+        bool may = s->reads[d->inplace[k].in] == 1 && ls_prob_fits(p, d->inplace[k]);
+        for (uint32_t j = 0; j < k && may; j++)
+            may = d->inplace[j].in != d->inplace[k].in && d->inplace[j].out != d->inplace[k].out;
+        bytes += may ? p->size[d->inplace[k].out] : 0;
+    }
+    return bytes;
+}
+
+/* What follows from running v, which is ready. */
+static Way follow(const Beam *b, uint32_t from, uint32_t v)
+{
+    const LsProb *p = b->p;
+    const State *s = &b->now[from];
+    Way w = {.hash = s->hash ^ mix(v), .live = s->live, .peak = s->peak, .from = from, .node = v};
+    int64_t during = s->live + p->workspace[v] - saved(p, s, v);
+    for (uint32_t k = p->out.at[v]; k < p->out.at[v + 1]; k++) {
+        during += p->size[p->out.id[k]];
+        w.live += s->reads[p->out.id[k]] > 0 ? p->size[p->out.id[k]] : 0;
+    }
+    for (uint32_t k = p->in.at[v]; k < p->in.at[v + 1]; k++)
+        w.live -= s->reads[p->in.id[k]] == 1 ? p->size[p->in.id[k]] : 0;
+    w.peak = during > w.peak ? during : w.peak;
+    w.score = (double)w.live + (double)w.peak;
+    return w;
+}
+
+static int by_score(const void *x, const void *y)
+{
+    const Way *a = x, *b = y;
+    if (a->score != b->score)
+        return a->score < b->score ? -1 : 1;
+    if (a->from != b->from)
+        return a->from < b->from ? -1 : 1;
+    return a->node < b->node ? -1 : a->node > b->node;
+}
+
+/* Makes *to the state behind the way. */
+static void enter(const Beam *b, const Way *w, State *to)
+{
+    const LsProb *p = b->p;
+    const State *s = &b->now[w->from];
+    to->hash = w->hash;
+    to->live = w->live;
+    to->peak = w->peak;
+    to->nready = 0;
+    memcpy(to->reads, s->reads, p->nt * sizeof *to->reads);
+    memcpy(to->waits, s->waits, p->n * sizeof *to->waits);
+    for (uint32_t k = 0; k < s->nready; k++)
+        if (s->ready[k] != w->node)
+            to->ready[to->nready++] = s->ready[k];
+    for (uint32_t k = p->in.at[w->node]; k < p->in.at[w->node + 1]; k++)
+        to->reads[p->in.id[k]]--;
+    for (uint32_t k = b->then.at[w->node]; k < b->then.at[w->node + 1]; k++)
+        if (--to->waits[b->then.id[k]] == 0)
+            to->ready[to->nready++] = b->then.id[k];
+}
+
+static bool is_new(const State *s, uint32_t n, uint64_t hash)
+{
+    for (uint32_t k = 0; k < n; k++)
+        if (s[k].hash == hash)
+            return false;
+    return true;
+}
+
+static void advance(Beam *b, Step *step)
+{
+    uint32_t n = 0;
+    b->nway = 0;
+    for (uint32_t k = 0; k < b->n; k++)
+        for (uint32_t j = 0; j < b->now[k].nready; j++) {
+            b->way = ls_arena_grow(b->arena, b->way, b->nway, b->nway + 1u, sizeof *b->way,
+                                   &b->room);
+            b->way[b->nway++] = follow(b, k, b->now[k].ready[j]);
+        }
+    qsort(b->way, b->nway, sizeof *b->way, by_score);
+    for (uint32_t k = 0; k < b->nway && n < b->width; k++) {
+        if (!is_new(b->next, n, b->way[k].hash))
+            continue;
+        enter(b, &b->way[k], &b->next[n]);
+        step[n++] = (Step){b->way[k].from, b->way[k].node};
+    }
+    State *old = b->now;
+    b->now = b->next;
+    b->next = old;
+    b->n = n;
+}
+
+/* Steps of all states that are looked at. */
+enum { LOOKS = 150000, WIDEST = 1024 };
+
+void ls_strategy_order(LsCandidates *pool)
+{
+    enum { MOST = 3000 };
+    LsProb *p = pool->prob;
+    LsArena *arena = ls_arena_new();
+    if (p->n == 0 || p->n > MOST || ls_turn_mark(p, ls_arena_alloc(arena, p->n, sizeof(bool)))) {
+        ls_arena_free(arena);
+        return;
+    }
+    Beam b = new_beam(arena, p, LOOKS / p->n < WIDEST ? LOOKS / p->n : WIDEST);
+    for (uint32_t k = 0; k < b.total; k++)
+        advance(&b, b.step + (size_t)k * b.width);
+    LsSeq seq = {ls_arena_alloc(arena, b.total + 1u, sizeof *seq.node), b.total};
+    for (uint32_t k = b.total, at = 0; k-- > 0;) {
+        Step s = b.step[(size_t)k * b.width + at];
+        seq.node[k] = s.node;
+        at = s.from;
+    }
+    if (pool->n == 0 || b.now[0].peak < pool->cand[0].peak)
+        ls_candidates_offer(pool, &seq, "auto");
+    ls_arena_free(arena);
+}

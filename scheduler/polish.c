@@ -1,0 +1,152 @@
+/* scheduler/polish.c -- takes sequences through windows, where they run something again.
+ *
+ * The annealing changes a sequence in one place at a time; where memory is tight, what is cheaper
+ * often differs in many. A window that moves along a sequence finds them all at once. */
+#include <string.h>
+
+#include "scheduler/strategy.h"
+#include "scheduler/targets.h"
+#include "scheduler/window.h"
+
+typedef struct Polish {
+    LsCandidates *pool;
+    LsProb p;                   /* the pool's, with an arena of its own */
+    LsLive *live;
+    uint32_t *runs;             /* by node: of the sequence */
+    uint64_t left;              /* states to try */
+    const LsLimit *limit;
+    bool cut;
+} Polish;
+
+static void count_runs(Polish *z, const LsSeq *seq)
+{
+    for (uint32_t v = 0; v < z->p.n; v++)
+        z->runs[v] = 0;
+    for (uint32_t s = 0; s < seq->n; s++)
+        z->runs[seq->node[s]]++;
+}
+
+static bool runs_again(const Polish *z, const LsSeq *seq, uint32_t from, uint32_t to)
+{
+    for (uint32_t s = from; s < to; s++)
+        if (z->runs[seq->node[s]] > 1)
+            return true;
+    return false;
+}
+
+/* Puts what is cheaper, or with `fit` what is within the target, in the place of runs from ..
+ * from + length - 1. */
+static bool improve(Polish *z, LsSeq *seq, uint32_t from, uint32_t length, int64_t target,
+                    bool fit)
+{
+    enum { MOST = 4000, SETUP = 200 };              /* states; what a window takes besides */
+    LsSeq better;
+    uint64_t states = SETUP;
+    LsWindow w = {.from = from, .to = from + length < seq->n ? from + length : seq->n,
+                  .target = target, .most = (uint32_t)(z->left < MOST ? z->left : MOST),
+                  .fit = fit};
+    bool found = ls_window_improve(z->p.arena, &z->p, seq, z->live, &w, &better, &states);
+    z->left -= states < z->left ? states : z->left;
+    z->cut = ls_limit_is_over(z->limit);
+    if (!found)
+        return false;
+    *seq = better;
+    count_runs(z, seq);
+    ls_live(&z->p, seq, z->live);
+    return true;
+}
+
+static const uint32_t lengths[] = {24, 40};
+enum { LENGTHS = sizeof lengths / sizeof *lengths };
+
+/* Until whole passes find nothing; whether anything was found. */
+static bool slide(Polish *z, LsSeq *seq, int64_t target)
+{
+    enum { STEPS = 3 };
+    bool any = false;
+    for (uint32_t k = 0, since = 0; since < LENGTHS && z->left > 0 && !z->cut; k++) {
+        uint32_t len = lengths[k % LENGTHS];
+        bool found = false;
+        for (uint32_t from = 0; from < seq->n && z->left > 0 && !z->cut; from += len / STEPS)
+            if (runs_again(z, seq, from, from + len < seq->n ? from + len : seq->n))
+                found |= improve(z, seq, from, len, target, false);
+        since = found ? 0 : since + 1;
+        any |= found;
+    }
+    return any;
+}
+
+/* Brings the sequence below the target, part by part; false if that fails. */
+static bool lower(Polish *z, LsSeq *seq, int64_t target)
+{
+    for (uint32_t s = 0; s < seq->n && z->left > 0 && !z->cut;) {
+        bool done = z->live->mem[s] <= target;
+        for (uint32_t k = 0; k < LENGTHS && !done; k++) {
+            uint32_t half = lengths[k] / 2;
+            done = improve(z, seq, s < half ? 0 : s - half, lengths[k], target, true);
+        }
+        if (!done)
+            return false;
+        s += s < seq->n && z->live->mem[s] <= target;
+    }
+    return z->live->peak <= target;
+}
+
+static LsSeq begin(Polish *z, const LsCand *c)
+{
+    z->p.arena = ls_arena_new();
+    z->live = ls_live_new(&z->p);
+    z->runs = ls_arena_alloc(z->p.arena, z->p.n + 1u, sizeof *z->runs);
+    LsSeq seq = c->seq;
+    count_runs(z, &seq);
+    ls_live(&z->p, &seq, z->live);
+    return seq;
+}
+
+/* Has this been tried before, with nothing gained or with its gain offered? */
+static bool is_known(Polish *z, const LsCand *c, int64_t target)
+{
+    uint64_t cost;
+    memcpy(&cost, &c->cost, sizeof cost);
+    return ls_candidates_seen(z->pool, cost ^ (uint64_t)target * UINT64_C(0x9e3779b97f4a7c15));
+}
+
+/* The cheapest within the target, as it is; and what is a little above it, if that is cheaper,
+ * brought below. */
+static void polish(Polish *z, int64_t target)
+{
+    const LsCand *c = ls_candidates_within(z->pool, target);
+    if (c != NULL && c->cost > z->p.needed_cost && !is_known(z, c, target)) {
+        LsSeq seq = begin(z, c);
+        if (slide(z, &seq, target))
+            ls_candidates_offer(z->pool, &seq, "auto");
+        ls_arena_free(z->p.arena);
+    }
+    c = ls_candidates_within(z->pool, target);
+    const LsCand *above = ls_candidates_within(z->pool, target + target / 10);
+    if (above != NULL && above != c && !is_known(z, above, target)) {
+        LsSeq seq = begin(z, above);
+        if (lower(z, &seq, target)) {
+            slide(z, &seq, target);
+            ls_candidates_offer(z->pool, &seq, "auto");
+        }
+        ls_arena_free(z->p.arena);
+    }
+}
+
+bool ls_strategy_polish(LsCandidates *pool, int64_t store_all, const LsLimit *limit)
+{
+    enum { STATES = 1500, SHARES = 8 };             /* for a percent of effort */
+    if (pool->n == 0)
+        return false;
+    LsTargets targets = ls_targets(pool->arena, pool->cand[0].peak, store_all, true);
+    Polish z = {.pool = pool, .p = *pool->prob, .limit = limit};
+    uint64_t in_all = (uint64_t)STATES * limit->effort;
+    for (uint32_t k = targets.n; k-- > 0 && in_all > 0 && !z.cut;) {
+        uint64_t share = in_all / SHARES + 1;       /* what is tight has more to gain */
+        z.left = share;
+        polish(&z, targets.bytes[k]);
+        in_all -= share - z.left;
+    }
+    return z.cut;
+}

@@ -1,0 +1,101 @@
+/* scheduler/tails.h -- schedules seen from their ends, for searches that try many of them.
+ *
+ * A state is what the rest of a schedule asks of its beginning: the tensors that must be live
+ * then, and which of the nodes that must run, or may run only once, run later. Every step before
+ * is worth a thought only if it makes one of the tensors or is one of the nodes, and memory at it
+ * is known exactly; so the order of first runs, recomputations, alternatives and in-place reuse
+ * are all tried, and nothing else is. States are kept in a table: what asks for the same is one
+ * state, however it was reached.
+ *
+ * A step that costs nothing more than must be paid anyway and leaves no more live before it than
+ * there was is taken at once, and nothing else is tried from there: putting it where it would have
+ * come later in the search, that is earlier in the schedule, helps nothing. */
+#ifndef LS_SCHEDULER_TAILS_H
+#define LS_SCHEDULER_TAILS_H
+
+#include "scheduler/bound_graph.h"
+#include "scheduler/live.h"
+
+typedef struct LsTail {
+    double cost;                /* of what follows, ns; searching for the least peak: bytes */
+    double ahead;               /* of all that must still run before, once each */
+    int64_t bytes;              /* that it asks for */
+    uint32_t then, node;        /* the state that follows, and what runs between them */
+    bool closed;                /* its steps have been tried */
+} LsTail;
+
+typedef struct LsTailSlot { uint32_t hash, state; } LsTailSlot;     /* state + 1; 0: free */
+
+typedef struct LsTailOptions {
+    int64_t budget;             /* bytes; with peak: none */
+    bool peak;                  /* the least peak in place of the least cost */
+    bool track;                 /* also what must run, or only once; else what is asked for alone */
+    bool padded;                /* bytes, and what fits in whose place, as plans are packed */
+    const bool *have;           /* by tensor: is there at the beginning, if asked for; NULL: none */
+    const bool *barred;         /* by node: does not run; NULL: none */
+} LsTailOptions;
+
+typedef struct LsTails {
+    const LsBoundGraph *b;
+    const LsDag *dag;
+    LsArena *arena;
+    LsTailOptions o;
+    int64_t *size;              /* by tensor: bytes, 0 if persistent */
+    int64_t *workspace, *spare; /* by node: bytes; what in-place reuse spares of them at the most */
+    double *price, *group_price;        /* of a run, by node, by group: such that sums are exact */
+    uint32_t tensors, words;    /* words of a state: of its tensors; of all */
+    uint32_t group_words, row;  /* of the groups that must still run; of both together */
+    uint32_t *bit;              /* by node: its bit behind those of the tensors, or LS_NO_ID */
+    LsRows makers;              /* by tensor: nodes */
+    LsRows updaters;            /* by node: those that must run after it */
+    LsRows readers;             /* by group: those that read what it makes */
+    LsRows musts;               /* by group: its nodes that must run */
+    uint64_t *behind;           /* by tensor: groups without which it is not; group_words each */
+    uint64_t *must_behind;      /* by group: likewise, with itself */
+    uint64_t *pulled;           /* groups that may be asked for again though nothing needs them */
+    LsTail *tail; uint64_t *word; uint32_t n, room;     /* by state; its bits, `row` words */
+    LsTailSlot *table; uint32_t slots;          /* open addressing */
+    uint64_t *next;             /* bits of a state under construction */
+    /* Of a search that keeps the best alone: what ranks no better than these, by groups left, is
+     * not kept; NULL: all is. */
+    const double *most;
+    double byte_price;          /* see ls_tails_rank */
+    uint32_t *pick;             /* nodes to try */
+    uint32_t *fresh, nfresh, fresh_room;        /* what ls_tails_expand reached */
+} LsTails;
+
+/* Frees nothing of b. */
+LsTails *ls_tails_new(const LsBoundGraph *b, LsTailOptions options);
+void ls_tails_free(LsTails *t);
+
+/* The end of all schedules, or of those of which nothing is asked but that `node` can run
+ * (LS_NO_ID: the graph's outputs); cost: what it counts for. */
+uint32_t ls_tails_end(LsTails *t, uint32_t node, double cost);
+
+/* Tries the steps before state k: fresh[0 .. nfresh) are the states that are now reached at less
+ * cost than before. Closes k. */
+void ls_tails_expand(LsTails *t, uint32_t k);
+
+/* Whether nothing needs to run before it. */
+bool ls_tails_is_start(const LsTails *t, uint32_t k);
+
+/* Groups that must still run before it. */
+uint32_t ls_tails_left(const LsTails *t, uint32_t k);
+
+/* Cost of a state with what lies ahead, and a price for the bytes that it asks for. */
+static inline double ls_tails_rank(const LsTails *t, const LsTail *tail)
+{
+    return tail->cost + tail->ahead + t->byte_price * (double)tail->bytes;
+}
+
+/* What runs from state k to the end. */
+LsSeq ls_tails_schedule(const LsTails *t, uint32_t k, LsArena *arena);
+
+/* A heap of states, the least first. Of equals the one that has cost more: it is further on. */
+typedef struct LsTailEntry { double least; uint32_t state; double cost; } LsTailEntry;
+typedef struct LsTailHeap { LsTailEntry *entry; uint32_t n, room; } LsTailHeap;
+
+void ls_tail_heap_put(LsTailHeap *h, LsArena *arena, LsTailEntry e);
+LsTailEntry ls_tail_heap_take(LsTailHeap *h);
+
+#endif

@@ -1,0 +1,221 @@
+/* scheduler/tails_step.c -- the steps that may come before a state. */
+#include "scheduler/tails_bits.h"
+
+#include <string.h>
+
+static const uint64_t *bits_of(const LsTails *t, uint32_t k)
+{
+    return t->word + (size_t)k * t->row;
+}
+
+/* The most bytes that pairs of n from `pair` on can spare when `state` follows. */
+static int64_t spared(const LsTails *t, const LsDagNode *n, const uint64_t *state, uint32_t pair,
+                      uint64_t taken)
+{
+    int64_t best = 0;
+    for (; pair < n->ninplace && pair < 64; pair++) {
+        LsDagPair x = n->inplace[pair];
+        bool may = !t->dag->tensor[x.in].persistent && !ls_tails_has(state, x.in)
+                   && ls_tails_pair_fits(t, x);
+        for (uint32_t k = 0; k < pair; k++)
+            may &= !(taken >> k & 1) || (n->inplace[k].in != x.in && n->inplace[k].out != x.out);
+        if (!may)
+            continue;
+        int64_t with = t->size[x.out]
+                       + spared(t, n, state, pair + 1, taken | UINT64_C(1) << pair);
+        best = with > best ? with : best;
+    }
+    return best;
+}
+
+/* Whether v may run just before `state`. */
+static bool may_run(const LsTails *t, uint32_t v, const uint64_t *state)
+{
+    const LsDagNode *n = &t->dag->node[v];
+    if (t->o.barred != NULL && t->o.barred[v])
+        return false;
+    if (t->bit[v] != LS_NO_ID && ls_tails_runs_once(n) && ls_tails_has(state, t->bit[v]))
+        return false;
+    for (uint32_t k = t->updaters.at[v]; k < t->updaters.at[v + 1]; k++) {
+        uint32_t u = t->updaters.id[k];
+        if (t->bit[u] != LS_NO_ID && !ls_tails_has(state, t->bit[u]))
+            return false;
+    }
+    for (uint32_t k = 0; k < n->nin; k++)
+        if (ls_id_in(n->out, n->nout, n->in[k]))
+            return false;
+    return true;
+}
+
+static bool asks_for(const LsTails *t, const LsDagNode *n, uint32_t k)
+{
+    return !t->dag->tensor[n->in[k]].persistent && !ls_id_in(n->in, k, n->in[k]);
+}
+
+/* Bytes asked for before a run of n, less those asked for after it. */
+static int64_t change_of(const LsTails *t, const LsDagNode *n, const uint64_t *state)
+{
+    int64_t change = 0;
+    for (uint32_t k = 0; k < n->nout; k++)
+        change -= ls_tails_has(state, n->out[k]) ? t->size[n->out[k]] : 0;
+    for (uint32_t k = 0; k < n->nin; k++)
+        change += asks_for(t, n, k) && !ls_tails_has(state, n->in[k]) ? t->size[n->in[k]] : 0;
+    return change;
+}
+
+/* Bytes while v runs before state k; -1: more than the budget. */
+static int64_t bytes_at(const LsTails *t, uint32_t k, uint32_t v, int64_t before)
+{
+    const LsDagNode *n = &t->dag->node[v];
+    int64_t bytes = before + t->workspace[v];
+    for (uint32_t j = 0; j < n->nout; j++)
+        bytes += t->size[n->out[j]];
+    if (!t->o.peak && bytes - t->spare[v] > t->o.budget)
+        return -1;
+    bytes -= t->b->p->inplace ? spared(t, n, bits_of(t, k), 0, 0) : 0;
+    return t->o.peak || bytes <= t->o.budget ? bytes : -1;
+}
+
+/* Whether what `next` asks for still needs the group. */
+static bool is_needed(const LsTails *t, uint32_t group)
+{
+    const LsBoundGraph *b = t->b;
+    const uint64_t *need = t->next + t->words;
+    for (uint32_t k = b->out.at[group]; k < b->out.at[group + 1]; k++)
+        if (ls_tails_has(t->next, b->out.id[k]) && !ls_tails_is_given(t, b->out.id[k]))
+            return true;
+    for (uint32_t k = t->musts.at[group]; k < t->musts.at[group + 1]; k++)
+        if (!ls_tails_has(t->next, t->bit[t->musts.id[k]]))
+            return true;
+    for (uint32_t k = t->readers.at[group]; k < t->readers.at[group + 1]; k++)
+        if (ls_tails_has(need, t->readers.id[k]))
+            return true;
+    return false;
+}
+
+/* The groups that `next`, the state before a run of v, needs; what they cost more than those that
+ * the state after it does. */
+static double change_need(LsTails *t, uint32_t v)
+{
+    const LsDagNode *n = &t->dag->node[v];
+    uint64_t *need = t->next + t->words;
+    uint32_t group = t->b->group[v];
+    double change = 0;
+    for (uint32_t k = 0; k < n->nin; k++) {         /* an alternative may read more than others */
+        uint32_t maker = t->b->maker[n->in[k]];
+        if (maker == LS_NO_ID || ls_tails_has(need, maker))
+            continue;
+        for (uint32_t j = 0; j < t->group_words; j++) {
+            uint64_t more = t->behind[(size_t)n->in[k] * t->group_words + j] & ~need[j];
+            need[j] |= more;
+            for (; more != 0; more &= more - 1)
+                change += t->group_price[64 * j + (uint32_t)__builtin_ctzll(more)];
+        }
+    }
+    if (group != LS_NO_ID && ls_tails_has(need, group) && !is_needed(t, group)) {
+        ls_tails_drop(need, group);
+        change -= t->group_price[group];
+    }
+    return change;
+}
+
+/* Builds the state before a run of v before state k in t->next; false: v may not run there. */
+static bool step_back(LsTails *t, uint32_t k, uint32_t v, LsTail *step)
+{
+    const LsDagNode *n = &t->dag->node[v];
+    const LsTail *after = &t->tail[k];
+    if (!may_run(t, v, bits_of(t, k)))
+        return false;
+    *step = (LsTail){.then = k, .node = v, .bytes = after->bytes + change_of(t, n, bits_of(t, k))};
+    int64_t bytes = bytes_at(t, k, v, step->bytes);
+    if (bytes < 0)
+        return false;
+    memcpy(t->next, bits_of(t, k), t->row * sizeof *t->next);
+    for (uint32_t j = 0; j < n->nout; j++)
+        ls_tails_drop(t->next, n->out[j]);
+    for (uint32_t j = 0; j < n->nin; j++)
+        if (!t->dag->tensor[n->in[j]].persistent)
+            ls_tails_put(t->next, n->in[j]);
+    if (t->bit[v] != LS_NO_ID)
+        ls_tails_put(t->next, t->bit[v]);
+    if (t->o.peak) {
+        step->cost = (double)bytes > after->cost ? (double)bytes : after->cost;
+        return true;
+    }
+    step->cost = after->cost + t->price[v];
+    step->ahead = after->ahead + change_need(t, v);
+    return true;
+}
+
+/* Whether the step just built is as good there as anywhere before. Not where an alternative could
+ * do instead, or could ask again for what nothing else needs any more. */
+static bool is_free(const LsTails *t, const LsTail *step)
+{
+    const LsTail *after = &t->tail[step->then];
+    uint32_t group = t->b->group[step->node];
+    return group != LS_NO_ID && t->b->alone[group] && !ls_tails_has(t->pulled, group)
+           && step->bytes <= after->bytes
+           && step->cost + step->ahead == after->cost + after->ahead;
+}
+
+/* The state in t->next is reached by that step. */
+static void reach(LsTails *t, const LsTail *step)
+{
+    if (t->most != NULL && ls_tails_rank(t, step) >= t->most[ls_tails_left_of(t, t->next)])
+        return;
+    uint32_t state = ls_tails_find(t);
+    LsTail *tail = &t->tail[state];
+    if (tail->closed || tail->cost <= step->cost)
+        return;
+    *tail = *step;
+    t->fresh = ls_arena_grow(t->arena, t->fresh, t->nfresh, t->nfresh + 1u, sizeof *t->fresh,
+                             &t->fresh_room);
+    t->fresh[t->nfresh++] = state;
+}
+
+/* The first result of n that the state asks for, or LS_NO_ID. */
+static uint32_t asked_of(const LsDagNode *n, const uint64_t *state)
+{
+    for (uint32_t k = 0; k < n->nout; k++)
+        if (ls_tails_has(state, n->out[k]))
+            return n->out[k];
+    return LS_NO_ID;
+}
+
+/* Into t->pick: the nodes that make what the state asks for, or must still run; how many. */
+static uint32_t find_picks(LsTails *t, const uint64_t *state)
+{
+    const LsDagNode *node = t->dag->node;
+    uint32_t n = 0;
+    for (uint32_t w = 0; w < t->tensors; w++)
+        for (uint64_t x = state[w]; x != 0; x &= x - 1) {
+            uint32_t tensor = 64 * w + (uint32_t)__builtin_ctzll(x);
+            for (uint32_t j = t->makers.at[tensor]; j < t->makers.at[tensor + 1]; j++)
+                if (asked_of(&node[t->makers.id[j]], state) == tensor)
+                    t->pick[n++] = t->makers.id[j];
+        }
+    for (uint32_t v = 0; v < t->dag->nnode; v++)
+        if (t->bit[v] != LS_NO_ID && ls_tails_must_run(&node[v])
+            && !ls_tails_has(state, t->bit[v]) && asked_of(&node[v], state) == LS_NO_ID)
+            t->pick[n++] = v;
+    return n;
+}
+
+void ls_tails_expand(LsTails *t, uint32_t k)
+{
+    LsTail step;
+    uint32_t n = find_picks(t, bits_of(t, k));
+    t->nfresh = 0;
+    t->tail[k].closed = true;
+    for (uint32_t j = 0; j < n && !t->o.peak; j++) {
+        uint32_t v = t->pick[j];
+        if (change_of(t, &t->dag->node[v], bits_of(t, k)) <= 0 && step_back(t, k, v, &step)
+            && is_free(t, &step)) {
+            reach(t, &step);
+            return;
+        }
+    }
+    for (uint32_t j = 0; j < n; j++)
+        if (step_back(t, k, t->pick[j], &step))
+            reach(t, &step);
+}

@@ -1,0 +1,218 @@
+/* scheduler/window.c -- a part of a sequence as a small graph of its own, searched from its end. */
+#include "scheduler/window.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "scheduler/optimum.h"
+
+enum { MOST_NODES = 64 };
+
+typedef struct Part {
+    LsProb *p;
+    LsArena *arena;
+    const LsSeq *seq;
+    const LsLive *live;
+    const LsWindow *w;
+    uint32_t *here;             /* by node: its number in the part + 1, or 0 */
+    uint32_t node[MOST_NODES + 1], nnode;       /* node[0]: makes what comes from outside */
+    uint32_t *there;            /* by tensor: its number in the part + 1, or 0 */
+    uint32_t *tensor, ntensor;
+    bool *enters, *leaves;      /* by tensor of the graph: live in front, behind */
+    bool *ran;                  /* by node: in the part */
+    bool *barred;               /* by node: reads what was updated before */
+} Part;
+
+static void find_ends(Part *x)
+{
+    for (uint32_t k = 0; k < x->live->ninst; k++) {
+        const LsInstance *in = &x->live->inst[k];
+        x->enters[in->tensor] |= in->from < x->w->from && in->to >= x->w->from;
+        x->leaves[in->tensor] |= in->from < x->w->to && in->to >= x->w->to;
+    }
+    for (uint32_t s = 0; s < x->w->from; s++) {
+        uint32_t v = x->seq->node[s];
+        for (uint32_t k = x->p->before.at[v]; k < x->p->before.at[v + 1]; k++)
+            x->barred[x->p->before.id[k]] = true;
+    }
+}
+
+static void take(Part *x, uint32_t v)
+{
+    bool may = v != LS_NO_ID && (x->ran[v] || (!x->p->stuck[v] && !x->barred[v]));
+    if (!may)
+        return;
+    if (x->here[v] == 0 && may && x->nnode < MOST_NODES) {
+        x->node[x->nnode++] = v;
+        x->here[v] = 1;
+    }
+}
+
+/* The nodes that ran there, then those that make what these read or what leaves, near ones first,
+ * with their alternatives. */
+static void find_nodes(Part *x)
+{
+    const LsProb *p = x->p;
+    x->nnode = 1;
+    for (uint32_t s = x->w->from; s < x->w->to; s++) {
+        x->ran[x->seq->node[s]] = true;
+        take(x, x->seq->node[s]);
+    }
+    for (uint32_t t = 0; t < p->nt; t++)
+        if (x->leaves[t])
+            take(x, p->maker[t]);
+    for (uint32_t k = 1; k < x->nnode; k++) {
+        uint32_t v = x->node[k];
+        for (uint32_t j = p->in.at[v]; j < p->in.at[v + 1]; j++)
+            take(x, p->maker[p->in.id[j]]);
+        for (uint32_t j = p->out.at[v]; j < p->out.at[v + 1]; j++)
+            take(x, p->maker[p->out.id[j]]);
+        for (uint32_t j = p->swap.at[v]; j < p->swap.at[v + 1]; j++)
+            take(x, p->swap.id[j]);
+    }
+}
+
+static void sort_nodes(Part *x)
+{
+    for (uint32_t k = 2; k < x->nnode; k++) {
+        uint32_t v = x->node[k], at = k;
+        for (; at > 1 && x->node[at - 1] > v; at--)
+            x->node[at] = x->node[at - 1];
+        x->node[at] = v;
+    }
+    for (uint32_t k = 1; k < x->nnode; k++)
+        x->here[x->node[k]] = k + 1;
+}
+
+static uint32_t number_of(Part *x, uint32_t t)
+{
+    if (x->there[t] == 0) {
+        x->tensor[x->ntensor++] = t;
+        x->there[t] = x->ntensor;
+    }
+    return x->there[t] - 1;
+}
+
+static const uint32_t *numbers_of(Part *x, const uint32_t *id, uint32_t n)
+{
+    uint32_t *to = ls_arena_alloc(x->arena, n + 1u, sizeof *to);
+    for (uint32_t k = 0; k < n; k++)
+        to[k] = number_of(x, id[k]);
+    return to;
+}
+
+static LsDagNode copy_node(Part *x, uint32_t v)
+{
+    LsDagNode n = x->p->dag->node[v];
+    LsDagPair *pair = ls_arena_alloc(x->arena, n.ninplace + 1u, sizeof *pair);
+    n.in = numbers_of(x, n.in, n.nin);
+    n.out = numbers_of(x, n.out, n.nout);
+    n.upd = numbers_of(x, n.upd, n.nupd);
+    for (uint32_t k = 0; k < n.ninplace; k++)
+        pair[k] = (LsDagPair){number_of(x, n.inplace[k].out), number_of(x, n.inplace[k].in)};
+    n.inplace = pair;
+    n.required &= x->ran[v];
+    n.of = -1;
+    return n;
+}
+
+/* The part as a graph. Its first node stands for all that comes before: it makes what no other node
+ * of the part does, and never runs. */
+static LsDag *graph_of(Part *x)
+{
+    const LsDag *whole = x->p->dag;
+    LsDag *g = ls_arena_alloc(x->arena, 1, sizeof *g);
+    *g = (LsDag){.name = "part", .alignment = whole->alignment, .nnode = x->nnode};
+    g->node = ls_arena_alloc(x->arena, x->nnode + 1u, sizeof *g->node);
+    for (uint32_t k = 1; k < x->nnode; k++)
+        g->node[k] = copy_node(x, x->node[k]);
+    g->ntensor = x->ntensor;
+    g->tensor = ls_arena_alloc(x->arena, x->ntensor + 1u, sizeof *g->tensor);
+    uint32_t *first = ls_arena_alloc(x->arena, x->ntensor + 1u, sizeof *first), nfirst = 0;
+    for (uint32_t k = 0; k < x->ntensor; k++) {
+        uint32_t t = x->tensor[k];
+        g->tensor[k] = whole->tensor[t];
+        g->tensor[k].output = x->leaves[t];
+        uint32_t maker = x->p->maker[t];
+        if (!whole->tensor[t].persistent && (maker == LS_NO_ID || x->here[maker] == 0))
+            first[nfirst++] = k;
+    }
+    g->node[0] = (LsDagNode){.name = "before", .op = "", .out = first, .nout = nfirst, .of = -1};
+    return g;
+}
+
+static double cost_of(const Part *x)
+{
+    double cost = 0;
+    for (uint32_t s = x->w->from; s < x->w->to; s++)
+        cost += x->p->cost[x->seq->node[s]];
+    return cost;
+}
+
+static LsSeq replace(const Part *x, LsArena *arena, const LsSeq *part)
+{
+    const LsSeq *old = x->seq;
+    LsSeq seq = {ls_arena_alloc(arena, old->n + part->n + 1u, sizeof *seq.node), 0};
+    for (uint32_t s = 0; s < x->w->from; s++)
+        seq.node[seq.n++] = old->node[s];
+    for (uint32_t s = 0; s < part->n; s++)
+        seq.node[seq.n++] = x->node[part->node[s]];
+    for (uint32_t s = x->w->to; s < old->n; s++)
+        seq.node[seq.n++] = old->node[s];
+    return seq;
+}
+
+static Part begin(LsArena *arena, LsProb *p, const LsSeq *seq, const LsLive *live,
+                  const LsWindow *w)
+{
+    Part x = {.p = p, .arena = arena, .seq = seq, .live = live, .w = w};
+    x.here = ls_arena_alloc(arena, p->n + 1u, sizeof *x.here);
+    x.there = ls_arena_alloc(arena, p->nt + 1u, sizeof *x.there);
+    x.tensor = ls_arena_alloc(arena, p->nt + 1u, sizeof *x.tensor);
+    x.enters = ls_arena_alloc(arena, p->nt + 1u, sizeof *x.enters);
+    x.leaves = ls_arena_alloc(arena, p->nt + 1u, sizeof *x.leaves);
+    x.ran = ls_arena_alloc(arena, p->n + 1u, sizeof *x.ran);
+    x.barred = ls_arena_alloc(arena, p->n + 1u, sizeof *x.barred);
+    return x;
+}
+
+/* What the part has to begin with, what cannot run for want of it, and bytes that pass through. */
+static LsOptimumPart ends_of(Part *x, const LsDag *g)
+{
+    bool *have = ls_arena_alloc(x->arena, g->ntensor + 1u, sizeof *have);
+    bool *barred = ls_arena_alloc(x->arena, g->nnode + 1u, sizeof *barred);
+    LsOptimumPart ends = {.have = have, .barred = barred, .budget = x->w->target};
+    for (uint32_t t = 0; t < x->p->nt; t++)
+        if (x->there[t])
+            have[x->there[t] - 1] = x->enters[t];
+        else if (x->leaves[t])
+            ends.budget -= x->p->size[t];
+    barred[0] = true;
+    for (uint32_t k = 1; k < g->nnode; k++)
+        for (uint32_t j = 0; j < g->node[k].nin; j++)
+            barred[k] |= !have[g->node[k].in[j]]
+                         && ls_id_in(g->node[0].out, g->node[0].nout, g->node[k].in[j]);
+    return ends;
+}
+
+bool ls_window_improve(LsArena *arena, LsProb *p, const LsSeq *seq, const LsLive *live,
+                       const LsWindow *w, LsSeq *better, uint64_t *states)
+{
+    LsArena *own = ls_arena_new();
+    Part x = begin(own, p, seq, live, w);
+    find_ends(&x);
+    find_nodes(&x);
+    sort_nodes(&x);
+    LsDag *g = graph_of(&x);
+    LsOptimumPart ends = ends_of(&x, g);
+    LsBoundGraph *b = ls_bound_graph_new(own, ls_prob_new(own, g, p->inplace));
+    LsSeq part;
+    double enough = w->fit ? INFINITY : cost_of(&x) * (1 - 1e-9);
+    LsOptimum o = ls_optimum_part(own, b, &ends, enough, w->most, &part);
+    *states += o.states;
+    bool found = o.exact && o.value < INFINITY;
+    if (found)
+        *better = replace(&x, arena, &part);
+    ls_arena_free(own);
+    return found;
+}

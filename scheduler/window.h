@@ -1,0 +1,23 @@
+/* scheduler/window.h -- the cheapest way through a part of a sequence.
+ *
+ * What is live behind the part stays as it is, and what is live in front of it may be used; between
+ * them nodes may run in any order and any number of times, also such as did not run there before.
+ * So nothing outside gets worse. */
+#ifndef LS_SCHEDULER_WINDOW_H
+#define LS_SCHEDULER_WINDOW_H
+
+#include "scheduler/live.h"
+
+typedef struct LsWindow {
+    uint32_t from, to;          /* runs of the sequence: from .. to - 1 */
+    int64_t target;             /* bytes of live peak */
+    uint32_t most;              /* states to try */
+    bool fit;                   /* what is within the target will do, though it costs more */
+} LsWindow;
+
+/* live: of seq. Whether there is something that will do: *better, from `arena`. *states counts
+ * what was tried. No more than some 60 nodes may run in the window. */
+bool ls_window_improve(LsArena *arena, LsProb *p, const LsSeq *seq, const LsLive *live,
+                       const LsWindow *w, LsSeq *better, uint64_t *states);
+
+#endif
