@@ -8,9 +8,10 @@ Each network is compiled once per budget (percent of the arena without recomputa
 nothing fits that); --compile stops there, --keep goes on from what it left. The measured time of a
 step is the median of the steps' times in a run of S seconds, and the median of R runs, the budgets
 in turns; a ratio of two budgets is the median of the rounds' ratios, so that a machine whose speed
-drifts does no harm. Predicted is the sum of the costs of the steps that the program runs, by the
-built-in machine "cpu", by --machine (what `lowerset calibrate -o FILE` wrote), and by a profile of
-the program of the first budget. The last columns are times of a budget over those of the first."""
+drifts does no harm. Predicted is what the program's plan takes by the built-in machine "cpu" and by
+--machine (what `lowerset calibrate -o FILE` wrote), run by run as `lowerset plan` says it, and the
+sum of the costs by a profile of the program of the first budget. Programs are planned by "cpu". The
+last columns are times of a budget over those of the first."""
 
 import argparse
 import json
@@ -54,12 +55,11 @@ class Net:
 
     def compile(self, budget):
         """False: nothing fits."""
-        costs = ['--machine', self.args.machine or 'cpu']
         program = '%s.%s' % (self.at, budget)
         if self.args.keep and os.path.exists(program):
             return True
-        return run(self.lowerset, 'compile', self.at + '.onnx', *self.train, *costs, '-o', program,
-                   '--budget=' + (budget if budget == 'min' else budget + '%'), may_fail=4)
+        return run(self.lowerset, 'compile', self.at + '.onnx', *self.train, *planned(budget),
+                   '-o', program, may_fail=4)
 
     def trainer(self, budget, steps, *more):
         run('%s.%s' % (self.at, budget), '--data', 'synthetic', '--steps', str(steps), '--threads',
@@ -81,15 +81,33 @@ class Net:
         path = '%s.%s.json' % (self.at, budget)
         self.trainer(budget, steps, '--profile', path)
         with open(path) as f:
-            return path, [s['node'] for s in json.load(f)['steps']]
+            return path, json.load(f)
 
-    def costs(self, *how):
+    def measured_costs(self, profile):
         """ns by node."""
         path = self.at + '.graph.json'
-        run(self.lowerset, 'plan', self.at + '.onnx', '--strategy=none', *self.train, *how,
-            '--graph-json', path)
+        run(self.lowerset, 'plan', self.at + '.onnx', '--strategy=none', *self.train, '--costs',
+            profile, '--graph-json', path)
         with open(path) as f:
             return [n['cost'] for n in json.load(f)['nodes']]
+
+    def step_times(self, budget, plan):
+        """ns by machine of the program's plan, whose hash is given."""
+        tool = os.path.join(self.args.build, 'bench', 'step_time')
+        machines = ['cpu'] + ([self.args.machine] if self.args.machine else [])
+        said = subprocess.run([tool, ','.join(machines), self.at + '.onnx', *self.train,
+                               *planned(budget)], check=True, capture_output=True, text=True)
+        lines = said.stdout.split('\n')
+        if lines[0] != plan:
+            sys.exit('%s: the program has plan %s, not %s: build it again'
+                     % (self.name, plan, lines[0]))
+        names = ['default', 'calibrated']
+        return {name: float(line.split()[0]) for name, line in zip(names, lines[1:]) if line}
+
+
+def planned(budget):
+    # Enough time that the search ends by itself: the same plan every time.
+    return ['--machine=cpu', '--plan-time=30', '--budget=' + (budget if budget == 'min' else budget + '%')]
 
 
 def build(net, args):
@@ -108,23 +126,16 @@ def measure(net, args):
     for _ in range(args.rounds):
         for b in budgets:
             measured[b].append(net.step_ns(b, steps))
-    path, _ = net.profile(budgets[0], steps)
-    ways = [('default', net.costs('--machine=cpu'))]
-    if args.machine:
-        ways.append(('calibrated', net.costs('--machine', args.machine)))
-    ways.append(('profiled', net.costs('--costs', path)))
+    path, first = net.profile(budgets[0], steps)
+    cost = net.measured_costs(path)
     rows = []
     for b in budgets:
-        order = net.profile(b, 3)[1] if b != budgets[0] else json_nodes(path)
+        profile = net.profile(b, 3)[1] if b != budgets[0] else first
         ratio = statistics.median(x / y for x, y in zip(measured[b], measured[budgets[0]]))
-        rows.append((b, statistics.median(measured[b]), ratio,
-                     {w: sum(cost[n] for n in order) for w, cost in ways}))
+        says = net.step_times(b, profile['plan'])
+        says['profiled'] = sum(cost[s['node']] for s in profile['steps'])
+        rows.append((b, statistics.median(measured[b]), ratio, says))
     return rows
-
-
-def json_nodes(path):
-    with open(path) as f:
-        return [s['node'] for s in json.load(f)['steps']]
 
 
 def show(name, rows, worst):

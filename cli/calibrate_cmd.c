@@ -4,14 +4,16 @@
  * The programs are networks of the zoo at sizes that between them have kernels of every common
  * class, from some microseconds to some milliseconds. They are built as any program is, several at
  * once, and run one by one, in three rounds over all of them: of the three times of a kernel the
- * one in the middle counts, so that a neighbour who is busy for a while does no harm. What a step
- * takes beside its kernels is shared out among them. */
+ * least counts, since all that disturbs makes it longer. What a step takes beside its kernels is
+ * shared out among them. Each is a sample with the ages of what it touches in its program
+ * (codegen/replay.h), so that the figures are fitted to the model that predicts whole steps. */
 #include "build_config.h"
 #include "cli/commands.h"
 #include "cli/job.h"
 #include "cli/machine_choice.h"
 #include "cli/trial.h"
 #include "codegen/measured.h"
+#include "codegen/replay.h"
 #include "compiler/machine_fit.h"
 #include "models/zoo.h"
 #include "runtime/clock.h"
@@ -184,13 +186,18 @@ static int collect(Calibration *c, LsJob *job, int k, int round, uint32_t first)
         return LS_EXIT_TOOL;
     const double *ns = ls_measured_find(&job->cx, &from, p);
     double times = beside(c, k, ns, p->dag.nnode);
-    for (uint32_t i = 0; i < p->dag.nnode; i++) {
-        if (ns[i] <= 0)
+    const LsWork *work = ls_replay(c->arena, p, &job->none, &c->machine);
+    for (uint32_t i = 0, run = 0; i < job->none.nstep; i++) {
+        uint32_t node = job->none.step[i].id, at = run;
+        if (job->none.step[i].free)
+            continue;
+        run++;
+        if (ns[node] <= 0)
             continue;
         if (round == 0)
-            add_sample(c, ls_problem_work(p, i, &c->machine));
+            add_sample(c, work[at]);
         if (first < c->nsample)
-            c->times[first++].ns[round] = times * ns[i];
+            c->times[first++].ns[round] = times * ns[node];
     }
     return 0;
 }
@@ -302,7 +309,7 @@ static int measure_all(Calibration *c)
     return code;
 }
 
-/* The middle one of a kernel's times. */
+/* The least of a kernel's times. */
 static void settle(const Calibration *c)
 {
     const double much = 1.25;
@@ -310,7 +317,7 @@ static void settle(const Calibration *c)
     for (uint32_t i = 0; i < c->nsample; i++) {
         const double *ns = c->times[i].ns;
         double lo = fmin(fmin(ns[0], ns[1]), ns[2]), hi = fmax(fmax(ns[0], ns[1]), ns[2]);
-        c->sample[i].ns = ns[0] + ns[1] + ns[2] - lo - hi;
+        c->sample[i].ns = lo;
         least += lo;
         most += hi;
     }

@@ -8,6 +8,7 @@
 #include "codegen/cuda/epilogue.h"
 #include "codegen/cuda_toolchain.h"
 #include "codegen/measured.h"
+#include "codegen/replay.h"
 #include "runtime/ls_program.h"
 #include "scheduler/audit.h"
 #include "scheduler/dag_json.h"
@@ -205,10 +206,16 @@ static bool build_graphs(LsJob *job)
     return job->cx.nerror == 0 && price(job);
 }
 
-double ls_job_step_ns(const LsJob *job)
+double ls_job_plan_ns(const LsJob *job, const LsPlan *plan)
 {
-    return job->plan.cost + (job->graph_file ? 0 : job->machine.step);
+    if (job->graph_file)
+        return plan->cost;
+    return job->machine.gpu || job->options->costs != NULL
+               ? plan->cost + job->machine.step
+               : ls_replay_ns(job->cx.arena, job->train_problem, plan, &job->machine);
 }
+
+double ls_job_step_ns(const LsJob *job) { return ls_job_plan_ns(job, &job->plan); }
 
 bool ls_job_is_graph(const char *path)
 {

@@ -46,7 +46,11 @@ int ls_job_hints(LsJob *job, const LsHinted **out);
 int ls_job_plan(LsJob *job);
 /* Closes the list of diagnostics, which were printed as they came; the exit code. */
 int ls_job_failed(const LsJob *job);
-/* ns of a training step, by the costs of its nodes. */
+/* ns of a training step by a plan of a loaded job: what its runs take one after the other, from
+ * what the cache holds then (codegen/replay.h); of measured costs, GPUs and training graphs the sum
+ * of the costs. */
+double ls_job_plan_ns(const LsJob *job, const LsPlan *plan);
+/* The same by the job's own plan. */
 double ls_job_step_ns(const LsJob *job);
 /* Whether the file holds JSON, as training graphs are, and not an ONNX model. */
 bool ls_job_is_graph(const char *path);

@@ -39,7 +39,7 @@ static int64_t count_steps(double step_ns)
 static void add(Measuring *m, Program p)
 {
     p.path = ls_arena_printf(m->job->cx.arena, "%s/%" PRIu32, m->dir, m->n);
-    p.run->predicted_ns = p.plan->cost + m->job->machine.step;
+    p.run->predicted_ns = ls_job_plan_ns(m->job, p.plan);
     m->program[m->n++] = p;
 }
 

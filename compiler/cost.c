@@ -316,18 +316,34 @@ static double peak_of(const LsMachine *m, int real_bytes)
 
 static double over(double amount, double speed) { return speed > 0 ? amount / speed : 0; }
 
+double ls_work_slow(const LsWork *w, bool write, double cache, double near)
+{
+    double far = 0, bytes = 0;
+    for (uint32_t k = 0; k < w->ntouch; k++)
+        if (w->touch[k].write == write) {
+            bytes += w->touch[k].bytes;
+            far += w->touch[k].bytes * w->touch[k].age / (w->touch[k].age + cache);
+        }
+    double touched = w->read + w->written;
+    if (bytes > 0 && cache > 0)
+        far /= bytes;
+    else
+        far = cache > 0 && touched > 0 ? touched / (touched + cache) : 1;
+    return far + (1 - far) / near;
+}
+
 double ls_work_ns(const LsMachine *m, const LsWork *w, int real_bytes)
 {
     if (w->none)
         return 0;
     const LsClassCost *c = &m->cost[w->kind];
-    double touched = w->read + w->written;
-    double far = m->cache > 0 && touched > 0 ? touched / (touched + m->cache) : 1;
-    double slow = far + (1 - far) / m->near;    /* share of the memory's time that a byte takes */
     double compute = over(w->flops, c->compute * peak_of(m, real_bytes))
         + over(w->packing, m->cost[LS_COST_PACKING].compute * peak_of(m, real_bytes));
-    double move = slow * (over(w->read, c->read * m->memory)
-                          + over(w->written, c->write * m->memory));
+    double read = over(w->read, c->read * m->memory);
+    double written = over(w->written, c->write * m->memory);
+    double slow = ls_work_slow(w, false, m->cache, m->near);
+    double move = w->ntouch == 0 ? slow * (read + written)      /* one age for all */
+                                 : slow * read + ls_work_slow(w, true, m->cache, m->near) * written;
     double more = compute > move ? compute : move, less = compute + move - more;
     return c->launch + more + (1 - m->overlap) * less;
 }

@@ -24,17 +24,12 @@ typedef struct Line { double c[NTERM]; } Line;      /* ns = sum of c x */
 /* Units that keep the coefficients of one size, for the solver. */
 static const double unit[NTERM] = {1000, 100, 10, 10};
 
-static double far_share(const LsWork *w, double cache)
-{
-    double touched = w->read + w->written;
-    return touched > 0 ? touched / (touched + cache) : 1;
-}
-
 static Row row_of(const LsSample *s, double cache, double near)
 {
-    double far = far_share(&s->work, cache), slow = far + (1 - far) / near;
-    return (Row){.x = {unit[0], s->work.flops / unit[1], slow * s->work.read / unit[2],
-                       slow * s->work.written / unit[3]},
+    const LsWork *w = &s->work;
+    return (Row){.x = {unit[0], w->flops / unit[1],
+                       ls_work_slow(w, false, cache, near) * w->read / unit[2],
+                       ls_work_slow(w, true, cache, near) * w->written / unit[3]},
                  .ns = s->ns};
 }
 
@@ -259,8 +254,8 @@ static double slowdown(const LsMachine *old, const LsSample *sample, uint32_t n,
 
 double ls_machine_fit(LsArena *arena, LsMachine *m, const LsSample *sample, uint32_t n)
 {
-    static const double cache[] = {2.5e5, 5e5, 1e6, 2e6, 4e6, 8e6, 1.6e7};
-    static const double near[] = {1, 1.5, 2, 3, 4, 6};
+    static const double cache[] = {1e6, 2e6, 4e6, 8e6, 1.6e7, 3.2e7, 6.4e7};
+    static const double near[] = {1, 1.5, 2, 3, 4, 6, 8};
     const double better = 0.98; /* of what another cache misses: else the old one stays */
     Row *row = ls_arena_alloc(arena, (size_t)n + 1, sizeof *row);
     Fit best = {.cache = m->cache, .near = m->near};

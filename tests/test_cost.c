@@ -123,6 +123,25 @@ START_TEST(bytes_that_stay_in_the_cache_cost_less)
 }
 END_TEST
 
+START_TEST(ages_that_are_known_count_instead_of_sizes)
+{
+    graph_open();
+    LsMachine m = simple();
+    m.cache = 1e6;
+    m.near = 4;
+    m.cost[LS_COST_MAP] = (LsClassCost){.read = 1, .write = 0.5};
+    LsWork w = work(ls_append1(&cx, g, LS_OP_RELU, param("x", SHAPE(1000)), NULL), &m);
+    /* Half of what is read was touched just now, half long ago; the result's place long ago. */
+    const LsTouch touch[] = {{2000, 0, false}, {2000, 1e15, false}, {4000, 1e15, true}};
+    w.touch = touch;
+    w.ntouch = 3;
+    ck_assert_double_eq_tol(ls_work_slow(&w, false, m.cache, m.near), (1 + 0.25) / 2, 1e-6);
+    ck_assert_double_eq_tol(ls_work_slow(&w, true, m.cache, m.near), 1, 1e-6);
+    ck_assert_double_eq_tol(ls_work_ns(&m, &w, 4), 4000 / 4.0 * 0.625 + 4000 / 2.0, 1e-3);
+    graph_close();
+}
+END_TEST
+
 START_TEST(products_are_padded_to_whole_vectors)
 {
     graph_open();
@@ -239,7 +258,8 @@ int main(void)
         the_slower_of_compute_and_traffic_counts_where_they_overlap,
         transcendental_functions_make_a_class_of_their_own, a_view_is_free,
         state_is_read_and_written, a_value_read_twice_moves_once,
-        bytes_that_stay_in_the_cache_cost_less, products_are_padded_to_whole_vectors,
+        bytes_that_stay_in_the_cache_cost_less, ages_that_are_known_count_instead_of_sizes,
+        products_are_padded_to_whole_vectors,
         a_convolution_pays_for_the_copies_that_it_makes, winograd_multiplies_less,
         thin_batched_and_turned_products_are_classes_of_their_own,
         more_to_do_never_takes_less_on_any_machine};

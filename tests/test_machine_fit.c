@@ -74,6 +74,32 @@ START_TEST(the_figures_that_made_the_times_are_found)
 }
 END_TEST
 
+START_TEST(samples_say_how_long_ago_their_bytes_were_touched)
+{
+    static const double age[] = {1e5, 3e6, 4e7, 1e15};  /* whatever the size of the kernel */
+    LsSample s[MANY];
+    LsTouch touch[2 * MANY];
+    open_machines();
+    truth.cost[LS_COST_MAP] = (LsClassCost){0.3, 0.9, 0.4, 700};
+    truth.cache = 8e6;
+    truth.near = 6;
+    for (int i = 0; i < MANY; i++) {
+        LsTouch *t = &touch[2 * i];
+        s[i].work = some_work(LS_COST_MAP, i);
+        t[0] = (LsTouch){s[i].work.read, age[i % 4], false};
+        t[1] = (LsTouch){s[i].work.written, age[i / 4 % 4], true};
+        s[i].work.touch = t;
+        s[i].work.ntouch = 2;
+        s[i].ns = ls_work_ns(&truth, &s[i].work, 4);
+    }
+    LsMachine m = old;
+    ck_assert_double_lt(ls_machine_fit(arena, &m, s, MANY), 0.05);
+    ck_assert_double_eq(m.cache, truth.cache);
+    ck_assert_double_eq(m.near, truth.near);
+    ls_arena_free(arena);
+}
+END_TEST
+
 START_TEST(a_disturbed_measurement_bends_no_line)
 {
     LsSample s[MANY];
@@ -143,7 +169,8 @@ int main(void)
 {
     TCase *tc = tcase_create("machine_fit");
     const TTest *const tests[] = {
-        the_figures_that_made_the_times_are_found, a_disturbed_measurement_bends_no_line,
+        the_figures_that_made_the_times_are_found,
+        samples_say_how_long_ago_their_bytes_were_touched, a_disturbed_measurement_bends_no_line,
         alike_samples_scale_the_old_figures, without_samples_nothing_but_the_overlap_changes,
         what_was_fitted_is_written_and_read};
     add_tests(tc, sizeof tests / sizeof *tests, tests);
