@@ -66,10 +66,11 @@ def options():
 
 
 def shared_libraries(program):
-    """Libraries of a program that are not the system's own: [path]."""
+    """Libraries of a program that not every system has: [path]. Others of ours, found before the system's,
+    could be in the way of its compiler."""
     out = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
     paths = [line.split()[2] for line in out.splitlines() if "=> /" in line]
-    return [p for p in paths if any(n in p for n in ("protobuf-c", "cjson", "libz."))]
+    return [p for p in paths if any(n in p for n in ("protobuf-c", "cjson"))]
 
 
 def prepare(o):

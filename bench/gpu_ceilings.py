@@ -38,8 +38,9 @@ def run_fused(s):
     static = [p for d in ("lib64", "lib", "targets/x86_64-linux/lib")
               if os.path.exists(p := os.path.join(home, d, "libcudart_static.a"))]
     program = os.path.join(s.work, "gpu_fused")
-    sources = [os.path.join(root, "runtime", "cuda", f"cudnn_{n}.c") for n in ("library", "graph", "conv")]
-    done = s.call(["cc", "-std=gnu11", "-D_GNU_SOURCE", "-O2", f"-I{root}", "-isystem", f"{home}/include",
+    sources = [os.path.join(root, "runtime", "cuda", n + ".c")
+               for n in ("library", "cudnn_library", "cudnn_graph", "cudnn_conv")]
+    done = s.call([s.env["CC"], "-std=gnu11", "-D_GNU_SOURCE", "-O2", f"-I{root}", "-isystem", f"{home}/include",
                    os.path.join(s.here, "gpu_fused.c"), *sources, *static[:1], "-lpthread", "-ldl", "-lrt",
                    "-lm", "-o", program], 60)
     if done.rc != 0:

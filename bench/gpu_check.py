@@ -3,7 +3,7 @@ import os
 import re
 
 import gpu_device
-from gpu_tools import has_gpu
+from gpu_tools import find_tool, has_gpu
 
 # Small members of each family, so that every kind of kernel runs: (network, batch, loss).
 SMALL = {
@@ -47,7 +47,8 @@ def compare(a_path, b_path):
              for k, (x, y) in grads.items() if y.size}
     error = {k: v if v == v else float("inf") for k, v in error.items()} or {"": 0.0}
     name = max(error, key=error.get)
-    loss = abs(float(a["loss"]) - float(b["loss"])) / max(abs(float(b["loss"])), 1e-30)
+    ours, theirs = (float(x["loss"].reshape(-1)[0]) for x in (a, b))
+    loss = abs(ours - theirs) / max(abs(theirs), 1e-30)
     return {"loss": loss if loss == loss else float("inf"), "worst": error[name],
             "median": sorted(error.values())[len(error) // 2], "name": name}
 
@@ -167,6 +168,7 @@ def check_budgets(s, net, made):
 
 def filter_of(s):
     """Options of compute-sanitizer that look at our own kernels only; None: there is no such tool."""
+    s.o.sanitizer = find_tool(s.o.sanitizer)
     done = s.call([s.o.sanitizer, "--help"], 20)
     if done.rc != 0:
         s.note(f"no {s.o.sanitizer}: nothing was sanitized")
@@ -205,10 +207,7 @@ def check_one(s, net, made, check):
     if s.left() < 15:
         s.note(f"no time for {net}")
         return
-    try:
-        check(s, net, made)
-    except (ValueError, KeyError, OSError) as e:
-        s.fail(f"{net}: {e}")
+    s.guarded(net, check, s, net, made)
 
 
 def in_waves(s, nets, variants, made, check):
@@ -224,11 +223,12 @@ def in_waves(s, nets, variants, made, check):
 
 def run(s):
     """What matters most first: right numbers, then the same ones under every budget and in replays."""
-    gpu_device.describe(s)
+    s.guarded("the device", gpu_device.describe, s)
     nets = s.o.nets.split(",") if s.o.nets else QUICK if s.o.dry_run else list(SMALL)
     nets = sorted([n for n in nets if n in SMALL] or QUICK, key=lambda n: n not in QUICK)
     quick = [n for n in nets if n in QUICK]
-    s.probe()
+    if not s.probe():
+        return
     made = {}
     in_waves(s, nets, NUMBERS, made, check_numbers)
     in_waves(s, quick, BUDGETED, made, check_budgets)

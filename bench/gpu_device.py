@@ -1,4 +1,6 @@
-"""What machine this is: versions, the device's properties as cuDNN has them, and its clocks."""
+"""What machine this is: versions, the device's properties as cuDNN has them, and its clocks.
+
+As a program of its own it asks the libraries, whose mistakes are not to end the script: one line of JSON."""
 import ctypes
 import difflib
 import glob
@@ -6,6 +8,7 @@ import json
 import os
 import platform
 import shutil
+import sys
 
 from gpu_tools import library_folders, nvidia_smi
 
@@ -47,6 +50,20 @@ def device_properties():
     return text.raw[:size.value].rstrip(b"\0").decode(), ""
 
 
+def ask_libraries():
+    """{"versions": {name: number}, "properties": text or None, "why": not}"""
+    versions = {}
+    for name, function, *files in (("cuDNN", "cudnnGetVersion", "libcudnn.so.9"),
+                                   ("cuBLASLt", "cublasLtGetVersion", "libcublasLt.so.13", "libcublasLt.so.12")):
+        library = open_library(*files)
+        if library is not None:
+            call = getattr(library, function)
+            call.restype = ctypes.c_size_t
+            versions[name] = call()
+    text, why = device_properties()
+    return {"versions": versions, "properties": text, "why": why}
+
+
 def differences(ours, theirs):
     """Keys in which two descriptions differ, as text."""
     a, b = json.loads(ours), json.loads(theirs)
@@ -65,20 +82,17 @@ def describe(s):
         if shutil.which(tool):
             lines = [t for t in s.call([tool, "--version"], 20).out.splitlines() if t.strip()]
             versions[tool] = next((t for t in lines if "release" in t), lines[0] if lines else "?")
-    for name, library in (("cuDNN", open_library("libcudnn.so.9")),
-                          ("cuBLASLt", open_library("libcublasLt.so.13", "libcublasLt.so.12"))):
-        if library is not None:
-            call = library.cudnnGetVersion if name == "cuDNN" else library.cublasLtGetVersion
-            call.restype = ctypes.c_size_t
-            versions[name] = call()
+    asked = s.call([sys.executable, os.path.abspath(__file__)], 60)
+    said = asked.json() or {"versions": {}, "properties": None, "why": f"rc {asked.rc}: {asked.tail(2)}"}
+    versions.update(said["versions"])
     targets = s.call([s.lowerset, "targets"], 30)
     if targets.rc != 0:
         s.fail(f"lowerset targets: {targets.tail()}")
     s.record("machine", gpu=gpu, versions=versions, targets=targets.out)
     s.say(f"{gpu.get('name', 'no GPU')}, driver {gpu.get('driver_version', '-')}")
-    text, why = device_properties()
+    text = said["properties"]
     if text is None:
-        s.note(f"no device properties: {why}")
+        s.note(f"no device properties: {said['why']}")
         return
     with open(os.path.join(s.out, "device.cudnn.json"), "w", encoding="utf-8") as f:
         f.write(text + "\n")
@@ -94,3 +108,7 @@ def describe(s):
     s.record("device", description=json.loads(text), differences=other)
     for line in other:
         s.say("device: " + line)
+
+
+if __name__ == "__main__":
+    print(json.dumps(ask_libraries()), flush=True)

@@ -164,6 +164,21 @@ def profile(s, net, precision, trainer, batch):
     return total / 1e6
 
 
+def look_closer(s, net, precision, trainer, batch, row):
+    """Where the time goes, and what is left of it once plans are chosen by the clock."""
+    ms = profile(s, net, precision, trainer, batch)
+    if ms and row["ms"] > 1.25 * ms:
+        s.note(f"{net} {precision} b{batch}: a step takes {row['ms']:.1f} ms, its kernels {ms:.1f}: "
+               "the rest is waiting, for data or for the host")
+    tuned = s.train(trainer, 4, data_file(s, net, batch), ["--tune"], limit=120)
+    if tuned.rc == 0:           # what was chosen is kept, and taken from here on
+        measure(s, net, precision, "tuned", False, trainer, batch, tuned.seconds)
+    elif tuned.rc == 124:
+        s.note(f"{net} {precision}: --tune was ended after {tuned.seconds:.0f} s")
+    else:
+        s.fail(f"{net} {precision}: --tune: rc {tuned.rc}: {tuned.tail()}")
+
+
 def eager_peaks(s):
     """PyTorch's peak bytes from earlier results, those on this machine if none are named:
     {(net, precision): bytes}."""
@@ -191,12 +206,14 @@ def run_ours(s):
             todo.append((net, "tf32", peaks[net, "tf32"] // 2, False))
     todo += [(net, "tf32", "none", True) for net in names(s)]
     todo = [t for t in todo if t[1] in s.o.precisions.split(",")]
-    s.probe()
+    if not s.probe():
+        return
     s.say(f"compiling {len(todo)} programs")
     enough = s.left() * 0.5             # the other half is for running them
 
     def make_in_time(t):
-        return make(s, *t) if s.left() > enough else (None, None, 0)
+        made = s.guarded(" ".join(map(str, t)), make, s, *t) if s.left() > enough else None
+        return made or (None, None, 0)
     made = s.side_by_side([lambda t=t: make_in_time(t) for t in todo])
     for (net, precision, budget, small), (trainer, done, batch) in zip(todo, made):
         if trainer is None:
@@ -210,19 +227,10 @@ def run_ours(s):
         if s.left() < 15:
             s.note(f"no time for {net} {precision} at {budget}")
             continue
-        row = measure(s, net, precision, budget, small, trainer, batch, done.seconds)
+        what = f"{net} {precision} {budget} b{batch}"
+        row = s.guarded(what, measure, s, net, precision, budget, small, trainer, batch, done.seconds)
         if row and budget == "none" and not small and s.left() > 60:
-            ms = profile(s, net, precision, trainer, batch)
-            if ms and row["ms"] > 1.25 * ms:
-                s.note(f"{net} {precision} b{batch}: a step takes {row['ms']:.1f} ms, its kernels {ms:.1f}: "
-                       "the rest is waiting, for data or for the host")
-            tuned = s.train(trainer, 4, data_file(s, net, batch), ["--tune"], limit=120)
-            if tuned.rc == 0:           # what was chosen is kept, and taken from here on
-                measure(s, net, precision, "tuned", small, trainer, batch, tuned.seconds)
-            elif tuned.rc == 124:
-                s.note(f"{net} {precision}: --tune was ended after {tuned.seconds:.0f} s")
-            else:
-                s.fail(f"{net} {precision}: --tune: rc {tuned.rc}: {tuned.tail()}")
+            s.guarded(what, look_closer, s, net, precision, trainer, batch, row)
         if budget != "none" and os.path.exists(trainer):
             os.remove(trainer)          # each holds its model's weights
 
@@ -260,21 +268,23 @@ def is_there(s, module):
 
 
 def run_peers(s):
-    """What the goals ask for first: TF32 at the large batch, then f32, then small batches."""
+    """What the goals ask for first, in TF32: PyTorch at both batches, torch.compile. Then the others, which
+    take a minute to compile each, and f32."""
     module = {who: "jax" if who == "jax" else "torch" for who in s.o.who.split(",")}
     there = {name: is_there(s, name) for name in dict.fromkeys(module.values())}
     whos = [who for who in module if there[module[who]]]
-    todo = []
-    for precision in reversed(s.o.precisions.split(",")):
-        for who in whos:
-            todo += [(net, who, precision, False) for net in names(s) if who != "graphs"]
-    small = [w for w in ("eager", "graphs") if w in whos]
-    todo += [(net, who, "tf32", True) for net in names(s) for who in small]
+    precisions = s.o.precisions.split(",")
+    order = [("eager", "tf32", False), ("eager", "tf32", True), ("compile", "tf32", False), ("eager", "f32", False),
+             ("graphs", "tf32", True), ("tune", "tf32", False), ("jax", "tf32", False), ("compile", "f32", False),
+             ("tune", "f32", False), ("jax", "f32", False)]
+    todo = [(net, *one) for one in order for net in names(s)
+            if one[0] in whos and (one[1] in precisions or one[2])]
     for k, (net, who, precision, is_small) in enumerate(todo):
         if s.left() < 15:
             s.note(f"no time for {len(todo) - k} peers, the first of them {net} {who} {precision}")
             return
-        peer(s, net, who, precision, is_small, 60 if who == "eager" else 200)
+        s.guarded(f"{net} {who} {precision}", peer, s, net, who, precision, is_small,
+                  60 if who == "eager" else 200)
 
 
 def results_of(paths):

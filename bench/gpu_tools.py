@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 
 # Networks of the table: the zoo's name and options, batch, a small batch, optimizer, and what is
 # counted per second. tiny: stands in for it in a dry run, with the same code paths. Rates are those of
@@ -66,6 +67,16 @@ def library_folders():
     return [d for d in found if glob.glob(os.path.join(d, "lib*.so*"))]
 
 
+def find_tool(*names):
+    """The first of these programs that is there, in the path or in the toolkit; else the first name."""
+    folders = ["/usr/local/cuda/bin", "/usr/local/cuda/compute-sanitizer"]
+    for name in names:
+        found = shutil.which(name) or shutil.which(name, path=":".join(folders))
+        if found:
+            return found
+    return names[0]
+
+
 class Session:
     def __init__(self, options, lowerset, home, here):
         self.o, self.lowerset, self.here = options, os.path.abspath(lowerset), here
@@ -77,7 +88,6 @@ class Session:
         for folder in (self.work, self.out):
             os.makedirs(folder, exist_ok=True)
         self.rows, self.failures, self.notes = [], [], []
-        self.flags = []         # of every program that is compiled: see probe
         self.explained = 0
         self.lock = threading.RLock()
         self.env = dict(os.environ)
@@ -87,6 +97,7 @@ class Session:
             folders.insert(0, os.path.join(os.path.abspath(home), "lib"))
         folders += [p for p in (self.env.get("LD_LIBRARY_PATH"),) if p]
         self.env["LD_LIBRARY_PATH"] = ":".join(folders)
+        self.env.setdefault("CC", find_tool("cc", "gcc", "clang"))
         self.env["XDG_CACHE_HOME"] = os.path.join(self.work, "cache")
         for name in ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"):
             self.env.pop(name, None)
@@ -155,6 +166,15 @@ class Session:
         with concurrent.futures.ThreadPoolExecutor(workers) as pool:
             return [f.result() for f in [pool.submit(job) for job in jobs]]
 
+    def guarded(self, what, run, *args):
+        """run(*args); whatever goes wrong with it is a failure of its own, and the rest goes on."""
+        try:
+            return run(*args)
+        except Exception as e:
+            self.keep_text(what, traceback.format_exc())
+            self.fail(f"{what}: {type(e).__name__}: {e}")
+            return None
+
     # ---- networks and trainers ----
     def model(self, name, spec, batch):
         """Writes the network; its path, or None after a failure."""
@@ -174,8 +194,7 @@ class Session:
         if target == "cpu" and precision == "tf32":
             precision = "f32"
         argv = [self.lowerset, "compile", onnx, "-o", path, f"--target={target}",
-                f"--precision={precision}", f"--loss={loss}", *more,
-                *(self.flags if target == "cuda" else [])]
+                f"--precision={precision}", f"--loss={loss}", *more]
         if budget:
             argv.append(f"--budget={budget}")
         argv.append(f"--optimizer={optimizer or 'sgd:momentum=0.9'}")
@@ -187,14 +206,13 @@ class Session:
         return (path if done.rc == 0 else None), done
 
     def probe(self):
-        """Finds out what this machine's libraries cannot do, and goes without it: nothing else is to fail
-        for that. Products with epilogues have never run on some of them. Known to later parts, too."""
-        known = os.path.join(self.work, "flags.json")
+        """Runs every kind of product once, as some have never run on this machine's libraries: what those
+        do not do, programs note. Once for all parts, where nothing fails. False: no program runs at all, and
+        the machine is not worth the wait for others."""
+        known = os.path.join(self.work, "probed")
         if os.path.exists(known):
-            with open(known, encoding="utf-8") as f:
-                self.flags = json.load(f)
-            return
-        wrong = False
+            return True
+        wrong = 0
         jobs = [(f"probe-{name}-{precision}", self.model("probe-" + name, spec, 4), precision)
                 for name, spec in PROBES.items() for precision in ("f32", "tf32")]
         made = self.side_by_side([lambda n=n, o=o, p=p: self.compile(o, n, precision=p)
@@ -202,20 +220,22 @@ class Session:
         for path, done in made:
             if path is None:
                 self.fail(f"a probe does not compile: {done.tail()}")
-                wrong = True
+                wrong += 1
                 continue
-            done = self.train(path, 2)
-            if done.rc != 0 and "no-epilogues" in done.out and "--no-epilogues" not in self.flags:
-                self.explain(path, 1)
-                self.note(f"without epilogues from here on: {done.tail(1)}")
-                self.flags.append("--no-epilogues")
-            elif done.rc != 0:
-                self.explain(path, 1)
+            done = self.train(path, 2, limit=45)
+            for line in re.findall("^note: (.*)", done.out, re.M):
+                self.note(f"{os.path.basename(path)}: {line}")
+            if done.rc != 0:
+                if wrong < 2:           # what is wrong with the others will be that, too
+                    self.explain(path, 1)
                 self.fail(f"{os.path.basename(path)}: rc {done.rc}: {done.tail()}")
-                wrong = True
-        if not wrong:
-            with open(known, "w", encoding="utf-8") as f:
-                json.dump(self.flags, f)
+                wrong += 1
+        if wrong == 0:
+            with open(known, "w", encoding="utf-8"):
+                pass
+        if wrong == len(jobs):
+            self.fail("no program runs on this machine: the rest of this part is left out")
+        return wrong < len(jobs)
 
     def explain(self, trainer, steps, data="synthetic", more=()):
         """Runs what failed once more, node by node, and keeps what CUDA and its libraries say of it."""
