@@ -288,14 +288,8 @@ static bool emit_group(LsRewrite *r, LsNodeId t)
         b->in[k] = ls_image(r, b->in[k]);
     LsNodeId id = ls_append_bare(r->to, LS_OP_FUSED, b->nin, b->in, b->nout,
                                  &(LsAttr){.fused = {fused}});
-    for (k = 0; k < b->nout; k++) {
-        const LsValue *old = &r->from->value[b->old_out[k].i];
-        LsValueId v = ls_out(r->to, id, k);
-        r->to->value[v.i].name = old->name;
-        r->to->value[v.i].layout = old->layout;
-        ls_set_out(r->to, id, k, old->type, &old->shape);
-        r->map[b->old_out[k].i] = v;
-    }
+    for (k = 0; k < b->nout; k++)
+        ls_rewrite_result(r, id, k, b->old_out[k]);
     return true;
 }
 

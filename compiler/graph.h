@@ -111,6 +111,9 @@ void ls_rewrite_order(LsCtx *cx, LsGraph *g, bool (*visit)(LsRewrite *, LsNodeId
 /* For visit: the node as it is, over the images of its operands; keeps names,
  * types, layouts, attributes. */
 void ls_rewrite_copy(LsRewrite *r, LsNodeId n);
+/* Result k of node `to` of the new graph takes the place of value `of`: with its name, type, shape and
+ * layout. */
+void ls_rewrite_result(LsRewrite *r, LsNodeId to, int k, LsValueId of);
 static inline LsValueId ls_image(const LsRewrite *r, LsValueId old) { return r->map[old.i]; }
 
 void ls_graph_print(const LsGraph *g, FILE *to);    /* one line a node: %7 =

@@ -12,6 +12,16 @@ static void copy_value(LsRewrite *r, uint32_t i)
     r->map[i] = id;
 }
 
+void ls_rewrite_result(LsRewrite *r, LsNodeId to, int k, LsValueId of)
+{
+    const LsValue *old = &r->from->value[of.i];
+    LsValueId v = ls_out(r->to, to, k);
+    r->to->value[v.i].name = old->name;
+    r->to->value[v.i].layout = old->layout;
+    ls_set_out(r->to, to, k, old->type, &old->shape);
+    r->map[of.i] = v;
+}
+
 void ls_rewrite_copy(LsRewrite *r, LsNodeId n)
 {
     const LsNode *node = &r->from->node[n.i];
@@ -20,14 +30,8 @@ void ls_rewrite_copy(LsRewrite *r, LsNodeId n)
         in[k] = r->map[r->from->operand[node->in + k].i];
     LsNodeId id = ls_append_bare(r->to, node->op, node->nin, in, node->nout, &node->attr);
     r->to->node[id.i].phase = node->phase;
-    for (uint32_t k = 0; k < node->nout; k++) {
-        const LsValue *old = &r->from->value[node->out + k];
-        LsValueId v = ls_out(r->to, id, (int)k);
-        r->to->value[v.i].name = old->name;
-        r->to->value[v.i].layout = old->layout;
-        ls_set_out(r->to, id, (int)k, old->type, &old->shape);
-        r->map[node->out + k] = v;
-    }
+    for (uint32_t k = 0; k < node->nout; k++)
+        ls_rewrite_result(r, id, (int)k, ls_out(r->from, n, (int)k));
 }
 
 static void copy_lists(LsRewrite *r, LsValueId **list, uint32_t n)
