@@ -33,6 +33,15 @@ static void back_scores(const LsAttText *t, bool keys)
     ls_emit_line(e, "}");
 }
 
+void ls_att_stat_arrays(const LsAttText *t, int64_t rows)
+{
+    ls_emit_operand(t->k, "dy", 0);
+    ls_emit_operand(t->k, "lse", 2);
+    ls_emit_workspace(t->k, "real", "row_dots");
+    ls_att_local(t, "real", "logs", rows);
+    ls_att_local(t, "real", "dots", rows);
+}
+
 void ls_att_load_stats(const LsAttText *t, int64_t y_row)
 {
     LsEmit *e = t->e;
@@ -51,16 +60,6 @@ void ls_att_load_stats(const LsAttText *t, int64_t y_row)
     ls_emit_line(e, "}");
 }
 
-static void stat_arrays(const LsAttText *t)
-{
-    ls_emit_operand(t->k, "dy", 0);
-    ls_emit_operand(t->k, "lse", 2);
-    ls_emit_workspace(t->k, "real", "row_dots");
-    ls_att_local(t, "real", "logs", t->tile);
-    ls_att_local(t, "real", "dots", t->tile);
-    ls_att_local(t, "real", "w", t->tile * t->tile);
-}
-
 static void back_rows(const LsAttText *t, const LsGrid *part)
 {
     LsEmit *e = t->e;
@@ -73,7 +72,8 @@ static void back_rows(const LsAttText *t, const LsGrid *part)
     ls_att_operands(t);
     ls_emit_operand(t->k, "y", 1);
     ls_emit_result(t->k, "dq", 0);
-    stat_arrays(t);
+    ls_att_stat_arrays(t, t->tile);
+    ls_att_local(t, "real", "w", t->tile * t->tile);
     ls_att_local(t, "real", "qs", t->tile * s->depth);
     ls_att_local(t, "real", "dys", t->tile * s->width);
     ls_att_local(t, "real", "kt", s->depth * (t->tile + 1));
@@ -144,7 +144,8 @@ static void back_keys(const LsAttText *t, const LsGrid *part)
     ls_att_operands(t);
     ls_emit_result(t->k, "dk", 1);
     ls_emit_result(t->k, "dv", 2);
-    stat_arrays(t);
+    ls_att_stat_arrays(t, t->tile);
+    ls_att_local(t, "real", "w", t->tile * t->tile);
     ls_att_local(t, "real", "p", t->tile * t->tile);
     ls_att_local(t, "real", "ks", t->tile * s->depth);
     ls_att_local(t, "real", "vs", t->tile * s->width);

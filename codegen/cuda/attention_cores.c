@@ -199,15 +199,6 @@ static void back_scores(const LsAttText *t, bool keys)
     ls_emit_line(e, "}");
 }
 
-static void stat_arrays(const LsAttText *t, int64_t rows)
-{
-    ls_emit_operand(t->k, "dy", 0);
-    ls_emit_operand(t->k, "lse", 2);
-    ls_emit_workspace(t->k, "real", "row_dots");
-    ls_att_local(t, "real", "logs", rows);
-    ls_att_local(t, "real", "dots", rows);
-}
-
 static void back_rows(const LsAttText *t, const LsGrid *part)
 {
     LsEmit *e = t->e;
@@ -218,7 +209,7 @@ static void back_rows(const LsAttText *t, const LsGrid *part)
     ls_att_operands(t);
     ls_emit_operand(t->k, "y", 1);
     ls_emit_result(t->k, "dq", 0);
-    stat_arrays(t, t->tile);
+    ls_att_stat_arrays(t, t->tile);
     tile_array(t, "ks", s->depth);
     tile_array(t, "vs", s->width);
     ls_att_each_query_tile(t, true);
@@ -279,7 +270,7 @@ static void back_keys(const LsAttText *t, const LsGrid *part)
     ls_att_operands(t);
     ls_emit_result(t->k, "dk", 1);
     ls_emit_result(t->k, "dv", 2);
-    stat_arrays(t, t->pass);
+    ls_att_stat_arrays(t, t->pass);
     tile_array(t, "qs", s->depth);
     tile_array(t, "dys", s->width);
     ls_att_each_key_tile(t);

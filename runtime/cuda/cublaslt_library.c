@@ -1,9 +1,9 @@
 /* runtime/cuda/cublaslt_library.c -- see cublaslt_library.h. */
 #include "runtime/cuda/cublaslt_library.h"
+#include "runtime/cuda/library.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { OLDEST = 12 };           /* major version whose enumerators and structures we use */
@@ -42,44 +42,18 @@ static bool check_version(LsCublasLibrary *l, const char *path, LsError *e)
                    minor, patch, OLDEST);
 }
 
-/* Once open it stays until the process ends: threads and handlers of its own may outlive a dlclose. */
-static void *open_file(const char *file)
-{
-    return dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-}
-
-/* Where the loader finds it, else in the toolkit; its name in file. The first reason in why. */
-static void *open_any(char *file, size_t size, char *why, size_t why_size)
-{
-    static const char *const soname[] = {"libcublasLt.so.13", "libcublasLt.so.12"};
-    static const char *const folder[] = {"lib64", "lib"};
-    const char *root[] = {getenv("CUDA_HOME"), getenv("CUDA_PATH"), "/usr/local/cuda"};
-    void *so = NULL;
-    for (size_t s = 0; s < sizeof soname / sizeof *soname && so == NULL; s++) {
-        snprintf(file, size, "%s", soname[s]);
-        so = open_file(file);
-        if (so == NULL && why[0] == '\0')
-            snprintf(why, why_size, "%s", dlerror());
-        for (size_t r = 0; r < sizeof root / sizeof *root && so == NULL; r++)
-            for (size_t f = 0; f < 2 && so == NULL && root[r] != NULL && root[r][0] != '\0'; f++) {
-                snprintf(file, size, "%s/%s/%s", root[r], folder[f], soname[s]);
-                so = open_file(file);
-            }
-    }
-    return so;
-}
-
 bool ls_cublas_library_open(LsCublasLibrary *l, const char *path, LsError *e)
 {
+    static const char *const soname[] = {"libcublasLt.so.13", "libcublasLt.so.12", NULL};
     char why[256] = "", found[512];
     *l = (LsCublasLibrary){0};
     if (path != NULL) {
         snprintf(found, sizeof found, "%s", path);
-        l->so = open_file(path);
+        l->so = ls_library_open(path);
         if (l->so == NULL)
             snprintf(why, sizeof why, "%s", dlerror());
     } else {
-        l->so = open_any(found, sizeof found, why, sizeof why);
+        l->so = ls_library_find(soname, found, sizeof found, why, sizeof why);
     }
     if (l->so == NULL)
         return ls_fail(e, LS_EXIT_DEVICE,

@@ -22,7 +22,8 @@ typedef struct LsCublasLibrary {
 #undef LS_MEMBER
 } LsCublasLibrary;
 
-/* path: NULL for the usual names, where the loader finds them, else in the toolkit. false, LS_EXIT_DEVICE: none is found, or it is too old. */
+/* path: NULL for the usual names, where the loader finds them, else in the toolkit. false,
+ * LS_EXIT_DEVICE: none is found, or it is too old. */
 bool ls_cublas_library_open(LsCublasLibrary *l, const char *path, LsError *e);
 void ls_cublas_library_close(LsCublasLibrary *l);
 

@@ -1,5 +1,6 @@
 /* runtime/cuda/cudnn_library.c */
 #include "runtime/cuda/cudnn_library.h"
+#include "runtime/cuda/library.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -16,33 +17,6 @@ static const struct { const char *name; size_t at; } function[] = {
 #undef FN
 };
 
-/* Once open it stays until the process ends: threads and handlers of its own may outlive a dlclose. */
-static void *open_file(const char *file)
-{
-    return dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-}
-
-/* The first of the usual places that opens; its name in file. */
-static void *open_any(char *file, size_t size)
-{
-    static const char *const soname[] = {"libcudnn.so.9", "libcudnn.so", "libcudnn.so.8"};
-    static const char *const home[] = {"CUDA_HOME", "CUDA_PATH", NULL};
-    static const char *const folder[] = {"lib64", "lib"};
-    void *lib = NULL;
-    for (size_t s = 0; s < sizeof soname / sizeof *soname && lib == NULL; s++) {
-        snprintf(file, size, "%s", soname[s]);
-        lib = open_file(file);
-        for (size_t h = 0; h < sizeof home / sizeof *home && lib == NULL; h++) {
-            const char *root = home[h] != NULL ? getenv(home[h]) : "/usr/local/cuda";
-            for (size_t f = 0; f < 2 && lib == NULL && root != NULL && root[0] != '\0'; f++) {
-                snprintf(file, size, "%s/%s/%s", root, folder[f], soname[s]);
-                lib = open_file(file);
-            }
-        }
-    }
-    return lib;
-}
-
 static bool fail(LsDnn *lib, char *err, size_t size, const char *text)
 {
     snprintf(err, size, "%s", text);
@@ -53,15 +27,16 @@ static bool fail(LsDnn *lib, char *err, size_t size, const char *text)
 bool ls_dnn_open(LsDnn *lib, char *err, size_t size)
 {
     *lib = (LsDnn){.version = 0};
-    char text[1200];
+    static const char *const soname[] = {"libcudnn.so.9", "libcudnn.so", "libcudnn.so.8", NULL};
+    char text[1200], why[256];
     const char *named = getenv("LOWERSET_CUDNN");
     if (named != NULL && named[0] != '\0') {
         snprintf(lib->file, sizeof lib->file, "%s", named);
-        lib->library = open_file(named);
+        lib->library = ls_library_open(named);
         snprintf(text, sizeof text, "cuDNN: %s, named by LOWERSET_CUDNN, does not open: %s", named,
                  lib->library == NULL ? dlerror() : "");
     } else {
-        lib->library = open_any(lib->file, sizeof lib->file);
+        lib->library = ls_library_find(soname, lib->file, sizeof lib->file, why, sizeof why);
         snprintf(text, sizeof text, "cuDNN: libcudnn.so.9 was not found by the loader nor in the "
                  "CUDA toolkit (LOWERSET_CUDNN may name the file)");
     }
