@@ -49,11 +49,10 @@ def measure(lowerset, net, options, folder):
         device = f.read()
     with open(glob.glob(os.path.join(temps, "*.c"))[0]) as f:
         host = f.read()
-    steps = len(re.findall(r'^    \{k\d+_\w+, "', host, re.M))
+    steps = re.findall(r'^    \{(k\d+_\w+), "', host, re.M)
     kernels = len(re.findall(r"^LS_PART\(", device, re.M))
-    calls = len(re.findall(r"^static void k\d+_\w+\(LsRun \*run", host, re.M))
     fatbin = os.path.getsize(glob.glob(os.path.join(temps, "*.fatbin"))[0])
-    return f"| {net} | {batch} | {steps} | {calls} | {kernels} | {len(device) / 1024:.0f} | " \
+    return f"| {net} | {batch} | {len(steps)} | {len(set(steps))} | {kernels} | {len(device) / 1024:.0f} | " \
            f"{fatbin / 1024:.0f} | {wall:.1f} | {cpu:.1f} |"
 
 

@@ -10,6 +10,7 @@ enum { DEPTH = 64 };            /* of parentheses; below that numbers stay const
 enum { FREE, FIXED, LANES };    /* LANES: in the bounds of LS_LANES, where those of ls_least vary */
 
 static const char part_word[] = "LS_PART(", launch_word[] = "ls_cuda_launch(run, p_";
+static const char function_word[] = "static void ";
 
 /* ---- which numbers ---- */
 typedef struct Scan {
@@ -21,6 +22,7 @@ typedef struct Scan {
     int64_t x;                  /* threads of a row of the part */
     int64_t steps[DEPTH];       /* of LS_LANES: that they do in one go */
     bool part;                  /* in a part, and no function that it calls */
+    size_t head;                /* of the part: where its number of arguments stands */
 } Scan;
 
 static bool is_word(char c) { return isalnum((unsigned char)c) || c == '_'; }
@@ -36,7 +38,8 @@ static bool is_one_of(const char *word, size_t length, const char *const list[])
 /* The parenthesis at `at` opens: whose arguments are these? */
 static void open_call(Scan *s, size_t at)
 {
-    static const char *const free[] = {"ls_least", "LS_COPY", "LS_PUT4", "LS_ROWS", NULL};
+    static const char *const free[] = {"ls_least", "LS_COPY", "LS_PUT4", "LS_GET4", "LS_PUT4B",
+                                       "LS_GET4B", "LS_ROWS", "LS_IN", "LS_OUT", NULL};
     static const char *const lanes[] = {"LS_LANES", "LS_LANES4", NULL};
     size_t end = at, from;
     while (end > 0 && s->text[end - 1] == ' ')
@@ -61,6 +64,8 @@ static void open_call(Scan *s, size_t at)
 static bool may_vary(const Scan *s, size_t at)
 {
     const int64_t value = strtoll(s->text + at, NULL, 10);
+    if (at == s->head)
+        return true;
     while (at > 0 && (s->text[at - 1] == ' ' || s->text[at - 1] == '\n'))
         at--;
     char before = at > 0 ? s->text[at - 1] : ';';
@@ -90,12 +95,18 @@ static bool is_whole(const char *text, size_t from, size_t to)
     return true;
 }
 
-/* Argument k of LS_PART(name, narg, x, y). */
-static int64_t head_number(const char *head, int k)
+/* Where argument k of LS_PART(name, narg, x, y) stands; NULL: it has fewer. */
+static const char *head_argument(const char *head, int k)
 {
     for (; k > 0 && head != NULL; k--)
         head = strchr(head, ',') != NULL ? strchr(head, ',') + 1 : NULL;
-    return head != NULL ? strtoll(head, NULL, 10) : 0;
+    return head != NULL ? head + strspn(head, " ") : NULL;
+}
+
+static int64_t head_number(const char *head, int k)
+{
+    const char *at = head_argument(head, k);
+    return at != NULL ? strtoll(at, NULL, 10) : 0;
 }
 
 static void scan(LsArena *a, LsNumbers *n, bool one_block)
@@ -105,8 +116,11 @@ static void scan(LsArena *a, LsNumbers *n, bool one_block)
     for (size_t at = 0; s.text[at] != '\0';) {
         size_t end = at + 1;
         if (strncmp(s.text + at, part_word, sizeof part_word - 1) == 0) {
+            const char *narg = head_argument(s.text + at, 1);
             s.part = true;
             s.x = head_number(s.text + at, 2);
+            s.head = narg != NULL ? (size_t)(narg - s.text) : 0;
+            n->narg = (int)head_number(s.text + at, 1);
         }
         s.part &= strncmp(s.text + at, "\n}", 2) != 0;
         if (strncmp(s.text + at, "/*", 2) == 0) {
@@ -117,7 +131,7 @@ static void scan(LsArena *a, LsNumbers *n, bool one_block)
             if (is_whole(s.text, at, end) && may_vary(&s, at)) {
                 n->number = ls_arena_grow(a, n->number, n->n, n->n + 1, sizeof *n->number, &cap);
                 n->number[n->n++] =
-                    (LsNumber){at, end - at, (int64_t)strtoll(s.text + at, NULL, 10)};
+                    (LsNumber){at, end - at, (int64_t)strtoll(s.text + at, NULL, 10), at == s.head};
             }
         } else if (s.text[at] == '(') {
             open_call(&s, at);
@@ -143,29 +157,32 @@ static bool read_launch(const char *line, int64_t *units)
     return strncmp(end, ", arg);\n", 8) == 0;
 }
 
-/* "static void K(...)\n{\n", launches, "}\n" and nothing else. */
-static bool only_launches(const char *host, bool *one_block)
+/* What is behind "static void K(...)\n{\n", launches, "}\n"; NULL: it does not begin so, or launches
+ * more there. */
+static const char *behind_launches(const char *host, bool *one_block)
 {
     const char *at = strchr(host, '\n');
     *one_block = true;
-    if (strncmp(host, "static void ", 12) != 0 || at == NULL || strncmp(at, "\n{\n", 3) != 0)
-        return false;
+    if (strncmp(host, function_word, sizeof function_word - 1) != 0 || at == NULL
+        || strncmp(at, "\n{\n", 3) != 0)
+        return NULL;
     for (at += 3; *at != '}'; at = strchr(at, '\n') + 1) {
         int64_t units = 0;
         if (!read_launch(at, &units))
-            return false;
+            return NULL;
         *one_block &= units <= 1;
     }
-    return strcmp(at, "}\n") == 0;
+    return strncmp(at, "}\n", 2) == 0 && strstr(at, launch_word) == NULL ? at + 2 : NULL;
 }
 
 LsNumbers *ls_numbers_find(LsArena *a, const char *text, const char *host)
 {
     bool one_block;
-    if (text[0] == '\0' || !only_launches(host, &one_block))
+    const char *behind = text[0] != '\0' ? behind_launches(host, &one_block) : NULL;
+    if (behind == NULL)
         return NULL;
     LsNumbers *n = ls_arena_alloc(a, 1, sizeof *n);
-    *n = (LsNumbers){.text = text, .host = host, .hash = 0xcbf29ce484222325u};
+    *n = (LsNumbers){.text = text, .host = host, .behind = behind, .hash = 0xcbf29ce484222325u};
     scan(a, n, one_block);
     char *rest = ls_arena_alloc(a, strlen(text) + 1, 1), *to = rest;
     for (uint32_t k = 0; k <= n->n; k++) {
@@ -208,9 +225,13 @@ LsShared *ls_numbers_share(LsArena *a, const LsNumbers *const of[], uint32_t nof
 {
     LsShared *s = ls_arena_alloc(a, 1, sizeof *s);
     *s = (LsShared){.of = of, .nof = nof};
+    for (uint32_t i = 0; i < nof; i++)
+        s->narg = of[i]->narg > s->narg ? of[i]->narg : s->narg;
     s->argument = ls_arena_alloc(a, of[0]->n + 1u, sizeof *s->argument);
     for (uint32_t x = 0; x < of[0]->n; x++) {
         s->argument[x] = -1;
+        if (of[0]->number[x].head)
+            continue;
         for (uint32_t y = 0; y < x && s->argument[x] < 0; y++)
             if (s->argument[y] >= 0 && same_number(s, x, y))
                 s->argument[x] = s->argument[y];
@@ -255,14 +276,14 @@ static size_t print_part_head(const LsShared *s, size_t at, FILE *to)
         return at;
     const char *next = strstr(units, part_word), *end = units + sizeof first - 1;
     size_t until = next != NULL ? (size_t)(next - text) : strlen(text);
-    int narg = atoi(comma + 1), digits = (int)strspn(comma + 2, "0123456789");
-    fprintf(to, "%.*s, %d", (int)(comma - (text + at)), text + at, narg);
+    int digits = (int)strspn(comma + 2, "0123456789");
+    fprintf(to, "%.*s, %d", (int)(comma - (text + at)), text + at, s->narg);
     if (s->n > 0)
         fprintf(to, " + %d", s->n);
     fwrite(comma + 2 + digits, 1, (size_t)(end - (comma + 2 + digits)), to);
     for (int k = 0; k < s->n; k++)
         if (stands(s, k, (size_t)(end - text), until))
-            fprintf(to, "    LS_NUMBER%s(n%d, %d);\n", s->fours[k] ? "4" : "", k, narg + k);
+            fprintf(to, "    LS_NUMBER%s(n%d, %d);\n", s->fours[k] ? "4" : "", k, s->narg + k);
     return (size_t)(end - text);
 }
 
@@ -309,9 +330,8 @@ static const char *values(LsArena *a, const LsShared *s, uint32_t i)
 const char *ls_numbers_host(LsArena *a, const LsShared *s, uint32_t i, const char *own,
                             const char *parts)
 {
-    const char *at = strstr(s->of[i]->host, launch_word);
-    const char *text =
-        ls_arena_printf(a, "static void %s(LsRun *run, void *const arg[])\n{\n", own);
+    const char *host = s->of[i]->host, *at = strstr(host, launch_word);
+    const char *text = ls_arena_printf(a, "%.*s\n{\n", (int)strcspn(host, "\n"), host);
     if (s->n > 0)
         text = ls_arena_printf(a, "%s    static const int64_t number[] = {%s};\n", text,
                                values(a, s, i));
@@ -319,11 +339,12 @@ const char *ls_numbers_host(LsArena *a, const LsShared *s, uint32_t i, const cha
         const char *name = at + sizeof launch_word - 1;
         name += strncmp(name, own, strlen(own)) == 0 ? strlen(own) : 0;
         const char *comma = strstr(name, ", arg);\n");
-        const char *with = s->n > 0 ? ls_arena_printf(a, ", number, %d", s->n) : "";
+        const char *with =
+            s->n > 0 ? ls_arena_printf(a, ", %d, number, %d", s->of[i]->narg, s->n) : "";
         text = ls_arena_printf(a, "%s    ls_cuda_launch%s(run, p_%s%.*s, arg%s);\n", text,
                                s->n > 0 ? "_with" : "", parts, (int)(comma - name), name, with);
     }
-    return ls_arena_printf(a, "%s}\n", text);
+    return ls_arena_printf(a, "%s}\n%s", text, s->of[i]->behind);
 }
 
 const char *ls_numbers_table(LsArena *a, const LsShared *s, const char *table)
@@ -336,7 +357,7 @@ const char *ls_numbers_table(LsArena *a, const LsShared *s, const char *table)
         const char *after = comma != NULL ? strchr(comma + 1, ',') : NULL;
         if (end == NULL || after == NULL)
             break;
-        text = ls_arena_printf(a, "%s%.*s + %d%.*s", text, (int)(after - at), at, s->n,
+        text = ls_arena_printf(a, "%s%.*s, %d + %d%.*s", text, (int)(comma - at), at, s->narg, s->n,
                                (int)(end + 1 - after), after);
         at = end + 1;
     }

@@ -6,7 +6,8 @@
  * computed with once per unit or row: factors, summands and divisors of indices, bounds of
  * ls_least, LS_ROWS and LS_COPY. Bounds of LS_LANES stay constants, as unrolled loops need them,
  * but where a thread has one step at most, and in kernels of one block; sizes of arrays and of rows
- * of threads stay constants anyway. */
+ * of threads stay constants anyway. Kernels may also have other numbers of operands: which argument is
+ * which is a number, too, and the text takes as many as the most of them have. */
 #ifndef LS_CODEGEN_NUMBERS_H
 #define LS_CODEGEN_NUMBERS_H
 
@@ -18,17 +19,23 @@
 
 enum { LS_NUMBERS_MOST = 64 };          /* that one kernel has as arguments */
 
-typedef struct LsNumber { size_t at, length; int64_t value; } LsNumber;
+typedef struct LsNumber {
+    size_t at, length;
+    int64_t value;
+    bool head;                          /* how many arguments a part has */
+} LsNumber;
 
 typedef struct LsNumbers {              /* of one kernel */
     const char *text, *host;            /* the parts; the function that launches them */
+    const char *behind;                 /* in host, behind that function */
+    int narg;                           /* arguments of the parts; all have the same */
     LsNumber *number; uint32_t n;       /* in the order of the text */
     const char *rest;                   /* the text without them */
     uint64_t hash;                      /* of rest */
 } LsNumbers;
 
-/* text, host: as an emitter prints them (LsKernelText). NULL: the kernel does more than launch its
- * parts, and shares none. */
+/* text, host: as an emitter prints them (LsKernelText); host begins with the function that launches
+ * the parts. NULL: that does more, and the kernel shares no text. */
 LsNumbers *ls_numbers_find(LsArena *a, const char *text, const char *host);
 /* Whether the two may share a kernel. */
 bool ls_numbers_alike(const LsNumbers *a, const LsNumbers *b);
@@ -36,7 +43,8 @@ bool ls_numbers_alike(const LsNumbers *a, const LsNumbers *b);
 typedef struct LsShared {               /* what kernels that are alike have together */
     const LsNumbers *const *of; uint32_t nof;
     int *argument;                      /* by number of a text: which argument it is; -1: constant */
-    int n;                              /* arguments */
+    int narg;                           /* of the text, before the numbers */
+    int n;                              /* numbers that are arguments */
     bool fours[LS_NUMBERS_MOST];        /* all values of an argument are multiples of four */
 } LsShared;
 
@@ -48,8 +56,8 @@ int64_t ls_numbers_value(const LsShared *s, uint32_t i, int k);
 
 /* The kernels' one text: the parts take the arguments n0, n1, ... */
 const char *ls_numbers_text(LsArena *a, const LsShared *s);
-/* The function that launches kernel i; `own` in it is the name of the kernel, its parts are those
- * of `parts`. */
+/* The host text of kernel i; `own` in it is the name of the kernel, its parts are those of `parts`.
+ */
 const char *ls_numbers_host(LsArena *a, const LsShared *s, uint32_t i, const char *own,
                             const char *parts);
 /* A table of parts (LsKernelText) with the arguments counted. */

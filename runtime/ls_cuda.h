@@ -41,6 +41,7 @@ typedef unsigned long uintptr_t;
 #define LS_EXACT_END
 
 #ifdef __CUDACC__
+#define LS_CHECK(condition) ((void)0)
 #define LS_ALIGNED(bytes) __align__(bytes)
 #define LS_UNROLL _Pragma("unroll")
 #define LS_ROLLED _Pragma("unroll 1")   /* runs once a block: not worth its time in the compiler */
@@ -201,6 +202,42 @@ LS_FN void ls_put4(real *to, const real from[4])
         if ((ls_here & 3) == 3)                                                                    \
             ls_put4((y) + (ls_here - 3), y##_four);                                                \
     } while (0)
+
+/* Its merging of loads ends where it makes one running pointer of an address in a loop, and no
+ * longer sees a multiple of 16 bytes: so the four are read as one, when the first is asked for. */
+#define LS_FOUR(v)                                                                                 \
+    real v##_four[4];                                                                              \
+    (void)v##_four
+#define LS_GET4(v, x, at) ls_four_at(v##_four, x, at)
+LS_FN real ls_four_at(real four[4], const real *x, int64_t at)
+{
+    if ((at & 3) == 0)
+        ls_get4(four, x + at);
+    return four[at & 3];
+}
+
+/* Four bytes, which are one word of memory. */
+#define LS_BYTES4(v)                                                                               \
+    uint32_t v##_bytes = 0;                                                                        \
+    (void)v##_bytes
+#define LS_GET4B(v, x, at) ls_byte_at(&v##_bytes, x, at)
+LS_FN uint8_t ls_byte_at(uint32_t *four, const uint8_t *x, int64_t at)
+{
+    if ((at & 3) == 0) {
+        LS_CHECK((uintptr_t)(x + at) % 4 == 0);
+        memcpy(four, __builtin_assume_aligned(x + at, 4), sizeof *four);
+    }
+    return (uint8_t)(*four >> 8 * (at & 3));
+}
+#define LS_PUT4B(v, y, at, value) ls_put_byte(&v##_bytes, y, at, value)
+LS_FN void ls_put_byte(uint32_t *four, uint8_t *y, int64_t at, uint8_t value)
+{
+    *four = ((at & 3) == 0 ? 0 : *four) | (uint32_t)value << 8 * (at & 3);
+    if ((at & 3) == 3) {
+        LS_CHECK((uintptr_t)(y + (at - 3)) % 4 == 0);
+        memcpy(__builtin_assume_aligned(y + (at - 3), 4), four, sizeof *four);
+    }
+}
 
 /* run[0 .. 3]: the values, each of elements a, b, c of the arrays x0, x1, x2, joined. Where n is a
  * multiple of 4 the arrays start at multiples of 16 bytes, and a thread takes four neighbours at a

@@ -42,6 +42,9 @@
  *                                  four elements: a thread takes four neighbours
  *   LS_PUT4(y, at, v);             y[at] = v of real numbers, in LS_LANES4 once for each of the four:
  *                                  they are stored together, behind all that is read before
+ *   LS_FOUR(v);  LS_GET4(v, x, at) before LS_LANES4: a place; there, once for each of the four: x[at] of
+ *                                  real numbers, which are read together into that place of v's own
+ *   LS_BYTES4(v);  LS_GET4B  LS_PUT4B      the same of arrays of uint8_t; a place for each of the two
  *   LS_ROWS(j, from, to) {}        independent steps, shared by the y rows of threads
  *   LS_ONE {}  LS_LEAD {}          done once; by one thread of each row
  *   LS_FOLD(k, y) {}               k = 1 .. y - 1: the other rows' LS_OF_ROW(name, k), for LS_ROWS(0, 1)
@@ -59,6 +62,11 @@
 #define LS_LANES(i, from, to) _Pragma("GCC ivdep") for (int64_t i = (from); i < (to); i++)
 #define LS_LANES4(i, from, to) LS_LANES(i, from, to)
 #define LS_PUT4(y, at, v) (y)[at] = (v)
+#define LS_FOUR(v) (void)0
+#define LS_GET4(v, x, at) (x)[at]
+#define LS_BYTES4(v) (void)0
+#define LS_GET4B(v, x, at) (x)[at]
+#define LS_PUT4B(v, y, at, value) (y)[at] = (value)
 #define LS_ROWS(j, from, to) for (int64_t j = (from); j < (to); j++)
 #define LS_ONE
 #define LS_LEAD

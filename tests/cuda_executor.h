@@ -80,15 +80,17 @@ void exec_trap(int line);
     static const ExecPart name = {#name, narg, x, y, name##_unit};                                 \
     static const ExecPart *const p_##name __attribute__((unused)) = &name;  /* as host texts say */
 #define ls_cuda_launch(run, part, units, arg) exec_launch(part, units, run, arg)
-#define ls_cuda_launch_with(run, part, units, arg, number, n)                                      \
-    exec_launch_with(part, units, run, arg, number, n)
+#define ls_cuda_launch_with(run, part, units, arg, narg, number, n)                                \
+    exec_launch_with(part, units, run, arg, narg, number, n)
 
 static inline void exec_launch_with(const ExecPart *part, int64_t units, const struct LsRun *run,
-                                    void *const arg[], const int64_t number[], int n)
+                                    void *const arg[], int narg, const int64_t number[], int n)
 {
-    void *all[256];
-    for (int k = 0; k < part->narg; k++)
-        all[k] = k < part->narg - n ? arg[k] : (void *)(intptr_t)number[k - (part->narg - n)];
+    void *all[256] = {0};
+    for (int k = 0; k < narg; k++)
+        all[k] = arg[k];
+    for (int k = 0; k < n; k++)
+        all[part->narg - n + k] = (void *)(intptr_t)number[k];
     exec_launch(part, units, run, all);
 }
 

@@ -82,7 +82,7 @@ START_TEST(the_text_takes_what_varies_behind_the_operands)
     ck_assert_str_eq(ls_numbers_host(arena, s, 1, "K", "k5_slice"),
                      "static void K(LsRun *run, void *const arg[])\n{\n"
                      "    static const int64_t number[] = {65, 256};\n"
-                     "    ls_cuda_launch_with(run, p_k5_slice_part, 2, arg, number, 2);\n}\n");
+                     "    ls_cuda_launch_with(run, p_k5_slice_part, 2, arg, 3, number, 2);\n}\n");
     ck_assert_str_eq(ls_numbers_table(arena, s, "LS_ROW(K_part, 3, 8, 32)\n"),
                      "LS_ROW(K_part, 3 + 2, 8, 32)\n");
 }
@@ -118,6 +118,62 @@ START_TEST(a_kernel_that_does_more_than_launch_shares_nothing)
 }
 END_TEST
 
+/* A library's call and its table, behind the launches of the kernel that the call may need. */
+START_TEST(what_is_behind_the_launching_function_stays)
+{
+    static const char call[] = "static const LsCudaConv K_conv = {.behind = K_rest};\n"
+                               "static void K(LsRun *run, void *const arg[])\n{\n"
+                               "    ls_cuda_conv(run, &K_conv, arg);\n}\n";
+    const char *rest = "static void K_rest(LsRun *run, void *const arg[])\n{\n"
+                       "    ls_cuda_launch(run, p_K_rest_part, 2, arg);\n}\n";
+    const LsNumbers *of[2];
+    for (int k = 0; k < 2; k++)
+        of[k] = ls_numbers_find(arena, slice_text(100, 64, 128 << k, 32),
+                                ls_arena_printf(arena, "%s%s", rest, call));
+    const LsShared *s = ls_numbers_share(arena, of, 2, false);
+    ck_assert_str_eq(ls_numbers_host(arena, s, 1, "K", "k5_conv"),
+                     ls_arena_printf(arena, "static void K_rest(LsRun *run, void *const arg[])\n{\n"
+                                     "    static const int64_t number[] = {256};\n"
+                                     "    ls_cuda_launch_with(run, p_k5_conv_rest_part, 2, arg, "
+                                     "3, number, 1);\n}\n%s", call));
+    ck_assert_ptr_null(ls_numbers_find(arena, slice_text(1, 1, 1, 4),   /* a launch outside of it */
+                                       ls_arena_printf(arena, "%s%s", rest, rest)));
+}
+END_TEST
+
+/* A concatenation: its result stands behind its operands, which are so many. */
+static const LsNumbers *concat(int operands)
+{
+    const char *text =
+        ls_arena_printf(arena, "LS_PART(K_part, %d, 8, 32)\n{\n    LS_UNITS;\n"
+                        "    LS_OUT(real, y, %d);\n    const int64_t end = 1 + %d;\n"
+                        "    for (int64_t o = 1; o < end; o++) {\n        LS_IN(real, x, o);\n"
+                        "        LS_COPY(y + o * 32, x, 32);\n    }\n}\n", operands + 2, operands,
+                        operands - 1);
+    return numbers(text, 2);
+}
+
+START_TEST(kernels_of_other_numbers_of_operands_share_the_text_of_the_most)
+{
+    const LsNumbers *of[] = {concat(3), concat(7), concat(5)};
+    ck_assert(ls_numbers_alike(of[0], of[1]));
+    const LsShared *s = ls_numbers_share(arena, of, 3, false);
+    ck_assert_int_eq(s->n, 2);
+    ck_assert_int_eq(s->narg, 9);
+    const char *text = ls_numbers_text(arena, s);
+    ck_assert_ptr_nonnull(strstr(text, "LS_PART(K_part, 9 + 2, 8, 32)\n{\n    LS_UNITS;\n"
+                                       "    LS_NUMBER(n0, 9);\n    LS_NUMBER(n1, 10);\n"
+                                       "    LS_OUT(real, y, n0);\n"));
+    ck_assert_ptr_nonnull(strstr(text, "end = 1 + n1;"));
+    ck_assert_str_eq(ls_numbers_host(arena, s, 2, "K", "k5_concat"),
+                     "static void K(LsRun *run, void *const arg[])\n{\n"
+                     "    static const int64_t number[] = {5, 4};\n"
+                     "    ls_cuda_launch_with(run, p_k5_concat_part, 2, arg, 7, number, 2);\n}\n");
+    ck_assert_str_eq(ls_numbers_table(arena, s, "LS_ROW(K_part, 5, 8, 32)\n"),
+                     "LS_ROW(K_part, 9 + 2, 8, 32)\n");
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("numbers");
@@ -129,5 +185,7 @@ int main(void)
     tcase_add_test(tc, numbers_that_always_agree_are_one_argument);
     tcase_add_test(tc, functions_that_parts_call_keep_their_constants);
     tcase_add_test(tc, a_kernel_that_does_more_than_launch_shares_nothing);
+    tcase_add_test(tc, kernels_of_other_numbers_of_operands_share_the_text_of_the_most);
+    tcase_add_test(tc, what_is_behind_the_launching_function_stays);
     return run_tests("numbers", tc);
 }

@@ -94,13 +94,26 @@ bool ls_body_same_loops(const LsKernelText *a, const LsKernelText *b)
     return same;
 }
 
+static LsType operand_type(const LsBody *b, int x)
+{
+    return ls_type(b->k->g, ls_in(b->k->g, b->k->n, x));
+}
+
+/* Operand x is read four elements at a time. */
+static bool in_fours(const LsBody *b, int x)
+{
+    return b->fours && b->load[x] && b->at[x] == LS_AT_INNER && operand_type(b, x) == LS_REAL;
+}
+
 void ls_body_load(const LsBody *b, LsLoadAt at)
 {
+    struct LsArena *a = b->nest->arena;
     for (int x = 0; x < b->node->nin; x++)
         if (b->load[x] && b->at[x] == at)
-            ls_emit_line(b->k->e, "const %s a%d = x%d[%s];",
-                         ls_ctype(ls_type(b->k->g, ls_in(b->k->g, b->k->n, x))), x, x,
-                         ls_nest_offset(b->nest, x, 0, b->nest->naxis));
+            ls_emit_line(b->k->e, "const %s a%d = %s;", ls_ctype(operand_type(b, x)), x,
+                         ls_get_text(a, in_fours(b, x), ls_arena_printf(a, "a%d", x),
+                                     ls_arena_printf(a, "x%d", x),
+                                     ls_nest_offset(b->nest, x, 0, b->nest->naxis)));
 }
 
 void ls_body_declare(const LsBody *b)
@@ -111,6 +124,9 @@ void ls_body_declare(const LsBody *b)
     for (int y = 0; y < b->node->nout; y++)
         if (!b->f->out[y].reduce)
             ls_emit_result(b->k, ls_arena_printf(b->k->g->arena, "y%d", y), y);
+    for (int x = 0; x < b->node->nin; x++)
+        if (in_fours(b, x))
+            ls_emit_line(b->k->e, "LS_FOUR(a%d);", x);
     ls_body_load(b, LS_AT_TOP);
 }
 

@@ -44,24 +44,29 @@ static const char *even_part(const LsLossText *l, const char *even)
 static void grad_group(const LsLossText *l)
 {
     LsEmit *e = l->e;
+    bool fours = l->classes % 4 == 0;
+    if (fours)
+        ls_emit_line(e, "LS_FOUR(score);");
     ls_loss_open_group(l);
     ls_loss_label(l);
     factors(l);
-    ls_emit_line(e, "const real *const row = x + %s;", ls_loss_offset(l, LS_LOSS_SCORES));
-    ls_emit_line(e, "real *const to = dx + %s;", ls_loss_offset(l, LS_LOSS_SCORES));
+    ls_emit_line(e, "const int64_t row = %s;", ls_loss_offset(l, LS_LOSS_SCORES));
     ls_emit_line(e, "if (!in) {");
     run_classes(l);
-    ls_emit_line(e, "to[c] = 0;");
+    ls_emit_put(e, fours, "dx", "row + c", "0");
     ls_emit_line(e, "}");
     ls_emit_line(e, "continue;");
     ls_emit_line(e, "}");
     ls_emit_line(e, "const real z = lse[%s], by = %s;", ls_loss_offset(l, LS_LOSS_LSE), factor(l));
     run_classes(l);
-    ls_emit_line(e, "to[c] = ls_exp(row[c] - z) * by%s;", even_part(l, "even"));
+    ls_emit_put(e, fours, "dx", "row + c",
+                ls_arena_printf(l->n->arena, "ls_exp(%s - z) * by%s",
+                                ls_get_text(l->n->arena, fours, "score", "x", "row + c"),
+                                even_part(l, "even")));
     ls_emit_line(e, "}");
     ls_emit_line(e, "LS_ROW_SYNC;");
     ls_emit_line(e, "LS_LEAD {");
-    ls_emit_line(e, "to[t * %" PRId64 "] -= pick;", l->stride);
+    ls_emit_line(e, "dx[row + t * %" PRId64 "] -= pick;", l->stride);
     ls_emit_close(e, 4);
 }
 

@@ -3,6 +3,8 @@
 
 #include <inttypes.h>
 
+enum { APART = 4 };         /* operands that a concatenation names one by one, at most */
+
 typedef struct Move {
     const LsKernelText *k;
     const LsNode *node;
@@ -143,10 +145,11 @@ static void concat_one(const Move *m, int o, int64_t row, int64_t at, int64_t co
 static void concat_alike(const Move *m, int o, int n, int64_t row, int64_t at, int64_t count)
 {
     LsEmit *e = m->k->e;
-    ls_emit_line(e, "for (int64_t o = 0; o < %d; o++) {", n);
-    ls_emit_line(e, "LS_IN(%s, x, %d + o);", ls_ctype(m->y->type), o);
-    ls_emit_line(e, "LS_COPY(y + j * %" PRId64 " + %" PRId64 " + o * %" PRId64 ", x + j * %" PRId64
-                 ", %" PRId64 ");", row, at, count, count, count);
+    ls_emit_line(e, "const int64_t end%d = %d + %d;", o, o, n);
+    ls_emit_line(e, "for (int64_t o = %d; o < end%d; o++) {", o, o);
+    ls_emit_line(e, "LS_IN(%s, x, o);", ls_ctype(m->y->type));
+    ls_emit_line(e, "LS_COPY(y + j * %" PRId64 " + %" PRId64 " + (o - %d) * %" PRId64
+                 ", x + j * %" PRId64 ", %" PRId64 ");", row, at, o, count, count, count);
     ls_emit_line(e, "}");
 }
 
@@ -157,15 +160,18 @@ static void concat_runs(const Move *m, int axis, int64_t run)
     LsEmit *e = k->e;
     int64_t row = run * m->y->shape.dim[axis], outer = ls_count(&m->y->shape) / row, at = 0;
     int64_t group = row >= ls_unit(k) ? 1 : ls_unit(k) / row;
-    int x = ls_threads(row / m->node->nin / 4, 256);
-    const LsGrid part = {"part", ls_ceil_div(outer, group), x, ls_threads(group, 256 / x)};
+    bool gpu = k->target->kind == LS_TARGET_CUDA;
+    int x = ls_threads(row / m->node->nin / 4, 16);     /* all but the smallest share a text */
+    if (gpu)
+        group = 128 / x;
+    const LsGrid part = {"part", ls_ceil_div(outer, group), x, ls_threads(group, 128 / x)};
     ls_emit_part(k, &part);
     ls_emit_result(k, "y", 0);
     ls_emit_line(e, "LS_ROWS(j, lo * %" PRId64 ", ls_least(hi * %" PRId64 ", %" PRId64 ")) {",
                  group, group, outer);
     for (int o = 0, same; o < m->node->nin; o += same) {
         int64_t count = run * ls_in_shape(k->g, k->n, o)->dim[axis];
-        for (same = 1; o + same < m->node->nin; same++)
+        for (same = 1; o + same < m->node->nin && m->node->nin > APART; same++)
             if (run * ls_in_shape(k->g, k->n, o + same)->dim[axis] != count)
                 break;
         if (same == 1)

@@ -131,7 +131,10 @@ void ls_nest_decode(LsEmit *e, const LsNest *n, const char *flat, int count, con
 /* Of a GPU many are wanted, and a thread's start costs nothing. */
 int64_t ls_unit(const LsKernelText *k) { return k->target->kind == LS_TARGET_CPU ? 8192 : 2048; }
 
-enum { THREADS = 256 };     /* of a block */
+enum {
+    THREADS = 256,          /* of a block */
+    ONE_BLOCK = 128,        /* of a small grid's only block, whatever its size: more share its text */
+};
 
 int ls_threads(int64_t n, int most)
 {
@@ -180,7 +183,8 @@ LsBoxes ls_boxes(const LsKernelText *k, const LsNest *n)
 {
     int64_t inner = n->size[n->naxis - 1], mid = n->naxis > 1 ? n->size[n->naxis - 2] : 1;
     int64_t unit = ls_unit(k);
-    LsBoxes b = {.inner = inner, .mid = mid, .outer = 1};
+    LsBoxes b = {.inner = inner, .mid = mid, .outer = 1,
+                 .gpu = k->target->kind != LS_TARGET_CPU};
     if (inner >= 2 * unit) {
         b.inner = unit;
         b.mid = 1;
@@ -199,16 +203,19 @@ LsBoxes ls_boxes(const LsKernelText *k, const LsNest *n)
 LsGrid ls_boxes_grid(const char *suffix, const LsBoxes *b)
 {
     int x = ls_threads(b->fours ? b->inner / 4 : b->inner, THREADS);
+    if (b->units == 1 && b->mid == 1 && x < ONE_BLOCK)
+        x = ONE_BLOCK;
     return (LsGrid){suffix, b->units, x, ls_threads(b->mid, THREADS / x)};
 }
 
 /* First and last index of one axis in a unit. */
-static void bounds(LsEmit *e, const char *var, const char *unit, int64_t size, int64_t block)
+static void bounds(LsEmit *e, const LsBoxes *b, const char *var, const char *unit, int64_t size,
+                   int64_t block)
 {
     if (block == size || block == 1)
         return;
     ls_emit_line(e, "const int64_t %s0 = %s * %" PRId64 ";", var, unit, block);
-    if (size % block == 0)
+    if (size % block == 0 && !b->gpu)   /* there constants are worth less than one text for all */
         ls_emit_line(e, "const int64_t %s1 = %s0 + %" PRId64 ";", var, var, block);
     else
         ls_emit_line(e, "const int64_t %s1 = ls_least(%s0 + %" PRId64 ", %" PRId64 ");", var, var,
@@ -248,10 +255,10 @@ int ls_boxes_open(LsEmit *e, const LsNest *n, const LsBoxes *b)
         mid = ls_arena_printf(n->arena, "%s / %" PRId64, mid, b->ninner);
         inner = ls_arena_printf(n->arena, "u %% %" PRId64, b->ninner);
     }
-    bounds(e, n->var[last], inner, n->size[last], b->inner);
+    bounds(e, b, n->var[last], inner, n->size[last], b->inner);
     if (last == 0)
         return 1;
-    bounds(e, n->var[last - 1], mid, n->size[last - 1], b->mid);
+    bounds(e, b, n->var[last - 1], mid, n->size[last - 1], b->mid);
     return walk(e, "LS_ROWS", n->var[last - 1], mid, n->size[last - 1], b->mid) ? 2 : 1;
 }
 
@@ -273,6 +280,12 @@ void ls_emit_put(LsEmit *e, bool fours, const char *y, const char *at, const cha
         ls_emit_line(e, "LS_PUT4(%s, %s, %s);", y, at, v);
     else
         ls_emit_line(e, "%s[%s] = %s;", y, at, v);
+}
+
+const char *ls_get_text(struct LsArena *a, bool fours, const char *v, const char *x, const char *at)
+{
+    return fours ? ls_arena_printf(a, "LS_GET4(%s, %s, %s)", v, x, at)
+                 : ls_arena_printf(a, "%s[%s]", x, at);
 }
 
 void ls_emit_close(LsEmit *e, int count)

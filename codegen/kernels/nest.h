@@ -49,6 +49,7 @@ typedef struct LsBoxes {
     int64_t ninner, nmid, outer;    /* units along each axis; product of the axes outside */
     int64_t units;
     bool fours;                 /* LS_LANES4 serves the innermost axis */
+    bool gpu;
 } LsBoxes;
 LsBoxes ls_boxes(const LsKernelText *k, const LsNest *n);
 /* The grid of these units. */
@@ -80,6 +81,8 @@ static inline const char *ls_lanes_word(bool fours) { return fours ? "LS_LANES4"
 /* ---- text that many emitters share ---- */
 /* "y[at] = v;", or of four neighbours in LS_LANES4, all real numbers, "LS_PUT4(y, at, v);". */
 void ls_emit_put(LsEmit *e, bool fours, const char *y, const char *at, const char *v);
+/* "x[at]", or in LS_LANES4 of real numbers "LS_GET4(v, x, at)", behind "LS_FOUR(v);". */
+const char *ls_get_text(struct LsArena *a, bool fours, const char *v, const char *x, const char *at);
 void ls_emit_close(LsEmit *e, int count);
 
 static inline int64_t ls_ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }

@@ -3,27 +3,16 @@
  * A unit is one row of pixels (all spatial axes but the last fixed); the innermost loops run along
  * the channels. Forward, windows that lie inside the image are printed out position by position,
  * others loop over the part that does. The gradients gather: each pixel of x sums what the windows
- * over it say, in window order, so that nothing is written twice. */
-#include "codegen/kernels/nest.h"
+ * over it say, in window order, so that nothing is written twice. GPUs have most of them from
+ * pool_fours.c. */
+#include "codegen/kernels/pool.h"
 
 #include <inttypes.h>
 
-enum { UNROLL = 9 };        /* window positions that are printed out, at most */
-
-typedef struct Pool {
-    const LsKernelText *k;
-    LsEmit *e;
-    const LsWindowAttr *w;
-    bool max;
-    int n;                          /* spatial axes */
-    int64_t batch, channels;
-    int64_t x[LS_MAX_SPATIAL], y[LS_MAX_SPATIAL];   /* spatial sizes of the large and small side */
-} Pool;
-
-static Pool pool_new(const LsKernelText *k, const LsShape *x, const LsShape *y, bool max)
+static LsPool pool_new(const LsKernelText *k, const LsShape *x, const LsShape *y, bool max)
 {
-    Pool p = {.k = k, .e = k->e, .w = &k->g->node[k->n.i].attr.window, .max = max, .n = x->rank - 2,
-              .batch = x->dim[0], .channels = x->dim[1]};
+    LsPool p = {.k = k, .e = k->e, .w = &k->g->node[k->n.i].attr.window, .max = max,
+                .n = x->rank - 2, .batch = x->dim[0], .channels = x->dim[1]};
     for (int d = 0; d < p.n; d++) {
         p.x[d] = x->dim[2 + d];
         p.y[d] = y->dim[2 + d];
@@ -31,8 +20,7 @@ static Pool pool_new(const LsKernelText *k, const LsShape *x, const LsShape *y, 
     return p;
 }
 
-/* "((b * 56 + p0) * 56 + p1) * 64": the pixel's first channel. */
-static const char *pixel(const Pool *p, const int64_t size[], const char *var)
+const char *ls_pool_pixel(const LsPool *p, const int64_t size[], const char *var)
 {
     struct LsArena *a = p->k->g->arena;
     const char *text = "b";
@@ -41,7 +29,7 @@ static const char *pixel(const Pool *p, const int64_t size[], const char *var)
     return ls_arena_printf(a, "%s * %" PRId64, text, p->channels);
 }
 
-static int64_t rows(const Pool *p, const int64_t size[])
+static int64_t rows(const LsPool *p, const int64_t size[])
 {
     int64_t n = p->batch;
     for (int d = 0; d < p->n - 1; d++)
@@ -49,16 +37,14 @@ static int64_t rows(const Pool *p, const int64_t size[])
     return n;
 }
 
-/* The grid of rows of pixels of that size. */
-static LsGrid rows_of(const Pool *p, const int64_t size[])
+LsGrid ls_pool_grid(const LsPool *p, const int64_t size[])
 {
     int x = ls_threads(p->channels % 4 == 0 ? p->channels / 4 : p->channels, 256);
     return (LsGrid){"part", rows(p, size), x, ls_threads(size[p->n - 1], 256 / x)};
 }
 
-/* The loop over units and the indices b, var0, ... of a row; then the loop over the last axis. */
-static void open_rows(const Pool *p, const int64_t size[], const char *var,
-                      void (*each)(const Pool *, int axis))
+void ls_pool_open_rows(const LsPool *p, const int64_t size[], const char *var,
+                       void (*each)(const LsPool *, int axis))
 {
     int64_t inside = 1;
     ls_emit_line(p->e, "for (int64_t u = lo; u < hi; u++) {");
@@ -74,20 +60,19 @@ static void open_rows(const Pool *p, const int64_t size[], const char *var,
     each(p, p->n - 1);
 }
 
-static void channel_loop(const Pool *p)
+void ls_pool_channels(const LsPool *p)
 {
     ls_emit_line(p->e, "%s(c, 0, %" PRId64 ") {", ls_lanes_word(p->channels % 4 == 0), p->channels);
 }
 
 /* ---- forward ---- */
-static void window_start(const Pool *p, int d)
+static void window_start(const LsPool *p, int d)
 {
     ls_emit_line(p->e, "const int64_t s%d = p%d * %" PRId64 " - %" PRId64 ";", d, d,
                  p->w->stride[d], p->w->pad_lo[d]);
 }
 
-/* Where the window starts, and which of its positions lie inside. */
-static void window_range(const Pool *p, int d)
+void ls_pool_window(const LsPool *p, int d)
 {
     const LsWindowAttr *w = p->w;
     window_start(p, d);
@@ -98,7 +83,7 @@ static void window_range(const Pool *p, int d)
                  d, d, w->dilation[d], p->x[d], w->kernel[d]);
 }
 
-static int64_t window_size(const Pool *p)
+int64_t ls_pool_positions(const LsPool *p)
 {
     int64_t n = 1;
     for (int d = 0; d < p->n; d++)
@@ -106,18 +91,16 @@ static int64_t window_size(const Pool *p)
     return n;
 }
 
-/* Number of the position r0, r1, ... as text. */
-static const char *position(const Pool *p)
+const char *ls_pool_position(const LsPool *p, const char *var)
 {
-    const char *text = "r0";
+    struct LsArena *a = p->k->g->arena;
+    const char *text = ls_arena_printf(a, "%s0", var);
     for (int d = 1; d < p->n; d++)
-        text =
-            ls_arena_printf(p->k->g->arena, "(%s) * %" PRId64 " + r%d", text, p->w->kernel[d], d);
+        text = ls_arena_printf(a, "(%s) * %" PRId64 " + %s%d", text, p->w->kernel[d], var, d);
     return text;
 }
 
-/* Elements between the first position of a window and position r. */
-static int64_t distance(const Pool *p, int64_t r)
+int64_t ls_pool_far(const LsPool *p, int64_t r)
 {
     int64_t far = 0, step = p->channels;
     for (int d = p->n - 1; d >= 0; d--) {
@@ -128,21 +111,21 @@ static int64_t distance(const Pool *p, int64_t r)
     return far;
 }
 
-static const char *index_type(const Pool *p)
+const char *ls_pool_index_type(const LsPool *p)
 {
-    return window_size(p) <= 256 ? "uint8_t" : "int32_t";
+    return ls_pool_positions(p) <= 256 ? "uint8_t" : "int32_t";
 }
 
 /* The window lies inside: all positions of one channel in a row. */
-static void whole_window(const Pool *p)
+static void whole_window(const LsPool *p)
 {
-    channel_loop(p);
+    ls_pool_channels(p);
     ls_emit_line(p->e, "real m = x[from + c];");
     if (p->max)
         ls_emit_line(p->e, "int32_t k = 0;");
-    for (int64_t r = 1; r < window_size(p); r++) {
+    for (int64_t r = 1; r < ls_pool_positions(p); r++) {
         const char *v =
-            ls_arena_printf(p->k->g->arena, "x[from + %" PRId64 " + c]", distance(p, r));
+            ls_arena_printf(p->k->g->arena, "x[from + %" PRId64 " + c]", ls_pool_far(p, r));
         if (p->max) {
             ls_emit_line(p->e, "const real v%" PRId64 " = %s;", r, v);
             ls_emit_line(
@@ -156,22 +139,19 @@ static void whole_window(const Pool *p)
         }
     }
     if (p->max)
-        ls_emit_line(p->e, "index[to + c] = (%s)k;", index_type(p));
+        ls_emit_line(p->e, "index[to + c] = (%s)k;", ls_pool_index_type(p));
     ls_emit_put(p->e, p->channels % 4 == 0, "y", "to + c", p->max ? "m" : "m / count");
     ls_emit_line(p->e, "}");
 }
 
-static void part_window(const Pool *p)
+static void part_window(const LsPool *p)
 {
     const char *far = "from";
     int64_t step = p->channels;
-    channel_loop(p);
+    ls_pool_channels(p);
     if (p->max) {
-        struct LsArena *a = p->k->g->arena;
-        const char *first = "a0";
-        for (int d = 1; d < p->n; d++)
-            first = ls_arena_printf(a, "(%s) * %" PRId64 " + a%d", first, p->w->kernel[d], d);
-        ls_emit_line(p->e, "index[to + c] = (%s)(%s);", index_type(p), first);
+        ls_emit_line(p->e, "index[to + c] = (%s)(%s);", ls_pool_index_type(p),
+                     ls_pool_position(p, "a"));
     }
     ls_emit_line(p->e, p->max ? "y[to + c] = -INFINITY;" : "y[to + c] = 0;");
     ls_emit_line(p->e, "}");
@@ -182,26 +162,25 @@ static void part_window(const Pool *p)
     }
     for (int d = 0; d < p->n; d++)
         ls_emit_line(p->e, "for (int64_t r%d = a%d; r%d < e%d; r%d++) {", d, d, d, d, d);
-    channel_loop(p);
+    ls_pool_channels(p);
     if (p->max) {
         ls_emit_line(p->e, "const real v = x[%s + c], m = y[to + c];", far);
         ls_emit_line(p->e, "const bool take = (v > m) | (v != v);");
-        ls_emit_line(p->e, "index[to + c] = take ? (%s)(%s) : index[to + c];", index_type(p),
-                     position(p));
+        ls_emit_line(p->e, "index[to + c] = take ? (%s)(%s) : index[to + c];",
+                     ls_pool_index_type(p), ls_pool_position(p, "r"));
         ls_emit_line(p->e, "y[to + c] = take ? v : m;");
     } else {
         ls_emit_line(p->e, "y[to + c] += x[%s + c];", far);
     }
     ls_emit_close(p->e, p->n + 1);
     if (!p->max) {
-        channel_loop(p);
+        ls_pool_channels(p);
         ls_emit_line(p->e, "y[to + c] /= count;");
         ls_emit_line(p->e, "}");
     }
 }
 
-/* Divisor of the average at the window that starts at s0, s1, ... */
-static void divisor(const Pool *p, const char *name)
+void ls_pool_divisor(const LsPool *p, const char *name)
 {
     struct LsArena *a = p->k->g->arena;
     const char *text = NULL;
@@ -216,22 +195,22 @@ static void divisor(const Pool *p, const char *name)
     ls_emit_line(p->e, "const real %s = (real)(%s);", name, text);
 }
 
-static void forward(const Pool *p)
+static void forward(const LsPool *p)
 {
     struct LsArena *a = p->k->g->arena;
     const char *inside = "";
-    bool unroll = window_size(p) <= UNROLL;
-    const LsGrid part = rows_of(p, p->y);
+    bool unroll = ls_pool_positions(p) <= LS_POOL_UNROLL;
+    const LsGrid part = ls_pool_grid(p, p->y);
     ls_emit_part(p->k, &part);
     ls_emit_operand(p->k, "x", 0);
     ls_emit_result(p->k, "y", 0);
     if (p->max)
         ls_emit_result(p->k, "index", 1);
-    open_rows(p, p->y, "p", window_range);
-    ls_emit_line(p->e, "const int64_t from = %s, to = %s;", pixel(p, p->x, "s"),
-                 pixel(p, p->y, "p"));
+    ls_pool_open_rows(p, p->y, "p", ls_pool_window);
+    ls_emit_line(p->e, "const int64_t from = %s, to = %s;", ls_pool_pixel(p, p->x, "s"),
+                 ls_pool_pixel(p, p->y, "p"));
     if (!p->max)
-        divisor(p, "count");
+        ls_pool_divisor(p, "count");
     for (int d = 0; d < p->n; d++)
         inside = ls_arena_printf(a, "%s%se%d - a%d == %" PRId64, inside, d > 0 ? " && " : "", d, d,
                                  p->w->kernel[d]);
@@ -247,10 +226,10 @@ static void forward(const Pool *p)
 }
 
 /* ---- gradients ---- */
-static void nothing(const Pool *p, int d) { (void)p, (void)d; }
+static void nothing(const LsPool *p, int d) { (void)p, (void)d; }
 
 /* The small side's pixel p whose window position r lies on pixel i; none: the next r. */
-static void open_window(const Pool *p, int d)
+static void open_window(const LsPool *p, int d)
 {
     const LsWindowAttr *w = p->w;
     ls_emit_line(p->e, "for (int64_t r%d = 0; r%d < %" PRId64 "; r%d++) {", d, d, w->kernel[d], d);
@@ -263,30 +242,31 @@ static void open_window(const Pool *p, int d)
     if (!p->max && p->w->count_pad)
         window_start(p, d);
     else if (!p->max)
-        window_range(p, d);
+        ls_pool_window(p, d);
 }
 
-static void gradient(const Pool *p)
+static void gradient(const LsPool *p)
 {
-    const LsGrid part = rows_of(p, p->x);
+    const LsGrid part = ls_pool_grid(p, p->x);
     ls_emit_part(p->k, &part);
     ls_emit_operand(p->k, "dy", 0);
     if (p->max)
         ls_emit_operand(p->k, "index", 1);
     ls_emit_result(p->k, "dx", 0);
-    open_rows(p, p->x, "i", nothing);
-    ls_emit_line(p->e, "const int64_t to = %s;", pixel(p, p->x, "i"));
-    channel_loop(p);
+    ls_pool_open_rows(p, p->x, "i", nothing);
+    ls_emit_line(p->e, "const int64_t to = %s;", ls_pool_pixel(p, p->x, "i"));
+    ls_pool_channels(p);
     ls_emit_line(p->e, "dx[to + c] = 0;");
     ls_emit_line(p->e, "}");
     for (int d = 0; d < p->n; d++)
         open_window(p, d);
-    ls_emit_line(p->e, "const int64_t from = %s;", pixel(p, p->y, "p"));
+    ls_emit_line(p->e, "const int64_t from = %s;", ls_pool_pixel(p, p->y, "p"));
     if (p->max)
-        ls_emit_line(p->e, "const %s r = (%s)(%s);", index_type(p), index_type(p), position(p));
+        ls_emit_line(p->e, "const %s r = (%s)(%s);", ls_pool_index_type(p), ls_pool_index_type(p),
+                     ls_pool_position(p, "r"));
     else
-        divisor(p, "count");
-    channel_loop(p);
+        ls_pool_divisor(p, "count");
+    ls_pool_channels(p);
     ls_emit_line(p->e, p->max ? "dx[to + c] += index[from + c] == r ? dy[from + c] : 0;"
                               : "dx[to + c] += dy[from + c] / count;");
     ls_emit_close(p->e, p->n + 4);
@@ -298,10 +278,12 @@ static void pool_emit(const LsKernelText *k)
     const LsNode *n = &k->g->node[k->n.i];
     const LsShape *in = ls_in_shape(k->g, k->n, 0), *out = ls_shape(k->g, ls_out(k->g, k->n, 0));
     bool max = n->op == LS_OP_MAX_POOL || n->op == LS_OP_MAX_POOL_GRAD;
-    if (n->op == LS_OP_MAX_POOL || n->op == LS_OP_AVERAGE_POOL)
-        forward(&(Pool[]){pool_new(k, in, out, max)}[0]);
+    bool ahead = n->op == LS_OP_MAX_POOL || n->op == LS_OP_AVERAGE_POOL;
+    const LsPool p = ahead ? pool_new(k, in, out, max) : pool_new(k, out, in, max);
+    if (k->target->kind == LS_TARGET_CUDA && ls_pool_positions(&p) <= LS_POOL_UNROLL)
+        (ahead ? ls_pool_fours_forward : ls_pool_fours_gradient)(&p);
     else
-        gradient(&(Pool[]){pool_new(k, out, in, max)}[0]);
+        (ahead ? forward : gradient)(&p);
 }
 
 const LsEmitter ls_emitter_pool = {.emit = pool_emit};

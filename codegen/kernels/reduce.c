@@ -64,7 +64,7 @@ static void cut_axis(LsReduce *r)
         want = most;
     if (want > length / grain)
         want = length / grain;
-    if (want < 1)
+    if (want < 1 || r->body.k->whole)
         want = 1;
     r->piece = ls_ceil_div(ls_ceil_div(length, want), grain) * grain;
     r->npiece = ls_ceil_div(length, r->piece);

@@ -68,18 +68,17 @@ void ls_cuda_launch(LsRun *run, uint32_t part, int64_t units, void *const arg[])
     }
 }
 
-void ls_cuda_launch_with(LsRun *run, uint32_t part, int64_t units, void *const arg[],
+void ls_cuda_launch_with(LsRun *run, uint32_t part, int64_t units, void *const arg[], int narg,
                          const int64_t number[], int n)
 {
     const LsCudaPart *p = &ls_cuda_of(run->device)->program->part[part];
-    void *all[LS_CUDA_ARGS];
-    int narg = p->narg - n;
-    if (narg < 0 || p->narg > LS_CUDA_ARGS) {
+    void *all[LS_CUDA_ARGS] = {0};
+    if (narg + n > p->narg || p->narg > LS_CUDA_ARGS) {
         ls_cuda_fail(run, LS_EXIT_DEVICE, "%s has %d arguments", p->name, p->narg);
         return;
     }
     memcpy(all, arg, (size_t)narg * sizeof *all);
     for (int k = 0; k < n; k++)
-        all[narg + k] = (void *)(intptr_t)number[k];
+        all[p->narg - n + k] = (void *)(intptr_t)number[k];
     ls_cuda_launch(run, part, units, all);
 }

@@ -55,9 +55,10 @@ typedef struct LsCudaProgram {
 /* Computes units 0 .. units - 1 of a part. units = 0 does nothing. */
 void ls_cuda_launch(LsRun *run, uint32_t part, int64_t units, void *const arg[]);
 
-/* The same of a part that kernels with different numbers share: its last n arguments are these. */
+/* The same of a part that kernels with different numbers share: its last n arguments are these. arg
+ * has narg, at most as many as are left. */
 enum { LS_CUDA_ARGS = 256 };    /* most arguments of a part, with its numbers */
-void ls_cuda_launch_with(LsRun *run, uint32_t part, int64_t units, void *const arg[],
+void ls_cuda_launch_with(LsRun *run, uint32_t part, int64_t units, void *const arg[], int narg,
                          const int64_t number[], int n);
 
 extern const struct LsDeviceKind ls_cuda_device;

@@ -1,0 +1,48 @@
+#!/bin/sh
+# Kernels that programs for NVIDIA GPUs spend their time in read and write global memory 16 bytes at a
+# time, where channels or classes are a multiple of four.
+#   sh tests/cuda_wide.sh BUILD-FOLDER SOURCE-FOLDER NVCC
+set -eu
+BUILD=$(cd "$1" && pwd)
+SOURCE=$2
+NVCC=$3
+OUT=$(mktemp -d)
+trap 'rm -rf "$OUT"' EXIT
+export XDG_CONFIG_HOME=$OUT/config XDG_CACHE_HOME=$OUT/cache
+wrong=0
+
+# compiled NAME MODEL-OPTIONS...: NAME.ptx
+compiled() {
+    name=$1
+    shift
+    "$BUILD/lowerset" model "$@" -o "$OUT/$name.onnx" >/dev/null
+    "$BUILD/lowerset" compile "$OUT/$name.onnx" --target=cuda --arch=90a --no-epilogues -q -S --plan-effort=1 \
+        -o "$OUT/$name.c"
+    "$NVCC" -ptx -arch=sm_90a -fmad=false -I"$SOURCE/runtime" "$OUT/$name.cu" -o "$OUT/$name.ptx"
+}
+
+# wide NAME KERNEL LOADS STORES: all such kernels read and write vectors, and at most so many single floats.
+wide() {
+    awk -v kernel="_$2_part" -v loads="$3" -v stores="$4" '
+        function check() {
+            if (part == "") return
+            found++
+            if (v4 == 0 || ld > loads || st > stores) {
+                print part ": " v4 " vectors, " ld " single loads, " st " single stores"
+                bad = 1
+            }
+        }
+        /[.]visible [.]entry/ { check(); part = index($0, kernel) > 0 ? substr($3, 1, length($3) - 1) : ""; v4 = ld = st = 0 }
+        /ld[.]global.*v4[.][fb]32/ { v4++ }
+        /ld[.]global[.a-z]*[.][fb]32/ { ld++ }
+        /st[.](global[.])?[fb]32/ { st++ }
+        END { check(); if (found == 0) { print kernel ": none"; bad = 1 } exit bad }' "$OUT/$1.ptx" || wrong=1
+}
+
+compiled resnet resnet18 --batch=2 --size=64 --width=16 --classes=12
+for kernel in relu maxpool max_pool_grad norm_dx; do wide resnet $kernel 0 0; done
+for kernel in reducemean norm_var norm_dot; do wide resnet $kernel 0 16; done     # their sums one by one
+wide resnet xent_grad 4 1               # the loss, the label once more
+compiled gpt gpt --depth=1 --heads=2 --width=32 --context=16 --vocab=64 --batch=2
+for kernel in gelu gelu_grad; do wide gpt $kernel 0 0; done
+exit $wrong
