@@ -29,6 +29,5 @@ void stand_in_close(void) { ls_cublas_close(cublas); }
 void ls_cuda_matmul(LsRun *run, const LsCudaMatmul *p, void *const arg[])
 {
     LsError e = {0};
-    (void)run;
-    insist(ls_cublas_multiply(cublas, p, arg, NULL, &e), &e);
+    insist(ls_cublas_multiply(cublas, run, p, arg, "n", NULL, &e), &e);
 }

@@ -7,7 +7,8 @@
  * begins at a multiple of 256 bytes and is as large as the algorithm said (and is filled with
  * garbage); algorithms come from the heuristics for that very product, and have run before they are
  * recorded. fake_report counts. FAKE_CUBLASLT_VERSION in the environment is the version that it gives
- * itself out for. */
+ * itself out for; FAKE_CUBLASLT_WITHOUT lists epilogues, "6,36" or "all" but the plain one, that it has
+ * no algorithms for, FAKE_CUBLASLT_STOPS those that do not run. */
 #include "tests/fake_stream.h"
 
 #include <cublasLt.h>
@@ -213,6 +214,18 @@ static bool possible(const Desc *d, const Layout *a, const Layout *b, const Layo
 
 static uint64_t mixed(uint64_t h, uint64_t v) { return (h ^ v) * UINT64_C(0x100000001b3); }
 
+/* The epilogue is in the list of that name in the environment. */
+static bool is_listed(const char *name, uint32_t epilogue)
+{
+    const char *at = getenv(name);
+    if (at != NULL && strcmp(at, "all") == 0)
+        return epilogue != CUBLASLT_EPILOGUE_DEFAULT;
+    for (; at != NULL; at = strchr(at, ',') != NULL ? strchr(at, ',') + 1 : NULL)
+        if ((uint32_t)atoi(at) == epilogue)
+            return true;
+    return false;
+}
+
 /* All that an algorithm is chosen for. */
 static uint64_t name_of(const Desc *d, const Layout *a, const Layout *b, const Layout *out)
 {
@@ -245,6 +258,8 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t h, cublasLtMatmul
             return CUBLAS_STATUS_INVALID_VALUE;
     if (!possible(q, x, y, (const Layout *)c, out))
         return CUBLAS_STATUS_INVALID_VALUE;
+    if (is_listed("FAKE_CUBLASLT_WITHOUT", q->epilogue))
+        return CUBLAS_STATUS_NOT_SUPPORTED;
     for (int k = 0; k < 3 && k < most; k++) {
         uint64_t workspace = k == 1 ? p->workspace : 0;
         to[*n] = (cublasLtMatmulHeuristicResult_t){
@@ -272,6 +287,7 @@ cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t h, cublasLtMatmulDesc_t 
     to->workspaceSize = algo->data[2];
     return algo->data[0] == MAGIC && algo->data[7] == name_of(q, x, y, out)
         && possible(q, x, y, (const Layout *)c, out)
+        && !is_listed("FAKE_CUBLASLT_WITHOUT", q->epilogue)
         ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
 }
 
@@ -425,7 +441,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t h, cublasLtMatmulDesc_t desc, con
         || !aligned(A, algo->data[3]) || !aligned(B, algo->data[4])
         || !aligned(C, algo->data[5]) || !aligned(D, algo->data[6]))
         return CUBLAS_STATUS_INVALID_VALUE;
-    if (!may_run(algo, stream))
+    if (!may_run(algo, stream) || is_listed("FAKE_CUBLASLT_STOPS", d->epilogue))
         return CUBLAS_STATUS_EXECUTION_FAILED;
     const Product p = {*d, *a, *b, *out, A, B, D, workspace, algo->data[2], depth, by};
     fake_stream_work(stream, multiply, &p, sizeof p);

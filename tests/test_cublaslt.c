@@ -5,6 +5,7 @@
 #include "runtime/cuda/cublaslt_choice.c"
 #include "runtime/cuda/cublaslt_library.c"
 #include "runtime/cuda/cublaslt_product.c"
+#include "runtime/cuda/library.c"
 
 #include "tests/suite.h"
 
@@ -27,7 +28,7 @@ static LsCublas *open_fake(const char *cache, const LsStopwatch *tune)
 {
     LsCublas *b = NULL;
     LsError e = {0};
-    const LsCublasSetup setup = {LS_FAKE_CUBLASLT, "NVIDIA H200", cache, tune};
+    const LsCublasSetup setup = {LS_FAKE_CUBLASLT, "NVIDIA H200", cache, tune, NULL};
     ck_assert_msg(ls_cublas_open(&b, &setup, &e), "%s", e.text);
     return b;
 }
@@ -204,7 +205,7 @@ static void check_sums(const Bench *t, double tolerance)
 static void run_case(LsCublas *b, const Bench *t)
 {
     LsError e = {0};
-    ck_assert_msg(ls_cublas_multiply(b, t->p, t->arg, NULL, &e), "%s", e.text);
+    ck_assert_msg(ls_cublas_multiply(b, NULL, t->p, t->arg, "fc1", NULL, &e), "%s", e.text);
 }
 
 static void check_all(LsProductType type, double tolerance)
@@ -349,6 +350,78 @@ START_TEST(the_choice_does_not_depend_on_where_bias_and_matrices_lie)
 }
 END_TEST
 
+/* ---- what the library does not do ---- */
+static int behinds;
+
+static void count_behind(LsRun *run, void *const arg[])
+{
+    (void)run, (void)arg;
+    behinds++;
+}
+
+/* Epilogue 6, of one product, is refused when an algorithm is asked for, or when it first runs. */
+START_TEST(an_epilogue_that_the_library_lacks_is_left_to_the_kernel_behind_that_product_alone)
+{
+    static const char *const how[] = {"FAKE_CUBLASLT_WITHOUT", "FAKE_CUBLASLT_STOPS"};
+    static const char *const says[] = {"has no algorithm for a product f32 12x20x8 NN (epilogue 6) "
+                                       "within 0 bytes: not supported",
+                                       "a product f32 12x20x8 NN (epilogue 6): not supported"};
+    for (int k = 0; k < 2; k++) {
+        char said[1000] = "";
+        FILE *notes = fmemopen(said, sizeof said, "w");
+        LsCublas *b = open_fake(NULL, NULL);
+        LsCudaMatmul relu = {PLAIN, .m = 12, .n = 20, .k = 8, .arg_bias = BIAS,
+                             .after = LS_AFTER_RELU, .behind = count_behind}, gelu = relu;
+        gelu.after = LS_AFTER_GELU;
+        b->notes = notes;
+        behinds = 0;
+        Bench t = bench_new(&relu), u = bench_new(&gelu);
+        setenv(how[k], "6", 1);
+        for (int round = 0; round < 2; round++) {
+            run_case(b, &t);
+            run_case(b, &u);
+        }
+        unsetenv(how[k]);
+        ck_assert_int_eq(behinds, 2);           /* of the first, each time */
+        check_element(&u, 0, 3, 4, 2e-5);
+        relu.after = LS_AFTER_NONE;             /* what was left to it is not done here */
+        relu.arg_bias = -1;
+        check_element(&t, 0, 3, 4, 2e-5);
+        ls_cublas_close(b);
+        fclose(notes);
+        ck_assert_msg(strncmp(said, "note: node 'fc1': ", 18) == 0 && strstr(said, says[k]) != NULL
+                      && strchr(said, '\n') == said + strlen(said) - 1, "%s", said);
+        ck_assert_int_eq(report_of()->live, 0);
+        bench_free(&t);
+        bench_free(&u);
+    }
+}
+END_TEST
+
+START_TEST(without_such_a_kernel_or_an_algorithm_for_the_product_alone_it_is_an_error)
+{
+    LsCublas *b = open_fake(NULL, NULL);
+    LsCudaMatmul relu = {PLAIN, .m = 12, .n = 20, .k = 8, .after = LS_AFTER_RELU};
+    LsCudaMatmul plain = relu;
+    Bench t = bench_new(&relu), u = bench_new(&plain);
+    LsError e = {0};
+    plain.behind = count_behind;
+    behinds = 0;
+    setenv("FAKE_CUBLASLT_WITHOUT", "1,2", 1);
+    ck_assert(!ls_cublas_multiply(b, NULL, &relu, t.arg, NULL, NULL, &e));
+    ck_assert_msg(strstr(e.text, "(epilogue 2)") != NULL, "%s", e.text);
+    e = (LsError){0};
+    ck_assert(!ls_cublas_multiply(b, NULL, &plain, u.arg, NULL, NULL, &e));
+    ck_assert_msg(strstr(e.text, "(epilogue 1)") != NULL, "%s", e.text);
+    ck_assert_int_eq(e.code, LS_EXIT_DEVICE);
+    ck_assert_int_eq(behinds, 0);
+    unsetenv("FAKE_CUBLASLT_WITHOUT");
+    ls_cublas_close(b);
+    bench_free(&t);
+    bench_free(&u);
+}
+END_TEST
+
 /* ---- what goes wrong ---- */
 static void fails(const char *library, const char *says)
 {
@@ -434,6 +507,10 @@ int main(void)
     tcase_add_test(tc, algorithms_that_add_up_in_place_are_not_taken);
     tcase_add_test(tc, choices_are_kept_for_device_and_version_and_checked_when_they_come_back);
     tcase_add_test(tc, the_choice_does_not_depend_on_where_bias_and_matrices_lie);
+    tcase_add_test(
+        tc, an_epilogue_that_the_library_lacks_is_left_to_the_kernel_behind_that_product_alone);
+    tcase_add_test(
+        tc, without_such_a_kernel_or_an_algorithm_for_the_product_alone_it_is_an_error);
     tcase_add_test(tc, a_missing_or_wrong_library_is_a_sentence_with_file_and_version);
     tcase_add_test(tc, a_library_that_the_loader_does_not_find_is_found_in_the_toolkit);
     tcase_add_test(tc, the_real_library_accepts_every_description);

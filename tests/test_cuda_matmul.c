@@ -7,36 +7,61 @@
 
 static const LsEmitter *emitter(void) { return ls_emitter_of(LS_TARGET_CUDA, LS_K_MATMUL); }
 
-/* The kernels of all nodes as a shared object. */
-static void *build(int n, HNode *const node[], const LsTarget *target)
+/* What launches call here. */
+void ls_parallel(LsRun *run, LsPart fn, int64_t units, void *const arg[])
 {
-    char path[] = "/tmp/ls_cuda_matmul_XXXXXX.c", command[512];
-    int fd = mkstemps(path, 2);
-    FILE *to = fdopen(fd, "w");
-    ck_assert_ptr_nonnull(to);
-    fprintf(to, "#include \"runtime/cuda/ls_cublaslt.h\"\n");
-    LsEmit e = {.to = to};
+    for (int64_t u = units - 1; u >= 0; u--)
+        fn(run, arg, u, u + 1);
+}
+
+/* Parts, which run as the CPU's, then pointers to them by the names that launches use, then host
+ * functions. */
+static void print_all(FILE *to, int n, HNode *const node[], const LsTarget *target)
+{
+    char *text[2] = {0};
+    size_t size[2];
+    FILE *host = open_memstream(&text[0], &size[0]), *table = open_memstream(&text[1], &size[1]);
+    LsEmit e = {.to = to}, h = {.to = host}, t = {.to = table};
+    fprintf(to, "#include \"runtime/ls_kernel.h\"\n#include \"runtime/cuda/ls_cublaslt.h\"\n"
+                "#define ls_cuda_launch(run, part, n, arg) ls_parallel(run, part, n, arg)\n");
     for (int i = 0; i < n; i++) {
         char name[16];
         snprintf(name, sizeof name, "k%d", i);
-        emitter()->emit(&(LsKernelText){.host = &e, .g = &node[i]->g, .n = {1}, .name = name,
-                                        .target = target});
-        ck_assert_int_eq(e.depth, 0);
+        emitter()->emit(&(LsKernelText){.e = &e, .host = &h, .table = &t, .g = &node[i]->g,
+                                        .n = {1}, .name = name, .target = target});
+        ck_assert(e.depth == 0 && h.depth == 0 && t.depth == 0);
     }
+    fclose(host);
+    fclose(table);
+    fprintf(to, "#undef LS_ROW\n"
+                "#define LS_ROW(name, narg, x, y) static const LsPart p_##name = name;\n%s%s",
+            text[1], text[0]);
     fprintf(to, "const LsKernel kernels[] = {");
     for (int i = 0; i < n; i++)
         fprintf(to, "k%d, ", i);
     fprintf(to, "};\n");
+    free(text[0]);
+    free(text[1]);
+}
+
+/* The kernels of all nodes as a shared object. */
+static void *build(int n, HNode *const node[], const LsTarget *target)
+{
+    char path[] = "/tmp/ls_cuda_matmul_XXXXXX.c", so_path[64], command[512];
+    FILE *to = fdopen(mkstemps(path, 2), "w");
+    ck_assert_ptr_nonnull(to);
+    print_all(to, n, node, target);
     fclose(to);
+    snprintf(so_path, sizeof so_path, "%s.so", path);
     snprintf(command, sizeof command,
-             "cc -std=gnu11 -Wall -Wextra -Werror -shared -fPIC -I%s %s -o %s.so", LS_SOURCE, path,
-             path);
+             "cc -std=gnu11 -O1 -Wall -Wextra -Werror -Wno-unused-function %s -shared -fPIC -I%s "
+             "-I%s/runtime %s -o %s -lm", target->real_bytes == 8 ? "-DLS_F64" : "", LS_SOURCE,
+             LS_SOURCE, path, so_path);
     ck_assert_msg(system(command) == 0, "%s", command);
-    snprintf(command, sizeof command, "%s.so", path);
-    void *so = dlopen(command, RTLD_NOW);
+    void *so = dlopen(so_path, RTLD_NOW);
     ck_assert_msg(so != NULL, "%s", dlerror());
     unlink(path);
-    unlink(command);
+    unlink(so_path);
     return so;
 }
 
@@ -59,7 +84,7 @@ static void run_case(const Case *c, HNode *h, LsKernel kernel, const LsTarget *t
     arg[3] = h_array(out, rb);
     arg[4] = work > 0 ? h_array(work / rb, rb) : NULL;
     double *want = reference(c, h, (const double *const *)in), scale = 1e-30;
-    kernel(NULL, arg);
+    kernel(&(LsRun){0}, arg);
     for (int64_t i = 0; i < out; i++)
         scale = fmax(scale, fabs(want[i]));
     for (int64_t i = 0; i < out; i++)
@@ -107,6 +132,112 @@ START_TEST(printed_products_round_their_factors_where_tf32_is_allowed)
 }
 END_TEST
 
+/* ---- what is behind a product ---- */
+typedef struct Behind { LsThen then; bool bias, second, turn_a; LsShape a, b, y, more; } Behind;
+
+static const Behind behinds[] = {
+    {LS_THEN_NOTHING, true, false, false, {2, {12, 8}}, {2, {8, 20}}, {2, {12, 20}}, {-1, {0}}},
+    {LS_THEN_NOTHING, true, false, false, {2, {3, 8}}, {2, {8, 5}}, {2, {3, 5}}, {-1, {0}}},
+    {LS_THEN_RELU, true, false, false, {3, {3, 6, 8}}, {3, {3, 8, 20}}, {3, {3, 6, 20}}, {-1, {0}}},
+    {LS_THEN_RELU, false, false, false, {2, {700, 3}}, {2, {3, 9}}, {2, {700, 9}}, {-1, {0}}},
+    {LS_THEN_GELU, true, false, false, {2, {12, 8}}, {2, {8, 20}}, {2, {12, 20}}, {-1, {0}}},
+    {LS_THEN_GELU, true, true, false, {2, {12, 8}}, {2, {8, 24}}, {2, {12, 24}}, {2, {12, 24}}},
+    {LS_THEN_GELU, false, true, false, {2, {12, 8}}, {2, {8, 24}}, {2, {12, 24}}, {2, {12, 24}}},
+    {LS_THEN_GELU_SLOPE, false, false, false, {2, {12, 8}}, {2, {8, 24}}, {2, {12, 24}}, {-1, {0}}},
+    {LS_THEN_SUM_A, false, true, true, {2, {650, 11}}, {2, {650, 10}}, {2, {11, 10}}, {1, {11}}},
+    {LS_THEN_SUM_B, false, true, true, {2, {650, 11}}, {2, {650, 300}}, {2, {11, 300}}, {1, {300}}},
+};
+enum { NBEHINDS = sizeof behinds / sizeof *behinds, BEHIND_ARGUMENTS = 7 };
+
+static HNode *behind_node(const Behind *b)
+{
+    const LsShape none = {.rank = -1}, bias = {1, {b->y.dim[b->y.rank - 1]}};
+    bool slope = b->then == LS_THEN_GELU_SLOPE;
+    const LsShape in[4] = {b->a, b->b, b->bias ? bias : none, b->y};
+    HNode *h = h_node(LS_OP_MATMUL, slope ? 4 : 3, in, &b->y, LS_ROW,
+                      &(LsAttr){.gemm = {.trans_a = b->turn_a, .alpha = 1, .then = b->then}});
+    if (b->second) {
+        h->value[h->g.nvalue++] = (LsValue){.name = "v", .kind = LS_V_TEMP, .shape = b->more};
+        h->node[1].nout = 2;
+    }
+    return h;
+}
+
+/* Runs the kernel; its results behind one another, to be freed. */
+static double *results_of(const HNode *h, LsKernel kernel, const LsTarget *t, int64_t *count)
+{
+    void *arg[BEHIND_ARGUMENTS] = {0};
+    int nin = h->node[1].nin, nout = h->node[1].nout, rb = t->real_bytes;
+    int64_t size[BEHIND_ARGUMENTS] = {0}, n = 0;
+    int64_t work = (emitter()->workspace(&h->g, (LsNodeId){1}, t) + rb - 1) / rb;
+    for (int k = 0; k < nin + nout; k++) {
+        if (k < nin && h->operand[k].i == 0)
+            continue;
+        size[k] = ls_count(&h->value[k + 1].shape);
+        double *from = h_random(size[k], (uint64_t)k + 1);
+        arg[k] = h_array(size[k], rb);
+        for (int64_t i = 0; i < size[k] && k < nin; i++)
+            if (rb == 4)
+                ((float *)arg[k])[i] = (float)from[i];
+            else
+                ((double *)arg[k])[i] = from[i];
+        free(from);
+        n += k >= nin ? size[k] : 0;
+    }
+    arg[nin + nout] = work > 0 ? h_array(work, rb) : NULL;
+    kernel(&(LsRun){0}, arg);
+    double *all = malloc((size_t)n * sizeof *all);
+    *count = 0;
+    for (int k = 0; k <= nin + nout; k++) {
+        for (int64_t i = 0; i < size[k] && k >= nin; i++)
+            all[(*count)++] = h_at(arg[k], i, rb);
+        ck_assert(arg[k] == NULL || k < nin || h_guarded(arg[k], k < nin + nout ? size[k] : work, rb));
+        free(arg[k]);
+    }
+    return all;
+}
+
+static void check_behind(int real_bytes, const char *how, double tolerance)
+{
+    const LsTarget t = {.kind = LS_TARGET_CUDA, .real_bytes = real_bytes};
+    HNode *node[NBEHINDS];
+    double *want[NBEHINDS];
+    int64_t n, m;
+    for (int i = 0; i < NBEHINDS; i++)
+        node[i] = behind_node(&behinds[i]);
+    void *so = build(NBEHINDS, node, &t);
+    const LsKernel *kernel = dlsym(so, "kernels");
+    stand_in_open(LS_FAKE_CUBLASLT);
+    for (int i = 0; i < NBEHINDS; i++)
+        want[i] = results_of(node[i], kernel[i], &t, &n);
+    stand_in_close();
+    setenv(how, "all", 1);
+    stand_in_open(LS_FAKE_CUBLASLT);
+    for (int i = 0; i < NBEHINDS; i++) {
+        double *got = results_of(node[i], kernel[i], &t, &m), scale = 1;
+        free(results_of(node[i], kernel[i], &t, &n));       /* no longer by the library */
+        for (int64_t k = 0; k < m; k++)
+            scale = fmax(scale, fabs(want[i][k]));
+        for (int64_t k = 0; k < m; k++)
+            ck_assert_msg(fabs(got[k] - want[i][k]) <= tolerance * scale,
+                          "case %d: element %lld is %g, not %g", i, (long long)k, got[k], want[i][k]);
+        free(got);
+        free(want[i]);
+        free(node[i]);
+    }
+    stand_in_close();
+    unsetenv(how);
+    dlclose(so);
+}
+
+START_TEST(what_the_library_does_not_do_behind_a_product_the_printed_kernel_does)
+{
+    check_behind(4, "FAKE_CUBLASLT_WITHOUT", 4e-6);
+    check_behind(4, "FAKE_CUBLASLT_STOPS", 4e-6);
+    check_behind(8, "FAKE_CUBLASLT_WITHOUT", 1e-14);
+}
+END_TEST
+
 static int64_t workspace_of(int64_t m, int64_t n, int64_t k)
 {
     const Case c = {.m = m, .n = n, .k = k, .alpha = 1};
@@ -136,6 +267,7 @@ int main(void)
     tcase_add_test(tc, printed_products_give_what_loops_give);
     tcase_add_test(tc, printed_products_give_it_in_double);
     tcase_add_test(tc, printed_products_round_their_factors_where_tf32_is_allowed);
+    tcase_add_test(tc, what_the_library_does_not_do_behind_a_product_the_printed_kernel_does);
     tcase_add_test(tc, workspace_goes_to_long_sums_that_leave_processors_idle);
     return run_tests("cuda_matmul", tc);
 }

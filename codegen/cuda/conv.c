@@ -1,5 +1,6 @@
 /* codegen/cuda/conv.c -- CONV, CONV_DX, CONV_DW on NVIDIA GPUs: cuDNN's plan as a table of
  * constants, and one call (runtime/cuda/ls_cudnn.h); a kernel of our own where no engine serves. */
+#include "codegen/cuda/behind.h"
 #include "codegen/cuda/conv_own.h"
 #include "codegen/cuda/conv_plan.h"
 
@@ -103,37 +104,55 @@ static void print_table(const LsKernelText *k, const LsConvChoice *c)
     ls_emit_line(e, "};");
 }
 
-/* NAME_behind: what is left when cuDNN computed the convolution alone. */
-static void print_behind(const LsKernelText *k, const LsConvBehind *what)
+/* NAME_behind: what is left when the convolution alone is computed, in place. */
+static void print_behind(const LsKernelText *k, bool bias, bool relu, bool mask)
 {
-    char name[80];
-    snprintf(name, sizeof name, "%s_behind", k->name);
-    LsKernelText behind = *k;
-    behind.name = name;
-    const LsGrid part = ls_conv_behind_part(&behind, "part", what);
-    ls_emit_launch(&behind, &part, 1);
+    const LsNode *node = &k->g->node[k->n.i];
+    const LsShape *all = ls_shape(k->g, ls_out(k->g, k->n, 0));
+    LsShape channels = {.rank = all->rank - 1, .dim = {all->dim[1]}};
+    for (int d = 1; d < channels.rank; d++)
+        channels.dim[d] = 1;
+    LsBehind b = {.body = {.space = *all, .layout = LS_LAST}};
+    int y = ls_behind_operand(&b, node->nin, all);
+    int with = bias ? ls_behind_operand(&b, 2, &channels) : 0;
+    int of = mask ? ls_behind_operand(&b, LS_CONV_MASK, all) : 0;
+    y = bias ? ls_behind_state(&b, LS_OP_ADD, y, with) : y;
+    y = relu ? ls_behind_state(&b, LS_OP_RELU, y, 0) : y;
+    y = mask ? ls_behind_state(&b, LS_OP_RELU_GRAD, y, of) : y;
+    ls_behind_result(&b, node->nin, all, (LsFusedOut){.stmt = y});
+    ls_behind_emit(&b, k, "cuDNN");
 }
 
-static void print_own(const LsKernelText *k, const LsConvBehind *what)
+/* A kernel of our own, whose sums begin with the bias. */
+static void print_own(const LsKernelText *k, bool mask)
 {
-    LsGrid part[2] = {ls_conv_own_part(k)};
-    if (what->mask)             /* the sums begin with the bias */
-        part[1] = ls_conv_behind_part(k, "rest", &(LsConvBehind){.mask = true});
-    ls_emit_launch(k, part, what->mask ? 2 : 1);
+    char name[80];
+    LsKernelText own = *k;
+    snprintf(name, sizeof name, "%s_own", k->name);
+    own.name = mask ? name : k->name;
+    const LsGrid part = ls_conv_own_part(&own);
+    ls_emit_launch(&own, &part, 1);
+    if (!mask)
+        return;
+    print_behind(k, false, false, true);
+    ls_emit_line(k->host, "static void %s(LsRun *run, void *const arg[])", k->name);
+    ls_emit_line(k->host, "{");
+    ls_emit_line(k->host, "%s(run, arg);", name);
+    ls_emit_line(k->host, "%s_behind(run, arg);", k->name);
+    ls_emit_line(k->host, "}");
 }
 
 static void conv_emit(const LsKernelText *k)
 {
     const LsConvChoice c = choice_of(k->g, k->n, k->target);
-    const LsConvBehind what = {.bias = c.conv.bias || c.bias_apart, .relu = c.conv.relu,
-                               .mask = c.conv.mask};
+    bool bias = c.conv.bias || c.bias_apart;
     LsEmit *e = k->host;
     if (c.own) {
-        print_own(k, &what);
+        print_own(k, c.conv.mask);
         return;
     }
-    if (what.bias || what.relu || what.mask)
-        print_behind(k, &what);
+    if (bias || c.conv.relu || c.conv.mask)
+        print_behind(k, bias, c.conv.relu, c.conv.mask);
     print_table(k, &c);
     ls_emit_line(e, "static void %s(LsRun *run, void *const arg[])", k->name);
     ls_emit_line(e, "{");

@@ -77,16 +77,11 @@ static void try_operand(Search *s, LsNodeId n, int k, const LsTarget *t)
 static void copy_conv(LsRewrite *r, LsNodeId n, LsValueId mask)
 {
     const LsGraph *from = r->from;
-    LsValueId old = ls_out(from, n, 0);
     LsValueId in[LS_CONV_MASK + 1] = {ls_image(r, ls_in(from, n, 0)), ls_image(r, ls_in(from, n, 1))};
     in[LS_CONV_MASK] = ls_image(r, mask);
     LsNodeId to = ls_append_bare(r->to, LS_OP_CONV_DX, LS_CONV_MASK + 1, in, 1,
                                  &from->node[n.i].attr);
-    LsValueId x = ls_out(r->to, to, 0);
-    ls_set_out(r->to, to, 0, from->value[old.i].type, ls_shape(from, old));
-    r->to->value[x.i].name = from->value[old.i].name;
-    r->to->value[x.i].layout = from->value[old.i].layout;
-    r->map[old.i] = x;
+    ls_rewrite_result(r, to, 0, ls_out(from, n, 0));
 }
 
 /* The statements but one, whose readers read the operand; operands that nothing reads any more are
@@ -138,13 +133,8 @@ static void copy_rest(LsRewrite *r, LsNodeId n, const Move *m)
     if (nout == 0)
         return;
     LsNodeId id = ls_append_bare(r->to, LS_OP_FUSED, nin, in, nout, &(LsAttr){.fused = {to}});
-    for (int k = 0; k < nout; k++) {
-        LsValueId old = ls_out(r->from, n, kept[k]), v = ls_out(r->to, id, k);
-        r->to->value[v.i].name = r->from->value[old.i].name;
-        r->to->value[v.i].layout = r->from->value[old.i].layout;
-        ls_set_out(r->to, id, k, r->from->value[old.i].type, ls_shape(r->from, old));
-        r->map[old.i] = v;
-    }
+    for (int k = 0; k < nout; k++)
+        ls_rewrite_result(r, id, k, ls_out(r->from, n, kept[k]));
 }
 
 static bool visit(LsRewrite *r, LsNodeId n)

@@ -185,29 +185,3 @@ LsGrid ls_conv_own_part(const LsKernelText *k)
     ls_emit_close(k->e, 3);     /* lanes, units, part */
     return part;
 }
-
-LsGrid ls_conv_behind_part(const LsKernelText *k, const char *suffix, const LsConvBehind *what)
-{
-    enum { UNIT = 4096 };       /* elements */
-    const LsShape *out = ls_shape(k->g, ls_out(k->g, k->n, 0));
-    int64_t size = ls_count(out);
-    const LsGrid part = {suffix, (size + UNIT - 1) / UNIT, ls_threads(size, 256), 1};
-    LsEmit *e = k->e;
-    ls_emit_part(k, &part);
-    if (what->bias)
-        ls_emit_operand(k, "bias", 2);
-    if (what->mask)
-        ls_emit_operand(k, "mask", LS_CONV_MASK);
-    ls_emit_result(k, "y", 0);
-    ls_emit_line(e, "for (int64_t u = lo; u < hi; u++) {");
-    ls_emit_line(e, "const int64_t first = u * %d, behind = first + %d;", UNIT, UNIT);
-    ls_emit_line(e, "LS_LANES(i, first, behind < %" PRId64 " ? behind : %" PRId64 ") {", size, size);
-    if (what->bias)
-        ls_emit_line(e, "y[i] += bias[i %% %" PRId64 "];", out->dim[1]);
-    if (what->relu)
-        ls_emit_line(e, "y[i] = y[i] < 0 ? 0 : y[i];");
-    if (what->mask)
-        ls_emit_line(e, "y[i] = mask[i] > 0 ? y[i] : 0;");
-    ls_emit_close(e, 3);
-    return part;
-}

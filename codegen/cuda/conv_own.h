@@ -1,5 +1,4 @@
-/* codegen/cuda/conv_own.h -- convolutions that cuDNN has no engine for, and what it does not do
- * behind others, as generated kernels. */
+/* codegen/cuda/conv_own.h -- convolutions that cuDNN has no engine for, as generated kernels. */
 #ifndef LS_CODEGEN_CONV_OWN_H
 #define LS_CODEGEN_CONV_OWN_H
 
@@ -8,8 +7,5 @@
 /* The parts of CONV, CONV_DX or CONV_DW: one thread per element of the result, sums in a fixed
  * order. Right for every window; nothing else is asked of it. */
 LsGrid ls_conv_own_part(const LsKernelText *k);
-/* The part that does this to the result of CONV or CONV_DX, in place and in this order. */
-typedef struct LsConvBehind { bool bias, relu, mask; } LsConvBehind;
-LsGrid ls_conv_behind_part(const LsKernelText *k, const char *suffix, const LsConvBehind *what);
 
 #endif

@@ -1,5 +1,5 @@
 /* codegen/cuda/matmul.c -- MATMUL on GPUs: the description of a product that cuBLASLt computes. */
-#include "codegen/kernel.h"
+#include "codegen/cuda/behind.h"
 #include "codegen/kernels/nest.h"
 #include "codegen/kernels/product.h"
 #include "runtime/cuda/ls_cublaslt.h"
@@ -30,6 +30,58 @@ static int64_t matmul_workspace(const LsGraph *g, LsNodeId n, const LsTarget *t)
     return ls_product_room(bytes < MOST ? bytes : MOST);
 }
 
+/* ---- what is behind the product ---- */
+static bool has_behind(const LsGraph *g, LsNodeId n)
+{
+    return ls_is(ls_in(g, n, 2)) || g->node[n.i].attr.gemm.then != LS_THEN_NOTHING;
+}
+
+/* Sums of a factor's columns over the inner axis, along which its rows lie (epilogue.c). */
+static void state_sums(LsBehind *b, const LsNode *node, const LsProduct *p)
+{
+    bool of_a = node->attr.gemm.then == LS_THEN_SUM_A;
+    int64_t width = of_a ? p->m : p->n;
+    b->body.space = (LsShape){2, {p->depth, width}};
+    b->body.axes = 1;
+    int x = ls_behind_operand(b, of_a ? 0 : 1, &b->body.space);
+    int sum = ls_behind_state(b, LS_OP_REDUCE_SUM, x, 0);
+    ls_behind_result(b, node->nin + 1, &(LsShape){2, {1, width}},
+                     (LsFusedOut){.stmt = sum, .reduce = true, .combine = LS_SUM});
+}
+
+/* The bias, then the activation or its slope. The element between them may be a result, too. */
+static void state_points(LsBehind *b, const LsNode *node, const LsProduct *p, bool bias)
+{
+    LsThen then = node->attr.gemm.then;
+    const LsShape *all = &b->body.space, vector = {1, {p->n}};
+    b->body.space = (LsShape){2, {p->batch * p->m, p->n}};
+    int y = ls_behind_operand(b, node->nin, all);
+    int x = bias ? ls_behind_operand(b, 2, &vector)
+                 : then == LS_THEN_GELU_SLOPE ? ls_behind_operand(b, 3, all) : 0;
+    int before = bias ? ls_behind_state(b, LS_OP_ADD, y, x)
+                      : node->nout > 1 ? ls_behind_state(b, LS_OP_DETACH, y, 0) : y;
+    int end = then == LS_THEN_RELU ? ls_behind_state(b, LS_OP_RELU, before, 0)
+            : then == LS_THEN_GELU ? ls_behind_state(b, LS_OP_GELU_TANH, before, 0)
+            : then == LS_THEN_GELU_SLOPE ? ls_behind_state(b, LS_OP_GELU_TANH_GRAD, y, x) : before;
+    ls_behind_result(b, node->nin, all, (LsFusedOut){.stmt = end});
+    if (node->nout > 1)
+        ls_behind_result(b, node->nin + 1, all, (LsFusedOut){.stmt = before});
+}
+
+static void print_behind(const LsKernelText *k)
+{
+    const LsNode *node = &k->g->node[k->n.i];
+    const LsProduct p = ls_product_of(k->g, k->n);
+    LsThen then = node->attr.gemm.then;
+    LsBehind b = {.body.nstmt = 0};
+    if (then == LS_THEN_SUM_A || then == LS_THEN_SUM_B)
+        state_sums(&b, node, &p);
+    else
+        state_points(&b, node, &p, ls_is(ls_in(k->g, k->n, 2)));
+    ls_behind_emit(&b, k, "cuBLASLt");
+}
+
+/* ---- the product ---- */
 /* The arguments beside the factors, and what the library does with the products. */
 static void emit_rest(const LsKernelText *k)
 {
@@ -47,6 +99,8 @@ static void emit_rest(const LsKernelText *k)
                  then == LS_THEN_SUM_B ? second : -1);
     ls_emit_line(k->host, ".arg_workspace = %d, .workspace = %" PRId64 ",",
                  workspace > 0 ? node->nin + node->nout : -1, workspace);
+    if (has_behind(k->g, k->n))
+        ls_emit_line(k->host, ".behind = %s_behind,", k->name);
 }
 
 static void matmul_emit(const LsKernelText *k)
@@ -56,6 +110,8 @@ static void matmul_emit(const LsKernelText *k)
     const LsGemmAttr *at = &node->attr.gemm;
     const LsProduct p = ls_product_of(k->g, k->n);
     LsEmit *e = k->host;
+    if (has_behind(k->g, k->n))
+        print_behind(k);
     ls_emit_line(e, "static const LsCudaMatmul %s_product = {", k->name);
     ls_emit_line(e, ".type = %s, .m = %" PRId64 ", .n = %" PRId64 ", .k = %" PRId64 ",",
                  type[k->target->real_bytes == 8 ? 2 : k->target->tf32], p.m, p.n, p.depth);

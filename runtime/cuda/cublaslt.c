@@ -20,6 +20,7 @@ struct LsCublas {
     cublasLtHandle_t handle;
     LsChoices choices;
     const LsStopwatch *tune;
+    FILE *notes;
     LsBlasProduct *product; int nproduct, cap;
 };
 
@@ -230,12 +231,10 @@ static bool ask(Call *call, LsError *e)
         return true;
     }
     product_text(q->p, text, sizeof text);
-    bool fused = ls_blas_epilogue(q->p) > CUBLASLT_EPILOGUE_BIAS;
     return ls_fail(e, LS_EXIT_DEVICE, "%s has no algorithm for a product %s (epilogue %u) within %"
-                   PRId64 " bytes: %s%s",
+                   PRId64 " bytes: %s",
                    b->lib.name, text, ls_blas_epilogue(q->p), workspace_of(q->p),
-                   s == CUBLAS_STATUS_SUCCESS ? "none is deterministic" : b->lib.GetStatusString(s),
-                   fused ? "; compile with --no-epilogues" : "");
+                   s == CUBLAS_STATUS_SUCCESS ? "none is deterministic" : b->lib.GetStatusString(s));
 }
 
 static bool choose(Call *call, LsError *e)
@@ -273,6 +272,7 @@ bool ls_cublas_open(LsCublas **to, const LsCublasSetup *setup, LsError *e)
     }
     ls_choices_open(&b->choices, setup->cache, b->lib.name, setup->device);
     b->tune = setup->tune;
+    b->notes = setup->notes;
     *to = b;
     return true;
 }
@@ -294,11 +294,11 @@ void ls_cublas_tune(LsCublas *b, const LsStopwatch *watch) { b->tune = watch; }
 
 const char *ls_cublas_name(const LsCublas *b) { return b->lib.name; }
 
-/* The product of that description, made when it is asked for first; NULL after an error. */
+/* The product of that description; NULL after an error. */
 static LsBlasProduct *product_of(LsCublas *b, const LsCudaMatmul *p, LsError *e)
 {
     for (int k = 0; k < b->nproduct; k++)
-        if (b->product[k].p == p)
+        if (b->product[k].of == p)
             return &b->product[k];
     if (b->nproduct == b->cap) {
         int cap = b->cap > 0 ? 2 * b->cap : 64;
@@ -311,22 +311,43 @@ static LsBlasProduct *product_of(LsCublas *b, const LsCudaMatmul *p, LsError *e)
         b->cap = cap;
     }
     LsBlasProduct *q = &b->product[b->nproduct++];
-    *q = (LsBlasProduct){.p = p};
-    return ls_blas_product_make(&b->lib, q, e) ? q : NULL;
+    *q = (LsBlasProduct){.p = p, .of = p};
+    return q;
 }
 
-bool ls_cublas_multiply(LsCublas *b, const LsCudaMatmul *p, void *const arg[], void *stream,
-                        LsError *e)
+/* Describes the product and chooses, when it is the first time, and runs. */
+static bool attempt(Call *call, LsError *e)
+{
+    const LsCublas *b = call->b;
+    LsBlasProduct *q = call->q;
+    char text[LS_CHOICE_KEY];
+    if (!q->chosen && !(q->chosen = ls_blas_product_make(&b->lib, q, e) && choose(call, e)))
+        return false;
+    if (call_all(call)) {
+        q->ran = true;
+        return true;
+    }
+    product_text(q->p, text, sizeof text);
+    return ls_fail(e, LS_EXIT_DEVICE, "%s: a product %s (epilogue %u): %s", b->lib.name, text,
+                   ls_blas_epilogue(q->p), b->lib.GetStatusString(call->status));
+}
+
+bool ls_cublas_multiply(LsCublas *b, LsRun *run, const LsCudaMatmul *p, void *const arg[],
+                        const char *node, void *stream, LsError *e)
 {
     Call call = {.b = b, .q = product_of(b, p, e), .arg = arg, .stream = stream};
-    char text[LS_CHOICE_KEY];
+    LsError why = {0};
     if (call.q == NULL)
         return false;
-    if (!call.q->chosen && !(call.q->chosen = choose(&call, e)))
-        return false;
-    if (call_all(&call))
-        return true;
-    product_text(p, text, sizeof text);
-    return ls_fail(e, LS_EXIT_DEVICE, "%s: a product %s: %s", b->lib.name, text,
-                   b->lib.GetStatusString(call.status));
+    bool may_part = p->behind != NULL && !call.q->ran && call.q->alone == NULL;
+    bool ok = attempt(&call, may_part ? &why : e);
+    if (!ok && may_part) {
+        if (b->notes != NULL)
+            fprintf(b->notes, "note: node '%s': %s; a kernel of the program does what is behind the "
+                    "product\n", node != NULL ? node : "", why.text);
+        ok = ls_blas_product_part(&b->lib, call.q, e) && attempt(&call, e);
+    }
+    if (ok && call.q->alone != NULL)
+        p->behind(run, arg);
+    return ok;
 }

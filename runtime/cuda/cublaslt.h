@@ -7,6 +7,8 @@
 #include "runtime/cuda/stopwatch.h"
 #include "runtime/error.h"
 
+#include <stdio.h>
+
 typedef struct LsCublas LsCublas;
 
 typedef struct LsCublasSetup {
@@ -16,6 +18,7 @@ typedef struct LsCublasSetup {
     const char *cache;          /* folder of kept choices, made when missing; NULL: none is kept */
     const LsStopwatch *tune;    /* not NULL: the first candidates are timed, and the fastest is
                                  * taken and kept */
+    FILE *notes;                /* where it is said what the library does not do; NULL: nowhere */
 } LsCublasSetup;
 
 /* Opens the library for the current device. Without the library, with one of another version or
@@ -29,8 +32,9 @@ const char *ls_cublas_name(const LsCublas *b);
 /* From now on (not NULL) candidates are timed when a product first runs, as by LsCublasSetup. */
 void ls_cublas_tune(LsCublas *b, const LsStopwatch *watch);
 
-/* Puts one product on the stream (a cudaStream_t). p must outlive b: its address is its name. */
-bool ls_cublas_multiply(LsCublas *b, const LsCudaMatmul *p, void *const arg[], void *stream,
-                        LsError *e);
+/* Puts one product on the stream (a cudaStream_t). p must outlive b: its address is its name. run:
+ * for p->behind, which does what the library cannot; node: that this is noted of, or NULL. */
+bool ls_cublas_multiply(LsCublas *b, LsRun *run, const LsCudaMatmul *p, void *const arg[],
+                        const char *node, void *stream, LsError *e);
 
 #endif

@@ -5,6 +5,8 @@
  * of D" are our columns. */
 #include "runtime/cuda/cublaslt_product.h"
 
+#include <stdlib.h>
+
 int ls_blas_bytes(const LsCudaMatmul *p) { return p->type == LS_PRODUCT_F64 ? 8 : 4; }
 
 bool ls_blas_ok(const LsCublasLibrary *l, cublasStatus_t s, const char *what, LsError *e)
@@ -129,6 +131,20 @@ bool ls_blas_product_make(const LsCublasLibrary *l, LsBlasProduct *q, LsError *e
         && make_layout(l, p, p->m, p->n, count, c, &q->c, e);
 }
 
+bool ls_blas_product_part(const LsCublasLibrary *l, LsBlasProduct *q, LsError *e)
+{
+    const LsCudaMatmul *of = q->of;
+    LsCudaMatmul *alone = malloc(sizeof *alone);
+    if (alone == NULL)
+        return ls_fail(e, LS_EXIT_FAIL, "out of memory");
+    *alone = *of;
+    alone->after = LS_AFTER_NONE;
+    alone->arg_bias = alone->arg_aux = alone->arg_sum_a = alone->arg_sum_b = -1;
+    ls_blas_product_free(l, q);
+    *q = (LsBlasProduct){.p = alone, .of = of, .alone = alone};
+    return true;
+}
+
 void ls_blas_product_free(const LsCublasLibrary *l, LsBlasProduct *q)
 {
     cublasLtMatrixLayout_t layout[] = {q->a, q->b, q->c};
@@ -137,4 +153,5 @@ void ls_blas_product_free(const LsCublasLibrary *l, LsBlasProduct *q)
             l->MatrixLayoutDestroy(layout[k]);
     if (q->desc != NULL)
         l->MatmulDescDestroy(q->desc);
+    free(q->alone);
 }

@@ -46,6 +46,11 @@ cudaStream_t ls_cuda_stream(const LsRun *run) { return ls_cuda_of(run->device)->
 
 const LsCudaInfo *ls_cuda_info(const LsRun *run) { return &ls_cuda_of(run->device)->info; }
 
+const char *ls_cuda_node(const LsRun *run)
+{
+    return run->device->at != NULL ? run->device->at->name : NULL;
+}
+
 void *ls_cuda_library(const LsRun *run, LsCudaSlot slot)
 {
     return ls_cuda_of(run->device)->library[slot];

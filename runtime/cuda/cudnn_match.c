@@ -59,12 +59,3 @@ void ls_dnn_note_again(FILE *to, const char *plan, const char *device, int64_t v
     fprintf(to, "note: convolutions were planned for %s and cuDNN %s; here are %s and %s: planned "
             "again, within the same workspace\n", was, then.text, is, now.text);
 }
-
-void ls_dnn_note_apart(FILE *to, const char *device, int64_t version)
-{
-    char is[80];
-    ls_dnn_device_name(device, is, sizeof is);
-    Version now = version_of(version);
-    fprintf(to, "note: cuDNN %s has no engine on %s that does all that is fused behind some "
-            "convolutions: kernels of the program do it\n", now.text, is);
-}

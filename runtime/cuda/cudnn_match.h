@@ -15,7 +15,5 @@ void ls_dnn_device_name(const char *json, char *name, size_t size);
 
 /* Says that plans are made again. plan: the one that does not fit; NULL: the compiler made none. */
 void ls_dnn_note_again(FILE *to, const char *plan, const char *device, int64_t version);
-/* Says that kernels of the program do what was to be done behind some convolutions. */
-void ls_dnn_note_apart(FILE *to, const char *device, int64_t version);
 
 #endif

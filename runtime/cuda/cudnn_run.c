@@ -13,10 +13,12 @@
 enum {
     CANDIDATES = 10,            /* plans that are timed */
     COMPILED = 3,               /* ... of those that take seconds to make */
+    NOTES = 8,                  /* convolutions that are named */
 };
 
 typedef struct Ready {          /* a convolution made ready */
     const LsCudaConv *c;
+    const char *node;           /* the first that it computes, for notes; NULL: not known */
     LsDnnPlan plan;             /* .plan NULL: not yet */
     bool alone;                 /* it is that of the convolution alone, c->behind does the rest */
     bool kept;                  /* as the compiler made it */
@@ -33,12 +35,13 @@ struct LsDnnRuns {
     LsPlanCache *cache;         /* of choices by the clock, and of plans that took compiling */
     const LsStopwatch *tune;
     FILE *notes;
-    bool noted, noted_apart;
+    bool noted;                 /* that plans were made again */
+    int apart;                  /* convolutions with a kernel behind them, so far */
     Ready *ready; int nready, cap;
     LsDnnTally tally;
 };
 
-/* ---- notes, each said once ---- */
+/* ---- notes ---- */
 static void say_again(LsDnnRuns *r, const char *plan)
 {
     if (!r->noted && r->notes != NULL)
@@ -46,11 +49,14 @@ static void say_again(LsDnnRuns *r, const char *plan)
     r->noted = true;
 }
 
-static void say_apart(LsDnnRuns *r)
+/* why: what is wrong with all of it in one kernel. */
+static void say_apart(LsDnnRuns *r, const LsError *why)
 {
-    if (!r->noted_apart && r->notes != NULL)
-        ls_dnn_note_apart(r->notes, r->json, r->lib.version);
-    r->noted_apart = true;
+    if (r->notes != NULL && r->apart < NOTES)
+        fprintf(r->notes, "note: %s; a kernel of the program does what is behind it\n", why->text);
+    if (r->notes != NULL && r->apart == NOTES)
+        fprintf(r->notes, "note: likewise of further convolutions\n");
+    r->apart++;
 }
 
 /* ---- plans ---- */
@@ -80,7 +86,7 @@ static bool take(LsDnnRuns *r, Ready *q, const char *json, bool alone)
 
 /* Plans for all of the convolution, or for it alone. Engines that compile are asked for all of one
  * that the compiler planned alone, and for nothing else. */
-static LsDnnSearch *search(LsDnnRuns *r, const Ready *q, bool alone, const char *node, LsError *e)
+static LsDnnSearch *search(LsDnnRuns *r, const Ready *q, bool alone, LsError *e)
 {
     char why[500], text[LS_DNN_TEXT];
     const LsCudaConv *c = q->c;
@@ -96,17 +102,16 @@ static LsDnnSearch *search(LsDnnRuns *r, const Ready *q, bool alone, const char 
     if (s == NULL)
         ls_fail(e, LS_EXIT_DEVICE, "%s%scuDNN %" PRId64 ".%" PRId64 " has no plan for a "
                 "convolution (%s) within its %" PRId64 " bytes of workspace: %s",
-                node != NULL ? node : "", node != NULL ? ": " : "", r->lib.version / 10000,
+                q->node != NULL ? q->node : "", q->node != NULL ? ": " : "", r->lib.version / 10000,
                 r->lib.version / 100 % 100, text, room_of(c), why);
     return s;
 }
 
 /* Makes a plan here. It goes through its text, after which it needs no other descriptor. key: it is
  * kept under that; or NULL. */
-static bool make_plan(LsDnnRuns *r, Ready *q, bool alone, const char *key, const char *node,
-                      LsError *e)
+static bool make_plan(LsDnnRuns *r, Ready *q, bool alone, const char *key, LsError *e)
 {
-    LsDnnSearch *s = search(r, q, alone, node, e);
+    LsDnnSearch *s = search(r, q, alone, e);
     if (s == NULL)
         return false;
     char *json = ls_dnn_plan_json(&r->lib, ls_dnn_search_best(s));
@@ -116,19 +121,19 @@ static bool make_plan(LsDnnRuns *r, Ready *q, bool alone, const char *key, const
     free(json);
     ls_dnn_search_free(s);
     return ok || ls_fail(e, LS_EXIT_DEVICE, "%s%scuDNN does not take its own plan back",
-                         node != NULL ? node : "", node != NULL ? ": " : "");
+                         q->node != NULL ? q->node : "", q->node != NULL ? ": " : "");
 }
 
 /* A plan for all of it, or else one for the convolution alone, if a kernel can do the rest. */
-static bool make_again(LsDnnRuns *r, Ready *q, const char *node, LsError *e)
+static bool make_again(LsDnnRuns *r, Ready *q, LsError *e)
 {
-    LsError ignored = {0};
+    LsError why = {0};
     if (q->c->behind == NULL)
-        return make_plan(r, q, false, NULL, node, e);
-    if (make_plan(r, q, false, NULL, node, &ignored))
+        return make_plan(r, q, false, NULL, e);
+    if (make_plan(r, q, false, NULL, &why))
         return true;
-    say_apart(r);
-    return make_plan(r, q, true, NULL, node, e);
+    say_apart(r, &why);
+    return make_plan(r, q, true, NULL, e);
 }
 
 /* What the clock chose is kept by what it was chosen for, room included. */
@@ -154,31 +159,31 @@ static bool take_timed(LsDnnRuns *r, Ready *q)
 }
 
 /* A plan of an engine that compiles: the seconds that takes are spent once, not at every start. */
-static bool take_compiled(LsDnnRuns *r, Ready *q)
+static bool take_compiled(LsDnnRuns *r, Ready *q, LsError *why)
 {
     char key[LS_DNN_TEXT + 60] = "once ";
-    LsError ignored = {0};
     tuned_key(q->c, key + strlen(key), sizeof key - strlen(key));
     const char *known = ls_plan_cache_find(r->cache, key);
     return (known != NULL && take(r, q, known, false))
-        || make_plan(r, q, false, key, NULL, &ignored);
+        || make_plan(r, q, false, key, why);
 }
 
-static bool make_ready(LsDnnRuns *r, Ready *q, const char *node, LsError *e)
+static bool make_ready(LsDnnRuns *r, Ready *q, LsError *e)
 {
     const char *plan = q->c->plan;
+    LsError why = {0};
     if (take_timed(r, q)) {
         r->tally.timed++;
         q->timed = true;
         return true;
     }
     if (plan != NULL && ls_dnn_plan_fits(plan, r->json, r->lib.version)) {
-        if (q->c->alone && take_compiled(r, q)) {
+        if (q->c->alone && take_compiled(r, q, &why)) {
             r->tally.compiled++;
             return true;
         }
         if (q->c->alone)
-            say_apart(r);
+            say_apart(r, &why);
         if (take(r, q, plan, q->c->alone)) {
             r->tally.kept++;
             q->kept = true;
@@ -187,7 +192,7 @@ static bool make_ready(LsDnnRuns *r, Ready *q, const char *node, LsError *e)
     }
     say_again(r, plan);
     r->tally.again++;
-    return make_again(r, q, node, e);
+    return make_again(r, q, e);
 }
 
 /* The entry of a convolution; NULL: out of memory. */
@@ -213,7 +218,9 @@ static Ready *entry(LsDnnRuns *r, const LsCudaConv *c, LsError *e)
 bool ls_dnn_ready(LsDnnRuns *r, const LsCudaConv *c, const char *node, LsError *e)
 {
     Ready *q = entry(r, c, e);
-    return q != NULL && (q->plan.plan != NULL || make_ready(r, q, node, e));
+    if (q != NULL && q->node == NULL)
+        q->node = node;
+    return q != NULL && (q->plan.plan != NULL || make_ready(r, q, e));
 }
 
 /* ---- running ---- */
@@ -268,7 +275,7 @@ static void time_plans(Job *j, Ready *q, bool alone, Fastest *best)
 {
     LsDnnRuns *r = j->r;
     LsError ignored = {0};
-    LsDnnSearch *s = search(r, q, alone, NULL, &ignored);
+    LsDnnSearch *s = search(r, q, alone, &ignored);
     for (int k = 0; s != NULL && k < ls_dnn_search_count(s); k++) {
         const LsDnnPlan *p = ls_dnn_search_plan(s, k);
         double ns = -1;
@@ -319,23 +326,31 @@ static void tune(Job *j, Ready *q)
 
 /* A plan made from a description may yet be refused by the device, and so may one of an engine that
  * compiles: another one. */
-static bool make_other(LsDnnRuns *r, Ready *q, LsError *e)
+static bool make_other(LsDnnRuns *r, Ready *q, const LsError *why, LsError *e)
 {
     if (!q->kept) {
-        say_apart(r);
-        return make_plan(r, q, true, NULL, NULL, e);
+        say_apart(r, why);
+        return make_plan(r, q, true, NULL, e);
     }
     say_again(r, q->c->plan);
     q->kept = false;
     r->tally.kept--;
     r->tally.again++;
-    return make_again(r, q, NULL, e);
+    return make_again(r, q, e);
+}
+
+static void does_not_run(const LsDnnRuns *r, const Ready *q, int status, LsError *e)
+{
+    char why[400];
+    ls_dnn_describe(&r->lib, "cuDNN does not run the convolution", status, why, sizeof why);
+    ls_fail(e, LS_EXIT_DEVICE, "%s%s%s", q->node != NULL ? q->node : "",
+            q->node != NULL ? ": " : "", why);
 }
 
 bool ls_dnn_run(LsDnnRuns *r, LsRun *run, const LsCudaConv *c, void *const arg[], void *stream,
                 LsError *e)
 {
-    char why[400];
+    LsError why = {0};
     if (!ls_dnn_ready(r, c, NULL, e) || !start(r, stream, e))
         return false;
     Ready *q = entry(r, c, e);
@@ -345,16 +360,17 @@ bool ls_dnn_run(LsDnnRuns *r, LsRun *run, const LsCudaConv *c, void *const arg[]
     if (!set_job(&j, q, q->plan.plan, q->alone, e))
         return false;
     bool ok = execute(&j);
-    if (!ok && !q->ran && (q->kept || (c->alone && !q->alone))) {
-        if (!make_other(r, q, e) || !set_job(&j, q, q->plan.plan, q->alone, e))
+    if (!ok && !q->ran && (q->kept || (c->behind != NULL && !q->alone))) {
+        does_not_run(r, q, j.status, &why);
+        if (!make_other(r, q, &why, e) || !set_job(&j, q, q->plan.plan, q->alone, e))
             return false;
         ok = execute(&j);
     }
     q->ran |= ok;
     if (ok)
         return true;
-    ls_dnn_describe(&r->lib, "cuDNN does not run the convolution", j.status, why, sizeof why);
-    return ls_fail(e, LS_EXIT_DEVICE, "%s", why);
+    does_not_run(r, q, j.status, e);
+    return false;
 }
 
 /* ---- the whole ---- */

@@ -11,7 +11,8 @@ static bool open_library(LsRun *run, const void *data, void **self, LsError *e)
     char folder[4096];
     LsCublas *b = NULL;
     const LsCublasSetup setup = {.device = ls_cuda_info(run)->name,
-                                 .cache = ls_plan_cache_folder(folder, sizeof folder)};
+                                 .cache = ls_plan_cache_folder(folder, sizeof folder),
+                                 .notes = stderr};
     (void)data;
     if (!ls_cublas_open(&b, &setup, e))
         return false;
@@ -29,6 +30,6 @@ void ls_cuda_matmul(LsRun *run, const LsCudaMatmul *p, void *const arg[])
     LsError e = {0};
     LsCublas *b = ls_cuda_library(run, LS_CUDA_CUBLASLT);
     ls_cublas_tune(b, ls_cuda_tuning(run));
-    if (!ls_cublas_multiply(b, p, arg, ls_cuda_stream(run), &e))
+    if (!ls_cublas_multiply(b, run, p, arg, ls_cuda_node(run), ls_cuda_stream(run), &e))
         ls_cuda_fail(run, e.code, "%s", e.text);
 }

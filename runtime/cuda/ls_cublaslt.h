@@ -47,6 +47,9 @@ typedef struct LsCudaMatmul {
      * and with nothing after. */
     int arg_a, arg_b, arg_bias, arg_c, arg_aux, arg_sum_a, arg_sum_b, arg_workspace;
     int64_t workspace;          /* bytes at arg_workspace: ls_product_room of what may be used */
+    /* A kernel that does all but the product itself, where the library has no algorithm that does;
+     * NULL: the product is all. */
+    void (*behind)(LsRun *run, void *const arg[]);
 } LsCudaMatmul;
 
 enum { LS_PRODUCT_ALIGNMENT = 256 };    /* bytes, of the workspace that the library is given */

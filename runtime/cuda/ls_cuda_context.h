@@ -20,6 +20,8 @@ typedef struct LsCudaInfo {     /* of the device in use */
 /* Where all steps run, in order. Being recorded at times: no call that waits, or that allocates. */
 cudaStream_t ls_cuda_stream(const LsRun *run);
 const LsCudaInfo *ls_cuda_info(const LsRun *run);
+/* The node whose step is being given out, for messages; NULL: none is. */
+const char *ls_cuda_node(const LsRun *run);
 /* What LsCudaLibrary.open made; NULL: the program does not use the library. */
 void *ls_cuda_library(const LsRun *run, LsCudaSlot slot);
 
