@@ -82,7 +82,7 @@ static inline double move_point(Move *m, const int64_t *at, int k, int64_t from,
     Taps t = move_taps(m->n, k, at[k], m->x.dim[axis]);
     double sum = 0;
     m->outside |= t.n == 0;
-    for (int i = 0; i < t.n; i++)
+    for (int i = 0; i < t.n && i < 2; i++)
         sum += move_point(m, at, k + 1, from + t.at[i] * stride, w * t.w[i], dy);
     return sum;
 }

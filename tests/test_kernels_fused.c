@@ -41,7 +41,7 @@ static void check_body(Rig *r, LsNodeId n, double tolerance)
                *size = calloc((size_t)count, sizeof *size);
         bool *any = calloc((size_t)count, sizeof *any);
         for (int64_t p = 0; p < points; p++) {
-            double s[16];
+            double s[16] = {0};
             for (int k = 0; k < f->nstmt; k++) {
                 double x[6];
                 for (int c = 0; c < f->stmt[k].narg; c++) {

@@ -48,17 +48,14 @@ static int open_loop(LsEmit *e, const char *var, int d, int64_t n)
 }
 
 /* "((n * 28 + i0) * 28 + i1) * 64" */
-static void place(char *text, size_t size, const char *outer, const char *var, const int64_t *dim,
-                  int n, int64_t channels)
+static const char *place(const Own *o, const char *outer, const char *var, const int64_t *dim,
+                         int64_t channels)
 {
-    char inner[200];
-    snprintf(text, size, "%s", outer);
-    for (int d = 0; d < n; d++) {
-        snprintf(inner, sizeof inner, "%s", text);
-        snprintf(text, size, "(%s * %" PRId64 " + %s%d)", inner, dim[d], var, d);
-    }
-    snprintf(inner, sizeof inner, "%s", text);
-    snprintf(text, size, "%s * %" PRId64, inner, channels);
+    LsArena *arena = o->k->g->arena;
+    const char *text = outer;
+    for (int d = 0; d < o->at->n; d++)
+        text = ls_arena_printf(arena, "(%s * %" PRId64 " + %s%d)", text, dim[d], var, d);
+    return ls_arena_printf(arena, "%s * %" PRId64, text, channels);
 }
 
 /* The element of X under tap t of the window at q: its place i along axis d, if it is one. */
@@ -101,7 +98,6 @@ static void forward_body(const Own *o)
 {
     LsEmit *e = o->k->e;
     int n = o->at->n, open = 0;
-    char px[300], pw[300];
     pointers(o, "x", "w", "y");
     open_units(e, o->y->dim + 2, n, "q", "image");
     ls_emit_line(e, "LS_LANES(m, 0, %" PRId64 ") {", o->w->dim[0]);
@@ -110,8 +106,8 @@ static void forward_body(const Own *o)
         open += open_loop(e, "t", d, o->w->dim[2 + d]);
         tap_to_x(o, d);
     }
-    place(px, sizeof px, "image", "i", o->x->dim + 2, n, o->x->dim[1]);
-    place(pw, sizeof pw, "m", "t", o->w->dim + 2, n, o->cg);
+    const char *px = place(o, "image", "i", o->x->dim + 2, o->x->dim[1]);
+    const char *pw = place(o, "m", "t", o->w->dim + 2, o->cg);
     ls_emit_line(e, "const real *const px = x + %s + m / %" PRId64 " * %" PRId64 ";", px, o->mg,
                  o->cg);
     ls_emit_line(e, "const real *const pw = w + %s;", pw);
@@ -126,7 +122,6 @@ static void data_body(const Own *o)
 {
     LsEmit *e = o->k->e;
     int n = o->at->n, open = 0;
-    char py[300], pw[300];
     pointers(o, "y", "w", "x");
     open_units(e, o->x->dim + 2, n, "i", "image");
     ls_emit_line(e, "LS_LANES(c, 0, %" PRId64 ") {", o->x->dim[1]);
@@ -136,8 +131,8 @@ static void data_body(const Own *o)
         open += open_loop(e, "t", d, o->w->dim[2 + d]);
         tap_to_y(o, d);
     }
-    place(py, sizeof py, "image", "q", o->y->dim + 2, n, o->y->dim[1]);
-    place(pw, sizeof pw, "m", "t", o->w->dim + 2, n, o->cg);
+    const char *py = place(o, "image", "q", o->y->dim + 2, o->y->dim[1]);
+    const char *pw = place(o, "m", "t", o->w->dim + 2, o->cg);
     ls_emit_line(e, "for (int64_t m = first; m < first + %" PRId64 "; m++)", o->mg);
     ls_emit_line(e, "    sum = ls_fma(y[%s + m], w[%s + c %% %" PRId64 "], sum);", py, pw, o->cg);
     ls_emit_close(e, open);
@@ -149,7 +144,6 @@ static void weights_body(const Own *o)
 {
     LsEmit *e = o->k->e;
     int n = o->at->n, open = 0;
-    char px[300], py[300];
     pointers(o, "y", "x", "w");
     open_units(e, o->w->dim + 2, n, "t", "m");
     ls_emit_line(e, "LS_LANES(c, 0, %" PRId64 ") {", o->cg);
@@ -160,8 +154,8 @@ static void weights_body(const Own *o)
         open += open_loop(e, "q", d, o->y->dim[2 + d]);
         tap_to_x(o, d);
     }
-    place(px, sizeof px, "image", "i", o->x->dim + 2, n, o->x->dim[1]);
-    place(py, sizeof py, "image", "q", o->y->dim + 2, n, o->y->dim[1]);
+    const char *px = place(o, "image", "i", o->x->dim + 2, o->x->dim[1]);
+    const char *py = place(o, "image", "q", o->y->dim + 2, o->y->dim[1]);
     ls_emit_line(e, "sum += (double)y[%s + m] * (double)x[%s + m / %" PRId64 " * %" PRId64 " + c];",
                  py, px, o->mg, o->cg);
     ls_emit_close(e, open);
