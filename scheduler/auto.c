@@ -5,7 +5,6 @@
  * what the target above ended with, or with a candidate of the pool that comes near; below the
  * last one that was reached the peak is squeezed on. Upwards, each begins with the best that is
  * known by now. Everything seen on the way that no other sequence beats is kept. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,7 +29,7 @@ typedef struct Search {
     double weight;              /* cost that a byte above the target counts for */
     double hot;                 /* rise of cost that is often taken at first */
     uint64_t since;             /* moves since the clock was read */
-    const LsLimit *limit;
+    LsLimit *limit;
     bool turns;                 /* the graph has a backward part */
     bool cut;
 } Search;
@@ -39,7 +38,7 @@ static bool out_of_time(Search *s)
 {
     enum { OFTEN = 64 };
     if (!s->cut && ++s->since % OFTEN == 0)
-        s->cut = ls_limit_is_over(s->limit);
+        s->cut = ls_moves_out_of_time(s->m, s->limit);
     return s->cut;
 }
 
@@ -146,8 +145,8 @@ static void anneal(Search *s)
         double part = 1 - (double)k / moves, heat = s->hot * part * part * part;
         bool made = change(s) && s->t->bad == 0;
         double then = made ? energy(s) : 0;
-        double luck = (ls_moves_random(s->m, 1u << 30) + 1.0) / (1u << 30);
-        if (!made || (then > now && then - now > -heat * log(luck))) {
+        double rise = ls_moves_rise(s->m, heat);
+        if (!made || then - now > rise) {
             ls_tape_undo(s->t, 0);
             continue;
         }
@@ -168,9 +167,8 @@ static void load(Search *s, const LsSeq *seq, int64_t target)
 static void attempt(Search *s, const LsSeq *seq, int64_t target, bool jointly)
 {
     load(s, seq, target);
-    s->cut |= jointly && ls_limit_is_over(s->limit);
     if (jointly && !s->cut)
-        ls_moves_make_room(s->m, s->weight, s->hot);
+        s->cut = !ls_moves_make_room(s->m, s->weight, s->hot, s->limit);
     if (repair(s)) {
         take_back(s);
         ls_moves_swap_cheaper(s->m);
@@ -306,7 +304,7 @@ static void improve(Search *s)
     }
 }
 
-bool ls_strategy_auto(LsCandidates *pool, int64_t store_all, const LsLimit *limit)
+bool ls_strategy_auto(LsCandidates *pool, int64_t store_all, LsLimit *limit)
 {
     LsProb *p = pool->prob;
     if (pool->n == 0 || pool->cand[0].peak == 0)

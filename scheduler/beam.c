@@ -3,7 +3,6 @@
 
 #include <math.h>
 
-
 #include "scheduler/tails.h"
 
 typedef struct Beam {
@@ -40,24 +39,24 @@ static void put(Beam *b, uint32_t k)
         b->most[left] = -heap->entry[0].least;
 }
 
-/* The best of those with `left` nodes left, the best first. */
-static LsTailHeap best_of(Beam *b, uint32_t left)
+/* Moves those with `left` nodes left to a heap with the best first. */
+static void collect(Beam *b, uint32_t left, LsTailHeap *best)
 {
-    LsTailHeap best = {0}, *heap = &b->heap[left];
+    LsTailHeap *heap = &b->heap[left];
     for (uint32_t k = 0; k < heap->n; k++) {
         LsTailEntry e = heap->entry[k];
         e.least = -e.least;
-        ls_tail_heap_put(&best, b->t->arena, e);
+        ls_tail_heap_put(best, b->t->arena, e);
     }
-    *heap = (LsTailHeap){0};
-    return best;
+    heap->n = 0;
 }
 
 /* Tries them; steps that make something again leave as many nodes, and come to the same heap. */
 static void advance(Beam *b, uint32_t left)
 {
     b->now = left;
-    LsTailHeap best = best_of(b, left);
+    LsTailHeap best = {0};
+    collect(b, left, &best);
     for (uint32_t tried = 0; tried < b->o->width && best.n > 0;) {
         LsTailEntry e = ls_tail_heap_take(&best);
         const LsTail *tail = &b->t->tail[e.state];
@@ -68,11 +67,7 @@ static void advance(Beam *b, uint32_t left)
         ls_tails_expand(b->t, e.state);
         for (uint32_t k = 0; k < b->t->nfresh; k++)
             put(b, b->t->fresh[k]);
-        for (LsTailHeap *heap = &b->heap[left]; heap->n > 0;) {
-            LsTailEntry same = ls_tail_heap_take(heap);
-            same.least = -same.least;
-            ls_tail_heap_put(&best, b->t->arena, same);
-        }
+        collect(b, left, &best);
     }
 }
 

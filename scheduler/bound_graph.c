@@ -97,18 +97,11 @@ static uint32_t common_reads(const LsBoundGraph *b, const uint32_t *member, uint
 /* Nodes by group: members of v are member[at[v] .. at[v + 1]). */
 static LsRows members_of(const LsBoundGraph *b)
 {
-    uint32_t n = b->p->n;
-    LsRows r = {ls_arena_alloc(b->arena, n + 2u, sizeof *r.at),
-                ls_arena_alloc(b->arena, n + 1u, sizeof *r.id)};
-    for (uint32_t v = 0; v < n; v++)
+    LsPairs of = {0};
+    for (uint32_t v = 0; v < b->p->n; v++)
         if (b->group[v] != LS_NO_ID)
-            r.at[b->group[v] + 2]++;
-    for (uint32_t v = 2; v < n + 2; v++)
-        r.at[v] += r.at[v - 1];
-    for (uint32_t v = 0; v < n; v++)
-        if (b->group[v] != LS_NO_ID)
-            r.id[r.at[b->group[v] + 1]++] = v;
-    return r;
+            ls_pairs_add(b->arena, &of, b->group[v], v);
+    return ls_rows(b->arena, &of, b->p->n);
 }
 
 static void fill_rows(LsBoundGraph *b)

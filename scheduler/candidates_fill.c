@@ -21,6 +21,9 @@ static bool asked(const Fill *z, const char *part)
     return z->o->compare || ls_strategy_counts(z->o->strategy ? z->o->strategy : "auto", part);
 }
 
+/* The strategy's name if it is asked for, else NULL. */
+static const char *wanted(const Fill *z, const char *name) { return asked(z, name) ? name : NULL; }
+
 /* Whether the strategy is asked for by its own name. */
 static bool is_named(const Fill *z, const char *name)
 {
@@ -64,8 +67,8 @@ static const char *exact_note(const Fill *z, const Families *fam, const char *la
 static void run_exact(Fill *z, const LsForward *f, const Families *fam)
 {
     enum { MOST_FOR_SWEEP = 2500 };
-    const char *tc = asked(z, "exact-tc") ? "exact-tc" : NULL;
-    const char *mc = asked(z, "exact-mc") ? "exact-mc" : NULL;
+    const char *tc = wanted(z, "exact-tc");
+    const char *mc = wanted(z, "exact-mc");
     bool named = is_named(z, "exact");
     uint32_t unknown = 0;
     const LsFamily *swept = fam->all ? fam->all : fam->pruned;
@@ -88,8 +91,7 @@ static void add_optima(Fill *z, const LsForward *f, const Families *fam)
         return;
     bool try = fam->all->n <= with_time(z, MOST_FOR_OPTIMA);
     if (try)
-        ls_strategy_exact(z->pool, f, fam->all, asked(z, "exact-tc") ? "exact-tc" : NULL,
-                          asked(z, "exact-mc") ? "exact-mc" : NULL,
+        ls_strategy_exact(z->pool, f, fam->all, wanted(z, "exact-tc"), wanted(z, "exact-mc"),
                           (uint64_t)(LOOKS * ampleness(z)), &unknown);
     z->out.exact_note = exact_note(z, fam, !try ? ", --plan-time is too short for the optima"
                                          : unknown > 0 ? too_many : "");
@@ -121,25 +123,27 @@ static Families find_families(const Fill *z, const LsForward *f)
 }
 
 /* Chooses at the turn, or by blocks as well: with the cheapest kernels for everything, and with
- * those that write less. */
-static void offer_seeds(Fill *z, LsProb *p)
+ * those that write less. closed: the choice at the turn is made for p itself. */
+static void offer_seeds(Fill *z, LsProb *p, bool closed)
 {
     LsProb *cheap = ls_variant(z->scratch, p, 0), *less = ls_variant(z->scratch, p, 0.25);
-    ls_strategy_closure(z->pool, cheap);
+    if (cheap != p || !closed)
+        ls_strategy_closure(z->pool, cheap);
     ls_strategy_hierarchy(z->pool, cheap);
     if (cheap != p)
         ls_strategy_hierarchy(z->pool, less);
 }
 
 /* Searches until that part of the time is over, then polishes what was found. */
-static void search(Fill *z, const LsLimit *limit, uint32_t effort, double part)
+static void search(Fill *z, LsLimit *limit, uint32_t effort, double part)
 {
     LsLimit some = *limit;
-    double now = ls_cpu_seconds();
     some.effort = effort;
-    some.until = now + part * (limit->until - now);
+    some.most = some.work + (uint64_t)(part * (double)(limit->most - some.work));
     z->out.cut |= ls_strategy_auto(z->pool, z->store_all, &some);
+    limit->work = some.work < limit->most ? some.work : limit->most;
     z->out.cut |= ls_strategy_polish(z->pool, z->store_all, limit);
+    limit->work = limit->work < limit->most ? limit->work : limit->most;
 }
 
 /* The search starts from the best it is given, and may miss what is near to something else: where
@@ -156,7 +160,7 @@ static void run_auto(Fill *z, LsProb *p)
             effort = (uint32_t)(((uint64_t)effort * QUICK + p->n - 1) / p->n);
         search(z, &limit, effort, 0.4);
     }
-    offer_seeds(z, p);
+    offer_seeds(z, p, p->n < SMALL);
     ls_strategy_beam(z->pool, z->store_all, z->o->effort);
     if (p->n >= SMALL)
         limit = ls_limit_start(z->o->effort, z->o->seconds);
@@ -178,8 +182,7 @@ static void fill_pool(Fill *z, LsProb *p)
         ls_strategy_chen(z->pool, f);
     if ((asked(z, "approx-tc") || asked(z, "approx-mc"))
         && has_time_for(z, fam.pruned, "approx"))
-        ls_strategy_dp(z->pool, f, fam.pruned, asked(z, "approx-tc") ? "approx-tc" : NULL,
-                       asked(z, "approx-mc") ? "approx-mc" : NULL,
+        ls_strategy_dp(z->pool, f, fam.pruned, wanted(z, "approx-tc"), wanted(z, "approx-mc"),
                        is_named(z, "approx")
                        || fam.pruned->n <= with_time(z, MOST_FOR_OPTIMA));
     if (exact)

@@ -139,11 +139,11 @@ static void close_gap(LsFlow *f, uint32_t gap)
 }
 
 /* Pushes all it can along arcs that go down; the arcs it looked at count as work. */
-static void push_down(LsFlow *f, uint32_t v, uint32_t *work)
+static void push_down(LsFlow *f, uint32_t v)
 {
     for (uint32_t a = f->first[v]; a < f->first[v + 1] && f->excess[v] > 0; a++) {
         LsFlowArc *arc = &f->arc[a];
-        (*work)++;
+        f->work++;
         if (arc->room == 0 || f->level[v] != f->level[arc->to] + 1)
             continue;
         int64_t x = f->excess[v] < arc->room ? f->excess[v] : arc->room;
@@ -159,40 +159,40 @@ static void push_down(LsFlow *f, uint32_t v, uint32_t *work)
     }
 }
 
-static void lift(LsFlow *f, uint32_t v, uint32_t *work)
+static void lift(LsFlow *f, uint32_t v)
 {
     uint32_t old = f->level[v], low = f->n;
     for (uint32_t a = f->first[v]; a < f->first[v + 1]; a++)
         if (f->arc[a].room > 0 && f->level[f->arc[a].to] + 1 < low)
             low = f->level[f->arc[a].to] + 1;
-    *work += f->first[v + 1] - f->first[v];
+    f->work += f->first[v + 1] - f->first[v];
     f->level[v] = low;
     f->count[old]--;
     if (low < f->n)
         f->count[low]++;
     if (f->count[old] == 0 && old > 0) {
         close_gap(f, old);
-        *work += f->n / 8;
+        f->work += f->n / 8;
     }
 }
 
 /* Empties the bucket of v's level of v and lets it push and rise until its excess is gone. */
-static uint32_t discharge(LsFlow *f, uint32_t v, uint32_t *work)
+static uint32_t discharge(LsFlow *f, uint32_t v)
 {
     uint32_t top = f->level[v];
     while (f->level[v] < f->n) {
-        push_down(f, v, work);
+        push_down(f, v);
         top = f->level[v] > top ? f->level[v] : top;
         if (f->excess[v] <= 0)
             break;
-        lift(f, v, work);
+        lift(f, v);
     }
     return top;
 }
 
 static void spread(LsFlow *f)
 {
-    uint32_t work = 0, often = 6 * f->n + 2 * f->nedge;
+    uint64_t often = 6 * (uint64_t)f->n + 2 * (uint64_t)f->nedge, next = f->work + often;
     relabel_all(f);
     uint32_t top = fill_buckets(f);
     for (;;) {
@@ -204,12 +204,13 @@ static void spread(LsFlow *f)
         f->bucket[top] = f->next[v];
         if (f->level[v] != top)                     /* lost its way to those who want */
             continue;
-        uint32_t reached = discharge(f, v, &work);
+        uint32_t reached = discharge(f, v);
         top = reached > top ? reached : top;
-        if (work > often) {
+        if (f->work > next) {
             relabel_all(f);
             top = fill_buckets(f);
-            work = 0;
+            f->work += often;
+            next = f->work + often;
         }
     }
 }
@@ -220,6 +221,7 @@ void ls_flow_cut(LsFlow *f, bool *side)
     if (!f->laid)
         lay(f);
     spread(f);
+    f->work += 6 * (uint64_t)f->n + 2 * (uint64_t)f->nedge;
     for (uint32_t v = 0; v < f->n; v++) {
         side[v] = f->excess[v] > 0;
         if (side[v])

@@ -1,7 +1,6 @@
 /* scheduler/joint.c -- see the header. */
 #include "scheduler/joint.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -254,6 +253,7 @@ bool ls_move_relieve_jointly(LsMoves *m, uint32_t run, double weight)
         choose(&j, price);
         apply(&j);
     }
+    *m->t->work += j.flow.work;
     ls_arena_free(j.arena);
     return price > 0;
 }
@@ -269,8 +269,8 @@ static void reorder(LsMoves *m, double weight, double hot, uint32_t moves)
         double left = 1 - (double)k / moves, heat = hot * left * left;
         bool made = ls_move_shift(m) && m->t->bad == 0;
         double then = made ? ls_moves_energy(m, weight) : 0;
-        double luck = (ls_moves_random(m, 1u << 30) + 1.0) / (1u << 30);
-        if (!made || (then > now && then - now > -heat * log(luck))) {
+        double rise = ls_moves_rise(m, heat);
+        if (!made || then - now > rise) {
             ls_tape_undo(m->t, 0);
         } else {
             m->t->nchange = 0;
@@ -279,15 +279,19 @@ static void reorder(LsMoves *m, double weight, double hot, uint32_t moves)
     }
 }
 
-void ls_moves_make_room(LsMoves *m, double weight, double hot)
+bool ls_moves_make_room(LsMoves *m, double weight, double hot, LsLimit *limit)
 {
     enum { ROUNDS = 12, MOVES = 5, PATIENCE = 3 };
     int failures = 0;
-    for (int k = 0; k < ROUNDS && failures < PATIENCE && ls_tape_peak(m->t) > m->target; k++) {
+    bool over = false;
+    for (int k = 0; k < ROUNDS && failures < PATIENCE && !over
+                    && ls_tape_peak(m->t) > m->target; k++) {
         uint32_t slot = ls_peak_tree_some(&m->t->tree, m->target, ls_moves_random(m, UINT32_MAX));
         uint32_t run = k % 3 == 0 ? ls_tape_peak_run(m->t) : m->t->at[slot];
         failures += !ls_move_relieve_jointly(m, run, weight);
         reorder(m, weight, hot, MOVES * m->p->n);
+        over = ls_moves_out_of_time(m, limit);
     }
     m->t->nchange = 0;
+    return !over;
 }

@@ -9,6 +9,7 @@
 #ifndef LS_SCHEDULER_JOINT_H
 #define LS_SCHEDULER_JOINT_H
 
+#include "scheduler/limit.h"
 #include "scheduler/moves.h"
 
 /* Cost, and `weight` for every byte above the target at the peak and an eighth at every run. */
@@ -19,7 +20,7 @@ double ls_moves_energy(const LsMoves *m, double weight);
 bool ls_move_relieve_jointly(LsMoves *m, uint32_t run, double weight);
 
 /* Brings the tape towards the target, by joint relief and new orders in turn. hot: rise of energy
- * that a new order may often bring at first. Makes its changes final. */
-void ls_moves_make_room(LsMoves *m, double weight, double hot);
+ * that a new order may often bring at first. Makes its changes final. false: the limit cut it. */
+bool ls_moves_make_room(LsMoves *m, double weight, double hot, LsLimit *limit);
 
 #endif

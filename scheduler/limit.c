@@ -12,10 +12,16 @@ double ls_cpu_seconds(void)
 
 LsLimit ls_limit_start(uint32_t effort, double seconds)
 {
-    return (LsLimit){effort ? effort : 100, ls_cpu_seconds() + (seconds > 0 ? seconds : 2)};
+    const double patience = 8;      /* a slow machine and a slow build together */
+    LsLimit l = {.effort = effort ? effort : 100};
+    seconds = seconds > 0 ? seconds : 2;
+    seconds *= l.effort < 100 ? l.effort / 100.0 : 1;
+    l.most = seconds < 1e9 ? (uint64_t)(1e9 * seconds) : UINT64_MAX / 2;
+    l.stop = ls_cpu_seconds() + patience * seconds;
+    return l;
 }
 
 bool ls_limit_is_over(const LsLimit *limit)
 {
-    return ls_cpu_seconds() > limit->until;
+    return limit->work >= limit->most || ls_cpu_seconds() > limit->stop;
 }

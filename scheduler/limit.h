@@ -1,5 +1,6 @@
-/* scheduler/limit.h -- how long a search may go on. Its length is counted in moves, which are the
- * same on every machine; the clock can only cut it. */
+/* scheduler/limit.h -- how long a search may go on. Its length is counted in moves and its time in
+ * work, which are the same on every machine and in every build, and so is the plan that is found.
+ * The clock can only cut it where that takes many times as long. */
 #ifndef LS_SCHEDULER_LIMIT_H
 #define LS_SCHEDULER_LIMIT_H
 
@@ -8,13 +9,14 @@
 
 typedef struct LsLimit {
     uint32_t effort;            /* percent of the usual number of moves */
-    double until;               /* seconds of processor time: neighbours do not count */
+    uint64_t work, most;        /* what was done, what may be: about ns of one core of 2023 */
+    double stop;                /* seconds of processor time: neighbours do not count */
 } LsLimit;
 
 /* Processor time of this process, seconds. */
 double ls_cpu_seconds(void);
 
-/* From now on: effort 0 is 100, seconds <= 0 is 2. */
+/* From now on: effort 0 is 100, seconds <= 0 is 2. An effort of less than 100 has as much less time. */
 LsLimit ls_limit_start(uint32_t effort, double seconds);
 
 bool ls_limit_is_over(const LsLimit *limit);

@@ -1,6 +1,8 @@
 /* scheduler/moves.c -- see the header. */
 #include "scheduler/moves_parts.h"
 
+#include <math.h>
+
 LsMoves *ls_moves_new(LsArena *arena, LsTape *t)
 {
     LsProb *p = t->p;
@@ -17,11 +19,25 @@ LsMoves *ls_moves_new(LsArena *arena, LsTape *t)
 
 uint32_t ls_moves_random(LsMoves *m, uint32_t n)
 {
+    enum { WORK = 21 };                             /* as tape.c counts, with what it is for */
+    *m->t->work += WORK;
     m->rnd ^= m->rnd >> 12;                         /* xorshift64* (Vigna 2016) */
     m->rnd ^= m->rnd << 25;
     m->rnd ^= m->rnd >> 27;
     uint64_t high = (m->rnd * UINT64_C(0x2545f4914f6cdd1d)) >> 32;
     return (uint32_t)(high * n >> 32);
+}
+
+double ls_moves_rise(LsMoves *m, double heat)
+{
+    return -heat * log((ls_moves_random(m, 1u << 30) + 1.0) / (1u << 30));
+}
+
+bool ls_moves_out_of_time(LsMoves *m, LsLimit *limit)
+{
+    limit->work += *m->t->work;
+    *m->t->work = 0;
+    return ls_limit_is_over(limit);
 }
 
 uint32_t ls_moves_any_run(LsMoves *m, uint32_t slot)

@@ -6,6 +6,7 @@
 #ifndef LS_SCHEDULER_MOVES_H
 #define LS_SCHEDULER_MOVES_H
 
+#include "scheduler/limit.h"
 #include "scheduler/tape.h"
 
 typedef struct LsMoves {
@@ -23,6 +24,11 @@ LsMoves *ls_moves_new(LsArena *arena, LsTape *t);
 
 /* A number below n; n > 0. */
 uint32_t ls_moves_random(LsMoves *m, uint32_t n);
+/* What the Metropolis rule lets an energy rise by this time: a random number of mean `heat`. */
+double ls_moves_rise(LsMoves *m, double heat);
+
+/* Counts the tape's work towards the limit; whether that is over. */
+bool ls_moves_out_of_time(LsMoves *m, LsLimit *limit);
 
 /* Runs the node once more in front of run `before`, and removes what nobody needs then. */
 uint32_t ls_moves_run_again(LsMoves *m, uint32_t node, uint32_t before);

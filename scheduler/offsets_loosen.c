@@ -6,7 +6,6 @@
  * stays: what may fit in a budget is known without this. */
 #include "scheduler/offsets_loosen.h"
 
-#include <math.h>
 
 #include "scheduler/moves.h"
 
@@ -22,8 +21,8 @@ static void walk(LsMoves *m)
         double hot = now * heat * (1 - (double)k / moves);
         bool made = ls_move_shift(m) && t->bad == 0 && ls_tape_peak(t) == peak;
         double then = made ? (double)ls_peak_tree_over(&t->tree, floor) : 0;
-        double luck = (ls_moves_random(m, 1u << 30) + 1.0) / (1u << 30);
-        if (!made || (then > now && then - now > -hot * log(luck))) {
+        double rise = ls_moves_rise(m, hot);
+        if (!made || then - now > rise) {
             ls_tape_undo(t, 0);
             continue;
         }

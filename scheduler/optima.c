@@ -72,8 +72,7 @@ static int64_t widest_gap(const Hunt *h)
     return widest;
 }
 
-/* The least peak, then whatever lies just below a candidate, where most is to be gained, until the
- * states run out. */
+/* Looks just below the candidates where most is to be gained, until the states run out. */
 static void fill_gaps(Hunt *h)
 {
     enum { PATIENCE = 2 };

@@ -25,7 +25,7 @@ static void put(Search *s, uint32_t k)
 
 static LsOptimum run(Search *s, uint32_t most)
 {
-    LsOptimum r = {INFINITY, false, 0};
+    LsOptimum r = {.value = INFINITY};
     double least = -1;          /* proven so far: what is taken never falls */
     while (s->heap.n > 0) {
         LsTailEntry e = ls_tail_heap_take(&s->heap);
@@ -36,6 +36,7 @@ static LsOptimum run(Search *s, uint32_t most)
         r.exact = ls_tails_is_start(s->t, e.state);
         if (r.exact || r.states == most) {
             r.value = least;
+            r.work = s->t->work;
             s->goal = e.state;
             return r;
         }
@@ -44,6 +45,7 @@ static LsOptimum run(Search *s, uint32_t most)
         for (uint32_t k = 0; k < s->t->nfresh; k++)
             put(s, s->t->fresh[k]);
     }
+    r.work = s->t->work;
     r.exact = !s->left_out;
     r.value = s->left_out ? s->enough : INFINITY;
     return r;

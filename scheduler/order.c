@@ -46,41 +46,23 @@ static State new_state(const Beam *b)
                    .ready = ls_arena_alloc(b->arena, b->p->n + 1u, sizeof(uint32_t))};
 }
 
-/* Calls that count, or enter, what comes before v: makers of operands, and readers of what v
- * updates. */
-static void add_edges(Beam *b, uint32_t v, uint32_t *at)
-{
-    const LsProb *p = b->p;
-    for (uint32_t k = p->in.at[v]; k < p->in.at[v + 1]; k++)
-        b->then.id[at[p->maker[p->in.id[k]]]++] = v;
-    for (uint32_t k = p->before.at[v]; k < p->before.at[v + 1]; k++)
-        if (p->needed[p->before.id[k]])
-            b->then.id[at[p->before.id[k]]++] = v;
-}
-
+/* What comes before v: makers of operands, and readers of what v updates. */
 static void find_edges(Beam *b)
 {
     const LsProb *p = b->p;
-    uint32_t *at = ls_arena_alloc(b->arena, p->n + 2u, sizeof *at);
-    b->then.at = ls_arena_alloc(b->arena, p->n + 2u, sizeof *b->then.at);
+    LsPairs then = {0};
     for (uint32_t v = 0; v < p->n; v++) {
         if (!p->needed[v])
             continue;
-        for (uint32_t k = p->in.at[v]; k < p->in.at[v + 1]; k++, b->first.waits[v]++)
-            b->then.at[p->maker[p->in.id[k]] + 1]++;
+        uint32_t before = then.n;
+        for (uint32_t k = p->in.at[v]; k < p->in.at[v + 1]; k++)
+            ls_pairs_add(b->arena, &then, p->maker[p->in.id[k]], v);
         for (uint32_t k = p->before.at[v]; k < p->before.at[v + 1]; k++)
-            if (p->needed[p->before.id[k]]) {
-                b->then.at[p->before.id[k] + 1]++;
-                b->first.waits[v]++;
-            }
+            if (p->needed[p->before.id[k]])
+                ls_pairs_add(b->arena, &then, p->before.id[k], v);
+        b->first.waits[v] = then.n - before;
     }
-    for (uint32_t v = 0; v < p->n; v++)
-        b->then.at[v + 1] += b->then.at[v];
-    memcpy(at, b->then.at, (p->n + 1u) * sizeof *at);
-    b->then.id = ls_arena_alloc(b->arena, b->then.at[p->n] + 1u, sizeof *b->then.id);
-    for (uint32_t v = 0; v < p->n; v++)
-        if (p->needed[v])
-            add_edges(b, v, at);
+    b->then = ls_rows(b->arena, &then, p->n);
 }
 
 static Beam new_beam(LsArena *arena, const LsProb *p, uint32_t width)

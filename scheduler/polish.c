@@ -14,7 +14,7 @@ typedef struct Polish {
     LsLive *live;
     uint32_t *runs;             /* by node: of the sequence */
     uint64_t left;              /* states to try */
-    const LsLimit *limit;
+    LsLimit *limit;
     bool cut;
 } Polish;
 
@@ -41,12 +41,13 @@ static bool improve(Polish *z, LsSeq *seq, uint32_t from, uint32_t length, int64
 {
     enum { MOST = 4000, SETUP = 200 };              /* states; what a window takes besides */
     LsSeq better;
-    uint64_t states = SETUP;
+    LsWindowSpent spent = {.states = SETUP};
     LsWindow w = {.from = from, .to = from + length < seq->n ? from + length : seq->n,
                   .target = target, .most = (uint32_t)(z->left < MOST ? z->left : MOST),
                   .fit = fit};
-    bool found = ls_window_improve(z->p.arena, &z->p, seq, z->live, &w, &better, &states);
-    z->left -= states < z->left ? states : z->left;
+    bool found = ls_window_improve(z->p.arena, &z->p, seq, z->live, &w, &better, &spent);
+    z->left -= spent.states < z->left ? spent.states : z->left;
+    z->limit->work += spent.work;
     z->cut = ls_limit_is_over(z->limit);
     if (!found)
         return false;
@@ -134,7 +135,7 @@ static void polish(Polish *z, int64_t target)
     }
 }
 
-bool ls_strategy_polish(LsCandidates *pool, int64_t store_all, const LsLimit *limit)
+bool ls_strategy_polish(LsCandidates *pool, int64_t store_all, LsLimit *limit)
 {
     enum { STATES = 1500, SHARES = 8 };             /* for a percent of effort */
     if (pool->n == 0)

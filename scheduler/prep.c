@@ -33,66 +33,48 @@ static LsRows rows_of(LsProb *p, bool inputs)
     return r;
 }
 
-/* By node that need not run itself: the alternatives that make exactly what it makes. */
+/* Whether the alternative makes exactly what v makes, which need not run itself. */
+static bool may_replace(const LsDagNode *alt, const LsDagNode *v)
+{
+    bool same = alt->nout == v->nout && alt->nupd == 0 && v->nupd == 0 && !v->required;
+    for (uint32_t k = 0; k < alt->nout; k++)
+        same &= ls_id_in(v->out, v->nout, alt->out[k]);
+    return same;
+}
+
+/* By node: its alternatives. */
 static LsRows alternatives_of(LsProb *p)
 {
-    LsRows r = {ls_arena_alloc(p->arena, p->n + 2u, sizeof *r.at), NULL};
-    for (int pass = 0; pass < 2; pass++) {
-        for (uint32_t i = 0; i < p->n; i++) {
-            const LsDagNode *alt = &p->dag->node[i];
-            if (!alt->alternative || p->out.at[i] == p->out.at[i + 1])
-                continue;
-            uint32_t v = p->maker[p->out.id[p->out.at[i]]];
-            const LsDagNode *node = &p->dag->node[v];
-            bool same = alt->nout == node->nout && alt->nupd == 0 && node->nupd == 0
-                        && !node->required;
-            for (uint32_t k = 0; k < alt->nout; k++)
-                same &= ls_id_in(node->out, node->nout, alt->out[k]);
-            if (!same)
-                continue;
-            if (pass == 0)
-                r.at[v + 2]++;
-            else
-                r.id[r.at[v + 1]++] = i;
-        }
-        for (uint32_t v = 2; pass == 0 && v < p->n + 2u; v++)
-            r.at[v] += r.at[v - 1];
-        if (pass == 0)
-            r.id = ls_arena_alloc(p->arena, r.at[p->n + 1] + 1u, sizeof *r.id);
+    LsPairs of = {0};
+    for (uint32_t i = 0; i < p->n; i++) {
+        const LsDagNode *alt = &p->dag->node[i];
+        if (!alt->alternative || p->out.at[i] == p->out.at[i + 1])
+            continue;
+        uint32_t v = p->maker[p->out.id[p->out.at[i]]];
+        if (may_replace(alt, &p->dag->node[v]))
+            ls_pairs_add(p->arena, &of, v, i);
     }
-    return r;
+    return ls_rows(p->arena, &of, p->n);
 }
 
 /* By node with updates: every other node that reads a tensor it updates. */
 static LsRows readers_of_updated(LsProb *p)
 {
     const LsDag *g = p->dag;
+    LsPairs readers = {0};
     uint32_t *updater = ls_arena_alloc(p->arena, p->nt, sizeof *updater);
     for (uint32_t t = 0; t < p->nt; t++)
         updater[t] = LS_NO_ID;
     for (uint32_t i = 0; i < p->n; i++)
         for (uint32_t k = 0; k < g->node[i].nupd && !g->node[i].alternative; k++)
             updater[g->node[i].upd[k]] = i;
-    LsRows r = {ls_arena_alloc(p->arena, p->n + 2u, sizeof *r.at), NULL};
-    for (int pass = 0; pass < 2; pass++) {          /* count, then fill */
-        for (uint32_t i = 0; i < p->n; i++)
-            for (uint32_t k = 0; (p->needed[i] || g->node[i].alternative) && k < g->node[i].nin;
-                 k++) {
-                uint32_t u = updater[g->node[i].in[k]];
-                if (u == LS_NO_ID || u == i)
-                    continue;
-                if (pass == 0)
-                    r.at[u + 2]++;
-                else
-                    r.id[r.at[u + 1]++] = i;
-            }
-        if (pass == 1)
-            break;
-        for (uint32_t i = 2; i < p->n + 2u; i++)
-            r.at[i] += r.at[i - 1];
-        r.id = ls_arena_alloc(p->arena, r.at[p->n + 1] + 1u, sizeof *r.id);
-    }
-    return r;
+    for (uint32_t i = 0; i < p->n; i++)
+        for (uint32_t k = 0; (p->needed[i] || g->node[i].alternative) && k < g->node[i].nin; k++) {
+            uint32_t u = updater[g->node[i].in[k]];
+            if (u != LS_NO_ID && u != i)
+                ls_pairs_add(p->arena, &readers, u, i);
+        }
+    return ls_rows(p->arena, &readers, p->n);
 }
 
 /* A tensor two nodes update would break this; the reader of graphs refuses it. Needed: what must

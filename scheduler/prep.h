@@ -3,8 +3,8 @@
 #ifndef LS_SCHEDULER_PREP_H
 #define LS_SCHEDULER_PREP_H
 
-#include "compiler/arena.h"
 #include "scheduler/dag.h"
+#include "scheduler/rows.h"
 
 #define LS_NO_ID UINT32_MAX
 
@@ -13,9 +13,6 @@ typedef enum {
     LS_ROLE_LEAF,               /* only updates wait for it: a weight gradient */
     LS_ROLE_UPDATE              /* nobody waits for it: an update of a weight or of a statistic */
 } LsRole;
-
-/* Rows of ids: row i is id[at[i] .. at[i + 1]). */
-typedef struct LsRows { uint32_t *at, *id; } LsRows;
 
 typedef struct LsProb {
     const LsDag *dag;

@@ -46,11 +46,11 @@ void ls_strategy_hierarchy(LsCandidates *pool, LsProb *p);
 /* Repairs what the pool holds by now for a ladder of targets, improves it, and offers what no
  * other sequence beats. store_all: live peak of everything once, nothing in place. Whether the
  * clock cut the search. */
-bool ls_strategy_auto(LsCandidates *pool, int64_t store_all, const LsLimit *limit);
+bool ls_strategy_auto(LsCandidates *pool, int64_t store_all, LsLimit *limit);
 
 /* Makes the cheapest candidates for these targets cheaper, window by window (window.h). Whether the
  * clock cut it short. */
-bool ls_strategy_polish(LsCandidates *pool, int64_t store_all, const LsLimit *limit);
+bool ls_strategy_polish(LsCandidates *pool, int64_t store_all, LsLimit *limit);
 
 /* Offers the optima of a small graph, by trying all schedules (optimum.h): the cheapest for every
  * peak of a tiny one, else for parts of the peak without recomputation, as far as a counted effort

@@ -6,44 +6,20 @@
 
 #include "scheduler/tails_bits.h"
 
-/* Pairs, one of which is a key, as rows. */
-typedef struct Pairs { uint32_t *key, *id, n, room_key, room_id; } Pairs;
-
-static void pair(LsTails *t, Pairs *p, uint32_t key, uint32_t id)
-{
-    p->key = ls_arena_grow(t->arena, p->key, p->n, p->n + 1u, sizeof *p->key, &p->room_key);
-    p->id = ls_arena_grow(t->arena, p->id, p->n, p->n + 1u, sizeof *p->id, &p->room_id);
-    p->key[p->n] = key;
-    p->id[p->n++] = id;
-}
-
-static LsRows rows_of(LsTails *t, const Pairs *p, uint32_t keys)
-{
-    LsRows r = {ls_arena_alloc(t->arena, keys + 2u, sizeof *r.at),
-                ls_arena_alloc(t->arena, p->n + 1u, sizeof *r.id)};
-    for (uint32_t k = 0; k < p->n; k++)
-        r.at[p->key[k] + 2]++;
-    for (uint32_t k = 2; k < keys + 2; k++)
-        r.at[k] += r.at[k - 1];
-    for (uint32_t k = 0; k < p->n; k++)
-        r.id[r.at[p->key[k] + 1]++] = p->id[k];
-    return r;
-}
-
 static LsRows makers_of(LsTails *t)
 {
-    Pairs p = {0};
+    LsPairs p = {0};
     for (uint32_t v = 0; v < t->dag->nnode; v++)
         for (uint32_t k = 0; k < t->dag->node[v].nout; k++)
-            pair(t, &p, t->dag->node[v].out[k], v);
-    return rows_of(t, &p, t->dag->ntensor);
+            ls_pairs_add(t->arena, &p, t->dag->node[v].out[k], v);
+    return ls_rows(t->arena, &p, t->dag->ntensor);
 }
 
 /* By node: the nodes that update what it reads. */
 static LsRows updaters_of(LsTails *t)
 {
     const LsDag *g = t->dag;
-    Pairs p = {0};
+    LsPairs p = {0};
     uint32_t *updater = ls_arena_alloc(t->arena, g->ntensor + 1u, sizeof *updater);
     memset(updater, 0xff, (g->ntensor + 1u) * sizeof *updater);
     for (uint32_t v = 0; v < g->nnode; v++)
@@ -52,27 +28,27 @@ static LsRows updaters_of(LsTails *t)
     for (uint32_t v = 0; v < g->nnode; v++)
         for (uint32_t k = 0; k < g->node[v].nin; k++)
             if (updater[g->node[v].in[k]] != LS_NO_ID && updater[g->node[v].in[k]] != v)
-                pair(t, &p, v, updater[g->node[v].in[k]]);
-    return rows_of(t, &p, g->nnode);
+                ls_pairs_add(t->arena, &p, v, updater[g->node[v].in[k]]);
+    return ls_rows(t->arena, &p, g->nnode);
 }
 
 static LsRows readers_of(LsTails *t)
 {
-    Pairs p = {0};
+    LsPairs p = {0};
     for (uint32_t v = 0; v < t->dag->nnode; v++)
         for (uint32_t k = t->b->in.at[v]; k < t->b->in.at[v + 1]; k++)
             if (!ls_tails_is_given(t, t->b->in.id[k]))
-                pair(t, &p, t->b->maker[t->b->in.id[k]], v);
-    return rows_of(t, &p, t->dag->nnode);
+                ls_pairs_add(t->arena, &p, t->b->maker[t->b->in.id[k]], v);
+    return ls_rows(t->arena, &p, t->dag->nnode);
 }
 
 static LsRows musts_of(LsTails *t)
 {
-    Pairs p = {0};
+    LsPairs p = {0};
     for (uint32_t v = 0; v < t->dag->nnode; v++)
         if (ls_tails_must_run(&t->dag->node[v]))
-            pair(t, &p, t->b->group[v], v);
-    return rows_of(t, &p, t->dag->nnode);
+            ls_pairs_add(t->arena, &p, t->b->group[v], v);
+    return ls_rows(t->arena, &p, t->dag->nnode);
 }
 
 /* By tensor and by group: the groups without which it cannot be. */

@@ -3,6 +3,10 @@
 
 #include <string.h>
 
+/* Work, as fitted to times of many windows (limit.h): a node to try, a step that may be, one that
+ * goes to the table. */
+enum { PICK_WORK = 51, STEP_WORK = 41, REACH_WORK = 273 };
+
 static const uint64_t *bits_of(const LsTails *t, uint32_t k)
 {
     return t->word + (size_t)k * t->row;
@@ -126,6 +130,7 @@ static bool step_back(LsTails *t, uint32_t k, uint32_t v, LsTail *step)
     const LsTail *after = &t->tail[k];
     if (!may_run(t, v, bits_of(t, k)))
         return false;
+    t->work += STEP_WORK;
     *step = (LsTail){.then = k, .node = v, .bytes = after->bytes + change_of(t, n, bits_of(t, k))};
     int64_t bytes = bytes_at(t, k, v, step->bytes);
     if (bytes < 0)
@@ -163,6 +168,7 @@ static void reach(LsTails *t, const LsTail *step)
 {
     if (t->most != NULL && ls_tails_rank(t, step) >= t->most[ls_tails_left_of(t, t->next)])
         return;
+    t->work += REACH_WORK;
     uint32_t state = ls_tails_find(t);
     LsTail *tail = &t->tail[state];
     if (tail->closed || tail->cost <= step->cost)
@@ -206,6 +212,7 @@ void ls_tails_expand(LsTails *t, uint32_t k)
     LsTail step;
     uint32_t n = find_picks(t, bits_of(t, k));
     t->nfresh = 0;
+    t->work += (uint64_t)PICK_WORK * n;
     t->tail[k].closed = true;
     for (uint32_t j = 0; j < n && !t->o.peak; j++) {
         uint32_t v = t->pick[j];

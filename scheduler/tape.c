@@ -5,6 +5,16 @@
 
 #define EMPTY (-((int64_t)1 << 61))     /* added to slots without a run: never the peak */
 
+/* Work, as fitted to times of whole searches (limit.h): a change of the tree, a search in a list, a
+ * run that comes or goes, a slot when the tree is filled. */
+enum { ADD_WORK = 30, LIST_WORK = 32, RUN_WORK = 450, SLOT_WORK = 38 };
+
+static void add(LsTape *t, uint32_t from, uint32_t to, int64_t bytes)
+{
+    *t->work += ADD_WORK;
+    ls_peak_tree_add(&t->tree, from, to, bytes);
+}
+
 static uint32_t slot_of(const LsTape *t, uint32_t run)
 {
     return run == LS_TAPE_END ? t->tree.n : t->run[run].slot;
@@ -62,6 +72,7 @@ LsTape *ls_tape_new(LsProb *p)
     LsArena *arena = ls_arena_new();
     LsTape *t = ls_arena_alloc(arena, 1, sizeof *t);
     *t = (LsTape){.p = p, .arena = arena, .nrun = 1};
+    t->work = ls_arena_alloc(arena, 1, sizeof *t->work);
     t->guard = ls_arena_alloc(arena, p->nt + 1u, sizeof *t->guard);
     t->list = ls_arena_alloc(arena, p->nt + 1u, sizeof *t->list);
     t->count = ls_arena_alloc(arena, p->n + 1u, sizeof *t->count);
@@ -81,6 +92,7 @@ uint32_t ls_tape_events_before(const LsTape *t, uint32_t tensor, uint32_t run)
 {
     const LsTapeList *l = &t->list[tensor];
     uint32_t slot = slot_of(t, run), lo = 0, hi = l->n;
+    *t->work += LIST_WORK;
     for (; hi - lo > 8;) {
         uint32_t mid = (lo + hi) / 2;
         if (t->run[l->event[mid] / 2].slot < slot)
@@ -133,9 +145,9 @@ static void move_end(LsTape *t, uint32_t tensor, uint32_t a, uint32_t b)
     uint32_t from = last_slot(t, a), to = last_slot(t, b);
     int64_t size = t->p->size[tensor];
     if (from < to)
-        ls_peak_tree_add(&t->tree, from + 1, to, size);
+        add(t, from + 1, to, size);
     else
-        ls_peak_tree_add(&t->tree, to + 1, from, -size);
+        add(t, to + 1, from, -size);
     touch(t, a);
     touch(t, b);
 }
@@ -174,7 +186,7 @@ static void put_event(LsTape *t, uint32_t tensor, uint32_t run, bool write)
         t->bad = write ? t->bad - reads_after(l, k + 1) : t->bad + 1;
     if (write) {
         uint32_t end = end_of(t, tensor, k);
-        ls_peak_tree_add(&t->tree, t->run[run].slot, last_slot(t, end), t->p->size[tensor]);
+        add(t, t->run[run].slot, last_slot(t, end), t->p->size[tensor]);
         touch(t, end);
     }
 }
@@ -189,7 +201,7 @@ static void take_event(LsTape *t, uint32_t tensor, uint32_t run, bool write)
         t->bad -= write ? l->n - k - 1 : is_updated(l, k);
     else if (write) {
         uint32_t end = end_of(t, tensor, k);
-        ls_peak_tree_add(&t->tree, t->run[run].slot, last_slot(t, end), -t->p->size[tensor]);
+        add(t, t->run[run].slot, last_slot(t, end), -t->p->size[tensor]);
         touch(t, end);
         t->bad += before == LS_NO_ID ? reads_after(l, k + 1) : 0;
     } else {
@@ -227,7 +239,7 @@ static void weigh_pairs(LsTape *t, uint32_t run)
         saved += t->p->size[pair.out];
     }
     uint32_t slot = t->run[run].slot;
-    ls_peak_tree_add(&t->tree, slot, slot, t->run[run].saved - saved);
+    add(t, slot, slot, t->run[run].saved - saved);
     t->run[run].saved = saved;
 }
 
@@ -245,6 +257,7 @@ static void weigh_dirty(LsTape *t)
 static void fill_tree(LsTape *t)
 {
     int64_t *fill = t->fill, used = 0;
+    *t->work += (uint64_t)SLOT_WORK * t->tree.n;
     memset(fill, 0, (t->tree.n + 1u) * sizeof *fill);
     for (uint32_t tensor = 0; tensor < t->p->nt; tensor++) {
         const LsTapeList *l = &t->list[tensor];
@@ -286,9 +299,9 @@ static void spread(LsTape *t)
 static void add_between(LsTape *t, uint32_t a, uint32_t b, int64_t bytes)
 {
     if (a < b)
-        ls_peak_tree_add(&t->tree, a, b - 1, bytes);
+        add(t, a, b - 1, bytes);
     else if (b < a)
-        ls_peak_tree_add(&t->tree, b, a - 1, -bytes);
+        add(t, b, a - 1, -bytes);
 }
 
 /* Moves a run to an empty slot; none lies between. */
@@ -306,8 +319,8 @@ static void slide(LsTape *t, uint32_t run, uint32_t to)
         if (!t->guard[t->reads.id[k]] && ends(t, t->reads.id[k], run))
             add_between(t, from + 1, to + 1, p->size[t->reads.id[k]]);
     int64_t mine = p->workspace[v] - t->run[run].saved - EMPTY;
-    ls_peak_tree_add(&t->tree, from, from, -mine);
-    ls_peak_tree_add(&t->tree, to, to, mine);
+    add(t, from, from, -mine);
+    add(t, to, to, mine);
     t->at[from] = LS_TAPE_END;
     t->at[to] = run;
     t->run[run].slot = to;
@@ -369,10 +382,11 @@ static uint32_t put_run(LsTape *t, uint32_t node, uint32_t before)
     t->run[r] = (LsTapeRun){.node = node, .prev = prev, .next = before, .slot = slot};
     t->run[prev].next = t->run[before].prev = r;
     t->at[slot] = r;
+    *t->work += RUN_WORK;
     t->n++;
     t->count[node]++;
     t->cost += p->cost[node];
-    ls_peak_tree_add(&t->tree, slot, slot, p->workspace[node] - EMPTY);
+    add(t, slot, slot, p->workspace[node] - EMPTY);
     for (uint32_t k = t->reads.at[node]; k < t->reads.at[node + 1]; k++)
         put_event(t, t->reads.id[k], r, false);
     for (uint32_t k = t->writes.at[node]; k < t->writes.at[node + 1]; k++)
@@ -390,9 +404,10 @@ static void take_run(LsTape *t, uint32_t r)
         take_event(t, t->writes.id[k], r, true);
     for (uint32_t k = t->reads.at[node + 1]; k-- > t->reads.at[node];)
         take_event(t, t->reads.id[k], r, false);
-    ls_peak_tree_add(&t->tree, slot, slot, t->run[r].saved - p->workspace[node] + EMPTY);
+    add(t, slot, slot, t->run[r].saved - p->workspace[node] + EMPTY);
     t->cost -= p->cost[node];
     t->count[node]--;
+    *t->work += RUN_WORK;
     t->n--;
     t->at[slot] = LS_TAPE_END;
     t->run[t->run[r].prev].next = t->run[r].next;

@@ -39,6 +39,7 @@ typedef struct LsTape {
     LsTapeChange *change; uint32_t nchange, change_room;
     uint32_t *dirty, ndirty, dirty_room;
     uint32_t *taken, stamp;     /* by tensor: operand or result of the pair last looked at */
+    uint64_t *work;             /* what was done with it, as limit.h counts it; the owner clears it */
     uint32_t n;                 /* runs on the tape */
     uint32_t bad;               /* reads of what was not made, or is updated already */
     double cost;

@@ -7,6 +7,8 @@
 #include "scheduler/optimum.h"
 
 enum { MOST_NODES = 64 };
+/* Work beside the search's (limit.h): of a window, and for each node and tensor of the graph. */
+enum { WINDOW_WORK = 140000, SIZE_WORK = 7 };
 
 typedef struct Part {
     LsProb *p;
@@ -196,7 +198,7 @@ static LsOptimumPart ends_of(Part *x, const LsDag *g)
 }
 
 bool ls_window_improve(LsArena *arena, LsProb *p, const LsSeq *seq, const LsLive *live,
-                       const LsWindow *w, LsSeq *better, uint64_t *states)
+                       const LsWindow *w, LsSeq *better, LsWindowSpent *spent)
 {
     LsArena *own = ls_arena_new();
     Part x = begin(own, p, seq, live, w);
@@ -209,7 +211,8 @@ bool ls_window_improve(LsArena *arena, LsProb *p, const LsSeq *seq, const LsLive
     LsSeq part;
     double enough = w->fit ? INFINITY : cost_of(&x) * (1 - 1e-9);
     LsOptimum o = ls_optimum_part(own, b, &ends, enough, w->most, &part);
-    *states += o.states;
+    spent->states += o.states;
+    spent->work += WINDOW_WORK + (uint64_t)SIZE_WORK * (p->n + p->nt) + o.work;
     bool found = o.exact && o.value < INFINITY;
     if (found)
         *better = replace(&x, arena, &part);

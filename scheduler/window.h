@@ -15,9 +15,14 @@ typedef struct LsWindow {
     bool fit;                   /* what is within the target will do, though it costs more */
 } LsWindow;
 
-/* live: of seq. Whether there is something that will do: *better, from `arena`. *states counts
- * what was tried. No more than some 60 nodes may run in the window. */
+typedef struct LsWindowSpent {
+    uint64_t states;            /* that were tried */
+    uint64_t work;              /* as limit.h counts it */
+} LsWindowSpent;
+
+/* live: of seq. Whether there is something that will do: *better, from `arena`. *spent counts
+ * what was done. No more than some 60 nodes may run in the window. */
 bool ls_window_improve(LsArena *arena, LsProb *p, const LsSeq *seq, const LsLive *live,
-                       const LsWindow *w, LsSeq *better, uint64_t *states);
+                       const LsWindow *w, LsSeq *better, LsWindowSpent *spent);
 
 #endif

@@ -68,7 +68,8 @@ START_TEST(a_peak_at_the_target_is_left_alone)
     m->target = ls_tape_peak(m->t);
     uint32_t n = m->t->n;
     ck_assert(!ls_move_relieve_jointly(m, ls_tape_peak_run(m->t), 1));
-    ls_moves_make_room(m, 1, 1);
+    LsLimit limit = ls_limit_start(100, 1000);
+    ck_assert(ls_moves_make_room(m, 1, 1, &limit));
     ck_assert_uint_eq(m->t->n, n);
     ck_assert_double_eq(ls_moves_energy(m, 1), m->t->cost);
     ls_tape_free(m->t);
@@ -80,7 +81,9 @@ START_TEST(room_is_made_by_valid_sequences)
     uint32_t reached = 0;
     for (uint64_t seed = 0; seed < 20; seed++) {
         LsMoves *m = start(8 + seed, seed, 85);
-        ls_moves_make_room(m, 10 * m->p->base_cost / (double)m->target, m->p->base_cost / 1000);
+        LsLimit limit = ls_limit_start(100, 1000);
+        ck_assert(ls_moves_make_room(m, 10 * m->p->base_cost / (double)m->target,
+                                     m->p->base_cost / 1000, &limit));
         check_tape(m->t, seed);
         reached += ls_tape_peak(m->t) <= m->target;
         ls_tape_free(m->t);
@@ -89,11 +92,29 @@ START_TEST(room_is_made_by_valid_sequences)
 }
 END_TEST
 
+START_TEST(the_limit_ends_it_where_it_was_counted_to)
+{
+    double cost[2];
+    for (int k = 0; k < 2; k++) {
+        LsMoves *m = start(30, 3, 60);
+        LsLimit limit = ls_limit_start(100, 1e-4);
+        limit.stop = 1e300;             /* no clock */
+        ck_assert(!ls_moves_make_room(m, 10 * m->p->base_cost / (double)m->target, 1, &limit));
+        ck_assert_uint_ge(limit.work, limit.most);
+        cost[k] = ls_moves_energy(m, 1);
+        check_tape(m->t, 3);
+        ls_tape_free(m->t);
+    }
+    ck_assert_double_eq(cost[0], cost[1]);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const test[] = {
         a_joint_relief_lowers_the_energy_or_changes_nothing,
         a_peak_at_the_target_is_left_alone,
+        the_limit_ends_it_where_it_was_counted_to,
         room_is_made_by_valid_sequences,
     };
     TCase *tc = tcase_create("joint");

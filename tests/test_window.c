@@ -57,12 +57,12 @@ START_TEST(the_window_of_everything_is_the_optimum)
         LsLive *live = ls_live_new(p);
         ls_live(p, &seq, live);
         for (int k = 5; k < 10; k++) {
-            uint64_t states = 0;
+            LsWindowSpent spent = {0};
             int64_t target = live->peak * k / 9;
             LsWindow w = {0, seq.n, target, 100000, live->peak > target};
             LsOptimum o = ls_optimum_plan(a, b, target, INFINITY, 100000, &best);
             ck_assert(o.exact);
-            bool is = ls_window_improve(a, p, &seq, live, &w, &better, &states);
+            bool is = ls_window_improve(a, p, &seq, live, &w, &better, &spent);
             missed += !is && o.value < (w.fit ? INFINITY : live->cost * (1 - 1e-8));
             if (!is)
                 continue;
@@ -104,10 +104,10 @@ START_TEST(parts_get_better_and_nothing_else_worse)
         for (int k = 0; k < 6; k++) {
             uint32_t from = dag_random(&rnd, seq.n - 2);
             uint32_t to = from + 2 + dag_random(&rnd, seq.n - from - 1);
-            uint64_t states = 0;
+            LsWindowSpent spent = {0};
             LsWindow w = {from, to, live->peak + live->peak * dag_random(&rnd, 4) / 4,
                           20000, false};
-            if (!ls_window_improve(a, p, &seq, live, &w, &better, &states))
+            if (!ls_window_improve(a, p, &seq, live, &w, &better, &spent))
                 continue;
             ls_live(p, &better, then);
             check_order(p, &better);
