@@ -71,6 +71,17 @@ void ls_candidates_offer(LsCandidates *pool, const LsSeq *seq, const char *strat
     renew(pool);
 }
 
+void ls_candidates_offer_as(LsCandidates *pool, const char *strategy, const char *other)
+{
+    uint32_t n = 0;
+    LsSeq *seq = ls_arena_alloc(pool->arena, pool->n + 1u, sizeof *seq);
+    for (uint32_t k = 0; k < pool->n; k++)
+        if (strcmp(pool->cand[k].strategy, strategy) == 0)
+            seq[n++] = pool->cand[k].seq;
+    for (uint32_t k = 0; k < n; k++)
+        ls_candidates_offer(pool, &seq[k], other);
+}
+
 void ls_candidates_offer_moved(LsCandidates *pool, LsProb *p, const LsSeq *seq,
                                const char *strategy)
 {

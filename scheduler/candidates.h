@@ -50,6 +50,9 @@ const LsCand *ls_candidates_within(const LsCandidates *pool, int64_t peak);
  * both. Ends all sequences in that arena, seq too. */
 void ls_candidates_offer(LsCandidates *pool, const LsSeq *seq, const char *strategy);
 
+/* Offers all candidates of a strategy under the name of another, too. */
+void ls_candidates_offer_as(LsCandidates *pool, const char *strategy, const char *other);
+
 /* Offers a sequence of p, the pool's problem or a variant of it, as it is, and with the nodes that
  * nobody waits for where they lower the live sum. */
 void ls_candidates_offer_moved(LsCandidates *pool, LsProb *p, const LsSeq *seq,

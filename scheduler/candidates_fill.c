@@ -13,6 +13,7 @@ typedef struct Fill {
     const LsPlanOptions *o;
     LsCandidates *pool;
     int64_t store_all;
+    bool approx;                /* the pruned family's sweep has been made */
     LsFilled out;
 } Fill;
 
@@ -63,6 +64,15 @@ static const char *exact_note(const Fill *z, const Families *fam, const char *la
     return ls_arena_printf(z->arena, "%" PRIu32 " lower sets%s", fam->all->n, lacks);
 }
 
+static void run_approx(Fill *z, const LsForward *f, const LsFamily *pruned)
+{
+    const char *tc = wanted(z, "approx-tc"), *mc = wanted(z, "approx-mc");
+    bool named = is_named(z, "approx");
+    ls_strategy_dp(z->pool, f, pruned, tc, mc,
+                   named || pruned->n <= with_time(z, MOST_FOR_OPTIMA));
+    z->approx = tc != NULL && mc != NULL && !named;
+}
+
 /* The optima, and what a sweep over the family finds beside them; over less where it is large. */
 static void run_exact(Fill *z, const LsForward *f, const Families *fam)
 {
@@ -76,8 +86,15 @@ static void run_exact(Fill *z, const LsForward *f, const Families *fam)
         const LsFamily *used = ls_strategy_exact(z->pool, f, fam->all, tc, mc, 0, &unknown);
         swept = fam->all->n > MOST_FOR_SWEEP ? used : fam->all;
     }
-    ls_strategy_dp(z->pool, f, swept, tc, mc,
-                   named || swept->n <= with_time(z, MOST_FOR_OPTIMA));
+    if (z->approx && !named && swept->n == fam->pruned->n) {    /* it is the same sweep */
+        if (tc != NULL)
+            ls_candidates_offer_as(z->pool, "approx-tc", tc);
+        if (mc != NULL)
+            ls_candidates_offer_as(z->pool, "approx-mc", mc);
+    } else {
+        ls_strategy_dp(z->pool, f, swept, tc, mc,
+                       named || swept->n <= with_time(z, MOST_FOR_OPTIMA));
+    }
     z->out.exact_note = exact_note(z, fam, unknown > 0 ? too_many : "");
 }
 
@@ -180,11 +197,8 @@ static void fill_pool(Fill *z, LsProb *p)
                  && has_time_for(z, fam.pruned, "exact");
     if (asked(z, "chen"))
         ls_strategy_chen(z->pool, f);
-    if ((asked(z, "approx-tc") || asked(z, "approx-mc"))
-        && has_time_for(z, fam.pruned, "approx"))
-        ls_strategy_dp(z->pool, f, fam.pruned, wanted(z, "approx-tc"), wanted(z, "approx-mc"),
-                       is_named(z, "approx")
-                       || fam.pruned->n <= with_time(z, MOST_FOR_OPTIMA));
+    if ((asked(z, "approx-tc") || asked(z, "approx-mc")) && has_time_for(z, fam.pruned, "approx"))
+        run_approx(z, f, fam.pruned);
     if (exact)
         run_exact(z, f, &fam);
     if (asked(z, "auto"))
