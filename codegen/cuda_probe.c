@@ -5,6 +5,7 @@
 #include "codegen/command.h"
 #include "codegen/cuda_toolchain.h"
 #include "codegen/nvrtc.h"
+#include "runtime/cuda/library.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -46,13 +47,10 @@ static void look_for_devices(LsCudaFound *f)
 
 static int library_version(const char *const *file, const char *function)
 {
-    for (; *file != NULL; file++) {
-        void *so = dlopen(*file, RTLD_LAZY | RTLD_LOCAL);
-        size_t (*version)(void) = so != NULL ? FUNCTION(size_t (*)(void), so, function) : NULL;
-        if (version != NULL)
-            return (int)version();
-    }
-    return 0;
+    char found[1024], why[256];
+    void *so = ls_library_find(file, found, sizeof found, why, sizeof why);
+    size_t (*version)(void) = so != NULL ? FUNCTION(size_t (*)(void), so, function) : NULL;
+    return version != NULL ? (int)version() : 0;
 }
 
 static void look_for_libraries(LsCudaFound *f)

@@ -1,5 +1,6 @@
 /* codegen/nvrtc.c -- see nvrtc.h. The library's interface has been the same since CUDA 11.1. */
 #include "codegen/nvrtc.h"
+#include "runtime/cuda/library.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -47,12 +48,10 @@ static bool find_functions(LsNvrtc *n, char *why, size_t size)
 
 bool ls_nvrtc_open(LsNvrtc *n, char *why, size_t size)
 {
-    static const char *const file[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
+    static const char *const soname[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so", NULL};
+    char loader[256];
     *n = (LsNvrtc){0};
-    for (size_t k = 0; k < sizeof file / sizeof *file && n->so == NULL; k++) {
-        n->so = dlopen(file[k], RTLD_NOW | RTLD_LOCAL);
-        n->file = file[k];
-    }
+    n->so = ls_library_find(soname, n->file, sizeof n->file, loader, sizeof loader);
     if (n->so == NULL) {
         snprintf(why, size, "libnvrtc.so.13, libnvrtc.so.12 and libnvrtc.so are not found");
         return false;

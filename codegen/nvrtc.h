@@ -8,7 +8,7 @@
 
 typedef struct LsNvrtc {
     void *so;
-    const char *file;           /* as opened, "libnvrtc.so.13" */
+    char file[1024];            /* as opened, "libnvrtc.so.13" */
     int major, minor;
     void *function[9];          /* see nvrtc.c */
 } LsNvrtc;

@@ -2,6 +2,7 @@
  * the same functions that computes on the CPU (fake_cudnn.c) judges shapes, plans and addresses. */
 #include "runtime/cuda/cudnn_conv.h"
 #include "runtime/cuda/cudnn_run.h"
+#include "runtime/cuda/library.h"
 #include "tests/suite.h"
 
 #include <check.h>
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static char folder[] = "/tmp/lowerset-cudnn-XXXXXX";
@@ -204,6 +206,38 @@ static int last_engine(void)
 }
 
 /* ---- tests ---- */
+START_TEST(a_library_among_python_packages_is_found)
+{
+    static const char *const soname[] = {"libls-none.so.2", "libls-none.so.1", NULL};
+    static const char *const folder[] = {"lib", "lib/python3.11", "lib/python3.11/site-packages",
+                                         "lib/python3.11/site-packages/nvidia",
+                                         "lib/python3.11/site-packages/nvidia/none",
+                                         "lib/python3.11/site-packages/nvidia/none/lib"};
+    char root[] = "/tmp/ls-python-XXXXXX", path[400], file[1024], why[256] = "";
+    ck_assert_ptr_nonnull(mkdtemp(root));
+    setenv("VIRTUAL_ENV", root, 1);
+    ck_assert_ptr_null(ls_library_find(soname, file, sizeof file, why, sizeof why));
+    ck_assert_ptr_nonnull(strstr(why, "libls-none.so.2"));
+    for (int k = 0; k < 6; k++) {
+        snprintf(path, sizeof path, "%s/%s", root, folder[k]);
+        ck_assert_int_eq(mkdir(path, 0700), 0);
+    }
+    snprintf(path, sizeof path, "%s/%s/libls-none.so.1", root, folder[5]);
+    ck_assert_int_eq(symlink(LS_FAKE_CUDNN, path), 0);
+    void *so = ls_library_find(soname, file, sizeof file, why, sizeof why);
+    ck_assert_ptr_nonnull(so);
+    ck_assert_str_eq(file, path);
+    ck_assert_ptr_nonnull(dlsym(so, "fake_cudnn_last_engine"));
+    ck_assert_int_eq(unlink(path), 0);
+    for (int k = 5; k >= 0; k--) {
+        snprintf(path, sizeof path, "%s/%s", root, folder[k]);
+        ck_assert_int_eq(rmdir(path), 0);
+    }
+    ck_assert_int_eq(rmdir(root), 0);
+    unsetenv("VIRTUAL_ENV");
+}
+END_TEST
+
 START_TEST(graphs_compute_what_the_convolution_is)
 {
     static Data d, other;
@@ -543,7 +577,7 @@ int main(void)
 {
     TCase *tc = tcase_create("cudnn_run");
     const TTest *const test[] = {
-        a_plan_of_the_same_library_and_device_is_taken_as_it_is,
+        a_library_among_python_packages_is_found, a_plan_of_the_same_library_and_device_is_taken_as_it_is,
         on_another_library_or_device_plans_are_made_again_in_the_same_room,
         a_plan_larger_than_its_room_is_not_taken, where_nothing_fits_the_layer_is_named,
         a_stored_plan_that_does_not_run_is_made_again,

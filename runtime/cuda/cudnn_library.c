@@ -37,8 +37,8 @@ bool ls_dnn_open(LsDnn *lib, char *err, size_t size)
                  lib->library == NULL ? dlerror() : "");
     } else {
         lib->library = ls_library_find(soname, lib->file, sizeof lib->file, why, sizeof why);
-        snprintf(text, sizeof text, "cuDNN: libcudnn.so.9 was not found by the loader nor in the "
-                 "CUDA toolkit (LOWERSET_CUDNN may name the file)");
+        snprintf(text, sizeof text, "cuDNN: libcudnn.so.9 was not found by the loader, in the "
+                 "CUDA toolkit or in NVIDIA's Python packages (LOWERSET_CUDNN may name the file)");
     }
     if (lib->library == NULL)
         return fail(lib, err, size, text);
