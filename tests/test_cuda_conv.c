@@ -5,67 +5,12 @@
 #include "compiler/arena.h"
 #include "tests/conv_cases.h"
 #include "tests/cudnn_stand_in.h"
+#include "tests/cuda_objects.h"
 #include "tests/suite.h"
 
 enum { NODES = 4 };             /* of a case */
 
-/* What launches call here. */
-void ls_parallel(LsRun *run, LsPart fn, int64_t units, void *const arg[])
-{
-    for (int64_t u = units - 1; u >= 0; u--)
-        fn(run, arg, u, u + 1);
-}
-
 static const LsEmitter *emitter(void) { return ls_emitter_of(LS_TARGET_CUDA, LS_K_CONV); }
-
-/* Parts, then pointers to them by the names that launches use, then host functions. */
-static void print_all(FILE *to, int n, HNode *const node[], const LsTarget *target)
-{
-    char *text[2] = {0};
-    size_t size[2];
-    FILE *host = open_memstream(&text[0], &size[0]), *table = open_memstream(&text[1], &size[1]);
-    LsEmit e = {.to = to}, h = {.to = host}, t = {.to = table};
-    fprintf(to, "#include \"runtime/ls_kernel.h\"\n#include \"runtime/cuda/ls_cudnn.h\"\n"
-                "#define ls_cuda_launch(run, part, n, arg) ls_parallel(run, part, n, arg)\n");
-    for (int i = 0; i < n; i++) {
-        char name[16];
-        snprintf(name, sizeof name, "k%d", i);
-        emitter()->emit(&(LsKernelText){.e = &e, .host = &h, .table = &t, .g = &node[i]->g,
-                                        .n = {1}, .name = name, .target = target});
-        ck_assert(e.depth == 0 && h.depth == 0 && t.depth == 0);
-    }
-    fclose(host);
-    fclose(table);
-    fprintf(to, "#undef LS_ROW\n"
-                "#define LS_ROW(name, narg, x, y) static const LsPart p_##name = name;\n%s%s",
-            text[1], text[0]);
-    fprintf(to, "const LsKernel kernels[] = {");
-    for (int i = 0; i < n; i++)
-        fprintf(to, "k%d, ", i);
-    fprintf(to, "};\n");
-    free(text[0]);
-    free(text[1]);
-}
-
-static void *build(int n, HNode *const node[], const LsTarget *target)
-{
-    char path[] = "/tmp/ls_cuda_conv_XXXXXX.c", so_path[64], command[512];
-    FILE *to = fdopen(mkstemps(path, 2), "w");
-    ck_assert_ptr_nonnull(to);
-    print_all(to, n, node, target);
-    fclose(to);
-    snprintf(so_path, sizeof so_path, "%s.so", path);
-    snprintf(command, sizeof command,
-             "cc -std=gnu11 -O1 -Wall -Wextra -Werror -Wno-unused-function %s -shared -fPIC -I%s "
-             "-I%s/runtime %s -o %s -lm", target->real_bytes == 8 ? "-DLS_F64" : "", LS_SOURCE,
-             LS_SOURCE, path, so_path);
-    ck_assert_msg(system(command) == 0, "%s", command);
-    void *so = dlopen(so_path, RTLD_NOW);
-    ck_assert_msg(so != NULL, "%s", dlerror());
-    unlink(path);
-    unlink(so_path);
-    return so;
-}
 
 static void *filled(const double *from, int64_t n, int real_bytes)
 {
@@ -159,7 +104,7 @@ static void check_all(int real_bytes, const char *engines, const char *again)
             all_nodes_of(&cases[i], node + NODES * n++);
         }
     ck_assert_int_gt(n, NCASES / 2);
-    void *so = build(NODES * n, node, &t);
+    void *so = cuda_build(emitter(), "runtime/cuda/ls_cudnn.h", NODES * n, node, &t);
     memcpy(kernel, dlsym(so, "kernels"), NODES * (size_t)n * sizeof *kernel);
     setenv("FAKE_CUDNN_ENGINES", again, 1);
     cudnn_stand_in_open();
@@ -209,7 +154,7 @@ START_TEST(no_line_of_a_plan_has_the_name_that_kernels_are_compared_under)
     t.convs = ls_conv_planner_new(a, &(LsConvWishes){.device = "h200"});
     nodes_of(&cases[0], node);
     FILE *to = open_memstream(&text, &size);
-    print_all(to, 3, node, &t);
+    cuda_print_all(to, emitter(), "runtime/cuda/ls_cudnn.h", 3, node, &t);
     fclose(to);
     ck_assert_ptr_nonnull(strstr(text, "_CFG"));
     ck_assert_ptr_null(strstr(text, "KERNEL"));

@@ -3,67 +3,10 @@
 #include "tests/matmul_cases.h"
 
 #include "tests/cublas_stand_in.h"
+#include "tests/cuda_objects.h"
 #include "tests/suite.h"
 
 static const LsEmitter *emitter(void) { return ls_emitter_of(LS_TARGET_CUDA, LS_K_MATMUL); }
-
-/* What launches call here. */
-void ls_parallel(LsRun *run, LsPart fn, int64_t units, void *const arg[])
-{
-    for (int64_t u = units - 1; u >= 0; u--)
-        fn(run, arg, u, u + 1);
-}
-
-/* Parts, which run as the CPU's, then pointers to them by the names that launches use, then host
- * functions. */
-static void print_all(FILE *to, int n, HNode *const node[], const LsTarget *target)
-{
-    char *text[2] = {0};
-    size_t size[2];
-    FILE *host = open_memstream(&text[0], &size[0]), *table = open_memstream(&text[1], &size[1]);
-    LsEmit e = {.to = to}, h = {.to = host}, t = {.to = table};
-    fprintf(to, "#include \"runtime/ls_kernel.h\"\n#include \"runtime/cuda/ls_cublaslt.h\"\n"
-                "#define ls_cuda_launch(run, part, n, arg) ls_parallel(run, part, n, arg)\n");
-    for (int i = 0; i < n; i++) {
-        char name[16];
-        snprintf(name, sizeof name, "k%d", i);
-        emitter()->emit(&(LsKernelText){.e = &e, .host = &h, .table = &t, .g = &node[i]->g,
-                                        .n = {1}, .name = name, .target = target});
-        ck_assert(e.depth == 0 && h.depth == 0 && t.depth == 0);
-    }
-    fclose(host);
-    fclose(table);
-    fprintf(to, "#undef LS_ROW\n"
-                "#define LS_ROW(name, narg, x, y) static const LsPart p_##name = name;\n%s%s",
-            text[1], text[0]);
-    fprintf(to, "const LsKernel kernels[] = {");
-    for (int i = 0; i < n; i++)
-        fprintf(to, "k%d, ", i);
-    fprintf(to, "};\n");
-    free(text[0]);
-    free(text[1]);
-}
-
-/* The kernels of all nodes as a shared object. */
-static void *build(int n, HNode *const node[], const LsTarget *target)
-{
-    char path[] = "/tmp/ls_cuda_matmul_XXXXXX.c", so_path[64], command[512];
-    FILE *to = fdopen(mkstemps(path, 2), "w");
-    ck_assert_ptr_nonnull(to);
-    print_all(to, n, node, target);
-    fclose(to);
-    snprintf(so_path, sizeof so_path, "%s.so", path);
-    snprintf(command, sizeof command,
-             "cc -std=gnu11 -O1 -Wall -Wextra -Werror -Wno-unused-function %s -shared -fPIC -I%s "
-             "-I%s/runtime %s -o %s -lm", target->real_bytes == 8 ? "-DLS_F64" : "", LS_SOURCE,
-             LS_SOURCE, path, so_path);
-    ck_assert_msg(system(command) == 0, "%s", command);
-    void *so = dlopen(so_path, RTLD_NOW);
-    ck_assert_msg(so != NULL, "%s", dlerror());
-    unlink(path);
-    unlink(so_path);
-    return so;
-}
 
 static void run_case(const Case *c, HNode *h, LsKernel kernel, const LsTarget *t, double tolerance)
 {
@@ -104,7 +47,7 @@ static void check_all(const LsTarget *t, double tolerance)
     stand_in_open(LS_FAKE_CUBLASLT);
     for (int i = 0; i < NCASES; i++)
         node[i] = node_of(&cases[i]);
-    void *so = build(NCASES, node, t);
+    void *so = cuda_build(emitter(), "runtime/cuda/ls_cublaslt.h", NCASES, node, t);
     const LsKernel *kernel = dlsym(so, "kernels");
     for (int i = 0; i < NCASES; i++) {
         run_case(&cases[i], node[i], kernel[i], t, tolerance);
@@ -205,7 +148,7 @@ static void check_behind(int real_bytes, const char *how, double tolerance)
     int64_t n, m;
     for (int i = 0; i < NBEHINDS; i++)
         node[i] = behind_node(&behinds[i]);
-    void *so = build(NBEHINDS, node, &t);
+    void *so = cuda_build(emitter(), "runtime/cuda/ls_cublaslt.h", NBEHINDS, node, &t);
     const LsKernel *kernel = dlsym(so, "kernels");
     stand_in_open(LS_FAKE_CUBLASLT);
     for (int i = 0; i < NBEHINDS; i++)

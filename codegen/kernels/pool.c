@@ -195,22 +195,32 @@ void ls_pool_divisor(const LsPool *p, const char *name)
     ls_emit_line(p->e, "const real %s = (real)(%s);", name, text);
 }
 
+void ls_pool_begin(const LsPool *p, const LsGrid *part)
+{
+    ls_emit_part(p->k, part);
+    ls_emit_operand(p->k, "x", 0);
+    ls_emit_result(p->k, "y", 0);
+    if (p->max)
+        ls_emit_result(p->k, "index", 1);
+}
+
+void ls_pool_open_windows(const LsPool *p, void (*each)(const LsPool *, int axis))
+{
+    ls_pool_open_rows(p, p->y, "p", each);
+    ls_emit_line(p->e, "const int64_t from = %s, to = %s;", ls_pool_pixel(p, p->x, "s"),
+                 ls_pool_pixel(p, p->y, "p"));
+    if (!p->max)
+        ls_pool_divisor(p, "count");
+}
+
 static void forward(const LsPool *p)
 {
     struct LsArena *a = p->k->g->arena;
     const char *inside = "";
     bool unroll = ls_pool_positions(p) <= LS_POOL_UNROLL;
     const LsGrid part = ls_pool_grid(p, p->y);
-    ls_emit_part(p->k, &part);
-    ls_emit_operand(p->k, "x", 0);
-    ls_emit_result(p->k, "y", 0);
-    if (p->max)
-        ls_emit_result(p->k, "index", 1);
-    ls_pool_open_rows(p, p->y, "p", ls_pool_window);
-    ls_emit_line(p->e, "const int64_t from = %s, to = %s;", ls_pool_pixel(p, p->x, "s"),
-                 ls_pool_pixel(p, p->y, "p"));
-    if (!p->max)
-        ls_pool_divisor(p, "count");
+    ls_pool_begin(p, &part);
+    ls_pool_open_windows(p, ls_pool_window);
     for (int d = 0; d < p->n; d++)
         inside = ls_arena_printf(a, "%s%se%d - a%d == %" PRId64, inside, d > 0 ? " && " : "", d, d,
                                  p->w->kernel[d]);

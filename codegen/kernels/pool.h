@@ -26,6 +26,10 @@ LsGrid ls_pool_grid(const LsPool *p, const int64_t size[]);
  * braces. each: prints what goes with an axis, where its index is known. */
 void ls_pool_open_rows(const LsPool *p, const int64_t size[], const char *var,
                        void (*each)(const LsPool *, int axis));
+/* The forward part's beginning, with its operands; then a row of windows p with what each has: where
+ * it lies in both tensors (from, to), and the average's divisor (count). */
+void ls_pool_begin(const LsPool *p, const LsGrid *part);
+void ls_pool_open_windows(const LsPool *p, void (*each)(const LsPool *, int axis));
 /* The loop over the channels c: one brace. */
 void ls_pool_channels(const LsPool *p);
 /* Along axis d of the window over pixel p: s, where it starts, and a .. e, its positions that lie

@@ -82,19 +82,11 @@ static void window_point(const LsPool *p)
 void ls_pool_fours_forward(const LsPool *p)
 {
     const LsGrid part = ls_pool_grid(p, p->y);
-    ls_emit_part(p->k, &part);
-    ls_emit_operand(p->k, "x", 0);
-    ls_emit_result(p->k, "y", 0);
-    if (p->max)
-        ls_emit_result(p->k, "index", 1);
+    ls_pool_begin(p, &part);
     rooms(p, "LS_FOUR", "v");
     if (p->max && fours(p))
         ls_emit_line(p->e, "LS_BYTES4(k);");
-    ls_pool_open_rows(p, p->y, "p", window_axis);
-    ls_emit_line(p->e, "const int64_t from = %s, to = %s;", ls_pool_pixel(p, p->x, "s"),
-                 ls_pool_pixel(p, p->y, "p"));
-    if (!p->max)
-        ls_pool_divisor(p, "count");
+    ls_pool_open_windows(p, window_axis);
     ls_pool_channels(p);
     window_point(p);
     ls_emit_close(p->e, 4);
