@@ -12,7 +12,7 @@ double ls_cpu_seconds(void)
 
 LsLimit ls_limit_start(uint32_t effort, double seconds)
 {
-    const double patience = 8;      /* a slow machine and a slow build together */
+    const double patience = 20;     /* a slow machine and a slow build together */
     LsLimit l = {.effort = effort ? effort : 100};
     seconds = seconds > 0 ? seconds : 2;
     seconds *= l.effort < 100 ? l.effort / 100.0 : 1;
