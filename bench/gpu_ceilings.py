@@ -40,7 +40,7 @@ def run_fused(s):
     program = os.path.join(s.work, "gpu_fused")
     sources = [os.path.join(root, "runtime", "cuda", n + ".c")
                for n in ("library", "cudnn_library", "cudnn_graph", "cudnn_conv")]
-    done = s.call([s.env["CC"], "-std=gnu11", "-D_GNU_SOURCE", "-O2", f"-I{root}", "-isystem", f"{home}/include",
+    done = s.call([*shlex.split(s.env["CC"]), "-std=gnu11", "-D_GNU_SOURCE", "-O2", f"-I{root}", "-isystem", f"{home}/include",
                    os.path.join(s.here, "gpu_fused.c"), *sources, *static[:1], "-lpthread", "-ldl", "-lrt",
                    "-lm", "-o", program], 60)
     if done.rc != 0:
