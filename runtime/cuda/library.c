@@ -68,10 +68,8 @@ void *ls_library_find(const char *const soname[], char *file, size_t size, char 
         so = ls_library_open(file);
         if (so == NULL && s == 0)
             snprintf(why, why_size, "%s", dlerror());
+        so = so != NULL ? so : open_in_toolkit(soname[s], file, size);
+        so = so != NULL ? so : open_in_python(soname[s], file, size);
     }
-    for (size_t s = 0; soname[s] != NULL && so == NULL; s++)
-        so = open_in_toolkit(soname[s], file, size);
-    for (size_t s = 0; soname[s] != NULL && so == NULL; s++)
-        so = open_in_python(soname[s], file, size);
     return so;
 }

@@ -8,8 +8,8 @@
  * handlers of its own may outlive one. NULL: dlerror says why. */
 void *ls_library_open(const char *file);
 
-/* Opens the first of these names (NULL behind the last) that the loader finds; else the first in the
- * toolkit ($CUDA_HOME, $CUDA_PATH or /usr/local/cuda); else the first among NVIDIA's packages for
+/* Opens the first of these names (NULL behind the last) that is anywhere: where the loader finds it,
+ * else in the toolkit ($CUDA_HOME, $CUDA_PATH or /usr/local/cuda), else among NVIDIA's packages for
  * Python ($VIRTUAL_ENV, $CONDA_PREFIX, the user's own or the system's). The file's name goes to
  * `file`. NULL: there is none; why: what the loader said of the first. */
 void *ls_library_find(const char *const soname[], char *file, size_t size, char *why,
