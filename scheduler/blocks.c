@@ -117,18 +117,11 @@ static uint32_t block_behind(const LsBlocks *b, uint32_t v)
 /* Nodes by block, in the order of the list. */
 static LsRows rows_of_blocks(LsArena *arena, const LsBlocks *b, bool ahead)
 {
-    const LsProb *p = b->p;
-    LsRows r = {ls_arena_alloc(arena, b->n + 2u, sizeof *r.at),
-                ls_arena_alloc(arena, p->n + 1u, sizeof *r.id)};
-    for (uint32_t v = 0; v < p->n; v++)
+    LsPairs of = {0};
+    for (uint32_t v = 0; v < b->p->n; v++)
         if (b->block[v] != LS_NO_ID && (b->rank[v] != LS_NO_ID) == ahead)
-            r.at[b->block[v] + 2]++;
-    for (uint32_t k = 2; k < b->n + 2; k++)
-        r.at[k] += r.at[k - 1];
-    for (uint32_t v = 0; v < p->n; v++)
-        if (b->block[v] != LS_NO_ID && (b->rank[v] != LS_NO_ID) == ahead)
-            r.id[r.at[b->block[v] + 1]++] = v;
-    return r;
+            ls_pairs_add(arena, &of, b->block[v], v);
+    return ls_rows(arena, &of, b->n);
 }
 
 typedef struct Spot { uint32_t key, at, node; } Spot;

@@ -5,25 +5,16 @@
 #include <string.h>
 
 /* The forward edges, once per tensor read. */
-static LsRows edges(LsForward *f, bool backwards)
+static LsRows edges_of(LsForward *f, bool backwards)
 {
     LsProb *p = f->prob;
-    LsRows r = {ls_arena_alloc(f->arena, f->n + 2u, sizeof *r.at), NULL};
-    r.id = ls_arena_alloc(f->arena, p->in.at[p->n] + 1u, sizeof *r.id);
-    for (int pass = 0; pass < 2; pass++) {
-        for (uint32_t v = 0; v < f->n; v++)
-            for (uint32_t k = p->in.at[f->node[v]]; k < p->in.at[f->node[v] + 1]; k++) {
-                uint32_t u = f->vertex[p->maker[p->in.id[k]]];
-                uint32_t row = backwards ? v : u, other = backwards ? u : v;
-                if (pass == 0)
-                    r.at[row + 2]++;
-                else
-                    r.id[r.at[row + 1]++] = other;
-            }
-        for (uint32_t v = 2; pass == 0 && v < f->n + 2u; v++)
-            r.at[v] += r.at[v - 1];
-    }
-    return r;
+    LsPairs edges = {0};
+    for (uint32_t v = 0; v < f->n; v++)
+        for (uint32_t k = p->in.at[f->node[v]]; k < p->in.at[f->node[v] + 1]; k++) {
+            uint32_t u = f->vertex[p->maker[p->in.id[k]]];
+            ls_pairs_add(f->arena, &edges, backwards ? v : u, backwards ? u : v);
+        }
+    return ls_rows(f->arena, &edges, f->n);
 }
 
 LsForward *ls_forward_new(LsArena *arena, LsProb *p)
@@ -50,8 +41,8 @@ LsForward *ls_forward_new(LsArena *arena, LsProb *p)
         if (p->stuck[i])
             ls_bit_add(f->stuck, v);
     }
-    f->pred = edges(f, true);
-    f->succ = edges(f, false);
+    f->pred = edges_of(f, true);
+    f->succ = edges_of(f, false);
     return f;
 }
 

@@ -64,11 +64,7 @@ static uint32_t cheapest(const Variant *x, uint32_t v)
 static void find_readers(LsArena *arena, Variant *x)
 {
     const LsProb *p = x->p;
-    size_t room = 0;
-    x->reader.at = ls_arena_alloc(arena, p->nt + 2u, sizeof *x->reader.at);
-    for (uint32_t v = 0; v < p->n; v++)
-        room += p->in.at[v + 1] - p->in.at[v];
-    x->reader.id = ls_arena_alloc(arena, room + 1, sizeof *x->reader.id);
+    LsPairs readers = {0};
     for (uint32_t t = 0; t < p->nt; t++)
         x->first[t] = LS_NO_ID;
     for (uint32_t v = p->n; v-- > 0;)
@@ -77,19 +73,13 @@ static void find_readers(LsArena *arena, Variant *x)
             x->first[t] = v;
             x->last[t] = p->needed[v] && v > x->last[t] ? v : x->last[t];
         }
-    for (int pass = 0; pass < 2; pass++) {
-        for (uint32_t v = 0; v < p->n; v++)
-            for (uint32_t s = p->swap.at[v]; p->needed[v] && s <= p->swap.at[v + 1]; s++) {
-                uint32_t u = s < p->swap.at[v + 1] ? p->swap.id[s] : v;
-                for (uint32_t k = p->in.at[u]; k < p->in.at[u + 1]; k++)
-                    if (pass == 0)
-                        x->reader.at[p->in.id[k] + 2]++;
-                    else
-                        x->reader.id[x->reader.at[p->in.id[k] + 1]++] = v;
-            }
-        for (uint32_t t = 2; pass == 0 && t < p->nt + 2; t++)
-            x->reader.at[t] += x->reader.at[t - 1];
-    }
+    for (uint32_t v = 0; v < p->n; v++)
+        for (uint32_t s = p->swap.at[v]; p->needed[v] && s <= p->swap.at[v + 1]; s++) {
+            uint32_t u = s < p->swap.at[v + 1] ? p->swap.id[s] : v;
+            for (uint32_t k = p->in.at[u]; k < p->in.at[u + 1]; k++)
+                ls_pairs_add(arena, &readers, p->in.id[k], v);
+        }
+    x->reader = ls_rows(arena, &readers, p->nt);
 }
 
 /* What is spared when nobody reads t: the run of its maker, if all it makes is gone. */
