@@ -154,13 +154,10 @@ static void offer_seeds(Fill *z, LsProb *p, bool closed)
 /* Searches until that part of the time is over, then polishes what was found. */
 static void search(Fill *z, LsLimit *limit, uint32_t effort, double part)
 {
-    LsLimit some = *limit;
-    some.effort = effort;
-    some.most = some.work + (uint64_t)(part * (double)(limit->most - some.work));
+    LsLimit some = ls_limit_part(limit, effort, part);
     z->out.cut |= ls_strategy_auto(z->pool, z->store_all, &some);
-    limit->work = some.work < limit->most ? some.work : limit->most;
+    limit->work = some.work;
     z->out.cut |= ls_strategy_polish(z->pool, z->store_all, limit);
-    limit->work = limit->work < limit->most ? limit->work : limit->most;
 }
 
 /* The search starts from the best it is given, and may miss what is near to something else: where

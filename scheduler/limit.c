@@ -21,6 +21,15 @@ LsLimit ls_limit_start(uint32_t effort, double seconds)
     return l;
 }
 
+LsLimit ls_limit_part(const LsLimit *limit, uint32_t effort, double part)
+{
+    LsLimit l = *limit;
+    uint64_t left = l.work < l.most ? l.most - l.work : 0;
+    l.effort = effort;
+    l.most = l.work + (uint64_t)(part * (double)left);
+    return l;
+}
+
 bool ls_limit_is_over(const LsLimit *limit)
 {
     return limit->work >= limit->most || ls_cpu_seconds() > limit->stop;

@@ -16,8 +16,12 @@ typedef struct LsLimit {
 /* Processor time of this process, seconds. */
 double ls_cpu_seconds(void);
 
-/* From now on: effort 0 is 100, seconds <= 0 is 2. An effort of less than 100 has as much less time. */
+/* From now on: effort 0 is 100, seconds <= 0 is 2. An effort of less than 100 has as much less
+ * time. */
 LsLimit ls_limit_start(uint32_t effort, double seconds);
+
+/* The same with another effort, and over when that part of the work that is left is done. */
+LsLimit ls_limit_part(const LsLimit *limit, uint32_t effort, double part);
 
 bool ls_limit_is_over(const LsLimit *limit);
 
