@@ -28,7 +28,7 @@ typedef struct Search {
     uint32_t starts;            /* random ones, at one target */
     double weight;              /* cost that a byte above the target counts for */
     double hot;                 /* rise of cost that is often taken at first */
-    uint64_t since;             /* moves since the clock was read */
+    uint64_t since;             /* moves since the limit was looked at */
     LsLimit *limit;
     bool turns;                 /* the graph has a backward part */
     bool cut;
@@ -183,10 +183,10 @@ static void attempt_jointly(Search *s, int64_t target)
 {
     enum { LEAST = 400, MOST = 3000 };
     const LsCand *c = s->pool->cand, *order = c;
-    for (uint32_t k = 1; k < s->pool->n && c[k].cost <= c[0].cost * (1 + 1e-9); k++)
-        order = c[k].peak < order->peak ? &c[k] : order;
     if (s->p->n < LEAST || s->p->n > MOST || s->turns)
         return;
+    for (uint32_t k = 1; k < s->pool->n && c[k].cost <= c[0].cost * (1 + 1e-9); k++)
+        order = c[k].peak < order->peak ? &c[k] : order;
     attempt(s, &order->seq, target, true);
     const LsFrontItem *near = ls_front_best(&s->front, (int64_t)((double)target * 1.06));
     if (near != NULL && near->peak > target)

@@ -190,11 +190,20 @@ static uint32_t discharge(LsFlow *f, uint32_t v)
     return top;
 }
 
+/* The level of the highest bucket. *next: after as much work again it is worth being done again. */
+static uint32_t start_over(LsFlow *f, uint64_t *next)
+{
+    const uint64_t mine = 6 * (uint64_t)f->n + 2 * (uint64_t)f->nedge;
+    relabel_all(f);
+    f->work += mine;
+    *next = f->work + mine;
+    return fill_buckets(f);
+}
+
 static void spread(LsFlow *f)
 {
-    uint64_t often = 6 * (uint64_t)f->n + 2 * (uint64_t)f->nedge, next = f->work + often;
-    relabel_all(f);
-    uint32_t top = fill_buckets(f);
+    uint64_t next;
+    uint32_t top = start_over(f, &next);
     for (;;) {
         while (top > 0 && f->bucket[top] == NONE)
             top--;
@@ -206,12 +215,8 @@ static void spread(LsFlow *f)
             continue;
         uint32_t reached = discharge(f, v);
         top = reached > top ? reached : top;
-        if (f->work > next) {
-            relabel_all(f);
-            top = fill_buckets(f);
-            f->work += often;
-            next = f->work + often;
-        }
+        if (f->work > next)
+            top = start_over(f, &next);
     }
 }
 
@@ -221,7 +226,6 @@ void ls_flow_cut(LsFlow *f, bool *side)
     if (!f->laid)
         lay(f);
     spread(f);
-    f->work += 6 * (uint64_t)f->n + 2 * (uint64_t)f->nedge;
     for (uint32_t v = 0; v < f->n; v++) {
         side[v] = f->excess[v] > 0;
         if (side[v])

@@ -69,11 +69,6 @@ static void count_high(Joint *j)
         j->high[s + 1] += j->high[s];
 }
 
-static uint32_t slot_of(const LsTape *t, uint32_t run)
-{
-    return run == LS_TAPE_END ? t->tree.n : t->run[run].slot;
-}
-
 /* The next run that reads what there is of x in front of the run, or LS_TAPE_END. */
 static uint32_t next_of(const LsTape *t, uint32_t x, uint32_t run)
 {
@@ -100,7 +95,7 @@ static void find_idle(Joint *j)
             continue;
         uint32_t next = next_of(t, x, j->run);
         if (next != j->run)
-            j->idle[j->nidle++] = (Idle){x, slot_of(t, next), next, t->run[next].node};
+            j->idle[j->nidle++] = (Idle){x, ls_tape_slot_of(t, next), next, t->run[next].node};
     }
     qsort(j->idle, j->nidle, sizeof *j->idle, by_slot);
 }
@@ -113,7 +108,7 @@ static double part_of(const Joint *j, uint32_t x)
     const LsTape *t = j->t;
     uint32_t k = ls_tape_events_before(t, x, j->run);
     uint32_t from = t->run[ls_tape_event_run(t, x, k - 1)].slot + 1;
-    uint32_t to = slot_of(t, next_of(t, x, j->run));
+    uint32_t to = ls_tape_slot_of(t, next_of(t, x, j->run));
     double runs = to > from ? j->high[to] - j->high[from] : 0;
     return (double)j->p->size[x] / (double)ls_tape_peak(t) * runs / j->high[t->tree.n];
 }

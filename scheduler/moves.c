@@ -158,7 +158,8 @@ static double price_again(LsMoves *m, uint32_t x, uint32_t before, double most)
 bool ls_moves_find_idle(LsMoves *m, uint32_t run, uint32_t *x, uint32_t *next)
 {
     const LsTape *t = m->t;
-    uint32_t slot = t->run[run].slot, r = ls_moves_any_run(m, slot + 1 < t->tree.n ? slot + 1 : slot);
+    uint32_t slot = t->run[run].slot;
+    uint32_t r = ls_moves_any_run(m, slot + 1 < t->tree.n ? slot + 1 : slot);
     if (r == LS_TAPE_END || ls_moves_random(m, 16) == 0) {
         if (m->nwanted == 0)
             return false;

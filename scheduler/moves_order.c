@@ -90,7 +90,8 @@ static uint32_t pick_slot(LsMoves *m, uint32_t run, uint32_t lo, uint32_t hi)
 bool ls_move_shift(LsMoves *m)
 {
     LsTape *t = m->t;
-    uint32_t run = ls_moves_random(m, 2) ? run_about_peak(m) : ls_moves_any_run(m, 0), lo, hi, first;
+    uint32_t run = ls_moves_random(m, 2) ? run_about_peak(m) : ls_moves_any_run(m, 0);
+    uint32_t lo, hi, first;
     if (run == LS_TAPE_END)
         return false;
     uint32_t last = follower(t, run), node = t->run[run].node, with = LS_NO_ID;

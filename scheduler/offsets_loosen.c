@@ -6,7 +6,6 @@
  * stays: what may fit in a budget is known without this. */
 #include "scheduler/offsets_loosen.h"
 
-
 #include "scheduler/moves.h"
 
 static void walk(LsMoves *m)

@@ -85,7 +85,7 @@ static LsCand *smallest(LsPlanner *pl, const char *want, int full, int64_t *aren
         int64_t good = best == NULL ? 0 : *arena - 1;
         int64_t mine = ls_candidates_plan(pl->pool, c, k < full ? good : INT64_MAX)->arena;
         if (k >= full)
-            mine = c->quick[0];                        /* whatever else was asked of it */
+            mine = c->quick[0];                     /* whatever else was asked of it */
         else if (mine <= good)
             mine = ls_candidates_plan(pl->pool, c, 0)->arena;
         if (best == NULL || mine < *arena) {

@@ -26,6 +26,12 @@ static void count_runs(Polish *z, const LsSeq *seq)
         z->runs[seq->node[s]]++;
 }
 
+/* The run behind the last of `length` from there on. */
+static uint32_t end_of(const LsSeq *seq, uint32_t from, uint32_t length)
+{
+    return from + length < seq->n ? from + length : seq->n;
+}
+
 static bool runs_again(const Polish *z, const LsSeq *seq, uint32_t from, uint32_t to)
 {
     for (uint32_t s = from; s < to; s++)
@@ -42,7 +48,7 @@ static bool improve(Polish *z, LsSeq *seq, uint32_t from, uint32_t length, int64
     enum { MOST = 4000, SETUP = 200 };              /* states; what a window takes besides */
     LsSeq better;
     LsWindowSpent spent = {.states = SETUP};
-    LsWindow w = {.from = from, .to = from + length < seq->n ? from + length : seq->n,
+    LsWindow w = {.from = from, .to = end_of(seq, from, length),
                   .target = target, .most = (uint32_t)(z->left < MOST ? z->left : MOST),
                   .fit = fit};
     bool found = ls_window_improve(z->p.arena, &z->p, seq, z->live, &w, &better, &spent);
@@ -69,7 +75,7 @@ static bool slide(Polish *z, LsSeq *seq, int64_t target)
         uint32_t len = lengths[k % LENGTHS];
         bool found = false;
         for (uint32_t from = 0; from < seq->n && z->left > 0 && !z->cut; from += len / STEPS)
-            if (runs_again(z, seq, from, from + len < seq->n ? from + len : seq->n))
+            if (runs_again(z, seq, from, end_of(seq, from, len)))
                 found |= improve(z, seq, from, len, target, false);
         since = found ? 0 : since + 1;
         any |= found;

@@ -15,11 +15,6 @@ static void add(LsTape *t, uint32_t from, uint32_t to, int64_t bytes)
     ls_peak_tree_add(&t->tree, from, to, bytes);
 }
 
-static uint32_t slot_of(const LsTape *t, uint32_t run)
-{
-    return run == LS_TAPE_END ? t->tree.n : t->run[run].slot;
-}
-
 static bool counts(const LsTape *t, const LsDagNode *node, uint32_t x, bool write)
 {
     if (!t->p->dag->tensor[x].persistent)
@@ -91,7 +86,7 @@ void ls_tape_free(LsTape *t)
 uint32_t ls_tape_events_before(const LsTape *t, uint32_t tensor, uint32_t run)
 {
     const LsTapeList *l = &t->list[tensor];
-    uint32_t slot = slot_of(t, run), lo = 0, hi = l->n;
+    uint32_t slot = ls_tape_slot_of(t, run), lo = 0, hi = l->n;
     *t->work += LIST_WORK;
     for (; hi - lo > 8;) {
         uint32_t mid = (lo + hi) / 2;
@@ -350,7 +345,7 @@ static uint32_t move_up(LsTape *t, uint32_t hi)
 static uint32_t free_slot(LsTape *t, uint32_t before)
 {
     for (;;) {
-        uint32_t prev = t->run[before].prev, hi = slot_of(t, before);
+        uint32_t prev = t->run[before].prev, hi = ls_tape_slot_of(t, before);
         uint32_t lo = prev == LS_TAPE_END ? 0 : t->run[prev].slot + 1;
         if (lo < hi)
             return lo + (hi - lo) / 4;              /* runs often come in rows */

@@ -39,7 +39,8 @@ typedef struct LsTape {
     LsTapeChange *change; uint32_t nchange, change_room;
     uint32_t *dirty, ndirty, dirty_room;
     uint32_t *taken, stamp;     /* by tensor: operand or result of the pair last looked at */
-    uint64_t *work;             /* what was done with it, as limit.h counts it; the owner clears it */
+    uint64_t *work;             /* what was done with it, as limit.h counts it; the owner clears
+                                 * it */
     uint32_t n;                 /* runs on the tape */
     uint32_t bad;               /* reads of what was not made, or is updated already */
     double cost;
@@ -70,6 +71,12 @@ static inline int64_t ls_tape_peak(const LsTape *t)
 static inline uint32_t ls_tape_peak_run(const LsTape *t)
 {
     return t->at[ls_peak_tree_top(&t->tree)];
+}
+
+/* The run's slot; behind all of them for the end. */
+static inline uint32_t ls_tape_slot_of(const LsTape *t, uint32_t run)
+{
+    return run == LS_TAPE_END ? t->tree.n : t->run[run].slot;
 }
 
 /* The run in `slot`, or the next one behind it. */

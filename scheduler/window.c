@@ -42,9 +42,7 @@ static void find_ends(Part *x)
 static void take(Part *x, uint32_t v)
 {
     bool may = v != LS_NO_ID && (x->ran[v] || (!x->p->stuck[v] && !x->barred[v]));
-    if (!may)
-        return;
-    if (x->here[v] == 0 && may && x->nnode < MOST_NODES) {
+    if (may && x->here[v] == 0 && x->nnode < MOST_NODES) {
         x->node[x->nnode++] = v;
         x->here[v] = 1;
     }
