@@ -255,14 +255,19 @@ static void open_window(const LsPool *p, int d)
         ls_pool_window(p, d);
 }
 
-static void gradient(const LsPool *p)
+void ls_pool_begin_gradient(const LsPool *p, const LsGrid *part)
 {
-    const LsGrid part = ls_pool_grid(p, p->x);
-    ls_emit_part(p->k, &part);
+    ls_emit_part(p->k, part);
     ls_emit_operand(p->k, "dy", 0);
     if (p->max)
         ls_emit_operand(p->k, "index", 1);
     ls_emit_result(p->k, "dx", 0);
+}
+
+static void gradient(const LsPool *p)
+{
+    const LsGrid part = ls_pool_grid(p, p->x);
+    ls_pool_begin_gradient(p, &part);
     ls_pool_open_rows(p, p->x, "i", nothing);
     ls_emit_line(p->e, "const int64_t to = %s;", ls_pool_pixel(p, p->x, "i"));
     ls_pool_channels(p);

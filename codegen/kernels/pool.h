@@ -26,9 +26,11 @@ LsGrid ls_pool_grid(const LsPool *p, const int64_t size[]);
  * braces. each: prints what goes with an axis, where its index is known. */
 void ls_pool_open_rows(const LsPool *p, const int64_t size[], const char *var,
                        void (*each)(const LsPool *, int axis));
-/* The forward part's beginning, with its operands; then a row of windows p with what each has: where
- * it lies in both tensors (from, to), and the average's divisor (count). */
+/* The beginning of the part forward, of that of the gradient: operands and results. */
 void ls_pool_begin(const LsPool *p, const LsGrid *part);
+void ls_pool_begin_gradient(const LsPool *p, const LsGrid *part);
+/* A row of windows p with what each has: where it lies in both tensors (from, to), and the average's
+ * divisor (count). Two braces. */
 void ls_pool_open_windows(const LsPool *p, void (*each)(const LsPool *, int axis));
 /* The loop over the channels c: one brace. */
 void ls_pool_channels(const LsPool *p);

@@ -162,11 +162,7 @@ static void pixel_point(const LsPool *p)
 void ls_pool_fours_gradient(const LsPool *p)
 {
     const LsGrid part = ls_pool_grid(p, p->x);
-    ls_emit_part(p->k, &part);
-    ls_emit_operand(p->k, "dy", 0);
-    if (p->max)
-        ls_emit_operand(p->k, "index", 1);
-    ls_emit_result(p->k, "dx", 0);
+    ls_pool_begin_gradient(p, &part);
     rooms(p, "LS_FOUR", "g");
     if (p->max)
         rooms(p, "LS_BYTES4", "k");
