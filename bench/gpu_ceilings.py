@@ -40,9 +40,9 @@ def run_fused(s):
     program = os.path.join(s.work, "gpu_fused")
     sources = [os.path.join(root, "runtime", "cuda", n + ".c")
                for n in ("library", "cudnn_library", "cudnn_graph", "cudnn_conv")]
-    done = s.call([*shlex.split(s.env["CC"]), "-std=gnu11", "-D_GNU_SOURCE", "-O2", f"-I{root}", "-isystem", f"{home}/include",
-                   os.path.join(s.here, "gpu_fused.c"), *sources, *static[:1], "-lpthread", "-ldl", "-lrt",
-                   "-lm", "-o", program], 60)
+    done = s.call([*shlex.split(s.env["CC"]), "-std=gnu11", "-D_GNU_SOURCE", "-O2", f"-I{root}",
+                   "-isystem", f"{home}/include", os.path.join(s.here, "gpu_fused.c"), *sources, *static[:1],
+                   "-lpthread", "-ldl", "-lrt", "-lm", "-o", program], 60)
     if done.rc != 0:
         s.fail(f"gpu_fused.c is not built: {done.tail()}")
         return
