@@ -95,27 +95,79 @@ void ls_strategy_optima(LsCandidates *pool, uint32_t effort)
     ls_arena_free(h.arena);
 }
 
-static void offer_beam(Hunt *h, int64_t budget, uint32_t width)
+/* Whether there may be much to gain at the target: the annealing finds what is cheap. */
+static bool is_dear(const Hunt *h, int64_t target)
 {
-    LsSeq seq;
-    const LsCand *best = ls_candidates_within(h->pool, budget);
-    LsBeamOptions o = {.budget = budget, .width = width, .price = 0.15,
-                       .enough = best ? best->cost : INFINITY};
-    if (ls_beam(h->arena, h->b, &o, &seq).cost < INFINITY)
-        ls_candidates_offer(h->pool, &seq, "auto-all");
+    const double little = 0.03;     /* of a step */
+    const LsCand *best = ls_candidates_within(h->pool, target);
+    return best == NULL || best->cost > h->pool->prob->needed_cost * (1 + little);
+}
+
+/* Takes out the targets where little is to be gained, and those just below another. */
+static void keep_dear(const Hunt *h, LsTargets *t)
+{
+    const double near = 0.985;
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < t->n; k++)
+        if (is_dear(h, t->bytes[k])
+            && (n == 0 || (double)t->bytes[k] < near * (double)t->bytes[n - 1]))
+            t->bytes[n++] = t->bytes[k];
+    t->n = n;
+}
+
+static uint32_t width_of(const Hunt *h, uint32_t searches)
+{
+    enum { LEAST = 8, MOST = 1500 };
+    uint32_t width = h->left / (searches * h->pool->prob->n);
+    return width < LEAST ? LEAST : width > MOST ? MOST : width;
+}
+
+/* Whether there is a candidate for the target now. Where memory is too tight for a beam, one that
+ * minds bytes more, the next of so many prices, may still come through. */
+static bool offer_beam(Hunt *h, int64_t target, uint32_t width, size_t prices)
+{
+    static const double price[] = {0.15, 0.6, 2.4};
+    bool known = false;
+    for (size_t k = 0; k < prices && !known; k++) {
+        LsSeq seq;
+        const LsCand *best = ls_candidates_within(h->pool, target);
+        LsBeamOptions o = {.budget = target, .width = width, .price = price[k],
+                           .enough = best ? best->cost : INFINITY};
+        LsBeamResult r = ls_beam(h->arena, h->b, &o, &seq);
+        h->left -= r.states < h->left ? r.states : h->left;
+        if (r.cost < INFINITY)
+            ls_candidates_offer(h->pool, &seq, "auto-all");
+        known = best != NULL || r.cost < INFINITY;
+    }
+    return known;
+}
+
+/* Narrow beams for all targets: what each finds also helps where others search on. */
+static void offer_narrow(Hunt h, const LsTargets *t)
+{
+    uint32_t width = width_of(&h, t->n);
+    for (uint32_t k = 0; k < t->n; k++)
+        offer_beam(&h, t->bytes[k], width, 1);
+}
+
+/* Wide ones from above where much may be gained; a search may take an eighth of what is left. */
+static void offer_wide(Hunt h, const LsTargets *t)
+{
+    enum { SHARES = 8, PATIENCE = 2, PRICES = 3 };
+    uint32_t failures = 0;
+    for (uint32_t k = 0; k < t->n && failures < PATIENCE; k++)
+        failures = offer_beam(&h, t->bytes[k], width_of(&h, SHARES), PRICES) ? 0 : failures + 1;
 }
 
 void ls_strategy_beam(LsCandidates *pool, int64_t store_all, uint32_t effort)
 {
-    enum { NODES = 200, LEAST = 8, MOST = 1000, IN_ALL = 6000 };
-    uint32_t n = pool->prob->n;
-    if (n == 0 || n > NODES || pool->n == 0)
+    enum { NODES = 200, IN_ALL = 6000 };            /* states: for a percent of effort, each way */
+    if (pool->prob->n == 0 || pool->prob->n > NODES || pool->n == 0)
         return;
     Hunt h = start(pool, effort, 0, IN_ALL);
-    LsTargets targets = ls_targets(h.arena, pool->cand[0].peak, store_all, true);
-    uint32_t width = h.left / (targets.n * n);
-    width = width < LEAST ? LEAST : width > MOST ? MOST : width;
-    for (uint32_t k = 0; k < targets.n; k++)
-        offer_beam(&h, targets.bytes[k], width);
+    LsTargets t = ls_targets(h.arena, pool->cand[0].peak, store_all, true);
+    offer_narrow(h, &t);
+    keep_dear(&h, &t);
+    offer_wide(h, &t);
     ls_arena_free(h.arena);
 }

@@ -31,9 +31,9 @@ model() {
     rows "$name" "$name.onnx" --batch "$batch" --machine cpu
 }
 
-# FAMILY SIZE
+# FAMILY SIZE [SEED]
 graph() {
-    "$build/bench/make_graph" "$1" "$2" 3 >"$1$2.json"
+    "$build/bench/make_graph" "$1" "$2" "${3:-3}" >"$1$2.json"
     rows "$1$2" "$1$2.json"
 }
 
@@ -46,6 +46,7 @@ graph() {
     graph unet 3
     graph dense 8
     graph transformer 3
+    graph dag 20 11
     graph dag 30
     model gpt 4 gpt --depth=2 --heads=2 --width=32 --context=32 --vocab=65
     model unet 4 unet --width=6 --depth=3 --classes=2 --size=32
