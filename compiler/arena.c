@@ -1,4 +1,5 @@
-/* compiler/arena.c -- blocks from calloc in a list; a request above the block size gets its own. */
+/* compiler/arena.c -- blocks from calloc in a list, each twice as large as the last up to a limit: most
+ * arenas are small and short-lived. A request above the limit gets its own. */
 #include "compiler/arena.h"
 
 #include <assert.h>
@@ -6,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALIGN = 64, BLOCK = 1 << 20 };
+enum { ALIGN = 64, FIRST = 1 << 13, BLOCK = 1 << 20 };
 
 typedef struct Block {
     struct Block *next;
@@ -14,7 +15,10 @@ typedef struct Block {
     char *byte;                 /* behind the header, aligned */
 } Block;
 
-struct LsArena { Block *block; };
+struct LsArena {
+    Block *block;
+    size_t next;                /* bytes of the next one */
+};
 
 static void out_of_memory(size_t n, size_t size)
 {
@@ -27,6 +31,7 @@ LsArena *ls_arena_new(void)
     LsArena *a = calloc(1, sizeof *a);
     if (a == NULL)
         out_of_memory(1, sizeof *a);
+    a->next = FIRST;
     return a;
 }
 
@@ -43,7 +48,9 @@ void ls_arena_free(LsArena *a)
 
 static Block *add_block(LsArena *a, size_t bytes)
 {
-    size_t size = bytes > BLOCK ? bytes : BLOCK;
+    while (a->next < bytes && a->next < BLOCK)
+        a->next *= 2;
+    size_t size = bytes > BLOCK ? bytes : a->next;
     /* calloc, not aligned_alloc and memset: large blocks come from the kernel as zeros already. */
     Block *b = calloc(1, sizeof *b + size + ALIGN);
     if (b == NULL)
@@ -56,6 +63,7 @@ static Block *add_block(LsArena *a, size_t bytes)
     } else {
         b->next = a->block;
         a->block = b;
+        a->next *= a->next < BLOCK ? 2 : 1;
     }
     return b;
 }

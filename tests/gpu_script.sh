@@ -13,7 +13,7 @@ export PYTHONDONTWRITEBYTECODE=1
 unset OUT
 
 fail() { echo "FAIL $*"; cat "$WORK/out"; exit 1; }
-gpu() { $PYTHON "$SOURCE/bench/gpu.py" "$BUILD" --work "$WORK" --limit 120 "$@" >"$WORK/out" 2>&1; }
+gpu() { $PYTHON "$SOURCE/bench/gpu.py" "$BUILD" --work "$WORK" --limit 1000 "$@" >"$WORK/out" 2>&1; }
 
 gpu --dry-run --part check --nets mlp || fail "check"
 grep -q '^0 failed' "$WORK/out" || fail "check says that something failed"
