@@ -129,6 +129,9 @@ static bool prepare_data(Case *c)
     return put(&z, "label", &label, out.rank, out.dim, out.count) && ls_npz_close(&z, &e);
 }
 
+/* Under sanitizers, where programs take long to compile. */
+static bool does_less(void) { return getenv("LS_SANITIZED") != NULL; }
+
 static bool train(Case *c)
 {
     const cJSON *spec = cJSON_GetObjectItemCaseSensitive(c->row, "loss_spec");
@@ -149,8 +152,8 @@ static bool train(Case *c)
                                    (long)in.dim[k]);
     }
     snprintf(compile, sizeof compile, "'%s' compile '%s' -q -O%d%s --precision=%s --loss=%s "
-             "--loss-input '%s'", c->lowerset, c->model, getenv("LS_SANITIZED") == NULL, shapes, c->precision, kind,
-             text(spec, "output"));
+             "--loss-input '%s'", c->lowerset, c->model, !does_less(), shapes, c->precision,
+             kind, text(spec, "output"));
     snprintf(rate, sizeof rate, "%g", cJSON_IsNumber(lr) ? lr->valuedouble : 0.05);
     char run[LINE];
     snprintf(run, sizeof run, "--data '%s' --no-shuffle --progress none", c->data);
@@ -390,6 +393,14 @@ static cJSON *read_json(const char *path)
     return json;
 }
 
+/* One net exported by every version of the operators gives much the same program each time: three of
+ * them do where less is done. */
+static bool is_left_out(const char *file)
+{
+    return does_less() && strstr(file, "opsets/") != NULL && strstr(file, "_op9_") == NULL
+           && strstr(file, "_op13_") == NULL && strstr(file, "_op17_") == NULL;
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 3) {
@@ -411,6 +422,7 @@ int main(int argc, char **argv)
     cJSON_ArrayForEach(row, list) {
         const char *file = text(row, "file");
         if (text(row, "reference") == NULL || (argc > 3 && strstr(file, argv[3]) == NULL)
+            || is_left_out(file)
             || strstr(file, "gru_rows") != NULL)        /* recurrent operators are not read yet */
             continue;
         char base[1024];        /* "models/x.onnx" names its folder from the one above */
