@@ -317,7 +317,7 @@ bool ls_strategy_auto(LsCandidates *pool, int64_t store_all, LsLimit *limit)
     find_rungs(&s, top, store_all);
     double many = p->n > 2000 ? 2000.0 / p->n : p->n < 60 ? p->n / 60.0 : 1;
     s.moves = (uint32_t)(limit->effort * 10 * many);
-    s.starts = 2000 / (p->n + 200) * (limit->effort < 100 ? limit->effort : 100) / 100;
+    s.starts = 2000 / (p->n + 200);
     improve(&s);
     for (uint32_t k = 0; k < s.front.n; k++)
         ls_candidates_offer(pool, &s.front.item[k].seq, "auto");
