@@ -12,7 +12,7 @@
 #include "compiler/fuse.h"
 #include "runtime/ls_program.h"
 #include "tests/cuda_executor.h"
-#include "tests/suite.h"
+#include "tests/less.h"
 
 #include <dlfcn.h>
 #include <inttypes.h>
@@ -507,7 +507,7 @@ static inline void rig_run(Rig *r)
 {
     char *start = rig_snapshot(r, rig_snapshot(r, NULL));
     char *first = r->cuda ? NULL : rig_run_cpu(r, start);
-    if (!r->cuda && rig_has_cuda(r) && suite_does_less())
+    if (!r->cuda && rig_has_cuda(r) && tests_do_less())
         rig_print_cuda(r);
     else if (r->cuda || rig_has_cuda(r))
         rig_run_cuda(r, start, first);

@@ -12,6 +12,7 @@
  * rounding. Where only what the steps changed is off, the model is trained again in double, where
  * nothing is that close: if all agrees then, the row says "tie". */
 #include "runtime/npy.h"
+#include "tests/less.h"
 
 #include <cJSON.h>
 
@@ -129,9 +130,6 @@ static bool prepare_data(Case *c)
     return put(&z, "label", &label, out.rank, out.dim, out.count) && ls_npz_close(&z, &e);
 }
 
-/* Under sanitizers, where programs take long to compile. */
-static bool does_less(void) { return getenv("LS_SANITIZED") != NULL; }
-
 static bool train(Case *c)
 {
     const cJSON *spec = cJSON_GetObjectItemCaseSensitive(c->row, "loss_spec");
@@ -152,7 +150,7 @@ static bool train(Case *c)
                                    (long)in.dim[k]);
     }
     snprintf(compile, sizeof compile, "'%s' compile '%s' -q -O%d%s --precision=%s --loss=%s "
-             "--loss-input '%s'", c->lowerset, c->model, !does_less(), shapes, c->precision,
+             "--loss-input '%s'", c->lowerset, c->model, !tests_do_less(), shapes, c->precision,
              kind, text(spec, "output"));
     snprintf(rate, sizeof rate, "%g", cJSON_IsNumber(lr) ? lr->valuedouble : 0.05);
     char run[LINE];
@@ -397,7 +395,7 @@ static cJSON *read_json(const char *path)
  * them do where less is done. */
 static bool is_left_out(const char *file)
 {
-    return does_less() && strstr(file, "opsets/") != NULL && strstr(file, "_op9_") == NULL
+    return tests_do_less() && strstr(file, "opsets/") != NULL && strstr(file, "_op9_") == NULL
            && strstr(file, "_op13_") == NULL && strstr(file, "_op17_") == NULL;
 }
 

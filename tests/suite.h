@@ -1,16 +1,9 @@
-/* tests/suite.h -- what every suite of Check has: how much it does, and its end: its tests run, its exit
- * code. */
+/* tests/suite.h -- what ends every suite of Check: its tests run, its exit code. */
 #ifndef LS_TESTS_SUITE_H
 #define LS_TESTS_SUITE_H
 
 #include <check.h>
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdlib.h>
-
-/* Under sanitizers, where all takes several times as long: what differs in numbers alone is checked
- * for fewer of them. */
-static inline bool suite_does_less(void) { return getenv("LS_SANITIZED") != NULL; }
 
 static inline void add_tests(TCase *tc, size_t n, const TTest *const test[])
 {

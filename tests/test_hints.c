@@ -6,6 +6,7 @@
 #include "scheduler/dag_json.h"
 #include "scheduler/hints.h"
 #include "tests/dag_tools.h"
+#include "tests/less.h"
 #include "tests/suite.h"
 
 static LsArena *a;
@@ -86,7 +87,7 @@ static bool crosses(const LsDag *g, const LsPlan *plan, uint32_t t, uint32_t tur
 
 START_TEST(what_is_kept_is_made_once)
 {
-    for (uint64_t seed = 0; seed < (suite_does_less() ? 2 : 6); seed++) {
+    for (uint64_t seed = 0; seed < (tests_do_less() ? 2 : 6); seed++) {
         LsDag *g = named(8, seed);
         for (uint32_t t = 0; t < g->ntensor; t += 5) {
             LsPlan plan;
@@ -103,7 +104,7 @@ END_TEST
 START_TEST(what_is_forgotten_does_not_cross_the_turn)
 {
     int planned = 0;
-    for (uint64_t seed = 0; seed < (suite_does_less() ? 2 : 6); seed++) {
+    for (uint64_t seed = 0; seed < (tests_do_less() ? 2 : 6); seed++) {
         LsDag *g = named(8, seed);
         uint32_t turn = 7;              /* the last forward node; random graphs list them first */
         for (uint32_t t = 0; t < g->ntensor; t += 3)

@@ -8,6 +8,7 @@
 #include "scheduler/plan_json.h"
 #include "scheduler/view.h"
 #include "tests/dag_tools.h"
+#include "tests/less.h"
 #include "tests/suite.h"
 
 static LsArena *a;
@@ -195,7 +196,7 @@ START_TEST(auto_is_never_worse_than_the_optima_and_runs_them_when_there_is_time)
     LsPlan plan;
     ck_assert_msg(ls_dag_check(g, why, sizeof why), "%s", why);
     ls_plan_none(a, g, &plan);
-    for (int part = suite_does_less() ? 1 : 3; part >= 1; part--) {
+    for (int part = tests_do_less() ? 1 : 3; part >= 1; part--) {
         int64_t budget = plan.arena * part / 10;
         check_exact_within_auto(g, budget, 0, 0,
                                 "311 lower sets, --plan-time is too short for the optima", false);

@@ -6,6 +6,7 @@
 #include "scheduler/audit.h"
 #include "scheduler/plan.h"
 #include "tests/exhaust.h"
+#include "tests/less.h"
 #include "tests/random_graph.h"
 #include "tests/suite.h"
 
@@ -61,7 +62,7 @@ END_TEST
 
 START_TEST(tiny_graphs_are_planned_as_well_as_can_be)
 {
-    const uint64_t graphs = suite_does_less() ? 40 : 160;
+    const uint64_t graphs = tests_do_less() ? 40 : 160;
     int plans = 0, missed = 0, best_found = 0;
     double excess = 0, worst = 0;
     for (uint64_t seed = 0; seed < graphs; seed++) {
