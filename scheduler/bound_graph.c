@@ -1,5 +1,7 @@
 /* scheduler/bound_graph.c -- groups, what must run, and the path of separators. */
 #include "scheduler/bound_graph.h"
+#include "scheduler/bound_base.h"
+#include "scheduler/bound_forms.h"
 
 #include <math.h>
 #include <string.h>
@@ -108,7 +110,7 @@ static void fill_rows(LsBoundGraph *b)
 {
     const LsProb *p = b->p;
     const LsDag *g = p->dag;
-    LsRows of = members_of(b);
+    LsRows of = b->member = members_of(b);
     size_t nin = 1, nout = 1;
     for (uint32_t v = 0; v < p->n; v++) {
         nin += g->node[v].nin;
@@ -139,6 +141,11 @@ static void fill_rows(LsBoundGraph *b)
     }
 }
 
+static bool is_output(const LsBoundGraph *b, uint32_t id)
+{
+    return id < b->p->nt && b->p->dag->tensor[id].output;
+}
+
 static void find_needed(LsBoundGraph *b)
 {
     const LsDag *g = b->p->dag;
@@ -153,10 +160,10 @@ static void find_needed(LsBoundGraph *b)
     for (uint32_t v = g->nnode; v-- > 0;) {
         for (uint32_t k = b->out.at[v]; k < b->out.at[v + 1]; k++)
             b->needed[v] |= wanted[b->out.id[k]];
-        for (uint32_t k = b->in.at[v]; b->needed[v] && k < b->in.at[v + 1]; k++)
-            wanted[b->in.id[k]] = true;
         if (!b->needed[v])
             continue;
+        for (uint32_t k = b->in.at[v]; k < b->in.at[v + 1]; k++)
+            b->needed[b->maker[b->in.id[k]]] = true;
         b->base += b->cost[v];
         whole &= b->cost[v] < 9e15 && b->cost[v] == floor(b->cost[v]);
         for (int64_t x = whole ? (int64_t)b->cost[v] : 0, rest; x != 0; x = rest) {
@@ -166,6 +173,8 @@ static void find_needed(LsBoundGraph *b)
     }
     for (uint32_t v = 0; v < g->nnode; v++)         /* others of a group have other costs */
         whole &= !b->needed[v] || b->alone[v];
+    if (!whole)
+        b->base = ls_bound_base(b) * (1 - 1e-12);
     b->least_cost = whole ? (double)common : 0;
 }
 
@@ -174,16 +183,17 @@ static int64_t *bytes_in_order(const LsBoundGraph *b)
 {
     const LsProb *p = b->p;
     int64_t *live = ls_arena_alloc(b->arena, p->n + 2u, sizeof *live);
-    uint32_t *last = ls_arena_alloc(b->arena, p->nt + 1u, sizeof *last);
+    uint32_t *last = ls_arena_alloc(b->arena, p->nt + b->nform + 1u, sizeof *last);
     for (uint32_t v = 0; v < p->n; v++)
         for (uint32_t k = b->in.at[v]; b->needed[v] && k < b->in.at[v + 1]; k++)
             last[b->in.id[k]] = v;
-    for (uint32_t v = 0; v < p->n; v++)
-        for (uint32_t k = b->out.at[v]; b->needed[v] && k < b->out.at[v + 1]; k++) {
-            uint32_t t = b->out.id[k], end = last[t] > v ? last[t] : v;
-            live[v] += ls_bound_bytes(p, t);
-            live[p->dag->tensor[t].output ? p->n : end + 1] -= ls_bound_bytes(p, t);
-        }
+    for (uint32_t t = 0; t < p->nt + b->nform; t++) {
+        uint32_t v = b->maker[t];
+        if (v == LS_NO_ID || !b->needed[v])
+            continue;
+        live[v] += b->bytes[t];
+        live[is_output(b, t) ? p->n : (last[t] > v ? last[t] : v) + 1] -= b->bytes[t];
+    }
     for (uint32_t v = 1; v < p->n; v++)
         live[v] += live[v - 1];
     return live;
@@ -267,7 +277,7 @@ static void place_groups(LsBoundGraph *b)
 static void measure_crowd(LsBoundGraph *b)
 {
     const LsProb *p = b->p;
-    uint32_t *until = ls_arena_alloc(b->arena, p->nt + 1u, sizeof *until);
+    uint32_t *until = ls_arena_alloc(b->arena, p->nt + b->nform + 1u, sizeof *until);
     b->crowd = ls_arena_alloc(b->arena, b->npath + 2u, sizeof *b->crowd);
     for (uint32_t v = 0; v < p->n; v++)
         for (uint32_t k = b->in.at[v]; b->needed[v] && k < b->in.at[v + 1]; k++) {
@@ -275,16 +285,16 @@ static void measure_crowd(LsBoundGraph *b)
             uint32_t to = b->after[v] - on;
             until[b->in.id[k]] = to > until[b->in.id[k]] ? to : until[b->in.id[k]];
         }
-    for (uint32_t t = 0; t < p->nt; t++) {
+    for (uint32_t t = 0; t < p->nt + b->nform; t++) {
         uint32_t m = b->maker[t];
         if (m == LS_NO_ID || !b->needed[m])
             continue;
-        bool output = p->dag->tensor[t].output;
+        bool output = is_output(b, t);
         uint32_t to = output ? b->npath : until[t];
         uint32_t from = output || b->before[m] < b->after[m] ? b->after[m] : b->before[m];
         if (from < to) {
-            b->crowd[from] += ls_bound_bytes(p, t);
-            b->crowd[to] -= ls_bound_bytes(p, t);
+            b->crowd[from] += b->bytes[t];
+            b->crowd[to] -= b->bytes[t];
         }
     }
     for (uint32_t j = 1; j < b->npath; j++)
@@ -298,7 +308,8 @@ LsBoundGraph *ls_bound_graph_new(LsArena *arena, const LsProb *p)
     LsBoundGraph *b = ls_arena_alloc(arena, 1, sizeof *b);
     *b = (LsBoundGraph){.p = p, .arena = arena};
     b->group = ls_arena_alloc(arena, p->n + 1u, sizeof *b->group);
-    b->maker = ls_arena_alloc(arena, p->nt + 1u, sizeof *b->maker);
+    b->maker = ls_arena_alloc(arena, 2 * (size_t)p->nt + 1, sizeof *b->maker);
+    b->bytes = ls_arena_alloc(arena, 2 * (size_t)p->nt + 1, sizeof *b->bytes);
     b->cost = ls_arena_alloc(arena, p->n + 1u, sizeof *b->cost);
     b->needed = ls_arena_alloc(arena, p->n + 1u, sizeof *b->needed);
     b->alone = ls_arena_alloc(arena, p->n + 1u, sizeof *b->alone);
@@ -308,6 +319,9 @@ LsBoundGraph *ls_bound_graph_new(LsArena *arena, const LsProb *p)
     b->after = ls_arena_alloc(arena, p->n + 1u, sizeof *b->after);
     find_groups(b);
     fill_rows(b);
+    for (uint32_t t = 0; t < p->nt; t++)
+        b->bytes[t] = ls_bound_bytes(p, t);
+    ls_bound_find_forms(b);
     find_needed(b);
     find_path(b);
     place_groups(b);

@@ -3,7 +3,9 @@
  * Nodes that can make the same tensors (alternatives and what they replace) are one group: a run
  * of any of them counts as a run of the group, which costs what the cheapest costs, reads what
  * all of them read and makes what any of them makes. So what holds for groups holds for every
- * choice of alternatives. A group has the id of its first ordinary node. */
+ * choice of alternatives. A group has the id of its first ordinary node. Where members read
+ * different forms of the same value, the group reads a form set (bound_forms.h), which has an id
+ * behind those of the tensors. */
 #ifndef LS_SCHEDULER_BOUND_GRAPH_H
 #define LS_SCHEDULER_BOUND_GRAPH_H
 
@@ -13,8 +15,13 @@ typedef struct LsBoundGraph {
     const LsProb *p;
     LsArena *arena;
     uint32_t *group;            /* by node; LS_NO_ID: an alternative for nothing */
-    uint32_t *maker;            /* by tensor: a group, or LS_NO_ID */
-    LsRows in, out;             /* by group: tensors in the arena, each once */
+    LsRows member;              /* by group: nodes */
+    uint32_t *maker;            /* by tensor: a group, or LS_NO_ID; by form set: of its root */
+    LsRows in, out;             /* by group: tensors in the arena, each once; form sets read */
+    LsRows form;                /* by form set: its tensors, the root first */
+    uint32_t nform;             /* set k has the id p->nt + k */
+    int64_t *bytes;             /* by tensor, form set: of what is live; 0 if persistent. What a set
+                                 * counts for, its tensors do not */
     double *cost;               /* by group: of one run */
     bool *needed;               /* by group: every schedule runs it */
     bool *alone;                /* by group: one node */
@@ -35,6 +42,12 @@ LsBoundGraph *ls_bound_graph_new(LsArena *arena, const LsProb *p);
 
 /* Bytes that a run of `node` can spare by in-place reuse, at the most. */
 int64_t ls_bound_spared(const LsProb *p, uint32_t node);
+
+/* Whether all members of the group read tensor t. */
+static inline bool ls_bound_reads(const LsBoundGraph *b, uint32_t group, uint32_t t)
+{
+    return ls_id_in(b->in.id + b->in.at[group], b->in.at[group + 1] - b->in.at[group], t);
+}
 
 /* Whether `pair` of a node may be used. */
 bool ls_bound_pair_fits(const LsProb *p, LsDagPair pair);

@@ -55,14 +55,26 @@ static uint32_t vertex_of_group(LsBoundNet *net, uint32_t g, uint32_t k)
     return *v;
 }
 
+/* What one of a form set takes beside sk's own bytes, if it stays there. */
+static int64_t form_to_keep(const LsBoundNet *net, uint32_t set, const LsDagNode *s)
+{
+    const LsRows *form = &net->b->form;
+    for (uint32_t k = form->at[set]; k < form->at[set + 1]; k++)
+        if (ls_id_in(s->in, s->nin, form->id[k]) || ls_id_in(s->out, s->nout, form->id[k]))
+            return 0;
+    return net->b->bytes[net->b->p->nt + set];
+}
+
 /* What t's staying at sk takes beside sk's own bytes: an operand of sk is there anyway, but its
  * place is not free for the result then. */
 static int64_t bytes_to_keep(const LsBoundNet *net, uint32_t t, uint32_t k)
 {
     const LsProb *p = net->b->p;
     const LsDagNode *s = &p->dag->node[net->b->path[net->sep[k]]];
+    if (t >= p->nt)
+        return form_to_keep(net, t - p->nt, s);
     if (!ls_id_in(s->in, s->nin, t))
-        return ls_bound_bytes(p, t);
+        return net->b->bytes[t];
     int64_t bytes = 0;
     uint32_t npair = 0;         /* t alone may give its place, and to one result */
     for (uint32_t a = 0; a < s->ninplace; a++) {
@@ -205,7 +217,8 @@ LsBoundNet *ls_bound_net_new(LsArena *arena, const LsBoundGraph *b, const uint32
     *net = (LsBoundNet){.b = b, .nsep = nsep, .nvertex = 2};
     net->sep = ls_arena_alloc(arena, nsep + 1u, sizeof *net->sep);
     net->fixed = ls_arena_alloc(arena, nsep + 1u, sizeof *net->fixed);
-    net->tensor = ls_arena_alloc(arena, (size_t)b->p->nt * nsep + 1, sizeof *net->tensor);
+    net->tensor = ls_arena_alloc(arena, ((size_t)b->p->nt + b->nform) * nsep + 1,
+                                 sizeof *net->tensor);
     net->group = ls_arena_alloc(arena, (size_t)b->p->n * nsep + 1, sizeof *net->group);
     for (uint32_t k = 0; k < nsep; k++) {
         net->sep[k] = sep[k];

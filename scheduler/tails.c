@@ -32,12 +32,25 @@ static LsRows updaters_of(LsTails *t)
     return ls_rows(t->arena, &p, g->nnode);
 }
 
+/* Whether a tensor, or one of a form set, is there at the beginning. */
+static bool is_there(const LsTails *t, uint32_t id)
+{
+    const LsBoundGraph *b = t->b;
+    if (id < b->p->nt)
+        return ls_tails_is_given(t, id);
+    uint32_t set = id - b->p->nt;
+    bool any = false;
+    for (uint32_t k = b->form.at[set]; k < b->form.at[set + 1]; k++)
+        any |= ls_tails_is_given(t, b->form.id[k]);
+    return any;
+}
+
 static LsRows readers_of(LsTails *t)
 {
     LsPairs p = {0};
     for (uint32_t v = 0; v < t->dag->nnode; v++)
         for (uint32_t k = t->b->in.at[v]; k < t->b->in.at[v + 1]; k++)
-            if (!ls_tails_is_given(t, t->b->in.id[k]))
+            if (!is_there(t, t->b->in.id[k]))
                 ls_pairs_add(t->arena, &p, t->b->maker[t->b->in.id[k]], v);
     return ls_rows(t->arena, &p, t->dag->nnode);
 }
@@ -64,25 +77,27 @@ static void find_behind(LsTails *t)
             continue;
         ls_tails_put(of + (size_t)v * w, v);
         for (uint32_t k = b->in.at[v]; k < b->in.at[v + 1]; k++)
-            for (uint32_t j = 0; j < w; j++)
-                of[(size_t)v * w + j] |= t->behind[(size_t)b->in.id[k] * w + j];
+            for (uint32_t j = 0; !is_there(t, b->in.id[k]) && j < w; j++)
+                of[(size_t)v * w + j] |= of[(size_t)b->maker[b->in.id[k]] * w + j];
         for (uint32_t k = b->out.at[v]; k < b->out.at[v + 1]; k++)
             if (!ls_tails_is_given(t, b->out.id[k]))
                 memcpy(t->behind + (size_t)b->out.id[k] * w, of + (size_t)v * w, w * sizeof *of);
     }
 }
 
-/* Members of a group that read what others of it do not. */
+/* What members of a group may draw in that whatever asks for the group does not. */
 static void find_pulled(LsTails *t)
 {
     uint32_t w = t->group_words;
     t->pulled = ls_arena_alloc(t->arena, w + 1u, sizeof *t->pulled);
     for (uint32_t v = 0; v < t->dag->nnode; v++) {
         const LsDagNode *node = &t->dag->node[v];
-        bool alone = t->b->group[v] != LS_NO_ID && t->b->alone[t->b->group[v]];
+        uint32_t group = t->b->group[v];
+        bool asked = group != LS_NO_ID, alone = asked && t->b->alone[group];
         for (uint32_t k = 0; !alone && k < node->nin; k++)
             for (uint32_t j = 0; j < w; j++)
-                t->pulled[j] |= t->behind[(size_t)node->in[k] * w + j];
+                t->pulled[j] |= t->behind[(size_t)node->in[k] * w + j]
+                                & ~(asked ? t->must_behind[(size_t)group * w + j] : 0);
     }
 }
 
