@@ -1,13 +1,30 @@
-/* scheduler/bound_base.h -- what running every needed group once costs, with what that draws in. */
+/* scheduler/bound_base.h -- what running every needed group once costs, with what that draws in.
+ *
+ * The cheapest member of a needed group may read what only a group that is not needed makes; that
+ * runs then, too, or dearer members do. Its readers pay for it: as much as each gains by reading
+ * it, together no more than it costs. So every needed group counts for the least of what its
+ * members cost with what they pay: the dual of the linear program that chooses members, by ascent
+ * (as Erlenkotter 1978 for facility location). */
 #ifndef LS_SCHEDULER_BOUND_BASE_H
 #define LS_SCHEDULER_BOUND_BASE_H
 
 #include "scheduler/bound_graph.h"
 
-/* The cheapest member of each needed group may read what only a group that is not needed makes;
- * that runs then, too, or dearer members do. A lower bound on the cost of all first runs, ns: the
- * dual of the linear program that chooses members, by ascent (as Erlenkotter 1978 for facility
- * location). Needs b->needed. */
-double ls_bound_base(const LsBoundGraph *b);
+/* Payments of a group to groups that are not needed and of which its members read something. */
+struct LsBoundPay {
+    uint32_t n;
+    LsRows of;           /* by node: numbers of those it makes */
+    uint32_t *from, *to; /* groups */
+    double *paid;        /* ns */
+};
+
+/* Sets b->pay. returns a lower bound on the cost of all first runs, ns. Needs b->needed. */
+double ls_bound_base(LsBoundGraph *b);
+
+/* Cost of a node and what it pays. */
+double ls_bound_value(const LsBoundGraph *b, uint32_t node);
+
+/* The least of a group's members. */
+double ls_bound_least_value(const LsBoundGraph *b, uint32_t group);
 
 #endif

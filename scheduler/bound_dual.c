@@ -25,6 +25,8 @@ LsBoundDual *ls_bound_dual_new(LsBoundNet *net)
     d->choice = ls_arena_alloc(arena, net->nagain + 1u, sizeof *d->choice);
     for (uint32_t x = 0; x < net->nagain; x++)
         d->most += net->again[x].cost;
+    for (uint32_t x = 0; x < net->nstay; x++)
+        d->most += net->stay[x].cost;
     return d;
 }
 

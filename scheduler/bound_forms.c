@@ -4,18 +4,20 @@
 
 #include <string.h>
 
-enum { STEPS = 400, ROOTS = 32, LEVELS = 3 };   /* a search gives up; results are only weaker */
+enum { STEPS = 400, ROOTS = 32, LEVELS = 3 }; /* a search gives up; results are only weaker */
 
 enum { UNKNOWN, NOT, DERIVED, TAKEN };
 
 typedef struct Forms {
     LsBoundGraph *b;
     LsArena *tmp;
-    uint32_t *of_root;          /* by tensor: its form set, or LS_NO_ID */
-    uint32_t *root; uint32_t nroot;     /* by form set */
-    LsPairs tensors;            /* by form set, without the root */
-    uint8_t *derived;           /* by tensor: from the root at hand */
-    uint32_t *seen; uint32_t nseen;     /* tensors with `derived` set */
+    uint32_t *of_root; /* by tensor: its form set, or LS_NO_ID */
+    uint32_t *root;
+    uint32_t nroot;   /* by form set */
+    LsPairs tensors;  /* by form set, without the root */
+    uint8_t *derived; /* by tensor: from the root at hand */
+    uint32_t *seen;
+    uint32_t nseen; /* tensors with `derived` set */
     uint32_t steps;
 } Forms;
 
@@ -35,7 +37,7 @@ static bool is_derived(Forms *f, uint32_t t, uint32_t root)
     if (!is_made(b, t) || b->maker[t] <= b->maker[root])
         return false;
     if (f->derived[t] == UNKNOWN) {
-        f->derived[t] = NOT;        /* also while it is asked: circles derive nothing */
+        f->derived[t] = NOT; /* also while it is asked: circles derive nothing */
         f->seen[f->nseen++] = t;
         if (f->steps++ < STEPS && group_derives(f, b->maker[t], root, LS_NO_ID))
             f->derived[t] = DERIVED;
@@ -51,8 +53,8 @@ static uint32_t read_of(Forms *f, const LsDagNode *node, uint32_t root, uint32_t
     uint32_t best = LS_NO_ID;
     for (uint32_t k = 0; k < node->nin; k++) {
         uint32_t t = node->in[k];
-        if (is_derived(f, t, root) && (best == LS_NO_ID || b->maker[t] < b->maker[best])
-            && (beside == LS_NO_ID || !ls_bound_reads(b, beside, t)))
+        if (is_derived(f, t, root) && (best == LS_NO_ID || b->maker[t] < b->maker[best]) &&
+            (beside == LS_NO_ID || !ls_bound_reads(b, beside, t)))
             best = t;
     }
     return best;
@@ -107,8 +109,8 @@ static uint32_t candidates(const LsBoundGraph *b, uint32_t group, uint32_t *to)
                 const LsDagNode *node = &b->p->dag->node[b->member.id[k]];
                 for (uint32_t j = 0; j < node->nin; j++) {
                     uint32_t t = node->in[j];
-                    if (is_made(b, t) && b->maker[t] < group
-                        && (level > 0 || !ls_bound_reads(b, group, t)))
+                    if (is_made(b, t) && b->maker[t] < group &&
+                        (level > 0 || !ls_bound_reads(b, group, t)))
                         n = insert(b, t, to, n);
                 }
             }
@@ -133,7 +135,7 @@ static void find_roots(Forms *f, uint32_t group)
     for (uint32_t k = 0; k < n; k++) {
         uint32_t root = to[k];
         begin(f);
-        bool behind = false;        /* of a root that was taken: says nothing new */
+        bool behind = false; /* of a root that was taken: says nothing new */
         for (uint32_t j = 0; j < ntaken; j++)
             behind |= is_derived(f, taken[j], root);
         if (behind || !group_derives(f, group, root, group))
@@ -168,34 +170,16 @@ static void fill_forms(Forms *f)
     }
 }
 
-/* Whether both the root and another are needed by themselves: then the set would count less than
- * they do. */
-static bool is_apart(const LsBoundGraph *b, uint32_t set, const bool *alone)
-{
-    const uint32_t *t = b->form.id + b->form.at[set];
-    for (uint32_t k = 1; k < b->form.at[set + 1] - b->form.at[set]; k++)
-        if (alone[t[0]] && alone[t[k]])
-            return true;
-    return false;
-}
-
 /* What is live of a set takes its bytes at least; what a tensor takes beyond those of its sets
  * counts for itself. */
-static void share_bytes(LsBoundGraph *b, LsArena *tmp)
+static void share_bytes(LsBoundGraph *b)
 {
     uint32_t nt = b->p->nt;
-    uint32_t *sets = ls_arena_alloc(tmp, nt + 1u, sizeof *sets);
-    bool *alone = ls_arena_alloc(tmp, nt + 1u, sizeof *alone);
-    for (uint32_t k = 0; k < b->in.at[b->p->n]; k++)
-        alone[b->in.id[k]] = true;
-    for (uint32_t s = 0; s < b->nform; s++)
-        for (uint32_t k = b->form.at[s]; !is_apart(b, s, alone) && k < b->form.at[s + 1]; k++)
-            sets[b->form.id[k]]++;
     for (uint32_t s = 0; s < b->nform; s++) {
         int64_t least = INT64_MAX;
         for (uint32_t k = b->form.at[s]; k < b->form.at[s + 1]; k++) {
             uint32_t t = b->form.id[k];
-            int64_t share = is_apart(b, s, alone) ? 0 : ls_bound_bytes(b->p, t) / sets[t];
+            int64_t share = ls_bound_bytes(b->p, t) / (b->sets.at[t + 1] - b->sets.at[t]);
             least = share < least ? share : least;
         }
         b->bytes[nt + s] = least;
@@ -212,15 +196,20 @@ static bool reads_any(const LsBoundGraph *b, const LsDagNode *node, uint32_t set
     return false;
 }
 
+static void find_sets(LsBoundGraph *b, LsArena *tmp)
+{
+    LsPairs of = {0};
+    for (uint32_t s = 0; s < b->nform; s++)
+        for (uint32_t k = b->form.at[s]; k < b->form.at[s + 1]; k++)
+            ls_pairs_add(tmp, &of, b->form.id[k], s);
+    b->sets = ls_rows(b->arena, &of, b->p->nt);
+}
+
 /* Appends to the row of each group the sets of which all members read something. */
 static void append_reads(LsBoundGraph *b, LsArena *tmp)
 {
-    LsPairs has = {0}, in = {0};
-    for (uint32_t s = 0; s < b->nform; s++)
-        for (uint32_t k = b->form.at[s]; k < b->form.at[s + 1]; k++)
-            ls_pairs_add(tmp, &has, b->form.id[k], s);
-    LsRows sets = ls_rows(tmp, &has, b->p->nt);
-    uint32_t *last = ls_arena_alloc(tmp, b->nform + 1u, sizeof *last);     /* group + 1 */
+    LsPairs in = {0};
+    uint32_t *last = ls_arena_alloc(tmp, b->nform + 1u, sizeof *last); /* group + 1 */
     for (uint32_t v = 0; v < b->p->n; v++) {
         for (uint32_t k = b->in.at[v]; k < b->in.at[v + 1]; k++)
             ls_pairs_add(tmp, &in, v, b->in.id[k]);
@@ -228,8 +217,8 @@ static void append_reads(LsBoundGraph *b, LsArena *tmp)
             continue;
         const LsDagNode *first = &b->p->dag->node[b->member.id[b->member.at[v]]];
         for (uint32_t j = 0; j < first->nin; j++)
-            for (uint32_t k = sets.at[first->in[j]]; k < sets.at[first->in[j] + 1]; k++) {
-                uint32_t s = sets.id[k];
+            for (uint32_t k = b->sets.at[first->in[j]]; k < b->sets.at[first->in[j] + 1]; k++) {
+                uint32_t s = b->sets.id[k];
                 bool all = last[s] != v + 1 && b->maker[b->p->nt + s] < v;
                 last[s] = v + 1;
                 for (uint32_t m = b->member.at[v]; all && m < b->member.at[v + 1]; m++)
@@ -255,9 +244,9 @@ void ls_bound_find_forms(LsBoundGraph *b)
         if (b->member.at[v + 1] - b->member.at[v] > 1)
             find_roots(&f, v);
     fill_forms(&f);
-    if (b->nform > 0) {
-        share_bytes(b, tmp);
+    find_sets(b, tmp);
+    share_bytes(b);
+    if (b->nform > 0)
         append_reads(b, tmp);
-    }
     ls_arena_free(tmp);
 }

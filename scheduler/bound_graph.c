@@ -272,19 +272,26 @@ static void place_groups(LsBoundGraph *b)
     }
 }
 
-/* A tensor that was made before a place and is read behind it is there, if never made again. An
- * output is counted from where it can be made: if it is not, what makes it must be there. */
-static void measure_crowd(LsBoundGraph *b)
+/* By tensor and form set: the last place of the path at or behind which it is read, from 1. */
+static uint32_t *last_reads(const LsBoundGraph *b)
 {
-    const LsProb *p = b->p;
-    uint32_t *until = ls_arena_alloc(b->arena, p->nt + b->nform + 1u, sizeof *until);
-    b->crowd = ls_arena_alloc(b->arena, b->npath + 2u, sizeof *b->crowd);
-    for (uint32_t v = 0; v < p->n; v++)
+    uint32_t *until = ls_arena_alloc(b->arena, b->p->nt + b->nform + 1u, sizeof *until);
+    for (uint32_t v = 0; v < b->p->n; v++)
         for (uint32_t k = b->in.at[v]; b->needed[v] && k < b->in.at[v + 1]; k++) {
             bool on = b->after[v] > 0 && b->path[b->after[v] - 1] == v;
             uint32_t to = b->after[v] - on;
             until[b->in.id[k]] = to > until[b->in.id[k]] ? to : until[b->in.id[k]];
         }
+    return until;
+}
+
+/* A tensor that was made before a place and is read behind it is there, if never made again. An
+ * output is counted from where it can be made: if it is not, what makes it must be there. */
+static void measure_crowd(LsBoundGraph *b)
+{
+    const LsProb *p = b->p;
+    const uint32_t *until = last_reads(b);
+    b->crowd = ls_arena_alloc(b->arena, b->npath + 2u, sizeof *b->crowd);
     for (uint32_t t = 0; t < p->nt + b->nform; t++) {
         uint32_t m = b->maker[t];
         if (m == LS_NO_ID || !b->needed[m])

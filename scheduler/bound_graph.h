@@ -11,6 +11,8 @@
 
 #include "scheduler/prep.h"
 
+typedef struct LsBoundPay LsBoundPay;   /* bound_base.h */
+
 typedef struct LsBoundGraph {
     const LsProb *p;
     LsArena *arena;
@@ -18,7 +20,7 @@ typedef struct LsBoundGraph {
     LsRows member;              /* by group: nodes */
     uint32_t *maker;            /* by tensor: a group, or LS_NO_ID; by form set: of its root */
     LsRows in, out;             /* by group: tensors in the arena, each once; form sets read */
-    LsRows form;                /* by form set: its tensors, the root first */
+    LsRows form, sets;          /* by form set: its tensors, the root first; by tensor: its sets */
     uint32_t nform;             /* set k has the id p->nt + k */
     int64_t *bytes;             /* by tensor, form set: of what is live; 0 if persistent. What a set
                                  * counts for, its tensors do not */
@@ -27,7 +29,8 @@ typedef struct LsBoundGraph {
     bool *alone;                /* by group: one node */
     bool *stuck;                /* by group: may not run twice */
     int64_t *own;               /* by group: bytes while it runs, at the least */
-    double base;                /* cost of every needed group once */
+    double base;                /* cost of every needed group once, and of what that draws in */
+    LsBoundPay *pay;            /* that; NULL: nothing */
     double least_cost;          /* a schedule's cost comes in multiples of it; 0: unknown */
     /* Nodes each of which waits for the one before: their first runs part every schedule alike. */
     uint32_t *path, npath;      /* groups of one node */

@@ -65,6 +65,17 @@ static int64_t form_to_keep(const LsBoundNet *net, uint32_t set, const LsDagNode
     return net->b->bytes[net->b->p->nt + set];
 }
 
+/* What t takes at sk beyond what its form sets count for. */
+static int64_t own_bytes(const LsBoundNet *net, uint32_t t, uint32_t k)
+{
+    const LsBoundGraph *b = net->b;
+    int64_t bytes = ls_bound_bytes(b->p, t);
+    for (uint32_t j = b->sets.at[t]; j < b->sets.at[t + 1]; j++)
+        if (!net->covered[b->sets.id[j] * net->nsep + k])
+            bytes -= b->bytes[b->p->nt + b->sets.id[j]];
+    return bytes;
+}
+
 /* What t's staying at sk takes beside sk's own bytes: an operand of sk is there anyway, but its
  * place is not free for the result then. */
 static int64_t bytes_to_keep(const LsBoundNet *net, uint32_t t, uint32_t k)
@@ -72,9 +83,9 @@ static int64_t bytes_to_keep(const LsBoundNet *net, uint32_t t, uint32_t k)
     const LsProb *p = net->b->p;
     const LsDagNode *s = &p->dag->node[net->b->path[net->sep[k]]];
     if (t >= p->nt)
-        return form_to_keep(net, t - p->nt, s);
+        return net->covered[(t - p->nt) * net->nsep + k] ? 0 : form_to_keep(net, t - p->nt, s);
     if (!ls_id_in(s->in, s->nin, t))
-        return net->b->bytes[t];
+        return own_bytes(net, t, k);
     int64_t bytes = 0;
     uint32_t npair = 0;         /* t alone may give its place, and to one result */
     for (uint32_t a = 0; a < s->ninplace; a++) {
@@ -91,6 +102,13 @@ static int64_t bytes_to_keep(const LsBoundNet *net, uint32_t t, uint32_t k)
     return npair == 1 ? bytes : 0;
 }
 
+static void add_keep(LsBoundNet *net, LsBoundKeep keep)
+{
+    net->keep = ls_arena_grow(net->b->arena, net->keep, net->nkeep, net->nkeep + 1u,
+                              sizeof *net->keep, &net->keep_room);
+    net->keep[net->nkeep++] = keep;
+}
+
 /* The vertex of needed(t, k), with its edge to the maker; 0: t costs nothing to keep there. */
 static uint32_t vertex_of_tensor(LsBoundNet *net, uint32_t t, uint32_t k)
 {
@@ -99,26 +117,61 @@ static uint32_t vertex_of_tensor(LsBoundNet *net, uint32_t t, uint32_t k)
     if (bytes > 0) {
         uint32_t maker = vertex_of_group(net, net->b->maker[t], k);
         *v = net->nvertex++;
-        net->keep = ls_arena_grow(net->b->arena, net->keep, net->nkeep, net->nkeep + 1u,
-                                  sizeof *net->keep, &net->keep_room);
-        net->keep[net->nkeep++] = (LsBoundKeep){maker, k, t, bytes};
+        add_keep(net, (LsBoundKeep){0, k, *v, maker, bytes});
     }
     return *v;
+}
+
+/* Form sets whose root a group reads. */
+static void cover(LsBoundNet *net, uint32_t g, uint32_t k)
+{
+    const LsBoundGraph *b = net->b;
+    for (uint32_t j = b->in.at[g]; j < b->in.at[g + 1]; j++) {
+        uint32_t t = b->in.id[j];
+        if (t >= b->p->nt)
+            continue;
+        for (uint32_t i = b->sets.at[t]; i < b->sets.at[t + 1]; i++)
+            if (b->form.id[b->form.at[b->sets.id[i]]] == t)
+                net->covered[b->sets.id[i] * net->nsep + k] = true;
+    }
+}
+
+/* Whether every schedule runs g behind sk. */
+static bool reads_behind(const LsBoundNet *net, uint32_t g, uint32_t k)
+{
+    return net->b->needed[g] && is_later(net, g, k) && g != net->b->path[net->sep[k]];
+}
+
+static void find_covered(LsBoundNet *net)
+{
+    const LsBoundGraph *b = net->b;
+    net->covered = ls_arena_alloc(b->arena, (size_t)b->nform * net->nsep + 1, 1);
+    for (uint32_t k = 0; b->nform > 0 && k < net->nsep; k++)
+        for (uint32_t g = 0; g < b->p->n; g++)
+            if (reads_behind(net, g, k))
+                cover(net, g, k);
+}
+
+static void be_sure(LsBoundNet *net, uint32_t vertex)
+{
+    if (vertex == 0)
+        return;
+    net->sure = ls_arena_grow(net->b->arena, net->sure, net->nsure, net->nsure + 1u,
+                              sizeof *net->sure, &net->sure_room);
+    net->sure[net->nsure++] = vertex;
 }
 
 /* Tensors that are read after sk for certain. */
 static void seed(LsBoundNet *net, uint32_t k)
 {
     const LsBoundGraph *b = net->b;
-    uint32_t s = b->path[net->sep[k]];
     for (uint32_t g = 0; g < b->p->n; g++) {
-        bool reads = b->needed[g] && is_later(net, g, k) && g != s;
-        for (uint32_t j = b->in.at[g]; reads && j < b->in.at[g + 1]; j++)
+        for (uint32_t j = b->in.at[g]; reads_behind(net, g, k) && j < b->in.at[g + 1]; j++)
             if (!is_later(net, b->maker[b->in.id[j]], k))
-                vertex_of_tensor(net, b->in.id[j], k);
+                be_sure(net, vertex_of_tensor(net, b->in.id[j], k));
         for (uint32_t j = b->out.at[g]; b->needed[g] && j < b->out.at[g + 1]; j++)
             if (b->p->dag->tensor[b->out.id[j]].output && !is_later(net, g, k))
-                vertex_of_tensor(net, b->out.id[j], k);
+                be_sure(net, vertex_of_tensor(net, b->out.id[j], k));
     }
 }
 
@@ -162,6 +215,29 @@ static void reach(LsBoundNet *net, Edges *e, const uint32_t *closes, uint8_t *ov
     }
 }
 
+/* A vertex for each tensor that spares something if it stays, with an edge for each separator to
+ * one that never stays. */
+static void add_stays(LsBoundNet *net)
+{
+    const LsBoundGraph *b = net->b;
+    LsArena *tmp = ls_arena_new();
+    LsBoundTwice *twice;
+    uint32_t n = ls_bound_twice(tmp, b, net->sep, net->nsep, &twice);
+    uint32_t never = n > 0 ? net->nvertex++ : 0;
+    net->stay = ls_arena_alloc(b->arena, n + 2u, sizeof *net->stay);
+    for (uint32_t x = 0; x < n; x++) {
+        LsBoundStay stay = {net->nvertex++, (int64_t)floor(twice[x].cost / net->grain)};
+        for (uint32_t k = twice[x].from; k <= twice[x].to; k++) {
+            int64_t bytes = bytes_to_keep(net, twice[x].tensor, k);
+            if (bytes > 0 && !is_later(net, b->maker[twice[x].tensor], k))
+                add_keep(net, (LsBoundKeep){0, k, stay.vertex, never, bytes});
+        }
+        net->stay[net->nstay++] = stay;
+    }
+    net->never = never;
+    ls_arena_free(tmp);
+}
+
 static void lay_flow(LsBoundNet *net, const Edges *e, const uint8_t *over)
 {
     const LsBoundGraph *b = net->b;
@@ -169,8 +245,7 @@ static void lay_flow(LsBoundNet *net, const Edges *e, const uint8_t *over)
     *f = ls_flow_new(b->arena, net->nvertex);
     for (uint32_t x = 0; x < net->nkeep; x++) {
         LsBoundKeep *keep = &net->keep[x];
-        uint32_t t = net->tensor[keep->tensor * net->nsep + keep->k];
-        keep->edge = ls_flow_edge(f, t, keep->edge, 0);
+        keep->edge = ls_flow_edge(f, keep->from, keep->to, 0);
     }
     for (uint32_t x = 0; x < e->n; x += 2)
         ls_flow_edge(f, e->end[x], e->end[x + 1], LS_FLOW_ENDLESS);
@@ -188,26 +263,15 @@ static void lay_flow(LsBoundNet *net, const Edges *e, const uint8_t *over)
     }
 }
 
-/* What seed() found is needed for certain. */
+/* What is needed for certain; what stays or costs. */
 static void force(LsBoundNet *net)
 {
-    const LsBoundGraph *b = net->b;
-    for (uint32_t k = 0; k < net->nsep; k++) {
-        uint32_t s = b->path[net->sep[k]];
-        for (uint32_t g = 0; g < b->p->n; g++) {
-            bool reads = b->needed[g] && is_later(net, g, k) && g != s;
-            for (uint32_t j = b->in.at[g]; reads && j < b->in.at[g + 1]; j++) {
-                uint32_t v = net->tensor[b->in.id[j] * net->nsep + k];
-                if (v != 0)
-                    ls_flow_set_ends(&net->flow, v, LS_FLOW_ENDLESS, 0);
-            }
-            for (uint32_t j = b->out.at[g]; b->needed[g] && j < b->out.at[g + 1]; j++) {
-                uint32_t v = net->tensor[b->out.id[j] * net->nsep + k];
-                if (v != 0 && b->p->dag->tensor[b->out.id[j]].output)
-                    ls_flow_set_ends(&net->flow, v, LS_FLOW_ENDLESS, 0);
-            }
-        }
-    }
+    for (uint32_t x = 0; x < net->nsure; x++)
+        ls_flow_set_ends(&net->flow, net->sure[x], LS_FLOW_ENDLESS, 0);
+    for (uint32_t x = 0; x < net->nstay; x++)
+        ls_flow_set_ends(&net->flow, net->stay[x].vertex, net->stay[x].cost, 0);
+    if (net->nstay > 0)
+        ls_flow_set_ends(&net->flow, net->never, 0, LS_FLOW_ENDLESS);
 }
 
 LsBoundNet *ls_bound_net_new(LsArena *arena, const LsBoundGraph *b, const uint32_t *sep,
@@ -228,7 +292,9 @@ LsBoundNet *ls_bound_net_new(LsArena *arena, const LsBoundGraph *b, const uint32
     net->grain = b->base > 0 ? exp2(ceil(log2(b->base)) - 40) : 1;
     Edges e = {0};
     uint8_t *over = ls_arena_alloc(arena, (size_t)b->p->n * nsep + 1, 1);
+    find_covered(net);
     reach(net, &e, closings(b, arena), over);
+    add_stays(net);
     lay_flow(net, &e, over);
     force(net);
     net->side = ls_arena_alloc(arena, net->nvertex, sizeof *net->side);
@@ -264,6 +330,8 @@ int64_t ls_bound_net_solve(LsBoundNet *net, const double *price, int64_t *cost, 
     memset(held, 0, net->nsep * sizeof *held);
     for (uint32_t x = 0; x < net->nagain; x++)
         *cost += net->side[net->again[x].vertex] ? net->again[x].cost : 0;
+    for (uint32_t x = 0; x < net->nstay; x++)
+        *cost += net->side[net->stay[x].vertex] ? 0 : net->stay[x].cost;
     for (uint32_t x = 0; x < net->nkeep; x++) {
         uint32_t e = net->keep[x].edge;
         if (net->side[net->flow.end[2 * e]] && !net->side[net->flow.end[2 * e + 1]])
@@ -279,6 +347,8 @@ int64_t ls_bound_net_least(LsBoundNet *net, uint32_t k)
     for (uint32_t x = 0; x < net->nagain; x++)
         ls_flow_set_ends(&net->flow, net->again[x].vertex,
                          net->flow.supply[net->again[x].vertex], 0);
+    for (uint32_t x = 0; x < net->nstay; x++)
+        ls_flow_set_ends(&net->flow, net->stay[x].vertex, 0, 0);
     for (uint32_t x = 0; x < net->nkeep; x++)
         ls_flow_set(&net->flow, net->keep[x].edge,
                     net->keep[x].k == k ? net->keep[x].bytes : 0);
@@ -287,5 +357,7 @@ int64_t ls_bound_net_least(LsBoundNet *net, uint32_t k)
     for (uint32_t x = 0; x < net->nagain; x++)
         ls_flow_set_ends(&net->flow, net->again[x].vertex,
                          net->flow.supply[net->again[x].vertex], net->again[x].cost);
+    for (uint32_t x = 0; x < net->nstay; x++)
+        ls_flow_set_ends(&net->flow, net->stay[x].vertex, net->stay[x].cost, 0);
     return least;
 }

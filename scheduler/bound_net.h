@@ -9,19 +9,25 @@
  *     own operands, results and workspace fit the budget
  *   - later(g, k + 1) implies later(g, k)
  *   - g ran before the first separator that waits for it: if later there, it runs twice
+ *   - what is paid twice unless a tensor stays (bound_twice.h) is paid, or it stays
  * Everything but the budgets is a closure. With a price per byte at each separator in their
  * place (Lagrange), the least cost is a minimum cut, and a bound for every order and any number
  * of recomputations, whatever the prices. */
 #ifndef LS_SCHEDULER_BOUND_NET_H
 #define LS_SCHEDULER_BOUND_NET_H
 
-#include "scheduler/bound_graph.h"
+#include "scheduler/bound_twice.h"
 #include "scheduler/flow.h"
 
 typedef struct LsBoundKeep {    /* an edge that is cut when a tensor stays at a separator */
-    uint32_t edge, k, tensor;
+    uint32_t edge, k, from, to; /* to: a vertex that is not cut off while the tensor stays */
     int64_t bytes;
 } LsBoundKeep;
+
+typedef struct LsBoundStay {    /* cut off unless a tensor stays where it is wanted */
+    uint32_t vertex;
+    int64_t cost;               /* grains, if it is */
+} LsBoundStay;
 
 typedef struct LsBoundAgain {   /* a group that may run at a separator or later */
     uint32_t vertex, group, k;
@@ -35,10 +41,14 @@ typedef struct LsBoundNet {
     double grain;               /* costs are whole numbers of grains, rounded down */
     LsFlow flow;
     bool *side;                 /* by vertex */
+    bool *covered;              /* by form set and separator: its root is needed there, whatever
+                                 * else is: the set says nothing, and its tensors count in full */
     uint32_t *tensor, *group;   /* vertex by separator and id, 0: none */
     LsBoundKeep *keep; uint32_t nkeep, keep_room;
     LsBoundAgain *again; uint32_t nagain, again_room;
+    LsBoundStay *stay; uint32_t nstay, never;   /* never: a vertex that is always cut off */
     uint32_t *queue, nqueue, queue_room;    /* vertices to expand; as id * nsep + k */
+    uint32_t *sure, nsure, sure_room;       /* vertices of tensors that are needed in any case */
     uint32_t nvertex;
     bool rigid;                 /* something that may not run twice must be kept */
 } LsBoundNet;
