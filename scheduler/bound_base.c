@@ -36,8 +36,8 @@ static bool choose(Base *x, uint32_t group, double level)
         for (uint32_t j = x->pay->of.at[node]; j < x->pay->of.at[node + 1]; j++) {
             uint32_t pay = x->pay->of.id[j];
             has |= x->chosen[pay];
-            if (x->left[x->pay->to[pay]] > 0 &&
-                (best == LS_NO_ID || x->left[x->pay->to[pay]] > x->left[x->pay->to[best]]))
+            if (x->left[x->pay->to[pay]] > 0
+                && (best == LS_NO_ID || x->left[x->pay->to[pay]] > x->left[x->pay->to[best]]))
                 best = pay;
         }
         if (!has && best == LS_NO_ID)

@@ -53,8 +53,8 @@ static uint32_t read_of(Forms *f, const LsDagNode *node, uint32_t root, uint32_t
     uint32_t best = LS_NO_ID;
     for (uint32_t k = 0; k < node->nin; k++) {
         uint32_t t = node->in[k];
-        if (is_derived(f, t, root) && (best == LS_NO_ID || b->maker[t] < b->maker[best]) &&
-            (beside == LS_NO_ID || !ls_bound_reads(b, beside, t)))
+        if (is_derived(f, t, root) && (best == LS_NO_ID || b->maker[t] < b->maker[best])
+            && (beside == LS_NO_ID || !ls_bound_reads(b, beside, t)))
             best = t;
     }
     return best;
@@ -109,8 +109,8 @@ static uint32_t candidates(const LsBoundGraph *b, uint32_t group, uint32_t *to)
                 const LsDagNode *node = &b->p->dag->node[b->member.id[k]];
                 for (uint32_t j = 0; j < node->nin; j++) {
                     uint32_t t = node->in[j];
-                    if (is_made(b, t) && b->maker[t] < group &&
-                        (level > 0 || !ls_bound_reads(b, group, t)))
+                    if (is_made(b, t) && b->maker[t] < group
+                        && (level > 0 || !ls_bound_reads(b, group, t)))
                         n = insert(b, t, to, n);
                 }
             }

@@ -88,8 +88,8 @@ static bool is_alike(const Twice *x, uint32_t u, uint32_t j, uint32_t k)
 {
     for (uint32_t i = x->payments.at[u]; i < x->payments.at[u + 1]; i++) {
         uint32_t group = x->b->pay->from[x->payments.id[i]];
-        if (is_before(x, group, j) != is_before(x, group, k) ||
-            is_behind(x, group, j) != is_behind(x, group, k))
+        if (is_before(x, group, j) != is_before(x, group, k)
+            || is_behind(x, group, j) != is_behind(x, group, k))
             return false;
     }
     return true;
@@ -103,8 +103,8 @@ static double charge(Twice *x, uint32_t u, uint32_t k, uint32_t *tensor)
     *tensor = LS_NO_ID;
     for (uint32_t j = x->payments.at[u]; j < x->payments.at[u + 1]; j++) {
         uint32_t i = x->payments.id[j], group = b->pay->from[i];
-        if (b->needed[group] && is_behind(x, group, k) && !is_before(x, group, k) &&
-            !reads_only(x, group, u, tensor))
+        if (b->needed[group] && is_behind(x, group, k) && !is_before(x, group, k)
+            && !reads_only(x, group, u, tensor))
             return 0;
     }
     if (*tensor == LS_NO_ID || x->sure[*tensor])

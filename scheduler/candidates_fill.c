@@ -178,8 +178,11 @@ static void run_auto(Fill *z, LsProb *p)
     ls_strategy_beam(z->pool, z->store_all, z->o->effort);
     if (p->n >= SMALL)
         limit = ls_limit_start(z->o->effort, z->o->seconds);
+    effort = p->n < SMALL ? (effort + 1) / 2 : effort;
     for (int k = p->n > QUICK ? 1 : CYCLES; k > 0; k--)
-        search(z, &limit, p->n < SMALL ? (effort + 1) / 2 : effort, 0.9 / k);
+        search(z, &limit, effort, 0.9 / k);
+    for (int k = 1; p->n > QUICK && k < CYCLES && limit.work < limit.most / 2; k++)
+        search(z, &limit, effort, 0.9);             /* there is time left */
     ls_strategy_optima(z->pool, z->o->effort);
 }
 

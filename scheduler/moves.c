@@ -129,8 +129,7 @@ bool ls_moves_make_again(LsMoves *m, uint32_t x, uint32_t before, int *left)
     return true;
 }
 
-/* Cost of having x again before run `before`; negative if it cannot be or is `most` or more. */
-static double price_again(LsMoves *m, uint32_t x, uint32_t before, double most)
+double ls_moves_price_again(LsMoves *m, uint32_t x, uint32_t before, double most)
 {
     const LsProb *p = m->p;
     uint32_t node[LS_MOVES_DEEP], n = 0;
@@ -188,7 +187,8 @@ uint32_t ls_moves_high_run(LsMoves *m)
 bool ls_move_relieve(LsMoves *m, uint32_t tries)
 {
     LsTape *t = m->t;
-    uint32_t peak = ls_moves_high_run(m), best = LS_NO_ID, before = LS_TAPE_END;
+    uint32_t peak = ls_moves_high_run(m), best = LS_NO_ID;
+    LsRelief relief = {0};
     int64_t over = 2 * (ls_tape_peak(t) - m->target);
     double least = 1e300;
     for (uint32_t k = 0; k < tries; k++) {
@@ -197,15 +197,15 @@ bool ls_move_relieve(LsMoves *m, uint32_t tries)
             continue;
         int64_t bytes = over <= 0 || m->p->size[x] < over ? m->p->size[x] : over;
         double luck = 0.75 + ls_moves_random(m, 1024) / 2048.0;
-        double cost = price_again(m, x, next, least * (double)bytes / luck);
+        LsRelief way;
+        double cost = ls_moves_price_relief(m, x, next, least * (double)bytes / luck, &way);
         if (cost < 0)
             continue;
         least = luck * (cost + 1e-9) / (double)bytes;
         best = x;
-        before = next;
+        relief = way;
     }
-    int left = LS_MOVES_DEEP;
-    return best != LS_NO_ID && ls_moves_make_again(m, best, before, &left);
+    return best != LS_NO_ID && ls_moves_let_go(m, best, &relief);
 }
 
 bool ls_moves_can_drop(const LsMoves *m, uint32_t run)

@@ -33,8 +33,8 @@ bool ls_moves_out_of_time(LsMoves *m, LsLimit *limit);
 /* Runs the node once more in front of run `before`, and removes what nobody needs then. */
 uint32_t ls_moves_run_again(LsMoves *m, uint32_t node, uint32_t before);
 
-/* Makes a tensor that is idle at the peak anew before it is read next, with what that takes: the
- * cheapest per byte of `tries` random choices. */
+/* Makes a tensor that is idle at the peak anew before it is read next, with what that takes, or
+ * lets readers take kernels that do without it: the cheapest per byte of `tries` random choices. */
 bool ls_move_relieve(LsMoves *m, uint32_t tries);
 
 /* Takes back the run, whose readers go on with what was made before, and all runs that thereby

@@ -32,6 +32,22 @@ void ls_moves_put_off_updates(LsMoves *m, uint32_t run);
 /* Whether to make u again rather than hold it, for a node that makes x. */
 bool ls_moves_worth_again(LsMoves *m, uint32_t u, uint32_t x);
 
+/* Cost of having x again before the run; negative if it cannot be or is `most` or more. */
+double ls_moves_price_again(LsMoves *m, uint32_t x, uint32_t before, double most);
+
+/* How a tensor is not held up to its next reader: so many readers from there on do without it, as
+ * alternatives can, and for the one behind them, if there is any, it is made again. */
+typedef struct LsRelief {
+    uint32_t next, nswap;
+    uint32_t before;            /* a run; LS_MOVES_NOBODY: all readers do without */
+} LsRelief;
+#define LS_MOVES_NOBODY (UINT32_MAX - 1)
+
+/* Of all such ways the cheapest; negative if there is none below `most`. next: a reader of x, or
+ * LS_TAPE_END, the graph's end. */
+double ls_moves_price_relief(LsMoves *m, uint32_t x, uint32_t next, double most, LsRelief *way);
+bool ls_moves_let_go(LsMoves *m, uint32_t x, const LsRelief *way);
+
 /* Has x in memory before the run: anew, operands first; or, where that is not allowed, by holding
  * what there was. left: runs that may still be added. */
 bool ls_moves_make_again(LsMoves *m, uint32_t x, uint32_t before, int *left);

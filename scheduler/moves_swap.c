@@ -1,6 +1,8 @@
 /* scheduler/moves_swap.c -- moves between a node and the alternatives that make the same. */
 #include "scheduler/moves_parts.h"
 
+enum { MOST_READERS = 8 }; /* of a value that all do without */
+
 /* Lets node `to` make what the run makes; where `again`, with its operands made anew if they are
  * not there. */
 static bool swap_for(LsMoves *m, uint32_t run, uint32_t to, bool again)
@@ -57,27 +59,95 @@ static uint32_t cheapest_without(const LsProb *p, uint32_t now, uint32_t x)
     return best;
 }
 
+/* What a run costs more if it does without x, with what makes the other operands again; negative
+ * if it cannot or that is `most` or more. */
+static double price_swap(LsMoves *m, uint32_t run, uint32_t x, double most)
+{
+    const LsProb *p = m->p;
+    uint32_t now = m->t->run[run].node, to = cheapest_without(p, now, x);
+    if (to == LS_NO_ID)
+        return -1;
+    double cost = p->cost[to] > p->cost[now] ? p->cost[to] - p->cost[now] : 0;
+    for (uint32_t k = p->in.at[to]; k < p->in.at[to + 1] && cost < most; k++) {
+        uint32_t u = p->in.id[k];
+        if (p->maker[u] == LS_NO_ID || p->stuck[p->maker[u]] || ls_tape_has(m->t, u, run))
+            continue;
+        double again = ls_moves_price_again(m, u, run, most - cost);
+        if (again < 0)
+            return -1;
+        cost += again;
+    }
+    return cost < most ? cost : -1;
+}
+
+double ls_moves_price_relief(LsMoves *m, uint32_t x, uint32_t next, double most, LsRelief *way)
+{
+    LsTape *t = m->t;
+    const LsTapeList *l = &t->list[x];
+    double best = ls_moves_price_again(m, x, next, most), swapped = 0;
+    *way = (LsRelief){.next = next, .before = next};
+    if (!m->swaps || next == LS_TAPE_END || t->guard[x])
+        return best;
+    uint32_t k = ls_tape_events_before(t, x, next);
+    for (uint32_t n = 1; n <= MOST_READERS; n++, k++) {
+        most = best >= 0 ? best : most;
+        double more = price_swap(m, ls_tape_event_run(t, x, k), x, most - swapped);
+        bool end = k + 1 == l->n, last = end || l->event[k + 1] % 2 == 1;
+        if (more < 0 || (end && t->p->dag->tensor[x].output))
+            return best;
+        swapped += more;
+        LsRelief mine = {next, n, last ? LS_MOVES_NOBODY : ls_tape_event_run(t, x, k + 1)};
+        double again = last ? 0 : ls_moves_price_again(m, x, mine.before, most - swapped);
+        if (again >= 0 && swapped + again < most) {
+            best = swapped + again;
+            *way = mine;
+        }
+        if (last)
+            return best;
+    }
+    return best;
+}
+
+/* Lets readers of x take the cheapest nodes that do without it; where `again`, with what these read
+ * made anew if it is not there. */
+static bool do_without(LsMoves *m, uint32_t x, const uint32_t *reader, uint32_t n, bool again)
+{
+    uint32_t node[MOST_READERS];
+    for (uint32_t k = 0; k < n; k++)
+        node[k] = m->t->run[reader[k]].node;
+    for (uint32_t k = 0; k < n; k++) {
+        uint32_t to = cheapest_without(m->p, node[k], x);
+        bool there = m->t->run[reader[k]].node == node[k]; /* no swap took it away */
+        if (to == LS_NO_ID || (there && !swap_for(m, reader[k], to, again)))
+            return false;
+    }
+    return true;
+}
+
+bool ls_moves_let_go(LsMoves *m, uint32_t x, const LsRelief *way)
+{
+    uint32_t reader[MOST_READERS], n = 0;
+    int left = LS_MOVES_DEEP;
+    if (way->nswap > MOST_READERS)
+        return false;
+    for (uint32_t k = way->nswap ? ls_tape_events_before(m->t, x, way->next) : 0; n < way->nswap;)
+        reader[n++] = ls_tape_event_run(m->t, x, k++);
+    return do_without(m, x, reader, n, true)
+           && (way->before == LS_MOVES_NOBODY || ls_moves_make_again(m, x, way->before, &left));
+}
+
 bool ls_move_forgo(LsMoves *m)
 {
-    enum { MOST = 8 };
     LsTape *t = m->t;
     const LsProb *p = m->p;
-    uint32_t run = ls_moves_any_run(m, 0), reader[MOST + 1], node[MOST + 1];
+    uint32_t run = ls_moves_any_run(m, 0), reader[MOST_READERS + 1];
     if (run == LS_TAPE_END)
         return false;
     uint32_t v = t->run[run].node, nout = p->out.at[v + 1] - p->out.at[v];
     uint32_t x = nout > 0 ? p->out.id[p->out.at[v] + ls_moves_random(m, nout)] : LS_NO_ID;
-    uint32_t n = nout > 0 && !t->guard[x] ? ls_moves_readers(t, run, x, MOST, reader) : 0;
+    uint32_t n = nout > 0 && !t->guard[x] ? ls_moves_readers(t, run, x, MOST_READERS, reader) : 0;
     bool again = ls_moves_random(m, 2);
-    for (uint32_t k = 0; k < n && n <= MOST; k++)
-        node[k] = t->run[reader[k]].node;
-    for (uint32_t k = 0; k < n && n <= MOST; k++) {
-        uint32_t to = cheapest_without(p, node[k], x);
-        bool there = t->run[reader[k]].node == node[k];         /* no swap took it away */
-        if (to == LS_NO_ID || (there && !swap_for(m, reader[k], to, again)))
-            return false;
-    }
-    return n > 0 && n <= MOST;
+    return n > 0 && n <= MOST_READERS && do_without(m, x, reader, n, again);
 }
 
 void ls_moves_swap_cheaper(LsMoves *m)
