@@ -4,21 +4,21 @@
 
 #include <string.h>
 
-enum { STEPS = 400, ROOTS = 32, LEVELS = 3 }; /* a search gives up; results are only weaker */
+/* Reads looked at for a root; roots, and how far they are behind a group. With less, results are
+ * only weaker. */
+enum { STEPS = 2000, ROOTS = 32, LEVELS = 3 };
 
 enum { UNKNOWN, NOT, DERIVED, TAKEN };
 
 typedef struct Forms {
     LsBoundGraph *b;
     LsArena *tmp;
-    uint32_t *of_root; /* by tensor: its form set, or LS_NO_ID */
-    uint32_t *root;
-    uint32_t nroot;   /* by form set */
-    LsPairs tensors;  /* by form set, without the root */
-    uint8_t *derived; /* by tensor: from the root at hand */
-    uint32_t *seen;
-    uint32_t nseen; /* tensors with `derived` set */
-    uint32_t steps;
+    uint32_t *of_root;          /* by tensor: its form set, or LS_NO_ID */
+    uint32_t *root; uint32_t nroot;     /* by form set */
+    LsPairs tensors;            /* by form set, without the root */
+    uint8_t *derived;           /* by tensor: from the root at hand */
+    uint32_t *seen; uint32_t nseen;     /* tensors of which `derived` is known */
+    uint32_t steps;             /* reads looked at */
 } Forms;
 
 static bool is_made(const LsBoundGraph *b, uint32_t t)
@@ -37,9 +37,9 @@ static bool is_derived(Forms *f, uint32_t t, uint32_t root)
     if (!is_made(b, t) || b->maker[t] <= b->maker[root])
         return false;
     if (f->derived[t] == UNKNOWN) {
-        f->derived[t] = NOT; /* also while it is asked: circles derive nothing */
+        f->derived[t] = NOT;        /* also while it is asked: circles derive nothing */
         f->seen[f->nseen++] = t;
-        if (f->steps++ < STEPS && group_derives(f, b->maker[t], root, LS_NO_ID))
+        if (f->steps < STEPS && group_derives(f, b->maker[t], root, LS_NO_ID))
             f->derived[t] = DERIVED;
     }
     return f->derived[t] >= DERIVED;
@@ -51,6 +51,7 @@ static uint32_t read_of(Forms *f, const LsDagNode *node, uint32_t root, uint32_t
 {
     const LsBoundGraph *b = f->b;
     uint32_t best = LS_NO_ID;
+    f->steps += node->nin;
     for (uint32_t k = 0; k < node->nin; k++) {
         uint32_t t = node->in[k];
         if (is_derived(f, t, root) && (best == LS_NO_ID || b->maker[t] < b->maker[best])
