@@ -148,7 +148,6 @@ static void find_roots(Forms *f, uint32_t group)
         }
         collect(f, group, f->of_root[root], group);
     }
-    begin(f);
 }
 
 /* The tensors of each set, once each, the root first. */

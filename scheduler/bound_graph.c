@@ -171,11 +171,12 @@ static void find_needed(LsBoundGraph *b)
             common = x;
         }
     }
-    for (uint32_t v = 0; v < g->nnode; v++)         /* others of a group have other costs */
-        whole &= !b->needed[v] || b->alone[v];
-    if (!whole)
+    bool choice = false;        /* of members, which have other costs */
+    for (uint32_t v = 0; v < g->nnode; v++)
+        choice |= b->needed[v] && !b->alone[v];
+    if (choice)
         b->base = ls_bound_base(b) * (1 - 1e-12);
-    b->least_cost = whole ? (double)common : 0;
+    b->least_cost = whole && !choice ? (double)common : 0;
 }
 
 /* Bytes live at each needed group when all run once in the order of the list. */

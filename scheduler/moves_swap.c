@@ -128,8 +128,6 @@ bool ls_moves_let_go(LsMoves *m, uint32_t x, const LsRelief *way)
 {
     uint32_t reader[MOST_READERS], n = 0;
     int left = LS_MOVES_DEEP;
-    if (way->nswap > MOST_READERS)
-        return false;
     for (uint32_t k = way->nswap ? ls_tape_events_before(m->t, x, way->next) : 0; n < way->nswap;)
         reader[n++] = ls_tape_event_run(m->t, x, k++);
     return do_without(m, x, reader, n, true)
