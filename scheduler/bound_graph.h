@@ -46,6 +46,24 @@ LsBoundGraph *ls_bound_graph_new(LsArena *arena, const LsProb *p);
 /* Bytes that a run of `node` can spare by in-place reuse, at the most. */
 int64_t ls_bound_spared(const LsProb *p, uint32_t node);
 
+/* Whether the group is at that place of the path or waits for it: it runs there or later. */
+static inline bool ls_bound_is_later(const LsBoundGraph *b, uint32_t group, uint32_t place)
+{
+    return b->after[group] > place;
+}
+
+/* Whether it waits for it: all its runs are behind. */
+static inline bool ls_bound_is_behind(const LsBoundGraph *b, uint32_t group, uint32_t place)
+{
+    return ls_bound_is_later(b, group, place) && b->path[place] != group;
+}
+
+/* Whether that place of the path waits for the group: it has run before. */
+static inline bool ls_bound_has_run(const LsBoundGraph *b, uint32_t group, uint32_t place)
+{
+    return b->before[group] <= place;
+}
+
 /* Whether all members of the group read tensor t. */
 static inline bool ls_bound_reads(const LsBoundGraph *b, uint32_t group, uint32_t t)
 {

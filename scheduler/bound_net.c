@@ -7,13 +7,13 @@
 /* Separators up to this one that g is or waits for: g runs there or later, at no cost. */
 static bool is_later(const LsBoundNet *net, uint32_t g, uint32_t k)
 {
-    return net->b->after[g] > net->sep[k];
+    return ls_bound_is_later(net->b, g, net->sep[k]);
 }
 
 /* Whether sk waits for g: it has run before. */
 static bool has_run(const LsBoundNet *net, uint32_t g, uint32_t k)
 {
-    return net->b->before[g] <= net->sep[k];
+    return ls_bound_has_run(net->b, g, net->sep[k]);
 }
 
 /* Whether g cannot run at sk or after: it may run once and has, or something it reads has been
@@ -66,7 +66,7 @@ static int64_t form_to_keep(const LsBoundNet *net, uint32_t set, const LsDagNode
 }
 
 /* What t takes at sk beyond what its form sets count for. */
-static int64_t own_bytes(const LsBoundNet *net, uint32_t t, uint32_t k)
+static int64_t bytes_beside_sets(const LsBoundNet *net, uint32_t t, uint32_t k)
 {
     const LsBoundGraph *b = net->b;
     int64_t bytes = ls_bound_bytes(b->p, t);
@@ -85,7 +85,7 @@ static int64_t bytes_to_keep(const LsBoundNet *net, uint32_t t, uint32_t k)
     if (t >= p->nt)
         return net->covered[(t - p->nt) * net->nsep + k] ? 0 : form_to_keep(net, t - p->nt, s);
     if (!ls_id_in(s->in, s->nin, t))
-        return own_bytes(net, t, k);
+        return bytes_beside_sets(net, t, k);
     int64_t bytes = 0;
     uint32_t npair = 0;         /* t alone may give its place, and to one result */
     for (uint32_t a = 0; a < s->ninplace; a++) {
@@ -139,7 +139,7 @@ static void cover(LsBoundNet *net, uint32_t g, uint32_t k)
 /* Whether every schedule runs g behind sk. */
 static bool reads_behind(const LsBoundNet *net, uint32_t g, uint32_t k)
 {
-    return net->b->needed[g] && is_later(net, g, k) && g != net->b->path[net->sep[k]];
+    return net->b->needed[g] && ls_bound_is_behind(net->b, g, net->sep[k]);
 }
 
 static void find_covered(LsBoundNet *net)
@@ -223,18 +223,17 @@ static void add_stays(LsBoundNet *net)
     LsArena *tmp = ls_arena_new();
     LsBoundTwice *twice;
     uint32_t n = ls_bound_twice(tmp, b, net->sep, net->nsep, &twice);
-    uint32_t never = n > 0 ? net->nvertex++ : 0;
+    net->never = n > 0 ? net->nvertex++ : 0;
     net->stay = ls_arena_alloc(b->arena, n + 2u, sizeof *net->stay);
     for (uint32_t x = 0; x < n; x++) {
         LsBoundStay stay = {net->nvertex++, (int64_t)floor(twice[x].cost / net->grain)};
         for (uint32_t k = twice[x].from; k <= twice[x].to; k++) {
             int64_t bytes = bytes_to_keep(net, twice[x].tensor, k);
             if (bytes > 0 && !is_later(net, b->maker[twice[x].tensor], k))
-                add_keep(net, (LsBoundKeep){0, k, stay.vertex, never, bytes});
+                add_keep(net, (LsBoundKeep){0, k, stay.vertex, net->never, bytes});
         }
         net->stay[net->nstay++] = stay;
     }
-    net->never = never;
     ls_arena_free(tmp);
 }
 
@@ -263,13 +262,19 @@ static void lay_flow(LsBoundNet *net, const Edges *e, const uint8_t *over)
     }
 }
 
+/* Whether what does not stay costs. */
+static void charge_stays(LsBoundNet *net, bool charge)
+{
+    for (uint32_t x = 0; x < net->nstay; x++)
+        ls_flow_set_ends(&net->flow, net->stay[x].vertex, charge ? net->stay[x].cost : 0, 0);
+}
+
 /* What is needed for certain; what stays or costs. */
 static void force(LsBoundNet *net)
 {
     for (uint32_t x = 0; x < net->nsure; x++)
         ls_flow_set_ends(&net->flow, net->sure[x], LS_FLOW_ENDLESS, 0);
-    for (uint32_t x = 0; x < net->nstay; x++)
-        ls_flow_set_ends(&net->flow, net->stay[x].vertex, net->stay[x].cost, 0);
+    charge_stays(net, true);
     if (net->nstay > 0)
         ls_flow_set_ends(&net->flow, net->never, 0, LS_FLOW_ENDLESS);
 }
@@ -347,8 +352,7 @@ int64_t ls_bound_net_least(LsBoundNet *net, uint32_t k)
     for (uint32_t x = 0; x < net->nagain; x++)
         ls_flow_set_ends(&net->flow, net->again[x].vertex,
                          net->flow.supply[net->again[x].vertex], 0);
-    for (uint32_t x = 0; x < net->nstay; x++)
-        ls_flow_set_ends(&net->flow, net->stay[x].vertex, 0, 0);
+    charge_stays(net, false);
     for (uint32_t x = 0; x < net->nkeep; x++)
         ls_flow_set(&net->flow, net->keep[x].edge,
                     net->keep[x].k == k ? net->keep[x].bytes : 0);
@@ -357,7 +361,6 @@ int64_t ls_bound_net_least(LsBoundNet *net, uint32_t k)
     for (uint32_t x = 0; x < net->nagain; x++)
         ls_flow_set_ends(&net->flow, net->again[x].vertex,
                          net->flow.supply[net->again[x].vertex], net->again[x].cost);
-    for (uint32_t x = 0; x < net->nstay; x++)
-        ls_flow_set_ends(&net->flow, net->stay[x].vertex, net->stay[x].cost, 0);
+    charge_stays(net, true);
     return least;
 }

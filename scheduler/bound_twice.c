@@ -2,7 +2,6 @@
 #include "scheduler/bound_twice.h"
 
 #include <math.h>
-#include <string.h>
 
 typedef struct Twice {
     const LsBoundGraph *b;
@@ -14,16 +13,16 @@ typedef struct Twice {
     bool *sure;      /* by tensor: all members of some group read it */
 } Twice;
 
-/* Whether all runs of the group are behind separator k. */
+/* Whether every schedule runs the group, and behind separator k alone. */
 static bool is_behind(const Twice *x, uint32_t group, uint32_t k)
 {
-    return x->b->after[group] > x->sep[k] && x->b->path[x->sep[k]] != group;
+    return x->b->needed[group] && ls_bound_is_behind(x->b, group, x->sep[k]);
 }
 
-/* Whether the group has run in front of separator k. */
+/* Whether every schedule has run the group in front of separator k. */
 static bool is_before(const Twice *x, uint32_t group, uint32_t k)
 {
-    return x->b->needed[group] && x->b->before[group] <= x->sep[k];
+    return x->b->needed[group] && ls_bound_has_run(x->b, group, x->sep[k]);
 }
 
 static bool makes(const Twice *x, uint32_t group, uint32_t tensor)
@@ -77,7 +76,7 @@ static double gain_at(const Twice *x, uint32_t u, uint32_t k)
         bool before = is_before(x, group, k);
         shared += before ? pay->paid[i] : 0;
         cap -= before ? 0 : pay->paid[i];
-        if (!before && x->b->needed[group] && is_behind(x, group, k))
+        if (is_behind(x, group, k))
             gain += fmin(room_of(x, i), x->b->cost[u]);
     }
     return shared > 0 ? fmin(gain, cap) : 0;
@@ -103,15 +102,14 @@ static double charge(Twice *x, uint32_t u, uint32_t k, uint32_t *tensor)
     *tensor = LS_NO_ID;
     for (uint32_t j = x->payments.at[u]; j < x->payments.at[u + 1]; j++) {
         uint32_t i = x->payments.id[j], group = b->pay->from[i];
-        if (b->needed[group] && is_behind(x, group, k) && !is_before(x, group, k)
-            && !reads_only(x, group, u, tensor))
+        if (is_behind(x, group, k) && !reads_only(x, group, u, tensor))
             return 0;
     }
     if (*tensor == LS_NO_ID || x->sure[*tensor])
         return 0;
     for (uint32_t j = x->payments.at[u]; j < x->payments.at[u + 1]; j++) {
         uint32_t i = x->payments.id[j], group = b->pay->from[i];
-        if (!b->needed[group] || !is_behind(x, group, k) || is_before(x, group, k))
+        if (!is_behind(x, group, k))
             continue;
         double mine = fmin(room_of(x, i), left);
         left -= mine;
