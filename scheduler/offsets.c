@@ -85,29 +85,19 @@ static LsSearchEnd place_below(Pack *p, LsArena *arena, LsSearch *s, Part *part,
     return end;
 }
 
-/* First the goal itself, by complete search; then from above, by halves what is between it and
- * the best so far. A capacity at which all was cut counts as too small. No step depends on what
- * is enough: that only ends them sooner. */
-static void improve(Pack *p, Part *part, int64_t work)
+/* From above, by halves what is between low and the best so far, each for at most `share` of the
+ * work. A capacity at which all was cut counts as too small. No step depends on what is enough:
+ * that only ends them sooner. */
+static void halve(Pack *p, LsArena *arena, LsSearch *s, Part *part, int64_t low, int64_t work,
+                  int64_t share)
 {
-    enum { MOST = 1200, FINE = 13 };                /* boxes to search completely; bits */
-    LsArena *arena = ls_arena_new();
-    uint32_t n = part->to - part->from;
-    LsSearch *s = n > MOST ? NULL : ls_offsets_search_new(arena, &p->b, part->from, part->to);
-    int64_t low = part->peak > p->goal ? part->peak : p->goal, share = work / 2, mine = share;
-    LsSearchEnd end = LS_SEARCH_CUT;
-    if (s != NULL && (end = ls_offsets_search(s, low, &mine, p->place)) == LS_SEARCH_FOUND)
-        keep_better(p, part);
-    work -= share - mine;
-    low += end == LS_SEARCH_REFUTED;
-    share /= 2;
+    enum { FINE = 13 };                             /* bits */
     for (bool cut = false; part->end > low && part->end > p->enough && low <= p->hopeless;) {
         if (work <= 0 || (cut && part->end - low <= low >> FINE))
             break;
-        int64_t cap = low + (part->end - low) / 2;
-        mine = work < share ? work : share;
+        int64_t cap = low + (part->end - low) / 2, mine = work < share ? work : share;
         work -= mine;
-        end = place_below(p, arena, s, part, cap, &mine);
+        LsSearchEnd end = place_below(p, arena, s, part, cap, &mine);
         work += mine;
         if (end == LS_SEARCH_FOUND)
             keep_better(p, part);
@@ -115,6 +105,28 @@ static void improve(Pack *p, Part *part, int64_t work)
             low = cap + 1;
         cut |= end == LS_SEARCH_CUT;
     }
+}
+
+/* First the goal itself, by complete search; then from above. Where the goal is far from what
+ * fillings reach, a complete search of many boxes finds it soon or not at all, and ejection, for
+ * which a part of the work is enough, goes on alone. */
+static void improve(Pack *p, Part *part, int64_t work)
+{
+    enum { MANY = 500, MOST = 1200, NEAR = 50 };    /* boxes; a fiftieth */
+    LsArena *arena = ls_arena_new();
+    uint32_t n = part->to - part->from;
+    int64_t low = part->peak > p->goal ? part->peak : p->goal;
+    bool far = n > MANY && part->end - low > low / NEAR;
+    int64_t share = far ? work / 16 : work / 2, mine = share;
+    LsSearch *s = n > MOST ? NULL : ls_offsets_search_new(arena, &p->b, part->from, part->to);
+    LsSearchEnd end = LS_SEARCH_CUT;
+    if (s != NULL && (end = ls_offsets_search(s, low, &mine, p->place)) == LS_SEARCH_FOUND)
+        keep_better(p, part);
+    low += end == LS_SEARCH_REFUTED;
+    if (far)
+        halve(p, arena, NULL, part, low, work / 3, work / 6);
+    else
+        halve(p, arena, s, part, low, work - (share - mine), work / 4);
     ls_arena_free(arena);
 }
 
