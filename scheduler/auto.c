@@ -177,13 +177,18 @@ static void attempt(Search *s, const LsSeq *seq, int64_t target, bool jointly)
     ls_front_offer(&s->front, s->t);
 }
 
-/* From the order of the least peak, and from what nearly reaches the target: in large graphs that
- * no turn from forward to backward tells what to keep in. */
-static void attempt_jointly(Search *s, int64_t target)
+/* In large graphs that no turn from forward to backward tells what to keep in. */
+static bool relieves_jointly(const Search *s)
 {
     enum { LEAST = 400, MOST = 3000 };
+    return s->p->n >= LEAST && s->p->n <= MOST && !s->turns;
+}
+
+/* From the order of the least peak, and from what nearly reaches the target. */
+static void attempt_jointly(Search *s, int64_t target)
+{
     const LsCand *c = s->pool->cand, *order = c;
-    if (s->p->n < LEAST || s->p->n > MOST || s->turns)
+    if (!relieves_jointly(s))
         return;
     for (uint32_t k = 1; k < s->pool->n && c[k].cost <= c[0].cost * (1 + 1e-9); k++)
         order = c[k].peak < order->peak ? &c[k] : order;
@@ -231,7 +236,10 @@ static void squeeze(Search *s)
         const LsFrontItem *least = ls_front_least(&s->front);
         int64_t peak = least->peak;
         load(s, &least->seq, (int64_t)((double)peak * part[k]));
-        repair(s);
+        if (relieves_jointly(s))
+            attempt(s, &least->seq, s->m->target, true);
+        else
+            repair(s);
         anneal(s);
         if (s->cut)
             return;
