@@ -160,6 +160,28 @@ static void search(Fill *z, LsLimit *limit, uint32_t effort, double part)
     z->out.cut |= ls_strategy_polish(z->pool, z->store_all, limit);
 }
 
+/* Changes with the candidates. */
+static double sum_of_all(const LsCandidates *pool)
+{
+    double sum = 0;
+    for (uint32_t k = 0; k < pool->n; k++)
+        sum += pool->cand[k].cost + (double)pool->cand[k].peak;
+    return sum;
+}
+
+/* For time beyond the usual, unless the number of moves is given: rounds of ever more moves, until
+ * one finds nothing. */
+static void search_on(Fill *z, LsLimit *limit, uint32_t effort)
+{
+    enum { MOST = 10 };
+    bool more = z->o->effort == 0 && ampleness(z) > 1;
+    for (int k = 0; k < MOST && more && limit->work < limit->most / 2 && !z->out.cut; k++) {
+        double before = sum_of_all(z->pool);
+        search(z, limit, effort *= 2, 0.9);
+        more = sum_of_all(z->pool) != before;
+    }
+}
+
 /* The search starts from the best it is given, and may miss what is near to something else: where
  * it is quick, it runs without plans by blocks before it runs with them. */
 static void run_auto(Fill *z, LsProb *p)
@@ -183,6 +205,7 @@ static void run_auto(Fill *z, LsProb *p)
         search(z, &limit, effort, 0.9 / k);
     for (int k = 1; p->n > QUICK && k < CYCLES && limit.work < limit.most / 2; k++)
         search(z, &limit, effort, 0.9);             /* there is time left */
+    search_on(z, &limit, effort);
     ls_strategy_optima(z->pool, z->o->effort);
 }
 

@@ -3,7 +3,8 @@
 # what is no graph, or an option that means nothing for one, ends with a message and the right exit code.
 #   sh tests/plan_graph.sh BUILD-FOLDER
 set -eu
-lowerset=$(cd "$1" && pwd)/lowerset
+build=$(cd "$1" && pwd)
+lowerset=$build/lowerset
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
@@ -49,6 +50,21 @@ for time in first second; do
 done
 if [ -z "$(hash_of first.txt)" ] || [ "$(hash_of first.txt)" != "$(hash_of second.txt)" ]; then
     echo "FAIL two searches of one length found two plans"
+    failed=1
+fi
+# More time finds more where there is more to be found, unless the number of moves is given.
+"$build/bench/make_graph" dag 6 11 >dag.json
+value_of() { sed -n "s/.*\"$1\":[[:space:]]*\([-0-9.e]*\),/\1/p" "$2" | head -n 1; }
+"$lowerset" plan dag.json --budget min --json >usual.txt
+"$lowerset" plan dag.json --budget min --plan-time 4 --json >longer.txt
+"$lowerset" plan dag.json --budget min --plan-time 4 --plan-effort 100 --json >counted.txt
+if ! awk -v a="$(value_of overhead usual.txt)" -v b="$(value_of overhead longer.txt)" 'BEGIN { exit !(b < a - 0.1) }' \
+    || [ "$(value_of least_arena_bytes usual.txt)" != "$(value_of least_arena_bytes longer.txt)" ]; then
+    echo "FAIL twice the time leads from an overhead of $(value_of overhead usual.txt) to $(value_of overhead longer.txt)"
+    failed=1
+fi
+if [ -z "$(hash_of usual.txt)" ] || [ "$(hash_of usual.txt)" != "$(hash_of counted.txt)" ]; then
+    echo "FAIL the same number of moves leads to another plan with more time"
     failed=1
 fi
 fails 1 "not a lowerset-graph" plan plan.json
