@@ -106,8 +106,9 @@ class Net:
 
 
 def planned(budget):
-    # Enough time that the search ends by itself: the same plan every time.
-    return ['--machine=cpu', '--plan-time=30', '--budget=' + (budget if budget == 'min' else budget + '%')]
+    # Enough time that the usual number of moves is made: the same plan every time.
+    return ['--machine=cpu', '--plan-time=30', '--plan-effort=100',
+            '--budget=' + (budget if budget == 'min' else budget + '%')]
 
 
 def build(net, args):

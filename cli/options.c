@@ -136,7 +136,7 @@ static const Option option[] = {
     {"--plan-time", NULL, "SECONDS", TEXT, AT(plan_time), SEARCH,
      "work of the search for a plan, as on a core of 2023 (default 2); more: it goes on longer"},
     {"--plan-effort", NULL, "PERCENT", INTEGER, AT(plan_effort), SEARCH,
-     "moves of that search, of the usual number, whatever time there is; below 100 of its work, too"},
+     "moves of that search, of the usual number, whatever the time; below 100 of its work, too"},
     {"--prove", NULL, NULL, FLAG, AT(prove), SEARCH, "spend more on the lower bounds"},
     {"--json", NULL, NULL, FLAG, AT(json), REPORT | LS_CMD_INSPECT,
      "summary as JSON on stdout"},

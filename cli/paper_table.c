@@ -99,8 +99,10 @@ static void measure(LsJob *job, Row *row)
     LsPlanReport r;
     ls_options_planning(job->options, &o);
     o.strategy = "auto";
-    if (job->options->plan_time == NULL)
-        o.seconds = 3600;           /* counted in moves, so that the table is the same everywhere */
+    if (job->options->plan_time == NULL) {          /* the usual moves, cut by nothing: the table */
+        o.seconds = 3600;                           /* is the same everywhere */
+        o.effort = o.effort > 0 ? o.effort : 100;
+    }
     row->state = job->state_bytes;
     row->paper = ls_paper(job->dag, MOST_SETS);
     LsPlanner *planner = ls_planner_new(job->cx.arena, job->dag, &o);

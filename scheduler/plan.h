@@ -14,7 +14,8 @@ typedef struct LsPlanOptions {
     double seconds;             /* of processor time, then the search ends at the latest; <= 0: 2.
                                  * Up to there its length is counted in moves, so plans are the
                                  * same everywhere */
-    uint32_t effort;            /* moves of the search in percent of the usual number; 0: 100 */
+    uint32_t effort;            /* moves of the search in percent of the usual number; 0: 100, and
+                                 * where there are more `seconds` than usual, ever more */
     bool prove;                 /* spend more on the lower bounds */
     bool unproven;              /* spend nothing on them: reports have none */
     bool compare;               /* fill the rows of all strategies, not only those asked for */
