@@ -235,11 +235,13 @@ static void squeeze(Search *s)
     for (uint32_t k = 0, round = 0; k < sizeof part / sizeof *part && round < 40; round++) {
         const LsFrontItem *least = ls_front_least(&s->front);
         int64_t peak = least->peak;
-        load(s, &least->seq, (int64_t)((double)peak * part[k]));
-        if (relieves_jointly(s))
-            attempt(s, &least->seq, s->m->target, true);
-        else
+        int64_t target = (int64_t)((double)peak * part[k]);
+        if (relieves_jointly(s)) {
+            attempt(s, &least->seq, target, true);
+        } else {
+            load(s, &least->seq, target);
             repair(s);
+        }
         anneal(s);
         if (s->cut)
             return;
