@@ -11,7 +11,9 @@ cd "$work"
 failed=0
 
 plan() { "$lowerset" plan --plan-effort=2 "$@"; }
-hash_of() { sed -n 's/.*"plan":[[:space:]]*"\(.*\)",/\1/p' "$1"; }
+# The first value of that name, without quotes.
+value_of() { sed -n "s/.*\"$1\":[[:space:]]*\"\{0,1\}\([^\",]*\).*/\1/p" "$2" | head -n 1; }
+hash_of() { value_of plan "$1"; }
 
 # fails WANTED-EXIT-CODE WANTED-TEXT ARGUMENT...
 fails() {
@@ -36,8 +38,8 @@ for budget in none 80% 60% min; do
     fi
 done
 plan net.json --budget 100% --budget-of=store-all --json >graph.txt
-all=$(sed -n 's/.*"store_all_peak_bytes":[[:space:]]*\([0-9]*\),/\1/p' graph.txt)
-budget=$(sed -n 's/.*"arena_budget_bytes":[[:space:]]*\([0-9]*\),/\1/p' graph.txt)
+all=$(value_of store_all_peak_bytes graph.txt)
+budget=$(value_of arena_budget_bytes graph.txt)
 if [ -z "$all" ] || [ "$all" != "$budget" ]; then
     echo "FAIL 100 % of the store-all peak of '$all' bytes is a budget of '$budget'"
     failed=1
@@ -54,7 +56,6 @@ if [ -z "$(hash_of first.txt)" ] || [ "$(hash_of first.txt)" != "$(hash_of secon
 fi
 # More time finds more where there is more to be found, unless the number of moves is given.
 "$build/bench/make_graph" dag 6 11 >dag.json
-value_of() { sed -n "s/.*\"$1\":[[:space:]]*\([-0-9.e]*\),/\1/p" "$2" | head -n 1; }
 "$lowerset" plan dag.json --budget min --json >usual.txt
 "$lowerset" plan dag.json --budget min --plan-time 4 --json >longer.txt
 "$lowerset" plan dag.json --budget min --plan-time 4 --plan-effort 100 --json >counted.txt

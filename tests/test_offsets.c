@@ -233,7 +233,7 @@ START_TEST(what_is_found_for_some_bytes_is_found_for_more)
 }
 END_TEST
 
-/* More than a complete search can do; fillings alone end 5 to 8 % above the bound. */
+/* More than a complete search can do; fillings alone end 3 to 5 % above the bound. */
 START_TEST(a_thousand_blocks_of_no_order_are_brought_near_the_bound)
 {
     enum { N = 1000 };
