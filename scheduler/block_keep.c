@@ -110,6 +110,21 @@ static void run_back(LsBlockWork *w, uint32_t from, uint32_t to, bool brief)
             run_behind(w, w->b->behind.id[s], k, brief);
 }
 
+/* The readers of what the range makes that are in its own backward part. */
+static void count_readers(LsBlockWork *w, uint32_t from, uint32_t to)
+{
+    const LsBlocks *b = w->b;
+    const LsProb *p = w->p;
+    for (uint32_t k = b->made.at[from]; k < b->made.at[to]; k++)
+        w->left[b->made.id[k]] = 0;
+    for (uint32_t s = b->behind.at[from]; s < b->behind.at[to]; s++)
+        for (uint32_t j = p->in.at[b->behind.id[s]]; j < p->in.at[b->behind.id[s] + 1]; j++) {
+            uint32_t place = b->place[p->in.id[j]];
+            if (place != LS_NO_ID && place >= b->made.at[from])
+                w->left[p->in.id[j]]++;
+        }
+}
+
 /* Counts among the readers of what the range makes the nodes that will run again. */
 static void count_again(LsBlockWork *w, uint32_t from, uint32_t to)
 {
@@ -119,7 +134,7 @@ static void count_again(LsBlockWork *w, uint32_t from, uint32_t to)
     w->stamp++;
     for (uint32_t k = b->made.at[from]; k < b->made.at[to]; k++) {
         uint32_t t = b->made.id[k], m = p->maker[t];
-        if (!w->there[t] && b->reads[t] > 0 && w->mark[m] != w->stamp) {
+        if (!w->there[t] && w->left[t] > 0 && w->mark[m] != w->stamp) {
             w->mark[m] = w->stamp;
             w->stack[n++] = m;
         }
@@ -141,24 +156,37 @@ static void count_again(LsBlockWork *w, uint32_t from, uint32_t to)
 static void set_kept(LsBlockWork *w, uint32_t from, uint32_t to, const LsKeepOption *o)
 {
     const LsBlocks *b = w->b;
-    for (uint32_t k = b->made.at[from]; k < b->made.at[to]; k++) {
+    for (uint32_t k = b->made.at[from]; k < b->made.at[to]; k++)
         w->there[b->made.id[k]] = o->keep[k - b->made.at[from]];
-        w->left[b->made.id[k]] = b->reads[b->made.id[k]];
-    }
+    count_readers(w, from, to);
     if (!o->brief)
         count_again(w, from, to);
 }
 
-LsSeq ls_block_sequence(LsBlockWork *w, const LsChosen *chosen, uint32_t n)
+/* What must not run again has been run by then. */
+static void run_ahead(LsBlockWork *w, uint32_t from, uint32_t to, bool again)
 {
     const LsBlocks *b = w->b;
-    for (uint32_t k = 0; k < n; k++)
-        set_kept(w, chosen[k].from, chosen[k].to, chosen[k].option);
+    for (uint32_t s = b->ahead.at[from]; s < b->ahead.at[to]; s++)
+        if (!again || !w->p->stuck[b->ahead.id[s]])
+            run(w, b->ahead.id[s]);
+    for (uint32_t k = b->made.at[from]; k < b->made.at[to]; k++)
+        w->there[b->made.id[k]] = true;
+}
+
+LsSeq ls_block_sequence(LsBlockWork *w, const LsPhase *phase, uint32_t n)
+{
+    const LsBlocks *b = w->b;
     w->nrun = 0;
-    for (uint32_t s = 0; s < b->ahead.at[b->n]; s++)
-        run(w, b->ahead.id[s]);
-    for (uint32_t k = n; k-- > 0;)
-        run_back(w, chosen[k].from, chosen[k].to, chosen[k].option->brief);
+    run_ahead(w, 0, b->n, false);
+    for (uint32_t k = 0; k < n; k++) {
+        if (phase[k].option == NULL) {
+            run_ahead(w, phase[k].from, phase[k].to, true);
+            continue;
+        }
+        set_kept(w, phase[k].from, phase[k].to, phase[k].option);
+        run_back(w, phase[k].from, phase[k].to, phase[k].option->brief);
+    }
     for (uint32_t v = 0; v < w->p->n; v++)          /* so that what they read is not dead */
         if (w->p->needed[v] && w->p->role[v] == LS_ROLE_UPDATE)
             run(w, v);
@@ -180,6 +208,12 @@ typedef struct Range {
     uint32_t first, n;          /* its tensors: made.id[first .. first + n) */
     uint32_t start, nnode;      /* its nodes before the turn: ahead.id[start .. start + nnode) */
 } Range;
+
+static Range range_of(const LsBlocks *b, uint32_t from, uint32_t to)
+{
+    return (Range){from, to, b->made.at[from], b->made.at[to] - b->made.at[from],
+                   b->ahead.at[from], b->ahead.at[to] - b->ahead.at[from]};
+}
 
 static bool is_inside(const LsBlockWork *w, const Range *r, uint32_t t)
 {
@@ -365,8 +399,7 @@ LsKeepOptions ls_block_options(LsArena *arena, LsBlockWork *w, uint32_t from, ui
     static const double least = 1.0 / 256;
     const LsBlocks *b = w->b;
     LsArena *scratch = ls_arena_new();
-    Range r = {from, to, b->made.at[from], b->made.at[to] - b->made.at[from], b->ahead.at[from],
-               b->ahead.at[to] - b->ahead.at[from]};
+    Range r = range_of(b, from, to);
     uint32_t *edge = ls_arena_alloc(scratch, r.n + 1u, sizeof *edge);
     bool *side = ls_arena_alloc(scratch, 2u + r.n + r.nnode, sizeof *side);
     bool *last = ls_arena_alloc(scratch, r.n + 1u, sizeof *last);
@@ -390,4 +423,63 @@ LsKeepOptions ls_block_options(LsArena *arena, LsBlockWork *w, uint32_t from, ui
     }
     ls_arena_free(scratch);
     return all;
+}
+
+LsKeepOptions ls_block_anew(LsArena *arena, LsBlockWork *w, uint32_t from, uint32_t to)
+{
+    const LsBlocks *b = w->b;
+    Range r = range_of(b, from, to);
+    LsKeepOptions all = {ls_arena_alloc(arena, 2, sizeof *all.item), 0};
+    bool *keep = ls_arena_alloc(arena, r.n + 1u, sizeof *keep);
+    for (uint32_t k = 0; k < r.n; k++)
+        keep[k] = w->p->stuck[w->p->maker[b->made.id[r.first + k]]];
+    for (int brief = 0; brief < 2; brief++) {
+        LsKeepOption o = {.keep = keep, .brief = brief};
+        o.peak = measure_behind(w, &r, &o);
+        add(&all, o);
+    }
+    return all;
+}
+
+/* The cost of the nodes of the range that the tensors to keep depend on. */
+static double cost_of(LsBlockWork *w, const Range *r, const bool *keep)
+{
+    const LsBlocks *b = w->b;
+    const LsProb *p = w->p;
+    double cost = 0;
+    uint32_t seen = ++w->stamp;
+    for (uint32_t k = 0; k < r->n; k++) {
+        uint32_t m = p->maker[b->made.id[r->first + k]];
+        if (keep[k] && !p->stuck[m])
+            w->mark[m] = seen;
+    }
+    for (uint32_t s = r->start + r->nnode; s-- > r->start;) {
+        uint32_t v = b->ahead.id[s];
+        if (w->mark[v] != seen)
+            continue;
+        cost += p->cost[v];
+        for (uint32_t k = p->in.at[v]; k < p->in.at[v + 1]; k++) {
+            uint32_t m = p->maker[p->in.id[k]];
+            if (m != LS_NO_ID && b->rank[m] != LS_NO_ID && b->block[m] >= r->from && !p->stuck[m])
+                w->mark[m] = seen;
+        }
+    }
+    return cost;
+}
+
+LsPass ls_block_pass(LsBlockWork *w, uint32_t from, uint32_t to)
+{
+    LsArena *scratch = ls_arena_new();
+    Range r = range_of(w->b, from, to);
+    bool *keep = ls_arena_alloc(scratch, r.n + 1u, sizeof *keep);
+    LsPass pass = {0};
+    for (uint32_t k = 0; k < r.n; k++) {
+        uint32_t t = w->b->made.id[r.first + k];
+        keep[k] = is_forced(w, &r, t);
+        pass.kept += keep[k] ? w->p->size[t] : 0;
+    }
+    pass.peak = measure_ahead(w, &r, keep, pass.kept);
+    pass.cost = cost_of(w, &r, keep);
+    ls_arena_free(scratch);
+    return pass;
 }

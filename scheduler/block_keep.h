@@ -27,10 +27,23 @@ LsBlockWork *ls_block_work_new(LsArena *arena, const LsBlocks *b);
  * read is always kept. Results come from `arena`. */
 LsKeepOptions ls_block_options(LsArena *arena, LsBlockWork *w, uint32_t from, uint32_t to);
 
-typedef struct LsChosen { uint32_t from, to; const LsKeepOption *option; } LsChosen;
+/* The same of what keeps nothing: all that the backward part reads is made again when it does. The
+ * blocks behind are done with. */
+LsKeepOptions ls_block_anew(LsArena *arena, LsBlockWork *w, uint32_t from, uint32_t to);
 
-/* The sequence in which the chosen blocks, all of them in a row, keep what they shall; in the
- * problem's arena. Valid whatever they keep: what is missing is made. */
-LsSeq ls_block_sequence(LsBlockWork *w, const LsChosen *chosen, uint32_t n);
+/* The forward part alone, which keeps what later blocks read and what cannot be made again. */
+typedef struct LsPass {
+    int64_t kept, peak;         /* bytes, as in LsKeepOption */
+    double cost;                /* of what that depends on, within the blocks */
+} LsPass;
+
+LsPass ls_block_pass(LsBlockWork *w, uint32_t from, uint32_t to);
+
+/* Blocks from .. to - 1 run backward, with what the option keeps; NULL: forward, once more. */
+typedef struct LsPhase { uint32_t from, to; const LsKeepOption *option; } LsPhase;
+
+/* All blocks forward, then the phases in this order, of which every block has one backward; in the
+ * problem's arena. Valid whatever the options keep: what is missing is made. */
+LsSeq ls_block_sequence(LsBlockWork *w, const LsPhase *phase, uint32_t n);
 
 #endif

@@ -70,6 +70,13 @@ static void find_valleys(Cutting *c)
     c->cut[c->ncut] = c->nline;
 }
 
+static void cut_everywhere(Cutting *c)
+{
+    for (uint32_t s = 0; s < c->nline; s++)
+        c->cut[c->ncut++] = s;
+    c->cut[c->ncut] = c->nline;
+}
+
 /* Joins the two neighbours that are the least work together until there are few enough. */
 static void join(Cutting *c, uint32_t most)
 {
@@ -232,7 +239,7 @@ static void find_cross(LsArena *arena, LsBlocks *b)
     }
 }
 
-LsBlocks *ls_blocks_new(LsArena *arena, LsProb *p, uint32_t most)
+LsBlocks *ls_blocks_new(LsArena *arena, LsProb *p, uint32_t most, LsBlockCuts cuts)
 {
     LsBlocks *b = ls_arena_alloc(arena, 1, sizeof *b);
     Cutting c = {.arena = arena, .b = b};
@@ -255,7 +262,10 @@ LsBlocks *ls_blocks_new(LsArena *arena, LsProb *p, uint32_t most)
     if (c.nline == 0)
         return b;
     find_crossing(&c);
-    find_valleys(&c);
+    if (cuts == LS_CUT_VALLEYS)
+        find_valleys(&c);
+    else
+        cut_everywhere(&c);
     join(&c, most);
     b->n = c.ncut;
     assign(&c);

@@ -1,8 +1,8 @@
 /* scheduler/blocks.h -- the graph as a row of blocks with little between them.
  *
  * The nodes that run before the turn, in the order of the list, are cut where fewer bytes cross
- * than on both sides: behind each layer of a deep network. Everything before a cut is a lower
- * set. Behind the turn a block has what is the backward pass of its nodes, and the blocks run in
+ * than on both sides, behind each layer of a deep network; or behind every node. Everything before
+ * a cut is a lower set. Behind the turn a block has what is the backward pass of its nodes, and the blocks run in
  * reverse. */
 #ifndef LS_SCHEDULER_BLOCKS_H
 #define LS_SCHEDULER_BLOCKS_H
@@ -26,8 +26,10 @@ typedef struct LsBlocks {
     uint32_t *reads;            /* by tensor made before the turn: readers behind it */
 } LsBlocks;
 
+typedef enum { LS_CUT_VALLEYS, LS_CUT_EVERYWHERE } LsBlockCuts;
+
 /* At most `most` blocks, of about the same cost where there would be more. */
-LsBlocks *ls_blocks_new(LsArena *arena, LsProb *p, uint32_t most);
+LsBlocks *ls_blocks_new(LsArena *arena, LsProb *p, uint32_t most, LsBlockCuts cuts);
 
 /* A number for what blocks from .. to - 1 look like: equal for equal structure, sizes and costs. */
 uint64_t ls_blocks_print(const LsBlocks *b, uint32_t from, uint32_t to, uint32_t *scratch);

@@ -5,10 +5,9 @@
  * What earlier ranges keep is there all the while, so
  *   kept by earlier ranges + peak of the range <= target,   for each range,
  * and the cheapest split with its options is found by a dynamic program over (blocks done, bytes
- * kept), for a row of targets. Ranges that look alike have their options found once. */
-#include <math.h>
-
-#include "scheduler/block_keep.h"
+ * kept), for a row of targets. Where that is not enough, ranges are made again within ranges
+ * (nested.h), of layers and of single nodes. */
+#include "scheduler/nested.h"
 #include "scheduler/strategy.h"
 
 enum { CELLS = 128 };           /* of kept bytes, from nothing to the target */
@@ -22,39 +21,10 @@ typedef struct Label {          /* the cheapest way to have the blocks before do
 
 typedef struct Chain {
     LsCandidates *pool;
-    LsArena *arena;
-    LsBlocks *b;
-    LsBlockWork *w;
-    uint32_t longest;           /* range, in blocks */
-    LsKeepOptions *options;     /* by from * longest + blocks - 1 */
+    LsBlockRanges r;
     Label *label;               /* by blocks done and cell */
-    LsChosen *chosen;
+    LsPhase *phase;
 } Chain;
-
-static LsKeepOptions *options_of(const Chain *c, uint32_t from, uint32_t to)
-{
-    return &c->options[(size_t)from * c->longest + (to - from - 1)];
-}
-
-static void find_options(Chain *c)
-{
-    const LsBlocks *b = c->b;
-    uint64_t *print = ls_arena_alloc(c->arena, (size_t)b->n * c->longest + 1, sizeof *print);
-    uint32_t *scratch = ls_arena_alloc(c->arena, b->p->nt + 1u, sizeof *scratch);
-    for (uint32_t from = 0; from < b->n; from++)
-        for (uint32_t to = from + 1; to <= b->n && to - from <= c->longest; to++) {
-            size_t at = (size_t)from * c->longest + (to - from - 1);
-            bool found = false;
-            print[at] = ls_blocks_print(b, from, to, scratch);
-            for (size_t k = to - from - 1; k < at && !found; k += c->longest)
-                if (print[k] == print[at]) {
-                    c->options[at] = c->options[k];
-                    found = true;
-                }
-            if (!found)
-                c->options[at] = ls_block_options(c->arena, c->w, from, to);
-        }
-}
 
 /* Drops labels that keep more and cost no less than another. */
 static void prune(Chain *c, uint32_t at)
@@ -73,7 +43,7 @@ static void prune(Chain *c, uint32_t at)
 
 static void relax(Chain *c, uint32_t from, uint32_t to, int64_t target)
 {
-    const LsKeepOptions *o = options_of(c, from, to);
+    const LsKeepOptions *o = ls_block_ranges_at(&c->r, from, to);
     for (uint32_t cell = 0; cell < CELLS; cell++) {
         const Label *l = &c->label[(size_t)from * CELLS + cell];
         for (uint32_t k = 0; l->cost >= 0 && k < o->n; k++) {
@@ -91,16 +61,16 @@ static void relax(Chain *c, uint32_t from, uint32_t to, int64_t target)
     }
 }
 
-/* Fills c->chosen for a target; the number of ranges, 0: there is no way. */
+/* Fills c->phase for a target; the number of ranges, 0: there is no way. */
 static uint32_t solve(Chain *c, int64_t target)
 {
-    uint32_t n = c->b->n, best = LS_NO_ID, count = 0;
+    uint32_t n = c->r.b->n, best = LS_NO_ID, count = 0;
     for (size_t k = 0; k < (size_t)(n + 1) * CELLS; k++)
         c->label[k].cost = -1;
     c->label[0] = (Label){.cost = 0};
     for (uint32_t from = 0; from < n; from++) {
         prune(c, from);
-        for (uint32_t to = from + 1; to <= n && to - from <= c->longest; to++)
+        for (uint32_t to = from + 1; to <= n && to - from <= c->r.longest; to++)
             relax(c, from, to, target);
     }
     const Label *end = &c->label[(size_t)n * CELLS];
@@ -111,54 +81,40 @@ static uint32_t solve(Chain *c, int64_t target)
         return 0;
     for (uint32_t at = n, cell = best; at > 0;) {
         const Label *l = &c->label[(size_t)at * CELLS + cell];
-        c->chosen[count++] = (LsChosen){l->from, at, &options_of(c, l->from, at)->item[l->option]};
+        const LsKeepOptions *o = ls_block_ranges_at(&c->r, l->from, at);
+        c->phase[count++] = (LsPhase){l->from, at, &o->item[l->option]};
         at = l->from;
         cell = l->cell;
-    }
-    for (uint32_t k = 0; 2 * k + 1 < count; k++) {
-        LsChosen x = c->chosen[k];
-        c->chosen[k] = c->chosen[count - 1 - k];
-        c->chosen[count - 1 - k] = x;
     }
     return count;
 }
 
-static void offer(Chain *c, uint32_t n)
+static void split_once(Chain *c)
 {
-    c->b->p->arena = c->pool->prob->arena;          /* renewed now and then */
-    LsSeq seq = ls_block_sequence(c->w, c->chosen, n);
-    ls_candidates_offer_moved(c->pool, c->b->p, &seq, "auto");
-}
-
-/* The longest ranges looked at, in blocks: fewer in a large graph, so that the work of all ranges
- * stays about the same. */
-static uint32_t longest_range(const LsBlocks *b)
-{
-    enum { MOST = 10, LEAST = 2, WORK = 160000 };
-    double nodes = b->n > 0 ? b->ahead.at[b->n] + b->behind.at[b->n] : 1;
-    double longest = sqrt(2 * WORK / nodes);
-    return longest < LEAST ? LEAST : longest < MOST ? (uint32_t)longest : MOST;
+    enum { TARGETS = 140 };
+    double target = (double)c->pool->cand[0].peak;
+    for (int k = 0; k < TARGETS; k++, target *= 0.98) {
+        uint32_t n = solve(c, (int64_t)target);
+        if (n == 0)
+            break;
+        ls_block_ranges_offer(c->pool, &c->r, c->phase, n);
+    }
 }
 
 void ls_strategy_hierarchy(LsCandidates *pool, LsProb *p)
 {
-    enum { MOST = 96, TARGETS = 140 };
+    enum { MOST = 96, FINE = 48 };
     LsArena *arena = ls_arena_new();
-    Chain c = {.pool = pool, .arena = arena, .b = ls_blocks_new(arena, p, MOST)};
-    if (c.b->n > 1 && pool->n > 0) {
-        c.longest = longest_range(c.b);
-        c.w = ls_block_work_new(arena, c.b);
-        c.options = ls_arena_alloc(arena, (size_t)c.b->n * c.longest, sizeof *c.options);
-        c.label = ls_arena_alloc(arena, (size_t)(c.b->n + 1) * CELLS, sizeof *c.label);
-        c.chosen = ls_arena_alloc(arena, c.b->n + 1u, sizeof *c.chosen);
-        find_options(&c);
-        double target = (double)pool->cand[0].peak;
-        for (int k = 0; k < TARGETS; k++, target *= 0.98) {
-            uint32_t n = solve(&c, (int64_t)target);
-            if (n == 0)
-                break;
-            offer(&c, n);
-        }
+    Chain c = {.pool = pool, .r = ls_block_ranges(arena, p, MOST, LS_CUT_VALLEYS)};
+    uint32_t n = c.r.b->n;
+    if (n > 1 && pool->n > 0) {
+        c.label = ls_arena_alloc(arena, (size_t)(n + 1) * CELLS, sizeof *c.label);
+        c.phase = ls_arena_alloc(arena, n + 1u, sizeof *c.phase);
+        split_once(&c);
+        ls_nested_offer(pool, &c.r);
     }
+    LsBlockRanges fine = ls_block_ranges(arena, p, FINE, LS_CUT_EVERYWHERE);
+    if (fine.b->n > 1 && pool->n > 0)
+        ls_nested_offer(pool, &fine);
     ls_arena_free(arena);
 }

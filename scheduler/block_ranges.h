@@ -1,0 +1,25 @@
+/* scheduler/block_ranges.h -- a row of blocks with what each range of neighbours may keep. */
+#ifndef LS_SCHEDULER_BLOCK_RANGES_H
+#define LS_SCHEDULER_BLOCK_RANGES_H
+
+#include "scheduler/block_keep.h"
+
+typedef struct LsBlockRanges {
+    LsBlocks *b;
+    LsBlockWork *w;
+    uint32_t longest;           /* range, in blocks */
+    LsKeepOptions *options;     /* by from * longest + blocks - 1 */
+} LsBlockRanges;
+
+/* At most `most` blocks; b->n is less than two where there is nothing to split. Ranges that look
+ * alike have their options found once. */
+LsBlockRanges ls_block_ranges(LsArena *arena, LsProb *p, uint32_t most, LsBlockCuts cuts);
+
+/* Of blocks from .. to - 1, no more than `longest`. */
+static inline const LsKeepOptions *ls_block_ranges_at(const LsBlockRanges *r, uint32_t from,
+                                                      uint32_t to)
+{
+    return &r->options[(size_t)from * r->longest + (to - from - 1)];
+}
+
+#endif
