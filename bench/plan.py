@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Times of planning: bench/plan.py BUILD SHARED [--long] [--only dp|auto|offsets|scale]
+"""Times of planning: bench/plan.py BUILD SHARED [--long] [--only dp|auto|least|offsets|scale]
 
 Seconds are user CPU time of the whole program, graph reading included; the best of three where
 that takes less than a second. Reference implementations are the judge's, in Python with SciPy's
@@ -117,6 +117,24 @@ def bench_auto(b):
               flush=True)
 
 
+def bench_least(b):
+    """The least arena of each strategy, and what no plan can do with less of."""
+    print("\nThe least memory, in percent of the store-all peak; auto's overhead there, seconds\n")
+    named = ("auto", "exact", "approx", "chen", "none")
+    print(f"| graph | bound | {' | '.join(named)} | overhead | seconds |")
+    print("|---|---|" + "---|" * (len(named) + 2))
+    for path in b.graphs("graphs") + b.graphs("published"):
+        seconds, s = b.plan(path, "--strategy=auto", "--budget=min")
+        if s is None:
+            print(f"| {name_of(path)} |{' - |' * (len(named) + 3)}", flush=True)
+            continue
+        percent = 100 / s["store_all_peak_bytes"]
+        least = {r["strategy"]: percent * r["least_arena_bytes"] for r in s["strategies"]}
+        print(f"| {name_of(path)} | {number(percent * s['least_peak_lower_bound_bytes'], 1)} | "
+              f"{' | '.join(number(least[name], 1) for name in named)} | "
+              f"{number(100 * s['overhead'])} | {number(seconds)} |", flush=True)
+
+
 def bench_offsets(b):
     """minimalloc's instances, each to its stated capacity."""
     print("\nOffsets: minimalloc's instances\n")
@@ -159,12 +177,13 @@ def main():
     p.add_argument("build")
     p.add_argument("shared")
     p.add_argument("--long", action="store_true")
-    p.add_argument("--only", choices=["dp", "auto", "offsets", "scale"])
+    p.add_argument("--only", choices=["dp", "auto", "least", "offsets", "scale"])
     a = p.parse_args()
     b = Bench(a)
     with tempfile.TemporaryDirectory() as work:
         for name, part in (("dp", bench_dp), ("dp", bench_solves), ("auto", bench_auto),
-                           ("offsets", bench_offsets), ("scale", lambda x: bench_scale(x, work))):
+                           ("least", bench_least), ("offsets", bench_offsets),
+                           ("scale", lambda x: bench_scale(x, work))):
             if a.only in (None, name):
                 part(b)
     return 0

@@ -314,12 +314,79 @@ static void improve(Search *s)
     }
 }
 
-bool ls_strategy_auto(LsCandidates *pool, int64_t store_all, LsLimit *limit)
+/* ---- the least peak ---- */
+
+/* From the sequence down, each time by a part of the peak, until that fails some times. */
+static void sink(Search *s, const LsSeq *seq, int64_t peak)
+{
+    enum { PATIENCE = 3 };
+    const double part = 0.95, less = 1 - (1 - part) / 3;
+    int64_t target = (int64_t)((double)peak * part);
+    load(s, seq, target);
+    for (int failures = 0; failures < PATIENCE && !s->cut;) {
+        s->m->target = target;
+        repair(s);
+        anneal(s);
+        bool reached = s->front.n > 0 && ls_front_least(&s->front)->peak <= target;
+        failures = reached ? 0 : failures + 1;
+        if (reached)
+            target = (int64_t)((double)target * part);
+        else if (failures == PATIENCE - 1 && s->front.n > 0)
+            target = (int64_t)((double)ls_front_least(&s->front)->peak * less);
+    }
+}
+
+/* The candidate of the least peak among so many random ones; 0: among all. */
+static const LsCand *one_of_least(Search *s, uint32_t tries)
+{
+    const LsCandidates *pool = s->pool;
+    const LsCand *least = &pool->cand[tries > 0 ? ls_moves_random(s->m, pool->n) : 0];
+    for (uint32_t k = 1; k < (tries > 0 ? tries : pool->n); k++) {
+        const LsCand *c = &pool->cand[tries > 0 ? ls_moves_random(s->m, pool->n) : k];
+        least = c->peak < least->peak ? c : least;
+    }
+    return least;
+}
+
+/* Sinks from one of the least, of the pool or of what was found: little at first, then more. */
+static void sink_from_many(Search *s)
+{
+    enum { ROUNDS = 1000, EVERY = 6, MOST = 1 << 20, TRIES = 4, OFTEN = 4 };
+    for (uint32_t round = 0; round < ROUNDS && !s->cut; round++) {
+        uint32_t pick = ls_moves_random(s->m, s->front.n > 0 ? OFTEN : 1);
+        if (pick > 0) {
+            const LsFrontItem *least = ls_front_least(&s->front);
+            least -= pick <= s->front.n ? pick - 1 : 0;
+            sink(s, &least->seq, least->peak);
+        } else {
+            const LsCand *c = one_of_least(s, round > 0 ? TRIES : 0);
+            sink(s, &c->seq, c->peak);
+        }
+        if (round % EVERY == EVERY - 1 && s->moves < MOST)
+            s->moves += s->moves / 2;
+    }
+}
+
+/* Makes what was found cheaper, from the least up. */
+static void settle(Search *s)
+{
+    static const double above[] = {1, 1.03, 1.07, 1.12};
+    if (s->front.n == 0)
+        return;
+    int64_t least = ls_front_least(&s->front)->peak;
+    for (size_t k = 0; k < sizeof above / sizeof *above && !s->cut; k++) {
+        int64_t target = (int64_t)((double)least * above[k]);
+        load(s, &ls_front_best(&s->front, target)->seq, target);
+        take_back(s);
+        anneal(s);
+    }
+}
+
+/* ---- */
+
+static Search open_search(LsCandidates *pool, int64_t store_all, LsLimit *limit, LsArena *arena)
 {
     LsProb *p = pool->prob;
-    if (pool->n == 0 || pool->cand[0].peak == 0)
-        return false;
-    LsArena *arena = ls_arena_new();
     Search s = {.pool = pool, .p = p, .limit = limit, .t = ls_tape_new(p)};
     s.m = ls_moves_new(arena, s.t);
     s.turns = ls_turn_mark(p, ls_arena_alloc(arena, p->n, sizeof(bool)));
@@ -328,11 +395,46 @@ bool ls_strategy_auto(LsCandidates *pool, int64_t store_all, LsLimit *limit)
     double many = p->n > 2000 ? 2000.0 / p->n : p->n < 60 ? p->n / 60.0 : 1;
     s.moves = (uint32_t)(limit->effort * 10 * many);
     s.starts = 2000 / (p->n + 200);
-    improve(&s);
-    for (uint32_t k = 0; k < s.front.n; k++)
-        ls_candidates_offer(pool, &s.front.item[k].seq, "auto");
-    ls_front_free(&s.front);
-    ls_tape_free(s.t);
+    return s;
+}
+
+static bool close_search(Search *s, LsArena *arena)
+{
+    for (uint32_t k = 0; k < s->front.n; k++)
+        ls_candidates_offer(s->pool, &s->front.item[k].seq, "auto");
+    ls_front_free(&s->front);
+    ls_tape_free(s->t);
     ls_arena_free(arena);
-    return s.cut;
+    return s->cut;
+}
+
+bool ls_strategy_auto(LsCandidates *pool, int64_t store_all, LsLimit *limit)
+{
+    if (pool->n == 0 || pool->cand[0].peak == 0)
+        return false;
+    LsArena *arena = ls_arena_new();
+    Search s = open_search(pool, store_all, limit, arena);
+    improve(&s);
+    return close_search(&s, arena);
+}
+
+void ls_strategy_least(LsCandidates *pool, int64_t store_all, const LsLimit *limit)
+{
+    const double most = 0.75;                       /* of the work; the rest is for the cost */
+    if (pool->n == 0 || pool->cand[0].peak == 0)
+        return;
+    LsArena *arena = ls_arena_new();
+    LsLimit part = ls_limit_part(limit, limit->effort, most), whole = *limit;
+    Search s = open_search(pool, store_all, &part, arena);
+    uint32_t usual = s.moves;
+    s.moves = usual / 3 + 1;
+    set_mood(&s, 10, 200);                          /* bytes are all that counts */
+    sink_from_many(&s);
+    whole.work = part.work;
+    s.limit = &whole;
+    s.cut = false;
+    s.moves = usual;
+    set_mood(&s, 1, 10);
+    settle(&s);
+    close_search(&s, arena);
 }

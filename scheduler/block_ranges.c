@@ -38,3 +38,12 @@ LsBlockRanges ls_block_ranges(LsArena *arena, LsProb *p, uint32_t most, LsBlockC
         }
     return r;
 }
+
+void ls_block_ranges_offer(LsCandidates *pool, const LsBlockRanges *r, const LsPhase *phase,
+                           uint32_t n)
+{
+    LsProb *p = r->b->p;
+    p->arena = pool->prob->arena;                   /* renewed now and then */
+    LsSeq seq = ls_block_sequence(r->w, phase, n);
+    ls_candidates_offer_moved(pool, p, &seq, "auto");
+}

@@ -3,6 +3,7 @@
 #define LS_SCHEDULER_BLOCK_RANGES_H
 
 #include "scheduler/block_keep.h"
+#include "scheduler/candidates.h"
 
 typedef struct LsBlockRanges {
     LsBlocks *b;
@@ -21,5 +22,10 @@ static inline const LsKeepOptions *ls_block_ranges_at(const LsBlockRanges *r, ui
 {
     return &r->options[(size_t)from * r->longest + (to - from - 1)];
 }
+
+/* Offers the phases, as a sequence of the problem of the ranges, which is the pool's or a variant
+ * of it. */
+void ls_block_ranges_offer(LsCandidates *pool, const LsBlockRanges *r, const LsPhase *phase,
+                           uint32_t n);
 
 #endif

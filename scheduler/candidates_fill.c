@@ -182,6 +182,25 @@ static void search_on(Fill *z, LsLimit *limit, uint32_t effort)
     }
 }
 
+/* The time of the usual number of moves, or all there is where none is given. */
+static double time_of_moves(const Fill *z)
+{
+    double usual = 2, some = usual * (z->o->effort > 100 ? z->o->effort / 100.0 : 1);
+    return z->o->effort == 0 || (z->o->seconds > 0 && z->o->seconds < some) ? z->o->seconds : some;
+}
+
+/* For a part of the time again; in large graphs only if there is more than the usual. */
+static void run_least(Fill *z, const LsProb *p)
+{
+    enum { MOST = 600 };
+    const double part = 0.25;
+    LsLimit limit = ls_limit_start(z->o->effort, time_of_moves(z));
+    if (p->n > MOST && (z->o->effort > 0 || ampleness(z) <= 1))
+        return;
+    limit = ls_limit_part(&limit, limit.effort, part);
+    ls_strategy_least(z->pool, z->store_all, &limit);
+}
+
 /* The search starts from the best it is given, and may miss what is near to something else: where
  * it is quick, it runs without plans by blocks before it runs with them. */
 static void run_auto(Fill *z, LsProb *p)
@@ -206,6 +225,7 @@ static void run_auto(Fill *z, LsProb *p)
     for (int k = 1; p->n > QUICK && k < CYCLES && limit.work < limit.most / 2; k++)
         search(z, &limit, effort, 0.9);             /* there is time left */
     search_on(z, &limit, effort);
+    run_least(z, p);
     ls_strategy_optima(z->pool, z->o->effort);
 }
 

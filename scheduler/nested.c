@@ -163,15 +163,6 @@ static void add_phases(Nest *z, uint32_t from, uint32_t to, uint32_t cell)
         add_phases(z, from, c.at, cell);
 }
 
-void ls_block_ranges_offer(LsCandidates *pool, const LsBlockRanges *r, const LsPhase *phase,
-                           uint32_t n)
-{
-    LsProb *p = r->b->p;
-    p->arena = pool->prob->arena;                   /* renewed now and then */
-    LsSeq seq = ls_block_sequence(r->w, phase, n);
-    ls_candidates_offer_moved(pool, p, &seq, "auto");
-}
-
 /* ---- */
 
 static void measure(Nest *z)

@@ -48,6 +48,10 @@ void ls_strategy_hierarchy(LsCandidates *pool, LsProb *p);
  * clock cut the search. */
 bool ls_strategy_auto(LsCandidates *pool, int64_t store_all, LsLimit *limit);
 
+/* Offers sequences of less memory than the pool has, whatever they cost, and cheaper ones of about
+ * as much, until the limit. */
+void ls_strategy_least(LsCandidates *pool, int64_t store_all, const LsLimit *limit);
+
 /* Makes the cheapest candidates for these targets cheaper, window by window (window.h). Whether the
  * clock cut it short. */
 bool ls_strategy_polish(LsCandidates *pool, int64_t store_all, LsLimit *limit);

@@ -1,0 +1,90 @@
+/* tests/test_least.c -- the search for the least memory: what it offers holds, and is the least of
+ * tiny graphs. */
+#include <check.h>
+
+#include "scheduler/audit.h"
+#include "scheduler/strategy.h"
+#include "tests/dag_tools.h"
+#include "tests/suite.h"
+
+static LsArena *a;
+static void open_arena(void) { a = ls_arena_new(); }
+static void close_arena(void) { ls_arena_free(a); }
+
+static int64_t least_of(const LsCandidates *pool)
+{
+    int64_t least = INT64_MAX;
+    for (uint32_t k = 0; k < pool->n; k++)
+        least = pool->cand[k].peak < least ? pool->cand[k].peak : least;
+    return least;
+}
+
+/* The least peak that the search finds from the plain sequence; all that it offers is audited. */
+static int64_t search(const LsDag *g, uint64_t seed, int64_t *before)
+{
+    LsProb *p = ls_prob_new(a, g, seed % 3 != 0);
+    LsCandidates *pool = ls_candidates_new(a, p);
+    LsLimit limit = ls_limit_start(10, 1);
+    ls_strategy_none(pool);
+    *before = least_of(pool);
+    ls_strategy_least(pool, *before, &limit);
+    for (uint32_t k = 0; k < pool->n; k++) {
+        LsPlan plan;
+        char why[200];
+        ls_plan_build(a, p, &pool->cand[k].seq, "auto", LS_PACK_QUICK, 0, &plan);
+        ck_assert_msg(ls_audit(g, &plan, why, sizeof why), "seed %d: %s", (int)seed, why);
+        ck_assert_int_ge(pool->cand[k].peak, plan.live_peak);     /* aligned sizes */
+    }
+    int64_t least = least_of(pool);
+    ls_candidates_free(pool);
+    return least;
+}
+
+static int64_t optimum(const LsDag *g, uint64_t seed)
+{
+    LsCandidates *pool = ls_candidates_new(a, ls_prob_new(a, g, seed % 3 != 0));
+    ls_strategy_none(pool);
+    ls_strategy_optima(pool, 100);
+    int64_t least = least_of(pool);
+    ls_candidates_free(pool);
+    return least;
+}
+
+START_TEST(the_least_of_tiny_graphs_is_found)
+{
+    enum { GRAPHS = 60 };
+    int lower = 0, found = 0;
+    for (uint64_t seed = 0; seed < GRAPHS; seed++) {
+        const LsDag *g = dag_make(a, 3 + seed % 4, seed);
+        int64_t before, least = search(g, seed, &before), best = optimum(g, seed);
+        ck_assert_int_le(least, before);
+        ck_assert_msg(least >= best, "seed %d: %d, the optimum is %d", (int)seed, (int)least,
+                      (int)best);
+        lower += best < before;
+        found += best < before && least == best;
+    }
+    ck_assert_int_gt(lower, 50);
+    ck_assert_int_ge(found, 40);                    /* with a tenth of the usual moves */
+}
+END_TEST
+
+START_TEST(the_same_search_finds_the_same)
+{
+    const LsDag *g = dag_make(a, 20, 5);
+    int64_t before, first = search(g, 1, &before);
+    ck_assert_int_lt(first, before);
+    ck_assert_int_eq(search(g, 1, &before), first);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const test[] = {
+        the_least_of_tiny_graphs_is_found,
+        the_same_search_finds_the_same,
+    };
+    TCase *tc = tcase_create("least");
+    tcase_add_checked_fixture(tc, open_arena, close_arena);
+    add_tests(tc, sizeof test / sizeof *test, test);
+    return run_tests("least", tc);
+}
