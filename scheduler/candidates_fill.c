@@ -31,12 +31,14 @@ static bool is_named(const Fill *z, const char *name)
     return z->o->strategy != NULL && strncmp(z->o->strategy, name, strlen(name)) == 0;
 }
 
+enum { USUAL = 2 };             /* seconds of planning */
+
 /* How much more than the usual plan time there is. What the DPs may do follows from it and from
  * counts, not from a clock: plans are the same everywhere. */
 static double ampleness(const Fill *z)
 {
     enum { MOST = 16 };         /* no limit at all is no reason to wait for hours */
-    double usual = 2, more = z->o->seconds / usual;
+    double more = z->o->seconds / USUAL;
     return more < 1 ? 1 : more < MOST ? more : MOST;
 }
 
@@ -169,43 +171,36 @@ static double sum_of_all(const LsCandidates *pool)
     return sum;
 }
 
+/* The search for the least memory, for a part of that time. */
+static void run_least(Fill *z, double seconds)
+{
+    const double part = 0.25;
+    LsLimit limit = ls_limit_start(z->o->effort, seconds);
+    limit = ls_limit_part(&limit, limit.effort, part);
+    ls_strategy_least(z->pool, z->store_all, &limit);
+}
+
 /* For time beyond the usual, unless the number of moves is given: rounds of ever more moves, until
  * one finds nothing. */
 static void search_on(Fill *z, LsLimit *limit, uint32_t effort)
 {
     enum { MOST = 10 };
-    bool more = z->o->effort == 0 && ampleness(z) > 1;
+    bool more = true;
+    if (z->o->effort > 0 || ampleness(z) <= 1)
+        return;
     for (int k = 0; k < MOST && more && limit->work < limit->most / 2 && !z->out.cut; k++) {
         double before = sum_of_all(z->pool);
         search(z, limit, effort *= 2, 0.9);
         more = sum_of_all(z->pool) != before;
     }
-}
-
-/* The time of the usual number of moves, or all there is where none is given. */
-static double time_of_moves(const Fill *z)
-{
-    double usual = 2, some = usual * (z->o->effort > 100 ? z->o->effort / 100.0 : 1);
-    return z->o->effort == 0 || (z->o->seconds > 0 && z->o->seconds < some) ? z->o->seconds : some;
-}
-
-/* For a part of the time again; in large graphs only if there is more than the usual. */
-static void run_least(Fill *z, const LsProb *p)
-{
-    enum { MOST = 600 };
-    const double part = 0.25;
-    LsLimit limit = ls_limit_start(z->o->effort, time_of_moves(z));
-    if (p->n > MOST && (z->o->effort > 0 || ampleness(z) <= 1))
-        return;
-    limit = ls_limit_part(&limit, limit.effort, part);
-    ls_strategy_least(z->pool, z->store_all, &limit);
+    run_least(z, USUAL * ampleness(z));
 }
 
 /* The search starts from the best it is given, and may miss what is near to something else: where
  * it is quick, it runs without plans by blocks before it runs with them. */
 static void run_auto(Fill *z, LsProb *p)
 {
-    enum { SMALL = 1500, QUICK = 240, CYCLES = 3 };
+    enum { SMALL = 1500, FEW = 600, QUICK = 240, CYCLES = 3 };
     ls_strategy_order(z->pool);
     LsLimit limit = ls_limit_start(z->o->effort, z->o->seconds);
     uint32_t effort = limit.effort;
@@ -224,8 +219,9 @@ static void run_auto(Fill *z, LsProb *p)
         search(z, &limit, effort, 0.9 / k);
     for (int k = 1; p->n > QUICK && k < CYCLES && limit.work < limit.most / 2; k++)
         search(z, &limit, effort, 0.9);             /* there is time left */
+    if (p->n <= FEW)                                /* in larger ones it finds little so soon */
+        run_least(z, z->o->seconds > 0 && z->o->seconds < USUAL ? z->o->seconds : USUAL);
     search_on(z, &limit, effort);
-    run_least(z, p);
     ls_strategy_optima(z->pool, z->o->effort);
 }
 
