@@ -336,13 +336,14 @@ static void sink(Search *s, const LsSeq *seq, int64_t peak)
     }
 }
 
-/* The candidate of the least peak among so many random ones; 0: among all. */
-static const LsCand *one_of_least(Search *s, uint32_t tries)
+/* The candidate of the least peak among a few random ones. */
+static const LsCand *one_of_least(Search *s)
 {
+    enum { TRIES = 4 };
     const LsCandidates *pool = s->pool;
-    const LsCand *least = &pool->cand[tries > 0 ? ls_moves_random(s->m, pool->n) : 0];
-    for (uint32_t k = 1; k < (tries > 0 ? tries : pool->n); k++) {
-        const LsCand *c = &pool->cand[tries > 0 ? ls_moves_random(s->m, pool->n) : k];
+    const LsCand *least = &pool->cand[ls_moves_random(s->m, pool->n)];
+    for (int k = 1; k < TRIES; k++) {
+        const LsCand *c = &pool->cand[ls_moves_random(s->m, pool->n)];
         least = c->peak < least->peak ? c : least;
     }
     return least;
@@ -351,7 +352,7 @@ static const LsCand *one_of_least(Search *s, uint32_t tries)
 /* Sinks from one of the least, of the pool or of what was found: little at first, then more. */
 static void sink_from_many(Search *s)
 {
-    enum { ROUNDS = 1000, EVERY = 6, MOST = 1 << 20, TRIES = 4, OFTEN = 4 };
+    enum { ROUNDS = 1000, EVERY = 6, MOST = 1 << 20, OFTEN = 4 };
     for (uint32_t round = 0; round < ROUNDS && !s->cut; round++) {
         uint32_t pick = ls_moves_random(s->m, s->front.n > 0 ? OFTEN : 1);
         if (pick > 0) {
@@ -359,7 +360,7 @@ static void sink_from_many(Search *s)
             least -= pick <= s->front.n ? pick - 1 : 0;
             sink(s, &least->seq, least->peak);
         } else {
-            const LsCand *c = one_of_least(s, round > 0 ? TRIES : 0);
+            const LsCand *c = round > 0 ? one_of_least(s) : ls_candidates_least(s->pool);
             sink(s, &c->seq, c->peak);
         }
         if (round % EVERY == EVERY - 1 && s->moves < MOST)

@@ -25,7 +25,7 @@ LsBlockRanges ls_block_ranges(LsArena *arena, LsProb *p, uint32_t most, LsBlockC
     uint32_t *scratch = ls_arena_alloc(arena, p->nt + 1u, sizeof *scratch);
     for (uint32_t from = 0; from < b->n; from++)
         for (uint32_t to = from + 1; to <= b->n && to - from <= r.longest; to++) {
-            size_t at = (size_t)from * r.longest + (to - from - 1);
+            size_t at = ls_block_ranges_place(&r, from, to);
             bool found = false;
             print[at] = ls_blocks_print(b, from, to, scratch);
             for (size_t k = to - from - 1; k < at && !found; k += r.longest)

@@ -9,18 +9,22 @@ typedef struct LsBlockRanges {
     LsBlocks *b;
     LsBlockWork *w;
     uint32_t longest;           /* range, in blocks */
-    LsKeepOptions *options;     /* by from * longest + blocks - 1 */
+    LsKeepOptions *options;     /* by place */
 } LsBlockRanges;
 
 /* At most `most` blocks; b->n is less than two where there is nothing to split. Ranges that look
  * alike have their options found once. */
 LsBlockRanges ls_block_ranges(LsArena *arena, LsProb *p, uint32_t most, LsBlockCuts cuts);
 
-/* Of blocks from .. to - 1, no more than `longest`. */
+/* The place of blocks from .. to - 1, no more than `longest`, among all ranges. */
+static inline size_t ls_block_ranges_place(const LsBlockRanges *r, uint32_t from, uint32_t to)
+{
+    return (size_t)from * r->longest + (to - from - 1);
+}
 static inline const LsKeepOptions *ls_block_ranges_at(const LsBlockRanges *r, uint32_t from,
                                                       uint32_t to)
 {
-    return &r->options[(size_t)from * r->longest + (to - from - 1)];
+    return &r->options[ls_block_ranges_place(r, from, to)];
 }
 
 /* Offers the phases, as a sequence of the problem of the ranges, which is the pool's or a variant

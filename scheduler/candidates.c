@@ -101,6 +101,14 @@ static bool insert(uint64_t *table, uint32_t room, uint64_t x)
     return there;
 }
 
+const LsCand *ls_candidates_least(const LsCandidates *pool)
+{
+    const LsCand *least = pool->cand;
+    for (uint32_t k = 1; k < pool->n; k++)
+        least = pool->cand[k].peak < least->peak ? &pool->cand[k] : least;
+    return least;
+}
+
 const LsCand *ls_candidates_within(const LsCandidates *pool, int64_t peak)
 {
     for (uint32_t k = 0; k < pool->n; k++)

@@ -43,6 +43,9 @@ void ls_candidates_renew(LsCandidates *pool);
 /* Whether a candidate of this fingerprint has been made before; from now on it has. */
 bool ls_candidates_seen(LsCandidates *pool, uint64_t fingerprint);
 
+/* The one of the least live peak, the first of equals; the pool is not empty. */
+const LsCand *ls_candidates_least(const LsCandidates *pool);
+
 /* The cheapest with a live peak of at most `peak` bytes, or NULL. */
 const LsCand *ls_candidates_within(const LsCandidates *pool, int64_t peak);
 

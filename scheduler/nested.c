@@ -16,7 +16,7 @@
 
 enum { CELLS = 192 };           /* of bytes, from nothing to the top */
 
-typedef enum { NO_WAY, ANEW, APART, KEEPING } Way;
+typedef enum { ANEW, APART, KEEPING } Way;
 
 typedef struct Choice { uint8_t way, option; uint16_t at; } Choice;
 
@@ -31,7 +31,7 @@ typedef struct Nest {
     int64_t *cross;             /* by block, and one more: gradients on their way to earlier ones */
     double *ahead;              /* by block, and one more: cost of all before the turn */
     double *cost; Choice *choice;   /* by from, to and cell; from .. n is the row: its forward part
-                                     * has been run */
+                                     * has been run. No choice where the cost is INFINITY */
     LsPhase *phase; uint32_t nphase, phase_room;
 } Nest;
 
@@ -62,7 +62,7 @@ static uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
 static void try_anew(Nest *z, uint32_t from, uint32_t to)
 {
-    const LsKeepOptions *o = &z->anew[(size_t)from * z->r->longest + (to - from - 1)];
+    const LsKeepOptions *o = &z->anew[ls_block_ranges_place(z->r, from, to)];
     double *cost = cost_of(z, from, to);
     for (uint32_t k = 0; k < o->n; k++)
         for (uint32_t m = cells(z, o->item[k].peak); m < CELLS; m++)
@@ -113,10 +113,8 @@ static void try_ways(Nest *z, uint32_t from, uint32_t to, uint32_t at, bool row)
 static void solve(Nest *z)
 {
     uint32_t n = z->n;
-    for (size_t k = 0; k < (size_t)(n + 1) * (n + 1) * CELLS; k++) {
+    for (size_t k = 0; k < (size_t)(n + 1) * (n + 1) * CELLS; k++)
         z->cost[k] = INFINITY;
-        z->choice[k] = (Choice){0};
-    }
     for (uint32_t m = 0; m < CELLS; m++)
         for (uint32_t to = 0; to <= n; to++)
             cost_of(z, to, to)[m] = 0;
@@ -147,8 +145,7 @@ static void add_phases(Nest *z, uint32_t from, uint32_t to, uint32_t cell)
         return;
     Choice c = choice_of(z, from, to)[cell];
     if (c.way == ANEW) {
-        add_phase(z, from, to, &z->anew[(size_t)from * z->r->longest + (to - from - 1)]
-                                    .item[c.option]);
+        add_phase(z, from, to, &z->anew[ls_block_ranges_place(z->r, from, to)].item[c.option]);
         return;
     }
     const LsKeepOption *option =
@@ -173,7 +170,7 @@ static void measure(Nest *z)
         for (uint32_t to = from + 1; to <= z->n; to++) {
             z->pass[index_of(z, from, to)] = ls_block_pass(z->r->w, from, to);
             if (to - from <= z->r->longest)
-                z->anew[(size_t)from * z->r->longest + (to - from - 1)] =
+                z->anew[ls_block_ranges_place(z->r, from, to)] =
                     ls_block_anew(z->arena, z->r->w, from, to);
         }
     for (uint32_t k = 0; k <= z->n; k++)

@@ -263,7 +263,7 @@ START_TEST(a_sequence_takes_what_its_options_say)
             cost += o->again;
         }
         ls_live(p, &seq, live);
-        if (phase[0].option->again > 0) {      /* what runs again at once need not run first */
+        if (phase[0].option->again > 0) {           /* what runs again at once need not run first */
             ck_assert_int_le(live->peak, peak);
             ck_assert_double_le(live->cost, cost);
             continue;
@@ -283,11 +283,9 @@ static int64_t least_peak(LsDag *g, double *cost)
     LsCandidates *pool = ls_candidates_new(a, p);
     ls_strategy_none(pool);
     ls_strategy_hierarchy(pool, p);
-    const LsCand *best = &pool->cand[0];
-    for (uint32_t k = 1; k < pool->n; k++)
-        best = pool->cand[k].peak < best->peak ? &pool->cand[k] : best;
-    int64_t peak = best->peak;
-    *cost = best->cost / p->base_cost;
+    const LsCand *least = ls_candidates_least(pool);
+    int64_t peak = least->peak;
+    *cost = least->cost / p->base_cost;
     ls_candidates_free(pool);
     return peak;
 }

@@ -11,14 +11,6 @@ static LsArena *a;
 static void open_arena(void) { a = ls_arena_new(); }
 static void close_arena(void) { ls_arena_free(a); }
 
-static int64_t least_of(const LsCandidates *pool)
-{
-    int64_t least = INT64_MAX;
-    for (uint32_t k = 0; k < pool->n; k++)
-        least = pool->cand[k].peak < least ? pool->cand[k].peak : least;
-    return least;
-}
-
 /* The least peak that the search finds from the plain sequence; all that it offers is audited. */
 static int64_t search(const LsDag *g, uint64_t seed, int64_t *before)
 {
@@ -26,7 +18,7 @@ static int64_t search(const LsDag *g, uint64_t seed, int64_t *before)
     LsCandidates *pool = ls_candidates_new(a, p);
     LsLimit limit = ls_limit_start(10, 1);
     ls_strategy_none(pool);
-    *before = least_of(pool);
+    *before = ls_candidates_least(pool)->peak;
     ls_strategy_least(pool, *before, &limit);
     for (uint32_t k = 0; k < pool->n; k++) {
         LsPlan plan;
@@ -35,7 +27,7 @@ static int64_t search(const LsDag *g, uint64_t seed, int64_t *before)
         ck_assert_msg(ls_audit(g, &plan, why, sizeof why), "seed %d: %s", (int)seed, why);
         ck_assert_int_ge(pool->cand[k].peak, plan.live_peak);     /* aligned sizes */
     }
-    int64_t least = least_of(pool);
+    int64_t least = ls_candidates_least(pool)->peak;
     ls_candidates_free(pool);
     return least;
 }
@@ -45,7 +37,7 @@ static int64_t optimum(const LsDag *g, uint64_t seed)
     LsCandidates *pool = ls_candidates_new(a, ls_prob_new(a, g, seed % 3 != 0));
     ls_strategy_none(pool);
     ls_strategy_optima(pool, 100);
-    int64_t least = least_of(pool);
+    int64_t least = ls_candidates_least(pool)->peak;
     ls_candidates_free(pool);
     return least;
 }
