@@ -17,6 +17,7 @@
 #include "compiler/machine_fit.h"
 #include "models/zoo.h"
 #include "runtime/clock.h"
+#include "scheduler/parallel.h"
 
 #include <errno.h>
 #include <math.h>
@@ -90,7 +91,7 @@ static int usage(const char *arg)
 
 static int parse(Calibration *c, int argc, char **argv)
 {
-    c->threads = ls_trial_cores();
+    c->threads = ls_processors();
     c->seconds = 1.3;
     for (int i = 2; i < argc; i++) {
         const char *arg = argv[i];
@@ -276,7 +277,7 @@ static int build_all(const Calibration *c)
     for (int k = 0; code == 0 && k < NPROBES; k++) {
         if (!taken(c, k))
             continue;
-        if (running == ls_trial_cores()) {
+        if (running == ls_processors()) {
             code = await_build();
             running--;
         }

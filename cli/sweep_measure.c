@@ -8,6 +8,7 @@
 #include "cli/compile.h"
 #include "cli/trial.h"
 #include "scheduler/audit.h"
+#include "scheduler/parallel.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -154,7 +155,7 @@ int ls_sweep_measure(LsJob *job, LsSweep *sweep, const uint32_t *chosen, uint32_
                      bool every_strategy)
 {
     uint32_t first = every_strategy ? 0 : sweep->nstrategy - 1;
-    int cores = ls_trial_cores(), meant = job->machine.threads;
+    int cores = ls_processors(), meant = job->machine.threads;
     Measuring m = {.job = job, .sweep = sweep, .dir = ls_trial_folder(job->cx.arena)};
     if (m.dir == NULL)
         return LS_EXIT_TOOL;

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <sched.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -124,12 +123,4 @@ const char *ls_trial_folder(LsArena *arena)
     if (dir == NULL)
         fail("cannot make a temporary folder", strerror(errno));
     return dir;
-}
-
-int ls_trial_cores(void)
-{
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) == 0)
-        return CPU_COUNT(&set);
-    return (int)sysconf(_SC_NPROCESSORS_ONLN);
 }

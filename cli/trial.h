@@ -30,7 +30,4 @@ int64_t ls_trial_touched(const char *out);
 /* A new folder for files that nobody keeps, in $TMPDIR or /tmp; NULL after a message. */
 const char *ls_trial_folder(LsArena *arena);
 
-/* Processors that this process may use. */
-int ls_trial_cores(void);
-
 #endif

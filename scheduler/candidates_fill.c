@@ -177,7 +177,7 @@ static void run_least(Fill *z, double seconds)
     const double part = 0.25;
     LsLimit limit = ls_limit_start(z->o->effort, seconds);
     limit = ls_limit_part(&limit, limit.effort, part);
-    ls_strategy_least(z->pool, z->store_all, &limit);
+    ls_strategy_least(z->pool, &limit);
 }
 
 /* For time beyond the usual, unless the number of moves is given: rounds of ever more moves, until

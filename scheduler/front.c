@@ -59,20 +59,42 @@ static LsFrontItem *open_item(LsFront *f, uint32_t at, uint32_t end, uint32_t n)
     return &f->item[at];
 }
 
-void ls_front_offer(LsFront *f, const LsTape *t)
+/* Where a sequence of so many runs, cost and peak goes, in the place of what it beats; NULL: nothing
+ * is to be put there, as something is as good in both. */
+static LsFrontItem *place_for(LsFront *f, double cost, int64_t peak, uint32_t n)
 {
-    int64_t peak = ls_tape_peak(t);
-    if (!takes(f, t->cost, peak))
-        return;
     uint32_t at = 0, end;
-    while (at < f->n && dearer(t->cost, f->item[at].cost))
+    if (!takes(f, cost, peak))
+        return NULL;
+    while (at < f->n && dearer(cost, f->item[at].cost))
         at++;
     for (end = at; end < f->n && f->item[end].peak >= peak; end++)
         ;
-    LsFrontItem *item = open_item(f, at, end, t->n);
-    item->cost = t->cost;
+    LsFrontItem *item = open_item(f, at, end, n);
+    item->cost = cost;
     item->peak = peak;
-    ls_tape_store(t, &item->seq);
+    return item;
+}
+
+void ls_front_offer(LsFront *f, const LsTape *t)
+{
+    LsFrontItem *item = place_for(f, t->cost, ls_tape_peak(t), t->n);
+    if (item != NULL)
+        ls_tape_store(t, &item->seq);
+}
+
+void ls_front_move(LsFront *f, LsFront *from)
+{
+    for (uint32_t k = 0; k < from->n; k++) {
+        const LsFrontItem *it = &from->item[k];
+        LsFrontItem *item = place_for(f, it->cost, it->peak, it->seq.n);
+        if (item == NULL)
+            continue;
+        memcpy(item->seq.node, it->seq.node, it->seq.n * sizeof *it->seq.node);
+        item->seq.n = it->seq.n;
+    }
+    from->nspare += from->n;
+    from->n = 0;
 }
 
 const LsFrontItem *ls_front_best(const LsFront *f, int64_t most)

@@ -21,6 +21,9 @@ typedef struct LsFront {
 /* Copies what is on the tape unless something of the front is as good in both; it is valid. */
 void ls_front_offer(LsFront *f, const LsTape *t);
 
+/* Offers all of another front, which is empty then. */
+void ls_front_move(LsFront *f, LsFront *from);
+
 /* The cheapest sequence with a peak of at most `most`, or NULL. */
 const LsFrontItem *ls_front_best(const LsFront *f, int64_t most);
 

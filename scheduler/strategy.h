@@ -50,7 +50,7 @@ bool ls_strategy_auto(LsCandidates *pool, int64_t store_all, LsLimit *limit);
 
 /* Offers sequences of less memory than the pool has, whatever they cost, and cheaper ones of about
  * as much, until the limit. */
-void ls_strategy_least(LsCandidates *pool, int64_t store_all, const LsLimit *limit);
+void ls_strategy_least(LsCandidates *pool, const LsLimit *limit);
 
 /* Makes the cheapest candidates for these targets cheaper, window by window (window.h). Whether the
  * clock cut it short. */

@@ -19,7 +19,7 @@ static int64_t search(const LsDag *g, uint64_t seed, int64_t *before)
     LsLimit limit = ls_limit_start(10, 1);
     ls_strategy_none(pool);
     *before = ls_candidates_least(pool)->peak;
-    ls_strategy_least(pool, *before, &limit);
+    ls_strategy_least(pool, &limit);
     for (uint32_t k = 0; k < pool->n; k++) {
         LsPlan plan;
         char why[200];
