@@ -29,6 +29,31 @@ void ls_candidates_renew(LsCandidates *pool)
     pool->live = ls_live_new(pool->prob);
 }
 
+/* Its problem, and all it finds, are in an arena of its own. */
+LsCandidates *ls_candidates_beside(const LsCandidates *pool)
+{
+    LsArena *arena = ls_arena_new();
+    LsProb *p = ls_arena_alloc(arena, 1, sizeof *p);
+    *p = *pool->prob;
+    p->arena = arena;
+    LsCandidates *beside = ls_candidates_new(arena, p);
+    if (pool->n > 0) {
+        beside->cand = ls_arena_grow(arena, beside->cand, 0, 1, sizeof *beside->cand,
+                                     &beside->room);
+        beside->cand[beside->n++] = pool->cand[0];
+    }
+    return beside;
+}
+
+void ls_candidates_join(LsCandidates *pool, LsCandidates *beside)
+{
+    for (uint32_t k = 0; k < beside->n; k++)
+        ls_candidates_offer(pool, &beside->cand[k].seq, beside->cand[k].strategy);
+    LsArena *arena = beside->arena;
+    ls_candidates_free(beside);
+    ls_arena_free(arena);
+}
+
 /* Sequences are made by the thousand and mostly thrown away: their arena is renewed now and
  * then. */
 static void renew(LsCandidates *pool)

@@ -37,6 +37,13 @@ typedef struct LsCandidates {
 LsCandidates *ls_candidates_new(LsArena *arena, LsProb *p);
 void ls_candidates_free(LsCandidates *pool);
 
+/* A pool for a thread of its own: of the same problem with another arena, holding the cheapest
+ * candidate of this one. Nothing of p is written to. */
+LsCandidates *ls_candidates_beside(const LsCandidates *pool);
+
+/* Offers what `beside` found, the cheapest first, and frees it. */
+void ls_candidates_join(LsCandidates *pool, LsCandidates *beside);
+
 /* Frees prob->arena, with all sequences made in it, and starts a new one; pool->live too. */
 void ls_candidates_renew(LsCandidates *pool);
 

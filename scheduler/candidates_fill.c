@@ -5,14 +5,32 @@
 #include <math.h>
 #include <string.h>
 
+#include "scheduler/parallel.h"
 #include "scheduler/strategy.h"
 #include "scheduler/variant.h"
+
+/* What looks for candidates on a thread of its own. */
+typedef struct Beside {
+    LsTask *task;
+    LsCandidates *pool;         /* of its own; NULL: it was not started, or its end was awaited */
+    void (*find)(struct Beside *b);
+    void (*strategy)(LsCandidates *pool, LsProb *p);    /* for a problem */
+    LsProb p;
+    LsArena *arena;             /* of the forward graph, for the optima */
+    LsForward f;
+    const LsFamily *all, *used;
+    const char *tc, *mc;
+    uint64_t looks;
+    uint32_t unknown;
+} Beside;
 
 typedef struct Fill {
     LsArena *arena, *scratch;
     const LsPlanOptions *o;
     LsCandidates *pool;
     int64_t store_all;
+    Beside optima;              /* of the exact DP */
+    Beside by_blocks[2];
     bool approx;                /* the pruned family's sweep has been made */
     LsFilled out;
 } Fill;
@@ -57,6 +75,64 @@ static const char *const too_many = ", too many for some of the optima";
 /* The DPs' own families: everything unless it is too large. */
 typedef struct Families { const LsFamily *pruned, *all; uint32_t most; } Families;
 
+/* ---- beside ---- */
+
+static void find_beside(void *what)
+{
+    Beside *b = what;
+    b->find(b);
+}
+
+static void start_beside(Fill *z, Beside *b, void (*find)(Beside *))
+{
+    b->pool = ls_candidates_beside(z->pool);
+    b->find = find;
+    b->task = ls_task_start(find_beside, b);
+}
+
+/* Waits for what was started, if it was, and takes over what it found. */
+static void join_beside(Fill *z, Beside *b)
+{
+    if (b->pool == NULL)
+        return;
+    ls_task_wait(b->task);
+    ls_candidates_join(z->pool, b->pool);
+    b->pool = NULL;
+}
+
+static void find_for_problem(Beside *b)
+{
+    b->p.arena = b->pool->prob->arena;
+    b->strategy(b->pool, &b->p);
+}
+
+/* p: the pool's problem or a variant of it. */
+static void start_strategy(Fill *z, Beside *b, void (*strategy)(LsCandidates *, LsProb *),
+                           const LsProb *p)
+{
+    b->p = *p;
+    b->strategy = strategy;
+    start_beside(z, b, find_for_problem);
+}
+
+static void find_optima(Beside *b)
+{
+    b->f.prob = b->pool->prob;
+    b->f.arena = b->arena;
+    b->used = ls_strategy_exact(b->pool, &b->f, b->all, b->tc, b->mc, b->looks, &b->unknown);
+}
+
+/* looks: of each; 0: as many as it takes. */
+static void start_optima(Fill *z, const LsForward *f, const LsFamily *all, uint64_t looks)
+{
+    Beside *b = &z->optima;
+    *b = (Beside){.arena = ls_arena_new(), .f = *f, .all = all, .looks = looks,
+                  .tc = wanted(z, "exact-tc"), .mc = wanted(z, "exact-mc")};
+    start_beside(z, b, find_optima);
+}
+
+/* ---- */
+
 /* lacks: what is said of optima that were not found. */
 static const char *exact_note(const Fill *z, const Families *fam, const char *lacks)
 {
@@ -75,6 +151,22 @@ static void run_approx(Fill *z, const LsForward *f, const LsFamily *pruned)
     z->approx = tc != NULL && mc != NULL && !named;
 }
 
+/* Before the search, which starts from them too; else behind it, if there is more than the usual
+ * time. */
+static bool finds_optima_first(const Fill *z, const Families *fam)
+{
+    return fam->all != NULL && (is_named(z, "exact") || fam->all->n <= MOST_FOR_OPTIMA);
+}
+
+static void begin_optima(Fill *z, const LsForward *f, const Families *fam)
+{
+    enum { LOOKS = 30000000 };
+    if (finds_optima_first(z, fam))
+        start_optima(z, f, fam->all, 0);
+    else if (fam->all != NULL && fam->all->n <= with_time(z, MOST_FOR_OPTIMA))
+        start_optima(z, f, fam->all, (uint64_t)(LOOKS * ampleness(z)));
+}
+
 /* The optima, and what a sweep over the family finds beside them; over less where it is large. */
 static void run_exact(Fill *z, const LsForward *f, const Families *fam)
 {
@@ -82,11 +174,10 @@ static void run_exact(Fill *z, const LsForward *f, const Families *fam)
     const char *tc = wanted(z, "exact-tc");
     const char *mc = wanted(z, "exact-mc");
     bool named = is_named(z, "exact");
-    uint32_t unknown = 0;
     const LsFamily *swept = fam->all ? fam->all : fam->pruned;
-    if (fam->all != NULL && (named || fam->all->n <= MOST_FOR_OPTIMA)) {
-        const LsFamily *used = ls_strategy_exact(z->pool, f, fam->all, tc, mc, 0, &unknown);
-        swept = fam->all->n > MOST_FOR_SWEEP ? used : fam->all;
+    if (finds_optima_first(z, fam)) {
+        join_beside(z, &z->optima);
+        swept = fam->all->n > MOST_FOR_SWEEP ? z->optima.used : fam->all;
     }
     if (z->approx && !named && swept->n == fam->pruned->n) {    /* it is the same sweep */
         if (tc != NULL)
@@ -97,23 +188,19 @@ static void run_exact(Fill *z, const LsForward *f, const Families *fam)
         ls_strategy_dp(z->pool, f, swept, tc, mc,
                        named || swept->n <= with_time(z, MOST_FOR_OPTIMA));
     }
-    z->out.exact_note = exact_note(z, fam, unknown > 0 ? too_many : "");
+    z->out.exact_note = exact_note(z, fam, z->optima.unknown > 0 ? too_many : "");
 }
 
 /* What run_exact left to be found, if there is more than the usual time: behind the search, which
  * does not need it to start from. */
-static void add_optima(Fill *z, const LsForward *f, const Families *fam)
+static void add_optima(Fill *z, const Families *fam)
 {
-    enum { LOOKS = 30000000 };
-    uint32_t unknown = 0;
-    if (fam->all == NULL || fam->all->n <= MOST_FOR_OPTIMA || is_named(z, "exact"))
+    if (fam->all == NULL || finds_optima_first(z, fam))
         return;
-    bool try = fam->all->n <= with_time(z, MOST_FOR_OPTIMA);
-    if (try)
-        ls_strategy_exact(z->pool, f, fam->all, wanted(z, "exact-tc"), wanted(z, "exact-mc"),
-                          (uint64_t)(LOOKS * ampleness(z)), &unknown);
-    z->out.exact_note = exact_note(z, fam, !try ? ", --plan-time is too short for the optima"
-                                         : unknown > 0 ? too_many : "");
+    bool tried = z->optima.pool != NULL;
+    join_beside(z, &z->optima);
+    z->out.exact_note = exact_note(z, fam, !tried ? ", --plan-time is too short for the optima"
+                                         : z->optima.unknown > 0 ? too_many : "");
 }
 
 /* The DPs look at all pairs of lower sets: for a deep graph only when asked by name, or with time
@@ -141,16 +228,26 @@ static Families find_families(const Fill *z, const LsForward *f)
     return fam;
 }
 
-/* Chooses at the turn, or by blocks as well: with the cheapest kernels for everything, and with
- * those that write less. closed: the choice at the turn is made for p itself. */
-static void offer_seeds(Fill *z, LsProb *p, bool closed)
+/* The variants of p that are split into blocks: with the cheapest kernels for everything, and, if
+ * that is not p itself, with those that write less. */
+typedef struct Variants { LsProb *cheap, *less; } Variants;
+
+static Variants begin_seeds(Fill *z, LsProb *p)
 {
-    LsProb *cheap = ls_variant(z->scratch, p, 0), *less = ls_variant(z->scratch, p, 0.25);
-    if (cheap != p || !closed)
-        ls_strategy_closure(z->pool, cheap);
-    ls_strategy_hierarchy(z->pool, cheap);
-    if (cheap != p)
-        ls_strategy_hierarchy(z->pool, less);
+    Variants v = {ls_variant(z->scratch, p, 0), ls_variant(z->scratch, p, 0.25)};
+    start_strategy(z, &z->by_blocks[0], ls_strategy_hierarchy, v.cheap);
+    if (v.cheap != p)
+        start_strategy(z, &z->by_blocks[1], ls_strategy_hierarchy, v.less);
+    return v;
+}
+
+/* Chooses at the turn, and by blocks. closed: the choice at the turn is made for p itself. */
+static void offer_seeds(Fill *z, LsProb *p, Variants v, bool closed)
+{
+    if (v.cheap != p || !closed)
+        ls_strategy_closure(z->pool, v.cheap);
+    join_beside(z, &z->by_blocks[0]);
+    join_beside(z, &z->by_blocks[1]);
 }
 
 /* Searches until that part of the time is over, then polishes what was found. */
@@ -198,7 +295,7 @@ static void search_on(Fill *z, LsLimit *limit, uint32_t effort)
 
 /* The search starts from the best it is given, and may miss what is near to something else: where
  * it is quick, it runs without plans by blocks before it runs with them. */
-static void run_auto(Fill *z, LsProb *p)
+static void run_auto(Fill *z, LsProb *p, Variants v)
 {
     enum { SMALL = 1500, FEW = 600, QUICK = 240, CYCLES = 3 };
     ls_strategy_order(z->pool);
@@ -210,7 +307,7 @@ static void run_auto(Fill *z, LsProb *p)
             effort = (uint32_t)(((uint64_t)effort * QUICK + p->n - 1) / p->n);
         search(z, &limit, effort, 0.4);
     }
-    offer_seeds(z, p, p->n < SMALL);
+    offer_seeds(z, p, v, p->n < SMALL);
     ls_strategy_beam(z->pool, z->store_all, z->o->effort);
     if (p->n >= SMALL)
         limit = ls_limit_start(z->o->effort, z->o->seconds);
@@ -234,6 +331,11 @@ static void fill_pool(Fill *z, LsProb *p)
     const Families fam = find_families(z, f);
     bool exact = (asked(z, "exact-tc") || asked(z, "exact-mc"))
                  && has_time_for(z, fam.pruned, "exact");
+    Variants v = {0};
+    if (exact)
+        begin_optima(z, f, &fam);
+    if (asked(z, "auto"))
+        v = begin_seeds(z, p);
     if (asked(z, "chen"))
         ls_strategy_chen(z->pool, f);
     if ((asked(z, "approx-tc") || asked(z, "approx-mc")) && has_time_for(z, fam.pruned, "approx"))
@@ -241,9 +343,11 @@ static void fill_pool(Fill *z, LsProb *p)
     if (exact)
         run_exact(z, f, &fam);
     if (asked(z, "auto"))
-        run_auto(z, p);
+        run_auto(z, p, v);
     if (exact)
-        add_optima(z, f, &fam);
+        add_optima(z, &fam);
+    if (z->optima.arena != NULL)
+        ls_arena_free(z->optima.arena);
 }
 
 LsFilled ls_candidates_fill(LsArena *arena, LsArena *scratch, const LsPlanOptions *options,

@@ -7,6 +7,7 @@
 
 #include "scheduler/beam.h"
 #include "scheduler/optimum.h"
+#include "scheduler/parallel.h"
 #include "scheduler/strategy.h"
 #include "scheduler/targets.h"
 
@@ -122,41 +123,67 @@ static uint32_t width_of(const Hunt *h, uint32_t searches)
     return width < LEAST ? LEAST : width > MOST ? MOST : width;
 }
 
-/* Whether there is a candidate for the target now. Where memory is too tight for a beam, one that
- * minds bytes more, the next of so many prices, may still come through. */
-static bool offer_beam(Hunt *h, int64_t target, uint32_t width, size_t prices)
+/* Beams for one target: each of other prices until there is a schedule. Where memory is too tight
+ * for a beam, one that minds bytes more may still come through. */
+typedef struct Aim {
+    const LsBoundGraph *b;
+    LsArena *arena;             /* of seq */
+    LsBeamOptions o;            /* but for the price */
+    uint32_t prices;            /* to try */
+    bool known, found;          /* a schedule for the target before; another now */
+    LsSeq seq;
+    uint64_t states;
+} Aim;
+
+static void aim(void *aims, uint32_t k)
 {
     static const double price[] = {0.15, 0.6, 2.4};
-    bool known = false;
-    for (size_t k = 0; k < prices && !known; k++) {
-        LsSeq seq;
-        const LsCand *best = ls_candidates_within(h->pool, target);
-        LsBeamOptions o = {.budget = target, .width = width, .price = price[k],
-                           .enough = best ? best->cost : INFINITY};
-        LsBeamResult r = ls_beam(h->arena, h->b, &o, &seq);
-        h->left -= r.states < h->left ? r.states : h->left;
-        if (r.cost < INFINITY)
-            ls_candidates_offer(h->pool, &seq, "auto-all");
-        known = best != NULL || r.cost < INFINITY;
+    Aim *a = (Aim *)aims + k;
+    for (size_t j = 0; j < a->prices && !a->found && (j == 0 || !a->known); j++) {
+        a->o.price = price[j];
+        LsBeamResult r = ls_beam(a->arena, a->b, &a->o, &a->seq);
+        a->states += r.states;
+        a->found = r.cost < INFINITY;
     }
-    return known;
+}
+
+/* All targets side by side; how many of the last ones, in a row, there is no candidate for. */
+static uint32_t offer_beams(Hunt *h, const int64_t *target, uint32_t n, uint32_t width,
+                            uint32_t prices)
+{
+    uint32_t failures = 0;
+    Aim *all = ls_arena_alloc(h->arena, n + 1u, sizeof *all);
+    for (uint32_t k = 0; k < n; k++) {
+        const LsCand *best = ls_candidates_within(h->pool, target[k]);
+        all[k] = (Aim){.b = h->b, .arena = ls_arena_new(), .prices = prices, .known = best != NULL,
+                       .o = {.budget = target[k], .width = width,
+                             .enough = best ? best->cost : INFINITY}};
+    }
+    ls_side_by_side(n, aim, all);
+    for (uint32_t k = 0; k < n; k++) {
+        h->left -= all[k].states < h->left ? (uint32_t)all[k].states : h->left;
+        if (all[k].found)
+            ls_candidates_offer(h->pool, &all[k].seq, "auto-all");
+        failures = all[k].known || all[k].found ? 0 : failures + 1;
+        ls_arena_free(all[k].arena);
+    }
+    return failures;
 }
 
 /* Narrow beams for all targets: what each finds also helps where others search on. */
 static void offer_narrow(Hunt h, const LsTargets *t)
 {
-    uint32_t width = width_of(&h, t->n);
-    for (uint32_t k = 0; k < t->n; k++)
-        offer_beam(&h, t->bytes[k], width, 1);
+    offer_beams(&h, t->bytes, t->n, width_of(&h, t->n), 1);
 }
 
 /* Wide ones from above where much may be gained; a search may take an eighth of what is left. */
 static void offer_wide(Hunt h, const LsTargets *t)
 {
-    enum { SHARES = 8, PATIENCE = 2, PRICES = 3 };
-    uint32_t failures = 0;
-    for (uint32_t k = 0; k < t->n && failures < PATIENCE; k++)
-        failures = offer_beam(&h, t->bytes[k], width_of(&h, SHARES), PRICES) ? 0 : failures + 1;
+    enum { SHARES = 8, ABREAST = 4, PATIENCE = 2, PRICES = 3 };
+    for (uint32_t k = 0, failures = 0; k < t->n && failures < PATIENCE; k += ABREAST) {
+        uint32_t n = t->n - k < ABREAST ? t->n - k : ABREAST;
+        failures = offer_beams(&h, t->bytes + k, n, width_of(&h, SHARES), PRICES);
+    }
 }
 
 void ls_strategy_beam(LsCandidates *pool, int64_t store_all, uint32_t effort)

@@ -6,6 +6,7 @@
 
 #include "scheduler/exact.h"
 #include "scheduler/least_budget.h"
+#include "scheduler/parallel.h"
 #include "scheduler/sequence.h"
 
 bool ls_strategy_counts(const char *want, const char *part)
@@ -88,17 +89,46 @@ static int64_t next_budget(int64_t budget, double step, int64_t reached)
     return next < reached - 1 ? next : reached - 1;
 }
 
-/* Both DPs; the formula's peak of the first strategy found, or -1. */
-static int64_t run_dps(LsCandidates *pool, const LsForward *f, const LsFamily *fam, LsDpOptions o,
-                       const char *tc, const char *mc)
+/* The time-centred DP and the memory-centred one, side by side. Each has candidates of its own; the
+ * forward graph of the second is over the problem that comes with them. */
+typedef struct Dps {
+    LsCandidates *pool[2];
+    LsForward f[2];
+    const LsFamily *fam;
+    const char *name[2];        /* NULL: not this one */
+    LsDpOptions o;
+    int64_t reached[2];         /* the formula's peak of the first strategy found, or -1 */
+} Dps;
+
+static void run_one(void *what, uint32_t m)
 {
-    int64_t reached[2] = {-1, -1};
-    for (int m = 0; m < 2; m++) {
-        o.greatest = m;
-        if ((m ? mc : tc) != NULL)
-            reached[m] = run_dp(pool, f, fam, o, m ? mc : tc);
+    Dps *d = what;
+    LsDpOptions o = d->o;
+    o.greatest = m;
+    d->reached[m] = d->name[m] == NULL ? -1
+                    : run_dp(d->pool[m], &d->f[m], d->fam, o, d->name[m]);
+}
+
+static int64_t run_dps(Dps *d)
+{
+    ls_side_by_side(2, run_one, d);
+    return d->reached[d->name[0] == NULL];
+}
+
+/* From all that could be asked down to the least budget. */
+static void sweep_dps(Dps *d, double step)
+{
+    int64_t kept = 0, peak;
+    while ((peak = run_dps(d)) >= 0) {
+        kept = d->o.budget;
+        d->o.budget = next_budget(d->o.budget, step, peak);
     }
-    return tc != NULL ? reached[0] : reached[1];
+    if (kept == 0)
+        return;
+    LsArena *scratch = ls_arena_new();              /* the steps go over the least budget */
+    d->o.budget = ls_least_budget(scratch, &d->f[0], d->fam, kept);
+    ls_arena_free(scratch);
+    run_dps(d);
 }
 
 void ls_strategy_dp(LsCandidates *pool, const LsForward *f, const LsFamily *fam, const char *tc,
@@ -109,20 +139,14 @@ void ls_strategy_dp(LsCandidates *pool, const LsForward *f, const LsFamily *fam,
     double pairs = (double)fam->n * fam->n, step = 0.02 * pow(pairs / 1e4, 0.45);
     step *= fine ? 1 : 2.5;
     step = step < 0.02 ? 0.02 : step > 0.25 ? 0.25 : step;
-    LsDpOptions o = {.budget = widest(f, fam),
-                     .most_points = pairs < 15000 ? 256 : pairs < 1e6 ? 64 : 48,
-                     .cells = pairs < 15000 ? 1024 : pairs < 1e5 ? 768 : pairs < 4e5 ? 320 : 128};
-    int64_t kept = 0, peak;
-    while ((peak = run_dps(pool, f, fam, o, tc, mc)) >= 0) {
-        kept = o.budget;
-        o.budget = next_budget(o.budget, step, peak);
-    }
-    if (kept == 0)
-        return;
-    LsArena *scratch = ls_arena_new();              /* the steps go over the least budget */
-    o.budget = ls_least_budget(scratch, f, fam, kept);
-    ls_arena_free(scratch);
-    run_dps(pool, f, fam, o, tc, mc);
+    LsCandidates *beside = ls_candidates_beside(pool);
+    Dps d = {.pool = {pool, beside}, .f = {*f, *f}, .fam = fam, .name = {tc, mc},
+             .o = {.budget = widest(f, fam),
+                   .most_points = pairs < 15000 ? 256 : pairs < 1e6 ? 64 : 48,
+                   .cells = pairs < 15000 ? 1024 : pairs < 1e5 ? 768 : pairs < 4e5 ? 320 : 128}};
+    d.f[1].prob = beside->prob;
+    sweep_dps(&d, step);
+    ls_candidates_join(pool, beside);
 }
 
 /* ---- optima ---- */
