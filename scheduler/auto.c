@@ -11,7 +11,7 @@
 #include "scheduler/targets.h"
 #include "scheduler/turn.h"
 
-enum { LANES = 4, MOST_NEAR = 10, MOST_STARTS = 10 };
+enum { LANES = 4, MOST_NEAR = 10, MOST_STARTS = 20 };
 
 typedef struct Search {
     LsCandidates *pool;
@@ -116,6 +116,8 @@ static void attempt_all(Search *s, int64_t target)
             add_start(&b, &c->seq, false);
         last = c;
     }
+    run_batch(&b);
+    b.n = 0;
     for (uint32_t k = 0; k < s->starts; k++) {
         uint32_t pick = ls_moves_random(s->a.m, s->pool->n + s->a.front.n);
         add_start(&b, pick < s->pool->n ? &s->pool->cand[pick].seq
@@ -233,7 +235,7 @@ bool ls_strategy_auto(LsCandidates *pool, int64_t store_all, LsLimit *limit)
     LsArena *arena = ls_arena_new();
     int64_t top = pool->cand[0].peak;               /* the first costs the least */
     Search s = {.pool = pool, .p = p, .a = ls_anneal_new(arena, p, top, limit),
-                .starts = 2000 / (p->n + 200)};
+                .starts = 4000 / (p->n + 200)};
     for (uint32_t k = 0; k < LANES; k++)
         s.lane[k] = ls_anneal_new(arena, p, top, limit);
     s.turns = ls_turn_mark(p, ls_arena_alloc(arena, p->n, sizeof(bool)));
