@@ -17,7 +17,7 @@ typedef struct Search {
     LsCandidates *pool;
     LsProb *p;
     LsAnneal a;
-    LsAnneal lane[LANES];       /* for what is done side by side; their fronts are a's or empty */
+    LsAnneal lane[LANES];       /* for starts side by side; nothing is in their fronts between */
     int64_t *rung; uint32_t nrung;          /* targets, falling */
     uint32_t starts;            /* random ones, at one target */
     bool turns;                 /* the graph has a backward part */
@@ -40,28 +40,6 @@ static void add_start(Batch *b, const LsSeq *seq, bool jointly)
     b->item[b->n++] = (Start){seq, seed * UINT64_C(0x9e3779b97f4a7c15) | 1, jointly};
 }
 
-/* Each lane goes on from the mood and the limit that there are; part: of the work that is left. */
-static void open_lane(Search *s, uint32_t k, double part)
-{
-    LsAnneal *lane = &s->lane[k];
-    lane->weight = s->a.weight;
-    lane->hot = s->a.hot;
-    lane->limit = ls_limit_part(&s->a.limit, s->a.limit.effort, part);
-    lane->cut = s->a.cut;
-}
-
-/* Takes over what the lanes found and what they took for it. */
-static void close_lanes(Search *s, const uint64_t before)
-{
-    for (uint32_t k = 0; k < LANES; k++) {
-        LsAnneal *lane = &s->lane[k];
-        s->a.limit.work += lane->limit.work > before ? lane->limit.work - before : 0;
-        ls_front_move(&s->a.front, &lane->front);
-        lane->limit.work = 0;
-    }
-    s->a.cut |= ls_limit_is_over(&s->a.limit);
-}
-
 static void run_starts(void *batch, uint32_t k)
 {
     const Batch *b = batch;
@@ -72,15 +50,35 @@ static void run_starts(void *batch, uint32_t k)
     }
 }
 
+/* Every lane goes on from the mood and the limit that there are. */
+static void open_lanes(Search *s)
+{
+    for (uint32_t k = 0; k < LANES; k++) {
+        LsAnneal *lane = &s->lane[k];
+        lane->weight = s->a.weight;
+        lane->hot = s->a.hot;
+        lane->limit = s->a.limit;
+        lane->cut = s->a.cut;
+    }
+}
+
+/* Takes over what the lanes found, and the work that it took. */
+static void close_lanes(Search *s)
+{
+    uint64_t before = s->a.limit.work;
+    for (uint32_t k = 0; k < LANES; k++) {
+        ls_front_move(&s->a.front, &s->lane[k].front);
+        s->a.limit.work += s->lane[k].limit.work - before;
+    }
+    s->a.cut |= ls_limit_is_over(&s->a.limit);
+}
+
 /* Attempts all, each from a place of its own in the random numbers. */
 static void run_batch(Batch *b)
 {
-    Search *s = b->s;
-    uint64_t before = s->a.limit.work;
-    for (uint32_t k = 0; k < LANES; k++)
-        open_lane(s, k, 1);
+    open_lanes(b->s);
     ls_side_by_side(LANES, run_starts, b);
-    close_lanes(s, before);
+    close_lanes(b->s);
 }
 
 /* ---- */
