@@ -8,6 +8,7 @@
 
 #include "scheduler/bound.h"
 #include "scheduler/candidates_fill.h"
+#include "scheduler/parallel.h"
 #include "scheduler/strategy.h"
 
 /* The published strategies with the names of their candidates. */
@@ -227,17 +228,28 @@ static void prove(LsPlanner *pl, int64_t budget, double plan_cost)
     r->impossible = b.infeasible;
 }
 
+/* The proof of the plan that was chosen, while the packings that the report asks for are made. */
+typedef struct Proof { LsPlanner *pl; int64_t budget; double plan_cost; } Proof;
+
+static void run_proof(void *proof)
+{
+    const Proof *x = proof;
+    prove(x->pl, x->budget, x->plan_cost);
+}
+
 static bool choose(LsPlanner *pl, const char *want, int64_t budget, bool tightest, LsPlan *out)
 {
     enum { SMALL = 300, FEW = 16 };
     LsPlanReport *r = pl->report;
     int thorough = pl->pool->prob->n < SMALL ? INT32_MAX : FEW;
-    LsCand *least = smallest(pl, want, tightest ? thorough : 1, &r->least);
+    LsCand *least = tightest ? smallest(pl, want, thorough, &r->least) : NULL;
     if (tightest)
         budget = r->least;
     LsCand *c = cheapest(pl, want, budget);
-    if (c == NULL)
-        least = smallest(pl, want, thorough, &r->least);
+    Proof proof = {pl, budget, c ? c->cost : 0};
+    LsTask *task = ls_task_start(run_proof, &proof);
+    if (least == NULL)
+        least = smallest(pl, want, c ? 1 : thorough, &r->least);
     const LsPlan *plan = c ? ls_candidates_plan(pl->pool, c, 0) : NULL;
     if (plan != NULL && plan->arena < r->least)
         r->least = plan->arena;
@@ -246,7 +258,7 @@ static bool choose(LsPlanner *pl, const char *want, int64_t budget, bool tightes
         if (pl->o->compare || strcmp(want, "auto") == 0 || ls_strategy_counts(want, known[k].name))
             add_row(pl, known[k].name, want, budget);
     find_owners(pl, c ? &c->order : &least->order);
-    prove(pl, budget, c ? c->cost : 0);
+    ls_task_wait(task);
     if (c == NULL)
         return explain(pl, want);
     r->feasible = true;
