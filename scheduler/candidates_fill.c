@@ -9,28 +9,31 @@
 #include "scheduler/strategy.h"
 #include "scheduler/variant.h"
 
-/* What looks for candidates on a thread of its own. */
+/* Candidates that are looked for on a thread of their own. */
 typedef struct Beside {
     LsTask *task;
-    LsCandidates *pool;         /* of its own; NULL: it was not started, or its end was awaited */
-    void (*find)(struct Beside *b);
-    void (*strategy)(LsCandidates *pool, LsProb *p);    /* for a problem */
-    LsProb p;
-    LsArena *arena;             /* of the forward graph, for the optima */
-    LsForward f;
-    const LsFamily *all, *used;
-    const char *tc, *mc;
-    uint64_t looks;
-    uint32_t unknown;
+    LsCandidates *pool;         /* NULL: it was not started, or its end was awaited */
 } Beside;
+
+typedef struct ByBlocks { Beside beside; LsProb p; } ByBlocks;
+
+typedef struct Optima {         /* of the exact DP */
+    Beside beside;
+    LsArena *arena;             /* of what is made from f */
+    LsForward f;
+    const LsFamily *all, *used;             /* used: set when its end was awaited */
+    const char *tc, *mc;
+    uint64_t looks;             /* of each; 0: as many as it takes */
+    uint32_t unknown;           /* set likewise */
+} Optima;
 
 typedef struct Fill {
     LsArena *arena, *scratch;
     const LsPlanOptions *o;
     LsCandidates *pool;
     int64_t store_all;
-    Beside optima;              /* of the exact DP */
-    Beside by_blocks[2];
+    Optima optima;
+    ByBlocks by_blocks[2];
     bool approx;                /* the pruned family's sweep has been made */
     LsFilled out;
 } Fill;
@@ -77,17 +80,10 @@ typedef struct Families { const LsFamily *pruned, *all; uint32_t most; } Familie
 
 /* ---- beside ---- */
 
-static void find_beside(void *what)
-{
-    Beside *b = what;
-    b->find(b);
-}
-
-static void start_beside(Fill *z, Beside *b, void (*find)(Beside *))
+static void start_beside(Fill *z, Beside *b, void (*find)(void *), void *what)
 {
     b->pool = ls_candidates_beside(z->pool);
-    b->find = find;
-    b->task = ls_task_start(find_beside, b);
+    b->task = ls_task_start(find, what);
 }
 
 /* Waits for what was started, if it was, and takes over what it found. */
@@ -100,35 +96,34 @@ static void join_beside(Fill *z, Beside *b)
     b->pool = NULL;
 }
 
-static void find_for_problem(Beside *b)
+static void find_by_blocks(void *by_blocks)
 {
-    b->p.arena = b->pool->prob->arena;
-    b->strategy(b->pool, &b->p);
+    ByBlocks *b = by_blocks;
+    b->p.arena = b->beside.pool->prob->arena;
+    ls_strategy_hierarchy(b->beside.pool, &b->p);
 }
 
 /* p: the pool's problem or a variant of it. */
-static void start_strategy(Fill *z, Beside *b, void (*strategy)(LsCandidates *, LsProb *),
-                           const LsProb *p)
+static void start_by_blocks(Fill *z, ByBlocks *b, const LsProb *p)
 {
     b->p = *p;
-    b->strategy = strategy;
-    start_beside(z, b, find_for_problem);
+    start_beside(z, &b->beside, find_by_blocks, b);
 }
 
-static void find_optima(Beside *b)
+static void find_optima(void *optima)
 {
-    b->f.prob = b->pool->prob;
-    b->f.arena = b->arena;
-    b->used = ls_strategy_exact(b->pool, &b->f, b->all, b->tc, b->mc, b->looks, &b->unknown);
+    Optima *o = optima;
+    o->f.prob = o->beside.pool->prob;
+    o->f.arena = o->arena;
+    o->used = ls_strategy_exact(o->beside.pool, &o->f, o->all, o->tc, o->mc, o->looks,
+                                &o->unknown);
 }
 
-/* looks: of each; 0: as many as it takes. */
 static void start_optima(Fill *z, const LsForward *f, const LsFamily *all, uint64_t looks)
 {
-    Beside *b = &z->optima;
-    *b = (Beside){.arena = ls_arena_new(), .f = *f, .all = all, .looks = looks,
-                  .tc = wanted(z, "exact-tc"), .mc = wanted(z, "exact-mc")};
-    start_beside(z, b, find_optima);
+    z->optima = (Optima){.arena = ls_arena_new(), .f = *f, .all = all, .looks = looks,
+                         .tc = wanted(z, "exact-tc"), .mc = wanted(z, "exact-mc")};
+    start_beside(z, &z->optima.beside, find_optima, &z->optima);
 }
 
 /* ---- */
@@ -176,7 +171,7 @@ static void run_exact(Fill *z, const LsForward *f, const Families *fam)
     bool named = is_named(z, "exact");
     const LsFamily *swept = fam->all ? fam->all : fam->pruned;
     if (finds_optima_first(z, fam)) {
-        join_beside(z, &z->optima);
+        join_beside(z, &z->optima.beside);
         swept = fam->all->n > MOST_FOR_SWEEP ? z->optima.used : fam->all;
     }
     if (z->approx && !named && swept->n == fam->pruned->n) {    /* it is the same sweep */
@@ -197,8 +192,8 @@ static void add_optima(Fill *z, const Families *fam)
 {
     if (fam->all == NULL || finds_optima_first(z, fam))
         return;
-    bool tried = z->optima.pool != NULL;
-    join_beside(z, &z->optima);
+    bool tried = z->optima.beside.pool != NULL;
+    join_beside(z, &z->optima.beside);
     z->out.exact_note = exact_note(z, fam, !tried ? ", --plan-time is too short for the optima"
                                          : z->optima.unknown > 0 ? too_many : "");
 }
@@ -235,9 +230,9 @@ typedef struct Variants { LsProb *cheap, *less; } Variants;
 static Variants begin_seeds(Fill *z, LsProb *p)
 {
     Variants v = {ls_variant(z->scratch, p, 0), ls_variant(z->scratch, p, 0.25)};
-    start_strategy(z, &z->by_blocks[0], ls_strategy_hierarchy, v.cheap);
+    start_by_blocks(z, &z->by_blocks[0], v.cheap);
     if (v.cheap != p)
-        start_strategy(z, &z->by_blocks[1], ls_strategy_hierarchy, v.less);
+        start_by_blocks(z, &z->by_blocks[1], v.less);
     return v;
 }
 
@@ -246,8 +241,8 @@ static void offer_seeds(Fill *z, LsProb *p, Variants v, bool closed)
 {
     if (v.cheap != p || !closed)
         ls_strategy_closure(z->pool, v.cheap);
-    join_beside(z, &z->by_blocks[0]);
-    join_beside(z, &z->by_blocks[1]);
+    join_beside(z, &z->by_blocks[0].beside);
+    join_beside(z, &z->by_blocks[1].beside);
 }
 
 /* Searches until that part of the time is over, then polishes what was found. */
