@@ -273,19 +273,28 @@ static void run_least(Fill *z, double seconds)
 }
 
 /* For time beyond the usual, unless the number of moves is given: rounds of ever more moves, until
- * one finds nothing. */
-static void search_on(Fill *z, LsLimit *limit, uint32_t effort)
+ * some find nothing. All comes behind what the usual time finds, so more time only adds to it. */
+static void search_on(Fill *z, uint32_t effort)
 {
-    enum { MOST = 10 };
-    bool more = true;
+    enum { MOST = 10, PATIENCE = 3 };
     if (z->o->effort > 0 || ampleness(z) <= 1)
         return;
-    for (int k = 0; k < MOST && more && limit->work < limit->most / 2 && !z->out.cut; k++) {
+    LsLimit limit = ls_limit_start(0, z->o->seconds - USUAL);
+    z->out.cut = false;                             /* this goes on where that was cut */
+    for (int k = 0, failures = 0; k < MOST && failures < PATIENCE && !z->out.cut
+                                  && limit.work < limit.most / 2; k++) {
         double before = sum_of_all(z->pool);
-        search(z, limit, effort *= 2, 0.9);
-        more = sum_of_all(z->pool) != before;
+        search(z, &limit, effort *= 2, 0.9);
+        failures = sum_of_all(z->pool) != before ? 0 : failures + 1;
     }
     run_least(z, USUAL * ampleness(z));
+}
+
+/* The usual time, or less if less is asked for; a number of moves may take all that there is. */
+static LsLimit usual_limit(const Fill *z)
+{
+    bool longer = z->o->effort == 0 && z->o->seconds > USUAL;
+    return ls_limit_start(z->o->effort, longer ? USUAL : z->o->seconds);
 }
 
 /* The search starts from the best it is given, and may miss what is near to something else: where
@@ -294,7 +303,7 @@ static void run_auto(Fill *z, LsProb *p, Variants v)
 {
     enum { SMALL = 1500, FEW = 600, QUICK = 240, CYCLES = 3 };
     ls_strategy_order(z->pool);
-    LsLimit limit = ls_limit_start(z->o->effort, z->o->seconds);
+    LsLimit limit = usual_limit(z);
     uint32_t effort = limit.effort;
     if (p->n < SMALL) {
         ls_strategy_closure(z->pool, p);
@@ -305,7 +314,7 @@ static void run_auto(Fill *z, LsProb *p, Variants v)
     offer_seeds(z, p, v, p->n < SMALL);
     ls_strategy_beam(z->pool, z->store_all, z->o->effort);
     if (p->n >= SMALL)
-        limit = ls_limit_start(z->o->effort, z->o->seconds);
+        limit = usual_limit(z);
     effort = p->n < SMALL ? (effort + 1) / 2 : effort;
     for (int k = p->n > QUICK ? 1 : CYCLES; k > 0; k--)
         search(z, &limit, effort, 0.9 / k);
@@ -313,7 +322,7 @@ static void run_auto(Fill *z, LsProb *p, Variants v)
         search(z, &limit, effort, 0.9);             /* there is time left */
     if (p->n <= FEW)                                /* in larger ones it finds little so soon */
         run_least(z, z->o->seconds > 0 && z->o->seconds < USUAL ? z->o->seconds : USUAL);
-    search_on(z, &limit, effort);
+    search_on(z, effort);
     ls_strategy_optima(z->pool, z->o->effort);
 }
 
