@@ -15,7 +15,6 @@ enum { LANES = 4, MOST_NEAR = 10, MOST_STARTS = 20 };
 
 typedef struct Search {
     LsCandidates *pool;
-    LsProb *p;
     LsAnneal a;
     LsAnneal lane[LANES];       /* for starts side by side; nothing is in their fronts between */
     int64_t *rung; uint32_t nrung;          /* targets, falling */
@@ -77,7 +76,7 @@ static void close_lanes(Search *s)
 static void run_batch(Batch *b)
 {
     open_lanes(b->s);
-    ls_side_by_side(LANES, run_starts, b);
+    ls_side_by_side(b->n < LANES ? b->n : LANES, run_starts, b);
     close_lanes(b->s);
 }
 
@@ -87,7 +86,7 @@ static void run_batch(Batch *b)
 static bool relieves_jointly(const Search *s)
 {
     enum { LEAST = 400, MOST = 3000 };
-    return s->p->n >= LEAST && s->p->n <= MOST && !s->turns;
+    return s->a.p->n >= LEAST && s->a.p->n <= MOST && !s->turns;
 }
 
 /* The order of the least peak. */
@@ -166,8 +165,9 @@ static void squeeze(Search *s)
 }
 
 /* Anneals once more at every target within reach, upwards, each from the best known by now. */
-static void ascend(const Search *s, LsAnneal *a)
+static void ascend(Search *s)
 {
+    LsAnneal *a = &s->a;
     for (uint32_t k = s->nrung; k-- > 0 && !a->cut;) {
         const LsFrontItem *best = ls_front_best(&a->front, s->rung[k]);
         if (best == NULL && (double)ls_front_least(&a->front)->peak * 0.93 < (double)s->rung[k])
@@ -180,8 +180,9 @@ static void ascend(const Search *s, LsAnneal *a)
 }
 
 /* Starts over from what costs least, and goes down with what it has: another way than before. */
-static void descend_anew(const Search *s, LsAnneal *a)
+static void descend_anew(Search *s)
 {
+    LsAnneal *a = &s->a;
     ls_anneal_load(a, &a->front.item[0].seq, s->rung[0]);
     for (uint32_t k = 0; k < s->nrung && !a->cut; k++) {
         a->m->target = s->rung[k];
@@ -195,7 +196,7 @@ static void descend_anew(const Search *s, LsAnneal *a)
 static void find_rungs(Search *s, int64_t store_all)
 {
     enum { FEW = 400 };                             /* nodes: there is time for many targets */
-    LsTargets t = ls_targets(s->pool->arena, s->a.top, store_all, s->p->n <= FEW);
+    LsTargets t = ls_targets(s->pool->arena, s->a.top, store_all, s->a.p->n <= FEW);
     s->rung = ls_arena_alloc(s->pool->arena, t.n + 1u, sizeof *s->rung);
     if (s->a.m->swaps)                              /* there may be something better than none */
         s->rung[s->nrung++] = s->a.top;
@@ -219,9 +220,9 @@ static void improve(Search *s)
     for (uint32_t k = 1; k < sizeof mood / sizeof *mood && !a->cut; k++) {
         ls_anneal_mood(a, mood[k][0], mood[k][1]);
         if (k % 2)
-            ascend(s, a);
+            ascend(s);
         else
-            descend_anew(s, a);
+            descend_anew(s);
     }
 }
 
@@ -232,7 +233,7 @@ bool ls_strategy_auto(LsCandidates *pool, int64_t store_all, LsLimit *limit)
         return false;
     LsArena *arena = ls_arena_new();
     int64_t top = pool->cand[0].peak;               /* the first costs the least */
-    Search s = {.pool = pool, .p = p, .a = ls_anneal_new(arena, p, top, limit),
+    Search s = {.pool = pool, .a = ls_anneal_new(arena, p, top, limit),
                 .starts = 4000 / (p->n + 200)};
     for (uint32_t k = 0; k < LANES; k++)
         s.lane[k] = ls_anneal_new(arena, p, top, limit);

@@ -45,15 +45,6 @@ LsCandidates *ls_candidates_beside(const LsCandidates *pool)
     return beside;
 }
 
-void ls_candidates_join(LsCandidates *pool, LsCandidates *beside)
-{
-    for (uint32_t k = 0; k < beside->n; k++)
-        ls_candidates_offer(pool, &beside->cand[k].seq, beside->cand[k].strategy);
-    LsArena *arena = beside->arena;
-    ls_candidates_free(beside);
-    ls_arena_free(arena);
-}
-
 /* Sequences are made by the thousand and mostly thrown away: their arena is renewed now and
  * then. */
 static void renew(LsCandidates *pool)
@@ -63,19 +54,19 @@ static void renew(LsCandidates *pool)
         ls_candidates_renew(pool);
 }
 
-static void offer(LsCandidates *pool, const LsSeq *seq, const char *strategy)
+/* Takes a copy of c.seq with these figures, in the place of what it beats. */
+static void put(LsCandidates *pool, LsCand c)
 {
-    ls_live(pool->prob, seq, pool->live);
-    LsCand c = {.peak = pool->live->peak, .cost = pool->live->cost, .strategy = strategy};
+    const LsSeq seq = c.seq;
     uint32_t at = 0, left = 0;
     for (uint32_t k = 0; k < pool->n; k++) {
         const LsCand *o = &pool->cand[k];
-        if (o->peak <= c.peak && o->cost <= c.cost && strcmp(o->strategy, strategy) == 0)
+        if (o->peak <= c.peak && o->cost <= c.cost && strcmp(o->strategy, c.strategy) == 0)
             return;
     }
     for (uint32_t k = 0; k < pool->n; k++) {        /* drop what it beats */
         LsCand o = pool->cand[k];
-        if (o.peak >= c.peak && o.cost >= c.cost && strcmp(o.strategy, strategy) == 0)
+        if (o.peak >= c.peak && o.cost >= c.cost && strcmp(o.strategy, c.strategy) == 0)
             continue;
         pool->cand[left++] = o;
         at += o.cost < c.cost || (o.cost == c.cost && o.peak <= c.peak);
@@ -85,9 +76,28 @@ static void offer(LsCandidates *pool, const LsSeq *seq, const char *strategy)
                                &pool->room);
     memmove(pool->cand + at + 1, pool->cand + at, (pool->n - at) * sizeof *pool->cand);
     pool->n++;
-    c.seq = (LsSeq){ls_arena_alloc(pool->arena, seq->n + 1u, sizeof *seq->node), seq->n};
-    memcpy(c.seq.node, seq->node, seq->n * sizeof *seq->node);
+    c.seq = (LsSeq){ls_arena_alloc(pool->arena, seq.n + 1u, sizeof *seq.node), seq.n};
+    memcpy(c.seq.node, seq.node, seq.n * sizeof *seq.node);
     pool->cand[at] = c;
+}
+
+static void offer(LsCandidates *pool, const LsSeq *seq, const char *strategy)
+{
+    ls_live(pool->prob, seq, pool->live);
+    put(pool, (LsCand){.seq = *seq, .peak = pool->live->peak, .cost = pool->live->cost,
+                       .strategy = strategy});
+}
+
+void ls_candidates_join(LsCandidates *pool, LsCandidates *beside)
+{
+    for (uint32_t k = 0; k < beside->n; k++) {      /* of the same problem: the figures hold */
+        const LsCand *c = &beside->cand[k];
+        put(pool, (LsCand){.seq = c->seq, .peak = c->peak, .cost = c->cost,
+                           .strategy = c->strategy});
+    }
+    LsArena *arena = beside->arena;
+    ls_candidates_free(beside);
+    ls_arena_free(arena);
 }
 
 void ls_candidates_offer(LsCandidates *pool, const LsSeq *seq, const char *strategy)

@@ -52,14 +52,12 @@ static bool is_named(const Fill *z, const char *name)
     return z->o->strategy != NULL && strncmp(z->o->strategy, name, strlen(name)) == 0;
 }
 
-enum { USUAL = 2 };             /* seconds of planning */
-
 /* How much more than the usual plan time there is. What the DPs may do follows from it and from
  * counts, not from a clock: plans are the same everywhere. */
 static double ampleness(const Fill *z)
 {
     enum { MOST = 16 };         /* no limit at all is no reason to wait for hours */
-    double more = z->o->seconds / USUAL;
+    double more = z->o->seconds / LS_USUAL_SECONDS;
     return more < 1 ? 1 : more < MOST ? more : MOST;
 }
 
@@ -279,7 +277,7 @@ static void search_on(Fill *z, uint32_t effort)
     enum { MOST = 10, PATIENCE = 3 };
     if (z->o->effort > 0 || ampleness(z) <= 1)
         return;
-    LsLimit limit = ls_limit_start(0, z->o->seconds - USUAL);
+    LsLimit limit = ls_limit_start(0, z->o->seconds - LS_USUAL_SECONDS);
     z->out.cut = false;                             /* this goes on where that was cut */
     for (int k = 0, failures = 0; k < MOST && failures < PATIENCE && !z->out.cut
                                   && limit.work < limit.most / 2; k++) {
@@ -287,14 +285,20 @@ static void search_on(Fill *z, uint32_t effort)
         search(z, &limit, effort *= 2, 0.9);
         failures = sum_of_all(z->pool) != before ? 0 : failures + 1;
     }
-    run_least(z, USUAL * ampleness(z));
+    run_least(z, LS_USUAL_SECONDS * ampleness(z));
 }
 
-/* The usual time, or less if less is asked for; a number of moves may take all that there is. */
+/* Seconds that are asked for, up to the usual. */
+static double usual_seconds(const Fill *z)
+{
+    double asked_for = z->o->seconds;
+    return asked_for > 0 && asked_for < LS_USUAL_SECONDS ? asked_for : LS_USUAL_SECONDS;
+}
+
+/* A number of moves may take all the time that there is. */
 static LsLimit usual_limit(const Fill *z)
 {
-    bool longer = z->o->effort == 0 && z->o->seconds > USUAL;
-    return ls_limit_start(z->o->effort, longer ? USUAL : z->o->seconds);
+    return ls_limit_start(z->o->effort, z->o->effort == 0 ? usual_seconds(z) : z->o->seconds);
 }
 
 /* The search starts from the best it is given, and may miss what is near to something else: where
@@ -321,7 +325,7 @@ static void run_auto(Fill *z, LsProb *p, Variants v)
     for (int k = 1; p->n > QUICK && k < CYCLES && limit.work < limit.most / 2; k++)
         search(z, &limit, effort, 0.9);             /* there is time left */
     if (p->n <= FEW)                                /* in larger ones it finds little so soon */
-        run_least(z, z->o->seconds > 0 && z->o->seconds < USUAL ? z->o->seconds : USUAL);
+        run_least(z, usual_seconds(z));
     search_on(z, effort);
     ls_strategy_optima(z->pool, z->o->effort);
 }

@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum { LS_USUAL_SECONDS = 2 };  /* of planning */
+
 typedef struct LsLimit {
     uint32_t effort;            /* percent of the usual number of moves */
     uint64_t work, most;        /* what was done, what may be: about ns of one core of 2023 */
@@ -16,7 +18,7 @@ typedef struct LsLimit {
 /* Processor time of this process, seconds. */
 double ls_cpu_seconds(void);
 
-/* From now on: effort 0 is 100, seconds <= 0 is 2. An effort of less than 100 has as much less
+/* From now on: effort 0 is 100, seconds <= 0 the usual. An effort of less than 100 has as much less
  * time. */
 LsLimit ls_limit_start(uint32_t effort, double seconds);
 
