@@ -366,16 +366,20 @@ static void join_all(Net *n, Layers *l)
     }
 }
 
-/* A node all of whose operands are there, one as likely as the other. wait: by node: operands that
- * are not; NONE: it is there itself. */
-static int any_ready(Net *n, const int *wait, int many)
+/* What waits for its turn: the latest that became ready is made first, those that became ready at
+ * once in any order. */
+typedef struct Stack { int *v, n; } Stack;
+
+static void push(Stack *s, int v) { s->v[s->n++] = v; }
+
+/* Shuffles what lies above first. */
+static void shuffle(Net *n, Stack *s, int first)
 {
-    int pick = NONE;
-    uint32_t seen = 0;
-    for (int v = 0; v < many; v++)
-        if (wait[v] == 0 && below(n, ++seen) == 0)
-            pick = v;
-    return pick;
+    for (int k = s->n - 1; k > first; k--) {
+        int other = first + (int)below(n, (uint32_t)(k - first + 1)), v = s->v[k];
+        s->v[k] = s->v[other];
+        s->v[other] = v;
+    }
 }
 
 static int layered(Net *n, int size)
@@ -390,16 +394,19 @@ static int layered(Net *n, int size)
     int *wait = ls_arena_alloc(n->arena, (size_t)many, sizeof *wait);
     for (int k = 0; k < many * many; k++)
         wait[k % many] += l.edge[k];
-    for (int v; (v = any_ready(n, wait, many)) != NONE;) {
+    Stack ready = {.v = ls_arena_alloc(n->arena, (size_t)many, sizeof(int))};
+    for (push(&ready, 0); ready.n > 0;) {
+        int v = ready.v[--ready.n], first = ready.n;
         uint32_t nin = 0;
         int64_t bytes = 10 * (1 + (int64_t)(400 * part(n) * (part(n) + part(n))));
         made[v] = tensor(n, "v", (uint32_t)v, bytes, false);
         for (int u = 0; u < many; u++) {
             if (l.edge[(size_t)u * many + v])
                 in[nin++] = made[u];
-            wait[u] -= l.edge[(size_t)v * many + u];
+            if (l.edge[(size_t)v * many + u] && --wait[u] == 0)
+                push(&ready, u);
         }
-        wait[v] = NONE;
+        shuffle(n, &ready, first);
         node(n, "Op", LS_DAG_FORWARD, below(n, 1000), in, nin, made[v], false)->required =
             v == many - 1;
     }

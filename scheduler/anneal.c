@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-#include "scheduler/joint.h"
 
 typedef struct Extra { double cost; uint32_t run, node; } Extra;
 
@@ -77,19 +76,6 @@ void ls_anneal_take_back(LsAnneal *s)
     ls_arena_free(arena);
 }
 
-/* Takes back a recomputation, and makes room for what that holds in other places. */
-static bool drop_and_relieve(LsAnneal *s)
-{
-    enum { MOST = 6, TRIES = 24 };
-    uint32_t run = ls_moves_extra(s->m);
-    if (run == LS_TAPE_END || !ls_move_drop(s->m, run))
-        return false;
-    for (int k = 0; k < MOST && ls_tape_peak(s->t) > s->m->target; k++)
-        if (!ls_move_relieve(s->m, TRIES))
-            return true;
-    return true;
-}
-
 /* Makes room at the peak, and takes back what that allows. */
 static bool relieve_and_drop(LsAnneal *s)
 {
@@ -107,13 +93,14 @@ static bool relieve_and_drop(LsAnneal *s)
 
 static bool change(LsAnneal *s)
 {
+    enum { TRIES = 24 };
     uint32_t kind = ls_moves_random(s->m, 16);
     if (s->m->swaps && kind < 3)
         return kind == 0 ? ls_move_forgo(s->m) : ls_move_swap(s->m);
     if (kind < 9 && ls_tape_peak(s->t) > s->m->target)
         return ls_move_relieve(s->m, 4);
     if (kind < 7)
-        return drop_and_relieve(s);
+        return ls_move_trade(s->m, TRIES);
     if (kind < 9)
         return relieve_and_drop(s);
     return ls_move_shift(s->m);
@@ -153,11 +140,9 @@ void ls_anneal_load(LsAnneal *s, const LsSeq *seq, int64_t target)
     ls_tape_load(s->t, seq);
 }
 
-void ls_anneal_attempt(LsAnneal *s, const LsSeq *seq, int64_t target, bool jointly)
+void ls_anneal_attempt(LsAnneal *s, const LsSeq *seq, int64_t target)
 {
     ls_anneal_load(s, seq, target);
-    if (jointly && !s->cut)
-        s->cut = !ls_moves_make_room(s->m, s->weight, s->hot, &s->limit);
     if (ls_anneal_repair(s)) {
         ls_anneal_take_back(s);
         ls_moves_swap_cheaper(s->m);

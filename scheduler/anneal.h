@@ -42,9 +42,8 @@ void ls_anneal_take_back(LsAnneal *s);
 /* The tighter the target, the more runs again, and the more moves to put them right. */
 void ls_anneal_run(LsAnneal *s);
 
-/* Repairs seq for the target, where `jointly` by joint relief first; the result goes to the
- * front. */
-void ls_anneal_attempt(LsAnneal *s, const LsSeq *seq, int64_t target, bool jointly);
+/* Repairs seq for the target; the result goes to the front. */
+void ls_anneal_attempt(LsAnneal *s, const LsSeq *seq, int64_t target);
 
 /* Offers its front to the pool, as `auto`. */
 void ls_anneal_offer(const LsAnneal *s, LsCandidates *pool);

@@ -9,7 +9,6 @@
 #include "scheduler/parallel.h"
 #include "scheduler/strategy.h"
 #include "scheduler/targets.h"
-#include "scheduler/turn.h"
 
 enum { LANES = 4, MOST_NEAR = 10, MOST_STARTS = 20 };
 
@@ -19,24 +18,23 @@ typedef struct Search {
     LsAnneal lane[LANES];       /* for starts side by side; nothing is in their fronts between */
     int64_t *rung; uint32_t nrung;          /* targets, falling */
     uint32_t starts;            /* random ones, at one target */
-    bool turns;                 /* the graph has a backward part */
 } Search;
 
 /* ---- lanes ---- */
 
-typedef struct Start { const LsSeq *seq; uint64_t rnd; bool jointly; } Start;
+typedef struct Start { const LsSeq *seq; uint64_t rnd; } Start;
 
 typedef struct Batch {
     Search *s;
     int64_t target;
-    Start item[MOST_NEAR + MOST_STARTS + 1];
+    Start item[MOST_NEAR + MOST_STARTS];
     uint32_t n;
 } Batch;
 
-static void add_start(Batch *b, const LsSeq *seq, bool jointly)
+static void add_start(Batch *b, const LsSeq *seq)
 {
     uint64_t seed = ls_moves_random(b->s->a.m, 1u << 31);
-    b->item[b->n++] = (Start){seq, seed * UINT64_C(0x9e3779b97f4a7c15) | 1, jointly};
+    b->item[b->n++] = (Start){seq, seed * UINT64_C(0x9e3779b97f4a7c15) | 1};
 }
 
 static void run_starts(void *batch, uint32_t k)
@@ -45,7 +43,7 @@ static void run_starts(void *batch, uint32_t k)
     LsAnneal *lane = &b->s->lane[k];
     for (uint32_t j = k; j < b->n; j += LANES) {
         lane->m->rnd = b->item[j].rnd;
-        ls_anneal_attempt(lane, b->item[j].seq, b->target, b->item[j].jointly);
+        ls_anneal_attempt(lane, b->item[j].seq, b->target);
     }
 }
 
@@ -82,35 +80,17 @@ static void run_batch(Batch *b)
 
 /* ---- */
 
-/* In large graphs that no turn from forward to backward tells what to keep in. */
-static bool relieves_jointly(const Search *s)
-{
-    enum { LEAST = 400, MOST = 3000 };
-    return s->a.p->n >= LEAST && s->a.p->n <= MOST && !s->turns;
-}
-
-/* The order of the least peak. */
-static const LsSeq *best_order(const Search *s)
-{
-    const LsCand *c = s->pool->cand, *order = c;
-    for (uint32_t k = 1; k < s->pool->n && c[k].cost <= c[0].cost * (1 + 1e-9); k++)
-        order = c[k].peak < order->peak ? &c[k] : order;
-    return &order->seq;
-}
-
 /* What comes near to the target in the pool, and random ones. */
 static void attempt_all(Search *s, int64_t target)
 {
     static const double near[MOST_NEAR] = {1, 1.02, 1.04, 1.07, 1.1, 1.14, 1.2, 1.3, 1.5, 2};
     const LsCand *last = NULL;
     Batch b = {.s = s, .target = target};
-    if (relieves_jointly(s))
-        add_start(&b, best_order(s), true);
     for (size_t j = 0; j < MOST_NEAR; j++) {
         int64_t peak = (int64_t)((double)target * near[j]);
         const LsCand *c = ls_candidates_within(s->pool, peak);
         if (c != NULL && c != last)
-            add_start(&b, &c->seq, false);
+            add_start(&b, &c->seq);
         last = c;
     }
     run_batch(&b);
@@ -118,7 +98,7 @@ static void attempt_all(Search *s, int64_t target)
     for (uint32_t k = 0; k < s->starts; k++) {
         uint32_t pick = ls_moves_random(s->a.m, s->pool->n + s->a.front.n);
         add_start(&b, pick < s->pool->n ? &s->pool->cand[pick].seq
-                                        : &s->a.front.item[pick - s->pool->n].seq, false);
+                                        : &s->a.front.item[pick - s->pool->n].seq);
     }
     run_batch(&b);
 }
@@ -128,9 +108,6 @@ static bool descend(Search *s, int64_t target)
 {
     LsAnneal *a = &s->a;
     attempt_all(s, target);
-    const LsFrontItem *near = ls_front_best(&a->front, (int64_t)((double)target * 1.06));
-    if (relieves_jointly(s) && near != NULL && near->peak > target)
-        ls_anneal_attempt(a, &near->seq, target, true);
     const LsFrontItem *best = ls_front_best(&a->front, target);
     if (best == NULL && a->front.n > 0)
         best = ls_front_least(&a->front);
@@ -151,12 +128,8 @@ static void squeeze(Search *s)
         const LsFrontItem *least = ls_front_least(&a->front);
         int64_t peak = least->peak;
         int64_t target = (int64_t)((double)peak * part[k]);
-        if (relieves_jointly(s)) {
-            ls_anneal_attempt(a, &least->seq, target, true);
-        } else {
-            ls_anneal_load(a, &least->seq, target);
-            ls_anneal_repair(a);
-        }
+        ls_anneal_load(a, &least->seq, target);
+        ls_anneal_repair(a);
         ls_anneal_run(a);
         if (a->cut)
             return;
@@ -237,7 +210,6 @@ bool ls_strategy_auto(LsCandidates *pool, int64_t store_all, LsLimit *limit)
                 .starts = 4000 / (p->n + 200)};
     for (uint32_t k = 0; k < LANES; k++)
         s.lane[k] = ls_anneal_new(arena, p, top, limit);
-    s.turns = ls_turn_mark(p, ls_arena_alloc(arena, p->n, sizeof(bool)));
     find_rungs(&s, store_all);
     improve(&s);
     limit->work = s.a.limit.work;

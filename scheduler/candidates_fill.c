@@ -306,9 +306,11 @@ static LsLimit usual_limit(const Fill *z)
 static void run_auto(Fill *z, LsProb *p, Variants v)
 {
     enum { SMALL = 1500, FEW = 600, QUICK = 240, CYCLES = 3 };
-    ls_strategy_order(z->pool);
     LsLimit limit = usual_limit(z);
     uint32_t effort = limit.effort;
+    ls_strategy_roam(z->pool, &limit);
+    ls_strategy_order(z->pool);
+    limit = usual_limit(z);
     if (p->n < SMALL) {
         ls_strategy_closure(z->pool, p);
         if (p->n > QUICK)

@@ -33,6 +33,15 @@ double ls_moves_rise(LsMoves *m, double heat)
     return -heat * log((ls_moves_random(m, 1u << 30) + 1.0) / (1u << 30));
 }
 
+double ls_moves_energy(const LsMoves *m, double weight)
+{
+    int64_t over = ls_tape_peak(m->t) - m->target;
+    if (over <= 0)
+        return m->t->cost;
+    return m->t->cost
+           + weight * ((double)over + (double)ls_peak_tree_over(&m->t->tree, m->target) / 8);
+}
+
 bool ls_moves_out_of_time(LsMoves *m, LsLimit *limit)
 {
     limit->work += *m->t->work;
@@ -240,6 +249,18 @@ uint32_t ls_moves_extra(LsMoves *m)
             return run;
     }
     return LS_TAPE_END;
+}
+
+bool ls_move_trade(LsMoves *m, uint32_t tries)
+{
+    enum { MOST = 6 };
+    uint32_t run = ls_moves_extra(m);
+    if (run == LS_TAPE_END || !ls_move_drop(m, run))
+        return false;
+    for (int k = 0; k < MOST && ls_tape_peak(m->t) > m->target; k++)
+        if (!ls_move_relieve(m, tries))
+            return true;
+    return true;
 }
 
 uint32_t ls_moves_readers(const LsTape *t, uint32_t run, uint32_t x, uint32_t most,

@@ -27,6 +27,9 @@ uint32_t ls_moves_random(LsMoves *m, uint32_t n);
 /* What the Metropolis rule lets an energy rise by this time: a random number of mean `heat`. */
 double ls_moves_rise(LsMoves *m, double heat);
 
+/* Cost, and `weight` for every byte above the target at the peak and an eighth at every run. */
+double ls_moves_energy(const LsMoves *m, double weight);
+
 /* Counts the tape's work towards the limit; whether that is over. */
 bool ls_moves_out_of_time(LsMoves *m, LsLimit *limit);
 
@@ -36,6 +39,13 @@ uint32_t ls_moves_run_again(LsMoves *m, uint32_t node, uint32_t before);
 /* Makes a tensor that is idle at the peak anew before it is read next, with what that takes, or
  * lets readers take kernels that do without it: the cheapest per byte of `tries` random choices. */
 bool ls_move_relieve(LsMoves *m, uint32_t tries);
+
+/* Makes what a random run reads again in front of it, unless that costs more than `most`. */
+bool ls_move_again_for_any(LsMoves *m, double most);
+/* Likewise for the next reader of something idle at the peak; all: with what it takes that is not
+ * in memory either. */
+bool ls_move_again_for_peak(LsMoves *m, double most);
+bool ls_move_all_again_for_peak(LsMoves *m, double most);
 
 /* Takes back the run, whose readers go on with what was made before, and all runs that thereby
  * nobody needs. */
@@ -47,9 +57,16 @@ bool ls_moves_can_drop(const LsMoves *m, uint32_t run);
 /* A random run that ls_move_drop can take back, or LS_TAPE_END after a few tries. */
 uint32_t ls_moves_extra(LsMoves *m);
 
+/* Takes back a random run, and makes room for what that holds in other places, each the best of
+ * `tries`. */
+bool ls_move_trade(LsMoves *m, uint32_t tries);
+
 /* Moves a random run to another place between what it reads and who reads it; one in two looks
  * at what is idle at the peak. A weight gradient may take its update along. */
 bool ls_move_shift(LsMoves *m);
+
+/* Moves a random run to anywhere: readers may go on with something else than before. */
+bool ls_move_jump(LsMoves *m);
 
 /* Lets an alternative make what a random run makes, or the other way round. */
 bool ls_move_swap(LsMoves *m);

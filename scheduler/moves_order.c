@@ -115,3 +115,15 @@ bool ls_move_shift(LsMoves *m)
         ls_tape_insert(t, with, before);
     return true;
 }
+
+bool ls_move_jump(LsMoves *m)
+{
+    LsTape *t = m->t;
+    uint32_t run = ls_moves_any_run(m, 0), before = ls_moves_any_run(m, 0);
+    if (run == LS_TAPE_END || before == run || before == t->run[run].next)
+        return false;
+    uint32_t node = t->run[run].node;
+    ls_tape_remove(t, run);
+    ls_tape_insert(t, node, before);
+    return true;
+}

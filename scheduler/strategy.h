@@ -43,6 +43,10 @@ void ls_strategy_closure(LsCandidates *pool, LsProb *p);
  * targets. */
 void ls_strategy_hierarchy(LsCandidates *pool, LsProb *p);
 
+/* Offers what annealing from any order and any recomputation finds for falling targets; only for
+ * graphs without a backward part. */
+void ls_strategy_roam(LsCandidates *pool, LsLimit *limit);
+
 /* Repairs what the pool holds by now for a ladder of targets, improves it, and offers what no
  * other sequence beats. store_all: live peak of everything once, nothing in place. Whether the
  * clock cut the search. */

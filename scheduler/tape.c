@@ -127,6 +127,18 @@ static void touch(LsTape *t, uint32_t run)
     t->dirty[t->ndirty++] = run;
 }
 
+static void take_slot(LsTape *t, uint32_t slot, uint32_t run)
+{
+    t->at[slot] = run;
+    t->full[slot / 64] |= UINT64_C(1) << slot % 64;
+}
+
+static void leave_slot(LsTape *t, uint32_t slot)
+{
+    t->at[slot] = LS_TAPE_END;
+    t->full[slot / 64] &= ~(UINT64_C(1) << slot % 64);
+}
+
 static uint32_t last_slot(const LsTape *t, uint32_t run)
 {
     return run == LS_TAPE_END ? t->tree.n - 1 : t->run[run].slot;
@@ -280,12 +292,14 @@ static void spread(LsTape *t)
             want *= 2;
         t->tree = ls_peak_tree_new(t->arena, want);
         t->at = ls_arena_alloc(t->arena, want, sizeof *t->at);
+        t->full = ls_arena_alloc(t->arena, want / 64, sizeof *t->full);
         t->fill = ls_arena_alloc(t->arena, want + 1u, sizeof *t->fill);
     }
     memset(t->at, 0, t->tree.n * sizeof *t->at);
+    memset(t->full, 0, t->tree.n / 64 * sizeof *t->full);
     for (uint32_t r = t->run[LS_TAPE_END].next; r != LS_TAPE_END; r = t->run[r].next, s++) {
         t->run[r].slot = (uint32_t)((uint64_t)(2 * s + 1) * t->tree.n / (2 * (t->n + 1)));
-        t->at[t->run[r].slot] = r;
+        take_slot(t, t->run[r].slot, r);
     }
     fill_tree(t);
 }
@@ -316,8 +330,8 @@ static void slide(LsTape *t, uint32_t run, uint32_t to)
     int64_t mine = p->workspace[v] - t->run[run].saved - EMPTY;
     add(t, from, from, -mine);
     add(t, to, to, mine);
-    t->at[from] = LS_TAPE_END;
-    t->at[to] = run;
+    leave_slot(t, from);
+    take_slot(t, to, run);
     t->run[run].slot = to;
 }
 
@@ -376,7 +390,7 @@ static uint32_t put_run(LsTape *t, uint32_t node, uint32_t before)
     uint32_t slot = free_slot(t, before), r = new_run(t), prev = t->run[before].prev;
     t->run[r] = (LsTapeRun){.node = node, .prev = prev, .next = before, .slot = slot};
     t->run[prev].next = t->run[before].prev = r;
-    t->at[slot] = r;
+    take_slot(t, slot, r);
     *t->work += RUN_WORK;
     t->n++;
     t->count[node]++;
@@ -404,7 +418,7 @@ static void take_run(LsTape *t, uint32_t r)
     t->count[node]--;
     *t->work += RUN_WORK;
     t->n--;
-    t->at[slot] = LS_TAPE_END;
+    leave_slot(t, slot);
     t->run[t->run[r].prev].next = t->run[r].next;
     t->run[t->run[r].next].prev = t->run[r].prev;
     t->run[r].node = LS_NO_ID;
@@ -500,9 +514,13 @@ void ls_tape_store(const LsTape *t, LsSeq *seq)
 
 uint32_t ls_tape_run_from(const LsTape *t, uint32_t slot)
 {
-    while (slot < t->tree.n && t->at[slot] == LS_TAPE_END)
-        slot++;
-    return slot < t->tree.n ? t->at[slot] : LS_TAPE_END;
+    uint32_t word = slot / 64, words = t->tree.n / 64;
+    if (word >= words)
+        return LS_TAPE_END;
+    uint64_t rest = t->full[word] & UINT64_MAX << slot % 64;
+    while (rest == 0 && ++word < words)
+        rest = t->full[word];
+    return rest == 0 ? LS_TAPE_END : t->at[64 * word + (uint32_t)__builtin_ctzll(rest)];
 }
 
 uint32_t ls_tape_maker(const LsTape *t, uint32_t tensor, uint32_t run)

@@ -34,6 +34,7 @@ typedef struct LsTape {
     LsTapeRun *run; uint32_t nrun, room, free;      /* free: chained by next; LS_TAPE_END: none */
     uint32_t *count;            /* by node: its runs on the tape */
     uint32_t *at;               /* by slot: run, or LS_TAPE_END */
+    uint64_t *full;             /* by slot, a bit: a run is there */
     LsPeakTree tree;
     int64_t *fill;              /* scratch of as many numbers as there are slots, plus one */
     LsTapeChange *change; uint32_t nchange, change_room;

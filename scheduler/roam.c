@@ -1,0 +1,117 @@
+/* scheduler/roam.c -- simulated annealing that may go anywhere: small changes of the order, runs that
+ * come and go, down through targets, each from a heat at which much is taken (as FastSA, Yamada et
+ * al. 2023).
+ *
+ * It knows nothing of what is worth keeping; where the order decides more than that, in graphs
+ * without a turn from forward to backward, it finds what repairs of the cheapest do not. */
+#include "scheduler/anneal.h"
+
+#include <math.h>
+
+#include "scheduler/parallel.h"
+#include "scheduler/strategy.h"
+#include "scheduler/turn.h"
+
+enum { LANES = 2 };
+
+typedef struct Roam {
+    LsAnneal lane[LANES];
+    const LsSeq *from;
+    uint32_t moves;             /* at each target */
+} Roam;
+
+/* most: what may be paid for the change. */
+static bool change(LsAnneal *s, double most)
+{
+    enum { TRIES = 8 };
+    LsMoves *m = s->m;
+    if (m->swaps && ls_moves_random(m, 16) == 0)
+        return ls_move_swap(m);
+    uint32_t kind = ls_moves_random(m, 30), run;
+    if (kind < 12)
+        return ls_move_shift(m);
+    if (kind < 16)
+        return ls_move_again_for_any(m, most);
+    if (kind < 20)
+        return ls_move_again_for_peak(m, most);
+    if (kind < 24)
+        return ls_move_all_again_for_peak(m, most);
+    if (kind == 24)
+        return ls_move_jump(m);
+    if (kind == 25)
+        return ls_move_trade(m, TRIES);
+    return (run = ls_moves_extra(m)) != LS_TAPE_END && ls_move_drop(m, run);
+}
+
+/* From one target to the next, at first with targets between them. */
+static void anneal(LsAnneal *s, int64_t from, int64_t to, uint32_t moves)
+{
+    enum { STEP = 256 };                            /* moves for which heat and target stay */
+    const double soft = 0.2, cool = 1.0 / 60;
+    double now = 0, heat = 0;
+    s->t->nchange = 0;
+    for (uint32_t k = 0; k < moves && !s->cut; k++) {
+        if (k % STEP == 0) {
+            double part = (double)k / moves, left = part < soft ? 1 - part / soft : 0;
+            s->m->target = to + (int64_t)(left * (double)(from - to));
+            heat = s->hot * pow(cool, part);
+            now = ls_moves_energy(s->m, s->weight);
+            s->cut = ls_moves_out_of_time(s->m, &s->limit);
+        }
+        double rise = ls_moves_rise(s->m, heat);
+        bool made = change(s, now + rise - s->t->cost) && s->t->bad == 0;
+        double then = made ? ls_moves_energy(s->m, s->weight) : 0;
+        if (!made || then - now > rise) {
+            ls_tape_undo(s->t, 0);
+            continue;
+        }
+        s->t->nchange = 0;
+        now = then;
+        ls_front_offer(&s->front, s->t);
+    }
+}
+
+static void descend(void *roam, uint32_t k)
+{
+    enum { PARTS = 40, GIVE_UP = 3 };
+    Roam *r = roam;
+    LsAnneal *s = &r->lane[k];
+    int64_t from = s->top;
+    s->m->rnd += k << 20;
+    ls_anneal_load(s, r->from, from);
+    for (uint32_t part = PARTS - 1, missed = 0; part > 0 && missed < GIVE_UP && !s->cut; part--) {
+        int64_t to = s->top / PARTS * part;
+        anneal(s, from, to, r->moves);
+        const LsFrontItem *best = ls_front_best(&s->front, to);
+        missed = best != NULL ? 0 : missed + 1;
+        if (best != NULL)
+            ls_anneal_load(s, &best->seq, to);
+        from = to;
+    }
+}
+
+void ls_strategy_roam(LsCandidates *pool, LsLimit *limit)
+{
+    enum { MOST = 50000, PER_NODE = 200 };
+    LsProb *p = pool->prob;
+    if (pool->n == 0 || pool->cand[0].peak == 0
+        || ls_turn_mark(p, ls_arena_alloc(p->arena, p->n, sizeof(bool))))
+        return;
+    LsArena *arena = ls_arena_new();
+    uint32_t moves = p->n < MOST / PER_NODE ? p->n * PER_NODE : MOST;
+    Roam r = {.from = &pool->cand[0].seq,
+              .moves = (uint32_t)((uint64_t)moves * limit->effort / 100)};
+    for (uint32_t k = 0; k < LANES; k++) {
+        r.lane[k] = ls_anneal_new(arena, p, pool->cand[0].peak, limit);
+        ls_anneal_mood(&r.lane[k], 3, 3);
+    }
+    ls_side_by_side(LANES, descend, &r);
+    for (uint32_t k = 1; k < LANES; k++) {
+        ls_front_move(&r.lane[0].front, &r.lane[k].front);
+        ls_anneal_free(&r.lane[k]);
+    }
+    ls_anneal_offer(&r.lane[0], pool);
+    limit->work = r.lane[0].limit.work;
+    ls_anneal_free(&r.lane[0]);
+    ls_arena_free(arena);
+}

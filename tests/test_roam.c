@@ -1,0 +1,158 @@
+/* tests/test_roam.c -- moves that go anywhere keep a tape valid, and annealing with them finds the
+ * optima of small graphs without a backward part. */
+#include <check.h>
+#include <math.h>
+#include <string.h>
+
+#include "scheduler/moves.h"
+#include "scheduler/optimum.h"
+#include "scheduler/sequence.h"
+#include "scheduler/strategy.h"
+#include "tests/dag_tools.h"
+#include "tests/suite.h"
+
+static LsArena *a;
+static void open_arena(void) { a = ls_arena_new(); }
+static void close_arena(void) { ls_arena_free(a); }
+
+/* The tape is a valid sequence with the figures of live.h, which does all that must be done. */
+static void check_tape(const LsTape *t, uint64_t seed)
+{
+    LsProb *p = t->p;
+    LsSeq seq = {ls_arena_alloc(a, t->n + 1u, sizeof *seq.node), 0};
+    ls_tape_store(t, &seq);
+    LsLive *live = ls_live_new(p);
+    ls_live(p, &seq, live);
+    ck_assert_msg(live->peak == ls_tape_peak(t), "seed %d: peak %ld, live.h has %ld", (int)seed,
+                  (long)ls_tape_peak(t), (long)live->peak);
+    ck_assert_double_eq_tol(live->cost, t->cost, 1e-9 * (1 + live->cost));
+    for (uint32_t v = 0; v < p->n; v++) {
+        ck_assert_msg(!p->needed[v] || t->count[v] > 0, "seed %d: node %u is gone", (int)seed, v);
+        ck_assert(!p->stuck[v] || t->count[v] <= 1);
+    }
+}
+
+static bool change(LsMoves *m, uint32_t kind)
+{
+    switch (kind) {
+    case 0: return ls_move_again_for_any(m, INFINITY);
+    case 1: return ls_move_again_for_peak(m, INFINITY);
+    case 2: return ls_move_all_again_for_peak(m, INFINITY);
+    case 3: return ls_move_jump(m);
+    default: return ls_move_trade(m, 4);
+    }
+}
+
+START_TEST(moves_that_leave_no_bad_read_leave_a_valid_sequence)
+{
+    uint32_t made[5] = {0};
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        LsProb *p = ls_prob_new(a, dag_make(a, 6 + seed, seed), seed % 3 != 0);
+        LsSeq plain = ls_seq_plain(p);
+        LsMoves *m = ls_moves_new(a, ls_tape_new(p));
+        ls_tape_load(m->t, &plain);
+        m->target = ls_tape_peak(m->t) / 10 * 8;
+        for (uint32_t k = 0; k < 300; k++) {
+            if (!change(m, k % 5) || m->t->bad > 0 || m->t->n > 4 * p->n) {
+                ls_tape_undo(m->t, 0);
+                continue;
+            }
+            m->t->nchange = 0;
+            made[k % 5]++;
+            if (made[k % 5] % 8 == 0)
+                check_tape(m->t, seed);
+        }
+        check_tape(m->t, seed);
+        ls_tape_free(m->t);
+    }
+    for (int k = 0; k < 5; k++)
+        ck_assert_msg(made[k] > 40, "kind %d was made %d times", k, (int)made[k]);
+}
+END_TEST
+
+START_TEST(nothing_dearer_than_allowed_is_made_again)
+{
+    LsProb *p = ls_prob_new(a, dag_make(a, 12, 1), true);
+    LsSeq plain = ls_seq_plain(p);
+    LsMoves *m = ls_moves_new(a, ls_tape_new(p));
+    ls_tape_load(m->t, &plain);
+    m->target = ls_tape_peak(m->t) / 2;
+    double cost = m->t->cost;
+    for (int k = 0; k < 200; k++) {
+        double most = 1 + k % 5;
+        if (k % 2 ? ls_move_again_for_any(m, most) : ls_move_again_for_peak(m, most))
+            ck_assert_double_le(m->t->cost, cost + most);
+        ls_tape_undo(m->t, 0);
+        ck_assert_double_eq_tol(m->t->cost, cost, 1e-9);
+    }
+    ls_tape_free(m->t);
+}
+END_TEST
+
+/* A random graph of nothing but forward nodes. */
+static LsDag *forward_only(uint32_t n, uint64_t seed)
+{
+    LsDag *g = dag_make(a, n, seed);
+    while (g->node[g->nnode - 1].kind != LS_DAG_FORWARD)
+        g->nnode--;
+    g->node[g->nnode - 1].required = true;
+    g->alignment = 1;
+    return g;
+}
+
+static LsCandidates *roam(const LsDag *g)
+{
+    LsProb *p = ls_prob_new(a, g, true);
+    LsCandidates *pool = ls_candidates_new(a, p);
+    ls_strategy_none(pool);
+    LsLimit limit = ls_limit_start(100, 1000);
+    ls_strategy_roam(pool, &limit);
+    return pool;
+}
+
+START_TEST(small_graphs_without_a_backward_part_get_their_optima)
+{
+    enum { STATES = 100000 };
+    uint32_t tried = 0, again = 0;
+    for (uint64_t seed = 0; seed < 40; seed++) {
+        LsDag *g = forward_only(8 + seed % 7, seed);
+        LsCandidates *pool = roam(g);
+        LsBoundGraph *b = ls_bound_graph_new(a, pool->prob);
+        for (uint32_t k = 0; k < pool->n; k++) {
+            const LsCand *c = ls_candidates_within(pool, pool->cand[k].peak);
+            LsOptimum best = ls_optimum_cost(b, c->peak, INFINITY, STATES);
+            if (!best.exact)
+                continue;
+            ck_assert_msg(c->cost <= best.value * (1 + 1e-9), "seed %d: %g at %ld bytes, not %g",
+                          (int)seed, c->cost, (long)c->peak, best.value);
+            tried++;
+            again += c->cost > pool->cand[0].cost;
+        }
+        ls_candidates_free(pool);
+    }
+    ck_assert_uint_gt(tried, 60);
+    ck_assert_uint_gt(again, 15);
+}
+END_TEST
+
+START_TEST(training_graphs_are_left_to_others)
+{
+    LsCandidates *pool = roam(dag_make(a, 12, 3));
+    ck_assert_uint_eq(pool->n, 1);
+    ls_candidates_free(pool);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const test[] = {
+        moves_that_leave_no_bad_read_leave_a_valid_sequence,
+        nothing_dearer_than_allowed_is_made_again,
+        small_graphs_without_a_backward_part_get_their_optima,
+        training_graphs_are_left_to_others,
+    };
+    TCase *tc = tcase_create("roam");
+    tcase_add_checked_fixture(tc, open_arena, close_arena);
+    add_tests(tc, sizeof test / sizeof test[0], test);
+    return run_tests("roam", tc);
+}
