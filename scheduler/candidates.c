@@ -202,13 +202,20 @@ static const LsSeq *order_of(const LsCand *cand, uint32_t k)
     return k == 0 ? &cand->seq : &cand->loose[k - 1];
 }
 
+/* Orders that are looked at. In large graphs each takes long, and moves are too few to change much. */
+static uint32_t most_orders(const LsCand *cand)
+{
+    enum { LARGE = 2000, FEW = 2 };
+    return cand->seq.n <= LARGE ? LS_NLOOSE : FEW;
+}
+
 /* Other orders quickly, each made of the best before; then the most promising ones thoroughly.
  * None of this depends on what is good: that only ends it sooner. */
 static void pack_on(LsCandidates *pool, LsCand *cand, int64_t good)
 {
     enum { THOROUGH = 2 };
     bool done[1 + LS_NLOOSE] = {0};
-    while (cand->nloose < LS_NLOOSE && !fits(cand, good)) {
+    while (cand->nloose < most_orders(cand) && !fits(cand, good)) {
         uint32_t k = cand->nloose;
         const LsSeq *from = order_of(cand, most_promising(cand, done));
         cand->loose[k] = ls_offsets_loosen(pool->arena, pool->prob, from, k);

@@ -73,8 +73,12 @@ enum { MOST_FOR_OPTIMA = 300 };
 
 static const char *const too_many = ", too many for some of the optima";
 
-/* The DPs' own families: everything unless it is too large. */
-typedef struct Families { const LsFamily *pruned, *all; uint32_t most; } Families;
+/* The DPs' own families: everything unless it is too large. What no DP has time for is not made. */
+typedef struct Families {
+    bool approx, exact;         /* run */
+    uint32_t npruned, most;     /* sets in the pruned one, sets that all may have */
+    const LsFamily *pruned, *all;
+} Families;
 
 /* ---- beside ---- */
 
@@ -131,7 +135,7 @@ static const char *exact_note(const Fill *z, const Families *fam, const char *la
 {
     if (fam->all == NULL)
         return ls_arena_printf(z->arena, "more than %" PRIu32 " lower sets: the pruned family of %"
-                               PRIu32 " instead", fam->most, fam->pruned->n);
+                               PRIu32 " instead", fam->most, fam->npruned);
     return ls_arena_printf(z->arena, "%" PRIu32 " lower sets%s", fam->all->n, lacks);
 }
 
@@ -198,25 +202,31 @@ static void add_optima(Fill *z, const Families *fam)
 
 /* The DPs look at all pairs of lower sets: for a deep graph only when asked by name, or with time
  * for it. */
-static bool has_time_for(Fill *z, const LsFamily *pruned, const char *name)
+static bool has_time_for(Fill *z, uint32_t npruned, const char *name)
 {
     enum { MOST = 600, MOST_TO_COMPARE = 2500 };
     uint32_t most = with_time(z, z->o->compare ? MOST_TO_COMPARE : MOST);
-    if (pruned->n <= most || is_named(z, name))
+    if (npruned <= most || is_named(z, name))
         return true;
     z->out.left_out = ls_arena_printf(z->arena, "left out: %" PRIu32 " lower sets, and --plan-time "
                                    "is enough for %" PRIu32 "; ask for it with --strategy",
-                                   pruned->n, most);
+                                   npruned, most);
     return false;
 }
 
-static Families find_families(const Fill *z, const LsForward *f)
+static Families find_families(Fill *z, const LsForward *f)
 {
     enum { MOST = 40000, MOST_FOR_AUTO = 2500 };
-    Families fam = {.pruned = ls_family_pruned(f)};
+    Families fam = {.npruned = ls_family_pruned_size(f)};
+    fam.approx = (asked(z, "approx-tc") || asked(z, "approx-mc"))
+                 && has_time_for(z, fam.npruned, "approx");
+    fam.exact = (asked(z, "exact-tc") || asked(z, "exact-mc"))
+                && has_time_for(z, fam.npruned, "exact");
     fam.most = z->o->max_lower_sets ? z->o->max_lower_sets
                : is_named(z, "exact") ? MOST : with_time(z, MOST_FOR_AUTO);
-    if (asked(z, "exact-tc") || asked(z, "exact-mc"))
+    if (fam.approx || fam.exact)
+        fam.pruned = ls_family_pruned(f);
+    if (fam.exact)
         fam.all = ls_family_all(f, fam.most);
     return fam;
 }
@@ -278,10 +288,13 @@ static void search_on(Fill *z, uint32_t effort)
     if (z->o->effort > 0 || ampleness(z) <= 1)
         return;
     LsLimit limit = ls_limit_start(0, z->o->seconds - LS_USUAL_SECONDS);
+    uint32_t roaming = limit.effort;
     z->out.cut = false;                             /* this goes on where that was cut */
     for (int k = 0, failures = 0; k < MOST && failures < PATIENCE && !z->out.cut
                                   && limit.work < limit.most / 2; k++) {
         double before = sum_of_all(z->pool);
+        limit.effort = roaming *= 2;
+        ls_strategy_roam(z->pool, &limit);
         search(z, &limit, effort *= 2, 0.9);
         failures = sum_of_all(z->pool) != before ? 0 : failures + 1;
     }
@@ -339,22 +352,20 @@ static void fill_pool(Fill *z, LsProb *p)
     if (f->n == 0)
         return;
     const Families fam = find_families(z, f);
-    bool exact = (asked(z, "exact-tc") || asked(z, "exact-mc"))
-                 && has_time_for(z, fam.pruned, "exact");
     Variants v = {0};
-    if (exact)
+    if (fam.exact)
         begin_optima(z, f, &fam);
     if (asked(z, "auto"))
         v = begin_seeds(z, p);
     if (asked(z, "chen"))
         ls_strategy_chen(z->pool, f);
-    if ((asked(z, "approx-tc") || asked(z, "approx-mc")) && has_time_for(z, fam.pruned, "approx"))
+    if (fam.approx)
         run_approx(z, f, fam.pruned);
-    if (exact)
+    if (fam.exact)
         run_exact(z, f, &fam);
     if (asked(z, "auto"))
         run_auto(z, p, v);
-    if (exact)
+    if (fam.exact)
         add_optima(z, &fam);
     if (z->optima.arena != NULL)
         ls_arena_free(z->optima.arena);

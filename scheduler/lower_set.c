@@ -208,6 +208,16 @@ LsFamily *ls_family_all(const LsForward *f, uint32_t most)
     }
 }
 
+/* Of every vertex one, all different, as each has its own last one; the empty one; and everything,
+ * unless that is all that comes before one vertex. */
+uint32_t ls_family_pruned_size(const LsForward *f)
+{
+    uint32_t last = 0;
+    for (uint32_t v = 0; v < f->n; v++)
+        last += f->succ.at[v] == f->succ.at[v + 1];
+    return f->n + 1 + (last > 1);
+}
+
 LsFamily *ls_family_pruned(const LsForward *f)
 {
     uint32_t n = f->n + 2;

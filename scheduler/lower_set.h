@@ -56,6 +56,8 @@ LsFamily *ls_family_all(const LsForward *f, uint32_t most);
 /* {vertices that v needs, and v} for every v, the empty set and everything: the approximate
  * family. */
 LsFamily *ls_family_pruned(const LsForward *f);
+/* Its number of sets, without making it. */
+uint32_t ls_family_pruned_size(const LsForward *f);
 /* The n lower sets in rows of f->nword words, each once. */
 LsFamily *ls_family_of(const LsForward *f, const uint64_t *set, uint32_t n);
 

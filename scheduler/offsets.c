@@ -8,6 +8,7 @@
 #include "scheduler/offsets_eject.h"
 #include "scheduler/offsets_fill.h"
 #include "scheduler/offsets_search.h"
+#include "scheduler/parallel.h"
 
 typedef struct Part { uint32_t from, to; int64_t peak, end; } Part;    /* boxes [from, to) */
 
@@ -34,19 +35,18 @@ static void find_parts(Pack *p)
     }
 }
 
-/* Keeps what p->place has better than p->best for a part. */
-static void keep_better(Pack *p, Part *part)
+/* Keeps what `place` has better than p->best for a part. */
+static void keep_better(Pack *p, Part *part, const int64_t *place)
 {
     int64_t end = 0;
     for (uint32_t k = part->from; k < part->to; k++) {
-        int64_t top = ls_add(p->place[k], p->b.box[k].size);
+        int64_t top = ls_add(place[k], p->b.box[k].size);
         end = top > end ? top : end;
     }
     if (end >= part->end)
         return;
     part->end = end;
-    memcpy(p->best + part->from, p->place + part->from,
-           (part->to - part->from) * sizeof *p->best);
+    memcpy(p->best + part->from, place + part->from, (part->to - part->from) * sizeof *p->best);
 }
 
 static bool is_good(const Pack *p)
@@ -57,16 +57,44 @@ static bool is_good(const Pack *p)
     return true;
 }
 
+/* Orders of greedy fillings. */
+static const char *const fill_key[] = {"WAT", "AWT", "TWA", "ZWA", "TAW", "SZ"};
+enum { FILLS = sizeof fill_key / sizeof fill_key[0] };
+
+static void fill_by(const Pack *p, const char *key, int64_t *place)
+{
+    LsArena *arena = ls_arena_new();
+    uint32_t *rank = ls_arena_alloc(arena, p->b.n + 1u, sizeof *rank);
+    ls_boxes_rank(arena, &p->b, key, rank);
+    ls_offsets_fill(arena, &p->b, rank, place);
+    ls_arena_free(arena);
+}
+
+typedef struct Fills { const Pack *p; int64_t *place[FILLS]; } Fills;
+
+static void fill_behind_first(void *fills, uint32_t k)
+{
+    const Fills *f = fills;
+    fill_by(f->p, fill_key[1 + k], f->place[1 + k]);
+}
+
+/* By one order after the other until one is good; of many boxes all behind the first at once, and
+ * those behind a good one do not count. */
 static void fill(Pack *p)
 {
-    static const char *const key[] = {"WAT", "AWT", "TWA", "ZWA", "TAW", "SZ"};
-    enum { NKEYS = sizeof key / sizeof key[0] };
-    uint32_t *rank = ls_arena_alloc(p->tmp, p->b.n + 1u, sizeof *rank);
-    for (int k = 0; k < NKEYS && !is_good(p); k++) {
-        ls_boxes_rank(p->tmp, &p->b, key[k], rank);
-        ls_offsets_fill(p->tmp, &p->b, rank, p->place);
+    enum { MANY = 1000 };
+    Fills f = {.p = p};
+    for (int k = 0; k < FILLS && !is_good(p); k++) {
+        f.place[k] = k > 0 && p->b.n > MANY ? f.place[k] : p->place;
+        if (f.place[k] == p->place)
+            fill_by(p, fill_key[k], p->place);
         for (uint32_t i = 0; i < p->npart; i++)
-            keep_better(p, &p->part[i]);
+            keep_better(p, &p->part[i], f.place[k]);
+        if (k > 0 || p->b.n <= MANY || is_good(p))
+            continue;
+        for (int j = 1; j < FILLS; j++)
+            f.place[j] = ls_arena_alloc(p->tmp, p->b.n, sizeof *p->place);
+        ls_side_by_side(FILLS - 1, fill_behind_first, &f);
     }
 }
 
@@ -100,7 +128,7 @@ static void halve(Pack *p, LsArena *arena, LsSearch *s, Part *part, int64_t low,
         LsSearchEnd end = place_below(p, arena, s, part, cap, &mine);
         work += mine;
         if (end == LS_SEARCH_FOUND)
-            keep_better(p, part);
+            keep_better(p, part, p->place);
         else
             low = cap + 1;
         cut |= end == LS_SEARCH_CUT;
@@ -121,7 +149,7 @@ static void improve(Pack *p, Part *part, int64_t work)
     LsSearch *s = n > MOST ? NULL : ls_offsets_search_new(arena, &p->b, part->from, part->to);
     LsSearchEnd end = LS_SEARCH_CUT;
     if (s != NULL && (end = ls_offsets_search(s, low, &mine, p->place)) == LS_SEARCH_FOUND)
-        keep_better(p, part);
+        keep_better(p, part, p->place);
     low += end == LS_SEARCH_REFUTED;
     if (far)
         halve(p, arena, NULL, part, low, work / 3, work / 6);
