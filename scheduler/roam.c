@@ -1,6 +1,6 @@
 /* scheduler/roam.c -- simulated annealing that may go anywhere: small changes of the order, runs that
- * come and go, down through targets, each from a heat at which much is taken (as FastSA, Yamada et
- * al. 2023).
+ * come and go, down through targets, each from a heat at which much is taken, as in FastSA (NeurIPS
+ * 2023).
  *
  * It knows nothing of what is worth keeping; where the order decides more than that, in graphs
  * without a turn from forward to backward, it finds what repairs of the cheapest do not. */
@@ -48,6 +48,7 @@ static void anneal(LsAnneal *s, int64_t from, int64_t to, uint32_t moves)
 {
     enum { STEP = 256 };                            /* moves for which heat and target stay */
     const double soft = 0.2, cool = 1.0 / 60;
+    uint32_t most = 4 * s->p->n + 64;               /* runs: those that cost nothing come for nothing */
     double now = 0, heat = 0;
     s->t->nchange = 0;
     for (uint32_t k = 0; k < moves && !s->cut; k++) {
@@ -59,7 +60,9 @@ static void anneal(LsAnneal *s, int64_t from, int64_t to, uint32_t moves)
             s->cut = ls_moves_out_of_time(s->m, &s->limit);
         }
         double rise = ls_moves_rise(s->m, heat);
-        bool made = change(s, now + rise - s->t->cost) && s->t->bad == 0;
+        uint32_t runs = s->t->n;
+        bool made = change(s, now + rise - s->t->cost) && s->t->bad == 0
+                    && (s->t->n <= runs || s->t->n <= most);
         double then = made ? ls_moves_energy(s->m, s->weight) : 0;
         if (!made || then - now > rise) {
             ls_tape_undo(s->t, 0);
@@ -93,6 +96,7 @@ static void descend(void *roam, uint32_t k)
 void ls_strategy_roam(LsCandidates *pool, LsLimit *limit)
 {
     enum { MOST = 50000, PER_NODE = 200 };
+    const double heat = 3, weight = 3;
     LsProb *p = pool->prob;
     if (pool->n == 0 || pool->cand[0].peak == 0
         || ls_turn_mark(p, ls_arena_alloc(p->arena, p->n, sizeof(bool))))
@@ -103,7 +107,7 @@ void ls_strategy_roam(LsCandidates *pool, LsLimit *limit)
               .moves = (uint32_t)((uint64_t)moves * limit->effort / 100)};
     for (uint32_t k = 0; k < LANES; k++) {
         r.lane[k] = ls_anneal_new(arena, p, pool->cand[0].peak, limit);
-        ls_anneal_mood(&r.lane[k], 3, 3);
+        ls_anneal_mood(&r.lane[k], heat, weight);
     }
     ls_side_by_side(LANES, descend, &r);
     for (uint32_t k = 1; k < LANES; k++) {

@@ -135,6 +135,22 @@ START_TEST(small_graphs_without_a_backward_part_get_their_optima)
 }
 END_TEST
 
+START_TEST(what_costs_nothing_does_not_run_without_end)
+{
+    for (uint64_t seed = 0; seed < 4; seed++) {
+        LsDag *g = forward_only(60, seed);
+        for (uint32_t v = 0; v < g->nnode; v++)
+            g->node[v].cost = 0;
+        LsCandidates *pool = roam(g);
+        for (uint32_t k = 0; k < pool->n; k++) {
+            ck_assert_uint_le(pool->cand[k].seq.n, 4 * g->nnode + 64);
+            ck_assert_double_eq(pool->cand[k].cost, 0);
+        }
+        ls_candidates_free(pool);
+    }
+}
+END_TEST
+
 START_TEST(training_graphs_are_left_to_others)
 {
     LsCandidates *pool = roam(dag_make(a, 12, 3));
@@ -149,6 +165,7 @@ int main(void)
         moves_that_leave_no_bad_read_leave_a_valid_sequence,
         nothing_dearer_than_allowed_is_made_again,
         small_graphs_without_a_backward_part_get_their_optima,
+        what_costs_nothing_does_not_run_without_end,
         training_graphs_are_left_to_others,
     };
     TCase *tc = tcase_create("roam");
