@@ -8,7 +8,7 @@
  *   transformer N  N layers of attention and two dense layers
  *   dag N          N nodes that read one or two of the twelve before them
  *   layered N      N nodes in random layers, nothing backward: the kind of graph that orders are
- *                  measured with (Gagrani et al. 2022, appendix A), in a random order
+ *                  measured with (Gagrani et al. 2022, appendix A); what became ready last comes first
  *
  * Costs are ns of a machine with fast products; sizes are those of small training batches. */
 #include <inttypes.h>
@@ -306,8 +306,8 @@ static int dag(Net *n, int size)
 
 /* ---- layered ---- */
 
-/* Widths vary by three quarters about a third of the depth; neighbours in width are joined, and one
- * edge in seven skips layers. */
+/* Widths vary by three quarters about two thirds of the root of the size; a node is joined to what
+ * lies within a tenth of the width to both sides, and one edge in seven skips layers. */
 typedef struct Layers {
     int n, width[1001];         /* nodes between the first and the last; nodes of a layer */
     int first[1001], depth;     /* node that a layer begins with */
@@ -320,7 +320,7 @@ static void join(Layers *l, int from, int to) { l->edge[(size_t)from * (l->n + 2
 
 static void find_layers(Net *n, Layers *l)
 {
-    double mean = 0.577 * sqrt(l->n);
+    double mean = 0.66 * sqrt(l->n);
     for (int left = l->n, at = 1; left > 0; l->depth++) {
         int width = (int)(mean * (0.25 + 1.5 * part(n)) + 0.5);
         width = width < 1 ? 1 : width > left ? left : width;
@@ -332,14 +332,14 @@ static void find_layers(Net *n, Layers *l)
 }
 
 /* Joins layers k and k + 1: what lies about as far to the side, the nearest in any case. */
-static void join_neighbours(Net *n, Layers *l, int k)
+static void join_neighbours(Layers *l, int k)
 {
     int a = l->width[k], b = l->width[k + 1];
     for (int i = 0; i < a; i++) {
         int near = (2 * i + 1) * b / (2 * a);
         join(l, l->first[k] + i, l->first[k + 1] + near);
         for (int j = 0; j < b; j++) {
-            if (fabs((i + 0.5) / a - (j + 0.5) / b) < 0.13 + 0.06 * part(n))
+            if (fabs((i + 0.5) / a - (j + 0.5) / b) < 0.1 + 0.5 / b)
                 join(l, l->first[k] + i, l->first[k + 1] + j);
         }
     }
@@ -351,7 +351,7 @@ static void join_all(Net *n, Layers *l)
 {
     int edges = 0, last = l->n + 1;
     for (int k = 0; k + 1 < l->depth; k++)
-        join_neighbours(n, l, k);
+        join_neighbours(l, k);
     for (int k = 0; k < l->width[0]; k++)
         join(l, 0, 1 + k);
     for (int k = 0; k < l->width[l->depth - 1]; k++)

@@ -48,6 +48,7 @@ graph() {
     graph transformer 3
     graph dag 20 11
     graph dag 30
+    graph layered 250 4
     model gpt 4 gpt --depth=2 --heads=2 --width=32 --context=32 --vocab=65
     model unet 4 unet --width=6 --depth=3 --classes=2 --size=32
     model resnet18 8 resnet18 --stem=cifar --width=8 --classes=10 --size=32
