@@ -106,6 +106,18 @@ static bool change(LsAnneal *s)
     return ls_move_shift(s->m);
 }
 
+void ls_anneal_judge(LsAnneal *s, bool made, double rise, double *now)
+{
+    double then = made && s->t->bad == 0 ? energy(s) : 0;
+    if (!made || s->t->bad > 0 || then - *now > rise) {
+        ls_tape_undo(s->t, 0);
+        return;
+    }
+    s->t->nchange = 0;
+    *now = then;
+    ls_front_offer(&s->front, s->t);
+}
+
 void ls_anneal_run(LsAnneal *s)
 {
     enum { MOST = 8 };
@@ -115,16 +127,8 @@ void ls_anneal_run(LsAnneal *s)
     double now = energy(s);
     for (uint32_t k = 0; k < moves && !out_of_time(s); k++) {
         double part = 1 - (double)k / moves, heat = s->hot * part * part * part;
-        bool made = change(s) && s->t->bad == 0;
-        double then = made ? energy(s) : 0;
-        double rise = ls_moves_rise(s->m, heat);
-        if (!made || then - now > rise) {
-            ls_tape_undo(s->t, 0);
-            continue;
-        }
-        s->t->nchange = 0;
-        now = then;
-        ls_front_offer(&s->front, s->t);
+        bool made = change(s);
+        ls_anneal_judge(s, made, ls_moves_rise(s->m, heat), &now);
     }
 }
 

@@ -39,6 +39,10 @@ bool ls_anneal_repair(LsAnneal *s);
 /* Takes back all recomputations that the target does not ask for, the dearest first. */
 void ls_anneal_take_back(LsAnneal *s);
 
+/* Keeps what was changed since the tape had the energy *now, if it was made (it may still have bad
+ * reads) and that is no more than `rise` above, and offers it to the front; else takes it back. */
+void ls_anneal_judge(LsAnneal *s, bool made, double rise, double *now);
+
 /* The tighter the target, the more runs again, and the more moves to put them right. */
 void ls_anneal_run(LsAnneal *s);
 

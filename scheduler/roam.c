@@ -61,16 +61,8 @@ static void anneal(LsAnneal *s, int64_t from, int64_t to, uint32_t moves)
         }
         double rise = ls_moves_rise(s->m, heat);
         uint32_t runs = s->t->n;
-        bool made = change(s, now + rise - s->t->cost) && s->t->bad == 0
-                    && (s->t->n <= runs || s->t->n <= most);
-        double then = made ? ls_moves_energy(s->m, s->weight) : 0;
-        if (!made || then - now > rise) {
-            ls_tape_undo(s->t, 0);
-            continue;
-        }
-        s->t->nchange = 0;
-        now = then;
-        ls_front_offer(&s->front, s->t);
+        bool made = change(s, now + rise - s->t->cost) && (s->t->n <= runs || s->t->n <= most);
+        ls_anneal_judge(s, made, rise, &now);
     }
 }
 
