@@ -8,7 +8,8 @@
  *   transformer N  N layers of attention and two dense layers
  *   dag N          N nodes that read one or two of the twelve before them
  *   layered N      N nodes in random layers, nothing backward: the kind of graph that orders are
- *                  measured with (Gagrani et al. 2022, appendix A); what became ready last comes first
+ *                  measured with (Gagrani et al. 2022, appendix A), what became ready last
+ *                  first
  *
  * Costs are ns of a machine with fast products; sizes are those of small training batches. */
 #include <inttypes.h>

@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-
 typedef struct Extra { double cost; uint32_t run, node; } Extra;
 
 LsAnneal ls_anneal_new(LsArena *arena, LsProb *p, int64_t top, const LsLimit *limit)

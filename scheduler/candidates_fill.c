@@ -323,7 +323,7 @@ static void run_auto(Fill *z, LsProb *p, Variants v)
     uint32_t effort = limit.effort;
     ls_strategy_roam(z->pool, &limit);
     ls_strategy_order(z->pool);
-    limit = usual_limit(z);
+    limit = usual_limit(z);                         /* roaming has one of its own */
     if (p->n < SMALL) {
         ls_strategy_closure(z->pool, p);
         if (p->n > QUICK)

@@ -78,23 +78,27 @@ static void fill_behind_first(void *fills, uint32_t k)
     fill_by(f->p, fill_key[1 + k], f->place[1 + k]);
 }
 
+static void fill_all_behind_first(Pack *p, Fills *f)
+{
+    for (int k = 1; k < FILLS; k++)
+        f->place[k] = ls_arena_alloc(p->tmp, p->b.n, sizeof *p->place);
+    ls_side_by_side(FILLS - 1, fill_behind_first, f);
+}
+
 /* By one order after the other until one is good; of many boxes all behind the first at once, and
  * those behind a good one do not count. */
 static void fill(Pack *p)
 {
     enum { MANY = 1000 };
+    bool at_once = p->b.n > MANY;
     Fills f = {.p = p};
     for (int k = 0; k < FILLS && !is_good(p); k++) {
-        f.place[k] = k > 0 && p->b.n > MANY ? f.place[k] : p->place;
-        if (f.place[k] == p->place)
-            fill_by(p, fill_key[k], p->place);
+        if (k == 0 || !at_once)
+            fill_by(p, fill_key[k], f.place[k] = p->place);
+        else if (k == 1)
+            fill_all_behind_first(p, &f);
         for (uint32_t i = 0; i < p->npart; i++)
             keep_better(p, &p->part[i], f.place[k]);
-        if (k > 0 || p->b.n <= MANY || is_good(p))
-            continue;
-        for (int j = 1; j < FILLS; j++)
-            f.place[j] = ls_arena_alloc(p->tmp, p->b.n, sizeof *p->place);
-        ls_side_by_side(FILLS - 1, fill_behind_first, &f);
     }
 }
 

@@ -142,6 +142,16 @@ static inline LsDag *dag_make(LsArena *a, uint32_t nf, uint64_t seed)
     return g;
 }
 
+/* A random graph of nothing but forward nodes. */
+static inline LsDag *dag_make_forward(LsArena *a, uint32_t n, uint64_t seed)
+{
+    LsDag *g = dag_make(a, n, seed);
+    while (g->node[g->nnode - 1].kind != LS_DAG_FORWARD)
+        g->nnode--;
+    g->node[g->nnode - 1].required = true;
+    return g;
+}
+
 /* ../shared/judge/NAME, or NULL after a line that says so. */
 static inline LsDag *dag_shared(LsArena *a, const char *name)
 {

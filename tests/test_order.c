@@ -84,14 +84,9 @@ static bool pairs_share(const LsDag *g)
     return false;
 }
 
-/* A random graph of nothing but forward nodes. */
 static LsProb *forward_only(uint32_t n, uint64_t seed)
 {
-    LsDag *g = dag_make(a, n, seed);
-    while (g->node[g->nnode - 1].kind != LS_DAG_FORWARD)
-        g->nnode--;
-    g->node[g->nnode - 1].required = true;
-    return ls_prob_new(a, g, seed % 3 != 0);
+    return ls_prob_new(a, dag_make_forward(a, n, seed), seed % 3 != 0);
 }
 
 START_TEST(a_small_graph_gets_the_order_of_the_least_peak)

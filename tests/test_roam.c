@@ -10,6 +10,7 @@
 #include "scheduler/strategy.h"
 #include "tests/dag_tools.h"
 #include "tests/suite.h"
+#include "tests/tape_tools.h"
 
 static LsArena *a;
 static void open_arena(void) { a = ls_arena_new(); }
@@ -18,14 +19,9 @@ static void close_arena(void) { ls_arena_free(a); }
 /* The tape is a valid sequence with the figures of live.h, which does all that must be done. */
 static void check_tape(const LsTape *t, uint64_t seed)
 {
-    LsProb *p = t->p;
-    LsSeq seq = {ls_arena_alloc(a, t->n + 1u, sizeof *seq.node), 0};
-    ls_tape_store(t, &seq);
-    LsLive *live = ls_live_new(p);
-    ls_live(p, &seq, live);
-    ck_assert_msg(live->peak == ls_tape_peak(t), "seed %d: peak %ld, live.h has %ld", (int)seed,
-                  (long)ls_tape_peak(t), (long)live->peak);
-    ck_assert_double_eq_tol(live->cost, t->cost, 1e-9 * (1 + live->cost));
+    const LsProb *p = t->p;
+    ck_assert_uint_eq(t->bad, 0);
+    tape_is_as_live(a, t, "changed", seed);
     for (uint32_t v = 0; v < p->n; v++) {
         ck_assert_msg(!p->needed[v] || t->count[v] > 0, "seed %d: node %u is gone", (int)seed, v);
         ck_assert(!p->stuck[v] || t->count[v] <= 1);
@@ -89,13 +85,9 @@ START_TEST(nothing_dearer_than_allowed_is_made_again)
 }
 END_TEST
 
-/* A random graph of nothing but forward nodes. */
 static LsDag *forward_only(uint32_t n, uint64_t seed)
 {
-    LsDag *g = dag_make(a, n, seed);
-    while (g->node[g->nnode - 1].kind != LS_DAG_FORWARD)
-        g->nnode--;
-    g->node[g->nnode - 1].required = true;
+    LsDag *g = dag_make_forward(a, n, seed);
     g->alignment = 1;
     return g;
 }
