@@ -12,6 +12,7 @@ Parts, each within --limit seconds (540), what is asked for first coming first; 
             bit for bit, compute-sanitizer
   speed     our programs: four networks, precisions, budgets, a small batch
   peers     the same networks in PyTorch, torch.compile and JAX
+  warm      not by itself: has torch.compile and JAX compile, for peers behind it; beside check, say
   ceilings  what the device can do at most
 
 Results go to $OUT (or --out, or the work folder) as gpu-PART.json, after each figure, and gpu.md; what the
@@ -33,6 +34,7 @@ import gpu_speed
 from gpu_tools import Session, has_gpu
 
 PARTS = {"check": gpu_check.run, "speed": gpu_speed.run_ours, "peers": gpu_speed.run_peers,
+         "warm": gpu_speed.run_warm,
          "ceilings": gpu_ceilings.run}
 HERE = os.path.dirname(os.path.abspath(__file__))
 CARRIED = 60 << 20              # bytes that may travel
@@ -46,6 +48,7 @@ def options():
     p.add_argument("--seconds", type=float, default=3, help="of measuring per configuration")
     p.add_argument("--nets", help="comma-separated; default: all of the part")
     p.add_argument("--precisions", default="f32,tf32")
+    p.add_argument("--budgets", default="none,75%,50%,min", help="of speed")
     p.add_argument("--who", default="eager,compile,graphs,jax", help="peers; also: tune")
     p.add_argument("--merge", nargs="*", help="earlier results: join the table; PyTorch's peaks are "
                    "halved for a budget (if none: those measured on this machine)")

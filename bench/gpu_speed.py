@@ -9,7 +9,6 @@ import time
 
 from gpu_tools import NETS, median
 
-BUDGETS = ["none", "75%", "50%", "min"]         # beside the half of what PyTorch's peak was
 BATCHES = 4                     # in a file: at the end of an epoch a run waits for its last step
 
 
@@ -160,11 +159,12 @@ def profile(s, net, precision, trainer, batch):
         by_op[r["op"]] = by_op.get(r["op"], 0) + r["mean_ns"]
     s.record("profile", model=net, precision=precision, batch=batch, total_ms=total / 1e6,
              dearest=[[name, t / 1e6] for t, name in sorted(ns, reverse=True)[:12]],
-             ops=sorted(([k, v / 1e6] for k, v in by_op.items()), key=lambda r: -r[1]))
+             ops=sorted(([k, v / 1e6] for k, v in by_op.items()), key=lambda r: -r[1]),
+             steps=[[r["name"], r["op"], r["mean_ns"] / 1e6] for r in rows])
     return total / 1e6
 
 
-def look_closer(s, net, precision, trainer, batch, row):
+def look_closer(s, net, precision, small, trainer, batch, row):
     """Where the time goes, and what is left of it once plans are chosen by the clock."""
     ms = profile(s, net, precision, trainer, batch)
     if ms and row["ms"] > 1.25 * ms:
@@ -172,7 +172,7 @@ def look_closer(s, net, precision, trainer, batch, row):
                "the rest is waiting, for data or for the host")
     tuned = s.train(trainer, 4, data_file(s, net, batch), ["--tune"], limit=120)
     if tuned.rc == 0:           # what was chosen is kept, and taken from here on
-        measure(s, net, precision, "tuned", False, trainer, batch, tuned.seconds)
+        measure(s, net, precision, "tuned", small, trainer, batch, tuned.seconds)
     elif tuned.rc == 124:
         s.note(f"{net} {precision}: --tune was ended after {tuned.seconds:.0f} s")
     else:
@@ -196,12 +196,13 @@ def run_ours(s):
     """Everything is compiled first, side by side, in the order in which it is then measured: first
     as a user finds it, then with what --tune chose."""
     peaks = eager_peaks(s)
+    budgets = [b for b in s.o.budgets.split(",") if b != "none"]
     todo = []
     for precision in reversed(s.o.precisions.split(",")):       # TF32 first: the goals are about it
         for net in names(s):
             todo.append((net, precision, "none", False))
     for net in names(s):
-        todo += [(net, "tf32", b, False) for b in BUDGETS[1:]]
+        todo += [(net, "tf32", b, False) for b in budgets]
         if (net, "tf32") in peaks:
             todo.append((net, "tf32", peaks[net, "tf32"] // 2, False))
     todo += [(net, "tf32", "none", True) for net in names(s)]
@@ -229,23 +230,31 @@ def run_ours(s):
             continue
         what = f"{net} {precision} {budget} b{batch}"
         row = s.guarded(what, measure, s, net, precision, budget, small, trainer, batch, done.seconds)
-        if row and budget == "none" and not small and s.left() > 60:
-            s.guarded(what, look_closer, s, net, precision, trainer, batch, row)
+        if row and budget == "none" and s.left() > 60:
+            s.guarded(what, look_closer, s, net, precision, small, trainer, batch, row)
         if budget != "none" and os.path.exists(trainer):
             os.remove(trainer)          # each holds its model's weights
 
 
 # ---- theirs ----
-def peer(s, net, who, precision, small, limit):
-    batch = batches(s, net, small)
+def call_peer(s, net, who, precision, small, limit, seconds):
+    """What they compile is kept for later processes."""
     argv = [*shlex.split(s.o.python or sys.executable), os.path.join(s.here, "gpu_peer.py"), net, who,
-            f"--precision={precision}", f"--batch={batch}", f"--seconds={0 if s.o.dry_run else s.o.seconds}"]
+            f"--precision={precision}", f"--batch={batches(s, net, small)}", f"--seconds={seconds}"]
     if s.o.dry_run:
         argv += ["--tiny", "--device=cpu"]
-    env = dict(os.environ)
-    env.pop("OPENBLAS_CORETYPE", None)
+    env = dict(os.environ, TORCHINDUCTOR_CACHE_DIR=os.path.join(s.work, "cache", "inductor"),
+               TORCHINDUCTOR_FX_GRAPH_CACHE="1", TORCHINDUCTOR_AUTOGRAD_CACHE="1",
+               JAX_COMPILATION_CACHE_DIR=os.path.join(s.work, "cache", "jax"))
+    for name in ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"):
+        env.pop(name, None)
+    return s.call(argv, limit, env=env)
+
+
+def peer(s, net, who, precision, small, limit):
+    batch = batches(s, net, small)
     with Watch() as watch:
-        done = s.call(argv, limit, env=env)
+        done = call_peer(s, net, who, precision, small, limit, 0 if s.o.dry_run else s.o.seconds)
     row = done.json()
     if done.rc != 0 or row is None:
         why = f"{net} {who} {precision} b{batch}: rc {done.rc}: {done.tail(2)}"
@@ -267,9 +276,9 @@ def is_there(s, module):
     return done.rc == 0
 
 
-def run_peers(s):
+def peers_to_run(s):
     """What the goals ask for first, in TF32: PyTorch at both batches, torch.compile. Then the others, which
-    take a minute to compile each, and f32."""
+    take a minute to compile each, and f32: [(net, who, precision, small)]."""
     module = {who: "jax" if who == "jax" else "torch" for who in s.o.who.split(",")}
     there = {name: is_there(s, name) for name in dict.fromkeys(module.values())}
     whos = [who for who in module if there[module[who]]]
@@ -277,8 +286,22 @@ def run_peers(s):
     order = [("eager", "tf32", False), ("eager", "tf32", True), ("compile", "tf32", False), ("eager", "f32", False),
              ("graphs", "tf32", True), ("tune", "tf32", False), ("jax", "tf32", False), ("compile", "f32", False),
              ("tune", "f32", False), ("jax", "f32", False)]
-    todo = [(net, *one) for one in order for net in names(s)
+    return [(net, *one) for one in order for net in names(s)
             if one[0] in whos and (one[1] in precisions or one[2])]
+
+
+def run_warm(s):
+    """Has the peers compile, some side by side, so that measuring them later takes no minutes for it. What
+    fails here fails again, and is told of, when it is measured."""
+    def warm(job):
+        done = call_peer(s, *job, 300, 0)
+        row = done.json() or {}
+        s.say(f"{' '.join(map(str, job[:3]))}: rc {done.rc}, first step after {row.get('first_s', 0):.0f} s")
+    s.side_by_side([lambda t=t: warm(t) for t in peers_to_run(s) if t[1] != "eager"], workers=3)
+
+
+def run_peers(s):
+    todo = peers_to_run(s)
     for k, (net, who, precision, is_small) in enumerate(todo):
         if s.left() < 15:
             s.note(f"no time for {len(todo) - k} peers, the first of them {net} {who} {precision}")

@@ -90,6 +90,7 @@ class Session:
         self.rows, self.failures, self.notes = [], [], []
         self.explained = 0
         self.lock = threading.RLock()
+        self.writing = {}                       # a lock for each network's file
         self.env = dict(os.environ)
         folders = library_folders() + ["/usr/local/cuda/lib64"]
         if home:
@@ -179,11 +180,14 @@ class Session:
     def model(self, name, spec, batch):
         """Writes the network; its path, or None after a failure."""
         path = os.path.join(self.work, name + ".onnx")
-        if not os.path.exists(path):
-            done = self.call([self.lowerset, "model", *spec.split(), f"--batch={batch}", "-o", path], 120)
-            if done.rc != 0:
-                self.fail(f"{name}: the network is not written: {done.tail()}")
-                return None
+        with self.lock:
+            own = self.writing.setdefault(name, threading.Lock())
+        with own:                               # others wait until it is whole
+            if not os.path.exists(path):
+                done = self.call([self.lowerset, "model", *spec.split(), f"--batch={batch}", "-o", path], 120)
+                if done.rc != 0:
+                    self.fail(f"{name}: the network is not written: {done.tail()}")
+                    return None
         return path
 
     def compile(self, onnx, name, target=None, precision="f32", budget=None, loss="ce", optimizer=None,

@@ -188,18 +188,6 @@ static int propose(LsDnnScope *s, LsDnnDesc graph, LsDnnDesc device, int mode,
     return (int)n;
 }
 
-/* The place of this engine: that of its first plan, or the next. */
-static int place_of(const LsDnnSearch *f, int engine)
-{
-    int next = 0;
-    for (int k = 0; k < f->nplan; k++) {
-        if (f->plan[k].engine == engine)
-            return f->plan[k].place;
-        next = f->plan[k].place >= next ? f->plan[k].place + 1 : next;
-    }
-    return next;
-}
-
 static void search_mode(LsDnnSearch *f, LsDnnDesc graph, LsDnnDesc device, int mode,
                         const LsDnnConv *c, const LsDnnRules *rules, int64_t workspace, int room)
 {
@@ -213,7 +201,7 @@ static void search_mode(LsDnnSearch *f, LsDnnDesc graph, LsDnnDesc device, int m
             failures += p.compiled;
             continue;
         }
-        p.place = place_of(f, p.engine);
+        p.place = f->nplan;
         f->plan[f->nplan++] = p;
     }
 }

@@ -26,6 +26,19 @@ bool ls_dnn_plan_fits(const char *plan, const char *device, int64_t version)
         && same_number(plan, device, "multiProcessorCount");
 }
 
+char *ls_dnn_plan_here(const char *plan, const char *device)
+{
+    static const char key[] = "\"GPUProfile\":";
+    const char *at = strstr(plan, key), *end = at != NULL ? strchr(at, '}') : NULL;
+    if (end == NULL)
+        return NULL;
+    size_t before = (size_t)(at - plan) + sizeof key - 1, n = before + strlen(device) + strlen(end);
+    char *text = malloc(n);
+    if (text != NULL)
+        snprintf(text, n, "%.*s%s%s", (int)before, plan, device, end + 1);
+    return text;
+}
+
 void ls_dnn_device_name(const char *json, char *name, size_t size)
 {
     static const char key[] = "\"deviceName\":";
@@ -46,12 +59,17 @@ static Version version_of(int64_t v)
     return t;
 }
 
-void ls_dnn_note_again(FILE *to, const char *plan, const char *device, int64_t version)
+void ls_dnn_note_again(FILE *to, const char *plan, const char *device, int64_t version,
+                       const char *why)
 {
     char was[80], is[80];
     ls_dnn_device_name(device, is, sizeof is);
     if (plan == NULL) {
         fprintf(to, "note: convolutions were compiled without cuDNN; planned now, for %s\n", is);
+        return;
+    }
+    if (why != NULL) {
+        fprintf(to, "note: a convolution's plan is made again, within the same workspace: %s\n", why);
         return;
     }
     ls_dnn_device_name(plan, was, sizeof was);

@@ -10,10 +10,16 @@
 /* Whether the plan was made for this version of cuDNN and a device such as this one (cuDNN's text
  * of it). */
 bool ls_dnn_plan_fits(const char *plan, const char *device, int64_t version);
+/* The plan's text with this device (cuDNN's text of it) in the place of the one that it was made
+ * for: cuDNN runs no plan of a device whose memory or slot is another's. To be freed; NULL: out of
+ * memory, or no plan that names its device. */
+char *ls_dnn_plan_here(const char *plan, const char *device);
 /* The name in a plan's or a device's text; "?": there is none. */
 void ls_dnn_device_name(const char *json, char *name, size_t size);
 
-/* Says that plans are made again. plan: the one that does not fit; NULL: the compiler made none. */
-void ls_dnn_note_again(FILE *to, const char *plan, const char *device, int64_t version);
+/* Says that plans are made again. plan: the one that does not fit; NULL: the compiler made none.
+ * why: what is wrong with it though it fits; NULL: it does not. */
+void ls_dnn_note_again(FILE *to, const char *plan, const char *device, int64_t version,
+                       const char *why);
 
 #endif

@@ -42,10 +42,11 @@ struct LsDnnRuns {
 };
 
 /* ---- notes ---- */
-static void say_again(LsDnnRuns *r, const char *plan)
+/* why: what is wrong with a plan that fits; NULL: it does not. */
+static void say_again(LsDnnRuns *r, const char *plan, const char *why)
 {
     if (!r->noted && r->notes != NULL)
-        ls_dnn_note_again(r->notes, plan, r->json, r->lib.version);
+        ls_dnn_note_again(r->notes, plan, r->json, r->lib.version, why);
     r->noted = true;
 }
 
@@ -68,15 +69,16 @@ static int64_t room_of(const LsCudaConv *c)
 }
 
 /* Takes a plan from text if it reads and fits the room. alone: it is the convolution's alone. */
-static bool take(LsDnnRuns *r, Ready *q, const char *json, bool alone)
+static bool take(LsDnnRuns *r, Ready *q, const char *json, bool alone, LsError *why)
 {
     char err[500];
     LsDnnPlan p;
     if (!ls_dnn_plan_load(&r->lib, r->device, json, &p, err, sizeof err))
-        return false;
+        return ls_fail(why, LS_EXIT_DEVICE, "%s", err);
     if (p.workspace > room_of(q->c)) {
         ls_dnn_drop(&r->lib, p.plan);
-        return false;
+        return ls_fail(why, LS_EXIT_DEVICE, "it takes %" PRId64 " bytes of %" PRId64, p.workspace,
+                       room_of(q->c));
     }
     ls_dnn_drop(&r->lib, q->plan.plan);
     q->plan = p;
@@ -115,7 +117,8 @@ static bool make_plan(LsDnnRuns *r, Ready *q, bool alone, const char *key, LsErr
     if (s == NULL)
         return false;
     char *json = ls_dnn_plan_json(&r->lib, ls_dnn_search_best(s));
-    bool ok = json != NULL && take(r, q, json, alone);
+    LsError why = {0};
+    bool ok = json != NULL && take(r, q, json, alone, &why);
     if (ok && key != NULL)
         ls_plan_cache_put(r->cache, key, json);
     free(json);
@@ -155,7 +158,8 @@ static bool take_timed(LsDnnRuns *r, Ready *q)
     if (timed == NULL)
         return false;
     bool alone = strncmp(timed, alone_word, skip) == 0;
-    return (!alone || q->c->behind != NULL) && take(r, q, timed + (alone ? skip : 0), alone);
+    LsError why = {0};
+    return (!alone || q->c->behind != NULL) && take(r, q, timed + (alone ? skip : 0), alone, &why);
 }
 
 /* A plan of an engine that compiles: the seconds that takes are spent once, not at every start. */
@@ -164,7 +168,7 @@ static bool take_compiled(LsDnnRuns *r, Ready *q, LsError *why)
     char key[LS_DNN_TEXT + 60] = "once ";
     tuned_key(q->c, key + strlen(key), sizeof key - strlen(key));
     const char *known = ls_plan_cache_find(r->cache, key);
-    return (known != NULL && take(r, q, known, false))
+    return (known != NULL && take(r, q, known, false, why))
         || make_plan(r, q, false, key, why);
 }
 
@@ -184,13 +188,16 @@ static bool make_ready(LsDnnRuns *r, Ready *q, LsError *e)
         }
         if (q->c->alone)
             say_apart(r, &why);
-        if (take(r, q, plan, q->c->alone)) {
+        char *here = ls_dnn_plan_here(plan, r->json);
+        bool ok = take(r, q, here != NULL ? here : plan, q->c->alone, &why);
+        free(here);
+        if (ok) {
             r->tally.kept++;
             q->kept = true;
             return true;
         }
     }
-    say_again(r, plan);
+    say_again(r, plan, why.text[0] != '\0' ? why.text : NULL);
     r->tally.again++;
     return make_again(r, q, e);
 }
@@ -312,11 +319,12 @@ static void tune(Job *j, Ready *q)
 {
     LsDnnRuns *r = j->r;
     Fastest best = {.json = NULL};
+    LsError ignored = {0};
     q->timed = true;
     if (q->c->alone)
         time_plans(j, q, false, &best);
     time_plans(j, q, q->c->alone || q->alone, &best);
-    if (best.json != NULL && take(r, q, best.json, best.alone)) {
+    if (best.json != NULL && take(r, q, best.json, best.alone, &ignored)) {
         q->kept = false;
         r->tally.timed++;
         keep(r, q->c, &best);
@@ -332,7 +340,7 @@ static bool make_other(LsDnnRuns *r, Ready *q, const LsError *why, LsError *e)
         say_apart(r, why);
         return make_plan(r, q, true, NULL, e);
     }
-    say_again(r, q->c->plan);
+    say_again(r, q->c->plan, why->text);
     q->kept = false;
     r->tally.kept--;
     r->tally.again++;
