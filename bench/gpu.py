@@ -49,6 +49,7 @@ def options():
     p.add_argument("--nets", help="comma-separated; default: all of the part")
     p.add_argument("--precisions", default="f32,tf32")
     p.add_argument("--budgets", default="none,75%,50%,min", help="of speed")
+    p.add_argument("--no-tune", action="store_true", help="speed: not also with what --tune chooses")
     p.add_argument("--who", default="eager,compile,graphs,jax", help="peers; also: tune")
     p.add_argument("--merge", nargs="*", help="earlier results: join the table; PyTorch's peaks are "
                    "halved for a budget (if none: those measured on this machine)")

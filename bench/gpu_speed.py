@@ -152,15 +152,15 @@ def profile(s, net, precision, trainer, batch):
     with open(path, encoding="utf-8") as f:
         data = json.load(f)
     rows = data["steps"]
-    ns = [(r["mean_ns"], f"{r['name']} ({r['op']})") for r in rows]
+    ns = [(r["ns"], f"{r['name']} ({r['op']})") for r in rows]
     total = sum(t for t, _ in ns)
     by_op = {}
     for r in rows:
-        by_op[r["op"]] = by_op.get(r["op"], 0) + r["mean_ns"]
+        by_op[r["op"]] = by_op.get(r["op"], 0) + r["ns"]
     s.record("profile", model=net, precision=precision, batch=batch, total_ms=total / 1e6,
              dearest=[[name, t / 1e6] for t, name in sorted(ns, reverse=True)[:12]],
              ops=sorted(([k, v / 1e6] for k, v in by_op.items()), key=lambda r: -r[1]),
-             steps=[[r["name"], r["op"], r["mean_ns"] / 1e6] for r in rows])
+             steps=[[r["name"], r["op"], r["ns"] / 1e6, r["elements"]] for r in rows])
     return total / 1e6
 
 
@@ -170,6 +170,8 @@ def look_closer(s, net, precision, small, trainer, batch, row):
     if ms and row["ms"] > 1.25 * ms:
         s.note(f"{net} {precision} b{batch}: a step takes {row['ms']:.1f} ms, its kernels {ms:.1f}: "
                "the rest is waiting, for data or for the host")
+    if s.o.no_tune:
+        return
     tuned = s.train(trainer, 4, data_file(s, net, batch), ["--tune"], limit=120)
     if tuned.rc == 0:           # what was chosen is kept, and taken from here on
         measure(s, net, precision, "tuned", small, trainer, batch, tuned.seconds)

@@ -44,6 +44,7 @@ typedef unsigned long uintptr_t;
 #define LS_CHECK(condition) ((void)0)
 #define LS_ALIGNED(bytes) __align__(bytes)
 #define LS_UNROLL _Pragma("unroll")
+#define LS_UNROLL4 _Pragma("unroll 4")
 #define LS_ROLLED _Pragma("unroll 1")   /* runs once a block: not worth its time in the compiler */
 #define LS_SHARED(type, name, dims) __shared__ LS_ALIGNED(16) type name dims
 #define LS_ENTRY(name, narg, x, y)                                                                 \
@@ -90,8 +91,17 @@ enum { ls_x = 0, ls_y = 0 };
     for (int64_t ls_##i = (int64_t)(from) / 4 + threadIdx.x; ls_##i < (int64_t)(to) / 4;           \
          ls_##i += LS_X)                                                                           \
         LS_UNROLL for (int64_t i = 4 * ls_##i; i < 4 * ls_##i + 4; i++)
+#define LS_ONCE(i, from, to)                                                                       \
+    for (int64_t i = (int64_t)(from) + threadIdx.x, ls_once_##i = 1;                               \
+         ls_once_##i && i < (int64_t)(to); ls_once_##i = 0)
+#define LS_ONCE4(i, from, to)                                                                      \
+    for (int64_t ls_##i = (int64_t)(from) / 4 + threadIdx.x, ls_once_##i = 1;                      \
+         ls_once_##i && ls_##i < (int64_t)(to) / 4; ls_once_##i = 0)                               \
+        LS_UNROLL for (int64_t i = 4 * ls_##i; i < 4 * ls_##i + 4; i++)
 #define LS_ROWS(j, from, to)                                                                       \
     for (int64_t j = (int64_t)(from) + threadIdx.y; j < (int64_t)(to); j += LS_Y)
+#define LS_FEW(j, from, to)                                                                        \
+    LS_UNROLL4 for (int64_t j = (int64_t)(from), ls_to_##j = (int64_t)(to); j < ls_to_##j; j++)
 #define LS_ONE if (threadIdx.x == 0 && threadIdx.y == 0)
 #define LS_LEAD if (threadIdx.x == 0)
 
@@ -100,6 +110,15 @@ enum { ls_x = 0, ls_y = 0 };
 #define LS_LOCAL_ROWS(type, name, n, rows)                                                         \
     LS_SHARED(type, name##_rows, [rows][n]);                                                       \
     type *const name = name##_rows[threadIdx.y]
+/* In registers: the shared memory would be read and written at every step. */
+#define LS_OWNED(type, name, n) type name##_own[4]
+#define LS_OWNED_ROWS(type, name, n, rows)                                                         \
+    LS_OWNED(type, name, n);                                                                       \
+    LS_SHARED(type, name##_rows, [rows][n])
+#define LS_OWN(name, at) name##_own[0]
+#define LS_OWN4(name, at) name##_own[(at) & 3]
+#define LS_SHOW(name, at) name##_rows[threadIdx.y][at] = LS_OWN(name, at)
+#define LS_SHOW4(name, at) name##_rows[threadIdx.y][at] = LS_OWN4(name, at)
 #define LS_OF_ROW(name, k) name##_rows[k]
 #define LS_FOLD(k, rows) LS_ROLLED for (int64_t k = 1; k < (rows); k++)
 

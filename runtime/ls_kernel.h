@@ -45,13 +45,20 @@
  *   LS_FOUR(v);  LS_GET4(v, x, at) before LS_LANES4: a place; there, once for each of the four: x[at] of
  *                                  real numbers, which are read together into that place of v's own
  *   LS_BYTES4(v);  LS_GET4B  LS_PUT4B      the same of arrays of uint8_t; a place for each of the two
+ *   LS_ONCE(i, from, to) {}  LS_ONCE4      the same where a thread has one step at most (of LS_ONCE4
+ *                                  four neighbours): no more than x steps, than 4 x
  *   LS_ROWS(j, from, to) {}        independent steps, shared by the y rows of threads
+ *   LS_FEW(j, from, to) {}         steps one after the other, by each thread: some are begun at a time
  *   LS_ONE {}  LS_LEAD {}          done once; by one thread of each row
  *   LS_FOLD(k, y) {}               k = 1 .. y - 1: the other rows' LS_OF_ROW(name, k), for LS_ROWS(0, 1)
  *   LS_HELPER                      head of a function that parts call
  *   LS_SYNC; LS_ROW_SYNC;          what any thread of the block, of the row, did before can be read
  *   LS_LOCAL(type, name, n);       an array that the block shares
  *   LS_LOCAL_ROWS(type, name, n, y);       one for each of the y rows of threads
+ *   LS_OWNED(type, name, n);       likewise, but each thread has only the elements of its own step
+ *                                  of LS_ONCE, as LS_OWN(name, at), or of LS_ONCE4, as LS_OWN4(name, at)
+ *   LS_OWNED_ROWS(type, name, n, y);  LS_SHOW(name, at);  LS_SHOW4      the same, and a thread lets the
+ *                                  block read them as LS_OF_ROW
  *
  * Two LS_LANES over the same bounds give a thread the same steps. */
 #define LS_PART(name, narg, x, y)                                                                  \
@@ -61,6 +68,8 @@
 #define LS_OUT(type, name, k) type *const name = arg[k]
 #define LS_LANES(i, from, to) _Pragma("GCC ivdep") for (int64_t i = (from); i < (to); i++)
 #define LS_LANES4(i, from, to) LS_LANES(i, from, to)
+#define LS_ONCE(i, from, to) LS_LANES(i, from, to)
+#define LS_ONCE4(i, from, to) LS_LANES(i, from, to)
 #define LS_PUT4(y, at, v) (y)[at] = (v)
 #define LS_FOUR(v) (void)0
 #define LS_GET4(v, x, at) (x)[at]
@@ -68,6 +77,7 @@
 #define LS_GET4B(v, x, at) (x)[at]
 #define LS_PUT4B(v, y, at, value) (y)[at] = (value)
 #define LS_ROWS(j, from, to) for (int64_t j = (from); j < (to); j++)
+#define LS_FEW(j, from, to) LS_ROWS(j, from, to)
 #define LS_ONE
 #define LS_LEAD
 #define LS_FOLD(k, y) for (int64_t k = 1; k < 1; k++)
@@ -77,6 +87,12 @@
 #define LS_ROW_SYNC (void)0
 #define LS_LOCAL(type, name, n) type name[n]
 #define LS_LOCAL_ROWS(type, name, n, y) type name[n]
+#define LS_OWNED(type, name, n) type name[n]
+#define LS_OWNED_ROWS(type, name, n, y) type name[n]
+#define LS_OWN(name, at) (name)[at]
+#define LS_OWN4(name, at) (name)[at]
+#define LS_SHOW(name, at) (void)0
+#define LS_SHOW4(name, at) (void)0
 #define LS_COPY(to, from, n) memcpy(to, from, (size_t)(n) * sizeof *(to))
 
 /* Sum of n values, n a power of two up to 256, as a tree. */

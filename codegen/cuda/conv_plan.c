@@ -9,7 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CANDIDATES = 24, MOST_JSON = 1 << 16 };
+enum {
+    CANDIDATES = 24, MOST_JSON = 1 << 16,
+    PROCESSORS = 132,           /* of a large GPU */
+    PARTIAL = 256 << 10,        /* bytes of partial sums of each of them */
+    SHARE = 8,                  /* ... but no more than this part of the tensors */
+};
 
 typedef struct Known { const char *key; const LsConvChoice *choice; } Known;
 
@@ -104,6 +109,22 @@ static bool read_choice(const char *text, LsConvChoice *c)
 }
 
 /* ---- planning ---- */
+/* The sums of a weight gradient are long and few. Engines share them out among the processors that
+ * they find free, which without a device they take to be few: on an H200 a plan that needs no
+ * workspace by its description needs 2 to 17 MB, and without them is 2 to 7 times slower. */
+static void leave_room(const LsConvWishes *w, LsConvChoice *to)
+{
+    int64_t partial = ls_dnn_conv_bytes(&to->conv) / SHARE;
+    if (to->own || to->conv.kind != LS_DNN_CONV_WEIGHTS)
+        return;
+    if (partial > (int64_t)PROCESSORS * PARTIAL)
+        partial = (int64_t)PROCESSORS * PARTIAL;
+    if (w->workspace > 0 && partial > w->workspace)
+        partial = w->workspace;
+    if (partial > to->workspace)
+        to->workspace = partial / LS_CONV_ALIGNMENT * LS_CONV_ALIGNMENT;
+}
+
 /* Without cuDNN: what its engines take for channels-last floats on most shapes. */
 static void estimate(const LsDnnConv *c, const LsConvWishes *w, LsConvChoice *to)
 {
@@ -115,6 +136,7 @@ static void estimate(const LsDnnConv *c, const LsConvWishes *w, LsConvChoice *to
     to->workspace = copies ? ls_dnn_conv_bytes(c) : INT64_C(1) << 20;
     if (w->workspace > 0 && to->workspace > w->workspace)
         to->workspace = w->workspace;
+    leave_room(w, to);
 }
 
 static void own(const LsDnnConv *c, const char *why, LsConvChoice *to)
@@ -171,7 +193,7 @@ static bool have_device(LsConvPlanner *p)
 }
 
 /* The choice for exactly this graph from the cache, or searched; own where nothing serves. */
-static void plan_graph(LsConvPlanner *p, const LsDnnConv *c, LsConvChoice *to)
+static void find_choice(LsConvPlanner *p, const LsDnnConv *c, LsConvChoice *to)
 {
     char err[500];
     *to = (LsConvChoice){.conv = *c, .engine = -1};
@@ -195,6 +217,12 @@ static void plan_graph(LsConvPlanner *p, const LsDnnConv *c, LsConvChoice *to)
         own(c, ls_arena_strdup(p->a, err), to);
     if (to->own && c->mask)
         ls_plan_cache_put(p->cache, key, none_word);
+}
+
+static void plan_graph(LsConvPlanner *p, const LsDnnConv *c, LsConvChoice *to)
+{
+    find_choice(p, c, to);
+    leave_room(&p->wishes, to);
 }
 
 static void plan(LsConvPlanner *p, const LsDnnConv *c, LsConvChoice *to)

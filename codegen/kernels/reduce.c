@@ -83,7 +83,7 @@ static void find_grids(LsReduce *r, int nsum)
     int64_t units = ls_ceil_div(r->outer, r->group) * r->ntile * r->npiece;
     int x = r->rows ? ls_threads(r->fours ? r->tile / 4 : r->tile, 256) : (int)r->lanes, y = 1;
     int64_t rows = r->rows ? r->nred > 0 ? 256 : 1 : x <= 32 ? r->group : 1;
-    int64_t bytes = (r->rows ? r->tile : r->lanes) * 12 * nsum;
+    int64_t bytes = (r->rows ? r->tile * 8 : r->lanes * 12) * nsum;
     while (2 * y <= 256 / x && y < rows && 2 * y * bytes <= GPU_LOCAL)
         y *= 2;
     r->part[0] = (LsGrid){"part", units, x, y};

@@ -28,9 +28,11 @@ static void deliver(const LsReduce *r, const char *format, int y)
 }
 
 /* ---- the innermost axis is kept ---- */
+/* A thread has one step of it at most. */
 static void tile_loop(const LsReduce *r)
 {
-    const char *i = r->body.nest->var[r->body.nest->naxis - 1], *word = ls_lanes_word(r->fours);
+    const char *i = r->body.nest->var[r->body.nest->naxis - 1];
+    const char *word = r->fours ? "LS_ONCE4" : "LS_ONCE";
     if (r->ntile == 1)
         ls_emit_line(r->e, "%s(%s, 0, %" PRId64 ") {", word, i, r->inner);
     else
@@ -42,28 +44,34 @@ static const char *column(const LsReduce *r)
     return r->ntile == 1 ? "i" : "i - i0";
 }
 
+/* The thread's element of the accumulators NAMEy. */
+static const char *own(const LsReduce *r, const char *name, int y)
+{
+    return ls_arena_printf(r->body.nest->arena, "LS_OWN%s(%s%d, %s)", r->fours ? "4" : "", name, y,
+                           column(r));
+}
+
 static void rows_declare(const LsReduce *r, const char *format, int y)
 {
     (void)format;
-    ls_local_rows(r, &r->part[0], ls_total_type(r, y), "total", y, r->tile);
+    ls_emit_line(r->e, "LS_OWNED_ROWS(%s, total%d, %" PRId64 ", %d);", ls_total_type(r, y), y,
+                 r->tile, r->part[0].y);
     if (ls_long_sum(r, y))
-        ls_local_rows(r, &r->part[0], "real", "run", y, r->tile);
+        ls_emit_line(r->e, "LS_OWNED(real, run%d, %" PRId64 ");", y, r->tile);
 }
 
 static void rows_start(const LsReduce *r, const char *format, int y)
 {
     (void)format;
-    ls_emit_line(r->e, "total%d[%s] = %s;", y, column(r), ls_total_start(r, y));
+    ls_emit_line(r->e, "%s = %s;", own(r, "total", y), ls_total_start(r, y));
     if (ls_long_sum(r, y))
-        ls_emit_line(r->e, "run%d[%s] = 0;", y, column(r));
+        ls_emit_line(r->e, "%s = 0;", own(r, "run", y));
 }
 
 static void rows_combine(const LsReduce *r, const char *format, int y)
 {
     (void)format;
-    ls_total_combine(r, y,
-                     ls_arena_printf(r->body.nest->arena, "%s%d[%s]",
-                                     ls_long_sum(r, y) ? "run" : "total", y, column(r)),
+    ls_total_combine(r, y, own(r, ls_long_sum(r, y) ? "run" : "total", y),
                      ls_reduce_text(r, "v%d", r->body.f->out[y].stmt));
 }
 
@@ -72,8 +80,8 @@ static void rows_flush(const LsReduce *r, const char *format, int y)
     (void)format;
     if (!ls_long_sum(r, y))
         return;
-    ls_emit_line(r->e, "total%d[%s] += run%d[%s];", y, column(r), y, column(r));
-    ls_emit_line(r->e, "run%d[%s] = 0;", y, column(r));
+    ls_emit_line(r->e, "%s += %s;", own(r, "total", y), own(r, "run", y));
+    ls_emit_line(r->e, "%s = 0;", own(r, "run", y));
 }
 
 static void vector_loop(const LsReduce *r, void (*print)(const LsReduce *, const char *, int),
@@ -100,8 +108,7 @@ static bool rows_axis(const LsReduce *r, int axis)
     int64_t runs = ls_ceil_div(cut ? r->piece : n->size[axis], RUN);
     ls_emit_line(r->e, "LS_ROWS(chunk, 0, %" PRId64 ") {", runs);
     ls_emit_line(r->e, "const int64_t r0 = %schunk * %d;", cut ? "from + " : "", RUN);
-    ls_emit_line(r->e, "for (int64_t %s = r0; %s < ls_least(r0 + %d, %s); %s++) {", v, v, RUN, end,
-                 v);
+    ls_emit_line(r->e, "LS_FEW(%s, r0, ls_least(r0 + %d, %s)) {", v, RUN, end);
     return true;
 }
 
@@ -118,12 +125,18 @@ static void rows_loops(const LsReduce *r)
     ls_emit_close(r->e, runs);
 }
 
+static void rows_show(const LsReduce *r, const char *format, int y)
+{
+    (void)format;
+    ls_emit_line(r->e, "LS_SHOW%s(total%d, %s);", r->fours ? "4" : "", y, column(r));
+}
+
 /* What the rows of threads have, in one. */
 static void rows_fold(const LsReduce *r, const char *format, int y)
 {
     (void)format;
     struct LsArena *a = r->body.nest->arena;
-    ls_emit_line(r->e, "%s sum%d = total%d[%s];", ls_total_type(r, y), y, y, column(r));
+    ls_emit_line(r->e, "%s sum%d = LS_OF_ROW(total%d, 0)[%s];", ls_total_type(r, y), y, y, column(r));
     ls_emit_line(r->e, "LS_FOLD(other, %d) {", r->part[0].y);
     ls_total_combine(r, y, ls_reduce_text(r, "sum%d", y),
                      ls_arena_printf(a, "LS_OF_ROW(total%d, other)[%s]", y, column(r)));
@@ -138,6 +151,7 @@ void ls_reduce_rows(const LsReduce *r)
         open_axis(r, r->red[k]);
     rows_loops(r);
     ls_emit_close(r->e, r->nred - 1);
+    vector_loop(r, rows_show, NULL);
     ls_emit_line(r->e, "LS_SYNC;");
     ls_emit_line(r->e, "LS_ROWS(first, 0, 1) {");
     tile_loop(r);

@@ -197,7 +197,8 @@ static bool make_ready(LsDnnRuns *r, Ready *q, LsError *e)
             return true;
         }
     }
-    say_again(r, plan, why.text[0] != '\0' ? why.text : NULL);
+    if (why.text[0] == '\0')             /* it is of another device, or of another cuDNN */
+        say_again(r, plan, NULL);
     r->tally.again++;
     return make_again(r, q, e);
 }
