@@ -44,7 +44,6 @@ typedef unsigned long uintptr_t;
 #define LS_CHECK(condition) ((void)0)
 #define LS_ALIGNED(bytes) __align__(bytes)
 #define LS_UNROLL _Pragma("unroll")
-#define LS_UNROLL4 _Pragma("unroll 4")
 #define LS_ROLLED _Pragma("unroll 1")   /* runs once a block: not worth its time in the compiler */
 #define LS_SHARED(type, name, dims) __shared__ LS_ALIGNED(16) type name dims
 #define LS_ENTRY(name, narg, x, y)                                                                 \
@@ -100,8 +99,13 @@ enum { ls_x = 0, ls_y = 0 };
         LS_UNROLL for (int64_t i = 4 * ls_##i; i < 4 * ls_##i + 4; i++)
 #define LS_ROWS(j, from, to)                                                                       \
     for (int64_t j = (int64_t)(from) + threadIdx.y; j < (int64_t)(to); j += LS_Y)
-#define LS_FEW(j, from, to)                                                                        \
-    LS_UNROLL4 for (int64_t j = (int64_t)(from), ls_to_##j = (int64_t)(to); j < ls_to_##j; j++)
+#define LS_GROUPS(n, g, from, to)                                                                  \
+    for (int64_t g = (int64_t)(from), ls_to_##g = (int64_t)(to); g < ls_to_##g; g += (n))
+#define LS_AHEAD(j, g) for (int64_t j = (g), ls_once_##j = 1; ls_once_##j; ls_once_##j = 0)
+#define LS_OF_GROUP(n, j, g)                                                                       \
+    LS_UNROLL for (int ls_of = 0; ls_of < (n); ls_of++)                                            \
+        for (int64_t j = (g) + ls_of, ls_once_##j = 1; ls_once_##j && j < ls_to_##g;               \
+             ls_once_##j = 0)
 #define LS_ONE if (threadIdx.x == 0 && threadIdx.y == 0)
 #define LS_LEAD if (threadIdx.x == 0)
 
@@ -111,7 +115,7 @@ enum { ls_x = 0, ls_y = 0 };
     LS_SHARED(type, name##_rows, [rows][n]);                                                       \
     type *const name = name##_rows[threadIdx.y]
 /* In registers: the shared memory would be read and written at every step. */
-#define LS_OWNED(type, name, n) type name##_own[4]
+#define LS_OWNED(type, name, n) type name##_own[4] = {0}
 #define LS_OWNED_ROWS(type, name, n, rows)                                                         \
     LS_OWNED(type, name, n);                                                                       \
     LS_SHARED(type, name##_rows, [rows][n])
@@ -234,6 +238,20 @@ LS_FN real ls_four_at(real four[4], const real *x, int64_t at)
         ls_get4(four, x + at);
     return four[at & 3];
 }
+
+/* No load goes before a store that stands before it, as it may read what that writes: the loads of
+ * several steps have to stand before the stores of the first. */
+#define LS_FOURS(n, v)                                                                             \
+    real v##_group[n][4];                                                                          \
+    (void)v##_group
+#define LS_FETCH4(n, v, x, at, step, g)                                                            \
+    do {                                                                                           \
+        const int64_t ls_here = (at);                                                              \
+        LS_UNROLL for (int ls_of = 0; ls_of < (n); ls_of++)                                        \
+            if ((ls_here & 3) == 0 && (g) + ls_of < ls_to_##g)                                     \
+                ls_get4(v##_group[ls_of], (x) + ls_here + ls_of * (int64_t)(step));                \
+    } while (0)
+#define LS_FETCHED4(v, x, at) v##_group[ls_of][(at) & 3]
 
 /* Four bytes, which are one word of memory. */
 #define LS_BYTES4(v)                                                                               \

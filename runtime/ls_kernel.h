@@ -48,7 +48,14 @@
  *   LS_ONCE(i, from, to) {}  LS_ONCE4      the same where a thread has one step at most (of LS_ONCE4
  *                                  four neighbours): no more than x steps, than 4 x
  *   LS_ROWS(j, from, to) {}        independent steps, shared by the y rows of threads
- *   LS_FEW(j, from, to) {}         steps one after the other, by each thread: some are begun at a time
+ *   LS_GROUPS(n, g, from, to) {}   steps one after the other, by each thread: on a GPU n at a time, so
+ *                                  that memory is asked for all of them before the first has it. In
+ *                                  it, in this order:
+ *   LS_AHEAD(j, g) {}              of the group at g: LS_FETCH4 in LS_ONCE4, for all that it reads
+ *   LS_OF_GROUP(n, j, g) {}        each step j of it
+ *   LS_FOURS(n, v);  LS_FETCH4(n, v, x, at, step, g);  LS_FETCHED4(v, x, at)     as LS_FOUR and LS_GET4:
+ *                                  a place for n steps, whose elements are `step` apart; reads
+ *                                  those of the first and the following; one of step j
  *   LS_ONE {}  LS_LEAD {}          done once; by one thread of each row
  *   LS_FOLD(k, y) {}               k = 1 .. y - 1: the other rows' LS_OF_ROW(name, k), for LS_ROWS(0, 1)
  *   LS_HELPER                      head of a function that parts call
@@ -77,7 +84,12 @@
 #define LS_GET4B(v, x, at) (x)[at]
 #define LS_PUT4B(v, y, at, value) (y)[at] = (value)
 #define LS_ROWS(j, from, to) for (int64_t j = (from); j < (to); j++)
-#define LS_FEW(j, from, to) LS_ROWS(j, from, to)
+#define LS_GROUPS(n, g, from, to) for (int64_t g = (from); g < (to); g++)
+#define LS_AHEAD(j, g) if (0)
+#define LS_OF_GROUP(n, j, g) const int64_t j = (g);
+#define LS_FOURS(n, v) (void)0
+#define LS_FETCH4(n, v, x, at, step, g) (void)0
+#define LS_FETCHED4(v, x, at) (x)[at]
 #define LS_ONE
 #define LS_LEAD
 #define LS_FOLD(k, y) for (int64_t k = 1; k < 1; k++)

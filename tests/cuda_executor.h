@@ -72,7 +72,6 @@ void exec_trap(int line);
 #define __trap() exec_trap(__LINE__)
 #define LS_CHECK(condition) ((condition) ? (void)0 : exec_trap(__LINE__))
 #define LS_UNROLL
-#define LS_UNROLL4
 #define LS_ROLLED
 #define LS_SHARED(type, name, dims)                                                                \
     static type name dims __attribute__((aligned(16)));                                            \

@@ -13,10 +13,13 @@ enum {
     MOST = 32 << 20,            /* bytes: what NVIDIA's own callers give products on Hopper */
     COUNTERS = 1 << 16,         /* bytes beside partial sums */
     SMALL = 1 << 20,            /* multiplications that are not worth sharing out */
+    LARGE = 1 << 27,            /* ... that are worth the kernels of Hopper */
 };
 
 /* A product with few tiles and a long sum leaves processors idle unless the sum is cut, and the
- * pieces wait in the workspace to be added in order. Other products need none. */
+ * pieces wait in the workspace to be added in order. Other products need none; but without one
+ * cuBLASLt 13.1 proposes for TF32 no kernel that was written for Hopper, also of those that then use
+ * nothing of it: on an H200 that takes twice the time. */
 static int64_t matmul_workspace(const LsGraph *g, LsNodeId n, const LsTarget *t)
 {
     const LsProduct p = ls_product_of(g, n);
@@ -24,6 +27,8 @@ static int64_t matmul_workspace(const LsGraph *g, LsNodeId n, const LsTarget *t)
     int64_t pieces = 2 * PROCESSORS / tiles, longest = p.depth / SHORTEST;
     if (pieces > longest)
         pieces = longest;
+    if (t->tf32 && p.batch * p.m * p.n * p.depth >= LARGE)
+        return ls_product_room(MOST);
     if (pieces < 2 || p.batch * p.m * p.n * p.depth <= SMALL)
         return 0;
     int64_t bytes = COUNTERS + pieces * p.batch * p.m * p.n * t->real_bytes;

@@ -105,15 +105,38 @@ static bool in_fours(const LsBody *b, int x)
     return b->fours && b->load[x] && b->at[x] == LS_AT_INNER && operand_type(b, x) == LS_REAL;
 }
 
-void ls_body_load(const LsBody *b, LsLoadAt at)
+int ls_body_streams(const LsBody *b, int axis)
+{
+    int n = 0;
+    for (int x = 0; x < b->node->nin; x++)
+        n += in_fours(b, x) && b->nest->stride[x][axis] != 0;
+    return n;
+}
+
+void ls_body_fetch(const LsBody *b, int axis, const char *g)
+{
+    for (int x = 0; x < b->node->nin; x++)
+        if (in_fours(b, x))
+            ls_emit_line(b->k->e, "LS_FETCH4(%d, a%d, x%d, %s, %" PRId64 ", %s);", b->group, x, x,
+                         ls_nest_offset(b->nest, x, 0, b->nest->naxis), b->nest->stride[x][axis], g);
+}
+
+static const char *load_text(const LsBody *b, int x)
 {
     struct LsArena *a = b->nest->arena;
+    const char *at = ls_nest_offset(b->nest, x, 0, b->nest->naxis);
+    if (b->group > 0 && in_fours(b, x))
+        return ls_arena_printf(a, "LS_FETCHED4(a%d, x%d, %s)", x, x, at);
+    return ls_get_text(a, in_fours(b, x), ls_arena_printf(a, "a%d", x), ls_arena_printf(a, "x%d", x),
+                       at);
+}
+
+void ls_body_load(const LsBody *b, LsLoadAt at)
+{
     for (int x = 0; x < b->node->nin; x++)
         if (b->load[x] && b->at[x] == at)
             ls_emit_line(b->k->e, "const %s a%d = %s;", ls_ctype(operand_type(b, x)), x,
-                         ls_get_text(a, in_fours(b, x), ls_arena_printf(a, "a%d", x),
-                                     ls_arena_printf(a, "x%d", x),
-                                     ls_nest_offset(b->nest, x, 0, b->nest->naxis)));
+                         load_text(b, x));
 }
 
 void ls_body_declare(const LsBody *b)
@@ -125,7 +148,9 @@ void ls_body_declare(const LsBody *b)
         if (!b->f->out[y].reduce)
             ls_emit_result(b->k, ls_arena_printf(b->k->g->arena, "y%d", y), y);
     for (int x = 0; x < b->node->nin; x++)
-        if (in_fours(b, x))
+        if (in_fours(b, x) && b->group > 0)
+            ls_emit_line(b->k->e, "LS_FOURS(%d, a%d);", b->group, x);
+        else if (in_fours(b, x))
             ls_emit_line(b->k->e, "LS_FOUR(a%d);", x);
     ls_body_load(b, LS_AT_TOP);
 }

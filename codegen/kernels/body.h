@@ -18,7 +18,8 @@ typedef struct LsBody {
     const char **arg;       /* by operand: name of its scalar, or the literal it is */
     LsLoadAt *at;           /* by operand */
     bool *load;             /* by operand: some statement uses it and it is no literal */
-    bool fours;             /* the innermost loop is LS_LANES4 */
+    bool fours;             /* the innermost loop is LS_LANES4 or LS_ONCE4 */
+    int group;              /* fours: steps whose operands are fetched ahead; 0: none */
 } LsBody;
 
 LsBody ls_body_new(const LsKernelText *k);
@@ -26,6 +27,10 @@ LsBody ls_body_new(const LsKernelText *k);
 LsBody ls_body_over(const LsKernelText *k, LsNest *nest);
 /* Loads of the operands that change there. */
 void ls_body_load(const LsBody *b, LsLoadAt at);
+/* Operands of which each step along this axis reads others, four at a time. */
+int ls_body_streams(const LsBody *b, int axis);
+/* Inside LS_ONCE4 in LS_AHEAD: fetches them for the steps of the group at g along this axis. */
+void ls_body_fetch(const LsBody *b, int axis, const char *g);
 /* Inside the innermost loop, without stores. */
 void ls_body_statements(const LsBody *b);
 /* Pointers, and the operands that are one element for the whole node. */

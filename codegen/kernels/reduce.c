@@ -100,6 +100,8 @@ static LsReduce reduce_new(const LsKernelText *k)
     cut_axis(&r);
     r.fours = r.rows && r.tile % 4 == 0 && ls_boxes(k, r.body.nest).fours;
     r.body.fours = r.fours;
+    if (r.fours && ls_reduce_runs(&r))          /* registers set the end to it */
+        r.body.group = ls_body_streams(&r.body, r.red[r.nred - 1]) <= 3 ? 4 : 2;
     find_grids(&r, nsum);
     return r;
 }

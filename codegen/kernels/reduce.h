@@ -46,6 +46,8 @@ void ls_reduce_each(const LsReduce *r,
                     void (*print)(const LsReduce *, const char *format, int y), const char *format);
 
 /* ---- codegen/kernels/reduce_unit.c ---- */
+/* Rows: the innermost reduced axis is walked in runs, each followed by the move to double. */
+bool ls_reduce_runs(const LsReduce *r);
 /* A unit whose innermost axis is kept, or reduced: its totals, delivered. */
 void ls_reduce_rows(const LsReduce *r);
 void ls_reduce_lanes(const LsReduce *r);

@@ -92,6 +92,14 @@ static void vector_loop(const LsReduce *r, void (*print)(const LsReduce *, const
     ls_emit_line(r->e, "}");
 }
 
+bool ls_reduce_runs(const LsReduce *r)
+{
+    if (r->nred == 0 || !ls_any_long_sum(r))
+        return false;
+    int axis = r->red[r->nred - 1];
+    return (axis == r->cut && r->npiece > 1) || r->body.nest->size[axis] > RUN;
+}
+
 /* The innermost reduced axis, shared by the rows of threads: in runs of RUN, each followed by the
  * move to double, where it is long. True: two loops. */
 static bool rows_axis(const LsReduce *r, int axis)
@@ -101,14 +109,24 @@ static bool rows_axis(const LsReduce *r, int axis)
     bool cut = axis == r->cut && r->npiece > 1;
     const char *from = cut ? "from" : "0";
     const char *end = cut ? "end" : ls_arena_printf(n->arena, "%" PRId64, n->size[axis]);
-    if (!ls_any_long_sum(r) || (!cut && n->size[axis] <= RUN)) {
+    if (!ls_reduce_runs(r)) {
         ls_emit_line(r->e, "LS_ROWS(%s, %s, %s) {", v, from, end);
         return false;
     }
     int64_t runs = ls_ceil_div(cut ? r->piece : n->size[axis], RUN);
     ls_emit_line(r->e, "LS_ROWS(chunk, 0, %" PRId64 ") {", runs);
     ls_emit_line(r->e, "const int64_t r0 = %schunk * %d;", cut ? "from + " : "", RUN);
-    ls_emit_line(r->e, "LS_FEW(%s, r0, ls_least(r0 + %d, %s)) {", v, RUN, end);
+    if (r->body.group == 0) {
+        ls_emit_line(r->e, "for (int64_t %s = r0; %s < ls_least(r0 + %d, %s); %s++) {", v, v, RUN,
+                     end, v);
+        return true;
+    }
+    ls_emit_line(r->e, "LS_GROUPS(%d, g, r0, ls_least(r0 + %d, %s)) {", r->body.group, RUN, end);
+    ls_emit_line(r->e, "LS_AHEAD(%s, g) {", v);
+    tile_loop(r);
+    ls_body_fetch(&r->body, axis, "g");
+    ls_emit_close(r->e, 2);
+    ls_emit_line(r->e, "LS_OF_GROUP(%d, %s, g) {", r->body.group, v);
     return true;
 }
 
@@ -119,7 +137,7 @@ static void rows_loops(const LsReduce *r)
     tile_loop(r);
     ls_body_point(&r->body);
     ls_reduce_each(r, rows_combine, NULL);
-    ls_emit_close(r->e, loop ? 2 : 1);
+    ls_emit_close(r->e, 1 + loop + (r->body.group > 0));
     if (ls_any_long_sum(r))
         vector_loop(r, rows_flush, NULL);
     ls_emit_close(r->e, runs);
