@@ -4,6 +4,8 @@
 #include "cli/machine_choice.h"
 #include "codegen/alternative.h"
 #include "codegen/cuda/conv_fuse.h"
+#include "codegen/cuda/moments.h"
+#include "codegen/cuda/widen.h"
 #include "codegen/cuda/conv_plan.h"
 #include "codegen/cuda/epilogue.h"
 #include "codegen/cuda_toolchain.h"
@@ -142,7 +144,7 @@ static void add_fixed(LsJob *job)
     const LsGraph *g = job->train;
     for (uint32_t i = 1; i < g->nvalue; i++)
         if (ls_is_state(g, (LsValueId){i}))
-            job->state_bytes += round_up(ls_value_bytes(g, (LsValueId){i}, job->target.real_bytes));
+            job->state_bytes += round_up(ls_state_bytes(g, (LsValueId){i}, job->target.real_bytes));
     int batches = job->target.kind == LS_TARGET_CUDA ? (int)LS_DEVICE_SLOTS : (int)LS_RING;
     for (uint32_t i = 0; i < g->ninput; i++)
         job->input_bytes += batches * round_up(ls_value_bytes(g, g->input[i], job->target.real_bytes));
@@ -196,11 +198,13 @@ static bool build_graphs(LsJob *job)
         ls_cuda_epilogues(&job->cx, job->train);
         ls_cuda_epilogues(&job->cx, job->eval);
     }
+    ls_join_moments(&job->cx, job->train, &job->target);
     ls_conv_fuse(job->train, &job->target);
     ls_conv_fuse(job->eval, &job->target);
     ls_conv_fuse_gradients(&job->cx, job->train, &job->target);
     if (!job->options->no_alternatives)
         job->train = ls_alternatives(&job->cx, job->train, &job->target);
+    ls_widen_scores(job->train, &job->target);
     job->train_problem = ls_problem_new(&job->cx, job->train, job->options->model, &job->target);
     job->eval_problem = ls_problem_new(&job->cx, job->eval, job->options->model, &job->target);
     return job->cx.nerror == 0 && price(job);

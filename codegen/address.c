@@ -36,7 +36,7 @@ static void add_state(LsAddresses *a, LsValueId v, const LsOnnxSlot *slot, uint3
     a->state = ls_arena_grow(a->cx->arena, a->state, a->nstate, a->nstate + 1, sizeof *a->state,
                              &a->cap_state);
     a->state[a->nstate++] = s;
-    a->state_bytes += round_up(ls_value_bytes(a->train, v, a->real_bytes));
+    a->state_bytes += round_up(ls_state_bytes(a->train, v, a->real_bytes));
 }
 
 LsAddresses *ls_addresses_new(LsCtx *cx, const LsGraph *train, int real_bytes,

@@ -89,6 +89,8 @@ static const char *op_word(const LsGraph *g, LsNodeId n, LsArena *a)
 {
     const LsNode *node = &g->node[n.i];
     const LsFused *body = node->op == LS_OP_FUSED ? node->attr.fused.body : NULL;
+    if (body != NULL && body->first > 0)
+        return "moments";
     const char *word = ls_op[body != NULL ? body->stmt[body->nstmt - 1].op : node->op]->name;
     char *low = ls_arena_strdup(a, word);
     for (char *c = low; *c != '\0'; c++)

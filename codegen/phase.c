@@ -135,8 +135,9 @@ static void print_results(const LsPhaseText *ph, LsEmit *e, bool types)
         fprintf(e->to, "   ");
         for (int k = 0; k < ph->g->node[n.i].nout; k++) {
             LsValueId v = ls_out(ph->g, n, k);
-            fprintf(e->to, " %" PRId64 ",", types ? (int64_t)ls_type(ph->g, v)
-                                                  : ls_count(ls_shape(ph->g, v)));
+            /* Nobody writes columns that do not count: --check-numerics is not to look at them. */
+            int64_t count = ph->g->value[v.i].columns > 0 ? 0 : ls_count(ls_shape(ph->g, v));
+            fprintf(e->to, " %" PRId64 ",", types ? (int64_t)ls_type(ph->g, v) : count);
         }
         fputc('\n', e->to);
     }
@@ -174,12 +175,15 @@ static void print_watch(LsPhaseText *ph, LsEmit *e, const char *kind, const char
 {
     int64_t t = ph->p->tensor_of[v.i];
     LsTensor row = ls_address_tensor(ph->g, v, ph->first[t]);
+    int64_t columns = ph->g->value[v.i].columns, apart = columns > 0 ? row.dim[row.rank - 1] : 0;
     row.name = name;
+    if (columns > 0)
+        row.dim[row.rank - 1] = columns;
     fprintf(e->to, "    {");
     ls_tensor_print(e->to, &row);
     fprintf(e->to, ", ");
     ls_emit_string(e->to, ls_arena_printf(ph->g->arena, "%s%s", kind, name));
-    fprintf(e->to, ", %u, false},\n", ph->made[t] > 0 ? ph->made[t] - 1 : 0);
+    fprintf(e->to, ", %u, false, %" PRId64 "},\n", ph->made[t] > 0 ? ph->made[t] - 1 : 0, apart);
     ph->nwatch++;
 }
 

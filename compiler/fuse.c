@@ -250,7 +250,7 @@ static void add_statement(const Fuse *f, uint32_t n, int at_stmt, Body *b)
     }
     if (f->outside[out.i]) {
         const LsOp *row = ls_op[g->node[n].op];
-        b->fused->out[b->nout] = (LsFusedOut){at_stmt, is_reduce(g, n), row->combine, row->mean};
+        b->fused->out[b->nout] = (LsFusedOut){at_stmt, is_reduce(g, n), row->combine, row->mean, false};
         b->old_out[b->nout++] = out;
     }
 }

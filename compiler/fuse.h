@@ -24,12 +24,15 @@ typedef struct LsFusedOut {     /* result k of the node */
                                  * statements are not fused) */
     LsCombine combine;          /* reduce */
     bool mean;
+    bool variance;              /* of a sum of squares, by result 0, the mean of what is squared */
 } LsFusedOut;
 
 struct LsFused {
     LsShape space;              /* iteration space, logical axes */
     LsLayout layout;            /* order in which it is walked; stored results have it too */
     uint32_t axes;              /* reduced axes; 0: no reduction in the body */
+    int first;                  /* operand of which only the first place along the reduced axes is read; the
+                                 * results that are means are relative to it; 0: none */
     int nstmt; LsStmt *stmt;
     LsFusedOut *out;            /* by result of the node; reduced results
                                  * have the reduced dims as 1 */

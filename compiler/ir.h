@@ -43,6 +43,9 @@ typedef struct LsValue {
     LsLayout layout;        /* set by ls_layout; LS_ROW before */
     bool once_written;      /* LS_V_PARAM, LS_V_STATE: some node updates it */
     LsShape shape;
+    int64_t columns;        /* of its last axis that count, where it was made longer
+                             * (codegen/cuda/widen.h); 0: all */
+    int64_t rows_behind;    /* state: so many rows of zeros lie behind it (likewise) */
     LsNodeId def;           /* node that makes it; none for inputs, state and constants */
     const void *data;       /* constants, and initial values of state: row-major in logical order,
                              * real as float, I64, I32, BOOL as uint8_t. NULL: zeros (state), or

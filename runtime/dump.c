@@ -31,12 +31,12 @@ static void copy(LsDump *d, uint32_t step, bool before)
 {
     for (uint32_t k = 0; k < d->t->nwatch; k++) {
         const LsWatch *w = &d->t->watch[k];
-        int64_t bytes = ls_tensor_bytes(&w->t, d->g->p->real_bytes);
+        int64_t bytes = ls_watch_bytes(w, d->g->p->real_bytes);
         if (w->step != step || w->before != before)
             continue;
         const void *at = ls_memory_view(d->g->m, w->t.at, bytes);
         if (at)
-            memcpy(d->copy + d->offset[k], at, (size_t)bytes);
+            ls_watch_copy(w, d->copy + d->offset[k], at, d->g->p->real_bytes);
     }
 }
 

@@ -80,7 +80,7 @@ static void find_code(LsGrid *x, const LsWatch *like)
             LsTensor t = {.name = s->name, .rank = 2, .dim = {p->batch, each}, .at = at};
             look_at(r, &t, NULL, p->batch);
             r->code_t = t;
-            r->code = (LsWatch){t, "code/", k, false};
+            r->code = (LsWatch){t, "code/", k, false, 0};
             r->t = &r->code_t;
             r->watch = &r->code;
             least = each;

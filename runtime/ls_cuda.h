@@ -116,13 +116,8 @@ enum { ls_x = 0, ls_y = 0 };
     type *const name = name##_rows[threadIdx.y]
 /* In registers: the shared memory would be read and written at every step. */
 #define LS_OWNED(type, name, n) type name##_own[4] = {0}
-#define LS_OWNED_ROWS(type, name, n, rows)                                                         \
-    LS_OWNED(type, name, n);                                                                       \
-    LS_SHARED(type, name##_rows, [rows][n])
 #define LS_OWN(name, at) name##_own[0]
 #define LS_OWN4(name, at) name##_own[(at) & 3]
-#define LS_SHOW(name, at) name##_rows[threadIdx.y][at] = LS_OWN(name, at)
-#define LS_SHOW4(name, at) name##_rows[threadIdx.y][at] = LS_OWN4(name, at)
 #define LS_OF_ROW(name, k) name##_rows[k]
 #define LS_FOLD(k, rows) LS_ROLLED for (int64_t k = 1; k < (rows); k++)
 
@@ -241,7 +236,7 @@ LS_FN real ls_four_at(real four[4], const real *x, int64_t at)
 
 /* No load goes before a store that stands before it, as it may read what that writes: the loads of
  * several steps have to stand before the stores of the first. */
-#define LS_FOURS(n, v)                                                                             \
+#define LS_FOUR_OF(n, v)                                                                             \
     real v##_group[n][4];                                                                          \
     (void)v##_group
 #define LS_FETCH4(n, v, x, at, step, g)                                                            \

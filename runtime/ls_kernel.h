@@ -53,7 +53,7 @@
  *                                  it, in this order:
  *   LS_AHEAD(j, g) {}              of the group at g: LS_FETCH4 in LS_ONCE4, for all that it reads
  *   LS_OF_GROUP(n, j, g) {}        each step j of it
- *   LS_FOURS(n, v);  LS_FETCH4(n, v, x, at, step, g);  LS_FETCHED4(v, x, at)     as LS_FOUR and LS_GET4:
+ *   LS_FOUR_OF(n, v);  LS_FETCH4(n, v, x, at, step, g);  LS_FETCHED4(v, x, at)     as LS_FOUR and LS_GET4:
  *                                  a place for n steps, whose elements are `step` apart; reads
  *                                  those of the first and the following; one of step j
  *   LS_ONE {}  LS_LEAD {}          done once; by one thread of each row
@@ -64,8 +64,6 @@
  *   LS_LOCAL_ROWS(type, name, n, y);       one for each of the y rows of threads
  *   LS_OWNED(type, name, n);       likewise, but each thread has only the elements of its own step
  *                                  of LS_ONCE, as LS_OWN(name, at), or of LS_ONCE4, as LS_OWN4(name, at)
- *   LS_OWNED_ROWS(type, name, n, y);  LS_SHOW(name, at);  LS_SHOW4      the same, and a thread lets the
- *                                  block read them as LS_OF_ROW
  *
  * Two LS_LANES over the same bounds give a thread the same steps. */
 #define LS_PART(name, narg, x, y)                                                                  \
@@ -87,7 +85,7 @@
 #define LS_GROUPS(n, g, from, to) for (int64_t g = (from); g < (to); g++)
 #define LS_AHEAD(j, g) if (0)
 #define LS_OF_GROUP(n, j, g) const int64_t j = (g);
-#define LS_FOURS(n, v) (void)0
+#define LS_FOUR_OF(n, v) (void)0
 #define LS_FETCH4(n, v, x, at, step, g) (void)0
 #define LS_FETCHED4(v, x, at) (x)[at]
 #define LS_ONE
@@ -100,11 +98,8 @@
 #define LS_LOCAL(type, name, n) type name[n]
 #define LS_LOCAL_ROWS(type, name, n, y) type name[n]
 #define LS_OWNED(type, name, n) type name[n]
-#define LS_OWNED_ROWS(type, name, n, y) type name[n]
 #define LS_OWN(name, at) (name)[at]
 #define LS_OWN4(name, at) (name)[at]
-#define LS_SHOW(name, at) (void)0
-#define LS_SHOW4(name, at) (void)0
 #define LS_COPY(to, from, n) memcpy(to, from, (size_t)(n) * sizeof *(to))
 
 /* Sum of n values, n a power of two up to 256, as a tree. */

@@ -29,6 +29,12 @@ typedef float real;
 
 /* ---- indices ---- */
 LS_FN int64_t ls_least(int64_t a, int64_t b) { return a < b ? a : b; }
+/* The variance of n numbers from the sums of their squares and of themselves. */
+LS_FN double ls_variance(double squares, double sum, int64_t n)
+{
+    const double v = (squares - sum * sum / (double)n) / (double)n;
+    return v < 0 ? 0 : v;
+}
 LS_FN int64_t ls_most(int64_t a, int64_t b) { return a > b ? a : b; }
 /* An index that may lie outside 0 .. n - 1: the nearest inside; mirrored at first and last. */
 LS_FN int64_t ls_clamp(int64_t i, int64_t n) { return i < 0 ? 0 : i < n ? i : n - 1; }

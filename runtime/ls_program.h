@@ -62,7 +62,10 @@ typedef struct LsStep {
 
 /* A value that lives only for a while, to be copied out on request (--dump): after step `after`
  * ran, or, with before = true, just before step `after` runs. */
-typedef struct LsWatch { LsTensor t; const char *key; uint32_t step; bool before; } LsWatch;
+typedef struct LsWatch {
+    LsTensor t; const char *key; uint32_t step; bool before;
+    int64_t row;                /* elements from one row of the last axis to the next; 0: no more than it has */
+} LsWatch;
 
 typedef struct LsInput {        /* one per graph input, the target last; t.at.offset is its index */
     LsTensor t;

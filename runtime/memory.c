@@ -57,7 +57,7 @@ static bool make_view(LsDevice *d, LsError *e)
         most = (n = ls_tensor_bytes(&p->state[k].t, p->real_bytes)) > most ? n : most;
     for (int f = 0; f < 2; f++)
         for (uint32_t k = 0; k < phase[f]->nwatch; k++)
-            most = (n = ls_tensor_bytes(&phase[f]->watch[k].t, p->real_bytes)) > most ? n : most;
+            most = (n = ls_watch_bytes(&phase[f]->watch[k], p->real_bytes)) > most ? n : most;
     d->view = calloc(1, (size_t)most);
     d->view_bytes = d->view != NULL ? most : 0;
     return d->view != NULL ||

@@ -29,6 +29,20 @@ int64_t ls_tensor_bytes(const LsTensor *t, int real_bytes)
     return ls_tensor_count(t) * ls_type_bytes(t->type, real_bytes);
 }
 
+int64_t ls_watch_bytes(const LsWatch *w, int real_bytes)
+{
+    int64_t bytes = ls_tensor_bytes(&w->t, real_bytes);
+    return w->row > 0 ? bytes / w->t.dim[w->t.rank - 1] * w->row : bytes;
+}
+
+void ls_watch_copy(const LsWatch *w, void *to, const void *from, int real_bytes)
+{
+    int64_t bytes = ls_tensor_bytes(&w->t, real_bytes), each = ls_type_bytes(w->t.type, real_bytes);
+    int64_t row = w->row > 0 ? w->t.dim[w->t.rank - 1] * each : bytes, apart = w->row * each;
+    for (int64_t at = 0, k = 0; at < bytes; at += row, k++)
+        memcpy((char *)to + at, (const char *)from + k * apart, (size_t)row);
+}
+
 char *ls_dims_text(int rank, const int64_t *dim, char text[96])
 {
     int n = rank == 0 ? snprintf(text, 96, "scalar") : 0;

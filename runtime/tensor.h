@@ -7,6 +7,10 @@
 int64_t ls_tensor_count(const LsTensor *t);                 /* elements */
 int64_t ls_type_bytes(LsDataType type, int real_bytes);     /* of one element */
 int64_t ls_tensor_bytes(const LsTensor *t, int real_bytes);
+/* Bytes from the first element of a watched value to the end of its last row. */
+int64_t ls_watch_bytes(const LsWatch *w, int real_bytes);
+/* Its elements without what lies between the rows, from where it lies: ls_tensor_bytes of them. */
+void ls_watch_copy(const LsWatch *w, void *to, const void *from, int real_bytes);
 /* "16x1x28x28", "scalar"; returns text. */
 char *ls_dims_text(int rank, const int64_t *dim, char text[96]);
 

@@ -104,8 +104,8 @@ static void check_grid(uint32_t nwatch, const char *code)
         {.run = invert, .narg = 2, .nin = 1, .nout = 1, .arg = 2, .count = 1, .name = "y"},
     };
     const LsWatch watch[] = {
-        {{.name = "y", .rank = 4, .dim = {2, 1, 8, 8}, .at = {LS_AT_ARENA, 64}}, "out/y", 1, false},
-        {{.name = "h", .rank = 2, .dim = {2, 4}, .at = {LS_AT_ARENA, 0}}, code, 0, false},
+        {{.name = "y", .rank = 4, .dim = {2, 1, 8, 8}, .at = {LS_AT_ARENA, 64}}, "out/y", 1, false, 0},
+        {{.name = "h", .rank = 2, .dim = {2, 4}, .at = {LS_AT_ARENA, 0}}, code, 0, false, 0},
     };
     const LsProgram p = {.model = "m", .real_bytes = 4, .batch = 2, .input = input, .ninput = 1,
                          .address = address, .element_count = count, .element_type = type,

@@ -211,7 +211,7 @@ START_TEST(test_integers_and_bools_keep_their_types)
             for (uint32_t axes = 1; axes < 4; axes++) {
                 Body *rb = body_new(&r, LS_ROW, SHAPE(3, 9), axes);
                 rb->out[0] =
-                    (LsFusedOut){STMT(rb, REDUCE_SUM, (LsType)t, IN(0)), true, (LsCombine)c, false};
+                    (LsFusedOut){STMT(rb, REDUCE_SUM, (LsType)t, IN(0)), true, (LsCombine)c, false, false};
                 fused(&r, rb, VALUES(in), 1, (LsType)t);
             }
         }
@@ -230,10 +230,10 @@ static void reduction(Rig *r, LsLayout layout, LsShape space, LsShape w_shape, u
     int s = STMT(b, REDUCE_SUM, LS_REAL, m);
     int q = STMT(b, REDUCE_SUM_SQUARE, LS_REAL, IN(0));
     int e = STMT(b, REDUCE_MAX, LS_REAL, m);
-    b->out[0] = (LsFusedOut){s, true, LS_SUM, false};
-    b->out[1] = (LsFusedOut){m, false, LS_SUM, false};
-    b->out[2] = (LsFusedOut){q, true, LS_SUM, true};
-    b->out[3] = (LsFusedOut){e, true, LS_MAX, false};
+    b->out[0] = (LsFusedOut){s, true, LS_SUM, false, false};
+    b->out[1] = (LsFusedOut){m, false, LS_SUM, false, false};
+    b->out[2] = (LsFusedOut){q, true, LS_SUM, true, false};
+    b->out[3] = (LsFusedOut){e, true, LS_MAX, false, false};
     fused(r, b, VALUES(x, w), 4, LS_REAL);
 }
 
@@ -275,13 +275,13 @@ START_TEST(test_minimum_maximum_and_product)
             LsValueId x = rig_operand(&r, LS_REAL, LS_ROW, space);
             Body *b = body_new(&r, LS_ROW, space, axes);
             b->out[0] =
-                (LsFusedOut){STMT(b, REDUCE_SUM, LS_REAL, IN(0)), true, (LsCombine)c, false};
+                (LsFusedOut){STMT(b, REDUCE_SUM, LS_REAL, IN(0)), true, (LsCombine)c, false, false};
             fused(&r, b, VALUES(x), 1, LS_REAL);
         }
     LsValueId x = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(40000));
     for (int c = LS_MAX; c <= LS_MIN; c++) {
         Body *b = body_new(&r, LS_ROW, SHAPE(40000), 1);
-        b->out[0] = (LsFusedOut){STMT(b, REDUCE_SUM, LS_REAL, IN(0)), true, (LsCombine)c, false};
+        b->out[0] = (LsFusedOut){STMT(b, REDUCE_SUM, LS_REAL, IN(0)), true, (LsCombine)c, false, false};
         fused(&r, b, VALUES(x), 1, LS_REAL);
     }
     all_checked(&r, 1e-6);
@@ -295,8 +295,8 @@ START_TEST(test_nan_reaches_maxima_and_relu)
     LsValueId x = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(2, 50));
     rig_set(&r, x, 70, NAN);
     Body *b = body_new(&r, LS_ROW, SHAPE(2, 50), 2);
-    b->out[0] = (LsFusedOut){STMT(b, REDUCE_MAX, LS_REAL, IN(0)), true, LS_MAX, false};
-    b->out[1] = (LsFusedOut){STMT(b, RELU, LS_REAL, IN(0)), false, LS_SUM, false};
+    b->out[0] = (LsFusedOut){STMT(b, REDUCE_MAX, LS_REAL, IN(0)), true, LS_MAX, false, false};
+    b->out[1] = (LsFusedOut){STMT(b, RELU, LS_REAL, IN(0)), false, LS_SUM, false, false};
     LsNodeId n = fused(&r, b, VALUES(x), 2, LS_REAL);
     rig_run(&r);
     ck_assert(!isnan(rig_get(&r, ls_out(r.g, n, 0), 0)));

@@ -168,13 +168,13 @@ static const LsStep tiny_eval[] = {
     {tiny_loss, "loss", "SoftmaxCrossEntropyLoss", 4, 2, 1, 23, 1, false, 2, 0},
 };
 static const LsWatch tiny_watch[] = {
-    {TENSOR("y", false, 2, TB, TM), IN_ARENA(AR_Y), "out/y", 0, false},
-    {TENSOR("w", true, 3, TM, TC, TS), IN_ARENA(AR_DW), "grad/w", 3, true},
-    {TENSOR("b", false, 1, TM), IN_ARENA(AR_DB), "grad/b", 2, false},
+    {TENSOR("y", false, 2, TB, TM), IN_ARENA(AR_Y), "out/y", 0, false, 0},
+    {TENSOR("w", true, 3, TM, TC, TS), IN_ARENA(AR_DW), "grad/w", 3, true, 0},
+    {TENSOR("b", false, 1, TM), IN_ARENA(AR_DB), "grad/b", 2, false, 0},
 };
 static const LsWatch tiny_eval_watch[] = {
-    {TENSOR("y", false, 2, TB, TM), IN_ARENA(AR_Y), "out/y", 0, false},
-    {TENSOR("y", false, 2, TB, TM), IN_ARENA(AR_Y), "logits", 1, true},
+    {TENSOR("y", false, 2, TB, TM), IN_ARENA(AR_Y), "out/y", 0, false, 0},
+    {TENSOR("y", false, 2, TB, TM), IN_ARENA(AR_Y), "logits", 1, true, 0},
 };
 
 /* Filled by tiny_program: initial values in ONNX's order are w = 0.1 * (k - 5), b = 0.5, -0.5, mean

@@ -122,6 +122,10 @@ static void matmul_emit(const LsKernelText *k)
                  type[k->target->real_bytes == 8 ? 2 : k->target->tf32], p.m, p.n, p.depth);
     ls_emit_line(e, ".turn_a = %d, .turn_b = %d, .alpha = %.17g, .naxis = %d,", at->trans_a,
                  at->trans_b, at->alpha, p.naxis);
+    if (p.row_a != (at->trans_a ? p.m : p.depth))
+        ls_emit_line(e, ".row_a = %" PRId64 ",", p.row_a);
+    if (p.row_c != p.n)
+        ls_emit_line(e, ".row_c = %" PRId64 ",", p.row_c);
     for (int i = 0; i < p.naxis; i++)
         ls_emit_line(e, ".axis[%d] = {%" PRId64 ", %" PRId64 ", %" PRId64 "},", i, p.dim[i], p.a[i],
                      p.b[i]);

@@ -51,6 +51,8 @@ static LsNest *body_nest(const LsKernelText *k, const LsNode *node, const LsFuse
     int order[LS_MAX_RANK];
     for (int x = 0; x < nin; x++) {
         ls_broadcast_strides(k->g, ls_in(k->g, k->n, x), &f->space, stride);
+        for (int a = 0; a < f->space.rank && f->first > 0 && x == f->first; a++)
+            stride[a] = f->axes >> a & 1 ? 0 : stride[a];
         ls_nest_tensor(n, &f->space, f->layout, x, stride);
     }
     for (int y = 0; y < nout; y++) {
@@ -149,7 +151,7 @@ void ls_body_declare(const LsBody *b)
             ls_emit_result(b->k, ls_arena_printf(b->k->g->arena, "y%d", y), y);
     for (int x = 0; x < b->node->nin; x++)
         if (in_fours(b, x) && b->group > 0)
-            ls_emit_line(b->k->e, "LS_FOURS(%d, a%d);", b->group, x);
+            ls_emit_line(b->k->e, "LS_FOUR_OF(%d, a%d);", b->group, x);
         else if (in_fours(b, x))
             ls_emit_line(b->k->e, "LS_FOUR(a%d);", x);
     ls_body_load(b, LS_AT_TOP);

@@ -48,7 +48,8 @@ static void positions(LsLossText *l)
     LsShape space = x->shape;
     int64_t own[LS_MAX_RANK];
     ls_strides(&space, x->layout, own);
-    l->classes = space.dim[l->at->axis];
+    l->classes = x->columns > 0 ? x->columns : space.dim[l->at->axis];
+    l->width = space.dim[l->at->axis];
     l->stride = own[l->at->axis];
     l->runs = l->stride == 1 || l->classes == 1;
     space.dim[l->at->axis] = 1;

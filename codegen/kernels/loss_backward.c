@@ -10,6 +10,13 @@ static void run_classes(const LsLossText *l)
     ls_emit_line(l->e, "%s(c, 0, %" PRId64 ") {", ls_lanes_word(l->classes % 4 == 0), l->classes);
 }
 
+/* Columns behind the classes are 0. */
+static void run_behind(const LsLossText *l)
+{
+    if (l->width > l->classes)
+        ls_emit_line(l->e, "LS_LANES(c, %" PRId64 ", %" PRId64 ") dx[row + c] = 0;", l->classes, l->width);
+}
+
 /* dloss of the position times its weight and 1 - smoothing (`pick`), and the even share of all. */
 static void factors(const LsLossText *l)
 {
@@ -51,6 +58,7 @@ static void grad_group(const LsLossText *l)
     ls_loss_label(l);
     factors(l);
     ls_emit_line(e, "const int64_t row = %s;", ls_loss_offset(l, LS_LOSS_SCORES));
+    run_behind(l);
     ls_emit_line(e, "if (!in) {");
     run_classes(l);
     ls_emit_put(e, fours, "dx", "row + c", "0");

@@ -57,10 +57,17 @@ LsProduct ls_product_of(const LsGraph *g, LsNodeId n)
 {
     const LsGemmAttr *at = &g->node[n.i].attr.gemm;
     const LsShape *a = ls_in_shape(g, n, 0), *y = ls_shape(g, ls_out(g, n, 0));
-    LsProduct p = {.m = y->dim[y->rank - 2], .n = y->dim[y->rank - 1],
-                   .depth = a->dim[a->rank - (at->trans_a ? 2 : 1)], .batch = 1};
+    const LsShape *b = ls_in_shape(g, n, 1);
+    LsProduct p = {.m = y->dim[y->rank - 2], .n = b->dim[b->rank - (at->trans_b ? 2 : 1)],
+                   .depth = b->dim[b->rank - (at->trans_b ? 1 : 2)], .batch = 1,
+                   .row_a = a->dim[a->rank - 1], .row_c = y->dim[y->rank - 1]};
+    int64_t behind = g->value[ls_in(g, n, 1).i].rows_behind;
+    if (at->trans_b && p.row_c == p.n + behind)
+        p.n += behind;
+    if (!at->trans_a && !at->trans_b && p.row_a == p.depth + behind)
+        p.depth += behind;
     batch_of(g, n, &p);
-    if (p.naxis == 1 && p.b[0] == 0 && !at->trans_a && p.a[0] == p.m * p.depth) {
+    if (p.naxis == 1 && p.b[0] == 0 && !at->trans_a && p.a[0] == p.m * p.row_a) {
         p.m *= p.dim[0];        /* one B for all: the batch is more rows */
         p.naxis = 0;
     }

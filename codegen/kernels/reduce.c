@@ -14,7 +14,7 @@ enum {
     PIECE = 16384,          /* elements worth a piece of a cut axis */
     MAX_PIECE = 32,
     TILE = 1024,            /* accumulators of a row, at most */
-    GPU_PIECE = 8192, GPU_MAX_PIECE = 1024, GPU_TILE = 128,
+    GPU_PIECE = 16384, GPU_MAX_PIECE = 1024, GPU_TILE = 128,
     GPU_LOCAL = 32768,      /* bytes of accumulators that a block may have */
     END_COLUMNS = 8,        /* results of a unit that combines pieces */
     PARTIAL_BYTES = 8,
@@ -215,6 +215,8 @@ static void end_part(const LsReduce *r)
     if (r->rows)
         axis[naxis++] = r->body.nest->naxis - 1;
     ls_emit_part(r->body.k, &r->part[1]);
+    if (r->body.f->first > 0)
+        ls_emit_operand(r->body.k, ls_reduce_text(r, "x%d", r->body.f->first), r->body.f->first);
     ls_reduce_each(r, declare_partial, NULL);
     ls_reduce_each(r, declare_result, "y%d");
     ls_emit_line(r->e, "for (int64_t u = lo; u < hi; u++) {");

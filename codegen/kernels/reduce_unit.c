@@ -44,18 +44,23 @@ static const char *column(const LsReduce *r)
     return r->ntile == 1 ? "i" : "i - i0";
 }
 
-/* The thread's element of the accumulators NAMEy. */
-static const char *own(const LsReduce *r, const char *name, int y)
+/* Accumulator y of the column. What runs in float is the thread's own, in registers; totals, of
+ * which it needs one a run, would take too many. */
+static const char *run(const LsReduce *r, int y)
 {
-    return ls_arena_printf(r->body.nest->arena, "LS_OWN%s(%s%d, %s)", r->fours ? "4" : "", name, y,
+    return ls_arena_printf(r->body.nest->arena, "LS_OWN%s(run%d, %s)", r->fours ? "4" : "", y,
                            column(r));
+}
+
+static const char *total(const LsReduce *r, int y)
+{
+    return ls_arena_printf(r->body.nest->arena, "total%d[%s]", y, column(r));
 }
 
 static void rows_declare(const LsReduce *r, const char *format, int y)
 {
     (void)format;
-    ls_emit_line(r->e, "LS_OWNED_ROWS(%s, total%d, %" PRId64 ", %d);", ls_total_type(r, y), y,
-                 r->tile, r->part[0].y);
+    ls_local_rows(r, &r->part[0], ls_total_type(r, y), "total", y, r->tile);
     if (ls_long_sum(r, y))
         ls_emit_line(r->e, "LS_OWNED(real, run%d, %" PRId64 ");", y, r->tile);
 }
@@ -63,15 +68,15 @@ static void rows_declare(const LsReduce *r, const char *format, int y)
 static void rows_start(const LsReduce *r, const char *format, int y)
 {
     (void)format;
-    ls_emit_line(r->e, "%s = %s;", own(r, "total", y), ls_total_start(r, y));
+    ls_emit_line(r->e, "%s = %s;", total(r, y), ls_total_start(r, y));
     if (ls_long_sum(r, y))
-        ls_emit_line(r->e, "%s = 0;", own(r, "run", y));
+        ls_emit_line(r->e, "%s = 0;", run(r, y));
 }
 
 static void rows_combine(const LsReduce *r, const char *format, int y)
 {
     (void)format;
-    ls_total_combine(r, y, own(r, ls_long_sum(r, y) ? "run" : "total", y),
+    ls_total_combine(r, y, ls_long_sum(r, y) ? run(r, y) : total(r, y),
                      ls_reduce_text(r, "v%d", r->body.f->out[y].stmt));
 }
 
@@ -80,8 +85,8 @@ static void rows_flush(const LsReduce *r, const char *format, int y)
     (void)format;
     if (!ls_long_sum(r, y))
         return;
-    ls_emit_line(r->e, "%s += %s;", own(r, "total", y), own(r, "run", y));
-    ls_emit_line(r->e, "%s = 0;", own(r, "run", y));
+    ls_emit_line(r->e, "%s += %s;", total(r, y), run(r, y));
+    ls_emit_line(r->e, "%s = 0;", run(r, y));
 }
 
 static void vector_loop(const LsReduce *r, void (*print)(const LsReduce *, const char *, int),
@@ -143,12 +148,6 @@ static void rows_loops(const LsReduce *r)
     ls_emit_close(r->e, runs);
 }
 
-static void rows_show(const LsReduce *r, const char *format, int y)
-{
-    (void)format;
-    ls_emit_line(r->e, "LS_SHOW%s(total%d, %s);", r->fours ? "4" : "", y, column(r));
-}
-
 /* What the rows of threads have, in one. */
 static void rows_fold(const LsReduce *r, const char *format, int y)
 {
@@ -169,7 +168,6 @@ void ls_reduce_rows(const LsReduce *r)
         open_axis(r, r->red[k]);
     rows_loops(r);
     ls_emit_close(r->e, r->nred - 1);
-    vector_loop(r, rows_show, NULL);
     ls_emit_line(r->e, "LS_SYNC;");
     ls_emit_line(r->e, "LS_ROWS(first, 0, 1) {");
     tile_loop(r);

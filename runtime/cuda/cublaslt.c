@@ -157,6 +157,8 @@ static int product_text(const LsCudaMatmul *p, char *text, size_t room)
     static const char *const type[] = {"f32", "tf32", "f64"};
     int n = snprintf(text, room, "%s %" PRId64 "x%" PRId64 "x%" PRId64 " %c%c", type[p->type], p->m,
                      p->n, p->k, p->turn_a ? 'T' : 'N', p->turn_b ? 'T' : 'N');
+    if ((p->row_a > 0 || p->row_c > 0) && n < (int)room)
+        n += snprintf(text + n, room - (size_t)n, " rows %" PRId64 " %" PRId64, p->row_a, p->row_c);
     for (int k = 0; k < p->naxis && n < (int)room; k++)
         n += snprintf(text + n, room - (size_t)n, " %" PRId64 ":%" PRId64 ":%" PRId64,
                       p->axis[k].count, p->axis[k].a, p->axis[k].b);

@@ -78,13 +78,16 @@ static bool make_desc(const LsCublasLibrary *l, LsBlasProduct *q, LsError *e)
         && ls_blas_vectors(l, q, aligned, aligned, e);
 }
 
-/* A dense row-major matrix; with count > 1, one every `apart` elements. */
+/* A row-major matrix, its rows `row` elements apart (0: dense); with count > 1, one every `apart`
+ * elements. */
 static bool make_layout(const LsCublasLibrary *l, const LsCudaMatmul *p, int64_t rows, int64_t cols,
-                        int64_t count, int64_t apart, cublasLtMatrixLayout_t *to, LsError *e)
+                        int64_t row, int64_t count, int64_t apart, cublasLtMatrixLayout_t *to,
+                        LsError *e)
 {
     cudaDataType_t type = p->type == LS_PRODUCT_F64 ? CUDA_R_64F : CUDA_R_32F;
     int32_t n = (int32_t)count;
-    if (!ls_blas_ok(l, l->MatrixLayoutCreate(to, type, (uint64_t)cols, (uint64_t)rows, cols),
+    if (!ls_blas_ok(l, l->MatrixLayoutCreate(to, type, (uint64_t)cols, (uint64_t)rows,
+                                             row > 0 ? row : cols),
             "describe a matrix", e))
         return false;
     return count == 1
@@ -126,9 +129,10 @@ bool ls_blas_product_make(const LsCublasLibrary *l, LsBlasProduct *q, LsError *e
     int64_t b = q->batch >= 0 ? p->axis[q->batch].b : 0;
     int64_t c = q->batch >= 0 ? ls_blas_apart(p, q->batch) : 0;
     return make_desc(l, q, e)
-        && make_layout(l, p, p->turn_a ? p->k : p->m, p->turn_a ? p->m : p->k, count, a, &q->a, e)
-        && make_layout(l, p, p->turn_b ? p->n : p->k, p->turn_b ? p->k : p->n, count, b, &q->b, e)
-        && make_layout(l, p, p->m, p->n, count, c, &q->c, e);
+        && make_layout(l, p, p->turn_a ? p->k : p->m, p->turn_a ? p->m : p->k, p->row_a, count, a,
+                       &q->a, e)
+        && make_layout(l, p, p->turn_b ? p->n : p->k, p->turn_b ? p->k : p->n, 0, count, b, &q->b, e)
+        && make_layout(l, p, p->m, p->n, p->row_c, count, c, &q->c, e);
 }
 
 bool ls_blas_product_part(const LsCublasLibrary *l, LsBlasProduct *q, LsError *e)

@@ -37,6 +37,8 @@ typedef struct LsCudaMatmul {
     LsProductType type;
     int64_t m, n, k;
     bool turn_a, turn_b;
+    int64_t row_a, row_c;       /* elements from one row of a, as it lies, of c to the next; 0: no more
+                                 * than it has columns. Only without batch and with nothing after */
     double alpha;
     int naxis;
     struct { int64_t count, a, b; } axis[LS_PRODUCT_AXES];

@@ -1,0 +1,131 @@
+/* codegen/cuda/widen.c */
+#include "codegen/cuda/widen.h"
+
+#include "codegen/kernels/computed.h"
+#include "codegen/kernels/product.h"
+
+enum {
+    FOURS = 4,                  /* elements in 16 bytes */
+    FEWEST = 32,                /* classes: below that there is nothing to gain */
+    MOST = 4,                   /* values that are widened together */
+};
+
+typedef struct Widened { LsValueId v[MOST]; int n; } Widened;
+
+/* A matrix, whatever its leading axes, by the product of two others, and nothing behind it. */
+static bool plain_product(const LsGraph *g, LsNodeId n)
+{
+    const LsNode *node = &g->node[n.i];
+    return node->op == LS_OP_MATMUL && node->nout == 1 && ls_own_operands(node) == node->nin
+        && (node->nin < 3 || !ls_is(ls_in(g, n, 2))) && node->attr.gemm.then == LS_THEN_NOTHING
+        && ls_product_of(g, n).batch == 1;
+}
+
+static bool is_loss(const LsGraph *g, LsNodeId n)
+{
+    LsOpCode op = g->node[n.i].op;
+    return op == LS_OP_XENT || op == LS_OP_XENT_GRAD;
+}
+
+/* Node n may read v, its operand k, with wider rows; a view of it is widened, too. */
+static bool takes(const LsGraph *g, LsNodeId n, int k, Widened *all);
+
+static bool all_take(const LsGraph *g, LsValueId v, Widened *all)
+{
+    if (all->n == MOST)
+        return false;
+    all->v[all->n++] = v;
+    for (uint32_t i = 1; i < g->nnode; i++)
+        for (int k = 0; k < g->node[i].nin; k++)
+            if (ls_in(g, (LsNodeId){i}, k).i == v.i && !takes(g, (LsNodeId){i}, k, all))
+                return false;
+    return true;
+}
+
+static int64_t columns(const LsGraph *g, LsValueId v)
+{
+    const LsShape *s = ls_shape(g, v);
+    return s->rank > 0 ? s->dim[s->rank - 1] : 0;
+}
+
+static bool takes(const LsGraph *g, LsNodeId n, int k, Widened *all)
+{
+    const LsNode *node = &g->node[n.i];
+    LsValueId v = ls_in(g, n, k);
+    if (node->op == LS_OP_RESHAPE)
+        return columns(g, v) == columns(g, ls_out(g, n, 0)) && all_take(g, ls_out(g, n, 0), all);
+    if (is_loss(g, n))
+        return k == (node->op == LS_OP_XENT ? 0 : 1)
+            && node->attr.loss.axis == ls_shape(g, v)->rank - 1;
+    return k == 0 && plain_product(g, n) && ls_in(g, n, 1).i != v.i;
+}
+
+/* The scores of this loss from the product on, then their gradient. */
+static bool find(const LsGraph *g, LsNodeId loss, Widened *all, LsNodeId *product)
+{
+    LsValueId v = ls_in(g, loss, 0);
+    LsNodeId def = g->value[v.i].def;
+    if (def.i != 0 && g->node[def.i].op == LS_OP_RESHAPE && columns(g, ls_in(g, def, 0)) == columns(g, v)) {
+        v = ls_in(g, def, 0);
+        def = g->value[v.i].def;
+    }
+    *product = def;
+    return def.i != 0 && plain_product(g, def) && all_take(g, v, all);
+}
+
+/* The weights, if they have a row for each class, get rows of zeros behind them. */
+static void widen_weights(LsGraph *g, LsNodeId product, int64_t rows)
+{
+    LsValue *w = &g->value[ls_in(g, product, 1).i];
+    bool state = w->kind == LS_V_PARAM || w->kind == LS_V_STATE;
+    if (state && w->shape.rank == 2 && g->node[product.i].attr.gemm.trans_b)
+        w->rows_behind = rows;
+}
+
+static void widen(LsGraph *g, const Widened *all, int64_t width)
+{
+    for (int k = 0; k < all->n; k++) {
+        LsValue *v = &g->value[all->v[k].i];
+        v->columns = v->shape.dim[v->shape.rank - 1];
+        v->shape.dim[v->shape.rank - 1] = width;
+    }
+}
+
+static bool reads(const LsGraph *g, LsNodeId n, const Widened *all)
+{
+    for (int k = 0; k < all->n; k++)
+        if (ls_in(g, n, g->node[n.i].op == LS_OP_XENT ? 0 : 1).i == all->v[k].i)
+            return true;
+    return false;
+}
+
+/* The gradients of the scores, where they may be wider as well; they must be as wide. */
+static bool find_gradients(const LsGraph *g, const Widened *scores, Widened *all)
+{
+    for (uint32_t i = 1; i < g->nnode; i++)
+        if (g->node[i].op == LS_OP_XENT_GRAD && reads(g, (LsNodeId){i}, scores)
+            && !all_take(g, ls_out(g, (LsNodeId){i}, 0), all))
+            return false;
+    return true;
+}
+
+uint32_t ls_widen_scores(LsGraph *g, const LsTarget *t)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 1; i < g->nnode && t->kind == LS_TARGET_CUDA; i++) {
+        Widened scores = {.n = 0}, gradient = {.n = 0};
+        LsNodeId product;
+        if (g->node[i].op != LS_OP_XENT)
+            continue;
+        int64_t classes = columns(g, ls_in(g, (LsNodeId){i}, 0));
+        if (classes < FEWEST || classes % FOURS == 0 || !find(g, (LsNodeId){i}, &scores, &product)
+            || !find_gradients(g, &scores, &gradient))
+            continue;
+        int64_t width = (classes + FOURS - 1) / FOURS * FOURS;
+        widen(g, &scores, width);
+        widen(g, &gradient, width);
+        widen_weights(g, product, width - classes);
+        n++;
+    }
+    return n;
+}
