@@ -31,7 +31,9 @@ BUDGETED = [("device", "f32", b) for b in BUDGETS[1:]]
 # Of the loss, of the tensor that is farthest off and of the median tensor. Floats that round otherwise
 # turn a ReLU here and there, which moves all gradients before it: so much is no sign of anything.
 LIMITS = {"f32": (1e-3, 2e-2, 5e-3), "tf32": (2e-2, .5, .1)}
-TOUCHY = 1e-3                   # a network whose floats are so far from doubles says nothing of TF32
+# A network whose floats are so far from doubles says nothing of gradients in TF32, which rounds 2^13 times as
+# coarsely.
+TOUCHY = 1e-5
 
 
 def compare(a_path, b_path):
@@ -56,7 +58,7 @@ def compare(a_path, b_path):
 def close(precision, got, noise):
     """Whether a result may be right, where floats on the CPU are `noise` from doubles."""
     if precision == "tf32" and noise["median"] > TOUCHY:
-        return got["worst"] < float("inf")
+        return got["worst"] < float("inf") and got["loss"] <= LIMITS[precision][0]
     return all(got[k] <= max(limit, 5 * noise[k])
                for k, limit in zip(("loss", "worst", "median"), LIMITS[precision]))
 

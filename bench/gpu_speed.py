@@ -203,11 +203,10 @@ def run_ours(s):
     for precision in reversed(s.o.precisions.split(",")):       # TF32 first: the goals are about it
         for net in names(s):
             todo.append((net, precision, "none", False))
+    todo += [(net, "tf32", "none", True) for net in names(s)]
+    todo += [(net, "tf32", peaks[net, "tf32"] // 2, False) for net in names(s) if (net, "tf32") in peaks]
     for net in names(s):
         todo += [(net, "tf32", b, False) for b in budgets]
-        if (net, "tf32") in peaks:
-            todo.append((net, "tf32", peaks[net, "tf32"] // 2, False))
-    todo += [(net, "tf32", "none", True) for net in names(s)]
     todo = [t for t in todo if t[1] in s.o.precisions.split(",")]
     if not s.probe():
         return

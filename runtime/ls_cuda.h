@@ -271,15 +271,18 @@ LS_FN void ls_put_byte(uint32_t *four, uint8_t *y, int64_t at, uint8_t value)
     }
 }
 
-/* run[0 .. 3]: the values, each of elements a, b, c of the arrays x0, x1, x2, joined. Where n is a
- * multiple of 4 the arrays start at multiples of 16 bytes, and a thread takes four neighbours at a
- * time, which are v[0 .. 3] at i for `four`; else four that are a step of all threads apart, each v
- * at i for `one`. */
-#define LS_ROW_RUN(start, join, value, x0, x1, x2, four, one)                                      \
+/* run[0 .. 3]: the values, each of elements a, b, c of the arrays x0, x1, x2, joined. Where these and
+ * `also` start at multiples of 16 bytes, as they do where n is a multiple of 4, a thread takes four
+ * neighbours at a time, which are v[0 .. 3] at i for `four`; else, and behind the last four, four
+ * that are a step of all threads apart, each v at i for `one`. */
+#define LS_ROW_RUN(start, join, value, x0, x1, x2, also, four, one)                                \
     real run[4] = {start, start, start, start};                                                    \
+    int64_t ls_from = 0;                                                                           \
     ls_row_sync(ls_x, ls_y);                                                                       \
-    if (n % 4 == 0) {                                                                              \
-        for (int64_t i = 4 * (int64_t)threadIdx.x; i < n; i += 4 * ls_x) {                         \
+    if (n % 4 == 0                                                                                 \
+        || ((uintptr_t)(x0) | (uintptr_t)(x1) | (uintptr_t)(x2) | (uintptr_t)(also)) % 16 == 0) {  \
+        ls_from = n & ~INT64_C(3);                                                                 \
+        for (int64_t i = 4 * (int64_t)threadIdx.x; i < ls_from; i += 4 * ls_x) {                   \
             real a4[4], b4[4], c4[4], v[4];                                                        \
             ls_get4(a4, (x0) + i);                                                                 \
             ls_get4(b4, (x1) + i);                                                                 \
@@ -292,42 +295,41 @@ LS_FN void ls_put_byte(uint32_t *four, uint8_t *y, int64_t at, uint8_t value)
             four;                                                                                  \
             LS_UNROLL for (int l = 0; l < 4; l++) run[l] = join(run[l], v[l]);                     \
         }                                                                                          \
-    } else {                                                                                       \
-        for (int64_t at = threadIdx.x; at < n; at += 4 * ls_x)                                     \
-            LS_UNROLL for (int l = 0; l < 4; l++) {                                                \
-                const int64_t i = at + l * ls_x;                                                   \
-                if (i < n) {                                                                       \
-                    const real a = (x0)[i], b = (x1)[i], c = (x2)[i];                              \
-                    (void)a, (void)b, (void)c;                                                     \
-                    const real v = value;                                                          \
-                    one;                                                                           \
-                    run[l] = join(run[l], v);                                                      \
-                }                                                                                  \
+    }                                                                                              \
+    for (int64_t at = ls_from + threadIdx.x; at < n; at += 4 * ls_x)                               \
+        LS_UNROLL for (int l = 0; l < 4; l++) {                                                    \
+            const int64_t i = at + l * ls_x;                                                       \
+            if (i < n) {                                                                           \
+                const real a = (x0)[i], b = (x1)[i], c = (x2)[i];                                  \
+                (void)a, (void)b, (void)c;                                                         \
+                const real v = value;                                                              \
+                one;                                                                               \
+                run[l] = join(run[l], v);                                                          \
             }                                                                                      \
-    }
+        }
 
 LS_FN real ls_row_max_of(const real *x, int64_t n, int ls_x, int ls_y)
 {
-    LS_ROW_RUN(-INFINITY, ls_max_real, a, x, x, x, , )
+    LS_ROW_RUN(-INFINITY, ls_max_real, a, x, x, x, x, , )
     const real low = ls_max_real(run[0], run[1]), high = ls_max_real(run[2], run[3]);
     return ls_tree_max(ls_max_real(low, high), ls_x, ls_y);
 }
 
 /* name_of(..., n): sum of the values. */
-#define LS_ROW_SUM(name, value, x0, x1, x2, four, one, ...)                                        \
+#define LS_ROW_SUM(name, value, x0, x1, x2, also, four, one, ...)                                  \
     LS_FN double name##_of(__VA_ARGS__, int64_t n, int ls_x, int ls_y)                             \
     {                                                                                              \
-        LS_ROW_RUN(0, LS_ADD, value, x0, x1, x2, four, one)                                        \
+        LS_ROW_RUN(0, LS_ADD, value, x0, x1, x2, also, four, one)                                  \
         const double sum = ((double)run[0] + run[1]) + ((double)run[2] + run[3]);                  \
         return ls_tree_sum(sum, ls_x, ls_y);                                                       \
     }
-LS_ROW_SUM(ls_row_sum, a, x, x, x, , , const real *x)
-LS_ROW_SUM(ls_row_dot, a * b, x, y, y, , , const real *x, const real *y)
-LS_ROW_SUM(ls_row_square, (a - mean) * (a - mean), x, x, x, , , const real *x, real mean)
-LS_ROW_SUM(ls_row_normal_dot, a * b * ((c - mean) * invstd), dy, scale, x, , , const real *dy,
+LS_ROW_SUM(ls_row_sum, a, x, x, x, x, , , const real *x)
+LS_ROW_SUM(ls_row_dot, a * b, x, y, y, y, , , const real *x, const real *y)
+LS_ROW_SUM(ls_row_square, (a - mean) * (a - mean), x, x, x, x, , , const real *x, real mean)
+LS_ROW_SUM(ls_row_normal_dot, a * b * ((c - mean) * invstd), dy, scale, x, x, , , const real *dy,
            const real *scale, const real *x, real mean, real invstd)
-LS_ROW_SUM(ls_row_exp, ls_exp(a - shift), x, x, x, , , const real *x, real shift)
-LS_ROW_SUM(ls_row_exp_to, ls_exp(a - shift), x, x, x, ls_put4(y + i, v), y[i] = v, real *y,
+LS_ROW_SUM(ls_row_exp, ls_exp(a - shift), x, x, x, x, , , const real *x, real shift)
+LS_ROW_SUM(ls_row_exp_to, ls_exp(a - shift), x, x, x, y, ls_put4(y + i, v), y[i] = v, real *y,
            const real *x, real shift)
 
 /* lane[0 .. n), n a power of two up to 256: the tree of the CPU, to the bit. */

@@ -97,8 +97,6 @@ static void print_table(const LsKernelText *k, const LsConvChoice *c)
                  y, c->conv.bias ? 2 : -1, c->conv.mask ? LS_CONV_MASK : -1);
     ls_emit_line(e, ".arg_workspace = %d, .workspace = %" PRId64 ",",
                  c->workspace > 0 ? node->nin + 1 : -1, ls_conv_room(c->workspace));
-    if (c->conv.kind == LS_DNN_CONV_WEIGHTS)    /* see leave_room of conv_plan.c */
-        ls_emit_line(e, ".ask = true,");
     if (ls_dnn_has_epilogue(&c->conv))
         ls_emit_line(e, ".alone = %d, .behind = %s_behind,", c->alone, k->name);
     if (c->json != NULL)

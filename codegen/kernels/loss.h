@@ -16,7 +16,7 @@ typedef struct LsLossText {         /* one node of cross-entropy or likelihood *
     LsNest *n;              /* positions */
     bool nll, grad;
     int weight;             /* operand; -1: all 1 */
-    int64_t width;          /* from one position to the next where classes are one run: no less than classes */
+    int64_t width;          /* of the scores' axis: classes, or more (codegen/cuda/widen.h) */
     int64_t classes, stride, lanes;
     bool runs;              /* the classes of a position are one run */
     int64_t points, group;  /* positions; positions of a unit */

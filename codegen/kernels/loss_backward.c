@@ -5,16 +5,25 @@
 
 #include <inttypes.h>
 
-static void run_classes(const LsLossText *l)
+/* dx of each class c of the row at `row`, four at a time where rows are whole fours; columns behind
+ * the classes are 0. score: the value reads it. */
+static void put_row(const LsLossText *l, bool score, const char *before, const char *behind)
 {
-    ls_emit_line(l->e, "%s(c, 0, %" PRId64 ") {", ls_lanes_word(l->classes % 4 == 0), l->classes);
-}
-
-/* Columns behind the classes are 0. */
-static void run_behind(const LsLossText *l)
-{
+    struct LsArena *a = l->n->arena;
+    int64_t from = 0, fours = l->width % 4 == 0 ? l->classes / 4 * 4 : 0;
+    for (int four = 1; four >= 0; four--) {
+        int64_t to = four ? fours : l->classes;
+        const char *x = score ? ls_get_text(a, four, "score", "x", "row + c") : "";
+        if (to > from) {
+            ls_emit_line(l->e, "%s(c, %" PRId64 ", %" PRId64 ") {", ls_lanes_word(four), from, to);
+            ls_emit_put(l->e, four, "dx", "row + c", ls_arena_printf(a, "%s%s%s", before, x, behind));
+            ls_emit_line(l->e, "}");
+        }
+        from = to;
+    }
     if (l->width > l->classes)
-        ls_emit_line(l->e, "LS_LANES(c, %" PRId64 ", %" PRId64 ") dx[row + c] = 0;", l->classes, l->width);
+        ls_emit_line(l->e, "LS_LANES(c, %" PRId64 ", %" PRId64 ") dx[row + c] = 0;", l->classes,
+                     l->width);
 }
 
 /* dloss of the position times its weight and 1 - smoothing (`pick`), and the even share of all. */
@@ -51,27 +60,18 @@ static const char *even_part(const LsLossText *l, const char *even)
 static void grad_group(const LsLossText *l)
 {
     LsEmit *e = l->e;
-    bool fours = l->classes % 4 == 0;
-    if (fours)
+    if (l->width % 4 == 0)
         ls_emit_line(e, "LS_FOUR(score);");
     ls_loss_open_group(l);
     ls_loss_label(l);
     factors(l);
     ls_emit_line(e, "const int64_t row = %s;", ls_loss_offset(l, LS_LOSS_SCORES));
-    run_behind(l);
     ls_emit_line(e, "if (!in) {");
-    run_classes(l);
-    ls_emit_put(e, fours, "dx", "row + c", "0");
-    ls_emit_line(e, "}");
+    put_row(l, false, "0", "");
     ls_emit_line(e, "continue;");
     ls_emit_line(e, "}");
     ls_emit_line(e, "const real z = lse[%s], by = %s;", ls_loss_offset(l, LS_LOSS_LSE), factor(l));
-    run_classes(l);
-    ls_emit_put(e, fours, "dx", "row + c",
-                ls_arena_printf(l->n->arena, "ls_exp(%s - z) * by%s",
-                                ls_get_text(l->n->arena, fours, "score", "x", "row + c"),
-                                even_part(l, "even")));
-    ls_emit_line(e, "}");
+    put_row(l, true, "ls_exp(", ls_arena_printf(l->n->arena, " - z) * by%s", even_part(l, "even")));
     ls_emit_line(e, "LS_ROW_SYNC;");
     ls_emit_line(e, "LS_LEAD {");
     ls_emit_line(e, "dx[row + t * %" PRId64 "] -= pick;", l->stride);

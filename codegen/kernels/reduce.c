@@ -15,6 +15,7 @@ enum {
     MAX_PIECE = 32,
     TILE = 1024,            /* accumulators of a row, at most */
     GPU_PIECE = 16384, GPU_MAX_PIECE = 1024, GPU_TILE = 128,
+    GPU_THREADS = 256,
     GPU_LOCAL = 32768,      /* bytes of accumulators that a block may have */
     END_COLUMNS = 8,        /* results of a unit that combines pieces */
     PARTIAL_BYTES = 8,
@@ -51,6 +52,14 @@ static void sort_axes(LsReduce *r)
         r->tile = r->inner;
 }
 
+/* The rows of a piece such that each row of threads has as many runs as the others: about `rows`. */
+static int64_t whole_runs(const LsReduce *r, int64_t rows)
+{
+    int x = ls_threads(ls_ceil_div(r->tile, 4), GPU_THREADS);
+    int64_t all = (int64_t)LS_REDUCE_RUN * (GPU_THREADS / x);
+    return rows < all ? rows : rows / all * all;
+}
+
 /* How the longest reduced axis is cut. */
 static void cut_axis(LsReduce *r)
 {
@@ -67,6 +76,8 @@ static void cut_axis(LsReduce *r)
     if (want < 1 || r->body.k->whole)
         want = 1;
     r->piece = ls_ceil_div(ls_ceil_div(length, want), grain) * grain;
+    if (!cpu && r->rows && want > 1)
+        r->piece = whole_runs(r, r->piece);
     r->npiece = ls_ceil_div(length, r->piece);
     if (r->npiece == 1)
         r->piece = length;
@@ -81,10 +92,10 @@ static void find_grids(LsReduce *r, int nsum)
 {
     int64_t points = r->outer * (r->rows ? r->inner : 1);
     int64_t units = ls_ceil_div(r->outer, r->group) * r->ntile * r->npiece;
-    int x = r->rows ? ls_threads(r->fours ? r->tile / 4 : r->tile, 256) : (int)r->lanes, y = 1;
+    int x = r->rows ? ls_threads(r->fours ? r->tile / 4 : r->tile, GPU_THREADS) : (int)r->lanes, y = 1;
     int64_t rows = r->rows ? r->nred > 0 ? 256 : 1 : x <= 32 ? r->group : 1;
     int64_t bytes = (r->rows ? r->tile * 8 : r->lanes * 12) * nsum;
-    while (2 * y <= 256 / x && y < rows && 2 * y * bytes <= GPU_LOCAL)
+    while (2 * y <= GPU_THREADS / x && y < rows && 2 * y * bytes <= GPU_LOCAL)
         y *= 2;
     r->part[0] = (LsGrid){"part", units, x, y};
     r->part[1] = (LsGrid){"end", ls_ceil_div(points, END_COLUMNS), END_COLUMNS, 32};

@@ -6,6 +6,8 @@
 
 #include "codegen/kernels/body.h"
 
+enum { LS_REDUCE_RUN = 16 };    /* rows summed in float before they go to double */
+
 typedef struct LsReduce {
     LsBody body;
     LsEmit *e;              /* where the text goes */

@@ -4,8 +4,6 @@
 
 #include <inttypes.h>
 
-enum { RUN = 16 };          /* rows summed in float before they go to double */
-
 static void open_axis(const LsReduce *r, int axis)
 {
     const LsNest *n = r->body.nest;
@@ -102,10 +100,10 @@ bool ls_reduce_runs(const LsReduce *r)
     if (r->nred == 0 || !ls_any_long_sum(r))
         return false;
     int axis = r->red[r->nred - 1];
-    return (axis == r->cut && r->npiece > 1) || r->body.nest->size[axis] > RUN;
+    return (axis == r->cut && r->npiece > 1) || r->body.nest->size[axis] > LS_REDUCE_RUN;
 }
 
-/* The innermost reduced axis, shared by the rows of threads: in runs of RUN, each followed by the
+/* The innermost reduced axis, shared by the rows of threads: in runs of LS_REDUCE_RUN, each followed by the
  * move to double, where it is long. True: two loops. */
 static bool rows_axis(const LsReduce *r, int axis)
 {
@@ -118,15 +116,15 @@ static bool rows_axis(const LsReduce *r, int axis)
         ls_emit_line(r->e, "LS_ROWS(%s, %s, %s) {", v, from, end);
         return false;
     }
-    int64_t runs = ls_ceil_div(cut ? r->piece : n->size[axis], RUN);
+    int64_t runs = ls_ceil_div(cut ? r->piece : n->size[axis], LS_REDUCE_RUN);
     ls_emit_line(r->e, "LS_ROWS(chunk, 0, %" PRId64 ") {", runs);
-    ls_emit_line(r->e, "const int64_t r0 = %schunk * %d;", cut ? "from + " : "", RUN);
+    ls_emit_line(r->e, "const int64_t r0 = %schunk * %d;", cut ? "from + " : "", LS_REDUCE_RUN);
     if (r->body.group == 0) {
-        ls_emit_line(r->e, "for (int64_t %s = r0; %s < ls_least(r0 + %d, %s); %s++) {", v, v, RUN,
+        ls_emit_line(r->e, "for (int64_t %s = r0; %s < ls_least(r0 + %d, %s); %s++) {", v, v, LS_REDUCE_RUN,
                      end, v);
         return true;
     }
-    ls_emit_line(r->e, "LS_GROUPS(%d, g, r0, ls_least(r0 + %d, %s)) {", r->body.group, RUN, end);
+    ls_emit_line(r->e, "LS_GROUPS(%d, g, r0, ls_least(r0 + %d, %s)) {", r->body.group, LS_REDUCE_RUN, end);
     ls_emit_line(r->e, "LS_AHEAD(%s, g) {", v);
     tile_loop(r);
     ls_body_fetch(&r->body, axis, "g");

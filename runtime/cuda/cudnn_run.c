@@ -182,10 +182,6 @@ static bool make_ready(LsDnnRuns *r, Ready *q, LsError *e)
         return true;
     }
     if (plan != NULL && ls_dnn_plan_fits(plan, r->json, r->lib.version)) {
-        if (q->c->ask && make_plan(r, q, false, NULL, &why)) {
-            r->tally.again++;
-            return true;
-        }
         if (q->c->alone && take_compiled(r, q, &why)) {
             r->tally.compiled++;
             return true;

@@ -20,8 +20,6 @@ typedef struct LsCudaConv {
     int arg_x, arg_w, arg_y, arg_bias, arg_mask, arg_workspace;
     int64_t workspace;          /* bytes at arg_workspace: ls_conv_room of what the plan needs */
     const char *plan;           /* cuDNN's text of it; NULL: the compiler had no cuDNN */
-    bool ask;                   /* the device that is there is asked first, within the workspace: it knows
-                                 * what no description tells. The plan serves where it answers nothing */
     bool alone;                 /* the plan is that of the convolution alone: whether an engine does
                                  * more, which it compiles, shows when the program starts */
     /* A kernel that does the rest of conv in place, where no engine does; NULL: there is no rest. */
