@@ -125,6 +125,28 @@ START_TEST(a_workspace_limit_is_kept)
 }
 END_TEST
 
+START_TEST(weight_gradients_have_room_for_what_no_description_tells)
+{
+    if (!have_cudnn())
+        return;
+    LsCtx cx = {.arena = ls_arena_new()};
+    LsGraph *g = compiled(&cx, "resnet18", 64);
+    LsConvPlanner *p = planner(&cx, "h200", true, 0);
+    int seen = 0;
+    for (uint32_t i = 1; i < g->nnode; i++) {
+        if (g->node[i].op != LS_OP_CONV_DW)
+            continue;
+        const LsConvChoice *c = ls_conv_choose(p, g, (LsNodeId){i}, 4);
+        int64_t share = ls_dnn_conv_bytes(&c->conv) / 8, most = 132 * (INT64_C(256) << 10);
+        ck_assert_int_ge(c->workspace, (share < most ? share : most) / 256 * 256);
+        seen++;
+    }
+    ck_assert_int_gt(seen, 15);
+    ls_conv_planner_free(p);
+    ls_arena_free(cx.arena);
+}
+END_TEST
+
 /* Nodes of these operators, all together. */
 static int count_nodes(const LsGraph *g, LsOpCode op)
 {
@@ -420,7 +442,8 @@ int main(void)
 {
     const TTest *const test[] = {
         every_convolution_of_the_zoo_has_an_exact_plan, every_device_that_ships_can_be_planned_for,
-        a_workspace_limit_is_kept, relus_behind_convolutions_with_a_bias_are_taken_in,
+        a_workspace_limit_is_kept, weight_gradients_have_room_for_what_no_description_tells,
+        relus_behind_convolutions_with_a_bias_are_taken_in,
         without_cudnn_or_a_gpu_no_relu_is_taken_in, no_engine_sums_statistics_without_compiling,
         unusual_windows_are_planned_too,
         a_window_that_stops_short_of_the_result_is_not_for_cudnn,

@@ -181,25 +181,28 @@ START_TEST(what_the_library_does_not_do_behind_a_product_the_printed_kernel_does
 }
 END_TEST
 
-static int64_t workspace_of(int64_t m, int64_t n, int64_t k)
+static int64_t workspace_of(bool tf32, int64_t m, int64_t n, int64_t k)
 {
     const Case c = {.m = m, .n = n, .k = k, .alpha = 1};
     HNode *h = node_of(&c);
-    int64_t bytes = emitter()->workspace(&h->g, (LsNodeId){1},
-                                         &(LsTarget){.kind = LS_TARGET_CUDA, .real_bytes = 4});
+    const LsTarget t = {.kind = LS_TARGET_CUDA, .real_bytes = 4, .tf32 = tf32};
+    int64_t bytes = emitter()->workspace(&h->g, (LsNodeId){1}, &t);
     free(h);
     return bytes;
 }
 
 START_TEST(workspace_goes_to_long_sums_that_leave_processors_idle)
 {
-    ck_assert_int_eq(workspace_of(16384, 3072, 768), 0);    /* tiles for every processor */
-    ck_assert_int_eq(workspace_of(8, 10, 2048), 0);         /* too little to share out */
-    ck_assert_int_eq(workspace_of(256, 1000, 100), 0);      /* too short a sum */
-    int64_t bytes = workspace_of(768, 768, 16384);          /* a weight's gradient: 7 pieces */
+    ck_assert_int_eq(workspace_of(false, 16384, 3072, 768), 0);    /* tiles for every processor */
+    ck_assert_int_eq(workspace_of(false, 8, 10, 2048), 0);         /* too little to share out */
+    ck_assert_int_eq(workspace_of(false, 256, 1000, 100), 0);      /* too short a sum */
+    int64_t bytes = workspace_of(false, 768, 768, 16384);          /* a weight's gradient: 7 pieces */
     ck_assert_int_eq(bytes, (1 << 16) + 7 * 768 * 768 * 4 + 255);
-    ck_assert_int_eq(workspace_of(1024, 1024, 1 << 20), (1 << 16) + 4 * (1 << 22) + 255);
-    ck_assert_int_eq(workspace_of(128, 128 * 20, 1 << 20), (1 << 16) + 13 * 128 * 128 * 20 * 4 + 255);
+    ck_assert_int_eq(workspace_of(false, 1024, 1024, 1 << 20), (1 << 16) + 4 * (1 << 22) + 255);
+    ck_assert_int_eq(workspace_of(false, 128, 128 * 20, 1 << 20), (1 << 16) + 13 * 128 * 128 * 20 * 4 + 255);
+    /* in TF32 large products, for without one there are no kernels of Hopper */
+    ck_assert_int_eq(workspace_of(true, 16384, 3072, 768), (32 << 20) + 255);
+    ck_assert_int_eq(workspace_of(true, 256, 1000, 100), 0);
 }
 END_TEST
 

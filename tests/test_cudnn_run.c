@@ -3,6 +3,7 @@
 #include "runtime/cuda/cudnn_conv.h"
 #include "runtime/cuda/cudnn_run.h"
 #include "runtime/cuda/library.h"
+#include "runtime/cuda/cudnn_match.h"
 #include "tests/suite.h"
 
 #include <check.h>
@@ -269,6 +270,18 @@ START_TEST(a_plan_of_the_same_library_and_device_is_taken_as_it_is)
     ck_assert_int_eq(ls_dnn_tally(r).again, 0);
     ls_dnn_runs_close(r);
     free(json);
+}
+END_TEST
+
+START_TEST(a_plan_gets_the_description_of_the_device_that_is_there)
+{
+    static const char here[] = "{\"deviceVer\":900,\"pciDeviceId\":6}";
+    char *text = ls_dnn_plan_here("{\"a\":1,\"GPUProfile\":{\"deviceVer\":900,\"pciDeviceId\":0},\"b\":2}",
+                                  here);
+    ck_assert_str_eq(text, "{\"a\":1,\"GPUProfile\":{\"deviceVer\":900,\"pciDeviceId\":6},\"b\":2}");
+    free(text);
+    ck_assert_ptr_null(ls_dnn_plan_here("{\"a\":1}", here));
+    ck_assert_ptr_null(ls_dnn_plan_here("{\"GPUProfile\":{\"deviceVer\"", here));
 }
 END_TEST
 
@@ -578,6 +591,7 @@ int main(void)
     TCase *tc = tcase_create("cudnn_run");
     const TTest *const test[] = {
         a_library_among_python_packages_is_found, a_plan_of_the_same_library_and_device_is_taken_as_it_is,
+        a_plan_gets_the_description_of_the_device_that_is_there,
         on_another_library_or_device_plans_are_made_again_in_the_same_room,
         a_plan_larger_than_its_room_is_not_taken, where_nothing_fits_the_layer_is_named,
         a_stored_plan_that_does_not_run_is_made_again,

@@ -219,6 +219,62 @@ START_TEST(test_integers_and_bools_keep_their_types)
 }
 END_TEST
 
+/* ---- mean and variance in one pass ---- */
+enum { CHANNELS = 24 };
+
+/* x lies `far` standard deviations from 0; channel 3 is one number throughout. */
+static LsNodeId moments(Rig *r, LsShape space, double far)
+{
+    LsValueId x = rig_operand(r, LS_REAL, LS_LAST, space);
+    int64_t each = ls_count(&space) / space.dim[0] / space.dim[1];
+    for (int64_t i = 0; i < ls_count(&space); i++)
+        rig_set(r, x, i, i / each % CHANNELS == 3 ? 0.7 : rig_get(r, x, i) + far * 0.57735);
+    Body *b = body_new(r, LS_LAST, space, 13);
+    b->f.first = 1;
+    int d = STMT(b, SUB, LS_REAL, IN(0), IN(1)), q = STMT(b, MUL, LS_REAL, d, d);
+    b->out[0] = (LsFusedOut){d, true, LS_SUM, true, false};
+    b->out[1] = (LsFusedOut){q, true, LS_SUM, false, true};
+    fused(r, b, VALUES(x, x), 2, LS_REAL);
+    return (LsNodeId){r->g->nnode - 1};
+}
+
+/* Against two passes in long double. */
+static void check_moments(const Rig *r, LsNodeId n, double tolerance)
+{
+    LsValueId x = ls_in(r->g, n, 0);
+    const LsShape *s = ls_shape(r->g, x);
+    int64_t each = ls_count(s) / s->dim[0] / s->dim[1], count = each * s->dim[0];
+    for (int64_t c = 0; c < CHANNELS; c++) {
+        long double sum = 0, squares = 0, mean = 0;
+        for (int pass = 0; pass < 2; pass++, mean = sum / (long double)count)
+            for (int64_t i = 0; i < count; i++) {
+                long double v = rig_get(r, x, (i / each * CHANNELS + c) * each + i % each);
+                sum += pass == 0 ? v : 0;
+                squares += pass == 1 ? (v - mean) * (v - mean) : 0;
+            }
+        rig_close_to(r, ls_out(r->g, n, 0), c, (double)mean, tolerance);
+        rig_close_to(r, ls_out(r->g, n, 1), c, (double)(squares / (long double)count), tolerance);
+        if (c == 3)
+            ck_assert(rig_get(r, ls_out(r->g, n, 1), c) == 0);
+    }
+}
+
+START_TEST(test_mean_and_variance_of_channels_in_one_pass)
+{
+    Rig r;
+    LsNodeId n[4];
+    rig_open(&r, real_bytes[_i]);
+    n[0] = moments(&r, SHAPE(2, CHANNELS, 5, 7), 0);
+    n[1] = moments(&r, SHAPE(2, CHANNELS, 5, 7), 300);
+    n[2] = moments(&r, SHAPE(3, CHANNELS, 67, 41), 3);
+    n[3] = moments(&r, SHAPE(3, CHANNELS, 67, 41), 300);
+    rig_run(&r);
+    for (int k = 0; k < 4; k++)
+        check_moments(&r, n[k], 1e-6);
+    rig_close(&r);
+}
+END_TEST
+
 /* ---- reductions ---- */
 /* sum x w, sum of squares, max, and the stored product, over the axes. */
 static void reduction(Rig *r, LsLayout layout, LsShape space, LsShape w_shape, uint32_t axes)
@@ -315,6 +371,7 @@ int main(void)
     tcase_add_loop_test(t, test_integers_and_bools_keep_their_types, 0, 2);
     tcase_add_loop_test(t, test_reductions_over_any_axes_in_either_layout, 0, 2);
     tcase_add_loop_test(t, test_long_reductions_are_cut_into_pieces, 0, 2);
+    tcase_add_loop_test(t, test_mean_and_variance_of_channels_in_one_pass, 0, 2);
     tcase_add_loop_test(t, test_minimum_maximum_and_product, 0, 2);
     tcase_add_loop_test(t, test_nan_reaches_maxima_and_relu, 0, 2);
     return run_tests("kernels_fused", t);
