@@ -1,5 +1,7 @@
 """gpu.py --part ceilings: what the device can do at most (copy, products, convolutions, attention), by
-PyTorch, so that a share of it can be told. Random numbers only: a GPU is faster on zeros."""
+PyTorch, so that a share of it can be told; what fusing is worth, and how good the libraries' first proposals
+are. Random numbers only: a GPU is faster on zeros."""
+import glob
 import json
 import os
 import shlex
@@ -17,7 +19,8 @@ def keep(s, done):
         if line.startswith("{"):
             r = json.loads(line)
             s.record("ceiling", **r)
-            s.say(f"{r['what']}: {r['value']:.4g} {r['unit']}")
+            if "plans" not in r:            # hundreds
+                s.say(f"{r['what']}: {r['value']:.4g} {r['unit']}")
 
 
 def toolkit():
@@ -29,30 +32,50 @@ def toolkit():
                 None)
 
 
-def run_fused(s):
-    """Convolutions with batch norm in them, by cuDNN: bench/gpu_fused.c."""
+def run_c(s, name, files, arguments, limit):
+    """Builds bench/NAME.c with these files of runtime/ and runs it; without a device by the H200's description."""
     root, home = os.path.dirname(s.here), toolkit()
     if home is None:
-        s.note("no CUDA toolkit: gpu_fused.c is not built")
+        s.note(f"no CUDA toolkit: {name}.c is not built")
         return
     static = [p for d in ("lib64", "lib", "targets/x86_64-linux/lib")
               if os.path.exists(p := os.path.join(home, d, "libcudart_static.a"))]
-    program = os.path.join(s.work, "gpu_fused")
-    sources = [os.path.join(root, "runtime", "cuda", n + ".c")
-               for n in ("library", "cudnn_library", "cudnn_graph", "cudnn_conv")]
+    program = os.path.join(s.work, name)
     done = s.call([*shlex.split(s.env["CC"]), "-std=gnu11", "-D_GNU_SOURCE", "-O2", f"-I{root}",
-                   "-isystem", f"{home}/include", os.path.join(s.here, "gpu_fused.c"), *sources, *static[:1],
+                   "-isystem", f"{home}/include", os.path.join(s.here, name + ".c"),
+                   *[os.path.join(root, "runtime", f + ".c") for f in files], *static[:1],
                    "-lpthread", "-ldl", "-lrt", "-lm", "-o", program], 60)
     if done.rc != 0:
-        s.fail(f"gpu_fused.c is not built: {done.tail()}")
+        s.fail(f"{name}.c is not built: {done.tail()}")
         return
     described = os.path.join(root, "compiler", "machines", "h200.cudnn.json")
-    done = s.call([program] + ([described] if s.o.dry_run else []), 150)
+    done = s.call([program, *arguments] + ([described] if s.o.dry_run else []), limit)
     keep(s, done)
     if s.o.dry_run and done.rc == 5:
         s.note(done.tail(1))
     elif done.rc != 0:
-        s.fail(f"gpu_fused: rc {done.rc}: {done.tail()}")
+        s.fail(f"{name}: rc {done.rc}: {done.tail()}")
+
+
+CUDNN = ["cuda/library", "cuda/cudnn_library", "cuda/cudnn_graph", "cuda/cudnn_conv"]
+
+
+def convolutions(s):
+    """Those that programs were planned with on this machine, else some of ResNet-50's, as lines of text."""
+    found = []
+    for path in sorted(glob.glob(os.path.join(s.env["XDG_CACHE_HOME"], "lowerset", "cudnn-*.plans"))):
+        with open(path, encoding="utf-8") as f:
+            keys = [line.split("\t")[1].split(" within ")[0] for line in f if line.count("\t") >= 2]
+        found += [k for k in keys if " tf32 " in k and "+" not in k]
+    for ci, co, size, kernel, stride in CONVS if not found else []:
+        to, pad = (size - 1) // stride + 1, kernel // 2
+        found += [f"{kind} f32 tf32 x 256,{ci},{size},{size} w {co},{ci},{kernel},{kernel} y 256,{co},{to},{to} "
+                  f"stride {stride},{stride} dilation 1,1 pad {pad},{pad} {pad},{pad}"
+                  for kind in ("forward", "data", "weights")]
+    path = os.path.join(s.work, "convolutions.txt")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write("\n".join(dict.fromkeys(found)) + "\n")
+    return path
 
 
 def run(s):
@@ -61,7 +84,8 @@ def run(s):
     keep(s, done)
     if done.rc != 0:
         s.fail(f"ceilings: rc {done.rc}: {done.tail()}")
-    run_fused(s)
+    run_c(s, "gpu_fused", CUDNN, [], 150)       # convolutions with batch norm in them, by cuDNN
+    run_c(s, "gpu_choices", CUDNN + ["cuda/cublaslt_library", "error"], [convolutions(s)], 150)
 
 
 def main(device):

@@ -135,7 +135,13 @@ def document(rows, failures, notes, date):
                       + ("all with the same bits." if not bad else "other bits: " + ", ".join(bad) + ".")]
     body = [f"- {r['net']} {r['tool']}: {r['summary']}" for r in rows if r["kind"] == "sanitizer"]
     lines += section("compute-sanitizer", body)
-    body = [f"- {r['what']}: {r['value']:.4g} {r['unit']}" for r in rows if r["kind"] == "ceiling"]
+    body = [f"- {r['what']}: {r['value']:.4g} {r['unit']}" for r in rows
+            if r["kind"] == "ceiling" and "plans" not in r]
+    convs = [r for r in rows if r["kind"] == "ceiling" and "plans" in r and r["unit"] != "plans"]
+    if convs:
+        best = sum(min(p[0] for p in r["plans"] if p[0] > 0) for r in convs)
+        body.append(f"- {len(convs)} convolutions: cuDNN's first proposals together "
+                    f"{sum(r['plans'][0][0] for r in convs) / best:.3f} times the fastest plans")
     lines += section("What the device can do (PyTorch)", body)
     lines += section("What failed", ["- " + f for f in failures])
     lines += section("Notes", ["- " + n for n in dict.fromkeys(notes)])

@@ -135,7 +135,7 @@ static void print_results(const LsPhaseText *ph, LsEmit *e, bool types)
         fprintf(e->to, "   ");
         for (int k = 0; k < ph->g->node[n.i].nout; k++) {
             LsValueId v = ls_out(ph->g, n, k);
-            /* Nobody writes columns that do not count: --check-numerics is not to look at them. */
+            /* Columns that do not count may never be written: --check-numerics is not to look. */
             int64_t count = ph->g->value[v.i].columns > 0 ? 0 : ls_count(ls_shape(ph->g, v));
             fprintf(e->to, " %" PRId64 ",", types ? (int64_t)ls_type(ph->g, v) : count);
         }
