@@ -1,13 +1,14 @@
-/* bench/gpu_choices.c -- how good the libraries' first proposals are: convolutions with every plan that cuDNN
- * proposes for them, products with the first algorithm of cuBLASLt within workspaces of several sizes.
+/* bench/gpu_choices.c -- how good the libraries' first proposals are: convolutions with every plan
+ * that cuDNN proposes for them, products with the first algorithm of cuBLASLt within workspaces of
+ * several sizes.
  *
  *   gpu_choices CONVOLUTIONS [DEVICE.json]
  *
- * CONVOLUTIONS: lines as ls_dnn_conv_text writes them, in TF32; those of a program are the keys in the
- * compiler's cache of plans (bench/gpu_ceilings.py takes them from there). One JSON line per convolution and per
- * product: {"what", "value", "unit"}; of a convolution the value is the first proposal's time over that of
- * the fastest, and "plans" lists [ms, workspace bytes, engine]. With a description of a device, and no device:
- * how many plans can be made. */
+ * CONVOLUTIONS: lines as ls_dnn_conv_text writes them, in TF32; those of a program are the keys in
+ * the compiler's cache of plans (bench/gpu_ceilings.py takes them from there). One JSON line per
+ * convolution and per product: {"what", "value", "unit"}; of a convolution the value is the first
+ * proposal's time over that of the fastest, and "plans" lists [ms, workspace bytes, engine]. With a
+ * description of a device, and no device: how many plans can be made. */
 #include "runtime/cuda/cublaslt_library.h"
 #include "runtime/cuda/cudnn_graph.h"
 
@@ -23,7 +24,7 @@ enum { PLANS = 40, LINE = 2048 };
 
 typedef struct Bench {
     LsDnn dnn;
-    void *handle;               /* NULL: there is no device */
+    void *handle; /* NULL: there is no device */
     LsDnnDesc device;
     void *memory[3], *workspace;
     cudaEvent_t from, to;
@@ -52,15 +53,17 @@ static bool field(const char *line, const char *name, int64_t *to)
 
 static bool read_conv(const char *line, LsDnnConv *c)
 {
-    *c = (LsDnnConv){.axes = 2, .real_bytes = 4,
+    *c = (LsDnnConv){.axes = 2,
+                     .real_bytes = 4,
                      .kind = strncmp(line, "forward", 7) == 0 ? LS_DNN_CONV_FORWARD
-                             : strncmp(line, "data", 4) == 0  ? LS_DNN_CONV_DATA : LS_DNN_CONV_WEIGHTS};
+                             : strncmp(line, "data", 4) == 0  ? LS_DNN_CONV_DATA
+                                                              : LS_DNN_CONV_WEIGHTS};
     const char *pad = strstr(line, " pad ");
-    if (pad == NULL || strchr(line, '+') != NULL)       /* with something fused: not here */
+    if (pad == NULL || strchr(line, '+') != NULL) /* with something fused: not here */
         return false;
     numbers(numbers(pad + 5, c->pad_lo) + 1, c->pad_hi);
-    return field(line, " x ", c->x) && field(line, " w ", c->w) && field(line, " y ", c->y)
-        && field(line, " stride ", c->stride) && field(line, " dilation ", c->dilation);
+    return field(line, " x ", c->x) && field(line, " w ", c->w) && field(line, " y ", c->y) &&
+           field(line, " stride ", c->stride) && field(line, " dilation ", c->dilation);
 }
 
 /* ---- time ---- */
@@ -75,7 +78,10 @@ static LsDnnDesc pack_of(const Bench *b, LsDnnScope *s)
     return d;
 }
 
-typedef struct Job { const Bench *b; LsDnnDesc plan, pack; } Job;
+typedef struct Job {
+    const Bench *b;
+    LsDnnDesc plan, pack;
+} Job;
 
 static bool run_plan(const void *job)
 {
@@ -83,7 +89,8 @@ static bool run_plan(const void *job)
     return j->b->dnn.api.BackendExecute(j->b->handle, j->plan, j->pack) == LS_DNN_OK;
 }
 
-/* ms of one run, of some behind a first one; < 0: it fails. Runs that take far longer than `best` end early. */
+/* ms of one run, of some behind a first one; < 0: it fails. Runs that take far longer than `best`
+ * end early. */
 static double time_of(const Bench *b, bool (*run)(const void *), const void *job, double best)
 {
     float ms = -1;
@@ -91,8 +98,9 @@ static double time_of(const Bench *b, bool (*run)(const void *), const void *job
         bool ok = cudaEventRecord(b->from, NULL) == cudaSuccess;
         for (int k = 0; k < count && ok; k++)
             ok = run(job);
-        if (!ok || cudaEventRecord(b->to, NULL) != cudaSuccess || cudaEventSynchronize(b->to) != cudaSuccess
-            || cudaEventElapsedTime(&ms, b->from, b->to) != cudaSuccess)
+        if (!ok || cudaEventRecord(b->to, NULL) != cudaSuccess ||
+            cudaEventSynchronize(b->to) != cudaSuccess ||
+            cudaEventElapsedTime(&ms, b->from, b->to) != cudaSuccess)
             return -1;
         ms /= (float)count;
         if (round == 1 && best > 0 && ms > 4 * best)
@@ -109,7 +117,8 @@ static void time_conv(Bench *b, const char *name, const LsDnnConv *c)
     LsDnnScope scope = {.lib = &b->dnn};
     LsDnnDesc pack = b->handle != NULL ? pack_of(b, &scope) : NULL;
     const LsDnnRules rules = {.tf32 = true};
-    LsDnnSearch *s = ls_dnn_search(&b->dnn, b->device, c, &rules, (int64_t)WORKSPACE_BYTES, PLANS, err, sizeof err);
+    LsDnnSearch *s = ls_dnn_search(&b->dnn, b->device, c, &rules, (int64_t)WORKSPACE_BYTES, PLANS,
+                                   err, sizeof err);
     int n = s != NULL ? ls_dnn_search_count(s) : 0;
     double best = -1, first = -1;
     printf("{\"what\": \"%s\", \"plans\": [", name);
@@ -121,7 +130,8 @@ static void time_conv(Bench *b, const char *name, const LsDnnConv *c)
         printf("%s[%.4f, %" PRId64 ", %d]", k > 0 ? ", " : "", ms, p->workspace, p->engine);
     }
     if (b->handle != NULL)
-        printf("], \"value\": %.4g, \"unit\": \"times the fastest plan\"}\n", best > 0 ? first / best : -1);
+        printf("], \"value\": %.4g, \"unit\": \"times the fastest plan\"}\n",
+               best > 0 ? first / best : -1);
     else
         printf("], \"value\": %d, \"unit\": \"plans\"}\n", n);
     fflush(stdout);
@@ -146,7 +156,7 @@ static bool time_convs(Bench *b, const char *path)
 }
 
 /* ---- products ---- */
-typedef struct Product {        /* column-major d [m][n] of k terms; see run_product */
+typedef struct Product { /* column-major d [m][n] of k terms; see run_product */
     const Bench *b;
     const LsCublasLibrary *lib;
     cublasLtHandle_t handle;
@@ -160,9 +170,10 @@ static bool run_product(const void *job)
 {
     const Product *p = job;
     const float one = 1, zero = 0;
-    return p->lib->Matmul(p->handle, p->desc, &one, p->b->memory[0], p->layout[0], p->b->memory[1], p->layout[1],
-                          &zero, p->b->memory[2], p->layout[2], p->b->memory[2], p->layout[2], &p->choice.algo,
-                          p->b->workspace, p->room, NULL) == CUBLAS_STATUS_SUCCESS;
+    return p->lib->Matmul(p->handle, p->desc, &one, p->b->memory[0], p->layout[0], p->b->memory[1],
+                          p->layout[1], &zero, p->b->memory[2], p->layout[2], p->b->memory[2],
+                          p->layout[2], &p->choice.algo, p->b->workspace, p->room,
+                          NULL) == CUBLAS_STATUS_SUCCESS;
 }
 
 static void time_product(Product *p, const char *name, const uint64_t size[3], const bool turn[2])
@@ -171,7 +182,8 @@ static void time_product(Product *p, const char *name, const uint64_t size[3], c
     const LsCublasLibrary *l = p->lib;
     const uint64_t rows[3] = {turn[0] ? size[2] : size[0], turn[1] ? size[1] : size[2], size[0]};
     const uint64_t cols[3] = {turn[0] ? size[0] : size[2], turn[1] ? size[2] : size[1], size[1]};
-    const int32_t op[2] = {turn[0] ? CUBLAS_OP_T : CUBLAS_OP_N, turn[1] ? CUBLAS_OP_T : CUBLAS_OP_N};
+    const int32_t op[2] = {turn[0] ? CUBLAS_OP_T : CUBLAS_OP_N,
+                           turn[1] ? CUBLAS_OP_T : CUBLAS_OP_N};
     l->MatmulDescCreate(&p->desc, CUBLAS_COMPUTE_32F_FAST_TF32, CUDA_R_32F);
     l->MatmulDescSetAttribute(p->desc, CUBLASLT_MATMUL_DESC_TRANSA, &op[0], sizeof op[0]);
     l->MatmulDescSetAttribute(p->desc, CUBLASLT_MATMUL_DESC_TRANSB, &op[1], sizeof op[1]);
@@ -182,11 +194,12 @@ static void time_product(Product *p, const char *name, const uint64_t size[3], c
         int got = 0;
         p->room = rooms[k];
         l->MatmulPreferenceCreate(&pref);
-        l->MatmulPreferenceSetAttribute(pref, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &p->room, sizeof p->room);
-        l->MatmulAlgoGetHeuristic(p->handle, p->desc, p->layout[0], p->layout[1], p->layout[2], p->layout[2], pref,
-                                  1, &p->choice, &got);
-        printf("{\"what\": \"cuBLASLt: %s within %zu KiB\", \"value\": %.4g, \"unit\": \"ms\"}\n", name,
-               p->room >> 10, got > 0 ? time_of(p->b, run_product, p, -1) : -1);
+        l->MatmulPreferenceSetAttribute(pref, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &p->room,
+                                        sizeof p->room);
+        l->MatmulAlgoGetHeuristic(p->handle, p->desc, p->layout[0], p->layout[1], p->layout[2],
+                                  p->layout[2], pref, 1, &p->choice, &got);
+        printf("{\"what\": \"cuBLASLt: %s within %zu KiB\", \"value\": %.4g, \"unit\": \"ms\"}\n",
+               name, p->room >> 10, got > 0 ? time_of(p->b, run_product, p, -1) : -1);
         l->MatmulPreferenceDestroy(pref);
     }
     for (int k = 0; k < 3; k++)
@@ -196,7 +209,11 @@ static void time_product(Product *p, const char *name, const uint64_t size[3], c
 
 static bool time_products(const Bench *b)
 {
-    static const struct { const char *name; uint64_t size[3]; bool turn[2]; } row[] = {
+    static const struct {
+        const char *name;
+        uint64_t size[3];
+        bool turn[2];
+    } row[] = {
         {"16384 x 2304 x 768", {2304, 16384, 768}, {false, false}},
         {"16384 x 768 x 2304, turned", {768, 16384, 2304}, {true, false}},
         {"768 x 768 x 16384, turned", {768, 768, 16384}, {false, true}},
@@ -228,15 +245,16 @@ static bool take_memory(Bench *b)
         random[k] = (float)(int32_t)(r >> 32) / 2147483648.0f;
     }
     for (int t = 0; ok && t < 3; t++) {
-        size_t bytes = 2 * TENSOR_BYTES;        /* that of a product's result */
+        size_t bytes = 2 * TENSOR_BYTES; /* that of a product's result */
         ok = cudaMalloc(&b->memory[t], bytes) == cudaSuccess;
-        for (size_t at = 0; ok && at + COUNT * sizeof *random <= bytes; at += COUNT * sizeof *random)
-            ok = cudaMemcpy((char *)b->memory[t] + at, random, COUNT * sizeof *random, cudaMemcpyHostToDevice)
-                == cudaSuccess;
+        for (size_t at = 0; ok && at + COUNT * sizeof *random <= bytes;
+             at += COUNT * sizeof *random)
+            ok = cudaMemcpy((char *)b->memory[t] + at, random, COUNT * sizeof *random,
+                            cudaMemcpyHostToDevice) == cudaSuccess;
     }
     free(random);
-    return ok && cudaMalloc(&b->workspace, WORKSPACE_BYTES) == cudaSuccess && cudaEventCreate(&b->from) == cudaSuccess
-        && cudaEventCreate(&b->to) == cudaSuccess;
+    return ok && cudaMalloc(&b->workspace, WORKSPACE_BYTES) == cudaSuccess &&
+           cudaEventCreate(&b->from) == cudaSuccess && cudaEventCreate(&b->to) == cudaSuccess;
 }
 
 static bool open_bench(Bench *b, const char *description, char *err, size_t size)

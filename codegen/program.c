@@ -68,7 +68,8 @@ static void print_classes(const LsGraph *g, LsEmit *e)
     int64_t columns = g->value[ls_in(g, loss, 0).i].columns;
     ls_emit_line(
         e, ".classes = %" PRId64 ", .class_axis = %d, .has_ignore = %s, .ignore = %" PRId64 ",",
-        columns > 0 ? columns : ls_in_shape(g, loss, 0)->dim[at->axis], at->axis, at->has_ignore ? "true" : "false",
+        columns > 0 ? columns : ls_in_shape(g, loss, 0)->dim[at->axis], at->axis,
+        at->has_ignore ? "true" : "false",
         at->has_ignore ? at->ignore : 0);
 }
 

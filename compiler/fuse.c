@@ -250,7 +250,8 @@ static void add_statement(const Fuse *f, uint32_t n, int at_stmt, Body *b)
     }
     if (f->outside[out.i]) {
         const LsOp *row = ls_op[g->node[n].op];
-        b->fused->out[b->nout] = (LsFusedOut){at_stmt, is_reduce(g, n), row->combine, row->mean, false};
+        b->fused->out[b->nout] = (LsFusedOut){.stmt = at_stmt, .reduce = is_reduce(g, n),
+                                              .combine = row->combine, .mean = row->mean};
         b->old_out[b->nout++] = out;
     }
 }

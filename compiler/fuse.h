@@ -31,8 +31,8 @@ struct LsFused {
     LsShape space;              /* iteration space, logical axes */
     LsLayout layout;            /* order in which it is walked; stored results have it too */
     uint32_t axes;              /* reduced axes; 0: no reduction in the body */
-    int first;                  /* operand of which only the first place along the reduced axes is read; the
-                                 * results that are means are relative to it; 0: none */
+    int first;                  /* operand of which only the first place along the reduced axes is
+                                 * read; the results that are means are relative to it; 0: none */
     int nstmt; LsStmt *stmt;
     LsFusedOut *out;            /* by result of the node; reduced results
                                  * have the reduced dims as 1 */

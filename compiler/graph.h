@@ -79,7 +79,7 @@ bool ls_layout_free(const LsShape *s);
 int ls_type_bytes(LsType t, int real_bytes);            /* real_bytes: 4, or 8
                                                          * under --precision=f64 */
 int64_t ls_value_bytes(const LsGraph *g, LsValueId v, int real_bytes);
-int64_t ls_state_bytes(const LsGraph *g, LsValueId v, int real_bytes);  /* with what lies behind it */
+int64_t ls_state_bytes(const LsGraph *g, LsValueId v, int real_bytes);  /* and of what lies behind */
 
 /* Constant's element i as double / int64 (logical row-major index). */
 double ls_const_at(const LsGraph *g, LsValueId v, int64_t i);

@@ -236,7 +236,7 @@ LS_FN real ls_four_at(real four[4], const real *x, int64_t at)
 
 /* No load goes before a store that stands before it, as it may read what that writes: the loads of
  * several steps have to stand before the stores of the first. */
-#define LS_FOUR_OF(n, v)                                                                             \
+#define LS_FOUR_OF(n, v)                                                                           \
     real v##_group[n][4];                                                                          \
     (void)v##_group
 #define LS_FETCH4(n, v, x, at, step, g)                                                            \

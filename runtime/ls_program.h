@@ -64,7 +64,8 @@ typedef struct LsStep {
  * ran, or, with before = true, just before step `after` runs. */
 typedef struct LsWatch {
     LsTensor t; const char *key; uint32_t step; bool before;
-    int64_t row;                /* elements from one row of the last axis to the next; 0: no more than it has */
+    int64_t row;                /* elements from one row of the last axis to the next; 0: no more
+                                 * than it has */
 } LsWatch;
 
 typedef struct LsInput {        /* one per graph input, the target last; t.at.offset is its index */

@@ -120,7 +120,8 @@ void ls_body_fetch(const LsBody *b, int axis, const char *g)
     for (int x = 0; x < b->node->nin; x++)
         if (in_fours(b, x))
             ls_emit_line(b->k->e, "LS_FETCH4(%d, a%d, x%d, %s, %" PRId64 ", %s);", b->group, x, x,
-                         ls_nest_offset(b->nest, x, 0, b->nest->naxis), b->nest->stride[x][axis], g);
+                         ls_nest_offset(b->nest, x, 0, b->nest->naxis), b->nest->stride[x][axis],
+                         g);
 }
 
 static const char *load_text(const LsBody *b, int x)
@@ -129,8 +130,8 @@ static const char *load_text(const LsBody *b, int x)
     const char *at = ls_nest_offset(b->nest, x, 0, b->nest->naxis);
     if (b->group > 0 && in_fours(b, x))
         return ls_arena_printf(a, "LS_FETCHED4(a%d, x%d, %s)", x, x, at);
-    return ls_get_text(a, in_fours(b, x), ls_arena_printf(a, "a%d", x), ls_arena_printf(a, "x%d", x),
-                       at);
+    return ls_get_text(a, in_fours(b, x), ls_arena_printf(a, "a%d", x),
+                       ls_arena_printf(a, "x%d", x), at);
 }
 
 void ls_body_load(const LsBody *b, LsLoadAt at)

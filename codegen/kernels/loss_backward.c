@@ -16,7 +16,8 @@ static void put_row(const LsLossText *l, bool score, const char *before, const c
         const char *x = score ? ls_get_text(a, four, "score", "x", "row + c") : "";
         if (to > from) {
             ls_emit_line(l->e, "%s(c, %" PRId64 ", %" PRId64 ") {", ls_lanes_word(four), from, to);
-            ls_emit_put(l->e, four, "dx", "row + c", ls_arena_printf(a, "%s%s%s", before, x, behind));
+            ls_emit_put(l->e, four, "dx", "row + c",
+                        ls_arena_printf(a, "%s%s%s", before, x, behind));
             ls_emit_line(l->e, "}");
         }
         from = to;

@@ -52,7 +52,7 @@ static void sort_axes(LsReduce *r)
         r->tile = r->inner;
 }
 
-/* The rows of a piece such that each row of threads has as many runs as the others: about `rows`. */
+/* About `rows` rows, such that each row of threads has as many runs of a piece as the others. */
 static int64_t whole_runs(const LsReduce *r, int64_t rows)
 {
     int x = ls_threads(ls_ceil_div(r->tile, 4), GPU_THREADS);
@@ -92,7 +92,8 @@ static void find_grids(LsReduce *r, int nsum)
 {
     int64_t points = r->outer * (r->rows ? r->inner : 1);
     int64_t units = ls_ceil_div(r->outer, r->group) * r->ntile * r->npiece;
-    int x = r->rows ? ls_threads(r->fours ? r->tile / 4 : r->tile, GPU_THREADS) : (int)r->lanes, y = 1;
+    int64_t lanes = r->fours ? r->tile / 4 : r->tile;
+    int x = r->rows ? ls_threads(lanes, GPU_THREADS) : (int)r->lanes, y = 1;
     int64_t rows = r->rows ? r->nred > 0 ? 256 : 1 : x <= 32 ? r->group : 1;
     int64_t bytes = (r->rows ? r->tile * 8 : r->lanes * 12) * nsum;
     while (2 * y <= GPU_THREADS / x && y < rows && 2 * y * bytes <= GPU_LOCAL)
@@ -111,7 +112,7 @@ static LsReduce reduce_new(const LsKernelText *k)
     cut_axis(&r);
     r.fours = r.rows && r.tile % 4 == 0 && ls_boxes(k, r.body.nest).fours;
     r.body.fours = r.fours;
-    if (r.fours && ls_reduce_runs(&r))          /* registers set the end to it */
+    if (r.fours && k->target->kind != LS_TARGET_CPU && ls_reduce_runs(&r))  /* as registers allow */
         r.body.group = ls_body_streams(&r.body, r.red[r.nred - 1]) <= 3 ? 4 : 2;
     find_grids(&r, nsum);
     return r;

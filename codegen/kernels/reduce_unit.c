@@ -103,8 +103,8 @@ bool ls_reduce_runs(const LsReduce *r)
     return (axis == r->cut && r->npiece > 1) || r->body.nest->size[axis] > LS_REDUCE_RUN;
 }
 
-/* The innermost reduced axis, shared by the rows of threads: in runs of LS_REDUCE_RUN, each followed by the
- * move to double, where it is long. True: two loops. */
+/* The innermost reduced axis, shared by the rows of threads: in runs, each followed by the move to
+ * double, where it is long. True: two loops. */
 static bool rows_axis(const LsReduce *r, int axis)
 {
     const LsNest *n = r->body.nest;
@@ -120,11 +120,12 @@ static bool rows_axis(const LsReduce *r, int axis)
     ls_emit_line(r->e, "LS_ROWS(chunk, 0, %" PRId64 ") {", runs);
     ls_emit_line(r->e, "const int64_t r0 = %schunk * %d;", cut ? "from + " : "", LS_REDUCE_RUN);
     if (r->body.group == 0) {
-        ls_emit_line(r->e, "for (int64_t %s = r0; %s < ls_least(r0 + %d, %s); %s++) {", v, v, LS_REDUCE_RUN,
-                     end, v);
+        ls_emit_line(r->e, "for (int64_t %s = r0; %s < ls_least(r0 + %d, %s); %s++) {", v, v,
+                     LS_REDUCE_RUN, end, v);
         return true;
     }
-    ls_emit_line(r->e, "LS_GROUPS(%d, g, r0, ls_least(r0 + %d, %s)) {", r->body.group, LS_REDUCE_RUN, end);
+    ls_emit_line(r->e, "LS_GROUPS(%d, g, r0, ls_least(r0 + %d, %s)) {", r->body.group,
+                 LS_REDUCE_RUN, end);
     ls_emit_line(r->e, "LS_AHEAD(%s, g) {", v);
     tile_loop(r);
     ls_body_fetch(&r->body, axis, "g");
@@ -151,7 +152,7 @@ static void rows_fold(const LsReduce *r, const char *format, int y)
 {
     (void)format;
     struct LsArena *a = r->body.nest->arena;
-    ls_emit_line(r->e, "%s sum%d = LS_OF_ROW(total%d, 0)[%s];", ls_total_type(r, y), y, y, column(r));
+    ls_emit_line(r->e, "%s sum%d = total%d[%s];", ls_total_type(r, y), y, y, column(r));
     ls_emit_line(r->e, "LS_FOLD(other, %d) {", r->part[0].y);
     ls_total_combine(r, y, ls_reduce_text(r, "sum%d", y),
                      ls_arena_printf(a, "LS_OF_ROW(total%d, other)[%s]", y, column(r)));

@@ -131,7 +131,8 @@ bool ls_blas_product_make(const LsCublasLibrary *l, LsBlasProduct *q, LsError *e
     return make_desc(l, q, e)
         && make_layout(l, p, p->turn_a ? p->k : p->m, p->turn_a ? p->m : p->k, p->row_a, count, a,
                        &q->a, e)
-        && make_layout(l, p, p->turn_b ? p->n : p->k, p->turn_b ? p->k : p->n, 0, count, b, &q->b, e)
+        && make_layout(l, p, p->turn_b ? p->n : p->k, p->turn_b ? p->k : p->n, 0, count, b,
+                       &q->b, e)
         && make_layout(l, p, p->m, p->n, p->row_c, count, c, &q->c, e);
 }
 

@@ -69,7 +69,8 @@ void ls_dnn_note_again(FILE *to, const char *plan, const char *device, int64_t v
         return;
     }
     if (why != NULL) {
-        fprintf(to, "note: a convolution's plan is made again, within the same workspace: %s\n", why);
+        fprintf(to, "note: a convolution's plan is made again, within the same workspace: %s\n",
+                why);
         return;
     }
     ls_dnn_device_name(plan, was, sizeof was);
