@@ -15,7 +15,8 @@ Parts, each within --limit seconds (540), what is asked for first coming first; 
   warm      not by itself: has torch.compile and JAX compile, for peers behind it; beside check, say
   ceilings  what the device can do at most
 
-Results go to $OUT (or --out, or the work folder) as gpu-PART.json, after each figure, and gpu.md; what the
+Results go to $OUT (or --out, or the work folder) as gpu-PART.json (with --nets or --who, those behind it), after
+each figure, and gpu.md; what the
 libraries said when something failed, as explained.txt.
 --dry-run goes through all of it without a GPU: programs for the CPU, tiny networks.
 """
@@ -31,7 +32,7 @@ import gpu_ceilings
 import gpu_check
 import gpu_report
 import gpu_speed
-from gpu_tools import Session, has_gpu
+from gpu_tools import WHO, Session, has_gpu
 
 PARTS = {"check": gpu_check.run, "speed": gpu_speed.run_ours, "peers": gpu_speed.run_peers,
          "warm": gpu_speed.run_warm,
@@ -50,7 +51,7 @@ def options():
     p.add_argument("--precisions", default="f32,tf32")
     p.add_argument("--budgets", default="none,75%,50%,min", help="of speed")
     p.add_argument("--no-tune", action="store_true", help="speed: not also with what --tune chooses")
-    p.add_argument("--who", default="eager,compile,graphs,jax", help="peers; also: tune")
+    p.add_argument("--who", default=WHO, help="peers; also: tune")
     p.add_argument("--merge", nargs="*", help="earlier results: join the table; PyTorch's peaks are "
                    "halved for a budget (if none: those measured on this machine)")
     p.add_argument("--python", help="interpreter of the peers (default: this one)")

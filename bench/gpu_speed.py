@@ -185,7 +185,7 @@ def eager_peaks(s):
     """PyTorch's peak bytes from earlier results, those on this machine if none are named:
     {(net, precision): bytes}."""
     peaks = {}
-    for path in s.o.merge or glob.glob(os.path.join(s.work, "gpu-peers.json")):
+    for path in s.o.merge or sorted(glob.glob(os.path.join(s.work, "gpu-peers*.json"))):
         with open(path, encoding="utf-8") as f:
             data = json.load(f)
         for r in data["rows"] if data["dry_run"] == s.o.dry_run else []:

@@ -26,6 +26,7 @@ NETS = {
             "optimizer": "adamw:wd=0.01", "lr": "1e-3",
             "tiny": "gpt --depth=2 --width=32 --heads=2 --context=32 --vocab=64"},
 }
+WHO = "eager,compile,graphs,jax"            # peers, by default
 TITLES = {"resnet50": "ResNet-50", "densenet121": "DenseNet-121", "unet": "U-Net 572", "gpt": "GPT-2 124M"}
 
 # Programs with every kind of product, odd sizes among them: see Session.probe.
@@ -129,7 +130,8 @@ class Session:
 
     def save(self):
         """Also where later calls on this machine find it: $OUT is emptied before each."""
-        name = f"gpu-{self.o.part.replace(',', '-')}.json"
+        some = [v.replace(",", "-") for v in (self.o.nets, self.o.who) if v and v != WHO]
+        name = "-".join(["gpu", self.o.part.replace(",", "-"), *some]) + ".json"
         data = {"part": self.o.part, "dry_run": self.o.dry_run, "rows": self.rows,
                 "failures": self.failures, "notes": self.notes}
         with self.lock:

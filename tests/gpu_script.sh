@@ -22,7 +22,7 @@ gpu --dry-run --part speed --nets gpt --precisions f32 --seconds 0 || fail "spee
 grep -q 'GPT-2 124M *f32 *2 *lowerset *[0-9.]* ' "$WORK/out" || fail "speed has no row"
 gpu --dry-run --part ceilings || true      # without PyTorch that part fails, and goes on
 grep -q "gpu_[a-z]*.c is not built" "$WORK/out" && fail "a program that asks cuDNN"
-gpu --docs "$WORK/gpu-check.json" "$WORK/gpu-speed.json" --to "$WORK/gpu.md" || fail "docs"
+gpu --docs "$WORK/gpu-check-mlp.json" "$WORK/gpu-speed-gpt.json" --to "$WORK/gpu.md" || fail "docs"
 grep -q '^| GPT-2 124M | f32 | 2 | lowerset |' "$WORK/gpu.md" || fail "the page has no table"
 if ! command -v nvidia-smi >/dev/null 2>&1; then
     code=0
