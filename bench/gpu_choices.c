@@ -10,6 +10,7 @@
  * proposal's time over that of the fastest, and "plans" lists [ms, workspace bytes, engine]. With a
  * description of a device, and no device: how many plans can be made. */
 #include "runtime/cuda/cublaslt_library.h"
+#include "bench/gpu_open.h"
 #include "runtime/cuda/cudnn_graph.h"
 
 #include <cuda_runtime_api.h>
@@ -259,23 +260,10 @@ static bool take_memory(Bench *b)
 
 static bool open_bench(Bench *b, const char *description, char *err, size_t size)
 {
-    static char text[1 << 16];
-    if (!ls_dnn_open(&b->dnn, err, size))
+    if (!gpu_open(&b->dnn, description, &b->device, &b->handle, err, size))
         return false;
-    if (description != NULL) {
-        FILE *f = fopen(description, "r");
-        size_t n = f != NULL ? fread(text, 1, sizeof text - 1, f) : 0;
-        if (f != NULL)
-            fclose(f);
-        text[n] = '\0';
-        b->device = ls_dnn_device_of_json(&b->dnn, text, err, size);
-        return b->device != NULL;
-    }
-    b->device = ls_dnn_device_of_id(&b->dnn, 0, err, size);
-    if (b->device == NULL)
-        return false;
-    if (b->dnn.api.Create(&b->handle) != LS_DNN_OK || !take_memory(b)) {
-        snprintf(err, size, "no handle of cuDNN, or too little memory on the device");
+    if (description == NULL && !take_memory(b)) {
+        snprintf(err, size, "too little memory on the device");
         return false;
     }
     return true;

@@ -6,6 +6,7 @@
  *   gpu_fused DEVICE.json    without one: which patterns have plans, and how many
  *
  * Built by bench/gpu_ceilings.py with the sources of runtime/cuda/cudnn_*.c. */
+#include "bench/gpu_open.h"
 #include "runtime/cuda/cudnn_graph.h"
 
 #include <cuda_runtime_api.h>
@@ -229,23 +230,10 @@ static bool take_memory(Bench *b)
 
 static bool open_bench(Bench *b, const char *description, char *err, size_t size)
 {
-    if (!ls_dnn_open(&b->lib, err, size))
+    if (!gpu_open(&b->lib, description, &b->device, &b->handle, err, size))
         return false;
-    if (description != NULL) {
-        static char text[1 << 16];
-        FILE *f = fopen(description, "r");
-        size_t n = f != NULL ? fread(text, 1, sizeof text - 1, f) : 0;
-        if (f != NULL)
-            fclose(f);
-        text[n] = '\0';
-        b->device = ls_dnn_device_of_json(&b->lib, text, err, size);
-        return b->device != NULL;
-    }
-    b->device = ls_dnn_device_of_id(&b->lib, 0, err, size);
-    if (b->device == NULL)
-        return false;
-    if (b->lib.api.Create(&b->handle) != 0 || !take_memory(b)) {
-        snprintf(err, size, "no handle of cuDNN, or too little memory on the device");
+    if (description == NULL && !take_memory(b)) {
+        snprintf(err, size, "too little memory on the device");
         return false;
     }
     return true;
