@@ -107,6 +107,7 @@ one mlp 1e-4 mlp --batch=4 --width=64 -- --optimizer=adamw --accumulate=2 --clip
 one gpt 1e-4 gpt --depth=1 --heads=2 --width=32 --context=16 --vocab=64 -- --batch=2 --optimizer=sgd:momentum=0.9
 # Classes that are no multiple of four: rows of scores are longer than there are classes.
 one odd 1e-4 gpt --depth=1 --heads=1 --width=24 --context=8 --vocab=67 -- --batch=2 --optimizer=sgd:momentum=0.9
+check "its numbers are finite" train "$OUT/odd/all/net" --steps 2 --check-numerics
 check "products make whole fours of columns" grep -q "[.]m = 16, [.]n = 68, [.]k = 24" "$OUT/odd/all/net.c"
 # Epilogues of products that the library lacks: all, or those of one kind.
 export FAKE_CUBLASLT_WITHOUT=all
