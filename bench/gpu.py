@@ -15,9 +15,8 @@ Parts, each within --limit seconds (540), what is asked for first coming first; 
   warm      not by itself: has torch.compile and JAX compile, for peers behind it; beside check, say
   ceilings  what the device can do at most
 
-Results go to $OUT (or --out, or the work folder) as gpu-PART.json (with --nets or --who, those behind it), after
-each figure, and gpu.md; what the
-libraries said when something failed, as explained.txt.
+Results go to $OUT (or --out, or the work folder) as gpu-PART.json (with --nets or --who, those behind it),
+after each figure, and gpu.md; what the libraries said when something failed, as explained.txt.
 --dry-run goes through all of it without a GPU: programs for the CPU, tiny networks.
 """
 import argparse

@@ -9,8 +9,8 @@
  * convolution and per product: {"what", "value", "unit"}; of a convolution the value is the first
  * proposal's time over that of the fastest, and "plans" lists [ms, workspace bytes, engine]. With a
  * description of a device, and no device: how many plans can be made. */
-#include "runtime/cuda/cublaslt_library.h"
 #include "bench/gpu_open.h"
+#include "runtime/cuda/cublaslt_library.h"
 #include "runtime/cuda/cudnn_graph.h"
 
 #include <cuda_runtime_api.h>
@@ -63,8 +63,8 @@ static bool read_conv(const char *line, LsDnnConv *c)
     if (pad == NULL || strchr(line, '+') != NULL) /* with something fused: not here */
         return false;
     numbers(numbers(pad + 5, c->pad_lo) + 1, c->pad_hi);
-    return field(line, " x ", c->x) && field(line, " w ", c->w) && field(line, " y ", c->y) &&
-           field(line, " stride ", c->stride) && field(line, " dilation ", c->dilation);
+    return field(line, " x ", c->x) && field(line, " w ", c->w) && field(line, " y ", c->y)
+           && field(line, " stride ", c->stride) && field(line, " dilation ", c->dilation);
 }
 
 /* ---- time ---- */
@@ -254,19 +254,8 @@ static bool take_memory(Bench *b)
                             cudaMemcpyHostToDevice) == cudaSuccess;
     }
     free(random);
-    return ok && cudaMalloc(&b->workspace, WORKSPACE_BYTES) == cudaSuccess &&
-           cudaEventCreate(&b->from) == cudaSuccess && cudaEventCreate(&b->to) == cudaSuccess;
-}
-
-static bool open_bench(Bench *b, const char *description, char *err, size_t size)
-{
-    if (!gpu_open(&b->dnn, description, &b->device, &b->handle, err, size))
-        return false;
-    if (description == NULL && !take_memory(b)) {
-        snprintf(err, size, "too little memory on the device");
-        return false;
-    }
-    return true;
+    return ok && cudaMalloc(&b->workspace, WORKSPACE_BYTES) == cudaSuccess
+           && cudaEventCreate(&b->from) == cudaSuccess && cudaEventCreate(&b->to) == cudaSuccess;
 }
 
 int main(int argc, char **argv)
@@ -275,8 +264,10 @@ int main(int argc, char **argv)
     char err[1300];
     if (argc < 2)
         return fprintf(stderr, "usage: gpu_choices CONVOLUTIONS [DEVICE.json]\n"), 2;
-    if (!open_bench(&b, argc > 2 ? argv[2] : NULL, err, sizeof err))
+    if (!gpu_open(&b.dnn, argc > 2 ? argv[2] : NULL, &b.device, &b.handle, err, sizeof err))
         return fprintf(stderr, "gpu_choices: %s\n", err), 5;
+    if (b.handle != NULL && !take_memory(&b))
+        return fprintf(stderr, "gpu_choices: too little memory on the device\n"), 5;
     bool products = b.handle == NULL || time_products(&b);
     if (!time_convs(&b, argv[1]))
         return perror(argv[1]), 1;

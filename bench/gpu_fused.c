@@ -228,27 +228,16 @@ static bool take_memory(Bench *b)
     return ok && cudaMalloc(&b->workspace, BYTES) == cudaSuccess;
 }
 
-static bool open_bench(Bench *b, const char *description, char *err, size_t size)
-{
-    if (!gpu_open(&b->lib, description, &b->device, &b->handle, err, size))
-        return false;
-    if (description == NULL && !take_memory(b)) {
-        snprintf(err, size, "too little memory on the device");
-        return false;
-    }
-    return true;
-}
-
 int main(int argc, char **argv)
 {
     static const struct { const char *name; int type; } types[] = {
         {"fp16", HALF}, {"bf16", BFLOAT16}, {"f32", LS_DNN_FLOAT}};
     Bench b = {0};
     char err[600];
-    if (!open_bench(&b, argc > 1 ? argv[1] : NULL, err, sizeof err)) {
-        fprintf(stderr, "gpu_fused: %s\n", err);
-        return 5;
-    }
+    if (!gpu_open(&b.lib, argc > 1 ? argv[1] : NULL, &b.device, &b.handle, err, sizeof err))
+        return fprintf(stderr, "gpu_fused: %s\n", err), 5;
+    if (b.handle != NULL && !take_memory(&b))
+        return fprintf(stderr, "gpu_fused: too little memory on the device\n"), 5;
     for (size_t t = 0; t < sizeof types / sizeof *types; t++)
         for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++)
             for (int which = 0; which < 3; which++) {

@@ -1,4 +1,5 @@
-/* bench/gpu_open.h -- cuDNN, and the device that is measured: the one that is there, or one described. */
+/* bench/gpu_open.h -- cuDNN, and the device that is measured: the one that is there, or one
+ * described. */
 #ifndef LS_BENCH_GPU_OPEN_H
 #define LS_BENCH_GPU_OPEN_H
 
@@ -6,7 +7,8 @@
 
 #include <stdio.h>
 
-/* description: a file of cuDNN's text; NULL: device 0, and a handle for it. False with a sentence in err. */
+/* description: a file of cuDNN's text; NULL: device 0, and a handle for it. False with a sentence
+ * in err. */
 static inline bool gpu_open(LsDnn *lib, const char *description, LsDnnDesc *device, void **handle,
                             char *err, size_t size)
 {

@@ -10,6 +10,21 @@ const LsFused *ls_body_of(const LsGraph *g, LsNodeId n)
     return g->node[n.i].op == LS_OP_FUSED ? g->node[n.i].attr.fused.body : NULL;
 }
 
+const LsStmt *ls_only_statement(const LsGraph *g, LsNodeId n)
+{
+    const LsNode *node = &g->node[n.i];
+    const LsFused *f = ls_body_of(g, n);
+    if (f == NULL || node->nout != 1 || f->nstmt != 1)
+        return NULL;
+    const LsStmt *st = &f->stmt[0];
+    if (st->narg != node->nin || ls_type(g, ls_out(g, n, 0)) != LS_REAL)
+        return NULL;
+    for (int k = 0; k < st->narg; k++)
+        if (st->arg[k] != ~k)
+            return NULL;
+    return st;
+}
+
 static bool has(const LsValueSet *s, LsValueId v)
 {
     for (int k = 0; k < s->n; k++)

@@ -6,6 +6,8 @@
 
 typedef enum { LS_TARGET_CPU, LS_TARGET_CUDA, LS_NTARGETS } LsTargetKind;
 
+enum { LS_GPU_PROCESSORS = 132 };       /* multiprocessors of a large GPU */
+
 typedef struct LsTarget {
     LsTargetKind kind;
     int real_bytes;             /* of a real number: 4, or 8 */

@@ -39,7 +39,7 @@ START_TEST(channels_that_are_no_multiple_of_four_take_two_passes)
     LsCtx cx = {.arena = ls_arena_new()};
     LsGraph *g = compiled(&cx, "unet --width=6 --depth=2 --size=16", 2);
     uint32_t norms = statements(g, LS_OP_NORM_VAR), joined = ls_join_moments(&cx, g, &gpu);
-    ck_assert_uint_gt(joined, 0); /* 12 and 24 channels, but not 6 */
+    ck_assert_uint_gt(joined, 0);           /* 12 and 24 channels, but not 6 */
     ck_assert_uint_gt(statements(g, LS_OP_NORM_VAR), 0);
     ck_assert_uint_eq(joined + statements(g, LS_OP_NORM_VAR), norms);
     ls_arena_free(cx.arena);
@@ -75,7 +75,7 @@ START_TEST(scores_and_their_gradients_get_whole_fours_of_columns)
     ck_assert_uint_eq(ls_widen_scores(g, &cpu), 0);
     ck_assert_int_eq(widened(g, 66, 2), 0);
     ck_assert_uint_eq(ls_widen_scores(g, &gpu), 1);
-    ck_assert_int_eq(widened(g, 66, 2), 4); /* the product, its view, the gradient, its view */
+    ck_assert_int_eq(widened(g, 66, 2), 4);     /* the product, its view, the gradient, its view */
     const LsValue *w = weights(g);
     ck_assert_ptr_nonnull(w);
     ck_assert_str_eq(w->name, "transformer.wte.weight");
@@ -90,8 +90,9 @@ END_TEST
 
 START_TEST(whole_fours_and_few_classes_stay_as_they_are)
 {
-    static const char *const line[] = {"gpt --depth=1 --heads=2 --width=32 --context=16 --vocab=64",
-                                       "mlp --width=32", "unet --width=4 --size=16"};
+    static const char *const line[] = {
+        "gpt --depth=1 --heads=2 --width=32 --context=16 --vocab=64", "mlp --width=32",
+        "unet --width=4 --size=16"};
     for (size_t k = 0; k < sizeof line / sizeof *line; k++) {
         LsCtx cx = {.arena = ls_arena_new()};
         LsGraph *g = compiled(&cx, line[k], 2);

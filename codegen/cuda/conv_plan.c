@@ -2,6 +2,7 @@
 #include "codegen/cuda/conv_plan.h"
 
 #include "codegen/cuda/conv_device.h"
+#include "codegen/target.h"
 #include "compiler/arena.h"
 #include "runtime/cuda/plan_cache.h"
 
@@ -11,8 +12,7 @@
 
 enum {
     CANDIDATES = 24, MOST_JSON = 1 << 16,
-    PROCESSORS = 132,           /* of a large GPU */
-    PARTIAL = 256 << 10,        /* bytes of partial sums of each of them */
+    PARTIAL = 256 << 10,        /* bytes of partial sums of a multiprocessor */
     SHARE = 8,                  /* ... but no more than this part of the tensors */
 };
 
@@ -117,8 +117,8 @@ static void leave_room(const LsConvWishes *w, LsConvChoice *to)
     int64_t partial = ls_dnn_conv_bytes(&to->conv) / SHARE;
     if (to->own || to->conv.kind != LS_DNN_CONV_WEIGHTS)
         return;
-    if (partial > (int64_t)PROCESSORS * PARTIAL)
-        partial = (int64_t)PROCESSORS * PARTIAL;
+    if (partial > (int64_t)LS_GPU_PROCESSORS * PARTIAL)
+        partial = (int64_t)LS_GPU_PROCESSORS * PARTIAL;
     if (w->workspace > 0 && partial > w->workspace)
         partial = w->workspace;
     if (partial > to->workspace)
@@ -136,7 +136,6 @@ static void estimate(const LsDnnConv *c, const LsConvWishes *w, LsConvChoice *to
     to->workspace = copies ? ls_dnn_conv_bytes(c) : INT64_C(1) << 20;
     if (w->workspace > 0 && to->workspace > w->workspace)
         to->workspace = w->workspace;
-    leave_room(w, to);
 }
 
 static void own(const LsDnnConv *c, const char *why, LsConvChoice *to)
@@ -153,6 +152,7 @@ void ls_conv_estimate(const LsGraph *g, LsNodeId n, int real_bytes, const LsConv
         estimate(&c, w, to);
     else
         own(&c, why, to);
+    leave_room(w, to);
 }
 
 /* The choice for exactly this graph; false with a sentence in err. */
@@ -193,7 +193,7 @@ static bool have_device(LsConvPlanner *p)
 }
 
 /* The choice for exactly this graph from the cache, or searched; own where nothing serves. */
-static void find_choice(LsConvPlanner *p, const LsDnnConv *c, LsConvChoice *to)
+static void plan_graph(LsConvPlanner *p, const LsDnnConv *c, LsConvChoice *to)
 {
     char err[500];
     *to = (LsConvChoice){.conv = *c, .engine = -1};
@@ -217,12 +217,6 @@ static void find_choice(LsConvPlanner *p, const LsDnnConv *c, LsConvChoice *to)
         own(c, ls_arena_strdup(p->a, err), to);
     if (to->own && c->mask)
         ls_plan_cache_put(p->cache, key, none_word);
-}
-
-static void plan_graph(LsConvPlanner *p, const LsDnnConv *c, LsConvChoice *to)
-{
-    find_choice(p, c, to);
-    leave_room(&p->wishes, to);
 }
 
 static void plan(LsConvPlanner *p, const LsDnnConv *c, LsConvChoice *to)
@@ -272,6 +266,7 @@ static const LsConvChoice *choose(LsConvPlanner *p, const LsDnnConv *c)
         plan_masked(p, c, to);
     else
         plan(p, c, to);
+    leave_room(&p->wishes, to);
     p->known = ls_arena_grow(p->a, p->known, p->nknown, p->nknown + 1, sizeof *p->known, &p->cap);
     p->known[p->nknown++] = (Known){key, to};
     return to;

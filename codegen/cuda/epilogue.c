@@ -2,6 +2,7 @@
 #include "codegen/cuda/epilogue.h"
 
 #include "codegen/kernels/product.h"
+#include "codegen/merge.h"
 #include "compiler/fuse.h"
 #include "compiler/op.h"
 
@@ -41,21 +42,6 @@ static void count_readers(LsCtx *cx, Search *s)
     for (uint32_t k = 0; k < g->ngrad; k++)
         s->shown[root(g, g->grad[k].grad).i] = true;
     s->shown[root(g, g->loss).i] = true;
-}
-
-/* The one statement of a FUSED node that applies it to its operands in order; NULL: it is more. */
-static const LsStmt *only_statement(const LsGraph *g, LsNodeId n)
-{
-    const LsNode *node = &g->node[n.i];
-    if (node->op != LS_OP_FUSED || node->nout != 1 || node->attr.fused.body->nstmt != 1)
-        return NULL;
-    const LsStmt *st = &node->attr.fused.body->stmt[0];
-    if (st->narg != node->nin || ls_type(g, ls_out(g, n, 0)) != LS_REAL)
-        return NULL;
-    for (int k = 0; k < st->narg; k++)
-        if (st->arg[k] != ~k)
-            return NULL;
-    return st;
 }
 
 /* The product that makes v, untouched so far; none: another node does. */
@@ -158,7 +144,7 @@ static void try_sums(Search *s, LsNodeId f)
 static void search(Search *s)
 {
     for (uint32_t i = 1; i < s->g->nnode; i++) {
-        const LsStmt *st = only_statement(s->g, (LsNodeId){i});
+        const LsStmt *st = ls_only_statement(s->g, (LsNodeId){i});
         bool reduces = st != NULL && s->g->node[i].attr.fused.body->out[0].reduce;
         if (st == NULL)
             continue;

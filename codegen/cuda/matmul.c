@@ -8,7 +8,6 @@
 
 enum {
     TILE = 128,                 /* rows and columns of c that a processor computes at a time */
-    PROCESSORS = 132,           /* of a large GPU */
     SHORTEST = 256,             /* of the sum over k that are worth a processor of their own */
     MOST = 32 << 20,            /* bytes: what NVIDIA's own callers give products on Hopper */
     COUNTERS = 1 << 16,         /* bytes beside partial sums */
@@ -24,7 +23,7 @@ static int64_t matmul_workspace(const LsGraph *g, LsNodeId n, const LsTarget *t)
 {
     const LsProduct p = ls_product_of(g, n);
     int64_t tiles = p.batch * ls_ceil_div(p.m, TILE) * ls_ceil_div(p.n, TILE);
-    int64_t pieces = 2 * PROCESSORS / tiles, longest = p.depth / SHORTEST;
+    int64_t pieces = 2 * LS_GPU_PROCESSORS / tiles, longest = p.depth / SHORTEST;
     if (pieces > longest)
         pieces = longest;
     if (t->tf32 && p.batch * p.m * p.n * p.depth >= LARGE)

@@ -6,40 +6,39 @@
 
 typedef struct Search {
     const LsGraph *g;
-    uint32_t *mean_of; /* by node that makes a variance: the one that makes its mean */
-    uint32_t *var_of;  /* by node that makes a mean */
+    uint32_t *mean_of;          /* by node that makes a variance: the one that makes its mean */
+    uint32_t *var_of;           /* by node that makes a mean */
     uint32_t n;
 } Search;
 
 /* The body of a node that is this reduction and nothing else; NULL: it is not. */
 static const LsFused *alone(const LsGraph *g, LsNodeId n, LsOpCode op)
 {
+    const LsStmt *st = ls_only_statement(g, n);
     const LsFused *f = ls_body_of(g, n);
-    bool is = f != NULL && f->nstmt == 1 && f->stmt[0].op == op && g->node[n.i].nout == 1 &&
-              f->out[0].reduce && f->first == 0;
-    return is ? f : NULL;
+    return st != NULL && st->op == op && f->out[0].reduce && f->out[0].mean ? f : NULL;
 }
 
 /* The channels stay, four by four, and x has a place for every point. */
 static bool by_channels(const LsGraph *g, LsNodeId n, const LsFused *f)
 {
     const LsValue *x = &g->value[ls_in(g, n, 0).i];
-    return x->layout == LS_LAST && f->layout == LS_LAST && x->shape.rank >= 3 &&
-           ls_shape_same(&x->shape, &f->space) && x->shape.dim[1] % 4 == 0 &&
-           f->axes == (((1u << x->shape.rank) - 1) & ~2u);
+    return x->layout == LS_LAST && f->layout == LS_LAST && x->shape.rank >= 3
+        && ls_shape_same(&x->shape, &f->space) && x->shape.dim[1] % 4 == 0
+        && f->axes == (((1u << x->shape.rank) - 1) & ~2u);
 }
 
 static void try_variance(Search *s, LsNodeId n)
 {
     const LsGraph *g = s->g;
     const LsFused *f = alone(g, n, LS_OP_NORM_VAR);
-    if (f == NULL || f->stmt[0].arg[0] != ~0 || f->stmt[0].arg[1] != ~1)
+    if (f == NULL)
         return;
     LsNodeId mean = g->value[ls_in(g, n, 1).i].def;
     const LsFused *m = mean.i != 0 ? alone(g, mean, LS_OP_REDUCE_MEAN) : NULL;
-    if (m == NULL || ls_in(g, mean, 0).i != ls_in(g, n, 0).i || s->var_of[mean.i] != 0 ||
-        g->node[mean.i].phase != g->node[n.i].phase || m->axes != f->axes ||
-        !by_channels(g, n, f) || !m->out[0].mean || !f->out[0].mean)
+    if (m == NULL || ls_in(g, mean, 0).i != ls_in(g, n, 0).i || s->var_of[mean.i] != 0
+        || g->node[mean.i].phase != g->node[n.i].phase || m->axes != f->axes
+        || !by_channels(g, n, f))
         return;
     s->mean_of[n.i] = mean.i;
     s->var_of[mean.i] = n.i;
@@ -54,10 +53,10 @@ static const LsFused *joined_body(LsArena *a, const LsFused *mean)
     f->nstmt = 2;
     f->stmt = ls_arena_alloc(a, 2, sizeof *f->stmt);
     f->out = ls_arena_alloc(a, 2, sizeof *f->out);
-    f->stmt[0] = (LsStmt){
-        .op = LS_OP_SUB, .type = LS_REAL, .narg = 2, .arg = {~0, ~1}, .name = mean->stmt[0].name};
-    f->stmt[1] = (LsStmt){
-        .op = LS_OP_MUL, .type = LS_REAL, .narg = 2, .arg = {0, 0}, .name = mean->stmt[0].name};
+    f->stmt[0] = (LsStmt){.op = LS_OP_SUB, .type = LS_REAL, .narg = 2, .arg = {~0, ~1},
+                          .name = mean->stmt[0].name};
+    f->stmt[1] = (LsStmt){.op = LS_OP_MUL, .type = LS_REAL, .narg = 2, .arg = {0, 0},
+                          .name = mean->stmt[0].name};
     f->out[0] = (LsFusedOut){.stmt = 0, .reduce = true, .combine = LS_SUM, .mean = true};
     f->out[1] = (LsFusedOut){.stmt = 1, .reduce = true, .combine = LS_SUM, .variance = true};
     return f;
@@ -66,8 +65,8 @@ static const LsFused *joined_body(LsArena *a, const LsFused *mean)
 static void join(LsRewrite *r, const Search *s, LsNodeId mean)
 {
     const LsGraph *g = r->from;
-    LsValueId x = ls_image(r, ls_in(g, mean, 0)),
-              old[] = {ls_out(g, mean, 0), ls_out(g, (LsNodeId){s->var_of[mean.i]}, 0)};
+    LsValueId x = ls_image(r, ls_in(g, mean, 0)), old[] = {
+        ls_out(g, mean, 0), ls_out(g, (LsNodeId){s->var_of[mean.i]}, 0)};
     LsAttr attr = {.fused = {joined_body(r->cx->arena, ls_body_of(g, mean))}};
     LsNodeId to = ls_append_bare(r->to, LS_OP_FUSED, 2, (LsValueId[]){x, x}, 2, &attr);
     for (int k = 0; k < 2; k++) {

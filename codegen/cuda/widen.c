@@ -1,27 +1,24 @@
 /* codegen/cuda/widen.c */
 #include "codegen/cuda/widen.h"
 
-#include "codegen/kernels/computed.h"
 #include "codegen/kernels/product.h"
+#include "compiler/fuse.h"
 
 enum {
-    FOURS = 4,   /* elements in 16 bytes */
-    FEWEST = 32, /* classes: below that there is nothing to gain */
-    MOST = 4,    /* values that are widened together */
+    FOURS = 4,                  /* elements in 16 bytes */
+    FEWEST = 32,                /* classes: below that there is nothing to gain */
+    MOST = 4,                   /* values that are widened together */
 };
 
-typedef struct Widened {
-    LsValueId v[MOST];
-    int n;
-} Widened;
+typedef struct Widened { LsValueId v[MOST]; int n; } Widened;
 
 /* A matrix, whatever its leading axes, by the product of two others, and nothing behind it. */
 static bool plain_product(const LsGraph *g, LsNodeId n)
 {
     const LsNode *node = &g->node[n.i];
-    return node->op == LS_OP_MATMUL && node->nout == 1 && ls_own_operands(node) == node->nin &&
-           (node->nin < 3 || !ls_is(ls_in(g, n, 2))) && node->attr.gemm.then == LS_THEN_NOTHING &&
-           ls_product_of(g, n).batch == 1;
+    return node->op == LS_OP_MATMUL && node->nout == 1 && ls_own_operands(node) == node->nin
+        && (node->nin < 3 || !ls_is(ls_in(g, n, 2))) && node->attr.gemm.then == LS_THEN_NOTHING
+        && ls_product_of(g, n).batch == 1;
 }
 
 static bool is_loss(const LsGraph *g, LsNodeId n)
@@ -58,8 +55,8 @@ static bool takes(const LsGraph *g, LsNodeId n, int k, Widened *all)
     if (node->op == LS_OP_RESHAPE)
         return columns(g, v) == columns(g, ls_out(g, n, 0)) && all_take(g, ls_out(g, n, 0), all);
     if (is_loss(g, n))
-        return k == (node->op == LS_OP_XENT ? 0 : 1) &&
-               node->attr.loss.axis == ls_shape(g, v)->rank - 1;
+        return k == (node->op == LS_OP_XENT ? 0 : 1)
+            && node->attr.loss.axis == ls_shape(g, v)->rank - 1;
     return k == 0 && plain_product(g, n) && ls_in(g, n, 1).i != v.i;
 }
 
@@ -68,8 +65,8 @@ static bool find(const LsGraph *g, LsNodeId loss, Widened *all, LsNodeId *produc
 {
     LsValueId v = ls_in(g, loss, 0);
     LsNodeId def = g->value[v.i].def;
-    if (def.i != 0 && g->node[def.i].op == LS_OP_RESHAPE &&
-        columns(g, ls_in(g, def, 0)) == columns(g, v)) {
+    if (def.i != 0 && g->node[def.i].op == LS_OP_RESHAPE
+        && columns(g, ls_in(g, def, 0)) == columns(g, v)) {
         v = ls_in(g, def, 0);
         def = g->value[v.i].def;
     }
@@ -107,8 +104,8 @@ static bool reads(const LsGraph *g, LsNodeId n, const Widened *all)
 static bool find_gradients(const LsGraph *g, const Widened *scores, Widened *all)
 {
     for (uint32_t i = 1; i < g->nnode; i++)
-        if (g->node[i].op == LS_OP_XENT_GRAD && reads(g, (LsNodeId){i}, scores) &&
-            !all_take(g, ls_out(g, (LsNodeId){i}, 0), all))
+        if (g->node[i].op == LS_OP_XENT_GRAD && reads(g, (LsNodeId){i}, scores)
+            && !all_take(g, ls_out(g, (LsNodeId){i}, 0), all))
             return false;
     return true;
 }
@@ -122,8 +119,8 @@ uint32_t ls_widen_scores(LsGraph *g, const LsTarget *t)
         if (g->node[i].op != LS_OP_XENT)
             continue;
         int64_t classes = columns(g, ls_in(g, (LsNodeId){i}, 0));
-        if (classes < FEWEST || classes % FOURS == 0 ||
-            !find(g, (LsNodeId){i}, &scores, &product) || !find_gradients(g, &scores, &gradient))
+        if (classes < FEWEST || classes % FOURS == 0 || !find(g, (LsNodeId){i}, &scores, &product)
+            || !find_gradients(g, &scores, &gradient))
             continue;
         int64_t width = (classes + FOURS - 1) / FOURS * FOURS;
         widen(g, &scores, width);
