@@ -11,8 +11,9 @@
  * of it). */
 bool ls_dnn_plan_fits(const char *plan, const char *device, int64_t version);
 /* The plan's text with this device (cuDNN's text of it) in the place of the one that it was made
- * for: cuDNN runs no plan of a device whose memory or slot is another's. To be freed; NULL: out of
- * memory, or no plan that names its device. */
+ * for, so that what cuDNN works out again when it reads a plan is by the device that is there. (An
+ * H200 ran plans with another's memory and slot in them, too.) To be freed; NULL: out of memory, or
+ * no plan that names its device. */
 char *ls_dnn_plan_here(const char *plan, const char *device);
 /* The name in a plan's or a device's text; "?": there is none. */
 void ls_dnn_device_name(const char *json, char *name, size_t size);
