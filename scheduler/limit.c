@@ -13,11 +13,12 @@ double ls_cpu_seconds(void)
 LsLimit ls_limit_start(uint32_t effort, double seconds)
 {
     const double patience = 20;     /* a slow machine and a slow build together */
+    double whole = seconds > LS_USUAL_SECONDS ? seconds : LS_USUAL_SECONDS;
     LsLimit l = {.effort = effort ? effort : 100};
     seconds = seconds > 0 ? seconds : LS_USUAL_SECONDS;
     seconds *= l.effort < 100 ? l.effort / 100.0 : 1;
     l.most = seconds < 1e9 ? (uint64_t)(1e9 * seconds) : UINT64_MAX / 2;
-    l.stop = ls_cpu_seconds() + patience * seconds;
+    l.stop = ls_cpu_seconds() + patience * whole;
     return l;
 }
 

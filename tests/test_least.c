@@ -42,6 +42,19 @@ static int64_t optimum(const LsDag *g, uint64_t seed)
     return least;
 }
 
+START_TEST(a_slow_machine_ends_no_short_search)
+{
+    const double usual = ls_limit_start(100, 0).stop - ls_cpu_seconds();
+    const struct { uint32_t effort; double seconds; } shorter[] = {{2, 0}, {100, 0.1}, {1, 0.1}};
+    for (size_t k = 0; k < sizeof shorter / sizeof *shorter; k++) {
+        LsLimit l = ls_limit_start(shorter[k].effort, shorter[k].seconds);
+        ck_assert_uint_lt(l.most, ls_limit_start(100, 0).most);
+        ck_assert_double_ge(l.stop - ls_cpu_seconds(), usual - 1);
+    }
+    ck_assert_double_gt(ls_limit_start(100, 10).stop - ls_cpu_seconds(), 4 * usual);
+}
+END_TEST
+
 START_TEST(the_least_of_tiny_graphs_is_found)
 {
     enum { GRAPHS = 60 };
@@ -72,6 +85,7 @@ END_TEST
 int main(void)
 {
     const TTest *const test[] = {
+        a_slow_machine_ends_no_short_search,
         the_least_of_tiny_graphs_is_found,
         the_same_search_finds_the_same,
     };
