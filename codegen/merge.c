@@ -17,7 +17,7 @@ const LsStmt *ls_only_statement(const LsGraph *g, LsNodeId n)
     if (f == NULL || node->nout != 1 || f->nstmt != 1)
         return NULL;
     const LsStmt *st = &f->stmt[0];
-    if (st->narg != node->nin || ls_type(g, ls_out(g, n, 0)) != LS_REAL)
+    if (st->narg != node->nin || ls_type(g, ls_out(g, n, 0)) != LS_REAL || f->out[0].length > 0)
         return NULL;
     for (int k = 0; k < st->narg; k++)
         if (st->arg[k] != ~k)
@@ -46,7 +46,7 @@ int ls_root_statement(const LsGraph *g, LsValueId v)
     if (def.i == 0 || f == NULL)
         return -1;
     const LsFusedOut *out = &f->out[v.i - g->node[def.i].out];
-    return out->reduce ? -1 : out->stmt;
+    return out->reduce || out->length > 0 ? -1 : out->stmt;
 }
 
 uint64_t ls_needed_statements(const LsGraph *g, LsValueId v)

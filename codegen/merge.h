@@ -28,7 +28,7 @@ typedef struct LsMerge {                    /* a body under construction */
 const LsFused *ls_body_of(const LsGraph *g, LsNodeId n);
 /* The one statement of a FUSED node that applies it to its operands in order; NULL: it is more. */
 const LsStmt *ls_only_statement(const LsGraph *g, LsNodeId n);
-/* The statement of its maker that gives v; -1: none, or a reduction. */
+/* The statement of its maker that gives v; -1: none, a reduction, or a part of a statement. */
 int ls_root_statement(const LsGraph *g, LsValueId v);
 /* Bit s: v needs statement s of its maker, which has at most LS_MERGE_STMT; 0 where it has no root
  * statement. */

@@ -5,7 +5,12 @@
  * Only values that lie between a trained parameter and the loss get a gradient. Nodes are walked
  * once, from the last to the first, and a second contribution to a value is added as soon as it
  * comes, so that the order of the sums is that of the file and at most one partial gradient per
- * value exists. */
+ * value exists.
+ *
+ * A concatenation whose operands begin with those of an earlier one hands that one the gradient of
+ * all of them: in a DenseNet, whose layers read all layers before, one sum goes from layer to layer
+ * instead of as many as there are layers before. */
+#include "compiler/ops/row.h"
 #include "compiler/passes.h"
 
 #include <assert.h>
@@ -95,6 +100,37 @@ static void add_grad(Diff *d, LsValueId v, LsValueId dv)
     *sum = ls_is(*sum) ? ls_sum_grads(d->cx, d->g, *sum, dv) : dv;
 }
 
+static bool begins_with(const LsGraph *g, const LsNode *all, const LsNode *some)
+{
+    bool same = some->nin < all->nin;
+    for (uint32_t k = 0; same && k < some->nin; k++)
+        same = g->operand[all->in + k].i == g->operand[some->in + k].i;
+    return same;
+}
+
+/* The earlier concatenation with the most of the operands that n begins with; none: {0}. */
+static LsNodeId beginning_of(const Diff *d, LsNodeId n)
+{
+    const LsNode *all = &d->g->node[n.i];
+    LsNodeId best = {0};
+    for (uint32_t i = 1; all->op == LS_OP_CONCAT && i < n.i; i++) {
+        const LsNode *some = &d->g->node[i];
+        if (some->op == LS_OP_CONCAT && some->attr.axis.axis == all->attr.axis.axis
+            && some->nin > 1 && (best.i == 0 || some->nin > d->g->node[best.i].nin)
+            && begins_with(d->g, all, some) && on_path(d, i))
+            best.i = i;
+    }
+    return best;
+}
+
+/* The gradient of the first operands of concatenation n goes to the result of the earlier one. */
+static void hand_on(Diff *d, LsNodeId n, LsValueId dy, LsNodeId earlier)
+{
+    LsValueId y = ls_out(d->g, earlier, 0);
+    int axis = d->g->node[n.i].attr.axis.axis;
+    add_grad(d, y, ls_slice_axis(d->cx, d->g, dy, axis, 0, ls_shape(d->g, y)->dim[axis]));
+}
+
 static void differentiate(Diff *d, LsNodeId n)
 {
     LsGraph *g = d->g;
@@ -108,13 +144,17 @@ static void differentiate(Diff *d, LsNodeId n)
     }
     if (!any)
         return;
-    for (int k = 0; k < node.nin; k++)
+    LsNodeId earlier = beginning_of(d, n);
+    int first = earlier.i != 0 ? g->node[earlier.i].nin : 0;
+    for (int k = first; k < node.nin; k++)
         want[k] = d->moves[ls_in(g, n, k).i];
     ls_graph_origin(g, (LsOrigin){LS_BACKWARD, n, node.onnx, node.name});
     ls_op[node.op]->grad(d->cx, g, n, dy, want, dx);
     for (int k = 0; k < node.nin; k++)
         if (want[k] && ls_is(dx[k]))
             add_grad(d, ls_in(g, n, k), dx[k]);
+    if (earlier.i != 0)
+        hand_on(d, n, dy[0], earlier);
 }
 
 /* Parameters in file order. One the loss does not depend on is left alone. */

@@ -25,6 +25,7 @@ typedef struct LsFusedOut {     /* result k of the node */
     LsCombine combine;          /* reduce */
     bool mean;
     bool variance;              /* of a sum of squares, by result 0, the mean of what is squared */
+    int64_t from, length;       /* length > 0: a part, only these indices along LsFused.split */
 } LsFusedOut;
 
 struct LsFused {
@@ -33,6 +34,7 @@ struct LsFused {
     uint32_t axes;              /* reduced axes; 0: no reduction in the body */
     int first;                  /* operand of which only the first place along the reduced axes is
                                  * read; the results that are means are relative to it; 0: none */
+    int split;                  /* axis along which results are parts (compiler/split.c) */
     int nstmt; LsStmt *stmt;
     LsFusedOut *out;            /* by result of the node; reduced results
                                  * have the reduced dims as 1 */

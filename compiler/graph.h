@@ -104,6 +104,8 @@ typedef struct LsRewrite {
     LsGraph *to;
     LsValueId *map;         /* by old value id */
     void *user;
+    LsNodeId image;         /* for visit to set: of the node, where it is not the last that is there
+                             * behind the visit */
 } LsRewrite;
 void ls_rewrite(LsCtx *cx, LsGraph *g, bool (*visit)(LsRewrite *, LsNodeId), void *user);
 /* The same, visiting the nodes in this order, which must be a run order and may leave nodes out. */

@@ -63,6 +63,7 @@ bool ls_optimizer(LsCtx *, LsGraph *, const LsOptimizerOptions *);
 /* ---- before scheduling; ls_layout is in layout.h ---- */
 bool ls_dce(LsCtx *, LsGraph *);
 bool ls_fuse(LsCtx *, LsGraph *);           /* MAP and REDUCE nodes -> FUSED nodes */
+bool ls_split(LsCtx *, LsGraph *);          /* FUSED nodes write slices themselves */
 bool ls_verify(LsCtx *, const LsGraph *);   /* the invariants of ir.h */
 
 #endif

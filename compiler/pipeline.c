@@ -50,10 +50,17 @@ static bool fuse(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
     return ls_fuse(cx, g);
 }
 
+static bool split(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
+{
+    (void)o;
+    return ls_split(cx, g);
+}
+
 static const Stage stage[] = {
     {"patterns", false, patterns}, {"loss", false, loss},
     {"autodiff", true, autodiff},  {"optimizer", true, optimizer}, {"dce", false, dce},
     {"layout", false, layout},     {"fuse", false, fuse},
+    {"split", false, split},
 };
 
 static bool after(LsCtx *cx, const LsGraph *g, const char *pass, const LsPipelineOptions *o)

@@ -65,9 +65,10 @@ void ls_rewrite_order(LsCtx *cx, LsGraph *g, bool (*visit)(LsRewrite *, LsNodeId
          * gradient. */
         ls_graph_origin(r.to,
                         (LsOrigin){node->phase, node_map[node->fwd.i], node->onnx, node->name});
+        r.image.i = 0;
         if (!visit(&r, n))
             ls_rewrite_copy(&r, n);
-        node_map[n.i].i = r.to->nnode - 1;
+        node_map[n.i].i = r.image.i != 0 ? r.image.i : r.to->nnode - 1;
     }
     ls_graph_origin(r.to, (LsOrigin){LS_FORWARD, {0}, 0, NULL});
     LsGraph *to = r.to, result = *g;    /* what is not an array stays */

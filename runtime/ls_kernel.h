@@ -42,6 +42,8 @@
  *                                  four elements: a thread takes four neighbours
  *   LS_PUT4(y, at, v);             y[at] = v of real numbers, in LS_LANES4 once for each of the four:
  *                                  they are stored together, behind all that is read before
+ *   LS_WITHIN(i, from, to) {}      done where i is at least `from` and below `to`; LS_WITHIN4: in
+ *                                  LS_LANES4, of multiples of four
  *   LS_FOUR(v);  LS_GET4(v, x, at) before LS_LANES4: a place; there, once for each of the four: x[at] of
  *                                  real numbers, which are read together into that place of v's own
  *   LS_BYTES4(v);  LS_GET4B  LS_PUT4B      the same of arrays of uint8_t; a place for each of the two
@@ -75,6 +77,8 @@
 #define LS_LANES4(i, from, to) LS_LANES(i, from, to)
 #define LS_ONCE(i, from, to) LS_LANES(i, from, to)
 #define LS_ONCE4(i, from, to) LS_LANES(i, from, to)
+#define LS_WITHIN(i, from, to) if ((i) >= (from) && (i) < (to))
+#define LS_WITHIN4(i, from, to) LS_WITHIN(i, from, to)
 #define LS_PUT4(y, at, v) (y)[at] = (v)
 #define LS_FOUR(v) (void)0
 #define LS_GET4(v, x, at) (x)[at]

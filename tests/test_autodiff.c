@@ -26,6 +26,24 @@ START_TEST(contributions_of_several_readers_are_summed)
 }
 END_TEST
 
+/* As in a DenseNet: b begins with what a consists of. The gradient of these goes to a as one, and from
+ * there, with a's own, to x and y. */
+START_TEST(concatenations_that_grow_hand_one_gradient_on)
+{
+    graph_open();
+    LsAttr axis = {.axis = {1}};
+    LsValueId part[] = {param("x", SHAPE(2, 3)), param("y", SHAPE(2, 1)), param("z", SHAPE(2, 2))};
+    LsValueId a = ls_append(&cx, g, LS_OP_CONCAT, 2, part, &axis);
+    LsValueId b = ls_append(&cx, g, LS_OP_CONCAT, 3, part, &axis);
+    LsValueId last[] = {ls_append2(&cx, g, LS_OP_MUL, a, a, NULL),
+                        ls_append2(&cx, g, LS_OP_MUL, b, b, NULL)};
+    check_gradients(weighed(ls_append(&cx, g, LS_OP_CONCAT, 2, last, &axis)));
+    ck_assert_int_eq(g->ngrad, 3);
+    ck_assert_uint_eq(count_backward(LS_OP_SLICE), 4);      /* b hands on two parts, and so does a */
+    graph_close();
+}
+END_TEST
+
 START_TEST(only_the_way_from_parameters_to_the_loss_is_differentiated)
 {
     graph_open();
@@ -135,6 +153,7 @@ int main(void)
 {
     TCase *tc = tcase_create("autodiff");
     tcase_add_test(tc, contributions_of_several_readers_are_summed);
+    tcase_add_test(tc, concatenations_that_grow_hand_one_gradient_on);
     tcase_add_test(tc, only_the_way_from_parameters_to_the_loss_is_differentiated);
     tcase_add_test(tc, backward_nodes_name_the_node_they_differentiate);
     tcase_add_test(tc, a_parameter_without_influence_is_named_and_left_alone);

@@ -30,13 +30,25 @@ static int64_t broadcast_index(const LsShape *space, const LsShape *shape, int64
     return index;
 }
 
+/* Index in a part of that point; -1: it does not have it. */
+static int64_t part_index(const LsFused *f, const LsFusedOut *part, int64_t point)
+{
+    int64_t inside = 1;
+    for (int k = f->space.rank - 1; k > f->split; k--)
+        inside *= f->space.dim[k];
+    int64_t at = point / inside % f->space.dim[f->split] - part->from;
+    int64_t outside = point / inside / f->space.dim[f->split];
+    return at < 0 || at >= part->length ? -1
+                                        : (outside * part->length + at) * inside + point % inside;
+}
+
 static void check_body(Rig *r, LsNodeId n, double tolerance)
 {
     const LsFused *f = r->g->node[n.i].attr.fused.body;
     int64_t points = ls_count(&f->space);
     for (int y = 0; y < r->g->node[n.i].nout; y++) {
         LsValueId v = ls_out(r->g, n, y);
-        int64_t count = ls_count(ls_shape(r->g, v));
+        int64_t count = ls_count(ls_shape(r->g, v)), stored = 0;
         double *want = calloc((size_t)count, sizeof *want),
                *size = calloc((size_t)count, sizeof *size);
         bool *any = calloc((size_t)count, sizeof *any);
@@ -53,8 +65,12 @@ static void check_body(Rig *r, LsNodeId n, double tolerance)
                 }
                 s[k] = apply(f->stmt[k].op, x);
             }
-            int64_t at = broadcast_index(&f->space, ls_shape(r->g, v), p);
+            int64_t at = f->out[y].length > 0 ? part_index(f, &f->out[y], p)
+                                              : broadcast_index(&f->space, ls_shape(r->g, v), p);
             double x = s[f->out[y].stmt];
+            if (at < 0)
+                continue;
+            stored++;
             LsCombine c = f->out[y].combine;
             size[at] += fabs(x);
             if (!any[at] || !f->out[y].reduce)
@@ -67,6 +83,7 @@ static void check_body(Rig *r, LsNodeId n, double tolerance)
                                           : x;
             any[at] = true;
         }
+        ck_assert_int_ge(stored, count);
         double combined = (double)(points / count);
         for (int64_t k = 0; k < count; k++) {
             double t = f->out[y].reduce && f->out[y].combine == LS_SUM
@@ -115,9 +132,12 @@ static LsShape reduced(const LsShape *space, uint32_t axes)
 static LsNodeId fused(Rig *r, Body *b, size_t nin, const LsValueId in[], int nout, LsType type)
 {
     LsNodeId n = rig_node(r, LS_OP_FUSED, nin, in, nout, &(LsAttr){.fused = {&b->f}});
-    for (int y = 0; y < nout; y++)
-        rig_result(r, n, y, b->out[y].reduce ? type : b->stmt[b->out[y].stmt].type, b->f.layout,
-                   b->out[y].reduce ? reduced(&b->f.space, b->f.axes) : b->f.space);
+    for (int y = 0; y < nout; y++) {
+        LsShape s = b->out[y].reduce ? reduced(&b->f.space, b->f.axes) : b->f.space;
+        if (b->out[y].length > 0)
+            s.dim[b->f.split] = b->out[y].length;
+        rig_result(r, n, y, b->out[y].reduce ? type : b->stmt[b->out[y].stmt].type, b->f.layout, s);
+    }
     return n;
 }
 
@@ -211,11 +231,49 @@ START_TEST(test_integers_and_bools_keep_their_types)
             for (uint32_t axes = 1; axes < 4; axes++) {
                 Body *rb = body_new(&r, LS_ROW, SHAPE(3, 9), axes);
                 rb->out[0] =
-                    (LsFusedOut){STMT(rb, REDUCE_SUM, (LsType)t, IN(0)), true, (LsCombine)c, false, false};
+                    (LsFusedOut){.stmt = STMT(rb, REDUCE_SUM, (LsType)t, IN(0)), .reduce = true, .combine = (LsCombine)c};
                 fused(&r, rb, VALUES(in), 1, (LsType)t);
             }
         }
     all_checked(&r, 1e-7);
+}
+END_TEST
+
+/* ---- results in parts ---- */
+/* exp(x) + w: all of it; parts that touch, overlap and leave some out; and, where `axes` are, its
+ * sums. */
+static void parts(Rig *r, LsLayout layout, LsShape space, int split, int64_t at, uint32_t axes)
+{
+    LsValueId x = rig_operand(r, LS_REAL, layout, space), w = rig_operand(r, LS_REAL, LS_ROW, SHAPE(1));
+    Body *b = body_new(r, layout, space, axes);
+    int64_t end = space.dim[split];
+    int e = STMT(b, EXP, LS_REAL, IN(0)), s = STMT(b, ADD, LS_REAL, e, IN(1));
+    b->f.split = split;
+    b->out[0] = (LsFusedOut){.stmt = s, .length = at};
+    b->out[1] = (LsFusedOut){.stmt = s, .from = at, .length = end - at};
+    b->out[2] = (LsFusedOut){.stmt = e};
+    b->out[3] = (LsFusedOut){.stmt = e, .from = at / 2, .length = (end - at / 2 + 1) / 2};
+    b->out[4] = (LsFusedOut){.stmt = s, .reduce = axes != 0};
+    fused(r, b, VALUES(x, w), 5, LS_REAL);
+}
+
+START_TEST(test_results_are_stored_in_parts_along_any_axis)
+{
+    Rig r;
+    rig_open(&r, real_bytes[_i]);
+    for (int layout = LS_ROW; layout <= LS_LAST; layout++)
+        for (uint32_t axes = 0; axes < 16; axes += 13) {
+            parts(&r, layout, SHAPE(2, 24, 3, 5), 1, 8, axes);      /* fours */
+            parts(&r, layout, SHAPE(2, 24, 3, 5), 1, 7, axes);
+            parts(&r, layout, SHAPE(2, 256, 9, 11), 1, 224, axes);
+            parts(&r, layout, SHAPE(4, 6, 3, 8), 0, 1, axes);
+            parts(&r, layout, SHAPE(2, 6, 7, 8), 2, 3, axes);
+            parts(&r, layout, SHAPE(2, 6, 7, 8), 3, 4, axes);
+            parts(&r, layout, SHAPE(2, 3, 1, 1), 1, 2, axes);
+        }
+    parts(&r, LS_ROW, SHAPE(2, 20011), 1, 10004, 0);
+    parts(&r, LS_ROW, SHAPE(2, 20012), 1, 10004, 0);
+    all_checked(&r, 2e-6);
 }
 END_TEST
 
@@ -232,8 +290,8 @@ static LsNodeId moments(Rig *r, LsShape space, double far)
     Body *b = body_new(r, LS_LAST, space, 13);
     b->f.first = 1;
     int d = STMT(b, SUB, LS_REAL, IN(0), IN(1)), q = STMT(b, MUL, LS_REAL, d, d);
-    b->out[0] = (LsFusedOut){d, true, LS_SUM, true, false};
-    b->out[1] = (LsFusedOut){q, true, LS_SUM, false, true};
+    b->out[0] = (LsFusedOut){.stmt = d, .reduce = true, .mean = true};
+    b->out[1] = (LsFusedOut){.stmt = q, .reduce = true, .variance = true};
     fused(r, b, VALUES(x, x), 2, LS_REAL);
     return (LsNodeId){r->g->nnode - 1};
 }
@@ -286,10 +344,10 @@ static void reduction(Rig *r, LsLayout layout, LsShape space, LsShape w_shape, u
     int s = STMT(b, REDUCE_SUM, LS_REAL, m);
     int q = STMT(b, REDUCE_SUM_SQUARE, LS_REAL, IN(0));
     int e = STMT(b, REDUCE_MAX, LS_REAL, m);
-    b->out[0] = (LsFusedOut){s, true, LS_SUM, false, false};
-    b->out[1] = (LsFusedOut){m, false, LS_SUM, false, false};
-    b->out[2] = (LsFusedOut){q, true, LS_SUM, true, false};
-    b->out[3] = (LsFusedOut){e, true, LS_MAX, false, false};
+    b->out[0] = (LsFusedOut){.stmt = s, .reduce = true};
+    b->out[1] = (LsFusedOut){.stmt = m};
+    b->out[2] = (LsFusedOut){.stmt = q, .reduce = true, .mean = true};
+    b->out[3] = (LsFusedOut){.stmt = e, .reduce = true, .combine = LS_MAX};
     fused(r, b, VALUES(x, w), 4, LS_REAL);
 }
 
@@ -331,13 +389,13 @@ START_TEST(test_minimum_maximum_and_product)
             LsValueId x = rig_operand(&r, LS_REAL, LS_ROW, space);
             Body *b = body_new(&r, LS_ROW, space, axes);
             b->out[0] =
-                (LsFusedOut){STMT(b, REDUCE_SUM, LS_REAL, IN(0)), true, (LsCombine)c, false, false};
+                (LsFusedOut){.stmt = STMT(b, REDUCE_SUM, LS_REAL, IN(0)), .reduce = true, .combine = (LsCombine)c};
             fused(&r, b, VALUES(x), 1, LS_REAL);
         }
     LsValueId x = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(40000));
     for (int c = LS_MAX; c <= LS_MIN; c++) {
         Body *b = body_new(&r, LS_ROW, SHAPE(40000), 1);
-        b->out[0] = (LsFusedOut){STMT(b, REDUCE_SUM, LS_REAL, IN(0)), true, (LsCombine)c, false, false};
+        b->out[0] = (LsFusedOut){.stmt = STMT(b, REDUCE_SUM, LS_REAL, IN(0)), .reduce = true, .combine = (LsCombine)c};
         fused(&r, b, VALUES(x), 1, LS_REAL);
     }
     all_checked(&r, 1e-6);
@@ -351,8 +409,8 @@ START_TEST(test_nan_reaches_maxima_and_relu)
     LsValueId x = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(2, 50));
     rig_set(&r, x, 70, NAN);
     Body *b = body_new(&r, LS_ROW, SHAPE(2, 50), 2);
-    b->out[0] = (LsFusedOut){STMT(b, REDUCE_MAX, LS_REAL, IN(0)), true, LS_MAX, false, false};
-    b->out[1] = (LsFusedOut){STMT(b, RELU, LS_REAL, IN(0)), false, LS_SUM, false, false};
+    b->out[0] = (LsFusedOut){.stmt = STMT(b, REDUCE_MAX, LS_REAL, IN(0)), .reduce = true, .combine = LS_MAX};
+    b->out[1] = (LsFusedOut){.stmt = STMT(b, RELU, LS_REAL, IN(0))};
     LsNodeId n = fused(&r, b, VALUES(x), 2, LS_REAL);
     rig_run(&r);
     ck_assert(!isnan(rig_get(&r, ls_out(r.g, n, 0), 0)));
@@ -369,6 +427,7 @@ int main(void)
     tcase_add_loop_test(t, test_chains_broadcast_their_operands_in_either_layout, 0, 2);
     tcase_add_loop_test(t, test_a_scalar_space_and_a_literal_operand_work, 0, 2);
     tcase_add_loop_test(t, test_integers_and_bools_keep_their_types, 0, 2);
+    tcase_add_loop_test(t, test_results_are_stored_in_parts_along_any_axis, 0, 2);
     tcase_add_loop_test(t, test_reductions_over_any_axes_in_either_layout, 0, 2);
     tcase_add_loop_test(t, test_long_reductions_are_cut_into_pieces, 0, 2);
     tcase_add_loop_test(t, test_mean_and_variance_of_channels_in_one_pass, 0, 2);

@@ -1,5 +1,6 @@
 /* tests/test_model_graphs.c -- the compiler reads every generated network and makes its training
  * graph: the zoo's training form is the one the importer knows. */
+#include "compiler/fuse.h"
 #include "tests/compiled_model.h"
 
 static const char *const full[] = {
@@ -34,12 +35,11 @@ START_TEST(every_parameter_of_every_network_gets_a_gradient)
 }
 END_TEST
 
-/* A value of a dense block has up to two dozen readers: were their gradients added up in one kernel,
- * all would have to stay until the last is there. */
-START_TEST(few_gradients_of_a_value_wait_for_each_other)
+/* Wide operands of a backward kernel, at most. */
+static int most_waiting(const char *name)
 {
     LsCtx cx = {.arena = ls_arena_new()};
-    LsGraph *g = compiled(&cx, "densenet121", 2);
+    LsGraph *g = compiled(&cx, name, 2);
     int most = 0;
     for (uint32_t i = 1; i < g->nnode; i++) {
         int wide = 0;
@@ -49,8 +49,33 @@ START_TEST(few_gradients_of_a_value_wait_for_each_other)
                                      ls_shape(g, ls_out(g, (LsNodeId){i}, 0)));
         most = wide > most ? wide : most;
     }
-    ck_assert_int_ge(most, 4);                      /* a sum still takes several at once */
-    ck_assert_int_le(most, 5);
+    ls_arena_free(cx.arena);
+    return most;
+}
+
+/* A value with many readers: were their gradients added up in one kernel, all would have to stay until
+ * the last is there. Layers of a dense block hand theirs on as one sum. */
+START_TEST(few_gradients_of_a_value_wait_for_each_other)
+{
+    int few = most_waiting("googlenet");
+    ck_assert_int_ge(few, 4);                       /* a sum still takes several at once */
+    ck_assert_int_le(few, 5);
+    ck_assert_int_le(most_waiting("densenet121"), 3);
+}
+END_TEST
+
+/* The gradients of concatenations are written where they belong. */
+START_TEST(kernels_write_slices_themselves)
+{
+    LsCtx cx = {.arena = ls_arena_new()};
+    LsGraph *g = compiled(&cx, "densenet121", 2);
+    int parts = 0;
+    for (uint32_t i = 1; i < g->nnode; i++) {
+        ck_assert_int_ne(g->node[i].op, LS_OP_SLICE);
+        for (int k = 0; k < g->node[i].nout && g->node[i].op == LS_OP_FUSED; k++)
+            parts += g->node[i].attr.fused.body->out[k].length > 0;
+    }
+    ck_assert_int_ge(parts, 2 * 58);                /* two a layer */
     ls_arena_free(cx.arena);
 }
 END_TEST
@@ -63,5 +88,6 @@ int main(void)
     tcase_set_timeout(tc, 120);
     tcase_add_loop_test(tc, every_parameter_of_every_network_gets_a_gradient, 0, NFULL);
     tcase_add_test(tc, few_gradients_of_a_value_wait_for_each_other);
+    tcase_add_test(tc, kernels_write_slices_themselves);
     return run_models("model_graphs", tc);
 }

@@ -43,6 +43,25 @@ static bool draws(const LsFused *f)
     return false;
 }
 
+static bool has_parts(const LsFused *f, int nout)
+{
+    bool any = false;
+    for (int y = 0; y < nout; y++)
+        any |= f->out[y].length > 0;
+    return any;
+}
+
+/* Of a part, which also where it is one index long has a place for every index of its own. */
+static void part_strides(const LsKernelText *k, const LsFused *f, int y,
+                         int64_t stride[LS_MAX_RANK], int64_t *before)
+{
+    const LsValue *v = &k->g->value[ls_out(k->g, k->n, y).i];
+    int64_t own[LS_MAX_RANK];
+    ls_strides(&v->shape, v->layout, own);
+    stride[f->split] = own[f->split];
+    *before = f->out[y].from * own[f->split];
+}
+
 static LsNest *body_nest(const LsKernelText *k, const LsNode *node, const LsFused *f)
 {
     int nin = node->nin, nout = node->nout;
@@ -57,13 +76,17 @@ static LsNest *body_nest(const LsKernelText *k, const LsNode *node, const LsFuse
     }
     for (int y = 0; y < nout; y++) {
         ls_broadcast_strides(k->g, ls_out(k->g, k->n, y), &f->space, stride);
+        if (f->out[y].length > 0)
+            part_strides(k, f, y, stride, &n->before[nin + y]);
         ls_nest_tensor(n, &f->space, f->layout, nin + y, stride);
     }
     ls_strides(&f->space, draws(f) ? LS_ROW : f->layout, stride);
     ls_nest_tensor(n, &f->space, f->layout, nin + nout, stride);
     ls_walk_order(&f->space, f->layout, order);
-    for (int a = 0; a < f->space.rank; a++)
+    for (int a = 0; a < f->space.rank; a++) {
         n->reduced[a] = f->axes >> order[a] & 1;
+        n->alone[a] = has_parts(f, nout) && order[a] == f->split;
+    }
     ls_nest_merge(n);
     return n;
 }
@@ -216,13 +239,30 @@ static bool real_result(const LsBody *b, int y)
     return ls_type(b->k->g, ls_out(b->k->g, b->k->n, y)) == LS_REAL;
 }
 
+/* The condition under which a part is stored, before that statement. */
+static void emit_within(const LsBody *b, const LsFusedOut *part)
+{
+    const LsNest *n = b->nest;
+    int axis = 0;
+    while (!n->alone[axis])
+        axis++;
+    bool four = b->fours && axis == n->naxis - 1;
+    ls_emit_line(b->k->e, "%s(%s, %" PRId64 ", %" PRId64 ")",
+                 four ? "LS_WITHIN4" : "LS_WITHIN", n->var[axis], part->from,
+                 part->from + part->length);
+}
+
 void ls_body_point(const LsBody *b)
 {
     ls_body_statements(b);
-    for (int y = 0; y < b->node->nout; y++)
-        if (!b->f->out[y].reduce)
-            ls_emit_put(b->k->e, b->fours && real_result(b, y),
-                        ls_arena_printf(b->nest->arena, "y%d", y),
-                        ls_nest_offset(b->nest, b->node->nin + y, 0, b->nest->naxis),
-                        ls_arena_printf(b->nest->arena, "v%d", b->f->out[y].stmt));
+    for (int y = 0; y < b->node->nout; y++) {
+        if (b->f->out[y].reduce)
+            continue;
+        if (b->f->out[y].length > 0)
+            emit_within(b, &b->f->out[y]);
+        ls_emit_put(b->k->e, b->fours && real_result(b, y),
+                    ls_arena_printf(b->nest->arena, "y%d", y),
+                    ls_nest_offset(b->nest, b->node->nin + y, 0, b->nest->naxis),
+                    ls_arena_printf(b->nest->arena, "v%d", b->f->out[y].stmt));
+    }
 }

@@ -51,6 +51,7 @@ static LsNest *places_nest(const LsKernelText *k, const LsComputed *c)
     n->naxis = 2;
     n->ntensor = node->nin + 1;
     n->stride = ls_arena_alloc(k->g->arena, (size_t)n->ntensor, sizeof *n->stride);
+    n->before = ls_arena_alloc(k->g->arena, (size_t)n->ntensor, sizeof *n->before);
     n->size[1] = s->dim[c->axis];
     n->size[0] = ls_count(s) / n->size[1];
     n->var[0] = "j";

@@ -22,6 +22,7 @@ LsNest *ls_nest_new(const LsGraph *g, const LsShape *space, LsLayout layout, int
     n->naxis = space->rank;
     n->ntensor = ntensor;
     n->stride = ls_arena_alloc(g->arena, (size_t)ntensor, sizeof *n->stride);
+    n->before = ls_arena_alloc(g->arena, (size_t)ntensor, sizeof *n->before);
     ls_walk_order(space, layout, order);
     for (int k = 0; k < space->rank; k++)
         n->size[k] = space->dim[order[k]];
@@ -104,6 +105,8 @@ const char *ls_nest_offset(const LsNest *n, int tensor, int from, int to)
                                   : ls_arena_printf(n->arena, "%s * %" PRId64, n->var[k], s);
         text = text == NULL ? term : ls_arena_printf(n->arena, "%s + %s", text, term);
     }
+    if (text != NULL && n->before[tensor] > 0)
+        text = ls_arena_printf(n->arena, "%s - %" PRId64, text, n->before[tensor]);
     return text == NULL ? "0" : text;
 }
 
@@ -173,6 +176,7 @@ static bool in_fours(const LsNest *n, int64_t inner)
     bool fours = n->size[last] % 4 == 0 && inner % 4 == 0;
     for (int t = 0; t < n->ntensor; t++) {
         fours &= n->stride[t][last] == 0 || n->stride[t][last] == 1;
+        fours &= n->before[t] % 4 == 0;
         for (int k = 0; k < last && n->stride[t][last] != 0; k++)
             fours &= n->stride[t][k] % 4 == 0;
     }

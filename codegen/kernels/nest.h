@@ -18,6 +18,8 @@ typedef struct LsNest {
     bool reduced[LS_NEST_AXES];
     bool alone[LS_NEST_AXES];           /* not joined with a neighbour, nor dropped */
     int64_t (*stride)[LS_NEST_AXES];    /* by tensor, elements */
+    int64_t *before;                    /* by tensor: elements that its first lies before index 0 of
+                                         * all axes (a part of what the axes span) */
     const char *var[LS_NEST_AXES]; /* name of the axis' index in the text: i is the innermost */
 } LsNest;
 
@@ -33,7 +35,8 @@ void ls_nest_tensor(LsNest *n, const LsShape *space, LsLayout layout, int tensor
 void ls_nest_merge(LsNest *n);
 int64_t ls_nest_count(const LsNest *n);
 
-/* "j * 64 + i": offset of the tensor's element, over axes from .. to-1; "0": nothing moves it. */
+/* "j * 64 + i": offset of the tensor's element, over axes from .. to-1; "0": nothing moves it.
+ * Behind it " - 32" where it begins before. */
 const char *ls_nest_offset(const LsNest *n, int tensor, int from, int to);
 /* Innermost axis that moves the tensor; -1: none. */
 int ls_nest_level(const LsNest *n, int tensor);
