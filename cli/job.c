@@ -7,6 +7,7 @@
 #include "codegen/cuda/conv_plan.h"
 #include "codegen/cuda/epilogue.h"
 #include "codegen/cuda/moments.h"
+#include "codegen/cuda/updates.h"
 #include "codegen/cuda/widen.h"
 #include "codegen/cuda_toolchain.h"
 #include "codegen/measured.h"
@@ -199,6 +200,7 @@ static bool build_graphs(LsJob *job)
         ls_cuda_epilogues(&job->cx, job->eval);
     }
     ls_join_moments(&job->cx, job->train, &job->target);
+    ls_join_updates(&job->cx, job->train, &job->target);
     ls_conv_fuse(job->train, &job->target);
     ls_conv_fuse(job->eval, &job->target);
     ls_conv_fuse_gradients(&job->cx, job->train, &job->target);

@@ -432,8 +432,8 @@ LsGraph *ls_alternatives(LsCtx *cx, const LsGraph *g, const LsTarget *target)
     s.target.real_bytes = 4;
     s.writer = ls_arena_alloc(cx->arena, g->nvalue, sizeof *s.writer);
     for (uint32_t i = 1; i < g->nnode; i++)
-        for (int k = 0; k < g->node[i].nin && k < 8; k++)
-            if (ls_op[g->node[i].op]->writes >> k & 1)
+        for (int k = 0; k < g->node[i].nin; k++)
+            if (ls_writes(&g->node[i], k))
                 s.writer[ls_in(g, (LsNodeId){i}, k).i] = i;
     for (uint32_t i = 1; i < g->nvalue; i++)
         if (g->value[i].def.i != 0 && (double)ls_value_bytes(g, (LsValueId){i}, 4) > s.largest)

@@ -76,13 +76,14 @@ static const char *print_shapes(LsKernelSet *set, const LsGraph *g, LsNodeId n)
     const LsNode *node = &g->node[n.i];
     LsArena *a = set->cx->arena;
     const char *s = "";
-    for (int k = 0; k < node->nin; k++)
+    int nin = ls_update_operands(node), more = ls_updated(node) - 1;
+    for (int k = 0; k < nin; k++)
         s = ls_arena_printf(a, "%s%s%s", s, k > 0 ? ", " : "", ls_is(ls_in(g, n, k))
                             ? ls_shape_text(a, ls_in_shape(g, n, k)) : "-");
     for (int k = 0; k < node->nout; k++)
         s = ls_arena_printf(a, "%s%s%s", s, k > 0 ? ", " : " -> ",
                             ls_shape_text(a, ls_shape(g, ls_out(g, n, k))));
-    return s;
+    return more > 0 ? ls_arena_printf(a, "%s, and of %d tensors more", s, more) : s;
 }
 
 static const char *op_word(const LsGraph *g, LsNodeId n, LsArena *a)

@@ -77,7 +77,7 @@ static void add_edges(LsCtx *cx, const LsProblem *p, LsNodeId n, LsDagNode *d)
         if (t < 0 || !ls_is_read(node, k))
             continue;
         d->nin = add_id(in, d->nin, t);
-        if (k < 8 && ls_op[node->op]->writes >> k & 1)
+        if (ls_writes(node, k))
             d->nupd = add_id(upd, d->nupd, t);
     }
     for (int o = 0; o < node->nout; o++) {

@@ -88,8 +88,8 @@ static double written_bytes(const LsGraph *g, LsNodeId n, int real_bytes)
     double sum = 0;
     for (int k = 0; k < node->nout; k++)
         sum += (double)ls_value_bytes(g, ls_out(g, n, k), real_bytes);
-    for (int k = 0; k < node->nin && k < 8; k++)
-        if (ls_op[node->op]->writes >> k & 1 && ls_is(ls_in(g, n, k)))
+    for (int k = 0; k < node->nin; k++)
+        if (ls_writes(node, k) && ls_is(ls_in(g, n, k)))
             sum += (double)ls_value_bytes(g, ls_in(g, n, k), real_bytes);
     return sum;
 }

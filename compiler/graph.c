@@ -91,7 +91,7 @@ LsNodeId ls_append_bare(LsGraph *g, LsOpCode op, int nin, const LsValueId in[], 
         node.phase = LS_UPDATE;
     for (int k = 0; k < nin; k++) {
         g->operand[g->noperand++] = in[k];
-        if (k < 8 && ls_op[op]->writes >> k & 1)
+        if (ls_writes(&node, k))
             g->value[in[k].i].once_written = true;
     }
     g->node[g->nnode++] = node;

@@ -58,6 +58,18 @@ static inline bool ls_is_const(const LsGraph *g, LsValueId v)
 {
     return g->value[v.i].kind == LS_V_CONST;
 }
+/* Tensors that an update is of, and operands of each. */
+static inline int ls_updated(const LsNode *n)
+{
+    return ls_op[n->op]->kernel == LS_K_UPDATE && n->attr.update.many > 1 ? n->attr.update.many : 1;
+}
+static inline int ls_update_operands(const LsNode *n) { return n->nin / ls_updated(n); }
+/* The node overwrites operand k, a state value. */
+static inline bool ls_writes(const LsNode *n, int k)
+{
+    int role = ls_op[n->op]->writes != 0 ? k % ls_update_operands(n) : 8;
+    return role < 8 && (ls_op[n->op]->writes >> role & 1) != 0;
+}
 static inline bool ls_is_state(const LsGraph *g, LsValueId v)
 {
     return g->value[v.i].kind == LS_V_PARAM || g->value[v.i].kind == LS_V_STATE;

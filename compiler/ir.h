@@ -134,6 +134,8 @@ typedef struct {                /* updates: ops/loss.def */
     double clip;                /* gradient elements are clamped to [-clip, clip]; 0: not */
     double scale;               /* ACCUMULATE and updates with an accumulator: 1 / micro-steps;
                                  * RUNNING_STAT: weight of the batch's statistic */
+    int many;                   /* > 1: updates of so many tensors, whose operands stand one update's
+                                 * behind the other's (codegen/cuda/updates.h); else of one */
 } LsUpdateAttr;
 typedef struct LsFused LsFused;                             /* compiler/fuse.h */
 typedef struct { const LsFused *body; } LsFusedAttr;

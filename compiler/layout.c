@@ -100,9 +100,8 @@ static LsLayout choose(LsRewrite *r, LsNodeId n)
     const LsGraph *g = r->from;
     const Layouts *ly = r->user;
     int rank = full_rank(g, n);
-    uint8_t writes = ls_op[g->node[n.i].op]->writes;
     for (int k = 0; k < g->node[n.i].nin; k++)
-        if (k < 8 && writes >> k & 1 && ly->decided[ls_in(g, n, k).i])
+        if (ls_writes(&g->node[n.i], k) && ly->decided[ls_in(g, n, k).i])
             return ly->want[ls_in(g, n, k).i];
     for (int k = 0; k < g->node[n.i].nin; k++) {
         LsValueId v = ls_in(g, n, k);

@@ -82,7 +82,7 @@ static void move_updates(LsCtx *cx, LsGraph *g, uint32_t first)
             LsValueId v = ls_in(g, (LsNodeId){i}, k);
             uint32_t def = made_by(g, v).i, made = def < first ? def : behind[def];
             behind[i] = behind[i] > made ? behind[i] : made;
-            if (i >= first && ls_op[g->node[i].op]->writes >> k & 1 && reader[v.i] > behind[i])
+            if (i >= first && ls_writes(&g->node[i], k) && reader[v.i] > behind[i])
                 behind[i] = reader[v.i];
         }
         if (i < first)

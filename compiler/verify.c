@@ -15,9 +15,10 @@ static bool check_node(LsCtx *cx, const LsGraph *g, uint32_t i)
     const LsOp *row = n->op < LS_NOPS ? ls_op[n->op] : NULL;
     if (row == NULL)
         return bad(cx, g, 0, "a node has an operator without a row");
+    int nin = ls_update_operands(n);
     if (n->op != LS_OP_FUSED &&
-        (n->nin < row->min_in || (row->max_in != 255 && n->nin > row->max_in) ||
-         n->nout != row->nout))
+        (nin < row->min_in || (row->max_in != 255 && nin > row->max_in) || n->nout != row->nout
+         || nin * ls_updated(n) != n->nin))
         return bad(cx, g, i, "a node has a wrong number of operands or results");
     if (n->in + n->nin > g->noperand || n->out + n->nout > g->nvalue)
         return bad(cx, g, i, "operands or results lie outside their arrays");
@@ -61,7 +62,7 @@ static bool check_writes(LsCtx *cx, const LsGraph *g)
         const LsNode *n = &g->node[i];
         for (uint32_t k = 0; k < n->nin; k++) {
             LsValueId v = g->operand[n->in + k];
-            bool writes = k < 8 && (ls_op[n->op]->writes >> k & 1) != 0;
+            bool writes = ls_writes(n, (int)k);
             if (writer[v.i] != 0 && writer[v.i] != i)
                 return bad(cx, g, i, "a state value is touched after its update");
             if (writes && ls_is(v) && (!ls_is_state(g, v) || !g->value[v.i].once_written))

@@ -7,7 +7,7 @@
 
 #include <cuda_runtime_api.h>
 
-enum { FAKE_ARGS = 128 };
+enum { FAKE_ARGS = 256 };
 typedef struct FakeKernel FakeKernel;
 struct FakeKernel {
     const char *name;

@@ -1,6 +1,7 @@
 /* tests/test_cuda_passes.c -- what is changed in graphs for GPUs alone: moments in one pass, wider
- * scores. */
+ * scores, updates together. */
 #include "codegen/cuda/moments.h"
+#include "codegen/cuda/updates.h"
 #include "codegen/cuda/widen.h"
 #include "compiler/fuse.h"
 #include "compiler/passes.h"
@@ -103,6 +104,55 @@ START_TEST(whole_fours_and_few_classes_stay_as_they_are)
 }
 END_TEST
 
+/* Nodes of the operator, and the tensors that they update. */
+static void count_updates(const LsGraph *g, LsOpCode op, uint32_t *nodes, uint32_t *tensors)
+{
+    *nodes = *tensors = 0;
+    for (uint32_t i = 1; i < g->nnode; i++)
+        if (g->node[i].op == op) {
+            ++*nodes;
+            *tensors += (uint32_t)ls_updated(&g->node[i]);
+        }
+}
+
+/* 41 weights and biases of their own, 40 scales and biases of norms; 40 statistics. */
+START_TEST(updates_of_small_tensors_are_joined)
+{
+    LsCtx cx = {.arena = ls_arena_new()};
+    LsGraph *g = compiled(&cx, "resnet18", 4);
+    uint32_t nodes, tensors, after, same;
+    count_updates(g, LS_OP_SGD, &nodes, &tensors);
+    ck_assert_uint_eq(nodes, tensors);
+    ck_assert_uint_eq(ls_join_updates(&cx, g, &cpu), 0);
+    uint32_t joined = ls_join_updates(&cx, g, &gpu);
+    ck_assert(ls_verify(&cx, g));
+    ck_assert_uint_ge(joined, 80);
+    count_updates(g, LS_OP_SGD, &after, &same);
+    ck_assert_uint_eq(same, tensors);
+    ck_assert_uint_le(after, nodes - 38);
+    count_updates(g, LS_OP_RUNNING_STAT, &after, &same);
+    ck_assert_uint_eq(same, 40);
+    ck_assert_uint_eq(after, 2);            /* 32 and 8 */
+    ls_arena_free(cx.arena);
+}
+END_TEST
+
+/* Weights that decay are not joined with biases that do not; large tensors are left alone. */
+START_TEST(only_updates_that_are_alike_are_joined)
+{
+    LsCtx cx = {.arena = ls_arena_new()};
+    LsGraph *g = compiled(&cx, "gpt --depth=2 --heads=2 --width=32 --context=16 --vocab=64", 2);
+    ck_assert_uint_gt(ls_join_updates(&cx, g, &gpu), 0);
+    for (uint32_t i = 1; i < g->nnode; i++) {
+        const LsNode *n = &g->node[i];
+        for (int k = 0; ls_updated(n) > 1 && k < n->nin; k++)
+            if (ls_writes(n, k))
+                ck_assert_int_le(ls_count(ls_in_shape(g, (LsNodeId){i}, k)), 4096);
+    }
+    ls_arena_free(cx.arena);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("cuda_passes");
@@ -113,6 +163,8 @@ int main(void)
         channels_that_are_no_multiple_of_four_take_two_passes,
         scores_and_their_gradients_get_whole_fours_of_columns,
         whole_fours_and_few_classes_stay_as_they_are,
+        updates_of_small_tensors_are_joined,
+        only_updates_that_are_alike_are_joined,
     };
     add_tests(tc, sizeof test / sizeof *test, test);
     return run_models("cuda_passes", tc);

@@ -39,35 +39,45 @@ static void by_the_book(const Step *s, const LsRun *run, double factor, double v
                                                           + s->at.eps);
 }
 
-static void check_step(const Step *s, int bytes, bool first, bool apply)
+enum { MANY = 4 };
+typedef struct Sizes { int64_t n[MANY]; int many; } Sizes;     /* elements of tensors updated together */
+static const Sizes one = {{N}, 1}, fours = {{64, 4096, 1000, 4}, 4}, odd = {{33, 1, 20, 515}, 4};
+
+/* Tensors of these sizes by one node: what its operands are, and what they become. */
+static void check_step(const Step *s, int bytes, bool first, bool apply, const Sizes *z)
 {
     Rig r;
     rig_open(&r, bytes);
     r.run.first = first;
     r.run.apply = apply;
-    LsValueId v[6];
-    for (int k = 0; k < 5; k++)
-        v[k] = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(N));
-    v[5] = rig_operand(&r, LS_REAL, LS_ROW, (LsShape){0});
-    for (int64_t i = 0; i < N; i++)
-        rig_set(&r, v[3], i, fabs(rig_get(&r, v[3], i)));
-    double (*want)[5] = calloc(N, sizeof *want), factor = s->factor ? rig_get(&r, v[5], 0) : 1;
-    for (int64_t i = 0; i < N; i++) {
+    LsValueId v[MANY][5], in[MANY * 6], factor = rig_operand(&r, LS_REAL, LS_ROW, (LsShape){0});
+    double (*want)[N][5] = calloc((size_t)z->many, sizeof *want);
+    size_t nin = 0;
+    for (int t = 0; t < z->many; t++) {
         for (int k = 0; k < 5; k++)
-            want[i][k] = rig_get(&r, v[k], i);
-        by_the_book(s, &r.run, factor, want[i]);
+            v[t][k] = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(z->n[t]));
+        for (int64_t i = 0; i < z->n[t]; i++) {
+            rig_set(&r, v[t][3], i, fabs(rig_get(&r, v[t][3], i)));
+            for (int k = 0; k < 5; k++)
+                want[t][i][k] = rig_get(&r, v[t][k], i);
+            by_the_book(s, &r.run, s->factor ? rig_get(&r, factor, 0) : 1, want[t][i]);
+        }
+        in[nin++] = v[t][0];
+        in[nin++] = v[t][1];
+        in[nin++] = s->adam || s->momentum ? v[t][2] : none;
+        if (s->adam)
+            in[nin++] = v[t][3];
+        in[nin++] = s->factor ? factor : none;
+        in[nin++] = s->acc ? v[t][4] : none;
     }
-    LsValueId f = s->factor ? v[5] : none, acc = s->acc ? v[4] : none;
-    if (s->adam)
-        rig_node(&r, LS_OP_ADAM, VALUES(v[0], v[1], v[2], v[3], f, acc), 0,
-                 &(LsAttr){.update = s->at});
-    else
-        rig_node(&r, LS_OP_SGD, VALUES(v[0], v[1], s->momentum ? v[2] : none, f, acc), 0,
-                 &(LsAttr){.update = s->at});
+    LsAttr at = {.update = s->at};
+    at.update.many = z->many;
+    rig_node(&r, s->adam ? LS_OP_ADAM : LS_OP_SGD, nin, in, 0, &at);
     rig_run(&r);
-    for (int64_t i = 0; i < N; i++)
-        for (int k = 0; k < 5; k++)
-            rig_close_to(&r, v[k], i, want[i][k], 2e-6);
+    for (int t = 0; t < z->many; t++)
+        for (int64_t i = 0; i < z->n[t]; i++)
+            for (int k = 0; k < 5; k++)
+                rig_close_to(&r, v[t][k], i, want[t][i][k], 2e-6);
     free(want);
     rig_close(&r);
 }
@@ -95,15 +105,25 @@ static const Step steps[] = {
 START_TEST(test_steps_follow_the_formulas)
 {
     for (int b = 0; b < 2; b++)
-        check_step(&steps[_i], real_bytes[b], true, true);
+        check_step(&steps[_i], real_bytes[b], true, true, &one);
+}
+END_TEST
+
+START_TEST(test_many_tensors_are_updated_by_one_kernel)
+{
+    for (int b = 0; b < 2; b++) {
+        check_step(&steps[_i], real_bytes[b], true, true, &fours);
+        check_step(&steps[_i], real_bytes[b], true, true, &odd);
+    }
+    check_step(&steps[_i], 4, false, false, &fours);
 }
 END_TEST
 
 START_TEST(test_micro_steps_accumulate_and_do_not_update)
 {
-    check_step(&steps[_i], 4, false, false);
-    check_step(&steps[_i], 4, true, false);
-    check_step(&steps[_i], 4, false, true);
+    check_step(&steps[_i], 4, false, false, &one);
+    check_step(&steps[_i], 4, true, false, &one);
+    check_step(&steps[_i], 4, false, true, &one);
 }
 END_TEST
 
@@ -116,6 +136,12 @@ START_TEST(test_accumulation_and_running_statistics)
               acc = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(N));
     LsValueId stat = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(33));
     LsValueId batch = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(1, 33, 1, 1));
+    LsValueId more[] = {rig_operand(&r, LS_REAL, LS_ROW, SHAPE(5)), rig_operand(&r, LS_REAL, LS_ROW, SHAPE(5)),
+                        rig_operand(&r, LS_REAL, LS_ROW, SHAPE(300)), rig_operand(&r, LS_REAL, LS_ROW, SHAPE(300))};
+    double wanted[] = {0.9 * rig_get(&r, more[0], 4) + 0.1 * rig_get(&r, more[1], 4),
+                       0.9 * rig_get(&r, more[2], 299) + 0.1 * rig_get(&r, more[3], 299)};
+    rig_node(&r, LS_OP_RUNNING_STAT, 4, more, 0,
+             &(LsAttr){.update = {.momentum = 0.9, .scale = 0.1, .many = 2}});
     LsNodeId n =
         rig_node(&r, LS_OP_ACCUMULATE, VALUES(g, acc), 1, &(LsAttr){.update = {.scale = 0.5}});
     LsValueId sum = rig_result(&r, n, 0, LS_REAL, LS_ROW, SHAPE(N));
@@ -129,6 +155,8 @@ START_TEST(test_accumulation_and_running_statistics)
     rig_close_to(&r, acc, N - 1, want_sum, 1e-7);
     for (int k = 0; k < 33; k++)
         rig_close_to(&r, stat, k, want[k], 1e-7);
+    rig_close_to(&r, more[0], 4, wanted[0], 1e-7);
+    rig_close_to(&r, more[2], 299, wanted[1], 1e-7);
     rig_close(&r);
 }
 END_TEST
@@ -139,6 +167,7 @@ int main(void)
     int n = sizeof steps / sizeof *steps;
     tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, test_steps_follow_the_formulas, 0, n);
+    tcase_add_loop_test(t, test_many_tensors_are_updated_by_one_kernel, 0, n);
     tcase_add_loop_test(t, test_micro_steps_accumulate_and_do_not_update, 0, n);
     tcase_add_loop_test(t, test_accumulation_and_running_statistics, 0, 2);
     return run_tests("kernels_update", t);

@@ -3,7 +3,7 @@
  *
  * All operands but `factor` are walked as flat arrays: they have the parameter's shape and layout.
  * What changes from step to step comes from LsRun; corrections that do not depend on the element
- * are computed once per part, in double. */
+ * are computed once per part, in double. Updates of many small tensors have a unit for each. */
 #include "codegen/kernel.h"
 #include "codegen/kernels/nest.h"
 
@@ -14,6 +14,7 @@ typedef struct Update {
     const LsNode *node;
     const LsUpdateAttr *at;
     int factor, acc;        /* operands, -1: absent */
+    int each;               /* operands of one tensor's update, where there are many; else 0 */
     bool fours;
 } Update;
 
@@ -27,16 +28,29 @@ static const char *number(const Update *u, double v)
     return ls_literal(u->k->g->arena, LS_REAL, v, 0, u->k->target->real_bytes);
 }
 
+static void declare(const Update *u, const char *word, const char *name, int operand)
+{
+    if (u->each > 0)
+        ls_emit_line(u->k->e, "%s(real, %s, u * %d + %d);", word, name, u->each, operand);
+    else
+        ls_emit_line(u->k->e, "%s(real, %s, %d);", word, name, operand);
+}
+
 /* Operands that are overwritten. */
 static void state(const Update *u, const char *name, int operand)
 {
-    ls_emit_line(u->k->e, "LS_OUT(real, %s, %d);", name, operand);
+    declare(u, "LS_OUT", name, operand);
 }
+
+static void operand(const Update *u, const char *name, int k) { declare(u, "LS_IN", name, k); }
 
 static void open_loop(const Update *u)
 {
-    ls_emit_line(u->k->e, "%s(i, lo * %" PRId64 ", end) {", ls_lanes_word(u->fours),
-                 ls_unit(u->k));
+    if (u->each > 0)
+        ls_emit_line(u->k->e, "%s(i, 0, end) {", ls_lanes_word(u->fours));
+    else
+        ls_emit_line(u->k->e, "%s(i, lo * %" PRId64 ", end) {", ls_lanes_word(u->fours),
+                     ls_unit(u->k));
 }
 
 static void accumulate(const Update *u)
@@ -109,13 +123,13 @@ static void optimizer(const Update *u, bool is_adam)
 {
     LsEmit *e = u->k->e;
     state(u, "p", 0);
-    ls_emit_operand(u->k, "g", 1);
+    operand(u, "g", 1);
     if (is_adam)
         state(u, "m", 2);
     if (is_adam || has(u, 2))
         state(u, "v", is_adam ? 3 : 2);
     if (u->factor >= 0) {
-        ls_emit_operand(u->k, "factors", u->factor);
+        operand(u, "factors", u->factor);
         ls_emit_line(e, "const real factor = factors[0];");
     }
     if (u->acc >= 0) {
@@ -128,7 +142,7 @@ static void optimizer(const Update *u, bool is_adam)
         accumulate(u);
         ls_emit_line(e, "}");
     }
-    ls_emit_line(e, "return;");
+    ls_emit_line(e, u->each > 0 ? "continue;" : "return;");
     ls_emit_line(e, "}");
     if (is_adam) {
         adam(u);
@@ -140,7 +154,7 @@ static void optimizer(const Update *u, bool is_adam)
 
 static void accumulation(const Update *u)
 {
-    ls_emit_operand(u->k, "g", 0);
+    operand(u, "g", 0);
     state(u, "acc", 1);
     ls_emit_result(u->k, "y", 0);
     ls_emit_line(u->k->e, "const bool first = run->first;");
@@ -153,33 +167,68 @@ static void accumulation(const Update *u)
 static void running_stat(const Update *u)
 {
     state(u, "stat", 0);
-    ls_emit_operand(u->k, "batch", 1);
+    operand(u, "batch", 1);
     open_loop(u);
     ls_emit_line(u->k->e, "stat[i] = stat[i] * %s + batch[i] * %s;", number(u, u->at->momentum),
                  number(u, u->at->scale));
     ls_emit_line(u->k->e, "}");
 }
 
+/* The loops over the elements of one tensor. */
+static void update(const Update *u)
+{
+    switch (u->node->op) {
+    case LS_OP_ACCUMULATE:   accumulation(u); break;
+    case LS_OP_RUNNING_STAT: running_stat(u); break;
+    default:                 optimizer(u, u->node->op == LS_OP_ADAM); break;
+    }
+}
+
+static LsGrid one(Update *u)
+{
+    int64_t n = ls_count(ls_in_shape(u->k->g, u->k->n, 0));
+    const LsGrid part = ls_flat_grid(u->k, "part", n);
+    u->fours = n % 4 == 0;
+    ls_emit_part(u->k, &part);
+    ls_emit_line(u->k->e, "const int64_t end = ls_least(hi * %" PRId64 ", %" PRId64 ");",
+                 ls_unit(u->k), n);
+    update(u);
+    return part;
+}
+
+/* A unit to a tensor. */
+static LsGrid many(Update *u)
+{
+    LsEmit *e = u->k->e;
+    LsGrid part = ls_flat_grid(u->k, "part", 1);
+    const char *counts = "";
+    u->each = ls_update_operands(u->node);
+    u->fours = true;
+    part.units = ls_updated(u->node);
+    for (int k = 0; k < u->node->nin; k += u->each) {
+        int64_t n = ls_count(ls_in_shape(u->k->g, u->k->n, k));
+        counts = ls_arena_printf(u->k->g->arena, "%s%s%" PRId64, counts, k > 0 ? ", " : "", n);
+        u->fours &= n % 4 == 0;
+    }
+    ls_emit_part(u->k, &part);
+    ls_emit_line(e, "static const int32_t count[] = {%s};", counts);
+    ls_emit_line(e, "for (int64_t u = lo; u < hi; u++) {");
+    ls_emit_line(e, "const int64_t end = count[u];");
+    update(u);
+    ls_emit_line(e, "}");
+    return part;
+}
+
 static void update_emit(const LsKernelText *k)
 {
     const LsNode *node = &k->g->node[k->n.i];
     Update u = {.k = k, .node = node, .at = &node->attr.update, .factor = -1, .acc = -1};
-    int64_t n = ls_count(ls_in_shape(k->g, k->n, 0));
     int extra = node->op == LS_OP_SGD ? 3 : node->op == LS_OP_ADAM ? 4 : -1;
     if (extra > 0) {
         u.factor = has(&u, extra) ? extra : -1;
         u.acc = has(&u, extra + 1) ? extra + 1 : -1;
     }
-    u.fours = n % 4 == 0;
-    const LsGrid part = ls_flat_grid(k, "part", n);
-    ls_emit_part(k, &part);
-    ls_emit_line(k->e, "const int64_t end = ls_least(hi * %" PRId64 ", %" PRId64 ");", ls_unit(k),
-                 n);
-    switch (node->op) {
-    case LS_OP_ACCUMULATE:   accumulation(&u); break;
-    case LS_OP_RUNNING_STAT: running_stat(&u); break;
-    default:                 optimizer(&u, node->op == LS_OP_ADAM); break;
-    }
+    const LsGrid part = ls_updated(node) > 1 ? many(&u) : one(&u);
     ls_emit_line(k->e, "}");
     ls_emit_launch(k, &part, 1);
 }

@@ -18,14 +18,19 @@ static bool clip_factor_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
     return true;
 }
 
-static double adam_flops(const LsGraph *g, LsNodeId n)
+/* Of all tensors that are updated. */
+static double elements(const LsGraph *g, LsNodeId n)
 {
-    return 16.0 * (double)ls_count(ls_in_shape(g, n, 0));
+    const LsNode *node = &g->node[n.i];
+    double sum = 0;
+    for (int k = 0; k < node->nin; k += ls_update_operands(node))
+        sum += (double)ls_count(ls_in_shape(g, n, k));
+    return sum;
 }
-static double sgd_flops(const LsGraph *g, LsNodeId n)
-{
-    return 6.0 * (double)ls_count(ls_in_shape(g, n, 0));
-}
+
+static double adam_flops(const LsGraph *g, LsNodeId n) { return 16 * elements(g, n); }
+static double sgd_flops(const LsGraph *g, LsNodeId n) { return 6 * elements(g, n); }
+static double stat_flops(const LsGraph *g, LsNodeId n) { return elements(g, n); }
 
 const LsOp ls_op_sgd = {
     .name = "sgd", .min_in = 2, .max_in = 5, .once = true, .writes = 1 | 4 | 16, .infer = no_result,
@@ -41,7 +46,7 @@ const LsOp ls_op_accumulate = {
 };
 const LsOp ls_op_running_stat = {
     .name = "running_stat", .min_in = 2, .max_in = 2, .once = true, .writes = 1, .infer = no_result,
-    .kernel = LS_K_UPDATE, .layout = LS_LAY_SAME,
+    .flops = stat_flops, .kernel = LS_K_UPDATE, .layout = LS_LAY_SAME,
 };
 const LsOp ls_op_clip_factor = {
     .name = "clip_factor", .min_in = 1, .max_in = 1, .nout = 1, .infer = clip_factor_infer,
