@@ -1,36 +1,37 @@
-/* codegen/kernels/pool_fours.c -- pooling and its gradients for GPUs: all positions of a window are
- * printed out, each with the condition that it is there, so that a thread has what it sums up in
- * registers, reads four channels at a time and writes them once. What the loops of pool.c compute,
- * in the same order. */
+/* codegen/kernels/pool_fours.c -- pooling and its gradients for GPUs: all positions of a window, all
+ * windows over a pixel are printed out, each with the condition that it is there, so that a thread
+ * has what it sums up in registers, reads four channels at a time and writes them once. What the
+ * loops of pool.c compute, in the same order. */
 #include "codegen/kernels/pool.h"
 
 #include <inttypes.h>
 
 static bool fours(const LsPool *p) { return p->channels % 4 == 0; }
 
-/* Place of position r along axis d. */
-static int64_t along(const LsPool *p, int64_t r, int d)
+/* Place of number r along axis d of a box of that size. */
+static int64_t along(const LsPool *p, int64_t r, int d, const int64_t size[])
 {
     for (int k = p->n - 1; k > d; k--)
-        r /= p->w->kernel[k];
-    return r % p->w->kernel[d];
+        r /= size[k];
+    return r % size[d];
 }
 
-/* "o0_1 && o1_2": what all axes say of position r. */
-static const char *of_axes(const LsPool *p, int64_t r, const char *var, const char *joined)
+/* "o0_1 && o1_2": what all axes say of number r. */
+static const char *of_axes(const LsPool *p, int64_t r, const int64_t size[], const char *var,
+                           const char *joined)
 {
     struct LsArena *a = p->k->g->arena;
     const char *text = "";
     for (int d = 0; d < p->n; d++)
         text = ls_arena_printf(a, "%s%s%s%d_%" PRId64, text, d > 0 ? joined : "", var, d,
-                               along(p, r, d));
+                               along(p, r, d, size));
     return text;
 }
 
-/* Rooms of four neighbours for the values that position 0, 1, ... has. */
-static void rooms(const LsPool *p, const char *word, const char *var)
+/* Rooms of four neighbours for n values. */
+static void rooms(const LsPool *p, int64_t n, const char *word, const char *var)
 {
-    for (int64_t r = 0; r < ls_pool_positions(p) && fours(p); r++)
+    for (int64_t r = 0; r < n && fours(p); r++)
         ls_emit_line(p->e, "%s(%s%" PRId64 ");", word, var, r);
 }
 
@@ -60,7 +61,7 @@ static void window_point(const LsPool *p)
     if (p->max)
         ls_emit_line(p->e, "int32_t k = (int32_t)(%s);", ls_pool_position(p, "a"));
     for (int64_t r = 0; r < ls_pool_positions(p); r++) {
-        get(p, "v", r, of_axes(p, r, "o", " && "), "x",
+        get(p, "v", r, of_axes(p, r, p->w->kernel, "o", " && "), "x",
             ls_arena_printf(a, "from + %" PRId64 " + c", ls_pool_far(p, r)),
             p->max ? "-INFINITY" : "0");
         if (p->max) {
@@ -83,7 +84,7 @@ void ls_pool_fours_forward(const LsPool *p)
 {
     const LsGrid part = ls_pool_grid(p, p->y);
     ls_pool_begin(p, &part);
-    rooms(p, "LS_FOUR", "v");
+    rooms(p, ls_pool_positions(p), "LS_FOUR", "v");
     if (p->max && fours(p))
         ls_emit_line(p->e, "LS_BYTES4(k);");
     ls_pool_open_windows(p, window_axis);
@@ -94,67 +95,115 @@ void ls_pool_fours_forward(const LsPool *p)
 }
 
 /* ---- gradients ---- */
-/* For each position r along the axis: the window p that has it over pixel i, whether there is one,
- * and how many of its positions an average takes. */
-static void pixel_axis(const LsPool *p, int d)
+/* Windows that may lie over one pixel along each axis: each as many strides behind the one before.
+ * Dilated ones have their places apart, and all of these are tried. */
+typedef struct Slots { int64_t n[LS_MAX_SPATIAL], all; } Slots;
+
+static Slots slots_of(const LsPool *p)
+{
+    Slots s = {.all = 1};
+    for (int d = 0; d < p->n; d++) {
+        int64_t kernel = p->w->kernel[d];
+        s.n[d] = p->w->dilation[d] == 1 ? ls_ceil_div(kernel, p->w->stride[d]) : kernel;
+        s.all *= s.n[d];
+    }
+    return s;
+}
+
+/* Of slot q along the axis: the window p that has pixel i at its position r, and whether it is
+ * there. */
+static void pixel_slot(const LsPool *p, int d, int64_t q)
 {
     const LsWindowAttr *w = p->w;
     LsEmit *e = p->e;
-    for (int64_t r = 0; r < w->kernel[d]; r++) {
-        ls_emit_line(e, "const int64_t t%d_%" PRId64 " = i%d + %" PRId64 ";", d, r, d,
-                     w->pad_lo[d] - r * w->dilation[d]);
-        ls_emit_line(e, "const int64_t p%d_%" PRId64 " = t%d_%" PRId64 " / %" PRId64 ";", d, r, d,
-                     r, w->stride[d]);
+    if (w->dilation[d] != 1) {
+        ls_emit_line(e, "const int64_t t%d_%" PRId64 " = i%d + %" PRId64 ", r%d_%" PRId64 " = %"
+                     PRId64 ";", d, q, d, w->pad_lo[d] - q * w->dilation[d], d, q, q);
+        ls_emit_line(e, "const int64_t p%d_%" PRId64 " = t%d_%" PRId64 " / %" PRId64 ";", d, q, d,
+                     q, w->stride[d]);
         ls_emit_line(e, "const bool o%d_%" PRId64 " = t%d_%" PRId64 " >= 0 && t%d_%" PRId64
-                     " %% %" PRId64 " == 0 && p%d_%" PRId64 " < %" PRId64 ";", d, r, d, r, d, r,
-                     w->stride[d], d, r, p->y[d]);
+                     " %% %" PRId64 " == 0 && p%d_%" PRId64 " < %" PRId64 ";", d, q, d, q, d, q,
+                     w->stride[d], d, q, p->y[d]);
+        return;
+    }
+    const char *inside = w->kernel[d] % w->stride[d] == 0 ? ""
+        : ls_arena_printf(p->k->g->arena, " && r%d_%" PRId64 " < %" PRId64, d, q, w->kernel[d]);
+    ls_emit_line(e, "const int64_t p%d_%" PRId64 " = (i%d + %" PRId64 ") / %" PRId64 " - %" PRId64
+                 ";", d, q, d, w->pad_lo[d], w->stride[d], q);
+    ls_emit_line(e, "const int64_t r%d_%" PRId64 " = (i%d + %" PRId64 ") %% %" PRId64 " + %" PRId64
+                 ";", d, q, d, w->pad_lo[d], w->stride[d], q * w->stride[d]);
+    ls_emit_line(e, "const bool o%d_%" PRId64 " = p%d_%" PRId64 " >= 0 && p%d_%" PRId64 " < %" PRId64
+                 "%s;", d, q, d, q, d, q, p->y[d], inside);
+}
+
+/* How many positions of slot q's window an average takes along the axis. */
+static void pixel_length(const LsPool *p, int d, int64_t q)
+{
+    const LsWindowAttr *w = p->w;
+    LsEmit *e = p->e;
+    ls_emit_line(e, "const int64_t s%d_%" PRId64 " = p%d_%" PRId64 " * %" PRId64 " - %" PRId64 ";",
+                 d, q, d, q, w->stride[d], w->pad_lo[d]);
+    ls_emit_line(e, "const int64_t e%d_%" PRId64 " = ls_end_inside(s%d_%" PRId64 ", %" PRId64
+                 ", %" PRId64 ", %" PRId64 ");", d, q, d, q, w->dilation[d],
+                 p->x[d] + (w->count_pad ? w->pad_hi[d] : 0), w->kernel[d]);
+    if (!w->count_pad)
+        ls_emit_line(e, "const int64_t l%d_%" PRId64 " = e%d_%" PRId64
+                     " - ls_first_inside(s%d_%" PRId64 ", %" PRId64 ");", d, q, d, q, d, q,
+                     w->dilation[d]);
+}
+
+static void pixel_axis(const LsPool *p, int d)
+{
+    int64_t n = slots_of(p).n[d];
+    for (int64_t q = 0; q < n; q++) {
+        pixel_slot(p, d, q);
         if (p->max)
             continue;
-        ls_emit_line(e, "const int64_t s%d_%" PRId64 " = p%d_%" PRId64 " * %" PRId64 " - %" PRId64
-                     ";", d, r, d, r, w->stride[d], w->pad_lo[d]);
-        ls_emit_line(e, "const int64_t e%d_%" PRId64 " = ls_end_inside(s%d_%" PRId64 ", %" PRId64
-                     ", %" PRId64 ", %" PRId64 ");", d, r, d, r, w->dilation[d],
-                     p->x[d] + (w->count_pad ? w->pad_hi[d] : 0), w->kernel[d]);
-        if (!w->count_pad)
-            ls_emit_line(e, "const int64_t l%d_%" PRId64 " = e%d_%" PRId64
-                         " - ls_first_inside(s%d_%" PRId64 ", %" PRId64 ");", d, r, d, r, d, r,
-                         w->dilation[d]);
+        ls_emit_line(p->e, "(void)r%d_%" PRId64 ";", d, q);
+        pixel_length(p, d, q);
     }
 }
 
-/* Window r over the pixel: whether it is there, its first channel, an average's divisor. */
-static void pixel_windows(const LsPool *p)
+/* Window q over the pixel: whether it is there, its first channel, the pixel's number in it or an
+ * average's divisor. */
+static void pixel_windows(const LsPool *p, const Slots *s)
 {
     struct LsArena *a = p->k->g->arena;
-    for (int64_t r = 0; r < ls_pool_positions(p); r++) {
-        const char *at = "b";
-        for (int d = 0; d < p->n; d++)
-            at = ls_arena_printf(a, "(%s * %" PRId64 " + p%d_%" PRId64 ")", at, p->y[d], d,
-                                 along(p, r, d));
-        ls_emit_line(p->e, "const bool o%" PRId64 " = %s;", r, of_axes(p, r, "o", " && "));
-        ls_emit_line(p->e, "const int64_t f%" PRId64 " = %s * %" PRId64 ";", r, at, p->channels);
-        if (!p->max)
-            ls_emit_line(p->e, "const real by%" PRId64 " = (real)(%s);", r,
-                         of_axes(p, r, p->w->count_pad ? "e" : "l", " * "));
+    for (int64_t q = 0; q < s->all; q++) {
+        const char *at = "b", *number = "0";
+        for (int d = 0; d < p->n; d++) {
+            int64_t slot = along(p, q, d, s->n);
+            at = ls_arena_printf(a, "(%s * %" PRId64 " + p%d_%" PRId64 ")", at, p->y[d], d, slot);
+            number = d == 0 ? ls_arena_printf(a, "r0_%" PRId64, slot)
+                            : ls_arena_printf(a, "(%s) * %" PRId64 " + r%d_%" PRId64, number,
+                                              p->w->kernel[d], d, slot);
+        }
+        ls_emit_line(p->e, "const bool o%" PRId64 " = %s;", q, of_axes(p, q, s->n, "o", " && "));
+        ls_emit_line(p->e, "const int64_t f%" PRId64 " = %s * %" PRId64 ";", q, at, p->channels);
+        if (p->max)
+            ls_emit_line(p->e, "const int64_t nth%" PRId64 " = %s;", q, number);
+        else
+            ls_emit_line(p->e, "const real by%" PRId64 " = (real)(%s);", q,
+                         of_axes(p, q, s->n, p->w->count_pad ? "e" : "l", " * "));
     }
 }
 
-static void pixel_point(const LsPool *p)
+static void pixel_point(const LsPool *p, int64_t windows)
 {
     struct LsArena *a = p->k->g->arena;
     ls_emit_line(p->e, "real sum = 0;");
-    for (int64_t r = 0; r < ls_pool_positions(p); r++) {
-        const char *at = ls_arena_printf(a, "f%" PRId64 " + c", r);
-        const char *there = ls_arena_printf(a, "o%" PRId64, r);
-        get(p, "g", r, there, "dy", at, "0");
+    for (int64_t q = 0; q < windows; q++) {
+        const char *at = ls_arena_printf(a, "f%" PRId64 " + c", q);
+        const char *there = ls_arena_printf(a, "o%" PRId64, q);
+        get(p, "g", q, there, "dy", at, "0");
         if (!p->max) {
-            ls_emit_line(p->e, "sum += o%" PRId64 " ? g%" PRId64 " / by%" PRId64 " : 0;", r, r, r);
+            ls_emit_line(p->e, "sum += o%" PRId64 " ? g%" PRId64 " / by%" PRId64 " : 0;", q, q, q);
             continue;
         }
-        ls_emit_line(p->e, "const uint8_t k%" PRId64 " = %s ? %s : 255;", r, there,
-                     fours(p) ? ls_arena_printf(a, "LS_GET4B(k%" PRId64 ", index, %s)", r, at)
+        ls_emit_line(p->e, "const uint8_t k%" PRId64 " = %s ? %s : 255;", q, there,
+                     fours(p) ? ls_arena_printf(a, "LS_GET4B(k%" PRId64 ", index, %s)", q, at)
                               : ls_arena_printf(a, "index[%s]", at));
-        ls_emit_line(p->e, "sum += k%" PRId64 " == %" PRId64 " ? g%" PRId64 " : 0;", r, r, r);
+        ls_emit_line(p->e, "sum += k%" PRId64 " == nth%" PRId64 " ? g%" PRId64 " : 0;", q, q, q);
     }
     ls_emit_put(p->e, fours(p), "dx", "to + c", "sum");
 }
@@ -162,15 +211,16 @@ static void pixel_point(const LsPool *p)
 void ls_pool_fours_gradient(const LsPool *p)
 {
     const LsGrid part = ls_pool_grid(p, p->x);
+    const Slots s = slots_of(p);
     ls_pool_begin_gradient(p, &part);
-    rooms(p, "LS_FOUR", "g");
+    rooms(p, s.all, "LS_FOUR", "g");
     if (p->max)
-        rooms(p, "LS_BYTES4", "k");
+        rooms(p, s.all, "LS_BYTES4", "k");
     ls_pool_open_rows(p, p->x, "i", pixel_axis);
     ls_emit_line(p->e, "const int64_t to = %s;", ls_pool_pixel(p, p->x, "i"));
-    pixel_windows(p);
+    pixel_windows(p, &s);
     ls_pool_channels(p);
-    pixel_point(p);
+    pixel_point(p, s.all);
     ls_emit_close(p->e, 4);
     ls_emit_launch(p->k, &part, 1);
 }
