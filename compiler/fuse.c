@@ -17,7 +17,7 @@
 
 enum { MAX_STMT = 24, MAX_ARG = 40 };   /* of a body; keeps kernels readable */
 /* Operands as large as a gradient's kernel is that may wait for each other: where a value has many
- * readers, as in a DenseNet, one sum of all their gradients would keep all of them until then. */
+ * readers, one sum of all their gradients would keep all of them until then. */
 enum { MAX_WAITING = 5 };
 
 const LsOp ls_op_fused = {.name = "fused", .max_in = 255, .kernel = LS_K_FUSED};
