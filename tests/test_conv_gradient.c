@@ -3,6 +3,8 @@
 #include "codegen/cuda/conv_fuse.h"
 #include "codegen/cuda/conv_plan.h"
 #include "compiler/fuse.h"
+#include "compiler/layout.h"
+#include "compiler/ops/row.h"
 #include "tests/compiled_model.h"
 
 /* Statements that are a ReLU's gradient, over all loops. */
@@ -66,10 +68,47 @@ START_TEST(gradients_of_relus_go_into_data_gradients_where_an_engine_takes_them)
 }
 END_TEST
 
+/* As before a ReLU of a concatenation: what the loop stores are parts of the gradient, which the
+ * convolution cannot. */
+START_TEST(gradients_that_are_stored_in_parts_stay_where_they_are)
+{
+    for (int parts = 0; parts < 2; parts++) {
+        LsCtx cx = {.arena = ls_arena_new()};
+        LsGraph *g = ls_graph_new(&cx);
+        LsShape x = {4, {2, 8, 16, 16}}, w = {4, {8, 8, 3, 3}};
+        LsAttr at = {.window = {.n = 2, .kernel = {3, 3}, .stride = {1, 1}, .dilation = {1, 1},
+                                .pad_lo = {1, 1}, .pad_hi = {1, 1}, .group = 1, .x_dim = {16, 16}}};
+        LsValueId dy = ls_value_add(&cx, g, LS_V_INPUT, "dy", LS_REAL, &x, NULL);
+        LsValueId y = ls_value_add(&cx, g, LS_V_INPUT, "y", LS_REAL, &x, NULL);
+        LsValueId weight = ls_value_add(&cx, g, LS_V_PARAM, "w", LS_REAL, &w,
+                                         ls_arena_alloc(cx.arena, 576, sizeof(float)));
+        LsValueId out[2];
+        LsValueId dx = ls_append2(&cx, g, LS_OP_CONV_DX, dy, weight, &at);
+        dx = ls_append2(&cx, g, LS_OP_RELU_GRAD, dx, y, NULL);
+        for (int k = 0; k < 2; k++)
+            out[k] = parts ? ls_slice_axis(&cx, g, dx, 1, 4 * k, 4 * k + 4) : dx;
+        g->output = out;
+        g->noutput = 2;
+        ck_assert(ls_layout(&cx, g, NULL) && ls_fuse(&cx, g) && ls_split(&cx, g));
+        setenv("FAKE_CUDNN_MASK", "5", 1);
+        const LsConvWishes wishes = {.device = "h200", .compiled = true};
+        LsTarget t = {.kind = LS_TARGET_CUDA, .real_bytes = 4, .device = "h200",
+                      .convs = ls_conv_planner_new(cx.arena, &wishes)};
+        ck_assert_uint_eq(ls_conv_fuse_gradients(&cx, g, &t), parts ? 0 : 1);
+        for (int k = 0; k < 2; k++)
+            ck_assert_int_eq(ls_shape(g, g->output[k])->dim[1], parts ? 4 : 8);
+        ls_conv_planner_free(t.convs);
+        ls_arena_free(cx.arena);
+    }
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const test[] = {
-        gradients_of_relus_go_into_data_gradients_where_an_engine_takes_them};
+        gradients_of_relus_go_into_data_gradients_where_an_engine_takes_them,
+        gradients_that_are_stored_in_parts_stay_where_they_are,
+    };
     TCase *tc = tcase_create("conv_gradient");
     if (mkdtemp(dir) == NULL)
         return perror(dir), 1;

@@ -47,6 +47,16 @@ static int gradient_of(const LsFused *f, int k)
     return found >= 0 && f->stmt[found].arg[1] < 0 ? found : -1;
 }
 
+/* Parts of what the statement gives are results, which no convolution stores. */
+static bool is_in_parts(const LsGraph *g, LsNodeId n, int stmt)
+{
+    const LsFused *f = ls_body_of(g, n);
+    bool parts = false;
+    for (int k = 0; k < g->node[n.i].nout; k++)
+        parts |= f->out[k].stmt == stmt && f->out[k].length > 0;
+    return parts;
+}
+
 /* Both values lie element by element as the loop walks them. */
 static bool lies_as(const LsGraph *g, const LsFused *f, LsValueId v)
 {
@@ -67,7 +77,8 @@ static void try_operand(Search *s, LsNodeId n, int k, const LsTarget *t)
     int stmt = gradient_of(f, k);
     LsValueId mask = stmt < 0 ? (LsValueId){0} : ls_in(g, n, ~f->stmt[stmt].arg[1]);
     if (!ls_is(mask) || g->value[mask.i].def.i >= conv.i || !lies_as(g, f, v)
-        || !lies_as(g, f, mask) || !ls_conv_takes_mask(t->convs, g, conv, t->real_bytes))
+        || !lies_as(g, f, mask) || is_in_parts(g, n, stmt)
+        || !ls_conv_takes_mask(t->convs, g, conv, t->real_bytes))
         return;
     s->move[n.i] = (Move){conv, k, stmt};
     s->mask[conv.i] = mask;
