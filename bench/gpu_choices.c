@@ -99,9 +99,9 @@ static double time_of(const Bench *b, bool (*run)(const void *), const void *job
         bool ok = cudaEventRecord(b->from, NULL) == cudaSuccess;
         for (int k = 0; k < count && ok; k++)
             ok = run(job);
-        if (!ok || cudaEventRecord(b->to, NULL) != cudaSuccess ||
-            cudaEventSynchronize(b->to) != cudaSuccess ||
-            cudaEventElapsedTime(&ms, b->from, b->to) != cudaSuccess)
+        if (!ok || cudaEventRecord(b->to, NULL) != cudaSuccess
+            || cudaEventSynchronize(b->to) != cudaSuccess
+            || cudaEventElapsedTime(&ms, b->from, b->to) != cudaSuccess)
             return -1;
         ms /= (float)count;
         if (round == 1 && best > 0 && ms > 4 * best)

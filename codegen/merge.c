@@ -46,7 +46,7 @@ int ls_root_statement(const LsGraph *g, LsValueId v)
     if (def.i == 0 || f == NULL)
         return -1;
     const LsFusedOut *out = &f->out[v.i - g->node[def.i].out];
-    return out->reduce || out->length > 0 ? -1 : out->stmt;
+    return ls_is_stored(out) ? out->stmt : -1;
 }
 
 uint64_t ls_needed_statements(const LsGraph *g, LsValueId v)

@@ -285,12 +285,8 @@ static bool emit_group(LsRewrite *r, LsNodeId t)
         f->stmt_of[m] = k;
         add_statement(f, m, k, b);
     }
-    for (k = 0; k < b->nin; k++)
-        b->in[k] = ls_image(r, b->in[k]);
-    LsNodeId id = ls_append_bare(r->to, LS_OP_FUSED, b->nin, b->in, b->nout,
-                                 &(LsAttr){.fused = {fused}});
-    for (k = 0; k < b->nout; k++)
-        ls_rewrite_result(r, id, k, b->old_out[k]);
+    ls_rewrite_append(r, LS_OP_FUSED, b->nin, b->in, b->nout, b->old_out,
+                      &(LsAttr){.fused = {fused}});
     return true;
 }
 

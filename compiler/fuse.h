@@ -28,6 +28,9 @@ typedef struct LsFusedOut {     /* result k of the node */
     int64_t from, length;       /* length > 0: a part, only these indices along LsFused.split */
 } LsFusedOut;
 
+/* The statement's value at every point is the result. */
+static inline bool ls_is_stored(const LsFusedOut *o) { return !o->reduce && o->length == 0; }
+
 struct LsFused {
     LsShape space;              /* iteration space, logical axes */
     LsLayout layout;            /* order in which it is walked; stored results have it too */

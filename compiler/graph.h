@@ -123,6 +123,10 @@ void ls_rewrite(LsCtx *cx, LsGraph *g, bool (*visit)(LsRewrite *, LsNodeId), voi
 /* The same, visiting the nodes in this order, which must be a run order and may leave nodes out. */
 void ls_rewrite_order(LsCtx *cx, LsGraph *g, bool (*visit)(LsRewrite *, LsNodeId), void *user,
                       const LsNodeId *order, uint32_t norder);
+/* For visit: a node over the images of these operands, whose results take the places of these values:
+ * both of the graph as it was. */
+LsNodeId ls_rewrite_append(LsRewrite *r, LsOpCode op, int nin, const LsValueId in[], int nout,
+                           const LsValueId of[], const LsAttr *attr);
 /* For visit: the node as it is, over the images of its operands; keeps names,
  * types, layouts, attributes. */
 void ls_rewrite_copy(LsRewrite *r, LsNodeId n);

@@ -22,16 +22,27 @@ void ls_rewrite_result(LsRewrite *r, LsNodeId to, int k, LsValueId of)
     r->map[of.i] = v;
 }
 
+LsNodeId ls_rewrite_append(LsRewrite *r, LsOpCode op, int nin, const LsValueId in[], int nout,
+                           const LsValueId of[], const LsAttr *attr)
+{
+    LsValueId *image = ls_arena_alloc(r->cx->arena, (size_t)nin, sizeof *image);
+    for (int k = 0; k < nin; k++)
+        image[k] = ls_image(r, in[k]);
+    LsNodeId id = ls_append_bare(r->to, op, nin, image, nout, attr);
+    for (int k = 0; k < nout; k++)
+        ls_rewrite_result(r, id, k, of[k]);
+    return id;
+}
+
 void ls_rewrite_copy(LsRewrite *r, LsNodeId n)
 {
     const LsNode *node = &r->from->node[n.i];
-    LsValueId *in = ls_arena_alloc(r->cx->arena, node->nin, sizeof *in);
-    for (uint32_t k = 0; k < node->nin; k++)
-        in[k] = r->map[r->from->operand[node->in + k].i];
-    LsNodeId id = ls_append_bare(r->to, node->op, node->nin, in, node->nout, &node->attr);
+    LsValueId *out = ls_arena_alloc(r->cx->arena, node->nout, sizeof *out);
+    for (int k = 0; k < node->nout; k++)
+        out[k] = ls_out(r->from, n, k);
+    LsNodeId id = ls_rewrite_append(r, node->op, node->nin, r->from->operand + node->in,
+                                    node->nout, out, &node->attr);
     r->to->node[id.i].phase = node->phase;
-    for (uint32_t k = 0; k < node->nout; k++)
-        ls_rewrite_result(r, id, (int)k, ls_out(r->from, n, (int)k));
 }
 
 static void copy_lists(LsRewrite *r, LsValueId **list, uint32_t n)

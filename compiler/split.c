@@ -20,14 +20,15 @@ typedef struct Split {
     uint32_t n;
 } Split;
 
-/* The axis along which node i takes a part of what it reads, in order; WHOLE: it does other
- * things. */
+/* The axis along which node i takes a part, in order, of what a FUSED node made; WHOLE: it does
+ * other things. */
 static int axis_of(const LsGraph *g, uint32_t i)
 {
     const LsNode *n = &g->node[i];
     if (n->op != LS_OP_SLICE)
         return WHOLE;
     LsValueId x = g->operand[n->in];
+    const LsNode *made = &g->node[g->value[x.i].def.i];
     int axis = WHOLE;
     for (int k = 0; k < ls_shape(g, x)->rank; k++) {
         bool all = n->attr.slice.start[k] == 0
@@ -36,8 +37,9 @@ static int axis_of(const LsGraph *g, uint32_t i)
             return WHOLE;
         axis = all ? axis : k;
     }
-    bool beside = g->node[g->value[x.i].def.i].phase == n->phase;
-    return beside && g->value[n->out].layout == g->value[x.i].layout ? axis : WHOLE;
+    bool beside = made->op == LS_OP_FUSED && made->phase == n->phase
+        && g->value[n->out].layout == g->value[x.i].layout;
+    return beside ? axis : WHOLE;
 }
 
 static void read_by(Split *s, LsValueId v, int axis, uint32_t i)
@@ -53,14 +55,13 @@ static void find_slices(Split *s)
     const LsGraph *g = s->g;
     for (uint32_t i = 0; i < g->nvalue; i++)
         s->axis[i] = UNREAD;
-    for (uint32_t i = g->nnode - 1; i > 0; i--)     /* so that lists are in run order */
-        for (int k = 0; k < g->node[i].nin; k++) {
-            int axis = axis_of(g, i);
-            if (axis >= 0)
-                read_by(s, ls_in(g, (LsNodeId){i}, k), axis, i);
-            else
-                s->axis[ls_in(g, (LsNodeId){i}, k).i] = WHOLE;
-        }
+    for (uint32_t i = g->nnode - 1; i > 0; i--) {   /* so that lists are in run order */
+        int axis = axis_of(g, i);
+        if (axis >= 0)
+            read_by(s, ls_in(g, (LsNodeId){i}, 0), axis, i);
+        for (int k = 0; k < g->node[i].nin && axis < 0; k++)
+            s->axis[ls_in(g, (LsNodeId){i}, k).i] = WHOLE;
+    }
     for (uint32_t i = 0; i < g->noutput; i++)
         s->axis[g->output[i].i] = WHOLE;
     for (uint32_t i = 0; i < g->ngrad; i++)
@@ -94,14 +95,14 @@ static void append_split(LsRewrite *r, const Split *s, LsNodeId n)
     const LsGraph *g = s->g;
     const LsNode *node = &g->node[n.i];
     LsFused *f = ls_arena_alloc(r->cx->arena, 1, sizeof *f);
-    LsValueId *in = ls_arena_alloc(r->cx->arena, node->nin, sizeof *in), old[MAX_OUT];
+    LsValueId old[MAX_OUT];
     int nout = 0;
     *f = *node->attr.fused.body;
     f->out = ls_arena_alloc(r->cx->arena, MAX_OUT, sizeof *f->out);
     for (int k = 0; k < node->nout; k++) {
         LsValueId v = ls_out(g, n, k);
-        f->out[nout] = node->attr.fused.body->out[k];
         if (s->axis[v.i] < 0) {
+            f->out[nout] = node->attr.fused.body->out[k];
             old[nout++] = v;
             continue;
         }
@@ -114,13 +115,8 @@ static void append_split(LsRewrite *r, const Split *s, LsNodeId n)
             old[nout++] = ls_out(g, (LsNodeId){i}, 0);
         }
     }
-    for (int k = 0; k < node->nin; k++)
-        in[k] = ls_image(r, ls_in(g, n, k));
-    LsNodeId to = ls_append_bare(r->to, LS_OP_FUSED, node->nin, in, nout,
-                                 &(LsAttr){.fused = {f}});
-    for (int k = 0; k < nout; k++)
-        ls_rewrite_result(r, to, k, old[k]);
-    s->image[n.i] = to;
+    s->image[n.i] = ls_rewrite_append(r, LS_OP_FUSED, node->nin, g->operand + node->in, nout, old,
+                                      &(LsAttr){.fused = {f}});
 }
 
 static bool visit(LsRewrite *r, LsNodeId n)
@@ -147,9 +143,6 @@ bool ls_split(LsCtx *cx, LsGraph *g)
     s.splits = ls_arena_alloc(a, g->nnode, sizeof *s.splits);
     s.image = ls_arena_alloc(a, g->nnode, sizeof *s.image);
     find_slices(&s);
-    for (uint32_t i = 1; i < g->nvalue; i++)        /* what others make stays */
-        if (g->node[g->value[i].def.i].op != LS_OP_FUSED)
-            s.axis[i] = WHOLE;
     for (uint32_t i = 1; i < g->nnode; i++)
         if (g->node[i].op == LS_OP_FUSED)
             choose(&s, (LsNodeId){i});

@@ -211,7 +211,6 @@ LS_FN void ls_put4(real *to, const real from[4])
 }
 #endif
 
-#define LS_WITHIN(i, from, to) if ((i) >= (from) && (i) < (to))
 #define LS_WITHIN4(i, from, to) LS_WITHIN((i) & ~(int64_t)3, from, to)
 /* The compiler merges loads of neighbours only where no store stands between them, as it may change
  * what is loaded: so a thread's four wait in registers for the last of them. */

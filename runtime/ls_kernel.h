@@ -77,7 +77,6 @@
 #define LS_LANES4(i, from, to) LS_LANES(i, from, to)
 #define LS_ONCE(i, from, to) LS_LANES(i, from, to)
 #define LS_ONCE4(i, from, to) LS_LANES(i, from, to)
-#define LS_WITHIN(i, from, to) if ((i) >= (from) && (i) < (to))
 #define LS_WITHIN4(i, from, to) LS_WITHIN(i, from, to)
 #define LS_PUT4(y, at, v) (y)[at] = (v)
 #define LS_FOUR(v) (void)0

@@ -29,6 +29,7 @@ typedef float real;
 
 /* ---- indices ---- */
 LS_FN int64_t ls_least(int64_t a, int64_t b) { return a < b ? a : b; }
+#define LS_WITHIN(i, from, to) if ((i) >= (from) && (i) < (to))
 /* The variance of n numbers from the sums of their squares and of themselves. */
 LS_FN double ls_variance(double squares, double sum, int64_t n)
 {

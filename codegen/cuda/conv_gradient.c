@@ -88,11 +88,9 @@ static void try_operand(Search *s, LsNodeId n, int k, const LsTarget *t)
 static void copy_conv(LsRewrite *r, LsNodeId n, LsValueId mask)
 {
     const LsGraph *from = r->from;
-    LsValueId in[LS_CONV_MASK + 1] = {ls_image(r, ls_in(from, n, 0)), ls_image(r, ls_in(from, n, 1))};
-    in[LS_CONV_MASK] = ls_image(r, mask);
-    LsNodeId to = ls_append_bare(r->to, LS_OP_CONV_DX, LS_CONV_MASK + 1, in, 1,
-                                 &from->node[n.i].attr);
-    ls_rewrite_result(r, to, 0, ls_out(from, n, 0));
+    LsValueId in[LS_CONV_MASK + 1] = {ls_in(from, n, 0), ls_in(from, n, 1)}, of = ls_out(from, n, 0);
+    in[LS_CONV_MASK] = mask;
+    ls_rewrite_append(r, LS_OP_CONV_DX, LS_CONV_MASK + 1, in, 1, &of, &from->node[n.i].attr);
 }
 
 /* The statements but one, whose readers read the operand; operands that nothing reads any more are
@@ -114,7 +112,7 @@ static LsFused *rest_of(LsRewrite *r, LsNodeId n, const Move *m, LsValueId in[],
         for (int a = 0; a < st->narg; a++) {
             int arg = st->arg[a] == m->stmt ? ~m->operand : st->arg[a];
             if (arg < 0 && place[~arg] == 0) {
-                in[*nin] = ls_image(r, ls_in(r->from, n, ~arg));
+                in[*nin] = ls_in(r->from, n, ~arg);
                 place[~arg] = (int16_t)++*nin;
             }
             st->arg[a] = (int16_t)(arg < 0 ? -place[~arg] : arg - (arg > m->stmt));
@@ -129,7 +127,8 @@ static void copy_rest(LsRewrite *r, LsNodeId n, const Move *m)
     const LsNode *node = &r->from->node[n.i];
     const LsFused *f = ls_body_of(r->from, n);
     LsValueId *in = ls_arena_alloc(r->cx->arena, node->nin, sizeof *in);
-    int *kept = ls_arena_alloc(r->cx->arena, node->nout, sizeof *kept), nin, nout = 0;
+    LsValueId *kept = ls_arena_alloc(r->cx->arena, node->nout, sizeof *kept);
+    int nin, nout = 0;
     LsFused *to = rest_of(r, n, m, in, &nin);
     to->out = ls_arena_alloc(r->cx->arena, node->nout, sizeof *to->out);
     for (int k = 0; k < node->nout; k++) {
@@ -139,13 +138,10 @@ static void copy_rest(LsRewrite *r, LsNodeId n, const Move *m)
         }
         to->out[nout] = f->out[k];
         to->out[nout].stmt -= f->out[k].stmt > m->stmt;
-        kept[nout++] = k;
+        kept[nout++] = ls_out(r->from, n, k);
     }
-    if (nout == 0)
-        return;
-    LsNodeId id = ls_append_bare(r->to, LS_OP_FUSED, nin, in, nout, &(LsAttr){.fused = {to}});
-    for (int k = 0; k < nout; k++)
-        ls_rewrite_result(r, id, k, ls_out(r->from, n, kept[k]));
+    if (nout > 0)
+        ls_rewrite_append(r, LS_OP_FUSED, nin, in, nout, kept, &(LsAttr){.fused = {to}});
 }
 
 static bool visit(LsRewrite *r, LsNodeId n)

@@ -65,17 +65,10 @@ static const LsFused *joined_body(LsArena *a, const LsFused *mean)
 static void join(LsRewrite *r, const Search *s, LsNodeId mean)
 {
     const LsGraph *g = r->from;
-    LsValueId x = ls_image(r, ls_in(g, mean, 0)), old[] = {
-        ls_out(g, mean, 0), ls_out(g, (LsNodeId){s->var_of[mean.i]}, 0)};
+    LsValueId x = ls_in(g, mean, 0);
+    LsValueId of[] = {ls_out(g, mean, 0), ls_out(g, (LsNodeId){s->var_of[mean.i]}, 0)};
     LsAttr attr = {.fused = {joined_body(r->cx->arena, ls_body_of(g, mean))}};
-    LsNodeId to = ls_append_bare(r->to, LS_OP_FUSED, 2, (LsValueId[]){x, x}, 2, &attr);
-    for (int k = 0; k < 2; k++) {
-        LsValueId y = ls_out(r->to, to, k);
-        ls_set_out(r->to, to, k, LS_REAL, ls_shape(g, old[k]));
-        r->to->value[y.i].name = g->value[old[k].i].name;
-        r->to->value[y.i].layout = g->value[old[k].i].layout;
-        r->map[old[k].i] = y;
-    }
+    ls_rewrite_append(r, LS_OP_FUSED, 2, (LsValueId[]){x, x}, 2, of, &attr);
 }
 
 static bool visit(LsRewrite *r, LsNodeId n)

@@ -3,8 +3,6 @@
 
 #include "compiler/arena.h"
 
-#include <string.h>
-
 enum {
     SMALL = 4096,               /* elements of a tensor, at most */
     TOGETHER = 32,              /* tensors of a kernel, which has 6 arguments for each */
@@ -18,7 +16,6 @@ typedef struct Search {
     const LsGraph *g;
     Group *group; uint32_t ngroup, cap;
     uint32_t *of;               /* by node: its group, from 1; 0: none */
-    uint32_t joined;
 } Search;
 
 static bool fits(const LsGraph *g, LsNodeId n)
@@ -64,9 +61,9 @@ static void append(LsRewrite *r, const Search *s, const Group *group)
     int nin = 0;
     for (int i = 0; i < group->n; i++)
         for (int k = 0; k < last->nin; k++)
-            in[nin++] = ls_image(r, ls_in(s->g, (LsNodeId){group->node[i]}, k));
+            in[nin++] = ls_in(s->g, (LsNodeId){group->node[i]}, k);
     attr.update.many = group->n;
-    LsNodeId to = ls_append_bare(r->to, last->op, nin, in, 0, &attr);
+    LsNodeId to = ls_rewrite_append(r, last->op, nin, in, 0, NULL, &attr);
     r->to->node[to.i].name = ls_arena_printf(r->cx->arena, "%s and %d before", last->name,
                                              group->n - 1);
 }
@@ -85,6 +82,7 @@ static bool visit(LsRewrite *r, LsNodeId n)
 uint32_t ls_join_updates(LsCtx *cx, LsGraph *g, const LsTarget *t)
 {
     Search s = {.g = g};
+    uint32_t joined = 0;
     if (t->kind != LS_TARGET_CUDA)
         return 0;
     s.of = ls_arena_alloc(cx->arena, g->nnode, sizeof *s.of);
@@ -92,8 +90,8 @@ uint32_t ls_join_updates(LsCtx *cx, LsGraph *g, const LsTarget *t)
         if (fits(g, (LsNodeId){i}))
             put(&s, cx->arena, i);
     for (uint32_t k = 0; k < s.ngroup; k++)
-        s.joined += s.group[k].n > 1 ? (uint32_t)s.group[k].n : 0;
-    if (s.joined > 0)
+        joined += s.group[k].n > 1 ? (uint32_t)s.group[k].n : 0;
+    if (joined > 0)
         ls_rewrite(cx, g, visit, &s);
-    return s.joined;
+    return joined;
 }

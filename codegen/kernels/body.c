@@ -83,9 +83,10 @@ static LsNest *body_nest(const LsKernelText *k, const LsNode *node, const LsFuse
     ls_strides(&f->space, draws(f) ? LS_ROW : f->layout, stride);
     ls_nest_tensor(n, &f->space, f->layout, nin + nout, stride);
     ls_walk_order(&f->space, f->layout, order);
+    bool parts = has_parts(f, nout);
     for (int a = 0; a < f->space.rank; a++) {
         n->reduced[a] = f->axes >> order[a] & 1;
-        n->alone[a] = has_parts(f, nout) && order[a] == f->split;
+        n->alone[a] = parts && order[a] == f->split;
     }
     ls_nest_merge(n);
     return n;
