@@ -6,12 +6,13 @@
 
 Each network is compiled once per budget (percent of the arena without recomputation; min, where
 nothing fits that); --compile stops there, --keep goes on from what it left. The measured time of a
-step is the median of the steps' times in a run of S seconds, and the median of R runs, the budgets
-in turns; a ratio of two budgets is the median of the rounds' ratios, so that a machine whose speed
-drifts does no harm. Predicted is what the program's plan takes by the built-in machine "cpu" and by
---machine (what `lowerset calibrate -o FILE` wrote), run by run as `lowerset plan` says it, and the
-sum of the costs by a profile of the program of the first budget. Programs are planned by "cpu". The
-last columns are times of a budget over those of the first."""
+step is the median of the steps' times in a run of S seconds, and the median of R runs, in rounds
+over all networks and budgets, so that some bad seconds of the machine spoil one run of a network
+and not all; a ratio of two budgets is the median of the rounds' ratios. Predicted is what the
+program's plan takes by the built-in machine "cpu" and by --machine (what `lowerset calibrate -o
+FILE` wrote), run by run as `lowerset plan` says it, and the sum of the costs by a profile of the
+program of the first budget (of R, the one of median sum). Programs are planned by "cpu". The last
+columns are times of a budget over those of the first."""
 
 import argparse
 import json
@@ -50,6 +51,7 @@ class Net:
         self.args, self.name = args, name
         self.lowerset = os.path.join(args.build, 'lowerset')
         self.at = os.path.join(args.build, 'bench', 'predict-' + name)
+        self.budgets, self.steps, self.rounds = [], 0, []
         zoo, self.train = NETS[name]
         run(self.lowerset, 'model', *zoo.split(), '-o', self.at + '.onnx')
 
@@ -77,8 +79,8 @@ class Net:
         took = sorted(b - a for a, b in zip(at[1:], at[2:]))
         return statistics.median(took) * 1e9
 
-    def profile(self, budget, steps):
-        path = '%s.%s.json' % (self.at, budget)
+    def profile(self, budget, steps, number):
+        path = '%s.%s.%s.json' % (self.at, budget, number)
         self.trainer(budget, steps, '--profile', path)
         with open(path) as f:
             return path, json.load(f)
@@ -119,23 +121,27 @@ def build(net, args):
     return budgets
 
 
-def measure(net, args):
-    budgets = build(net, args)
-    net.trainer(budgets[0], 3)
-    steps = max(6, int(args.seconds * 1e9 / net.step_ns(budgets[0], 6)))
-    measured = {b: [] for b in budgets}
-    for _ in range(args.rounds):
-        for b in budgets:
-            measured[b].append(net.step_ns(b, steps))
-    path, first = net.profile(budgets[0], steps)
+def one_round(net, args):
+    """ns of each budget's step, and a profile of the first: (path, what it holds)."""
+    if not net.steps:
+        net.trainer(net.budgets[0], 3)
+        net.steps = max(6, int(args.seconds * 1e9 / net.step_ns(net.budgets[0], 6)))
+    took = {b: net.step_ns(b, net.steps) for b in net.budgets}
+    net.rounds.append((took, net.profile(net.budgets[0], net.steps, len(net.rounds))))
+
+
+def rows_of(net):
+    first = net.budgets[0]
+    profiles = sorted((p for _, p in net.rounds), key=lambda p: sum(s['ns'] for s in p[1]['steps']))
+    path, profile = profiles[len(profiles) // 2]
     cost = net.measured_costs(path)
     rows = []
-    for b in budgets:
-        profile = net.profile(b, 3)[1] if b != budgets[0] else first
-        ratio = statistics.median(x / y for x, y in zip(measured[b], measured[budgets[0]]))
-        says = net.step_times(b, profile['plan'])
-        says['profiled'] = sum(cost[s['node']] for s in profile['steps'])
-        rows.append((b, statistics.median(measured[b]), ratio, says))
+    for b in net.budgets:
+        of_plan = profile if b == first else net.profile(b, 3, 'of')[1]
+        ratio = statistics.median(took[b] / took[first] for took, _ in net.rounds)
+        says = net.step_times(b, of_plan['plan'])
+        says['profiled'] = sum(cost[s['node']] for s in of_plan['steps'])
+        rows.append((b, statistics.median(took[b] for took, _ in net.rounds), ratio, says))
     return rows
 
 
@@ -184,8 +190,14 @@ def main():
     print('| network     | budget | measured  |%s ratio  |%s'
           % (''.join(' %-18s |' % w for w in ways), ''.join(' %-14s |' % w for w in ways)))
     print('|---|---|---|' + '---|' * (2 * len(ways) + 1))
-    for name in args.nets or NETS:
-        show(name, measure(Net(args, name), args), worst)
+    nets = [Net(args, name) for name in args.nets or NETS]
+    for net in nets:
+        net.budgets = build(net, args)
+    for _ in range(args.rounds):
+        for net in nets:
+            one_round(net, args)
+    for net in nets:
+        show(net.name, rows_of(net), worst)
     print('\nworst: ' + ', '.join('%s %.1f %%' % (w, v) for w, v in worst.items()))
 
 

@@ -4,8 +4,8 @@
  * The programs are networks of the zoo at sizes that between them have kernels of every common
  * class, from some microseconds to some milliseconds. They are built as any program is, several at
  * once, and run one by one, in three rounds over all of them: of the three times of a kernel the
- * least counts, since all that disturbs makes it longer. What a step takes beside its kernels is
- * shared out among them. Each is a sample with the ages of what it touches in its program
+ * middle one counts, so that the figures predict a machine as disturbed as it usually is. What a
+ * step takes beside its kernels is shared out among them. Each is a sample with the ages of what it touches in its program
  * (codegen/replay.h), so that the figures are fitted to the model that predicts whole steps. */
 #include "build_config.h"
 #include "cli/commands.h"
@@ -54,6 +54,7 @@ static const Probe probe[] = {
     {"unet", "ce", "sgd:momentum=0.9", {{"batch", "2"}, {"width", "48"}, {"size", "128"},
                                         {"depth", "3"}}, false},
     {"googlenet", "ce", "sgd:momentum=0.9", {{"batch", "4"}, {"size", "64"}}, false},
+    {"cnn", "ce", "sgd:momentum=0.9", {{"batch", "12"}, {"size", "64"}}, false},
 };
 enum { NPROBES = sizeof probe / sizeof *probe };
 
@@ -167,8 +168,8 @@ static void add_sample(Calibration *c, LsWork work)
     c->sample[c->nsample++] = (LsSample){.work = work};
 }
 
-/* How much longer a step takes than its kernels. The time of the log is the median of the steps,
- * the kernels' are quartiles; what is beyond a tenth is no overhead. */
+/* How much longer a step takes than its kernels, both as medians of many steps; what is beyond a
+ * tenth is no overhead. */
 static double beside(const Calibration *c, int k, const double *ns, uint32_t n)
 {
     double step = ls_trial_step_ns(c->arena, file_of(c, k, ".log")), sum = 0;
@@ -310,17 +311,17 @@ static int measure_all(Calibration *c)
     return code;
 }
 
-/* The least of a kernel's times. */
+/* The middle one of a kernel's times. */
 static void settle(const Calibration *c)
 {
     const double much = 1.25;
     double least = 0, most = 0;
     for (uint32_t i = 0; i < c->nsample; i++) {
         const double *ns = c->times[i].ns;
-        double lo = fmin(fmin(ns[0], ns[1]), ns[2]), hi = fmax(fmax(ns[0], ns[1]), ns[2]);
-        c->sample[i].ns = lo;
-        least += lo;
-        most += hi;
+        double lo = fmin(ns[0], ns[1]), hi = fmax(ns[0], ns[1]);
+        c->sample[i].ns = fmax(lo, fmin(hi, ns[2]));
+        least += fmin(lo, ns[2]);
+        most += fmax(hi, ns[2]);
     }
     if (most > much * least)
         fprintf(stderr, "calibrate: the machine was busy: the rounds differ by %.0f %%; run it "

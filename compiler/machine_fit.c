@@ -1,11 +1,11 @@
 /* compiler/machine_fit.c -- see machine_fit.h.
  *
- * With overlap 0 the model is linear in four coefficients that must not be negative (ns of a run,
- * per operation, per byte read and per byte written), once it is known which bytes are in the
- * cache. So:
- * for every cache on a small grid and every class, all 15 sets of coefficients that may differ from
- * zero are tried, and the best solution without a negative one is taken (Lawson & Hanson's problem,
- * small enough to be solved by trying).
+ * The model is linear in four coefficients that must not be negative (ns of a run, per operation,
+ * per byte read and per byte written), once it is known which bytes are in the cache, which of
+ * computing and moving is the shorter, and how much of that the other hides. So: for every cache
+ * and overlap on a small grid and every class, the shorter one is that of the line before, all 15
+ * sets of coefficients that may differ from zero are tried, and the best solution without a
+ * negative one is taken (Lawson & Hanson's problem, small enough to be solved by trying).
  *
  * Some kernels of a class are much alike, and no sample tells their operations from their bytes. So
  * the old figures, made as much slower as the class is, count a little too (ridge regression): a
@@ -18,7 +18,8 @@
 enum { NTERM = 4, ROUNDS = 6, WILD = 4 };   /* launch, operation, byte read, byte written */
 static const double held = 0.05, close_to = 0.15;   /* see above; a miss that is as good as none */
 
-typedef struct Row { double x[NTERM], ns, weight; } Row;
+/* part: of x, what counts where the shorter of computing and moving is hidden in part. */
+typedef struct Row { double x[NTERM], part[NTERM], ns, weight; } Row;
 typedef struct Line { double c[NTERM]; } Line;      /* ns = sum of c x */
 
 /* Units that keep the coefficients of one size, for the solver. */
@@ -33,11 +34,27 @@ static Row row_of(const LsSample *s, double cache, double near)
                  .ns = s->ns};
 }
 
+/* Computing is the longer. */
+static bool computes(const Row *r, const Line *l)
+{
+    return l->c[1] * r->x[1] >= l->c[2] * r->x[2] + l->c[3] * r->x[3];
+}
+
+static void set_parts(Row *row, uint32_t n, const Line *l, double overlap)
+{
+    for (uint32_t r = 0; r < n; r++) {
+        bool first = computes(&row[r], l);
+        row[r].part[0] = row[r].x[0];
+        for (int k = 1; k < NTERM; k++)
+            row[r].part[k] = row[r].x[k] * ((k == 1) == first ? 1 : 1 - overlap);
+    }
+}
+
 static double value(const Row *r, const Line *l)
 {
     double ns = 0;
     for (int k = 0; k < NTERM; k++)
-        ns += l->c[k] * r->x[k];
+        ns += l->c[k] * r->part[k];
     return ns;
 }
 
@@ -65,9 +82,9 @@ static bool solve(const Row *row, uint32_t n, const Past *past, int set, Line *o
             at[m++] = k;
     for (uint32_t r = 0; r < n; r++)
         for (int i = 0; i < m; i++) {
-            double wx = row[r].weight * row[r].x[at[i]];
+            double wx = row[r].weight * row[r].part[at[i]];
             for (int j = 0; j < m; j++)
-                a[i][j] += wx * row[r].x[at[j]];
+                a[i][j] += wx * row[r].part[at[j]];
             a[i][m] += wx * row[r].ns;
         }
     for (int i = 0; i < m; i++) {
@@ -141,13 +158,14 @@ static void balance(Line *l, const Row *row, uint32_t n)
 /* A sample weighs 1 / ns^1.5, between absolute and relative errors (1 / ns^2 times the root of its
  * share of the mean), and less the further the last line missed it: what disturbed one measurement
  * must not bend the line. */
-static Line fit_class(Row *row, uint32_t n, const Line *old)
+static Line fit_class(Row *row, uint32_t n, const Line *old, double overlap)
 {
     Line l = *old;
     double mean = 0;
     for (uint32_t r = 0; r < n; r++)
         mean += row[r].ns / n;
     for (int round = 0; round < ROUNDS; round++) {
+        set_parts(row, n, &l, overlap);
         for (uint32_t r = 0; r < n; r++) {
             double miss = fabs(value(&row[r], &l) - row[r].ns) / row[r].ns;
             row[r].weight = pow(row[r].ns, -1.5) / sqrt(mean)
@@ -156,12 +174,13 @@ static Line fit_class(Row *row, uint32_t n, const Line *old)
         Past past = past_of(old, &l);
         l = best_line(row, n, &past);
     }
+    set_parts(row, n, &l, overlap);
     balance(&l, row, n);
     return l;
 }
 
 typedef struct Fit {
-    double cache, near, missed;
+    double cache, near, overlap, missed;
     Line line[LS_NCOSTS];
     bool sampled[LS_NCOSTS];
 } Fit;
@@ -193,7 +212,7 @@ static void fit_all(Fit *f, Row *row, const LsSample *sample, uint32_t n, const 
             if (is_of(&sample[i], c))
                 row[k++] = row_of(&sample[i], f->cache, f->near);
         f->sampled[c] = k > 0;
-        f->line[c] = k > 0 ? fit_class(row, k, &old[c]) : old[c];
+        f->line[c] = k > 0 ? fit_class(row, k, &old[c], f->overlap) : old[c];
         for (uint32_t i = 0; i < k; i++)
             f->missed += fabs(value(&row[i], &f->line[c]) - row[i].ns) / sqrt(row[i].ns);
     }
@@ -226,7 +245,7 @@ static void set_tops(LsMachine *m, const Fit *f)
     m->memory = memory > 0 ? rounded(memory) : m->memory;
     m->cache = f->cache;
     m->near = f->near;
-    m->overlap = 0;
+    m->overlap = f->overlap;
 }
 
 /* Where bytes are all that counts, a fit would have operations for nothing; the peak is the least
@@ -252,27 +271,37 @@ static double slowdown(const LsMachine *old, const LsSample *sample, uint32_t n,
     return modelled > 0 && measured > 0 ? measured / modelled : parent;
 }
 
-double ls_machine_fit(LsArena *arena, LsMachine *m, const LsSample *sample, uint32_t n)
+/* The cache and the overlap that miss the least; another cache than the old only for a gain. */
+static Fit best_fit(Row *row, const LsMachine *m, const LsSample *sample, uint32_t n,
+                    const Line old[])
 {
     static const double cache[] = {1e6, 2e6, 4e6, 8e6, 1.6e7, 3.2e7, 6.4e7};
-    static const double near[] = {1, 1.5, 2, 3, 4, 6, 8};
-    const double better = 0.98; /* of what another cache misses: else the old one stays */
+    static const double near[] = {1, 1.5, 2, 3, 4, 6, 8}, overlap[] = {0, 0.25, 0.5, 0.75, 1};
+    enum { CACHES = sizeof cache / sizeof *cache, NEARS = sizeof near / sizeof *near,
+           OVERLAPS = sizeof overlap / sizeof *overlap };
+    const double better = 0.98;
+    Fit best = {.cache = m->cache, .near = m->near, .overlap = m->overlap};
+    fit_all(&best, row, sample, n, old);
+    for (int i = 0; i < CACHES * NEARS * OVERLAPS; i++) {
+        Fit f = {.cache = cache[i / OVERLAPS / NEARS], .near = near[i / OVERLAPS % NEARS],
+                 .overlap = overlap[i % OVERLAPS]};
+        fit_all(&f, row, sample, n, old);
+        if (f.missed < best.missed * (best.cache == m->cache ? better : 1))
+            best = f;
+    }
+    return best;
+}
+
+double ls_machine_fit(LsArena *arena, LsMachine *m, const LsSample *sample, uint32_t n)
+{
     Row *row = ls_arena_alloc(arena, (size_t)n + 1, sizeof *row);
-    Fit best = {.cache = m->cache, .near = m->near};
     double times[LS_NCOSTS], all = 0, missed = 0;
     Line old[LS_NCOSTS];
     for (int c = 0; c < LS_NCOSTS; c++) {
         times[c] = slowdown(m, sample, n, c, c == 0 ? 1 : times[ls_cost_class[c].parent]);
         old[c] = line_of(m, c, times[c]);
     }
-    fit_all(&best, row, sample, n, old);
-    for (size_t i = 0; i < sizeof cache / sizeof *cache; i++)
-        for (size_t k = 0; k < sizeof near / sizeof *near; k++) {
-            Fit f = {.cache = cache[i], .near = near[k]};
-            fit_all(&f, row, sample, n, old);
-            if (f.missed < best.missed * (best.cache == m->cache ? better : 1))
-                best = f;
-        }
+    Fit best = best_fit(row, m, sample, n, old);
     set_tops(m, &best);
     for (int c = 0; c < LS_NCOSTS; c++)
         m->cost[c] = figures(m, &best.line[c]);

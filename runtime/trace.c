@@ -137,13 +137,13 @@ static int by_size(const void *a, const void *b)
 }
 
 /* Of the last runs of a step; 0 before the first. */
-static int64_t quartile(const LsTrace *x, uint32_t step)
+static int64_t median(const LsTrace *x, uint32_t step)
 {
     int64_t v[LS_TRACE_SAMPLES];
     size_t n = (size_t)(x->runs < LS_TRACE_SAMPLES ? x->runs : LS_TRACE_SAMPLES);
     memcpy(v, x->sample + (size_t)step * LS_TRACE_SAMPLES, n * sizeof *v);
     qsort(v, n, sizeof *v, by_size);
-    return n > 0 ? v[n / 4] : 0;
+    return n > 0 ? v[n / 2] : 0;
 }
 
 static void put_profile_step(LsText *t, const LsTrace *x, uint32_t k, int64_t runs)
@@ -157,7 +157,7 @@ static void put_profile_step(LsText *t, const LsTrace *x, uint32_t k, int64_t ru
     for (uint32_t r = 0; r < s->nout; r++)
         ls_text_put(t, "%s%" PRId64, r ? "," : "", x->g->p->element_count[s->count + r]);
     ls_text_put(t, "],\"again\":%s,\"ns\":%" PRId64 ",\"mean_ns\":%" PRId64 ",\"least_ns\":%" PRId64
-                "}", s->again ? "true" : "false", quartile(x, k), x->total[k] / runs, x->least[k]);
+                "}", s->again ? "true" : "false", median(x, k), x->total[k] / runs, x->least[k]);
 }
 
 bool ls_profile_write(const LsTrace *x, const char *path, int threads, LsError *e)

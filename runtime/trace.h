@@ -7,7 +7,7 @@
 
 enum {
     LS_TRACE_RUNS = 4,          /* of the phase, the last ones, in the timeline */
-    LS_TRACE_SAMPLES = 64,      /* of each step, the last ones, whose quartile the profile has */
+    LS_TRACE_SAMPLES = 64,      /* of each step, the last ones, whose median the profile has */
 };
 
 typedef struct LsTrace {
@@ -26,7 +26,7 @@ LsHook ls_trace_hook(LsTrace *x);
 bool ls_trace_write(const LsTrace *x, const char *path, LsError *e);
 /* JSON, the steps in the order of the table, {"schema": 1, "model", "plan", "threads" (of a device
  * 0), "real_bytes", "batch", "runs", "step_ns": mean sum of the steps, "steps": [{"node": the
- * plan's number, "name", "op", "elements": of each result, "again", "ns": quartile of the last
+ * plan's number, "name", "op", "elements": of each result, "again", "ns": median of the last
  * runs, which a busy neighbour hardly moves, "mean_ns", "least_ns"}, ...]}. */
 bool ls_profile_write(const LsTrace *x, const char *path, int threads, LsError *e);
 
