@@ -136,19 +136,43 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Of the last runs of a step; 0 before the first. */
-static int64_t median(const LsTrace *x, uint32_t step)
+/* Runs whose times there are. */
+static size_t samples(const LsTrace *x)
 {
-    int64_t v[LS_TRACE_SAMPLES];
-    size_t n = (size_t)(x->runs < LS_TRACE_SAMPLES ? x->runs : LS_TRACE_SAMPLES);
-    memcpy(v, x->sample + (size_t)step * LS_TRACE_SAMPLES, n * sizeof *v);
+    return (size_t)(x->runs < LS_TRACE_SAMPLES ? x->runs : LS_TRACE_SAMPLES);
+}
+
+static int64_t median(int64_t *v, size_t n)
+{
     qsort(v, n, sizeof *v, by_size);
     return n > 0 ? v[n / 2] : 0;
 }
 
-static void put_profile_step(LsText *t, const LsTrace *x, uint32_t k, int64_t runs)
+/* Of the last runs of a step; 0 before the first. */
+static int64_t usual(const LsTrace *x, uint32_t step)
+{
+    int64_t v[LS_TRACE_SAMPLES];
+    memcpy(v, x->sample + (size_t)step * LS_TRACE_SAMPLES, samples(x) * sizeof *v);
+    return median(v, samples(x));
+}
+
+/* What disturbs a run disturbs few of its steps, other ones each time: the usual times sum to less
+ * than the usual run. This much. */
+static double disturbed(const LsTrace *x)
+{
+    int64_t run[LS_TRACE_SAMPLES] = {0}, sum = 0;
+    for (uint32_t k = 0; k < x->t->nstep; k++) {
+        for (size_t r = 0; r < samples(x); r++)
+            run[r] += x->sample[(size_t)k * LS_TRACE_SAMPLES + r];
+        sum += usual(x, k);
+    }
+    return sum > 0 ? (double)median(run, samples(x)) / (double)sum : 1;
+}
+
+static void put_profile_step(LsText *t, const LsTrace *x, uint32_t k, int64_t runs, double times)
 {
     const LsStep *s = &x->t->step[k];
+    int64_t ns = (int64_t)(times * (double)usual(x, k));
     ls_text_put(t, "%s\n{\"node\":%u,\"name\":", k ? "," : "", s->node);
     ls_text_string(t, s->name);
     ls_text_put(t, ",\"op\":");
@@ -157,7 +181,7 @@ static void put_profile_step(LsText *t, const LsTrace *x, uint32_t k, int64_t ru
     for (uint32_t r = 0; r < s->nout; r++)
         ls_text_put(t, "%s%" PRId64, r ? "," : "", x->g->p->element_count[s->count + r]);
     ls_text_put(t, "],\"again\":%s,\"ns\":%" PRId64 ",\"mean_ns\":%" PRId64 ",\"least_ns\":%" PRId64
-                "}", s->again ? "true" : "false", median(x, k), x->total[k] / runs, x->least[k]);
+                "}", s->again ? "true" : "false", ns, x->total[k] / runs, x->least[k]);
 }
 
 bool ls_profile_write(const LsTrace *x, const char *path, int threads, LsError *e)
@@ -166,6 +190,7 @@ bool ls_profile_write(const LsTrace *x, const char *path, int threads, LsError *
     char text[8192];
     LsText t = {.at = text, .cap = sizeof text};
     int64_t runs = x->runs > 0 ? x->runs : 1, sum = 0;
+    double times = disturbed(x);
     if (!ls_out_open(&o, path, e))
         return false;
     for (uint32_t k = 0; k < x->t->nstep; k++)
@@ -178,7 +203,7 @@ bool ls_profile_write(const LsTrace *x, const char *path, int threads, LsError *
                 ",\"step_ns\":%" PRId64 ",\"steps\":[",
                 threads, x->g->p->real_bytes, x->g->p->batch, x->runs, sum / runs);
     for (uint32_t k = 0; k < x->t->nstep; k++) {
-        put_profile_step(&t, x, k, runs);
+        put_profile_step(&t, x, k, runs, times);
         flush(&o, &t);
     }
     ls_text_put(&t, "\n]}\n");

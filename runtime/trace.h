@@ -27,7 +27,7 @@ bool ls_trace_write(const LsTrace *x, const char *path, LsError *e);
 /* JSON, the steps in the order of the table, {"schema": 1, "model", "plan", "threads" (of a device
  * 0), "real_bytes", "batch", "runs", "step_ns": mean sum of the steps, "steps": [{"node": the
  * plan's number, "name", "op", "elements": of each result, "again", "ns": median of the last
- * runs, which a busy neighbour hardly moves, "mean_ns", "least_ns"}, ...]}. */
+ * runs, times what makes their sum the median of those runs, "mean_ns", "least_ns"}, ...]}. */
 bool ls_profile_write(const LsTrace *x, const char *path, int threads, LsError *e);
 
 #endif
