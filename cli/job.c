@@ -355,8 +355,11 @@ static int set_budget(LsJob *job, LsPlanOptions *want)
 static bool plan_training(LsJob *job, const LsHinted *hinted, const LsPlanOptions *want)
 {
     LsArena *a = job->cx.arena;
-    return hinted != NULL ? ls_hints_plan(a, hinted, want, &job->plan, &job->report)
-                          : ls_plan(a, job->dag, want, &job->plan, &job->report);
+    if (hinted != NULL)
+        return ls_hints_plan(a, hinted, want, &job->plan, &job->report);
+    LsPlanOptions o = *want;
+    o.none = &job->none;
+    return ls_plan(a, job->dag, &o, &job->plan, &job->report);
 }
 
 int ls_job_hints(LsJob *job, const LsHinted **out)
