@@ -5,8 +5,9 @@
  * class, from some microseconds to some milliseconds. They are built as any program is, several at
  * once, and run one by one, in three rounds over all of them: of the three times of a kernel the
  * middle one counts, so that the figures predict a machine as disturbed as it usually is. What a
- * step takes beside its kernels is shared out among them. Each is a sample with the ages of what it touches in its program
- * (codegen/replay.h), so that the figures are fitted to the model that predicts whole steps. */
+ * step takes beside its kernels is shared out among them. Each is a sample with the ages of what
+ * it touches in its program (codegen/replay.h), so that the figures are fitted to the model that
+ * predicts whole steps. */
 #include "build_config.h"
 #include "cli/commands.h"
 #include "cli/job.h"

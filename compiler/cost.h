@@ -2,11 +2,12 @@
  * by which the scheduler plans until times are measured.
  *
  * A node has a class, operations, and bytes that it reads and writes. Its time is that of its
- * class for a run (launch), plus computing, plus moving -- or, where they overlap, the longer of
- * the two. Bytes move at the cache's speed when little was touched since they were touched last
- * (their age, reuse.h), at the memory's when much more than the cache holds, and in between in
- * between. Ages are those of runs in a program (codegen/replay.h); a node by itself, which is what
- * the scheduler weighs, touches its operands and results as if all had been touched just before. */
+ * class for a run (launch), plus the longer of computing and moving, plus what of the shorter the
+ * longer does not hide. Bytes move at the cache's speed when little was touched since they were
+ * touched last (their age, reuse.h), at the memory's when much more than the cache holds, and in
+ * between in between. Ages are those of runs in a program (codegen/replay.h); a node by itself,
+ * which is what the scheduler weighs, touches its operands and results as if all had been touched
+ * just before. */
 #ifndef LS_COMPILER_COST_H
 #define LS_COMPILER_COST_H
 

@@ -10,7 +10,8 @@
  *   memory   300                    # bytes per ns
  *   cache    50331648 3             # bytes; how many times the memory's speed it has
  *   lanes    8                      # of float: products are padded to multiples of it
- *   overlap  1                      # 1: the slower of computing and moving counts; 0: their sum
+ *   overlap  1                      # part of the shorter of computing and moving that the longer
+ *                                   # hides: 1 all of it, 0 nothing, their sum counts
  *   step     20000                  # ns of a training step beside its kernels
  *   context  400e6                  # gpu: bytes that driver and libraries take beside a program's
  *   class    conv 0.7 0.8 0.8 3000  # a kind of kernel: share of the peak, shares of the memory's
