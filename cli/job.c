@@ -358,7 +358,7 @@ static bool plan_training(LsJob *job, const LsHinted *hinted, const LsPlanOption
     if (hinted != NULL)
         return ls_hints_plan(a, hinted, want, &job->plan, &job->report);
     LsPlanOptions o = *want;
-    o.none = &job->none;
+    o.none = o.no_inplace ? NULL : &job->none;      /* which has results in place */
     return ls_plan(a, job->dag, &o, &job->plan, &job->report);
 }
 

@@ -114,8 +114,9 @@ static void add_row(LsPlanner *pl, const char *name, const char *want, int64_t b
     if (strcmp(name, "approx") == 0 || (strcmp(name, "exact") == 0 && row->note == NULL))
         row->note = pl->filled.left_out;
     LsCand *c = cheapest(pl, name, budget);
-    row->least = strcmp(name, "none") == 0 ? pl->common.none_arena : pl->report->least;
-    if (strcmp(name, want) != 0 && strcmp(name, "none") != 0)
+    bool none = strcmp(name, "none") == 0;
+    row->least = none ? pl->common.none_arena : pl->report->least;
+    if (!none && strcmp(name, want) != 0)
         smallest(pl, name, 0, &row->least);
     if (c == NULL)
         return;
@@ -282,8 +283,8 @@ LsPlanner *ls_planner_new(LsArena *arena, const LsDag *dag, const LsPlanOptions 
     pl->filled = ls_candidates_fill(arena, scratch, options, pl->pool, pl->common.store_all);
     pl->common.cut = pl->filled.cut;
     int64_t least;
-    const LsPlan *none = options->none != NULL && !options->no_inplace
-                             ? options->none : smallest(pl, "none", 1, &least)->plan;
+    const LsPlan *none =
+        options->none != NULL ? options->none : smallest(pl, "none", 1, &least)->plan;
     pl->common.none_peak = none->live_peak;
     pl->common.none_arena = none->arena;
     return pl;

@@ -23,8 +23,8 @@ typedef struct LsPlanOptions {
                                  * says so; 0: 40000 where exact is asked for by name; 2500 within
                                  * auto and for comparison, more with more time */
     int64_t state_bytes;        /* parameters, moments, statistics: passed through to the report */
-    const LsPlan *none;         /* the plan "none" of this graph, where it has been made
-                                 * (ls_plan_none); NULL: to be made */
+    const LsPlan *none;         /* the plan "none" of this graph and this no_inplace, where it has
+                                 * been made (ls_plan_none); NULL: to be made */
 } LsPlanOptions;
 
 typedef struct LsPlanRow {      /* one strategy */
