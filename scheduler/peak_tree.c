@@ -6,8 +6,13 @@
 
 LsPeakTree ls_peak_tree_new(LsArena *arena, uint32_t n)
 {
-    return (LsPeakTree){n, ls_arena_alloc(arena, 2 * (size_t)n, sizeof(int64_t)),
-                        ls_arena_alloc(arena, n, sizeof(int64_t))};
+    LsPeakTree t = {.n = n, .changed = UINT64_MAX};
+    t.max = ls_arena_alloc(arena, 2 * (size_t)n, sizeof *t.max);
+    t.add = ls_arena_alloc(arena, n, sizeof *t.add);
+    t.over = ls_arena_alloc(arena, 2 * LS_PEAK_TREE_PARTS, sizeof *t.over);
+    while (n >> t.shift > LS_PEAK_TREE_PARTS)
+        t.shift++;
+    return t;
 }
 
 static inline int64_t larger(int64_t a, int64_t b)
@@ -19,6 +24,7 @@ void ls_peak_tree_fill(LsPeakTree *t, const int64_t *value)
 {
     memcpy(t->max + t->n, value, t->n * sizeof *value);
     memset(t->add, 0, t->n * sizeof *t->add);
+    t->changed = UINT64_MAX;
     for (uint32_t k = t->n; k-- > 1;)
         t->max[k] = larger(t->max[2 * k], t->max[2 * k + 1]);
 }
@@ -38,6 +44,8 @@ void ls_peak_tree_add(LsPeakTree *t, uint32_t from, uint32_t to, int64_t value)
 {
     if (from > to || value == 0)
         return;
+    t->changed |= UINT64_MAX << (from >> t->shift)
+                  & UINT64_MAX >> (LS_PEAK_TREE_PARTS - 1 - (to >> t->shift));
     uint32_t lo = from + t->n, hi = to + t->n;
     if (lo == hi) {
         t->max[lo] += value;
@@ -84,16 +92,36 @@ uint32_t ls_peak_tree_some(const LsPeakTree *t, int64_t limit, uint32_t choice)
     return k - t->n;
 }
 
-static int64_t over(const LsPeakTree *t, uint32_t k, int64_t limit)
+static int64_t sum_over(const LsPeakTree *t, uint32_t k, int64_t limit)
 {
     if (t->max[k] <= limit)
         return 0;
     if (k >= t->n)
         return t->max[k] - limit;
-    return over(t, 2 * k, limit - t->add[k]) + over(t, 2 * k + 1, limit - t->add[k]);
+    return sum_over(t, 2 * k, limit - t->add[k]) + sum_over(t, 2 * k + 1, limit - t->add[k]);
 }
 
-int64_t ls_peak_tree_over(const LsPeakTree *t, int64_t limit)
+/* Of node k, which has the parts of `mine` below it: as it was where none of them changed. */
+static int64_t over(LsPeakTree *t, uint32_t k, int64_t limit, uint64_t mine)
 {
-    return over(t, 1, limit);
+    if ((t->changed & mine) == 0)
+        return t->over[k];
+    if (t->max[k] <= limit)                         /* what changed below is left for later */
+        return t->over[k] = 0;
+    if (k >= LS_PEAK_TREE_PARTS) {
+        t->changed &= ~mine;
+        return t->over[k] = sum_over(t, k, limit);
+    }
+    uint32_t half = LS_PEAK_TREE_PARTS >> (32 - __builtin_clz(k));
+    uint64_t left = mine & mine >> half;
+    limit -= t->add[k];
+    return t->over[k] = over(t, 2 * k, limit, left) + over(t, 2 * k + 1, limit, mine & ~left);
+}
+
+int64_t ls_peak_tree_over(LsPeakTree *t, int64_t limit)
+{
+    if (t->limit != limit)
+        t->changed = UINT64_MAX;
+    t->limit = limit;
+    return over(t, 1, limit, UINT64_MAX);
 }
