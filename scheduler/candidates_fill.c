@@ -294,7 +294,7 @@ static void search_on(Fill *z, uint32_t effort)
                                   && limit.work < limit.most / 2; k++) {
         double before = sum_of_all(z->pool);
         limit.effort = roaming *= 2;
-        ls_strategy_roam(z->pool, &limit);
+        ls_strategy_roam(z->pool, &limit, true);
         search(z, &limit, effort *= 2, 0.9);
         failures = sum_of_all(z->pool) != before ? 0 : failures + 1;
     }
@@ -321,7 +321,7 @@ static void run_auto(Fill *z, LsProb *p, Variants v)
     enum { SMALL = 1500, FEW = 600, QUICK = 240, CYCLES = 3 };
     LsLimit limit = usual_limit(z);
     uint32_t effort = limit.effort;
-    ls_strategy_roam(z->pool, &limit);
+    ls_strategy_roam(z->pool, &limit, false);
     ls_strategy_order(z->pool);
     limit = usual_limit(z);                         /* roaming has one of its own */
     if (p->n < SMALL) {

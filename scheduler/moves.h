@@ -68,6 +68,10 @@ bool ls_move_shift(LsMoves *m);
 /* Moves a random run to anywhere: readers may go on with something else than before. */
 bool ls_move_jump(LsMoves *m);
 
+/* Moves a random run by at most `far` places with the runs on the way that it reads, or that read
+ * it; one in two looks at what is idle at the peak. */
+bool ls_move_together(LsMoves *m, uint32_t far);
+
 /* Lets an alternative make what a random run makes, or the other way round. */
 bool ls_move_swap(LsMoves *m);
 

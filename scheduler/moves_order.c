@@ -127,3 +127,69 @@ bool ls_move_jump(LsMoves *m)
     ls_tape_insert(t, node, before);
     return true;
 }
+
+enum { MOST_TOGETHER = 12 };
+
+static bool is_among(const uint32_t *run, uint32_t n, uint32_t r)
+{
+    while (n > 0 && run[n - 1] != r)
+        n--;
+    return n > 0;
+}
+
+static bool reads_any(const LsMoves *m, uint32_t run, const uint32_t *of, uint32_t n)
+{
+    uint32_t v = m->t->run[run].node;
+    for (uint32_t k = m->p->in.at[v]; k < m->p->in.at[v + 1]; k++)
+        if (is_among(of, n, ls_tape_maker(m->t, m->p->in.id[k], run)))
+            return true;
+    return false;
+}
+
+static bool read_by_any(const LsMoves *m, uint32_t run, const uint32_t *by, uint32_t n)
+{
+    for (uint32_t k = 0; k < n; k++)
+        if (reads_any(m, by[k], &run, 1))
+            return true;
+    return false;
+}
+
+/* Runs in the order in which they were found, from group[0] on, and the last one passed that stays
+ * where it is. */
+typedef struct Group { uint32_t run[MOST_TOGETHER], n, past; } Group;
+
+/* From g->run[0] so many steps up or down the tape: what must go along, until that is too much. */
+static void gather(const LsMoves *m, Group *g, bool up, uint32_t steps)
+{
+    const LsTape *t = m->t;
+    uint32_t found = 1, q = g->run[0];
+    while (steps-- > 0 && (q = up ? t->run[q].prev : t->run[q].next) != LS_TAPE_END) {
+        bool along = up ? read_by_any(m, q, g->run, found) : reads_any(m, q, g->run, found);
+        if (along && found == MOST_TOGETHER)
+            break;
+        if (along) {
+            g->run[found++] = q;
+        } else {
+            g->past = q;
+            g->n = found;                           /* those behind it would not move */
+        }
+    }
+}
+
+bool ls_move_together(LsMoves *m, uint32_t far)
+{
+    LsTape *t = m->t;
+    Group g = {.run = {ls_moves_random(m, 2) ? run_about_peak(m) : ls_moves_any_run(m, 0)}};
+    if (g.run[0] == LS_TAPE_END)
+        return false;
+    bool up = ls_moves_random(m, 2);
+    gather(m, &g, up, 1 + ls_moves_random(m, 1 + ls_moves_random(m, far)));
+    uint32_t before = up ? g.past : t->run[g.past].next, node[MOST_TOGETHER];
+    for (uint32_t k = 0; k < g.n; k++) {
+        node[k] = t->run[g.run[k]].node;
+        ls_tape_remove(t, g.run[k]);
+    }
+    for (uint32_t k = 0; k < g.n; k++)              /* first the one that comes first */
+        ls_tape_insert(t, node[up ? g.n - 1 - k : k], before);
+    return g.n > 0;
+}

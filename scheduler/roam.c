@@ -14,20 +14,33 @@
 
 enum { LANES = 2 };
 
+/* What one has time for, or several times as much. */
+typedef struct Way {
+    double heat, weight;
+    uint32_t kinds;             /* of moves; from 30 on, of groups */
+    uint32_t again;             /* at a target that was missed, each time twice as strict */
+    uint32_t misses;            /* in a row, that end it */
+} Way;
+
+static const Way quick = {3, 3, 30, 0, 3}, patient = {0.3, 1, 42, 6, 1};
+
 typedef struct Roam {
     LsAnneal lane[LANES];
     const LsSeq *from;
+    const Way *way;
     uint32_t moves;             /* at each target */
 } Roam;
 
 /* most: what may be paid for the change. */
-static bool change(LsAnneal *s, double most)
+static bool change(LsAnneal *s, const Way *way, double most)
 {
-    enum { TRIES = 8 };
+    enum { TRIES = 8, FAR = 16 };
     LsMoves *m = s->m;
     if (m->swaps && ls_moves_random(m, 16) == 0)
         return ls_move_swap(m);
-    uint32_t kind = ls_moves_random(m, 30), run;
+    uint32_t kind = ls_moves_random(m, way->kinds), run;
+    if (kind >= 30)
+        return ls_move_together(m, FAR);
     if (kind < 12)
         return ls_move_shift(m);
     if (kind < 16)
@@ -44,16 +57,16 @@ static bool change(LsAnneal *s, double most)
 }
 
 /* From one target to the next, at first with targets between them. */
-static void anneal(LsAnneal *s, int64_t from, int64_t to, uint32_t moves)
+static void anneal(LsAnneal *s, const Roam *r, int64_t from, int64_t to)
 {
     enum { STEP = 256 };                            /* moves for which heat and target stay */
     const double soft = 0.2, cool = 1.0 / 60;
     uint32_t most = 4 * s->p->n + 64;               /* runs: those that cost nothing come for nothing */
     double now = 0, heat = 0;
     s->t->nchange = 0;
-    for (uint32_t k = 0; k < moves && !s->cut; k++) {
+    for (uint32_t k = 0; k < r->moves && !s->cut; k++) {
         if (k % STEP == 0) {
-            double part = (double)k / moves, left = part < soft ? 1 - part / soft : 0;
+            double part = (double)k / r->moves, left = part < soft ? 1 - part / soft : 0;
             s->m->target = to + (int64_t)(left * (double)(from - to));
             heat = s->hot * pow(cool, part);
             now = ls_moves_energy(s->m, s->weight);
@@ -61,45 +74,58 @@ static void anneal(LsAnneal *s, int64_t from, int64_t to, uint32_t moves)
         }
         double rise = ls_moves_rise(s->m, heat);
         uint32_t runs = s->t->n;
-        bool made = change(s, now + rise - s->t->cost) && (s->t->n <= runs || s->t->n <= most);
+        bool made = change(s, r->way, now + rise - s->t->cost)
+                    && (s->t->n <= runs || s->t->n <= most);
         ls_anneal_judge(s, made, rise, &now);
     }
 }
 
+/* Whether it was reached, at once or later; from there it goes on. */
+static bool reach(LsAnneal *s, const Roam *r, int64_t from, int64_t to)
+{
+    const double weight = s->weight;
+    const LsFrontItem *best = NULL;
+    for (uint32_t k = 0; best == NULL && k <= r->way->again && !s->cut; k++) {
+        anneal(s, r, k == 0 ? from : to, to);
+        best = ls_front_best(&s->front, to);
+        s->weight *= 2;
+    }
+    s->weight = weight;
+    if (best != NULL)
+        ls_anneal_load(s, &best->seq, to);
+    return best != NULL;
+}
+
 static void descend(void *roam, uint32_t k)
 {
-    enum { PARTS = 40, GIVE_UP = 3 };
+    enum { PARTS = 40 };
     Roam *r = roam;
     LsAnneal *s = &r->lane[k];
     int64_t from = s->top;
     s->m->rnd += k << 20;
     ls_anneal_load(s, r->from, from);
-    for (uint32_t part = PARTS - 1, missed = 0; part > 0 && missed < GIVE_UP && !s->cut; part--) {
+    for (uint32_t part = PARTS - 1, missed = 0;
+         part > 0 && missed < r->way->misses && !s->cut; part--) {
         int64_t to = s->top / PARTS * part;
-        anneal(s, from, to, r->moves);
-        const LsFrontItem *best = ls_front_best(&s->front, to);
-        missed = best != NULL ? 0 : missed + 1;
-        if (best != NULL)
-            ls_anneal_load(s, &best->seq, to);
+        missed = reach(s, r, from, to) ? 0 : missed + 1;
         from = to;
     }
 }
 
-void ls_strategy_roam(LsCandidates *pool, LsLimit *limit)
+void ls_strategy_roam(LsCandidates *pool, LsLimit *limit, bool is_patient)
 {
     enum { MOST = 50000, PER_NODE = 200 };
-    const double heat = 3, weight = 3;
     LsProb *p = pool->prob;
     if (pool->n == 0 || pool->cand[0].peak == 0
         || ls_turn_mark(p, ls_arena_alloc(p->arena, p->n, sizeof(bool))))
         return;
     LsArena *arena = ls_arena_new();
     uint32_t moves = p->n < MOST / PER_NODE ? p->n * PER_NODE : MOST;
-    Roam r = {.from = &pool->cand[0].seq,
+    Roam r = {.from = &pool->cand[0].seq, .way = is_patient ? &patient : &quick,
               .moves = (uint32_t)((uint64_t)moves * limit->effort / 100)};
     for (uint32_t k = 0; k < LANES; k++) {
         r.lane[k] = ls_anneal_new(arena, p, pool->cand[0].peak, limit);
-        ls_anneal_mood(&r.lane[k], heat, weight);
+        ls_anneal_mood(&r.lane[k], r.way->heat, r.way->weight);
     }
     ls_side_by_side(LANES, descend, &r);
     for (uint32_t k = 1; k < LANES; k++) {

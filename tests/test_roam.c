@@ -28,6 +28,8 @@ static void check_tape(const LsTape *t, uint64_t seed)
     }
 }
 
+enum { KINDS = 6 };
+
 static bool change(LsMoves *m, uint32_t kind)
 {
     switch (kind) {
@@ -35,13 +37,14 @@ static bool change(LsMoves *m, uint32_t kind)
     case 1: return ls_move_again_for_peak(m, INFINITY);
     case 2: return ls_move_all_again_for_peak(m, INFINITY);
     case 3: return ls_move_jump(m);
+    case 4: return ls_move_together(m, 16);
     default: return ls_move_trade(m, 4);
     }
 }
 
 START_TEST(moves_that_leave_no_bad_read_leave_a_valid_sequence)
 {
-    uint32_t made[5] = {0};
+    uint32_t made[KINDS] = {0};
     for (uint64_t seed = 0; seed < 20; seed++) {
         LsProb *p = ls_prob_new(a, dag_make(a, 6 + seed, seed), seed % 3 != 0);
         LsSeq plain = ls_seq_plain(p);
@@ -49,19 +52,19 @@ START_TEST(moves_that_leave_no_bad_read_leave_a_valid_sequence)
         ls_tape_load(m->t, &plain);
         m->target = ls_tape_peak(m->t) / 10 * 8;
         for (uint32_t k = 0; k < 300; k++) {
-            if (!change(m, k % 5) || m->t->bad > 0 || m->t->n > 4 * p->n) {
+            if (!change(m, k % KINDS) || m->t->bad > 0 || m->t->n > 4 * p->n) {
                 ls_tape_undo(m->t, 0);
                 continue;
             }
             m->t->nchange = 0;
-            made[k % 5]++;
-            if (made[k % 5] % 8 == 0)
+            made[k % KINDS]++;
+            if (made[k % KINDS] % 8 == 0)
                 check_tape(m->t, seed);
         }
         check_tape(m->t, seed);
         ls_tape_free(m->t);
     }
-    for (int k = 0; k < 5; k++)
+    for (int k = 0; k < KINDS; k++)
         ck_assert_msg(made[k] > 40, "kind %d was made %d times", k, (int)made[k]);
 }
 END_TEST
@@ -92,13 +95,13 @@ static LsDag *forward_only(uint32_t n, uint64_t seed)
     return g;
 }
 
-static LsCandidates *roam(const LsDag *g)
+static LsCandidates *roam(const LsDag *g, bool is_patient)
 {
     LsProb *p = ls_prob_new(a, g, true);
     LsCandidates *pool = ls_candidates_new(a, p);
     ls_strategy_none(pool);
     LsLimit limit = ls_limit_start(100, 1000);
-    ls_strategy_roam(pool, &limit);
+    ls_strategy_roam(pool, &limit, is_patient);
     return pool;
 }
 
@@ -106,9 +109,9 @@ START_TEST(small_graphs_without_a_backward_part_get_their_optima)
 {
     enum { STATES = 100000 };
     uint32_t tried = 0, again = 0;
-    for (uint64_t seed = 0; seed < 40; seed++) {
-        LsDag *g = forward_only(8 + seed % 7, seed);
-        LsCandidates *pool = roam(g);
+    for (uint64_t seed = 0; seed < 80; seed++) {
+        LsDag *g = forward_only(8 + seed / 2 % 7, seed / 2);
+        LsCandidates *pool = roam(g, seed % 2);
         LsBoundGraph *b = ls_bound_graph_new(a, pool->prob);
         for (uint32_t k = 0; k < pool->n; k++) {
             const LsCand *c = ls_candidates_within(pool, pool->cand[k].peak);
@@ -122,8 +125,8 @@ START_TEST(small_graphs_without_a_backward_part_get_their_optima)
         }
         ls_candidates_free(pool);
     }
-    ck_assert_uint_gt(tried, 60);
-    ck_assert_uint_gt(again, 15);
+    ck_assert_uint_gt(tried, 120);
+    ck_assert_uint_gt(again, 30);
 }
 END_TEST
 
@@ -133,7 +136,7 @@ START_TEST(what_costs_nothing_does_not_run_without_end)
         LsDag *g = forward_only(60, seed);
         for (uint32_t v = 0; v < g->nnode; v++)
             g->node[v].cost = 0;
-        LsCandidates *pool = roam(g);
+        LsCandidates *pool = roam(g, seed % 2);
         for (uint32_t k = 0; k < pool->n; k++) {
             ck_assert_uint_le(pool->cand[k].seq.n, 4 * g->nnode + 64);
             ck_assert_double_eq(pool->cand[k].cost, 0);
@@ -145,7 +148,7 @@ END_TEST
 
 START_TEST(training_graphs_are_left_to_others)
 {
-    LsCandidates *pool = roam(dag_make(a, 12, 3));
+    LsCandidates *pool = roam(dag_make(a, 12, 3), false);
     ck_assert_uint_eq(pool->n, 1);
     ls_candidates_free(pool);
 }
