@@ -5,10 +5,11 @@
  *
  * Greedy in run order: a node joins the group of one of its producers (then the value in between
  * needs no memory traffic, and no memory if nobody else reads it), or of a reduction that walks the
- * same operand (then the operand is read once). Groups stay convex: nothing outside lies on a path
- * from one member to another. Forward and backward nodes never share a group, so that a
- * recomputation repeats no more than what is needed; nor do sums of many gradients, which would have
- * to wait for each other. */
+ * same operand (then the operand is read once), or, where its result is small, of one that reads
+ * what comes from the same group (a kernel less: its start takes longer than its work). Groups stay
+ * convex: nothing outside lies on a path from one member to another. Forward and backward nodes
+ * never share a group, so that a recomputation repeats no more than what is needed; nor do sums of
+ * many gradients, which would have to wait for each other. */
 #include "compiler/fuse.h"
 
 #include "compiler/passes.h"
@@ -19,6 +20,7 @@ enum { MAX_STMT = 24, MAX_ARG = 40 };   /* of a body; keeps kernels readable */
 /* Operands as large as a gradient's kernel is that may wait for each other: where a value has many
  * readers, one sum of all their gradients would keep all of them until then. */
 enum { MAX_WAITING = 5 };
+enum { SMALL = 4096 };                  /* elements of a result, at most */
 
 const LsOp ls_op_fused = {.name = "fused", .max_in = 255, .kernel = LS_K_FUSED};
 
@@ -40,6 +42,7 @@ typedef struct Fuse {
                                  * (alone if it cannot fuse) */
     uint32_t *next;             /* by node: next member */
     uint32_t *reader;           /* by value: last group with a reduction that reads it, 0 none */
+    uint32_t *small;            /* by group: the last one of small results that reads its, 0 none */
     uint32_t *mark, stamp;      /* for searches */
     uint32_t *stack;
     LsNodeId *order;            /* groups by first member, in the new run order */
@@ -127,7 +130,8 @@ static bool may_join(Fuse *f, uint32_t n, uint32_t t)
         || b->size >= MAX_STMT || a->narg + b->narg > MAX_ARG
         || (a->axes != 0 && b->axes != 0 && a->axes != b->axes))
         return false;
-    if (b->phase == LS_BACKWARD && b->nwide + count_wide(f, n, &b->space, t) > MAX_WAITING)
+    if (b->phase == LS_BACKWARD && ls_count(&b->space) > SMALL
+        && b->nwide + count_wide(f, n, &b->space, t) > MAX_WAITING)
         return false;
     f->stamp++;
     for (int k = 0; k < f->g->node[n].nin; k++) {
@@ -150,6 +154,31 @@ static void join(Fuse *f, uint32_t n, uint32_t t)
     b->narg += f->group[n].narg;
     b->axes |= f->group[n].axes;
     f->of[n] = t;
+}
+
+/* The group that made v, or what v is sliced from. */
+static uint32_t made_by(const Fuse *f, LsValueId v)
+{
+    LsNodeId def = f->g->value[v.i].def;
+    while (f->g->node[def.i].op == LS_OP_SLICE)
+        def = f->g->value[ls_in(f->g, def, 0).i].def;
+    return f->of[def.i];
+}
+
+/* Node n has a small result. */
+static void join_small(Fuse *f, uint32_t n)
+{
+    const LsNode *node = &f->g->node[n];
+    for (int pass = 0; pass < 2; pass++)            /* look for a group, then say which it was */
+        for (int k = 0; k < node->nin; k++) {
+            uint32_t from = made_by(f, ls_in(f->g, (LsNodeId){n}, k)), t = f->small[from];
+            if (from == 0 || !fusible(f->g, (LsNodeId){from}))      /* others end in epilogues */
+                continue;
+            if (pass == 1)
+                f->small[from] = f->of[n];
+            else if (t != 0 && f->of[n] == n && may_join(f, n, t))
+                join(f, n, t);
+        }
 }
 
 static void place(Fuse *f, uint32_t n)
@@ -179,6 +208,8 @@ static void place(Fuse *f, uint32_t n)
     if (own->axes != 0)
         for (int k = 0; k < g->node[n].nin; k++)
             f->reader[ls_in(g, id, k).i] = f->of[n];
+    else if (ls_count(&own->space) <= SMALL)
+        join_small(f, n);
 }
 
 /* Groups in a run order: depth first from the last member of each, so that a group runs where its
@@ -302,6 +333,7 @@ bool ls_fuse(LsCtx *cx, LsGraph *g)
     f.order = ls_arena_alloc(a, g->nnode, sizeof *f.order);
     f.stmt_of = ls_arena_alloc(a, g->nnode, sizeof *f.stmt_of);
     f.reader = ls_arena_alloc(a, g->nvalue, sizeof *f.reader);
+    f.small = ls_arena_alloc(a, g->nnode, sizeof *f.small);
     f.outside = ls_arena_alloc(a, g->nvalue, sizeof *f.outside);
     for (uint32_t i = 1; i < g->nnode; i++)
         if (g->node[i].op != LS_OP_NOP)

@@ -38,7 +38,7 @@ static int axis_of(const LsGraph *g, uint32_t i)
         axis = all ? axis : k;
     }
     bool beside = made->op == LS_OP_FUSED && made->phase == n->phase
-        && g->value[n->out].layout == g->value[x.i].layout;
+        && (g->value[n->out].layout == g->value[x.i].layout || ls_layout_free(ls_shape(g, x)));
     return beside ? axis : WHOLE;
 }
 

@@ -61,7 +61,41 @@ START_TEST(concatenated_channels_share_the_statistics_of_their_parts)
     for (int64_t i = 0; i < ls_count(ls_shape(g, whole.mean)); i++)
         ck_assert_double_eq_tol(e.v[whole.mean.i][i], e.v[parts.mean.i][i], 1e-12);
     check_gradients(weighed(y));
+    ck_assert_uint_eq(count_op(LS_OP_NORM_DX), 0);  /* each part gets all shares at once */
     graph_close();
+}
+END_TEST
+
+/* norms: of the concatenation of all but the last 0, 1, ... parts. */
+static uint32_t joint_gradients(int norms, bool scaled)
+{
+    enum { PARTS = 3 };
+    graph_open();
+    LsAttr channels = {.axis = {1}};
+    LsValueId part[PARTS], y[PARTS];
+    for (int k = 0; k < PARTS; k++)
+        part[k] = param(ls_arena_printf(cx.arena, "x%d", k), SHAPE(4, k + 1, 2));
+    for (int k = 0; k < norms; k++) {
+        LsValueId x = ls_append(&cx, g, LS_OP_CONCAT, PARTS - k, part, &channels);
+        LsStats s = ls_stats(&cx, g, x, 5, 1e-5);
+        LsShape c = SHAPE(1, ls_shape(g, x)->dim[1], 1);
+        LsValueId in[] = {x, s.mean, s.invstd, ls_const_real(&cx, g, 0)};
+        y[k] = scaled ? ls_normalized(&cx, g, x, &s, param("scale", c), param("bias", c))
+                      : ls_append(&cx, g, LS_OP_NORMALIZE, 4, in, NULL);
+    }
+    check_gradients(weighed(ls_append(&cx, g, LS_OP_CONCAT, norms, y, &channels)));
+    uint32_t n = count_op(LS_OP_NORM_DX);
+    graph_close();
+    return n;
+}
+
+/* Of six channels three are in the second concatenation, too. */
+START_TEST(what_one_norm_alone_reads_gets_the_joint_gradient)
+{
+    for (int scaled = 0; scaled < 2; scaled++) {
+        ck_assert_uint_eq(joint_gradients(1, scaled), 1);
+        ck_assert_uint_eq(joint_gradients(2, scaled), 0);
+    }
 }
 END_TEST
 
@@ -136,6 +170,7 @@ int main(void)
     tcase_add_test(tc, batch_statistics_give_the_joint_gradient);
     tcase_add_test(tc, statistics_per_sample_give_the_joint_gradient);
     tcase_add_test(tc, concatenated_channels_share_the_statistics_of_their_parts);
+    tcase_add_test(tc, what_one_norm_alone_reads_gets_the_joint_gradient);
     tcase_add_test(tc, normalisation_without_scale_has_the_joint_gradient);
     tcase_add_test(tc, a_model_may_read_the_variance_itself);
     tcase_add_test(tc, frozen_statistics_are_not_differentiated);

@@ -3,7 +3,12 @@
  *
  * NORMALIZE has the joint gradient by x of its statistics (Ioffe & Szegedy 2015): mean and
  * invstd depend on x, but their share is in NORM_DX, so NORM_INVSTD and the invstd of NORM_SCALE
- * pass nothing on. */
+ * pass nothing on.
+ *
+ * Not so where the statistics are those of the parts of a concatenation, and other normalisations
+ * need them too, as in a DenseNet. There each passes on what it owes to mean and invstd: numbers
+ * per channel, which are summed up over all of them, so that the pass over x that turns them into a
+ * gradient is made once for each part. */
 #include "compiler/ops/row.h"
 
 /* The operands broadcast against each other, the reduced axes become 1. */
@@ -18,15 +23,56 @@ static bool reduce_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
     return ls_infer_out(cx, g, n, LS_REAL, &s);
 }
 
-/* a = scale * invstd; the gradient of invstd is part of NORM_DX. */
+/* Some concatenation but `but` reads v. */
+static bool is_concatenated(const LsGraph *g, LsValueId v, LsNodeId but)
+{
+    for (uint32_t i = g->value[v.i].def.i + 1; i < g->nnode; i++)
+        for (int k = 0; k < g->node[i].nin && g->node[i].op == LS_OP_CONCAT && i != but.i; k++)
+            if (ls_in(g, (LsNodeId){i}, k).i == v.i)
+                return true;
+    return false;
+}
+
+/* The statistic is that of the parts of a concatenation, for at least half of the channels one that
+ * other concatenations have too. */
+static bool is_shared(const LsGraph *g, LsValueId stat)
+{
+    LsNodeId def = g->value[stat.i].def;
+    int64_t shared = 0;
+    for (int k = 0; k < g->node[def.i].nin && g->node[def.i].op == LS_OP_CONCAT; k++)
+        if (is_concatenated(g, ls_in(g, def, k), def))
+            shared += ls_count(ls_in_shape(g, def, k));
+    return 2 * shared >= ls_count(ls_shape(g, stat));
+}
+
+static bool invstd_is_shared(const LsGraph *g, LsValueId invstd)
+{
+    LsNodeId def = g->value[invstd.i].def;
+    return g->node[def.i].op == LS_OP_NORM_INVSTD && is_shared(g, ls_in(g, def, 0));
+}
+
+static void invstd_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[],
+                        const bool want[], LsValueId dx[])
+{
+    LsValueId y = ls_out(g, n, 0);
+    if (!want[0] || !invstd_is_shared(g, y))
+        return;
+    LsValueId t = ls_append2(cx, g, LS_OP_MUL, dy[0], y, NULL);
+    dx[0] = ls_append2(cx, g, LS_OP_NORM_COEF, y, t, &(LsAttr){.scalar = {.a = -0.5}});
+}
+
+/* a = scale * invstd; the gradient of invstd is part of NORM_DX where it is not shared. */
 static void scale_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], const bool want[],
                        LsValueId dx[])
 {
-    if (!want[0])
-        return;
-    LsShape s = *ls_in_shape(g, n, 0);
-    dx[0] = ls_append2(cx, g, LS_OP_MUL, dy[0], ls_in(g, n, 1), NULL);
-    dx[0] = ls_reduce_to(cx, g, dx[0], &s);
+    LsValueId of[] = {ls_in(g, n, 0), ls_in(g, n, 1)};
+    for (int k = 0; k < 2; k++) {
+        if (!want[k] || (k == 1 && !invstd_is_shared(g, of[1])))
+            continue;
+        LsShape s = *ls_shape(g, of[k]);
+        dx[k] = ls_append2(cx, g, LS_OP_MUL, dy[0], of[1 - k], NULL);
+        dx[k] = ls_reduce_to(cx, g, dx[k], &s);
+    }
 }
 
 /* Axes that the statistic has as 1. */
@@ -39,8 +85,8 @@ static uint32_t reduced_axes(const LsGraph *g, LsValueId stat)
     return axes;
 }
 
-/* Reached only where a model reads the variance itself: the normalisation's own share is in
- * NORM_DX. That of the mean is zero, the sum of x - mean being so. */
+/* Reached only where a model reads the variance itself or normalisations share it: else their share
+ * is in NORM_DX. That of the mean is zero, the sum of x - mean being so. */
 static void var_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], const bool want[],
                      LsValueId dx[])
 {
@@ -48,9 +94,8 @@ static void var_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], co
     double inv_n = (double)ls_count(ls_shape(g, mean)) / (double)ls_count(ls_shape(g, x));
     if (!want[0])
         return;
-    LsValueId k = ls_append2(cx, g, LS_OP_MUL, dy[0], ls_const_real(cx, g, 2 * inv_n), NULL);
-    LsValueId c = ls_append2(cx, g, LS_OP_SUB, x, mean, NULL);
-    dx[0] = ls_append2(cx, g, LS_OP_MUL, c, k, NULL);
+    LsValueId in[] = {x, mean, ls_scale(cx, g, dy[0], 2 * inv_n), ls_const_real(cx, g, 0)};
+    dx[0] = ls_append(cx, g, LS_OP_AFFINE, 4, in, NULL);
 }
 
 static void normalize_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[],
@@ -65,12 +110,17 @@ static void normalize_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy
     LsShape bias_shape = *ls_shape(g, bias);
     LsValueId sum = ls_append1(cx, g, LS_OP_REDUCE_SUM, dy[0], &over);
     LsValueId dot = ls_append3(cx, g, LS_OP_NORM_DOT, dy[0], x, mean, &over);
-    if (want[0]) {
+    bool is_apart = is_shared(g, mean);
+    if (want[0] && is_apart) {
+        dx[0] = ls_append2(cx, g, LS_OP_MUL, dy[0], a, NULL);
+    } else if (want[0]) {
         LsValueId coef = ls_append2(cx, g, LS_OP_NORM_COEF, invstd, dot, &share);
         LsValueId in[] = {dy[0], x, mean, a, sum, coef};
         dx[0] = ls_append(cx, g, LS_OP_NORM_DX, 6, in, &share);
     }
-    if (want[2] && a.i != invstd.i)
+    if (want[1] && is_apart)
+        dx[1] = ls_append1(cx, g, LS_OP_NEG, ls_append2(cx, g, LS_OP_MUL, sum, a, NULL), NULL);
+    if (want[2] && (is_apart || a.i != invstd.i))
         dx[2] = dot;
     if (want[3])
         dx[3] = ls_reduce_to(cx, g, sum, &bias_shape);
@@ -104,7 +154,7 @@ const LsOp ls_op_norm_var = {
 };
 const LsOp ls_op_norm_invstd = {
     .name = "norm_invstd", .min_in = 1, .max_in = 1, .nout = 1, .infer = ls_infer_map,
-    .grad = ls_grad_zero, .kernel = LS_K_MAP, .expr = "LS_R(1) / ls_sqrt(%0 + $a)",
+    .grad = invstd_grad, .kernel = LS_K_MAP, .expr = "LS_R(1) / ls_sqrt(%0 + $a)",
 };
 const LsOp ls_op_norm_scale = {
     .name = "norm_scale", .min_in = 2, .max_in = 2, .nout = 1, .infer = ls_infer_map,

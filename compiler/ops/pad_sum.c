@@ -1,8 +1,9 @@
 /* compiler/ops/pad_sum.c -- sums of gradients, where parts of one tensor come back together.
  *
  * The gradient of a slice is dy among zeros. Adding those of all parts of a split would make and
- * add as many whole tensors; parts that lie side by side are joined instead. What the joining
- * leaves unread is swept out by ls_dce. */
+ * add as many whole tensors; parts that lie side by side are joined instead. A gradient that is the
+ * same all along some axes is added as it was before it was expanded, and to (x - mean) a the rest
+ * is added where that adds its bias. What this leaves unread is swept out by ls_dce. */
 #include "compiler/ops/row.h"
 
 typedef struct Part {           /* v with lo and hi zeros around it */
@@ -65,6 +66,30 @@ static LsValueId join(LsCtx *cx, LsGraph *g, const Part *a, const Part *b, int a
     return whole ? v : ls_append1(cx, g, LS_OP_PAD, v, &at);
 }
 
+/* What v was expanded from, or v itself. */
+static LsValueId narrow(const LsGraph *g, LsValueId v)
+{
+    LsNodeId def = g->value[v.i].def;
+    return g->node[def.i].op == LS_OP_EXPAND ? ls_in(g, def, 0) : v;
+}
+
+static bool is_unbiased(const LsGraph *g, LsValueId v)
+{
+    LsNodeId def = g->value[v.i].def;
+    if (g->node[def.i].op != LS_OP_AFFINE)
+        return false;
+    const LsValue *bias = &g->value[ls_in(g, def, 3).i];
+    return bias->kind == LS_V_CONST && bias->data != NULL && ls_count(&bias->shape) == 1
+        && ls_const_at(g, ls_in(g, def, 3), 0) == 0;
+}
+
+static LsValueId add_affine(LsCtx *cx, LsGraph *g, LsValueId v, LsValueId more)
+{
+    LsNodeId def = g->value[v.i].def;
+    LsValueId in[] = {ls_in(g, def, 0), ls_in(g, def, 1), ls_in(g, def, 2), more};
+    return ls_append(cx, g, LS_OP_AFFINE, 4, in, NULL);
+}
+
 LsValueId ls_sum_grads(LsCtx *cx, LsGraph *g, LsValueId a, LsValueId b)
 {
     Part p, q;
@@ -75,5 +100,10 @@ LsValueId ls_sum_grads(LsCtx *cx, LsGraph *g, LsValueId a, LsValueId b)
         if ((axis = seam(g, &q, &p)) >= 0)
             return join(cx, g, &q, &p, axis);
     }
-    return ls_append2(cx, g, LS_OP_ADD, a, b, NULL);
+    LsValueId less = narrow(g, b);
+    if (is_unbiased(g, b))
+        return add_affine(cx, g, b, narrow(g, a));
+    if (less.i != b.i)
+        return ls_append2(cx, g, LS_OP_ADD, a, less, NULL);
+    return ls_append2(cx, g, LS_OP_ADD, narrow(g, a), b, NULL);
 }
