@@ -10,6 +10,7 @@
 #include "codegen/cuda/updates.h"
 #include "codegen/cuda/widen.h"
 #include "codegen/cuda_toolchain.h"
+#include "codegen/join.h"
 #include "codegen/measured.h"
 #include "codegen/replay.h"
 #include "runtime/ls_program.h"
@@ -206,6 +207,8 @@ static bool build_graphs(LsJob *job)
     ls_conv_fuse_gradients(&job->cx, job->train, &job->target);
     if (!job->options->no_alternatives)
         job->train = ls_alternatives(&job->cx, job->train, &job->target);
+    ls_join_operands(&job->cx, job->train, &job->target);
+    ls_join_operands(&job->cx, job->eval, &job->target);
     ls_widen_scores(job->train, &job->target);
     job->train_problem = ls_problem_new(&job->cx, job->train, job->options->model, &job->target);
     job->eval_problem = ls_problem_new(&job->cx, job->eval, job->options->model, &job->target);

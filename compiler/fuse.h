@@ -38,10 +38,19 @@ struct LsFused {
     int first;                  /* operand of which only the first place along the reduced axes is
                                  * read; the results that are means are relative to it; 0: none */
     int split;                  /* axis along which results are parts (compiler/split.c) */
+    int joined, njoined;        /* operands joined .. joined + njoined - 1 are the parts of one over
+                                 * the whole space, along the axis that is walked innermost;
+                                 * statements name the first (codegen/join.c). njoined 0: none */
     int nstmt; LsStmt *stmt;
     LsFusedOut *out;            /* by result of the node; reduced results
                                  * have the reduced dims as 1 */
 };
+
+/* Operand k is a part of the joined one. */
+static inline bool ls_is_joined(const LsFused *f, int k)
+{
+    return k >= f->joined && k < f->joined + f->njoined;
+}
 
 /* An operand of a convolution or a product that is not read: the kernel computes its elements where
  * it packs them, by a body without reductions whose result 0 they are. */

@@ -76,6 +76,8 @@ typedef unsigned long uintptr_t;
  * behind its operands and results. LS_NUMBER4: a multiple of four, and the compiler knows. */
 #define LS_NUMBER(name, k) const int64_t name = (int64_t)ls_at[k]
 #define LS_NUMBER4(name, k) const int64_t name = (int64_t)ls_at[k] & ~INT64_C(3)
+#define LS_BELOW(i, end, a, b) ((int64_t)(i) < (int64_t)(end) ? (int64_t)(a) : (int64_t)(b))
+#define LS_WHOLE4(n) ((n) & ~INT64_C(3))
 
 /* Threads of a row, rows of threads: constants in a part, in a function that it calls the shape of
  * the block. */

@@ -44,6 +44,8 @@
  *                                  they are stored together, behind all that is read before
  *   LS_WITHIN(i, from, to) {}      done where i is at least `from` and below `to`; LS_WITHIN4: in
  *                                  LS_LANES4, of multiples of four
+ *   LS_BELOW(i, end, a, b)         a where i is below `end`, else b
+ *   LS_WHOLE4(n)                   n, a multiple of four
  *   LS_FOUR(v);  LS_GET4(v, x, at) before LS_LANES4: a place; there, once for each of the four: x[at] of
  *                                  real numbers, which are read together into that place of v's own
  *   LS_BYTES4(v);  LS_GET4B  LS_PUT4B      the same of arrays of uint8_t; a place for each of the two
@@ -78,6 +80,8 @@
 #define LS_ONCE(i, from, to) LS_LANES(i, from, to)
 #define LS_ONCE4(i, from, to) LS_LANES(i, from, to)
 #define LS_WITHIN4(i, from, to) LS_WITHIN(i, from, to)
+#define LS_BELOW(i, end, a, b) ((i) < (end) ? (a) : (b))
+#define LS_WHOLE4(n) (n)
 #define LS_PUT4(y, at, v) (y)[at] = (v)
 #define LS_FOUR(v) (void)0
 #define LS_GET4(v, x, at) (x)[at]

@@ -1,6 +1,7 @@
 /* tests/test_alternative.c -- alternatives of the zoo's kernels: which there are, and that each
  * gives the bits of the node whose results it makes. */
 #include "codegen/alternative.h"
+#include "codegen/join.h"
 #include "compiler/fuse.h"
 #include "compiler/pipeline.h"
 #include "scheduler/audit.h"
@@ -136,6 +137,7 @@ static const struct { const char *line, *flags; int64_t batch; uint32_t least; }
     {"unet --width=4 --depth=2 --classes=4 --size=20", "-O3", 2, 16},
     {"gpt --depth=1 --heads=2 --width=16 --context=16 --vocab=33 --dropout=0.1", "-O3", 2, 7},
     {"mlp --width=64 --depth=3", "-O2", 8, 3},
+    {"densenet121 --width=4 --classes=4 --size=32", "-O1", 2, 100},    /* with parts of operands */
 };
 enum { NNET = sizeof net / sizeof *net };
 
@@ -144,6 +146,7 @@ START_TEST(every_alternative_gives_the_bits_of_its_node)
     LsCtx cx = {.arena = ls_arena_new()};
     char flags[128], why[256];
     LsGraph *g = ls_alternatives(&cx, compiled(&cx, net[_i].line, net[_i].batch), &cpu);
+    ls_join_operands(&cx, g, &cpu);
     LsProblem *p = ls_problem_new(&cx, g, "test", &cpu);
     ck_assert_uint_ge(count_alternatives(g), net[_i].least);
     ck_assert_msg(ls_dag_check(&p->dag, why, sizeof why), "%s", why);
@@ -217,6 +220,39 @@ START_TEST(alternatives_add_nodes_and_change_none)
 }
 END_TEST
 
+/* Every parameter after a step, in a row. */
+static double *after_a_step(LsCtx *cx, const LsGraph *g, int64_t *n)
+{
+    LsRunGraph *r = ls_run_graph_new(cx, g, 4);
+    ck_assert_ptr_nonnull(r);
+    fill_inputs(r);
+    ls_run_graph_step(r);
+    *n = 0;
+    for (uint32_t k = 0; k < g->ngrad; k++)
+        *n += ls_count(ls_shape(g, g->grad[k].param));
+    double *all = ls_arena_alloc(cx->arena, (size_t)*n, sizeof *all);
+    for (uint32_t k = 0, at = 0; k < g->ngrad; k++)
+        for (int64_t i = 0; i < ls_count(ls_shape(g, g->grad[k].param)); i++)
+            all[at++] = ls_run_graph_get(r, g->grad[k].param, i);
+    ls_run_graph_free(r);
+    return all;
+}
+
+START_TEST(reading_parts_gives_the_bits_of_reading_the_whole)
+{
+    LsCtx cx = {.arena = ls_arena_new()};
+    LsGraph *g = compiled(&cx, net[NNET - 1].line, net[NNET - 1].batch);
+    int64_t n, m;
+    const double *whole = after_a_step(&cx, g, &n);
+    ck_assert_uint_ge(ls_join_operands(&cx, g, &cpu), 58);
+    const double *parts = after_a_step(&cx, g, &m);
+    ck_assert_int_eq(n, m);
+    for (int64_t i = 0; i < n; i++)
+        ck_assert_msg(whole[i] == parts[i], "element %d: %.9g and %.9g", (int)i, whole[i], parts[i]);
+    ls_arena_free(cx.arena);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("alternative");
@@ -225,6 +261,7 @@ int main(void)
     tcase_set_timeout(tc, 200);
     tcase_add_loop_test(tc, every_alternative_gives_the_bits_of_its_node, 0, NNET);
     tcase_add_test(tc, plans_that_run_alternatives_are_understood);
+    tcase_add_test(tc, reading_parts_gives_the_bits_of_reading_the_whole);
     tcase_add_loop_test(tc, alternatives_add_nodes_and_change_none, 0, NNET);
     return run_models("alternative", tc);
 }

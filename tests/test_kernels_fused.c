@@ -42,6 +42,28 @@ static int64_t part_index(const LsFused *f, const LsFusedOut *part, int64_t poin
                                         : (outside * part->length + at) * inside + point % inside;
 }
 
+/* The axis that the layout has side by side. */
+static int innermost(const LsFused *f)
+{
+    return f->layout == LS_LAST && f->space.rank >= 3 ? 1 : f->space.rank - 1;
+}
+
+/* What operand x is at that point; of parts, the one that has it. */
+static double operand_at(const Rig *r, LsNodeId n, int x, int64_t point)
+{
+    const LsFused *f = r->g->node[n.i].attr.fused.body;
+    if (!ls_is_joined(f, x))
+        return rig_get(r, ls_in(r->g, n, x),
+                       broadcast_index(&f->space, ls_in_shape(r->g, n, x), point));
+    LsFused part = {.space = f->space, .split = innermost(f)};
+    LsFusedOut at = {0};
+    for (int64_t index = -1;; x++, at.from += at.length) {
+        at.length = ls_in_shape(r->g, n, x)->dim[part.split];
+        if ((index = part_index(&part, &at, point)) >= 0)
+            return rig_get(r, ls_in(r->g, n, x), index);
+    }
+}
+
 static void check_body(Rig *r, LsNodeId n, double tolerance)
 {
     const LsFused *f = r->g->node[n.i].attr.fused.body;
@@ -58,10 +80,7 @@ static void check_body(Rig *r, LsNodeId n, double tolerance)
                 double x[6];
                 for (int c = 0; c < f->stmt[k].narg; c++) {
                     int a = f->stmt[k].arg[c];
-                    LsValueId in = a < 0 ? ls_in(r->g, n, ~a) : (LsValueId){0};
-                    x[c] = a >= 0
-                               ? s[a]
-                               : rig_get(r, in, broadcast_index(&f->space, ls_shape(r->g, in), p));
+                    x[c] = a >= 0 ? s[a] : operand_at(r, n, ~a, p);
                 }
                 s[k] = apply(f->stmt[k].op, x);
             }
@@ -277,6 +296,61 @@ START_TEST(test_results_are_stored_in_parts_along_any_axis)
 }
 END_TEST
 
+/* ---- an operand in parts ---- */
+/* relu(x * w + y) with y in parts, of which `alike` are as long as the second, in a space as wide as all;
+ * it is stored whole and in parts, or summed up. */
+static void joined(Rig *r, LsLayout layout, LsShape space, const int64_t length[], int n, uint32_t axes)
+{
+    enum { MOST = 20 };
+    Body *b = body_new(r, layout, space, axes);
+    int axis = innermost(&b->f);
+    LsValueId in[MOST + 2];
+    b->f.space.dim[axis] = 0;
+    for (int k = 0; k < n; k++) {
+        LsShape part = space;
+        part.dim[axis] = length[k];
+        in[1 + k] = rig_operand(r, LS_REAL, layout, part);
+        b->f.space.dim[axis] += length[k];
+    }
+    b->f.joined = 1;
+    b->f.njoined = n;
+    LsShape w = {.rank = space.rank, .dim = {1, 1, 1, 1}};
+    w.dim[axis] = b->f.space.dim[axis];
+    in[0] = rig_operand(r, LS_REAL, layout, b->f.space);
+    in[1 + n] = rig_operand(r, LS_REAL, LS_ROW, w);
+    int m = STMT(b, MUL, LS_REAL, IN(0), IN(1 + n)), s = STMT(b, ADD, LS_REAL, m, IN(1));
+    int c = STMT(b, RELU, LS_REAL, s), q = STMT(b, MUL, LS_REAL, s, IN(1));
+    b->f.split = axis;
+    b->out[0] = (LsFusedOut){.stmt = c, .reduce = axes != 0};
+    b->out[1] = (LsFusedOut){.stmt = q};
+    b->out[2] = (LsFusedOut){.stmt = c, .from = length[0],
+                             .length = b->f.space.dim[axis] - length[0]};
+    fused(r, b, (size_t)n + 2, in, 3, LS_REAL);
+}
+
+START_TEST(test_operands_are_read_in_parts)
+{
+    static const int64_t one[] = {8, 4}, alike[] = {12, 4, 4, 4}, wide[] = {64, 32, 32, 32, 32},
+                         mixed[] = {4, 4, 8, 8, 20}, ragged[] = {5, 3, 3, 1}, broad[] = {1024, 256};
+    Rig r;
+    rig_open(&r, real_bytes[_i]);
+    for (uint32_t axes = 0; axes < 16; axes += 13) {
+        joined(&r, LS_LAST, SHAPE(2, 1, 3, 5), one, 2, axes);
+        joined(&r, LS_LAST, SHAPE(2, 1, 3, 5), alike, 4, axes);
+        joined(&r, LS_LAST, SHAPE(2, 1, 17, 19), wide, 5, axes);
+        joined(&r, LS_LAST, SHAPE(2, 1, 7, 5), mixed, 5, axes);
+        joined(&r, LS_LAST, SHAPE(3, 1, 2, 2), ragged, 4, axes);
+        joined(&r, LS_LAST, SHAPE(2, 1, 4, 4), broad, 2, axes);
+        joined(&r, LS_LAST, SHAPE(1, 1, 1, 1), alike, 4, axes);
+    }
+    joined(&r, LS_LAST, SHAPE(2, 1, 9, 7), wide, 5, 15);            /* over the parts as well */
+    joined(&r, LS_ROW, SHAPE(2, 3, 4, 1), alike, 4, 0);
+    joined(&r, LS_ROW, SHAPE(31, 1), wide, 5, 1);
+    joined(&r, LS_ROW, SHAPE(31, 1), alike, 4, 2);
+    all_checked(&r, 2e-6);
+}
+END_TEST
+
 /* ---- mean and variance in one pass ---- */
 enum { CHANNELS = 24 };
 
@@ -428,6 +502,7 @@ int main(void)
     tcase_add_loop_test(t, test_a_scalar_space_and_a_literal_operand_work, 0, 2);
     tcase_add_loop_test(t, test_integers_and_bools_keep_their_types, 0, 2);
     tcase_add_loop_test(t, test_results_are_stored_in_parts_along_any_axis, 0, 2);
+    tcase_add_loop_test(t, test_operands_are_read_in_parts, 0, 2);
     tcase_add_loop_test(t, test_reductions_over_any_axes_in_either_layout, 0, 2);
     tcase_add_loop_test(t, test_long_reductions_are_cut_into_pieces, 0, 2);
     tcase_add_loop_test(t, test_mean_and_variance_of_channels_in_one_pass, 0, 2);

@@ -1,5 +1,5 @@
 /* codegen/kernels/body.c */
-#include "codegen/kernels/body.h"
+#include "codegen/kernels/joined.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static void operand(LsBody *b, int x)
     bool literal = value->kind == LS_V_CONST && value->data != NULL && ls_count(&value->shape) == 1;
     int level = ls_nest_level(b->nest, x);
     b->at[x] = level < 0 ? LS_AT_TOP : level < b->nest->naxis - 1 ? LS_AT_ROW : LS_AT_INNER;
-    b->load[x] = !literal && uses(b->f, x);
+    b->load[x] = !literal && uses(b->f, x);     /* of joined ones the first */
     b->arg[x] = literal ? constant(k, v) : ls_arena_printf(k->g->arena, "a%d", x);
 }
 
@@ -65,10 +65,13 @@ static void part_strides(const LsKernelText *k, const LsFused *f, int y,
 static LsNest *body_nest(const LsKernelText *k, const LsNode *node, const LsFused *f)
 {
     int nin = node->nin, nout = node->nout;
-    LsNest *n = ls_nest_new(k->g, &f->space, f->layout, nin + nout + 1);
+    bool joined = f->njoined > 0;
+    LsNest *n = ls_nest_new(k->g, &f->space, f->layout, nin + nout + joined + 1);
     int64_t stride[LS_MAX_RANK];
     int order[LS_MAX_RANK];
     for (int x = 0; x < nin; x++) {
+        if (ls_is_joined(f, x))
+            continue;
         ls_broadcast_strides(k->g, ls_in(k->g, k->n, x), &f->space, stride);
         for (int a = 0; a < f->space.rank && f->first > 0 && x == f->first; a++)
             stride[a] = f->axes >> a & 1 ? 0 : stride[a];
@@ -80,13 +83,15 @@ static LsNest *body_nest(const LsKernelText *k, const LsNode *node, const LsFuse
             part_strides(k, f, y, stride, &n->before[nin + y]);
         ls_nest_tensor(n, &f->space, f->layout, nin + y, stride);
     }
+    if (joined)
+        ls_joined_strides(k, n, nin + nout);
     ls_strides(&f->space, draws(f) ? LS_ROW : f->layout, stride);
-    ls_nest_tensor(n, &f->space, f->layout, nin + nout, stride);
+    ls_nest_tensor(n, &f->space, f->layout, nin + nout + joined, stride);
     ls_walk_order(&f->space, f->layout, order);
     bool parts = has_parts(f, nout);
     for (int a = 0; a < f->space.rank; a++) {
         n->reduced[a] = f->axes >> order[a] & 1;
-        n->alone[a] = parts && order[a] == f->split;
+        n->alone[a] = (parts && order[a] == f->split) || (joined && a == f->space.rank - 1);
     }
     ls_nest_merge(n);
     return n;
@@ -131,6 +136,9 @@ static bool in_fours(const LsBody *b, int x)
     return b->fours && b->load[x] && b->at[x] == LS_AT_INNER && operand_type(b, x) == LS_REAL;
 }
 
+/* ... and ahead. */
+static bool is_fetched(const LsBody *b, int x) { return b->group > 0 && in_fours(b, x); }
+
 int ls_body_streams(const LsBody *b, int axis)
 {
     int n = 0;
@@ -139,27 +147,43 @@ int ls_body_streams(const LsBody *b, int axis)
     return n;
 }
 
+static const char *place_of(const LsBody *b, int x)
+{
+    return ls_is_joined(b->f, x) ? ls_joined_at(b)
+                                 : ls_nest_offset(b->nest, x, 0, b->nest->naxis);
+}
+
+static const char *step_of(const LsBody *b, int x, int axis)
+{
+    return ls_is_joined(b->f, x)
+               ? ls_joined_step(b, axis)
+               : ls_arena_printf(b->nest->arena, "%" PRId64, b->nest->stride[x][axis]);
+}
+
 void ls_body_fetch(const LsBody *b, int axis, const char *g)
 {
+    if (ls_reads_joined(b))
+        ls_joined_pick(b);
     for (int x = 0; x < b->node->nin; x++)
         if (in_fours(b, x))
-            ls_emit_line(b->k->e, "LS_FETCH4(%d, a%d, x%d, %s, %" PRId64 ", %s);", b->group, x, x,
-                         ls_nest_offset(b->nest, x, 0, b->nest->naxis), b->nest->stride[x][axis],
-                         g);
+            ls_emit_line(b->k->e, "LS_FETCH4(%d, a%d, x%d, %s, %s, %s);", b->group, x, x,
+                         place_of(b, x), step_of(b, x, axis), g);
 }
 
 static const char *load_text(const LsBody *b, int x)
 {
     struct LsArena *a = b->nest->arena;
-    const char *at = ls_nest_offset(b->nest, x, 0, b->nest->naxis);
-    if (b->group > 0 && in_fours(b, x))
-        return ls_arena_printf(a, "LS_FETCHED4(a%d, x%d, %s)", x, x, at);
-    return ls_get_text(a, in_fours(b, x), ls_arena_printf(a, "a%d", x),
-                       ls_arena_printf(a, "x%d", x), at);
+    const char *array = ls_is_joined(b->f, x) ? ls_joined_array(b) : ls_arena_printf(a, "x%d", x);
+    if (is_fetched(b, x))
+        return ls_arena_printf(a, "LS_FETCHED4(a%d, %s, %s)", x, array, place_of(b, x));
+    return ls_get_text(a, in_fours(b, x), ls_arena_printf(a, "a%d", x), array, place_of(b, x));
 }
 
 void ls_body_load(const LsBody *b, LsLoadAt at)
 {
+    if (at == LS_AT_INNER && ls_reads_joined(b) && b->k->target->kind != LS_TARGET_CPU
+        && !is_fetched(b, b->f->joined))
+        ls_joined_pick(b);
     for (int x = 0; x < b->node->nin; x++)
         if (b->load[x] && b->at[x] == at)
             ls_emit_line(b->k->e, "const %s a%d = %s;", ls_ctype(operand_type(b, x)), x,
@@ -169,8 +193,10 @@ void ls_body_load(const LsBody *b, LsLoadAt at)
 void ls_body_declare(const LsBody *b)
 {
     for (int x = 0; x < b->node->nin; x++)
-        if (b->load[x])
+        if (b->load[x] && !ls_is_joined(b->f, x))
             ls_emit_operand(b->k, ls_arena_printf(b->k->g->arena, "x%d", x), x);
+    if (ls_reads_joined(b) && b->k->target->kind == LS_TARGET_CPU)
+        ls_joined_declare(b);
     for (int y = 0; y < b->node->nout; y++)
         if (!b->f->out[y].reduce)
             ls_emit_result(b->k, ls_arena_printf(b->k->g->arena, "y%d", y), y);
@@ -185,6 +211,8 @@ void ls_body_declare(const LsBody *b)
 void ls_body_rows(const LsBody *b)
 {
     ls_body_load(b, LS_AT_ROW);
+    if (ls_reads_joined(b) && b->k->target->kind == LS_TARGET_CPU)
+        ls_joined_fill(b);
 }
 
 /* The scalar $a or $b of a statement as a literal of its type. */

@@ -1,0 +1,177 @@
+/* codegen/join.c -- see the header. */
+#include "codegen/join.h"
+
+#include "codegen/alternative.h"
+#include "codegen/kernels/body.h"
+#include "codegen/kernels/joined.h"
+
+#include <string.h>
+
+typedef struct Join {
+    LsCtx *cx;
+    LsGraph *g;
+    const LsTarget *target;
+    bool *may;                  /* by node: a concatenation whose parts can be read instead */
+} Join;
+
+/* The concatenation that makes v, if it may go; or 0. */
+static uint32_t source(const Join *j, LsValueId v)
+{
+    uint32_t def = j->g->value[v.i].def.i;
+    return def != 0 && j->may[def] ? def : 0;
+}
+
+/* Its parts can be told by the index that is walked innermost, and lie as it would. */
+static bool is_plain(const Join *j, LsNodeId n)
+{
+    const LsGraph *g = j->g;
+    LsValueId y = ls_out(g, n, 0);
+    const LsShape *s = ls_shape(g, y);
+    int order[LS_MAX_RANK], axis = g->node[n.i].attr.axis.axis;
+    int64_t grain = j->target->kind == LS_TARGET_CPU ? 1 : 4;
+    ls_walk_order(s, g->value[y.i].layout, order);
+    bool plain = s->rank > 1 && order[s->rank - 1] == axis && ls_type(g, y) == LS_REAL;
+    for (int k = 0; k < g->node[n.i].nin; k++)
+        plain &= ls_in_shape(g, n, k)->dim[axis] % grain == 0
+            && (g->value[ls_in(g, n, k).i].layout == g->value[y.i].layout
+                || ls_layout_free(ls_in_shape(g, n, k)));
+    LsJoinedRun run[LS_JOINED_RUNS];
+    return plain && s->dim[axis] <= LS_JOINED_ROW
+        && ls_joined_runs(g, n, 0, g->node[n.i].nin, axis, run) <= LS_JOINED_RUNS;
+}
+
+/* FUSED node n reads v in one operand, and may read its parts there. */
+static bool takes_parts(const LsGraph *g, LsNodeId n, LsValueId v)
+{
+    const LsFused *f = g->node[n.i].op == LS_OP_FUSED ? g->node[n.i].attr.fused.body : NULL;
+    int at = -1;
+    for (int k = 0; k < g->node[n.i].nin; k++) {
+        if (ls_in(g, n, k).i == v.i && at >= 0)
+            return false;
+        at = ls_in(g, n, k).i == v.i ? k : at;
+    }
+    return f != NULL && ls_shape_same(&f->space, ls_shape(g, v)) && (f->first == 0 || f->first != at)
+        && (f->layout == g->value[v.i].layout || ls_layout_free(&f->space));
+}
+
+/* No reader but those that take parts, each of one concatenation alone. Alternatives do not count:
+ * they can go. */
+static void look_at_readers(Join *j)
+{
+    LsGraph *g = j->g;
+    for (uint32_t i = 1; i < g->nnode; i++) {
+        LsNodeId n = {i};
+        uint32_t first = 0;
+        for (int k = 0; k < g->node[i].nin && !ls_is_alternative(g, n); k++) {
+            LsValueId v = ls_in(g, n, k);
+            uint32_t from = source(j, v);
+            if (from != 0 && (first != 0 || !takes_parts(g, n, v)))
+                j->may[from] = false;
+            else if (from != 0)
+                first = from;
+        }
+    }
+    for (uint32_t i = 0; i < g->noutput; i++)
+        j->may[g->value[g->output[i].i].def.i] = false;
+    for (uint32_t i = 0; i < g->ngrad; i++)
+        j->may[g->value[g->grad[i].grad.i].def.i] = false;
+}
+
+/* In place of operand `at` node n gets those of the concatenation `from`, behind its others, which
+ * thereby have the same numbers however many there are: kernels share their texts. */
+static void read_parts(Join *j, LsNodeId n, int at, LsNodeId from)
+{
+    LsGraph *g = j->g;
+    LsNode *node = &g->node[n.i];
+    int own = node->nin - 1, parts = g->node[from.i].nin;
+    LsFused *f = ls_arena_alloc(j->cx->arena, 1, sizeof *f);
+    *f = *node->attr.fused.body;
+    f->joined = own;
+    f->njoined = parts;
+    f->first -= f->first > at;
+    f->stmt = ls_arena_alloc(j->cx->arena, (size_t)f->nstmt, sizeof *f->stmt);
+    memcpy(f->stmt, node->attr.fused.body->stmt, (size_t)f->nstmt * sizeof *f->stmt);
+    for (int s = 0; s < f->nstmt; s++)
+        for (int c = 0; c < f->stmt[s].narg; c++) {
+            int old = ~f->stmt[s].arg[c];
+            if (old >= at)
+                f->stmt[s].arg[c] = (int16_t)~(old == at ? own : old - 1);
+        }
+    uint32_t to = g->noperand;
+    g->operand = ls_arena_grow(g->arena, g->operand, to, to + (uint32_t)(own + parts),
+                               sizeof *g->operand, &g->cap_operand);
+    for (int k = 0; k <= own; k++)
+        if (k != at)
+            g->operand[g->noperand++] = ls_in(g, n, k);
+    for (int k = 0; k < parts; k++)
+        g->operand[g->noperand++] = ls_in(g, from, k);
+    node->in = to;
+    node->nin = (uint16_t)(own + parts);
+    node->attr.fused.body = f;
+}
+
+/* Alternatives that cannot take parts go, as do those whose sums would come in another order than
+ * those of what they stand for. */
+static void join_node(Join *j, LsNodeId n)
+{
+    LsGraph *g = j->g;
+    LsNode *node = &g->node[n.i];
+    LsNodeId from = {0};
+    int at = 0;
+    for (int k = 0; k < node->nin; k++) {
+        uint32_t of = source(j, ls_in(g, n, k));
+        if (of == 0)
+            continue;
+        if (from.i != 0 || !takes_parts(g, n, ls_in(g, n, k))) {
+            *node = (LsNode){.op = LS_OP_NOP};
+            return;
+        }
+        from.i = of;
+        at = k;
+    }
+    if (from.i != 0)
+        read_parts(j, n, at, from);
+}
+
+static bool adds_otherwise(const Join *j, LsNodeId n)
+{
+    const LsNode *node = &j->g->node[n.i];
+    bool reduces = false;
+    for (int k = 0; k < node->nout && node->op == LS_OP_FUSED; k++)
+        reduces |= node->attr.fused.body->out[k].reduce;
+    return reduces && ls_is_alternative(j->g, n)
+        && !ls_body_same_loops(&(LsKernelText){.g = j->g, .n = n, .target = j->target},
+                               &(LsKernelText){.g = j->g, .n = j->g->value[node->out].def,
+                                               .target = j->target});
+}
+
+/* An operand that is none: what nobody makes is a view of it (problem.c). */
+static uint32_t nothing(Join *j)
+{
+    LsGraph *g = j->g;
+    g->operand = ls_arena_grow(g->arena, g->operand, g->noperand, g->noperand + 1u,
+                               sizeof *g->operand, &g->cap_operand);
+    g->operand[g->noperand] = (LsValueId){0};
+    return g->noperand++;
+}
+
+uint32_t ls_join_operands(LsCtx *cx, LsGraph *g, const LsTarget *t)
+{
+    Join j = {.cx = cx, .g = g, .target = t};
+    uint32_t n = 0;
+    j.may = ls_arena_alloc(cx->arena, g->nnode, sizeof *j.may);
+    for (uint32_t i = 1; i < g->nnode; i++)
+        j.may[i] = g->node[i].op == LS_OP_CONCAT && is_plain(&j, (LsNodeId){i});
+    look_at_readers(&j);
+    for (uint32_t i = 1; i < g->nnode; i++)
+        n += j.may[i];
+    for (uint32_t i = 1; n > 0 && i < g->nnode; i++)
+        join_node(&j, (LsNodeId){i});
+    for (uint32_t i = 1; n > 0 && i < g->nnode; i++)
+        if (adds_otherwise(&j, (LsNodeId){i}))
+            g->node[i] = (LsNode){.op = LS_OP_NOP};
+    for (uint32_t i = 1; i < g->nnode; i++)
+        if (j.may[i])
+            g->node[i] = (LsNode){.op = LS_OP_NOP, .in = nothing(&j)};
+    return n;
+}

@@ -1,0 +1,17 @@
+/* codegen/join.h -- FUSED kernels read the parts of a concatenation themselves.
+ *
+ * Where nobody but FUSED kernels reads a concatenation of channels that lie side by side, each of
+ * them can find a channel in the operand that has it (codegen/kernels/joined.h), and the
+ * concatenation need not be made: in a DenseNet, whose layers read all layers before, those are
+ * most of the memory. */
+#ifndef LS_CODEGEN_JOIN_H
+#define LS_CODEGEN_JOIN_H
+
+#include "codegen/target.h"
+#include "compiler/graph.h"
+
+/* Changes g, after ls_alternatives: concatenations that are no longer needed become NOP, as do
+ * alternatives that would need one. How many concatenations. */
+uint32_t ls_join_operands(LsCtx *cx, LsGraph *g, const LsTarget *t);
+
+#endif
