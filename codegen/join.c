@@ -36,21 +36,25 @@ static bool is_plain(const Join *j, LsNodeId n)
             && (g->value[ls_in(g, n, k).i].layout == g->value[y.i].layout
                 || ls_layout_free(ls_in_shape(g, n, k)));
     LsJoinedRun run[LS_JOINED_RUNS];
-    return plain && s->dim[axis] <= LS_JOINED_ROW
+    return plain && s->dim[axis] <= LS_JOINED_ROW && g->node[n.i].nin <= LS_JOINED_PARTS
         && ls_joined_runs(g, n, 0, g->node[n.i].nin, axis, run) <= LS_JOINED_RUNS;
 }
 
-/* FUSED node n reads v in one operand, and may read its parts there. */
+/* FUSED node n reads the concatenation v in one operand, and walks it so that it may read the parts
+ * there. */
 static bool takes_parts(const LsGraph *g, LsNodeId n, LsValueId v)
 {
     const LsFused *f = g->node[n.i].op == LS_OP_FUSED ? g->node[n.i].attr.fused.body : NULL;
-    int at = -1;
+    int at = -1, order[LS_MAX_RANK], axis = g->node[g->value[v.i].def.i].attr.axis.axis;
     for (int k = 0; k < g->node[n.i].nin; k++) {
         if (ls_in(g, n, k).i == v.i && at >= 0)
             return false;
         at = ls_in(g, n, k).i == v.i ? k : at;
     }
-    return f != NULL && ls_shape_same(&f->space, ls_shape(g, v)) && (f->first == 0 || f->first != at)
+    if (f == NULL || !ls_shape_same(&f->space, ls_shape(g, v)) || (f->first > 0 && f->first == at))
+        return false;
+    ls_walk_order(&f->space, f->layout, order);
+    return order[f->space.rank - 1] == axis
         && (f->layout == g->value[v.i].layout || ls_layout_free(&f->space));
 }
 

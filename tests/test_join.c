@@ -81,6 +81,21 @@ START_TEST(what_is_needed_as_a_whole_is_made)
 }
 END_TEST
 
+/* A single pixel has one order of elements and two names for it; the kernel walks by its own. */
+START_TEST(what_is_walked_along_another_axis_is_made)
+{
+    for (int layout = LS_ROW; layout <= LS_LAST; layout++) {
+        graph_open();
+        LsValueId c = CONCAT(1, given("x", SHAPE(2, 8, 1, 1)), given("y", SHAPE(2, 4, 1, 1)));
+        LsValueId e = map(LS_OP_EXP, c);
+        for (uint32_t i = 1; i < g->nvalue; i++)
+            g->value[i].layout = (LsLayout)layout;
+        ck_assert_uint_eq(JOIN(&cpu, e), 0);
+        graph_close();
+    }
+}
+END_TEST
+
 START_TEST(a_kernel_reads_the_parts_of_one_concatenation)
 {
     graph_open();
@@ -124,6 +139,7 @@ int main(void)
     const TTest *const test[] = {
         kernels_get_the_parts_in_place_of_the_whole,
         what_is_needed_as_a_whole_is_made,
+        what_is_walked_along_another_axis_is_made,
         a_kernel_reads_the_parts_of_one_concatenation,
         parts_are_such_that_an_index_finds_its_own_soon,
     };

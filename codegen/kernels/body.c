@@ -26,7 +26,8 @@ static void operand(LsBody *b, int x)
     const LsKernelText *k = b->k;
     LsValueId v = ls_in(k->g, k->n, x);
     const LsValue *value = &k->g->value[v.i];
-    bool literal = value->kind == LS_V_CONST && value->data != NULL && ls_count(&value->shape) == 1;
+    bool literal = value->kind == LS_V_CONST && value->data != NULL && ls_count(&value->shape) == 1
+        && !ls_is_joined(b->f, x);
     int level = ls_nest_level(b->nest, x);
     b->at[x] = level < 0 ? LS_AT_TOP : level < b->nest->naxis - 1 ? LS_AT_ROW : LS_AT_INNER;
     b->load[x] = !literal && uses(b->f, x);     /* of joined ones the first */

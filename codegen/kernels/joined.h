@@ -11,6 +11,7 @@
 enum {
     LS_JOINED_RUNS = 4,         /* that an index is compared with, at most */
     LS_JOINED_ROW = 8192,       /* elements, at most: a row has room on the stack */
+    LS_JOINED_PARTS = 192,      /* at most: a GPU's kernels have LS_CUDA_ARGS arguments */
 };
 
 /* Operands first .. first + n - 1 of a node, each of `length` indices, the first from `from` on. */
