@@ -42,15 +42,6 @@ typedef struct Search {
     Found *found; uint32_t nfound, cap;     /* by rising node */
 } Search;
 
-/* The value whose bytes v is a view of. */
-static LsValueId viewed(const LsGraph *g, LsValueId v)
-{
-    while (g->value[v.i].def.i != 0
-           && ls_op[g->node[g->value[v.i].def.i].op]->kernel == LS_K_VIEW)
-        v = ls_in(g, g->value[v.i].def, 0);
-    return v;
-}
-
 /* ---- layer norms ---- */
 
 /* y = (x - mean) * invstd * scale + bias, as the kernel writes it: pointwise once the statistics
@@ -206,7 +197,7 @@ static bool reduces(const LsFused *f, int nout)
 static bool too_late(const Search *s, const Found *a)
 {
     for (int k = 0; k < a->nin; k++) {
-        LsValueId v = viewed(s->g, a->in[k]);
+        LsValueId v = ls_viewed(s->g, a->in[k]);
         if (s->writer[v.i] != 0 && s->writer[v.i] < a->of)
             return true;
     }
@@ -349,7 +340,7 @@ static void search_operand(Search *s, uint32_t n, int k)
     LsComputed c = {.operand = k};
     bool product = ls_op[g->node[n].op]->kernel == LS_K_MATMUL;
     c.times = (product ? ls_matmul_computes : ls_conv_computes)(g, id, k, &c.axis);
-    LsValueId read = ls_in(g, id, k), v = product ? viewed(g, read) : read;
+    LsValueId read = ls_in(g, id, k), v = product ? ls_viewed(g, read) : read;
     const LsShape *shape = ls_shape(g, v);
     if (c.times == 0 || !fits(s, v, shape) || ls_type(g, v) != LS_REAL
         || draws(g, v))

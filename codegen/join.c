@@ -21,6 +21,13 @@ static uint32_t source(const Join *j, LsValueId v)
     return def != 0 && j->may[def] ? def : 0;
 }
 
+/* What a step updates may be another by the time that a kernel reads it. */
+static bool is_updated(const LsGraph *g, LsValueId v)
+{
+    LsValueKind kind = g->value[ls_viewed(g, v).i].kind;
+    return kind == LS_V_PARAM || kind == LS_V_STATE;
+}
+
 /* Its parts can be told by the index that is walked innermost, and lie as it would. */
 static bool is_plain(const Join *j, LsNodeId n)
 {
@@ -32,7 +39,7 @@ static bool is_plain(const Join *j, LsNodeId n)
     ls_walk_order(s, g->value[y.i].layout, order);
     bool plain = s->rank > 1 && order[s->rank - 1] == axis && ls_type(g, y) == LS_REAL;
     for (int k = 0; k < g->node[n.i].nin; k++)
-        plain &= ls_in_shape(g, n, k)->dim[axis] % grain == 0
+        plain &= ls_in_shape(g, n, k)->dim[axis] % grain == 0 && !is_updated(g, ls_in(g, n, k))
             && (g->value[ls_in(g, n, k).i].layout == g->value[y.i].layout
                 || ls_layout_free(ls_in_shape(g, n, k)));
     LsJoinedRun run[LS_JOINED_RUNS];

@@ -157,6 +157,14 @@ int64_t ls_const_int_at(const LsGraph *g, LsValueId v, int64_t i)
     return c->type == LS_I64 ? ((const int64_t *)c->data)[i] : (int64_t)ls_const_at(g, v, i);
 }
 
+LsValueId ls_viewed(const LsGraph *g, LsValueId v)
+{
+    for (LsNodeId def; (def = g->value[v.i].def).i != 0 && g->node[def.i].op != LS_OP_NOP
+                       && ls_op[g->node[def.i].op]->kernel == LS_K_VIEW;)
+        v = ls_in(g, def, 0);
+    return v;
+}
+
 LsValueId ls_reshape(LsCtx *cx, LsGraph *g, LsValueId v, const LsShape *to)
 {
     if (ls_shape_same(ls_shape(g, v), to))

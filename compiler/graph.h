@@ -93,6 +93,9 @@ int ls_type_bytes(LsType t, int real_bytes);            /* real_bytes: 4, or 8
 int64_t ls_value_bytes(const LsGraph *g, LsValueId v, int real_bytes);
 int64_t ls_state_bytes(const LsGraph *g, LsValueId v, int real_bytes);  /* and of what lies behind */
 
+/* The value whose bytes v is a view of; v itself where it is none. */
+LsValueId ls_viewed(const LsGraph *g, LsValueId v);
+
 /* Constant's element i as double / int64 (logical row-major index). */
 double ls_const_at(const LsGraph *g, LsValueId v, int64_t i);
 int64_t ls_const_int_at(const LsGraph *g, LsValueId v, int64_t i);

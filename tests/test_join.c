@@ -96,6 +96,20 @@ START_TEST(what_is_walked_along_another_axis_is_made)
 }
 END_TEST
 
+/* A kernel of the backward part would find the parameter as the step has left it. */
+START_TEST(what_is_updated_is_not_read_late)
+{
+    for (int view = 0; view < 2; view++) {
+        graph_open();
+        LsValueId p = param("p", view ? SHAPE(8) : SHAPE(2, 4)), x = given("x", SHAPE(2, 8));
+        if (view)
+            p = ls_append1(&cx, g, LS_OP_RESHAPE, p, &(LsAttr){.shape = {SHAPE(2, 4)}});
+        ck_assert_uint_eq(JOIN(&cpu, map(LS_OP_EXP, CONCAT(1, x, p))), 0);
+        graph_close();
+    }
+}
+END_TEST
+
 START_TEST(a_kernel_reads_the_parts_of_one_concatenation)
 {
     graph_open();
@@ -140,6 +154,7 @@ int main(void)
         kernels_get_the_parts_in_place_of_the_whole,
         what_is_needed_as_a_whole_is_made,
         what_is_walked_along_another_axis_is_made,
+        what_is_updated_is_not_read_late,
         a_kernel_reads_the_parts_of_one_concatenation,
         parts_are_such_that_an_index_finds_its_own_soon,
     };

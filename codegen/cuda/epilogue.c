@@ -21,14 +21,6 @@ static bool is_view(const LsGraph *g, LsNodeId n)
     return n.i != 0 && g->node[n.i].op != LS_OP_NOP && ls_op[g->node[n.i].op]->kernel == LS_K_VIEW;
 }
 
-/* The value whose bytes v is a view of. */
-static LsValueId root(const LsGraph *g, LsValueId v)
-{
-    while (is_view(g, g->value[v.i].def))
-        v = ls_in(g, g->value[v.i].def, 0);
-    return v;
-}
-
 static void count_readers(LsCtx *cx, Search *s)
 {
     const LsGraph *g = s->g;
@@ -36,18 +28,18 @@ static void count_readers(LsCtx *cx, Search *s)
     s->shown = ls_arena_alloc(cx->arena, g->nvalue, sizeof *s->shown);
     for (uint32_t i = 1; i < g->nnode; i++)
         for (int k = 0; k < g->node[i].nin && !is_view(g, (LsNodeId){i}); k++)
-            s->readers[root(g, ls_in(g, (LsNodeId){i}, k)).i]++;
+            s->readers[ls_viewed(g, ls_in(g, (LsNodeId){i}, k)).i]++;
     for (uint32_t k = 0; k < g->noutput; k++)
-        s->shown[root(g, g->output[k]).i] = true;
+        s->shown[ls_viewed(g, g->output[k]).i] = true;
     for (uint32_t k = 0; k < g->ngrad; k++)
-        s->shown[root(g, g->grad[k].grad).i] = true;
-    s->shown[root(g, g->loss).i] = true;
+        s->shown[ls_viewed(g, g->grad[k].grad).i] = true;
+    s->shown[ls_viewed(g, g->loss).i] = true;
 }
 
 /* The product that makes v, untouched so far; none: another node does. */
 static LsNodeId product_behind(const Search *s, LsValueId v)
 {
-    LsNodeId n = s->g->value[root(s->g, v).i].def;
+    LsNodeId n = s->g->value[ls_viewed(s->g, v).i].def;
     bool is = n.i != 0 && s->g->node[n.i].op == LS_OP_MATMUL && s->g->node[n.i].nout == 1
               && s->then[n.i] == LS_THEN_NOTHING;
     return is ? n : (LsNodeId){0};
@@ -77,7 +69,7 @@ static void try_activation(Search *s, LsNodeId f, const LsStmt *st)
 {
     const LsGraph *g = s->g;
     LsNodeId product = product_behind(s, ls_in(g, f, 0));
-    LsValueId x = root(g, ls_in(g, f, 0));
+    LsValueId x = ls_viewed(g, ls_in(g, f, 0));
     if (product.i == 0 || !point_by_point(g, f, 0) || s->shown[x.i])
         return;
     if (st->op == LS_OP_RELU && s->readers[x.i] == 1)
@@ -93,7 +85,7 @@ static void try_slope(Search *s, LsNodeId f)
 {
     const LsGraph *g = s->g;
     LsNodeId product = product_behind(s, ls_in(g, f, 0));
-    LsValueId dy = root(g, ls_in(g, f, 0)), x = ls_in(g, f, 1);
+    LsValueId dy = ls_viewed(g, ls_in(g, f, 0)), x = ls_in(g, f, 1);
     if (product.i == 0 || s->readers[dy.i] != 1 || s->shown[dy.i] || !point_by_point(g, f, 0)
         || !point_by_point(g, f, 1) || g->node[product.i].nin != 2 || !aux_fits(g, product)
         || g->value[x.i].def.i >= product.i)
@@ -111,9 +103,9 @@ static LsThen factor_of(const LsGraph *g, LsNodeId n, LsValueId x)
     int64_t last = shape->dim[shape->rank - 1], rows = ls_count(shape) / last;
     if (g->node[n.i].nin != 2 || p.naxis > 0 || at->alpha != 1 || rows != p.depth)
         return LS_THEN_NOTHING;
-    if (root(g, ls_in(g, n, 1)).i == root(g, x).i && !at->trans_b && p.n == last)
+    if (ls_viewed(g, ls_in(g, n, 1)).i == ls_viewed(g, x).i && !at->trans_b && p.n == last)
         return LS_THEN_SUM_B;
-    if (root(g, ls_in(g, n, 0)).i == root(g, x).i && at->trans_a && p.m == last)
+    if (ls_viewed(g, ls_in(g, n, 0)).i == ls_viewed(g, x).i && at->trans_a && p.m == last)
         return LS_THEN_SUM_A;
     return LS_THEN_NOTHING;
 }
