@@ -30,6 +30,7 @@ typedef struct LsCandidates {
     LsArena *arena;             /* of the candidates; prob->arena is renewed while evaluating */
     LsCand *cand; uint32_t n, room;         /* by rising cost, so by falling peak per strategy */
     LsLive *live;
+    bool no_turn;               /* the graph has no backward part */
     uint32_t since;             /* evaluations since prob->arena was renewed */
     uint64_t *seen; uint32_t nseen, seen_room;      /* open addressing; 0: free */
 } LsCandidates;
@@ -69,8 +70,8 @@ void ls_candidates_offer_moved(LsCandidates *pool, LsProb *p, const LsSeq *seq,
                                const char *strategy);
 
 /* The plan of a candidate: packed quickly, and if that takes more than `good` bytes, with more
- * effort and in other orders of its runs (0: all there is). What has been found before stays, and
- * what fits in some bytes fits in more, whatever is asked first. */
+ * effort and in other orders of its runs (0: all there is), unless that is hopeless. What has been
+ * found before stays, and what fits in some bytes fits in more, whatever is asked first. */
 const LsPlan *ls_candidates_plan(LsCandidates *pool, LsCand *cand, int64_t good);
 
 #endif
