@@ -175,6 +175,19 @@ static bool price(LsJob *job)
     return true;
 }
 
+/* Concatenations that hints name are made, so that there is something to keep or to forget. */
+static void join_operands(LsJob *job, LsGraph *g)
+{
+    const LsList *keep = &job->options->keep, *forget = &job->options->forget;
+    uint32_t n = 0;
+    const char **made = ls_arena_alloc(job->cx.arena, (size_t)(keep->n + forget->n), sizeof *made);
+    for (int k = 0; k < keep->n; k++)
+        made[n++] = keep->item[k];
+    for (int k = 0; k < forget->n; k++)
+        made[n++] = forget->item[k];
+    ls_join_operands(&job->cx, g, &job->target, made, n);
+}
+
 static bool build_graphs(LsJob *job)
 {
     job->pipeline.import.training = true;
@@ -207,8 +220,8 @@ static bool build_graphs(LsJob *job)
     ls_conv_fuse_gradients(&job->cx, job->train, &job->target);
     if (!job->options->no_alternatives)
         job->train = ls_alternatives(&job->cx, job->train, &job->target);
-    ls_join_operands(&job->cx, job->train, &job->target);
-    ls_join_operands(&job->cx, job->eval, &job->target);
+    join_operands(job, job->train);
+    join_operands(job, job->eval);
     ls_widen_scores(job->train, &job->target);
     job->train_problem = ls_problem_new(&job->cx, job->train, job->options->model, &job->target);
     job->eval_problem = ls_problem_new(&job->cx, job->eval, job->options->model, &job->target);

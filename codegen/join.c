@@ -5,6 +5,7 @@
 #include "codegen/kernels/body.h"
 #include "codegen/kernels/joined.h"
 
+#include <fnmatch.h>
 #include <string.h>
 
 typedef struct Join {
@@ -166,13 +167,25 @@ static uint32_t nothing(Join *j)
     return g->noperand++;
 }
 
-uint32_t ls_join_operands(LsCtx *cx, LsGraph *g, const LsTarget *t)
+/* Somebody asks for it by its name. */
+static bool is_named(const LsGraph *g, LsNodeId n, const char *const *glob, uint32_t nglob)
+{
+    const char *name[] = {g->value[ls_out(g, n, 0).i].name, g->node[n.i].name};
+    bool named = false;
+    for (uint32_t k = 0; k < 2 * nglob; k++)
+        named |= name[k % 2] != NULL && fnmatch(glob[k / 2], name[k % 2], 0) == 0;
+    return named;
+}
+
+uint32_t ls_join_operands(LsCtx *cx, LsGraph *g, const LsTarget *t, const char *const *made,
+                          uint32_t nmade)
 {
     Join j = {.cx = cx, .g = g, .target = t};
     uint32_t n = 0;
     j.may = ls_arena_alloc(cx->arena, g->nnode, sizeof *j.may);
     for (uint32_t i = 1; i < g->nnode; i++)
-        j.may[i] = g->node[i].op == LS_OP_CONCAT && is_plain(&j, (LsNodeId){i});
+        j.may[i] = g->node[i].op == LS_OP_CONCAT && is_plain(&j, (LsNodeId){i})
+            && !is_named(g, (LsNodeId){i}, made, nmade);
     look_at_readers(&j);
     for (uint32_t i = 1; i < g->nnode; i++)
         n += j.may[i];

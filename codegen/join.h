@@ -11,7 +11,9 @@
 #include "compiler/graph.h"
 
 /* Changes g, after ls_alternatives: concatenations that are no longer needed become NOP, as do
- * alternatives that would need one. How many concatenations. */
-uint32_t ls_join_operands(LsCtx *cx, LsGraph *g, const LsTarget *t);
+ * alternatives that would need one. How many concatenations. made: globs over names of values and
+ * nodes, of those that are made all the same. */
+uint32_t ls_join_operands(LsCtx *cx, LsGraph *g, const LsTarget *t, const char *const *made,
+                          uint32_t nmade);
 
 #endif

@@ -146,7 +146,7 @@ START_TEST(every_alternative_gives_the_bits_of_its_node)
     LsCtx cx = {.arena = ls_arena_new()};
     char flags[128], why[256];
     LsGraph *g = ls_alternatives(&cx, compiled(&cx, net[_i].line, net[_i].batch), &cpu);
-    ls_join_operands(&cx, g, &cpu);
+    ls_join_operands(&cx, g, &cpu, NULL, 0);
     LsProblem *p = ls_problem_new(&cx, g, "test", &cpu);
     ck_assert_uint_ge(count_alternatives(g), net[_i].least);
     ck_assert_msg(ls_dag_check(&p->dag, why, sizeof why), "%s", why);
@@ -244,7 +244,7 @@ START_TEST(reading_parts_gives_the_bits_of_reading_the_whole)
     LsGraph *g = compiled(&cx, net[NNET - 1].line, net[NNET - 1].batch);
     int64_t n, m;
     const double *whole = after_a_step(&cx, g, &n);
-    ck_assert_uint_ge(ls_join_operands(&cx, g, &cpu), 42);      /* all but of single pixels */
+    ck_assert_uint_ge(ls_join_operands(&cx, g, &cpu, NULL, 0), 42);      /* all but of single pixels */
     const double *parts = after_a_step(&cx, g, &m);
     ck_assert_int_eq(n, m);
     for (int64_t i = 0; i < n; i++)

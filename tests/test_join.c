@@ -29,7 +29,7 @@ static uint32_t join(const LsTarget *t, uint32_t n, const LsValueId out[])
     g->output = output;
     g->noutput = n;
     ck_assert(ls_fuse(&cx, g));
-    uint32_t before = count_op(LS_OP_CONCAT), went = ls_join_operands(&cx, g, t);
+    uint32_t before = count_op(LS_OP_CONCAT), went = ls_join_operands(&cx, g, t, NULL, 0);
     ck_assert_uint_eq(count_op(LS_OP_CONCAT), before - went);
     return went;
 }
@@ -110,6 +110,23 @@ START_TEST(what_is_updated_is_not_read_late)
 }
 END_TEST
 
+START_TEST(what_is_asked_for_by_name_is_made)
+{
+    static const char *const glob[] = {"z", "a*"};
+    for (int n = 1; n <= 2; n++) {
+        graph_open();
+        LsValueId c = CONCAT(1, given("x", SHAPE(2, 4)), given("y", SHAPE(2, 4)));
+        g->value[c.i].name = "ab";
+        output[0] = map(LS_OP_EXP, c);
+        g->output = output;
+        g->noutput = 1;
+        ck_assert(ls_fuse(&cx, g));
+        ck_assert_uint_eq(ls_join_operands(&cx, g, &cpu, glob, n), n == 1);
+        graph_close();
+    }
+}
+END_TEST
+
 START_TEST(a_kernel_reads_the_parts_of_one_concatenation)
 {
     graph_open();
@@ -155,6 +172,7 @@ int main(void)
         what_is_needed_as_a_whole_is_made,
         what_is_walked_along_another_axis_is_made,
         what_is_updated_is_not_read_late,
+        what_is_asked_for_by_name_is_made,
         a_kernel_reads_the_parts_of_one_concatenation,
         parts_are_such_that_an_index_finds_its_own_soon,
     };
