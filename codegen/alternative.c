@@ -185,14 +185,6 @@ static LsGraph with_node(LsCtx *cx, const LsGraph *g, const Found *a)
     return t;
 }
 
-static bool reduces(const LsFused *f, int nout)
-{
-    for (int k = 0; k < nout; k++)
-        if (f->out[k].reduce)
-            return true;
-    return false;
-}
-
 /* Does it read a weight or a statistic that an earlier node has updated? */
 static bool too_late(const Search *s, const Found *a)
 {
@@ -229,7 +221,7 @@ static bool worth(const Search *s, const Found *a, const LsValueSet *set)
     double reader = cost_of(s, s->g, of), own = cost_of(s, &t, at);
     if (own > reader + DEAR * makers && own > reader * LITTLE)
         return false;
-    if (a->computed != NULL || !reduces(a->body, s->g->node[of.i].nout))
+    if (a->computed != NULL || !ls_reduces(a->body, s->g->node[of.i].nout))
         return true;
     return ls_body_same_loops(&(LsKernelText){.g = s->g, .n = of, .target = &s->target},
                               &(LsKernelText){.g = &t, .n = at, .target = &s->target});

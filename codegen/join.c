@@ -2,8 +2,8 @@
 #include "codegen/join.h"
 
 #include "codegen/alternative.h"
-#include "codegen/kernels/body.h"
 #include "codegen/kernels/joined.h"
+#include "codegen/merge.h"
 
 #include <fnmatch.h>
 #include <string.h>
@@ -35,10 +35,10 @@ static bool is_plain(const Join *j, LsNodeId n)
     const LsGraph *g = j->g;
     LsValueId y = ls_out(g, n, 0);
     const LsShape *s = ls_shape(g, y);
-    int order[LS_MAX_RANK], axis = g->node[n.i].attr.axis.axis;
+    int axis = g->node[n.i].attr.axis.axis;
     int64_t grain = j->target->kind == LS_TARGET_CPU ? 1 : 4;
-    ls_walk_order(s, g->value[y.i].layout, order);
-    bool plain = s->rank > 1 && order[s->rank - 1] == axis && ls_type(g, y) == LS_REAL;
+    bool plain = s->rank > 1 && ls_innermost(s, g->value[y.i].layout) == axis
+        && ls_type(g, y) == LS_REAL;
     for (int k = 0; k < g->node[n.i].nin; k++)
         plain &= ls_in_shape(g, n, k)->dim[axis] % grain == 0 && !is_updated(g, ls_in(g, n, k))
             && (g->value[ls_in(g, n, k).i].layout == g->value[y.i].layout
@@ -52,8 +52,8 @@ static bool is_plain(const Join *j, LsNodeId n)
  * there. */
 static bool takes_parts(const LsGraph *g, LsNodeId n, LsValueId v)
 {
-    const LsFused *f = g->node[n.i].op == LS_OP_FUSED ? g->node[n.i].attr.fused.body : NULL;
-    int at = -1, order[LS_MAX_RANK], axis = g->node[g->value[v.i].def.i].attr.axis.axis;
+    const LsFused *f = ls_body_of(g, n);
+    int at = -1;
     for (int k = 0; k < g->node[n.i].nin; k++) {
         if (ls_in(g, n, k).i == v.i && at >= 0)
             return false;
@@ -61,8 +61,7 @@ static bool takes_parts(const LsGraph *g, LsNodeId n, LsValueId v)
     }
     if (f == NULL || !ls_shape_same(&f->space, ls_shape(g, v)) || (f->first > 0 && f->first == at))
         return false;
-    ls_walk_order(&f->space, f->layout, order);
-    return order[f->space.rank - 1] == axis
+    return ls_innermost(&f->space, f->layout) == g->node[g->value[v.i].def.i].attr.axis.axis
         && (f->layout == g->value[v.i].layout || ls_layout_free(&f->space));
 }
 
@@ -122,8 +121,7 @@ static void read_parts(Join *j, LsNodeId n, int at, LsNodeId from)
     node->attr.fused.body = f;
 }
 
-/* Alternatives that cannot take parts go, as do those whose sums would come in another order than
- * those of what they stand for. */
+/* Where it reads one that goes; an alternative that cannot take parts goes, too. */
 static void join_node(Join *j, LsNodeId n)
 {
     LsGraph *g = j->g;
@@ -145,13 +143,12 @@ static void join_node(Join *j, LsNodeId n)
         read_parts(j, n, at, from);
 }
 
+/* An alternative whose sums come in another order than those of what it stands for. */
 static bool adds_otherwise(const Join *j, LsNodeId n)
 {
     const LsNode *node = &j->g->node[n.i];
-    bool reduces = false;
-    for (int k = 0; k < node->nout && node->op == LS_OP_FUSED; k++)
-        reduces |= node->attr.fused.body->out[k].reduce;
-    return reduces && ls_is_alternative(j->g, n)
+    const LsFused *f = ls_body_of(j->g, n);
+    return f != NULL && ls_reduces(f, node->nout) && ls_is_alternative(j->g, n)
         && !ls_body_same_loops(&(LsKernelText){.g = j->g, .n = n, .target = j->target},
                                &(LsKernelText){.g = j->g, .n = j->g->value[node->out].def,
                                                .target = j->target});
@@ -189,13 +186,13 @@ uint32_t ls_join_operands(LsCtx *cx, LsGraph *g, const LsTarget *t, const char *
     look_at_readers(&j);
     for (uint32_t i = 1; i < g->nnode; i++)
         n += j.may[i];
-    for (uint32_t i = 1; n > 0 && i < g->nnode; i++)
-        join_node(&j, (LsNodeId){i});
-    for (uint32_t i = 1; n > 0 && i < g->nnode; i++)
-        if (adds_otherwise(&j, (LsNodeId){i}))
-            g->node[i] = (LsNode){.op = LS_OP_NOP};
+    if (n == 0)
+        return 0;
     for (uint32_t i = 1; i < g->nnode; i++)
-        if (j.may[i])
-            g->node[i] = (LsNode){.op = LS_OP_NOP, .in = nothing(&j)};
+        join_node(&j, (LsNodeId){i});
+    uint32_t none = nothing(&j);
+    for (uint32_t i = 1; i < g->nnode; i++)
+        if (j.may[i] || adds_otherwise(&j, (LsNodeId){i}))
+            g->node[i] = (LsNode){.op = LS_OP_NOP, .in = none};
     return n;
 }

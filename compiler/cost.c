@@ -132,18 +132,10 @@ static LsCostClass move_class(LsOpCode op)
                                                             : LS_COST_PAD;
 }
 
-static bool reduces(const LsNode *node)
-{
-    for (int k = 0; k < node->nout; k++)
-        if (node->attr.fused.body->out[k].reduce)
-            return true;
-    return false;
-}
-
 static LsCostClass fused_class(const LsNode *node)
 {
     const LsFused *body = node->attr.fused.body;
-    if (reduces(node))
+    if (ls_reduces(body, node->nout))
         return LS_COST_REDUCE;
     for (int k = 0; k < body->nstmt; k++)
         if (is_slow(body->stmt[k].op))

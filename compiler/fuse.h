@@ -46,6 +46,15 @@ struct LsFused {
                                  * have the reduced dims as 1 */
 };
 
+/* Some of the node's nout results is a reduction. */
+static inline bool ls_reduces(const LsFused *f, int nout)
+{
+    for (int k = 0; k < nout; k++)
+        if (f->out[k].reduce)
+            return true;
+    return false;
+}
+
 /* Operand k is a part of the joined one. */
 static inline bool ls_is_joined(const LsFused *f, int k)
 {

@@ -13,7 +13,7 @@ LsCandidates *ls_candidates_new(LsArena *arena, LsProb *p)
     *pool = (LsCandidates){.prob = p, .arena = arena};
     p->arena = ls_arena_new();
     pool->live = ls_live_new(p);
-    pool->no_turn = !ls_turn_mark(p, ls_arena_alloc(p->arena, p->n + 1u, sizeof(bool)));
+    pool->has_turn = ls_turn_mark(p, ls_arena_alloc(p->arena, p->n + 1u, sizeof(bool)));
     return pool;
 }
 
@@ -231,13 +231,13 @@ static void pack_on(LsCandidates *pool, LsCand *cand, int64_t good)
     }
 }
 
-/* In large graphs without a backward part lifetimes are of any length, and a thorough packing leaves
- * a third of what a quick one loses at best: hardly one comes to a fifth, and none is looked for.
- * More is never hopeless where less is not. */
+/* In large graphs without a backward part lifetimes are of any length, and a thorough packing
+ * leaves a third of what a quick one loses at best: hardly one comes to a fifth, and none is looked
+ * for. More is never hopeless where less is not. */
 static bool is_hopeless(const LsCandidates *pool, const LsCand *cand, int64_t good)
 {
     enum { LARGE = 800, LEFT = 5 };
-    return good > 1 && pool->no_turn && cand->seq.n >= LARGE
+    return good > 1 && !pool->has_turn && cand->seq.n >= LARGE
         && good - cand->peak < (cand->quick[0] - cand->peak) / LEFT;
 }
 

@@ -30,7 +30,7 @@ typedef struct LsCandidates {
     LsArena *arena;             /* of the candidates; prob->arena is renewed while evaluating */
     LsCand *cand; uint32_t n, room;         /* by rising cost, so by falling peak per strategy */
     LsLive *live;
-    bool no_turn;               /* the graph has no backward part */
+    bool has_turn;              /* the graph has a backward part (turn.h) */
     uint32_t since;             /* evaluations since prob->arena was renewed */
     uint64_t *seen; uint32_t nseen, seen_room;      /* open addressing; 0: free */
 } LsCandidates;

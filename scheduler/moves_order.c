@@ -49,6 +49,11 @@ static uint32_t run_about_peak(LsMoves *m)
     }
 }
 
+static uint32_t pick_run(LsMoves *m)
+{
+    return ls_moves_random(m, 2) ? run_about_peak(m) : ls_moves_any_run(m, 0);
+}
+
 /* The run that alone reads what the run makes, if nobody reads what that makes: the update behind
  * a weight gradient. Neither could go far without the other. LS_TAPE_END: there is none. */
 static uint32_t follower(const LsTape *t, uint32_t run)
@@ -90,7 +95,7 @@ static uint32_t pick_slot(LsMoves *m, uint32_t run, uint32_t lo, uint32_t hi)
 bool ls_move_shift(LsMoves *m)
 {
     LsTape *t = m->t;
-    uint32_t run = ls_moves_random(m, 2) ? run_about_peak(m) : ls_moves_any_run(m, 0);
+    uint32_t run = pick_run(m);
     uint32_t lo, hi, first;
     if (run == LS_TAPE_END)
         return false;
@@ -179,7 +184,7 @@ static void gather(const LsMoves *m, Group *g, bool up, uint32_t steps)
 bool ls_move_together(LsMoves *m, uint32_t far)
 {
     LsTape *t = m->t;
-    Group g = {.run = {ls_moves_random(m, 2) ? run_about_peak(m) : ls_moves_any_run(m, 0)}};
+    Group g = {.run = {pick_run(m)}};
     if (g.run[0] == LS_TAPE_END)
         return false;
     bool up = ls_moves_random(m, 2);

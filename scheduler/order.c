@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "scheduler/strategy.h"
-#include "scheduler/turn.h"
 
 typedef struct State {
     uint64_t hash;              /* of the set of nodes that have run */
@@ -194,11 +193,9 @@ void ls_strategy_order(LsCandidates *pool)
 {
     enum { MOST = 3000 };
     LsProb *p = pool->prob;
-    LsArena *arena = ls_arena_new();
-    if (p->n == 0 || p->n > MOST || ls_turn_mark(p, ls_arena_alloc(arena, p->n, sizeof(bool)))) {
-        ls_arena_free(arena);
+    if (p->n == 0 || p->n > MOST || pool->has_turn)
         return;
-    }
+    LsArena *arena = ls_arena_new();
     Beam b = new_beam(arena, p, LOOKS / p->n < WIDEST ? LOOKS / p->n : WIDEST);
     for (uint32_t k = 0; k < b.total; k++)
         advance(&b, b.step + (size_t)k * b.width);

@@ -10,7 +10,6 @@
 
 #include "scheduler/parallel.h"
 #include "scheduler/strategy.h"
-#include "scheduler/turn.h"
 
 enum { LANES = 2 };
 
@@ -116,8 +115,7 @@ void ls_strategy_roam(LsCandidates *pool, LsLimit *limit, bool is_patient)
 {
     enum { MOST = 50000, PER_NODE = 200 };
     LsProb *p = pool->prob;
-    if (pool->n == 0 || pool->cand[0].peak == 0
-        || ls_turn_mark(p, ls_arena_alloc(p->arena, p->n, sizeof(bool))))
+    if (pool->n == 0 || pool->cand[0].peak == 0 || pool->has_turn)
         return;
     LsArena *arena = ls_arena_new();
     uint32_t moves = p->n < MOST / PER_NODE ? p->n * PER_NODE : MOST;

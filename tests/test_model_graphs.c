@@ -35,10 +35,8 @@ START_TEST(every_parameter_of_every_network_gets_a_gradient)
 }
 END_TEST
 
-static bool is_per_channel(const LsGraph *g, const LsNode *n)
+static bool is_per_channel(const LsFused *f)
 {
-    const LsFused *f = n->attr.fused.body;
-    (void)g;
     return f->axes == 0 && f->space.rank == 4 && ls_count(&f->space) == f->space.dim[1];
 }
 
@@ -51,7 +49,7 @@ static int most_waiting(const char *name)
     int most = 0;
     for (uint32_t i = 1; i < g->nnode; i++) {
         int wide = 0;
-        if (g->node[i].op != LS_OP_FUSED || is_per_channel(g, &g->node[i]))
+        if (g->node[i].op != LS_OP_FUSED || is_per_channel(g->node[i].attr.fused.body))
             continue;
         for (int k = 0; k < g->node[i].nin; k++)
             wide += g->node[g->value[ls_in(g, (LsNodeId){i}, k).i].def.i].phase == LS_BACKWARD
@@ -91,24 +89,23 @@ START_TEST(kernels_write_slices_themselves)
 END_TEST
 
 /* FUSED nodes of the backward part that a test holds for. */
-static uint32_t count_backward(const char *name, bool (*counts)(const LsGraph *, const LsNode *))
+static uint32_t count_backward(const char *name, bool (*counts)(const LsFused *))
 {
     LsCtx cx = {.arena = ls_arena_new()};
     LsGraph *g = compiled(&cx, name, 2);
     uint32_t n = 0;
     for (uint32_t i = 1; i < g->nnode; i++)
         n += g->node[i].op == LS_OP_FUSED && g->node[i].phase == LS_BACKWARD
-             && counts(g, &g->node[i]);
+             && counts(g->node[i].attr.fused.body);
     ls_arena_free(cx.arena);
     return n;
 }
 
-static bool has_norm_dx(const LsGraph *g, const LsNode *n)
+static bool has_norm_dx(const LsFused *f)
 {
     bool has = false;
-    (void)g;
-    for (int s = 0; s < n->attr.fused.body->nstmt; s++)
-        has |= n->attr.fused.body->stmt[s].op == LS_OP_NORM_DX;
+    for (int s = 0; s < f->nstmt; s++)
+        has |= f->stmt[s].op == LS_OP_NORM_DX;
     return has;
 }
 

@@ -163,8 +163,7 @@ static const char *step_of(const LsBody *b, int x, int axis)
 
 void ls_body_fetch(const LsBody *b, int axis, const char *g)
 {
-    if (ls_reads_joined(b))
-        ls_joined_pick(b);
+    ls_joined_pick(b);
     for (int x = 0; x < b->node->nin; x++)
         if (in_fours(b, x))
             ls_emit_line(b->k->e, "LS_FETCH4(%d, a%d, x%d, %s, %s, %s);", b->group, x, x,
@@ -182,8 +181,7 @@ static const char *load_text(const LsBody *b, int x)
 
 void ls_body_load(const LsBody *b, LsLoadAt at)
 {
-    if (at == LS_AT_INNER && ls_reads_joined(b) && b->k->target->kind != LS_TARGET_CPU
-        && !is_fetched(b, b->f->joined))
+    if (at == LS_AT_INNER && !is_fetched(b, b->f->joined))
         ls_joined_pick(b);
     for (int x = 0; x < b->node->nin; x++)
         if (b->load[x] && b->at[x] == at)
@@ -196,8 +194,7 @@ void ls_body_declare(const LsBody *b)
     for (int x = 0; x < b->node->nin; x++)
         if (b->load[x] && !ls_is_joined(b->f, x))
             ls_emit_operand(b->k, ls_arena_printf(b->k->g->arena, "x%d", x), x);
-    if (ls_reads_joined(b) && b->k->target->kind == LS_TARGET_CPU)
-        ls_joined_declare(b);
+    ls_joined_declare(b);
     for (int y = 0; y < b->node->nout; y++)
         if (!b->f->out[y].reduce)
             ls_emit_result(b->k, ls_arena_printf(b->k->g->arena, "y%d", y), y);
@@ -212,8 +209,7 @@ void ls_body_declare(const LsBody *b)
 void ls_body_rows(const LsBody *b)
 {
     ls_body_load(b, LS_AT_ROW);
-    if (ls_reads_joined(b) && b->k->target->kind == LS_TARGET_CPU)
-        ls_joined_fill(b);
+    ls_joined_fill(b);
 }
 
 /* The scalar $a or $b of a statement as a literal of its type. */

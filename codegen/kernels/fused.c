@@ -20,10 +20,7 @@ static void pointwise(const LsKernelText *k)
 static bool reduces(const LsGraph *g, LsNodeId n)
 {
     const LsNode *node = &g->node[n.i];
-    for (int y = 0; y < node->nout; y++)
-        if (node->attr.fused.body->out[y].reduce)
-            return true;
-    return false;
+    return ls_reduces(node->attr.fused.body, node->nout);
 }
 
 static void fused_emit(const LsKernelText *k)

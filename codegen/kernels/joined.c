@@ -20,22 +20,17 @@ int ls_joined_runs(const LsGraph *g, LsNodeId n, int first, int count, int axis,
     return runs;
 }
 
-static int innermost(const LsFused *f)
-{
-    int order[LS_MAX_RANK];
-    ls_walk_order(&f->space, f->layout, order);
-    return order[f->space.rank - 1];
-}
-
 static int runs_of(const LsBody *b, LsJoinedRun run[LS_JOINED_RUNS])
 {
-    return ls_joined_runs(b->k->g, b->k->n, b->f->joined, b->f->njoined, innermost(b->f), run);
+    const LsFused *f = b->f;
+    return ls_joined_runs(b->k->g, b->k->n, f->joined, f->njoined,
+                          ls_innermost(&f->space, f->layout), run);
 }
 
 void ls_joined_strides(const LsKernelText *k, LsNest *n, int row)
 {
     const LsFused *f = k->g->node[k->n.i].attr.fused.body;
-    int axis = innermost(f);
+    int axis = ls_innermost(&f->space, f->layout);
     int64_t stride[LS_MAX_RANK];
     for (int x = f->joined; x < f->joined + f->njoined; x++) {
         ls_strides(ls_in_shape(k->g, k->n, x), f->layout, stride);
@@ -56,9 +51,18 @@ static const char *row_of(const LsBody *b, int tensor)
 
 static const char *index_of(const LsBody *b) { return b->nest->var[b->nest->naxis - 1]; }
 
+static bool on_gpu(const LsBody *b) { return b->k->target->kind != LS_TARGET_CPU; }
+
+static bool reads_joined(const LsBody *b)
+{
+    return b->f->njoined > 0 && b->load[b->f->joined];
+}
+
 /* ---- CPU ---- */
 void ls_joined_declare(const LsBody *b)
 {
+    if (on_gpu(b) || !reads_joined(b))
+        return;
     LsJoinedRun run[LS_JOINED_RUNS];
     int n = runs_of(b, run);
     for (int r = 0; r < n; r++)
@@ -69,6 +73,8 @@ void ls_joined_declare(const LsBody *b)
 
 void ls_joined_fill(const LsBody *b)
 {
+    if (on_gpu(b) || !reads_joined(b))
+        return;
     LsEmit *e = b->k->e;
     LsJoinedRun run[LS_JOINED_RUNS];
     int n = runs_of(b, run), x = b->f->joined;
@@ -129,6 +135,8 @@ static const char *from_text(const LsBody *b, const LsJoinedRun *p)
 
 void ls_joined_pick(const LsBody *b)
 {
+    if (!on_gpu(b) || !reads_joined(b))
+        return;
     LsEmit *e = b->k->e;
     LsJoinedRun run[LS_JOINED_RUNS];
     int n = runs_of(b, run), x = b->f->joined;
@@ -142,8 +150,6 @@ void ls_joined_pick(const LsBody *b)
 }
 
 /* ---- both ---- */
-static bool on_gpu(const LsBody *b) { return b->k->target->kind != LS_TARGET_CPU; }
-
 const char *ls_joined_array(const LsBody *b)
 {
     return ls_arena_printf(b->nest->arena, "%s%d", on_gpu(b) ? "x" : "row", b->f->joined);

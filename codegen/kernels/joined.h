@@ -2,7 +2,8 @@
  * the innermost axis (codegen/join.h).
  *
  * On the CPU a row of all parts is put together in front of the innermost loop, in its nearest
- * cache. On a GPU a thread finds its own part: runs of parts of equal length make that a division. */
+ * cache. On a GPU a thread finds its own part: runs of parts of equal length make that a
+ * division. */
 #ifndef LS_CODEGEN_JOINED_H
 #define LS_CODEGEN_JOINED_H
 
@@ -17,8 +18,8 @@ enum {
 /* Operands first .. first + n - 1 of a node, each of `length` indices, the first from `from` on. */
 typedef struct LsJoinedRun { int first, n; int64_t from, length; } LsJoinedRun;
 
-/* The runs of `count` operands of node n from `first` on, along the axis; at most LS_JOINED_RUNS are
- * written. Returns how many there are. */
+/* The runs of `count` operands of node n from `first` on, along the axis; at most LS_JOINED_RUNS
+ * are written. Returns how many there are. */
 int ls_joined_runs(const LsGraph *g, LsNodeId n, int first, int count, int axis,
                    LsJoinedRun run[LS_JOINED_RUNS]);
 
@@ -28,17 +29,13 @@ void ls_joined_strides(const LsKernelText *k, LsNest *n, int row);
 /* Where the joined operand stands among the kernel's tensors, as the number of its row. */
 static inline int ls_joined_row(const LsBody *b) { return b->node->nin + b->node->nout; }
 
-/* The body reads a joined operand. */
-static inline bool ls_reads_joined(const LsBody *b)
-{
-    return b->f->njoined > 0 && b->load[b->f->joined];
-}
-
-/* CPU: pointers; the row, in front of the innermost loop. */
+/* On the CPU pointers, and the row in front of the innermost loop; nothing on a GPU, or where the
+ * body reads no joined operand. */
 void ls_joined_declare(const LsBody *b);
 void ls_joined_fill(const LsBody *b);
-/* GPU, in the innermost loop: the part of the index, as the pointer to which that index is added as
- * it is (that it is a multiple of four shows nowhere else), and the part's length. */
+/* On a GPU, in the innermost loop: the part of the index, as the pointer to which that index is
+ * added as it is (that it is a multiple of four shows nowhere else), and the part's length; nothing
+ * likewise. */
 void ls_joined_pick(const LsBody *b);
 /* The joined operand's array, the place in it, and what lies between two rows, as text. */
 const char *ls_joined_array(const LsBody *b);

@@ -14,6 +14,13 @@ void ls_walk_order(const LsShape *s, LsLayout layout, int order[LS_MAX_RANK])
         order[n] = 1;
 }
 
+int ls_innermost(const LsShape *s, LsLayout layout)
+{
+    int order[LS_MAX_RANK];
+    ls_walk_order(s, layout, order);
+    return order[s->rank - 1];
+}
+
 LsNest *ls_nest_new(const LsGraph *g, const LsShape *space, LsLayout layout, int ntensor)
 {
     LsNest *n = ls_arena_alloc(g->arena, 1, sizeof *n);

@@ -27,6 +27,8 @@ typedef struct LsNest {
 LsNest *ls_nest_new(const LsGraph *g, const LsShape *space, LsLayout layout, int ntensor);
 /* Logical axes in the order in which `layout` stores them. */
 void ls_walk_order(const LsShape *s, LsLayout layout, int order[LS_MAX_RANK]);
+/* The last of these. */
+int ls_innermost(const LsShape *s, LsLayout layout);
 /* Strides of one tensor, given by logical axis of the space. */
 void ls_nest_tensor(LsNest *n, const LsShape *space, LsLayout layout, int tensor,
                     const int64_t stride[LS_MAX_RANK]);

@@ -100,10 +100,8 @@ LsValueId ls_sum_grads(LsCtx *cx, LsGraph *g, LsValueId a, LsValueId b)
         if ((axis = seam(g, &q, &p)) >= 0)
             return join(cx, g, &q, &p, axis);
     }
-    LsValueId less = narrow(g, b);
     if (is_unbiased(g, b))
         return add_affine(cx, g, b, narrow(g, a));
-    if (less.i != b.i)
-        return ls_append2(cx, g, LS_OP_ADD, a, less, NULL);
-    return ls_append2(cx, g, LS_OP_ADD, narrow(g, a), b, NULL);
+    LsValueId less = narrow(g, b);                  /* of two, one stays as large as the sum */
+    return ls_append2(cx, g, LS_OP_ADD, less.i == b.i ? narrow(g, a) : a, less, NULL);
 }
