@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "scheduler/offsets_loosen.h"
 #include "scheduler/sequence.h"
 #include "scheduler/turn.h"
 
@@ -19,6 +18,8 @@ LsCandidates *ls_candidates_new(LsArena *arena, LsProb *p)
 
 void ls_candidates_free(LsCandidates *pool)
 {
+    for (uint32_t k = 0; k < pool->n; k++)
+        ls_arena_free(pool->cand[k].arena);
     ls_arena_free(pool->prob->arena);
     pool->prob->arena = pool->arena;
 }
@@ -168,89 +169,4 @@ bool ls_candidates_seen(LsCandidates *pool, uint64_t fingerprint)
     bool there = insert(pool->seen, pool->seen_room, fingerprint | 1);
     pool->nseen += !there;
     return there;
-}
-
-/* Packs an order of the candidate's runs; returns the bytes of arena. */
-static int64_t pack(LsCandidates *pool, LsCand *cand, const LsSeq *order, LsPackEffort effort,
-                    int64_t good)
-{
-    LsPlan plan;
-    ls_plan_build(pool->arena, pool->prob, order, cand->strategy, effort, good, &plan);
-    if (cand->plan->step == NULL || plan.arena < cand->plan->arena) {
-        *cand->plan = plan;
-        cand->order = *order;
-    }
-    return plan.arena;
-}
-
-static bool fits(const LsCand *cand, int64_t good)
-{
-    return cand->plan->arena <= good || cand->plan->arena <= cand->peak;
-}
-
-/* Of the order as it is (0) and the loose ones behind it, the one that a quick packing suits best,
- * the first of equals, but for those that are done. */
-static uint32_t most_promising(const LsCand *cand, const bool *done)
-{
-    uint32_t best = UINT32_MAX;
-    for (uint32_t k = 0; k <= cand->nloose; k++)
-        if (!done[k] && (best == UINT32_MAX || cand->quick[k] < cand->quick[best]))
-            best = k;
-    return best;
-}
-
-static const LsSeq *order_of(const LsCand *cand, uint32_t k)
-{
-    return k == 0 ? &cand->seq : &cand->loose[k - 1];
-}
-
-/* Orders that are looked at. In large graphs each takes long, and moves are too few to change much. */
-static uint32_t most_orders(const LsCand *cand)
-{
-    enum { LARGE = 2000, FEW = 2 };
-    return cand->seq.n <= LARGE ? LS_NLOOSE : FEW;
-}
-
-/* Other orders quickly, each made of the best before; then the most promising ones thoroughly.
- * None of this depends on what is good: that only ends it sooner. */
-static void pack_on(LsCandidates *pool, LsCand *cand, int64_t good)
-{
-    enum { THOROUGH = 2 };
-    bool done[1 + LS_NLOOSE] = {0};
-    while (cand->nloose < most_orders(cand) && !fits(cand, good)) {
-        uint32_t k = cand->nloose;
-        const LsSeq *from = order_of(cand, most_promising(cand, done));
-        cand->loose[k] = ls_offsets_loosen(pool->arena, pool->prob, from, k);
-        cand->quick[1 + k] = pack(pool, cand, &cand->loose[k], LS_PACK_QUICK, 0);
-        cand->nloose++;
-    }
-    for (int round = 0; round < THOROUGH && !fits(cand, good); round++) {
-        uint32_t best = most_promising(cand, done);
-        pack(pool, cand, order_of(cand, best), LS_PACK_FULL, good);
-        done[best] = true;
-    }
-}
-
-/* In large graphs without a backward part lifetimes are of any length, and a thorough packing
- * leaves a third of what a quick one loses at best: hardly one comes to a fifth, and none is looked
- * for. More is never hopeless where less is not. */
-static bool is_hopeless(const LsCandidates *pool, const LsCand *cand, int64_t good)
-{
-    enum { LARGE = 800, LEFT = 5 };
-    return good > 1 && !pool->has_turn && cand->seq.n >= LARGE
-        && good - cand->peak < (cand->quick[0] - cand->peak) / LEFT;
-}
-
-const LsPlan *ls_candidates_plan(LsCandidates *pool, LsCand *cand, int64_t good)
-{
-    if (cand->plan == NULL) {
-        cand->plan = ls_arena_alloc(pool->arena, 1, sizeof *cand->plan);
-        cand->quick[0] = pack(pool, cand, &cand->seq, LS_PACK_QUICK, 0);
-        cand->asked = INT64_MAX;
-    }
-    if (!fits(cand, good) && good < cand->asked && !is_hopeless(pool, cand, good)) {
-        pack_on(pool, cand, good);
-        cand->asked = cand->plan->arena > good && good > 1 ? 1 : good;  /* nor would less fit */
-    }
-    return cand->plan;
 }

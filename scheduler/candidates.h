@@ -8,13 +8,14 @@
 
 #include "scheduler/plan_build.h"
 
-enum { LS_NLOOSE = 8 };
+enum { LS_NLOOSE = 8, LS_PACK_TOGETHER = 2 };
 
 typedef struct LsCand {
     LsSeq seq;
     int64_t peak;               /* live bytes, aligned sizes */
     double cost;
     const char *strategy;
+    LsArena *arena;             /* of all that follows, NULL before */
     LsPlan *plan;               /* built on demand, NULL before */
     LsSeq order;                /* the runs of plan: seq, or one of the next, where it is easier to
                                  * pack; set with plan */
@@ -73,5 +74,8 @@ void ls_candidates_offer_moved(LsCandidates *pool, LsProb *p, const LsSeq *seq,
  * effort and in other orders of its runs (0: all there is), unless that is hopeless. What has been
  * found before stays, and what fits in some bytes fits in more, whatever is asked first. */
 const LsPlan *ls_candidates_plan(LsCandidates *pool, LsCand *cand, int64_t good);
+
+/* Makes the plans of n <= LS_PACK_TOGETHER candidates so, side by side. */
+void ls_candidates_pack(LsCandidates *pool, LsCand *const *cand, uint32_t n, int64_t good);
 
 #endif

@@ -44,17 +44,28 @@ static bool is_known(const char *want)
     return false;
 }
 
+/* Whether a plan of the candidate may be within the budget. */
+static bool may_fit(const LsPlanner *pl, const LsCand *c, const char *want, int64_t budget)
+{
+    return ls_strategy_counts(want, c->strategy)
+           && (budget <= 0 || c->peak - pl->pool->prob->dag->alignment < budget);
+}
+
 /* The cheapest candidate of strategy `want` whose arena is within the budget. Candidates come by
- * cost. */
+ * cost. The first mostly is it; the others are packed several at a time. */
 static LsCand *cheapest(LsPlanner *pl, const char *want, int64_t budget)
 {
-    for (uint32_t k = 0; k < pl->pool->n; k++) {
-        LsCand *c = &pl->pool->cand[k];
-        if (ls_strategy_counts(want, c->strategy)
-            && (budget <= 0
-                || (c->peak - pl->pool->prob->dag->alignment < budget
-                    && ls_candidates_plan(pl->pool, c, budget)->arena <= budget)))
-            return c;
+    LsCand *some[LS_PACK_TOGETHER];
+    for (uint32_t k = 0, n, many = 1; k < pl->pool->n; many = LS_PACK_TOGETHER) {
+        for (n = 0; k < pl->pool->n && n < many; k++)
+            if (may_fit(pl, &pl->pool->cand[k], want, budget))
+                some[n++] = &pl->pool->cand[k];
+        if (n > 0 && budget <= 0)
+            return some[0];
+        ls_candidates_pack(pl->pool, some, n, budget);
+        for (uint32_t j = 0; j < n; j++)
+            if (some[j]->plan->arena <= budget)
+                return some[j];
     }
     return NULL;
 }
@@ -75,24 +86,30 @@ static LsCand *next_by_peak(LsPlanner *pl, const char *want, const LsCand *last)
 
 /* The candidate of the least arena; of equals the one of the least peak. Live peaks bound arenas,
  * so most need no packing, and those that do no more than it takes to be out of the question. No
- * more than `full` get a thorough one. */
+ * more than `full` get a thorough one, the first alone, then several at a time. */
 static LsCand *smallest(LsPlanner *pl, const char *want, int full, int64_t *arena)
 {
-    LsCand *best = NULL, *c = NULL;
+    LsCand *best = NULL, *some[LS_PACK_TOGETHER], *c = NULL;
     int64_t slack = pl->pool->prob->dag->alignment;         /* peaks are of aligned sizes */
-    for (int k = 0; (c = next_by_peak(pl, want, c)) != NULL; k++) {
-        if (best != NULL && c->peak - slack >= *arena)
-            break;
+    for (int k = 0, n = 1; n > 0;) {
         int64_t good = best == NULL ? 0 : *arena - 1;
-        int64_t mine = ls_candidates_plan(pl->pool, c, k < full ? good : INT64_MAX)->arena;
-        if (k >= full)
-            mine = c->quick[0];                     /* whatever else was asked of it */
-        else if (mine <= good)
-            mine = ls_candidates_plan(pl->pool, c, 0)->arena;
-        if (best == NULL || mine < *arena) {
-            best = c;
-            *arena = mine;
+        int most = best == NULL || k >= full ? 1 : LS_PACK_TOGETHER;
+        for (n = 0; n < most && (c = next_by_peak(pl, want, c)) != NULL
+                    && (best == NULL || c->peak - slack < *arena);)
+            some[n++] = c;
+        ls_candidates_pack(pl->pool, some, (uint32_t)n, k < full ? good : INT64_MAX);
+        for (int j = 0; j < n; j++) {
+            int64_t mine = some[j]->plan->arena;
+            if (k >= full)
+                mine = some[j]->quick[0];           /* whatever else was asked of it */
+            else if (mine <= good)
+                mine = ls_candidates_plan(pl->pool, some[j], 0)->arena;
+            if (best == NULL || mine < *arena) {
+                best = some[j];
+                *arena = mine;
+            }
         }
+        k += n;
     }
     return best;
 }

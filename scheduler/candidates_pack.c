@@ -1,0 +1,123 @@
+/* scheduler/candidates_pack.c -- plans of candidates: quickly packed, then in other orders of their
+ * runs, then thoroughly. */
+#include "scheduler/candidates.h"
+
+#include "scheduler/offsets_loosen.h"
+#include "scheduler/parallel.h"
+
+/* One candidate to be packed, on a thread of its own: with a problem of its own, into its own
+ * arena. */
+typedef struct Pack {
+    LsProb p;
+    LsCand *cand;
+    int64_t good;               /* bytes */
+    bool has_turn;
+} Pack;
+
+/* Packs an order of the candidate's runs; returns the bytes of arena. */
+static int64_t pack(Pack *z, const LsSeq *order, LsPackEffort effort, int64_t good)
+{
+    LsCand *cand = z->cand;
+    LsPlan plan;
+    ls_plan_build(cand->arena, &z->p, order, cand->strategy, effort, good, &plan);
+    if (cand->plan->step == NULL || plan.arena < cand->plan->arena) {
+        *cand->plan = plan;
+        cand->order = *order;
+    }
+    return plan.arena;
+}
+
+static bool fits(const Pack *z)
+{
+    int64_t arena = z->cand->plan->arena;
+    return arena <= z->good || arena <= z->cand->peak;
+}
+
+/* Of the order as it is (0) and the loose ones behind it, the one that a quick packing suits best,
+ * the first of equals, but for those that are done. */
+static uint32_t most_promising(const LsCand *cand, const bool *done)
+{
+    uint32_t best = UINT32_MAX;
+    for (uint32_t k = 0; k <= cand->nloose; k++)
+        if (!done[k] && (best == UINT32_MAX || cand->quick[k] < cand->quick[best]))
+            best = k;
+    return best;
+}
+
+static const LsSeq *order_of(const LsCand *cand, uint32_t k)
+{
+    return k == 0 ? &cand->seq : &cand->loose[k - 1];
+}
+
+/* Orders that are looked at. In large graphs each takes long, and moves are too few to change much. */
+static uint32_t most_orders(const LsCand *cand)
+{
+    enum { LARGE = 2000, FEW = 2 };
+    return cand->seq.n <= LARGE ? LS_NLOOSE : FEW;
+}
+
+/* Other orders quickly, each made of the best before; then the most promising ones thoroughly.
+ * None of this depends on what is good: that only ends it sooner. */
+static void pack_on(Pack *z)
+{
+    enum { THOROUGH = 2 };
+    LsCand *cand = z->cand;
+    bool done[1 + LS_NLOOSE] = {0};
+    while (cand->nloose < most_orders(cand) && !fits(z)) {
+        uint32_t k = cand->nloose;
+        const LsSeq *from = order_of(cand, most_promising(cand, done));
+        cand->loose[k] = ls_offsets_loosen(cand->arena, &z->p, from, k);
+        cand->quick[1 + k] = pack(z, &cand->loose[k], LS_PACK_QUICK, 0);
+        cand->nloose++;
+    }
+    for (int round = 0; round < THOROUGH && !fits(z); round++) {
+        uint32_t best = most_promising(cand, done);
+        pack(z, order_of(cand, best), LS_PACK_FULL, z->good);
+        done[best] = true;
+    }
+}
+
+/* In large graphs without a backward part lifetimes are of any length, and a thorough packing
+ * leaves a third of what a quick one loses at best: hardly one comes to a fifth, and none is looked
+ * for. More is never hopeless where less is not. */
+static bool is_hopeless(const Pack *z)
+{
+    enum { LARGE = 800, LEFT = 5 };
+    const LsCand *cand = z->cand;
+    return z->good > 1 && !z->has_turn && cand->seq.n >= LARGE
+        && z->good - cand->peak < (cand->quick[0] - cand->peak) / LEFT;
+}
+
+static void pack_one(void *packs, uint32_t k)
+{
+    Pack *z = (Pack *)packs + k;
+    LsCand *cand = z->cand;
+    int64_t good = z->good;
+    bool first = cand->plan == NULL;
+    if (first)
+        cand->arena = ls_arena_new();
+    z->p.arena = cand->arena;
+    if (first) {
+        cand->plan = ls_arena_alloc(cand->arena, 1, sizeof *cand->plan);
+        cand->quick[0] = pack(z, &cand->seq, LS_PACK_QUICK, 0);
+        cand->asked = INT64_MAX;
+    }
+    if (!fits(z) && good < cand->asked && !is_hopeless(z)) {
+        pack_on(z);
+        cand->asked = cand->plan->arena > good && good > 1 ? 1 : good;  /* nor would less fit */
+    }
+}
+
+void ls_candidates_pack(LsCandidates *pool, LsCand *const *cand, uint32_t n, int64_t good)
+{
+    Pack z[LS_PACK_TOGETHER];
+    for (uint32_t k = 0; k < n; k++)
+        z[k] = (Pack){*pool->prob, cand[k], good, pool->has_turn};
+    ls_side_by_side(n, pack_one, z);
+}
+
+const LsPlan *ls_candidates_plan(LsCandidates *pool, LsCand *cand, int64_t good)
+{
+    ls_candidates_pack(pool, &cand, 1, good);
+    return cand->plan;
+}
