@@ -10,6 +10,7 @@
 #include "codegen/cuda/updates.h"
 #include "codegen/cuda/widen.h"
 #include "codegen/cuda_toolchain.h"
+#include "codegen/inset.h"
 #include "codegen/join.h"
 #include "codegen/measured.h"
 #include "codegen/replay.h"
@@ -175,8 +176,9 @@ static bool price(LsJob *job)
     return true;
 }
 
-/* Concatenations that hints name are made, so that there is something to keep or to forget. */
-static void join_operands(LsJob *job, LsGraph *g)
+/* Kernels find themselves what others would only gather or spread out. What hints name is made, so
+ * that there is something to keep or to forget. */
+static void read_directly(LsJob *job, LsGraph *g)
 {
     const LsList *keep = &job->options->keep, *forget = &job->options->forget;
     uint32_t n = 0;
@@ -186,6 +188,7 @@ static void join_operands(LsJob *job, LsGraph *g)
     for (int k = 0; k < forget->n; k++)
         made[n++] = forget->item[k];
     ls_join_operands(&job->cx, g, &job->target, made, n);
+    ls_inset_operands(&job->cx, g, &job->target, made, n);
 }
 
 static bool build_graphs(LsJob *job)
@@ -220,8 +223,8 @@ static bool build_graphs(LsJob *job)
     ls_conv_fuse_gradients(&job->cx, job->train, &job->target);
     if (!job->options->no_alternatives)
         job->train = ls_alternatives(&job->cx, job->train, &job->target);
-    join_operands(job, job->train);
-    join_operands(job, job->eval);
+    read_directly(job, job->train);
+    read_directly(job, job->eval);
     ls_widen_scores(job->train, &job->target);
     job->train_problem = ls_problem_new(&job->cx, job->train, job->options->model, &job->target);
     job->eval_problem = ls_problem_new(&job->cx, job->eval, job->options->model, &job->target);

@@ -2,10 +2,10 @@
 #include "codegen/join.h"
 
 #include "codegen/alternative.h"
+#include "codegen/drop.h"
 #include "codegen/kernels/joined.h"
 #include "codegen/merge.h"
 
-#include <fnmatch.h>
 #include <string.h>
 
 typedef struct Join {
@@ -22,13 +22,6 @@ static uint32_t source(const Join *j, LsValueId v)
     return def != 0 && j->may[def] ? def : 0;
 }
 
-/* What a step updates may be another by the time that a kernel reads it. */
-static bool is_updated(const LsGraph *g, LsValueId v)
-{
-    LsValueKind kind = g->value[ls_viewed(g, v).i].kind;
-    return kind == LS_V_PARAM || kind == LS_V_STATE;
-}
-
 /* Its parts can be told by the index that is walked innermost, and lie as it would. */
 static bool is_plain(const Join *j, LsNodeId n)
 {
@@ -40,7 +33,7 @@ static bool is_plain(const Join *j, LsNodeId n)
     bool plain = s->rank > 1 && ls_innermost(s, g->value[y.i].layout) == axis
         && ls_type(g, y) == LS_REAL;
     for (int k = 0; k < g->node[n.i].nin; k++)
-        plain &= ls_in_shape(g, n, k)->dim[axis] % grain == 0 && !is_updated(g, ls_in(g, n, k))
+        plain &= ls_in_shape(g, n, k)->dim[axis] % grain == 0 && !ls_is_updated(g, ls_in(g, n, k))
             && (g->value[ls_in(g, n, k).i].layout == g->value[y.i].layout
                 || ls_layout_free(ls_in_shape(g, n, k)));
     LsJoinedRun run[LS_JOINED_RUNS];
@@ -82,10 +75,6 @@ static void look_at_readers(Join *j)
                 first = from;
         }
     }
-    for (uint32_t i = 0; i < g->noutput; i++)
-        j->may[g->value[g->output[i].i].def.i] = false;
-    for (uint32_t i = 0; i < g->ngrad; i++)
-        j->may[g->value[g->grad[i].grad.i].def.i] = false;
 }
 
 /* In place of operand `at` node n gets those of the concatenation `from`, behind its others, which
@@ -143,56 +132,19 @@ static void join_node(Join *j, LsNodeId n)
         read_parts(j, n, at, from);
 }
 
-/* An alternative whose sums come in another order than those of what it stands for. */
-static bool adds_otherwise(const Join *j, LsNodeId n)
-{
-    const LsNode *node = &j->g->node[n.i];
-    const LsFused *f = ls_body_of(j->g, n);
-    return f != NULL && ls_reduces(f, node->nout) && ls_is_alternative(j->g, n)
-        && !ls_body_same_loops(&(LsKernelText){.g = j->g, .n = n, .target = j->target},
-                               &(LsKernelText){.g = j->g, .n = j->g->value[node->out].def,
-                                               .target = j->target});
-}
-
-/* An operand that is none: what nobody makes is a view of it (problem.c). */
-static uint32_t nothing(Join *j)
-{
-    LsGraph *g = j->g;
-    g->operand = ls_arena_grow(g->arena, g->operand, g->noperand, g->noperand + 1u,
-                               sizeof *g->operand, &g->cap_operand);
-    g->operand[g->noperand] = (LsValueId){0};
-    return g->noperand++;
-}
-
-/* Somebody asks for it by its name. */
-static bool is_named(const LsGraph *g, LsNodeId n, const char *const *glob, uint32_t nglob)
-{
-    const char *name[] = {g->value[ls_out(g, n, 0).i].name, g->node[n.i].name};
-    bool named = false;
-    for (uint32_t k = 0; k < 2 * nglob; k++)
-        named |= name[k % 2] != NULL && fnmatch(glob[k / 2], name[k % 2], 0) == 0;
-    return named;
-}
-
 uint32_t ls_join_operands(LsCtx *cx, LsGraph *g, const LsTarget *t, const char *const *made,
                           uint32_t nmade)
 {
     Join j = {.cx = cx, .g = g, .target = t};
-    uint32_t n = 0;
     j.may = ls_arena_alloc(cx->arena, g->nnode, sizeof *j.may);
+    bool any = false;
     for (uint32_t i = 1; i < g->nnode; i++)
-        j.may[i] = g->node[i].op == LS_OP_CONCAT && is_plain(&j, (LsNodeId){i})
-            && !is_named(g, (LsNodeId){i}, made, nmade);
+        j.may[i] = g->node[i].op == LS_OP_CONCAT && is_plain(&j, (LsNodeId){i});
+    ls_drop_none_wanted(g, made, nmade, j.may);
     look_at_readers(&j);
     for (uint32_t i = 1; i < g->nnode; i++)
-        n += j.may[i];
-    if (n == 0)
-        return 0;
-    for (uint32_t i = 1; i < g->nnode; i++)
+        any |= j.may[i];
+    for (uint32_t i = 1; i < g->nnode && any; i++)
         join_node(&j, (LsNodeId){i});
-    uint32_t none = nothing(&j);
-    for (uint32_t i = 1; i < g->nnode; i++)
-        if (j.may[i] || adds_otherwise(&j, (LsNodeId){i}))
-            g->node[i] = (LsNode){.op = LS_OP_NOP, .in = none};
-    return n;
+    return any ? ls_drop_nodes(g, t, j.may) : 0;
 }

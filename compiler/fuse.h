@@ -31,6 +31,19 @@ typedef struct LsFusedOut {     /* result k of the node */
 /* The statement's value at every point is the result. */
 static inline bool ls_is_stored(const LsFusedOut *o) { return !o->reduce && o->length == 0; }
 
+/* An operand that has elements for a part of the points of the space; for the others it is 0. Along
+ * an axis, point i has index (i - from) / per of it, where there is one. Along the axis that is
+ * walked innermost it has all of them. */
+typedef struct LsInset {
+    int operand;
+    int64_t from[LS_MAX_RANK];  /* by logical axis of the space; negative ones are before it */
+    int64_t per[LS_MAX_RANK];   /* points that share an index */
+    int which;                  /* > 0: operand of the same shape, LS_BOOL, that says which of the
+                                 * points that share an element has it, counted in the order of the
+                                 * logical axes; for the others it is 0 */
+    int64_t over;               /* > 0: what each element is divided by */
+} LsInset;
+
 struct LsFused {
     LsShape space;              /* iteration space, logical axes */
     LsLayout layout;            /* order in which it is walked; stored results have it too */
@@ -41,6 +54,7 @@ struct LsFused {
     int joined, njoined;        /* operands joined .. joined + njoined - 1 are the parts of one over
                                  * the whole space, along the axis that is walked innermost;
                                  * statements name the first (codegen/join.c). njoined 0: none */
+    int ninset; const LsInset *inset;   /* codegen/inset.c; not beside joined ones */
     int nstmt; LsStmt *stmt;
     LsFusedOut *out;            /* by result of the node; reduced results
                                  * have the reduced dims as 1 */
@@ -59,6 +73,15 @@ static inline bool ls_reduces(const LsFused *f, int nout)
 static inline bool ls_is_joined(const LsFused *f, int k)
 {
     return k >= f->joined && k < f->joined + f->njoined;
+}
+
+/* How operand k covers the space in part; NULL: it does not. */
+static inline const LsInset *ls_inset_of(const LsFused *f, int k)
+{
+    for (int i = 0; i < f->ninset; i++)
+        if (f->inset[i].operand == k)
+            return &f->inset[i];
+    return NULL;
 }
 
 /* An operand of a convolution or a product that is not read: the kernel computes its elements where

@@ -1,6 +1,7 @@
 /* tests/test_alternative.c -- alternatives of the zoo's kernels: which there are, and that each
  * gives the bits of the node whose results it makes. */
 #include "codegen/alternative.h"
+#include "codegen/inset.h"
 #include "codegen/join.h"
 #include "compiler/fuse.h"
 #include "compiler/pipeline.h"
@@ -137,9 +138,10 @@ static const struct { const char *line, *flags; int64_t batch; uint32_t least; }
     {"unet --width=4 --depth=2 --classes=4 --size=20", "-O3", 2, 16},
     {"gpt --depth=1 --heads=2 --width=16 --context=16 --vocab=33 --dropout=0.1", "-O3", 2, 7},
     {"mlp --width=64 --depth=3", "-O2", 8, 3},
+    {"unet --width=16 --depth=2 --pad=valid --size=60", "-O3", 2, 30},  /* with operands inset */
     {"densenet121 --width=4 --classes=4 --size=32", "-O1", 2, 100},    /* with parts of operands */
 };
-enum { NNET = sizeof net / sizeof *net };
+enum { NNET = sizeof net / sizeof *net, INSET = NNET - 2, PARTS = NNET - 1 };
 
 START_TEST(every_alternative_gives_the_bits_of_its_node)
 {
@@ -147,6 +149,7 @@ START_TEST(every_alternative_gives_the_bits_of_its_node)
     char flags[128], why[256];
     LsGraph *g = ls_alternatives(&cx, compiled(&cx, net[_i].line, net[_i].batch), &cpu);
     ls_join_operands(&cx, g, &cpu, NULL, 0);
+    ls_inset_operands(&cx, g, &cpu, NULL, 0);
     LsProblem *p = ls_problem_new(&cx, g, "test", &cpu);
     ck_assert_uint_ge(count_alternatives(g), net[_i].least);
     ck_assert_msg(ls_dag_check(&p->dag, why, sizeof why), "%s", why);
@@ -238,18 +241,31 @@ static double *after_a_step(LsCtx *cx, const LsGraph *g, int64_t *n)
     return all;
 }
 
-START_TEST(reading_parts_gives_the_bits_of_reading_the_whole)
+static void check_same_step(int of, uint32_t least,
+                            uint32_t (*change)(LsCtx *, LsGraph *, const LsTarget *,
+                                               const char *const *, uint32_t))
 {
     LsCtx cx = {.arena = ls_arena_new()};
-    LsGraph *g = compiled(&cx, net[NNET - 1].line, net[NNET - 1].batch);
+    LsGraph *g = compiled(&cx, net[of].line, net[of].batch);
     int64_t n, m;
-    const double *whole = after_a_step(&cx, g, &n);
-    ck_assert_uint_ge(ls_join_operands(&cx, g, &cpu, NULL, 0), 42);      /* all but of single pixels */
-    const double *parts = after_a_step(&cx, g, &m);
+    const double *before = after_a_step(&cx, g, &n);
+    ck_assert_uint_ge(change(&cx, g, &cpu, NULL, 0), least);
+    const double *after = after_a_step(&cx, g, &m);
     ck_assert_int_eq(n, m);
     for (int64_t i = 0; i < n; i++)
-        ck_assert_msg(whole[i] == parts[i], "element %d: %.9g and %.9g", (int)i, whole[i], parts[i]);
+        ck_assert_msg(before[i] == after[i], "element %d: %.9g and %.9g", (int)i, before[i], after[i]);
     ls_arena_free(cx.arena);
+}
+
+START_TEST(reading_parts_gives_the_bits_of_reading_the_whole)
+{
+    check_same_step(PARTS, 42, ls_join_operands);       /* all but of single pixels */
+}
+END_TEST
+
+START_TEST(reading_operands_inset_gives_the_bits_of_spreading_them)
+{
+    check_same_step(INSET, 4, ls_inset_operands);       /* a border and a pooling of each level */
 }
 END_TEST
 
@@ -262,6 +278,7 @@ int main(void)
     tcase_add_loop_test(tc, every_alternative_gives_the_bits_of_its_node, 0, NNET);
     tcase_add_test(tc, plans_that_run_alternatives_are_understood);
     tcase_add_test(tc, reading_parts_gives_the_bits_of_reading_the_whole);
+    tcase_add_test(tc, reading_operands_inset_gives_the_bits_of_spreading_them);
     tcase_add_loop_test(tc, alternatives_add_nodes_and_change_none, 0, NNET);
     return run_models("alternative", tc);
 }

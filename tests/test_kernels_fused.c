@@ -48,10 +48,33 @@ static int innermost(const LsFused *f)
     return f->layout == LS_LAST && f->space.rank >= 3 ? 1 : f->space.rank - 1;
 }
 
+/* What an operand is there that covers the space in part. */
+static double inset_at(const Rig *r, LsNodeId n, const LsInset *in, int64_t point)
+{
+    const LsFused *f = r->g->node[n.i].attr.fused.body;
+    const LsShape *s = ls_in_shape(r->g, n, in->operand);
+    int64_t index = 0, step = 1, which = 0, points = 1;
+    for (int k = s->rank - 1; k >= 0; k--) {
+        int64_t at = point % f->space.dim[k] - in->from[k];
+        point /= f->space.dim[k];
+        if (at < 0 || at / in->per[k] >= s->dim[k])
+            return 0;
+        index += at / in->per[k] * step;
+        step *= s->dim[k];
+        which += at % in->per[k] * points;
+        points *= in->per[k];
+    }
+    if (in->which > 0 && rig_get(r, ls_in(r->g, n, in->which), index) != (double)which)
+        return 0;
+    return rig_get(r, ls_in(r->g, n, in->operand), index) / (in->over > 0 ? (double)in->over : 1);
+}
+
 /* What operand x is at that point; of parts, the one that has it. */
 static double operand_at(const Rig *r, LsNodeId n, int x, int64_t point)
 {
     const LsFused *f = r->g->node[n.i].attr.fused.body;
+    if (ls_inset_of(f, x) != NULL)
+        return inset_at(r, n, ls_inset_of(f, x), point);
     if (!ls_is_joined(f, x))
         return rig_get(r, ls_in(r->g, n, x),
                        broadcast_index(&f->space, ls_in_shape(r->g, n, x), point));
@@ -351,6 +374,67 @@ START_TEST(test_operands_are_read_in_parts)
 }
 END_TEST
 
+/* ---- operands that cover the space in part ---- */
+/* v = x * w + b + p + m, b within a border, p spread over windows and m at one point of each; relu(v)
+ * and v m, stored or summed up. border: around b along each axis; window: along each axis. */
+static void inset(Rig *r, LsLayout layout, LsShape space, const int64_t border[], const int64_t window[],
+                  LsShape w, uint32_t axes)
+{
+    Body *b = body_new(r, layout, space, axes);
+    LsInset *in = ls_arena_alloc(r->cx.arena, 3, sizeof *in);
+    LsShape inner = space, windows = space;
+    in[0].operand = 1;
+    in[1] = (LsInset){.operand = 2, .over = 3};
+    in[2] = (LsInset){.operand = 3, .which = 5};
+    for (int k = 0; k < space.rank; k++) {
+        inner.dim[k] -= 3 * border[k];              /* so much before it, twice that behind */
+        windows.dim[k] /= window[k];
+        in[0].from[k] = border[k];
+        in[2].from[k] = -(window[k] / 3);           /* a window may begin outside */
+        in[0].per[k] = 1;
+        in[1].per[k] = in[2].per[k] = window[k];
+    }
+    LsValueId x = rig_operand(r, LS_REAL, layout, space), part = rig_operand(r, LS_REAL, layout, inner);
+    LsValueId p = rig_operand(r, LS_REAL, layout, windows), m = rig_operand(r, LS_REAL, layout, windows);
+    LsValueId scale = rig_operand(r, LS_REAL, LS_ROW, w), which = rig_operand(r, LS_BOOL, layout, windows);
+    for (int64_t i = 0; i < ls_count(&windows); i++)
+        rig_set(r, which, i, (double)(i * 7 % 5));
+    b->f.ninset = 3;
+    b->f.inset = in;
+    int s = STMT(b, MUL, LS_REAL, IN(0), IN(4));
+    for (int k = 1; k <= 3; k++)
+        s = STMT(b, ADD, LS_REAL, s, IN(k));
+    int c = STMT(b, RELU, LS_REAL, s), q = STMT(b, MUL, LS_REAL, s, IN(3));
+    b->out[0] = (LsFusedOut){.stmt = c, .reduce = axes != 0};
+    b->out[1] = (LsFusedOut){.stmt = q};
+    fused(r, b, VALUES(x, part, p, m, scale, which), 2, LS_REAL);
+}
+
+START_TEST(test_operands_cover_the_space_in_part)
+{
+    static const int64_t none[] = {0, 0, 0, 0}, one[] = {1, 1, 1, 1}, thin[] = {0, 0, 1, 2},
+                         high[] = {0, 0, 2, 0}, two[] = {1, 1, 2, 2}, flat[] = {1, 1, 1, 3},
+                         first[] = {1, 1, 0, 0}, outer[] = {1, 0}, rows[] = {1, 2, 2, 1};
+    Rig r;
+    rig_open(&r, real_bytes[_i]);
+    for (uint32_t axes = 0; axes < 16; axes += 13) {
+        inset(&r, LS_LAST, SHAPE(2, 8, 7, 9), thin, two, SHAPE(8, 1, 1), axes);
+        inset(&r, LS_LAST, SHAPE(2, 5, 7, 9), thin, flat, SHAPE(5, 1, 1), axes);
+        inset(&r, LS_LAST, SHAPE(1, 12, 8, 1), high, one, SHAPE(12, 1, 1), axes);
+        inset(&r, LS_LAST, SHAPE(2, 8, 7, 9), none, two, SHAPE(2, 1, 1, 1), axes);
+        inset(&r, LS_LAST, SHAPE(2, 16, 7, 9), thin, two, SHAPE(2, 1, 7, 9), axes);
+        inset(&r, LS_LAST, SHAPE(3, 64, 27, 19), thin, two, SHAPE(64, 1, 1), axes);
+        inset(&r, LS_LAST, SHAPE(2, 260, 9, 8), high, two, SHAPE(9, 8), axes);
+    }
+    inset(&r, LS_LAST, SHAPE(2, 20, 7, 9), thin, two, SHAPE(1), 15);        /* over the channels as well */
+    inset(&r, LS_LAST, SHAPE(2, 300, 5, 8), thin, two, SHAPE(1), 2);
+    inset(&r, LS_ROW, SHAPE(5, 7, 6, 16), first, rows, SHAPE(7, 1, 1), 0);
+    inset(&r, LS_ROW, SHAPE(5, 7, 6, 16), first, rows, SHAPE(7, 1, 1), 7);
+    inset(&r, LS_ROW, SHAPE(7, 24), outer, one, SHAPE(24), 2);
+    all_checked(&r, 2e-6);
+}
+END_TEST
+
 /* ---- mean and variance in one pass ---- */
 enum { CHANNELS = 24 };
 
@@ -503,6 +587,7 @@ int main(void)
     tcase_add_loop_test(t, test_integers_and_bools_keep_their_types, 0, 2);
     tcase_add_loop_test(t, test_results_are_stored_in_parts_along_any_axis, 0, 2);
     tcase_add_loop_test(t, test_operands_are_read_in_parts, 0, 2);
+    tcase_add_loop_test(t, test_operands_cover_the_space_in_part, 0, 2);
     tcase_add_loop_test(t, test_reductions_over_any_axes_in_either_layout, 0, 2);
     tcase_add_loop_test(t, test_long_reductions_are_cut_into_pieces, 0, 2);
     tcase_add_loop_test(t, test_mean_and_variance_of_channels_in_one_pass, 0, 2);

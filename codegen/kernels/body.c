@@ -1,4 +1,5 @@
 /* codegen/kernels/body.c */
+#include "codegen/kernels/inset.h"
 #include "codegen/kernels/joined.h"
 
 #include <inttypes.h>
@@ -63,6 +64,15 @@ static void part_strides(const LsKernelText *k, const LsFused *f, int y,
     *before = f->out[y].from * own[f->split];
 }
 
+/* Operand x goes with another that covers the space in part. */
+static bool is_which(const LsFused *f, int x)
+{
+    bool is = false;
+    for (int i = 0; i < f->ninset; i++)
+        is |= f->inset[i].which == x && x > 0;
+    return is;
+}
+
 static LsNest *body_nest(const LsKernelText *k, const LsNode *node, const LsFused *f)
 {
     int nin = node->nin, nout = node->nout;
@@ -71,8 +81,12 @@ static LsNest *body_nest(const LsKernelText *k, const LsNode *node, const LsFuse
     int64_t stride[LS_MAX_RANK];
     int order[LS_MAX_RANK];
     for (int x = 0; x < nin; x++) {
-        if (ls_is_joined(f, x))
+        if (ls_is_joined(f, x) || is_which(f, x))
             continue;
+        if (ls_inset_of(f, x) != NULL) {
+            ls_inset_strides(k, n, x);
+            continue;
+        }
         ls_broadcast_strides(k->g, ls_in(k->g, k->n, x), &f->space, stride);
         for (int a = 0; a < f->space.rank && f->first > 0 && x == f->first; a++)
             stride[a] = f->axes >> a & 1 ? 0 : stride[a];
@@ -92,7 +106,8 @@ static LsNest *body_nest(const LsKernelText *k, const LsNode *node, const LsFuse
     bool parts = has_parts(f, nout);
     for (int a = 0; a < f->space.rank; a++) {
         n->reduced[a] = f->axes >> order[a] & 1;
-        n->alone[a] = (parts && order[a] == f->split) || (joined && a == f->space.rank - 1);
+        n->alone[a] = (parts && order[a] == f->split)
+            || ((joined || f->ninset > 0) && a == f->space.rank - 1);
     }
     ls_nest_merge(n);
     return n;
@@ -138,7 +153,10 @@ static bool in_fours(const LsBody *b, int x)
 }
 
 /* ... and ahead. */
-static bool is_fetched(const LsBody *b, int x) { return b->group > 0 && in_fours(b, x); }
+static bool is_fetched(const LsBody *b, int x)
+{
+    return b->group > 0 && in_fours(b, x) && ls_inset_of(b->f, x) == NULL;
+}
 
 int ls_body_streams(const LsBody *b, int axis)
 {
@@ -165,7 +183,7 @@ void ls_body_fetch(const LsBody *b, int axis, const char *g)
 {
     ls_joined_pick(b);
     for (int x = 0; x < b->node->nin; x++)
-        if (in_fours(b, x))
+        if (is_fetched(b, x))
             ls_emit_line(b->k->e, "LS_FETCH4(%d, a%d, x%d, %s, %s, %s);", b->group, x, x,
                          place_of(b, x), step_of(b, x, axis), g);
 }
@@ -184,7 +202,9 @@ void ls_body_load(const LsBody *b, LsLoadAt at)
     if (at == LS_AT_INNER && !is_fetched(b, b->f->joined))
         ls_joined_pick(b);
     for (int x = 0; x < b->node->nin; x++)
-        if (b->load[x] && b->at[x] == at)
+        if (b->load[x] && b->at[x] == at && ls_inset_of(b->f, x) != NULL)
+            ls_inset_load(b, ls_inset_of(b->f, x));
+        else if (b->load[x] && b->at[x] == at)
             ls_emit_line(b->k->e, "const %s a%d = %s;", ls_ctype(operand_type(b, x)), x,
                          load_text(b, x));
 }
@@ -195,11 +215,12 @@ void ls_body_declare(const LsBody *b)
         if (b->load[x] && !ls_is_joined(b->f, x))
             ls_emit_operand(b->k, ls_arena_printf(b->k->g->arena, "x%d", x), x);
     ls_joined_declare(b);
+    ls_inset_declare(b);
     for (int y = 0; y < b->node->nout; y++)
         if (!b->f->out[y].reduce)
             ls_emit_result(b->k, ls_arena_printf(b->k->g->arena, "y%d", y), y);
     for (int x = 0; x < b->node->nin; x++)
-        if (in_fours(b, x) && b->group > 0)
+        if (is_fetched(b, x))
             ls_emit_line(b->k->e, "LS_FOUR_OF(%d, a%d);", b->group, x);
         else if (in_fours(b, x))
             ls_emit_line(b->k->e, "LS_FOUR(a%d);", x);
@@ -210,6 +231,7 @@ void ls_body_rows(const LsBody *b)
 {
     ls_body_load(b, LS_AT_ROW);
     ls_joined_fill(b);
+    ls_inset_rows(b);
 }
 
 /* The scalar $a or $b of a statement as a literal of its type. */

@@ -31,8 +31,10 @@ LsNest *ls_nest_new(const LsGraph *g, const LsShape *space, LsLayout layout, int
     n->stride = ls_arena_alloc(g->arena, (size_t)ntensor, sizeof *n->stride);
     n->before = ls_arena_alloc(g->arena, (size_t)ntensor, sizeof *n->before);
     ls_walk_order(space, layout, order);
-    for (int k = 0; k < space->rank; k++)
-        n->size[k] = space->dim[order[k]];
+    for (int k = 0; k < space->rank; k++) {
+        n->size[k] = n->whole[k] = space->dim[order[k]];
+        n->last[k] = k;
+    }
     return n;
 }
 
@@ -61,6 +63,7 @@ static void move_axis(LsNest *n, int to, int from)
     n->size[to] = n->size[from];
     n->reduced[to] = n->reduced[from];
     n->alone[to] = n->alone[from];
+    n->last[to] = n->last[from];
     for (int t = 0; t < n->ntensor; t++)
         n->stride[t][to] = n->stride[t][from];
 }
@@ -115,6 +118,26 @@ const char *ls_nest_offset(const LsNest *n, int tensor, int from, int to)
     if (text != NULL && n->before[tensor] > 0)
         text = ls_arena_printf(n->arena, "%s - %" PRId64, text, n->before[tensor]);
     return text == NULL ? "0" : text;
+}
+
+const char *ls_nest_index(const LsNest *n, int k)
+{
+    int axis = 0;
+    if (n->whole[k] == 1)                           /* such axes may have been dropped */
+        return "0";
+    while (n->last[axis] < k)
+        axis++;
+    /* Division by a constant is quick in 32 bits. */
+    const char *text = n->size[axis] <= INT32_MAX ? "(uint32_t)" : "";
+    int64_t inside = 1;
+    for (int j = k + 1; j <= n->last[axis]; j++)
+        inside *= n->whole[j];
+    text = ls_arena_printf(n->arena, "%s%s", text, n->var[axis]);
+    if (inside > 1)
+        text = ls_arena_printf(n->arena, "%s / %" PRId64, text, inside);
+    if (k > (axis > 0 ? n->last[axis - 1] + 1 : 0))
+        text = ls_arena_printf(n->arena, "%s %% %" PRId64, text, n->whole[k]);
+    return text;
 }
 
 int ls_nest_level(const LsNest *n, int tensor)

@@ -17,6 +17,9 @@ typedef struct LsNest {
     int64_t size[LS_NEST_AXES];
     bool reduced[LS_NEST_AXES];
     bool alone[LS_NEST_AXES];           /* not joined with a neighbour, nor dropped */
+    int64_t whole[LS_NEST_AXES];        /* by axis before merging: its size */
+    int last[LS_NEST_AXES];             /* the last of those that this one walks; it begins behind
+                                         * that of the axis before */
     int64_t (*stride)[LS_NEST_AXES];    /* by tensor, elements */
     int64_t *before;                    /* by tensor: elements that its first lies before index 0 of
                                          * all axes (a part of what the axes span) */
@@ -40,6 +43,8 @@ int64_t ls_nest_count(const LsNest *n);
 /* "j * 64 + i": offset of the tensor's element, over axes from .. to-1; "0": nothing moves it.
  * Behind it " - 32" where it begins before. */
 const char *ls_nest_offset(const LsNest *n, int tensor, int from, int to);
+/* "j / 56 % 56": the index along axis k of before merging. */
+const char *ls_nest_index(const LsNest *n, int k);
 /* Innermost axis that moves the tensor; -1: none. */
 int ls_nest_level(const LsNest *n, int tensor);
 /* Prints the indices of the listed axes from a flat one: "const int64_t j = u / 7 % 56;". */

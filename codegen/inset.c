@@ -1,0 +1,194 @@
+/* codegen/inset.c -- see the header. */
+#include "codegen/inset.h"
+
+#include "codegen/alternative.h"
+#include "codegen/drop.h"
+#include "codegen/kernels/nest.h"
+#include "codegen/merge.h"
+
+#include <string.h>
+
+typedef struct Insets {
+    LsCtx *cx;
+    LsGraph *g;
+    const LsTarget *target;
+    bool *may;                  /* by node: its operand can be read instead of its result */
+} Insets;
+
+/* The node that makes v, if it may go; or 0. */
+static uint32_t source(const Insets *z, LsValueId v)
+{
+    uint32_t def = z->g->value[v.i].def.i;
+    return def != 0 && z->may[def] ? def : 0;
+}
+
+/* ---- which nodes ---- */
+
+static bool is_border(const LsGraph *g, LsNodeId n)
+{
+    const LsPadAttr *at = &g->node[n.i].attr.pad;
+    bool is = g->node[n.i].op == LS_OP_PAD && at->mode == LS_PAD_CONSTANT && at->value == 0;
+    for (int k = 0; is && k < ls_in_shape(g, n, 0)->rank; k++)
+        is = at->lo[k] >= 0 && at->hi[k] >= 0;
+    return is;
+}
+
+/* No two windows have a point in common. Of an average also: none reaches beyond the image, where it
+ * would be over fewer points. */
+static bool is_pool_gradient(const LsGraph *g, LsNodeId n)
+{
+    enum { MOST = 255 };                            /* points of a window that a byte tells apart */
+    LsOpCode op = g->node[n.i].op;
+    if (op != LS_OP_MAX_POOL_GRAD && op != LS_OP_AVERAGE_POOL_GRAD)
+        return false;
+    const LsWindowAttr *w = &g->node[n.i].attr.window;
+    const LsShape *dy = ls_in_shape(g, n, 0), *x = ls_shape(g, ls_out(g, n, 0));
+    bool apart = op == LS_OP_AVERAGE_POOL_GRAD || ls_type(g, ls_in(g, n, 1)) == LS_BOOL;
+    int64_t points = 1;
+    for (int d = 0; d < w->n; d++) {
+        apart &= w->stride[d] == w->kernel[d] && (w->dilation[d] == 1 || w->kernel[d] == 1);
+        if (op == LS_OP_AVERAGE_POOL_GRAD)
+            apart &= w->pad_lo[d] == 0 && dy->dim[2 + d] * w->kernel[d] <= x->dim[2 + d];
+        points *= w->kernel[d];
+    }
+    return apart && points <= MOST;
+}
+
+/* The rows of the operand are rows of the result, and worth finding one by one. */
+static bool has_rows(const Insets *z, LsNodeId n)
+{
+    enum { SHORT = 16 };
+    const LsGraph *g = z->g;
+    LsValueId x = ls_in(g, n, 0), y = ls_out(g, n, 0);
+    const LsShape *s = ls_shape(g, y);
+    int inner = ls_innermost(s, g->value[y.i].layout);
+    int64_t length = s->dim[inner];
+    return s->rank > 1 && ls_shape(g, x)->dim[inner] == length && ls_type(g, y) == LS_REAL
+        && g->value[x.i].layout == g->value[y.i].layout && !ls_is_updated(g, x)
+        && (z->target->kind == LS_TARGET_CPU ? length >= SHORT : length % 4 == 0);
+}
+
+/* FUSED node n may find the elements of v itself, in whichever operand. */
+static bool takes(const LsGraph *g, LsNodeId n, LsValueId v)
+{
+    const LsFused *f = ls_body_of(g, n);
+    return f != NULL && f->njoined == 0 && f->layout == g->value[v.i].layout
+        && ls_shape_same(&f->space, ls_shape(g, v))
+        && (f->first == 0 || ls_in(g, n, f->first).i != v.i);
+}
+
+/* No reader but those that take it. Alternatives do not count: they can go. */
+static void look_at_readers(Insets *z)
+{
+    const LsGraph *g = z->g;
+    for (uint32_t i = 1; i < g->nnode; i++)
+        for (int k = 0; k < g->node[i].nin && !ls_is_alternative(g, (LsNodeId){i}); k++) {
+            LsValueId v = ls_in(g, (LsNodeId){i}, k);
+            if (source(z, v) != 0 && !takes(g, (LsNodeId){i}, v))
+                z->may[source(z, v)] = false;
+        }
+}
+
+/* ---- their readers ---- */
+
+/* How the operand of node n lies in its result. */
+static LsInset inset_by(const LsGraph *g, LsNodeId n)
+{
+    const LsNode *node = &g->node[n.i];
+    LsInset in = {.operand = -1};
+    for (int k = 0; k < LS_MAX_RANK; k++)
+        in.per[k] = 1;
+    if (node->op == LS_OP_PAD) {
+        memcpy(in.from, node->attr.pad.lo, sizeof in.from);
+        return in;
+    }
+    const LsWindowAttr *w = &node->attr.window;
+    for (int d = 0; d < w->n; d++) {
+        in.per[2 + d] = w->stride[d];
+        in.from[2 + d] = -w->pad_lo[d];
+    }
+    in.over = node->op == LS_OP_AVERAGE_POOL_GRAD;
+    for (int d = 0; d < w->n; d++)
+        in.over *= w->kernel[d];
+    return in;
+}
+
+/* In place of result v of node `from` node n reads what that is made from; what says which points
+ * have an element comes behind all other operands. */
+static void read_inset(Insets *z, LsNodeId n, int at, LsNodeId from, LsFused *f, LsInset *inset)
+{
+    LsGraph *g = z->g;
+    LsNode *node = &g->node[n.i];
+    LsInset *in = &inset[f->ninset++];
+    *in = inset_by(g, from);
+    in->operand = at;
+    g->operand[node->in + (uint32_t)at] = ls_in(g, from, 0);
+    if (g->node[from.i].op == LS_OP_MAX_POOL_GRAD) {
+        in->which = node->nin;
+        g->operand[node->in + node->nin++] = ls_in(g, from, 1);
+    }
+}
+
+/* Operands of node n that are results of nodes that go. */
+static int count_sources(const Insets *z, LsNodeId n, bool *all)
+{
+    int count = 0;
+    *all = true;
+    for (int k = 0; k < z->g->node[n.i].nin; k++) {
+        LsValueId v = ls_in(z->g, n, k);
+        if (source(z, v) == 0)
+            continue;
+        count++;
+        *all &= takes(z->g, n, v);
+    }
+    return count;
+}
+
+/* Where it reads one that goes; an alternative that cannot goes, too. */
+static void inset_node(Insets *z, LsNodeId n)
+{
+    LsGraph *g = z->g;
+    LsNode *node = &g->node[n.i];
+    bool all;
+    int count = count_sources(z, n, &all), nin = node->nin;
+    if (count == 0)
+        return;
+    if (!all) {
+        *node = (LsNode){.op = LS_OP_NOP};
+        return;
+    }
+    LsFused *f = ls_arena_alloc(z->cx->arena, 1, sizeof *f);
+    LsInset *inset = ls_arena_alloc(z->cx->arena, (size_t)count, sizeof *inset);
+    *f = *node->attr.fused.body;
+    f->inset = inset;
+    uint32_t to = g->noperand;
+    g->operand = ls_arena_grow(g->arena, g->operand, to, to + (uint32_t)(nin + count),
+                               sizeof *g->operand, &g->cap_operand);
+    memcpy(g->operand + to, g->operand + node->in, (size_t)nin * sizeof *g->operand);
+    node->in = to;
+    for (int k = 0; k < nin; k++) {
+        uint32_t from = source(z, ls_in(g, n, k));
+        if (from != 0)
+            read_inset(z, n, k, (LsNodeId){from}, f, inset);
+    }
+    g->noperand += node->nin;
+    node->attr.fused.body = f;
+}
+
+uint32_t ls_inset_operands(LsCtx *cx, LsGraph *g, const LsTarget *t, const char *const *made,
+                           uint32_t nmade)
+{
+    Insets z = {.cx = cx, .g = g, .target = t};
+    bool any = false;
+    z.may = ls_arena_alloc(cx->arena, g->nnode, sizeof *z.may);
+    for (uint32_t i = 1; i < g->nnode; i++)
+        z.may[i] = (is_border(g, (LsNodeId){i}) || is_pool_gradient(g, (LsNodeId){i}))
+            && has_rows(&z, (LsNodeId){i});
+    ls_drop_none_wanted(g, made, nmade, z.may);
+    look_at_readers(&z);
+    for (uint32_t i = 1; i < g->nnode; i++)
+        any |= z.may[i];
+    for (uint32_t i = 1; i < g->nnode && any; i++)
+        inset_node(&z, (LsNodeId){i});
+    return any ? ls_drop_nodes(g, t, z.may) : 0;
+}

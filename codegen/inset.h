@@ -1,0 +1,19 @@
+/* codegen/inset.h -- FUSED kernels read what others would first spread out.
+ *
+ * A border of zeros around a value, and the gradient of a pooling whose windows do not overlap, have
+ * at each point an element of a smaller value, or 0. Where nobody but FUSED kernels reads such a
+ * result, each of them can find that element itself (codegen/kernels/inset.h), and the result need
+ * not be made: in a U-Net those are the largest values of the backward part. */
+#ifndef LS_CODEGEN_INSET_H
+#define LS_CODEGEN_INSET_H
+
+#include "codegen/target.h"
+#include "compiler/graph.h"
+
+/* Changes g, after ls_alternatives and ls_join_operands: nodes whose results are no longer needed
+ * become NOP, as do alternatives that would need one. How many nodes went. made: globs over names of
+ * values and nodes, of those that stay all the same. */
+uint32_t ls_inset_operands(LsCtx *cx, LsGraph *g, const LsTarget *t, const char *const *made,
+                           uint32_t nmade);
+
+#endif
