@@ -68,13 +68,22 @@ static bool has_rows(const Insets *z, LsNodeId n)
         && (z->target->kind == LS_TARGET_CPU ? length >= SHORT : length % 4 == 0);
 }
 
-/* FUSED node n may find the elements of v itself, in whichever operand. */
-static bool takes(const LsGraph *g, LsNodeId n, LsValueId v)
+/* The body that node n runs and which operand of the node is its first; NULL: none. */
+static const LsFused *body_in(const LsGraph *g, LsNodeId n, int *first)
 {
-    const LsFused *f = ls_body_of(g, n);
-    return f != NULL && f->njoined == 0 && f->layout == g->value[v.i].layout
-        && ls_shape_same(&f->space, ls_shape(g, v))
-        && (f->first == 0 || ls_in(g, n, f->first).i != v.i);
+    const LsComputed *c = g->node[n.i].computed;
+    *first = c != NULL ? c->first : 0;
+    return c != NULL ? c->body : ls_body_of(g, n);
+}
+
+/* Node n may find the elements of operand k itself. */
+static bool takes(const LsGraph *g, LsNodeId n, int k)
+{
+    int first;
+    const LsFused *f = body_in(g, n, &first);
+    LsValueId v = ls_in(g, n, k);
+    return f != NULL && k >= first && f->njoined == 0 && f->layout == g->value[v.i].layout
+        && ls_shape_same(&f->space, ls_shape(g, v)) && (f->first == 0 || f->first != k - first);
 }
 
 /* No reader but those that take it. Alternatives do not count: they can go. */
@@ -83,9 +92,9 @@ static void look_at_readers(Insets *z)
     const LsGraph *g = z->g;
     for (uint32_t i = 1; i < g->nnode; i++)
         for (int k = 0; k < g->node[i].nin && !ls_is_alternative(g, (LsNodeId){i}); k++) {
-            LsValueId v = ls_in(g, (LsNodeId){i}, k);
-            if (source(z, v) != 0 && !takes(g, (LsNodeId){i}, v))
-                z->may[source(z, v)] = false;
+            uint32_t from = source(z, ls_in(g, (LsNodeId){i}, k));
+            if (from != 0 && !takes(g, (LsNodeId){i}, k))
+                z->may[from] = false;
         }
 }
 
@@ -113,18 +122,16 @@ static LsInset inset_by(const LsGraph *g, LsNodeId n)
     return in;
 }
 
-/* In place of result v of node `from` node n reads what that is made from; what says which points
- * have an element comes behind all other operands. */
-static void read_inset(Insets *z, LsNodeId n, int at, LsNodeId from, LsFused *f, LsInset *inset)
+/* In place of operand `at`, which node `from` makes, node n reads what that is made from; what says
+ * which points have an element comes behind all other operands. first: operand of n, of its body. */
+static void read_inset(LsGraph *g, LsNodeId n, int at, LsNodeId from, int first, LsInset *in)
 {
-    LsGraph *g = z->g;
     LsNode *node = &g->node[n.i];
-    LsInset *in = &inset[f->ninset++];
     *in = inset_by(g, from);
-    in->operand = at;
+    in->operand = at - first;
     g->operand[node->in + (uint32_t)at] = ls_in(g, from, 0);
     if (g->node[from.i].op == LS_OP_MAX_POOL_GRAD) {
-        in->which = node->nin;
+        in->which = node->nin - first;
         g->operand[node->in + node->nin++] = ls_in(g, from, 1);
     }
 }
@@ -135,44 +142,63 @@ static int count_sources(const Insets *z, LsNodeId n, bool *all)
     int count = 0;
     *all = true;
     for (int k = 0; k < z->g->node[n.i].nin; k++) {
-        LsValueId v = ls_in(z->g, n, k);
-        if (source(z, v) == 0)
+        if (source(z, ls_in(z->g, n, k)) == 0)
             continue;
         count++;
-        *all &= takes(z->g, n, v);
+        *all &= takes(z->g, n, k);
     }
     return count;
+}
+
+/* Operands of node n in a place of their own, with room for so many more behind them. */
+static void move_operands(LsGraph *g, LsNodeId n, int more)
+{
+    LsNode *node = &g->node[n.i];
+    uint32_t to = g->noperand;
+    g->operand = ls_arena_grow(g->arena, g->operand, to, to + (uint32_t)(node->nin + more),
+                               sizeof *g->operand, &g->cap_operand);
+    memcpy(g->operand + to, g->operand + node->in, node->nin * sizeof *g->operand);
+    node->in = to;
+    g->noperand += (uint32_t)(node->nin + more);
+}
+
+static void set_body(LsArena *a, LsNode *node, const LsFused *f)
+{
+    if (node->computed == NULL) {
+        node->attr.fused.body = f;
+        return;
+    }
+    LsComputed *c = ls_arena_alloc(a, 1, sizeof *c);
+    *c = *node->computed;
+    c->body = f;
+    node->computed = c;
 }
 
 /* Where it reads one that goes; an alternative that cannot goes, too. */
 static void inset_node(Insets *z, LsNodeId n)
 {
     LsGraph *g = z->g;
+    LsArena *a = z->cx->arena;
     LsNode *node = &g->node[n.i];
     bool all;
-    int count = count_sources(z, n, &all), nin = node->nin;
+    int first, count = count_sources(z, n, &all), nin = node->nin;
     if (count == 0)
         return;
     if (!all) {
         *node = (LsNode){.op = LS_OP_NOP};
         return;
     }
-    LsFused *f = ls_arena_alloc(z->cx->arena, 1, sizeof *f);
-    LsInset *inset = ls_arena_alloc(z->cx->arena, (size_t)count, sizeof *inset);
-    *f = *node->attr.fused.body;
+    LsFused *f = ls_arena_alloc(a, 1, sizeof *f);
+    LsInset *inset = ls_arena_alloc(a, (size_t)count, sizeof *inset);
+    *f = *body_in(g, n, &first);
     f->inset = inset;
-    uint32_t to = g->noperand;
-    g->operand = ls_arena_grow(g->arena, g->operand, to, to + (uint32_t)(nin + count),
-                               sizeof *g->operand, &g->cap_operand);
-    memcpy(g->operand + to, g->operand + node->in, (size_t)nin * sizeof *g->operand);
-    node->in = to;
+    move_operands(g, n, count);
     for (int k = 0; k < nin; k++) {
         uint32_t from = source(z, ls_in(g, n, k));
         if (from != 0)
-            read_inset(z, n, k, (LsNodeId){from}, f, inset);
+            read_inset(g, n, k, (LsNodeId){from}, first, &inset[f->ninset++]);
     }
-    g->noperand += node->nin;
-    node->attr.fused.body = f;
+    set_body(a, node, f);
 }
 
 uint32_t ls_inset_operands(LsCtx *cx, LsGraph *g, const LsTarget *t, const char *const *made,

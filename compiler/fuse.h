@@ -84,6 +84,15 @@ static inline const LsInset *ls_inset_of(const LsFused *f, int k)
     return NULL;
 }
 
+/* The operand that goes with operand k, which says which points have an element; NULL: none. */
+static inline const LsInset *ls_inset_with(const LsFused *f, int k)
+{
+    for (int i = 0; i < f->ninset; i++)
+        if (f->inset[i].which > 0 && f->inset[i].which == k)
+            return &f->inset[i];
+    return NULL;
+}
+
 /* An operand of a convolution or a product that is not read: the kernel computes its elements where
  * it packs them, by a body without reductions whose result 0 they are. */
 typedef struct LsComputed {

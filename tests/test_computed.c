@@ -24,9 +24,33 @@ static LsFused *body_new(Rig *r, const LsShape *space, LsLayout layout)
     return f;
 }
 
-enum { BODY_IN = 5 };
+enum { BODY_IN = 6 };             /* the last says whose the elements of the fourth are */
 
 typedef struct Value { LsFused *body; LsValueId in[BODY_IN], v; int axis; } Value;
+
+/* Of images: operand 0 begins a row below the first, and two pixels each way share an element of
+ * operand 3, which one of them has. */
+static void value_inset(Rig *r, Value *x, LsShape shape)
+{
+    LsInset *in = ls_arena_alloc(r->cx.arena, 2, sizeof *in);
+    LsShape below = shape, shared = shape;
+    in[1] = (LsInset){.operand = 3, .which = 5};
+    for (int k = 0; k < 4; k++)
+        in[0].per[k] = in[1].per[k] = 1;
+    in[0].from[2] = 1;
+    below.dim[2]--;
+    for (int k = 2; k < 4; k++) {
+        in[1].per[k] = 2;
+        shared.dim[k] /= 2;
+    }
+    x->body->inset = in;
+    x->body->ninset = 2;
+    x->in[0] = rig_operand(r, LS_REAL, x->body->layout, below);
+    x->in[3] = rig_operand(r, LS_REAL, x->body->layout, shared);
+    x->in[5] = rig_operand(r, LS_BOOL, x->body->layout, shared);
+    for (int64_t i = 0; i < ls_count(&shared); i++)
+        rig_set(r, x->in[5], i, (double)(i * 5 % 4));
+}
 
 /* A FUSED node and its result. */
 static Value value_new(Rig *r, LsShape shape, LsLayout layout, int axis)
@@ -39,7 +63,9 @@ static Value value_new(Rig *r, LsShape shape, LsLayout layout, int axis)
     x.in[1] = rig_operand(r, LS_REAL, LS_ROW, vector);
     x.in[2] = rig_operand(r, LS_REAL, LS_ROW, vector);
     x.in[3] = rig_operand(r, LS_REAL, layout, shape);
-    x.in[4] = rig_literal(r, 2);
+    x.in[4] = x.in[5] = rig_literal(r, 2);
+    if (shape.rank == 4 && shape.dim[3] > 1)
+        value_inset(r, &x, shape);
     LsNodeId n = rig_node(r, LS_OP_FUSED, BODY_IN, x.in, 1, &(LsAttr){.fused = {x.body}});
     x.v = rig_result(r, n, 0, LS_REAL, layout, shape);
     return x;

@@ -64,15 +64,6 @@ static void part_strides(const LsKernelText *k, const LsFused *f, int y,
     *before = f->out[y].from * own[f->split];
 }
 
-/* Operand x goes with another that covers the space in part. */
-static bool is_which(const LsFused *f, int x)
-{
-    bool is = false;
-    for (int i = 0; i < f->ninset; i++)
-        is |= f->inset[i].which == x && x > 0;
-    return is;
-}
-
 static LsNest *body_nest(const LsKernelText *k, const LsNode *node, const LsFused *f)
 {
     int nin = node->nin, nout = node->nout;
@@ -81,7 +72,7 @@ static LsNest *body_nest(const LsKernelText *k, const LsNode *node, const LsFuse
     int64_t stride[LS_MAX_RANK];
     int order[LS_MAX_RANK];
     for (int x = 0; x < nin; x++) {
-        if (ls_is_joined(f, x) || is_which(f, x))
+        if (ls_is_joined(f, x) || ls_inset_with(f, x) != NULL)
             continue;
         if (ls_inset_of(f, x) != NULL) {
             ls_inset_strides(k, n, x);

@@ -1,7 +1,7 @@
 /* codegen/kernels/computed.c */
 #include "codegen/kernels/computed.h"
 
-#include "codegen/kernels/body.h"
+#include "codegen/kernels/inset.h"
 
 #include <inttypes.h>
 
@@ -56,9 +56,16 @@ static LsNest *places_nest(const LsKernelText *k, const LsComputed *c)
     n->size[0] = ls_count(s) / n->size[1];
     n->var[0] = "j";
     n->var[1] = "(c + i)";
+    int order[LS_MAX_RANK];
+    ls_walk_order(s, c->body->layout, order);
+    for (int a = 0; a < s->rank; a++)
+        n->whole[a] = s->dim[order[a]];
+    n->last[0] = s->rank - 2;
+    n->last[1] = s->rank - 1;
     for (int x = 0; x < node->nin; x++) {
-        int64_t stride[2];
-        ls_computed_strides(k->g, ls_in(k->g, k->n, x), s, c->body->layout, c->axis, stride);
+        int64_t stride[2] = {0, 1};                 /* of what covers the value in part */
+        if (ls_inset_of(c->body, x) == NULL)
+            ls_computed_strides(k->g, ls_in(k->g, k->n, x), s, c->body->layout, c->axis, stride);
         n->stride[x][0] = stride[0];
         n->stride[x][1] = stride[1];
     }
@@ -75,7 +82,7 @@ static void emit_rows(const LsKernelText *k, const LsComputed *c, const LsBody *
     ls_emit_line(e, "{");
     ls_emit_line(e, "(void)arg, (void)c;");
     for (int x = 0; x < b->node->nin; x++)
-        if (b->load[x])
+        if (b->load[x] || ls_inset_with(b->f, x) != NULL)
             ls_emit_line(e, "const %s *const x%d = arg[%d];",
                          ls_ctype(ls_type(k->g, ls_in(b->k->g, b->k->n, x))), x, c->first + x);
     ls_body_load(b, LS_AT_TOP);
@@ -83,6 +90,7 @@ static void emit_rows(const LsKernelText *k, const LsComputed *c, const LsBody *
     ls_emit_line(e, "const int64_t j = place + q * step;");
     ls_emit_line(e, "(void)j;");
     ls_body_load(b, LS_AT_ROW);
+    ls_inset_rows(b);
     ls_emit_line(e, "#pragma GCC ivdep");
     ls_emit_line(e, "for (int64_t i = 0; i < n; i++) {");
     ls_body_statements(b);

@@ -33,13 +33,13 @@ static int find_axes(const LsBody *b, const LsInset *in, Along out[LS_MAX_RANK])
     return n;
 }
 
-static bool is_read(const LsBody *b, const LsInset *in) { return b->load[in->operand]; }
+static bool is_used(const LsBody *b, const LsInset *in) { return b->load[in->operand]; }
 
 void ls_inset_declare(const LsBody *b)
 {
     for (int i = 0; i < b->f->ninset; i++) {
         const LsInset *in = &b->f->inset[i];
-        if (in->which == 0 || !is_read(b, in))
+        if (in->which == 0 || !is_used(b, in))
             continue;
         ls_emit_operand(b->k, ls_arena_printf(b->nest->arena, "x%d", in->which), in->which);
         if (b->fours)
@@ -135,7 +135,7 @@ void ls_inset_rows(const LsBody *b)
 {
     bool any = false;
     for (int i = 0; i < b->f->ninset; i++) {
-        if (!is_read(b, &b->f->inset[i]))
+        if (!is_used(b, &b->f->inset[i]))
             continue;
         if (!any)
             emit_indices(b);
