@@ -116,19 +116,25 @@ static void emit_indices(const LsBody *b)
             ls_emit_line(b->k->e, "const int64_t p%d = %s;", order[k], ls_nest_index(b->nest, k));
 }
 
+/* The row as pointers to which the innermost index is added as it is: that a place is a multiple of
+ * four shows nowhere else. */
 static void emit_row(const LsBody *b, const LsInset *in)
 {
     struct LsArena *a = b->nest->arena;
     LsEmit *e = b->k->e;
     Along x[LS_MAX_RANK];
-    int n = find_axes(b, in, x);
-    const char *there = presence(a, x, n);
-    if (there != NULL)
-        ls_emit_line(e, "const bool o%d = %s;", in->operand, there);
-    ls_emit_line(e, "const int64_t f%d = %s(%s);", in->operand, b->fours ? "LS_WHOLE4" : "",
-                 offset(a, x, n));
-    if (in->which > 0)
-        ls_emit_line(e, "const uint8_t r%d = (uint8_t)(%s);", in->operand, number(a, x, n));
+    int n = find_axes(b, in, x), k = in->operand;
+    const char *there = presence(a, x, n), *from = offset(a, x, n);
+    if (there != NULL) {
+        ls_emit_line(e, "const bool o%d = %s;", k, there);
+        from = ls_arena_printf(a, "o%d ? %s : 0", k, from);
+    }
+    ls_emit_line(e, "const int64_t f%d = %s;", k, from);
+    ls_emit_line(e, "const real *const row%d = x%d + f%d;", k, k, k);
+    if (in->which == 0)
+        return;
+    ls_emit_line(e, "const uint8_t *const row%d = x%d + f%d;", in->which, in->which, k);
+    ls_emit_line(e, "const uint8_t r%d = (uint8_t)(%s);", k, number(a, x, n));
 }
 
 void ls_inset_rows(const LsBody *b)
@@ -144,7 +150,7 @@ void ls_inset_rows(const LsBody *b)
     }
 }
 
-/* "o3 ? LS_GET4(a3, x3, f3 + i) : 0" */
+/* "o3 ? LS_GET4(a3, row3, i) : 0" */
 static const char *element(const LsBody *b, const LsInset *in, const char *get)
 {
     struct LsArena *a = b->nest->arena;
@@ -156,9 +162,9 @@ void ls_inset_load(const LsBody *b, const LsInset *in)
     struct LsArena *a = b->nest->arena;
     LsEmit *e = b->k->e;
     int x = in->operand;
-    const char *at = ls_arena_printf(a, "f%d + %s", x, b->nest->var[b->nest->naxis - 1]);
+    const char *at = b->nest->var[b->nest->naxis - 1];
     const char *get = ls_get_text(a, b->fours, ls_arena_printf(a, "a%d", x),
-                                  ls_arena_printf(a, "x%d", x), at);
+                                  ls_arena_printf(a, "row%d", x), at);
     if (in->over > 0)
         get = ls_arena_printf(a, "%s / %" PRId64, get, in->over);
     if (in->which == 0) {
@@ -167,8 +173,8 @@ void ls_inset_load(const LsBody *b, const LsInset *in)
     }
     ls_emit_line(e, "const real g%d = %s;", x, element(b, in, get));
     ls_emit_line(e, "const uint8_t w%d = %s;", x,
-                 element(b, in, b->fours ? ls_arena_printf(a, "LS_GET4B(k%d, x%d, %s)", in->which,
+                 element(b, in, b->fours ? ls_arena_printf(a, "LS_GET4B(k%d, row%d, %s)", in->which,
                                                            in->which, at)
-                                         : ls_arena_printf(a, "x%d[%s]", in->which, at)));
+                                         : ls_arena_printf(a, "row%d[%s]", in->which, at)));
     ls_emit_line(e, "const real a%d = w%d == r%d ? g%d : 0;", x, x, x, x);
 }
