@@ -33,25 +33,31 @@ static bool is_border(const LsGraph *g, LsNodeId n)
     return is;
 }
 
-/* No two windows have a point in common. Of an average also: none reaches beyond the image, where it
- * would be over fewer points. */
-static bool is_pool_gradient(const LsGraph *g, LsNodeId n)
+/* Few windows have a point in common: on a GPU, where bytes are what counts. Processors do the
+ * pooling's gradient window by window in less time than it takes to look for several of them at
+ * every point. Of an average also: none reaches beyond the image, where it would be over fewer
+ * points. */
+static bool is_pool_gradient(const Insets *z, LsNodeId n)
 {
     enum { MOST = 255 };                            /* points of a window that a byte tells apart */
+    const LsGraph *g = z->g;
+    const int64_t most_terms = z->target->kind == LS_TARGET_CPU ? 1 : 4;
     LsOpCode op = g->node[n.i].op;
     if (op != LS_OP_MAX_POOL_GRAD && op != LS_OP_AVERAGE_POOL_GRAD)
         return false;
     const LsWindowAttr *w = &g->node[n.i].attr.window;
     const LsShape *dy = ls_in_shape(g, n, 0), *x = ls_shape(g, ls_out(g, n, 0));
-    bool apart = op == LS_OP_AVERAGE_POOL_GRAD || ls_type(g, ls_in(g, n, 1)) == LS_BOOL;
-    int64_t points = 1;
+    bool few = op == LS_OP_AVERAGE_POOL_GRAD || ls_type(g, ls_in(g, n, 1)) == LS_BOOL;
+    int64_t points = 1, terms = 1;
     for (int d = 0; d < w->n; d++) {
-        apart &= w->stride[d] == w->kernel[d] && (w->dilation[d] == 1 || w->kernel[d] == 1);
+        int64_t end = (dy->dim[2 + d] - 1) * w->stride[d] + w->kernel[d] - w->pad_lo[d];
+        few &= w->dilation[d] == 1 || w->kernel[d] == 1;
         if (op == LS_OP_AVERAGE_POOL_GRAD)
-            apart &= w->pad_lo[d] == 0 && dy->dim[2 + d] * w->kernel[d] <= x->dim[2 + d];
+            few &= w->pad_lo[d] == 0 && end <= x->dim[2 + d];
         points *= w->kernel[d];
+        terms *= (w->kernel[d] + w->stride[d] - 1) / w->stride[d];
     }
-    return apart && points <= MOST;
+    return few && points <= MOST && terms <= most_terms;
 }
 
 /* The rows of the operand are rows of the result, and worth finding one by one. */
@@ -106,7 +112,7 @@ static LsInset inset_by(const LsGraph *g, LsNodeId n)
     const LsNode *node = &g->node[n.i];
     LsInset in = {.operand = -1};
     for (int k = 0; k < LS_MAX_RANK; k++)
-        in.per[k] = 1;
+        in.per[k] = in.span[k] = 1;
     if (node->op == LS_OP_PAD) {
         memcpy(in.from, node->attr.pad.lo, sizeof in.from);
         return in;
@@ -114,6 +120,7 @@ static LsInset inset_by(const LsGraph *g, LsNodeId n)
     const LsWindowAttr *w = &node->attr.window;
     for (int d = 0; d < w->n; d++) {
         in.per[2 + d] = w->stride[d];
+        in.span[2 + d] = w->kernel[d];
         in.from[2 + d] = -w->pad_lo[d];
     }
     in.over = node->op == LS_OP_AVERAGE_POOL_GRAD;
@@ -208,7 +215,7 @@ uint32_t ls_inset_operands(LsCtx *cx, LsGraph *g, const LsTarget *t, const char 
     bool any = false;
     z.may = ls_arena_alloc(cx->arena, g->nnode, sizeof *z.may);
     for (uint32_t i = 1; i < g->nnode; i++)
-        z.may[i] = (is_border(g, (LsNodeId){i}) || is_pool_gradient(g, (LsNodeId){i}))
+        z.may[i] = (is_border(g, (LsNodeId){i}) || is_pool_gradient(&z, (LsNodeId){i}))
             && has_rows(&z, (LsNodeId){i});
     ls_drop_none_wanted(g, made, nmade, z.may);
     look_at_readers(&z);

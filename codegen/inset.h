@@ -1,9 +1,9 @@
 /* codegen/inset.h -- FUSED kernels read what others would first spread out.
  *
- * A border of zeros around a value, and the gradient of a pooling whose windows do not overlap, have
- * at each point an element of a smaller value, or 0. Where nobody but FUSED kernels reads such a
- * result, each of them can find that element itself (codegen/kernels/inset.h), and the result need
- * not be made: in a U-Net those are the largest values of the backward part. */
+ * A border of zeros around a value has at each point an element of it, or 0; the gradient of a pooling
+ * is the sum of the few elements whose windows lie over the point. Where nobody but FUSED kernels
+ * reads such a result, each of them can find those elements itself (codegen/kernels/inset.h), and
+ * the result need not be made: in a U-Net those are the largest values of the backward part. */
 #ifndef LS_CODEGEN_INSET_H
 #define LS_CODEGEN_INSET_H
 

@@ -45,7 +45,9 @@ static double pointwise_flops(const LsGraph *g, LsNodeId n)
 
 static double body_flops(const LsFused *body)
 {
-    double flops = (body->njoined > 0) + body->ninset;      /* to find the part */
+    double flops = body->njoined > 0;               /* to find the part */
+    for (int k = 0; k < body->ninset; k++)
+        flops += (double)ls_inset_terms(&body->inset[k], body->space.rank);
     for (int k = 0; k < body->nstmt; k++)
         flops += expr_flops(ls_op[body->stmt[k].op]->expr);
     return flops * (double)ls_count(&body->space);

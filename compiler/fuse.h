@@ -32,17 +32,27 @@ typedef struct LsFusedOut {     /* result k of the node */
 static inline bool ls_is_stored(const LsFusedOut *o) { return !o->reduce && o->length == 0; }
 
 /* An operand that has elements for a part of the points of the space; for the others it is 0. Along
- * an axis, point i has index (i - from) / per of it, where there is one. Along the axis that is
- * walked innermost it has all of them. */
+ * an axis index k is of the points from + k per .. from + k per + span - 1. A point of several
+ * indices, where span is more than per, is the sum of them. Along the axis that is walked innermost
+ * every point has its own. */
 typedef struct LsInset {
     int operand;
-    int64_t from[LS_MAX_RANK];  /* by logical axis of the space; negative ones are before it */
-    int64_t per[LS_MAX_RANK];   /* points that share an index */
-    int which;                  /* > 0: operand of the same shape, LS_BOOL, that says which of the
-                                 * points that share an element has it, counted in the order of the
-                                 * logical axes; for the others it is 0 */
+    int64_t from[LS_MAX_RANK];  /* by logical axis of the space; negative: before it begins */
+    int64_t per[LS_MAX_RANK], span[LS_MAX_RANK];
+    int which;                  /* > 0: operand of the same shape, LS_BOOL, that says which of its
+                                 * points has an element, counted in the order of the logical axes;
+                                 * for the others it is 0 */
     int64_t over;               /* > 0: what each element is divided by */
 } LsInset;
+
+/* Of how many indices a point can be. */
+static inline int64_t ls_inset_terms(const LsInset *in, int rank)
+{
+    int64_t terms = 1;
+    for (int a = 0; a < rank; a++)
+        terms *= (in->span[a] + in->per[a] - 1) / in->per[a];
+    return terms;
+}
 
 struct LsFused {
     LsShape space;              /* iteration space, logical axes */

@@ -36,11 +36,11 @@ static void value_inset(Rig *r, Value *x, LsShape shape)
     LsShape below = shape, shared = shape;
     in[1] = (LsInset){.operand = 3, .which = 5};
     for (int k = 0; k < 4; k++)
-        in[0].per[k] = in[1].per[k] = 1;
+        in[0].per[k] = in[1].per[k] = in[0].span[k] = in[1].span[k] = 1;
     in[0].from[2] = 1;
     below.dim[2]--;
     for (int k = 2; k < 4; k++) {
-        in[1].per[k] = 2;
+        in[1].per[k] = in[1].span[k] = 2;
         shared.dim[k] /= 2;
     }
     x->body->inset = in;

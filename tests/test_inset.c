@@ -82,7 +82,8 @@ START_TEST(a_border_and_a_gradient_are_read_where_they_come_from)
     ck_assert_int_eq(f->ninset, 3);
     check_operands(maker(), 4, (const char *const[]){"dy", "x", "mean", "which"});
     const LsInset *in = ls_inset_of(f, 0);
-    ck_assert(in->which == 3 && in->over == 0 && in->per[1] == 1 && in->per[2] == 2 && in->from[2] == 0);
+    ck_assert(in->which == 3 && in->over == 0 && in->per[1] == 1 && in->per[2] == 2 && in->from[2] == 0
+              && in->span[1] == 1 && in->span[2] == 2);
     in = ls_inset_of(f, 1);
     ck_assert(in->which == 0 && in->over == 0 && in->per[2] == 1 && in->from[2] == 1 && in->from[3] == 2);
     in = ls_inset_of(f, 2);
@@ -115,22 +116,30 @@ START_TEST(borders_of_zeros_around_whole_rows_go)
 }
 END_TEST
 
-static uint32_t went_of_gradient(LsOpCode op, int64_t kernel, int64_t stride, int64_t pad)
+static uint32_t went_of_gradient(const LsTarget *t, LsOpCode op, int64_t kernel, int64_t stride,
+                                 int64_t pad)
 {
     graph_open();
-    uint32_t n = inset(&cpu, exponential(gradient(op, kernel, stride, pad, 16)), NULL, 0);
+    uint32_t n = inset(t, exponential(gradient(op, kernel, stride, pad, 16)), NULL, 0);
     graph_close();
     return n;
 }
 
-START_TEST(gradients_of_windows_apart_go)
+START_TEST(gradients_of_few_windows_go)
 {
-    ck_assert_uint_eq(went_of_gradient(LS_OP_MAX_POOL_GRAD, 2, 2, 0), 1);
-    ck_assert_uint_eq(went_of_gradient(LS_OP_MAX_POOL_GRAD, 3, 3, 1), 1);
-    ck_assert_uint_eq(went_of_gradient(LS_OP_MAX_POOL_GRAD, 3, 2, 0), 0);       /* they overlap */
-    ck_assert_uint_eq(went_of_gradient(LS_OP_MAX_POOL_GRAD, 2, 3, 0), 0);
-    ck_assert_uint_eq(went_of_gradient(LS_OP_AVERAGE_POOL_GRAD, 2, 2, 0), 1);
-    ck_assert_uint_eq(went_of_gradient(LS_OP_AVERAGE_POOL_GRAD, 2, 2, 1), 0);   /* over fewer points */
+    const LsOpCode max = LS_OP_MAX_POOL_GRAD, mean = LS_OP_AVERAGE_POOL_GRAD;
+    const LsTarget *both[] = {&cpu, &gpu};
+    for (int k = 0; k < 2; k++) {
+        const LsTarget *t = both[k];
+        ck_assert_uint_eq(went_of_gradient(t, max, 2, 2, 0), 1);
+        ck_assert_uint_eq(went_of_gradient(t, max, 3, 3, 1), 1);
+        ck_assert_uint_eq(went_of_gradient(t, max, 2, 3, 0), 1);        /* points of no window */
+        ck_assert_uint_eq(went_of_gradient(t, max, 3, 2, 1), k == 1);   /* four over a point */
+        ck_assert_uint_eq(went_of_gradient(t, max, 3, 1, 1), 0);        /* nine */
+        ck_assert_uint_eq(went_of_gradient(t, mean, 2, 2, 0), 1);
+        ck_assert_uint_eq(went_of_gradient(t, mean, 3, 2, 0), k == 1);
+        ck_assert_uint_eq(went_of_gradient(t, mean, 2, 2, 1), 0);       /* over fewer points */
+    }
 }
 END_TEST
 
@@ -172,7 +181,7 @@ int main(void)
     const TTest *const test[] = {
         a_border_and_a_gradient_are_read_where_they_come_from,
         borders_of_zeros_around_whole_rows_go,
-        gradients_of_windows_apart_go,
+        gradients_of_few_windows_go,
         what_is_needed_as_a_whole_is_made,
         what_is_updated_is_not_read_late,
     };

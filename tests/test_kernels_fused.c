@@ -48,25 +48,34 @@ static int innermost(const LsFused *f)
     return f->layout == LS_LAST && f->space.rank >= 3 ? 1 : f->space.rank - 1;
 }
 
-/* What an operand is there that covers the space in part. */
+/* The sum of the elements of an inset operand whose points these are, over axes k and on: index and
+ * which are of the axes before. */
+static double inset_sum(const Rig *r, LsNodeId n, const LsInset *in, const int64_t point[], int k,
+                        int64_t index, int64_t which)
+{
+    const LsShape *s = ls_in_shape(r->g, n, in->operand);
+    double sum = 0;
+    if (k == s->rank && in->which > 0 && rig_get(r, ls_in(r->g, n, in->which), index) != (double)which)
+        return 0;
+    if (k == s->rank)
+        return rig_get(r, ls_in(r->g, n, in->operand), index) / (in->over > 0 ? (double)in->over : 1);
+    for (int64_t i = 0; i < s->dim[k]; i++) {
+        int64_t nth = point[k] - (in->from[k] + i * in->per[k]);
+        if (nth >= 0 && nth < in->span[k])
+            sum += inset_sum(r, n, in, point, k + 1, index * s->dim[k] + i, which * in->span[k] + nth);
+    }
+    return sum;
+}
+
 static double inset_at(const Rig *r, LsNodeId n, const LsInset *in, int64_t point)
 {
     const LsFused *f = r->g->node[n.i].attr.fused.body;
-    const LsShape *s = ls_in_shape(r->g, n, in->operand);
-    int64_t index = 0, step = 1, which = 0, points = 1;
-    for (int k = s->rank - 1; k >= 0; k--) {
-        int64_t at = point % f->space.dim[k] - in->from[k];
+    int64_t at[LS_MAX_RANK];
+    for (int k = f->space.rank - 1; k >= 0; k--) {
+        at[k] = point % f->space.dim[k];
         point /= f->space.dim[k];
-        if (at < 0 || at / in->per[k] >= s->dim[k])
-            return 0;
-        index += at / in->per[k] * step;
-        step *= s->dim[k];
-        which += at % in->per[k] * points;
-        points *= in->per[k];
     }
-    if (in->which > 0 && rig_get(r, ls_in(r->g, n, in->which), index) != (double)which)
-        return 0;
-    return rig_get(r, ls_in(r->g, n, in->operand), index) / (in->over > 0 ? (double)in->over : 1);
+    return inset_sum(r, n, in, at, 0, 0, 0);
 }
 
 /* What operand x is at that point; of parts, the one that has it. */
@@ -375,9 +384,11 @@ START_TEST(test_operands_are_read_in_parts)
 END_TEST
 
 /* ---- operands that cover the space in part ---- */
+typedef struct Window { int64_t per[4], span[4]; } Window;
+
 /* v = x * w + b + p + m, b within a border, p spread over windows and m at one point of each; relu(v)
- * and v m, stored or summed up. border: around b along each axis; window: along each axis. */
-static void inset(Rig *r, LsLayout layout, LsShape space, const int64_t border[], const int64_t window[],
+ * and v m, stored or summed up. border: before b along each axis, and twice that behind. */
+static void inset(Rig *r, LsLayout layout, LsShape space, const int64_t border[], const Window *window,
                   LsShape w, uint32_t axes)
 {
     Body *b = body_new(r, layout, space, axes);
@@ -387,18 +398,19 @@ static void inset(Rig *r, LsLayout layout, LsShape space, const int64_t border[]
     in[1] = (LsInset){.operand = 2, .over = 3};
     in[2] = (LsInset){.operand = 3, .which = 5};
     for (int k = 0; k < space.rank; k++) {
-        inner.dim[k] -= 3 * border[k];              /* so much before it, twice that behind */
-        windows.dim[k] /= window[k];
+        inner.dim[k] -= 3 * border[k];
+        windows.dim[k] /= window->per[k];
         in[0].from[k] = border[k];
-        in[2].from[k] = -(window[k] / 3);           /* a window may begin outside */
-        in[0].per[k] = 1;
-        in[1].per[k] = in[2].per[k] = window[k];
+        in[2].from[k] = -(window->span[k] / 3);     /* a window may begin outside */
+        in[0].per[k] = in[0].span[k] = 1;
+        in[1].per[k] = in[2].per[k] = window->per[k];
+        in[1].span[k] = in[2].span[k] = window->span[k];
     }
     LsValueId x = rig_operand(r, LS_REAL, layout, space), part = rig_operand(r, LS_REAL, layout, inner);
     LsValueId p = rig_operand(r, LS_REAL, layout, windows), m = rig_operand(r, LS_REAL, layout, windows);
     LsValueId scale = rig_operand(r, LS_REAL, LS_ROW, w), which = rig_operand(r, LS_BOOL, layout, windows);
     for (int64_t i = 0; i < ls_count(&windows); i++)
-        rig_set(r, which, i, (double)(i * 7 % 5));
+        rig_set(r, which, i, (double)(i * 7 % 10));
     b->f.ninset = 3;
     b->f.inset = in;
     int s = STMT(b, MUL, LS_REAL, IN(0), IN(4));
@@ -412,9 +424,11 @@ static void inset(Rig *r, LsLayout layout, LsShape space, const int64_t border[]
 
 START_TEST(test_operands_cover_the_space_in_part)
 {
-    static const int64_t none[] = {0, 0, 0, 0}, one[] = {1, 1, 1, 1}, thin[] = {0, 0, 1, 2},
-                         high[] = {0, 0, 2, 0}, two[] = {1, 1, 2, 2}, flat[] = {1, 1, 1, 3},
-                         first[] = {1, 1, 0, 0}, outer[] = {1, 0}, rows[] = {1, 2, 2, 1};
+    static const int64_t none[] = {0, 0, 0, 0}, thin[] = {0, 0, 1, 2}, high[] = {0, 0, 2, 0},
+                         first[] = {1, 1, 0, 0}, outer[] = {1, 0};
+    static const Window one[] = {{{1, 1, 1, 1}, {1, 1, 1, 1}}}, two[] = {{{1, 1, 2, 2}, {1, 1, 2, 2}}},
+                        flat[] = {{{1, 1, 1, 3}, {1, 1, 1, 3}}}, rows[] = {{{1, 2, 2, 1}, {1, 3, 2, 1}}},
+                        lap[] = {{{1, 1, 2, 2}, {1, 1, 3, 3}}}, wide[] = {{{1, 1, 1, 2}, {1, 1, 4, 1}}};
     Rig r;
     rig_open(&r, real_bytes[_i]);
     for (uint32_t axes = 0; axes < 16; axes += 13) {
@@ -425,6 +439,9 @@ START_TEST(test_operands_cover_the_space_in_part)
         inset(&r, LS_LAST, SHAPE(2, 16, 7, 9), thin, two, SHAPE(2, 1, 7, 9), axes);
         inset(&r, LS_LAST, SHAPE(3, 64, 27, 19), thin, two, SHAPE(64, 1, 1), axes);
         inset(&r, LS_LAST, SHAPE(2, 260, 9, 8), high, two, SHAPE(9, 8), axes);
+        inset(&r, LS_LAST, SHAPE(2, 8, 7, 9), thin, lap, SHAPE(8, 1, 1), axes);
+        inset(&r, LS_LAST, SHAPE(3, 64, 17, 16), thin, lap, SHAPE(64, 1, 1), axes);
+        inset(&r, LS_LAST, SHAPE(2, 5, 7, 9), high, wide, SHAPE(7, 9), axes);
     }
     inset(&r, LS_LAST, SHAPE(2, 20, 7, 9), thin, two, SHAPE(1), 15);        /* over the channels as well */
     inset(&r, LS_LAST, SHAPE(2, 300, 5, 8), thin, two, SHAPE(1), 2);

@@ -213,7 +213,7 @@ void ls_body_declare(const LsBody *b)
     for (int x = 0; x < b->node->nin; x++)
         if (is_fetched(b, x))
             ls_emit_line(b->k->e, "LS_FOUR_OF(%d, a%d);", b->group, x);
-        else if (in_fours(b, x))
+        else if (in_fours(b, x) && ls_inset_of(b->f, x) == NULL)
             ls_emit_line(b->k->e, "LS_FOUR(a%d);", x);
     ls_body_load(b, LS_AT_TOP);
 }

@@ -13,39 +13,85 @@ void ls_inset_strides(const LsKernelText *k, LsNest *n, int x)
 
 /* One axis of an operand, as the text of a row has it. */
 typedef struct Along {
-    const char *at;             /* name of its index in the space */
-    int64_t from, per, n, points;       /* n: of the operand; points: of the space */
+    const char *at;             /* its index in the space */
+    int64_t from, per, span, n, points;     /* n: of the operand; points: of the space */
     int64_t stride;             /* elements */
+    int64_t back;               /* which of the indices of the point: so many before the last */
 } Along;
 
-/* All but the innermost, in logical order; returns how many. */
-static int find_axes(const LsBody *b, const LsInset *in, Along out[LS_MAX_RANK])
+/* One of the elements whose sum the operand is at a point. */
+typedef struct Term {
+    const LsInset *in;
+    const char *name;           /* "3", or of several "3_1" */
+    const char *which;          /* likewise */
+    Along x[LS_MAX_RANK]; int n;        /* all axes but the innermost, in logical order */
+} Term;
+
+static int64_t terms(const LsBody *b, const LsInset *in)
+{
+    return ls_inset_terms(in, b->f->space.rank);
+}
+
+static Along along(const LsBody *b, const LsInset *in, int axis)
 {
     const LsFused *f = b->f;
     const LsShape *s = ls_in_shape(b->k->g, b->k->n, in->operand);
-    int64_t stride[LS_MAX_RANK];
-    int n = 0, inner = ls_innermost(&f->space, f->layout);
+    int64_t stride[LS_MAX_RANK], points = f->space.dim[axis];
     ls_strides(s, f->layout, stride);
-    for (int a = 0; a < s->rank; a++)
-        if (a != inner && f->space.dim[a] > 1)
-            out[n++] = (Along){ls_arena_printf(b->nest->arena, "p%d", a), in->from[a], in->per[a],
-                               s->dim[a], f->space.dim[a], stride[a]};
-    return n;
+    return (Along){points > 1 ? ls_arena_printf(b->nest->arena, "p%d", axis) : "0", in->from[axis],
+                   in->per[axis], in->span[axis], s->dim[axis], points, stride[axis], 0};
+}
+
+/* The last axis counts fastest. */
+static Term term_of(const LsBody *b, const LsInset *in, int64_t number)
+{
+    struct LsArena *a = b->nest->arena;
+    const char *suffix = terms(b, in) > 1 ? ls_arena_printf(a, "_%" PRId64, number) : "";
+    Term t = {.in = in, .name = ls_arena_printf(a, "%d%s", in->operand, suffix),
+              .which = ls_arena_printf(a, "%d%s", in->which, suffix)};
+    int inner = ls_innermost(&b->f->space, b->f->layout);
+    for (int axis = 0; axis < b->f->space.rank; axis++)
+        if (axis != inner)
+            t.x[t.n++] = along(b, in, axis);
+    for (int k = t.n; k-- > 0;) {
+        int64_t many = (t.x[k].span + t.x[k].per - 1) / t.x[k].per;
+        t.x[k].back = number % many;
+        number /= many;
+    }
+    return t;
 }
 
 static bool is_used(const LsBody *b, const LsInset *in) { return b->load[in->operand]; }
+
+/* print for each term of each operand that some statement reads. */
+static void each_term(const LsBody *b, void (*print)(const LsBody *, const Term *))
+{
+    for (int i = 0; i < b->f->ninset; i++)
+        for (int64_t k = 0; is_used(b, &b->f->inset[i]) && k < terms(b, &b->f->inset[i]); k++) {
+            const Term t = term_of(b, &b->f->inset[i], k);
+            print(b, &t);
+        }
+}
+
+static void emit_places(const LsBody *b, const Term *t)
+{
+    ls_emit_line(b->k->e, "LS_FOUR(g%s);", t->name);
+    if (t->in->which > 0)
+        ls_emit_line(b->k->e, "LS_BYTES4(k%s);", t->which);
+}
 
 void ls_inset_declare(const LsBody *b)
 {
     for (int i = 0; i < b->f->ninset; i++) {
         const LsInset *in = &b->f->inset[i];
-        if (in->which == 0 || !is_used(b, in))
-            continue;
-        ls_emit_operand(b->k, ls_arena_printf(b->nest->arena, "x%d", in->which), in->which);
-        if (b->fours)
-            ls_emit_line(b->k->e, "LS_BYTES4(k%d);", in->which);
+        if (in->which > 0 && is_used(b, in))
+            ls_emit_operand(b->k, ls_arena_printf(b->nest->arena, "x%d", in->which), in->which);
     }
+    if (b->fours)
+        each_term(b, emit_places);
 }
+
+/* ---- where a row is ---- */
 
 /* "p2 - 4", counted from where the operand begins. */
 static const char *counted(struct LsArena *a, const Along *x)
@@ -56,53 +102,60 @@ static const char *counted(struct LsArena *a, const Along *x)
                            x->from > 0 ? x->from : -x->from);
 }
 
+static const char *both(struct LsArena *a, const char *this, const char *that)
+{
+    return this == NULL ? that : ls_arena_printf(a, "%s && %s", this, that);
+}
+
 /* "p2 >= 4 && p2 < 60"; NULL: it is there at every point. */
-static const char *presence(struct LsArena *a, const Along x[], int n)
+static const char *presence(struct LsArena *a, const Term *t)
 {
     const char *text = NULL;
-    for (int k = 0; k < n; k++) {
-        int64_t end = x[k].from + x[k].n * x[k].per;
-        if (x[k].from > 0)
-            text = ls_arena_printf(a, "%s%s%s >= %" PRId64, text ? text : "", text ? " && " : "",
-                                   x[k].at, x[k].from);
-        if (end < x[k].points)
-            text = ls_arena_printf(a, "%s%s%s < %" PRId64, text ? text : "", text ? " && " : "",
-                                   x[k].at, end);
+    for (const Along *x = t->x; x < t->x + t->n; x++) {
+        int64_t first = x->from + x->back * x->per, end = first + x->n * x->per;
+        int64_t left = x->span - x->back * x->per;      /* of the span, for this index */
+        if (first > 0)
+            text = both(a, text, ls_arena_printf(a, "%s >= %" PRId64, x->at, first));
+        if (end < x->points)
+            text = both(a, text, ls_arena_printf(a, "%s < %" PRId64, x->at, end));
+        if (left < x->per)
+            text = both(a, text, ls_arena_printf(a, "%s %% %" PRId64 " < %" PRId64, counted(a, x),
+                                                 x->per, left));
     }
     return text;
 }
 
-static const char *offset(struct LsArena *a, const Along x[], int n)
+static const char *offset(struct LsArena *a, const Term *t)
 {
     const char *text = NULL;
-    for (int k = 0; k < n; k++) {
-        const char *at = counted(a, &x[k]);
-        if (x[k].per > 1)
-            at = ls_arena_printf(a, "%s / %" PRId64, at, x[k].per);
+    for (const Along *x = t->x; x < t->x + t->n; x++) {
+        const char *at = counted(a, x);
+        if (x->n == 1)
+            continue;
+        if (x->per > 1)
+            at = ls_arena_printf(a, "%s / %" PRId64, at, x->per);
+        if (x->back > 0)
+            at = ls_arena_printf(a, "(%s - %" PRId64 ")", at, x->back);
         text = ls_arena_printf(a, "%s%s%s * %" PRId64, text ? text : "", text ? " + " : "", at,
-                               x[k].stride);
+                               x->stride);
     }
     return text != NULL ? text : "0";
 }
 
-/* "p2 % 2 * 2 + p3 % 2" */
-static const char *number(struct LsArena *a, const Along x[], int n)
+/* "(p2 % 2) * 2 + p3 % 2" */
+static const char *number(struct LsArena *a, const Term *t)
 {
     const char *text = NULL;
-    for (int k = 0; k < n; k++) {
-        if (x[k].per == 1)
+    for (const Along *x = t->x; x < t->x + t->n; x++) {
+        if (x->span == 1)
             continue;
-        const char *rest = ls_arena_printf(a, "%s %% %" PRId64, counted(a, &x[k]), x[k].per);
-        text = text == NULL ? rest : ls_arena_printf(a, "(%s) * %" PRId64 " + %s", text, x[k].per,
+        const char *rest = ls_arena_printf(a, "%s %% %" PRId64, counted(a, x), x->per);
+        if (x->back > 0)
+            rest = ls_arena_printf(a, "%s + %" PRId64, rest, x->back * x->per);
+        text = text == NULL ? rest : ls_arena_printf(a, "(%s) * %" PRId64 " + %s", text, x->span,
                                                      rest);
     }
     return text != NULL ? text : "0";
-}
-
-static bool is_always_there(const LsBody *b, const LsInset *in)
-{
-    Along x[LS_MAX_RANK];
-    return presence(b->nest->arena, x, find_axes(b, in, x)) == NULL;
 }
 
 /* The indices of the row's point along the other axes: p0, p2, ... */
@@ -118,63 +171,71 @@ static void emit_indices(const LsBody *b)
 
 /* The row as pointers to which the innermost index is added as it is: that a place is a multiple of
  * four shows nowhere else. */
-static void emit_row(const LsBody *b, const LsInset *in)
+static void emit_row(const LsBody *b, const Term *t)
 {
     struct LsArena *a = b->nest->arena;
     LsEmit *e = b->k->e;
-    Along x[LS_MAX_RANK];
-    int n = find_axes(b, in, x), k = in->operand;
-    const char *there = presence(a, x, n), *from = offset(a, x, n);
+    const char *there = presence(a, t), *from = offset(a, t);
     if (there != NULL) {
-        ls_emit_line(e, "const bool o%d = %s;", k, there);
-        from = ls_arena_printf(a, "o%d ? %s : 0", k, from);
+        ls_emit_line(e, "const bool o%s = %s;", t->name, there);
+        from = ls_arena_printf(a, "o%s ? %s : 0", t->name, from);
     }
-    ls_emit_line(e, "const int64_t f%d = %s;", k, from);
-    ls_emit_line(e, "const real *const row%d = x%d + f%d;", k, k, k);
-    if (in->which == 0)
+    ls_emit_line(e, "const int64_t f%s = %s;", t->name, from);
+    ls_emit_line(e, "const real *const row%s = x%d + f%s;", t->name, t->in->operand, t->name);
+    if (t->in->which == 0)
         return;
-    ls_emit_line(e, "const uint8_t *const row%d = x%d + f%d;", in->which, in->which, k);
-    ls_emit_line(e, "const uint8_t r%d = (uint8_t)(%s);", k, number(a, x, n));
+    ls_emit_line(e, "const uint8_t *const row%s = x%d + f%s;", t->which, t->in->which, t->name);
+    ls_emit_line(e, "const uint8_t nth%s = (uint8_t)(%s);", t->name, number(a, t));
 }
 
 void ls_inset_rows(const LsBody *b)
 {
     bool any = false;
-    for (int i = 0; i < b->f->ninset; i++) {
-        if (!is_used(b, &b->f->inset[i]))
-            continue;
-        if (!any)
-            emit_indices(b);
-        any = true;
-        emit_row(b, &b->f->inset[i]);
-    }
+    for (int i = 0; i < b->f->ninset; i++)
+        any |= is_used(b, &b->f->inset[i]);
+    if (any)
+        emit_indices(b);
+    each_term(b, emit_row);
 }
 
-/* "o3 ? LS_GET4(a3, row3, i) : 0" */
-static const char *element(const LsBody *b, const LsInset *in, const char *get)
+/* ---- what it has for a point ---- */
+
+/* "o3 ? row3[i] : 0" */
+static const char *where_there(const LsBody *b, const Term *t, const char *get)
 {
     struct LsArena *a = b->nest->arena;
-    return is_always_there(b, in) ? get : ls_arena_printf(a, "o%d ? %s : 0", in->operand, get);
+    return presence(a, t) == NULL ? get : ls_arena_printf(a, "o%s ? %s : 0", t->name, get);
+}
+
+/* One term as g3. */
+static void emit_term(const LsBody *b, const Term *t)
+{
+    struct LsArena *a = b->nest->arena;
+    const char *at = b->nest->var[b->nest->naxis - 1];
+    const char *get = ls_get_text(a, b->fours, ls_arena_printf(a, "g%s", t->name),
+                                  ls_arena_printf(a, "row%s", t->name), at);
+    if (t->in->over > 0)
+        get = ls_arena_printf(a, "%s / %" PRId64, get, t->in->over);
+    ls_emit_line(b->k->e, "const real g%s = %s;", t->name, where_there(b, t, get));
+    if (t->in->which == 0)
+        return;
+    const char *byte = b->fours ? ls_arena_printf(a, "LS_GET4B(k%s, row%s, %s)", t->which, t->which,
+                                                  at)
+                                : ls_arena_printf(a, "row%s[%s]", t->which, at);
+    ls_emit_line(b->k->e, "const uint8_t w%s = %s;", t->name, where_there(b, t, byte));
 }
 
 void ls_inset_load(const LsBody *b, const LsInset *in)
 {
     struct LsArena *a = b->nest->arena;
-    LsEmit *e = b->k->e;
-    int x = in->operand;
-    const char *at = b->nest->var[b->nest->naxis - 1];
-    const char *get = ls_get_text(a, b->fours, ls_arena_printf(a, "a%d", x),
-                                  ls_arena_printf(a, "row%d", x), at);
-    if (in->over > 0)
-        get = ls_arena_printf(a, "%s / %" PRId64, get, in->over);
-    if (in->which == 0) {
-        ls_emit_line(e, "const real a%d = %s;", x, element(b, in, get));
-        return;
+    const char *sum = NULL;
+    for (int64_t k = 0; k < terms(b, in); k++) {
+        const Term t = term_of(b, in, k);
+        const char *own = ls_arena_printf(a, "g%s", t.name);
+        emit_term(b, &t);
+        if (in->which > 0)
+            own = ls_arena_printf(a, "(w%s == nth%s ? g%s : 0)", t.name, t.name, t.name);
+        sum = sum == NULL ? own : ls_arena_printf(a, "%s + %s", sum, own);
     }
-    ls_emit_line(e, "const real g%d = %s;", x, element(b, in, get));
-    ls_emit_line(e, "const uint8_t w%d = %s;", x,
-                 element(b, in, b->fours ? ls_arena_printf(a, "LS_GET4B(k%d, row%d, %s)", in->which,
-                                                           in->which, at)
-                                         : ls_arena_printf(a, "row%d[%s]", in->which, at)));
-    ls_emit_line(e, "const real a%d = w%d == r%d ? g%d : 0;", x, x, x, x);
+    ls_emit_line(b->k->e, "const real a%d = %s;", in->operand, sum);
 }

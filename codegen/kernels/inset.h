@@ -12,7 +12,7 @@ void ls_inset_strides(const LsKernelText *k, LsNest *n, int x);
 /* Pointers and places of what says whose an element is. */
 void ls_inset_declare(const LsBody *b);
 /* In front of the innermost loop, for operand 3: whether the row is there (o3), where (row3), and
- * which of the points that share it this is (r3). */
+ * which of its points this is (nth3). */
 void ls_inset_rows(const LsBody *b);
 /* Inside it: the operand as a3. */
 void ls_inset_load(const LsBody *b, const LsInset *in);
