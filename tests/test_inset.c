@@ -1,5 +1,6 @@
 /* tests/test_inset.c -- which borders and gradients of poolings FUSED kernels find themselves. */
 #include "codegen/inset.h"
+#include "codegen/kernel.h"
 #include "compiler/fuse.h"
 #include "tests/gradient.h"
 #include "tests/suite.h"
@@ -143,6 +144,24 @@ START_TEST(gradients_of_few_windows_go)
 }
 END_TEST
 
+/* Windows of 2x2 pixels at every pixel: their gradient is as large as what it comes from, and a point
+ * needs that of its neighbours. */
+START_TEST(no_result_takes_the_place_of_an_operand_inset)
+{
+    graph_open();
+    LsAttr at = {.window = {.n = 2, .kernel = {2, 2}, .stride = {1, 1}, .dilation = {1, 1},
+                            .pad_lo = {1, 1}, .x_dim = {8, 8}}};
+    LsValueId dy = given("dy", LS_REAL, SHAPE(2, 16, 8, 8)), x = given("x", LS_REAL, SHAPE(2, 16, 8, 8));
+    LsValueId which = given("which", LS_BOOL, SHAPE(2, 16, 8, 8));
+    LsValueId dx = laid(ls_append2(&cx, g, LS_OP_MAX_POOL_GRAD, dy, which, &at));
+    ck_assert_uint_eq(inset(&gpu, laid(ls_append2(&cx, g, LS_OP_ADD, dx, x, NULL)), NULL, 0), 1);
+    LsNodeId n = g->value[g->output[0].i].def;
+    ck_assert(!ls_kernel_inplace(g, n, 0, 0));
+    ck_assert(ls_kernel_inplace(g, n, 0, 1));
+    graph_close();
+}
+END_TEST
+
 /* An output, what another kernel reads, a border of a border, what hints name. */
 START_TEST(what_is_needed_as_a_whole_is_made)
 {
@@ -182,6 +201,7 @@ int main(void)
         a_border_and_a_gradient_are_read_where_they_come_from,
         borders_of_zeros_around_whole_rows_go,
         gradients_of_few_windows_go,
+        no_result_takes_the_place_of_an_operand_inset,
         what_is_needed_as_a_whole_is_made,
         what_is_updated_is_not_read_late,
     };
