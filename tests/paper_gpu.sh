@@ -147,6 +147,12 @@ check "they give the same" cmp "$OUT/unet/all.npz" "$OUT/masks.npz"
 XDG_CACHE_HOME=$OUT/masks check "both are timed" train "$OUT/masks/net" --steps 3 --tune --dump "$OUT/masks.npz"
 check "whichever wins gives the same" cmp "$OUT/unet/all.npz" "$OUT/masks.npz"
 # In double precision, as batch norms over few numbers make much of the last bits.
+# Kernels that find borders, and the elements of a pool's gradient: one window over a point, and up to four.
+one valid 1e-4 unet --pad=valid --up=bilinear --batch=1 --size=28 --width=4 --depth=1 -- --optimizer=sgd
+check "borders are not made" ends 1 grep -q "k[0-9]*_pad" "$OUT/valid/all/net.cu"
+one stem 1e-4 resnet18 --batch=1 --size=32 --width=4 --classes=3 -- --optimizer=sgd
+check "gradients of pools are not made" ends 1 grep -q "k[0-9]*_max_pool_grad" "$OUT/stem/all/net.cu"
+check "but found, of four windows" grep -q "== nth[0-9]*_3 " "$OUT/stem/all/net.cu"
 one resnet 1e-8 resnet18 --batch=2 --size=32 --width=2 --classes=3 -- --accumulate=2 --clip-norm=1 --precision=f64
 check "kernels share their texts" grep -q "LS_NUMBER" "$OUT/resnet/all/net.cu"
 # Convolutions that no engine serves.
