@@ -40,10 +40,12 @@ wide() {
 }
 
 compiled resnet resnet18 --batch=2 --size=64 --width=16 --classes=12
-for kernel in relu maxpool max_pool_grad norm_dx; do wide resnet $kernel 0 0; done
-for kernel in reducemean norm_dot; do wide resnet $kernel 0 16; done     # their sums one by one
+for kernel in relu maxpool norm_dx; do wide resnet $kernel 0 0; done
+for kernel in reducemean norm_dot; do wide resnet $kernel 0 16; done     # their sums one by one; a pool's gradient
 wide resnet moments 4 16                # the first of each channel once more
 wide resnet xent_grad 4 1               # the loss, the label once more
+compiled googlenet googlenet --batch=1 --size=64 --classes=12
+wide googlenet max_pool_grad 0 0
 compiled gpt gpt --depth=1 --heads=2 --width=32 --context=16 --vocab=64 --batch=2
 for kernel in gelu gelu_grad; do wide gpt $kernel 0 0; done
 exit $wrong
