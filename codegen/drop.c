@@ -13,6 +13,12 @@ bool ls_is_updated(const LsGraph *g, LsValueId v)
     return kind == LS_V_PARAM || kind == LS_V_STATE;
 }
 
+uint32_t ls_dropped_maker(const LsGraph *g, const bool *goes, LsValueId v)
+{
+    uint32_t def = g->value[v.i].def.i;
+    return def != 0 && goes[def] ? def : 0;
+}
+
 static bool is_named(const LsGraph *g, LsNodeId n, const char *const *glob, uint32_t nglob)
 {
     const char *name[] = {g->value[ls_out(g, n, 0).i].name, g->node[n.i].name};
@@ -53,11 +59,14 @@ static uint32_t nothing(LsGraph *g)
 
 uint32_t ls_drop_nodes(LsGraph *g, const LsTarget *t, const bool *goes)
 {
-    uint32_t none = nothing(g), n = 0;
-    for (uint32_t i = 1; i < g->nnode; i++) {
+    uint32_t n = 0;
+    for (uint32_t i = 1; i < g->nnode; i++)
         n += goes[i];
+    if (n == 0)
+        return 0;
+    uint32_t none = nothing(g);
+    for (uint32_t i = 1; i < g->nnode; i++)
         if (goes[i] || adds_otherwise(g, t, (LsNodeId){i}))
             g->node[i] = (LsNode){.op = LS_OP_NOP, .in = none};
-    }
     return n;
 }

@@ -9,12 +9,15 @@
 /* What a step updates may be another by the time that a kernel reads it. */
 bool ls_is_updated(const LsGraph *g, LsValueId v);
 
-/* Clears goes[n] of nodes whose results are outputs of the graph or gradients that
- * are asked for, and of those that a glob names by the node or its first result. */
+/* The node that makes v, if it goes; or 0. */
+uint32_t ls_dropped_maker(const LsGraph *g, const bool *goes, LsValueId v);
+
+/* Clears goes[n] of nodes whose results are outputs of the graph or gradients that are asked for,
+ * and of those that a glob names by the node or its first result. */
 void ls_drop_none_wanted(const LsGraph *g, const char *const *glob, uint32_t nglob, bool *goes);
 
 /* Makes those nodes NOP, and alternatives whose sums now come in another order than those of what
- * they stand for. Returns how many nodes of goes[] there are. */
+ * they stand for; nothing where no node goes. Returns how many do. */
 uint32_t ls_drop_nodes(LsGraph *g, const LsTarget *t, const bool *goes);
 
 #endif

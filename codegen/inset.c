@@ -15,13 +15,6 @@ typedef struct Insets {
     bool *may;                  /* by node: its operand can be read instead of its result */
 } Insets;
 
-/* The node that makes v, if it may go; or 0. */
-static uint32_t source(const Insets *z, LsValueId v)
-{
-    uint32_t def = z->g->value[v.i].def.i;
-    return def != 0 && z->may[def] ? def : 0;
-}
-
 /* ---- which nodes ---- */
 
 static bool is_border(const LsGraph *g, LsNodeId n)
@@ -98,7 +91,7 @@ static void look_at_readers(Insets *z)
     const LsGraph *g = z->g;
     for (uint32_t i = 1; i < g->nnode; i++)
         for (int k = 0; k < g->node[i].nin && !ls_is_alternative(g, (LsNodeId){i}); k++) {
-            uint32_t from = source(z, ls_in(g, (LsNodeId){i}, k));
+            uint32_t from = ls_dropped_maker(z->g, z->may, ls_in(g, (LsNodeId){i}, k));
             if (from != 0 && !takes(g, (LsNodeId){i}, k))
                 z->may[from] = false;
         }
@@ -130,7 +123,8 @@ static LsInset inset_by(const LsGraph *g, LsNodeId n)
 }
 
 /* In place of operand `at`, which node `from` makes, node n reads what that is made from; what says
- * which points have an element comes behind all other operands. first: operand of n, of its body. */
+ * which points have an element comes behind all other operands. first: of n's operands, the first
+ * of its body. */
 static void read_inset(LsGraph *g, LsNodeId n, int at, LsNodeId from, int first, LsInset *in)
 {
     LsNode *node = &g->node[n.i];
@@ -149,7 +143,7 @@ static int count_sources(const Insets *z, LsNodeId n, bool *all)
     int count = 0;
     *all = true;
     for (int k = 0; k < z->g->node[n.i].nin; k++) {
-        if (source(z, ls_in(z->g, n, k)) == 0)
+        if (ls_dropped_maker(z->g, z->may, ls_in(z->g, n, k)) == 0)
             continue;
         count++;
         *all &= takes(z->g, n, k);
@@ -201,7 +195,7 @@ static void inset_node(Insets *z, LsNodeId n)
     f->inset = inset;
     move_operands(g, n, count);
     for (int k = 0; k < nin; k++) {
-        uint32_t from = source(z, ls_in(g, n, k));
+        uint32_t from = ls_dropped_maker(z->g, z->may, ls_in(g, n, k));
         if (from != 0)
             read_inset(g, n, k, (LsNodeId){from}, first, &inset[f->ninset++]);
     }
@@ -212,7 +206,6 @@ uint32_t ls_inset_operands(LsCtx *cx, LsGraph *g, const LsTarget *t, const char 
                            uint32_t nmade)
 {
     Insets z = {.cx = cx, .g = g, .target = t};
-    bool any = false;
     z.may = ls_arena_alloc(cx->arena, g->nnode, sizeof *z.may);
     for (uint32_t i = 1; i < g->nnode; i++)
         z.may[i] = (is_border(g, (LsNodeId){i}) || is_pool_gradient(&z, (LsNodeId){i}))
@@ -220,8 +213,6 @@ uint32_t ls_inset_operands(LsCtx *cx, LsGraph *g, const LsTarget *t, const char 
     ls_drop_none_wanted(g, made, nmade, z.may);
     look_at_readers(&z);
     for (uint32_t i = 1; i < g->nnode; i++)
-        any |= z.may[i];
-    for (uint32_t i = 1; i < g->nnode && any; i++)
         inset_node(&z, (LsNodeId){i});
-    return any ? ls_drop_nodes(g, t, z.may) : 0;
+    return ls_drop_nodes(g, t, z.may);
 }

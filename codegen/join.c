@@ -15,13 +15,6 @@ typedef struct Join {
     bool *may;                  /* by node: a concatenation whose parts can be read instead */
 } Join;
 
-/* The concatenation that makes v, if it may go; or 0. */
-static uint32_t source(const Join *j, LsValueId v)
-{
-    uint32_t def = j->g->value[v.i].def.i;
-    return def != 0 && j->may[def] ? def : 0;
-}
-
 /* Its parts can be told by the index that is walked innermost, and lie as it would. */
 static bool is_plain(const Join *j, LsNodeId n)
 {
@@ -68,7 +61,7 @@ static void look_at_readers(Join *j)
         uint32_t first = 0;
         for (int k = 0; k < g->node[i].nin && !ls_is_alternative(g, n); k++) {
             LsValueId v = ls_in(g, n, k);
-            uint32_t from = source(j, v);
+            uint32_t from = ls_dropped_maker(j->g, j->may, v);
             if (from != 0 && (first != 0 || !takes_parts(g, n, v)))
                 j->may[from] = false;
             else if (from != 0)
@@ -118,7 +111,7 @@ static void join_node(Join *j, LsNodeId n)
     LsNodeId from = {0};
     int at = 0;
     for (int k = 0; k < node->nin; k++) {
-        uint32_t of = source(j, ls_in(g, n, k));
+        uint32_t of = ls_dropped_maker(j->g, j->may, ls_in(g, n, k));
         if (of == 0)
             continue;
         if (from.i != 0 || !takes_parts(g, n, ls_in(g, n, k))) {
@@ -137,14 +130,11 @@ uint32_t ls_join_operands(LsCtx *cx, LsGraph *g, const LsTarget *t, const char *
 {
     Join j = {.cx = cx, .g = g, .target = t};
     j.may = ls_arena_alloc(cx->arena, g->nnode, sizeof *j.may);
-    bool any = false;
     for (uint32_t i = 1; i < g->nnode; i++)
         j.may[i] = g->node[i].op == LS_OP_CONCAT && is_plain(&j, (LsNodeId){i});
     ls_drop_none_wanted(g, made, nmade, j.may);
     look_at_readers(&j);
     for (uint32_t i = 1; i < g->nnode; i++)
-        any |= j.may[i];
-    for (uint32_t i = 1; i < g->nnode && any; i++)
         join_node(&j, (LsNodeId){i});
-    return any ? ls_drop_nodes(g, t, j.may) : 0;
+    return ls_drop_nodes(g, t, j.may);
 }

@@ -93,11 +93,10 @@ static void pack_one(void *packs, uint32_t k)
     Pack *z = (Pack *)packs + k;
     LsCand *cand = z->cand;
     int64_t good = z->good;
-    bool first = cand->plan == NULL;
-    if (first)
+    if (cand->arena == NULL)
         cand->arena = ls_arena_new();
     z->p.arena = cand->arena;
-    if (first) {
+    if (cand->plan == NULL) {
         cand->plan = ls_arena_alloc(cand->arena, 1, sizeof *cand->plan);
         cand->quick[0] = pack(z, &cand->seq, LS_PACK_QUICK, 0);
         cand->asked = INT64_MAX;

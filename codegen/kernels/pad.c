@@ -22,31 +22,25 @@ static bool padded(const Pad *p, int axis)
     return p->at->lo[axis] != 0 || p->at->hi[axis] != 0;
 }
 
-/* Axes that are padded stay alone; the others merge, so lo and dim are found again by counting. */
+/* Axes that are padded stay alone; the others merge. */
 static void pad_nest(Pad *p)
 {
     const LsShape *space = &p->large->shape;
-    int64_t large[LS_MAX_RANK], small[LS_MAX_RANK], lo[LS_MAX_RANK], dim[LS_MAX_RANK];
-    int order[LS_MAX_RANK], count = 0, seen = 0;
+    int64_t large[LS_MAX_RANK], small[LS_MAX_RANK];
+    int order[LS_MAX_RANK];
     ls_strides(space, p->large->layout, large);
     ls_strides(&p->small->shape, p->small->layout, small);
     ls_walk_order(space, p->large->layout, order);
     p->n = ls_nest_new(p->k->g, space, p->large->layout, 2);
     ls_nest_tensor(p->n, space, p->large->layout, LARGE, large);
     ls_nest_tensor(p->n, space, p->large->layout, SMALL, small);
-    for (int a = 0; a < space->rank; a++) {
-        int k = order[a];
-        p->n->alone[a] = padded(p, k);
-        if (padded(p, k)) {
-            lo[count] = p->at->lo[k];
-            dim[count++] = p->small->shape.dim[k];
-        }
-    }
+    for (int a = 0; a < space->rank; a++)
+        p->n->alone[a] = padded(p, order[a]);
     ls_nest_merge(p->n);
     for (int a = 0; a < p->n->naxis; a++)
         if (p->n->alone[a]) {
-            p->lo[a] = lo[seen];
-            p->dim[a] = dim[seen++];
+            p->lo[a] = p->at->lo[order[p->n->last[a]]];
+            p->dim[a] = p->small->shape.dim[order[p->n->last[a]]];
         }
 }
 
