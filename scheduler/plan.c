@@ -91,9 +91,10 @@ static LsCand *smallest(LsPlanner *pl, const char *want, int full, int64_t *aren
 {
     LsCand *best = NULL, *some[LS_PACK_TOGETHER], *c = NULL;
     int64_t slack = pl->pool->prob->dag->alignment;         /* peaks are of aligned sizes */
-    for (int k = 0, n = 1; n > 0;) {
+    int k = 0, n, most;
+    do {
         int64_t good = best == NULL ? 0 : *arena - 1;
-        int most = best == NULL || k >= full ? 1 : LS_PACK_TOGETHER;
+        most = best == NULL || k >= full ? 1 : LS_PACK_TOGETHER;
         for (n = 0; n < most && (c = next_by_peak(pl, want, c)) != NULL
                     && (best == NULL || c->peak - slack < *arena);)
             some[n++] = c;
@@ -110,7 +111,7 @@ static LsCand *smallest(LsPlanner *pl, const char *want, int full, int64_t *aren
             }
         }
         k += n;
-    }
+    } while (n == most);                            /* else there is none behind */
     return best;
 }
 
