@@ -24,6 +24,12 @@ void ls_candidates_free(LsCandidates *pool)
     pool->prob->arena = pool->arena;
 }
 
+bool ls_candidates_rough(const LsCandidates *pool)
+{
+    enum { LARGE = 200 };
+    return !pool->has_turn && pool->prob->n >= LARGE;
+}
+
 void ls_candidates_renew(LsCandidates *pool)
 {
     pool->since = 0;

@@ -23,7 +23,7 @@ typedef struct LsCand {
                                                      * each of the best before */
     int64_t quick[1 + LS_NLOOSE];   /* bytes of arena that a quick packing of seq takes, set with
                                      * plan, and of the others */
-    int64_t asked;              /* the least that full packings were good for; INT64_MAX: none */
+    int64_t asked;              /* nothing is to be found below; INT64_MAX: not looked for */
 } LsCand;
 
 typedef struct LsCandidates {
@@ -45,6 +45,10 @@ LsCandidates *ls_candidates_beside(const LsCandidates *pool);
 
 /* Offers what `beside` found, the cheapest first, and frees it. */
 void ls_candidates_join(LsCandidates *pool, LsCandidates *beside);
+
+/* Whether lifetimes are of any length, as in large graphs without a backward part: no packing comes
+ * near the live peak, and to come nearer takes long. */
+bool ls_candidates_rough(const LsCandidates *pool);
 
 /* Frees prob->arena, with all sequences made in it, and starts a new one; pool->live too. */
 void ls_candidates_renew(LsCandidates *pool);

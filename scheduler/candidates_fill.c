@@ -301,11 +301,13 @@ static void search_on(Fill *z, uint32_t effort)
     run_least(z, LS_USUAL_SECONDS * ampleness(z));
 }
 
-/* Seconds that are asked for, up to the usual. */
+/* Seconds that are asked for, up to the usual. Rough graphs leave a part to the packing. */
 static double usual_seconds(const Fill *z)
 {
+    const double rough = 0.55;
     double asked_for = z->o->seconds;
-    return asked_for > 0 && asked_for < LS_USUAL_SECONDS ? asked_for : LS_USUAL_SECONDS;
+    double most = ls_candidates_rough(z->pool) ? rough * LS_USUAL_SECONDS : LS_USUAL_SECONDS;
+    return asked_for > 0 && asked_for < most ? asked_for : most;
 }
 
 /* A number of moves may take all the time that there is. */

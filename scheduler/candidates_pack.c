@@ -11,7 +11,7 @@ typedef struct Pack {
     LsProb p;
     LsCand *cand;
     int64_t good;               /* bytes */
-    bool has_turn;
+    bool rough;
 } Pack;
 
 /* Packs an order of the candidate's runs; returns the bytes of arena. */
@@ -27,10 +27,12 @@ static int64_t pack(Pack *z, const LsSeq *order, LsPackEffort effort, int64_t go
     return plan.arena;
 }
 
+/* Rough ones lose what is less than a search for something better is worth. */
 static bool fits(const Pack *z)
 {
-    int64_t arena = z->cand->plan->arena;
-    return arena <= z->good || arena <= z->cand->peak;
+    enum { LITTLE = 256 };
+    int64_t arena = z->cand->plan->arena, peak = z->cand->peak;
+    return arena <= z->good || arena <= peak + (z->rough && z->good <= 1 ? peak / LITTLE : 0);
 }
 
 /* Of the order as it is (0) and the loose ones behind it, the one that a quick packing suits best,
@@ -84,7 +86,7 @@ static bool is_hopeless(const Pack *z)
 {
     enum { LARGE = 800, LEFT = 5 };
     const LsCand *cand = z->cand;
-    return z->good > 1 && !z->has_turn && cand->seq.n >= LARGE
+    return z->good > 1 && z->rough && cand->seq.n >= LARGE
         && z->good - cand->peak < (cand->quick[0] - cand->peak) / LEFT;
 }
 
@@ -103,7 +105,7 @@ static void pack_one(void *packs, uint32_t k)
     }
     if (!fits(z) && good < cand->asked && !is_hopeless(z)) {
         pack_on(z);
-        cand->asked = cand->plan->arena > good && good > 1 ? 1 : good;  /* nor would less fit */
+        cand->asked = fits(z) ? cand->plan->arena : good > 1 ? 1 : good;    /* nor would less fit */
     }
 }
 
@@ -111,7 +113,7 @@ void ls_candidates_pack(LsCandidates *pool, LsCand *const *cand, uint32_t n, int
 {
     Pack z[LS_PACK_TOGETHER];
     for (uint32_t k = 0; k < n; k++)
-        z[k] = (Pack){*pool->prob, cand[k], good, pool->has_turn};
+        z[k] = (Pack){*pool->prob, cand[k], good, ls_candidates_rough(pool)};
     ls_side_by_side(n, pack_one, z);
 }
 

@@ -166,7 +166,7 @@ double ls_moves_price_again(LsMoves *m, uint32_t x, uint32_t before, double most
 bool ls_moves_find_idle(LsMoves *m, uint32_t run, uint32_t *x, uint32_t *next)
 {
     const LsTape *t = m->t;
-    uint32_t slot = t->run[run].slot;
+    uint32_t slot = t->slot[run];
     uint32_t r = ls_moves_any_run(m, slot + 1 < t->tree.n ? slot + 1 : slot);
     if (r == LS_TAPE_END || ls_moves_random(m, 16) == 0) {
         if (m->nwanted == 0)
@@ -181,7 +181,7 @@ bool ls_moves_find_idle(LsMoves *m, uint32_t run, uint32_t *x, uint32_t *next)
     }
     uint32_t k = ls_tape_events_before(t, *x, r);
     *next = r;
-    return k > 0 && m->p->size[*x] > 0 && t->run[ls_tape_event_run(t, *x, k - 1)].slot < slot
+    return k > 0 && m->p->size[*x] > 0 && t->slot[ls_tape_event_run(t, *x, k - 1)] < slot
            && (r != LS_TAPE_END || k == t->list[*x].n);
 }
 

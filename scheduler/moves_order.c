@@ -10,10 +10,10 @@ static void narrow(const LsTape *t, uint32_t x, uint32_t k, bool read, uint32_t 
         a--;
     while (read && b < n && !ls_tape_event_writes(t, x, b))
         b++;
-    if (a > 0 && t->run[ls_tape_event_run(t, x, a - 1)].slot + 1 > *lo)
-        *lo = t->run[ls_tape_event_run(t, x, a - 1)].slot + 1;
-    if (b < n && t->run[ls_tape_event_run(t, x, b)].slot < *hi)
-        *hi = t->run[ls_tape_event_run(t, x, b)].slot;
+    if (a > 0 && t->slot[ls_tape_event_run(t, x, a - 1)] + 1 > *lo)
+        *lo = t->slot[ls_tape_event_run(t, x, a - 1)] + 1;
+    if (b < n && t->slot[ls_tape_event_run(t, x, b)] < *hi)
+        *hi = t->slot[ls_tape_event_run(t, x, b)];
 }
 
 /* Slots that the run must stay between, so that everybody goes on reading what they read now: the
@@ -77,7 +77,7 @@ static uint32_t follower(const LsTape *t, uint32_t run)
 static uint32_t pick_slot(LsMoves *m, uint32_t run, uint32_t lo, uint32_t hi)
 {
     const LsTape *t = m->t;
-    uint32_t slot = lo + ls_moves_random(m, hi - lo), peak = t->run[ls_tape_peak_run(t)].slot;
+    uint32_t slot = lo + ls_moves_random(m, hi - lo), peak = t->slot[ls_tape_peak_run(t)];
     switch (ls_moves_random(m, 4)) {
     case 0:
         return lo;
@@ -85,7 +85,7 @@ static uint32_t pick_slot(LsMoves *m, uint32_t run, uint32_t lo, uint32_t hi)
         return hi;
     case 2:                                         /* just beyond the peak, seen from the run */
         if (peak >= lo && peak < hi)
-            return t->run[run].slot < peak ? peak + 1 : peak;
+            return t->slot[run] < peak ? peak + 1 : peak;
         return slot;
     default:
         return slot;

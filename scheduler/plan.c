@@ -267,13 +267,14 @@ static bool choose(LsPlanner *pl, const char *want, int64_t budget, bool tightes
     LsCand *c = cheapest(pl, want, budget);
     Proof proof = {pl, budget, c ? c->cost : 0};
     LsTask *task = ls_task_start(run_proof, &proof);
-    if (least == NULL && c != NULL) {               /* all that is asked of them, at once */
+    bool rough = c != NULL && ls_candidates_rough(pl->pool);
+    if (least == NULL && c != NULL && !rough) {     /* all that is asked of them, at once */
         LsCand *both[] = {c, next_by_peak(pl, want, NULL)};
         ls_candidates_pack(pl->pool, both, both[0] == both[1] ? 1 : 2, 0);
     }
     if (least == NULL)
-        least = smallest(pl, want, c ? 1 : thorough, &r->least);
-    const LsPlan *plan = c ? ls_candidates_plan(pl->pool, c, 0) : NULL;
+        least = smallest(pl, want, rough ? 0 : c ? 1 : thorough, &r->least);
+    const LsPlan *plan = c ? ls_candidates_plan(pl->pool, c, rough ? budget : 0) : NULL;
     if (plan != NULL && plan->arena < r->least)
         r->least = plan->arena;
     r->row = ls_arena_alloc(pl->arena, NKNOWN, sizeof *r->row);

@@ -86,18 +86,18 @@ void ls_tape_free(LsTape *t)
 uint32_t ls_tape_events_before(const LsTape *t, uint32_t tensor, uint32_t run)
 {
     const LsTapeList *l = &t->list[tensor];
-    uint32_t slot = ls_tape_slot_of(t, run), lo = 0, hi = l->n;
+    uint32_t slot = t->slot[run], lo = 0, hi = l->n;
     *t->work += LIST_WORK;
     for (; hi - lo > 8;) {
         uint32_t mid = (lo + hi) / 2;
-        if (t->run[l->event[mid] / 2].slot < slot)
+        if (t->slot[l->event[mid] / 2] < slot)
             lo = mid + 1;
         else
             hi = mid;
     }
     uint32_t k = lo;                                /* few are left: no branch to guess */
     for (uint32_t j = lo; j < hi; j++)
-        k += t->run[l->event[j] / 2].slot < slot;
+        k += t->slot[l->event[j] / 2] < slot;
     return k;
 }
 
@@ -141,7 +141,7 @@ static void leave_slot(LsTape *t, uint32_t slot)
 
 static uint32_t last_slot(const LsTape *t, uint32_t run)
 {
-    return run == LS_TAPE_END ? t->tree.n - 1 : t->run[run].slot;
+    return t->slot[run] - (run == LS_TAPE_END);
 }
 
 /* An instance ended with run a and now ends with b. */
@@ -193,7 +193,7 @@ static void put_event(LsTape *t, uint32_t tensor, uint32_t run, bool write)
         t->bad = write ? t->bad - reads_after(l, k + 1) : t->bad + 1;
     if (write) {
         uint32_t end = end_of(t, tensor, k);
-        add(t, t->run[run].slot, last_slot(t, end), t->p->size[tensor]);
+        add(t, t->slot[run], last_slot(t, end), t->p->size[tensor]);
         touch(t, end);
     }
 }
@@ -208,7 +208,7 @@ static void take_event(LsTape *t, uint32_t tensor, uint32_t run, bool write)
         t->bad -= write ? l->n - k - 1 : is_updated(l, k);
     else if (write) {
         uint32_t end = end_of(t, tensor, k);
-        add(t, t->run[run].slot, last_slot(t, end), -t->p->size[tensor]);
+        add(t, t->slot[run], last_slot(t, end), -t->p->size[tensor]);
         touch(t, end);
         t->bad += before == LS_NO_ID ? reads_after(l, k + 1) : 0;
     } else {
@@ -245,7 +245,7 @@ static void weigh_pairs(LsTape *t, uint32_t run)
         t->taken[pair.in] = t->taken[pair.out] = t->stamp;
         saved += t->p->size[pair.out];
     }
-    uint32_t slot = t->run[run].slot;
+    uint32_t slot = t->slot[run];
     add(t, slot, slot, t->run[run].saved - saved);
     t->run[run].saved = saved;
 }
@@ -270,7 +270,7 @@ static void fill_tree(LsTape *t)
         const LsTapeList *l = &t->list[tensor];
         for (uint32_t k = 0; k < l->n && !t->guard[tensor]; k++)
             if (l->event[k] % 2) {
-                fill[t->run[l->event[k] / 2].slot] += t->p->size[tensor];
+                fill[t->slot[l->event[k] / 2]] += t->p->size[tensor];
                 fill[last_slot(t, end_of(t, tensor, k)) + 1] -= t->p->size[tensor];
             }
     }
@@ -295,11 +295,12 @@ static void spread(LsTape *t)
         t->full = ls_arena_alloc(t->arena, want / 64, sizeof *t->full);
         t->fill = ls_arena_alloc(t->arena, want + 1u, sizeof *t->fill);
     }
+    t->slot[LS_TAPE_END] = t->tree.n;
     memset(t->at, 0, t->tree.n * sizeof *t->at);
     memset(t->full, 0, t->tree.n / 64 * sizeof *t->full);
     for (uint32_t r = t->run[LS_TAPE_END].next; r != LS_TAPE_END; r = t->run[r].next, s++) {
-        t->run[r].slot = (uint32_t)((uint64_t)(2 * s + 1) * t->tree.n / (2 * (t->n + 1)));
-        take_slot(t, t->run[r].slot, r);
+        t->slot[r] = (uint32_t)((uint64_t)(2 * s + 1) * t->tree.n / (2 * (t->n + 1)));
+        take_slot(t, t->slot[r], r);
     }
     fill_tree(t);
 }
@@ -317,7 +318,7 @@ static void add_between(LsTape *t, uint32_t a, uint32_t b, int64_t bytes)
 static void slide(LsTape *t, uint32_t run, uint32_t to)
 {
     const LsProb *p = t->p;
-    uint32_t v = t->run[run].node, from = t->run[run].slot;
+    uint32_t v = t->run[run].node, from = t->slot[run];
     for (uint32_t k = p->out.at[v]; k < p->out.at[v + 1]; k++) {
         uint32_t x = p->out.id[k], end = end_of(t, x, ls_tape_events_before(t, x, run));
         add_between(t, to, from, p->size[x]);
@@ -332,7 +333,7 @@ static void slide(LsTape *t, uint32_t run, uint32_t to)
     add(t, to, to, mine);
     leave_slot(t, from);
     take_slot(t, to, run);
-    t->run[run].slot = to;
+    t->slot[run] = to;
 }
 
 /* Makes room in front of slot `hi`, where there is none, by moving up what lies between there and
@@ -359,8 +360,8 @@ static uint32_t move_up(LsTape *t, uint32_t hi)
 static uint32_t free_slot(LsTape *t, uint32_t before)
 {
     for (;;) {
-        uint32_t prev = t->run[before].prev, hi = ls_tape_slot_of(t, before);
-        uint32_t lo = prev == LS_TAPE_END ? 0 : t->run[prev].slot + 1;
+        uint32_t prev = t->run[before].prev, hi = t->slot[before];
+        uint32_t lo = prev == LS_TAPE_END ? 0 : t->slot[prev] + 1;
         if (lo < hi)
             return lo + (hi - lo) / 4;              /* runs often come in rows */
         uint32_t slot = 8 * (t->n + 1) > 7 * t->tree.n ? LS_NO_ID : move_up(t, hi);
@@ -372,10 +373,18 @@ static uint32_t free_slot(LsTape *t, uint32_t before)
 
 /* ---- changes ---- */
 
+/* For `want` runs, of which the first `used` are there. */
+static void make_room(LsTape *t, uint32_t used, uint32_t want)
+{
+    uint32_t room = t->room;                        /* both grow in the same steps */
+    t->slot = ls_arena_grow(t->arena, t->slot, used, want, sizeof *t->slot, &room);
+    t->run = ls_arena_grow(t->arena, t->run, used, want, sizeof *t->run, &t->room);
+}
+
 static uint32_t new_run(LsTape *t)
 {
     if (t->free == LS_TAPE_END) {
-        t->run = ls_arena_grow(t->arena, t->run, t->nrun, t->nrun + 1u, sizeof *t->run, &t->room);
+        make_room(t, t->nrun, t->nrun + 1u);
         t->run[t->nrun] = (LsTapeRun){.node = LS_NO_ID};
         t->free = t->nrun++;
     }
@@ -388,7 +397,8 @@ static uint32_t put_run(LsTape *t, uint32_t node, uint32_t before)
 {
     const LsProb *p = t->p;
     uint32_t slot = free_slot(t, before), r = new_run(t), prev = t->run[before].prev;
-    t->run[r] = (LsTapeRun){.node = node, .prev = prev, .next = before, .slot = slot};
+    t->run[r] = (LsTapeRun){.node = node, .prev = prev, .next = before};
+    t->slot[r] = slot;
     t->run[prev].next = t->run[before].prev = r;
     take_slot(t, slot, r);
     *t->work += RUN_WORK;
@@ -408,7 +418,7 @@ static uint32_t put_run(LsTape *t, uint32_t node, uint32_t before)
 static void take_run(LsTape *t, uint32_t r)
 {
     const LsProb *p = t->p;
-    uint32_t node = t->run[r].node, slot = t->run[r].slot;
+    uint32_t node = t->run[r].node, slot = t->slot[r];
     for (uint32_t k = t->writes.at[node + 1]; k-- > t->writes.at[node];)
         take_event(t, t->writes.id[k], r, true);
     for (uint32_t k = t->reads.at[node + 1]; k-- > t->reads.at[node];)
@@ -480,16 +490,16 @@ void ls_tape_load(LsTape *t, const LsSeq *seq)
     for (uint32_t k = 0; k < p->nt; k++)
         t->list[k].n = 0;
     memset(t->count, 0, p->n * sizeof *t->count);
-    t->run = ls_arena_grow(t->arena, t->run, 0, seq->n + 1u, sizeof *t->run, &t->room);
+    make_room(t, 0, seq->n + 1);
     t->nrun = seq->n + 1;
     t->free = LS_TAPE_END;
     t->n = seq->n;
     t->nchange = t->ndirty = 0;
     t->cost = 0;
     t->bad = 0;
-    t->run[LS_TAPE_END] = (LsTapeRun){LS_NO_ID, seq->n, seq->n > 0, 0, 0};
+    t->run[LS_TAPE_END] = (LsTapeRun){LS_NO_ID, seq->n, seq->n > 0, 0};
     for (uint32_t s = 0; s < seq->n; s++) {
-        t->run[s + 1] = (LsTapeRun){seq->node[s], s, s + 1 < seq->n ? s + 2 : 0, s, 0};
+        t->run[s + 1] = (LsTapeRun){seq->node[s], s, s + 1 < seq->n ? s + 2 : 0, 0};
         t->count[seq->node[s]]++;
         t->cost += p->cost[seq->node[s]];
     }

@@ -16,7 +16,6 @@ enum { LS_TAPE_END = 0 };       /* the run behind the last one */
 typedef struct LsTapeRun {
     uint32_t node;              /* LS_NO_ID: free */
     uint32_t prev, next;        /* LS_TAPE_END on both sides of the tape */
-    uint32_t slot;
     int64_t saved;              /* bytes of results that lie in the place of operands */
 } LsTapeRun;
 
@@ -32,6 +31,7 @@ typedef struct LsTape {
     bool *guard;                /* by tensor: persistent and updated: reads come before the write */
     LsTapeList *list;           /* by tensor */
     LsTapeRun *run; uint32_t nrun, room, free;      /* free: chained by next; LS_TAPE_END: none */
+    uint32_t *slot;             /* by run; of LS_TAPE_END: behind all of them */
     uint32_t *count;            /* by node: its runs on the tape */
     uint32_t *at;               /* by slot: run, or LS_TAPE_END */
     uint64_t *full;             /* by slot, a bit: a run is there */
@@ -72,12 +72,6 @@ static inline int64_t ls_tape_peak(const LsTape *t)
 static inline uint32_t ls_tape_peak_run(const LsTape *t)
 {
     return t->at[ls_peak_tree_top(&t->tree)];
-}
-
-/* The run's slot; behind all of them for the end. */
-static inline uint32_t ls_tape_slot_of(const LsTape *t, uint32_t run)
-{
-    return run == LS_TAPE_END ? t->tree.n : t->run[run].slot;
 }
 
 /* The run in `slot`, or the next one behind it. */
