@@ -130,12 +130,12 @@ static int write_model(const Calibration *c, int k)
                ? 0 : fail(probe[k].model, err);
 }
 
-enum { NARGS = 12 };
+enum { NARGS = 13 };
 /* The options of a probe's program, for compile and plan alike. */
 static int arguments(const Calibration *c, int k, const char *command, const char *argv[NARGS])
 {
     const char *all[] = {"lowerset", command, file_of(c, k, ".onnx"), "--machine", "cpu",
-                         "--no-alternatives", "--loss", probe[k].loss, "--optimizer",
+                         "--no-alternatives", "--store-gradients", "--loss", probe[k].loss, "--optimizer",
                          probe[k].optimizer};
     memcpy(argv, all, sizeof all);
     return sizeof all / sizeof *all;

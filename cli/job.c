@@ -3,6 +3,7 @@
 
 #include "cli/machine_choice.h"
 #include "codegen/alternative.h"
+#include "codegen/apply.h"
 #include "codegen/cuda/conv_fuse.h"
 #include "codegen/cuda/conv_plan.h"
 #include "codegen/cuda/epilogue.h"
@@ -176,19 +177,26 @@ static bool price(LsJob *job)
     return true;
 }
 
-/* Kernels find themselves what others would only gather or spread out. What hints name is made, so
- * that there is something to keep or to forget. */
-static void read_directly(LsJob *job, LsGraph *g)
+/* Globs of what hints name: that is made, so that there is something to keep or to forget. */
+typedef struct Made { const char **glob; uint32_t n; } Made;
+
+static Made made_for_hints(LsJob *job)
 {
     const LsList *keep = &job->options->keep, *forget = &job->options->forget;
-    uint32_t n = 0;
-    const char **made = ls_arena_alloc(job->cx.arena, (size_t)(keep->n + forget->n), sizeof *made);
+    Made made = {.glob = ls_arena_alloc(job->cx.arena, (size_t)(keep->n + forget->n),
+                                        sizeof *made.glob)};
     for (int k = 0; k < keep->n; k++)
-        made[n++] = keep->item[k];
+        made.glob[made.n++] = keep->item[k];
     for (int k = 0; k < forget->n; k++)
-        made[n++] = forget->item[k];
-    ls_join_operands(&job->cx, g, &job->target, made, n);
-    ls_inset_operands(&job->cx, g, &job->target, made, n);
+        made.glob[made.n++] = forget->item[k];
+    return made;
+}
+
+/* Kernels find themselves what others would only gather or spread out. */
+static void read_directly(LsJob *job, LsGraph *g, const Made *made)
+{
+    ls_join_operands(&job->cx, g, &job->target, made->glob, made->n);
+    ls_inset_operands(&job->cx, g, &job->target, made->glob, made->n);
 }
 
 static bool build_graphs(LsJob *job)
@@ -218,13 +226,16 @@ static bool build_graphs(LsJob *job)
     }
     ls_join_moments(&job->cx, job->train, &job->target);
     ls_join_updates(&job->cx, job->train, &job->target);
+    const Made made = made_for_hints(job);
+    if (!job->options->store_gradients)
+        ls_apply_products(&job->cx, job->train, &job->target, made.glob, made.n);
     ls_conv_fuse(job->train, &job->target);
     ls_conv_fuse(job->eval, &job->target);
     ls_conv_fuse_gradients(&job->cx, job->train, &job->target);
     if (!job->options->no_alternatives)
         job->train = ls_alternatives(&job->cx, job->train, &job->target);
-    read_directly(job, job->train);
-    read_directly(job, job->eval);
+    read_directly(job, job->train, &made);
+    read_directly(job, job->eval, &made);
     ls_widen_scores(job->train, &job->target);
     job->train_problem = ls_problem_new(&job->cx, job->train, job->options->model, &job->target);
     job->eval_problem = ls_problem_new(&job->cx, job->eval, job->options->model, &job->target);

@@ -125,6 +125,8 @@ static const Option option[] = {
      "every result gets a place of its own"},
     {"--no-alternatives", NULL, NULL, FLAG, AT(no_alternatives), BUILD,
      "no operand is computed again inside the kernel that reads it"},
+    {"--store-gradients", NULL, NULL, FLAG, AT(store_gradients), BUILD,
+     "no update computes its gradient itself: --dump has all of them"},
     {"--no-epilogues", NULL, NULL, FLAG, AT(no_epilogues), BUILD,
      "GPUs: products leave activations and bias gradients to kernels of their own"},
     {"--keep", NULL, "GLOB", LIST, AT(keep), SEARCH,

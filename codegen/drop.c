@@ -19,7 +19,7 @@ uint32_t ls_dropped_maker(const LsGraph *g, const bool *goes, LsValueId v)
     return def != 0 && goes[def] ? def : 0;
 }
 
-static bool is_named(const LsGraph *g, LsNodeId n, const char *const *glob, uint32_t nglob)
+bool ls_is_named(const LsGraph *g, LsNodeId n, const char *const *glob, uint32_t nglob)
 {
     const char *name[] = {g->value[ls_out(g, n, 0).i].name, g->node[n.i].name};
     bool named = false;
@@ -31,7 +31,7 @@ static bool is_named(const LsGraph *g, LsNodeId n, const char *const *glob, uint
 void ls_drop_none_wanted(const LsGraph *g, const char *const *glob, uint32_t nglob, bool *goes)
 {
     for (uint32_t i = 1; i < g->nnode; i++)
-        goes[i] = goes[i] && !is_named(g, (LsNodeId){i}, glob, nglob);
+        goes[i] = goes[i] && !ls_is_named(g, (LsNodeId){i}, glob, nglob);
     for (uint32_t i = 0; i < g->noutput; i++)
         goes[g->value[g->output[i].i].def.i] = false;
     for (uint32_t i = 0; i < g->ngrad; i++)

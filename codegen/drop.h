@@ -12,6 +12,9 @@ bool ls_is_updated(const LsGraph *g, LsValueId v);
 /* The node that makes v, if it goes; or 0. */
 uint32_t ls_dropped_maker(const LsGraph *g, const bool *goes, LsValueId v);
 
+/* Whether a glob names the node or its first result. */
+bool ls_is_named(const LsGraph *g, LsNodeId n, const char *const *glob, uint32_t nglob);
+
 /* Clears goes[n] of nodes whose results are outputs of the graph or gradients that are asked for,
  * and of those that a glob names by the node or its first result. */
 void ls_drop_none_wanted(const LsGraph *g, const char *const *glob, uint32_t nglob, bool *goes);

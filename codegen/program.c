@@ -2,6 +2,7 @@
  * (phase.c), state, inputs, and the program that names them all. */
 #include "codegen/program.h"
 
+#include "codegen/apply.h"
 #include "codegen/cuda/cuda_program.h"
 #include "codegen/phase.h"
 
@@ -93,8 +94,8 @@ static void print_program(const LsCode *c, const LsPhaseText *train, const LsPha
     ls_emit_line(e, ".budget = %" PRId64 ", .state_bytes = %" PRId64 ",", c->budget,
                  c->addresses->state_bytes);
     ls_emit_line(e, ".arena_bytes = %" PRId64 ", .const_bytes = %u,", arena, c->addresses->nconst);
-    ls_emit_line(e, ".overhead = %.6f, .default_lr = %g,", ls_plan_overhead(plan),
-                 c->default_lr);
+    ls_emit_line(e, ".overhead = %.6f, .napplied = %u, .default_lr = %g,", ls_plan_overhead(plan),
+                 ls_applied(train->g), c->default_lr);
     ls_emit_line(e, ".state = state, .nstate = %u, .input = input, .ninput = %u,",
                  c->addresses->nstate, train->g->ninput);
     ls_phase_print_entry(train, e);

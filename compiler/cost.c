@@ -260,12 +260,16 @@ static void winograd_work(const LsGraph *g, LsNodeId n, int real_bytes, LsWork *
     w->written = points * cin * cout * real_bytes;
 }
 
+/* y = a * b, of which update n computes its gradient y, or which is all of the node. */
 static void matmul_work(const LsGraph *g, LsNodeId n, int lanes, LsWork *w)
 {
     enum { THIN = 32 };
-    const LsShape *a = ls_in_shape(g, n, 0), *b = ls_in_shape(g, n, 1);
-    const LsShape *y = ls_shape(g, ls_out(g, n, 0));
-    const LsGemmAttr *at = &g->node[n.i].attr.gemm;
+    const LsNode *node = &g->node[n.i];
+    const LsComputed *c = ls_op[node->op]->kernel == LS_K_UPDATE ? node->computed : NULL;
+    const LsShape *a = ls_in_shape(g, n, c ? c->first : 0);
+    const LsShape *b = ls_in_shape(g, n, c ? c->first + 1 : 1);
+    const LsShape *y = c ? ls_in_shape(g, n, 0) : ls_shape(g, ls_out(g, n, 0));
+    const LsGemmAttr *at = c ? c->product : &node->attr.gemm;
     double cols = (double)y->dim[y->rank - 1], rows = (double)ls_count(y) / cols;
     double depth = (double)a->dim[a->rank - (at->trans_a ? 2 : 1)];
     bool shared = (double)ls_count(b) == cols * depth;  /* one B: the batch is more rows */
@@ -274,7 +278,7 @@ static void matmul_work(const LsGraph *g, LsNodeId n, int lanes, LsWork *w)
               : rows <= THIN || cols <= THIN ? LS_COST_MATMUL_THIN
               : at->trans_a                  ? LS_COST_MATMUL_TURNED
                                              : LS_COST_MATMUL;
-    w->flops = product_flops(rows, cols, depth, lanes);
+    w->flops = product_flops(rows, cols, depth, lanes) + (c ? w->flops : 0);
 }
 
 LsWork ls_node_work(const LsGraph *g, LsNodeId n, const LsMachine *m, LsCostWay way, int real_bytes)
@@ -289,13 +293,13 @@ LsWork ls_node_work(const LsGraph *g, LsNodeId n, const LsMachine *m, LsCostWay 
                 .flops = ls_node_flops(g, n),
                 .read = read_bytes(g, n, real_bytes),
                 .written = written_bytes(g, n, real_bytes)};
-    if (node->computed != NULL)
+    if (node->computed != NULL && node->computed->product == NULL)
         w.packing = node->computed->times * body_flops(node->computed->body);
     if (kernel == LS_K_CONV && way == LS_WAY_WINOGRAD)
         winograd_work(g, n, real_bytes, &w);
     else if (kernel == LS_K_CONV && way != LS_WAY_DEPTHWISE)
         direct_work(g, n, m, lanes, way, &w);
-    else if (kernel == LS_K_MATMUL)
+    else if (kernel == LS_K_MATMUL || (kernel == LS_K_UPDATE && node->computed != NULL))
         matmul_work(g, n, lanes, &w);
     return w;
 }

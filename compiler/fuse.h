@@ -103,12 +103,15 @@ static inline const LsInset *ls_inset_with(const LsFused *f, int k)
     return NULL;
 }
 
-/* An operand of a convolution or a product that is not read: the kernel computes its elements where
- * it packs them, by a body without reductions whose result 0 they are. */
+/* An operand that is not read. Of a convolution or a product: the kernel computes its elements where
+ * it packs them, by a body without reductions whose result 0 they are. Of an update: the gradient,
+ * of which the kernel computes a tile at a time as the product of two operands, and which nobody
+ * makes (codegen/apply.h). */
 typedef struct LsComputed {
     int operand;                /* the value that is listed there, or one that it is a view of */
-    int first;                  /* the body's operands are the node's from this one on, behind
-                                 * all that the operator has */
+    int first;                  /* the body's operands, or the product's, are the node's from this
+                                 * one on, behind all that the operator has */
+    const LsGemmAttr *product;  /* NULL: what follows says how */
     int axis;                   /* of the body's space: the channels, which lie side by side */
     const LsFused *body;
     double times;               /* each element is computed */

@@ -20,7 +20,22 @@ typedef struct LsMatmul {
 } LsMatmul;
 
 /* bias: one per column, or NULL. b is not computed where it is turned. */
-typedef struct LsMatmulArgs { LsSource a, b; const real *bias; real *c; } LsMatmulArgs;
+typedef struct LsMatmulArgs {
+    LsSource a, b;
+    const real *bias;
+    real *c;                    /* element [i0][j0] of the result */
+    int64_t i0, j0;
+    int64_t ldc;                /* from one row to the next; 0: n */
+} LsMatmulArgs;
+
+/* Who takes elements at .. end of c, all in one row, before others are computed in their place. arg:
+ * of the kernel; soon: matrices like c whose same elements it will read, or NULL. */
+typedef struct LsTaken {
+    void (*take)(LsRun *run, void *const arg[], int64_t at, int64_t end, real *c);
+    LsRun *run;
+    void *const *arg;
+    const real *soon[2];
+} LsTaken;
 
 enum {
     LS_DEPTH = LS_KC * 17 / 16,         /* most of k in a block, on average */
@@ -207,14 +222,14 @@ LS_INLINE void ls_rows_multiply(const LsMatmul *d, const LsBlock *s, const LsMat
 {
     for (int64_t j = 0; j < s->n; j += LS_NR) {
         int64_t n = ls_least(LS_NR, s->n - j), width = ls_panel_width(s->n - j);
-        int64_t ldi = s->first ? 0 : d->n;
+        int64_t ldc = arg->ldc > 0 ? arg->ldc : d->n, ldi = s->first ? 0 : ldc;
         const real *b = panels + j * s->k;
-        real *c = arg->c + r->i * d->n + s->j + j;
+        real *c = arg->c + (r->i - arg->i0) * ldc + s->j + j - arg->j0;
         const real *init = !s->first ? c : arg->bias != NULL ? arg->bias + s->j + j : ls_no_bias;
         if (r->tiles)
-            ls_panel_tiles_ahead(r->m, n, s->k, r->ready, b, width, init, ldi, c, d->n, ahead);
+            ls_panel_tiles_ahead(r->m, n, s->k, r->ready, b, width, init, ldi, c, ldc, ahead);
         else
-            ls_panel_ahead(d->turn_a, r->m, n, s->k, r->ready, r->ld, b, width, init, ldi, c, d->n,
+            ls_panel_ahead(d->turn_a, r->m, n, s->k, r->ready, r->ld, b, width, init, ldi, c, ldc,
                            ahead);
     }
 }
@@ -263,6 +278,70 @@ LS_SHARED_FN void ls_matmul_part(const LsMatmul *d, const LsMatmulArgs *arg, int
         ls_block_pack(d, &s, arg->b, panels);
         ls_block_multiply(d, &s, arg, i, m, panels, &ahead);
         s = next;
+    }
+}
+
+/* A tile of c while B lies packed: what will be read when it is taken is asked for meanwhile. */
+LS_SHARED_FN void ls_matmul_tile(const LsMatmul *d, const LsBlock *s, const LsMatmulArgs *arg,
+                                 int64_t m, const real *panels, const real *const soon[2])
+{
+    LsAhead ahead[2] = {{0}};
+    for (int k = 0; k < 2 && soon[k] != NULL; k++)
+        ahead[k] = (LsAhead){.at = soon[k] + arg->i0 * d->n + s->j,
+                             .ld = d->n,
+                             .rows = m,
+                             .lines = ls_ceil_div(s->n, LS_LINE)};
+    if (d->turn_a) {
+        _Alignas(64) real room[LS_DEPTH_MOST * 8 * LS_TILE_LD];
+        LsRows r = ls_rows_take(d, s, arg->a, arg->i0, m, room);
+        ls_rows_multiply(d, s, arg, &r, panels, (LsAhead *const[2]){&ahead[0], &ahead[1]});
+    } else {
+        ls_block_multiply(d, s, arg, arg->i0, m, panels, &ahead[0]);
+    }
+}
+
+/* Rows i..i+m and columns j..j+n of c, tile by tile, none of which is kept. B is packed once for all
+ * rows where k is one block. */
+LS_SHARED_FN void ls_matmul_taken_part(const LsMatmul *d, const LsMatmulArgs *arg, int64_t i,
+                                       int64_t m, int64_t j, int64_t n, const LsTaken *by)
+{
+    _Alignas(64) real tile[LS_TURNED * LS_ACROSS], panels[LS_DEPTH_MOST * LS_ACROSS];
+    const bool once = ls_matmul_depths(d->k) == 1;
+    LsMatmulArgs mine = *arg;
+    mine.c = tile;
+    mine.ldc = ls_even_block(n, LS_ACROSS, LS_NR);
+    for (mine.j0 = j; mine.j0 < j + n; mine.j0 += mine.ldc) {
+        const LsBlock s = {mine.j0, ls_least(mine.ldc, j + n - mine.j0), 0, d->k, true};
+        if (once)
+            ls_block_pack(d, &s, arg->b, panels);
+        for (mine.i0 = i; mine.i0 < i + m; mine.i0 += LS_TURNED) {
+            int64_t rows = ls_least(LS_TURNED, i + m - mine.i0);
+            if (once)
+                ls_matmul_tile(d, &s, &mine, rows, panels, by->soon);
+            else
+                ls_matmul_part(d, &mine, mine.i0, rows, s.j, s.n);
+            for (int64_t r = 0; r < rows; r++) {
+                int64_t at = (mine.i0 + r) * d->n + s.j;
+                by->take(by->run, by->arg, at, at + s.n, tile + r * mine.ldc);
+            }
+        }
+    }
+}
+
+/* Units lo..hi of one matrix, whose elements are taken and not kept. */
+LS_SHARED_FN void ls_matmul_taken(const LsMatmul *d, const LsMatmulArgs *arg, int64_t lo,
+                                  int64_t hi, const LsTaken *by)
+{
+    const LsUnits u = ls_matmul_grid(d);
+    while (lo < hi) {
+        int64_t row = lo / u.across, col = lo % u.across, down = 1;
+        int64_t across = ls_least(u.across - col, hi - lo);
+        if (across == u.across)
+            down = ls_least((hi - lo) / across, ls_most(LS_TALL / u.rows, 1));
+        int64_t i = row * u.rows, j = col * u.cols;
+        ls_matmul_taken_part(d, arg, i, ls_least(down * u.rows, d->m - i), j,
+                             ls_least(across * u.cols, d->n - j), by);
+        lo += down * across;
     }
 }
 

@@ -108,6 +108,8 @@ typedef struct LsProgram {
     const unsigned char *onnx; size_t onnx_bytes;   /* evaluation form of the model, as an ONNX file
                                                      * with the initial weights in place: --export
                                                      * copies it and patches them */
+    uint32_t napplied;          /* gradients without a watch: no step stores them, their update
+                                 * computes them */
     double default_lr;
     const char *default_schedule;       /* of --schedule, e.g.
                                          * "cosine:warmup=500"; NULL: constant */

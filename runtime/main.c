@@ -126,6 +126,9 @@ static bool open_reports(LsTrainer *t, bool resumed, LsError *e)
         return false;
     if (o->dump && !ls_dump_open(&t->dump, &t->engine, phase, e))
         return false;
+    if (o->dump && !o->eval && t->p->napplied > 0)
+        fprintf(stderr, "note: %s will lack %u gradients, which are applied as they are computed; "
+                "compile with --store-gradients to have them\n", o->dump, t->p->napplied);
     if (o->measure)
         ls_measure_start(&t->measure, &t->engine, phase);
     ls_progress_open(&t->progress, o->progress, ls_memory_total(t->p), t->p->budget);

@@ -377,12 +377,13 @@ static inline void rig_run_all(Rig *r, void *so, const char *start)
 }
 
 /* ---- the same on a GPU ---- */
-/* No node is left to libraries there. */
+/* No node is left to libraries there, nor computes an operand. */
 static inline bool rig_has_cuda(const Rig *r)
 {
     for (uint32_t i = 1; i < r->g->nnode; i++) {
         LsKernelId id = rig_kernel(r, (LsNodeId){i});
-        if (ls_emitter_of(LS_TARGET_CUDA, id) != ls_emitter_of(LS_TARGET_CPU, id))
+        if (r->g->node[i].computed != NULL
+            || ls_emitter_of(LS_TARGET_CUDA, id) != ls_emitter_of(LS_TARGET_CPU, id))
             return false;
     }
     return true;

@@ -155,7 +155,7 @@ static bool train(Case *c)
     snprintf(rate, sizeof rate, "%g", cJSON_IsNumber(lr) ? lr->valuedouble : 0.05);
     char run[LINE];
     snprintf(run, sizeof run, "--data '%s' --no-shuffle --progress none", c->data);
-    return shell(c, "%s --optimizer=sgd:momentum=0.9 -o sgd", compile, "")
+    return shell(c, "%s --optimizer=sgd:momentum=0.9 --store-gradients -o sgd", compile, "")
         && shell(c, "./sgd %s --steps 1 --lr 0 --dump plain.npz", run, "")
         && shell(c, "./sgd %s --steps 3 --lr %s --dump sgd.npz", run, rate)
         && shell(c, "%s --optimizer=adam:eps=1e-5 -o adam", compile, "")

@@ -1,6 +1,7 @@
 /* tests/test_alternative.c -- alternatives of the zoo's kernels: which there are, and that each
  * gives the bits of the node whose results it makes. */
 #include "codegen/alternative.h"
+#include "codegen/apply.h"
 #include "codegen/inset.h"
 #include "codegen/join.h"
 #include "compiler/fuse.h"
@@ -138,10 +139,11 @@ static const struct { const char *line, *flags; int64_t batch; uint32_t least; }
     {"unet --width=4 --depth=2 --classes=4 --size=20", "-O3", 2, 16},
     {"gpt --depth=1 --heads=2 --width=16 --context=16 --vocab=33 --dropout=0.1", "-O3", 2, 7},
     {"mlp --width=64 --depth=3", "-O2", 8, 3},
+    {"mlp --width=523 --depth=3", "-O2", 19, 3},            /* with products applied */
     {"unet --width=16 --depth=2 --pad=valid --size=60", "-O3", 2, 30},  /* with operands inset */
     {"densenet121 --width=4 --classes=4 --size=32", "-O1", 2, 100},    /* with parts of operands */
 };
-enum { NNET = sizeof net / sizeof *net, INSET = NNET - 2, PARTS = NNET - 1 };
+enum { NNET = sizeof net / sizeof *net, APPLIED = NNET - 3, INSET = NNET - 2, PARTS = NNET - 1 };
 
 START_TEST(every_alternative_gives_the_bits_of_its_node)
 {
@@ -223,7 +225,7 @@ START_TEST(alternatives_add_nodes_and_change_none)
 }
 END_TEST
 
-/* Every parameter after a step, in a row. */
+/* Every parameter and moment after a step, in a row. */
 static double *after_a_step(LsCtx *cx, const LsGraph *g, int64_t *n)
 {
     LsRunGraph *r = ls_run_graph_new(cx, g, 4);
@@ -231,12 +233,13 @@ static double *after_a_step(LsCtx *cx, const LsGraph *g, int64_t *n)
     fill_inputs(r);
     ls_run_graph_step(r);
     *n = 0;
-    for (uint32_t k = 0; k < g->ngrad; k++)
-        *n += ls_count(ls_shape(g, g->grad[k].param));
+    for (uint32_t v = 1; v < g->nvalue; v++)
+        *n += ls_is_state(g, (LsValueId){v}) ? ls_count(ls_shape(g, (LsValueId){v})) : 0;
     double *all = ls_arena_alloc(cx->arena, (size_t)*n, sizeof *all);
-    for (uint32_t k = 0, at = 0; k < g->ngrad; k++)
-        for (int64_t i = 0; i < ls_count(ls_shape(g, g->grad[k].param)); i++)
-            all[at++] = ls_run_graph_get(r, g->grad[k].param, i);
+    for (uint32_t v = 1, at = 0; v < g->nvalue; v++)
+        for (int64_t i = 0; ls_is_state(g, (LsValueId){v})
+                            && i < ls_count(ls_shape(g, (LsValueId){v})); i++)
+            all[at++] = ls_run_graph_get(r, (LsValueId){v}, i);
     ls_run_graph_free(r);
     return all;
 }
@@ -269,6 +272,12 @@ START_TEST(reading_operands_inset_gives_the_bits_of_spreading_them)
 }
 END_TEST
 
+START_TEST(applying_products_gives_the_bits_of_storing_gradients)
+{
+    check_same_step(APPLIED, 2, ls_apply_products);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("alternative");
@@ -279,6 +288,7 @@ int main(void)
     tcase_add_test(tc, plans_that_run_alternatives_are_understood);
     tcase_add_test(tc, reading_parts_gives_the_bits_of_reading_the_whole);
     tcase_add_test(tc, reading_operands_inset_gives_the_bits_of_spreading_them);
+    tcase_add_test(tc, applying_products_gives_the_bits_of_storing_gradients);
     tcase_add_loop_test(tc, alternatives_add_nodes_and_change_none, 0, NNET);
     return run_models("alternative", tc);
 }

@@ -116,15 +116,15 @@ static void matmul_emit(const LsKernelText *k)
     ls_emit_result(k, "c", 0);
     ls_emit_line(e, "(void)run;");
     if (p.batch == 1) {
-        ls_emit_line(e, "const LsMatmulArgs of = {a, b, %s, c};", bias ? "bias" : "NULL");
+        ls_emit_line(e, "const LsMatmulArgs of = {.a = a, .b = b, .bias = %s, .c = c};", bias ? "bias" : "NULL");
         ls_emit_line(e, "ls_matmul_some(&%s_shape, &of, lo, hi);", k->name);
     } else {
         ls_emit_line(e, "const int64_t units = ls_matmul_units(&%s_shape);", k->name);
         ls_emit_line(e, "for (int64_t end; lo < hi; lo = end) {");
         ls_emit_line(e, "const int64_t matrix = lo / units, first = matrix * units;");
         ls_emit_line(e, "end = ls_least(first + units, hi);");
-        ls_emit_line(e, "const LsMatmulArgs of = {{.at = %s},", ta);
-        ls_emit_line(e, "    {.at = %s}, %s, c + matrix * %" PRId64 "};", tb,
+        ls_emit_line(e, "const LsMatmulArgs of = {.a = {.at = %s},", ta);
+        ls_emit_line(e, "    .b = {.at = %s}, .bias = %s, .c = c + matrix * %" PRId64 "};", tb,
                      bias ? "bias" : "NULL", p.m * p.n);
         ls_emit_line(e, "ls_matmul_some(&%s_shape, &of, lo - first, end - first);", k->name);
         ls_emit_line(e, "}");

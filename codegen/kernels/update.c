@@ -6,6 +6,7 @@
  * are computed once per part, in double. Updates of many small tensors have a unit for each. */
 #include "codegen/kernel.h"
 #include "codegen/kernels/nest.h"
+#include "compiler/fuse.h"
 
 #include <inttypes.h>
 
@@ -15,7 +16,7 @@ typedef struct Update {
     const LsUpdateAttr *at;
     int factor, acc;        /* operands, -1: absent */
     int each;               /* operands of one tensor's update, where there are many; else 0 */
-    bool fours;
+    bool fours, row;        /* row: of elements 0 .. end, whose gradient was just computed */
 } Update;
 
 static bool has(const Update *u, int operand)
@@ -46,7 +47,7 @@ static void operand(const Update *u, const char *name, int k) { declare(u, "LS_I
 
 static void open_loop(const Update *u)
 {
-    if (u->each > 0)
+    if (u->each > 0 || u->row)
         ls_emit_line(u->k->e, "%s(i, 0, end) {", ls_lanes_word(u->fours));
     else
         ls_emit_line(u->k->e, "%s(i, lo * %" PRId64 ", end) {", ls_lanes_word(u->fours),
@@ -196,6 +197,62 @@ static LsGrid one(Update *u)
     return part;
 }
 
+/* The product whose tiles are the gradient. */
+static void emit_shape(const Update *u)
+{
+    const LsComputed *c = u->node->computed;
+    const LsShape *p = ls_in_shape(u->k->g, u->k->n, 0), *a = ls_in_shape(u->k->g, u->k->n, c->first);
+    const LsGemmAttr *at = c->product;
+    ls_emit_line(u->k->e, "static const LsMatmul %s_shape = {.batch = 1, .m = %" PRId64 ", .n = %"
+                 PRId64 ", .k = %" PRId64 ", .turn_a = %d, .turn_b = %d, .alpha = %s};",
+                 u->k->name, p->dim[0], p->dim[1], a->dim[at->trans_a ? 0 : 1], at->trans_a,
+                 at->trans_b, number(u, at->alpha));
+}
+
+/* NAME_row, an LsTaken of runtime/ls_matmul.h: applies a row of a tile. */
+static void emit_row(Update *u)
+{
+    const LsKernelText *k = u->k;
+    ls_emit_line(k->e, "static void %s_row(LsRun *run, void *const all[], int64_t at, int64_t end, "
+                 "real *tile)", k->name);
+    ls_emit_line(k->e, "{");
+    ls_emit_line(k->e, "void *const arg[] = {");
+    for (int i = 0; i < u->node->computed->first; i++) {
+        bool flat = i != 1 && i != u->factor && has(u, i);
+        ls_emit_line(k->e, i == 1 ? "tile," : flat ? "(real *)all[%d] + at," : "all[%d],", i);
+    }
+    ls_emit_line(k->e, "};");
+    ls_emit_line(k->e, "end -= at;");
+    u->row = true;
+    update(u);
+    ls_emit_line(k->e, "}");
+}
+
+/* The gradient is computed tile by tile, on the stack of each thread. */
+static void emit_product(Update *u)
+{
+    const LsKernelText *k = u->k;
+    LsEmit *e = k->e;
+    int first = u->node->computed->first;
+    emit_shape(u);
+    emit_row(u);
+    ls_emit_line(e, "static void %s_part(LsRun *run, void *const arg[], int64_t lo, int64_t hi)",
+                 k->name);
+    ls_emit_line(e, "{");
+    if (u->acc < 0)
+        ls_emit_line(e, "if (!run->apply) return;");
+    ls_emit_line(e, "const LsMatmulArgs of = {.a = {.at = arg[%d]}, .b = {.at = arg[%d]}};", first,
+                 first + 1);
+    ls_emit_line(e, "const LsTaken by = {%s_row, run, arg, {arg[0]%s}};", k->name,
+                 has(u, 2) ? ", arg[2]" : "");
+    ls_emit_line(e, "ls_matmul_taken(&%s_shape, &of, lo, hi, &by);", k->name);
+    ls_emit_line(e, "}");
+    ls_emit_line(e, "static void %s(LsRun *run, void *const arg[])", k->name);
+    ls_emit_line(e, "{");
+    ls_emit_line(e, "ls_parallel(run, %s_part, ls_matmul_units(&%s_shape), arg);", k->name, k->name);
+    ls_emit_line(e, "}");
+}
+
 /* A unit to a tensor. */
 static LsGrid many(Update *u)
 {
@@ -227,6 +284,10 @@ static void update_emit(const LsKernelText *k)
     if (extra > 0) {
         u.factor = has(&u, extra) ? extra : -1;
         u.acc = has(&u, extra + 1) ? extra + 1 : -1;
+    }
+    if (node->computed != NULL) {
+        emit_product(&u);
+        return;
     }
     const LsGrid part = ls_updated(node) > 1 ? many(&u) : one(&u);
     ls_emit_line(k->e, "}");

@@ -1,5 +1,6 @@
 /* compiler/ops/update.c -- what changes state: optimizer updates, gradient accumulation, running
- * statistics. See loss.def. They have no gradient and run once per step. */
+ * statistics. See loss.def. They have no gradient and run once per step. Optimizers may have two
+ * operands more, the factors of the gradient (codegen/apply.h). */
 #include "compiler/ops/row.h"
 
 #include <assert.h>
@@ -33,11 +34,11 @@ static double sgd_flops(const LsGraph *g, LsNodeId n) { return 6 * elements(g, n
 static double stat_flops(const LsGraph *g, LsNodeId n) { return elements(g, n); }
 
 const LsOp ls_op_sgd = {
-    .name = "sgd", .min_in = 2, .max_in = 5, .once = true, .writes = 1 | 4 | 16, .infer = no_result,
+    .name = "sgd", .min_in = 2, .max_in = 7, .once = true, .writes = 1 | 4 | 16, .infer = no_result,
     .flops = sgd_flops, .kernel = LS_K_UPDATE, .layout = LS_LAY_SAME,
 };
 const LsOp ls_op_adam = {
-    .name = "adam", .min_in = 4, .max_in = 6, .once = true, .writes = 1 | 4 | 8 | 32,
+    .name = "adam", .min_in = 4, .max_in = 8, .once = true, .writes = 1 | 4 | 8 | 32,
     .infer = no_result, .flops = adam_flops, .kernel = LS_K_UPDATE, .layout = LS_LAY_SAME,
 };
 const LsOp ls_op_accumulate = {

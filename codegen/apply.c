@@ -1,0 +1,124 @@
+/* codegen/apply.c -- see the header. */
+#include "codegen/apply.h"
+
+#include "codegen/drop.h"
+#include "codegen/kernels/product.h"
+#include "compiler/arena.h"
+#include "compiler/fuse.h"
+
+typedef struct Apply {
+    const LsGraph *g;
+    uint32_t *readers;          /* by value */
+    uint32_t *update;           /* by node: the update that computes this product, 0: none */
+    uint32_t n;
+} Apply;
+
+static void count_readers(Apply *a)
+{
+    const LsGraph *g = a->g;
+    for (uint32_t i = 1; i < g->nnode; i++)
+        for (int k = 0; k < g->node[i].nin; k++)
+            a->readers[ls_in(g, (LsNodeId){i}, k).i]++;
+    for (uint32_t k = 0; k < g->noutput; k++)
+        a->readers[g->output[k].i]++;
+}
+
+/* One matrix of reals, the product of two and nothing else, so much larger than both that they may
+ * as well wait for the update as it. */
+static bool is_large_product(const LsGraph *g, LsNodeId m)
+{
+    enum { LARGE = 1 << 18, PART = 2 };             /* elements */
+    const LsNode *node = &g->node[m.i];
+    if (node->op != LS_OP_MATMUL || node->nout != 1 || node->nin < 2 || ls_is(ls_in(g, m, 2))
+        || node->attr.gemm.then != LS_THEN_NOTHING || node->computed != NULL)
+        return false;
+    if (ls_is_updated(g, ls_in(g, m, 0)) || ls_is_updated(g, ls_in(g, m, 1)))
+        return false;
+    LsProduct p = ls_product_of(g, m);
+    int64_t factors = ls_count(ls_in_shape(g, m, 0)) + ls_count(ls_in_shape(g, m, 1));
+    return p.batch == 1 && ls_shape(g, ls_out(g, m, 0))->rank == 2 && p.row_c == p.n
+        && p.m * p.n >= LARGE && PART * factors <= p.m * p.n;
+}
+
+/* The product whose result only update n reads; 0: there is none. */
+static uint32_t product_for(const Apply *a, LsNodeId n)
+{
+    const LsGraph *g = a->g;
+    const LsNode *node = &g->node[n.i];
+    LsValueId v = ls_in(g, n, 1);
+    LsNodeId def = g->value[v.i].def;
+    bool is = (node->op == LS_OP_SGD || node->op == LS_OP_ADAM) && ls_updated(node) == 1
+        && def.i != 0 && a->readers[v.i] == 1 && is_large_product(g, def)
+        && ls_shape_same(ls_shape(g, v), ls_in_shape(g, n, 0));
+    return is ? def.i : 0;
+}
+
+/* The operands that an update may have, and behind them the two factors. */
+static void append(LsRewrite *r, LsNodeId n, LsNodeId product)
+{
+    const LsGraph *g = r->from;
+    const LsNode *node = &g->node[n.i];
+    int own = ls_op[node->op]->max_in - 2;
+    LsValueId in[LS_MAX_IN] = {{0}};
+    for (int k = 0; k < node->nin; k++)
+        in[k] = k == 1 ? (LsValueId){0} : ls_in(g, n, k);
+    in[own] = ls_in(g, product, 0);
+    in[own + 1] = ls_in(g, product, 1);
+    LsNodeId to = ls_rewrite_append(r, node->op, own + 2, in, 0, NULL, &node->attr);
+    LsGemmAttr *gemm = ls_arena_alloc(r->cx->arena, 1, sizeof *gemm);
+    LsComputed *c = ls_arena_alloc(r->cx->arena, 1, sizeof *c);
+    *gemm = g->node[product.i].attr.gemm;
+    *c = (LsComputed){.operand = 1, .first = own, .product = gemm};
+    r->to->node[to.i].computed = c;
+}
+
+static bool visit(LsRewrite *r, LsNodeId n)
+{
+    const Apply *a = r->user;
+    if (a->update[n.i] != 0)                        /* a product that goes */
+        return true;
+    uint32_t product = product_for(a, n);
+    if (product == 0 || a->update[product] != n.i)
+        return false;
+    append(r, n, (LsNodeId){product});
+    return true;
+}
+
+static void forget_gradients(LsGraph *g)
+{
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < g->ngrad; k++)
+        if (ls_is(g->grad[k].grad))
+            g->grad[n++] = g->grad[k];
+    g->ngrad = n;
+}
+
+uint32_t ls_apply_products(LsCtx *cx, LsGraph *g, const LsTarget *t, const char *const *made,
+                           uint32_t nmade)
+{
+    if (t->kind != LS_TARGET_CPU)
+        return 0;
+    Apply a = {.g = g, .readers = ls_arena_alloc(cx->arena, g->nvalue, sizeof *a.readers),
+               .update = ls_arena_alloc(cx->arena, g->nnode, sizeof *a.update)};
+    count_readers(&a);
+    for (uint32_t i = 1; i < g->nnode; i++) {
+        uint32_t product = product_for(&a, (LsNodeId){i});
+        if (product != 0 && !ls_is_named(g, (LsNodeId){product}, made, nmade)) {
+            a.update[product] = i;
+            a.n++;
+        }
+    }
+    if (a.n > 0) {
+        ls_rewrite(cx, g, visit, &a);
+        forget_gradients(g);
+    }
+    return a.n;
+}
+
+uint32_t ls_applied(const LsGraph *g)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 1; i < g->nnode; i++)
+        n += g->node[i].computed != NULL && g->node[i].computed->product != NULL;
+    return n;
+}
