@@ -28,8 +28,8 @@ typedef struct LsMatmulArgs {
     int64_t ldc;                /* from one row to the next; 0: n */
 } LsMatmulArgs;
 
-/* Who takes elements at .. end of c, all in one row, before others are computed in their place. arg:
- * of the kernel; soon: matrices like c whose same elements it will read, or NULL. */
+/* Who takes elements at .. end of c, all in one row, before others are computed in their place.
+ * arg: of the kernel; soon: matrices like c whose same elements it will read, or NULL. */
 typedef struct LsTaken {
     void (*take)(LsRun *run, void *const arg[], int64_t at, int64_t end, real *c);
     LsRun *run;
@@ -300,8 +300,8 @@ LS_SHARED_FN void ls_matmul_tile(const LsMatmul *d, const LsBlock *s, const LsMa
     }
 }
 
-/* Rows i..i+m and columns j..j+n of c, tile by tile, none of which is kept. B is packed once for all
- * rows where k is one block. */
+/* Rows i..i+m and columns j..j+n of c, tile by tile, none of which is kept. B is packed once for
+ * all rows where k is one block. */
 LS_SHARED_FN void ls_matmul_taken_part(const LsMatmul *d, const LsMatmulArgs *arg, int64_t i,
                                        int64_t m, int64_t j, int64_t n, const LsTaken *by)
 {

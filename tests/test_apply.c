@@ -26,13 +26,14 @@ static const Step steps[] = {
 /* Tiles that are cut short each way, one row, one column, several blocks of depth. */
 static const Product products[] = {
     {120, 1037, 13, true, false, 1}, {130, 530, 600, true, false, 0.5}, {1, 700, 9, true, false, 1},
-    {700, 1, 9, true, true, -2},     {257, 129, 64, false, true, 1},    {61, 600, 303, false, false, 1},
+    {700, 1, 9, true, true, -2},     {257, 129, 64, false, true, 1},
+    {61, 600, 303, false, false, 1},
 };
 enum { NSTEP = sizeof steps / sizeof *steps, NPRODUCT = sizeof products / sizeof *products };
 
 enum { STATE = 4 };
-typedef struct Pair { LsValueId state[2][STATE]; } Pair;    /* p, v or m, v, acc: by a gradient that is
-                                                             * stored, and by one that is not */
+/* p, v or m, v, acc: by a gradient that is stored, and by one that is not. */
+typedef struct Pair { LsValueId state[2][STATE]; } Pair;
 
 /* The same update twice, of the same values. */
 static Pair add_pair(Rig *r, const Step *s, const Product *q, LsValueId a, LsValueId b,
@@ -48,7 +49,8 @@ static Pair add_pair(Rig *r, const Step *s, const Product *q, LsValueId a, LsVal
             rig_set(r, x.state[0][k], i, k == 2 ? fabs(v) : v);     /* a second moment */
             rig_set(r, x.state[1][k], i, k == 2 ? fabs(v) : v);
         }
-    LsNodeId product = rig_node(r, LS_OP_MATMUL, 2, (LsValueId[]){a, b}, 1, &(LsAttr){.gemm = *gemm});
+    LsNodeId product = rig_node(r, LS_OP_MATMUL, 2, (LsValueId[]){a, b}, 1,
+                                &(LsAttr){.gemm = *gemm});
     LsValueId grad = rig_result(r, product, 0, LS_REAL, LS_ROW, shape);
     for (int k = 0; k < 2; k++) {
         LsValueId in[8] = {x.state[k][0], k == 0 ? grad : none};

@@ -116,7 +116,8 @@ static void matmul_emit(const LsKernelText *k)
     ls_emit_result(k, "c", 0);
     ls_emit_line(e, "(void)run;");
     if (p.batch == 1) {
-        ls_emit_line(e, "const LsMatmulArgs of = {.a = a, .b = b, .bias = %s, .c = c};", bias ? "bias" : "NULL");
+        ls_emit_line(e, "const LsMatmulArgs of = {.a = a, .b = b, .bias = %s, .c = c};",
+                     bias ? "bias" : "NULL");
         ls_emit_line(e, "ls_matmul_some(&%s_shape, &of, lo, hi);", k->name);
     } else {
         ls_emit_line(e, "const int64_t units = ls_matmul_units(&%s_shape);", k->name);

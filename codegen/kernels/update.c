@@ -3,7 +3,8 @@
  *
  * All operands but `factor` are walked as flat arrays: they have the parameter's shape and layout.
  * What changes from step to step comes from LsRun; corrections that do not depend on the element
- * are computed once per part, in double. Updates of many small tensors have a unit for each. */
+ * are computed once per part, in double. Updates of many small tensors have a unit for each; one
+ * that computes its gradient (codegen/apply.h) walks a tile of the product row by row. */
 #include "codegen/kernel.h"
 #include "codegen/kernels/nest.h"
 #include "compiler/fuse.h"
@@ -201,7 +202,8 @@ static LsGrid one(Update *u)
 static void emit_shape(const Update *u)
 {
     const LsComputed *c = u->node->computed;
-    const LsShape *p = ls_in_shape(u->k->g, u->k->n, 0), *a = ls_in_shape(u->k->g, u->k->n, c->first);
+    const LsShape *p = ls_in_shape(u->k->g, u->k->n, 0);
+    const LsShape *a = ls_in_shape(u->k->g, u->k->n, c->first);
     const LsGemmAttr *at = c->product;
     ls_emit_line(u->k->e, "static const LsMatmul %s_shape = {.batch = 1, .m = %" PRId64 ", .n = %"
                  PRId64 ", .k = %" PRId64 ", .turn_a = %d, .turn_b = %d, .alpha = %s};",
@@ -249,7 +251,8 @@ static void emit_product(Update *u)
     ls_emit_line(e, "}");
     ls_emit_line(e, "static void %s(LsRun *run, void *const arg[])", k->name);
     ls_emit_line(e, "{");
-    ls_emit_line(e, "ls_parallel(run, %s_part, ls_matmul_units(&%s_shape), arg);", k->name, k->name);
+    ls_emit_line(e, "ls_parallel(run, %s_part, ls_matmul_units(&%s_shape), arg);", k->name,
+                 k->name);
     ls_emit_line(e, "}");
 }
 
