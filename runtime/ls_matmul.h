@@ -328,21 +328,19 @@ LS_SHARED_FN void ls_matmul_taken_part(const LsMatmul *d, const LsMatmulArgs *ar
     }
 }
 
-/* Units lo..hi of one matrix, whose elements are taken and not kept. */
-LS_SHARED_FN void ls_matmul_taken(const LsMatmul *d, const LsMatmulArgs *arg, int64_t lo,
-                                  int64_t hi, const LsTaken *by)
+/* Rows i..i+m and columns j..j+n of c. */
+typedef struct LsRectangle { int64_t i, m, j, n; } LsRectangle;
+
+/* What units *lo..hi begin with that can be computed together; *lo: the first behind it. */
+LS_INLINE LsRectangle ls_units_take(const LsMatmul *d, const LsUnits *u, int64_t *lo, int64_t hi)
 {
-    const LsUnits u = ls_matmul_grid(d);
-    while (lo < hi) {
-        int64_t row = lo / u.across, col = lo % u.across, down = 1;
-        int64_t across = ls_least(u.across - col, hi - lo);
-        if (across == u.across)
-            down = ls_least((hi - lo) / across, ls_most(LS_TALL / u.rows, 1));
-        int64_t i = row * u.rows, j = col * u.cols;
-        ls_matmul_taken_part(d, arg, i, ls_least(down * u.rows, d->m - i), j,
-                             ls_least(across * u.cols, d->n - j), by);
-        lo += down * across;
-    }
+    int64_t i = *lo / u->across * u->rows, col = *lo % u->across, j = col * u->cols;
+    int64_t across = ls_least(u->across - col, hi - *lo), down = 1;
+    if (across == u->across)
+        down = ls_least((hi - *lo) / across, ls_most(LS_TALL / u->rows, 1));
+    *lo += down * across;
+    return (LsRectangle){i, ls_least(down * u->rows, d->m - i), j,
+                         ls_least(across * u->cols, d->n - j)};
 }
 
 /* Units lo..hi of one matrix. */
@@ -350,14 +348,19 @@ LS_SHARED_FN void ls_matmul_some(const LsMatmul *d, const LsMatmulArgs *arg, int
 {
     const LsUnits u = ls_matmul_grid(d);
     while (lo < hi) {
-        int64_t row = lo / u.across, col = lo % u.across, down = 1;
-        int64_t across = ls_least(u.across - col, hi - lo);
-        if (across == u.across)
-            down = ls_least((hi - lo) / across, ls_most(LS_TALL / u.rows, 1));
-        int64_t i = row * u.rows, j = col * u.cols;
-        ls_matmul_part(d, arg, i, ls_least(down * u.rows, d->m - i), j,
-                       ls_least(across * u.cols, d->n - j));
-        lo += down * across;
+        LsRectangle r = ls_units_take(d, &u, &lo, hi);
+        ls_matmul_part(d, arg, r.i, r.m, r.j, r.n);
+    }
+}
+
+/* Units lo..hi of one matrix, whose elements are taken and not kept. */
+LS_SHARED_FN void ls_matmul_taken(const LsMatmul *d, const LsMatmulArgs *arg, int64_t lo,
+                                  int64_t hi, const LsTaken *by)
+{
+    const LsUnits u = ls_matmul_grid(d);
+    while (lo < hi) {
+        LsRectangle r = ls_units_take(d, &u, &lo, hi);
+        ls_matmul_taken_part(d, arg, r.i, r.m, r.j, r.n, by);
     }
 }
 

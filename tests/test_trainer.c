@@ -181,6 +181,19 @@ START_TEST(a_dump_has_gradients_before_and_parameters_after_the_update)
 }
 END_TEST
 
+START_TEST(a_dump_says_which_gradients_it_lacks)
+{
+    LsProgram p = tiny_program(1);
+    make_data(4);
+    MUST(0, "--data data.npz --steps 1 --dump d.npz");
+    ck_assert_ptr_null(strstr(err_text, "will lack"));
+    p.napplied = 2;
+    ck_assert_int_eq(run_program(&p, "--data data.npz --steps 1 --dump d.npz"), 0);
+    TOLD(err_text, "d.npz will lack 2 gradients");
+    TOLD(err_text, "--store-gradients");
+}
+END_TEST
+
 START_TEST(a_resumed_run_equals_an_unbroken_one_bit_for_bit)
 {
     make_data(SAMPLES);
@@ -477,6 +490,7 @@ int main(void)
     test[n++] = training_follows_a_reference_through_a_partial_batch;
     test[n++] = two_accumulated_batches_equal_one_large_batch;
     test[n++] = a_dump_has_gradients_before_and_parameters_after_the_update;
+    test[n++] = a_dump_says_which_gradients_it_lacks;
     test[n++] = a_resumed_run_equals_an_unbroken_one_bit_for_bit;
     test[n++] = shuffling_depends_on_the_seed_and_nothing_else;
     test[n++] = resume_auto_passes_over_a_damaged_checkpoint;
