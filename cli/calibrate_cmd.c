@@ -135,8 +135,8 @@ enum { NARGS = 13 };
 static int arguments(const Calibration *c, int k, const char *command, const char *argv[NARGS])
 {
     const char *all[] = {"lowerset", command, file_of(c, k, ".onnx"), "--machine", "cpu",
-                         "--no-alternatives", "--store-gradients", "--loss", probe[k].loss, "--optimizer",
-                         probe[k].optimizer};
+                         "--no-alternatives", "--store-gradients", "--loss", probe[k].loss,
+                         "--optimizer", probe[k].optimizer};
     memcpy(argv, all, sizeof all);
     return sizeof all / sizeof *all;
 }

@@ -9,7 +9,8 @@
 typedef struct Apply {
     const LsGraph *g;
     uint32_t *readers;          /* by value */
-    uint32_t *update;           /* by node: the update that computes this product, 0: none */
+    uint32_t *product;          /* by node: the product that this update computes, 0: none */
+    bool *goes;                 /* by node: such a product */
     uint32_t n;
 } Apply;
 
@@ -75,13 +76,9 @@ static void append(LsRewrite *r, LsNodeId n, LsNodeId product)
 static bool visit(LsRewrite *r, LsNodeId n)
 {
     const Apply *a = r->user;
-    if (a->update[n.i] != 0)                        /* a product that goes */
-        return true;
-    uint32_t product = product_for(a, n);
-    if (product == 0 || a->update[product] != n.i)
-        return false;
-    append(r, n, (LsNodeId){product});
-    return true;
+    if (a->product[n.i] != 0)
+        append(r, n, (LsNodeId){a->product[n.i]});
+    return a->goes[n.i] || a->product[n.i] != 0;
 }
 
 static void forget_gradients(LsGraph *g)
@@ -99,12 +96,14 @@ uint32_t ls_apply_products(LsCtx *cx, LsGraph *g, const LsTarget *t, const char 
     if (t->kind != LS_TARGET_CPU)
         return 0;
     Apply a = {.g = g, .readers = ls_arena_alloc(cx->arena, g->nvalue, sizeof *a.readers),
-               .update = ls_arena_alloc(cx->arena, g->nnode, sizeof *a.update)};
+               .product = ls_arena_alloc(cx->arena, g->nnode, sizeof *a.product),
+               .goes = ls_arena_alloc(cx->arena, g->nnode, sizeof *a.goes)};
     count_readers(&a);
     for (uint32_t i = 1; i < g->nnode; i++) {
         uint32_t product = product_for(&a, (LsNodeId){i});
         if (product != 0 && !ls_is_named(g, (LsNodeId){product}, made, nmade)) {
-            a.update[product] = i;
+            a.product[i] = product;
+            a.goes[product] = true;
             a.n++;
         }
     }
