@@ -89,6 +89,15 @@ double ls_matmul_computes(const LsGraph *g, LsNodeId n, int operand, int *axis)
     return (double)(operand == 0 ? ls_ceil_div(p.n, COLS) : ls_ceil_div(p.m, ROWS));
 }
 
+void ls_product_emit_shape(const LsKernelText *k, const LsProduct *p, const LsGemmAttr *at)
+{
+    ls_emit_line(k->e,
+                 "static const LsMatmul %s_shape = {.batch = %" PRId64 ", .m = %" PRId64
+                 ", .n = %" PRId64 ", .k = %" PRId64
+                 ", .turn_a = %d, .turn_b = %d, .alpha = LS_R(%.17g)};",
+                 k->name, p->batch, p->m, p->n, p->depth, at->trans_a, at->trans_b, at->alpha);
+}
+
 static void matmul_emit(const LsKernelText *k)
 {
     const LsGraph *g = k->g;
@@ -101,11 +110,7 @@ static void matmul_emit(const LsKernelText *k)
     address(tb, sizeof tb, "b.at", &p, p.b);
     LsEmit *e = k->e;
     ls_computed_emit(k);
-    ls_emit_line(e,
-                 "static const LsMatmul %s_shape = {.batch = %" PRId64 ", .m = %" PRId64
-                 ", .n = %" PRId64 ", .k = %" PRId64
-                 ", .turn_a = %d, .turn_b = %d, .alpha = LS_R(%.17g)};",
-                 k->name, p.batch, p.m, p.n, p.depth, at->trans_a, at->trans_b, at->alpha);
+    ls_product_emit_shape(k, &p, at);
     ls_emit_line(e, "static void %s_part(LsRun *run, void *const arg[], int64_t lo, int64_t hi)",
                  k->name);
     ls_emit_line(e, "{");

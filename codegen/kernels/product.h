@@ -2,7 +2,7 @@
 #ifndef LS_CODEGEN_PRODUCT_H
 #define LS_CODEGEN_PRODUCT_H
 
-#include "compiler/graph.h"
+#include "codegen/kernel.h"
 
 /* `batch` products c [m][n] = a [m][depth] * b [depth][n]. Rows of a or c that are longer than the
  * other matrices make them end in columns that do not count (codegen/cuda/widen.h); where b has rows
@@ -17,5 +17,8 @@ typedef struct LsProduct {
 } LsProduct;
 
 LsProduct ls_product_of(const LsGraph *g, LsNodeId n);
+
+/* Prints NAME_shape, an LsMatmul of runtime/ls_matmul.h. */
+void ls_product_emit_shape(const LsKernelText *k, const LsProduct *p, const LsGemmAttr *at);
 
 #endif

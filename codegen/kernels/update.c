@@ -7,6 +7,7 @@
  * that computes its gradient (codegen/apply.h) walks a tile of the product row by row. */
 #include "codegen/kernel.h"
 #include "codegen/kernels/nest.h"
+#include "codegen/kernels/product.h"
 #include "compiler/fuse.h"
 
 #include <inttypes.h>
@@ -205,10 +206,9 @@ static void emit_shape(const Update *u)
     const LsShape *p = ls_in_shape(u->k->g, u->k->n, 0);
     const LsShape *a = ls_in_shape(u->k->g, u->k->n, c->first);
     const LsGemmAttr *at = c->product;
-    ls_emit_line(u->k->e, "static const LsMatmul %s_shape = {.batch = 1, .m = %" PRId64 ", .n = %"
-                 PRId64 ", .k = %" PRId64 ", .turn_a = %d, .turn_b = %d, .alpha = %s};",
-                 u->k->name, p->dim[0], p->dim[1], a->dim[at->trans_a ? 0 : 1], at->trans_a,
-                 at->trans_b, number(u, at->alpha));
+    const LsProduct product = {.m = p->dim[0], .n = p->dim[1], .batch = 1,
+                               .depth = a->dim[at->trans_a ? 0 : 1]};
+    ls_product_emit_shape(u->k, &product, at);
 }
 
 /* NAME_row, an LsTaken of runtime/ls_matmul.h: applies a row of a tile. */
