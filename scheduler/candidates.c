@@ -39,18 +39,17 @@ void ls_candidates_renew(LsCandidates *pool)
 }
 
 /* Its problem, and all it finds, are in an arena of its own. */
-LsCandidates *ls_candidates_beside(const LsCandidates *pool)
+LsCandidates *ls_candidates_beside(const LsCandidates *pool, uint32_t n)
 {
     LsArena *arena = ls_arena_new();
     LsProb *p = ls_arena_alloc(arena, 1, sizeof *p);
     *p = *pool->prob;
     p->arena = arena;
     LsCandidates *beside = ls_candidates_new(arena, p);
-    if (pool->n > 0) {
-        beside->cand = ls_arena_grow(arena, beside->cand, 0, 1, sizeof *beside->cand,
-                                     &beside->room);
-        beside->cand[beside->n++] = pool->cand[0];
-    }
+    beside->n = n < pool->n ? n : pool->n;
+    beside->cand = ls_arena_grow(arena, beside->cand, 0, beside->n + 1u, sizeof *beside->cand,
+                                 &beside->room);
+    memcpy(beside->cand, pool->cand, beside->n * sizeof *beside->cand);
     return beside;
 }
 

@@ -39,9 +39,9 @@ typedef struct LsCandidates {
 LsCandidates *ls_candidates_new(LsArena *arena, LsProb *p);
 void ls_candidates_free(LsCandidates *pool);
 
-/* A pool for a thread of its own: of the same problem with another arena, holding the cheapest
- * candidate of this one. Nothing of p is written to. */
-LsCandidates *ls_candidates_beside(const LsCandidates *pool);
+/* A pool for a thread of its own: of the same problem with another arena, holding the n cheapest
+ * candidates of this one (or all), none of which has been packed. Nothing of p is written to. */
+LsCandidates *ls_candidates_beside(const LsCandidates *pool, uint32_t n);
 
 /* Offers what `beside` found, the cheapest first, and frees it. */
 void ls_candidates_join(LsCandidates *pool, LsCandidates *beside);

@@ -17,6 +17,10 @@ typedef struct Beside {
 
 typedef struct ByBlocks { Beside beside; LsProb p; } ByBlocks;
 
+enum { LEASTS = 2 };            /* more found a little more, and processors are few */
+
+typedef struct Least { Beside beside; LsLimit limit; uint32_t turn; } Least;
+
 typedef struct Optima {         /* of the exact DP */
     Beside beside;
     LsArena *arena;             /* of what is made from f */
@@ -34,6 +38,7 @@ typedef struct Fill {
     int64_t store_all;
     Optima optima;
     ByBlocks by_blocks[2];
+    Least least[LEASTS];
     bool approx;                /* the pruned family's sweep has been made */
     LsFilled out;
 } Fill;
@@ -82,9 +87,10 @@ typedef struct Families {
 
 /* ---- beside ---- */
 
-static void start_beside(Fill *z, Beside *b, void (*find)(void *), void *what)
+/* From the n cheapest candidates that there are. */
+static void start_beside(Fill *z, Beside *b, uint32_t n, void (*find)(void *), void *what)
 {
-    b->pool = ls_candidates_beside(z->pool);
+    b->pool = ls_candidates_beside(z->pool, n);
     b->task = ls_task_start(find, what);
 }
 
@@ -109,7 +115,7 @@ static void find_by_blocks(void *by_blocks)
 static void start_by_blocks(Fill *z, ByBlocks *b, const LsProb *p)
 {
     b->p = *p;
-    start_beside(z, &b->beside, find_by_blocks, b);
+    start_beside(z, &b->beside, 1, find_by_blocks, b);
 }
 
 static void find_optima(void *optima)
@@ -125,7 +131,7 @@ static void start_optima(Fill *z, const LsForward *f, const LsFamily *all, uint6
 {
     z->optima = (Optima){.arena = ls_arena_new(), .f = *f, .all = all, .looks = looks,
                          .tc = wanted(z, "exact-tc"), .mc = wanted(z, "exact-mc")};
-    start_beside(z, &z->optima.beside, find_optima, &z->optima);
+    start_beside(z, &z->optima.beside, 1, find_optima, &z->optima);
 }
 
 /* ---- */
@@ -271,13 +277,50 @@ static double sum_of_all(const LsCandidates *pool)
     return sum;
 }
 
+/* Seconds that are asked for, up to the usual. Rough graphs leave a part to the packing. */
+static double usual_seconds(const Fill *z)
+{
+    const double rough = 0.55;
+    double asked_for = z->o->seconds;
+    double most = ls_candidates_rough(z->pool) ? rough * LS_USUAL_SECONDS : LS_USUAL_SECONDS;
+    return asked_for > 0 && asked_for < most ? asked_for : most;
+}
+
+static LsLimit least_limit(const Fill *z, double seconds, double part)
+{
+    LsLimit limit = ls_limit_start(z->o->effort, seconds);
+    return ls_limit_part(&limit, limit.effort, part);
+}
+
 /* The search for the least memory, for a part of that time. */
 static void run_least(Fill *z, double seconds)
 {
-    const double part = 0.25;
-    LsLimit limit = ls_limit_start(z->o->effort, seconds);
-    limit = ls_limit_part(&limit, limit.effort, part);
-    ls_strategy_least(z->pool, &limit);
+    LsLimit limit = least_limit(z, seconds, 0.25);
+    ls_strategy_least(z->pool, &limit, 0);
+}
+
+static void find_least(void *least)
+{
+    Least *l = least;
+    ls_strategy_least(l->beside.pool, &l->limit, l->turn);
+}
+
+/* The same from what there is by now, on threads of their own while the search goes on. Whether one
+ * comes down to the least is luck: several ways find more than a long one. */
+static void start_leasts(Fill *z)
+{
+    const double part = 0.9;
+    for (uint32_t k = 0; k < LEASTS && !ls_candidates_rough(z->pool); k++) {
+        Least *l = &z->least[k];
+        *l = (Least){.limit = least_limit(z, usual_seconds(z), part), .turn = k + 1};
+        start_beside(z, &l->beside, UINT32_MAX, find_least, l);
+    }
+}
+
+static void join_leasts(Fill *z)
+{
+    for (uint32_t k = 0; k < LEASTS; k++)
+        join_beside(z, &z->least[k].beside);
 }
 
 /* For time beyond the usual, unless the number of moves is given: rounds of ever more moves, until
@@ -301,15 +344,6 @@ static void search_on(Fill *z, uint32_t effort)
     run_least(z, LS_USUAL_SECONDS * ampleness(z));
 }
 
-/* Seconds that are asked for, up to the usual. Rough graphs leave a part to the packing. */
-static double usual_seconds(const Fill *z)
-{
-    const double rough = 0.55;
-    double asked_for = z->o->seconds;
-    double most = ls_candidates_rough(z->pool) ? rough * LS_USUAL_SECONDS : LS_USUAL_SECONDS;
-    return asked_for > 0 && asked_for < most ? asked_for : most;
-}
-
 /* A number of moves may take all the time that there is. */
 static LsLimit usual_limit(const Fill *z)
 {
@@ -328,6 +362,7 @@ static void run_auto(Fill *z, LsProb *p, Variants v)
     limit = usual_limit(z);                         /* roaming has one of its own */
     if (p->n < SMALL) {
         ls_strategy_closure(z->pool, p);
+        start_leasts(z);
         if (p->n > QUICK)
             effort = (uint32_t)(((uint64_t)effort * QUICK + p->n - 1) / p->n);
         search(z, &limit, effort, 0.4);
@@ -341,6 +376,7 @@ static void run_auto(Fill *z, LsProb *p, Variants v)
         search(z, &limit, effort, 0.9 / k);
     for (int k = 1; p->n > QUICK && k < CYCLES && limit.work < limit.most / 2; k++)
         search(z, &limit, effort, 0.9);             /* there is time left */
+    join_leasts(z);
     if (p->n <= FEW)                                /* in larger ones it finds little so soon */
         run_least(z, usual_seconds(z));
     search_on(z, effort);

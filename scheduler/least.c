@@ -69,7 +69,7 @@ static void settle(LsAnneal *s)
     }
 }
 
-void ls_strategy_least(LsCandidates *pool, const LsLimit *limit)
+void ls_strategy_least(LsCandidates *pool, const LsLimit *limit, uint32_t turn)
 {
     const double most = 0.75;                       /* of the work; the rest is for the cost */
     if (pool->n == 0 || pool->cand[0].peak == 0)
@@ -78,6 +78,7 @@ void ls_strategy_least(LsCandidates *pool, const LsLimit *limit)
     LsLimit part = ls_limit_part(limit, limit->effort, most);
     LsAnneal s = ls_anneal_new(arena, pool->prob, pool->cand[0].peak, &part);
     uint32_t usual = s.moves;
+    s.m->rnd += turn;
     s.moves = usual / 3 + 1;
     ls_anneal_mood(&s, 10, 200);
     sink_from_many(&s, pool);

@@ -139,7 +139,7 @@ void ls_strategy_dp(LsCandidates *pool, const LsForward *f, const LsFamily *fam,
     double pairs = (double)fam->n * fam->n, step = 0.02 * pow(pairs / 1e4, 0.45);
     step *= fine ? 1 : 2.5;
     step = step < 0.02 ? 0.02 : step > 0.25 ? 0.25 : step;
-    LsCandidates *beside = ls_candidates_beside(pool);
+    LsCandidates *beside = ls_candidates_beside(pool, 1);
     Dps d = {.pool = {pool, beside}, .f = {*f, *f}, .fam = fam, .name = {tc, mc},
              .o = {.budget = widest(f, fam),
                    .most_points = pairs < 15000 ? 256 : pairs < 1e6 ? 64 : 48,

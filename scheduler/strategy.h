@@ -54,8 +54,8 @@ void ls_strategy_roam(LsCandidates *pool, LsLimit *limit, bool is_patient);
 bool ls_strategy_auto(LsCandidates *pool, int64_t store_all, LsLimit *limit);
 
 /* Offers sequences of less memory than the pool has, whatever they cost, and cheaper ones of about
- * as much, until the limit. */
-void ls_strategy_least(LsCandidates *pool, const LsLimit *limit);
+ * as much, until the limit. Each turn goes another way. */
+void ls_strategy_least(LsCandidates *pool, const LsLimit *limit, uint32_t turn);
 
 /* Makes the cheapest candidates for these targets cheaper, window by window (window.h). Whether the
  * clock cut it short. */

@@ -19,7 +19,7 @@ static int64_t search(const LsDag *g, uint64_t seed, int64_t *before)
     LsLimit limit = ls_limit_start(10, 1);
     ls_strategy_none(pool);
     *before = ls_candidates_least(pool)->peak;
-    ls_strategy_least(pool, &limit);
+    ls_strategy_least(pool, &limit, 0);
     for (uint32_t k = 0; k < pool->n; k++) {
         LsPlan plan;
         char why[200];
@@ -73,6 +73,37 @@ START_TEST(the_least_of_tiny_graphs_is_found)
 }
 END_TEST
 
+/* Every pool beside starts from all candidates, and what it finds is taken over. */
+START_TEST(turns_go_ways_of_their_own)
+{
+    enum { TURNS = 4, GRAPHS = 6 };
+    int differ = 0;
+    for (uint64_t seed = 0; seed < GRAPHS; seed++) {
+        LsCandidates *pool = ls_candidates_new(a, ls_prob_new(a, dag_make(a, 40, seed), true));
+        LsLimit limit = ls_limit_start(10, 1);
+        ls_strategy_none(pool);
+        ls_strategy_least(pool, &limit, 0);
+        int64_t least = ls_candidates_least(pool)->peak, found[TURNS];
+        LsCandidates *beside[TURNS];
+        for (uint32_t turn = 0; turn < TURNS; turn++) {
+            beside[turn] = ls_candidates_beside(pool, UINT32_MAX);
+            ck_assert_uint_eq(beside[turn]->n, pool->n);
+            ls_strategy_least(beside[turn], &limit, turn + 1);
+            found[turn] = ls_candidates_least(beside[turn])->peak;
+            ck_assert_int_le(found[turn], least);
+            differ += turn > 0 && found[turn] != found[turn - 1];
+        }
+        for (uint32_t turn = 0; turn < TURNS; turn++) {
+            ls_candidates_join(pool, beside[turn]);
+            least = found[turn] < least ? found[turn] : least;
+            ck_assert_int_eq(ls_candidates_least(pool)->peak, least);
+        }
+        ls_candidates_free(pool);
+    }
+    ck_assert_int_gt(differ, 0);
+}
+END_TEST
+
 START_TEST(the_same_search_finds_the_same)
 {
     const LsDag *g = dag_make(a, 20, 5);
@@ -87,6 +118,7 @@ int main(void)
     const TTest *const test[] = {
         a_slow_machine_ends_no_short_search,
         the_least_of_tiny_graphs_is_found,
+        turns_go_ways_of_their_own,
         the_same_search_finds_the_same,
     };
     TCase *tc = tcase_create("least");
