@@ -17,7 +17,9 @@ typedef struct Beside {
 
 typedef struct ByBlocks { Beside beside; LsProb p; } ByBlocks;
 
-enum { LEASTS = 2 };            /* more found a little more, and processors are few */
+/* More of them found a little more, and processors are few. In larger graphs they find little, and
+ * that packs badly. */
+enum { LEASTS = 2, LEASTS_MOST = 1000 };
 
 typedef struct Least { Beside beside; LsLimit limit; uint32_t turn; } Least;
 
@@ -362,7 +364,8 @@ static void run_auto(Fill *z, LsProb *p, Variants v)
     limit = usual_limit(z);                         /* roaming has one of its own */
     if (p->n < SMALL) {
         ls_strategy_closure(z->pool, p);
-        start_leasts(z);
+        if (p->n > QUICK && p->n <= LEASTS_MOST)    /* smaller ones are searched several times */
+            start_leasts(z);
         if (p->n > QUICK)
             effort = (uint32_t)(((uint64_t)effort * QUICK + p->n - 1) / p->n);
         search(z, &limit, effort, 0.4);
@@ -376,9 +379,9 @@ static void run_auto(Fill *z, LsProb *p, Variants v)
         search(z, &limit, effort, 0.9 / k);
     for (int k = 1; p->n > QUICK && k < CYCLES && limit.work < limit.most / 2; k++)
         search(z, &limit, effort, 0.9);             /* there is time left */
-    join_leasts(z);
     if (p->n <= FEW)                                /* in larger ones it finds little so soon */
         run_least(z, usual_seconds(z));
+    join_leasts(z);
     search_on(z, effort);
     ls_strategy_optima(z->pool, z->o->effort);
 }
