@@ -49,7 +49,8 @@ LsCandidates *ls_candidates_beside(const LsCandidates *pool, uint32_t n)
     beside->n = n < pool->n ? n : pool->n;
     beside->cand = ls_arena_grow(arena, beside->cand, 0, beside->n + 1u, sizeof *beside->cand,
                                  &beside->room);
-    memcpy(beside->cand, pool->cand, beside->n * sizeof *beside->cand);
+    for (uint32_t k = 0; k < beside->n; k++)
+        beside->cand[k] = pool->cand[k];
     return beside;
 }
 

@@ -312,7 +312,9 @@ static void find_least(void *least)
 static void start_leasts(Fill *z)
 {
     const double part = 0.9;
-    for (uint32_t k = 0; k < LEASTS && !ls_candidates_rough(z->pool); k++) {
+    if (!z->pool->has_turn || z->pool->prob->n > LEASTS_MOST)
+        return;
+    for (uint32_t k = 0; k < LEASTS; k++) {
         Least *l = &z->least[k];
         *l = (Least){.limit = least_limit(z, usual_seconds(z), part), .turn = k + 1};
         start_beside(z, &l->beside, UINT32_MAX, find_least, l);
@@ -364,10 +366,10 @@ static void run_auto(Fill *z, LsProb *p, Variants v)
     limit = usual_limit(z);                         /* roaming has one of its own */
     if (p->n < SMALL) {
         ls_strategy_closure(z->pool, p);
-        if (p->n > QUICK && p->n <= LEASTS_MOST)    /* smaller ones are searched several times */
+        if (p->n > QUICK) {                         /* smaller ones are searched several times */
             start_leasts(z);
-        if (p->n > QUICK)
             effort = (uint32_t)(((uint64_t)effort * QUICK + p->n - 1) / p->n);
+        }
         search(z, &limit, effort, 0.4);
     }
     offer_seeds(z, p, v, p->n < SMALL);
