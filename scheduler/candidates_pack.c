@@ -80,14 +80,15 @@ static void pack_on(Pack *z)
 }
 
 /* In large graphs without a backward part lifetimes are of any length, and a thorough packing
- * leaves a third of what a quick one loses at best: hardly one comes to a fifth, and none is looked
- * for. More is never hopeless where less is not. */
+ * leaves half of what a quick one loses: few come to two fifths, and none is looked for below.
+ * More is never hopeless where less is not. */
 static bool is_hopeless(const Pack *z)
 {
-    enum { LARGE = 800, LEFT = 5 };
+    enum { LARGE = 800 };
+    const double left = 0.4;
     const LsCand *cand = z->cand;
     return z->good > 1 && z->rough && cand->seq.n >= LARGE
-        && z->good - cand->peak < (cand->quick[0] - cand->peak) / LEFT;
+        && (double)(z->good - cand->peak) < left * (double)(cand->quick[0] - cand->peak);
 }
 
 static void pack_one(void *packs, uint32_t k)

@@ -247,6 +247,15 @@ static void prove(LsPlanner *pl, int64_t budget, double plan_cost)
     r->impossible = b.infeasible;
 }
 
+/* How many are packed thoroughly to find the least arena. Rough ones take longest. */
+static int most_thorough(const LsCandidates *pool)
+{
+    enum { SMALL = 300, FEW = 16, ROUGH = 3, LARGE = 800 };
+    if (pool->prob->n < SMALL)
+        return INT32_MAX;
+    return ls_candidates_rough(pool) && pool->prob->n >= LARGE ? ROUGH : FEW;
+}
+
 /* The proof of the plan that was chosen, while the packings that the report asks for are made. */
 typedef struct Proof { LsPlanner *pl; int64_t budget; double plan_cost; } Proof;
 
@@ -258,9 +267,8 @@ static void run_proof(void *proof)
 
 static bool choose(LsPlanner *pl, const char *want, int64_t budget, bool tightest, LsPlan *out)
 {
-    enum { SMALL = 300, FEW = 16 };
     LsPlanReport *r = pl->report;
-    int thorough = pl->pool->prob->n < SMALL ? INT32_MAX : FEW;
+    int thorough = most_thorough(pl->pool);
     LsCand *least = tightest ? smallest(pl, want, thorough, &r->least) : NULL;
     if (tightest)
         budget = r->least;
