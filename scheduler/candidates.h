@@ -10,6 +10,10 @@
 
 enum { LS_NLOOSE = 8, LS_PACK_TOGETHER = 2 };
 
+/* Of the least peak, those that are packed as well as can be for the least arena of a large graph
+ * without a backward part. */
+enum { LS_LEAST_ROUGH = 3 };
+
 typedef struct LsCand {
     LsSeq seq;
     int64_t peak;               /* live bytes, aligned sizes */

@@ -2,6 +2,8 @@
  * runs, then thoroughly. */
 #include "scheduler/candidates.h"
 
+#include <string.h>
+
 #include "scheduler/offsets_loosen.h"
 #include "scheduler/parallel.h"
 
@@ -12,7 +14,10 @@ typedef struct Pack {
     LsCand *cand;
     int64_t good;               /* bytes */
     bool rough;
+    bool needed;                /* one of the few of the least peak */
 } Pack;
+
+enum { LARGE = 800 };           /* runs */
 
 /* Packs an order of the candidate's runs; returns the bytes of arena. */
 static int64_t pack(Pack *z, const LsSeq *order, LsPackEffort effort, int64_t good)
@@ -51,44 +56,55 @@ static const LsSeq *order_of(const LsCand *cand, uint32_t k)
     return k == 0 ? &cand->seq : &cand->loose[k - 1];
 }
 
-/* Orders that are looked at. In large graphs each takes long, and moves are too few to change much. */
-static uint32_t most_orders(const LsCand *cand)
+/* Orders that are looked at. In large graphs each takes long; moves are too few to change much in
+ * the largest, and in rough ones those behind the first few hardly add to what the thorough packing
+ * makes of them. */
+static uint32_t most_orders(const Pack *z)
 {
-    enum { LARGE = 2000, FEW = 2 };
-    return cand->seq.n <= LARGE ? LS_NLOOSE : FEW;
+    enum { SOME = 4, LARGEST = 2000, FEW = 2 };
+    uint32_t n = z->cand->seq.n;
+    return n > LARGEST ? FEW : z->rough && n >= LARGE ? SOME : LS_NLOOSE;
+}
+
+/* In large graphs without a backward part lifetimes are of any length, and no packing comes near the
+ * live peak. Whether hardly one comes down to `left` of what the best quick one so far loses: then
+ * none is looked for. More is never hopeless where less is not; nor is what is packed as well as can
+ * be for the least arena, or a budget as large as that would be refused. */
+static bool is_hopeless(const Pack *z, double left)
+{
+    const LsCand *cand = z->cand;
+    int64_t best = cand->quick[0];
+    for (uint32_t k = 0; k < cand->nloose; k++)
+        best = cand->quick[1 + k] < best ? cand->quick[1 + k] : best;
+    return z->good > 1 && z->rough && !z->needed && cand->seq.n >= LARGE
+        && (double)(z->good - cand->peak) < left * (double)(best - cand->peak);
 }
 
 /* Other orders quickly, each made of the best before; then the most promising ones thoroughly.
- * None of this depends on what is good: that only ends it sooner. */
-static void pack_on(Pack *z)
+ * None of this depends on what is good: that only ends it sooner. False: it ended as hopeless. */
+static bool pack_on(Pack *z)
 {
     enum { THOROUGH = 2 };
+    const double quickly = 0.4, thoroughly = 0.6;   /* of what is lost at first, and in the end */
     LsCand *cand = z->cand;
     bool done[1 + LS_NLOOSE] = {0};
-    while (cand->nloose < most_orders(cand) && !fits(z)) {
+    if (cand->nloose == 0 && is_hopeless(z, quickly))
+        return false;
+    while (cand->nloose < most_orders(z) && !fits(z)) {
         uint32_t k = cand->nloose;
         const LsSeq *from = order_of(cand, most_promising(cand, done));
         cand->loose[k] = ls_offsets_loosen(cand->arena, &z->p, from, k);
         cand->quick[1 + k] = pack(z, &cand->loose[k], LS_PACK_QUICK, 0);
         cand->nloose++;
     }
+    if (!fits(z) && is_hopeless(z, thoroughly))
+        return false;
     for (int round = 0; round < THOROUGH && !fits(z); round++) {
         uint32_t best = most_promising(cand, done);
         pack(z, order_of(cand, best), LS_PACK_FULL, z->good);
         done[best] = true;
     }
-}
-
-/* In large graphs without a backward part lifetimes are of any length, and a thorough packing
- * leaves half of what a quick one loses: few come to two fifths, and none is looked for below.
- * More is never hopeless where less is not. */
-static bool is_hopeless(const Pack *z)
-{
-    enum { LARGE = 800 };
-    const double left = 0.4;
-    const LsCand *cand = z->cand;
-    return z->good > 1 && z->rough && cand->seq.n >= LARGE
-        && (double)(z->good - cand->peak) < left * (double)(cand->quick[0] - cand->peak);
+    return true;
 }
 
 static void pack_one(void *packs, uint32_t k)
@@ -104,17 +120,25 @@ static void pack_one(void *packs, uint32_t k)
         cand->quick[0] = pack(z, &cand->seq, LS_PACK_QUICK, 0);
         cand->asked = INT64_MAX;
     }
-    if (!fits(z) && good < cand->asked && !is_hopeless(z)) {
-        pack_on(z);
+    if (!fits(z) && good < cand->asked && pack_on(z))
         cand->asked = fits(z) ? cand->plan->arena : good > 1 ? 1 : good;    /* nor would less fit */
-    }
+}
+
+static bool is_needed(const LsCandidates *pool, const LsCand *cand)
+{
+    int smaller = 0;
+    for (uint32_t k = 0; k < pool->n; k++)
+        smaller += pool->cand[k].peak < cand->peak
+                   && strcmp(pool->cand[k].strategy, cand->strategy) == 0;
+    return smaller < LS_LEAST_ROUGH;
 }
 
 void ls_candidates_pack(LsCandidates *pool, LsCand *const *cand, uint32_t n, int64_t good)
 {
     Pack z[LS_PACK_TOGETHER];
     for (uint32_t k = 0; k < n; k++)
-        z[k] = (Pack){*pool->prob, cand[k], good, ls_candidates_rough(pool)};
+        z[k] = (Pack){*pool->prob, cand[k], good, ls_candidates_rough(pool),
+                      is_needed(pool, cand[k])};
     ls_side_by_side(n, pack_one, z);
 }
 

@@ -250,10 +250,10 @@ static void prove(LsPlanner *pl, int64_t budget, double plan_cost)
 /* How many are packed thoroughly to find the least arena. Rough ones take longest. */
 static int most_thorough(const LsCandidates *pool)
 {
-    enum { SMALL = 300, FEW = 16, ROUGH = 3, LARGE = 800 };
+    enum { SMALL = 300, FEW = 16, LARGE = 800 };
     if (pool->prob->n < SMALL)
         return INT32_MAX;
-    return ls_candidates_rough(pool) && pool->prob->n >= LARGE ? ROUGH : FEW;
+    return ls_candidates_rough(pool) && pool->prob->n >= LARGE ? LS_LEAST_ROUGH : FEW;
 }
 
 /* The proof of the plan that was chosen, while the packings that the report asks for are made. */
@@ -299,6 +299,25 @@ static bool choose(LsPlanner *pl, const char *want, int64_t budget, bool tightes
     return true;
 }
 
+/* The proof for the budget that will be asked for, whatever the plan will cost. */
+static void prove_ahead(void *planner)
+{
+    LsPlanner *pl = planner;
+    ls_bounder_at(bounder_of(pl), pl->o->budget, 0);
+}
+
+/* Fills the pool. In rough graphs that leaves a processor idle, and the packing behind it does not:
+ * the proof is made meanwhile. */
+static void fill(LsPlanner *pl)
+{
+    bool ahead = ls_candidates_rough(pl->pool) && pl->o->budget > 0 && !pl->o->unproven;
+    LsTask *task = ahead ? ls_task_start(prove_ahead, pl) : NULL;
+    pl->filled = ls_candidates_fill(pl->arena, pl->scratch, pl->o, pl->pool, pl->common.store_all);
+    pl->common.cut = pl->filled.cut;
+    if (task != NULL)
+        ls_task_wait(task);
+}
+
 LsPlanner *ls_planner_new(LsArena *arena, const LsDag *dag, const LsPlanOptions *options)
 {
     if (!is_known(options->strategy ? options->strategy : "auto"))
@@ -311,8 +330,7 @@ LsPlanner *ls_planner_new(LsArena *arena, const LsDag *dag, const LsPlanOptions 
     pl->common = (LsPlanReport){.state_bytes = options->state_bytes, .base_cost = p->base_cost,
                                 .bound = p->needed_cost, .separator = LS_NO_ID,
                                 .store_all = store_all(p, pl->pool->live)};
-    pl->filled = ls_candidates_fill(arena, scratch, options, pl->pool, pl->common.store_all);
-    pl->common.cut = pl->filled.cut;
+    fill(pl);
     int64_t least;
     const LsPlan *none =
         options->none != NULL ? options->none : smallest(pl, "none", 1, &least)->plan;
