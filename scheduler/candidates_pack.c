@@ -67,16 +67,23 @@ static uint32_t most_orders(const Pack *z)
 }
 
 /* In large graphs without a backward part lifetimes are of any length, and no packing comes near the
- * live peak. Whether hardly one comes down to `left` of what the best quick one so far loses: then
- * none is looked for. More is never hopeless where less is not; nor is what is packed as well as can
- * be for the least arena, or a budget as large as that would be refused. */
+ * live peak: looking for one that hardly is to be found would take most of the time. But what is
+ * packed as well as can be for the least arena is never left, or a budget as large as that would be
+ * refused. */
+static bool may_be_left(const Pack *z)
+{
+    return z->rough && !z->needed && z->cand->seq.n >= LARGE;
+}
+
+/* Whether hardly a packing comes down to `left` of what the best quick one so far loses: then none
+ * is looked for. More is never hopeless where less is not. */
 static bool is_hopeless(const Pack *z, double left)
 {
     const LsCand *cand = z->cand;
     int64_t best = cand->quick[0];
     for (uint32_t k = 0; k < cand->nloose; k++)
         best = cand->quick[1 + k] < best ? cand->quick[1 + k] : best;
-    return z->good > 1 && z->rough && !z->needed && cand->seq.n >= LARGE
+    return z->good > 1 && may_be_left(z)
         && (double)(z->good - cand->peak) < left * (double)(best - cand->peak);
 }
 
@@ -101,7 +108,7 @@ static bool pack_on(Pack *z)
         return false;
     for (int round = 0; round < THOROUGH && !fits(z); round++) {
         uint32_t best = most_promising(cand, done);
-        pack(z, order_of(cand, best), LS_PACK_FULL, z->good);
+        pack(z, order_of(cand, best), may_be_left(z) ? LS_PACK_SOON : LS_PACK_FULL, z->good);
         done[best] = true;
     }
     return true;

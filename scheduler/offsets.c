@@ -17,8 +17,8 @@ typedef struct Pack {
     LsBoxes b;
     Part *part; uint32_t npart;
     int64_t goal;               /* units: no end below is of interest */
-    int64_t enough, hopeless;   /* units: the first end at or below is taken; when none is below
-                                 * that, how far above it is does not matter */
+    int64_t enough;             /* units: the first end at or below is taken */
+    int64_t hopeless;           /* units: when as much counts as too small, it is left */
     int64_t *place, *best;      /* by box: being made, and of the least end of its part */
 } Pack;
 
@@ -118,8 +118,8 @@ static LsSearchEnd place_below(Pack *p, LsArena *arena, LsSearch *s, Part *part,
 }
 
 /* From above, by halves what is between low and the best so far, each for at most `share` of the
- * work. A capacity at which all was cut counts as too small. No step depends on what is enough:
- * that only ends them sooner. */
+ * work. A capacity at which all was cut counts as too small, though what is found above may yet end
+ * below it. No step depends on what is enough: that only ends them sooner. */
 static void halve(Pack *p, LsArena *arena, LsSearch *s, Part *part, int64_t low, int64_t work,
                   int64_t share)
 {
@@ -195,9 +195,10 @@ int64_t ls_offsets(const LsBlock *block, uint32_t n, int64_t alignment, int64_t 
                    int64_t enough, LsPackEffort effort, int64_t *offset)
 {
     bool any = enough < good;                       /* as near to good as can be */
+    bool soon = effort == LS_PACK_SOON && !any;
     Pack p = {.tmp = ls_arena_new(), .goal = to_units(good, alignment),
               .enough = any ? -1 : enough / alignment,
-              .hopeless = any ? INT64_MAX : to_units(enough, alignment)};
+              .hopeless = soon ? to_units(enough, alignment) : INT64_MAX};
     ls_boxes_make(p.tmp, block, n, alignment, &p.b);
     int64_t end = INT64_MAX;
     if (p.b.peak < INT64_MAX) {
@@ -206,7 +207,7 @@ int64_t ls_offsets(const LsBlock *block, uint32_t n, int64_t alignment, int64_t 
         find_parts(&p);
         fill(&p);
         if (effort != LS_PACK_QUICK)
-            search(&p, effort == LS_PACK_FULL ? INT64_C(100000000) : INT64_C(2000000000));
+            search(&p, effort == LS_PACK_LONG ? INT64_C(2000000000) : INT64_C(100000000));
         end = write_offsets(&p, block, n, alignment, offset);
     }
     ls_arena_free(p.tmp);

@@ -129,4 +129,10 @@ fails 2 "near it: 'up1.up'" plan net.json --keep up1_up
 fails 2 "is there all the time" plan net.json --forget outc.conv.weight
 fails 4 "no plan" plan net.json --recompute=none --budget 70%
 fails 2 "none cheap" plan net.json --recompute=much
+
+# The least that a refusal names is not refused.
+"$build/bench/make_graph" layered 850 3 >layered.json
+fails 4 "ask for --budget" plan layered.json --budget 50%
+least=$(sed -n 's/.*ask for --budget \([0-9]*\) .*/\1/p' out)
+plan layered.json --budget "$least" >out 2>&1 || { echo "FAIL $least bytes, named the least, are refused"; failed=1; }
 exit $failed
