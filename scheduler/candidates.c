@@ -30,6 +30,18 @@ bool ls_candidates_rough(const LsCandidates *pool)
     return !pool->has_turn && pool->prob->n >= LARGE;
 }
 
+bool ls_candidates_hasty(const LsCandidates *pool)
+{
+    enum { LARGE = 800 };
+    return ls_candidates_rough(pool) && pool->prob->n >= LARGE;
+}
+
+uint32_t ls_candidates_thorough(const LsCandidates *pool)
+{
+    enum { SMALL = 300, SOME = 16, FEW = 3 };
+    return pool->prob->n < SMALL ? UINT32_MAX : ls_candidates_hasty(pool) ? FEW : SOME;
+}
+
 void ls_candidates_renew(LsCandidates *pool)
 {
     pool->since = 0;

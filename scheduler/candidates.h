@@ -10,10 +10,6 @@
 
 enum { LS_NLOOSE = 8, LS_PACK_TOGETHER = 2 };
 
-/* Of the least peak, those that are packed as well as can be for the least arena of a large graph
- * without a backward part. */
-enum { LS_LEAST_ROUGH = 3 };
-
 typedef struct LsCand {
     LsSeq seq;
     int64_t peak;               /* live bytes, aligned sizes */
@@ -53,6 +49,12 @@ void ls_candidates_join(LsCandidates *pool, LsCandidates *beside);
 /* Whether lifetimes are of any length, as in large graphs without a backward part: no packing comes
  * near the live peak, and to come nearer takes long. */
 bool ls_candidates_rough(const LsCandidates *pool);
+
+/* How many of the least peak are packed as well as can be, to find the least arena. */
+uint32_t ls_candidates_thorough(const LsCandidates *pool);
+
+/* Whether the others are left soon if they hardly fit: in rough graphs that are large, besides. */
+bool ls_candidates_hasty(const LsCandidates *pool);
 
 /* Frees prob->arena, with all sequences made in it, and starts a new one; pool->live too. */
 void ls_candidates_renew(LsCandidates *pool);

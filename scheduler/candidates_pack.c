@@ -13,11 +13,9 @@ typedef struct Pack {
     LsProb p;
     LsCand *cand;
     int64_t good;               /* bytes */
-    bool rough;
-    bool needed;                /* one of the few of the least peak */
+    bool rough, hasty;          /* the pool is */
+    bool needed;                /* one of those of the least peak that are packed thoroughly */
 } Pack;
-
-enum { LARGE = 800 };           /* runs */
 
 /* Packs an order of the candidate's runs; returns the bytes of arena. */
 static int64_t pack(Pack *z, const LsSeq *order, LsPackEffort effort, int64_t good)
@@ -57,34 +55,31 @@ static const LsSeq *order_of(const LsCand *cand, uint32_t k)
 }
 
 /* Orders that are looked at. In large graphs each takes long; moves are too few to change much in
- * the largest, and in rough ones those behind the first few hardly add to what the thorough packing
- * makes of them. */
+ * the largest, and of a hasty pool those behind the first few hardly add to what the thorough
+ * packing makes of them. */
 static uint32_t most_orders(const Pack *z)
 {
     enum { SOME = 4, LARGEST = 2000, FEW = 2 };
     uint32_t n = z->cand->seq.n;
-    return n > LARGEST ? FEW : z->rough && n >= LARGE ? SOME : LS_NLOOSE;
+    return n > LARGEST ? FEW : z->hasty ? SOME : LS_NLOOSE;
 }
 
-/* In large graphs without a backward part lifetimes are of any length, and no packing comes near the
- * live peak: looking for one that hardly is to be found would take most of the time. But what is
- * packed as well as can be for the least arena is never left, or a budget as large as that would be
- * refused. */
+/* In large graphs without a backward part lifetimes are of any length, and no packing comes near
+ * the live peak: looking for one that hardly is to be found would take most of the time. But what
+ * is packed as well as can be for the least arena is never left, or a budget as large as that would
+ * be refused. */
 static bool may_be_left(const Pack *z)
 {
-    return z->rough && !z->needed && z->cand->seq.n >= LARGE;
+    return z->hasty && !z->needed;
 }
 
-/* Whether hardly a packing comes down to `left` of what the best quick one so far loses: then none
- * is looked for. More is never hopeless where less is not. */
-static bool is_hopeless(const Pack *z, double left)
+/* Whether hardly a packing comes down to `left` of what a quick one of so many bytes loses: then
+ * none is looked for. More is never hopeless where less is not. */
+static bool is_hopeless(const Pack *z, int64_t quick, double left)
 {
-    const LsCand *cand = z->cand;
-    int64_t best = cand->quick[0];
-    for (uint32_t k = 0; k < cand->nloose; k++)
-        best = cand->quick[1 + k] < best ? cand->quick[1 + k] : best;
+    int64_t peak = z->cand->peak;
     return z->good > 1 && may_be_left(z)
-        && (double)(z->good - cand->peak) < left * (double)(best - cand->peak);
+        && (double)(z->good - peak) < left * (double)(quick - peak);
 }
 
 /* Other orders quickly, each made of the best before; then the most promising ones thoroughly.
@@ -95,7 +90,7 @@ static bool pack_on(Pack *z)
     const double quickly = 0.4, thoroughly = 0.6;   /* of what is lost at first, and in the end */
     LsCand *cand = z->cand;
     bool done[1 + LS_NLOOSE] = {0};
-    if (cand->nloose == 0 && is_hopeless(z, quickly))
+    if (is_hopeless(z, cand->quick[0], quickly))
         return false;
     while (cand->nloose < most_orders(z) && !fits(z)) {
         uint32_t k = cand->nloose;
@@ -104,7 +99,7 @@ static bool pack_on(Pack *z)
         cand->quick[1 + k] = pack(z, &cand->loose[k], LS_PACK_QUICK, 0);
         cand->nloose++;
     }
-    if (!fits(z) && is_hopeless(z, thoroughly))
+    if (!fits(z) && is_hopeless(z, cand->quick[most_promising(cand, done)], thoroughly))
         return false;
     for (int round = 0; round < THOROUGH && !fits(z); round++) {
         uint32_t best = most_promising(cand, done);
@@ -133,11 +128,11 @@ static void pack_one(void *packs, uint32_t k)
 
 static bool is_needed(const LsCandidates *pool, const LsCand *cand)
 {
-    int smaller = 0;
+    uint32_t smaller = 0;
     for (uint32_t k = 0; k < pool->n; k++)
         smaller += pool->cand[k].peak < cand->peak
                    && strcmp(pool->cand[k].strategy, cand->strategy) == 0;
-    return smaller < LS_LEAST_ROUGH;
+    return smaller < ls_candidates_thorough(pool);
 }
 
 void ls_candidates_pack(LsCandidates *pool, LsCand *const *cand, uint32_t n, int64_t good)
@@ -145,7 +140,7 @@ void ls_candidates_pack(LsCandidates *pool, LsCand *const *cand, uint32_t n, int
     Pack z[LS_PACK_TOGETHER];
     for (uint32_t k = 0; k < n; k++)
         z[k] = (Pack){*pool->prob, cand[k], good, ls_candidates_rough(pool),
-                      is_needed(pool, cand[k])};
+                      ls_candidates_hasty(pool), is_needed(pool, cand[k])};
     ls_side_by_side(n, pack_one, z);
 }
 

@@ -87,19 +87,19 @@ static LsCand *next_by_peak(LsPlanner *pl, const char *want, const LsCand *last)
 /* The candidate of the least arena; of equals the one of the least peak. Live peaks bound arenas,
  * so most need no packing, and those that do no more than it takes to be out of the question. No
  * more than `full` get a thorough one, the first alone, then several at a time. */
-static LsCand *smallest(LsPlanner *pl, const char *want, int full, int64_t *arena)
+static LsCand *smallest(LsPlanner *pl, const char *want, uint32_t full, int64_t *arena)
 {
     LsCand *best = NULL, *some[LS_PACK_TOGETHER], *c = NULL;
     int64_t slack = pl->pool->prob->dag->alignment;         /* peaks are of aligned sizes */
-    int k = 0, n, most;
+    uint32_t k = 0, n, most;
     do {
         int64_t good = best == NULL ? 0 : *arena - 1;
         most = best == NULL || k >= full ? 1 : LS_PACK_TOGETHER;
         for (n = 0; n < most && (c = next_by_peak(pl, want, c)) != NULL
                     && (best == NULL || c->peak - slack < *arena);)
             some[n++] = c;
-        ls_candidates_pack(pl->pool, some, (uint32_t)n, k < full ? good : INT64_MAX);
-        for (int j = 0; j < n; j++) {
+        ls_candidates_pack(pl->pool, some, n, k < full ? good : INT64_MAX);
+        for (uint32_t j = 0; j < n; j++) {
             int64_t mine = some[j]->plan->arena;
             if (k >= full)
                 mine = some[j]->quick[0];           /* whatever else was asked of it */
@@ -247,15 +247,6 @@ static void prove(LsPlanner *pl, int64_t budget, double plan_cost)
     r->impossible = b.infeasible;
 }
 
-/* How many are packed thoroughly to find the least arena. Rough ones take longest. */
-static int most_thorough(const LsCandidates *pool)
-{
-    enum { SMALL = 300, FEW = 16, LARGE = 800 };
-    if (pool->prob->n < SMALL)
-        return INT32_MAX;
-    return ls_candidates_rough(pool) && pool->prob->n >= LARGE ? LS_LEAST_ROUGH : FEW;
-}
-
 /* The proof of the plan that was chosen, while the packings that the report asks for are made. */
 typedef struct Proof { LsPlanner *pl; int64_t budget; double plan_cost; } Proof;
 
@@ -268,7 +259,7 @@ static void run_proof(void *proof)
 static bool choose(LsPlanner *pl, const char *want, int64_t budget, bool tightest, LsPlan *out)
 {
     LsPlanReport *r = pl->report;
-    int thorough = most_thorough(pl->pool);
+    uint32_t thorough = ls_candidates_thorough(pl->pool);
     LsCand *least = tightest ? smallest(pl, want, thorough, &r->least) : NULL;
     if (tightest)
         budget = r->least;
