@@ -299,22 +299,42 @@ static bool plan_eval(LsJob *job)
            || ls_plan(job->cx.arena, &job->eval_problem->dag, &eval, &job->eval_plan, &report);
 }
 
-int ls_job_load(LsJob *job)
+static bool is_of_store_all(const LsJob *job)
 {
-    LsPlanReport none;
+    return job->options->budget_of != NULL && strcmp(job->options->budget_of, "store-all") == 0;
+}
+
+/* All but the plan without recomputation. 0 or the exit code. */
+static int load_model(LsJob *job)
+{
     const char *of = job->options->budget_of;
-    bool of_all = of != NULL && strcmp(of, "store-all") == 0;
-    if (of != NULL && !of_all && strcmp(of, "none") != 0) {
+    if (of != NULL && !is_of_store_all(job) && strcmp(of, "none") != 0) {
         fprintf(stderr, "lowerset: --budget-of: '%s' is none of none store-all\n", of);
         return LS_EXIT_USAGE;
     }
-    if (!load(job))
-        return ls_job_failed(job);
-    if (!ls_plan(job->cx.arena, job->dag, &(LsPlanOptions){.strategy = "none"}, &job->none, &none)
-        || !plan_eval(job))
-        return ls_job_failed(job);
-    job->whole = of_all ? none.store_all : none.none_arena;
-    return 0;
+    return load(job) && plan_eval(job) ? 0 : ls_job_failed(job);
+}
+
+static void set_none(LsJob *job, const LsPlanReport *report)
+{
+    job->none = *report->none;
+    job->whole = is_of_store_all(job) ? report->store_all : report->none_arena;
+}
+
+static bool plan_none(LsJob *job)
+{
+    LsPlanReport report;
+    LsPlanOptions none = {.strategy = "none"};
+    bool ok = ls_plan(job->cx.arena, job->dag, &none, &job->none, &report);
+    if (ok)
+        set_none(job, &report);
+    return ok;
+}
+
+int ls_job_load(LsJob *job)
+{
+    int code = load_model(job);
+    return code != 0 || plan_none(job) ? code : ls_job_failed(job);
 }
 
 int64_t ls_job_fixed_bytes(const LsJob *job)
@@ -358,27 +378,23 @@ static bool audited(LsJob *job, const LsDag *dag, const LsPlan *plan)
         || ls_error(&job->cx, LS_NOWHERE, LS_E_VERIFY, NULL, "the plan is wrong: %s", why);
 }
 
-/* The model, and what its budget leaves to the arena, in bytes. 0 or the exit code. */
-static int set_budget(LsJob *job, LsPlanOptions *want)
+/* What is asked of the planner. A percentage of what is not its own plan without recomputation is
+ * of the one that is made here. */
+static bool set_budget(LsJob *job, const LsHinted *hinted, const LsBudget *b, LsPlanOptions *want)
 {
-    LsBudget b;
-    if (!ls_budget_parse(job->options->budget, &b)) {
-        fprintf(stderr, "lowerset: --budget: '%s' is not a size like 2GiB, 80%% or min\n",
-                job->options->budget);
-        return LS_EXIT_USAGE;
+    bool apart = hinted != NULL || want->no_inplace;
+    if (apart && !plan_none(job))
+        return false;
+    if (b->kind == LS_BUDGET_PERCENT && !apart) {
+        want->percent = b->value;
+        want->of_store_all = is_of_store_all(job);
+    } else {
+        want->budget = ls_job_arena_budget(job, b);
     }
-    int code = ls_job_load(job);
-    if (code != 0)
-        return code;
-    want->budget = ls_job_arena_budget(job, &b);
-    if (b.kind == LS_BUDGET_BYTES)
-        job->budget = (int64_t)b.value;
-    else if (b.kind == LS_BUDGET_PERCENT)
-        job->budget = ls_job_fixed_bytes(job) + want->budget;
-    want->least = b.kind == LS_BUDGET_MIN;
-    if (b.kind == LS_BUDGET_NONE && want->strategy == NULL && !job->compare)
+    want->least = b->kind == LS_BUDGET_MIN;
+    if (b->kind == LS_BUDGET_NONE && want->strategy == NULL && !job->compare)
         want->strategy = "none";        /* nothing to search for */
-    return 0;
+    return true;
 }
 
 /* In the graph as it is, or as hints make it. */
@@ -387,9 +403,10 @@ static bool plan_training(LsJob *job, const LsHinted *hinted, const LsPlanOption
     LsArena *a = job->cx.arena;
     if (hinted != NULL)
         return ls_hints_plan(a, hinted, want, &job->plan, &job->report);
-    LsPlanOptions o = *want;
-    o.none = o.no_inplace ? NULL : &job->none;      /* which has results in place */
-    return ls_plan(a, job->dag, &o, &job->plan, &job->report);
+    bool ok = ls_plan(a, job->dag, want, &job->plan, &job->report);
+    if (!want->no_inplace && job->report.none != NULL)
+        set_none(job, &job->report);
+    return ok;
 }
 
 int ls_job_hints(LsJob *job, const LsHinted **out)
@@ -410,20 +427,43 @@ int ls_job_hints(LsJob *job, const LsHinted **out)
     return 0;
 }
 
+static bool read_budget(const LsOptions *o, LsBudget *b)
+{
+    if (ls_budget_parse(o->budget, b))
+        return true;
+    fprintf(stderr, "lowerset: --budget: '%s' is not a size like 2GiB, 80%% or min\n", o->budget);
+    return false;
+}
+
+/* Whether both plans are there and within what the budget leaves them. */
+static bool plan_both(LsJob *job, const LsHinted *hinted, const LsBudget *b, LsPlanOptions *want)
+{
+    if (!set_budget(job, hinted, b, want))
+        return false;
+    bool ok = plan_training(job, hinted, want);
+    int64_t arena = job->report.budget;
+    if (b->kind == LS_BUDGET_BYTES)
+        job->budget = (int64_t)b->value;
+    else if (b->kind == LS_BUDGET_PERCENT)
+        job->budget = ls_job_fixed_bytes(job) + arena;
+    return ok && (arena <= 0 || job->eval_plan.arena <= arena);
+}
+
 int ls_job_plan(LsJob *job)
 {
     LsPlanOptions want = {.compare = job->compare, .unproven = job->unproven};
     const LsHinted *hinted;
     LsHints hints;
+    LsBudget budget;
     int code = ls_options_planning(job->options, &want);
     code = code != 0 ? code : ls_options_hints(job->options, &hints);   /* wrong words, early */
-    code = code != 0 ? code : set_budget(job, &want);
+    code = code != 0 || read_budget(job->options, &budget) ? code : LS_EXIT_USAGE;
+    code = code != 0 ? code : load_model(job);
     code = code != 0 ? code : ls_job_hints(job, &hinted);
     if (code != 0)
         return code;
     want.state_bytes = job->state_bytes;
-    bool fits = want.budget <= 0 || job->eval_plan.arena <= want.budget;
-    if (!plan_training(job, hinted, &want) || !fits)
+    if (!plan_both(job, hinted, &budget, &want))
         return over_budget(job);
     if (!audited(job, job->dag, &job->plan)
         || (!job->graph_file && !audited(job, &job->eval_problem->dag, &job->eval_plan)))

@@ -30,6 +30,8 @@ struct LsPlanner {
     LsPlanReport *report;       /* of the plan that is being chosen */
     LsBounder *bounder;         /* made when the first plan is chosen */
     LsFilled filled;
+    LsArena *aside;             /* of the plan "none", while it is made beside the others */
+    int64_t budget;             /* that the options ask for, bytes */
 };
 
 static bool is_known(const char *want)
@@ -71,11 +73,11 @@ static LsCand *cheapest(LsPlanner *pl, const char *want, int64_t budget)
 }
 
 /* The one behind `last` in the order of rising peaks; NULL: the first, none. */
-static LsCand *next_by_peak(LsPlanner *pl, const char *want, const LsCand *last)
+static LsCand *next_by_peak(LsCandidates *pool, const char *want, const LsCand *last)
 {
     LsCand *next = NULL;
-    for (uint32_t k = 0; k < pl->pool->n; k++) {
-        LsCand *c = &pl->pool->cand[k];
+    for (uint32_t k = 0; k < pool->n; k++) {
+        LsCand *c = &pool->cand[k];
         bool after = last == NULL || c->peak > last->peak || (c->peak == last->peak && c > last);
         after &= next == NULL || c->peak < next->peak;
         if (after && ls_strategy_counts(want, c->strategy))
@@ -87,24 +89,24 @@ static LsCand *next_by_peak(LsPlanner *pl, const char *want, const LsCand *last)
 /* The candidate of the least arena; of equals the one of the least peak. Live peaks bound arenas,
  * so most need no packing, and those that do no more than it takes to be out of the question. No
  * more than `full` get a thorough one, the first alone, then several at a time. */
-static LsCand *smallest(LsPlanner *pl, const char *want, uint32_t full, int64_t *arena)
+static LsCand *smallest(LsCandidates *pool, const char *want, uint32_t full, int64_t *arena)
 {
     LsCand *best = NULL, *some[LS_PACK_TOGETHER], *c = NULL;
-    int64_t slack = pl->pool->prob->dag->alignment;         /* peaks are of aligned sizes */
+    int64_t slack = pool->prob->dag->alignment;         /* peaks are of aligned sizes */
     uint32_t k = 0, n, most;
     do {
         int64_t good = best == NULL ? 0 : *arena - 1;
         most = best == NULL || k >= full ? 1 : LS_PACK_TOGETHER;
-        for (n = 0; n < most && (c = next_by_peak(pl, want, c)) != NULL
+        for (n = 0; n < most && (c = next_by_peak(pool, want, c)) != NULL
                     && (best == NULL || c->peak - slack < *arena);)
             some[n++] = c;
-        ls_candidates_pack(pl->pool, some, n, k < full ? good : INT64_MAX);
+        ls_candidates_pack(pool, some, n, k < full ? good : INT64_MAX);
         for (uint32_t j = 0; j < n; j++) {
             int64_t mine = some[j]->plan->arena;
             if (k >= full)
                 mine = some[j]->quick[0];           /* whatever else was asked of it */
             else if (mine <= good)
-                mine = ls_candidates_plan(pl->pool, some[j], 0)->arena;
+                mine = ls_candidates_plan(pool, some[j], 0)->arena;
             if (best == NULL || mine < *arena) {
                 best = some[j];
                 *arena = mine;
@@ -123,27 +125,36 @@ static uint32_t count_again(const LsPlan *plan)
     return n;
 }
 
-static void add_row(LsPlanner *pl, const char *name, const char *want, int64_t budget)
+static void set_row(LsPlanRow *row, const LsPlan *plan)
 {
-    LsPlanRow *row = &pl->report->row[pl->report->nrow++];
-    *row = (LsPlanRow){.name = name};
-    if (strcmp(name, "exact") == 0)
-        row->note = pl->filled.exact_note;
-    if (strcmp(name, "approx") == 0 || (strcmp(name, "exact") == 0 && row->note == NULL))
-        row->note = pl->filled.left_out;
-    LsCand *c = cheapest(pl, name, budget);
-    bool none = strcmp(name, "none") == 0;
-    row->least = none ? pl->common.none_arena : pl->report->least;
-    if (!none && strcmp(name, want) != 0)
-        smallest(pl, name, 0, &row->least);
-    if (c == NULL)
-        return;
-    const LsPlan *plan = ls_candidates_plan(pl->pool, c, budget > 0 ? budget : INT64_MAX);
     row->feasible = true;
     row->live_peak = plan->live_peak;
     row->arena = plan->arena;
     row->overhead = ls_plan_overhead(plan);
     row->again = count_again(plan);
+}
+
+static void add_row(LsPlanner *pl, const char *name, const char *want, int64_t budget)
+{
+    LsPlanRow *row = &pl->report->row[pl->report->nrow++];
+    *row = (LsPlanRow){.name = name};
+    if (strcmp(name, "none") == 0) {
+        const LsPlan *none = pl->common.none;
+        row->least = none->arena;
+        if (budget <= 0 || none->arena <= budget)
+            set_row(row, none);
+        return;
+    }
+    if (strcmp(name, "exact") == 0)
+        row->note = pl->filled.exact_note;
+    if (strcmp(name, "approx") == 0 || (strcmp(name, "exact") == 0 && row->note == NULL))
+        row->note = pl->filled.left_out;
+    row->least = pl->report->least;
+    if (strcmp(name, want) != 0)
+        smallest(pl->pool, name, 0, &row->least);
+    LsCand *c = cheapest(pl, name, budget);
+    if (c != NULL)
+        set_row(row, ls_candidates_plan(pl->pool, c, budget > 0 ? budget : INT64_MAX));
 }
 
 static int by_bytes(const void *x, const void *y)
@@ -260,7 +271,7 @@ static bool choose(LsPlanner *pl, const char *want, int64_t budget, bool tightes
 {
     LsPlanReport *r = pl->report;
     uint32_t thorough = ls_candidates_thorough(pl->pool);
-    LsCand *least = tightest ? smallest(pl, want, thorough, &r->least) : NULL;
+    LsCand *least = tightest ? smallest(pl->pool, want, thorough, &r->least) : NULL;
     if (tightest)
         budget = r->least;
     LsCand *c = cheapest(pl, want, budget);
@@ -268,11 +279,11 @@ static bool choose(LsPlanner *pl, const char *want, int64_t budget, bool tightes
     LsTask *task = ls_task_start(run_proof, &proof);
     bool rough = c != NULL && ls_candidates_rough(pl->pool);
     if (least == NULL && c != NULL && !rough) {     /* all that is asked of them, at once */
-        LsCand *both[] = {c, next_by_peak(pl, want, NULL)};
+        LsCand *both[] = {c, next_by_peak(pl->pool, want, NULL)};
         ls_candidates_pack(pl->pool, both, both[0] == both[1] ? 1 : 2, 0);
     }
     if (least == NULL)
-        least = smallest(pl, want, rough ? 0 : c ? 1 : thorough, &r->least);
+        least = smallest(pl->pool, want, rough ? 0 : c ? 1 : thorough, &r->least);
     const LsPlan *plan = c ? ls_candidates_plan(pl->pool, c, rough ? budget : 0) : NULL;
     if (plan != NULL && plan->arena < r->least)
         r->least = plan->arena;
@@ -290,23 +301,66 @@ static bool choose(LsPlanner *pl, const char *want, int64_t budget, bool tightes
     return true;
 }
 
-/* The proof for the budget that will be asked for, whatever the plan will cost. */
-static void prove_ahead(void *planner)
+static void set_none(LsPlanner *pl, const LsPlan *none)
 {
-    LsPlanner *pl = planner;
-    ls_bounder_at(bounder_of(pl), pl->o->budget, 0);
+    const LsPlanOptions *o = pl->o;
+    LsPlanReport *r = &pl->common;
+    r->none = none;
+    r->none_peak = none->live_peak;
+    r->none_arena = none->arena;
+    pl->budget = o->budget;
+    if (o->percent > 0) {
+        double whole = (double)(o->of_store_all ? r->store_all : none->arena);
+        double bytes = floor(whole * o->percent / 100);
+        pl->budget = bytes < 1 ? 1 : bytes < INT64_MAX ? (int64_t)bytes : INT64_MAX;
+    }
 }
 
-/* Fills the pool. In rough graphs that leaves a processor idle, and the packing behind it does not:
- * the proof is made meanwhile. */
+/* Of a problem of its own, as the others are made meanwhile. */
+static const LsPlan *make_none(LsPlanner *pl)
+{
+    int64_t arena;
+    pl->aside = ls_arena_new();
+    LsProb *p = ls_prob_new(pl->aside, pl->pool->prob->dag, pl->pool->prob->inplace);
+    LsCandidates *pool = ls_candidates_new(pl->aside, p);
+    LsPlan *none = ls_arena_alloc(pl->aside, 1, sizeof *none);
+    ls_strategy_none(pool);
+    copy_plan(pl->aside, smallest(pool, "none", 1, &arena)->plan, none);
+    ls_candidates_free(pool);
+    return none;
+}
+
+/* What needs no candidates: the plan "none", and in rough graphs the proof for the budget that will
+ * be asked for, whatever the plan will cost. They leave a processor idle while the pool is filled,
+ * and the packing behind that does not. */
+static void look_ahead(void *planner)
+{
+    LsPlanner *pl = planner;
+    set_none(pl, make_none(pl));
+    if (ls_candidates_rough(pl->pool) && pl->budget > 0 && !pl->o->unproven)
+        ls_bounder_at(bounder_of(pl), pl->budget, 0);
+}
+
+/* Where no other plan is asked for, the pool has it. */
+static const LsPlan *none_of_pool(LsPlanner *pl)
+{
+    int64_t arena;
+    return smallest(pl->pool, "none", 1, &arena)->plan;
+}
+
 static void fill(LsPlanner *pl)
 {
-    bool ahead = ls_candidates_rough(pl->pool) && pl->o->budget > 0 && !pl->o->unproven;
-    LsTask *task = ahead ? ls_task_start(prove_ahead, pl) : NULL;
+    bool only = pl->o->strategy != NULL && strcmp(pl->o->strategy, "none") == 0 && !pl->o->compare;
+    LsTask *task = only ? NULL : ls_task_start(look_ahead, pl);
     pl->filled = ls_candidates_fill(pl->arena, pl->scratch, pl->o, pl->pool, pl->common.store_all);
-    pl->common.cut = pl->filled.cut;
     if (task != NULL)
         ls_task_wait(task);
+    else
+        set_none(pl, none_of_pool(pl));
+    pl->common.cut = pl->filled.cut;
+    LsPlan *none = ls_arena_alloc(pl->arena, 1, sizeof *none);
+    copy_plan(pl->arena, pl->common.none, none);
+    pl->common.none = none;
 }
 
 LsPlanner *ls_planner_new(LsArena *arena, const LsDag *dag, const LsPlanOptions *options)
@@ -322,11 +376,6 @@ LsPlanner *ls_planner_new(LsArena *arena, const LsDag *dag, const LsPlanOptions 
                                 .bound = p->needed_cost, .separator = LS_NO_ID,
                                 .store_all = store_all(p, pl->pool->live)};
     fill(pl);
-    int64_t least;
-    const LsPlan *none =
-        options->none != NULL ? options->none : smallest(pl, "none", 1, &least)->plan;
-    pl->common.none_peak = none->live_peak;
-    pl->common.none_arena = none->arena;
     return pl;
 }
 
@@ -334,6 +383,8 @@ void ls_planner_free(LsPlanner *pl)
 {
     if (pl->bounder != NULL)
         ls_bounder_free(pl->bounder);
+    if (pl->aside != NULL)
+        ls_arena_free(pl->aside);
     ls_candidates_free(pl->pool);
     ls_arena_free(pl->scratch);
 }
@@ -377,7 +428,7 @@ bool ls_plan(LsArena *arena, const LsDag *dag, const LsPlanOptions *options, LsP
             (LsPlanReport){.state_bytes = options->state_bytes, .budget = options->budget};
         return no_such_strategy(arena, want, report);
     }
-    bool ok = ask(pl, want, options->budget, options->least, out, report);
+    bool ok = ask(pl, want, pl->budget, options->least, out, report);
     ls_planner_free(pl);
     return ok;
 }

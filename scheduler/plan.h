@@ -9,6 +9,9 @@ typedef struct LsPlanOptions {
     const char *strategy;       /* "auto" (NULL), "none", "chen", "exact", "approx", or one of the
                                  * DPs' halves: "exact-tc", "exact-mc", "approx-tc", "approx-mc" */
     int64_t budget;             /* bytes of arena; <= 0: unlimited */
+    double percent;             /* > 0: not that budget, but so much of the arena of plan "none", or
+                                 * of the store-all peak; 1 byte at least */
+    bool of_store_all;
     bool least;                 /* the least arena that is found, whatever the budget says */
     bool no_inplace;            /* every result gets a place of its own */
     double seconds;             /* of processor time, then the search ends at the latest; <= 0: 2.
@@ -23,8 +26,6 @@ typedef struct LsPlanOptions {
                                  * says so; 0: 40000 where exact is asked for by name; 2500 within
                                  * auto and for comparison, more with more time */
     int64_t state_bytes;        /* parameters, moments, statistics: passed through to the report */
-    const LsPlan *none;         /* the plan "none" of this graph and this no_inplace, where it has
-                                 * been made (ls_plan_none); NULL: to be made */
 } LsPlanOptions;
 
 typedef struct LsPlanRow {      /* one strategy */
@@ -43,8 +44,9 @@ typedef struct LsPlanReport {
     int64_t state_bytes;
     int64_t store_all;          /* live peak: every node once in the order of
                                  * the list, nothing in place */
-    int64_t none_peak, none_arena;          /* of the plan "none": what a % budget refers to */
-    int64_t budget;             /* as asked for; <= 0: unlimited */
+    const LsPlan *none;         /* computes every node once: what a % budget refers to */
+    int64_t none_peak, none_arena;          /* of that plan */
+    int64_t budget;             /* as asked for, bytes; <= 0: unlimited */
     int64_t least;              /* least budget that a plan was found for */
     bool feasible;
     double base_cost;           /* of every node once */

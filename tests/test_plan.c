@@ -205,24 +205,30 @@ START_TEST(auto_is_never_worse_than_the_optima_and_runs_them_when_there_is_time)
 }
 END_TEST
 
-START_TEST(a_plan_without_recomputation_that_there_is_changes_nothing)
+START_TEST(a_percentage_is_of_the_plan_without_recomputation_or_of_the_store_all_peak)
 {
     for (uint64_t seed = 70; seed < 74; seed++) {
         LsDag *g = dag_make(a, 9, seed);
-        LsPlan none, plan, same;
-        LsPlanReport r, again;
-        ck_assert(ls_plan_none(a, g, &none));
-        int64_t budget = none.arena * 3 / 4;
-        bool fits = ls_plan(a, g, &QUICK(.compare = true, .budget = budget), &plan, &r);
-        ck_assert_int_eq(ls_plan(a, g, &QUICK(.compare = true, .budget = budget, .none = &none),
-                                 &same, &again), fits);
-        ck_assert_int_eq(again.none_arena, none.arena);
-        ck_assert_int_eq(again.none_peak, r.none_peak);
-        ck_assert_str_eq(again.hash, r.hash);
-        for (uint32_t k = 0; k < r.nrow; k++)
-            ck_assert_int_eq(again.row[k].least, r.row[k].least);
-        ck_assert_str_eq(r.row[0].name, "none");
-        ck_assert_int_eq(r.row[0].least, none.arena);
+        for (int of_all = 0; of_all < 2; of_all++) {
+            LsPlan none, plan, same;
+            LsPlanReport r, again;
+            ck_assert(ls_plan_none(a, g, &none));
+            bool fits = ls_plan(a, g, &QUICK(.compare = true, .percent = 75, .of_store_all = of_all),
+                                &plan, &r);
+            int64_t whole = of_all ? r.store_all : none.arena;
+            ck_assert_int_eq(r.budget, whole * 75 / 100);
+            ck_assert_int_eq(ls_plan(a, g, &QUICK(.compare = true, .budget = r.budget), &same,
+                                     &again), fits);
+            ck_assert_str_eq(again.hash, r.hash);
+            for (uint32_t k = 0; k < r.nrow; k++)
+                ck_assert_int_eq(again.row[k].least, r.row[k].least);
+            ck_assert_int_eq(r.none_arena, none.arena);
+            ck_assert_int_eq(r.none->nstep, none.nstep);
+            ck_assert_mem_eq(r.none->offset, none.offset, none.noffset * sizeof *none.offset);
+            ck_assert_str_eq(r.row[0].name, "none");
+            ck_assert_int_eq(r.row[0].least, none.arena);
+            ck_assert_int_eq(r.row[0].feasible, none.arena <= r.budget);
+        }
     }
 }
 END_TEST
@@ -396,7 +402,7 @@ int main(void)
         a_planner_answers_every_budget_as_a_plan_of_its_own_would,
         auto_is_never_worse_than_a_named_strategy,
         auto_is_never_worse_than_the_optima_and_runs_them_when_there_is_time,
-        a_plan_without_recomputation_that_there_is_changes_nothing,
+        a_percentage_is_of_the_plan_without_recomputation_or_of_the_store_all_peak,
         the_least_budget_is_feasible_and_a_byte_less_is_not,
         a_small_result_does_not_hold_the_whole_place_of_its_operand,
         plans_are_the_same_every_time_and_without_places_taken_over_too,
