@@ -273,7 +273,8 @@ static void matmul_work(const LsGraph *g, LsNodeId n, int lanes, LsWork *w)
     double cols = (double)y->dim[y->rank - 1], rows = (double)ls_count(y) / cols;
     double depth = (double)a->dim[a->rank - (at->trans_a ? 2 : 1)];
     bool shared = (double)ls_count(b) == cols * depth;  /* one B: the batch is more rows */
-    w->kind = !shared                        ? LS_COST_MATMUL_BATCH
+    w->kind = c != NULL                      ? LS_COST_APPLY
+              : !shared                      ? LS_COST_MATMUL_BATCH
               : depth <= THIN                ? LS_COST_MATMUL_OUTER
               : rows <= THIN || cols <= THIN ? LS_COST_MATMUL_THIN
               : at->trans_a                  ? LS_COST_MATMUL_TURNED

@@ -46,6 +46,7 @@
     C(MATMUL_THIN, "matmul.thin", MATMUL)       /* at most 32 rows or columns */                   \
     C(MATMUL_OUTER, "matmul.outer", MATMUL_THIN)        /* sums of at most 32 terms */             \
     C(MATMUL_BATCH, "matmul.batch", MATMUL)     /* many small ones */                              \
+    C(APPLY, "apply", MATMUL_OUTER)             /* updates that compute their gradient */          \
     C(ATTENTION, "attention", MATMUL_BATCH)                                                        \
     C(ATTENTION_GRAD, "attention.grad", ATTENTION)                                                 \
     C(MAP, "map", OTHER)                        /* pointwise, fused or alone */                    \
