@@ -71,12 +71,14 @@ static Past past_of(const Line *old, const Line *now)
     return p;
 }
 
-/* Least squares over the terms in `set`, a bit each; false: singular, or some is negative. */
-static bool solve(const Row *row, uint32_t n, const Past *past, int set, Line *out)
+/* Least squares over what the terms in `set`, a bit each, have above the least; false: singular, or
+ * one is below it. */
+static bool solve(const Row *row, uint32_t n, const Past *past, int set, const Line *least,
+                  Line *out)
 {
     double a[NTERM][NTERM + 1] = {{0}};
     int at[NTERM], m = 0;
-    *out = (Line){{0}};
+    *out = *least;
     for (int k = 0; k < NTERM; k++)
         if (set >> k & 1)
             at[m++] = k;
@@ -85,11 +87,11 @@ static bool solve(const Row *row, uint32_t n, const Past *past, int set, Line *o
             double wx = row[r].weight * row[r].part[at[i]];
             for (int j = 0; j < m; j++)
                 a[i][j] += wx * row[r].part[at[j]];
-            a[i][m] += wx * row[r].ns;
+            a[i][m] += wx * (row[r].ns - value(&row[r], least));
         }
     for (int i = 0; i < m; i++) {
         a[i][i] += past->hold[at[i]];
-        a[i][m] += past->hold[at[i]] * past->old.c[at[i]];
+        a[i][m] += past->hold[at[i]] * (past->old.c[at[i]] - least->c[at[i]]);
     }
     for (int i = 0; i < m; i++) {       /* symmetric and not negative: no pivots are looked for */
         if (!(a[i][i] > 1e-12))
@@ -102,13 +104,15 @@ static bool solve(const Row *row, uint32_t n, const Past *past, int set, Line *o
                 return false;
         }
     }
+    double above[NTERM];
     for (int i = m; i-- > 0;) {
-        double v = a[i][m];
+        above[i] = a[i][m];
         for (int j = i + 1; j < m; j++)
-            v -= a[i][j] * out->c[at[j]];
-        out->c[at[i]] = v / a[i][i];
-        if (!(out->c[at[i]] >= 0))
+            above[i] -= a[i][j] * above[j];
+        above[i] /= a[i][i];
+        if (!(above[i] >= 0))
             return false;
+        out->c[at[i]] += above[i];
     }
     return true;
 }
@@ -125,15 +129,16 @@ static double squares(const Row *row, uint32_t n, const Past *past, const Line *
     return sum;
 }
 
-static Line best_line(const Row *row, uint32_t n, const Past *past)
+static Line best_line(const Row *row, uint32_t n, const Past *past, const Line *least)
 {
-    Line best = {{0}};
-    double least = squares(row, n, past, &best);
+    Line best = *least;
+    double sum = squares(row, n, past, &best);
     for (int set = 1; set < 1 << NTERM; set++) {
         Line l;
         double now;
-        if (solve(row, n, past, set, &l) && (now = squares(row, n, past, &l)) < least * (1 - 1e-9))
-            least = now, best = l;
+        if (solve(row, n, past, set, least, &l)
+            && (now = squares(row, n, past, &l)) < sum * (1 - 1e-9))
+            sum = now, best = l;
     }
     return best;
 }
@@ -158,7 +163,7 @@ static void balance(Line *l, const Row *row, uint32_t n)
 /* A sample weighs 1 / ns^1.5, between absolute and relative errors (1 / ns^2 times the root of its
  * share of the mean), and less the further the last line missed it: what disturbed one measurement
  * must not bend the line. */
-static Line fit_class(Row *row, uint32_t n, const Line *old, double overlap)
+static Line fit_class(Row *row, uint32_t n, const Line *old, const Line *least, double overlap)
 {
     Line l = *old;
     double mean = 0;
@@ -172,10 +177,12 @@ static Line fit_class(Row *row, uint32_t n, const Line *old, double overlap)
                             * (round > 0 && miss > close_to ? close_to / miss : 1);
         }
         Past past = past_of(old, &l);
-        l = best_line(row, n, &past);
+        l = best_line(row, n, &past, least);
     }
     set_parts(row, n, &l, overlap);
     balance(&l, row, n);
+    for (int k = 0; k < NTERM; k++)
+        l.c[k] = fmax(l.c[k], least->c[k]);
     return l;
 }
 
@@ -203,7 +210,8 @@ static bool is_of(const LsSample *s, int c)
     return !s->work.none && s->work.packing == 0 && (int)s->work.kind == c && s->ns > 0;
 }
 
-static void fit_all(Fit *f, Row *row, const LsSample *sample, uint32_t n, const Line old[])
+static void fit_all(Fit *f, Row *row, const LsSample *sample, uint32_t n, const Line old[],
+                    const Line *least)
 {
     f->missed = 0;
     for (int c = 0; c < LS_NCOSTS; c++) {
@@ -212,15 +220,38 @@ static void fit_all(Fit *f, Row *row, const LsSample *sample, uint32_t n, const 
             if (is_of(&sample[i], c))
                 row[k++] = row_of(&sample[i], f->cache, f->near);
         f->sampled[c] = k > 0;
-        f->line[c] = k > 0 ? fit_class(row, k, &old[c], f->overlap) : old[c];
+        f->line[c] = k > 0 ? fit_class(row, k, &old[c], least, f->overlap) : old[c];
         for (uint32_t i = 0; i < k; i++)
             f->missed += fabs(value(&row[i], &f->line[c]) - row[i].ns) / sqrt(row[i].ns);
     }
 }
 
-/* ---- from coefficients to figures ---- */
 static double rate(const Line *l, int term) { return l->c[term] > 0 ? unit[term] / l->c[term] : 0; }
 
+static bool is_product(int c) { return c >= LS_COST_CONV && c <= LS_COST_MATMUL; }
+
+/* Operations per ns of the fastest large product; 0: there is none. */
+static double peak_of(const Fit *f)
+{
+    double peak = 0;
+    for (int c = 0; c < LS_NCOSTS; c++)
+        if (is_product(c) && f->sampled[c] && rate(&f->line[c], 1) > peak)
+            peak = rate(&f->line[c], 1);
+    return peak;
+}
+
+/* Freely, then such that nothing computes faster than products do: where bytes are all that counts,
+ * a line would have operations for nothing, which no machine file can say. */
+static void fit_twice(Fit *f, Row *row, const LsSample *sample, uint32_t n, const Line old[])
+{
+    Line least = {{0}};
+    fit_all(f, row, sample, n, old, &least);
+    double peak = peak_of(f);
+    least.c[1] = peak > 0 ? unit[1] / peak : 0;
+    fit_all(f, row, sample, n, old, &least);
+}
+
+/* ---- from coefficients to figures ---- */
 /* Four digits: more would only be noise to read. */
 static double rounded(double v)
 {
@@ -228,16 +259,11 @@ static double rounded(double v)
     return floor(v * scale + 0.5) / scale;
 }
 
-static bool is_product(int c) { return c >= LS_COST_CONV && c <= LS_COST_MATMUL; }
-
-/* The fastest large product gives the peak, a simple stream that reads as much as it writes the
- * memory's speed. */
+/* The peak is that of products, the memory's speed that of a simple stream that reads as much as it
+ * writes. */
 static void set_tops(LsMachine *m, const Fit *f)
 {
-    double peak = 0, memory, old = m->peak[LS_PEAK_F32];
-    for (int c = 0; c < LS_NCOSTS; c++)
-        if (is_product(c) && f->sampled[c] && rate(&f->line[c], 1) > peak)
-            peak = rate(&f->line[c], 1);
+    double peak = peak_of(f), memory, old = m->peak[LS_PEAK_F32];
     double both = f->line[LS_COST_MAP].c[2] + f->line[LS_COST_MAP].c[3];
     memory = both > 0 ? 2 * unit[2] / both : 0;
     m->peak[LS_PEAK_F32] = peak > 0 ? rounded(peak) : old;
@@ -248,8 +274,6 @@ static void set_tops(LsMachine *m, const Fit *f)
     m->overlap = f->overlap;
 }
 
-/* Where bytes are all that counts, a fit would have operations for nothing; the peak is the least
- * they take. */
 static LsClassCost figures(const LsMachine *m, const Line *l)
 {
     return (LsClassCost){.compute = rounded(fmin(rate(l, 1) / m->peak[LS_PEAK_F32], 1)),
@@ -281,11 +305,11 @@ static Fit best_fit(Row *row, const LsMachine *m, const LsSample *sample, uint32
            OVERLAPS = sizeof overlap / sizeof *overlap };
     const double better = 0.98;
     Fit best = {.cache = m->cache, .near = m->near, .overlap = m->overlap};
-    fit_all(&best, row, sample, n, old);
+    fit_twice(&best, row, sample, n, old);
     for (int i = 0; i < CACHES * NEARS * OVERLAPS; i++) {
         Fit f = {.cache = cache[i / OVERLAPS / NEARS], .near = near[i / OVERLAPS % NEARS],
                  .overlap = overlap[i % OVERLAPS]};
-        fit_all(&f, row, sample, n, old);
+        fit_twice(&f, row, sample, n, old);
         if (f.missed < best.missed * (best.cache == m->cache ? better : 1))
             best = f;
     }

@@ -118,6 +118,30 @@ START_TEST(samples_say_how_long_ago_their_bytes_were_touched)
 }
 END_TEST
 
+/* A file cannot say that operations cost nothing: they are as fast as the fastest product's, and the
+ * bytes take that much less. */
+START_TEST(kernels_whose_bytes_are_all_that_counts_are_not_dearer_for_it)
+{
+    LsSample s[2 * MANY];
+    open_machines();
+    truth.cost[LS_COST_MATMUL] = (LsClassCost){0.9, 0.8, 0.6, 3000};
+    truth.cost[LS_COST_MATMUL_OUTER] = (LsClassCost){0, 0.5, 0.4, 1000};
+    uint32_t n = samples(s, LS_COST_MATMUL_OUTER);
+    n += samples(s + n, LS_COST_MATMUL);
+    LsMachine m = old;
+    ls_machine_fit(arena, &m, s, n);
+    ck_assert_double_gt(m.cost[LS_COST_MATMUL_OUTER].compute, 0);
+    ck_assert_double_le(m.cost[LS_COST_MATMUL_OUTER].compute, 1);
+    double measured = 0, modelled = 0;
+    for (int i = 0; i < MANY; i++) {
+        measured += s[i].ns;
+        modelled += ls_work_ns(&m, &s[i].work, 4);
+    }
+    ck_assert_double_eq_tol(modelled / measured, 1, 0.05);
+    ls_arena_free(arena);
+}
+END_TEST
+
 START_TEST(a_disturbed_measurement_bends_no_line)
 {
     LsSample s[MANY];
@@ -189,6 +213,7 @@ int main(void)
     const TTest *const tests[] = {
         the_figures_that_made_the_times_are_found,
         samples_say_how_long_ago_their_bytes_were_touched, a_disturbed_measurement_bends_no_line,
+        kernels_whose_bytes_are_all_that_counts_are_not_dearer_for_it,
         what_moving_hides_of_computing_is_found, alike_samples_scale_the_old_figures,
         without_samples_nothing_changes, what_was_fitted_is_written_and_read};
     add_tests(tc, sizeof tests / sizeof *tests, tests);
