@@ -1,10 +1,12 @@
 /* runtime/pool.c -- a pool of threads that take pieces of a range until none is left.
  *
- * A job is one call of ls_parallel. Its range is cut into pieces; `left` counts those nobody has
- * taken. Whoever takes one down by compare-and-swap owns a piece, so a thread that is late
- * (asleep, or not scheduled by the system) is never waited for unless it holds a piece. The job's
- * fields are written before `left` is published and not again before `done` has reached the number
- * of pieces, so the owner of a piece may read them without a lock.
+ * A job is one call of ls_parallel. Its range is cut into pieces, and every thread has a share of
+ * them that lie side by side: the same part of the range in every job, so that it mostly reads what
+ * it wrote itself, which its core has at hand. A thread takes its own pieces from the front, and
+ * then those of others from the back. Whoever takes one by compare-and-swap owns it, so a thread
+ * that is late (asleep, or not scheduled by the system) is never waited for unless it holds a piece.
+ * The job's fields are written before its shares are published and not again before `done` has
+ * reached the number of pieces, so the owner of a piece may read them without a lock.
  *
  * Idle threads look for work for a short while and then sleep on a condition: steps follow each
  * other within microseconds while training runs, but a pool must not burn a core when its program
@@ -23,14 +25,19 @@ enum {
     STACK = 8 << 20,            /* bytes; kernels keep tiles of up to a few MiB on the stack */
 };
 
+/* Pieces [from, to) of a thread that nobody has taken: from + (to << 32). */
+typedef struct Share { _Alignas(64) atomic_uint_fast64_t left; } Share;
+
 struct LsPool {
-    int threads;                /* the caller included */
+    int threads;                /* the caller included, which is thread 0 */
+    atomic_int started;         /* threads that know their number */
     pthread_t *thread;
+    Share *share;               /* by thread */
     LsRun *run;                 /* the job: see the head comment */
     LsPart fn;
     void *const *arg;
     int64_t units, pieces;
-    _Alignas(64) atomic_int_fast64_t left;
+    _Alignas(64) atomic_uint_fast64_t job;      /* how many there have been */
     _Alignas(64) atomic_int_fast64_t done;
     _Alignas(64) atomic_int asleep;     /* threads waiting on `work` */
     atomic_int waiting;         /* the caller waits on `ready` */
@@ -46,16 +53,24 @@ static inline void relax(void)
 #endif
 }
 
-/* Takes and computes one piece; false: there is none. */
-static bool take(LsPool *p)
+/* Takes a piece of a share, the first or the last; -1: there is none. */
+static int64_t take(Share *s, bool last)
 {
-    int_fast64_t left = atomic_load_explicit(&p->left, memory_order_relaxed);
+    uint_fast64_t left = atomic_load_explicit(&s->left, memory_order_relaxed), from, to;
     do {
-        if (left == 0)
-            return false;
-    } while (!atomic_compare_exchange_weak_explicit(&p->left, &left, left - 1,
+        from = left & UINT32_MAX;
+        to = left >> 32;
+        if (from >= to)
+            return -1;
+    } while (!atomic_compare_exchange_weak_explicit(&s->left, &left,
+                                                    last ? from | (to - 1) << 32 : left + 1,
                                                     memory_order_acquire, memory_order_relaxed));
-    int64_t pieces = p->pieces, piece = pieces - left;
+    return (int64_t)(last ? to - 1 : from);
+}
+
+static void compute(LsPool *p, int64_t piece)
+{
+    int64_t pieces = p->pieces;
     p->fn(p->run, p->arg, p->units * piece / pieces, p->units * (piece + 1) / pieces);
     /* Ordered with `waiting` as in await: one of the two sees the other. */
     if (atomic_fetch_add(&p->done, 1) + 1 == pieces && atomic_load(&p->waiting)) {
@@ -63,14 +78,23 @@ static bool take(LsPool *p)
         pthread_cond_signal(&p->ready);
         pthread_mutex_unlock(&p->lock);
     }
-    return true;
 }
 
-static void sleep_for_work(LsPool *p)
+/* Thread `me`: its own pieces, then those that others have not come to. */
+static void work(LsPool *p, int me)
+{
+    for (int k = 0; k < p->threads; k++) {
+        Share *s = &p->share[(me + k) % p->threads];
+        for (int64_t piece; (piece = take(s, k > 0)) >= 0;)
+            compute(p, piece);
+    }
+}
+
+static void sleep_for_work(LsPool *p, uint_fast64_t seen)
 {
     pthread_mutex_lock(&p->lock);
     atomic_fetch_add(&p->asleep, 1);
-    while (atomic_load(&p->left) == 0 && !atomic_load(&p->stop))
+    while (atomic_load(&p->job) == seen && !atomic_load(&p->stop))
         pthread_cond_wait(&p->work, &p->lock);
     atomic_fetch_sub(&p->asleep, 1);
     pthread_mutex_unlock(&p->lock);
@@ -79,17 +103,19 @@ static void sleep_for_work(LsPool *p)
 static void *worker(void *user)
 {
     LsPool *p = user;
+    int me = atomic_fetch_add(&p->started, 1) + 1;
+    uint_fast64_t seen = 0;
     while (!atomic_load_explicit(&p->stop, memory_order_relaxed)) {
         int spin = 0;
-        while (spin < SPIN && atomic_load_explicit(&p->left, memory_order_relaxed) == 0
+        while (spin < SPIN && atomic_load_explicit(&p->job, memory_order_acquire) == seen
                && !atomic_load_explicit(&p->stop, memory_order_relaxed)) {
             relax();
             spin++;
         }
         if (spin == SPIN)
-            sleep_for_work(p);
-        while (take(p))
-            ;
+            sleep_for_work(p, seen);
+        seen = atomic_load_explicit(&p->job, memory_order_acquire);
+        work(p, me);
     }
     return NULL;
 }
@@ -125,14 +151,18 @@ void ls_parallel(LsRun *run, LsPart fn, int64_t units, void *const arg[])
     p->units = units;
     p->pieces = units < PIECES * p->threads ? units : PIECES * p->threads;
     atomic_store_explicit(&p->done, 0, memory_order_relaxed);
-    atomic_store(&p->left, p->pieces);  /* ordered with `asleep` as in sleep_for_work */
+    for (int64_t t = 0, n = p->threads; t < n; t++) {
+        uint_fast64_t from = (uint_fast64_t)(p->pieces * t / n);
+        uint_fast64_t to = (uint_fast64_t)(p->pieces * (t + 1) / n);
+        atomic_store_explicit(&p->share[t].left, from | to << 32, memory_order_release);
+    }
+    atomic_fetch_add(&p->job, 1);       /* ordered with `asleep` as in sleep_for_work */
     if (atomic_load(&p->asleep) > 0) {
         pthread_mutex_lock(&p->lock);
         pthread_cond_broadcast(&p->work);
         pthread_mutex_unlock(&p->lock);
     }
-    while (take(p))
-        ;
+    work(p, 0);
     await(p);
 }
 
@@ -156,8 +186,12 @@ LsPool *ls_pool_create(int threads)
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->work, NULL);
     pthread_cond_init(&p->ready, NULL);
-    p->thread = calloc(threads > 1 ? (size_t)threads : 1, sizeof *p->thread);
-    bool ok = p->thread != NULL;
+    size_t n = threads > 1 ? (size_t)threads : 1;
+    p->thread = calloc(n, sizeof *p->thread);
+    p->share = aligned_alloc(64, n * sizeof *p->share);
+    bool ok = p->thread != NULL && p->share != NULL;
+    for (size_t t = 0; ok && t < n; t++)
+        atomic_init(&p->share[t].left, 0);
     while (ok && p->threads < threads) {
         ok = start(p, p->threads);
         p->threads += ok;
@@ -182,6 +216,7 @@ void ls_pool_destroy(LsPool *p)
     pthread_mutex_destroy(&p->lock);
     pthread_cond_destroy(&p->work);
     pthread_cond_destroy(&p->ready);
+    free(p->share);
     free(p->thread);
     free(p);
 }
