@@ -33,31 +33,33 @@ enum { MAX_SET = 7, ROUNDS = 3, MAX_STEPS = 4000, MIN_STEPS = 8 };
 typedef struct Probe {
     const char *model, *loss, *optimizer;
     struct { const char *option, *value; } set[MAX_SET];
-    bool quick;                 /* also under --quick */
-    bool stored;                /* all gradients; else large products are applied as they are made */
+    unsigned how;               /* bits */
 } Probe;
+enum {
+    QUICK = 1,                  /* also under --quick */
+    STORED = 2                  /* all gradients; else updates compute those of large weights */
+};
 
 /* Dropout between them keeps the products and the softmax of one GPT's attention apart. */
 static const Probe probe[] = {
-    {"mlp", "ce", "sgd:momentum=0.9", {{"batch", "64"}, {"width", "512"}, {"depth", "2"}}, true},
-    {"autoencoder", "mse", "sgd:momentum=0.9", {{"batch", "8"}}, false},
+    {"mlp", "ce", "sgd:momentum=0.9", {{"batch", "64"}, {"width", "512"}, {"depth", "2"}}, QUICK},
+    {"autoencoder", "mse", "sgd:momentum=0.9", {{"batch", "8"}}, 0},
     {"gpt", "ce", "adamw", {{"batch", "2"}, {"depth", "1"}, {"width", "128"}, {"heads", "4"},
-                            {"context", "64"}, {"vocab", "512"}, {"dropout", "0.1"}}, true},
+                            {"context", "64"}, {"vocab", "512"}, {"dropout", "0.1"}}, QUICK},
     {"gpt", "ce", "adamw", {{"batch", "2"}, {"depth", "1"}, {"width", "384"}, {"heads", "6"},
-                            {"context", "384"}, {"vocab", "6000"}}, false},
-    {"mlp", "ce", "sgd:momentum=0.9", {{"batch", "200"}, {"width", "1500"}}, false},
-    {"vgg16", "ce", "sgd:momentum=0.9", {{"batch", "2"}, {"width", "32"}, {"size", "32"}}, false,
-     true},
+                            {"context", "384"}, {"vocab", "6000"}}, 0},
+    {"mlp", "ce", "sgd:momentum=0.9", {{"batch", "200"}, {"width", "1500"}}, 0},
+    {"vgg16", "ce", "sgd:momentum=0.9", {{"batch", "2"}, {"width", "32"}, {"size", "32"}}, STORED},
     {"resnet18", "ce", "sgd:momentum=0.9", {{"batch", "4"}, {"width", "32"}, {"size", "64"}},
-     false},
+     0},
     {"resnet18", "ce", "sgd:momentum=0.9", {{"batch", "4"}, {"width", "64"}, {"size", "160"}},
-     false},
+     0},
     {"unet", "ce", "sgd:momentum=0.9", {{"batch", "2"}, {"width", "16"}, {"size", "64"},
-                                        {"up", "bilinear"}}, false},
+                                        {"up", "bilinear"}}, 0},
     {"unet", "ce", "sgd:momentum=0.9", {{"batch", "2"}, {"width", "48"}, {"size", "128"},
-                                        {"depth", "3"}}, false},
-    {"googlenet", "ce", "sgd:momentum=0.9", {{"batch", "4"}, {"size", "64"}}, false},
-    {"cnn", "ce", "sgd:momentum=0.9", {{"batch", "12"}, {"size", "64"}}, false},
+                                        {"depth", "3"}}, 0},
+    {"googlenet", "ce", "sgd:momentum=0.9", {{"batch", "4"}, {"size", "64"}}, 0},
+    {"cnn", "ce", "sgd:momentum=0.9", {{"batch", "12"}, {"size", "64"}}, 0},
 };
 enum { NPROBES = sizeof probe / sizeof *probe };
 
@@ -141,7 +143,7 @@ static int arguments(const Calibration *c, int k, const char *command, const cha
                          "--optimizer", probe[k].optimizer, "--store-gradients"};
     int n = sizeof all / sizeof *all;
     memcpy(argv, all, sizeof all);
-    return probe[k].stored ? n : n - 1;
+    return probe[k].how & STORED ? n : n - 1;
 }
 
 static int build(const Calibration *c, int k)
@@ -233,7 +235,7 @@ static int measure(Calibration *c, int k, int round, uint32_t *first)
 }
 
 /* ---- all of them ---- */
-static bool taken(const Calibration *c, int k) { return !c->quick || probe[k].quick; }
+static bool taken(const Calibration *c, int k) { return !c->quick || probe[k].how & QUICK; }
 
 static int count(const Calibration *c)
 {

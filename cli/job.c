@@ -308,6 +308,11 @@ static bool is_of_store_all(const LsJob *job)
 static int load_model(LsJob *job)
 {
     const char *of = job->options->budget_of;
+    if (job->options->no_offsets && !job->graph_file) {
+        fprintf(stderr, "lowerset: --no-offsets is for training graphs (GRAPH.json): the program of a "
+                "model needs places\n");
+        return LS_EXIT_USAGE;
+    }
     if (of != NULL && !is_of_store_all(job) && strcmp(of, "none") != 0) {
         fprintf(stderr, "lowerset: --budget-of: '%s' is none of none store-all\n", of);
         return LS_EXIT_USAGE;
@@ -324,7 +329,7 @@ static void set_none(LsJob *job, const LsPlanReport *report)
 static bool plan_none(LsJob *job)
 {
     LsPlanReport report;
-    LsPlanOptions none = {.strategy = "none"};
+    LsPlanOptions none = {.strategy = "none", .no_offsets = job->options->no_offsets};
     bool ok = ls_plan(job->cx.arena, job->dag, &none, &job->none, &report);
     if (ok)
         set_none(job, &report);

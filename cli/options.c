@@ -123,6 +123,8 @@ static const Option option[] = {
      "auto, none, chen, exact, approx (each DP also -tc, -mc)"},
     {"--no-inplace", NULL, NULL, FLAG, AT(no_inplace), SEARCH,
      "every result gets a place of its own"},
+    {"--no-offsets", NULL, NULL, FLAG, AT(no_offsets), REPORT | LS_CMD_SWEEP,
+     "of a graph: no places, and the budget is one of live bytes, as papers count"},
     {"--no-alternatives", NULL, NULL, FLAG, AT(no_alternatives), BUILD,
      "no operand is computed again inside the kernel that reads it"},
     {"--store-gradients", NULL, NULL, FLAG, AT(store_gradients), BUILD,

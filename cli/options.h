@@ -40,7 +40,7 @@ typedef struct LsOptions {      /* as typed; what they mean is worked out by ls_
     const char *budget, *budget_of, *strategy, *plan_time;
     int64_t plan_effort;        /* percent; 0: as usual */
     bool max_batch;
-    bool no_inplace, no_alternatives, no_epilogues, store_gradients, prove;
+    bool no_inplace, no_offsets, no_alternatives, no_epilogues, store_gradients, prove;
     LsList keep, forget;
     const char *recompute;
     /* reports */

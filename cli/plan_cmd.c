@@ -123,13 +123,15 @@ static void print_memory(const LsJob *job)
     if (!job->graph_file)
         print_share(job, "input", job->input_bytes, job->target.kind == LS_TARGET_CUDA
                     ? "two batches on the device" : "ring of batches");
-    print_share(job, "arena", job->arena_bytes, "activations, gradients, workspaces");
+    print_share(job, job->plan.unplaced ? "live" : "arena", job->arena_bytes,
+                "activations, gradients, workspaces");
     print_share(job, "total", job->state_bytes + job->input_bytes + job->arena_bytes, "");
     if (job->target.kind == LS_TARGET_CUDA)
         print_share(job, "+ context", (int64_t)job->machine.context,
                     "driver and libraries on the device: an estimate, and not of the budget");
     if (job->budget > 0)
-        print_share(job, "budget", job->budget, job->graph_file ? "of the arena" : "");
+        print_share(job, "budget", job->budget, job->plan.unplaced ? "of live bytes"
+                    : job->graph_file ? "of the arena" : "");
     printf("  recomputation costs %.2f %% of a step, at most %.2f %% more than it must\n",
            100 * ls_plan_overhead(&job->plan), 100 * ls_plan_gap(&job->plan, &job->report));
     if (!job->graph_file)

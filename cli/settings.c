@@ -244,6 +244,7 @@ int ls_options_planning(const LsOptions *o, LsPlanOptions *want)
     enum { MOST = 10000 };      /* percent */
     want->strategy = o->strategy;
     want->no_inplace = o->no_inplace;
+    want->no_offsets = o->no_offsets;
     want->prove = o->prove;
     if (o->plan_time != NULL && (!number(o->plan_time, &want->seconds) || want->seconds <= 0))
         return bad("--plan-time", o->plan_time, "a number of seconds above 0");

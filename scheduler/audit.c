@@ -38,9 +38,11 @@ static const char *nname(const Audit *a, uint32_t v)
     return a->g->node[v].name ? a->g->node[v].name : "?";
 }
 
-/* Takes [lo, hi) for t; what lies there already is an error. */
+/* Takes [lo, hi) for t; what lies there already is an error. Plans may do without places. */
 static bool take(Audit *a, int64_t lo, int64_t bytes, uint32_t t)
 {
+    if (a->plan->unplaced)
+        return lo == -1 || fail(a, "%s has a place in a plan without", tname(a, t));
     if (lo < 0 || lo % a->g->alignment != 0 || lo > INT64_MAX - bytes)
         return fail(a, "offset %" PRId64 " of %s is not a multiple of %" PRId64, lo, tname(a, t),
                     a->g->alignment);
@@ -198,6 +200,8 @@ static bool check_end(Audit *a)
     if (a->peak != a->plan->live_peak)
         return fail(a, "states a live peak of %" PRId64 ", it is %" PRId64, a->plan->live_peak,
                     a->peak);
+    if (a->plan->unplaced)
+        a->arena = a->peak;
     if (a->arena != a->plan->arena)
         return fail(a, "states an arena of %" PRId64 ", it is %" PRId64, a->plan->arena, a->arena);
     if (differs(a->cost, a->plan->cost))

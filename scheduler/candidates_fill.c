@@ -279,12 +279,19 @@ static double sum_of_all(const LsCandidates *pool)
     return sum;
 }
 
-/* Seconds that are asked for, up to the usual. Rough graphs leave a part to the packing. */
-static double usual_seconds(const Fill *z)
+/* Of the usual time, for roaming or for the search behind it. Rough graphs leave the rest to the
+ * packing; where there is none, roaming makes more of it than the search. */
+static double usual_part(const Fill *z, bool roams)
 {
-    const double rough = 0.55;
-    double asked_for = z->o->seconds;
-    double most = ls_candidates_rough(z->pool) ? rough * LS_USUAL_SECONDS : LS_USUAL_SECONDS;
+    if (!ls_candidates_rough(z->pool))
+        return 1;
+    return !z->pool->prob->unplaced ? 0.55 : roams ? 1 : 0.3;
+}
+
+/* Seconds that are asked for, up to a part of the usual. */
+static double usual_seconds(const Fill *z, double part)
+{
+    double asked_for = z->o->seconds, most = part * LS_USUAL_SECONDS;
     return asked_for > 0 && asked_for < most ? asked_for : most;
 }
 
@@ -316,7 +323,7 @@ static void start_leasts(Fill *z)
         return;
     for (uint32_t k = 0; k < LEASTS; k++) {
         Least *l = &z->least[k];
-        *l = (Least){.limit = least_limit(z, usual_seconds(z), part), .turn = k + 1};
+        *l = (Least){.limit = least_limit(z, usual_seconds(z, 1), part), .turn = k + 1};
         start_beside(z, &l->beside, UINT32_MAX, find_least, l);
     }
 }
@@ -349,9 +356,10 @@ static void search_on(Fill *z, uint32_t effort)
 }
 
 /* A number of moves may take all the time that there is. */
-static LsLimit usual_limit(const Fill *z)
+static LsLimit usual_limit(const Fill *z, bool roams)
 {
-    return ls_limit_start(z->o->effort, z->o->effort == 0 ? usual_seconds(z) : z->o->seconds);
+    double usual = usual_seconds(z, usual_part(z, roams));
+    return ls_limit_start(z->o->effort, z->o->effort == 0 ? usual : z->o->seconds);
 }
 
 /* The search starts from the best it is given, and may miss what is near to something else: where
@@ -359,11 +367,11 @@ static LsLimit usual_limit(const Fill *z)
 static void run_auto(Fill *z, LsProb *p, Variants v)
 {
     enum { SMALL = 1500, FEW = 600, QUICK = 240, CYCLES = 3 };
-    LsLimit limit = usual_limit(z);
+    LsLimit limit = usual_limit(z, true);
     uint32_t effort = limit.effort;
     ls_strategy_roam(z->pool, &limit, false);
     ls_strategy_order(z->pool);
-    limit = usual_limit(z);                         /* roaming has one of its own */
+    limit = usual_limit(z, false);                  /* roaming has one of its own */
     if (p->n < SMALL) {
         ls_strategy_closure(z->pool, p);
         if (p->n > QUICK) {                         /* smaller ones are searched several times */
@@ -375,14 +383,14 @@ static void run_auto(Fill *z, LsProb *p, Variants v)
     offer_seeds(z, p, v, p->n < SMALL);
     ls_strategy_beam(z->pool, z->store_all, z->o->effort);
     if (p->n >= SMALL)
-        limit = usual_limit(z);
+        limit = usual_limit(z, false);
     effort = p->n < SMALL ? (effort + 1) / 2 : effort;
     for (int k = p->n > QUICK ? 1 : CYCLES; k > 0; k--)
         search(z, &limit, effort, 0.9 / k);
     for (int k = 1; p->n > QUICK && k < CYCLES && limit.work < limit.most / 2; k++)
         search(z, &limit, effort, 0.9);             /* there is time left */
     if (p->n <= FEW)                                /* in larger ones it finds little so soon */
-        run_least(z, usual_seconds(z));
+        run_least(z, usual_seconds(z, usual_part(z, false)));
     join_leasts(z);
     search_on(z, effort);
     ls_strategy_optima(z->pool, z->o->effort);

@@ -97,7 +97,8 @@ static void bring_report_back(LsArena *arena, const LsHinted *h, LsPlanReport *r
     LsPlan none;
     LsPlanReport plain;
     double base = r->base_cost;
-    ls_plan(arena, h->from, &(LsPlanOptions){.strategy = "none"}, &none, &plain);
+    ls_plan(arena, h->from, &(LsPlanOptions){.strategy = "none", .no_offsets = r->none->unplaced},
+            &none, &plain);
     r->store_all = plain.store_all;
     r->none_peak = plain.none_peak;
     r->none_arena = plain.none_arena;
@@ -139,6 +140,7 @@ static void rebuild(LsArena *arena, const LsHinted *h, bool inplace, const LsPla
 {
     LsArena *scratch = ls_arena_new();
     LsProb *p = ls_prob_new(scratch, h->from, inplace);
+    p->unplaced = plan->unplaced;
     uint32_t left_out;
     LsSeq seq = bring_back(scratch, h, plan, &left_out, report->peak_step);
     ls_plan_build(arena, p, &seq, plan->strategy, LS_PACK_FULL, 0, out);

@@ -322,6 +322,7 @@ static const LsPlan *make_none(LsPlanner *pl)
     int64_t arena;
     pl->aside = ls_arena_new();
     LsProb *p = ls_prob_new(pl->aside, pl->pool->prob->dag, pl->pool->prob->inplace);
+    p->unplaced = pl->pool->prob->unplaced;
     LsCandidates *pool = ls_candidates_new(pl->aside, p);
     LsPlan *none = ls_arena_alloc(pl->aside, 1, sizeof *none);
     ls_strategy_none(pool);
@@ -363,12 +364,23 @@ static void fill(LsPlanner *pl)
     pl->common.none = none;
 }
 
+/* Without places nothing is rounded up. */
+static const LsDag *unaligned(LsArena *arena, const LsDag *dag)
+{
+    LsDag *copy = ls_arena_alloc(arena, 1, sizeof *copy);
+    *copy = *dag;
+    copy->alignment = 1;
+    return copy;
+}
+
 LsPlanner *ls_planner_new(LsArena *arena, const LsDag *dag, const LsPlanOptions *options)
 {
     if (!is_known(options->strategy ? options->strategy : "auto"))
         return NULL;
     LsArena *scratch = ls_arena_new();
+    dag = options->no_offsets ? unaligned(arena, dag) : dag;
     LsProb *p = ls_prob_new(scratch, dag, !options->no_inplace);
+    p->unplaced = options->no_offsets;
     LsPlanner *pl = ls_arena_alloc(arena, 1, sizeof *pl);
     *pl = (LsPlanner){.arena = arena, .scratch = scratch, .o = options,
                       .pool = ls_candidates_new(scratch, p)};

@@ -14,6 +14,7 @@ typedef struct LsPlanOptions {
     bool of_store_all;
     bool least;                 /* the least arena that is found, whatever the budget says */
     bool no_inplace;            /* every result gets a place of its own */
+    bool no_offsets;            /* plans give no places, and the budget is one of live bytes */
     double seconds;             /* of processor time, then the search ends at the latest; <= 0: 2.
                                  * Up to there its length is counted in moves, so plans are the
                                  * same everywhere */

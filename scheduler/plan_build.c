@@ -63,15 +63,16 @@ static void add_run(Build *b, uint32_t s, bool again, LsPlan *out)
     LsPlanStep step = {.again = again, .id = v, .offset = out->noffset, .workspace_offset = -1,
                        .reuse = out->nreuse};
     for (uint32_t k = l->first[s]; k < l->first[s + 1]; k++) {
-        int64_t at = b->place[b->block_of[k]];
+        int64_t at = out->unplaced ? -1 : b->place[b->block_of[k]];
         out->offset[out->noffset++] = at;
-        out->arena = larger(out->arena, at + g->tensor[l->inst[k].tensor].bytes);
+        if (!out->unplaced)
+            out->arena = larger(out->arena, at + g->tensor[l->inst[k].tensor].bytes);
         if (l->inst[k].of != LS_NO_ID)
             out->reuse[out->nreuse++] =
                 (LsDagPair){l->inst[k].tensor, l->inst[l->inst[k].of].tensor};
     }
     step.nreuse = out->nreuse - step.reuse;
-    if (b->workspace[s] != LS_NO_ID) {
+    if (!out->unplaced && b->workspace[s] != LS_NO_ID) {
         step.workspace_offset = b->place[b->workspace[s]];
         out->arena = larger(out->arena, step.workspace_offset + g->node[v].workspace);
     }
@@ -124,13 +125,15 @@ void ls_plan_build(LsArena *arena, LsProb *p, const LsSeq *seq, const char *stra
     LsLive *live = ls_live_new(p);
     ls_live(p, seq, live);
     b.live = live;
-    *out = (LsPlan){.strategy = strategy, .base_cost = p->base_cost};
+    *out = (LsPlan){.strategy = strategy, .base_cost = p->base_cost, .unplaced = p->unplaced};
     out->step = ls_arena_alloc(arena, (size_t)seq->n + live->ninst + 1, sizeof *out->step);
     out->offset = ls_arena_alloc(arena, live->ninst + 1u, sizeof *out->offset);
     out->reuse = ls_arena_alloc(arena, live->ninst + 1u, sizeof *out->reuse);
-    if (seq->n > 0)
+    if (seq->n > 0 && !p->unplaced)
         pack(&b);
     add_steps(&b, out);
+    if (p->unplaced)
+        out->arena = out->live_peak;
     ls_arena_free(p->arena);
     p->arena = kept;
 }

@@ -14,7 +14,7 @@ static void put_run(FILE *to, const LsDag *g, const LsPlan *plan, const LsPlanSt
     const LsDagNode *n = &g->node[s->id];
     fprintf(to, " {\"compute\": %" PRIu32 ", \"name\": ", s->id);
     ls_json_text(to, n->name);
-    for (uint32_t k = 0; k < n->nout; k++)
+    for (uint32_t k = 0; k < n->nout && !plan->unplaced; k++)
         fprintf(to, "%s\"%" PRIu32 "\": %" PRId64 "%s", k ? ", " : ", \"offsets\": {", n->out[k],
                 plan->offset[s->offset + k], k + 1 == n->nout ? "}" : "");
     if (s->workspace_offset >= 0)
@@ -35,9 +35,11 @@ void ls_plan_write(FILE *to, const LsDag *g, const LsPlan *plan, const LsPlanRep
     fprintf(to, ", \"strategy\": ");
     ls_json_text(to, plan->strategy);
     fprintf(to,
-            ", \"hash\": \"%s\",\n\"claims\": {\"live_peak\": %" PRId64 ", \"arena_peak\": %" PRId64
-            ", \"cost\": %.17g, \"base_cost\": %.17g",
-            hash, plan->live_peak, plan->arena, plan->cost, plan->base_cost);
+            ", \"hash\": \"%s\",\n\"claims\": {\"live_peak\": %" PRId64 ", \"cost\": %.17g"
+            ", \"base_cost\": %.17g",
+            hash, plan->live_peak, plan->cost, plan->base_cost);
+    if (!plan->unplaced)
+        fprintf(to, ", \"arena_peak\": %" PRId64, plan->arena);
     if (report != NULL && report->budget > 0)
         fprintf(to, ", \"budget\": %" PRId64, report->budget);
     if (report != NULL)
@@ -59,6 +61,7 @@ typedef struct Reader {
     LsPlan *plan;
     uint32_t offset_room, reuse_room;
     bool *ran;                  /* by node */
+    bool some;                  /* a run with results was read: whether it has offsets, all have */
     LsWhy why;
 } Reader;
 
@@ -73,17 +76,23 @@ static bool get_int(const cJSON *v, int64_t below, int64_t *to)
     return true;
 }
 
+/* Either every run with results has offsets or none has. */
 static bool get_offsets(Reader *r, const cJSON *o, const LsDagNode *n)
 {
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(o, "offsets");
     LsPlan *p = r->plan;
-    if (n->nout != 0 && !cJSON_IsObject(list))
-        return fail(r, "no 'offsets'");
-    if (list != NULL && cJSON_GetArraySize(list) != (int)n->nout)
+    if (n->nout != 0 && !r->some)
+        p->unplaced = list == NULL;
+    r->some |= n->nout != 0;
+    if (n->nout != 0 && p->unplaced != (list == NULL))
+        return fail(r, list == NULL ? "no 'offsets'" : "'offsets', and runs before it had none");
+    if (list != NULL && (!cJSON_IsObject(list) || cJSON_GetArraySize(list) != (int)n->nout))
         return fail(r, "'offsets' does not name the outputs, each once");
     p->offset = ls_arena_grow(r->arena, p->offset, p->noffset, p->noffset + n->nout + 1u,
                               sizeof *p->offset, &r->offset_room);
-    for (uint32_t k = 0; k < n->nout; k++) {
+    for (uint32_t k = 0; k < n->nout && p->unplaced; k++)
+        p->offset[p->noffset++] = -1;
+    for (uint32_t k = 0; k < n->nout && !p->unplaced; k++) {
         char key[16];
         snprintf(key, sizeof key, "%" PRIu32, n->out[k]);
         if (!get_int(cJSON_GetObjectItemCaseSensitive(list, key), INT64_MAX,
@@ -175,6 +184,7 @@ bool ls_plan_parse(LsArena *arena, const LsDag *dag, const char *text, LsPlan *o
         out->base_cost += dag->node[i].alternative ? 0 : dag->node[i].cost;
     cJSON *root = cJSON_Parse(text);
     bool ok = cJSON_IsObject(root) ? get_plan(&r, root) : fail(&r, "not a JSON object");
+    out->arena = out->unplaced ? out->live_peak : out->arena;
     cJSON_Delete(root);
     return ok;
 }

@@ -33,6 +33,7 @@ typedef struct LsProb {
     bool *forward;              /* by node: a vertex of the forward graph */
     uint8_t *role;              /* by node: LsRole */
     bool inplace;               /* operands may hand their place to results */
+    bool unplaced;              /* plans give no places; whoever makes the problem sets it */
     double base_cost;           /* of every node once, alternatives aside */
     double needed_cost;         /* of every needed node once, or of its cheapest alternative */
 } LsProb;

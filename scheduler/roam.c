@@ -13,7 +13,6 @@
 
 enum { LANES = 2 };
 
-/* What one has time for, or several times as much. */
 typedef struct Way {
     double heat, weight;
     uint32_t kinds;             /* of moves; from 30 on, of groups */
@@ -21,12 +20,16 @@ typedef struct Way {
     uint32_t misses;            /* in a row, that end it */
 } Way;
 
-static const Way quick = {3, 3, 30, 0, 3}, patient = {0.3, 1, 42, 6, 1};
+/* What one has time for; where no time goes to packing, and much heat, which comes further down in
+ * live bytes, does not show in how plans pack; and several times as much. */
+static const Way quick[LANES] = {{3, 3, 30, 0, 3}, {3, 3, 30, 0, 3}};
+static const Way unplaced[LANES] = {{6, 3, 30, 0, 3}, {3, 3, 30, 0, 3}};
+static const Way patient[LANES] = {{6, 3, 30, 1, 2}, {0.3, 1, 42, 6, 1}};
 
 typedef struct Roam {
     LsAnneal lane[LANES];
     const LsSeq *from;
-    const Way *way;
+    const Way *way;             /* by lane */
     uint32_t moves;             /* at each target */
 } Roam;
 
@@ -56,16 +59,16 @@ static bool change(LsAnneal *s, const Way *way, double most)
 }
 
 /* From one target to the next, at first with targets between them. */
-static void anneal(LsAnneal *s, const Roam *r, int64_t from, int64_t to)
+static void anneal(LsAnneal *s, const Way *way, uint32_t moves, int64_t from, int64_t to)
 {
     enum { STEP = 256 };                            /* moves for which heat and target stay */
     const double soft = 0.2, cool = 1.0 / 60;
     uint32_t most = 4 * s->p->n + 64;               /* runs: those that cost nothing come for nothing */
     double now = 0, heat = 0;
     s->t->nchange = 0;
-    for (uint32_t k = 0; k < r->moves && !s->cut; k++) {
+    for (uint32_t k = 0; k < moves && !s->cut; k++) {
         if (k % STEP == 0) {
-            double part = (double)k / r->moves, left = part < soft ? 1 - part / soft : 0;
+            double part = (double)k / moves, left = part < soft ? 1 - part / soft : 0;
             s->m->target = to + (int64_t)(left * (double)(from - to));
             heat = s->hot * pow(cool, part);
             now = ls_moves_energy(s->m, s->weight);
@@ -73,19 +76,19 @@ static void anneal(LsAnneal *s, const Roam *r, int64_t from, int64_t to)
         }
         double rise = ls_moves_rise(s->m, heat);
         uint32_t runs = s->t->n;
-        bool made = change(s, r->way, now + rise - s->t->cost)
+        bool made = change(s, way, now + rise - s->t->cost)
                     && (s->t->n <= runs || s->t->n <= most);
         ls_anneal_judge(s, made, rise, &now);
     }
 }
 
 /* Whether it was reached, at once or later; from there it goes on. */
-static bool reach(LsAnneal *s, const Roam *r, int64_t from, int64_t to)
+static bool reach(LsAnneal *s, const Way *way, uint32_t moves, int64_t from, int64_t to)
 {
     const double weight = s->weight;
     const LsFrontItem *best = NULL;
-    for (uint32_t k = 0; best == NULL && k <= r->way->again && !s->cut; k++) {
-        anneal(s, r, k == 0 ? from : to, to);
+    for (uint32_t k = 0; best == NULL && k <= way->again && !s->cut; k++) {
+        anneal(s, way, moves, k == 0 ? from : to, to);
         best = ls_front_best(&s->front, to);
         s->weight *= 2;
     }
@@ -100,13 +103,14 @@ static void descend(void *roam, uint32_t k)
     enum { PARTS = 40 };
     Roam *r = roam;
     LsAnneal *s = &r->lane[k];
+    const Way *way = &r->way[k];
     int64_t from = s->top;
     s->m->rnd += k << 20;
     ls_anneal_load(s, r->from, from);
     for (uint32_t part = PARTS - 1, missed = 0;
-         part > 0 && missed < r->way->misses && !s->cut; part--) {
+         part > 0 && missed < way->misses && !s->cut; part--) {
         int64_t to = s->top / PARTS * part;
-        missed = reach(s, r, from, to) ? 0 : missed + 1;
+        missed = reach(s, way, r->moves, from, to) ? 0 : missed + 1;
         from = to;
     }
 }
@@ -119,11 +123,12 @@ void ls_strategy_roam(LsCandidates *pool, LsLimit *limit, bool is_patient)
         return;
     LsArena *arena = ls_arena_new();
     uint32_t moves = p->n < MOST / PER_NODE ? p->n * PER_NODE : MOST;
-    Roam r = {.from = &pool->cand[0].seq, .way = is_patient ? &patient : &quick,
+    moves *= p->unplaced ? 2 : 1;
+    Roam r = {.from = &pool->cand[0].seq, .way = is_patient ? patient : p->unplaced ? unplaced : quick,
               .moves = (uint32_t)((uint64_t)moves * limit->effort / 100)};
     for (uint32_t k = 0; k < LANES; k++) {
         r.lane[k] = ls_anneal_new(arena, p, pool->cand[0].peak, limit);
-        ls_anneal_mood(&r.lane[k], r.way->heat, r.way->weight);
+        ls_anneal_mood(&r.lane[k], r.way[k].heat, r.way[k].weight);
     }
     ls_side_by_side(LANES, descend, &r);
     for (uint32_t k = 1; k < LANES; k++) {

@@ -20,6 +20,8 @@ typedef struct LsPlan {
     const char *strategy;       /* that made it: "none", "chen", "exact-tc", … */
     LsPlanStep *step; uint32_t nstep;
     int64_t *offset; uint32_t noffset;      /* bytes in the arena, per result of each run */
+    bool unplaced;              /* no places are given: offsets are -1, and the arena is the live
+                                 * peak */
     LsDagPair *reuse; uint32_t nreuse;
     int64_t live_peak, arena;   /* bytes */
     double cost, base_cost;     /* overhead = cost / base_cost - 1 */

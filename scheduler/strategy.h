@@ -44,8 +44,8 @@ void ls_strategy_closure(LsCandidates *pool, LsProb *p);
 void ls_strategy_hierarchy(LsCandidates *pool, LsProb *p);
 
 /* Offers what annealing from any order and any recomputation finds for falling targets; only for
- * graphs without a backward part. Patient: less heat, and targets that were missed again, which
- * comes further down and takes several times as long. */
+ * graphs without a backward part. Patient: one of the lanes with more heat and one with less, and
+ * targets that were missed again, which comes further down and takes several times as long. */
 void ls_strategy_roam(LsCandidates *pool, LsLimit *limit, bool is_patient);
 
 /* Repairs what the pool holds by now for a ladder of targets, improves it, and offers what no

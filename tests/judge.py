@@ -95,10 +95,11 @@ class Sweep:
             self.fault(row["budget"], f"not valid: {e}")
             return
         claims = schedule.get("claims", {})
-        for key in ("live_peak", "arena_peak", "cost", "cost_lower_bound", "budget"):
+        arena = "live_peak" if "--no-offsets" in self.tools.options else "arena_peak"
+        for key in ("live_peak", arena, "cost", "cost_lower_bound", "budget"):
             if key not in claims:
                 wrong.append(f"claims no {key}")
-        for ours, theirs in (("live_peak_bytes", "live_peak"), ("arena_bytes", "arena_peak"),
+        for ours, theirs in (("live_peak_bytes", "live_peak"), ("arena_bytes", arena),
                              ("overhead", "overhead")):
             if abs(row[ours] - report[theirs]) > CLOSE * max(1, abs(report[theirs])):
                 wrong.append(f"states {ours} {row[ours]}, it is {report[theirs]}")

@@ -77,6 +77,23 @@ if [ -z "$(hash_of usual.txt)" ] || [ "$(hash_of usual.txt)" != "$(hash_of count
     echo "FAIL the same number of moves leads to another plan with more time"
     failed=1
 fi
+# Without places the budget is one of live bytes, and what is packed within it is no cheaper.
+plan net.json --budget 55% --budget-of=store-all --json >placed.txt
+plan net.json --budget 55% --budget-of=store-all --json --no-offsets --plan-json live.json >live.txt
+if grep -q -e offset -e arena_peak live.json || ! awk -v live="$(value_of live_peak_bytes live.txt)" \
+    -v most="$(value_of arena_budget_bytes live.txt)" -v a="$(value_of cost live.txt)" -v b="$(value_of cost placed.txt)" \
+    'BEGIN { exit !(live > 0 && live <= most && a <= b) }'; then
+    echo "FAIL --no-offsets: $(value_of live_peak_bytes live.txt) bytes of $(value_of arena_budget_bytes live.txt)"
+    failed=1
+fi
+plan net.json --budget 55% --budget-of=store-all --no-offsets --against live.json >out \
+    || { echo "FAIL a plan without places is worse than itself: $(cat out)"; failed=1; }
+plan net.json --budget 100% --no-offsets --recompute=all --plan-json live.json -q >out
+grep -q offset live.json && { echo "FAIL hints bring places back"; failed=1; }
+"$lowerset" sweep net.json --no-offsets --plan-effort=2 --points 3 --from 60% --strategies auto -o live -q >out
+awk -F, 'NR > 1 && $6 == 1 && $7 != $8 { exit 1 }' live/sweep.csv || { echo "FAIL a sweep brings places back"; failed=1; }
+fails 2 "for training graphs" plan net.onnx --batch 4 --no-offsets
+fails 2 "unknown option" compile net.onnx --batch 4 --no-offsets
 fails 1 "not a lowerset-graph" plan plan.json
 echo '{"format": ' >broken.json
 fails 1 "not a JSON object" plan broken.json

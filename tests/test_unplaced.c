@@ -1,0 +1,139 @@
+/* tests/test_unplaced.c -- plans without places: live bytes are all that counts. */
+#include "scheduler/audit.h"
+#include "scheduler/plan.h"
+#include "scheduler/plan_json.h"
+#include "tests/dag_tools.h"
+#include "tests/suite.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define QUICK(...) (LsPlanOptions){.effort = 2, .no_offsets = true, __VA_ARGS__}
+/* Graphs this small are solved. */
+#define SOLVED(...) (LsPlanOptions){.no_offsets = true, .unproven = true, __VA_ARGS__}
+
+static LsArena *a;
+static void open_arena(void) { a = ls_arena_new(); }
+static void close_arena(void) { ls_arena_free(a); }
+
+static char *written(const LsDag *g, const LsPlan *plan)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *f = open_memstream(&text, &size);
+    ls_plan_write(f, g, plan, NULL);
+    fclose(f);
+    char *kept = ls_arena_strdup(a, text);
+    free(text);
+    return kept;
+}
+
+/* The text with the first `what` taken out, up to the next `end`. */
+static char *without(const char *text, const char *what, const char *end)
+{
+    char *copy = ls_arena_strdup(a, text), *from = strstr(copy, what);
+    ck_assert_ptr_nonnull(from);
+    char *to = strstr(from, end) + strlen(end);
+    memmove(from, to, strlen(to) + 1);
+    return copy;
+}
+
+START_TEST(live_bytes_are_within_the_budget_at_no_more_than_packed_plans_cost)
+{
+    for (uint64_t seed = 1; seed <= 6; seed++) {
+        LsDag *g = dag_make(a, 3 + (uint32_t)seed % 3, seed);
+        LsPlan least, live, placed;
+        LsPlanReport r, of_placed;
+        char why[300];
+        ck_assert(ls_plan(a, g, &SOLVED(.least = true), &least, &r));
+        ck_assert_int_eq(least.arena, least.live_peak);
+        for (int part = 100; part >= 40; part -= 20) {
+            int64_t budget = r.none_arena * part / 100;
+            LsPlanOptions packed = SOLVED(.budget = budget);
+            packed.no_offsets = false;
+            bool fits = ls_plan(a, g, &SOLVED(.budget = budget), &live, &of_placed);
+            ck_assert_int_eq(fits, budget >= least.live_peak);
+            ck_assert(fits || !ls_plan(a, g, &packed, &placed, &of_placed));
+            if (!fits)
+                continue;
+            ck_assert(live.unplaced);
+            ck_assert_int_le(live.live_peak, budget);
+            for (uint32_t k = 0; k < live.noffset; k++)
+                ck_assert_int_eq(live.offset[k], -1);
+            ck_assert_msg(ls_audit(g, &live, why, sizeof why), "%s", why);
+            if (ls_plan(a, g, &packed, &placed, &of_placed))
+                ck_assert_double_le(live.cost, placed.cost * (1 + 1e-12));
+        }
+    }
+}
+END_TEST
+
+START_TEST(a_plan_without_places_is_written_and_read_as_one)
+{
+    for (uint64_t seed = 60; seed < 70; seed++) {
+        LsDag *g = dag_make(a, 9, seed);
+        LsPlan plan, back;
+        LsPlanReport r;
+        char why[300], hash[17];
+        ck_assert(ls_plan(a, g, &QUICK(.least = true), &plan, &r));
+        char *text = written(g, &plan);
+        ck_assert_ptr_null(strstr(text, "offset"));
+        ck_assert_ptr_null(strstr(text, "arena"));
+        ck_assert_msg(ls_plan_parse(a, g, text, &back, why, sizeof why), "%s", why);
+        ck_assert(back.unplaced);
+        ck_assert_msg(ls_audit(g, &back, why, sizeof why), "%s", why);
+        ls_plan_hash(&back, hash);
+        ck_assert_str_eq(hash, r.hash);
+    }
+}
+END_TEST
+
+START_TEST(some_places_are_none)
+{
+    LsDag *g = dag_make(a, 9, 61);
+    LsPlan plan, back;
+    LsPlanReport r;
+    char why[300];
+    ck_assert(ls_plan(a, g, &(LsPlanOptions){.effort = 2}, &plan, &r));
+    char *text = without(written(g, &plan), "\"offsets\": {", "}");
+    char *comma = strstr(text, ", ,");                  /* what stood between two fields */
+    if (comma != NULL)
+        memmove(comma, comma + 2, strlen(comma + 2) + 1);
+    else if ((comma = strstr(text, ", }")) != NULL)
+        memmove(comma, comma + 2, strlen(comma + 2) + 1);
+    ck_assert(!ls_plan_parse(a, g, text, &back, why, sizeof why));
+    ck_assert_msg(strstr(why, "offsets") != NULL, "%s", why);
+}
+END_TEST
+
+START_TEST(the_audit_counts_live_bytes_and_wants_no_places)
+{
+    LsDag *g = dag_make(a, 9, 62);
+    LsPlan plan;
+    LsPlanReport r;
+    char why[300];
+    ck_assert(ls_plan(a, g, &QUICK(.least = true), &plan, &r));
+    LsPlan wrong = plan;
+    wrong.live_peak = wrong.arena = plan.live_peak - 1;
+    ck_assert(!ls_audit(g, &wrong, why, sizeof why));
+    wrong = plan;
+    wrong.arena++;
+    ck_assert(!ls_audit(g, &wrong, why, sizeof why));
+    plan.offset[0] = 0;
+    ck_assert(!ls_audit(g, &plan, why, sizeof why));
+    ck_assert_msg(strstr(why, "has a place") != NULL, "%s", why);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("unplaced");
+    const TTest *const tests[] = {
+        live_bytes_are_within_the_budget_at_no_more_than_packed_plans_cost,
+        a_plan_without_places_is_written_and_read_as_one, some_places_are_none,
+        the_audit_counts_live_bytes_and_wants_no_places};
+    tcase_add_checked_fixture(tc, open_arena, close_arena);
+    tcase_set_timeout(tc, 300);
+    add_tests(tc, sizeof tests / sizeof *tests, tests);
+    return run_tests("unplaced", tc);
+}
