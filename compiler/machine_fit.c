@@ -71,14 +71,39 @@ static Past past_of(const Line *old, const Line *now)
     return p;
 }
 
+/* m equations, symmetric and not negative, so that no pivots are looked for; the right side is
+ * column m. false: singular, or a solution is negative. */
+static bool solve_equations(double a[NTERM][NTERM + 1], int m, double x[NTERM])
+{
+    for (int i = 0; i < m; i++) {
+        if (!(a[i][i] > 1e-12))
+            return false;
+        for (int r = i + 1; r < m; r++) {
+            double f = a[r][i] / a[i][i], before = a[r][r];
+            for (int j = i; j <= m; j++)
+                a[r][j] -= f * a[i][j];
+            if (!(a[r][r] > 1e-9 * before))
+                return false;
+        }
+    }
+    for (int i = m; i-- > 0;) {
+        x[i] = a[i][m];
+        for (int j = i + 1; j < m; j++)
+            x[i] -= a[i][j] * x[j];
+        x[i] /= a[i][i];
+        if (!(x[i] >= 0))
+            return false;
+    }
+    return true;
+}
+
 /* Least squares over what the terms in `set`, a bit each, have above the least; false: singular, or
  * one is below it. */
 static bool solve(const Row *row, uint32_t n, const Past *past, int set, const Line *least,
                   Line *out)
 {
-    double a[NTERM][NTERM + 1] = {{0}};
+    double a[NTERM][NTERM + 1] = {{0}}, above[NTERM];
     int at[NTERM], m = 0;
-    *out = *least;
     for (int k = 0; k < NTERM; k++)
         if (set >> k & 1)
             at[m++] = k;
@@ -93,27 +118,11 @@ static bool solve(const Row *row, uint32_t n, const Past *past, int set, const L
         a[i][i] += past->hold[at[i]];
         a[i][m] += past->hold[at[i]] * (past->old.c[at[i]] - least->c[at[i]]);
     }
-    for (int i = 0; i < m; i++) {       /* symmetric and not negative: no pivots are looked for */
-        if (!(a[i][i] > 1e-12))
-            return false;
-        for (int r = i + 1; r < m; r++) {
-            double f = a[r][i] / a[i][i], before = a[r][r];
-            for (int j = i; j <= m; j++)
-                a[r][j] -= f * a[i][j];
-            if (!(a[r][r] > 1e-9 * before))
-                return false;
-        }
-    }
-    double above[NTERM];
-    for (int i = m; i-- > 0;) {
-        above[i] = a[i][m];
-        for (int j = i + 1; j < m; j++)
-            above[i] -= a[i][j] * above[j];
-        above[i] /= a[i][i];
-        if (!(above[i] >= 0))
-            return false;
+    if (!solve_equations(a, m, above))
+        return false;
+    *out = *least;
+    for (int i = 0; i < m; i++)
         out->c[at[i]] += above[i];
-    }
     return true;
 }
 

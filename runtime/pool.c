@@ -4,9 +4,9 @@
  * them that lie side by side: the same part of the range in every job, so that it mostly reads what
  * it wrote itself, which its core has at hand. A thread takes its own pieces from the front, and
  * then those of others from the back. Whoever takes one by compare-and-swap owns it, so a thread
- * that is late (asleep, or not scheduled by the system) is never waited for unless it holds a piece.
- * The job's fields are written before its shares are published and not again before `done` has
- * reached the number of pieces, so the owner of a piece may read them without a lock.
+ * that is late (asleep, or not scheduled by the system) is never waited for unless it holds a
+ * piece. The job's fields are written before its shares are published and not again before `done`
+ * has reached the number of pieces, so the owner of a piece may read them without a lock.
  *
  * Idle threads look for work for a short while and then sleep on a condition: steps follow each
  * other within microseconds while training runs, but a pool must not burn a core when its program

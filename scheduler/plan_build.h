@@ -6,8 +6,9 @@
 #include "scheduler/offsets.h"
 #include "scheduler/schedule.h"
 
-/* Packs seq, unless p->unplaced, and writes its plan; everything in *out comes from `arena`. Takes the first packing
- * of at most `enough` bytes, and the best if there is none; 0: the best, if need be. */
+/* Packs seq, unless p->unplaced, and writes its plan; everything in *out comes from `arena`. Takes
+ * the first packing of at most `enough` bytes, and the best if there is none; 0: the best, if need
+ * be. */
 void ls_plan_build(LsArena *arena, LsProb *p, const LsSeq *seq, const char *strategy,
                    LsPackEffort effort, int64_t enough, LsPlan *out);
 

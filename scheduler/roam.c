@@ -124,7 +124,8 @@ void ls_strategy_roam(LsCandidates *pool, LsLimit *limit, bool is_patient)
     LsArena *arena = ls_arena_new();
     uint32_t moves = p->n < MOST / PER_NODE ? p->n * PER_NODE : MOST;
     moves *= p->unplaced ? 2 : 1;
-    Roam r = {.from = &pool->cand[0].seq, .way = is_patient ? patient : p->unplaced ? unplaced : quick,
+    const Way *way = is_patient ? patient : p->unplaced ? unplaced : quick;
+    Roam r = {.from = &pool->cand[0].seq, .way = way,
               .moves = (uint32_t)((uint64_t)moves * limit->effort / 100)};
     for (uint32_t k = 0; k < LANES; k++) {
         r.lane[k] = ls_anneal_new(arena, p, pool->cand[0].peak, limit);

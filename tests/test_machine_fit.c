@@ -118,8 +118,8 @@ START_TEST(samples_say_how_long_ago_their_bytes_were_touched)
 }
 END_TEST
 
-/* A file cannot say that operations cost nothing: they are as fast as the fastest product's, and the
- * bytes take that much less. */
+/* A file cannot say that operations cost nothing: they are as fast as the fastest product's, and
+ * the bytes take that much less. */
 START_TEST(kernels_whose_bytes_are_all_that_counts_are_not_dearer_for_it)
 {
     LsSample s[2 * MANY];

@@ -366,9 +366,12 @@ START_TEST(a_plan_written_and_read_is_the_same_plan)
         LsPlan plan, back;
         LsPlanReport r;
         char why[300], hash[17];
-        ck_assert(ls_plan(a, g, &QUICK(.least = true), &plan, &r));
+        ck_assert(ls_plan(a, g, &QUICK(.least = true, .no_offsets = seed % 2), &plan, &r));
         char *text = text_of(print_plan, g, &plan, &r);
+        ck_assert(strstr(text, seed % 2 ? "live_peak" : "offset") != NULL);
+        ck_assert(seed % 2 == 0 || (strstr(text, "offset") == NULL && strstr(text, "arena") == NULL));
         ck_assert_msg(ls_plan_parse(a, g, text, &back, why, sizeof why), "%s", why);
+        ck_assert_int_eq(back.unplaced, seed % 2);
         ck_assert_msg(ls_audit(g, &back, why, sizeof why), "%s", why);
         ls_plan_hash(&back, hash);
         ck_assert_str_eq(hash, r.hash);

@@ -68,26 +68,6 @@ START_TEST(live_bytes_are_within_the_budget_at_no_more_than_packed_plans_cost)
 }
 END_TEST
 
-START_TEST(a_plan_without_places_is_written_and_read_as_one)
-{
-    for (uint64_t seed = 60; seed < 70; seed++) {
-        LsDag *g = dag_make(a, 9, seed);
-        LsPlan plan, back;
-        LsPlanReport r;
-        char why[300], hash[17];
-        ck_assert(ls_plan(a, g, &QUICK(.least = true), &plan, &r));
-        char *text = written(g, &plan);
-        ck_assert_ptr_null(strstr(text, "offset"));
-        ck_assert_ptr_null(strstr(text, "arena"));
-        ck_assert_msg(ls_plan_parse(a, g, text, &back, why, sizeof why), "%s", why);
-        ck_assert(back.unplaced);
-        ck_assert_msg(ls_audit(g, &back, why, sizeof why), "%s", why);
-        ls_plan_hash(&back, hash);
-        ck_assert_str_eq(hash, r.hash);
-    }
-}
-END_TEST
-
 START_TEST(some_places_are_none)
 {
     LsDag *g = dag_make(a, 9, 61);
@@ -130,7 +110,7 @@ int main(void)
     TCase *tc = tcase_create("unplaced");
     const TTest *const tests[] = {
         live_bytes_are_within_the_budget_at_no_more_than_packed_plans_cost,
-        a_plan_without_places_is_written_and_read_as_one, some_places_are_none,
+        some_places_are_none,
         the_audit_counts_live_bytes_and_wants_no_places};
     tcase_add_checked_fixture(tc, open_arena, close_arena);
     tcase_set_timeout(tc, 300);
