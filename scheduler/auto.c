@@ -6,6 +6,7 @@
  * last one that was reached the peak is squeezed on. Upwards, each begins with the best that is
  * known by now. Everything seen on the way that no other sequence beats is kept. */
 #include "scheduler/anneal.h"
+#include "scheduler/exchange.h"
 #include "scheduler/parallel.h"
 #include "scheduler/strategy.h"
 #include "scheduler/targets.h"
@@ -103,6 +104,18 @@ static void attempt_all(Search *s, int64_t target)
     run_batch(&b);
 }
 
+/* Of large graphs, for which annealing has few moves a node, the best for a target. */
+static void fill(Search *s, int64_t target)
+{
+    enum { LARGE = 1500 };
+    LsAnneal *a = &s->a;
+    const LsFrontItem *best = ls_front_best(&a->front, target);
+    if (a->p->n < LARGE || best == NULL || a->cut)
+        return;
+    ls_anneal_load(a, &best->seq, target);
+    ls_exchange(a);
+}
+
 /* Searches at the target from the best that can be had; whether it was reached. */
 static bool descend(Search *s, int64_t target)
 {
@@ -116,6 +129,7 @@ static bool descend(Search *s, int64_t target)
     ls_anneal_load(a, &best->seq, target);
     ls_anneal_repair(a);
     ls_anneal_run(a);
+    fill(s, target);
     return ls_front_best(&a->front, target) != NULL;
 }
 
@@ -149,6 +163,7 @@ static void ascend(Search *s)
             continue;
         ls_anneal_load(a, &best->seq, s->rung[k]);
         ls_anneal_run(a);
+        fill(s, s->rung[k]);
     }
 }
 

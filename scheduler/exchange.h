@@ -1,0 +1,13 @@
+/* scheduler/exchange.h -- fills the room that a search leaves below its target. */
+#ifndef LS_SCHEDULER_EXCHANGE_H
+#define LS_SCHEDULER_EXCHANGE_H
+
+#include "scheduler/anneal.h"
+
+/* What is on the tape is within the target: makes something again that is kept at the turn from
+ * forward to backward, and takes back runs that are dearer together and need no more room, as long
+ * as that can be done. Offers the result to the front. Nothing for graphs without a backward
+ * part. */
+void ls_exchange(LsAnneal *s);
+
+#endif
