@@ -83,6 +83,12 @@ class Bench:
                                       *options], limit)
         return f"> {limit}" if code is None else f"{seconds:.1f}" if text else "-"
 
+    def make(self, path, family, *arguments):
+        """Writes a generated graph."""
+        with open(path, "w", encoding="utf-8") as f:
+            subprocess.run([os.path.join(self.a.build, "bench", "make_graph"), family,
+                            *map(str, arguments)], stdout=f, check=True)
+
     def graphs(self, folder):
         return sorted(glob.glob(os.path.join(self.judge, folder, "*.json")))
 
@@ -178,9 +184,7 @@ def bench_scale(b, work):
         before = None
         for size in steps if b.a.long else steps[:-1]:
             path = os.path.join(work, f"{family}{size}.json")
-            with open(path, "w", encoding="utf-8") as f:
-                subprocess.run([os.path.join(b.a.build, "bench", "make_graph"), family, str(size)],
-                               stdout=f, check=True)
+            b.make(path, family, size)
             with open(path, encoding="utf-8") as f:
                 nodes = sum('"op"' in line for line in f)
             code, seconds, cpu, kib, text = run(
@@ -200,9 +204,7 @@ def layered(b, work):
     for size in (250, 500, 1000):
         for seed in (1, 2):
             path = os.path.join(work, f"layered {size} {seed}.json")
-            with open(path, "w", encoding="utf-8") as f:
-                subprocess.run([os.path.join(b.a.build, "bench", "make_graph"), "layered", str(size),
-                                str(seed)], stdout=f, check=True)
+            b.make(path, "layered", size, seed)
             yield path
 
 

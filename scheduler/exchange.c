@@ -10,17 +10,11 @@
 
 #include "scheduler/moves_parts.h"
 
-/* A run that may be taken back, or a tensor that is kept at the turn and how it would not be. */
-typedef struct Item { double price; uint32_t id, node; LsRelief way; } Item;    /* per byte */
+/* A run that may be taken back, or a tensor that is kept at the turn and how it would not be; what
+ * that adds to the cost, per byte. */
+typedef struct Item { double price; uint32_t id, node; LsRelief way; } Item;
 
-static int falling(const void *x, const void *y)
-{
-    const Item *a = x, *b = y;
-    return a->price != b->price ? (a->price > b->price ? -1 : 1)
-         : a->id < b->id ? -1 : a->id > b->id;
-}
-
-static int rising(const void *x, const void *y)
+static int by_price(const void *x, const void *y)
 {
     const Item *a = x, *b = y;
     return a->price != b->price ? (a->price < b->price ? -1 : 1)
@@ -35,7 +29,7 @@ static int64_t bytes_made(const LsProb *p, uint32_t node)
     return bytes;
 }
 
-/* Runs that can be taken back, those first that cost most per byte. */
+/* Runs that can be taken back, those first that spare most per byte. */
 static Item *find_extras(LsArena *arena, const LsMoves *m, uint32_t *n)
 {
     const LsTape *t = m->t;
@@ -45,9 +39,9 @@ static Item *find_extras(LsArena *arena, const LsMoves *m, uint32_t *n)
         uint32_t v = t->run[r].node;
         int64_t bytes = bytes_made(m->p, v);
         if (bytes > 0 && ls_moves_can_drop(m, r))
-            extra[(*n)++] = (Item){.price = m->p->cost[v] / (double)bytes, .id = r, .node = v};
+            extra[(*n)++] = (Item){.price = -m->p->cost[v] / (double)bytes, .id = r, .node = v};
     }
-    qsort(extra, *n, sizeof *extra, falling);
+    qsort(extra, *n, sizeof *extra, by_price);
     return extra;
 }
 
@@ -76,7 +70,7 @@ static Item *find_kept(LsArena *arena, LsMoves *m, uint32_t turn, uint32_t *n)
         if (cost >= 0)
             kept[(*n)++] = one;
     }
-    qsort(kept, *n, sizeof *kept, rising);
+    qsort(kept, *n, sizeof *kept, by_price);
     return kept;
 }
 

@@ -90,13 +90,13 @@ static bool get_offsets(Reader *r, const cJSON *o, const LsDagNode *n)
         return fail(r, "'offsets' does not name the outputs, each once");
     p->offset = ls_arena_grow(r->arena, p->offset, p->noffset, p->noffset + n->nout + 1u,
                               sizeof *p->offset, &r->offset_room);
-    for (uint32_t k = 0; k < n->nout && p->unplaced; k++)
-        p->offset[p->noffset++] = -1;
-    for (uint32_t k = 0; k < n->nout && !p->unplaced; k++) {
+    for (uint32_t k = 0; k < n->nout; k++) {
         char key[16];
+        int64_t *at = &p->offset[p->noffset++];
+        *at = -1;
         snprintf(key, sizeof key, "%" PRIu32, n->out[k]);
-        if (!get_int(cJSON_GetObjectItemCaseSensitive(list, key), INT64_MAX,
-                     &p->offset[p->noffset++]))
+        if (!p->unplaced
+            && !get_int(cJSON_GetObjectItemCaseSensitive(list, key), INT64_MAX, at))
             return fail(r, "no offset for tensor %s", key);
     }
     return true;

@@ -384,6 +384,23 @@ START_TEST(a_plan_written_and_read_is_the_same_plan)
 }
 END_TEST
 
+START_TEST(a_plan_has_all_places_or_none)
+{
+    static const char what[] = ", \"offsets\": {";
+    LsDag *g = dag_make(a, 9, 61);
+    LsPlan plan, back;
+    LsPlanReport r;
+    char why[300];
+    ck_assert(ls_plan(a, g, &QUICK(.least = true), &plan, &r));
+    char *text = text_of(print_plan, g, &plan, &r), *from = strstr(text, what);
+    ck_assert_ptr_nonnull(from);
+    char *past = strchr(from, '}') + 1;
+    memmove(from, past, strlen(past) + 1);              /* the first run has none, the others do */
+    ck_assert(!ls_plan_parse(a, g, text, &back, why, sizeof why));
+    ck_assert_msg(strstr(why, "offsets") != NULL, "%s", why);
+}
+END_TEST
+
 START_TEST(views_show_rows_peak_graph_curve_and_summary)
 {
     LsDag *g = dag_make(a, 9, 3);
@@ -413,6 +430,7 @@ int main(void)
         an_unknown_strategy_is_named_in_the_error,
         a_graph_without_nodes_has_an_empty_plan,
         a_plan_written_and_read_is_the_same_plan,
+        a_plan_has_all_places_or_none,
         views_show_rows_peak_graph_curve_and_summary,
     };
     TCase *tc = tcase_create("plan");
