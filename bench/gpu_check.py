@@ -3,7 +3,7 @@ import os
 import re
 
 import gpu_device
-from gpu_tools import find_tool, has_gpu
+from gpu_tools import HAVE_OWN, OWN, find_tool, has_gpu
 
 # Small members of each family, so that every kind of kernel runs: (network, batch, loss).
 SMALL = {
@@ -24,10 +24,13 @@ SMALL = {
 }
 QUICK = ["mlp", "unet", "resnet18", "gpt"]      # these first
 WAVE = 5                        # networks that are compiled together
-SANITIZED = ["mlp", "unet", "densenet", "gpt"]
+SANITIZED = [("mlp", "f32", "50%"), ("unet", "f32", "50%"), ("densenet", "f32", "50%"), ("gpt", "f32", "50%"),
+             ("resnet50", "tf32", OWN)]
 BUDGETS = ["none", "100%", "75%", "50%", "min"]
-NUMBERS = [("cpu", "f64", "none"), ("cpu", "f32", "none"), ("device", "f32", "none"), ("device", "tf32", "none")]
+NUMBERS = [("cpu", "f64", "none"), ("cpu", "f32", "none"), ("device", "f32", "none"), ("device", "tf32", "none"),
+           ("device", "tf32", OWN)]
 BUDGETED = [("device", "f32", b) for b in BUDGETS[1:]]
+PRECISIONS = [("f32", "none"), ("tf32", "none"), ("tf32", OWN)]
 # Of the loss, of the tensor that is farthest off and of the median tensor. Floats that round otherwise
 # turn a ReLU here and there, which moves all gradients before it: so much is no sign of anything.
 LIMITS = {"f32": (1e-3, 2e-2, 5e-3), "tf32": (2e-2, .5, .1)}
@@ -70,6 +73,8 @@ def build_all(s, nets, variants):
         spec, batch, loss = SMALL[net]
         onnx = s.model("check-" + net, spec, batch)
         for where, precision, budget in variants if onnx else []:
+            if budget == OWN and net not in HAVE_OWN:
+                continue
             name = f"check-{net}-{where}-{precision}-{budget.strip('%')}"
             keys.append((net, where, precision, budget))
             jobs.append(lambda onnx=onnx, name=name, w=where, p=precision, b=budget, l=loss:
@@ -101,20 +106,21 @@ def bits_of(path):
         return f.read()
 
 
-def numbers(s, net, precision, path, want, noise):
-    got, why = run_dump(s, path, f"{net}-{precision}", 1)
+def numbers(s, net, precision, budget, path, want, noise):
+    got, why = run_dump(s, path, f"{net}-{precision}-{budget}", 1)
+    words = precision if budget == "none" else f"{precision}, {budget} 1x1 convolutions"
     if got is None:
-        s.fail(f"{net} {precision}: {why}")
+        s.fail(f"{net} {words}: {why}")
         return
     found = compare(got, want)
-    s.record("numbers", net=net, precision=precision, loss=found["loss"], gradient=found["worst"],
+    s.record("numbers", net=net, precision=words, loss=found["loss"], gradient=found["worst"],
              median=found["median"], worst=found["name"], noise=noise["worst"])
     far = f"loss {found['loss']:.1e}, median {found['median']:.1e}, {found['name']} {found['worst']:.1e} from " \
           f"doubles; floats on the CPU: {noise['loss']:.1e}, {noise['median']:.1e}, {noise['worst']:.1e}"
     if not close(precision, found, noise):
-        s.fail(f"{net} {precision}: {far}")
+        s.fail(f"{net} {words}: {far}")
     else:
-        s.say(f"{net} {precision}: {far}")
+        s.say(f"{net} {words}: {far}")
 
 
 def reference(s, net, made):
@@ -134,10 +140,10 @@ def reference(s, net, made):
 def check_numbers(s, net, made):
     """The GPU against the CPU."""
     want, noise = reference(s, net, made)
-    for precision in ("f32", "tf32") if want else ():
-        path = made.get((net, "device", precision, "none"))
+    for precision, budget in PRECISIONS if want else ():
+        path = made.get((net, "device", precision, budget))
         if path is not None:
-            numbers(s, net, precision, path, want, noise)
+            numbers(s, net, precision, budget, path, want, noise)
 
 
 def check_budgets(s, net, made):
@@ -197,8 +203,8 @@ def sanitize_all(s, made, until):
     """Until so many seconds are left."""
     ours = filter_of(s) if has_gpu(s) and not s.o.dry_run else s.note("compute-sanitizer needs a GPU")
     for kind in ("memcheck", "racecheck", "synccheck") if ours is not None else ():
-        for net in SANITIZED:
-            path = made.get((net, "device", "f32", "50%")) or made.get((net, "device", "f32", "none"))
+        for net, precision, budget in SANITIZED:
+            path = made.get((net, "device", precision, budget)) or made.get((net, "device", precision, "none"))
             if path is not None and s.left() < until:
                 s.note(f"no time for {kind} of {net}")
             elif path is not None:

@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 
-from gpu_tools import NETS, median
+from gpu_tools import HAVE_OWN, NETS, OWN, median
 
 BATCHES = 4                     # in a file: at the end of an epoch a run waits for its last step
 
@@ -142,7 +142,7 @@ def measure(s, net, precision, budget, small, trainer, batch, compile_s):
     return row
 
 
-def profile(s, net, precision, trainer, batch):
+def profile(s, net, precision, trainer, batch, budget="none"):
     """The dearest steps of a trainer; ms of all of them, None after a failure."""
     path = trainer + ".profile.json"
     done = s.train(trainer, 6, data_file(s, net, batch), ["--profile", path], limit=90)
@@ -157,7 +157,7 @@ def profile(s, net, precision, trainer, batch):
     by_op = {}
     for r in rows:
         by_op[r["op"]] = by_op.get(r["op"], 0) + r["ns"]
-    s.record("profile", model=net, precision=precision, batch=batch, total_ms=total / 1e6,
+    s.record("profile", model=net, precision=precision, batch=batch, budget=budget, total_ms=total / 1e6,
              dearest=[[name, t / 1e6] for t, name in sorted(ns, reverse=True)[:12]],
              ops=sorted(([k, v / 1e6] for k, v in by_op.items()), key=lambda r: -r[1]),
              steps=[[r["name"], r["op"], r["ns"] / 1e6, r["elements"]] for r in rows])
@@ -204,6 +204,7 @@ def run_ours(s):
         for net in names(s):
             todo.append((net, precision, "none", False))
     todo += [(net, "tf32", "none", True) for net in names(s)]
+    todo += [(net, "tf32", OWN, small) for small in (False, True) for net in names(s) if net in HAVE_OWN]
     todo += [(net, "tf32", peaks[net, "tf32"] // 2, False) for net in names(s) if (net, "tf32") in peaks]
     for net in names(s):
         todo += [(net, "tf32", b, False) for b in budgets]
@@ -231,9 +232,11 @@ def run_ours(s):
             continue
         what = f"{net} {precision} {budget} b{batch}"
         row = s.guarded(what, measure, s, net, precision, budget, small, trainer, batch, done.seconds)
+        if row and budget == OWN and s.left() > 60:
+            s.guarded(what, profile, s, net, precision, trainer, batch, OWN)
         if row and budget == "none" and s.left() > 60:
             s.guarded(what, look_closer, s, net, precision, small, trainer, batch, row)
-        if budget != "none" and os.path.exists(trainer):
+        if budget not in ("none", OWN) and os.path.exists(trainer):
             os.remove(trainer)          # each holds its model's weights
 
 

@@ -27,6 +27,9 @@ NETS = {
             "tiny": "gpt --depth=2 --width=32 --heads=2 --context=32 --vocab=64"},
 }
 WHO = "eager,compile,graphs,jax"            # peers, by default
+# Stands where budgets do: none, but 1x1 convolutions by our own kernels. Networks that have many.
+OWN = "own"
+HAVE_OWN = ["resnet50", "densenet121", "densenet", "googlenet", "pspnet"]
 TITLES = {"resnet50": "ResNet-50", "densenet121": "DenseNet-121", "unet": "U-Net 572", "gpt": "GPT-2 124M"}
 
 # Programs with every kind of product, odd sizes among them: see Session.probe.
@@ -201,7 +204,9 @@ class Session:
             precision = "f32"
         argv = [self.lowerset, "compile", onnx, "-o", path, f"--target={target}",
                 f"--precision={precision}", f"--loss={loss}", *more]
-        if budget:
+        if budget == OWN and precision == "tf32":
+            argv.append("--own-convolutions")
+        elif budget and budget != OWN:
             argv.append(f"--budget={budget}")
         argv.append(f"--optimizer={optimizer or 'sgd:momentum=0.9'}")
         if lr:

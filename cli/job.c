@@ -5,6 +5,7 @@
 #include "codegen/alternative.h"
 #include "codegen/apply.h"
 #include "codegen/cuda/conv_fuse.h"
+#include "codegen/cuda/conv_within.h"
 #include "codegen/cuda/conv_plan.h"
 #include "codegen/cuda/epilogue.h"
 #include "codegen/cuda/moments.h"
@@ -55,10 +56,14 @@ static bool choose_target(LsJob *job)
         return false;
     job->target = (LsTarget){.kind = k == 1 ? LS_TARGET_CUDA : LS_TARGET_CPU,
                              .real_bytes = p == 1 ? 8 : 4, .tf32 = p == 2};
-    if (p != 2 || k == 1)
+    if (p == 2 && k != 1)
+        fprintf(stderr, "lowerset: --precision=tf32 is a way to multiply of NVIDIA GPUs (--target=cuda); "
+                "the CPU multiplies f32 whole\n");
+    else if (p != 2 && o->own_convolutions)
+        fprintf(stderr, "lowerset: --own-convolutions multiply on tensor cores: they want "
+                "--target=cuda --precision=tf32\n");
+    else
         return true;
-    fprintf(stderr, "lowerset: --precision=tf32 is a way to multiply of NVIDIA GPUs (--target=cuda); "
-            "the CPU multiplies f32 whole\n");
     return false;
 }
 
@@ -225,6 +230,8 @@ static bool build_graphs(LsJob *job)
         ls_cuda_epilogues(&job->cx, job->eval);
     }
     ls_join_moments(&job->cx, job->train, &job->target);
+    if (job->options->own_convolutions)
+        ls_conv_within(&job->cx, job->train, &job->target, &job->machine);
     ls_join_updates(&job->cx, job->train, &job->target);
     const Made made = made_for_hints(job);
     if (!job->options->store_gradients)

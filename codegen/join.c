@@ -34,18 +34,30 @@ static bool is_plain(const Join *j, LsNodeId n)
         && ls_joined_runs(g, n, 0, g->node[n.i].nin, axis, run) <= LS_JOINED_RUNS;
 }
 
-/* FUSED node n reads the concatenation v in one operand, and walks it so that it may read the parts
- * there. */
+/* The loop of a FUSED node, or of one within a convolution's kernel; NULL: the node has none. */
+static const LsFused *loop_of(const LsGraph *g, LsNodeId n)
+{
+    return g->node[n.i].op == LS_OP_CONV_FUSED ? g->node[n.i].attr.conv_fused.body : ls_body_of(g, n);
+}
+
+/* Operands of the loop. */
+static int loop_operands(const LsNode *n)
+{
+    return n->op == LS_OP_CONV_FUSED ? n->attr.conv_fused.nbody : n->nin;
+}
+
+/* Node n reads the concatenation v in one operand of its loop, and walks it so that it may read the
+ * parts there. */
 static bool takes_parts(const LsGraph *g, LsNodeId n, LsValueId v)
 {
-    const LsFused *f = ls_body_of(g, n);
+    const LsFused *f = loop_of(g, n);
     int at = -1;
     for (int k = 0; k < g->node[n.i].nin; k++) {
         if (ls_in(g, n, k).i == v.i && at >= 0)
             return false;
         at = ls_in(g, n, k).i == v.i ? k : at;
     }
-    if (f == NULL || !ls_shape_same(&f->space, ls_shape(g, v)) || (f->first > 0 && f->first == at))
+    if (f == NULL || at >= loop_operands(&g->node[n.i]) || !ls_shape_same(&f->space, ls_shape(g, v)) || (f->first > 0 && f->first == at))
         return false;
     return ls_innermost(&f->space, f->layout) == g->node[g->value[v.i].def.i].attr.axis.axis
         && (f->layout == g->value[v.i].layout || ls_layout_free(&f->space));
@@ -70,37 +82,51 @@ static void look_at_readers(Join *j)
     }
 }
 
-/* In place of operand `at` node n gets those of the concatenation `from`, behind its others, which
- * thereby have the same numbers however many there are: kernels share their texts. */
-static void read_parts(Join *j, LsNodeId n, int at, LsNodeId from)
+/* The loop with the parts as operands own, own + 1, ... in place of operand `at`. */
+static LsFused *loop_over_parts(const Join *j, const LsFused *body, int at, int own, int parts)
 {
-    LsGraph *g = j->g;
-    LsNode *node = &g->node[n.i];
-    int own = node->nin - 1, parts = g->node[from.i].nin;
     LsFused *f = ls_arena_alloc(j->cx->arena, 1, sizeof *f);
-    *f = *node->attr.fused.body;
+    *f = *body;
     f->joined = own;
     f->njoined = parts;
     f->first -= f->first > at;
     f->stmt = ls_arena_alloc(j->cx->arena, (size_t)f->nstmt, sizeof *f->stmt);
-    memcpy(f->stmt, node->attr.fused.body->stmt, (size_t)f->nstmt * sizeof *f->stmt);
+    memcpy(f->stmt, body->stmt, (size_t)f->nstmt * sizeof *f->stmt);
     for (int s = 0; s < f->nstmt; s++)
         for (int c = 0; c < f->stmt[s].narg; c++) {
             int old = ~f->stmt[s].arg[c];
             if (old >= at)
                 f->stmt[s].arg[c] = (int16_t)~(old == at ? own : old - 1);
         }
+    return f;
+}
+
+/* In place of operand `at` node n gets those of the concatenation `from`, behind the others of its
+ * loop, which thereby have the same numbers however many there are: kernels share their texts. */
+static void read_parts(Join *j, LsNodeId n, int at, LsNodeId from)
+{
+    LsGraph *g = j->g;
+    LsNode *node = &g->node[n.i];
+    int loop = loop_operands(node), own = loop - 1, parts = g->node[from.i].nin;
+    const LsFused *f = loop_over_parts(j, loop_of(g, n), at, own, parts);
     uint32_t to = g->noperand;
-    g->operand = ls_arena_grow(g->arena, g->operand, to, to + (uint32_t)(own + parts),
+    g->operand = ls_arena_grow(g->arena, g->operand, to, to + (uint32_t)(node->nin - 1 + parts),
                                sizeof *g->operand, &g->cap_operand);
-    for (int k = 0; k <= own; k++)
+    for (int k = 0; k < loop; k++)
         if (k != at)
             g->operand[g->noperand++] = ls_in(g, n, k);
     for (int k = 0; k < parts; k++)
         g->operand[g->noperand++] = ls_in(g, from, k);
+    for (int k = loop; k < node->nin; k++)
+        g->operand[g->noperand++] = ls_in(g, n, k);
     node->in = to;
-    node->nin = (uint16_t)(own + parts);
-    node->attr.fused.body = f;
+    node->nin = (uint16_t)(node->nin - 1 + parts);
+    if (node->op == LS_OP_CONV_FUSED) {
+        node->attr.conv_fused.body = f;
+        node->attr.conv_fused.nbody = own + parts;
+    } else {
+        node->attr.fused.body = f;
+    }
 }
 
 /* Where it reads one that goes; an alternative that cannot take parts goes, too. */

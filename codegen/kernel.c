@@ -11,7 +11,7 @@
 extern const LsEmitter ls_emitter_fused, ls_emitter_update, ls_emitter_move, ls_emitter_gather,
     ls_emitter_resize, ls_emitter_pool, ls_emitter_softmax, ls_emitter_norm, ls_emitter_loss,
     ls_emitter_matmul, ls_emitter_conv, ls_emitter_attention, ls_emitter_matmul_cuda,
-    ls_emitter_conv_cuda, ls_emitter_attention_cuda;
+    ls_emitter_conv_cuda, ls_emitter_attention_cuda, ls_emitter_conv_fused;
 
 static const LsEmitter *const cpu_emitter[LS_NKERNELS] = {
     [LS_K_FUSED] = &ls_emitter_fused,     [LS_K_UPDATE] = &ls_emitter_update,
@@ -26,11 +26,13 @@ static const LsEmitter *const cpu_emitter[LS_NKERNELS] = {
 static const LsEmitter *const cuda_emitter[LS_NKERNELS] = {
     [LS_K_MATMUL] = &ls_emitter_matmul_cuda, [LS_K_CONV] = &ls_emitter_conv_cuda,
     [LS_K_ATTENTION] = &ls_emitter_attention_cuda,
+    [LS_K_CONV_FUSED] = &ls_emitter_conv_fused,
 };
 
 const LsEmitter *ls_emitter_of(LsTargetKind target, LsKernelId id)
 {
-    bool other = id == LS_K_MATMUL || id == LS_K_CONV || id == LS_K_ATTENTION;
+    bool other = id == LS_K_MATMUL || id == LS_K_CONV || id == LS_K_ATTENTION
+                 || id == LS_K_CONV_FUSED;
     return target == LS_TARGET_CUDA && other ? cuda_emitter[id] : cpu_emitter[id];
 }
 
@@ -59,6 +61,9 @@ bool ls_kernel_inplace(const LsGraph *g, LsNodeId n, int out, int in)
     if (node->op == LS_OP_FUSED)        /* at a point it reads elements of other points, too */
         return ls_is_stored(&node->attr.fused.body->out[out])
             && ls_inset_of(node->attr.fused.body, in) == NULL;
+    if (node->op == LS_OP_CONV_FUSED)   /* other blocks read the rows, too */
+        return in > 0 && in < node->attr.conv_fused.nbody
+            && ls_is_stored(&node->attr.conv_fused.body->out[out]);
     return out == 0 && in < 8 && inplace_operands((LsOpCode)node->op) >> in & 1;
 }
 
@@ -119,8 +124,10 @@ static int argument_count(const LsKernelText *k)
 
 void ls_emit_part(const LsKernelText *k, const LsGrid *part)
 {
-    ls_emit_line(k->e, "LS_PART(%s_%s, %d, %d, %d)", k->name, part->suffix, argument_count(k),
-                 part->x, part->y);
+    const char *together = k->together > 0
+        ? ls_arena_printf(k->g->arena, ", %d", k->together) : "";
+    ls_emit_line(k->e, "LS_PART(%s_%s, %d, %d, %d%s)", k->name, part->suffix, argument_count(k),
+                 part->x, part->y, together);
     ls_emit_line(k->e, "{");
     ls_emit_line(k->e, "LS_UNITS;");
 }

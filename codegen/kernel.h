@@ -38,6 +38,7 @@ typedef struct LsKernelText {   /* what an emitter is given */
     LsNodeId n;
     const char *name;           /* of the kernel function, e.g. "k17" */
     const LsTarget *target;
+    int together;               /* blocks that a multiprocessor is to have registers for; 0: any */
     bool whole;                 /* FUSED: it has no workspace, so no sum is cut into pieces */
 } LsKernelText;
 

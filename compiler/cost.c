@@ -53,6 +53,35 @@ static double body_flops(const LsFused *body)
     return flops * (double)ls_count(&body->space);
 }
 
+static double padded(double n, int lanes)
+{
+    int64_t k = ((int64_t)n + lanes - 1) / lanes;
+    return (double)(k * lanes);
+}
+
+/* rows x depth times depth x cols. A tile's start takes as long as `lanes` more steps of depth. */
+static double product_flops(double rows, double cols, double depth, int lanes)
+{
+    return 2 * rows * padded(cols, lanes) * (depth + lanes);
+}
+
+typedef struct Matrices { double rows, cols, depth; } Matrices;
+
+static Matrices conv_fused_size(const LsGraph *g, LsNodeId n)
+{
+    const LsConvFusedAttr *at = &g->node[n.i].attr.conv_fused;
+    const LsShape *x = ls_in_shape(g, n, at->nbody), *w = ls_in_shape(g, n, at->nbody + 1);
+    double depth = (double)x->dim[1];
+    return (Matrices){(double)ls_count(x) / depth, (double)w->dim[at->data], depth};
+}
+
+/* What is done to the elements of the product is little beside it. */
+static double conv_fused_flops(const LsGraph *g, LsNodeId n)
+{
+    const Matrices m = conv_fused_size(g, n);
+    return 2 * m.rows * m.cols * m.depth;
+}
+
 double ls_node_flops(const LsGraph *g, LsNodeId n)
 {
     const LsNode *node = &g->node[n.i];
@@ -62,6 +91,8 @@ double ls_node_flops(const LsGraph *g, LsNodeId n)
         return body_flops(node->attr.fused.body);
     if (row->kernel == LS_K_MAP || row->kernel == LS_K_REDUCE)
         return pointwise_flops(g, n);
+    if (row->kernel == LS_K_CONV_FUSED)
+        return conv_fused_flops(g, n);
     if (row->flops != NULL)
         return row->flops(g, n);
     for (int k = 0; k < node->nin; k++)
@@ -150,6 +181,7 @@ static LsCostClass class_of(const LsNode *node, LsCostWay way)
     LsOpCode op = node->op;
     switch (ls_op[op]->kernel) {
     case LS_K_CONV: return conv_class(op, way);
+    case LS_K_CONV_FUSED: return LS_COST_CONV_FUSED;
     case LS_K_MATMUL: return LS_COST_MATMUL;
     case LS_K_ATTENTION: return op == LS_OP_ATTENTION ? LS_COST_ATTENTION : LS_COST_ATTENTION_GRAD;
     case LS_K_MAP: return is_slow(op) ? LS_COST_MAP_MATH : LS_COST_MAP;
@@ -171,18 +203,6 @@ static LsCostClass class_of(const LsNode *node, LsCostWay way)
 }
 
 /* ---- products: what is computed, padding included ---- */
-static double padded(double n, int lanes)
-{
-    int64_t k = ((int64_t)n + lanes - 1) / lanes;
-    return (double)(k * lanes);
-}
-
-/* rows x depth times depth x cols. A tile's start takes as long as `lanes` more steps of depth. */
-static double product_flops(double rows, double cols, double depth, int lanes)
-{
-    return 2 * rows * padded(cols, lanes) * (depth + lanes);
-}
-
 /* What a direct convolution does beside multiplying, as operations that take as long: it copies the
  * places that its rows consist of, run by run, unless the source is that matrix itself, and the
  * weights (its weight gradient: dY) into panels. These three were measured; runtime/ls_conv.h and
@@ -282,6 +302,12 @@ static void matmul_work(const LsGraph *g, LsNodeId n, int lanes, LsWork *w)
     w->flops = product_flops(rows, cols, depth, lanes) + (c ? w->flops : 0);
 }
 
+static void conv_fused_work(const LsGraph *g, LsNodeId n, int lanes, LsWork *w)
+{
+    const Matrices m = conv_fused_size(g, n);
+    w->flops = product_flops(m.rows, m.cols, m.depth, lanes);
+}
+
 LsWork ls_node_work(const LsGraph *g, LsNodeId n, const LsMachine *m, LsCostWay way, int real_bytes)
 {
     const LsNode *node = &g->node[n.i];
@@ -300,6 +326,8 @@ LsWork ls_node_work(const LsGraph *g, LsNodeId n, const LsMachine *m, LsCostWay 
         winograd_work(g, n, real_bytes, &w);
     else if (kernel == LS_K_CONV && way != LS_WAY_DEPTHWISE)
         direct_work(g, n, m, lanes, way, &w);
+    else if (kernel == LS_K_CONV_FUSED)
+        conv_fused_work(g, n, lanes, &w);
     else if (kernel == LS_K_MATMUL || (kernel == LS_K_UPDATE && node->computed != NULL))
         matmul_work(g, n, lanes, &w);
     return w;

@@ -139,12 +139,17 @@ typedef struct {                /* updates: ops/loss.def */
 } LsUpdateAttr;
 typedef struct LsFused LsFused;                             /* compiler/fuse.h */
 typedef struct { const LsFused *body; } LsFusedAttr;
+/* CONV_FUSED (codegen/cuda/conv_within.h): what is done to the product, which is operand 0 of the
+ * body's nbody; data: it is a data gradient, by the weights' rows instead of their columns; tiles: of
+ * rows, that a block does one behind the other. */
+typedef struct { const LsFused *body; int nbody; bool data; int64_t tiles; } LsConvFusedAttr;
 
 typedef union LsAttr {
     LsWindowAttr window; LsReduceAttr reduce; LsAxisAttr axis; LsPermAttr perm; LsShapeAttr shape;
     LsSliceAttr slice; LsGatherAttr gather; LsPadAttr pad; LsResizeAttr resize; LsGemmAttr gemm;
     LsScalarAttr scalar; LsAttentionAttr attention;
-    LsNormAttr norm; LsLossAttr loss; LsUpdateAttr update; LsFusedAttr fused; LsType cast;
+    LsNormAttr norm; LsLossAttr loss; LsUpdateAttr update; LsFusedAttr fused;
+    LsConvFusedAttr conv_fused; LsType cast;
 } LsAttr;
 
 typedef enum { LS_FORWARD, LS_BACKWARD, LS_UPDATE } LsPhase;

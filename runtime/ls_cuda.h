@@ -46,8 +46,8 @@ typedef unsigned long uintptr_t;
 #define LS_UNROLL _Pragma("unroll")
 #define LS_ROLLED _Pragma("unroll 1")   /* runs once a block: not worth its time in the compiler */
 #define LS_SHARED(type, name, dims) __shared__ LS_ALIGNED(16) type name dims
-#define LS_ENTRY(name, narg, x, y)                                                                 \
-    extern "C" __global__ __launch_bounds__((x) * (y)) void name(                                  \
+#define LS_ENTRY(name, narg, x, y, together)                                                       \
+    extern "C" __global__ __launch_bounds__((x) * (y), together) void name(                        \
         const LsRun *run, const __grid_constant__ struct name##_args args)                         \
     {                                                                                              \
         name##_unit(run, args.at, x, y);                                                           \
@@ -56,11 +56,13 @@ typedef unsigned long uintptr_t;
 
 /* ---- parts ----
  * The kernel's parameters: the device's LsRun, and the arguments by value, as one struct. Its body
- * is a function of its own, which knows x and y as constants once it is part of the kernel. */
-#define LS_PART(name, narg, x, y)                                                                  \
+ * is a function of its own, which knows x and y as constants once it is part of the kernel. Behind y
+ * may stand how many blocks a multiprocessor is to have registers for. */
+#define LS_PART(name, narg, ...) LS_PART_OF(name, narg, __VA_ARGS__, 0, 0)
+#define LS_PART_OF(name, narg, x, y, together, ...)                                                \
     struct name##_args { void *at[narg]; };                                                        \
     LS_FN void name##_unit(const LsRun *run, void *const *ls_at, const int ls_x, const int ls_y);  \
-    LS_ENTRY(name, narg, x, y)                                                                     \
+    LS_ENTRY(name, narg, x, y, together)                                                           \
     LS_FN void name##_unit(const LsRun *run, void *const *ls_at, const int ls_x, const int ls_y)
 #define LS_UNITS                                                                                   \
     const int64_t lo = blockIdx.x, hi = lo + 1;                                                    \
@@ -418,6 +420,7 @@ LS_TRANSPOSE(64)
 
 #ifndef LS_F64
 #include "ls_cuda_mma.h"
+#include "ls_cuda_tile.h"
 #endif
 
 #endif

@@ -51,6 +51,7 @@ typedef struct Array { void *p; int64_t block; } Array;
 static struct {
     Thread thread[THREADS];
     int count, self;            /* threads of a block; the one that runs */
+    bool exact_factors;
     unsigned order;
     uint64_t random;
     int turn[THREADS];          /* threads in the order in which they run */
@@ -96,6 +97,8 @@ static void fail(int a, const char *and, int b)
                  ex.block, where(a, one, sizeof one), and,
                  b < 0 ? "" : where(b, other, sizeof other));
 }
+
+void exec_exact_factors(void) { ex.exact_factors = true; }
 
 const char *exec_error(void)
 {
@@ -244,7 +247,7 @@ static bool is_tf32(float x)
 {
     uint32_t bits;
     memcpy(&bits, &x, sizeof bits);
-    return bits % (1 << 13) == 0;
+    return ex.exact_factors || bits % (1 << 13) == 0;
 }
 
 /* The product of the warp whose first thread is w. An element (r, c) of a factor or a sum is a number

@@ -38,6 +38,8 @@ extern const ExecNow *exec_now; /* of the thread that runs */
 void exec_order(unsigned seed);
 /* Runs the part on a grid of `units` blocks. After an error nothing runs. */
 void exec_launch(const ExecPart *part, int64_t units, const struct LsRun *run, void *const arg[]);
+/* Factors of products may be any floats: the text was compiled with LS_EXACT_FACTORS. */
+void exec_exact_factors(void);
 /* The first error since the last call, or NULL: "k3_part: block 2: thread (5, 0) ...". */
 const char *exec_error(void);
 
@@ -76,7 +78,7 @@ void exec_trap(int line);
 #define LS_SHARED(type, name, dims)                                                                \
     static type name dims __attribute__((aligned(16)));                                            \
     exec_shared(name, sizeof name)
-#define LS_ENTRY(name, narg, x, y)                                                                 \
+#define LS_ENTRY(name, narg, x, y, together)                                                                 \
     static const ExecPart name = {#name, narg, x, y, name##_unit};                                 \
     static const ExecPart *const p_##name __attribute__((unused)) = &name;  /* as host texts say */
 #define ls_cuda_launch(run, part, units, arg) exec_launch(part, units, run, arg)

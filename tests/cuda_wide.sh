@@ -11,12 +11,14 @@ trap 'rm -rf "$OUT"' EXIT
 export XDG_CONFIG_HOME=$OUT/config XDG_CACHE_HOME=$OUT/cache
 wrong=0
 
-# compiled NAME MODEL-OPTIONS...: NAME.ptx
+# compiled NAME MODEL-OPTIONS... [-- COMPILE-OPTIONS...]: NAME.ptx
 compiled() {
-    name=$1
+    name=$1 model=
     shift
-    "$BUILD/lowerset" model "$@" -o "$OUT/$name.onnx" >/dev/null
-    "$BUILD/lowerset" compile "$OUT/$name.onnx" --target=cuda --arch=90a --no-epilogues -q -S --plan-effort=1 \
+    while [ $# -gt 0 ] && [ "$1" != -- ]; do model="$model $1"; shift; done
+    [ $# = 0 ] || shift
+    "$BUILD/lowerset" model $model -o "$OUT/$name.onnx" >/dev/null
+    "$BUILD/lowerset" compile "$OUT/$name.onnx" "$@" --target=cuda --arch=90a --no-epilogues -q -S --plan-effort=1 \
         -o "$OUT/$name.c"
     "$NVCC" -ptx -arch=sm_90a -fmad=false -I"$SOURCE/runtime" "$OUT/$name.cu" -o "$OUT/$name.ptx"
 }
@@ -44,6 +46,9 @@ for kernel in relu maxpool norm_dx; do wide resnet $kernel 0 0; done
 for kernel in reducemean norm_dot; do wide resnet $kernel 0 16; done     # their sums one by one; a pool's gradient
 wide resnet moments 4 16                # the first of each channel once more
 wide resnet xent_grad 4 1               # the loss, the label once more
+compiled within resnet50 --batch=2 --size=64 --width=16 --classes=12 -- --precision=tf32 --own-convolutions
+wide within conv_fused 0 0
+wide within conv_dx_fused 0 0
 compiled googlenet googlenet --batch=1 --size=64 --classes=12
 wide googlenet max_pool_grad 0 0
 compiled gpt gpt --depth=1 --heads=2 --width=32 --context=16 --vocab=64 --batch=2

@@ -40,5 +40,8 @@ __attribute__((constructor)) static void plug_in(void)
     fake_cudart.kernel = kernel;
     fake_cudart.nkernel = NPART;
     fake_cudart.lazy = mode != NULL && mode[0] == 'l';
+#ifdef LS_EXACT_FACTORS
+    exec_exact_factors();
+#endif
     exec_order(order != NULL ? (unsigned)atoi(order) : 0);
 }

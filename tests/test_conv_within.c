@@ -1,0 +1,281 @@
+/* tests/test_conv_within.c -- convolutions of one tap with what reads them in one kernel, as GPUs have
+ * them: against sums in double, by the executor, over ragged sizes. */
+#include "codegen/cuda/conv_within.h"
+#include "tests/kernel_rig.h"
+#include "tests/suite.h"
+
+/* The factors are multiples of 1/64, which TF32 holds: only the order of sums is left. */
+static LsValueId factor(Rig *r, LsShape s)
+{
+    LsValueId v = rig_operand(r, LS_REAL, LS_LAST, s);
+    for (int64_t i = 0; i < ls_count(&s); i++)
+        rig_set(r, v, i, floor(rig_get(r, v, i) * 64) / 64);
+    return v;
+}
+
+typedef struct Size { int64_t n, h, w, columns, depth, tiles; } Size;
+
+static const Size sizes[] = {
+    {1, 1, 1, 4, 4, 1},         /* one row */
+    {2, 9, 8, 36, 20, 1},       /* a tile and a bit */
+    {1, 16, 16, 64, 16, 1},     /* whole tiles, the narrow ones */
+    {3, 11, 9, 132, 36, 2},     /* two across, blocks of two */
+    {2, 20, 20, 128, 8, 3},     /* the last block has one */
+    {1, 10, 13, 256, 40, 1},
+    {1, 33, 5, 192, 12, 1},     /* three narrow ones */
+};
+enum { NSIZES = sizeof sizes / sizeof *sizes };
+
+/* x, w and the shape of the product; the node's operands `more` stand before them. */
+static LsNodeId node(Rig *r, const Size *s, const LsFused *f, int nbody, LsValueId in[], int nout,
+                     bool data)
+{
+    in[nbody] = factor(r, SHAPE(s->n, s->depth, s->h, s->w));
+    in[nbody + 1] = factor(r, data ? SHAPE(s->depth, s->columns, 1, 1)
+                                   : SHAPE(s->columns, s->depth, 1, 1));
+    LsAttr at = {.conv_fused = {f, nbody, data, s->tiles}};
+    return rig_node(r, LS_OP_CONV_FUSED, (size_t)nbody + 2, in, nout, &at);
+}
+
+static LsFused *body(Rig *r, const Size *s, int nstmt, const LsStmt stmt[], int nout,
+                     const LsFusedOut out[])
+{
+    LsFused *f = ls_arena_alloc(r->cx.arena, 1, sizeof *f);
+    *f = (LsFused){.space = SHAPE(s->n, s->columns, s->h, s->w), .layout = LS_LAST, .axes = 13,
+                   .nstmt = nstmt};
+    f->stmt = ls_arena_alloc(r->cx.arena, (size_t)nstmt, sizeof *f->stmt);
+    f->out = ls_arena_alloc(r->cx.arena, (size_t)nout, sizeof *f->out);
+    memcpy(f->stmt, stmt, (size_t)nstmt * sizeof *stmt);
+    memcpy(f->out, out, (size_t)nout * sizeof *out);
+    return f;
+}
+
+/* The product at image n, column m, place p. */
+static double product_at(const Rig *r, const Size *s, LsNodeId n, int64_t image, int64_t m, int64_t p)
+{
+    const LsConvFusedAttr *at = &r->g->node[n.i].attr.conv_fused;
+    LsValueId x = ls_in(r->g, n, at->nbody), w = ls_in(r->g, n, at->nbody + 1);
+    double sum = 0;
+    for (int64_t c = 0; c < s->depth; c++)
+        sum += rig_get(r, x, (image * s->depth + c) * s->h * s->w + p)
+            * rig_get(r, w, at->data ? c * s->columns + m : m * s->depth + c);
+    return sum;
+}
+
+/* ---- a batch norm's statistics ---- */
+static LsNodeId moments(Rig *r, const Size *s, bool data)
+{
+    const LsStmt same = {.op = LS_OP_CAST, .narg = 1, .arg = {~0}};
+    const LsFusedOut out[] = {{.stmt = 0},
+                              {.reduce = true, .combine = LS_SUM, .mean = true},
+                              {.reduce = true, .combine = LS_SUM, .variance = true}};
+    LsValueId in[3] = {{0}};
+    LsNodeId n = node(r, s, body(r, s, 1, &same, 3, out), 1, in, 3, data);
+    rig_result(r, n, 0, LS_REAL, LS_LAST, SHAPE(s->n, s->columns, s->h, s->w));
+    rig_result(r, n, 1, LS_REAL, LS_LAST, SHAPE(1, s->columns, 1, 1));
+    rig_result(r, n, 2, LS_REAL, LS_LAST, SHAPE(1, s->columns, 1, 1));
+    return n;
+}
+
+static void check_moments(const Rig *r, const Size *s, LsNodeId n)
+{
+    int64_t places = s->h * s->w;
+    for (int64_t m = 0; m < s->columns; m++) {
+        double sum = 0, square = 0, count = (double)(s->n * places);
+        for (int64_t i = 0; i < s->n * places; i++) {
+            double v = product_at(r, s, n, i / places, m, i % places);
+            rig_close_to(r, ls_out(r->g, n, 0), (i / places * s->columns + m) * places + i % places,
+                         v, 1e-6);
+            sum += v;
+            square += v * v;
+        }
+        rig_close_to(r, ls_out(r->g, n, 1), m, sum / count, 1e-6);
+        rig_close_to(r, ls_out(r->g, n, 2), m, square / count - sum / count * sum / count, 2e-6);
+    }
+}
+
+START_TEST(the_product_its_mean_and_its_variance)
+{
+    Rig r;
+    LsNodeId n[2 * NSIZES];
+    rig_open(&r, 4);
+    r.cuda = r.target.tf32 = true;
+    for (int i = 0; i < 2 * NSIZES; i++)
+        n[i] = moments(&r, &sizes[i / 2], i % 2);
+    rig_run(&r);
+    for (int i = 0; i < 2 * NSIZES; i++)
+        check_moments(&r, &sizes[i / 2], n[i]);
+    rig_close(&r);
+}
+END_TEST
+
+/* Channels whose mean is many deviations away: squares are about the mean, not about 0. */
+START_TEST(a_variance_far_from_zero)
+{
+    const Size s = {4, 16, 16, 32, 4, 2};
+    Rig r;
+    rig_open(&r, 4);
+    r.cuda = r.target.tf32 = true;
+    LsNodeId n = moments(&r, &s, false);
+    LsValueId x = ls_in(r.g, n, 1), w = ls_in(r.g, n, 2);
+    for (int64_t i = 0; i < s.n * 4 * 256; i++)         /* channel 0 is 1 */
+        rig_set(&r, x, i, i / 256 % 4 == 0 ? 1 : floor(rig_random(&r) * 64) / 64);
+    for (int64_t i = 0; i < s.columns * 4; i++)         /* and weighs 500, about 900 deviations */
+        rig_set(&r, w, i, i % 4 == 0 ? 512 : floor(rig_random(&r) * 64) / 64);
+    rig_run(&r);
+    for (int64_t m = 0; m < s.columns; m++) {
+        double sum = 0, square = 0, count = 1024;
+        for (int64_t i = 0; i < 1024; i++)
+            sum += product_at(&r, &s, n, i / 256, m, i % 256) / count;
+        for (int64_t i = 0; i < 1024; i++)
+            square += pow(product_at(&r, &s, n, i / 256, m, i % 256) - sum, 2) / count;
+        double got = rig_get(&r, ls_out(r.g, n, 2), m);
+        ck_assert_msg(fabs(got - square) <= 3e-3 * square + 1e-9, "%" PRId64 ": %g, not %g", m, got,
+                      square);
+    }
+    rig_close(&r);
+}
+END_TEST
+
+/* ---- the backward part of a residual block ---- */
+/* product, other, z, x, per -> g = (product + other) where z > 0, stored; sums of g and g (x - per). */
+static LsNodeId residual(Rig *r, const Size *s, bool data, bool stored)
+{
+    const LsStmt stmt[] = {
+        {.op = LS_OP_ADD, .narg = 2, .arg = {~1, ~0}},
+        {.op = LS_OP_RELU_GRAD, .narg = 2, .arg = {0, ~2}},
+        {.op = LS_OP_SUB, .narg = 2, .arg = {~3, ~4}},
+        {.op = LS_OP_MUL, .narg = 2, .arg = {1, 2}},
+    };
+    const LsFusedOut out[] = {{.stmt = 1, .reduce = true, .combine = LS_SUM},
+                              {.stmt = 3, .reduce = true, .combine = LS_SUM, .mean = true},
+                              {.stmt = 1}};
+    const LsShape all = SHAPE(s->n, s->columns, s->h, s->w), channels = SHAPE(1, s->columns, 1, 1);
+    LsValueId in[7] = {{0}};
+    for (int k = 1; k < 4; k++)
+        in[k] = rig_operand(r, LS_REAL, LS_LAST, all);
+    in[4] = rig_operand(r, LS_REAL, LS_LAST, channels);
+    LsNodeId n = node(r, s, body(r, s, 4, stmt, 3, out), 5, in, 2 + stored, data);
+    rig_result(r, n, 0, LS_REAL, LS_LAST, channels);
+    rig_result(r, n, 1, LS_REAL, LS_LAST, channels);
+    if (stored)
+        rig_result(r, n, 2, LS_REAL, LS_LAST, all);
+    return n;
+}
+
+static void check_residual(const Rig *r, const Size *s, LsNodeId n)
+{
+    int64_t places = s->h * s->w, count = s->n * places;
+    for (int64_t m = 0; m < s->columns; m++) {
+        double sum = 0, dot = 0;
+        for (int64_t i = 0; i < count; i++) {
+            int64_t at = (i / places * s->columns + m) * places + i % places;
+            double v = product_at(r, s, n, i / places, m, i % places)
+                + rig_get(r, ls_in(r->g, n, 1), at);
+            v = rig_get(r, ls_in(r->g, n, 2), at) > 0 ? v : 0;
+            sum += v;
+            dot += v * (rig_get(r, ls_in(r->g, n, 3), at) - rig_get(r, ls_in(r->g, n, 4), m));
+            if (r->g->node[n.i].nout == 3)
+                rig_close_to(r, ls_out(r->g, n, 2), at, v, 1e-6);
+        }
+        rig_close_to(r, ls_out(r->g, n, 0), m, sum, 1e-5);        /* hundreds that cancel */
+        rig_close_to(r, ls_out(r->g, n, 1), m, dot / (double)count, 3e-6);
+    }
+}
+
+START_TEST(sums_with_other_operands_stored_in_place_or_not)
+{
+    Rig r;
+    LsNodeId n[2 * NSIZES];
+    rig_open(&r, 4);
+    r.cuda = r.target.tf32 = true;
+    for (int i = 0; i < 2 * NSIZES; i++)
+        n[i] = residual(&r, &sizes[i / 2], i % 2 == 0, i / 2 % 2);
+    ck_assert(ls_kernel_inplace(r.g, n[2], 2, 1) && !ls_kernel_inplace(r.g, n[2], 0, 1));
+    ck_assert(!ls_kernel_inplace(r.g, moments(&r, &(Size){1, 2, 2, 8, 8, 1}, false), 0, 1));
+    rig_run(&r);
+    for (int i = 0; i < 2 * NSIZES; i++)
+        check_residual(&r, &sizes[i / 2], n[i]);
+    rig_close(&r);
+}
+END_TEST
+
+/* ---- parts of channels ---- */
+/* product and a joined operand, in three parts, -> their sum: the first columns, the others, and all of
+ * a column. */
+static LsNodeId parts(Rig *r, const Size *s, bool data)
+{
+    const int64_t length = s->columns / 12 * 4, cut = s->columns / 8 * 4;
+    const LsStmt sum = {.op = LS_OP_ADD, .narg = 2, .arg = {~0, ~1}};
+    const LsFusedOut out[] = {{.length = cut}, {.from = cut, .length = s->columns - cut},
+                              {.reduce = true, .combine = LS_SUM}};
+    LsFused *f = body(r, s, 1, &sum, 3, out);
+    LsValueId in[6] = {{0}};
+    f->split = 1;
+    f->joined = 1;
+    f->njoined = 3;
+    for (int k = 0; k < 3; k++)
+        in[1 + k] = rig_operand(r, LS_REAL, LS_LAST,
+                                SHAPE(s->n, k < 2 ? length : s->columns - 2 * length, s->h, s->w));
+    LsNodeId n = node(r, s, f, 4, in, 3, data);
+    rig_result(r, n, 0, LS_REAL, LS_LAST, SHAPE(s->n, cut, s->h, s->w));
+    rig_result(r, n, 1, LS_REAL, LS_LAST, SHAPE(s->n, s->columns - cut, s->h, s->w));
+    rig_result(r, n, 2, LS_REAL, LS_LAST, SHAPE(1, s->columns, 1, 1));
+    return n;
+}
+
+/* Element (image, m, p) of neighbours, operands or results, each with some of the channels. */
+static double element(const Rig *r, const LsValueId *v, const Size *s, int64_t image, int64_t m,
+                      int64_t p)
+{
+    int64_t channels;
+    while (m >= (channels = ls_shape(r->g, *v)->dim[1]))
+        m -= channels, v++;
+    return rig_get(r, *v, (image * channels + m) * s->h * s->w + p);
+}
+
+static void check_parts(const Rig *r, const Size *s, LsNodeId n)
+{
+    const LsValueId joined[] = {ls_in(r->g, n, 1), ls_in(r->g, n, 2), ls_in(r->g, n, 3)};
+    const LsValueId part[] = {ls_out(r->g, n, 0), ls_out(r->g, n, 1)};
+    int64_t places = s->h * s->w;
+    for (int64_t m = 0; m < s->columns; m++) {
+        double sum = 0;
+        for (int64_t i = 0; i < s->n * places; i++) {
+            double want = product_at(r, s, n, i / places, m, i % places)
+                + element(r, joined, s, i / places, m, i % places);
+            double got = element(r, part, s, i / places, m, i % places);
+            ck_assert_msg(fabs(got - want) <= 1e-6 * fmax(1, fabs(want)), "%g, not %g", got, want);
+            sum += want;
+        }
+        rig_close_to(r, ls_out(r->g, n, 2), m, sum, 1e-5);
+    }
+}
+
+START_TEST(operands_and_results_in_parts)
+{
+    Rig r;
+    LsNodeId n[2 * NSIZES];
+    rig_open(&r, 4);
+    r.cuda = r.target.tf32 = true;
+    for (int i = 0; i < 2 * NSIZES; i++)
+        if (sizes[i / 2].columns >= 12)
+            n[i] = parts(&r, &sizes[i / 2], i % 2 == 0);
+    rig_run(&r);
+    for (int i = 0; i < 2 * NSIZES; i++)
+        if (sizes[i / 2].columns >= 12)
+            check_parts(&r, &sizes[i / 2], n[i]);
+    rig_close(&r);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("conv_within");
+    tcase_set_timeout(tc, 120);
+    tcase_add_test(tc, the_product_its_mean_and_its_variance);
+    tcase_add_test(tc, a_variance_far_from_zero);
+    tcase_add_test(tc, sums_with_other_operands_stored_in_place_or_not);
+    tcase_add_test(tc, operands_and_results_in_parts);
+    return run_tests("conv_within", tc);
+}
