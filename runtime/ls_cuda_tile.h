@@ -19,10 +19,35 @@ enum { LS_TILE_ROWS = 128, LS_TILE_DEPTH = 16, LS_TILE_THREADS = 256 };
 
 LS_FN int ls_tile_me(void) { return (int)threadIdx.y * 32 + (int)threadIdx.x; }
 
-/* Where in a buffer step k of a line is. */
-LS_FN int ls_tile_place(int line, int k)
+LS_FN void ls_tile_get2(real to[2], const real *from)
 {
-    return line * LS_TILE_DEPTH + ((k / 4) ^ (line / 2 & 3)) * 4 + k % 4;
+#ifdef __CUDACC__
+    const float2 v = *(const float2 *)from;
+    to[0] = v.x, to[1] = v.y;
+#else
+    to[0] = from[0], to[1] = from[1];
+#endif
+}
+
+LS_FN void ls_tile_put2(real *to, real a, real b)
+{
+#ifdef __CUDACC__
+    *(float2 *)to = make_float2(a, b);
+#else
+    to[0] = a, to[1] = b;
+#endif
+}
+
+/* Where in a buffer four q of a line is, of rows and of columns: such that lanes that write or read
+ * together do not meet in a bank. Of columns the steps lie in order; of rows the even ones of each eight
+ * before the odd ones. */
+LS_FN int ls_tile_row_place(int line, int q)
+{
+    return line * LS_TILE_DEPTH + (q ^ (line / 2 & 3)) * 4;
+}
+LS_FN int ls_tile_column_place(int line, int q)
+{
+    return line * LS_TILE_DEPTH + (q ^ (line / 2 % 2 * 2 + line / 4 % 2)) * 4;
 }
 
 /* Which line of the buffer has column c of the tile, and the reverse. */
@@ -42,9 +67,8 @@ LS_FN void ls_tile_get(real *four, const real *x, bool there)
         ls_get4(four, x);
 }
 
-/* Four f of a step, along a row: its line, and where in the step it begins. */
+/* The line of four f of a step, which is four f / 8 % 4 of it. */
 LS_FN int ls_tile_f_line(int f) { return f % 8 + f / 32 * 8; }
-LS_FN int ls_tile_f_step(int f) { return f / 8 % 4 * 4; }
 
 /* Rows of `depth` numbers, of which there are `have`; columns: the lines are the tile's columns. */
 LS_FN void ls_tile_fetch(real *four, const real *x, int have, int k, int depth, int lines,
@@ -52,18 +76,30 @@ LS_FN void ls_tile_fetch(real *four, const real *x, int have, int k, int depth, 
 {
     LS_UNROLL for (int q = 0; q < lines / 64; q++) {
         const int f = q * LS_TILE_THREADS + ls_tile_me(), line = ls_tile_f_line(f);
-        const int row = columns ? ls_tile_column(line) : line, at = k + ls_tile_f_step(f);
+        const int row = columns ? ls_tile_column(line) : line, at = k + f / 8 % 4 * 4;
         ls_tile_get(four + 4 * q, x + row * depth + at, row < have && at < depth);
     }
 }
 
-LS_FN void ls_tile_keep(real *buffer, const real *four, int lines)
+LS_FN void ls_tile_keep_rows(real *buffer, const real *four)
+{
+    LS_UNROLL for (int q = 0; q < LS_TILE_ROWS / 64; q++) {
+        const int f = q * LS_TILE_THREADS + ls_tile_me();
+        const int line = ls_tile_f_line(f), eight = f / 16 % 2 * 2, half = f / 8 % 2 * 2;
+        real v[4];
+        LS_UNROLL for (int l = 0; l < 4; l++) v[l] = ls_tf32(four[4 * q + l]);
+        ls_tile_put2(buffer + ls_tile_row_place(line, eight) + half, v[0], v[2]);
+        ls_tile_put2(buffer + ls_tile_row_place(line, eight + 1) + half, v[1], v[3]);
+    }
+}
+
+LS_FN void ls_tile_keep_columns(real *buffer, const real *four, int lines)
 {
     LS_UNROLL for (int q = 0; q < lines / 64; q++) {
         const int f = q * LS_TILE_THREADS + ls_tile_me();
         real v[4];
         LS_UNROLL for (int l = 0; l < 4; l++) v[l] = ls_tf32(four[4 * q + l]);
-        ls_put4(buffer + ls_tile_place(ls_tile_f_line(f), ls_tile_f_step(f)), v);
+        ls_put4(buffer + ls_tile_column_place(ls_tile_f_line(f), f / 8 % 4), v);
     }
 }
 
@@ -83,26 +119,31 @@ LS_FN void ls_tile_keep_turned(real *buffer, const real *four, int lines)
     LS_UNROLL for (int q = 0; q < lines / 64; q++) {
         const int f = q * LS_TILE_THREADS + ls_tile_me(), c = f / 16 * 4;
         LS_UNROLL for (int l = 0; l < 4; l++)
-            buffer[ls_tile_place(ls_tile_line(c + l), f % 16)] = ls_tf32(four[4 * q + l]);
+            buffer[ls_tile_column_place(ls_tile_line(c + l), f / 4 % 4) + f % 4] =
+                ls_tf32(four[4 * q + l]);
     }
 }
 
 /* ---- products ---- */
+/* Steps 2 t and 2 t + 1 are taken for t and t + 4 of both factors, as the order of summands is free. */
 LS_FN void ls_tile_multiply(real *sum, const real *xs, const real *ws, int n)
 {
     const int g = (int)threadIdx.x / 4, t = (int)threadIdx.x % 4;
     const real *const xg = xs + (32 * ((int)threadIdx.y / 2) + g) * LS_TILE_DEPTH;
     const real *const wg = ws + (8 * n * ((int)threadIdx.y % 2) + g) * LS_TILE_DEPTH;
-    LS_UNROLL for (int k = 0; k < LS_TILE_DEPTH; k += 8) {
-        /* of lines that are multiples of 8 apart, as seen from the first */
-        const int at[2] = {ls_tile_place(g, k + t) - g * LS_TILE_DEPTH,
-                           ls_tile_place(g, k + 4 + t) - g * LS_TILE_DEPTH};
+    LS_UNROLL for (int q = 0; q < LS_TILE_DEPTH / 4; q += 2) {
+        /* lines 8 apart have a four in the same place */
+        const int even = ls_tile_row_place(g, q) - g * LS_TILE_DEPTH + t;
+        const int odd = ls_tile_row_place(g, q + 1) - g * LS_TILE_DEPTH + t;
+        const int two = ls_tile_column_place(g, q + t / 2) - g * LS_TILE_DEPTH + t % 2 * 2;
         real a[2][4];
-        LS_UNROLL for (int e = 0; e < 8; e++)
-            a[e / 4][e % 4] = xg[(e / 4 * 16 + e % 2 * 8) * LS_TILE_DEPTH + at[e % 4 / 2]];
+        LS_UNROLL for (int r = 0; r < 4; r++) {
+            a[r / 2][r % 2] = xg[8 * r * LS_TILE_DEPTH + even];
+            a[r / 2][r % 2 + 2] = xg[8 * r * LS_TILE_DEPTH + odd];
+        }
         LS_UNROLL for (int m = 0; m < n; m++) {
-            const real *const wm = wg + 8 * m * LS_TILE_DEPTH;
-            const real b[2] = {wm[at[0]], wm[at[1]]};
+            real b[2];
+            ls_tile_get2(b, wg + 8 * m * LS_TILE_DEPTH + two);
             ls_mma(sum + 4 * m, a[0], b);
             ls_mma(sum + 4 * (n + m), a[1], b);
         }
@@ -136,11 +177,11 @@ LS_FN int ls_tile_product(real *sum, LsTileProduct p, real *xs, real *ws, int tu
     for (int k = LS_TILE_DEPTH; k < p.depth + LS_TILE_DEPTH; k += LS_TILE_DEPTH) {
         real *const xt = xs + turn * LS_TILE_ROWS * LS_TILE_DEPTH;
         real *const wt = ws + turn * 16 * p.n * LS_TILE_DEPTH;
-        ls_tile_keep(xt, fx, LS_TILE_ROWS);
+        ls_tile_keep_rows(xt, fx);
         if (p.turned)
             ls_tile_keep_turned(wt, fw, 16 * p.n);
         else
-            ls_tile_keep(wt, fw, 16 * p.n);
+            ls_tile_keep_columns(wt, fw, 16 * p.n);
         LS_SYNC;
         if (k < p.depth)
             ls_tile_next(fx, fw, p, k);
@@ -167,49 +208,28 @@ LS_FN int ls_tile_at(int p, int h, int64_t l, int n)    /* its place among the s
 /* ---- what becomes of a tile's columns ----
  * A warp's 32 rows come to one number per column, which it leaves in shared memory, [4][16 n]; behind
  * a barrier a thread per column goes on in double. */
-LS_FN real ls_tile_down(real x)                 /* over the lanes that have the same columns */
-{
-    x += __shfl_xor_sync(0xffffffffu, x, 4);
-    x += __shfl_xor_sync(0xffffffffu, x, 8);
-    return x + __shfl_xor_sync(0xffffffffu, x, 16);
-}
-
-LS_FN void ls_tile_leave(real *to, real x, int p, int l, int n)
-{
-    if (threadIdx.x < 4)
-        to[(int)threadIdx.y / 2 * 16 * n + ls_tile_first(p, n) + l] = x;
-}
-
-/* v: by column of the four, summed over the thread's rows. */
+/* v: by column of the four, summed over the thread's rows. Lanes that are 16, then 8 apart share the
+ * columns out. */
 LS_FN void ls_tile_sums(real *to, const real *v, int p, int n)
 {
-    LS_UNROLL for (int l = 0; l < 4; l++) ls_tile_leave(to, ls_tile_down(v[l]), p, l, n);
+    const int two = (int)threadIdx.x / 16, one = (int)threadIdx.x / 8 % 2;
+    real a = two ? v[2] : v[0], b = two ? v[3] : v[1];
+    a += __shfl_xor_sync(0xffffffffu, two ? v[0] : v[2], 16);
+    b += __shfl_xor_sync(0xffffffffu, two ? v[1] : v[3], 16);
+    real sum = one ? b : a;
+    sum += __shfl_xor_sync(0xffffffffu, one ? a : b, 8);
+    sum += __shfl_xor_sync(0xffffffffu, sum, 4);
+    if (threadIdx.x / 4 % 2 == 0)
+        to[(int)threadIdx.y / 2 * 16 * n + ls_tile_first(p, n) + 2 * two + one] = sum;
 }
 
-/* How many rows this warp has of a tile with `have`. */
-LS_FN int ls_tile_count(int64_t have, int warp)
+/* The first row of the product, to be what moments are about: nearer to the mean than 0. */
+LS_FN void ls_tile_near(real *near, const real *sum, int n)
 {
-    have -= 32 * warp;
-    return have < 0 ? 0 : have < 32 ? (int)have : 32;
-}
-
-/* Means, and the sums of squared distances from them. v: by row and column, [4][4], 0 where there is no
- * row. */
-LS_FN void ls_tile_moments(real *mean, real *square, const real *v, int64_t have, int p, int n)
-{
-    const int count = ls_tile_count(have, (int)threadIdx.y / 2);
-    const real part = count > 0 ? LS_R(1) / (real)count : 0;
-    LS_UNROLL for (int l = 0; l < 4; l++) {
-        real sum = 0, apart = 0;
-        LS_UNROLL for (int h = 0; h < 4; h++) sum += v[4 * h + l];
-        const real m = ls_tile_down(sum) * part;
-        LS_UNROLL for (int h = 0; h < 4; h++) {
-            const real d = count == 32 || ls_tile_row(h) < have ? v[4 * h + l] - m : 0;
-            apart += d * d;
-        }
-        ls_tile_leave(mean, m, p, l, n);
-        ls_tile_leave(square, ls_tile_down(apart), p, l, n);
-    }
+    LS_UNROLL for (int p = 0; p < n / 2; p++)
+        LS_UNROLL for (int l = 0; l < 4; l++)
+            if (ls_tile_row(0) == 0)
+                near[ls_tile_first(p, n) + l] = sum[ls_tile_at(p, 0, l, n)];
 }
 
 /* This thread's column of the four warps' numbers. */
@@ -237,12 +257,10 @@ LS_FN void ls_moments_join(LsMoments *m, LsMoments other)
     m->square += other.square + apart * apart * (m->count * other.count / all);
     m->count = all;
 }
-LS_FN void ls_tile_join(LsMoments *m, const real *mean, const real *square, int64_t have, int n)
+/* Of `count` numbers, from the sums of their distances from `near` and of these squared. */
+LS_FN LsMoments ls_moments_about(double near, double count, double sum, double square)
 {
-    LS_UNROLL for (int w = 0; w < 4; w++)
-        ls_moments_join(m, ls_moments((double)ls_tile_count(have, w),
-                                      (double)mean[w * 16 * n + ls_tile_me()],
-                                      (double)square[w * 16 * n + ls_tile_me()]));
+    return ls_moments(count, near + sum / count, square - sum * sum / count);
 }
 
 #endif

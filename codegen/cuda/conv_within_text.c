@@ -44,8 +44,15 @@ static int reduced(const Within *w, int end)    /* results before `end` that are
     return n;
 }
 
-/* Of reductions, one for the two results of moments. */
 static void each_sum(const Within *w, void (*print)(const Within *w, int y))
+{
+    for (int y = 0; y < w->body.node->nout; y++)
+        if (is_reduced(w, y))
+            print(w, y);
+}
+
+/* One for the two results of moments. */
+static void each_total(const Within *w, void (*print)(const Within *w, int y))
 {
     for (int y = 0; y < w->body.node->nout; y++)
         if (is_reduced(w, y) && !is_square(w, y))
@@ -121,47 +128,56 @@ static void declare_shared(const Within *w, int y)
 {
     int apart = 4 * 16 * w->s.n * reduced(w, y);
     ls_emit_line(w->e, "real *const left%d = left + %d;", y, apart);
-    if (is_moments(w, y))
-        ls_emit_line(w->e, "real *const square%d = left%d + %d;", y, y, 4 * 16 * w->s.n);
+    if (!is_moments(w, y))
+        return;
+    ls_emit_line(w->e, "real *const left%d = left + %d;", y + 1, apart + 4 * 16 * w->s.n);
+    ls_emit_line(w->e, "LS_SHARED(real, near%d, [%d]);", y, 16 * w->s.n);
 }
 
 /* In shared memory, as the product needs all registers. Nobody else has this thread's. */
 static void declare_totals(const Within *w, int y)
 {
-    ls_emit_line(w->e, "LS_SHARED(%s, totals%d, [LS_TILE_THREADS]);", total_type(w, y), y);
-    ls_emit_line(w->e, "%s *const total%d = totals%d + ls_tile_me();", total_type(w, y), y, y);
+    ls_emit_line(w->e, "LS_SHARED(double, totals%d, [LS_TILE_THREADS]);", y);
+    ls_emit_line(w->e, "double *const total%d = totals%d + ls_tile_me();", y, y);
 }
 
-static void start_total(const Within *w, int y)
-{
-    ls_emit_line(w->e, is_moments(w, y) ? "*total%d = ls_moments(0, 0, 0);" : "*total%d = 0;", y);
-}
+static void start_total(const Within *w, int y) { ls_emit_line(w->e, "*total%d = 0;", y); }
 
 static void declare_four(const Within *w, int y)
 {
-    ls_emit_line(w->e, is_moments(w, y) ? "real of%d[16] = {0};" : "real of%d[4] = {0};", y);
+    ls_emit_line(w->e, "real of%d[4] = {0};", y);
+    if (!has_square(w, y))
+        return;
+    ls_emit_line(w->e, "real near%d_four[4];", y);
+    ls_emit_line(w->e, "ls_get4(near%d_four, near%d + ls_tile_first(p, %d));", y, y, w->s.n);
+}
+
+static void find_near(const Within *w, int y)
+{
+    if (has_square(w, y))
+        ls_emit_line(w->e, "ls_tile_near(near%d, c, %d);", y, w->s.n);
 }
 
 static void take(const Within *w, int y)
 {
-    ls_emit_line(w->e, is_moments(w, y) ? "of%d[4 * h + (i & 3)] = v%d;" : "of%d[i & 3] += v%d;", y,
-                 w->at->body->out[y].stmt);
+    if (is_square(w, y))
+        ls_emit_line(w->e, "of%d[i & 3] = ls_fma(d%d, d%d, of%d[i & 3]);", y, y - 1, y - 1, y);
+    else if (has_square(w, y))
+        ls_emit_line(w->e, "const real d%d = v%d - near%d_four[i & 3];", y, w->at->body->out[y].stmt, y);
+    if (has_square(w, y))
+        ls_emit_line(w->e, "of%d[i & 3] += d%d;", y, y);
+    else if (!is_square(w, y))
+        ls_emit_line(w->e, "of%d[i & 3] += v%d;", y, w->at->body->out[y].stmt);
 }
 
 static void leave(const Within *w, int y)
 {
-    if (is_moments(w, y))
-        ls_emit_line(w->e, "ls_tile_moments(left%d, square%d, of%d, end - j0, p, %d);", y, y, y, w->s.n);
-    else
-        ls_emit_line(w->e, "ls_tile_sums(left%d, of%d, p, %d);", y, y, w->s.n);
+    ls_emit_line(w->e, "ls_tile_sums(left%d, of%d, p, %d);", y, y, w->s.n);
 }
 
 static void add(const Within *w, int y)
 {
-    if (is_moments(w, y))
-        ls_emit_line(w->e, "ls_tile_join(total%d, left%d, square%d, end - j0, %d);", y, y, y, w->s.n);
-    else
-        ls_emit_line(w->e, "*total%d += ls_tile_total(left%d, %d);", y, y, w->s.n);
+    ls_emit_line(w->e, "*total%d += ls_tile_total(left%d, %d);", y, y, w->s.n);
 }
 
 /* Where the workspace has them: [blocks][columns], of each result behind that of the one before. */
@@ -182,8 +198,12 @@ static void declare_room(const Within *w, int y)
 
 static void keep(const Within *w, int y)
 {
-    ls_emit_line(w->e, "all%d[u / %" PRId64 " * %" PRId64 " + column] = *total%d;", y, w->s.across,
-                 w->s.columns, y);
+    const char *value = is_moments(w, y)
+        ? ls_arena_printf(w->k->g->arena, "ls_moments_about((double)near%d[ls_tile_me()], "
+                          "(double)(end - from), *total%d, *total%d)", y, y, y + 1)
+        : ls_arena_printf(w->k->g->arena, "*total%d", y);
+    ls_emit_line(w->e, "all%d[u / %" PRId64 " * %" PRId64 " + column] = %s;", y, w->s.across,
+                 w->s.columns, value);
 }
 
 static void declare(const Within *w)
@@ -198,8 +218,8 @@ static void declare(const Within *w)
     if (slots > 0) {
         ls_emit_workspace(k, "char", "room");
         ls_emit_line(w->e, "LS_SHARED(real, left, [%d]);", 4 * 16 * w->s.n * slots);
-        each_sum(w, declare_shared);
-        each_sum(w, declare_room);
+        each_total(w, declare_shared);
+        each_total(w, declare_room);
         each_sum(w, declare_totals);
     }
     ls_emit_line(w->e, "int turn = 0;");
@@ -217,13 +237,22 @@ static void product(const Within *w)
     ls_emit_line(e, ".n = %d, .turned = %d,", w->s.n, w->at->data);
     ls_emit_line(e, "};");
     ls_emit_line(e, "turn = ls_tile_product(c, product, xs, ws, turn);");
+    bool near = false;
+    for (int y = 0; y < w->body.node->nout; y++)
+        near |= is_square(w, y);
+    if (!near)
+        return;
+    ls_emit_line(e, "if (j0 == from) {");
+    each_sum(w, find_near);
+    ls_emit_line(e, "LS_SYNC;");
+    ls_emit_line(e, "}");
 }
 
 static void elements(const Within *w)
 {
     LsEmit *e = w->e;
     ls_emit_line(e, "LS_UNROLL for (int p = 0; p < %d; p++) {", w->s.n / 2);
-    ls_emit_line(e, "const int64_t four = (i0 + ls_tile_first(p, %d)) / 4;", w->s.n);
+    ls_emit_line(e, "const int64_t four = i0 / 4 + ls_tile_first(p, %d) / 4;", w->s.n);
     each_sum(w, declare_four);
     ls_emit_line(e, "LS_UNROLL for (int h = 0; h < 4; h++) {");
     ls_emit_line(e, "const int64_t j = j0 + ls_tile_row(h);");
@@ -270,7 +299,7 @@ static void rows_part(const Within *w, const LsGrid *part)
     if (sums) {
         ls_emit_line(e, "const int64_t column = i0 + ls_tile_me();");
         ls_emit_line(e, "if (ls_tile_me() < %d && column < columns) {", 16 * w->s.n);
-        each_sum(w, keep);
+        each_total(w, keep);
         ls_emit_line(e, "}");
     }
     ls_emit_close(e, 2);
@@ -316,27 +345,27 @@ static void end_part(const Within *w, const LsGrid *part)
     LsEmit *e = w->e;
     ls_emit_part(w->k, part);
     ls_emit_workspace(w->k, "char", "room");
-    each_sum(w, declare_room);
+    each_total(w, declare_room);
     for (int y = 0; y < w->body.node->nout; y++)
         if (is_reduced(w, y))
             ls_emit_result(w->k, ls_arena_printf(w->k->g->arena, "y%d", y), y);
     ls_emit_line(e, "for (int64_t u = lo; u < hi; u++) {");
-    each_sum(w, end_declare);
+    each_total(w, end_declare);
     ls_emit_line(e, "const int64_t first = u * %d, count = ls_least(%d, %" PRId64 " - first);",
                  END_COLUMNS, END_COLUMNS, w->s.columns);
     ls_emit_line(e, "LS_LANES(c, 0, count) {");
-    each_sum(w, end_start);
+    each_total(w, end_start);
     ls_emit_line(e, "}");
     ls_emit_line(e, "LS_ROWS(block, 0, %" PRId64 ") {", w->blocks);
     ls_emit_line(e, "LS_LANES(c, 0, count) {");
     ls_emit_line(e, "const int64_t at = first + c;");
-    each_sum(w, end_join);
+    each_total(w, end_join);
     ls_emit_close(e, 2);
     ls_emit_line(e, "LS_SYNC;");
     ls_emit_line(e, "LS_ROWS(top, 0, 1) {");
     ls_emit_line(e, "LS_LANES(c, 0, count) {");
     ls_emit_line(e, "const int64_t at = first + c;");
-    each_sum(w, end_result);
+    each_total(w, end_result);
     ls_emit_close(e, 4);
 }
 
