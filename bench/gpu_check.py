@@ -11,6 +11,7 @@ SMALL = {
     "cnn": ("cnn --size=24 --width=8", 4, "ce"),
     "unet": ("unet --width=6 --depth=3 --size=32", 2, "ce"),
     "unet-valid": ("unet --width=4 --depth=2 --size=60 --pad=valid --up=bilinear", 2, "ce"),
+    "unet-wide": ("unet --width=64 --depth=2 --size=48", 2, "ce"),
     "resnet18": ("resnet18 --stem=cifar --width=8 --classes=10 --size=32", 4, "ce"),
     "resnet50": ("resnet50 --width=8 --classes=10 --size=48", 3, "ce"),
     "densenet": ("densenet121 --width=6 --classes=10 --size=32", 4, "ce"),
@@ -25,7 +26,7 @@ SMALL = {
 QUICK = ["mlp", "unet", "resnet18", "gpt"]      # these first
 WAVE = 5                        # networks that are compiled together
 SANITIZED = [("mlp", "f32", "50%"), ("unet", "f32", "50%"), ("densenet", "f32", "50%"), ("gpt", "f32", "50%"),
-             ("resnet50", "tf32", OWN)]
+             ("resnet50", "tf32", OWN), ("unet-wide", "tf32", OWN)]
 BUDGETS = ["none", "100%", "75%", "50%", "min"]
 NUMBERS = [("cpu", "f64", "none"), ("cpu", "f32", "none"), ("device", "f32", "none"), ("device", "tf32", "none"),
            ("device", "tf32", OWN)]
@@ -108,7 +109,7 @@ def bits_of(path):
 
 def numbers(s, net, precision, budget, path, want, noise):
     got, why = run_dump(s, path, f"{net}-{precision}-{budget}", 1)
-    words = precision if budget == "none" else f"{precision}, {budget} 1x1 convolutions"
+    words = precision if budget == "none" else f"{precision}, {budget} convolutions"
     if got is None:
         s.fail(f"{net} {words}: {why}")
         return

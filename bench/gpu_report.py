@@ -38,7 +38,7 @@ def label(r):
     if b == "none":
         return "lowerset"
     if b == OWN:
-        return "lowerset, own 1x1 convolutions"
+        return "lowerset, own convolutions"
     return f"lowerset, {b}" if b.endswith("%") or b in ("min", "tuned") else "lowerset, half of PyTorch's"
 
 
@@ -123,7 +123,7 @@ def document(rows, failures, notes, date):
         if r["kind"] == "profile":
             dearest = ", ".join(f"{name} {ms:.2f}" for name, ms in r["dearest"][:6])
             ops = ", ".join(f"{op} {ms:.1f}" for op, ms in r["ops"][:8])
-            own = ", own 1x1 convolutions" if r.get("budget") == OWN else ""
+            own = ", own convolutions" if r.get("budget") == OWN else ""
             lines += ["", f"{TITLES[r['model']]} {r['precision']} b{r['batch']}{own}, {r['total_ms']:.1f} ms in "
                           f"kernels, ms by kind: {ops}. Dearest: {dearest}."]
     same = [r for r in rows if r["kind"] == "numbers"]

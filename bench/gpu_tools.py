@@ -27,9 +27,9 @@ NETS = {
             "tiny": "gpt --depth=2 --width=32 --heads=2 --context=32 --vocab=64"},
 }
 WHO = "eager,compile,graphs,jax"            # peers, by default
-# Stands where budgets do: none, but 1x1 convolutions by our own kernels. Networks that have many.
+# Stands where budgets do: none, but with --own-convolutions. Networks that have many.
 OWN = "own"
-HAVE_OWN = ["resnet50", "densenet121", "densenet", "googlenet", "pspnet"]
+HAVE_OWN = ["resnet50", "densenet121", "unet", "densenet", "googlenet", "pspnet", "unet-wide"]
 TITLES = {"resnet50": "ResNet-50", "densenet121": "DenseNet-121", "unet": "U-Net 572", "gpt": "GPT-2 124M"}
 
 # Programs with every kind of product, odd sizes among them: see Session.probe.

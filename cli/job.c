@@ -5,6 +5,7 @@
 #include "codegen/alternative.h"
 #include "codegen/apply.h"
 #include "codegen/cuda/conv_fuse.h"
+#include "codegen/cuda/conv_weights.h"
 #include "codegen/cuda/conv_within.h"
 #include "codegen/cuda/conv_plan.h"
 #include "codegen/cuda/epilogue.h"
@@ -230,8 +231,10 @@ static bool build_graphs(LsJob *job)
         ls_cuda_epilogues(&job->cx, job->eval);
     }
     ls_join_moments(&job->cx, job->train, &job->target);
-    if (job->options->own_convolutions)
+    if (job->options->own_convolutions) {
         ls_conv_within(&job->cx, job->train, &job->target, &job->machine);
+        ls_conv_weights(job->train, &job->target);
+    }
     ls_join_updates(&job->cx, job->train, &job->target);
     const Made made = made_for_hints(job);
     if (!job->options->store_gradients)

@@ -80,7 +80,7 @@ static const Option option[] = {
     {"--compiled-engines", NULL, NULL, FLAG, AT(compiled_engines), BUILD,
      "also fuse where cuDNN compiles a kernel at the start: ReLU gradients into convolutions (cuda)"},
     {"--own-convolutions", NULL, NULL, FLAG, AT(own_convolutions), BUILD,
-     "1x1 convolutions by own kernels, with the sums that norms need of them inside (cuda, tf32)"},
+     "some convolutions by own kernels: 1x1 with what reads them, weight gradients of 3x3 (cuda, tf32)"},
     {"--workspace", NULL, "BYTES|KiB..GiB", TEXT, AT(workspace), BUILD,
      "most scratch memory of one convolution (cuda; default: what its engine likes)"},
     {"--dim", NULL, "NAME=SIZE", LIST, AT(dim), ALL,

@@ -11,7 +11,8 @@
 extern const LsEmitter ls_emitter_fused, ls_emitter_update, ls_emitter_move, ls_emitter_gather,
     ls_emitter_resize, ls_emitter_pool, ls_emitter_softmax, ls_emitter_norm, ls_emitter_loss,
     ls_emitter_matmul, ls_emitter_conv, ls_emitter_attention, ls_emitter_matmul_cuda,
-    ls_emitter_conv_cuda, ls_emitter_attention_cuda, ls_emitter_conv_fused;
+    ls_emitter_conv_cuda, ls_emitter_attention_cuda, ls_emitter_conv_fused,
+    ls_emitter_conv_weights;
 
 static const LsEmitter *const cpu_emitter[LS_NKERNELS] = {
     [LS_K_FUSED] = &ls_emitter_fused,     [LS_K_UPDATE] = &ls_emitter_update,
@@ -26,13 +27,13 @@ static const LsEmitter *const cpu_emitter[LS_NKERNELS] = {
 static const LsEmitter *const cuda_emitter[LS_NKERNELS] = {
     [LS_K_MATMUL] = &ls_emitter_matmul_cuda, [LS_K_CONV] = &ls_emitter_conv_cuda,
     [LS_K_ATTENTION] = &ls_emitter_attention_cuda,
-    [LS_K_CONV_FUSED] = &ls_emitter_conv_fused,
+    [LS_K_CONV_FUSED] = &ls_emitter_conv_fused, [LS_K_CONV_WEIGHTS] = &ls_emitter_conv_weights,
 };
 
 const LsEmitter *ls_emitter_of(LsTargetKind target, LsKernelId id)
 {
     bool other = id == LS_K_MATMUL || id == LS_K_CONV || id == LS_K_ATTENTION
-                 || id == LS_K_CONV_FUSED;
+                 || id == LS_K_CONV_FUSED || id == LS_K_CONV_WEIGHTS;
     return target == LS_TARGET_CUDA && other ? cuda_emitter[id] : cpu_emitter[id];
 }
 

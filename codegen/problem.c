@@ -122,7 +122,8 @@ LsWork ls_problem_work(const LsProblem *p, uint32_t node, const LsMachine *m)
 static bool is_product(const LsProblem *p, uint32_t node)
 {
     LsKernelId k = ls_op[p->g->node[p->node_of[node].i].op]->kernel;
-    return k == LS_K_CONV || k == LS_K_CONV_FUSED || k == LS_K_MATMUL || k == LS_K_ATTENTION;
+    return k == LS_K_CONV || k == LS_K_CONV_FUSED || k == LS_K_CONV_WEIGHTS || k == LS_K_MATMUL
+        || k == LS_K_ATTENTION;
 }
 
 void ls_problem_price(LsProblem *p, const LsMachine *m)

@@ -181,6 +181,7 @@ static LsCostClass class_of(const LsNode *node, LsCostWay way)
     LsOpCode op = node->op;
     switch (ls_op[op]->kernel) {
     case LS_K_CONV: return conv_class(op, way);
+    case LS_K_CONV_WEIGHTS: return LS_COST_CONV_DW_OWN;
     case LS_K_CONV_FUSED: return LS_COST_CONV_FUSED;
     case LS_K_MATMUL: return LS_COST_MATMUL;
     case LS_K_ATTENTION: return op == LS_OP_ATTENTION ? LS_COST_ATTENTION : LS_COST_ATTENTION_GRAD;
@@ -324,7 +325,7 @@ LsWork ls_node_work(const LsGraph *g, LsNodeId n, const LsMachine *m, LsCostWay 
         w.packing = node->computed->times * body_flops(node->computed->body);
     if (kernel == LS_K_CONV && way == LS_WAY_WINOGRAD)
         winograd_work(g, n, real_bytes, &w);
-    else if (kernel == LS_K_CONV && way != LS_WAY_DEPTHWISE)
+    else if ((kernel == LS_K_CONV || kernel == LS_K_CONV_WEIGHTS) && way != LS_WAY_DEPTHWISE)
         direct_work(g, n, m, lanes, way, &w);
     else if (kernel == LS_K_CONV_FUSED)
         conv_fused_work(g, n, lanes, &w);

@@ -33,6 +33,7 @@ typedef enum {
     LS_K_NORM,      /* layer norm and its gradients */
     LS_K_LOSS,      /* softmax cross-entropy, negative log-likelihood, and gradients */
     LS_K_MATMUL, LS_K_CONV,
+    LS_K_CONV_WEIGHTS,  /* weight gradients by a kernel of our own; GPUs alone */
     LS_K_CONV_FUSED,    /* one of those with a FUSED node behind it: attr.conv_fused; GPUs alone */
     LS_K_ATTENTION,
     LS_NKERNELS

@@ -421,6 +421,7 @@ LS_TRANSPOSE(64)
 #ifndef LS_F64
 #include "ls_cuda_mma.h"
 #include "ls_cuda_tile.h"
+#include "ls_cuda_taps.h"
 #endif
 
 #endif

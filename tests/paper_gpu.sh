@@ -174,6 +174,16 @@ LS_FAKE_CUDART=lazy LS_FAKE_ORDER=7 check "they run late" train "$d/own/net" --s
 check "and do not depend on when" cmp "$d/own.npz" "$d/late.npz"
 check "they run in the least memory" train "$d/min/net" --steps 1 --dump "$d/min.npz"
 check "with the same bits" cmp "$d/own.npz" "$d/min.npz"
+# Weight gradients of 3x3 convolutions likewise.
+d=$OUT/weights
+mkdir "$d"
+"$LOWERSET" model unet --batch=1 --size=16 --width=48 --depth=1 -o "$d/net.onnx" >/dev/null
+"$LOWERSET" compile "$d/net.onnx" --optimizer=sgd -q -O 1 -o "$d/cpu"
+check "a U-Net on the CPU" train "$d/cpu" --steps 1 --dump "$d/cpu.npz"
+build_paper "$d/own" "$d/net.onnx" --precision=tf32 --optimizer=sgd --own-convolutions
+check "its weight gradients are own ones" [ 3 -le "$(grep -c "^    {k[0-9]*_conv_dw_own, " "$d/own/net.c")" ]
+check "it trains with them" train "$d/own/net" --steps 1 --dump "$d/own.npz"
+check "as on the CPU" "$BUILD/tests/npz_near" "$d/cpu.npz" "$d/own.npz" 1e-4
 factors=
 # Convolutions that no engine serves.
 export FAKE_CUDNN_ENGINES= XDG_CACHE_HOME=$OUT/other

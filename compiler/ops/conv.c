@@ -154,3 +154,7 @@ const LsOp ls_op_conv_dw = {
     .name = "conv_dw", .min_in = 2, .max_in = 2, .nout = 1, .infer = conv_dw_infer,
     .flops = conv_dw_flops, .kernel = LS_K_CONV, .layout = LS_LAY_LAST,
 };
+const LsOp ls_op_conv_dw_own = {
+    .name = "conv_dw_own", .min_in = 2, .max_in = 2, .nout = 1, .infer = conv_dw_infer,
+    .flops = conv_dw_flops, .kernel = LS_K_CONV_WEIGHTS, .layout = LS_LAY_LAST,
+};

@@ -1,0 +1,186 @@
+/* codegen/cuda/conv_weights.c -- CONV_DW_OWN: which convolutions, and the kernel.
+ *
+ * A block goes over a share of the rows of all strips and leaves its sums in the workspace; a second
+ * part adds them up in double, in order. */
+#include "codegen/cuda/conv_weights.h"
+
+#include "codegen/kernels/nest.h"
+
+#include <inttypes.h>
+
+enum {
+    TAPS = 9, STRIP = 16, CHANNELS = 64,    /* LS_TAPS_STRIP, LS_TAPS_X of runtime/ls_cuda_taps.h */
+    FEW = 64,                   /* channels of one side, at most */
+    LEAST_ROWS = 16,            /* of a block */
+    END_X = 32, END_Y = 8,      /* threads of a unit that adds up */
+};
+static const double waste = 1.34;           /* what may be multiplied for each that counts, of one axis */
+
+typedef struct Weights {
+    int64_t images, x_channels, x_rows, x_columns, y_channels, y_rows, y_columns;
+    int m;                      /* 16 m channels of y in a block */
+    int64_t across, down;       /* blocks over the channels of x, and of y */
+    int64_t strips, rows;       /* of all images; of all strips, of y */
+    int64_t share, shares;      /* rows of a block; blocks over them */
+    int64_t weights;
+} Weights;
+
+static Weights weights_of(const LsGraph *g, LsNodeId n)
+{
+    const LsShape *y = ls_in_shape(g, n, 0), *x = ls_in_shape(g, n, 1);
+    Weights w = {.images = x->dim[0], .x_channels = x->dim[1], .x_rows = x->dim[2],
+                 .x_columns = x->dim[3], .y_channels = y->dim[1], .y_rows = y->dim[2],
+                 .y_columns = y->dim[3]};
+    w.m = w.y_channels <= 32 ? 2 : 4;
+    w.across = ls_ceil_div(w.x_channels, CHANNELS);
+    w.down = ls_ceil_div(w.y_channels, 16 * w.m);
+    w.strips = w.images * ls_ceil_div(w.y_columns, STRIP);
+    w.rows = w.strips * w.y_rows;
+    /* Registers are for one block at a time, or for two of the narrow ones. */
+    int64_t want = LS_GPU_PROCESSORS * (w.m == 2 ? 2 : 1) / (w.across * w.down);
+    w.share = ls_ceil_div(w.rows, want < 1 ? 1 : want);
+    w.share = w.share < LEAST_ROWS ? LEAST_ROWS : w.share;
+    w.shares = ls_ceil_div(w.rows, w.share);
+    w.weights = w.y_channels * TAPS * w.x_channels;
+    return w;
+}
+
+/* ---- which ones ---- */
+static bool is_plain(const LsGraph *g, LsNodeId n)
+{
+    const LsNode *node = &g->node[n.i];
+    const LsWindowAttr *at = &node->attr.window;
+    bool plain = node->op == LS_OP_CONV_DW && node->nin == 2 && at->n == 2 && at->group == 1;
+    for (int d = 0; plain && d < 2; d++)
+        plain = at->kernel[d] == 3 && at->stride[d] == 1 && at->dilation[d] == 1 && at->pad_lo[d] >= 0;
+    return plain;
+}
+
+static bool fills(int64_t n, int64_t grain)
+{
+    return (double)(ls_ceil_div(n, grain) * grain) <= waste * (double)n;
+}
+
+static bool serves(const LsGraph *g, LsNodeId n)
+{
+    if (!is_plain(g, n))
+        return false;
+    const Weights w = weights_of(g, n);
+    return w.x_channels % 4 == 0 && w.y_channels % 4 == 0
+        && (w.x_channels <= FEW || w.y_channels <= FEW) && fills(w.x_channels, CHANNELS)
+        && fills(w.y_channels, 16 * w.m) && fills(w.y_columns, STRIP);
+}
+
+uint32_t ls_conv_weights(LsGraph *g, const LsTarget *t)
+{
+    uint32_t found = 0;
+    for (uint32_t i = 1; i < g->nnode && t->kind == LS_TARGET_CUDA && t->tf32; i++)
+        if (serves(g, (LsNodeId){i})) {
+            g->node[i].op = LS_OP_CONV_DW_OWN;
+            found++;
+        }
+    return found;
+}
+
+/* ---- the kernel ---- */
+static void strip(const LsKernelText *k, const Weights *w)
+{
+    const LsWindowAttr *at = &k->g->node[k->n.i].attr.window;
+    LsEmit *e = k->e;
+    ls_emit_line(e, "const int64_t strip = at / %" PRId64 ", row = at %% %" PRId64 ";", w->y_rows,
+                 w->y_rows);
+    ls_emit_line(e, "const int64_t image = strip / %" PRId64 ", column = strip %% %" PRId64 " * %d;",
+                 w->strips / w->images, w->strips / w->images, STRIP);
+    ls_emit_line(e, "const int64_t count = ls_least(%" PRId64 " - row, end - at);", w->y_rows);
+    ls_emit_line(e, "const LsTaps taps = {");
+    ls_emit_line(e, ".x = x + image * %" PRId64 " + c0, .y = y + image * %" PRId64 " + m0,",
+                 w->x_rows * w->x_columns * w->x_channels,
+                 w->y_rows * w->y_columns * w->y_channels);
+    ls_emit_line(e, ".x_channels = %" PRId64 ", .y_channels = %" PRId64 ",", w->x_channels,
+                 w->y_channels);
+    ls_emit_line(e, ".x_have = (int)(%" PRId64 " - c0), .y_have = (int)(%" PRId64 " - m0),",
+                 w->x_channels, w->y_channels);
+    ls_emit_line(e, ".x_rows = %" PRId64 ", .x_columns = %" PRId64 ", .y_columns = %" PRId64 ",",
+                 w->x_rows, w->x_columns, w->y_columns);
+    ls_emit_line(e, ".pad_rows = %" PRId64 ", .pad_columns = %" PRId64 ", .m = %d,", at->pad_lo[0],
+                 at->pad_lo[1], w->m);
+    ls_emit_line(e, "};");
+    ls_emit_line(e, "turn = ls_taps_strip(sum, taps, (int)row, (int)count, (int)column, xs, ys, turn);");
+    ls_emit_line(e, "at += count;");
+}
+
+static void rows_part(const LsKernelText *k, const Weights *w, const LsGrid *part)
+{
+    LsEmit *e = k->e;
+    LsKernelText own = *k;
+    own.together = w->m == 2 ? 2 : 1;
+    ls_emit_part(&own, part);
+    ls_emit_operand(k, "y", 0);
+    ls_emit_operand(k, "x", 1);
+    ls_emit_workspace(k, "real", "shares");
+    ls_emit_line(e, "LS_SHARED(real, xs, [LS_TAPS_XS]);");
+    ls_emit_line(e, "LS_SHARED(real, ys, [LS_TAPS_YS(%d)]);", w->m);
+    ls_emit_line(e, "for (int64_t u = lo; u < hi; u++) {");
+    ls_emit_line(e, "const int64_t c0 = u %% %" PRId64 " * %d, m0 = u / %" PRId64 " %% %" PRId64
+                    " * %d;", w->across, CHANNELS, w->across, w->down, 16 * w->m);
+    ls_emit_line(e, "const int64_t share = u / %" PRId64 ";", w->across * w->down);
+    ls_emit_line(e, "const int64_t end = ls_least((share + 1) * %" PRId64 ", %" PRId64 ");", w->share,
+                 w->rows);
+    ls_emit_line(e, "real sum[%d] = {0};", 4 * TAPS * w->m);
+    ls_emit_line(e, "int turn = 0;");
+    ls_emit_line(e, "for (int64_t at = share * %" PRId64 "; at < end;) {", w->share);
+    strip(k, w);
+    ls_emit_line(e, "}");
+    ls_emit_line(e, "ls_taps_store(shares + share * %" PRId64 " + m0 * %" PRId64 " + c0, sum, %" PRId64
+                    ", %" PRId64 " - c0,", w->weights, TAPS * w->x_channels, w->x_channels,
+                 w->x_channels);
+    ls_emit_line(e, "    %" PRId64 " - m0, %d);", w->y_channels, w->m);
+    ls_emit_close(e, 2);
+}
+
+/* The shares of END_X weights, which rows of threads share out. */
+static void end_part(const LsKernelText *k, const Weights *w, const LsGrid *part)
+{
+    LsEmit *e = k->e;
+    ls_emit_part(k, part);
+    ls_emit_result(k, "dw", 0);
+    ls_emit_workspace(k, "real", "shares");
+    ls_emit_line(e, "for (int64_t u = lo; u < hi; u++) {");
+    ls_emit_line(e, "LS_LOCAL_ROWS(double, total, %d, %d);", END_X, END_Y);
+    ls_emit_line(e, "const int64_t first = u * %d, count = ls_least(%d, %" PRId64 " - first);", END_X,
+                 END_X, w->weights);
+    ls_emit_line(e, "LS_LANES(i, 0, count) {");
+    ls_emit_line(e, "total[i] = 0;");
+    ls_emit_line(e, "}");
+    ls_emit_line(e, "LS_ROWS(share, 0, %" PRId64 ") {", w->shares);
+    ls_emit_line(e, "LS_LANES(i, 0, count) {");
+    ls_emit_line(e, "total[i] += (double)shares[share * %" PRId64 " + first + i];", w->weights);
+    ls_emit_close(e, 2);
+    ls_emit_line(e, "LS_SYNC;");
+    ls_emit_line(e, "LS_ROWS(top, 0, 1) {");
+    ls_emit_line(e, "LS_LANES(i, 0, count) {");
+    ls_emit_line(e, "double sum = total[i];");
+    ls_emit_line(e, "LS_FOLD(other, %d)", END_Y);
+    ls_emit_line(e, "    sum += LS_OF_ROW(total, other)[i];");
+    ls_emit_line(e, "dw[first + i] = (real)sum;");
+    ls_emit_close(e, 4);
+}
+
+static void emit(const LsKernelText *k)
+{
+    const Weights w = weights_of(k->g, k->n);
+    const LsGrid part[] = {
+        {"part", w.shares * w.across * w.down, 32, 8},
+        {"end", ls_ceil_div(w.weights, END_X), END_X, END_Y}};
+    rows_part(k, &w, &part[0]);
+    end_part(k, &w, &part[1]);
+    ls_emit_launch(k, part, 2);
+}
+
+static int64_t workspace(const LsGraph *g, LsNodeId n, const LsTarget *t)
+{
+    const Weights w = weights_of(g, n);
+    return w.shares * w.weights * t->real_bytes;
+}
+
+const LsEmitter ls_emitter_conv_weights = {.emit = emit, .workspace = workspace};

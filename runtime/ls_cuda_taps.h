@@ -1,0 +1,119 @@
+/* runtime/ls_cuda_taps.h -- the part of ls_cuda.h that is about weight gradients of convolutions of 3
+ * by 3 taps at stride 1, on tensor cores.
+ *
+ * For each tap, dw = the sum over points of y (a column of channels) times x (a row of channels) at the
+ * point that lies under the tap. A block of 32 by 8 threads has 16 m channels of y and LS_TAPS_X of x,
+ * 8 of these a warp, of all nine taps in registers, in pieces of 16 by 8 (ls_cuda_mma.h). It goes down
+ * strips of LS_TAPS_STRIP points: of each row of y it brings in the strip, of x the strip and the
+ * points beside it, to buffers in shared memory where the last rows of x still are. So every number
+ * is read from memory once, and from shared memory once a tap. The next row is on its way, in registers,
+ * while one is multiplied. */
+#ifndef LS_CUDA_TAPS_H
+#define LS_CUDA_TAPS_H
+
+enum {
+    LS_TAPS_STRIP = 16, LS_TAPS_X = 64, LS_TAPS_WIDE = LS_TAPS_STRIP + 2,
+    LS_TAPS_ROWS = 4,                   /* of x in shared memory: three, and one that is written */
+    LS_TAPS_LINE = LS_TAPS_X + 8,       /* so that the lanes of a warp meet 32 banks */
+    LS_TAPS_XS = LS_TAPS_ROWS * LS_TAPS_WIDE * LS_TAPS_LINE     /* numbers in that buffer */
+};
+#define LS_TAPS_YLINE(m) (16 * (m) + 8)
+#define LS_TAPS_YS(m) (2 * LS_TAPS_STRIP * LS_TAPS_YLINE(m))
+
+typedef struct LsTaps {         /* a strip, and the tensors it is of; most are constants */
+    const real *x, *y;          /* this image's first channel of the block's, of the first point */
+    int x_channels, y_channels; /* of the tensors: how far points are apart */
+    int x_have, y_have;         /* channels from here on */
+    int x_rows, x_columns, y_columns;
+    int pad_rows, pad_columns;  /* points of x before the first that are 0 */
+    int m;
+} LsTaps;
+
+/* What a thread carries: at most two fours of x, and one of y. */
+LS_FN void ls_taps_fetch(real *fx, real *fy, LsTaps p, int row, int column, bool with_y, int y_row)
+{
+    const int me = (int)threadIdx.y * 32 + (int)threadIdx.x, xr = row - p.pad_rows;
+    LS_UNROLL for (int q = 0; q < 2; q++) {
+        const int f = 256 * q + me, c = f % 16 * 4, at = column + f / 16, xc = at - p.pad_columns;
+        const bool there = f < 16 * LS_TAPS_WIDE && c < p.x_have && xr >= 0 && xr < p.x_rows && xc >= 0
+            && xc < p.x_columns;
+        ls_tile_get(fx + 4 * q, p.x + ((int64_t)xr * p.x_columns + xc) * p.x_channels + c, there);
+    }
+    const int c = me % (4 * p.m) * 4, at = column + me / (4 * p.m);
+    const bool there = with_y && me < 4 * p.m * LS_TAPS_STRIP && c < p.y_have && at < p.y_columns;
+    ls_tile_get(fy, p.y + ((int64_t)y_row * p.y_columns + at) * p.y_channels + c, there);
+}
+
+LS_FN void ls_taps_put(real *to, const real *four)
+{
+    real v[4];
+    LS_UNROLL for (int l = 0; l < 4; l++) v[l] = ls_tf32(four[l]);
+    ls_put4(to, v);
+}
+
+LS_FN void ls_taps_keep(real *xs, real *ys, const real *fx, const real *fy, int m)
+{
+    const int me = (int)threadIdx.y * 32 + (int)threadIdx.x;
+    LS_UNROLL for (int q = 0; q < 2; q++) {
+        const int f = 256 * q + me;
+        if (f < 16 * LS_TAPS_WIDE)
+            ls_taps_put(xs + f / 16 * LS_TAPS_LINE + f % 16 * 4, fx + 4 * q);
+    }
+    if (me < 4 * m * LS_TAPS_STRIP)
+        ls_taps_put(ys + me / (4 * m) * LS_TAPS_YLINE(m) + me % (4 * m) * 4, fy);
+}
+
+/* sum[9][m][4] += y xT of a row of the strip; xs[r]: the row of x under tap r of the first axis. */
+LS_FN void ls_taps_multiply(real *sum, const real *const xs[3], const real *ys, int m)
+{
+    const int g = (int)threadIdx.x / 4, t = (int)threadIdx.x % 4;
+    LS_UNROLL for (int k = 0; k < LS_TAPS_STRIP; k += 8) {
+        real a[4][4];
+        LS_UNROLL for (int e = 0; e < 4 * m; e++)
+            a[e / 4][e % 4] = ys[(k + t + e % 4 / 2 * 4) * LS_TAPS_YLINE(m) + e / 4 * 16 + g + e % 2 * 8];
+        LS_UNROLL for (int tap = 0; tap < 9; tap++) {
+            const real *const at = xs[tap / 3] + (k + t + tap % 3) * LS_TAPS_LINE
+                + 8 * (int)threadIdx.y + g;
+            const real b[2] = {at[0], at[4 * LS_TAPS_LINE]};
+            LS_UNROLL for (int i = 0; i < m; i++) ls_mma(sum + 4 * (tap * m + i), a[i], b);
+        }
+    }
+}
+
+/* Rows y_row .. + count of y of the strip that begins at `column`. turn: rows of x that the block has
+ * brought in before, which it returns with this strip's. */
+LS_FN int ls_taps_strip(real *sum, LsTaps p, int y_row, int count, int column, real *xs, real *ys,
+                        int turn)
+{
+    real fx[8], fy[4];
+    ls_taps_fetch(fx, fy, p, y_row, column, false, 0);
+    LS_ROLLED for (int r = 0; r < count + 2; r++, turn++) {
+        real *const yt = ys + turn % 2 * LS_TAPS_STRIP * LS_TAPS_YLINE(p.m);
+        const real *row[3];
+        LS_UNROLL for (int k = 0; k < 3; k++)
+            row[k] = xs + (turn + 2 + k) % LS_TAPS_ROWS * LS_TAPS_WIDE * LS_TAPS_LINE;
+        ls_taps_keep(xs + turn % LS_TAPS_ROWS * LS_TAPS_WIDE * LS_TAPS_LINE, yt, fx, fy, p.m);
+        LS_SYNC;
+        if (r + 1 < count + 2)
+            ls_taps_fetch(fx, fy, p, y_row + r + 1, column, r + 1 >= 2, y_row + r - 1);
+        if (r >= 2)
+            ls_taps_multiply(sum, row, yt, p.m);
+    }
+    return turn;
+}
+
+/* The sums to dw, [y_all][9][x_all], of which there are so many channels from here on. */
+LS_FN void ls_taps_store(real *dw, const real *sum, int64_t x_all, int64_t x_have, int64_t y_have,
+                         int m)
+{
+    const int g = (int)threadIdx.x / 4, c = 8 * (int)threadIdx.y + (int)threadIdx.x % 4 * 2;
+    LS_UNROLL for (int e = 0; e < 9 * m; e++)
+        LS_UNROLL for (int h = 0; h < 2; h++) {
+            const int row = e % m * 16 + 8 * h + g;
+            if (row < y_have && c < x_have)
+                ls_tile_put2(dw + ((int64_t)row * 9 + e / m) * x_all + c, sum[4 * e + 2 * h],
+                             sum[4 * e + 2 * h + 1]);
+        }
+}
+
+#endif
