@@ -269,6 +269,89 @@ START_TEST(operands_and_results_in_parts)
 }
 END_TEST
 
+/* ---- which are taken in ---- */
+/* A convolution, and a loop that adds `other` to its result and sums that up. */
+typedef enum { PLAIN, SHOWN, LATER, STRIDED, TWICE, LONG, NKINDS } Kind;
+
+static LsNodeId conv_of(Rig *r, Kind kind, LsValueId *y)
+{
+    const int64_t size = kind == LONG ? 1024 : 64, step = kind == STRIDED ? 2 : 1;
+    LsAttr at = {.window = {.n = 2, .kernel = {1, 1}, .stride = {step, step}, .dilation = {1, 1},
+                            .group = 1}};
+    LsShape x = SHAPE(8, size, 8 * step, 8 * step), w = SHAPE(size, size, 1, 1);
+    LsValueId in[2];
+    in[0] = ls_value_add(&r->cx, r->g, LS_V_INPUT, "x", LS_REAL, &x, NULL);
+    in[1] = ls_value_add(&r->cx, r->g, LS_V_INPUT, "w", LS_REAL, &w, NULL);
+    r->g->value[in[0].i].layout = r->g->value[in[1].i].layout = LS_LAST;
+    LsNodeId n = ls_append_bare(r->g, LS_OP_CONV, 2, in, 1, &at);
+    *y = ls_out(r->g, n, 0);
+    ls_set_out(r->g, n, 0, LS_REAL, &SHAPE(8, size, 8, 8));
+    r->g->value[y->i].layout = LS_LAST;
+    return n;
+}
+
+/* A loop over what y is over: its sum with `other`, summed up by channel. */
+static LsValueId loop_of(Rig *r, LsValueId y, LsValueId other)
+{
+    const LsShape all = *ls_shape(r->g, y), channels = SHAPE(1, all.dim[1], 1, 1);
+    LsFused *f = ls_arena_alloc(r->cx.arena, 1, sizeof *f);
+    *f = (LsFused){.space = all, .layout = LS_LAST, .axes = 13, .nstmt = 1};
+    f->stmt = ls_arena_alloc(r->cx.arena, 1, sizeof *f->stmt);
+    f->out = ls_arena_alloc(r->cx.arena, 1, sizeof *f->out);
+    f->stmt[0] = (LsStmt){.op = LS_OP_ADD, .narg = 2, .arg = {~0, ~1}};
+    f->out[0] = (LsFusedOut){.reduce = true, .combine = LS_SUM};
+    LsNodeId n = ls_append_bare(r->g, LS_OP_FUSED, 2, (LsValueId[]){y, other}, 1,
+                                &(LsAttr){.fused = {f}});
+    ls_set_out(r->g, n, 0, LS_REAL, &channels);
+    r->g->value[ls_out(r->g, n, 0).i].layout = LS_LAST;
+    return ls_out(r->g, n, 0);
+}
+
+static void net_of(Rig *r, Kind kind)
+{
+    LsValueId y, other, last;
+    rig_open(r, 4);
+    LsShape all = SHAPE(8, kind == LONG ? 1024 : 64, 8, 8);
+    other = ls_value_add(&r->cx, r->g, LS_V_INPUT, "other", LS_REAL, &all, NULL);
+    r->g->value[other.i].layout = LS_LAST;
+    conv_of(r, kind, &y);
+    if (kind == LATER)
+        conv_of(r, STRIDED, &other);
+    last = loop_of(r, y, kind == TWICE ? y : other);
+    r->g->output = ls_arena_alloc(r->cx.arena, 2, sizeof *r->g->output);
+    r->g->output[r->g->noutput++] = last;
+    if (kind == SHOWN)
+        r->g->output[r->g->noutput++] = y;
+}
+
+START_TEST(only_what_is_there_before_it_and_pays_is_taken_in)
+{
+    static const bool taken[NKINDS] = {[PLAIN] = true, [SHOWN] = true};
+    LsMachine m;
+    ck_assert(ls_machine_find(&m, "h200"));
+    for (Kind kind = PLAIN; kind < NKINDS; kind++) {
+        Rig r;
+        LsTarget t = {.kind = LS_TARGET_CUDA, .real_bytes = 4, .tf32 = true};
+        net_of(&r, kind);
+        if (kind == LONG)       /* a machine on which own products are slow */
+            m.cost[LS_COST_CONV_FUSED].compute /= 8;
+        t.tf32 = false;
+        ck_assert_uint_eq(ls_conv_within(&r.cx, r.g, &t, &m), 0);
+        t.tf32 = true;
+        ck_assert_msg(ls_conv_within(&r.cx, r.g, &t, &m) == taken[kind], "case %d", kind);
+        LsNodeId n = r.g->value[r.g->output[0].i].def;
+        ck_assert_int_eq(r.g->node[n.i].op, taken[kind] ? LS_OP_CONV_FUSED : LS_OP_FUSED);
+        if (taken[kind]) {      /* the product is a result where others want it */
+            ck_assert_int_eq(r.g->node[n.i].nout, kind == SHOWN ? 2 : 1);
+            ck_assert_int_eq(r.g->node[n.i].attr.conv_fused.nbody, 2);
+            ck_assert(kind == PLAIN || r.g->value[r.g->output[1].i].def.i == n.i);
+            ck_assert_str_eq(r.g->value[ls_in(r.g, n, 1).i].name, "other");
+        }
+        rig_close(&r);
+    }
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("conv_within");
@@ -277,5 +360,6 @@ int main(void)
     tcase_add_test(tc, a_variance_far_from_zero);
     tcase_add_test(tc, sums_with_other_operands_stored_in_place_or_not);
     tcase_add_test(tc, operands_and_results_in_parts);
+    tcase_add_test(tc, only_what_is_there_before_it_and_pays_is_taken_in);
     return run_tests("conv_within", tc);
 }
