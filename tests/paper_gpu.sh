@@ -166,6 +166,9 @@ build_paper "$d/apart" "$d/net.onnx" --precision=tf32 --optimizer=sgd --no-epilo
 build_paper "$d/own" "$d/net.onnx" --precision=tf32 --optimizer=sgd --no-epilogues --own-convolutions
 build_paper "$d/min" "$d/net.onnx" --precision=tf32 --optimizer=sgd --no-epilogues --own-convolutions --budget=min --plan-effort=10
 check "own convolutions are asked for" ends 1 grep -q "conv_fused" "$d/apart/net.cu"
+check "a plan says how many" ends 0 "$LOWERSET" plan "$d/net.onnx" --precision=tf32 --own-convolutions --target=cuda --plan-effort=1
+check "of both kinds" grep -q "by own kernels [1-9][0-9]* 1x1 convolutions with what reads them, 0 weight" "$OUT/out"
+check "floats cannot have them" ends 2 "$LOWERSET" plan "$d/net.onnx" --own-convolutions --target=cuda
 check "both parts have them" [ 40 -lt "$(grep -c "^    {k[0-9]*_conv_\(dx_\)\?fused, " "$d/own/net.c")" ]
 check "a program without them" train "$d/apart/net" --steps 1 --dump "$d/apart.npz"
 check "and one with them" train "$d/own/net" --steps 1 --dump "$d/own.npz"
