@@ -92,19 +92,18 @@ static void strip(const LsKernelText *k, const Weights *w)
     ls_emit_line(e, "const int64_t image = strip / %" PRId64 ", column = strip %% %" PRId64 " * %d;",
                  w->strips / w->images, w->strips / w->images, STRIP);
     ls_emit_line(e, "const int64_t count = ls_least(%" PRId64 " - row, end - at);", w->y_rows);
-    ls_emit_line(e, "const LsTaps taps = {");
-    ls_emit_line(e, ".x = x + image * %" PRId64 " + c0, .y = y + image * %" PRId64 " + m0,",
+    ls_emit_line(e, "LsTaps taps;");
+    ls_emit_line(e, "taps.x = x + image * %" PRId64 " + c0, taps.y = y + image * %" PRId64 " + m0;",
                  w->x_rows * w->x_columns * w->x_channels,
                  w->y_rows * w->y_columns * w->y_channels);
-    ls_emit_line(e, ".x_channels = %" PRId64 ", .y_channels = %" PRId64 ",", w->x_channels,
+    ls_emit_line(e, "taps.x_channels = %" PRId64 ", taps.y_channels = %" PRId64 ";", w->x_channels,
                  w->y_channels);
-    ls_emit_line(e, ".x_have = (int)(%" PRId64 " - c0), .y_have = (int)(%" PRId64 " - m0),",
+    ls_emit_line(e, "taps.x_have = (int)(%" PRId64 " - c0), taps.y_have = (int)(%" PRId64 " - m0);",
                  w->x_channels, w->y_channels);
-    ls_emit_line(e, ".x_rows = %" PRId64 ", .x_columns = %" PRId64 ", .y_columns = %" PRId64 ",",
-                 w->x_rows, w->x_columns, w->y_columns);
-    ls_emit_line(e, ".pad_rows = %" PRId64 ", .pad_columns = %" PRId64 ", .m = %d,", at->pad_lo[0],
-                 at->pad_lo[1], w->m);
-    ls_emit_line(e, "};");
+    ls_emit_line(e, "taps.x_rows = %" PRId64 ", taps.x_columns = %" PRId64 ", taps.y_columns = %" PRId64
+                    ";", w->x_rows, w->x_columns, w->y_columns);
+    ls_emit_line(e, "taps.pad_rows = %" PRId64 ", taps.pad_columns = %" PRId64 ", taps.m = %d;",
+                 at->pad_lo[0], at->pad_lo[1], w->m);
     ls_emit_line(e, "turn = ls_taps_strip(sum, taps, (int)row, (int)count, (int)column, xs, ys, turn);");
     ls_emit_line(e, "at += count;");
 }

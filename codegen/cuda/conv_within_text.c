@@ -229,13 +229,13 @@ static void product(const Within *w)
 {
     LsEmit *e = w->e;
     ls_emit_line(e, "real c[%d] = {0};", 8 * w->s.n);
-    ls_emit_line(e, "const LsTileProduct product = {");
-    ls_emit_line(e, ".x = rows + j0 * %" PRId64 ", .w = weights + i0%s,", w->s.depth,
+    ls_emit_line(e, "LsTileProduct product;");
+    ls_emit_line(e, "product.x = rows + j0 * %" PRId64 ", product.w = weights + i0%s;", w->s.depth,
                  w->at->data ? "" : ls_arena_printf(w->k->g->arena, " * %" PRId64, w->s.depth));
-    ls_emit_line(e, ".rows = (int)(end - j0), .columns = (int)(columns - i0),");
-    ls_emit_line(e, ".depth = (int)LS_WHOLE4(%" PRId64 "), .apart = (int)columns,", w->s.depth);
-    ls_emit_line(e, ".n = %d, .turned = %d,", w->s.n, w->at->data);
-    ls_emit_line(e, "};");
+    ls_emit_line(e, "product.rows = (int)(end - j0), product.columns = (int)(columns - i0);");
+    ls_emit_line(e, "product.depth = (int)LS_WHOLE4(%" PRId64 "), product.apart = (int)columns;",
+                 w->s.depth);
+    ls_emit_line(e, "product.n = %d, product.turned = %d;", w->s.n, w->at->data);
     ls_emit_line(e, "turn = ls_tile_product(c, product, xs, ws, turn);");
     bool near = false;
     for (int y = 0; y < w->body.node->nout; y++)
