@@ -49,7 +49,7 @@ wide resnet xent_grad 4 1               # the loss, the label once more
 compiled within resnet50 --batch=2 --size=64 --width=16 --classes=12 -- --precision=tf32 --own-convolutions
 wide within conv_fused 0 0
 wide within conv_dx_fused 0 0
-compiled taps unet --batch=1 --size=32 --width=64 --depth=1 -- --precision=tf32 --own-convolutions
+compiled taps unet --batch=16 --size=64 --width=64 --depth=1 -- --precision=tf32 --own-convolutions
 wide taps conv_dw_own 0 16                # its sums, once a block
 compiled googlenet googlenet --batch=1 --size=64 --classes=12
 wide googlenet max_pool_grad 0 0

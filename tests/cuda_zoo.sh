@@ -41,5 +41,5 @@ builds 90a unet --up=bilinear --batch=2 --size=16 --width=4 --depth=2 -- --optim
 builds 90a autoencoder --batch=2 --size=16 --width=8 --depth=4 -- --loss=mse --budget=min --plan-effort=1
 builds 80,86,89,100 mlp --batch=4 --width=64 -- --clip-norm=1 --precision=tf32
 builds 80,90a resnet50 --batch=2 --size=64 --width=16 --classes=12 -- --precision=tf32 --own-convolutions
-builds 90a unet --batch=1 --size=32 --width=64 --depth=1 -- --precision=tf32 --own-convolutions
+builds 90a unet --batch=16 --size=64 --width=64 --depth=1 -- --precision=tf32 --own-convolutions
 exit $failed

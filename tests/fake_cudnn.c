@@ -11,8 +11,9 @@
  *
  * Environment: FAKE_CUDNN_VERSION (91900), FAKE_CUDNN_ENGINES ("732905"), FAKE_CUDNN_MASK ("5"): those
  * that take a ReLU's gradient behind a convolution, FAKE_CUDNN_NO_DRIVER: no plan of engine 5 can be
- * made, FAKE_CUDNN_REFUSE: an engine whose stored plans do not run, FAKE_CUDNN_PROCESSORS (132) of
- * the device, FAKE_CUDNN_WORD: in the text of plans. */
+ * made, FAKE_CUDNN_REFUSE: an engine whose stored plans do not run, FAKE_CUDNN_NO_WEIGHTS: weight
+ * gradients of 3x3 of so many channels on both sides do not run, FAKE_CUDNN_PROCESSORS (132) of the
+ * device, FAKE_CUDNN_WORD: in the text of plans. */
 #include "runtime/cuda/cudnn_abi.h"
 #include "tests/fake_cudnn_rules.h"
 #include "tests/fake_stream.h"
@@ -500,6 +501,16 @@ int cudnnBackendGetAttribute(LsDnnDesc desc, int name, int type, int64_t room, i
     }
 }
 
+/* One that the environment rules out. */
+static bool is_refused(const Desc *d)
+{
+    const int64_t *w = d->number + DIMS + RANK;
+    int64_t refused = setting("FAKE_CUDNN_NO_WEIGHTS", -1);
+    return (d->stored && d->engine == setting("FAKE_CUDNN_REFUSE", -1))
+        || (d->number[KIND] == 2 && w[2] == 3 && w[3] == 3
+            && w[0] == refused && w[1] == refused);
+}
+
 int cudnnBackendExecute(void *handle, LsDnnDesc plan, LsDnnDesc pack)
 {
     Desc *d = plan;
@@ -509,7 +520,7 @@ int cudnnBackendExecute(void *handle, LsDnnDesc plan, LsDnnDesc pack)
     if (handle == NULL || uid == NULL || at == NULL || uid->n != at->n || !d->finalized
         || !a->finalized)
         return fail(BAD, "execute");
-    if (d->stored && d->engine == setting("FAKE_CUDNN_REFUSE", -1))
+    if (is_refused(d))
         return fail(FAILED, "no such kernel");
     for (int64_t k = 0; k < uid->n; k++) {
         tensor[((int64_t *)uid->value)[k] - 1] = ((char **)at->value)[k];

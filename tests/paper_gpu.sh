@@ -180,13 +180,22 @@ check "with the same bits" cmp "$d/own.npz" "$d/min.npz"
 # Weight gradients of 3x3 convolutions likewise.
 d=$OUT/weights
 mkdir "$d"
-"$LOWERSET" model unet --batch=1 --size=16 --width=48 --depth=1 -o "$d/net.onnx" >/dev/null
+"$LOWERSET" model unet --batch=7 --size=16 --width=48 --depth=1 -o "$d/net.onnx" >/dev/null
 "$LOWERSET" compile "$d/net.onnx" --optimizer=sgd -q -O 1 -o "$d/cpu"
 check "a U-Net on the CPU" train "$d/cpu" --steps 1 --dump "$d/cpu.npz"
-build_paper "$d/own" "$d/net.onnx" --precision=tf32 --optimizer=sgd --own-convolutions
-check "its weight gradients are own ones" [ 3 -le "$(grep -c "^    {k[0-9]*_conv_dw_own, " "$d/own/net.c")" ]
-check "it trains with them" train "$d/own/net" --steps 1 --dump "$d/own.npz"
-check "as on the CPU" "$BUILD/tests/npz_near" "$d/cpu.npz" "$d/own.npz" 1e-4
+build_paper "$d/net" "$d/net.onnx" --precision=tf32 --optimizer=sgd
+check "a program has both" [ 1 -le "$(grep -c "[.]own = k[0-9]*_conv_dw_own," "$d/net/net.c")" ]
+check "it takes cuDNN's at first" train "$d/net/net" --steps 1 --dump "$d/cudnn.npz"
+export FAKE_CUDNN_NO_WEIGHTS=48
+check "those that are refused it needs" ends 1 train "$d/net/net" --steps 1
+FAKE_CUDNN_ENGINES=7 check "but not beside own ones, by the clock" train "$d/net/net" --steps 1 --tune --dump "$d/tuned.npz"
+check "which is kept" grep -q "weights .*	own$" "$OUT/cache"/lowerset/cudnn-*.tuned
+check "and used" train "$d/net/net" --steps 1 --dump "$d/own.npz"
+check "with the same bits" cmp "$d/tuned.npz" "$d/own.npz"
+unset FAKE_CUDNN_NO_WEIGHTS
+for which in cudnn own; do
+    check "either is right: $which" "$BUILD/tests/npz_near" "$d/cpu.npz" "$d/$which.npz" 1e-4
+done
 factors=
 # Convolutions that no engine serves.
 export FAKE_CUDNN_ENGINES= XDG_CACHE_HOME=$OUT/other

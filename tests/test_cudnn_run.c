@@ -586,6 +586,65 @@ START_TEST(the_clock_compares_engines_that_compile_with_a_kernel_behind)
 }
 END_TEST
 
+/* A kernel of the program's own, which leaves the reference in its result. */
+static Data *own_data;
+static int owns;
+
+static void own_kernel(LsRun *run, void *const arg[])
+{
+    static double want[MOST];
+    const LsDnnConv *c = &cases[5].conv;
+    (void)run;
+    owns++;
+    reference(c, own_data->v[0], own_data->v[1], own_data->v[2], NULL, NULL, want);
+    for (int64_t i = 0; i < count(c, c->w); i++)
+        ((float *)arg[1])[i] = (float)want[i];
+}
+
+/* The program's kernel takes *self, the library's plans 10 and 20. */
+static double clock_with_own(void *self, bool (*run)(void *), void *job)
+{
+    int before = owns;
+    if (!run(job))
+        return -1;
+    return owns > before ? *(double *)self : last_engine() == 0 ? 10 : 20;
+}
+
+START_TEST(the_clock_compares_the_library_with_a_kernel_of_the_program)
+{
+    static Data d;
+    char *json = planned(&cases[5].conv, INT64_MAX), command[200];
+    snprintf(command, sizeof command, "rm -f %s/*.tuned", folder);
+    own_data = &d;
+    for (int k = 0; k < 2; k++) {
+        double ns = k == 0 ? 5 : 15;
+        const LsStopwatch watch = {.time = clock_with_own, .self = &ns};
+        ck_assert_int_eq(system(command), 0);
+        for (int again = 0; again < 3; again++) {       /* then by the file, and without the kernel */
+            LsCudaConv p = program_conv(&cases[5].conv, 8192, json);
+            p.own = again < 2 ? own_kernel : NULL;
+            LsDnnRuns *r = opened(&watch, NULL);
+            fill(&d, &p.conv, 13);
+            int before = owns, timed = again == 0;
+            run_once(r, &p, &d, "timed");
+            run_once(r, &p, &d, "timed");
+            ck_assert_int_eq(owns - before, (k == 0 && again < 2 ? 2 : 0) + timed);
+            ck_assert_int_eq(ls_dnn_tally(r).timed, 1);
+            ls_dnn_runs_close(r);
+        }
+    }
+    LsCudaConv p = program_conv(&cases[5].conv, 8192, json);
+    p.own = own_kernel;
+    LsDnnRuns *r = opened(NULL, NULL);          /* nobody asked for a clock */
+    int before = owns;
+    run_once(r, &p, &d, "not timed");
+    ck_assert_int_eq(owns, before);
+    ck_assert_int_eq(ls_dnn_tally(r).kept, 1);
+    ls_dnn_runs_close(r);
+    free(json);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("cudnn_run");
@@ -601,6 +660,7 @@ int main(void)
         an_engine_behind_many_that_do_not_compile_is_found,
         a_library_without_an_engine_for_all_runs_the_convolution_alone,
         the_clock_compares_engines_that_compile_with_a_kernel_behind,
+        the_clock_compares_the_library_with_a_kernel_of_the_program,
     };
     if (mkdtemp(folder) == NULL)
         return perror(folder), 1;

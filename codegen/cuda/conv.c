@@ -3,6 +3,7 @@
 #include "codegen/cuda/behind.h"
 #include "codegen/cuda/conv_own.h"
 #include "codegen/cuda/conv_plan.h"
+#include "codegen/cuda/conv_weights.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -78,6 +79,13 @@ static void print_conv(LsEmit *e, const char *name, const LsDnnConv *c)
     ls_emit_line(e, "},");
 }
 
+/* A kernel of our own may be the faster one, and needs no more room than the plan. */
+static bool has_rival(const LsKernelText *k, const LsConvChoice *c)
+{
+    return ls_conv_weights_serves(k->g, k->n, k->target)
+        && ls_emitter_conv_weights.workspace(k->g, k->n, k->target) <= ls_conv_room(c->workspace);
+}
+
 /* The table of a convolution that cuDNN computes. */
 static void print_table(const LsKernelText *k, const LsConvChoice *c)
 {
@@ -99,9 +107,21 @@ static void print_table(const LsKernelText *k, const LsConvChoice *c)
                  c->workspace > 0 ? node->nin + 1 : -1, ls_conv_room(c->workspace));
     if (ls_dnn_has_epilogue(&c->conv))
         ls_emit_line(e, ".alone = %d, .behind = %s_behind,", c->alone, k->name);
+    if (has_rival(k, c))
+        ls_emit_line(e, ".own = %s_own,", k->name);
     if (c->json != NULL)
         print_plan(e, c->json);
     ls_emit_line(e, "};");
+}
+
+/* NAME_own: what --tune compares with cuDNN. */
+static void print_rival(const LsKernelText *k)
+{
+    char name[80];
+    LsKernelText own = *k;
+    snprintf(name, sizeof name, "%s_own", k->name);
+    own.name = name;
+    ls_emitter_conv_weights.emit(&own);
 }
 
 /* NAME_behind: what is left when the convolution alone is computed, in place. */
@@ -153,6 +173,8 @@ static void conv_emit(const LsKernelText *k)
     }
     if (bias || c.conv.relu || c.conv.mask)
         print_behind(k, bias, c.conv.relu, c.conv.mask);
+    if (has_rival(k, &c))
+        print_rival(k);
     print_table(k, &c);
     ls_emit_line(e, "static void %s(LsRun *run, void *const arg[])", k->name);
     ls_emit_line(e, "{");

@@ -12,6 +12,7 @@ enum {
     TAPS = 9, STRIP = 16, CHANNELS = 64,    /* LS_TAPS_STRIP, LS_TAPS_X of runtime/ls_cuda_taps.h */
     FEW = 64,                   /* channels of one side, at most */
     LEAST_ROWS = 16,            /* of a block */
+    PART_OF_TENSORS = 8,        /* the workspace is such a part of them, at most (conv_plan.c) */
     END_X = 32, END_Y = 8,      /* threads of a unit that adds up */
 };
 static const double waste = 1.34;           /* what may be multiplied for each that counts, of one axis */
@@ -37,11 +38,13 @@ static Weights weights_of(const LsGraph *g, LsNodeId n)
     w.strips = w.images * ls_ceil_div(w.y_columns, STRIP);
     w.rows = w.strips * w.y_rows;
     /* Registers are for one block at a time, or for two of the narrow ones. */
+    w.weights = w.y_channels * TAPS * w.x_channels;
     int64_t want = LS_GPU_PROCESSORS * (w.m == 2 ? 2 : 1) / (w.across * w.down);
+    int64_t room = (ls_count(x) + ls_count(y)) / PART_OF_TENSORS / w.weights;
+    want = want < room ? want : room;
     w.share = ls_ceil_div(w.rows, want < 1 ? 1 : want);
     w.share = w.share < LEAST_ROWS ? LEAST_ROWS : w.share;
     w.shares = ls_ceil_div(w.rows, w.share);
-    w.weights = w.y_channels * TAPS * w.x_channels;
     return w;
 }
 
@@ -61,9 +64,9 @@ static bool fills(int64_t n, int64_t grain)
     return (double)(ls_ceil_div(n, grain) * grain) <= waste * (double)n;
 }
 
-static bool serves(const LsGraph *g, LsNodeId n)
+bool ls_conv_weights_serves(const LsGraph *g, LsNodeId n, const LsTarget *t)
 {
-    if (!is_plain(g, n))
+    if (t->kind != LS_TARGET_CUDA || !t->tf32 || t->real_bytes != 4 || !is_plain(g, n))
         return false;
     const Weights w = weights_of(g, n);
     return w.x_channels % 4 == 0 && w.y_channels % 4 == 0
@@ -71,11 +74,19 @@ static bool serves(const LsGraph *g, LsNodeId n)
         && fills(w.y_channels, 16 * w.m) && fills(w.y_columns, STRIP);
 }
 
+/* Blocks for two thirds of a large GPU's multiprocessors: with fewer, where none are to be had, cuDNN
+ * does better. */
+static bool is_spread(const LsGraph *g, LsNodeId n)
+{
+    const Weights w = weights_of(g, n);
+    return 3 * w.shares * w.across * w.down >= 2 * LS_GPU_PROCESSORS;
+}
+
 uint32_t ls_conv_weights(LsGraph *g, const LsTarget *t)
 {
     uint32_t found = 0;
-    for (uint32_t i = 1; i < g->nnode && t->kind == LS_TARGET_CUDA && t->tf32; i++)
-        if (serves(g, (LsNodeId){i})) {
+    for (uint32_t i = 1; i < g->nnode; i++)
+        if (ls_conv_weights_serves(g, (LsNodeId){i}, t) && is_spread(g, (LsNodeId){i})) {
             g->node[i].op = LS_OP_CONV_DW_OWN;
             found++;
         }

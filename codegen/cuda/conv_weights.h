@@ -7,11 +7,17 @@
 #ifndef LS_CODEGEN_CONV_WEIGHTS_H
 #define LS_CODEGEN_CONV_WEIGHTS_H
 
-#include "codegen/target.h"
-#include "compiler/graph.h"
+#include "codegen/kernel.h"
 
-/* CONV_DW nodes become CONV_DW_OWN where the kernel serves and one side has few channels: how many.
- * TF32 alone, at stride 1. Keeps ids of nodes and values. */
+/* The kernel computes CONV_DW node n, and may be the faster one: in TF32 at stride 1, where one side has
+ * few channels. */
+bool ls_conv_weights_serves(const LsGraph *g, LsNodeId n, const LsTarget *t);
+
+/* CONV_DW nodes become CONV_DW_OWN where it does, and there is work for most of a large GPU: how many.
+ * Keeps ids of nodes and values. */
 uint32_t ls_conv_weights(LsGraph *g, const LsTarget *t);
+
+/* Emitter of CONV_DW_OWN, and of CONV_DW where it serves. */
+extern const LsEmitter ls_emitter_conv_weights;
 
 #endif

@@ -1,10 +1,6 @@
 /* runtime/cuda/cudnn_run.c -- see cudnn_run.h. */
-#include "runtime/cuda/cudnn_run.h"
-
-#include "runtime/cuda/cudnn_graph.h"
 #include "runtime/cuda/cudnn_match.h"
-#include "runtime/cuda/cudnn_pack.h"
-#include "runtime/cuda/plan_cache.h"
+#include "runtime/cuda/cudnn_run_parts.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -14,31 +10,6 @@ enum {
     CANDIDATES = 10,            /* plans that are timed */
     COMPILED = 3,               /* ... of those that take seconds to make */
     NOTES = 8,                  /* convolutions that are named */
-};
-
-typedef struct Ready {          /* a convolution made ready */
-    const LsCudaConv *c;
-    const char *node;           /* the first that it computes, for notes; NULL: not known */
-    LsDnnPlan plan;             /* .plan NULL: not yet */
-    bool alone;                 /* it is that of the convolution alone, c->behind does the rest */
-    bool kept;                  /* as the compiler made it */
-    bool timed;                 /* no clock is needed any more */
-    bool ran;
-    LsDnnPacks packs;
-} Ready;
-
-struct LsDnnRuns {
-    LsDnn lib;
-    LsDnnDesc device;
-    void *handle, *stream;      /* handle: made when a convolution first runs */
-    char *json;                 /* of the device */
-    LsPlanCache *cache;         /* of choices by the clock, and of plans that took compiling */
-    const LsStopwatch *tune;
-    FILE *notes;
-    bool noted;                 /* that plans were made again */
-    int apart;                  /* convolutions with a kernel behind them, so far */
-    Ready *ready; int nready, cap;
-    LsDnnTally tally;
 };
 
 /* ---- notes ---- */
@@ -61,24 +32,22 @@ static void say_apart(LsDnnRuns *r, const LsError *why)
 }
 
 /* ---- plans ---- */
-/* Bytes that a plan may take of the room at arg_workspace, wherever that begins. */
-static int64_t room_of(const LsCudaConv *c)
+int64_t ls_dnn_room_of(const LsCudaConv *c)
 {
     int64_t room = c->arg_workspace >= 0 ? c->workspace - (LS_CONV_ALIGNMENT - 1) : 0;
     return room > 0 ? room : 0;
 }
 
-/* Takes a plan from text if it reads and fits the room. alone: it is the convolution's alone. */
-static bool take(LsDnnRuns *r, Ready *q, const char *json, bool alone, LsError *why)
+bool ls_dnn_take(LsDnnRuns *r, LsDnnReady *q, const char *json, bool alone, LsError *why)
 {
     char err[500];
     LsDnnPlan p;
     if (!ls_dnn_plan_load(&r->lib, r->device, json, &p, err, sizeof err))
         return ls_fail(why, LS_EXIT_DEVICE, "%s", err);
-    if (p.workspace > room_of(q->c)) {
+    if (p.workspace > ls_dnn_room_of(q->c)) {
         ls_dnn_drop(&r->lib, p.plan);
         return ls_fail(why, LS_EXIT_DEVICE, "it takes %" PRId64 " bytes of %" PRId64, p.workspace,
-                       room_of(q->c));
+                       ls_dnn_room_of(q->c));
     }
     ls_dnn_drop(&r->lib, q->plan.plan);
     q->plan = p;
@@ -86,9 +55,7 @@ static bool take(LsDnnRuns *r, Ready *q, const char *json, bool alone, LsError *
     return true;
 }
 
-/* Plans for all of the convolution, or for it alone. Engines that compile are asked for all of one
- * that the compiler planned alone, and for nothing else. */
-static LsDnnSearch *search(LsDnnRuns *r, const Ready *q, bool alone, LsError *e)
+LsDnnSearch *ls_dnn_search_for(LsDnnRuns *r, const LsDnnReady *q, bool alone, LsError *e)
 {
     char why[500], text[LS_DNN_TEXT];
     const LsCudaConv *c = q->c;
@@ -98,27 +65,27 @@ static LsDnnSearch *search(LsDnnRuns *r, const Ready *q, bool alone, LsError *e)
     rules.first = compiled;
     rules.compiled &= compiled;
     int most = !compiled ? CANDIDATES : r->tune != NULL ? COMPILED : 1;
-    LsDnnSearch *s = ls_dnn_search(&r->lib, r->device, &conv, &rules, room_of(c), most, why,
+    LsDnnSearch *s = ls_dnn_search(&r->lib, r->device, &conv, &rules, ls_dnn_room_of(c), most, why,
                                    sizeof why);
     ls_dnn_conv_text(&conv, &rules, text);
     if (s == NULL)
         ls_fail(e, LS_EXIT_DEVICE, "%s%scuDNN %" PRId64 ".%" PRId64 " has no plan for a "
                 "convolution (%s) within its %" PRId64 " bytes of workspace: %s",
                 q->node != NULL ? q->node : "", q->node != NULL ? ": " : "", r->lib.version / 10000,
-                r->lib.version / 100 % 100, text, room_of(c), why);
+                r->lib.version / 100 % 100, text, ls_dnn_room_of(c), why);
     return s;
 }
 
 /* Makes a plan here. It goes through its text, after which it needs no other descriptor. key: it is
  * kept under that; or NULL. */
-static bool make_plan(LsDnnRuns *r, Ready *q, bool alone, const char *key, LsError *e)
+static bool make_plan(LsDnnRuns *r, LsDnnReady *q, bool alone, const char *key, LsError *e)
 {
-    LsDnnSearch *s = search(r, q, alone, e);
+    LsDnnSearch *s = ls_dnn_search_for(r, q, alone, e);
     if (s == NULL)
         return false;
     char *json = ls_dnn_plan_json(&r->lib, ls_dnn_search_best(s));
     LsError why = {0};
-    bool ok = json != NULL && take(r, q, json, alone, &why);
+    bool ok = json != NULL && ls_dnn_take(r, q, json, alone, &why);
     if (ok && key != NULL)
         ls_plan_cache_put(r->cache, key, json);
     free(json);
@@ -128,7 +95,7 @@ static bool make_plan(LsDnnRuns *r, Ready *q, bool alone, const char *key, LsErr
 }
 
 /* A plan for all of it, or else one for the convolution alone, if a kernel can do the rest. */
-static bool make_again(LsDnnRuns *r, Ready *q, LsError *e)
+static bool make_again(LsDnnRuns *r, LsDnnReady *q, LsError *e)
 {
     LsError why = {0};
     if (q->c->behind == NULL)
@@ -139,44 +106,21 @@ static bool make_again(LsDnnRuns *r, Ready *q, LsError *e)
     return make_plan(r, q, true, NULL, e);
 }
 
-/* What the clock chose is kept by what it was chosen for, room included. */
-static void tuned_key(const LsCudaConv *c, char *key, size_t size)
-{
-    char text[LS_DNN_TEXT];
-    ls_dnn_conv_text(&c->conv, &c->rules, text);
-    snprintf(key, size, "%s within %" PRId64, text, room_of(c));
-}
-
-static const char alone_word[] = "alone ";      /* before the plan of a convolution alone */
-
-static bool take_timed(LsDnnRuns *r, Ready *q)
-{
-    char key[LS_DNN_TEXT + 40];
-    size_t skip = sizeof alone_word - 1;
-    tuned_key(q->c, key, sizeof key);
-    const char *timed = ls_plan_cache_find(r->cache, key);
-    if (timed == NULL)
-        return false;
-    bool alone = strncmp(timed, alone_word, skip) == 0;
-    LsError why = {0};
-    return (!alone || q->c->behind != NULL) && take(r, q, timed + (alone ? skip : 0), alone, &why);
-}
-
 /* A plan of an engine that compiles: the seconds that takes are spent once, not at every start. */
-static bool take_compiled(LsDnnRuns *r, Ready *q, LsError *why)
+static bool take_compiled(LsDnnRuns *r, LsDnnReady *q, LsError *why)
 {
-    char key[LS_DNN_TEXT + 60] = "once ";
-    tuned_key(q->c, key + strlen(key), sizeof key - strlen(key));
+    char key[LS_DNN_KEY];
+    ls_dnn_key(q->c, "once ", key);
     const char *known = ls_plan_cache_find(r->cache, key);
-    return (known != NULL && take(r, q, known, false, why))
+    return (known != NULL && ls_dnn_take(r, q, known, false, why))
         || make_plan(r, q, false, key, why);
 }
 
-static bool make_ready(LsDnnRuns *r, Ready *q, LsError *e)
+static bool make_ready(LsDnnRuns *r, LsDnnReady *q, LsError *e)
 {
     const char *plan = q->c->plan;
     LsError why = {0};
-    if (take_timed(r, q)) {
+    if (ls_dnn_take_timed(r, q)) {
         r->tally.timed++;
         q->timed = true;
         return true;
@@ -189,7 +133,7 @@ static bool make_ready(LsDnnRuns *r, Ready *q, LsError *e)
         if (q->c->alone)
             say_apart(r, &why);
         char *here = ls_dnn_plan_here(plan, r->json);
-        bool ok = take(r, q, here != NULL ? here : plan, q->c->alone, &why);
+        bool ok = ls_dnn_take(r, q, here != NULL ? here : plan, q->c->alone, &why);
         free(here);
         if (ok) {
             r->tally.kept++;
@@ -204,14 +148,14 @@ static bool make_ready(LsDnnRuns *r, Ready *q, LsError *e)
 }
 
 /* The entry of a convolution; NULL: out of memory. */
-static Ready *entry(LsDnnRuns *r, const LsCudaConv *c, LsError *e)
+static LsDnnReady *entry(LsDnnRuns *r, const LsCudaConv *c, LsError *e)
 {
     for (int k = 0; k < r->nready; k++)
         if (r->ready[k].c == c)
             return &r->ready[k];
     if (r->nready == r->cap) {
         int cap = r->cap > 0 ? 2 * r->cap : 64;
-        Ready *more = realloc(r->ready, (size_t)cap * sizeof *more);
+        LsDnnReady *more = realloc(r->ready, (size_t)cap * sizeof *more);
         if (more == NULL) {
             ls_fail(e, LS_EXIT_FAIL, "out of memory");
             return NULL;
@@ -219,16 +163,16 @@ static Ready *entry(LsDnnRuns *r, const LsCudaConv *c, LsError *e)
         r->ready = more;
         r->cap = cap;
     }
-    r->ready[r->nready] = (Ready){.c = c};
+    r->ready[r->nready] = (LsDnnReady){.c = c};
     return &r->ready[r->nready++];
 }
 
 bool ls_dnn_ready(LsDnnRuns *r, const LsCudaConv *c, const char *node, LsError *e)
 {
-    Ready *q = entry(r, c, e);
+    LsDnnReady *q = entry(r, c, e);
     if (q != NULL && q->node == NULL)
         q->node = node;
-    return q != NULL && (q->plan.plan != NULL || make_ready(r, q, e));
+    return q != NULL && (q->plan.plan != NULL || q->own || make_ready(r, q, e));
 }
 
 /* ---- running ---- */
@@ -250,26 +194,16 @@ static bool start(LsDnnRuns *r, void *stream, LsError *e)
     return ls_fail(e, LS_EXIT_DEVICE, "cuDNN does not start: %s", why);
 }
 
-typedef struct Job {
-    LsDnnRuns *r;
-    LsDnnDesc plan, pack;
-    void (*behind)(LsRun *run, void *const arg[]);      /* NULL: nothing */
-    LsRun *run;
-    void *const *arg;
-    int status;
-} Job;
-
-static bool execute(void *job)
+bool ls_dnn_execute(void *job)
 {
-    Job *j = job;
+    LsDnnJob *j = job;
     j->status = j->r->lib.api.BackendExecute(j->r->handle, j->plan, j->pack);
     if (j->status == LS_DNN_OK && j->behind != NULL)
         j->behind(j->run, j->arg);
     return j->status == LS_DNN_OK;
 }
 
-/* Sets what the job runs. */
-static bool set_job(Job *j, Ready *q, LsDnnDesc plan, bool alone, LsError *e)
+bool ls_dnn_set_job(LsDnnJob *j, LsDnnReady *q, LsDnnDesc plan, bool alone, LsError *e)
 {
     j->plan = plan;
     j->pack = ls_dnn_pack(&q->packs, &j->r->lib, q->c, alone, j->arg, e);
@@ -277,65 +211,9 @@ static bool set_job(Job *j, Ready *q, LsDnnDesc plan, bool alone, LsError *e)
     return j->pack != NULL;
 }
 
-typedef struct Fastest { char *json; bool alone; double ns; } Fastest;
-
-static void time_plans(Job *j, Ready *q, bool alone, Fastest *best)
-{
-    LsDnnRuns *r = j->r;
-    LsError ignored = {0};
-    LsDnnSearch *s = search(r, q, alone, &ignored);
-    for (int k = 0; s != NULL && k < ls_dnn_search_count(s); k++) {
-        const LsDnnPlan *p = ls_dnn_search_plan(s, k);
-        double ns = -1;
-        if (set_job(j, q, p->plan, alone, &ignored))
-            ns = r->tune->time(r->tune->self, execute, j);
-        if (ns < 0 || (best->json != NULL && ns >= best->ns))
-            continue;
-        char *json = ls_dnn_plan_json(&r->lib, p);
-        if (json != NULL) {
-            free(best->json);
-            *best = (Fastest){json, alone, ns};
-        }
-    }
-    ls_dnn_search_free(s);
-}
-
-/* Keeps the choice for later processes. */
-static void keep(LsDnnRuns *r, const LsCudaConv *c, const Fastest *best)
-{
-    char key[LS_DNN_TEXT + 40];
-    size_t size = strlen(best->json) + sizeof alone_word;
-    char *text = malloc(size);
-    tuned_key(c, key, sizeof key);
-    if (text == NULL)
-        return;
-    snprintf(text, size, "%s%s", best->alone ? alone_word : "", best->json);
-    ls_plan_cache_put(r->cache, key, text);
-    free(text);
-}
-
-/* Times what may serve and keeps the fastest; the plan stays where none can be timed. Where engines
- * that compile may do all, they are compared with the convolution alone and the kernel behind it. */
-static void tune(Job *j, Ready *q)
-{
-    LsDnnRuns *r = j->r;
-    Fastest best = {.json = NULL};
-    LsError ignored = {0};
-    q->timed = true;
-    if (q->c->alone)
-        time_plans(j, q, false, &best);
-    time_plans(j, q, q->c->alone || q->alone, &best);
-    if (best.json != NULL && take(r, q, best.json, best.alone, &ignored)) {
-        q->kept = false;
-        r->tally.timed++;
-        keep(r, q->c, &best);
-    }
-    free(best.json);
-}
-
 /* A plan made from a description may yet be refused by the device, and so may one of an engine that
  * compiles: another one. */
-static bool make_other(LsDnnRuns *r, Ready *q, const LsError *why, LsError *e)
+static bool make_other(LsDnnRuns *r, LsDnnReady *q, const LsError *why, LsError *e)
 {
     if (!q->kept) {
         say_apart(r, why);
@@ -348,7 +226,7 @@ static bool make_other(LsDnnRuns *r, Ready *q, const LsError *why, LsError *e)
     return make_again(r, q, e);
 }
 
-static void does_not_run(const LsDnnRuns *r, const Ready *q, int status, LsError *e)
+static void does_not_run(const LsDnnRuns *r, const LsDnnReady *q, int status, LsError *e)
 {
     char why[400];
     ls_dnn_describe(&r->lib, "cuDNN does not run the convolution", status, why, sizeof why);
@@ -362,18 +240,22 @@ bool ls_dnn_run(LsDnnRuns *r, LsRun *run, const LsCudaConv *c, void *const arg[]
     LsError why = {0};
     if (!ls_dnn_ready(r, c, NULL, e) || !start(r, stream, e))
         return false;
-    Ready *q = entry(r, c, e);
-    Job j = {.r = r, .run = run, .arg = arg};
+    LsDnnReady *q = entry(r, c, e);
+    LsDnnJob j = {.r = r, .run = run, .arg = arg};
     if (r->tune != NULL && !q->timed)
-        tune(&j, q);
-    if (!set_job(&j, q, q->plan.plan, q->alone, e))
+        ls_dnn_tune_one(&j, q);
+    if (q->own) {
+        c->own(run, arg);
+        return true;
+    }
+    if (!ls_dnn_set_job(&j, q, q->plan.plan, q->alone, e))
         return false;
-    bool ok = execute(&j);
+    bool ok = ls_dnn_execute(&j);
     if (!ok && !q->ran && (q->kept || (c->behind != NULL && !q->alone))) {
         does_not_run(r, q, j.status, &why);
-        if (!make_other(r, q, &why, e) || !set_job(&j, q, q->plan.plan, q->alone, e))
+        if (!make_other(r, q, &why, e) || !ls_dnn_set_job(&j, q, q->plan.plan, q->alone, e))
             return false;
-        ok = execute(&j);
+        ok = ls_dnn_execute(&j);
     }
     q->ran |= ok;
     if (ok)
@@ -426,7 +308,7 @@ void ls_dnn_runs_close(LsDnnRuns *r)
         return;
     ls_plan_cache_close(r->cache);
     for (int k = 0; k < r->nready; k++) {
-        Ready *q = &r->ready[k];
+        LsDnnReady *q = &r->ready[k];
         ls_dnn_packs_drop(&q->packs, &r->lib);
         ls_dnn_drop(&r->lib, q->plan.plan);
     }

@@ -24,6 +24,8 @@ typedef struct LsCudaConv {
                                  * more, which it compiles, shows when the program starts */
     /* A kernel that does the rest of conv in place, where no engine does; NULL: there is no rest. */
     void (*behind)(LsRun *run, void *const arg[]);
+    /* A kernel of the program that computes all of it, to be timed beside cuDNN's; NULL: none. */
+    void (*own)(LsRun *run, void *const arg[]);
 } LsCudaConv;
 
 /* Puts one convolution on the stream of the run. */
