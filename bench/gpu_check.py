@@ -11,7 +11,7 @@ SMALL = {
     "cnn": ("cnn --size=24 --width=8", 4, "ce"),
     "unet": ("unet --width=6 --depth=3 --size=32", 2, "ce"),
     "unet-valid": ("unet --width=4 --depth=2 --size=60 --pad=valid --up=bilinear", 2, "ce"),
-    "unet-wide": ("unet --width=64 --depth=2 --size=48", 2, "ce"),
+    "unet-wide": ("unet --width=64 --depth=1 --size=96", 32, "ce"),     # enough for own weight gradients
     "resnet18": ("resnet18 --stem=cifar --width=8 --classes=10 --size=32", 4, "ce"),
     "resnet50": ("resnet50 --width=8 --classes=10 --size=48", 3, "ce"),
     "densenet": ("densenet121 --width=6 --classes=10 --size=32", 4, "ce"),
