@@ -32,9 +32,8 @@ static const LsEmitter *const cuda_emitter[LS_NKERNELS] = {
 
 const LsEmitter *ls_emitter_of(LsTargetKind target, LsKernelId id)
 {
-    bool other = id == LS_K_MATMUL || id == LS_K_CONV || id == LS_K_ATTENTION
-                 || id == LS_K_CONV_FUSED || id == LS_K_CONV_WEIGHTS;
-    return target == LS_TARGET_CUDA && other ? cuda_emitter[id] : cpu_emitter[id];
+    bool other = target == LS_TARGET_CUDA && cuda_emitter[id] != NULL;
+    return other ? cuda_emitter[id] : cpu_emitter[id];
 }
 
 /* Operands (bit k: operand k) whose elements the kernel has read when it writes the same element of

@@ -39,6 +39,25 @@ void ls_value_set_put(LsValueSet *s, LsValueId v)
         s->v[s->n++] = v;
 }
 
+LsNodeId ls_first_reader(const LsGraph *g, LsValueId v, bool *shared)
+{
+    LsNodeId first = {0};
+    *shared = v.i == g->loss.i;
+    for (uint32_t k = 0; k < g->noutput; k++)
+        *shared |= g->output[k].i == v.i;
+    for (uint32_t k = 0; k < g->ngrad; k++)
+        *shared |= g->grad[k].grad.i == v.i;
+    for (uint32_t i = g->value[v.i].def.i + 1; i < g->nnode; i++)
+        for (int k = 0; k < g->node[i].nin; k++) {
+            if (ls_in(g, (LsNodeId){i}, k).i != v.i)
+                continue;
+            if (first.i == 0)
+                first.i = i;
+            *shared |= i != first.i;
+        }
+    return first;
+}
+
 int ls_root_statement(const LsGraph *g, LsValueId v)
 {
     LsNodeId def = g->value[v.i].def;

@@ -28,6 +28,9 @@ typedef struct LsMerge {                    /* a body under construction */
 const LsFused *ls_body_of(const LsGraph *g, LsNodeId n);
 /* The one statement of a FUSED node that applies it to its operands in order; NULL: it is more. */
 const LsStmt *ls_only_statement(const LsGraph *g, LsNodeId n);
+/* The first node that reads v; none: nobody does. *shared: another node does, too, or it is an output, a
+ * gradient or the loss. */
+LsNodeId ls_first_reader(const LsGraph *g, LsValueId v, bool *shared);
 /* The statement of its maker that gives v; -1: none, a reduction, or a part of a statement. */
 int ls_root_statement(const LsGraph *g, LsValueId v);
 /* Bit s: v needs statement s of its maker, which has at most LS_MERGE_STMT; 0 where it has no root

@@ -128,9 +128,7 @@ static bool is_product(const LsProblem *p, uint32_t node)
 
 void ls_problem_price(LsProblem *p, const LsMachine *m)
 {
-    LsMachine fast = *m;
-    if (p->target.tf32 && m->peak[LS_PEAK_TF32] > 0)
-        fast.peak[LS_PEAK_F32] = m->peak[LS_PEAK_TF32];
+    const LsMachine fast = p->target.tf32 ? ls_machine_tf32(m) : *m;
     for (uint32_t i = 0; i < p->dag.nnode; i++) {
         const LsMachine *as = is_product(p, i) ? &fast : m;
         LsWork w = ls_problem_work(p, i, as);

@@ -250,6 +250,14 @@ void ls_machine_write(FILE *to, const LsMachine *m, const char *note)
     }
 }
 
+LsMachine ls_machine_tf32(const LsMachine *m)
+{
+    LsMachine fast = *m;
+    if (m->peak[LS_PEAK_TF32] > 0)
+        fast.peak[LS_PEAK_F32] = m->peak[LS_PEAK_TF32];
+    return fast;
+}
+
 bool ls_machine_find(LsMachine *m, const char *name)
 {
     char err[256];

@@ -102,6 +102,9 @@ typedef struct LsMachine {
     LsClassCost cost[LS_NCOSTS];
 } LsMachine;
 
+/* The machine as products meet it that may round their factors to TF32. */
+LsMachine ls_machine_tf32(const LsMachine *m);
+
 /* Reads the text form. False with a sentence in err: "FILE:3: ...". *m is then undefined. */
 bool ls_machine_parse(LsMachine *m, const char *text, const char *file, char *err, size_t size);
 /* The same from a file of at most 64 KiB. */

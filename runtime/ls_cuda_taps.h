@@ -32,7 +32,7 @@ typedef struct LsTaps {         /* a strip, and the tensors it is of; most are c
 /* What a thread carries: at most two fours of x, and one of y. */
 LS_FN void ls_taps_fetch(real *fx, real *fy, LsTaps p, int row, int column, bool with_y, int y_row)
 {
-    const int me = (int)threadIdx.y * 32 + (int)threadIdx.x, xr = row - p.pad_rows;
+    const int me = ls_tile_me(), xr = row - p.pad_rows;
     LS_UNROLL for (int q = 0; q < 2; q++) {
         const int f = 256 * q + me, c = f % 16 * 4, at = column + f / 16, xc = at - p.pad_columns;
         const bool there = f < 16 * LS_TAPS_WIDE && c < p.x_have && xr >= 0 && xr < p.x_rows && xc >= 0
@@ -44,23 +44,16 @@ LS_FN void ls_taps_fetch(real *fx, real *fy, LsTaps p, int row, int column, bool
     ls_tile_get(fy, p.y + ((int64_t)y_row * p.y_columns + at) * p.y_channels + c, there);
 }
 
-LS_FN void ls_taps_put(real *to, const real *four)
-{
-    real v[4];
-    LS_UNROLL for (int l = 0; l < 4; l++) v[l] = ls_tf32(four[l]);
-    ls_put4(to, v);
-}
-
 LS_FN void ls_taps_keep(real *xs, real *ys, const real *fx, const real *fy, int m)
 {
-    const int me = (int)threadIdx.y * 32 + (int)threadIdx.x;
+    const int me = ls_tile_me();
     LS_UNROLL for (int q = 0; q < 2; q++) {
         const int f = 256 * q + me;
         if (f < 16 * LS_TAPS_WIDE)
-            ls_taps_put(xs + f / 16 * LS_TAPS_LINE + f % 16 * 4, fx + 4 * q);
+            ls_tile_put_factors(xs + f / 16 * LS_TAPS_LINE + f % 16 * 4, fx + 4 * q);
     }
     if (me < 4 * m * LS_TAPS_STRIP)
-        ls_taps_put(ys + me / (4 * m) * LS_TAPS_YLINE(m) + me % (4 * m) * 4, fy);
+        ls_tile_put_factors(ys + me / (4 * m) * LS_TAPS_YLINE(m) + me % (4 * m) * 4, fy);
 }
 
 /* sum[9][m][4] += y xT of a row of the strip; xs[r]: the row of x under tap r of the first axis. */

@@ -29,6 +29,14 @@ LS_FN void ls_tile_get2(real to[2], const real *from)
 #endif
 }
 
+/* Four numbers as factors. */
+LS_FN void ls_tile_put_factors(real *to, const real *four)
+{
+    real v[4];
+    LS_UNROLL for (int l = 0; l < 4; l++) v[l] = ls_tf32(four[l]);
+    ls_put4(to, v);
+}
+
 LS_FN void ls_tile_put2(real *to, real a, real b)
 {
 #ifdef __CUDACC__
@@ -97,9 +105,7 @@ LS_FN void ls_tile_keep_columns(real *buffer, const real *four, int lines)
 {
     LS_UNROLL for (int q = 0; q < lines / 64; q++) {
         const int f = q * LS_TILE_THREADS + ls_tile_me();
-        real v[4];
-        LS_UNROLL for (int l = 0; l < 4; l++) v[l] = ls_tf32(four[4 * q + l]);
-        ls_put4(buffer + ls_tile_column_place(ls_tile_f_line(f), f / 8 % 4), v);
+        ls_tile_put_factors(buffer + ls_tile_column_place(ls_tile_f_line(f), f / 8 % 4), four + 4 * q);
     }
 }
 

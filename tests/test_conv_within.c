@@ -62,6 +62,24 @@ static double product_at(const Rig *r, const Size *s, LsNodeId n, int64_t image,
     return sum;
 }
 
+/* All sizes, each by both forms of the product, made, run and checked. */
+static void over_all_sizes(LsNodeId (*make)(Rig *, const Size *, int number), int64_t least_columns,
+                           void (*check)(const Rig *, const Size *, LsNodeId))
+{
+    Rig r;
+    LsNodeId n[2 * NSIZES] = {{0}};
+    rig_open(&r, 4);
+    r.cuda = r.target.tf32 = true;
+    for (int i = 0; i < 2 * NSIZES; i++)
+        if (sizes[i / 2].columns >= least_columns)
+            n[i] = make(&r, &sizes[i / 2], i);
+    rig_run(&r);
+    for (int i = 0; i < 2 * NSIZES; i++)
+        if (n[i].i != 0)
+            check(&r, &sizes[i / 2], n[i]);
+    rig_close(&r);
+}
+
 /* ---- a batch norm's statistics ---- */
 static LsNodeId moments(Rig *r, const Size *s, bool data)
 {
@@ -94,18 +112,11 @@ static void check_moments(const Rig *r, const Size *s, LsNodeId n)
     }
 }
 
+static LsNodeId any_moments(Rig *r, const Size *s, int number) { return moments(r, s, number % 2); }
+
 START_TEST(the_product_its_mean_and_its_variance)
 {
-    Rig r;
-    LsNodeId n[2 * NSIZES];
-    rig_open(&r, 4);
-    r.cuda = r.target.tf32 = true;
-    for (int i = 0; i < 2 * NSIZES; i++)
-        n[i] = moments(&r, &sizes[i / 2], i % 2);
-    rig_run(&r);
-    for (int i = 0; i < 2 * NSIZES; i++)
-        check_moments(&r, &sizes[i / 2], n[i]);
-    rig_close(&r);
+    over_all_sizes(any_moments, 0, check_moments);
 }
 END_TEST
 
@@ -183,20 +194,20 @@ static void check_residual(const Rig *r, const Size *s, LsNodeId n)
     }
 }
 
+static LsNodeId any_residual(Rig *r, const Size *s, int number)
+{
+    return residual(r, s, number % 2 == 0, number / 2 % 2);
+}
+
 START_TEST(sums_with_other_operands_stored_in_place_or_not)
 {
     Rig r;
-    LsNodeId n[2 * NSIZES];
     rig_open(&r, 4);
-    r.cuda = r.target.tf32 = true;
-    for (int i = 0; i < 2 * NSIZES; i++)
-        n[i] = residual(&r, &sizes[i / 2], i % 2 == 0, i / 2 % 2);
-    ck_assert(ls_kernel_inplace(r.g, n[2], 2, 1) && !ls_kernel_inplace(r.g, n[2], 0, 1));
+    LsNodeId n = residual(&r, &sizes[1], true, true);
+    ck_assert(ls_kernel_inplace(r.g, n, 2, 1) && !ls_kernel_inplace(r.g, n, 0, 1));
     ck_assert(!ls_kernel_inplace(r.g, moments(&r, &(Size){1, 2, 2, 8, 8, 1}, false), 0, 1));
-    rig_run(&r);
-    for (int i = 0; i < 2 * NSIZES; i++)
-        check_residual(&r, &sizes[i / 2], n[i]);
     rig_close(&r);
+    over_all_sizes(any_residual, 0, check_residual);
 }
 END_TEST
 
@@ -252,20 +263,11 @@ static void check_parts(const Rig *r, const Size *s, LsNodeId n)
     }
 }
 
+static LsNodeId any_parts(Rig *r, const Size *s, int number) { return parts(r, s, number % 2 == 0); }
+
 START_TEST(operands_and_results_in_parts)
 {
-    Rig r;
-    LsNodeId n[2 * NSIZES];
-    rig_open(&r, 4);
-    r.cuda = r.target.tf32 = true;
-    for (int i = 0; i < 2 * NSIZES; i++)
-        if (sizes[i / 2].columns >= 12)
-            n[i] = parts(&r, &sizes[i / 2], i % 2 == 0);
-    rig_run(&r);
-    for (int i = 0; i < 2 * NSIZES; i++)
-        if (sizes[i / 2].columns >= 12)
-            check_parts(&r, &sizes[i / 2], n[i]);
-    rig_close(&r);
+    over_all_sizes(any_parts, 12, check_parts);
 }
 END_TEST
 

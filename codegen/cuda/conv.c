@@ -87,7 +87,7 @@ static bool has_rival(const LsKernelText *k, const LsConvChoice *c)
 }
 
 /* The table of a convolution that cuDNN computes. */
-static void print_table(const LsKernelText *k, const LsConvChoice *c)
+static void print_table(const LsKernelText *k, const LsConvChoice *c, bool rival)
 {
     const LsNode *node = &k->g->node[k->n.i];
     /* operands of CONV: x w; of CONV_DX: y w; of CONV_DW: y x */
@@ -107,7 +107,7 @@ static void print_table(const LsKernelText *k, const LsConvChoice *c)
                  c->workspace > 0 ? node->nin + 1 : -1, ls_conv_room(c->workspace));
     if (ls_dnn_has_epilogue(&c->conv))
         ls_emit_line(e, ".alone = %d, .behind = %s_behind,", c->alone, k->name);
-    if (has_rival(k, c))
+    if (rival)
         ls_emit_line(e, ".own = %s_own,", k->name);
     if (c->json != NULL)
         print_plan(e, c->json);
@@ -173,9 +173,10 @@ static void conv_emit(const LsKernelText *k)
     }
     if (bias || c.conv.relu || c.conv.mask)
         print_behind(k, bias, c.conv.relu, c.conv.mask);
-    if (has_rival(k, &c))
+    const bool rival = has_rival(k, &c);
+    if (rival)
         print_rival(k);
-    print_table(k, &c);
+    print_table(k, &c, rival);
     ls_emit_line(e, "static void %s(LsRun *run, void *const arg[])", k->name);
     ls_emit_line(e, "{");
     ls_emit_line(e, "ls_cuda_conv(run, &%s_conv, arg);", k->name);

@@ -16,24 +16,6 @@ static bool is_relu(const LsGraph *g, LsNodeId n)
         && g->value[ls_in(g, n, 0).i].layout == g->value[node->out].layout;
 }
 
-/* The only node that reads v; none when there are more, or when it is read from outside. */
-static LsNodeId only_reader(const LsGraph *g, LsValueId v)
-{
-    LsNodeId reader = {0};
-    for (uint32_t k = 0; k < g->noutput; k++)
-        if (g->output[k].i == v.i)
-            return (LsNodeId){0};
-    for (uint32_t i = 1; i < g->nnode; i++)
-        for (int k = 0; k < g->node[i].nin; k++) {
-            if (ls_in(g, (LsNodeId){i}, k).i != v.i)
-                continue;
-            if (reader.i != 0)
-                return (LsNodeId){0};
-            reader.i = i;
-        }
-    return reader;
-}
-
 /* An engine adds the bias and takes the ReLU. */
 static bool served(LsGraph *g, LsNodeId conv, const LsTarget *t)
 {
@@ -64,8 +46,9 @@ uint32_t ls_conv_fuse(LsGraph *g, const LsTarget *t)
         LsNodeId conv = {i};
         if (g->node[i].op != LS_OP_CONV || !ls_is(ls_in(g, conv, 2)))
             continue;
-        LsNodeId relu = only_reader(g, ls_out(g, conv, 0));
-        if (relu.i == 0 || g->node[relu.i].phase != g->node[i].phase || !is_relu(g, relu)
+        bool shared;
+        LsNodeId relu = ls_first_reader(g, ls_out(g, conv, 0), &shared);
+        if (relu.i == 0 || shared || g->node[relu.i].phase != g->node[i].phase || !is_relu(g, relu)
             || !served(g, conv, t))
             continue;
         take_in(g, conv, relu);

@@ -37,8 +37,8 @@ static Weights weights_of(const LsGraph *g, LsNodeId n)
     w.down = ls_ceil_div(w.y_channels, 16 * w.m);
     w.strips = w.images * ls_ceil_div(w.y_columns, STRIP);
     w.rows = w.strips * w.y_rows;
-    /* Registers are for one block at a time, or for two of the narrow ones. */
     w.weights = w.y_channels * TAPS * w.x_channels;
+    /* Registers are for one block at a time, or for two of the narrow ones. */
     int64_t want = LS_GPU_PROCESSORS * (w.m == 2 ? 2 : 1) / (w.across * w.down);
     int64_t room = (ls_count(x) + ls_count(y)) / PART_OF_TENSORS / w.weights;
     want = want < room ? want : room;

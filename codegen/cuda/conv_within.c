@@ -19,6 +19,7 @@ typedef struct Search {
     const LsGraph *g;
     const LsTarget *target;
     const LsMachine *machine;
+    LsMachine fast;             /* for products */
     Pair *pair;
 } Search;
 
@@ -124,26 +125,6 @@ static bool reader_fits(const LsGraph *g, LsNodeId n, LsNodeId conv)
     return reads == 1 && f->first == 0 && !asks_for_index(f) && results_fit(g, n);
 }
 
-/* The first FUSED node that reads the convolution's result, and whether it is alone with that. */
-static uint32_t first_reader(const LsGraph *g, LsValueId v, bool *kept)
-{
-    uint32_t found = 0;
-    *kept = v.i == g->loss.i;
-    for (uint32_t k = 0; k < g->noutput; k++)
-        *kept |= g->output[k].i == v.i;
-    for (uint32_t k = 0; k < g->ngrad; k++)
-        *kept |= g->grad[k].grad.i == v.i;
-    for (uint32_t i = g->value[v.i].def.i + 1; i < g->nnode; i++)
-        for (int k = 0; k < g->node[i].nin; k++) {
-            if (ls_in(g, (LsNodeId){i}, k).i != v.i)
-                continue;
-            if (found == 0)
-                found = i;
-            *kept |= i != found;
-        }
-    return found;
-}
-
 /* ---- the new node ---- */
 static LsStmt as_it_is(const char *name)
 {
@@ -236,14 +217,6 @@ static bool visit(LsRewrite *r, LsNodeId n)
 }
 
 /* ---- which ones ---- */
-static double price(const Search *s, const LsWork *w)
-{
-    LsMachine m = *s->machine;
-    if (w->kind != LS_COST_REDUCE && w->kind != LS_COST_MAP && m.peak[LS_PEAK_TF32] > 0)
-        m.peak[LS_PEAK_F32] = m.peak[LS_PEAK_TF32];
-    return ls_work_ns(&m, w, s->target->real_bytes);
-}
-
 static LsWork work(const Search *s, LsNodeId n)
 {
     return ls_node_work(s->g, n, s->machine, LS_WAY_DIRECT, s->target->real_bytes);
@@ -257,7 +230,9 @@ static bool pays(const Search *s, LsNodeId conv, LsNodeId reader, bool kept)
     const LsWork both = {.kind = LS_COST_CONV_FUSED, .flops = c.flops,
                          .read = c.read + f.read - bytes,
                          .written = c.written + f.written - (kept ? 0 : bytes)};
-    return price(s, &both) < price(s, &c) + price(s, &f);
+    const int bytes_of = s->target->real_bytes;
+    return ls_work_ns(&s->fast, &both, bytes_of)
+        < ls_work_ns(&s->fast, &c, bytes_of) + ls_work_ns(s->machine, &f, bytes_of);
 }
 
 static bool try_conv(Search *s, LsNodeId n)
@@ -266,7 +241,7 @@ static bool try_conv(Search *s, LsNodeId n)
     Pair *p = &s->pair[n.i];
     if (!is_product(g, n))
         return false;
-    LsNodeId reader = {first_reader(g, ls_out(g, n, 0), &p->kept)};
+    LsNodeId reader = ls_first_reader(g, ls_out(g, n, 0), &p->kept);
     if (reader.i == 0 || s->pair[reader.i].conv != 0 || !reader_fits(g, reader, n)
         || !pays(s, n, reader, p->kept))
         return false;
@@ -277,7 +252,7 @@ static bool try_conv(Search *s, LsNodeId n)
 
 uint32_t ls_conv_within(LsCtx *cx, LsGraph *g, const LsTarget *t, const LsMachine *m)
 {
-    Search s = {.g = g, .target = t, .machine = m};
+    Search s = {.g = g, .target = t, .machine = m, .fast = ls_machine_tf32(m)};
     uint32_t found = 0;
     if (t->kind != LS_TARGET_CUDA || !t->tf32 || t->real_bytes != 4)
         return 0;

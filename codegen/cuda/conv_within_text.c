@@ -124,6 +124,12 @@ static const char *total_type(const Within *w, int y)
     return is_moments(w, y) ? "LsMoments" : "double";
 }
 
+static int64_t total_bytes(const Within *w, int y)
+{
+    enum { MOMENTS = 3 };       /* doubles of an LsMoments */
+    return (is_moments(w, y) ? MOMENTS : 1) * (int64_t)sizeof(double);
+}
+
 static void declare_shared(const Within *w, int y)
 {
     int apart = 4 * 16 * w->s.n * reduced(w, y);
@@ -160,14 +166,15 @@ static void find_near(const Within *w, int y)
 
 static void take(const Within *w, int y)
 {
-    if (is_square(w, y))
+    const int v = w->at->body->out[y].stmt;
+    if (is_square(w, y)) {
         ls_emit_line(w->e, "of%d[i & 3] = ls_fma(d%d, d%d, of%d[i & 3]);", y, y - 1, y - 1, y);
-    else if (has_square(w, y))
-        ls_emit_line(w->e, "const real d%d = v%d - near%d_four[i & 3];", y, w->at->body->out[y].stmt, y);
-    if (has_square(w, y))
+    } else if (has_square(w, y)) {
+        ls_emit_line(w->e, "const real d%d = v%d - near%d_four[i & 3];", y, v, y);
         ls_emit_line(w->e, "of%d[i & 3] += d%d;", y, y);
-    else if (!is_square(w, y))
-        ls_emit_line(w->e, "of%d[i & 3] += v%d;", y, w->at->body->out[y].stmt);
+    } else {
+        ls_emit_line(w->e, "of%d[i & 3] += v%d;", y, v);
+    }
 }
 
 static void leave(const Within *w, int y)
@@ -186,7 +193,7 @@ static int64_t workspace_before(const Within *w, int end)
     int64_t bytes = 0;
     for (int y = 0; y < end; y++)
         if (is_reduced(w, y) && !is_square(w, y))
-            bytes += w->blocks * w->s.columns * (is_moments(w, y) ? 24 : 8);
+            bytes += w->blocks * w->s.columns * total_bytes(w, y);
     return bytes;
 }
 
