@@ -4,7 +4,6 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum {
     CANDIDATES = 10,            /* plans that are timed */
