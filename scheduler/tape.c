@@ -548,12 +548,18 @@ bool ls_tape_has(const LsTape *t, uint32_t tensor, uint32_t run)
     return k < l->n ? l->event[k] % 2 == 0 : t->p->dag->tensor[tensor].output;
 }
 
+bool ls_tape_must_stay(const LsTape *t, uint32_t run)
+{
+    uint32_t node = t->run[run].node;
+    const LsDagNode *d = &t->p->dag->node[node];
+    return d->nupd > 0 || (d->required && t->count[node] == 1);
+}
+
 bool ls_tape_is_dead(const LsTape *t, uint32_t run)
 {
     const LsProb *p = t->p;
     uint32_t node = t->run[run].node;
-    const LsDagNode *d = &p->dag->node[node];
-    if (d->nupd > 0 || (d->required && t->count[node] == 1))
+    if (ls_tape_must_stay(t, run))
         return false;
     for (uint32_t k = p->out.at[node]; k < p->out.at[node + 1]; k++) {
         const LsTapeList *l = &t->list[p->out.id[k]];

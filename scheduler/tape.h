@@ -95,6 +95,10 @@ uint32_t ls_tape_maker(const LsTape *t, uint32_t tensor, uint32_t run);
 /* Whether an instance of the tensor is in memory when `run` starts, as things are. */
 bool ls_tape_has(const LsTape *t, uint32_t tensor, uint32_t run);
 
+/* Whether the run cannot go, whatever becomes of its results: it changes state, or is the only one of
+ * a node that must run. */
+bool ls_tape_must_stay(const LsTape *t, uint32_t run);
+
 /* Nobody reads what the run makes before it is made again, and nothing wants it in the end. */
 bool ls_tape_is_dead(const LsTape *t, uint32_t run);
 

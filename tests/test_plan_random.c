@@ -60,6 +60,19 @@ START_TEST(two_thousand_random_graphs_get_plans_that_hold)
 }
 END_TEST
 
+/* Here an alternative comes before a node that must run, which nobody would miss then. */
+START_TEST(what_must_run_stays_though_an_alternative_has_run)
+{
+    LsArena *a = ls_arena_new();
+    LsDag *g = random_graph(a, 9, 8, 16);
+    LsPlanOptions o = quick;
+    LsPlanner *planner = ls_planner_new(a, g, &o);
+    ck_assert_double_ge(ask(planner, g, 0), 0);
+    ls_planner_free(planner);
+    ls_arena_free(a);
+}
+END_TEST
+
 START_TEST(tiny_graphs_are_planned_as_well_as_can_be)
 {
     const uint64_t graphs = tests_do_less() ? 40 : 160;
@@ -103,6 +116,7 @@ int main(void)
 {
     const TTest *test[] = {
         two_thousand_random_graphs_get_plans_that_hold,
+        what_must_run_stays_though_an_alternative_has_run,
         tiny_graphs_are_planned_as_well_as_can_be,
     };
     TCase *tc = tcase_create("plan_random");
