@@ -165,8 +165,8 @@ static bool write_program(LsJob *job, const Output *out, const LsCudaTool *cuda)
                    .accumulate = job->pipeline.optimizer.accumulate,
                    .budget = job->budget,
                    .default_lr = ls_options_lr(job->options),
-                   .train = {job->train_problem, &job->plan},
-                   .eval = {job->eval_problem, &job->eval_plan},
+                   .train = {job->train_problem, &job->plan, job->options->overlap},
+                   .eval = {job->eval_problem, &job->eval_plan, false},
                    .onnx_bytes = onnx_bytes};
     code.addresses = ls_addresses_new(cx, job->train, job->target.real_bytes, slot, nslot);
     if (!check_initial(cx, code.addresses))

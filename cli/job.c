@@ -21,6 +21,7 @@
 #include "scheduler/audit.h"
 #include "scheduler/dag_json.h"
 #include "scheduler/page.h"
+#include "scheduler/spread.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -63,6 +64,9 @@ static bool choose_target(LsJob *job)
     else if (p != 2 && o->own_convolutions)
         fprintf(stderr, "lowerset: --own-convolutions multiply on tensor cores: they want "
                 "--target=cuda --precision=tf32\n");
+    else if (k != 1 && o->overlap)
+        fprintf(stderr, "lowerset: --overlap is for GPUs (--target=cuda): on the CPU each step has all "
+                "threads\n");
     else
         return true;
     return false;
@@ -480,6 +484,10 @@ int ls_job_plan(LsJob *job)
     want.state_bytes = job->state_bytes;
     if (!plan_both(job, hinted, &budget, &want))
         return over_budget(job);
+    if (job->options->overlap) {
+        ls_spread(job->cx.arena, job->dag, &job->plan);
+        ls_plan_hash(&job->plan, job->report.hash);
+    }
     if (!audited(job, job->dag, &job->plan)
         || (!job->graph_file && !audited(job, &job->eval_problem->dag, &job->eval_plan)))
         return ls_job_failed(job);

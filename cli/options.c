@@ -81,6 +81,8 @@ static const Option option[] = {
      "also fuse where cuDNN compiles a kernel at the start: ReLU gradients into convolutions (cuda)"},
     {"--own-convolutions", NULL, NULL, FLAG, AT(own_convolutions), BUILD,
      "some convolutions by own kernels: 1x1 with what reads them, weight gradients of 3x3 (cuda, tf32)"},
+    {"--overlap", NULL, NULL, FLAG, AT(overlap), LS_CMD_COMPILE | LS_CMD_PLAN,
+     "steps that need nothing of each other run at the same time, in the same memory (cuda)"},
     {"--workspace", NULL, "BYTES|KiB..GiB", TEXT, AT(workspace), BUILD,
      "most scratch memory of one convolution (cuda; default: what its engine likes)"},
     {"--dim", NULL, "NAME=SIZE", LIST, AT(dim), ALL,

@@ -25,7 +25,7 @@ typedef struct LsOptions {      /* as typed; what they mean is worked out by ls_
     bool emit_c, emit_obj, dry_run, verbose, quiet;
     /* target */
     const char *target, *arch, *nvcc, *march, *cc, *opt, *precision, *machine, *costs;
-    bool nondeterministic, compiled_engines, own_convolutions;
+    bool nondeterministic, compiled_engines, own_convolutions, overlap;
     const char *workspace;
     /* shape */
     LsList dim, shape;

@@ -5,6 +5,7 @@
 #include "codegen/cuda/conv_report.h"
 #include "scheduler/against.h"
 #include "scheduler/dag_json.h"
+#include "scheduler/pieces.h"
 #include "scheduler/plan_json.h"
 #include "scheduler/report_plan.h"
 #include "scheduler/view.h"
@@ -111,6 +112,16 @@ static void print_gpu(const LsJob *job)
     printf("  with --precision=tf32 this plan's step would take %.4g ms\n", ns * 1e-6);
 }
 
+/* What waits for what, when steps may run at the same time. */
+static void print_overlap(const LsJob *job)
+{
+    LsPieces p = ls_pieces(job->cx.arena, job->dag, &job->plan);
+    LsWaits w = ls_waits(job->cx.arena, &p, false);
+    printf("  steps run at the same time where they can: the longest chain of those that wait for each "
+           "other takes %.4g of %.4g ms\n",
+           ls_waits_longest(&p, &w) * 1e-6, p.begin[p.nrun] * 1e-6);
+}
+
 /* What the process will hold, part by part. */
 static void print_memory(const LsJob *job)
 {
@@ -139,6 +150,8 @@ static void print_memory(const LsJob *job)
                job->costs);
     if (job->target.kind == LS_TARGET_CUDA && !job->graph_file)
         print_gpu(job);
+    if (job->options->overlap)
+        print_overlap(job);
     printf("  ");
     ls_view_turn(stdout, job->dag, &job->plan);
 }

@@ -2,6 +2,7 @@
 #include "codegen/phase.h"
 
 #include "compiler/fuse.h"
+#include "scheduler/pieces.h"
 
 #include <inttypes.h>
 
@@ -33,7 +34,8 @@ void ls_tensor_print(FILE *to, const LsTensor *t)
 bool ls_phase_init(LsCtx *cx, LsPhaseText *ph, const LsCode *c, const LsCodePhase *from,
                    const char *name)
 {
-    *ph = (LsPhaseText){.name = name, .p = from->problem, .plan = from->plan};
+    *ph = (LsPhaseText){.name = name, .p = from->problem, .plan = from->plan,
+                        .overlap = from->overlap && from->plan != NULL};
     if (from->problem == NULL)
         return true;
     const LsDag *d = &ph->p->dag;
@@ -171,6 +173,31 @@ static void print_steps(LsPhaseText *ph, LsEmit *e, Cursor *at)
     ls_emit_line(e, "};");
 }
 
+/* What each step waits for, a line each, and where its line begins. */
+static void print_waits(LsPhaseText *ph, LsEmit *e)
+{
+    if (!ph->overlap)
+        return;
+    LsPieces p = ls_pieces(ph->g->arena, &ph->p->dag, ph->plan);
+    LsWaits w = ls_waits(ph->g->arena, &p, false);
+    ls_emit_line(e, "\n/* Steps that must have ended before one begins: of step k, those from wait_of[k] "
+                    "on. */");
+    ls_emit_line(e, "static const uint32_t %s_wait[] = {", ph->name);
+    for (uint32_t r = 0; r < p.nrun; r++) {
+        fprintf(e->to, "    /* %4u */", r);
+        for (uint32_t k = w.of[r]; k < w.of[r + 1]; k++)
+            fprintf(e->to, " %u,", w.run[k]);
+        fputc('\n', e->to);
+    }
+    ls_emit_line(e, "0");
+    ls_emit_line(e, "};");
+    ls_emit_line(e, "static const uint32_t %s_wait_of[] = {", ph->name);
+    for (uint32_t r = 0; r <= p.nrun; r++)
+        fprintf(e->to, "%s%u,%s", r % 12 == 0 ? "    " : " ", w.of[r],
+                r % 12 == 11 || r == p.nrun ? "\n" : "");
+    ls_emit_line(e, "};");
+}
+
 static void print_watch(LsPhaseText *ph, LsEmit *e, const char *kind, const char *name, LsValueId v)
 {
     int64_t t = ph->p->tensor_of[v.i];
@@ -217,6 +244,8 @@ void ls_phase_print_entry(const LsPhaseText *ph, LsEmit *e)
     ls_emit_line(e, ".%s = {", ph->name);
     ls_emit_line(e, ".step = %s_step, .nstep = %u, .watch = %s_watch, .nwatch = %u,", ph->name,
                  ph->nstep, ph->name, ph->nwatch);
+    if (ph->overlap)
+        ls_emit_line(e, ".wait = %s_wait, .wait_of = %s_wait_of,", ph->name, ph->name);
     if (t >= 0)
         ls_emit_line(e, ".loss = %s(%" PRId64 "),", space_word(ph->at[t].space),
                      ph->at[t].offset);
@@ -251,6 +280,8 @@ void ls_phase_print_tables(LsPhaseText *train, LsPhaseText *eval, LsEmit *e)
     }
     print_steps(train, e, &at);
     print_steps(eval, e, &at);
+    print_waits(train, e);
+    print_waits(eval, e);
     print_watches(train, e);
     print_watches(eval, e);
 }

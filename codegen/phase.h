@@ -12,6 +12,7 @@ typedef struct LsPhaseText {          /* one phase while it is printed */
     const LsProblem *p;
     const LsPlan *plan;
     const char *name;           /* "train", "eval" */
+    bool overlap;               /* LsCodePhase.overlap */
     LsAddress *at;              /* by dag tensor: where it lies now */
     LsAddress *first;           /* by dag tensor: where it lay after its first run */
     const char **kernel;        /* by dag node: name of its kernel */

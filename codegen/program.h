@@ -6,7 +6,11 @@
 #include "codegen/problem.h"
 #include "scheduler/schedule.h"
 
-typedef struct LsCodePhase { const LsProblem *problem; const LsPlan *plan; } LsCodePhase;
+typedef struct LsCodePhase {
+    const LsProblem *problem;
+    const LsPlan *plan;
+    bool overlap;               /* say what each step waits for, so that others need not */
+} LsCodePhase;
 
 typedef struct LsCode {         /* what the text says */
     /* schedule may be NULL */

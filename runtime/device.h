@@ -49,6 +49,9 @@ struct LsDeviceKind {
      * without an error: it is to be given out every time. */
     bool (*record)(LsDevice *d);
     void *(*recorded)(LsDevice *d);
+    /* Of what is kept: step k, which is given out next, begins when these n steps have ended, and
+     * does not wait for the one given out before it. Every step is announced, from 0 on. */
+    bool (*follow)(LsDevice *d, uint32_t k, const uint32_t *step, uint32_t n);
     bool (*replay)(LsDevice *d, void *recording);
     void (*forget)(LsDevice *d, void *recording);
     /* n moments; mark notes moment k in the order of work (and can be recorded), took waits for all

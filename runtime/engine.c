@@ -2,7 +2,8 @@
  *
  * On a device the first run of a phase gives its steps out one by one, so that libraries load what
  * they need; then the phase is recorded once for each slot of batches, and every later run is one
- * replay, but for those whose hooks look at values. */
+ * replay, but for those whose hooks look at values. A recording keeps which step waits for which, if
+ * the program says so and no hook wants to know when each was. */
 #include "runtime/engine.h"
 
 #include <stdlib.h>
@@ -99,6 +100,8 @@ static bool give_out(LsEngine *g, const LsPhaseTable *t, const LsHook *hook, int
     LsDevice *d = g->m->device;
     for (uint32_t k = 0; k < t->nstep && d->error.code == LS_EXIT_DONE; k++) {
         const LsStep *s = d->at = &t->step[k];
+        if (g->apart)
+            d->kind->follow(d, k, t->wait + t->wait_of[k], t->wait_of[k + 1] - t->wait_of[k]);
         for (int h = 0; h < nhook; h++)
             if (hook[h].before)
                 hook[h].before(hook[h].self, k);
@@ -120,7 +123,9 @@ static void record(LsEngine *g, const LsPhaseTable *t, LsRecording *r, const LsH
     for (int s = 0; s < LS_DEVICE_SLOTS && d->error.code == LS_EXIT_DONE; s++) {
         point_inputs(g, g->loader, d->input[s]);
         if (d->kind->record(d)) {
+            g->apart = t->wait_of != NULL && nhook == 0;
             give_out(g, t, hook, nhook);
+            g->apart = false;
             r->of[s] = d->kind->recorded(d);
         }
     }

@@ -82,6 +82,8 @@ typedef struct LsPhaseTable {   /* train: one step of training; eval: the
                                                  * may have "code/NAME" for --image-grid */
     LsAddress loss;             /* scalar real in the arena, alive at the end of the phase */
     int64_t arena_bytes, live_peak;
+    const uint32_t *wait, *wait_of;     /* step k begins when those of wait[wait_of[k] .. wait_of[k + 1])
+                                         * have ended; NULL: the one before it */
 } LsPhaseTable;
 
 typedef struct LsProgram {

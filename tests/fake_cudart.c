@@ -18,7 +18,7 @@
 #include <sys/mman.h>
 #include <time.h>
 
-enum { QUEUE = 1024, GRAPH = 4096, BLOCKS = 64, PAGE = 4096, KERNELS = 4096 };
+enum { QUEUE = 1024, GRAPH = 4096, EDGES = 16384, BLOCKS = 64, PAGE = 4096, KERNELS = 4096 };
 enum { DRIVER = 13000 };
 
 typedef enum { COPY, SET, KERNEL, WORK, RECORD, WAIT } Kind;
@@ -37,7 +37,12 @@ struct CUevent_st {
     unsigned flags;
 };
 struct CUstream_st { Op op[QUEUE]; int64_t given, done; struct CUgraph_st *into; };
-struct CUgraph_st { Op op[GRAPH]; int n; };
+/* What is recorded: node k, of handle k + 1, waits for edge[first[k] .. first[k + 1]). */
+struct CUgraph_st {
+    Op op[GRAPH]; int n;
+    int edge[EDGES], first[GRAPH + 1];
+    cudaGraphNode_t end[EDGES]; int nend;       /* what the next node would wait for */
+};
 
 typedef struct Block { char *at; size_t bytes; bool device; } Block;
 
@@ -206,6 +211,21 @@ static void run_until(cudaStream_t s, int64_t done)
     }
 }
 
+static cudaGraphNode_t handle(int node) { return (cudaGraphNode_t)(uintptr_t)(node + 1); }
+
+static void add_node(cudaGraph_t g, const Op *o)
+{
+    int at = g->first[g->n];
+    if (at + g->nend > EDGES)
+        never("the recording has too many edges");
+    for (int k = 0; k < g->nend; k++)
+        g->edge[at++] = (int)(uintptr_t)g->end[k] - 1;
+    g->op[g->n++] = *o;
+    g->first[g->n] = at;
+    g->end[0] = handle(g->n - 1);
+    g->nend = 1;
+}
+
 static cudaError_t put(cudaStream_t s, const Op *o)
 {
     if (s == NULL)
@@ -215,7 +235,7 @@ static cudaError_t put(cudaStream_t s, const Op *o)
             never("an event in a recording that is not external");
         if (s->into->n == GRAPH)
             never("the recording is too long");
-        s->into->op[s->into->n++] = *o;
+        add_node(s->into, o);
         return told(cudaSuccess);
     }
     if (s->given - s->done == QUEUE)
@@ -421,6 +441,40 @@ cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *g)
     return told(cudaSuccess);
 }
 
+cudaError_t cudaStreamGetCaptureInfo(cudaStream_t s, enum cudaStreamCaptureStatus *status,
+                                     unsigned long long *id, cudaGraph_t *graph,
+                                     const cudaGraphNode_t **node, const cudaGraphEdgeData **edge,
+                                     size_t *n)
+{
+    if (s->into == NULL)
+        never("a recording is asked about that is not made");
+    *status = cudaStreamCaptureStatusActive;
+    *id = 1;
+    *graph = s->into;
+    *node = s->into->end;
+    *edge = NULL;
+    *n = (size_t)s->into->nend;
+    return told(cudaSuccess);
+}
+
+cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t s, cudaGraphNode_t *node,
+                                                const cudaGraphEdgeData *edge, size_t n,
+                                                unsigned flags)
+{
+    if (s->into == NULL || edge != NULL || flags != cudaStreamSetCaptureDependencies || n > EDGES)
+        never("what a recording waits for is changed in another way");
+    for (size_t k = 0; k < n; k++) {
+        if ((uintptr_t)node[k] == 0 || (uintptr_t)node[k] > (uintptr_t)s->into->n)
+            return told(cudaErrorInvalidValue);
+        for (size_t j = 0; j < k; j++)
+            if (node[j] == node[k])
+                return told(cudaErrorInvalidValue);
+    }
+    memcpy(s->into->end, node, n * sizeof *node);
+    s->into->nend = (int)n;
+    return told(cudaSuccess);
+}
+
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *x, cudaGraph_t g, unsigned long long flags)
 {
     if (flags != 0 || g == NULL)
@@ -441,18 +495,41 @@ cudaError_t cudaGraphUpload(cudaGraphExec_t x, cudaStream_t s)
 cudaError_t cudaGraphDestroy(cudaGraph_t g) { free(g); return told(cudaSuccess); }
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t x) { free(x); return told(cudaSuccess); }
 
+/* A node that waits for nothing any more: the first, or with fake_cudart.order any. */
+static int next_node(const struct CUgraph_st *g, const bool *done)
+{
+    static unsigned long long luck;
+    int ready = 0, next = -1;
+    for (int k = 0; k < g->n && (next < 0 || fake_cudart.order != 0); k++) {
+        bool waits = done[k];
+        for (int e = g->first[k]; e < g->first[k + 1]; e++)
+            waits |= !done[g->edge[e]];
+        if (waits)
+            continue;
+        luck = luck * 6364136223846793005u + fake_cudart.order;
+        if ((luck >> 33) % (unsigned)++ready == 0)
+            next = k;
+    }
+    fake_cudart.apart += ready > 1;
+    return next;
+}
+
 cudaError_t cudaGraphLaunch(cudaGraphExec_t x, cudaStream_t s)
 {
     const struct CUgraph_st *g = (const void *)x;
+    bool *done = calloc((size_t)g->n + 1, 1);
     fake_cudart.replayed++;
     for (int k = 0; k < g->n; k++) {
-        Op o = g->op[k];
+        int node = next_node(g, done);
+        Op o = g->op[node];
+        done[node] = true;
         if (o.kind == RECORD) {
             o.event->stream = s;
             o.version = ++o.event->recorded;
         }
         put(s, &o);
     }
+    free(done);
     return told(cudaSuccess);
 }
 

@@ -3,7 +3,8 @@
  *
  * Compiled with LS_EXECUTOR, LS_TEXT="net.cu" and LS_PARTS="a file of PART(name) lines", and linked
  * with the host text, fake_cudart.c and cuda_executor.c: see paper_gpu.sh. LS_FAKE_CUDART=lazy:
- * work is done as late as it can be; LS_FAKE_ORDER=N: threads run in another order. */
+ * work is done as late as it can be; LS_FAKE_ORDER=N: threads run in another order, and steps
+ * where a recording leaves it open. */
 #include "tests/fake_cudart.h"
 /* CUDA's headers name these words for the host; here they mean something. */
 #undef __device__
@@ -43,5 +44,6 @@ __attribute__((constructor)) static void plug_in(void)
 #ifdef LS_EXACT_FACTORS
     exec_exact_factors();
 #endif
-    exec_order(order != NULL ? (unsigned)atoi(order) : 0);
+    fake_cudart.order = order != NULL ? (unsigned)atoi(order) : 0;
+    exec_order(fake_cudart.order);
 }

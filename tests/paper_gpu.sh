@@ -83,6 +83,11 @@ one() {
     build_paper "$d/min" "$d/net.onnx" "$@" --budget=min --plan-effort=10
     check "$name runs in the least memory" train "$d/min/net" --steps 3 --dump "$d/min.npz"
     check "$name has the same bits in the least memory" cmp "$d/all.npz" "$d/min.npz"
+    build_paper "$d/apart" "$d/net.onnx" "$@" --overlap
+    for order in 1 2 3; do
+        LS_FAKE_ORDER=$order check "$name runs in order $order" train "$d/apart/net" --steps 3 --dump "$d/apart.npz"
+        check "$name has the same bits in order $order" cmp "$d/all.npz" "$d/apart.npz"
+    done
 }
 
 # What is there, and what cannot be asked for.
@@ -102,6 +107,10 @@ check "their workspace is said" grep -q "59 convolutions, a workspace of at most
 check "and can be limited" ends 0 "$LOWERSET" plan "$OUT/r18.onnx" --target=cuda --plan-effort=1 --workspace=4KiB
 check "to less" grep -q "59 convolutions, a workspace of at most 4096 bytes: plans" "$OUT/out"
 unset FAKE_CUDNN_ENGINES
+check "steps on the CPU are not taken apart" ends 2 "$LOWERSET" plan "$OUT/mlp.onnx" --overlap
+check "a plan says how far they can be" ends 0 "$LOWERSET" plan "$OUT/r18.onnx" --target=cuda --plan-effort=1 --overlap
+check "in ms" grep -q "the longest chain of those that wait for each other takes [0-9.]* of [0-9.]* ms" "$OUT/out"
+check "in the same memory" sh -c "grep 'arena  ' '$OUT/out' >'$OUT/apart' && '$LOWERSET' plan '$OUT/r18.onnx' --target=cuda --plan-effort=1 | grep 'arena  ' | cmp - '$OUT/apart'"
 check "it says what the driver takes" grep -q "+ context .* an estimate" "$OUT/out"
 
 one mlp 1e-4 mlp --batch=4 --width=64 -- --optimizer=adamw --accumulate=2 --clip-norm=1

@@ -16,10 +16,13 @@ typedef struct Fake {
     int devices, driver, fail_at;
     size_t room;
     const char *code;
+    unsigned order;             /* of what a recording leaves open */
+    const uint32_t *wait, *wait_of;     /* LsPhaseTable, of training */
 } Fake;
 static const Fake sound = {.devices = 1, .driver = 13000, .room = 1 << 20};
 static char out_text[TEXT], err_text[TEXT];
-static int counts[3];           /* kernels run, launched one by one, replays */
+static int counts[4];           /* kernels run, launched one by one, replays; times that a replay could
+                                 * have gone on with another step */
 
 static void make_data(void)
 {
@@ -63,6 +66,9 @@ static int run(const Fake *fake, int accumulate, const char *command)
             fake_cudart.room = fake->room;
             fake_cudart.fail_at = fake->fail_at;
             fake_cudart.fail_with = cudaErrorECCUncorrectable;
+            fake_cudart.order = fake->order;
+            p.train.wait = fake->wait;
+            p.train.wait_of = fake->wait_of;
             if (fake->code != NULL)
                 cuda.fatbin = (const unsigned char *)fake->code;
             p.device_program = &cuda;
@@ -71,7 +77,8 @@ static int run(const Fake *fake, int accumulate, const char *command)
         freopen("err", "w", stderr);
         int code = ls_trainer_main(&p, argc, argv);
         f = fopen("counts", "w");
-        fprintf(f, "%d %d %d\n", fake_cudart.ran, fake_cudart.launched, fake_cudart.replayed);
+        fprintf(f, "%d %d %d %d\n", fake_cudart.ran, fake_cudart.launched, fake_cudart.replayed,
+                fake_cudart.apart);
         fclose(f);
         exit(fake_cudart.used != 0 ? 99 : code);        /* all device memory is given back */
     }
@@ -80,7 +87,8 @@ static int run(const Fake *fake, int accumulate, const char *command)
     tiny_read("err", err_text, sizeof err_text);
     ck_assert_msg(WIFEXITED(status), "killed by signal %d\n%s", WTERMSIG(status), err_text);
     f = fopen("counts", "r");
-    ck_assert_int_eq(fscanf(f, "%d %d %d", &counts[0], &counts[1], &counts[2]), 3);
+    ck_assert_int_eq(
+        fscanf(f, "%d %d %d %d", &counts[0], &counts[1], &counts[2], &counts[3]), 4);
     fclose(f);
     return WEXITSTATUS(status);
 }
@@ -255,6 +263,63 @@ START_TEST(a_device_that_breaks_is_told_with_the_step_and_saves_nothing)
 }
 END_TEST
 
+/* Logits, loss, gradient, then two updates that wait for the gradient alone. */
+static const uint32_t tiny_wait[] = {0, 1, 2, 2}, tiny_wait_of[] = {0, 0, 1, 2, 3, 4};
+
+START_TEST(steps_that_need_nothing_of_each_other_come_in_any_order)
+{
+    Fake fake = sound;
+    const char *options = "--data data.npz --epochs 7 --val data.npz --dump %s.npz --export %s.onnx";
+    char here[256], there[256];
+    make_data();
+    snprintf(here, sizeof here, options, "here", "here");
+    snprintf(there, sizeof there, options, "there", "there");
+    must(0, NULL, 1, here);
+    fake.wait = tiny_wait;
+    fake.wait_of = tiny_wait_of;
+    for (unsigned order = 0; order < 12; order++) {
+        fake.order = order;
+        fake.lazy = order % 2;
+        must(0, &fake, 1, there);
+        check_same_file("here.npz", "there.npz");
+        check_same_file("here.onnx", "there.onnx");
+        ck_assert_str_eq(err_text, "");
+        ck_assert_int_eq(counts[3], order == 0 ? 0 : counts[2]);
+    }
+}
+END_TEST
+
+/* Else the test above would say nothing. */
+START_TEST(a_step_that_does_not_wait_for_what_it_reads_is_wrong)
+{
+    static const uint32_t wait[] = {0, 1, 2}, wait_of[] = {0, 0, 1, 1, 2, 3};
+    Fake fake = sound;
+    int wrong = 0;
+    fake.wait = wait;
+    fake.wait_of = wait_of;
+    make_data();
+    must(0, NULL, 1, "--data data.npz --steps 6 --dump here.npz --export here.onnx");
+    for (fake.order = 1; fake.order < 12; fake.order++) {
+        must(0, &fake, 1, "--data data.npz --steps 6 --dump there.npz --export there.onnx");
+        wrong += system("cmp -s here.onnx there.onnx") != 0;
+    }
+    ck_assert_int_gt(wrong, 0);
+}
+END_TEST
+
+START_TEST(moments_are_recorded_in_the_order_of_the_plan)
+{
+    Fake fake = sound;
+    fake.wait = tiny_wait;
+    fake.wait_of = tiny_wait_of;
+    fake.order = 5;
+    make_data();
+    must(0, &fake, 1, "--data data.npz --drop-last --steps 20 --profile p.json");
+    ck_assert_int_eq(counts[2], 19);
+    ck_assert_int_eq(counts[3], 0);
+}
+END_TEST
+
 START_TEST(the_plan_counts_two_batches_on_a_device)
 {
     char want[64];
@@ -271,6 +336,9 @@ int main(void)
     const TTest *const tests[] = {
         a_run_goes_on_from_a_checkpoint_of_the_other_machine, all_steps_but_the_first_are_replayed,
         steps_that_cannot_be_recorded_are_given_out_every_time,
+        steps_that_need_nothing_of_each_other_come_in_any_order,
+        a_step_that_does_not_wait_for_what_it_reads_is_wrong,
+        moments_are_recorded_in_the_order_of_the_plan,
         a_diverging_run_is_told_by_its_own_step, a_device_that_cannot_be_used_is_told_and_exits_5,
         a_device_that_breaks_is_told_with_the_step_and_saves_nothing,
         the_plan_counts_two_batches_on_a_device};

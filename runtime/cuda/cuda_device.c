@@ -194,6 +194,9 @@ static void close_device(LsDevice *d)
     for (uint32_t k = 0; k < c->nmoment; k++)
         cudaEventDestroy(c->moment[k]);
     free(c->moment);
+    free(c->ends.node);
+    free(c->ends.of);
+    free(c->ends.awaited);
     for (int k = 0; k < 2; k++)
         if (c->lap[k] != NULL)
             cudaEventDestroy(c->lap[k]);
@@ -288,6 +291,7 @@ const LsDeviceKind ls_cuda_device = {
     .enter = ls_cuda_enter,
     .leave = ls_cuda_leave,
     .record = ls_cuda_record,
+    .follow = ls_cuda_follow,
     .recorded = ls_cuda_recorded,
     .replay = ls_cuda_replay,
     .forget = ls_cuda_forget,

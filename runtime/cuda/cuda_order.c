@@ -114,6 +114,7 @@ void *ls_cuda_recorded(LsDevice *d)
     cudaGraph_t graph = NULL;
     cudaGraphExec_t exec = NULL;
     c->recording = false;
+    ls_cuda_join(c);
     cudaError_t err = cudaStreamEndCapture(c->stream, &graph);
     if (err == cudaSuccess)
         err = cudaGraphInstantiate(&exec, graph, 0);

@@ -7,6 +7,13 @@
 #include "runtime/cuda/stopwatch.h"
 #include "runtime/device.h"
 
+/* The nodes of a recording that steps end with: of step k, node[of[k] .. of[k + 1]). */
+typedef struct LsCudaEnds {
+    cudaGraphNode_t *node; uint32_t room;
+    uint32_t *of, nstep, room_of;
+    bool *awaited; uint32_t room_awaited;       /* by step: another waits for it */
+} LsCudaEnds;
+
 typedef struct LsCuda {
     LsDevice d;
     const LsCudaProgram *program;
@@ -25,6 +32,8 @@ typedef struct LsCuda {
     cudaEvent_t *moment; uint32_t nmoment;
     bool recording;
     bool unrecordable;          /* a recording failed: none is made any more */
+    bool following;             /* steps are told what to wait for */
+    LsCudaEnds ends;            /* of the steps recorded so far */
     LsStopwatch watch;          /* for libraries that choose by the clock */
     cudaEvent_t lap[2];         /* of it; NULL: not yet */
 } LsCuda;
@@ -40,7 +49,10 @@ bool ls_cuda_load(LsCuda *c, LsError *e);
 /* LsStopwatch.time, of an LsCuda. Waits: not while work is recorded. */
 double ls_cuda_time(void *self, bool (*run)(void *job), void *job);
 
-/* Part of ls_cuda_device: cuda_order.c. */
+/* Of a recording whose steps were told what to wait for: its end waits for all. */
+bool ls_cuda_join(LsCuda *c);
+
+/* Part of ls_cuda_device: cuda_order.c, cuda_follow.c. */
 bool ls_cuda_feed(LsDevice *d, int slot, const void *here, int64_t bytes);
 bool ls_cuda_fed(LsDevice *d, int slot);
 bool ls_cuda_begin(LsDevice *d, int slot, const LsRun *run);
@@ -49,6 +61,7 @@ bool ls_cuda_loss(LsDevice *d, int slot, double *loss);
 void ls_cuda_enter(LsDevice *d, const char *name);
 void ls_cuda_leave(LsDevice *d);
 bool ls_cuda_record(LsDevice *d);
+bool ls_cuda_follow(LsDevice *d, uint32_t k, const uint32_t *step, uint32_t n);
 void *ls_cuda_recorded(LsDevice *d);
 bool ls_cuda_replay(LsDevice *d, void *recording);
 void ls_cuda_forget(LsDevice *d, void *recording);

@@ -1,0 +1,188 @@
+/* scheduler/spread.c -- see spread.h. One piece after the other goes to the place where it is least
+ * in the way, the others staying where they are, until none moves. */
+#include "scheduler/spread.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "scheduler/pieces.h"
+
+enum { SWEEPS = 8 };            /* at most; two or three do */
+
+/* A run that goes on beside others is over by the time that so many times its own cost has passed,
+ * and so many ns; it is in nobody's way then. */
+static const double LATE = 3, START = 20e3;
+
+typedef struct Span { int64_t lo, hi; double harm; } Span;      /* bytes of the arena */
+
+typedef struct Spread {
+    LsPieces *p;
+    LsWaits waits;              /* for values, wherever they lie */
+    int64_t arena, alignment;
+    uint32_t *user, *of;        /* of piece i: runs that touch it, rising, [of[i], of[i + 1]) */
+    Span *taken; uint32_t ntaken;       /* where the piece cannot go, then */
+    Span *near; uint32_t nnear;         /* where it would be in the way */
+} Spread;
+
+static void count_users(LsArena *arena, Spread *s)
+{
+    const LsPieces *p = s->p;
+    uint32_t *at = ls_arena_alloc(arena, p->npiece + 1u, sizeof *at);
+    s->of = ls_arena_alloc(arena, p->npiece + 1u, sizeof *s->of);
+    s->user = ls_arena_alloc(arena, p->of[p->nrun] + 1u, sizeof *s->user);
+    for (uint32_t k = 0; k < p->of[p->nrun]; k++)
+        s->of[p->touch[k].piece + 1]++;
+    for (uint32_t i = 0; i < p->npiece; i++)
+        at[i] = s->of[i + 1] += s->of[i];
+    for (uint32_t r = p->nrun; r-- > 0;)
+        for (uint32_t k = p->of[r]; k < p->of[r + 1]; k++)
+            s->user[--at[p->touch[k].piece]] = r;
+}
+
+/* ns lost, roughly, when `late` lies where `early` did: for each run that touched that, its cost,
+ * less the longer it has been over when the first one of `late` begins. */
+static double harm(const Spread *s, uint32_t early, uint32_t late)
+{
+    const LsPieces *p = s->p;
+    uint32_t begins = p->piece[late].first;
+    double sum = 0;
+    for (uint32_t k = s->of[early]; k < s->of[early + 1]; k++) {
+        uint32_t r = s->user[k];
+        double cost = p->begin[r + 1] - p->begin[r], over = LATE * cost + START;
+        double since = p->begin[begins] - p->begin[r + 1];
+        if (since < over && !ls_waits_for(&s->waits, begins, r))
+            sum += cost * (over - since) / over;
+    }
+    return sum;
+}
+
+/* The others as they lie: together with piece i in the arena, or shortly before or after it. */
+static void look_around(Spread *s, uint32_t i)
+{
+    const LsPieces *p = s->p;
+    const LsPiece *me = &p->piece[i];
+    s->ntaken = s->nnear = 0;
+    for (uint32_t k = 0; k < p->npiece; k++) {
+        const LsPiece *it = &p->piece[k];
+        Span span = {it->offset, it->offset + it->bytes, 0};
+        if (k == i || it->offset < 0 || it->bytes == 0)
+            continue;
+        if (it->first <= me->last && me->first <= it->last) {
+            s->taken[s->ntaken++] = span;
+            continue;
+        }
+        span.harm = it->last < me->first ? harm(s, k, i) : harm(s, i, k);
+        if (span.harm > 0)
+            s->near[s->nnear++] = span;
+    }
+}
+
+static double harm_at(const Spread *s, int64_t lo, int64_t bytes)
+{
+    double sum = 0;
+    for (uint32_t k = 0; k < s->nnear; k++)
+        if (s->near[k].lo < lo + bytes && lo < s->near[k].hi)
+            sum += s->near[k].harm;
+    return sum;
+}
+
+typedef struct Place { int64_t lo; double harm; } Place;
+
+/* The place from `lo` on, if it is within [from, to) and better than the best so far. */
+static void try_place(const Spread *s, int64_t lo, int64_t bytes, int64_t from, int64_t to,
+                      Place *best)
+{
+    lo = lo / s->alignment * s->alignment;
+    if (lo < from || lo + bytes > to)
+        return;
+    double h = harm_at(s, lo, bytes);
+    if (h < best->harm)
+        *best = (Place){lo, h};
+}
+
+static int64_t round_up(const Spread *s, int64_t n)
+{
+    return (n + s->alignment - 1) / s->alignment * s->alignment;
+}
+
+/* The ends of a gap, and where something in it ends or begins. */
+static void try_gap(const Spread *s, int64_t from, int64_t to, int64_t bytes, Place *best)
+{
+    if (to - from < bytes)
+        return;
+    try_place(s, from, bytes, from, to, best);
+    for (uint32_t k = 0; k < s->nnear && best->harm > 0; k++) {
+        try_place(s, round_up(s, s->near[k].hi), bytes, from, to, best);
+        try_place(s, s->near[k].lo - bytes, bytes, from, to, best);
+    }
+    try_place(s, to - bytes, bytes, from, to, best);
+}
+
+static int by_place(const void *x, const void *y)
+{
+    const Span *a = x, *b = y;
+    return a->lo != b->lo ? (a->lo < b->lo ? -1 : 1) : (a->hi > b->hi) - (a->hi < b->hi);
+}
+
+/* Whether piece i has gone to a better place. */
+static bool move(Spread *s, uint32_t i)
+{
+    LsPiece *me = &s->p->piece[i];
+    look_around(s, i);
+    Place best = {me->offset, harm_at(s, me->offset, me->bytes)};
+    if (best.harm <= 0)
+        return false;
+    qsort(s->taken, s->ntaken, sizeof *s->taken, by_place);
+    int64_t from = 0;
+    for (uint32_t k = 0; k < s->ntaken; k++) {
+        try_gap(s, from, s->taken[k].lo, me->bytes, &best);
+        int64_t end = round_up(s, s->taken[k].hi);
+        from = end > from ? end : from;
+    }
+    try_gap(s, from, s->arena, me->bytes, &best);
+    bool better = best.lo != me->offset;
+    me->offset = best.lo;
+    return better;
+}
+
+/* What the plan says of the places, in lists of its own: plans share them. */
+static void store(LsArena *arena, const LsPieces *p, const LsDag *dag, LsPlan *plan)
+{
+    LsPlanStep *old = plan->step;
+    uint32_t run = 0;
+    plan->arena = 0;
+    plan->offset = ls_arena_alloc(arena, plan->noffset + 1u, sizeof *plan->offset);
+    plan->step = ls_arena_alloc(arena, plan->nstep + 1u, sizeof *plan->step);
+    memcpy(plan->step, old, plan->nstep * sizeof *old);
+    for (uint32_t k = 0; k < p->npiece; k++)
+        if (p->piece[k].offset >= 0 && p->piece[k].offset + p->piece[k].bytes > plan->arena)
+            plan->arena = p->piece[k].offset + p->piece[k].bytes;
+    for (uint32_t s = 0; s < plan->nstep; s++) {
+        LsPlanStep *step = &plan->step[s];
+        if (step->free)
+            continue;
+        for (uint32_t k = 0; k < dag->node[step->id].nout; k++)
+            plan->offset[step->offset + k] = p->piece[p->result[step->offset + k]].offset;
+        if (p->workspace[run] != LS_NO_PIECE)
+            step->workspace_offset = p->piece[p->workspace[run]].offset;
+        run++;
+    }
+}
+
+void ls_spread(LsArena *arena, const LsDag *dag, LsPlan *plan)
+{
+    LsPieces p = ls_pieces(arena, dag, plan);
+    Spread s = {.p = &p, .waits = ls_waits(arena, &p, true), .arena = plan->arena,
+                .alignment = dag->alignment,
+                .taken = ls_arena_alloc(arena, p.npiece + 1u, sizeof *s.taken),
+                .near = ls_arena_alloc(arena, p.npiece + 1u, sizeof *s.near)};
+    bool moved = true;
+    count_users(arena, &s);
+    for (int sweep = 0; sweep < SWEEPS && moved; sweep++) {
+        moved = false;
+        for (uint32_t i = 0; i < p.npiece; i++)
+            if (p.piece[i].offset >= 0 && p.piece[i].bytes > 0)
+                moved |= move(&s, i);
+    }
+    store(arena, &p, dag, plan);
+}
