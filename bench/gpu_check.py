@@ -3,7 +3,7 @@ import os
 import re
 
 import gpu_device
-from gpu_tools import HAVE_OWN, OWN, find_tool, has_gpu
+from gpu_tools import BOTH, OVERLAP, OWN, VARIANT_WORDS, find_tool, has_gpu, has_variant
 
 # Small members of each family, so that every kind of kernel runs: (network, batch, loss).
 SMALL = {
@@ -27,11 +27,11 @@ QUICK = ["mlp", "unet", "resnet18", "gpt"]      # these first
 WAVE = 5                        # networks that are compiled together
 SANITIZED = [("mlp", "f32", "50%"), ("unet", "f32", "50%"), ("densenet", "f32", "50%"), ("gpt", "f32", "50%"),
              ("resnet50", "tf32", OWN), ("unet-wide", "tf32", OWN)]
-BUDGETS = ["none", "100%", "75%", "50%", "min"]
+BUDGETS = ["none", "100%", "75%", "50%", "min", OVERLAP]
 NUMBERS = [("cpu", "f64", "none"), ("cpu", "f32", "none"), ("device", "f32", "none"), ("device", "tf32", "none"),
-           ("device", "tf32", OWN)]
+           ("device", "tf32", OWN), ("device", "tf32", BOTH)]
 BUDGETED = [("device", "f32", b) for b in BUDGETS[1:]]
-PRECISIONS = [("f32", "none"), ("tf32", "none"), ("tf32", OWN)]
+PRECISIONS = [("f32", "none"), ("tf32", "none"), ("tf32", OWN), ("tf32", BOTH)]
 # Of the loss, of the tensor that is farthest off and of the median tensor. Floats that round otherwise
 # turn a ReLU here and there, which moves all gradients before it: so much is no sign of anything.
 LIMITS = {"f32": (1e-3, 2e-2, 5e-3), "tf32": (2e-2, .5, .1)}
@@ -74,7 +74,7 @@ def build_all(s, nets, variants):
         spec, batch, loss = SMALL[net]
         onnx = s.model("check-" + net, spec, batch)
         for where, precision, budget in variants if onnx else []:
-            if budget == OWN and net not in HAVE_OWN:
+            if not has_variant(net, budget):
                 continue
             name = f"check-{net}-{where}-{precision}-{budget.strip('%')}"
             keys.append((net, where, precision, budget))
@@ -109,7 +109,7 @@ def bits_of(path):
 
 def numbers(s, net, precision, budget, path, want, noise):
     got, why = run_dump(s, path, f"{net}-{precision}-{budget}", 1)
-    words = precision if budget == "none" else f"{precision}, {budget} convolutions"
+    words = precision if budget == "none" else f"{precision}, {VARIANT_WORDS[budget]}"
     if got is None:
         s.fail(f"{net} {words}: {why}")
         return

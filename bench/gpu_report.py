@@ -1,5 +1,5 @@
 """The tables of gpu.py: one on the terminal, and docs/gpu.md."""
-from gpu_tools import NETS, OWN, TITLES
+from gpu_tools import NETS, TITLES, VARIANT_WORDS
 
 GIB = 2 ** 30
 ORDER = ["lowerset", "eager", "compile", "graphs", "tune", "jax"]
@@ -24,7 +24,7 @@ def groups(rows):
     for key, r in latest(rows).items():
         found.setdefault(key[:3], []).append(r)
     def place(r):
-        first = ["none", "tuned", OWN]
+        first = ["none", "tuned", *VARIANT_WORDS]
         at = first.index(r["budget"]) if r.get("budget") in first else len(first)
         return ORDER.index(r["who"]), at, -r["peak_bytes"]
     return [(*key, sorted(found[key], key=place))
@@ -37,8 +37,8 @@ def label(r):
     b = r["budget"]
     if b == "none":
         return "lowerset"
-    if b == OWN:
-        return "lowerset, own convolutions"
+    if b in VARIANT_WORDS:
+        return f"lowerset, {VARIANT_WORDS[b]}"
     return f"lowerset, {b}" if b.endswith("%") or b in ("min", "tuned") else "lowerset, half of PyTorch's"
 
 
@@ -123,7 +123,7 @@ def document(rows, failures, notes, date):
         if r["kind"] == "profile":
             dearest = ", ".join(f"{name} {ms:.2f}" for name, ms in r["dearest"][:6])
             ops = ", ".join(f"{op} {ms:.1f}" for op, ms in r["ops"][:8])
-            own = ", own convolutions" if r.get("budget") == OWN else ""
+            own = f", {VARIANT_WORDS[r['budget']]}" if r.get("budget") in VARIANT_WORDS else ""
             lines += ["", f"{TITLES[r['model']]} {r['precision']} b{r['batch']}{own}, {r['total_ms']:.1f} ms in "
                           f"kernels, ms by kind: {ops}. Dearest: {dearest}."]
     same = [r for r in rows if r["kind"] == "numbers"]

@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 
-from gpu_tools import HAVE_OWN, NETS, OWN, median
+from gpu_tools import NETS, OWN, VARIANTS, has_variant, median
 
 BATCHES = 4                     # in a file: at the end of an epoch a run waits for its last step
 
@@ -204,7 +204,8 @@ def run_ours(s):
         for net in names(s):
             todo.append((net, precision, "none", False))
     todo += [(net, "tf32", "none", True) for net in names(s)]
-    todo += [(net, "tf32", OWN, small) for small in (False, True) for net in names(s) if net in HAVE_OWN]
+    todo += [(net, "tf32", v, small) for v in VARIANTS for small in (True, False) for net in names(s)
+             if has_variant(net, v)]
     todo += [(net, "tf32", peaks[net, "tf32"] // 2, False) for net in names(s) if (net, "tf32") in peaks]
     for net in names(s):
         todo += [(net, "tf32", b, False) for b in budgets]
@@ -236,7 +237,7 @@ def run_ours(s):
             s.guarded(what, profile, s, net, precision, trainer, batch, OWN)
         if row and budget == "none" and s.left() > 60:
             s.guarded(what, look_closer, s, net, precision, small, trainer, batch, row)
-        if budget not in ("none", OWN) and os.path.exists(trainer):
+        if budget not in ("none", *VARIANTS) and os.path.exists(trainer):
             os.remove(trainer)          # each holds its model's weights
 
 

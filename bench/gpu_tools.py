@@ -27,8 +27,11 @@ NETS = {
             "tiny": "gpt --depth=2 --width=32 --heads=2 --context=32 --vocab=64"},
 }
 WHO = "eager,compile,graphs,jax"            # peers, by default
-# Stands where budgets do: none, but with --own-convolutions. Networks that have many.
-OWN = "own"
+# Stand where budgets do: none, but with options whose gain nobody has measured.
+OWN, OVERLAP, BOTH = "own", "overlap", "own+overlap"
+VARIANTS = {OWN: ["--own-convolutions"], OVERLAP: ["--overlap"], BOTH: ["--own-convolutions", "--overlap"]}
+VARIANT_WORDS = {OWN: "own convolutions", OVERLAP: "overlap", BOTH: "own convolutions, overlap"}
+# Networks with many convolutions that can be our own.
 HAVE_OWN = ["resnet50", "densenet121", "unet", "densenet", "googlenet", "pspnet", "unet-wide"]
 TITLES = {"resnet50": "ResNet-50", "densenet121": "DenseNet-121", "unet": "U-Net 572", "gpt": "GPT-2 124M"}
 
@@ -40,6 +43,10 @@ PROBES = {"gpt": "gpt --depth=1 --heads=2 --width=64 --context=32 --vocab=64",
 TALK = {"CUDA_LOG_FILE": "stderr", "CUDA_LAUNCH_BLOCKING": "1", "CUDNN_LOGLEVEL_DBG": "2",
         "CUDNN_LOGDEST_DBG": "stderr", "CUBLASLT_LOG_LEVEL": "3"}
 MOST_EXPLAINED, MOST_TEXT = 6, 200_000
+
+
+def has_variant(net, budget):
+    return budget not in (OWN, BOTH) or net in HAVE_OWN
 
 
 class Done:
@@ -204,9 +211,9 @@ class Session:
             precision = "f32"
         argv = [self.lowerset, "compile", onnx, "-o", path, f"--target={target}",
                 f"--precision={precision}", f"--loss={loss}", *more]
-        if budget == OWN and precision == "tf32":
-            argv.append("--own-convolutions")
-        elif budget and budget != OWN:
+        if budget in VARIANTS:
+            argv += VARIANTS[budget] if target == "cuda" else []
+        elif budget:
             argv.append(f"--budget={budget}")
         argv.append(f"--optimizer={optimizer or 'sgd:momentum=0.9'}")
         if lr:

@@ -46,9 +46,10 @@ struct LsDeviceKind {
     void (*enter)(LsDevice *d, const char *name); /* around what a step gives out, for tools */
     void (*leave)(LsDevice *d);
     /* What is given out between the two is kept instead, to be replayed. False, NULL: failed, or
-     * without an error: it is to be given out every time. */
+     * without an error: it is to be given out every time. beside: NULL, or what was kept of the same
+     * steps before, which is handed over; replays of both take whichever turns out to be faster. */
     bool (*record)(LsDevice *d);
-    void *(*recorded)(LsDevice *d);
+    void *(*recorded)(LsDevice *d, void *beside);
     /* Of what is kept: step k, which is given out next, begins when these n steps have ended, and
      * does not wait for the one given out before it. Every step is announced, from 0 on. */
     bool (*follow)(LsDevice *d, uint32_t k, const uint32_t *step, uint32_t n);

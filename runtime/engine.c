@@ -2,8 +2,8 @@
  *
  * On a device the first run of a phase gives its steps out one by one, so that libraries load what
  * they need; then the phase is recorded once for each slot of batches, and every later run is one
- * replay, but for those whose hooks look at values. A recording keeps which step waits for which, if
- * the program says so and no hook wants to know when each was. */
+ * replay, but for those whose hooks look at values. Where the program says which step waits for
+ * which, it is recorded a second time, by that instead of one after the other. */
 #include "runtime/engine.h"
 
 #include <stdlib.h>
@@ -120,13 +120,15 @@ static void record(LsEngine *g, const LsPhaseTable *t, LsRecording *r, const LsH
                    int nhook)
 {
     LsDevice *d = g->m->device;
+    bool both = t->wait_of != NULL && nhook == 0;       /* hooks want to know when each step was */
     for (int s = 0; s < LS_DEVICE_SLOTS && d->error.code == LS_EXIT_DONE; s++) {
         point_inputs(g, g->loader, d->input[s]);
-        if (d->kind->record(d)) {
-            g->apart = t->wait_of != NULL && nhook == 0;
+        for (int way = 0; way < 1 + both && (way == 0 || r->of[s] != NULL) && d->kind->record(d);
+             way++) {
+            g->apart = way == 1;
             give_out(g, t, hook, nhook);
             g->apart = false;
-            r->of[s] = d->kind->recorded(d);
+            r->of[s] = d->kind->recorded(d, r->of[s]);
         }
     }
 }

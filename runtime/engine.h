@@ -29,7 +29,7 @@ typedef struct LsEngine {
     const LsLoader *loader;     /* of the batch fed last */
     int slot;                   /* device: where that batch went */
     LsRecording train, eval;    /* device */
-    bool apart;                 /* device: a step is to wait for what it must, not for the last */
+    bool apart;                 /* device: steps are recorded with what they wait for */
 } LsEngine;
 
 bool ls_engine_open(LsEngine *g, const LsProgram *p, const LsMemory *m, LsError *e);

@@ -463,6 +463,8 @@ cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t s, cudaGraphNode_t 
 {
     if (s->into == NULL || edge != NULL || flags != cudaStreamSetCaptureDependencies || n > EDGES)
         never("what a recording waits for is changed in another way");
+    if (fake_cudart.in_order)
+        return told(cudaErrorNotSupported);
     for (size_t k = 0; k < n; k++) {
         if ((uintptr_t)node[k] == 0 || (uintptr_t)node[k] > (uintptr_t)s->into->n)
             return told(cudaErrorInvalidValue);

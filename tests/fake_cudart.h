@@ -29,6 +29,7 @@ typedef struct FakeCudart {
     int ran, launched, replayed; /* kernels run; launches outside recordings; graph launches */
     size_t used;                /* bytes of device memory taken */
     bool unrecordable;          /* recordings come to nothing */
+    bool in_order;              /* what a recording waits for cannot be changed */
     unsigned order;             /* what recordings leave open comes in some order, by this number;
                                  * 0: as it was recorded */
     int apart;                  /* times that more than one node could be next, with an order */

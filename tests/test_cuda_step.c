@@ -12,7 +12,7 @@
 enum { SAMPLES = 10, TEXT = 65536 };
 
 typedef struct Fake {
-    bool lazy, unrecordable;
+    bool lazy, unrecordable, in_order;
     int devices, driver, fail_at;
     size_t room;
     const char *code;
@@ -61,6 +61,7 @@ static int run(const Fake *fake, int accumulate, const char *command)
         if (fake != NULL) {
             fake_cudart.lazy = fake->lazy;
             fake_cudart.unrecordable = fake->unrecordable;
+            fake_cudart.in_order = fake->in_order;
             fake_cudart.devices = fake->devices;
             fake_cudart.driver = fake->driver;
             fake_cudart.room = fake->room;
@@ -283,8 +284,7 @@ START_TEST(steps_that_need_nothing_of_each_other_come_in_any_order)
         must(0, &fake, 1, there);
         check_same_file("here.npz", "there.npz");
         check_same_file("here.onnx", "there.onnx");
-        ck_assert_str_eq(err_text, "");
-        ck_assert_int_eq(counts[3], order == 0 ? 0 : counts[2]);
+        ck_assert_int_eq(counts[3] > 0, order > 0);
     }
 }
 END_TEST
@@ -304,6 +304,45 @@ START_TEST(a_step_that_does_not_wait_for_what_it_reads_is_wrong)
         wrong += system("cmp -s here.onnx there.onnx") != 0;
     }
     ck_assert_int_gt(wrong, 0);
+}
+END_TEST
+
+/* Ten runs for each of two slots, which the clock decides by; then it is said, once. */
+START_TEST(the_faster_of_both_ways_is_taken)
+{
+    Fake fake = sound;
+    fake.wait = tiny_wait;
+    fake.wait_of = tiny_wait_of;
+    make_data();
+    must(0, NULL, 1, "--data data.npz --drop-last --steps 40 --export here.onnx");
+    must(0, &fake, 1, "--data data.npz --drop-last --steps 20");
+    ck_assert_str_eq(err_text, "");
+    for (fake.order = 1; fake.order < 4; fake.order++) {
+        fake.lazy = fake.order % 2;
+        must(0, &fake, 1, "--data data.npz --drop-last --steps 40 --export there.onnx");
+        check_same_file("here.onnx", "there.onnx");
+        ck_assert_int_eq(counts[2], 39);
+        ck_assert_int_ge(counts[3], 10);
+        TOLD("note: steps one after the other take 0.");
+        ck_assert_ptr_eq(strchr(err_text, '\n'), err_text + strlen(err_text) - 1);     /* once */
+    }
+}
+END_TEST
+
+START_TEST(what_cannot_be_recorded_apart_is_replayed_in_order)
+{
+    Fake fake = sound;
+    fake.wait = tiny_wait;
+    fake.wait_of = tiny_wait_of;
+    fake.in_order = true;
+    make_data();
+    must(0, NULL, 1, "--data data.npz --drop-last --steps 40 --export here.onnx");
+    must(0, &fake, 1, "--data data.npz --drop-last --steps 40 --export there.onnx");
+    check_same_file("here.onnx", "there.onnx");
+    ck_assert_int_eq(counts[2], 39);
+    TOLD("note: steps are replayed one after the other: step 1, node 'fc' (Gemm): cannot let a step "
+         "wait for others");
+    ck_assert_ptr_eq(strchr(err_text, '\n'), err_text + strlen(err_text) - 1);     /* once */
 }
 END_TEST
 
@@ -338,6 +377,7 @@ int main(void)
         steps_that_cannot_be_recorded_are_given_out_every_time,
         steps_that_need_nothing_of_each_other_come_in_any_order,
         a_step_that_does_not_wait_for_what_it_reads_is_wrong,
+        the_faster_of_both_ways_is_taken, what_cannot_be_recorded_apart_is_replayed_in_order,
         moments_are_recorded_in_the_order_of_the_plan,
         a_diverging_run_is_told_by_its_own_step, a_device_that_cannot_be_used_is_told_and_exits_5,
         a_device_that_breaks_is_told_with_the_step_and_saves_nothing,

@@ -1,5 +1,5 @@
 /* runtime/cuda/cuda_order.c -- the order of work: batches on one stream, steps on another, events
- * between them, and a phase as a CUDA graph.
+ * between them.
  *
  *     copy    | batch 0 -> slot 0 | batch 1 -> slot 1 |          | batch 2 -> slot 0 |
  *     stream              | numbers, steps, loss of 0  | numbers, steps, loss of 1 | ...
@@ -7,18 +7,11 @@
  * A slot's `ready` lets its steps begin, its `done` lets the next batch come into it, and tells the
  * host that the loss is here. What the host hands over lies in pinned memory of the slot, and is
  * written again only after `done`. */
+#include "runtime/cuda/cuda_ranges.h"
 #include "runtime/cuda/cuda_state.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#if __has_include(<nvtx3/nvToolsExt.h>)
-#include <nvtx3/nvToolsExt.h>
-#else
-static inline void nvtxRangePushA(const char *name) { (void)name; }
-static inline void nvtxRangePop(void) {}
-#endif
 
 bool ls_cuda_feed(LsDevice *d, int slot, const void *here, int64_t bytes)
 {
@@ -83,68 +76,6 @@ void ls_cuda_leave(LsDevice *d)
 {
     nvtxRangePop();
     ls_cuda_check(ls_cuda_of(d), cudaPeekAtLastError(), "run it");
-}
-
-bool ls_cuda_record(LsDevice *d)
-{
-    LsCuda *c = ls_cuda_of(d);
-    if (c->unrecordable)
-        return false;
-    /* Threads that fill batches make no CUDA calls; tools in other threads may. */
-    return c->recording =
-               ls_cuda_check(c, cudaStreamBeginCapture(c->stream, cudaStreamCaptureModeThreadLocal),
-                             "record a step");
-}
-
-/* What fails while it is recorded has just run as it is: a library may do what no recording allows.
- * So steps are given out one by one from here on, which takes the host longer. A device that is
- * broken says so again. */
-static void do_without(LsCuda *c)
-{
-    c->unrecordable = true;
-    fprintf(stderr, "note: steps cannot be recorded, and are given out one by one: %s\n",
-            c->d.error.text);
-    c->d.error = (LsError){0};
-    cudaGetLastError();
-}
-
-void *ls_cuda_recorded(LsDevice *d)
-{
-    LsCuda *c = ls_cuda_of(d);
-    cudaGraph_t graph = NULL;
-    cudaGraphExec_t exec = NULL;
-    c->recording = false;
-    ls_cuda_join(c);
-    cudaError_t err = cudaStreamEndCapture(c->stream, &graph);
-    if (err == cudaSuccess)
-        err = cudaGraphInstantiate(&exec, graph, 0);
-    if (err == cudaSuccess)
-        err = cudaGraphUpload(exec, c->stream);
-    if (graph != NULL)
-        cudaGraphDestroy(graph);
-    if (ls_cuda_check(c, err, "record a step") && d->error.code == LS_EXIT_DONE)
-        return exec;
-    if (exec != NULL)
-        cudaGraphExecDestroy(exec);
-    do_without(c);
-    return NULL;
-}
-
-bool ls_cuda_replay(LsDevice *d, void *recording)
-{
-    LsCuda *c = ls_cuda_of(d);
-    char name[48];
-    snprintf(name, sizeof name, "step %" PRId64, d->update);
-    nvtxRangePushA(name);
-    cudaError_t err = cudaGraphLaunch(recording, c->stream);
-    nvtxRangePop();
-    return ls_cuda_check(c, err, "start the step");
-}
-
-void ls_cuda_forget(LsDevice *d, void *recording)
-{
-    (void)d;
-    cudaGraphExecDestroy(recording);
 }
 
 bool ls_cuda_marks(LsDevice *d, uint32_t n)

@@ -32,6 +32,7 @@ typedef struct LsCuda {
     cudaEvent_t *moment; uint32_t nmoment;
     bool recording;
     bool unrecordable;          /* a recording failed: none is made any more */
+    bool told;                  /* how recorded steps are replayed */
     bool following;             /* steps are told what to wait for */
     LsCudaEnds ends;            /* of the steps recorded so far */
     LsStopwatch watch;          /* for libraries that choose by the clock */
@@ -52,7 +53,7 @@ double ls_cuda_time(void *self, bool (*run)(void *job), void *job);
 /* Of a recording whose steps were told what to wait for: its end waits for all. */
 bool ls_cuda_join(LsCuda *c);
 
-/* Part of ls_cuda_device: cuda_order.c, cuda_follow.c. */
+/* Part of ls_cuda_device: cuda_order.c, cuda_record.c, cuda_follow.c. */
 bool ls_cuda_feed(LsDevice *d, int slot, const void *here, int64_t bytes);
 bool ls_cuda_fed(LsDevice *d, int slot);
 bool ls_cuda_begin(LsDevice *d, int slot, const LsRun *run);
@@ -62,7 +63,7 @@ void ls_cuda_enter(LsDevice *d, const char *name);
 void ls_cuda_leave(LsDevice *d);
 bool ls_cuda_record(LsDevice *d);
 bool ls_cuda_follow(LsDevice *d, uint32_t k, const uint32_t *step, uint32_t n);
-void *ls_cuda_recorded(LsDevice *d);
+void *ls_cuda_recorded(LsDevice *d, void *beside);
 bool ls_cuda_replay(LsDevice *d, void *recording);
 void ls_cuda_forget(LsDevice *d, void *recording);
 bool ls_cuda_marks(LsDevice *d, uint32_t n);
