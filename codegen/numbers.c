@@ -41,7 +41,8 @@ static void open_call(Scan *s, size_t at)
     static const char *const free[] = {"ls_least", "LS_COPY", "LS_PUT4", "LS_GET4", "LS_PUT4B",
                                        "LS_GET4B", "LS_ROWS", "ls_variance", "LS_FETCH4",
                                        "LS_FETCHED4", "LS_GROUPS", "LS_OWN", "LS_OWN4", "LS_IN", "LS_OUT",
-                                       "LS_WITHIN", "LS_WITHIN4", "LS_BELOW", "LS_WHOLE4", NULL};
+                                       "LS_WITHIN", "LS_WITHIN4", "LS_BELOW", "LS_WHOLE4", "ls_taps_at",
+                                       "ls_taps_store", NULL};
     static const char *const lanes[] = {"LS_LANES", "LS_LANES4", "LS_ONCE", "LS_ONCE4", NULL};
     size_t end = at, from;
     while (end > 0 && s->text[end - 1] == ' ')

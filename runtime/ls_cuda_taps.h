@@ -29,6 +29,21 @@ typedef struct LsTaps {         /* a strip, and the tensors it is of; most are c
     int m;
 } LsTaps;
 
+/* x, y: at channels c0 and m0 of the first point of the image. */
+LS_FN LsTaps ls_taps_at(const real *x, const real *y, int64_t x_channels, int64_t y_channels, int64_t c0,
+                        int64_t m0, int64_t x_rows, int64_t x_columns, int64_t y_columns,
+                        int64_t pad_rows, int64_t pad_columns, int m)
+{
+    LsTaps p;
+    p.x = x, p.y = y;
+    p.x_channels = (int)x_channels, p.y_channels = (int)y_channels;
+    p.x_have = (int)(x_channels - c0), p.y_have = (int)(y_channels - m0);
+    p.x_rows = (int)x_rows, p.x_columns = (int)x_columns, p.y_columns = (int)y_columns;
+    p.pad_rows = (int)pad_rows, p.pad_columns = (int)pad_columns;
+    p.m = m;
+    return p;
+}
+
 /* What a thread carries: at most two fours of x, and one of y. */
 LS_FN void ls_taps_fetch(real *fx, real *fy, LsTaps p, int row, int column, bool with_y, int y_row)
 {
@@ -95,16 +110,16 @@ LS_FN int ls_taps_strip(real *sum, LsTaps p, int y_row, int count, int column, r
     return turn;
 }
 
-/* The sums to dw, [y_all][9][x_all], of which there are so many channels from here on. */
-LS_FN void ls_taps_store(real *dw, const real *sum, int64_t x_all, int64_t x_have, int64_t y_have,
+/* The sums to dw, [y_all][9][x_all], at channels m0 and c0. */
+LS_FN void ls_taps_store(real *dw, const real *sum, int64_t x_all, int64_t y_all, int64_t c0, int64_t m0,
                          int m)
 {
     const int g = (int)threadIdx.x / 4, c = 8 * (int)threadIdx.y + (int)threadIdx.x % 4 * 2;
     LS_UNROLL for (int e = 0; e < 9 * m; e++)
         LS_UNROLL for (int h = 0; h < 2; h++) {
-            const int row = e % m * 16 + 8 * h + g;
-            if (row < y_have && c < x_have)
-                ls_tile_put2(dw + ((int64_t)row * 9 + e / m) * x_all + c, sum[4 * e + 2 * h],
+            const int64_t row = m0 + e % m * 16 + 8 * h + g;
+            if (row < y_all && c0 + c < x_all)
+                ls_tile_store2(dw + (row * 9 + e / m) * x_all + c0 + c, sum[4 * e + 2 * h],
                              sum[4 * e + 2 * h + 1]);
         }
 }

@@ -46,6 +46,17 @@ LS_FN void ls_tile_put2(real *to, real a, real b)
 #endif
 }
 
+/* The same to memory that is not shared, in one access, as compilers make two of that above where they
+ * do not know how far rows are apart. */
+LS_FN void ls_tile_store2(real *to, real a, real b)
+{
+#ifdef __CUDACC__
+    asm volatile("st.v2.f32 [%0], {%1, %2};" ::"l"(to), "f"(a), "f"(b) : "memory");
+#else
+    to[0] = a, to[1] = b;
+#endif
+}
+
 /* Where in a buffer four q of a line is, of rows and of columns: such that lanes that write or read
  * together do not meet in a bank. Of columns the steps lie in order; of rows the even ones of each eight
  * before the odd ones. */

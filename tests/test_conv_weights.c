@@ -11,8 +11,10 @@ static const Case cases[] = {
     {2, 5, 16, 64, 32, 1},      /* whole strips and blocks */
     {1, 9, 21, 12, 36, 1},      /* a strip and a bit, pieces of blocks */
     {3, 7, 18, 68, 8, 0},       /* two blocks of x's channels, no border */
-    {1, 40, 12, 8, 68, 1},      /* of y's, and shares within a strip */
+    {1, 40, 12, 8, 68, 1},      /* of y's */
     {2, 6, 34, 20, 20, 2},      /* wider than the image */
+    {2, 40, 40, 8, 8, 1},       /* several shares, which begin and end within strips */
+    {4, 36, 20, 12, 40, 1},     /* the same, of more of y's channels */
 };
 enum { NCASES = sizeof cases / sizeof *cases };
 
@@ -91,14 +93,15 @@ START_TEST(every_weight_is_the_sum_over_all_points)
 }
 END_TEST
 
-/* Which may be the faster ones: 3 x 3 at stride 1, with few channels on one side, and little that is
- * multiplied for nothing; and which of them are taken unseen: with work for a large GPU. */
+/* Which may be the faster ones: 3 x 3 at stride 1, with little that is multiplied for nothing; and
+ * which of them are taken unseen: with work for a large GPU. */
 START_TEST(those_are_taken_that_other_engines_are_slow_for)
 {
     static const struct { Case c; int64_t stride; bool serves, taken; } some[] = {
         {{64, 56, 56, 128, 32, 1}, 1, true, true}, {{4, 568, 568, 64, 64, 1}, 1, true, true},
         {{1, 56, 56, 128, 32, 1}, 1, true, false}, {{64, 56, 56, 128, 32, 1}, 2, false, false},
-        {{64, 28, 28, 128, 128, 1}, 1, false, false}, {{64, 7, 7, 128, 32, 1}, 1, false, false},
+        {{64, 28, 28, 128, 128, 1}, 1, true, false}, {{256, 28, 28, 128, 128, 1}, 1, true, true}, {{16, 30, 30, 1024, 1024, 0}, 1, true, true},
+        {{1, 14, 14, 256, 256, 1}, 1, true, false}, {{64, 7, 7, 128, 32, 1}, 1, false, false},
         {{64, 64, 64, 3, 64, 1}, 1, false, false}, {{64, 64, 64, 12, 64, 1}, 1, false, false},
         {{64, 64, 64, 64, 36, 1}, 1, false, false},
     };

@@ -1,7 +1,8 @@
 /* codegen/cuda/conv_weights.c -- CONV_DW_OWN: which convolutions, and the kernel.
  *
  * A block goes over a share of the rows of all strips and leaves its sums in the workspace; a second
- * part adds them up in double, in order. */
+ * part adds them up in double, in order. Where there are blocks of channels enough, one goes over all
+ * rows, and its sums are the result. */
 #include "codegen/cuda/conv_weights.h"
 
 #include "codegen/kernels/nest.h"
@@ -10,7 +11,6 @@
 
 enum {
     TAPS = 9, STRIP = 16, CHANNELS = 64,    /* LS_TAPS_STRIP, LS_TAPS_X of runtime/ls_cuda_taps.h */
-    FEW = 64,                   /* channels of one side, at most */
     LEAST_ROWS = 16,            /* of a block */
     PART_OF_TENSORS = 8,        /* the workspace is such a part of them, at most (conv_plan.c) */
     END_X = 32, END_Y = 8,      /* threads of a unit that adds up */
@@ -70,8 +70,7 @@ bool ls_conv_weights_serves(const LsGraph *g, LsNodeId n, const LsTarget *t)
         return false;
     const Weights w = weights_of(g, n);
     return w.x_channels % 4 == 0 && w.y_channels % 4 == 0
-        && (w.x_channels <= FEW || w.y_channels <= FEW) && fills(w.x_channels, CHANNELS)
-        && fills(w.y_channels, 16 * w.m) && fills(w.y_columns, STRIP);
+        && fills(w.x_channels, CHANNELS) && fills(w.y_channels, 16 * w.m) && fills(w.y_columns, STRIP);
 }
 
 /* Blocks for two thirds of a large GPU's multiprocessors: with fewer, where none are to be had, cuDNN
@@ -103,18 +102,12 @@ static void strip(const LsKernelText *k, const Weights *w)
     ls_emit_line(e, "const int64_t image = strip / %" PRId64 ", column = strip %% %" PRId64 " * %d;",
                  w->strips / w->images, w->strips / w->images, STRIP);
     ls_emit_line(e, "const int64_t count = ls_least(%" PRId64 " - row, end - at);", w->y_rows);
-    ls_emit_line(e, "LsTaps taps;");
-    ls_emit_line(e, "taps.x = x + image * %" PRId64 " + c0, taps.y = y + image * %" PRId64 " + m0;",
+    ls_emit_line(e, "const LsTaps taps = ls_taps_at(x + image * %" PRId64 " + c0, y + image * %" PRId64
+                    " + m0, %" PRId64 ", %" PRId64 ", c0, m0,",
                  w->x_rows * w->x_columns * w->x_channels,
-                 w->y_rows * w->y_columns * w->y_channels);
-    ls_emit_line(e, "taps.x_channels = %" PRId64 ", taps.y_channels = %" PRId64 ";", w->x_channels,
-                 w->y_channels);
-    ls_emit_line(e, "taps.x_have = (int)(%" PRId64 " - c0), taps.y_have = (int)(%" PRId64 " - m0);",
-                 w->x_channels, w->y_channels);
-    ls_emit_line(e, "taps.x_rows = %" PRId64 ", taps.x_columns = %" PRId64 ", taps.y_columns = %" PRId64
-                    ";", w->x_rows, w->x_columns, w->y_columns);
-    ls_emit_line(e, "taps.pad_rows = %" PRId64 ", taps.pad_columns = %" PRId64 ", taps.m = %d;",
-                 at->pad_lo[0], at->pad_lo[1], w->m);
+                 w->y_rows * w->y_columns * w->y_channels, w->x_channels, w->y_channels);
+    ls_emit_line(e, "    %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ", %d);",
+                 w->x_rows, w->x_columns, w->y_columns, at->pad_lo[0], at->pad_lo[1], w->m);
     ls_emit_line(e, "turn = ls_taps_strip(sum, taps, (int)row, (int)count, (int)column, xs, ys, turn);");
     ls_emit_line(e, "at += count;");
 }
@@ -127,7 +120,10 @@ static void rows_part(const LsKernelText *k, const Weights *w, const LsGrid *par
     ls_emit_part(&own, part);
     ls_emit_operand(k, "y", 0);
     ls_emit_operand(k, "x", 1);
-    ls_emit_workspace(k, "real", "shares");
+    if (w->shares > 1)
+        ls_emit_workspace(k, "real", "shares");
+    else
+        ls_emit_result(k, "dw", 0);
     ls_emit_line(e, "LS_SHARED(real, xs, [LS_TAPS_XS]);");
     ls_emit_line(e, "LS_SHARED(real, ys, [LS_TAPS_YS(%d)]);", w->m);
     ls_emit_line(e, "for (int64_t u = lo; u < hi; u++) {");
@@ -138,13 +134,13 @@ static void rows_part(const LsKernelText *k, const Weights *w, const LsGrid *par
                  w->rows);
     ls_emit_line(e, "real sum[%d] = {0};", 4 * TAPS * w->m);
     ls_emit_line(e, "int turn = 0;");
-    ls_emit_line(e, "for (int64_t at = share * %" PRId64 "; at < end;) {", w->share);
+    ls_emit_line(e, "int64_t at = share * %" PRId64 ";", w->share);
+    ls_emit_line(e, "while (at < end) {");
     strip(k, w);
     ls_emit_line(e, "}");
-    ls_emit_line(e, "ls_taps_store(shares + share * %" PRId64 " + m0 * %" PRId64 " + c0, sum, %" PRId64
-                    ", %" PRId64 " - c0,", w->weights, TAPS * w->x_channels, w->x_channels,
-                 w->x_channels);
-    ls_emit_line(e, "    %" PRId64 " - m0, %d);", w->y_channels, w->m);
+    ls_emit_line(e, "ls_taps_store(%s, sum, %" PRId64 ", %" PRId64 ", c0, m0, %d);",
+                 w->shares > 1 ? ls_arena_printf(k->g->arena, "shares + share * %" PRId64, w->weights)
+                               : "dw", w->x_channels, w->y_channels, w->m);
     ls_emit_close(e, 2);
 }
 
@@ -183,14 +179,15 @@ static void emit(const LsKernelText *k)
         {"part", w.shares * w.across * w.down, 32, 8},
         {"end", ls_ceil_div(w.weights, END_X), END_X, END_Y}};
     rows_part(k, &w, &part[0]);
-    end_part(k, &w, &part[1]);
-    ls_emit_launch(k, part, 2);
+    if (w.shares > 1)
+        end_part(k, &w, &part[1]);
+    ls_emit_launch(k, part, w.shares > 1 ? 2 : 1);
 }
 
 static int64_t workspace(const LsGraph *g, LsNodeId n, const LsTarget *t)
 {
     const Weights w = weights_of(g, n);
-    return w.shares * w.weights * t->real_bytes;
+    return w.shares > 1 ? w.shares * w.weights * t->real_bytes : 0;
 }
 
 const LsEmitter ls_emitter_conv_weights = {.emit = emit, .workspace = workspace};
