@@ -12,6 +12,7 @@ typedef enum {
     LS_EXIT_FAIL = 1,           /* a result cannot be written, memory cannot be had */
     LS_EXIT_USAGE = 2,
     LS_EXIT_DEVICE = 5,         /* the device, its driver or a library of it is missing or failed */
+    LS_EXIT_CHECK = 6,          /* the program is wrong: --check-gradients */
     LS_EXIT_DIVERGED = 7,       /* loss or some value is not finite */
     LS_EXIT_DATA = 8,           /* data or checkpoint unreadable */
     LS_EXIT_INTERRUPTED = 130,

@@ -77,6 +77,26 @@ void ls_log_eval(LsLog *l, int64_t update, int64_t epoch, double loss, double ac
     put_line(l, &t);
 }
 
+void ls_log_gradients(LsLog *l, int64_t elements, uint32_t parameters, double median,
+                      double worst, double limit, const char *at)
+{
+    char line[1024];
+    LsText t = {.at = line, .cap = sizeof line};
+    if (!l->to)
+        return;
+    ls_text_put(&t, "{\"elements\":%" PRId64 ",\"parameters\":%" PRIu32 ",\"median\":", elements,
+                parameters);
+    ls_text_number(&t, median, 9);
+    ls_text_put(&t, ",\"worst\":");
+    ls_text_number(&t, worst, 9);
+    ls_text_put(&t, ",\"limit\":");
+    ls_text_number(&t, limit, 9);
+    ls_text_put(&t, ",\"at\":");
+    ls_text_string(&t, at);
+    ls_text_put(&t, "}\n");
+    put_line(l, &t);
+}
+
 bool ls_log_close(LsLog *l, const char *path, LsError *e)
 {
     if (!l->to)

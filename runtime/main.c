@@ -1,6 +1,7 @@
 /* runtime/main.c -- ls_trainer_main: sets a run up, has it trained or evaluated, and writes its
  * results. */
 #include "runtime/export.h"
+#include "runtime/gradcheck.h"
 #include "runtime/grid.h"
 #include "runtime/pool.h"
 #include "runtime/tensor.h"
@@ -219,8 +220,35 @@ static bool end_interrupted(LsTrainer *t, LsError *e)
     return true;
 }
 
+/* Of the first batch. */
+static bool check_gradients(LsTrainer *t, LsError *e)
+{
+    LsGradCheck c = {0};
+    char at[320];
+    t->pass.first = t->at.cursor;
+    t->pass.end = t->at.cursor + 1;
+    ls_loader_begin(&t->loader, &t->pass);
+    const LsBatch *b = ls_loader_next(&t->loader, e);
+    if (!b)
+        return false;
+    ls_engine_feed(&t->engine, &t->loader, b);
+    bool ok = ls_engine_fed(&t->engine, e)
+              && ls_gradcheck_run(&c, &t->engine, t->o.check_gradients, &t->progress, t->stop, e);
+    t->interrupted = *t->stop != 0;
+    if (ok && !t->interrupted) {
+        ls_log_gradients(&t->log, c.nsample, c.nparam, c.median, c.worst, c.limit,
+                         ls_gradcheck_worst(&c, at));
+        ok = ls_gradcheck_tell(&c, stdout, e);
+    }
+    ls_gradcheck_close(&c);
+    ls_loader_release(&t->loader);
+    return ok;
+}
+
 static bool run(LsTrainer *t, LsError *e)
 {
+    if (t->o.check_gradients)
+        return check_gradients(t, e);
     if (t->o.eval) {
         printf("epoch %" PRId64 "  step %" PRId64, t->at.epoch, t->at.update);
         bool ok = ls_train_evaluate(t, e);

@@ -150,6 +150,15 @@ void ls_memory_store(const LsMemory *m, LsAddress a, int64_t bytes)
         d->kind->write(d, ls_memory_at(m, a), d->view, bytes);
 }
 
+void ls_memory_write(const LsMemory *m, LsAddress a, const void *from, int64_t bytes)
+{
+    LsDevice *d = m->device;
+    if (d != NULL)
+        d->kind->write(d, ls_memory_at(m, a), from, bytes);
+    else
+        memcpy(ls_memory_at(m, a), from, (size_t)bytes);
+}
+
 int64_t ls_memory_input(const LsProgram *p)
 {
     return p->device != NULL ? ls_ring_bytes(p) / LS_RING * LS_DEVICE_SLOTS : ls_ring_bytes(p);

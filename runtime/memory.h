@@ -26,6 +26,8 @@ void *ls_memory_at(const LsMemory *m, LsAddress a);
 void *ls_memory_view(const LsMemory *m, LsAddress a, int64_t bytes);
 /* Takes back a view that was written to. */
 void ls_memory_store(const LsMemory *m, LsAddress a, int64_t bytes);
+/* Puts bytes of this machine there. */
+void ls_memory_write(const LsMemory *m, LsAddress a, const void *from, int64_t bytes);
 /* The whole plan: state, arena, constants, batches. Bytes. */
 int64_t ls_memory_total(const LsProgram *p);
 /* What batches take of it. */

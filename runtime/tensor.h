@@ -32,6 +32,13 @@ static inline int64_t ls_walk_next(LsWalk *w)
     return at;
 }
 
+/* Where element i of the row-major logical order lies, for a walk at its start. */
+static inline int64_t ls_walk_at(const LsWalk *w, int64_t i)
+{
+    int64_t s = i % w->spatial, c = i / w->spatial % w->channels;
+    return (i / w->spatial - c) * w->spatial + s * w->channels + c;
+}
+
 /* The next `count` elements of the walk, from the tensor at `from`, row-major to `to`. */
 void ls_walk_read(LsWalk *w, const void *from, void *to, int64_t count, int64_t element_bytes);
 /* The other way: row-major `from` into the tensor at `to`. */

@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum { FLAG, INTEGER, REAL, TEXT } Kind;
+typedef enum { FLAG, INTEGER, REAL, TEXT,
+               AMOUNT               /* an integer that need not be given: then -1 */
+} Kind;
 typedef struct Row {
     const char *group;          /* heading of the help text, at its first row */
     const char *name, *arg;
@@ -66,6 +68,9 @@ static const Row row[] = {
     {NULL, "check-numerics", NULL, FLAG, AT(check_numerics), 0,
      "stop at the first node that makes a "
      "NaN, and name it"},
+    {NULL, "check-gradients", "[=N]", AMOUNT, AT(check_gradients), 1,
+     "no training: compare gradients of one batch with differences of its loss, for N elements of "
+     "the parameters; exit 6 when they differ"},
     {NULL, "dump", "FILE", TEXT, AT(dump), 0,
      "NPZ of the last step: loss, out/, grad/, param/, stat/"},
     {NULL, "measure", NULL, FLAG, AT(measure), 0, "print how much of the arena the steps use"},
@@ -133,11 +138,11 @@ static bool set(LsTrainerOptions *o, const Row *r, const char *value, LsError *e
         return *value ? true : ls_fail(e, LS_EXIT_USAGE, "--%s needs a %s", r->name, r->arg);
     }
     double v = strtod(value, &end);
-    long long n = r->kind == INTEGER ? strtoll(value, &end, 10) : 0;
+    long long n = r->kind != REAL ? strtoll(value, &end, 10) : 0;
     if (end == value || *end || errno || !(v >= r->least))
         return ls_fail(e, LS_EXIT_USAGE, "--%s=%s: %s from %g on is wanted", r->name, value,
-                       r->kind == INTEGER ? "an integer" : "a number", r->least);
-    if (r->kind == INTEGER)
+                       r->kind == REAL ? "a number" : "an integer", r->least);
+    if (r->kind != REAL)
         *(int64_t *)(void *)to = n;
     else
         *(double *)(void *)to = v;
@@ -166,6 +171,10 @@ static bool parse_one(LsTrainerOptions *o, int argc, char **argv, int *k, LsErro
             *(bool *)(void *)((char *)o + r->at) = true;
             return equal ? ls_fail(e, LS_EXIT_USAGE, "--%s takes no value", r->name) : true;
         }
+        if (r->kind == AMOUNT && !equal) {
+            *(int64_t *)(void *)((char *)o + r->at) = -1;
+            return true;
+        }
         o->seed_given |= r->at == AT(seed);
         if (!equal && *k + 1 == argc)
             return ls_fail(e, LS_EXIT_USAGE, "--%s needs a value: %s", r->name, r->arg);
@@ -189,6 +198,8 @@ static bool consistent(const LsTrainerOptions *o, const LsProgram *p, LsError *e
     if ((o->eval || o->val || o->image_grid) && p->eval.nstep == 0)
         return ls_fail(e, LS_EXIT_USAGE, "this program has no evaluation form (--val, --eval, "
                        "--image-grid)");
+    if (o->eval && o->check_gradients)
+        return ls_fail(e, LS_EXIT_USAGE, "--eval has no gradients to check");
     if (o->resume && strcmp(o->resume, "auto") == 0 && !o->save)
         return ls_fail(e, LS_EXIT_USAGE, "--resume=auto looks into --save DIR, which is not given");
     if ((o->save_every || o->keep_last) && !o->save)
@@ -240,13 +251,14 @@ void ls_trainer_options_help(const LsProgram *p, const char *name, FILE *to)
         char left[40];
         if (row[k].group)
             fprintf(to, "\n%s\n", row[k].group);
-        snprintf(left, sizeof left, "--%s%s%s", row[k].name, row[k].arg ? " " : "",
+        snprintf(left, sizeof left, "--%s%s%s", row[k].name,
+                 row[k].arg && row[k].kind != AMOUNT ? " " : "",
                  row[k].arg ? row[k].arg : "");
         fprintf(to, "  %-25s ", left);
         print_help(to, row[k].help);
     }
     fprintf(to,
             "\nExit codes: 0 done, 1 a file cannot be written, 2 wrong usage, 5 device or its library "
-            "missing,\n7 diverged (loss not finite), 8 data or checkpoint unreadable, 130 interrupted, "
-            "checkpoint\nwritten.\n");
+            "missing,\n6 gradients are wrong, 7 diverged (loss not finite), 8 data or checkpoint "
+            "unreadable,\n130 interrupted, checkpoint written.\n");
 }

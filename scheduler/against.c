@@ -2,13 +2,12 @@
 #include "scheduler/against.h"
 
 #include <cjson/cJSON.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "scheduler/why.h"
+#include "scheduler/text_file.h"
 
 static double number(const cJSON *o, const char *key)
 {
@@ -83,17 +82,11 @@ static bool get_any(LsArena *arena, const cJSON *root, LsEarlier *out, const LsW
 bool ls_earlier_read(LsArena *arena, const char *path, LsEarlier *out, char *why, size_t size)
 {
     LsWhy to = {.text = why, .size = size};
-    FILE *f = fopen(path, "rb");
-    char *text = NULL;
-    size_t n = 0;
-    if (f == NULL)
-        return ls_why(&to, "%s", strerror(errno));
-    bool ok = getdelim(&text, &n, '\0', f) >= 0 || ls_why(&to, "cannot be read, or is empty");
-    cJSON *root = ok ? cJSON_Parse(text) : NULL;
-    ok = ok && get_any(arena, root, out, &to);
+    char *text = ls_text_file(path, &to);
+    cJSON *root = text != NULL ? cJSON_Parse(text) : NULL;
+    bool ok = text != NULL && get_any(arena, root, out, &to);
     cJSON_Delete(root);
     free(text);
-    fclose(f);
     return ok;
 }
 

@@ -2,14 +2,13 @@
 #include "scheduler/dag_json.h"
 
 #include <cjson/cJSON.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "scheduler/why.h"
+#include "scheduler/text_file.h"
 
 typedef struct Reader {
     LsArena *arena;
@@ -206,19 +205,8 @@ LsDag *ls_dag_parse(LsArena *arena, const char *text, char *why, size_t size)
 
 LsDag *ls_dag_read(LsArena *arena, const char *path, char *why, size_t size)
 {
-    FILE *f = fopen(path, "rb");
-    char *text = NULL;
-    size_t n = 0;
-    ssize_t got = f ? getdelim(&text, &n, '\0', f) : -1;
-    LsDag *g = NULL;
-    if (f == NULL)
-        snprintf(why, size, "%s", strerror(errno));
-    else if (got < 0)
-        snprintf(why, size, "cannot be read, or is empty");
-    else
-        g = ls_dag_parse(arena, text, why, size);
+    char *text = ls_text_file(path, &(LsWhy){.text = why, .size = size});
+    LsDag *g = text != NULL ? ls_dag_parse(arena, text, why, size) : NULL;
     free(text);
-    if (f != NULL)
-        fclose(f);
     return g;
 }

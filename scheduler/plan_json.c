@@ -4,10 +4,11 @@
 #include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "scheduler/json_text.h"
-#include "scheduler/why.h"
+#include "scheduler/text_file.h"
 
 static void put_run(FILE *to, const LsDag *g, const LsPlan *plan, const LsPlanStep *s)
 {
@@ -62,6 +63,7 @@ typedef struct Reader {
     uint32_t offset_room, reuse_room;
     bool *ran;                  /* by node */
     bool some;                  /* a run with results was read: whether it has offsets, all have */
+    char *hash;                 /* takes the stated one, [17] */
     LsWhy why;
 } Reader;
 
@@ -146,25 +148,37 @@ static bool get_step(Reader *r, const cJSON *o, LsPlanStep *s)
     return get_offsets(r, o, &r->g->node[s->id]) && get_reuse(r, o, s);
 }
 
+/* What the plan says of itself. */
+static void get_claims(Reader *r, const cJSON *root)
+{
+    LsPlan *p = r->plan;
+    const cJSON *claims = cJSON_GetObjectItemCaseSensitive(root, "claims");
+    const cJSON *strategy = cJSON_GetObjectItemCaseSensitive(root, "strategy");
+    const cJSON *hash = cJSON_GetObjectItemCaseSensitive(root, "hash");
+    const cJSON *cost = cJSON_GetObjectItemCaseSensitive(claims, "cost");
+    const cJSON *base = cJSON_GetObjectItemCaseSensitive(claims, "base_cost");
+    p->strategy = cJSON_IsString(strategy) ? ls_arena_strdup(r->arena, strategy->valuestring) : "";
+    snprintf(r->hash, 17, "%s", cJSON_IsString(hash) ? hash->valuestring : "");
+    get_int(cJSON_GetObjectItemCaseSensitive(claims, "live_peak"), INT64_MAX, &p->live_peak);
+    get_int(cJSON_GetObjectItemCaseSensitive(claims, "arena_peak"), INT64_MAX, &p->arena);
+    p->cost = cJSON_IsNumber(cost) ? cost->valuedouble : 0;
+    p->base_cost = cJSON_IsNumber(base) ? base->valuedouble : p->base_cost;
+}
+
 static bool get_plan(Reader *r, const cJSON *root)
 {
     LsPlan *p = r->plan;
     const cJSON *format = cJSON_GetObjectItemCaseSensitive(root, "format"), *v;
     const cJSON *version = cJSON_GetObjectItemCaseSensitive(root, "version");
     const cJSON *steps = cJSON_GetObjectItemCaseSensitive(root, "steps");
-    const cJSON *claims = cJSON_GetObjectItemCaseSensitive(root, "claims");
     const cJSON *graph = cJSON_GetObjectItemCaseSensitive(root, "graph");
-    const cJSON *strategy = cJSON_GetObjectItemCaseSensitive(root, "strategy");
+    const LsWhy whole = {r->why.text, r->why.size, NULL, 0};
     if (!cJSON_IsString(format) || strcmp(format->valuestring, "lowerset-schedule") != 0
         || !cJSON_IsNumber(version) || version->valuedouble != 1 || !cJSON_IsArray(steps))
-        return fail(r, "not a lowerset-schedule of version 1");
+        return ls_why(&whole, "not a lowerset-schedule of version 1");
     if (cJSON_IsString(graph) && strcmp(graph->valuestring, r->g->name) != 0)
-        return fail(r, "is for graph '%s', not '%s'", graph->valuestring, r->g->name);
-    p->strategy = cJSON_IsString(strategy) ? ls_arena_strdup(r->arena, strategy->valuestring) : "";
-    get_int(cJSON_GetObjectItemCaseSensitive(claims, "live_peak"), INT64_MAX, &p->live_peak);
-    get_int(cJSON_GetObjectItemCaseSensitive(claims, "arena_peak"), INT64_MAX, &p->arena);
-    const cJSON *cost = cJSON_GetObjectItemCaseSensitive(claims, "cost");
-    p->cost = cJSON_IsNumber(cost) ? cost->valuedouble : 0;
+        return ls_why(&whole, "is for graph '%s', not '%s'", graph->valuestring, r->g->name);
+    get_claims(r, root);
     p->step = ls_arena_alloc(r->arena, (size_t)cJSON_GetArraySize(steps) + 1, sizeof *p->step);
     cJSON_ArrayForEach(v, steps) {
         if (!get_step(r, v, &p->step[p->nstep]))
@@ -174,17 +188,35 @@ static bool get_plan(Reader *r, const cJSON *root)
     return true;
 }
 
-bool ls_plan_parse(LsArena *arena, const LsDag *dag, const char *text, LsPlan *out, char *why,
-                   size_t size)
+static bool parse(LsArena *arena, const LsDag *dag, const char *text, LsPlan *out, char hash[17],
+                  const LsWhy *why)
 {
     *out = (LsPlan){0};
-    Reader r = {.arena = arena, .g = dag, .plan = out, .why = {why, size, "step", 0}};
+    Reader r = {.arena = arena, .g = dag, .plan = out, .hash = hash,
+                .why = {why->text, why->size, "step", 0}};
     r.ran = ls_arena_alloc(arena, dag->nnode + 1u, sizeof *r.ran);
     for (uint32_t i = 0; i < dag->nnode; i++)
         out->base_cost += dag->node[i].alternative ? 0 : dag->node[i].cost;
     cJSON *root = cJSON_Parse(text);
-    bool ok = cJSON_IsObject(root) ? get_plan(&r, root) : fail(&r, "not a JSON object");
+    bool ok = cJSON_IsObject(root) ? get_plan(&r, root) : ls_why(why, "not a JSON object");
     out->arena = out->unplaced ? out->live_peak : out->arena;
     cJSON_Delete(root);
+    return ok;
+}
+
+bool ls_plan_parse(LsArena *arena, const LsDag *dag, const char *text, LsPlan *out, char *why,
+                   size_t size)
+{
+    char hash[17];
+    return parse(arena, dag, text, out, hash, &(LsWhy){.text = why, .size = size});
+}
+
+bool ls_plan_read(LsArena *arena, const LsDag *dag, const char *path, LsPlan *out, char hash[17],
+                  char *why, size_t size)
+{
+    LsWhy to = {.text = why, .size = size};
+    char *text = ls_text_file(path, &to);
+    bool ok = text != NULL && parse(arena, dag, text, out, hash, &to);
+    free(text);
     return ok;
 }

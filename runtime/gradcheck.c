@@ -1,0 +1,278 @@
+/* runtime/gradcheck.c -- see gradcheck.h. */
+#include "runtime/gradcheck.h"
+#include "runtime/clock.h"
+#include "runtime/tensor.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { EACH = 2, MOST = 200, LEAST = 8, SHOWN = 10 };   /* elements: of each parameter, in all, ... */
+static const int64_t LONG_NS = 20000000000;     /* so long may it take when no number is asked for */
+
+/* Relative to max(1, |w|). A difference may step over the kink of a ReLU or a max pool, or drown in
+ * rounding: then another h is tried, and the best one counts. */
+static const double step_of[2][6] = {{1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5},
+                                     {1e-6, 1e-5, 1e-7, 1e-4, 1e-8, 1e-9}};
+enum { STEPS = sizeof step_of[0] / sizeof step_of[0][0] };
+
+static bool wide(const LsGradCheck *c) { return c->g->p->real_bytes == 8; }
+
+static LsAddress state(void) { return (LsAddress){LS_AT_STATE, 0}; }
+
+static void restore(const LsGradCheck *c)
+{
+    ls_memory_write(c->g->m, state(), c->saved, c->g->p->state_bytes);
+}
+
+/* One run of the training phase from the state as it is: update 1, of which the batch is all. */
+static bool run(LsGradCheck *c, const LsHook *hook, int nhook, double *loss, LsError *e)
+{
+    LsEngine *g = c->g;
+    g->run.step = 0;
+    g->run.update = 1;
+    g->run.lr = 0;
+    g->run.first = g->run.apply = true;
+    return ls_engine_run(g, &g->p->train, hook, nhook, e)
+           && ls_engine_loss(g, &g->p->train, g->slot, loss, e);
+}
+
+/* ---- which elements ---- */
+
+static const LsStateTensor *parameter(const LsProgram *p, const LsWatch *w)
+{
+    if (strncmp(w->key, "grad/", 5) != 0 || w->t.type != LS_DT_REAL)
+        return NULL;
+    for (uint32_t k = 0; k < p->nstate; k++)
+        if (p->state[k].kind == LS_STATE_PARAM && strcmp(p->state[k].t.name, w->t.name) == 0
+            && ls_tensor_count(&p->state[k].t) == ls_tensor_count(&w->t))
+            return &p->state[k];
+    return NULL;
+}
+
+static double gradient(const LsGradCheck *c, uint32_t watch, int64_t element)
+{
+    const LsWalk w = ls_walk_start(&c->dump.t->watch[watch].t);
+    int bytes = c->g->p->real_bytes;
+    return ls_real_at(c->dump.copy + c->dump.offset[watch] + ls_walk_at(&w, element) * bytes,
+                      bytes);
+}
+
+/* The element with the largest gradient, or the first that is not finite. */
+static int64_t largest(LsGradCheck *c, uint32_t watch)
+{
+    int64_t n = ls_tensor_count(&c->dump.t->watch[watch].t), at = 0;
+    for (int64_t i = 0; i < n; i++) {
+        double v = fabs(gradient(c, watch, i));
+        if (!(v <= c->most[watch]))
+            c->most[watch] = v, at = i;
+        if (!isfinite(v))
+            break;
+    }
+    return at;
+}
+
+static uint64_t mix(uint64_t x)     /* SplitMix64's finaliser */
+{
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
+    return x ^ x >> 31;
+}
+
+/* Spread over all parameters: of each the largest gradient first, then others by chance, the same
+ * for the same seed. */
+static void choose(LsGradCheck *c)
+{
+    uint64_t seed = mix(c->g->run.seed + 0x9e3779b97f4a7c15u);
+    for (int64_t k = 0; k < c->nsample; k++) {
+        int64_t of = c->nsample < c->nparam ? k * c->nparam / c->nsample : k % c->nparam;
+        uint32_t watch = c->watch[of];
+        const LsWatch *w = &c->dump.t->watch[watch];
+        int64_t n = ls_tensor_count(&w->t);
+        c->sample[k] = (LsGradSample){.watch = watch, .of = parameter(c->g->p, w)};
+        int64_t top = k < c->nparam ? largest(c, watch) : c->sample[k % c->nparam].element;
+        int64_t some = n > 1 ? 1 + (int64_t)(mix(seed + (uint64_t)k) % (uint64_t)(n - 1)) : 0;
+        c->sample[k].element = k < c->nparam ? top : (top + some) % n;
+        c->sample[k].gradient = gradient(c, watch, c->sample[k].element);
+        if (isfinite(c->most[watch]))
+            c->all = fmax(c->all, c->most[watch]);
+    }
+}
+
+/* ---- differences ---- */
+
+/* The loss with the element at `to`, or as near as its type can be: *is. */
+static bool loss_at(LsGradCheck *c, const LsGradSample *s, double to, double *is, double *loss,
+                    LsError *e)
+{
+    const LsWalk w = ls_walk_start(&s->of->t);
+    int bytes = c->g->p->real_bytes;
+    LsAddress a = s->of->t.at;
+    float f = (float)to;
+    a.offset += ls_walk_at(&w, s->element) * bytes;
+    *is = bytes == 8 ? to : f;
+    restore(c);
+    ls_memory_write(c->g->m, a, bytes == 8 ? (const void *)&to : &f, bytes);
+    return run(c, NULL, 0, loss, e);
+}
+
+/* Relative to the largest gradient of the parameter. Where mathematics makes all of them zero, as
+ * of a bias before a batch norm, both sides are noise: so nothing is asked of what is far below the
+ * largest gradient of all, or below what rounding can make of a difference. */
+static double judge(const LsGradCheck *c, const LsGradSample *s, double difference, double apart)
+{
+    enum { FAR = 10000 };
+    double scale = fmax(fmax(c->most[s->watch], fabs(difference)), c->all / FAR);
+    scale = fmax(scale, c->noise / apart / c->limit);
+    double error = fabs(difference - s->gradient);
+    return !isfinite(error) ? INFINITY : error > 0 ? error / scale : 0;
+}
+
+static bool difference(LsGradCheck *c, LsGradSample *s, LsError *e)
+{
+    const LsWalk w = ls_walk_start(&s->of->t);
+    int bytes = c->g->p->real_bytes;
+    double at = ls_real_at(c->saved + s->of->t.at.offset + ls_walk_at(&w, s->element) * bytes,
+                           bytes);
+    s->error = INFINITY;
+    s->difference = NAN;
+    for (int k = 0; k < STEPS && isfinite(s->gradient) && s->error > c->limit / 10; k++) {
+        double h = step_of[wide(c)][k] * fmax(1, fabs(at)), low, high, below, above;
+        if (k > 0 && c->noise / h > 2 * c->limit * c->most[s->watch])
+            continue;           /* nothing can be told of so small a step */
+        if (!loss_at(c, s, at - h, &low, &below, e) || !loss_at(c, s, at + h, &high, &above, e))
+            return false;
+        double d = (above - below) / (high - low), error = judge(c, s, d, high - low);
+        if (k == 0 || error < s->error)
+            s->difference = d, s->error = error;
+    }
+    return true;
+}
+
+/* ---- the whole ---- */
+
+static bool open(LsGradCheck *c, LsEngine *g, LsError *e)
+{
+    const LsPhaseTable *t = &g->p->train;
+    *c = (LsGradCheck){.g = g, .limit = g->p->real_bytes == 8 ? LS_GRAD_LIMIT : LS_GRAD_LIMIT_F32};
+    c->saved = malloc((size_t)g->p->state_bytes + 1);
+    c->watch = calloc(t->nwatch + 1, sizeof *c->watch);
+    c->most = calloc(t->nwatch + 1, sizeof *c->most);
+    if (!c->saved || !c->watch || !c->most)
+        return ls_fail(e, LS_EXIT_FAIL, "no memory for --check-gradients");
+    for (uint32_t k = 0; k < t->nwatch; k++)
+        if (parameter(g->p, &t->watch[k]))
+            c->watch[c->nparam++] = k;
+    if (c->nparam == 0)
+        return ls_fail(e, LS_EXIT_USAGE, "this program stores no gradients to check%s",
+                       g->p->napplied ? ": compile it with --store-gradients" : "");
+    return ls_dump_open(&c->dump, g, t, e);
+}
+
+/* Gradients and loss of the batch, and how far the loss of a second run is from the first: programs
+ * may be allowed to sum in any order. */
+static bool measure(LsGradCheck *c, int64_t *step_ns, LsError *e)
+{
+    enum { ROUNDINGS = 16 };
+    const LsHook hook = ls_dump_hook(&c->dump);
+    double again;
+    const void *now = ls_memory_view(c->g->m, state(), c->g->p->state_bytes);
+    if (!now || !ls_device_ok(c->g->m->device, e))
+        return ls_fail(e, LS_EXIT_FAIL, "no memory for the state");
+    memcpy(c->saved, now, (size_t)c->g->p->state_bytes);
+    if (!run(c, &hook, 1, &c->loss, e))
+        return false;
+    restore(c);
+    *step_ns = -ls_now_ns();
+    if (!run(c, NULL, 0, &again, e))
+        return false;
+    *step_ns += ls_now_ns();
+    if (!isfinite(c->loss))
+        return ls_fail(e, LS_EXIT_DIVERGED, "the loss is %g: nothing can be told of its gradients",
+                       c->loss);
+    c->noise = ROUNDINGS * (wide(c) ? 0x1p-52 : 0x1p-23) * fabs(c->loss) + fabs(again - c->loss);
+    return true;
+}
+
+static int64_t count(const LsGradCheck *c, int64_t asked, int64_t step_ns)
+{
+    if (asked > 0)
+        return asked;
+    int64_t n = (int64_t)c->nparam * EACH, fit = LONG_NS / (EACH * step_ns + 1);
+    n = n < MOST ? n : MOST;
+    fit = fit > LEAST ? fit : LEAST;
+    return n < fit ? n : fit;
+}
+
+static int by_error(const void *a, const void *b)
+{
+    double x = ((const LsGradSample *)a)->error, y = ((const LsGradSample *)b)->error;
+    return (x < y) - (x > y);
+}
+
+bool ls_gradcheck_run(LsGradCheck *c, LsEngine *g, int64_t elements, LsProgress *progress,
+                      volatile sig_atomic_t *stop, LsError *e)
+{
+    int64_t step_ns = 0, done = 0;
+    if (!open(c, g, e) || !measure(c, &step_ns, e))
+        return false;
+    c->nsample = count(c, elements, step_ns);
+    c->sample = calloc((size_t)c->nsample, sizeof *c->sample);
+    if (!c->sample)
+        return ls_fail(e, LS_EXIT_FAIL, "no memory for --check-gradients");
+    choose(c);
+    for (; done < c->nsample && !*stop; done++) {
+        const LsProgressAt at = {"gradients", done, c->nsample, c->nsample - done, c->loss};
+        if (!difference(c, &c->sample[done], e))
+            return false;
+        ls_progress_show(progress, &at);
+    }
+    ls_progress_clear(progress);
+    restore(c);
+    c->nsample = done;
+    qsort(c->sample, (size_t)done, sizeof *c->sample, by_error);
+    c->worst = done > 0 ? c->sample[0].error : 0;
+    c->median = done > 0 ? c->sample[done / 2].error : 0;
+    return ls_device_ok(g->m->device, e);
+}
+
+void ls_gradcheck_close(LsGradCheck *c)
+{
+    ls_dump_close(&c->dump);
+    free(c->saved);
+    free(c->sample);
+    free(c->watch);
+    free(c->most);
+    *c = (LsGradCheck){0};
+}
+
+char *ls_gradcheck_worst(const LsGradCheck *c, char text[320])
+{
+    const LsGradSample *s = c->sample;
+    if (c->nsample > 0)
+        snprintf(text, 320, "%.280s[%" PRId64 "]", s->of->t.name, s->element);
+    else
+        text[0] = '\0';
+    return text;
+}
+
+bool ls_gradcheck_tell(const LsGradCheck *c, FILE *to, LsError *e)
+{
+    char at[320];
+    uint32_t left = c->g->p->napplied;
+    fprintf(to, "gradients of %" PRId64 " elements of %u parameters against differences of the loss %.*g: "
+            "off by %.1e (median), %.1e (worst: %s), limit %.0e\n", c->nsample, c->nparam,
+            wide(c) ? 12 : 7, c->loss, c->median, c->worst, ls_gradcheck_worst(c, at), c->limit);
+    if (left > 0)
+        fprintf(to, "%u gradients are applied as they are computed and were not seen: compile with "
+                "--store-gradients\n", left);
+    for (int64_t k = 0; k < c->nsample && k < SHOWN && c->sample[k].error > c->limit; k++) {
+        const LsGradSample *s = &c->sample[k];
+        fprintf(to, "  %s[%" PRId64 "]: gradient %.9g, difference %.9g, off by %.1e\n",
+                s->of->t.name, s->element, s->gradient, s->difference, s->error);
+    }
+    return c->worst <= c->limit
+           || ls_fail(e, LS_EXIT_CHECK, "the gradient of %s is off by %.1e of the largest of its "
+                      "parameter, more than %.0e", at, c->worst, c->limit);
+}
