@@ -18,6 +18,8 @@ static const struct {
      "what training takes and what a budget costs; builds nothing"},
     {"sweep", ls_sweep_main, "MODEL.onnx|GRAPH.json [options]",
      "what each strategy costs over a range of budgets: tables, curves"},
+    {"check", ls_check_main, "MODEL.onnx|PLAN.json [options]",
+     "whether training is right here; whether a plan is sound"},
     {"calibrate", ls_calibrate_main, "[-o FILE] [--threads N] [--quick] [-v]",
      "measure this machine for plans: two minutes, once"},
     {"inspect", ls_inspect_main, "MODEL.onnx [options]",
@@ -41,6 +43,7 @@ static int help(FILE *to, const char *about)
                : strcmp(about, "compile") == 0 ? LS_CMD_COMPILE
                : strcmp(about, "plan") == 0    ? LS_CMD_PLAN
                : strcmp(about, "sweep") == 0   ? LS_CMD_SWEEP
+               : strcmp(about, "check") == 0   ? LS_CMD_CHECK
                : strcmp(about, "inspect") == 0 ? LS_CMD_INSPECT
                                                : 0;
     if (bits != 0) {

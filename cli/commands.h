@@ -3,6 +3,7 @@
 #define LS_CLI_COMMANDS_H
 
 int ls_compile_main(int argc, char **argv);
+int ls_check_main(int argc, char **argv);
 int ls_calibrate_main(int argc, char **argv);
 int ls_plan_main(int argc, char **argv);
 int ls_sweep_main(int argc, char **argv);

@@ -5,6 +5,7 @@
 #include "codegen/cuda_toolchain.h"
 #include "codegen/program.h"
 #include "codegen/toolchain.h"
+#include "scheduler/audit.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -244,6 +245,21 @@ int ls_compile_job(LsJob *job, const char *path)
 {
     Output out = {.kind = LS_EMIT_EXE, .path = path};
     return make(job, &out);
+}
+
+int ls_compile_plan(LsJob *job, const LsPlan *plan, int64_t budget, const char *path)
+{
+    char why[512];
+    if (!ls_audit(job->dag, plan, why, sizeof why)) {
+        ls_error(&job->cx, LS_NOWHERE, LS_E_VERIFY, NULL, "the plan is wrong: %s", why);
+        return ls_job_failed(job);
+    }
+    int64_t eval = job->eval_plan.arena;
+    job->plan = *plan;
+    job->budget = budget;
+    job->arena_bytes = plan->arena > eval ? plan->arena : eval;
+    ls_plan_hash(plan, job->report.hash);
+    return ls_compile_job(job, path);
 }
 
 int ls_compile_main(int argc, char **argv)

@@ -8,4 +8,8 @@
  * ls_job_plan leaves them, to `path`. 0 or the exit code, after diagnostics. */
 int ls_compile_job(LsJob *job, const char *path);
 
+/* The same of another plan of a loaded job, which is audited first. budget: bytes in all; 0:
+ * none. */
+int ls_compile_plan(LsJob *job, const LsPlan *plan, int64_t budget, const char *path);
+
 #endif

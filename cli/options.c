@@ -22,13 +22,13 @@ typedef struct Option {
 
 #define AT(field) offsetof(LsOptions, field)
 enum {
-    BUILD = LS_CMD_COMPILE | LS_CMD_PLAN | LS_CMD_SWEEP,
+    BUILD = LS_CMD_COMPILE | LS_CMD_PLAN | LS_CMD_SWEEP | LS_CMD_CHECK,
     ALL = BUILD | LS_CMD_INSPECT,
-    MEMORY = LS_CMD_COMPILE | LS_CMD_PLAN | LS_CMD_GRAPH,
+    MEMORY = LS_CMD_COMPILE | LS_CMD_PLAN | LS_CMD_CHECK | LS_CMD_GRAPH,
     SEARCH = MEMORY | LS_CMD_SWEEP,
     REPORT = LS_CMD_PLAN | LS_CMD_GRAPH,
     SWEEP = LS_CMD_SWEEP | LS_CMD_GRAPH,
-    PRODUCT = LS_CMD_COMPILE | LS_CMD_SWEEP     /* of a sweep with --measure */
+    PRODUCT = LS_CMD_COMPILE | LS_CMD_SWEEP | LS_CMD_CHECK     /* of a sweep with --measure */
 };
 
 static const Option option[] = {
@@ -48,6 +48,14 @@ static const Option option[] = {
      "which to compare (default all)"},
     {"--measure", NULL, NULL, FLAG, AT(measure), LS_CMD_SWEEP,
      "build and run the plans that get a page: auto's, or every one of --strategies"},
+    {"--graph", NULL, "GRAPH.json", TEXT, AT(dot), LS_CMD_CHECK | LS_CMD_GRAPH,
+     "the training graph that PLAN.json is for"},
+    {"--data", NULL, "SPEC", TEXT, AT(data), LS_CMD_CHECK,
+     "data to run on, as TRAINER --data takes them (default: made up)"},
+    {"--elements", NULL, "N", INTEGER, AT(elements), LS_CMD_CHECK,
+     "how many gradients are checked (default: two of each parameter, at most 200)"},
+    {"--against", NULL, "REF.npz", TEXT, AT(against), LS_CMD_CHECK,
+     "compare with these values of loss, out/NAME and grad/PARAM, which belong to --data"},
     {"--emit", NULL, "exe|obj|c", TEXT, AT(emit), LS_CMD_COMPILE, "kind of output"},
     {"--emit-c", "-S", NULL, FLAG, AT(emit_c), LS_CMD_COMPILE,
      "same as --emit=c: readable C and all it needs"},
@@ -103,7 +111,7 @@ static const Option option[] = {
      "cross-entropy: weight of each class"},
     {"--optimizer", NULL, "SPEC", TEXT, AT(optimizer), BUILD,
      "sgd, adam or adamw, then settings: sgd:momentum=0.9,nesterov,wd=1e-4"},
-    {"--lr", NULL, "RATE", TEXT, AT(lr), LS_CMD_COMPILE, "default learning rate of the trainer"},
+    {"--lr", NULL, "RATE", TEXT, AT(lr), LS_CMD_COMPILE | LS_CMD_CHECK, "default learning rate of the trainer"},
     {"--schedule", NULL, "SPEC", TEXT, AT(schedule), LS_CMD_COMPILE,
      "default rate schedule of the trainer: cosine:warmup=500"},
     {"--clip-norm", NULL, "X", TEXT, AT(clip_norm), BUILD, "scale gradients down to this norm"},
@@ -146,7 +154,7 @@ static const Option option[] = {
     {"--plan-effort", NULL, "PERCENT", INTEGER, AT(plan_effort), SEARCH,
      "moves of that search, of the usual number, whatever the time; below 100 of its work, too"},
     {"--prove", NULL, NULL, FLAG, AT(prove), SEARCH, "spend more on the lower bounds"},
-    {"--json", NULL, NULL, FLAG, AT(json), REPORT | LS_CMD_INSPECT,
+    {"--json", NULL, NULL, FLAG, AT(json), REPORT | LS_CMD_INSPECT | LS_CMD_CHECK,
      "summary as JSON on stdout"},
     {"--graph-json", NULL, "FILE", TEXT, AT(graph_json), REPORT,
      "write the training graph in the interchange format"},

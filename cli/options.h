@@ -12,7 +12,7 @@
 enum {
     LS_CMD_COMPILE = 1, LS_CMD_PLAN = 2, LS_CMD_INSPECT = 4,
     LS_CMD_GRAPH = 8,           /* in an option's row: also means something for a training graph */
-    LS_CMD_SWEEP = 16
+    LS_CMD_SWEEP = 16, LS_CMD_CHECK = 32
 };
 
 typedef struct LsList { const char **item; int n; } LsList;
@@ -52,6 +52,9 @@ typedef struct LsOptions {      /* as typed; what they mean is worked out by ls_
     const char *from, *to, *strategies;
     int64_t points;
     bool table, measure;
+    /* check */
+    const char *data;
+    int64_t elements;           /* whose gradients are checked; 0: by the program */
 } LsOptions;
 
 /* Parses argv[2..]; 0, or the exit code after a message. command: one LS_CMD_ bit. */

@@ -7,7 +7,6 @@
 
 #include "cli/compile.h"
 #include "cli/trial.h"
-#include "scheduler/audit.h"
 #include "scheduler/parallel.h"
 
 #include <inttypes.h>
@@ -77,18 +76,7 @@ static void list(Measuring *m, const uint32_t *chosen, uint32_t n, uint32_t firs
 
 static int build(Measuring *m, const Program *p)
 {
-    LsJob *job = m->job;
-    char why[512];
-    if (!ls_audit(job->dag, p->plan, why, sizeof why)) {
-        ls_error(&job->cx, LS_NOWHERE, LS_E_VERIFY, NULL, "the plan is wrong: %s", why);
-        return ls_job_failed(job);
-    }
-    int64_t eval = job->eval_plan.arena;
-    job->plan = *p->plan;
-    job->budget = p->budget;
-    job->arena_bytes = p->plan->arena > eval ? p->plan->arena : eval;
-    strcpy(job->report.hash, p->hash);
-    return ls_compile_job(job, p->path);
+    return ls_compile_plan(m->job, p->plan, p->budget, p->path);
 }
 
 static int silent(const Measuring *m)
@@ -115,7 +103,7 @@ static int find_touched(Measuring *m, const Program *p)
     LsTrial t = {.of = m->sweep->model, .program = p->path, .out = m->out, .steps = TOUCHING_STEPS,
                  .threads = m->sweep->threads, .measure = true};
     int code = ls_trial_run(m->job->cx.arena, &t);
-    p->run->touched = code == 0 ? ls_trial_touched(m->out) : -1;
+    p->run->touched = code == 0 ? (int64_t)ls_trial_number(m->out, "touched", -1) : -1;
     return code != 0 || p->run->touched >= 0 ? code : silent(m);
 }
 

@@ -31,7 +31,9 @@ static int spawn(const LsTrial *t, const char *const *argv, int *failed)
     posix_spawn_file_actions_init(&to);
     posix_spawn_file_actions_addopen(&to, 1, t->out != NULL ? t->out : "/dev/null",
                                      O_WRONLY | O_CREAT | O_TRUNC, 0666);
-    *failed = posix_spawn(&pid, argv[0], &to, NULL, (char *const *)argv, environ);
+    if (t->err != NULL)
+        posix_spawn_file_actions_addopen(&to, 2, t->err, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    *failed = posix_spawn(&pid, t->program, &to, NULL, (char *const *)argv, environ);
     posix_spawn_file_actions_destroy(&to);
     while (*failed == 0 && waitpid(pid, &status, 0) < 0)
         if (errno != EINTR)
@@ -39,27 +41,38 @@ static int spawn(const LsTrial *t, const char *const *argv, int *failed)
     return status;
 }
 
+/* Appends an option with its value; NULL: it is not given. */
+static void give(const char **argv, int *n, const char *option, const char *value)
+{
+    if (value == NULL)
+        return;
+    argv[(*n)++] = option;
+    argv[(*n)++] = value;
+}
+
 int ls_trial_run(LsArena *arena, const LsTrial *t)
 {
-    const char *argv[20] = {t->program, "--data", "synthetic", "--progress", "none", "--lr", "0",
-                            "--steps", ls_arena_printf(arena, "%" PRId64, t->steps),
-                            "--threads", ls_arena_printf(arena, "%d", t->threads)};
-    int n = 11, failed;
-    if (t->log != NULL) {
-        argv[n++] = "--log";
-        argv[n++] = t->log;
-    }
-    if (t->profile != NULL) {
-        argv[n++] = "--profile";
-        argv[n++] = t->profile;
-    }
+    const char *argv[32] = {t->of};     /* it speaks under that name */
+    int n = 1, failed;
+    give(argv, &n, "--data", t->data != NULL ? t->data : "synthetic");
+    give(argv, &n, "--progress", "none");
+    give(argv, &n, "--lr", t->lr != NULL ? t->lr : "0");
+    give(argv, &n, "--steps", ls_arena_printf(arena, "%" PRId64, t->steps));
+    give(argv, &n, "--threads", ls_arena_printf(arena, "%d", t->threads));
+    give(argv, &n, "--log", t->log);
+    give(argv, &n, "--profile", t->profile);
+    give(argv, &n, "--dump", t->dump);
+    argv[n++] = "--no-shuffle";
+    if (t->gradients != NULL)
+        argv[n++] = t->gradients;
     if (t->measure)
         argv[n++] = "--measure";
     int status = spawn(t, argv, &failed);
     if (failed != 0)
         return fail(t->program, strerror(failed));
-    return WIFEXITED(status) && WEXITSTATUS(status) == 0
-               ? 0 : fail(t->of, "the program that was built for it failed");
+    if (WIFEXITED(status) && (WEXITSTATUS(status) == 0 || t->hand_on))
+        return WEXITSTATUS(status);
+    return fail(t->of, "the program that was built for it failed");
 }
 
 static int by_size(const void *a, const void *b)
@@ -103,16 +116,32 @@ double ls_trial_step_ns(LsArena *arena, const char *log)
     return 1e9 * (n % 2 ? took[n / 2] : (took[n / 2 - 1] + took[n / 2]) / 2);
 }
 
-int64_t ls_trial_touched(const char *out)
+double ls_trial_number(const char *file, const char *key, double otherwise)
 {
     char line[1024];
-    double touched = -1;
-    FILE *f = fopen(out, "r");
+    FILE *f = fopen(file, "r");
     while (f != NULL && fgets(line, sizeof line, f) != NULL)
-        number(line, "touched", &touched);
+        number(line, key, &otherwise);
     if (f != NULL)
         fclose(f);
-    return (int64_t)touched;
+    return otherwise;
+}
+
+const char *ls_trial_text(LsArena *arena, const char *file, const char *key)
+{
+    char line[1024];
+    const char *text = "";
+    FILE *f = fopen(file, "r");
+    while (f != NULL && fgets(line, sizeof line, f) != NULL) {
+        cJSON *root = cJSON_Parse(line);
+        const cJSON *v = cJSON_GetObjectItemCaseSensitive(root, key);
+        if (cJSON_IsString(v))
+            text = ls_arena_strdup(arena, v->valuestring);
+        cJSON_Delete(root);
+    }
+    if (f != NULL)
+        fclose(f);
+    return text;
 }
 
 const char *ls_trial_folder(LsArena *arena)

@@ -125,7 +125,7 @@ static void measure_after(void *self, uint32_t step)
         LsAddress a = p->address[s->arg + k];
         uint32_t c = s->count + k - s->nin;
         int64_t bytes = k < (uint32_t)s->nin + s->nout
-                        ? p->element_count[c] * ls_type_bytes((LsDataType)p->element_type[c],
+                        ? p->element_count[c] * ls_data_bytes((LsDataType)p->element_type[c],
                                                               p->real_bytes)
                         : s->workspace;
         if (a.space == LS_AT_ARENA && a.offset + bytes > x->addressed)

@@ -333,7 +333,7 @@ bool ls_dataset_read(const LsDataset *d, uint32_t input, int64_t sample, int64_t
     LsRead r = {d, s, input, s->whole ? 0 : sample, s->whole ? 0 : sample * s->stride};
     bool last = t->channels_last && t->rank >= 3, by_channel = last || s->mean;
     int64_t run = by_channel ? s->run : s->per_sample, step = last ? s->channel : 1;
-    int64_t size = ls_type_bytes(t->type, d->p->real_bytes);
+    int64_t size = ls_data_bytes(t->type, d->p->real_bytes);
     char *to = (char *)batch + (s->whole ? 0 : place) * s->per_sample * size;
     for (int64_t i = 0; i < s->per_sample; i += run) {
         int64_t c = by_channel ? i / run % s->channel : 0;

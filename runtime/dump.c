@@ -59,7 +59,7 @@ static bool write_tensor(LsNpz *z, const char *name, const LsTensor *t, const vo
                          int real_bytes, LsError *e)
 {
     char part[8192];
-    int64_t each = ls_type_bytes(t->type, real_bytes), left = ls_tensor_count(t);
+    int64_t each = ls_data_bytes(t->type, real_bytes), left = ls_tensor_count(t);
     LsWalk w = ls_walk_start(t);
     if (!ls_npz_begin(z, name, element_of(t->type, real_bytes), t->rank, t->dim, e))
         return false;

@@ -50,7 +50,7 @@ static void print_plan(const LsProgram *p)
         int64_t bytes = 0;
         for (uint32_t r = 0; r < s->nout; r++)
             bytes += p->element_count[s->count + r]
-                     * ls_type_bytes((LsDataType)p->element_type[s->count + r], p->real_bytes);
+                     * ls_data_bytes((LsDataType)p->element_type[s->count + r], p->real_bytes);
         printf("%4u  %4u  %-5s  %-20s %13" PRId64 " %7" PRId64 "  %s\n", k, s->node,
                s->again ? "yes" : "", s->op, bytes,
                s->nout ? p->address[s->arg + s->nin].offset : 0, s->name);

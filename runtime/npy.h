@@ -42,6 +42,12 @@ size_t ls_npy_header(char text[512], LsElement type, int rank, const int64_t *di
 
 /* Finds member NAME.npy. *found = false when there is none (that is no error). */
 bool ls_npz_find(const LsFile *f, const char *name, LsArray *a, bool *found, LsError *e);
+/* Members in the file; 0 when it is no archive. */
+uint32_t ls_npz_count(const LsFile *f);
+/* Member k in the order of the file, with its name without ".npy", cut to n - 1 characters.
+ * *found = false behind the last one. */
+bool ls_npz_at(const LsFile *f, uint32_t k, char *name, size_t n, LsArray *a, bool *found,
+               LsError *e);
 /* Writes the member names, comma-separated, as far as they fit. */
 void ls_npz_names(const LsFile *f, char *text, size_t n);
 

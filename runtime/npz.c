@@ -130,6 +130,31 @@ bool ls_npz_find(const LsFile *f, const char *name, LsArray *a, bool *found, LsE
     return true;
 }
 
+uint32_t ls_npz_count(const LsFile *f)
+{
+    LsZipDir dir;
+    LsError ignored = {0};
+    return find_directory(f, &dir, &ignored) ? (uint32_t)dir.entries : 0;
+}
+
+bool ls_npz_at(const LsFile *f, uint32_t k, char *name, size_t n, LsArray *a, bool *found,
+               LsError *e)
+{
+    LsZipDir dir;
+    LsZipMember m = {0};
+    if (!find_directory(f, &dir, e))
+        return false;
+    *found = k < dir.entries;
+    for (uint32_t i = 0; *found && i <= k; i++)
+        if (!next_member(f, &dir, &m, e))
+            return false;
+    if (!*found)
+        return true;
+    size_t len = m.name_len > 4 ? m.name_len - 4 : 0;
+    snprintf(name, n, "%.*s", (int)len, m.name);
+    return open_member(f, &m, a, e);
+}
+
 void ls_npz_names(const LsFile *f, char *text, size_t n)
 {
     LsZipDir dir;

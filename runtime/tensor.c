@@ -13,7 +13,7 @@ int64_t ls_tensor_count(const LsTensor *t)
     return n;
 }
 
-int64_t ls_type_bytes(LsDataType type, int real_bytes)
+int64_t ls_data_bytes(LsDataType type, int real_bytes)
 {
     switch (type) {
     case LS_DT_REAL: return real_bytes;
@@ -26,7 +26,7 @@ int64_t ls_type_bytes(LsDataType type, int real_bytes)
 
 int64_t ls_tensor_bytes(const LsTensor *t, int real_bytes)
 {
-    return ls_tensor_count(t) * ls_type_bytes(t->type, real_bytes);
+    return ls_tensor_count(t) * ls_data_bytes(t->type, real_bytes);
 }
 
 int64_t ls_watch_bytes(const LsWatch *w, int real_bytes)
@@ -37,7 +37,7 @@ int64_t ls_watch_bytes(const LsWatch *w, int real_bytes)
 
 void ls_watch_copy(const LsWatch *w, void *to, const void *from, int real_bytes)
 {
-    int64_t bytes = ls_tensor_bytes(&w->t, real_bytes), each = ls_type_bytes(w->t.type, real_bytes);
+    int64_t bytes = ls_tensor_bytes(&w->t, real_bytes), each = ls_data_bytes(w->t.type, real_bytes);
     int64_t row = w->row > 0 ? w->t.dim[w->t.rank - 1] * each : bytes, apart = w->row * each;
     for (int64_t at = 0, k = 0; at < bytes; at += row, k++)
         memcpy((char *)to + at, (const char *)from + k * apart, (size_t)row);

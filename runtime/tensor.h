@@ -5,7 +5,7 @@
 #include "runtime/ls_program.h"
 
 int64_t ls_tensor_count(const LsTensor *t);                 /* elements */
-int64_t ls_type_bytes(LsDataType type, int real_bytes);     /* of one element */
+int64_t ls_data_bytes(LsDataType type, int real_bytes);     /* of one element */
 int64_t ls_tensor_bytes(const LsTensor *t, int real_bytes);
 /* Bytes from the first element of a watched value to the end of its last row. */
 int64_t ls_watch_bytes(const LsWatch *w, int real_bytes);

@@ -1,0 +1,420 @@
+/* cli/check_model.c -- see check_model.h.
+ *
+ * Up to four programs are built: as asked without a budget ("plain") and within one ("within"), and
+ * for the CPU, storing all gradients, in doubles ("wide") and in floats ("narrow"; often that is
+ * "plain"). What is checked of them is one step at a rate of 0, but for budgets, where it is a few
+ * steps of training. */
+#include "cli/check_model.h"
+
+#include "cli/archive.h"
+#include "cli/check_table.h"
+#include "cli/compile.h"
+#include "cli/trial.h"
+#include "codegen/apply.h"
+#include "codegen/cuda_probe.h"
+#include "scheduler/parallel.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { BUDGET_STEPS = 3, MOST_FILES = 16 };
+
+/* Of the loss, of the tensor that is farthest off and of the median tensor, relative. Floats that
+ * round otherwise turn a ReLU here and there, which moves all gradients before it: deep batch norms
+ * over few values make 1e-2 of that, and a wrong kernel makes 1. A GPU may also be five times as
+ * far off as the CPU's floats are. Doubles are compared with references that others computed. */
+typedef struct Limits { double loss, worst, median; } Limits;
+static const Limits of_floats = {1e-3, 5e-1, 5e-2}, of_gpu = {1e-3, 2e-2, 5e-3},
+                    of_tf32 = {2e-2, 5e-1, 1e-1}, of_doubles = {1e-6, 1e-4, 1e-5};
+/* Networks whose floats are so far from doubles say nothing of gradients in TF32, which rounds 2^13
+ * times as coarsely. */
+#define TOUCHY 1e-5
+
+typedef struct Check {
+    const LsOptions *o;
+    LsArena *a;
+    LsCheckTable table;
+    LsOptions asked, cpu;       /* of jobs; cpu: what is asked, for the CPU, storing gradients */
+    const char *dir, *file[MOST_FILES];
+    int nfile;
+    const char *err;            /* what a program says */
+    const char *plain, *wide, *narrow;          /* programs */
+    const char *wide_dump, *narrow_dump;        /* of their first step; NULL: not made */
+    LsApart floats;             /* from doubles; loss < 0: not known */
+    bool cuda, device;          /* asked for a GPU; there is one */
+    bool doubles, stores;       /* as asked: in doubles; plain stores all gradients */
+    int threads;
+} Check;
+
+static void tell(const Check *c, const char *doing)
+{
+    if (!c->o->quiet)
+        fprintf(stderr, "%s: %s\n", c->o->model, doing);
+}
+
+static void add(Check *c, const char *name, bool passed, double off, double limit, const char *says)
+{
+    ls_check_add(&c->table, (LsCheckRow){name, passed ? LS_CHECK_PASSED : LS_CHECK_FAILED, off,
+                                         limit, says});
+}
+
+static void skip(Check *c, const char *name, const char *says)
+{
+    ls_check_add(&c->table, (LsCheckRow){name, LS_CHECK_SKIPPED, 0, -1, says});
+}
+
+/* A file in the temporary folder, removed in the end. */
+static const char *file(Check *c, const char *name)
+{
+    return c->file[c->nfile++] = ls_arena_printf(c->a, "%s/%s", c->dir, name);
+}
+
+static int unreadable(const Check *c, const char *why)
+{
+    fprintf(stderr, "lowerset: %s: %s\n", c->o->model, why);
+    return LS_EXIT_MODEL;
+}
+
+/* ---- programs ---- */
+
+/* A planned job; what it has to say is told if `aloud`, or if it fails, but for a budget that is
+ * `tried`. */
+static int plan(LsJob *job, const LsOptions *o, bool aloud, bool tried)
+{
+    char *text = NULL;
+    size_t n = 0;
+    int code = ls_job_start(job, o, false);
+    if (code != 0)
+        return code;
+    job->unproven = true;
+    FILE *log = job->cx.log = open_memstream(&text, &n);
+    code = ls_job_plan(job);
+    job->cx.log = NULL;
+    if (log != NULL && fclose(log) == 0
+        && (code == 0 ? aloud : code != LS_EXIT_BUDGET || !tried))
+        fwrite(text, 1, n, stderr);
+    free(text);
+    return code;
+}
+
+/* The program of options, without a budget. */
+static int build(const LsOptions *o, const char *path)
+{
+    LsJob job;
+    int code = plan(&job, o, false, false);
+    code = code != 0 ? code : ls_compile_job(&job, path);
+    ls_job_end(&job);
+    return code;
+}
+
+static void copy_to_stderr(const char *path)
+{
+    char line[1024];
+    FILE *f = fopen(path, "r");
+    while (f != NULL && fgets(line, sizeof line, f) != NULL)
+        fputs(line, stderr);
+    if (f != NULL)
+        fclose(f);
+}
+
+static LsTrial trial(const Check *c, const char *program)
+{
+    return (LsTrial){.of = c->o->model, .program = program, .data = c->o->data, .err = c->err,
+                     .steps = 1, .threads = c->threads, .hand_on = true};
+}
+
+/* Its messages are told when it fails. */
+static int run(const Check *c, const LsTrial *t)
+{
+    int code = ls_trial_run(c->a, t);
+    if (code != 0)
+        copy_to_stderr(c->err);
+    return code;
+}
+
+static int dump(Check *c, const char *program, const char **to, const char *name)
+{
+    LsTrial t = trial(c, program);
+    t.dump = *to = file(c, name);
+    return run(c, &t);
+}
+
+/* ---- the plan, and the bits within its budget ---- */
+
+/* The plan within the budget: the one that is asked for, else half, else the least. */
+static int plan_asked(Check *c, LsJob *job)
+{
+    bool given = c->o->budget != NULL;
+    c->asked = *c->o;
+    c->asked.budget = given ? c->o->budget : "50%";
+    int code = plan(job, &c->asked, !c->o->quiet, !given);
+    if (given || code != LS_EXIT_BUDGET)
+        return code;
+    ls_job_end(job);
+    c->asked.budget = "min";
+    return plan(job, &c->asked, !c->o->quiet, false);
+}
+
+static void add_plan(Check *c, const LsJob *job)
+{
+    c->table.plan = ls_arena_strdup(c->a, job->report.hash);
+    add(c, "plan", true, 0, -1,
+        ls_arena_printf(c->a, "%" PRIu32 " steps in an arena of %s, overhead %.1f %%: replayed by "
+                        "the auditor", job->plan.nstep, ls_bytes_text(c->a, job->arena_bytes),
+                        100 * ls_plan_overhead(&job->plan)));
+}
+
+static int compare_bits(Check *c, const char *within, const char *total)
+{
+    const char *path[] = {c->plain, within}, *npz[2];
+    const char *lr = ls_arena_printf(c->a, "%.17g", ls_options_lr(c->o));
+    char name[256], why[600];
+    uint32_t n;
+    tell(c, "training with and without the budget");
+    for (int k = 0; k < 2; k++) {
+        LsTrial t = trial(c, path[k]);
+        t.steps = BUDGET_STEPS;
+        t.lr = lr;
+        t.dump = npz[k] = file(c, k == 0 ? "plain-steps.npz" : "within-steps.npz");
+        int code = run(c, &t);
+        if (code != 0)
+            return code;
+    }
+    if (!ls_archive_same(npz[0], npz[1], &n, name, why, sizeof why))
+        return unreadable(c, why);
+    add(c, "budget", name[0] == '\0', 0, -1,
+        name[0] == '\0'
+            ? ls_arena_printf(c->a, "after %d steps within %s all %" PRIu32 " tensors have the bits that "
+                              "they have without a budget", BUDGET_STEPS, total, n)
+            : ls_arena_printf(c->a, "after %d steps within %s '%s' has other bits than without a "
+                              "budget", BUDGET_STEPS, total, name));
+    return 0;
+}
+
+/* Builds both programs and compares them. */
+static int run_asked(Check *c, LsJob *job)
+{
+    char none[17];
+    const LsPlan within = job->plan;
+    int64_t budget = job->budget;
+    const char *path = file(c, "within"), *total =
+        ls_bytes_text(c->a, ls_job_fixed_bytes(job) + job->arena_bytes);
+    c->stores = ls_applied(job->train) == 0;
+    c->plain = file(c, "plain");
+    ls_plan_hash(&job->none, none);
+    bool same = strcmp(none, job->report.hash) == 0;
+    tell(c, "building the program without a budget");
+    int code = ls_compile_plan(job, &job->none, 0, c->plain);
+    if (same)
+        skip(c, "budget", ls_arena_printf(c->a, "the plan within %s is the one without a budget",
+                                          total));
+    if (code != 0 || same)
+        return code;
+    tell(c, "building the program within the budget");
+    code = ls_compile_plan(job, &within, budget, path);
+    return code != 0 ? code : compare_bits(c, path, total);
+}
+
+static int check_asked(Check *c)
+{
+    LsJob job;
+    tell(c, "planning");
+    int code = plan_asked(c, &job);
+    if (code == 0)
+        add_plan(c, &job);
+    if (code == 0 && c->cuda && !c->device)
+        skip(c, "budget", "no NVIDIA GPU here: programs for one were not run");
+    else if (code == 0)
+        code = run_asked(c, &job);
+    ls_job_end(&job);
+    return code;
+}
+
+/* ---- gradients ---- */
+
+static void set_cpu(Check *c)
+{
+    c->cpu = *c->o;
+    c->cpu.target = "cpu";
+    c->cpu.budget = c->cpu.strategy = c->cpu.recompute = c->cpu.precision = NULL;
+    c->cpu.keep = c->cpu.forget = (LsList){0};
+    c->cpu.store_gradients = true;
+    c->cpu.own_convolutions = false;
+    if (c->cuda)
+        c->cpu.machine = c->cpu.costs = NULL;
+}
+
+static int check_gradients(Check *c)
+{
+    LsOptions wide = c->cpu;
+    wide.precision = "f64";
+    c->wide = file(c, "wide");
+    tell(c, "building the program in doubles");
+    int code = build(&wide, c->wide);
+    if (code != 0)
+        return code;
+    tell(c, "comparing its gradients with differences of its loss");
+    LsTrial t = trial(c, c->wide);
+    t.log = file(c, "log");
+    t.out = file(c, "out");
+    t.gradients = c->o->elements > 0
+                      ? ls_arena_printf(c->a, "--check-gradients=%" PRId64, c->o->elements)
+                      : "--check-gradients";
+    code = run(c, &t);
+    if (code != 0 && code != LS_EXIT_CHECK)
+        return code;
+    if (code != 0)
+        copy_to_stderr(t.out);
+    add(c, "gradients", code == 0, ls_trial_number(t.log, "worst", INFINITY),
+        ls_trial_number(t.log, "limit", 0),
+        ls_arena_printf(c->a, "%.0f elements of %.0f parameters beside differences of the loss, in "
+                        "doubles; worst: %s", ls_trial_number(t.log, "elements", 0),
+                        ls_trial_number(t.log, "parameters", 0),
+                        ls_trial_text(c->a, t.log, "at")));
+    return 0;
+}
+
+/* ---- floats, GPUs and references ---- */
+
+static bool within(const LsApart *d, const Limits *l)
+{
+    return d->loss <= l->loss && d->worst <= l->worst && d->median <= l->median;
+}
+
+static const char *distance_text(Check *c, const LsApart *d, const char *from)
+{
+    return ls_arena_printf(c->a, "%s: loss %.1e; of %" PRIu32 " tensors median %.1e, worst %.1e (%s)",
+                           from, d->loss, d->ntensor, d->median, d->worst, d->name);
+}
+
+static int check_floats(Check *c)
+{
+    char why[600];
+    if (c->doubles) {
+        skip(c, "floats", "the program is one in doubles");
+        return 0;
+    }
+    c->narrow = !c->cuda && c->stores ? c->plain : file(c, "narrow");
+    if (c->narrow != c->plain)
+        tell(c, "building the program in floats");
+    int code = c->narrow != c->plain ? build(&c->cpu, c->narrow) : 0;
+    code = code != 0 ? code : dump(c, c->narrow, &c->narrow_dump, "narrow.npz");
+    if (code != 0)
+        return code;
+    if (!ls_archive_apart(c->narrow_dump, c->wide_dump, false, &c->floats, why, sizeof why))
+        return unreadable(c, why);
+    add(c, "floats", within(&c->floats, &of_floats), c->floats.worst, of_floats.worst,
+        distance_text(c, &c->floats, "gradients in floats beside those in doubles"));
+    return 0;
+}
+
+/* The limits of a program for GPUs, where the CPU's floats are so far off. */
+static Limits gpu_limits(const Check *c)
+{
+    bool tf32 = c->o->precision != NULL && strcmp(c->o->precision, "tf32") == 0;
+    Limits l = tf32 ? of_tf32 : of_gpu;
+    if (tf32 && c->floats.median > TOUCHY)
+        return (Limits){l.loss, 1e300, 1e300};
+    l.loss = fmax(l.loss, 5 * c->floats.loss);
+    l.worst = fmax(l.worst, 5 * c->floats.worst);
+    l.median = fmax(l.median, 5 * c->floats.median);
+    return l;
+}
+
+static int check_gpu(Check *c)
+{
+    char why[600];
+    const char *npz;
+    LsApart d;
+    if (!c->cuda || !c->device) {
+        if (c->cuda)
+            skip(c, "gpu", "no NVIDIA GPU here");
+        return 0;
+    }
+    int code = dump(c, c->plain, &npz, "gpu.npz");
+    if (code != 0)
+        return code;
+    if (!ls_archive_apart(npz, c->wide_dump, false, &d, why, sizeof why))
+        return unreadable(c, why);
+    const Limits l = gpu_limits(c);
+    add(c, "gpu", within(&d, &l) && isfinite(d.worst), d.worst, l.worst,
+        distance_text(c, &d, "gradients on the GPU beside the CPU's in doubles"));
+    return 0;
+}
+
+static int compare_reference(Check *c, const char *name, const char *npz, const Limits *l)
+{
+    char why[600];
+    LsApart d;
+    if (!ls_archive_apart(npz, c->o->against, true, &d, why, sizeof why))
+        return unreadable(c, why);
+    bool none = d.ntensor == 0 && d.loss < 0;
+    const char *says = distance_text(c, &d, c->o->against);
+    if (d.nlacking > 0)
+        says = ls_arena_printf(c->a, "%s; %" PRIu32 " of its tensors are not made here", says,
+                               d.nlacking);
+    add(c, name, !none && within(&d, l), d.worst, l->worst,
+        none ? "the reference has no member loss, out/NAME or grad/PARAM of this model" : says);
+    return 0;
+}
+
+static int check_reference(Check *c)
+{
+    if (c->o->against == NULL)
+        return 0;
+    int code = compare_reference(c, "reference", c->wide_dump, &of_doubles);
+    return code != 0 || c->narrow_dump == NULL
+               ? code : compare_reference(c, "  floats", c->narrow_dump, &of_floats);
+}
+
+/* ---- the whole ---- */
+
+static int check_all(Check *c)
+{
+    int code = check_asked(c);
+    code = code != 0 ? code : check_gradients(c);
+    code = code != 0 ? code : dump(c, c->wide, &c->wide_dump, "wide.npz");
+    code = code != 0 ? code : check_floats(c);
+    code = code != 0 ? code : check_gpu(c);
+    return code != 0 ? code : check_reference(c);
+}
+
+static void look_for_device(Check *c)
+{
+    LsCudaFound found;
+    ls_cuda_probe(&found, false);
+    c->device = found.ndevice > 0;
+}
+
+int ls_check_model(const LsOptions *o)
+{
+    if (o->against != NULL && o->data == NULL) {
+        fprintf(stderr, "lowerset: --against wants the --data that the reference was made with\n");
+        return LS_EXIT_USAGE;
+    }
+    LsArena *a = ls_arena_new();
+    Check c = {.o = o, .a = a, .table = {.arena = a, .model = o->model}, .floats = {.loss = -1},
+               .cuda = o->target != NULL && strcmp(o->target, "cuda") == 0,
+               .doubles = o->precision != NULL && strcmp(o->precision, "f64") == 0,
+               .threads = ls_processors(), .dir = ls_trial_folder(a)};
+    int code = c.dir != NULL ? 0 : LS_EXIT_TOOL;
+    set_cpu(&c);
+    if (code == 0)
+        c.err = file(&c, "err");
+    if (c.cuda)
+        look_for_device(&c);
+    code = code != 0 ? code : check_all(&c);
+    for (int k = 0; k < c.nfile; k++)
+        unlink(c.file[k]);
+    if (c.dir != NULL)
+        rmdir(c.dir);
+    if (code == 0) {
+        (o->json ? ls_check_print_json : ls_check_print)(&c.table);
+        code = ls_check_failed(&c.table) > 0 ? LS_EXIT_CHECK : 0;
+    }
+    ls_arena_free(a);
+    return code;
+}

@@ -1,0 +1,11 @@
+/* cli/check_plan.h -- lowerset check PLAN.json --graph GRAPH.json. */
+#ifndef LS_CLI_CHECK_PLAN_H
+#define LS_CLI_CHECK_PLAN_H
+
+#include "cli/options.h"
+
+/* Replays the schedule of a file on the graph of another, and prints what it takes in one line. 0;
+ * LS_EXIT_CHECK after the first violation; LS_EXIT_MODEL when one of them cannot be read. */
+int ls_check_plan(const LsOptions *o);
+
+#endif

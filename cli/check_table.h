@@ -1,0 +1,32 @@
+/* cli/check_table.h -- what lowerset check found: a row for each check, and the verdict. */
+#ifndef LS_CLI_CHECK_TABLE_H
+#define LS_CLI_CHECK_TABLE_H
+
+#include "compiler/arena.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum { LS_CHECK_PASSED, LS_CHECK_FAILED, LS_CHECK_SKIPPED } LsCheckResult;
+
+typedef struct LsCheckRow {
+    const char *name;
+    LsCheckResult result;
+    double off, limit;          /* how far off, and how far it may be; limit < 0: no such figure */
+    const char *says;
+} LsCheckRow;
+
+typedef struct LsCheckTable {
+    LsArena *arena;
+    const char *model, *plan;   /* plan: hash */
+    LsCheckRow *row; uint32_t nrow, room;
+} LsCheckTable;
+
+void ls_check_add(LsCheckTable *t, LsCheckRow row);
+/* How many checks failed. */
+uint32_t ls_check_failed(const LsCheckTable *t);
+/* To stdout. */
+void ls_check_print(const LsCheckTable *t);
+void ls_check_print_json(const LsCheckTable *t);
+
+#endif
