@@ -24,10 +24,10 @@ enum { BUDGET_STEPS = 3, MOST_FILES = 16 };
 
 /* Of the loss, of the tensor that is farthest off and of the median tensor, relative. Floats that
  * round otherwise turn a ReLU here and there, which moves all gradients before it: deep batch norms
- * over few values make 1e-2 of that, and a wrong kernel makes 1. A GPU may also be five times as
+ * over few values make up to 7e-2 of that, and a wrong kernel makes 1. A GPU may also be five times as
  * far off as the CPU's floats are. Doubles are compared with references that others computed. */
 typedef struct Limits { double loss, worst, median; } Limits;
-static const Limits of_floats = {1e-3, 5e-1, 5e-2}, of_gpu = {1e-3, 2e-2, 5e-3},
+static const Limits of_floats = {1e-3, 2e-1, 5e-2}, of_gpu = {1e-3, 2e-2, 5e-3},
                     of_tf32 = {2e-2, 5e-1, 1e-1}, of_doubles = {1e-6, 1e-4, 1e-5};
 /* Networks whose floats are so far from doubles say nothing of gradients in TF32, which rounds 2^13
  * times as coarsely. */

@@ -21,6 +21,8 @@ enum {
 /* Called after every training step's last kernel; tests look from here into a running trainer. */
 static void (*tiny_spy)(const LsRun *run);
 static int tiny_accumulate = 1;
+/* What the gradient's kernel does wrong. */
+static enum { TINY_RIGHT, TINY_DOUBLES_B, TINY_SKIPS_LAST_SAMPLE, TINY_NOT_FINITE } tiny_wrong;
 
 static void tiny_logits_part(LsRun *run, void *const arg[], int64_t lo, int64_t hi)
 {
@@ -65,15 +67,17 @@ static void tiny_grad(LsRun *run, void *const arg[])
     const float *x = arg[0], *dy = arg[1];
     float *dw = arg[2], *db = arg[3], *scratch = arg[4];
     (void)run;
+    int samples = tiny_wrong == TINY_SKIPS_LAST_SAMPLE ? TB - 1 : TB;
     memset(dw, 0, sizeof(float) * TM * TF);
     for (int m = 0; m < TM; m++) {
         scratch[m] = 0;
-        for (int n = 0; n < TB; n++) {
+        for (int n = 0; n < samples; n++) {
             scratch[m] += dy[n * TM + m];
             for (int f = 0; f < TF; f++)
                 dw[m * TF + f] += dy[n * TM + m] * x[n * TF + f];
         }
-        db[m] = scratch[m];
+        db[m] = tiny_wrong == TINY_NOT_FINITE ? NAN
+                : tiny_wrong == TINY_DOUBLES_B ? 2 * scratch[m] : scratch[m];
     }
 }
 
