@@ -239,6 +239,7 @@ static void set_cpu(Check *c)
 {
     c->cpu = *c->o;
     c->cpu.target = "cpu";
+    c->cpu.dump_pass = NULL;
     c->cpu.budget = c->cpu.strategy = c->cpu.recompute = c->cpu.precision = NULL;
     c->cpu.keep = c->cpu.forget = (LsList){0};
     c->cpu.store_gradients = true;

@@ -48,7 +48,7 @@ static const Option option[] = {
      "which to compare (default all)"},
     {"--measure", NULL, NULL, FLAG, AT(measure), LS_CMD_SWEEP,
      "build and run the plans that get a page: auto's, or every one of --strategies"},
-    {"--graph", NULL, "GRAPH.json", TEXT, AT(dot), LS_CMD_CHECK | LS_CMD_GRAPH,
+    {"--graph", NULL, "GRAPH.json", TEXT, AT(dot), LS_CMD_CHECK | LS_CMD_SCHEDULE,
      "the training graph that PLAN.json is for"},
     {"--data", NULL, "SPEC", TEXT, AT(data), LS_CMD_CHECK,
      "data to run on, as TRAINER --data takes them (default: made up)"},
@@ -64,9 +64,9 @@ static const Option option[] = {
      "keep the generated files in DIR"},
     {"--dry-run", "-n", NULL, FLAG, AT(dry_run), LS_CMD_COMPILE,
      "do all checks, print the commands, write nothing"},
-    {"--verbose", "-v", NULL, FLAG, AT(verbose), ALL | LS_CMD_GRAPH,
+    {"--verbose", "-v", NULL, FLAG, AT(verbose), ALL | LS_CMD_GRAPH | LS_CMD_SCHEDULE,
      "say what is done and print the commands"},
-    {"--quiet", "-q", NULL, FLAG, AT(quiet), ALL | LS_CMD_GRAPH, "no warnings"},
+    {"--quiet", "-q", NULL, FLAG, AT(quiet), ALL | LS_CMD_GRAPH | LS_CMD_SCHEDULE, "no warnings"},
     {"--target", NULL, "cpu|cuda", TEXT, AT(target), BUILD, "machine to build for (default cpu)"},
     {"--arch", NULL, "90a,80,...", TEXT, AT(arch), BUILD,
      "NVIDIA GPUs that code is made for (default this machine's, else 90a); PTX serves later ones"},
@@ -154,7 +154,8 @@ static const Option option[] = {
     {"--plan-effort", NULL, "PERCENT", INTEGER, AT(plan_effort), SEARCH,
      "moves of that search, of the usual number, whatever the time; below 100 of its work, too"},
     {"--prove", NULL, NULL, FLAG, AT(prove), SEARCH, "spend more on the lower bounds"},
-    {"--json", NULL, NULL, FLAG, AT(json), REPORT | LS_CMD_INSPECT | LS_CMD_CHECK,
+    {"--json", NULL, NULL, FLAG, AT(json),
+     REPORT | LS_CMD_INSPECT | LS_CMD_CHECK | LS_CMD_SCHEDULE,
      "summary as JSON on stdout"},
     {"--graph-json", NULL, "FILE", TEXT, AT(graph_json), REPORT,
      "write the training graph in the interchange format"},
@@ -247,6 +248,7 @@ static int store(LsOptions *o, const Option *op, const char *value)
 
 int ls_options_parse(LsOptions *o, int command, int argc, char **argv)
 {
+    const int without = command == LS_CMD_CHECK ? LS_CMD_SCHEDULE : LS_CMD_GRAPH;   /* a model */
     for (int i = 2; i < argc; i++) {
         const char *arg = argv[i], *value;
         if (arg[0] != '-' || arg[1] == '\0') {
@@ -260,7 +262,7 @@ int ls_options_parse(LsOptions *o, int command, int argc, char **argv)
         const Option *op = find(arg, command, &value);
         if (op == NULL)
             return unknown(arg, command);
-        if (!(op->commands & LS_CMD_GRAPH) && o->model_only == NULL)
+        if (!(op->commands & without) && o->model_only == NULL)
             o->model_only = op->name;
         if (op->kind == FLAG && value != NULL) {
             fprintf(stderr, "lowerset: %s takes no value\n", op->name);

@@ -12,14 +12,16 @@
 enum {
     LS_CMD_COMPILE = 1, LS_CMD_PLAN = 2, LS_CMD_INSPECT = 4,
     LS_CMD_GRAPH = 8,           /* in an option's row: also means something for a training graph */
-    LS_CMD_SWEEP = 16, LS_CMD_CHECK = 32
+    LS_CMD_SWEEP = 16, LS_CMD_CHECK = 32,
+    LS_CMD_SCHEDULE = 64        /* likewise for a plan in a file */
 };
 
 typedef struct LsList { const char **item; int n; } LsList;
 
 typedef struct LsOptions {      /* as typed; what they mean is worked out by ls_options_* below */
     const char *model;
-    const char *model_only;     /* the first option given that a training graph has no use for */
+    const char *model_only;     /* the first option given that a training graph, or to check a plan,
+                                 * has no use for */
     /* output */
     const char *output, *emit, *save_temps;
     bool emit_c, emit_obj, dry_run, verbose, quiet;

@@ -183,8 +183,8 @@ static bool measure(LsGradCheck *c, int64_t *step_ns, LsError *e)
     memcpy(c->saved, now, (size_t)c->g->p->state_bytes);
     if (!run(c, &hook, 1, &c->loss, e))
         return false;
-    restore(c);
     *step_ns = -ls_now_ns();
+    restore(c);
     if (!run(c, NULL, 0, &again, e))
         return false;
     *step_ns += ls_now_ns();
@@ -199,7 +199,8 @@ static int64_t count(const LsGradCheck *c, int64_t asked, int64_t step_ns)
 {
     if (asked > 0)
         return asked;
-    int64_t n = (int64_t)c->nparam * EACH, fit = LONG_NS / (EACH * step_ns + 1);
+    enum { SIDES = 2 };
+    int64_t n = (int64_t)c->nparam * EACH, fit = LONG_NS / (SIDES * step_ns + 1);
     n = n < MOST ? n : MOST;
     fit = fit > LEAST ? fit : LEAST;
     return n < fit ? n : fit;

@@ -87,6 +87,7 @@ done
 
 says 2 "--graph GRAPH.json" plan.json
 says 2 "is for models" plan.json --graph net.json --batch 4
+says 2 "--budget is for models" plan.json --graph net.json --budget 70%
 says 2 "no model given" -q
 [ "$failed" = 0 ] && echo "1 passed, 0 failed"
 exit "$failed"

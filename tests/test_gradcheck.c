@@ -119,6 +119,32 @@ static void close_rig(Rig *r)
     ls_memory_close(&r->m);
 }
 
+#ifndef LS_TINY_CUDA
+static const float *moment;     /* of b[0] */
+static float most;
+static void look_at_moment(const LsRun *run) { (void)run, most = fmaxf(most, fabsf(*moment)); }
+
+START_TEST(every_run_begins_with_the_same_state)
+{
+    Rig r;
+    LsError e = {0};
+    LsGradCheck c;
+    static volatile sig_atomic_t stop;
+    start();
+    open_rig(&r, &e);
+    moment = ls_memory_at(&r.m, (LsAddress){LS_AT_STATE, ST_BV});
+    tiny_spy = look_at_moment;
+    ck_assert_msg(ls_gradcheck_run(&c, &r.g, 14, &r.progress, &stop, &e), "%s", e.text);
+    ck_assert_float_gt(most, 0);        /* 0.9 of it would stay from run to run */
+    for (int64_t k = 0; k < c.nsample; k++)
+        if (c.sample[k].of->t.at.offset == ST_B && c.sample[k].element == 0)
+            ck_assert_float_lt(most, 1.2f * (float)fabs(c.sample[k].gradient));
+    ls_gradcheck_close(&c);
+    close_rig(&r);
+}
+END_TEST
+#endif
+
 START_TEST(the_state_is_as_it_was)
 {
     Rig r;
@@ -152,6 +178,9 @@ int main(void)
     test[n++] = an_accumulated_update_and_a_partial_batch_change_nothing;
     test[n++] = gradients_that_are_not_stored_cannot_be_checked;
     test[n++] = a_loss_that_is_not_finite_tells_nothing;
+#ifndef LS_TINY_CUDA
+    test[n++] = every_run_begins_with_the_same_state;
+#endif
     test[n++] = the_state_is_as_it_was;
     return run_in_folder("gradcheck", n, test);
 }

@@ -130,6 +130,11 @@ START_TEST(an_archive_gives_back_what_was_written)
     ck_assert(ls_npz_find(&f, "x", &a, &found, &e) && !found);
     ls_npz_names(&f, names, sizeof names);
     ck_assert_str_eq(names, "in/x, label, loss");
+    ck_assert_uint_eq(ls_npz_count(&f), 3);
+    ck_assert(ls_npz_at(&f, 1, names, 4, &a, &found, &e) && found);
+    ck_assert_str_eq(names, "lab");
+    ck_assert(a.type == LS_I64 && ls_array_int(&a, 0) == 7);
+    ck_assert(ls_npz_at(&f, 3, names, sizeof names, &a, &found, &e) && !found);
     ls_file_unmap(&f);
 }
 END_TEST
