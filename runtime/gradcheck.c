@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { EACH = 2, MOST = 200, LEAST = 8, SHOWN = 10 };   /* elements: of each parameter, in all, ... */
-static const int64_t LONG_NS = 20000000000;     /* so long may it take when no number is asked for */
+/* Elements when no number is asked for: of each parameter, in all, however long they take; printed. */
+enum { EACH = 2, MOST = 200, LEAST = 8, SHOWN = 10 };
+static const int64_t LONG_NS = 20000000000;     /* so long may it take then */
 
 /* Relative to max(1, |w|). A difference may step over the kink of a ReLU or a max pool, or drown in
  * rounding: then another h is tried, and the best one counts. */
@@ -262,8 +263,8 @@ bool ls_gradcheck_tell(const LsGradCheck *c, FILE *to, LsError *e)
 {
     char at[320];
     uint32_t left = c->g->p->napplied;
-    fprintf(to, "gradients of %" PRId64 " elements of %u parameters against differences of the loss %.*g: "
-            "off by %.1e (median), %.1e (worst: %s), limit %.0e\n", c->nsample, c->nparam,
+    fprintf(to, "gradients of %" PRId64 " elements of %u parameters against differences of the "
+            "loss %.*g: off by %.1e (median), %.1e (worst: %s), limit %.0e\n", c->nsample, c->nparam,
             wide(c) ? 12 : 7, c->loss, c->median, c->worst, ls_gradcheck_worst(c, at), c->limit);
     if (left > 0)
         fprintf(to, "%u gradients are applied as they are computed and were not seen: compile with "

@@ -22,7 +22,7 @@ typedef struct LsTrainerOptions {
     const char *save, *resume, *export_to;
     int64_t save_every, keep_last;
     const char *log, *trace, *profile, *progress, *dump, *image_grid;
-    int64_t check_gradients;    /* elements; 0: not asked for; below: as many as take some seconds */
+    int64_t check_gradients;    /* elements; 0: not asked for; -1: as many as take seconds */
     bool check_numerics, measure, print_plan, version, help;
 } LsTrainerOptions;
 

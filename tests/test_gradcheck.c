@@ -1,5 +1,5 @@
-/* tests/test_gradcheck.c -- --check-gradients over a hand-written program whose gradients are right,
- * or wrong in one way or another. */
+/* tests/test_gradcheck.c -- --check-gradients over a hand-written program whose gradients are
+ * right, or wrong in one way or another. */
 #include "tests/tiny_run.h"
 
 #include "runtime/gradcheck.h"
@@ -156,7 +156,7 @@ START_TEST(the_state_is_as_it_was)
     open_rig(&r, &e);
     memcpy(before, ls_memory_view(&r.m, (LsAddress){LS_AT_STATE, 0}, ST_END), ST_END);
     ck_assert_msg(ls_gradcheck_run(&c, &r.g, 14, &r.progress, &stop, &e), "%s", e.text);
-    ck_assert_int_eq(memcmp(before, ls_memory_view(&r.m, (LsAddress){LS_AT_STATE, 0}, ST_END), ST_END), 0);
+    ck_assert_mem_eq(before, ls_memory_view(&r.m, (LsAddress){LS_AT_STATE, 0}, ST_END), ST_END);
     ck_assert_int_eq(c.nsample, 14);
     for (int64_t k = 1; k < c.nsample; k++)
         ck_assert(c.sample[k].error <= c.sample[k - 1].error);
