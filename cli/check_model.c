@@ -246,7 +246,7 @@ static void set_cpu(Check *c)
     c->cpu.budget = c->cpu.strategy = c->cpu.recompute = c->cpu.precision = NULL;
     c->cpu.keep = c->cpu.forget = (LsList){0};
     c->cpu.store_gradients = true;
-    c->cpu.own_convolutions = false;
+    c->cpu.own_convolutions = c->cpu.overlap = false;
     if (c->cuda)
         c->cpu.machine = NULL;
 }
