@@ -4,7 +4,13 @@
 
 #include "compiler/graph.h"
 
-/* Sizes of an ATTENTION or ATTENTION_GRAD node; see ops/net.def. */
+/* The four operators: gradients; those whose q, k and v are one tensor. */
+bool ls_attention_is_back(const LsGraph *g, LsNodeId n);
+bool ls_attention_is_joint(const LsGraph *g, LsNodeId n);
+/* The operand that is the mask; it may be absent. */
+int ls_attention_mask(const LsGraph *g, LsNodeId n);
+
+/* Sizes of such a node; see ops/net.def. */
 typedef struct LsAttentionSize {
     int64_t batch, heads, groups;       /* N H G */
     int64_t rows, cols, depth, width;   /* T S D E */
@@ -13,6 +19,15 @@ LsAttentionSize ls_attention_size(const LsGraph *g, LsNodeId n);
 enum { LS_DEEPEST_HEAD = 512 };     /* elements of a head, at most */
 /* Scores that take part: all, or those that a causal node's rows see. */
 double ls_attention_scores(const LsGraph *g, LsNodeId n);
+
+/* Where the heads of one of its tensors lie. */
+typedef enum { LS_ATT_Q, LS_ATT_K, LS_ATT_V, LS_ATT_Y } LsAttentionPart;
+typedef struct LsHeadsAt {
+    int operand;                /* of q, k, v: which one they are in */
+    int64_t from;               /* its element that the first head begins with */
+    int64_t sample, head, row;  /* elements from one to the next */
+} LsHeadsAt;
+LsHeadsAt ls_attention_heads(const LsGraph *g, LsNodeId n, LsAttentionPart part);
 
 /* The axis of heads and that of tokens, of a tensor with this bit of by_token. */
 static inline int ls_head_axis(const LsAttentionAttr *at, unsigned bit)

@@ -184,7 +184,9 @@ static LsCostClass class_of(const LsNode *node, LsCostWay way)
     case LS_K_CONV_WEIGHTS: return LS_COST_CONV_DW_OWN;
     case LS_K_CONV_FUSED: return LS_COST_CONV_FUSED;
     case LS_K_MATMUL: return LS_COST_MATMUL;
-    case LS_K_ATTENTION: return op == LS_OP_ATTENTION ? LS_COST_ATTENTION : LS_COST_ATTENTION_GRAD;
+    case LS_K_ATTENTION:
+        return op == LS_OP_ATTENTION || op == LS_OP_ATTENTION_JOINT ? LS_COST_ATTENTION
+                                                                    : LS_COST_ATTENTION_GRAD;
     case LS_K_MAP: return is_slow(op) ? LS_COST_MAP_MATH : LS_COST_MAP;
     case LS_K_REDUCE: return LS_COST_REDUCE;
     case LS_K_FUSED: return fused_class(node);

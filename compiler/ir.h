@@ -115,6 +115,7 @@ typedef struct {
     int64_t past;               /* at least 0 */
     bool keep;                  /* a mask of bools: scores stay where it is `keep` */
     double fill;                /* ... and become this elsewhere */
+    int64_t heads, groups, depth, width;        /* ATTENTION_JOINT and its gradient: H G D E */
 } LsAttentionAttr;
 typedef struct { int axis; double eps; } LsNormAttr;        /* layer norm: axes axis..rank-1 */
 typedef enum { LS_LOSS_MEAN, LS_LOSS_SUM, LS_LOSS_EACH } LsReduction;

@@ -17,6 +17,12 @@ static bool patterns(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
     return ls_patterns(cx, g);
 }
 
+static bool heads(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
+{
+    (void)o;
+    return ls_heads(cx, g);
+}
+
 static bool loss(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
 {
     return ls_loss(cx, g, &o->loss);
@@ -57,7 +63,7 @@ static bool split(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
 }
 
 static const Stage stage[] = {
-    {"patterns", false, patterns}, {"loss", false, loss},
+    {"patterns", false, patterns}, {"heads", false, heads},        {"loss", false, loss},
     {"autodiff", true, autodiff},  {"optimizer", true, optimizer}, {"dce", false, dce},
     {"layout", false, layout},     {"fuse", false, fuse},
     {"split", false, split},

@@ -384,20 +384,17 @@ static inline void eval_layer_norm(Eval *e, LsNodeId n)
 static inline void eval_attention(Eval *e, LsNodeId n)
 {
     const LsGraph *g = e->g;
-    bool back = g->node[n.i].op == LS_OP_ATTENTION_GRAD;
-    int first = back ? 3 : 0;
-    LsValueId mask = ls_in(g, n, first + 3);
-    AttentionData d = {.g = g, .n = n, .q = e->v[ls_in(g, n, first).i],
-                       .k = e->v[ls_in(g, n, first + 1).i], .v = e->v[ls_in(g, n, first + 2).i],
-                       .mask = ls_is(mask) ? e->v[mask.i] : NULL,
+    bool back = ls_attention_is_back(g, n), joint = ls_attention_is_joint(g, n);
+    LsValueId mask = ls_in(g, n, ls_attention_mask(g, n));
+    AttentionData d = {.g = g, .n = n, .mask = ls_is(mask) ? e->v[mask.i] : NULL,
                        .y = e->v[back ? ls_in(g, n, 1).i : ls_out(g, n, 0).i],
                        .lse = e->v[back ? ls_in(g, n, 2).i : ls_out(g, n, 1).i]};
-    if (back) {
-        d.dy = e->v[ls_in(g, n, 0).i];
-        d.dq = e->v[ls_out(g, n, 0).i];
-        d.dk = e->v[ls_out(g, n, 1).i];
-        d.dv = e->v[ls_out(g, n, 2).i];
+    double **const in[] = {&d.q, &d.k, &d.v}, **const out[] = {&d.dq, &d.dk, &d.dv};
+    for (int k = 0; k < 3; k++) {
+        *in[k] = e->v[ls_in(g, n, ls_attention_heads(g, n, (LsAttentionPart)k).operand).i];
+        *out[k] = back ? e->v[ls_out(g, n, joint ? 0 : k).i] : NULL;
     }
+    d.dy = back ? e->v[ls_in(g, n, 0).i] : NULL;
     attention_reference(&d);
 }
 

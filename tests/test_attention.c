@@ -2,6 +2,7 @@
  * one node, ONNX Attention. */
 #include "compiler/attention.h"
 
+#include "compiler/ops/row.h"
 #include "tests/onnx_node.h"
 #include "tests/suite.h"
 
@@ -428,6 +429,92 @@ START_TEST(what_is_not_read_is_named)
 }
 END_TEST
 
+/* ---- heads side by side ---- */
+
+/* The columns from..to of x, by heads. */
+static LsValueId columns(LsValueId x, int64_t from, int64_t to, int64_t step, int64_t heads)
+{
+    const LsShape s = *ls_shape(g, x);
+    LsAttr at = {.slice = {.start = {0, 0, from}, .step = {1, 1, step}, .stop = {s.dim[0], s.dim[1], to}}};
+    LsValueId part = ls_append1(&cx, g, LS_OP_SLICE, x, &at);
+    int64_t wide = ls_shape(g, part)->dim[2] / heads;
+    return ls_reshape(&cx, g, part, &SHAPE(s.dim[0], s.dim[1], heads, wide));
+}
+
+enum { GROUPS = 2, HEADS = 4, WIDE = 8 };     /* E; D is 4 */
+
+/* Attention over slices of one tensor whose columns are k's, q's and v's from there on. */
+static LsValueId over_slices(int64_t q, int64_t k, int64_t v, int64_t all, unsigned by_token)
+{
+    LsValueId x = param("qkv", SHAPE(N, T, all)), in[4];
+    LsAttr at = plain(0.6, by_token);
+    in[0] = columns(x, q, q + HEADS * 4, 1, HEADS);
+    in[1] = columns(x, k, k + GROUPS * 4, 1, GROUPS);
+    in[2] = columns(x, v, v + GROUPS * WIDE, 1, GROUPS);
+    in[3] = constant(SHAPE(N, 1, 1, T));
+    for (int i = 0; i < 3; i++)
+        if (!(by_token & 1u << i))
+            in[i] = ls_transpose(&cx, g, in[i], (int[]){0, 2, 1, 3});
+    at.attention.causal = true;
+    return ls_append(&cx, g, LS_OP_ATTENTION, 4, in, &at);
+}
+
+enum { ALL_COLUMNS = HEADS * 4 + GROUPS * (4 + WIDE) };
+
+START_TEST(heads_are_read_where_they_lie_side_by_side)
+{
+    for (unsigned y_by_token = 0; y_by_token < 2; y_by_token++) {
+        graph_open();
+        LsValueId y = over_slices(0, 16, 24, ALL_COLUMNS, 7 | (y_by_token ? LS_Y_BY_TOKEN : 0));
+        set_output(y);
+        double *before = value_of(y);
+        int64_t n = ls_count(ls_shape(g, y));
+        ck_assert(ls_heads(&cx, g));
+        ck_assert_uint_eq(nodes_left(), 1);
+        ck_assert_uint_eq(count_op(LS_OP_ATTENTION_JOINT), 1);
+        double *after = value_of(g->output[0]);
+        for (int64_t i = 0; i < n; i++)
+            ck_assert_double_eq(before[i], after[i]);
+        check_gradients(weighed(g->output[0]));
+        ck_assert_int_eq(count_op(LS_OP_ATTENTION_JOINT_GRAD), 1);
+        ck_assert_int_eq(count_op(LS_OP_SLICE) + count_op(LS_OP_CONCAT), 0);
+        graph_close();
+    }
+}
+END_TEST
+
+START_TEST(heads_that_lie_otherwise_are_sliced)
+{
+    static const struct { int64_t q, k, v, all; unsigned by_token; } other[] = {
+        {8, 0, 24, ALL_COLUMNS, 7},             /* k first */
+        {0, 16, 24, ALL_COLUMNS + 4, 7},        /* more behind them */
+        {0, 16, 16, ALL_COLUMNS - 8, 7},        /* k and v overlap */
+        {0, 16, 24, ALL_COLUMNS, 5},            /* k with heads before tokens */
+    };
+    for (size_t i = 0; i < sizeof other / sizeof *other; i++) {
+        graph_open();
+        set_output(over_slices(other[i].q, other[i].k, other[i].v, other[i].all, other[i].by_token));
+        ck_assert(ls_heads(&cx, g));
+        ck_assert_uint_eq(count_op(LS_OP_ATTENTION), 1);
+        ck_assert_uint_eq(count_op(LS_OP_ATTENTION_JOINT), 0);
+        graph_close();
+    }
+}
+END_TEST
+
+START_TEST(rows_that_hold_no_such_heads_are_named)
+{
+    LsAttr at = plain(1, 7);
+    at.attention.heads = 2, at.attention.groups = 2, at.attention.depth = at.attention.width = 4;
+    graph_open();
+    LsValueId x = param("x", SHAPE(2, 5, 23)), whole = param("y", SHAPE(2, 5, 24));
+    refused(LS_OP_ATTENTION_JOINT, 1, &x, &at, LS_E_SHAPE, "does not hold heads side by side");
+    at.attention.by_token = 6;
+    refused(LS_OP_ATTENTION_JOINT, 1, &whole, &at, LS_E_SHAPE, "does not hold heads side by side");
+    graph_close();
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("attention");
@@ -444,5 +531,8 @@ int main(void)
     tcase_add_test(tc, onnx_attention_takes_heads_as_an_axis_or_joined);
     tcase_add_test(tc, a_mask_that_is_trained_gets_its_gradient);
     tcase_add_test(tc, what_is_not_read_is_named);
+    tcase_add_test(tc, heads_are_read_where_they_lie_side_by_side);
+    tcase_add_test(tc, heads_that_lie_otherwise_are_sliced);
+    tcase_add_test(tc, rows_that_hold_no_such_heads_are_named);
     return run_tests("attention", tc);
 }

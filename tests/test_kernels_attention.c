@@ -8,9 +8,11 @@ static const int real_bytes[] = {4, 8};
 
 typedef enum { NO_MASK, ADDED, BOOLS } Mask;
 
+enum { JOINT = 16 };
+
 typedef struct Case {
     int64_t batch, heads, groups, rows, cols, depth, width;
-    unsigned by_token;
+    unsigned by_token;          /* with JOINT: q, k and v in one tensor */
     bool causal;
     int64_t past;
     Mask mask;
@@ -37,6 +39,10 @@ static const Case cases[] = {
     {1, 2, 2, 14, 9, 8, 8, 2, false, 0, BOOLS, {4, {1, 1, 14, 9}}, true, 0.5},  /* moves nothing */
     {1, 4, 2, 70, 100, 64, 64, 15, true, 30, NO_MASK, {0}, 0, 0},
     {1, 2, 2, 66, 75, 13, 38, 6, false, 0, ADDED, {4, {1, 1, 1, 75}}, 0, 0},
+    {2, 3, 3, 35, 35, 8, 8, JOINT | 15, true, 0, NO_MASK, {0}, 0, 0},
+    {2, 4, 2, 21, 21, 16, 12, JOINT | 7, false, 0, ADDED, {4, {2, 1, 1, 21}}, 0, 0},
+    {1, 6, 1, 33, 33, 4, 20, JOINT | 15, true, 2, BOOLS, {4, {1, 1, 33, 33}}, true, -1e9},
+    {1, 2, 2, 80, 80, 64, 64, JOINT | 15, true, 0, NO_MASK, {0}, 0, 0},
 };
 enum { NCASES = sizeof cases / sizeof *cases };
 
@@ -61,16 +67,27 @@ static LsValueId mask_operand(Rig *r, const Case *c)
 
 static LsNodeId forward(Rig *r, const Case *c, LsValueId in[4], LsAttr *at)
 {
-    *at = (LsAttr){.attention = {.scale = 0.7, .by_token = c->by_token, .causal = c->causal,
+    *at = (LsAttr){.attention = {.scale = 0.7, .by_token = c->by_token % JOINT, .causal = c->causal,
                                  .past = c->past, .keep = c->keep, .fill = c->fill}};
-    LsShape q = turned(c, LS_Q_BY_TOKEN, c->heads, c->rows, c->depth);
     LsShape y = turned(c, LS_Y_BY_TOKEN, c->heads, c->rows, c->width);
-    in[0] = rig_operand(r, LS_REAL, LS_ROW, q);
-    in[1] = rig_operand(r, LS_REAL, LS_ROW, turned(c, LS_K_BY_TOKEN, c->groups, c->cols, c->depth));
-    in[2] = rig_operand(r, LS_REAL, LS_ROW, turned(c, LS_V_BY_TOKEN, c->groups, c->cols, c->width));
-    if (c->mask != NO_MASK)
-        in[3] = mask_operand(r, c);
-    LsNodeId n = rig_node(r, LS_OP_ATTENTION, c->mask != NO_MASK ? 4 : 3, in, 2, at);
+    LsNodeId n;
+    in[3] = c->mask != NO_MASK ? mask_operand(r, c) : (LsValueId){0};
+    if (c->by_token & JOINT) {
+        int64_t columns = c->heads * c->depth + c->groups * (c->depth + c->width);
+        at->attention.heads = c->heads, at->attention.groups = c->groups;
+        at->attention.depth = c->depth, at->attention.width = c->width;
+        in[0] = rig_operand(r, LS_REAL, LS_ROW, SHAPE(c->batch, c->rows, columns));
+        in[1] = in[3];
+        n = rig_node(r, LS_OP_ATTENTION_JOINT, ls_is(in[1]) ? 2 : 1, in, 2, at);
+    } else {
+        const LsShape k = turned(c, LS_K_BY_TOKEN, c->groups, c->cols, c->depth);
+        in[0] = rig_operand(r, LS_REAL, LS_ROW,
+                            turned(c, LS_Q_BY_TOKEN, c->heads, c->rows, c->depth));
+        in[1] = rig_operand(r, LS_REAL, LS_ROW, k);
+        in[2] = rig_operand(r, LS_REAL, LS_ROW,
+                            turned(c, LS_V_BY_TOKEN, c->groups, c->cols, c->width));
+        n = rig_node(r, LS_OP_ATTENTION, ls_is(in[3]) ? 4 : 3, in, 2, at);
+    }
     rig_result(r, n, 0, LS_REAL, LS_ROW, y);
     rig_result(r, n, 1, LS_REAL, LS_ROW, SHAPE(c->batch, c->heads, c->rows, 1));
     return n;
@@ -81,8 +98,11 @@ static LsNodeId backward(Rig *r, LsNodeId fwd, const LsValueId in[4], const LsAt
     LsValueId y = ls_out(r->g, fwd, 0), lse = ls_out(r->g, fwd, 1);
     LsValueId dy = rig_operand(r, LS_REAL, LS_ROW, *ls_shape(r->g, y));
     LsValueId operand[] = {dy, y, lse, in[0], in[1], in[2], in[3]};
-    LsNodeId n = rig_node(r, LS_OP_ATTENTION_GRAD, ls_is(in[3]) ? 7 : 6, operand, 3, at);
-    for (int k = 0; k < 3; k++)
+    bool joint = ls_attention_is_joint(r->g, fwd);
+    int nin = 3 + r->g->node[fwd.i].nin, nout = joint ? 1 : 3;
+    LsNodeId n = rig_node(r, joint ? LS_OP_ATTENTION_JOINT_GRAD : LS_OP_ATTENTION_GRAD, nin, operand,
+                          nout, at);
+    for (int k = 0; k < nout; k++)
         rig_result(r, n, k, LS_REAL, LS_ROW, *ls_shape(r->g, in[k]));
     return n;
 }
@@ -105,27 +125,27 @@ static void compare(const Rig *r, LsValueId v, const double *want, double tolera
 static void check(const Rig *r, LsNodeId n, double tolerance)
 {
     const LsGraph *g = r->g;
-    bool back = g->node[n.i].op == LS_OP_ATTENTION_GRAD;
-    int first = back ? 3 : 0;
-    AttentionData d = {.g = g, .n = n, .q = values(r, ls_in(g, n, first), true),
-                       .k = values(r, ls_in(g, n, first + 1), true),
-                       .v = values(r, ls_in(g, n, first + 2), true),
-                       .mask = values(r, ls_in(g, n, first + 3), true),
-                       .y = values(r, back ? ls_in(g, n, 1) : ls_out(g, n, 0), back),
-                       .lse = values(r, back ? ls_in(g, n, 2) : ls_out(g, n, 1), back)};
-    if (back) {
-        d.dy = values(r, ls_in(g, n, 0), true);
-        d.dq = values(r, ls_out(g, n, 0), false);
-        d.dk = values(r, ls_out(g, n, 1), false);
-        d.dv = values(r, ls_out(g, n, 2), false);
-    }
+    const LsNode *node = &g->node[n.i];
+    bool back = ls_attention_is_back(g, n), joint = ls_attention_is_joint(g, n);
+    int first = back ? 3 : 0, nq = joint ? 1 : 3;
+    double *in[7] = {0}, *out[3] = {0};
+    for (int k = 0; k < node->nin; k++)
+        in[k] = values(r, ls_in(g, n, k), true);
+    for (int k = 0; k < node->nout; k++)
+        out[k] = values(r, ls_out(g, n, k), false);
+    AttentionData d = {.g = g, .n = n, .q = in[first], .k = in[first + (joint ? 0 : 1)],
+                       .v = in[first + (joint ? 0 : 2)], .mask = in[first + nq],
+                       .dy = back ? in[0] : NULL, .y = back ? in[1] : out[0],
+                       .lse = back ? in[2] : out[1]};
+    if (back)
+        d.dq = out[0], d.dk = out[joint ? 0 : 1], d.dv = out[joint ? 0 : 2];
     attention_reference(&d);
-    double *const got[] = {back ? d.dq : d.y, back ? d.dk : d.lse, d.dv};
-    for (int k = 0; k < g->node[n.i].nout; k++)
-        compare(r, ls_out(g, n, k), got[k], tolerance);
-    double *const all[] = {d.q, d.k, d.v, d.mask, d.y, d.lse, d.dy, d.dq, d.dk, d.dv};
-    for (size_t k = 0; k < sizeof all / sizeof *all; k++)
-        free(all[k]);
+    for (int k = 0; k < node->nout; k++)
+        compare(r, ls_out(g, n, k), out[k], tolerance);
+    for (int k = 0; k < 7; k++)
+        free(in[k]);
+    for (int k = 0; k < 3; k++)
+        free(out[k]);
 }
 
 static void check_all(const char *flags, int real, bool cuda, bool tf32)

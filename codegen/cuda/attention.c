@@ -68,10 +68,10 @@ static void attend(const LsAttText *t, const LsGrid *part)
     LsEmit *e = t->e;
     const LsAttentionSize *s = &t->s;
     int64_t turned = s->depth * (t->tile + 1), flat = s->width * t->tile;
-    int64_t q_row = ls_att_row_of(t, LS_Q_BY_TOKEN, s->heads, s->depth);
-    int64_t k_row = ls_att_row_of(t, LS_K_BY_TOKEN, s->groups, s->depth);
-    int64_t v_row = ls_att_row_of(t, LS_V_BY_TOKEN, s->groups, s->width);
-    int64_t y_row = ls_att_row_of(t, LS_Y_BY_TOKEN, s->heads, s->width);
+    int64_t q_row = ls_att_row(t, LS_ATT_Q);
+    int64_t k_row = ls_att_row(t, LS_ATT_K);
+    int64_t v_row = ls_att_row(t, LS_ATT_V);
+    int64_t y_row = ls_att_row(t, LS_ATT_Y);
     ls_emit_part(t->k, part);
     ls_att_operands(t);
     ls_emit_result(t->k, "y", 0);
@@ -128,7 +128,7 @@ static void attention_emit(const LsKernelText *k)
 static int64_t attention_workspace(const LsGraph *g, LsNodeId n, const LsTarget *target)
 {
     LsAttentionSize s = ls_attention_size(g, n);
-    return g->node[n.i].op == LS_OP_ATTENTION ? 0 : s.batch * s.heads * s.rows * target->real_bytes;
+    return !ls_attention_is_back(g, n) ? 0 : s.batch * s.heads * s.rows * target->real_bytes;
 }
 
 const LsEmitter ls_emitter_attention_cuda = {.emit = attention_emit,

@@ -64,14 +64,14 @@ static void back_rows(const LsAttText *t, const LsGrid *part)
 {
     LsEmit *e = t->e;
     const LsAttentionSize *s = &t->s;
-    int64_t q_row = ls_att_row_of(t, LS_Q_BY_TOKEN, s->heads, s->depth);
-    int64_t k_row = ls_att_row_of(t, LS_K_BY_TOKEN, s->groups, s->depth);
-    int64_t v_row = ls_att_row_of(t, LS_V_BY_TOKEN, s->groups, s->width);
-    int64_t y_row = ls_att_row_of(t, LS_Y_BY_TOKEN, s->heads, s->width);
+    int64_t q_row = ls_att_row(t, LS_ATT_Q);
+    int64_t k_row = ls_att_row(t, LS_ATT_K);
+    int64_t v_row = ls_att_row(t, LS_ATT_V);
+    int64_t y_row = ls_att_row(t, LS_ATT_Y);
     ls_emit_part(t->k, part);
     ls_att_operands(t);
     ls_emit_operand(t->k, "y", 1);
-    ls_emit_result(t->k, "dq", 0);
+    ls_att_gradient(t, "dq", LS_ATT_Q);
     ls_att_stat_arrays(t, t->tile);
     ls_att_local(t, "real", "w", t->tile * t->tile);
     ls_att_local(t, "real", "qs", t->tile * s->depth);
@@ -105,14 +105,14 @@ static void back_keys_tile(const LsAttText *t)
     LsEmit *e = t->e;
     const LsAttentionSize *s = &t->s;
     const char *odd = ls_arena_printf(t->k->g->arena, "[c * %d + i]", t->tile + 1);
-    int64_t k_row = ls_att_row_of(t, LS_K_BY_TOKEN, s->groups, s->depth);
-    int64_t v_row = ls_att_row_of(t, LS_V_BY_TOKEN, s->groups, s->width);
+    int64_t k_row = ls_att_row(t, LS_ATT_K);
+    int64_t v_row = ls_att_row(t, LS_ATT_V);
     ls_emit_line(e, "const int64_t have = ls_least(%d, %" PRId64 " - i0);", t->tile, s->rows);
-    ls_att_q_heads(t, "const real", "qh", "q", LS_Q_BY_TOKEN, s->depth, "i0");
-    ls_att_q_heads(t, "const real", "dyh", "dy", LS_Y_BY_TOKEN, s->width, "i0");
-    ls_att_load_turned(t, "qt", "qh", ls_att_row_of(t, LS_Q_BY_TOKEN, s->heads, s->depth), s->depth,
+    ls_att_heads(t, "const real", "qh", "q", LS_ATT_Q, "i0");
+    ls_att_heads(t, "const real", "dyh", "dy", LS_ATT_Y, "i0");
+    ls_att_load_turned(t, "qt", "qh", ls_att_row(t, LS_ATT_Q), s->depth,
                        "have");
-    ls_att_load_turned(t, "dyt", "dyh", ls_att_row_of(t, LS_Y_BY_TOKEN, s->heads, s->width),
+    ls_att_load_turned(t, "dyt", "dyh", ls_att_row(t, LS_ATT_Y),
                        s->width, "have");
     ls_emit_line(e, "LS_ROWS(r, 0, have) {");
     ls_emit_line(e, "LS_LEAD {");
@@ -138,12 +138,12 @@ static void back_keys(const LsAttText *t, const LsGrid *part)
 {
     LsEmit *e = t->e;
     const LsAttentionSize *s = &t->s;
-    int64_t k_row = ls_att_row_of(t, LS_K_BY_TOKEN, s->groups, s->depth);
-    int64_t v_row = ls_att_row_of(t, LS_V_BY_TOKEN, s->groups, s->width);
+    int64_t k_row = ls_att_row(t, LS_ATT_K);
+    int64_t v_row = ls_att_row(t, LS_ATT_V);
     ls_emit_part(t->k, part);
     ls_att_operands(t);
-    ls_emit_result(t->k, "dk", 1);
-    ls_emit_result(t->k, "dv", 2);
+    ls_att_gradient(t, "dk", LS_ATT_K);
+    ls_att_gradient(t, "dv", LS_ATT_V);
     ls_att_stat_arrays(t, t->tile);
     ls_att_local(t, "real", "w", t->tile * t->tile);
     ls_att_local(t, "real", "p", t->tile * t->tile);

@@ -154,7 +154,7 @@ static void attend(const LsAttText *t, const LsGrid *part)
 {
     LsEmit *e = t->e;
     const LsAttentionSize *s = &t->s;
-    int64_t y_row = ls_att_row_of(t, LS_Y_BY_TOKEN, s->heads, s->width);
+    int64_t y_row = ls_att_row(t, LS_ATT_Y);
     ls_emit_part(t->k, part);
     ls_att_operands(t);
     ls_emit_result(t->k, "y", 0);
@@ -162,13 +162,13 @@ static void attend(const LsAttText *t, const LsGrid *part)
     tile_array(t, "ks", s->depth);
     tile_array(t, "vs", s->width);
     ls_att_each_query_tile(t, false);
-    load_rows(t, "qs", "qh", ls_att_row_of(t, LS_Q_BY_TOKEN, s->heads, s->depth), "have", s->depth,
+    load_rows(t, "qs", "qh", ls_att_row(t, LS_ATT_Q), "have", s->depth,
               true);
     sum_of(t, "z", s->width);
     ls_emit_line(e, "real top[2] = {-INFINITY, -INFINITY}, sums[2] = {0, 0};");
     ls_att_tile_columns(t);
-    load_tile(t, "ks", "kh", ls_att_row_of(t, LS_K_BY_TOKEN, s->groups, s->depth), "n", s->depth);
-    load_tile(t, "vs", "vh", ls_att_row_of(t, LS_V_BY_TOKEN, s->groups, s->width), "n", s->width);
+    load_tile(t, "ks", "kh", ls_att_row(t, LS_ATT_K), "n", s->depth);
+    load_tile(t, "vs", "vh", ls_att_row(t, LS_ATT_V), "n", s->width);
     ls_emit_line(e, "LS_SYNC;");
     multiply(t, "s", "qs", "ks", s->depth);
     mask_scores(t, false);
@@ -203,12 +203,12 @@ static void back_rows(const LsAttText *t, const LsGrid *part)
 {
     LsEmit *e = t->e;
     const LsAttentionSize *s = &t->s;
-    int64_t q_row = ls_att_row_of(t, LS_Q_BY_TOKEN, s->heads, s->depth);
-    int64_t y_row = ls_att_row_of(t, LS_Y_BY_TOKEN, s->heads, s->width);
+    int64_t q_row = ls_att_row(t, LS_ATT_Q);
+    int64_t y_row = ls_att_row(t, LS_ATT_Y);
     ls_emit_part(t->k, part);
     ls_att_operands(t);
     ls_emit_operand(t->k, "y", 1);
-    ls_emit_result(t->k, "dq", 0);
+    ls_att_gradient(t, "dq", LS_ATT_Q);
     ls_att_stat_arrays(t, t->tile);
     tile_array(t, "ks", s->depth);
     tile_array(t, "vs", s->width);
@@ -218,8 +218,8 @@ static void back_rows(const LsAttText *t, const LsGrid *part)
     load_rows(t, "dys", "dyh", y_row, "have", s->width, false);
     sum_of(t, "z", s->depth);
     ls_att_tile_columns(t);
-    load_tile(t, "ks", "kh", ls_att_row_of(t, LS_K_BY_TOKEN, s->groups, s->depth), "n", s->depth);
-    load_tile(t, "vs", "vh", ls_att_row_of(t, LS_V_BY_TOKEN, s->groups, s->width), "n", s->width);
+    load_tile(t, "ks", "kh", ls_att_row(t, LS_ATT_K), "n", s->depth);
+    load_tile(t, "vs", "vh", ls_att_row(t, LS_ATT_V), "n", s->width);
     ls_emit_line(e, "LS_SYNC;");
     multiply(t, "s", "qs", "ks", s->depth);
     multiply(t, "dp", "dys", "vs", s->width);
@@ -238,10 +238,10 @@ static void back_keys_tile(const LsAttText *t)
     LsEmit *e = t->e;
     const LsAttentionSize *s = &t->s;
     ls_emit_line(e, "const int64_t have = ls_least(%d, %" PRId64 " - i0);", t->pass, s->rows);
-    ls_att_q_heads(t, "const real", "qh", "q", LS_Q_BY_TOKEN, s->depth, "i0");
-    ls_att_q_heads(t, "const real", "dyh", "dy", LS_Y_BY_TOKEN, s->width, "i0");
-    load_tile(t, "qs", "qh", ls_att_row_of(t, LS_Q_BY_TOKEN, s->heads, s->depth), "have", s->depth);
-    load_tile(t, "dys", "dyh", ls_att_row_of(t, LS_Y_BY_TOKEN, s->heads, s->width), "have",
+    ls_att_heads(t, "const real", "qh", "q", LS_ATT_Q, "i0");
+    ls_att_heads(t, "const real", "dyh", "dy", LS_ATT_Y, "i0");
+    load_tile(t, "qs", "qh", ls_att_row(t, LS_ATT_Q), "have", s->depth);
+    load_tile(t, "dys", "dyh", ls_att_row(t, LS_ATT_Y), "have",
               s->width);
     ls_emit_line(e, "LS_ROWS(first, 0, 1) {");
     ls_emit_line(e, "LS_LANES(r, 0, %d) {", t->pass);
@@ -264,12 +264,12 @@ static void back_keys(const LsAttText *t, const LsGrid *part)
 {
     LsEmit *e = t->e;
     const LsAttentionSize *s = &t->s;
-    int64_t k_row = ls_att_row_of(t, LS_K_BY_TOKEN, s->groups, s->depth);
-    int64_t v_row = ls_att_row_of(t, LS_V_BY_TOKEN, s->groups, s->width);
+    int64_t k_row = ls_att_row(t, LS_ATT_K);
+    int64_t v_row = ls_att_row(t, LS_ATT_V);
     ls_emit_part(t->k, part);
     ls_att_operands(t);
-    ls_emit_result(t->k, "dk", 1);
-    ls_emit_result(t->k, "dv", 2);
+    ls_att_gradient(t, "dk", LS_ATT_K);
+    ls_att_gradient(t, "dv", LS_ATT_V);
     ls_att_stat_arrays(t, t->pass);
     tile_array(t, "qs", s->depth);
     tile_array(t, "dys", s->width);

@@ -36,13 +36,12 @@ LsAttText ls_att_text(const LsKernelText *k)
                    .e = k->e,
                    .at = &node->attr.attention,
                    .s = ls_attention_size(k->g, k->n),
-                   .grad = node->op == LS_OP_ATTENTION_GRAD};
-    t.place = t.grad ? LS_ATT_FIRST : 0;
+                   .grad = ls_attention_is_back(k->g, k->n)};
     t.cores = on_cores(&t);
     t.tile = t.cores ? 16 * WARPS : tile_of(&t.s, k->target->real_bytes);
     t.pass = t.cores ? PASS : t.tile;
     t.group = t.tile < GROUP ? t.tile : GROUP;
-    t.mask = ls_in(k->g, k->n, t.place + 3);
+    t.mask = ls_in(k->g, k->n, ls_attention_mask(k->g, k->n));
     t.scale = ls_literal(k->g->arena, LS_REAL, t.at->scale, 0, k->target->real_bytes);
     return t;
 }
@@ -53,42 +52,35 @@ LsGrid ls_att_grid(const LsAttText *t, const char *suffix, int64_t heads, int64_
                     t->cores ? 32 : t->tile, t->cores ? WARPS : t->tile / t->group};
 }
 
-int64_t ls_att_row_of(const LsAttText *t, unsigned bit, int64_t heads, int64_t columns)
+int64_t ls_att_row(const LsAttText *t, LsAttentionPart part)
 {
-    return t->at->by_token & bit ? heads * columns : columns;
+    return ls_attention_heads(t->k->g, t->k->n, part).row;
 }
 
-/* "VAR = ARRAY + ...": the first element of a head, and of row `first`. */
-static void head_of(const LsAttText *t, const char *type, const char *var, const char *array,
-                    unsigned bit, const char *head, int64_t heads, int64_t rows, int64_t columns,
-                    const char *first)
+void ls_att_heads(const LsAttText *t, const char *type, const char *var, const char *array,
+                  LsAttentionPart part, const char *first)
 {
-    int64_t row = ls_att_row_of(t, bit, heads, columns);
-    int64_t apart = t->at->by_token & bit ? columns : rows * columns;
+    const LsHeadsAt at = ls_attention_heads(t->k->g, t->k->n, part);
+    const char *from = at.from > 0 ? ls_arena_printf(t->k->g->arena, " + %" PRId64, at.from) : "";
     ls_emit_line(t->e,
-                 "%s *const %s = %s + sample * %" PRId64 " + %s * %" PRId64 " + %s * %" PRId64 ";",
-                 type, var, array, heads * rows * columns, head, apart, first, row);
-}
-
-void ls_att_q_heads(const LsAttText *t, const char *type, const char *var, const char *array,
-                    unsigned bit, int64_t columns, const char *first)
-{
-    head_of(t, type, var, array, bit, "head", t->s.heads, t->s.rows, columns, first);
-}
-
-void ls_att_k_heads(const LsAttText *t, const char *type, const char *var, const char *array,
-                    unsigned bit, int64_t columns, const char *first)
-{
-    head_of(t, type, var, array, bit, "group", t->s.groups, t->s.cols, columns, first);
+                 "%s *const %s = %s%s + sample * %" PRId64 " + %s * %" PRId64 " + %s * %" PRId64 ";",
+                 type, var, array, from, at.sample,
+                 part == LS_ATT_Q || part == LS_ATT_Y ? "head" : "group", at.head, first, at.row);
 }
 
 void ls_att_operands(const LsAttText *t)
 {
-    ls_emit_operand(t->k, "q", t->place);
-    ls_emit_operand(t->k, "k", t->place + 1);
-    ls_emit_operand(t->k, "v", t->place + 2);
+    static const char *const name[] = {"q", "k", "v"};
+    for (int p = 0; p < 3; p++)
+        ls_emit_operand(t->k, name[p],
+                        ls_attention_heads(t->k->g, t->k->n, (LsAttentionPart)p).operand);
     if (ls_is(t->mask))
-        ls_emit_operand(t->k, "mask", t->place + 3);
+        ls_emit_operand(t->k, "mask", ls_attention_mask(t->k->g, t->k->n));
+}
+
+void ls_att_gradient(const LsAttText *t, const char *name, LsAttentionPart part)
+{
+    ls_emit_result(t->k, name, ls_attention_is_joint(t->k->g, t->k->n) ? 0 : (int)part);
 }
 
 void ls_att_local(const LsAttText *t, const char *type, const char *name, int64_t n)
@@ -220,8 +212,8 @@ void ls_att_each_unit(const LsAttText *t, const char *first, int64_t down, const
 /* Where the tile's rows of k and v begin. */
 static void key_heads(const LsAttText *t)
 {
-    ls_att_k_heads(t, "const real", "kh", "k", LS_K_BY_TOKEN, t->s.depth, "j0");
-    ls_att_k_heads(t, "const real", "vh", "v", LS_V_BY_TOKEN, t->s.width, "j0");
+    ls_att_heads(t, "const real", "kh", "k", LS_ATT_K, "j0");
+    ls_att_heads(t, "const real", "vh", "v", LS_ATT_V, "j0");
 }
 
 void ls_att_each_query_tile(const LsAttText *t, bool back)
@@ -231,11 +223,11 @@ void ls_att_each_query_tile(const LsAttText *t, bool back)
     ls_emit_line(t->e,
                  "const int64_t group = head / %" PRId64 ", have = ls_least(%d, %" PRId64 " - i0);",
                  s->heads / s->groups, t->tile, s->rows);
-    ls_att_q_heads(t, "const real", "qh", "q", LS_Q_BY_TOKEN, s->depth, "i0");
-    ls_att_q_heads(t, back ? "const real" : "real", "yh", "y", LS_Y_BY_TOKEN, s->width, "i0");
+    ls_att_heads(t, "const real", "qh", "q", LS_ATT_Q, "i0");
+    ls_att_heads(t, back ? "const real" : "real", "yh", "y", LS_ATT_Y, "i0");
     if (back) {
-        ls_att_q_heads(t, "const real", "dyh", "dy", LS_Y_BY_TOKEN, s->width, "i0");
-        ls_att_q_heads(t, "real", "dqh", "dq", LS_Q_BY_TOKEN, s->depth, "i0");
+        ls_att_heads(t, "const real", "dyh", "dy", LS_ATT_Y, "i0");
+        ls_att_heads(t, "real", "dqh", "dq", LS_ATT_Q, "i0");
     }
 }
 
@@ -245,8 +237,8 @@ void ls_att_each_key_tile(const LsAttText *t)
     ls_att_each_unit(t, "j0", ls_ceil_div(s->cols, t->tile), "group", s->groups);
     ls_emit_line(t->e, "const int64_t n = ls_least(%d, %" PRId64 " - j0);", t->tile, s->cols);
     key_heads(t);
-    ls_att_k_heads(t, "real", "dkh", "dk", LS_K_BY_TOKEN, s->depth, "j0");
-    ls_att_k_heads(t, "real", "dvh", "dv", LS_V_BY_TOKEN, s->width, "j0");
+    ls_att_heads(t, "real", "dkh", "dk", LS_ATT_K, "j0");
+    ls_att_heads(t, "real", "dvh", "dv", LS_ATT_V, "j0");
 }
 
 void ls_att_tile_columns(const LsAttText *t)

@@ -11,8 +11,6 @@
 #include "codegen/kernels/nest.h"
 #include "compiler/attention.h"
 
-enum { LS_ATT_FIRST = 3 };      /* operands of the gradient before q, k, v, mask: dy, y, lse */
-
 typedef struct LsAttText {
     const LsKernelText *k;
     LsEmit *e;
@@ -20,7 +18,7 @@ typedef struct LsAttText {
     LsAttentionSize s;
     bool grad;
     int tile, pass;             /* rows of a block's tile; of those that pass by */
-    int group, place;           /* place: of q among the operands */
+    int group;
     bool cores;                 /* products on tensor cores: attention_cores.c */
     LsValueId mask;
     const char *scale;
@@ -37,11 +35,12 @@ void ls_att_load_stats(const LsAttText *t, int64_t y_row);
 void ls_att_emit_cores(const LsAttText *t);
 
 LsGrid ls_att_grid(const LsAttText *t, const char *suffix, int64_t heads, int64_t rows);
-/* Distance of rows of a tensor that has this bit of by_token, and as many heads and columns. */
-int64_t ls_att_row_of(const LsAttText *t, unsigned bit, int64_t heads, int64_t columns);
+/* Distance of the rows of one of the tensors. */
+int64_t ls_att_row(const LsAttText *t, LsAttentionPart part);
 
 /* ---- declarations ---- */
 void ls_att_operands(const LsAttText *t);       /* q, k, v, mask */
+void ls_att_gradient(const LsAttText *t, const char *name, LsAttentionPart part);   /* dq, dk, dv */
 void ls_att_local(const LsAttText *t, const char *type, const char *name, int64_t n);
 /* The loop over units: where the tile begins, the head (or the group) and the sample. */
 void ls_att_each_unit(const LsAttText *t, const char *first, int64_t down, const char *head,
@@ -55,11 +54,9 @@ void ls_att_each_key_tile(const LsAttText *t);
 void ls_att_tile_columns(const LsAttText *t);
 /* The loops over the group's heads and tiles of q's rows that see something of k's rows from j0. */
 void ls_att_each_tile_of_rows(const LsAttText *t);
-/* "VAR = ARRAY + ...": row `first` of this head of q, y and the like; of k, v. */
-void ls_att_q_heads(const LsAttText *t, const char *type, const char *var, const char *array,
-                    unsigned bit, int64_t columns, const char *first);
-void ls_att_k_heads(const LsAttText *t, const char *type, const char *var, const char *array,
-                    unsigned bit, int64_t columns, const char *first);
+/* "VAR = ARRAY + ...": row `first` of this head of q, y and the like, or of this group of k, v. */
+void ls_att_heads(const LsAttText *t, const char *type, const char *var, const char *array,
+                  LsAttentionPart part, const char *first);
 
 /* ---- tiles ---- */
 /* Rows 0 .. `have` of a head to to[r][columns], or turned; the others are 0. */

@@ -6,16 +6,12 @@
 
 #include <inttypes.h>
 
-enum { FIRST = 3 };     /* operands of the gradient before q, k, v, mask: dy, y, lse */
-
 /* ".q = {8192, 1024, 32}, ": distances of samples, heads, rows. */
-static void heads(const LsKernelText *k, const char *name, LsValueId v, const LsAttentionAttr *at,
-                  unsigned bit)
+static void heads(const LsKernelText *k, const char *name, LsAttentionPart part)
 {
-    int64_t stride[LS_MAX_RANK];
-    ls_strides(ls_shape(k->g, v), LS_ROW, stride);
-    ls_emit_line(k->e, ".%s = {%" PRId64 ", %" PRId64 ", %" PRId64 "},", name, stride[0],
-                 stride[ls_head_axis(at, bit)], stride[ls_token_axis(at, bit)]);
+    const LsHeadsAt at = ls_attention_heads(k->g, k->n, part);
+    ls_emit_line(k->e, ".%s = {%" PRId64 ", %" PRId64 ", %" PRId64 "},", name, at.sample, at.head,
+                 at.row);
 }
 
 static void mask_distances(const LsKernelText *k, LsValueId mask, const LsAttentionAttr *at)
@@ -35,11 +31,11 @@ static void mask_distances(const LsKernelText *k, LsValueId mask, const LsAttent
 
 static int64_t deep(const LsAttentionSize *s) { return s->depth > s->width ? s->depth : s->width; }
 
-static void shape(const LsKernelText *k, int first, LsValueId y)
+static void shape(const LsKernelText *k)
 {
     const LsAttentionAttr *at = &k->g->node[k->n.i].attr.attention;
     const LsAttentionSize s = ls_attention_size(k->g, k->n);
-    LsValueId mask = ls_in(k->g, k->n, first + 3);
+    LsValueId mask = ls_in(k->g, k->n, ls_attention_mask(k->g, k->n));
     ls_emit_line(k->e, "static const LsAttention %s_shape = {", k->name);
     ls_emit_line(k->e, ".batch = %" PRId64 ", .heads = %" PRId64 ", .groups = %" PRId64 ",",
                  s.batch, s.heads, s.groups);
@@ -49,41 +45,55 @@ static void shape(const LsKernelText *k, int first, LsValueId y)
                  ls_literal(k->g->arena, LS_REAL, at->scale, 0, k->target->real_bytes));
     if (at->causal)
         ls_emit_line(k->e, ".causal = true, .past = %" PRId64 ",", at->past);
-    heads(k, "q", ls_in(k->g, k->n, first), at, LS_Q_BY_TOKEN);
-    heads(k, "k", ls_in(k->g, k->n, first + 1), at, LS_K_BY_TOKEN);
-    heads(k, "v", ls_in(k->g, k->n, first + 2), at, LS_V_BY_TOKEN);
-    heads(k, "y", y, at, LS_Y_BY_TOKEN);
+    heads(k, "q", LS_ATT_Q);
+    heads(k, "k", LS_ATT_K);
+    heads(k, "v", LS_ATT_V);
+    heads(k, "y", LS_ATT_Y);
     if (ls_is(mask))
         mask_distances(k, mask, at);
     ls_emit_line(k->e, "};");
 }
 
-/* ".q = arg[3], ...": operands and results by their place. */
+/* ".q = arg[3], ": the first head of one of them, in argument `at`. */
+static void argument(const LsKernelText *k, const char *name, const char *type, int at,
+                     LsAttentionPart part)
+{
+    int64_t from = ls_attention_heads(k->g, k->n, part).from;
+    if (from == 0)
+        ls_emit_line(k->e, ".%s = arg[%d],", name, at);
+    else
+        ls_emit_line(k->e, ".%s = (%s *)arg[%d] + %" PRId64 ",", name, type, at, from);
+}
+
+/* Operands and results by their place. */
 static void arguments(const LsKernelText *k, bool grad)
 {
+    static const char *const in[] = {"q", "k", "v"}, *const out[] = {"dq", "dk", "dv"};
     const LsNode *node = &k->g->node[k->n.i];
-    int first = grad ? FIRST : 0;
-    LsValueId mask = ls_in(k->g, k->n, first + 3);
+    bool joint = ls_attention_is_joint(k->g, k->n);
+    int with = ls_attention_mask(k->g, k->n);
+    LsValueId mask = ls_in(k->g, k->n, with);
     ls_emit_line(k->e, "const LsAttentionArgs a = {");
-    ls_emit_line(k->e, ".q = arg[%d], .k = arg[%d], .v = arg[%d],", first, first + 1, first + 2);
+    for (int p = 0; p < 3; p++)
+        argument(k, in[p], "const real", ls_attention_heads(k->g, k->n, (LsAttentionPart)p).operand,
+                 (LsAttentionPart)p);
     if (ls_is(mask))
-        ls_emit_line(k->e, ".%s = arg[%d],", ls_type(k->g, mask) == LS_BOOL ? "bools" : "add",
-                     first + 3);
+        ls_emit_line(k->e, ".%s = arg[%d],", ls_type(k->g, mask) == LS_BOOL ? "bools" : "add", with);
     if (grad)
-        ls_emit_line(k->e,
-                     ".dy = arg[0], .y = arg[1], .lse = arg[2], .dq = arg[%d], .dk = arg[%d], "
-                     ".dv = arg[%d],", node->nin, node->nin + 1, node->nin + 2);
+        ls_emit_line(k->e, ".dy = arg[0], .y = arg[1], .lse = arg[2],");
     else
         ls_emit_line(k->e, ".y = arg[%d], .lse = arg[%d],", node->nin, node->nin + 1);
+    for (int p = 0; grad && p < 3; p++)
+        argument(k, out[p], "real", node->nin + (joint ? 0 : p), (LsAttentionPart)p);
     ls_emit_line(k->e, "};");
 }
 
 static void attention_emit(const LsKernelText *k)
 {
-    bool grad = k->g->node[k->n.i].op == LS_OP_ATTENTION_GRAD;
+    bool grad = ls_attention_is_back(k->g, k->n);
     const LsAttentionSize s = ls_attention_size(k->g, k->n);
     const char *back = grad ? "back_" : "";
-    shape(k, grad ? FIRST : 0, grad ? ls_in(k->g, k->n, 1) : ls_out(k->g, k->n, 0));
+    shape(k);
     ls_emit_line(k->e, "static void %s_part(LsRun *run, void *const arg[], int64_t lo, int64_t hi)",
                  k->name);
     ls_emit_line(k->e, "{");

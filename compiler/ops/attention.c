@@ -3,16 +3,36 @@
 #include "compiler/attention.h"
 #include "compiler/ops/row.h"
 
+#include <inttypes.h>
+
 enum { DY, Y, LSE, FIRST };     /* operands of ATTENTION_GRAD before q, k, v, mask */
 
+bool ls_attention_is_back(const LsGraph *g, LsNodeId n)
+{
+    return g->node[n.i].op == LS_OP_ATTENTION_GRAD || g->node[n.i].op == LS_OP_ATTENTION_JOINT_GRAD;
+}
+
+bool ls_attention_is_joint(const LsGraph *g, LsNodeId n)
+{
+    return g->node[n.i].op == LS_OP_ATTENTION_JOINT || g->node[n.i].op == LS_OP_ATTENTION_JOINT_GRAD;
+}
+
+/* q, k, v by number. */
 static int operand(const LsGraph *g, LsNodeId n, int k)
 {
-    return g->node[n.i].op == LS_OP_ATTENTION ? k : FIRST + k;
+    return (ls_attention_is_back(g, n) ? FIRST : 0) + (ls_attention_is_joint(g, n) ? 0 : k);
 }
+
+int ls_attention_mask(const LsGraph *g, LsNodeId n) { return operand(g, n, 2) + 1; }
 
 LsAttentionSize ls_attention_size(const LsGraph *g, LsNodeId n)
 {
     const LsAttentionAttr *at = &g->node[n.i].attr.attention;
+    if (ls_attention_is_joint(g, n)) {
+        const LsShape *x = ls_in_shape(g, n, operand(g, n, 0));
+        return (LsAttentionSize){x->dim[0], at->heads, at->groups, x->dim[1], x->dim[1], at->depth,
+                                 at->width};
+    }
     const LsShape *q = ls_in_shape(g, n, operand(g, n, 0));
     const LsShape *k = ls_in_shape(g, n, operand(g, n, 1));
     const LsShape *v = ls_in_shape(g, n, operand(g, n, 2));
@@ -23,6 +43,24 @@ LsAttentionSize ls_attention_size(const LsGraph *g, LsNodeId n)
                              .cols = k->dim[ls_token_axis(at, LS_K_BY_TOKEN)],
                              .depth = q->dim[3],
                              .width = v->dim[3]};
+}
+
+LsHeadsAt ls_attention_heads(const LsGraph *g, LsNodeId n, LsAttentionPart part)
+{
+    const LsAttentionSize s = ls_attention_size(g, n);
+    bool of_q = part == LS_ATT_Q || part == LS_ATT_Y;
+    int64_t heads = of_q ? s.heads : s.groups, tokens = of_q ? s.rows : s.cols;
+    int64_t size = part == LS_ATT_Q || part == LS_ATT_K ? s.depth : s.width;
+    bool by_token = g->node[n.i].attr.attention.by_token & 1u << part;
+    LsHeadsAt at = {.operand = part == LS_ATT_Y ? -1 : operand(g, n, (int)part),
+                    .sample = heads * tokens * size, .head = by_token ? size : tokens * size,
+                    .row = by_token ? heads * size : size};
+    if (!ls_attention_is_joint(g, n) || part == LS_ATT_Y)
+        return at;
+    at.row = s.heads * s.depth + s.groups * (s.depth + s.width);
+    at.sample = tokens * at.row;
+    at.from = part == LS_ATT_Q ? 0 : s.heads * s.depth + (part == LS_ATT_V ? s.groups * s.depth : 0);
+    return at;
 }
 
 double ls_attention_scores(const LsGraph *g, LsNodeId n)
@@ -48,8 +86,41 @@ static bool misfit(LsCtx *cx, LsGraph *g, LsNodeId n, const char *why)
                     ls_shape_text(a, ls_in_shape(g, n, k + 2)), why);
 }
 
+/* The mask broadcasts to the scores. */
+static bool mask_fits(LsCtx *cx, LsGraph *g, LsNodeId n)
+{
+    LsAttentionSize s = ls_attention_size(g, n);
+    LsValueId mask = ls_in(g, n, ls_attention_mask(g, n));
+    LsShape all = {4, {s.batch, s.heads, s.rows, s.cols}}, with = all;
+    if (ls_is(mask) && (ls_shape(g, mask)->rank != 4
+                        || !ls_shape_broadcast(&with, ls_shape(g, mask))
+                        || !ls_shape_same(&with, &all)))
+        return ls_error(cx, ls_where(g, n), LS_E_SHAPE, NULL, "the mask is %s, the scores are %s",
+                        ls_shape_text(cx->arena, ls_shape(g, mask)),
+                        ls_shape_text(cx->arena, &all));
+    return true;
+}
+
+static bool joint_fits(LsCtx *cx, LsGraph *g, LsNodeId n)
+{
+    const LsAttentionAttr *at = &g->node[n.i].attr.attention;
+    const LsShape *x = ls_in_shape(g, n, operand(g, n, 0));
+    const unsigned all = LS_Q_BY_TOKEN | LS_K_BY_TOKEN | LS_V_BY_TOKEN;
+    bool sizes = at->heads > 0 && at->groups > 0 && at->depth > 0 && at->width > 0
+        && at->heads % at->groups == 0 && (at->by_token & all) == all;
+    if (!sizes || x->rank != 3
+        || x->dim[2] != at->heads * at->depth + at->groups * (at->depth + at->width))
+        return ls_error(cx, ls_where(g, n), LS_E_SHAPE, NULL,
+                        "%s does not hold heads side by side: %" PRId64 " of %" PRId64 ", %" PRId64
+                        " of %" PRId64 " and %" PRId64, ls_shape_text(cx->arena, x), at->heads,
+                        at->depth, at->groups, at->depth, at->width);
+    return mask_fits(cx, g, n);
+}
+
 static bool fits(LsCtx *cx, LsGraph *g, LsNodeId n)
 {
+    if (ls_attention_is_joint(g, n))
+        return joint_fits(cx, g, n);
     const LsAttentionAttr *at = &g->node[n.i].attr.attention;
     const LsShape *q = ls_in_shape(g, n, operand(g, n, 0));
     const LsShape *k = ls_in_shape(g, n, operand(g, n, 1));
@@ -63,15 +134,7 @@ static bool fits(LsCtx *cx, LsGraph *g, LsNodeId n)
         return misfit(cx, g, n, "numbers of heads do not fit");
     if (v->dim[ls_token_axis(at, LS_V_BY_TOKEN)] != s.cols || k->dim[3] != s.depth)
         return misfit(cx, g, n, "sizes of heads or numbers of tokens do not fit");
-    LsValueId mask = ls_in(g, n, operand(g, n, 3));
-    LsShape all = {4, {s.batch, s.heads, s.rows, s.cols}}, with = all;
-    if (ls_is(mask) && (ls_shape(g, mask)->rank != 4
-                        || !ls_shape_broadcast(&with, ls_shape(g, mask))
-                        || !ls_shape_same(&with, &all)))
-        return ls_error(cx, ls_where(g, n), LS_E_SHAPE, NULL, "the mask is %s, the scores are %s",
-                        ls_shape_text(cx->arena, ls_shape(g, mask)),
-                        ls_shape_text(cx->arena, &all));
-    return true;
+    return mask_fits(cx, g, n);
 }
 
 static bool attention_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
@@ -91,7 +154,7 @@ static bool attention_grad_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
 {
     if (!fits(cx, g, n))
         return false;
-    for (int k = 0; k < 3; k++) {
+    for (int k = 0; k < g->node[n.i].nout; k++) {
         const LsShape x = *ls_in_shape(g, n, FIRST + k);
         ls_set_out(g, n, k, LS_REAL, &x);
     }
@@ -122,8 +185,10 @@ static void attention_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy
     LsValueId in[FIRST + 4] = {dy[0], ls_out(g, n, 0), ls_out(g, n, 1)};
     for (int k = 0; k < nin; k++)
         in[FIRST + k] = ls_in(g, n, k);
-    LsValueId dq = ls_append(cx, g, LS_OP_ATTENTION_GRAD, FIRST + nin, in, &at);
-    for (int k = 0; k < 3 && ls_is(dq); k++)
+    bool joint = ls_attention_is_joint(g, n);
+    LsValueId dq = ls_append(cx, g, joint ? LS_OP_ATTENTION_JOINT_GRAD : LS_OP_ATTENTION_GRAD,
+                             FIRST + nin, in, &at);
+    for (int k = 0; k < (joint ? 1 : 3) && ls_is(dq); k++)
         if (want[k])
             dx[k] = (LsValueId){dq.i + (uint32_t)k};
 }
@@ -135,6 +200,17 @@ const LsOp ls_op_attention = {
 };
 const LsOp ls_op_attention_grad = {
     .name = "attention_grad", .min_in = FIRST + 3, .max_in = FIRST + 4, .nout = 3,
+    .infer = attention_grad_infer, .flops = attention_grad_flops, .kernel = LS_K_ATTENTION,
+    .layout = LS_LAY_ROW,
+};
+
+const LsOp ls_op_attention_joint = {
+    .name = "Attention", .min_in = 1, .max_in = 2, .nout = 2, .infer = attention_infer,
+    .grad = attention_grad, .flops = attention_flops, .kernel = LS_K_ATTENTION,
+    .layout = LS_LAY_ROW,
+};
+const LsOp ls_op_attention_joint_grad = {
+    .name = "attention_grad", .min_in = FIRST + 1, .max_in = FIRST + 2, .nout = 1,
     .infer = attention_grad_infer, .flops = attention_grad_flops, .kernel = LS_K_ATTENTION,
     .layout = LS_LAY_ROW,
 };
