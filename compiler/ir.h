@@ -101,6 +101,7 @@ typedef enum {
     LS_THEN_GELU,               /* by tanh; result 1, if any: the element before */
     LS_THEN_GELU_SLOPE,         /* times the GELU's slope at operand 3 */
     LS_THEN_SUM_A, LS_THEN_SUM_B,   /* result 1: sums of that operand over the inner axis */
+    LS_THEN_ADD,                /* plus operand 3, of the result's shape */
 } LsThen;
 typedef struct { bool trans_a, trans_b; double alpha, beta; LsThen then; } LsGemmAttr;
 typedef struct { double a, b; bool tanh; } LsScalarAttr;    /* alpha, beta, min,

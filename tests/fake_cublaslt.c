@@ -376,7 +376,7 @@ static bool aligned(const void *p, uint64_t to) { return (uintptr_t)p % to == 0;
 typedef struct Product {        /* as it was asked for */
     Desc desc;
     Layout a, b, out;
-    const void *A, *B;
+    const void *A, *B, *C;      /* C: NULL, or what is added */
     void *D, *workspace;
     size_t bytes;
     int64_t depth;
@@ -397,7 +397,8 @@ static void multiply(const void *data)
                 double s = 0;
                 for (int64_t k = 0; k < p->depth; k++)
                     s += factor(d, 0, a, p->A, i, k, q) * factor(d, 1, b, p->B, k, j, q);
-                put(out, p->D, i, j, q, finish(d, out, i, j, q, p->by * s));
+                put(out, p->D, i, j, q, finish(d, out, i, j, q,
+                                            p->by * s + (p->C != NULL ? get(out, p->C, i, j, q) : 0)));
             }
     if (d->epilogue == CUBLASLT_EPILOGUE_BGRADA)
         sums(d, 0, a, p->A, out, rows, p->depth);
@@ -434,8 +435,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t h, cublasLtMatmulDesc_t desc, con
     int64_t depth = (int64_t)(d->turn[0] == CUBLAS_OP_T ? a->rows : a->cols);
     (void)h;
     report.products++;
-    if (algo->data[0] != MAGIC || algo->data[7] != name_of(d, a, b, out) || keep != 0 || cd != dd
-        || C != D || !possible(d, a, b, (const Layout *)cd, out)
+    if (algo->data[0] != MAGIC || algo->data[7] != name_of(d, a, b, out) || cd != dd
+        || (keep == 0 ? C != D : keep != 1 || C == D) || !possible(d, a, b, (const Layout *)cd, out)
         || bytes < algo->data[2] || (bytes > 0 && workspace == NULL)
         || !aligned(workspace, WORKSPACE_ALIGNMENT)
         || !aligned(A, algo->data[3]) || !aligned(B, algo->data[4])
@@ -443,7 +444,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t h, cublasLtMatmulDesc_t desc, con
         return CUBLAS_STATUS_INVALID_VALUE;
     if (!may_run(algo, stream) || is_listed("FAKE_CUBLASLT_STOPS", d->epilogue))
         return CUBLAS_STATUS_EXECUTION_FAILED;
-    const Product p = {*d, *a, *b, *out, A, B, D, workspace, algo->data[2], depth, by};
+    const Product p = {*d, *a, *b, *out, A, B, keep != 0 ? C : NULL, D, workspace, algo->data[2], depth, by};
     fake_stream_work(stream, multiply, &p, sizeof p);
     return CUBLAS_STATUS_SUCCESS;
 }

@@ -33,7 +33,7 @@ static LsCublas *open_fake(const char *cache, const LsStopwatch *tune)
     return b;
 }
 
-enum { A, B, BIAS, C, AUX, SUM, WORK, NARG };
+enum { A, B, BIAS, C, AUX, SUM, WORK, PLUS, NARG };
 
 #define PLAIN .arg_a = A, .arg_b = B, .arg_c = C, .arg_bias = -1, .arg_aux = -1, .arg_sum_a = -1,  \
               .arg_sum_b = -1, .arg_workspace = WORK, .alpha = 1
@@ -73,6 +73,10 @@ static const LsCudaMatmul cases[] = {
      .axis = {{3, 96, 160}, {2, 48, 80}}},      /* the batch of the library is the outer axis */
     {PLAIN, .m = 6, .n = 10, .k = 8, .after = LS_AFTER_GELU, .arg_aux = AUX, .naxis = 2,
      .axis = {{3, 96, 160}, {2, 48, 80}}},
+    {PLAIN, .m = 13, .n = 33, .k = 7, .arg_bias = BIAS, .plus = true, .arg_plus = PLUS},
+    {PLAIN, .m = 27, .n = 31, .k = 30, .turn_b = true, .alpha = .5, .plus = true, .arg_plus = PLUS},
+    {PLAIN, .m = 4, .n = 5, .k = 6, .turn_b = true, .naxis = 3, .plus = true, .arg_plus = PLUS,
+     .axis = {{2, 72, 0}, {4, 0, 30}, {3, 24, 0}}},
     {PLAIN, .m = 11, .n = 10, .k = 25, .turn_a = true, .arg_sum_b = SUM},    /* x' dy */
     {PLAIN, .m = 11, .n = 10, .k = 25, .turn_a = true, .arg_sum_a = SUM},    /* dy' x */
     {PLAIN, .m = 11, .n = 10, .k = 25, .turn_b = true, .arg_sum_b = SUM},
@@ -117,7 +121,8 @@ static Bench bench_new(const LsCudaMatmul *p)
     int64_t aux = t.matrices * p->m * ls_product_aux_ld(p->after, p->n);
     const int64_t size[NARG] = {a, b, p->n, t.matrices * p->m * p->n,
                                 bits(p) ? aux / 8 / word : aux,
-                                p->arg_sum_a >= 0 ? p->m : p->n, p->workspace / word};
+                                p->arg_sum_a >= 0 ? p->m : p->n, p->workspace / word,
+                                t.matrices * p->m * p->n};
     uint64_t r = 12345;
     for (int k = 0; k < NARG; k++) {
         t.size[k] = size[k];
@@ -169,7 +174,9 @@ static void check_element(const Bench *t, int64_t matrix, int64_t i, int64_t j, 
 {
     const LsCudaMatmul *p = t->p;
     int64_t row = matrix * p->m + i, aux = row * ls_product_aux_ld(p->after, p->n) + j;
-    double before = product_at(t, matrix, i, j), h = 1e-6, want = before;
+    double before = product_at(t, matrix, i, j), h = 1e-6;
+    before += p->plus ? at(t, PLUS, row * p->n + j) : 0;
+    double want = before;
     if (p->after == LS_AFTER_RELU)
         want = before > 0 ? before : 0;
     if (p->after == LS_AFTER_GELU)

@@ -216,6 +216,42 @@ START_TEST(sums_over_another_axis_or_before_the_product_stay)
 }
 END_TEST
 
+/* x w + b + r, as a residual has it, through a view. */
+START_TEST(a_sum_with_what_comes_before_moves_into_the_product)
+{
+    for (int first = 0; first < 2; first++) {
+        Net t = net_new();
+        LsValueId r = input(&t, (LsShape){3, {2, 3, 7}});
+        LsValueId y = shaped(&t, with_bias(&t, 7), (LsShape){3, {2, 3, 7}});
+        LsValueId z = ls_append2(&t.cx, t.g, LS_OP_ADD, first ? r : y, first ? y : r, NULL);
+        int result;
+        move(&t, 1, &z);
+        ck_assert_int_eq(fused(&t), 0);
+        ck_assert_int_eq(product_at(&t, 0)->attr.gemm.then, LS_THEN_ADD);
+        ck_assert_int_eq(product_at(&t, 0)->nin, 4);
+        ck_assert_ptr_eq(maker(&t, 0, &result), product_at(&t, 0));
+        net_free(&t);
+    }
+}
+END_TEST
+
+/* What is added comes later, is not of the same shape, or others see the product. */
+START_TEST(other_sums_stay)
+{
+    for (int how = 0; how < 4; how++) {
+        Net t = net_new();
+        LsValueId y = with_bias(&t, 7), r = matrix(&t, how == 1 ? 1 : M, 7);
+        if (how == 0)
+            r = ls_append1(&t.cx, t.g, LS_OP_SOFTMAX, r, &(LsAttr){.axis = {1}});
+        LsValueId z = ls_append2(&t.cx, t.g, LS_OP_ADD, y, how == 3 ? y : r, NULL);
+        move(&t, how == 2 ? 2 : 1, (LsValueId[]){z, y});
+        ck_assert_int_eq(product_at(&t, 0)->attr.gemm.then, LS_THEN_NOTHING);
+        ck_assert_int_eq(fused(&t), 1);
+        net_free(&t);
+    }
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("cuda_epilogue");
@@ -226,5 +262,7 @@ int main(void)
     tcase_add_test(tc, rows_that_the_library_cannot_keep_leave_the_gelu_where_it_is);
     tcase_add_test(tc, the_gradient_of_a_bias_comes_with_the_gradient_of_the_weight);
     tcase_add_test(tc, sums_over_another_axis_or_before_the_product_stay);
+    tcase_add_test(tc, a_sum_with_what_comes_before_moves_into_the_product);
+    tcase_add_test(tc, other_sums_stay);
     return run_tests("cuda_epilogue", tc);
 }

@@ -87,6 +87,8 @@ static const Behind behinds[] = {
     {LS_THEN_GELU, true, true, false, {2, {12, 8}}, {2, {8, 24}}, {2, {12, 24}}, {2, {12, 24}}},
     {LS_THEN_GELU, false, true, false, {2, {12, 8}}, {2, {8, 24}}, {2, {12, 24}}, {2, {12, 24}}},
     {LS_THEN_GELU_SLOPE, false, false, false, {2, {12, 8}}, {2, {8, 24}}, {2, {12, 24}}, {-1, {0}}},
+    {LS_THEN_ADD, true, false, false, {2, {12, 8}}, {2, {8, 20}}, {2, {12, 20}}, {-1, {0}}},
+    {LS_THEN_ADD, false, false, false, {3, {3, 6, 8}}, {3, {3, 8, 5}}, {3, {3, 6, 5}}, {-1, {0}}},
     {LS_THEN_SUM_A, false, true, true, {2, {650, 11}}, {2, {650, 10}}, {2, {11, 10}}, {1, {11}}},
     {LS_THEN_SUM_B, false, true, true, {2, {650, 11}}, {2, {650, 300}}, {2, {11, 300}}, {1, {300}}},
 };
@@ -95,9 +97,9 @@ enum { NBEHINDS = sizeof behinds / sizeof *behinds, BEHIND_ARGUMENTS = 7 };
 static HNode *behind_node(const Behind *b)
 {
     const LsShape none = {.rank = -1}, bias = {1, {b->y.dim[b->y.rank - 1]}};
-    bool slope = b->then == LS_THEN_GELU_SLOPE;
+    bool four = b->then == LS_THEN_GELU_SLOPE || b->then == LS_THEN_ADD;
     const LsShape in[4] = {b->a, b->b, b->bias ? bias : none, b->y};
-    HNode *h = h_node(LS_OP_MATMUL, slope ? 4 : 3, in, &b->y, LS_ROW,
+    HNode *h = h_node(LS_OP_MATMUL, four ? 4 : 3, in, &b->y, LS_ROW,
                       &(LsAttr){.gemm = {.trans_a = b->turn_a, .alpha = 1, .then = b->then}});
     if (b->second) {
         h->value[h->g.nvalue++] = (LsValue){.name = "v", .kind = LS_V_TEMP, .shape = b->more};

@@ -12,7 +12,7 @@ typedef struct Search {
     bool *shown;                /* likewise: an output, a gradient or the loss */
     LsThen *then;               /* by node: what a product is to do besides */
     uint32_t *into;             /* by FUSED node: the product it moves into; 0: it stays */
-    LsValueId *aux;             /* by product: operand 3 */
+    LsValueId *aux;             /* by product: operand 3; none: it has no such */
     bool *keeps;                /* by product: result 1 is the element before a GELU */
 } Search;
 
@@ -94,6 +94,22 @@ static void try_slope(Search *s, LsNodeId f)
     move_into(s, f, product, LS_THEN_GELU_SLOPE);
 }
 
+/* A product plus x, of the same shape, which comes before it: what a residual adds. */
+static void try_sum_with(Search *s, LsNodeId f)
+{
+    const LsGraph *g = s->g;
+    for (int k = 0; k < 2; k++) {
+        LsNodeId product = product_behind(s, ls_in(g, f, k));
+        LsValueId y = ls_viewed(g, ls_in(g, f, k)), x = ls_in(g, f, 1 - k);
+        if (product.i == 0 || s->readers[y.i] != 1 || s->shown[y.i] || !point_by_point(g, f, 0)
+            || !point_by_point(g, f, 1) || g->value[x.i].def.i >= product.i)
+            continue;
+        s->aux[product.i] = x;
+        move_into(s, f, product, LS_THEN_ADD);
+        return;
+    }
+}
+
 /* Which factor of a product has x's rows along its inner axis and its last axis outside. */
 static LsThen factor_of(const LsGraph *g, LsNodeId n, LsValueId x)
 {
@@ -144,6 +160,8 @@ static void search(Search *s)
             try_slope(s, (LsNodeId){i});
         else if (st->op == LS_OP_REDUCE_SUM && reduces)
             try_sums(s, (LsNodeId){i});
+        else if (st->op == LS_OP_ADD && !reduces)
+            try_sum_with(s, (LsNodeId){i});
         else if (!reduces && st->narg == 1)
             try_activation(s, (LsNodeId){i}, st);
     }
@@ -160,7 +178,7 @@ static void copy_product(LsRewrite *r, const Search *s, LsNodeId n)
     attr.gemm.then = then;
     for (int k = 0; k < node->nin; k++)
         in[k] = ls_image(r, ls_in(r->from, n, k));
-    in[3] = then == LS_THEN_GELU_SLOPE ? ls_image(r, s->aux[n.i]) : (LsValueId){0};
+    in[3] = ls_is(s->aux[n.i]) ? ls_image(r, s->aux[n.i]) : (LsValueId){0};
     LsNodeId to = ls_append_bare(r->to, LS_OP_MATMUL, ls_is(in[3]) ? 4 : node->nin, in, two ? 2 : 1,
                                  &attr);
     const LsProduct p = ls_product_of(r->from, n);

@@ -34,10 +34,11 @@ static int64_t matmul_workspace(const LsGraph *g, LsNodeId n, const LsTarget *t)
     return ls_product_room(bytes < MOST ? bytes : MOST);
 }
 
-/* ---- what is behind the product ---- */
+/* ---- what is behind the product; a sum is part of it ---- */
 static bool has_behind(const LsGraph *g, LsNodeId n)
 {
-    return ls_is(ls_in(g, n, 2)) || g->node[n.i].attr.gemm.then != LS_THEN_NOTHING;
+    LsThen then = g->node[n.i].attr.gemm.then;
+    return ls_is(ls_in(g, n, 2)) || (then != LS_THEN_NOTHING && then != LS_THEN_ADD);
 }
 
 /* Sums of a factor's columns over the inner axis, along which its rows lie (epilogue.c). */
@@ -89,7 +90,7 @@ static void print_behind(const LsKernelText *k)
 /* The arguments beside the factors, and what the library does with the products. */
 static void emit_rest(const LsKernelText *k)
 {
-    static const char *const after[] = {"NONE", "RELU", "GELU", "DGELU", "NONE", "NONE"};
+    static const char *const after[] = {"NONE", "RELU", "GELU", "DGELU", "NONE", "NONE", "NONE"};
     const LsNode *node = &k->g->node[k->n.i];
     LsThen then = node->attr.gemm.then;
     bool bias = node->nin > 2 && ls_is(ls_in(k->g, k->n, 2));
@@ -101,6 +102,8 @@ static void emit_rest(const LsKernelText *k)
     ls_emit_line(k->host, ".after = LS_AFTER_%s, .arg_aux = %d, .arg_sum_a = %d, .arg_sum_b = %d,",
                  after[then], aux, then == LS_THEN_SUM_A ? second : -1,
                  then == LS_THEN_SUM_B ? second : -1);
+    if (then == LS_THEN_ADD)
+        ls_emit_line(k->host, ".plus = 1, .arg_plus = 3,");
     ls_emit_line(k->host, ".arg_workspace = %d, .workspace = %" PRId64 ",",
                  workspace > 0 ? node->nin + node->nout : -1, workspace);
     if (has_behind(k->g, k->n))

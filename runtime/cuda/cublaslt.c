@@ -77,14 +77,17 @@ static cublasStatus_t call_once(const Call *call, int64_t at)
     const LsBlasProduct *q = call->q;
     const LsCudaMatmul *p = q->p;
     const LsCublas *b = call->b;
-    const double alpha8 = p->alpha, zero = 0;
-    const float alpha4 = (float)p->alpha;
-    const void *alpha = p->type == LS_PRODUCT_F64 ? (const void *)&alpha8 : &alpha4;
+    const double alpha8 = p->alpha, beta8 = p->plus;
+    const float alpha4 = (float)p->alpha, beta4 = p->plus;
+    const bool wide = p->type == LS_PRODUCT_F64;
+    const void *alpha = wide ? (const void *)&alpha8 : &alpha4;
+    const void *beta = wide ? (const void *)&beta8 : &beta4;
     int64_t offset[3], bytes = ls_blas_bytes(p);
     call_offsets(q, at, offset);
     const char *x = (const char *)call->arg[p->arg_a] + bytes * offset[0];
     const char *y = (const char *)call->arg[p->arg_b] + bytes * offset[1];
     char *z = (char *)call->arg[p->arg_c] + bytes * offset[2];
+    const char *w = p->plus ? (const char *)call->arg[p->arg_plus] + bytes * offset[2] : z;
     if (p->arg_aux >= 0) {
         const char *aux = (const char *)call->arg[p->arg_aux] + aux_bytes(p, offset[2]);
         cublasStatus_t s = b->lib.MatmulDescSetAttribute(
@@ -92,7 +95,7 @@ static cublasStatus_t call_once(const Call *call, int64_t at)
         if (s != CUBLAS_STATUS_SUCCESS)
             return s;
     }
-    return b->lib.Matmul(b->handle, q->desc, alpha, y, q->b, x, q->a, &zero, z, q->c, z, q->c,
+    return b->lib.Matmul(b->handle, q->desc, alpha, y, q->b, x, q->a, beta, w, q->c, z, q->c,
                          &q->algo, workspace_at(call), (size_t)workspace_of(p), call->stream);
 }
 
@@ -159,6 +162,8 @@ static int product_text(const LsCudaMatmul *p, char *text, size_t room)
                      p->n, p->k, p->turn_a ? 'T' : 'N', p->turn_b ? 'T' : 'N');
     if ((p->row_a > 0 || p->row_c > 0) && n < (int)room)
         n += snprintf(text + n, room - (size_t)n, " rows %" PRId64 " %" PRId64, p->row_a, p->row_c);
+    if (p->plus && n < (int)room)
+        n += snprintf(text + n, room - (size_t)n, " plus");
     for (int k = 0; k < p->naxis && n < (int)room; k++)
         n += snprintf(text + n, room - (size_t)n, " %" PRId64 ":%" PRId64 ":%" PRId64,
                       p->axis[k].count, p->axis[k].a, p->axis[k].b);

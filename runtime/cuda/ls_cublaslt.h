@@ -48,6 +48,9 @@ typedef struct LsCudaMatmul {
      * of b over k; at most one of bias, sum_a and sum_b, and sums only of products without batch
      * and with nothing after. */
     int arg_a, arg_b, arg_bias, arg_c, arg_aux, arg_sum_a, arg_sum_b, arg_workspace;
+    bool plus;                  /* alpha * a * b + plus, which lies as c does, at arg_plus; with nothing
+                                 * after but a bias */
+    int arg_plus;
     int64_t workspace;          /* bytes at arg_workspace: ls_product_room of what may be used */
     /* A kernel that does all but the product itself, where the library has no algorithm that does;
      * NULL: the product is all. */
