@@ -86,6 +86,8 @@ typedef unsigned long uintptr_t;
 enum { ls_x = 0, ls_y = 0 };
 #define LS_X ((int)(ls_x > 0 ? ls_x : (int)blockDim.x))
 #define LS_Y ((int)(ls_y > 0 ? ls_y : (int)blockDim.y))
+#define LS_THREADS , const int ls_x
+#define LS_ITS_THREADS , LS_X
 
 /* ---- loops ---- */
 #define LS_LANES(i, from, to)                                                                      \

@@ -62,7 +62,9 @@
  *                                  those of the first and the following; one of step j
  *   LS_ONE {}  LS_LEAD {}          done once; by one thread of each row
  *   LS_FOLD(k, y) {}               k = 1 .. y - 1: the other rows' LS_OF_ROW(name, k), for LS_ROWS(0, 1)
- *   LS_HELPER                      head of a function that parts call
+ *   LS_HELPER                      head of a function that parts call. LS_THREADS behind its last
+ *                                  parameter, LS_ITS_THREADS behind the last argument: its LS_LANES
+ *                                  know x as those of the part do
  *   LS_SYNC; LS_ROW_SYNC;          what any thread of the block, of the row, did before can be read
  *   LS_LOCAL(type, name, n);       an array that the block shares
  *   LS_LOCAL_ROWS(type, name, n, y);       one for each of the y rows of threads
@@ -100,6 +102,8 @@
 #define LS_FOLD(k, y) for (int64_t k = 1; k < 1; k++)
 #define LS_OF_ROW(name, k) name
 #define LS_HELPER static __attribute__((noinline))
+#define LS_THREADS
+#define LS_ITS_THREADS
 #define LS_SYNC (void)0
 #define LS_ROW_SYNC (void)0
 #define LS_LOCAL(type, name, n) type name[n]

@@ -366,12 +366,14 @@ static inline void eval_layer_norm(Eval *e, LsNodeId n)
             var += (x[i] - mean) * (x[i] - mean) / (double)len;
         double inv = 1 / sqrt(var + g->node[n.i].attr.norm.eps);
         double *dy = e->v[ls_in(g, n, 0).i] + r * len;
+        double *plus = back && ls_is(ls_in(g, n, 5)) ? e->v[ls_in(g, n, 5).i] + r * len : NULL;
         for (int64_t i = 0; back && i < len; i++) {
             mh += dy[i] * scale[i] / (double)len;
             mhz += dy[i] * scale[i] * (x[i] - mean) * inv / (double)len;
         }
         for (int64_t i = 0; i < len; i++)
             o[i] = back ? inv * (dy[i] * scale[i] - mh - (x[i] - mean) * inv * mhz)
+                              + (plus != NULL ? plus[i] : 0)
                         : (x[i] - mean) * inv * scale[i]
                               + (g->node[n.i].nin > 2 ? e->v[ls_in(g, n, 2).i][i] : 0);
         if (!back) {

@@ -89,11 +89,13 @@ START_TEST(test_softmax_of_large_numbers_stays_finite)
 }
 END_TEST
 
-/* Rows of n with mean far from zero. */
-static void check_norm(int bytes, LsShape s, int axis, bool with_bias)
+/* Rows of n with mean far from zero; cuda: by the kernels of a GPU. */
+static void check_norm(int bytes, bool cuda, LsShape s, int axis, bool with_bias)
 {
     Rig r;
     rig_open(&r, bytes);
+    r.cuda = cuda;
+    r.flags = "-O2 -march=native";      /* where compilers contract products with sums */
     LsShape over = {.rank = s.rank - axis}, stat = s;
     for (int k = axis; k < s.rank; k++) {
         over.dim[k - axis] = s.dim[k];
@@ -114,6 +116,12 @@ static void check_norm(int bytes, LsShape s, int axis, bool with_bias)
     LsValueId invstd = rig_result(&r, f, 2, LS_REAL, LS_ROW, stat);
     LsNodeId b = rig_node(&r, LS_OP_LAYER_NORM_GRAD, VALUES(dy, x, scale, mean, invstd), 1, &at);
     LsValueId dx = rig_result(&r, b, 0, LS_REAL, LS_ROW, s);
+    LsValueId plus = rig_operand(&r, LS_REAL, LS_ROW, s);
+    LsNodeId c =
+        rig_node(&r, LS_OP_LAYER_NORM_GRAD, VALUES(dy, x, scale, mean, invstd, plus), 1, &at);
+    LsValueId sum = rig_result(&r, c, 0, LS_REAL, LS_ROW, s);
+    for (int k = 0; k < 6; k++)         /* which of them rig_run has tried */
+        ck_assert_int_eq(ls_kernel_inplace(r.g, c, 0, k), k == 0 || k == 1 || k == 5);
     rig_run(&r);
     for (int64_t j = 0; j < rows; j++) {
         double m = 0, v = 0, h = 0, hz = 0;
@@ -134,6 +142,8 @@ static void check_norm(int bytes, LsShape s, int axis, bool with_bias)
             rig_close_to(&r, y, j * n + i, z * g + (with_bias ? rig_get(&r, bias, i) : 0), 3e-6);
             rig_close_to(&r, dx, j * n + i, inv * (rig_get(&r, dy, j * n + i) * g - h - z * hz),
                          5e-6);
+            double d = rig_get(&r, dx, j * n + i) + rig_get(&r, plus, j * n + i);
+            ck_assert_double_eq(rig_get(&r, sum, j * n + i), bytes == 4 ? (float)d : d);
         }
     }
     rig_close(&r);
@@ -141,9 +151,13 @@ static void check_norm(int bytes, LsShape s, int axis, bool with_bias)
 
 START_TEST(test_layer_norm_and_its_gradient)
 {
-    check_norm(real_bytes[_i], SHAPE(3, 5, 48), 2, true);
-    check_norm(real_bytes[_i], SHAPE(2, 3, 5), 1, false);
-    check_norm(real_bytes[_i], SHAPE(4, 1025), 1, true);
+    for (int cuda = 0; cuda < (tests_do_less() ? 1 : 2); cuda++) {
+        check_norm(real_bytes[_i], cuda, SHAPE(3, 5, 48), 2, true);
+        check_norm(real_bytes[_i], cuda, SHAPE(2, 3, 5), 1, false);
+        check_norm(real_bytes[_i], cuda, SHAPE(4, 1025), 1, true);
+        check_norm(real_bytes[_i], cuda, SHAPE(19, 3), 1, true);
+        check_norm(real_bytes[_i], cuda, SHAPE(2, 2052), 1, false);
+    }
 }
 END_TEST
 

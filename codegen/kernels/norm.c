@@ -1,4 +1,5 @@
-/* codegen/kernels/norm.c -- LS_K_NORM: layer norm and its gradient to x, row by row.
+/* codegen/kernels/norm.c -- LS_K_NORM: layer norm and its gradient to x, row by row; the latter may
+ * be stored as its sum with another.
  *
  * A row is what the normalised axes hold; it stays in the cache between the passes over it. The
  * variance is the mean of squared distances, not a difference of squares. */
@@ -12,31 +13,36 @@ typedef struct Norm {
     int64_t rows, n, lanes;
 } Norm;
 
-static void loop(const Norm *m)
+/* The function that stores a row once its sums are known, each operation rounded by itself, whatever
+ * it stands beside: alternatives of y's readers compute the same (codegen/alternative.c), and dx is
+ * the same where something is added to it. y may be any of the rows that it is computed from. */
+static void row_function(const Norm *m, const char *takes, const char *value)
 {
-    ls_emit_line(m->e, "%s(i, 0, %" PRId64 ") {", ls_lanes_word(m->n % 4 == 0), m->n);
-}
-
-/* The normalised row from its statistics, each operation rounded by itself: alternatives of its
- * readers compute the same (codegen/alternative.c). x may be y. */
-static void forward_row(const Norm *m)
-{
-    bool bias = ls_is(ls_in(m->k->g, m->k->n, 2));
     ls_emit_line(m->e, "LS_EXACT_BEGIN");
-    ls_emit_line(m->e, "LS_HELPER void %s_row(const real *x, real mean, real invstd,", m->k->name);
-    ls_emit_line(m->e, "    const real *scale, %sreal *y)", bias ? "const real *bias, " : "");
+    ls_emit_line(m->e, "LS_HELPER void %s_row(%s, real *y LS_THREADS)", m->k->name, takes);
     ls_emit_line(m->e, "{");
-    loop(m);
-    ls_emit_line(m->e, "y[i] = (x[i] - mean) * invstd * scale[i]%s;", bias ? " + bias[i]" : "");
+    ls_emit_line(m->e, "%s(i, 0, %" PRId64 ") {", ls_lanes_word(m->n % 4 == 0), m->n);
+    ls_emit_line(m->e, "y[i] = %s;", value);
     ls_emit_close(m->e, 2);
     ls_emit_line(m->e, "LS_EXACT_END");
+}
+
+static bool has(const Norm *m, int operand) { return ls_is(ls_in(m->k->g, m->k->n, operand)); }
+
+static void forward_row(const Norm *m)
+{
+    static const char takes[] = "const real *x, const real *scale, real mean, real invstd";
+    if (has(m, 2))
+        row_function(m, ls_arena_printf(m->k->g->arena, "%s, const real *bias", takes),
+                     "(x[i] - mean) * invstd * scale[i] + bias[i]");
+    else
+        row_function(m, takes, "(x[i] - mean) * invstd * scale[i]");
 }
 
 static void forward(const Norm *m)
 {
     const LsKernelText *k = m->k;
     LsEmit *e = m->e;
-    bool bias = ls_is(ls_in(k->g, k->n, 2));
     ls_emit_line(e, "const real *const x = all_x + row * %" PRId64 ";", m->n);
     ls_emit_line(e, "real *const y = all_y + row * %" PRId64 ";", m->n);
     ls_emit_line(e,
@@ -47,7 +53,8 @@ static void forward(const Norm *m)
         m->n, m->lanes, m->n);
     ls_emit_line(e, "const real invstd = (real)(1 / sqrt(var + %.17g));",
                  k->g->node[k->n.i].attr.norm.eps);
-    ls_emit_line(e, "%s_row(x, mean, invstd, scale, %sy);", k->name, bias ? "bias, " : "");
+    ls_emit_line(e, "%s_row(x, scale, mean, invstd, %sy LS_ITS_THREADS);", k->name,
+                 has(m, 2) ? "bias, " : "");
     ls_emit_line(e, "LS_LEAD {");
     ls_emit_line(e, "means[row] = mean;");
     ls_emit_line(e, "invstds[row] = invstd;");
@@ -59,10 +66,23 @@ static void forward_pointers(const Norm *m)
     ls_emit_operand(m->k, "all_x", 0);
     ls_emit_result(m->k, "all_y", 0);
     ls_emit_operand(m->k, "scale", 1);
-    if (ls_is(ls_in(m->k->g, m->k->n, 2)))
+    if (has(m, 2))
         ls_emit_operand(m->k, "bias", 2);
     ls_emit_result(m->k, "means", 1);
     ls_emit_result(m->k, "invstds", 2);
+}
+
+static void backward_row(const Norm *m)
+{
+    static const char takes[] = "const real *dy, const real *x, const real *scale, real mean, "
+                                "real invstd, real sum, real dot";
+    static const char dx[] = "invstd * (dy[i] * scale[i] - sum - (x[i] - mean) * invstd * dot)";
+    struct LsArena *a = m->k->g->arena;
+    if (has(m, 5))
+        row_function(m, ls_arena_printf(a, "%s, const real *plus", takes),
+                     ls_arena_printf(a, "%s + plus[i]", dx));
+    else
+        row_function(m, takes, dx);
 }
 
 /* h = dy scale, z = (x - mean) invstd; two sums over the row, then dx. */
@@ -81,9 +101,10 @@ static void backward(const Norm *m)
                  "const real dot = (real)(ls_row_normal_dot(dy, scale, x, mean, invstd, %" PRId64
                  ", %" PRId64 ") / %" PRId64 ");",
                  m->n, m->lanes, m->n);
-    loop(m);
-    ls_emit_line(e, "dx[i] = invstd * (dy[i] * scale[i] - sum - (x[i] - mean) * invstd * dot);");
-    ls_emit_line(e, "}");
+    if (has(m, 5))
+        ls_emit_line(e, "const real *const plus = all_plus + row * %" PRId64 ";", m->n);
+    ls_emit_line(e, "%s_row(dy, x, scale, mean, invstd, sum, dot, %sdx LS_ITS_THREADS);",
+                 m->k->name, has(m, 5) ? "plus, " : "");
 }
 
 static void backward_pointers(const Norm *m)
@@ -94,6 +115,8 @@ static void backward_pointers(const Norm *m)
     ls_emit_operand(m->k, "scale", 2);
     ls_emit_operand(m->k, "means", 3);
     ls_emit_operand(m->k, "invstds", 4);
+    if (has(m, 5))
+        ls_emit_operand(m->k, "all_plus", 5);
 }
 
 static void norm_emit(const LsKernelText *k)
@@ -106,8 +129,7 @@ static void norm_emit(const LsKernelText *k)
         *(a < node->attr.norm.axis ? &m.rows : &m.n) *= x->dim[a];
     m.lanes = ls_lanes(m.n);
     int64_t group = ls_row_group(k, m.n);
-    if (!grad)
-        forward_row(&m);
+    (grad ? backward_row : forward_row)(&m);
     const LsGrid part = ls_rows_grid("part", m.rows, group, m.n);
     ls_emit_part(k, &part);
     (grad ? backward_pointers : forward_pointers)(&m);

@@ -29,6 +29,16 @@ static bool layer_norm_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
     return true;
 }
 
+/* dx, or its sum with what comes to x on other ways. */
+static bool layer_norm_grad_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
+{
+    if (ls_is(ls_in(g, n, 5)) && !ls_shape_same(ls_in_shape(g, n, 5), ls_in_shape(g, n, 1)))
+        return ls_error(cx, ls_where(g, n), LS_E_SHAPE, NULL, "%s is added to a gradient of %s",
+                        ls_shape_text(cx->arena, ls_in_shape(g, n, 5)),
+                        ls_shape_text(cx->arena, ls_in_shape(g, n, 1)));
+    return ls_infer_like1(cx, g, n);
+}
+
 static double layer_norm_flops(const LsGraph *g, LsNodeId n)
 {
     return 10.0 * (double)ls_count(ls_in_shape(g, n, 0));
@@ -98,7 +108,7 @@ const LsOp ls_op_layer_norm = {
     .grad = layer_norm_grad, .flops = layer_norm_flops, .kernel = LS_K_NORM, .layout = LS_LAY_ROW,
 };
 const LsOp ls_op_layer_norm_grad = {
-    .name = "layer_norm_grad", .min_in = 5, .max_in = 5, .nout = 1, .infer = ls_infer_like1,
+    .name = "layer_norm_grad", .min_in = 5, .max_in = 6, .nout = 1, .infer = layer_norm_grad_infer,
     .flops = layer_norm_flops, .kernel = LS_K_NORM, .layout = LS_LAY_ROW,
 };
 
