@@ -64,6 +64,7 @@ bool ls_optimizer(LsCtx *, LsGraph *, const LsOptimizerOptions *);
 
 /* ---- before scheduling; ls_layout is in layout.h ---- */
 bool ls_dce(LsCtx *, LsGraph *);
+bool ls_residual(LsCtx *, LsGraph *);       /* sums of gradients that a norm's kernel takes in */
 bool ls_fuse(LsCtx *, LsGraph *);           /* MAP and REDUCE nodes -> FUSED nodes */
 bool ls_split(LsCtx *, LsGraph *);          /* FUSED nodes write slices themselves */
 bool ls_verify(LsCtx *, const LsGraph *);   /* the invariants of ir.h */

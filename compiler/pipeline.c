@@ -50,6 +50,12 @@ static bool layout(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
     return ls_layout(cx, g, o->like);
 }
 
+static bool residual(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
+{
+    (void)o;
+    return ls_residual(cx, g);
+}
+
 static bool fuse(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
 {
     (void)o;
@@ -65,8 +71,8 @@ static bool split(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
 static const Stage stage[] = {
     {"patterns", false, patterns}, {"heads", false, heads},        {"loss", false, loss},
     {"autodiff", true, autodiff},  {"optimizer", true, optimizer}, {"dce", false, dce},
-    {"layout", false, layout},     {"fuse", false, fuse},
-    {"split", false, split},
+    {"layout", false, layout},     {"residual", true, residual},
+    {"fuse", false, fuse},         {"split", false, split},
 };
 
 static bool after(LsCtx *cx, const LsGraph *g, const char *pass, const LsPipelineOptions *o)
