@@ -123,6 +123,23 @@ START_TEST(norms_of_dense_blocks_pass_over_their_operands_once)
 }
 END_TEST
 
+/* Along the residual stream of a GPT no gradient is summed by a kernel that does nothing else: every
+ * norm but the last one's adds what comes along it. */
+START_TEST(norms_add_up_the_gradient_of_a_residual_stream)
+{
+    LsCtx cx = {.arena = ls_arena_new()};
+    LsGraph *g = compiled(&cx, "gpt --depth=3 --width=32 --heads=2 --context=16 --vocab=65", 2);
+    int norms = 0, sums = 0;
+    for (uint32_t i = 1; i < g->nnode; i++) {
+        norms += g->node[i].op == LS_OP_LAYER_NORM_GRAD;
+        sums += g->node[i].op == LS_OP_LAYER_NORM_GRAD && ls_is(ls_in(g, (LsNodeId){i}, 5));
+    }
+    ck_assert_int_eq(norms, 2 * 3 + 1);
+    ck_assert_int_eq(sums, 2 * 3);
+    ls_arena_free(cx.arena);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("model_graphs");
@@ -134,5 +151,6 @@ int main(void)
     tcase_add_test(tc, kernels_write_slices_themselves);
     tcase_add_test(tc, what_a_norm_computes_per_channel_takes_one_kernel);
     tcase_add_test(tc, norms_of_dense_blocks_pass_over_their_operands_once);
+    tcase_add_test(tc, norms_add_up_the_gradient_of_a_residual_stream);
     return run_models("model_graphs", tc);
 }
