@@ -59,7 +59,7 @@ static void take_in(Residual *s, LsNodeId sum, int side)
     const LsGraph *g = s->g;
     LsValueId made = ls_in(g, sum, side), plus = ls_in(g, sum, 1 - side), y = ls_out(g, sum, 0);
     LsNodeId n = norm_behind(s, made);
-    if (n.i == 0 || s->sum[n.i] != 0 || g->node[n.i].phase != g->node[sum.i].phase
+    if (n.i == 0 || g->node[n.i].phase != g->node[sum.i].phase
         || !ls_shape_same(ls_shape(g, made), ls_shape(g, y))
         || !ls_shape_same(ls_shape(g, plus), ls_shape(g, y))
         || g->value[y.i].layout != LS_ROW || !is_there(s, plus, n))

@@ -108,11 +108,12 @@ START_TEST(views_may_stand_between)
 }
 END_TEST
 
-/* As where the norm stands behind the sum: its gradient goes on into the layer, too. */
+/* The gradient goes on into the layer before the norm, too. */
 START_TEST(a_gradient_that_others_read_is_stored)
 {
     LsValueId x = open_stream(SHAPE(3, 4));
-    check_gradients(weighed(norm_of(add(x, layer(x)))));
+    LsValueId other = layer(param("other", SHAPE(3, 4)));
+    check_gradients(weighed(add(x, layer(norm_of(add(x, other))))));
     check_pass(0, 1);
     graph_close();
 }
