@@ -1,11 +1,11 @@
-/* compiler/residual.c -- the gradient along a residual stream: kernels that add to it what they make.
+/* compiler/residual.c -- the gradient along a residual stream: kernels that add theirs to it.
  *
- * requires layouts, MAP nodes; keeps all names but those of what goes: gradients of layer norms that
- * nobody reads but their sum with another, which comes before.
+ * requires layouts, MAP nodes; keeps all names but those of what goes: gradients of layer norms
+ * that nobody reads but their sum with another, which comes before.
  *
  * The sum is the same to the bit, and takes no pass over memory of its own. It is made where the
- * norm's gradient was and not where the sum was: by then the norm's scale may be updated. What a MAP
- * node makes for the sum alone is left to ls_fuse, which computes it in the loop that sums. */
+ * norm's gradient was and not where the sum was: by then the norm's scale may be updated. What a
+ * MAP node makes for the sum alone is left to ls_fuse, which computes it in the loop that sums. */
 #include "compiler/passes.h"
 
 typedef struct Residual {
@@ -32,7 +32,8 @@ static void count_readers(Residual *s)
 
 static bool is_view(const LsGraph *g, LsNodeId n) { return g->node[n.i].op == LS_OP_RESHAPE; }
 
-/* The norm's gradient that v is, perhaps in another shape, and that is read for v alone; or none. */
+/* The norm's gradient that v is, perhaps in another shape, and that nobody reads but for v; or
+ * none. */
 static LsNodeId norm_behind(const Residual *s, LsValueId v)
 {
     const LsGraph *g = s->g;

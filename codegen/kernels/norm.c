@@ -13,13 +13,14 @@ typedef struct Norm {
     int64_t rows, n, lanes;
 } Norm;
 
-/* The function that stores a row once its sums are known, each operation rounded by itself, whatever
- * it stands beside: alternatives of y's readers compute the same (codegen/alternative.c), and dx is
- * the same where something is added to it. y may be any of the rows that it is computed from. */
+/* The function that stores a row once its sums are known, each operation rounded by itself:
+ * alternatives of y's readers compute the same (codegen/alternative.c), and dx is the same where
+ * something is added to it. y may be any of the rows that it is computed from. */
 static void row_function(const Norm *m, const char *takes, const char *value)
 {
     ls_emit_line(m->e, "LS_EXACT_BEGIN");
-    ls_emit_line(m->e, "LS_HELPER void %s_row(%s, real *y LS_THREADS)", m->k->name, takes);
+    ls_emit_line(m->e, "LS_HELPER void %s_row(%s,", m->k->name, takes);
+    ls_emit_line(m->e, "    real *y LS_THREADS)");
     ls_emit_line(m->e, "{");
     ls_emit_line(m->e, "%s(i, 0, %" PRId64 ") {", ls_lanes_word(m->n % 4 == 0), m->n);
     ls_emit_line(m->e, "y[i] = %s;", value);
@@ -74,8 +75,8 @@ static void forward_pointers(const Norm *m)
 
 static void backward_row(const Norm *m)
 {
-    static const char takes[] = "const real *dy, const real *x, const real *scale, real mean, "
-                                "real invstd, real sum, real dot";
+    static const char takes[] = "const real *dy, const real *x, const real *scale,\n"
+                                "    real mean, real invstd, real sum, real dot";
     static const char dx[] = "invstd * (dy[i] * scale[i] - sum - (x[i] - mean) * invstd * dot)";
     struct LsArena *a = m->k->g->arena;
     if (has(m, 5))
