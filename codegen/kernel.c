@@ -38,7 +38,7 @@ const LsEmitter *ls_emitter_of(LsTargetKind target, LsKernelId id)
 
 /* Operands (bit k: operand k) whose elements the kernel has read when it writes the same element of
  * result 0. Kernels that go by rows read a row for its sums first, and a row belongs to one
- * unit. */
+ * unit; gather_grad's asks where its base lies. */
 static unsigned inplace_operands(LsOpCode op)
 {
     switch (op) {
@@ -49,6 +49,7 @@ static unsigned inplace_operands(LsOpCode op)
     case LS_OP_LAYER_NORM_GRAD: return 1 | 2 | 32;
     case LS_OP_XENT_GRAD:       return 2;
     case LS_OP_REGRESSION_GRAD: return 2 | 4;
+    case LS_OP_GATHER_GRAD:     return 4;
     default:                    return 0;
     }
 }

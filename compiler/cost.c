@@ -115,12 +115,22 @@ static bool read_before(const LsGraph *g, LsNodeId n, int k)
     return false;
 }
 
+/* Of a sum that takes the place of an operand, what changes. */
+static double result_bytes(const LsGraph *g, LsNodeId n, int k, int real_bytes)
+{
+    double all = (double)ls_value_bytes(g, ls_out(g, n, k), real_bytes);
+    if (g->node[n.i].op != LS_OP_GATHER_GRAD || !ls_is(ls_in(g, n, 2)))
+        return all;
+    double rows = (double)ls_value_bytes(g, ls_in(g, n, 0), real_bytes);
+    return rows < all ? rows : all;
+}
+
 static double written_bytes(const LsGraph *g, LsNodeId n, int real_bytes)
 {
     const LsNode *node = &g->node[n.i];
     double sum = 0;
     for (int k = 0; k < node->nout; k++)
-        sum += (double)ls_value_bytes(g, ls_out(g, n, k), real_bytes);
+        sum += result_bytes(g, n, k, real_bytes);
     for (int k = 0; k < node->nin; k++)
         if (ls_writes(node, k) && ls_is(ls_in(g, n, k)))
             sum += (double)ls_value_bytes(g, ls_in(g, n, k), real_bytes);

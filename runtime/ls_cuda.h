@@ -74,6 +74,7 @@ typedef unsigned long uintptr_t;
     real name##_four[4];                                                                           \
     type *const __restrict__ name = (type *)__builtin_assume_aligned(ls_at[k], 16);                \
     (void)name##_four
+#define LS_SAME(j, k) (ls_at[j] == ls_at[k])
 /* Argument k as a number: kernels that differ in some numbers alone are one, which is given them
  * behind its operands and results. LS_NUMBER4: a multiple of four, and the compiler knows. */
 #define LS_NUMBER(name, k) const int64_t name = (int64_t)ls_at[k]

@@ -37,6 +37,7 @@
  *   LS_UNITS;                      the first line
  *   LS_IN(type, name, k);          argument k, which is read
  *   LS_OUT(type, name, k);         argument k, which is written
+ *   LS_SAME(j, k)                  arguments j and k lie in the same place
  *   LS_LANES(i, from, to) {}       independent steps, shared by the x threads of a row
  *   LS_LANES4(i, from, to) {}      the same where from, to - from and all strides are multiples of
  *                                  four elements: a thread takes four neighbours
@@ -77,6 +78,7 @@
 #define LS_UNITS (void)run, (void)arg, (void)lo, (void)hi
 #define LS_IN(type, name, k) const type *const name = arg[k]
 #define LS_OUT(type, name, k) type *const name = arg[k]
+#define LS_SAME(j, k) (arg[j] == arg[k])
 #define LS_LANES(i, from, to) _Pragma("GCC ivdep") for (int64_t i = (from); i < (to); i++)
 #define LS_LANES4(i, from, to) LS_LANES(i, from, to)
 #define LS_ONCE(i, from, to) LS_LANES(i, from, to)

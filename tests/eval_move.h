@@ -147,7 +147,9 @@ static inline void move_gather(const LsGraph *g, double **v, LsNodeId n, bool ba
     double *t = v[back ? out.i : in.i], *y = v[back ? in.i : out.i];
     int64_t inner = move_inner(table, at->axis), count = ls_count(ls_shape(g, index));
     int64_t dim = table->dim[at->axis], outer = ls_count(table) / inner / dim;
-    if (back)
+    if (back && ls_is(ls_in(g, n, 2)))
+        memcpy(t, v[ls_in(g, n, 2).i], (size_t)ls_count(table) * sizeof *t);
+    else if (back)
         memset(t, 0, (size_t)ls_count(table) * sizeof *t);
     for (int64_t i = 0; i < outer * count * inner; i++) {
         int64_t j = (int64_t)v[index.i][i / inner % count];

@@ -44,6 +44,76 @@ START_TEST(concatenations_that_grow_hand_one_gradient_on)
 }
 END_TEST
 
+static LsValueId rows_of(LsValueId table, LsShape index, const int64_t *at, int axis)
+{
+    return ls_append2(&cx, g, LS_OP_GATHER, table, ls_const_add(&cx, g, LS_I64, &index, at),
+                      &(LsAttr){.gather = {.axis = axis}});
+}
+
+/* Sums of rows, by whether they are added to a base. */
+static uint32_t count_scattered(bool based)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 1; i < g->nnode; i++)
+        n += g->node[i].op == LS_OP_GATHER_GRAD && ls_is(ls_in(g, (LsNodeId){i}, 2)) == based;
+    return n;
+}
+
+/* A table that is also multiplied by, before and behind the gathers of the file: one chain, no sum of
+ * whole tables. */
+START_TEST(rows_that_a_table_gave_are_added_to_its_other_gradient)
+{
+    for (int first = 0; first < 2; first++) {
+        graph_open();
+        LsAttr turned = {.gemm = {.alpha = 1, .trans_b = true}};
+        LsValueId t = param("table", SHAPE(5, 3)), x[3], y = {0};
+        if (first)
+            y = ls_append2(&cx, g, LS_OP_MATMUL, param("x", SHAPE(2, 3)), t, &turned);
+        x[0] = rows_of(t, SHAPE(4), (int64_t[]){1, 4, 1, -5}, 0);
+        x[1] = rows_of(t, SHAPE(2), (int64_t[]){2, 2}, 0);
+        x[2] = rows_of(t, SHAPE(2, 1), (int64_t[]){0, -1}, 1);
+        if (!first)
+            y = ls_append2(&cx, g, LS_OP_MATMUL, x[0], t, &turned);
+        LsValueId loss = weighed(y);
+        for (int k = 0; k < 3; k++)
+            loss = ls_append2(&cx, g, LS_OP_ADD, loss, weighed(ls_append1(&cx, g, LS_OP_EXP, x[k], NULL)),
+                              NULL);
+        check_gradients(loss);
+        ck_assert_int_eq(g->ngrad, 1 + first);
+        ck_assert(ls_dce(&cx, g));
+        ck_assert(ls_verify(&cx, g));
+        ck_assert_uint_eq(count_scattered(true), 3);
+        ck_assert_uint_eq(count_scattered(false), 0);
+        for (uint32_t i = 1; i < g->nnode; i++)
+            ck_assert(g->node[i].op != LS_OP_GATHER_GRAD
+                      || g->node[g->node[i].fwd.i].op == LS_OP_GATHER);
+        for (uint32_t i = 1; i < g->nnode; i++)
+            ck_assert(g->node[i].op != LS_OP_ADD
+                      || !ls_shape_same(ls_shape(g, ls_out(g, (LsNodeId){i}, 0)), ls_shape(g, t)));
+        graph_close();
+    }
+}
+END_TEST
+
+/* Nothing to add to but a constant, or the gradient of a table that is gathered from once. */
+START_TEST(rows_alone_are_added_to_zeros)
+{
+    graph_open();
+    LsValueId t = param("table", SHAPE(5, 3));
+    check_gradients(weighed(rows_of(t, SHAPE(3), (int64_t[]){3, 0, 3}, 0)));
+    ck_assert_uint_eq(count_scattered(false), 1);
+    graph_close();
+    graph_open();
+    t = param("table", SHAPE(4));
+    LsAttr all = {.reduce = {1, true}};
+    LsValueId sum = ls_reshape(&cx, g, ls_append1(&cx, g, LS_OP_REDUCE_SUM, t, &all), &(LsShape){0});
+    check_gradients(ls_append2(&cx, g, LS_OP_ADD, sum, weighed(rows_of(t, SHAPE(2), (int64_t[]){3, 3}, 0)),
+                               NULL));
+    ck_assert_uint_eq(count_scattered(true), 0);
+    graph_close();
+}
+END_TEST
+
 START_TEST(only_the_way_from_parameters_to_the_loss_is_differentiated)
 {
     graph_open();
@@ -154,6 +224,8 @@ int main(void)
     TCase *tc = tcase_create("autodiff");
     tcase_add_test(tc, contributions_of_several_readers_are_summed);
     tcase_add_test(tc, concatenations_that_grow_hand_one_gradient_on);
+    tcase_add_test(tc, rows_that_a_table_gave_are_added_to_its_other_gradient);
+    tcase_add_test(tc, rows_alone_are_added_to_zeros);
     tcase_add_test(tc, only_the_way_from_parameters_to_the_loss_is_differentiated);
     tcase_add_test(tc, backward_nodes_name_the_node_they_differentiate);
     tcase_add_test(tc, a_parameter_without_influence_is_named_and_left_alone);

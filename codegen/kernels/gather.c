@@ -2,7 +2,8 @@
  * it.
  *
  * The table is outer x length x inner, all row-major. An index that is outside gives NaN (0 for
- * integers) and adds nothing. The gradient adds in the order of the indices. On the CPU its units are
+ * integers) and adds nothing. The gradient adds in the order of the indices, to zeros or to its base,
+ * which is copied unless it lies where the result does. On the CPU its units are
  * columns, which no two share. A GPU would wait for one index after the other: there the places of
  * equal indices are linked first, all at once, and a unit then sums along one chain. */
 #include "codegen/kernels/move.h"
@@ -87,10 +88,31 @@ static void links(const Gather *g, const LsGrid *grid)
     ls_emit_close(e, 2);
 }
 
+static bool has_base(const Gather *g) { return ls_is(ls_in(g->k->g, g->k->n, 2)); }
+
+/* What the gradient is before anything is added. */
+static LsGrid start_part(const Gather *g)
+{
+    LsEmit *e = g->e;
+    int64_t n = g->outer * g->length * g->inner, unit = ls_unit(g->k);
+    if (!has_base(g))
+        return ls_fill_part(g->k, 0);
+    const LsGrid part = ls_flat_grid(g->k, "base", n);
+    ls_emit_part(g->k, &part);
+    ls_emit_operand(g->k, "base", 2);
+    ls_emit_result(g->k, "dx", 0);
+    ls_emit_line(e, "const int64_t from = lo * %" PRId64 ", to = ls_least(hi * %" PRId64 ", %" PRId64
+                 ");", unit, unit, n);
+    ls_emit_line(e, "if (!LS_SAME(2, 3))");
+    ls_emit_line(e, "    LS_COPY(dx + from, base + from, to - from);");
+    ls_emit_close(e, 1);
+    return part;
+}
+
 static void backward_linked(const Gather *g)
 {
     LsEmit *e = g->e;
-    const LsGrid grid[3] = {ls_fill_part(g->k, 0),
+    const LsGrid grid[3] = {start_part(g),
                             {"links", ls_ceil_div(g->count, LINKED), LINKED, 1},
                             {"part", g->outer * g->count, ls_threads(g->inner, 256), 1}};
     links(g, &grid[1]);
@@ -106,10 +128,11 @@ static void backward_linked(const Gather *g)
     ls_emit_line(e, "if (t < 0 || t >= %" PRId64 " || !lead[j])", g->length);
     ls_emit_line(e, "    continue;");
     ls_emit_line(e, "LS_LANES(i, 0, %" PRId64 ") {", g->inner);
-    ls_emit_line(e, "real sum = 0;");
+    ls_emit_line(e, "real *const to = dx + (o * %" PRId64 " + t) * %" PRId64 " + i;", g->length, g->inner);
+    ls_emit_line(e, "real sum = %s;", has_base(g) ? "*to" : "0");
     ls_emit_line(e, "for (int64_t at = j; at < %" PRId64 "; at = chain[at])", g->count);
     ls_emit_line(e, "    sum += dy[(o * %" PRId64 " + at) * %" PRId64 " + i];", g->count, g->inner);
-    ls_emit_line(e, "dx[(o * %" PRId64 " + t) * %" PRId64 " + i] = sum;", g->length, g->inner);
+    ls_emit_line(e, "*to = sum;");
     ls_emit_close(e, 3);
     ls_emit_launch(g->k, grid, 3);
 }
@@ -118,7 +141,7 @@ static void backward(const Gather *g)
 {
     LsEmit *e = g->e;
     int64_t tiles = ls_ceil_div(g->inner, COLUMNS);
-    const LsGrid part[2] = {ls_fill_part(g->k, 0),
+    const LsGrid part[2] = {start_part(g),
                             {"part", g->outer * tiles, ls_threads(g->inner, COLUMNS), 1}};
     ls_emit_part(g->k, &part[1]);
     ls_emit_operand(g->k, "dy", 0);

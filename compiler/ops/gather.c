@@ -41,9 +41,14 @@ static bool gather_grad_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
     return ls_infer_out(cx, g, n, LS_REAL, &g->node[n.i].attr.gather.x);
 }
 
-const LsOp ls_op_gather_grad = {    /* dy, indices */
-    .name = "gather_grad", .min_in = 2, .max_in = 2, .nout = 1, .infer = gather_grad_infer,
-    .kernel = LS_K_GATHER, .layout = LS_LAY_ROW,
+static double gather_grad_flops(const LsGraph *g, LsNodeId n)
+{
+    return (double)ls_count(ls_in_shape(g, n, 0));
+}
+
+const LsOp ls_op_gather_grad = {    /* dy, indices, base */
+    .name = "gather_grad", .min_in = 2, .max_in = 3, .nout = 1, .infer = gather_grad_infer,
+    .flops = gather_grad_flops, .kernel = LS_K_GATHER, .layout = LS_LAY_ROW,
 };
 
 /* Known indices must exist. */

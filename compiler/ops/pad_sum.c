@@ -3,7 +3,8 @@
  * The gradient of a slice is dy among zeros. Adding those of all parts of a split would make and
  * add as many whole tensors; parts that lie side by side are joined instead. A gradient that is the
  * same all along some axes is added as it was before it was expanded, and to (x - mean) a the rest
- * is added where that adds its bias. What this leaves unread is swept out by ls_dce. */
+ * is added where that adds its bias. What the rows of a table gave is added to the other gradient where
+ * it lies, instead of to zeros that are as large. What this leaves unread is swept out by ls_dce. */
 #include "compiler/ops/row.h"
 
 typedef struct Part {           /* v with lo and hi zeros around it */
@@ -90,6 +91,30 @@ static LsValueId add_affine(LsCtx *cx, LsGraph *g, LsValueId v, LsValueId more)
     return ls_append(cx, g, LS_OP_AFFINE, 4, in, NULL);
 }
 
+static bool is_made(const LsGraph *g, LsValueId v) { return g->value[v.i].kind == LS_V_TEMP; }
+
+/* Rows added to zeros, and more to these. */
+static bool is_scattered(const LsGraph *g, LsValueId v)
+{
+    LsNodeId def = g->value[v.i].def;
+    LsValueId base = ls_in(g, def, 2);
+    return g->node[def.i].op == LS_OP_GATHER_GRAD && (!ls_is(base) || is_scattered(g, base));
+}
+
+/* They are added to base; the nodes go on to belong where those of v do. */
+static LsValueId scatter_to(LsCtx *cx, LsGraph *g, LsValueId base, LsValueId v)
+{
+    LsNodeId def = g->value[v.i].def;
+    if (ls_is(ls_in(g, def, 2)))
+        base = scatter_to(cx, g, base, ls_in(g, def, 2));
+    const LsNode now = g->node[0], n = g->node[def.i];
+    LsValueId in[] = {ls_in(g, def, 0), ls_in(g, def, 1), base};
+    ls_graph_origin(g, (LsOrigin){n.phase, n.fwd, n.onnx, n.name});
+    v = ls_append(cx, g, LS_OP_GATHER_GRAD, 3, in, &n.attr);
+    ls_graph_origin(g, (LsOrigin){now.phase, now.fwd, now.onnx, now.name});
+    return v;
+}
+
 LsValueId ls_sum_grads(LsCtx *cx, LsGraph *g, LsValueId a, LsValueId b)
 {
     Part p, q;
@@ -102,6 +127,10 @@ LsValueId ls_sum_grads(LsCtx *cx, LsGraph *g, LsValueId a, LsValueId b)
     }
     if (is_unbiased(g, b))
         return add_affine(cx, g, b, narrow(g, a));
+    if (is_scattered(g, b) && is_made(g, a))
+        return scatter_to(cx, g, a, b);
+    if (is_scattered(g, a) && is_made(g, b))
+        return scatter_to(cx, g, b, a);
     LsValueId less = narrow(g, b);                  /* of two, one stays as large as the sum */
     return ls_append2(cx, g, LS_OP_ADD, less.i == b.i ? narrow(g, a) : a, less, NULL);
 }
