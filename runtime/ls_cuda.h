@@ -24,6 +24,7 @@ typedef unsigned long uintptr_t;
 #define INT64_C(x) x##L
 #define INT64_MAX INT64_C(9223372036854775807)
 #define INT64_MIN (-INT64_MAX - 1)
+#define INT32_MAX 2147483647
 #define INFINITY __int_as_float(0x7f800000)
 #define NAN __int_as_float(0x7fc00000)
 #else
@@ -420,6 +421,48 @@ LS_TRANSPOSE(64)
     ls_transpose32_of(to, ldt, from, ldf, rows, cols, LS_X, LS_Y)
 #define ls_transpose64(to, ldt, from, ldf, rows, cols)                                             \
     ls_transpose64_of(to, ldt, from, ldf, rows, cols, LS_X, LS_Y)
+
+/* ---- ranks ----
+ * Keys from 0 on and below INT32_MAX in their order, those that are the same by their places: sorted[r] = key[j] and
+ * order[r] = j, where r of the n keys stand before key j. A unit ranks 32 of them, one each of the 32
+ * threads of a row; the rows share all others, which a warp brings into shared memory by tiles. */
+#define LS_RANK_TILE 128
+LS_FN void ls_rank_of(int32_t *order, int32_t *sorted, const int32_t *key, int64_t n, int64_t unit,
+                      int ls_y)
+{
+    LS_SHARED(int32_t, tiles, [32][LS_RANK_TILE]);
+    LS_SHARED(int32_t, before, [32][32]);
+    const int64_t j = 32 * unit + threadIdx.x;
+    const int32_t own = j < n ? key[j] : 0;
+    int32_t *const tile = tiles[threadIdx.y];
+    int32_t rank = 0;
+    for (int64_t t = LS_RANK_TILE * (int64_t)threadIdx.y; t < n; t += LS_RANK_TILE * ls_y) {
+        ls_row_sync(32, ls_y);
+        LS_UNROLL for (int k = 0; k < LS_RANK_TILE / 32; k++) {
+            const int i = 32 * k + (int)threadIdx.x;
+            tile[i] = t + i < n ? key[t + i] : INT32_MAX;
+        }
+        ls_row_sync(32, ls_y);
+        if (t / LS_RANK_TILE == j / LS_RANK_TILE) {
+            const int place = (int)(j - t);
+            LS_ROLLED for (int i = 0; i < LS_RANK_TILE; i++)
+                rank += tile[i] < own || (tile[i] == own && i < place);
+        } else {                /* of those before all that are not greater, of those behind the less */
+            const int32_t end = own + (t < j);
+            LS_UNROLL for (int i = 0; i < LS_RANK_TILE; i++)
+                rank += (int32_t)((uint32_t)(tile[i] - end) >> 31);     /* is less, by two instructions */
+        }
+    }
+    before[threadIdx.y][threadIdx.x] = rank;
+    __syncthreads();
+    if (threadIdx.y == 0 && j < n) {
+        for (int k = 1; k < ls_y; k++)
+            rank += before[k][threadIdx.x];
+        order[rank] = (int32_t)j;
+        sorted[rank] = own;
+    }
+}
+#define ls_rank(order, sorted, key, n, unit) ls_rank_of(order, sorted, key, n, unit, LS_Y)
 
 #ifndef LS_F64
 #include "ls_cuda_mma.h"

@@ -320,6 +320,49 @@ START_TEST(blocks_transpose_ragged_rectangles_of_any_element)
 }
 END_TEST
 
+/* ---- ranks ---- */
+LS_PART(ranks, 4, 32, 16)
+{
+    LS_UNITS;
+    LS_IN(int64_t, size, 0);
+    LS_IN(int32_t, key, 1);
+    LS_OUT(int32_t, order, 2);
+    LS_OUT(int32_t, sorted, 3);
+    ls_rank(order, sorted, key, size[0], lo);
+}
+
+static bool stands_before(const int32_t *key, int64_t a, int64_t b)
+{
+    return key[a] != key[b] ? key[a] < key[b] : a < b;
+}
+
+START_TEST(keys_are_ranked_and_the_same_ones_by_place)
+{
+    static const double most[] = {1, 7, 500, INT32_MAX - 128};
+    static int32_t key[MOST], order[MOST + 1], sorted[MOST + 1];
+    for (int k = 0; k < SIZES; k++)
+        for (int y = 1; y <= 32; y *= 2) {
+            int64_t n = sizes[k], wrong = 0;
+            for (int64_t i = 0; i < n; i++)
+                key[i] = (int32_t)(ls_uniform(5, 0, 1, i) * most[(k + y) % 4]);
+            if (n > 3 && (k + y) % 4 == 3)
+                key[1] = INT32_MAX - 1, key[3] = 0;
+            memset(order, 0xff, sizeof order);
+            memset(sorted, 0xff, sizeof sorted);
+            exec_order((unsigned)(k + y) % 3);
+            launch(&ranks, 32, y, (n + 31) / 32, (void *[]){&n, key, order, sorted});
+            must();
+            for (int64_t r = 0; r < n; r++) {
+                wrong += order[r] < 0 || order[r] >= n || sorted[r] != key[order[r]];
+                wrong += r > 0 && !stands_before(key, order[r - 1], order[r]);
+            }
+            wrong += order[n] != -1 || sorted[n] != -1;
+            ck_assert_msg(wrong == 0, "%lld wrong of %lld, %d rows", (long long)wrong, (long long)n, y);
+        }
+    exec_order(0);
+}
+END_TEST
+
 /* ---- products on tensor cores ---- */
 enum { DEEP = 21, PIECES = 3, WIDE = 24 };     /* 16 y rows of DEEP; tiles of WIDE rows */
 
@@ -603,6 +646,7 @@ int main(void)
         running_values_are_summed_to_the_bits_of_the_cpu,
         copies_move_what_they_are_told_wherever_it_lies,
         blocks_transpose_ragged_rectangles_of_any_element,
+        keys_are_ranked_and_the_same_ones_by_place,
         warps_multiply_what_lies_in_rows_and_what_is_a_product_itself,
         factors_are_rounded_to_ten_bits_halves_away_from_zero,
         memory_of_a_block_starts_as_no_number_and_rows_have_their_own,

@@ -4,13 +4,19 @@
  * The table is outer x length x inner, all row-major. An index that is outside gives NaN (0 for
  * integers) and adds nothing. The gradient adds in the order of the indices, to zeros or to its base,
  * which is copied unless it lies where the result does. On the CPU its units are
- * columns, which no two share. A GPU would wait for one index after the other: there the places of
- * equal indices are linked first, all at once, and a unit then sums along one chain. */
+ * columns, which no two share. A GPU would wait for one index after the other: there the places are
+ * put in the order of their indices first, all at once (ls_rank), and a row of threads then sums what
+ * one index has side by side. */
 #include "codegen/kernels/move.h"
 
 #include <inttypes.h>
 
-enum { COLUMNS = 64, LINKED = 256 };    /* added, indices linked in one unit */
+enum {
+    COLUMNS = 64,               /* added in one unit of a CPU */
+    BASE_UNITS = 8,             /* of a plain loop, which copying a base takes as one */
+    RANK_ROWS = 16,             /* of threads, which share the indices that one is compared with */
+    TOGETHER = 8,               /* places whose rows a thread asks for before it adds the first */
+};
 
 typedef struct Gather {
     const LsKernelText *k;
@@ -65,83 +71,114 @@ static void forward(const Gather *g)
     ls_emit_launch(g->k, &part, 1);
 }
 
-/* chain[j]: the next place of j's index, or count; lead[j]: there is none before. */
-static void links(const Gather *g, const LsGrid *grid)
-{
-    LsEmit *e = g->e;
-    ls_emit_part(g->k, grid);
-    ls_emit_operand(g->k, "index", 1);
-    ls_emit_workspace(g->k, "int32_t", "chain");
-    ls_emit_line(e, "int32_t *const lead = chain + %" PRId64 ";", g->count);
-    ls_emit_line(e, "LS_LANES(j, lo * %d, ls_least(hi * %d, %" PRId64 ")) {", LINKED, LINKED,
-                 g->count);
-    pick(g, "t", "j");
-    ls_emit_line(e, "int64_t next = %" PRId64 ", before = 0;", g->count);
-    ls_emit_line(e, "for (int64_t other = 0; other < %" PRId64 "; other++) {", g->count);
-    pick(g, "to", "other");
-    ls_emit_line(e, "const bool same = to == t;");
-    ls_emit_line(e, "next = same && other > j && other < next ? other : next;");
-    ls_emit_line(e, "before += same && other < j;");
-    ls_emit_line(e, "}");
-    ls_emit_line(e, "chain[j] = (int32_t)next;");
-    ls_emit_line(e, "lead[j] = before == 0;");
-    ls_emit_close(e, 2);
-}
-
 static bool has_base(const Gather *g) { return ls_is(ls_in(g->k->g, g->k->n, 2)); }
 
+/* The index of each place as a number; of those that are outside, behind all others, the length. */
+static void keys(const Gather *g, int64_t units)
+{
+    int64_t share = ls_ceil_div(g->count, units);
+    ls_emit_operand(g->k, "index", 1);
+    ls_emit_workspace(g->k, "int32_t", "key");
+    ls_emit_line(g->e, "LS_LANES(j, lo * %" PRId64 ", ls_least(hi * %" PRId64 ", %" PRId64 ")) {", share,
+                 share, g->count);
+    pick(g, "t", "j");
+    ls_emit_line(g->e, "key[j] = (int32_t)(t < 0 || t > %" PRId64 " ? %" PRId64 " : t);", g->length,
+                 g->length);
+    ls_emit_close(g->e, 1);
+}
+
 /* What the gradient is before anything is added. */
-static LsGrid start_part(const Gather *g)
+static LsGrid start_part(const Gather *g, bool with_keys)
 {
     LsEmit *e = g->e;
     int64_t n = g->outer * g->length * g->inner, unit = ls_unit(g->k);
-    if (!has_base(g))
-        return ls_fill_part(g->k, 0);
-    const LsGrid part = ls_flat_grid(g->k, "base", n);
+    if (has_base(g))            /* there is mostly nothing to do, and that by few */
+        unit *= BASE_UNITS;
+    const LsGrid part = {"start", ls_ceil_div(n, unit), 256, 1};
     ls_emit_part(g->k, &part);
-    ls_emit_operand(g->k, "base", 2);
+    if (with_keys)
+        keys(g, part.units);
     ls_emit_result(g->k, "dx", 0);
-    ls_emit_line(e, "const int64_t from = lo * %" PRId64 ", to = ls_least(hi * %" PRId64 ", %" PRId64
-                 ");", unit, unit, n);
-    ls_emit_line(e, "if (!LS_SAME(2, 3))");
-    ls_emit_line(e, "    LS_COPY(dx + from, base + from, to - from);");
+    if (has_base(g)) {
+        ls_emit_operand(g->k, "base", 2);
+        ls_emit_line(e, "const int64_t from = lo * %" PRId64 ", to = ls_least(hi * %" PRId64 ", %" PRId64
+                     ");", unit, unit, n);
+        ls_emit_line(e, "if (!LS_SAME(2, 3))");
+        ls_emit_line(e, "    LS_COPY(dx + from, base + from, to - from);");
+    } else {
+        ls_emit_line(e, "%s(i, lo * %" PRId64 ", ls_least(hi * %" PRId64 ", %" PRId64 "))",
+                     ls_lanes_word(n % 4 == 0), unit, unit, n);
+        ls_emit_line(e, "    dx[i] = 0;");
+    }
     ls_emit_close(e, 1);
     return part;
 }
 
-static void backward_linked(const Gather *g)
+static LsGrid rank_part(const Gather *g)
+{
+    const LsGrid part = {"rank", ls_ceil_div(g->count, 32), 32, RANK_ROWS};
+    ls_emit_part(g->k, &part);
+    ls_emit_workspace(g->k, "int32_t", "key");
+    ls_emit_line(g->e, "ls_rank(key + %" PRId64 ", key + %" PRId64 ", key, %" PRId64 ", lo);",
+                 2 * g->count, g->count, g->count);
+    ls_emit_close(g->e, 1);
+    return part;
+}
+
+/* A row of threads takes the places of one index, if the one before it is another's. */
+static LsGrid sum_part(const Gather *g)
 {
     LsEmit *e = g->e;
-    const LsGrid grid[3] = {start_part(g),
-                            {"links", ls_ceil_div(g->count, LINKED), LINKED, 1},
-                            {"part", g->outer * g->count, ls_threads(g->inner, 256), 1}};
-    links(g, &grid[1]);
-    ls_emit_part(g->k, &grid[2]);
+    int x = ls_threads(g->inner, 256);
+    int64_t tiles = ls_ceil_div(g->inner, x), all = g->outer * g->count * tiles, group = 256 / x;
+    const LsGrid part = {"part", ls_ceil_div(all, group), x, (int)group};
+    ls_emit_part(g->k, &part);
     ls_emit_operand(g->k, "dy", 0);
-    ls_emit_operand(g->k, "index", 1);
     ls_emit_result(g->k, "dx", 0);
-    ls_emit_workspace(g->k, "int32_t", "chain");
-    ls_emit_line(e, "const int32_t *const lead = chain + %" PRId64 ";", g->count);
-    ls_emit_line(e, "for (int64_t u = lo; u < hi; u++) {");
-    ls_emit_line(e, "const int64_t o = u / %" PRId64 ", j = u %% %" PRId64 ";", g->count, g->count);
-    pick(g, "t", "j");
-    ls_emit_line(e, "if (t < 0 || t >= %" PRId64 " || !lead[j])", g->length);
+    ls_emit_workspace(g->k, "int32_t", "key");
+    ls_emit_line(e, "const int32_t *const sorted = key + %" PRId64 ", *const order = sorted + %" PRId64 ";",
+                 g->count, g->count);
+    ls_emit_line(e, "LS_ROWS(u, lo * %" PRId64 ", ls_least(hi * %" PRId64 ", %" PRId64 ")) {", group, group,
+                 all);
+    ls_emit_line(e, "const int64_t r = u / %" PRId64 " %% %" PRId64 ", i0 = u %% %" PRId64 " * %d;", tiles,
+                 g->count, tiles, x);
+    ls_emit_line(e, "const int64_t o = u / %" PRId64 ";", g->count * tiles);
+    ls_emit_line(e, "const int32_t t = sorted[r];");
+    ls_emit_line(e, "if (t == %" PRId64 " || (r > 0 && sorted[r - 1] == t))", g->length);
     ls_emit_line(e, "    continue;");
-    ls_emit_line(e, "LS_LANES(i, 0, %" PRId64 ") {", g->inner);
+    ls_emit_line(e, "LS_ONCE(i, i0, ls_least(i0 + %d, %" PRId64 ")) {", x, g->inner);
+    ls_emit_line(e, "const real *const from = dy + o * %" PRId64 " + i;", g->count * g->inner);
     ls_emit_line(e, "real *const to = dx + (o * %" PRId64 " + t) * %" PRId64 " + i;", g->length, g->inner);
     ls_emit_line(e, "real sum = %s;", has_base(g) ? "*to" : "0");
-    ls_emit_line(e, "for (int64_t at = j; at < %" PRId64 "; at = chain[at])", g->count);
-    ls_emit_line(e, "    sum += dy[(o * %" PRId64 " + at) * %" PRId64 " + i];", g->count, g->inner);
+    ls_emit_line(e, "for (int64_t at = r; at < %" PRId64 " && sorted[at] == t; at += %d) {", g->count,
+                 TOGETHER);
+    ls_emit_line(e, "real v[%d];", TOGETHER);
+    ls_emit_line(e, "int64_t j[%d], n = 0;", TOGETHER);
+    ls_emit_line(e, "LS_UNROLL for (int k = 0; k < %d; k++) {", TOGETHER);
+    ls_emit_line(e, "const int64_t here = ls_least(at + k, %" PRId64 ");", g->count - 1);
+    ls_emit_line(e, "n += sorted[here] == t && at + k < %" PRId64 ";", g->count);
+    ls_emit_line(e, "j[k] = order[here];");
+    ls_emit_line(e, "}");
+    ls_emit_line(e, "LS_UNROLL for (int k = 0; k < %d; k++) v[k] = k < n ? from[j[k] * %" PRId64 "] : 0;",
+                 TOGETHER, g->inner);
+    ls_emit_line(e, "LS_UNROLL for (int k = 0; k < %d; k++) sum = k < n ? sum + v[k] : sum;", TOGETHER);
+    ls_emit_line(e, "}");
     ls_emit_line(e, "*to = sum;");
     ls_emit_close(e, 3);
-    ls_emit_launch(g->k, grid, 3);
+    return part;
+}
+
+static void backward_ranked(const Gather *g)
+{
+    const LsGrid start = start_part(g, true), rank = rank_part(g), sum = sum_part(g);
+    ls_emit_launch(g->k, (const LsGrid[]){start, rank, sum}, 3);
 }
 
 static void backward(const Gather *g)
 {
     LsEmit *e = g->e;
     int64_t tiles = ls_ceil_div(g->inner, COLUMNS);
-    const LsGrid part[2] = {start_part(g),
+    const LsGrid part[2] = {start_part(g, false),
                             {"part", g->outer * tiles, ls_threads(g->inner, COLUMNS), 1}};
     ls_emit_part(g->k, &part[1]);
     ls_emit_operand(g->k, "dy", 0);
@@ -163,10 +200,12 @@ static void backward(const Gather *g)
     ls_emit_launch(g->k, part, 2);
 }
 
-static bool linked(const LsGraph *g, LsNodeId n, const LsTarget *t)
+static bool is_ranked(const LsGraph *g, LsNodeId n, const LsTarget *t)
 {
-    return g->node[n.i].op != LS_OP_GATHER && t->kind == LS_TARGET_CUDA
-        && ls_count(ls_in_shape(g, n, 1)) <= INT32_MAX;
+    const LsNode *node = &g->node[n.i];
+    return node->op != LS_OP_GATHER && t->kind == LS_TARGET_CUDA
+        && ls_count(ls_in_shape(g, n, 1)) < INT32_MAX
+        && node->attr.gather.x.dim[node->attr.gather.axis] < INT32_MAX;
 }
 
 static void gather_emit(const LsKernelText *k)
@@ -176,14 +215,14 @@ static void gather_emit(const LsKernelText *k)
         forward(&g);
     } else {
         const Gather g = gather_new(k, ls_shape(k->g, ls_out(k->g, k->n, 0)));
-        (linked(k->g, k->n, k->target) ? backward_linked : backward)(&g);
+        (is_ranked(k->g, k->n, k->target) ? backward_ranked : backward)(&g);
     }
 }
 
 static int64_t gather_workspace(const LsGraph *g, LsNodeId n, const LsTarget *t)
 {
     int64_t count = ls_count(ls_in_shape(g, n, 1));
-    return linked(g, n, t) ? 2 * count * (int64_t)sizeof(int32_t) : 0;
+    return is_ranked(g, n, t) ? 3 * count * (int64_t)sizeof(int32_t) : 0;
 }
 
 const LsEmitter ls_emitter_gather = {.emit = gather_emit, .workspace = gather_workspace};
