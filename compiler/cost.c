@@ -321,6 +321,22 @@ static void conv_fused_work(const LsGraph *g, LsNodeId n, int lanes, LsWork *w)
     w->flops = product_flops(m.rows, m.cols, m.depth, lanes);
 }
 
+/* f64 on a machine without a figure for it: half as fast. */
+static double peak_of(const LsMachine *m, int real_bytes)
+{
+    if (real_bytes != 8)
+        return m->peak[LS_PEAK_F32];
+    return m->peak[LS_PEAK_F64] > 0 ? m->peak[LS_PEAK_F64] : m->peak[LS_PEAK_F32] / 2;
+}
+
+/* GPUs compare each index with each other (ls_rank): a subtraction and an addition, of integers
+ * whatever the numbers are. */
+static double rank_flops(const LsGraph *g, LsNodeId n, const LsMachine *m, int real_bytes)
+{
+    double count = (double)ls_count(ls_in_shape(g, n, 1));
+    return 2 * count * count * peak_of(m, real_bytes) / peak_of(m, 4);
+}
+
 LsWork ls_node_work(const LsGraph *g, LsNodeId n, const LsMachine *m, LsCostWay way, int real_bytes)
 {
     const LsNode *node = &g->node[n.i];
@@ -339,19 +355,13 @@ LsWork ls_node_work(const LsGraph *g, LsNodeId n, const LsMachine *m, LsCostWay 
         winograd_work(g, n, real_bytes, &w);
     else if ((kernel == LS_K_CONV || kernel == LS_K_CONV_WEIGHTS) && way != LS_WAY_DEPTHWISE)
         direct_work(g, n, m, lanes, way, &w);
+    else if (node->op == LS_OP_GATHER_GRAD && m->gpu)
+        w.flops += rank_flops(g, n, m, real_bytes);
     else if (kernel == LS_K_CONV_FUSED)
         conv_fused_work(g, n, lanes, &w);
     else if (kernel == LS_K_MATMUL || (kernel == LS_K_UPDATE && node->computed != NULL))
         matmul_work(g, n, lanes, &w);
     return w;
-}
-
-/* f64 on a machine without a figure for it: half as fast. */
-static double peak_of(const LsMachine *m, int real_bytes)
-{
-    if (real_bytes != 8)
-        return m->peak[LS_PEAK_F32];
-    return m->peak[LS_PEAK_F64] > 0 ? m->peak[LS_PEAK_F64] : m->peak[LS_PEAK_F32] / 2;
 }
 
 static double over(double amount, double speed) { return speed > 0 ? amount / speed : 0; }

@@ -99,6 +99,28 @@ START_TEST(state_is_read_and_written)
 }
 END_TEST
 
+/* Rows added to a table move no more of it than they are; on a GPU their indices are compared. */
+START_TEST(rows_added_to_a_table_cost_what_they_are)
+{
+    graph_open();
+    LsMachine m = simple();
+    int64_t *at = ls_arena_alloc(cx.arena, 10, sizeof *at);
+    LsValueId index = ls_const_add(&cx, g, LS_I64, &SHAPE(10), at);
+    LsValueId dy = param("dy", SHAPE(10, 4)), base = param("base", SHAPE(1000, 4));
+    LsAttr gather = {.gather = {.axis = 0, .x = SHAPE(1000, 4)}};
+    LsValueId alone = ls_append2(&cx, g, LS_OP_GATHER_GRAD, dy, index, &gather);
+    LsValueId sum = ls_append3(&cx, g, LS_OP_GATHER_GRAD, dy, index, base, &gather);
+    ck_assert_double_eq(ls_node_bytes(g, made(alone), 4), 16000 + 160 + 80);
+    ck_assert_double_eq(ls_node_bytes(g, made(sum), 4), 160 + 160 + 160 + 80);
+    ck_assert_double_eq(work(sum, &m).flops, 40);
+    m.gpu = true;
+    ck_assert_double_eq(work(sum, &m).flops, 40 + 2 * 10 * 10);
+    m.peak[LS_PEAK_F64] = 10;           /* integers are as fast as ever */
+    ck_assert_double_eq(ls_node_work(g, made(sum), &m, LS_WAY_DIRECT, 8).flops, 40 + 2 * 10 * 10 / 10.0);
+    graph_close();
+}
+END_TEST
+
 START_TEST(a_value_read_twice_moves_once)
 {
     graph_open();
@@ -257,6 +279,7 @@ int main(void)
         a_convolution_costs_two_operations_per_weight_and_result,
         the_slower_of_compute_and_traffic_counts_where_they_overlap,
         transcendental_functions_make_a_class_of_their_own, a_view_is_free,
+        rows_added_to_a_table_cost_what_they_are,
         state_is_read_and_written, a_value_read_twice_moves_once,
         bytes_that_stay_in_the_cache_cost_less, ages_that_are_known_count_instead_of_sizes,
         products_are_padded_to_whole_vectors,
