@@ -116,6 +116,61 @@ START_TEST(pad_knows_its_forms_and_modes)
 }
 END_TEST
 
+static uint32_t count_made(LsOpCode op)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 1; i < g->nnode; i++)
+        n += g->node[i].op == op;
+    return n;
+}
+
+/* Positions, windows, the last few: indices that follow each other, wherever they begin. */
+START_TEST(gather_by_a_run_of_known_indices_is_a_slice)
+{
+    Node n = {0}, axis = {0};
+    node_int(&axis, "axis", 1);
+    LsValueId grid = reals_of(SHAPE(3, 2), (float[]){1, 2, 3, 4, 5, 6}), x = input(SHAPE(3, 4, 5));
+    ck_assert_uint_eq(node_one(&n, "Gather", 13, IN(x, INTS(0, 1, 2))).i, x.i);     /* no node */
+    ck_assert_uint_eq(node_one(&n, "Gather", 13, IN(x, INTS(-3, 1, -1))).i, x.i);
+    ck_assert_uint_eq(g->nnode, 1);
+    LsValueId square = ints_of(SHAPE(2, 2), (int64_t[]){0, 1, 2, 3});
+    expect_shape(node_one(&axis, "Gather", 13, IN(x, square)), SHAPE(3, 2, 2, 5));  /* a view */
+    ck_assert_uint_eq(g->nnode, 2);
+    ck_assert_uint_eq(count_made(LS_OP_RESHAPE), 1);
+    LsValueId y = node_one(&axis, "Gather", 13, IN(x, INTS(1, 2)));
+    expect_shape(y, SHAPE(3, 2, 5));
+    ck_assert_int_eq(made_by(y)->op, LS_OP_SLICE);
+    ck_assert_int_eq(made_by(y)->attr.slice.start[1], 1);
+    ck_assert_int_eq(made_by(y)->attr.slice.start[0], 0);
+    expect_shape(node_one(&axis, "Gather", 13, IN(x, INTS(-2, -1))), SHAPE(3, 2, 5));
+    ck_assert_uint_eq(count_made(LS_OP_GATHER), 0);
+    for (int k = 0; k < 4; k++) {                   /* no runs */
+        static const int64_t at[][2] = {{-1, 0}, {1, 1}, {2, 1}, {0, 2}};
+        expect_shape(node_one(&axis, "Gather", 13, IN(x, ints_of(SHAPE(2), at[k]))), SHAPE(3, 2, 5));
+    }
+    ck_assert_uint_eq(count_made(LS_OP_GATHER), 4);
+    EXPECT(node_one(&n, "Gather", 13, IN(grid, ints_of(SHAPE(2, 1), (int64_t[]){1, -1}))), 3, 4, 5, 6);
+}
+END_TEST
+
+/* No sum over places: zeros around the gradient of a window, and that of all rows as it is. */
+START_TEST(the_gradient_of_a_run_is_a_pad_or_a_view)
+{
+    for (int whole = 0; whole < 2; whole++) {
+        Node n = {0};
+        LsValueId p = param("p", SHAPE(4, 2)), index = whole
+            ? ints_of(SHAPE(2, 2), (int64_t[]){0, 1, 2, 3}) : INTS(-3, -2);
+        LsValueId y = node_one(&n, "Gather", 13, IN(p, index));
+        check_gradients(weighed(ls_append1(&cx, g, LS_OP_EXP, y, NULL)));
+        ck_assert_int_eq(g->ngrad, 1);
+        ck_assert_uint_eq(count_made(LS_OP_PAD), !whole);
+        ck_assert_uint_eq(count_made(LS_OP_GATHER_GRAD), 0);
+        g = ls_graph_new(&cx);
+        g->batch = 1;
+    }
+}
+END_TEST
+
 START_TEST(gather_by_one_known_index_is_a_slice)
 {
     Node n = {0}, axis = {0};
@@ -256,6 +311,8 @@ int main(void)
     tcase_add_test(tc, slice_clamps_and_counts_from_the_back);
     tcase_add_test(tc, split_knows_its_three_forms);
     tcase_add_test(tc, pad_knows_its_forms_and_modes);
+    tcase_add_test(tc, gather_by_a_run_of_known_indices_is_a_slice);
+    tcase_add_test(tc, the_gradient_of_a_run_is_a_pad_or_a_view);
     tcase_add_test(tc, gather_by_one_known_index_is_a_slice);
     tcase_add_test(tc, resize_and_upsample_mean_what_their_opset_says);
     tcase_add_test(tc, resize_takes_axes_and_policies_and_refuses_the_rest);

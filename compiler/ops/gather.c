@@ -1,4 +1,4 @@
-/* compiler/ops/gather.c -- slices picked by index; embeddings. One known index becomes a slice. */
+/* compiler/ops/gather.c -- slices picked by index; embeddings. A run of known ones becomes a slice. */
 #include "compiler/ops/row.h"
 
 static bool gather_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
@@ -66,17 +66,34 @@ static bool check_indices(LsOnnxNode *n, LsValueId index, int64_t dim)
     return true;
 }
 
-/* X at one index, without the axis where the index is a scalar. */
-static LsValueId pick(LsOnnxNode *n, LsValueId x, LsValueId index, int axis)
+/* The indices are known, and one follows the other: lo, lo + 1, ... (of an axis of that length). */
+static bool is_run(const LsGraph *g, LsValueId index, int64_t dim, int64_t *lo)
+{
+    if (!ls_is_const(g, index) || g->value[index.i].data == NULL || ls_type(g, index) == LS_REAL)
+        return false;
+    int64_t count = ls_count(ls_shape(g, index));
+    for (int64_t i = 0; i < count; i++) {
+        int64_t j = ls_const_int_at(g, index, i);
+        j += j < 0 ? dim : 0;
+        if (i == 0)
+            *lo = j;
+        else if (j != *lo + i)
+            return false;
+    }
+    return count > 0;
+}
+
+/* X at such indices from lo on: the axes of theirs in the place of the axis. */
+static LsValueId cut(LsOnnxNode *n, LsValueId x, LsValueId index, int axis, int64_t lo)
 {
     LsGraph *g = n->g;
-    const LsShape shape = *ls_shape(g, x), *by = ls_shape(g, index);
-    int64_t j = ls_const_int_at(g, index, 0);
-    j += j < 0 ? shape.dim[axis] : 0;
-    LsShape to = {.rank = shape.rank - 1 + by->rank};
+    const LsShape shape = *ls_shape(g, x), by = *ls_shape(g, index);
+    LsShape to = {.rank = shape.rank - 1 + by.rank};
     for (int k = 0; k < to.rank; k++)
-        to.dim[k] = k < axis ? shape.dim[k] : k < axis + by->rank ? 1 : shape.dim[k + 1 - by->rank];
-    LsValueId v = ls_slice_axis(n->cx, g, x, axis, j, j + 1);
+        to.dim[k] = k < axis             ? shape.dim[k]
+                    : k < axis + by.rank ? by.dim[k - axis]
+                                         : shape.dim[k + 1 - by.rank];
+    LsValueId v = ls_slice_axis(n->cx, g, x, axis, lo, lo + ls_count(&by));
     return ls_is(v) ? ls_reshape(n->cx, g, v, &to) : v;
 }
 
@@ -89,11 +106,11 @@ static bool gather_build(LsOnnxNode *n, LsValueId out[])
     int axis = ls_onnx_axis(n, ls_onnx_int(n, "axis", 0), ls_shape(g, x)->rank);
     if (axis < 0 || !check_indices(n, index, ls_shape(g, x)->dim[axis]))
         return false;
-    bool one = ls_is_const(g, index) && g->value[index.i].data != NULL
-        && ls_type(g, index) != LS_REAL && ls_count(ls_shape(g, index)) == 1
+    int64_t lo = 0;
+    bool run = is_run(g, index, ls_shape(g, x)->dim[axis], &lo)
         && ls_shape(g, x)->rank - 1 + ls_shape(g, index)->rank <= LS_MAX_RANK;
     out[0] =
-        one ? pick(n, x, index, axis)
+        run ? cut(n, x, index, axis, lo)
             : ls_append2(n->cx, g, LS_OP_GATHER, x, index, &(LsAttr){.gather = {.axis = axis}});
     return ls_is(out[0]);
 }
