@@ -411,8 +411,6 @@ static bool set_budget(LsJob *job, const LsHinted *hinted, const LsBudget *b, Ls
         want->budget = ls_job_arena_budget(job, b);
     }
     want->least = b->kind == LS_BUDGET_MIN;
-    if (b->kind == LS_BUDGET_NONE && want->strategy == NULL && !job->compare)
-        want->strategy = "none";        /* nothing to search for */
     return true;
 }
 

@@ -15,6 +15,7 @@ typedef struct LsCand {
     int64_t peak;               /* live bytes, aligned sizes */
     double cost;
     const char *strategy;
+    bool aside;                 /* for the row of its strategy alone: auto does without */
     LsArena *arena;             /* of all that follows, NULL before */
     LsPlan *plan;               /* built on demand, NULL before */
     LsSeq order;                /* the runs of plan: seq, or one of the next, where it is easier to
@@ -31,6 +32,7 @@ typedef struct LsCandidates {
     LsArena *arena;             /* of the candidates; prob->arena is renewed while evaluating */
     LsCand *cand; uint32_t n, room;         /* by rising cost, so by falling peak per strategy */
     LsLive *live;
+    bool aside;                 /* what is offered now is that */
     bool has_turn;              /* the graph has a backward part (turn.h) */
     uint32_t since;             /* evaluations since prob->arena was renewed */
     uint64_t *seen; uint32_t nseen, seen_room;      /* open addressing; 0: free */

@@ -83,6 +83,7 @@ static const char *const too_many = ", too many for some of the optima";
 /* The DPs' own families: everything unless it is too large. What no DP has time for is not made. */
 typedef struct Families {
     bool approx, exact;         /* run */
+    bool late;                  /* ... behind the search, for their own rows alone */
     uint32_t npruned, most;     /* sets in the pruned one, sets that all may have */
     const LsFamily *pruned, *all;
 } Families;
@@ -208,12 +209,12 @@ static void add_optima(Fill *z, const Families *fam)
                                          : z->optima.unknown > 0 ? too_many : "");
 }
 
-/* The DPs look at all pairs of lower sets: for a deep graph only when asked by name, or with time
- * for it. */
+/* The DPs look at all pairs of lower sets: for a deep graph auto runs them with time for it alone. */
+enum { MOST_SETS = 600, MOST_TO_COMPARE = 2500 };
+
 static bool has_time_for(Fill *z, uint32_t npruned, const char *name)
 {
-    enum { MOST = 600, MOST_TO_COMPARE = 2500 };
-    uint32_t most = with_time(z, z->o->compare ? MOST_TO_COMPARE : MOST);
+    uint32_t most = with_time(z, z->o->compare ? MOST_TO_COMPARE : MOST_SETS);
     if (npruned <= most || is_named(z, name))
         return true;
     z->out.left_out = ls_arena_printf(z->arena, "left out: %" PRIu32 " lower sets, and --plan-time "
@@ -232,6 +233,8 @@ static Families find_families(Fill *z, const LsForward *f)
                 && has_time_for(z, fam.npruned, "exact");
     fam.most = z->o->max_lower_sets ? z->o->max_lower_sets
                : is_named(z, "exact") ? MOST : with_time(z, MOST_FOR_AUTO);
+    /* auto is the same whether it is compared or not */
+    fam.late = z->o->compare && z->o->strategy == NULL && fam.npruned > with_time(z, MOST_SETS);
     if (fam.approx || fam.exact)
         fam.pruned = ls_family_pruned(f);
     if (fam.exact)
@@ -396,6 +399,16 @@ static void run_auto(Fill *z, LsProb *p, Variants v)
     ls_strategy_optima(z->pool, z->o->effort);
 }
 
+static void run_dps(Fill *z, const LsForward *f, const Families *fam)
+{
+    z->pool->aside = fam->late;
+    if (fam->approx)
+        run_approx(z, f, fam->pruned);
+    if (fam->exact)
+        run_exact(z, f, fam);
+    z->pool->aside = false;
+}
+
 static void fill_pool(Fill *z, LsProb *p)
 {
     ls_strategy_none(z->pool);
@@ -404,18 +417,18 @@ static void fill_pool(Fill *z, LsProb *p)
         return;
     const Families fam = find_families(z, f);
     Variants v = {0};
-    if (fam.exact)
+    if (fam.exact && !fam.late)
         begin_optima(z, f, &fam);
     if (asked(z, "auto"))
         v = begin_seeds(z, p);
     if (asked(z, "chen"))
         ls_strategy_chen(z->pool, f);
-    if (fam.approx)
-        run_approx(z, f, fam.pruned);
-    if (fam.exact)
-        run_exact(z, f, &fam);
+    if (!fam.late)
+        run_dps(z, f, &fam);
     if (asked(z, "auto"))
         run_auto(z, p, v);
+    if (fam.late)
+        run_dps(z, f, &fam);
     if (fam.exact)
         add_optima(z, &fam);
     if (z->optima.arena != NULL)

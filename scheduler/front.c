@@ -3,11 +3,7 @@
 
 #include <string.h>
 
-/* Sums of the same costs in another order differ by less. */
-static bool dearer(double a, double b)
-{
-    return a > b + 1e-9 * b;
-}
+#include "scheduler/schedule.h"
 
 /* Items that cost no more than that. */
 static uint32_t count_until(const LsFront *f, double cost)
@@ -15,7 +11,7 @@ static uint32_t count_until(const LsFront *f, double cost)
     uint32_t lo = 0, hi = f->n;
     while (lo < hi) {
         uint32_t mid = (lo + hi) / 2;
-        if (!dearer(f->item[mid].cost, cost))
+        if (!ls_dearer(f->item[mid].cost, cost))
             lo = mid + 1;
         else
             hi = mid;
@@ -66,7 +62,7 @@ static LsFrontItem *place_for(LsFront *f, double cost, int64_t peak, uint32_t n)
     uint32_t at = 0, end;
     if (!takes(f, cost, peak))
         return NULL;
-    while (at < f->n && dearer(cost, f->item[at].cost))
+    while (at < f->n && ls_dearer(cost, f->item[at].cost))
         at++;
     for (end = at; end < f->n && f->item[end].peak >= peak; end++)
         ;

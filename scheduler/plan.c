@@ -46,10 +46,16 @@ static bool is_known(const char *want)
     return false;
 }
 
+/* Whether the candidate is one of strategy `want`. */
+static bool counts(const char *want, const LsCand *c)
+{
+    return ls_strategy_counts(want, c->strategy) && !(c->aside && strcmp(want, "auto") == 0);
+}
+
 /* Whether a plan of the candidate may be within the budget. */
 static bool may_fit(const LsPlanner *pl, const LsCand *c, const char *want, int64_t budget)
 {
-    return ls_strategy_counts(want, c->strategy)
+    return counts(want, c)
            && (budget <= 0 || c->peak - pl->pool->prob->dag->alignment < budget);
 }
 
@@ -80,7 +86,7 @@ static LsCand *next_by_peak(LsCandidates *pool, const char *want, const LsCand *
         LsCand *c = &pool->cand[k];
         bool after = last == NULL || c->peak > last->peak || (c->peak == last->peak && c > last);
         after &= next == NULL || c->peak < next->peak;
-        if (after && ls_strategy_counts(want, c->strategy))
+        if (after && counts(want, c))
             next = c;
     }
     return next;

@@ -72,7 +72,7 @@ typedef struct LsPlanReport {
 /* Plans `dag`. Everything in *out and *report comes from `arena`. returns false when nothing
  * fits the budget (report: the least that does, and what forces it) or the strategy has no such
  * name; *out is then untouched. A larger budget never gives a dearer plan; auto is never worse
- * than a named strategy that it runs itself: none and chen always, the DPs up to 2500 lower sets,
+ * than a named strategy that it runs itself: none and chen always, the DPs up to 600 lower sets,
  * in small steps and with the optima of the formulas up to 300, all more with more `seconds`. Rows
  * say in their notes what was left out. dag must be valid (ls_dag_check). */
 bool ls_plan(LsArena *arena, const LsDag *dag, const LsPlanOptions *options, LsPlan *out,

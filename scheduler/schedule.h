@@ -31,6 +31,9 @@ typedef struct LsPlan {
  * when alternatives that cost less do. */
 double ls_plan_overhead(const LsPlan *plan);
 
+/* Costs more: sums of the same costs in another order differ in their last digits. */
+static inline bool ls_dearer(double a, double b) { return a > b + 1e-9 * b; }
+
 /* What is kept for the backward part, and what is made again. */
 typedef struct LsPlanTurn {
     int64_t kept_bytes;         /* live when the first node of the backward part begins */
