@@ -82,17 +82,15 @@ static void put(LsCandidates *pool, LsCand c)
     uint32_t at = 0, left = 0;
     for (uint32_t k = 0; k < pool->n; k++) {
         const LsCand *o = &pool->cand[k];
-        if (o->peak <= c.peak && !ls_dearer(o->cost, c.cost)
-            && strcmp(o->strategy, c.strategy) == 0)
+        if (o->peak <= c.peak && o->cost <= c.cost && strcmp(o->strategy, c.strategy) == 0)
             return;
     }
     for (uint32_t k = 0; k < pool->n; k++) {        /* drop what it beats */
         LsCand o = pool->cand[k];
-        if (o.peak >= c.peak && !ls_dearer(c.cost, o.cost)
-            && strcmp(o.strategy, c.strategy) == 0)
+        if (o.peak >= c.peak && o.cost >= c.cost && strcmp(o.strategy, c.strategy) == 0)
             continue;
         pool->cand[left++] = o;
-        at += ls_dearer(c.cost, o.cost) || (!ls_dearer(o.cost, c.cost) && o.peak <= c.peak);
+        at += o.cost < c.cost || (o.cost == c.cost && o.peak <= c.peak);
     }
     pool->n = left;
     pool->cand = ls_arena_grow(pool->arena, pool->cand, pool->n, pool->n + 1u, sizeof *pool->cand,

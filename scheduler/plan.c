@@ -59,6 +59,17 @@ static bool may_fit(const LsPlanner *pl, const LsCand *c, const char *want, int6
            && (budget <= 0 || c->peak - pl->pool->prob->dag->alignment < budget);
 }
 
+/* Of those that cost as little as number `first`, which all come behind it, the one of the least
+ * peak. */
+static LsCand *smallest_as_cheap(const LsPlanner *pl, const char *want, uint32_t first)
+{
+    LsCand *all = pl->pool->cand, *best = &all[first];
+    for (uint32_t k = first + 1; k < pl->pool->n && !ls_dearer(all[k].cost, all[first].cost); k++)
+        if (counts(want, &all[k]) && all[k].peak < best->peak)
+            best = &all[k];
+    return best;
+}
+
 /* The cheapest candidate of strategy `want` whose arena is within the budget. Candidates come by
  * cost. The first mostly is it; the others are packed several at a time. */
 static LsCand *cheapest(LsPlanner *pl, const char *want, int64_t budget)
@@ -69,7 +80,7 @@ static LsCand *cheapest(LsPlanner *pl, const char *want, int64_t budget)
             if (may_fit(pl, &pl->pool->cand[k], want, budget))
                 some[n++] = &pl->pool->cand[k];
         if (n > 0 && budget <= 0)
-            return some[0];
+            return smallest_as_cheap(pl, want, (uint32_t)(some[0] - pl->pool->cand));
         ls_candidates_pack(pl->pool, some, n, budget);
         for (uint32_t j = 0; j < n; j++)
             if (some[j]->plan->arena <= budget)
