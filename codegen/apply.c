@@ -14,16 +14,6 @@ typedef struct Apply {
     uint32_t n;
 } Apply;
 
-static void count_readers(Apply *a)
-{
-    const LsGraph *g = a->g;
-    for (uint32_t i = 1; i < g->nnode; i++)
-        for (int k = 0; k < g->node[i].nin; k++)
-            a->readers[ls_in(g, (LsNodeId){i}, k).i]++;
-    for (uint32_t k = 0; k < g->noutput; k++)
-        a->readers[g->output[k].i]++;
-}
-
 /* One matrix of reals, the product of two and nothing else, so much larger than both that they may
  * as well wait for the update as it. */
 static bool is_large_product(const LsGraph *g, LsNodeId m)
@@ -95,10 +85,9 @@ uint32_t ls_apply_products(LsCtx *cx, LsGraph *g, const LsTarget *t, const char 
 {
     if (t->kind != LS_TARGET_CPU)
         return 0;
-    Apply a = {.g = g, .readers = ls_arena_alloc(cx->arena, g->nvalue, sizeof *a.readers),
+    Apply a = {.g = g, .readers = ls_readers(cx->arena, g, false),
                .product = ls_arena_alloc(cx->arena, g->nnode, sizeof *a.product),
                .goes = ls_arena_alloc(cx->arena, g->nnode, sizeof *a.goes)};
-    count_readers(&a);
     for (uint32_t i = 1; i < g->nnode; i++) {
         uint32_t product = product_for(&a, (LsNodeId){i});
         if (product != 0 && !ls_is_named(g, (LsNodeId){product}, made, nmade)) {

@@ -157,6 +157,20 @@ int64_t ls_const_int_at(const LsGraph *g, LsValueId v, int64_t i)
     return c->type == LS_I64 ? ((const int64_t *)c->data)[i] : (int64_t)ls_const_at(g, v, i);
 }
 
+uint32_t *ls_readers(LsArena *arena, const LsGraph *g, bool results)
+{
+    uint32_t *readers = ls_arena_alloc(arena, g->nvalue, sizeof *readers);
+    for (uint32_t i = 1; i < g->nnode; i++)
+        for (int k = 0; k < g->node[i].nin; k++)
+            readers[ls_in(g, (LsNodeId){i}, k).i]++;
+    for (uint32_t k = 0; k < g->noutput; k++)
+        readers[g->output[k].i]++;
+    for (uint32_t k = 0; results && k < g->ngrad; k++)
+        readers[g->grad[k].grad.i]++;
+    readers[g->loss.i] += results;
+    return readers;
+}
+
 LsValueId ls_viewed(const LsGraph *g, LsValueId v)
 {
     for (LsNodeId def; (def = g->value[v.i].def).i != 0 && g->node[def.i].op != LS_OP_NOP

@@ -93,6 +93,10 @@ int ls_type_bytes(LsType t, int real_bytes);            /* real_bytes: 4, or 8
 int64_t ls_value_bytes(const LsGraph *g, LsValueId v, int real_bytes);
 int64_t ls_state_bytes(const LsGraph *g, LsValueId v, int real_bytes);  /* and of what lies behind */
 
+/* By value: how many operands of nodes and outputs it is; with `results`, the loss and gradients of
+ * parameters count, too. */
+uint32_t *ls_readers(struct LsArena *arena, const LsGraph *g, bool results);
+
 /* The value whose bytes v is a view of; v itself where it is none. */
 LsValueId ls_viewed(const LsGraph *g, LsValueId v);
 

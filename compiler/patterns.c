@@ -102,12 +102,6 @@ static bool visit(LsRewrite *r, LsNodeId n)
 
 bool ls_patterns(LsCtx *cx, LsGraph *g)
 {
-    uint32_t *readers = ls_arena_alloc(cx->arena, g->nvalue, sizeof *readers);
-    for (uint32_t i = 1; i < g->nnode; i++)
-        for (int k = 0; k < g->node[i].nin; k++)
-            readers[ls_in(g, (LsNodeId){i}, k).i]++;
-    for (uint32_t i = 0; i < g->noutput; i++)
-        readers[g->output[i].i]++;
-    ls_rewrite(cx, g, visit, readers);
+    ls_rewrite(cx, g, visit, ls_readers(cx->arena, g, false));
     return ls_dce(cx, g);
 }

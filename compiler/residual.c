@@ -17,19 +17,6 @@ typedef struct Residual {
     uint32_t n;
 } Residual;
 
-static void count_readers(Residual *s)
-{
-    const LsGraph *g = s->g;
-    for (uint32_t i = 1; i < g->nnode; i++)
-        for (int k = 0; k < g->node[i].nin; k++)
-            s->readers[ls_in(g, (LsNodeId){i}, k).i]++;
-    for (uint32_t k = 0; k < g->noutput; k++)
-        s->readers[g->output[k].i]++;
-    for (uint32_t k = 0; k < g->ngrad; k++)
-        s->readers[g->grad[k].grad.i]++;
-    s->readers[g->loss.i]++;
-}
-
 static bool is_view(const LsGraph *g, LsNodeId n) { return g->node[n.i].op == LS_OP_RESHAPE; }
 
 /* The norm's gradient that v is, perhaps in another shape, and that nobody reads but for v; or
@@ -97,11 +84,10 @@ static bool visit(LsRewrite *r, LsNodeId n)
 
 bool ls_residual(LsCtx *cx, LsGraph *g)
 {
-    Residual s = {.g = g, .readers = ls_arena_alloc(cx->arena, g->nvalue, sizeof *s.readers),
+    Residual s = {.g = g, .readers = ls_readers(cx->arena, g, true),
                   .sum = ls_arena_alloc(cx->arena, g->nnode, sizeof *s.sum),
                   .plus = ls_arena_alloc(cx->arena, g->nnode, sizeof *s.plus),
                   .goes = ls_arena_alloc(cx->arena, g->nnode, sizeof *s.goes)};
-    count_readers(&s);
     for (uint32_t i = 1; i < g->nnode; i++)
         for (int side = 0; side < 2 && g->node[i].op == LS_OP_ADD && !s.goes[i]; side++)
             take_in(&s, (LsNodeId){i}, side);

@@ -17,20 +17,6 @@ typedef struct Search {
     LsValueId *mask;            /* by convolution */
 } Search;
 
-static void count_readers(LsCtx *cx, Search *s)
-{
-    const LsGraph *g = s->g;
-    s->readers = ls_arena_alloc(cx->arena, g->nvalue, sizeof *s->readers);
-    for (uint32_t i = 1; i < g->nnode; i++)
-        for (int k = 0; k < g->node[i].nin; k++)
-            s->readers[ls_in(g, (LsNodeId){i}, k).i]++;
-    for (uint32_t k = 0; k < g->noutput; k++)
-        s->readers[g->output[k].i]++;
-    for (uint32_t k = 0; k < g->ngrad; k++)
-        s->readers[g->grad[k].grad.i]++;
-    s->readers[g->loss.i]++;
-}
-
 /* The statement of a body that is the gradient of a ReLU by operand k, which no other reads; -1:
  * there is none. */
 static int gradient_of(const LsFused *f, int k)
@@ -162,7 +148,7 @@ uint32_t ls_conv_fuse_gradients(LsCtx *cx, LsGraph *g, const LsTarget *t)
     uint32_t found = 0;
     if (t->kind != LS_TARGET_CUDA || t->convs == NULL)
         return 0;
-    count_readers(cx, &s);
+    s.readers = ls_readers(cx->arena, g, true);
     s.move = ls_arena_alloc(cx->arena, g->nnode, sizeof *s.move);
     s.mask = ls_arena_alloc(cx->arena, g->nnode, sizeof *s.mask);
     for (uint32_t i = 1; i < g->nnode; i++) {
