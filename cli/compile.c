@@ -5,7 +5,6 @@
 #include "codegen/cuda_toolchain.h"
 #include "codegen/program.h"
 #include "codegen/toolchain.h"
-#include "scheduler/audit.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -249,11 +248,8 @@ int ls_compile_job(LsJob *job, const char *path)
 
 int ls_compile_plan(LsJob *job, const LsPlan *plan, int64_t budget, const char *path)
 {
-    char why[512];
-    if (!ls_audit(job->dag, plan, why, sizeof why)) {
-        ls_error(&job->cx, LS_NOWHERE, LS_E_VERIFY, NULL, "the plan is wrong: %s", why);
+    if (!ls_job_audited(job, job->dag, plan))
         return ls_job_failed(job);
-    }
     int64_t eval = job->eval_plan.arena;
     job->plan = *plan;
     job->budget = budget;

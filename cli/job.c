@@ -389,8 +389,7 @@ static int over_budget(LsJob *job)
     return ls_job_failed(job);
 }
 
-/* Every plan is replayed by code that had no part in making it. */
-static bool audited(LsJob *job, const LsDag *dag, const LsPlan *plan)
+bool ls_job_audited(LsJob *job, const LsDag *dag, const LsPlan *plan)
 {
     char why[512];
     return ls_audit(dag, plan, why, sizeof why)
@@ -486,8 +485,9 @@ int ls_job_plan(LsJob *job)
         ls_spread(job->cx.arena, job->dag, &job->plan);
         ls_plan_hash(&job->plan, job->report.hash);
     }
-    if (!audited(job, job->dag, &job->plan)
-        || (!job->graph_file && !audited(job, &job->eval_problem->dag, &job->eval_plan)))
+    if (!ls_job_audited(job, job->dag, &job->plan)
+        || (!job->graph_file
+            && !ls_job_audited(job, &job->eval_problem->dag, &job->eval_plan)))
         return ls_job_failed(job);
     job->arena_bytes =
         job->plan.arena > job->eval_plan.arena ? job->plan.arena : job->eval_plan.arena;

@@ -44,6 +44,8 @@ int ls_job_hints(LsJob *job, const LsHinted **out);
 /* Loads, then plans training within the budget, which the evaluation form must keep too. 0
  * or the exit code, after diagnostics. */
 int ls_job_plan(LsJob *job);
+/* Replays a plan by code that had no part in making any. false, after diagnostics: it is wrong. */
+bool ls_job_audited(LsJob *job, const LsDag *dag, const LsPlan *plan);
 /* Closes the list of diagnostics, which were printed as they came; the exit code. */
 int ls_job_failed(const LsJob *job);
 /* ns of a training step by a plan of a loaded job: what its runs take one after the other, from
