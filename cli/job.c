@@ -151,17 +151,17 @@ int ls_job_failed(const LsJob *job)
     return job->cx.exit_code != 0 ? job->cx.exit_code : LS_EXIT_MODEL;
 }
 
-static int64_t round_up(int64_t n) { return (n + LS_ALIGNMENT - 1) / LS_ALIGNMENT * LS_ALIGNMENT; }
-
 static void add_fixed(LsJob *job)
 {
     const LsGraph *g = job->train;
     for (uint32_t i = 1; i < g->nvalue; i++)
         if (ls_is_state(g, (LsValueId){i}))
-            job->state_bytes += round_up(ls_state_bytes(g, (LsValueId){i}, job->target.real_bytes));
+            job->state_bytes += ls_align(ls_state_bytes(g, (LsValueId){i}, job->target.real_bytes),
+                                         LS_ALIGNMENT);
     int batches = job->target.kind == LS_TARGET_CUDA ? (int)LS_DEVICE_SLOTS : (int)LS_RING;
     for (uint32_t i = 0; i < g->ninput; i++)
-        job->input_bytes += batches * round_up(ls_value_bytes(g, g->input[i], job->target.real_bytes));
+        job->input_bytes +=
+            batches * ls_align(ls_value_bytes(g, g->input[i], job->target.real_bytes), LS_ALIGNMENT);
 }
 
 /* The costs of the nodes of both forms: the machine's, and those measured for training. */

@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-static int64_t round_up(int64_t n) { return (n + LS_ALIGNMENT - 1) / LS_ALIGNMENT * LS_ALIGNMENT; }
-
 LsTensor ls_address_tensor(const LsGraph *g, LsValueId v, LsAddress at)
 {
     const LsValue *x = &g->value[v.i];
@@ -36,7 +34,7 @@ static void add_state(LsAddresses *a, LsValueId v, const LsOnnxSlot *slot, uint3
     a->state = ls_arena_grow(a->cx->arena, a->state, a->nstate, a->nstate + 1, sizeof *a->state,
                              &a->cap_state);
     a->state[a->nstate++] = s;
-    a->state_bytes += round_up(ls_state_bytes(a->train, v, a->real_bytes));
+    a->state_bytes += ls_align(ls_state_bytes(a->train, v, a->real_bytes), LS_ALIGNMENT);
 }
 
 LsAddresses *ls_addresses_new(LsCtx *cx, const LsGraph *train, int real_bytes,
@@ -114,7 +112,7 @@ static LsAddress add_constant(LsAddresses *a, const LsGraph *g, LsValueId v)
     for (uint32_t k = 0; k + bytes <= a->nconst; k += LS_ALIGNMENT)
         if (memcmp(a->constant + k, data, (size_t)bytes) == 0)
             return (LsAddress){LS_AT_CONST, k};
-    uint32_t offset = a->nconst, end = offset + (uint32_t)round_up(bytes);
+    uint32_t offset = a->nconst, end = offset + (uint32_t)ls_align(bytes, LS_ALIGNMENT);
     a->constant = ls_arena_grow(a->cx->arena, a->constant, a->nconst, end, 1, &a->cap_const);
     memset(a->constant + offset, 0, end - offset);
     memcpy(a->constant + offset, data, (size_t)bytes);

@@ -16,11 +16,11 @@ typedef struct Replay {
 static void place_state(Replay *r, int64_t arena_bytes)
 {
     const LsDag *d = &r->p->dag;
-    int64_t at = (arena_bytes + LS_ALIGNMENT - 1) / LS_ALIGNMENT * LS_ALIGNMENT;
+    int64_t at = ls_align(arena_bytes, LS_ALIGNMENT);
     for (uint32_t t = 0; t < d->ntensor; t++)
         if (d->tensor[t].persistent) {
             r->place[t] = at;
-            at += (d->tensor[t].bytes + LS_ALIGNMENT - 1) / LS_ALIGNMENT * LS_ALIGNMENT;
+            at += ls_align(d->tensor[t].bytes, LS_ALIGNMENT);
         }
 }
 

@@ -41,6 +41,9 @@ typedef struct LsDag {
     LsDagNode *node;     uint32_t nnode;
 } LsDag;
 
+/* The next multiple of `to`, from n on. */
+static inline int64_t ls_align(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+
 /* Is id in the list? */
 static inline bool ls_id_in(const uint32_t *list, uint32_t n, uint32_t id)
 {

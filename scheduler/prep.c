@@ -5,11 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int64_t round_up(int64_t bytes, int64_t to)
-{
-    return (bytes + to - 1) / to * to;
-}
-
 /* The tensors of one side of all nodes that lie in the arena. */
 static LsRows rows_of(LsProb *p, bool inputs)
 {
@@ -166,13 +161,13 @@ LsProb *ls_prob_new(LsArena *arena, const LsDag *dag, bool inplace)
     p->forward = ls_arena_alloc(arena, p->n + 1u, sizeof *p->forward);
     p->role = ls_arena_alloc(arena, p->n + 1u, sizeof *p->role);
     for (uint32_t t = 0; t < p->nt; t++) {
-        p->size[t] = dag->tensor[t].persistent ? 0 : round_up(dag->tensor[t].bytes, dag->alignment);
+        p->size[t] = dag->tensor[t].persistent ? 0 : ls_align(dag->tensor[t].bytes, dag->alignment);
         p->maker[t] = LS_NO_ID;
     }
     p->in = rows_of(p, true);
     p->out = rows_of(p, false);
     for (uint32_t i = 0; i < p->n; i++) {
-        p->workspace[i] = round_up(dag->node[i].workspace, dag->alignment);
+        p->workspace[i] = ls_align(dag->node[i].workspace, dag->alignment);
         p->cost[i] = dag->node[i].cost;
         p->used[i] = !dag->node[i].alternative;
         p->base_cost += p->used[i] ? p->cost[i] : 0;

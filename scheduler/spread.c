@@ -2,10 +2,10 @@
  * in the way, the others staying where they are, until none moves. */
 #include "scheduler/spread.h"
 
+#include "scheduler/pieces.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#include "scheduler/pieces.h"
 
 enum { SWEEPS = 8 };            /* at most; two or three do */
 
@@ -100,11 +100,6 @@ static void try_place(const Spread *s, int64_t lo, int64_t bytes, int64_t from, 
         *best = (Place){lo, h};
 }
 
-static int64_t round_up(const Spread *s, int64_t n)
-{
-    return (n + s->alignment - 1) / s->alignment * s->alignment;
-}
-
 /* The ends of a gap, and where something in it ends or begins. */
 static void try_gap(const Spread *s, int64_t from, int64_t to, int64_t bytes, Place *best)
 {
@@ -112,7 +107,7 @@ static void try_gap(const Spread *s, int64_t from, int64_t to, int64_t bytes, Pl
         return;
     try_place(s, from, bytes, from, to, best);
     for (uint32_t k = 0; k < s->nnear && best->harm > 0; k++) {
-        try_place(s, round_up(s, s->near[k].hi), bytes, from, to, best);
+        try_place(s, ls_align(s->near[k].hi, s->alignment), bytes, from, to, best);
         try_place(s, s->near[k].lo - bytes, bytes, from, to, best);
     }
     try_place(s, to - bytes, bytes, from, to, best);
@@ -136,7 +131,7 @@ static bool move(Spread *s, uint32_t i)
     int64_t from = 0;
     for (uint32_t k = 0; k < s->ntaken; k++) {
         try_gap(s, from, s->taken[k].lo, me->bytes, &best);
-        int64_t end = round_up(s, s->taken[k].hi);
+        int64_t end = ls_align(s->taken[k].hi, s->alignment);
         from = end > from ? end : from;
     }
     try_gap(s, from, s->arena, me->bytes, &best);

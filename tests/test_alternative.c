@@ -38,7 +38,7 @@ static uint32_t count_alternatives(const LsGraph *g)
 static int64_t place(LsPlan *p, int64_t bytes)
 {
     int64_t at = p->arena;
-    p->arena += (bytes + LS_ALIGNMENT - 1) / LS_ALIGNMENT * LS_ALIGNMENT;
+    p->arena += ls_align(bytes, LS_ALIGNMENT);
     return at;
 }
 
