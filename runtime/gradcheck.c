@@ -1,6 +1,7 @@
 /* runtime/gradcheck.c -- see gradcheck.h. */
 #include "runtime/gradcheck.h"
 #include "runtime/clock.h"
+#include "runtime/mix.h"
 #include "runtime/tensor.h"
 
 #include <inttypes.h>
@@ -74,18 +75,11 @@ static int64_t largest(LsGradCheck *c, uint32_t watch)
     return at;
 }
 
-static uint64_t mix(uint64_t x)     /* SplitMix64's finaliser */
-{
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return x ^ x >> 31;
-}
-
 /* Spread over all parameters: of each the largest gradient first, then others by chance, the same
  * for the same seed. */
 static void choose(LsGradCheck *c)
 {
-    uint64_t seed = mix(c->g->run.seed + 0x9e3779b97f4a7c15u);
+    uint64_t seed = ls_mix(c->g->run.seed + 0x9e3779b97f4a7c15u);
     for (int64_t k = 0; k < c->nsample; k++) {
         int64_t of = c->nsample < c->nparam ? k * c->nparam / c->nsample : k % c->nparam;
         uint32_t watch = c->watch[of];
@@ -93,7 +87,7 @@ static void choose(LsGradCheck *c)
         int64_t n = ls_tensor_count(&w->t);
         c->sample[k] = (LsGradSample){.watch = watch, .of = parameter(c->g->p, w)};
         int64_t top = k < c->nparam ? largest(c, watch) : c->sample[k % c->nparam].element;
-        int64_t some = n > 1 ? 1 + (int64_t)(mix(seed + (uint64_t)k) % (uint64_t)(n - 1)) : 0;
+        int64_t some = n > 1 ? 1 + (int64_t)(ls_mix(seed + (uint64_t)k) % (uint64_t)(n - 1)) : 0;
         c->sample[k].element = k < c->nparam ? top : (top + some) % n;
         c->sample[k].gradient = gradient(c, watch, c->sample[k].element);
         if (isfinite(c->most[watch]))

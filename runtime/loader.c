@@ -3,6 +3,7 @@
  * Batch q lives in slot q % LS_RING. Workers take numbers in order; who has number q waits until
  * batch q - LS_RING is released, fills the slot without the lock, and marks it full. */
 #include "runtime/loader.h"
+#include "runtime/mix.h"
 #include "runtime/tensor.h"
 
 #include <stdlib.h>
@@ -14,13 +15,6 @@ int64_t ls_batches_per_epoch(const LsPass *pass)
     return pass->drop_last ? n / batch : (n + batch - 1) / batch;
 }
 
-static uint64_t mix(uint64_t x)     /* SplitMix64's finaliser */
-{
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return x ^ x >> 31;
-}
-
 /* A Feistel network on the smallest even number of bits that holds n, walked until it falls below
  * n. */
 int64_t ls_shuffled(uint64_t seed, int64_t epoch, int64_t n, int64_t i)
@@ -29,11 +23,11 @@ int64_t ls_shuffled(uint64_t seed, int64_t epoch, int64_t n, int64_t i)
     while (half < 31 && (int64_t)1 << 2 * half < n)
         half++;
     uint64_t low = ((uint64_t)1 << half) - 1, x = (uint64_t)i;
-    uint64_t key = mix(mix(seed + 0x9e3779b97f4a7c15u) + (uint64_t)epoch);
+    uint64_t key = ls_mix(ls_mix(seed + 0x9e3779b97f4a7c15u) + (uint64_t)epoch);
     do {
         for (uint64_t round = 0; round < 6; round++) {
             uint64_t right = x & low;
-            x = right << half | ((x >> half ^ mix(key + (round << 32 | right))) & low);
+            x = right << half | ((x >> half ^ ls_mix(key + (round << 32 | right))) & low);
         }
     } while (x >= (uint64_t)n);
     return (int64_t)x;

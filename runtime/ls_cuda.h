@@ -423,9 +423,10 @@ LS_TRANSPOSE(64)
     ls_transpose64_of(to, ldt, from, ldf, rows, cols, LS_X, LS_Y)
 
 /* ---- ranks ----
- * Keys from 0 on and below INT32_MAX in their order, those that are the same by their places: sorted[r] = key[j] and
- * order[r] = j, where r of the n keys stand before key j. A unit ranks 32 of them, one each of the 32
- * threads of a row; the rows share all others, which a warp brings into shared memory by tiles. */
+ * Keys from 0 on and below INT32_MAX in their order, those that are the same by their places:
+ * sorted[r] = key[j] and order[r] = j, where r of the n keys stand before key j. A unit ranks 32 of
+ * them, one each of the 32 threads of a row; the rows share all others, which a warp brings into
+ * shared memory by tiles. */
 #define LS_RANK_TILE 128
 LS_FN void ls_rank_of(int32_t *order, int32_t *sorted, const int32_t *key, int64_t n, int64_t unit,
                       int ls_y)

@@ -120,7 +120,7 @@ LS_FN void ls_taps_store(real *dw, const real *sum, int64_t x_all, int64_t y_all
             const int64_t row = m0 + e % m * 16 + 8 * h + g;
             if (row < y_all && c0 + c < x_all)
                 ls_tile_store2(dw + (row * 9 + e / m) * x_all + c0 + c, sum[4 * e + 2 * h],
-                             sum[4 * e + 2 * h + 1]);
+                               sum[4 * e + 2 * h + 1]);
         }
 }
 

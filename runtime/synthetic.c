@@ -4,23 +4,17 @@
  * Segmentation: noise with bright discs, the target tells the disc. Classes: noise over a pattern
  * of the class. Real targets: the first input's values. Integers: the target is the next number. */
 #include "runtime/dataset.h"
+#include "runtime/mix.h"
 #include "runtime/tensor.h"
 
 #include <math.h>
 
 enum { DISCS = 4 };
 
-static uint64_t mix(uint64_t x)     /* SplitMix64's finaliser */
-{
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return x ^ x >> 31;
-}
+/* Of all keys that begin with a and b; ls_mix(begin(a, b) + c) is key(a, b, c). */
+static uint64_t begin(uint64_t a, uint64_t b) { return ls_mix(ls_mix(a + 0x9e3779b97f4a7c15u) + b); }
 
-/* Of all keys that begin with a and b; mix(begin(a, b) + c) is key(a, b, c). */
-static uint64_t begin(uint64_t a, uint64_t b) { return mix(mix(a + 0x9e3779b97f4a7c15u) + b); }
-
-static uint64_t key(uint64_t a, uint64_t b, uint64_t c) { return mix(begin(a, b) + c); }
+static uint64_t key(uint64_t a, uint64_t b, uint64_t c) { return ls_mix(begin(a, b) + c); }
 
 static double unit(uint64_t bits) { return (double)(bits >> 11) * 0x1p-53; }
 
@@ -33,11 +27,11 @@ static int64_t disc_class(const LsDataset *d, int64_t sample, int64_t y, int64_t
     int64_t k = 0, classes = classes_of(d->p);
     for (uint64_t j = 0; j < DISCS; j++) {
         uint64_t r = key(d->opt.seed, (uint64_t)sample, j);
-        double cy = unit(mix(r + 1)) * (double)h, cx = unit(mix(r + 2)) * (double)w;
-        double radius = (0.08 + 0.17 * unit(mix(r + 3))) * (double)(h < w ? h : w);
+        double cy = unit(ls_mix(r + 1)) * (double)h, cx = unit(ls_mix(r + 2)) * (double)w;
+        double radius = (0.08 + 0.17 * unit(ls_mix(r + 3))) * (double)(h < w ? h : w);
         double dy = (double)y + 0.5 - cy, dx = (double)x + 0.5 - cx;
         if (dy * dy + dx * dx < radius * radius)
-            k = 1 + (int64_t)(mix(r + 4) % (uint64_t)(classes - 1));
+            k = 1 + (int64_t)(ls_mix(r + 4) % (uint64_t)(classes - 1));
     }
     return k;
 }
@@ -103,7 +97,7 @@ void ls_synthetic_reals(const LsDataset *d, uint32_t input, int64_t sample, int6
     uint64_t noise = begin(seed, (uint64_t)sample) + input + 16, pattern = begin(seed + 2, k);
     for (int64_t j = 0; j < n; j++) {
         uint64_t at = (uint64_t)(i + j);
-        double v = plain ? 0.5 * unit(mix(noise + at * 64)) + 0.5 * unit(mix(pattern + at))
+        double v = plain ? 0.5 * unit(ls_mix(noise + at * 64)) + 0.5 * unit(ls_mix(pattern + at))
                          : ls_synthetic_value(d, input, sample, i + j);
         if (wide)
             ((double *)to)[j * step] = v;
