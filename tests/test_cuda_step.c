@@ -4,12 +4,11 @@
 #define LS_TINY_CUDA
 #include "tests/npz_util.h"
 #include "tests/suite.h"
-#include "tests/tiny_program.h"
+#include "tests/tiny_child.h"
 
 #include <string.h>
-#include <sys/wait.h>
 
-enum { SAMPLES = 10, TEXT = 65536 };
+enum { SAMPLES = 10, TEXT = TINY_TEXT };
 
 typedef struct Fake {
     bool lazy, unrecordable, in_order;
@@ -20,7 +19,6 @@ typedef struct Fake {
     const uint32_t *wait, *wait_of;     /* LsPhaseTable, of training */
 } Fake;
 static const Fake sound = {.devices = 1, .driver = 13000, .room = 1 << 20};
-static char out_text[TEXT], err_text[TEXT];
 static int counts[4];           /* kernels run, launched one by one, replays; times that a replay could
                                  * have gone on with another step */
 
@@ -43,55 +41,51 @@ static LsProgram here(int accumulate)
     return p;
 }
 
-/* Runs a trainer in a process of its own; fake NULL: on this machine. */
+typedef struct Order { const Fake *fake; int accumulate; } Order;      /* fake NULL: on this machine */
+
+static void set_fake(const Fake *fake, LsProgram *p, LsCudaProgram *cuda)
+{
+    fake_cudart.lazy = fake->lazy;
+    fake_cudart.unrecordable = fake->unrecordable;
+    fake_cudart.in_order = fake->in_order;
+    fake_cudart.devices = fake->devices;
+    fake_cudart.driver = fake->driver;
+    fake_cudart.room = fake->room;
+    fake_cudart.fail_at = fake->fail_at;
+    fake_cudart.fail_with = cudaErrorECCUncorrectable;
+    fake_cudart.order = fake->order;
+    p->train.wait = fake->wait;
+    p->train.wait_of = fake->wait_of;
+    if (fake->code != NULL)
+        cuda->fatbin = (const unsigned char *)fake->code;
+    p->device_program = cuda;
+}
+
+static int train(void *user, int argc, char **argv)
+{
+    const Order *o = user;
+    LsProgram p = o->fake != NULL ? tiny_program(o->accumulate) : here(o->accumulate);
+    LsCudaProgram cuda = tiny_cuda;
+    if (o->fake != NULL)
+        set_fake(o->fake, &p, &cuda);
+    int code = ls_trainer_main(&p, argc, argv);
+    FILE *f = fopen("counts", "w");
+    fprintf(f, "%d %d %d %d\n", fake_cudart.ran, fake_cudart.launched, fake_cudart.replayed,
+            fake_cudart.apart);
+    fclose(f);
+    return fake_cudart.used != 0 ? 99 : code;           /* all device memory is given back */
+}
+
+/* Runs a trainer in a process of its own. */
 static int run(const Fake *fake, int accumulate, const char *command)
 {
-    char text[1024], *argv[64] = {"trainer"}, *rest = text;
-    int argc = 1, status;
-    FILE *f;
-    snprintf(text, sizeof text, "%s", command);
-    for (char *word; (word = strsep(&rest, " ")) != NULL;)
-        if (*word)
-            argv[argc++] = word;
-    fflush(NULL);
-    pid_t child = fork();
-    if (child == 0) {
-        LsProgram p = fake != NULL ? tiny_program(accumulate) : here(accumulate);
-        LsCudaProgram cuda = tiny_cuda;
-        if (fake != NULL) {
-            fake_cudart.lazy = fake->lazy;
-            fake_cudart.unrecordable = fake->unrecordable;
-            fake_cudart.in_order = fake->in_order;
-            fake_cudart.devices = fake->devices;
-            fake_cudart.driver = fake->driver;
-            fake_cudart.room = fake->room;
-            fake_cudart.fail_at = fake->fail_at;
-            fake_cudart.fail_with = cudaErrorECCUncorrectable;
-            fake_cudart.order = fake->order;
-            p.train.wait = fake->wait;
-            p.train.wait_of = fake->wait_of;
-            if (fake->code != NULL)
-                cuda.fatbin = (const unsigned char *)fake->code;
-            p.device_program = &cuda;
-        }
-        freopen("out", "w", stdout);
-        freopen("err", "w", stderr);
-        int code = ls_trainer_main(&p, argc, argv);
-        f = fopen("counts", "w");
-        fprintf(f, "%d %d %d %d\n", fake_cudart.ran, fake_cudart.launched, fake_cudart.replayed,
-                fake_cudart.apart);
-        fclose(f);
-        exit(fake_cudart.used != 0 ? 99 : code);        /* all device memory is given back */
-    }
-    ck_assert_int_eq(waitpid(child, &status, 0), child);
-    tiny_read("out", out_text, sizeof out_text);
-    tiny_read("err", err_text, sizeof err_text);
-    ck_assert_msg(WIFEXITED(status), "killed by signal %d\n%s", WTERMSIG(status), err_text);
-    f = fopen("counts", "r");
+    Order o = {fake, accumulate};
+    int code = tiny_child(train, &o, command);
+    FILE *f = fopen("counts", "r");
     ck_assert_int_eq(
         fscanf(f, "%d %d %d %d", &counts[0], &counts[1], &counts[2], &counts[3]), 4);
     fclose(f);
-    return WEXITSTATUS(status);
+    return code;
 }
 
 static void must(int want, const Fake *fake, int accumulate, const char *command)

@@ -3,16 +3,12 @@
 #define LS_TESTS_TINY_RUN_H
 
 #include "tests/npz_util.h"
-#include "tests/tiny_program.h"
-
-#include <string.h>
-#include <sys/wait.h>
+#include "tests/tiny_child.h"
 
 enum { SAMPLES = 10 };          /* not a multiple of the batch: the last one counts in part */
 
 static float features[SAMPLES * TF];
 static int64_t labels[SAMPLES];
-static char out_text[65536], err_text[65536];
 
 static inline void make_data(int64_t samples)
 {
@@ -21,27 +17,16 @@ static inline void make_data(int64_t samples)
                                          {"label", LS_I64, 1, {samples}, labels}});
 }
 
-/* Runs the trainer in a process of its own; arguments are separated by blanks. */
+static inline int train(void *program, int argc, char **argv)
+{
+    return ls_trainer_main(program, argc, argv);
+}
+
+/* Runs the trainer; arguments are separated by blanks. */
 static inline int run_program(const LsProgram *p, const char *command)
 {
-    char text[1024], *argv[64] = {"trainer"}, *rest = text;
-    int argc = 1, status;
-    snprintf(text, sizeof text, "%s", command);
-    for (char *word; (word = strsep(&rest, " ")) != NULL;)
-        if (*word)
-            argv[argc++] = word;
-    fflush(NULL);
-    pid_t child = fork();
-    if (child == 0) {
-        freopen("out", "w", stdout);
-        freopen("err", "w", stderr);
-        exit(ls_trainer_main(p, argc, argv));
-    }
-    ck_assert_int_eq(waitpid(child, &status, 0), child);
-    tiny_read("out", out_text, sizeof out_text);
-    tiny_read("err", err_text, sizeof err_text);
-    ck_assert_msg(WIFEXITED(status), "killed by signal %d\n%s", WTERMSIG(status), err_text);
-    return WEXITSTATUS(status);
+    LsProgram own = *p;
+    return tiny_child(train, &own, command);
 }
 
 static inline int run(const char *command)
