@@ -369,7 +369,7 @@ bool ls_inspect(LsCtx *cx, const char *path, const LsImportOptions *o, FILE *to,
     if (cx->model == NULL)
         cx->model = path;
     Report r = {.cx = cx, .problems = "", .hazards = "", .open = {.arena = cx->arena}};
-    if ((r.m = ls_onnx_open(cx, path)) == NULL)
+    if ((r.m = ls_onnx_open(cx, path, o->tie_identity)) == NULL)
         return false;
     /* Problems with names come out again, with all others, when the import is tried. */
     LsCtx quiet = {.arena = cx->arena, .model = cx->model, .log = fopen("/dev/null", "w")};
