@@ -119,6 +119,8 @@
 static inline double ls_sum_lanes(const real *lane, int64_t n)
 {
     double t[256];
+    if (n < 1)
+        __builtin_unreachable();
     for (int64_t l = 0; l < n; l++)
         t[l] = lane[l];
     for (int64_t half = n / 2; half > 0; half /= 2)
