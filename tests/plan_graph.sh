@@ -147,6 +147,36 @@ fails 2 "is there all the time" plan net.json --forget outc.conv.weight
 fails 4 "no plan" plan net.json --recompute=none --budget 70%
 fails 2 "none cheap" plan net.json --recompute=much
 
+# A plan ends whatever the number of in-place pairs of one kernel: PAIRS values, a kernel that reads them all and makes as
+# many, each in the place of one, and a gradient for each.
+wide() {
+    awk -v n="$1" 'function list(from) { s = from; for (j = 1; j < n; j++) s = s ", " from + j; return s }
+    BEGIN {
+        print "{\"format\": \"lowerset-graph\", \"version\": 1, \"name\": \"wide\", \"alignment\": 1,"
+        print "\"outputs\": [" list(2 * n + 3) "], \"tensors\": [{\"id\": 0, \"name\": \"x\", \"bytes\": 1000, \"persistent\": true}"
+        for (k = 1; k < 3 * n + 3; k++)
+            printf ", {\"id\": %d, \"name\": \"t%d\", \"bytes\": %d, \"persistent\": false}\n", k, k, 1000 + 10 * ((k > n ? k - n : k) % 40)
+        print "], \"nodes\": ["
+        for (k = 1; k <= n; k++)
+            printf "{\"id\": %d, \"name\": \"f%d\", \"op\": \"F\", \"kind\": \"forward\", \"cost\": 10, \"inputs\": [0], \"outputs\": [%d]},\n", k - 1, k, k
+        for (k = 1; k <= n; k++)
+            pairs = pairs (k > 1 ? ", " : "") "[" n + k ", " k "]"
+        printf "{\"id\": %d, \"name\": \"w\", \"op\": \"W\", \"kind\": \"forward\", \"cost\": 100, \"inputs\": [%s], \"outputs\": [%s], \"inplace\": [%s]},\n", n, list(1), list(n + 1), pairs
+        printf "{\"id\": %d, \"name\": \"y\", \"op\": \"Y\", \"kind\": \"forward\", \"cost\": 10, \"inputs\": [%s], \"outputs\": [%d]},\n", n + 1, list(n + 1), 2 * n + 1
+        printf "{\"id\": %d, \"name\": \"g\", \"op\": \"G\", \"kind\": \"backward\", \"cost\": 10, \"inputs\": [%d], \"outputs\": [%d]}", n + 2, 2 * n + 1, 2 * n + 2
+        for (k = 1; k <= n; k++)
+            printf ",\n{\"id\": %d, \"name\": \"b%d\", \"op\": \"B\", \"kind\": \"backward\", \"cost\": 10, \"inputs\": [%d, %d], \"outputs\": [%d]}", n + 2 + k, k, 2 * n + 2, k, 2 * n + 2 + k
+        print "]}"
+    }'
+}
+for pairs in 40 200; do
+    wide $pairs >wide.json
+    "$lowerset" plan wide.json --budget min --plan-time 0.05 --plan-json wide-plan.json -q >out 2>&1 \
+        || { echo "FAIL no plan for $pairs pairs: $(head -n 2 out)"; failed=1; }
+    "$lowerset" check wide-plan.json --graph wide.json >out 2>&1 \
+        || { echo "FAIL the plan for $pairs pairs: $(head -n 2 out)"; failed=1; }
+done
+
 # The least that a refusal names is not refused.
 "$build/bench/make_graph" layered 850 3 >layered.json
 fails 4 "ask for --budget" plan layered.json --budget 50%
