@@ -9,6 +9,8 @@
 
 #include "scheduler/text_file.h"
 
+static const double exactly = 9007199254740992.0;       /* 2^53: doubles hold integers up to there */
+
 static double number(const cJSON *o, const char *key)
 {
     const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, key);
@@ -18,7 +20,27 @@ static double number(const cJSON *o, const char *key)
 static int64_t bytes(const cJSON *o, const char *key)
 {
     double v = number(o, key);
-    return v <= 9007199254740992.0 ? (int64_t)v : -1;
+    return v <= exactly ? (int64_t)v : -1;
+}
+
+/* Of a list of keys that ends with NULL: what is there are numbers from 0 up to `most`. */
+static bool are_sane(const cJSON *o, const char *const *key, double most, const LsWhy *why)
+{
+    for (; *key != NULL; key++) {
+        const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, *key);
+        if (v != NULL && !(cJSON_IsNumber(v) && v->valuedouble >= 0 && v->valuedouble <= most))
+            return ls_why(why, "'%s' is not a number from 0 to %g", *key, most);
+    }
+    return true;
+}
+
+/* The figures of a schedule's claims or of a summary. */
+static bool figures_are_sane(const cJSON *o, const LsWhy *why)
+{
+    static const char *const cost[] = {"cost", "base_cost", "cost_lower_bound", NULL};
+    static const char *const size[] = {"live_peak", "arena_peak", "budget", "persistent_bytes",
+                                       "live_peak_bytes", "arena_bytes", "arena_budget_bytes", NULL};
+    return are_sane(o, cost, 1e30, why) && are_sane(o, size, exactly, why);
 }
 
 static bool get_runs(LsArena *arena, const cJSON *steps, LsEarlier *out, const LsWhy *why)
@@ -32,7 +54,7 @@ static bool get_runs(LsArena *arena, const cJSON *steps, LsEarlier *out, const L
         const cJSON *name = cJSON_GetObjectItemCaseSensitive(step, "name");
         if (run == NULL && cJSON_GetObjectItemCaseSensitive(step, "free") != NULL)
             continue;
-        if (!cJSON_IsNumber(run))
+        if (!cJSON_IsNumber(run) || !(run->valuedouble >= 0 && run->valuedouble <= exactly))
             return ls_why(why, "run %" PRIu32 " names no node", out->nrun);
         out->node[out->nrun] = (int64_t)run->valuedouble;
         if (cJSON_IsString(name))
@@ -55,6 +77,8 @@ static bool get_schedule(LsArena *arena, const cJSON *root, LsEarlier *out, cons
     const cJSON *steps = cJSON_GetObjectItemCaseSensitive(root, "steps");
     if (!cJSON_IsArray(steps))
         return ls_why(why, "no list of 'steps'");
+    if (!figures_are_sane(claims, why))
+        return false;
     get_graph(arena, root, claims, out);
     out->cost = number(claims, "cost");
     out->base_cost = number(claims, "base_cost");
@@ -75,6 +99,8 @@ static bool get_any(LsArena *arena, const cJSON *root, LsEarlier *out, const LsW
         return ls_why(why, "not a JSON object");
     if (cJSON_IsString(format) && strcmp(format->valuestring, "lowerset-schedule") == 0)
         return get_schedule(arena, root, out, why);
+    if (!figures_are_sane(root, why))
+        return false;
     get_graph(arena, root, root, out);
     out->cost = number(root, "cost");
     out->base_cost = number(root, "base_cost");
