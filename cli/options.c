@@ -171,7 +171,8 @@ static const Option option[] = {
     {"--report", NULL, "FILE.html", TEXT, AT(report), REPORT,
      "write a page: memory over time, who owns the peak, what is kept"},
     {"--against", NULL, "PLAN.json", TEXT, AT(against), REPORT,
-     "compare with an earlier --plan-json or --json; exit 6 when cost, peak or gap got worse"},
+     "compare with an earlier --plan-json or --json: exit 6 when cost, peak or gap got worse, 2 when it is of another "
+     "model or batch"},
     {"--tolerance", NULL, "X%", TEXT, AT(tolerance), REPORT,
      "how much worse does not count (default 0)"},
     {"--dump", "-d", "PASS", TEXT, AT(dump_pass), ALL,

@@ -145,6 +145,8 @@ static void print_memory(const LsJob *job)
                     : job->graph_file ? "of the arena" : "");
     printf("  recomputation costs %.2f %% of a step, at most %.2f %% more than it must\n",
            100 * ls_plan_overhead(&job->plan), 100 * ls_plan_gap(&job->plan, &job->report));
+    if (ls_plan_overhead(&job->plan) < 0)
+        printf("  below 0, as kernels that replace others cost less than what is made again\n");
     if (!job->graph_file)
         printf("  a step takes %.4g ms by the costs of %s\n", ls_job_step_ns(job) * 1e-6,
                job->costs);
@@ -167,12 +169,20 @@ static int read_earlier(LsJob *job, LsEarlier *then)
     return LS_EXIT_MODEL;
 }
 
-static int compare(const LsJob *job, const LsEarlier *then, double tolerance)
+/* The comparison in words, and for --json in the report; the exit code. */
+static int compare(LsJob *job, const LsEarlier *then, double tolerance)
 {
     FILE *to = job->options->json ? stderr : stdout;
     fprintf(to, "%sagainst %s\n", job->options->json ? "" : "\n", job->options->against);
-    return ls_earlier_compare(to, then, job->dag, &job->plan, &job->report, tolerance)
-        ? LS_EXIT_CHECK : 0;
+    switch (ls_earlier_compare(job->cx.arena, to, then, job->dag, &job->plan, &job->report,
+                               tolerance, &job->report.against)) {
+    case LS_AGAINST_WORSE:
+        return LS_EXIT_CHECK;
+    case LS_AGAINST_OTHER:
+        return LS_EXIT_USAGE;
+    default:
+        return 0;
+    }
 }
 
 static int report(LsJob *job)
@@ -217,10 +227,12 @@ int ls_plan_main(int argc, char **argv)
     job.compare = o.strategy == NULL;
     if (code == 0)
         code = ls_job_plan(&job);
+    int verdict = code == 0 && o.against != NULL && o.json ? compare(&job, &then, tolerance) : 0;
     if (code == 0)
         code = report(&job);
-    if (code == 0 && o.against != NULL)
-        code = compare(&job, &then, tolerance);
+    if (code == 0 && o.against != NULL && !o.json)
+        verdict = compare(&job, &then, tolerance);
+    code = code != 0 ? code : verdict;
     if (code == LS_EXIT_BUDGET && o.json)
         ls_view_json(stdout, job.dag, NULL, &job.report);
     ls_job_end(&job);
