@@ -48,13 +48,6 @@ static void put_sum(void *to, const void *data, size_t n)
 
 static void put_file(void *to, const void *data, size_t n) { ls_out_write(to, data, n); }
 
-/* Pieces of the header go through a small buffer, so that its size needs no bound. */
-static void emit(LsOut *o, LsText *t)
-{
-    ls_out_write(o, t->at, t->n);
-    t->n = 0;
-}
-
 static void put_metadata(LsText *t, const LsMemory *m, const LsPlace *at)
 {
     uint64_t sum = ls_fnv64(LS_FNV64, at, sizeof *at);
@@ -74,10 +67,9 @@ static void put_metadata(LsText *t, const LsMemory *m, const LsPlace *at)
 static void put_header(LsOut *o, const LsMemory *m, const LsPlace *at)
 {
     char text[2048];
-    LsText t = {.at = text, .cap = sizeof text};
+    LsText t = {text, 0, sizeof text, put_file, o};
     int64_t offset = 0;
     put_metadata(&t, m, at);
-    emit(o, &t);
     for (uint32_t k = 0; k < m->p->nstate; k++) {
         const LsStateTensor *s = &m->p->state[k];
         ls_text_put(&t, ",");
@@ -88,9 +80,9 @@ static void put_header(LsOut *o, const LsMemory *m, const LsPlace *at)
         ls_text_put(&t, "],\"data_offsets\":[%" PRId64 ",%" PRId64 "]}", offset,
                     offset + bytes_of(m, s));
         offset += bytes_of(m, s);
-        emit(o, &t);
     }
-    ls_out_write(o, "}", 1);
+    ls_text_put(&t, "}");
+    ls_text_flush(&t);
 }
 
 bool ls_checkpoint_save(const LsMemory *m, const LsPlace *at, const char *path, LsError *e)
@@ -123,6 +115,8 @@ typedef struct LsLoaded {
     LsPlace place;
     uint64_t checksum;
     bool ours, has_sum;
+    size_t room;                /* of each of these: no string of the header is longer */
+    char *name, *key, *value;
 } LsLoaded;
 
 static bool damaged(const LsFile *f, LsError *e)
@@ -132,7 +126,7 @@ static bool damaged(const LsFile *f, LsError *e)
 
 static bool read_metadata(LsLoaded *l, LsJson *j)
 {
-    char key[64], value[1024];
+    const char *key = l->key, *value = l->value;
     struct { const char *name; int64_t *to; } field[] = {
         {"update", &l->place.update}, {"cursor", &l->place.cursor}, {"epoch", &l->place.epoch},
         {"samples", &l->place.samples}, {"drop_last", &l->place.drop_last},
@@ -141,8 +135,8 @@ static bool read_metadata(LsLoaded *l, LsJson *j)
     if (!ls_json_char(j, '{'))
         return false;
     do {
-        if (!ls_json_string(j, key, sizeof key) || !ls_json_char(j, ':')
-            || !ls_json_string(j, value, sizeof value))
+        if (!ls_json_string(j, l->key, l->room) || !ls_json_char(j, ':')
+            || !ls_json_string(j, l->value, l->room))
             return false;
         for (size_t k = 0; k < sizeof field / sizeof field[0]; k++)
             if (strcmp(key, field[k].name) == 0)
@@ -160,14 +154,14 @@ static bool read_metadata(LsLoaded *l, LsJson *j)
 
 typedef struct LsEntry { char dtype[16]; int rank; int64_t dim[LS_TENSOR_RANK], from, to; } LsEntry;
 
-static bool read_entry(LsEntry *t, LsJson *j)
+static bool read_entry(const LsLoaded *l, LsEntry *t, LsJson *j)
 {
-    char key[64];
+    const char *key = l->key;
     *t = (LsEntry){.from = -1, .to = -1};
     if (!ls_json_char(j, '{'))
         return false;
     do {
-        if (!ls_json_string(j, key, sizeof key) || !ls_json_char(j, ':'))
+        if (!ls_json_string(j, l->key, l->room) || !ls_json_char(j, ':'))
             return false;
         bool ok;
         if (strcmp(key, "dtype") == 0) {
@@ -221,17 +215,16 @@ static bool take_entry(LsLoaded *l, const char *name, const LsEntry *t, LsError 
 
 static bool read_header(LsLoaded *l, LsJson *j, LsError *e)
 {
-    char name[1024];
     LsEntry t;
     if (!ls_json_char(j, '{'))
         return damaged(l->f, e);
     do {
-        if (!ls_json_string(j, name, sizeof name) || !ls_json_char(j, ':'))
+        if (!ls_json_string(j, l->name, l->room) || !ls_json_char(j, ':'))
             return damaged(l->f, e);
-        bool meta = strcmp(name, "__metadata__") == 0;
-        if (meta ? !read_metadata(l, j) : !read_entry(&t, j))
+        bool meta = strcmp(l->name, "__metadata__") == 0;
+        if (meta ? !read_metadata(l, j) : !read_entry(l, &t, j))
             return damaged(l->f, e);
-        if (!meta && !take_entry(l, name, &t, e))
+        if (!meta && !take_entry(l, l->name, &t, e))
             return false;
     } while (ls_json_char(j, ','));
     if (!ls_json_char(j, '}'))
@@ -269,7 +262,15 @@ static bool load(LsLoaded *l, LsError *e)
     LsJson j = {head, head + length};
     l->data = f->data + 8 + length;
     l->bytes = (int64_t)(f->size - 8 - length);
-    return read_header(l, &j, e) && verify(l, e);
+    l->room = (size_t)length + 1;
+    l->name = malloc(3 * l->room);
+    if (!l->name)
+        return ls_fail(e, LS_EXIT_FAIL, "out of memory");
+    l->key = l->name + l->room;
+    l->value = l->key + l->room;
+    bool ok = read_header(l, &j, e) && verify(l, e);
+    free(l->name);
+    return ok;
 }
 
 bool ls_checkpoint_load(const LsMemory *m, LsPlace *at, const char *path, LsError *e)

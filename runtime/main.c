@@ -125,7 +125,8 @@ static bool open_reports(LsTrainer *t, bool resumed, LsError *e)
         return false;
     if ((o->trace || o->profile) && !ls_trace_open(&t->trace, &t->engine, phase, e))
         return false;
-    if (o->dump && !ls_dump_open(&t->dump, &t->engine, phase, e))
+    if (o->dump && (!ls_dump_open(&t->dump, &t->engine, phase, e)
+                    || !ls_dump_fits(&t->dump, o->dump, e)))
         return false;
     if (o->dump && !o->eval && t->p->napplied > 0)
         fprintf(stderr, "note: %s will lack %u gradients, which are applied as they are computed; "
@@ -224,7 +225,6 @@ static bool end_interrupted(LsTrainer *t, LsError *e)
 static bool check_gradients(LsTrainer *t, LsError *e)
 {
     LsGradCheck c = {0};
-    char at[320];
     t->pass.first = t->at.cursor;
     t->pass.end = t->at.cursor + 1;
     ls_loader_begin(&t->loader, &t->pass);
@@ -237,7 +237,8 @@ static bool check_gradients(LsTrainer *t, LsError *e)
     t->interrupted = *t->stop != 0;
     if (ok && !t->interrupted) {
         ls_log_gradients(&t->log, c.nsample, c.nparam, c.median, c.worst, c.limit,
-                         ls_gradcheck_worst(&c, at));
+                         c.nsample > 0 ? c.sample->of->t.name : "",
+                         c.nsample > 0 ? c.sample->element : 0);
         ok = ls_gradcheck_tell(&c, stdout, e);
     }
     ls_gradcheck_close(&c);
