@@ -1,6 +1,7 @@
 /* runtime/log.c -- see log.h. */
 #include "runtime/log.h"
 #include "runtime/clock.h"
+#include "runtime/file.h"
 #include "runtime/json.h"
 
 #include <errno.h>
@@ -26,7 +27,8 @@ static void end_line(LsLog *l, LsText *t)
 bool ls_log_open(LsLog *l, const char *path, bool append, const LsProgram *p, LsError *e)
 {
     char part[LINE];
-    l->to = fopen(path, append ? "a" : "w");
+    int fd = ls_out_follow(path, append);
+    l->to = fd >= 0 ? fdopen(fd, append ? "a" : "w") : NULL;
     if (!l->to)
         return ls_fail(e, LS_EXIT_FAIL, "%s: cannot write: %s", path, strerror(errno));
     LsText t = {part, 0, sizeof part, to_file, l->to};

@@ -163,7 +163,7 @@ static bool open_run(LsTrainer *t, LsError *e)
     t->threads = o->threads ? (int)o->threads : all_cores();
     int workers = o->workers >= 0 ? (int)o->workers : default_workers(t);
     t->at.seed = (uint64_t)o->seed;
-    if (!open_data(t, e) || !ls_memory_open(&t->memory, t->p, e))
+    if (!ls_trainer_outputs_check(o, e) || !open_data(t, e) || !ls_memory_open(&t->memory, t->p, e))
         return false;
     if (t->memory.device != NULL)
         t->memory.device->tune = o->tune;

@@ -50,7 +50,8 @@ bool ls_saver_open(LsSaver *s, const char *folder, int64_t keep, LsError *e)
             note(s, update);
     }
     closedir(d);
-    return true;
+    set_path(s, 0);
+    return ls_out_check(s->path, e);
 }
 
 bool ls_saver_save(LsSaver *s, const LsMemory *m, const LsPlace *at, LsError *e)
