@@ -3,6 +3,7 @@
 #include "runtime/export.h"
 #include "runtime/gradcheck.h"
 #include "runtime/grid.h"
+#include "runtime/interrupt.h"
 #include "runtime/pool.h"
 #include "runtime/tensor.h"
 #include "runtime/train.h"
@@ -13,20 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-static volatile sig_atomic_t stop_signal;
-
-/* The first signal ends the run after the step; the second one kills, as usual. */
-static void on_signal(int number) { stop_signal = number; }
-
-static void catch_signals(void)
-{
-    struct sigaction a = {.sa_handler = on_signal, .sa_flags = SA_RESETHAND};
-    sigemptyset(&a.sa_mask);
-    stop_signal = 0;
-    sigaction(SIGINT, &a, NULL);
-    sigaction(SIGTERM, &a, NULL);
-}
 
 static int all_cores(void)
 {
@@ -248,13 +235,17 @@ static bool check_gradients(LsTrainer *t, LsError *e)
 
 static bool run(LsTrainer *t, LsError *e)
 {
-    if (t->o.check_gradients)
+    if (t->o.check_gradients) {
+        ls_interrupt_allow(false, 0);
         return check_gradients(t, e);
+    }
     if (t->o.eval) {
         printf("epoch %" PRId64 "  step %" PRId64, t->at.epoch, t->at.update);
+        ls_interrupt_allow(false, 0);
         bool ok = ls_train_evaluate(t, e);
+        ls_interrupt_forbid();
         printf("\n");
-        t->interrupted = stop_signal != 0;
+        t->interrupted = *t->stop != 0;
         return ok && !t->interrupted ? write_results(t, e) : ok;
     }
     if (!ls_train(t, e))
@@ -290,7 +281,7 @@ int ls_trainer_main(const LsProgram *p, int argc, char **argv)
         return LS_EXIT_FAIL;
     setvbuf(stdout, out, _IOLBF, sizeof out);
     t->p = p;
-    t->stop = &stop_signal;
+    t->stop = ls_interrupt_asked();
     if (ls_trainer_options_parse(&t->o, p, argc, argv, &e)) {
         if (t->o.help) {
             ls_trainer_options_help(p, name, stdout);
@@ -300,16 +291,17 @@ int ls_trainer_main(const LsProgram *p, int argc, char **argv)
         } else if (t->o.print_plan) {
             print_plan(p);
         } else {
-            catch_signals();
-            if (open_run(t, &e))
+            if (open_run(t, &e)) {      /* until then a signal ends the process, and nothing is lost */
+                ls_interrupt_catch();
                 run(t, &e);
+            }
             close_run(t, &e);
         }
     }
     fflush(stdout);
     if (e.code != LS_EXIT_DONE)
         fprintf(stderr, "%s: error: %s\n", name, e.text);
-    bool interrupted = t->interrupted;
+    int signal = t->interrupted ? (int)*t->stop : 0;
     free(t);
-    return e.code != LS_EXIT_DONE ? (int)e.code : interrupted ? 128 + (int)stop_signal : 0;
+    return e.code != LS_EXIT_DONE ? (int)e.code : signal != 0 ? 128 + signal : 0;
 }

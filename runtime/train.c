@@ -4,6 +4,8 @@
  * take the last batches of one epoch and the first of the next. Checkpoints, evaluation and the end
  * of the run fall between updates. */
 #include "runtime/train.h"
+#include "runtime/clock.h"
+#include "runtime/interrupt.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -128,13 +130,16 @@ static bool run_batch(LsTrainer *t, int64_t k, int64_t group, LsError *e)
 
 static bool run_update(LsTrainer *t, LsError *e)
 {
-    int64_t group = t->p->accumulate > 0 ? t->p->accumulate : 1;
+    int64_t group = t->p->accumulate > 0 ? t->p->accumulate : 1, start = ls_now_ns();
+    ls_interrupt_allow(t->at.update > t->saved, t->longest_ns);
     t->engine.run.update = t->at.update + 1;
     t->engine.run.lr = ls_rate_at(&t->rate, t->at.update + 1);
     for (int64_t k = 0; k < group; k++)
         if (!run_batch(t, k, group, e))
             return false;
     t->at.update++;
+    int64_t took = ls_now_ns() - start;
+    t->longest_ns = took > t->longest_ns ? took : t->longest_ns;
     return true;
 }
 
@@ -209,11 +214,13 @@ bool ls_train(LsTrainer *t, LsError *e)
     t->pass.first = t->at.cursor;
     t->pass.end = t->at.cursor + (t->updates - t->at.update) * group;
     t->at.epoch = t->at.cursor / t->per_epoch;
+    t->saved = t->at.update;
     ls_loader_begin(&t->loader, &t->pass);
     while (t->at.update < t->updates && !*t->stop) {
         int64_t epoch = t->at.epoch;
         if (!run_update(t, e))
             return false;
+        ls_interrupt_allow(true, t->longest_ns);
         t->at.epoch = t->at.cursor / t->per_epoch;
         bool ended = t->at.epoch > epoch, last = t->at.update == t->updates;
         if ((ended || last || save_due(t, ended)) && !land_all(t, e))
@@ -224,8 +231,12 @@ bool ls_train(LsTrainer *t, LsError *e)
         } else {
             show_progress(t);
         }
-        if (save_due(t, ended) && !ls_saver_save(&t->saver, &t->memory, &t->at, e))
-            return false;
+        ls_interrupt_forbid();
+        if (save_due(t, ended)) {
+            if (!ls_saver_save(&t->saver, &t->memory, &t->at, e))
+                return false;
+            t->saved = t->at.update;
+        }
     }
     ls_progress_clear(&t->progress);
     return land_all(t, e);
