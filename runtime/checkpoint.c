@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +41,14 @@ static void each_part(const LsMemory *m, void (*put)(void *to, const void *data,
     }
 }
 
+/* Checkpoints of models that read no text are what they were before there were alphabets. */
+static uint64_t sum_place(const LsPlace *at)
+{
+    uint64_t sum = ls_fnv64(LS_FNV64, at, offsetof(LsPlace, alphabet));
+    return ls_alphabet_count(&at->alphabet) > 0
+               ? ls_fnv64(sum, &at->alphabet, sizeof at->alphabet) : sum;
+}
+
 static void put_sum(void *to, const void *data, size_t n)
 {
     uint64_t *sum = to;
@@ -50,12 +59,17 @@ static void put_file(void *to, const void *data, size_t n) { ls_out_write(to, da
 
 static void put_metadata(LsText *t, const LsMemory *m, const LsPlace *at)
 {
-    uint64_t sum = ls_fnv64(LS_FNV64, at, sizeof *at);
+    uint64_t sum = sum_place(at);
+    char alphabet[LS_ALPHABET_TEXT];
     each_part(m, put_sum, &sum);
     ls_text_put(t, "{\"__metadata__\":{\"format\":\"lowerset-1\",\"model\":");
     ls_text_string(t, m->p->model);
     ls_text_put(t, ",\"plan\":");
     ls_text_string(t, m->p->plan_hash);
+    if (ls_alphabet_count(&at->alphabet) > 0) {
+        ls_text_put(t, ",\"alphabet\":");
+        ls_text_string(t, ls_alphabet_text(&at->alphabet, alphabet));
+    }
     ls_text_put(t,
                 ",\"update\":\"%" PRId64 "\",\"cursor\":\"%" PRId64 "\",\"epoch\":\"%" PRId64
                 "\",\"samples\":\"%" PRId64 "\",\"seed\":\"%" PRIu64 "\",\"drop_last\":\"%" PRId64
@@ -147,6 +161,9 @@ static bool read_metadata(LsLoaded *l, LsJson *j)
             l->checksum = strtoull(value, NULL, 10);
             l->has_sum = true;
         }
+        if (strcmp(key, "alphabet") == 0
+            && !ls_alphabet_parse(&l->place.alphabet, value, strlen(value)))
+            return false;
         l->ours |= strcmp(key, "format") == 0 && strcmp(value, "lowerset-1") == 0;
     } while (ls_json_char(j, ','));
     return ls_json_char(j, '}');
@@ -241,7 +258,7 @@ static bool verify(const LsLoaded *l, LsError *e)
     if (!l->ours || !l->has_sum || l->place.update < 0 || l->place.cursor < 0 || l->place.epoch < 0)
         return ls_fail(e, LS_EXIT_DATA, "%s: a safetensors file, but not a checkpoint of this kind",
                        l->f->path);
-    uint64_t sum = ls_fnv64(LS_FNV64, &l->place, sizeof l->place);
+    uint64_t sum = sum_place(&l->place);
     if (ls_fnv64(sum, l->data, (size_t)l->bytes) != l->checksum)
         return ls_fail(e, LS_EXIT_DATA, "%s: damaged checkpoint (its checksum is wrong)",
                        l->f->path);

@@ -293,10 +293,7 @@ static bool read_int(const LsRead *r, int64_t i, int64_t *v, LsError *e)
     if (s->synthetic) {
         *v = (int64_t)value(r, i, 0);
     } else if (s->token) {
-        *v = s->token[s->array.data[at]];
-        if (*v < 0)
-            return ls_fail(e, LS_EXIT_DATA, "%s: character %d does not occur in the training text",
-                           s->path, s->array.data[at]);
+        *v = s->token[s->array.data[at]];       /* ls_dataset_number made sure of all */
     } else {
         *v = ls_array_int(&s->array, at);
         if (ls_element_is_float(s->array.type) && ls_array_real(&s->array, at) != (double)*v)

@@ -64,7 +64,6 @@ static bool open_data(LsTrainer *t, LsError *e)
     if (!t->o.val)
         return true;
     d = data_options(t, t->o.val);
-    d.like = t->o.data ? &t->data : NULL;
     return ls_dataset_open(&t->val, t->p, &d, e);
 }
 
@@ -101,6 +100,28 @@ static bool resume(LsTrainer *t, bool *resumed, LsError *e)
                 t->at.update, t->at.epoch + 1);
     else
         fprintf(stderr, "note: no checkpoint in %s; starting anew\n", s->folder);
+    return true;
+}
+
+/* Characters have the numbers that the weights were trained on: those of the checkpoint or of the
+ * model, else of the training text, else of the text to evaluate on. */
+static bool number_texts(LsTrainer *t, LsError *e)
+{
+    LsAlphabet *of = &t->at.alphabet, model;
+    ls_alphabet_of_onnx(&model, t->p->onnx, t->p->onnx_bytes);
+    if (ls_alphabet_count(of) > 0 && ls_alphabet_count(&model) > 0 && !ls_alphabet_same(of, &model))
+        return ls_fail(e, LS_EXIT_DATA, "the checkpoint has %d characters, and the model was trained on "
+                       "%d others", ls_alphabet_count(of), ls_alphabet_count(&model));
+    if (ls_alphabet_count(of) == 0)
+        *of = model;
+    LsDataset *const text[] = {&t->data, &t->val};
+    for (int k = 0; k < 2; k++) {
+        if (!text[k]->p || ls_alphabet_count(&text[k]->characters) == 0)
+            continue;
+        if (!ls_dataset_number(text[k], of, e))
+            return false;
+        *of = text[k]->alphabet;
+    }
     return true;
 }
 
@@ -155,7 +176,7 @@ static bool open_run(LsTrainer *t, LsError *e)
     if (t->memory.device != NULL)
         t->memory.device->tune = o->tune;
     if ((o->save && !ls_saver_open(&t->saver, o->save, o->keep_last, e))
-        || !resume(t, &resumed, e) || !ls_engine_open(&t->engine, t->p, &t->memory, e)
+        || !resume(t, &resumed, e) || !number_texts(t, e) || !ls_engine_open(&t->engine, t->p, &t->memory, e)
         || !open_loader(t, workers, e)
         || !open_reports(t, resumed, e) || (!o->eval && !ls_train_plan(t, resumed, e)))
         return false;
@@ -187,7 +208,7 @@ static bool write_results(LsTrainer *t, LsError *e)
            (!o->trace || ls_trace_write(&t->trace, o->trace, e)) &&
            (!o->profile ||
             ls_profile_write(&t->trace, o->profile, t->memory.device ? 0 : t->threads, e)) &&
-           (!o->export_to || ls_export(&t->memory, o->export_to, e)) &&
+           (!o->export_to || ls_export(&t->memory, &t->at.alphabet, o->export_to, e)) &&
            (!o->image_grid ||
             ls_grid_write(&t->engine, &t->loader, t->val.p ? &t->val : &t->data, o->image_grid, e));
 }

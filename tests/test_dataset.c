@@ -231,22 +231,61 @@ START_TEST(text_gives_the_next_character)
     input[1].t.name = "label";
     write_text("t.txt", "banana band");    /* blank a b d n = 0 1 2 3 4 */
     OPEN(.data = "t.txt");
+    ck_assert(ls_dataset_number(&d, &(LsAlphabet){0}, &e));
     ck_assert_int_eq(d.samples, 3);
     int64_t x[6], y[6], want_x[] = {1, 4, 1}, want_y[] = {4, 1, 0};
     ck_assert(ls_dataset_read(&d, 0, 1, 1, x, &e) && ls_dataset_read(&d, 1, 1, 1, y, &e));
     ck_assert_int_eq(memcmp(x + 3, want_x, sizeof want_x), 0);
     ck_assert_int_eq(memcmp(y + 3, want_y, sizeof want_y), 0);
-    LsDataset train = d;
-    write_text("v.txt", "nab");
-    REFUSED(LS_EXIT_DATA, "a sample takes 4 characters", .data = "v.txt", .like = &train);
-    write_text("v.txt", "nabx");
-    OPEN(.data = "v.txt", .like = &train);
-    ck_assert(ls_dataset_read(&d, 0, 0, 0, x, &e));
-    ck_assert(x[0] == 4 && x[1] == 1 && x[2] == 2);
-    ck_assert(!ls_dataset_read(&d, 1, 0, 0, y, &e));
-    ck_assert_ptr_nonnull(strstr(e.text, "character 120 does not occur"));
+    const LsAlphabet known = d.alphabet;
     ls_dataset_close(&d);
-    ls_dataset_close(&train);
+    write_text("v.txt", "nab");
+    REFUSED(LS_EXIT_DATA, "a sample takes 4 characters", .data = "v.txt");
+    write_text("v.txt", "nabn");
+    OPEN(.data = "v.txt");
+    ck_assert(ls_dataset_number(&d, &known, &e));
+    ck_assert(ls_dataset_read(&d, 0, 0, 0, x, &e) && ls_dataset_read(&d, 1, 0, 0, y, &e));
+    ck_assert(x[0] == 4 && x[1] == 1 && x[2] == 2 && y[2] == 4);
+    ls_dataset_close(&d);
+    write_text("v.txt", "nabx");
+    OPEN(.data = "v.txt");
+    ck_assert(!ls_dataset_number(&d, &known, &e));
+    ck_assert_str_eq(e.text, "v.txt: character 'x' (120) is not among the 5 that the model was "
+                             "trained on");
+    ls_dataset_close(&d);
+    OPEN(.data = "t.txt");
+    p.classes = 4;
+    ck_assert(!ls_dataset_number(&d, &(LsAlphabet){0}, &e));
+    ck_assert_str_eq(e.text, "t.txt: 5 different characters, but the model has 4 classes");
+    ls_dataset_close(&d);
+}
+END_TEST
+
+START_TEST(an_alphabet_comes_back_from_the_metadata_of_a_model)
+{
+    static unsigned char file[16 + 2 * (LS_ALPHABET_TEXT + 64)];
+    LsAlphabet some = {0}, all, back;
+    ls_alphabet_add(&some, 0);
+    ls_alphabet_add(&some, 64);
+    ls_alphabet_add(&some, 255);
+    memset(&all, 0xff, sizeof all);
+    const LsAlphabet *const a[] = {&some, &all};
+    for (int k = 0; k < 2; k++) {
+        memcpy(file, "\x08\x08\x3a\x03" "abc\x25\1\2\3\4", 12);     /* other fields before it */
+        size_t n = 12 + ls_alphabet_metadata(a[k], file + 12);
+        ls_alphabet_of_onnx(&back, file, n);
+        ck_assert(ls_alphabet_same(&back, a[k]));
+        for (size_t cut = 0; cut < n; cut++) {
+            unsigned char *copy = malloc(cut + 1);      /* what is read behind it, sanitizers see */
+            memcpy(copy, file, cut);
+            ls_alphabet_of_onnx(&back, copy, cut);
+            ck_assert_int_eq(ls_alphabet_count(&back), 0);
+            free(copy);
+        }
+    }
+    static const char *const wrong[] = {"", "1,", ",1", "2,1", "1,1", "256", "1 2", "99999999999999999999"};
+    for (size_t k = 0; k < sizeof wrong / sizeof wrong[0]; k++)
+        ck_assert_msg(!ls_alphabet_parse(&back, wrong[k], strlen(wrong[k])), "%s", wrong[k]);
 }
 END_TEST
 
@@ -398,6 +437,7 @@ int main(void)
         several_rows_may_belong_to_one_sample,
         tables_give_the_inputs_column_by_column,
         text_gives_the_next_character,
+        an_alphabet_comes_back_from_the_metadata_of_a_model,
         raw_files_have_as_many_samples_as_bytes,
         what_does_not_fit_is_refused_with_both_shapes,
         integers_that_index_are_checked,
