@@ -343,3 +343,33 @@ bool ls_dataset_read(const LsDataset *d, uint32_t input, int64_t sample, int64_t
     }
     return true;
 }
+
+/* ---- blame ---- */
+
+/* Element i of a real input, as a batch would have it. */
+static double delivered(const LsRead *r, int64_t i)
+{
+    const LsSource *s = r->s;
+    bool divided = s->table && !s->scale;
+    int64_t c = s->mean ? i / s->run % s->channel : 0;
+    double v = ls_array_real(&s->array, s->one ? 0 : r->from + i);
+    v = normal(s, c, divided ? v / 255 : v);
+    return r->d->p->real_bytes == 8 ? v : (float)v;
+}
+
+bool ls_dataset_is_finite(const LsDataset *d, uint32_t input, int64_t sample, LsError *e)
+{
+    const LsSource *s = &d->source[input];
+    const LsTensor *t = &d->p->input[input].t;
+    LsRead r = {d, s, input, s->whole ? 0 : sample, s->whole ? 0 : sample * s->stride};
+    for (int64_t i = 0; i < s->per_sample && t->type == LS_DT_REAL && !s->synthetic; i++) {
+        double v = delivered(&r, i), there = ls_array_real(&s->array, s->one ? 0 : r.from + i);
+        if (!isfinite(there))
+            return ls_fail(e, LS_EXIT_DATA, "%s: sample %" PRId64 ": '%s' has %g at element %" PRId64,
+                           s->path, sample, t->name, there, i);
+        if (!isfinite(v))
+            return ls_fail(e, LS_EXIT_DATA, "%s: sample %" PRId64 ": '%s' has %g at element %" PRId64
+                           ", which becomes %g", s->path, sample, t->name, there, i, v);
+    }
+    return true;
+}

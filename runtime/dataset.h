@@ -68,6 +68,11 @@ bool ls_dataset_number(LsDataset *d, const LsAlphabet *known, LsError *e);
 bool ls_dataset_read(const LsDataset *d, uint32_t input, int64_t sample, int64_t place, void *batch,
                      LsError *e);
 
+/* Whether the reals of a sample are finite, in the file and in a batch; else an error that names the
+ * first that is not. Made-up ones are. Not for every sample that is read: for finding out what made a
+ * loss infinite. */
+bool ls_dataset_is_finite(const LsDataset *d, uint32_t input, int64_t sample, LsError *e);
+
 /* ---- parts, one file each ---- */
 bool ls_idx_read(LsArray *a, const LsFile *f, LsError *e);          /* idx.c; big-endian */
 bool ls_idx_is(const LsFile *f);

@@ -66,6 +66,24 @@ static int set_hooks(LsTrainer *t, bool last_batch, LsHook hook[MAX_HOOKS])
     return n;
 }
 
+/* Names the node with --check-numerics, and the data when they are to blame. */
+static bool diverged(const LsTrainer *t, const LsFlight *f, double loss, LsError *e)
+{
+    LsError data = {0}, node = *e;
+    *e = (LsError){0};
+    if (!ls_batch_is_finite(&t->pass, f->batch, &data) && node.code != LS_EXIT_DONE)
+        return ls_fail(e, node.code, "%s; the data are not finite: %s", node.text, data.text);
+    if (data.code != LS_EXIT_DONE)
+        return ls_fail(e, LS_EXIT_DIVERGED, "step %" PRId64 ": the loss is %g, because the data are "
+                       "not finite: %s", f->update, loss, data.text);
+    if (node.code != LS_EXIT_DONE)
+        return ls_fail(e, node.code, "%s", node.text);
+    return ls_fail(e, LS_EXIT_DIVERGED,
+                   "step %" PRId64 ": the loss is %g; training has diverged (lower "
+                   "--lr?); --check-numerics names the first node that gives such a value",
+                   f->update, loss);
+}
+
 /* Takes the loss of the oldest batch under way; with the last one of an update, what the update
  * comes to. */
 static bool land(LsTrainer *t, LsError *e)
@@ -77,7 +95,11 @@ static bool land(LsTrainer *t, LsError *e)
     if (!ls_engine_loss(&t->engine, &t->p->train, f.slot, &one, e))
         return false;
     if (t->o.check_numerics && !ls_check_end(&t->check, one, f.update, e))
-        return false;
+        return diverged(t, &f, one, e);
+    if (!isfinite(one)) {
+        ls_log_step(&t->log, f.update, f.epoch, one, f.lr);
+        return diverged(t, &f, one, e);
+    }
     t->part_loss += one * (double)f.valid;
     t->part_samples += f.valid;
     if (!f.apply)
@@ -88,12 +110,7 @@ static bool land(LsTrainer *t, LsError *e)
     t->part_loss = 0;
     t->part_samples = 0;
     ls_log_step(&t->log, f.update, f.epoch, t->loss, f.lr);
-    if (isfinite(t->loss))
-        return true;
-    return ls_fail(e, LS_EXIT_DIVERGED,
-                   "step %" PRId64 ": the loss is %g; training has diverged (lower "
-                   "--lr?); --check-numerics names the first node that gives such a value",
-                   f.update, t->loss);
+    return isfinite(t->loss) || diverged(t, &f, t->loss, e);
 }
 
 static bool land_all(LsTrainer *t, LsError *e)
@@ -120,7 +137,7 @@ static bool run_batch(LsTrainer *t, int64_t k, int64_t group, LsError *e)
     if (!ls_engine_run(&t->engine, &t->p->train, hook, set_hooks(t, run->apply, hook), e)
         || !ls_engine_fed(&t->engine, e))
         return false;
-    t->flight[t->nflight++] = (LsFlight){run->update, t->at.epoch + 1, b->valid, run->lr,
+    t->flight[t->nflight++] = (LsFlight){run->update, t->at.epoch + 1, t->at.cursor, b->valid, run->lr,
                                          t->engine.slot, run->apply};
     ls_loader_release(&t->loader);
     t->at.cursor++;
@@ -154,6 +171,19 @@ static void show_progress(LsTrainer *t)
     ls_progress_show(&t->progress, &at);
 }
 
+/* Of an evaluation whose loss is not finite, which ends nothing: told once. */
+static void blame_data(LsTrainer *t)
+{
+    LsPass pass = {.data = t->val.p ? &t->val : &t->data};
+    LsError e = {0};
+    int64_t n = ls_batches_per_epoch(&pass);
+    for (int64_t k = 0; k < n && ls_batch_is_finite(&pass, k, &e); k++)
+        continue;
+    if (e.code != LS_EXIT_DONE)
+        fprintf(stderr, "note: the data to evaluate on are not finite: %s\n", e.text);
+    t->blamed = true;
+}
+
 bool ls_train_evaluate(LsTrainer *t, LsError *e)
 {
     LsScore s;
@@ -170,6 +200,8 @@ bool ls_train_evaluate(LsTrainer *t, LsError *e)
     }
     if (t->o.eval)
         t->loss = s.loss;
+    if (!isfinite(s.loss) && !t->blamed)
+        blame_data(t);
     if (t->o.eval && t->o.check_numerics && !ls_check_end(&t->check, s.loss, t->at.update, e))
         return false;
     double accuracy = s.judged ? (double)s.right / (double)s.judged : -1;
