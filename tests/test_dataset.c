@@ -348,6 +348,46 @@ START_TEST(integers_that_index_are_checked)
 }
 END_TEST
 
+START_TEST(integers_that_do_not_fit_32_bits_are_refused)
+{
+    enum { N = 8 };
+    const int64_t x[N] = {INT32_MAX, INT32_MIN, (int64_t)INT32_MAX + 1, (int64_t)INT32_MIN - 1,
+                          (int64_t)1 << 32, -1, INT64_MAX, INT64_MIN};
+    const uint32_t unsigned_x[2] = {UINT32_MAX, 7};
+    const int64_t label[N] = {0};
+    int32_t got[2];
+    char told[100];
+    program(false);
+    input[0] = (LsInput){{.name = "x", .type = LS_DT_I32, .rank = 1, .dim = {2}}, false, 0, 0};
+    write_npz("a.npz", 2, (NpzItem[]){{"x", LS_I64, 1, {N}, x}, {"label", LS_I64, 1, {N}, label}});
+    OPEN(.data = "a.npz");
+    for (int k = 0; k < N; k++) {
+        e = (LsError){0};
+        bool fits = x[k] >= INT32_MIN && x[k] <= INT32_MAX;
+        ck_assert_int_eq(ls_dataset_read(&d, 0, k, 1, got, &e), fits);
+        snprintf(told, sizeof told, "a.npz: sample %d: %lld does not fit 32 bits", k, (long long)x[k]);
+        ck_assert_str_eq(e.text, fits ? "" : told);
+        ck_assert(!fits || got[1] == x[k]);
+    }
+    ls_dataset_close(&d);
+    write_npz("a.npz", 2,
+              (NpzItem[]){{"x", LS_U32, 1, {2}, unsigned_x}, {"label", LS_I64, 1, {2}, label}});
+    OPEN(.data = "a.npz");
+    ck_assert(!ls_dataset_read(&d, 0, 0, 0, got, &e) && e.code == LS_EXIT_DATA);
+    ls_dataset_close(&d);
+    program(false);                 /* the same for a target that nothing else bounds */
+    input[1].t.type = LS_DT_I32;
+    p.classes = 0;
+    float image[24] = {0};
+    write_npz("a.npz", 2, (NpzItem[]){{"x", LS_F32, 4, {2, 3, 2, 2}, image},
+                                      {"label", LS_I64, 1, {2}, x + 2}});
+    OPEN(.data = "a.npz");
+    e = (LsError){0};
+    ck_assert(!ls_dataset_read(&d, 1, 0, 0, got, &e) && e.code == LS_EXIT_DATA);
+    ls_dataset_close(&d);
+}
+END_TEST
+
 START_TEST(real_mnist_files_are_read)
 {
     program(false);
@@ -441,6 +481,7 @@ int main(void)
         raw_files_have_as_many_samples_as_bytes,
         what_does_not_fit_is_refused_with_both_shapes,
         integers_that_index_are_checked,
+        integers_that_do_not_fit_32_bits_are_refused,
         real_mnist_files_are_read,
         synthetic_samples_depend_on_seed_and_number_only,
         synthetic_segments_show_in_image_and_target,
