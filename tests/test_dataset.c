@@ -224,6 +224,58 @@ START_TEST(tables_give_the_inputs_column_by_column)
 }
 END_TEST
 
+START_TEST(lines_of_a_table_are_counted_as_an_editor_does)
+{
+    static const struct { const char *text; int line, column; } bad[] = {
+        {"1,2,3,4\n\n\n1,2,x,4\n", 4, 3},
+        {"\n\n1,2,3,4\n1,y,3,4", 4, 2},
+        {"\na,b,c,d\n1,2,3,4\n   \nz,2,3,4\n", 5, 1},
+        {"\"first\nname\",\"b\"\"\n\"\"\",c,d\n1,2,3,4\n1,2,3,x\n", 5, 4},
+        {"a,b,c,d\r\n1,2,3,4\r\n\r\n1,2,,4\r\n", 4, 3},
+        {"1,2,3,4\r1,2,3,4\r1,2,x,4\r", 3, 3},
+        {"\xef\xbb\xbf" "1,2,3,4\nx,2,3,4\n", 2, 1},
+        {"1,2,3,4\n1,2,3,4 5\n", 2, 4},
+        {"1,2,3,4\n1,2,3,\n", 2, 4},
+    };
+    program(false);
+    input[0].t = (LsTensor){.name = "x", .rank = 2, .dim = {2, 3}};
+    for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++) {
+        char part[64];
+        snprintf(part, sizeof part, "t.csv:%d: column %d is no number", bad[k].line, bad[k].column);
+        write_text("t.csv", bad[k].text);
+        REFUSED(LS_EXIT_DATA, part, .data = "t.csv");
+    }
+    write_text("t.csv", "\n1,2,3,4\n\n1,2,3\n");
+    REFUSED(LS_EXIT_DATA, "t.csv:4: fewer than", .data = "t.csv");
+    write_text("t.csv", "a,b\n\n  \n");
+    REFUSED(LS_EXIT_DATA, "t.csv: no rows", .data = "t.csv");
+}
+END_TEST
+
+START_TEST(no_row_of_a_table_is_lost)
+{
+    static const char *const text[] = {
+        "1,2,3,4\n5,6,7,8\n", "\n\n1,2,3,4\n\n5,6,7,8", "1;2;3;4\r5;6;7;8\r", "1,2,3,4\r\n5,6,7,8\r\n",
+        "\xef\xbb\xbf" "1,2,3,4\n5,6,7,8\n", "\xef\xbb\xbf" "a,b,c,d\n1,2,3,4\n5,6,7,8\n",
+        "\"a\n,\",b,c,d\n1,2,3,4\n5,6,7,8\n", "\n\"a\",b,c,d\n\n1,2,3,4\n \n5,6,\"7\",8\n\n",
+        "1,2,3,4\n5.000000000000000000000000000000000000000000000000000000000000000000000000,6,7,8\n",
+    };
+    program(false);
+    input[0].t = (LsTensor){.name = "x", .rank = 2, .dim = {2, 3}};
+    for (size_t k = 0; k < sizeof text / sizeof text[0]; k++) {
+        write_text("t.csv", text[k]);
+        OPEN(.data = "t.csv");
+        ck_assert_msg(d.samples == 2, "%s: %lld rows", text[k], (long long)d.samples);
+        read_sample(0, 0);
+        read_sample(1, 1);
+        for (int i = 0; i < 3; i++)
+            ck_assert(real[i] == (float)(1 + i) && real[3 + i] == (float)(5 + i));
+        ck_assert(whole[0] == 4 && whole[1] == 8);
+        ls_dataset_close(&d);
+    }
+}
+END_TEST
+
 START_TEST(text_gives_the_next_character)
 {
     program(false);
@@ -476,6 +528,8 @@ int main(void)
         an_input_can_be_its_own_target,
         several_rows_may_belong_to_one_sample,
         tables_give_the_inputs_column_by_column,
+        lines_of_a_table_are_counted_as_an_editor_does,
+        no_row_of_a_table_is_lost,
         text_gives_the_next_character,
         an_alphabet_comes_back_from_the_metadata_of_a_model,
         raw_files_have_as_many_samples_as_bytes,
