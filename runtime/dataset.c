@@ -28,9 +28,10 @@ static bool open_synthetic(LsDataset *d, LsError *e)
 {
     const char *count = strchr(d->opt.data, ':');
     char *end = NULL;
+    const int64_t most = (int64_t)1 << 60;      /* so that batches can be counted */
     d->samples = count ? strtoll(count + 1, &end, 10) : 16 * d->p->batch;
-    if (d->samples <= 0 || (count && *end))
-        return ls_fail(e, LS_EXIT_USAGE, "--data %s: synthetic:SAMPLES takes a number from 1",
+    if (d->samples <= 0 || d->samples > most || (count && *end))
+        return ls_fail(e, LS_EXIT_USAGE, "--data %s: synthetic:SAMPLES takes a number from 1 to 2^60",
                        d->opt.data);
     for (uint32_t k = 0; k < d->p->ninput; k++) {
         d->source[k].synthetic = true;
@@ -73,7 +74,7 @@ static bool read_list(double *to, int64_t channels, const char *text, const char
     for (const char *p = text; *p;) {
         char *end;
         double v = strtod(p, &end);
-        if (end == p || (*end && *end != ',') || n == channels)
+        if (end == p || (*end && *end != ',') || n == channels || !isfinite(v))
             return ls_fail(e, LS_EXIT_USAGE,
                            "--%s=%s: one number, or %" PRId64 " (one per channel) "
                            "with commas between",
@@ -118,7 +119,8 @@ static bool set_scale(LsDataset *d, uint32_t k, double *norm, LsError *e)
     char *end = NULL;
     if (d->p->input[k].t.type != LS_DT_REAL || s->synthetic || !(as_input || bytes))
         return true;
-    if (o->scale && ((s->scale = strtod(o->scale, &end)) == 0 || *end))
+    d->scaled = true;
+    if (o->scale && ((s->scale = strtod(o->scale, &end)) == 0 || *end || !isfinite(s->scale)))
         return ls_fail(e, LS_EXIT_USAGE, "--scale=%s: not a number other than 0", o->scale);
     if (as_input && (o->mean || o->std)) {
         if (!read_list(norm, s->channel, o->mean ? o->mean : "0", "mean", e)

@@ -50,6 +50,7 @@ struct LsDataset {
     int16_t token[256];         /* the numbers; -1: none */
     char *text;                 /* copy of opt.data that file names point into */
     double *csv;                /* parsed columns */
+    bool scaled;                /* some input takes scale, mean and std */
     double *norm;               /* what mean and std point to */
     bool label_is_input;        /* the target is the values of input label_input */
     uint32_t label_input;

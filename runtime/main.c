@@ -67,6 +67,15 @@ static bool open_data(LsTrainer *t, LsError *e)
     return ls_dataset_open(&t->val, t->p, &d, e);
 }
 
+/* Options that would be without effect are refused. */
+static bool takes_scale(const LsTrainer *t, LsError *e)
+{
+    const LsTrainerOptions *o = &t->o;
+    const char *name = o->scale ? "scale" : o->mean ? "mean" : o->std ? "std" : NULL;
+    return !name || t->data.scaled || t->val.scaled
+           || ls_fail(e, LS_EXIT_USAGE, "--%s: no input is read as reals from a file", name);
+}
+
 static bool resume(LsTrainer *t, bool *resumed, LsError *e)
 {
     const char *from = t->o.resume;
@@ -171,13 +180,14 @@ static bool open_run(LsTrainer *t, LsError *e)
     t->threads = o->threads ? (int)o->threads : all_cores();
     int workers = o->workers >= 0 ? (int)o->workers : default_workers(t);
     t->at.seed = (uint64_t)o->seed;
-    if (!ls_trainer_outputs_check(o, e) || !open_data(t, e) || !ls_memory_open(&t->memory, t->p, e))
+    if (!ls_trainer_outputs_check(o, e) || !open_data(t, e) || !takes_scale(t, e)
+        || !ls_memory_open(&t->memory, t->p, e))
         return false;
     if (t->memory.device != NULL)
         t->memory.device->tune = o->tune;
     if ((o->save && !ls_saver_open(&t->saver, o->save, o->keep_last, e))
-        || !resume(t, &resumed, e) || !number_texts(t, e) || !ls_engine_open(&t->engine, t->p, &t->memory, e)
-        || !open_loader(t, workers, e)
+        || !resume(t, &resumed, e) || !number_texts(t, e)
+        || !ls_engine_open(&t->engine, t->p, &t->memory, e) || !open_loader(t, workers, e)
         || !open_reports(t, resumed, e) || (!o->eval && !ls_train_plan(t, resumed, e)))
         return false;
     t->engine.run.seed = t->at.seed;

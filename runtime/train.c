@@ -36,7 +36,11 @@ bool ls_train_plan(LsTrainer *t, bool resumed, LsError *e)
     t->at.drop_last = t->o.drop_last;
     t->at.shuffle = t->o.shuffle;
     int64_t epochs = t->o.epochs > 0 ? t->o.epochs : 1;
-    int64_t left = (epochs * t->per_epoch - t->at.cursor) / group;
+    int64_t batches;
+    if (__builtin_mul_overflow(epochs, t->per_epoch, &batches))
+        return ls_fail(e, LS_EXIT_USAGE, "--epochs=%" PRId64 ": more batches than can be counted",
+                       epochs);
+    int64_t left = (batches - t->at.cursor) / group;
     t->updates = t->at.update + (left > 0 ? left : 0);
     if (t->o.steps > 0 && (t->o.epochs == 0 || t->o.steps < t->updates))
         t->updates = t->o.steps;
@@ -44,7 +48,7 @@ bool ls_train_plan(LsTrainer *t, bool resumed, LsError *e)
         fprintf(stderr, "note: the checkpoint has all the steps asked for; nothing to train\n");
     if (t->updates == 0)
         return ls_fail(e, LS_EXIT_USAGE, "the data make %" PRId64 " batches, but one update takes %"
-                       PRId64 " (--accumulate): give more --epochs", epochs * t->per_epoch, group);
+                       PRId64 " (--accumulate): give more --epochs", batches, group);
     return ls_rate_parse(&t->rate, t->o.schedule, t->o.lr, t->updates, e);
 }
 

@@ -1,9 +1,10 @@
 /* runtime/trainer_options.c -- see trainer_options.h. */
 #include "runtime/trainer_options.h"
-#include "runtime/file.h"
+#include "runtime/checkpoint.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -141,7 +142,7 @@ static bool set(LsTrainerOptions *o, const Row *r, const char *value, LsError *e
     }
     double v = strtod(value, &end);
     long long n = r->kind != REAL ? strtoll(value, &end, 10) : 0;
-    if (end == value || *end || errno || !(v >= r->least))
+    if (end == value || *end || errno || !(v >= r->least) || !isfinite(v))
         return ls_fail(e, LS_EXIT_USAGE, "--%s=%s: %s from %g on is wanted", r->name, value,
                        r->kind == REAL ? "a number" : "an integer", r->least);
     if (r->kind != REAL)
@@ -217,6 +218,9 @@ static bool consistent(const LsTrainerOptions *o, const LsProgram *p, LsError *e
         return ls_fail(e, LS_EXIT_USAGE, "--resume=auto looks into --save DIR, which is not given");
     if ((o->save_every || o->keep_last) && !o->save)
         return ls_fail(e, LS_EXIT_USAGE, "--save-every and --keep-last need --save DIR");
+    if (o->keep_last >= LS_KEEP)
+        return ls_fail(e, LS_EXIT_USAGE, "--keep-last takes at most %d; without it all are kept",
+                       LS_KEEP - 1);
     if (o->workers > 64 || o->threads > 4096)
         return ls_fail(e, LS_EXIT_USAGE, "at most 64 workers and 4096 threads");
     return true;

@@ -385,8 +385,25 @@ START_TEST(wrong_usage_exits_2_and_says_what_is_meant)
         {"--data x --progress=fancy", "auto, bar, plain or none"},
         {"--data synthetic --schedule=cosine:warm=3", "warmup=N"},
         {"--data synthetic:0", "synthetic:SAMPLES"},
+        {"--data synthetic:9999999999999999999", "from 1 to 2^60"},
+        {"--data synthetic:99999999 --epochs 999999999999", "more batches than can be counted"},
+        {"--data x --epochs 99999999999999999999", "an integer from 1"},
+        {"--data x --lr inf", "a number from 0"},
+        {"--data x --lr nan", "a number from 0"},
+        {"--data data.npz --scale nan", "not a number other than 0"},
+        {"--data data.npz --scale inf", "not a number other than 0"},
+        {"--data data.npz --mean nan", "one number, or 3"},
+        {"--data data.npz --std inf", "one number, or 3"},
+        {"--data synthetic --scale 2", "--scale: no input is read as reals from a file"},
+        {"--data synthetic --mean 2", "--mean: no input"},
+        {"--data synthetic --schedule=constant:warmup=1e300", "warmup=N"},
+        {"--data synthetic --schedule=constant:warmup=2.5", "warmup=N"},
+        {"--data synthetic --schedule=step:every=1e30", "every=N"},
+        {"--data synthetic --schedule=step:every=2,gamma=inf", "gamma=F"},
+        {"--data synthetic --save ck --keep-last 1024", "at most 1023"},
         {"--data synthetic --eval=yes", "takes no value"},
     };
+    make_data(SAMPLES);
     for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++) {
         MUST(2, bad[k].command);
         TOLD(err_text, bad[k].part);
