@@ -2,6 +2,7 @@
 #include "cli/commands.h"
 #include "cli/job.h"
 #include "cli/max_batch.h"
+#include "cli/output.h"
 #include "codegen/cuda/conv_report.h"
 #include "scheduler/against.h"
 #include "scheduler/dag_json.h"
@@ -16,12 +17,6 @@
 #include <unistd.h>
 
 enum { OWNERS_SHOWN = 6 };
-
-static int cannot_write(const char *path)
-{
-    fprintf(stderr, "lowerset: cannot write '%s': %s\n", path, strerror(errno));
-    return LS_EXIT_MODEL;
-}
 
 typedef void (*Writer)(FILE *to, const LsJob *job);
 
@@ -49,17 +44,19 @@ static void write_page(FILE *to, const LsJob *job)
                    &(LsPageFacts){job->options->model, job->state_bytes, job->input_bytes});
 }
 
+typedef struct Writing { Writer write; const LsJob *job; } Writing;
+
+static void put(FILE *to, void *user)
+{
+    const Writing *w = user;
+    w->write(to, w->job);
+}
+
 /* path NULL: not asked for. */
 static int write_file(const char *path, Writer write, const LsJob *job)
 {
-    FILE *to = path != NULL ? fopen(path, "w") : NULL;
-    if (path == NULL)
-        return 0;
-    if (to == NULL)
-        return cannot_write(path);
-    write(to, job);
-    bool bad = ferror(to) != 0;
-    return fclose(to) != 0 || bad ? cannot_write(path) : 0;
+    Writing w = {write, job};
+    return path == NULL || ls_output_write(path, put, &w) ? 0 : LS_EXIT_MODEL;
 }
 
 /* FILE.svg through gnuplot; any other name gets the data. */
@@ -75,8 +72,13 @@ static int write_timeline(LsJob *job)
                            : NULL;
     int code = write_file(data, write_curve, job);
     code = code != 0 ? code : write_file(none, write_none_curve, job);
+    const char *part = ls_output_part(job->cx.arena, path);
     bool drawn =
-        code == 0 && ls_view_svg(data, none, path, job->options->model, job->report.budget);
+        code == 0 && ls_view_svg(data, none, part, job->options->model, job->report.budget);
+    if (drawn && !ls_output_take(part, path, true))
+        code = LS_EXIT_MODEL;
+    else if (!drawn)
+        ls_output_take(part, path, false);
     if (none != NULL)
         unlink(none);
     if (drawn)
