@@ -6,6 +6,8 @@
 #include "tests/suite.h"
 
 #include "compiler/layout.h"
+#include "compiler/names.h"
+#include "compiler/onnx_bodies.h"
 
 enum { MOST = 12 };
 #define INF INFINITY
@@ -123,6 +125,39 @@ static LsValueId global_max_pool(const LsValueId p[])
     return run("GlobalMaxPool", 1, IN(image(p[0])));
 }
 
+/* ---- operators that are read as bodies of others ---- */
+static LsValueId step(LsNames *names, LsValueId value[], const Onnx__NodeProto *p)
+{
+    static const char *const no_name = "";
+    LsValueId in[4], out[4];
+    for (size_t k = 0; k < p->n_input; k++)
+        in[k] = value[ls_names_find(names, p->input[k])];
+    LsOnnxNode n = {.cx = &cx, .g = g, .op = p->op_type, .domain = "", .name = "step",
+                    .version = 17, .nin = (int)p->n_input, .nout = 1, .in = in,
+                    .out_name = &no_name, .proto = p};
+    ck_assert(ls_onnx_find(p->op_type)->build(&n, out));
+    return value[ls_names_add(names, p->output[0])] = out[0];
+}
+
+static LsValueId by_body(const char *op, LsValueId x)
+{
+    const Onnx__FunctionProto *f = ls_onnx_body(cx.arena, op, 17);
+    LsNames names = {.arena = cx.arena};
+    LsValueId value[32] = {{0}};
+    value[ls_names_add(&names, "X")] = x;
+    for (size_t i = 0; i + 1 < f->n_node; i++)
+        step(&names, value, f->node[i]);
+    return step(&names, value, f->node[f->n_node - 1]);
+}
+static LsValueId celu(const LsValueId p[]) { return by_body("Celu", p[0]); }
+static LsValueId softsign(const LsValueId p[]) { return by_body("Softsign", p[0]); }
+static LsValueId shrink(const LsValueId p[]) { return by_body("Shrink", p[0]); }
+static LsValueId thresholded(const LsValueId p[]) { return by_body("ThresholdedRelu", p[0]); }
+static LsValueId standard(const LsValueId p[])
+{
+    return by_body("MeanVarianceNormalization", run("Reshape", 14, IN(p[0], INTS(1, 1, -1, 1))));
+}
+
 /* ---- norms ---- */
 static LsValueId squares(LsValueId x) { return run("Mul", 14, IN(x, x)); }
 static LsValueId sum(LsValueId x) { return run("ReduceSum", 13, IN(x)); }
@@ -191,6 +226,11 @@ static const Case table[] = {
     {"Elu", elu, P(-1, -0.0, 0, 1), P(.55181920528, 1.5, 1.5, 1), ALONE},
     {"Elu, alpha 0", elu_0, P(-1, -0.0, 0, 1), P(0, 0, 0, 1), ALONE},
     {"Selu", selu, P(-1, 0, 1), P(.64676862955, 1.7580993175506592, 1.0507010221481323), ALONE},
+    {"Celu", celu, P(-1, 0, 1, 100), P(.36787944117, 1, 1, 1), ALONE},
+    {"Softsign", softsign, P(-1, -0.0, 0, 3), P(.25, 1, 1, .0625), ALONE},
+    {"Shrink", shrink, P(-1, -.5, 0, .5, 1), P(1, 0, 0, 0, 1), ALONE},
+    {"ThresholdedRelu", thresholded, P(0, 1, 3), P(0, 0, 1), ALONE},
+    {"MeanVarianceNormalization of equals", standard, P(2, 2), P(0, 0), ALONE},
     {"Abs", abs_of, P(-1, -0.0, 0, 1), P(-1, 0, 0, 1), ALONE},
     {"Clip", clip, P(-3, -1, 0, 1, 3, 6), P(0, 0, 1, 1, 0, 0), ALONE},
     {"Clip to 0..6", relu6, P(-1, 0, 1, 6, 7), P(0, 0, 1, 0, 0), ALONE},
