@@ -31,7 +31,7 @@ static const Step celu[] = {
     ATTRIBUTE("alpha", 1),
     STEP("Div", "X alpha", "r"),
     STEP("Elu", "r", "e"),
-    STEP("Mul", "alpha e", "Y"),
+    STEP("Mul", "e alpha", "Y"),
     {0},
 };
 static const Step thresholded_relu[] = {

@@ -7,7 +7,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-static const int64_t MAX_ELEMENTS = INT64_C(1) << 48;
 static const int64_t MAX_STAND_IN = INT64_C(1) << 28;   /* elements of a constant taken as zeros */
 
 static LsOnnxValue *value_of(LsImport *im, const char *name)
@@ -166,20 +165,21 @@ static bool gather(LsImport *im, const LsOnnxFlat *f, LsValueId in[], int *nin)
     return good;
 }
 
-/* What infer functions need not think of: results that no memory can hold. */
+/* What infer functions, which see to each result, do not know: that all results are too much. */
 static bool check_results(LsImport *im, const LsOnnxFlat *f, uint32_t from)
 {
     for (uint32_t i = from; i < im->g->nvalue; i++) {
         const LsValue *v = &im->g->value[i];
-        int64_t count = 1;
-        for (int k = 0; k < v->shape.rank; k++) {
+        for (int k = 0; k < v->shape.rank; k++)
             if (v->shape.dim[k] < 1 && v->kind != LS_V_CONST)
                 return ls_error(im->cx, ls_flat_where(f), LS_E_SHAPE, NULL, "a result has an empty "
                                 "dimension: %s", ls_shape_text(im->cx->arena, &v->shape));
-            if (__builtin_mul_overflow(count, v->shape.dim[k], &count) || count > MAX_ELEMENTS)
-                return ls_error(im->cx, ls_flat_where(f), LS_E_SHAPE, NULL, "a result has too many "
-                                "elements: %s", ls_shape_text(im->cx->arena, &v->shape));
-        }
+        im->elements += ls_count(&v->shape);
+        if (im->elements > LS_MOST_IN_ALL)
+            return ls_error(im->cx, ls_flat_where(f), LS_E_SHAPE, NULL,
+                            "a result is %s, and the results up to here have %" PRId64
+                            " elements: more than any machine holds",
+                            ls_shape_text(im->cx->arena, &v->shape), im->elements);
     }
     return true;
 }
@@ -299,6 +299,7 @@ static bool import(LsImport *im, LsReport *r)
     LsOnnxModel *m = im->m;
     m->report = r;
     bool good = ls_onnx_resolve(im->cx, m);
+    good &= ls_onnx_check(im->cx, m);
     uint32_t n = m->names.n + 1;
     im->data.dir = m->dir;
     im->value = ls_arena_alloc(im->cx->arena, n, sizeof *im->value);

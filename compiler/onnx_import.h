@@ -22,6 +22,7 @@ typedef struct LsImport {
     bool *is_output;            /* by name id: a graph output */
     uint32_t *reads;            /* by name id: operands and outputs of that name */
     LsDataFolder data;
+    int64_t elements;           /* of all results of nodes so far */
     uint32_t nunread;           /* initializers nobody reads, and the first of them */
     const char *unread_name;
     uint32_t nweight_inputs;    /* graph inputs that stand where weights do */
@@ -31,12 +32,18 @@ typedef struct LsImport {
     const char *untied_name, *untied_from;
 } LsImport;
 
+/* What the file says twice agrees, and floats of different types do not meet; false after diagnostics
+ * (compiler/onnx_check.c). */
+bool ls_onnx_check(LsCtx *cx, const LsOnnxModel *m);
+
 /* Graph inputs with every dimension bound (compiler/onnx_inputs.c): sets g->input, g->batch and the
  * values. False after diagnostics; inputs without a shape are poison. */
 bool ls_onnx_bind_inputs(LsImport *im);
 
 /* Sets g->output; false after diagnostics (compiler/onnx_outputs.c). */
 bool ls_onnx_add_outputs(LsImport *im);
+/* "Nx3x?" of a shape in the file; NULL: of any shape. */
+const char *ls_onnx_declared_text(LsArena *a, const Onnx__TensorShapeProto *s);
 
 /* Operands of this node where a weight is expected (compiler/onnx_weight.c). */
 void ls_onnx_weights(LsOnnxNode *n);

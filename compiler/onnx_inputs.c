@@ -5,13 +5,13 @@
  * flag to give. */
 #include "compiler/onnx_import.h"
 
+#include "compiler/graph.h"
 #include "compiler/onnx_tensor.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 enum { UNKNOWN = 0 };           /* size of a dimension that the file leaves open */
-static const int64_t MAX_ELEMENTS = INT64_C(1) << 48;
 
 typedef struct Input {
     const char *name;
@@ -207,7 +207,7 @@ static bool settle(Bind *b, Input *in)
                         in->ranked ? declared_text(cx->arena, in) : "any rank",
                         in->ranked ? "dimensions without a size" : "no shape in the file");
     for (int k = 0; k < in->shape.rank; k++)
-        if (__builtin_mul_overflow(count, in->shape.dim[k], &count) || count > MAX_ELEMENTS)
+        if (__builtin_mul_overflow(count, in->shape.dim[k], &count) || count > LS_MOST_ELEMENTS)
             return ls_error(cx, LS_NOWHERE, LS_E_SHAPE, NULL,
                             "input '%s' has too many elements: %s", in->name,
                             ls_shape_text(cx->arena, &in->shape));

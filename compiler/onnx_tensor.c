@@ -71,9 +71,9 @@ bool ls_tensor_shape(LsCtx *cx, LsWhere at, const Onnx__TensorProto *t, LsShape 
         if (d < 0)
             return ls_error(cx, at, LS_E_SHAPE, NULL,
                             "tensor '%s' has dimension %" PRId64 " on axis %d", name, d, k);
-        if (__builtin_mul_overflow(count, d, &count) || count > INT64_MAX / 8)
-            return ls_error(cx, at, LS_E_SHAPE, NULL, "tensor '%s' has more elements than fit in "
-                            "memory: %s", name, ls_shape_text(cx->arena, shape));
+        if (__builtin_mul_overflow(count, d, &count) || count > LS_MOST_ELEMENTS)
+            return ls_error(cx, at, LS_E_SHAPE, NULL, "tensor '%s' has more elements than any "
+                            "machine holds: %s", name, ls_shape_text(cx->arena, shape));
     }
     return true;
 }

@@ -187,8 +187,19 @@ START_TEST(repetition_beyond_reason_is_left_to_the_program)
     graph_open();
     LsValueId y = one(LS_OP_EXPAND, REALS(1), (LsAttr){.shape = {SHAPE(1 << 15, 1 << 15)}});
     ck_assert(ls_is(y) && !ls_is_const(g, y));
-    y = one(LS_OP_TILE, REALS(1), (LsAttr){.shape = {SHAPE(INT64_C(1) << 50)}});
+    y = one(LS_OP_TILE, REALS(1), (LsAttr){.shape = {SHAPE(INT64_C(1) << 38)}});
     ck_assert(ls_is(y) && !ls_is_const(g, y));
+    graph_close();
+}
+END_TEST
+
+START_TEST(constants_made_have_a_limit_in_all)
+{
+    graph_open();
+    g->folded = (INT64_C(1) << 30) - 4;
+    ck_assert(!ls_is_const(g, two(LS_OP_ADD, REALS(1, 2, 3, 4, 5), REALS(1))));
+    ck_assert(ls_is_const(g, two(LS_OP_ADD, REALS(1, 2, 3), REALS(1))));
+    ck_assert(!ls_is_const(g, two(LS_OP_ADD, REALS(1, 2, 3), REALS(1))));
     graph_close();
 }
 END_TEST
@@ -205,5 +216,6 @@ int main(void)
     tcase_add_test(tc, concat_and_gather_fold);
     tcase_add_test(tc, what_reads_a_parameter_or_missing_data_stays_a_node);
     tcase_add_test(tc, repetition_beyond_reason_is_left_to_the_program);
+    tcase_add_test(tc, constants_made_have_a_limit_in_all);
     return run_tests("fold", tc);
 }
