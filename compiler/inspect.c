@@ -20,6 +20,7 @@ typedef struct Report {
     LsNames open;               /* dimensions and inputs that need a flag */
     Tensors trained, other;     /* parameters; running statistics and what is frozen */
     bool imported;
+    bool missing;               /* tensors whose data file does not exist */
     char *problems, *hazards;   /* lines of the import's errors and warnings */
 } Report;
 
@@ -206,6 +207,27 @@ static void try_import(Report *r, const char *path, const LsImportOptions *given
     }
 }
 
+/* Planning does without initial values, so importing said nothing of files that are not there. */
+static void find_data(Report *r)
+{
+    LsDataFolder from = {.dir = r->m->dir, .home = r->m->home};
+    LsCtx quiet = {.arena = r->cx->arena, .max_error = 1, .nerror = 1};     /* that was said */
+    for (size_t i = 0; i < r->m->graph->n_initializer; i++)
+        ls_tensor_check(&quiet, LS_NOWHERE, &from, r->m->graph->initializer[i]);
+    r->missing = from.nmissing > 0;
+    if (r->missing)
+        r->problems =
+            ls_arena_printf(r->cx->arena, "%s%s does not exist; the data of %u tensor%s in it "
+                            "('%s'%s)\n", r->problems, from.file, from.nmissing,
+                            from.nmissing > 1 ? "s lies" : " lies", from.tensor,
+                            from.nmissing > 1 ? ", ..." : "");
+}
+
+static bool is_trainable(const Report *r)
+{
+    return r->imported && !r->missing && r->gradless.names.n == 0;
+}
+
 /* ---- printing ---- */
 
 static const char *type_text(const Onnx__ValueInfoProto *p)
@@ -281,7 +303,7 @@ static void print_text(Report *r, FILE *to)
         print_counts(to, "  no gradient:\n", &r->gradless, true);
     print_lines(to, "  hazards:\n", r->hazards);
     print_lines(to, "  problems:\n", r->problems);
-    if (r->imported && r->gradless.names.n == 0)
+    if (is_trainable(r))
         fprintf(to, "  nothing stands in the way of training it\n");
 }
 
@@ -354,7 +376,7 @@ static bool print_json(Report *r, FILE *to)
     cJSON_AddItemToObject(o, "no_gradient", json_counts(&r->gradless));
     cJSON_AddItemToObject(o, "hazards", json_lines(r->hazards));
     cJSON_AddItemToObject(o, "problems", json_lines(r->problems));
-    cJSON_AddBoolToObject(o, "trainable", r->imported && r->gradless.names.n == 0);
+    cJSON_AddBoolToObject(o, "trainable", is_trainable(r));
     char *text = cJSON_Print(o);
     cJSON_Delete(o);
     if (text == NULL)
@@ -379,6 +401,7 @@ bool ls_inspect(LsCtx *cx, const char *path, const LsImportOptions *o, FILE *to,
     fclose(quiet.log);
     count_ops(&r);
     try_import(&r, path, o);
+    find_data(&r);
     r.problems = ls_arena_strdup(cx->arena, r.problems);    /* printing cuts them into lines */
     r.hazards = ls_arena_strdup(cx->arena, r.hazards);
     if (json)

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+static const int64_t MAX_SETTING = 4096;    /* elements of a parameter that may be a setting */
 static const int64_t MAX_STAND_IN = INT64_C(1) << 28;   /* elements of a constant taken as zeros */
 
 static LsOnnxValue *value_of(LsImport *im, const char *name)
@@ -31,7 +32,10 @@ static bool add_initializer(LsImport *im, const Onnx__TensorProto *t)
     bool param = type == LS_REAL && ls_count(&shape) > 0;
     int before = cx->nerror;
     uint32_t missing = im->data.nmissing;
-    const void *data = ls_tensor_data(cx, LS_NOWHERE, &im->data, t);
+    bool planned = param && im->o->weightless && ls_count(&shape) > MAX_SETTING;
+    const void *data = planned ? NULL : ls_tensor_data(cx, LS_NOWHERE, &im->data, t);
+    if (planned)
+        ls_tensor_check(cx, LS_NOWHERE, &im->data, t);
     if (cx->nerror > before || (data == NULL && !im->o->weightless))
         return false;
     if (type == LS_REAL && t->data_type != ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT &&
@@ -301,7 +305,7 @@ static bool import(LsImport *im, LsReport *r)
     bool good = ls_onnx_resolve(im->cx, m);
     good &= ls_onnx_check(im->cx, m);
     uint32_t n = m->names.n + 1;
-    im->data.dir = m->dir;
+    im->data = (LsDataFolder){.dir = m->dir, .home = m->home};
     im->value = ls_arena_alloc(im->cx->arena, n, sizeof *im->value);
     im->is_output = ls_arena_alloc(im->cx->arena, n, sizeof *im->is_output);
     im->reads = ls_arena_alloc(im->cx->arena, n, sizeof *im->reads);

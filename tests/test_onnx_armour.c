@@ -101,8 +101,8 @@ START_TEST(float_plus_double_is_refused)
 {
     make_doubles("d");
     make_node(&mk, "Add", "h d", "z")->name = "sum";
-    refuse(LS_E_TYPE, LS_EXIT_MODEL,
-           "node 2 'sum' (Add): error LS-E0006: operand 0 ('h') is float, operand 1 ('d') is double");
+    refuse(LS_E_TYPE, LS_EXIT_MODEL, "node 2 'sum' (Add): error LS-E0006: operand 0 ('h') is float, "
+                                     "operand 1 ('d') is double");
 }
 END_TEST
 
