@@ -48,6 +48,8 @@ START_TEST(an_initializer_of_another_rank_than_its_input_is_refused)
 {
     declare_weight(MAKE_FLOAT, "3x4x1");
     refuse(LS_E_NAME, LS_EXIT_MODEL, "graph input 'w' is float 3x4x1");
+    mk.g->input[1] = make_value(&mk, "w", MAKE_FLOAT, "3");
+    refuse(LS_E_NAME, LS_EXIT_MODEL, "graph input 'w' is float 3, ");
 }
 END_TEST
 
