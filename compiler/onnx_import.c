@@ -338,6 +338,7 @@ LsGraph *ls_onnx_import(LsCtx *cx, const char *path, const LsImportOptions *o)
     LsImport im = {.cx = cx, .o = o, .g = ls_graph_new(cx), .m = ls_onnx_open(cx, path)};
     im.g->weightless = o->weightless;
     im.g->training = o->training;
+    im.g->dropout = o->dropout;
     bool good = im.m != NULL && import(&im, &r);
     ls_graph_origin(im.g, (LsOrigin){LS_FORWARD, {0}, 0, NULL});
     ls_report_end(&r);

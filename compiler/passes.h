@@ -15,6 +15,7 @@ typedef struct LsImportOptions {
     bool training;              /* false: evaluation form (batch norm by
                                  * running statistics, no dropout) */
     LsBnMode bn;                /* copied to LsGraph.bn */
+    LsDropoutMode dropout;      /* copied to LsGraph.dropout */
     bool bn_var_torch;          /* copied to LsGraph.bn_var_torch */
     const char *const *freeze; int nfreeze;     /* globs over parameter names: not trained */
     bool tie_identity;          /* Identity of an initializer stays one parameter */
