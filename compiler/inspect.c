@@ -160,18 +160,20 @@ static void find_gradless(Report *r, const LsGraph *g)
 /* Splits the log: warnings are hazards, errors problems; a hint goes with the line above it. */
 static void sort_log(Report *r, char *log)
 {
-    size_t prefix = strlen(r->cx->model) + 2;
-    char **to = &r->problems, *rest;
+    size_t prefix = strlen(r->cx->model) + 2, room = strlen(log) + 2;
+    char *text[2] = {ls_arena_alloc(r->cx->arena, room, 1), ls_arena_alloc(r->cx->arena, room, 1)};
+    char *end[2] = {text[0], text[1]}, *rest;
+    int to = 0;
     for (char *line = strtok_r(log, "\n", &rest); line != NULL;
          line = strtok_r(NULL, "\n", &rest)) {
         if (strncmp(line, "  hint: ", 8) != 0) {
-            to = strstr(line, "warning: ") != NULL && strstr(line, "error LS-E") == NULL
-                     ? &r->hazards
-                     : &r->problems;
+            to = strstr(line, "warning: ") != NULL && strstr(line, "error LS-E") == NULL;
             line += strlen(line) > prefix ? prefix : 0;
         }
-        *to = ls_arena_printf(r->cx->arena, "%s%s\n", *to, line);
+        end[to] = stpcpy(stpcpy(end[to], line), "\n");
     }
+    r->problems = text[0];
+    r->hazards = text[1];
 }
 
 static void try_import(Report *r, const char *path, const LsImportOptions *given)

@@ -125,12 +125,13 @@ static bool apply_shapes(Bind *b)
 {
     bool good = true;
     const LsImportOptions *o = b->im->o;
+    LsNames names = {.arena = b->im->cx->arena};    /* input k has id k + 1: names are unique */
+    for (uint32_t k = 0; o->nshape > 0 && k < b->ninput; k++)
+        ls_names_add(&names, b->input[k].name);
     for (int i = 0; i < o->nshape; i++) {
-        uint32_t k = 0;
-        while (k < b->ninput && strcmp(b->input[k].name, o->shape[i].input) != 0)
-            k++;
-        if (k < b->ninput)
-            good &= apply_shape(b, &b->input[k], &o->shape[i].shape);
+        uint32_t id = ls_names_find(&names, o->shape[i].input);
+        if (id != 0)
+            good &= apply_shape(b, &b->input[id - 1], &o->shape[i].shape);
         else
             good = ls_error(b->im->cx, LS_NOWHERE, LS_E_OPTION, NULL,
                             "--shape names '%s', which is not an input of the model",
@@ -214,25 +215,38 @@ static bool settle(Bind *b, Input *in)
     return true;
 }
 
+/* The symbols of all inputs. */
+static LsNames symbols(const Bind *b)
+{
+    LsNames known = {.arena = b->im->cx->arena};
+    for (uint32_t j = 0; j < b->ninput; j++)
+        for (int k = 0; k < b->input[j].shape.rank; k++)
+            if (b->input[j].symbol[k][0] != '\0')
+                ls_names_add(&known, b->input[j].symbol[k]);
+    return known;
+}
+
+static const char *some_names(LsArena *a, const LsNames *known)
+{
+    enum { MOST = 20 };
+    const char *text = known->n > 0 ? "are:" : "is none";
+    for (uint32_t i = 1; i <= known->n && i <= MOST; i++)
+        text = ls_arena_printf(a, "%s %s", text, known->name[i]);
+    return known->n > MOST ? ls_arena_printf(a, "%s and %u more", text, known->n - MOST) : text;
+}
+
 static bool check_dim_flags(Bind *b)
 {
     bool good = true;
     LsCtx *cx = b->im->cx;
-    for (int i = 0; i < b->im->o->ndim; i++) {
-        const char *known = "";
-        bool found = false;
-        for (uint32_t j = 0; j < b->ninput; j++)
-            for (int k = 0; k < b->input[j].shape.rank; k++) {
-                const char *s = b->input[j].symbol[k];
-                found |= strcmp(s, b->im->o->dim[i].name) == 0;
-                if (s[0] != '\0' && strstr(known, s) == NULL)
-                    known = ls_arena_printf(cx->arena, "%s %s", known, s);
-            }
-        if (!found)
+    if (b->im->o->ndim == 0)
+        return true;
+    const LsNames known = symbols(b);
+    for (int i = 0; i < b->im->o->ndim; i++)
+        if (ls_names_find(&known, b->im->o->dim[i].name) == 0)
             good = ls_error(cx, LS_NOWHERE, LS_E_OPTION, NULL,
-                            "--dim %s: no input has a dimension of that name; there %s%s",
-                            b->im->o->dim[i].name, known[0] != '\0' ? "are:" : "is none", known);
-    }
+                            "--dim %s: no input has a dimension of that name; there %s",
+                            b->im->o->dim[i].name, some_names(cx->arena, &known));
     return good;
 }
 
