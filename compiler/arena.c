@@ -15,8 +15,16 @@ typedef struct Block {
     char *byte;                 /* behind the header, aligned */
 } Block;
 
+typedef struct Ending {
+    struct Ending *next;
+    void (*end)(void *p, size_t n);
+    void *p;
+    size_t n;
+} Ending;
+
 struct LsArena {
     Block *block;
+    Ending *ending;
     size_t next;                /* bytes of the next one */
 };
 
@@ -39,6 +47,8 @@ void ls_arena_free(LsArena *a)
 {
     if (a == NULL)
         return;
+    for (Ending *e = a->ending; e != NULL; e = e->next)
+        e->end(e->p, e->n);
     for (Block *b = a->block, *next; b != NULL; b = next) {
         next = b->next;
         free(b);
@@ -83,6 +93,13 @@ void *ls_arena_alloc(LsArena *a, size_t n, size_t size)
     }
     b->used = at + bytes;
     return b->byte + at;
+}
+
+void ls_arena_at_end(LsArena *a, void (*end)(void *p, size_t n), void *p, size_t n)
+{
+    Ending *e = ls_arena_alloc(a, 1, sizeof *e);
+    *e = (Ending){a->ending, end, p, n};
+    a->ending = e;
 }
 
 void *ls_arena_grow(LsArena *a, void *old, size_t used, size_t want, size_t size, uint32_t *cap)
