@@ -128,6 +128,8 @@ static const Option option[] = {
      "statistics of batch norms: as in the file, the batch's, the running ones"},
     {"--bn-var", NULL, "onnx|torch", TEXT, AT(bn_var), BUILD,
      "running variance: population (ONNX) or unbiased (PyTorch)"},
+    {"--dropout", NULL, "file|on|off", TEXT, AT(dropout), BUILD,
+     "which dropouts drop: as in the file (before opset 12: all), all, none"},
     {"--budget", NULL, "BYTES|KiB..GiB|%|min", TEXT, AT(budget), MEMORY,
      "memory that may be used: in all, of a graph its arena's; % of the arena"},
     {"--max-batch", NULL, NULL, FLAG, AT(max_batch), LS_CMD_PLAN,

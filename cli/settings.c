@@ -129,10 +129,13 @@ static int import_options(LsCtx *cx, const LsOptions *o, LsImportOptions *im)
 {
     static const char *const bn[] = {"file", "train", "frozen", NULL};
     static const char *const var[] = {"onnx", "torch", NULL};
+    static const char *const drop[] = {"file", "on", "off", NULL};
     int mode = word("--bn", o->bn, bn, LS_BN_FILE), torch = word("--bn-var", o->bn_var, var, 0);
-    if (mode < 0 || torch < 0)
+    int dropout = word("--dropout", o->dropout, drop, LS_DROPOUT_FILE);
+    if (mode < 0 || torch < 0 || dropout < 0)
         return LS_EXIT_USAGE;
     im->bn = (LsBnMode)mode;
+    im->dropout = (LsDropoutMode)dropout;
     im->bn_var_torch = torch == 1;
     im->batch = o->batch;
     im->freeze = o->freeze.item;

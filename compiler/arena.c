@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALIGN = 64, FIRST = 1 << 13, BLOCK = 1 << 20 };
+enum { SMALL = 16, ALIGN = 64, FIRST = 1 << 13, BLOCK = 1 << 20 };
 
 typedef struct Block {
     struct Block *next;
@@ -15,8 +15,16 @@ typedef struct Block {
     char *byte;                 /* behind the header, aligned */
 } Block;
 
+typedef struct Ending {
+    struct Ending *next;
+    void (*end)(void *p, size_t n);
+    void *p;
+    size_t n;
+} Ending;
+
 struct LsArena {
     Block *block;
+    Ending *ending;
     size_t next;                /* bytes of the next one */
 };
 
@@ -39,6 +47,8 @@ void ls_arena_free(LsArena *a)
 {
     if (a == NULL)
         return;
+    for (Ending *e = a->ending; e != NULL; e = e->next)
+        e->end(e->p, e->n);
     for (Block *b = a->block, *next; b != NULL; b = next) {
         next = b->next;
         free(b);
@@ -73,13 +83,23 @@ void *ls_arena_alloc(LsArena *a, size_t n, size_t size)
     size_t bytes;
     if (__builtin_mul_overflow(n, size, &bytes) || bytes > PTRDIFF_MAX - 2 * BLOCK)
         out_of_memory(n, size);
-    bytes = (bytes + ALIGN - 1) / ALIGN * ALIGN;
+    bytes = (bytes + SMALL - 1) / SMALL * SMALL;
+    const size_t align = bytes < ALIGN ? SMALL : ALIGN;     /* most are names and small structs */
     Block *b = a->block;
-    if (b == NULL || b->size - b->used < bytes)
+    size_t at = b == NULL ? 0 : (b->used + align - 1) / align * align;
+    if (b == NULL || at > b->size || b->size - at < bytes) {
         b = add_block(a, bytes);
-    void *p = b->byte + b->used;
-    b->used += bytes;
-    return p;
+        at = b->used;
+    }
+    b->used = at + bytes;
+    return b->byte + at;
+}
+
+void ls_arena_at_end(LsArena *a, void (*end)(void *p, size_t n), void *p, size_t n)
+{
+    Ending *e = ls_arena_alloc(a, 1, sizeof *e);
+    *e = (Ending){a->ending, end, p, n};
+    a->ending = e;
 }
 
 void *ls_arena_grow(LsArena *a, void *old, size_t used, size_t want, size_t size, uint32_t *cap)

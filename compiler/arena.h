@@ -11,7 +11,10 @@ typedef struct LsArena LsArena;
 LsArena *ls_arena_new(void);
 void ls_arena_free(LsArena *a);
 
-/* n * size zeroed bytes, aligned to 64; never NULL. Running out of memory ends the process with
+/* Called with p and n when the arena is freed: for what a compilation holds besides memory. */
+void ls_arena_at_end(LsArena *a, void (*end)(void *p, size_t n), void *p, size_t n);
+
+/* n * size zeroed bytes, aligned to 64, below 64 bytes to 16; never NULL. Running out of memory ends the process with
  * exit code 1 and a sentence: the one thing the compiler exits on. */
 void *ls_arena_alloc(LsArena *a, size_t n, size_t size);
 

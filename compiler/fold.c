@@ -5,6 +5,8 @@
 
 /* Larger results stay nodes: compilation must not need more memory than the program. */
 static const int64_t most_elements = INT64_C(1) << 26;
+/* Elements of all constants made while compiling: 4 GiB of floats. */
+static const int64_t most_in_all = INT64_C(1) << 30;
 /* Results that repeat their operand are cheaper made again than stored, unless small. */
 static const int64_t most_repeated = INT64_C(1) << 18;
 
@@ -18,13 +20,21 @@ static bool operands_known(const LsGraph *g, LsNodeId n)
     return g->node[n.i].nin > 0;
 }
 
-static bool size_fits(const LsGraph *g, LsNodeId n, int64_t count)
+bool ls_fold_affords(LsGraph *g, int64_t elements)
+{
+    if (elements > most_elements || elements > most_in_all - g->folded)
+        return false;
+    g->folded += elements;
+    return true;
+}
+
+static bool size_fits(LsGraph *g, LsNodeId n, int64_t count)
 {
     int64_t in = 0;
     for (int k = 0; k < g->node[n.i].nin; k++)
         if (in < ls_count(ls_in_shape(g, n, k)))
             in = ls_count(ls_in_shape(g, n, k));
-    return count <= most_elements && in <= most_elements && (count <= most_repeated || count <= in);
+    return (count <= most_repeated || count <= in) && ls_fold_affords(g, count > in ? count : in);
 }
 
 static bool evaluate(const LsFold *f)
@@ -47,10 +57,8 @@ bool ls_fold(LsCtx *cx, LsGraph *g, LsNodeId n, LsValueId *out)
         *out = ls_const_add(cx, g, ls_type(g, y), &shape, g->value[ls_in(g, n, 0).i].data);
         return true;
     }
-    if (!size_fits(g, n, ls_count(&shape)))
-        return false;
     LsFold f = {.arena = cx->arena, .g = g, .n = n, .type = ls_type(g, y), .shape = shape};
-    if (!ls_fold_known(&f))
+    if (!ls_fold_known(&f) || !size_fits(g, n, ls_count(&shape)))
         return false;
     f.data = ls_arena_alloc(cx->arena, (size_t)ls_count(&shape), (size_t)ls_type_bytes(f.type, 4));
     if (!evaluate(&f))

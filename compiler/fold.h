@@ -9,4 +9,8 @@
  * fold. Integer operators fold exactly in int64; reals in double, stored as float. */
 bool ls_fold(LsCtx *cx, LsGraph *g, LsNodeId n, LsValueId *out);
 
+/* A constant of so many elements may be made while compiling: a limit on the elements of all of them
+ * keeps compilation from needing more memory than the program. Counts it if so. */
+bool ls_fold_affords(LsGraph *g, int64_t elements);
+
 #endif

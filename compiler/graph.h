@@ -77,6 +77,10 @@ static inline bool ls_is_state(const LsGraph *g, LsValueId v)
 void ls_set_out(LsGraph *g, LsNodeId n, int k, LsType type, const LsShape *shape);
 
 /* ---- shapes ---- */
+/* Elements of one value, and of all values of a model, at most: 4 TiB in doubles, 256 TiB. No machine
+ * holds more, and sums and byte counts below cannot overflow. */
+#define LS_MOST_ELEMENTS (INT64_C(1) << 39)
+#define LS_MOST_IN_ALL (INT64_C(1) << 45)
 int64_t ls_count(const LsShape *s);                     /* elements */
 bool ls_shape_same(const LsShape *a, const LsShape *b);
 bool ls_shape_broadcast(LsShape *to, const LsShape *with);      /* NumPy's rule; false: cannot */

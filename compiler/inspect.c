@@ -23,6 +23,7 @@ typedef struct Report {
     bool imported;
     bool all;                   /* tensors are listed, however many */
     const LsDecisions *decisions;       /* NULL: the import failed */
+    bool missing;               /* tensors whose data file does not exist */
     char *problems, *hazards;   /* lines of the import's errors and warnings */
 } Report;
 
@@ -162,18 +163,20 @@ static void find_gradless(Report *r, const LsGraph *g)
 /* Splits the log: warnings are hazards, errors problems; a hint goes with the line above it. */
 static void sort_log(Report *r, char *log)
 {
-    size_t prefix = strlen(r->cx->model) + 2;
-    char **to = &r->problems, *rest;
+    size_t prefix = strlen(r->cx->model) + 2, room = strlen(log) + 2;
+    char *text[2] = {ls_arena_alloc(r->cx->arena, room, 1), ls_arena_alloc(r->cx->arena, room, 1)};
+    char *end[2] = {text[0], text[1]}, *rest;
+    int to = 0;
     for (char *line = strtok_r(log, "\n", &rest); line != NULL;
          line = strtok_r(NULL, "\n", &rest)) {
         if (strncmp(line, "  hint: ", 8) != 0) {
-            to = strstr(line, "warning: ") != NULL && strstr(line, "error LS-E") == NULL
-                     ? &r->hazards
-                     : &r->problems;
+            to = strstr(line, "warning: ") != NULL && strstr(line, "error LS-E") == NULL;
             line += strlen(line) > prefix ? prefix : 0;
         }
-        *to = ls_arena_printf(r->cx->arena, "%s%s\n", *to, line);
+        end[to] = stpcpy(stpcpy(end[to], line), "\n");
     }
+    r->problems = text[0];
+    r->hazards = text[1];
 }
 
 static void try_import(Report *r, const char *path, const LsImportOptions *given)
@@ -208,6 +211,27 @@ static void try_import(Report *r, const char *path, const LsImportOptions *given
             ls_tensor_shape(&quiet, LS_NOWHERE, t, &v.shape, &v.type))
             add_tensor(&r->trained, &v);
     }
+}
+
+/* Planning does without initial values, so importing said nothing of files that are not there. */
+static void find_data(Report *r)
+{
+    LsDataFolder from = {.dir = r->m->dir, .home = r->m->home};
+    LsCtx quiet = {.arena = r->cx->arena, .max_error = 1, .nerror = 1};     /* that was said */
+    for (size_t i = 0; i < r->m->graph->n_initializer; i++)
+        ls_tensor_check(&quiet, LS_NOWHERE, &from, r->m->graph->initializer[i]);
+    r->missing = from.nmissing > 0;
+    if (r->missing)
+        r->problems =
+            ls_arena_printf(r->cx->arena, "%s%s does not exist; the data of %u tensor%s in it "
+                            "('%s'%s)\n", r->problems, from.file, from.nmissing,
+                            from.nmissing > 1 ? "s lies" : " lies", from.tensor,
+                            from.nmissing > 1 ? ", ..." : "");
+}
+
+static bool is_trainable(const Report *r)
+{
+    return r->imported && !r->missing && r->gradless.names.n == 0;
 }
 
 /* ---- printing ---- */
@@ -287,7 +311,7 @@ static void print_text(Report *r, FILE *to)
         print_counts(to, "  no gradient:\n", &r->gradless, true);
     print_lines(to, "  hazards:\n", r->hazards);
     print_lines(to, "  problems:\n", r->problems);
-    if (r->imported && r->gradless.names.n == 0)
+    if (is_trainable(r))
         fprintf(to, "  nothing stands in the way of training it\n");
 }
 
@@ -362,7 +386,7 @@ static bool print_json(Report *r, FILE *to)
     cJSON_AddItemToObject(o, "no_gradient", json_counts(&r->gradless));
     cJSON_AddItemToObject(o, "hazards", json_lines(r->hazards));
     cJSON_AddItemToObject(o, "problems", json_lines(r->problems));
-    cJSON_AddBoolToObject(o, "trainable", r->imported && r->gradless.names.n == 0);
+    cJSON_AddBoolToObject(o, "trainable", is_trainable(r));
     char *text = cJSON_Print(o);
     cJSON_Delete(o);
     if (text == NULL)
@@ -388,6 +412,7 @@ bool ls_inspect(LsCtx *cx, const char *path, const LsImportOptions *o, FILE *to,
     fclose(quiet.log);
     count_ops(&r);
     try_import(&r, path, o);
+    find_data(&r);
     r.problems = ls_arena_strdup(cx->arena, r.problems);    /* printing cuts them into lines */
     r.hazards = ls_arena_strdup(cx->arena, r.hazards);
     if (json)

@@ -176,6 +176,9 @@ typedef struct LsGrad { LsValueId param, grad; } LsGrad;
  * ones. */
 typedef enum { LS_BN_FILE, LS_BN_TRAIN, LS_BN_FROZEN } LsBnMode;
 
+/* Which dropouts drop when training: as the file says, all of them, none. */
+typedef enum { LS_DROPOUT_FILE, LS_DROPOUT_ON, LS_DROPOUT_OFF } LsDropoutMode;
+
 /* Invariants, checked by ls_verify after every pass: operands come from smaller node ids, so the
  * array order is a run order. A state value is written by one node (which has it as an operand and
  * whose op row says so); every reader of the old value comes before. */
@@ -190,9 +193,11 @@ typedef struct LsGraph {
     LsValueId label;                        /* target input added by ls_loss;
                                              * none with --loss=graph */
     int64_t batch;                          /* dim 0 of the first model input */
+    int64_t folded;                         /* elements of constants made so far (compiler/fold.h) */
     bool weightless;                        /* initial values were not loaded (plan only) */
     bool training;                          /* false: evaluation form */
     LsBnMode bn;                            /* set by the importer before the first node */
+    LsDropoutMode dropout;                  /* likewise */
     bool bn_var_torch;                      /* running variances follow
                                              * the unbiased batch variance */
     const struct LsDecisions *decisions;    /* what the file's tensors became, and why

@@ -25,11 +25,14 @@ static const int64_t default_axes[] = {0, 2, 3};    /* MeanVarianceNormalization
 #define ATTRIBUTE(name, v) {"Constant", "", name, "value_float", name, v, false}
 #define STEP(op, in, out) {op, in, out, NULL, NULL, 0, false}
 
-/* max(0, x) + min(0, alpha (exp(x / alpha) - 1)) */
+/* alpha Elu(x / alpha); max(0, x) + min(0, alpha (exp(x / alpha) - 1)) would be the same, but for
+ * exp and its gradient, which are infinite where x is large. */
 static const Step celu[] = {
-    ATTRIBUTE("alpha", 1), CONSTANT("zero", 0), CONSTANT("one", 1), STEP("Div", "X alpha", "r"),
-    STEP("Exp", "r", "e"), STEP("Sub", "e one", "m"), STEP("Mul", "alpha m", "s"),
-    STEP("Min", "zero s", "low"), STEP("Max", "zero X", "high"), STEP("Add", "high low", "Y"), {0},
+    ATTRIBUTE("alpha", 1),
+    STEP("Div", "X alpha", "r"),
+    STEP("Elu", "r", "e"),
+    STEP("Mul", "e alpha", "Y"),
+    {0},
 };
 static const Step thresholded_relu[] = {
     ATTRIBUTE("alpha", 1), CONSTANT("zero", 0), STEP("Greater", "X alpha", "above"),
@@ -57,17 +60,18 @@ static const Step shrink[] = {
     {0},
 };
 
-/* (x - E[x]) / (sqrt(E[x^2] - E[x]^2) + 1e-9); from opset 18 the axes of a mean are an operand */
+/* (x - E[x]) / (sqrt(E[(x - E[x])^2]) + 1e-9): the definition's E[x^2] - E[x]^2 cancels. From opset
+ * 18 the axes of a mean are an operand. */
 #define MVN_END \
-    STEP("Sub", "ms m2", "var"), STEP("Sqrt", "var", "std"), CONSTANT("eps", 1e-9), \
-    STEP("Add", "std eps", "s"), STEP("Sub", "X mean", "d"), STEP("Div", "d s", "Y"), {0}
+    STEP("Sqrt", "var", "std"), CONSTANT("eps", 1e-9), STEP("Add", "std eps", "s"), \
+    STEP("Div", "d s", "Y"), {0}
 static const Step mvn_attribute[] = {
-    {"ReduceMean", "X", "mean", "axes", "axes", 0, true}, STEP("Mul", "mean mean", "m2"),
-    STEP("Mul", "X X", "x2"), {"ReduceMean", "x2", "ms", "axes", "axes", 0, true}, MVN_END,
+    {"ReduceMean", "X", "mean", "axes", "axes", 0, true}, STEP("Sub", "X mean", "d"),
+    STEP("Mul", "d d", "d2"), {"ReduceMean", "d2", "var", "axes", "axes", 0, true}, MVN_END,
 };
 static const Step mvn_operand[] = {
     {"Constant", "", "axes", "value_ints", "axes", 0, true}, STEP("ReduceMean", "X axes", "mean"),
-    STEP("Mul", "mean mean", "m2"), STEP("Mul", "X X", "x2"), STEP("ReduceMean", "x2 axes", "ms"),
+    STEP("Sub", "X mean", "d"), STEP("Mul", "d d", "d2"), STEP("ReduceMean", "d2 axes", "var"),
     MVN_END,
 };
 

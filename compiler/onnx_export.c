@@ -246,7 +246,7 @@ bool ls_onnx_eval_model(LsCtx *cx, const char *path, const LsImportOptions *o,
     Onnx__ModelProto *p = m->proto;
     Onnx__GraphProto *g = p->graph;
     size_t ids = m->names.n + 1, most = g->n_initializer + g->n_node + 1;
-    Export e = {.cx = cx, .m = m, .data = {.dir = m->dir}};
+    Export e = {.cx = cx, .m = m, .data = {.dir = m->dir, .home = m->home}};
     e.list = ls_arena_alloc(cx->arena, most, sizeof *e.list);
     e.tensor = ls_arena_alloc(cx->arena, ids, sizeof *e.tensor);
     e.gone = ls_arena_alloc(cx->arena, g->n_node + 1, sizeof *e.gone);

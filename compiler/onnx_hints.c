@@ -206,6 +206,22 @@ static void hint_untrainable(LsImport *im)
         im->nweight_inputs > 0 ? ": its weights are graph inputs" : "");
 }
 
+/* Before opset 12 a Dropout has no mode. */
+static void hint_dropout(LsImport *im)
+{
+    uint32_t count = 0;
+    const LsOnnxFlat *first = NULL;
+    for (uint32_t i = 0; i < im->m->nnode; i++) {
+        const LsOnnxFlat *f = &im->m->node[i];
+        if (ls_flat_is(f, "Dropout") && f->version < 12)
+            first = count++ == 0 ? f : first;
+    }
+    if (count > 0 && im->o->dropout == LS_DROPOUT_FILE)
+        ls_warn(im->cx, ls_flat_where(first), "--dropout=on or --dropout=off decides",
+                "%u Dropout%s of opset %d, which does not say whether elements are dropped: in "
+                "training they are", count, count > 1 ? "s are" : " is", first->version);
+}
+
 void ls_onnx_hints(LsImport *im)
 {
     hint_sorted(im);
@@ -219,4 +235,5 @@ void ls_onnx_hints(LsImport *im)
     hint_merged(im);
     hint_running(im);
     hint_doubtful(im);
+    hint_dropout(im);
 }

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-static const int64_t MAX_ELEMENTS = INT64_C(1) << 48;
+static const int64_t MAX_SETTING = 4096;    /* elements of a parameter that may be a setting */
 static const int64_t MAX_STAND_IN = INT64_C(1) << 28;   /* elements of a constant taken as zeros */
 
 static LsOnnxValue *value_of(LsImport *im, const char *name)
@@ -33,7 +33,10 @@ static bool add_initializer(LsImport *im, const Onnx__TensorProto *t)
     bool state = kind == LS_V_PARAM || kind == LS_V_STATE;
     int before = cx->nerror;
     uint32_t missing = im->data.nmissing;
-    const void *data = ls_tensor_data(cx, LS_NOWHERE, &im->data, t);
+    bool planned = state && im->o->weightless && ls_count(&shape) > MAX_SETTING;
+    const void *data = planned ? NULL : ls_tensor_data(cx, LS_NOWHERE, &im->data, t);
+    if (planned)
+        ls_tensor_check(cx, LS_NOWHERE, &im->data, t);
     if (cx->nerror > before || (data == NULL && !im->o->weightless))
         return false;
     if (type == LS_REAL && t->data_type != ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT &&
@@ -180,20 +183,21 @@ static bool gather(LsImport *im, const LsOnnxFlat *f, LsValueId in[], int *nin)
     return good;
 }
 
-/* What infer functions need not think of: results that no memory can hold. */
+/* What infer functions, which see to each result, do not know: that all results are too much. */
 static bool check_results(LsImport *im, const LsOnnxFlat *f, uint32_t from)
 {
     for (uint32_t i = from; i < im->g->nvalue; i++) {
         const LsValue *v = &im->g->value[i];
-        int64_t count = 1;
-        for (int k = 0; k < v->shape.rank; k++) {
+        for (int k = 0; k < v->shape.rank; k++)
             if (v->shape.dim[k] < 1 && v->kind != LS_V_CONST)
                 return ls_error(im->cx, ls_flat_where(f), LS_E_SHAPE, NULL, "a result has an empty "
                                 "dimension: %s", ls_shape_text(im->cx->arena, &v->shape));
-            if (__builtin_mul_overflow(count, v->shape.dim[k], &count) || count > MAX_ELEMENTS)
-                return ls_error(im->cx, ls_flat_where(f), LS_E_SHAPE, NULL, "a result has too many "
-                                "elements: %s", ls_shape_text(im->cx->arena, &v->shape));
-        }
+        im->elements += ls_count(&v->shape);
+        if (im->elements > LS_MOST_IN_ALL)
+            return ls_error(im->cx, ls_flat_where(f), LS_E_SHAPE, NULL,
+                            "a result is %s, and the results up to here have %" PRId64
+                            " elements: more than any machine holds",
+                            ls_shape_text(im->cx->arena, &v->shape), im->elements);
     }
     return true;
 }
@@ -301,8 +305,9 @@ static bool import(LsImport *im, LsReport *r)
     LsOnnxModel *m = im->m;
     m->report = r;
     bool good = ls_onnx_resolve(im->cx, m);
+    good &= ls_onnx_check(im->cx, m);
     uint32_t n = m->names.n + 1;
-    im->data.dir = m->dir;
+    im->data = (LsDataFolder){.dir = m->dir, .home = m->home};
     im->value = ls_arena_alloc(im->cx->arena, n, sizeof *im->value);
     im->is_output = ls_arena_alloc(im->cx->arena, n, sizeof *im->is_output);
     im->reads = ls_arena_alloc(im->cx->arena, n, sizeof *im->reads);
@@ -341,6 +346,7 @@ LsGraph *ls_onnx_import(LsCtx *cx, const char *path, const LsImportOptions *o)
     im.g->bn = o->bn;
     im.g->bn_var_torch = o->bn_var_torch;
     im.g->decisions = im.decisions;
+    im.g->dropout = o->dropout;
     bool good = im.m != NULL && import(&im, &r);
     ls_graph_origin(im.g, (LsOrigin){LS_FORWARD, {0}, 0, NULL});
     ls_report_end(&r);

@@ -40,6 +40,7 @@ typedef struct LsImport {
     uint32_t ndoubtful;         /* verdicts, and the names of some */
     const char *doubtful;
     LsDecisions *decisions;
+    int64_t elements;           /* of all results of nodes so far */
     uint32_t nunread;           /* initializers nobody reads, and the first of them */
     const char *unread_name;
     uint32_t nweight_inputs;    /* graph inputs that stand where weights do */
@@ -49,12 +50,18 @@ typedef struct LsImport {
     const char *untied_name, *untied_from;
 } LsImport;
 
+/* What the file says twice agrees, and floats of different types do not meet; false after diagnostics
+ * (compiler/onnx_check.c). */
+bool ls_onnx_check(LsCtx *cx, const LsOnnxModel *m);
+
 /* Graph inputs with every dimension bound (compiler/onnx_inputs.c): sets g->input, g->batch and the
  * values. False after diagnostics; inputs without a shape are poison. */
 bool ls_onnx_bind_inputs(LsImport *im);
 
 /* Sets g->output; false after diagnostics (compiler/onnx_outputs.c). */
 bool ls_onnx_add_outputs(LsImport *im);
+/* "Nx3x?" of a shape in the file; NULL: of any shape. */
+const char *ls_onnx_declared_text(LsArena *a, const Onnx__TensorShapeProto *s);
 
 /* Fills verdict (compiler/onnx_roles.c). */
 void ls_onnx_decide(LsImport *im);

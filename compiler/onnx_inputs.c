@@ -5,13 +5,13 @@
  * flag to give. */
 #include "compiler/onnx_import.h"
 
+#include "compiler/graph.h"
 #include "compiler/onnx_tensor.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 enum { UNKNOWN = 0 };           /* size of a dimension that the file leaves open */
-static const int64_t MAX_ELEMENTS = INT64_C(1) << 48;
 
 typedef struct Input {
     const char *name;
@@ -125,12 +125,13 @@ static bool apply_shapes(Bind *b)
 {
     bool good = true;
     const LsImportOptions *o = b->im->o;
+    LsNames names = {.arena = b->im->cx->arena};    /* input k has id k + 1: names are unique */
+    for (uint32_t k = 0; o->nshape > 0 && k < b->ninput; k++)
+        ls_names_add(&names, b->input[k].name);
     for (int i = 0; i < o->nshape; i++) {
-        uint32_t k = 0;
-        while (k < b->ninput && strcmp(b->input[k].name, o->shape[i].input) != 0)
-            k++;
-        if (k < b->ninput)
-            good &= apply_shape(b, &b->input[k], &o->shape[i].shape);
+        uint32_t id = ls_names_find(&names, o->shape[i].input);
+        if (id != 0)
+            good &= apply_shape(b, &b->input[id - 1], &o->shape[i].shape);
         else
             good = ls_error(b->im->cx, LS_NOWHERE, LS_E_OPTION, NULL,
                             "--shape names '%s', which is not an input of the model",
@@ -207,32 +208,45 @@ static bool settle(Bind *b, Input *in)
                         in->ranked ? declared_text(cx->arena, in) : "any rank",
                         in->ranked ? "dimensions without a size" : "no shape in the file");
     for (int k = 0; k < in->shape.rank; k++)
-        if (__builtin_mul_overflow(count, in->shape.dim[k], &count) || count > MAX_ELEMENTS)
+        if (__builtin_mul_overflow(count, in->shape.dim[k], &count) || count > LS_MOST_ELEMENTS)
             return ls_error(cx, LS_NOWHERE, LS_E_SHAPE, NULL,
                             "input '%s' has too many elements: %s", in->name,
                             ls_shape_text(cx->arena, &in->shape));
     return true;
 }
 
+/* The symbols of all inputs. */
+static LsNames symbols(const Bind *b)
+{
+    LsNames known = {.arena = b->im->cx->arena};
+    for (uint32_t j = 0; j < b->ninput; j++)
+        for (int k = 0; k < b->input[j].shape.rank; k++)
+            if (b->input[j].symbol[k][0] != '\0')
+                ls_names_add(&known, b->input[j].symbol[k]);
+    return known;
+}
+
+static const char *some_names(LsArena *a, const LsNames *known)
+{
+    enum { MOST = 20 };
+    const char *text = known->n > 0 ? "are:" : "is none";
+    for (uint32_t i = 1; i <= known->n && i <= MOST; i++)
+        text = ls_arena_printf(a, "%s %s", text, known->name[i]);
+    return known->n > MOST ? ls_arena_printf(a, "%s and %u more", text, known->n - MOST) : text;
+}
+
 static bool check_dim_flags(Bind *b)
 {
     bool good = true;
     LsCtx *cx = b->im->cx;
-    for (int i = 0; i < b->im->o->ndim; i++) {
-        const char *known = "";
-        bool found = false;
-        for (uint32_t j = 0; j < b->ninput; j++)
-            for (int k = 0; k < b->input[j].shape.rank; k++) {
-                const char *s = b->input[j].symbol[k];
-                found |= strcmp(s, b->im->o->dim[i].name) == 0;
-                if (s[0] != '\0' && strstr(known, s) == NULL)
-                    known = ls_arena_printf(cx->arena, "%s %s", known, s);
-            }
-        if (!found)
+    if (b->im->o->ndim == 0)
+        return true;
+    const LsNames known = symbols(b);
+    for (int i = 0; i < b->im->o->ndim; i++)
+        if (ls_names_find(&known, b->im->o->dim[i].name) == 0)
             good = ls_error(cx, LS_NOWHERE, LS_E_OPTION, NULL,
-                            "--dim %s: no input has a dimension of that name; there %s%s",
-                            b->im->o->dim[i].name, known[0] != '\0' ? "are:" : "is none", known);
-    }
+                            "--dim %s: no input has a dimension of that name; there %s",
+                            b->im->o->dim[i].name, some_names(cx->arena, &known));
     return good;
 }
 

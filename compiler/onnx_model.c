@@ -2,6 +2,7 @@
 #include "compiler/onnx_import.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 const char *ls_onnx_domain(const char *domain)
@@ -90,6 +91,14 @@ static const char *folder_of(LsArena *a, const char *path)
     return slash == path ? "/" : ls_arena_printf(a, "%.*s", (int)(slash - path), path);
 }
 
+static const char *home_of(LsArena *a, const char *path)
+{
+    char *real = realpath(path, NULL);
+    const char *home = real != NULL ? folder_of(a, ls_arena_strdup(a, real)) : NULL;
+    free(real);
+    return home;
+}
+
 LsOnnxModel *ls_onnx_open(LsCtx *cx, const char *path, bool tie)
 {
     Onnx__ModelProto *p = ls_onnx_read(cx, path);
@@ -100,11 +109,13 @@ LsOnnxModel *ls_onnx_open(LsCtx *cx, const char *path, bool tie)
         return NULL;
     LsOnnxModel *m = ls_arena_alloc(cx->arena, 1, sizeof *m);
     *m = (LsOnnxModel){.proto = p, .graph = p->graph, .dir = folder_of(cx->arena, path),
+                       .home = home_of(cx->arena, path),
                        .opset = opset, .names = {.arena = cx->arena},
                        .sources = ls_onnx_sources(cx->arena, p->graph)};
     const LsOnnxEdits **edits = ls_onnx_edits(cx);      /* the same file is changed once */
     if (*edits == NULL)
-        *edits = ls_onnx_untie(cx, p, m->dir, m->sources, tie);
+        *edits = ls_onnx_untie(cx, p, (LsDataFolder){.dir = m->dir, .home = m->home}, m->sources,
+                               tie);
     m->edits = *edits;
     return ls_onnx_inline(cx, m) ? m : NULL;
 }

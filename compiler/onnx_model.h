@@ -25,6 +25,7 @@ typedef struct LsOnnxModel {
     Onnx__ModelProto *proto;
     const Onnx__GraphProto *graph;
     const char *dir;            /* folder of the file */
+    const char *home;           /* where it lies when its links are followed; NULL: not known */
     LsReport *report;           /* sorts diagnostics by node; NULL: none */
     int opset;                  /* of domain "" */
     const LsOnnxSources *sources;       /* what the file says of its tensors' origin */

@@ -28,8 +28,10 @@ static bool shape_agrees(const Onnx__TensorShapeProto *declared, const LsShape *
     return true;
 }
 
-static const char *declared_text(LsArena *a, const Onnx__TensorShapeProto *s)
+const char *ls_onnx_declared_text(LsArena *a, const Onnx__TensorShapeProto *s)
 {
+    if (s == NULL)
+        return "of any shape";
     const char *text = s->n_dim == 0 ? "scalar" : "";
     for (size_t k = 0; k < s->n_dim && k < 2 * LS_MAX_RANK; k++) {
         const Onnx__TensorShapeProto__Dimension *d = s->dim[k];
@@ -63,7 +65,7 @@ static void check_declared(LsImport *im, Onnx__ValueInfoProto *const *list, size
     if (wrong > 0)
         ls_warn(im->cx, LS_NOWHERE, "what the nodes compute is what counts",
                 "the file declares %s '%s' as %s, it is %s%s", what, ls_text(first->name),
-                declared_text(im->cx->arena, tensor_type(first)->shape),
+                ls_onnx_declared_text(im->cx->arena, tensor_type(first)->shape),
                 ls_shape_text(im->cx->arena, ls_shape(im->g, value_of(im, ls_text(first->name)))),
                 wrong > 1 ? ls_arena_printf(im->cx->arena, " (and %u more)", wrong - 1) : "");
 }

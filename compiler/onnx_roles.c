@@ -93,7 +93,7 @@ bool ls_onnx_told_to_freeze(const LsImportOptions *o, const char *name)
 static bool is_mask(LsImport *im, const Onnx__TensorProto *t, int64_t count)
 {
     LsCtx quiet = {.arena = im->cx->arena, .max_error = 1, .nerror = 1};
-    LsDataFolder from = {.dir = im->data.dir};
+    LsDataFolder from = {.dir = im->m->dir, .home = im->m->home};
     const float *v = ls_tensor_data(&quiet, LS_NOWHERE, &from, t);
     bool differ = false;
     for (int64_t i = 0; v != NULL && i < count; i++) {

@@ -71,9 +71,9 @@ bool ls_tensor_shape(LsCtx *cx, LsWhere at, const Onnx__TensorProto *t, LsShape 
         if (d < 0)
             return ls_error(cx, at, LS_E_SHAPE, NULL,
                             "tensor '%s' has dimension %" PRId64 " on axis %d", name, d, k);
-        if (__builtin_mul_overflow(count, d, &count) || count > INT64_MAX / 8)
-            return ls_error(cx, at, LS_E_SHAPE, NULL, "tensor '%s' has more elements than fit in "
-                            "memory: %s", name, ls_shape_text(cx->arena, shape));
+        if (__builtin_mul_overflow(count, d, &count) || count > LS_MOST_ELEMENTS)
+            return ls_error(cx, at, LS_E_SHAPE, NULL, "tensor '%s' has more elements than any "
+                            "machine holds: %s", name, ls_shape_text(cx->arena, shape));
     }
     return true;
 }
@@ -190,35 +190,56 @@ static const void *from_typed(LsCtx *cx, const Onnx__TensorProto *t, size_t coun
     return to;
 }
 
-const void *ls_tensor_data(LsCtx *cx, LsWhere at, LsDataFolder *from, const Onnx__TensorProto *t)
+/* Where a tensor's data are, after checking that they are there. */
+typedef struct Data { size_t count; bool external, raw; } Data;
+
+static bool find_data(LsCtx *cx, LsWhere at, const Onnx__TensorProto *t, Data *d)
 {
-    static const int64_t nothing[1];
     LsShape shape;
     LsType type;
     if (!ls_tensor_shape(cx, at, t, &shape, &type))
-        return NULL;
+        return false;
     const Kind *k = kind_of(t->data_type);
     const char *name = ls_text(t->name);
-    size_t count = (size_t)ls_count(&shape);
+    *d = (Data){.count = (size_t)ls_count(&shape)};
     if (t->segment != NULL)
-        return ls_error(cx, at, LS_E_UNSUPPORTED, NULL, "tensor '%s' is stored in segments", name),
-               NULL;
-    if (t->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL) {
-        const unsigned char *raw = ls_external_data(cx, at, from, t, count * (size_t)k->bytes);
-        return raw != NULL ? from_raw(cx, t->data_type, raw, count) : NULL;
-    }
-    bool raw = t->has_raw_data && (t->raw_data.len > 0 || typed_count(t, k->field) == 0);
-    size_t have = raw ? t->raw_data.len / (size_t)k->bytes : typed_count(t, k->field);
-    if (have != count || (raw && t->raw_data.len % (size_t)k->bytes != 0)) {
-        ls_error(cx, at, LS_E_DATA, "the file is damaged, or its tensor data was stripped",
-                 "tensor '%s' (%s %s) needs %zu bytes of data, the file has %zu", name, k->name,
-                 ls_shape_text(cx->arena, &shape), count * (size_t)k->bytes,
-                 raw ? t->raw_data.len : have * (size_t)k->bytes);
+        return ls_error(cx, at, LS_E_UNSUPPORTED, NULL, "tensor '%s' is stored in segments", name);
+    d->external = t->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
+    if (d->external)
+        return true;
+    d->raw = t->has_raw_data && (t->raw_data.len > 0 || typed_count(t, k->field) == 0);
+    size_t have = d->raw ? t->raw_data.len / (size_t)k->bytes : typed_count(t, k->field);
+    if (have != d->count || (d->raw && t->raw_data.len % (size_t)k->bytes != 0))
+        return ls_error(cx, at, LS_E_DATA, "the file is damaged, or its tensor data was stripped",
+                        "tensor '%s' (%s %s) needs %zu bytes of data, the file has %zu", name,
+                        k->name, ls_shape_text(cx->arena, &shape), d->count * (size_t)k->bytes,
+                        d->raw ? t->raw_data.len : have * (size_t)k->bytes);
+    return true;
+}
+
+const void *ls_tensor_data(LsCtx *cx, LsWhere at, LsDataFolder *from, const Onnx__TensorProto *t)
+{
+    static const int64_t nothing[1];
+    Data d;
+    if (!find_data(cx, at, t, &d))
         return NULL;
+    if (d.external) {
+        size_t bytes = d.count * (size_t)kind_of(t->data_type)->bytes;
+        const unsigned char *raw = ls_external_data(cx, at, from, t, bytes);
+        return raw != NULL ? from_raw(cx, t->data_type, raw, d.count) : NULL;
     }
-    if (count == 0)
+    if (d.count == 0)
         return nothing;
-    return raw ? from_raw(cx, t->data_type, t->raw_data.data, count) : from_typed(cx, t, count);
+    return d.raw ? from_raw(cx, t->data_type, t->raw_data.data, d.count)
+                 : from_typed(cx, t, d.count);
+}
+
+bool ls_tensor_check(LsCtx *cx, LsWhere at, LsDataFolder *from, const Onnx__TensorProto *t)
+{
+    Data d;
+    return find_data(cx, at, t, &d)
+        && (!d.external
+            || ls_external_check(cx, at, from, t, d.count * (size_t)kind_of(t->data_type)->bytes));
 }
 
 static void set_raw(Onnx__TensorProto *t, const void *data, size_t bytes)

@@ -18,7 +18,8 @@ bool ls_tensor_shape(LsCtx *cx, LsWhere at, const Onnx__TensorProto *t, LsShape 
 
 /* Where external data is looked for, and what was not found there. */
 typedef struct LsDataFolder {
-    const char *dir;            /* the model's: data files must lie inside it */
+    const char *dir;            /* the model's: data files must lie inside it, */
+    const char *home;           /* or where the links of the model file end; NULL: not known */
     uint32_t nmissing;          /* tensors whose file does not exist; the first of them */
     const char *tensor, *file;
 } LsDataFolder;
@@ -33,8 +34,14 @@ const void *ls_tensor_data(LsCtx *cx, LsWhere at, LsDataFolder *from, const Onnx
 bool ls_tensor_to_float(LsCtx *cx, LsWhere at, LsDataFolder *from, Onnx__TensorProto *t);
 bool ls_tensor_embed(LsCtx *cx, LsWhere at, LsDataFolder *from, Onnx__TensorProto *t);
 
+/* The tensor's data are there, and as long as they should be; they are not read. False after a
+ * diagnostic, or when the tensor's file does not exist (counted in `from`). */
+bool ls_tensor_check(LsCtx *cx, LsWhere at, LsDataFolder *from, const Onnx__TensorProto *t);
+
 /* Raw bytes of a tensor whose data lies in another file (compiler/onnx_external.c). */
 const unsigned char *ls_external_data(LsCtx *cx, LsWhere at, LsDataFolder *from,
                                       const Onnx__TensorProto *t, size_t bytes);
+bool ls_external_check(LsCtx *cx, LsWhere at, LsDataFolder *from, const Onnx__TensorProto *t,
+                       size_t bytes);
 
 #endif

@@ -414,10 +414,10 @@ static void untie_statistics(LsEditor *u)
         }
 }
 
-const LsOnnxEdits *ls_onnx_untie(LsCtx *cx, Onnx__ModelProto *m, const char *dir,
+const LsOnnxEdits *ls_onnx_untie(LsCtx *cx, Onnx__ModelProto *m, LsDataFolder data,
                                  const LsOnnxSources *s, bool tie)
 {
-    LsEditor u = {.cx = cx, .g = m->graph, .s = s, .data = {.dir = dir},
+    LsEditor u = {.cx = cx, .g = m->graph, .s = s, .data = data,
                   .names = {.arena = cx->arena}, .e = ls_arena_alloc(cx->arena, 1, sizeof *u.e)};
     index_graph(&u);
     untie_statistics(&u);

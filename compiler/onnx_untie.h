@@ -9,6 +9,7 @@
 #define LS_COMPILER_ONNX_UNTIE_H
 
 #include "compiler/onnx_source.h"
+#include "compiler/onnx_tensor.h"
 #include "compiler/onnx_wire.h"
 
 typedef struct LsUntied { const char *name, *from; } LsUntied;  /* a copy, and the initializer */
@@ -22,8 +23,8 @@ typedef struct LsOnnxEdits {
 } LsOnnxEdits;
 
 /* Changes the graph of m in place: new initializers, other operand names, and nodes in front that
- * compute copies. dir: where external data lies. tie: parameters stay merged, statistics do not. */
-const LsOnnxEdits *ls_onnx_untie(LsCtx *cx, Onnx__ModelProto *m, const char *dir,
+ * compute copies. data: where external data lies. tie: parameters stay merged, statistics do not. */
+const LsOnnxEdits *ls_onnx_untie(LsCtx *cx, Onnx__ModelProto *m, LsDataFolder data,
                                  const LsOnnxSources *s, bool tie);
 
 #endif

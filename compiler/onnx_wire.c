@@ -1,8 +1,10 @@
 /* compiler/onnx_wire.c -- checks the wire format, then lets protobuf-c unpack it into the arena.
  *
  * protobuf-c recurses once per nested message and trusts the stack, so depth is limited here first.
- * Its copies of raw tensor data are what initial values point to: the arena aligns them. */
+ * Initial values point to its copies of raw tensor data, or into the file, which stays mapped. */
 #include "compiler/onnx_wire.h"
+
+#include "compiler/onnx_slim.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -129,7 +131,8 @@ Onnx__AttributeProto *ls_wire_attribute(LsArena *a, const ProtobufCMessageUnknow
     return onnx__attribute_proto__unpack(&alloc, f.len, f.data);
 }
 
-Onnx__ModelProto *ls_onnx_unpack(LsCtx *cx, const unsigned char *bytes, size_t n)
+/* stays: the bytes outlive the model, which may point into them. */
+static Onnx__ModelProto *unpack(LsCtx *cx, const unsigned char *bytes, size_t n, bool stays)
 {
     const char *hint = "the file is truncated, damaged, or not an ONNX model";
     const char *wrong = malformed(cx->arena, &onnx__model_proto__descriptor, bytes, n);
@@ -138,13 +141,25 @@ Onnx__ModelProto *ls_onnx_unpack(LsCtx *cx, const unsigned char *bytes, size_t n
         return NULL;
     }
     ProtobufCAllocator alloc = ls_wire_allocator(cx->arena);
-    Onnx__ModelProto *m = onnx__model_proto__unpack(&alloc, n, bytes);
+    LsSlim slim;
+    bool is_slim = stays && ls_slim(cx->arena, bytes, n, &slim);
+    Onnx__ModelProto *m = onnx__model_proto__unpack(&alloc, is_slim ? slim.n : n,
+                                                    is_slim ? slim.bytes : bytes);
+    if (is_slim && m != NULL && m->graph != NULL)
+        ls_slim_restore(&slim, m->graph);
     if (m == NULL)
         ls_error(cx, LS_NOWHERE, LS_E_PARSE, hint, "a field has the wrong kind of value");
     else if (m->graph == NULL)
         ls_error(cx, LS_NOWHERE, LS_E_PARSE, hint, "the file holds no graph");
     return m != NULL && m->graph != NULL ? m : NULL;
 }
+
+Onnx__ModelProto *ls_onnx_unpack(LsCtx *cx, const unsigned char *bytes, size_t n)
+{
+    return unpack(cx, bytes, n, false);
+}
+
+static void unmap(void *map, size_t n) { munmap(map, n); }
 
 static const char *why_unreadable(const struct stat *st)
 {
@@ -192,8 +207,8 @@ Onnx__ModelProto *ls_onnx_read(LsCtx *cx, const char *path)
         ls_error(cx, LS_NOWHERE, LS_E_IO, NULL, "cannot map %s: %s", path, strerror(errno));
     close(fd);
     if (map != MAP_FAILED) {
-        m = ls_onnx_unpack(cx, map, (size_t)st.st_size);
-        munmap(map, (size_t)st.st_size);
+        m = unpack(cx, map, (size_t)st.st_size, true);
+        ls_arena_at_end(cx->arena, unmap, map, (size_t)st.st_size);
     }
     if (m != NULL) {
         cx->parsed = ls_arena_alloc(cx->arena, 1, sizeof *cx->parsed);

@@ -15,14 +15,16 @@ typedef struct LsImportOptions {
     bool training;              /* false: evaluation form (batch norm by
                                  * running statistics, no dropout) */
     LsBnMode bn;                /* copied to LsGraph.bn */
+    LsDropoutMode dropout;      /* copied to LsGraph.dropout */
     bool bn_var_torch;          /* copied to LsGraph.bn_var_torch */
     const char *const *freeze; int nfreeze;     /* globs over names of tensors: not trained */
     const char *const *train; int ntrain;       /* trained, whatever else would be; wins over freeze */
     bool tie_identity;          /* Identity of an initializer stays one parameter */
     bool weightless;            /* do not load initial values (plan); missing data files are fine */
 } LsImportOptions;
-/* Reads and checks the model; NULL after diagnostics (all of them, by node). The file's data is
- * copied into the arena once; initial values point to it where their type allows. */
+/* Reads and checks the model; NULL after diagnostics (all of them, by node). The file's small
+ * tensors are copied into the arena once, its large initializers stay in the file, which is mapped until
+ * the arena is freed; initial values point to them where their type allows. */
 LsGraph *ls_onnx_import(LsCtx *cx, const char *path, const LsImportOptions *o);
 
 /* ---- on the forward graph ---- */

@@ -34,7 +34,7 @@ static void copy(LsDump *d, uint32_t step, bool before)
         int64_t bytes = ls_watch_bytes(w, d->g->p->real_bytes);
         if (w->step != step || w->before != before)
             continue;
-        const void *at = ls_memory_view(d->g->m, w->t.at, bytes);
+        const void *at = ls_engine_view(d->g, w->t.at, bytes);
         if (at)
             ls_watch_copy(w, d->copy + d->offset[k], at, d->g->p->real_bytes);
     }

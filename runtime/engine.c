@@ -56,6 +56,7 @@ void ls_engine_close(LsEngine *g)
 
 static void point_inputs(LsEngine *g, const LsLoader *l, char *at)
 {
+    g->input = at;
     for (uint32_t k = 0; k < g->npatch; k++)
         g->arg[g->patch[k].arg] = at + l->offset[g->patch[k].input];
 }
@@ -72,6 +73,13 @@ void ls_engine_feed(LsEngine *g, const LsLoader *l, const LsBatch *b)
     g->slot = (g->slot + 1) % LS_DEVICE_SLOTS;
     point_inputs(g, l, d->input[g->slot]);
     d->kind->feed(d, g->slot, b->input, l->slot_bytes);
+}
+
+void *ls_engine_view(const LsEngine *g, LsAddress a, int64_t bytes)
+{
+    if (a.space == LS_AT_INPUT)
+        return ls_memory_look(g->m, g->input + g->loader->offset[a.offset], bytes);
+    return ls_memory_view(g->m, a, bytes);
 }
 
 bool ls_engine_fed(LsEngine *g, LsError *e)

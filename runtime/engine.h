@@ -26,7 +26,8 @@ typedef struct LsEngine {
     LsRun run;
     void **arg;                 /* LsProgram.address, resolved once */
     LsPatch *patch; uint32_t npatch;    /* arguments that move with every batch */
-    const LsLoader *loader;     /* of the batch fed last */
+    const LsLoader *loader;     /* of the batch fed last, */
+    char *input;                /* and where steps find it */
     int slot;                   /* device: where that batch went */
     LsRecording train, eval;    /* device */
     bool apart;                 /* device: steps are recorded with what they wait for */
@@ -41,6 +42,8 @@ static inline int ls_engine_ahead(const LsEngine *g)
 }
 /* Points the inputs at a batch, or has it copied to the device. */
 void ls_engine_feed(LsEngine *g, const LsLoader *l, const LsBatch *b);
+/* ls_memory_view, also of the inputs of that batch. */
+void *ls_engine_view(const LsEngine *g, LsAddress a, int64_t bytes);
 /* Runs a phase on that batch; on a device, starts it, and hooks are called as steps are given out.
  */
 bool ls_engine_run(LsEngine *g, const LsPhaseTable *t, const LsHook *hook, int nhook, LsError *e);

@@ -53,7 +53,7 @@ static void judge(LsJudge *j)
 {
     const LsProgram *p = j->g->p;
     const LsTensor *t = &j->logits->t;
-    const char *at = ls_memory_view(j->g->m, t->at, ls_tensor_bytes(t, p->real_bytes));
+    const char *at = ls_engine_view(j->g, t->at, ls_tensor_bytes(t, p->real_bytes));
     int64_t stride[LS_TENSOR_RANK], size = p->real_bytes;
     int axis = p->class_axis;
     int64_t count = ls_tensor_count(t) / t->dim[axis] * j->batch->valid / p->batch;

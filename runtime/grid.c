@@ -146,7 +146,7 @@ static void copy_watched(LsGrid *x, uint32_t step, bool before)
 {
     for (int k = 1; k < x->nrow; k++)
         if (x->row[k].watch->step == step && x->row[k].watch->before == before)
-            copy_row(x, &x->row[k], ls_memory_view(x->g->m, x->row[k].t->at,
+            copy_row(x, &x->row[k], ls_engine_view(x->g, x->row[k].t->at,
                      ls_tensor_bytes(x->row[k].t, x->g->p->real_bytes)));
 }
 

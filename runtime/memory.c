@@ -124,8 +124,12 @@ void *ls_memory_at(const LsMemory *m, LsAddress a)
 
 void *ls_memory_view(const LsMemory *m, LsAddress a, int64_t bytes)
 {
+    return ls_memory_look(m, ls_memory_at(m, a), bytes);
+}
+
+void *ls_memory_look(const LsMemory *m, void *at, int64_t bytes)
+{
     LsDevice *d = m->device;
-    void *at = ls_memory_at(m, a);
     if (d == NULL || at == NULL)
         return at;
     if (bytes > d->view_bytes) {    /* a whole arena, for --measure */

@@ -24,6 +24,8 @@ void *ls_memory_at(const LsMemory *m, LsAddress a);
 /* The same bytes where this machine can read them: themselves, or a copy as of now, valid until the
  * next call. Zeros when the device failed; ls_device_ok tells. */
 void *ls_memory_view(const LsMemory *m, LsAddress a, int64_t bytes);
+/* The same of bytes that lie where steps would find them. */
+void *ls_memory_look(const LsMemory *m, void *at, int64_t bytes);
 /* Takes back a view that was written to. */
 void ls_memory_store(const LsMemory *m, LsAddress a, int64_t bytes);
 /* Puts bytes of this machine there. */

@@ -75,6 +75,51 @@ START_TEST(undefined_integers_stay_nodes)
 }
 END_TEST
 
+/* An int32 constant; it is made by a cast, which folds. */
+static LsValueId narrow(LsValueId wide) { return one(LS_OP_CAST, wide, (LsAttr){.cast = LS_I32}); }
+
+START_TEST(integers_of_32_bits_fold_up_to_their_ends_and_no_further)
+{
+    graph_open();
+    LsAttr all = {.reduce = {1, true}};
+    LsValueId max = narrow(INTS(INT32_MAX)), min = narrow(INTS(INT32_MIN)), step = narrow(INTS(1));
+    LsValueId half = narrow(INTS(1 << 16));
+    EXPECT(two(LS_OP_ADD, max, narrow(INTS(-1))), LS_I32, INT32_MAX - 1);
+    EXPECT(two(LS_OP_SUB, max, narrow(INTS(0))), LS_I32, INT32_MAX);
+    EXPECT(two(LS_OP_MUL, half, narrow(INTS(-(1 << 15)))), LS_I32, INT32_MIN);
+    EXPECT(one(LS_OP_REDUCE_SUM, narrow(INTS(INT32_MAX, 5, -5)), all), LS_I32, INT32_MAX);
+    EXPECT(one(LS_OP_CAST, REALS(-0x1p31f), (LsAttr){.cast = LS_I32}), LS_I32, INT32_MIN);
+    ck_assert(!ls_is_const(g, two(LS_OP_ADD, max, step)));
+    ck_assert(!ls_is_const(g, two(LS_OP_SUB, min, step)));
+    ck_assert(!ls_is_const(g, two(LS_OP_MUL, half, half)));
+    ck_assert(!ls_is_const(g, two(LS_OP_POW, narrow(INTS(2)), narrow(INTS(31)))));
+    ck_assert(!ls_is_const(g, two(LS_OP_DIV_INT, min, narrow(INTS(-1)))));
+    ck_assert(!ls_is_const(g, one(LS_OP_NEG, min, (LsAttr){0})));
+    ck_assert(!ls_is_const(g, one(LS_OP_ABS, min, (LsAttr){0})));
+    ck_assert(!ls_is_const(g, one(LS_OP_REDUCE_SUM, narrow(INTS(INT32_MAX, 1)), all)));
+    ck_assert(!ls_is_const(g, one(LS_OP_REDUCE_PROD, narrow(INTS(1 << 16, 1 << 16)), all)));
+    ck_assert(!ls_is_const(g, one(LS_OP_CAST, REALS(0x1p31f), (LsAttr){.cast = LS_I32})));
+    ck_assert(!ls_is_const(g, one(LS_OP_CAST, REALS(-0x1.1p31f), (LsAttr){.cast = LS_I32})));
+    graph_close();
+}
+END_TEST
+
+START_TEST(reductions_of_64_bits_that_overflow_stay_nodes)
+{
+    graph_open();
+    LsAttr all = {.reduce = {1, true}};
+    LsValueId most = INTS(INT64_MAX, 1), least = INTS(INT64_MIN, -1);
+    EXPECT(one(LS_OP_CAST, REALS(-0x1p63f), (LsAttr){.cast = LS_I64}), LS_I64, -0x1p63);
+    ck_assert(!ls_is_const(g, one(LS_OP_REDUCE_SUM, most, all)));
+    ck_assert(!ls_is_const(g, one(LS_OP_REDUCE_SUM, least, all)));
+    ck_assert(!ls_is_const(g, one(LS_OP_REDUCE_MEAN, most, all)));
+    ck_assert(!ls_is_const(g, one(LS_OP_REDUCE_PROD, INTS(INT64_MIN, -1), all)));
+    ck_assert(!ls_is_const(g, one(LS_OP_REDUCE_SUM_SQUARE, INTS(INT64_C(1) << 32), all)));
+    ck_assert(!ls_is_const(g, one(LS_OP_CAST, REALS(0x1p63f), (LsAttr){.cast = LS_I64})));
+    graph_close();
+}
+END_TEST
+
 START_TEST(reals_fold_with_broadcasting_both_ways)
 {
     graph_open();
@@ -187,8 +232,19 @@ START_TEST(repetition_beyond_reason_is_left_to_the_program)
     graph_open();
     LsValueId y = one(LS_OP_EXPAND, REALS(1), (LsAttr){.shape = {SHAPE(1 << 15, 1 << 15)}});
     ck_assert(ls_is(y) && !ls_is_const(g, y));
-    y = one(LS_OP_TILE, REALS(1), (LsAttr){.shape = {SHAPE(INT64_C(1) << 50)}});
+    y = one(LS_OP_TILE, REALS(1), (LsAttr){.shape = {SHAPE(INT64_C(1) << 38)}});
     ck_assert(ls_is(y) && !ls_is_const(g, y));
+    graph_close();
+}
+END_TEST
+
+START_TEST(constants_made_have_a_limit_in_all)
+{
+    graph_open();
+    g->folded = (INT64_C(1) << 30) - 4;
+    ck_assert(!ls_is_const(g, two(LS_OP_ADD, REALS(1, 2, 3, 4, 5), REALS(1))));
+    ck_assert(ls_is_const(g, two(LS_OP_ADD, REALS(1, 2, 3), REALS(1))));
+    ck_assert(!ls_is_const(g, two(LS_OP_ADD, REALS(1, 2, 3), REALS(1))));
     graph_close();
 }
 END_TEST
@@ -198,6 +254,8 @@ int main(void)
     TCase *tc = tcase_create("fold");
     tcase_add_test(tc, integer_arithmetic_is_exact);
     tcase_add_test(tc, undefined_integers_stay_nodes);
+    tcase_add_test(tc, integers_of_32_bits_fold_up_to_their_ends_and_no_further);
+    tcase_add_test(tc, reductions_of_64_bits_that_overflow_stay_nodes);
     tcase_add_test(tc, reals_fold_with_broadcasting_both_ways);
     tcase_add_test(tc, comparisons_and_selections_fold);
     tcase_add_test(tc, reductions_fold_over_any_axes);
@@ -205,5 +263,6 @@ int main(void)
     tcase_add_test(tc, concat_and_gather_fold);
     tcase_add_test(tc, what_reads_a_parameter_or_missing_data_stays_a_node);
     tcase_add_test(tc, repetition_beyond_reason_is_left_to_the_program);
+    tcase_add_test(tc, constants_made_have_a_limit_in_all);
     return run_tests("fold", tc);
 }

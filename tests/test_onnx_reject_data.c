@@ -14,7 +14,7 @@ START_TEST(dimensions_that_overflow_are_refused)
 {
     mk.g->initializer[0]->dims[0] = INT64_C(1) << 40;
     mk.g->initializer[0]->dims[1] = INT64_C(1) << 40;
-    refuse(LS_E_SHAPE, LS_EXIT_MODEL, "more elements than fit");
+    refuse(LS_E_SHAPE, LS_EXIT_MODEL, "more elements than any machine holds");
 }
 END_TEST
 

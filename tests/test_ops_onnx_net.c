@@ -176,6 +176,32 @@ START_TEST(a_pad_of_zeros_joins_the_average_pool_behind_it)
 }
 END_TEST
 
+/* Pads of samples and channels are no padding of a window, nor are crops. */
+START_TEST(a_pad_of_other_axes_or_a_crop_stays_in_front_of_the_pool)
+{
+    static const struct { int64_t lo[3], hi[3]; } pad[] = {
+        {{1, 0, 1}, {0, 0, 2}}, {{0, 0, 1}, {1, 0, 2}}, {{0, 1, 1}, {0, 0, 2}},
+        {{0, 0, 1}, {0, 1, 2}}, {{0, 0, -1}, {0, 0, 2}}, {{0, 0, 1}, {0, 0, -1}}};
+    for (size_t k = 0; k < sizeof pad / sizeof *pad; k++) {
+        Node n = {0};
+        LsAttr at = {.pad = {.mode = LS_PAD_CONSTANT}};
+        memcpy(at.pad.lo, pad[k].lo, sizeof pad[k].lo);
+        memcpy(at.pad.hi, pad[k].hi, sizeof pad[k].hi);
+        LsValueId x = ls_append1(&cx, g, LS_OP_PAD, param("x", SHAPE(1, 2, 6)), &at);
+        LsShape s = *ls_shape(g, x);
+        node_ints(&n, "kernel_shape", LIST(3));
+        LsValueId y = node_one(&n, "AveragePool", 11, IN(x));
+        ck_assert_uint_eq(ls_in(g, g->value[y.i].def, 0).i, x.i);
+        expect_shape(y, SHAPE(s.dim[0], s.dim[1], s.dim[2] - 2));
+        double *got = run(y), *padded = run(x);
+        for (int64_t row = 0; row < s.dim[0] * s.dim[1]; row++) {
+            double *v = padded + row * s.dim[2];
+            ck_assert_double_eq_tol(got[row * (s.dim[2] - 2)], (v[0] + v[1] + v[2]) / 3, 1e-12);
+        }
+    }
+}
+END_TEST
+
 START_TEST(pools_that_see_padding_alone_or_give_indices_are_refused)
 {
     Node n = {0}, none = {0}, two = {0};
@@ -401,6 +427,7 @@ int main(void)
     tcase_add_test(tc, gemm_takes_a_row_as_bias_and_adds_anything_else);
     tcase_add_test(tc, ceil_mode_adds_a_place_that_begins_inside);
     tcase_add_test(tc, a_pad_of_zeros_joins_the_average_pool_behind_it);
+    tcase_add_test(tc, a_pad_of_other_axes_or_a_crop_stays_in_front_of_the_pool);
     tcase_add_test(tc, pools_that_see_padding_alone_or_give_indices_are_refused);
     tcase_add_test(tc, softmax_flattens_before_opset_13);
     tcase_add_test(tc, batch_norm_trains_when_its_opset_says_so);

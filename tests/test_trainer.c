@@ -129,6 +129,20 @@ START_TEST(a_dump_has_gradients_before_and_parameters_after_the_update)
 }
 END_TEST
 
+START_TEST(a_dump_has_the_values_of_a_result_that_is_an_input)
+{
+    static const LsWatch watch[] = {
+        {TENSOR("x", true, 3, TB, TC, TS), .at = {LS_AT_INPUT, 0}}, "out/x", 0, false, 0}};
+    LsProgram p = tiny_program(1);
+    make_data(8);
+    p.train.watch = watch;
+    p.train.nwatch = 1;
+    ck_assert_int_eq(run_program(&p, "--data data.npz --no-shuffle --steps 2 --dump d.npz"), 0);
+    for (int k = 0; k < TB * TF; k++)
+        ck_assert_double_eq(value("d.npz", "out/x", k), (double)features[TB * TF + k]);
+}
+END_TEST
+
 START_TEST(a_dump_says_which_gradients_it_lacks)
 {
     LsProgram p = tiny_program(1);
@@ -490,6 +504,7 @@ int main(void)
     test[n++] = training_follows_a_reference_through_a_partial_batch;
     test[n++] = two_accumulated_batches_equal_one_large_batch;
     test[n++] = a_dump_has_gradients_before_and_parameters_after_the_update;
+    test[n++] = a_dump_has_the_values_of_a_result_that_is_an_input;
     test[n++] = a_dump_says_which_gradients_it_lacks;
     test[n++] = a_resumed_run_equals_an_unbroken_one_bit_for_bit;
     test[n++] = shuffling_depends_on_the_seed_and_nothing_else;

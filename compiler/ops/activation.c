@@ -1,7 +1,8 @@
 /* compiler/ops/activation.c -- activations made of straight pieces; smooth ones are in smooth.c.
  *
- * Comparisons are turned so that a NaN passes through. Gradients read the result where it tells on
- * which piece the operand lay: the operand need not be kept then. */
+ * Comparisons are turned so that a NaN passes through. At a kink the gradient is PyTorch's:
+ * tests/test_ops_kinks.c has them all. Gradients read the result where it tells on which piece the
+ * operand lay: the operand need not be kept then. */
 #include "compiler/ops/row.h"
 
 /* Appends a gradient row over dy and `saw`, with the attributes of n. */
@@ -158,6 +159,6 @@ const LsOp ls_op_hard_swish = {
 const LsOp ls_op_hard_swish_grad = {        /* dy, x */
     .name = "hard_swish_grad", .min_in = 2, .max_in = 2, .nout = 1, .infer = ls_infer_map,
     .kernel = LS_K_MAP,
-    .expr = "%1 < -3 ? 0 : %1 > 3 ? %0 : %0 * (%1 * LS_R(0.33333333333333333) + LS_R(0.5))",
+    .expr = "%1 <= -3 ? 0 : %1 >= 3 ? %0 : %0 * (%1 * LS_R(0.33333333333333333) + LS_R(0.5))",
 };
 LS_ONNX_SIMPLE(hard_swish, "HardSwish", 14, LS_OP_HARD_SWISH, 1)

@@ -7,7 +7,7 @@ static bool pad_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
     const LsShape *x = ls_in_shape(g, n, 0);
     LsShape y = {.rank = x->rank};
     for (int k = 0; k < x->rank; k++) {
-        int64_t most = at->mode == LS_PAD_REFLECT ? x->dim[k] - 1 : INT64_C(1) << 56;
+        int64_t most = at->mode == LS_PAD_REFLECT ? x->dim[k] - 1 : LS_MOST_ELEMENTS;
         if (at->lo[k] > most || at->hi[k] > most)
             return ls_error(cx, ls_where(g, n), LS_E_SHAPE, NULL,
                             "pads axis %d, of length %" PRId64 ", by %" PRId64 " and %" PRId64

@@ -119,12 +119,9 @@ static bool pool_sizes(LsOnnxNode *n, const int64_t *x, LsWindowAttr *w)
 
 static bool read_pool(LsOnnxNode *n, LsAttr *at)
 {
-    if (!ls_onnx_takes(n, 1, 1) || !ls_onnx_takes_real(n, 0))
+    if (!ls_onnx_takes_image(n))
         return false;
     const LsShape *x = ls_shape(n->g, n->in[0]);
-    if (x->rank < 3)
-        return ls_onnx_error(n, LS_E_SHAPE, NULL, "X is %s, it needs N,C and spatial axes",
-                             ls_shape_text(n->cx->arena, x));
     return ls_window_read(n, x->rank - 2, NULL, &at->window)
         && ls_window_auto_pad(n, x->dim + 2, &at->window);
 }
@@ -140,6 +137,26 @@ static bool max_pool_build(LsOnnxNode *n, LsValueId out[])
     out[0] = ls_append1(n->cx, n->g, LS_OP_MAX_POOL, n->in[0], &at);
     return ls_is(out[0]);
 }
+
+/* A window over all of the image: of equal maxima the first has the gradient, as in MaxPool and in
+ * PyTorch's adaptive pooling. With more axes than windows have, equal maxima share it. */
+static bool global_max_pool_build(LsOnnxNode *n, LsValueId out[])
+{
+    if (!ls_onnx_takes_image(n))
+        return false;
+    const LsShape *x = ls_shape(n->g, n->in[0]);
+    LsAttr all = {.reduce = {.axes = ((1u << x->rank) - 1) & ~3u, .keep = true}};
+    LsAttr at = {.window = {.n = x->rank - 2, .group = 1}};
+    for (int d = 0; d < at.window.n && d < LS_MAX_SPATIAL; d++) {
+        at.window.kernel[d] = x->dim[2 + d];
+        at.window.stride[d] = at.window.dilation[d] = at.window.x_dim[d] = 1;
+    }
+    out[0] = at.window.n <= LS_MAX_SPATIAL
+        ? ls_append1(n->cx, n->g, LS_OP_MAX_POOL, n->in[0], &at)
+        : ls_append1(n->cx, n->g, LS_OP_REDUCE_MAX, n->in[0], &all);
+    return ls_is(out[0]);
+}
+const LsOnnxOp ls_onnx_global_max_pool = {"GlobalMaxPool", 1, global_max_pool_build};
 
 /* Exporters write a Pad of zeros in front of a pool that counts padding: fold it into the
  * window. Exact when the pool's own padding is none, or counts as well. The operand to pool,

@@ -20,8 +20,72 @@ const LsOp ls_op_log = {
 };
 LS_ONNX_SIMPLE(log, "Log", 6, LS_OP_LOG, 1)
 
+/* ---- roots of sums of powers: norms ----
+ * At a zero vector the chain rule gives infinity times zero. The gradient of a norm is 0 there, as
+ * in PyTorch, however the file writes the norm. */
+enum { MOST_VISITS = 64 };      /* values looked at for one root */
+
+static bool is_positive(const LsGraph *g, LsValueId v)
+{
+    return ls_is_const(g, v) && g->value[v.i].data != NULL && ls_count(ls_shape(g, v)) == 1
+        && ls_const_at(g, v, 0) > 0;
+}
+
+/* x^p with a constant p > 1, and never negative. */
+static bool is_even_power(const LsGraph *g, LsNodeId pow)
+{
+    LsNodeId base = g->value[ls_in(g, pow, 0).i].def;
+    LsValueId exponent = ls_in(g, pow, 1);
+    double p = is_positive(g, exponent) ? ls_const_at(g, exponent, 0) : 0;
+    return p > 1 && (fmod(p, 2) == 0 || g->node[base.i].op == LS_OP_ABS);
+}
+
+/* v is a sum of terms that are never negative, and whose slope is 0 where they are 0. */
+static bool is_power_sum(const LsGraph *g, LsValueId v, int *visits)
+{
+    LsNodeId def = g->value[v.i].def;
+    LsValueId a = ls_in(g, def, 0), b = ls_in(g, def, 1);
+    if (def.i == 0 || ++*visits > MOST_VISITS)
+        return false;
+    switch (g->node[def.i].op) {
+    case LS_OP_REDUCE_SUM_SQUARE: case LS_OP_NORM_VAR:
+        return true;
+    case LS_OP_POW:
+        return is_even_power(g, def);
+    case LS_OP_REDUCE_SUM: case LS_OP_REDUCE_MEAN: case LS_OP_RESHAPE: case LS_OP_TRANSPOSE:
+    case LS_OP_EXPAND:
+        return is_power_sum(g, a, visits);
+    case LS_OP_MUL:
+        return a.i == b.i || (is_positive(g, a) && is_power_sum(g, b, visits))
+            || (is_positive(g, b) && is_power_sum(g, a, visits));
+    case LS_OP_DIV:
+        return is_positive(g, b) && is_power_sum(g, a, visits);
+    case LS_OP_ADD:
+        return is_power_sum(g, a, visits) && is_power_sum(g, b, visits);
+    default:
+        return false;
+    }
+}
+
+/* The gradient d of a root of x; where `zero` says that x is 0, that of a norm is 0. */
+static LsValueId root_grad(LsCtx *cx, LsGraph *g, LsValueId x, LsValueId zero, LsValueId d)
+{
+    int visits = 0;
+    if (!is_power_sum(g, x, &visits))
+        return d;
+    LsValueId none = ls_const_real(cx, g, 0), at = ls_append2(cx, g, LS_OP_EQUAL, zero, none, NULL);
+    return ls_append3(cx, g, LS_OP_WHERE, at, none, d, NULL);
+}
+
 /* ---- Sqrt, Reciprocal ---- */
-LS_GRAD_OF(sqrt, LS_OP_SQRT_GRAD, ls_out)
+static void sqrt_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], const bool want[],
+                      LsValueId dx[])
+{
+    (void)want;
+    LsValueId x = ls_in(g, n, 0), y = ls_out(g, n, 0);
+    dx[0] = root_grad(cx, g, x, y, ls_append2(cx, g, LS_OP_SQRT_GRAD, dy[0], y, NULL));
+}
+
 LS_EVAL(sqrt, sqrt(x[0]))
 const LsOp ls_op_sqrt = {
     .name = "Sqrt", .min_in = 1, .max_in = 1, .nout = 1, .infer = ls_infer_map, .grad = sqrt_grad,
@@ -50,9 +114,11 @@ static void pow_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], co
                      LsValueId dx[])
 {
     LsValueId x = ls_in(g, n, 0), p = ls_in(g, n, 1), y = ls_out(g, n, 0);
-    if (want[0])
-        dx[0] = ls_reduce_to(cx, g, ls_append3(cx, g, LS_OP_POW_GRAD, dy[0], x, p, NULL),
-                             ls_shape(g, x));
+    if (want[0]) {
+        LsValueId d = ls_append3(cx, g, LS_OP_POW_GRAD, dy[0], x, p, NULL);
+        bool root = is_positive(g, p) && ls_const_at(g, p, 0) < 1;
+        dx[0] = ls_reduce_to(cx, g, root ? root_grad(cx, g, x, x, d) : d, ls_shape(g, x));
+    }
     if (want[1])
         dx[1] = ls_reduce_to(cx, g, ls_append3(cx, g, LS_OP_POW_GRAD_EXPONENT, dy[0], y, x, NULL),
                              ls_shape(g, p));

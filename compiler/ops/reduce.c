@@ -2,6 +2,8 @@
  * of them, of pointwise rows, and of a reshape where axes are dropped. */
 #include "compiler/ops/row.h"
 
+#include "compiler/ops/takes.h"
+
 static bool reduce_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
 {
     LsShape shape = *ls_in_shape(g, n, 0);
@@ -213,29 +215,14 @@ static bool reduce_log_sum_exp_build(LsOnnxNode *n, LsValueId out[])
 }
 const LsOnnxOp ls_onnx_reduce_log_sum_exp = {"ReduceLogSumExp", 1, reduce_log_sum_exp_build};
 
-/* ---- global pooling: reductions over all axes behind the channels ---- */
-static bool global_pool(LsOnnxNode *n, LsValueId out[], LsOpCode reduce)
-{
-    if (!ls_onnx_takes(n, 1, 1))
-        return false;
-    int rank = ls_shape(n->g, n->in[0])->rank;
-    if (rank < 3)
-        return ls_onnx_error(n, LS_E_SHAPE, NULL,
-                             "the operand is %s, %s takes N x C x spatial axes",
-                             ls_dims(n->g, n->in[0]), n->op);
-    LsAttr at = {.reduce = {.axes = ((1u << rank) - 1) & ~3u, .keep = true}};
-    out[0] = ls_append1(n->cx, n->g, reduce, n->in[0], &at);
-    return ls_is(out[0]);
-}
-
+/* ---- global pooling: the mean over all axes behind the channels ---- */
 static bool global_average_pool_build(LsOnnxNode *n, LsValueId out[])
 {
-    return global_pool(n, out, LS_OP_REDUCE_MEAN);
+    if (!ls_onnx_takes_image(n))
+        return false;
+    int rank = ls_shape(n->g, n->in[0])->rank;
+    LsAttr at = {.reduce = {.axes = ((1u << rank) - 1) & ~3u, .keep = true}};
+    out[0] = ls_append1(n->cx, n->g, LS_OP_REDUCE_MEAN, n->in[0], &at);
+    return ls_is(out[0]);
 }
 const LsOnnxOp ls_onnx_global_average_pool = {"GlobalAveragePool", 1, global_average_pool_build};
-
-static bool global_max_pool_build(LsOnnxNode *n, LsValueId out[])
-{
-    return global_pool(n, out, LS_OP_REDUCE_MAX);
-}
-const LsOnnxOp ls_onnx_global_max_pool = {"GlobalMaxPool", 1, global_max_pool_build};

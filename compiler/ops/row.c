@@ -1,9 +1,6 @@
 /* compiler/ops/row.c */
 #include "compiler/ops/row.h"
 
-/* More elements than any machine addresses; sums and byte counts below it cannot overflow. */
-static const int64_t most_elements = INT64_C(1) << 56;
-
 static bool all_const(const LsGraph *g, LsNodeId n)
 {
     for (int k = 0; k < g->node[n.i].nin; k++)
@@ -31,9 +28,9 @@ bool ls_infer_out(LsCtx *cx, LsGraph *g, LsNodeId n, LsType type, const LsShape 
             return ls_error(cx, ls_where(g, n), LS_E_SHAPE, NULL,
                             "the result would be %s, of length %" PRId64 " along axis %d",
                             ls_shape_text(g->arena, shape), shape->dim[k], k);
-        if (__builtin_mul_overflow(count, shape->dim[k], &count) || count > most_elements)
+        if (__builtin_mul_overflow(count, shape->dim[k], &count) || count > LS_MOST_ELEMENTS)
             return ls_error(cx, ls_where(g, n), LS_E_SHAPE, NULL,
-                            "the result would be %s: more elements than can be addressed",
+                            "the result would be %s: more elements than any machine holds",
                             ls_shape_text(g->arena, shape));
     }
     ls_set_out(g, n, 0, type, shape);

@@ -1,4 +1,5 @@
 /* compiler/ops/shape_of.c -- Shape, Size, Range, ConstantOfShape: known once shapes are static. */
+#include "compiler/fold.h"
 #include "compiler/ops/row.h"
 
 #include <math.h>
@@ -34,8 +35,6 @@ static bool size_build(LsOnnxNode *n, LsValueId out[])
 const LsOnnxOp ls_onnx_size = {"Size", 1, size_build};
 
 /* ---- Range: start, limit, delta ---- */
-static const int64_t longest_range = INT64_C(1) << 26, most_stored = INT64_C(1) << 26;
-
 static LsValueId range_reals(LsOnnxNode *n, const double v[3], int64_t count)
 {
     float *data = ls_arena_alloc(n->g->arena, (size_t)count, sizeof *data);
@@ -75,10 +74,11 @@ static bool range_build(LsOnnxNode *n, LsValueId out[])
         whole[k] = ls_const_int_at(n->g, n->in[k], 0);
     }
     double count = ceil((real[1] - real[0]) / real[2]);
-    if (real[2] == 0 || isnan(count) || count > (double)longest_range)
+    bool counted = real[2] != 0 && !isnan(count) && count < 0x1p32;
+    int64_t length = counted && count > 0 ? (int64_t)count : 0;
+    if (!counted || !ls_fold_affords(n->g, length))
         return ls_onnx_error(n, LS_E_SHAPE, NULL, "from %g to %g by %g is too long", real[0],
                              real[1], real[2]);
-    int64_t length = count > 0 ? (int64_t)count : 0;
     out[0] = type == LS_REAL ? range_reals(n, real, length) : range_ints(n, type, whole, length);
     return true;
 }
@@ -110,7 +110,7 @@ static bool constant_of_shape_build(LsOnnxNode *n, LsValueId out[])
                              ls_dims(n->g, v));
     v = ls_reshape(n->cx, n->g, v, &(LsShape){0});
     out[0] = ls_is(v) ? ls_expand(n->cx, n->g, v, &to) : v;     /* checks the shape */
-    if (ls_is(out[0]) && ls_count(&to) <= most_stored)
+    if (ls_is(out[0]) && ls_fold_affords(n->g, ls_count(&to)))
         out[0] = repeated(n, v, &to);
     return ls_is(out[0]);
 }

@@ -11,6 +11,8 @@ static inline LsValueId ls_onnx_in(const LsOnnxNode *n, int k)
 }
 /* Operand k, if there, holds reals; reports otherwise. */
 bool ls_onnx_takes_real(const LsOnnxNode *n, int k);
+/* The node's one operand holds reals, N x C x spatial axes; reports otherwise. */
+bool ls_onnx_takes_image(const LsOnnxNode *n);
 /* The node's result k has a name in the file, so somebody may read it. */
 static inline bool ls_onnx_gives(const LsOnnxNode *n, int k)
 {
