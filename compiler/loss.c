@@ -45,6 +45,24 @@ static void add_label(LsCtx *cx, LsGraph *g, const LsLossOptions *o, LsType type
     add_input(g, g->label);
 }
 
+/* Which losses of several batches make one, by the node that computes this one. */
+static void say_over(LsGraph *g)
+{
+    const LsNodeId n = g->value[ls_viewed(g, g->loss).i].def;
+    const LsNode *node = &g->node[n.i];
+    bool classes = n.i != 0 && (node->op == LS_OP_XENT || node->op == LS_OP_NLL);
+    const LsShape *labels = classes ? ls_in_shape(g, n, 1) : ls_in_shape(g, n, 0);
+    bool masks = classes || (n.i != 0 && node->op == LS_OP_REGRESSION_LOSS);
+    g->loss_of_file = !masks || labels->rank == 0 || labels->dim[0] % g->batch != 0;
+    if (classes && node->attr.loss.reduction == LS_LOSS_SUM)
+        g->loss_over = LS_OVER_SUM;
+    else if (classes && node->attr.loss.reduction == LS_LOSS_MEAN
+             && (node->attr.loss.has_ignore || ls_is(ls_in(g, n, 2)))) {
+        g->loss_over = LS_OVER_LABELS;
+        g->loss_weight = ls_out(g, n, node->nout - 1);
+    }
+}
+
 static bool graph_loss(LsCtx *cx, LsGraph *g, LsValueId y)
 {
     if (ls_count(ls_shape(g, y)) != 1)
@@ -114,5 +132,7 @@ bool ls_loss(LsCtx *cx, LsGraph *g, const LsLossOptions *o)
     bool ok = o->kind == LS_LOSS_GRAPH ? graph_loss(cx, g, y)
             : o->kind == LS_LOSS_CE ? cross_entropy(cx, g, y, o) : regression(cx, g, y, o);
     ls_graph_origin(g, (LsOrigin){LS_FORWARD, {0}, 0, NULL});
+    if (ok)
+        say_over(g);
     return ok;
 }

@@ -3,6 +3,7 @@
 #define LS_RUNTIME_ENGINE_H
 
 #include "runtime/loader.h"
+#include "runtime/mean.h"
 #include "runtime/memory.h"
 
 /* Called around every step of a phase; either function may be NULL. On a device that is when the
@@ -46,7 +47,8 @@ void ls_engine_feed(LsEngine *g, const LsLoader *l, const LsBatch *b);
 bool ls_engine_run(LsEngine *g, const LsPhaseTable *t, const LsHook *hook, int nhook, LsError *e);
 /* Until the batch fed last may be released. */
 bool ls_engine_fed(LsEngine *g, LsError *e);
-/* Loss of the last run of a phase with a slot (LsEngine.slot as it was then). */
-bool ls_engine_loss(const LsEngine *g, const LsPhaseTable *t, int slot, double *loss, LsError *e);
+/* Loss of the last run of a phase with a slot (LsEngine.slot as it was then), of `valid` samples. */
+bool ls_engine_loss(const LsEngine *g, const LsPhaseTable *t, int slot, int64_t valid, LsLoss *loss,
+                    LsError *e);
 
 #endif

@@ -15,6 +15,17 @@ int64_t ls_batches_per_epoch(const LsPass *pass)
     return pass->drop_last ? n / batch : (n + batch - 1) / batch;
 }
 
+static int64_t first_sample(const LsPass *pass, int64_t number)
+{
+    return number % ls_batches_per_epoch(pass) * pass->data->p->batch;
+}
+
+int64_t ls_batch_valid(const LsPass *pass, int64_t number)
+{
+    int64_t left = pass->data->samples - first_sample(pass, number), batch = pass->data->p->batch;
+    return left < batch ? left : batch;
+}
+
 /* A Feistel network on the smallest even number of bits that holds n, walked until it falls below
  * n. */
 int64_t ls_shuffled(uint64_t seed, int64_t epoch, int64_t n, int64_t i)
@@ -47,12 +58,10 @@ int64_t ls_ring_bytes(const LsProgram *p) { return LS_RING * slot_bytes(p); }
 
 static bool fill(const LsLoader *l, const LsPass *pass, LsBatch *b, int64_t number, LsError *e)
 {
-    int64_t per_epoch = ls_batches_per_epoch(pass), batch = l->p->batch;
-    int64_t epoch = number / per_epoch, from = number % per_epoch * batch;
-    int64_t left = pass->data->samples - from;
+    int64_t epoch = number / ls_batches_per_epoch(pass), from = first_sample(pass, number);
     b->number = number;
-    b->valid = left < batch ? left : batch;
-    for (int64_t place = 0; place < batch; place++) {
+    b->valid = ls_batch_valid(pass, number);
+    for (int64_t place = 0; place < l->p->batch; place++) {
         int64_t i = from + place % b->valid;
         if (pass->shuffle)
             i = ls_shuffled(pass->seed, epoch, pass->data->samples, i);

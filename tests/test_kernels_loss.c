@@ -194,6 +194,89 @@ START_TEST(test_a_label_that_is_no_class_makes_the_loss_nan)
 }
 END_TEST
 
+/* Of class 0, whose weight is 0, or ignored: a sum instead of a mean, and its gradient. */
+START_TEST(test_a_mean_over_no_weight_is_a_sum)
+{
+    for (int smooth = 0; smooth < 2; smooth++) {
+        Rig r;
+        rig_open(&r, real_bytes[_i]);
+        const double x[2][3] = {{0.5, -1, 2}, {1, 0, -0.25}}, w[3] = {0, 2, 0.5};
+        LsShape scalar = {0};
+        LsAttr at = {.loss = {.axis = 1, .smoothing = 0.3 * smooth, .has_ignore = true, .ignore = -1}};
+        LsValueId scores = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(2, 3)),
+                  t = rig_operand(&r, LS_I64, LS_ROW, SHAPE(2)),
+                  weight = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(3)),
+                  dloss = rig_operand(&r, LS_REAL, LS_ROW, scalar);
+        for (int k = 0; k < 3; k++) {
+            rig_set(&r, scores, k, x[0][k]);
+            rig_set(&r, scores, 3 + k, x[1][k]);
+            rig_set(&r, weight, k, w[k]);
+        }
+        rig_set(&r, t, 0, 0);
+        rig_set(&r, t, 1, -1);
+        rig_set(&r, dloss, 0, 2);
+        LsNodeId f = rig_node(&r, LS_OP_XENT, VALUES(scores, t, weight), 3, &at);
+        LsValueId loss = rig_result(&r, f, 0, LS_REAL, LS_ROW, scalar),
+                  lse = rig_result(&r, f, 1, LS_REAL, LS_ROW, SHAPE(2, 1)),
+                  wsum = rig_result(&r, f, 2, LS_REAL, LS_ROW, scalar);
+        LsNodeId b = rig_node(&r, LS_OP_XENT_GRAD, VALUES(dloss, scores, t, weight, lse, wsum), 1, &at);
+        LsValueId dx = rig_result(&r, b, 0, LS_REAL, LS_ROW, SHAPE(2, 3));
+        rig_run(&r);
+        double z = log(exp(x[0][0]) + exp(x[0][1]) + exp(x[0][2])), want = 0;
+        for (int k = 0; k < 3; k++)
+            want += 0.1 * smooth * w[k] * (z - x[0][k]);
+        rig_close_to(&r, wsum, 0, 0, 1e-9);
+        rig_close_to(&r, loss, 0, want, 1e-6);
+        for (int k = 0; k < 3; k++) {
+            rig_close_to(&r, dx, k, 2 * 0.1 * smooth * (exp(x[0][k] - z) * 2.5 - w[k]), 1e-6);
+            rig_close_to(&r, dx, 3 + k, 0, 1e-9);
+        }
+        rig_close(&r);
+    }
+}
+END_TEST
+
+/* Slopes as PyTorch has them: 0 where output and target are equal, and no overflow far out. */
+START_TEST(test_regression_slopes_at_the_borders)
+{
+    static const double y[] = {1, -3, 0, 88, -88, 1000, -1000, 1000, -1000},
+                        u[] = {1, -3, 0, 1, 0, 1, 0, 0, 1};
+    static const double slope[][9] = {
+        [LS_REG_SQUARE] = {0, 0, 0, 174, -176, 1998, -2000, 2000, -2002},
+        [LS_REG_ABS] = {0, 0, 0, 1, -1, 1, -1, 1, -1},
+        [LS_REG_LOGIT] = {-0.2689414213699951, 3.04742587317756678, 0.5, 0, 0, 0, 0, 1, -1}};
+    static const double loss[] = {
+        [LS_REG_SQUARE] = 87 * 87 + 88 * 88 + 999. * 999 + 2 * 1000000. + 1001. * 1001,
+        [LS_REG_ABS] = 87 + 88 + 999 + 1000 + 1000 + 1001,
+        /* log(1 + e) - 1, log(1 + e^-3) - 9, log 2 */
+        [LS_REG_LOGIT] = 0.3132616875182228 - 8.951412648427418 + 0.6931471805599453 + 2000};
+    for (int which = LS_REG_SQUARE; which <= LS_REG_LOGIT; which++) {
+        Rig r;
+        rig_open(&r, real_bytes[_i]);
+        r.g->batch = r.run.valid = 9;
+        LsShape scalar = {0};
+        LsAttr at = {.loss = {.regression = (LsRegression)which}};
+        LsValueId out = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(9)),
+                  t = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(9)),
+                  dloss = rig_operand(&r, LS_REAL, LS_ROW, scalar);
+        for (int i = 0; i < 9; i++) {
+            rig_set(&r, out, i, y[i]);
+            rig_set(&r, t, i, u[i]);
+        }
+        rig_set(&r, dloss, 0, 9);
+        LsNodeId f = rig_node(&r, LS_OP_REGRESSION_LOSS, VALUES(out, t), 1, &at);
+        LsValueId l = rig_result(&r, f, 0, LS_REAL, LS_ROW, scalar);
+        LsNodeId b = rig_node(&r, LS_OP_REGRESSION_GRAD, VALUES(dloss, out, t), 1, &at);
+        LsValueId dy = rig_result(&r, b, 0, LS_REAL, LS_ROW, SHAPE(9));
+        rig_run(&r);
+        rig_close_to(&r, l, 0, loss[which] / 9, 1e-6);
+        for (int i = 0; i < 9; i++)
+            rig_close_to(&r, dy, i, slope[which][i], 1e-6);
+        rig_close(&r);
+    }
+}
+END_TEST
+
 START_TEST(test_regression_losses_count_valid_samples)
 {
     for (int which = LS_REG_SQUARE; which <= LS_REG_LOGIT; which++) {
@@ -237,6 +320,8 @@ int main(void)
     tcase_add_loop_test(t, test_cross_entropy_and_its_gradient, 0, NCASE);
     tcase_add_loop_test(t, test_likelihood_and_its_gradient, 0, NCASE);
     tcase_add_loop_test(t, test_a_label_that_is_no_class_makes_the_loss_nan, 0, 2);
+    tcase_add_loop_test(t, test_a_mean_over_no_weight_is_a_sum, 0, 2);
+    tcase_add_loop_test(t, test_regression_slopes_at_the_borders, 0, 2);
     tcase_add_loop_test(t, test_regression_losses_count_valid_samples, 0, 2);
     return run_tests("kernels_loss", t);
 }
