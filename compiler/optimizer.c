@@ -48,7 +48,7 @@ static Update start(LsCtx *cx, LsGraph *g, const LsOptimizerOptions *o)
     u.weight = g->loss_weight;
     LsNodeId loss = made_by(g, u.weight);
     ls_graph_origin(g, (LsOrigin){LS_UPDATE, loss, g->node[loss.i].onnx, g->node[loss.i].name});
-    LsValueId all = ls_value_add(cx, g, LS_V_STATE, "weight of accumulated labels", LS_REAL,
+    LsValueId all = ls_value_add(cx, g, LS_V_STATE, "accumulated_label_weight", LS_REAL,
                                  &(LsShape){0}, NULL);
     all = ls_append2(cx, g, LS_OP_ACCUMULATE, u.weight, all, &u.part);
     u.factor = u.mean = ls_append1(cx, g, LS_OP_MEAN_FACTOR, all, NULL);
