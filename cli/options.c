@@ -103,6 +103,9 @@ static const Option option[] = {
     {"--loss-input", NULL, "NAME", TEXT, AT(loss_input), BUILD,
      "model output that the loss reads, or that is the loss"},
     {"--label", NULL, "NAME", TEXT, AT(label), BUILD, "name of the target input (default label)"},
+    {"--class-axis", NULL, "K", TEXT, AT(class_axis), BUILD,
+     "cross-entropy: axis of the classes, from the end if negative (default: the one that the model's "
+     "last weight makes)"},
     {"--label-smoothing", NULL, "E", TEXT, AT(smoothing), BUILD,
      "cross-entropy with smoothed labels"},
     {"--ignore-index", NULL, "K", TEXT, AT(ignore), BUILD,

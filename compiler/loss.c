@@ -76,11 +76,11 @@ static bool graph_loss(LsCtx *cx, LsGraph *g, LsValueId y)
 static bool cross_entropy(LsCtx *cx, LsGraph *g, LsValueId y, const LsLossOptions *o)
 {
     const LsShape s = *ls_shape(g, y);
-    int axis = o->axis != 0 ? o->axis : s.rank == 3 ? 2 : 1;
+    int axis = o->axis != 0 ? o->axis : ls_class_axis(cx, g, y);
     axis = axis < 0 ? axis + s.rank : axis;
     if (s.rank < 2 || axis < 1 || axis >= s.rank)
-        return ls_error(cx, LS_NOWHERE, LS_E_LOSS, "--loss-input selects another output",
-                        "output '%s' is %s: no axis %d of classes for a cross-entropy",
+        return ls_error(cx, LS_NOWHERE, LS_E_LOSS, "--loss-input selects another output, --class-axis "
+                        "another axis", "output '%s' is %s: no axis %d of classes for a cross-entropy",
                         g->value[y.i].name, ls_shape_text(cx->arena, &s), axis);
     if (o->class_weight != NULL && o->nclass != s.dim[axis])
         return ls_error(cx, LS_NOWHERE, LS_E_OPTION, NULL, "%" PRId64 " class weights for %" PRId64

@@ -1,6 +1,7 @@
 /* tests/test_batches.c -- losses over several batches, by way of the command line: an update of
  * several batches is that of one large batch, whatever the loss, the optimizer, clipping and budget,
- * and so is an evaluation. In doubles, so that what is left is rounding.
+ * and so is an evaluation. In doubles, so that what is left is rounding. And labels must have the shape
+ * that belongs to the axis of the classes.
  *
  * The network is x [N, 6] -> 5 -> relu -> 3 classes; data go by .npy files. */
 #include "tests/onnx_make.h"
@@ -249,6 +250,56 @@ START_TEST(a_window_without_a_label_changes_nothing_and_is_told)
 }
 END_TEST
 
+/* y [N, 4, 5] = x w, element by element: nothing shows where the classes are. */
+START_TEST(labels_of_another_class_axis_are_refused)
+{
+    const char *compile = LS_BUILD "/lowerset compile m.onnx -O0 --plan-effort=2 --batch=7";
+    float x[SAMPLES * 20];
+    int64_t t[SAMPLES * 5];
+    Make mk;
+    make_begin(&mk, 17);
+    make_input(&mk, "x", "Nx4x5");
+    weight(&mk, "w", "4x5", 20, 1);
+    make_node(&mk, "Mul", "x w", "y");
+    make_output(&mk, "y");
+    ck_assert_int_eq(chdir(mk.dir), 0);
+    write_net(&mk);
+    for (int i = 0; i < SAMPLES * 20; i++)
+        x[i] = wave(i, 1);
+    for (int i = 0; i < SAMPLES * 5; i++)
+        t[i] = i * 7 / 3 % 4;
+    write_npy("x.npy", "<f4", "14, 4, 5", x, sizeof x);
+    write_npy("t.npy", "<i8", "14, 5", t, sizeof t);
+    MUST("%s -o t", compile);
+    ck_assert_ptr_nonnull(strstr(text, "takes axis 2 for its 5 classes"));
+    ck_assert_int_eq(sh("./t --data x.npy,t.npy"), 8);
+    ck_assert_ptr_nonnull(strstr(text, "shape 14x5 does not fit input 'label', which for one batch is 7x4, "
+                                       "as axis 2 of the scores has the classes"));
+    ck_assert_ptr_nonnull(strstr(text, "lowerset compile --class-axis"));
+    for (int k = 0; k < 2; k++) {
+        MUST("%s --class-axis=%s -o t", compile, k == 0 ? "1" : "-2");
+        ck_assert_ptr_null(strstr(text, "class-axis"));
+        MUST("./t --data x.npy,t.npy --eval");
+        double sum = 0, all = 0;
+        for (int p = 0; p < SAMPLES * 5; p++) {
+            for (int c = 0; c < 4; c++)
+                all += exp(x[p / 5 * 20 + c * 5 + p % 5] * 0.7f * wave(c * 5 + p % 5, 1));
+            sum += log(all) - (double)(x[p / 5 * 20 + t[p] * 5 + p % 5] * 0.7f
+                                       * wave((int)t[p] * 5 + p % 5, 1));
+            all = 0;
+        }
+        ck_assert_double_eq_tol(told("val_loss "), sum / (SAMPLES * 5), 1e-5);
+    }
+    static const char *const bad[] = {"--class-axis=0", "--class-axis=x", "--class-axis=1.5",
+                                      "--class-axis=1 --loss=mse"};
+    for (int k = 0; k < 4; k++)
+        ck_assert_int_eq(sh("%s %s -o t", compile, bad[k]), 2);
+    ck_assert_int_eq(sh("%s --class-axis=3 -o t", compile), 1);
+    ck_assert_ptr_nonnull(strstr(text, "no axis 3 of classes"));
+    make_end(&mk);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("batches");
@@ -256,5 +307,6 @@ int main(void)
     tcase_add_loop_test(tc, several_batches_are_one_large_batch, 0, tests_do_less() ? 2 : NCASE);
     tcase_add_test(tc, a_large_weight_takes_the_means_too);
     tcase_add_test(tc, a_window_without_a_label_changes_nothing_and_is_told);
+    tcase_add_test(tc, labels_of_another_class_axis_are_refused);
     return run_tests("batches", tc);
 }
