@@ -101,7 +101,7 @@ static const Option option[] = {
     {"--loss", NULL, "ce|mse|l1|bce|graph", TEXT, AT(loss), BUILD,
      "loss (default: ce; graph: an output of the model is the loss)"},
     {"--loss-input", NULL, "NAME", TEXT, AT(loss_input), BUILD,
-     "model output that the loss reads, or that is the loss"},
+     "model output that the loss reads, or that is the loss (default: the first, the only scalar)"},
     {"--label", NULL, "NAME", TEXT, AT(label), BUILD, "name of the target input (default label)"},
     {"--class-axis", NULL, "K", TEXT, AT(class_axis), BUILD,
      "cross-entropy: axis of the classes, from the end if negative (default: the one that the model's "

@@ -8,22 +8,43 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* The output of that name, or the first one (for LS_LOSS_GRAPH: the first of one element). */
-static LsValueId find_output(LsCtx *cx, const LsGraph *g, const LsLossOptions *o)
+/* The only output that can be the loss; none after a diagnostic. */
+static LsValueId find_loss(LsCtx *cx, const LsGraph *g)
 {
-    bool graph = o->kind == LS_LOSS_GRAPH;
+    const char *names = "";
+    LsValueId loss = {0};
+    uint32_t n = 0;
     for (uint32_t i = 0; i < g->noutput; i++) {
         const LsValue *v = &g->value[g->output[i].i];
-        bool fits = !graph || ls_count(&v->shape) == 1;
-        if (o->output != NULL ? strcmp(v->name, o->output) == 0 : fits)
-            return g->output[i];
+        if (ls_count(&v->shape) != 1 || v->type != LS_REAL)
+            continue;
+        loss = g->output[i];
+        names = ls_arena_printf(cx->arena, "%s%s'%s'", names, n++ > 0 ? ", " : "", v->name);
     }
+    if (n == 1)
+        return loss;
+    if (n == 0)
+        ls_error(cx, LS_NOWHERE, LS_E_LOSS, "--loss=ce, mse, l1 or bce adds a loss to an output",
+                 "none of the %u model outputs is a scalar loss", g->noutput);
+    else
+        ls_error(cx, LS_NOWHERE, LS_E_LOSS, "--loss-input NAME says which one is the loss",
+                 "%u model outputs have one element: %s", n, names);
+    return (LsValueId){0};
+}
+
+/* The output of that name, or the first one (for LS_LOSS_GRAPH: the only one of one element). */
+static LsValueId find_output(LsCtx *cx, const LsGraph *g, const LsLossOptions *o)
+{
+    if (o->kind == LS_LOSS_GRAPH && o->output == NULL)
+        return find_loss(cx, g);
+    for (uint32_t i = 0; i < g->noutput; i++)
+        if (o->output == NULL || strcmp(g->value[g->output[i].i].name, o->output) == 0)
+            return g->output[i];
     if (o->output != NULL)
         ls_error(cx, LS_NOWHERE, LS_E_LOSS, "--loss-input takes the name of a model output",
                  "the model has no output '%s'", o->output);
     else
-        ls_error(cx, LS_NOWHERE, LS_E_LOSS, "--loss=ce, mse, l1 or bce adds a loss to an output",
-                 "none of the %u model outputs is a scalar loss", g->noutput);
+        ls_error(cx, LS_NOWHERE, LS_E_LOSS, NULL, "the model has no output");
     return (LsValueId){0};
 }
 

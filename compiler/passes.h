@@ -34,7 +34,8 @@ typedef enum { LS_LOSS_GRAPH, LS_LOSS_CE, LS_LOSS_MSE, LS_LOSS_L1, LS_LOSS_BCE }
 typedef struct LsLossOptions {
     LsLossKind kind;
     const char *output;         /* --loss-input: which model output (or the loss
-                                 * itself); NULL: the first */
+                                 * itself); NULL: the first (itself:
+                                 * the only scalar) */
     const char *label;          /* name of the target input; NULL: "label" */
     double smoothing;
     int64_t ignore; bool has_ignore;

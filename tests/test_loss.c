@@ -268,7 +268,33 @@ START_TEST(negative_log_likelihood_of_log_softmax_is_cross_entropy)
 }
 END_TEST
 
-START_TEST(a_graph_loss_is_the_first_output_of_one_element)
+START_TEST(of_two_scalars_one_must_be_named_as_the_loss)
+{
+    char *text;
+    size_t size;
+    graph_open();
+    cx.log = open_memstream(&text, &size);
+    add_output(param("y", SHAPE(2, 3)));
+    for (int k = 0; k < 2; k++) {
+        LsValueId s = ls_append1(&cx, g, k == 0 ? LS_OP_REDUCE_SUM : LS_OP_REDUCE_MEAN, g->output[0],
+                                 &(LsAttr){.reduce = {3, true}});
+        g->value[s.i].name = k == 0 ? "penalty" : "error";
+        add_output(s);
+    }
+    ck_assert(!ls_loss(&cx, g, &(LsLossOptions){.kind = LS_LOSS_GRAPH}));
+    ck_assert_int_eq(cx.last, LS_E_LOSS);
+    fflush(cx.log);
+    ck_assert_ptr_nonnull(strstr(text, "2 model outputs have one element: 'penalty', 'error'"));
+    ck_assert_ptr_nonnull(strstr(text, "--loss-input"));
+    ck_assert(ls_loss(&cx, g, &(LsLossOptions){.kind = LS_LOSS_GRAPH, .output = "error"}));
+    ck_assert_int_eq(ls_viewed(g, g->loss).i, g->output[2].i);
+    fclose(cx.log);
+    free(text);
+    graph_close();
+}
+END_TEST
+
+START_TEST(a_graph_loss_is_the_only_output_of_one_element)
 {
     graph_open();
     add_output(param("y", SHAPE(2, 3)));
@@ -335,7 +361,8 @@ int main(void)
     tcase_add_test(tc, regression_gradients_match_differences);
     tcase_add_test(tc, masked_samples_count_neither_in_the_sum_nor_in_the_mean);
     tcase_add_test(tc, negative_log_likelihood_of_log_softmax_is_cross_entropy);
-    tcase_add_test(tc, a_graph_loss_is_the_first_output_of_one_element);
+    tcase_add_test(tc, of_two_scalars_one_must_be_named_as_the_loss);
+    tcase_add_test(tc, a_graph_loss_is_the_only_output_of_one_element);
     tcase_add_test(tc, a_softmax_in_front_of_the_cross_entropy_is_warned_of);
     tcase_add_test(tc, losses_that_do_not_fit_are_refused);
     return run_tests("loss", tc);
