@@ -268,6 +268,39 @@ START_TEST(negative_log_likelihood_of_log_softmax_is_cross_entropy)
 }
 END_TEST
 
+/* By samples, by the labels that count, or added up. */
+START_TEST(a_loss_says_how_those_of_several_batches_make_one)
+{
+    static const struct { LsLossAttr at; bool weights; LsLossOver over; } want[] = {
+        {{.axis = 1}, false, LS_OVER_SAMPLES},
+        {{.axis = 1, .has_ignore = true}, false, LS_OVER_LABELS},
+        {{.axis = 1}, true, LS_OVER_LABELS},
+        {{.axis = 1, .reduction = LS_LOSS_SUM, .has_ignore = true}, true, LS_OVER_SUM},
+    };
+    for (int k = 0; k < 8; k++) {
+        bool nll = k % 2 == 1;
+        graph_open();
+        g->batch = 2;
+        LsValueId in[3] = {param("x", SHAPE(2, 4)), labels(SHAPE(2), 4)};
+        if (want[k / 2].weights)
+            in[2] = constant(SHAPE(4));
+        add_output(ls_append(&cx, g, nll ? LS_OP_NLL : LS_OP_XENT, want[k / 2].weights ? 3 : 2, in,
+                             &(LsAttr){.loss = want[k / 2].at}));
+        ck_assert(ls_loss(&cx, g, &(LsLossOptions){.kind = LS_LOSS_GRAPH}));
+        ck_assert_int_eq(g->loss_over, want[k / 2].over);
+        ck_assert(!g->loss_of_file);
+        LsNodeId n = g->value[g->loss.i].def;
+        ck_assert_uint_eq(g->loss_weight.i, want[k / 2].over == LS_OVER_LABELS
+                                                ? ls_out(g, n, nll ? 1 : 2).i : 0);
+        graph_close();
+    }
+    open_with(SHAPE(2, 3), 2);
+    ck_assert(ls_loss(&cx, g, &(LsLossOptions){.kind = LS_LOSS_MSE}));
+    ck_assert(g->loss_over == LS_OVER_SAMPLES && !g->loss_of_file);
+    graph_close();
+}
+END_TEST
+
 START_TEST(of_two_scalars_one_must_be_named_as_the_loss)
 {
     char *text;
@@ -361,6 +394,7 @@ int main(void)
     tcase_add_test(tc, regression_gradients_match_differences);
     tcase_add_test(tc, masked_samples_count_neither_in_the_sum_nor_in_the_mean);
     tcase_add_test(tc, negative_log_likelihood_of_log_softmax_is_cross_entropy);
+    tcase_add_test(tc, a_loss_says_how_those_of_several_batches_make_one);
     tcase_add_test(tc, of_two_scalars_one_must_be_named_as_the_loss);
     tcase_add_test(tc, a_graph_loss_is_the_only_output_of_one_element);
     tcase_add_test(tc, a_softmax_in_front_of_the_cross_entropy_is_warned_of);
