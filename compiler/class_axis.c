@@ -96,7 +96,8 @@ int ls_class_axis(LsCtx *cx, const LsGraph *g, LsValueId y)
         return usual;
     int axis = made > 0 ? made : usual;
     const char *why = made > 0 ? "which a weight makes" : "as no weight shows which axis has them";
-    ls_warn(cx, ls_where(g, g->value[y.i].def), "--class-axis K says which axis it is, and ends this "
+    LsNodeId n = g->value[y.i].def;
+    ls_warn(cx, n.i != 0 ? ls_where(g, n) : LS_NOWHERE, "--class-axis K says which axis it is, and ends this "
             "warning", "output '%s' is %s: the cross-entropy takes axis %d for its %" PRId64
             " classes, %s", g->value[y.i].name, ls_shape_text(cx->arena, s), axis, s->dim[axis], why);
     return axis;
