@@ -33,7 +33,7 @@ typedef struct LsOptions {      /* as typed; what they mean is worked out by ls_
     LsList dim, shape;
     int64_t batch;
     /* training */
-    const char *loss, *loss_input, *label, *smoothing, *ignore, *class_weights;
+    const char *loss, *loss_input, *label, *smoothing, *ignore, *class_weights, *class_axis;
     const char *optimizer, *schedule, *lr, *clip_norm, *clip_value, *bn, *bn_var, *dropout;
     int64_t accumulate;
     LsList freeze, train;

@@ -163,6 +163,22 @@ static int class_weights(LsCtx *cx, const LsOptions *o, LsLossOptions *loss)
     return 0;
 }
 
+static int class_axis(const LsOptions *o, LsLossOptions *loss)
+{
+    char *end = "";
+    long axis = o->class_axis != NULL ? strtol(o->class_axis, &end, 10) : 0;
+    if (o->class_axis == NULL)
+        return 0;
+    if (end == o->class_axis || *end != '\0' || axis == 0 || axis >= LS_MAX_RANK || axis <= -LS_MAX_RANK)
+        return bad("--class-axis", o->class_axis, "an axis such as 1 or -1; axis 0 has the samples");
+    if (loss->kind == LS_LOSS_CE) {
+        loss->axis = (int)axis;
+        return 0;
+    }
+    fprintf(stderr, "lowerset: --class-axis is for --loss=ce, and the loss is %s\n", o->loss);
+    return LS_EXIT_USAGE;
+}
+
 static int loss_options(LsCtx *cx, const LsOptions *o, LsLossOptions *loss)
 {
     static const char *const kind[] = {"graph", "ce", "mse", "l1", "bce", NULL};
@@ -241,6 +257,7 @@ int ls_options_pipeline(LsCtx *cx, const LsOptions *o, LsPipelineOptions *p)
     *p = (LsPipelineOptions){.dump = o->dump_pass};
     int code = import_options(cx, o, &p->import);
     code = code != 0 ? code : loss_options(cx, o, &p->loss);
+    code = code != 0 ? code : class_axis(o, &p->loss);
     return code != 0 ? code : optimizer_options(cx, o, &p->optimizer);
 }
 

@@ -44,12 +44,12 @@ static uint32_t product_for(const Apply *a, LsNodeId n)
     return is ? def.i : 0;
 }
 
-/* The operands that an update may have, and behind them the two factors. */
+/* The operands of the update, and behind them the two factors. */
 static void append(LsRewrite *r, LsNodeId n, LsNodeId product)
 {
     const LsGraph *g = r->from;
     const LsNode *node = &g->node[n.i];
-    int own = ls_op[node->op]->max_in - 2;
+    int own = node->nin;
     LsValueId in[LS_MAX_IN] = {{0}};
     for (int k = 0; k < node->nin; k++)
         in[k] = k == 1 ? (LsValueId){0} : ls_in(g, n, k);

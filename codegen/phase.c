@@ -241,6 +241,7 @@ static void print_watches(LsPhaseText *ph, LsEmit *e)
 void ls_phase_print_entry(const LsPhaseText *ph, LsEmit *e)
 {
     int64_t t = ph->g != NULL ? ph->p->tensor_of[ph->g->loss.i] : -1;
+    int64_t w = ph->g != NULL ? ph->p->tensor_of[ph->g->loss_weight.i] : -1;
     ls_emit_line(e, ".%s = {", ph->name);
     ls_emit_line(e, ".step = %s_step, .nstep = %u, .watch = %s_watch, .nwatch = %u,", ph->name,
                  ph->nstep, ph->name, ph->nwatch);
@@ -249,6 +250,9 @@ void ls_phase_print_entry(const LsPhaseText *ph, LsEmit *e)
     if (t >= 0)
         ls_emit_line(e, ".loss = %s(%" PRId64 "),", space_word(ph->at[t].space),
                      ph->at[t].offset);
+    if (w >= 0)
+        ls_emit_line(e, ".weight = %s(%" PRId64 "),", space_word(ph->at[w].space),
+                     ph->at[w].offset);
     if (ph->plan != NULL)
         ls_emit_line(e, ".arena_bytes = %" PRId64 ", .live_peak = %" PRId64 ",", ph->plan->arena,
                      ph->plan->live_peak);

@@ -40,9 +40,12 @@ static void add_tensors(LsCtx *cx, LsProblem *p)
     }
     for (uint32_t i = 1; i < g->nvalue; i++)
         p->tensor_of[i] = p->tensor_of[root(g, (LsValueId){i}).i];
-    LsDagTensor *loss = p->tensor_of[g->loss.i] < 0 ? NULL : &d->tensor[p->tensor_of[g->loss.i]];
-    if (loss != NULL && !loss->persistent)
-        loss->output = true;
+    const LsValueId last[] = {g->loss, g->loss_weight};     /* read when the phase is over */
+    for (int k = 0; k < 2; k++) {
+        LsDagTensor *t = p->tensor_of[last[k].i] < 0 ? NULL : &d->tensor[p->tensor_of[last[k].i]];
+        if (t != NULL && !t->persistent)
+            t->output = true;
+    }
 }
 
 static uint32_t add_id(uint32_t *list, uint32_t n, int64_t id)

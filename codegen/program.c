@@ -74,6 +74,14 @@ static void print_classes(const LsGraph *g, LsEmit *e)
         at->has_ignore ? at->ignore : 0);
 }
 
+static void print_loss(const LsGraph *g, LsEmit *e)
+{
+    if (g->loss_over == LS_OVER_SUM)
+        ls_emit_line(e, ".loss_sums = true,");
+    if (g->loss_of_file)
+        ls_emit_line(e, ".loss_of_file = true,");
+}
+
 static void print_program(const LsCode *c, const LsPhaseText *train, const LsPhaseText *eval,
                           LsEmit *e)
 {
@@ -101,6 +109,7 @@ static void print_program(const LsCode *c, const LsPhaseText *train, const LsPha
     ls_phase_print_entry(train, e);
     ls_phase_print_entry(eval, e);
     print_classes(train->g, e);
+    print_loss(train->g, e);
     ls_emit_line(
         e, ".address = address, .element_count = element_count, .element_type = element_type,");
     ls_emit_line(e, ".constant = ls_constant_data, .onnx = ls_onnx_data, .onnx_bytes = %zu,",

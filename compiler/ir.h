@@ -134,8 +134,9 @@ typedef struct {                /* updates: ops/loss.def */
     double momentum, beta1, beta2, eps, decay;
     bool nesterov, decoupled;
     double clip;                /* gradient elements are clamped to [-clip, clip]; 0: not */
-    double scale;               /* ACCUMULATE and updates with an accumulator: 1 / micro-steps;
-                                 * RUNNING_STAT: weight of the batch's statistic */
+    double scale;               /* ACCUMULATE and updates with an accumulator: factor of what is
+                                 * added; RUNNING_STAT: weight of the batch's statistic */
+    bool by_samples;            /* that factor is multiplied by run->share, too */
     int many;                   /* > 1: updates of so many tensors, whose operands stand one update's
                                  * behind the other's (codegen/cuda/updates.h); else of one */
 } LsUpdateAttr;
@@ -178,6 +179,9 @@ typedef enum { LS_BN_FILE, LS_BN_TRAIN, LS_BN_FROZEN } LsBnMode;
 
 /* Which dropouts drop when training: as the file says, all of them, none. */
 typedef enum { LS_DROPOUT_FILE, LS_DROPOUT_ON, LS_DROPOUT_OFF } LsDropoutMode;
+/* How the losses of several batches make one: by the samples that each has, by the weight of the
+ * labels that count in it (LsGraph.loss_weight), or added up. */
+typedef enum { LS_OVER_SAMPLES, LS_OVER_LABELS, LS_OVER_SUM } LsLossOver;
 
 /* Invariants, checked by ls_verify after every pass: operands come from smaller node ids, so the
  * array order is a run order. A state value is written by one node (which has it as an operand and
@@ -189,6 +193,11 @@ typedef struct LsGraph {
     LsValueId *input;   uint32_t ninput;    /* model inputs in file order, then the target */
     LsValueId *output;  uint32_t noutput;   /* model outputs in file order */
     LsValueId loss;                         /* scalar; none before ls_loss */
+    LsLossOver loss_over;
+    LsValueId loss_weight;                  /* LS_OVER_LABELS: scalar result of the loss's node; else
+                                             * none */
+    bool loss_of_file;                      /* nodes of the file compute it: of all samples of a batch,
+                                             * whether they count or not */
     LsGrad *grad;       uint32_t ngrad;     /* per trained parameter, set by ls_autodiff */
     LsValueId label;                        /* target input added by ls_loss;
                                              * none with --loss=graph */

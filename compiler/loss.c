@@ -8,22 +8,43 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* The output of that name, or the first one (for LS_LOSS_GRAPH: the first of one element). */
-static LsValueId find_output(LsCtx *cx, const LsGraph *g, const LsLossOptions *o)
+/* The only output that can be the loss; none after a diagnostic. */
+static LsValueId find_loss(LsCtx *cx, const LsGraph *g)
 {
-    bool graph = o->kind == LS_LOSS_GRAPH;
+    const char *names = "";
+    LsValueId loss = {0};
+    uint32_t n = 0;
     for (uint32_t i = 0; i < g->noutput; i++) {
         const LsValue *v = &g->value[g->output[i].i];
-        bool fits = !graph || ls_count(&v->shape) == 1;
-        if (o->output != NULL ? strcmp(v->name, o->output) == 0 : fits)
-            return g->output[i];
+        if (ls_count(&v->shape) != 1 || v->type != LS_REAL)
+            continue;
+        loss = g->output[i];
+        names = ls_arena_printf(cx->arena, "%s%s'%s'", names, n++ > 0 ? ", " : "", v->name);
     }
+    if (n == 1)
+        return loss;
+    if (n == 0)
+        ls_error(cx, LS_NOWHERE, LS_E_LOSS, "--loss=ce, mse, l1 or bce adds a loss to an output",
+                 "none of the %u model outputs is a scalar loss", g->noutput);
+    else
+        ls_error(cx, LS_NOWHERE, LS_E_LOSS, "--loss-input NAME says which one is the loss",
+                 "%u model outputs have one element: %s", n, names);
+    return (LsValueId){0};
+}
+
+/* The output of that name, or the first one (for LS_LOSS_GRAPH: the only one of one element). */
+static LsValueId find_output(LsCtx *cx, const LsGraph *g, const LsLossOptions *o)
+{
+    if (o->kind == LS_LOSS_GRAPH && o->output == NULL)
+        return find_loss(cx, g);
+    for (uint32_t i = 0; i < g->noutput; i++)
+        if (o->output == NULL || strcmp(g->value[g->output[i].i].name, o->output) == 0)
+            return g->output[i];
     if (o->output != NULL)
         ls_error(cx, LS_NOWHERE, LS_E_LOSS, "--loss-input takes the name of a model output",
                  "the model has no output '%s'", o->output);
     else
-        ls_error(cx, LS_NOWHERE, LS_E_LOSS, "--loss=ce, mse, l1 or bce adds a loss to an output",
-                 "none of the %u model outputs is a scalar loss", g->noutput);
+        ls_error(cx, LS_NOWHERE, LS_E_LOSS, NULL, "the model has no output");
     return (LsValueId){0};
 }
 
@@ -45,6 +66,24 @@ static void add_label(LsCtx *cx, LsGraph *g, const LsLossOptions *o, LsType type
     add_input(g, g->label);
 }
 
+/* Which losses of several batches make one, by the node that computes this one. */
+static void say_over(LsGraph *g)
+{
+    const LsNodeId n = g->value[ls_viewed(g, g->loss).i].def;
+    const LsNode *node = &g->node[n.i];
+    bool classes = n.i != 0 && (node->op == LS_OP_XENT || node->op == LS_OP_NLL);
+    const LsShape *labels = classes ? ls_in_shape(g, n, 1) : ls_in_shape(g, n, 0);
+    bool masks = classes || (n.i != 0 && node->op == LS_OP_REGRESSION_LOSS);
+    g->loss_of_file = !masks || labels->rank == 0 || labels->dim[0] % g->batch != 0;
+    if (classes && node->attr.loss.reduction == LS_LOSS_SUM)
+        g->loss_over = LS_OVER_SUM;
+    else if (classes && node->attr.loss.reduction == LS_LOSS_MEAN
+             && (node->attr.loss.has_ignore || ls_is(ls_in(g, n, 2)))) {
+        g->loss_over = LS_OVER_LABELS;
+        g->loss_weight = ls_out(g, n, node->nout - 1);
+    }
+}
+
 static bool graph_loss(LsCtx *cx, LsGraph *g, LsValueId y)
 {
     if (ls_count(ls_shape(g, y)) != 1)
@@ -58,11 +97,11 @@ static bool graph_loss(LsCtx *cx, LsGraph *g, LsValueId y)
 static bool cross_entropy(LsCtx *cx, LsGraph *g, LsValueId y, const LsLossOptions *o)
 {
     const LsShape s = *ls_shape(g, y);
-    int axis = o->axis != 0 ? o->axis : s.rank == 3 ? 2 : 1;
+    int axis = o->axis != 0 ? o->axis : ls_class_axis(cx, g, y);
     axis = axis < 0 ? axis + s.rank : axis;
     if (s.rank < 2 || axis < 1 || axis >= s.rank)
-        return ls_error(cx, LS_NOWHERE, LS_E_LOSS, "--loss-input selects another output",
-                        "output '%s' is %s: no axis %d of classes for a cross-entropy",
+        return ls_error(cx, LS_NOWHERE, LS_E_LOSS, "--loss-input selects another output, --class-axis "
+                        "another axis", "output '%s' is %s: no axis %d of classes for a cross-entropy",
                         g->value[y.i].name, ls_shape_text(cx->arena, &s), axis);
     if (o->class_weight != NULL && o->nclass != s.dim[axis])
         return ls_error(cx, LS_NOWHERE, LS_E_OPTION, NULL, "%" PRId64 " class weights for %" PRId64
@@ -114,5 +153,7 @@ bool ls_loss(LsCtx *cx, LsGraph *g, const LsLossOptions *o)
     bool ok = o->kind == LS_LOSS_GRAPH ? graph_loss(cx, g, y)
             : o->kind == LS_LOSS_CE ? cross_entropy(cx, g, y, o) : regression(cx, g, y, o);
     ls_graph_origin(g, (LsOrigin){LS_FORWARD, {0}, 0, NULL});
+    if (ok)
+        say_over(g);
     return ok;
 }

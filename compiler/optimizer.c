@@ -24,8 +24,39 @@ static void update_origin(LsGraph *g, LsValueId p, LsValueId grad)
     ls_graph_origin(g, (LsOrigin){LS_UPDATE, made->fwd, made->onnx, g->value[p.i].name});
 }
 
+typedef struct Update {         /* what all updates share */
+    const LsOptimizerOptions *o;
+    bool sums;                  /* over several micro-steps */
+    LsValueId weight;           /* of this micro-step's gradients; none: `scale` */
+    LsValueId mean;             /* factor that makes a mean of their sum; none: 1 */
+    LsValueId factor;           /* of gradients, before clipping by value; none: 1 */
+    LsAttr part;                /* of what is added up */
+} Update;
+
+/* What the micro-steps of an update count for. The gradient of a mean over labels, times their
+ * weight, is that of a sum: it is added up beside the weight, and divided by all of it in the end.
+ * Samples can be counted before the update begins: LsRun.share. */
+static Update start(LsCtx *cx, LsGraph *g, const LsOptimizerOptions *o)
+{
+    Update u = {.o = o, .sums = o->accumulate > 1, .part = {.update = {.scale = 1}}};
+    if (!u.sums || g->loss_over == LS_OVER_SUM)
+        return u;
+    if (g->loss_over == LS_OVER_SAMPLES) {
+        u.part.update = (LsUpdateAttr){.scale = 1.0 / o->accumulate, .by_samples = true};
+        return u;
+    }
+    u.weight = g->loss_weight;
+    LsNodeId loss = made_by(g, u.weight);
+    ls_graph_origin(g, (LsOrigin){LS_UPDATE, loss, g->node[loss.i].onnx, g->node[loss.i].name});
+    LsValueId all = ls_value_add(cx, g, LS_V_STATE, "accumulated_label_weight", LS_REAL,
+                                 &(LsShape){0}, NULL);
+    all = ls_append2(cx, g, LS_OP_ACCUMULATE, u.weight, all, &u.part);
+    u.factor = u.mean = ls_append1(cx, g, LS_OP_MEAN_FACTOR, all, NULL);
+    return u;
+}
+
 /* min(1, c / norm) over all gradients together, as a scalar. */
-static LsValueId clip_factor(LsCtx *cx, LsGraph *g, const LsValueId *grad, double clip_norm)
+static LsValueId clip_factor(LsCtx *cx, LsGraph *g, const LsValueId *grad, const Update *u)
 {
     LsValueId sum = {0};
     for (uint32_t i = 0; i < g->ngrad; i++) {
@@ -37,12 +68,21 @@ static LsValueId clip_factor(LsCtx *cx, LsGraph *g, const LsValueId *grad, doubl
         sq = ls_reshape(cx, g, sq, &(LsShape){0});
         sum = ls_is(sum) ? ls_append2(cx, g, LS_OP_ADD, sum, sq, NULL) : sq;
     }
-    return ls_append1(cx, g, LS_OP_CLIP_FACTOR, sum, &(LsAttr){.scalar = {.a = clip_norm}});
+    const LsAttr at = {.scalar = {.a = u->o->clip_norm}};
+    if (!ls_is(u->mean))
+        return ls_append1(cx, g, LS_OP_CLIP_FACTOR, sum, &at);
+    for (int k = 0; k < 2; k++)                     /* of squares */
+        sum = ls_append2(cx, g, LS_OP_MUL, sum, u->mean, NULL);
+    sum = ls_append1(cx, g, LS_OP_CLIP_FACTOR, sum, &at);
+    return ls_append2(cx, g, LS_OP_MUL, sum, u->mean, NULL);
 }
 
-static void append_update(LsCtx *cx, LsGraph *g, LsValueId p, LsValueId grad, LsValueId factor,
-                          LsValueId acc, const LsOptimizerOptions *o)
+static void append_update(LsCtx *cx, LsGraph *g, LsValueId p, LsValueId grad, LsValueId acc,
+                          const Update *u)
 {
+    const LsOptimizerOptions *o = u->o;
+    const LsValueId factor = u->factor, weight = u->weight;
+    const int more = ls_is(acc) && ls_is(weight);
     bool decays = !o->decay_matrices_only || ls_shape(g, p)->rank > 1;
     LsAttr at = {.update = {.momentum = o->momentum,
                             .beta1 = o->beta1,
@@ -52,14 +92,15 @@ static void append_update(LsCtx *cx, LsGraph *g, LsValueId p, LsValueId grad, Ls
                             .nesterov = o->nesterov,
                             .decoupled = o->kind == LS_ADAMW,
                             .clip = o->clip_value,
-                            .scale = o->accumulate > 1 ? 1.0 / o->accumulate : 1}};
+                            .scale = u->part.update.scale,
+                            .by_samples = u->part.update.by_samples}};
     if (o->kind == LS_SGD) {
         LsValueId v = o->momentum != 0 ? moment(cx, g, p, "momentum") : (LsValueId){0};
-        ls_append(cx, g, LS_OP_SGD, 5, (LsValueId[]){p, grad, v, factor, acc}, &at);
+        ls_append(cx, g, LS_OP_SGD, 5 + more, (LsValueId[]){p, grad, v, factor, acc, weight}, &at);
         return;
     }
     LsValueId m = moment(cx, g, p, "m"), v = moment(cx, g, p, "v");
-    ls_append(cx, g, LS_OP_ADAM, 6, (LsValueId[]){p, grad, m, v, factor, acc}, &at);
+    ls_append(cx, g, LS_OP_ADAM, 6 + more, (LsValueId[]){p, grad, m, v, factor, acc, weight}, &at);
 }
 
 static bool keep(LsRewrite *r, LsNodeId n)
@@ -103,31 +144,42 @@ static void move_updates(LsCtx *cx, LsGraph *g, uint32_t first)
     ls_rewrite_order(cx, g, keep, NULL, order, n);
 }
 
+/* A file's own loss that is no plain mean: a sum, a mean of what a mask leaves, or several terms. */
+static void warn_of_unknown(LsCtx *cx, const LsGraph *g, const LsOptimizerOptions *o)
+{
+    LsNodeId n = made_by(g, ls_viewed(g, g->loss));
+    if (o->accumulate > 1 && g->loss_of_file && g->node[n.i].op != LS_OP_REDUCE_MEAN)
+        ls_warn(cx, n.i != 0 ? ls_where(g, n) : LS_NOWHERE, "--loss adds a loss that is a mean over all "
+                "the labels of an update", "the file computes the loss: an update of --accumulate=%d "
+                "takes the mean of its batches' losses, by samples, as if each were one over them",
+                o->accumulate);
+}
+
 bool ls_optimizer(LsCtx *cx, LsGraph *g, const LsOptimizerOptions *o)
 {
     uint32_t first = g->nnode;
-    bool sums = o->accumulate > 1;
-    LsValueId factor = {0};
     if (o->kind == LS_OPT_NONE || g->ngrad == 0)
         return true;
+    warn_of_unknown(cx, g, o);
+    Update u = start(cx, g, o);
     LsValueId *grad = ls_arena_alloc(cx->arena, g->ngrad, sizeof *grad);
     LsValueId *acc = ls_arena_alloc(cx->arena, g->ngrad, sizeof *acc);
     for (uint32_t i = 0; i < g->ngrad; i++) {
         grad[i] = g->grad[i].grad;
         update_origin(g, g->grad[i].param, grad[i]);
-        if (sums)
+        if (u.sums)
             acc[i] = moment(cx, g, g->grad[i].param, "grad");
-        if (sums && o->clip_norm > 0) {         /* the norm is that of the sum */
-            LsAttr at = {.update = {.scale = 1.0 / o->accumulate}};
-            grad[i] = ls_append2(cx, g, LS_OP_ACCUMULATE, grad[i], acc[i], &at);
+        if (u.sums && o->clip_norm > 0) {       /* the norm is that of the sum */
+            const LsValueId in[] = {grad[i], acc[i], u.weight};
+            grad[i] = ls_append(cx, g, LS_OP_ACCUMULATE, 2 + ls_is(u.weight), in, &u.part);
             acc[i] = (LsValueId){0};
         }
     }
     if (o->clip_norm > 0)
-        factor = clip_factor(cx, g, grad, o->clip_norm);
+        u.factor = clip_factor(cx, g, grad, &u);
     for (uint32_t i = 0; i < g->ngrad; i++) {
         update_origin(g, g->grad[i].param, g->grad[i].grad);
-        append_update(cx, g, g->grad[i].param, grad[i], factor, acc[i], o);
+        append_update(cx, g, g->grad[i].param, grad[i], acc[i], &u);
     }
     ls_graph_origin(g, (LsOrigin){LS_FORWARD, {0}, 0, NULL});
     move_updates(cx, g, first);

@@ -37,15 +37,18 @@ typedef enum { LS_LOSS_GRAPH, LS_LOSS_CE, LS_LOSS_MSE, LS_LOSS_L1, LS_LOSS_BCE }
 typedef struct LsLossOptions {
     LsLossKind kind;
     const char *output;         /* --loss-input: which model output (or the loss
-                                 * itself); NULL: the first */
+                                 * itself); NULL: the first (itself:
+                                 * the only scalar) */
     const char *label;          /* name of the target input; NULL: "label" */
     double smoothing;
     int64_t ignore; bool has_ignore;
     const float *class_weight; int64_t nclass;      /* NULL: all 1 */
-    int axis;                   /* of the classes (ce), negative from the end; 0: the last
-                                 * one of a rank-3 output (a language model's N,T,V), 1 of
-                                 * any other (N,C and N,C,H,W) */
+    int axis;                   /* of the classes (ce), negative from the end; 0: ls_class_axis */
 } LsLossOptions;
+/* The axis of output y that has the classes of a cross-entropy: the one that a weight makes; where that
+ * does not show, the last one of rank 3 (a language model's N,T,V) and 1 of any other (N,C and N,C,H,W).
+ * Warns where it does not show, and where it is not this usual one. (compiler/class_axis.c) */
+int ls_class_axis(LsCtx *, const LsGraph *, LsValueId y);
 bool ls_loss(LsCtx *, LsGraph *, const LsLossOptions *);    /* sets g->loss, g->label */
 
 /* ---- training ---- */

@@ -90,6 +90,7 @@ void ls_rewrite_order(LsCtx *cx, LsGraph *g, bool (*visit)(LsRewrite *, LsNodeId
     for (uint32_t i = 0; i < g->ngrad; i++)
         result.grad[i] = (LsGrad){r.map[g->grad[i].param.i], r.map[g->grad[i].grad.i]};
     result.loss = r.map[g->loss.i];
+    result.loss_weight = r.map[g->loss_weight.i];
     result.label = r.map[g->label.i];
     result.value = to->value, result.nvalue = to->nvalue, result.cap_value = to->cap_value;
     result.node = to->node, result.nnode = to->nnode, result.cap_node = to->cap_node;

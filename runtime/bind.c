@@ -107,15 +107,19 @@ static bool fit(LsDataset *d, uint32_t input, LsError *e)
 {
     const LsTensor *t = &d->p->input[input].t;
     LsSource *s = &d->source[input];
-    char have[96], want[96];
+    char have[96], want[96], axis[160] = "";
     s->stride = s->per_sample;
     s->one = s->array.count == 1 && (s->array.rank == 0 || s->per_sample > 1);
     if (s->one || fits(&s->array, t, s, d->p->batch))
         return true;
-    return ls_fail(e, LS_EXIT_DATA, "%s: shape %s does not fit input '%s', %s %s", s->path,
+    bool classes = d->p->input[input].is_label && d->p->classes > 0 && t->rank > 1;
+    if (classes)                /* of scores that have several positions in a sample */
+        snprintf(axis, sizeof axis, ", as axis %d of the scores has the classes; lowerset compile "
+                 "--class-axis says if it is another one", d->p->class_axis);
+    return ls_fail(e, LS_EXIT_DATA, "%s: shape %s does not fit input '%s', %s %s%s", s->path,
                    ls_dims_text(s->array.rank, s->array.dim, have), t->name,
                    s->whole ? "which is" : "which for one batch is",
-                   ls_dims_text(t->rank, t->dim, want));
+                   ls_dims_text(t->rank, t->dim, want), axis);
 }
 
 static bool bind_npz(LsDataset *d, const LsFile *f, int only, LsError *e)

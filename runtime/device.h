@@ -39,10 +39,11 @@ struct LsDeviceKind {
     bool (*feed)(LsDevice *d, int slot, const void *here, int64_t bytes);
     bool (*fed)(LsDevice *d, int slot);
     /* A run of a phase on the batch of a slot: begin, then steps or one replay, then end, which has
-     * the loss brought here; loss waits for it. */
+     * the loss and its weight, if any, brought here; loss waits for them and leaves *weight alone
+     * where there is none. */
     bool (*begin)(LsDevice *d, int slot, const LsRun *run);
-    bool (*end)(LsDevice *d, int slot, const void *loss);
-    bool (*loss)(LsDevice *d, int slot, double *loss);
+    bool (*end)(LsDevice *d, int slot, const void *loss, const void *weight);
+    bool (*loss)(LsDevice *d, int slot, double *loss, double *weight);
     void (*enter)(LsDevice *d, const char *name); /* around what a step gives out, for tools */
     void (*leave)(LsDevice *d);
     /* What is given out between the two is kept instead, to be replayed. False, NULL: failed, or

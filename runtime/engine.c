@@ -157,7 +157,7 @@ static bool run_there(LsEngine *g, const LsPhaseTable *t, const LsHook *hook, in
         d->kind->replay(d, r->of[g->slot]);
     else
         give_out(g, t, hook, nhook);
-    d->kind->end(d, g->slot, ls_memory_at(g->m, t->loss));
+    d->kind->end(d, g->slot, ls_memory_at(g->m, t->loss), ls_memory_at(g->m, t->weight));
     for (int h = 0; h < nhook && d->error.code == LS_EXIT_DONE; h++)
         if (hook[h].done)
             hook[h].done(hook[h].self);
@@ -174,11 +174,15 @@ bool ls_engine_run(LsEngine *g, const LsPhaseTable *t, const LsHook *hook, int n
     return true;
 }
 
-bool ls_engine_loss(const LsEngine *g, const LsPhaseTable *t, int slot, double *loss, LsError *e)
+bool ls_engine_loss(const LsEngine *g, const LsPhaseTable *t, int slot, int64_t valid, LsLoss *loss,
+                    LsError *e)
 {
     LsDevice *d = g->m->device;
+    loss->weight = g->p->loss_sums ? 0 : (double)valid;
     if (d != NULL)
-        return d->kind->loss(d, slot, loss) || ls_device_ok(d, e);
-    *loss = ls_real_at(ls_memory_at(g->m, t->loss), g->p->real_bytes);
+        return d->kind->loss(d, slot, &loss->value, &loss->weight) || ls_device_ok(d, e);
+    loss->value = ls_real_at(ls_memory_at(g->m, t->loss), g->p->real_bytes);
+    if (t->weight.space != LS_AT_NONE)
+        loss->weight = ls_real_at(ls_memory_at(g->m, t->weight), g->p->real_bytes);
     return true;
 }

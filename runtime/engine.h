@@ -3,6 +3,7 @@
 #define LS_RUNTIME_ENGINE_H
 
 #include "runtime/loader.h"
+#include "runtime/mean.h"
 #include "runtime/memory.h"
 
 /* Called around every step of a phase; either function may be NULL. On a device that is when the
@@ -49,7 +50,8 @@ void *ls_engine_view(const LsEngine *g, LsAddress a, int64_t bytes);
 bool ls_engine_run(LsEngine *g, const LsPhaseTable *t, const LsHook *hook, int nhook, LsError *e);
 /* Until the batch fed last may be released. */
 bool ls_engine_fed(LsEngine *g, LsError *e);
-/* Loss of the last run of a phase with a slot (LsEngine.slot as it was then). */
-bool ls_engine_loss(const LsEngine *g, const LsPhaseTable *t, int slot, double *loss, LsError *e);
+/* Loss of the last run of a phase with a slot (LsEngine.slot as it was then), of `valid` samples. */
+bool ls_engine_loss(const LsEngine *g, const LsPhaseTable *t, int slot, int64_t valid, LsLoss *loss,
+                    LsError *e);
 
 #endif

@@ -113,7 +113,7 @@ bool ls_evaluate(LsEngine *g, LsLoader *l, const LsDataset *data, const LsHook *
     LsJudge j = {.g = g, .l = l, .score = score};
     LsHook hook[MAX_HOOKS] = {{judge_before, judge_after, &j, NULL}};
     int n = can_judge(p, &j);
-    double sum = 0;
+    LsMean mean = {0};
     for (int k = 0; k < nextra && n < MAX_HOOKS; k++)
         hook[n++] = extra[k];
     *score = (LsScore){0};
@@ -127,15 +127,16 @@ bool ls_evaluate(LsEngine *g, LsLoader *l, const LsDataset *data, const LsHook *
         ls_engine_feed(g, l, b);
         g->run.first = true;
         g->run.apply = false;
-        double loss;
+        g->run.share = 1;
+        LsLoss loss;
         if (!ls_engine_run(g, &p->eval, hook, n, e)
-            || !ls_engine_loss(g, &p->eval, g->slot, &loss, e))
+            || !ls_engine_loss(g, &p->eval, g->slot, b->valid, &loss, e))
             return false;
-        sum += loss * (double)b->valid;
+        ls_mean_add(&mean, loss);
         score->samples += b->valid;
         ls_loader_release(l);
     }
     score->whole = score->samples == data->samples;
-    score->loss = score->samples ? sum / (double)score->samples : 0;
+    score->loss = ls_mean(&mean);
     return true;
 }

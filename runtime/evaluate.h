@@ -7,7 +7,7 @@
 #include <signal.h>
 
 typedef struct LsScore {
-    double loss;                /* mean over the samples */
+    double loss;                /* mean over all that counts (mean.h) */
     int64_t samples;
     int64_t right, judged;      /* predictions; judged = 0: no classification */
     bool whole;                 /* false: *stop ended it before the last batch */

@@ -36,8 +36,13 @@ static bool run(LsGradCheck *c, const LsHook *hook, int nhook, double *loss, LsE
     g->run.update = 1;
     g->run.lr = 0;
     g->run.first = g->run.apply = true;
-    return ls_engine_run(g, &g->p->train, hook, nhook, e)
-           && ls_engine_loss(g, &g->p->train, g->slot, loss, e);
+    g->run.share = 1;
+    LsLoss l;
+    if (!ls_engine_run(g, &g->p->train, hook, nhook, e)
+        || !ls_engine_loss(g, &g->p->train, g->slot, g->run.valid, &l, e))
+        return false;
+    *loss = l.value;
+    return true;
 }
 
 /* ---- which elements ---- */

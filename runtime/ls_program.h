@@ -84,6 +84,8 @@ typedef struct LsPhaseTable {   /* train: one step of training; eval: the
     int64_t arena_bytes, live_peak;
     const uint32_t *wait, *wait_of;     /* step k begins when those of wait[wait_of[k] .. wait_of[k + 1])
                                          * have ended; NULL: the one before it */
+    LsAddress weight;           /* scalar real like the loss: what counted in the mean that it is; none:
+                                 * it is one over the valid samples, or LsProgram.loss_sums */
 } LsPhaseTable;
 
 typedef struct LsProgram {
@@ -116,6 +118,9 @@ typedef struct LsProgram {
     const char *default_schedule;       /* of --schedule, e.g.
                                          * "cosine:warmup=500"; NULL: constant */
     bool has_ignore; int64_t ignore;    /* cross-entropy: the label that does not count */
+    bool loss_sums;             /* the loss is a sum over the batch, not a mean */
+    bool loss_of_file;          /* the model computes its loss itself, over whole batches: samples that
+                                 * only fill the last one count in it */
     const struct LsDeviceKind *device;  /* where the steps run; NULL: here, by the pool's threads */
     const void *device_program; /* what that kind of device needs: LsCudaProgram */
 } LsProgram;

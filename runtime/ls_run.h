@@ -19,6 +19,8 @@ typedef struct LsRun {
     double lr;                  /* learning rate of this update */
     int64_t update;             /* updates done, this one included: t of Adam, from 1 */
     bool first, apply;          /* of an accumulation: first micro-step; the one that updates */
+    double share;               /* this micro-step's samples over the mean of those of its update's
+                                 * micro-steps; 1 where all have as many */
 } LsRun;
 
 #endif

@@ -56,15 +56,31 @@ static LsDataOptions data_options(const LsTrainer *t, const char *spec)
                            .seed = (uint64_t)o->seed};
 }
 
+/* Of data whose last batch is not full, where the loss cannot leave out what fills it. */
+static void note_of_rest(const LsTrainer *t, const LsDataset *d)
+{
+    int64_t rest = d->samples % t->p->batch;
+    if (t->p->loss_of_file && rest != 0 && !(d == &t->data && t->o.drop_last && !t->o.eval))
+        fprintf(stderr, "note: %s: the last batch has %" PRId64 " samples of %" PRId64 "; the model "
+                "computes its loss itself, so that the samples which are repeated to fill it count "
+                "twice%s\n", d->opt.data, rest, t->p->batch,
+                d == &t->data && !t->o.eval ? " (--drop-last leaves that batch out)" : "");
+}
+
 static bool open_data(LsTrainer *t, LsError *e)
 {
     LsDataOptions d = data_options(t, t->o.data);
     if (t->o.data && !ls_dataset_open(&t->data, t->p, &d, e))
         return false;
+    if (t->o.data)
+        note_of_rest(t, &t->data);
     if (!t->o.val)
         return true;
     d = data_options(t, t->o.val);
-    return ls_dataset_open(&t->val, t->p, &d, e);
+    if (!ls_dataset_open(&t->val, t->p, &d, e))
+        return false;
+    note_of_rest(t, &t->val);
+    return true;
 }
 
 /* Options that would be without effect are refused. */

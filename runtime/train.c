@@ -1,7 +1,8 @@
 /* runtime/train.c -- see train.h.
  *
  * An update takes `accumulate` batches. Batches are numbered through all epochs, so an update may
- * take the last batches of one epoch and the first of the next. Checkpoints, evaluation and the end
+ * take the last batches of one epoch and the first of the next. Its loss is one over all that counts in
+ * its batches (mean.h), and so are its gradients. Checkpoints, evaluation and the end
  * of the run fall between updates. */
 #include "runtime/train.h"
 #include "runtime/clock.h"
@@ -44,6 +45,10 @@ bool ls_train_plan(LsTrainer *t, bool resumed, LsError *e)
     t->updates = t->at.update + (left > 0 ? left : 0);
     if (t->o.steps > 0 && (t->o.epochs == 0 || t->o.steps < t->updates))
         t->updates = t->o.steps;
+    else if (left > 0 && (epochs * t->per_epoch - t->at.cursor) % group != 0)
+        fprintf(stderr, "note: the last %" PRId64 " of %" PRId64 " batches make no update, which takes %"
+                PRId64 " (--accumulate)\n", (epochs * t->per_epoch - t->at.cursor) % group,
+                epochs * t->per_epoch, group);
     if (resumed && t->updates <= t->at.update)
         fprintf(stderr, "note: the checkpoint has all the steps asked for; nothing to train\n");
     if (t->updates == 0)
@@ -88,31 +93,40 @@ static bool diverged(const LsTrainer *t, const LsFlight *f, double loss, LsError
                    f->update, loss);
 }
 
+/* Once, as the losses that are printed hardly show it. */
+static void tell_of_none(LsTrainer *t, int64_t update)
+{
+    if (t->part.weight != 0 || t->p->loss_sums || t->told_of_none)
+        return;
+    t->told_of_none = true;
+    ls_progress_clear(&t->progress);
+    fprintf(stderr, "note: step %" PRId64 ": no label counts, all are ignored or of weight 0; its loss "
+            "and its gradients are 0\n", update);
+}
+
 /* Takes the loss of the oldest batch under way; with the last one of an update, what the update
  * comes to. */
 static bool land(LsTrainer *t, LsError *e)
 {
     LsFlight f = t->flight[0];
-    double one;
+    LsLoss one;
     t->nflight--;
     memmove(t->flight, t->flight + 1, (size_t)t->nflight * sizeof f);
-    if (!ls_engine_loss(&t->engine, &t->p->train, f.slot, &one, e))
+    if (!ls_engine_loss(&t->engine, &t->p->train, f.slot, f.valid, &one, e))
         return false;
-    if (t->o.check_numerics && !ls_check_end(&t->check, one, f.update, e))
-        return diverged(t, &f, one, e);
-    if (!isfinite(one)) {
-        ls_log_step(&t->log, f.update, f.epoch, one, f.lr);
-        return diverged(t, &f, one, e);
+    if (t->o.check_numerics && !ls_check_end(&t->check, one.value, f.update, e))
+        return diverged(t, &f, one.value, e);
+    if (!isfinite(one.value)) {
+        ls_log_step(&t->log, f.update, f.epoch, one.value, f.lr);
+        return diverged(t, &f, one.value, e);
     }
-    t->part_loss += one * (double)f.valid;
-    t->part_samples += f.valid;
+    ls_mean_add(&t->part, one);
     if (!f.apply)
         return true;
-    t->loss = t->part_loss / (double)t->part_samples;
-    t->epoch_loss += t->part_loss;
-    t->epoch_samples += t->part_samples;
-    t->part_loss = 0;
-    t->part_samples = 0;
+    tell_of_none(t, f.update);
+    t->loss = ls_mean(&t->part);
+    ls_mean_join(&t->of_epoch, &t->part);
+    t->part = (LsMean){0};
     ls_log_step(&t->log, f.update, f.epoch, t->loss, f.lr);
     return isfinite(t->loss) || diverged(t, &f, t->loss, e);
 }
@@ -138,6 +152,7 @@ static bool run_batch(LsTrainer *t, int64_t k, int64_t group, LsError *e)
     run->step = t->at.update * group + k;
     run->first = k == 0;
     run->apply = k == group - 1;
+    run->share = (double)(b->valid * group) / (double)t->update_samples;
     if (!ls_engine_run(&t->engine, &t->p->train, hook, set_hooks(t, run->apply, hook), e)
         || !ls_engine_fed(&t->engine, e))
         return false;
@@ -155,6 +170,9 @@ static bool run_update(LsTrainer *t, LsError *e)
     ls_interrupt_allow(t->at.update > t->saved, t->longest_ns);
     t->engine.run.update = t->at.update + 1;
     t->engine.run.lr = ls_rate_at(&t->rate, t->at.update + 1);
+    t->update_samples = 0;
+    for (int64_t k = 0; k < group; k++)
+        t->update_samples += ls_batch_valid(&t->pass, t->at.cursor + k);
     for (int64_t k = 0; k < group; k++)
         if (!run_batch(t, k, group, e))
             return false;
@@ -216,14 +234,15 @@ bool ls_train_evaluate(LsTrainer *t, LsError *e)
     return true;
 }
 
-/* Result line of an epoch, or of the part of one that the run ends with. */
-static bool end_epoch(LsTrainer *t, LsError *e)
+/* Result line of an epoch with all updates that began in it, or of the part of one that the run ends
+ * with. */
+static bool end_epoch(LsTrainer *t, bool whole, LsError *e)
 {
     bool ok = true;
     ls_progress_clear(&t->progress);
-    printf("epoch %" PRId64 "  step %" PRId64 "  loss %.*g", t->at.cursor % t->per_epoch
-           ? t->at.epoch + 1 : t->at.epoch, t->at.update, t->p->real_bytes == 8 ? 12 : 7,
-           t->epoch_loss / (double)t->epoch_samples);
+    printf("epoch %" PRId64 "  step %" PRId64 "  loss %.*g", whole
+           ? t->at.epoch : t->at.epoch + 1, t->at.update, t->p->real_bytes == 8 ? 12 : 7,
+           ls_mean(&t->of_epoch));
     if (t->val.p) {
         ok = ls_train_evaluate(t, e);
         t->pass.first = t->at.cursor;
@@ -231,8 +250,7 @@ static bool end_epoch(LsTrainer *t, LsError *e)
     }
     printf("\n");
     fflush(stdout);
-    t->epoch_loss = 0;
-    t->epoch_samples = 0;
+    t->of_epoch = (LsMean){0};
     return ok;
 }
 
@@ -262,7 +280,7 @@ bool ls_train(LsTrainer *t, LsError *e)
         if ((ended || last || save_due(t, ended)) && !land_all(t, e))
             return false;
         if (ended || last) {
-            if (!end_epoch(t, e))
+            if (!end_epoch(t, ended, e))
                 return false;
         } else {
             show_progress(t);

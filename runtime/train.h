@@ -45,11 +45,11 @@ typedef struct LsTrainer {
     int64_t per_epoch;          /* batches */
     int64_t updates;            /* of the whole run */
     LsFlight flight[LS_DEVICE_SLOTS]; int nflight;      /* oldest first */
-    double part_loss;           /* sum over the samples of the update under way */
-    int64_t part_samples;
+    int64_t update_samples;     /* of all batches of the update under way */
+    LsMean part;                /* of the update whose loss is not known yet */
     double loss;                /* of the last update whose loss is known */
-    double epoch_loss;          /* sum over the samples seen in this epoch */
-    int64_t epoch_samples;
+    LsMean of_epoch;            /* of its updates so far */
+    bool told_of_none;          /* that in some update no label counts */
     int64_t saved;              /* the last update that a checkpoint has, or that the run began with */
     int64_t longest_ns;         /* an update of this run */
     bool interrupted;           /* ended before the last update */

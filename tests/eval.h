@@ -17,7 +17,7 @@ typedef struct Eval {
     int64_t valid;              /* LsRun.valid, .update; .first, .apply are true */
     int64_t update;
     bool first, apply;
-    double lr;
+    double lr, share;
 } Eval;
 
 #define SHAPE(...) (LsShape){sizeof (int64_t[]){__VA_ARGS__} / 8, {__VA_ARGS__}}
@@ -31,7 +31,7 @@ static inline double *eval_room(const Eval *e, LsValueId v)
 static inline Eval eval_new(const LsGraph *g)
 {
     Eval e = {g,  ls_arena_alloc(g->arena, g->nvalue, sizeof(double *)), INT64_MAX, 1, true, true,
-              0.1};
+              0.1, 1};
     for (uint32_t i = 1; i < g->nvalue; i++) {
         e.v[i] = eval_room(&e, (LsValueId){i});
         for (int64_t k = 0; g->value[i].data != NULL && k < ls_count(&g->value[i].shape); k++)
@@ -296,7 +296,7 @@ static inline void eval_class_loss(Eval *e, LsNodeId n)
     }
     e->v[ls_out(g, n, xent ? 2 : 1).i][0] = wsum;
     if (at->reduction != LS_LOSS_EACH)
-        loss[0] = at->reduction == LS_LOSS_SUM ? total : wsum != 0 ? total / wsum : 0;
+        loss[0] = at->reduction == LS_LOSS_SUM ? total : wsum != 0 ? total / wsum : total;
 }
 
 static inline void eval_class_grad(Eval *e, LsNodeId n)
@@ -312,7 +312,7 @@ static inline void eval_class_grad(Eval *e, LsNodeId n)
         EvalLoss p = eval_position(e, n, labels, weights, x, i);
         double *dx = e->v[o.i] + p.base, all = 0,
                k = at->reduction == LS_LOSS_EACH ? dloss[i] : dloss[0];
-        k = at->reduction != LS_LOSS_MEAN ? k : wsum != 0 ? k / wsum : 0;
+        k = at->reduction != LS_LOSS_MEAN ? k : wsum != 0 ? k / wsum : k;
         for (int64_t c = 0; c < p.classes; c++)
             all += ls_is(weights) ? e->v[weights.i][c] : 1;
         for (int64_t c = 0; c < p.classes; c++) {
@@ -409,6 +409,10 @@ static inline void eval_update(Eval *e, LsNodeId n)
     bool adam = op == LS_OP_ADAM;
     double *p = e->v[ls_in(g, n, 0).i], *grad = e->v[ls_in(g, n, 1).i];
     LsValueId factor = ls_in(g, n, adam ? 4 : 3), acc = ls_in(g, n, adam ? 5 : 4);
+    LsValueId weight = ls_in(g, n, op == LS_OP_ACCUMULATE ? 2 : adam ? 6 : 5);
+    double part = at->by_samples ? at->scale * e->share : at->scale;
+    if (ls_is(weight))
+        part = e->v[weight.i][0] != 0 ? e->v[weight.i][0] : 1;
     double *v1 = ls_is(ls_in(g, n, 2)) ? e->v[ls_in(g, n, 2).i] : NULL,
            *v2 = adam ? e->v[ls_in(g, n, 3).i] : NULL;
     for (int64_t i = 0; i < ls_count(ls_in_shape(g, n, 0)); i++) {
@@ -417,13 +421,13 @@ static inline void eval_update(Eval *e, LsNodeId n)
             continue;
         }
         if (op == LS_OP_ACCUMULATE) {       /* here p is the gradient, grad the accumulator */
-            grad[i] = (e->first ? 0 : grad[i]) + p[i] * at->scale;
+            grad[i] = (e->first ? 0 : grad[i]) + p[i] * part;
             e->v[ls_out(g, n, 0).i][i] = grad[i];
             continue;
         }
         double d = grad[i];
         if (ls_is(acc))
-            d = e->v[acc.i][i] = (e->first ? 0 : e->v[acc.i][i]) + d * at->scale;
+            d = e->v[acc.i][i] = (e->first ? 0 : e->v[acc.i][i]) + d * part;
         if (!e->apply)
             continue;
         d *= ls_is(factor) ? e->v[factor.i][0] : 1;

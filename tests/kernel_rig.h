@@ -56,6 +56,7 @@ static inline void rig_open(Rig *r, int real_bytes)
                      .valid = 1 << 30,
                      .first = true,
                      .apply = true,
+                     .share = 1,
                      .lr = 0.1,
                      .update = 2};
 }

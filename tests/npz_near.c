@@ -1,6 +1,6 @@
 /* tests/npz_near.c -- compares two archives that --dump wrote.
- *   npz_near A.npz B.npz TOLERANCE
- * Every member of A is in B and near it: the largest difference within TOLERANCE of the largest
+ *   npz_near A.npz B.npz TOLERANCE [PREFIX]
+ * Every member of A, or every one whose name begins with PREFIX, is in B and near it: the largest difference within TOLERANCE of the largest
  * value. Prints the worst member; exits 1 when it is further off. */
 #include "runtime/npy.h"
 
@@ -40,14 +40,16 @@ int main(int argc, char **argv)
     static char names[1 << 20];
     char worst[300] = "";
     double most = -1;
-    if (argc != 4 || !ls_file_map(&a, argv[1], &e) || !ls_file_map(&b, argv[2], &e)) {
-        fprintf(stderr, "npz_near: %s\n", argc != 4 ? "A.npz B.npz TOLERANCE" : e.text);
+    if (argc < 4 || argc > 5 || !ls_file_map(&a, argv[1], &e) || !ls_file_map(&b, argv[2], &e)) {
+        fprintf(stderr, "npz_near: %s\n", argc < 4 || argc > 5 ? "A.npz B.npz TOLERANCE [PREFIX]" : e.text);
         return 2;
     }
     ls_npz_names(&a, names, sizeof names);
     for (char *save = NULL, *n = strtok_r(names, ", ", &save); n != NULL;
          n = strtok_r(NULL, ", ", &save)) {
         LsArray x, y;
+        if (argc > 4 && strncmp(n, argv[4], strlen(argv[4])) != 0)
+            continue;
         if (!open_member(&a, n, &x) || !open_member(&b, n, &y))
             return 1;
         double d = distance(&x, &y);
@@ -57,5 +59,5 @@ int main(int argc, char **argv)
         }
     }
     printf("%.2g at %s\n", most, worst);
-    return most <= atof(argv[3]) ? 0 : 1;
+    return most >= 0 && most <= atof(argv[3]) ? 0 : 1;
 }

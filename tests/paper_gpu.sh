@@ -114,6 +114,8 @@ check "in the same memory" sh -c "grep 'arena  ' '$OUT/out' >'$OUT/apart' && '$L
 check "it says what the driver takes" grep -q "+ context .* an estimate" "$OUT/out"
 
 one mlp 1e-4 mlp --batch=4 --width=64 -- --optimizer=adamw --accumulate=2 --clip-norm=1
+# Labels that do not count: batches have weights.
+one labels 1e-4 mlp --batch=4 --width=64 -- --accumulate=2 --clip-norm=1 --ignore-index=1
 one gpt 1e-4 gpt --depth=1 --heads=2 --width=32 --context=16 --vocab=64 -- --batch=2 --optimizer=sgd:momentum=0.9
 # Classes that are no multiple of four: rows of scores are longer than there are classes.
 one odd 1e-4 gpt --depth=1 --heads=1 --width=24 --context=8 --vocab=67 -- --batch=2 --optimizer=sgd:momentum=0.9

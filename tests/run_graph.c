@@ -79,7 +79,7 @@ static bool load(LsRunGraph *r, const char *dir)
     r->input = ls_arena_alloc(r->cx->arena, r->g->ninput, sizeof *r->input);
     for (uint32_t k = 0; k < r->g->ninput; k++)
         r->input[k] = ls_arena_alloc(r->cx->arena, (size_t)input_bytes(r, k) + 64, 1);
-    r->run = (LsRun){.valid = r->g->batch, .first = true, .apply = true, .lr = 0.01, .update = 1,
+    r->run = (LsRun){.valid = r->g->batch, .first = true, .apply = true, .share = 1, .lr = 0.01, .update = 1,
                      .pool = ls_pool_create(1)};
     return true;
 }

@@ -10,7 +10,7 @@
 
 static const LsValueId none = {0};
 
-typedef struct Step { LsUpdateAttr at; LsOpCode op; bool momentum, factor, acc; } Step;
+typedef struct Step { LsUpdateAttr at; LsOpCode op; bool momentum, factor, acc, weight; } Step;
 typedef struct Product { int64_t m, n, k; bool ta, tb; double alpha; } Product;
 
 static const Step steps[] = {
@@ -22,6 +22,8 @@ static const Step steps[] = {
     {.op = LS_OP_ADAM, .at = {.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .decay = 0.01,
                               .decoupled = true, .scale = 0.5, .clip = 0.5},
      .acc = true},
+    {.op = LS_OP_SGD, .at = {.momentum = 0.9}, .momentum = true, .factor = true, .acc = true,
+     .weight = true},
 };
 /* Tiles that are cut short each way, one row, one column, several blocks of depth. */
 static const Product products[] = {
@@ -53,13 +55,15 @@ static Pair add_pair(Rig *r, const Step *s, const Product *q, LsValueId a, LsVal
                                 &(LsAttr){.gemm = *gemm});
     LsValueId grad = rig_result(r, product, 0, LS_REAL, LS_ROW, shape);
     for (int k = 0; k < 2; k++) {
-        LsValueId in[8] = {x.state[k][0], k == 0 ? grad : none};
+        LsValueId in[9] = {x.state[k][0], k == 0 ? grad : none};
         size_t n = 2;
         in[n++] = s->op == LS_OP_ADAM || s->momentum ? x.state[k][1] : none;
         if (s->op == LS_OP_ADAM)
             in[n++] = x.state[k][2];
         in[n++] = s->factor ? factor : none;
         in[n++] = s->acc ? x.state[k][3] : none;
+        if (s->weight)
+            in[n++] = factor;
         in[n] = a;
         in[n + 1] = b;
         LsNodeId update = rig_node(r, s->op, k == 0 ? n : n + 2, in, 0, &(LsAttr){.update = s->at});

@@ -6,14 +6,15 @@ enum { N = 20011 };
 static const int real_bytes[] = {4, 8};
 static const LsValueId none = {0};
 
-typedef struct Step { LsUpdateAttr at; bool adam, momentum, factor, acc; } Step;
+typedef struct Step { LsUpdateAttr at; bool adam, momentum, factor, acc, weight; } Step;
 
 /* One element by the book. s: p, g, first moment, second moment, accumulator. */
-static void by_the_book(const Step *s, const LsRun *run, double factor, double v[5])
+static void by_the_book(const Step *s, const LsRun *run, double factor, double weight, double v[5])
 {
-    double g = v[1];
+    double g = v[1], part = s->weight ? (weight != 0 ? weight : 1)
+                           : s->at.by_samples ? s->at.scale * run->share : s->at.scale;
     if (s->acc)
-        g = v[4] = (run->first ? 0 : v[4]) + g * s->at.scale;
+        g = v[4] = (run->first ? 0 : v[4]) + g * part;
     if (!run->apply)
         return;
     g *= factor;
@@ -50,7 +51,10 @@ static void check_step(const Step *s, int bytes, bool first, bool apply, const S
     rig_open(&r, bytes);
     r.run.first = first;
     r.run.apply = apply;
-    LsValueId v[MANY][5], in[MANY * 6], factor = rig_operand(&r, LS_REAL, LS_ROW, (LsShape){0});
+    r.run.share = 0.75;
+    LsValueId v[MANY][5], in[MANY * 7], factor = rig_operand(&r, LS_REAL, LS_ROW, (LsShape){0});
+    LsValueId weight = rig_operand(&r, LS_REAL, LS_ROW, (LsShape){0});
+    rig_set(&r, weight, 0, first ? 0 : 2.5);
     double (*want)[N][5] = calloc((size_t)z->many, sizeof *want);
     size_t nin = 0;
     for (int t = 0; t < z->many; t++) {
@@ -60,7 +64,8 @@ static void check_step(const Step *s, int bytes, bool first, bool apply, const S
             rig_set(&r, v[t][3], i, fabs(rig_get(&r, v[t][3], i)));
             for (int k = 0; k < 5; k++)
                 want[t][i][k] = rig_get(&r, v[t][k], i);
-            by_the_book(s, &r.run, s->factor ? rig_get(&r, factor, 0) : 1, want[t][i]);
+            by_the_book(s, &r.run, s->factor ? rig_get(&r, factor, 0) : 1,
+                        rig_get(&r, weight, 0), want[t][i]);
         }
         in[nin++] = v[t][0];
         in[nin++] = v[t][1];
@@ -69,6 +74,8 @@ static void check_step(const Step *s, int bytes, bool first, bool apply, const S
             in[nin++] = v[t][3];
         in[nin++] = s->factor ? factor : none;
         in[nin++] = s->acc ? v[t][4] : none;
+        if (s->weight)
+            in[nin++] = weight;
     }
     LsAttr at = {.update = s->at};
     at.update.many = z->many;
@@ -89,6 +96,11 @@ static const Step steps[] = {
      .momentum = true,
      .factor = true},
     {.at = {.scale = 0.25, .clip = 0.3}, .acc = true},
+    {.at = {.scale = 0.25, .by_samples = true}, .acc = true},
+    {.at = {.momentum = 0.9, .clip = 0.3}, .momentum = true, .factor = true, .acc = true,
+     .weight = true},
+    {.at = {.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8}, .adam = true, .factor = true, .acc = true,
+     .weight = true},
     {.at = {.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .decay = 0.01}, .adam = true},
     {.at = {.beta1 = 0.9,
             .beta2 = 0.999,
@@ -147,12 +159,18 @@ START_TEST(test_accumulation_and_running_statistics)
     LsValueId sum = rig_result(&r, n, 0, LS_REAL, LS_ROW, SHAPE(N));
     rig_node(&r, LS_OP_RUNNING_STAT, VALUES(stat, batch), 0,
              &(LsAttr){.update = {.momentum = 0.9, .scale = 0.1}});
+    LsValueId weight = rig_operand(&r, LS_REAL, LS_ROW, (LsShape){0}),
+              all = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(N));
+    double want_all = rig_get(&r, all, 7) + rig_get(&r, weight, 0) * rig_get(&r, g, 7);
+    n = rig_node(&r, LS_OP_ACCUMULATE, VALUES(g, all, weight), 1, &(LsAttr){.update = {.scale = 1}});
+    rig_result(&r, n, 0, LS_REAL, LS_ROW, SHAPE(N));
     double want[33], want_sum = rig_get(&r, acc, N - 1) + 0.5 * rig_get(&r, g, N - 1);
     for (int k = 0; k < 33; k++)
         want[k] = 0.9 * rig_get(&r, stat, k) + 0.1 * rig_get(&r, batch, k);
     rig_run(&r);
     rig_close_to(&r, sum, N - 1, want_sum, 1e-7);
     rig_close_to(&r, acc, N - 1, want_sum, 1e-7);
+    rig_close_to(&r, all, 7, want_all, 1e-7);
     for (int k = 0; k < 33; k++)
         rig_close_to(&r, stat, k, want[k], 1e-7);
     rig_close_to(&r, more[0], 4, wanted[0], 1e-7);

@@ -166,6 +166,142 @@ START_TEST(accumulated_micro_steps_are_one_update)
 }
 END_TEST
 
+/* ---- means over several batches ---- */
+
+enum { SAMPLES = 8, FEATURES = 3, CLASSES = 4, IGNORED = 2 };
+
+typedef struct Batches {
+    LsAttr loss;
+    bool weights;
+    LsOptimizerOptions o;
+    int64_t label[SAMPLES];
+    int64_t valid;              /* of the samples */
+} Batches;
+
+/* Cross-entropy, or a squared error, of x w; x and labels are constants for the evaluator to change. */
+static Eval open_batches(const Batches *b, int64_t batch, LsValueId *x, LsValueId *t)
+{
+    static const float weight[CLASSES] = {0.5f, 2, 1, 0};
+    const LsAttr plain = {.gemm = {.alpha = 1}};
+    graph_open();
+    g->batch = batch;
+    LsValueId w = param("w", SHAPE(FEATURES, CLASSES));
+    *x = ls_value_add(&cx, g, LS_V_INPUT, "x", LS_REAL, &SHAPE(batch, FEATURES), NULL);
+    *t = ls_value_add(&cx, g, LS_V_INPUT, "t", LS_I64, &SHAPE(batch), NULL);
+    LsValueId y = ls_append2(&cx, g, LS_OP_MATMUL, *x, w, &plain), in[3] = {y, *t};
+    if (b->weights)
+        in[2] = ls_const_add(&cx, g, LS_REAL, &SHAPE(CLASSES), weight);
+    g->output = ls_arena_alloc(cx.arena, 1, sizeof *g->output);
+    g->output[g->noutput++] = ls_append(&cx, g, LS_OP_XENT, b->weights ? 3 : 2, in, &b->loss);
+    ck_assert(ls_loss(&cx, g, &(LsLossOptions){.kind = LS_LOSS_GRAPH}));
+    LsOptimizerOptions o = b->o;
+    o.accumulate = (int)(SAMPLES / batch);
+    ck_assert(ls_autodiff(&cx, g) && ls_optimizer(&cx, g, &o) && ls_verify(&cx, g));
+    return eval_new(g);
+}
+
+/* w after two updates, each of all samples in batches of this size. */
+static void run_batches(const Batches *b, int64_t batch, double w[FEATURES * CLASSES])
+{
+    LsValueId x, t;
+    Eval e = open_batches(b, batch, &x, &t);
+    const int64_t n = SAMPLES / batch;
+    for (int64_t k = 0; k < 2 * n; k++) {
+        for (int64_t i = 0; i < batch; i++) {
+            int64_t sample = k % n * batch + i;
+            e.v[t.i][i] = (double)b->label[sample];
+            for (int f = 0; f < FEATURES; f++)
+                e.v[x.i][i * FEATURES + f] = (double)((sample * 5 + f * 3) % 7) / 3 - 1;
+        }
+        int64_t left = b->valid - k % n * batch;
+        e.valid = left < batch ? left : batch;
+        e.share = (double)(e.valid * n) / (double)b->valid;
+        e.first = k % n == 0;
+        e.apply = k % n == n - 1;
+        e.update = 1 + k / n;
+        eval_run(&e, 1, g->nnode);
+    }
+    memcpy(w, e.v[find("w").i], sizeof(double) * FEATURES * CLASSES);
+    graph_close();
+}
+
+#define MEAN_OF(...) {.loss = {.axis = 1, __VA_ARGS__}}
+static const Batches batches[] = {
+    {.loss = MEAN_OF(.has_ignore = true, .ignore = IGNORED), .o = {.kind = LS_SGD, .momentum = 0.9},
+     .label = {1, 2, 2, 2, 0, 1, 3, 0}, .valid = 8},
+    {.loss = MEAN_OF(.has_ignore = true, .ignore = -100, .smoothing = 0.1), .weights = true,
+     .o = {.kind = LS_ADAMW, .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-3, .decay = 0.1, .clip_norm = 0.1},
+     .label = {-100, -100, -100, -100, 0, -100, 3, 1}, .valid = 8},
+    {.loss = MEAN_OF(.smoothing = 0.2), .weights = true, .o = {.kind = LS_SGD, .clip_value = 0.01},
+     .label = {3, 3, 3, 3, 0, 1, 3, 1}, .valid = 7},        /* the first four have weight 0 */
+    {.loss = MEAN_OF(.has_ignore = true, .ignore = IGNORED), .o = {.kind = LS_SGD, .clip_norm = 100},
+     .label = {1, 2, 0, 2, 0, 2, 3, 0}, .valid = 5},
+    {.loss = MEAN_OF(.smoothing = 0), .o = {.kind = LS_ADAM, .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-3},
+     .label = {1, 2, 0, 2, 0, 2, 3, 0}, .valid = 7},        /* weighed by samples */
+    {.loss = MEAN_OF(.smoothing = 0), .o = {.kind = LS_SGD, .clip_norm = 0.1},
+     .label = {1, 2, 0, 2, 0, 2, 3, 0}, .valid = 7},
+    {.loss = MEAN_OF(.reduction = LS_LOSS_SUM, .has_ignore = true, .ignore = IGNORED),
+     .o = {.kind = LS_SGD, .momentum = 0.9}, .label = {1, 2, 2, 2, 0, 1, 3, 0}, .valid = 7},
+    {.loss = MEAN_OF(.reduction = LS_LOSS_SUM), .weights = true,
+     .o = {.kind = LS_SGD, .clip_norm = 1}, .label = {1, 2, 2, 2, 0, 1, 3, 0}, .valid = 8},
+};
+
+START_TEST(an_update_of_several_batches_is_that_of_one)
+{
+    double want[FEATURES * CLASSES], got[FEATURES * CLASSES];
+    run_batches(&batches[_i], SAMPLES, want);
+    for (int64_t batch = SAMPLES / 2; batch >= 1; batch /= 2) {
+        if (batches[_i].valid <= SAMPLES - batch)
+            break;              /* a batch of nothing */
+        run_batches(&batches[_i], batch, got);
+        for (int k = 0; k < FEATURES * CLASSES; k++)
+            ck_assert_double_eq_tol(got[k], want[k], 1e-12);
+    }
+}
+END_TEST
+
+START_TEST(an_update_without_a_label_has_no_gradient)
+{
+    Batches b = batches[0];
+    double w[FEATURES * CLASSES];
+    for (int k = 0; k < SAMPLES; k++)
+        b.label[k] = IGNORED;
+    b.o.clip_norm = 1;
+    for (int64_t batch = SAMPLES; batch >= 1; batch /= 2) {
+        LsValueId x, t;
+        Eval e = open_batches(&b, batch, &x, &t);
+        double first = e.v[find("w").i][0];
+        graph_close();
+        run_batches(&b, batch, w);
+        ck_assert_double_eq(w[0], first);
+    }
+}
+END_TEST
+
+/* A sum of the file may be of anything. */
+START_TEST(an_unknown_loss_of_the_file_is_warned_of)
+{
+    for (int mean = 0; mean < 2; mean++) {
+        char *text;
+        size_t size;
+        graph_open();
+        cx.log = open_memstream(&text, &size);
+        LsValueId w = param("w", SHAPE(3));
+        g->output = ls_arena_alloc(cx.arena, 1, sizeof *g->output);
+        g->output[g->noutput++] = ls_append1(&cx, g, mean ? LS_OP_REDUCE_MEAN : LS_OP_REDUCE_SUM, w,
+                                             &(LsAttr){.reduce = {1, true}});
+        ck_assert(ls_loss(&cx, g, &(LsLossOptions){.kind = LS_LOSS_GRAPH}));
+        ck_assert(g->loss_of_file);
+        ck_assert(ls_autodiff(&cx, g));
+        ck_assert(ls_optimizer(&cx, g, &(LsOptimizerOptions){.kind = LS_SGD, .accumulate = 2}));
+        fclose(cx.log);
+        ck_assert_int_eq(strstr(text, "--accumulate=2 takes the mean of its batches") != NULL, !mean);
+        free(text);
+        graph_close();
+    }
+}
+END_TEST
+
 START_TEST(decay_can_leave_vectors_alone)
 {
     open_model();
@@ -218,6 +354,10 @@ int main(void)
     tcase_add_test(tc, clipping_by_norm_scales_all_gradients_together);
     tcase_add_test(tc, clipping_by_value_bounds_each_element);
     tcase_add_test(tc, accumulated_micro_steps_are_one_update);
+    tcase_add_loop_test(tc, an_update_of_several_batches_is_that_of_one, 0,
+                        sizeof batches / sizeof *batches);
+    tcase_add_test(tc, an_update_without_a_label_has_no_gradient);
+    tcase_add_test(tc, an_unknown_loss_of_the_file_is_warned_of);
     tcase_add_test(tc, decay_can_leave_vectors_alone);
     tcase_add_test(tc, an_update_follows_the_last_reader_of_its_parameter);
     return run_tests("optimizer", tc);

@@ -112,6 +112,118 @@ START_TEST(two_accumulated_batches_equal_one_large_batch)
 }
 END_TEST
 
+/* 4 + 2 samples in each update, which the second one counts half as much for. */
+START_TEST(an_update_that_ends_with_a_partial_batch_is_one_large_batch)
+{
+    static const int all[6] = {0, 1, 2, 3, 4, 5};
+    Model m = initial();
+    LsProgram p = tiny_program(2);
+    make_data(6);
+    step(&m, all, 6, 0.1);
+    double loss = step(&m, all, 6, 0.1);
+    ck_assert_int_eq(run_program(&p, "--data data.npz --no-shuffle --epochs 2 --dump d.npz"), 0);
+    for (int k = 0; k < TM * TF; k++)
+        ck_assert_double_eq_tol(value("d.npz", "param/w", k), m.w[k / TF][k % TF], 1e-5);
+    ck_assert_double_eq_tol(value("d.npz", "loss", 0), loss, 1e-6);
+}
+END_TEST
+
+/* 3 batches to an epoch, 2 to an update: the second update has the last batch of an epoch, of two
+ * samples, and the first one of the next. */
+START_TEST(an_update_may_lie_in_two_epochs)
+{
+    static const int update[3][8] = {{0, 1, 2, 3, 4, 5, 6, 7}, {8, 9, 0, 1, 2, 3}, {4, 5, 6, 7, 8, 9}};
+    static const int samples[3] = {8, 6, 6};
+    Model m = initial();
+    LsProgram p = tiny_program(2);
+    double loss[3];
+    make_data(SAMPLES);
+    for (int k = 0; k < 3; k++)
+        loss[k] = step(&m, update[k], samples[k], 0.1);
+    ck_assert_int_eq(run_program(&p, "--data data.npz --no-shuffle --epochs 2 --dump d.npz"), 0);
+    for (int k = 0; k < TM * TF; k++)
+        ck_assert_double_eq_tol(value("d.npz", "param/w", k), m.w[k / TF][k % TF], 1e-5);
+    ck_assert_double_eq_tol(atof(strstr(out_text, "loss ") + 5),
+                            (8 * loss[0] + 6 * loss[1]) / 14, 1e-6);
+    TOLD(out_text, "epoch 1  step 2  loss");
+    ck_assert_double_eq_tol(atof(strstr(out_text, "epoch 2  step 3  loss ") + 21), loss[2], 1e-6);
+    ck_assert_int_eq(run_program(&p, "--data data.npz --no-shuffle --epochs 1"), 0);
+    TOLD(out_text, "step 1 ");
+    TOLD(err_text, "the last 1 of 3 batches make no update, which takes 2 (--accumulate)");
+}
+END_TEST
+
+/* Of 10 labels 1, 4 and 2 count in the batches. */
+START_TEST(losses_are_means_over_the_labels_that_count)
+{
+    static const int counted[7] = {1, 4, 5, 6, 7, 8, 9};
+    LsProgram p = tiny_weighed(1);
+    Model m = initial();
+    make_data(SAMPLES);
+    labels[0] = labels[2] = labels[3] = -1;
+    write_npz("some.npz", 2, (NpzItem[]){{"x", LS_F32, 3, {SAMPLES, TC, TS}, features},
+                                         {"label", LS_I64, 1, {SAMPLES}, labels}});
+    double loss = step(&m, counted, 7, 0);
+    ck_assert_int_eq(run_program(&p, "--data some.npz --eval"), 0);
+    ck_assert_double_eq_tol(atof(strstr(out_text, "val_loss ") + 9), loss, 1e-6);
+    TOLD(out_text, "/7)");
+    ck_assert_int_eq(run_program(&p, "--data some.npz --lr 0 --val some.npz --log log.jsonl"), 0);
+    ck_assert_double_eq_tol(atof(strstr(out_text, "  loss ") + 7), loss, 1e-6);
+    ck_assert_double_eq_tol(atof(strstr(out_text, "val_loss ") + 9), loss, 1e-6);
+    p = tiny_weighed(3);
+    ck_assert_int_eq(run_program(&p, "--data some.npz --lr 0 --no-shuffle --dump d.npz"), 0);
+    ck_assert_double_eq_tol(value("d.npz", "loss", 0), loss, 1e-6);
+    ck_assert_ptr_null(strstr(err_text, "no label counts"));
+}
+END_TEST
+
+START_TEST(a_mean_over_no_label_is_0_and_told)
+{
+    LsProgram p = tiny_weighed(2);
+    make_data(SAMPLES);
+    for (int k = 0; k < 8; k++)
+        labels[k] = -1;
+    write_npz("few.npz", 2, (NpzItem[]){{"x", LS_F32, 3, {8, TC, TS}, features},
+                                        {"label", LS_I64, 1, {8}, labels}});
+    ck_assert_int_eq(run_program(&p, "--data few.npz --epochs 3 --val few.npz"), 0);
+    TOLD(out_text, "step 1  loss 0  val_loss 0\n");
+    TOLD(err_text, "step 1: no label counts");
+    ck_assert_ptr_null(strstr(err_text, "step 2: no label counts"));
+}
+END_TEST
+
+START_TEST(a_loss_that_is_a_sum_is_added_up)
+{
+    LsProgram p = tiny_program(3);
+    make_data(SAMPLES);
+    Model m = initial();
+    double sum = 0;
+    for (int from = 0; from < SAMPLES; from += 4)       /* of what the program gives: means */
+        sum += step(&m, (const int[]){from, from + 1, from + 2, from + 3}, from < 8 ? 4 : 2, 0);
+    p.loss_sums = true;
+    ck_assert_int_eq(run_program(&p, "--data data.npz --eval"), 0);
+    ck_assert_double_eq_tol(atof(strstr(out_text, "val_loss ") + 9), sum, 1e-5);
+    ck_assert_int_eq(run_program(&p, "--data data.npz --lr 0 --no-shuffle"), 0);
+    ck_assert_double_eq_tol(atof(strstr(out_text, "  loss ") + 7), sum, 1e-5);
+}
+END_TEST
+
+START_TEST(a_last_batch_that_a_loss_cannot_leave_out_is_told)
+{
+    LsProgram p = tiny_program(1);
+    p.loss_of_file = true;
+    make_data(SAMPLES);
+    ck_assert_int_eq(run_program(&p, "--data data.npz --val data.npz"), 0);
+    TOLD(err_text, "data.npz: the last batch has 2 samples of 4");
+    TOLD(err_text, "(--drop-last leaves that batch out)");
+    ck_assert_int_eq(run_program(&p, "--data data.npz --drop-last"), 0);
+    ck_assert_ptr_null(strstr(err_text, "the last batch"));
+    make_data(8);
+    ck_assert_int_eq(run_program(&p, "--data data.npz"), 0);
+    ck_assert_ptr_null(strstr(err_text, "the last batch"));
+}
+END_TEST
+
 START_TEST(a_dump_has_gradients_before_and_parameters_after_the_update)
 {
     LsFile f;
@@ -503,6 +615,12 @@ int main(void)
     int n = 0;
     test[n++] = training_follows_a_reference_through_a_partial_batch;
     test[n++] = two_accumulated_batches_equal_one_large_batch;
+    test[n++] = an_update_that_ends_with_a_partial_batch_is_one_large_batch;
+    test[n++] = an_update_may_lie_in_two_epochs;
+    test[n++] = losses_are_means_over_the_labels_that_count;
+    test[n++] = a_mean_over_no_label_is_0_and_told;
+    test[n++] = a_loss_that_is_a_sum_is_added_up;
+    test[n++] = a_last_batch_that_a_loss_cannot_leave_out_is_told;
     test[n++] = a_dump_has_gradients_before_and_parameters_after_the_update;
     test[n++] = a_dump_has_the_values_of_a_result_that_is_an_input;
     test[n++] = a_dump_says_which_gradients_it_lacks;

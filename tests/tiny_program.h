@@ -21,6 +21,7 @@ enum {
 /* Called after every training step's last kernel; tests look from here into a running trainer. */
 static void (*tiny_spy)(const LsRun *run);
 static int tiny_accumulate = 1;
+static bool tiny_weighs;        /* its loss says how many labels count: those that are not -1 */
 /* What the gradient's kernel does wrong. */
 static enum { TINY_RIGHT, TINY_DOUBLES_B, TINY_SKIPS_LAST_SAMPLE, TINY_NOT_FINITE } tiny_wrong;
 
@@ -48,18 +49,22 @@ static void tiny_loss(LsRun *run, void *const arg[])
     const float *y = arg[0];
     const int64_t *label = arg[1];
     float *loss = arg[2], *dy = arg[3];
-    float sum = 0;
+    float sum = 0, count = 0;
+    for (int64_t n = 0; n < TB; n++)
+        count += n < run->valid && label[n] >= 0;
     for (int64_t n = 0; n < TB; n++) {
         float m = fmaxf(y[2 * n], y[2 * n + 1]);
         float z = expf(y[2 * n] - m) + expf(y[2 * n + 1] - m);
-        bool counts = n < run->valid;
+        bool counts = n < run->valid && label[n] >= 0;
         if (counts)
             sum += logf(z) + m - y[2 * n + label[n]];
         for (int k = 0; dy && k < TM; k++)
             dy[2 * n + k] =
-                counts ? (expf(y[2 * n + k] - m) / z - (label[n] == k)) / run->valid : 0;
+                counts ? (expf(y[2 * n + k] - m) / z - (label[n] == k)) / count : 0;
     }
-    *loss = sum / (float)run->valid;
+    *loss = count > 0 ? sum / count : 0;
+    if (tiny_weighs)
+        loss[1] = count;
 }
 
 static void tiny_grad(LsRun *run, void *const arg[])
@@ -84,7 +89,7 @@ static void tiny_grad(LsRun *run, void *const arg[])
 static void tiny_update(LsRun *run, const float *g, float *p, float *v, float *sum, int n)
 {
     for (int k = 0; k < n; k++) {
-        sum[k] = (run->first ? 0 : sum[k]) + g[k] / (float)tiny_accumulate;
+        sum[k] = (run->first ? 0 : sum[k]) + g[k] * (float)(run->share / tiny_accumulate);
         if (!run->apply)
             continue;
         v[k] = 0.9f * v[k] + sum[k];
@@ -228,6 +233,16 @@ static LsProgram tiny_program(int accumulate)
         .onnx_bytes = sizeof tiny_onnx,
         .default_lr = 0.1,
     });
+}
+
+/* The same, whose loss is a mean over the labels that are not -1. */
+static inline LsProgram tiny_weighed(int accumulate)
+{
+    LsProgram p = tiny_program(accumulate);
+    tiny_weighs = p.has_ignore = true;
+    p.ignore = -1;
+    p.train.weight = p.eval.weight = (LsAddress){LS_AT_ARENA, AR_LOSS + 4};
+    return p;
 }
 
 /* n samples with labels that can be learned. */

@@ -142,7 +142,7 @@ void ls_loss_backward(const LsLossText *l)
     ls_emit_result(k, "dx", 0);
     if (l->at->reduction == LS_LOSS_MEAN) {
         ls_emit_operand(k, "wsum", l->nll ? 3 : 5);
-        ls_emit_line(l->e, "const real scale = wsum[0] != 0 ? dloss[0] / wsum[0] : 0;");
+        ls_emit_line(l->e, "const real scale = wsum[0] != 0 ? dloss[0] / wsum[0] : dloss[0];");
     } else if (l->at->reduction == LS_LOSS_SUM) {
         ls_emit_line(l->e, "const real scale = dloss[0];");
     }

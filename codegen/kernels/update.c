@@ -1,7 +1,7 @@
 /* codegen/kernels/update.c -- LS_K_UPDATE: one pass over a parameter, its gradient and its moments,
  * in place. compiler/ops/loss.def has the formulas.
  *
- * All operands but `factor` are walked as flat arrays: they have the parameter's shape and layout.
+ * All operands but `factor` and `weight` are walked as flat arrays: they have the parameter's shape and layout.
  * What changes from step to step comes from LsRun; corrections that do not depend on the element
  * are computed once per part, in double. Updates of many small tensors have a unit for each; one
  * that computes its gradient (codegen/apply.h) walks a tile of the product row by row. */
@@ -16,14 +16,16 @@ typedef struct Update {
     const LsKernelText *k;
     const LsNode *node;
     const LsUpdateAttr *at;
-    int factor, acc;        /* operands, -1: absent */
+    int factor, acc, weight;        /* operands, -1: absent */
     int each;               /* operands of one tensor's update, where there are many; else 0 */
     bool fours, row;        /* row: of elements 0 .. end, whose gradient was just computed */
 } Update;
 
+/* Of one tensor; not of the next one, and not a factor of the gradient. */
 static bool has(const Update *u, int operand)
 {
-    return ls_is(ls_in(u->k->g, u->k->n, operand));
+    int own = u->node->computed != NULL ? u->node->computed->first : ls_update_operands(u->node);
+    return operand < own && ls_is(ls_in(u->k->g, u->k->n, operand));
 }
 
 static const char *number(const Update *u, double v)
@@ -56,10 +58,25 @@ static void open_loop(const Update *u)
                      ls_unit(u->k));
 }
 
+/* What `accumulate` reads besides the elements. */
+static void declare_part(const Update *u)
+{
+    LsEmit *e = u->k->e;
+    ls_emit_line(e, "const bool first = run->first;");
+    if (u->weight >= 0) {
+        operand(u, "weights", u->weight);
+        ls_emit_line(e, "const real part = weights[0] != 0 ? weights[0] : 1;");
+    } else if (u->at->by_samples) {
+        ls_emit_line(e, "const real part = (real)(run->share * %.17g);", u->at->scale);
+    } else {
+        ls_emit_line(e, "const real part = %s;", number(u, u->at->scale));
+    }
+}
+
+/* Adds to the accumulator. */
 static void accumulate(const Update *u)
 {
-    ls_emit_line(u->k->e, "const real sum = (first ? 0 : acc[i]) + g[i] * %s;",
-                 number(u, u->at->scale));
+    ls_emit_line(u->k->e, "const real sum = (first ? 0 : acc[i]) + g[i] * part;");
     ls_emit_line(u->k->e, "acc[i] = sum;");
 }
 
@@ -137,7 +154,7 @@ static void optimizer(const Update *u, bool is_adam)
     }
     if (u->acc >= 0) {
         state(u, "acc", u->acc);
-        ls_emit_line(e, "const bool first = run->first;");
+        declare_part(u);
     }
     ls_emit_line(e, "if (!run->apply) {");
     if (u->acc >= 0) {
@@ -160,7 +177,7 @@ static void accumulation(const Update *u)
     operand(u, "g", 0);
     state(u, "acc", 1);
     ls_emit_result(u->k, "y", 0);
-    ls_emit_line(u->k->e, "const bool first = run->first;");
+    declare_part(u);
     open_loop(u);
     accumulate(u);
     ls_emit_line(u->k->e, "y[i] = sum;");
@@ -220,7 +237,7 @@ static void emit_row(Update *u)
     ls_emit_line(k->e, "{");
     ls_emit_line(k->e, "void *const arg[] = {");
     for (int i = 0; i < u->node->computed->first; i++) {
-        bool flat = i != 1 && i != u->factor && has(u, i);
+        bool flat = i != 1 && i != u->factor && i != u->weight && has(u, i);
         ls_emit_line(k->e, i == 1 ? "tile," : flat ? "(real *)all[%d] + at," : "all[%d],", i);
     }
     ls_emit_line(k->e, "};");
@@ -284,10 +301,12 @@ static void update_emit(const LsKernelText *k)
     const LsNode *node = &k->g->node[k->n.i];
     Update u = {.k = k, .node = node, .at = &node->attr.update, .factor = -1, .acc = -1};
     int extra = node->op == LS_OP_SGD ? 3 : node->op == LS_OP_ADAM ? 4 : -1;
+    int weight = node->op == LS_OP_ACCUMULATE ? 2 : extra > 0 ? extra + 2 : -1;
     if (extra > 0) {
         u.factor = has(&u, extra) ? extra : -1;
         u.acc = has(&u, extra + 1) ? extra + 1 : -1;
     }
+    u.weight = weight > 0 && has(&u, weight) ? weight : -1;
     if (node->computed != NULL) {
         emit_product(&u);
         return;

@@ -11,7 +11,7 @@ static bool no_result(LsCtx *cx, LsGraph *g, LsNodeId n)
     return true;
 }
 
-static bool clip_factor_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
+static bool scalar_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
 {
     (void)cx;
     assert(ls_in_shape(g, n, 0)->rank == 0);
@@ -34,15 +34,15 @@ static double sgd_flops(const LsGraph *g, LsNodeId n) { return 6 * elements(g, n
 static double stat_flops(const LsGraph *g, LsNodeId n) { return elements(g, n); }
 
 const LsOp ls_op_sgd = {
-    .name = "sgd", .min_in = 2, .max_in = 7, .once = true, .writes = 1 | 4 | 16, .infer = no_result,
+    .name = "sgd", .min_in = 2, .max_in = 8, .once = true, .writes = 1 | 4 | 16, .infer = no_result,
     .flops = sgd_flops, .kernel = LS_K_UPDATE, .layout = LS_LAY_SAME,
 };
 const LsOp ls_op_adam = {
-    .name = "adam", .min_in = 4, .max_in = 8, .once = true, .writes = 1 | 4 | 8 | 32,
+    .name = "adam", .min_in = 4, .max_in = 9, .once = true, .writes = 1 | 4 | 8 | 32,
     .infer = no_result, .flops = adam_flops, .kernel = LS_K_UPDATE, .layout = LS_LAY_SAME,
 };
 const LsOp ls_op_accumulate = {
-    .name = "accumulate", .min_in = 2, .max_in = 2, .nout = 1, .once = true, .writes = 2,
+    .name = "accumulate", .min_in = 2, .max_in = 3, .nout = 1, .once = true, .writes = 2,
     .infer = ls_infer_like0, .kernel = LS_K_UPDATE, .layout = LS_LAY_SAME,
 };
 const LsOp ls_op_running_stat = {
@@ -50,6 +50,10 @@ const LsOp ls_op_running_stat = {
     .flops = stat_flops, .kernel = LS_K_UPDATE, .layout = LS_LAY_SAME,
 };
 const LsOp ls_op_clip_factor = {
-    .name = "clip_factor", .min_in = 1, .max_in = 1, .nout = 1, .infer = clip_factor_infer,
+    .name = "clip_factor", .min_in = 1, .max_in = 1, .nout = 1, .infer = scalar_infer,
     .kernel = LS_K_MAP, .expr = "ls_min(LS_R(1), $a / (ls_sqrt(%0) + LS_R(1e-6)))",
+};
+const LsOp ls_op_mean_factor = {
+    .name = "mean_factor", .min_in = 1, .max_in = 1, .nout = 1, .infer = scalar_infer,
+    .kernel = LS_K_MAP, .expr = "(%0 != 0 ? 1 / %0 : LS_R(1))",
 };

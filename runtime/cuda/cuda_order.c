@@ -9,6 +9,7 @@
  * written again only after `done`. */
 #include "runtime/cuda/cuda_ranges.h"
 #include "runtime/cuda/cuda_state.h"
+#include "runtime/memory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -44,25 +45,29 @@ bool ls_cuda_begin(LsDevice *d, int slot, const LsRun *run)
     return ls_cuda_check(c, err, "begin a step");
 }
 
-bool ls_cuda_end(LsDevice *d, int slot, const void *loss)
+bool ls_cuda_end(LsDevice *d, int slot, const void *loss, const void *weight)
 {
     LsCuda *c = ls_cuda_of(d);
-    cudaError_t err = cudaMemcpyAsync(&c->losses[slot], loss, (size_t)d->p->real_bytes,
-                                      cudaMemcpyDeviceToHost, c->stream);
+    size_t bytes = (size_t)d->p->real_bytes;
+    double *to = c->losses[slot];
+    cudaError_t err = cudaMemcpyAsync(&to[0], loss, bytes, cudaMemcpyDeviceToHost, c->stream);
+    c->weighed[slot] = weight != NULL;
+    if (err == cudaSuccess && weight != NULL)
+        err = cudaMemcpyAsync(&to[1], weight, bytes, cudaMemcpyDeviceToHost, c->stream);
     if (err == cudaSuccess)
         err = cudaEventRecord(c->done[slot], c->stream);
     return ls_cuda_check(c, err, "end a step");
 }
 
-bool ls_cuda_loss(LsDevice *d, int slot, double *loss)
+bool ls_cuda_loss(LsDevice *d, int slot, double *loss, double *weight)
 {
     LsCuda *c = ls_cuda_of(d);
-    float f;
     d->update = c->sent[slot].update;   /* what fails now failed in that step, or the next one */
     if (!ls_cuda_check(c, cudaEventSynchronize(c->done[slot]), "run the step"))
         return false;
-    memcpy(&f, &c->losses[slot], sizeof f);
-    *loss = d->p->real_bytes == 8 ? c->losses[slot] : (double)f;
+    *loss = ls_real_at(&c->losses[slot][0], d->p->real_bytes);
+    if (c->weighed[slot])
+        *weight = ls_real_at(&c->losses[slot][1], d->p->real_bytes);
     return true;
 }
 

@@ -22,7 +22,9 @@ typedef struct LsCuda {
     char *memory; /* state, constants, batches, LsRun: one allocation beside the arena */
     LsRun *numbers;             /* the device's copy of LsRun */
     LsRun *sent;                /* [LS_DEVICE_SLOTS] here, pinned: what is copied there */
-    double *losses;             /* [LS_DEVICE_SLOTS] here, pinned: real_bytes of each are used */
+    double (*losses)[2];        /* [LS_DEVICE_SLOTS] here, pinned: loss and weight, real_bytes of each
+                                 * are used */
+    bool weighed[LS_DEVICE_SLOTS];          /* there is a weight */
     cudaEvent_t ready[LS_DEVICE_SLOTS];     /* the slot's batch has arrived */
     cudaEvent_t done[LS_DEVICE_SLOTS];      /* the slot's last run is over, its loss here */
     cudaLibrary_t image;
@@ -57,8 +59,8 @@ bool ls_cuda_join(LsCuda *c);
 bool ls_cuda_feed(LsDevice *d, int slot, const void *here, int64_t bytes);
 bool ls_cuda_fed(LsDevice *d, int slot);
 bool ls_cuda_begin(LsDevice *d, int slot, const LsRun *run);
-bool ls_cuda_end(LsDevice *d, int slot, const void *loss);
-bool ls_cuda_loss(LsDevice *d, int slot, double *loss);
+bool ls_cuda_end(LsDevice *d, int slot, const void *loss, const void *weight);
+bool ls_cuda_loss(LsDevice *d, int slot, double *loss, double *weight);
 void ls_cuda_enter(LsDevice *d, const char *name);
 void ls_cuda_leave(LsDevice *d);
 bool ls_cuda_record(LsDevice *d);

@@ -1,0 +1,104 @@
+/* compiler/class_axis.c -- which axis of an output of class scores has the classes.
+ *
+ * reads the forward part; changes nothing. A weight that makes the scores says which axis it makes: a
+ * product the last one, a convolution axis 1, a softmax that along which it sums. What stands between
+ * keeps its axes, or moves them in a known way. */
+#include "compiler/passes.h"
+
+#include <inttypes.h>
+
+enum { FAR = 64 };              /* nodes between the output and what makes its classes, at most */
+
+typedef struct Trace {
+    const LsGraph *g;
+    bool *seen;                 /* by value: no axis was found through it, or will be */
+} Trace;
+
+static int made_axis(const Trace *t, LsValueId v, int left);
+
+/* A weight, perhaps transposed. */
+static bool is_weight(const LsGraph *g, LsValueId v)
+{
+    while (g->value[v.i].def.i != 0) {
+        LsNodeId n = g->value[v.i].def;
+        if (g->node[n.i].op != LS_OP_TRANSPOSE && ls_op[g->node[n.i].op]->kernel != LS_K_VIEW)
+            return false;
+        v = ls_in(g, n, 0);
+    }
+    return ls_is_state(g, v) || ls_is_const(g, v);
+}
+
+/* Of a product by a weight; of others, such as attention's, none. */
+static int of_product(const LsGraph *g, LsNodeId n)
+{
+    int rank = ls_shape(g, ls_out(g, n, 0))->rank;
+    return is_weight(g, ls_in(g, n, 1)) ? rank - 1 : is_weight(g, ls_in(g, n, 0)) ? rank - 2 : -1;
+}
+
+/* The axis of a reshape's result that is its operand's `axis`: as long, behind as much. */
+static int reshaped(const LsShape *from, int axis, const LsShape *to)
+{
+    int64_t before = 1, at = 1;
+    for (int k = 0; k < axis; k++)
+        before *= from->dim[k];
+    for (int k = 0; k < to->rank; at *= to->dim[k++])
+        if (at == before && to->dim[k] == from->dim[axis])
+            return k;
+    return -1;
+}
+
+/* Of elementwise nodes, and of others that leave axes where they are: that of an operand of the same
+ * rank. */
+static int of_operands(const Trace *t, LsNodeId n, int left)
+{
+    const LsGraph *g = t->g;
+    int axis = -1, rank = ls_shape(g, ls_out(g, n, 0))->rank;
+    for (int k = 0; k < g->node[n.i].nin && axis < 0; k++)
+        if (ls_in_shape(g, n, k)->rank == rank)
+            axis = made_axis(t, ls_in(g, n, k), left - 1);
+    return axis;
+}
+
+/* The axis of v that a weight makes; -1: not known. */
+static int made_axis(const Trace *t, LsValueId v, int left)
+{
+    const LsGraph *g = t->g;
+    const LsNodeId n = g->value[v.i].def;
+    const LsNode *node = &g->node[n.i];
+    if (n.i == 0 || left == 0 || t->seen[v.i])
+        return -1;
+    t->seen[v.i] = true;
+    switch (node->op) {
+    case LS_OP_MATMUL: return of_product(g, n);
+    case LS_OP_CONV: case LS_OP_CONV_DX: return 1;
+    case LS_OP_SOFTMAX: case LS_OP_LOG_SOFTMAX: return node->attr.axis.axis;
+    case LS_OP_SLICE: case LS_OP_PAD: case LS_OP_CONCAT: case LS_OP_RESIZE: case LS_OP_LAYER_NORM:
+    case LS_OP_MAX_POOL: case LS_OP_AVERAGE_POOL: return of_operands(t, n, left);
+    case LS_OP_TRANSPOSE: case LS_OP_RESHAPE: break;
+    default:
+        return ls_op[node->op]->kernel == LS_K_MAP ? of_operands(t, n, left) : -1;
+    }
+    int axis = made_axis(t, ls_in(g, n, 0), left - 1);
+    if (axis >= 0 && node->op == LS_OP_RESHAPE)
+        return reshaped(ls_in_shape(g, n, 0), axis, ls_shape(g, v));
+    for (int k = 0; axis >= 0 && k < ls_shape(g, v)->rank; k++)
+        if (node->attr.perm.perm[k] == axis)
+            return k;
+    return -1;
+}
+
+int ls_class_axis(LsCtx *cx, const LsGraph *g, LsValueId y)
+{
+    const LsShape *s = ls_shape(g, y);
+    const Trace t = {g, ls_arena_alloc(cx->arena, g->nvalue, sizeof *t.seen)};
+    int usual = s->rank == 3 ? 2 : 1, made = s->rank < 3 ? usual : made_axis(&t, y, FAR);
+    if (made == usual)
+        return usual;
+    int axis = made > 0 ? made : usual;
+    const char *why = made > 0 ? "which a weight makes" : "as no weight shows which axis has them";
+    LsNodeId n = g->value[y.i].def;
+    ls_warn(cx, n.i != 0 ? ls_where(g, n) : LS_NOWHERE, "--class-axis K says which axis it is, and ends this "
+            "warning", "output '%s' is %s: the cross-entropy takes axis %d for its %" PRId64
+            " classes, %s", g->value[y.i].name, ls_shape_text(cx->arena, s), axis, s->dim[axis], why);
+    return axis;
+}
