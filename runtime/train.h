@@ -50,8 +50,8 @@ typedef struct LsTrainer {
     double loss;                /* of the last update whose loss is known */
     double epoch_loss;          /* sum over the samples seen in this epoch */
     int64_t epoch_samples;
-    int64_t saved;              /* the last update that a checkpoint has, or that the run began with */
-    int64_t longest_ns;         /* an update of this run */
+    int64_t saved;              /* the last update in a checkpoint, or of the start */
+    int64_t longest_ns;         /* of the updates of this run */
     bool interrupted;           /* ended before the last update */
     bool blamed;                /* data to evaluate on were found, or not, to be not finite */
     bool pinned;                /* the loader's ring, for a device */
