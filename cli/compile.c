@@ -285,6 +285,8 @@ int ls_compile_main(int argc, char **argv)
     }
     if (code != 0)
         return code;
+    if (out.kind != LS_EMIT_C && !o.dry_run && !ls_output_check(o.output))
+        return LS_EXIT_MODEL;
     code = ls_job_start(&job, &o, false);
     if (code == 0)
         code = ls_job_plan(&job);

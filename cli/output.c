@@ -14,6 +14,12 @@ static bool tell(const LsError *e)
     return false;
 }
 
+bool ls_output_check(const char *path)
+{
+    LsError e = {0};
+    return path == NULL || ls_out_check(path, &e) || tell(&e);
+}
+
 bool ls_output_write(const char *path, void (*put)(FILE *to, void *user), void *user)
 {
     LsError e = {0};

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+/* Whether it could be written now; NULL: not asked for. false after a message. */
+bool ls_output_check(const char *path);
 /* Has `put` write the file. false after a message. */
 bool ls_output_write(const char *path, void (*put)(FILE *to, void *user), void *user);
 /* For files that another program writes: the name to have them written under, in the folder of

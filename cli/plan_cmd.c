@@ -211,6 +211,14 @@ static int report(LsJob *job)
     return code != 0 ? code : write_timeline(job);
 }
 
+/* Before minutes are spent on what has nowhere to go. */
+static bool outputs_can_be(const LsOptions *o)
+{
+    return ls_output_check(o->graph_json) && ls_output_check(o->plan_json)
+           && ls_output_check(o->dot) && ls_output_check(o->report)
+           && ls_output_check(o->timeline);
+}
+
 int ls_plan_main(int argc, char **argv)
 {
     LsOptions o = {0};
@@ -223,6 +231,8 @@ int ls_plan_main(int argc, char **argv)
         return code;
     if (o.max_batch)
         return ls_max_batch(&o);
+    if (!outputs_can_be(&o))
+        return LS_EXIT_MODEL;
     code = ls_job_start(&job, &o, true);
     code = code != 0 ? code : read_earlier(&job, &then);
     job.graph_file = ls_job_is_graph(o.model);

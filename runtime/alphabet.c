@@ -1,12 +1,13 @@
-/* runtime/alphabet.c -- see alphabet.h. ONNX files are protocol buffers: ModelProto.metadata_props is
- * field 14, entries of key (1) and value (2). A message may be continued behind its end. */
+/* runtime/alphabet.c -- see alphabet.h. ONNX files are protocol buffers: ModelProto.metadata_props
+ * is field 14, entries of key (1) and value (2). A message may be continued behind its end. */
 #include "runtime/alphabet.h"
 
 #include <stdio.h>
 #include <string.h>
 
 static const char key[] = "lowerset.alphabet";
-enum { METADATA = 14 << 3 | 2, KEY = 1 << 3 | 2, VALUE = 2 << 3 | 2 };     /* field, its type: bytes */
+/* Number of a field, and its type: bytes. */
+enum { METADATA = 14 << 3 | 2, KEY = 1 << 3 | 2, VALUE = 2 << 3 | 2 };
 
 int ls_alphabet_count(const LsAlphabet *a)
 {

@@ -12,8 +12,14 @@ enum { LS_ALPHABET_TEXT = 1024 };       /* bytes that name 256 characters */
 
 typedef struct LsAlphabet { uint64_t has[4]; } LsAlphabet;      /* a bit for each; all 0: no text */
 
-static inline bool ls_alphabet_has(const LsAlphabet *a, int c) { return a->has[c / 64] >> c % 64 & 1; }
-static inline void ls_alphabet_add(LsAlphabet *a, int c) { a->has[c / 64] |= (uint64_t)1 << c % 64; }
+static inline bool ls_alphabet_has(const LsAlphabet *a, int c)
+{
+    return a->has[c / 64] >> c % 64 & 1;
+}
+static inline void ls_alphabet_add(LsAlphabet *a, int c)
+{
+    a->has[c / 64] |= (uint64_t)1 << c % 64;
+}
 int ls_alphabet_count(const LsAlphabet *a);
 bool ls_alphabet_same(const LsAlphabet *a, const LsAlphabet *b);
 /* The bytes in the order of their numbers, "10,32,97"; returns text. */

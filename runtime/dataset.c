@@ -31,8 +31,8 @@ static bool open_synthetic(LsDataset *d, LsError *e)
     const int64_t most = (int64_t)1 << 60;      /* so that batches can be counted */
     d->samples = count ? strtoll(count + 1, &end, 10) : 16 * d->p->batch;
     if (d->samples <= 0 || d->samples > most || (count && *end))
-        return ls_fail(e, LS_EXIT_USAGE, "--data %s: synthetic:SAMPLES takes a number from 1 to 2^60",
-                       d->opt.data);
+        return ls_fail(e, LS_EXIT_USAGE, "--data %s: synthetic:SAMPLES takes a number from 1 to "
+                       "2^60", d->opt.data);
     for (uint32_t k = 0; k < d->p->ninput; k++) {
         d->source[k].synthetic = true;
         d->source[k].path = "synthetic";
@@ -367,10 +367,12 @@ bool ls_dataset_is_finite(const LsDataset *d, uint32_t input, int64_t sample, Ls
     for (int64_t i = 0; i < s->per_sample && t->type == LS_DT_REAL && !s->synthetic; i++) {
         double v = delivered(&r, i), there = ls_array_real(&s->array, s->one ? 0 : r.from + i);
         if (!isfinite(there))
-            return ls_fail(e, LS_EXIT_DATA, "%s: sample %" PRId64 ": '%s' has %g at element %" PRId64,
-                           s->path, sample, t->name, there, i);
+            return ls_fail(e, LS_EXIT_DATA,
+                           "%s: sample %" PRId64 ": '%s' has %g at element %" PRId64, s->path,
+                           sample, t->name, there, i);
         if (!isfinite(v))
-            return ls_fail(e, LS_EXIT_DATA, "%s: sample %" PRId64 ": '%s' has %g at element %" PRId64
+            return ls_fail(e, LS_EXIT_DATA,
+                           "%s: sample %" PRId64 ": '%s' has %g at element %" PRId64
                            ", which becomes %g", s->path, sample, t->name, there, i, v);
     }
     return true;

@@ -17,11 +17,11 @@ typedef struct LsFile { const char *path; const unsigned char *data; size_t size
 bool ls_file_map(LsFile *f, const char *path, LsError *e);
 void ls_file_unmap(LsFile *f);
 
-/* An output. What is a regular file at the end, or nothing yet, is written as PATH.tmp; ls_out_commit
+/* An output. A regular file, or one that is not there yet, is written as PATH.tmp; ls_out_commit
  * syncs that and renames it to PATH, behind links. Anything else (a device, a pipe, this process'
- * own stdout and stderr wherever they go) is never replaced: it gets the bytes at the commit, until
- * when they lie in an unnamed file. Errors stick and are told by the commit, which then removes the
- * temporary file. */
+ * own stdout and stderr wherever they go) is never replaced: it gets the bytes at the commit, and
+ * until then they lie in an unnamed file. Errors stick and are told by the commit, which then
+ * removes the temporary file. */
 typedef struct LsOut {
     char path[LS_PATH], tmp[LS_PATH + 8];
     bool through;               /* the bytes go into what is there */

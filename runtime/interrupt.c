@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <unistd.h>
 
-enum { FIRST_S = 1, MORE_S = 2 };       /* until the first look at what runs; what is added to two steps */
+enum { FIRST_S = 1, MORE_S = 2 };       /* until the first look; what is added to two steps */
 
 static volatile sig_atomic_t asked, allowed, to_lose, step_s, waited;
 
@@ -41,7 +41,8 @@ static void on_alarm(int number)
     if (!asked || !allowed)
         return;                 /* what runs ends by itself, and nothing is begun after it */
     if (to_lose && !waited) {
-        SAY("\nnote: waiting for the step to end, to save it; another signal ends the run at once\n");
+        SAY("\nnote: waiting for the step to end, to save it; "
+            "another signal ends the run at once\n");
         waited = 1;
         alarm((unsigned)(MORE_S + 2 * step_s));
         return;

@@ -1,7 +1,7 @@
 /* runtime/interrupt.h -- signals that end a run.
  *
- * The first SIGINT, SIGTERM or SIGHUP asks for an end: the step is finished, its result saved. A step
- * that is not finished a second later is broken off when nothing would be lost; when there are
+ * The first SIGINT, SIGTERM or SIGHUP asks for an end: the step is finished, its result saved. A
+ * step that is not finished a second later is broken off when nothing would be lost; when there are
  * updates that no checkpoint has, it gets the time of two more steps. The second signal ends the
  * process at once. Broken off, the process ends by the signal and saves nothing: in the middle of a
  * step some parameters are updated and some are not. */

@@ -135,8 +135,8 @@ static bool number_texts(LsTrainer *t, LsError *e)
     LsAlphabet *of = &t->at.alphabet, model;
     ls_alphabet_of_onnx(&model, t->p->onnx, t->p->onnx_bytes);
     if (ls_alphabet_count(of) > 0 && ls_alphabet_count(&model) > 0 && !ls_alphabet_same(of, &model))
-        return ls_fail(e, LS_EXIT_DATA, "the checkpoint has %d characters, and the model was trained on "
-                       "%d others", ls_alphabet_count(of), ls_alphabet_count(&model));
+        return ls_fail(e, LS_EXIT_DATA, "the checkpoint has %d characters, and the model was "
+                       "trained on %d others", ls_alphabet_count(of), ls_alphabet_count(&model));
     if (ls_alphabet_count(of) == 0)
         *of = model;
     LsDataset *const text[] = {&t->data, &t->val};
@@ -338,8 +338,8 @@ int ls_trainer_main(const LsProgram *p, int argc, char **argv)
         } else if (t->o.print_plan) {
             print_plan(p);
         } else {
-            if (open_run(t, &e)) {      /* until then a signal ends the process, and nothing is lost */
-                ls_interrupt_catch();
+            if (open_run(t, &e)) {
+                ls_interrupt_catch();       /* until now one ended the process, with nothing lost */
                 run(t, &e);
             }
             close_run(t, &e);

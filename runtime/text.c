@@ -25,8 +25,8 @@ bool ls_dataset_number(LsDataset *d, const LsAlphabet *known, LsError *e)
         return true;
     for (int c = 0; c < 256; c++) {
         if (ls_alphabet_has(&d->characters, c) && !ls_alphabet_has(a, c))
-            return ls_fail(e, LS_EXIT_DATA, "%s: character %s is not among the %d that the model was "
-                           "trained on", d->source[0].path, character(c, c_text), count);
+            return ls_fail(e, LS_EXIT_DATA, "%s: character %s is not among the %d that the model "
+                           "was trained on", d->source[0].path, character(c, c_text), count);
         d->token[c] = (int16_t)(ls_alphabet_has(a, c) ? next++ : -1);
     }
     if (d->p->classes && count > d->p->classes)

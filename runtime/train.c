@@ -83,8 +83,8 @@ static bool diverged(const LsTrainer *t, const LsFlight *f, double loss, LsError
     if (!ls_batch_is_finite(&t->pass, f->batch, &data) && node.code != LS_EXIT_DONE)
         return ls_fail(e, node.code, "%s; the data are not finite: %s", node.text, data.text);
     if (data.code != LS_EXIT_DONE)
-        return ls_fail(e, LS_EXIT_DIVERGED, "step %" PRId64 ": the loss is %g, because the data are "
-                       "not finite: %s", f->update, loss, data.text);
+        return ls_fail(e, LS_EXIT_DIVERGED, "step %" PRId64 ": the loss is %g, because the data "
+                       "are not finite: %s", f->update, loss, data.text);
     if (node.code != LS_EXIT_DONE)
         return ls_fail(e, node.code, "%s", node.text);
     return ls_fail(e, LS_EXIT_DIVERGED,
@@ -156,8 +156,8 @@ static bool run_batch(LsTrainer *t, int64_t k, int64_t group, LsError *e)
     if (!ls_engine_run(&t->engine, &t->p->train, hook, set_hooks(t, run->apply, hook), e)
         || !ls_engine_fed(&t->engine, e))
         return false;
-    t->flight[t->nflight++] = (LsFlight){run->update, t->at.epoch + 1, t->at.cursor, b->valid, run->lr,
-                                         t->engine.slot, run->apply};
+    t->flight[t->nflight++] = (LsFlight){run->update, t->at.epoch + 1, t->at.cursor, b->valid,
+                                         run->lr, t->engine.slot, run->apply};
     ls_loader_release(&t->loader);
     t->at.cursor++;
     int ahead = t->o.check_numerics ? 0 : ls_engine_ahead(&t->engine);

@@ -299,10 +299,11 @@ void ls_trainer_options_help(const LsProgram *p, const char *name, FILE *to)
         print_help(to, row[k].help);
     }
     fprintf(to,
-            "\nSIGINT, SIGTERM and SIGHUP end the run after the step, which is saved (to --save, else "
-            "beside the\nprogram). A step that takes longer than a second is waited for when there are "
-            "updates to lose, else\nbroken off; a second signal ends the run at once, with nothing "
-            "saved.\n\nExit codes: 0 done, 1 a file cannot be written, 2 wrong usage, 5 device or its library "
-            "missing,\n6 gradients are wrong, 7 diverged (loss not finite), 8 data or checkpoint "
-            "unreadable,\n130 interrupted, checkpoint written.\n");
+            "\nSIGINT, SIGTERM and SIGHUP end the run after the step, which is saved (to --save, "
+            "else beside the\nprogram). A step that takes longer than a second is waited for when "
+            "there are updates to lose, else\nbroken off; a second signal ends the run at once, "
+            "with nothing saved.\n\n"
+            "Exit codes: 0 done, 1 a file cannot be written, 2 wrong usage, 5 device or its "
+            "library missing,\n6 gradients are wrong, 7 diverged (loss not finite), 8 data or checkpoint "
+            "unreadable,\n128 + signal: interrupted, checkpoint written (SIGINT: 130).\n");
 }

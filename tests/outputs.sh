@@ -66,8 +66,13 @@ program t2 || fail "compile over a program"
 ./t2 --version >/dev/null || fail "a failed compilation took the old program away"
 pass
 
-! plan --plan-json nodir/p.json || fail "a folder that is not there is not told"
-! program nodir/t || fail "a folder that is not there is not told"
+# A folder that is not there is told before the model is read.
+for option in plan-json graph-json graph report timeline; do
+    ! "$lowerset" plan no.onnx --batch 4 --$option nodir/x 2>err || fail "--$option nodir/x"
+    grep -q '^lowerset: nodir/x: cannot write: No such file or directory$' err || fail "$(cat err)"
+done
+! "$lowerset" compile no.onnx --batch 4 -o nodir/x 2>err || fail "-o nodir/x"
+grep -q '^lowerset: nodir/x: cannot write: No such file or directory$' err || fail "$(cat err)"
 [ -z "$(find . -name '*.tmp')" ] || fail "temporary files are left: $(find . -name '*.tmp')"
 pass
 echo "$passed passed, 0 failed"
