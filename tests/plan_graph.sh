@@ -155,6 +155,25 @@ grep -q "costs -60.00 %" out && grep -q "below 0, as kernels that replace others
 plan net.json --budget 60% | grep -q "below 0" && { echo "FAIL an overhead above 0 is said to be below"; failed=1; }
 plan net.json --budget 70% --strategy chen --against old.json --tolerance 50% >out \
     || { echo "FAIL the tolerance is not kept"; failed=1; }
+# Figures that are none, of a graph and of an earlier plan, are errors with a sentence.
+absurd() {      # FILE SED-PROGRAM WANTED-TEXT COMMAND...
+    sed "$2" "$1" >absurd.json
+    cmp -s "$1" absurd.json && { echo "FAIL no edit '$2' of $1"; failed=1; }
+    text=$3
+    shift 3
+    fails 1 "$text" "$@"
+}
+for edit in '1e999 an.integer' '-5 negative.bytes' 'NaN not.a.JSON' '9007199254740993 can.address' '140737488355329 can.address'; do
+    absurd cheaper.json "s/\"bytes\": 10}/\"bytes\": ${edit% *}}/" "${edit#* }" plan absurd.json
+done
+for edit in '1e999 is.not.a.number' '-5 not.a.number.from.0' '1e31 are.above' '"1" not.a.number'; do
+    absurd cheaper.json "s/\"cost\": 4/\"cost\": ${edit% *}/" "${edit#* }" plan absurd.json
+done
+for edit in 's/"cost": [0-9.e+]*/"cost": 1e999/ .cost' 's/"live_peak": [0-9]*/"live_peak": -7/ .live_peak' \
+    's/"arena_peak": [0-9]*/"arena_peak": 1e300/ .arena_peak' 's/"compute": 1,/"compute": 1e99,/ names.no.node'; do
+    absurd old.json "${edit% *}" "${edit##* }" plan net.json --against absurd.json
+done
+absurd summary.json 's/"arena_bytes":[^,]*/"arena_bytes": 1e999/' "arena_bytes" plan net.json --against absurd.json
 fails 6 "arena .* worse" plan net.json --budget 75% --against old.json
 fails 1 "neither a lowerset-schedule" plan net.json --against net.json
 fails 1 "not a JSON object" plan net.json --against broken.json

@@ -1,5 +1,6 @@
 /* tests/test_bound.c -- lower bounds against the best of all schedules. */
 #include <check.h>
+#include <string.h>
 
 #include "scheduler/bound.h"
 #include "scheduler/bound_line.h"
@@ -341,6 +342,92 @@ START_TEST(plans_of_random_training_graphs_keep_the_bounds)
 }
 END_TEST
 
+/* What a report certifies as the least of any plan, to the byte: no more, and no less. */
+START_TEST(the_least_that_a_report_certifies_is_the_optimum_to_the_byte)
+{
+    uint64_t rnd = 77;
+    int some = 0;
+    for (int round = 0; round < 60; round++) {
+        Tiny x;
+        tiny_make(&x, &rnd, round % 2);
+        double least = exhaust(&x.g, true, true, 0);
+        LsArena *a = ls_arena_new();
+        LsPlan plan;
+        LsPlanReport r;
+        LsPlanOptions o = {.budget = 1000, .effort = 5};
+        if (least >= 0 && ls_plan(a, &x.g, &o, &plan, &r)) {
+            ck_assert_int_eq(r.least_bound, (int64_t)least);
+            some++;
+        }
+        if (least > 1) {
+            o.budget = (int64_t)least - 1;
+            ck_assert(!ls_plan(a, &x.g, &o, &plan, &r));
+            ck_assert(r.impossible);
+            ck_assert_int_eq(r.least_bound, (int64_t)least);
+            char *says = ls_arena_printf(a, "can do with less than %d", (int)least);
+            ck_assert_msg(strstr(r.error, says) != NULL, "%s", r.error);
+        }
+        ls_arena_free(a);
+    }
+    ck_assert_int_gt(some, 40);
+}
+END_TEST
+
+/* A chain of more nodes than are searched exactly, of which all that it takes is known: an operand
+ * and a result, wherever they are largest together. */
+START_TEST(the_least_certified_for_a_long_chain_is_its_largest_pair)
+{
+    enum { N = 90 };
+    LsDagTensor tensor[N + 1] = {{"x", 5, true, false}};
+    LsDagNode node[N];
+    uint32_t id[N + 1];
+    uint64_t rnd = 3;
+    int64_t most = 0;
+    for (uint32_t v = 0; v < N; v++) {
+        tensor[v + 1] = (LsDagTensor){"t", 100 + dag_random(&rnd, 900), false, v + 1 == N};
+        id[v] = v;
+        id[v + 1] = v + 1;
+        node[v] = (LsDagNode){.name = "n", .op = "N", .cost = 1, .of = -1, .in = id + v, .nin = 1,
+                              .out = id + v + 1, .nout = 1};
+        int64_t both = tensor[v + 1].bytes + (v > 0 ? tensor[v].bytes : 0);
+        most = both > most ? both : most;
+    }
+    LsDag g = {.name = "chain", .alignment = 1, .tensor = tensor, .ntensor = N + 1, .node = node,
+               .nnode = N};
+    LsArena *a = ls_arena_new();
+    LsPlan plan;
+    LsPlanReport r;
+    ck_assert(ls_plan(a, &g, &(LsPlanOptions){.budget = most, .effort = 2}, &plan, &r));
+    ck_assert_int_eq(r.least_bound, most);
+    ck_assert_int_eq(plan.live_peak, most);
+    ck_assert(ls_plan(a, &g, &(LsPlanOptions){.strategy = "none"}, &plan, &r));
+    ck_assert_int_eq(r.least_bound, most);          /* by what each node takes alone */
+    ls_arena_free(a);
+}
+END_TEST
+
+/* A budget that prices prove too small raises the least by what that proves, one byte, and no more. */
+START_TEST(a_budget_proven_too_small_raises_the_least_to_the_next_byte)
+{
+    int some = 0;
+    for (uint64_t seed = 0; seed < 60; seed++) {
+        LsArena *a = ls_arena_new();
+        LsProb *p = ls_prob_new(a, dag_make(a, 8 + seed % 20, seed), true);
+        LsBounder *c = ls_bounder_new(p, &(LsBoundOptions){.relaxed = true});
+        int64_t least = ls_bounder_at(c, INT64_MAX / 64, 0).least;
+        LsBound b = ls_bounder_at(c, least, 0);
+        for (; b.infeasible && b.least > least; b = ls_bounder_at(c, least, 0)) {
+            some += b.least == least + 1;           /* else separators prove more by themselves */
+            least = b.least;
+        }
+        ls_bounder_free(c);
+        ls_arena_free(a);
+    }
+    printf("%d budgets proven too small by prices\n", some);
+    ck_assert_int_gt(some, 0);
+}
+END_TEST
+
 /* Prices and results that no rounding of another machine may change, at signs and sizes where it
  * would. */
 START_TEST(a_line_proves_the_same_whole_grains_on_every_machine)
@@ -402,6 +489,9 @@ int main(void)
         shared_graphs_are_bounded_no_worse_than_by_a_linear_program,
         a_plan_that_costs_as_much_as_the_bound_is_called_optimal,
         plans_of_random_training_graphs_keep_the_bounds,
+        the_least_that_a_report_certifies_is_the_optimum_to_the_byte,
+        the_least_certified_for_a_long_chain_is_its_largest_pair,
+        a_budget_proven_too_small_raises_the_least_to_the_next_byte,
         a_line_proves_the_same_whole_grains_on_every_machine,
         a_line_proves_no_more_than_the_exact_sum,
     };

@@ -2,6 +2,7 @@
 #include <check.h>
 #include <math.h>
 
+#include "scheduler/least_budget.h"
 #include "scheduler/partition.h"
 #include "tests/dag_tools.h"
 #include "tests/every_strategy.h"
@@ -45,6 +46,42 @@ START_TEST(the_dp_finds_the_best_of_all_strategies)
         LsForward *f = ls_forward_new(a, ls_prob_new(a, dag_make(a, 3 + seed % 4, seed), true));
         const LsFamily *all = ls_family_all(f, 100000);
         compare(f, all, seed % 2, 0.05 * (double)(seed % 8));
+    }
+}
+END_TEST
+
+/* The memory formula is checked where steps are listed and where they are found on the way: a term
+ * that is missing in one place lets strategies through that need more than the budget. */
+START_TEST(no_budget_lets_through_a_strategy_that_needs_more)
+{
+    enum { BUDGETS = 16 };
+    for (uint64_t seed = 200; seed < 230; seed++) {
+        LsForward *f = ls_forward_new(a, ls_prob_new(a, dag_make(a, 4 + seed % 4, seed), true));
+        LsFamily fam = *ls_family_all(f, 100000);
+        Brute b = {.arena = a, .f = f, .fam = &fam, .budget = INT64_MAX, .tightest = INT64_MAX};
+        brute(&b, 0, 0);
+        int64_t least = ls_least_budget(a, f, &fam, 4 * b.tightest);
+        ck_assert_int_ge(least, b.tightest);
+        ck_assert_int_le(least, b.tightest + b.tightest / 900 + 1);
+        for (int k = 0; k < 2 * BUDGETS; k++) {
+            LsDpOptions o = {.budget = b.tightest + b.tightest * (k / 2) / BUDGETS,
+                             .cells = 1 << 16, .most_points = 100000, .greatest = k % 2};
+            LsFamily unlisted = fam;
+            unlisted.step = NULL;
+            b.budget = o.budget;
+            b.least = INFINITY;
+            b.greatest = -INFINITY;
+            brute(&b, 0, 0);
+            LsStrategies s[2] = {ls_partition(a, f, &fam, &o), ls_partition(a, f, &unlisted, &o)};
+            for (int j = 0; j < 2; j++) {
+                ck_assert_uint_gt(s[j].n, 0);
+                ck_assert_double_eq_tol(s[j].item[0].time, o.greatest ? b.greatest : b.least, 1e-9);
+                for (uint32_t i = 0; i < s[j].n; i++) {
+                    ls_strategy_price(a, f, false, &s[j].item[i]);
+                    ck_assert_int_le(s[j].item[i].peak, o.budget);
+                }
+            }
+        }
     }
 }
 END_TEST
@@ -135,6 +172,7 @@ int main(void)
     tcase_add_checked_fixture(tc, open_arena, close_arena);
     tcase_set_timeout(tc, 120);
     tcase_add_test(tc, the_dp_finds_the_best_of_all_strategies);
+    tcase_add_test(tc, no_budget_lets_through_a_strategy_that_needs_more);
     tcase_add_test(tc, the_approximate_dp_is_the_best_over_its_own_family);
     tcase_add_test(tc, a_coarse_grid_and_a_thin_front_lose_little);
     tcase_add_test(tc, shared_graphs_give_the_reference_figures);
