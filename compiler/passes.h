@@ -23,8 +23,8 @@ typedef struct LsImportOptions {
     bool weightless;            /* do not load initial values (plan); missing data files are fine */
 } LsImportOptions;
 /* Reads and checks the model; NULL after diagnostics (all of them, by node). The file's small
- * tensors are copied into the arena once, its large initializers stay in the file, which is mapped until
- * the arena is freed; initial values point to them where their type allows. */
+ * tensors are copied into the arena once; its large initializers stay in the file, which is mapped
+ * until the arena is freed. Initial values point to them where their type allows. */
 LsGraph *ls_onnx_import(LsCtx *cx, const char *path, const LsImportOptions *o);
 
 /* ---- on the forward graph ---- */
