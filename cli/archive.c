@@ -33,14 +33,13 @@ static bool close_pair(Pair *p, bool ok, char *why, size_t size)
 enum { OUT, GRAD, NGROUPS };
 static const char *const prefix[NGROUPS] = {"out/", "grad/"};
 
-typedef struct Distance { double off, norm, count; int group; char name[256]; } Distance;
+typedef struct Distance { double off, norm, count; int group; const char *name; } Distance;
 typedef struct Distances { Distance *of; uint32_t n; double largest[NGROUPS]; } Distances;
 
 static void measure(Distances *d, int group, const char *name, const LsArray *a, const LsArray *b)
 {
     Distance *to = &d->of[d->n++];
-    *to = (Distance){.group = group, .count = (double)b->count};
-    snprintf(to->name, sizeof to->name, "%s", name);
+    *to = (Distance){.group = group, .count = (double)b->count, .name = name};
     for (int64_t i = 0; i < b->count && a->count == b->count; i++) {
         double x = ls_array_real(a, i), y = ls_array_real(b, i);
         to->off += (x - y) * (x - y);
@@ -101,23 +100,35 @@ static void conclude(Distances *d, LsApart *to)
     qsort(d->of, d->n, sizeof *d->of, by_size);
     to->median = d->of[d->n / 2].off;
     to->worst = d->of[d->n - 1].off;
-    memcpy(to->name, d->of[d->n - 1].name, sizeof to->name);
+    to->name = d->of[d->n - 1].name;
 }
 
-bool ls_archive_apart(const char *path, const char *reference, bool outputs, LsApart *to, char *why,
-                      size_t size)
+/* Member k of a file, its name in the arena. */
+static bool member(LsArena *arena, Pair *p, const LsFile *f, uint32_t k, const char **name,
+                   LsArray *a, bool *more)
+{
+    const char *at;
+    size_t len;
+    if (!ls_npz_at(f, k, &at, &len, a, more, &p->error))
+        return false;
+    *name = *more ? ls_arena_printf(arena, "%.*s", (int)len, at) : "";
+    return true;
+}
+
+bool ls_archive_apart(LsArena *arena, const char *path, const char *reference, bool outputs,
+                      LsApart *to, char *why, size_t size)
 {
     Pair p;
     LsArray ref;
     Distances d = {0};
-    char name[256];
+    const char *name;
     bool ok = open_pair(&p, path, reference), more = ok;
     uint32_t n = ok ? ls_npz_count(&p.b) : 0;
-    *to = (LsApart){.loss = -1};
+    *to = (LsApart){.loss = -1, .name = ""};
     d.of = calloc(n + 1u, sizeof *d.of);
     ok = ok && (d.of != NULL || ls_fail(&p.error, LS_EXIT_FAIL, "out of memory"));
     for (uint32_t k = 0; ok && more; k++) {
-        ok = ls_npz_at(&p.b, k, name, sizeof name, &ref, &more, &p.error)
+        ok = member(arena, &p, &p.b, k, &name, &ref, &more)
              && (!more || take(&p, &d, name, &ref, outputs, to));
     }
     if (ok)
@@ -134,24 +145,24 @@ static bool same_bytes(const LsArray *a, const LsArray *b)
            && memcmp(a->data, b->data, (size_t)(a->count * ls_element_bytes(a->type))) == 0;
 }
 
-bool ls_archive_same(const char *path, const char *other, uint32_t *n, char name[256], char *why,
-                     size_t size)
+bool ls_archive_same(LsArena *arena, const char *path, const char *other, uint32_t *n,
+                     const char **name, char *why, size_t size)
 {
     Pair p;
     LsArray a, b;
     bool ok = open_pair(&p, path, other), more = ok, same = true, found;
-    char at[256];
+    const char *at = "";
     *n = 0;
-    name[0] = '\0';
+    *name = "";
     while (ok && more && same) {
-        ok = ls_npz_at(&p.a, *n, at, sizeof at, &a, &more, &p.error)
+        ok = member(arena, &p, &p.a, *n, &at, &a, &more)
              && (!more || ls_npz_find(&p.b, at, &b, &found, &p.error));
         same = !ok || !more || (found && same_bytes(&a, &b));
         *n += ok && more;
     }
     if (!same)
-        memcpy(name, at, sizeof at);
+        *name = at;
     else if (ok && ls_npz_count(&p.b) != *n)
-        snprintf(name, 256, "one that only one of them has");
+        *name = "one that only one of them has";
     return close_pair(&p, ok, why, size);
 }

@@ -2,6 +2,8 @@
 #ifndef LS_CLI_ARCHIVE_H
 #define LS_CLI_ARCHIVE_H
 
+#include "compiler/arena.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -12,19 +14,19 @@
 typedef struct LsApart {
     double loss;                /* relative; -1: the other has none */
     double median, worst;       /* of tensors; 0 when there are none */
-    char name[256];             /* of the worst */
+    const char *name;           /* of the worst */
     uint32_t ntensor;           /* compared */
     uint32_t nlacking;          /* of the other's tensors, not here */
 } LsApart;
 
-/* Loss, gradients and, with `outputs`, outputs of `path` from those of `reference`. false with a
+/* Names lie in the arena. Loss, gradients and, with `outputs`, outputs of `path` from those of `reference`. false with a
  * sentence in why when one cannot be read. */
-bool ls_archive_apart(const char *path, const char *reference, bool outputs, LsApart *to, char *why,
-                      size_t size);
+bool ls_archive_apart(LsArena *arena, const char *path, const char *reference, bool outputs,
+                      LsApart *to, char *why, size_t size);
 
 /* Whether both have the same members with the same bytes. *n: how many; name: of the first that is
  * other, "": all are the same. false with a sentence in why when one cannot be read. */
-bool ls_archive_same(const char *path, const char *other, uint32_t *n, char name[256], char *why,
-                     size_t size);
+bool ls_archive_same(LsArena *arena, const char *path, const char *other, uint32_t *n,
+                     const char **name, char *why, size_t size);
 
 #endif

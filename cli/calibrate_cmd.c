@@ -12,6 +12,7 @@
 #include "cli/commands.h"
 #include "cli/job.h"
 #include "cli/machine_choice.h"
+#include "cli/output.h"
 #include "cli/trial.h"
 #include "codegen/measured.h"
 #include "codegen/replay.h"
@@ -378,21 +379,23 @@ static void make_folders(LsArena *a, const char *path)
     }
 }
 
-static int write_machine(const Calibration *c, double missed)
+typedef struct Result { const Calibration *c; double missed; } Result;
+
+static void put_machine(FILE *to, void *user)
 {
-    const char *part = ls_arena_printf(c->arena, "%s.part", c->output);
-    if (c->usual)
-        make_folders(c->arena, c->output);
-    FILE *to = fopen(part, "w");
-    if (to == NULL)
-        return fail(part, strerror(errno));
+    const Calibration *c = ((const Result *)user)->c;
     ls_machine_write(to, &c->machine, ls_arena_printf(c->arena, "Fitted by lowerset " LS_VERSION
                      " calibrate%s to %u kernels, whose time it misses by %.1f %%",
-                     c->quick ? " --quick" : "", c->nsample, 100 * missed));
-    bool bad = ferror(to) != 0;
-    if (fclose(to) != 0 || bad || rename(part, c->output) != 0)
-        return fail(c->output, strerror(errno));
-    return 0;
+                     c->quick ? " --quick" : "", c->nsample,
+                     100 * ((const Result *)user)->missed));
+}
+
+static int write_machine(const Calibration *c, double missed)
+{
+    Result result = {c, missed};
+    if (c->usual)
+        make_folders(c->arena, c->output);
+    return ls_output_write(c->output, put_machine, &result) ? 0 : LS_EXIT_MODEL;
 }
 
 int ls_calibrate_main(int argc, char **argv)

@@ -173,7 +173,8 @@ static int compare_bits(Check *c, const char *within, const char *total)
 {
     const char *path[] = {c->plain, within}, *npz[2];
     const char *lr = ls_arena_printf(c->a, "%.17g", ls_options_lr(c->o));
-    char name[256], why[600];
+    const char *name;
+    char why[600];
     uint32_t n;
     tell(c, "training with and without the budget");
     for (int k = 0; k < 2; k++) {
@@ -185,7 +186,7 @@ static int compare_bits(Check *c, const char *within, const char *total)
         if (code != 0)
             return code;
     }
-    if (!ls_archive_same(npz[0], npz[1], &n, name, why, sizeof why))
+    if (!ls_archive_same(c->a, npz[0], npz[1], &n, &name, why, sizeof why))
         return unreadable(c, why);
     add(c, "budget", name[0] == '\0', 0, -1,
         name[0] == '\0'
@@ -309,7 +310,7 @@ static int check_floats(Check *c)
     code = code != 0 ? code : dump(c, c->narrow, &c->narrow_dump, "narrow.npz");
     if (code != 0)
         return code;
-    if (!ls_archive_apart(c->narrow_dump, c->wide_dump, false, &c->floats, why, sizeof why))
+    if (!ls_archive_apart(c->a, c->narrow_dump, c->wide_dump, false, &c->floats, why, sizeof why))
         return unreadable(c, why);
     add(c, "floats", is_within(&c->floats, &of_floats), c->floats.worst, of_floats.worst,
         distance_text(c, &c->floats, "gradients in floats beside those in doubles"));
@@ -342,7 +343,7 @@ static int check_gpu(Check *c)
     int code = dump(c, c->plain, &npz, "gpu.npz");
     if (code != 0)
         return code;
-    if (!ls_archive_apart(npz, c->wide_dump, false, &d, why, sizeof why))
+    if (!ls_archive_apart(c->a, npz, c->wide_dump, false, &d, why, sizeof why))
         return unreadable(c, why);
     const Limits l = gpu_limits(c);
     add(c, "gpu", is_within(&d, &l), d.worst, l.worst < DBL_MAX ? l.worst : -1,
@@ -354,7 +355,7 @@ static int compare_reference(Check *c, const char *name, const char *npz, const 
 {
     char why[600];
     LsApart d;
-    if (!ls_archive_apart(npz, c->o->against, true, &d, why, sizeof why))
+    if (!ls_archive_apart(c->a, npz, c->o->against, true, &d, why, sizeof why))
         return unreadable(c, why);
     bool none = d.ntensor == 0 && d.loss < 0;
     const char *says = distance_text(c, &d, c->o->against);

@@ -1,6 +1,7 @@
 /* cli/compile.c -- lowerset compile: from a model to an executable, an object or readable C. */
 #include "cli/commands.h"
 #include "cli/compile.h"
+#include "cli/output.h"
 #include "cli/trial.h"
 #include "codegen/cuda_toolchain.h"
 #include "codegen/program.h"
@@ -196,14 +197,25 @@ static bool write_program(LsJob *job, const Output *out, const LsCudaTool *cuda)
            && write_bytes(cx, file_of(cx->arena, out, ONNX), onnx, onnx_bytes);
 }
 
+/* Where the linker writes: beside the output, whose place it takes when it is whole. A linker cannot
+ * write to a pipe, and removes what it finds: what is no regular file gets a copy. */
+static const char *place_program(LsArena *a, const Output *out)
+{
+    const char *part = ls_output_part(a, out->path);
+    return part == out->path ? ls_arena_printf(a, "%s/%s.program", out->dir, out->base) : part;
+}
+
 static bool build(LsJob *job, const Output *out, const LsCudaTool *cuda)
 {
     const LsOptions *o = job->options;
     LsCtx *cx = &job->cx;
     LsToolchain tool = {.cc = o->cc, .march = o->march, .opt = o->opt, .verbose = o->verbose,
                         .dry_run = o->dry_run, .cuda = cuda};
-    if (out->kind != LS_EMIT_C)
-        return ls_toolchain_build(cx, &tool, out->dir, out->base, out->kind, out->path);
+    if (out->kind != LS_EMIT_C) {
+        const char *part = place_program(cx->arena, out);
+        bool ok = ls_toolchain_build(cx, &tool, out->dir, out->base, out->kind, part);
+        return o->dry_run ? ok : ls_output_take(part, out->path, ok);
+    }
     const char *runtime = ls_arena_printf(cx->arena, "%s/runtime", out->dir);
     if (!ls_toolchain_copy_runtime(cx, &tool, runtime))
         return false;

@@ -37,7 +37,7 @@ typedef struct LsOptions {      /* as typed; what they mean is worked out by ls_
         *class_axis;
     const char *optimizer, *schedule, *lr, *clip_norm, *clip_value, *bn, *bn_var;
     int64_t accumulate;
-    LsList freeze;
+    LsList freeze, train;
     bool tie;
     /* memory */
     const char *budget, *budget_of, *strategy, *plan_time;

@@ -6,6 +6,7 @@
 #include "cli/paper_table.h"
 
 #include "cli/job.h"
+#include "cli/output.h"
 #include "models/zoo.h"
 #include "scheduler/paper.h"
 
@@ -282,8 +283,12 @@ static void put_lines(FILE *to, const char *const *line)
         fprintf(to, "%s\n", *line);
 }
 
-static void put_all(FILE *to, const Row *row, int n)
+typedef struct Rows { const Row *row; int n; } Rows;
+
+static void put_all(FILE *to, void *user)
 {
+    const Row *row = ((const Rows *)user)->row;
+    const int n = ((const Rows *)user)->n;
     put_lines(to, intro);
     put_networks(to, row, n);
     put_peaks(to, row, n);
@@ -293,17 +298,14 @@ static void put_all(FILE *to, const Row *row, int n)
 
 static int put_table(const LsOptions *o, const Row *row, int n)
 {
-    FILE *to = o->output != NULL ? fopen(o->output, "w") : stdout;
-    bool ok = to != NULL;
-    if (ok) {
-        put_all(to, row, n);
-        ok = !ferror(to);
-        ok = (to == stdout ? fflush(to) : fclose(to)) == 0 && ok;
-    }
-    if (!ok)
-        fprintf(stderr, "lowerset: cannot write '%s': %s\n",
-                o->output != NULL ? o->output : "the table", strerror(errno));
-    return ok ? 0 : LS_EXIT_MODEL;
+    Rows rows = {row, n};
+    if (o->output != NULL)
+        return ls_output_write(o->output, put_all, &rows) ? 0 : LS_EXIT_MODEL;
+    put_all(stdout, &rows);
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return 0;
+    fprintf(stderr, "lowerset: cannot write the table: %s\n", strerror(errno));
+    return LS_EXIT_MODEL;
 }
 
 static int run_all(const LsOptions *o, LsArena *arena, Row *row)

@@ -2,6 +2,7 @@
 #include "cli/commands.h"
 #include "cli/job.h"
 #include "cli/max_batch.h"
+#include "cli/output.h"
 #include "codegen/cuda/conv_report.h"
 #include "scheduler/against.h"
 #include "scheduler/dag_json.h"
@@ -16,12 +17,6 @@
 #include <unistd.h>
 
 enum { OWNERS_SHOWN = 6 };
-
-static int cannot_write(const char *path)
-{
-    fprintf(stderr, "lowerset: cannot write '%s': %s\n", path, strerror(errno));
-    return LS_EXIT_MODEL;
-}
 
 typedef void (*Writer)(FILE *to, const LsJob *job);
 
@@ -49,17 +44,19 @@ static void write_page(FILE *to, const LsJob *job)
                    &(LsPageFacts){job->options->model, job->state_bytes, job->input_bytes});
 }
 
+typedef struct Writing { Writer write; const LsJob *job; } Writing;
+
+static void put(FILE *to, void *user)
+{
+    const Writing *w = user;
+    w->write(to, w->job);
+}
+
 /* path NULL: not asked for. */
 static int write_file(const char *path, Writer write, const LsJob *job)
 {
-    FILE *to = path != NULL ? fopen(path, "w") : NULL;
-    if (path == NULL)
-        return 0;
-    if (to == NULL)
-        return cannot_write(path);
-    write(to, job);
-    bool bad = ferror(to) != 0;
-    return fclose(to) != 0 || bad ? cannot_write(path) : 0;
+    Writing w = {write, job};
+    return path == NULL || ls_output_write(path, put, &w) ? 0 : LS_EXIT_MODEL;
 }
 
 /* FILE.svg through gnuplot; any other name gets the data. */
@@ -75,8 +72,13 @@ static int write_timeline(LsJob *job)
                            : NULL;
     int code = write_file(data, write_curve, job);
     code = code != 0 ? code : write_file(none, write_none_curve, job);
+    const char *part = ls_output_part(job->cx.arena, path);
     bool drawn =
-        code == 0 && ls_view_svg(data, none, path, job->options->model, job->report.budget);
+        code == 0 && ls_view_svg(data, none, part, job->options->model, job->report.budget);
+    if (drawn && !ls_output_take(part, path, true))
+        code = LS_EXIT_MODEL;
+    else if (!drawn)
+        ls_output_take(part, path, false);
     if (none != NULL)
         unlink(none);
     if (drawn)
@@ -145,6 +147,8 @@ static void print_memory(const LsJob *job)
                     : job->graph_file ? "of the arena" : "");
     printf("  recomputation costs %.2f %% of a step, at most %.2f %% more than it must\n",
            100 * ls_plan_overhead(&job->plan), 100 * ls_plan_gap(&job->plan, &job->report));
+    if (ls_plan_overhead(&job->plan) < 0)
+        printf("  below 0, as kernels that replace others cost less than what is made again\n");
     if (!job->graph_file)
         printf("  a step takes %.4g ms by the costs of %s\n", ls_job_step_ns(job) * 1e-6,
                job->costs);
@@ -167,12 +171,20 @@ static int read_earlier(LsJob *job, LsEarlier *then)
     return LS_EXIT_MODEL;
 }
 
-static int compare(const LsJob *job, const LsEarlier *then, double tolerance)
+/* The comparison in words, and for --json in the report; the exit code. */
+static int compare(LsJob *job, const LsEarlier *then, double tolerance)
 {
     FILE *to = job->options->json ? stderr : stdout;
     fprintf(to, "%sagainst %s\n", job->options->json ? "" : "\n", job->options->against);
-    return ls_earlier_compare(to, then, job->dag, &job->plan, &job->report, tolerance)
-        ? LS_EXIT_CHECK : 0;
+    switch (ls_earlier_compare(job->cx.arena, to, then, job->dag, &job->plan, &job->report,
+                               tolerance, &job->report.against)) {
+    case LS_AGAINST_WORSE:
+        return LS_EXIT_CHECK;
+    case LS_AGAINST_OTHER:
+        return LS_EXIT_USAGE;
+    default:
+        return 0;
+    }
 }
 
 static int report(LsJob *job)
@@ -217,10 +229,12 @@ int ls_plan_main(int argc, char **argv)
     job.compare = o.strategy == NULL;
     if (code == 0)
         code = ls_job_plan(&job);
+    int verdict = code == 0 && o.against != NULL && o.json ? compare(&job, &then, tolerance) : 0;
     if (code == 0)
         code = report(&job);
-    if (code == 0 && o.against != NULL)
-        code = compare(&job, &then, tolerance);
+    if (code == 0 && o.against != NULL && !o.json)
+        verdict = compare(&job, &then, tolerance);
+    code = code != 0 ? code : verdict;
     if (code == LS_EXIT_BUDGET && o.json)
         ls_view_json(stdout, job.dag, NULL, &job.report);
     ls_job_end(&job);

@@ -137,6 +137,8 @@ static int import_options(LsCtx *cx, const LsOptions *o, LsImportOptions *im)
     im->batch = o->batch;
     im->freeze = o->freeze.item;
     im->nfreeze = o->freeze.n;
+    im->train = o->train.item;
+    im->ntrain = o->train.n;
     im->tie_identity = o->tie;
     int code = dims(cx, o, im);
     return code != 0 ? code : shapes(cx, o, im);

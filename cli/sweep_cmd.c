@@ -1,6 +1,7 @@
 /* cli/sweep_cmd.c -- lowerset sweep: what every strategy costs over a range of budgets. */
 #include "cli/commands.h"
 #include "cli/job.h"
+#include "cli/output.h"
 #include "cli/paper_table.h"
 #include "cli/sweep_measure.h"
 #include "scheduler/report_plan.h"
@@ -144,16 +145,24 @@ static void put_plan(FILE *to, const Folder *f, uint32_t point)
     ls_report_plan(f->job->cx.arena, to, f->sweep->dag, &c->plan, c->report, &facts);
 }
 
+typedef struct Page {
+    const Folder *folder;
+    void (*put)(FILE *, const Folder *, uint32_t);
+    uint32_t point;
+} Page;
+
+static void put_page(FILE *to, void *user)
+{
+    const Page *p = user;
+    p->put(to, p->folder, p->point);
+}
+
 static int write_one(const Folder *f, const char *name,
                      void (*put)(FILE *, const Folder *, uint32_t), uint32_t point)
 {
+    Page page = {f, put, point};
     const char *path = ls_arena_printf(f->job->cx.arena, "%s/%s", f->dir, name);
-    FILE *to = fopen(path, "w");
-    if (to == NULL)
-        return cannot("write", path);
-    put(to, f, point);
-    bool wrong = ferror(to) != 0;
-    return fclose(to) != 0 || wrong ? cannot("write", path) : 0;
+    return ls_output_write(path, put_page, &page) ? 0 : LS_EXIT_MODEL;
 }
 
 static int write_all(const Folder *f)

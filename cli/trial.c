@@ -95,11 +95,12 @@ static bool number(const char *line, const char *key, double *to)
 
 double ls_trial_step_ns(LsArena *arena, const char *log)
 {
-    char line[1024];
+    char *line = NULL;
+    size_t size = 0;
     double *took = NULL, before = 0, now;
     uint32_t n = 0, seen = 0, room = 0;
     FILE *f = fopen(log, "r");
-    while (f != NULL && fgets(line, sizeof line, f) != NULL) {
+    while (f != NULL && getline(&line, &size, f) >= 0) {
         if (!number(line, "loss", &now) || !number(line, "time", &now))
             continue;
         if (seen++ >= 1) {      /* the first one warms up */
@@ -108,6 +109,7 @@ double ls_trial_step_ns(LsArena *arena, const char *log)
         }
         before = now;
     }
+    free(line);
     if (f != NULL)
         fclose(f);
     if (n == 0)
@@ -118,10 +120,12 @@ double ls_trial_step_ns(LsArena *arena, const char *log)
 
 double ls_trial_number(const char *file, const char *key, double otherwise)
 {
-    char line[1024];
+    char *line = NULL;
+    size_t size = 0;
     FILE *f = fopen(file, "r");
-    while (f != NULL && fgets(line, sizeof line, f) != NULL)
+    while (f != NULL && getline(&line, &size, f) >= 0)
         number(line, key, &otherwise);
+    free(line);
     if (f != NULL)
         fclose(f);
     return otherwise;
@@ -129,16 +133,18 @@ double ls_trial_number(const char *file, const char *key, double otherwise)
 
 const char *ls_trial_text(LsArena *arena, const char *file, const char *key)
 {
-    char line[1024];
+    char *line = NULL;
+    size_t size = 0;
     const char *text = "";
     FILE *f = fopen(file, "r");
-    while (f != NULL && fgets(line, sizeof line, f) != NULL) {
+    while (f != NULL && getline(&line, &size, f) >= 0) {
         cJSON *root = cJSON_Parse(line);
         const cJSON *v = cJSON_GetObjectItemCaseSensitive(root, key);
         if (cJSON_IsString(v))
             text = ls_arena_strdup(arena, v->valuestring);
         cJSON_Delete(root);
     }
+    free(line);
     if (f != NULL)
         fclose(f);
     return text;

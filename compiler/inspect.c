@@ -1,6 +1,7 @@
 /* compiler/inspect.c -- gathers the report in plain data, then prints it one way or the other. */
 #include "compiler/inspect.h"
 
+#include "compiler/inspect_roles.h"
 #include "compiler/onnx_import.h"
 #include "compiler/onnx_tensor.h"
 
@@ -20,6 +21,8 @@ typedef struct Report {
     LsNames open;               /* dimensions and inputs that need a flag */
     Tensors trained, other;     /* parameters; running statistics and what is frozen */
     bool imported;
+    bool all;                   /* tensors are listed, however many */
+    const LsDecisions *decisions;       /* NULL: the import failed */
     char *problems, *hazards;   /* lines of the import's errors and warnings */
 } Report;
 
@@ -189,6 +192,7 @@ static void try_import(Report *r, const char *path, const LsImportOptions *given
     sort_log(r, log);
     free(log);
     r->imported = g != NULL;
+    r->decisions = g != NULL ? g->decisions : NULL;
     for (uint32_t i = 1; g != NULL && i < g->nvalue; i++)
         if (ls_is_state(g, (LsValueId){i}))
             add_tensor(g->value[i].kind == LS_V_PARAM ? &r->trained : &r->other, &g->value[i]);
@@ -275,6 +279,8 @@ static void print_text(Report *r, FILE *to)
     if (r->other.n > 0)
         fprintf(to, "  statistics  %u tensors, %" PRId64 " elements, %" PRId64 " bytes as float\n",
                 r->other.n, r->other.elements, 4 * r->other.elements);
+    if (r->decisions != NULL)
+        ls_inspect_roles_text(to, a, r->decisions, r->all);
     if (r->unsupported.names.n > 0)
         print_counts(to, "  not supported:\n", &r->unsupported, true);
     if (r->gradless.names.n > 0)
@@ -350,6 +356,8 @@ static bool print_json(Report *r, FILE *to)
     cJSON_AddItemToObject(o, "operators", json_counts(&r->ops));
     cJSON_AddItemToObject(o, "parameters", json_tensors(&r->trained));
     cJSON_AddItemToObject(o, "statistics", json_tensors(&r->other));
+    if (r->decisions != NULL)
+        ls_inspect_roles_json(o, r->decisions);
     cJSON_AddItemToObject(o, "not_supported", json_counts(&r->unsupported));
     cJSON_AddItemToObject(o, "no_gradient", json_counts(&r->gradless));
     cJSON_AddItemToObject(o, "hazards", json_lines(r->hazards));
@@ -364,12 +372,13 @@ static bool print_json(Report *r, FILE *to)
     return true;
 }
 
-bool ls_inspect(LsCtx *cx, const char *path, const LsImportOptions *o, FILE *to, bool json)
+bool ls_inspect(LsCtx *cx, const char *path, const LsImportOptions *o, FILE *to, bool json,
+                bool all)
 {
     if (cx->model == NULL)
         cx->model = path;
-    Report r = {.cx = cx, .problems = "", .hazards = "", .open = {.arena = cx->arena}};
-    if ((r.m = ls_onnx_open(cx, path)) == NULL)
+    Report r = {.cx = cx, .all = all, .problems = "", .hazards = "", .open = {.arena = cx->arena}};
+    if ((r.m = ls_onnx_open(cx, path, o->tie_identity)) == NULL)
         return false;
     /* Problems with names come out again, with all others, when the import is tried. */
     LsCtx quiet = {.arena = cx->arena, .model = cx->model, .log = fopen("/dev/null", "w")};

@@ -205,6 +205,8 @@ typedef struct LsGraph {
     LsBnMode bn;                            /* set by the importer before the first node */
     bool bn_var_torch;                      /* running variances follow
                                              * the unbiased batch variance */
+    const struct LsDecisions *decisions;    /* what the file's tensors became, and why
+                                             * (compiler/onnx_roles.h); NULL: not imported */
     struct LsArena *arena;
 } LsGraph;
 

@@ -239,7 +239,7 @@ static void find_slots(Export *e, const unsigned char *bytes, size_t n, LsOnnxSl
 bool ls_onnx_eval_model(LsCtx *cx, const char *path, const LsImportOptions *o,
                         unsigned char **bytes, size_t *n, LsOnnxSlot **slot, uint32_t *nslot)
 {
-    LsOnnxModel *m = ls_onnx_open(cx, path);
+    LsOnnxModel *m = ls_onnx_open(cx, path, o->tie_identity);
     if (m == NULL || !ls_onnx_resolve(cx, m))
         return false;
     cx->parsed = NULL;          /* what follows changes it */

@@ -9,7 +9,13 @@
 
 static const char training_call[] =
     "torch.onnx.export(model, args, file, training=torch.onnx.TrainingMode.TRAINING, "
-    "do_constant_folding=False)";
+    "do_constant_folding=False), with dynamo=False where PyTorch knows it";
+static const char plain_call[] =
+    "export in training mode and unoptimised: torch.onnx.export(model.train(), args, file, "
+    "dynamo=True, optimize=False)";
+
+/* ", ..." behind the first of several names. */
+static const char *more(uint32_t n) { return n > 1 ? ", ..." : ""; }
 
 static bool all_digits(const char *s)
 {
@@ -55,15 +61,110 @@ static void hint_folded(LsImport *im)
             folded, folded > 1 ? "s have" : " has", first->proto->input[1], first->proto->input[2]);
 }
 
+/* Weights turned by folding train as they would; what was computed from parameters does not. */
+static void hint_made_up(LsImport *im)
+{
+    if (im->nmade_up > 0)
+        ls_warn(im->cx, LS_NOWHERE, training_call,
+                "%u tensor%s under names that the exporter made up when it folded constants ('%s'%s): "
+                "what it computed from parameters is not trained as the module's parameters are, unless "
+                "it was but turned or reshaped",
+                im->nmade_up, im->nmade_up > 1 ? "s are" : " is", im->made_up, more(im->nmade_up));
+}
+
 static void hint_untied(LsImport *im)
 {
     if (im->nuntied > 0)
         ls_warn(im->cx, LS_NOWHERE, training_call,
                 "%u parameter%s an Identity of another initializer ('%s' of '%s'%s): "
                 "evaluation-mode exports merge parameters that happen to be equal. Each is trained "
-                "on its own; --tie-identity keeps them one",
+                "on its own; --tie keeps them one",
                 im->nuntied, im->nuntied > 1 ? "s are each" : " is", im->untied_name,
                 im->untied_from, im->nuntied > 1 ? ", ..." : "");
+}
+
+/* What PyTorch's default exporter does to a model besides writing it down. */
+static void hint_optimised(LsImport *im)
+{
+    const LsOnnxSources *s = im->m->sources;
+    const LsOnnxEdits *e = im->m->edits;
+    if (s->nfolded_norms > 0)
+        ls_warn(im->cx, LS_NOWHERE, plain_call,
+                "the exporter folded %u batch norm%s into convolutions ('%s'%s): what is trained is "
+                "a network without them, not the module",
+                s->nfolded_norms, s->nfolded_norms > 1 ? "s" : "", s->folded_norm,
+                more(s->nfolded_norms));
+    if (im->nblended > 0)
+        ls_warn(im->cx, LS_NOWHERE, plain_call,
+                "%u tensor%s computed by the exporter from parameters that it does not replace ('%s' from "
+                "%s): the module trains those, this file has the result beside or without them",
+                im->nblended, im->nblended > 1 ? "s were" : " was", im->folded_name, im->folded_from);
+    else if (im->nfolded > 0)
+        ls_warn(im->cx, LS_NOWHERE, plain_call,
+                "%u parameter%s in the file only as the exporter's folding left them ('%s' from %s): "
+                "they train as the module's do if they were but turned or reshaped",
+                im->nfolded, im->nfolded > 1 ? "s are" : " is", im->folded_name, im->folded_from);
+    if (e->nlost > 0 && s->nfolded_norms == 0)
+        ls_warn(im->cx, LS_NOWHERE, plain_call,
+                "%u parameter%s of the module %s not in the file any more ('%s'%s): unless another one is "
+                "the same, or nothing read it, what is trained is a network without",
+                e->nlost, e->nlost > 1 ? "s" : "", e->nlost > 1 ? "are" : "is", e->lost,
+                more(e->nlost));
+    if (e->nretied > 0)
+        ls_warn(im->cx, LS_NOWHERE, plain_call,
+                "%u constant%s of a parameter that is in the file, too ('%s' of '%s'%s): it is "
+                "computed from it, so that there is one parameter",
+                e->nretied, e->nretied > 1 ? "s are copies" : " is a copy", e->retied->name,
+                e->retied->from, more(e->nretied));
+}
+
+static void hint_merged(LsImport *im)
+{
+    const LsOnnxEdits *e = im->m->edits;
+    const char *call = im->m->sources->traced ? plain_call
+        : "PyTorch: torch.onnx.export with dynamo=True, optimize=False, or with dynamo=False, merges "
+          "nothing";
+    if (e->nuntied > 0)
+        ls_warn(im->cx, LS_NOWHERE, call,
+                "%u parameter%s been merged with another of the same initial value ('%s' with '%s'%s). "
+                "Each is trained on its own; --tie keeps them one",
+                e->nuntied, e->nuntied > 1 ? "s had" : " had", e->untied->name, e->untied->from,
+                more(e->nuntied));
+    if (e->nliteral > 0)
+        ls_warn(im->cx, LS_NOWHERE, call,
+                "%u norm%s without parameters read%s those of others ('%s' was '%s'%s): a constant "
+                "is read instead",
+                e->nliteral, e->nliteral > 1 ? "s" : "", e->nliteral > 1 ? "" : "s",
+                e->literal->name, e->literal->from, more(e->nliteral));
+    if (e->nstatistic > 0)
+        ls_warn(im->cx, LS_NOWHERE, call,
+                "%u running statistic%s been merged with other tensors of the same value ('%s' with "
+                "'%s'%s). Each batch norm has its own again",
+                e->nstatistic, e->nstatistic > 1 ? "s had" : " had", e->statistic->name,
+                e->statistic->from, more(e->nstatistic));
+}
+
+static void hint_doubtful(LsImport *im)
+{
+    if (im->ndoubtful > 0)
+        ls_warn(im->cx, LS_NOWHERE, "--train GLOB and --freeze GLOB decide; `lowerset inspect -v` lists "
+                "every tensor with the reason",
+                "the file does not tell whether %u tensor%s to be trained: %s%s", im->ndoubtful,
+                im->ndoubtful > 1 ? "s are" : " is", im->doubtful, im->ndoubtful > 4 ? ", ..." : "");
+}
+
+static void hint_running(LsImport *im)
+{
+    const LsDecisions *d = im->decisions;
+    uint32_t n = 0, first = 0;
+    for (uint32_t k = 0; k < d->nbn; k++)
+        if (d->bn[k].by == LS_BN_BY_RUNNING && n++ == 0)
+            first = k;
+    if (n > 0)
+        ls_warn(im->cx, LS_NOWHERE, "--bn=train trains with the batch's; --bn=frozen says that this is "
+                "meant",
+                "%u batch norm%s in inference form ('%s'%s): running statistics are used, and stay as "
+                "they are", n, n > 1 ? "s are" : " is", d->bn[first].node, more(n));
 }
 
 static void hint_converted(LsImport *im)
@@ -85,10 +186,10 @@ static void hint_sorted(LsImport *im)
 
 static void hint_unread(LsImport *im)
 {
-    const char *more = im->nunread > 1 ? ", ..." : "";
     if (im->nunread > 0)
         ls_warn(im->cx, LS_NOWHERE, NULL, "%u initializer%s read by no node ('%s'%s)", im->nunread,
-                im->nunread > 1 ? "s are" : " is", im->unread_name, more);
+                im->nunread > 1 ? "s are" : " is", im->unread_name,
+                more(im->nunread));
 }
 
 static void hint_untrainable(LsImport *im)
@@ -112,5 +213,10 @@ void ls_onnx_hints(LsImport *im)
     hint_converted(im);
     hint_untrainable(im);
     hint_folded(im);
+    hint_made_up(im);
     hint_untied(im);
+    hint_optimised(im);
+    hint_merged(im);
+    hint_running(im);
+    hint_doubtful(im);
 }

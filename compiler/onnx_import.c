@@ -3,7 +3,6 @@
 
 #include "compiler/onnx_report.h"
 
-#include <fnmatch.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -29,7 +28,9 @@ static bool add_initializer(LsImport *im, const Onnx__TensorProto *t)
     to->poison = true;
     if (!ls_tensor_shape(cx, LS_NOWHERE, t, &shape, &type))
         return false;
-    bool param = type == LS_REAL && ls_count(&shape) > 0;
+    const LsVerdict *said = &im->verdict[ls_names_find(&im->m->names, name)];
+    LsValueKind kind = ls_role_kind(said->role);
+    bool state = kind == LS_V_PARAM || kind == LS_V_STATE;
     int before = cx->nerror;
     uint32_t missing = im->data.nmissing;
     const void *data = ls_tensor_data(cx, LS_NOWHERE, &im->data, t);
@@ -38,14 +39,14 @@ static bool add_initializer(LsImport *im, const Onnx__TensorProto *t)
     if (type == LS_REAL && t->data_type != ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT &&
         im->nconverted++ == 0)
         im->converted = t;
-    if (param)
+    if (state)
         im->data.nmissing = missing;    /* a plan needs no initial values */
     else if (data == NULL && ls_count(&shape) > MAX_STAND_IN)
         return ls_error(cx, LS_NOWHERE, LS_E_DATA, NULL, "the data of '%s' is missing", name);
     else if (data == NULL)
         data = ls_arena_alloc(cx->arena, (size_t)ls_count(&shape), (size_t)ls_type_bytes(type, 4));
     *to = (LsOnnxValue){
-        .v = ls_value_add(cx, im->g, param ? LS_V_PARAM : LS_V_CONST, name, type, &shape, data),
+        .v = ls_value_add(cx, im->g, kind, name, type, &shape, data),
         .stored = true};
     return true;
 }
@@ -143,6 +144,12 @@ static void poison_results(LsImport *im, const LsOnnxFlat *f)
         value_of(im, ls_text(f->proto->output[k]))->poison = true;
 }
 
+const char *ls_onnx_operand_name(const LsOnnxNode *n, size_t k)
+{
+    const Onnx__NodeProto *p = n->proto;
+    return k < p->n_input ? ls_text(p->input[k]) : "";
+}
+
 /* False: an operand is missing because of an error that is known, or reported here. */
 static bool gather(LsImport *im, const LsOnnxFlat *f, LsValueId in[], int *nin)
 {
@@ -157,6 +164,13 @@ static bool gather(LsImport *im, const LsOnnxFlat *f, LsValueId in[], int *nin)
         in[k] = v->v;
         *nin = (int)k + 1;
         int64_t maker = im->m->maker[ls_names_find(&im->m->names, name)];
+        if (v->list != NULL && !ls_onnx_sequence_op(f)) {
+            ls_error(im->cx, ls_flat_where(f), LS_E_TYPE, "take its items by SequenceAt",
+                     "operand %zu is the sequence '%s'", k, name);
+            good = false;
+        }
+        if (v->list != NULL)
+            continue;
         if (!ls_is(v->v) && !v->poison && maker >= 0)
             ls_error(im->cx, ls_flat_where(f), LS_E_UNSUPPORTED, NULL,
                      "operand %zu reads '%s', a result of (%s) that is not computed",
@@ -198,8 +212,11 @@ static void bind_result(LsImport *im, const LsOnnxFlat *f, LsValueId v, const ch
     if (fresh && (g->value[v.i].kind == LS_V_TEMP || g->value[v.i].kind == LS_V_CONST))
         g->value[v.i].name = name;
     bool untied = fresh && ls_is_state(g, v);   /* only identity() makes state */
-    bool weight = fresh && ls_shape(g, v)->rank > 0 && ls_onnx_makes_weight(im->m, f);
-    im->value[id] = (LsOnnxValue){.v = v, .weight = weight, .stored = weight || untied};
+    bool constant = fresh && ls_onnx_makes_weight(im->m, f);
+    bool weight = constant && ls_shape(g, v)->rank > 0 && !im->has_weights;
+    if (constant && ls_type(g, v) == LS_REAL && ls_onnx_told_to_train(im->o, name))
+        g->value[v.i].kind = LS_V_PARAM;
+    im->value[id] = (LsOnnxValue){.v = v, .weight = weight, .stored = constant || untied};
 }
 
 /* An Identity of an initializer is a parameter of its own, unless they are to be tied. */
@@ -214,7 +231,7 @@ static LsValueId identity(LsImport *im, const LsOnnxFlat *f, LsValueId v)
         im->untied_from = x->name;
     }
     LsShape shape = x->shape;
-    return ls_value_add(im->cx, im->g, LS_V_PARAM, name, x->type, &shape, x->data);
+    return ls_value_add(im->cx, im->g, x->kind, name, x->type, &shape, x->data);
 }
 
 static bool run_row(LsImport *im, const LsOnnxFlat *f, const LsValueId in[], int nin,
@@ -245,7 +262,8 @@ static bool run_row(LsImport *im, const LsOnnxFlat *f, const LsValueId in[], int
                     .proto = p,
                     .import = im};
     ls_onnx_weights(&n);
-    bool good = ls_flat_row(f)->build(&n, out);
+    bool good = ls_onnx_sequence_op(f) ? ls_onnx_sequence(im, &n, out)
+                                       : ls_flat_row(f)->build(&n, out);
     if (!good && im->cx->nerror == before)
         ls_error(im->cx, ls_flat_where(f), LS_E_VERIFY, NULL,
                  "the operator failed without a reason");
@@ -278,22 +296,6 @@ static void build(LsImport *im, const LsOnnxFlat *f)
 
 /* ---- the whole ---- */
 
-static void freeze(LsImport *im)
-{
-    for (int k = 0; k < im->o->nfreeze; k++) {
-        uint32_t hits = 0;
-        for (uint32_t i = 1; i < im->g->nvalue; i++) {
-            LsValue *v = &im->g->value[i];
-            bool hit =
-                ls_is_state(im->g, (LsValueId){i}) && fnmatch(im->o->freeze[k], v->name, 0) == 0;
-            v->kind = hit ? LS_V_STATE : v->kind;
-            hits += hit;
-        }
-        if (hits == 0 && im->o->training)
-            ls_warn(im->cx, LS_NOWHERE, NULL, "--freeze %s matches no parameter", im->o->freeze[k]);
-    }
-}
-
 static bool import(LsImport *im, LsReport *r)
 {
     LsOnnxModel *m = im->m;
@@ -305,6 +307,7 @@ static bool import(LsImport *im, LsReport *r)
     im->is_output = ls_arena_alloc(im->cx->arena, n, sizeof *im->is_output);
     im->reads = ls_arena_alloc(im->cx->arena, n, sizeof *im->reads);
     count_reads(im);
+    ls_onnx_decide(im);
     good &= add_initializers(im);
     good &= ls_onnx_bind_inputs(im);
     ls_report_cut(r, LS_REPORT_FIRST);
@@ -317,7 +320,7 @@ static bool import(LsImport *im, LsReport *r)
     good &= report_unsupported(im);
     good &= ls_onnx_check_states(im);
     ls_onnx_drop_weight_inputs(im->g);
-    freeze(im);
+    ls_onnx_record(im);
     if (good && im->o->training)    /* else they were said when the training form was read */
         ls_onnx_hints(im);
     return good;
@@ -330,9 +333,14 @@ LsGraph *ls_onnx_import(LsCtx *cx, const char *path, const LsImportOptions *o)
     if (cx->model == NULL)
         cx->model = path;
     ls_report_begin(&r, cx);
-    LsImport im = {.cx = cx, .o = o, .g = ls_graph_new(cx), .m = ls_onnx_open(cx, path)};
+    LsImport im = {.cx = cx, .o = o, .g = ls_graph_new(cx),
+                   .m = ls_onnx_open(cx, path, o->tie_identity),
+                   .decisions = ls_arena_alloc(cx->arena, 1, sizeof *im.decisions)};
     im.g->weightless = o->weightless;
     im.g->training = o->training;
+    im.g->bn = o->bn;
+    im.g->bn_var_torch = o->bn_var_torch;
+    im.g->decisions = im.decisions;
     bool good = im.m != NULL && import(&im, &r);
     ls_graph_origin(im.g, (LsOrigin){LS_FORWARD, {0}, 0, NULL});
     ls_report_end(&r);

@@ -253,7 +253,10 @@ bool ls_onnx_bind_inputs(LsImport *im)
         b.ninput += read;
         good &= read;
     }
-    good &= apply_dims(&b) & apply_shapes(&b) & apply_batch(&b) & check_dim_flags(&b);
+    good &= apply_dims(&b);
+    good &= apply_shapes(&b);
+    good &= apply_batch(&b);
+    good &= check_dim_flags(&b);
     g->input = ls_arena_alloc(cx->arena, b.ninput + 1, sizeof *g->input);
     for (uint32_t i = 0; i < b.ninput; i++) {
         Input *in = &b.input[i];

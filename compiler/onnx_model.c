@@ -1,5 +1,5 @@
 /* compiler/onnx_model.c -- opening a model: versions, and its nodes in one flat list. */
-#include "compiler/onnx_model.h"
+#include "compiler/onnx_import.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -43,10 +43,10 @@ const LsOnnxOp *ls_flat_row(const LsOnnxFlat *f)
     return ours && row != NULL && f->version >= row->since ? row : NULL;
 }
 
-/* Identity is the importer's own. */
+/* Identity and sequences are the importer's own. */
 bool ls_flat_supported(const LsOnnxFlat *f)
 {
-    return ls_flat_row(f) != NULL || ls_flat_is(f, "Identity");
+    return ls_flat_row(f) != NULL || ls_flat_is(f, "Identity") || ls_onnx_sequence_op(f);
 }
 
 bool ls_onnx_makes_weight(const LsOnnxModel *m, const LsOnnxFlat *f)
@@ -90,7 +90,7 @@ static const char *folder_of(LsArena *a, const char *path)
     return slash == path ? "/" : ls_arena_printf(a, "%.*s", (int)(slash - path), path);
 }
 
-LsOnnxModel *ls_onnx_open(LsCtx *cx, const char *path)
+LsOnnxModel *ls_onnx_open(LsCtx *cx, const char *path, bool tie)
 {
     Onnx__ModelProto *p = ls_onnx_read(cx, path);
     if (p == NULL)
@@ -100,6 +100,11 @@ LsOnnxModel *ls_onnx_open(LsCtx *cx, const char *path)
         return NULL;
     LsOnnxModel *m = ls_arena_alloc(cx->arena, 1, sizeof *m);
     *m = (LsOnnxModel){.proto = p, .graph = p->graph, .dir = folder_of(cx->arena, path),
-                       .opset = opset, .names = {.arena = cx->arena}};
+                       .opset = opset, .names = {.arena = cx->arena},
+                       .sources = ls_onnx_sources(cx->arena, p->graph)};
+    const LsOnnxEdits **edits = ls_onnx_edits(cx);      /* the same file is changed once */
+    if (*edits == NULL)
+        *edits = ls_onnx_untie(cx, p, m->dir, m->sources, tie);
+    m->edits = *edits;
     return ls_onnx_inline(cx, m) ? m : NULL;
 }

@@ -5,6 +5,7 @@
 
 #include "compiler/names.h"
 #include "compiler/onnx_report.h"
+#include "compiler/onnx_untie.h"
 #include "compiler/onnx_wire.h"
 #include "compiler/op.h"
 
@@ -26,6 +27,8 @@ typedef struct LsOnnxModel {
     const char *dir;            /* folder of the file */
     LsReport *report;           /* sorts diagnostics by node; NULL: none */
     int opset;                  /* of domain "" */
+    const LsOnnxSources *sources;       /* what the file says of its tensors' origin */
+    const LsOnnxEdits *edits;           /* what was taken back of what the exporter did to them */
     LsOnnxFlat *node; uint32_t nnode, cap_node;
     LsNames functions, taken; /* local functions as DOMAIN:NAME; names that inlining must not use */
     const Onnx__FunctionProto **function;       /* by id in functions */
@@ -36,8 +39,9 @@ typedef struct LsOnnxModel {
     bool moved;                 /* that is not the order of the file */
 } LsOnnxModel;
 
-/* Reads the file, checks versions, inlines model-local functions; NULL after diagnostics. */
-LsOnnxModel *ls_onnx_open(LsCtx *cx, const char *path);
+/* Reads the file, checks versions, unties parameters (unless tie), inlines model-local functions;
+ * NULL after diagnostics. */
+LsOnnxModel *ls_onnx_open(LsCtx *cx, const char *path, bool tie);
 /* Names, uses before definition, cycles: fills names, maker and order. False after diagnostics;
  * what could be resolved is filled in all the same, so that more problems can be found. */
 bool ls_onnx_resolve(LsCtx *cx, LsOnnxModel *m);

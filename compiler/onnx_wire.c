@@ -108,16 +108,25 @@ ProtobufCAllocator ls_wire_allocator(LsArena *a)
     return (ProtobufCAllocator){take, give, a};
 }
 
-Onnx__AttributeProto *ls_wire_attribute(LsArena *a, const ProtobufCMessageUnknownField *u)
+bool ls_wire_content(const ProtobufCMessageUnknownField *u, LsWireField *f)
 {
     uint64_t len;
     const unsigned char *end = u->data + u->len, *p = varint(u->data, end, &len);
     if (u->wire_type != PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED || p == NULL ||
-        len != (uint64_t)(end - p) ||
-        malformed(a, &onnx__attribute_proto__descriptor, p, len) != NULL)
+        len != (uint64_t)(end - p))
+        return false;
+    *f = (LsWireField){u->tag, PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED, p, (size_t)len};
+    return true;
+}
+
+Onnx__AttributeProto *ls_wire_attribute(LsArena *a, const ProtobufCMessageUnknownField *u)
+{
+    LsWireField f;
+    if (!ls_wire_content(u, &f)
+        || malformed(a, &onnx__attribute_proto__descriptor, f.data, f.len) != NULL)
         return NULL;
     ProtobufCAllocator alloc = ls_wire_allocator(a);
-    return onnx__attribute_proto__unpack(&alloc, len, p);
+    return onnx__attribute_proto__unpack(&alloc, f.len, f.data);
 }
 
 Onnx__ModelProto *ls_onnx_unpack(LsCtx *cx, const unsigned char *bytes, size_t n)
@@ -145,7 +154,13 @@ static const char *why_unreadable(const struct stat *st)
 }
 
 /* One file as it was when it was read. */
-struct LsParsed { dev_t dev; ino_t ino; off_t size; struct timespec changed; Onnx__ModelProto *model; };
+struct LsParsed {
+    dev_t dev; ino_t ino; off_t size; struct timespec changed;
+    Onnx__ModelProto *model;
+    const struct LsOnnxEdits *edits;
+};
+
+const struct LsOnnxEdits **ls_onnx_edits(LsCtx *cx) { return &cx->parsed->edits; }
 
 static bool same_file(const struct LsParsed *p, const struct stat *st)
 {
@@ -182,7 +197,7 @@ Onnx__ModelProto *ls_onnx_read(LsCtx *cx, const char *path)
     }
     if (m != NULL) {
         cx->parsed = ls_arena_alloc(cx->arena, 1, sizeof *cx->parsed);
-        *cx->parsed = (struct LsParsed){st.st_dev, st.st_ino, st.st_size, st.st_mtim, m};
+        *cx->parsed = (struct LsParsed){st.st_dev, st.st_ino, st.st_size, st.st_mtim, m, NULL};
     }
     return m;
 }

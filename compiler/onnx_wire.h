@@ -9,7 +9,9 @@
  * the same structures: who changes them forgets them (cx->parsed = NULL). Hostile bytes are refused
  * before protobuf-c sees them: lengths that run past the end, nesting deeper than any model has. */
 Onnx__ModelProto *ls_onnx_read(LsCtx *cx, const char *path);
-/* The same for bytes in memory. */
+/* What was changed in the model that was read last (compiler/onnx_untie.h); *it is NULL before. */
+const struct LsOnnxEdits **ls_onnx_edits(LsCtx *cx);
+/* Like ls_onnx_read, for bytes in memory. */
 Onnx__ModelProto *ls_onnx_unpack(LsCtx *cx, const unsigned char *bytes, size_t n);
 
 /* One field of a message in wire form. */
@@ -22,6 +24,8 @@ typedef struct LsWireField {
  */
 bool ls_wire_next(const unsigned char **at, const unsigned char *end, LsWireField *f);
 
+/* The content of an unknown field that is a message or text; false: it is neither. */
+bool ls_wire_content(const ProtobufCMessageUnknownField *u, LsWireField *f);
 /* An unknown field that holds an attribute, unpacked; NULL: it does not. */
 Onnx__AttributeProto *ls_wire_attribute(LsArena *a, const ProtobufCMessageUnknownField *u);
 

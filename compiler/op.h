@@ -127,6 +127,13 @@ int ls_onnx_const_ints(LsOnnxNode *n, int k, int max, int64_t out[]);
 int ls_onnx_const_reals(LsOnnxNode *n, int k, int max, double out[]);
 /* Operand k is a weight: a constant there (Constant node, ConstantOfShape) becomes LS_V_PARAM. */
 void ls_onnx_weight(LsOnnxNode *n, int k);
+/* The exporter's notes say that this batch norm was traced in training mode, whatever the form that
+ * it has in the file. */
+bool ls_onnx_traced_training(const LsOnnxNode *n);
+/* Which statistics a batch norm uses when training, and what decides it. */
+typedef enum { LS_BN_BY_TRAIN, LS_BN_BY_FROZEN, LS_BN_BY_FORM, LS_BN_BY_TRACE, LS_BN_BY_NODES,
+               LS_BN_BY_RUNNING, LS_NBN_BY } LsBnBy;
+void ls_onnx_note_batch_norm(const LsOnnxNode *n, LsBnBy by);
 /* An axis from the file (-rank .. rank-1) made non-negative; reports and
  * returns -1 when out of range. */
 int ls_onnx_axis(LsOnnxNode *n, int64_t axis, int rank);

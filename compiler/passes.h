@@ -16,7 +16,8 @@ typedef struct LsImportOptions {
                                  * running statistics, no dropout) */
     LsBnMode bn;                /* copied to LsGraph.bn */
     bool bn_var_torch;          /* copied to LsGraph.bn_var_torch */
-    const char *const *freeze; int nfreeze;     /* globs over parameter names: not trained */
+    const char *const *freeze; int nfreeze;     /* globs over names of tensors: not trained */
+    const char *const *train; int ntrain;       /* trained, whatever else would be; wins over freeze */
     bool tie_identity;          /* Identity of an initializer stays one parameter */
     bool weightless;            /* do not load initial values (plan); missing data files are fine */
 } LsImportOptions;

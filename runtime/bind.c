@@ -124,7 +124,8 @@ static bool fit(LsDataset *d, uint32_t input, LsError *e)
 
 static bool bind_npz(LsDataset *d, const LsFile *f, int only, LsError *e)
 {
-    char name[512];
+    static const struct { const char *folder, *name; } place[] = {
+        {"", NULL}, {"in/", NULL}, {"", "label"}};      /* NULL: the input's name */
     for (uint32_t k = 0; k < d->p->ninput; k++) {
         const LsInput *in = &d->p->input[k];
         LsSource *s = &d->source[k];
@@ -132,8 +133,8 @@ static bool bind_npz(LsDataset *d, const LsFile *f, int only, LsError *e)
         if (s->path || (only >= 0 && k != (uint32_t)only) || (in->is_label && d->label_is_input))
             continue;
         for (int j = 0; j < (in->is_label ? 3 : 2) && !found; j++) {
-            snprintf(name, sizeof name, "%s%s", j == 1 ? "in/" : "", j == 2 ? "label" : in->t.name);
-            if (!ls_npz_find(f, name, &s->array, &found, e))
+            const char *name = place[j].name ? place[j].name : in->t.name;
+            if (!ls_npz_find_in(f, place[j].folder, name, &s->array, &found, e))
                 return false;
         }
         if (found)

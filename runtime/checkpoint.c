@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +41,14 @@ static void each_part(const LsMemory *m, void (*put)(void *to, const void *data,
     }
 }
 
+/* Checkpoints of models that read no text are what they were before there were alphabets. */
+static uint64_t sum_place(const LsPlace *at)
+{
+    uint64_t sum = ls_fnv64(LS_FNV64, at, offsetof(LsPlace, alphabet));
+    return ls_alphabet_count(&at->alphabet) > 0
+               ? ls_fnv64(sum, &at->alphabet, sizeof at->alphabet) : sum;
+}
+
 static void put_sum(void *to, const void *data, size_t n)
 {
     uint64_t *sum = to;
@@ -48,21 +57,19 @@ static void put_sum(void *to, const void *data, size_t n)
 
 static void put_file(void *to, const void *data, size_t n) { ls_out_write(to, data, n); }
 
-/* Pieces of the header go through a small buffer, so that its size needs no bound. */
-static void emit(LsOut *o, LsText *t)
-{
-    ls_out_write(o, t->at, t->n);
-    t->n = 0;
-}
-
 static void put_metadata(LsText *t, const LsMemory *m, const LsPlace *at)
 {
-    uint64_t sum = ls_fnv64(LS_FNV64, at, sizeof *at);
+    uint64_t sum = sum_place(at);
+    char alphabet[LS_ALPHABET_TEXT];
     each_part(m, put_sum, &sum);
     ls_text_put(t, "{\"__metadata__\":{\"format\":\"lowerset-1\",\"model\":");
     ls_text_string(t, m->p->model);
     ls_text_put(t, ",\"plan\":");
     ls_text_string(t, m->p->plan_hash);
+    if (ls_alphabet_count(&at->alphabet) > 0) {
+        ls_text_put(t, ",\"alphabet\":");
+        ls_text_string(t, ls_alphabet_text(&at->alphabet, alphabet));
+    }
     ls_text_put(t,
                 ",\"update\":\"%" PRId64 "\",\"cursor\":\"%" PRId64 "\",\"epoch\":\"%" PRId64
                 "\",\"samples\":\"%" PRId64 "\",\"seed\":\"%" PRIu64 "\",\"drop_last\":\"%" PRId64
@@ -74,10 +81,9 @@ static void put_metadata(LsText *t, const LsMemory *m, const LsPlace *at)
 static void put_header(LsOut *o, const LsMemory *m, const LsPlace *at)
 {
     char text[2048];
-    LsText t = {.at = text, .cap = sizeof text};
+    LsText t = {text, 0, sizeof text, put_file, o};
     int64_t offset = 0;
     put_metadata(&t, m, at);
-    emit(o, &t);
     for (uint32_t k = 0; k < m->p->nstate; k++) {
         const LsStateTensor *s = &m->p->state[k];
         ls_text_put(&t, ",");
@@ -88,9 +94,9 @@ static void put_header(LsOut *o, const LsMemory *m, const LsPlace *at)
         ls_text_put(&t, "],\"data_offsets\":[%" PRId64 ",%" PRId64 "]}", offset,
                     offset + bytes_of(m, s));
         offset += bytes_of(m, s);
-        emit(o, &t);
     }
-    ls_out_write(o, "}", 1);
+    ls_text_put(&t, "}");
+    ls_text_flush(&t);
 }
 
 bool ls_checkpoint_save(const LsMemory *m, const LsPlace *at, const char *path, LsError *e)
@@ -123,6 +129,8 @@ typedef struct LsLoaded {
     LsPlace place;
     uint64_t checksum;
     bool ours, has_sum;
+    size_t room;                /* of each of these: no string of the header is longer */
+    char *name, *key, *value;
 } LsLoaded;
 
 static bool damaged(const LsFile *f, LsError *e)
@@ -132,7 +140,7 @@ static bool damaged(const LsFile *f, LsError *e)
 
 static bool read_metadata(LsLoaded *l, LsJson *j)
 {
-    char key[64], value[1024];
+    const char *key = l->key, *value = l->value;
     struct { const char *name; int64_t *to; } field[] = {
         {"update", &l->place.update}, {"cursor", &l->place.cursor}, {"epoch", &l->place.epoch},
         {"samples", &l->place.samples}, {"drop_last", &l->place.drop_last},
@@ -141,8 +149,8 @@ static bool read_metadata(LsLoaded *l, LsJson *j)
     if (!ls_json_char(j, '{'))
         return false;
     do {
-        if (!ls_json_string(j, key, sizeof key) || !ls_json_char(j, ':')
-            || !ls_json_string(j, value, sizeof value))
+        if (!ls_json_string(j, l->key, l->room) || !ls_json_char(j, ':')
+            || !ls_json_string(j, l->value, l->room))
             return false;
         for (size_t k = 0; k < sizeof field / sizeof field[0]; k++)
             if (strcmp(key, field[k].name) == 0)
@@ -153,6 +161,9 @@ static bool read_metadata(LsLoaded *l, LsJson *j)
             l->checksum = strtoull(value, NULL, 10);
             l->has_sum = true;
         }
+        if (strcmp(key, "alphabet") == 0
+            && !ls_alphabet_parse(&l->place.alphabet, value, strlen(value)))
+            return false;
         l->ours |= strcmp(key, "format") == 0 && strcmp(value, "lowerset-1") == 0;
     } while (ls_json_char(j, ','));
     return ls_json_char(j, '}');
@@ -160,14 +171,14 @@ static bool read_metadata(LsLoaded *l, LsJson *j)
 
 typedef struct LsEntry { char dtype[16]; int rank; int64_t dim[LS_TENSOR_RANK], from, to; } LsEntry;
 
-static bool read_entry(LsEntry *t, LsJson *j)
+static bool read_entry(const LsLoaded *l, LsEntry *t, LsJson *j)
 {
-    char key[64];
+    const char *key = l->key;
     *t = (LsEntry){.from = -1, .to = -1};
     if (!ls_json_char(j, '{'))
         return false;
     do {
-        if (!ls_json_string(j, key, sizeof key) || !ls_json_char(j, ':'))
+        if (!ls_json_string(j, l->key, l->room) || !ls_json_char(j, ':'))
             return false;
         bool ok;
         if (strcmp(key, "dtype") == 0) {
@@ -221,17 +232,16 @@ static bool take_entry(LsLoaded *l, const char *name, const LsEntry *t, LsError 
 
 static bool read_header(LsLoaded *l, LsJson *j, LsError *e)
 {
-    char name[1024];
     LsEntry t;
     if (!ls_json_char(j, '{'))
         return damaged(l->f, e);
     do {
-        if (!ls_json_string(j, name, sizeof name) || !ls_json_char(j, ':'))
+        if (!ls_json_string(j, l->name, l->room) || !ls_json_char(j, ':'))
             return damaged(l->f, e);
-        bool meta = strcmp(name, "__metadata__") == 0;
-        if (meta ? !read_metadata(l, j) : !read_entry(&t, j))
+        bool meta = strcmp(l->name, "__metadata__") == 0;
+        if (meta ? !read_metadata(l, j) : !read_entry(l, &t, j))
             return damaged(l->f, e);
-        if (!meta && !take_entry(l, name, &t, e))
+        if (!meta && !take_entry(l, l->name, &t, e))
             return false;
     } while (ls_json_char(j, ','));
     if (!ls_json_char(j, '}'))
@@ -248,7 +258,7 @@ static bool verify(const LsLoaded *l, LsError *e)
     if (!l->ours || !l->has_sum || l->place.update < 0 || l->place.cursor < 0 || l->place.epoch < 0)
         return ls_fail(e, LS_EXIT_DATA, "%s: a safetensors file, but not a checkpoint of this kind",
                        l->f->path);
-    uint64_t sum = ls_fnv64(LS_FNV64, &l->place, sizeof l->place);
+    uint64_t sum = sum_place(&l->place);
     if (ls_fnv64(sum, l->data, (size_t)l->bytes) != l->checksum)
         return ls_fail(e, LS_EXIT_DATA, "%s: damaged checkpoint (its checksum is wrong)",
                        l->f->path);
@@ -269,7 +279,15 @@ static bool load(LsLoaded *l, LsError *e)
     LsJson j = {head, head + length};
     l->data = f->data + 8 + length;
     l->bytes = (int64_t)(f->size - 8 - length);
-    return read_header(l, &j, e) && verify(l, e);
+    l->room = (size_t)length + 1;
+    l->name = malloc(3 * l->room);
+    if (!l->name)
+        return ls_fail(e, LS_EXIT_FAIL, "out of memory");
+    l->key = l->name + l->room;
+    l->value = l->key + l->room;
+    bool ok = read_header(l, &j, e) && verify(l, e);
+    free(l->name);
+    return ok;
 }
 
 bool ls_checkpoint_load(const LsMemory *m, LsPlace *at, const char *path, LsError *e)

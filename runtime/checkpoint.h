@@ -5,10 +5,12 @@
 #ifndef LS_RUNTIME_CHECKPOINT_H
 #define LS_RUNTIME_CHECKPOINT_H
 
+#include "runtime/alphabet.h"
 #include "runtime/file.h"
 #include "runtime/memory.h"
 
-/* Where a run stands. 64-bit fields only: the checksum is over its bytes. */
+/* Where a run stands, and what its data are to it. 64-bit fields only: the checksum is over its
+ * bytes. */
 typedef struct LsPlace {
     int64_t update;             /* updates done */
     int64_t cursor;             /* batches taken from the data, over all epochs */
@@ -16,6 +18,7 @@ typedef struct LsPlace {
     int64_t samples;            /* of the training data */
     uint64_t seed;
     int64_t drop_last, shuffle; /* 0 or 1: as the order of the data was made */
+    LsAlphabet alphabet;        /* of the text; the checksum has it only if there is one */
 } LsPlace;
 
 bool ls_checkpoint_save(const LsMemory *m, const LsPlace *at, const char *path, LsError *e);

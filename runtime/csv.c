@@ -1,67 +1,111 @@
-/* runtime/csv.c -- tables of numbers: one sample per line, the inputs' elements side by side. */
+/* runtime/csv.c -- tables of numbers: one sample per row, the inputs' elements side by side. Rows are
+ * lines, but a name in quotes may have line ends in it; blank lines are none; lines end with LF, CR
+ * or both. */
 #include "runtime/dataset.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIELD = 64 };            /* characters of the longest number */
+enum { FIELD = 1024 };          /* characters of the longest number */
 
-/* The number at p..end, up to a comma, semicolon, tab or the end of the line; returns what follows
- * the separator, NULL when it is no number. *last tells that the line ended. */
-static const char *field(const char *p, const char *end, double *v, bool *last)
+typedef struct LsCsv { const char *p, *end; int64_t line; } LsCsv;     /* line: of p, from 1 */
+
+static bool at_line_end(const LsCsv *c) { return c->p == c->end || *c->p == '\n' || *c->p == '\r'; }
+
+static void skip_line_end(LsCsv *c)
+{
+    if (c->p == c->end)
+        return;
+    bool both = c->end - c->p >= 2 && c->p[0] == '\r' && c->p[1] == '\n';
+    c->p += both ? 2 : 1;
+    c->line++;
+}
+
+/* To the next line that is not blank; false at the end. */
+static bool begin_row(LsCsv *c)
+{
+    for (;;) {
+        LsCsv at = *c;
+        while (at.p < at.end && *at.p == ' ')
+            at.p++;
+        if (!at_line_end(&at))
+            return true;
+        if (at.p == at.end)
+            return false;
+        skip_line_end(&at);
+        *c = at;
+    }
+}
+
+/* Over a row of any content, to the next line. */
+static void skip_row(LsCsv *c)
+{
+    bool quoted = false;
+    while (c->p < c->end && (quoted || !at_line_end(c))) {
+        quoted ^= *c->p == '"';
+        if (at_line_end(c))
+            skip_line_end(c);
+        else
+            c->p++;
+    }
+    skip_line_end(c);
+}
+
+/* The number up to a comma, semicolon, tab or the line's end, which is left behind, or before the
+ * line's end. *last tells that it is the row's last one. */
+static bool field(LsCsv *c, double *v, bool *last)
 {
     char text[FIELD], *stop;
     size_t n = 0;
-    while (p < end && (*p == ' ' || *p == '"'))
-        p++;
-    while (p + n < end && !strchr(",;\t\r\n", p[n]) && n < FIELD - 1) {
-        text[n] = p[n];
-        n++;
-    }
+    while (c->p < c->end && (*c->p == ' ' || *c->p == '"'))
+        c->p++;
+    for (; !at_line_end(c) && *c->p && !strchr(",;\t", *c->p); c->p++)
+        if (n < FIELD)
+            text[n++] = *c->p;
+    if (n == 0 || n == FIELD)
+        return false;
     text[n] = '\0';
     *v = strtod(text, &stop);
     stop += strspn(stop, " \"");
-    if (n == 0 || stop == text || *stop != '\0')
-        return NULL;
-    p += n;
-    *last = p == end || *p == '\n' || *p == '\r';
-    while (p < end && (*p == '\r' || (*last && *p == '\n')))
-        p++;
-    return *last || p == end ? p : p + 1;
+    *last = at_line_end(c);
+    c->p += !*last && *c->p;
+    return stop > text && *stop == '\0';
 }
 
-static const char *next_line(const char *p, const char *end)
+/* Names of columns: the first row, when it does not begin with a number. */
+static void skip_names(LsCsv *c)
 {
-    const char *nl = memchr(p, '\n', (size_t)(end - p));
-    return nl ? nl + 1 : end;
+    LsCsv at = *c;
+    double v;
+    bool last;
+    if (begin_row(c) && (at = *c, !field(&at, &v, &last)))
+        skip_row(c);
 }
 
-static int64_t count_lines(const char *p, const char *end)
+static int64_t count_rows(LsCsv c)
 {
     int64_t n = 0;
-    for (; p < end; p = next_line(p, end))
-        n += *p != '\n' && *p != '\r';
+    for (; begin_row(&c); n++)
+        skip_row(&c);
     return n;
 }
 
-static bool parse(const LsFile *f, const char *p, int64_t line, int64_t rows, int64_t columns,
-                  double *to, LsError *e)
+static bool parse_row(LsCsv *c, const char *path, int64_t columns, double *to, LsError *e)
 {
-    const char *end = (const char *)f->data + f->size;
-    for (int64_t r = 0; r < rows; r++, line++)
-        for (int64_t c = 0; c < columns; c++) {
-            bool last;
-            p = field(p, end, to++, &last);
-            if (!p)
-                return ls_fail(e, LS_EXIT_DATA, "%s:%" PRId64 ": column %" PRId64 " is no number",
-                               f->path, line, c + 1);
-            if (last != (c == columns - 1))
-                return ls_fail(e, LS_EXIT_DATA,
-                               "%s:%" PRId64 ": %s than the %" PRId64 " columns that "
-                               "the program's inputs take",
-                               f->path, line, last ? "fewer" : "more", columns);
-        }
+    begin_row(c);
+    for (int64_t k = 0; k < columns; k++) {
+        bool last;
+        if (!field(c, to++, &last))
+            return ls_fail(e, LS_EXIT_DATA, "%s:%" PRId64 ": column %" PRId64 " is no number", path,
+                           c->line, k + 1);
+        if (last != (k == columns - 1))
+            return ls_fail(e, LS_EXIT_DATA,
+                           "%s:%" PRId64 ": %s than the %" PRId64 " columns that "
+                           "the program's inputs take",
+                           path, c->line, last ? "fewer" : "more", columns);
+    }
+    skip_line_end(c);
     return true;
 }
 
@@ -70,23 +114,31 @@ static bool wants(const LsDataset *d, uint32_t k)
     return !d->source[k].path && !(d->p->input[k].is_label && d->label_is_input);
 }
 
+/* The file from its first number on. */
+static LsCsv open_table(const LsFile *f)
+{
+    static const char mark[] = "\xef\xbb\xbf";      /* of UTF-8, which some programs begin with */
+    LsCsv c = {(const char *)f->data, (const char *)f->data + f->size, 1};
+    if (f->size >= 3 && memcmp(f->data, mark, 3) == 0)
+        c.p += 3;
+    skip_names(&c);
+    return c;
+}
+
 bool ls_csv_read(LsDataset *d, const LsFile *f, LsError *e)
 {
-    const char *p = (const char *)f->data, *end = p + f->size;
-    int64_t columns = 0, at = 0;
-    bool last;
-    double v;
+    LsCsv c = open_table(f);
+    int64_t columns = 0, at = 0, rows = count_rows(c);
     for (uint32_t k = 0; k < d->p->ninput; k++)
         columns += wants(d, k) ? d->source[k].per_sample : 0;
-    bool head = !field(p, end, &v, &last);      /* names of columns */
-    int64_t rows = count_lines(p, end) - head;
-    if (rows <= 0 || columns == 0)
+    if (rows == 0 || columns == 0)
         return ls_fail(e, LS_EXIT_DATA, "%s: %s", f->path,
                        columns ? "no rows" : "no input needs it");
     if (d->csv || !(d->csv = calloc((size_t)rows, (size_t)columns * sizeof *d->csv)))
         return ls_fail(e, LS_EXIT_DATA, "%s: a second table, or too large a one", f->path);
-    if (!parse(f, head ? next_line(p, end) : p, 1 + head, rows, columns, d->csv, e))
-        return false;
+    for (int64_t r = 0; r < rows; r++)
+        if (!parse_row(&c, f->path, columns, d->csv + r * columns, e))
+            return false;
     for (uint32_t k = 0; k < d->p->ninput; k++) {
         LsSource *s = &d->source[k];
         if (!wants(d, k))

@@ -28,9 +28,10 @@ static bool open_synthetic(LsDataset *d, LsError *e)
 {
     const char *count = strchr(d->opt.data, ':');
     char *end = NULL;
+    const int64_t most = (int64_t)1 << 60;      /* so that batches can be counted */
     d->samples = count ? strtoll(count + 1, &end, 10) : 16 * d->p->batch;
-    if (d->samples <= 0 || (count && *end))
-        return ls_fail(e, LS_EXIT_USAGE, "--data %s: synthetic:SAMPLES takes a number from 1",
+    if (d->samples <= 0 || d->samples > most || (count && *end))
+        return ls_fail(e, LS_EXIT_USAGE, "--data %s: synthetic:SAMPLES takes a number from 1 to 2^60",
                        d->opt.data);
     for (uint32_t k = 0; k < d->p->ninput; k++) {
         d->source[k].synthetic = true;
@@ -73,7 +74,7 @@ static bool read_list(double *to, int64_t channels, const char *text, const char
     for (const char *p = text; *p;) {
         char *end;
         double v = strtod(p, &end);
-        if (end == p || (*end && *end != ',') || n == channels)
+        if (end == p || (*end && *end != ',') || n == channels || !isfinite(v))
             return ls_fail(e, LS_EXIT_USAGE,
                            "--%s=%s: one number, or %" PRId64 " (one per channel) "
                            "with commas between",
@@ -118,7 +119,8 @@ static bool set_scale(LsDataset *d, uint32_t k, double *norm, LsError *e)
     char *end = NULL;
     if (d->p->input[k].t.type != LS_DT_REAL || s->synthetic || !(as_input || bytes))
         return true;
-    if (o->scale && ((s->scale = strtod(o->scale, &end)) == 0 || *end))
+    d->scaled = true;
+    if (o->scale && ((s->scale = strtod(o->scale, &end)) == 0 || *end || !isfinite(s->scale)))
         return ls_fail(e, LS_EXIT_USAGE, "--scale=%s: not a number other than 0", o->scale);
     if (as_input && (o->mean || o->std)) {
         if (!read_list(norm, s->channel, o->mean ? o->mean : "0", "mean", e)
@@ -293,10 +295,7 @@ static bool read_int(const LsRead *r, int64_t i, int64_t *v, LsError *e)
     if (s->synthetic) {
         *v = (int64_t)value(r, i, 0);
     } else if (s->token) {
-        *v = s->token[s->array.data[at]];
-        if (*v < 0)
-            return ls_fail(e, LS_EXIT_DATA, "%s: character %d does not occur in the training text",
-                           s->path, s->array.data[at]);
+        *v = s->token[s->array.data[at]];       /* ls_dataset_number made sure of all */
     } else {
         *v = ls_array_int(&s->array, at);
         if (ls_element_is_float(s->array.type) && ls_array_real(&s->array, at) != (double)*v)
@@ -343,6 +342,36 @@ bool ls_dataset_read(const LsDataset *d, uint32_t input, int64_t sample, int64_t
             read_reals(&r, i, c, run, at, step);
         else if (!read_ints(&r, i, run, at, step, e))
             return false;
+    }
+    return true;
+}
+
+/* ---- blame ---- */
+
+/* Element i of a real input, as a batch would have it. */
+static double delivered(const LsRead *r, int64_t i)
+{
+    const LsSource *s = r->s;
+    bool divided = s->table && !s->scale;
+    int64_t c = s->mean ? i / s->run % s->channel : 0;
+    double v = ls_array_real(&s->array, s->one ? 0 : r->from + i);
+    v = normal(s, c, divided ? v / 255 : v);
+    return r->d->p->real_bytes == 8 ? v : (float)v;
+}
+
+bool ls_dataset_is_finite(const LsDataset *d, uint32_t input, int64_t sample, LsError *e)
+{
+    const LsSource *s = &d->source[input];
+    const LsTensor *t = &d->p->input[input].t;
+    LsRead r = {d, s, input, s->whole ? 0 : sample, s->whole ? 0 : sample * s->stride};
+    for (int64_t i = 0; i < s->per_sample && t->type == LS_DT_REAL && !s->synthetic; i++) {
+        double v = delivered(&r, i), there = ls_array_real(&s->array, s->one ? 0 : r.from + i);
+        if (!isfinite(there))
+            return ls_fail(e, LS_EXIT_DATA, "%s: sample %" PRId64 ": '%s' has %g at element %" PRId64,
+                           s->path, sample, t->name, there, i);
+        if (!isfinite(v))
+            return ls_fail(e, LS_EXIT_DATA, "%s: sample %" PRId64 ": '%s' has %g at element %" PRId64
+                           ", which becomes %g", s->path, sample, t->name, there, i, v);
     }
     return true;
 }

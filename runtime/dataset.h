@@ -9,6 +9,7 @@
 #ifndef LS_RUNTIME_DATASET_H
 #define LS_RUNTIME_DATASET_H
 
+#include "runtime/alphabet.h"
 #include "runtime/npy.h"
 
 typedef struct LsDataset LsDataset;
@@ -20,7 +21,6 @@ typedef struct LsDataOptions {
     const char *mean, *std; /* per channel (axis 1) after scaling, "0.5" or "0.4,0.5,0.4"; NULL */
     const char *raw;            /* element type of raw files, "float32"; NULL: by file name only */
     uint64_t seed;              /* of synthetic data */
-    const LsDataset *like;      /* characters have the numbers they have there; NULL */
 } LsDataOptions;
 
 /* Where the values of one input come from. Sample s starts at element s * stride of the array. */
@@ -45,10 +45,12 @@ struct LsDataset {
     LsSource *source;           /* one per LsProgram.input */
     int64_t samples;
     LsFile *file; int nfile;
-    int16_t token[256];
-    int ntoken;                 /* characters known; 0: no text */
+    LsAlphabet characters;      /* that occur in the text; none: no text */
+    LsAlphabet alphabet;        /* that have numbers */
+    int16_t token[256];         /* the numbers; -1: none */
     char *text;                 /* copy of opt.data that file names point into */
     double *csv;                /* parsed columns */
+    bool scaled;                /* some input takes scale, mean and std */
     double *norm;               /* what mean and std point to */
     bool label_is_input;        /* the target is the values of input label_input */
     uint32_t label_input;
@@ -58,11 +60,19 @@ struct LsDataset {
  * case. */
 bool ls_dataset_open(LsDataset *d, const LsProgram *p, const LsDataOptions *opt, LsError *e);
 void ls_dataset_close(LsDataset *d);
+/* Numbers the characters of a text, before anything is read: by `known`, or by those that occur when
+ * that is empty. A character that has no number is an LS_EXIT_DATA error. */
+bool ls_dataset_number(LsDataset *d, const LsAlphabet *known, LsError *e);
 
 /* Sample `sample` of an input, as number `place` of the batch that lies at `batch`. Does not
  * allocate; threads may call it at the same time. A label out of range is an error. */
 bool ls_dataset_read(const LsDataset *d, uint32_t input, int64_t sample, int64_t place, void *batch,
                      LsError *e);
+
+/* Whether the reals of a sample are finite, in the file and in a batch; else an error that names the
+ * first that is not. Made-up ones are. Not for every sample that is read: for finding out what made a
+ * loss infinite. */
+bool ls_dataset_is_finite(const LsDataset *d, uint32_t input, int64_t sample, LsError *e);
 
 /* ---- parts, one file each ---- */
 bool ls_idx_read(LsArray *a, const LsFile *f, LsError *e);          /* idx.c; big-endian */

@@ -55,13 +55,13 @@ static LsElement element_of(LsDataType type, int real_bytes)
     }
 }
 
-static bool write_tensor(LsNpz *z, const char *name, const LsTensor *t, const void *at,
-                         int real_bytes, LsError *e)
+static bool write_tensor(LsNpz *z, const char *folder, const char *name, const LsTensor *t,
+                         const void *at, int real_bytes, LsError *e)
 {
     char part[8192];
     int64_t each = ls_data_bytes(t->type, real_bytes), left = ls_tensor_count(t);
     LsWalk w = ls_walk_start(t);
-    if (!ls_npz_begin(z, name, element_of(t->type, real_bytes), t->rank, t->dim, e))
+    if (!ls_npz_begin_in(z, folder, name, element_of(t->type, real_bytes), t->rank, t->dim, e))
         return false;
     while (left > 0) {
         int64_t n = (int64_t)sizeof part / each;
@@ -75,8 +75,8 @@ static bool write_tensor(LsNpz *z, const char *name, const LsTensor *t, const vo
 
 static bool write_members(const LsDump *d, LsNpz *z, double loss, LsError *e)
 {
-    static const char *const group[] = {[LS_STATE_PARAM] = "param", [LS_STATE_FROZEN] = "param",
-                                        [LS_STATE_STAT] = "stat", [LS_STATE_MOMENT] = "moment"};
+    static const char *const group[] = {[LS_STATE_PARAM] = "param/", [LS_STATE_FROZEN] = "param/",
+                                        [LS_STATE_STAT] = "stat/", [LS_STATE_MOMENT] = "moment/"};
     const LsProgram *p = d->g->p;
     float f = (float)loss;
     bool wide = p->real_bytes == 8;
@@ -85,24 +85,40 @@ static bool write_members(const LsDump *d, LsNpz *z, double loss, LsError *e)
     ls_npz_write(z, wide ? (void *)&loss : (void *)&f, (size_t)p->real_bytes);
     for (uint32_t k = 0; k < d->t->nwatch; k++) {
         const LsWatch *w = &d->t->watch[k];
-        if (!write_tensor(z, w->key, &w->t, d->copy + d->offset[k], p->real_bytes, e))
+        if (!write_tensor(z, "", w->key, &w->t, d->copy + d->offset[k], p->real_bytes, e))
             return false;
     }
     for (uint32_t k = 0; k < p->nstate; k++) {
         const LsStateTensor *s = &p->state[k];
-        char name[300];
-        snprintf(name, sizeof name, "%s/%s", group[s->kind], s->t.name);
         int64_t bytes = ls_tensor_bytes(&s->t, p->real_bytes);
-        if (!write_tensor(z, name, &s->t, ls_memory_view(d->g->m, s->t.at, bytes), p->real_bytes,
-                          e))
+        if (!write_tensor(z, group[s->kind], s->t.name, &s->t,
+                          ls_memory_view(d->g->m, s->t.at, bytes), p->real_bytes, e))
             return false;
     }
     return ls_device_ok(d->g->m->device, e);
 }
 
+static uint32_t members(const LsDump *d) { return 1 + d->t->nwatch + d->g->p->nstate; }
+
+bool ls_dump_fits(const LsDump *d, const char *path, LsError *e)
+{
+    enum { HEADERS = 1024 };    /* of a member, without its name, which stands there twice */
+    const LsProgram *p = d->g->p;
+    int64_t bytes = (int64_t)members(d) * HEADERS;
+    for (uint32_t k = 0; k < d->t->nwatch; k++)
+        bytes += ls_tensor_bytes(&d->t->watch[k].t, p->real_bytes)
+                 + 2 * (int64_t)strlen(d->t->watch[k].key);
+    for (uint32_t k = 0; k < p->nstate; k++)
+        bytes += ls_tensor_bytes(&p->state[k].t, p->real_bytes)
+                 + 2 * (int64_t)strlen(p->state[k].t.name);
+    return (bytes <= UINT32_MAX && members(d) <= UINT16_MAX)
+           || ls_fail(e, LS_EXIT_FAIL, "%s: %u values of %.1f GiB in all are more than an archive "
+                      "holds, 65535 of 4 GiB", path, members(d), (double)bytes * 0x1p-30);
+}
+
 bool ls_dump_write(const LsDump *d, const char *path, double loss, LsError *e)
 {
-    uint32_t n = 1 + d->t->nwatch + d->g->p->nstate;
+    uint32_t n = members(d);
     LsNpz *z = calloc(1, sizeof *z);
     LsNpzMember *room = calloc(n, sizeof *room);
     bool ok = z && room ? ls_npz_open(z, path, room, n, e)

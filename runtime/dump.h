@@ -13,6 +13,8 @@ typedef struct LsDump {
 
 bool ls_dump_open(LsDump *d, const LsEngine *g, const LsPhaseTable *t, LsError *e);
 void ls_dump_close(LsDump *d);
+/* Whether all of it fits one archive. */
+bool ls_dump_fits(const LsDump *d, const char *path, LsError *e);
 /* Copies the watched values while the step runs. */
 LsHook ls_dump_hook(LsDump *d);
 /* After the step: loss, out/, grad/ as copied, param/, stat/ and moment/ as they are now. */

@@ -3,6 +3,32 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What went wrong mostly stands at the end, behind names of any length: a long text loses its
+ * middle. */
+static void keep_ends(LsError *e, const char *whole, size_t n)
+{
+    static const char gap[] = " ... ";
+    const size_t room = sizeof e->text - 1, half = (room - sizeof gap) / 2;
+    memcpy(e->text, whole, half);
+    snprintf(e->text + half, room - half, "%s%s", gap, whole + n - half);
+}
+
+static void set_text(LsError *e, const char *fmt, va_list ap)
+{
+    va_list again;
+    va_copy(again, ap);
+    int n = vsnprintf(e->text, sizeof e->text, fmt, ap);
+    char *whole = n >= (int)sizeof e->text ? malloc((size_t)n + 1) : NULL;
+    if (whole) {
+        vsnprintf(whole, (size_t)n + 1, fmt, again);
+        keep_ends(e, whole, (size_t)n);
+        free(whole);
+    }
+    va_end(again);
+}
 
 bool ls_fail(LsError *e, LsExit code, const char *fmt, ...)
 {
@@ -11,7 +37,7 @@ bool ls_fail(LsError *e, LsExit code, const char *fmt, ...)
         return false;
     e->code = code;
     va_start(ap, fmt);
-    vsnprintf(e->text, sizeof e->text, fmt, ap);
+    set_text(e, fmt, ap);
     va_end(ap);
     return false;
 }

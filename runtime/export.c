@@ -24,12 +24,23 @@ static void patch(LsOut *o, const LsMemory *m, const LsStateTensor *s)
     }
 }
 
-bool ls_export(const LsMemory *m, const char *path, LsError *e)
+/* A model that came with an alphabet is trained by no other. */
+static void put_alphabet(LsOut *o, const LsProgram *p, const LsAlphabet *a)
+{
+    LsAlphabet there;
+    unsigned char text[LS_ALPHABET_TEXT + 64];
+    ls_alphabet_of_onnx(&there, p->onnx, p->onnx_bytes);
+    if (ls_alphabet_count(a) > 0 && !ls_alphabet_same(a, &there))
+        ls_out_write(o, text, ls_alphabet_metadata(a, text));
+}
+
+bool ls_export(const LsMemory *m, const LsAlphabet *alphabet, const char *path, LsError *e)
 {
     LsOut o;
     if (!ls_out_open(&o, path, e))
         return false;
     ls_out_write(&o, m->p->onnx, m->p->onnx_bytes);
+    put_alphabet(&o, m->p, alphabet);
     for (uint32_t k = 0; k < m->p->nstate; k++)
         if (m->p->state[k].onnx_offset >= 0)
             patch(&o, m, &m->p->state[k]);

@@ -2,8 +2,10 @@
 #ifndef LS_RUNTIME_EXPORT_H
 #define LS_RUNTIME_EXPORT_H
 
+#include "runtime/alphabet.h"
 #include "runtime/memory.h"
 
-bool ls_export(const LsMemory *m, const char *path, LsError *e);
+/* alphabet: of the text it was trained on, which goes into the file's metadata; may be empty. */
+bool ls_export(const LsMemory *m, const LsAlphabet *alphabet, const char *path, LsError *e);
 
 #endif

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -41,23 +42,85 @@ void ls_file_unmap(LsFile *f)
     f->data = NULL;
 }
 
-bool ls_out_open(LsOut *o, const char *path, LsError *e)
+/* ---- outputs ---- */
+
+/* The descriptor among stdout and stderr that goes to this file; -1: none. */
+static int own_stream(const struct stat *st)
 {
-    o->fd = -1, o->err = 0, o->at = 0, o->fill = 0;
-    if (strlen(path) >= sizeof o->path)
-        return ls_fail(e, LS_EXIT_FAIL, "%s: path too long", path);
-    snprintf(o->path, sizeof o->path, "%s", path);
-    snprintf(o->tmp, sizeof o->tmp, "%s.tmp", path);
-    o->fd = open(o->tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (o->fd < 0)
-        return ls_fail(e, LS_EXIT_FAIL, "%s: cannot write: %s", o->tmp, strerror(errno));
+    struct stat own;
+    for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fstat(fd, &own) == 0 && own.st_dev == st->st_dev && own.st_ino == st->st_ino)
+            return fd;
+    return -1;
+}
+
+static bool cannot_write(const char *path, int err, LsError *e)
+{
+    return ls_fail(e, LS_EXIT_FAIL, "%s: cannot write: %s", path, strerror(err));
+}
+
+bool ls_out_place(LsOut *o, const char *path, LsError *e)
+{
+    struct stat st;
+    char *real = NULL;
+    bool there = stat(path, &st) == 0, link = lstat(path, &(struct stat){0}) == 0;
+    if (!*path || (there && S_ISDIR(st.st_mode)))
+        return ls_fail(e, LS_EXIT_FAIL, "%s: cannot write: %s", path,
+                       *path ? "it is a folder" : "it has no name");
+    o->through = there ? !S_ISREG(st.st_mode) || own_stream(&st) >= 0 : link;
+    if (there && !o->through)
+        real = realpath(path, NULL);
+    const char *to = real ? real : path;
+    bool fits = strlen(to) < sizeof o->path;
+    snprintf(o->path, sizeof o->path, "%s", to);
+    snprintf(o->tmp, sizeof o->tmp, "%s.tmp", o->path);
+    free(real);
+    return fits || cannot_write(path, ENAMETOOLONG, e);
+}
+
+bool ls_out_check(const char *path, LsError *e)
+{
+    LsOut o;
+    struct stat st;
+    if (!ls_out_place(&o, path, e))
+        return false;
+    bool there = stat(o.path, &st) == 0;
+    if (o.through && there)
+        return own_stream(&st) >= 0 || access(o.path, W_OK) == 0 || cannot_write(path, errno, e);
+    int fd = open(o.tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd >= 0)
+        unlink(o.tmp);
+    else if (errno == EEXIST)           /* left behind by a run that was killed */
+        fd = open(o.tmp, O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return cannot_write(path, errno, e);
+    close(fd);
     return true;
 }
 
-static void put(LsOut *o, const unsigned char *data, size_t n)
+static int unnamed_file(void)
+{
+    FILE *f = tmpfile();
+    int fd = f ? fcntl(fileno(f), F_DUPFD_CLOEXEC, 0) : -1;
+    if (f)
+        fclose(f);
+    return fd;
+}
+
+bool ls_out_open(LsOut *o, const char *path, LsError *e)
+{
+    o->fd = -1, o->err = 0, o->at = 0, o->fill = 0, o->quick = false;
+    if (!ls_out_place(o, path, e))
+        return false;
+    o->fd = o->through ? unnamed_file()
+                       : open(o->tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    return o->fd >= 0 || cannot_write(o->through ? "a temporary file" : o->tmp, errno, e);
+}
+
+static void put_to(LsOut *o, int fd, const unsigned char *data, size_t n)
 {
     while (n > 0 && !o->err) {
-        ssize_t done = write(o->fd, data, n);
+        ssize_t done = write(fd, data, n);
         if (done < 0 && errno == EINTR)
             continue;
         if (done < 0) {
@@ -68,6 +131,8 @@ static void put(LsOut *o, const unsigned char *data, size_t n)
         n -= (size_t)done;
     }
 }
+
+static void put(LsOut *o, const unsigned char *data, size_t n) { put_to(o, o->fd, data, n); }
 
 static void flush(LsOut *o)
 {
@@ -110,19 +175,58 @@ static void sync_folder(const char *path)
     }
 }
 
-bool ls_out_commit(LsOut *o, LsError *e)
+/* What goes to stdout comes behind what was printed there. */
+static int open_there(const char *path, int flags)
 {
-    flush(o);
-    if (!o->err && fsync(o->fd) != 0)
+    struct stat st;
+    int own = stat(path, &st) == 0 ? own_stream(&st) : -1;
+    fflush(stdout);
+    return own >= 0 ? fcntl(own, F_DUPFD_CLOEXEC, 0)
+                    : open(path, O_WRONLY | O_CREAT | O_NOCTTY | O_CLOEXEC | flags, 0666);
+}
+
+int ls_out_follow(const char *path, bool append)
+{
+    return open_there(path, append ? O_APPEND : O_TRUNC);
+}
+
+static void copy_through(LsOut *o)
+{
+    int to = open_there(o->path, 0);
+    ssize_t n = 0;
+    if (to < 0) {
+        o->err = errno;
+        return;
+    }
+    for (off_t at = 0; !o->err && (n = pread(o->fd, o->buf, sizeof o->buf, at)) > 0; at += n)
+        put_to(o, to, o->buf, (size_t)n);
+    if ((n < 0 || close(to) != 0) && !o->err)
+        o->err = errno;
+}
+
+static void replace(LsOut *o)
+{
+    if (!o->err && !o->quick && fsync(o->fd) != 0)
         o->err = errno;
     if (close(o->fd) != 0 && !o->err)
         o->err = errno;
     if (!o->err && rename(o->tmp, o->path) != 0)
         o->err = errno;
-    if (o->err) {
+    if (o->err)
         unlink(o->tmp);
-        return ls_fail(e, LS_EXIT_FAIL, "%s: cannot write: %s", o->path, strerror(o->err));
+    else if (!o->quick)
+        sync_folder(o->path);
+}
+
+bool ls_out_commit(LsOut *o, LsError *e)
+{
+    flush(o);
+    if (!o->through) {
+        replace(o);
+    } else {
+        if (!o->err)
+            copy_through(o);
+        close(o->fd);
     }
-    sync_folder(o->path);
-    return true;
+    return !o->err || cannot_write(o->path, o->err, e);
 }

@@ -248,23 +248,16 @@ void ls_gradcheck_close(LsGradCheck *c)
     *c = (LsGradCheck){0};
 }
 
-char *ls_gradcheck_worst(const LsGradCheck *c, char text[320])
-{
-    const LsGradSample *s = c->sample;
-    if (c->nsample > 0)
-        snprintf(text, 320, "%.280s[%" PRId64 "]", s->of->t.name, s->element);
-    else
-        text[0] = '\0';
-    return text;
-}
-
 bool ls_gradcheck_tell(const LsGradCheck *c, FILE *to, LsError *e)
 {
-    char at[320];
+    const LsGradSample *worst = c->sample;
+    const char *name = c->nsample > 0 ? worst->of->t.name : "none";
+    int64_t element = c->nsample > 0 ? worst->element : 0;
     uint32_t left = c->g->p->napplied;
     fprintf(to, "gradients of %" PRId64 " elements of %u parameters against differences of the "
-            "loss %.*g: off by %.1e (median), %.1e (worst: %s), limit %.0e\n", c->nsample, c->nparam,
-            wide(c) ? 12 : 7, c->loss, c->median, c->worst, ls_gradcheck_worst(c, at), c->limit);
+            "loss %.*g: off by %.1e (median), %.1e (worst: %s[%" PRId64 "]), limit %.0e\n",
+            c->nsample, c->nparam, wide(c) ? 12 : 7, c->loss, c->median, c->worst, name, element,
+            c->limit);
     if (left > 0)
         fprintf(to, "%u gradients are applied as they are computed and were not seen: compile with "
                 "--store-gradients\n", left);
@@ -274,6 +267,7 @@ bool ls_gradcheck_tell(const LsGradCheck *c, FILE *to, LsError *e)
                 s->of->t.name, s->element, s->gradient, s->difference, s->error);
     }
     return c->worst <= c->limit
-           || ls_fail(e, LS_EXIT_CHECK, "the gradient of %s is off by %.1e of the largest of its "
-                      "parameter, more than %.0e", at, c->worst, c->limit);
+           || ls_fail(e, LS_EXIT_CHECK, "the gradient of %s[%" PRId64 "] is off by %.1e of the "
+                      "largest of its parameter, more than %.0e", name, element, c->worst,
+                      c->limit);
 }

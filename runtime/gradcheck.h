@@ -53,7 +53,5 @@ void ls_gradcheck_close(LsGradCheck *c);
 /* Whether all are within the limit, else an LS_EXIT_CHECK error that names the worst. Prints both,
  * with the ten worst of those that are not. */
 bool ls_gradcheck_tell(const LsGradCheck *c, FILE *to, LsError *e);
-/* "fc1.weight[17]" of the worst; returns text. */
-char *ls_gradcheck_worst(const LsGradCheck *c, char text[320]);
 
 #endif

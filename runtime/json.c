@@ -1,37 +1,59 @@
 /* runtime/json.c -- see json.h. RFC 8259; numbers are read as non-negative integers only. */
 #include "runtime/json.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-void ls_text_put(LsText *t, const char *fmt, ...)
+void ls_text_flush(LsText *t)
 {
-    va_list ap;
-    size_t room = t->cap - t->n;
-    va_start(ap, fmt);
-    int n = vsnprintf(t->at + t->n, room, fmt, ap);
-    va_end(ap);
-    if (n < 0 || (size_t)n >= room) {
-        t->full = true;
-        return;
-    }
-    t->n += (size_t)n;
+    t->put(t->to, t->at, t->n);
+    t->n = 0;
 }
 
-void ls_text_string(LsText *t, const char *s)
+void ls_text_put(LsText *t, const char *fmt, ...)
 {
-    ls_text_put(t, "\"");
+    for (int try = 0; try < 2; try++) {
+        va_list ap;
+        size_t room = t->cap - t->n;
+        va_start(ap, fmt);
+        int n = vsnprintf(t->at + t->n, room, fmt, ap);
+        va_end(ap);
+        if (n >= 0 && (size_t)n < room) {
+            t->n += (size_t)n;
+            return;
+        }
+        ls_text_flush(t);
+    }
+    assert(!"a piece of text is longer than its buffer");
+}
+
+static void put_char(LsText *t, char c)
+{
+    if (t->n == t->cap)
+        ls_text_flush(t);
+    t->at[t->n++] = c;
+}
+
+void ls_text_escaped(LsText *t, const char *s)
+{
     for (; *s; s++) {
         if (*s == '"' || *s == '\\')
             ls_text_put(t, "\\%c", *s);
         else if ((unsigned char)*s < 0x20)
             ls_text_put(t, "\\u%04x", (unsigned)*s);
         else
-            ls_text_put(t, "%c", *s);
+            put_char(t, *s);
     }
-    ls_text_put(t, "\"");
+}
+
+void ls_text_string(LsText *t, const char *s)
+{
+    put_char(t, '"');
+    ls_text_escaped(t, s);
+    put_char(t, '"');
 }
 
 void ls_text_number(LsText *t, double v, int digits)

@@ -6,13 +6,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Text in a fixed buffer; what does not fit sets `full`. */
-typedef struct LsText { char *at; size_t n, cap; bool full; } LsText;
+/* Text on its way to a file: a full buffer is handed on to `put`, so texts and names may have any
+ * length. ls_text_flush hands on the rest. */
+typedef struct LsText {
+    char *at;
+    size_t n, cap;
+    void (*put)(void *to, const void *data, size_t n);
+    void *to;
+} LsText;
 
+/* One piece: numbers and words, shorter than the buffer. */
 __attribute__((format(printf, 2, 3)))
 void ls_text_put(LsText *t, const char *fmt, ...);
+void ls_text_flush(LsText *t);
 /* With quotes and escapes; bytes that are not UTF-8 text are passed on. */
 void ls_text_string(LsText *t, const char *s);
+void ls_text_escaped(LsText *t, const char *s);     /* the same without the quotes */
 /* null when it is not finite. */
 void ls_text_number(LsText *t, double v, int digits);
 

@@ -15,14 +15,10 @@ int64_t ls_batches_per_epoch(const LsPass *pass)
     return pass->drop_last ? n / batch : (n + batch - 1) / batch;
 }
 
-static int64_t first_sample(const LsPass *pass, int64_t number)
-{
-    return number % ls_batches_per_epoch(pass) * pass->data->p->batch;
-}
-
 int64_t ls_batch_valid(const LsPass *pass, int64_t number)
 {
-    int64_t left = pass->data->samples - first_sample(pass, number), batch = pass->data->p->batch;
+    int64_t batch = pass->data->p->batch;
+    int64_t left = pass->data->samples - number % ls_batches_per_epoch(pass) * batch;
     return left < batch ? left : batch;
 }
 
@@ -56,15 +52,29 @@ static int64_t slot_bytes(const LsProgram *p)
 
 int64_t ls_ring_bytes(const LsProgram *p) { return LS_RING * slot_bytes(p); }
 
+/* Which sample lies at a place of a batch; those behind the valid ones repeat them. */
+static int64_t sample_at(const LsPass *pass, int64_t number, int64_t place)
+{
+    int64_t per_epoch = ls_batches_per_epoch(pass), batch = pass->data->p->batch;
+    int64_t i = number % per_epoch * batch + place % ls_batch_valid(pass, number);
+    return pass->shuffle ? ls_shuffled(pass->seed, number / per_epoch, pass->data->samples, i) : i;
+}
+
+bool ls_batch_is_finite(const LsPass *pass, int64_t number, LsError *e)
+{
+    for (int64_t place = 0, n = ls_batch_valid(pass, number); place < n; place++)
+        for (uint32_t k = 0; k < pass->data->p->ninput; k++)
+            if (!ls_dataset_is_finite(pass->data, k, sample_at(pass, number, place), e))
+                return false;
+    return true;
+}
+
 static bool fill(const LsLoader *l, const LsPass *pass, LsBatch *b, int64_t number, LsError *e)
 {
-    int64_t epoch = number / ls_batches_per_epoch(pass), from = first_sample(pass, number);
     b->number = number;
     b->valid = ls_batch_valid(pass, number);
     for (int64_t place = 0; place < l->p->batch; place++) {
-        int64_t i = from + place % b->valid;
-        if (pass->shuffle)
-            i = ls_shuffled(pass->seed, epoch, pass->data->samples, i);
+        int64_t i = sample_at(pass, number, place);
         for (uint32_t k = 0; k < l->p->ninput; k++)
             if (!(pass->data->source[k].whole && place > 0)
                 && !ls_dataset_read(pass->data, k, i, place, b->input + l->offset[k], e))

@@ -45,6 +45,8 @@ int64_t ls_batches_per_epoch(const LsPass *pass);
 int64_t ls_batch_valid(const LsPass *pass, int64_t number);
 /* Place of sample i of an epoch in the data: a permutation of 0..n-1 that takes no memory. */
 int64_t ls_shuffled(uint64_t seed, int64_t epoch, int64_t n, int64_t i);
+/* Whether the reals of a batch are finite (ls_dataset_is_finite). */
+bool ls_batch_is_finite(const LsPass *pass, int64_t number, LsError *e);
 /* Bytes of the whole ring. */
 int64_t ls_ring_bytes(const LsProgram *p);
 

@@ -1,18 +1,23 @@
 /* runtime/log.c -- see log.h. */
 #include "runtime/log.h"
 #include "runtime/clock.h"
+#include "runtime/file.h"
 #include "runtime/json.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
+enum { LINE = 512 };            /* bytes of a line put together at a time */
 static const int64_t FLUSH_NS = 1000000000; /* readers may follow the file while training runs */
 
-static void put_line(LsLog *l, LsText *t)
+static void to_file(void *to, const void *data, size_t n) { fwrite(data, 1, n, to); }
+
+static void end_line(LsLog *l, LsText *t)
 {
     int64_t now = ls_now_ns();
-    fwrite(t->at, 1, t->n, l->to);
+    ls_text_put(t, "}\n");
+    ls_text_flush(t);
     if (now - l->flushed_ns > FLUSH_NS) {
         fflush(l->to);
         l->flushed_ns = now;
@@ -21,11 +26,12 @@ static void put_line(LsLog *l, LsText *t)
 
 bool ls_log_open(LsLog *l, const char *path, bool append, const LsProgram *p, LsError *e)
 {
-    char line[4096];
-    LsText t = {.at = line, .cap = sizeof line};
-    l->to = fopen(path, append ? "a" : "w");
+    char part[LINE];
+    int fd = ls_out_follow(path, append);
+    l->to = fd >= 0 ? fdopen(fd, append ? "a" : "w") : NULL;
     if (!l->to)
         return ls_fail(e, LS_EXIT_FAIL, "%s: cannot write: %s", path, strerror(errno));
+    LsText t = {part, 0, sizeof part, to_file, l->to};
     setvbuf(l->to, l->buf, _IOFBF, sizeof l->buf);
     l->start_ns = l->flushed_ns = ls_now_ns();
     l->digits = p->real_bytes == 8 ? 17 : 9;
@@ -33,9 +39,9 @@ bool ls_log_open(LsLog *l, const char *path, bool append, const LsProgram *p, Ls
     ls_text_string(&t, p->model);
     ls_text_put(&t, ",\"plan\":");
     ls_text_string(&t, p->plan_hash);
-    ls_text_put(&t, ",\"batch\":%" PRId64 ",\"resumed\":%s}\n", p->batch,
+    ls_text_put(&t, ",\"batch\":%" PRId64 ",\"resumed\":%s", p->batch,
                 append ? "true" : "false");
-    put_line(l, &t);
+    end_line(l, &t);
     return true;
 }
 
@@ -47,8 +53,8 @@ static void put_common(LsLog *l, LsText *t, int64_t update, int64_t epoch)
 
 void ls_log_step(LsLog *l, int64_t update, int64_t epoch, double loss, double lr)
 {
-    char line[512];
-    LsText t = {.at = line, .cap = sizeof line};
+    char part[LINE];
+    LsText t = {part, 0, sizeof part, to_file, l->to};
     if (!l->to)
         return;
     put_common(l, &t, update, epoch);
@@ -56,14 +62,13 @@ void ls_log_step(LsLog *l, int64_t update, int64_t epoch, double loss, double lr
     ls_text_number(&t, loss, l->digits);
     ls_text_put(&t, ",\"lr\":");
     ls_text_number(&t, lr, 9);
-    ls_text_put(&t, "}\n");
-    put_line(l, &t);
+    end_line(l, &t);
 }
 
 void ls_log_eval(LsLog *l, int64_t update, int64_t epoch, double loss, double accuracy)
 {
-    char line[512];
-    LsText t = {.at = line, .cap = sizeof line};
+    char part[LINE];
+    LsText t = {part, 0, sizeof part, to_file, l->to};
     if (!l->to)
         return;
     put_common(l, &t, update, epoch);
@@ -73,15 +78,14 @@ void ls_log_eval(LsLog *l, int64_t update, int64_t epoch, double loss, double ac
         ls_text_put(&t, ",\"val_accuracy\":");
         ls_text_number(&t, accuracy, 9);
     }
-    ls_text_put(&t, "}\n");
-    put_line(l, &t);
+    end_line(l, &t);
 }
 
 void ls_log_gradients(LsLog *l, int64_t elements, uint32_t parameters, double median,
-                      double worst, double limit, const char *at)
+                      double worst, double limit, const char *name, int64_t element)
 {
-    char line[1024];
-    LsText t = {.at = line, .cap = sizeof line};
+    char part[LINE];
+    LsText t = {part, 0, sizeof part, to_file, l->to};
     if (!l->to)
         return;
     ls_text_put(&t, "{\"elements\":%" PRId64 ",\"parameters\":%" PRIu32 ",\"median\":", elements,
@@ -91,10 +95,10 @@ void ls_log_gradients(LsLog *l, int64_t elements, uint32_t parameters, double me
     ls_text_number(&t, worst, 9);
     ls_text_put(&t, ",\"limit\":");
     ls_text_number(&t, limit, 9);
-    ls_text_put(&t, ",\"at\":");
-    ls_text_string(&t, at);
-    ls_text_put(&t, "}\n");
-    put_line(l, &t);
+    ls_text_put(&t, ",\"at\":\"");
+    ls_text_escaped(&t, name);
+    ls_text_put(&t, *name ? "[%" PRId64 "]\"" : "\"", element);
+    end_line(l, &t);
 }
 
 bool ls_log_close(LsLog *l, const char *path, LsError *e)

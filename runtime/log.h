@@ -19,9 +19,9 @@ bool ls_log_open(LsLog *l, const char *path, bool append, const LsProgram *p, Ls
 void ls_log_step(LsLog *l, int64_t update, int64_t epoch, double loss, double lr);
 /* accuracy < 0: there is none. */
 void ls_log_eval(LsLog *l, int64_t update, int64_t epoch, double loss, double accuracy);
-/* What --check-gradients found; at: of the worst. */
+/* What --check-gradients found; name and element: of the worst, "": none. */
 void ls_log_gradients(LsLog *l, int64_t elements, uint32_t parameters, double median,
-                      double worst, double limit, const char *at);
+                      double worst, double limit, const char *name, int64_t element);
 bool ls_log_close(LsLog *l, const char *path, LsError *e);
 
 #endif

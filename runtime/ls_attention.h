@@ -328,8 +328,7 @@ LS_INLINE void ls_row_back(const LsScores *t, int64_t r, real *p, real *w, real 
 {
     int64_t n = ls_row_masked(t, r, p);
     for (int64_t c = 0; c < n; c += LS_NR)
-#pragma GCC ivdep
-        for (int l = 0; l < LS_NR; l++) {
+        LS_INDEPENDENT for (int l = 0; l < LS_NR; l++) {
             p[c + l] = ls_exp(p[c + l] - lse);
             w[c + l] = p[c + l] * (w[c + l] - dot);
         }

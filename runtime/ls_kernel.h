@@ -27,6 +27,14 @@
 #define LS_EXACT_END _Pragma("GCC pop_options")
 #endif
 
+/* The steps of the loop that follows do not depend on one another. Clang is not told: its own pragma
+ * for this also lets it reorder sums. */
+#ifdef __clang__
+#define LS_INDEPENDENT
+#else
+#define LS_INDEPENDENT _Pragma("GCC ivdep")
+#endif
+
 /* ---- parts of kernels ----
  * A part computes units lo .. hi of a grid, for any lo and hi: a thread of the pool takes some. The
  * same text runs on a GPU, where a block of threads computes one unit (runtime/ls_cuda.h has that
@@ -79,7 +87,7 @@
 #define LS_IN(type, name, k) const type *const name = arg[k]
 #define LS_OUT(type, name, k) type *const name = arg[k]
 #define LS_SAME(j, k) (arg[j] == arg[k])
-#define LS_LANES(i, from, to) _Pragma("GCC ivdep") for (int64_t i = (from); i < (to); i++)
+#define LS_LANES(i, from, to) LS_INDEPENDENT for (int64_t i = (from); i < (to); i++)
 #define LS_LANES4(i, from, to) LS_LANES(i, from, to)
 #define LS_ONCE(i, from, to) LS_LANES(i, from, to)
 #define LS_ONCE4(i, from, to) LS_LANES(i, from, to)
@@ -119,6 +127,8 @@
 static inline double ls_sum_lanes(const real *lane, int64_t n)
 {
     double t[256];
+    if (n < 1)
+        __builtin_unreachable();
     for (int64_t l = 0; l < n; l++)
         t[l] = lane[l];
     for (int64_t half = n / 2; half > 0; half /= 2)
@@ -159,13 +169,13 @@ LS_ROW real ls_row_max(const real *x, int64_t n, int64_t lanes)
             lane[l] = 0;                                                \
         const int64_t whole = n / lanes * lanes;                        \
         for (int64_t at = 0; at < whole; at += lanes) {                 \
-            _Pragma("GCC ivdep") _Pragma("GCC unroll 1")                \
+            LS_INDEPENDENT _Pragma("GCC unroll 1")                      \
             for (int64_t l = 0; l < lanes; l++) {                       \
                 const int64_t i = at + l;                               \
                 lane[l] += term;                                        \
             }                                                           \
         }                                                               \
-        _Pragma("GCC ivdep")                                            \
+        LS_INDEPENDENT                                                  \
         for (int64_t l = 0; l < n - whole; l++) {                       \
             const int64_t i = whole + l;                                \
             lane[l] += term;                                            \

@@ -72,7 +72,7 @@ LS_FN real ls_min_real(real a, real b)
     const real m = a < b ? a : b;
     return a != a ? a : m;
 }
-LS_FN real ls_abs_real(real a) { return sizeof a == 4 ? fabsf(a) : (real)fabs(a); }
+LS_FN real ls_abs_real(real a) { return sizeof a == 4 ? fabsf((float)a) : (real)fabs(a); }
 LS_FN int64_t ls_max_int(int64_t a, int64_t b) { return a > b ? a : b; }
 LS_FN int64_t ls_min_int(int64_t a, int64_t b) { return a < b ? a : b; }
 LS_FN int64_t ls_abs_int(int64_t a) { return a < 0 ? -(uint64_t)a : (uint64_t)a; }

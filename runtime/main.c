@@ -3,6 +3,7 @@
 #include "runtime/export.h"
 #include "runtime/gradcheck.h"
 #include "runtime/grid.h"
+#include "runtime/interrupt.h"
 #include "runtime/pool.h"
 #include "runtime/tensor.h"
 #include "runtime/train.h"
@@ -13,20 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-static volatile sig_atomic_t stop_signal;
-
-/* The first signal ends the run after the step; the second one kills, as usual. */
-static void on_signal(int number) { stop_signal = number; }
-
-static void catch_signals(void)
-{
-    struct sigaction a = {.sa_handler = on_signal, .sa_flags = SA_RESETHAND};
-    sigemptyset(&a.sa_mask);
-    stop_signal = 0;
-    sigaction(SIGINT, &a, NULL);
-    sigaction(SIGTERM, &a, NULL);
-}
 
 static int all_cores(void)
 {
@@ -90,11 +77,19 @@ static bool open_data(LsTrainer *t, LsError *e)
     if (!t->o.val)
         return true;
     d = data_options(t, t->o.val);
-    d.like = t->o.data ? &t->data : NULL;
     if (!ls_dataset_open(&t->val, t->p, &d, e))
         return false;
     note_of_rest(t, &t->val);
     return true;
+}
+
+/* Options that would be without effect are refused. */
+static bool takes_scale(const LsTrainer *t, LsError *e)
+{
+    const LsTrainerOptions *o = &t->o;
+    const char *name = o->scale ? "scale" : o->mean ? "mean" : o->std ? "std" : NULL;
+    return !name || t->data.scaled || t->val.scaled
+           || ls_fail(e, LS_EXIT_USAGE, "--%s: no input is read as reals from a file", name);
 }
 
 static bool resume(LsTrainer *t, bool *resumed, LsError *e)
@@ -133,6 +128,28 @@ static bool resume(LsTrainer *t, bool *resumed, LsError *e)
     return true;
 }
 
+/* Characters have the numbers that the weights were trained on: those of the checkpoint or of the
+ * model, else of the training text, else of the text to evaluate on. */
+static bool number_texts(LsTrainer *t, LsError *e)
+{
+    LsAlphabet *of = &t->at.alphabet, model;
+    ls_alphabet_of_onnx(&model, t->p->onnx, t->p->onnx_bytes);
+    if (ls_alphabet_count(of) > 0 && ls_alphabet_count(&model) > 0 && !ls_alphabet_same(of, &model))
+        return ls_fail(e, LS_EXIT_DATA, "the checkpoint has %d characters, and the model was trained on "
+                       "%d others", ls_alphabet_count(of), ls_alphabet_count(&model));
+    if (ls_alphabet_count(of) == 0)
+        *of = model;
+    LsDataset *const text[] = {&t->data, &t->val};
+    for (int k = 0; k < 2; k++) {
+        if (!text[k]->p || ls_alphabet_count(&text[k]->characters) == 0)
+            continue;
+        if (!ls_dataset_number(text[k], of, e))
+            return false;
+        *of = text[k]->alphabet;
+    }
+    return true;
+}
+
 static bool open_reports(LsTrainer *t, bool resumed, LsError *e)
 {
     const LsTrainerOptions *o = &t->o;
@@ -141,7 +158,8 @@ static bool open_reports(LsTrainer *t, bool resumed, LsError *e)
         return false;
     if ((o->trace || o->profile) && !ls_trace_open(&t->trace, &t->engine, phase, e))
         return false;
-    if (o->dump && !ls_dump_open(&t->dump, &t->engine, phase, e))
+    if (o->dump && (!ls_dump_open(&t->dump, &t->engine, phase, e)
+                    || !ls_dump_fits(&t->dump, o->dump, e)))
         return false;
     if (o->dump && !o->eval && t->p->napplied > 0)
         fprintf(stderr, "note: %s will lack %u gradients, which are applied as they are computed; "
@@ -178,13 +196,14 @@ static bool open_run(LsTrainer *t, LsError *e)
     t->threads = o->threads ? (int)o->threads : all_cores();
     int workers = o->workers >= 0 ? (int)o->workers : default_workers(t);
     t->at.seed = (uint64_t)o->seed;
-    if (!open_data(t, e) || !ls_memory_open(&t->memory, t->p, e))
+    if (!ls_trainer_outputs_check(o, e) || !open_data(t, e) || !takes_scale(t, e)
+        || !ls_memory_open(&t->memory, t->p, e))
         return false;
     if (t->memory.device != NULL)
         t->memory.device->tune = o->tune;
     if ((o->save && !ls_saver_open(&t->saver, o->save, o->keep_last, e))
-        || !resume(t, &resumed, e) || !ls_engine_open(&t->engine, t->p, &t->memory, e)
-        || !open_loader(t, workers, e)
+        || !resume(t, &resumed, e) || !number_texts(t, e)
+        || !ls_engine_open(&t->engine, t->p, &t->memory, e) || !open_loader(t, workers, e)
         || !open_reports(t, resumed, e) || (!o->eval && !ls_train_plan(t, resumed, e)))
         return false;
     t->engine.run.seed = t->at.seed;
@@ -215,7 +234,7 @@ static bool write_results(LsTrainer *t, LsError *e)
            (!o->trace || ls_trace_write(&t->trace, o->trace, e)) &&
            (!o->profile ||
             ls_profile_write(&t->trace, o->profile, t->memory.device ? 0 : t->threads, e)) &&
-           (!o->export_to || ls_export(&t->memory, o->export_to, e)) &&
+           (!o->export_to || ls_export(&t->memory, &t->at.alphabet, o->export_to, e)) &&
            (!o->image_grid ||
             ls_grid_write(&t->engine, &t->loader, t->val.p ? &t->val : &t->data, o->image_grid, e));
 }
@@ -240,7 +259,6 @@ static bool end_interrupted(LsTrainer *t, LsError *e)
 static bool check_gradients(LsTrainer *t, LsError *e)
 {
     LsGradCheck c = {0};
-    char at[320];
     t->pass.first = t->at.cursor;
     t->pass.end = t->at.cursor + 1;
     ls_loader_begin(&t->loader, &t->pass);
@@ -253,7 +271,8 @@ static bool check_gradients(LsTrainer *t, LsError *e)
     t->interrupted = *t->stop != 0;
     if (ok && !t->interrupted) {
         ls_log_gradients(&t->log, c.nsample, c.nparam, c.median, c.worst, c.limit,
-                         ls_gradcheck_worst(&c, at));
+                         c.nsample > 0 ? c.sample->of->t.name : "",
+                         c.nsample > 0 ? c.sample->element : 0);
         ok = ls_gradcheck_tell(&c, stdout, e);
     }
     ls_gradcheck_close(&c);
@@ -263,13 +282,17 @@ static bool check_gradients(LsTrainer *t, LsError *e)
 
 static bool run(LsTrainer *t, LsError *e)
 {
-    if (t->o.check_gradients)
+    if (t->o.check_gradients) {
+        ls_interrupt_allow(false, 0);
         return check_gradients(t, e);
+    }
     if (t->o.eval) {
         printf("epoch %" PRId64 "  step %" PRId64, t->at.epoch, t->at.update);
+        ls_interrupt_allow(false, 0);
         bool ok = ls_train_evaluate(t, e);
+        ls_interrupt_forbid();
         printf("\n");
-        t->interrupted = stop_signal != 0;
+        t->interrupted = *t->stop != 0;
         return ok && !t->interrupted ? write_results(t, e) : ok;
     }
     if (!ls_train(t, e))
@@ -305,7 +328,7 @@ int ls_trainer_main(const LsProgram *p, int argc, char **argv)
         return LS_EXIT_FAIL;
     setvbuf(stdout, out, _IOLBF, sizeof out);
     t->p = p;
-    t->stop = &stop_signal;
+    t->stop = ls_interrupt_asked();
     if (ls_trainer_options_parse(&t->o, p, argc, argv, &e)) {
         if (t->o.help) {
             ls_trainer_options_help(p, name, stdout);
@@ -315,16 +338,17 @@ int ls_trainer_main(const LsProgram *p, int argc, char **argv)
         } else if (t->o.print_plan) {
             print_plan(p);
         } else {
-            catch_signals();
-            if (open_run(t, &e))
+            if (open_run(t, &e)) {      /* until then a signal ends the process, and nothing is lost */
+                ls_interrupt_catch();
                 run(t, &e);
+            }
             close_run(t, &e);
         }
     }
     fflush(stdout);
     if (e.code != LS_EXIT_DONE)
         fprintf(stderr, "%s: error: %s\n", name, e.text);
-    bool interrupted = t->interrupted;
+    int signal = t->interrupted ? (int)*t->stop : 0;
     free(t);
-    return e.code != LS_EXIT_DONE ? (int)e.code : interrupted ? 128 + (int)stop_signal : 0;
+    return e.code != LS_EXIT_DONE ? (int)e.code : signal != 0 ? 128 + signal : 0;
 }

@@ -6,7 +6,6 @@
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const struct { const char *descr, *name; int bytes; } element[] = {
@@ -61,57 +60,80 @@ int64_t ls_array_int(const LsArray *a, int64_t i)
     }
 }
 
-/* The value of a key of the header's dictionary: text after "'key':" and blanks, or NULL. */
-static const char *header_value(const char *header, const char *key)
+/* A piece of the header, which no zero ends. */
+typedef struct Text { const char *p, *end; } Text;
+
+static void skip(Text *t, const char *set)
+{
+    while (t->p < t->end && *t->p && strchr(set, *t->p))
+        t->p++;
+}
+
+static bool starts_with(const Text *t, const char *word)
+{
+    size_t n = strlen(word);
+    return (size_t)(t->end - t->p) >= n && memcmp(t->p, word, n) == 0;
+}
+
+/* What follows "'key':" and blanks in the header's dictionary; nothing where it has no such key. */
+static Text header_value(Text header, const char *key)
 {
     char quoted[32];
-    snprintf(quoted, sizeof quoted, "'%s'", key);
-    const char *p = strstr(header, quoted);
-    if (!p)
-        return NULL;
-    p += strlen(quoted);
-    p += strspn(p, " ");
-    if (*p++ != ':')
-        return NULL;
-    return p + strspn(p, " ");
+    size_t n = (size_t)snprintf(quoted, sizeof quoted, "'%s'", key);
+    Text t = header;
+    while (t.p < t.end && !starts_with(&t, quoted))
+        t.p++;
+    if (t.p < t.end)
+        t.p += n;
+    skip(&t, " ");
+    if (!starts_with(&t, ":"))
+        return (Text){header.end, header.end};
+    t.p++;
+    skip(&t, " ");
+    return t;
 }
 
-static bool read_type(LsArray *a, const char *p, const char *what, LsError *e)
+/* "'<f4'": byte order and type. */
+static bool read_type(LsArray *a, Text t, const char *what, LsError *e)
 {
-    char order = p ? p[0] == '\'' ? p[1] : '[' : '?';
-    for (int k = 0; k < NELEMENTS && strchr("<>|=", order); k++)
-        if (strncmp(p + 2, element[k].descr, 2) == 0 && p[4] == '\'') {
+    enum { LONG = 40 };         /* characters of a type that are told */
+    int n = 0;
+    for (int k = 0; k < NELEMENTS && t.end - t.p >= 5 && t.p[0] == '\''; k++)
+        if (memchr("<>|=", t.p[1], 4) && memcmp(t.p + 2, element[k].descr, 2) == 0
+            && t.p[4] == '\'') {
             a->type = (LsElement)k;
-            a->swap = order == '>' && element[k].bytes > 1;
+            a->swap = t.p[1] == '>' && element[k].bytes > 1;
             return true;
         }
+    while (n < LONG && t.p + n < t.end && t.p[n] && !strchr(",}", t.p[n]))
+        n++;
     return ls_fail(e, LS_EXIT_DATA, "%s: element type %.*s is not read; store float32, float64, "
-                   "int64, int32, uint8 or bool", what, p ? (int)strcspn(p, ",}") : 1, p ? p : "?");
+                   "int64, int32, uint8 or bool", what, n > 0 ? n : 1, n > 0 ? t.p : "?");
 }
 
-static bool read_dims(LsArray *a, const char *p, const char *what, LsError *e)
+static bool read_dims(LsArray *a, Text t, const char *what, LsError *e)
 {
     a->rank = 0;
     a->count = 1;
-    if (!p || *p++ != '(')
+    if (!starts_with(&t, "("))
         return ls_fail(e, LS_EXIT_DATA, "%s: no shape in the NPY header", what);
-    for (;;) {
-        p += strspn(p, " ,");
-        if (*p == ')')
+    for (t.p++;;) {
+        int64_t d = 0;
+        skip(&t, " ,");
+        if (starts_with(&t, ")"))
             return true;
-        char *end;
-        long long d = isdigit((unsigned char)*p) ? strtoll(p, &end, 10) : -1;
-        if (d < 0 || a->rank == LS_TENSOR_RANK
-            || __builtin_mul_overflow(a->count, (int64_t)d, &a->count))
+        bool ok = t.p < t.end && isdigit((unsigned char)*t.p) && a->rank < LS_TENSOR_RANK;
+        for (; ok && t.p < t.end && isdigit((unsigned char)*t.p); t.p++)
+            ok = !__builtin_mul_overflow(d, (int64_t)10, &d)
+                 && !__builtin_add_overflow(d, (int64_t)(*t.p - '0'), &d);
+        if (!ok || __builtin_mul_overflow(a->count, d, &a->count))
             return ls_fail(e, LS_EXIT_DATA, "%s: impossible shape in the NPY header", what);
         a->dim[a->rank++] = d;
-        p = end;
     }
 }
 
 bool ls_npy_read(LsArray *a, const unsigned char *data, size_t n, const char *what, LsError *e)
 {
-    char header[4096];
     *a = (LsArray){0};
     if (n < 12 || memcmp(data, "\x93NUMPY", 6) != 0)
         return ls_fail(e, LS_EXIT_DATA, "%s: not an NPY file", what);
@@ -120,15 +142,14 @@ bool ls_npy_read(LsArray *a, const unsigned char *data, size_t n, const char *wh
     size_t len = data[8] | (size_t)data[9] << 8;
     if (!first)
         len |= (size_t)data[10] << 16 | (size_t)data[11] << 24;
-    if (data[6] < 1 || data[6] > 3 || len >= sizeof header || at + len > n)
+    if (data[6] < 1 || data[6] > 3 || len > n - at)
         return ls_fail(e, LS_EXIT_DATA, "%s: damaged NPY header", what);
-    memcpy(header, data + at, len);
-    header[len] = '\0';
+    const Text header = {(const char *)data + at, (const char *)data + at + len};
     if (!read_type(a, header_value(header, "descr"), what, e)
         || !read_dims(a, header_value(header, "shape"), what, e))
         return false;
-    const char *fortran = header_value(header, "fortran_order");
-    if (fortran && strncmp(fortran, "True", 4) == 0 && a->rank > 1)
+    const Text fortran = header_value(header, "fortran_order");
+    if (starts_with(&fortran, "True") && a->rank > 1)
         return ls_fail(e, LS_EXIT_DATA, "%s: Fortran order is not read; save "
                        "numpy.ascontiguousarray(...)", what);
     a->data = data + at + len;
@@ -136,10 +157,8 @@ bool ls_npy_read(LsArray *a, const unsigned char *data, size_t n, const char *wh
     if ((size_t)a->count > room / each) {
         char dims[96];
         return ls_fail(e, LS_EXIT_DATA,
-                       "%s: truncated: shape %s takes %" PRId64 " bytes of %s, %zu "
-                       "are there",
-                       what, ls_dims_text(a->rank, a->dim, dims), a->count * (int64_t)each,
-                       element[a->type].name, room);
+                       "%s: truncated: shape %s takes more than the %zu bytes of %s that are there",
+                       what, ls_dims_text(a->rank, a->dim, dims), room, element[a->type].name);
     }
     return true;
 }

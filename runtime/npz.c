@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { LOCAL = 30, CENTRAL = 46, END = 22, END64 = 56, END64_AT = 20 };
@@ -92,10 +93,9 @@ static bool next_member(const LsFile *f, LsZipDir *dir, LsZipMember *m, LsError 
     return true;
 }
 
-static bool open_member(const LsFile *f, const LsZipMember *m, LsArray *a, LsError *e)
+static bool open_named(const LsFile *f, const LsZipMember *m, const char *what, LsArray *a,
+                       LsError *e)
 {
-    char what[512];
-    snprintf(what, sizeof what, "%s: member %.*s", f->path, (int)m->name_len, m->name);
     if (m->method != 0 || m->packed != m->bytes)
         return ls_fail(e, LS_EXIT_DATA, "%s is compressed; save with numpy.savez, not "
                        "savez_compressed", what);
@@ -110,24 +110,48 @@ static bool open_member(const LsFile *f, const LsZipMember *m, LsArray *a, LsErr
     return ls_npy_read(a, p + skip, m->bytes, what, e);
 }
 
-bool ls_npz_find(const LsFile *f, const char *name, LsArray *a, bool *found, LsError *e)
+static bool open_member(const LsFile *f, const LsZipMember *m, LsArray *a, LsError *e)
+{
+    size_t room = strlen(f->path) + m->name_len + 16;
+    char *what = malloc(room);
+    if (!what)
+        return ls_fail(e, LS_EXIT_FAIL, "out of memory");
+    snprintf(what, room, "%s: member %.*s", f->path, (int)m->name_len, m->name);
+    bool ok = open_named(f, m, what, a, e);
+    free(what);
+    return ok;
+}
+
+/* A member is called FOLDER NAME .npy. */
+static bool is_named(const LsZipMember *m, const char *folder, const char *name)
+{
+    size_t n = strlen(folder), len = strlen(name);
+    return m->name_len == n + len + 4 && memcmp(m->name, folder, n) == 0
+           && memcmp(m->name + n, name, len) == 0 && memcmp(m->name + n + len, ".npy", 4) == 0;
+}
+
+bool ls_npz_find_in(const LsFile *f, const char *folder, const char *name, LsArray *a, bool *found,
+                    LsError *e)
 {
     LsZipDir dir;
     LsZipMember m;
-    size_t len = strlen(name);
     *found = false;
     if (!find_directory(f, &dir, e))
         return false;
     for (uint64_t k = 0; k < dir.entries; k++) {
         if (!next_member(f, &dir, &m, e))
             return false;
-        if (m.name_len == len + 4 && memcmp(m.name, name, len) == 0
-            && memcmp(m.name + len, ".npy", 4) == 0) {
+        if (is_named(&m, folder, name)) {
             *found = true;
             return open_member(f, &m, a, e);
         }
     }
     return true;
+}
+
+bool ls_npz_find(const LsFile *f, const char *name, LsArray *a, bool *found, LsError *e)
+{
+    return ls_npz_find_in(f, "", name, a, found, e);
 }
 
 uint32_t ls_npz_count(const LsFile *f)
@@ -137,7 +161,7 @@ uint32_t ls_npz_count(const LsFile *f)
     return find_directory(f, &dir, &ignored) ? (uint32_t)dir.entries : 0;
 }
 
-bool ls_npz_at(const LsFile *f, uint32_t k, char *name, size_t n, LsArray *a, bool *found,
+bool ls_npz_at(const LsFile *f, uint32_t k, const char **name, size_t *len, LsArray *a, bool *found,
                LsError *e)
 {
     LsZipDir dir;
@@ -150,8 +174,8 @@ bool ls_npz_at(const LsFile *f, uint32_t k, char *name, size_t n, LsArray *a, bo
             return false;
     if (!*found)
         return true;
-    size_t len = m.name_len > 4 ? m.name_len - 4 : 0;
-    snprintf(name, n, "%.*s", (int)len, m.name);
+    *name = m.name;
+    *len = m.name_len > 4 ? m.name_len - 4 : 0;
     return open_member(f, &m, a, e);
 }
 
@@ -174,10 +198,41 @@ void ls_npz_names(const LsFile *f, char *text, size_t n)
     }
 }
 
+/* ---- writing ---- */
+
+enum { NAME_MAX_BYTES = 65535 };        /* the format has 16 bits for the length of a name */
+enum { UTF8 = 1 << 11 };                /* flag: the name is UTF-8; without it readers take CP437 */
+
 bool ls_npz_open(LsNpz *z, const char *path, LsNpzMember *room, uint32_t cap, LsError *e)
 {
     z->member = room, z->nmember = 0, z->cap = cap;
     return ls_out_open(&z->out, path, e);
+}
+
+/* Bytes of the UTF-8 character at p, as its first byte says; 0: it begins none. */
+static int utf8_bytes(unsigned char first)
+{
+    return first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3
+           : first < 0xf5 ? 4 : 0;
+}
+
+/* Names in other encodings stay without the flag: readers refuse what only claims to be UTF-8. */
+static bool needs_utf8_flag(const char *name)
+{
+    bool wide = false;
+    for (const unsigned char *p = (const unsigned char *)name; *p;) {
+        int n = utf8_bytes(*p);
+        for (int k = 1; k < n; k++)
+            if ((p[k] & 0xc0) != 0x80)
+                return false;
+        bool long_form = (p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xf0 && p[1] < 0x90);
+        bool beyond = (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf4 && p[1] > 0x8f);
+        if (n == 0 || long_form || beyond)
+            return false;
+        wide |= n > 1;
+        p += n;
+    }
+    return wide;
 }
 
 /* Local header and central entry share these fields; p points at "version needed". */
@@ -185,6 +240,7 @@ static void put_common(unsigned char *p, const LsNpzMember *m)
 {
     memset(p, 0, 26);
     put(p, 2, 20);
+    put(p + 2, 2, needs_utf8_flag(m->name) ? UTF8 : 0);
     put(p + 8, 2, 0x21);        /* 1980-01-01: the same run writes the same bytes */
     put(p + 10, 4, m->crc);
     put(p + 14, 4, m->bytes);
@@ -212,19 +268,32 @@ static void finish_member(LsNpz *z)
 bool ls_npz_begin(LsNpz *z, const char *name, LsElement type, int rank, const int64_t *dim,
                   LsError *e)
 {
+    return ls_npz_begin_in(z, "", name, type, rank, dim, e);
+}
+
+bool ls_npz_begin_in(LsNpz *z, const char *folder, const char *name, LsElement type, int rank,
+                     const int64_t *dim, LsError *e)
+{
     char header[512];
     unsigned char local[LOCAL];
+    size_t n = strlen(folder) + strlen(name) + 4;
     finish_member(z);
-    if (z->nmember == z->cap || z->nmember == 65535 || strlen(name) > 250)
+    if (z->nmember == z->cap || z->nmember == 65535)
         return ls_fail(e, LS_EXIT_FAIL, "%s: no room for member %s", z->out.path, name);
+    if (n > NAME_MAX_BYTES)
+        return ls_fail(e, LS_EXIT_FAIL, "%s: a name of %zu bytes does not fit an archive: %s",
+                       z->out.path, strlen(name), name);
     if (z->out.at > (int64_t)UINT32_MAX)
         return ls_fail(e, LS_EXIT_FAIL, "%s: more than 4 GiB do not fit an archive", z->out.path);
-    LsNpzMember *m = &z->member[z->nmember++];
-    *m = (LsNpzMember){.at = (uint32_t)z->out.at};
-    snprintf(m->name, sizeof m->name, "%s.npy", name);
+    LsNpzMember *m = &z->member[z->nmember];
+    *m = (LsNpzMember){.name = malloc(n + 1), .at = (uint32_t)z->out.at};
+    if (!m->name)
+        return ls_fail(e, LS_EXIT_FAIL, "out of memory");
+    z->nmember++;
+    snprintf(m->name, n + 1, "%s%s.npy", folder, name);
     put_local(local, m);
     ls_out_write(&z->out, local, LOCAL);
-    ls_out_write(&z->out, m->name, strlen(m->name));
+    ls_out_write(&z->out, m->name, n);
     ls_npz_write(z, header, ls_npy_header(header, type, rank, dim));
     return true;
 }
@@ -233,14 +302,14 @@ void ls_npz_write(LsNpz *z, const void *data, size_t n)
 {
     LsNpzMember *m = &z->member[z->nmember - 1];
     m->crc = ls_crc32(m->crc, data, n);
-    m->bytes += (uint32_t)n;
+    if (__builtin_add_overflow(m->bytes, n, &m->bytes))
+        z->out.err = EFBIG;
     ls_out_write(&z->out, data, n);
 }
 
-bool ls_npz_close(LsNpz *z, LsError *e)
+static void put_directory(LsNpz *z)
 {
     unsigned char entry[CENTRAL] = "PK\1\2\24", end[END] = "PK\5\6";
-    finish_member(z);
     int64_t start = z->out.at;
     for (uint32_t k = 0; k < z->nmember; k++) {
         const LsNpzMember *m = &z->member[k];
@@ -256,5 +325,13 @@ bool ls_npz_close(LsNpz *z, LsError *e)
     if (z->out.at > (int64_t)UINT32_MAX)
         z->out.err = EFBIG;
     ls_out_write(&z->out, end, END);
+}
+
+bool ls_npz_close(LsNpz *z, LsError *e)
+{
+    finish_member(z);
+    put_directory(z);
+    while (z->nmember > 0)
+        free(z->member[--z->nmember].name);
     return ls_out_commit(&z->out, e);
 }

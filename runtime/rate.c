@@ -13,11 +13,12 @@ static bool setting(LsRate *r, const char *p, size_t n)
         return false;
     size_t name = (size_t)(equal - p);
     double v = strtod(equal + 1, &end);
-    if (end != p + n || end == equal + 1 || !(v >= 0))
+    bool whole = v <= 0x1p53 && v == floor(v);
+    if (end != p + n || end == equal + 1 || !(v >= 0) || isinf(v))
         return false;
-    if (name == 6 && memcmp(p, "warmup", 6) == 0)
+    if (name == 6 && memcmp(p, "warmup", 6) == 0 && whole)
         r->warmup = (int64_t)v;
-    else if (name == 5 && memcmp(p, "every", 5) == 0 && v >= 1 && r->kind == LS_RATE_STEP)
+    else if (name == 5 && memcmp(p, "every", 5) == 0 && whole && v >= 1 && r->kind == LS_RATE_STEP)
         r->every = (int64_t)v;
     else if (name == 5 && memcmp(p, "gamma", 5) == 0 && r->kind == LS_RATE_STEP)
         r->gamma = v;

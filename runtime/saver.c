@@ -18,6 +18,8 @@ static void set_path(LsSaver *s, int64_t update)
 static void note(LsSaver *s, int64_t update)
 {
     int at = s->count;
+    if (s->count == LS_KEEP && update < s->update[0])
+        return;
     for (int k = 0; k < s->count; k++)
         if (s->update[k] == update)
             return;
@@ -45,12 +47,13 @@ bool ls_saver_open(LsSaver *s, const char *folder, int64_t keep, LsError *e)
     for (struct dirent *f; (f = readdir(d)) != NULL;) {
         int64_t update;
         int n = 0;
-        if (sscanf(f->d_name, "step-%9" SCNd64 ".safetensors%n", &update, &n) == 1 && n > 0
+        if (sscanf(f->d_name, "step-%18" SCNd64 ".safetensors%n", &update, &n) == 1 && n > 0
             && f->d_name[n] == '\0')
             note(s, update);
     }
     closedir(d);
-    return true;
+    set_path(s, 0);
+    return ls_out_check(s->path, e);
 }
 
 bool ls_saver_save(LsSaver *s, const LsMemory *m, const LsPlace *at, LsError *e)

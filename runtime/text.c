@@ -1,24 +1,39 @@
 /* runtime/text.c -- next-character data: sample s is characters s*T .. s*T+T-1, its target the same
- * moved on by one. A character's number is its place among the different characters of the text,
- * sorted. */
+ * moved on by one. */
 #include "runtime/dataset.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
-static void number_characters(LsDataset *d, const LsFile *f)
+/* "'x' (120)", or "10" of what is no printable character. */
+static char *character(int c, char text[16])
 {
-    memset(d->token, 0xff, sizeof d->token);
-    if (d->opt.like && d->opt.like->ntoken) {
-        memcpy(d->token, d->opt.like->token, sizeof d->token);
-        d->ntoken = d->opt.like->ntoken;
-        return;
+    if (c > 32 && c < 127)
+        snprintf(text, 16, "'%c' (%d)", c, c);
+    else
+        snprintf(text, 16, "%d", c);
+    return text;
+}
+
+bool ls_dataset_number(LsDataset *d, const LsAlphabet *known, LsError *e)
+{
+    const LsAlphabet *a = ls_alphabet_count(known) > 0 ? known : &d->characters;
+    int count = ls_alphabet_count(a), next = 0;
+    char c_text[16];
+    if (ls_alphabet_count(&d->characters) == 0)
+        return true;
+    for (int c = 0; c < 256; c++) {
+        if (ls_alphabet_has(&d->characters, c) && !ls_alphabet_has(a, c))
+            return ls_fail(e, LS_EXIT_DATA, "%s: character %s is not among the %d that the model was "
+                           "trained on", d->source[0].path, character(c, c_text), count);
+        d->token[c] = (int16_t)(ls_alphabet_has(a, c) ? next++ : -1);
     }
-    for (size_t i = 0; i < f->size; i++)
-        d->token[f->data[i]] = 0;
-    for (int c = 0; c < 256; c++)
-        if (d->token[c] == 0)
-            d->token[c] = (int16_t)d->ntoken++;
+    if (d->p->classes && count > d->p->classes)
+        return ls_fail(e, LS_EXIT_DATA, "%s: %d different characters, but the model has %" PRId64
+                       " classes", d->source[0].path, count, d->p->classes);
+    d->alphabet = *a;
+    return true;
 }
 
 static void bind(LsDataset *d, uint32_t input, const LsFile *f, int64_t from, int64_t samples)
@@ -45,10 +60,9 @@ bool ls_text_read(LsDataset *d, const LsFile *f, LsError *e)
         return ls_fail(e, LS_EXIT_DATA,
                        "%s: a sample takes %" PRId64 " characters, the text has %zu", f->path,
                        n + 1, f->size);
-    number_characters(d, f);
-    if (p->classes && d->ntoken > p->classes)
-        return ls_fail(e, LS_EXIT_DATA, "%s: %d different characters, but the model has %" PRId64
-                       " classes", f->path, d->ntoken, p->classes);
+    memset(d->token, 0xff, sizeof d->token);
+    for (size_t i = 0; i < f->size; i++)
+        ls_alphabet_add(&d->characters, f->data[i]);
     bind(d, 0, f, 0, samples);
     bind(d, label, f, 1, samples);
     return true;

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { PART = 1024 };           /* bytes put together at a time */
+
 bool ls_trace_open(LsTrace *x, const LsEngine *g, const LsPhaseTable *t, LsError *e)
 {
     size_t n = t->nstep;
@@ -87,11 +89,7 @@ LsHook ls_trace_hook(LsTrace *x)
                                    : (LsHook){before, after, x, NULL};
 }
 
-static void flush(LsOut *o, LsText *t)
-{
-    ls_out_write(o, t->at, t->n);
-    t->n = 0;
-}
+static void to_out(void *to, const void *data, size_t n) { ls_out_write(to, data, n); }
 
 static void put_event(LsText *t, const LsTrace *x, int64_t run, uint32_t k, int64_t origin)
 {
@@ -110,8 +108,8 @@ static void put_event(LsText *t, const LsTrace *x, int64_t run, uint32_t k, int6
 bool ls_trace_write(const LsTrace *x, const char *path, LsError *e)
 {
     LsOut o;
-    char text[8192];
-    LsText t = {.at = text, .cap = sizeof text};
+    char part[PART];
+    LsText t = {part, 0, sizeof part, to_out, &o};
     int64_t first = x->runs > LS_TRACE_RUNS ? x->runs - LS_TRACE_RUNS : 0;
     int64_t origin = x->start[place(x, first, 0)];
     if (!ls_out_open(&o, path, e))
@@ -121,12 +119,10 @@ bool ls_trace_write(const LsTrace *x, const char *path, LsError *e)
     ls_text_string(&t, x->g->p->model);
     ls_text_put(&t, "}}");
     for (int64_t run = first; run < x->runs; run++)
-        for (uint32_t k = 0; k < x->t->nstep; k++) {
+        for (uint32_t k = 0; k < x->t->nstep; k++)
             put_event(&t, x, run, k, origin);
-            flush(&o, &t);
-        }
     ls_text_put(&t, "\n]}\n");
-    flush(&o, &t);
+    ls_text_flush(&t);
     return ls_out_commit(&o, e);
 }
 
@@ -187,8 +183,8 @@ static void put_profile_step(LsText *t, const LsTrace *x, uint32_t k, int64_t ru
 bool ls_profile_write(const LsTrace *x, const char *path, int threads, LsError *e)
 {
     LsOut o;
-    char text[8192];
-    LsText t = {.at = text, .cap = sizeof text};
+    char part[PART];
+    LsText t = {part, 0, sizeof part, to_out, &o};
     int64_t runs = x->runs > 0 ? x->runs : 1, sum = 0;
     double times = disturbed(x);
     if (!ls_out_open(&o, path, e))
@@ -202,11 +198,9 @@ bool ls_profile_write(const LsTrace *x, const char *path, int threads, LsError *
     ls_text_put(&t, ",\"threads\":%d,\"real_bytes\":%d,\"batch\":%" PRId64 ",\"runs\":%" PRId64
                 ",\"step_ns\":%" PRId64 ",\"steps\":[",
                 threads, x->g->p->real_bytes, x->g->p->batch, x->runs, sum / runs);
-    for (uint32_t k = 0; k < x->t->nstep; k++) {
+    for (uint32_t k = 0; k < x->t->nstep; k++)
         put_profile_step(&t, x, k, runs, times);
-        flush(&o, &t);
-    }
     ls_text_put(&t, "\n]}\n");
-    flush(&o, &t);
+    ls_text_flush(&t);
     return ls_out_commit(&o, e);
 }

@@ -5,6 +5,8 @@
  * its batches (mean.h), and so are its gradients. Checkpoints, evaluation and the end
  * of the run fall between updates. */
 #include "runtime/train.h"
+#include "runtime/clock.h"
+#include "runtime/interrupt.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -35,7 +37,11 @@ bool ls_train_plan(LsTrainer *t, bool resumed, LsError *e)
     t->at.drop_last = t->o.drop_last;
     t->at.shuffle = t->o.shuffle;
     int64_t epochs = t->o.epochs > 0 ? t->o.epochs : 1;
-    int64_t left = (epochs * t->per_epoch - t->at.cursor) / group;
+    int64_t batches;
+    if (__builtin_mul_overflow(epochs, t->per_epoch, &batches))
+        return ls_fail(e, LS_EXIT_USAGE, "--epochs=%" PRId64 ": more batches than can be counted",
+                       epochs);
+    int64_t left = (batches - t->at.cursor) / group;
     t->updates = t->at.update + (left > 0 ? left : 0);
     if (t->o.steps > 0 && (t->o.epochs == 0 || t->o.steps < t->updates))
         t->updates = t->o.steps;
@@ -47,7 +53,7 @@ bool ls_train_plan(LsTrainer *t, bool resumed, LsError *e)
         fprintf(stderr, "note: the checkpoint has all the steps asked for; nothing to train\n");
     if (t->updates == 0)
         return ls_fail(e, LS_EXIT_USAGE, "the data make %" PRId64 " batches, but one update takes %"
-                       PRId64 " (--accumulate): give more --epochs", epochs * t->per_epoch, group);
+                       PRId64 " (--accumulate): give more --epochs", batches, group);
     return ls_rate_parse(&t->rate, t->o.schedule, t->o.lr, t->updates, e);
 }
 
@@ -80,6 +86,24 @@ static void tell_of_none(LsTrainer *t, int64_t update)
             "and its gradients are 0\n", update);
 }
 
+/* Names the node with --check-numerics, and the data when they are to blame. */
+static bool diverged(const LsTrainer *t, const LsFlight *f, double loss, LsError *e)
+{
+    LsError data = {0}, node = *e;
+    *e = (LsError){0};
+    if (!ls_batch_is_finite(&t->pass, f->batch, &data) && node.code != LS_EXIT_DONE)
+        return ls_fail(e, node.code, "%s; the data are not finite: %s", node.text, data.text);
+    if (data.code != LS_EXIT_DONE)
+        return ls_fail(e, LS_EXIT_DIVERGED, "step %" PRId64 ": the loss is %g, because the data are "
+                       "not finite: %s", f->update, loss, data.text);
+    if (node.code != LS_EXIT_DONE)
+        return ls_fail(e, node.code, "%s", node.text);
+    return ls_fail(e, LS_EXIT_DIVERGED,
+                   "step %" PRId64 ": the loss is %g; training has diverged (lower "
+                   "--lr?); --check-numerics names the first node that gives such a value",
+                   f->update, loss);
+}
+
 /* Takes the loss of the oldest batch under way; with the last one of an update, what the update
  * comes to. */
 static bool land(LsTrainer *t, LsError *e)
@@ -91,7 +115,11 @@ static bool land(LsTrainer *t, LsError *e)
     if (!ls_engine_loss(&t->engine, &t->p->train, f.slot, f.valid, &one, e))
         return false;
     if (t->o.check_numerics && !ls_check_end(&t->check, one.value, f.update, e))
-        return false;
+        return diverged(t, &f, one.value, e);
+    if (!isfinite(one.value)) {
+        ls_log_step(&t->log, f.update, f.epoch, one.value, f.lr);
+        return diverged(t, &f, one.value, e);
+    }
     ls_mean_add(&t->part, one);
     if (!f.apply)
         return true;
@@ -100,12 +128,7 @@ static bool land(LsTrainer *t, LsError *e)
     ls_mean_join(&t->of_epoch, &t->part);
     t->part = (LsMean){0};
     ls_log_step(&t->log, f.update, f.epoch, t->loss, f.lr);
-    if (isfinite(t->loss))
-        return true;
-    return ls_fail(e, LS_EXIT_DIVERGED,
-                   "step %" PRId64 ": the loss is %g; training has diverged (lower "
-                   "--lr?); --check-numerics names the first node that gives such a value",
-                   f.update, t->loss);
+    return isfinite(t->loss) || diverged(t, &f, t->loss, e);
 }
 
 static bool land_all(LsTrainer *t, LsError *e)
@@ -133,7 +156,7 @@ static bool run_batch(LsTrainer *t, int64_t k, int64_t group, LsError *e)
     if (!ls_engine_run(&t->engine, &t->p->train, hook, set_hooks(t, run->apply, hook), e)
         || !ls_engine_fed(&t->engine, e))
         return false;
-    t->flight[t->nflight++] = (LsFlight){run->update, t->at.epoch + 1, b->valid, run->lr,
+    t->flight[t->nflight++] = (LsFlight){run->update, t->at.epoch + 1, t->at.cursor, b->valid, run->lr,
                                          t->engine.slot, run->apply};
     ls_loader_release(&t->loader);
     t->at.cursor++;
@@ -143,7 +166,8 @@ static bool run_batch(LsTrainer *t, int64_t k, int64_t group, LsError *e)
 
 static bool run_update(LsTrainer *t, LsError *e)
 {
-    int64_t group = t->p->accumulate > 0 ? t->p->accumulate : 1;
+    int64_t group = t->p->accumulate > 0 ? t->p->accumulate : 1, start = ls_now_ns();
+    ls_interrupt_allow(t->at.update > t->saved, t->longest_ns);
     t->engine.run.update = t->at.update + 1;
     t->engine.run.lr = ls_rate_at(&t->rate, t->at.update + 1);
     t->update_samples = 0;
@@ -153,6 +177,8 @@ static bool run_update(LsTrainer *t, LsError *e)
         if (!run_batch(t, k, group, e))
             return false;
     t->at.update++;
+    int64_t took = ls_now_ns() - start;
+    t->longest_ns = took > t->longest_ns ? took : t->longest_ns;
     return true;
 }
 
@@ -165,6 +191,19 @@ static void show_progress(LsTrainer *t)
     snprintf(what, sizeof what, "epoch %" PRId64 "/%" PRId64, t->at.epoch + 1, epochs);
     LsProgressAt at = {what, in_epoch, t->per_epoch, (t->updates - t->at.update) * group, t->loss};
     ls_progress_show(&t->progress, &at);
+}
+
+/* Of an evaluation whose loss is not finite, which ends nothing: told once. */
+static void blame_data(LsTrainer *t)
+{
+    LsPass pass = {.data = t->val.p ? &t->val : &t->data};
+    LsError e = {0};
+    int64_t n = ls_batches_per_epoch(&pass);
+    for (int64_t k = 0; k < n && ls_batch_is_finite(&pass, k, &e); k++)
+        continue;
+    if (e.code != LS_EXIT_DONE)
+        fprintf(stderr, "note: the data to evaluate on are not finite: %s\n", e.text);
+    t->blamed = true;
 }
 
 bool ls_train_evaluate(LsTrainer *t, LsError *e)
@@ -183,6 +222,8 @@ bool ls_train_evaluate(LsTrainer *t, LsError *e)
     }
     if (t->o.eval)
         t->loss = s.loss;
+    if (!isfinite(s.loss) && !t->blamed)
+        blame_data(t);
     if (t->o.eval && t->o.check_numerics && !ls_check_end(&t->check, s.loss, t->at.update, e))
         return false;
     double accuracy = s.judged ? (double)s.right / (double)s.judged : -1;
@@ -227,11 +268,13 @@ bool ls_train(LsTrainer *t, LsError *e)
     t->pass.first = t->at.cursor;
     t->pass.end = t->at.cursor + (t->updates - t->at.update) * group;
     t->at.epoch = t->at.cursor / t->per_epoch;
+    t->saved = t->at.update;
     ls_loader_begin(&t->loader, &t->pass);
     while (t->at.update < t->updates && !*t->stop) {
         int64_t epoch = t->at.epoch;
         if (!run_update(t, e))
             return false;
+        ls_interrupt_allow(true, t->longest_ns);
         t->at.epoch = t->at.cursor / t->per_epoch;
         bool ended = t->at.epoch > epoch, last = t->at.update == t->updates;
         if ((ended || last || save_due(t, ended)) && !land_all(t, e))
@@ -242,8 +285,12 @@ bool ls_train(LsTrainer *t, LsError *e)
         } else {
             show_progress(t);
         }
-        if (save_due(t, ended) && !ls_saver_save(&t->saver, &t->memory, &t->at, e))
-            return false;
+        ls_interrupt_forbid();
+        if (save_due(t, ended)) {
+            if (!ls_saver_save(&t->saver, &t->memory, &t->at, e))
+                return false;
+            t->saved = t->at.update;
+        }
     }
     ls_progress_clear(&t->progress);
     return land_all(t, e);

@@ -18,6 +18,7 @@
 /* A batch that was started and whose loss is not known yet. */
 typedef struct LsFlight {
     int64_t update, epoch;      /* from 1 */
+    int64_t batch;              /* its number, through all epochs */
     int64_t valid;
     double lr;
     int slot;                   /* of the engine */
@@ -49,7 +50,10 @@ typedef struct LsTrainer {
     double loss;                /* of the last update whose loss is known */
     LsMean of_epoch;            /* of its updates so far */
     bool told_of_none;          /* that in some update no label counts */
+    int64_t saved;              /* the last update that a checkpoint has, or that the run began with */
+    int64_t longest_ns;         /* an update of this run */
     bool interrupted;           /* ended before the last update */
+    bool blamed;                /* data to evaluate on were found, or not, to be not finite */
     bool pinned;                /* the loader's ring, for a device */
     int threads;
     volatile sig_atomic_t *stop;    /* a signal's number: finish the step and end */

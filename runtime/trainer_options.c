@@ -1,13 +1,16 @@
 /* runtime/trainer_options.c -- see trainer_options.h. */
 #include "runtime/trainer_options.h"
+#include "runtime/checkpoint.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 typedef enum { FLAG, INTEGER, REAL, TEXT,
+               OUTPUT,              /* the name of a file that is written */
                AMOUNT               /* an integer that need not be given: then -1 */
 } Kind;
 typedef struct Row {
@@ -56,22 +59,22 @@ static const Row row[] = {
     {NULL, "resume", "FILE", TEXT, AT(resume), 0,
      "go on from a checkpoint, bit for bit; auto: the "
      "newest in --save"},
-    {NULL, "export", "FILE", TEXT, AT(export_to), 0,
+    {NULL, "export", "FILE", OUTPUT, AT(export_to), 0,
      "write the trained model as ONNX, evaluation form"},
-    {NULL, "image-grid", "FILE", TEXT, AT(image_grid), 0,
+    {NULL, "image-grid", "FILE", OUTPUT, AT(image_grid), 0,
      "PNG or PPM: five inputs and what the model "
      "makes of them"},
-    {"Reports", "log", "FILE", TEXT, AT(log), 0, "one JSON object per line and step"},
+    {"Reports", "log", "FILE", OUTPUT, AT(log), 0, "one JSON object per line and step"},
     {NULL, "progress", "MODE", TEXT, AT(progress), 0, "auto, bar, plain or none"},
-    {NULL, "trace", "FILE", TEXT, AT(trace), 0, "timeline of the last steps (Chrome trace JSON)"},
-    {NULL, "profile", "FILE", TEXT, AT(profile), 0, "mean time of every node (JSON)"},
+    {NULL, "trace", "FILE", OUTPUT, AT(trace), 0, "timeline of the last steps (Chrome trace JSON)"},
+    {NULL, "profile", "FILE", OUTPUT, AT(profile), 0, "mean time of every node (JSON)"},
     {NULL, "check-numerics", NULL, FLAG, AT(check_numerics), 0,
      "stop at the first node that makes a "
      "NaN, and name it"},
     {NULL, "check-gradients", "[=N]", AMOUNT, AT(check_gradients), 1,
      "no training: compare gradients of one batch with differences of its loss, for N elements of "
      "the parameters; exit 6 when they differ"},
-    {NULL, "dump", "FILE", TEXT, AT(dump), 0,
+    {NULL, "dump", "FILE", OUTPUT, AT(dump), 0,
      "NPZ of the last step: loss, out/, grad/, param/, stat/"},
     {NULL, "measure", NULL, FLAG, AT(measure), 0, "print how much of the arena the steps use"},
     {NULL, "print-plan", NULL, FLAG, AT(print_plan), 0, "print the table of steps and stop"},
@@ -133,13 +136,13 @@ static bool set(LsTrainerOptions *o, const Row *r, const char *value, LsError *e
 {
     char *to = (char *)o + r->at, *end;
     errno = 0;
-    if (r->kind == TEXT) {
+    if (r->kind == TEXT || r->kind == OUTPUT) {
         *(const char **)(void *)to = value;
         return *value ? true : ls_fail(e, LS_EXIT_USAGE, "--%s needs a %s", r->name, r->arg);
     }
     double v = strtod(value, &end);
     long long n = r->kind != REAL ? strtoll(value, &end, 10) : 0;
-    if (end == value || *end || errno || !(v >= r->least))
+    if (end == value || *end || errno || !(v >= r->least) || !isfinite(v))
         return ls_fail(e, LS_EXIT_USAGE, "--%s=%s: %s from %g on is wanted", r->name, value,
                        r->kind == REAL ? "a number" : "an integer", r->least);
     if (r->kind != REAL)
@@ -183,6 +186,13 @@ static bool parse_one(LsTrainerOptions *o, int argc, char **argv, int *k, LsErro
     return unknown(name, len, e);
 }
 
+/* The path of row k, if it is an output that is asked for. */
+static const char *output(const LsTrainerOptions *o, int k)
+{
+    return row[k].kind == OUTPUT ? *(const char *const *)(const void *)((const char *)o + row[k].at)
+                                 : NULL;
+}
+
 static bool consistent(const LsTrainerOptions *o, const LsProgram *p, LsError *e)
 {
     static const char *const mode[] = {"auto", "bar", "plain", "none"};
@@ -198,12 +208,19 @@ static bool consistent(const LsTrainerOptions *o, const LsProgram *p, LsError *e
     if ((o->eval || o->val || o->image_grid) && p->eval.nstep == 0)
         return ls_fail(e, LS_EXIT_USAGE, "this program has no evaluation form (--val, --eval, "
                        "--image-grid)");
+    for (int k = 0; k < NROWS && o->check_gradients; k++)
+        if (output(o, k) && row[k].at != AT(log))
+            return ls_fail(e, LS_EXIT_USAGE, "--check-gradients trains nothing that --%s could "
+                           "write", row[k].name);
     if (o->eval && o->check_gradients)
         return ls_fail(e, LS_EXIT_USAGE, "--eval has no gradients to check");
     if (o->resume && strcmp(o->resume, "auto") == 0 && !o->save)
         return ls_fail(e, LS_EXIT_USAGE, "--resume=auto looks into --save DIR, which is not given");
     if ((o->save_every || o->keep_last) && !o->save)
         return ls_fail(e, LS_EXIT_USAGE, "--save-every and --keep-last need --save DIR");
+    if (o->keep_last >= LS_KEEP)
+        return ls_fail(e, LS_EXIT_USAGE, "--keep-last takes at most %d; without it all are kept",
+                       LS_KEEP - 1);
     if (o->workers > 64 || o->threads > 4096)
         return ls_fail(e, LS_EXIT_USAGE, "at most 64 workers and 4096 threads");
     return true;
@@ -223,6 +240,30 @@ bool ls_trainer_options_parse(LsTrainerOptions *o, const LsProgram *p, int argc,
             return false;
     }
     return consistent(o, p, e);
+}
+
+/* Two outputs into one regular file: the second would replace the first. */
+static bool is_apart(const LsTrainerOptions *o, int k, LsError *e)
+{
+    LsOut out;
+    const char *path = output(o, k);
+    if (!ls_out_place(&out, path, e))
+        return false;
+    for (int j = 0; j < k && !out.through; j++) {
+        const char *other = output(o, j);
+        if (other && strcmp(path, other) == 0)
+            return ls_fail(e, LS_EXIT_USAGE, "--%s and --%s both write %s", row[j].name,
+                           row[k].name, path);
+    }
+    return true;
+}
+
+bool ls_trainer_outputs_check(const LsTrainerOptions *o, LsError *e)
+{
+    for (int k = 0; k < NROWS; k++)
+        if (output(o, k) && (!is_apart(o, k, e) || !ls_out_check(output(o, k), e)))
+            return false;
+    return true;
 }
 
 /* Text in columns 28 to 96. */
@@ -258,7 +299,10 @@ void ls_trainer_options_help(const LsProgram *p, const char *name, FILE *to)
         print_help(to, row[k].help);
     }
     fprintf(to,
-            "\nExit codes: 0 done, 1 a file cannot be written, 2 wrong usage, 5 device or its library "
+            "\nSIGINT, SIGTERM and SIGHUP end the run after the step, which is saved (to --save, else "
+            "beside the\nprogram). A step that takes longer than a second is waited for when there are "
+            "updates to lose, else\nbroken off; a second signal ends the run at once, with nothing "
+            "saved.\n\nExit codes: 0 done, 1 a file cannot be written, 2 wrong usage, 5 device or its library "
             "missing,\n6 gradients are wrong, 7 diverged (loss not finite), 8 data or checkpoint "
             "unreadable,\n130 interrupted, checkpoint written.\n");
 }

@@ -29,6 +29,8 @@ typedef struct LsTrainerOptions {
 /* Defaults come from the program. A wrong command line is an LS_EXIT_USAGE error. */
 bool ls_trainer_options_parse(LsTrainerOptions *o, const LsProgram *p, int argc, char **argv,
                               LsError *e);
+/* Whether every file that is asked for could be written now. */
+bool ls_trainer_outputs_check(const LsTrainerOptions *o, LsError *e);
 void ls_trainer_options_help(const LsProgram *p, const char *name, FILE *to);
 
 #endif

@@ -9,6 +9,8 @@
 
 #include "scheduler/text_file.h"
 
+static const double exactly = 9007199254740992.0;       /* 2^53: doubles hold integers up to there */
+
 static double number(const cJSON *o, const char *key)
 {
     const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, key);
@@ -18,7 +20,27 @@ static double number(const cJSON *o, const char *key)
 static int64_t bytes(const cJSON *o, const char *key)
 {
     double v = number(o, key);
-    return v <= 9007199254740992.0 ? (int64_t)v : -1;
+    return v <= exactly ? (int64_t)v : -1;
+}
+
+/* Of a list of keys that ends with NULL: what is there are numbers from 0 up to `most`. */
+static bool are_sane(const cJSON *o, const char *const *key, double most, const LsWhy *why)
+{
+    for (; *key != NULL; key++) {
+        const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, *key);
+        if (v != NULL && !(cJSON_IsNumber(v) && v->valuedouble >= 0 && v->valuedouble <= most))
+            return ls_why(why, "'%s' is not a number from 0 to %g", *key, most);
+    }
+    return true;
+}
+
+/* The figures of a schedule's claims or of a summary. */
+static bool figures_are_sane(const cJSON *o, const LsWhy *why)
+{
+    static const char *const cost[] = {"cost", "base_cost", "cost_lower_bound", NULL};
+    static const char *const size[] = {"live_peak", "arena_peak", "budget", "persistent_bytes",
+                                       "live_peak_bytes", "arena_bytes", "arena_budget_bytes", NULL};
+    return are_sane(o, cost, 1e30, why) && are_sane(o, size, exactly, why);
 }
 
 static bool get_runs(LsArena *arena, const cJSON *steps, LsEarlier *out, const LsWhy *why)
@@ -32,7 +54,7 @@ static bool get_runs(LsArena *arena, const cJSON *steps, LsEarlier *out, const L
         const cJSON *name = cJSON_GetObjectItemCaseSensitive(step, "name");
         if (run == NULL && cJSON_GetObjectItemCaseSensitive(step, "free") != NULL)
             continue;
-        if (!cJSON_IsNumber(run))
+        if (!cJSON_IsNumber(run) || !(run->valuedouble >= 0 && run->valuedouble <= exactly))
             return ls_why(why, "run %" PRIu32 " names no node", out->nrun);
         out->node[out->nrun] = (int64_t)run->valuedouble;
         if (cJSON_IsString(name))
@@ -42,12 +64,22 @@ static bool get_runs(LsArena *arena, const cJSON *steps, LsEarlier *out, const L
     return true;
 }
 
+static void get_graph(LsArena *arena, const cJSON *root, const cJSON *sizes, LsEarlier *out)
+{
+    const cJSON *name = cJSON_GetObjectItemCaseSensitive(root, "graph");
+    out->graph = cJSON_IsString(name) ? ls_arena_strdup(arena, name->valuestring) : NULL;
+    out->persistent = bytes(sizes, "persistent_bytes");
+}
+
 static bool get_schedule(LsArena *arena, const cJSON *root, LsEarlier *out, const LsWhy *why)
 {
     const cJSON *claims = cJSON_GetObjectItemCaseSensitive(root, "claims");
     const cJSON *steps = cJSON_GetObjectItemCaseSensitive(root, "steps");
     if (!cJSON_IsArray(steps))
         return ls_why(why, "no list of 'steps'");
+    if (!figures_are_sane(claims, why))
+        return false;
+    get_graph(arena, root, claims, out);
     out->cost = number(claims, "cost");
     out->base_cost = number(claims, "base_cost");
     out->bound = number(claims, "cost_lower_bound");
@@ -67,6 +99,9 @@ static bool get_any(LsArena *arena, const cJSON *root, LsEarlier *out, const LsW
         return ls_why(why, "not a JSON object");
     if (cJSON_IsString(format) && strcmp(format->valuestring, "lowerset-schedule") == 0)
         return get_schedule(arena, root, out, why);
+    if (!figures_are_sane(root, why))
+        return false;
+    get_graph(arena, root, root, out);
     out->cost = number(root, "cost");
     out->base_cost = number(root, "base_cost");
     out->bound = number(root, "cost_lower_bound");
@@ -90,24 +125,43 @@ bool ls_earlier_read(LsArena *arena, const char *path, LsEarlier *out, char *why
     return ok;
 }
 
-/* One line; whether it got worse. gap: compared by difference, else by ratio. */
-static bool line(FILE *to, const char *what, double then, double now, double tolerance, bool gap)
+typedef struct Comparison {
+    FILE *to;
+    double tolerance;
+    cJSON *figures;             /* an object: of each figure that both say, then, now, verdict */
+    bool worse;
+} Comparison;
+
+static void add_figure(Comparison *c, const char *key, double then, double now, const char *word)
+{
+    cJSON *o = cJSON_AddObjectToObject(c->figures, key);
+    if (then >= 0)
+        cJSON_AddNumberToObject(o, "then", then);
+    cJSON_AddNumberToObject(o, "now", now);
+    cJSON_AddStringToObject(o, "verdict", word);
+}
+
+/* One line. gap: compared by difference, else by ratio. */
+static void line(Comparison *c, const char *what, const char *key, double then, double now, bool gap)
 {
     enum { ROUNDING = 1000000000 };     /* sums in another order differ in their last digits */
+    FILE *to = c->to;
     double change = gap ? now - then : then > 0 ? now / then - 1 : now > 0 ? INFINITY : 0;
     if (then < 0) {
         fprintf(to, "  %-10s %22s -> %.*f%s\n", what, "?", gap ? 2 : 0, gap ? 100 * now : now,
                 gap ? " %" : "");
-        return false;
+        add_figure(c, key, then, now, "unknown");
+        return;
     }
-    bool worse = change > tolerance + 1.0 / ROUNDING;
+    bool worse = change > c->tolerance + 1.0 / ROUNDING;
     const char *word = worse ? "worse" : change > 1.0 / ROUNDING ? "within the tolerance"
                      : change < -1.0 / ROUNDING ? "better" : "the same";
     if (gap)
         fprintf(to, "  %-10s %20.2f %% -> %.2f %%  %s\n", what, 100 * then, 100 * now, word);
     else
         fprintf(to, "  %-10s %22.0f -> %.0f  %+.2f %%  %s\n", what, then, now, 100 * change, word);
-    return worse;
+    add_figure(c, key, then, now, word);
+    c->worse |= worse;
 }
 
 static const char *name_of(const LsDag *g, const char *name, int64_t node)
@@ -126,13 +180,13 @@ static void tell_parting(FILE *to, const LsEarlier *then, const LsDag *g, const 
             continue;
         if (run == then->nrun) {
             fprintf(to, "  the plans part at run %" PRIu32 ", step %" PRIu32 ": nothing more then, "
-                    "'%s' now\n", run, step, g->node[s->id].name);
+                    "'%s' now\n", run + 1, step, g->node[s->id].name);
             return;
         }
         const char *old = name_of(g, then->name[run], then->node[run]);
         if (strcmp(old, name_of(g, NULL, s->id)) != 0 || then->node[run] != s->id) {
             fprintf(to, "  the plans part at run %" PRIu32 ", step %" PRIu32 ": '%s' (node %" PRId64
-                    ") then, '%s' (node %" PRIu32 ")%s now\n", run, step, old, then->node[run],
+                    ") then, '%s' (node %" PRIu32 ")%s now\n", run + 1, step, old, then->node[run],
                     name_of(g, NULL, s->id), s->id, s->again ? " again" : "");
             return;
         }
@@ -140,25 +194,76 @@ static void tell_parting(FILE *to, const LsEarlier *then, const LsDag *g, const 
     }
     if (run < then->nrun)
         fprintf(to, "  the plans part at run %" PRIu32 ": '%s' (node %" PRId64 ") then, nothing "
-                "more now\n", run, name_of(g, then->name[run], then->node[run]), then->node[run]);
+                "more now\n", run + 1, name_of(g, then->name[run], then->node[run]), then->node[run]);
     else
         fprintf(to, "  the plans run the same nodes in the same order\n");
 }
 
-bool ls_earlier_compare(FILE *to, const LsEarlier *then, const LsDag *g, const LsPlan *plan,
-                        const LsPlanReport *report, double tolerance)
+/* A graph's name without folders: that of a model is its path. */
+static const char *last_part(const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    return slash != NULL ? slash + 1 : name;
+}
+
+/* NULL, or why the earlier plan is none for this graph. A model may have been renamed: then all its
+ * nodes cost what they did. */
+static const char *mismatch(LsArena *arena, const LsEarlier *then, const LsDag *g, double base_cost)
+{
+    int64_t now = ls_dag_persistent_bytes(g);
+    if (then->persistent >= 0 && then->persistent != now)
+        return ls_arena_printf(arena, "its inputs and state take %" PRId64 " bytes, here %" PRId64
+                               ": another model, batch or way to train", then->persistent, now);
+    if (then->graph != NULL && strcmp(last_part(then->graph), last_part(g->name)) != 0
+        && then->base_cost >= 0 && fabs(then->base_cost - base_cost) > 1e-9 * base_cost)
+        return ls_arena_printf(arena, "it is for '%s', this is '%s'", then->graph, g->name);
+    return NULL;
+}
+
+static void compare_figures(Comparison *c, const LsEarlier *then, const LsPlan *plan,
+                            const LsPlanReport *report)
 {
     bool proven = then->bound >= 0 && then->base_cost > 0;
     double gap = proven ? (then->cost - then->bound) / then->base_cost : -1;
-    bool worse = line(to, "cost", then->cost, plan->cost, tolerance, false);
-    worse |= line(to, "live peak", (double)then->live_peak, (double)plan->live_peak, tolerance,
-                  false);
-    worse |= line(to, "arena", (double)then->arena, (double)plan->arena, tolerance, false);
-    worse |= line(to, "gap", gap, ls_plan_gap(plan, report), tolerance, true);
+    line(c, "cost", "cost", then->cost, plan->cost, false);
+    line(c, "live peak", "live_peak_bytes", (double)then->live_peak, (double)plan->live_peak, false);
+    line(c, "arena", "arena_bytes", (double)then->arena, (double)plan->arena, false);
+    line(c, "gap", "gap", gap, ls_plan_gap(plan, report), true);
+}
+
+/* The object as text, which ends with this. */
+static const char *told(LsArena *arena, cJSON *root)
+{
+    char *text = cJSON_PrintUnformatted(root);
+    const char *copy = ls_arena_strdup(arena, text != NULL ? text : "{}");
+    free(text);
+    cJSON_Delete(root);
+    return copy;
+}
+
+LsAgainst ls_earlier_compare(LsArena *arena, FILE *to, const LsEarlier *then, const LsDag *g,
+                             const LsPlan *plan, const LsPlanReport *report, double tolerance,
+                             const char **json)
+{
+    cJSON *root = cJSON_CreateObject();
+    const char *other = mismatch(arena, then, g, plan->base_cost);
+    if (other != NULL) {
+        fprintf(to, "  not comparable: %s\n", other);
+        cJSON_AddStringToObject(root, "verdict", "not comparable");
+        cJSON_AddStringToObject(root, "why", other);
+        *json = told(arena, root);
+        return LS_AGAINST_OTHER;
+    }
+    Comparison c = {.to = to, .tolerance = tolerance, .figures = cJSON_CreateObject()};
+    compare_figures(&c, then, plan, report);
     if ((then->budget > 0 || report->budget > 0) && then->budget != report->budget)
         fprintf(to, "  the budget of the arena is another: %" PRId64 " -> %" PRId64 " bytes\n",
                 then->budget, report->budget);
     if (then->nrun > 0)
         tell_parting(to, then, g, plan);
-    return worse;
+    cJSON_AddStringToObject(root, "verdict", c.worse ? "worse" : "no worse");
+    cJSON_AddNumberToObject(root, "tolerance", tolerance);
+    cJSON_AddItemToObject(root, "figures", c.figures);
+    *json = told(arena, root);
+    return c.worse ? LS_AGAINST_WORSE : LS_AGAINST_NO_WORSE;
 }

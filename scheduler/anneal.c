@@ -23,7 +23,7 @@ void ls_anneal_free(LsAnneal *s)
 static bool out_of_time(LsAnneal *s)
 {
     enum { OFTEN = 64 };
-    if (!s->cut && ++s->since % OFTEN == 0)
+    if (!s->cut && (++s->since % OFTEN == 0 || ls_moves_worked_long(s->m)))
         s->cut = ls_moves_out_of_time(s->m, &s->limit);
     return s->cut;
 }
@@ -148,7 +148,7 @@ void ls_anneal_attempt(LsAnneal *s, const LsSeq *seq, int64_t target)
     ls_anneal_load(s, seq, target);
     if (ls_anneal_repair(s)) {
         ls_anneal_take_back(s);
-        ls_moves_swap_cheaper(s->m);
+        s->cut |= ls_moves_swap_cheaper(s->m, &s->limit);
     }
     s->t->nchange = 0;
     ls_front_offer(&s->front, s->t);

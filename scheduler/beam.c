@@ -12,6 +12,7 @@ typedef struct Beam {
     double *most;               /* by nodes left: what ranks no better is not one of them */
     uint32_t now;               /* nodes left of those that are tried */
     uint32_t goal;              /* the cheapest beginning found, or LS_NO_ID */
+    uint64_t most_work;         /* as LsTails counts it */
     LsBeamResult r;
 } Beam;
 
@@ -57,7 +58,7 @@ static void advance(Beam *b, uint32_t left)
     b->now = left;
     LsTailHeap best = {0};
     collect(b, left, &best);
-    for (uint32_t tried = 0; tried < b->o->width && best.n > 0;) {
+    for (uint32_t tried = 0; tried < b->o->width && best.n > 0 && b->t->work < b->most_work;) {
         LsTailEntry e = ls_tail_heap_take(&best);
         const LsTail *tail = &b->t->tail[e.state];
         if (tail->closed || e.cost > tail->cost || tail->cost + tail->ahead >= b->r.cost)
@@ -79,6 +80,7 @@ LsBeamResult ls_beam(LsArena *arena, const LsBoundGraph *graph, const LsBeamOpti
     uint32_t n = graph->p->n, end = ls_tails_end(t, LS_NO_ID, 0);
     Beam b = {.t = t, .o = options, .now = n, .goal = LS_NO_ID, .r = {options->enough, 0}};
     t->byte_price = options->price * graph->base / (double)options->budget;
+    b.most_work = (uint64_t)LS_TAIL_STATE_WORK * options->width * (n + 1);
     b.heap = ls_arena_alloc(t->arena, n + 1u, sizeof *b.heap);
     b.most = ls_arena_alloc(t->arena, n + 1u, sizeof *b.most);
     for (uint32_t left = 0; left <= n; left++)
@@ -92,6 +94,7 @@ LsBeamResult ls_beam(LsArena *arena, const LsBoundGraph *graph, const LsBeamOpti
         *seq = ls_tails_schedule(t, b.goal, arena);
     else
         b.r.cost = INFINITY;
+    b.r.states = ls_tails_count(b.r.states, t->work);
     ls_tails_free(t);
     return b.r;
 }

@@ -19,7 +19,7 @@ typedef struct LsBeamOptions {
 
 typedef struct LsBeamResult {
     double cost;                /* of the schedule; INFINITY: none was found */
-    uint32_t states;            /* that were tried */
+    uint64_t states;            /* that were tried; of wide kernels as many as their work is worth */
 } LsBeamResult;
 
 /* *seq, from `arena`, is set where one was found. */

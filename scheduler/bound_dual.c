@@ -40,15 +40,6 @@ void ls_bound_dual_choose(LsBoundDual *d, uint32_t x, int8_t choice)
                      choice < 0 ? LS_FLOW_ENDLESS : again->cost);
 }
 
-double ls_bound_line_at(const LsBoundNet *net, const LsBoundLine *line, int64_t budget)
-{
-    long double paid = 0;
-    for (uint32_t k = 0; k < net->nsep; k++)
-        paid += (long double)line->price[k] * (long double)(budget - net->fixed[k]);
-    long double x = (long double)line->value - paid;
-    return (double)floorl(x - 1 - (fabsl(x) + fabsl(paid)) * 0x1p-48L);
-}
-
 typedef struct Search {
     LsBoundDual *d;
     int64_t budget;

@@ -2,11 +2,7 @@
 #ifndef LS_SCHEDULER_BOUND_DUAL_H
 #define LS_SCHEDULER_BOUND_DUAL_H
 
-#include "scheduler/bound_net.h"
-
-/* One cut proves something for every budget B: recomputations cost at least
- * value - sum of price[k] * (B - fixed[k]) grains. */
-typedef struct LsBoundLine { int64_t value; double *price; } LsBoundLine;
+#include "scheduler/bound_line.h"
 
 typedef struct LsBoundDual {
     LsBoundNet *net;
@@ -35,8 +31,5 @@ double ls_bound_dual_search(LsBoundDual *dual, int64_t budget, double enough, ui
 
 /* Decides what group number x of net->again does, from now on. */
 void ls_bound_dual_choose(LsBoundDual *dual, uint32_t x, int8_t choice);
-
-/* What a line proves at a budget, rounded down; grains. */
-double ls_bound_line_at(const LsBoundNet *net, const LsBoundLine *line, int64_t budget);
 
 #endif

@@ -279,6 +279,14 @@ static void force(LsBoundNet *net)
         ls_flow_set_ends(&net->flow, net->never, 0, LS_FLOW_ENDLESS);
 }
 
+/* Costs are below 2^40 grains. A power of two, so that whole costs stay whole. */
+static double grain_of(double base)
+{
+    int power;
+    bool exact = frexp(base, &power) == 0.5;        /* base is 2^(power - 1) itself */
+    return base > 0 ? ldexp(1, power - exact - 40) : 1;
+}
+
 LsBoundNet *ls_bound_net_new(LsArena *arena, const LsBoundGraph *b, const uint32_t *sep,
                              uint32_t nsep)
 {
@@ -293,8 +301,7 @@ LsBoundNet *ls_bound_net_new(LsArena *arena, const LsBoundGraph *b, const uint32
         net->sep[k] = sep[k];
         net->fixed[k] = b->own[b->path[sep[k]]];
     }
-    /* a power of two, so that whole costs stay whole */
-    net->grain = b->base > 0 ? exp2(ceil(log2(b->base)) - 40) : 1;
+    net->grain = grain_of(b->base);
     Edges e = {0};
     uint8_t *over = ls_arena_alloc(arena, (size_t)b->p->n * nsep + 1, 1);
     find_covered(net);

@@ -44,6 +44,15 @@ typedef struct LsDag {
 /* The next multiple of `to`, from n on. */
 static inline int64_t ls_align(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
+/* Of inputs, state and constants, which lie in no arena. */
+static inline int64_t ls_dag_persistent_bytes(const LsDag *g)
+{
+    int64_t bytes = 0;
+    for (uint32_t t = 0; t < g->ntensor; t++)
+        bytes += g->tensor[t].persistent ? g->tensor[t].bytes : 0;
+    return bytes;
+}
+
 /* Is id in the list? */
 static inline bool ls_id_in(const uint32_t *list, uint32_t n, uint32_t id)
 {

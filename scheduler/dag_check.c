@@ -13,6 +13,7 @@ typedef struct Check {
     uint32_t *seen;             /* by tensor: stamp of the last list that named it */
     uint32_t stamp;
     int64_t total;              /* bytes of all tensors and workspaces */
+    double cost;                /* of all nodes */
 } Check;
 
 #define fail(r, ...) ls_why(&(r)->why, __VA_ARGS__)
@@ -25,6 +26,27 @@ static bool add_bytes(Check *c, int64_t bytes)
                     INT64_MAX / 64);
     c->total += bytes;
     return true;
+}
+
+/* One tensor or workspace lies in the memory of one process. */
+static bool check_size(Check *c, const char *what, uint32_t i, int64_t bytes)
+{
+    const int64_t most = INT64_C(1) << 47;
+    if (bytes < 0 || bytes > most)
+        return fail(c, "%s %" PRIu32 ": a size of %" PRId64 " bytes; it must be from 0 to %" PRId64
+                    ", what a process can address", what, i, bytes, most);
+    return add_bytes(c, bytes);
+}
+
+/* Sums of costs must stay finite, also when runs are repeated. */
+static bool add_cost(Check *c, uint32_t i, double cost)
+{
+    const double most = 1e30;
+    if (!(cost >= 0) || isinf(cost))
+        return fail(c, "node %" PRIu32 ": the cost is not a number from 0", i);
+    c->cost += cost;
+    return c->cost <= most || fail(c, "node %" PRIu32 ": the costs up to here are above %g ns "
+                                   "together", i, most);
 }
 
 static bool check_ids(Check *c, uint32_t i, const uint32_t *id, uint32_t n, const char *what)
@@ -89,11 +111,11 @@ static bool check_writes(Check *c, uint32_t i, const LsDagNode *n)
 static bool check_node(Check *c, uint32_t i)
 {
     const LsDagNode *n = &c->g->node[i];
-    if (!(n->cost >= 0) || isinf(n->cost))
-        return fail(c, "node %" PRIu32 ": the cost is not a number from 0", i);
+    if (!add_cost(c, i, n->cost))
+        return false;
     if (n->of < -1 || n->of >= (int64_t)c->g->nnode)
         return fail(c, "node %" PRIu32 ": 'of' is not a node", i);
-    return add_bytes(c, n->workspace) && add_bytes(c, c->g->alignment)
+    return check_size(c, "workspace of node", i, n->workspace) && add_bytes(c, c->g->alignment)
            && check_ids(c, i, n->in, n->nin, "inputs")
            && check_ids(c, i, n->out, n->nout, "outputs")
            && check_ids(c, i, n->upd, n->nupd, "updates") && check_reads(c, i, n)
@@ -107,7 +129,7 @@ static bool check_all(Check *c)
         return fail(c, "'alignment' is not a positive integer");
     for (uint32_t t = 0; t < g->ntensor; t++) {
         c->made[t] = g->tensor[t].persistent;
-        if (!add_bytes(c, g->tensor[t].bytes) || !add_bytes(c, g->alignment))
+        if (!check_size(c, "tensor", t, g->tensor[t].bytes) || !add_bytes(c, g->alignment))
             return false;
     }
     for (uint32_t i = 0; i < g->nnode; i++)

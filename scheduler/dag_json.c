@@ -29,7 +29,7 @@ static bool get_int(Reader *r, const cJSON *o, const char *key, int64_t absent, 
         return fail(r, "no '%s'", key);
     if (!cJSON_IsNumber(v) || fabs(v->valuedouble) > 9007199254740992.0
         || v->valuedouble != floor(v->valuedouble))
-        return fail(r, "'%s' is not an integer", key);
+        return fail(r, "'%s' is not an integer up to 2^53", key);
     *to = (int64_t)v->valuedouble;
     return true;
 }

@@ -113,8 +113,12 @@ void ls_exchange(LsAnneal *s)
         const Item *extra = find_extras(arena, s->m, &nextra);
         const Item *kept = find_kept(arena, s->m, turn, &nkept);
         found = false;
-        for (uint32_t k = 0; k < nkept && k < MOST && !found; k++)
+        for (uint32_t k = 0; k < nkept && k < MOST && !found && !s->cut; k++) {
             found = exchange(s, &kept[k], extra, nextra);
+            s->cut = ls_moves_worked_long(s->m) && ls_moves_out_of_time(s->m, &s->limit);
+        }
+        if (s->cut)
+            break;
         s->cut = ls_moves_out_of_time(s->m, &s->limit);
     }
     s->t->nchange = 0;

@@ -49,6 +49,12 @@ bool ls_moves_out_of_time(LsMoves *m, LsLimit *limit)
     return ls_limit_is_over(limit);
 }
 
+bool ls_moves_worked_long(const LsMoves *m)
+{
+    enum { LONG = 50000000 };
+    return *m->t->work >= LONG;
+}
+
 uint32_t ls_moves_any_run(LsMoves *m, uint32_t slot)
 {
     return ls_tape_run_from(m->t, slot + ls_moves_random(m, m->t->tree.n - slot));
@@ -200,7 +206,7 @@ bool ls_move_relieve(LsMoves *m, uint32_t tries)
     LsRelief relief = {0};
     int64_t over = 2 * (ls_tape_peak(t) - m->target);
     double least = 1e300;
-    for (uint32_t k = 0; k < tries; k++) {
+    for (uint32_t k = 0; k < tries && !(best != LS_NO_ID && ls_moves_worked_long(m)); k++) {
         uint32_t x, next;
         if (!ls_moves_find_idle(m, peak, &x, &next))
             continue;

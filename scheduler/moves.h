@@ -33,6 +33,10 @@ double ls_moves_energy(const LsMoves *m, double weight);
 /* Counts the tape's work towards the limit; whether that is over. */
 bool ls_moves_out_of_time(LsMoves *m, LsLimit *limit);
 
+/* Whether so much has been done since it was counted last that a search should count before its
+ * next step: steps of graphs with wide kernels. */
+bool ls_moves_worked_long(const LsMoves *m);
+
 /* Runs the node once more in front of run `before`, and removes what nobody needs then. */
 uint32_t ls_moves_run_again(LsMoves *m, uint32_t node, uint32_t before);
 
@@ -79,7 +83,8 @@ bool ls_move_swap(LsMoves *m);
  * One such swap alone may only cost; when all are made, nothing needs to make the value. */
 bool ls_move_forgo(LsMoves *m);
 
-/* Swaps all runs that an alternative makes for less while the target is kept. */
-void ls_moves_swap_cheaper(LsMoves *m);
+/* Swaps all runs that an alternative makes for less while the target is kept. true: the limit ended
+ * it. */
+bool ls_moves_swap_cheaper(LsMoves *m, LsLimit *limit);
 
 #endif

@@ -47,15 +47,20 @@ bool ls_move_swap(LsMoves *m)
 }
 
 /* The cheapest node that makes what `now` makes and does not read x, or LS_NO_ID. */
-static uint32_t cheapest_without(const LsProb *p, uint32_t now, uint32_t x)
+static uint32_t cheapest_without(const LsMoves *m, uint32_t now, uint32_t x)
 {
+    enum { USUAL = 64 };
+    const LsProb *p = m->p;
     uint32_t v = stands_for(p, now), best = LS_NO_ID;
+    uint64_t looks = 0;
     for (uint32_t k = p->swap.at[v]; k <= p->swap.at[v + 1]; k++) {
         uint32_t to = k < p->swap.at[v + 1] ? p->swap.id[k] : v;
+        looks += 1 + p->in.at[to + 1] - p->in.at[to];
         if (!ls_id_in(p->in.id + p->in.at[to], p->in.at[to + 1] - p->in.at[to], x)
             && !p->stuck[to] && (best == LS_NO_ID || p->cost[to] < p->cost[best]))
             best = to;
     }
+    *m->t->work += looks > USUAL ? looks - USUAL : 0;
     return best;
 }
 
@@ -64,7 +69,7 @@ static uint32_t cheapest_without(const LsProb *p, uint32_t now, uint32_t x)
 static double price_swap(LsMoves *m, uint32_t run, uint32_t x, double most)
 {
     const LsProb *p = m->p;
-    uint32_t now = m->t->run[run].node, to = cheapest_without(p, now, x);
+    uint32_t now = m->t->run[run].node, to = cheapest_without(m, now, x);
     if (to == LS_NO_ID)
         return -1;
     double cost = p->cost[to] > p->cost[now] ? p->cost[to] - p->cost[now] : 0;
@@ -116,7 +121,7 @@ static bool do_without(LsMoves *m, uint32_t x, const uint32_t *reader, uint32_t 
     for (uint32_t k = 0; k < n; k++)
         node[k] = m->t->run[reader[k]].node;
     for (uint32_t k = 0; k < n; k++) {
-        uint32_t to = cheapest_without(m->p, node[k], x);
+        uint32_t to = cheapest_without(m, node[k], x);
         bool there = m->t->run[reader[k]].node == node[k]; /* no swap took it away */
         if (to == LS_NO_ID || (there && !swap_for(m, reader[k], to, again)))
             return false;
@@ -148,12 +153,14 @@ bool ls_move_forgo(LsMoves *m)
     return n > 0 && n <= MOST_READERS && do_without(m, x, reader, n, again);
 }
 
-void ls_moves_swap_cheaper(LsMoves *m)
+bool ls_moves_swap_cheaper(LsMoves *m, LsLimit *limit)
 {
     LsTape *t = m->t;
     const LsProb *p = m->p;
     uint32_t next;
     for (uint32_t r = t->run[LS_TAPE_END].next; m->swaps && r != LS_TAPE_END; r = next) {
+        if (ls_moves_worked_long(m) && ls_moves_out_of_time(m, limit))
+            return true;
         uint32_t v = stands_for(p, t->run[r].node);
         next = t->run[r].next;
         for (uint32_t k = p->swap.at[v]; k < p->swap.at[v + 1]; k++) {
@@ -167,4 +174,5 @@ void ls_moves_swap_cheaper(LsMoves *m)
             ls_tape_undo(t, mark);
         }
     }
+    return false;
 }

@@ -9,6 +9,7 @@
 #include "scheduler/optimum.h"
 #include "scheduler/parallel.h"
 #include "scheduler/strategy.h"
+#include "scheduler/tails.h"
 #include "scheduler/targets.h"
 
 typedef struct Hunt {
@@ -37,7 +38,8 @@ static bool offer(Hunt *h, int64_t budget)
     double enough = best ? best->cost * (1 - 1e-12) : INFINITY;
     uint32_t most = h->left < h->each ? h->left : h->each;
     LsOptimum o = ls_optimum_plan(h->arena, h->b, budget, enough, most, &seq);
-    h->left -= o.states;
+    uint64_t states = ls_tails_count(o.states, o.work);
+    h->left -= states < h->left ? (uint32_t)states : h->left;
     if (o.exact && o.value < INFINITY)
         ls_candidates_offer(h->pool, &seq, "auto-all");
     return o.exact || o.value >= enough;

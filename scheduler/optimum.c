@@ -23,9 +23,17 @@ static void put(Search *s, uint32_t k)
         ls_tail_heap_put(&s->heap, s->t->arena, (LsTailEntry){least, k, tail->cost});
 }
 
+/* Work of so many states; in large graphs a few states look at every node. */
+static uint64_t work_of(const LsTails *t, uint32_t states)
+{
+    enum { EACH_NODE = 400, FEW = 16 };
+    return (uint64_t)LS_TAIL_STATE_WORK * states + (uint64_t)EACH_NODE * FEW * t->dag->nnode;
+}
+
 static LsOptimum run(Search *s, uint32_t most)
 {
     LsOptimum r = {.value = INFINITY};
+    const uint64_t most_work = work_of(s->t, most);
     double least = -1;          /* proven so far: what is taken never falls */
     while (s->heap.n > 0) {
         LsTailEntry e = ls_tail_heap_take(&s->heap);
@@ -34,7 +42,7 @@ static LsOptimum run(Search *s, uint32_t most)
             continue;
         least = e.least > least ? e.least : least;
         r.exact = ls_tails_is_start(s->t, e.state);
-        if (r.exact || r.states == most) {
+        if (r.exact || r.states == most || s->t->work >= most_work) {
             r.value = least;
             r.work = s->t->work;
             s->goal = e.state;

@@ -17,7 +17,7 @@ typedef struct LsOptimum {
 } LsOptimum;
 
 /* The least cost of a schedule within `budget` bytes of live peak. enough: no cost of interest is
- * as high (INFINITY: all are); most: states to try. */
+ * as high (INFINITY: all are); most: states to try, and usual ones whose work may be done. */
 LsOptimum ls_optimum_cost(const LsBoundGraph *b, int64_t budget, double enough, uint32_t most);
 
 /* The least live peak of any schedule, bytes; known: a lower bound on it, at least the bytes that

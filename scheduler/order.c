@@ -26,8 +26,11 @@ typedef struct Beam {
     LsArena *arena;
     uint32_t width, total;      /* states, steps */
     LsRows then;                /* by node: who waits for it */
+    LsRows pair;                /* by node: in-place pairs, but for those of which one before in the
+                                 * list may have taken operand or result */
     State first, *now, *next; uint32_t n;
     Way *way; uint32_t nway, room;
+    uint64_t ways;              /* looked at so far */
     Step *step;                 /* by step, by state */
 } Beam;
 
@@ -64,11 +67,27 @@ static void find_edges(Beam *b)
     b->then = ls_rows(b->arena, &then, p->n);
 }
 
+static void find_pairs(Beam *b)
+{
+    const LsProb *p = b->p;
+    LsPairs usable = {0};
+    uint32_t *met = ls_arena_alloc(b->arena, p->nt + 1u, sizeof *met);     /* node + 1 */
+    for (uint32_t v = 0; v < p->n && p->inplace; v++)
+        for (uint32_t k = 0; k < p->dag->node[v].ninplace; k++) {
+            LsDagPair x = p->dag->node[v].inplace[k];
+            if (ls_prob_fits(p, x) && met[x.in] != v + 1 && met[x.out] != v + 1)
+                ls_pairs_add(b->arena, &usable, v, k);
+            met[x.in] = met[x.out] = v + 1;
+        }
+    b->pair = ls_rows(b->arena, &usable, p->n);
+}
+
 static Beam new_beam(LsArena *arena, const LsProb *p, uint32_t width)
 {
     Beam b = {.p = p, .arena = arena, .width = width};
     b.first = new_state(&b);
     find_edges(&b);
+    find_pairs(&b);
     for (uint32_t t = 0; t < p->nt; t++)
         b.first.reads[t] = p->dag->tensor[t].output;
     for (uint32_t v = 0; v < p->n; v++) {
@@ -91,18 +110,14 @@ static Beam new_beam(LsArena *arena, const LsProb *p, uint32_t width)
     return b;
 }
 
-/* Bytes of results of v that lie in the place of operands which it is the last to read; a pair
- * before it in the list may have taken either. */
-static int64_t saved(const LsProb *p, const State *s, uint32_t v)
+/* Bytes of results of v that lie in the place of operands which it is the last to read. */
+static int64_t saved(const Beam *b, const State *s, uint32_t v)
 {
-    const LsDagNode *d = &p->dag->node[v];
+    const LsDagPair *pair = b->p->dag->node[v].inplace;
     int64_t bytes = 0;
-    for (uint32_t k = 0; k < d->ninplace && p->inplace; k++) {
-        bool may = s->reads[d->inplace[k].in] == 1 && ls_prob_fits(p, d->inplace[k]);
-        for (uint32_t j = 0; j < k && may; j++)
-            may = d->inplace[j].in != d->inplace[k].in && d->inplace[j].out != d->inplace[k].out;
-        bytes += may ? p->size[d->inplace[k].out] : 0;
-    }
+    for (uint32_t k = b->pair.at[v]; k < b->pair.at[v + 1]; k++)
+        if (s->reads[pair[b->pair.id[k]].in] == 1)
+            bytes += b->p->size[pair[b->pair.id[k]].out];
     return bytes;
 }
 
@@ -112,7 +127,7 @@ static Way follow(const Beam *b, uint32_t from, uint32_t v)
     const LsProb *p = b->p;
     const State *s = &b->now[from];
     Way w = {.hash = s->hash ^ mix(v), .live = s->live, .peak = s->peak, .from = from, .node = v};
-    int64_t during = s->live + p->workspace[v] - saved(p, s, v);
+    int64_t during = s->live + p->workspace[v] - saved(b, s, v);
     for (uint32_t k = p->out.at[v]; k < p->out.at[v + 1]; k++) {
         during += p->size[p->out.id[k]];
         w.live += s->reads[p->out.id[k]] > 0 ? p->size[p->out.id[k]] : 0;
@@ -163,9 +178,12 @@ static bool is_new(const State *s, uint32_t n, uint64_t hash)
     return true;
 }
 
+/* Goes one step on from all states, or from the best alone when many nodes are ready at a time and
+ * all of them take too long. */
 static void advance(Beam *b, Step *step)
 {
-    uint32_t n = 0;
+    enum { MOST_WAYS = 10000000 };
+    uint32_t n = 0, width = b->ways < MOST_WAYS ? b->width : 1;
     b->nway = 0;
     for (uint32_t k = 0; k < b->n; k++)
         for (uint32_t j = 0; j < b->now[k].nready; j++) {
@@ -173,8 +191,9 @@ static void advance(Beam *b, Step *step)
                                    &b->room);
             b->way[b->nway++] = follow(b, k, b->now[k].ready[j]);
         }
+    b->ways += b->nway;
     qsort(b->way, b->nway, sizeof *b->way, by_score);
-    for (uint32_t k = 0; k < b->nway && n < b->width; k++) {
+    for (uint32_t k = 0; k < b->nway && n < width; k++) {
         if (!is_new(b->next, n, b->way[k].hash))
             continue;
         enter(b, &b->way[k], &b->next[n]);

@@ -329,7 +329,7 @@ static void set_none(LsPlanner *pl, const LsPlan *none)
     if (o->percent > 0) {
         double whole = (double)(o->of_store_all ? r->store_all : none->arena);
         double bytes = floor(whole * o->percent / 100);
-        pl->budget = bytes < 1 ? 1 : bytes < INT64_MAX ? (int64_t)bytes : INT64_MAX;
+        pl->budget = bytes < 1 ? 1 : bytes < (double)INT64_MAX ? (int64_t)bytes : INT64_MAX;
     }
 }
 

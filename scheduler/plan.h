@@ -67,6 +67,7 @@ typedef struct LsPlanReport {
     const char *error;          /* why there is no plan: a sentence with the figures; or NULL */
     const char *costs;          /* for ls_view_json: where the nodes' costs are from, and */
     double step_ns;             /* what a step takes by them; or NULL */
+    const char *against;        /* likewise: the verdict on an earlier plan (against.h); or NULL */
 } LsPlanReport;
 
 /* Plans `dag`. Everything in *out and *report comes from `arena`. returns false when nothing

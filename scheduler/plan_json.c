@@ -37,8 +37,8 @@ void ls_plan_write(FILE *to, const LsDag *g, const LsPlan *plan, const LsPlanRep
     ls_json_text(to, plan->strategy);
     fprintf(to,
             ", \"hash\": \"%s\",\n\"claims\": {\"live_peak\": %" PRId64 ", \"cost\": %.17g"
-            ", \"base_cost\": %.17g",
-            hash, plan->live_peak, plan->cost, plan->base_cost);
+            ", \"base_cost\": %.17g, \"persistent_bytes\": %" PRId64,
+            hash, plan->live_peak, plan->cost, plan->base_cost, ls_dag_persistent_bytes(g));
     if (!plan->unplaced)
         fprintf(to, ", \"arena_peak\": %" PRId64, plan->arena);
     if (report != NULL && report->budget > 0)

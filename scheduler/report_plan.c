@@ -2,6 +2,7 @@
 #include "scheduler/report_plan.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,7 +51,9 @@ static void put_summary(const Page *p)
     if (r->budget > 0)
         put_tile(p, ls_page_bytes(text, r->budget), "budget of the arena");
     put_tile(p, ls_page_bytes(text, p->plan->live_peak), "most that is live at once");
-    put_tile(p, percent(p, ls_plan_overhead(p->plan)), "recomputation, of a step");
+    put_tile(p, percent(p, ls_plan_overhead(p->plan)), ls_plan_overhead(p->plan) < 0
+             ? "overhead, of a step: below 0, as kernels that replace others cost less"
+             : "recomputation, of a step");
     if (r->base_cost > 0) {
         put_tile(p, percent(p, r->bound / r->base_cost - 1),
                  "lower bound: no plan within the budget recomputes less");
@@ -221,6 +224,30 @@ static void put_op_row(const Page *p, const OpRow *r, const char *class)
             r->runs, p->plan->base_cost > 0 ? 100 * r->cost / p->plan->base_cost : 0);
 }
 
+static void put_sum(const Page *p, const char *what, double part)
+{
+    fprintf(p->to, "<tr><td class=\"l\" colspan=\"7\">%s</td><td>%.3f %%</td></tr>\n", what,
+            100 * part);
+}
+
+/* From the further runs of forward nodes to the overhead of the plan, which has more parts. */
+static void put_overhead(const Page *p, double forward)
+{
+    const double base = p->plan->base_cost, little = 5e-6;
+    double others = 0;
+    if (base <= 0)
+        return;
+    for (uint32_t v = 0; v < p->dag->nnode; v++)
+        if (p->dag->node[v].kind != LS_DAG_FORWARD && p->s->runs[v] > 1)
+            others += (p->s->runs[v] - 1) * p->dag->node[v].cost;
+    double kernels = ls_plan_overhead(p->plan) - (forward + others) / base;
+    if (others > little * base)
+        put_sum(p, "further runs of backward nodes", others / base);
+    if (fabs(kernels) > little)
+        put_sum(p, "kernels that replace others: what they cost more, or below 0 less", kernels);
+    put_sum(p, "overhead of the plan", ls_plan_overhead(p->plan));
+}
+
 static void put_ops(const Page *p)
 {
     OpRow *row = ls_arena_alloc(p->arena, p->dag->nnode + 1u, sizeof *row), all = {.op = "all"};
@@ -239,6 +266,7 @@ static void put_ops(const Page *p)
         all.cost += row[k].cost;
     }
     put_op_row(p, &all, " style=\"font-weight:600\"");
+    put_overhead(p, all.cost);
     fprintf(p->to, "</table></div>\n<h2>Nodes</h2>\n<p><input id=\"filter\" type=\"search\" "
             "placeholder=\"name, operator or state\" aria-label=\"filter the nodes\"> "
             "<span id=\"found\" class=\"soft\"></span></p>\n<div class=\"scroll\"><table><thead>"

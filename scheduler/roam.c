@@ -74,6 +74,8 @@ static void anneal(LsAnneal *s, const Way *way, uint32_t moves, int64_t from, in
             now = ls_moves_energy(s->m, s->weight);
             s->cut = ls_moves_out_of_time(s->m, &s->limit);
         }
+        if (ls_moves_worked_long(s->m))
+            s->cut = ls_moves_out_of_time(s->m, &s->limit);
         double rise = ls_moves_rise(s->m, heat);
         uint32_t runs = s->t->n;
         bool made = change(s, way, now + rise - s->t->cost)

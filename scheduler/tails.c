@@ -101,6 +101,15 @@ static void find_pulled(LsTails *t)
     }
 }
 
+/* May the pair be used, when the options allow in-place reuse? */
+static bool pair_fits(const void *tails, LsDagPair x)
+{
+    const LsTails *t = tails;
+    const LsProb *p = t->b->p;
+    return !t->dag->tensor[x.in].persistent
+           && (t->o.padded ? ls_prob_fits(p, x) : ls_bound_pair_fits(p, x));
+}
+
 static void find_sizes(LsTails *t)
 {
     const LsProb *p = t->b->p;
@@ -109,12 +118,37 @@ static void find_sizes(LsTails *t)
     t->spare = ls_arena_alloc(t->arena, p->n + 1u, sizeof *t->spare);
     for (uint32_t k = 0; k < p->nt; k++)
         t->size[k] = t->o.padded ? p->size[k] : ls_bound_bytes(p, k);
+    if (p->inplace)
+        t->pairs = ls_inplace_new(t->arena, t->dag, t->size, pair_fits, t);
     for (uint32_t v = 0; v < p->n; v++) {
-        const LsDagNode *n = &t->dag->node[v];
-        t->workspace[v] = t->o.padded ? p->workspace[v] : n->workspace;
-        for (uint32_t k = 0; k < n->ninplace; k++)  /* a result of two pairs counts twice */
-            t->spare[v] += ls_tails_pair_fits(t, n->inplace[k]) ? t->size[n->inplace[k].out] : 0;
+        t->workspace[v] = t->o.padded ? p->workspace[v] : t->dag->node[v].workspace;
+        for (uint32_t k = 0; t->pairs != NULL && k < t->pairs->node[v].nout; k++)
+            t->spare[v] += t->size[t->pairs->node[v].out[k]];
     }
+}
+
+/* What a step reads of its node, and the work of looking at many operands and results. */
+static void find_reads(LsTails *t)
+{
+    enum { USUAL = 64, EACH = 2 };
+    const LsDag *g = t->dag;
+    LsPairs asks = {0};
+    uint32_t *met = ls_arena_alloc(t->arena, g->ntensor + 1u, sizeof *met); /* node + 1 */
+    t->never = ls_arena_alloc(t->arena, g->nnode + 1u, sizeof *t->never);
+    t->wide = ls_arena_alloc(t->arena, g->nnode + 1u, sizeof *t->wide);
+    for (uint32_t v = 0; v < g->nnode; v++) {
+        const LsDagNode *n = &g->node[v];
+        for (uint32_t k = 0; k < n->nin; k++) {
+            if (met[n->in[k]] != v + 1 && !g->tensor[n->in[k]].persistent)
+                ls_pairs_add(t->arena, &asks, v, n->in[k]);
+            met[n->in[k]] = v + 1;
+        }
+        for (uint32_t k = 0; k < n->nout; k++)
+            t->never[v] |= met[n->out[k]] == v + 1;
+        uint32_t many = n->nin + n->nout;
+        t->wide[v] = many > USUAL ? EACH * (many - USUAL) : 0;
+    }
+    t->asks = ls_rows(t->arena, &asks, g->nnode);
 }
 
 /* Costs rounded down to multiples of so small a power of two that sums of many runs are exact: what
@@ -155,6 +189,7 @@ LsTails *ls_tails_new(const LsBoundGraph *b, LsTailOptions options)
     t->words = t->tensors + (bits + 63) / 64;
     t->row = t->words + t->group_words;
     find_sizes(t);
+    find_reads(t);
     find_prices(t);
     t->makers = makers_of(t);
     t->updaters = updaters_of(t);
@@ -164,6 +199,8 @@ LsTails *ls_tails_new(const LsBoundGraph *b, LsTailOptions options)
     find_pulled(t);
     t->next = ls_arena_alloc(arena, t->row + 1u, sizeof *t->next);
     t->pick = ls_arena_alloc(arena, n + 1u, sizeof *t->pick);
+    t->first = ls_arena_alloc(arena, n + 1u, sizeof *t->first);
+    t->met = ls_arena_alloc(arena, n + 1u, sizeof *t->met);
     return t;
 }
 

@@ -14,6 +14,7 @@
 #define LS_SCHEDULER_TAILS_H
 
 #include "scheduler/bound_graph.h"
+#include "scheduler/inplace.h"
 #include "scheduler/live.h"
 
 typedef struct LsTail {
@@ -42,6 +43,10 @@ typedef struct LsTails {
     LsTailOptions o;
     int64_t *size;              /* by tensor: bytes, 0 if persistent */
     int64_t *workspace, *spare; /* by node: bytes; what in-place reuse spares of them at the most */
+    LsInplace *pairs;           /* those that the options allow; NULL: none */
+    LsRows asks;                /* by node: tensors in the arena that it reads, each once */
+    bool *never;                /* by node: reads what it makes itself, so it cannot run */
+    uint32_t *wide;             /* by node: work of a step beyond the usual */
     double *price, *group_price;        /* of a run, by node, by group: such that sums are exact */
     uint32_t tensors, words;    /* words of a state: of its tensors; of all */
     uint32_t group_words, row;  /* of the groups that must still run; of both together */
@@ -62,6 +67,7 @@ typedef struct LsTails {
     const double *most;
     double byte_price;          /* see ls_tails_rank */
     uint32_t *pick;             /* nodes to try */
+    uint32_t *first, *met, stamp;       /* by node: its first result that is asked for; scratch */
     uint32_t *fresh, nfresh, fresh_room;        /* what ls_tails_expand reached */
 } LsTails;
 
@@ -76,6 +82,17 @@ uint32_t ls_tails_end(LsTails *t, uint32_t node, double cost);
 /* Tries the steps before state k: fresh[0 .. nfresh) are the states that are now reached at less
  * cost than before. Closes k. */
 void ls_tails_expand(LsTails *t, uint32_t k);
+
+/* What a state takes at the most where kernels have the usual few operands, results and in-place
+ * pairs. Searches count their states; one of wide kernels ends when it has taken the work of as many
+ * usual ones. */
+enum { LS_TAIL_STATE_WORK = 10000 };
+
+/* States that a search counts for, by the number it tried and its work. */
+static inline uint64_t ls_tails_count(uint64_t states, uint64_t work)
+{
+    return work / LS_TAIL_STATE_WORK > states ? work / LS_TAIL_STATE_WORK : states;
+}
 
 /* Whether nothing needs to run before it. */
 bool ls_tails_is_start(const LsTails *t, uint32_t k);

@@ -31,12 +31,6 @@ static inline bool ls_tails_is_given(const LsTails *t, uint32_t tensor)
     return t->o.have != NULL && t->o.have[tensor];
 }
 
-static inline bool ls_tails_pair_fits(const LsTails *t, LsDagPair x)
-{
-    const LsProb *p = t->b->p;
-    return t->o.padded ? p->inplace && ls_prob_fits(p, x) : ls_bound_pair_fits(p, x);
-}
-
 static inline uint32_t ls_tails_left_of(const LsTails *t, const uint64_t *row)
 {
     uint32_t left = 0;

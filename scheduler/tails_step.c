@@ -12,31 +12,11 @@ static const uint64_t *bits_of(const LsTails *t, uint32_t k)
     return t->word + (size_t)k * t->row;
 }
 
-/* The most bytes that pairs of n from `pair` on can spare when `state` follows. */
-static int64_t spared(const LsTails *t, const LsDagNode *n, const uint64_t *state, uint32_t pair,
-                      uint64_t taken)
-{
-    int64_t best = 0;
-    for (; pair < n->ninplace && pair < 64; pair++) {
-        LsDagPair x = n->inplace[pair];
-        bool may = !t->dag->tensor[x.in].persistent && !ls_tails_has(state, x.in)
-                   && ls_tails_pair_fits(t, x);
-        for (uint32_t k = 0; k < pair; k++)
-            may &= !(taken >> k & 1) || (n->inplace[k].in != x.in && n->inplace[k].out != x.out);
-        if (!may)
-            continue;
-        int64_t with = t->size[x.out]
-                       + spared(t, n, state, pair + 1, taken | UINT64_C(1) << pair);
-        best = with > best ? with : best;
-    }
-    return best;
-}
-
 /* Whether v may run just before `state`. */
 static bool may_run(const LsTails *t, uint32_t v, const uint64_t *state)
 {
     const LsDagNode *n = &t->dag->node[v];
-    if (t->o.barred != NULL && t->o.barred[v])
+    if (t->never[v] || (t->o.barred != NULL && t->o.barred[v]))
         return false;
     if (t->bit[v] != LS_NO_ID && ls_tails_runs_once(n) && ls_tails_has(state, t->bit[v]))
         return false;
@@ -45,30 +25,35 @@ static bool may_run(const LsTails *t, uint32_t v, const uint64_t *state)
         if (t->bit[u] != LS_NO_ID && !ls_tails_has(state, t->bit[u]))
             return false;
     }
-    for (uint32_t k = 0; k < n->nin; k++)
-        if (ls_id_in(n->out, n->nout, n->in[k]))
-            return false;
     return true;
 }
 
-static bool asks_for(const LsTails *t, const LsDagNode *n, uint32_t k)
+/* Bytes asked for before a run of v, less those asked for after it. */
+static int64_t change_of(const LsTails *t, uint32_t v, const uint64_t *state)
 {
-    return !t->dag->tensor[n->in[k]].persistent && !ls_id_in(n->in, k, n->in[k]);
-}
-
-/* Bytes asked for before a run of n, less those asked for after it. */
-static int64_t change_of(const LsTails *t, const LsDagNode *n, const uint64_t *state)
-{
+    const LsDagNode *n = &t->dag->node[v];
     int64_t change = 0;
     for (uint32_t k = 0; k < n->nout; k++)
         change -= ls_tails_has(state, n->out[k]) ? t->size[n->out[k]] : 0;
-    for (uint32_t k = 0; k < n->nin; k++)
-        change += asks_for(t, n, k) && !ls_tails_has(state, n->in[k]) ? t->size[n->in[k]] : 0;
+    for (uint32_t k = t->asks.at[v]; k < t->asks.at[v + 1]; k++)
+        change += !ls_tails_has(state, t->asks.id[k]) ? t->size[t->asks.id[k]] : 0;
     return change;
 }
 
+/* Bytes that in-place reuse spares in a run of v before `state`; charged where it takes long. */
+static int64_t spared(LsTails *t, uint32_t v, const uint64_t *state)
+{
+    enum { USUAL = 16, EACH = 3 };
+    if (t->pairs == NULL)
+        return 0;
+    t->pairs->looks = 0;
+    int64_t bytes = ls_inplace_spared(t->pairs, v, state);
+    t->work += t->pairs->looks > USUAL ? EACH * (t->pairs->looks - USUAL) : 0;
+    return bytes;
+}
+
 /* Bytes while v runs before state k; -1: more than the budget. */
-static int64_t bytes_at(const LsTails *t, uint32_t k, uint32_t v, int64_t before)
+static int64_t bytes_at(LsTails *t, uint32_t k, uint32_t v, int64_t before)
 {
     const LsDagNode *n = &t->dag->node[v];
     int64_t bytes = before + t->workspace[v];
@@ -76,7 +61,7 @@ static int64_t bytes_at(const LsTails *t, uint32_t k, uint32_t v, int64_t before
         bytes += t->size[n->out[j]];
     if (!t->o.peak && bytes - t->spare[v] > t->o.budget)
         return -1;
-    bytes -= t->b->p->inplace ? spared(t, n, bits_of(t, k), 0, 0) : 0;
+    bytes -= spared(t, v, bits_of(t, k));
     return t->o.peak || bytes <= t->o.budget ? bytes : -1;
 }
 
@@ -130,17 +115,16 @@ static bool step_back(LsTails *t, uint32_t k, uint32_t v, LsTail *step)
     const LsTail *after = &t->tail[k];
     if (!may_run(t, v, bits_of(t, k)))
         return false;
-    t->work += STEP_WORK;
-    *step = (LsTail){.then = k, .node = v, .bytes = after->bytes + change_of(t, n, bits_of(t, k))};
+    t->work += STEP_WORK + t->wide[v];
+    *step = (LsTail){.then = k, .node = v, .bytes = after->bytes + change_of(t, v, bits_of(t, k))};
     int64_t bytes = bytes_at(t, k, v, step->bytes);
     if (bytes < 0)
         return false;
     memcpy(t->next, bits_of(t, k), t->row * sizeof *t->next);
     for (uint32_t j = 0; j < n->nout; j++)
         ls_tails_drop(t->next, n->out[j]);
-    for (uint32_t j = 0; j < n->nin; j++)
-        if (!t->dag->tensor[n->in[j]].persistent)
-            ls_tails_put(t->next, n->in[j]);
+    for (uint32_t j = t->asks.at[v]; j < t->asks.at[v + 1]; j++)
+        ls_tails_put(t->next, t->asks.id[j]);
     if (t->bit[v] != LS_NO_ID)
         ls_tails_put(t->next, t->bit[v]);
     if (t->o.peak) {
@@ -179,13 +163,17 @@ static void reach(LsTails *t, const LsTail *step)
     t->fresh[t->nfresh++] = state;
 }
 
-/* The first result of n that the state asks for, or LS_NO_ID. */
-static uint32_t asked_of(const LsDagNode *n, const uint64_t *state)
+/* The first result of v that the state asks for, or LS_NO_ID; of one state, as t->stamp says. */
+static uint32_t asked_of(LsTails *t, uint32_t v, const uint64_t *state)
 {
-    for (uint32_t k = 0; k < n->nout; k++)
-        if (ls_tails_has(state, n->out[k]))
-            return n->out[k];
-    return LS_NO_ID;
+    const LsDagNode *n = &t->dag->node[v];
+    uint32_t k = 0;
+    if (t->met[v] == t->stamp)
+        return t->first[v];
+    while (k < n->nout && !ls_tails_has(state, n->out[k]))
+        k++;
+    t->met[v] = t->stamp;
+    return t->first[v] = k < n->nout ? n->out[k] : LS_NO_ID;
 }
 
 /* Into t->pick: the nodes that make what the state asks for, or must still run; how many. */
@@ -193,16 +181,17 @@ static uint32_t find_picks(LsTails *t, const uint64_t *state)
 {
     const LsDagNode *node = t->dag->node;
     uint32_t n = 0;
+    t->stamp++;
     for (uint32_t w = 0; w < t->tensors; w++)
         for (uint64_t x = state[w]; x != 0; x &= x - 1) {
             uint32_t tensor = 64 * w + (uint32_t)__builtin_ctzll(x);
             for (uint32_t j = t->makers.at[tensor]; j < t->makers.at[tensor + 1]; j++)
-                if (asked_of(&node[t->makers.id[j]], state) == tensor)
+                if (asked_of(t, t->makers.id[j], state) == tensor)
                     t->pick[n++] = t->makers.id[j];
         }
     for (uint32_t v = 0; v < t->dag->nnode; v++)
         if (t->bit[v] != LS_NO_ID && ls_tails_must_run(&node[v])
-            && !ls_tails_has(state, t->bit[v]) && asked_of(&node[v], state) == LS_NO_ID)
+            && !ls_tails_has(state, t->bit[v]) && asked_of(t, v, state) == LS_NO_ID)
             t->pick[n++] = v;
     return n;
 }
@@ -216,7 +205,7 @@ void ls_tails_expand(LsTails *t, uint32_t k)
     t->tail[k].closed = true;
     for (uint32_t j = 0; j < n && !t->o.peak; j++) {
         uint32_t v = t->pick[j];
-        if (change_of(t, &t->dag->node[v], bits_of(t, k)) <= 0 && step_back(t, k, v, &step)
+        if (change_of(t, v, bits_of(t, k)) <= 0 && step_back(t, k, v, &step)
             && is_free(t, &step)) {
             reach(t, &step);
             return;

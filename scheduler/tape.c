@@ -101,27 +101,42 @@ uint32_t ls_tape_events_before(const LsTape *t, uint32_t tensor, uint32_t run)
     return k;
 }
 
+/* Reads passed one by one: free as long as a value has few readers. */
+static void charge_scan(const LsTape *t, uint32_t passed)
+{
+    enum { USUAL = 64 };
+    *t->work += passed > USUAL ? passed - USUAL : 0;
+}
+
 /* Run that ends the instance of write k: its last reader, or itself; LS_TAPE_END: none does. */
 static uint32_t end_of(const LsTape *t, uint32_t tensor, uint32_t k)
 {
     const LsTapeList *l = &t->list[tensor];
+    uint32_t from = k;
     while (k + 1 < l->n && l->event[k + 1] % 2 == 0)
         k++;
+    charge_scan(t, k - from);
     return k + 1 == l->n && t->p->dag->tensor[tensor].output ? LS_TAPE_END : l->event[k] / 2;
 }
 
 /* The last write among the first k events, or LS_NO_ID. */
-static uint32_t write_before(const LsTapeList *l, uint32_t k)
+static uint32_t write_before(const LsTape *t, const LsTapeList *l, uint32_t k)
 {
+    uint32_t from = k;
     while (k > 0 && l->event[k - 1] % 2 == 0)
         k--;
+    charge_scan(t, from - k);
     return k - 1;                                   /* k = 0: LS_NO_ID */
 }
 
+/* Of a run with many pairs a change touches many: it is weighed once, behind the change. */
 static void touch(LsTape *t, uint32_t run)
 {
-    if (run == LS_TAPE_END || t->p->dag->node[t->run[run].node].ninplace == 0)
+    enum { FEW = 8 };
+    uint32_t npair = run == LS_TAPE_END ? 0 : t->p->dag->node[t->run[run].node].ninplace;
+    if (npair == 0 || (npair > FEW && t->run[run].dirty))
         return;
+    t->run[run].dirty = true;
     t->dirty = ls_arena_grow(t->arena, t->dirty, t->ndirty, t->ndirty + 1u, sizeof *t->dirty,
                              &t->dirty_room);
     t->dirty[t->ndirty++] = run;
@@ -159,38 +174,40 @@ static void move_end(LsTape *t, uint32_t tensor, uint32_t a, uint32_t b)
     touch(t, b);
 }
 
-static uint32_t reads_after(const LsTapeList *l, uint32_t k)
+static uint32_t reads_after(const LsTape *t, const LsTapeList *l, uint32_t k)
 {
     uint32_t n = 0;
     while (k + n < l->n && l->event[k + n] % 2 == 0)
         n++;
+    charge_scan(t, n);
     return n;
 }
 
 /* Reads of a guarded tensor in front of place k find it as it was only if no write is there. */
-static bool is_updated(const LsTapeList *l, uint32_t k)
+static bool is_updated(const LsTape *t, const LsTapeList *l, uint32_t k)
 {
-    return write_before(l, k) != LS_NO_ID;
+    return write_before(t, l, k) != LS_NO_ID;
 }
 
 static void put_event(LsTape *t, uint32_t tensor, uint32_t run, bool write)
 {
     LsTapeList *l = &t->list[tensor];
     uint32_t k = ls_tape_events_before(t, tensor, run);
-    uint32_t before = write_before(l, k);
+    uint32_t before = write_before(t, l, k);
     uint32_t old_end = before != LS_NO_ID ? end_of(t, tensor, before) : 0;
     l->event = ls_arena_grow(t->arena, l->event, l->n, l->n + 1u, sizeof *l->event, &l->room);
     memmove(l->event + k + 1, l->event + k, (l->n - k) * sizeof *l->event);
     l->event[k] = 2 * run + write;
     l->n++;
+    l->writes += write;
     if (t->guard[tensor]) {
-        t->bad += write ? l->n - k - 1 : is_updated(l, k);
+        t->bad += write ? l->n - k - 1 : is_updated(t, l, k);
         return;
     }
     if (before != LS_NO_ID)
         move_end(t, tensor, old_end, end_of(t, tensor, before));
     else
-        t->bad = write ? t->bad - reads_after(l, k + 1) : t->bad + 1;
+        t->bad = write ? t->bad - reads_after(t, l, k + 1) : t->bad + 1;
     if (write) {
         uint32_t end = end_of(t, tensor, k);
         add(t, t->slot[run], last_slot(t, end), t->p->size[tensor]);
@@ -202,19 +219,20 @@ static void take_event(LsTape *t, uint32_t tensor, uint32_t run, bool write)
 {
     LsTapeList *l = &t->list[tensor];
     uint32_t k = ls_tape_events_before(t, tensor, run);
-    uint32_t before = write_before(l, k);
+    uint32_t before = write_before(t, l, k);
     uint32_t old_end = before != LS_NO_ID ? end_of(t, tensor, before) : 0;
     if (t->guard[tensor])
-        t->bad -= write ? l->n - k - 1 : is_updated(l, k);
+        t->bad -= write ? l->n - k - 1 : is_updated(t, l, k);
     else if (write) {
         uint32_t end = end_of(t, tensor, k);
         add(t, t->slot[run], last_slot(t, end), -t->p->size[tensor]);
         touch(t, end);
-        t->bad += before == LS_NO_ID ? reads_after(l, k + 1) : 0;
+        t->bad += before == LS_NO_ID ? reads_after(t, l, k + 1) : 0;
     } else {
         t->bad -= before == LS_NO_ID;
     }
     l->n--;
+    l->writes -= write;
     memmove(l->event + k, l->event + k + 1, (l->n - k) * sizeof *l->event);
     if (!t->guard[tensor] && before != LS_NO_ID)
         move_end(t, tensor, old_end, end_of(t, tensor, before));
@@ -225,7 +243,7 @@ static bool ends(const LsTape *t, uint32_t tensor, uint32_t run)
 {
     const LsTapeList *l = &t->list[tensor];
     uint32_t k = ls_tape_events_before(t, tensor, run);
-    if (k >= l->n || l->event[k] != 2 * run || write_before(l, k) == LS_NO_ID)
+    if (k >= l->n || l->event[k] != 2 * run || write_before(t, l, k) == LS_NO_ID)
         return false;
     return k + 1 < l->n ? l->event[k + 1] % 2 : !t->p->dag->tensor[tensor].output;
 }
@@ -252,9 +270,11 @@ static void weigh_pairs(LsTape *t, uint32_t run)
 
 static void weigh_dirty(LsTape *t)
 {
-    for (uint32_t k = 0; k < t->ndirty; k++)
+    for (uint32_t k = 0; k < t->ndirty; k++) {
+        t->run[t->dirty[k]].dirty = false;
         if (t->run[t->dirty[k]].node != LS_NO_ID)
             weigh_pairs(t, t->dirty[k]);
+    }
     t->ndirty = 0;
 }
 
@@ -479,8 +499,8 @@ static void add_events(LsTape *t, uint32_t run, const LsRows *rows, bool write)
         LsTapeList *l = &t->list[rows->id[k]];
         l->event = ls_arena_grow(t->arena, l->event, l->n, l->n + 1u, sizeof *l->event, &l->room);
         l->event[l->n++] = 2 * run + write;
-        t->bad += !write && (t->guard[rows->id[k]] ? is_updated(l, l->n - 1)
-                                                   : write_before(l, l->n - 1) == LS_NO_ID);
+        l->writes += write;
+        t->bad += !write && (l->writes > 0) == t->guard[rows->id[k]];
     }
 }
 
@@ -488,7 +508,7 @@ void ls_tape_load(LsTape *t, const LsSeq *seq)
 {
     const LsProb *p = t->p;
     for (uint32_t k = 0; k < p->nt; k++)
-        t->list[k].n = 0;
+        t->list[k].n = t->list[k].writes = 0;
     memset(t->count, 0, p->n * sizeof *t->count);
     make_room(t, 0, seq->n + 1);
     t->nrun = seq->n + 1;
@@ -497,9 +517,10 @@ void ls_tape_load(LsTape *t, const LsSeq *seq)
     t->nchange = t->ndirty = 0;
     t->cost = 0;
     t->bad = 0;
-    t->run[LS_TAPE_END] = (LsTapeRun){LS_NO_ID, seq->n, seq->n > 0, 0};
+    t->run[LS_TAPE_END] = (LsTapeRun){LS_NO_ID, seq->n, seq->n > 0, 0, false};
     for (uint32_t s = 0; s < seq->n; s++) {
-        t->run[s + 1] = (LsTapeRun){seq->node[s], s, s + 1 < seq->n ? s + 2 : 0, 0};
+        t->run[s + 1] = (LsTapeRun){seq->node[s], s, s + 1 < seq->n ? s + 2 : 0, 0,
+                                      false};
         t->count[seq->node[s]]++;
         t->cost += p->cost[seq->node[s]];
     }
@@ -535,7 +556,7 @@ uint32_t ls_tape_run_from(const LsTape *t, uint32_t slot)
 
 uint32_t ls_tape_maker(const LsTape *t, uint32_t tensor, uint32_t run)
 {
-    uint32_t w = write_before(&t->list[tensor], ls_tape_events_before(t, tensor, run));
+    uint32_t w = write_before(t, &t->list[tensor], ls_tape_events_before(t, tensor, run));
     return w == LS_NO_ID ? LS_TAPE_END : t->list[tensor].event[w] / 2;
 }
 
@@ -543,7 +564,7 @@ bool ls_tape_has(const LsTape *t, uint32_t tensor, uint32_t run)
 {
     const LsTapeList *l = &t->list[tensor];
     uint32_t k = ls_tape_events_before(t, tensor, run);
-    if (k == 0 || write_before(l, k) == LS_NO_ID)
+    if (k == 0 || write_before(t, l, k) == LS_NO_ID)
         return false;
     return k < l->n ? l->event[k] % 2 == 0 : t->p->dag->tensor[tensor].output;
 }

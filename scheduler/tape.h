@@ -17,9 +17,13 @@ typedef struct LsTapeRun {
     uint32_t node;              /* LS_NO_ID: free */
     uint32_t prev, next;        /* LS_TAPE_END on both sides of the tape */
     int64_t saved;              /* bytes of results that lie in the place of operands */
+    bool dirty;                 /* that is to be found anew */
 } LsTapeRun;
 
-typedef struct LsTapeList { uint32_t *event, n, room; } LsTapeList;    /* 2 run + is a write */
+typedef struct LsTapeList {
+    uint32_t *event, n, room;   /* 2 run + is a write */
+    uint32_t writes;            /* among them */
+} LsTapeList;
 
 typedef struct LsTapeChange { uint32_t run, node, before; bool insert; } LsTapeChange;
 

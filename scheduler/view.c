@@ -62,7 +62,7 @@ void ls_view_peak(FILE *to, const LsDag *g, const LsPlanReport *r, uint32_t most
     char bytes[24];
     if (r->peak_node >= g->nnode)
         return;
-    fprintf(to, "peak at run %" PRIu32 ", node '%s' (%s)\n", r->peak_step,
+    fprintf(to, "peak at run %" PRIu32 ", node '%s' (%s)\n", r->peak_step + 1,
             g->node[r->peak_node].name, g->node[r->peak_node].op);
     if (r->peak_workspace > 0) {
         ls_page_bytes(bytes, r->peak_workspace);
@@ -85,7 +85,8 @@ void ls_view_dot(FILE *to, const LsDag *g, const LsPlan *plan)
     uint32_t *runs = calloc(g->nnode + 1u, sizeof *runs);
     uint32_t *maker = calloc(g->ntensor + 1u, sizeof *maker);   /* node + 1 */
     for (uint32_t s = 0; runs && s < plan->nstep; s++)
-        runs[plan->step[s].id] += !plan->step[s].free;
+        if (!plan->step[s].free)                    /* else the id is a tensor's */
+            runs[plan->step[s].id]++;
     fprintf(to, "digraph ");
     ls_json_text(to, g->name);
     fprintf(to, " {\n  node [shape=box, style=filled, fontname=\"sans-serif\"];\n");
@@ -202,6 +203,7 @@ void ls_view_json(FILE *to, const LsDag *g, const LsPlan *plan, const LsPlanRepo
     cJSON_AddStringToObject(root, "graph", g->name);
     cJSON_AddBoolToObject(root, "feasible", r->feasible);
     cJSON_AddNumberToObject(root, "state_bytes", (double)r->state_bytes);
+    cJSON_AddNumberToObject(root, "persistent_bytes", (double)ls_dag_persistent_bytes(g));
     cJSON_AddNumberToObject(root, "store_all_peak_bytes", (double)r->store_all);
     cJSON_AddNumberToObject(root, "no_recompute_peak_bytes", (double)r->none_peak);
     cJSON_AddNumberToObject(root, "no_recompute_arena_bytes", (double)r->none_arena);
@@ -233,6 +235,8 @@ void ls_view_json(FILE *to, const LsDag *g, const LsPlan *plan, const LsPlanRepo
         cJSON_AddStringToObject(root, "costs", r->costs);
         cJSON_AddNumberToObject(root, "step_ns", r->step_ns);
     }
+    if (r->against != NULL)
+        cJSON_AddRawToObject(root, "against", r->against);
     if (r->error != NULL)
         cJSON_AddStringToObject(root, "error", r->error);
     cJSON_AddItemToObject(root, "peak", json_peak(g, r));

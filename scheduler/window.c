@@ -9,6 +9,8 @@
 enum { MOST_NODES = 64 };
 /* Work beside the search's (limit.h): of a window, and for each node and tensor of the graph. */
 enum { WINDOW_WORK = 140000, SIZE_WORK = 7 };
+/* And of operands, results and pairs beyond what windows of usual kernels have. */
+enum { USUAL_LISTED = 1000, LISTED_WORK = 100 };
 
 typedef struct Part {
     LsProb *p;
@@ -23,6 +25,7 @@ typedef struct Part {
     bool *enters, *leaves;      /* by tensor of the graph: live in front, behind */
     bool *ran;                  /* by node: in the part */
     bool *barred;               /* by node: reads what was updated before */
+    uint64_t listed;            /* operands, results and pairs of its nodes */
 } Part;
 
 static void find_ends(Part *x)
@@ -111,6 +114,7 @@ static LsDagNode copy_node(Part *x, uint32_t v)
     for (uint32_t k = 0; k < n.ninplace; k++)
         pair[k] = (LsDagPair){number_of(x, n.inplace[k].out), number_of(x, n.inplace[k].in)};
     n.inplace = pair;
+    x->listed += (uint64_t)n.nin + n.nout + n.nupd + n.ninplace;
     n.required &= x->ran[v];
     n.of = -1;
     return n;
@@ -211,6 +215,8 @@ bool ls_window_improve(LsArena *arena, LsProb *p, const LsSeq *seq, const LsLive
     LsOptimum o = ls_optimum_part(own, b, &ends, enough, w->most, &part);
     spent->states += o.states;
     spent->work += WINDOW_WORK + (uint64_t)SIZE_WORK * (p->n + p->nt) + o.work;
+    if (x.listed > USUAL_LISTED)
+        spent->work += LISTED_WORK * (x.listed - USUAL_LISTED);
     bool found = o.exact && o.value < INFINITY;
     if (found)
         *better = replace(&x, arena, &part);

@@ -245,17 +245,19 @@ static inline const char *rig_flags(const Rig *r)
     return r->flags != NULL ? r->flags : asked != NULL ? asked : "-O1";
 }
 
+/* By $LS_RIG_CC, or cc. */
 static inline void *rig_compile(Rig *r)
 {
     static int serial;
+    const char *cc = getenv("LS_RIG_CC");
     char source[64], object[64], command[1024];
     snprintf(source, sizeof source, "/tmp/ls_rig_%d_%d.c", (int)getpid(), serial);
     snprintf(object, sizeof object, "/tmp/ls_rig_%d_%d.so", (int)getpid(), serial++);
     rig_print(r, source);
     snprintf(command, sizeof command,
-             "cc -std=gnu11 %s -fno-math-errno -fno-trapping-math -Wall -Wextra "
+             "%s -std=gnu11 %s -fno-math-errno -fno-trapping-math -Wall -Wextra "
              "-Werror -Wno-unused-function %s %s -I%s -I%s/runtime -shared -fPIC %s -o %s -lm",
-             rig_flags(r), r->real_bytes == 8 ? "-DLS_F64" : "",
+             cc != NULL ? cc : "cc", rig_flags(r), r->real_bytes == 8 ? "-DLS_F64" : "",
              r->target.kind == LS_TARGET_CPU ? "" : "-ffp-contract=off", LS_SOURCE, LS_SOURCE,
              source, object);
     ck_assert_msg(system(command) == 0, "the kernels do not compile: %s", source);

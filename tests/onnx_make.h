@@ -199,6 +199,33 @@ static inline void make_tensor_attr(Make *mk, Onnx__NodeProto *p, const char *na
     make_attr(mk, p, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR)->t = t;
 }
 
+/* An entry of metadata_props, in wire form: field `number` of the message (nodes 9, values 4, graphs
+ * and tensors 16). Key and value are shorter than 16 KiB. */
+static inline void make_meta(Make *mk, ProtobufCMessage *m, uint32_t number, const char *key,
+                             const char *value)
+{
+    const char *text[2] = {key, value};
+    unsigned char *p = ls_arena_alloc(mk->cx.arena, strlen(key) + strlen(value) + 16, 1);
+    size_t n = 2;               /* the length of all, set below */
+    for (int k = 0; k < 2; k++) {
+        size_t len = strlen(text[k]);
+        p[n++] = (unsigned char)((k + 1) << 3 | 2);
+        p[n++] = (unsigned char)(len & 0x7f) | 0x80;
+        p[n++] = (unsigned char)(len >> 7);
+        memcpy(p + n, text[k], len);
+        n += len;
+    }
+    p[0] = (unsigned char)((n - 2) & 0x7f) | 0x80;
+    p[1] = (unsigned char)((n - 2) >> 7);
+    ProtobufCMessageUnknownField *u =
+        ls_arena_alloc(mk->cx.arena, m->n_unknown_fields + 1, sizeof *u);
+    if (m->n_unknown_fields > 0)
+        memcpy(u, m->unknown_fields, m->n_unknown_fields * sizeof *u);
+    u[m->n_unknown_fields++] = (ProtobufCMessageUnknownField){
+        number, PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED, n, p};
+    m->unknown_fields = u;
+}
+
 /* A function of the domain "local", without nodes; its calls are of that domain too. */
 static inline Onnx__FunctionProto *make_function(Make *mk, const char *name, const char *in,
                                                  const char *out)

@@ -117,7 +117,42 @@ if [ $code != 6 ] || ! grep -q "the plans part at run [1-9].*'.*' (node .*) then
     echo "FAIL chen against auto: exit $code: $(cat err)"
     failed=1
 fi
+grep -q '"against":.*"verdict":"worse".*"cost":{"then":[0-9.]*,"now":[0-9.]*,"verdict":"worse"}' out \
+    || { echo "FAIL the summary does not say that chen is worse: $(grep against out)"; failed=1; }
+plan net.json --budget 70% --json --against summary.json >out 2>err
+grep -q '"against":.*"verdict":"no worse".*"arena_bytes":{[^}]*"verdict":"the same"}' out \
+    || { echo "FAIL the summary does not say that nothing got worse: $(grep against out)"; failed=1; }
 fails 6 "cost .* worse" plan net.json --budget 70% --strategy chen --against summary.json
+# Plans of another batch, model or graph are no comparison; of the same model by another path they are.
+for old in old.json summary.json; do
+    fails 2 "not comparable: its inputs and state take" plan net.onnx --batch 8 --against $old
+    fails 2 "not comparable: its inputs and state take" plan wide.json --against $old
+done
+"$lowerset" plan net.onnx --plan-effort=2 --batch 8 --json --against old.json 2>err | grep -q '"against":.*"verdict":"not comparable","why":"its inputs' \
+    || { echo "FAIL the summary does not say that nothing can be compared"; failed=1; }
+sed 's/net.onnx/other.onnx/; s/"base_cost": [0-9]/"base_cost": 7/' old.json >other.json
+fails 2 "not comparable: it is for 'other.onnx'" plan net.json --against other.json
+mkdir -p elsewhere && cp net.onnx elsewhere/renamed.onnx
+plan elsewhere/renamed.onnx --batch 4 --budget 70% --plan-json renamed.json >out
+plan net.json --budget 70% --against renamed.json >out || { echo "FAIL a renamed model is another: $(tail -n 3 out)"; failed=1; }
+
+# Runs are counted from 1 where people read them, as on the page.
+plan net.json --budget 70% --report page.html >out
+run=$(value_of run summary.json)
+grep -q "peak at run $((run + 1))," out && grep -q "Run $((run + 1)), node" page.html \
+    || { echo "FAIL the peak is at run $run from 0, but: $(grep 'peak at' out)"; failed=1; }
+
+# Kernels that cost less than what they stand for take the overhead below 0, which is explained.
+cat >cheaper.json <<'END'
+{"format": "lowerset-graph", "version": 1, "name": "cheaper", "outputs": [1],
+ "tensors": [{"id": 0, "bytes": 10, "persistent": true}, {"id": 1, "bytes": 10}],
+ "nodes": [{"id": 0, "name": "y", "kind": "forward", "cost": 10, "inputs": [0], "outputs": [1]},
+           {"id": 1, "name": "z", "kind": "forward", "cost": 4, "inputs": [0], "outputs": [1], "alternative": true}]}
+END
+plan cheaper.json --report cheaper.html >out
+grep -q "costs -60.00 %" out && grep -q "below 0, as kernels that replace others cost less" out && grep -q "below 0, as" cheaper.html \
+    || { echo "FAIL an overhead below 0 is not explained: $(grep costs out)"; failed=1; }
+plan net.json --budget 60% | grep -q "below 0" && { echo "FAIL an overhead above 0 is said to be below"; failed=1; }
 plan net.json --budget 70% --strategy chen --against old.json --tolerance 50% >out \
     || { echo "FAIL the tolerance is not kept"; failed=1; }
 fails 6 "arena .* worse" plan net.json --budget 75% --against old.json
@@ -146,6 +181,36 @@ fails 2 "near it: 'up1.up'" plan net.json --keep up1_up
 fails 2 "is there all the time" plan net.json --forget outc.conv.weight
 fails 4 "no plan" plan net.json --recompute=none --budget 70%
 fails 2 "none cheap" plan net.json --recompute=much
+
+# A plan ends whatever the number of in-place pairs of one kernel: PAIRS values, a kernel that reads them all and makes as
+# many, each in the place of one, and a gradient for each.
+wide() {
+    awk -v n="$1" 'function list(from) { s = from; for (j = 1; j < n; j++) s = s ", " from + j; return s }
+    BEGIN {
+        print "{\"format\": \"lowerset-graph\", \"version\": 1, \"name\": \"wide\", \"alignment\": 1,"
+        print "\"outputs\": [" list(2 * n + 3) "], \"tensors\": [{\"id\": 0, \"name\": \"x\", \"bytes\": 1000, \"persistent\": true}"
+        for (k = 1; k < 3 * n + 3; k++)
+            printf ", {\"id\": %d, \"name\": \"t%d\", \"bytes\": %d, \"persistent\": false}\n", k, k, 1000 + 10 * ((k > n ? k - n : k) % 40)
+        print "], \"nodes\": ["
+        for (k = 1; k <= n; k++)
+            printf "{\"id\": %d, \"name\": \"f%d\", \"op\": \"F\", \"kind\": \"forward\", \"cost\": 10, \"inputs\": [0], \"outputs\": [%d]},\n", k - 1, k, k
+        for (k = 1; k <= n; k++)
+            pairs = pairs (k > 1 ? ", " : "") "[" n + k ", " k "]"
+        printf "{\"id\": %d, \"name\": \"w\", \"op\": \"W\", \"kind\": \"forward\", \"cost\": 100, \"inputs\": [%s], \"outputs\": [%s], \"inplace\": [%s]},\n", n, list(1), list(n + 1), pairs
+        printf "{\"id\": %d, \"name\": \"y\", \"op\": \"Y\", \"kind\": \"forward\", \"cost\": 10, \"inputs\": [%s], \"outputs\": [%d]},\n", n + 1, list(n + 1), 2 * n + 1
+        printf "{\"id\": %d, \"name\": \"g\", \"op\": \"G\", \"kind\": \"backward\", \"cost\": 10, \"inputs\": [%d], \"outputs\": [%d]}", n + 2, 2 * n + 1, 2 * n + 2
+        for (k = 1; k <= n; k++)
+            printf ",\n{\"id\": %d, \"name\": \"b%d\", \"op\": \"B\", \"kind\": \"backward\", \"cost\": 10, \"inputs\": [%d, %d], \"outputs\": [%d]}", n + 2 + k, k, 2 * n + 2, k, 2 * n + 2 + k
+        print "]}"
+    }'
+}
+for pairs in 40 200; do
+    wide $pairs >wide.json
+    "$lowerset" plan wide.json --budget min --plan-time 0.05 --plan-json wide-plan.json -q >out 2>&1 \
+        || { echo "FAIL no plan for $pairs pairs: $(head -n 2 out)"; failed=1; }
+    "$lowerset" check wide-plan.json --graph wide.json >out 2>&1 \
+        || { echo "FAIL the plan for $pairs pairs: $(head -n 2 out)"; failed=1; }
+done
 
 # The least that a refusal names is not refused.
 "$build/bench/make_graph" layered 850 3 >layered.json

@@ -9,6 +9,7 @@ import csv
 import html.parser
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -136,6 +137,13 @@ def check_the_page_of_a_plan_is_whole_and_loads_nothing():
     again = sum(r[1] for r in data["runs"])
     assert again == len(runs) - len(set(runs)) > 0
     assert f"{100 * summary['overhead']:.2f} %" in page.words
+    # The table of what is made again ends with the overhead, and names what lies between.
+    bare = re.sub("<[^>]*>", " ", text)
+    parts = [float(x) for x in re.findall(r"(-?[0-9.]+) %", " ".join(
+        line for line in bare.splitlines() if re.match(r" *(all |further runs of b|kernels that|overhead of)", line)))]
+    assert len(parts) >= 2 and abs(sum(parts[:-1]) - parts[-1]) < 0.004, parts
+    assert abs(parts[-1] - 100 * summary["overhead"]) < 0.001, parts
+    assert f"Run {summary['peak']['run'] + 1}, node" in bare
 
 
 def check_the_page_of_a_sweep_links_pages_that_are_there():
@@ -159,7 +167,9 @@ def check_measured_points_are_in_every_table():
     for row, cell in zip(rows, cells):
         assert float(row["measured_ms"]) > 0 < float(row["predicted_ms"])
         assert abs(float(row["measured_ms"]) / cell["measured_ms"] - 1) < 1e-4
-        assert int(row["touched_bytes"]) == cell["touched_bytes"] == cell["arena_bytes"]
+        # Packed weights have room for the widest vectors: those of this machine may fill less of it.
+        assert int(row["touched_bytes"]) == cell["touched_bytes"]
+        assert 0.99 * cell["arena_bytes"] < cell["touched_bytes"] <= cell["arena_bytes"]
     plain = list(csv.DictReader(open("dir/sweep.csv", newline="")))
     assert all(r["measured_ms"] == r["touched_bytes"] == "" for r in plain)
 

@@ -28,7 +28,7 @@ static bool print(LsRunGraph *r, const char *dir)
                    .optimizer = "",
                    .target = &r->problem->target,
                    .accumulate = 1,
-                   .train = {r->problem, &r->plan},
+                   .train = {.problem = r->problem, .plan = &r->plan},
                    .addresses = r->addresses};
     const char *const_file = ls_arena_printf(cx->arena, "%s/p.const", dir);
     FILE *c = fopen(ls_arena_printf(cx->arena, "%s/p.c", dir), "w");

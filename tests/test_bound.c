@@ -2,6 +2,7 @@
 #include <check.h>
 
 #include "scheduler/bound.h"
+#include "scheduler/bound_line.h"
 #include "scheduler/plan.h"
 #include "tests/dag_tools.h"
 #include "tests/exhaust.h"
@@ -340,6 +341,55 @@ START_TEST(plans_of_random_training_graphs_keep_the_bounds)
 }
 END_TEST
 
+/* Prices and results that no rounding of another machine may change, at signs and sizes where it
+ * would. */
+START_TEST(a_line_proves_the_same_whole_grains_on_every_machine)
+{
+    static const struct { int64_t value, budget, fixed; double price, want; } row[] = {
+        {1000, 100, 0, 0.5, 948},           /* 950, less one and what is taken off for rounding */
+        {1000, 100, 200, 0.5, 1048},        /* more than fits costs more */
+        {0, 3, 0, 0.5, -3},                 /* -2.5 and a bit, rounded down */
+        {7, INT64_MAX, 0, 0, 5},
+        {INT64_C(1) << 42, INT64_C(1) << 62, 0, 0x1p-21, (double)(INT64_C(1) << 41) - 2},
+        {1000, INT64_C(1) << 50, 0, 0x1p-200, 998},
+        {1000, INT64_C(1) << 46, 0, 1, -0x1p46 + 1000 - 2},
+        {1000, INT64_C(1) << 62, 0, 1, -0x1p62},        /* no sum of 64 bits */
+        {1000, 1, 0, 0x1p300, -0x1p62},
+    };
+    for (size_t k = 0; k < sizeof row / sizeof *row; k++) {
+        int64_t fixed = row[k].fixed;
+        double price = row[k].price;
+        LsBoundNet net = {.nsep = 1, .fixed = &fixed};
+        LsBoundLine line = {row[k].value, &price};
+        double got = ls_bound_line_at(&net, &line, row[k].budget);
+        ck_assert_msg(got == row[k].want, "row %zu: %.17g, not %.17g", k, got, row[k].want);
+    }
+}
+END_TEST
+
+/* Against sums of whole multiples of 2^-30 grains: never more, and hardly less. */
+START_TEST(a_line_proves_no_more_than_the_exact_sum)
+{
+    enum { SEPARATORS = 6 };
+    uint64_t rnd = 5;
+    for (int round = 0; round < 2000; round++) {
+        int64_t fixed[SEPARATORS], budget = (int64_t)dag_random(&rnd, 1u << 30) << 7, sum = 0;
+        double price[SEPARATORS];
+        for (int k = 0; k < SEPARATORS; k++) {
+            int64_t units = dag_random(&rnd, 1u << (1 + dag_random(&rnd, 21)));
+            fixed[k] = (int64_t)dag_random(&rnd, 1u << 30) << 6;
+            price[k] = (double)units * 0x1p-30;
+            sum += units * (budget - fixed[k]);
+        }
+        LsBoundNet net = {.nsep = SEPARATORS, .fixed = fixed};
+        LsBoundLine line = {(int64_t)dag_random(&rnd, 1u << 30), price};
+        double got = ls_bound_line_at(&net, &line, budget);
+        double exact = (double)line.value - (double)sum * 0x1p-30;
+        ck_assert_msg(got <= exact && got >= exact - 2.1, "%.17g, exact %.17g", got, exact);
+    }
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const test[] = {
@@ -352,6 +402,8 @@ int main(void)
         shared_graphs_are_bounded_no_worse_than_by_a_linear_program,
         a_plan_that_costs_as_much_as_the_bound_is_called_optimal,
         plans_of_random_training_graphs_keep_the_bounds,
+        a_line_proves_the_same_whole_grains_on_every_machine,
+        a_line_proves_no_more_than_the_exact_sum,
     };
     TCase *tc = tcase_create("bound");
     tcase_set_timeout(tc, 120);

@@ -212,6 +212,44 @@ START_TEST(only_the_last_ones_are_kept)
 }
 END_TEST
 
+START_TEST(checkpoints_of_any_step_are_found_again)
+{
+    static const int64_t update[] = {1, 999999999, 1000000000, 123456789012345678};
+    open_memory();
+    for (int k = 0; k < 4; k++) {
+        LsSaver s = {0}, again = {0};
+        LsPlace at = {0};
+        bool found;
+        ck_assert(ls_saver_open(&s, "ck", 0, &e));
+        ck_assert(ls_saver_save(&s, &m, &(LsPlace){.update = update[k]}, &e));
+        ck_assert(ls_saver_open(&again, "ck", 0, &e));
+        ck_assert_int_eq(again.count, k + 1);
+        ck_assert(ls_saver_load(&again, &m, &at, &found, &e) && found && at.update == update[k]);
+    }
+    ls_memory_close(&m);
+}
+END_TEST
+
+START_TEST(of_more_files_than_are_remembered_the_newest_are)
+{
+    enum { FILES = LS_KEEP + 40 };
+    LsSaver s = {0};
+    char path[64];
+    open_memory();
+    ck_assert_int_eq(system("mkdir ck"), 0);
+    for (int k = 1; k <= FILES; k++) {
+        snprintf(path, sizeof path, "ck/step-%09d.safetensors", k);
+        write_bytes(path, "x", 1);
+    }
+    ck_assert(ls_saver_open(&s, "ck", 0, &e));
+    ck_assert(ls_saver_save(&s, &m, &(LsPlace){.update = 1}, &e));
+    ck_assert_int_eq(s.count, LS_KEEP);
+    for (int k = 0; k < LS_KEEP; k++)
+        ck_assert_int_eq(s.update[k], FILES - LS_KEEP + 1 + k);
+    ls_memory_close(&m);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *test[] = {
@@ -219,7 +257,8 @@ int main(void)
         no_cut_and_no_flipped_byte_is_taken_for_sound,
         another_program_is_refused_with_the_tensor_that_differs, a_missing_tensor_is_named,
         the_header_is_json_that_others_read, a_full_disk_leaves_the_old_file_alone,
-        only_the_last_ones_are_kept,
+        only_the_last_ones_are_kept, checkpoints_of_any_step_are_found_again,
+        of_more_files_than_are_remembered_the_newest_are,
     };
     return run_in_folder("checkpoint", sizeof test / sizeof test[0], test);
 }

@@ -45,7 +45,7 @@ START_TEST(convolutions_are_right_with_clang)
     if (system("command -v clang >/dev/null") != 0)
         printf("skipped: no clang\n");
     else
-        check_all("clang", "-O2 -march=native -Wno-unknown-pragmas", 4, false);
+        check_all("clang", "-O2 -march=native", 4, false);
 }
 END_TEST
 

@@ -60,7 +60,8 @@ static char *read_file(const char *name)
     FILE *f = fopen(path_of(name), "rb");
     ck_assert_msg(f != NULL, "%s is missing", name);
     char *text = ls_arena_alloc(cx.arena, 1 << 20, 1);
-    fread(text, 1, (1 << 20) - 1, f);
+    text[fread(text, 1, (1 << 20) - 1, f)] = '\0';
+    ck_assert(!ferror(f));
     fclose(f);
     return text;
 }

@@ -75,6 +75,18 @@ START_TEST(what_is_no_graph_is_refused_with_the_reason)
          "[own output, own input]"},
         {NODE(", \"outputs\": [1], \"inplace\": [[1]]"), "[output, input]"},
         {NODE(", \"workspace\": -1"), "not a byte count"},
+        {NODE(", \"workspace\": 140737488355329"), "workspace of node 0: a size of 140737488355329"},
+        {NODE(", \"workspace\": 1e999"), "not an integer"},
+        {HEAD "\"tensors\": [{\"id\": 0, \"bytes\": 140737488355329}], \"nodes\": []}",
+         "tensor 0: a size of 140737488355329 bytes; it must be from 0 to 140737488355328"},
+        {HEAD "\"tensors\": [{\"id\": 0, \"bytes\": 1e999}], \"nodes\": []}", "not an integer"},
+        {HEAD "\"tensors\": [{\"id\": 0, \"bytes\": NaN}], \"nodes\": []}", "not a JSON object"},
+        {HEAD "\"alignment\": 1e999, \"tensors\": [], \"nodes\": []}", "not an integer"},
+        {HEAD TENSORS "\"nodes\": [{\"id\": 0, \"kind\": \"forward\", \"cost\": 1e999}]}",
+         "the cost is not a number"},
+        {HEAD TENSORS "\"nodes\": [{\"id\": 0, \"kind\": \"forward\", \"cost\": 6e29}, "
+         "{\"id\": 1, \"kind\": \"forward\", \"cost\": 6e29}]}",
+         "node 1: the costs up to here are above 1e+30 ns"},
         {NODE(", \"once\": 3"), "neither true nor false"},
         {NODE(", \"of\": 9"), "'of' is not a node"},
         {HEAD TENSORS "\"nodes\": [{\"id\": 0, \"kind\": \"sideways\", \"cost\": 1}]}",
@@ -101,6 +113,38 @@ START_TEST(what_is_no_graph_is_refused_with_the_reason)
 }
 END_TEST
 
+/* `tensors` tensors of `bytes` each, then `nodes` nodes with workspaces of `work` bytes. */
+static bool is_taken(uint32_t tensors, int64_t bytes, uint32_t nodes, int64_t work, int64_t alignment)
+{
+    LsDag g = {.name = "many", .alignment = alignment, .ntensor = tensors, .nnode = nodes};
+    g.tensor = ls_arena_alloc(a, tensors + 1u, sizeof *g.tensor);
+    g.node = ls_arena_alloc(a, nodes + 1u, sizeof *g.node);
+    for (uint32_t t = 0; t < tensors; t++)
+        g.tensor[t] = (LsDagTensor){.name = "t", .bytes = bytes, .persistent = true};
+    for (uint32_t v = 0; v < nodes; v++)
+        g.node[v] = (LsDagNode){.name = "n", .op = "N", .of = -1, .workspace = work};
+    bool taken = ls_dag_check(&g, why, sizeof why);
+    ck_assert(taken || strstr(why, "all sizes together are above 144115188075855871") != NULL);
+    return taken;
+}
+
+/* Sums of tensors, workspaces and what rounding up may add stay below 2^57. */
+START_TEST(sizes_that_are_too_large_together_are_refused)
+{
+    const int64_t large = INT64_C(1) << 46;
+    ck_assert(is_taken(2047, large, 0, 0, 1));
+    ck_assert(!is_taken(2048, large, 0, 0, 1));
+    ck_assert(is_taken(0, 0, 2047, large, 1));
+    ck_assert(!is_taken(0, 0, 2048, large, 1));
+    ck_assert(is_taken(1023, large, 1024, large, 1));
+    ck_assert(!is_taken(1024, large, 1024, large, 1));
+    ck_assert(is_taken(1000, 0, 1000, 0, large));
+    ck_assert(!is_taken(1024, 0, 1024, 0, large));
+    ck_assert(!is_taken(2048, 0, 0, 0, large));
+    ck_assert(!is_taken(70000, large, 0, 0, 1));        /* beyond what 64 bits hold */
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("dag_json");
@@ -109,5 +153,6 @@ int main(void)
     tcase_add_test(tc, a_graph_written_and_read_is_written_the_same);
     tcase_add_test(tc, a_truncated_graph_is_an_error_and_no_crash);
     tcase_add_test(tc, what_is_no_graph_is_refused_with_the_reason);
+    tcase_add_test(tc, sizes_that_are_too_large_together_are_refused);
     return run_tests("dag_json", tc);
 }

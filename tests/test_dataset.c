@@ -224,6 +224,58 @@ START_TEST(tables_give_the_inputs_column_by_column)
 }
 END_TEST
 
+START_TEST(lines_of_a_table_are_counted_as_an_editor_does)
+{
+    static const struct { const char *text; int line, column; } bad[] = {
+        {"1,2,3,4\n\n\n1,2,x,4\n", 4, 3},
+        {"\n\n1,2,3,4\n1,y,3,4", 4, 2},
+        {"\na,b,c,d\n1,2,3,4\n   \nz,2,3,4\n", 5, 1},
+        {"\"first\nname\",\"b\"\"\n\"\"\",c,d\n1,2,3,4\n1,2,3,x\n", 5, 4},
+        {"a,b,c,d\r\n1,2,3,4\r\n\r\n1,2,,4\r\n", 4, 3},
+        {"1,2,3,4\r1,2,3,4\r1,2,x,4\r", 3, 3},
+        {"\xef\xbb\xbf" "1,2,3,4\nx,2,3,4\n", 2, 1},
+        {"1,2,3,4\n1,2,3,4 5\n", 2, 4},
+        {"1,2,3,4\n1,2,3,\n", 2, 4},
+    };
+    program(false);
+    input[0].t = (LsTensor){.name = "x", .rank = 2, .dim = {2, 3}};
+    for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++) {
+        char part[64];
+        snprintf(part, sizeof part, "t.csv:%d: column %d is no number", bad[k].line, bad[k].column);
+        write_text("t.csv", bad[k].text);
+        REFUSED(LS_EXIT_DATA, part, .data = "t.csv");
+    }
+    write_text("t.csv", "\n1,2,3,4\n\n1,2,3\n");
+    REFUSED(LS_EXIT_DATA, "t.csv:4: fewer than", .data = "t.csv");
+    write_text("t.csv", "a,b\n\n  \n");
+    REFUSED(LS_EXIT_DATA, "t.csv: no rows", .data = "t.csv");
+}
+END_TEST
+
+START_TEST(no_row_of_a_table_is_lost)
+{
+    static const char *const text[] = {
+        "1,2,3,4\n5,6,7,8\n", "\n\n1,2,3,4\n\n5,6,7,8", "1;2;3;4\r5;6;7;8\r", "1,2,3,4\r\n5,6,7,8\r\n",
+        "\xef\xbb\xbf" "1,2,3,4\n5,6,7,8\n", "\xef\xbb\xbf" "a,b,c,d\n1,2,3,4\n5,6,7,8\n",
+        "\"a\n,\",b,c,d\n1,2,3,4\n5,6,7,8\n", "\n\"a\",b,c,d\n\n1,2,3,4\n \n5,6,\"7\",8\n\n",
+        "1,2,3,4\n5.000000000000000000000000000000000000000000000000000000000000000000000000,6,7,8\n",
+    };
+    program(false);
+    input[0].t = (LsTensor){.name = "x", .rank = 2, .dim = {2, 3}};
+    for (size_t k = 0; k < sizeof text / sizeof text[0]; k++) {
+        write_text("t.csv", text[k]);
+        OPEN(.data = "t.csv");
+        ck_assert_msg(d.samples == 2, "%s: %lld rows", text[k], (long long)d.samples);
+        read_sample(0, 0);
+        read_sample(1, 1);
+        for (int i = 0; i < 3; i++)
+            ck_assert(real[i] == (float)(1 + i) && real[3 + i] == (float)(5 + i));
+        ck_assert(whole[0] == 4 && whole[1] == 8);
+        ls_dataset_close(&d);
+    }
+}
+END_TEST
+
 START_TEST(text_gives_the_next_character)
 {
     program(false);
@@ -231,22 +283,61 @@ START_TEST(text_gives_the_next_character)
     input[1].t.name = "label";
     write_text("t.txt", "banana band");    /* blank a b d n = 0 1 2 3 4 */
     OPEN(.data = "t.txt");
+    ck_assert(ls_dataset_number(&d, &(LsAlphabet){0}, &e));
     ck_assert_int_eq(d.samples, 3);
     int64_t x[6], y[6], want_x[] = {1, 4, 1}, want_y[] = {4, 1, 0};
     ck_assert(ls_dataset_read(&d, 0, 1, 1, x, &e) && ls_dataset_read(&d, 1, 1, 1, y, &e));
     ck_assert_int_eq(memcmp(x + 3, want_x, sizeof want_x), 0);
     ck_assert_int_eq(memcmp(y + 3, want_y, sizeof want_y), 0);
-    LsDataset train = d;
-    write_text("v.txt", "nab");
-    REFUSED(LS_EXIT_DATA, "a sample takes 4 characters", .data = "v.txt", .like = &train);
-    write_text("v.txt", "nabx");
-    OPEN(.data = "v.txt", .like = &train);
-    ck_assert(ls_dataset_read(&d, 0, 0, 0, x, &e));
-    ck_assert(x[0] == 4 && x[1] == 1 && x[2] == 2);
-    ck_assert(!ls_dataset_read(&d, 1, 0, 0, y, &e));
-    ck_assert_ptr_nonnull(strstr(e.text, "character 120 does not occur"));
+    const LsAlphabet known = d.alphabet;
     ls_dataset_close(&d);
-    ls_dataset_close(&train);
+    write_text("v.txt", "nab");
+    REFUSED(LS_EXIT_DATA, "a sample takes 4 characters", .data = "v.txt");
+    write_text("v.txt", "nabn");
+    OPEN(.data = "v.txt");
+    ck_assert(ls_dataset_number(&d, &known, &e));
+    ck_assert(ls_dataset_read(&d, 0, 0, 0, x, &e) && ls_dataset_read(&d, 1, 0, 0, y, &e));
+    ck_assert(x[0] == 4 && x[1] == 1 && x[2] == 2 && y[2] == 4);
+    ls_dataset_close(&d);
+    write_text("v.txt", "nabx");
+    OPEN(.data = "v.txt");
+    ck_assert(!ls_dataset_number(&d, &known, &e));
+    ck_assert_str_eq(e.text, "v.txt: character 'x' (120) is not among the 5 that the model was "
+                             "trained on");
+    ls_dataset_close(&d);
+    OPEN(.data = "t.txt");
+    p.classes = 4;
+    ck_assert(!ls_dataset_number(&d, &(LsAlphabet){0}, &e));
+    ck_assert_str_eq(e.text, "t.txt: 5 different characters, but the model has 4 classes");
+    ls_dataset_close(&d);
+}
+END_TEST
+
+START_TEST(an_alphabet_comes_back_from_the_metadata_of_a_model)
+{
+    static unsigned char file[16 + 2 * (LS_ALPHABET_TEXT + 64)];
+    LsAlphabet some = {0}, all, back;
+    ls_alphabet_add(&some, 0);
+    ls_alphabet_add(&some, 64);
+    ls_alphabet_add(&some, 255);
+    memset(&all, 0xff, sizeof all);
+    const LsAlphabet *const a[] = {&some, &all};
+    for (int k = 0; k < 2; k++) {
+        memcpy(file, "\x08\x08\x3a\x03" "abc\x25\1\2\3\4", 12);     /* other fields before it */
+        size_t n = 12 + ls_alphabet_metadata(a[k], file + 12);
+        ls_alphabet_of_onnx(&back, file, n);
+        ck_assert(ls_alphabet_same(&back, a[k]));
+        for (size_t cut = 0; cut < n; cut++) {
+            unsigned char *copy = malloc(cut + 1);      /* what is read behind it, sanitizers see */
+            memcpy(copy, file, cut);
+            ls_alphabet_of_onnx(&back, copy, cut);
+            ck_assert_int_eq(ls_alphabet_count(&back), 0);
+            free(copy);
+        }
+    }
+    static const char *const wrong[] = {"", "1,", ",1", "2,1", "1,1", "256", "1 2", "99999999999999999999"};
+    for (size_t k = 0; k < sizeof wrong / sizeof wrong[0]; k++)
+        ck_assert_msg(!ls_alphabet_parse(&back, wrong[k], strlen(wrong[k])), "%s", wrong[k]);
 }
 END_TEST
 
@@ -305,6 +396,46 @@ START_TEST(integers_that_index_are_checked)
     ck_assert(!ls_dataset_read(&d, 0, 1, 0, whole, &e));
     ck_assert_msg(strstr(e.text, "a.npz: sample 1: 5 for 'x' does not lie in -1..4") != NULL, "%s",
                   e.text);
+    ls_dataset_close(&d);
+}
+END_TEST
+
+START_TEST(integers_that_do_not_fit_32_bits_are_refused)
+{
+    enum { N = 8 };
+    const int64_t x[N] = {INT32_MAX, INT32_MIN, (int64_t)INT32_MAX + 1, (int64_t)INT32_MIN - 1,
+                          (int64_t)1 << 32, -1, INT64_MAX, INT64_MIN};
+    const uint32_t unsigned_x[2] = {UINT32_MAX, 7};
+    const int64_t label[N] = {0};
+    int32_t got[2];
+    char told[100];
+    program(false);
+    input[0] = (LsInput){{.name = "x", .type = LS_DT_I32, .rank = 1, .dim = {2}}, false, 0, 0};
+    write_npz("a.npz", 2, (NpzItem[]){{"x", LS_I64, 1, {N}, x}, {"label", LS_I64, 1, {N}, label}});
+    OPEN(.data = "a.npz");
+    for (int k = 0; k < N; k++) {
+        e = (LsError){0};
+        bool fits = x[k] >= INT32_MIN && x[k] <= INT32_MAX;
+        ck_assert_int_eq(ls_dataset_read(&d, 0, k, 1, got, &e), fits);
+        snprintf(told, sizeof told, "a.npz: sample %d: %lld does not fit 32 bits", k, (long long)x[k]);
+        ck_assert_str_eq(e.text, fits ? "" : told);
+        ck_assert(!fits || got[1] == x[k]);
+    }
+    ls_dataset_close(&d);
+    write_npz("a.npz", 2,
+              (NpzItem[]){{"x", LS_U32, 1, {2}, unsigned_x}, {"label", LS_I64, 1, {2}, label}});
+    OPEN(.data = "a.npz");
+    ck_assert(!ls_dataset_read(&d, 0, 0, 0, got, &e) && e.code == LS_EXIT_DATA);
+    ls_dataset_close(&d);
+    program(false);                 /* the same for a target that nothing else bounds */
+    input[1].t.type = LS_DT_I32;
+    p.classes = 0;
+    float image[24] = {0};
+    write_npz("a.npz", 2, (NpzItem[]){{"x", LS_F32, 4, {2, 3, 2, 2}, image},
+                                      {"label", LS_I64, 1, {2}, x + 2}});
+    OPEN(.data = "a.npz");
+    e = (LsError){0};
+    ck_assert(!ls_dataset_read(&d, 1, 0, 0, got, &e) && e.code == LS_EXIT_DATA);
     ls_dataset_close(&d);
 }
 END_TEST
@@ -397,10 +528,14 @@ int main(void)
         an_input_can_be_its_own_target,
         several_rows_may_belong_to_one_sample,
         tables_give_the_inputs_column_by_column,
+        lines_of_a_table_are_counted_as_an_editor_does,
+        no_row_of_a_table_is_lost,
         text_gives_the_next_character,
+        an_alphabet_comes_back_from_the_metadata_of_a_model,
         raw_files_have_as_many_samples_as_bytes,
         what_does_not_fit_is_refused_with_both_shapes,
         integers_that_index_are_checked,
+        integers_that_do_not_fit_32_bits_are_refused,
         real_mnist_files_are_read,
         synthetic_samples_depend_on_seed_and_number_only,
         synthetic_segments_show_in_image_and_target,

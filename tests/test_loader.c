@@ -141,6 +141,91 @@ START_TEST(an_error_comes_with_its_batch_and_not_before)
 }
 END_TEST
 
+/* Batches 5 and 6 of a program whose samples take a while to read; `bad`: samples whose labels are. */
+static void open_slow(LsProgram *slow, LsInput *in, int nbad, const int *bad)
+{
+    enum { SAMPLES = 28, EACH = 1 << 18 };
+    static unsigned char x[SAMPLES * (size_t)EACH];
+    int64_t label[SAMPLES] = {0};
+    memcpy(in, input, sizeof input);
+    in[0].t = (LsTensor){.name = "x", .rank = 2, .dim = {BATCH, EACH}, .at = {LS_AT_INPUT, 0}};
+    *slow = p;
+    slow->input = in;
+    for (int k = 0; k < nbad; k++)
+        label[bad[k]] = 100;
+    e = (LsError){0};
+    write_npz("slow.npz", 3, (NpzItem[]){{"x", LS_U8, 2, {SAMPLES, EACH}, x},
+                                         {"t", LS_F32, 1, {3}, (float[3]){0}},
+                                         {"label", LS_I64, 1, {SAMPLES}, label}});
+    ck_assert_msg(ls_dataset_open(&d, slow, &(LsDataOptions){.data = "slow.npz", .mean = "1"}, &e),
+                  "%s", e.text);
+    ck_assert(ls_loader_open(&l, slow, 2, &e));
+    ls_loader_begin(&l, &(LsPass){.data = &d, .first = 5, .end = 7});
+}
+
+/* Until a worker has met an error; `all`: until none is at work any more. */
+static void await_error(bool all)
+{
+    pthread_mutex_lock(&l.lock);
+    while (l.error.code == LS_EXIT_DONE || (all && l.busy > 0))
+        pthread_cond_wait(&l.filled, &l.lock);
+    pthread_mutex_unlock(&l.lock);
+}
+
+/* Whichever worker is the first to meet one: batch 5 is samples 20 to 23. */
+START_TEST(the_error_of_the_first_sample_is_told)
+{
+    static const int bad[2][2] = {{23, 24}, {20, 27}};
+    for (int k = 0; k < 2; k++) {
+        LsProgram slow;
+        LsInput in[3];
+        char part[64];
+        open_slow(&slow, in, 2, bad[k]);
+        await_error(true);
+        ck_assert_ptr_null(ls_loader_next(&l, &e));
+        snprintf(part, sizeof part, "sample %d: label 100", bad[k][0]);
+        ck_assert_msg(strstr(e.text, part) != NULL, "no '%s' in: %s", part, e.text);
+        close_all();
+    }
+}
+END_TEST
+
+START_TEST(a_batch_before_the_error_is_waited_for)
+{
+    LsProgram slow;
+    LsInput in[3];
+    open_slow(&slow, in, 1, (int[]){24});
+    await_error(false);
+    ck_assert_msg(ls_loader_next(&l, &e) != NULL, "%s", e.text);
+    ls_loader_release(&l);
+    ck_assert_ptr_null(ls_loader_next(&l, &e));
+    ck_assert_ptr_nonnull(strstr(e.text, "sample 24: label 100"));
+    close_all();
+}
+END_TEST
+
+/* The samples that count, in turn. */
+START_TEST(what_a_short_batch_lacks_repeats_it)
+{
+    for (int samples = 5; samples <= 7; samples++)
+        for (int shuffle = 0; shuffle < 2; shuffle++) {
+            open_all(samples, -1, 0);
+            LsPass pass = {.data = &d, .seed = 3, .shuffle = shuffle, .end = 3};
+            ls_loader_begin(&l, &pass);
+            for (int k = 0; k < 3; k++) {
+                const LsBatch *b = ls_loader_next(&l, &e);
+                const int64_t *label = (const int64_t *)(const void *)(b->input + l.offset[2]);
+                for (int i = 0; i < BATCH; i++) {
+                    ck_assert_int_eq(xs(b)[i], xs(b)[i % b->valid]);
+                    ck_assert_int_eq(label[i], xs(b)[i]);
+                }
+                ls_loader_release(&l);
+            }
+            close_all();
+        }
+}
+END_TEST
+
 START_TEST(drop_last_leaves_out_what_does_not_fill_a_batch)
 {
     open_all(11, -1, 1);
@@ -164,6 +249,9 @@ int main(void)
         every_epoch_has_every_sample_once_and_masks_the_rest,
         a_pass_may_start_anywhere_and_be_left_at_any_time,
         an_error_comes_with_its_batch_and_not_before,
+        the_error_of_the_first_sample_is_told,
+        a_batch_before_the_error_is_waited_for,
+        what_a_short_batch_lacks_repeats_it,
         drop_last_leaves_out_what_does_not_fill_a_batch,
     };
     return run_in_folder("loader", sizeof test / sizeof test[0], test);

@@ -64,6 +64,40 @@ START_TEST(the_pruned_family_holds_the_ancestors_of_every_vertex)
 }
 END_TEST
 
+/* Bytes of the vertices of a set. */
+static int64_t bytes_of(const LsForward *f, uint64_t set)
+{
+    int64_t bytes = 0;
+    for (uint32_t v = 0; v < f->n; v++)
+        bytes += set >> v & 1 ? f->mem[v] : 0;
+    return bytes;
+}
+
+/* The halo as the paper defines it, from who reads whom alone. */
+START_TEST(the_halo_is_what_successors_make_and_read_outside)
+{
+    int some = 0;
+    for (uint64_t seed = 0; seed < 40; seed++) {
+        LsForward *f = forward_of(3 + seed % 8, seed);
+        LsFamily *fam = ls_family_all(f, 100000);
+        for (uint32_t i = 0; i < fam->n; i++) {
+            uint64_t low = fam->low[i], next = 0, beside = 0;
+            for (uint32_t v = 0; v < f->n; v++)
+                for (uint32_t k = f->pred.at[v]; k < f->pred.at[v + 1]; k++)
+                    if (!(low >> v & 1) && low >> f->pred.id[k] & 1)
+                        next |= UINT64_C(1) << v;
+            for (uint32_t v = 0; v < f->n; v++)
+                for (uint32_t k = f->pred.at[v]; next >> v & 1 && k < f->pred.at[v + 1]; k++)
+                    beside |= UINT64_C(1) << f->pred.id[k];
+            ck_assert_int_eq(fam->halo[i], bytes_of(f, next) + bytes_of(f, beside & ~low));
+            ck_assert_int_eq(fam->mem[i], bytes_of(f, low));
+            some += (beside & ~low) != 0;
+        }
+    }
+    ck_assert_int_gt(some, 50);
+}
+END_TEST
+
 START_TEST(enumeration_stops_at_its_limit)
 {
     LsForward *f = forward_of(12, 7);
@@ -106,6 +140,7 @@ int main(void)
     tcase_set_timeout(tc, 120);
     tcase_add_test(tc, all_lower_sets_are_found_once_and_no_others);
     tcase_add_test(tc, the_pruned_family_holds_the_ancestors_of_every_vertex);
+    tcase_add_test(tc, the_halo_is_what_successors_make_and_read_outside);
     tcase_add_test(tc, enumeration_stops_at_its_limit);
     tcase_add_test(tc, the_kept_set_is_the_boundary_and_what_cannot_run_twice);
     tcase_add_test(tc, googlenet_has_as_many_lower_sets_as_its_authors_say);

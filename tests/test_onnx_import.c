@@ -112,7 +112,7 @@ static const char *inspect(bool json)
     FILE *to = open_memstream(&text, &n);
     n = make_pack(&mk, &bytes);
     make_write(&mk, bytes, n);
-    ck_assert_msg(ls_inspect(&mk.cx, mk.path, &mk.o, to, json), "%s", make_log(&mk));
+    ck_assert_msg(ls_inspect(&mk.cx, mk.path, &mk.o, to, json, false), "%s", make_log(&mk));
     fclose(to);
     const char *copy = ls_arena_strdup(mk.cx.arena, text);
     free(text);
@@ -129,6 +129,18 @@ START_TEST(inspect_shows_what_is_there)
     ck_assert_ptr_nonnull(strstr(text, "MatMul 1, Relu 1"));
     ck_assert_ptr_nonnull(strstr(text, "1 tensors, 12 elements, 48 bytes"));
     ck_assert_ptr_nonnull(strstr(text, "nothing stands in the way"));
+}
+END_TEST
+
+START_TEST(inspect_says_what_is_trained_and_why)
+{
+    make_weight(&mk, "val_3", "", 1);
+    make_node(&mk, "Mul", "y val_3", "z");
+    make_output(&mk, "z");
+    const char *text = inspect(false);
+    ck_assert_msg(strstr(text, "trained    w  ") != NULL, "%s", text);
+    ck_assert_msg(strstr(text, "constant   val_3") != NULL, "%s", text);
+    ck_assert_msg(strstr(text, "a literal: one number under a made-up name") != NULL, "%s", text);
 }
 END_TEST
 
@@ -187,6 +199,7 @@ int main(void)
         an_output_that_is_an_alias_has_its_own_name,
         a_stale_declared_shape_is_only_mentioned,
         inspect_shows_what_is_there,
+        inspect_says_what_is_trained_and_why,
         inspect_counts_blockers,
         names_have_dense_ids_in_order_of_arrival,
         verify_finds_an_operand_made_later,

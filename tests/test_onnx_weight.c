@@ -170,9 +170,12 @@ START_TEST(an_identity_stays_tied_when_asked)
 }
 END_TEST
 
-START_TEST(a_constant_at_a_weight_position_is_trained)
+START_TEST(a_constant_where_a_weight_stands_is_trained_if_the_file_has_no_other_weight)
 {
     float data[4] = {1, 2, 3, 4};
+    mk.g->n_initializer = mk.g->n_node = 0;
+    make_node(&mk, "Relu", "x", "y");
+    mk.g->input[0] = make_value(&mk, "x", MAKE_FLOAT, "2x4");
     Onnx__NodeProto *p = make_node(&mk, "Constant", "", "v");
     make_tensor_attr(&mk, p, "value", make_tensor(&mk, "", MAKE_FLOAT, "4x1", data, sizeof data));
     make_node(&mk, "MatMul", "y v", "z");
@@ -180,6 +183,17 @@ START_TEST(a_constant_at_a_weight_position_is_trained)
     LsGraph *g = import_well();
     ck_assert_int_eq(kind(g, "v"), LS_V_PARAM);
     ck_assert_double_eq(ls_const_at(g, named(g, "v"), 2), 3);
+}
+END_TEST
+
+START_TEST(a_constant_beside_weights_stays_one)
+{
+    float data[4] = {1, 2, 3, 4};
+    Onnx__NodeProto *p = make_node(&mk, "Constant", "", "v");
+    make_tensor_attr(&mk, p, "value", make_tensor(&mk, "", MAKE_FLOAT, "4x1", data, sizeof data));
+    make_node(&mk, "MatMul", "y v", "z");
+    make_output(&mk, "z");
+    ck_assert_int_eq(kind(import_well(), "v"), LS_V_CONST);
 }
 END_TEST
 
@@ -260,7 +274,8 @@ int main(void)
         a_glob_that_freezes_nothing_is_mentioned,
         an_identity_of_an_initializer_is_a_parameter_of_its_own,
         an_identity_stays_tied_when_asked,
-        a_constant_at_a_weight_position_is_trained,
+        a_constant_where_a_weight_stands_is_trained_if_the_file_has_no_other_weight,
+        a_constant_beside_weights_stays_one,
         a_constant_elsewhere_is_not_trained,
         every_form_of_constant_is_read,
         a_folded_export_is_explained,

@@ -359,6 +359,24 @@ static void print_all(FILE *f, const LsDag *g, const LsPlan *plan, const LsPlanR
     ls_view_json(f, g, plan, r);
 }
 
+/* A picture counts runs of nodes; the id of a step that frees is a tensor's, and may be far beyond
+ * the last node. So many tensors are none of a network: what is touched for them is not there. */
+START_TEST(a_picture_counts_runs_whatever_tensors_are_freed)
+{
+    enum { MANY = 1 << 27 };
+    LsDagNode node[] = {{.name = "one", .op = "Op", .of = -1}, {.name = "two", .op = "Op", .of = -1}};
+    LsDag g = {.name = "few nodes", .alignment = 1, .ntensor = MANY + 1, .node = node, .nnode = 2};
+    LsPlanStep step[] = {{.id = 0}, {.free = true, .id = 1}, {.free = true, .id = MANY}, {.id = 0}};
+    LsPlan plan = {.step = step, .nstep = 4};
+    char text[1000] = "";
+    FILE *to = fmemopen(text, sizeof text, "w");
+    ls_view_dot(to, &g, &plan);
+    fclose(to);
+    ck_assert_ptr_nonnull(strstr(text, "\"one\", tooltip=\"2 runs\""));
+    ck_assert_ptr_null(strstr(text, "two"));
+}
+END_TEST
+
 START_TEST(a_plan_written_and_read_is_the_same_plan)
 {
     for (uint64_t seed = 60; seed < 70; seed++) {
@@ -430,6 +448,7 @@ int main(void)
         an_unknown_strategy_is_named_in_the_error,
         a_graph_without_nodes_has_an_empty_plan,
         a_plan_written_and_read_is_the_same_plan,
+        a_picture_counts_runs_whatever_tensors_are_freed,
         a_plan_has_all_places_or_none,
         views_show_rows_peak_graph_curve_and_summary,
     };

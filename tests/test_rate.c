@@ -77,20 +77,49 @@ START_TEST(sizes_are_written_in_binary_units)
 }
 END_TEST
 
+static char gathered[8192];
+static size_t ngathered;
+
+static void gather(void *to, const void *data, size_t n)
+{
+    (void)to;
+    ck_assert_uint_le(ngathered + n, sizeof gathered);
+    memcpy(gathered + ngathered, data, n);
+    ngathered += n;
+}
+
 START_TEST(json_strings_come_back)
 {
     char text[256], back[64];
     static const char odd[] = "a\"b\\c\n\x01 \xc3\xa9/";
-    LsText t = {.at = text, .cap = sizeof text};
+    LsText t = {text, 0, sizeof text, gather, NULL};
     ls_text_string(&t, odd);
-    ck_assert_str_eq(text, "\"a\\\"b\\\\c\\u000a\\u0001 \xc3\xa9/\"");
+    ck_assert_uint_eq(t.n, 25);
+    ck_assert_int_eq(memcmp(text, "\"a\\\"b\\\\c\\u000a\\u0001 \xc3\xa9/\"", t.n), 0);
     LsJson j = {text, text + t.n};
     ck_assert(ls_json_string(&j, back, sizeof back));
     ck_assert_str_eq(back, odd);
     j = (LsJson){text, text + t.n};
     ck_assert(!ls_json_string(&j, back, 5));    /* no room */
-    ls_text_put(&t, "%0300d", 1);
-    ck_assert(t.full);
+}
+END_TEST
+
+START_TEST(text_longer_than_its_buffer_arrives_whole)
+{
+    char part[40], name[5001], want[5100];
+    LsText t = {part, 0, sizeof part, gather, NULL};
+    for (int k = 0; k < 5000; k++)
+        name[k] = (char)('a' + k % 26);
+    name[5000] = '\0';
+    ngathered = 0;
+    ls_text_put(&t, "{\"model\":");
+    ls_text_string(&t, name);
+    ls_text_put(&t, ",\"step\":%d,\"loss\":", 7);
+    ls_text_number(&t, 0.1, 17);
+    ls_text_flush(&t);
+    snprintf(want, sizeof want, "{\"model\":\"%s\",\"step\":7,\"loss\":0.10000000000000001", name);
+    ck_assert_uint_eq(ngathered, strlen(want));
+    ck_assert_int_eq(memcmp(gathered, want, ngathered), 0);
 }
 END_TEST
 
@@ -113,7 +142,8 @@ int main(void)
     const TTest *test[] = {
         every_schedule_follows_its_formula, warm_up_rises_to_the_full_rate,
         schedules_that_make_no_sense_are_refused, sizes_are_written_in_binary_units,
-        json_strings_come_back, json_that_is_cut_or_too_deep_is_refused,
+        json_strings_come_back, text_longer_than_its_buffer_arrives_whole,
+        json_that_is_cut_or_too_deep_is_refused,
     };
     return run_in_folder("rate", sizeof test / sizeof test[0], test);
 }

@@ -417,6 +417,41 @@ START_TEST(check_numerics_names_the_first_node)
 }
 END_TEST
 
+/* Ten samples; element `at` of sample `sample` is v. */
+static void write_bad(const char *path, int sample, int at, float v)
+{
+    make_data(SAMPLES);
+    features[sample * TF + at] = v;
+    write_npz(path, 2, (NpzItem[]){{"x", LS_F32, 3, {SAMPLES, TC, TS}, features},
+                                   {"label", LS_I64, 1, {SAMPLES}, labels}});
+}
+
+START_TEST(data_that_are_not_finite_are_called_that)
+{
+    write_bad("nan.npz", 9, 3, NAN);
+    MUST(7, "--data nan.npz --log log");
+    TOLD(err_text, "the loss is nan, because the data are not finite: nan.npz: sample 9: 'x' has nan "
+         "at element 3");
+    MUST(7, "--data nan.npz --no-shuffle --workers 0");
+    TOLD(err_text, "step 3: the loss is nan");
+    TOLD(err_text, "nan.npz: sample 9");
+    MUST(7, "--data nan.npz --check-numerics");
+    TOLD(err_text, "node 'fc' (Gemm) is the first");
+    TOLD(err_text, "the data are not finite: nan.npz: sample 9");
+    write_bad("inf.npz", 2, 5, -INFINITY);
+    MUST(7, "--data inf.npz");
+    TOLD(err_text, "inf.npz: sample 2: 'x' has -inf at element 5");
+    write_bad("large.npz", 2, 5, 1e38f);
+    MUST(7, "--data large.npz --scale 1e10");
+    TOLD(err_text, "large.npz: sample 2: 'x' has 1e+38 at element 5, which becomes inf");
+    MUST(0, "--data data.npz --val nan.npz --epochs 2");
+    TOLD(err_text, "note: the data to evaluate on are not finite: nan.npz: sample 9");
+    ck_assert_ptr_null(strstr(strstr(err_text, "not finite") + 1, "not finite"));
+    MUST(7, "--data data.npz --epochs 100 --lr 1e38");
+    ck_assert_ptr_null(strstr(err_text, "the data are not finite"));
+}
+END_TEST
+
 /* ---- the plan ---- */
 
 START_TEST(measured_memory_equals_the_plan)
@@ -462,8 +497,25 @@ START_TEST(wrong_usage_exits_2_and_says_what_is_meant)
         {"--data x --progress=fancy", "auto, bar, plain or none"},
         {"--data synthetic --schedule=cosine:warm=3", "warmup=N"},
         {"--data synthetic:0", "synthetic:SAMPLES"},
+        {"--data synthetic:9999999999999999999", "from 1 to 2^60"},
+        {"--data synthetic:99999999 --epochs 999999999999", "more batches than can be counted"},
+        {"--data x --epochs 99999999999999999999", "an integer from 1"},
+        {"--data x --lr inf", "a number from 0"},
+        {"--data x --lr nan", "a number from 0"},
+        {"--data data.npz --scale nan", "not a number other than 0"},
+        {"--data data.npz --scale inf", "not a number other than 0"},
+        {"--data data.npz --mean nan", "one number, or 3"},
+        {"--data data.npz --std inf", "one number, or 3"},
+        {"--data synthetic --scale 2", "--scale: no input is read as reals from a file"},
+        {"--data synthetic --mean 2", "--mean: no input"},
+        {"--data synthetic --schedule=constant:warmup=1e300", "warmup=N"},
+        {"--data synthetic --schedule=constant:warmup=2.5", "warmup=N"},
+        {"--data synthetic --schedule=step:every=1e30", "every=N"},
+        {"--data synthetic --schedule=step:every=2,gamma=inf", "gamma=F"},
+        {"--data synthetic --save ck --keep-last 1024", "at most 1023"},
         {"--data synthetic --eval=yes", "takes no value"},
     };
+    make_data(SAMPLES);
     for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++) {
         MUST(2, bad[k].command);
         TOLD(err_text, bad[k].part);
@@ -567,6 +619,7 @@ int main(void)
     test[n++] = an_interrupt_finishes_the_step_saves_and_exits_130;
     test[n++] = a_loss_that_is_not_finite_ends_the_run_with_7;
     test[n++] = check_numerics_names_the_first_node;
+    test[n++] = data_that_are_not_finite_are_called_that;
     test[n++] = measured_memory_equals_the_plan;
     test[n++] = the_plan_and_the_trace_list_every_step;
     test[n++] = wrong_usage_exits_2_and_says_what_is_meant;

@@ -10,12 +10,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { TINY_TEXT = 65536 };
+enum { TINY_TEXT = 65536, TINY_NO_FILE = 125 };
 static char out_text[TINY_TEXT], err_text[TINY_TEXT];
 
-/* Its exit code: what `trainer` returns there. Words of the command are separated by blanks. */
-static inline int tiny_child(int (*trainer)(void *user, int argc, char **argv), void *user,
-                             const char *command)
+/* What waitpid tells of it. Words of the command are separated by blanks. */
+static inline int tiny_child_status(int (*trainer)(void *user, int argc, char **argv), void *user,
+                                    const char *command)
 {
     char text[1024], *argv[64] = {"trainer"}, *rest = text;
     int argc = 1, status;
@@ -26,14 +26,23 @@ static inline int tiny_child(int (*trainer)(void *user, int argc, char **argv), 
     fflush(NULL);
     pid_t child = fork();
     if (child == 0) {
-        freopen("out", "w", stdout);
-        freopen("err", "w", stderr);
+        if (!freopen("out", "w", stdout) || !freopen("err", "w", stderr))
+            _exit(TINY_NO_FILE);
         exit(trainer(user, argc, argv));
     }
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     tiny_read("out", out_text, sizeof out_text);
     tiny_read("err", err_text, sizeof err_text);
+    return status;
+}
+
+/* Its exit code: what `trainer` returns there. */
+static inline int tiny_child(int (*trainer)(void *user, int argc, char **argv), void *user,
+                             const char *command)
+{
+    int status = tiny_child_status(trainer, user, command);
     ck_assert_msg(WIFEXITED(status), "killed by signal %d\n%s", WTERMSIG(status), err_text);
+    ck_assert_msg(WEXITSTATUS(status) != TINY_NO_FILE, "no file for the trainer's words");
     return WEXITSTATUS(status);
 }
 

@@ -191,7 +191,8 @@ static void append(LsRewrite *r, LsNodeId n, const Pair *p)
     LsValueId *of = ls_arena_alloc(a, node->nout + 1u, sizeof *of);
     int nin;
     LsFused *f = body_around(a, g, reader, ls_out(g, n, 0), p->kept, in, &nin);
-    LsAttr at = {.conv_fused = {f, nin, g->node[n.i].op == LS_OP_CONV_DX}};
+    LsAttr at = {.conv_fused = {.body = f, .nbody = nin,
+                                 .data = g->node[n.i].op == LS_OP_CONV_DX}};
     in[nin] = ls_in(g, n, 0);
     in[nin + 1] = ls_in(g, n, 1);
     of[0] = ls_out(g, n, 0);

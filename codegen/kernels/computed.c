@@ -91,8 +91,7 @@ static void emit_rows(const LsKernelText *k, const LsComputed *c, const LsBody *
     ls_emit_line(e, "(void)j;");
     ls_body_load(b, LS_AT_ROW);
     ls_inset_rows(b);
-    ls_emit_line(e, "#pragma GCC ivdep");
-    ls_emit_line(e, "for (int64_t i = 0; i < n; i++) {");
+    ls_emit_line(e, "LS_INDEPENDENT for (int64_t i = 0; i < n; i++) {");
     ls_body_statements(b);
     ls_emit_line(e, "to[i] = v%d;", c->body->out[0].stmt);
     ls_emit_close(e, 3);

@@ -36,6 +36,8 @@ static void batch_of(const LsGraph *g, LsNodeId n, LsProduct *p)
     }
 }
 
+enum { ADDRESS = 1024 };        /* bytes of an address: of eight axes of the largest numbers */
+
 /* "VAR + matrix / 4 % 8 * 1024 + ..." to `text`. */
 static void address(char *text, size_t room, const char *var, const LsProduct *p,
                     const int64_t *stride)
@@ -105,7 +107,7 @@ static void matmul_emit(const LsKernelText *k)
     const LsGemmAttr *at = &node->attr.gemm;
     const LsProduct p = ls_product_of(g, k->n);
     bool bias = ls_own_operands(node) > 2 && ls_is(ls_in(g, k->n, 2));
-    char ta[256], tb[256];
+    char ta[ADDRESS], tb[ADDRESS];
     address(ta, sizeof ta, "a.at", &p, p.a);
     address(tb, sizeof tb, "b.at", &p, p.b);
     LsEmit *e = k->e;

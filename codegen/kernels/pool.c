@@ -129,10 +129,10 @@ static void whole_window(const LsPool *p)
         if (p->max) {
             ls_emit_line(p->e, "const real v%" PRId64 " = %s;", r, v);
             ls_emit_line(
-                p->e, "k = (v%" PRId64 " > m) | (v%" PRId64 " != v%" PRId64 ") ? %" PRId64 " : k;",
+                p->e, "k = ((v%" PRId64 " > m) | (v%" PRId64 " != v%" PRId64 ")) ? %" PRId64 " : k;",
                 r, r, r, r);
             ls_emit_line(
-                p->e, "m = (v%" PRId64 " > m) | (v%" PRId64 " != v%" PRId64 ") ? v%" PRId64 " : m;",
+                p->e, "m = ((v%" PRId64 " > m) | (v%" PRId64 " != v%" PRId64 ")) ? v%" PRId64 " : m;",
                 r, r, r, r);
         } else {
             ls_emit_line(p->e, "m += %s;", v);

@@ -103,14 +103,34 @@ static bool batch_norm_takes(const LsOnnxNode *n)
     return true;
 }
 
+/* Nodes of the graph make a statistic: its gradient goes to what they read. */
+static bool computed(const LsOnnxNode *n)
+{
+    return n->g->value[n->in[3].i].kind == LS_V_TEMP || n->g->value[n->in[4].i].kind == LS_V_TEMP;
+}
+
 /* Opset 14 has an attribute; before, results beyond Y tell that the file is for training. */
+static bool training_form(const LsOnnxNode *n)
+{
+    return n->version >= 14 ? ls_onnx_int(n, "training_mode", 0) != 0 : n->nout > 1;
+}
+
+/* Whether this batch norm uses the batch's own statistics; the importer notes which and why. */
 static bool trains(const LsOnnxNode *n)
 {
-    if (!n->g->training || n->g->bn == LS_BN_FROZEN)
+    const LsBnMode bn = n->g->bn;
+    bool form = training_form(n), traced = !form && ls_onnx_traced_training(n);
+    bool batch = bn == LS_BN_TRAIN || (bn == LS_BN_FILE && (form || traced));
+    if (!n->g->training)
         return false;
-    if (n->g->bn == LS_BN_TRAIN)
-        return true;
-    return n->version >= 14 ? ls_onnx_int(n, "training_mode", 0) != 0 : n->nout > 1;
+    ls_onnx_note_batch_norm(
+        n, bn == LS_BN_TRAIN     ? LS_BN_BY_TRAIN
+           : bn == LS_BN_FROZEN  ? LS_BN_BY_FROZEN
+           : form                ? LS_BN_BY_FORM
+           : traced              ? LS_BN_BY_TRACE
+           : computed(n)         ? LS_BN_BY_NODES
+                                 : LS_BN_BY_RUNNING);
+    return batch;
 }
 
 /* run = run * momentum + batch * (1 - momentum), once per step; *out: the same as a value, for
@@ -145,6 +165,43 @@ static void make_state(LsGraph *g, LsValueId v)
         g->value[v.i].kind = LS_V_STATE;
 }
 
+/* (x - mean) * scale / sqrt(var + eps) + bias, step by step, so that autodiff goes through mean and
+ * var: norms without running statistics are written so. */
+static LsValueId by_computed(LsOnnxNode *n, LsValueId scale, LsValueId bias, double eps)
+{
+    LsCtx *cx = n->cx;
+    LsGraph *g = n->g;
+    int rank = ls_shape(g, n->in[0])->rank;
+    LsValueId mean = ls_per_channel(cx, g, n->in[3], rank);
+    LsValueId var = ls_per_channel(cx, g, n->in[4], rank);
+    LsValueId std = ls_append1(cx, g, LS_OP_SQRT,
+                               ls_append2(cx, g, LS_OP_ADD, var, ls_const_real(cx, g, eps), NULL), NULL);
+    LsValueId d = ls_append2(cx, g, LS_OP_SUB, n->in[0], mean, NULL);
+    LsValueId z = ls_append2(cx, g, LS_OP_MUL, ls_append2(cx, g, LS_OP_DIV, d, std, NULL), scale, NULL);
+    return ls_append2(cx, g, LS_OP_ADD, z, bias, NULL);
+}
+
+/* By statistics that are given: running ones, or computed by other nodes. */
+static bool by_given(LsOnnxNode *n, LsValueId scale, LsValueId bias, double eps, LsValueId out[])
+{
+    LsCtx *cx = n->cx;
+    LsGraph *g = n->g;
+    int rank = ls_shape(g, n->in[0])->rank;
+    if (computed(n)) {
+        out[0] = by_computed(n, scale, bias, eps);
+    } else {
+        LsValueId mean = ls_per_channel(cx, g, n->in[3], rank);
+        LsValueId var = ls_per_channel(cx, g, n->in[4], rank);
+        LsValueId invstd =
+            ls_append1(cx, g, LS_OP_NORM_INVSTD, var, &(LsAttr){.scalar = {.a = eps}});
+        LsValueId a = ls_append2(cx, g, LS_OP_NORM_SCALE, scale, invstd, NULL);
+        out[0] = ls_append(cx, g, LS_OP_AFFINE, 4, (LsValueId[]){n->in[0], mean, a, bias}, NULL);
+    }
+    for (int k = 1; k < n->nout && k < 5; k++)  /* what training would have given: unchanged */
+        out[k] = n->in[k == 1 || k == 3 ? 3 : 4];
+    return ls_is(out[0]);
+}
+
 static bool batch_norm_build(LsOnnxNode *n, LsValueId out[])
 {
     LsCtx *cx = n->cx;
@@ -161,17 +218,8 @@ static bool batch_norm_build(LsOnnxNode *n, LsValueId out[])
     const LsShape xs = *ls_shape(g, n->in[0]);
     LsValueId x = n->in[0], scale = ls_per_channel(cx, g, n->in[1], xs.rank);
     LsValueId bias = ls_per_channel(cx, g, n->in[2], xs.rank);
-    if (!trains(n)) {
-        LsValueId mean = ls_per_channel(cx, g, n->in[3], xs.rank);
-        LsValueId var = ls_per_channel(cx, g, n->in[4], xs.rank);
-        LsValueId invstd =
-            ls_append1(cx, g, LS_OP_NORM_INVSTD, var, &(LsAttr){.scalar = {.a = eps}});
-        LsValueId a = ls_append2(cx, g, LS_OP_NORM_SCALE, scale, invstd, NULL);
-        out[0] = ls_append(cx, g, LS_OP_AFFINE, 4, (LsValueId[]){x, mean, a, bias}, NULL);
-        for (int k = 1; k < n->nout && k < 5; k++)  /* what training would have given: unchanged */
-            out[k] = n->in[k == 1 || k == 3 ? 3 : 4];
-        return ls_is(out[0]);
-    }
+    if (!trains(n))
+        return by_given(n, scale, bias, eps, out);
     uint32_t axes = ((1u << xs.rank) - 1) & ~2u;
     LsStats s = ls_stats(cx, g, x, axes, eps);
     out[0] = ls_normalized(cx, g, x, &s, scale, bias);

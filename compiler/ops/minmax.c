@@ -1,5 +1,5 @@
 /* compiler/ops/minmax.c -- minimum, maximum, clipping. A NaN in an operand is one in the result. */
-#include "compiler/ops/row.h"
+#include "compiler/ops/takes.h"
 
 #include <math.h>
 
@@ -88,6 +88,35 @@ static bool clip_ints(LsOnnxNode *n, LsValueId out[])
     return ls_is(out[0]);
 }
 
+static bool is_known(const LsOnnxNode *n, int k)
+{
+    return !ls_is(ls_onnx_in(n, k)) || n->g->value[n->in[k].i].kind == LS_V_CONST;
+}
+
+/* A bound that is trained or computed: where the operand lies beyond it, the bound is the result and
+ * has the gradient; at the bound the operand has it, as in PyTorch's clamp. */
+static bool clip_by_values(LsOnnxNode *n, LsValueId out[])
+{
+    static const LsOpCode beyond[] = {LS_OP_NOP, LS_OP_LESS, LS_OP_GREATER};
+    out[0] = n->in[0];
+    for (int k = 1; k < n->nin && ls_is(out[0]); k++) {
+        if (!ls_is(n->in[k]))
+            continue;
+        LsValueId bound = ls_reshape(n->cx, n->g, n->in[k], &(LsShape){0});
+        LsValueId over = ls_is(bound) ? ls_append2(n->cx, n->g, beyond[k], out[0], bound, NULL) : bound;
+        out[0] = ls_is(over) ? ls_append3(n->cx, n->g, LS_OP_WHERE, over, bound, out[0], NULL) : over;
+    }
+    return ls_is(out[0]);
+}
+
+static bool clip_bound_is_one_number(const LsOnnxNode *n, int k)
+{
+    if (!ls_is(ls_onnx_in(n, k)) || ls_count(ls_shape(n->g, n->in[k])) == 1)
+        return true;
+    return ls_onnx_error(n, LS_E_SHAPE, NULL, "operand %d is %s, a bound is one number", k,
+                         ls_dims(n->g, n->in[k]));
+}
+
 static bool clip_build(LsOnnxNode *n, LsValueId out[])
 {
     if (!ls_onnx_takes(n, 1, n->version < 11 ? 1 : 3))
@@ -95,6 +124,9 @@ static bool clip_build(LsOnnxNode *n, LsValueId out[])
     if (ls_type(n->g, n->in[0]) != LS_REAL)
         return clip_ints(n, out);
     double lo = -INFINITY, hi = INFINITY;
+    if (n->version >= 11 && !(is_known(n, 1) && is_known(n, 2)))
+        return clip_bound_is_one_number(n, 1) && clip_bound_is_one_number(n, 2)
+            && ls_onnx_takes_real(n, 1) && ls_onnx_takes_real(n, 2) && clip_by_values(n, out);
     if (n->version < 11) {
         lo = ls_onnx_float(n, "min", lo);
         hi = ls_onnx_float(n, "max", hi);

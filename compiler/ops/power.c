@@ -108,21 +108,10 @@ static bool pow_known(LsOnnxNode *n, LsValueId out[], double p)
     return ls_is(out[0]);
 }
 
-/* An exponent that stands in the file is a setting, not a parameter. */
-static bool settle_exponent(LsOnnxNode *n)
-{
-    const LsValue *p = &n->g->value[n->in[1].i];
-    if (p->kind != LS_V_PARAM && p->kind != LS_V_STATE)
-        return true;
-    int64_t count = ls_count(&p->shape);
-    double *unused = ls_arena_alloc(n->g->arena, (size_t)count, sizeof *unused);
-    return ls_onnx_const_reals(n, 1, count < INT32_MAX ? (int)count : INT32_MAX, unused) >= 0;
-}
-
 /* From opset 12 the exponent may have another type than the base, which the result has. */
 static bool pow_build(LsOnnxNode *n, LsValueId out[])
 {
-    if (!ls_onnx_takes(n, 2, 2) || !settle_exponent(n))
+    if (!ls_onnx_takes(n, 2, 2))
         return false;
     LsGraph *g = n->g;
     LsValueId x = n->in[0], p = n->in[1];

@@ -40,13 +40,12 @@ static uint64_t checksum(const char *key, const char *value)
 const char *ls_plan_cache_folder(char *text, size_t size)
 {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    int n = -1;
     if (cache != NULL && cache[0] == '/')
-        snprintf(text, size, "%s/lowerset", cache);
+        n = snprintf(text, size, "%s/lowerset", cache);
     else if (home != NULL && home[0] == '/')
-        snprintf(text, size, "%s/.cache/lowerset", home);
-    else
-        return NULL;
-    return text;
+        n = snprintf(text, size, "%s/.cache/lowerset", home);
+    return n >= 0 && (size_t)n < size ? text : NULL;
 }
 
 static Entry *entry_of(const LsPlanCache *c, const char *key)

@@ -1,0 +1,20 @@
+/* cli/output.h -- files that the user asks for: what is a regular file, or nothing yet, appears
+ * complete or not at all; a device or a pipe is written to (runtime/file.h has the rule). */
+#ifndef LS_CLI_OUTPUT_H
+#define LS_CLI_OUTPUT_H
+
+#include "compiler/arena.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+/* Has `put` write the file. false after a message. */
+bool ls_output_write(const char *path, void (*put)(FILE *to, void *user), void *user);
+/* For files that another program writes: the name to have them written under, in the folder of
+ * `path`, or path itself when that is no regular file. */
+const char *ls_output_part(LsArena *arena, const char *path);
+/* Puts what lies under `part` in the place of path; removes it unless `ok`. part may be any other
+ * file too, whose bytes are then copied. false after a message. */
+bool ls_output_take(const char *part, const char *path, bool ok);
+
+#endif
