@@ -1,13 +1,15 @@
 /* runtime/trainer_options.c -- see trainer_options.h. */
 #include "runtime/trainer_options.h"
 
-#include <errno.h>
+#include "runtime/number.h"
+#include "runtime/rate.h"
+
 #include <inttypes.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
-typedef enum { FLAG, INTEGER, REAL, TEXT,
+typedef enum { FLAG, INTEGER, TEXT,
+               REAL,                /* a learning rate */
                AMOUNT               /* an integer that need not be given: then -1 */
 } Kind;
 typedef struct Row {
@@ -131,22 +133,17 @@ static bool unknown(const char *name, size_t len, LsError *e)
 
 static bool set(LsTrainerOptions *o, const Row *r, const char *value, LsError *e)
 {
-    char *to = (char *)o + r->at, *end;
-    errno = 0;
+    char *to = (char *)o + r->at;
     if (r->kind == TEXT) {
         *(const char **)(void *)to = value;
         return *value ? true : ls_fail(e, LS_EXIT_USAGE, "--%s needs a %s", r->name, r->arg);
     }
-    double v = strtod(value, &end);
-    long long n = r->kind != REAL ? strtoll(value, &end, 10) : 0;
-    if (end == value || *end || errno || !(v >= r->least))
-        return ls_fail(e, LS_EXIT_USAGE, "--%s=%s: %s from %g on is wanted", r->name, value,
-                       r->kind == REAL ? "a number" : "an integer", r->least);
-    if (r->kind != REAL)
-        *(int64_t *)(void *)to = n;
-    else
-        *(double *)(void *)to = v;
-    return true;
+    bool ok = r->kind == REAL
+                  ? ls_rate_parse_lr(value, (double *)(void *)to)
+                  : ls_number_whole(value, (int64_t)r->least, INT64_MAX, (int64_t *)(void *)to);
+    return ok ? true
+              : ls_fail(e, LS_EXIT_USAGE, "--%s=%s: %s from %g on is wanted", r->name, value,
+                        r->kind == REAL ? "a number" : "an integer", r->least);
 }
 
 /* One option at argv[*k]; *k moves on when its value is the next word. */
