@@ -2,6 +2,7 @@
 #include "cli/job.h"
 
 #include "cli/machine_choice.h"
+#include "cli/stage.h"
 #include "codegen/alternative.h"
 #include "codegen/apply.h"
 #include "codegen/cuda/conv_fuse.h"
@@ -64,9 +65,6 @@ static bool choose_target(LsJob *job)
     else if (p != 2 && o->own_convolutions)
         fprintf(stderr, "lowerset: --own-convolutions multiply on tensor cores: they want "
                 "--target=cuda --precision=tf32\n");
-    else if (k != 1 && o->overlap)
-        fprintf(stderr, "lowerset: --overlap is for GPUs (--target=cuda): on the CPU each step has all "
-                "threads\n");
     else
         return true;
     return false;
@@ -124,7 +122,7 @@ static int choose_convs(LsJob *job)
 int ls_job_start(LsJob *job, const LsOptions *o, bool weightless)
 {
     *job = (LsJob){.options = o, .target = ls_target_cpu(4)};
-    job->cx = (LsCtx){.arena = ls_arena_new(), .model = o->model,
+    job->cx = (LsCtx){.arena = ls_arena_new(), .model = o->model, .quiet = o->quiet,
                       .max_error = o->max_errors > 0 ? (int)o->max_errors : 50};
     if (!choose_target(job))
         return LS_EXIT_USAGE;
@@ -295,6 +293,8 @@ static bool read_graph(LsJob *job)
 
 static bool load(LsJob *job)
 {
+    if (job->options->verbose && job->cx.log == NULL)
+        ls_stage(job->options, "reading");
     if (job->graph_file)
         return read_graph(job);
     if (!build_graphs(job))
@@ -456,7 +456,10 @@ static bool plan_both(LsJob *job, const LsHinted *hinted, const LsBudget *b, LsP
 {
     if (!set_budget(job, hinted, b, want))
         return false;
+    if (job->cx.log == NULL)
+        ls_stage(job->options, "planning %" PRIu32 " nodes", job->dag->nnode);
     bool ok = plan_training(job, hinted, want);
+    ls_stage_end(job->options);
     int64_t arena = job->report.budget;
     if (b->kind == LS_BUDGET_BYTES)
         job->budget = (int64_t)b->value;

@@ -2,6 +2,7 @@
 #include "cli/commands.h"
 #include "cli/job.h"
 #include "cli/max_batch.h"
+#include "cli/output.h"
 #include "codegen/cuda/conv_report.h"
 #include "scheduler/against.h"
 #include "scheduler/dag_json.h"
@@ -10,18 +11,11 @@
 #include "scheduler/report_plan.h"
 #include "scheduler/view.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
 
 enum { OWNERS_SHOWN = 6 };
-
-static int cannot_write(const char *path)
-{
-    fprintf(stderr, "lowerset: cannot write '%s': %s\n", path, strerror(errno));
-    return LS_EXIT_MODEL;
-}
 
 typedef void (*Writer)(FILE *to, const LsJob *job);
 
@@ -56,10 +50,10 @@ static int write_file(const char *path, Writer write, const LsJob *job)
     if (path == NULL)
         return 0;
     if (to == NULL)
-        return cannot_write(path);
+        return ls_output_failed(path);
     write(to, job);
     bool bad = ferror(to) != 0;
-    return fclose(to) != 0 || bad ? cannot_write(path) : 0;
+    return fclose(to) != 0 || bad ? ls_output_failed(path) : 0;
 }
 
 /* FILE.svg through gnuplot; any other name gets the data. */
@@ -199,6 +193,16 @@ static int report(LsJob *job)
     return code != 0 ? code : write_timeline(job);
 }
 
+/* Whether all files that are asked for can be written: 0 or the exit code. */
+static int check_outputs(const LsOptions *o)
+{
+    const char *const path[] = {o->graph_json, o->plan_json, o->dot, o->report, o->timeline};
+    int code = 0;
+    for (size_t k = 0; k < sizeof path / sizeof *path; k++)
+        code = code != 0 ? code : ls_output_file(path[k]);
+    return code;
+}
+
 int ls_plan_main(int argc, char **argv)
 {
     LsOptions o = {0};
@@ -211,6 +215,9 @@ int ls_plan_main(int argc, char **argv)
         return code;
     if (o.max_batch)
         return ls_max_batch(&o);
+    code = check_outputs(&o);
+    if (code != 0)
+        return code;
     code = ls_job_start(&job, &o, true);
     code = code != 0 ? code : read_earlier(&job, &then);
     job.graph_file = ls_job_is_graph(o.model);

@@ -61,7 +61,7 @@ static void hint_untied(LsImport *im)
         ls_warn(im->cx, LS_NOWHERE, training_call,
                 "%u parameter%s an Identity of another initializer ('%s' of '%s'%s): "
                 "evaluation-mode exports merge parameters that happen to be equal. Each is trained "
-                "on its own; --tie-identity keeps them one",
+                "on its own; --tie keeps them one",
                 im->nuntied, im->nuntied > 1 ? "s are each" : " is", im->untied_name,
                 im->untied_from, im->nuntied > 1 ? ", ..." : "");
 }

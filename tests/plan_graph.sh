@@ -100,7 +100,7 @@ fails 1 "not a JSON object" plan broken.json
 fails 1 "cannot open" plan nowhere.json
 fails 2 "--batch is for models" plan net.json --batch 3
 fails 4 "ask for --budget" plan net.json --budget 1KiB
-fails 2 "no strategy 'magic'" plan net.json --strategy magic
+fails 2 "'magic' is not one of auto" plan net.json --strategy magic
 fails 2 "none store-all" plan net.json --budget 50% --budget-of=peak
 fails 2 "seconds above 0" plan net.json --plan-time 0
 fails 2 "percent" plan net.json --plan-effort 20000
