@@ -3,8 +3,8 @@
 # trainer's sources stands in one of the option tables, or belongs to another program.
 #   sh tests/option_names.sh SOURCE-FOLDER LOWERSET
 set -eu
+LOWERSET=$(realpath "$2")
 cd "$1"
-LOWERSET=$2
 OUT=$(mktemp -d)
 trap 'rm -rf "$OUT"' EXIT
 
