@@ -2,6 +2,7 @@
 #include "cli/job.h"
 
 #include "cli/machine_choice.h"
+#include "cli/memory_here.h"
 #include "cli/stage.h"
 #include "codegen/alternative.h"
 #include "codegen/apply.h"
@@ -468,6 +469,23 @@ static bool plan_both(LsJob *job, const LsHinted *hinted, const LsBudget *b, LsP
     return ok && (arena <= 0 || job->eval_plan.arena <= arena);
 }
 
+/* That no machine could hold it is an error, that this one cannot a warning: programs may run
+ * elsewhere. On a GPU it is the device that counts, of which no size is known here. */
+static bool fits_machine(LsJob *job)
+{
+    LsArena *a = job->cx.arena;
+    int64_t here = ls_memory_here(), bytes = job->arena_bytes + ls_job_fixed_bytes(job);
+    if (bytes > LS_MOST_BYTES)
+        return ls_error(&job->cx, LS_NOWHERE, LS_E_BUDGET, "check the sizes that --batch, --dim and "
+                        "--shape give", "training takes %s, and no machine addresses more than %s",
+                        ls_bytes_text(a, bytes), ls_bytes_text(a, LS_MOST_BYTES));
+    if (here > 0 && bytes > here && job->target.kind == LS_TARGET_CPU && !job->graph_file)
+        ls_warn(&job->cx, LS_NOWHERE, "a smaller --batch or --budget, or a larger machine",
+                "the program takes %s, and this machine has %s", ls_bytes_text(a, bytes),
+                ls_bytes_text(a, here));
+    return true;
+}
+
 int ls_job_plan(LsJob *job)
 {
     LsPlanOptions want = {.compare = job->compare, .unproven = job->unproven};
@@ -494,5 +512,5 @@ int ls_job_plan(LsJob *job)
         return ls_job_failed(job);
     job->arena_bytes =
         job->plan.arena > job->eval_plan.arena ? job->plan.arena : job->eval_plan.arena;
-    return 0;
+    return fits_machine(job) ? 0 : ls_job_failed(job);
 }

@@ -153,5 +153,11 @@ refuses 1 "cannot write 'nodir/machine'" calibrate -o nodir/machine
 refuses 5 "cannot run './no-such-cc'" compile net.onnx -v -o net --cc ./no-such-cc
 "$LOWERSET" plan net.onnx --batch 2 --plan-json /dev/null >out 2>&1 || { echo "FAIL plan into /dev/null"; failed=1; }
 
+# Sizes that this machine, or any, cannot hold.
+"$LOWERSET" model mlp --batch=0 --width=8 --size=128 -o large.onnx
+refuses 4 "and no machine addresses more than" plan large.onnx --batch 1000000000 --strategy none
+"$LOWERSET" plan net.onnx --batch 1000000000 --strategy none >out 2>&1 || true
+grep -q 'the program takes .* and this machine has' out || { echo "FAIL no warning of memory"; cat out; failed=1; }
+
 echo "$n command lines"
 exit "$failed"
