@@ -4,6 +4,7 @@
 #include "cli/options.h"
 #include "models/zoo.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,50 +12,107 @@ static const struct {
     const char *name;
     int (*run)(int argc, char **argv);
     const char *usage, *help;
+    int options;                /* its bit in the option table; 0: it has none there */
+    const char *example;
 } command[] = {
     {"compile", ls_compile_main, "MODEL.onnx -o TRAINER [options]",
-     "turn a model into a program that trains it"},
+     "turn a model into a program that trains it", LS_CMD_COMPILE,
+     "lowerset compile net.onnx --batch 32 --budget 4G --optimizer=adamw:wd=0.01 -o net\n"
+     "lowerset compile net.onnx --budget 50% --lr 0.1 --schedule=cosine:warmup=500 -o net"},
     {"plan", ls_plan_main, "MODEL.onnx|GRAPH.json [options]",
-     "what training takes and what a budget costs; builds nothing"},
+     "what training takes and what a budget costs; builds nothing", LS_CMD_PLAN,
+     "lowerset plan net.onnx --batch 32 --budget 4G --report net.html\n"
+     "lowerset plan net.onnx --max-batch --budget 4G"},
     {"sweep", ls_sweep_main, "MODEL.onnx|GRAPH.json [options]",
-     "what each strategy costs over a range of budgets: tables, curves"},
+     "what each strategy costs over a range of budgets: tables, curves", LS_CMD_SWEEP,
+     "lowerset sweep net.onnx --batch 32 --from 30% --points 8 -o out"},
     {"check", ls_check_main, "MODEL.onnx|PLAN.json [options]",
-     "whether training is right here; whether a plan is sound"},
-    {"calibrate", ls_calibrate_main, "[-o FILE] [--threads N] [--quick] [-v]",
-     "measure this machine for plans: two minutes, once"},
+     "whether training is right here; whether a plan is sound", LS_CMD_CHECK,
+     "lowerset check net.onnx --batch 8\n"
+     "lowerset check net.plan.json --graph net.graph.json"},
+    {"calibrate", ls_calibrate_main, "[options]",
+     "measure this machine for plans: two minutes, once", LS_CMD_CALIBRATE,
+     "lowerset calibrate"},
     {"inspect", ls_inspect_main, "MODEL.onnx [options]",
-     "operators, dimensions, parameters, what is in the way"},
+     "operators, dimensions, parameters, what is in the way", LS_CMD_INSPECT,
+     "lowerset inspect net.onnx"},
     {"model", ls_model_main, "NAME [options] -o FILE.onnx",
-     "write a network of the zoo; --list names them"},
-    {"ops", ls_ops_main, "", "the operators that are read, and from which opset"},
-    {"targets", ls_targets_main, "", "machines that programs can be built for"},
-    {"explain", ls_explain_main, "LS-E0007", "what an error means"},
+     "write a network of the zoo; --list names them", 0, "lowerset model unet --size=64 -o unet.onnx"},
+    {"ops", ls_ops_main, "", "the operators that are read, and from which opset", 0, NULL},
+    {"targets", ls_targets_main, "", "machines that programs can be built for", 0, NULL},
+    {"explain", ls_explain_main, "[LS-E0007]", "what an error means", 0, NULL},
 };
 enum { NCOMMANDS = sizeof command / sizeof *command };
 
-static int help(FILE *to, const char *about)
+static void put_example(FILE *to, const char *lines)
+{
+    fprintf(to, "\nExamples\n");
+    while (lines != NULL && *lines != '\0') {
+        int n = (int)strcspn(lines, "\n");
+        fprintf(to, "  %.*s\n", n, lines);
+        lines += n + (lines[n] == '\n');
+    }
+}
+
+static int help_of(FILE *to, int k)
+{
+    fprintf(to, "usage: lowerset %s %s\n%s\n", command[k].name, command[k].usage, command[k].help);
+    if (command[k].options != 0)
+        ls_options_help(to, command[k].options);
+    if (command[k].example != NULL)
+        put_example(to, command[k].example);
+    return 0;
+}
+
+static void help(FILE *to)
 {
     fprintf(to, "lowerset %s: trains ONNX models inside a memory budget\n\n", LS_VERSION);
     for (int k = 0; k < NCOMMANDS; k++)
-        if (about == NULL || strcmp(about, command[k].name) == 0)
-            fprintf(to, "  lowerset %-9s %-40s %s\n", command[k].name, command[k].usage,
-                    command[k].help);
-    int bits = about == NULL                   ? 0
-               : strcmp(about, "compile") == 0 ? LS_CMD_COMPILE
-               : strcmp(about, "plan") == 0    ? LS_CMD_PLAN
-               : strcmp(about, "sweep") == 0   ? LS_CMD_SWEEP
-               : strcmp(about, "check") == 0   ? LS_CMD_CHECK
-               : strcmp(about, "inspect") == 0 ? LS_CMD_INSPECT
-                                               : 0;
-    if (bits != 0) {
-        fprintf(to, "\n");
-        ls_options_help(to, bits);
-    }
-    if (about == NULL)
-        fprintf(to, "\nlowerset help COMMAND lists its options. Exit codes: 0 done, 1 model error, "
-                    "2 usage, 3 unsupported\noperator or gradient, 4 budget infeasible, 5 tool "
-                    "missing, 6 check failed.\n");
-    return 0;
+        fprintf(to, "  lowerset %-9s %-40s %s\n", command[k].name, command[k].usage,
+                command[k].help);
+    fprintf(to, "\nlowerset COMMAND -h lists its options. Exit codes: 0 done, 1 model error, "
+                "2 usage, 3 unsupported\noperator or gradient, 4 budget infeasible, 5 tool "
+                "missing, 6 check failed.\n");
+}
+
+/* Every option of every command, a line each: for scripts and tests. */
+static void put_table(void)
+{
+    for (int k = 0; k < NCOMMANDS; k++)
+        ls_options_table(stdout, command[k].options, command[k].name);
+    ls_model_table(stdout);
+}
+
+static int find_command(const char *name)
+{
+    for (int k = 0; k < NCOMMANDS; k++)
+        if (strcmp(name, command[k].name) == 0)
+            return k;
+    return -1;
+}
+
+static bool is_help(const char *word)
+{
+    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
+static int unknown(const char *name)
+{
+    fprintf(stderr, "lowerset: there is no command '%s'; lowerset help lists them\n", name);
+    return 2;
+}
+
+static int help_main(int argc, char **argv)
+{
+    int k = argc > 2 ? find_command(argv[2]) : -1;
+    if (argc > 2 && strcmp(argv[2], "--table") == 0)
+        return put_table(), 0;
+    if (argc > 2 && k < 0)
+        return unknown(argv[2]);
+    if (k >= 0)
+        return help_of(stdout, k);
+    help(argc > 1 ? stdout : stderr);
+    return argc > 1 ? 0 : 2;
 }
 
 int main(int argc, char **argv)
@@ -64,16 +122,13 @@ int main(int argc, char **argv)
         printf("lowerset %s\n", LS_VERSION);
         return 0;
     }
-    if (strcmp(word, "help") == 0 || strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
-        help(argc > 1 ? stdout : stderr, argc > 2 ? argv[2] : NULL);
-        return argc > 1 ? 0 : 2;
-    }
-    for (int k = 0; k < NCOMMANDS; k++)
-        if (strcmp(word, command[k].name) == 0) {
-            if (argc > 2 && strcmp(argv[2], "--help") == 0 && strcmp(word, "model") != 0)
-                return help(stdout, word);
-            return command[k].run(argc, argv);
-        }
-    fprintf(stderr, "lowerset: there is no command '%s'; lowerset help lists them\n", word);
-    return 2;
+    if (strcmp(word, "help") == 0 || is_help(word))
+        return help_main(argc, argv);
+    int k = find_command(word);
+    if (k < 0)
+        return unknown(word);
+    for (int i = 2; i < argc && command[k].run != ls_model_main; i++)     /* which has its own */
+        if (is_help(argv[i]))
+            return help_of(stdout, k);
+    return command[k].run(argc, argv);
 }

@@ -88,36 +88,16 @@ static int fail(const char *what, const char *why)
 }
 
 /* ---- options ---- */
-static int usage(const char *arg)
-{
-    fprintf(stderr, "lowerset calibrate: '%s' is none of -o FILE, --threads N, --quick, -v\n", arg);
-    return LS_EXIT_USAGE;
-}
-
 static int parse(Calibration *c, int argc, char **argv)
 {
-    c->threads = ls_processors();
-    c->seconds = 1.3;
-    for (int i = 2; i < argc; i++) {
-        const char *arg = argv[i];
-        if (strcmp(arg, "--quick") == 0) {
-            c->quick = true;
-            c->seconds = 0.2;
-        } else if (strcmp(arg, "-v") == 0 || strcmp(arg, "--verbose") == 0) {
-            c->verbose = true;
-        } else if ((strcmp(arg, "-o") == 0 || strcmp(arg, "--output") == 0) && i + 1 < argc) {
-            c->output = argv[++i];
-        } else if (strcmp(arg, "--threads") == 0 && i + 1 < argc) {
-            char *end;
-            long n = strtol(argv[++i], &end, 10);
-            if (*end != '\0' || n < 1 || n > 4096)
-                return usage(arg);
-            c->threads = (int)n;
-        } else {
-            return usage(arg);
-        }
-    }
-    return 0;
+    LsOptions o = {0};
+    int code = ls_options_parse(&o, LS_CMD_CALIBRATE, argc, argv);
+    c->threads = o.threads > 0 ? (int)o.threads : ls_processors();
+    c->seconds = o.quick ? 0.2 : 1.3;
+    c->quick = o.quick;
+    c->verbose = o.verbose;
+    c->output = o.output;
+    return code != 0 ? code : (ls_output_check(c->output) ? 0 : LS_EXIT_MODEL);
 }
 
 /* ---- one program ---- */
@@ -133,13 +113,13 @@ static int write_model(const Calibration *c, int k)
                ? 0 : fail(probe[k].model, err);
 }
 
-enum { NARGS = 13 };
+enum { NARGS = 14 };
 /* The options of a probe's program, for compile and plan alike. */
 static int arguments(const Calibration *c, int k, const char *command, const char *argv[NARGS])
 {
     const char *all[] = {"lowerset", command, file_of(c, k, ".onnx"), "--machine", "cpu",
                          "--no-alternatives", "--loss", probe[k].loss,
-                         "--optimizer", probe[k].optimizer, "--store-gradients"};
+                         "--optimizer", probe[k].optimizer, "-q", "--store-gradients"};
     int n = sizeof all / sizeof *all;
     memcpy(argv, all, sizeof all);
     return probe[k].how & STORED ? n : n - 1;

@@ -1,7 +1,9 @@
 /* cli/compile.c -- lowerset compile: from a model to an executable, an object or readable C. */
 #include "cli/commands.h"
 #include "cli/compile.h"
+#include "cli/optimizer_spec.h"
 #include "cli/output.h"
+#include "cli/stage.h"
 #include "cli/trial.h"
 #include "codegen/cuda_toolchain.h"
 #include "codegen/program.h"
@@ -43,10 +45,14 @@ static const char *stem(LsArena *a, const char *path)
 
 static int emit_kind(const LsOptions *o, LsEmitKind *kind)
 {
+    static const char *const word[] = {"exe", "obj", "c"};
+    if (o->emit_c + o->emit_obj + (o->emit != NULL) > 1) {
+        fprintf(stderr, "lowerset: --emit, -S (--emit-c) and -c (--emit-obj) exclude each other\n");
+        return LS_EXIT_USAGE;
+    }
     *kind = o->emit_c ? LS_EMIT_C : o->emit_obj ? LS_EMIT_OBJ : LS_EMIT_EXE;
     if (o->emit == NULL)
         return 0;
-    static const char *const word[] = {"exe", "obj", "c"};
     for (int k = 0; k < 3; k++)
         if (strcmp(o->emit, word[k]) == 0) {
             *kind = (LsEmitKind)k;
@@ -64,28 +70,31 @@ static bool make_folder(LsCtx *cx, const char *dir)
                     strerror(errno));
 }
 
-/* Where the generated files go: beside the output for C, else a folder of their own. */
-static bool place_files(LsCtx *cx, const LsOptions *o, Output *out)
+/* What is written where: the output, and beside it for C, else in a folder of their own, the
+ * generated files. */
+static void name_files(LsArena *a, const LsOptions *o, Output *out)
 {
-    LsArena *a = cx->arena;
     const char *name = stem(a, o->model);
     static const char *const suffix[] = {"", ".o", ".c"};
     if (out->path == NULL)
         out->path =
             o->output != NULL ? o->output : ls_arena_printf(a, "%s%s", name, suffix[out->kind]);
     out->base = stem(a, out->kind == LS_EMIT_C ? out->path : name);
+    out->dir = o->save_temps;
     if (out->kind == LS_EMIT_C) {
         char *dir = ls_arena_strdup(a, out->path), *slash = strrchr(dir, '/');
         if (slash != NULL)
             *slash = '\0';
         out->dir = slash == NULL ? "." : slash == dir ? "/" : dir;
-        return true;
     }
-    if (o->save_temps != NULL) {
-        out->dir = o->save_temps;
-        return make_folder(cx, out->dir);
-    }
-    out->dir = ls_trial_folder(a);
+}
+
+/* Makes the folder of the generated files, if it is one of their own. */
+static bool make_place(LsCtx *cx, const LsOptions *o, Output *out)
+{
+    if (out->dir != NULL)
+        return o->save_temps == NULL || o->dry_run || make_folder(cx, out->dir);
+    out->dir = ls_trial_folder(cx->arena);
     out->temporary = out->dir != NULL;
     if (out->dir == NULL)
         cx->exit_code = LS_EXIT_MODEL;
@@ -102,7 +111,7 @@ static bool is_same_file(const char *a, const char *b)
 static bool spares_model(LsCtx *cx, const char *model, const Output *out)
 {
     const char *hit = is_same_file(out->path, model) ? out->path : NULL;
-    for (int k = 0; k < NFILES && hit == NULL; k++)
+    for (int k = 0; k < NFILES && hit == NULL && out->dir != NULL; k++)
         if (is_same_file(file_of(cx->arena, out, k), model))
             hit = file_of(cx->arena, out, k);
     return hit == NULL || ls_error(cx, LS_NOWHERE, LS_E_IO, "give another name with -o",
@@ -130,7 +139,7 @@ static bool write_bytes(LsCtx *cx, const char *path, const void *bytes, size_t n
 
 static const char *optimizer_text(const LsOptions *o)
 {
-    return o->optimizer != NULL ? o->optimizer : "sgd:momentum=0.9";
+    return o->optimizer != NULL ? o->optimizer : LS_OPTIMIZER_USUAL;
 }
 
 /* Every parameter and running statistic starts from the file. */
@@ -205,20 +214,26 @@ static const char *place_program(LsArena *a, const Output *out)
     return part == out->path ? ls_arena_printf(a, "%s/%s.program", out->dir, out->base) : part;
 }
 
+static LsToolchain toolchain(const LsOptions *o, const LsCudaTool *cuda)
+{
+    return (LsToolchain){.cc = o->cc, .march = o->march, .opt = o->opt, .verbose = o->verbose,
+                         .dry_run = o->dry_run, .cuda = cuda};
+}
+
 static bool build(LsJob *job, const Output *out, const LsCudaTool *cuda)
 {
     const LsOptions *o = job->options;
     LsCtx *cx = &job->cx;
-    LsToolchain tool = {.cc = o->cc, .march = o->march, .opt = o->opt, .verbose = o->verbose,
-                        .dry_run = o->dry_run, .cuda = cuda};
+    LsToolchain tool = toolchain(o, cuda);
     if (out->kind != LS_EMIT_C) {
         const char *part = place_program(cx->arena, out);
         bool ok = ls_toolchain_build(cx, &tool, out->dir, out->base, out->kind, part);
         return o->dry_run ? ok : ls_output_take(part, out->path, ok);
     }
     const char *runtime = ls_arena_printf(cx->arena, "%s/runtime", out->dir);
-    if (!ls_toolchain_copy_runtime(cx, &tool, runtime))
+    if (!o->dry_run && !ls_toolchain_copy_runtime(cx, &tool, runtime))
         return false;
+    ls_stage_end(o);
     if (!o->quiet)
         fprintf(stderr, "%s\n", ls_toolchain_hint(cx, &tool, out->dir, out->base, runtime));
     return true;
@@ -237,6 +252,37 @@ static void summary(LsJob *job, const Output *out)
             100 * ls_plan_overhead(&job->plan), ls_job_step_ns(job) * 1e-6, job->costs);
 }
 
+/* What a person wants to know next, in one line; for C the line above says how it is built. */
+static void conclude(const LsJob *job, const Output *out)
+{
+    LsArena *a = job->cx.arena;
+    int64_t total = job->state_bytes + job->arena_bytes + job->input_bytes;
+    fprintf(stderr, "%s: %s %s in all%s, recomputation %.2f %% of a step of about %.3g ms", out->path,
+            job->options->dry_run ? "would take" : "takes", ls_bytes_text(a, total),
+            job->budget > 0 ? ls_arena_printf(a, " (budget %s)", ls_bytes_text(a, job->budget)) : "",
+            100 * ls_plan_overhead(&job->plan), ls_job_step_ns(job) * 1e-6);
+    if (!job->options->dry_run && out->kind == LS_EMIT_EXE)
+        fprintf(stderr, "; next: %s%s --data FILE, or --help",
+                strchr(out->path, '/') == NULL ? "./" : "", out->path);
+    fprintf(stderr, "\n");
+}
+
+/* All that can be told to fail before the planning: 0 or the exit code, after diagnostics. */
+static int prepare(LsJob *job, Output *out)
+{
+    const LsOptions *o = job->options;
+    LsToolchain tool = toolchain(o, NULL);
+    name_files(job->cx.arena, o, out);
+    int code = out->kind == LS_EMIT_C || o->dry_run || ls_output_check(out->path) ? 0 : LS_EXIT_MODEL;
+    if (code == 0 && o->save_temps != NULL)
+        code = ls_output_folder(o->save_temps);
+    if (code != 0)
+        return code;
+    bool ok = spares_model(&job->cx, o->model, out)
+              && (o->dry_run || out->kind == LS_EMIT_C || ls_toolchain_find(&job->cx, &tool));
+    return ok ? 0 : job->cx.exit_code;
+}
+
 /* 0 or the exit code, after diagnostics. */
 static int make(LsJob *job, Output *out)
 {
@@ -245,9 +291,12 @@ static int make(LsJob *job, Output *out)
                        .dry_run = o->dry_run};
     const LsCudaTool *cuda = job->target.kind == LS_TARGET_CUDA ? &tool : NULL;
     bool ok = cuda == NULL || ls_cuda_archs(&job->cx, o->arch, &tool.archs);
-    ok = ok && place_files(&job->cx, o, out) && spares_model(&job->cx, o->model, out)
+    if (job->cx.log == NULL)
+        ls_stage(o, "building %s", out->path);
+    ok = ok && make_place(&job->cx, o, out) && spares_model(&job->cx, o->model, out)
          && write_program(job, out, cuda)
          && build(job, out, cuda);
+    ls_stage_end(o);
     remove_files(job->cx.arena, out);
     return ok ? 0 : job->cx.exit_code != 0 ? job->cx.exit_code : LS_EXIT_MODEL;
 }
@@ -255,6 +304,7 @@ static int make(LsJob *job, Output *out)
 int ls_compile_job(LsJob *job, const char *path)
 {
     Output out = {.kind = LS_EMIT_EXE, .path = path};
+    name_files(job->cx.arena, job->options, &out);
     return make(job, &out);
 }
 
@@ -285,14 +335,14 @@ int ls_compile_main(int argc, char **argv)
     }
     if (code != 0)
         return code;
-    if (out.kind != LS_EMIT_C && !o.dry_run && !ls_output_check(o.output))
-        return LS_EXIT_MODEL;
     code = ls_job_start(&job, &o, false);
-    if (code == 0)
-        code = ls_job_plan(&job);
+    code = code != 0 ? code : prepare(&job, &out);
+    code = code != 0 ? code : ls_job_plan(&job);
     code = code != 0 ? code : make(&job, &out);
     if (code == 0 && o.verbose)
         summary(&job, &out);
+    if (code == 0 && !o.quiet)
+        conclude(&job, &out);
     ls_job_end(&job);
     return code;
 }

@@ -2,6 +2,8 @@
 #include "cli/job.h"
 
 #include "cli/machine_choice.h"
+#include "cli/memory_here.h"
+#include "cli/stage.h"
 #include "codegen/alternative.h"
 #include "codegen/apply.h"
 #include "codegen/cuda/conv_fuse.h"
@@ -64,9 +66,6 @@ static bool choose_target(LsJob *job)
     else if (p != 2 && o->own_convolutions)
         fprintf(stderr, "lowerset: --own-convolutions multiply on tensor cores: they want "
                 "--target=cuda --precision=tf32\n");
-    else if (k != 1 && o->overlap)
-        fprintf(stderr, "lowerset: --overlap is for GPUs (--target=cuda): on the CPU each step has all "
-                "threads\n");
     else
         return true;
     return false;
@@ -124,7 +123,7 @@ static int choose_convs(LsJob *job)
 int ls_job_start(LsJob *job, const LsOptions *o, bool weightless)
 {
     *job = (LsJob){.options = o, .target = ls_target_cpu(4)};
-    job->cx = (LsCtx){.arena = ls_arena_new(), .model = o->model,
+    job->cx = (LsCtx){.arena = ls_arena_new(), .model = o->model, .quiet = o->quiet,
                       .max_error = o->max_errors > 0 ? (int)o->max_errors : 50};
     if (!choose_target(job))
         return LS_EXIT_USAGE;
@@ -295,6 +294,8 @@ static bool read_graph(LsJob *job)
 
 static bool load(LsJob *job)
 {
+    if (job->options->verbose && job->cx.log == NULL)
+        ls_stage(job->options, "reading");
     if (job->graph_file)
         return read_graph(job);
     if (!build_graphs(job))
@@ -456,13 +457,33 @@ static bool plan_both(LsJob *job, const LsHinted *hinted, const LsBudget *b, LsP
 {
     if (!set_budget(job, hinted, b, want))
         return false;
+    if (job->cx.log == NULL)
+        ls_stage(job->options, "planning %" PRIu32 " nodes", job->dag->nnode);
     bool ok = plan_training(job, hinted, want);
+    ls_stage_end(job->options);
     int64_t arena = job->report.budget;
     if (b->kind == LS_BUDGET_BYTES)
         job->budget = (int64_t)b->value;
     else if (b->kind == LS_BUDGET_PERCENT)
         job->budget = ls_job_fixed_bytes(job) + arena;
     return ok && (arena <= 0 || job->eval_plan.arena <= arena);
+}
+
+/* That no machine could hold it is an error, that this one cannot a warning: programs may run
+ * elsewhere. On a GPU it is the device that counts, of which no size is known here. */
+static bool fits_machine(LsJob *job)
+{
+    LsArena *a = job->cx.arena;
+    int64_t here = ls_memory_here(), bytes = job->arena_bytes + ls_job_fixed_bytes(job);
+    if (bytes > LS_MOST_BYTES)
+        return ls_error(&job->cx, LS_NOWHERE, LS_E_BUDGET, "check the sizes that --batch, --dim and "
+                        "--shape give", "training takes %s, and no machine addresses more than %s",
+                        ls_bytes_text(a, bytes), ls_bytes_text(a, LS_MOST_BYTES));
+    if (here > 0 && bytes > here && job->target.kind == LS_TARGET_CPU && !job->graph_file)
+        ls_warn(&job->cx, LS_NOWHERE, "a smaller --batch or --budget, or a larger machine",
+                "the program takes %s, and this machine has %s", ls_bytes_text(a, bytes),
+                ls_bytes_text(a, here));
+    return true;
 }
 
 int ls_job_plan(LsJob *job)
@@ -491,5 +512,5 @@ int ls_job_plan(LsJob *job)
         return ls_job_failed(job);
     job->arena_bytes =
         job->plan.arena > job->eval_plan.arena ? job->plan.arena : job->eval_plan.arena;
-    return 0;
+    return fits_machine(job) ? 0 : ls_job_failed(job);
 }

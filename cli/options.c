@@ -1,15 +1,25 @@
 /* cli/options.c -- the option table, the parser and the help text. */
 #include "cli/options.h"
 
+#include "cli/optimizer_spec.h"
 #include "compiler/spelling.h"
+#include "runtime/number.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum { FLAG, TEXT, INTEGER, LIST } Kind;
+typedef struct Kind {
+    enum { IS_GROUP, IS_FLAG, IS_TEXT, IS_INTEGER, IS_LIST } is;
+    int64_t least, most;        /* of an integer */
+} Kind;
+#define FLAG {IS_FLAG, 0, 0}
+#define TEXT {IS_TEXT, 0, 0}
+#define INTEGER(least, most) {IS_INTEGER, least, most}
+#define LIST {IS_LIST, 0, 0}
+/* A heading of the help text, above the options up to the next one. */
+#define GROUP(title) {title, NULL, NULL, {IS_GROUP, 0, 0}, 0, 0, NULL}
 
 typedef struct Option {
     const char *name, *brief;   /* "--name"; "-x" or NULL */
@@ -28,76 +38,40 @@ enum {
     SEARCH = MEMORY | LS_CMD_SWEEP,
     REPORT = LS_CMD_PLAN | LS_CMD_GRAPH,
     SWEEP = LS_CMD_SWEEP | LS_CMD_GRAPH,
-    PRODUCT = LS_CMD_COMPILE | LS_CMD_SWEEP | LS_CMD_CHECK     /* of a sweep with --measure */
+    PRODUCT = LS_CMD_COMPILE | LS_CMD_SWEEP | LS_CMD_CHECK | LS_CMD_MEASURE,
+    GPU = LS_CMD_GPU
 };
+enum { MOST_BATCH = 1 << 30, MOST_COUNT = 1 << 20 };
 
 static const Option option[] = {
+    GROUP("Output"),
     {"--output", "-o", "FILE", TEXT, AT(output), LS_CMD_COMPILE,
      "what to write (default: the model's name)"},
     {"--output", "-o", "DIR", TEXT, AT(output), SWEEP,
      "folder for tables, curves and pages (default: MODEL-sweep)"},
-    {"--from", NULL, "BYTES|KiB..GiB|%", TEXT, AT(from), SWEEP,
-     "smallest budget (default 20%)"},
-    {"--to", NULL, "BYTES|KiB..GiB|%", TEXT, AT(to), SWEEP,
-     "largest budget (default 100%)"},
-    {"--points", NULL, "N", INTEGER, AT(points), SWEEP,
-     "budgets, evenly spaced from the one to the other (default 17)"},
-    {"--table", NULL, NULL, FLAG, AT(table), SWEEP,
-     "the table of Kusumoto et al. 2019 instead: for MODEL, or without one for their networks"},
-    {"--strategies", NULL, "all|NAME,NAME,...", TEXT, AT(strategies), SWEEP,
-     "which to compare (default all)"},
-    {"--measure", NULL, NULL, FLAG, AT(measure), LS_CMD_SWEEP,
-     "build and run the plans that get a page: auto's, or every one of --strategies"},
-    {"--graph", NULL, "GRAPH.json", TEXT, AT(dot), LS_CMD_CHECK | LS_CMD_SCHEDULE,
-     "the training graph that PLAN.json is for"},
-    {"--data", NULL, "SPEC", TEXT, AT(data), LS_CMD_CHECK,
-     "data to run on, as TRAINER --data takes them (default: made up)"},
-    {"--elements", NULL, "N", INTEGER, AT(elements), LS_CMD_CHECK,
-     "how many gradients are checked (default: two of each parameter, at most 200)"},
-    {"--against", NULL, "REF.npz", TEXT, AT(against), LS_CMD_CHECK,
-     "compare with these values of loss, out/NAME and grad/PARAM, which belong to --data"},
-    {"--emit", NULL, "exe|obj|c", TEXT, AT(emit), LS_CMD_COMPILE, "kind of output"},
+    {"--output", "-o", "FILE", TEXT, AT(output), LS_CMD_CALIBRATE,
+     "where the figures go (default: where plan and compile look for them)"},
+    {"--emit", NULL, "exe|obj|c", TEXT, AT(emit), LS_CMD_COMPILE, "kind of output (default exe)"},
     {"--emit-c", "-S", NULL, FLAG, AT(emit_c), LS_CMD_COMPILE,
      "same as --emit=c: readable C and all it needs"},
     {"--emit-obj", "-c", NULL, FLAG, AT(emit_obj), LS_CMD_COMPILE, "same as --emit=obj"},
     {"--save-temps", NULL, "DIR", TEXT, AT(save_temps), LS_CMD_COMPILE,
-     "keep the generated files in DIR"},
+     "keep the generated files in DIR (not with --emit=c, which leaves them beside the output)"},
     {"--dry-run", "-n", NULL, FLAG, AT(dry_run), LS_CMD_COMPILE,
      "do all checks, print the commands, write nothing"},
-    {"--verbose", "-v", NULL, FLAG, AT(verbose), ALL | LS_CMD_GRAPH | LS_CMD_SCHEDULE,
-     "say what is done and print the commands"},
-    {"--quiet", "-q", NULL, FLAG, AT(quiet), ALL | LS_CMD_GRAPH | LS_CMD_SCHEDULE, "no warnings"},
-    {"--target", NULL, "cpu|cuda", TEXT, AT(target), BUILD, "machine to build for (default cpu)"},
-    {"--arch", NULL, "90a,80,...", TEXT, AT(arch), BUILD,
-     "NVIDIA GPUs that code is made for (default this machine's, else 90a); PTX serves later ones"},
-    {"--machine", NULL, "NAME|FILE", TEXT, AT(machine), BUILD,
-     "whose costs plans are made with: one of lowerset targets, or what calibrate wrote"},
-    {"--costs", NULL, "FILE", TEXT, AT(costs), BUILD,
-     "measured times of the model's steps: what TRAINER --profile wrote"},
-    {"-march", NULL, "NAME", TEXT, AT(march), PRODUCT,
-     "instruction set for the C compiler (default native)"},
-    {"--opt", "-O", "LEVEL", TEXT, AT(opt), PRODUCT,
-     "optimization level for the C compiler (default 3)"},
-    {"--nvcc", NULL, "PROGRAM", TEXT, AT(nvcc), PRODUCT,
-     "device compiler instead of NVRTC (default $NVCC)"},
-    {"--cc", NULL, "PROGRAM", TEXT, AT(cc), PRODUCT, "C compiler (default $CC, then cc)"},
-    {"--precision", NULL, "f32|f64|tf32", TEXT, AT(precision), BUILD,
-     "type of all real numbers (default f32); tf32: f32 whose products round their factors (cuda)"},
-    {"--allow-nondeterministic", NULL, NULL, FLAG, AT(nondeterministic), BUILD,
-     "also convolutions whose sums may be taken in another order each time (cuda)"},
-    {"--compiled-engines", NULL, NULL, FLAG, AT(compiled_engines), BUILD,
-     "also fuse where cuDNN compiles a kernel at the start: ReLU gradients into convolutions (cuda)"},
-    {"--own-convolutions", NULL, NULL, FLAG, AT(own_convolutions), BUILD,
-     "some convolutions by own kernels: 1x1 with what reads them, weight gradients of 3x3 (cuda, tf32)"},
-    {"--overlap", NULL, NULL, FLAG, AT(overlap), LS_CMD_COMPILE | LS_CMD_PLAN | LS_CMD_CHECK,
-     "steps that need nothing of each other run at the same time, in the same memory (cuda)"},
-    {"--workspace", NULL, "BYTES|KiB..GiB", TEXT, AT(workspace), BUILD,
-     "most scratch memory of one convolution (cuda; default: what its engine likes)"},
+    {"--verbose", "-v", NULL, FLAG, AT(verbose), ALL | LS_CMD_CALIBRATE | LS_CMD_GRAPH | LS_CMD_SCHEDULE,
+     "say what is done, and print the commands that are run"},
+    {"--quiet", "-q", NULL, FLAG, AT(quiet), ALL | LS_CMD_GRAPH | LS_CMD_SCHEDULE, "only errors: no warnings, no summary, no progress"},
+    {"--max-errors", NULL, "N", INTEGER(1, MOST_COUNT), AT(max_errors), ALL, "print no more than N errors (default 50)"},
+    {"--dump", "-d", "PASS", TEXT, AT(dump_pass), ALL,
+     "print the graph after a compiler pass (import, autodiff, fuse, all)"},
+    GROUP("Model"),
     {"--dim", NULL, "NAME=SIZE", LIST, AT(dim), ALL,
      "size of a dynamic dimension; may be repeated"},
     {"--shape", NULL, "INPUT=AxBxC", LIST, AT(shape), ALL, "shape of an input; may be repeated"},
-    {"--batch", NULL, "N", INTEGER, AT(batch), ALL,
+    {"--batch", NULL, "N", INTEGER(1, MOST_BATCH), AT(batch), ALL,
      "size of a dynamic first dimension of every input"},
+    GROUP("Training"),
     {"--loss", NULL, "ce|mse|l1|bce|graph", TEXT, AT(loss), BUILD,
      "loss (default: ce; graph: an output of the model is the loss)"},
     {"--loss-input", NULL, "NAME", TEXT, AT(loss_input), BUILD,
@@ -113,15 +87,15 @@ static const Option option[] = {
     {"--class-weights", NULL, "W0,W1,...", TEXT, AT(class_weights), BUILD,
      "cross-entropy: weight of each class"},
     {"--optimizer", NULL, "SPEC", TEXT, AT(optimizer), BUILD,
-     "sgd, adam or adamw, then settings: sgd:momentum=0.9,nesterov,wd=1e-4"},
+     "kind and settings, see below (default sgd:momentum=0.9)"},
     {"--lr", NULL, "RATE", TEXT, AT(lr), LS_CMD_COMPILE | LS_CMD_CHECK,
-     "default learning rate of the trainer"},
+     "learning rate that the trainer has by default (default: of --optimizer)"},
     {"--schedule", NULL, "SPEC", TEXT, AT(schedule), LS_CMD_COMPILE,
-     "default rate schedule of the trainer: cosine:warmup=500"},
-    {"--clip-norm", NULL, "X", TEXT, AT(clip_norm), BUILD, "scale gradients down to this norm"},
+     "rate schedule that the trainer has by default, see below (default constant)"},
+    {"--clip-norm", NULL, "X", TEXT, AT(clip_norm), BUILD, "scale gradients down to this norm (default: no clipping)"},
     {"--clip-value", NULL, "X", TEXT, AT(clip_value), BUILD, "clamp each gradient element"},
-    {"--accumulate", NULL, "K", INTEGER, AT(accumulate), BUILD,
-     "batches per update, which is that of one batch of as many samples or labels"},
+    {"--accumulate", NULL, "K", INTEGER(1, MOST_COUNT), AT(accumulate), BUILD,
+     "batches per update, which is that of one batch of as many samples or labels (default 1)"},
     {"--freeze", NULL, "GLOB", LIST, AT(freeze), ALL,
      "parameters that are not trained; may be repeated"},
     {"--train", NULL, "GLOB", LIST, AT(train), ALL,
@@ -129,19 +103,31 @@ static const Option option[] = {
     {"--tie", NULL, NULL, FLAG, AT(tie), ALL,
      "parameters that the file has as one stay one, though an exporter may have merged them"},
     {"--bn", NULL, "file|train|frozen", TEXT, AT(bn), ALL,
-     "statistics of batch norms: as in the file, the batch's, the running ones"},
+     "statistics of batch norms: as in the file, the batch's, the running ones (default file)"},
     {"--bn-var", NULL, "onnx|torch", TEXT, AT(bn_var), BUILD,
-     "running variance: population (ONNX) or unbiased (PyTorch)"},
+     "running variance: population (ONNX) or unbiased (PyTorch) (default onnx)"},
     {"--dropout", NULL, "file|on|off", TEXT, AT(dropout), BUILD,
-     "which dropouts drop: as in the file (before opset 12: all), all, none"},
-    {"--budget", NULL, "BYTES|KiB..GiB|%|min", TEXT, AT(budget), MEMORY,
-     "memory that may be used: in all, of a graph its arena's; % of the arena"},
+     "which dropouts drop: as in the file (before opset 12: all), all, none (default file)"},
+    GROUP("Memory"),
+    {"--budget", NULL, "SIZE|%|min", TEXT, AT(budget), MEMORY,
+     "memory that may be used: in all, of a graph its arena's; % of the arena without recomputation; min: the least there is a plan for (default: no limit)"},
     {"--max-batch", NULL, NULL, FLAG, AT(max_batch), LS_CMD_PLAN,
      "find the largest batch within --budget, by every strategy"},
     {"--budget-of", NULL, "none|store-all", TEXT, AT(budget_of), SEARCH,
-     "what % refers to: the arena without recomputation, or every result once, none in place"},
+     "what % refers to: the arena without recomputation, or every result once, none in place (default none)"},
     {"--strategy", NULL, "NAME", TEXT, AT(strategy), MEMORY,
-     "auto, none, chen, exact, approx (each DP also -tc, -mc)"},
+     "auto, none, chen, exact, approx (each DP also -tc, -mc) (default auto)"},
+    {"--keep", NULL, "GLOB", LIST, AT(keep), SEARCH,
+     "values that are made once: names of values or nodes; may be repeated"},
+    {"--forget", NULL, "GLOB", LIST, AT(forget), SEARCH,
+     "values that the backward part makes again; may be repeated"},
+    {"--recompute", NULL, "auto|none|cheap|conv-saved|all", TEXT, AT(recompute), SEARCH,
+     "what may run again: anything, nothing, all but products, all but convolutions; all: must (default auto)"},
+    {"--plan-time", NULL, "SECONDS", TEXT, AT(plan_time), SEARCH,
+     "work of the search for a plan, as on a core of 2023 (default 2); more: it goes on longer"},
+    {"--plan-effort", NULL, "PERCENT", INTEGER(1, 10000), AT(plan_effort), SEARCH,
+     "moves of that search, of the usual number, whatever the time; below 100 of its work, too"},
+    {"--prove", NULL, NULL, FLAG, AT(prove), SEARCH, "spend more on the lower bounds"},
     {"--no-inplace", NULL, NULL, FLAG, AT(no_inplace), SEARCH,
      "every result gets a place of its own"},
     {"--no-offsets", NULL, NULL, FLAG, AT(no_offsets), REPORT | LS_CMD_SWEEP,
@@ -150,19 +136,22 @@ static const Option option[] = {
      "no operand is computed again inside the kernel that reads it"},
     {"--store-gradients", NULL, NULL, FLAG, AT(store_gradients), BUILD,
      "no update computes its gradient itself: --dump has all of them"},
-    {"--no-epilogues", NULL, NULL, FLAG, AT(no_epilogues), BUILD,
+    {"--no-epilogues", NULL, NULL, FLAG, AT(no_epilogues), BUILD | GPU,
      "GPUs: products leave activations and bias gradients to kernels of their own"},
-    {"--keep", NULL, "GLOB", LIST, AT(keep), SEARCH,
-     "values that are made once: names of values or nodes; may be repeated"},
-    {"--forget", NULL, "GLOB", LIST, AT(forget), SEARCH,
-     "values that the backward part makes again; may be repeated"},
-    {"--recompute", NULL, "auto|none|cheap|conv-saved|all", TEXT, AT(recompute), SEARCH,
-     "what may run again: anything, nothing, all but products, all but convolutions; all: must"},
-    {"--plan-time", NULL, "SECONDS", TEXT, AT(plan_time), SEARCH,
-     "work of the search for a plan, as on a core of 2023 (default 2); more: it goes on longer"},
-    {"--plan-effort", NULL, "PERCENT", INTEGER, AT(plan_effort), SEARCH,
-     "moves of that search, of the usual number, whatever the time; below 100 of its work, too"},
-    {"--prove", NULL, NULL, FLAG, AT(prove), SEARCH, "spend more on the lower bounds"},
+    GROUP("Sweep"),
+    {"--from", NULL, "SIZE|%", TEXT, AT(from), SWEEP,
+     "smallest budget (default 20%)"},
+    {"--to", NULL, "SIZE|%", TEXT, AT(to), SWEEP,
+     "largest budget (default 100%)"},
+    {"--points", NULL, "N", INTEGER(1, 1000), AT(points), SWEEP,
+     "budgets, evenly spaced from the one to the other (default 17)"},
+    {"--strategies", NULL, "all|NAME,NAME,...", TEXT, AT(strategies), SWEEP,
+     "which to compare (default all)"},
+    {"--table", NULL, NULL, FLAG, AT(table), SWEEP,
+     "the table of Kusumoto et al. 2019 instead: for MODEL, or without one for their networks"},
+    {"--measure", NULL, NULL, FLAG, AT(measure), LS_CMD_SWEEP,
+     "build and run the plans that get a page: auto's, or every one of --strategies"},
+    GROUP("Reports"),
     {"--json", NULL, NULL, FLAG, AT(json),
      REPORT | LS_CMD_INSPECT | LS_CMD_CHECK | LS_CMD_SCHEDULE,
      "summary as JSON on stdout"},
@@ -170,20 +159,58 @@ static const Option option[] = {
      "write the training graph in the interchange format"},
     {"--plan-json", NULL, "FILE", TEXT, AT(plan_json), REPORT,
      "write the schedule in the interchange format"},
-    {"--graph", NULL, "FILE.dot", TEXT, AT(dot), REPORT,
-     "write the graph for Graphviz: kept and recomputed values"},
     {"--timeline", NULL, "FILE.svg", TEXT, AT(timeline), REPORT,
      "draw memory over time (needs gnuplot; .csv: the data)"},
     {"--report", NULL, "FILE.html", TEXT, AT(report), REPORT,
      "write a page: memory over time, who owns the peak, what is kept"},
+    {"--tolerance", NULL, "X%", TEXT, AT(tolerance), REPORT,
+     "how much worse does not count (default 0)"},
+    {"--graph", NULL, "FILE.dot", TEXT, AT(dot), REPORT,
+     "write the graph for Graphviz: kept and recomputed values"},
     {"--against", NULL, "PLAN.json", TEXT, AT(against), REPORT,
      "compare with an earlier --plan-json or --json: exit 6 when cost, peak or gap got worse, 2 when it is of another "
      "model or batch"},
-    {"--tolerance", NULL, "X%", TEXT, AT(tolerance), REPORT,
-     "how much worse does not count (default 0)"},
-    {"--dump", "-d", "PASS", TEXT, AT(dump_pass), ALL,
-     "print the graph after a compiler pass (import, autodiff, fuse, all)"},
-    {"--max-errors", NULL, "N", INTEGER, AT(max_errors), ALL, "print no more than N errors"},
+    GROUP("Check"),
+    {"--data", NULL, "SPEC", TEXT, AT(data), LS_CMD_CHECK,
+     "data to run on, as TRAINER --data takes them (default: made up)"},
+    {"--elements", NULL, "N", INTEGER(1, MOST_COUNT), AT(elements), LS_CMD_CHECK,
+     "how many gradients are checked (default: two of each parameter, at most 200)"},
+    {"--graph", NULL, "GRAPH.json", TEXT, AT(dot), LS_CMD_CHECK | LS_CMD_SCHEDULE,
+     "the training graph that PLAN.json is for"},
+    {"--against", NULL, "REF.npz", TEXT, AT(against), LS_CMD_CHECK,
+     "compare with these values of loss, out/NAME and grad/PARAM, which belong to --data"},
+    GROUP("Calibration"),
+    {"--threads", NULL, "N", INTEGER(1, 4096), AT(threads), LS_CMD_CALIBRATE,
+     "threads that the programs run with (default: all cores)"},
+    {"--quick", NULL, NULL, FLAG, AT(quick), LS_CMD_CALIBRATE,
+     "fewer programs, for less time"},
+    GROUP("Machine"),
+    {"--target", NULL, "cpu|cuda", TEXT, AT(target), BUILD, "machine to build for (default cpu)"},
+    {"--machine", NULL, "NAME|FILE", TEXT, AT(machine), BUILD,
+     "whose costs plans are made with: one of lowerset targets, or what calibrate wrote"},
+    {"--costs", NULL, "FILE", TEXT, AT(costs), BUILD,
+     "measured times of the model's steps: what TRAINER --profile wrote"},
+    {"--precision", NULL, "f32|f64|tf32", TEXT, AT(precision), BUILD,
+     "type of all real numbers (default f32); tf32: f32 whose products round their factors (cuda)"},
+    {"-march", NULL, "NAME", TEXT, AT(march), PRODUCT,
+     "instruction set for the C compiler (default native)"},
+    {"--opt", "-O", "LEVEL", TEXT, AT(opt), PRODUCT,
+     "optimization level for the C compiler (default 3)"},
+    {"--cc", NULL, "PROGRAM", TEXT, AT(cc), PRODUCT, "C compiler (default $CC, then cc)"},
+    {"--arch", NULL, "90a,80,...", TEXT, AT(arch), BUILD | GPU,
+     "NVIDIA GPUs that code is made for (default this machine's, else 90a); PTX serves later ones"},
+    {"--nvcc", NULL, "PROGRAM", TEXT, AT(nvcc), PRODUCT | GPU,
+     "device compiler instead of NVRTC (default $NVCC)"},
+    {"--workspace", NULL, "SIZE", TEXT, AT(workspace), BUILD | GPU,
+     "most scratch memory of one convolution (cuda; default: what its engine likes)"},
+    {"--allow-nondeterministic", NULL, NULL, FLAG, AT(nondeterministic), BUILD | GPU,
+     "also convolutions whose sums may be taken in another order each time (cuda)"},
+    {"--compiled-engines", NULL, NULL, FLAG, AT(compiled_engines), BUILD | GPU,
+     "also fuse where cuDNN compiles a kernel at the start: ReLU gradients into convolutions (cuda)"},
+    {"--own-convolutions", NULL, NULL, FLAG, AT(own_convolutions), BUILD,
+     "some convolutions by own kernels: 1x1 with what reads them, weight gradients of 3x3 (cuda, tf32)"},
+    {"--overlap", NULL, NULL, FLAG, AT(overlap), LS_CMD_COMPILE | LS_CMD_PLAN | LS_CMD_CHECK | GPU,
+     "steps that need nothing of each other run at the same time, in the same memory (cuda)"},
 };
 enum { NOPTIONS = sizeof option / sizeof *option };
 
@@ -216,7 +243,7 @@ static const Option *find(const char *arg, int command, const char **value)
             return op;
         }
         if (op->brief != NULL && strncmp(arg, op->brief, 2) == 0
-            && (arg[2] == '\0' || (op->kind != FLAG && arg[1] != '-'))) {
+            && (arg[2] == '\0' || (op->kind.is != IS_FLAG && arg[1] != '-'))) {
             *value = arg[2] != '\0' ? arg + 2 : NULL;
             return op;
         }
@@ -224,43 +251,114 @@ static const Option *find(const char *arg, int command, const char **value)
     return NULL;
 }
 
+static int append(LsList *list, const char *value)
+{
+    const char **more = realloc(list->item, (size_t)(list->n + 1) * sizeof *more);
+    if (more == NULL) {
+        fprintf(stderr, "lowerset: out of memory\n");
+        return LS_EXIT_MODEL;
+    }
+    list->item = more;
+    list->item[list->n++] = value;
+    return 0;
+}
+
 static int store(LsOptions *o, const Option *op, const char *value)
 {
     void *field = (char *)o + op->at;
-    switch (op->kind) {
-    case FLAG:
+    switch (op->kind.is) {
+    case IS_FLAG:
         *(bool *)field = true;
         return 0;
-    case TEXT:
+    case IS_TEXT:
         *(const char **)field = value;
         return 0;
-    case INTEGER: {
-        char *end;
-        errno = 0;
-        *(int64_t *)field = strtoll(value, &end, 10);
-        if (end == value || *end != '\0' || errno != 0 || *(int64_t *)field < 0) {
-            fprintf(stderr, "lowerset: %s wants a whole number, not '%s'\n", op->name, value);
-            return LS_EXIT_USAGE;
-        }
+    case IS_INTEGER:
+        if (ls_number_whole(value, op->kind.least, op->kind.most, field))
+            return 0;
+        fprintf(stderr, "lowerset: %s wants a whole number from %" PRId64 " to %" PRId64
+                ", not '%s'\n", op->name, op->kind.least, op->kind.most, value);
+        return LS_EXIT_USAGE;
+    default:
+        return append(field, value);
+    }
+}
+
+/* Only lists may be given again, and flags, which say the same then. */
+static int note(const Option *op, const char *value, const char **given)
+{
+    const char **before = &given[op - option];
+    if (op->kind.is == IS_FLAG || op->kind.is == IS_LIST)
         return 0;
+    if (*before != NULL) {
+        fprintf(stderr, "lowerset: %s is given twice: '%s' and '%s'\n", op->name, *before, value);
+        return LS_EXIT_USAGE;
     }
-    default: {
-        LsList *list = field;
-        const char **more = realloc(list->item, (size_t)(list->n + 1) * sizeof *more);
-        if (more == NULL)
-            return LS_EXIT_MODEL;
-        list->item = more;
-        list->item[list->n++] = value;
-        return 0;
+    *before = value;
+    return 0;
+}
+
+static void keep_first(const char **first, bool hit, const Option *op)
+{
+    if (hit && *first == NULL)
+        *first = op->name;
+}
+
+/* The option at argv[*i], which moves on when its value is the next word. */
+static int parse_one(LsOptions *o, int command, int argc, char **argv, int *i, const char **given)
+{
+    const int without = command == LS_CMD_CHECK ? LS_CMD_SCHEDULE : LS_CMD_GRAPH;   /* a model */
+    const char *value;
+    const Option *op = find(argv[*i], command, &value);
+    if (op == NULL)
+        return unknown(argv[*i], command);
+    keep_first(&o->model_only, !(op->commands & without), op);
+    keep_first(&o->gpu_only, op->commands & LS_CMD_GPU, op);
+    keep_first(&o->measure_only, op->commands & LS_CMD_MEASURE, op);
+    if (op->kind.is == IS_FLAG && value != NULL) {
+        fprintf(stderr, "lowerset: %s takes no value\n", op->name);
+        return LS_EXIT_USAGE;
     }
+    if (op->kind.is != IS_FLAG && value == NULL && *i + 1 < argc)
+        value = argv[++*i];
+    if (op->kind.is != IS_FLAG && (value == NULL || *value == '\0')) {
+        fprintf(stderr, "lowerset: %s wants %s\n", op->name, op->arg);
+        return LS_EXIT_USAGE;
     }
+    int code = note(op, value, given);
+    return code != 0 ? code : store(o, op, value);
+}
+
+static int usage(const char *option, const char *text)
+{
+    fprintf(stderr, "lowerset: %s %s\n", option, text);
+    return LS_EXIT_USAGE;
+}
+
+/* What options want of each other. */
+static int consistent(const LsOptions *o, int command)
+{
+    bool gpu = o->target != NULL && strcmp(o->target, "cuda") == 0;
+    if (o->model == NULL && !o->table && command != LS_CMD_CALIBRATE)
+        return usage("no model given;", "see lowerset help");
+    if (o->model != NULL && command == LS_CMD_CALIBRATE)
+        return usage(o->model, "is no option, and calibrate takes no model");
+    if (o->gpu_only != NULL && !gpu)
+        return usage(o->gpu_only, "is for GPUs: it wants --target=cuda");
+    if (o->measure_only != NULL && command == LS_CMD_SWEEP && !o->measure)
+        return usage(o->measure_only, "is for --measure: without it a sweep builds nothing");
+    if (o->tolerance != NULL && o->against == NULL)
+        return usage("--tolerance", "is for --against PLAN.json");
+    if (o->save_temps != NULL && (o->emit_c || (o->emit != NULL && strcmp(o->emit, "c") == 0)))
+        return usage("--save-temps", "is not for C, whose files all lie beside the output");
+    return 0;
 }
 
 int ls_options_parse(LsOptions *o, int command, int argc, char **argv)
 {
-    const int without = command == LS_CMD_CHECK ? LS_CMD_SCHEDULE : LS_CMD_GRAPH;   /* a model */
+    const char *given[NOPTIONS] = {NULL};
     for (int i = 2; i < argc; i++) {
-        const char *arg = argv[i], *value;
+        const char *arg = argv[i];
         if (arg[0] != '-' || arg[1] == '\0') {
             if (o->model != NULL) {
                 fprintf(stderr, "lowerset: two models given: '%s' and '%s'\n", o->model, arg);
@@ -269,40 +367,79 @@ int ls_options_parse(LsOptions *o, int command, int argc, char **argv)
             o->model = arg;
             continue;
         }
-        const Option *op = find(arg, command, &value);
-        if (op == NULL)
-            return unknown(arg, command);
-        if (!(op->commands & without) && o->model_only == NULL)
-            o->model_only = op->name;
-        if (op->kind == FLAG && value != NULL) {
-            fprintf(stderr, "lowerset: %s takes no value\n", op->name);
-            return LS_EXIT_USAGE;
-        }
-        if (op->kind != FLAG && value == NULL && (i + 1 >= argc || (value = argv[++i]) == NULL)) {
-            fprintf(stderr, "lowerset: %s wants %s\n", op->name, op->arg);
-            return LS_EXIT_USAGE;
-        }
-        int code = store(o, op, value);
+        int code = parse_one(o, command, argc, argv, &i, given);
         if (code != 0)
             return code;
     }
-    if (o->model == NULL && !o->table) {
-        fprintf(stderr, "lowerset: no model given; see lowerset help\n");
-        return LS_EXIT_USAGE;
+    return consistent(o, command);
+}
+
+/* ---- help ---- */
+
+/* Text in columns 34 to 100. */
+static void put_text(FILE *to, const char *text)
+{
+    enum { FROM = 34, END = 100 };
+    int column = FROM;
+    while (*text != '\0') {
+        int n = (int)strcspn(text, " ");
+        if (column + n > END) {
+            fprintf(to, "\n%*s", FROM, "");
+            column = FROM;
+        }
+        fprintf(to, "%s%.*s", column > FROM ? " " : "", n, text);
+        column += n + 1;
+        text += n + (text[n] == ' ');
     }
-    return 0;
+    fputc('\n', to);
+}
+
+static void put_option(FILE *to, const Option *op)
+{
+    char left[80];
+    int n = snprintf(left, sizeof left, "%s%s%s%s%s", op->brief != NULL ? op->brief : "  ",
+                     op->brief != NULL ? ", " : "  ", op->name, op->arg != NULL ? " " : "",
+                     op->arg != NULL ? op->arg : "");
+    fprintf(to, "  %-31s ", left);
+    if (n > 31)
+        fprintf(to, "\n%34s", "");
+    put_text(to, op->help);
+}
+
+static void put_settings(FILE *to, int command)
+{
+    if (command & BUILD) {
+        fprintf(to, "\nSettings of --optimizer, with what they are by default\n");
+        ls_optimizer_help(to);
+        fprintf(to, "Settings of --schedule, each also with warmup=UPDATES\n"
+                "    constant\n    linear:min=PART-OF-RATE\n    cosine:min=PART-OF-RATE\n"
+                "    step:every=UPDATES,gamma=0.1\n");
+    }
+    if (command & SEARCH)
+        fprintf(to, "A SIZE is bytes, or 64K, 512M, 4G (also KiB, MiB, GiB, TiB: powers of 1024), "
+                "or KB, MB, GB, TB\n(powers of 1000).\n");
 }
 
 void ls_options_help(FILE *to, int command)
 {
+    const char *title = NULL;
     for (int k = 0; k < NOPTIONS; k++) {
         const Option *op = &option[k];
+        if (op->kind.is == IS_GROUP)
+            title = op->name;
         if (!(op->commands & command))
             continue;
-        char left[64];
-        snprintf(left, sizeof left, "%s%s%s%s%s", op->brief != NULL ? op->brief : "  ",
-                 op->brief != NULL ? ", " : "  ", op->name, op->arg != NULL ? " " : "",
-                 op->arg != NULL ? op->arg : "");
-        fprintf(to, "  %-38s %s\n", left, op->help);
+        if (title != NULL)
+            fprintf(to, "\n%s\n", title);
+        title = NULL;
+        put_option(to, op);
     }
+    put_settings(to, command);
+}
+
+void ls_options_table(FILE *to, int command, const char *name)
+{
+    for (int k = 0; k < NOPTIONS; k++)
+        if (option[k].commands & command)
+            fprintf(to, "%s %s\n", name, option[k].name);
 }

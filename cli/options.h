@@ -13,7 +13,10 @@ enum {
     LS_CMD_COMPILE = 1, LS_CMD_PLAN = 2, LS_CMD_INSPECT = 4,
     LS_CMD_GRAPH = 8,           /* in an option's row: also means something for a training graph */
     LS_CMD_SWEEP = 16, LS_CMD_CHECK = 32,
-    LS_CMD_SCHEDULE = 64        /* likewise for a plan in a file */
+    LS_CMD_SCHEDULE = 64,       /* likewise for a plan in a file */
+    LS_CMD_GPU = 128,           /* in an option's row: means nothing without --target=cuda */
+    LS_CMD_MEASURE = 256,       /* likewise, to a sweep, without --measure */
+    LS_CMD_CALIBRATE = 512
 };
 
 typedef struct LsList { const char **item; int n; } LsList;
@@ -22,6 +25,8 @@ typedef struct LsOptions {      /* as typed; what they mean is worked out by ls_
     const char *model;
     const char *model_only;     /* the first option given that a training graph, or to check a plan,
                                  * has no use for */
+    const char *gpu_only;       /* the first that is for --target=cuda alone */
+    const char *measure_only;   /* the first that is for sweep --measure alone */
     /* output */
     const char *output, *emit, *save_temps;
     bool emit_c, emit_obj, dry_run, verbose, quiet;
@@ -57,11 +62,18 @@ typedef struct LsOptions {      /* as typed; what they mean is worked out by ls_
     /* check */
     const char *data;
     int64_t elements;           /* whose gradients are checked; 0: by the program */
+    /* calibrate */
+    int64_t threads;            /* 0: all */
+    bool quick;
 } LsOptions;
 
-/* Parses argv[2..]; 0, or the exit code after a message. command: one LS_CMD_ bit. */
+/* Parses argv[2..]; 0, or the exit code after a message. command: one LS_CMD_ bit. An option is
+ * given once, but for those that collect a list. */
 int ls_options_parse(LsOptions *o, int command, int argc, char **argv);
+/* The options of a command by groups, and what their settings are. */
 void ls_options_help(FILE *to, int command);
+/* "COMMAND --option" lines, COMMAND being `name`: for scripts and tests. */
+void ls_options_table(FILE *to, int command, const char *name);
 
 /* What the passes want. 0, or the exit code after a message. Strings and
  * arrays come from cx->arena. */
@@ -70,7 +82,8 @@ int ls_options_pipeline(LsCtx *cx, const LsOptions *o, LsPipelineOptions *p);
 typedef enum { LS_BUDGET_NONE, LS_BUDGET_BYTES, LS_BUDGET_PERCENT, LS_BUDGET_MIN } LsBudgetKind;
 /* bytes in all, or percent */
 typedef struct LsBudget { LsBudgetKind kind; double value; } LsBudget;
-/* "2GiB", "512MB", "80%", "min", "none", a number of bytes; false: none of these. */
+/* "2GiB", "2G", "512MB", "80%", "min", "none", a number of bytes; false: none of these. K, M, G and T
+ * alone are powers of 1024, as KiB, MiB, GiB and TiB. */
 bool ls_budget_parse(const char *text, LsBudget *b);
 
 /* What scheduler/plan.h wants: strategy, limits of the search. 0, or the exit code after a
@@ -82,6 +95,7 @@ int ls_options_hints(const LsOptions *o, LsHints *hints);
 /* --tolerance as a part of 1. Likewise. */
 int ls_options_tolerance(const LsOptions *o, double *part);
 
-double ls_options_lr(const LsOptions *o);       /* --lr, else the optimizer's own default */
+/* --lr, else that of --optimizer, else its usual one; of options that ls_options_pipeline took. */
+double ls_options_lr(const LsOptions *o);
 
 #endif

@@ -4,6 +4,8 @@
 #include "runtime/file.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -78,4 +80,39 @@ bool ls_output_take(const char *part, const char *path, bool ok)
         ok = copy(part, path, &e);
     unlink(part);
     return ok || tell(&e);
+}
+
+static int failed(const char *path)
+{
+    fprintf(stderr, "lowerset: cannot write '%s': %s\n", path, strerror(errno));
+    return LS_EXIT_FAIL;
+}
+
+/* Whether files can be made in the folder that `path` is in; errno says why not. */
+static bool takes_files(const char *path)
+{
+    char folder[PATH_MAX] = ".";
+    struct stat st;
+    const char *slash = strrchr(path, '/');
+    size_t n = slash == NULL ? 1 : slash == path ? 1 : (size_t)(slash - path);
+    if (n >= sizeof folder)
+        return errno = ENAMETOOLONG, false;
+    if (slash != NULL)
+        memcpy(folder, path, n);
+    folder[n] = '\0';
+    if (stat(folder, &st) != 0)
+        return false;
+    if (!S_ISDIR(st.st_mode))
+        return errno = ENOTDIR, false;
+    return access(folder, W_OK | X_OK) == 0;
+}
+
+int ls_output_folder(const char *path)
+{
+    struct stat st;
+    if (stat(path, &st) != 0)
+        return errno == ENOENT && takes_files(path) ? 0 : failed(path);
+    if (!S_ISDIR(st.st_mode))
+        return errno = ENOTDIR, failed(path);
+    return access(path, W_OK | X_OK) == 0 ? 0 : failed(path);
 }

@@ -18,5 +18,8 @@ const char *ls_output_part(LsArena *arena, const char *path);
 /* Puts what lies under `part` in the place of path; removes it unless `ok`. part may be any other
  * file too, whose bytes are then copied. false after a message. */
 bool ls_output_take(const char *part, const char *path, bool ok);
+/* Whether files could be put into the folder, which need not be there yet: 0, or the exit code after
+ * a message. */
+int ls_output_folder(const char *path);
 
 #endif

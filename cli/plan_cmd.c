@@ -11,7 +11,6 @@
 #include "scheduler/report_plan.h"
 #include "scheduler/view.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,6 +1,11 @@
 /* cli/settings.c -- what the options mean: texts to numbers and structs. */
 #include "cli/options.h"
 
+#include "cli/optimizer_spec.h"
+#include "cli/trainer_words.h"
+#include "runtime/number.h"
+
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -13,19 +18,15 @@ static int bad(const char *option, const char *text, const char *want)
     return LS_EXIT_USAGE;
 }
 
-static bool number(const char *text, double *v)
+/* An optional number from least to most. */
+static int real(const char *option, const char *text, double least, double most, double *v)
 {
-    char *end;
-    *v = strtod(text, &end);
-    return end != text && *end == '\0' && isfinite(*v);
-}
-
-/* An optional number with a lower bound. */
-static int real(const char *option, const char *text, double least, double *v)
-{
-    if (text != NULL && (!number(text, v) || *v < least))
-        return bad(option, text, least >= 0 ? "a number of at least 0" : "a number");
-    return 0;
+    char want[80];
+    if (text == NULL || ls_number_real(text, least, most, v))
+        return 0;
+    snprintf(want, sizeof want, most < 1e30 ? "a number from %g to %g" : "a number from %g on", least,
+             most);
+    return bad(option, text, want);
 }
 
 /* The place of text in the words, or -1 after a message. NULL: otherwise. */
@@ -47,7 +48,8 @@ bool ls_budget_parse(const char *text, LsBudget *b)
 {
     static const struct { const char *unit; double bytes; } unit[] = {
         {"", 1}, {"B", 1}, {"KiB", 1024.0}, {"MiB", 1048576.0}, {"GiB", 1073741824.0},
-        {"TiB", 1099511627776.0}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}};
+        {"TiB", 1099511627776.0}, {"K", 1024.0}, {"M", 1048576.0}, {"G", 1073741824.0},
+        {"T", 1099511627776.0}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}};
     *b = (LsBudget){LS_BUDGET_NONE, 0};
     if (text == NULL || strcmp(text, "none") == 0)
         return true;
@@ -68,6 +70,13 @@ bool ls_budget_parse(const char *text, LsBudget *b)
             return true;
         }
     return false;
+}
+
+/* A name that a list binds twice. */
+static int twice(const char *option, const char *first, const char *second)
+{
+    fprintf(stderr, "lowerset: %s is given twice for one name: '%s' and '%s'\n", option, first, second);
+    return LS_EXIT_USAGE;
 }
 
 /* "NAME=REST" split in the arena; false: no '='. */
@@ -99,6 +108,9 @@ static int dims(LsCtx *cx, const LsOptions *o, LsImportOptions *im)
         if (!split(cx->arena, o->dim.item[k], &dim[k].name, &rest)
             || !positive(rest, &rest, &dim[k].size) || *rest != '\0')
             return bad("--dim", o->dim.item[k], "NAME=SIZE with a size above 0");
+        for (int i = 0; i < k; i++)
+            if (strcmp(dim[i].name, dim[k].name) == 0)
+                return twice("--dim", o->dim.item[i], o->dim.item[k]);
     }
     im->dim = dim;
     im->ndim = o->dim.n;
@@ -119,6 +131,9 @@ static int shapes(LsCtx *cx, const LsOptions *o, LsImportOptions *im)
         }
         if (!ok || *rest != '\0')
             return bad("--shape", o->shape.item[k], "INPUT=AxBxC with sizes above 0");
+        for (int i = 0; i < k; i++)
+            if (strcmp(s[i].input, s[k].input) == 0)
+                return twice("--shape", o->shape.item[i], o->shape.item[k]);
     }
     im->shape = s;
     im->nshape = o->shape.n;
@@ -159,6 +174,11 @@ static int class_weights(LsCtx *cx, const LsOptions *o, LsLossOptions *loss)
         if (*(at = end) == '\0')
             break;
     }
+    float sum = 0;
+    for (int64_t k = 0; k < loss->nclass; k++)
+        sum += w[k];
+    if (!(sum > 0) || !isfinite(sum))
+        return bad("--class-weights", o->class_weights, "a list with a finite sum above 0");
     loss->class_weight = w;
     return 0;
 }
@@ -171,109 +191,132 @@ static int class_axis(const LsOptions *o, LsLossOptions *loss)
         return 0;
     if (end == o->class_axis || *end != '\0' || axis == 0 || axis >= LS_MAX_RANK || axis <= -LS_MAX_RANK)
         return bad("--class-axis", o->class_axis, "an axis such as 1 or -1; axis 0 has the samples");
-    if (loss->kind == LS_LOSS_CE) {
-        loss->axis = (int)axis;
-        return 0;
-    }
-    fprintf(stderr, "lowerset: --class-axis is for --loss=ce, and the loss is %s\n", o->loss);
-    return LS_EXIT_USAGE;
+    loss->axis = (int)axis;
+    return 0;
+}
+
+/* What only a cross-entropy has. 0 or the exit code. */
+static int cross_entropy_options(LsCtx *cx, const LsOptions *o, LsLossOptions *loss)
+{
+    const struct { const char *option, *text; } row[] = {{"--label-smoothing", o->smoothing},
+        {"--ignore-index", o->ignore}, {"--class-weights", o->class_weights},
+        {"--class-axis", o->class_axis}};
+    for (size_t k = 0; k < sizeof row / sizeof *row && loss->kind != LS_LOSS_CE; k++)
+        if (row[k].text != NULL) {
+            fprintf(stderr, "lowerset: %s is for --loss=ce, and the loss is %s\n", row[k].option,
+                    o->loss);
+            return LS_EXIT_USAGE;
+        }
+    int code = real("--label-smoothing", o->smoothing, 0, 1, &loss->smoothing);
+    loss->has_ignore = o->ignore != NULL;
+    if (code == 0 && o->ignore != NULL
+        && !ls_number_whole(o->ignore, INT32_MIN, INT32_MAX, &loss->ignore))
+        code = bad("--ignore-index", o->ignore, "a whole number, such as -100");
+    if (code == 0 && o->class_weights != NULL)
+        code = class_weights(cx, o, loss);
+    return code != 0 ? code : class_axis(o, loss);
 }
 
 static int loss_options(LsCtx *cx, const LsOptions *o, LsLossOptions *loss)
 {
     static const char *const kind[] = {"graph", "ce", "mse", "l1", "bce", NULL};
     int k = word("--loss", o->loss, kind, LS_LOSS_CE);
-    double ignore = 0;
     if (k < 0)
         return LS_EXIT_USAGE;
     loss->kind = (LsLossKind)k;
     loss->output = o->loss_input;
     loss->label = o->label;
-    int code = real("--label-smoothing", o->smoothing, 0, &loss->smoothing);
-    code = code != 0 ? code : real("--ignore-index", o->ignore, -9e15, &ignore);
-    if (code == 0 && loss->smoothing > 1)
-        code = bad("--label-smoothing", o->smoothing, "a number from 0 to 1");
-    loss->has_ignore = o->ignore != NULL;
-    loss->ignore = (int64_t)ignore;
-    if (code == 0 && o->class_weights != NULL)
-        code = class_weights(cx, o, loss);
-    return code;
-}
-
-/* One "key=value" or flag of --optimizer. */
-static bool setting(LsOptimizerOptions *op, const char *key, const char *value)
-{
-    struct { const char *key; double *at; } row[] = {
-        {"momentum", &op->momentum}, {"beta1", &op->beta1}, {"beta2", &op->beta2},
-        {"eps", &op->eps}, {"wd", &op->decay}, {"lr", NULL}};
-    double v;
-    if (value == NULL)
-        return strcmp(key, "nesterov") == 0 && (op->nesterov = true);
-    for (size_t k = 0; k < sizeof row / sizeof *row; k++)
-        if (strcmp(key, row[k].key) == 0 && number(value, &v) && v >= 0) {
-            if (row[k].at != NULL)
-                *row[k].at = v;
-            return true;
-        }
-    return false;
-}
-
-static int optimizer_options(LsCtx *cx, const LsOptions *o, LsOptimizerOptions *op)
-{
-    static const char *const kind[] = {"sgd", "adam", "adamw", "none", NULL};
-    char *spec =
-        ls_arena_strdup(cx->arena, o->optimizer != NULL ? o->optimizer : "sgd:momentum=0.9");
-    char *rest = strchr(spec, ':'), *save = NULL;
-    if (rest != NULL)
-        *rest++ = '\0';
-    int k = word("--optimizer", spec, kind, 0);
-    if (k < 0)
+    if (k == LS_LOSS_GRAPH && o->label != NULL) {
+        fprintf(stderr, "lowerset: --label is for a loss that is added; with --loss=graph the model "
+                "has its target as an input\n");
         return LS_EXIT_USAGE;
-    *op = (LsOptimizerOptions){.kind = (LsOptimizerKind)k,
-                               .beta1 = 0.9,
-                               .beta2 = 0.999,
-                               .eps = 1e-8,
-                               .decay = k == LS_ADAMW ? 0.01 : 0,
-                               .accumulate = 1};
-    for (char *at = rest != NULL ? strtok_r(rest, ",", &save) : NULL; at != NULL;
-         at = strtok_r(NULL, ",", &save)) {
-        char *value = strchr(at, '=');
-        if (value != NULL)
-            *value++ = '\0';
-        if (!setting(op, at, value))
-            return bad("--optimizer", o->optimizer,
-                       "like sgd:momentum=0.9,nesterov,wd=1e-4,lr=0.1 or "
-                       "adam:beta1=0.9,beta2=0.999,eps=1e-8");
     }
-    int code = real("--clip-norm", o->clip_norm, 0, &op->clip_norm);
-    code = code != 0 ? code : real("--clip-value", o->clip_value, 0, &op->clip_value);
+    return cross_entropy_options(cx, o, loss);
+}
+
+static int bad_setting(const char *option, const char *text, const char *why)
+{
+    fprintf(stderr, "lowerset: %s: '%s': %s\n", option, text, why);
+    return LS_EXIT_USAGE;
+}
+
+static const char *optimizer_text(const LsOptions *o)
+{
+    return o->optimizer != NULL ? o->optimizer : LS_OPTIMIZER_USUAL;
+}
+
+/* A number above 0 that is not so small that floats have none of it. */
+static int limit(const char *option, const char *text, double *v)
+{
+    if (text == NULL || ls_number_real(text, FLT_MIN, FLT_MAX, v))
+        return 0;
+    return bad(option, text, "a number above 0");
+}
+
+static int optimizer_options(const LsOptions *o, LsOptimizerOptions *op)
+{
+    char why[300];
+    double lr;
+    if (!ls_optimizer_parse(optimizer_text(o), op, &lr, why, sizeof why))
+        return bad_setting("--optimizer", o->optimizer, why);
+    if (o->lr != NULL && !ls_trainer_lr(o->lr, &lr))
+        return bad("--lr", o->lr, "a number from 0 on");
+    if (o->schedule != NULL && !ls_trainer_schedule(o->schedule, why, sizeof why)) {
+        fprintf(stderr, "lowerset: %s\n", why);
+        return LS_EXIT_USAGE;
+    }
+    int code = limit("--clip-norm", o->clip_norm, &op->clip_norm);
+    code = code != 0 ? code : limit("--clip-value", o->clip_value, &op->clip_value);
     if (o->accumulate > 1)
         op->accumulate = (int)o->accumulate;
     return code;
 }
 
+/* --dump: a pass, or all of them. */
+static int dump_options(const LsOptions *o, LsPipelineOptions *p)
+{
+    p->dump = o->dump_pass;
+    if (p->dump == NULL || strcmp(p->dump, "all") == 0)
+        return 0;
+    for (size_t k = 0; ls_pipeline_pass(k) != NULL; k++)
+        if (strcmp(p->dump, ls_pipeline_pass(k)) == 0)
+            return 0;
+    fprintf(stderr, "lowerset: --dump: '%s' is none of all", p->dump);
+    for (size_t k = 0; ls_pipeline_pass(k) != NULL; k++)
+        fprintf(stderr, " %s", ls_pipeline_pass(k));
+    fprintf(stderr, "\n");
+    return LS_EXIT_USAGE;
+}
+
+/* The C compiler's -O. More than 3 changes what numbers are, so that budgets would show. */
+static int level_options(const LsOptions *o)
+{
+    static const char *const level[] = {"0", "1", "2", "3", "s", "g", NULL};
+    return word("--opt", o->opt, level, 0) < 0 ? LS_EXIT_USAGE : 0;
+}
+
 int ls_options_pipeline(LsCtx *cx, const LsOptions *o, LsPipelineOptions *p)
 {
-    *p = (LsPipelineOptions){.dump = o->dump_pass};
-    int code = import_options(cx, o, &p->import);
+    *p = (LsPipelineOptions){0};
+    int code = dump_options(o, p);
+    code = code != 0 ? code : level_options(o);
+    code = code != 0 ? code : import_options(cx, o, &p->import);
     code = code != 0 ? code : loss_options(cx, o, &p->loss);
-    code = code != 0 ? code : class_axis(o, &p->loss);
-    return code != 0 ? code : optimizer_options(cx, o, &p->optimizer);
+    return code != 0 ? code : optimizer_options(o, &p->optimizer);
 }
 
 int ls_options_planning(const LsOptions *o, LsPlanOptions *want)
 {
-    enum { MOST = 10000 };      /* percent */
     want->strategy = o->strategy;
     want->no_inplace = o->no_inplace;
     want->no_offsets = o->no_offsets;
     want->prove = o->prove;
-    if (o->plan_time != NULL && (!number(o->plan_time, &want->seconds) || want->seconds <= 0))
+    if (o->strategy != NULL && !ls_plan_has_strategy(o->strategy))
+        return bad("--strategy", o->strategy, "one of auto none chen exact approx exact-tc exact-mc "
+                   "approx-tc approx-mc");
+    if (o->plan_time != NULL
+        && (!ls_number_real(o->plan_time, 0, 1e9, &want->seconds) || want->seconds <= 0))
         return bad("--plan-time", o->plan_time, "a number of seconds above 0");
-    if (o->plan_effort > MOST) {
-        fprintf(stderr, "lowerset: --plan-effort: at most %d percent\n", MOST);
-        return LS_EXIT_USAGE;
-    }
     want->effort = (uint32_t)o->plan_effort;
     return 0;
 }
@@ -289,21 +332,26 @@ int ls_options_hints(const LsOptions *o, LsHints *hints)
 
 int ls_options_tolerance(const LsOptions *o, double *part)
 {
-    char *end = "";
-    *part = o->tolerance != NULL ? strtod(o->tolerance, &end) / 100 : 0;
-    if (end == o->tolerance || (strcmp(end, "%") != 0 && *end != '\0') || !(*part >= 0)
-        || !isfinite(*part))
+    char text[64] = "0";
+    double percent = 0;
+    size_t n = o->tolerance != NULL ? strlen(o->tolerance) : 1;
+    if (o->tolerance != NULL && n < sizeof text)
+        strcpy(text, o->tolerance);
+    if (n < sizeof text && text[n - 1] == '%')
+        text[n - 1] = '\0';
+    if (n >= sizeof text || !ls_number_real(text, 0, 1e9, &percent))
         return bad("--tolerance", o->tolerance, "a percentage of at least 0, like 0.5%");
+    *part = percent / 100;
     return 0;
 }
 
 double ls_options_lr(const LsOptions *o)
 {
-    double lr;
-    if (o->lr != NULL && number(o->lr, &lr))
-        return lr;
-    const char *at = o->optimizer != NULL ? strstr(o->optimizer, "lr=") : NULL;
-    if (at != NULL && (lr = strtod(at + 3, NULL)) > 0)
-        return lr;
-    return o->optimizer != NULL && strncmp(o->optimizer, "adam", 4) == 0 ? 1e-3 : 0.01;
+    LsOptimizerOptions op;
+    double lr = 0;
+    char why[300];
+    ls_optimizer_parse(optimizer_text(o), &op, &lr, why, sizeof why);
+    if (o->lr != NULL)
+        ls_trainer_lr(o->lr, &lr);
+    return lr;
 }

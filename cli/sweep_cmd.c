@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { POINTS = 17, MOST_POINTS = 1000, CHOSEN = 5 };
+enum { POINTS = 17, CHOSEN = 5 };
 
 static int bad(const char *option, const char *text, const char *want)
 {
@@ -73,10 +73,6 @@ static int find_range(const LsOptions *o, Range *r)
         if (!ls_budget_parse(text[k], end[k])
             || (end[k]->kind != LS_BUDGET_BYTES && end[k]->kind != LS_BUDGET_PERCENT))
             return bad(k == 0 ? "--from" : "--to", text[k], "a size like 2GiB or 80%");
-    if (o->points > MOST_POINTS) {
-        fprintf(stderr, "lowerset: --points: at most %d\n", MOST_POINTS);
-        return LS_EXIT_USAGE;
-    }
     r->points = o->points > 0 ? (uint32_t)o->points : POINTS;
     return 0;
 }
@@ -224,6 +220,22 @@ static int run(LsJob *job, LsSweep *sweep, const Range *range, const LsPlanOptio
     return code;
 }
 
+/* What the table of the paper has no use for. 0 or the exit code. */
+static int check_table(const LsOptions *o)
+{
+    const struct { const char *name; bool given; } row[] = {
+        {"--measure", o->measure}, {"--keep", o->keep.n > 0}, {"--forget", o->forget.n > 0},
+        {"--recompute", o->recompute != NULL}, {"--from", o->from != NULL}, {"--to", o->to != NULL},
+        {"--points", o->points > 0}, {"--strategies", o->strategies != NULL},
+        {"--budget-of", o->budget_of != NULL}, {"--no-offsets", o->no_offsets}};
+    for (size_t k = 0; k < sizeof row / sizeof *row; k++)
+        if (row[k].given) {
+            fprintf(stderr, "lowerset: --table takes no %s\n", row[k].name);
+            return LS_EXIT_USAGE;
+        }
+    return ls_output_check(o->output) ? 0 : LS_EXIT_MODEL;
+}
+
 int ls_sweep_main(int argc, char **argv)
 {
     LsOptions o = {0};
@@ -236,17 +248,14 @@ int ls_sweep_main(int argc, char **argv)
     code = code != 0 ? code : find_range(&o, &range);
     code = code != 0 ? code : ls_options_hints(&o, &hints);         /* wrong words, early */
     code = code != 0 ? code : ls_options_planning(&o, &want);
+    code = code != 0 || !o.table ? code : check_table(&o);
     if (code != 0)
         return code;
-    if (o.table && (o.measure || hints.nkeep + hints.nforget > 0 || o.recompute != NULL)) {
-        fprintf(stderr, "lowerset: --table takes no %s\n",
-                o.measure ? "--measure" : "--keep, --forget and --recompute");
-        return LS_EXIT_USAGE;
-    }
     if (o.table)
         return ls_paper_table(&o);
     code = ls_job_start(&job, &o, !o.measure);
     job.graph_file = ls_job_is_graph(o.model);
+    code = code != 0 ? code : ls_output_folder(folder(job.cx.arena, &o));
     code = code != 0 ? code : find_strategies(job.cx.arena, o.strategies, &sweep);
     code = code != 0 ? code : ls_job_load(&job);
     code = code != 0 ? code : run(&job, &sweep, &range, &want);

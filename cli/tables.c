@@ -10,9 +10,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Words behind a command that takes `most` of them: 0 or the exit code. */
+static int takes(int argc, char **argv, int most)
+{
+    if (argc <= 2 + most)
+        return 0;
+    fprintf(stderr, "lowerset %s: '%s' is one word too many\n", argv[1], argv[2 + most]);
+    return LS_EXIT_USAGE;
+}
+
 int ls_ops_main(int argc, char **argv)
 {
-    (void)argc, (void)argv;
+    if (takes(argc, argv, 0) != 0)
+        return LS_EXIT_USAGE;
     printf("operator                     from opset\n");
     for (int k = 0; ls_onnx_op[k] != NULL; k++)
         printf("%-28s %d\n", ls_onnx_op[k]->name, ls_onnx_op[k]->since);
@@ -21,7 +31,8 @@ int ls_ops_main(int argc, char **argv)
 
 int ls_targets_main(int argc, char **argv)
 {
-    (void)argc, (void)argv;
+    if (takes(argc, argv, 0) != 0)
+        return LS_EXIT_USAGE;
     LsArena *a = ls_arena_new();
     printf("cpu    C11 for this machine (cc -O3 -march=native); always there\n");
     ls_cuda_report(a, stdout);
@@ -44,6 +55,8 @@ int ls_explain_main(int argc, char **argv)
 #undef LS_ERROR_ENUM
     };
     int n = sizeof row / sizeof *row;
+    if (takes(argc, argv, 1) != 0)
+        return LS_EXIT_USAGE;
     if (argc < 3) {
         for (int k = 1; k < n; k++)
             printf("LS-E%04d  exit %d  %s\n", k, row[k].exit, row[k].text);

@@ -14,8 +14,9 @@ extern char **environ;
 
 void ls_command_add(LsCommand *c, const char *word)
 {
-    if (c->n < LS_COMMAND_WORDS - 1)
-        c->word[c->n++] = word;
+    c->word = ls_arena_grow(c->arena, c->word, c->n, c->n + 2, sizeof *c->word, &c->room);
+    c->word[c->n++] = word;
+    c->word[c->n] = NULL;
 }
 
 void ls_command_add_words(LsCommand *c, const char *text)
@@ -27,7 +28,7 @@ void ls_command_add_words(LsCommand *c, const char *text)
 
 int ls_command_run(const LsCommand *c)
 {
-    for (int k = 0; k < c->n && (c->print || c->dry); k++)
+    for (uint32_t k = 0; k < c->n && (c->print || c->dry); k++)
         fprintf(stderr, "%s%s", c->word[k], k + 1 < c->n ? " " : "\n");
     if (c->dry)
         return 0;

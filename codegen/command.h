@@ -5,12 +5,12 @@
 #include "compiler/arena.h"
 
 #include <stdbool.h>
-
-enum { LS_COMMAND_WORDS = 64 };
+#include <stdint.h>
 
 typedef struct LsCommand {
     LsArena *arena;
-    const char *word[LS_COMMAND_WORDS]; int n;  /* the last one stays NULL */
+    const char **word;          /* NULL behind the last one */
+    uint32_t n, room;
     bool print, dry;            /* print it to stderr; do not run it */
     const char *errors;         /* file that takes its stderr; NULL: ours */
 } LsCommand;

@@ -25,7 +25,8 @@ static char *read_all(LsCtx *cx, const char *path)
     bool ok = f != NULL;
     while (ok && n <= MAX_FILE) {
         char *more = realloc(text, cap + 1);
-        if (more == NULL)
+        ok = more != NULL;      /* a part of the file is not the file */
+        if (!ok)
             break;
         text = more;
         n += fread(text + n, 1, cap - n, f);

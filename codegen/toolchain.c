@@ -70,13 +70,18 @@ static bool no_runtime(LsCtx *cx)
                     "the runtime library of lowerset is not where it was installed");
 }
 
+static bool no_compiler(LsCtx *cx, const char *name, int failed)
+{
+    return ls_error(cx, LS_NOWHERE, LS_E_TOOL,
+                    "install a C compiler (Debian: apt-get install gcc), or name one with --cc",
+                    "cannot run '%s': %s", name, strerror(failed));
+}
+
 static bool run(LsCtx *cx, const LsCommand *c)
 {
     int failed = ls_command_run(c);
     if (failed > 0)
-        return ls_error(cx, LS_NOWHERE, LS_E_TOOL,
-                        "install a C compiler (Debian: apt-get install gcc), or name one with --cc",
-                        "cannot run '%s': %s", c->word[0], strerror(failed));
+        return no_compiler(cx, c->word[0], failed);
     if (failed < 0)
         return ls_error(cx, LS_NOWHERE, LS_E_TOOL,
                         "run again with --save-temps=DIR -v to see the command and the C file",
@@ -88,6 +93,21 @@ static const char *compiler_of(const LsToolchain *t)
 {
     const char *env = getenv("CC");
     return t->cc != NULL ? t->cc : env != NULL && env[0] != '\0' ? env : "cc";
+}
+
+static const char *level_of(const LsToolchain *t) { return t->opt != NULL ? t->opt : "3"; }
+static const char *machine_of(const LsToolchain *t)
+{
+    return t->march != NULL ? t->march : "native";
+}
+
+bool ls_toolchain_find(LsCtx *cx, const LsToolchain *t)
+{
+    LsCommand c = {.arena = cx->arena};
+    ls_command_add_words(&c, compiler_of(t));
+    if (c.n == 0 || ls_command_find(cx->arena, c.word[0]) == NULL)
+        return no_compiler(cx, c.n > 0 ? c.word[0] : "", ENOENT);
+    return (find_library(cx) != NULL && find_sources(cx) != NULL) || no_runtime(cx);
 }
 
 /* The static CUDA runtime that lies beside the runtime library, or that of the toolkit that the
@@ -141,8 +161,8 @@ bool ls_toolchain_build(LsCtx *cx, const LsToolchain *t, const char *dir, const 
     LsCommand c = {.arena = a, .print = t->verbose, .dry = t->dry_run};
     ls_command_add_words(&c, compiler_of(t));
     ls_command_add(&c, "-std=gnu11");
-    ls_command_add(&c, ls_arena_printf(a, "-O%s", t->opt != NULL ? t->opt : "3"));
-    ls_command_add(&c, ls_arena_printf(a, "-march=%s", t->march != NULL ? t->march : "native"));
+    ls_command_add(&c, ls_arena_printf(a, "-O%s", level_of(t)));
+    ls_command_add(&c, ls_arena_printf(a, "-march=%s", machine_of(t)));
     ls_command_add_words(&c, "-fno-math-errno -fno-trapping-math -Wall -Wno-unused");
     ls_command_add_words(&c, LS_EXTRA_CFLAGS);
     ls_command_add(&c, ls_arena_printf(a, "-I%s", sources));
@@ -236,7 +256,8 @@ const char *ls_toolchain_hint(LsCtx *cx, const LsToolchain *t, const char *dir, 
                                   "$CUDA_HOME/lib64/libcudart_static.a -ldl -lrt", sources,
                                   runtime_dir);
     }
-    return ls_arena_printf(a, "%scc -std=gnu11 -D_GNU_SOURCE -O3 -march=native -fno-math-errno "
+    return ls_arena_printf(a, "%s%s -std=gnu11 -D_GNU_SOURCE -O%s -march=%s -fno-math-errno "
                            "-fno-trapping-math -I%s -I%s/.. %s.c %s_data.S %s -lm -lpthread -o %s",
-                           device, runtime_dir, runtime_dir, file, file, sources, base);
+                           device, compiler_of(t), level_of(t), machine_of(t), runtime_dir, runtime_dir,
+                           file, file, sources, base);
 }

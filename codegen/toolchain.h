@@ -13,6 +13,9 @@ typedef struct LsToolchain {
     const struct LsCudaTool *cuda;      /* the program is one for NVIDIA GPUs; else NULL */
 } LsToolchain;
 
+/* Whether the C compiler and the runtime library are there. False after a diagnostic. */
+bool ls_toolchain_find(LsCtx *cx, const LsToolchain *t);
+
 /* Turns DIR/BASE.c and DIR/BASE_data.S into `output`: an executable, or one relocatable object;
  * before that, for GPUs, DIR/BASE.cu into DIR/BASE.fatbin, which the data embed. False after a
  * diagnostic: LS_E_TOOL when a compiler or the runtime library is missing or fails. */

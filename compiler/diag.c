@@ -59,6 +59,8 @@ bool ls_error(LsCtx *cx, LsWhere at, LsErrId id, const char *hint, const char *f
 void ls_warn(LsCtx *cx, LsWhere at, const char *hint, const char *fmt, ...)
 {
     cx->nwarning++;
+    if (cx->quiet)
+        return;
     FILE *to = start_line(cx, at);
     fprintf(to, "warning: ");
     va_list ap;

@@ -23,6 +23,7 @@ typedef struct LsCtx {          /* one compilation; the compiler has no globals 
     const char *model;          /* path as the user typed it */
     FILE *log;                  /* diagnostics; NULL: stderr */
     int nerror, nwarning, max_error;
+    bool quiet;                 /* warnings are counted and not printed */
     LsErrId last;               /* of the last error: tests name them */
     int exit_code;              /* of the first error, by errors.def */
     struct LsParsed *parsed;    /* the model file last read (onnx_wire.c): it is read for several purposes */

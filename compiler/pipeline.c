@@ -75,6 +75,12 @@ static const Stage stage[] = {
     {"fuse", false, fuse},         {"split", false, split},
 };
 
+const char *ls_pipeline_pass(size_t k)
+{
+    enum { NSTAGES = sizeof stage / sizeof *stage };
+    return k == 0 ? "import" : k <= NSTAGES ? stage[k - 1].name : NULL;
+}
+
 static bool after(LsCtx *cx, const LsGraph *g, const char *pass, const LsPipelineOptions *o)
 {
     if (o->dump != NULL && (strcmp(o->dump, pass) == 0 || strcmp(o->dump, "all") == 0)) {

@@ -17,4 +17,7 @@ typedef struct LsPipelineOptions {
  * diagnostics. Runs ls_verify between passes. */
 LsGraph *ls_pipeline(LsCtx *cx, const char *path, const LsPipelineOptions *o);
 
+/* The passes by name, in their order: k from 0; NULL at the end. */
+const char *ls_pipeline_pass(size_t k);
+
 #endif

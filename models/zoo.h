@@ -69,5 +69,7 @@ int ls_model_main(int argc, char **argv);
 /* Lines for people: one per model; one per option of a model. */
 void ls_model_list(FILE *to);
 void ls_model_help(FILE *to, const LsModel *m);
+/* "model --option" lines. */
+void ls_model_table(FILE *to);
 
 #endif

@@ -82,7 +82,19 @@ void ls_model_help(FILE *to, const LsModel *m)
     fprintf(to, "  %-30s %s\n", "-v", "say what was written");
 }
 
-typedef struct Line { LsModelRequest request; const char *path; bool verbose; } Line;
+void ls_model_table(FILE *to)
+{
+    for (int i = 0; i < LS_NOPTS; i++)
+        fprintf(to, "model --%s\n", ls_model_options[i].name);
+    fprintf(to, "model -o\nmodel -v\nmodel --list\n");
+}
+
+typedef struct Line {
+    LsModelRequest request;
+    const char *path;
+    bool verbose;
+    const char *given[LS_NOPTS];        /* as typed; NULL: not yet */
+} Line;
 
 static int complain(const char *what, const char *hint)
 {
@@ -90,6 +102,26 @@ static int complain(const char *what, const char *hint)
     if (hint != NULL)
         fprintf(stderr, "  hint: %s\n", hint);
     return USAGE;
+}
+
+static int given_twice(const char *name, const char *first, const char *second)
+{
+    char what[200];
+    snprintf(what, sizeof what, "%s is given twice: '%.60s' and '%.60s'", name, first, second);
+    return complain(what, NULL);
+}
+
+/* Notes the value of an option; that it is given again is an error. */
+static int note(Line *l, const char *name, const char *value)
+{
+    for (int i = 0; i < LS_NOPTS; i++) {
+        if (strcmp(ls_model_options[i].name, name) != 0)
+            continue;
+        if (l->given[i] != NULL)
+            return given_twice(name, l->given[i], value);
+        l->given[i] = value;
+    }
+    return OK;
 }
 
 /* --name=value or --name value at argv[*i], which is moved past it. */
@@ -108,7 +140,7 @@ static int take_option(Line *l, int argc, char **argv, int *i)
     else
         value = known ? argv[++*i] : "";
     if (ls_model_set(&l->request, name, value, err, sizeof err))
-        return OK;
+        return note(l, name, value);
     if (known)
         return complain(err, NULL);
     if (best == NULL)
@@ -125,6 +157,8 @@ static int take_arguments(Line *l, int argc, char **argv)
         int code = OK;
         if (strcmp(argv[i], "-v") == 0)
             l->verbose = true;
+        else if (strcmp(argv[i], "-o") == 0 && i + 1 < argc && l->path != NULL)
+            code = given_twice("-o", l->path, argv[i + 1]);
         else if (strcmp(argv[i], "-o") == 0 && i + 1 < argc)
             l->path = argv[++i];
         else if (strncmp(argv[i], "--", 2) == 0)

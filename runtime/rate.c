@@ -1,32 +1,37 @@
 /* runtime/rate.c -- see rate.h. Cosine: Loshchilov and Hutter 2017, without restarts. */
 #include "runtime/rate.h"
 
+#include "runtime/number.h"
+
+#include <float.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
+
+bool ls_rate_parse_lr(const char *text, double *lr)
+{
+    return ls_number_real(text, 0, FLT_MAX, lr);
+}
 
 static bool setting(LsRate *r, const char *p, size_t n)
 {
-    const char *equal = memchr(p, '=', n);
-    char *end;
-    if (!equal)
+    enum { MOST = 1 << 30 };    /* updates */
+    char text[64];
+    if (n >= sizeof text)
         return false;
-    size_t name = (size_t)(equal - p);
-    double v = strtod(equal + 1, &end);
-    bool whole = v <= 0x1p53 && v == floor(v);
-    if (end != p + n || end == equal + 1 || !(v >= 0) || isinf(v))
+    memcpy(text, p, n);
+    text[n] = '\0';
+    char *value = strchr(text, '=');
+    if (!value)
         return false;
-    if (name == 6 && memcmp(p, "warmup", 6) == 0 && whole)
-        r->warmup = (int64_t)v;
-    else if (name == 5 && memcmp(p, "every", 5) == 0 && whole && v >= 1 && r->kind == LS_RATE_STEP)
-        r->every = (int64_t)v;
-    else if (name == 5 && memcmp(p, "gamma", 5) == 0 && r->kind == LS_RATE_STEP)
-        r->gamma = v;
-    else if (name == 3 && memcmp(p, "min", 3) == 0 && v <= 1 && r->kind >= LS_RATE_LINEAR)
-        r->least = v;
-    else
-        return false;
-    return true;
+    *value++ = '\0';
+    if (strcmp(text, "warmup") == 0)
+        return ls_number_whole(value, 0, MOST, &r->warmup);
+    if (strcmp(text, "every") == 0 && r->kind == LS_RATE_STEP)
+        return ls_number_whole(value, 1, MOST, &r->every);
+    if (strcmp(text, "gamma") == 0 && r->kind == LS_RATE_STEP)
+        return ls_number_real(value, 0, FLT_MAX, &r->gamma);
+    return strcmp(text, "min") == 0 && r->kind >= LS_RATE_LINEAR
+           && ls_number_real(value, 0, 1, &r->least);
 }
 
 bool ls_rate_parse(LsRate *r, const char *text, double lr, int64_t total, LsError *e)

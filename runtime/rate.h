@@ -14,6 +14,8 @@ typedef struct LsRate {
     int64_t total;              /* updates of the whole run */
 } LsRate;
 
+/* A learning rate as typed: a number that is at least 0 and finite as a float. */
+bool ls_rate_parse_lr(const char *text, double *lr);
 /* text: constant, step:every=N,gamma=F, linear, cosine, each with warmup=N, the last two with
  * min=F. */
 bool ls_rate_parse(LsRate *r, const char *text, double lr, int64_t total, LsError *e);

@@ -2,14 +2,16 @@
 #include "runtime/trainer_options.h"
 #include "runtime/checkpoint.h"
 
-#include <errno.h>
+#include "runtime/number.h"
+#include "runtime/rate.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
-typedef enum { FLAG, INTEGER, REAL, TEXT,
+typedef enum { FLAG, INTEGER, TEXT,
+               REAL,                /* a learning rate */
                OUTPUT,              /* the name of a file that is written */
                AMOUNT               /* an integer that need not be given: then -1 */
 } Kind;
@@ -134,22 +136,17 @@ static bool unknown(const char *name, size_t len, LsError *e)
 
 static bool set(LsTrainerOptions *o, const Row *r, const char *value, LsError *e)
 {
-    char *to = (char *)o + r->at, *end;
-    errno = 0;
+    char *to = (char *)o + r->at;
     if (r->kind == TEXT || r->kind == OUTPUT) {
         *(const char **)(void *)to = value;
         return *value ? true : ls_fail(e, LS_EXIT_USAGE, "--%s needs a %s", r->name, r->arg);
     }
-    double v = strtod(value, &end);
-    long long n = r->kind != REAL ? strtoll(value, &end, 10) : 0;
-    if (end == value || *end || errno || !(v >= r->least) || !isfinite(v))
-        return ls_fail(e, LS_EXIT_USAGE, "--%s=%s: %s from %g on is wanted", r->name, value,
-                       r->kind == REAL ? "a number" : "an integer", r->least);
-    if (r->kind != REAL)
-        *(int64_t *)(void *)to = n;
-    else
-        *(double *)(void *)to = v;
-    return true;
+    bool ok = r->kind == REAL
+                  ? ls_rate_parse_lr(value, (double *)(void *)to)
+                  : ls_number_whole(value, (int64_t)r->least, INT64_MAX, (int64_t *)(void *)to);
+    return ok ? true
+              : ls_fail(e, LS_EXIT_USAGE, "--%s=%s: %s from %g on is wanted", r->name, value,
+                        r->kind == REAL ? "a number" : "an integer", r->least);
 }
 
 /* One option at argv[*k]; *k moves on when its value is the next word. */

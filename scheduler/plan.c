@@ -34,7 +34,7 @@ struct LsPlanner {
     int64_t budget;             /* that the options ask for, bytes */
 };
 
-static bool is_known(const char *want)
+bool ls_plan_has_strategy(const char *want)
 {
     for (size_t k = 0; k < NKNOWN; k++) {
         if (strcmp(want, known[k].name) == 0)
@@ -392,7 +392,7 @@ static const LsDag *unaligned(LsArena *arena, const LsDag *dag)
 
 LsPlanner *ls_planner_new(LsArena *arena, const LsDag *dag, const LsPlanOptions *options)
 {
-    if (!is_known(options->strategy ? options->strategy : "auto"))
+    if (!ls_plan_has_strategy(options->strategy ? options->strategy : "auto"))
         return NULL;
     LsArena *scratch = ls_arena_new();
     dag = options->no_offsets ? unaligned(arena, dag) : dag;
@@ -431,7 +431,7 @@ static bool ask(LsPlanner *pl, const char *want, int64_t budget, bool tightest, 
     *report = pl->common;
     report->budget = budget;
     pl->report = report;
-    if (!is_known(want))
+    if (!ls_plan_has_strategy(want))
         return no_such_strategy(pl->arena, want, report);
     return choose(pl, want, budget, tightest, out);
 }

@@ -79,6 +79,9 @@ typedef struct LsPlanReport {
 bool ls_plan(LsArena *arena, const LsDag *dag, const LsPlanOptions *options, LsPlan *out,
              LsPlanReport *report);
 
+/* Whether there is a strategy of that name. */
+bool ls_plan_has_strategy(const char *name);
+
 /* A planning whose candidates are made, so that plans for many budgets cost about as much as one.
  * They are monotone among each other, as those of ls_plan are. */
 typedef struct LsPlanner LsPlanner;

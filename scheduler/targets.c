@@ -13,8 +13,11 @@ LsTargets ls_targets(LsArena *arena, int64_t top, int64_t store_all, bool fine)
 {
     enum { PARTS = 20 };
     static const double LOW = 0.4, LEAST = 0.05, STEP = 0.94;  /* a twentieth is much there */
-    LsTargets t = {ls_arena_alloc(arena, 4 * PARTS, sizeof *t.bytes), 0};
+    uint32_t nfine = 0;
     for (double part = LOW; fine && part > LEAST; part *= STEP)
+        nfine++;
+    LsTargets t = {ls_arena_alloc(arena, nfine + 2 * (PARTS - 1), sizeof *t.bytes), 0};
+    for (double part = LOW; t.n < nfine; part *= STEP)
         t.bytes[t.n++] = (int64_t)((double)top * part);
     for (int k = 1; k < PARTS; k++) {
         t.bytes[t.n++] = top / PARTS * k;

@@ -13,7 +13,9 @@ char *ls_text_file(const char *path, const LsWhy *why)
     ssize_t got = f != NULL ? getdelim(&text, &n, '\0', f) : -1;
     if (f == NULL)
         ls_why(why, "%s", strerror(errno));
-    else
+    else if (ferror(f))         /* a part of the file is not the file */
+        got = -1;
+    if (f != NULL)
         fclose(f);
     if (f != NULL && got < 0)
         ls_why(why, "cannot be read, or is empty");

@@ -58,12 +58,24 @@ START_TEST(schedules_that_make_no_sense_are_refused)
 {
     static const char *const bad[] = {"", "cos", "cosine:", "cosine:warmup", "cosine:warmup=x",
                                       "linear:gamma=1", "step", "step:every=0", "step:every=2,",
-                                      "cosine:min=2", "constant:min=0.1", "cosine:warmup=-1"};
+                                      "cosine:min=2", "constant:min=0.1", "cosine:warmup=-1", "cosine:warmup=nan",
+                                      "cosine:warmup=1e300", "step:every=1.5", "step:every=2,gamma=inf"};
     for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++) {
         e = (LsError){0};
         ck_assert_msg(!ls_rate_parse(&r, bad[k], 0.5, 10, &e), "'%s'", bad[k]);
         ck_assert_int_eq(e.code, LS_EXIT_USAGE);
     }
+}
+END_TEST
+
+START_TEST(learning_rates_are_finite_and_not_negative)
+{
+    static const char *const bad[] = {"", "abc", "nan", "inf", "-0.1", "1e39", "0.1x"};
+    double lr = 0.5;
+    for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++)
+        ck_assert_msg(!ls_rate_parse_lr(bad[k], &lr) && lr == 0.5, "'%s'", bad[k]);
+    ck_assert(ls_rate_parse_lr("0", &lr) && lr == 0);
+    ck_assert(ls_rate_parse_lr("1e-3", &lr) && lr == 1e-3);
 }
 END_TEST
 
@@ -141,9 +153,9 @@ int main(void)
 {
     const TTest *test[] = {
         every_schedule_follows_its_formula, warm_up_rises_to_the_full_rate,
-        schedules_that_make_no_sense_are_refused, sizes_are_written_in_binary_units,
-        json_strings_come_back, text_longer_than_its_buffer_arrives_whole,
-        json_that_is_cut_or_too_deep_is_refused,
+        schedules_that_make_no_sense_are_refused, learning_rates_are_finite_and_not_negative,
+        sizes_are_written_in_binary_units, json_strings_come_back,
+        text_longer_than_its_buffer_arrives_whole, json_that_is_cut_or_too_deep_is_refused,
     };
     return run_in_folder("rate", sizeof test / sizeof test[0], test);
 }

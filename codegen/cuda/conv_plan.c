@@ -302,8 +302,9 @@ static const char *read_text(LsArena *a, const char *path)
         return NULL;
     char *text = ls_arena_alloc(a, MOST_JSON + 1, 1);
     size_t n = fread(text, 1, MOST_JSON, f);
+    bool whole = !ferror(f);
     fclose(f);
-    return n > 0 && n < MOST_JSON && memchr(text, '\0', n) == NULL ? text : NULL;
+    return whole && n > 0 && n < MOST_JSON && memchr(text, '\0', n) == NULL ? text : NULL;
 }
 
 static const char *device_json(LsArena *a, const char *name)

@@ -1,0 +1,14 @@
+/* cli/memory_here.h -- what this machine lets a process have. */
+#ifndef LS_CLI_MEMORY_HERE_H
+#define LS_CLI_MEMORY_HERE_H
+
+#include <stdint.h>
+
+/* No address space of today's machines is larger: 2^47 bytes. */
+static const int64_t LS_MOST_BYTES = INT64_C(1) << 47;
+
+/* Bytes of memory: those that are built in, or fewer where a control group limits them. 0: not
+ * known. */
+int64_t ls_memory_here(void);
+
+#endif
