@@ -36,7 +36,7 @@ def legacy(m, x, path, **more):
 
 
 def by_ts(m, x, path):
-    """README's call."""
+    """README's call for earlier versions."""
     legacy(m, x, path, training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False)
 
 
@@ -61,9 +61,9 @@ def by_raw(m, x, path):
 
 
 def by_raw_n(m, x, path):
-    """Likewise, with a batch of any size."""
+    """README's call: likewise, with a batch of any size."""
     torch.onnx.export(m, (x,), path, input_names=["x"], output_names=["y"], external_data=False,
-                      optimize=False, dynamic_shapes=({0: torch.export.Dim("N", min=2)},))
+                      dynamo=True, optimize=False, dynamic_shapes=({0: "N"},))
 
 
 CALLS = {"ts": by_ts, "eval": by_eval}

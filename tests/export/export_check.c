@@ -1,4 +1,4 @@
-/* tests/export/check.c -- whether exports train as the networks they come from do.
+/* tests/export/export_check.c -- whether exports train as the networks they come from do.
  *
  *   export_check LOWERSET FOLDER [CASES]
  *
