@@ -152,6 +152,7 @@ static int import_options(LsCtx *cx, const LsOptions *o, LsImportOptions *im)
     im->bn = (LsBnMode)mode;
     im->dropout = (LsDropoutMode)dropout;
     im->bn_var_torch = torch == 1;
+    im->bn_var_asked = o->bn_var != NULL;
     im->batch = o->batch;
     im->freeze = o->freeze.item;
     im->nfreeze = o->freeze.n;

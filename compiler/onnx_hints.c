@@ -167,6 +167,20 @@ static void hint_running(LsImport *im)
                 "they are", n, n > 1 ? "s are" : " is", d->bn[first].node, more(n));
 }
 
+/* ONNX divides by the number of elements, PyTorch by one less: evaluation differs by that. */
+static void hint_variances(LsImport *im)
+{
+    const LsDecisions *d = im->decisions;
+    bool follows = false;
+    for (uint32_t k = 0; k < d->nbn; k++)
+        follows |= d->bn[k].by <= LS_BN_BY_TRACE && d->bn[k].by != LS_BN_BY_FROZEN;
+    if (follows && !im->o->bn_var_asked
+        && strcmp(ls_text(im->m->proto->producer_name), "pytorch") == 0)
+        ls_warn(im->cx, LS_NOWHERE, "--bn-var=torch follows PyTorch; --bn-var=onnx says that this is meant",
+                "running variances follow the batch's population variance, as ONNX has it; PyTorch's "
+                "are a little larger (n / (n - 1))");
+}
+
 static void hint_converted(LsImport *im)
 {
     if (im->nconverted > 0)
@@ -234,6 +248,7 @@ void ls_onnx_hints(LsImport *im)
     hint_optimised(im);
     hint_merged(im);
     hint_running(im);
+    hint_variances(im);
     hint_doubtful(im);
     hint_dropout(im);
 }

@@ -220,12 +220,21 @@ static bool is_literal(const LsImport *im, const char *name)
     return false;
 }
 
+/* Globs name a folded tensor by its own name, or by the parameter that it was folded from. */
+static bool told(const Tensor *t, const LsOnnxSource *s, bool (*to)(const LsImportOptions *, const char *))
+{
+    const char *from = NULL;
+    if (s->folded_from != NULL)
+        ls_source_parameters(t->im->cx->arena, t->im->m->sources, s->folded_from, &from);
+    return to(t->im->o, t->name) || (from != NULL && to(t->im->o, from));
+}
+
 static LsVerdict decide(const Tensor *t)
 {
     const LsImport *im = t->im;
     const LsOnnxSource *s = ls_onnx_source(im->m->sources, t->name);
     bool may_train = !only(t, SETTING | NO_GRADIENT | STATISTIC);
-    if (ls_onnx_told_to_train(im->o, t->name))
+    if (told(t, s, ls_onnx_told_to_train))
         return may_train ? verdict(LS_ROLE_TRAINED, "--train") : without_gradient(t, true);
     if (is_literal(im, t->name))
         return verdict(LS_ROLE_CONSTANT, "of a norm whose module has no parameters");
@@ -233,7 +242,7 @@ static LsVerdict decide(const Tensor *t)
         : s->kind != LS_FROM_UNKNOWN    ? declared(t, s)
         : s->folded_from != NULL        ? folded(t, s)
                                         : unsaid(t);
-    if (v.role == LS_ROLE_TRAINED && ls_onnx_told_to_freeze(im->o, t->name))
+    if (v.role == LS_ROLE_TRAINED && told(t, s, ls_onnx_told_to_freeze))
         return verdict(LS_ROLE_FROZEN, "--freeze");
     return v;
 }
@@ -347,8 +356,13 @@ static void check_globs(LsImport *im, const char *option, const char *const *glo
     const LsDecisions *d = im->decisions;
     for (int k = 0; k < n; k++) {
         bool hit = false;
-        for (uint32_t i = 0; i < d->ntensor && !hit; i++)
+        for (uint32_t i = 0; i < d->ntensor && !hit; i++) {
+            const LsOnnxSource *s = ls_onnx_source(im->m->sources, d->tensor[i].name);
+            const char *list = s->folded_from, *name;
             hit = fnmatch(glob[k], d->tensor[i].name, 0) == 0;
+            while (!hit && list != NULL && (name = ls_meta_item(im->cx->arena, &list)) != NULL)
+                hit = fnmatch(glob[k], name, 0) == 0;
+        }
         if (!hit && im->o->training)
             ls_warn(im->cx, LS_NOWHERE, NULL, "%s %s matches no parameter", option, glob[k]);
     }

@@ -163,12 +163,17 @@ static bool reads_placeholder(const LsEditor *u, const char *call, const char *p
     return false;
 }
 
-/* Whether the exporter says of operand k that it is a parameter or buffer of the module. */
-static bool declared(const LsEditor *u, const Onnx__NodeProto *p, size_t k)
+/* The parameter or buffer of the module that operand k is, or was folded from; NULL: the exporter does
+ * not say so, or says several. */
+static const char *declared(const LsEditor *u, const Onnx__NodeProto *p, size_t k)
 {
-    LsSourceKind kind = ls_onnx_source(u->s, ls_text(p->input[k]))->kind;
-    return ls_edit_real(u, ls_text(p->input[k])) != NULL
-        && (kind == LS_FROM_PARAMETER || kind == LS_FROM_BUFFER);
+    const char *name = ls_text(p->input[k]), *from;
+    const LsOnnxSource *s = ls_onnx_source(u->s, name);
+    if (ls_edit_real(u, name) == NULL)
+        return NULL;
+    if (s->kind == LS_FROM_PARAMETER || s->kind == LS_FROM_BUFFER)
+        return name;
+    return ls_source_parameters(u->cx->arena, u->s, s->folded_from, &from) == 1 ? from : NULL;
 }
 
 static void learn(Trace *t)
@@ -189,7 +194,8 @@ static void learn(Trace *t)
         const Onnx__NodeProto *p = u->g->node[i];
         const char *call = call_of(u, p);
         for (size_t k = 0; call != NULL && k < p->n_input; k++)
-            if (declared(u, p, k) && reads_placeholder(u, call, placeholder_of(u, p->input[k])))
+            if (declared(u, p, k) != NULL
+                && reads_placeholder(u, call, placeholder_of(u, declared(u, p, k))))
                 t->meant[ls_names_find(&u->names, p->input[k])] = true;
     }
 }
@@ -211,7 +217,7 @@ static const char *lowered(LsArena *a, const char *s)
 
 /* The parameter of the call that is nowhere in the file and can have been this one: of the same
  * last name, or, where all elements are equal, the only one that is gone. NULL: none. */
-static const char *gone_parameter(Trace *t, const char *call, const char *name)
+static const char *gone_parameter(Trace *t, const char *call, const char *tensor, const char *name)
 {
     const char *only = NULL, *s;
     int n = 0;
@@ -223,7 +229,7 @@ static const char *gone_parameter(Trace *t, const char *call, const char *name)
             return s;
         only = n++ == 0 ? s : NULL;
     }
-    return only != NULL && uniform(t->u, ls_edit_real(t->u, name)) ? only : NULL;
+    return only != NULL && uniform(t->u, ls_edit_real(t->u, tensor)) ? only : NULL;
 }
 
 /* What a placeholder stands for, with dots where a name of the same beginning has them, and before
@@ -274,13 +280,13 @@ static void untie_operand(Trace *t, LsNames *made, Onnx__NodeProto *p, const cha
     LsOnnxEdits *e = u->e;
     const char *from = p->input[k];
     if (is_literal(u, p, call, k)) {
-        const char *like = ls_arena_printf(u->cx->arena, "%s.%s", ls_text(p->output[0]), leaf(from));
-        ls_edit_note(u, &e->literal, &e->nliteral, &e->cap_literal, give_copy(u, p, k, like), from);
+        const char *own = ls_arena_printf(u->cx->arena, "%s.%s", ls_text(p->output[0]), leaf(from));
+        ls_edit_note(u, &e->literal, &e->nliteral, &e->cap_literal, give_copy(u, p, k, own), from);
         return;
     }
     if (!t->meant[ls_names_find(&u->names, from)])
         return;
-    const char *gone = gone_parameter(t, call, from);
+    const char *like = declared(u, p, k), *gone = gone_parameter(t, call, from, like);
     if (gone == NULL)
         return;
     uint32_t id = ls_names_find(made, gone);
@@ -288,7 +294,7 @@ static void untie_operand(Trace *t, LsNames *made, Onnx__NodeProto *p, const cha
         p->input[k] = (char *)e->untied[id - 1].name;
         return;
     }
-    const char *name = give_copy(u, p, k, module_name(u, p, gone, from));
+    const char *name = give_copy(u, p, k, module_name(u, p, gone, like));
     ls_names_add(made, gone);
     ls_edit_note(u, &e->untied, &e->nuntied, &e->cap_untied, name, from);
 }
@@ -319,8 +325,8 @@ static void untie_by_trace(LsEditor *u)
         Onnx__NodeProto *p = u->g->node[i];
         const char *call = call_of(u, p);
         for (size_t k = 0; call != NULL && k < p->n_input; k++)
-            if (declared(u, p, k) && ls_edit_reads(u, p->input[k]) > 1
-                && !reads_placeholder(u, call, placeholder_of(u, p->input[k])))
+            if (declared(u, p, k) != NULL && ls_edit_reads(u, p->input[k]) > 1
+                && !reads_placeholder(u, call, placeholder_of(u, declared(u, p, k))))
                 untie_operand(&t, &made, p, call, k);
     }
     find_lost(&t, &made);
