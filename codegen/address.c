@@ -29,8 +29,11 @@ static void add_state(LsAddresses *a, LsValueId v, const LsOnnxSlot *slot, uint3
     LsAddress at = {LS_AT_STATE, a->state_bytes};
     LsStateSlot s = {a->train, v, {.t = ls_address_tensor(a->train, v, at),
                                    .onnx_offset = onnx_offset(x->name, slot, nslot)}};
-    s.row.kind = x->kind == LS_V_PARAM ? LS_STATE_PARAM : !x->once_written ? LS_STATE_FROZEN
-        : s.row.onnx_offset >= 0 ? LS_STATE_STAT : LS_STATE_MOMENT;
+    s.row.kind = x->kind == LS_V_PARAM                  ? LS_STATE_PARAM
+        : x->statistic                                  ? LS_STATE_STAT
+        : !x->once_written                              ? LS_STATE_FROZEN
+        : s.row.onnx_offset >= 0                        ? LS_STATE_STAT
+                                                        : LS_STATE_MOMENT;
     a->state = ls_arena_grow(a->cx->arena, a->state, a->nstate, a->nstate + 1, sizeof *a->state,
                              &a->cap_state);
     a->state[a->nstate++] = s;

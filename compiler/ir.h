@@ -42,6 +42,7 @@ typedef struct LsValue {
     LsValueKind kind;
     LsLayout layout;        /* set by ls_layout; LS_ROW before */
     bool once_written;      /* LS_V_PARAM, LS_V_STATE: some node updates it */
+    bool statistic;         /* LS_V_STATE: a running mean or variance, whether it is updated or not */
     LsShape shape;
     int64_t columns;        /* of its last axis that count, where it was made longer
                              * (codegen/cuda/widen.h); 0: all */

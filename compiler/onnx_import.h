@@ -33,7 +33,7 @@ typedef struct LsImport {
     uint32_t *reads;            /* by name id: operands and outputs of that name */
     LsDataFolder data;
     LsVerdict *verdict;         /* by name id */
-    bool has_weights;           /* among the initializers */
+    bool has_weights;           /* initializers that are trained and more than one number */
     uint32_t nfolded, nblended; /* parameters computed by the exporter from one, from several */
     const char *folded_name, *folded_from;      /* one of them */
     uint32_t nmade_up; const char *made_up;     /* names such as onnx::Mul_12 that folding left */

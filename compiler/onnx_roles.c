@@ -283,7 +283,7 @@ void ls_onnx_decide(LsImport *im)
             || (t.count = ls_count(&t.shape)) == 0)
             continue;
         im->verdict[id] = decide(&t);
-        im->has_weights |= im->verdict[id].role == LS_ROLE_TRAINED && (t.uses & WEIGHT) && t.count > 1;
+        im->has_weights |= im->verdict[id].role == LS_ROLE_TRAINED && t.count > 1;
         if (im->verdict[id].doubtful && im->ndoubtful++ < 4)
             im->doubtful = ls_arena_printf(im->cx->arena, "%s%s'%s' (%s)", ls_text(im->doubtful),
                                            im->ndoubtful > 1 ? ", " : "", t.name,

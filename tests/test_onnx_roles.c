@@ -31,6 +31,13 @@ static const LsDecision *decided(const LsGraph *g, const char *name)
 
 static bool said(const char *text) { return strstr(make_log(&mk), text) != NULL; }
 
+static void note(const char *name, const char *key, const char *value)
+{
+    Onnx__ValueInfoProto *v = make_value(&mk, name, MAKE_FLOAT, NULL);
+    MAKE_PUSH(&mk, mk.g->value_info, mk.g->n_value_info, v);
+    make_meta(&mk, &v->base, 4, key, value);
+}
+
 START_TEST(numbers_under_made_up_names_are_literals)
 {
     one("val_2", "", 1.41f, 1);
@@ -64,6 +71,35 @@ START_TEST(an_exponent_with_a_name_is_trained_and_a_bound_only_when_told)
     mk.o.train = (const char *[]){"l*"};
     mk.o.ntrain = 1;
     ck_assert_int_eq(kind(import_well(), "lo"), LS_V_PARAM);
+}
+END_TEST
+
+START_TEST(constants_of_a_norm_stay_though_the_only_parameters_are_factors)
+{
+    const float ones[4] = {1, 1, 1, 1};
+    mk.g->n_initializer = mk.g->n_node = mk.g->n_output = 0;
+    mk.g->input[0] = make_value(&mk, "x", MAKE_FLOAT, "2x4x3");
+    Onnx__NodeProto *c = make_node(&mk, "Constant", "", "one");
+    make_tensor_attr(&mk, c, "value", make_tensor(&mk, "", MAKE_FLOAT, "4", ones, sizeof ones));
+    make_weight(&mk, "d.weight", "4x1", 4);
+    make_node(&mk, "InstanceNormalization", "x one one", "n");
+    then("Mul", "n d.weight", "z");
+    LsGraph *g = import_well();
+    ck_assert_int_eq(kind(g, "one"), LS_V_CONST);
+    ck_assert_int_eq(kind(g, "d.weight"), LS_V_PARAM);
+}
+END_TEST
+
+START_TEST(globs_reach_what_was_folded_from_a_parameter)
+{
+    make_weight(&mk, "val_5", "4x3", 12);
+    note("w", LS_META_KIND, "PARAMETER");
+    note("val_5", LS_META_FOLDED, "['head.weight', 'val_1']");
+    then("MatMul", "y val_5", "a");
+    mk.o.freeze = (const char *[]){"head.*"};
+    mk.o.nfreeze = 1;
+    ck_assert_int_eq(kind(import_well(), "val_5"), LS_V_STATE);
+    ck_assert(!said("matches no parameter"));
 }
 END_TEST
 
@@ -143,18 +179,12 @@ START_TEST(a_statistic_that_was_merged_with_a_weight_is_one_of_its_own)
     ck_assert_int_eq(kind(g, "bn.bias"), LS_V_PARAM);
     ck_assert_int_eq(kind(g, "bn.running_mean"), LS_V_STATE);
     ck_assert_int_eq(kind(g, "bn.running_var"), LS_V_STATE);
+    ck_assert(g->value[named(g, "bn.running_var").i].statistic);
     ck_assert(said("2 running statistics had been merged") && said("inference form"));
 }
 END_TEST
 
 /* ---- notes of torch.export ---- */
-
-static void note(const char *name, const char *key, const char *value)
-{
-    Onnx__ValueInfoProto *v = make_value(&mk, name, MAKE_FLOAT, NULL);
-    MAKE_PUSH(&mk, mk.g->value_info, mk.g->n_value_info, v);
-    make_meta(&mk, &v->base, 4, key, value);
-}
 
 static void called(Onnx__NodeProto *p, const char *call)
 {
@@ -304,6 +334,8 @@ int main(void)
     const TTest *const test[] = {
         numbers_under_made_up_names_are_literals,
         an_exponent_with_a_name_is_trained_and_a_bound_only_when_told,
+        constants_of_a_norm_stay_though_the_only_parameters_are_factors,
+        globs_reach_what_was_folded_from_a_parameter,
         train_wins_over_freeze_and_says_what_it_does_not_find,
         masks_and_what_is_only_compared_stay,
         norms_that_share_ones_and_zeros_have_parameters_of_their_own,

@@ -163,6 +163,7 @@ static void make_state(LsGraph *g, LsValueId v)
 {
     if (g->value[v.i].kind == LS_V_PARAM || g->value[v.i].kind == LS_V_CONST)
         g->value[v.i].kind = LS_V_STATE;
+    g->value[v.i].statistic = g->value[v.i].kind == LS_V_STATE;
 }
 
 /* (x - mean) * scale / sqrt(var + eps) + bias, step by step, so that autodiff goes through mean and

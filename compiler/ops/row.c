@@ -1,6 +1,8 @@
 /* compiler/ops/row.c */
 #include "compiler/ops/row.h"
 
+#include <math.h>
+
 static bool all_const(const LsGraph *g, LsNodeId n)
 {
     for (int k = 0; k < g->node[n.i].nin; k++)
@@ -95,9 +97,16 @@ void ls_grad_zero(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], const
     (void)cx, (void)g, (void)n, (void)dy, (void)want, (void)dx;
 }
 
+/* Constants are floats: one over a number that a float does not hold is a division by that number,
+ * so that programs in doubles are right to the last digits. */
 LsValueId ls_scale(LsCtx *cx, LsGraph *g, LsValueId v, double by)
 {
-    return by == 1 ? v : ls_append2(cx, g, LS_OP_MUL, v, ls_const_real(cx, g, by), NULL);
+    double over = nearbyint(1 / by);
+    bool divides = (double)(float)by != by && fabs(over) < 0x1p24 && fabs(over * by - 1) < 1e-15;
+    if (by == 1)
+        return v;
+    return divides ? ls_append2(cx, g, LS_OP_DIV, v, ls_const_real(cx, g, over), NULL)
+                   : ls_append2(cx, g, LS_OP_MUL, v, ls_const_real(cx, g, by), NULL);
 }
 
 LsValueId ls_expand(LsCtx *cx, LsGraph *g, LsValueId v, const LsShape *to)
