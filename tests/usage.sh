@@ -154,6 +154,12 @@ refuses 1 "nodir/machine: cannot write" calibrate -o nodir/machine
 refuses 5 "cannot run './no-such-cc'" compile net.onnx -v -o net --cc ./no-such-cc
 "$LOWERSET" plan net.onnx --batch 2 --plan-json /dev/null >out 2>&1 || { echo "FAIL plan into /dev/null"; failed=1; }
 
+# Inspecting ends with 3 where training is not possible, and 0 where it is, as text and as JSON.
+"$LOWERSET" inspect net.onnx >out || { echo "FAIL inspect of what can be trained"; failed=1; }
+refuses 3 "no trained parameter has influence on an output" inspect net.onnx --freeze '*'
+refuses 3 '"trainable":	false' inspect net.onnx --json --freeze '*'
+refuses 1 "cannot open" inspect no-such.onnx
+
 # Sizes that this machine, or any, cannot hold.
 "$LOWERSET" model gpt --depth=24 --heads=2 --width=32 --context=32 --vocab=32 -o large.onnx
 "$LOWERSET" plan net.onnx --batch 4 --plan-effort 5 --graph-json graph.json -q >out
