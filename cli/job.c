@@ -502,12 +502,11 @@ static bool plan_both(LsJob *job, const LsHinted *hinted, const LsBudget *b, LsP
     return ok && (arena <= 0 || job->eval_plan.arena <= arena);
 }
 
-/* That no machine could hold it is an error, that this one cannot a warning: programs may run
- * elsewhere. On a GPU it is the device that counts, of which no size is known here. */
-static bool fits_machine(LsJob *job)
+/* On a GPU it is the device that counts, of which no size is known here. */
+bool ls_job_fits_machine(LsJob *job, int64_t bytes)
 {
     LsArena *a = job->cx.arena;
-    int64_t here = ls_memory_here(), bytes = job->arena_bytes + ls_job_fixed_bytes(job);
+    int64_t here = ls_memory_here();
     if (bytes > LS_MOST_BYTES)
         return ls_error(&job->cx, LS_NOWHERE, LS_E_BUDGET, "check the sizes that --batch, --dim and "
                         "--shape give", "training takes %s, and no machine addresses more than %s",
@@ -545,5 +544,5 @@ int ls_job_plan(LsJob *job)
         return ls_job_failed(job);
     job->arena_bytes =
         job->plan.arena > job->eval_plan.arena ? job->plan.arena : job->eval_plan.arena;
-    return fits_machine(job) ? 0 : ls_job_failed(job);
+    return ls_job_fits_machine(job, job->arena_bytes + ls_job_fixed_bytes(job)) ? 0 : ls_job_failed(job);
 }

@@ -169,5 +169,14 @@ refuses 1 "large.onnx: 1 error" plan large.onnx --batch 80000000
 "$LOWERSET" plan net.onnx --batch 1000000000 --strategy none >out 2>&1 || true
 grep -q 'the program takes .* and this machine has' out || { echo "FAIL no warning of memory"; cat out; failed=1; }
 
+# Neither a batch that no machine holds nor one beyond those tried ends a search for the largest.
+"$LOWERSET" model mlp --batch=0 --width=8 --size=512 -o wide.onnx
+"$LOWERSET" plan wide.onnx --max-batch --budget 1000TiB --strategy none >out 2>err || echo "exit $?" >>out
+grep -q '^none  *2097152 ' out && grep -q 'batch 2097153 does not fit: .*too many elements' err \
+    && grep -q 'warning: the program takes .* TiB, and this machine has' err || { echo "FAIL --max-batch"; cat out err; failed=1; }
+"$LOWERSET" plan net.onnx --max-batch --budget 1000TiB --strategy none -q >out 2>err || echo "exit $?" >>out
+grep -q '16777216 .* larger batches were not tried' out && [ ! -s err ] || { echo "FAIL --max-batch has no end"; failed=1; }
+refuses 4 "and no machine addresses more than" sweep huge.json --points 2 --strategies none
+
 echo "$n command lines"
 exit "$failed"
