@@ -34,7 +34,7 @@ static const struct {
      "measure this machine for plans: two minutes, once", LS_CMD_CALIBRATE,
      "lowerset calibrate"},
     {"inspect", ls_inspect_main, "MODEL.onnx [options]",
-     "operators, dimensions, parameters, what is in the way", LS_CMD_INSPECT,
+     "operators, dimensions, parameters, what is in the way (exit 3)", LS_CMD_INSPECT,
      "lowerset inspect net.onnx"},
     {"model", ls_model_main, "NAME [options] -o FILE.onnx",
      "write a network of the zoo; --list names them", 0, "lowerset model unet --size=64 -o unet.onnx"},

@@ -372,21 +372,54 @@ int64_t ls_job_arena_budget(const LsJob *job, const LsBudget *b)
     return arena > 0 ? arena : 1;
 }
 
+/* In the unit of the budget that was asked for. */
+static const char *like_budget(const LsJob *job, int64_t bytes)
+{
+    char text[24];
+    return ls_arena_strdup(job->cx.arena, ls_page_bytes_like(text, bytes, job->budget));
+}
+
+/* Where the least arena is needed, and what no plan can do without. */
+static const char *least_place(const LsJob *job)
+{
+    const LsPlanReport *r = &job->report;
+    const LsDag *g = job->dag;
+    LsArena *a = job->cx.arena;
+    if (job->eval_plan.arena > r->least)
+        return "in the evaluation form";
+    const char *node = r->nowner > 0 ? g->node[r->peak_node].name : NULL;
+    const char *place = node == NULL ? "" : ls_arena_printf(a, "at node '%s' with %u live tensors, the "
+        "largest '%s' of %s", node, r->nowner, g->tensor[r->owner[0].tensor].name,
+        like_budget(job, r->owner[0].bytes));
+    return r->least_bound <= 0 ? place : ls_arena_printf(a, "%s%sno plan of any kind does with an arena "
+        "below %s", place, place[0] != '\0' ? "; " : "", like_budget(job, r->least_bound));
+}
+
 static int over_budget(LsJob *job)
 {
     int64_t fixed = ls_job_fixed_bytes(job);
     const LsPlanReport *r = &job->report;
+    const LsOptions *o = job->options;
+    LsArena *a = job->cx.arena;
     if (r->error != NULL && r->nrow == 0) {     /* it did not come to a search */
         fprintf(stderr, "lowerset: --strategy: %s\n", r->error);
         return LS_EXIT_USAGE;
     }
-    int64_t least = r->least > job->eval_plan.arena ? r->least : job->eval_plan.arena;
-    ls_error(&job->cx, LS_NOWHERE, LS_E_BUDGET, ls_arena_printf(job->cx.arena,
-             "ask for --budget %" PRId64 " (%s) or more, or --budget min", fixed + least,
-             ls_bytes_text(job->cx.arena, fixed + least)), "%s%s", job->budget > fixed ? ""
-             : ls_arena_printf(job->cx.arena, "state and input ring alone take %s; ",
-                               ls_bytes_text(job->cx.arena, fixed)),
-             r->error != NULL ? r->error : "the evaluation form alone needs more than the budget");
+    int64_t arena = r->least > job->eval_plan.arena ? r->least : job->eval_plan.arena;
+    const char *budget = like_budget(job, job->budget), *least = like_budget(job, fixed + arena);
+    const char *whose = o->strategy != NULL ? ls_arena_printf(a, " by strategy %s", o->strategy)
+        : o->keep.n + o->forget.n > 0 || o->recompute != NULL ? " for these hints" : "";
+    const char *parts = fixed == 0 ? "" : ls_arena_printf(a, "%s for state and input ring and %s for the "
+        "arena, ", like_budget(job, fixed), like_budget(job, arena));
+    if (strcmp(budget, least) == 0) {           /* rounded, they look alike */
+        budget = ls_arena_printf(a, "%" PRId64 " B", job->budget);
+        least = ls_arena_printf(a, "%" PRId64 " B", fixed + arena);
+    }
+    ls_error(&job->cx, LS_NOWHERE, LS_E_BUDGET,
+             ls_arena_printf(a, "ask for --budget %" PRId64 " (%s) or more, or --budget min",
+                             fixed + arena, least),
+             "the budget is %s, and the least that was found%s is %s, %s%s", budget, whose, least, parts,
+             least_place(job));
     return ls_job_failed(job);
 }
 
@@ -469,12 +502,11 @@ static bool plan_both(LsJob *job, const LsHinted *hinted, const LsBudget *b, LsP
     return ok && (arena <= 0 || job->eval_plan.arena <= arena);
 }
 
-/* That no machine could hold it is an error, that this one cannot a warning: programs may run
- * elsewhere. On a GPU it is the device that counts, of which no size is known here. */
-static bool fits_machine(LsJob *job)
+/* On a GPU it is the device that counts, of which no size is known here. */
+bool ls_job_fits_machine(LsJob *job, int64_t bytes)
 {
     LsArena *a = job->cx.arena;
-    int64_t here = ls_memory_here(), bytes = job->arena_bytes + ls_job_fixed_bytes(job);
+    int64_t here = ls_memory_here();
     if (bytes > LS_MOST_BYTES)
         return ls_error(&job->cx, LS_NOWHERE, LS_E_BUDGET, "check the sizes that --batch, --dim and "
                         "--shape give", "training takes %s, and no machine addresses more than %s",
@@ -512,5 +544,5 @@ int ls_job_plan(LsJob *job)
         return ls_job_failed(job);
     job->arena_bytes =
         job->plan.arena > job->eval_plan.arena ? job->plan.arena : job->eval_plan.arena;
-    return fits_machine(job) ? 0 : ls_job_failed(job);
+    return ls_job_fits_machine(job, job->arena_bytes + ls_job_fixed_bytes(job)) ? 0 : ls_job_failed(job);
 }

@@ -46,6 +46,9 @@ int ls_job_hints(LsJob *job, const LsHinted **out);
 int ls_job_plan(LsJob *job);
 /* Replays a plan by code that had no part in making any. false, after diagnostics: it is wrong. */
 bool ls_job_audited(LsJob *job, const LsDag *dag, const LsPlan *plan);
+/* Whether some machine could hold a program of that many bytes; false after a diagnostic. That this one
+ * cannot is a warning: programs may run elsewhere. */
+bool ls_job_fits_machine(LsJob *job, int64_t bytes);
 /* Closes the list of diagnostics, which were printed as they came; the exit code. */
 int ls_job_failed(const LsJob *job);
 /* ns of a training step by a plan of a loaded job: what its runs take one after the other, from

@@ -11,13 +11,15 @@
 #include <string.h>
 
 #include "cli/job.h"
+#include "cli/memory_here.h"
 
 enum { MOST = 1 << 24 };        /* batches above that are not tried */
 
 typedef struct Probe {          /* what plan says of one batch */
     int64_t batch;
     bool fits;
-    int64_t least;              /* bytes in all that the strategy needs at least */
+    int64_t least;              /* bytes in all that the strategy needs at least; 0: not known, as
+                                 * there are too many for the compiler */
     int64_t total, arena;       /* of the plan within the budget, bytes */
     double overhead;
     char hash[17];
@@ -91,13 +93,18 @@ static int probe(Search *s, int64_t batch, Probe *p)
     with.strategy = s->strategy;
     *p = (Probe){.batch = batch};
     int code = ls_job_start(&job, &with, true);
-    FILE *nowhere = fopen("/dev/null", "w");
-    job.cx.log = nowhere;
+    char *said = NULL;
+    size_t length = 0;
+    FILE *log = open_memstream(&said, &length);
+    job.cx.log = log;
     job.unproven = true;
     code = code != 0 ? code : ls_job_plan(&job);
-    if (nowhere != NULL)
-        fclose(nowhere);
-    if (code == 0 || code == LS_EXIT_BUDGET) {
+    if (log != NULL)
+        fclose(log);
+    bool large = code == LS_EXIT_MODEL && job.cx.last == LS_E_SHAPE;     /* small batches went through */
+    if (large) {
+        code = 0;
+    } else if (code == 0 || code == LS_EXIT_BUDGET) {
         int64_t eval = job.eval_plan.arena, fixed = ls_job_fixed_bytes(&job);
         p->fits = code == 0;
         p->least = fixed + (job.report.least > eval ? job.report.least : eval);
@@ -107,11 +114,13 @@ static int probe(Search *s, int64_t batch, Probe *p)
         memcpy(p->hash, job.report.hash, sizeof p->hash);
         code = 0;
     }
+    if (code == 0 && !s->o->quiet)
+        fprintf(stderr, "%s: batch %" PRId64 " %s%.*s\n", s->strategy, batch,
+                p->fits ? "fits" : large ? "does not fit: " : "does not fit", !large || said == NULL ? 0 : (int)strcspn(said, "\n"),
+                said);
+    free(said);
     ls_job_end(&job);
     s->plans++;
-    if (code == 0 && !s->o->quiet)
-        fprintf(stderr, "%s: batch %" PRId64 " %s\n", s->strategy, batch,
-                p->fits ? "fits" : "does not fit");
     return code;
 }
 
@@ -128,7 +137,8 @@ static int64_t next(const Search *s, const Probe *before, const Probe *last)
 {
     enum { PATIENCE = 6 };
     int64_t low = s->low.batch, high = s->high.batch;
-    int64_t at = before->batch != last->batch && s->plans < PATIENCE ? guess(s, before, last) : -1;
+    bool line = before->batch != last->batch && before->least > 0 && last->least > 0;
+    int64_t at = line && s->plans < PATIENCE ? guess(s, before, last) : -1;
     if (high == 0)
         return at > low && at < 1024 * (low + 1) ? at : 2 * low > 0 ? 2 * low : 1;
     if (at < 0)
@@ -195,6 +205,10 @@ static void print_row(LsArena *a, const Search *s)
     if (s->low.batch == 0)
         printf("%-10s %10s  a batch of 1 needs %s\n", s->strategy, "none",
                ls_bytes_text(a, s->high.least));
+    else if (s->low.batch >= MOST)
+        printf("%-10s %10" PRId64 " %12s %12s %8.2f %%  larger batches were not tried\n", s->strategy,
+               s->low.batch, ls_bytes_text(a, s->low.total), ls_bytes_text(a, s->low.arena),
+               100 * s->low.overhead);
     else
         printf("%-10s %10" PRId64 " %12s %12s %8.2f %%\n", s->strategy, s->low.batch,
                ls_bytes_text(a, s->low.total), ls_bytes_text(a, s->low.arena),
@@ -212,6 +226,8 @@ static void add_json(cJSON *rows, const Search *s)
         cJSON_AddNumberToObject(o, "overhead", s->low.overhead);
         cJSON_AddStringToObject(o, "plan", s->low.hash);
     }
+    if (s->low.batch >= MOST)
+        cJSON_AddBoolToObject(o, "larger_not_tried", true);
     cJSON_AddItemToArray(rows, o);
 }
 
@@ -231,6 +247,21 @@ static void print_json(const LsOptions *o, const Search *s, uint32_t n)
     cJSON_Delete(root);
 }
 
+/* Of the largest program, which may be for another machine. */
+static void warn_of_memory(const LsOptions *o, const Search *s, uint32_t n)
+{
+    int64_t here = ls_memory_here(), most = 0;
+    bool gpu = o->target != NULL && strcmp(o->target, "cuda") == 0;
+    for (uint32_t k = 0; k < n; k++)
+        most = s[k].low.total > most ? s[k].low.total : most;
+    if (here <= 0 || most <= here || gpu || o->quiet)
+        return;
+    LsArena *a = ls_arena_new();
+    fprintf(stderr, "%s: warning: the program takes %s, and this machine has %s\n", o->model,
+            ls_bytes_text(a, most), ls_bytes_text(a, here));
+    ls_arena_free(a);
+}
+
 int ls_max_batch(const LsOptions *o)
 {
     static const char *const all[] = {"none", "chen", "approx", "exact", "auto"};
@@ -244,6 +275,8 @@ int ls_max_batch(const LsOptions *o)
     code = code != 0 ? code : rehearse(o, 2);
     if (code == 0)
         ls_budget_parse(o->budget, &b);
+    if (code == 0 && b.value > (double)LS_MOST_BYTES)
+        b.value = (double)LS_MOST_BYTES;
     for (uint32_t k = 0; code == 0 && k < n; k++) {
         s[k] = (Search){.o = o, .strategy = o->strategy != NULL ? o->strategy : all[k],
                         .budget = (int64_t)b.value};
@@ -252,6 +285,7 @@ int ls_max_batch(const LsOptions *o)
     }
     if (code != 0)
         return code;
+    warn_of_memory(o, s, n);
     if (o->json) {
         print_json(o, s, n);
         return 0;

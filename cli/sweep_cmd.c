@@ -202,6 +202,8 @@ static int run(LsJob *job, LsSweep *sweep, const Range *range, const LsPlanOptio
     code = code != 0 ? code : ls_job_hints(job, &sweep->hinted);
     if (code != 0)
         return code;
+    if (!ls_job_fits_machine(job, sweep->fixed + sweep->point[sweep->npoint - 1].budget))
+        return ls_job_failed(job);
     Progress progress = {sweep, o->quiet};
     if (!o->quiet)
         fprintf(stderr, "%s: planning %" PRIu32 " nodes\n", o->model, job->dag->nnode);

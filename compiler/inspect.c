@@ -20,6 +20,7 @@ typedef struct Report {
     Counts ops, unsupported, gradless;
     LsNames open;               /* dimensions and inputs that need a flag */
     Tensors trained, other;     /* parameters; running statistics and what is frozen */
+    uint32_t ntaught;           /* parameters that some output depends on */
     bool imported;
     bool all;                   /* tensors are listed, however many */
     const LsDecisions *decisions;       /* NULL: the import failed */
@@ -132,11 +133,10 @@ static void add_tensor(Tensors *t, const LsValue *v)
     t->elements += ls_count(&v->shape);
 }
 
-/* Operators without a gradient that lie between a parameter and an output. */
-static void find_gradless(Report *r, const LsGraph *g)
+/* By value: real, and depends on a trained parameter. */
+static bool *find_moving(LsArena *a, const LsGraph *g)
 {
-    bool *moves = ls_arena_alloc(r->cx->arena, g->nvalue, 1), *used = ls_arena_alloc(r->cx->arena,
-                                                                                     g->nvalue, 1);
+    bool *moves = ls_arena_alloc(a, g->nvalue, sizeof *moves);
     for (uint32_t i = 1; i < g->nvalue; i++)
         moves[i] = g->value[i].kind == LS_V_PARAM;
     for (uint32_t i = 1; i < g->nnode; i++)
@@ -144,8 +144,18 @@ static void find_gradless(Report *r, const LsGraph *g)
             for (uint32_t j = 0; j < g->node[i].nout; j++)
                 moves[g->node[i].out + j] |= moves[g->operand[g->node[i].in + k].i]
                     && g->value[g->node[i].out + j].type == LS_REAL;
+    return moves;
+}
+
+/* Operators without a gradient that lie between a parameter and an output, and parameters that no
+ * output depends on, whichever of them the loss will be of. */
+static void find_gradless(Report *r, const LsGraph *g)
+{
+    LsArena *a = r->cx->arena;
+    bool *moves = find_moving(a, g), *used = ls_arena_alloc(a, g->nvalue, sizeof *used),
+         *taught = ls_arena_alloc(a, g->nvalue, sizeof *taught);   /* would get a gradient */
     for (uint32_t i = 0; i < g->noutput; i++)
-        used[g->output[i].i] = true;
+        used[g->output[i].i] = taught[g->output[i].i] = ls_type(g, g->output[i]) == LS_REAL;
     for (uint32_t i = g->nnode; i-- > 1;) {
         const LsNode *n = &g->node[i];
         bool live = false, moved = false;
@@ -153,11 +163,41 @@ static void find_gradless(Report *r, const LsGraph *g)
             live |= used[n->out + k];
             moved |= used[n->out + k] && moves[n->out + k];
         }
-        for (uint32_t k = 0; k < n->nin; k++)
+        for (uint32_t k = 0; k < n->nin; k++) {
             used[g->operand[n->in + k].i] |= live;
+            taught[g->operand[n->in + k].i] |= moved;
+        }
         if (moved && ls_op[n->op]->grad == NULL)
             count(r, &r->gradless, ls_op[n->op]->name, n->name, g->nnode);
     }
+    for (uint32_t i = 1; i < g->nvalue; i++)
+        if (g->value[i].kind == LS_V_PARAM && taught[i])
+            r->ntaught++;
+        else if (g->value[i].kind == LS_V_PARAM)
+            r->hazards = ls_arena_printf(a, "%sparameter '%s' has no influence on any output and is "
+                                         "not trained\n", r->hazards, g->value[i].name);
+    if (r->ntaught == 0)
+        r->problems = ls_arena_printf(a, "%sno trained parameter has influence on an output\n"
+                                      "  hint: see --train and --freeze\n", r->problems);
+}
+
+/* What compile would warn of as it adds the loss that it adds when nothing else is said. Errors need
+ * not be: the file may have a loss of its own. */
+static void try_loss(Report *r, LsGraph *g)
+{
+    LsCtx cx = {.arena = r->cx->arena, .model = r->cx->model, .max_error = 1, .nerror = 1};
+    char *log = NULL, *rest;
+    size_t bytes = 0, prefix = strlen(cx.model) + 2;
+    if ((cx.log = open_memstream(&log, &bytes)) == NULL)
+        return;
+    ls_loss(&cx, g, &(LsLossOptions){.kind = LS_LOSS_CE});
+    fclose(cx.log);
+    for (char *s = strtok_r(log, "\n", &rest); s != NULL; s = strtok_r(NULL, "\n", &rest)) {
+        bool hint = strncmp(s, "  hint: ", 8) == 0;
+        r->hazards = ls_arena_printf(cx.arena, "%s%s%s\n", r->hazards, hint ? "" : "with --loss=ce: ",
+                                     hint ? s : s + prefix);
+    }
+    free(log);
 }
 
 /* Splits the log: warnings are hazards, errors problems; a hint goes with the line above it. */
@@ -200,7 +240,10 @@ static void try_import(Report *r, const char *path, const LsImportOptions *given
         if (ls_is_state(g, (LsValueId){i}))
             add_tensor(g->value[i].kind == LS_V_PARAM ? &r->trained : &r->other, &g->value[i]);
     if (g != NULL) {
-        find_gradless(r, g);
+        LsCtx quiet = {.arena = r->cx->arena, .model = r->cx->model, .quiet = true};
+        if (ls_patterns(&quiet, g))         /* which leave fewer operators without a gradient */
+            find_gradless(r, g);
+        try_loss(r, g);
         return;
     }
     for (size_t i = 0; i < r->m->graph->n_initializer; i++) {   /* what the file says, at least */
@@ -231,7 +274,7 @@ static void find_data(Report *r)
 
 static bool is_trainable(const Report *r)
 {
-    return r->imported && !r->missing && r->gradless.names.n == 0;
+    return r->imported && !r->missing && r->gradless.names.n == 0 && r->ntaught > 0;
 }
 
 /* ---- printing ---- */
@@ -397,7 +440,7 @@ static bool print_json(Report *r, FILE *to)
 }
 
 bool ls_inspect(LsCtx *cx, const char *path, const LsImportOptions *o, FILE *to, bool json,
-                bool all)
+                bool all, bool *trainable)
 {
     if (cx->model == NULL)
         cx->model = path;
@@ -415,6 +458,7 @@ bool ls_inspect(LsCtx *cx, const char *path, const LsImportOptions *o, FILE *to,
     find_data(&r);
     r.problems = ls_arena_strdup(cx->arena, r.problems);    /* printing cuts them into lines */
     r.hazards = ls_arena_strdup(cx->arena, r.hazards);
+    *trainable = is_trainable(&r);
     if (json)
         return print_json(&r, to);
     print_text(&r, to);

@@ -192,9 +192,10 @@ static bool check_results(LsImport *im, const LsOnnxFlat *f, uint32_t from)
             if (v->shape.dim[k] < 1 && v->kind != LS_V_CONST)
                 return ls_error(im->cx, ls_flat_where(f), LS_E_SHAPE, NULL, "a result has an empty "
                                 "dimension: %s", ls_shape_text(im->cx->arena, &v->shape));
+        bool told = im->elements > LS_MOST_IN_ALL;
         im->elements += ls_count(&v->shape);
         if (im->elements > LS_MOST_IN_ALL)
-            return ls_error(im->cx, ls_flat_where(f), LS_E_SHAPE, NULL,
+            return !told && ls_error(im->cx, ls_flat_where(f), LS_E_SHAPE, NULL,
                             "a result is %s, and the results up to here have %" PRId64
                             " elements: more than any machine holds",
                             ls_shape_text(im->cx->arena, &v->shape), im->elements);

@@ -204,7 +204,7 @@ static bool bind_item(LsDataset *d, char *item, LsError *e)
 
 static bool all_bound(LsDataset *d, LsError *e)
 {
-    char dims[96], names[256] = "";
+    char dims[96], names[256] = "", too[160];
     int k = next_free(d);
     if (k < 0)
         return true;
@@ -212,10 +212,13 @@ static bool all_bound(LsDataset *d, LsError *e)
     for (int j = 0; j < d->nfile && !names[0]; j++)
         if (ends_with(d->file[j].path, ".npz"))
             ls_npz_names(&d->file[j], names, sizeof names);
-    return ls_fail(e, LS_EXIT_DATA, "%s: nothing for %s '%s' (%s)%s%s%s", d->opt.data,
+    if (in->is_label)
+        snprintf(too, sizeof too, "--data IMAGES,LABELS gives both; for an autoencoder there is --label-from INPUT");
+    else
+        snprintf(too, sizeof too, "--data FILE,%.64s=FILE gives it too", in->t.name);
+    return ls_fail(e, LS_EXIT_DATA, "%s: nothing for %s '%s' (%s)%s%s; %s", d->opt.data,
                    in->is_label ? "the target" : "input", in->t.name,
-                   ls_dims_text(in->t.rank, in->t.dim, dims), names[0] ? "; members: " : "", names,
-                   in->is_label ? "; for an autoencoder give --label-from INPUT" : "");
+                   ls_dims_text(in->t.rank, in->t.dim, dims), names[0] ? "; members: " : "", names, too);
 }
 
 bool ls_bind_files(LsDataset *d, LsError *e)

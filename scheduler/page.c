@@ -70,10 +70,15 @@ void ls_page_json(FILE *to, const char *s)
 
 const char *ls_page_bytes(char text[24], int64_t bytes)
 {
+    return ls_page_bytes_like(text, bytes, bytes);
+}
+
+const char *ls_page_bytes_like(char text[24], int64_t bytes, int64_t like)
+{
     static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
-    double x = (double)bytes;
+    double x = (double)bytes, size = (double)like;
     int u = 0;
-    for (; fabs(x) >= 1024 && u < 5; u++)
+    for (; fabs(size) >= 1024 && u < 5; u++, size /= 1024)
         x /= 1024;
     snprintf(text, 24, u == 0 ? "%.0f %s" : "%.2f %s", x, unit[u]);
     return text;

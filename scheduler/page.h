@@ -17,6 +17,8 @@ void ls_page_json(FILE *to, const char *s);
 
 /* "1.25 GiB"; wherever sizes are told, in texts for terminals too. */
 const char *ls_page_bytes(char text[24], int64_t bytes);
+/* The same in the unit that `like` bytes have, so that two sizes can be compared. */
+const char *ls_page_bytes_like(char text[24], int64_t bytes, int64_t like);
 
 /* Doctype to the opened body: no scripts and styles but the page's own, nothing from a network. */
 void ls_page_head(FILE *to, const char *title);

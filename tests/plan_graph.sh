@@ -101,6 +101,16 @@ fails 1 "not a JSON object" plan broken.json
 fails 1 "cannot open" plan nowhere.json
 fails 2 "--batch is for models" plan net.json --batch 3
 fails 4 "ask for --budget" plan net.json --budget 1KiB
+# Both budgets come in one unit, that of the one which was asked for, and what is to be typed in bytes.
+fails 4 "the budget is 10.00 KiB, and the least that was found is [0-9.]* KiB, [0-9.]* KiB for state" \
+    plan net.onnx --batch 400 --budget 10KiB
+fails 4 "the budget is 512 B, .* found by strategy chen is [0-9]* B, " plan net.json --budget 0.5KiB --strategy chen
+fails 4 "the budget is [0-9]* B, and the least that was found is [0-9]* B" plan net.json --budget 3B
+fails 4 "the least that was found for these hints is" plan net.json --budget 1KiB --recompute all
+fails 4 "ask for --budget [0-9]* (.* B) or more" plan net.json --budget 3B
+least=$(sed -n 's/.*ask for --budget \([0-9]*\) .*/\1/p' out)
+fails 4 "the budget is $((least - 1)) B, and the least that was found is $least B" plan net.json --budget $((least - 1))
+plan net.json --budget "$least" -q >out || { echo "FAIL the least budget of $least does not do"; failed=1; }
 fails 2 "'magic' is not one of auto" plan net.json --strategy magic
 fails 2 "none store-all" plan net.json --budget 50% --budget-of=peak
 fails 2 "seconds above 0" plan net.json --plan-time 0

@@ -380,7 +380,13 @@ START_TEST(what_does_not_fit_is_refused_with_both_shapes)
     REFUSED(LS_EXIT_DATA, "images: truncated: 5x3x2x2 values announced, 40 are there",
             .data = "images,labels");
     write_idx(5);
-    REFUSED(LS_EXIT_DATA, "nothing for the target", .data = "x=images");
+    REFUSED(LS_EXIT_DATA, "nothing for the target 'label' (2); --data IMAGES,LABELS gives both",
+            .data = "x=images");
+    REFUSED(LS_EXIT_DATA, "--data IMAGES,LABELS gives both", .data = "images");
+    REFUSED(LS_EXIT_DATA, "nothing for input 'x' (2x3x2x2); --data FILE,x=FILE gives it too",
+            .data = "label=labels");
+    write_npz("a.npz", 1, &(NpzItem){"x", LS_F32, 4, {4, 3, 2, 2}, x});
+    REFUSED(LS_EXIT_DATA, "members: x; --data IMAGES,LABELS gives both", .data = "a.npz");
 }
 END_TEST
 

@@ -25,7 +25,8 @@ static void try_file(const char *path)
     ls_arena_free(cx.arena);
     LsCtx again = {.arena = ls_arena_new(), .log = cx.log};
     FILE *null = fopen("/dev/null", "w");
-    ls_inspect(&again, path, &o, null, nfile % 2 == 0, false);
+    bool trainable;
+    ls_inspect(&again, path, &o, null, nfile % 2 == 0, false, &trainable);
     fclose(null);
     ls_arena_free(again.arena);
     fclose(cx.log);

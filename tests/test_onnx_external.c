@@ -210,7 +210,9 @@ START_TEST(inspect_says_that_a_data_file_is_missing)
     n = make_pack(&mk, &bytes);
     make_write(&mk, bytes, n);
     FILE *to = open_memstream(&text, &n);
-    ck_assert(ls_inspect(&mk.cx, mk.path, &mk.o, to, false, false));
+    bool trainable = true;
+    ck_assert(ls_inspect(&mk.cx, mk.path, &mk.o, to, false, false, &trainable));
+    ck_assert(!trainable);
     fclose(to);
     ck_assert_ptr_nonnull(
         strstr(text, "gone.bin does not exist; the data of 1 tensor lies in it ('w')"));

@@ -104,6 +104,8 @@ START_TEST(a_stale_declared_shape_is_only_mentioned)
 }
 END_TEST
 
+static bool trainable;          /* by the last inspect */
+
 static const char *inspect(bool json)
 {
     char *text = NULL;
@@ -112,7 +114,8 @@ static const char *inspect(bool json)
     FILE *to = open_memstream(&text, &n);
     n = make_pack(&mk, &bytes);
     make_write(&mk, bytes, n);
-    ck_assert_msg(ls_inspect(&mk.cx, mk.path, &mk.o, to, json, false), "%s", make_log(&mk));
+    bool ok = ls_inspect(&mk.cx, mk.path, &mk.o, to, json, false, &trainable);
+    ck_assert_msg(ok, "%s", make_log(&mk));
     fclose(to);
     const char *copy = ls_arena_strdup(mk.cx.arena, text);
     free(text);
@@ -129,6 +132,7 @@ START_TEST(inspect_shows_what_is_there)
     ck_assert_ptr_nonnull(strstr(text, "MatMul 1, Relu 1"));
     ck_assert_ptr_nonnull(strstr(text, "1 tensors, 12 elements, 48 bytes"));
     ck_assert_ptr_nonnull(strstr(text, "nothing stands in the way"));
+    ck_assert(trainable);
 }
 END_TEST
 
@@ -150,6 +154,39 @@ START_TEST(inspect_counts_blockers)
     const char *text = inspect(true);
     ck_assert_ptr_nonnull(strstr(text, "\"not_supported\":\t{\n\t\t\"Frobnicate\":\t1"));
     ck_assert_ptr_nonnull(strstr(text, "\"trainable\":\tfalse"));
+    ck_assert(!trainable);
+}
+END_TEST
+
+START_TEST(inspect_names_parameters_without_influence)
+{
+    make_weight(&mk, "aside", "2x3", 6);
+    make_node(&mk, "Relu", "aside", "z");
+    const char *text = inspect(false);
+    ck_assert_msg(strstr(text, "'aside' has no influence on any output") != NULL, "%s", text);
+    ck_assert(trainable);
+    ck_assert_ptr_null(strstr(text, "'w' has no influence"));
+}
+END_TEST
+
+START_TEST(inspect_finds_nothing_to_train)
+{
+    mk.o.freeze = (const char *[]){"*"};
+    mk.o.nfreeze = 1;
+    const char *text = inspect(false);
+    ck_assert_msg(strstr(text, "no trained parameter has influence") != NULL, "%s", text);
+    ck_assert(!trainable);
+}
+END_TEST
+
+START_TEST(inspect_warns_of_what_the_usual_loss_would)
+{
+    make_node(&mk, "Softmax", "y", "z");
+    mk.g->output[0] = make_value(&mk, "z", MAKE_FLOAT, "2x4");
+    const char *text = inspect(false);
+    ck_assert_msg(strstr(text, "with --loss=ce: node 2 ") != NULL, "%s", text);
+    ck_assert_msg(strstr(text, "'z' is a softmax, and the loss applies one more") != NULL, "%s", text);
+    ck_assert(trainable);
 }
 END_TEST
 
@@ -201,6 +238,9 @@ int main(void)
         inspect_shows_what_is_there,
         inspect_says_what_is_trained_and_why,
         inspect_counts_blockers,
+        inspect_names_parameters_without_influence,
+        inspect_finds_nothing_to_train,
+        inspect_warns_of_what_the_usual_loss_would,
         names_have_dense_ids_in_order_of_arrival,
         verify_finds_an_operand_made_later,
         verify_finds_a_constant_without_data,

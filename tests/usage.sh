@@ -138,26 +138,45 @@ refuses 2 "one word too many" explain LS-E0001 more
 # What cannot be written is told before the work.
 mkdir folder
 touch file
-compile 1 "cannot write 'nodir/x': No such file" -o nodir/x
-compile 1 "cannot write 'folder': Is a directory" -o folder
-compile 1 "cannot write 'file/x': Not a directory" -o file/x
+build() { want=$1 words=$2; shift 2; refuses "$want" "$words" compile net.onnx -v "$@"; }
+build 1 "nodir/x: cannot write: No such file" -o nodir/x
+build 1 "folder: cannot write: it is a folder" -o folder
+build 1 "file/x: cannot write: Not a directory" -o file/x
 compile 1 "cannot write 'file': Not a directory" -o x --save-temps file
 compile 1 "is the model itself" -o net.onnx
 for o in plan-json graph-json graph timeline report; do
-    plan 1 "cannot write 'nodir/x.html'" --$o nodir/x.html
+    plan 1 "nodir/x.html: cannot write" --$o nodir/x.html
 done
 refuses 1 "cannot write 'nodir/out'" sweep net.onnx -o nodir/out
 refuses 1 "cannot write 'file'" sweep net.onnx -o file
-refuses 1 "cannot write 'folder'" sweep --table -o folder
-refuses 1 "cannot write 'nodir/machine'" calibrate -o nodir/machine
+refuses 1 "folder: cannot write" sweep --table -o folder
+refuses 1 "nodir/machine: cannot write" calibrate -o nodir/machine
 refuses 5 "cannot run './no-such-cc'" compile net.onnx -v -o net --cc ./no-such-cc
 "$LOWERSET" plan net.onnx --batch 2 --plan-json /dev/null >out 2>&1 || { echo "FAIL plan into /dev/null"; failed=1; }
 
+# Inspecting ends with 3 where training is not possible, and 0 where it is, as text and as JSON.
+"$LOWERSET" inspect net.onnx >out || { echo "FAIL inspect of what can be trained"; failed=1; }
+refuses 3 "no trained parameter has influence on an output" inspect net.onnx --freeze '*'
+refuses 3 '"trainable":	false' inspect net.onnx --json --freeze '*'
+refuses 1 "cannot open" inspect no-such.onnx
+
 # Sizes that this machine, or any, cannot hold.
-"$LOWERSET" model mlp --batch=0 --width=8 --size=128 -o large.onnx
-refuses 4 "and no machine addresses more than" plan large.onnx --batch 1000000000 --strategy none
+"$LOWERSET" model gpt --depth=24 --heads=2 --width=32 --context=32 --vocab=32 -o large.onnx
+"$LOWERSET" plan net.onnx --batch 4 --plan-effort 5 --graph-json graph.json -q >out
+sed 's/"bytes": [0-9]\{1,\}/"bytes": 140000000000000/' graph.json >huge.json
+refuses 4 "and no machine addresses more than" plan huge.json --strategy none
+refuses 1 "large.onnx: 1 error" plan large.onnx --batch 80000000
 "$LOWERSET" plan net.onnx --batch 1000000000 --strategy none >out 2>&1 || true
 grep -q 'the program takes .* and this machine has' out || { echo "FAIL no warning of memory"; cat out; failed=1; }
+
+# Neither a batch that no machine holds nor one beyond those tried ends a search for the largest.
+"$LOWERSET" model mlp --batch=0 --width=8 --size=512 -o wide.onnx
+"$LOWERSET" plan wide.onnx --max-batch --budget 1000TiB --strategy none >out 2>err || echo "exit $?" >>out
+grep -q '^none  *2097152 ' out && grep -q 'batch 2097153 does not fit: .*too many elements' err \
+    && grep -q 'warning: the program takes .* TiB, and this machine has' err || { echo "FAIL --max-batch"; cat out err; failed=1; }
+"$LOWERSET" plan net.onnx --max-batch --budget 1000TiB --strategy none -q >out 2>err || echo "exit $?" >>out
+grep -q '16777216 .* larger batches were not tried' out && [ ! -s err ] || { echo "FAIL --max-batch has no end"; failed=1; }
+refuses 4 "and no machine addresses more than" sweep huge.json --points 2 --strategies none
 
 echo "$n command lines"
 exit "$failed"
