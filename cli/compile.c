@@ -228,6 +228,7 @@ static bool build(LsJob *job, const Output *out, const LsCudaTool *cuda)
     if (out->kind != LS_EMIT_C) {
         const char *part = place_program(cx->arena, out);
         bool ok = ls_toolchain_build(cx, &tool, out->dir, out->base, out->kind, part);
+        ls_stage_end(o);
         return o->dry_run ? ok : ls_output_take(part, out->path, ok);
     }
     const char *runtime = ls_arena_printf(cx->arena, "%s/runtime", out->dir);
@@ -290,13 +291,22 @@ static int make(LsJob *job, Output *out)
     LsCudaTool tool = {.nvcc = o->nvcc, .lines = o->save_temps != NULL, .verbose = o->verbose,
                        .dry_run = o->dry_run};
     const LsCudaTool *cuda = job->target.kind == LS_TARGET_CUDA ? &tool : NULL;
-    bool ok = cuda == NULL || ls_cuda_archs(&job->cx, o->arch, &tool.archs);
+    bool ok = (cuda == NULL || ls_cuda_archs(&job->cx, o->arch, &tool.archs))
+              && make_place(&job->cx, o, out) && spares_model(&job->cx, o->model, out);
+    char *said = NULL;          /* meanwhile, on a terminal */
+    size_t length = 0;
+    FILE *log = job->cx.log == NULL && ls_stage_passes(o) ? open_memstream(&said, &length) : NULL;
     if (job->cx.log == NULL)
         ls_stage(o, "building %s", out->path);
-    ok = ok && make_place(&job->cx, o, out) && spares_model(&job->cx, o->model, out)
-         && write_program(job, out, cuda)
-         && build(job, out, cuda);
+    job->cx.log = log != NULL ? log : job->cx.log;
+    ok = ok && write_program(job, out, cuda) && build(job, out, cuda);
     ls_stage_end(o);
+    if (log != NULL) {
+        job->cx.log = NULL;
+        fclose(log);
+        fputs(said, stderr);
+        free(said);
+    }
     remove_files(job->cx.arena, out);
     return ok ? 0 : job->cx.exit_code != 0 ? job->cx.exit_code : LS_EXIT_MODEL;
 }

@@ -18,12 +18,11 @@ typedef struct Check {
 
 #define fail(r, ...) ls_why(&(r)->why, __VA_ARGS__)
 
-/* Sums of sizes must stay far from overflow: the planner multiplies them by small numbers. */
+/* bytes: from 0. Sums of sizes must stay far from overflow: the planner multiplies them by small numbers. */
 static bool add_bytes(Check *c, int64_t bytes)
 {
-    if (bytes < 0 || bytes > INT64_MAX / 64 - c->total)
-        return fail(c, "a size is negative, or all sizes together are above %" PRId64 " bytes",
-                    INT64_MAX / 64);
+    if (bytes > INT64_MAX / 64 - c->total)
+        return fail(c, "all sizes together are above %" PRId64 " bytes", INT64_MAX / 64);
     c->total += bytes;
     return true;
 }

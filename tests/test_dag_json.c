@@ -1,6 +1,7 @@
 /* tests/test_dag_json.c -- graphs come back as written; what is no graph is
  * refused with its reason. */
 #include <check.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -141,7 +142,62 @@ START_TEST(sizes_that_are_too_large_together_are_refused)
     ck_assert(is_taken(1000, 0, 1000, 0, large));
     ck_assert(!is_taken(1024, 0, 1024, 0, large));
     ck_assert(!is_taken(2048, 0, 0, 0, large));
+    ck_assert(!is_taken(1, large, 0, 0, INT64_MAX));
     ck_assert(!is_taken(70000, large, 0, 0, 1));        /* beyond what 64 bits hold */
+}
+END_TEST
+
+/* The sum may be 2^57 - 1 and no more: here of 1023 workspaces or tensors, and what brings it there. */
+START_TEST(the_largest_sum_is_exact)
+{
+    const int64_t large = INT64_C(1) << 47, most = INT64_MAX / 64;
+    for (int kind = 0; kind < 2; kind++)
+        for (int over = 0; over < 2; over++) {
+            LsDag g = {.name = "many", .alignment = 1, .ntensor = 1, .nnode = 1};
+            uint32_t *n = kind == 0 ? &g.ntensor : &g.nnode;
+            *n = 1024;
+            g.tensor = ls_arena_alloc(a, g.ntensor, sizeof *g.tensor);
+            g.node = ls_arena_alloc(a, g.nnode, sizeof *g.node);
+            for (uint32_t t = 0; t < g.ntensor; t++)
+                g.tensor[t] = (LsDagTensor){.name = "t", .persistent = true,
+                                            .bytes = kind == 0 && t < 1023 ? large : 0};
+            for (uint32_t v = 0; v < g.nnode; v++)
+                g.node[v] = (LsDagNode){.name = "n", .op = "N", .of = -1,
+                                        .workspace = kind == 1 && v < 1023 ? large : 0};
+            int64_t rest = most - 1023 * large - 1025 + over;      /* 1025: alignment of each */
+            if (kind == 0)
+                g.tensor[1023].bytes = rest;
+            else
+                g.node[1023].workspace = rest;
+            ck_assert_int_eq(ls_dag_check(&g, why, sizeof why), over == 0);
+        }
+}
+END_TEST
+
+/* What no reader of a file lets through, and other makers of graphs may not. */
+static const char *refused(int64_t bytes, int64_t workspace, double cost, double more)
+{
+    LsDag g = {.name = "g", .alignment = 1, .ntensor = 1, .nnode = 2};
+    g.tensor = &(LsDagTensor){.name = "t", .bytes = bytes, .persistent = true};
+    g.node = (LsDagNode[]){{.name = "n", .op = "N", .of = -1, .workspace = workspace, .cost = cost},
+                           {.name = "n", .op = "N", .of = -1, .cost = more}};
+    return ls_dag_check(&g, why, sizeof why) ? "" : why;
+}
+
+START_TEST(sizes_and_costs_have_their_range)
+{
+    const int64_t most = INT64_C(1) << 47;
+    const double dear = 1e30;
+    ck_assert_str_eq(refused(most, most, dear, 0), "");
+    ck_assert_ptr_nonnull(strstr(refused(most + 1, 0, 0, 0), "tensor 0: a size of"));
+    ck_assert_ptr_nonnull(strstr(refused(-1, 0, 0, 0), "tensor 0: a size of -1"));
+    ck_assert_ptr_nonnull(strstr(refused(0, most + 1, 0, 0), "workspace of node 0: a size of"));
+    ck_assert_ptr_nonnull(strstr(refused(0, -1, 0, 0), "workspace of node 0: a size of -1"));
+    ck_assert_ptr_nonnull(strstr(refused(0, 0, dear * 1.0001, 0), "node 0: the costs up to here"));
+    ck_assert_ptr_nonnull(strstr(refused(0, 0, dear, dear / 1e6), "node 1: the costs up to here"));
+    ck_assert_ptr_nonnull(strstr(refused(0, 0, -1, 0), "node 0: the cost is not a number"));
+    ck_assert_ptr_nonnull(strstr(refused(0, 0, NAN, 0), "node 0: the cost is not a number"));
+    ck_assert_ptr_nonnull(strstr(refused(0, 0, 0, INFINITY), "node 1: the cost is not a number"));
 }
 END_TEST
 
@@ -154,5 +210,7 @@ int main(void)
     tcase_add_test(tc, a_truncated_graph_is_an_error_and_no_crash);
     tcase_add_test(tc, what_is_no_graph_is_refused_with_the_reason);
     tcase_add_test(tc, sizes_that_are_too_large_together_are_refused);
+    tcase_add_test(tc, the_largest_sum_is_exact);
+    tcase_add_test(tc, sizes_and_costs_have_their_range);
     return run_tests("dag_json", tc);
 }

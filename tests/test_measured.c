@@ -177,6 +177,63 @@ START_TEST(what_is_no_profile_is_refused)
 }
 END_TEST
 
+/* A file of these bytes. */
+static void write_file(const char *bytes, size_t n)
+{
+    FILE *f = fopen(path, "wb");
+    ck_assert(f != NULL && fwrite(bytes, 1, n, f) == n);
+    fclose(f);
+}
+
+START_TEST(a_cut_file_is_refused_wherever_it_ends)
+{
+    open_problem();
+    LsMeasured from;
+    char text[2048] = "";
+    write_profile(ALL);
+    FILE *f = fopen(path, "r");
+    size_t n = fread(text, 1, sizeof text - 1, f);
+    fclose(f);
+    for (size_t cut = 0; cut < n; cut += 5) {
+        write_file(text, cut);
+        ck_assert_msg(!ls_measured_load(&cx, path, &from), "the first %zu of %zu bytes do", cut, n);
+        char was = text[cut];
+        text[cut] = 0;                          /* zeros, as after a crash */
+        write_file(text, n);
+        ck_assert_msg(!ls_measured_load(&cx, path, &from), "byte %zu may be 0", cut);
+        text[cut] = was;
+    }
+    ck_assert_int_eq(cx.last, LS_E_OPTION);
+    write_file(text, n);
+    ck_assert(ls_measured_load(&cx, path, &from));
+    close_problem();
+}
+END_TEST
+
+/* Files are read in pieces of 64 KiB and more: spaces before the last bracket bring them to a length. */
+START_TEST(files_of_every_length_are_read_whole)
+{
+    static const size_t length[] = {65535, 65536, 65537, 131071, 131072, 131073, 300000};
+    static char text[300000];
+    open_problem();
+    LsMeasured from;
+    write_profile(ALL);
+    FILE *f = fopen(path, "r");
+    size_t n = fread(text, 1, sizeof text, f);
+    fclose(f);
+    for (size_t k = 0; k < sizeof length / sizeof *length; k++) {
+        memset(text + n - 1, ' ', length[k] - n);
+        text[length[k] - 1] = '}';
+        write_file(text, length[k]);
+        ck_assert_msg(ls_measured_load(&cx, path, &from), "%zu bytes", length[k]);
+        ck_assert_uint_eq(from.nrow, 7);
+        write_file(text, length[k] - 1);
+        ck_assert_msg(!ls_measured_load(&cx, path, &from), "%zu bytes without the end", length[k]);
+    }
+    close_problem();
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("measured");
@@ -184,7 +241,8 @@ int main(void)
         every_node_gets_its_own_time, recomputations_count_with_the_first_run,
         nodes_are_told_apart_by_order_when_numbers_moved, unknown_nodes_cost_what_their_class_says,
         the_profile_of_another_model_is_refused, another_precision_or_batch_is_refused,
-        what_is_no_profile_is_refused};
+        what_is_no_profile_is_refused, a_cut_file_is_refused_wherever_it_ends,
+        files_of_every_length_are_read_whole};
     add_tests(tc, sizeof tests / sizeof *tests, tests);
     return run_tests("measured", tc);
 }

@@ -169,6 +169,14 @@ refuses 1 "large.onnx: 1 error" plan large.onnx --batch 80000000
 "$LOWERSET" plan net.onnx --batch 1000000000 --strategy none >out 2>&1 || true
 grep -q 'the program takes .* and this machine has' out || { echo "FAIL no warning of memory"; cat out; failed=1; }
 
+# A C compiler may be given with any number of words.
+printf '#!/bin/sh\necho "$@" >>"%s"\nexit 1\n' "$DIR/words" >cc
+chmod +x cc
+many=$(seq 300 | sed 's/^/-DW/' | tr '\n' ' ')
+refuses 5 "" compile net.onnx --batch 2 --plan-effort 5 -o t --cc "$DIR/cc $many"
+CC="$DIR/cc $many" "$LOWERSET" compile net.onnx --batch 2 --plan-effort 5 -o t >out 2>&1 && { echo "FAIL a failed CC"; failed=1; }
+[ "$(grep -c "^$many" words)" = 2 ] || { echo "FAIL words of the C compiler are lost"; cat out words; failed=1; }
+
 # Neither a batch that no machine holds nor one beyond those tried ends a search for the largest.
 "$LOWERSET" model mlp --batch=0 --width=8 --size=512 -o wide.onnx
 "$LOWERSET" plan wide.onnx --max-batch --budget 1000TiB --strategy none >out 2>err || echo "exit $?" >>out
