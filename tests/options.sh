@@ -86,6 +86,14 @@ row "compile" --emit obj "$NET"
 row "compile" --emit-obj - "$NET"
 row "compile" --dry-run - "$NET"
 row "compile plan" --dump import "$NET"
+row "compile plan sweep check" --train "fc2*" "$NET --freeze fc*"
+row "inspect" --freeze "*" net.onnx
+row "inspect" --train "fc2*" "net.onnx --freeze fc*"
+"$LOWERSET" model mlp --batch=0 --width=8 --size=4 --dropout=0.5 -o drop.onnx
+row "compile plan sweep check" --dropout off "drop.onnx --batch 2 --plan-effort 5"
+"$LOWERSET" model unet --width=2 --depth=1 --size=8 -o seg.onnx
+row "compile plan sweep check" --class-axis 2 "seg.onnx --batch 2 --plan-effort 5"
+row "inspect" --bn frozen seg.onnx
 
 # Rows that are still to be written. A new option has no place here.
 "$LOWERSET" help --table | sort -u >table
@@ -175,6 +183,7 @@ inspect --dump
 inspect --max-errors
 inspect --quiet
 inspect --shape
+inspect --tie
 inspect --verbose
 model --batch
 model --bn
