@@ -10,6 +10,7 @@ DIR=$(mktemp -d)
 trap 'rm -rf "$DIR"' EXIT
 export LC_ALL=C XDG_CONFIG_HOME=$DIR/config TMPDIR=$DIR CC=$DIR/cc
 cd "$DIR"
+set -f                  # globs are for the program
 failed=0 n=0
 
 # A C compiler that keeps what it is given to compile and makes the program below of it; with
@@ -76,7 +77,7 @@ row() {
         # shellcheck disable=SC2086
         *) makes "$c" $base "$option" "$value" >with ;;
         esac
-        if grep -qa "^exit 2$" with || cmp -s "$key" with; then
+        if grep -qa "^exit 2$" with "$key" || cmp -s "$key" with; then
             echo "FAIL $c $option $value does nothing, beside $base"
             head -3 with
             failed=1
@@ -88,57 +89,153 @@ row() {
 cp "$FIXTURES/mlp/data.npz" data.npz
 cp "$FIXTURES/mlp/ref.npz" ref.npz
 cp "$FIXTURES/cnn/ts.onnx" cnn.onnx
-cp "$FIXTURES/frozen/ts.onnx" frozen.onnx
 cp "$FIXTURES/gpt_tied/ts.onnx" gpt.onnx
+cp "$FIXTURES/gpt_tied/raw.onnx" tied.onnx
+sed 's/Relu/Rexu/g' cnn.onnx >bad.onnx
 "$LOWERSET" model mlp --batch=0 --width=8 --size=4 -o net.onnx
 "$LOWERSET" model mlp --batch=0 --width=8 --size=4 --dropout=0.5 -o drop.onnx
-"$LOWERSET" model mlp --batch=0 --width=512 --size=8 --weights=none -o wide.onnx
-"$LOWERSET" model unet --width=4 --depth=2 --size=16 --batch=2 --classes=3 -o unet.onnx
+"$LOWERSET" model mlp --batch=0 --width=1024 --size=16 --depth=1 -o wide.onnx
+"$LOWERSET" model unet --width=2 --depth=1 --size=8 --batch=2 --classes=3 -o unet.onnx
 EFFORT="--plan-effort 5"
+OPEN="net.onnx $EFFORT"
 NET="net.onnx --batch 2 $EFFORT"
 CNN="cnn.onnx --batch 2 $EFFORT"
 TIGHT="cnn.onnx --batch 2 --budget 80% $EFFORT"
-ALL="compile plan check measure"
+GPU="$CNN --target cuda --precision tf32"
+BUILD="compile plan check measure"
 
 # ---- the model, the loss, the update
-row "$ALL" --loss mse "$NET"
-row "$ALL" --optimizer adam "$NET"
-row "compile check" --lr 0.125 "$NET"
+row "$BUILD" --loss mse "$NET"
+row "$BUILD" --optimizer adam "$NET"
+row "compile check" --lr 0.125 "$NET --budget min"
 row "compile" --schedule cosine "$NET"
 row "compile check measure" --label-smoothing 0.25 "$NET"
-row "$ALL" --ignore-index 3 "$NET"
-row "$ALL" --class-weights 1,2,3,4,5,6,7,8,9,10 "$NET -d all"
-row "$ALL" --class-axis 2 "unet.onnx $EFFORT"
-row "$ALL" --loss-input relu1 "$NET"
-row "$ALL" --clip-norm 1.5 "$NET"
+row "$BUILD" --ignore-index 3 "$NET"
+row "$BUILD" --class-weights 1,2,3,4,5,6,7,8,9,10 "$NET -d all"
+row "$BUILD" --class-axis 2 "unet.onnx $EFFORT"
+row "$BUILD" --loss-input relu1 "$NET"
+row "$BUILD" --clip-norm 1.5 "$NET"
 row "compile check measure" --clip-value 1.5 "$NET"
-row "$ALL" --accumulate 3 "$NET"
-row "$ALL" --label target "$NET -d all"
-row "$ALL inspect" --freeze "fc1*" net.onnx
-row "$ALL inspect" --train "fc1*" "net.onnx --freeze *"
-row "$ALL inspect" --tie - gpt.onnx
-row "$ALL inspect" --bn frozen "cnn.onnx"
-row "$ALL" --bn-var torch "cnn.onnx --bn-var onnx -d all"
-row "$ALL" --dropout off "drop.onnx --batch 2 -d all"
-row "$ALL inspect" --batch 3 "net.onnx"
-row "$ALL inspect" --dim N=3 "net.onnx"
-row "$ALL inspect" --shape x=3x1x4x4 "net.onnx"
-row "$ALL" --precision f64 "$NET"
+row "$BUILD" --accumulate 3 "$NET"
+row "$BUILD" --label target "$NET -d all"
+row "$BUILD" --freeze "fc1*" "$NET"
+row "$BUILD" --train "fc1*" "$NET --freeze *"
+row "$BUILD" --tie - "tied.onnx $EFFORT"
+row "$BUILD" --bn frozen "$CNN"
+row "$BUILD" --bn-var torch "$CNN -d all"
+row "$BUILD" --dropout off "drop.onnx --batch 2 $EFFORT"
+row "$BUILD" --batch 3 "$OPEN"
+row "$BUILD" --dim N=3 "$OPEN"
+row "$BUILD" --shape x=3x1x4x4 "$OPEN"
+row "$BUILD" --precision f64 "$NET"
+row "inspect" --freeze "fc1*" net.onnx
+row "inspect" --train "fc1*" "net.onnx --freeze *"
+row "inspect" --tie - tied.onnx
+row "inspect" --bn frozen cnn.onnx
+row "inspect" --batch 3 net.onnx
+row "inspect" --dim N=3 net.onnx
+row "inspect" --shape x=3x1x4x4 net.onnx
+
 # ---- the search for a plan
-row "plan" --budget 90% "$NET"
-row "compile check" --budget 80% "$CNN"
+row "compile plan check" --budget min "$NET"
 row "plan" --strategy chen "$NET"
-row "compile check" --strategy none "$TIGHT"
-row "$ALL" --budget-of store-all "$TIGHT"
-row "$ALL" --keep "*" "$CNN"
-row "$ALL" --forget "*" "$CNN"
-row "$ALL" --recompute all "$CNN"
-row "$ALL" --plan-effort 1 "cnn.onnx --batch 2"
-row "$ALL" --plan-time 0.000001 "cnn.onnx --batch 2"
-row "$ALL" --prove - "$TIGHT"
-row "$ALL" --no-inplace - "$CNN"
-row "$ALL" --no-alternatives - "$CNN"
-row "$ALL" --store-gradients - "wide.onnx --batch 2 $EFFORT"
-row "plan" --max-batch - "net.onnx --budget 64K $EFFORT"
+row "compile check" --strategy none "$CNN"
+row "compile plan check" --budget-of store-all "$TIGHT"
+row "sweep" --budget-of store-all "$NET --points 2"
+row "$BUILD" --keep "*" "$CNN"
+row "$BUILD" --forget "*" "$CNN"
+row "$BUILD" --recompute all "$CNN"
+row "$BUILD" --plan-effort 1 "gpt.onnx --batch 2"
+row "$BUILD" --plan-time 0.0001 "gpt.onnx --batch 2 $EFFORT"
+row "$BUILD" --prove - "gpt.onnx --batch 2 $EFFORT"
+row "$BUILD" --no-inplace - "$CNN"
+row "$BUILD" --no-alternatives - "$CNN"
+row "$BUILD" --store-gradients - "wide.onnx --batch 2 $EFFORT"
+"$LOWERSET" plan $NET --graph-json graph.json --plan-json plan.json >made.txt
+"$LOWERSET" plan $NET --json >plan-json.txt
+row "plan" --max-batch - "$OPEN --budget 64K"
+row "plan sweep" --no-offsets - "graph.json $EFFORT"
+row "sweep" --from 50% "$NET --points 2"
+row "sweep" --to 50% "$NET --points 2"
+row "sweep" --points 2 "$NET"
+row "sweep" --strategies auto "$NET"
+row "sweep" --table - "$NET"
+row "sweep" --measure - "$NET --points 1"
+
+# ---- what is said and written
+row "plan inspect" --json - "net.onnx --batch 2"
+row "check" --json - "$NET"
+row "plan" --tolerance 5% "$NET --against plan.json"
+row "plan" --against plan.json "$NET"
+row "plan" --graph-json new/f.json "$NET"
+row "plan" --plan-json new/f.json "$NET"
+row "plan" --timeline new/f.csv "$NET"
+row "plan" --report new/f.html "$NET"
+row "plan" --graph new/f.dot "$NET"
+row "check" --graph graph.json plan.json
+row "check" --data data.npz "$NET"
+row "check" --elements 7 "$NET"
+row "check" --against ref.npz "$NET --data data.npz"
+row "compile plan check measure inspect" --verbose - "net.onnx --batch 2"
+row "$BUILD" --quiet - "$CNN"
+row "$BUILD inspect" --max-errors 1 "bad.onnx --batch 2"
+row "$BUILD" --dump import "$NET"
+row "compile" --output new/f "net.onnx --batch 2 $EFFORT"
+row "sweep" --output new/f "$NET --points 1 --strategies auto"
+row "compile" --emit obj "$NET"
+row "compile" --emit-c - "$NET"
+row "compile" --emit-obj - "$NET"
+row "compile" --save-temps new/f "$NET"
+row "compile" --dry-run - "$NET"
+
+# ---- the machine
+row "$BUILD" --machine h200 "$NET"
+row "$BUILD" --target cuda "$NET"
+row "compile check measure" -march x86-64 "$NET"
+row "compile check measure" --opt 1 "$NET"
+row "compile check measure" --cc "$DIR/other" "$NET"
+echo '{"schema":1,"threads":1,"real_bytes":4,"batch":2,"steps":[]}' >profile.json
+row "$BUILD" --costs profile.json "$NET"
+
+# ---- networks of the zoo
+MLP="mlp --width=8 --size=4 -o new/m"
+GPT="gpt --depth=1 --width=8 --heads=2 --vocab=9 -o new/m"
+UNET="unet --width=2 --size=32 -o new/m"
+row "model" --batch 3 "$MLP"
+row "model" --seed 3 "$MLP"
+row "model" --weights none "$MLP"
+row "model" --dropout 0.5 "$MLP"
+row "model" --depth 3 "$MLP"
+row "model" --channels 2 "$MLP"
+row "model" --classes 3 "$MLP"
+row "model" --size 5 "mlp --width=8 -o new/m"
+row "model" --width 5 "mlp --size=4 -o new/m"
+row "model" --heads 4 "gpt --depth=1 --width=8 --vocab=9 --context=4 -o new/m"
+row "model" --vocab 4 "gpt --depth=1 --width=8 --heads=2 --context=4 -o new/m"
+row "model" --context 4 "$GPT"
+row "model" --head untied "$GPT"
+row "model" --stem cifar "resnet18 --width=2 --size=32 -o new/m"
+row "model" --up bilinear "$UNET"
+row "model" --pad valid "unet --width=2 --depth=1 --size=32 -o new/m"
+row "model" --bn off "$UNET"
+row "model" -v - "$MLP"
+row "model" -o new/n "mlp --width=8 --size=4"
+row "model" --list - ""
+row "calibrate" --threads 1 "--quick -o new/f"
+row "calibrate" --verbose - "--quick -o new/f"
+row "calibrate" --output new/f "--quick"
+row "calibrate" --quick - "-o new/f"
+
+"$LOWERSET" help --table | sort -u >table
+sort -u rows | comm -23 table - >missing
+while read -r line; do
+    echo "FAIL $line has no row here"
+    failed=1
+done <missing
+sort -u rows | comm -13 table - >stale
+while read -r line; do
+    echo "FAIL $line has a row and is no option"
+    failed=1
+done <stale
 [ "$failed" = 0 ] && echo "$n rows"
 exit "$failed"
