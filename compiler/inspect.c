@@ -222,7 +222,7 @@ static void sort_log(Report *r, char *log)
 static void try_import(Report *r, const char *path, const LsImportOptions *given)
 {
     LsImportOptions o = *given;
-    LsCtx cx = {.arena = r->cx->arena, .model = r->cx->model};
+    LsCtx cx = {.arena = r->cx->arena, .model = r->cx->model, .max_error = r->cx->max_error};
     char *log = NULL;
     size_t bytes = 0;
     o.weightless = true;

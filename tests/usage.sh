@@ -80,7 +80,7 @@ plan 2 "--budget-of: 'all'" --budget-of all
 plan 2 "--bn: 'off'" --bn off
 plan 2 "--bn-var: 'biased'" --bn-var biased
 plan 2 "--dump: 'parse' is none of all import" --dump parse
-refuses 2 "--dump: 'parse'" inspect net.onnx --dump parse
+refuses 2 "--dump: 'parse'" plan net.onnx --dump parse
 # Machines.
 plan 2 "--target: 'tpu'" --target tpu
 plan 2 "--precision: 'f16'" --precision f16
