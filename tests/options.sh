@@ -96,6 +96,7 @@ cp "$FIXTURES/layernorm/dyn.onnx" tied.onnx
 sed 's/Relu/Rexu/g; s/Gemm/Gexx/g' cnn.onnx >bad.onnx
 "$LOWERSET" model mlp --batch=0 --width=8 --size=4 -o net.onnx
 "$LOWERSET" model mlp --batch=0 --width=8 --size=4 --dropout=0.5 -o drop.onnx
+"$LOWERSET" model mlp --batch=0 --width=4 --size=4 --depth=24 -o deep.onnx
 "$LOWERSET" model mlp --batch=0 --width=1024 --size=16 --depth=1 -o wide.onnx
 "$LOWERSET" model unet --width=2 --depth=1 --size=8 --batch=2 --classes=3 -o unet.onnx
 EFFORT="--plan-effort 5"
@@ -148,7 +149,7 @@ row "sweep" --budget-of store-all "$NET --points 2"
 row "$BUILD" --keep "*" "$CNN"
 row "$BUILD" --forget "*" "$CNN"
 row "$BUILD" --recompute all "$CNN"
-row "sweep" --plan-effort 1 "net.onnx --batch 2 --points 2"
+row "sweep" --plan-effort 1 "cnn.onnx --batch 2 --from 50% --to 60% --points 2"
 row "compile plan check" --plan-effort 1 "cnn.onnx --batch 2 --budget 60%"
 row "sweep" --plan-time 0.0001 "gpt.onnx --batch 2 $EFFORT --points 2 --strategies auto"
 row "compile plan check" --plan-time 0.0001 "gpt.onnx --batch 2 $EFFORT --budget 60%"
@@ -183,7 +184,7 @@ row "check" --data data.npz "$NET"
 row "check" --elements 7 "$NET"
 row "check" --against ref.npz "$NET --data data.npz"
 row "compile plan check measure" --verbose - "$NET"
-row "inspect" --verbose - cnn.onnx
+row "inspect" --verbose - deep.onnx
 row "$BUILD" --quiet - "$CNN"
 row "$BUILD inspect" --max-errors 1 "bad.onnx --batch 2"
 row "$BUILD" --dump import "$NET"
