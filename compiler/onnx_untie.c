@@ -334,9 +334,13 @@ static void untie_by_trace(LsEditor *u)
 
 /* ---- by what reads them, in files without notes ---- */
 
-/* PyTorch's older exporter merges nothing in training form, and by Identity nodes in others. */
+/* PyTorch's older exporter merges nothing in training form, and by Identity nodes in others. The other
+ * one calls its nodes node_conv2d and the like; its notes may have been stripped. */
 static bool never_merged(const Onnx__ModelProto *m)
 {
+    for (size_t i = 0; i < m->graph->n_node; i++)
+        if (strncmp(ls_text(m->graph->node[i]->name), "node_", 5) == 0)
+            return false;
     return strcmp(ls_text(m->producer_name), "pytorch") == 0;
 }
 

@@ -169,6 +169,17 @@ START_TEST(norms_stay_tied_when_asked_or_when_their_values_are_no_coincidence)
 }
 END_TEST
 
+START_TEST(who_wrote_the_file_tells_whether_equal_norms_were_merged)
+{
+    two_norms();
+    mk.m->producer_name = ls_arena_strdup(mk.cx.arena, "pytorch");
+    ck_assert_uint_eq(named(import_well(), "n1.weight.2").i, 0);
+    mk.g->node[0]->name = ls_arena_strdup(mk.cx.arena, "node_linear");
+    mk.cx.parsed = NULL;
+    ck_assert_int_eq(kind(import_well(), "n1.weight.2"), LS_V_PARAM);
+}
+END_TEST
+
 START_TEST(a_statistic_that_was_merged_with_a_weight_is_one_of_its_own)
 {
     one("bn.weight", "4", 1, 4);
@@ -340,6 +351,7 @@ int main(void)
         masks_and_what_is_only_compared_stay,
         norms_that_share_ones_and_zeros_have_parameters_of_their_own,
         norms_stay_tied_when_asked_or_when_their_values_are_no_coincidence,
+        who_wrote_the_file_tells_whether_equal_norms_were_merged,
         a_statistic_that_was_merged_with_a_weight_is_one_of_its_own,
         notes_tell_parameters_from_buffers_and_constants,
         calls_tell_which_parameter_was_merged_away,
