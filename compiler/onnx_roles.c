@@ -169,8 +169,6 @@ static LsVerdict folded(const Tensor *t, const LsOnnxSource *s)
 static LsVerdict made_up(const Tensor *t)
 {
     int axes = 0;
-    if (strncmp(t->name, "onnx::", 6) == 0 && t->im->nmade_up++ == 0)
-        t->im->made_up = t->name;
     for (int k = 0; k < t->shape.rank; k++)
         axes += t->shape.dim[k] > 1;
     if (t->count == 1)
@@ -195,11 +193,12 @@ static LsVerdict unsaid(const Tensor *t)
     bool made = ls_source_made_up(t->name);
     if (only(t, STATISTIC))
         return verdict(LS_ROLE_STATISTIC, "running mean or variance of a batch norm");
-    if (made)
-        return only(t, SETTING | NO_GRADIENT | BOUND) ? (made_up(t), without_gradient(t, false))
-                                                      : made_up(t);
+    if (strncmp(t->name, "onnx::", 6) == 0 && t->im->nmade_up++ == 0)
+        t->im->made_up = t->name;
     if (only(t, SETTING | NO_GRADIENT | BOUND))
-        return without_gradient(t, (t->uses & BOUND) != 0);
+        return without_gradient(t, !made && (t->uses & BOUND) != 0);
+    if (made)
+        return made_up(t);
     if (t->uses & WEIGHT)
         return verdict(LS_ROLE_TRAINED, "a layer's weight");
     if (t->count > 1 && is_mask(t->im, t->proto, t->count))

@@ -7,7 +7,7 @@
 #include <ctype.h>
 #include <string.h>
 
-static const char *lower(LsArena *a, const char *s)
+const char *ls_source_lower(LsArena *a, const char *s)
 {
     char *t = ls_arena_strdup(a, s);
     for (char *p = t; *p != '\0'; p++)
@@ -31,7 +31,7 @@ static void take(LsArena *a, LsOnnxSources *s, const char *name, const ProtobufC
 {
     const char *placeholder = ls_onnx_meta(a, m, LS_META_PLACEHOLDER);
     LsOnnxSource new = {kind_of(ls_onnx_meta(a, m, LS_META_KIND)),
-                        placeholder != NULL ? lower(a, placeholder) : NULL,
+                        placeholder != NULL ? ls_source_lower(a, placeholder) : NULL,
                         ls_onnx_meta(a, m, LS_META_FOLDED)};
     if (new.kind != LS_FROM_UNKNOWN || new.folded_from != NULL)
         s->item[ls_names_add(&s->names, name)] = new;
@@ -44,7 +44,7 @@ static void take_node(LsArena *a, LsOnnxSources *s, const Onnx__NodeProto *p)
     const char *call = ls_onnx_meta(a, &p->base, LS_META_CALL);
     const char *rule = ls_onnx_meta(a, &p->base, LS_META_RULE), *name;
     while (call != NULL && (name = ls_meta_placeholder(a, &call)) != NULL)
-        ls_names_add(&s->placeholders, lower(a, name));
+        ls_names_add(&s->placeholders, ls_source_lower(a, name));
     s->optimised |= rule != NULL;
     if (rule != NULL && strstr(rule, "FuseBatchNorm") != NULL && s->nfolded_norms++ == 0)
         s->folded_norm = ls_text(p->name);
@@ -90,7 +90,7 @@ const char *ls_source_placeholder(LsArena *a, LsSourceKind kind, const char *nam
     return t;
 }
 
-static const char *leaf(const char *name)
+const char *ls_source_leaf(const char *name)
 {
     const char *dot = strrchr(name, '.');
     return dot != NULL ? dot + 1 : name;
@@ -100,7 +100,7 @@ bool ls_source_weight_name(const char *name)
 {
     static const char *const word[] = {"weight", "bias",  "gamma",    "beta",  "kernel",
                                        "scale",  "embed", "original", "alpha", "token"};
-    const char *last = leaf(name);
+    const char *last = ls_source_leaf(name);
     for (size_t k = 0; k < sizeof word / sizeof *word; k++)
         if (strcasestr(last, word[k]) != NULL)
             return true;

@@ -39,6 +39,9 @@ const char *ls_source_placeholder(LsArena *a, LsSourceKind kind, const char *nam
 uint32_t ls_source_parameters(LsArena *a, const LsOnnxSources *s, const char *folded_from,
                               const char **first);
 
+/* The last part of a dotted name; a copy in lower case. */
+const char *ls_source_leaf(const char *name);
+const char *ls_source_lower(LsArena *a, const char *s);
 /* The name ends as layers call what they train: weight, bias, gamma, kernel, ... */
 bool ls_source_weight_name(const char *name);
 /* Made by an exporter, not by a person: val_7, onnx::MatMul_31, 12, /blocks.0/Constant_output_0. */

@@ -126,12 +126,6 @@ static bool uniform(LsEditor *u, const Onnx__TensorProto *t)
     return v != NULL;
 }
 
-static const char *leaf(const char *name)
-{
-    const char *dot = strrchr(name, '.');
-    return dot != NULL ? dot + 1 : name;
-}
-
 /* ---- by the calls that an exporter notes ---- */
 
 typedef struct Trace {
@@ -202,17 +196,9 @@ static void learn(Trace *t)
 
 static bool ends_in_leaf(const char *placeholder, const char *name)
 {
-    const char *last = leaf(name);
+    const char *last = ls_source_leaf(name);
     size_t n = strlen(placeholder), m = strlen(last);
     return n > m && placeholder[n - m - 1] == '_' && strcasecmp(placeholder + n - m, last) == 0;
-}
-
-static const char *lowered(LsArena *a, const char *s)
-{
-    char *low = ls_arena_strdup(a, s);
-    for (char *c = low; *c != '\0'; c++)
-        *c = *c >= 'A' && *c <= 'Z' ? (char)(*c - 'A' + 'a') : *c;
-    return low;
 }
 
 /* The parameter of the call that is nowhere in the file and can have been this one: of the same
@@ -222,7 +208,7 @@ static const char *gone_parameter(Trace *t, const char *call, const char *tensor
     const char *only = NULL, *s;
     int n = 0;
     while ((s = ls_meta_placeholder(t->u->cx->arena, &call)) != NULL) {
-        const char *low = lowered(t->u->cx->arena, s);
+        const char *low = ls_source_lower(t->u->cx->arena, s);
         if (low[0] == 'c' || ls_names_find(&t->known, low) != 0)
             continue;
         if (ends_in_leaf(s, name))
@@ -237,14 +223,14 @@ static const char *gone_parameter(Trace *t, const char *call, const char *tensor
 static const char *like_name(LsArena *a, const char *placeholder, const char *from)
 {
     char *name = ls_arena_strdup(a, placeholder);
-    size_t n = strlen(name), m = strlen(leaf(from));
+    size_t n = strlen(name), m = strlen(ls_source_leaf(from));
     for (size_t k = 0; name[k] != '\0' && from[k] != '\0'; k++) {
         if (name[k] == '_' && from[k] == '.')
             name[k] = '.';
         else if (name[k] != from[k])
             break;
     }
-    if (n > m && name[n - m - 1] == '_' && strcmp(name + n - m, leaf(from)) == 0)
+    if (n > m && name[n - m - 1] == '_' && strcmp(name + n - m, ls_source_leaf(from)) == 0)
         name[n - m - 1] = '.';
     return name;
 }
@@ -280,7 +266,7 @@ static void untie_operand(Trace *t, LsNames *made, Onnx__NodeProto *p, const cha
     LsOnnxEdits *e = u->e;
     const char *from = p->input[k];
     if (is_literal(u, p, call, k)) {
-        const char *own = ls_arena_printf(u->cx->arena, "%s.%s", ls_text(p->output[0]), leaf(from));
+        const char *own = ls_arena_printf(u->cx->arena, "%s.%s", ls_text(p->output[0]), ls_source_leaf(from));
         ls_edit_note(u, &e->literal, &e->nliteral, &e->cap_literal, give_copy(u, p, k, own), from);
         return;
     }
