@@ -1,5 +1,6 @@
-/* tests/less.h -- whether tests do less: under sanitizers, where all takes several times as long. What is
- * left out is nothing that these would see, and is checked without them. */
+/* tests/less.h -- how much of their sets of cases tests run. Under sanitizers, where all takes several times as
+ * long, they do less: what is left out is nothing that these would see, and is checked without them. Without, they
+ * run a selection, and whole sets when asked (./dev test --all). */
 #ifndef LS_TESTS_LESS_H
 #define LS_TESTS_LESS_H
 
@@ -7,5 +8,6 @@
 #include <stdlib.h>
 
 static inline bool tests_do_less(void) { return getenv("LS_SANITIZED") != NULL; }
+static inline bool tests_do_all(void) { return getenv("LS_WHOLE") != NULL; }
 
 #endif
