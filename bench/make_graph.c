@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/arena.h"
+#include "base/arena.h"
 #include "scheduler/dag_json.h"
 
 /* What the backward nodes of a forward node do, beside reading the gradient of its result; if it

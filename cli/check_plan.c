@@ -1,10 +1,10 @@
 /* cli/check_plan.c -- see check_plan.h. */
 #include "cli/check_plan.h"
 
+#include "base/json_text.h"
 #include "cli/job.h"
 #include "scheduler/audit.h"
 #include "scheduler/dag_json.h"
-#include "scheduler/json_text.h"
 #include "scheduler/plan_json.h"
 
 #include <inttypes.h>

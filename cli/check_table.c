@@ -1,7 +1,7 @@
 /* cli/check_table.c -- see check_table.h. */
 #include "cli/check_table.h"
 
-#include "scheduler/json_text.h"
+#include "base/json_text.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -2,7 +2,7 @@
 #ifndef LS_CLI_CHECK_TABLE_H
 #define LS_CLI_CHECK_TABLE_H
 
-#include "compiler/arena.h"
+#include "base/arena.h"
 
 #include <stdbool.h>
 #include <stdint.h>

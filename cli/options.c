@@ -1,8 +1,8 @@
 /* cli/options.c -- the option table, the parser and the help text. */
 #include "cli/options.h"
 
+#include "base/nearest_name.h"
 #include "cli/optimizer_spec.h"
-#include "compiler/spelling.h"
 #include "runtime/number.h"
 
 #include <inttypes.h>

@@ -3,7 +3,7 @@
 #ifndef LS_CLI_OUTPUT_H
 #define LS_CLI_OUTPUT_H
 
-#include "compiler/arena.h"
+#include "base/arena.h"
 
 #include <stdbool.h>
 #include <stdio.h>

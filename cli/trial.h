@@ -2,7 +2,7 @@
 #ifndef LS_CLI_TRIAL_H
 #define LS_CLI_TRIAL_H
 
-#include "compiler/arena.h"
+#include "base/arena.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,9 +1,9 @@
 /* codegen/apply.c -- see the header. */
 #include "codegen/apply.h"
 
+#include "base/arena.h"
 #include "codegen/drop.h"
 #include "codegen/kernels/product.h"
-#include "compiler/arena.h"
 #include "compiler/fuse.h"
 
 typedef struct Apply {

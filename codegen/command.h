@@ -2,7 +2,7 @@
 #ifndef LS_CODEGEN_COMMAND_H
 #define LS_CODEGEN_COMMAND_H
 
-#include "compiler/arena.h"
+#include "base/arena.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,7 +4,7 @@
 #ifndef LS_CODEGEN_CUDA_PROBE_H
 #define LS_CODEGEN_CUDA_PROBE_H
 
-#include "compiler/arena.h"
+#include "base/arena.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* codegen/merge.c */
 #include "codegen/merge.h"
 
-#include "compiler/arena.h"
+#include "base/arena.h"
 
 #include <string.h>
 

@@ -11,7 +11,7 @@
 #ifndef LS_CODEGEN_NUMBERS_H
 #define LS_CODEGEN_NUMBERS_H
 
-#include "compiler/arena.h"
+#include "base/arena.h"
 
 #include <stdbool.h>
 #include <stdint.h>

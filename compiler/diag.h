@@ -5,7 +5,7 @@
 #ifndef LS_COMPILER_DIAG_H
 #define LS_COMPILER_DIAG_H
 
-#include "compiler/arena.h"
+#include "base/arena.h"
 #include "compiler/ir.h"
 
 #define LS_ERROR_ENUM(code, exit_code, text) LS_E_##code,

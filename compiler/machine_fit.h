@@ -2,7 +2,7 @@
 #ifndef LS_COMPILER_MACHINE_FIT_H
 #define LS_COMPILER_MACHINE_FIT_H
 
-#include "compiler/arena.h"
+#include "base/arena.h"
 #include "compiler/cost.h"
 
 typedef struct LsSample { LsWork work; double ns; } LsSample;

@@ -6,7 +6,7 @@
  * operand (opset 12 on); before that every runtime takes it as the identity. */
 #include "compiler/onnx_infer_form.h"
 
-#include "compiler/names.h"
+#include "base/name_ids.h"
 #include "compiler/onnx_model.h"
 
 #include <string.h>

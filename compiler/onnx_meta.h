@@ -2,7 +2,7 @@
 #ifndef LS_COMPILER_ONNX_META_H
 #define LS_COMPILER_ONNX_META_H
 
-#include "compiler/arena.h"
+#include "base/arena.h"
 
 #include <protobuf-c/protobuf-c.h>
 

@@ -3,7 +3,7 @@
 #ifndef LS_COMPILER_ONNX_MODEL_H
 #define LS_COMPILER_ONNX_MODEL_H
 
-#include "compiler/names.h"
+#include "base/name_ids.h"
 #include "compiler/onnx_report.h"
 #include "compiler/onnx_untie.h"
 #include "compiler/onnx_wire.h"

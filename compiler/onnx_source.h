@@ -3,7 +3,7 @@
 #ifndef LS_COMPILER_ONNX_SOURCE_H
 #define LS_COMPILER_ONNX_SOURCE_H
 
-#include "compiler/names.h"
+#include "base/name_ids.h"
 #include "onnx.pb-c.h"
 
 #include <stdbool.h>

@@ -3,7 +3,7 @@
 #ifndef LS_COMPILER_REUSE_H
 #define LS_COMPILER_REUSE_H
 
-#include "compiler/arena.h"
+#include "base/arena.h"
 
 /* age: bytes of different addresses that were touched from the last touch of these to this one,
  * these and their neighbours in that touch among them; LS_REUSE_NEVER: none is remembered. */

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "compiler/arena.h"
+#include "base/arena.h"
 #include "onnx.pb-c.h"
 
 enum { LS_MODEL_OPSET = 17, LS_MODEL_IR = 8, LS_MODEL_RANK = 4 };

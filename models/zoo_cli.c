@@ -1,7 +1,7 @@
 /* models/zoo_cli.c -- `lowerset model`: options in, one ONNX file out. */
 #include "models/zoo.h"
 
-#include "compiler/spelling.h"
+#include "base/nearest_name.h"
 
 #include <inttypes.h>
 #include <string.h>

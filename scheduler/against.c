@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "scheduler/text_file.h"
+#include "base/text_file.h"
 
 static const double exactly = 9007199254740992.0;       /* 2^53: doubles hold integers up to there */
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "scheduler/why.h"
+#include "base/reason.h"
 
 /* bytes in use; tensor, or NONE */
 typedef struct Range { int64_t lo, hi; uint32_t tensor; } Range;

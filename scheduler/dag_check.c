@@ -3,8 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/reason.h"
 #include "scheduler/dag_json.h"
-#include "scheduler/why.h"
 
 typedef struct Check {
     const LsDag *g;

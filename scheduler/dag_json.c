@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "scheduler/text_file.h"
+#include "base/text_file.h"
 
 typedef struct Reader {
     LsArena *arena;

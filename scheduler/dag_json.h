@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "compiler/arena.h"
+#include "base/arena.h"
 #include "scheduler/dag.h"
 
 /* Whether the fields keep the rules of the format: ids in range and once, every tensor made

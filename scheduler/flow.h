@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "compiler/arena.h"
+#include "base/arena.h"
 
 /* An edge and its way back lie with the vertices they leave. */
 typedef struct LsFlowArc { uint32_t to, back; int64_t room; } LsFlowArc;

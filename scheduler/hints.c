@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "compiler/arena.h"
-#include "compiler/spelling.h"
+#include "base/arena.h"
+#include "base/nearest_name.h"
+#include "base/reason.h"
 #include "scheduler/dag_json.h"
 #include "scheduler/hint_graph.h"
-#include "scheduler/why.h"
 
 bool ls_recompute_parse(const char *text, LsRecompute *to)
 {

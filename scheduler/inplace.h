@@ -8,8 +8,8 @@
 #ifndef LS_SCHEDULER_INPLACE_H
 #define LS_SCHEDULER_INPLACE_H
 
+#include "base/csr.h"
 #include "scheduler/dag.h"
-#include "scheduler/rows.h"
 
 typedef struct LsInplaceNode {
     uint32_t *out, nout;        /* results of usable pairs: tensors, the largest first */

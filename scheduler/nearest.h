@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "compiler/arena.h"
+#include "base/arena.h"
 
 /* The x [n] of least length with row[i] . x >= level[i] for all m rows [m * n]. weight [m] >= 0:
  * x is the sum of weight[i] * row[i]. false: there is none, or it is more than about 1e4 away, and

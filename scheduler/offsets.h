@@ -2,7 +2,7 @@
 #ifndef LS_SCHEDULER_OFFSETS_H
 #define LS_SCHEDULER_OFFSETS_H
 
-#include "compiler/arena.h"
+#include "base/arena.h"
 
 #include <stdbool.h>
 

@@ -5,7 +5,7 @@
 #ifndef LS_SCHEDULER_PEAK_TREE_H
 #define LS_SCHEDULER_PEAK_TREE_H
 
-#include "compiler/arena.h"
+#include "base/arena.h"
 
 enum { LS_PEAK_TREE_PARTS = 64 };       /* of equal size, for sums: bits of `changed` */
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "scheduler/json_text.h"
-#include "scheduler/text_file.h"
+#include "base/json_text.h"
+#include "base/text_file.h"
 
 static void put_run(FILE *to, const LsDag *g, const LsPlan *plan, const LsPlanStep *s)
 {

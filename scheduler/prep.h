@@ -3,8 +3,8 @@
 #ifndef LS_SCHEDULER_PREP_H
 #define LS_SCHEDULER_PREP_H
 
+#include "base/csr.h"
 #include "scheduler/dag.h"
-#include "scheduler/rows.h"
 
 #define LS_NO_ID UINT32_MAX
 

@@ -2,7 +2,7 @@
 #ifndef LS_SCHEDULER_SCHEDULE_H
 #define LS_SCHEDULER_SCHEDULE_H
 
-#include "compiler/arena.h"
+#include "base/arena.h"
 #include "scheduler/dag.h"
 
 typedef struct LsPlanStep {

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "compiler/arena.h"
+#include "base/arena.h"
 
 typedef struct LsTargets { int64_t *bytes; uint32_t n; } LsTargets;     /* falling */
 

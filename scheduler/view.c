@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "scheduler/json_text.h"
+#include "base/json_text.h"
 #include "scheduler/page.h"
 #include "scheduler/series.h"
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "compiler/arena.h"
+#include "base/arena.h"
 #include "scheduler/dag_json.h"
 
 static inline uint32_t dag_random(uint64_t *state, uint32_t below)

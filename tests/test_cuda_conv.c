@@ -2,7 +2,7 @@
  * by a library in cuDNN's place (fake_cudnn.c) it gives what plain loops give, and so do the kernels
  * that take its place where no engine serves. Parts run as the CPU's. */
 #include "codegen/cuda/conv_plan.h"
-#include "compiler/arena.h"
+#include "base/arena.h"
 #include "tests/conv_cases.h"
 #include "tests/cudnn_stand_in.h"
 #include "tests/cuda_objects.h"

@@ -3,8 +3,8 @@
 #include "tests/onnx_small.h"
 #include "tests/suite.h"
 
+#include "base/name_ids.h"
 #include "compiler/inspect.h"
-#include "compiler/names.h"
 
 START_TEST(values_keep_the_names_of_the_file)
 {

@@ -5,8 +5,8 @@
 #include "tests/run_graph.h"
 #include "tests/suite.h"
 
+#include "base/name_ids.h"
 #include "compiler/layout.h"
-#include "compiler/names.h"
 #include "compiler/onnx_bodies.h"
 
 enum { MOST = 12 };

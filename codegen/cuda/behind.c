@@ -1,7 +1,7 @@
 /* codegen/cuda/behind.c */
 #include "codegen/cuda/behind.h"
 
-#include "compiler/arena.h"
+#include "base/arena.h"
 
 static void take(LsBehind *b, int argument, const LsShape *shape)
 {

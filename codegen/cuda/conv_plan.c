@@ -1,9 +1,9 @@
 /* codegen/cuda/conv_plan.c */
 #include "codegen/cuda/conv_plan.h"
 
+#include "base/arena.h"
 #include "codegen/cuda/conv_device.h"
 #include "codegen/target.h"
-#include "compiler/arena.h"
 #include "runtime/cuda/plan_cache.h"
 
 #include <inttypes.h>

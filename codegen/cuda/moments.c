@@ -1,8 +1,8 @@
 /* codegen/cuda/moments.c */
 #include "codegen/cuda/moments.h"
 
+#include "base/arena.h"
 #include "codegen/merge.h"
-#include "compiler/arena.h"
 
 typedef struct Search {
     const LsGraph *g;

@@ -1,7 +1,7 @@
 /* codegen/cuda/updates.c */
 #include "codegen/cuda/updates.h"
 
-#include "compiler/arena.h"
+#include "base/arena.h"
 
 enum {
     SMALL = 4096,               /* elements of a tensor, at most */

@@ -1,5 +1,5 @@
-/* compiler/names.c -- a hash table of strings (FNV-1a, linear probing, at most half full). */
-#include "compiler/names.h"
+/* base/name_ids.c -- a hash table of strings (FNV-1a, linear probing, at most half full). */
+#include "base/name_ids.h"
 
 #include <string.h>
 

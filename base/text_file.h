@@ -1,8 +1,8 @@
-/* scheduler/text_file.h -- a whole file of text, such as one of JSON. */
-#ifndef LS_SCHEDULER_TEXT_FILE_H
-#define LS_SCHEDULER_TEXT_FILE_H
+/* base/text_file.h -- a whole file of text, such as one of JSON. */
+#ifndef LS_BASE_TEXT_FILE_H
+#define LS_BASE_TEXT_FILE_H
 
-#include "scheduler/why.h"
+#include "base/reason.h"
 
 /* Up to its end or its first NUL; free() it. NULL with a sentence when it cannot be read or is
  * empty. */

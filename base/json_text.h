@@ -1,6 +1,6 @@
-/* scheduler/json_text.h -- strings in JSON written by hand, where the lines should be readable. */
-#ifndef LS_SCHEDULER_JSON_TEXT_H
-#define LS_SCHEDULER_JSON_TEXT_H
+/* base/json_text.h -- strings in JSON written by hand, where the lines should be readable. */
+#ifndef LS_BASE_JSON_TEXT_H
+#define LS_BASE_JSON_TEXT_H
 
 #include <stdio.h>
 

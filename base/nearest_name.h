@@ -1,6 +1,6 @@
-/* compiler/spelling.h -- the name a user may have meant. */
-#ifndef LS_COMPILER_SPELLING_H
-#define LS_COMPILER_SPELLING_H
+/* base/nearest_name.h -- the name a user may have meant. */
+#ifndef LS_BASE_NEAREST_NAME_H
+#define LS_BASE_NEAREST_NAME_H
 
 /* Edits to get from a to b (Levenshtein). b of more than LS_SPELLING_MOST characters is as far
  * away as that, whatever a is. */

@@ -1,5 +1,5 @@
-/* compiler/spelling.c */
-#include "compiler/spelling.h"
+/* base/nearest_name.c */
+#include "base/nearest_name.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* scheduler/rows.c -- see the header. */
-#include "scheduler/rows.h"
+/* base/csr.c -- see the header. */
+#include "base/csr.h"
 
 void ls_pairs_add(LsArena *arena, LsPairs *p, uint32_t row, uint32_t id)
 {

@@ -1,6 +1,6 @@
-/* compiler/arena.h -- one arena per compilation owns everything reachable from LsCtx. */
-#ifndef LS_COMPILER_ARENA_H
-#define LS_COMPILER_ARENA_H
+/* base/arena.h -- one arena per compilation owns everything reachable from LsCtx. */
+#ifndef LS_BASE_ARENA_H
+#define LS_BASE_ARENA_H
 
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* scheduler/why.c */
-#include "scheduler/why.h"
+/* base/reason.c */
+#include "base/reason.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
-/* scheduler/why.h -- the sentence that says what is wrong with a graph or a plan. */
-#ifndef LS_SCHEDULER_WHY_H
-#define LS_SCHEDULER_WHY_H
+/* base/reason.h -- the sentence that says what is wrong with a graph or a plan. */
+#ifndef LS_BASE_REASON_H
+#define LS_BASE_REASON_H
 
 #include <stdbool.h>
 #include <stdint.h>

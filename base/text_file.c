@@ -1,5 +1,5 @@
-/* scheduler/text_file.c */
-#include "scheduler/text_file.h"
+/* base/text_file.c */
+#include "base/text_file.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
-/* scheduler/rows.h -- numbers in rows, one row after the other. */
-#ifndef LS_SCHEDULER_ROWS_H
-#define LS_SCHEDULER_ROWS_H
+/* base/csr.h -- numbers in rows, one row after the other. */
+#ifndef LS_BASE_CSR_H
+#define LS_BASE_CSR_H
 
-#include "compiler/arena.h"
+#include "base/arena.h"
 
 /* Row k: id[at[k] .. at[k + 1]). */
 typedef struct LsRows { uint32_t *at, *id; } LsRows;

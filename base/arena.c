@@ -1,6 +1,6 @@
-/* compiler/arena.c -- blocks from calloc in a list, each twice as large as the last up to a limit: most
+/* base/arena.c -- blocks from calloc in a list, each twice as large as the last up to a limit: most
  * arenas are small and short-lived. A request above the limit gets its own. */
-#include "compiler/arena.h"
+#include "base/arena.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
-/* compiler/names.h -- strings to dense ids, in order of arrival. */
-#ifndef LS_COMPILER_NAMES_H
-#define LS_COMPILER_NAMES_H
+/* base/name_ids.h -- strings to dense ids, in order of arrival. */
+#ifndef LS_BASE_NAME_IDS_H
+#define LS_BASE_NAME_IDS_H
 
-#include "compiler/arena.h"
+#include "base/arena.h"
 
 typedef struct LsNames {        /* zeroed but for the arena: empty */
     LsArena *arena;
