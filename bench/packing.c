@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "scheduler/limit.h"
+#include "scheduler/algorithms/search_limit.h"
 #include "scheduler/offsets.h"
 
 static LsBlock *read_blocks(LsArena *arena, const char *path, uint32_t *n)

@@ -11,9 +11,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "scheduler/algorithms/search_limit.h"
 #include "scheduler/dag_json.h"
 #include "scheduler/exact.h"
-#include "scheduler/limit.h"
 
 enum { APPROX, EXACT, FAMILIES };
 

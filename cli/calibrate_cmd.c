@@ -19,7 +19,7 @@
 #include "compiler/machine_fit.h"
 #include "models/zoo.h"
 #include "runtime/clock.h"
-#include "scheduler/parallel.h"
+#include "scheduler/algorithms/tasks.h"
 
 #include <errno.h>
 #include <math.h>

@@ -12,7 +12,7 @@
 #include "cli/trial.h"
 #include "codegen/apply.h"
 #include "codegen/cuda_probe.h"
-#include "scheduler/parallel.h"
+#include "scheduler/algorithms/tasks.h"
 
 #include <float.h>
 #include <inttypes.h>

@@ -7,7 +7,7 @@
 
 #include "cli/compile.h"
 #include "cli/trial.h"
-#include "scheduler/parallel.h"
+#include "scheduler/algorithms/tasks.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -5,9 +5,9 @@
  * what the target above ended with, or with a candidate of the pool that comes near; below the
  * last one that was reached the peak is squeezed on. Upwards, each begins with the best that is
  * known by now. Everything seen on the way that no other sequence beats is kept. */
+#include "scheduler/algorithms/tasks.h"
 #include "scheduler/anneal.h"
 #include "scheduler/exchange.h"
-#include "scheduler/parallel.h"
 #include "scheduler/strategy.h"
 #include "scheduler/targets.h"
 

@@ -5,8 +5,8 @@
  * takes is found by running it: each missing operand is made just before it is read. */
 #include <string.h>
 
+#include "scheduler/algorithms/max_flow.h"
 #include "scheduler/block_work.h"
-#include "scheduler/flow.h"
 
 /* ---- what it takes ---- */
 

@@ -4,8 +4,8 @@
  * an upper limit that is linear in them. The next prices are those nearest to the best so far
  * where no limit is below a level between the best and what can be hoped for; when there are
  * none, less is to be hoped for. */
+#include "scheduler/algorithms/min_norm_point.h"
 #include "scheduler/bound_dual.h"
-#include "scheduler/nearest.h"
 
 #include <math.h>
 #include <string.h>

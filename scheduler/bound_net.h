@@ -16,8 +16,8 @@
 #ifndef LS_SCHEDULER_BOUND_NET_H
 #define LS_SCHEDULER_BOUND_NET_H
 
+#include "scheduler/algorithms/max_flow.h"
 #include "scheduler/bound_twice.h"
-#include "scheduler/flow.h"
 
 typedef struct LsBoundKeep {    /* an edge that is cut when a tensor stays at a separator */
     uint32_t edge, k, from, to; /* to: a vertex that is not cut off while the tensor stays */

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "scheduler/parallel.h"
+#include "scheduler/algorithms/tasks.h"
 #include "scheduler/strategy.h"
 #include "scheduler/variant.h"
 

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
+#include "scheduler/algorithms/tasks.h"
 #include "scheduler/offsets_loosen.h"
-#include "scheduler/parallel.h"
 
 /* One candidate to be packed, on a thread of its own: with a problem of its own, into its own
  * arena. */

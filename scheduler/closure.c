@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "scheduler/flow.h"
+#include "scheduler/algorithms/max_flow.h"
 #include "scheduler/strategy.h"
 #include "scheduler/sequence.h"
 #include "scheduler/turn.h"

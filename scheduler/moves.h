@@ -6,7 +6,7 @@
 #ifndef LS_SCHEDULER_MOVES_H
 #define LS_SCHEDULER_MOVES_H
 
-#include "scheduler/limit.h"
+#include "scheduler/algorithms/search_limit.h"
 #include "scheduler/tape.h"
 
 typedef struct LsMoves {

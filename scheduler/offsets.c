@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "scheduler/algorithms/tasks.h"
 #include "scheduler/offsets_eject.h"
 #include "scheduler/offsets_fill.h"
 #include "scheduler/offsets_search.h"
-#include "scheduler/parallel.h"
 
 typedef struct Part { uint32_t from, to; int64_t peak, end; } Part;    /* boxes [from, to) */
 

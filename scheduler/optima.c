@@ -5,9 +5,9 @@
  * figures, whose lives may be easier to pack. */
 #include <math.h>
 
+#include "scheduler/algorithms/tasks.h"
 #include "scheduler/beam.h"
 #include "scheduler/optimum.h"
-#include "scheduler/parallel.h"
 #include "scheduler/strategy.h"
 #include "scheduler/tails.h"
 #include "scheduler/targets.h"

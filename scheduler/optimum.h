@@ -13,7 +13,7 @@ typedef struct LsOptimum {
     double value;               /* no schedule has less: ns, or bytes; INFINITY: there is none */
     bool exact;                 /* some schedule has just that */
     uint32_t states;            /* that were tried */
-    uint64_t work;              /* as limit.h counts it */
+    uint64_t work;              /* as search_limit.h counts it */
 } LsOptimum;
 
 /* The least cost of a schedule within `budget` bytes of live peak. enough: no cost of interest is

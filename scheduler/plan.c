@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "scheduler/algorithms/tasks.h"
 #include "scheduler/bound.h"
 #include "scheduler/candidates_fill.h"
-#include "scheduler/parallel.h"
 #include "scheduler/strategy.h"
 
 /* The published strategies with the names of their candidates. */

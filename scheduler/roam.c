@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-#include "scheduler/parallel.h"
+#include "scheduler/algorithms/tasks.h"
 #include "scheduler/strategy.h"
 
 enum { LANES = 2 };

@@ -4,9 +4,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "scheduler/algorithms/tasks.h"
 #include "scheduler/exact.h"
 #include "scheduler/least_budget.h"
-#include "scheduler/parallel.h"
 #include "scheduler/sequence.h"
 
 bool ls_strategy_counts(const char *want, const char *part)

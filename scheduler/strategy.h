@@ -2,8 +2,8 @@
 #ifndef LS_SCHEDULER_STRATEGY_H
 #define LS_SCHEDULER_STRATEGY_H
 
+#include "scheduler/algorithms/search_limit.h"
 #include "scheduler/candidates.h"
-#include "scheduler/limit.h"
 #include "scheduler/partition.h"
 
 /* Whether candidates called `part` count for strategy `want`: all for auto, its own and "none" for

@@ -59,7 +59,7 @@ typedef struct LsTails {
     uint64_t *must_behind;      /* by group: likewise, with itself */
     uint64_t *pulled;           /* groups that may be asked for again though nothing needs them */
     LsTail *tail; uint64_t *word; uint32_t n, room;     /* by state; its bits, `row` words */
-    uint64_t work;              /* of ls_tails_expand, as limit.h counts it */
+    uint64_t work;              /* of ls_tails_expand, as search_limit.h counts it */
     LsTailSlot *table; uint32_t slots;          /* open addressing */
     uint64_t *next;             /* bits of a state under construction */
     /* Of a search that keeps the best alone: what ranks no better than these, by groups left, is

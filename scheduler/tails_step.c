@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Work, as fitted to times of many windows (limit.h): a node to try, a step that may be, one that
+/* Work, as fitted to times of many windows (search_limit.h): a node to try, a step that may be, one that
  * goes to the table. */
 enum { PICK_WORK = 51, STEP_WORK = 41, REACH_WORK = 273 };
 

@@ -5,7 +5,7 @@
 
 #define EMPTY (-((int64_t)1 << 61))     /* added to slots without a run: never the peak */
 
-/* Work, as fitted to times of whole searches (limit.h): a change of the tree, a search in a list, a
+/* Work, as fitted to times of whole searches (search_limit.h): a change of the tree, a search in a list, a
  * run that comes or goes, a slot when the tree is filled. */
 enum { ADD_WORK = 30, LIST_WORK = 32, RUN_WORK = 450, SLOT_WORK = 38 };
 

@@ -8,8 +8,8 @@
 #ifndef LS_SCHEDULER_TAPE_H
 #define LS_SCHEDULER_TAPE_H
 
+#include "scheduler/algorithms/range_max_tree.h"
 #include "scheduler/live.h"
-#include "scheduler/peak_tree.h"
 
 enum { LS_TAPE_END = 0 };       /* the run behind the last one */
 
@@ -44,7 +44,7 @@ typedef struct LsTape {
     LsTapeChange *change; uint32_t nchange, change_room;
     uint32_t *dirty, ndirty, dirty_room;
     uint32_t *taken, stamp;     /* by tensor: operand or result of the pair last looked at */
-    uint64_t *work;             /* what was done with it, as limit.h counts it; the owner clears
+    uint64_t *work;             /* what was done with it, as search_limit.h counts it; the owner clears
                                  * it */
     uint32_t n;                 /* runs on the tape */
     uint32_t bad;               /* reads of what was not made, or is updated already */

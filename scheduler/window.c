@@ -7,7 +7,7 @@
 #include "scheduler/optimum.h"
 
 enum { MOST_NODES = 64 };
-/* Work beside the search's (limit.h): of a window, and for each node and tensor of the graph. */
+/* Work beside the search's (search_limit.h): of a window, and for each node and tensor of the graph. */
 enum { WINDOW_WORK = 140000, SIZE_WORK = 7 };
 /* And of operands, results and pairs beyond what windows of usual kernels have. */
 enum { USUAL_LISTED = 1000, LISTED_WORK = 100 };

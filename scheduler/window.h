@@ -17,7 +17,7 @@ typedef struct LsWindow {
 
 typedef struct LsWindowSpent {
     uint64_t states;            /* that were tried */
-    uint64_t work;              /* as limit.h counts it */
+    uint64_t work;              /* as search_limit.h counts it */
 } LsWindowSpent;
 
 /* live: of seq. Whether there is something that will do: *better, from `arena`. *spent counts

@@ -1,7 +1,7 @@
 /* tests/test_flow.c -- minimum cuts against all cuts of small random networks. */
 #include <check.h>
 
-#include "scheduler/flow.h"
+#include "scheduler/algorithms/max_flow.h"
 #include "tests/dag_tools.h"
 #include "tests/suite.h"
 

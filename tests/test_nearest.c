@@ -2,7 +2,7 @@
 #include <check.h>
 #include <math.h>
 
-#include "scheduler/nearest.h"
+#include "scheduler/algorithms/min_norm_point.h"
 #include "tests/dag_tools.h"
 #include "tests/suite.h"
 

@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "scheduler/parallel.h"
+#include "scheduler/algorithms/tasks.h"
 #include "scheduler/plan.h"
 #include "tests/dag_tools.h"
 #include "tests/suite.h"

@@ -1,5 +1,5 @@
-/* scheduler/peak_tree.c -- see the header. */
-#include "scheduler/peak_tree.h"
+/* scheduler/algorithms/range_max_tree.c -- see the header. */
+#include "scheduler/algorithms/range_max_tree.h"
 
 #include <stdbool.h>
 #include <string.h>

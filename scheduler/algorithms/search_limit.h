@@ -1,9 +1,9 @@
-/* scheduler/limit.h -- how long a search may go on. Its length is counted in moves and its time in
+/* scheduler/algorithms/search_limit.h -- how long a search may go on. Its length is counted in moves and its time in
  * work, which are the same on every machine and in every build, and so is the plan that is found.
  * The clock can only cut it where that takes many times as long, and many times the usual seconds:
  * what precedes the first move costs short searches more than the moves that are left to them. */
-#ifndef LS_SCHEDULER_LIMIT_H
-#define LS_SCHEDULER_LIMIT_H
+#ifndef LS_SCHEDULER_ALGORITHMS_SEARCH_LIMIT_H
+#define LS_SCHEDULER_ALGORITHMS_SEARCH_LIMIT_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,10 +1,10 @@
-/* scheduler/parallel.h -- work that is done side by side.
+/* scheduler/algorithms/tasks.h -- work that is done side by side.
  *
  * Nothing that comes of it may depend on which part ends first, nor on how many processors there
  * are: plans are the same everywhere. So each part has a problem, an arena and candidates of its
  * own, and what the parts found is taken over in a fixed order. */
-#ifndef LS_SCHEDULER_PARALLEL_H
-#define LS_SCHEDULER_PARALLEL_H
+#ifndef LS_SCHEDULER_ALGORITHMS_TASKS_H
+#define LS_SCHEDULER_ALGORITHMS_TASKS_H
 
 #include <stdint.h>
 

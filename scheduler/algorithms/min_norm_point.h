@@ -1,6 +1,6 @@
-/* scheduler/nearest.h -- the point of a polyhedron that is nearest to the origin. */
-#ifndef LS_SCHEDULER_NEAREST_H
-#define LS_SCHEDULER_NEAREST_H
+/* scheduler/algorithms/min_norm_point.h -- the point of a polyhedron that is nearest to the origin. */
+#ifndef LS_SCHEDULER_ALGORITHMS_MIN_NORM_POINT_H
+#define LS_SCHEDULER_ALGORITHMS_MIN_NORM_POINT_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
-/* scheduler/limit.c -- see the header. */
-#include "scheduler/limit.h"
+/* scheduler/algorithms/search_limit.c -- see the header. */
+#include "scheduler/algorithms/search_limit.h"
 
 #include <time.h>
 

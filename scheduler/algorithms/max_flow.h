@@ -1,6 +1,6 @@
-/* scheduler/flow.h -- minimum cuts, again and again on one network with other capacities. */
-#ifndef LS_SCHEDULER_FLOW_H
-#define LS_SCHEDULER_FLOW_H
+/* scheduler/algorithms/max_flow.h -- minimum cuts, again and again on one network with other capacities. */
+#ifndef LS_SCHEDULER_ALGORITHMS_MAX_FLOW_H
+#define LS_SCHEDULER_ALGORITHMS_MAX_FLOW_H
 
 #include <stdbool.h>
 
@@ -15,7 +15,7 @@ typedef struct LsFlow {
     uint32_t *end; int64_t *capacity;       /* by edge: from, to; what it carries at most */
     uint32_t nedge, edge_room, capacity_room;
     int64_t *supply, *demand;   /* by vertex: from the source, to the sink */
-    uint64_t work;              /* of cuts, as limit.h counts it, about */
+    uint64_t work;              /* of cuts, as search_limit.h counts it, about */
     bool laid;                  /* the arrays below hold the edges */
     uint32_t *first;            /* by vertex: its first arc; one more at the end */
     uint32_t *at;               /* by edge: its arc */

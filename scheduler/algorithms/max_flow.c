@@ -1,11 +1,11 @@
-/* scheduler/flow.c -- push-relabel, highest label first, with gaps and global relabelling.
+/* scheduler/algorithms/max_flow.c -- push-relabel, highest label first, with gaps and global relabelling.
  *
  * Source and sink are not in the network: a vertex starts with the excess that the source gives
  * it less what the sink takes. Excess is pushed towards vertices that want some, until none can
  * get there; what can be reached from a vertex with excess left is the source's side. So a flow
  * that a changed capacity has broken is as good a start as any other: what does not fit any more
  * is excess where the edge begins and missing where it ends. */
-#include "scheduler/flow.h"
+#include "scheduler/algorithms/max_flow.h"
 
 #include <string.h>
 

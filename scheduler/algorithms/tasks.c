@@ -1,5 +1,5 @@
-/* scheduler/parallel.c -- see the header. */
-#include "scheduler/parallel.h"
+/* scheduler/algorithms/tasks.c -- see the header. */
+#include "scheduler/algorithms/tasks.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -1,6 +1,6 @@
-/* scheduler/nearest.c -- min |E u - f|, u >= 0, E = (rows, levels) transposed, f = (0, .., 0, 1);
+/* scheduler/algorithms/min_norm_point.c -- min |E u - f|, u >= 0, E = (rows, levels) transposed, f = (0, .., 0, 1);
  * what is left, r = E u - f, points at x = -r[0 .. n) / r[n], and is 0 when there is no x. */
-#include "scheduler/nearest.h"
+#include "scheduler/algorithms/min_norm_point.h"
 
 #include <math.h>
 #include <string.h>

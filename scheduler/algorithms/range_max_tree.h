@@ -1,9 +1,9 @@
-/* scheduler/peak_tree.h -- a row of numbers under additions to ranges, with its largest.
+/* scheduler/algorithms/range_max_tree.h -- a row of numbers under additions to ranges, with its largest.
  *
  * A maximum tree with additions that stay where they were made: both operations are O(log n),
  * and a change that leaves a subtree's maximum alone goes no further up. */
-#ifndef LS_SCHEDULER_PEAK_TREE_H
-#define LS_SCHEDULER_PEAK_TREE_H
+#ifndef LS_SCHEDULER_ALGORITHMS_RANGE_MAX_TREE_H
+#define LS_SCHEDULER_ALGORITHMS_RANGE_MAX_TREE_H
 
 #include "base/arena.h"
 
