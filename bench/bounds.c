@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "scheduler/bound.h"
-#include "scheduler/dag_json.h"
+#include "scheduler/graph/dag_read.h"
 
 int main(int argc, char **argv)
 {

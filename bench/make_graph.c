@@ -19,7 +19,7 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "scheduler/dag_json.h"
+#include "scheduler/graph/dag_read.h"
 
 /* What the backward nodes of a forward node do, beside reading the gradient of its result; if it
  * has a weight, they read that as well, and the weight's gradient the first operand. */

@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "scheduler/algorithms/search_limit.h"
-#include "scheduler/dag_json.h"
 #include "scheduler/exact.h"
+#include "scheduler/graph/dag_read.h"
 
 enum { APPROX, EXACT, FAMILIES };
 

@@ -4,7 +4,7 @@
 #include "base/json_text.h"
 #include "cli/job.h"
 #include "scheduler/audit.h"
-#include "scheduler/dag_json.h"
+#include "scheduler/graph/dag_read.h"
 #include "scheduler/plan_json.h"
 
 #include <inttypes.h>

@@ -21,7 +21,7 @@
 #include "codegen/replay.h"
 #include "runtime/ls_program.h"
 #include "scheduler/audit.h"
-#include "scheduler/dag_json.h"
+#include "scheduler/graph/dag_read.h"
 #include "scheduler/page.h"
 #include "scheduler/spread.h"
 

@@ -5,7 +5,7 @@
 #include "cli/output.h"
 #include "codegen/cuda/conv_report.h"
 #include "scheduler/against.h"
-#include "scheduler/dag_json.h"
+#include "scheduler/graph/dag_read.h"
 #include "scheduler/pieces.h"
 #include "scheduler/plan_json.h"
 #include "scheduler/report_plan.h"

@@ -4,7 +4,7 @@
 
 #include "compiler/cost.h"
 #include "codegen/target.h"
-#include "scheduler/dag.h"
+#include "scheduler/graph/dag.h"
 
 typedef struct LsProblem {
     const LsGraph *g;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "scheduler/turn.h"
+#include "scheduler/graph/backward_start.h"
 
 typedef struct Cutting {
     LsArena *arena;

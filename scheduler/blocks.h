@@ -7,7 +7,7 @@
 #ifndef LS_SCHEDULER_BLOCKS_H
 #define LS_SCHEDULER_BLOCKS_H
 
-#include "scheduler/prep.h"
+#include "scheduler/graph/instance.h"
 
 typedef struct LsBlocks {
     LsProb *p;

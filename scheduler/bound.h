@@ -8,7 +8,7 @@
 #ifndef LS_SCHEDULER_BOUND_H
 #define LS_SCHEDULER_BOUND_H
 
-#include "scheduler/prep.h"
+#include "scheduler/graph/instance.h"
 
 /* All zeros: the usual effort. Efforts are counted, so results are the same everywhere. */
 typedef struct LsBoundOptions {

@@ -9,7 +9,7 @@
 #ifndef LS_SCHEDULER_BOUND_GRAPH_H
 #define LS_SCHEDULER_BOUND_GRAPH_H
 
-#include "scheduler/prep.h"
+#include "scheduler/graph/instance.h"
 
 typedef struct LsBoundPay LsBoundPay;   /* bound_base.h */
 

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
+#include "scheduler/graph/backward_start.h"
 #include "scheduler/sequence.h"
-#include "scheduler/turn.h"
 
 LsCandidates *ls_candidates_new(LsArena *arena, LsProb *p)
 {

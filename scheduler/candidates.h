@@ -33,7 +33,7 @@ typedef struct LsCandidates {
     LsCand *cand; uint32_t n, room;         /* by rising cost, so by falling peak per strategy */
     LsLive *live;
     bool aside;                 /* what is offered now is that */
-    bool has_turn;              /* the graph has a backward part (turn.h) */
+    bool has_turn;              /* the graph has a backward part (backward_start.h) */
     uint32_t since;             /* evaluations since prob->arena was renewed */
     uint64_t *seen; uint32_t nseen, seen_room;      /* open addressing; 0: free */
 } LsCandidates;

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "scheduler/algorithms/tasks.h"
+#include "scheduler/graph/fusion_choice.h"
 #include "scheduler/strategy.h"
-#include "scheduler/variant.h"
 
 /* Candidates that are looked for on a thread of their own. */
 typedef struct Beside {

@@ -16,7 +16,7 @@
 #include "scheduler/algorithms/max_flow.h"
 #include "scheduler/strategy.h"
 #include "scheduler/sequence.h"
-#include "scheduler/turn.h"
+#include "scheduler/graph/backward_start.h"
 
 typedef struct Turn {
     LsProb *p;

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "scheduler/prep.h"
+#include "scheduler/graph/instance.h"
 
 typedef struct Build {
     LsArena *arena;

@@ -8,7 +8,7 @@
 #include "base/arena.h"
 #include "base/nearest_name.h"
 #include "base/reason.h"
-#include "scheduler/dag_json.h"
+#include "scheduler/graph/dag_read.h"
 #include "scheduler/hint_graph.h"
 
 bool ls_recompute_parse(const char *text, LsRecompute *to)

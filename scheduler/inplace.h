@@ -9,7 +9,7 @@
 #define LS_SCHEDULER_INPLACE_H
 
 #include "base/csr.h"
-#include "scheduler/dag.h"
+#include "scheduler/graph/dag.h"
 
 typedef struct LsInplaceNode {
     uint32_t *out, nout;        /* results of usable pairs: tensors, the largest first */

@@ -2,7 +2,7 @@
 #ifndef LS_SCHEDULER_LIVE_H
 #define LS_SCHEDULER_LIVE_H
 
-#include "scheduler/prep.h"
+#include "scheduler/graph/instance.h"
 
 /* Node runs in order, repeats allowed. Every read takes the latest instance made before it; an
  * instance lives from the run that makes it to the last run that reads it. */

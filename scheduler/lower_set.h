@@ -5,7 +5,7 @@
 #ifndef LS_SCHEDULER_LOWER_SET_H
 #define LS_SCHEDULER_LOWER_SET_H
 
-#include "scheduler/prep.h"
+#include "scheduler/graph/instance.h"
 
 typedef struct LsForward {      /* a vertex per forward node, in run order */
     LsProb *prob;

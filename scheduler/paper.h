@@ -7,7 +7,7 @@
 #ifndef LS_SCHEDULER_PAPER_H
 #define LS_SCHEDULER_PAPER_H
 
-#include "scheduler/dag.h"
+#include "scheduler/graph/dag.h"
 
 typedef enum {
     LS_PAPER_APPROX_MC, LS_PAPER_APPROX_TC, LS_PAPER_EXACT_MC, LS_PAPER_EXACT_TC, LS_PAPER_CHEN,

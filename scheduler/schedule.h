@@ -3,7 +3,7 @@
 #define LS_SCHEDULER_SCHEDULE_H
 
 #include "base/arena.h"
-#include "scheduler/dag.h"
+#include "scheduler/graph/dag.h"
 
 typedef struct LsPlanStep {
     bool free;                  /* ends the present instance of tensor `id`; else: runs node `id` */

@@ -33,7 +33,7 @@ const LsFamily *ls_strategy_exact(LsCandidates *pool, const LsForward *f, const 
  * is made again, and not of many thousands of nodes. */
 void ls_strategy_order(LsCandidates *pool);
 
-/* For these two, p is the pool's problem or a variant of it (variant.h); its arena becomes that of
+/* For these two, p is the pool's problem or a variant of it (fusion_choice.h); its arena becomes that of
  * the pool's. */
 
 /* Sweeps the price of a kept byte: what is best to keep at the turn from forward to backward. */

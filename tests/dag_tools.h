@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
-#include "scheduler/dag_json.h"
+#include "scheduler/graph/dag_read.h"
 
 static inline uint32_t dag_random(uint64_t *state, uint32_t below)
 {

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "scheduler/dag.h"
+#include "scheduler/graph/dag.h"
 
 enum { EXHAUST_BITS = 22 };
 

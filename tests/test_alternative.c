@@ -7,7 +7,7 @@
 #include "compiler/fuse.h"
 #include "compiler/pipeline.h"
 #include "scheduler/audit.h"
-#include "scheduler/dag_json.h"
+#include "scheduler/graph/dag_read.h"
 #include "scheduler/plan_json.h"
 #include "tests/model_util.h"
 #include "tests/run_graph.h"

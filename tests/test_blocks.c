@@ -6,10 +6,10 @@
 #include "scheduler/audit.h"
 #include "scheduler/block_keep.h"
 #include "scheduler/candidates.h"
+#include "scheduler/graph/fusion_choice.h"
 #include "scheduler/plan_build.h"
 #include "scheduler/sequence.h"
 #include "scheduler/strategy.h"
-#include "scheduler/variant.h"
 #include "tests/dag_tools.h"
 #include "tests/suite.h"
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "scheduler/audit.h"
-#include "scheduler/dag_json.h"
+#include "scheduler/graph/dag_read.h"
 #include "scheduler/hints.h"
 #include "tests/dag_tools.h"
 #include "tests/less.h"

@@ -1,8 +1,8 @@
-/* scheduler/dag_write.c -- writes "lowerset-graph" version 1, one tensor or node a line. */
+/* scheduler/graph/dag_write.c -- writes "lowerset-graph" version 1, one tensor or node a line. */
 #include <inttypes.h>
 
 #include "base/json_text.h"
-#include "scheduler/dag_json.h"
+#include "scheduler/graph/dag_read.h"
 
 static void put_ids(FILE *to, const char *key, const uint32_t *id, uint32_t n)
 {

@@ -1,8 +1,8 @@
-/* scheduler/variant.h -- which kernels compute operands themselves, before anything is planned. */
-#ifndef LS_SCHEDULER_VARIANT_H
-#define LS_SCHEDULER_VARIANT_H
+/* scheduler/graph/fusion_choice.h -- which kernels compute operands themselves, before anything is planned. */
+#ifndef LS_SCHEDULER_GRAPH_FUSION_CHOICE_H
+#define LS_SCHEDULER_GRAPH_FUSION_CHOICE_H
 
-#include "scheduler/prep.h"
+#include "scheduler/graph/instance.h"
 
 /* The problem with alternatives in use where that costs less, or little: `price` per byte that is
  * then never written (1: all bytes cost what running everything does). p itself where nothing

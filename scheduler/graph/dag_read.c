@@ -1,5 +1,5 @@
-/* scheduler/dag_json.c -- reads and writes "lowerset-graph" version 1. */
-#include "scheduler/dag_json.h"
+/* scheduler/graph/dag_read.c -- reads and writes "lowerset-graph" version 1. */
+#include "scheduler/graph/dag_read.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>

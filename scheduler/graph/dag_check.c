@@ -1,10 +1,10 @@
-/* scheduler/dag_check.c -- the rules a training graph keeps, whoever made it. */
+/* scheduler/graph/dag_check.c -- the rules a training graph keeps, whoever made it. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 
 #include "base/reason.h"
-#include "scheduler/dag_json.h"
+#include "scheduler/graph/dag_read.h"
 
 typedef struct Check {
     const LsDag *g;

@@ -1,6 +1,6 @@
-/* scheduler/prep.c -- flat arrays for the inner loops, and the few judgements every strategy
+/* scheduler/graph/instance.c -- flat arrays for the inner loops, and the few judgements every strategy
  * shares. */
-#include "scheduler/prep.h"
+#include "scheduler/graph/instance.h"
 
 #include <stdlib.h>
 #include <string.h>

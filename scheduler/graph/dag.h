@@ -1,10 +1,10 @@
-/* scheduler/dag.h -- the problem: a training graph as plain arrays of sizes, costs and edges.
+/* scheduler/graph/dag.h -- the problem: a training graph as plain arrays of sizes, costs and edges.
  *
  * The scheduler knows no operators. Ids are from 0 and dense; the node list is a run order. The
  * meaning of every field is that of the interchange format "lowerset-graph" version 1, which
- * dag_json.c reads and writes. */
-#ifndef LS_SCHEDULER_DAG_H
-#define LS_SCHEDULER_DAG_H
+ * dag_read.c reads and writes. */
+#ifndef LS_SCHEDULER_GRAPH_DAG_H
+#define LS_SCHEDULER_GRAPH_DAG_H
 
 #include <stdbool.h>
 #include <stdint.h>

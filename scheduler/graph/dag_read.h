@@ -1,11 +1,11 @@
-/* scheduler/dag_json.h -- the interchange format "lowerset-graph" version 1. */
-#ifndef LS_SCHEDULER_DAG_JSON_H
-#define LS_SCHEDULER_DAG_JSON_H
+/* scheduler/graph/dag_read.h -- the interchange format "lowerset-graph" version 1. */
+#ifndef LS_SCHEDULER_GRAPH_DAG_READ_H
+#define LS_SCHEDULER_GRAPH_DAG_READ_H
 
 #include <stdio.h>
 
 #include "base/arena.h"
-#include "scheduler/dag.h"
+#include "scheduler/graph/dag.h"
 
 /* Whether the fields keep the rules of the format: ids in range and once, every tensor made
  * before it is read, one producer each, ... On false, why holds a sentence. */

@@ -1,10 +1,10 @@
-/* scheduler/prep.h -- the graph prepared for planning: what must run, who reads what, what may
+/* scheduler/graph/instance.h -- the graph prepared for planning: what must run, who reads what, what may
  * wait. */
-#ifndef LS_SCHEDULER_PREP_H
-#define LS_SCHEDULER_PREP_H
+#ifndef LS_SCHEDULER_GRAPH_INSTANCE_H
+#define LS_SCHEDULER_GRAPH_INSTANCE_H
 
 #include "base/csr.h"
-#include "scheduler/dag.h"
+#include "scheduler/graph/dag.h"
 
 #define LS_NO_ID UINT32_MAX
 

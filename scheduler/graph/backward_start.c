@@ -1,5 +1,5 @@
-/* scheduler/turn.c -- see the header. */
-#include "scheduler/turn.h"
+/* scheduler/graph/backward_start.c -- see the header. */
+#include "scheduler/graph/backward_start.h"
 
 bool ls_turn_mark(const LsProb *p, bool *back)
 {

@@ -1,9 +1,9 @@
-/* scheduler/variant.c -- see the header.
+/* scheduler/graph/fusion_choice.c -- see the header.
  *
  * A value that every reader can compute by itself need not be written at all. Beginning with the
  * cheapest kernel for everything, one value after the other is tried: its readers take the
  * cheapest kernels that do without it. */
-#include "scheduler/variant.h"
+#include "scheduler/graph/fusion_choice.h"
 
 #include <string.h>
 
