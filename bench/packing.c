@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "scheduler/algorithms/search_limit.h"
-#include "scheduler/offsets.h"
+#include "scheduler/packing/offsets.h"
 
 static LsBlock *read_blocks(LsArena *arena, const char *path, uint32_t *n)
 {

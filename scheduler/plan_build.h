@@ -3,7 +3,7 @@
 #define LS_SCHEDULER_PLAN_BUILD_H
 
 #include "scheduler/live.h"
-#include "scheduler/offsets.h"
+#include "scheduler/packing/offsets.h"
 #include "scheduler/schedule.h"
 
 /* Packs seq, unless p->unplaced, and writes its plan; everything in *out comes from `arena`. Takes

@@ -5,9 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "scheduler/offsets_eject.h"
 #include "scheduler/offsets_loosen.h"
-#include "scheduler/offsets_search.h"
+#include "scheduler/packing/packing_repair.h"
+#include "scheduler/packing/packing_search.h"
 #include "scheduler/sequence.h"
 #include "scheduler/tape.h"
 #include "tests/dag_tools.h"

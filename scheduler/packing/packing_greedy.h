@@ -1,8 +1,8 @@
-/* scheduler/offsets_fill.h -- greedy placement: the lowest valley first. */
-#ifndef LS_SCHEDULER_OFFSETS_FILL_H
-#define LS_SCHEDULER_OFFSETS_FILL_H
+/* scheduler/packing/packing_greedy.h -- greedy placement: the lowest valley first. */
+#ifndef LS_SCHEDULER_PACKING_PACKING_GREEDY_H
+#define LS_SCHEDULER_PACKING_PACKING_GREEDY_H
 
-#include "scheduler/offsets_box.h"
+#include "scheduler/packing/packing_boxes.h"
 
 /* Fills the lowest valley of the skyline with the box of the least rank that fits between its
  * walls, raises it to the lower wall when none does, and goes on until all boxes are placed.

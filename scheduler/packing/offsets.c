@@ -1,14 +1,14 @@
-/* scheduler/offsets.c -- greedy fillings by several orders, then for the parts of time that ended
+/* scheduler/packing/offsets.c -- greedy fillings by several orders, then for the parts of time that ended
  * above the goal a complete search, and ejection where that takes too long. */
-#include "scheduler/offsets.h"
+#include "scheduler/packing/offsets.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "scheduler/algorithms/tasks.h"
-#include "scheduler/offsets_eject.h"
-#include "scheduler/offsets_fill.h"
-#include "scheduler/offsets_search.h"
+#include "scheduler/packing/packing_greedy.h"
+#include "scheduler/packing/packing_repair.h"
+#include "scheduler/packing/packing_search.h"
 
 typedef struct Part { uint32_t from, to; int64_t peak, end; } Part;    /* boxes [from, to) */
 

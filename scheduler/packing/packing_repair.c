@@ -1,11 +1,11 @@
-/* scheduler/offsets_eject.c -- ejection with rising prices, after the guided ejection search of
+/* scheduler/packing/packing_repair.c -- ejection with rising prices, after the guided ejection search of
  * Nagata and Bräysy (2009) for vehicle routes.
  *
  * Boxes that end above the capacity are taken out and placed again, the dearest first, where what
  * is in the way costs least: nothing, as low as possible, if there is such a place; else what is
  * in the way is taken out in turn. A box that had to make room for itself rises in price, so that
  * those hard to place come to stay and the others find their places around them. */
-#include "scheduler/offsets_eject.h"
+#include "scheduler/packing/packing_repair.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
-/* scheduler/offsets_eject.h -- places below a capacity for boxes too many for a complete
+/* scheduler/packing/packing_repair.h -- places below a capacity for boxes too many for a complete
  * search. */
-#ifndef LS_SCHEDULER_OFFSETS_EJECT_H
-#define LS_SCHEDULER_OFFSETS_EJECT_H
+#ifndef LS_SCHEDULER_PACKING_PACKING_REPAIR_H
+#define LS_SCHEDULER_PACKING_PACKING_REPAIR_H
 
-#include "scheduler/offsets_box.h"
+#include "scheduler/packing/packing_boxes.h"
 
 /* Changes place[box] of boxes [from, to) of b, where no two overlap, such that all end at or
  * below cap (units). false: not managed with about *work looks at boxes, which proves nothing;

@@ -1,6 +1,6 @@
-/* scheduler/offsets_fill.c -- a skyline of stretches of equal height, the lowest in a heap; boxes
+/* scheduler/packing/packing_greedy.c -- a skyline of stretches of equal height, the lowest in a heap; boxes
  * wait in a tree over their starts that finds the preferred one inside a valley. */
-#include "scheduler/offsets_fill.h"
+#include "scheduler/packing/packing_greedy.h"
 
 #define NONE UINT32_MAX
 

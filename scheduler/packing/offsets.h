@@ -1,6 +1,6 @@
-/* scheduler/offsets.h -- places in one arena for blocks with known lifetimes. */
-#ifndef LS_SCHEDULER_OFFSETS_H
-#define LS_SCHEDULER_OFFSETS_H
+/* scheduler/packing/offsets.h -- places in one arena for blocks with known lifetimes. */
+#ifndef LS_SCHEDULER_PACKING_OFFSETS_H
+#define LS_SCHEDULER_PACKING_OFFSETS_H
 
 #include "base/arena.h"
 

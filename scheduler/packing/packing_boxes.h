@@ -1,14 +1,14 @@
-/* scheduler/offsets_box.h -- the packing problem behind the offsets: boxes in units of the
+/* scheduler/packing/packing_boxes.h -- the packing problem behind the offsets: boxes in units of the
  * alignment over sections of time.
  *
  * A section is a greatest set of blocks that are there at one step; sections are numbered along
  * time, and a block is in consecutive ones. Two blocks meet in time exactly when they share a
  * section, so nothing else of the steps matters, and there are at most as many sections as
  * blocks. */
-#ifndef LS_SCHEDULER_OFFSETS_BOX_H
-#define LS_SCHEDULER_OFFSETS_BOX_H
+#ifndef LS_SCHEDULER_PACKING_PACKING_BOXES_H
+#define LS_SCHEDULER_PACKING_PACKING_BOXES_H
 
-#include "scheduler/offsets.h"
+#include "scheduler/packing/offsets.h"
 
 typedef struct LsBox {
     int64_t size;               /* units, > 0 */

@@ -1,10 +1,10 @@
-/* scheduler/offsets_refute.c -- each section of time is a machine that its boxes pass through one
+/* scheduler/packing/packing_refute.c -- each section of time is a machine that its boxes pass through one
  * by one, upwards, so the bounds of one-machine scheduling with release dates hold in it.
  *
  * Release dates (Jackson's rule): boxes that cannot lie below a height end at least their sum
  * above it. Not first: a box that would leave too little room above it if all others of a section
  * came later rests on one of them. */
-#include "scheduler/offsets_refute.h"
+#include "scheduler/packing/packing_refute.h"
 
 #include <string.h>
 

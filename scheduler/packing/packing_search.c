@@ -1,4 +1,4 @@
-/* scheduler/offsets_search.c -- backtracking over canonical placements, after Moffitt (MiniMalloc,
+/* scheduler/packing/packing_search.c -- backtracking over canonical placements, after Moffitt (MiniMalloc,
  * ASPLOS 2023).
  *
  * If there is a placement, there is one where every box rests on another or on the ground, made
@@ -12,11 +12,11 @@
  * they are in. Where the box placed last has not changed the state of one of these, the reason
  * holds without it, and no other choice in its place is tried. As a bad early choice can still
  * cost everything, the search starts over with other orders of preference, with ever more nodes. */
-#include "scheduler/offsets_search.h"
+#include "scheduler/packing/packing_search.h"
 
 #include <string.h>
 
-#include "scheduler/offsets_refute.h"
+#include "scheduler/packing/packing_refute.h"
 
 typedef struct Seen { uint64_t print; LsSpan why; } Seen;
 

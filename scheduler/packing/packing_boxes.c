@@ -1,5 +1,5 @@
-/* scheduler/offsets_box.c -- from steps to sections, and orders of preference. */
-#include "scheduler/offsets_box.h"
+/* scheduler/packing/packing_boxes.c -- from steps to sections, and orders of preference. */
+#include "scheduler/packing/packing_boxes.h"
 
 #include <stdlib.h>
 

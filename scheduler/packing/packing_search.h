@@ -1,8 +1,8 @@
-/* scheduler/offsets_search.h -- complete search for places below a capacity. */
-#ifndef LS_SCHEDULER_OFFSETS_SEARCH_H
-#define LS_SCHEDULER_OFFSETS_SEARCH_H
+/* scheduler/packing/packing_search.h -- complete search for places below a capacity. */
+#ifndef LS_SCHEDULER_PACKING_PACKING_SEARCH_H
+#define LS_SCHEDULER_PACKING_PACKING_SEARCH_H
 
-#include "scheduler/offsets_box.h"
+#include "scheduler/packing/packing_boxes.h"
 
 typedef enum { LS_SEARCH_FOUND, LS_SEARCH_REFUTED, LS_SEARCH_CUT } LsSearchEnd;
 

@@ -1,8 +1,8 @@
-/* scheduler/offsets_refute.h -- proofs that open boxes cannot be placed below a capacity. */
-#ifndef LS_SCHEDULER_OFFSETS_REFUTE_H
-#define LS_SCHEDULER_OFFSETS_REFUTE_H
+/* scheduler/packing/packing_refute.h -- proofs that open boxes cannot be placed below a capacity. */
+#ifndef LS_SCHEDULER_PACKING_PACKING_REFUTE_H
+#define LS_SCHEDULER_PACKING_PACKING_REFUTE_H
 
-#include "scheduler/offsets_box.h"
+#include "scheduler/packing/packing_boxes.h"
 
 typedef struct LsOpenBox {      /* still to be placed */
     int64_t least;              /* the skyline below it: it rests there if it is placed next */
