@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "scheduler/algorithms/search_limit.h"
-#include "scheduler/exact.h"
 #include "scheduler/graph/dag_read.h"
+#include "scheduler/lower_sets/branch_and_bound.h"
 
 enum { APPROX, EXACT, FAMILIES };
 

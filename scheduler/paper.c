@@ -1,8 +1,8 @@
 /* scheduler/paper.c -- least budget, then time- and memory-centred. */
 #include "scheduler/paper.h"
 
-#include "scheduler/least_budget.h"
-#include "scheduler/partition.h"
+#include "scheduler/lower_sets/least_formula_budget.h"
+#include "scheduler/lower_sets/partition_dp.h"
 #include "scheduler/plan_build.h"
 #include "scheduler/sequence.h"
 

@@ -3,7 +3,7 @@
 #define LS_SCHEDULER_SEQUENCE_H
 
 #include "scheduler/live.h"
-#include "scheduler/lower_set.h"
+#include "scheduler/lower_sets/lower_set.h"
 
 /* What follows returns sequences in p->arena. All are valid: every read has been made before,
  * updates come after all readers, nothing stuck runs twice and everything that must has run. */

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "scheduler/algorithms/tasks.h"
-#include "scheduler/exact.h"
-#include "scheduler/least_budget.h"
+#include "scheduler/lower_sets/branch_and_bound.h"
+#include "scheduler/lower_sets/least_formula_budget.h"
 #include "scheduler/sequence.h"
 
 bool ls_strategy_counts(const char *want, const char *part)

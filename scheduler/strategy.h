@@ -4,7 +4,7 @@
 
 #include "scheduler/algorithms/search_limit.h"
 #include "scheduler/candidates.h"
-#include "scheduler/partition.h"
+#include "scheduler/lower_sets/partition_dp.h"
 
 /* Whether candidates called `part` count for strategy `want`: all for auto, its own and "none" for
  * others. */

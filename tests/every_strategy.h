@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#include "scheduler/partition.h"
+#include "scheduler/lower_sets/partition_dp.h"
 
 typedef struct Brute {          /* every sequence of lower sets, priced by the formulas */
     LsArena *arena;

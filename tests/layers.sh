@@ -21,7 +21,7 @@ forbid scheduler 'compiler|codegen|models|cli|tests|runtime'
 forbid codegen 'models|cli|tests'
 forbid models 'scheduler|codegen|cli|tests|runtime'
 
-# A name is unique, so that "where is partition.c" has one answer; an operator and the emitter of
+# A name is unique, so that "where is partition_dp.c" has one answer; an operator and the emitter of
 # its kernel share theirs.
 twice=$(git ls-files '*.c' '*.h' | grep -vE '^(codegen/kernels|compiler/ops)/' | sed 's,.*/,,' |
     sort | uniq -d)

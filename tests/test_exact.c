@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "scheduler/exact.h"
+#include "scheduler/lower_sets/branch_and_bound.h"
 #include "tests/dag_tools.h"
 #include "tests/every_strategy.h"
 #include "tests/suite.h"

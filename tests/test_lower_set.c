@@ -2,7 +2,7 @@
 #include <check.h>
 #include <stdlib.h>
 
-#include "scheduler/lower_set.h"
+#include "scheduler/lower_sets/lower_set.h"
 #include "tests/dag_tools.h"
 #include "tests/suite.h"
 

@@ -2,8 +2,8 @@
 #include <check.h>
 #include <math.h>
 
-#include "scheduler/least_budget.h"
-#include "scheduler/partition.h"
+#include "scheduler/lower_sets/least_formula_budget.h"
+#include "scheduler/lower_sets/partition_dp.h"
 #include "tests/dag_tools.h"
 #include "tests/every_strategy.h"
 #include "tests/suite.h"

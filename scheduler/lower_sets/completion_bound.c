@@ -1,5 +1,5 @@
-/* scheduler/relax.c -- ceilings by a DP over the projections of a family's sets. */
-#include "scheduler/relax.h"
+/* scheduler/lower_sets/completion_bound.c -- ceilings by a DP over the projections of a family's sets. */
+#include "scheduler/lower_sets/completion_bound.h"
 
 #include <math.h>
 #include <stdlib.h>

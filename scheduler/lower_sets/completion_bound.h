@@ -1,13 +1,13 @@
-/* scheduler/relax.h -- an upper bound on what a partial strategy can still keep.
+/* scheduler/lower_sets/completion_bound.h -- an upper bound on what a partial strategy can still keep.
  *
  * The lower sets are projected on the vertices that weigh something: the light ones are taken to
  * need no bytes and to be kept if that is good. Few sets are left, and a DP over them from the end
  * to the start bounds every completion in the whole family. Where nothing is light enough to leave
  * out, the bound is the optimum. */
-#ifndef LS_SCHEDULER_RELAX_H
-#define LS_SCHEDULER_RELAX_H
+#ifndef LS_SCHEDULER_LOWER_SETS_COMPLETION_BOUND_H
+#define LS_SCHEDULER_LOWER_SETS_COMPLETION_BOUND_H
 
-#include "scheduler/lower_set.h"
+#include "scheduler/lower_sets/lower_set.h"
 
 /* With at most `most` bytes kept so far, at most `gain` can be added. */
 typedef struct LsCeilingPoint { int64_t most; double gain; } LsCeilingPoint;

@@ -1,5 +1,5 @@
-/* scheduler/least_budget.c -- binary search over a DP that knows bytes and no time. */
-#include "scheduler/least_budget.h"
+/* scheduler/lower_sets/least_formula_budget.c -- binary search over a DP that knows bytes and no time. */
+#include "scheduler/lower_sets/least_formula_budget.h"
 
 /* least[j] becomes the fewest bytes kept by strategies up to set j that need no more than the budget
  * by the formula, -1 if there is none. Whether there is one up to the last set. */

@@ -1,8 +1,8 @@
-/* scheduler/partition.h -- sequences of lower sets: Kusumoto's DP, Chen's segments. */
-#ifndef LS_SCHEDULER_PARTITION_H
-#define LS_SCHEDULER_PARTITION_H
+/* scheduler/lower_sets/partition_dp.h -- sequences of lower sets: Kusumoto's DP, Chen's segments. */
+#ifndef LS_SCHEDULER_LOWER_SETS_PARTITION_DP_H
+#define LS_SCHEDULER_LOWER_SETS_PARTITION_DP_H
 
-#include "scheduler/lower_set.h"
+#include "scheduler/lower_sets/lower_set.h"
 
 /* A canonical strategy L1 < ... < Lk = V, and what the paper's formulas say of it. */
 typedef struct LsStrategy {
@@ -17,7 +17,7 @@ typedef struct LsDpOptions {
     bool greatest;              /* memory-centred: the greatest time;
                                  * else time-centred: the least */
     bool price_last;            /* count the last block as recomputed, as the paper does */
-    /* exact.h only */
+    /* branch_and_bound.h only */
     double unit;                /* times count as their nearest multiples of it; 0: as they are */
     uint64_t most_looks;        /* steps and states looked at; 0: 10^9, ten to fifty seconds */
     /* ls_partition only */
@@ -30,7 +30,7 @@ typedef struct LsStrategies { LsStrategy *item; uint32_t n; } LsStrategies;
 /* The DP of Kusumoto et al. 2019 over the sets of `fam`, on a grid of times: strategies within the
  * budget that no other of these beats in both time and kept bytes, best time first. None when
  * nothing fits. With a cell for every time and room for all points there is nothing better; else
- * see exact.h. Results and all that it works with come from `arena`. */
+ * see branch_and_bound.h. Results and all that it works with come from `arena`. */
 LsStrategies ls_partition(LsArena *arena, const LsForward *f, const LsFamily *fam,
                           const LsDpOptions *options);
 

@@ -1,5 +1,5 @@
-/* scheduler/lower_set.c -- enumeration of lower sets, and what the DP wants to know of each. */
-#include "scheduler/lower_set.h"
+/* scheduler/lower_sets/lower_set.c -- enumeration of lower sets, and what the DP wants to know of each. */
+#include "scheduler/lower_sets/lower_set.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
-/* scheduler/exact.h -- the best canonical strategy over a family of lower sets, with a proof. */
-#ifndef LS_SCHEDULER_EXACT_H
-#define LS_SCHEDULER_EXACT_H
+/* scheduler/lower_sets/branch_and_bound.h -- the best canonical strategy over a family of lower sets, with a proof. */
+#ifndef LS_SCHEDULER_LOWER_SETS_BRANCH_AND_BOUND_H
+#define LS_SCHEDULER_LOWER_SETS_BRANCH_AND_BOUND_H
 
-#include "scheduler/partition.h"
+#include "scheduler/lower_sets/partition_dp.h"
 
 typedef struct LsExact LsExact;
 
@@ -12,7 +12,7 @@ typedef enum {
     LS_EXACT_UNKNOWN            /* too much work: options->most_looks */
 } LsExactEnd;
 
-/* What the solves over one family share. projections: of relax.h, at most; 0: 1000. More make the
+/* What the solves over one family share. projections: of completion_bound.h, at most; 0: 1000. More make the
  * bound closer and dearer; the result is the same. */
 LsExact *ls_exact_new(LsArena *arena, const LsForward *f, const LsFamily *fam,
                       uint32_t projections);

@@ -1,6 +1,6 @@
-/* scheduler/chen.c -- segments of Chen et al. 2016 (arXiv:1604.06174): between places where a
+/* scheduler/lower_sets/chen_segments.c -- segments of Chen et al. 2016 (arXiv:1604.06174): between places where a
  * single vertex is all that the rest of the forward pass reads, and sqrt(n) even parts. */
-#include "scheduler/partition.h"
+#include "scheduler/lower_sets/partition_dp.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,9 +1,9 @@
-/* scheduler/lower_set.h -- the forward graph and its lower sets, as bit sets.
+/* scheduler/lower_sets/lower_set.h -- the forward graph and its lower sets, as bit sets.
  *
  * A lower set L has no edge from outside into it; its boundary are the vertices of L with a
  * successor outside (Kusumoto et al. 2019, arXiv:1905.11722). */
-#ifndef LS_SCHEDULER_LOWER_SET_H
-#define LS_SCHEDULER_LOWER_SET_H
+#ifndef LS_SCHEDULER_LOWER_SETS_LOWER_SET_H
+#define LS_SCHEDULER_LOWER_SETS_LOWER_SET_H
 
 #include "scheduler/graph/instance.h"
 

@@ -1,21 +1,21 @@
-/* scheduler/exact.c -- branch and bound over the DP of Kusumoto et al. 2019 (arXiv:1905.11722).
+/* scheduler/lower_sets/branch_and_bound.c -- branch and bound over the DP of Kusumoto et al. 2019 (arXiv:1905.11722).
  *
  * What a strategy recomputes is all but what it keeps, so time-centred it gains the time of every
  * vertex that it keeps and memory-centred it loses it. A state at a set is a strategy up to there:
  * the bytes kept, and the gain. Fewer bytes with more gain are better, so a set has a front.
  *
- * A state counts only if what it gained and what can still be added (relax.h) is more than a
+ * A state counts only if what it gained and what can still be added (completion_bound.h) is more than a
  * floor. The floor begins just under the bound of all strategies and is lowered until one is
  * found; nothing above it was left out, so that one is the best. Mostly the bound is close, and
  * few of the pairs of sets are ever looked at: they come by pairs of projections, and a pair that
  * no state can take is out with all its sets. */
-#include "scheduler/exact.h"
+#include "scheduler/lower_sets/branch_and_bound.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "scheduler/relax.h"
+#include "scheduler/lower_sets/completion_bound.h"
 
 enum { MOST_LOOKS = 1000000000, LOOKS_A_POINT = 50, MOST_POINTS = 2000000 };   /* of a ceiling */
 

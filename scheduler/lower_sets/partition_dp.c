@@ -1,4 +1,4 @@
-/* scheduler/partition.c -- the DP over lower sets of Kusumoto et al. 2019 (arXiv:1905.11722), for
+/* scheduler/lower_sets/partition_dp.c -- the DP over lower sets of Kusumoto et al. 2019 (arXiv:1905.11722), for
  * many strategies at once.
  *
  * State: a lower set L, the time t of recomputation decided so far, the bytes m kept so far. As in
@@ -12,7 +12,7 @@
  *   m + 2 (M(L') - M(L)) + halo(L') <= budget
  * The same sums backwards say how many bytes may be kept at L at most if a way to the end is to be
  * left. */
-#include "scheduler/partition.h"
+#include "scheduler/lower_sets/partition_dp.h"
 
 #include <string.h>
 
