@@ -6,7 +6,7 @@
 
 #include "scheduler/candidates.h"
 #include "scheduler/front.h"
-#include "scheduler/moves.h"
+#include "scheduler/order/moves.h"
 
 typedef struct LsAnneal {
     LsProb *p;

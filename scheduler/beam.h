@@ -8,7 +8,7 @@
 #define LS_SCHEDULER_BEAM_H
 
 #include "scheduler/bound_graph.h"
-#include "scheduler/live.h"
+#include "scheduler/order/liveness.h"
 
 typedef struct LsBeamOptions {
     int64_t budget;             /* bytes of live peak, of sizes rounded up as plans are packed */

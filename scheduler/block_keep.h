@@ -4,7 +4,7 @@
 #define LS_SCHEDULER_BLOCK_KEEP_H
 
 #include "scheduler/blocks.h"
-#include "scheduler/live.h"
+#include "scheduler/order/liveness.h"
 
 typedef struct LsKeepOption {
     bool *keep;                 /* by tensor that the blocks make, in the order of LsBlocks.made */

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "scheduler/block_work.h"
-#include "scheduler/sequence.h"
+#include "scheduler/order/run_order.h"
 
 LsBlockWork *ls_block_work_new(LsArena *arena, const LsBlocks *b)
 {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "scheduler/graph/backward_start.h"
-#include "scheduler/sequence.h"
+#include "scheduler/order/run_order.h"
 
 LsCandidates *ls_candidates_new(LsArena *arena, LsProb *p)
 {

@@ -15,7 +15,7 @@
 
 #include "scheduler/algorithms/max_flow.h"
 #include "scheduler/strategy.h"
-#include "scheduler/sequence.h"
+#include "scheduler/order/run_order.h"
 #include "scheduler/graph/backward_start.h"
 
 typedef struct Turn {

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-#include "scheduler/moves_parts.h"
+#include "scheduler/order/moves_parts.h"
 
 /* A run that may be taken back, or a tensor that is kept at the turn and how it would not be; what
  * that adds to the cost, per byte. */

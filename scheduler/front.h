@@ -2,7 +2,7 @@
 #ifndef LS_SCHEDULER_FRONT_H
 #define LS_SCHEDULER_FRONT_H
 
-#include "scheduler/tape.h"
+#include "scheduler/order/edited_order.h"
 
 typedef struct LsFrontItem {
     double cost;

@@ -6,7 +6,7 @@
  * stays: what may fit in a budget is known without this. */
 #include "scheduler/offsets_loosen.h"
 
-#include "scheduler/moves.h"
+#include "scheduler/order/moves.h"
 
 static void walk(LsMoves *m)
 {

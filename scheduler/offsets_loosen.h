@@ -2,7 +2,7 @@
 #ifndef LS_SCHEDULER_OFFSETS_LOOSEN_H
 #define LS_SCHEDULER_OFFSETS_LOOSEN_H
 
-#include "scheduler/live.h"
+#include "scheduler/order/liveness.h"
 
 /* Another order of the runs of seq, in `arena`: as valid, as dear, and of the same live peak, but
  * with fewer bytes near it where that can be. Each `turn` gives another one. */

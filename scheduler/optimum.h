@@ -7,7 +7,7 @@
 #define LS_SCHEDULER_OPTIMUM_H
 
 #include "scheduler/bound_graph.h"
-#include "scheduler/live.h"
+#include "scheduler/order/liveness.h"
 
 typedef struct LsOptimum {
     double value;               /* no schedule has less: ns, or bytes; INFINITY: there is none */
@@ -28,7 +28,7 @@ LsOptimum ls_optimum_peak(const LsBoundGraph *b, int64_t known, uint32_t most);
 LsOptimum ls_optimum_peak_of(const LsBoundGraph *b, uint32_t node, int64_t known, uint32_t most);
 
 /* A schedule of the least cost within `budget` bytes; budget <= 0: of the least peak. Its bytes
- * are those of live.h, of sizes rounded up as plans are packed. enough: as in ls_optimum_cost.
+ * are those of liveness.h, of sizes rounded up as plans are packed. enough: as in ls_optimum_cost.
  * Comes from `arena`; *seq is set where the result is exact and there is one. */
 LsOptimum ls_optimum_plan(LsArena *arena, const LsBoundGraph *b, int64_t budget, double enough,
                           uint32_t most, LsSeq *seq);

@@ -3,8 +3,8 @@
 
 #include "scheduler/lower_sets/least_formula_budget.h"
 #include "scheduler/lower_sets/partition_dp.h"
+#include "scheduler/order/run_order.h"
 #include "scheduler/plan_build.h"
-#include "scheduler/sequence.h"
 
 typedef struct Paper {
     LsArena *scratch;

@@ -2,7 +2,7 @@
 #ifndef LS_SCHEDULER_PLAN_BUILD_H
 #define LS_SCHEDULER_PLAN_BUILD_H
 
-#include "scheduler/live.h"
+#include "scheduler/order/liveness.h"
 #include "scheduler/packing/offsets.h"
 #include "scheduler/schedule.h"
 

@@ -7,7 +7,7 @@
 #include "scheduler/algorithms/tasks.h"
 #include "scheduler/lower_sets/branch_and_bound.h"
 #include "scheduler/lower_sets/least_formula_budget.h"
-#include "scheduler/sequence.h"
+#include "scheduler/order/run_order.h"
 
 bool ls_strategy_counts(const char *want, const char *part)
 {

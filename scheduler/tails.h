@@ -15,7 +15,7 @@
 
 #include "scheduler/bound_graph.h"
 #include "scheduler/inplace.h"
-#include "scheduler/live.h"
+#include "scheduler/order/liveness.h"
 
 typedef struct LsTail {
     double cost;                /* of what follows, ns; searching for the least peak: bytes */

@@ -6,7 +6,7 @@
 #ifndef LS_SCHEDULER_WINDOW_H
 #define LS_SCHEDULER_WINDOW_H
 
-#include "scheduler/live.h"
+#include "scheduler/order/liveness.h"
 
 typedef struct LsWindow {
     uint32_t from, to;          /* runs of the sequence: from .. to - 1 */

@@ -1,7 +1,7 @@
 /* tests/test_exchange.c -- what is kept at the turn is exchanged for dearer runs that need no more
  * room. */
 #include "scheduler/exchange.h"
-#include "scheduler/sequence.h"
+#include "scheduler/order/run_order.h"
 #include "tests/dag_tools.h"
 #include "tests/suite.h"
 #include "tests/tape_tools.h"

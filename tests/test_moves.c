@@ -1,8 +1,8 @@
 /* tests/test_moves.c -- room at the peak is made by what costs least: again, or without. */
 #include <check.h>
 
-#include "scheduler/moves.h"
-#include "scheduler/sequence.h"
+#include "scheduler/order/moves.h"
+#include "scheduler/order/run_order.h"
 #include "tests/suite.h"
 
 /* conv1 makes a, relu b of it. Behind the peak at `wide`, two weight gradients read b and a ReLU

@@ -6,10 +6,10 @@
 #include <unistd.h>
 
 #include "scheduler/offsets_loosen.h"
+#include "scheduler/order/edited_order.h"
+#include "scheduler/order/run_order.h"
 #include "scheduler/packing/packing_repair.h"
 #include "scheduler/packing/packing_search.h"
-#include "scheduler/sequence.h"
-#include "scheduler/tape.h"
 #include "tests/dag_tools.h"
 #include "tests/suite.h"
 
@@ -335,7 +335,7 @@ START_TEST(the_hard_instances_of_minimalloc_fit_their_capacity)
 END_TEST
 
 /* Bytes above part of the peak, over all steps; -1: a sequence that reads what is not there, or of
- * another peak or cost than live.h finds in seq. */
+ * another peak or cost than liveness.h finds in seq. */
 static int64_t crowd(LsProb *p, const LsSeq *seq, const LsSeq *of)
 {
     LsLive *live = ls_live_new(p);

@@ -2,8 +2,8 @@
 #include <check.h>
 #include <string.h>
 
+#include "scheduler/order/edited_order.h"
 #include "scheduler/strategy.h"
-#include "scheduler/tape.h"
 #include "tests/dag_tools.h"
 #include "tests/suite.h"
 

@@ -4,9 +4,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "scheduler/moves.h"
 #include "scheduler/optimum.h"
-#include "scheduler/sequence.h"
+#include "scheduler/order/moves.h"
+#include "scheduler/order/run_order.h"
 #include "scheduler/strategy.h"
 #include "tests/dag_tools.h"
 #include "tests/suite.h"
@@ -16,7 +16,7 @@ static LsArena *a;
 static void open_arena(void) { a = ls_arena_new(); }
 static void close_arena(void) { ls_arena_free(a); }
 
-/* The tape is a valid sequence with the figures of live.h, which does all that must be done. */
+/* The tape is a valid sequence with the figures of liveness.h, which does all that must be done. */
 static void check_tape(const LsTape *t, uint64_t seed)
 {
     const LsProb *p = t->p;

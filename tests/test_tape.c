@@ -2,8 +2,8 @@
 #include <check.h>
 #include <string.h>
 
-#include "scheduler/sequence.h"
-#include "scheduler/tape.h"
+#include "scheduler/order/edited_order.h"
+#include "scheduler/order/run_order.h"
 #include "tests/dag_tools.h"
 #include "tests/suite.h"
 #include "tests/tape_tools.h"

@@ -1,5 +1,5 @@
-/* scheduler/moves.c -- see the header. */
-#include "scheduler/moves_parts.h"
+/* scheduler/order/moves.c -- see the header. */
+#include "scheduler/order/moves_parts.h"
 
 #include <math.h>
 
@@ -19,7 +19,7 @@ LsMoves *ls_moves_new(LsArena *arena, LsTape *t)
 
 uint32_t ls_moves_random(LsMoves *m, uint32_t n)
 {
-    enum { WORK = 21 };                             /* as tape.c counts, with what it is for */
+    enum { WORK = 21 };                             /* as edited_order.c counts, with what it is for */
     *m->t->work += WORK;
     m->rnd ^= m->rnd >> 12;                         /* xorshift64* (Vigna 2016) */
     m->rnd ^= m->rnd << 25;

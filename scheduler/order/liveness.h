@@ -1,6 +1,6 @@
-/* scheduler/live.h -- what a sequence of node runs holds in memory, and costs. */
-#ifndef LS_SCHEDULER_LIVE_H
-#define LS_SCHEDULER_LIVE_H
+/* scheduler/order/liveness.h -- what a sequence of node runs holds in memory, and costs. */
+#ifndef LS_SCHEDULER_ORDER_LIVENESS_H
+#define LS_SCHEDULER_ORDER_LIVENESS_H
 
 #include "scheduler/graph/instance.h"
 

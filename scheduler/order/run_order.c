@@ -1,5 +1,5 @@
-/* scheduler/sequence.c -- from a strategy to the order in which nodes run. */
-#include "scheduler/sequence.h"
+/* scheduler/order/run_order.c -- from a strategy to the order in which nodes run. */
+#include "scheduler/order/run_order.h"
 
 #include <string.h>
 

@@ -1,13 +1,13 @@
-/* scheduler/moves.h -- small changes of a tape that keep it a valid sequence.
+/* scheduler/order/moves.h -- small changes of a tape that keep it a valid sequence.
  *
  * Every move returns false when it could not be made; the tape may then be anything: the caller
  * undoes it. A move that was made may still leave bad reads (t->bad > 0), which the caller takes
  * for a failure too. */
-#ifndef LS_SCHEDULER_MOVES_H
-#define LS_SCHEDULER_MOVES_H
+#ifndef LS_SCHEDULER_ORDER_MOVES_H
+#define LS_SCHEDULER_ORDER_MOVES_H
 
 #include "scheduler/algorithms/search_limit.h"
-#include "scheduler/tape.h"
+#include "scheduler/order/edited_order.h"
 
 typedef struct LsMoves {
     LsTape *t;

@@ -1,5 +1,5 @@
-/* scheduler/moves_order.c -- moves that change the order of runs, alone or in groups. */
-#include "scheduler/moves_parts.h"
+/* scheduler/order/moves_reorder.c -- moves that change the order of runs, alone or in groups. */
+#include "scheduler/order/moves_parts.h"
 
 /* Narrows lo .. hi to what event k of tensor x allows: a read stays between the writes on both
  * sides, a write between the events. */

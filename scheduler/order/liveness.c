@@ -1,5 +1,5 @@
-/* scheduler/live.c -- true liveness: an instance is freed right after its last reader. */
-#include "scheduler/live.h"
+/* scheduler/order/liveness.c -- true liveness: an instance is freed right after its last reader. */
+#include "scheduler/order/liveness.h"
 
 #include <string.h>
 

@@ -1,10 +1,10 @@
-/* scheduler/leaves.c -- where the nodes run that nobody waits for: weight gradients.
+/* scheduler/order/place_weight_gradients.c -- where the nodes run that nobody waits for: weight gradients.
  *
  * A weight gradient read only by its update may run any time after its operands are there.
  * Early, it makes a gradient that has to stay if its update must wait or it is an output; late,
  * it holds its operands. Each runs at the first moment when what dies with it is more than what
  * stays, else at the end. */
-#include "scheduler/sequence.h"
+#include "scheduler/order/run_order.h"
 
 typedef struct Leaves {
     LsProb *p;

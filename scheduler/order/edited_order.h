@@ -1,15 +1,15 @@
-/* scheduler/tape.h -- a sequence of runs under change: cost and live peak after every insertion
+/* scheduler/order/edited_order.h -- a sequence of runs under change: cost and live peak after every insertion
  * and removal, in O(operands * log runs) each.
  *
- * The meaning of a sequence is that of live.h. Every tensor has a list of events, its writes and
+ * The meaning of a sequence is that of liveness.h. Every tensor has a list of events, its writes and
  * reads in the order of the runs; an instance is a write with the reads up to the next write.
  * Runs lie in slots with gaps between them, and a maximum tree over the slots has the bytes in
  * use. */
-#ifndef LS_SCHEDULER_TAPE_H
-#define LS_SCHEDULER_TAPE_H
+#ifndef LS_SCHEDULER_ORDER_EDITED_ORDER_H
+#define LS_SCHEDULER_ORDER_EDITED_ORDER_H
 
 #include "scheduler/algorithms/range_max_tree.h"
-#include "scheduler/live.h"
+#include "scheduler/order/liveness.h"
 
 enum { LS_TAPE_END = 0 };       /* the run behind the last one */
 

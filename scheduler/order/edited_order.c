@@ -1,5 +1,5 @@
-/* scheduler/tape.c -- see the header. */
-#include "scheduler/tape.h"
+/* scheduler/order/edited_order.c -- see the header. */
+#include "scheduler/order/edited_order.h"
 
 #include <string.h>
 
@@ -249,7 +249,7 @@ static bool ends(const LsTape *t, uint32_t tensor, uint32_t run)
 }
 
 /* Bytes of results that can lie in the place of operands which end with the run; pairs in the
- * order of the list, as live.c takes them. */
+ * order of the list, as liveness.c takes them. */
 static void weigh_pairs(LsTape *t, uint32_t run)
 {
     const LsDagNode *node = &t->p->dag->node[t->run[run].node];

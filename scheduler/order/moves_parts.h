@@ -1,8 +1,8 @@
-/* scheduler/moves_parts.h -- what moves are made of: for moves.c, moves_order.c and moves_swap.c. */
-#ifndef LS_SCHEDULER_MOVES_PARTS_H
-#define LS_SCHEDULER_MOVES_PARTS_H
+/* scheduler/order/moves_parts.h -- what moves are made of: for moves.c, moves_reorder.c and moves_alternative.c. */
+#ifndef LS_SCHEDULER_ORDER_MOVES_PARTS_H
+#define LS_SCHEDULER_ORDER_MOVES_PARTS_H
 
-#include "scheduler/moves.h"
+#include "scheduler/order/moves.h"
 
 enum { LS_MOVES_DEEP = 60 };    /* runs that making one tensor again may take */
 

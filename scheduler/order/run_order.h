@@ -1,9 +1,9 @@
-/* scheduler/sequence.h -- full computation sequences, backward and updates included. */
-#ifndef LS_SCHEDULER_SEQUENCE_H
-#define LS_SCHEDULER_SEQUENCE_H
+/* scheduler/order/run_order.h -- full computation sequences, backward and updates included. */
+#ifndef LS_SCHEDULER_ORDER_RUN_ORDER_H
+#define LS_SCHEDULER_ORDER_RUN_ORDER_H
 
-#include "scheduler/live.h"
 #include "scheduler/lower_sets/lower_set.h"
+#include "scheduler/order/liveness.h"
 
 /* What follows returns sequences in p->arena. All are valid: every read has been made before,
  * updates come after all readers, nothing stuck runs twice and everything that must has run. */
