@@ -4,7 +4,7 @@
 
 #include "codegen/address.h"
 #include "codegen/problem.h"
-#include "scheduler/schedule.h"
+#include "scheduler/candidates/plan_steps.h"
 
 typedef struct LsCodePhase {
     const LsProblem *problem;

@@ -8,7 +8,7 @@
 #define LS_CODEGEN_REPLAY_H
 
 #include "codegen/problem.h"
-#include "scheduler/schedule.h"
+#include "scheduler/candidates/plan_steps.h"
 
 /* What each run of the plan (ls_dag of p) does, by run, in the second of two steps: the state was
  * last touched in the first. A result in the place of an operand finds it in the cache. */

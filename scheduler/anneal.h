@@ -4,8 +4,8 @@
 #ifndef LS_SCHEDULER_ANNEAL_H
 #define LS_SCHEDULER_ANNEAL_H
 
-#include "scheduler/candidates.h"
-#include "scheduler/front.h"
+#include "scheduler/candidates/candidate_pool.h"
+#include "scheduler/candidates/pareto_front.h"
 #include "scheduler/order/moves.h"
 
 typedef struct LsAnneal {

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "scheduler/schedule.h"
+#include "scheduler/candidates/plan_steps.h"
 
 /* Replays `plan`: every read finds its tensor alive and not overwritten, every result is made
  * where nothing else lies, whatever must run runs, nothing runs twice that may not, updates come

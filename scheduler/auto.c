@@ -7,9 +7,9 @@
  * known by now. Everything seen on the way that no other sequence beats is kept. */
 #include "scheduler/algorithms/tasks.h"
 #include "scheduler/anneal.h"
+#include "scheduler/candidates/peak_targets.h"
 #include "scheduler/exchange.h"
 #include "scheduler/strategy.h"
-#include "scheduler/targets.h"
 
 enum { LANES = 4, MOST_NEAR = 10, MOST_STARTS = 20 };
 

@@ -3,7 +3,7 @@
 #define LS_SCHEDULER_BLOCK_RANGES_H
 
 #include "scheduler/block_keep.h"
-#include "scheduler/candidates.h"
+#include "scheduler/candidates/candidate_pool.h"
 
 typedef struct LsBlockRanges {
     LsBlocks *b;

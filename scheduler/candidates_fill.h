@@ -2,7 +2,7 @@
 #ifndef LS_SCHEDULER_CANDIDATES_FILL_H
 #define LS_SCHEDULER_CANDIDATES_FILL_H
 
-#include "scheduler/candidates.h"
+#include "scheduler/candidates/candidate_pool.h"
 #include "scheduler/plan.h"
 
 typedef struct LsFilled {

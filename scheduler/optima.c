@@ -7,10 +7,10 @@
 
 #include "scheduler/algorithms/tasks.h"
 #include "scheduler/beam.h"
+#include "scheduler/candidates/peak_targets.h"
 #include "scheduler/optimum.h"
 #include "scheduler/strategy.h"
 #include "scheduler/tails.h"
-#include "scheduler/targets.h"
 
 typedef struct Hunt {
     LsCandidates *pool;

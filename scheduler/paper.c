@@ -1,10 +1,10 @@
 /* scheduler/paper.c -- least budget, then time- and memory-centred. */
 #include "scheduler/paper.h"
 
+#include "scheduler/candidates/plan_build.h"
 #include "scheduler/lower_sets/least_formula_budget.h"
 #include "scheduler/lower_sets/partition_dp.h"
 #include "scheduler/order/run_order.h"
-#include "scheduler/plan_build.h"
 
 typedef struct Paper {
     LsArena *scratch;

@@ -7,7 +7,7 @@
 #ifndef LS_SCHEDULER_PIECES_H
 #define LS_SCHEDULER_PIECES_H
 
-#include "scheduler/schedule.h"
+#include "scheduler/candidates/plan_steps.h"
 
 /* A value with all results that take its place, a workspace, or a persistent tensor. */
 typedef struct LsPiece {

@@ -2,7 +2,7 @@
 #ifndef LS_SCHEDULER_PLAN_H
 #define LS_SCHEDULER_PLAN_H
 
-#include "scheduler/schedule.h"
+#include "scheduler/candidates/plan_steps.h"
 
 /* All zeros: auto, no budget, in-place reuse on. */
 typedef struct LsPlanOptions {

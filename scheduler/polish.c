@@ -4,8 +4,8 @@
  * often differs in many. A window that moves along a sequence finds them all at once. */
 #include <string.h>
 
+#include "scheduler/candidates/peak_targets.h"
 #include "scheduler/strategy.h"
-#include "scheduler/targets.h"
 #include "scheduler/window.h"
 
 typedef struct Polish {

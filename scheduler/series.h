@@ -2,7 +2,7 @@
 #ifndef LS_SCHEDULER_SERIES_H
 #define LS_SCHEDULER_SERIES_H
 
-#include "scheduler/schedule.h"
+#include "scheduler/candidates/plan_steps.h"
 
 typedef enum {
     LS_OWNER_KEPT,              /* made by a forward node before the turn, read behind it */

@@ -8,7 +8,7 @@
 #ifndef LS_SCHEDULER_SPREAD_H
 #define LS_SCHEDULER_SPREAD_H
 
-#include "scheduler/schedule.h"
+#include "scheduler/candidates/plan_steps.h"
 
 /* Moves values and workspaces within the plan's arena: away from bytes that runs shortly before
  * touch which theirs do not wait for anyway. Order, cost and live peak stay, and in-place results;

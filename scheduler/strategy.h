@@ -3,7 +3,7 @@
 #define LS_SCHEDULER_STRATEGY_H
 
 #include "scheduler/algorithms/search_limit.h"
-#include "scheduler/candidates.h"
+#include "scheduler/candidates/candidate_pool.h"
 #include "scheduler/lower_sets/partition_dp.h"
 
 /* Whether candidates called `part` count for strategy `want`: all for auto, its own and "none" for

@@ -5,10 +5,10 @@
 
 #include "scheduler/audit.h"
 #include "scheduler/block_keep.h"
-#include "scheduler/candidates.h"
+#include "scheduler/candidates/candidate_pool.h"
+#include "scheduler/candidates/plan_build.h"
 #include "scheduler/graph/fusion_choice.h"
 #include "scheduler/order/run_order.h"
-#include "scheduler/plan_build.h"
 #include "scheduler/strategy.h"
 #include "tests/dag_tools.h"
 #include "tests/suite.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "scheduler/offsets_loosen.h"
+#include "scheduler/candidates/reorder_to_pack.h"
 #include "scheduler/order/edited_order.h"
 #include "scheduler/order/run_order.h"
 #include "scheduler/packing/packing_repair.h"

@@ -1,7 +1,7 @@
 /* tests/test_targets.c -- the live peaks that searches aim at fill the array that was counted for them. */
 #include "tests/suite.h"
 
-#include "scheduler/targets.h"
+#include "scheduler/candidates/peak_targets.h"
 
 static const int64_t top[] = {1, 19, 20, 1000, 123456789, INT64_C(1) << 47};
 

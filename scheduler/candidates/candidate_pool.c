@@ -1,5 +1,5 @@
-/* scheduler/candidates.c -- keeps the front of each strategy. */
-#include "scheduler/candidates.h"
+/* scheduler/candidates/candidate_pool.c -- keeps the front of each strategy. */
+#include "scheduler/candidates/candidate_pool.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
-/* scheduler/offsets_loosen.h -- the same runs in an order that is easier to pack. */
-#ifndef LS_SCHEDULER_OFFSETS_LOOSEN_H
-#define LS_SCHEDULER_OFFSETS_LOOSEN_H
+/* scheduler/candidates/reorder_to_pack.h -- the same runs in an order that is easier to pack. */
+#ifndef LS_SCHEDULER_CANDIDATES_REORDER_TO_PACK_H
+#define LS_SCHEDULER_CANDIDATES_REORDER_TO_PACK_H
 
 #include "scheduler/order/liveness.h"
 

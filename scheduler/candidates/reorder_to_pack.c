@@ -1,10 +1,10 @@
-/* scheduler/offsets_loosen.c -- annealing over the places of runs.
+/* scheduler/candidates/reorder_to_pack.c -- annealing over the places of runs.
  *
  * The search for plans sees to it that the peak is within a target, and to nothing below: many
  * steps come near the peak, and any of them may be the one that cannot be packed. Here the bytes
  * that are live above a part of the peak, summed over the steps, are made fewer. The peak itself
  * stays: what may fit in a budget is known without this. */
-#include "scheduler/offsets_loosen.h"
+#include "scheduler/candidates/reorder_to_pack.h"
 
 #include "scheduler/order/moves.h"
 

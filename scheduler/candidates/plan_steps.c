@@ -1,5 +1,5 @@
-/* scheduler/schedule.c -- a plan in a few figures. */
-#include "scheduler/schedule.h"
+/* scheduler/candidates/plan_steps.c -- a plan in a few figures. */
+#include "scheduler/candidates/plan_steps.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
-/* scheduler/targets.h -- the live peaks that searches aim at.
+/* scheduler/candidates/peak_targets.h -- the live peaks that searches aim at.
  *
  * They follow from the graph, not from the budget that is asked for, so plans stay monotone; they
  * lie where people put their budgets. */
-#ifndef LS_SCHEDULER_TARGETS_H
-#define LS_SCHEDULER_TARGETS_H
+#ifndef LS_SCHEDULER_CANDIDATES_PEAK_TARGETS_H
+#define LS_SCHEDULER_CANDIDATES_PEAK_TARGETS_H
 
 #include <stdbool.h>
 

@@ -1,5 +1,5 @@
-/* scheduler/targets.c -- see the header. */
-#include "scheduler/targets.h"
+/* scheduler/candidates/peak_targets.c -- see the header. */
+#include "scheduler/candidates/peak_targets.h"
 
 #include <stdlib.h>
 

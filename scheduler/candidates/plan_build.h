@@ -1,10 +1,10 @@
-/* scheduler/plan_build.h -- from a sequence of runs to a plan: frees, reuses, places. */
-#ifndef LS_SCHEDULER_PLAN_BUILD_H
-#define LS_SCHEDULER_PLAN_BUILD_H
+/* scheduler/candidates/plan_build.h -- from a sequence of runs to a plan: frees, reuses, places. */
+#ifndef LS_SCHEDULER_CANDIDATES_PLAN_BUILD_H
+#define LS_SCHEDULER_CANDIDATES_PLAN_BUILD_H
 
+#include "scheduler/candidates/plan_steps.h"
 #include "scheduler/order/liveness.h"
 #include "scheduler/packing/offsets.h"
-#include "scheduler/schedule.h"
 
 /* Packs seq, unless p->unplaced, and writes its plan; everything in *out comes from `arena`. Takes
  * the first packing of at most `enough` bytes, and the best if there is none; 0: the best, if need

@@ -1,9 +1,9 @@
-/* scheduler/front.c -- see the header. */
-#include "scheduler/front.h"
+/* scheduler/candidates/pareto_front.c -- see the header. */
+#include "scheduler/candidates/pareto_front.h"
 
 #include <string.h>
 
-#include "scheduler/schedule.h"
+#include "scheduler/candidates/plan_steps.h"
 
 /* Items that cost no more than that. */
 static uint32_t count_until(const LsFront *f, double cost)

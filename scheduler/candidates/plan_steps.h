@@ -1,6 +1,6 @@
-/* scheduler/schedule.h -- the solution: an ordered list of steps, and where every byte lies. */
-#ifndef LS_SCHEDULER_SCHEDULE_H
-#define LS_SCHEDULER_SCHEDULE_H
+/* scheduler/candidates/plan_steps.h -- the solution: an ordered list of steps, and where every byte lies. */
+#ifndef LS_SCHEDULER_CANDIDATES_PLAN_STEPS_H
+#define LS_SCHEDULER_CANDIDATES_PLAN_STEPS_H
 
 #include "base/arena.h"
 #include "scheduler/graph/dag.h"

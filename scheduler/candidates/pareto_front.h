@@ -1,6 +1,6 @@
-/* scheduler/front.h -- sequences that no other of the front beats in both peak and cost. */
-#ifndef LS_SCHEDULER_FRONT_H
-#define LS_SCHEDULER_FRONT_H
+/* scheduler/candidates/pareto_front.h -- sequences that no other of the front beats in both peak and cost. */
+#ifndef LS_SCHEDULER_CANDIDATES_PARETO_FRONT_H
+#define LS_SCHEDULER_CANDIDATES_PARETO_FRONT_H
 
 #include "scheduler/order/edited_order.h"
 

@@ -1,12 +1,12 @@
-/* scheduler/candidates.h -- the candidates of one planning: sequences that no other of their
+/* scheduler/candidates/candidate_pool.h -- the candidates of one planning: sequences that no other of their
  * strategy beats in both peak and cost.
  *
  * None of them depends on the budget. That is what makes plans monotone: a larger budget only
  * admits more candidates. */
-#ifndef LS_SCHEDULER_CANDIDATES_H
-#define LS_SCHEDULER_CANDIDATES_H
+#ifndef LS_SCHEDULER_CANDIDATES_CANDIDATE_POOL_H
+#define LS_SCHEDULER_CANDIDATES_CANDIDATE_POOL_H
 
-#include "scheduler/plan_build.h"
+#include "scheduler/candidates/plan_build.h"
 
 enum { LS_NLOOSE = 8, LS_PACK_TOGETHER = 2 };
 

@@ -1,6 +1,6 @@
-/* scheduler/plan_build.c -- lifetimes become blocks, blocks get places,
+/* scheduler/candidates/plan_build.c -- lifetimes become blocks, blocks get places,
  * runs and frees become steps. */
-#include "scheduler/plan_build.h"
+#include "scheduler/candidates/plan_build.h"
 
 typedef struct Build {
     LsArena *tmp;

@@ -1,11 +1,11 @@
-/* scheduler/candidates_pack.c -- plans of candidates: quickly packed, then in other orders of their
+/* scheduler/candidates/candidate_packing.c -- plans of candidates: quickly packed, then in other orders of their
  * runs, then thoroughly. */
-#include "scheduler/candidates.h"
+#include "scheduler/candidates/candidate_pool.h"
 
 #include <string.h>
 
 #include "scheduler/algorithms/tasks.h"
-#include "scheduler/offsets_loosen.h"
+#include "scheduler/candidates/reorder_to_pack.h"
 
 /* One candidate to be packed, on a thread of its own: with a problem of its own, into its own
  * arena. */
