@@ -7,8 +7,8 @@
 #ifndef LS_SCHEDULER_BEAM_H
 #define LS_SCHEDULER_BEAM_H
 
-#include "scheduler/bound_graph.h"
 #include "scheduler/order/liveness.h"
+#include "scheduler/relaxation/group_graph.h"
 
 typedef struct LsBeamOptions {
     int64_t budget;             /* bytes of live peak, of sizes rounded up as plans are packed */

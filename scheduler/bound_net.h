@@ -9,7 +9,7 @@
  *     own operands, results and workspace fit the budget
  *   - later(g, k + 1) implies later(g, k)
  *   - g ran before the first separator that waits for it: if later there, it runs twice
- *   - what is paid twice unless a tensor stays (bound_twice.h) is paid, or it stays
+ *   - what is paid twice unless a tensor stays (second_run_cost.h) is paid, or it stays
  * Everything but the budgets is a closure. With a price per byte at each separator in their
  * place (Lagrange), the least cost is a minimum cut, and a bound for every order and any number
  * of recomputations, whatever the prices. */
@@ -17,7 +17,7 @@
 #define LS_SCHEDULER_BOUND_NET_H
 
 #include "scheduler/algorithms/max_flow.h"
-#include "scheduler/bound_twice.h"
+#include "scheduler/relaxation/second_run_cost.h"
 
 typedef struct LsBoundKeep {    /* an edge that is cut when a tensor stays at a separator */
     uint32_t edge, k, from, to; /* to: a vertex that is not cut off while the tensor stays */

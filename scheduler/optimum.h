@@ -6,8 +6,8 @@
 #ifndef LS_SCHEDULER_OPTIMUM_H
 #define LS_SCHEDULER_OPTIMUM_H
 
-#include "scheduler/bound_graph.h"
 #include "scheduler/order/liveness.h"
+#include "scheduler/relaxation/group_graph.h"
 
 typedef struct LsOptimum {
     double value;               /* no schedule has less: ns, or bytes; INFINITY: there is none */

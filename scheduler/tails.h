@@ -13,9 +13,9 @@
 #ifndef LS_SCHEDULER_TAILS_H
 #define LS_SCHEDULER_TAILS_H
 
-#include "scheduler/bound_graph.h"
 #include "scheduler/inplace.h"
 #include "scheduler/order/liveness.h"
+#include "scheduler/relaxation/group_graph.h"
 
 typedef struct LsTail {
     double cost;                /* of what follows, ns; searching for the least peak: bytes */

@@ -1,17 +1,17 @@
-/* scheduler/bound_graph.h -- what every schedule of a graph has in common, whatever its order.
+/* scheduler/relaxation/group_graph.h -- what every schedule of a graph has in common, whatever its order.
  *
  * Nodes that can make the same tensors (alternatives and what they replace) are one group: a run
  * of any of them counts as a run of the group, which costs what the cheapest costs, reads what
  * all of them read and makes what any of them makes. So what holds for groups holds for every
  * choice of alternatives. A group has the id of its first ordinary node. Where members read
- * different forms of the same value, the group reads a form set (bound_forms.h), which has an id
+ * different forms of the same value, the group reads a form set (form_sets.h), which has an id
  * behind those of the tensors. */
-#ifndef LS_SCHEDULER_BOUND_GRAPH_H
-#define LS_SCHEDULER_BOUND_GRAPH_H
+#ifndef LS_SCHEDULER_RELAXATION_GROUP_GRAPH_H
+#define LS_SCHEDULER_RELAXATION_GROUP_GRAPH_H
 
 #include "scheduler/graph/instance.h"
 
-typedef struct LsBoundPay LsBoundPay;   /* bound_base.h */
+typedef struct LsBoundPay LsBoundPay;   /* single_run_cost.h */
 
 typedef struct LsBoundGraph {
     const LsProb *p;

@@ -1,14 +1,14 @@
-/* scheduler/bound_base.h -- what running every needed group once costs, with what that draws in.
+/* scheduler/relaxation/single_run_cost.h -- what running every needed group once costs, with what that draws in.
  *
  * The cheapest member of a needed group may read what only a group that is not needed makes; that
  * runs then, too, or dearer members do. Its readers pay for it: as much as each gains by reading
  * it, together no more than it costs. So every needed group counts for the least of what its
  * members cost with what they pay: the dual of the linear program that chooses members, by ascent
  * (as Erlenkotter 1978 for facility location). */
-#ifndef LS_SCHEDULER_BOUND_BASE_H
-#define LS_SCHEDULER_BOUND_BASE_H
+#ifndef LS_SCHEDULER_RELAXATION_SINGLE_RUN_COST_H
+#define LS_SCHEDULER_RELAXATION_SINGLE_RUN_COST_H
 
-#include "scheduler/bound_graph.h"
+#include "scheduler/relaxation/group_graph.h"
 
 /* Payments of a group to groups that are not needed and of which its members read something. */
 struct LsBoundPay {

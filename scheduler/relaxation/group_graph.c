@@ -1,7 +1,7 @@
-/* scheduler/bound_graph.c -- groups, what must run, and the path of separators. */
-#include "scheduler/bound_graph.h"
-#include "scheduler/bound_base.h"
-#include "scheduler/bound_forms.h"
+/* scheduler/relaxation/group_graph.c -- groups, what must run, and the path of separators. */
+#include "scheduler/relaxation/group_graph.h"
+#include "scheduler/relaxation/single_run_cost.h"
+#include "scheduler/relaxation/form_sets.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* scheduler/bound_twice.c -- see the header. */
-#include "scheduler/bound_twice.h"
+/* scheduler/relaxation/second_run_cost.c -- see the header. */
+#include "scheduler/relaxation/second_run_cost.h"
 
 #include <math.h>
 

@@ -1,5 +1,5 @@
-/* scheduler/bound_base.c -- see the header. */
-#include "scheduler/bound_base.h"
+/* scheduler/relaxation/single_run_cost.c -- see the header. */
+#include "scheduler/relaxation/single_run_cost.h"
 
 #include <math.h>
 

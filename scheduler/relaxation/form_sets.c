@@ -1,6 +1,6 @@
-/* scheduler/bound_forms.c -- roots are searched a few steps up from each group that has
+/* scheduler/relaxation/form_sets.c -- roots are searched a few steps up from each group that has
  * alternatives; those nearest to it say most. */
-#include "scheduler/bound_forms.h"
+#include "scheduler/relaxation/form_sets.h"
 
 #include <string.h>
 
