@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "scheduler/bound_tree.h"
-#include "scheduler/optimum.h"
 #include "scheduler/separators.h"
+#include "scheduler/state_search/best_first_search.h"
 
 /* Proven by cases: no schedule within `budget`, or less, recomputes for less than `more` ns. */
 typedef struct LsBoundStep { int64_t budget; double more; } LsBoundStep;

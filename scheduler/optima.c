@@ -6,11 +6,11 @@
 #include <math.h>
 
 #include "scheduler/algorithms/tasks.h"
-#include "scheduler/beam.h"
 #include "scheduler/candidates/peak_targets.h"
-#include "scheduler/optimum.h"
+#include "scheduler/state_search/beam_search.h"
+#include "scheduler/state_search/best_first_search.h"
+#include "scheduler/state_search/state_table.h"
 #include "scheduler/strategy.h"
-#include "scheduler/tails.h"
 
 typedef struct Hunt {
     LsCandidates *pool;

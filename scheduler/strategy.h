@@ -61,12 +61,12 @@ void ls_strategy_least(LsCandidates *pool, const LsLimit *limit, uint32_t turn);
  * clock cut it short. */
 bool ls_strategy_polish(LsCandidates *pool, int64_t store_all, LsLimit *limit);
 
-/* Offers the optima of a small graph, by trying all schedules (optimum.h): the cheapest for every
+/* Offers the optima of a small graph, by trying all schedules (best_first_search.h): the cheapest for every
  * peak of a tiny one, else for parts of the peak without recomputation, as far as a counted effort
  * goes. effort: percent of the usual. */
 void ls_strategy_optima(LsCandidates *pool, uint32_t effort);
 
-/* Offers what a beam (beam.h) finds for these parts, on graphs of up to some hundred nodes. */
+/* Offers what a beam (beam_search.h) finds for these parts, on graphs of up to some hundred nodes. */
 void ls_strategy_beam(LsCandidates *pool, int64_t store_all, uint32_t effort);
 
 #endif

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "scheduler/optimum.h"
+#include "scheduler/state_search/best_first_search.h"
 
 enum { MOST_NODES = 64 };
 /* Work beside the search's (search_limit.h): of a window, and for each node and tensor of the graph. */

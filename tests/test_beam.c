@@ -3,8 +3,8 @@
 #include <check.h>
 #include <math.h>
 
-#include "scheduler/beam.h"
-#include "scheduler/optimum.h"
+#include "scheduler/state_search/beam_search.h"
+#include "scheduler/state_search/best_first_search.h"
 #include "tests/random_graph.h"
 #include "tests/suite.h"
 

@@ -4,9 +4,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "scheduler/optimum.h"
 #include "scheduler/order/moves.h"
 #include "scheduler/order/run_order.h"
+#include "scheduler/state_search/best_first_search.h"
 #include "scheduler/strategy.h"
 #include "tests/dag_tools.h"
 #include "tests/suite.h"

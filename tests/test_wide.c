@@ -4,10 +4,10 @@
 #include <stdio.h>
 
 #include "scheduler/audit.h"
-#include "scheduler/beam.h"
-#include "scheduler/inplace.h"
-#include "scheduler/optimum.h"
 #include "scheduler/plan.h"
+#include "scheduler/state_search/beam_search.h"
+#include "scheduler/state_search/best_first_search.h"
+#include "scheduler/state_search/inplace_matching.h"
 #include "scheduler/strategy.h"
 #include "scheduler/window.h"
 #include "tests/suite.h"

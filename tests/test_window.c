@@ -3,7 +3,7 @@
 #include <check.h>
 #include <math.h>
 
-#include "scheduler/optimum.h"
+#include "scheduler/state_search/best_first_search.h"
 #include "scheduler/window.h"
 #include "tests/random_graph.h"
 #include "tests/suite.h"

@@ -1,9 +1,9 @@
-/* scheduler/beam.c -- heaps of states by the number of nodes that are left, the most first. */
-#include "scheduler/beam.h"
+/* scheduler/state_search/beam_search.c -- heaps of states by the number of nodes that are left, the most first. */
+#include "scheduler/state_search/beam_search.h"
 
 #include <math.h>
 
-#include "scheduler/tails.h"
+#include "scheduler/state_search/state_table.h"
 
 typedef struct Beam {
     LsTails *t;

@@ -1,10 +1,10 @@
-/* scheduler/optimum.h -- the least cost within a budget, or the least peak, by trying all
+/* scheduler/state_search/best_first_search.h -- the least cost within a budget, or the least peak, by trying all
  * schedules from their ends.
  *
- * The cheapest state first (tails.h): what has not been tried when the search ends costs at least
+ * The cheapest state first (state_table.h): what has not been tried when the search ends costs at least
  * as much as the next state, so any end proves something. */
-#ifndef LS_SCHEDULER_OPTIMUM_H
-#define LS_SCHEDULER_OPTIMUM_H
+#ifndef LS_SCHEDULER_STATE_SEARCH_BEST_FIRST_SEARCH_H
+#define LS_SCHEDULER_STATE_SEARCH_BEST_FIRST_SEARCH_H
 
 #include "scheduler/order/liveness.h"
 #include "scheduler/relaxation/group_graph.h"

@@ -1,12 +1,12 @@
-/* scheduler/inplace.h -- the most bytes that in-place reuse can spare while a node runs.
+/* scheduler/state_search/inplace_matching.h -- the most bytes that in-place reuse can spare while a node runs.
  *
  * An operand hands its place to one result at most, and a result takes one place at most: the pairs
  * that are used are a matching of results with operands. A result that is matched spares its own
  * size, whichever operand it is matched with. Sets of results that can be matched are therefore the
  * independent sets of a matroid, and taking the largest results first, each by an augmenting path,
  * spares the most (Edmonds and Fulkerson 1965): work is polynomial in the pairs. */
-#ifndef LS_SCHEDULER_INPLACE_H
-#define LS_SCHEDULER_INPLACE_H
+#ifndef LS_SCHEDULER_STATE_SEARCH_INPLACE_MATCHING_H
+#define LS_SCHEDULER_STATE_SEARCH_INPLACE_MATCHING_H
 
 #include "base/csr.h"
 #include "scheduler/graph/dag.h"

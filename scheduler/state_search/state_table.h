@@ -1,4 +1,4 @@
-/* scheduler/tails.h -- schedules seen from their ends, for searches that try many of them.
+/* scheduler/state_search/state_table.h -- schedules seen from their ends, for searches that try many of them.
  *
  * A state is what the rest of a schedule asks of its beginning: the tensors that must be live
  * then, and which of the nodes that must run, or may run only once, run later. Every step before
@@ -10,12 +10,12 @@
  * A step that costs nothing more than must be paid anyway and leaves no more live before it than
  * there was is taken at once, and nothing else is tried from there: putting it where it would have
  * come later in the search, that is earlier in the schedule, helps nothing. */
-#ifndef LS_SCHEDULER_TAILS_H
-#define LS_SCHEDULER_TAILS_H
+#ifndef LS_SCHEDULER_STATE_SEARCH_STATE_TABLE_H
+#define LS_SCHEDULER_STATE_SEARCH_STATE_TABLE_H
 
-#include "scheduler/inplace.h"
 #include "scheduler/order/liveness.h"
 #include "scheduler/relaxation/group_graph.h"
+#include "scheduler/state_search/inplace_matching.h"
 
 typedef struct LsTail {
     double cost;                /* of what follows, ns; searching for the least peak: bytes */

@@ -1,5 +1,5 @@
-/* scheduler/tails_step.c -- the steps that may come before a state. */
-#include "scheduler/tails_bits.h"
+/* scheduler/state_search/state_expand.c -- the steps that may come before a state. */
+#include "scheduler/state_search/state_bits.h"
 
 #include <string.h>
 

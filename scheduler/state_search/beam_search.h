@@ -1,11 +1,11 @@
-/* scheduler/beam.h -- good schedules within a budget, from their ends: the most promising states.
+/* scheduler/state_search/beam_search.h -- good schedules within a budget, from their ends: the most promising states.
  *
- * States (tails.h) with equally many nodes left to run are compared with each other: the `width` of
+ * States (state_table.h) with equally many nodes left to run are compared with each other: the `width` of
  * them that have cost the least, with what lies ahead at the least and a price for the bytes that
  * they ask for, are tried further. So first runs may come in any order and anything may run again,
  * and what is tight is not left for the end. */
-#ifndef LS_SCHEDULER_BEAM_H
-#define LS_SCHEDULER_BEAM_H
+#ifndef LS_SCHEDULER_STATE_SEARCH_BEAM_SEARCH_H
+#define LS_SCHEDULER_STATE_SEARCH_BEAM_SEARCH_H
 
 #include "scheduler/order/liveness.h"
 #include "scheduler/relaxation/group_graph.h"

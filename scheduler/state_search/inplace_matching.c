@@ -1,5 +1,5 @@
-/* scheduler/inplace.c -- see the header. */
-#include "scheduler/inplace.h"
+/* scheduler/state_search/inplace_matching.c -- see the header. */
+#include "scheduler/state_search/inplace_matching.h"
 
 #include <stdlib.h>
 #include <string.h>

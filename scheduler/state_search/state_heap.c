@@ -1,5 +1,5 @@
-/* scheduler/tail_heap.c -- a binary heap of states. */
-#include "scheduler/tails.h"
+/* scheduler/state_search/state_heap.c -- a binary heap of states. */
+#include "scheduler/state_search/state_table.h"
 
 static bool earlier(const LsTailEntry *a, const LsTailEntry *b)
 {

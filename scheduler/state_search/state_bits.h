@@ -1,8 +1,8 @@
-/* scheduler/tails_bits.h -- what tails.c and tails_step.c share. */
-#ifndef LS_SCHEDULER_TAILS_BITS_H
-#define LS_SCHEDULER_TAILS_BITS_H
+/* scheduler/state_search/state_bits.h -- what state_table.c and state_expand.c share. */
+#ifndef LS_SCHEDULER_STATE_SEARCH_STATE_BITS_H
+#define LS_SCHEDULER_STATE_SEARCH_STATE_BITS_H
 
-#include "scheduler/tails.h"
+#include "scheduler/state_search/state_table.h"
 
 static inline bool ls_tails_has(const uint64_t *set, uint32_t k)
 {

@@ -1,10 +1,10 @@
-/* scheduler/tails.c -- the table of states, and what is known of a graph before. */
-#include "scheduler/tails.h"
+/* scheduler/state_search/state_table.c -- the table of states, and what is known of a graph before. */
+#include "scheduler/state_search/state_table.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "scheduler/tails_bits.h"
+#include "scheduler/state_search/state_bits.h"
 
 static LsRows makers_of(LsTails *t)
 {

@@ -1,9 +1,9 @@
-/* scheduler/optimum.c -- A* over the states of tails.h. */
-#include "scheduler/optimum.h"
+/* scheduler/state_search/best_first_search.c -- A* over the states of state_table.h. */
+#include "scheduler/state_search/best_first_search.h"
 
 #include <math.h>
 
-#include "scheduler/tails.h"
+#include "scheduler/state_search/state_table.h"
 
 typedef struct Search {
     LsTails *t;
