@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "scheduler/bound.h"
+#include "scheduler/bounds/lower_bound.h"
 #include "scheduler/graph/dag_read.h"
 
 int main(int argc, char **argv)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "scheduler/algorithms/tasks.h"
-#include "scheduler/bound.h"
+#include "scheduler/bounds/lower_bound.h"
 #include "scheduler/candidates_fill.h"
 #include "scheduler/strategy.h"
 

@@ -51,7 +51,7 @@ typedef struct LsPlanReport {
     int64_t least;              /* least budget that a plan was found for */
     bool feasible;
     double base_cost;           /* of every node once */
-    double bound;               /* no plan within the budget costs less (scheduler/bound.h) */
+    double bound;               /* no plan within the budget costs less (scheduler/bounds/lower_bound.h) */
     uint32_t separator;         /* the node whose first run proves that, or LS_NO_ID */
     int64_t least_bound;        /* no plan has a smaller live peak, bytes; 0: nothing known */
     bool impossible;            /* proven: no plan of any strategy is within the budget */

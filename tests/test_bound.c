@@ -2,8 +2,8 @@
 #include <check.h>
 #include <string.h>
 
-#include "scheduler/bound.h"
-#include "scheduler/bound_line.h"
+#include "scheduler/bounds/cut_line.h"
+#include "scheduler/bounds/lower_bound.h"
 #include "scheduler/plan.h"
 #include "tests/dag_tools.h"
 #include "tests/exhaust.h"

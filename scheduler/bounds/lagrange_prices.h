@@ -1,8 +1,8 @@
-/* scheduler/bound_dual.h -- the prices per byte at the separators that prove most. */
-#ifndef LS_SCHEDULER_BOUND_DUAL_H
-#define LS_SCHEDULER_BOUND_DUAL_H
+/* scheduler/bounds/lagrange_prices.h -- the prices per byte at the separators that prove most. */
+#ifndef LS_SCHEDULER_BOUNDS_LAGRANGE_PRICES_H
+#define LS_SCHEDULER_BOUNDS_LAGRANGE_PRICES_H
 
-#include "scheduler/bound_line.h"
+#include "scheduler/bounds/cut_line.h"
 
 typedef struct LsBoundDual {
     LsBoundNet *net;

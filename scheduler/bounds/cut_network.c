@@ -1,5 +1,5 @@
-/* scheduler/bound_net.c -- builds the network from the end of the path, by what is reached. */
-#include "scheduler/bound_net.h"
+/* scheduler/bounds/cut_network.c -- builds the network from the end of the path, by what is reached. */
+#include "scheduler/bounds/cut_network.h"
 
 #include <math.h>
 #include <string.h>

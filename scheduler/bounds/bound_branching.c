@@ -1,5 +1,5 @@
-/* scheduler/bound_tree.c -- best first; a case is a list of decisions, each a leaf of a tree. */
-#include "scheduler/bound_tree.h"
+/* scheduler/bounds/bound_branching.c -- best first; a case is a list of decisions, each a leaf of a tree. */
+#include "scheduler/bounds/bound_branching.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,9 +1,9 @@
-/* scheduler/bound_tree.h -- closes what the prices leave open: branch and bound over which groups
+/* scheduler/bounds/bound_branching.h -- closes what the prices leave open: branch and bound over which groups
  * run twice. */
-#ifndef LS_SCHEDULER_BOUND_TREE_H
-#define LS_SCHEDULER_BOUND_TREE_H
+#ifndef LS_SCHEDULER_BOUNDS_BOUND_BRANCHING_H
+#define LS_SCHEDULER_BOUNDS_BOUND_BRANCHING_H
 
-#include "scheduler/bound_dual.h"
+#include "scheduler/bounds/lagrange_prices.h"
 
 /* After ls_bound_dual_search with the same budget and `enough`, which proved `grains`: goes on by
  * cases until `work` is spent, about ns of time, but counted. returns the grains

@@ -1,4 +1,4 @@
-/* scheduler/bound_net.h -- least cost for a price per byte at some separators, by a minimum cut.
+/* scheduler/bounds/cut_network.h -- least cost for a price per byte at some separators, by a minimum cut.
  *
  * A separator is a node that every schedule runs. When it runs for the first time, everything it
  * waits for has run and everything that waits for it has not. For separators s1 .. sK, each of
@@ -13,8 +13,8 @@
  * Everything but the budgets is a closure. With a price per byte at each separator in their
  * place (Lagrange), the least cost is a minimum cut, and a bound for every order and any number
  * of recomputations, whatever the prices. */
-#ifndef LS_SCHEDULER_BOUND_NET_H
-#define LS_SCHEDULER_BOUND_NET_H
+#ifndef LS_SCHEDULER_BOUNDS_CUT_NETWORK_H
+#define LS_SCHEDULER_BOUNDS_CUT_NETWORK_H
 
 #include "scheduler/algorithms/max_flow.h"
 #include "scheduler/relaxation/second_run_cost.h"

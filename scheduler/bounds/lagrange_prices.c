@@ -1,11 +1,11 @@
-/* scheduler/bound_dual.c -- the level method (Lemarechal, Nemirovskii, Nesterov 1995).
+/* scheduler/bounds/lagrange_prices.c -- the level method (Lemarechal, Nemirovskii, Nesterov 1995).
  *
  * What the cuts prove is a concave function of the prices, of which every solution found gives
  * an upper limit that is linear in them. The next prices are those nearest to the best so far
  * where no limit is below a level between the best and what can be hoped for; when there are
  * none, less is to be hoped for. */
 #include "scheduler/algorithms/min_norm_point.h"
-#include "scheduler/bound_dual.h"
+#include "scheduler/bounds/lagrange_prices.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,8 +1,8 @@
-/* scheduler/separators.h -- which places of the path to bound at. */
-#ifndef LS_SCHEDULER_SEPARATORS_H
-#define LS_SCHEDULER_SEPARATORS_H
+/* scheduler/bounds/separators.h -- which places of the path to bound at. */
+#ifndef LS_SCHEDULER_BOUNDS_SEPARATORS_H
+#define LS_SCHEDULER_BOUNDS_SEPARATORS_H
 
-#include "scheduler/bound_dual.h"
+#include "scheduler/bounds/lagrange_prices.h"
 
 /* Places that are crowded beyond the budget, about as many in every stretch of equal excess; in
  * each stretch the most crowded. At most `want`, rising, to sep; returns how many. */

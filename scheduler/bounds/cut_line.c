@@ -1,5 +1,5 @@
-/* scheduler/bound_line.c -- see the header. */
-#include "scheduler/bound_line.h"
+/* scheduler/bounds/cut_line.c -- see the header. */
+#include "scheduler/bounds/cut_line.h"
 
 #include <math.h>
 

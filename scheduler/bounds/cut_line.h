@@ -1,8 +1,8 @@
-/* scheduler/bound_line.h -- what one cut proves for every budget. */
-#ifndef LS_SCHEDULER_BOUND_LINE_H
-#define LS_SCHEDULER_BOUND_LINE_H
+/* scheduler/bounds/cut_line.h -- what one cut proves for every budget. */
+#ifndef LS_SCHEDULER_BOUNDS_CUT_LINE_H
+#define LS_SCHEDULER_BOUNDS_CUT_LINE_H
 
-#include "scheduler/bound_net.h"
+#include "scheduler/bounds/cut_network.h"
 
 /* Recomputations within a budget of B bytes cost at least value - sum of price[k] * (B - fixed[k])
  * grains. value is what ls_bound_net_solve returns for these prices. */

@@ -1,5 +1,5 @@
-/* scheduler/separators.c -- a spread first, then around those that matter. */
-#include "scheduler/separators.h"
+/* scheduler/bounds/separators.c -- a spread first, then around those that matter. */
+#include "scheduler/bounds/separators.h"
 
 #include <string.h>
 

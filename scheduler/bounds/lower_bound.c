@@ -1,11 +1,11 @@
-/* scheduler/bound.c -- chooses separators, has their prices searched, and rounds safely. */
-#include "scheduler/bound.h"
+/* scheduler/bounds/lower_bound.c -- chooses separators, has their prices searched, and rounds safely. */
+#include "scheduler/bounds/lower_bound.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "scheduler/bound_tree.h"
-#include "scheduler/separators.h"
+#include "scheduler/bounds/bound_branching.h"
+#include "scheduler/bounds/separators.h"
 #include "scheduler/state_search/best_first_search.h"
 
 /* Proven by cases: no schedule within `budget`, or less, recomputes for less than `more` ns. */

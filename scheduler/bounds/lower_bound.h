@@ -1,12 +1,12 @@
-/* scheduler/bound.h -- what no schedule can beat: a certified lower bound on cost within a budget,
+/* scheduler/bounds/lower_bound.h -- what no schedule can beat: a certified lower bound on cost within a budget,
  * and on the least budget.
  *
  * Both hold for every order of runs, any number of recomputations, in-place reuse where the
  * problem allows it, and every use of alternatives. Bytes are those of the tensors themselves,
  * without padding, so the bounds hold for live peaks and for arenas alike. Sources: the separators
- * and their program are those of bound_net.h; Lagrangian relaxation, Geoffrion 1974. */
-#ifndef LS_SCHEDULER_BOUND_H
-#define LS_SCHEDULER_BOUND_H
+ * and their program are those of cut_network.h; Lagrangian relaxation, Geoffrion 1974. */
+#ifndef LS_SCHEDULER_BOUNDS_LOWER_BOUND_H
+#define LS_SCHEDULER_BOUNDS_LOWER_BOUND_H
 
 #include "scheduler/graph/instance.h"
 
