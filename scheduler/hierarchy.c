@@ -6,8 +6,8 @@
  *   kept by earlier ranges + peak of the range <= target,   for each range,
  * and the cheapest split with its options is found by a dynamic program over (blocks done, bytes
  * kept), for a row of targets. Where that is not enough, ranges are made again within ranges
- * (nested.h), of layers and of single nodes. */
-#include "scheduler/nested.h"
+ * (nested_blocks.h), of layers and of single nodes. */
+#include "scheduler/blocks/nested_blocks.h"
 #include "scheduler/strategy.h"
 
 enum { CELLS = 128 };           /* of kept bytes, from nothing to the target */

@@ -1,4 +1,4 @@
-/* scheduler/block_keep.c -- see the header.
+/* scheduler/blocks/block_keep.c -- see the header.
  *
  * For a price per kept byte the best choice in a range of blocks is a minimum cut, as for the
  * whole graph in closure.c: here everything that comes in is there. What the backward part then
@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "scheduler/algorithms/max_flow.h"
-#include "scheduler/block_work.h"
+#include "scheduler/blocks/block_work.h"
 
 /* ---- what it takes ---- */
 

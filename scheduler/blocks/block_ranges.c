@@ -1,5 +1,5 @@
-/* scheduler/block_ranges.c -- see the header. */
-#include "scheduler/block_ranges.h"
+/* scheduler/blocks/block_ranges.c -- see the header. */
+#include "scheduler/blocks/block_ranges.h"
 
 #include <math.h>
 

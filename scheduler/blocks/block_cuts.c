@@ -1,5 +1,5 @@
-/* scheduler/blocks.c -- see the header. */
-#include "scheduler/blocks.h"
+/* scheduler/blocks/block_cuts.c -- see the header. */
+#include "scheduler/blocks/block_cuts.h"
 
 #include <stdlib.h>
 #include <string.h>

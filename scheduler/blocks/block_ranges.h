@@ -1,8 +1,8 @@
-/* scheduler/block_ranges.h -- a row of blocks with what each range of neighbours may keep. */
-#ifndef LS_SCHEDULER_BLOCK_RANGES_H
-#define LS_SCHEDULER_BLOCK_RANGES_H
+/* scheduler/blocks/block_ranges.h -- a row of blocks with what each range of neighbours may keep. */
+#ifndef LS_SCHEDULER_BLOCKS_BLOCK_RANGES_H
+#define LS_SCHEDULER_BLOCKS_BLOCK_RANGES_H
 
-#include "scheduler/block_keep.h"
+#include "scheduler/blocks/block_keep.h"
 #include "scheduler/candidates/candidate_pool.h"
 
 typedef struct LsBlockRanges {

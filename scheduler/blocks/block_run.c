@@ -1,8 +1,8 @@
-/* scheduler/block_run.c -- the runs of blocks, forward and backward: see block_keep.h for what a
+/* scheduler/blocks/block_run.c -- the runs of blocks, forward and backward: see block_keep.h for what a
  * sequence is made of. */
 #include <string.h>
 
-#include "scheduler/block_work.h"
+#include "scheduler/blocks/block_work.h"
 #include "scheduler/order/run_order.h"
 
 LsBlockWork *ls_block_work_new(LsArena *arena, const LsBlocks *b)

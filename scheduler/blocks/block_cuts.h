@@ -1,11 +1,11 @@
-/* scheduler/blocks.h -- the graph as a row of blocks with little between them.
+/* scheduler/blocks/block_cuts.h -- the graph as a row of blocks with little between them.
  *
  * The nodes that run before the turn, in the order of the list, are cut where fewer bytes cross
  * than on both sides, behind each layer of a deep network; or behind every node. Everything before
  * a cut is a lower set. Behind the turn a block has what is the backward pass of its nodes, and the blocks run in
  * reverse. */
-#ifndef LS_SCHEDULER_BLOCKS_H
-#define LS_SCHEDULER_BLOCKS_H
+#ifndef LS_SCHEDULER_BLOCKS_BLOCK_CUTS_H
+#define LS_SCHEDULER_BLOCKS_BLOCK_CUTS_H
 
 #include "scheduler/graph/instance.h"
 

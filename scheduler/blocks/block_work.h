@@ -1,8 +1,8 @@
-/* scheduler/block_work.h -- what blocks run, as a list: for block_run.c and block_keep.c. */
-#ifndef LS_SCHEDULER_BLOCK_WORK_H
-#define LS_SCHEDULER_BLOCK_WORK_H
+/* scheduler/blocks/block_work.h -- what blocks run, as a list: for block_run.c and block_keep.c. */
+#ifndef LS_SCHEDULER_BLOCKS_BLOCK_WORK_H
+#define LS_SCHEDULER_BLOCKS_BLOCK_WORK_H
 
-#include "scheduler/block_keep.h"
+#include "scheduler/blocks/block_keep.h"
 
 struct LsBlockWork {
     const LsBlocks *b;

@@ -1,9 +1,9 @@
-/* scheduler/block_keep.h -- what some neighbouring blocks may keep for their backward part, and
+/* scheduler/blocks/block_keep.h -- what some neighbouring blocks may keep for their backward part, and
  * what that takes: memory that stays, memory while it runs, and what is made again. */
-#ifndef LS_SCHEDULER_BLOCK_KEEP_H
-#define LS_SCHEDULER_BLOCK_KEEP_H
+#ifndef LS_SCHEDULER_BLOCKS_BLOCK_KEEP_H
+#define LS_SCHEDULER_BLOCKS_BLOCK_KEEP_H
 
-#include "scheduler/blocks.h"
+#include "scheduler/blocks/block_cuts.h"
 #include "scheduler/order/liveness.h"
 
 typedef struct LsKeepOption {

@@ -1,4 +1,4 @@
-/* scheduler/nested.c -- see the header.
+/* scheduler/blocks/nested_blocks.c -- see the header.
  *
  * With so many bytes to spare, a range of blocks whose forward part is not there runs backward in
  * one of three ways:
@@ -10,7 +10,7 @@
  * what Chen's recursion and treeverse do, the third one level of it. The cheapest way for every
  * range and number of bytes is found by a dynamic program, as rotor does for chains of layers
  * (Beaumont et al., TOMS 2024); any graph with cuts is one here. */
-#include "scheduler/nested.h"
+#include "scheduler/blocks/nested_blocks.h"
 
 #include <math.h>
 
