@@ -6,9 +6,9 @@
  * last one that was reached the peak is squeezed on. Upwards, each begins with the best that is
  * known by now. Everything seen on the way that no other sequence beats is kept. */
 #include "scheduler/algorithms/tasks.h"
-#include "scheduler/anneal.h"
 #include "scheduler/candidates/peak_targets.h"
-#include "scheduler/exchange.h"
+#include "scheduler/local_search/annealing.h"
+#include "scheduler/local_search/fill_headroom.h"
 #include "scheduler/strategy.h"
 
 enum { LANES = 4, MOST_NEAR = 10, MOST_STARTS = 20 };

@@ -1,6 +1,6 @@
 /* scheduler/least.c -- the least peak by simulated annealing: bytes are all that counts, then what
  * was found is made cheaper. */
-#include "scheduler/anneal.h"
+#include "scheduler/local_search/annealing.h"
 #include "scheduler/strategy.h"
 
 /* From the sequence down, each time by a part of the peak, until that fails some times. */

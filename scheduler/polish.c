@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "scheduler/candidates/peak_targets.h"
+#include "scheduler/local_search/window_search.h"
 #include "scheduler/strategy.h"
-#include "scheduler/window.h"
 
 typedef struct Polish {
     LsCandidates *pool;

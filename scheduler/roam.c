@@ -4,7 +4,7 @@
  *
  * It knows nothing of what is worth keeping; where the order decides more than that, in graphs
  * without a turn from forward to backward, it finds what repairs of the cheapest do not. */
-#include "scheduler/anneal.h"
+#include "scheduler/local_search/annealing.h"
 
 #include <math.h>
 

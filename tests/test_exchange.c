@@ -1,6 +1,6 @@
 /* tests/test_exchange.c -- what is kept at the turn is exchanged for dearer runs that need no more
  * room. */
-#include "scheduler/exchange.h"
+#include "scheduler/local_search/fill_headroom.h"
 #include "scheduler/order/run_order.h"
 #include "tests/dag_tools.h"
 #include "tests/suite.h"

@@ -4,12 +4,12 @@
 #include <stdio.h>
 
 #include "scheduler/audit.h"
+#include "scheduler/local_search/window_search.h"
 #include "scheduler/plan.h"
 #include "scheduler/state_search/beam_search.h"
 #include "scheduler/state_search/best_first_search.h"
 #include "scheduler/state_search/inplace_matching.h"
 #include "scheduler/strategy.h"
-#include "scheduler/window.h"
 #include "tests/suite.h"
 #include "tests/wide_graph.h"
 

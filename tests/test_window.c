@@ -3,8 +3,8 @@
 #include <check.h>
 #include <math.h>
 
+#include "scheduler/local_search/window_search.h"
 #include "scheduler/state_search/best_first_search.h"
-#include "scheduler/window.h"
 #include "tests/random_graph.h"
 #include "tests/suite.h"
 

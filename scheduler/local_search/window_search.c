@@ -1,5 +1,5 @@
-/* scheduler/window.c -- a part of a sequence as a small graph of its own, searched from its end. */
-#include "scheduler/window.h"
+/* scheduler/local_search/window_search.c -- a part of a sequence as a small graph of its own, searched from its end. */
+#include "scheduler/local_search/window_search.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,10 +1,10 @@
-/* scheduler/window.h -- the cheapest way through a part of a sequence.
+/* scheduler/local_search/window_search.h -- the cheapest way through a part of a sequence.
  *
  * What is live behind the part stays as it is, and what is live in front of it may be used; between
  * them nodes may run in any order and any number of times, also such as did not run there before.
  * So nothing outside gets worse. */
-#ifndef LS_SCHEDULER_WINDOW_H
-#define LS_SCHEDULER_WINDOW_H
+#ifndef LS_SCHEDULER_LOCAL_SEARCH_WINDOW_SEARCH_H
+#define LS_SCHEDULER_LOCAL_SEARCH_WINDOW_SEARCH_H
 
 #include "scheduler/order/liveness.h"
 

@@ -1,8 +1,8 @@
-/* scheduler/anneal.h -- sequences for one target at a time: repaired, rid of what is not asked for,
+/* scheduler/local_search/annealing.h -- sequences for one target at a time: repaired, rid of what is not asked for,
  * improved by simulated annealing. Everything seen on the way that no other sequence beats is
  * kept. */
-#ifndef LS_SCHEDULER_ANNEAL_H
-#define LS_SCHEDULER_ANNEAL_H
+#ifndef LS_SCHEDULER_LOCAL_SEARCH_ANNEALING_H
+#define LS_SCHEDULER_LOCAL_SEARCH_ANNEALING_H
 
 #include "scheduler/candidates/candidate_pool.h"
 #include "scheduler/candidates/pareto_front.h"

@@ -1,10 +1,10 @@
-/* scheduler/exchange.c -- see the header.
+/* scheduler/local_search/fill_headroom.c -- see the header.
  *
  * In graphs of equal layers values are of few sizes, and a search ends with room for less than the
  * smallest of them. Two small ones for one of twice the size is a change that annealing makes by
  * luck alone, where a graph is so large that it has few moves for each node. Here all that is kept
  * is priced, and the cheapest per byte are tried in turn. */
-#include "scheduler/exchange.h"
+#include "scheduler/local_search/fill_headroom.h"
 
 #include <stdlib.h>
 

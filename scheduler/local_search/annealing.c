@@ -1,5 +1,5 @@
-/* scheduler/anneal.c -- see the header. */
-#include "scheduler/anneal.h"
+/* scheduler/local_search/annealing.c -- see the header. */
+#include "scheduler/local_search/annealing.h"
 
 #include <stdlib.h>
 
