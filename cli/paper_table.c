@@ -8,7 +8,7 @@
 #include "cli/job.h"
 #include "cli/output.h"
 #include "models/zoo.h"
-#include "scheduler/paper.h"
+#include "scheduler/strategies/paper_procedure.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -7,7 +7,7 @@
 
 #include "scheduler/algorithms/tasks.h"
 #include "scheduler/graph/fusion_choice.h"
-#include "scheduler/strategy.h"
+#include "scheduler/strategies/published_strategies.h"
 
 /* Candidates that are looked for on a thread of their own. */
 typedef struct Beside {

@@ -9,7 +9,7 @@
 #include "scheduler/algorithms/tasks.h"
 #include "scheduler/bounds/lower_bound.h"
 #include "scheduler/candidates_fill.h"
-#include "scheduler/strategy.h"
+#include "scheduler/strategies/published_strategies.h"
 
 /* The published strategies with the names of their candidates. */
 static const struct { const char *name, *part[2]; } known[] = {

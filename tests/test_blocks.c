@@ -9,7 +9,7 @@
 #include "scheduler/candidates/plan_build.h"
 #include "scheduler/graph/fusion_choice.h"
 #include "scheduler/order/run_order.h"
-#include "scheduler/strategy.h"
+#include "scheduler/strategies/published_strategies.h"
 #include "tests/dag_tools.h"
 #include "tests/suite.h"
 

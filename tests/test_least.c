@@ -3,7 +3,7 @@
 #include <check.h>
 
 #include "scheduler/audit.h"
-#include "scheduler/strategy.h"
+#include "scheduler/strategies/published_strategies.h"
 #include "tests/dag_tools.h"
 #include "tests/suite.h"
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "scheduler/order/edited_order.h"
-#include "scheduler/strategy.h"
+#include "scheduler/strategies/published_strategies.h"
 #include "tests/dag_tools.h"
 #include "tests/suite.h"
 

@@ -7,7 +7,7 @@
 #include "scheduler/order/moves.h"
 #include "scheduler/order/run_order.h"
 #include "scheduler/state_search/best_first_search.h"
-#include "scheduler/strategy.h"
+#include "scheduler/strategies/published_strategies.h"
 #include "tests/dag_tools.h"
 #include "tests/suite.h"
 #include "tests/tape_tools.h"

@@ -9,7 +9,7 @@
 #include "scheduler/state_search/beam_search.h"
 #include "scheduler/state_search/best_first_search.h"
 #include "scheduler/state_search/inplace_matching.h"
-#include "scheduler/strategy.h"
+#include "scheduler/strategies/published_strategies.h"
 #include "tests/suite.h"
 #include "tests/wide_graph.h"
 

@@ -1,7 +1,7 @@
 /* scheduler/blocks/block_keep.c -- see the header.
  *
  * For a price per kept byte the best choice in a range of blocks is a minimum cut, as for the
- * whole graph in closure.c: here everything that comes in is there. What the backward part then
+ * whole graph in keep_at_backward.c: here everything that comes in is there. What the backward part then
  * takes is found by running it: each missing operand is made just before it is read. */
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* scheduler/paper.c -- least budget, then time- and memory-centred. */
-#include "scheduler/paper.h"
+/* scheduler/strategies/paper_procedure.c -- least budget, then time- and memory-centred. */
+#include "scheduler/strategies/paper_procedure.h"
 
 #include "scheduler/candidates/plan_build.h"
 #include "scheduler/lower_sets/least_formula_budget.h"

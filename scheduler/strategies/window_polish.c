@@ -1,4 +1,4 @@
-/* scheduler/polish.c -- takes sequences through windows, where they run something again.
+/* scheduler/strategies/window_polish.c -- takes sequences through windows, where they run something again.
  *
  * The annealing changes a sequence in one place at a time; where memory is tight, what is cheaper
  * often differs in many. A window that moves along a sequence finds them all at once. */
@@ -6,7 +6,7 @@
 
 #include "scheduler/candidates/peak_targets.h"
 #include "scheduler/local_search/window_search.h"
-#include "scheduler/strategy.h"
+#include "scheduler/strategies/published_strategies.h"
 
 typedef struct Polish {
     LsCandidates *pool;

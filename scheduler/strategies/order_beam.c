@@ -1,4 +1,4 @@
-/* scheduler/order.c -- the order of all nodes with the least peak that a beam search finds.
+/* scheduler/strategies/order_beam.c -- the order of all nodes with the least peak that a beam search finds.
  *
  * Where no backward pass says what comes late, the order decides more than any recomputation. A
  * state is the set of nodes that have run; from step to step a number of states are kept, those of
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "scheduler/strategy.h"
+#include "scheduler/strategies/published_strategies.h"
 
 typedef struct State {
     uint64_t hash;              /* of the set of nodes that have run */

@@ -1,4 +1,4 @@
-/* scheduler/roam.c -- simulated annealing that may go anywhere: small changes of the order, runs that
+/* scheduler/strategies/anneal_wide.c -- simulated annealing that may go anywhere: small changes of the order, runs that
  * come and go, down through targets, each from a heat at which much is taken, as in FastSA (NeurIPS
  * 2023).
  *
@@ -9,7 +9,7 @@
 #include <math.h>
 
 #include "scheduler/algorithms/tasks.h"
-#include "scheduler/strategy.h"
+#include "scheduler/strategies/published_strategies.h"
 
 enum { LANES = 2 };
 

@@ -1,11 +1,11 @@
-/* scheduler/paper.h -- the published method by its published procedure, to compare with.
+/* scheduler/strategies/paper_procedure.h -- the published method by its published procedure, to compare with.
  *
  * Kusumoto et al. 2019 (arXiv:1905.11722): the least budget is found by binary search over the
  * formula's peak; at it the DP picks the strategy with the least time (time-centred) or the
  * greatest (memory-centred). Without liveness analysis it takes what the formula says, with it
  * what is live when every value is freed after its last reader. */
-#ifndef LS_SCHEDULER_PAPER_H
-#define LS_SCHEDULER_PAPER_H
+#ifndef LS_SCHEDULER_STRATEGIES_PAPER_PROCEDURE_H
+#define LS_SCHEDULER_STRATEGIES_PAPER_PROCEDURE_H
 
 #include "scheduler/graph/dag.h"
 

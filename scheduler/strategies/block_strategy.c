@@ -1,4 +1,4 @@
-/* scheduler/hierarchy.c -- plans put together from blocks: for tight budgets and deep graphs.
+/* scheduler/strategies/block_strategy.c -- plans put together from blocks: for tight budgets and deep graphs.
  *
  * The row of blocks is split into ranges. A range keeps what later blocks read, and what its
  * option says of the rest; backward, it makes again what is missing, runs, and is done with.
@@ -8,7 +8,7 @@
  * kept), for a row of targets. Where that is not enough, ranges are made again within ranges
  * (nested_blocks.h), of layers and of single nodes. */
 #include "scheduler/blocks/nested_blocks.h"
-#include "scheduler/strategy.h"
+#include "scheduler/strategies/published_strategies.h"
 
 enum { CELLS = 128 };           /* of kept bytes, from nothing to the target */
 

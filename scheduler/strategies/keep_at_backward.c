@@ -1,4 +1,4 @@
-/* scheduler/closure.c -- what to keep at the turn from forward to backward, by minimum cuts.
+/* scheduler/strategies/keep_at_backward.c -- what to keep at the turn from forward to backward, by minimum cuts.
  *
  * When the first backward node starts, the forward part has run. What the backward part reads is
  * kept, or made again, and what that reads is kept or made again, and so on: for a price per
@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "scheduler/algorithms/max_flow.h"
-#include "scheduler/strategy.h"
+#include "scheduler/strategies/published_strategies.h"
 #include "scheduler/order/run_order.h"
 #include "scheduler/graph/backward_start.h"
 

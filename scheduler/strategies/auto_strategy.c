@@ -1,4 +1,4 @@
-/* scheduler/auto.c -- the best of all strategies, repaired and improved by simulated annealing for
+/* scheduler/strategies/auto_strategy.c -- the best of all strategies, repaired and improved by simulated annealing for
  * a ladder of targets.
  *
  * The targets do not depend on the budget, so plans stay monotone. Downwards, each begins with
@@ -9,7 +9,7 @@
 #include "scheduler/candidates/peak_targets.h"
 #include "scheduler/local_search/annealing.h"
 #include "scheduler/local_search/fill_headroom.h"
-#include "scheduler/strategy.h"
+#include "scheduler/strategies/published_strategies.h"
 
 enum { LANES = 4, MOST_NEAR = 10, MOST_STARTS = 20 };
 

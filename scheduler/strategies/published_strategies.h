@@ -1,6 +1,6 @@
-/* scheduler/strategy.h -- each strategy fills the pool with its candidates. */
-#ifndef LS_SCHEDULER_STRATEGY_H
-#define LS_SCHEDULER_STRATEGY_H
+/* scheduler/strategies/published_strategies.h -- each strategy fills the pool with its candidates. */
+#ifndef LS_SCHEDULER_STRATEGIES_PUBLISHED_STRATEGIES_H
+#define LS_SCHEDULER_STRATEGIES_PUBLISHED_STRATEGIES_H
 
 #include "scheduler/algorithms/search_limit.h"
 #include "scheduler/candidates/candidate_pool.h"

@@ -1,7 +1,7 @@
-/* scheduler/least.c -- the least peak by simulated annealing: bytes are all that counts, then what
+/* scheduler/strategies/anneal_least_peak.c -- the least peak by simulated annealing: bytes are all that counts, then what
  * was found is made cheaper. */
 #include "scheduler/local_search/annealing.h"
-#include "scheduler/strategy.h"
+#include "scheduler/strategies/published_strategies.h"
 
 /* From the sequence down, each time by a part of the peak, until that fails some times. */
 static void sink(LsAnneal *s, const LsSeq *seq, int64_t peak)

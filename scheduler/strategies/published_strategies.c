@@ -1,5 +1,5 @@
-/* scheduler/strategy.c -- the published strategies as candidates. */
-#include "scheduler/strategy.h"
+/* scheduler/strategies/published_strategies.c -- the published strategies as candidates. */
+#include "scheduler/strategies/published_strategies.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* scheduler/optima.c -- the front of peak and cost of small graphs, by searches from their ends.
+/* scheduler/strategies/optimal_front.c -- the front of peak and cost of small graphs, by searches from their ends.
  *
  * The budgets that are searched come from the graph, not from what is asked, so plans stay
  * monotone. The candidates have a name of their own: they must not drive out others of equal
@@ -10,7 +10,7 @@
 #include "scheduler/state_search/beam_search.h"
 #include "scheduler/state_search/best_first_search.h"
 #include "scheduler/state_search/state_table.h"
-#include "scheduler/strategy.h"
+#include "scheduler/strategies/published_strategies.h"
 
 typedef struct Hunt {
     LsCandidates *pool;
