@@ -3,9 +3,9 @@
 
 #include "base/json_text.h"
 #include "cli/job.h"
-#include "scheduler/audit.h"
 #include "scheduler/graph/dag_read.h"
-#include "scheduler/plan_json.h"
+#include "scheduler/plan/plan_audit.h"
+#include "scheduler/plan/plan_json.h"
 
 #include <inttypes.h>
 #include <string.h>

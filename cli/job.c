@@ -20,10 +20,10 @@
 #include "codegen/measured.h"
 #include "codegen/replay.h"
 #include "runtime/ls_program.h"
-#include "scheduler/audit.h"
+#include "scheduler/plan/plan_audit.h"
 #include "scheduler/graph/dag_read.h"
 #include "scheduler/page.h"
-#include "scheduler/spread.h"
+#include "scheduler/plan/spread_offsets.h"
 
 #include <ctype.h>
 #include <inttypes.h>

@@ -5,7 +5,7 @@
 #include "cli/options.h"
 #include "codegen/problem.h"
 #include "compiler/machine.h"
-#include "scheduler/plan.h"
+#include "scheduler/plan/planner.h"
 
 typedef struct LsJob {
     LsCtx cx;

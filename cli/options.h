@@ -4,7 +4,7 @@
 #define LS_CLI_OPTIONS_H
 
 #include "compiler/pipeline.h"
-#include "scheduler/hints.h"
+#include "scheduler/plan/keep_forget_hints.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -86,7 +86,7 @@ typedef struct LsBudget { LsBudgetKind kind; double value; } LsBudget;
  * alone are powers of 1024, as KiB, MiB, GiB and TiB. */
 bool ls_budget_parse(const char *text, LsBudget *b);
 
-/* What scheduler/plan.h wants: strategy, limits of the search. 0, or the exit code after a
+/* What scheduler/plan/planner.h wants: strategy, limits of the search. 0, or the exit code after a
  * message. */
 int ls_options_planning(const LsOptions *o, LsPlanOptions *want);
 /* The hints; they live as long as the options. Likewise. */

@@ -4,10 +4,10 @@
 #include "cli/max_batch.h"
 #include "cli/output.h"
 #include "codegen/cuda/conv_report.h"
-#include "scheduler/against.h"
 #include "scheduler/graph/dag_read.h"
-#include "scheduler/pieces.h"
-#include "scheduler/plan_json.h"
+#include "scheduler/plan/plan_diff.h"
+#include "scheduler/plan/plan_json.h"
+#include "scheduler/plan/run_dependencies.h"
 #include "scheduler/report_plan.h"
 #include "scheduler/view.h"
 

@@ -4,8 +4,8 @@
 #include "cli/output.h"
 #include "cli/paper_table.h"
 #include "cli/sweep_measure.h"
+#include "scheduler/plan/budget_sweep.h"
 #include "scheduler/report_plan.h"
-#include "scheduler/sweep.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -3,7 +3,7 @@
 #define LS_CLI_SWEEP_MEASURE_H
 
 #include "cli/job.h"
-#include "scheduler/sweep.h"
+#include "scheduler/plan/budget_sweep.h"
 
 /* Fills what a sweep has of measurements: without recomputation, and at the n chosen points for the
  * last strategy, or for every one; a plan that comes up again is built once. job: loaded with its

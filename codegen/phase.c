@@ -2,7 +2,7 @@
 #include "codegen/phase.h"
 
 #include "compiler/fuse.h"
-#include "scheduler/pieces.h"
+#include "scheduler/plan/run_dependencies.h"
 
 #include <inttypes.h>
 

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "scheduler/plan.h"
+#include "scheduler/plan/planner.h"
 
 typedef struct LsPageFacts {    /* what the plan does not know */
     const char *title;          /* of the page: the model */

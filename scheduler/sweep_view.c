@@ -1,5 +1,5 @@
 /* scheduler/sweep_view.c -- the curves of a sweep. */
-#include "scheduler/sweep.h"
+#include "scheduler/plan/budget_sweep.h"
 
 #include <math.h>
 #include <string.h>

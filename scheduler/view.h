@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "scheduler/plan.h"
+#include "scheduler/plan/planner.h"
 
 /* The rows of the report: live peak, arena and overhead of each strategy, and what it could do
  * at least. */

@@ -2,7 +2,7 @@
 #include "tests/run_graph.h"
 
 #include "runtime/pool.h"
-#include "scheduler/plan.h"
+#include "scheduler/plan/planner.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

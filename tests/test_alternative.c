@@ -6,9 +6,9 @@
 #include "codegen/join.h"
 #include "compiler/fuse.h"
 #include "compiler/pipeline.h"
-#include "scheduler/audit.h"
 #include "scheduler/graph/dag_read.h"
-#include "scheduler/plan_json.h"
+#include "scheduler/plan/plan_audit.h"
+#include "scheduler/plan/plan_json.h"
 #include "tests/model_util.h"
 #include "tests/run_graph.h"
 

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "scheduler/audit.h"
-#include "scheduler/plan.h"
+#include "scheduler/plan/plan_audit.h"
+#include "scheduler/plan/planner.h"
 #include "tests/dag_tools.h"
 #include "tests/suite.h"
 

@@ -3,12 +3,12 @@
 #include <check.h>
 #include <string.h>
 
-#include "scheduler/audit.h"
 #include "scheduler/blocks/block_keep.h"
 #include "scheduler/candidates/candidate_pool.h"
 #include "scheduler/candidates/plan_build.h"
 #include "scheduler/graph/fusion_choice.h"
 #include "scheduler/order/run_order.h"
+#include "scheduler/plan/plan_audit.h"
 #include "scheduler/strategies/published_strategies.h"
 #include "tests/dag_tools.h"
 #include "tests/suite.h"

@@ -4,7 +4,7 @@
 
 #include "scheduler/bounds/cut_line.h"
 #include "scheduler/bounds/lower_bound.h"
-#include "scheduler/plan.h"
+#include "scheduler/plan/planner.h"
 #include "tests/dag_tools.h"
 #include "tests/exhaust.h"
 #include "tests/suite.h"

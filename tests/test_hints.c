@@ -2,9 +2,9 @@
 #include <check.h>
 #include <string.h>
 
-#include "scheduler/audit.h"
 #include "scheduler/graph/dag_read.h"
-#include "scheduler/hints.h"
+#include "scheduler/plan/keep_forget_hints.h"
+#include "scheduler/plan/plan_audit.h"
 #include "tests/dag_tools.h"
 #include "tests/less.h"
 #include "tests/suite.h"

@@ -2,7 +2,7 @@
  * tiny graphs. */
 #include <check.h>
 
-#include "scheduler/audit.h"
+#include "scheduler/plan/plan_audit.h"
 #include "scheduler/strategies/published_strategies.h"
 #include "tests/dag_tools.h"
 #include "tests/suite.h"

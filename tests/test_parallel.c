@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "scheduler/algorithms/tasks.h"
-#include "scheduler/plan.h"
+#include "scheduler/plan/planner.h"
 #include "tests/dag_tools.h"
 #include "tests/suite.h"
 

@@ -1,11 +1,11 @@
-/* tests/test_plan.c -- every plan of every strategy holds, and keeps what plan.h promises. */
+/* tests/test_plan.c -- every plan of every strategy holds, and keeps what planner.h promises. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "scheduler/audit.h"
-#include "scheduler/plan.h"
-#include "scheduler/plan_json.h"
+#include "scheduler/plan/plan_audit.h"
+#include "scheduler/plan/plan_json.h"
+#include "scheduler/plan/planner.h"
 #include "scheduler/view.h"
 #include "tests/dag_tools.h"
 #include "tests/less.h"

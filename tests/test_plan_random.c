@@ -3,8 +3,8 @@
 #include <check.h>
 #include <string.h>
 
-#include "scheduler/audit.h"
-#include "scheduler/plan.h"
+#include "scheduler/plan/plan_audit.h"
+#include "scheduler/plan/planner.h"
 #include "tests/exhaust.h"
 #include "tests/less.h"
 #include "tests/random_graph.h"

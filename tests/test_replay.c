@@ -1,6 +1,6 @@
 /* tests/test_replay.c -- a plan's step, run by run, from what the cache holds. */
 #include "codegen/replay.h"
-#include "scheduler/plan.h"
+#include "scheduler/plan/planner.h"
 #include "tests/gradient.h"
 #include "tests/suite.h"
 

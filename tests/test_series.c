@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "scheduler/plan.h"
+#include "scheduler/plan/planner.h"
 #include "scheduler/chart.h"
 #include "scheduler/page.h"
 #include "scheduler/series.h"

@@ -1,8 +1,8 @@
 /* tests/test_spread.c -- which runs wait for which, and places that let more of them go on at once. */
-#include "scheduler/audit.h"
-#include "scheduler/pieces.h"
-#include "scheduler/plan.h"
-#include "scheduler/spread.h"
+#include "scheduler/plan/plan_audit.h"
+#include "scheduler/plan/planner.h"
+#include "scheduler/plan/run_dependencies.h"
+#include "scheduler/plan/spread_offsets.h"
 #include "tests/random_graph.h"
 #include "tests/suite.h"
 

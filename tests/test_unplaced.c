@@ -1,6 +1,6 @@
 /* tests/test_unplaced.c -- plans without places: live bytes are all that counts. */
-#include "scheduler/audit.h"
-#include "scheduler/plan.h"
+#include "scheduler/plan/plan_audit.h"
+#include "scheduler/plan/planner.h"
 #include "tests/dag_tools.h"
 #include "tests/suite.h"
 

@@ -3,9 +3,9 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "scheduler/audit.h"
 #include "scheduler/local_search/window_search.h"
-#include "scheduler/plan.h"
+#include "scheduler/plan/plan_audit.h"
+#include "scheduler/plan/planner.h"
 #include "scheduler/state_search/beam_search.h"
 #include "scheduler/state_search/best_first_search.h"
 #include "scheduler/state_search/inplace_matching.h"

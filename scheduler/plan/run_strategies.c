@@ -1,5 +1,5 @@
-/* scheduler/candidates_fill.c -- see the header. */
-#include "scheduler/candidates_fill.h"
+/* scheduler/plan/run_strategies.c -- see the header. */
+#include "scheduler/plan/run_strategies.h"
 
 #include <inttypes.h>
 #include <math.h>

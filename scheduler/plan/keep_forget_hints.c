@@ -1,5 +1,5 @@
-/* scheduler/hints.c -- which tensors and nodes a person's words mean. */
-#include "scheduler/hints.h"
+/* scheduler/plan/keep_forget_hints.c -- which tensors and nodes a person's words mean. */
+#include "scheduler/plan/keep_forget_hints.h"
 
 #include <fnmatch.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "base/nearest_name.h"
 #include "base/reason.h"
 #include "scheduler/graph/dag_read.h"
-#include "scheduler/hint_graph.h"
+#include "scheduler/plan/hint_graph.h"
 
 bool ls_recompute_parse(const char *text, LsRecompute *to)
 {

@@ -1,13 +1,13 @@
-/* scheduler/hints.h -- what a person wants kept, or made again, as changes of the graph.
+/* scheduler/plan/keep_forget_hints.h -- what a person wants kept, or made again, as changes of the graph.
  *
  * The planner knows nothing of hints. It plans a changed graph, in which what must be kept is made
  * once, and the backward part reads a second copy of what must be forgotten: a copy that cannot
  * be made before the turn from the forward to the backward part. The plan is then brought back to
  * the graph as it was, where the maker of the copy is its maker, run again. */
-#ifndef LS_SCHEDULER_HINTS_H
-#define LS_SCHEDULER_HINTS_H
+#ifndef LS_SCHEDULER_PLAN_KEEP_FORGET_HINTS_H
+#define LS_SCHEDULER_PLAN_KEEP_FORGET_HINTS_H
 
-#include "scheduler/plan.h"
+#include "scheduler/plan/planner.h"
 
 typedef enum {
     LS_RECOMPUTE_AUTO,          /* whatever is best */

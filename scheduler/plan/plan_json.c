@@ -1,5 +1,5 @@
-/* scheduler/plan_json.c -- reads and writes "lowerset-schedule" version 1. */
-#include "scheduler/plan_json.h"
+/* scheduler/plan/plan_json.c -- reads and writes "lowerset-schedule" version 1. */
+#include "scheduler/plan/plan_json.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>

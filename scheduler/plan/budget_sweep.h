@@ -1,10 +1,10 @@
-/* scheduler/sweep.h -- plans of one graph for many budgets, by many strategies, as a table. */
-#ifndef LS_SCHEDULER_SWEEP_H
-#define LS_SCHEDULER_SWEEP_H
+/* scheduler/plan/budget_sweep.h -- plans of one graph for many budgets, by many strategies, as a table. */
+#ifndef LS_SCHEDULER_PLAN_BUDGET_SWEEP_H
+#define LS_SCHEDULER_PLAN_BUDGET_SWEEP_H
 
 #include <stdio.h>
 
-#include "scheduler/hints.h"
+#include "scheduler/plan/keep_forget_hints.h"
 
 typedef struct LsSweepRun {     /* of a program that was built from a plan */
     double predicted_ns;        /* a step, by the costs */

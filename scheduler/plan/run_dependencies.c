@@ -1,5 +1,5 @@
-/* scheduler/pieces.c -- see pieces.h. */
-#include "scheduler/pieces.h"
+/* scheduler/plan/run_dependencies.c -- see run_dependencies.h. */
+#include "scheduler/plan/run_dependencies.h"
 
 #include <stdlib.h>
 

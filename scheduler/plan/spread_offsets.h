@@ -1,12 +1,12 @@
-/* scheduler/spread.h -- other places for the same plan, so that more of its runs may go on at the
+/* scheduler/plan/spread_offsets.h -- other places for the same plan, so that more of its runs may go on at the
  * same time.
  *
  * A packing that aims at few bytes puts a value where another has just ended. One after the other
  * that costs nothing; a machine that does several runs at a time would have to wait there: the next
  * layer's data gradient for the weight gradient that still reads those bytes. The arena is full at
  * one moment only, so mostly there is room elsewhere. */
-#ifndef LS_SCHEDULER_SPREAD_H
-#define LS_SCHEDULER_SPREAD_H
+#ifndef LS_SCHEDULER_PLAN_SPREAD_OFFSETS_H
+#define LS_SCHEDULER_PLAN_SPREAD_OFFSETS_H
 
 #include "scheduler/candidates/plan_steps.h"
 

@@ -1,10 +1,10 @@
-/* scheduler/hint_graph.c -- copies of what is forgotten, for the backward part to read.
+/* scheduler/plan/hint_graph.c -- copies of what is forgotten, for the backward part to read.
  *
  * The last forward node gets one more result, of no size: the sign of the turn. The copy of a
  * node reads it, so it cannot run earlier; and it reads copies where its operands are forgotten as
  * well. A forward node that reads something forgotten gets an alternative that reads the copies:
  * with it, it can run again in the backward part at no further cost. */
-#include "scheduler/hint_graph.h"
+#include "scheduler/plan/hint_graph.h"
 
 #include <string.h>
 

@@ -1,11 +1,11 @@
-/* scheduler/pieces.h -- a plan by the pieces of memory that its runs touch, and which runs must
+/* scheduler/plan/run_dependencies.h -- a plan by the pieces of memory that its runs touch, and which runs must
  * wait for which.
  *
  * A plan is an order of runs, and a machine that does one after the other needs no more. One that
  * does several at a time has to know what the order is for: a run waits for those before it that
  * made what it reads, or that still use the bytes it writes. */
-#ifndef LS_SCHEDULER_PIECES_H
-#define LS_SCHEDULER_PIECES_H
+#ifndef LS_SCHEDULER_PLAN_RUN_DEPENDENCIES_H
+#define LS_SCHEDULER_PLAN_RUN_DEPENDENCIES_H
 
 #include "scheduler/candidates/plan_steps.h"
 
@@ -29,7 +29,7 @@ typedef struct LsPieces {       /* runs are counted from 0, without the plan's f
 
 #define LS_NO_PIECE UINT32_MAX
 
-/* plan: a sound one (scheduler/audit.h) with places. Everything comes from arena. */
+/* plan: a sound one (scheduler/plan/plan_audit.h) with places. Everything comes from arena. */
 LsPieces ls_pieces(LsArena *arena, const LsDag *dag, const LsPlan *plan);
 
 /* What a run waits for: only those that no other of them waits for itself, rising. */

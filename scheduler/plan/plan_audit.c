@@ -1,6 +1,6 @@
-/* scheduler/audit.c -- replays a plan byte range by byte range. Deliberately shares no code with
+/* scheduler/plan/plan_audit.c -- replays a plan byte range by byte range. Deliberately shares no code with
  * the planner and computes everything again in the plainest way. */
-#include "scheduler/audit.h"
+#include "scheduler/plan/plan_audit.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,10 +1,10 @@
-/* scheduler/against.h -- a plan beside one that was written earlier. */
-#ifndef LS_SCHEDULER_AGAINST_H
-#define LS_SCHEDULER_AGAINST_H
+/* scheduler/plan/plan_diff.h -- a plan beside one that was written earlier. */
+#ifndef LS_SCHEDULER_PLAN_PLAN_DIFF_H
+#define LS_SCHEDULER_PLAN_PLAN_DIFF_H
 
 #include <stdio.h>
 
-#include "scheduler/plan.h"
+#include "scheduler/plan/planner.h"
 
 typedef struct LsEarlier {      /* what a file says of a plan; below 0: it does not say */
     const char *graph;          /* its name; NULL: the file does not say */

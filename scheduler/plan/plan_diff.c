@@ -1,5 +1,5 @@
-/* scheduler/against.c -- what got worse since an earlier plan, and where the two part. */
-#include "scheduler/against.h"
+/* scheduler/plan/plan_diff.c -- what got worse since an earlier plan, and where the two part. */
+#include "scheduler/plan/plan_diff.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>

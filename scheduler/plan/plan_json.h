@@ -1,10 +1,10 @@
-/* scheduler/plan_json.h -- the interchange format "lowerset-schedule" version 1. */
-#ifndef LS_SCHEDULER_PLAN_JSON_H
-#define LS_SCHEDULER_PLAN_JSON_H
+/* scheduler/plan/plan_json.h -- the interchange format "lowerset-schedule" version 1. */
+#ifndef LS_SCHEDULER_PLAN_PLAN_JSON_H
+#define LS_SCHEDULER_PLAN_PLAN_JSON_H
 
 #include <stdio.h>
 
-#include "scheduler/plan.h"
+#include "scheduler/plan/planner.h"
 
 /* report: its budget, if any, and its bound are claimed; NULL: neither. */
 void ls_plan_write(FILE *to, const LsDag *dag, const LsPlan *plan, const LsPlanReport *report);

@@ -1,6 +1,6 @@
-/* scheduler/audit.h -- an independent check of a plan against its graph. */
-#ifndef LS_SCHEDULER_AUDIT_H
-#define LS_SCHEDULER_AUDIT_H
+/* scheduler/plan/plan_audit.h -- an independent check of a plan against its graph. */
+#ifndef LS_SCHEDULER_PLAN_PLAN_AUDIT_H
+#define LS_SCHEDULER_PLAN_PLAN_AUDIT_H
 
 #include <stddef.h>
 

@@ -1,8 +1,8 @@
-/* scheduler/hint_graph.h -- the graph that hints.h speaks of. */
-#ifndef LS_SCHEDULER_HINT_GRAPH_H
-#define LS_SCHEDULER_HINT_GRAPH_H
+/* scheduler/plan/hint_graph.h -- the graph that keep_forget_hints.h speaks of. */
+#ifndef LS_SCHEDULER_PLAN_HINT_GRAPH_H
+#define LS_SCHEDULER_PLAN_HINT_GRAPH_H
 
-#include "scheduler/hints.h"
+#include "scheduler/plan/keep_forget_hints.h"
 
 typedef struct LsHintMarks {
     const LsDag *dag;

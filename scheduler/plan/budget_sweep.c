@@ -1,5 +1,5 @@
-/* scheduler/sweep.c -- many budgets, many strategies, one planning. */
-#include "scheduler/sweep.h"
+/* scheduler/plan/budget_sweep.c -- many budgets, many strategies, one planning. */
+#include "scheduler/plan/budget_sweep.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>

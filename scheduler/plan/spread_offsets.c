@@ -1,8 +1,8 @@
-/* scheduler/spread.c -- see spread.h. One piece after the other goes to the place where it is least
+/* scheduler/plan/spread_offsets.c -- see spread_offsets.h. One piece after the other goes to the place where it is least
  * in the way, the others staying where they are, until none moves. */
-#include "scheduler/spread.h"
+#include "scheduler/plan/spread_offsets.h"
 
-#include "scheduler/pieces.h"
+#include "scheduler/plan/run_dependencies.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* scheduler/plan.c -- which candidate fits, and the report. */
-#include "scheduler/plan.h"
+/* scheduler/plan/planner.c -- which candidate fits, and the report. */
+#include "scheduler/plan/planner.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -8,7 +8,7 @@
 
 #include "scheduler/algorithms/tasks.h"
 #include "scheduler/bounds/lower_bound.h"
-#include "scheduler/candidates_fill.h"
+#include "scheduler/plan/run_strategies.h"
 #include "scheduler/strategies/published_strategies.h"
 
 /* The published strategies with the names of their candidates. */

@@ -1,9 +1,9 @@
-/* scheduler/candidates_fill.h -- which strategies make candidates, as far as there is time for them. */
-#ifndef LS_SCHEDULER_CANDIDATES_FILL_H
-#define LS_SCHEDULER_CANDIDATES_FILL_H
+/* scheduler/plan/run_strategies.h -- which strategies make candidates, as far as there is time for them. */
+#ifndef LS_SCHEDULER_PLAN_RUN_STRATEGIES_H
+#define LS_SCHEDULER_PLAN_RUN_STRATEGIES_H
 
 #include "scheduler/candidates/candidate_pool.h"
-#include "scheduler/plan.h"
+#include "scheduler/plan/planner.h"
 
 typedef struct LsFilled {
     const char *exact_note, *left_out;      /* of the rows of the DPs (LsPlanRow), or NULL */

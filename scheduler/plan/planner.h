@@ -1,6 +1,6 @@
-/* scheduler/plan.h -- from a training graph and a budget to a plan. */
-#ifndef LS_SCHEDULER_PLAN_H
-#define LS_SCHEDULER_PLAN_H
+/* scheduler/plan/planner.h -- from a training graph and a budget to a plan. */
+#ifndef LS_SCHEDULER_PLAN_PLANNER_H
+#define LS_SCHEDULER_PLAN_PLANNER_H
 
 #include "scheduler/candidates/plan_steps.h"
 
@@ -67,7 +67,7 @@ typedef struct LsPlanReport {
     const char *error;          /* why there is no plan: a sentence with the figures; or NULL */
     const char *costs;          /* for ls_view_json: where the nodes' costs are from, and */
     double step_ns;             /* what a step takes by them; or NULL */
-    const char *against;        /* likewise: the verdict on an earlier plan (against.h); or NULL */
+    const char *against;        /* likewise: the verdict on an earlier plan (plan_diff.h); or NULL */
 } LsPlanReport;
 
 /* Plans `dag`. Everything in *out and *report comes from `arena`. returns false when nothing
