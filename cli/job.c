@@ -22,7 +22,7 @@
 #include "runtime/ls_program.h"
 #include "scheduler/plan/plan_audit.h"
 #include "scheduler/graph/dag_read.h"
-#include "scheduler/page.h"
+#include "scheduler/report/html.h"
 #include "scheduler/plan/spread_offsets.h"
 
 #include <ctype.h>

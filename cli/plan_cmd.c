@@ -8,8 +8,8 @@
 #include "scheduler/plan/plan_diff.h"
 #include "scheduler/plan/plan_json.h"
 #include "scheduler/plan/run_dependencies.h"
-#include "scheduler/report_plan.h"
-#include "scheduler/view.h"
+#include "scheduler/report/plan_page.h"
+#include "scheduler/report/plan_view.h"
 
 #include <inttypes.h>
 #include <string.h>

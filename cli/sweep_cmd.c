@@ -5,7 +5,7 @@
 #include "cli/paper_table.h"
 #include "cli/sweep_measure.h"
 #include "scheduler/plan/budget_sweep.h"
-#include "scheduler/report_plan.h"
+#include "scheduler/report/plan_page.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -6,7 +6,7 @@
 #include "scheduler/plan/plan_audit.h"
 #include "scheduler/plan/plan_json.h"
 #include "scheduler/plan/planner.h"
-#include "scheduler/view.h"
+#include "scheduler/report/plan_view.h"
 #include "tests/dag_tools.h"
 #include "tests/less.h"
 #include "tests/suite.h"

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "scheduler/plan/planner.h"
-#include "scheduler/chart.h"
-#include "scheduler/page.h"
-#include "scheduler/series.h"
+#include "scheduler/report/svg_chart.h"
+#include "scheduler/report/html.h"
+#include "scheduler/report/memory_series.h"
 #include "tests/dag_tools.h"
 #include "tests/suite.h"
 

@@ -67,7 +67,7 @@ void ls_sweep_text(FILE *to, const LsSweep *sweep);
  * by rising budget. chosen: room for `most`; their number. */
 uint32_t ls_sweep_choose(const LsSweep *sweep, uint32_t *chosen, uint32_t most);
 
-/* Overhead over arena, a curve per strategy and one of the bound, as SVG (scheduler/chart.h). */
+/* Overhead over arena, a curve per strategy and one of the bound, as SVG (scheduler/report/svg_chart.h). */
 void ls_sweep_svg(LsArena *arena, FILE *to, const LsSweep *sweep, bool standalone);
 
 /* Memory over predicted time of the last strategy's plans at those points. */

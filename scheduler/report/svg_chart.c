@@ -1,9 +1,9 @@
-/* scheduler/chart.c -- axes, curves, key. */
-#include "scheduler/chart.h"
+/* scheduler/report/svg_chart.c -- axes, curves, key. */
+#include "scheduler/report/svg_chart.h"
 
 #include <math.h>
 
-#include "scheduler/page.h"
+#include "scheduler/report/html.h"
 
 enum { WIDTH = 960, HEIGHT = 440, LEFT = 64, RIGHT = 20, TOP = 40, BOTTOM = 84 };
 

@@ -1,9 +1,9 @@
-/* scheduler/page.h -- what the HTML reports and pictures share: escaping, sizes, style.
+/* scheduler/report/html.h -- what the HTML reports and pictures share: escaping, sizes, style.
  *
  * Names come from models, which may come from anywhere: whatever is printed of them goes through
  * ls_page_text or ls_page_json. */
-#ifndef LS_SCHEDULER_PAGE_H
-#define LS_SCHEDULER_PAGE_H
+#ifndef LS_SCHEDULER_REPORT_HTML_H
+#define LS_SCHEDULER_REPORT_HTML_H
 
 #include <stdint.h>
 #include <stdio.h>

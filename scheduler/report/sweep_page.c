@@ -1,9 +1,9 @@
-/* scheduler/sweep_page.c -- the page of a sweep. */
+/* scheduler/report/sweep_page.c -- the page of a sweep. */
 #include "scheduler/plan/budget_sweep.h"
 
 #include <math.h>
 
-#include "scheduler/page.h"
+#include "scheduler/report/html.h"
 
 const char *ls_sweep_page_name(LsArena *arena, const LsSweep *sweep, uint32_t point)
 {

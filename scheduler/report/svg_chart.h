@@ -1,6 +1,6 @@
-/* scheduler/chart.h -- curves as SVG, drawn without any other program. */
-#ifndef LS_SCHEDULER_CHART_H
-#define LS_SCHEDULER_CHART_H
+/* scheduler/report/svg_chart.h -- curves as SVG, drawn without any other program. */
+#ifndef LS_SCHEDULER_REPORT_SVG_CHART_H
+#define LS_SCHEDULER_REPORT_SVG_CHART_H
 
 #include <stdbool.h>
 #include <stdint.h>

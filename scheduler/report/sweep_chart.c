@@ -1,12 +1,12 @@
-/* scheduler/sweep_view.c -- the curves of a sweep. */
+/* scheduler/report/sweep_chart.c -- the curves of a sweep. */
 #include "scheduler/plan/budget_sweep.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "scheduler/chart.h"
-#include "scheduler/page.h"
-#include "scheduler/series.h"
+#include "scheduler/report/html.h"
+#include "scheduler/report/memory_series.h"
+#include "scheduler/report/svg_chart.h"
 
 static bool begins(const char *s, const char *with) { return strncmp(s, with, strlen(with)) == 0; }
 

@@ -1,5 +1,5 @@
-/* scheduler/view.c -- tables, pictures and JSON of a plan. */
-#include "scheduler/view.h"
+/* scheduler/report/plan_view.c -- tables, pictures and JSON of a plan. */
+#include "scheduler/report/plan_view.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>
@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/json_text.h"
-#include "scheduler/page.h"
-#include "scheduler/series.h"
+#include "scheduler/report/html.h"
+#include "scheduler/report/memory_series.h"
 
 void ls_view_table(FILE *to, const LsPlanReport *r)
 {

@@ -1,15 +1,15 @@
-/* scheduler/report_plan.c -- the page of a plan. */
-#include "scheduler/report_plan.h"
+/* scheduler/report/plan_page.c -- the page of a plan. */
+#include "scheduler/report/plan_page.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "scheduler/memory_chart.h"
-#include "scheduler/page.h"
-#include "scheduler/report_script.h"
-#include "scheduler/series.h"
+#include "scheduler/report/html.h"
+#include "scheduler/report/memory_chart.h"
+#include "scheduler/report/memory_series.h"
+#include "scheduler/report/plan_page_script.h"
 
 enum { OWNERS_SHOWN = 12 };
 

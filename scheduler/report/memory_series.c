@@ -1,5 +1,5 @@
-/* scheduler/series.c -- replays a plan and books every byte on its owner. */
-#include "scheduler/series.h"
+/* scheduler/report/memory_series.c -- replays a plan and books every byte on its owner. */
+#include "scheduler/report/memory_series.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* scheduler/page.c -- escaping, sizes and the style sheet of the reports. */
-#include "scheduler/page.h"
+/* scheduler/report/html.c -- escaping, sizes and the style sheet of the reports. */
+#include "scheduler/report/html.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
-/* scheduler/report_plan.h -- a plan as one HTML page that needs no other file and no network. */
-#ifndef LS_SCHEDULER_REPORT_PLAN_H
-#define LS_SCHEDULER_REPORT_PLAN_H
+/* scheduler/report/plan_page.h -- a plan as one HTML page that needs no other file and no network. */
+#ifndef LS_SCHEDULER_REPORT_PLAN_PAGE_H
+#define LS_SCHEDULER_REPORT_PLAN_PAGE_H
 
 #include <stdio.h>
 

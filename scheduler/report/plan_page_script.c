@@ -1,5 +1,5 @@
-/* scheduler/report_script.c -- the script of the page of a plan. */
-#include "scheduler/report_script.h"
+/* scheduler/report/plan_page_script.c -- the script of the page of a plan. */
+#include "scheduler/report/plan_page_script.h"
 
 const char *const ls_report_script =
     "'use strict';\n"

@@ -1,6 +1,6 @@
-/* scheduler/series.h -- what a plan holds in memory over time, and who owns it. */
-#ifndef LS_SCHEDULER_SERIES_H
-#define LS_SCHEDULER_SERIES_H
+/* scheduler/report/memory_series.h -- what a plan holds in memory over time, and who owns it. */
+#ifndef LS_SCHEDULER_REPORT_MEMORY_SERIES_H
+#define LS_SCHEDULER_REPORT_MEMORY_SERIES_H
 
 #include "scheduler/candidates/plan_steps.h"
 

@@ -1,8 +1,8 @@
-/* scheduler/memory_chart.c -- stacked areas of what each owner holds. */
-#include "scheduler/memory_chart.h"
+/* scheduler/report/memory_chart.c -- stacked areas of what each owner holds. */
+#include "scheduler/report/memory_chart.h"
 
-#include "scheduler/chart.h"
-#include "scheduler/page.h"
+#include "scheduler/report/html.h"
+#include "scheduler/report/svg_chart.h"
 
 enum { HEIGHT = 380, TOP = 18, BOTTOM = 36, COLUMNS = 800 };
 

@@ -1,6 +1,6 @@
-/* scheduler/view.h -- a plan for people and for their scripts. */
-#ifndef LS_SCHEDULER_VIEW_H
-#define LS_SCHEDULER_VIEW_H
+/* scheduler/report/plan_view.h -- a plan for people and for their scripts. */
+#ifndef LS_SCHEDULER_REPORT_PLAN_VIEW_H
+#define LS_SCHEDULER_REPORT_PLAN_VIEW_H
 
 #include <stdio.h>
 
