@@ -3,8 +3,8 @@
 #include "build_config.h"
 #include "cli/commands.h"
 #include "codegen/cuda_probe.h"
+#include "compiler/ir/op.h"
 #include "compiler/machine.h"
-#include "compiler/op.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,7 +51,7 @@ int ls_explain_main(int argc, char **argv)
 {
     static const struct { const char *name; int exit; const char *text; } row[] = { {"", 0, ""},
 #define LS_ERROR_ENUM(code, exit_code, text) {#code, exit_code, text},
-#include "compiler/errors.def"
+#include "compiler/ir/errors.def"
 #undef LS_ERROR_ENUM
     };
     int n = sizeof row / sizeof *row;

@@ -1,7 +1,7 @@
 /* cli/trial.c -- see trial.h. */
 #include "cli/trial.h"
 
-#include "compiler/diag.h"
+#include "compiler/ir/diag.h"
 
 #include <cjson/cJSON.h>
 #include <errno.h>

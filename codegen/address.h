@@ -4,7 +4,7 @@
 
 #include "compiler/onnx_export.h"
 #include "runtime/ls_program.h"
-#include "compiler/graph.h"
+#include "compiler/ir/graph.h"
 
 typedef struct LsStateSlot { const LsGraph *g; LsValueId v; LsStateTensor row; } LsStateSlot;
 

@@ -10,7 +10,7 @@
 #define LS_CODEGEN_ALTERNATIVE_H
 
 #include "codegen/target.h"
-#include "compiler/graph.h"
+#include "compiler/ir/graph.h"
 
 /* g, after the passes, with alternatives behind the nodes whose results they make: values and their
  * ids are those of g, node ids are not. At most as many alternatives as there are nodes. */

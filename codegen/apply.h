@@ -8,7 +8,7 @@
 #define LS_CODEGEN_APPLY_H
 
 #include "codegen/target.h"
-#include "compiler/graph.h"
+#include "compiler/ir/graph.h"
 
 /* Changes g, before ls_alternatives: such updates get the product's factors as operands and
  * `computed` (compiler/fuse.h), the product goes, and its gradient is no longer among g->grad. How

@@ -3,7 +3,7 @@
 #ifndef LS_CODEGEN_CUDA_TOOLCHAIN_H
 #define LS_CODEGEN_CUDA_TOOLCHAIN_H
 
-#include "compiler/diag.h"
+#include "compiler/ir/diag.h"
 
 enum { LS_CUDA_ARCHS = 12 };
 enum { LS_CUDA_OLDEST_ARCH = 75, LS_CUDA_PTX_ARCH = 80 };

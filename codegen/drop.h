@@ -4,7 +4,7 @@
 #define LS_CODEGEN_DROP_H
 
 #include "codegen/target.h"
-#include "compiler/graph.h"
+#include "compiler/ir/graph.h"
 
 /* What a step updates may be another by the time that a kernel reads it. */
 bool ls_is_updated(const LsGraph *g, LsValueId v);

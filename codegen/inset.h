@@ -8,7 +8,7 @@
 #define LS_CODEGEN_INSET_H
 
 #include "codegen/target.h"
-#include "compiler/graph.h"
+#include "compiler/ir/graph.h"
 
 /* Changes g, after ls_alternatives and ls_join_operands: nodes whose results are no longer needed
  * become NOP, as do alternatives that would need one. How many nodes went. made: globs over names of

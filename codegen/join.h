@@ -8,7 +8,7 @@
 #define LS_CODEGEN_JOIN_H
 
 #include "codegen/target.h"
-#include "compiler/graph.h"
+#include "compiler/ir/graph.h"
 
 /* Changes g, after ls_alternatives: concatenations that are no longer needed become NOP, as do
  * alternatives that would need one. How many concatenations. made: globs over names of values and

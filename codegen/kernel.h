@@ -23,7 +23,7 @@
 #include "codegen/emit.h"
 #include "codegen/target.h"
 #include "compiler/cost.h"
-#include "compiler/graph.h"
+#include "compiler/ir/graph.h"
 
 /* One grid of a kernel: `units` independent pieces of work. On a GPU a block of x times y threads
  * does one: x share LS_LANES and the sums of a row, y share LS_ROWS (runtime/ls_kernel.h). x is a

@@ -2,7 +2,7 @@
 #ifndef LS_CODEGEN_TOOLCHAIN_H
 #define LS_CODEGEN_TOOLCHAIN_H
 
-#include "compiler/diag.h"
+#include "compiler/ir/diag.h"
 
 typedef enum { LS_EMIT_EXE, LS_EMIT_OBJ, LS_EMIT_C } LsEmitKind;
 

@@ -2,7 +2,7 @@
 #ifndef LS_COMPILER_ATTENTION_H
 #define LS_COMPILER_ATTENTION_H
 
-#include "compiler/graph.h"
+#include "compiler/ir/graph.h"
 
 /* The four operators: gradients; those whose q, k and v are one tensor. */
 bool ls_attention_is_back(const LsGraph *g, LsNodeId n);

@@ -11,7 +11,7 @@
 #ifndef LS_COMPILER_COST_H
 #define LS_COMPILER_COST_H
 
-#include "compiler/graph.h"
+#include "compiler/ir/graph.h"
 #include "compiler/machine.h"
 
 /* How the program's kernel computes a convolution; codegen/ knows (LsEmitter.way). */

@@ -2,7 +2,7 @@
 #ifndef LS_COMPILER_FOLD_H
 #define LS_COMPILER_FOLD_H
 
-#include "compiler/graph.h"
+#include "compiler/ir/graph.h"
 
 /* If every operand of n (inferred, the last node of g) is a constant and the op can be evaluated
  * here: appends the result as a constant value, sets *out, returns true. Only single-result ops

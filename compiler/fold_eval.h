@@ -2,7 +2,7 @@
 #ifndef LS_COMPILER_FOLD_EVAL_H
 #define LS_COMPILER_FOLD_EVAL_H
 
-#include "compiler/graph.h"
+#include "compiler/ir/graph.h"
 
 typedef struct LsFold {         /* one node, of which all operands have data */
     LsArena *arena;

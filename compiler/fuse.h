@@ -5,7 +5,7 @@
 #ifndef LS_COMPILER_FUSE_H
 #define LS_COMPILER_FUSE_H
 
-#include "compiler/graph.h"
+#include "compiler/ir/graph.h"
 
 typedef struct LsStmt {
     uint16_t op;                /* a MAP row, or a REDUCE row (its prologue expression) */

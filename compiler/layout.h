@@ -2,7 +2,7 @@
 #ifndef LS_COMPILER_LAYOUT_H
 #define LS_COMPILER_LAYOUT_H
 
-#include "compiler/graph.h"
+#include "compiler/ir/graph.h"
 
 /* Sets the layout of every value and inserts CONVERT nodes. like: a graph of the same model whose
  * state and inputs, matched by name, already have their layouts (the training graph, when g is the

@@ -1,5 +1,5 @@
 /* compiler/onnx_attr.c -- attributes and compile-time operands of a node of the file. */
-#include "compiler/graph.h"
+#include "compiler/ir/graph.h"
 #include "compiler/onnx_tensor.h"
 #include "compiler/onnx_wire.h"
 

@@ -5,7 +5,7 @@
  * flag to give. */
 #include "compiler/onnx_import.h"
 
-#include "compiler/graph.h"
+#include "compiler/ir/graph.h"
 #include "compiler/onnx_tensor.h"
 
 #include <inttypes.h>

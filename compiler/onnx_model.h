@@ -4,10 +4,10 @@
 #define LS_COMPILER_ONNX_MODEL_H
 
 #include "base/name_ids.h"
+#include "compiler/ir/op.h"
 #include "compiler/onnx_report.h"
 #include "compiler/onnx_untie.h"
 #include "compiler/onnx_wire.h"
-#include "compiler/op.h"
 
 enum { LS_OPSET_MIN = 8, LS_OPSET_MAX = 23, LS_IR_MIN = 3, LS_IR_MAX = 13 };
 

@@ -2,7 +2,7 @@
 #ifndef LS_COMPILER_ONNX_REPORT_H
 #define LS_COMPILER_ONNX_REPORT_H
 
-#include "compiler/diag.h"
+#include "compiler/ir/diag.h"
 
 enum { LS_REPORT_FIRST = -1 };          /* about the whole file, before every node */
 static const int64_t LS_REPORT_LAST __attribute__((unused)) = INT64_MAX;

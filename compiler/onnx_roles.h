@@ -3,7 +3,7 @@
 #ifndef LS_COMPILER_ONNX_ROLES_H
 #define LS_COMPILER_ONNX_ROLES_H
 
-#include "compiler/op.h"
+#include "compiler/ir/op.h"
 
 typedef enum {
     LS_ROLE_NONE,               /* no tensor of reals */

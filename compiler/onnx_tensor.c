@@ -4,7 +4,7 @@
  * I64. */
 #include "compiler/onnx_tensor.h"
 
-#include "compiler/graph.h"
+#include "compiler/ir/graph.h"
 #include "compiler/onnx_wire.h"
 
 #include <inttypes.h>

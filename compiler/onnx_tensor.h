@@ -2,7 +2,7 @@
 #ifndef LS_COMPILER_ONNX_TENSOR_H
 #define LS_COMPILER_ONNX_TENSOR_H
 
-#include "compiler/diag.h"
+#include "compiler/ir/diag.h"
 #include "onnx.pb-c.h"
 
 /* Newer element types than the distribution's definitions know have numbers above BFLOAT16. */

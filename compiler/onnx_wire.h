@@ -2,7 +2,7 @@
 #ifndef LS_COMPILER_ONNX_WIRE_H
 #define LS_COMPILER_ONNX_WIRE_H
 
-#include "compiler/diag.h"
+#include "compiler/ir/diag.h"
 #include "onnx.pb-c.h"
 
 /* Reads and unpacks a model into the arena; NULL after a diagnostic. Reading the same unchanged file again gives

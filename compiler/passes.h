@@ -3,7 +3,7 @@
 #ifndef LS_COMPILER_PASSES_H
 #define LS_COMPILER_PASSES_H
 
-#include "compiler/graph.h"
+#include "compiler/ir/graph.h"
 
 /* ---- import (compiler/onnx_import.c) ---- */
 typedef struct LsDim { const char *name; int64_t size; } LsDim;             /* --dim N=8 */

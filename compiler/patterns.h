@@ -6,7 +6,7 @@
 #ifndef LS_COMPILER_PATTERNS_H
 #define LS_COMPILER_PATTERNS_H
 
-#include "compiler/graph.h"
+#include "compiler/ir/graph.h"
 
 typedef struct LsMatch {
     LsRewrite *r;

@@ -6,7 +6,7 @@
 
 #include <check.h>
 
-#include "compiler/graph.h"
+#include "compiler/ir/graph.h"
 #include "tests/attention_reference.h"
 #include "tests/eval_expr.h"
 #include "tests/eval_move.h"

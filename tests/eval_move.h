@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "compiler/graph.h"
+#include "compiler/ir/graph.h"
 
 /* Up to two places per axis in the small side, with weights; none: the fill value. */
 typedef struct Taps { int n; int64_t at[2]; double w[2]; } Taps;

@@ -3,7 +3,7 @@
 #define LS_CODEGEN_CONV_FUSE_H
 
 #include "codegen/target.h"
-#include "compiler/graph.h"
+#include "compiler/ir/graph.h"
 
 /* Where a ReLU is all that reads a convolution with a bias, and an engine of cuDNN does both and the
  * bias, the convolution makes the ReLU's result (LsWindowAttr.relu) and the ReLU becomes NOP. Done

@@ -3,7 +3,7 @@
 #ifndef LS_CODEGEN_CONV_PLAN_H
 #define LS_CODEGEN_CONV_PLAN_H
 
-#include "compiler/graph.h"
+#include "compiler/ir/graph.h"
 #include "runtime/cuda/cudnn_conv.h"
 
 /* Operand of a data gradient that ls_conv_fuse_gradients adds: the result of a ReLU. */

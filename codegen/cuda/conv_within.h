@@ -15,7 +15,7 @@
 
 #include "codegen/target.h"
 #include "compiler/machine.h"
-#include "compiler/graph.h"
+#include "compiler/ir/graph.h"
 
 enum { LS_WITHIN_SUMS = 3 };    /* numbers a column that a warp leaves in shared memory, at most */
 

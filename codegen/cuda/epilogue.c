@@ -4,7 +4,7 @@
 #include "codegen/kernels/product.h"
 #include "codegen/merge.h"
 #include "compiler/fuse.h"
-#include "compiler/op.h"
+#include "compiler/ir/op.h"
 
 typedef struct Search {
     const LsGraph *g;

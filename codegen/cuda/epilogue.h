@@ -3,7 +3,7 @@
 #ifndef LS_CODEGEN_CUDA_EPILOGUE_H
 #define LS_CODEGEN_CUDA_EPILOGUE_H
 
-#include "compiler/graph.h"
+#include "compiler/ir/graph.h"
 
 /* Moves into products (LsThen): a ReLU or a GELU by tanh that is all that reads the result, the
  * gradient of such a GELU, a sum with another tensor, and the sums of a factor's rows that are a bias'

@@ -9,7 +9,7 @@
 #define LS_CODEGEN_CUDA_MOMENTS_H
 
 #include "codegen/target.h"
-#include "compiler/graph.h"
+#include "compiler/ir/graph.h"
 
 /* Joins each mean over channels-last images with the variance about it: how many. */
 uint32_t ls_join_moments(LsCtx *cx, LsGraph *g, const LsTarget *t);

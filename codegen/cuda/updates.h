@@ -7,7 +7,7 @@
 #define LS_CODEGEN_CUDA_UPDATES_H
 
 #include "codegen/target.h"
-#include "compiler/graph.h"
+#include "compiler/ir/graph.h"
 
 /* Joins updates that are alike, in the order of the graph; each stands where its last member stood. How
  * many were joined; 0 for other targets than CUDA. */

@@ -9,7 +9,7 @@
 #define LS_CODEGEN_CUDA_WIDEN_H
 
 #include "codegen/target.h"
-#include "compiler/graph.h"
+#include "compiler/ir/graph.h"
 
 /* Widens the scores that one product makes and only a cross-entropy reads, and their gradient where
  * only products read it: how many. Last of all that changes the graph: shapes are not inferred again

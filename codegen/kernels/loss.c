@@ -1,5 +1,5 @@
 /* codegen/kernels/loss.c -- LS_K_LOSS: cross-entropy, negative log-likelihood and their gradients.
- * compiler/ops/loss.def has the formulas.
+ * compiler/ir/loss.def has the formulas.
  *
  * Positions are walked as the scores lie. Where the classes of a position are one run
  * (channels-last, or a matrix) a unit is a group of positions; elsewhere positions lie side by side

@@ -1,5 +1,5 @@
 /* codegen/kernels/update.c -- LS_K_UPDATE: one pass over a parameter, its gradient and its moments,
- * in place. compiler/ops/loss.def has the formulas.
+ * in place. compiler/ir/loss.def has the formulas.
  *
  * All operands but `factor` and `weight` are walked as flat arrays: they have the parameter's shape and layout.
  * What changes from step to step comes from LsRun; corrections that do not depend on the element

@@ -1,5 +1,5 @@
 /* compiler/ops/constant.c -- Constant, in all its forms. */
-#include "compiler/graph.h"
+#include "compiler/ir/graph.h"
 
 static LsValueId add(LsOnnxNode *n, LsType type, LsShape shape, const void *data)
 {

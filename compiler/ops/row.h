@@ -2,7 +2,7 @@
 #ifndef LS_COMPILER_OPS_ROW_H
 #define LS_COMPILER_OPS_ROW_H
 
-#include "compiler/graph.h"
+#include "compiler/ir/graph.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,11 +1,11 @@
-/* compiler/op.c -- the two tables, assembled from the .def files. */
-#include "compiler/op.h"
+/* compiler/ir/op.c -- the two tables, assembled from the .def files. */
+#include "compiler/ir/op.h"
 
 #include <string.h>
 
 #define LS_IR_OP(code, row) extern const LsOp ls_op_##row;
 #define LS_ONNX_OP(row) extern const LsOnnxOp ls_onnx_##row;
-#include "compiler/ops.def"
+#include "compiler/ir/ops.def"
 #undef LS_IR_OP
 #undef LS_ONNX_OP
 
@@ -14,7 +14,7 @@ static const LsOp nop = {.name = "nop"};
 #define LS_IR_OP(code, row) [LS_OP_##code] = &ls_op_##row,
 #define LS_ONNX_OP(row)
 const LsOp *const ls_op[LS_NOPS] = { [LS_OP_NOP] = &nop,
-#include "compiler/ops.def"
+#include "compiler/ir/ops.def"
 };
 #undef LS_IR_OP
 #undef LS_ONNX_OP
@@ -22,7 +22,7 @@ const LsOp *const ls_op[LS_NOPS] = { [LS_OP_NOP] = &nop,
 #define LS_IR_OP(code, row)
 #define LS_ONNX_OP(row) &ls_onnx_##row,
 const LsOnnxOp *const ls_onnx_op[] = {
-#include "compiler/ops.def"
+#include "compiler/ir/ops.def"
     NULL };
 #undef LS_IR_OP
 #undef LS_ONNX_OP

@@ -1,5 +1,5 @@
-/* compiler/shape.c -- arithmetic on shapes, strides and sizes. */
-#include "compiler/graph.h"
+/* compiler/ir/shape.c -- arithmetic on shapes, strides and sizes. */
+#include "compiler/ir/graph.h"
 
 int64_t ls_count(const LsShape *s)
 {

@@ -1,6 +1,6 @@
-/* compiler/rewrite.c -- rebuilding a graph node by node; the frame of every
+/* compiler/ir/rewrite.c -- rebuilding a graph node by node; the frame of every
  * pass that inserts nodes. */
-#include "compiler/graph.h"
+#include "compiler/ir/graph.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* compiler/graph.c -- appending values and nodes. */
-#include "compiler/graph.h"
+/* compiler/ir/graph.c -- appending values and nodes. */
+#include "compiler/ir/graph.h"
 
 #include "compiler/fold.h"
 

@@ -1,16 +1,16 @@
-/* compiler/diag.h -- the context of one compilation, and its diagnostics.
+/* compiler/ir/diag.h -- the context of one compilation, and its diagnostics.
  *
  * The reader wrote a model, not a compiler: say where (file, node, operator), both sides of the
  * mismatch and what to do. A pass reports every bad node, then returns false. */
-#ifndef LS_COMPILER_DIAG_H
-#define LS_COMPILER_DIAG_H
+#ifndef LS_COMPILER_IR_DIAG_H
+#define LS_COMPILER_IR_DIAG_H
 
 #include "base/arena.h"
-#include "compiler/ir.h"
+#include "compiler/ir/ir.h"
 
 #define LS_ERROR_ENUM(code, exit_code, text) LS_E_##code,
 typedef enum { LS_E_NONE,
-#include "compiler/errors.def"
+#include "compiler/ir/errors.def"
     LS_NERRORS } LsErrId;
 #undef LS_ERROR_ENUM
 

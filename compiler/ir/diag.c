@@ -1,14 +1,14 @@
-/* compiler/diag.c -- prints diagnostics; ids and exit codes come from errors.def. */
-#include "compiler/diag.h"
+/* compiler/ir/diag.c -- prints diagnostics; ids and exit codes come from errors.def. */
+#include "compiler/ir/diag.h"
 
-#include "compiler/op.h"
+#include "compiler/ir/op.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 static const int exit_code[] = { 0,
 #define LS_ERROR_ENUM(code, exit_code, text) exit_code,
-#include "compiler/errors.def"
+#include "compiler/ir/errors.def"
 #undef LS_ERROR_ENUM
 };
 

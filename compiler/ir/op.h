@@ -1,20 +1,20 @@
-/* compiler/op.h -- the op table: what the compiler knows about each kind of node.
+/* compiler/ir/op.h -- the op table: what the compiler knows about each kind of node.
  *
  * Two tables. An *ONNX row* (LsOnnxOp) turns one node of a file into IR nodes: it reads
  * attributes, knows opset versions, reports errors. An *IR row* (LsOp) is what passes, the
  * scheduler's costs and codegen see. Both live in compiler/ops/<family>.c; the family's .def
  * lists them. A new operator is one row in a file and one line in a .def (plus one in
  * meson.build when the file is new). */
-#ifndef LS_COMPILER_OP_H
-#define LS_COMPILER_OP_H
+#ifndef LS_COMPILER_IR_OP_H
+#define LS_COMPILER_IR_OP_H
 
-#include "compiler/diag.h"
-#include "compiler/ir.h"
+#include "compiler/ir/diag.h"
+#include "compiler/ir/ir.h"
 
 #define LS_IR_OP(code, row) LS_OP_##code,
 #define LS_ONNX_OP(row)
 typedef enum { LS_OP_NOP,
-#include "compiler/ops.def"
+#include "compiler/ir/ops.def"
     LS_NOPS } LsOpCode;
 #undef LS_IR_OP
 #undef LS_ONNX_OP

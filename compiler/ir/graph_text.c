@@ -1,5 +1,5 @@
-/* compiler/graph_text.c -- the graph as text, for people and tests. */
-#include "compiler/graph.h"
+/* compiler/ir/graph_text.c -- the graph as text, for people and tests. */
+#include "compiler/ir/graph.h"
 
 #include <inttypes.h>
 

@@ -1,8 +1,8 @@
-/* compiler/graph.h -- building and asking the graph. */
-#ifndef LS_COMPILER_GRAPH_H
-#define LS_COMPILER_GRAPH_H
+/* compiler/ir/graph.h -- building and asking the graph. */
+#ifndef LS_COMPILER_IR_GRAPH_H
+#define LS_COMPILER_IR_GRAPH_H
 
-#include "compiler/op.h"
+#include "compiler/ir/op.h"
 
 /* What newly appended nodes are said to belong to. Importer and passes set it; rows leave it
  * alone. */
