@@ -1,7 +1,7 @@
 /* compiler/ir/graph.c -- appending values and nodes. */
 #include "compiler/ir/graph.h"
 
-#include "compiler/fold.h"
+#include "compiler/fold/fold_constants.h"
 
 #include <assert.h>
 #include <string.h>

@@ -203,7 +203,7 @@ typedef struct LsGraph {
     LsValueId label;                        /* target input added by ls_loss;
                                              * none with --loss=graph */
     int64_t batch;                          /* dim 0 of the first model input */
-    int64_t folded;                         /* elements of constants made so far (compiler/fold.h) */
+    int64_t folded;                         /* elements of constants made so far (compiler/fold/fold_constants.h) */
     bool weightless;                        /* initial values were not loaded (plan only) */
     bool training;                          /* false: evaluation form */
     LsBnMode bn;                            /* set by the importer before the first node */

@@ -1,5 +1,5 @@
 /* compiler/ops/shape_of.c -- Shape, Size, Range, ConstantOfShape: known once shapes are static. */
-#include "compiler/fold.h"
+#include "compiler/fold/fold_constants.h"
 #include "compiler/ops/row.h"
 
 #include <math.h>

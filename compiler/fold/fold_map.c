@@ -1,5 +1,5 @@
-/* compiler/fold_map.c -- pointwise operators and reductions at compile time, by LsOp.eval(_int). */
-#include "compiler/fold_eval.h"
+/* compiler/fold/fold_map.c -- pointwise operators and reductions at compile time, by LsOp.eval(_int). */
+#include "compiler/fold/fold_eval.h"
 
 #include <math.h>
 #include <string.h>

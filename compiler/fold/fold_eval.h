@@ -1,6 +1,6 @@
-/* compiler/fold_eval.h -- between fold.c and the files that evaluate. */
-#ifndef LS_COMPILER_FOLD_EVAL_H
-#define LS_COMPILER_FOLD_EVAL_H
+/* compiler/fold/fold_eval.h -- between fold_constants.c and the files that evaluate. */
+#ifndef LS_COMPILER_FOLD_FOLD_EVAL_H
+#define LS_COMPILER_FOLD_FOLD_EVAL_H
 
 #include "compiler/ir/graph.h"
 

@@ -1,5 +1,5 @@
-/* compiler/fold_move.c -- moving operators at compile time: copies by index. */
-#include "compiler/fold_eval.h"
+/* compiler/fold/fold_move.c -- moving operators at compile time: copies by index. */
+#include "compiler/fold/fold_eval.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
-/* compiler/fold.c -- which nodes are evaluated at compile time; fold_map.c, fold_move.c: how. */
-#include "compiler/fold.h"
+/* compiler/fold/fold_constants.c -- which nodes are evaluated at compile time; fold_map.c, fold_move.c: how. */
+#include "compiler/fold/fold_constants.h"
 
-#include "compiler/fold_eval.h"
+#include "compiler/fold/fold_eval.h"
 
 /* Larger results stay nodes: compilation must not need more memory than the program. */
 static const int64_t most_elements = INT64_C(1) << 26;

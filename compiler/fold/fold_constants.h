@@ -1,6 +1,6 @@
-/* compiler/fold.h -- evaluating nodes whose operands are all known. */
-#ifndef LS_COMPILER_FOLD_H
-#define LS_COMPILER_FOLD_H
+/* compiler/fold/fold_constants.h -- evaluating nodes whose operands are all known. */
+#ifndef LS_COMPILER_FOLD_FOLD_CONSTANTS_H
+#define LS_COMPILER_FOLD_FOLD_CONSTANTS_H
 
 #include "compiler/ir/graph.h"
 
