@@ -2,7 +2,7 @@
 #ifndef LS_CODEGEN_ADDRESS_H
 #define LS_CODEGEN_ADDRESS_H
 
-#include "compiler/onnx_export.h"
+#include "compiler/onnx/onnx_export.h"
 #include "runtime/ls_program.h"
 #include "compiler/ir/graph.h"
 

@@ -5,7 +5,7 @@
 
 #include "compiler/ir/graph.h"
 
-/* ---- import (compiler/onnx_import.c) ---- */
+/* ---- import (compiler/onnx/onnx_import.c) ---- */
 typedef struct LsDim { const char *name; int64_t size; } LsDim;             /* --dim N=8 */
 typedef struct LsShapeBinding { const char *input; LsShape shape; } LsShapeBinding;
 typedef struct LsImportOptions {

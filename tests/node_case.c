@@ -1,8 +1,8 @@
 /* tests/node_case.c */
 #include "tests/node_case.h"
 
-#include "compiler/onnx_tensor.h"
-#include "compiler/onnx_wire.h"
+#include "compiler/onnx/onnx_tensor.h"
+#include "compiler/onnx/onnx_wire.h"
 
 #include <stdio.h>
 #include <stdlib.h>

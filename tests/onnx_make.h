@@ -2,7 +2,7 @@
 #ifndef LS_TESTS_ONNX_MAKE_H
 #define LS_TESTS_ONNX_MAKE_H
 
-#include "compiler/onnx_wire.h"
+#include "compiler/onnx/onnx_wire.h"
 #include "compiler/passes.h"
 
 #include <check.h>

@@ -4,7 +4,7 @@
 
 #include <stdarg.h>
 
-#include "compiler/onnx_wire.h"
+#include "compiler/onnx/onnx_wire.h"
 #include "tests/gradient.h"
 
 enum { NODE_ATTRS = 8 };

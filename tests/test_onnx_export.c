@@ -2,7 +2,7 @@
 #include "tests/onnx_make.h"
 #include "tests/suite.h"
 
-#include "compiler/onnx_export.h"
+#include "compiler/onnx/onnx_export.h"
 
 static Make mk;
 

@@ -1,7 +1,7 @@
 /* tests/test_onnx_roles.c -- which tensors of a file are trained, and what is taken back of what an
  * exporter did to them: by name, use, values, and the exporter's notes. */
-#include "compiler/onnx_import.h"
-#include "compiler/onnx_meta.h"
+#include "compiler/onnx/onnx_import.h"
+#include "compiler/onnx/onnx_meta.h"
 #include "tests/onnx_small.h"
 #include "tests/suite.h"
 

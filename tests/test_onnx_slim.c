@@ -3,7 +3,7 @@
 #include "tests/onnx_small.h"
 #include "tests/suite.h"
 
-#include "compiler/onnx_slim.h"
+#include "compiler/onnx/onnx_slim.h"
 
 static unsigned char *bytes;
 static size_t nbytes;

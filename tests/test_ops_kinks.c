@@ -7,7 +7,7 @@
 
 #include "base/name_ids.h"
 #include "compiler/layout.h"
-#include "compiler/onnx_bodies.h"
+#include "compiler/onnx/onnx_bodies.h"
 
 enum { MOST = 12 };
 #define INF INFINITY

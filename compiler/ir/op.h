@@ -106,7 +106,7 @@ typedef struct LsOnnxOp {
 extern const LsOnnxOp *const ls_onnx_op[];      /* ends with NULL */
 const LsOnnxOp *ls_onnx_find(const char *name);
 
-/* Attributes (compiler/onnx_attr.c). Absent: the default. A wrong type is reported and poisons the
+/* Attributes (compiler/onnx/onnx_attr.c). Absent: the default. A wrong type is reported and poisons the
  * node: the importer fails it after build. */
 bool ls_onnx_has(const LsOnnxNode *n, const char *attr);
 int64_t ls_onnx_int(const LsOnnxNode *n, const char *attr, int64_t otherwise);

@@ -1,5 +1,5 @@
 /* compiler/ops/cast.c -- other types, more elements, no gradient: the same numbers all the same. */
-#include "compiler/onnx_tensor.h"
+#include "compiler/onnx/onnx_tensor.h"
 #include "compiler/ops/row.h"
 
 /* ---- Cast, to a number; to bool is Not Equal 0 ---- */

@@ -1,0 +1,37 @@
+/* compiler/onnx/onnx_edit.h -- what the passes over a file's own graph share (onnx_untie.c, onnx_retie.c):
+ * its initializers of reals by name, who reads them, and new names. */
+#ifndef LS_COMPILER_ONNX_ONNX_EDIT_H
+#define LS_COMPILER_ONNX_ONNX_EDIT_H
+
+#include "compiler/onnx/onnx_tensor.h"
+#include "compiler/onnx/onnx_untie.h"
+
+typedef struct LsEditor {
+    LsCtx *cx;
+    Onnx__GraphProto *g;
+    const LsOnnxSources *s;
+    LsDataFolder data;
+    LsNames names;              /* of all values of the graph */
+    Onnx__TensorProto **real;   /* by name id: the initializer of reals; NULL: there is none */
+    uint32_t *reads;            /* by name id: operands of nodes, and graph outputs */
+    uint32_t nid;               /* ids that the two arrays have room for */
+    LsOnnxEdits *e;
+} LsEditor;
+
+/* The initializer of reals of that name; NULL: there is none. */
+Onnx__TensorProto *ls_edit_real(const LsEditor *u, const char *name);
+uint32_t ls_edit_reads(const LsEditor *u, const char *name);
+int64_t ls_edit_count(const Onnx__TensorProto *t);      /* elements; 0: dimensions make no sense */
+/* The elements as floats; NULL: damaged, or the file is not there. Says nothing. */
+const float *ls_edit_data(LsEditor *u, const Onnx__TensorProto *t);
+/* A name like this one that no value of the graph has. */
+const char *ls_edit_fresh(LsEditor *u, const char *like);
+/* Notes that `name` was made from `from` in one of the lists of LsOnnxEdits. */
+void ls_edit_note(LsEditor *u, LsUntied **list, uint32_t *n, uint32_t *cap, const char *name,
+                  const char *from);
+void ls_edit_add_initializer(LsEditor *u, Onnx__TensorProto *t);
+
+/* Copies that were folded from an initializer which is still there (onnx_retie.c). */
+void ls_onnx_retie(LsEditor *u);
+
+#endif

@@ -1,0 +1,271 @@
+/* compiler/onnx/onnx_export.c -- builds the evaluation form of a file and finds the weights in its
+ * bytes. */
+#include "compiler/onnx/onnx_export.h"
+
+#include "compiler/onnx/onnx_float.h"
+#include "compiler/onnx/onnx_infer_form.h"
+#include "compiler/onnx/onnx_tensor.h"
+#include "compiler/onnx/onnx_model.h"
+
+#include <string.h>
+
+enum {
+    FLOAT = ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT,
+    FIELD_GRAPH = 7,
+    FIELD_INITIALIZER = 5,
+    FIELD_RAW_DATA = 9
+};
+
+typedef struct Export {
+    LsCtx *cx;
+    LsOnnxModel *m;
+    LsDataFolder data;
+    Onnx__TensorProto **list; size_t nlist;     /* initializers of the new file */
+    Onnx__TensorProto **tensor; /* by name id: the initializer that an Identity may copy */
+    bool *gone;                                 /* by node of the file: became an initializer */
+} Export;
+
+static Onnx__TensorProto *add_float(Export *e, const char *name, const int64_t *dim, size_t rank,
+                                    const float *data, size_t count)
+{
+    Onnx__TensorProto *t = ls_arena_alloc(e->cx->arena, 1, sizeof *t);
+    onnx__tensor_proto__init(t);
+    t->name = (char *)name;
+    t->n_dims = rank;
+    t->dims = ls_arena_alloc(e->cx->arena, rank + 1, sizeof *t->dims);
+    memcpy(t->dims, dim, rank * sizeof *dim);
+    t->has_data_type = t->has_raw_data = true;
+    t->data_type = FLOAT;
+    t->raw_data = (ProtobufCBinaryData){count * sizeof *data, (uint8_t *)data};
+    return e->list[e->nlist++] = t;
+}
+
+static bool take_initializers(Export *e)
+{
+    Onnx__GraphProto *g = e->m->proto->graph;
+    bool good = true;
+    for (size_t i = 0; i < g->n_initializer; i++) {
+        Onnx__TensorProto *t = g->initializer[i];
+        bool real = ls_onnx_type_is_float(t->data_type);
+        good &= real ? ls_tensor_to_float(e->cx, LS_NOWHERE, &e->data, t)
+                     : ls_tensor_embed(e->cx, LS_NOWHERE, &e->data, t);
+        e->list[e->nlist++] = t;
+        if (real)
+            e->tensor[ls_names_find(&e->m->names, ls_text(t->name))] = t;
+    }
+    if (e->data.nmissing > 0)
+        good = ls_error(e->cx, LS_NOWHERE, LS_E_DATA, "keep the data file beside the model",
+                        "%s does not exist",
+                        e->data.file);
+    return good;
+}
+
+static const Onnx__AttributeProto *attribute(const Onnx__NodeProto *p, const char *name)
+{
+    for (size_t i = 0; i < p->n_attribute; i++)
+        if (strcmp(ls_text(p->attribute[i]->name), name) == 0)
+            return p->attribute[i];
+    return NULL;
+}
+
+/* A Constant of reals with at least one axis becomes an initializer. */
+static void take_constant(Export *e, const LsOnnxFlat *f)
+{
+    const Onnx__AttributeProto *v = attribute(f->proto, "value");
+    const Onnx__AttributeProto *list = attribute(f->proto, "value_floats");
+    const char *name = ls_text(f->proto->output[0]);
+    if (v != NULL && v->t != NULL && ls_onnx_type_is_float(v->t->data_type) && v->t->n_dims > 0) {
+        if (!ls_tensor_to_float(e->cx, ls_flat_where(f), NULL, v->t) || v->t->raw_data.len == 0)
+            return;
+        add_float(e, name, v->t->dims, v->t->n_dims, (float *)v->t->raw_data.data,
+                  v->t->raw_data.len / sizeof(float));
+        e->gone[f->index] = true;
+    } else if (list != NULL && list->n_floats > 0) {
+        int64_t n = (int64_t)list->n_floats;
+        add_float(e, name, &n, 1, list->floats, list->n_floats);
+        e->gone[f->index] = true;
+    }
+}
+
+typedef struct Ints { const int64_t *v; size_t n; } Ints;
+
+static Ints tensor_ints(Export *e, const Onnx__TensorProto *t)
+{
+    bool list = t != NULL && t->data_type == ONNX__TENSOR_PROTO__DATA_TYPE__INT64 && t->n_dims == 1;
+    const int64_t *v = list ? ls_tensor_data(e->cx, LS_NOWHERE, &e->data, t) : NULL;
+    return (Ints){v, v != NULL ? (size_t)t->dims[0] : 0};
+}
+
+/* The integers that a shape operand holds, when a Constant or an initializer makes it. */
+static Ints known_ints(Export *e, const char *name)
+{
+    int64_t maker = e->m->maker[ls_names_find(&e->m->names, name)];
+    const Onnx__GraphProto *g = e->m->graph;
+    if (maker >= 0) {
+        const Onnx__NodeProto *p = e->m->node[maker].proto;
+        const Onnx__AttributeProto *v = attribute(p, "value"), *list = attribute(p, "value_ints");
+        return v != NULL || list == NULL ? tensor_ints(e, v != NULL ? v->t : NULL)
+                                         : (Ints){list->ints, list->n_ints};
+    }
+    for (size_t i = 0; maker == LS_MADE_INITIALIZER && i < g->n_initializer; i++)
+        if (strcmp(ls_text(g->initializer[i]->name), name) == 0)
+            return tensor_ints(e, g->initializer[i]);
+    return (Ints){NULL, 0};
+}
+
+/* A ConstantOfShape of reals: light models hold all their weights so. */
+static void take_filled(Export *e, const LsOnnxFlat *f)
+{
+    Ints shape = known_ints(e, ls_text(f->proto->input[0]));
+    const Onnx__AttributeProto *v = attribute(f->proto, "value");
+    const float *fill = NULL;
+    if (v != NULL && (v->t == NULL || !ls_onnx_type_is_float(v->t->data_type) || v->t->n_dims > 1
+                      || (fill = ls_tensor_data(e->cx, ls_flat_where(f), NULL, v->t)) == NULL))
+        return;
+    size_t count = shape.n > 0 && shape.n <= LS_MAX_RANK ? 1 : 0;
+    for (size_t k = 0; count > 0 && k < shape.n; k++)
+        if (shape.v[k] < 1 || __builtin_mul_overflow(count, (size_t)shape.v[k], &count)
+            || count > INT32_MAX)
+            return;
+    if (count == 0 || (v != NULL && v->t->n_dims == 1 && v->t->dims[0] != 1))
+        return;
+    float *data = ls_arena_alloc(e->cx->arena, count, sizeof *data);
+    for (size_t i = 0; fill != NULL && i < count; i++)
+        data[i] = *fill;
+    add_float(e, ls_text(f->proto->output[0]), shape.v, shape.n, data, count);
+    e->gone[f->index] = true;
+}
+
+/* What the importer makes parameters of their own: see identity() there. */
+static void take_identity(Export *e, const LsOnnxFlat *f)
+{
+    const Onnx__TensorProto *t =
+        e->tensor[ls_names_find(&e->m->names, ls_text(f->proto->input[0]))];
+    const char *name = ls_text(f->proto->output[0]);
+    if (t == NULL || t->raw_data.len == 0)
+        return;
+    e->tensor[ls_names_find(&e->m->names, name)] =
+        add_float(e, name, t->dims, t->n_dims, (float *)t->raw_data.data,
+                  t->raw_data.len / sizeof(float));
+    e->gone[f->index] = true;
+}
+
+static void take_nodes(Export *e, const LsImportOptions *o)
+{
+    for (uint32_t i = 0; i < e->m->norder; i++) {
+        const LsOnnxFlat *f = &e->m->node[e->m->order[i]];
+        const char *op = ls_text(f->proto->op_type);
+        if (f->inner || f->proto->n_output != 1 || ls_onnx_domain(f->proto->domain)[0] != '\0')
+            continue;
+        if (ls_onnx_makes_weight(e->m, f) && strcmp(op, "Constant") == 0)
+            take_constant(e, f);
+        else if (ls_onnx_makes_weight(e->m, f))
+            take_filled(e, f);
+        else if (f->proto->n_input == 1 && strcmp(op, "Identity") == 0 && !o->tie_identity)
+            take_identity(e, f);
+    }
+}
+
+static void drop_nodes(Export *e, Onnx__GraphProto *g)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < g->n_node; i++)
+        if (!e->gone[i])
+            g->node[kept++] = g->node[i];
+    g->n_node = kept;
+}
+
+/* Constants that nobody reads any more: dropout modes, shapes of filled weights. */
+static void drop_unread_constants(LsArena *a, Onnx__GraphProto *g)
+{
+    LsNames read = {.arena = a};
+    size_t kept = 0;
+    for (size_t i = 0; i < g->n_node; i++)
+        for (size_t k = 0; k < g->node[i]->n_input; k++)
+            ls_names_add(&read, ls_text(g->node[i]->input[k]));
+    for (size_t i = 0; i < g->n_output; i++)
+        ls_names_add(&read, ls_text(g->output[i]->name));
+    for (size_t i = 0; i < g->n_node; i++) {
+        const Onnx__NodeProto *p = g->node[i];
+        bool constant = strcmp(ls_text(p->op_type), "Constant") == 0 && p->n_output == 1;
+        if (!constant || ls_names_find(&read, ls_text(p->output[0])) != 0)
+            g->node[kept++] = g->node[i];
+    }
+    g->n_node = kept;
+}
+
+static bool serialize(LsCtx *cx, const Onnx__ModelProto *p, unsigned char **bytes, size_t *n)
+{
+    *n = onnx__model_proto__get_packed_size(p);
+    if (*n > INT32_MAX)
+        return ls_error(cx, LS_NOWHERE, LS_E_DATA, NULL,
+                        "the model has %zu bytes of weights and nodes; one ONNX file holds at most "
+                        "2 GiB",
+                        *n);
+    *bytes = ls_arena_alloc(cx->arena, *n, 1);
+    onnx__model_proto__pack(p, *bytes);
+    return true;
+}
+
+/* The content of the first field of that number in [p, end). */
+static bool find_field(const unsigned char *p, const unsigned char *end, uint32_t number,
+                       LsWireField *f)
+{
+    while (ls_wire_next(&p, end, f))
+        if (f->number == number)
+            return true;
+    return false;
+}
+
+/* Initializers lie in the bytes in the order of the list. */
+static void find_slots(Export *e, const unsigned char *bytes, size_t n, LsOnnxSlot *slot,
+                       uint32_t *nslot)
+{
+    LsWireField graph, tensor, raw;
+    size_t i = 0;
+    if (!find_field(bytes, bytes + n, FIELD_GRAPH, &graph))
+        return;
+    const unsigned char *end = graph.data + graph.len;
+    for (const unsigned char *p = graph.data; i < e->nlist && ls_wire_next(&p, end, &tensor);) {
+        if (tensor.number != FIELD_INITIALIZER)
+            continue;
+        const Onnx__TensorProto *t = e->list[i++];
+        if (t->data_type == FLOAT &&
+            find_field(tensor.data, tensor.data + tensor.len, FIELD_RAW_DATA, &raw))
+            slot[(*nslot)++] = (LsOnnxSlot){ls_text(t->name), raw.data - bytes, (int64_t)raw.len};
+    }
+}
+
+bool ls_onnx_eval_model(LsCtx *cx, const char *path, const LsImportOptions *o,
+                        unsigned char **bytes, size_t *n, LsOnnxSlot **slot, uint32_t *nslot)
+{
+    LsOnnxModel *m = ls_onnx_open(cx, path, o->tie_identity);
+    if (m == NULL || !ls_onnx_resolve(cx, m))
+        return false;
+    cx->parsed = NULL;          /* what follows changes it */
+    Onnx__ModelProto *p = m->proto;
+    Onnx__GraphProto *g = p->graph;
+    size_t ids = m->names.n + 1, most = g->n_initializer + g->n_node + 1;
+    Export e = {.cx = cx, .m = m, .data = {.dir = m->dir, .home = m->home}};
+    e.list = ls_arena_alloc(cx->arena, most, sizeof *e.list);
+    e.tensor = ls_arena_alloc(cx->arena, ids, sizeof *e.tensor);
+    e.gone = ls_arena_alloc(cx->arena, g->n_node + 1, sizeof *e.gone);
+    if (ls_onnx_has_other_reals(p) && !ls_onnx_all_float(cx, p))
+        return false;
+    if (!take_initializers(&e))
+        return false;
+    take_nodes(&e, o);
+    drop_nodes(&e, g);
+    ls_onnx_infer_form(cx->arena, p);
+    drop_unread_constants(cx->arena, g);
+    g->initializer = e.list;
+    g->n_initializer = e.nlist;
+    p->n_training_info = 0;
+    p->ir_version = p->ir_version < 4 ? 4 : p->ir_version;  /* initializers need not be inputs */
+    *slot = ls_arena_alloc(cx->arena, e.nlist + 1, sizeof **slot);
+    *nslot = 0;
+    if (!serialize(cx, p, bytes, n))
+        return false;
+    find_slots(&e, *bytes, *n, *slot, nslot);
+    return true;
+}

@@ -1,0 +1,19 @@
+/* compiler/onnx/onnx_export.h -- the evaluation form of a model file, as bytes whose weights can be
+ * patched. */
+#ifndef LS_COMPILER_ONNX_ONNX_EXPORT_H
+#define LS_COMPILER_ONNX_ONNX_EXPORT_H
+
+#include "compiler/passes.h"
+
+/* Where the float32 data of an initializer lies in the file: row-major, little-endian. */
+typedef struct LsOnnxSlot { const char *name; int64_t offset, bytes; } LsOnnxSlot;
+
+/* Builds the file that a runtime evaluates: names, functions and dynamic dimensions as they are,
+ * batch norm and dropout in inference form, all data inside, every real a float32. What the
+ * importer trains has a slot under the name it has in the graph: initializers, Constant and
+ * ConstantOfShape nodes, untied Identities. bytes and slots live in the arena. False after a
+ * diagnostic (data missing, more than 2 GiB). */
+bool ls_onnx_eval_model(LsCtx *cx, const char *path, const LsImportOptions *o,
+                        unsigned char **bytes, size_t *n, LsOnnxSlot **slot, uint32_t *nslot);
+
+#endif

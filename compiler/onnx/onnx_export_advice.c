@@ -1,0 +1,254 @@
+/* compiler/onnx/onnx_export_advice.c -- recognises exports that load well and train badly.
+ *
+ * An evaluation-mode export folds batch norms into convolutions (the folded weights get made-up
+ * names such as onnx::Conv_27, both weight and bias), drops dropout, and merges parameters whose
+ * initial values are equal through Identity nodes. */
+#include "compiler/onnx/onnx_import.h"
+
+#include <string.h>
+
+static const char training_call[] =
+    "torch.onnx.export(model, args, file, training=torch.onnx.TrainingMode.TRAINING, "
+    "do_constant_folding=False), with dynamo=False where PyTorch knows it";
+static const char plain_call[] =
+    "export in training mode and unoptimised: torch.onnx.export(model.train(), args, file, "
+    "dynamo=True, optimize=False)";
+
+/* ", ..." behind the first of several names. */
+static const char *more(uint32_t n) { return n > 1 ? ", ..." : ""; }
+
+static bool all_digits(const char *s)
+{
+    return *s != '\0' && s[strspn(s, "0123456789")] == '\0';
+}
+
+/* onnx::Conv_27, or a bare number as exporters before 2022 gave. */
+static bool made_up(const char *name)
+{
+    static const char prefix[] = "onnx::Conv_";
+    if (strncmp(name, prefix, sizeof prefix - 1) == 0)
+        return all_digits(name + sizeof prefix - 1);
+    return all_digits(name);
+}
+
+static bool is_initializer(const LsOnnxModel *m, const char *name)
+{
+    uint32_t id = ls_names_find(&m->names, name);
+    return id != 0 && m->maker[id] == LS_MADE_INITIALIZER;
+}
+
+static void hint_folded(LsImport *im)
+{
+    uint32_t folded = 0;
+    const LsOnnxFlat *first = NULL;
+    for (uint32_t i = 0; i < im->m->nnode; i++) {
+        const LsOnnxFlat *f = &im->m->node[i];
+        const Onnx__NodeProto *p = f->proto;
+        if (strcmp(ls_text(p->op_type), "BatchNormalization") == 0)
+            return;
+        if (strcmp(ls_text(p->op_type), "Conv") != 0 || p->n_input < 3)
+            continue;
+        if (made_up(p->input[1]) && made_up(p->input[2]) && is_initializer(im->m, p->input[1])) {
+            first = folded++ == 0 ? f : first;
+        }
+    }
+    if (folded > 0)
+        ls_warn(
+            im->cx, ls_flat_where(first), training_call,
+            "%u convolution%s weight and bias under made-up names ('%s', '%s') and no batch norm "
+            "is left: an evaluation-mode export has probably folded it into them. It trains "
+            "without batch norm and under these names",
+            folded, folded > 1 ? "s have" : " has", first->proto->input[1], first->proto->input[2]);
+}
+
+/* Weights turned by folding train as they would; what was computed from parameters does not. */
+static void hint_made_up(LsImport *im)
+{
+    if (im->nmade_up > 0)
+        ls_warn(im->cx, LS_NOWHERE, training_call,
+                "%u tensor%s under names that the exporter made up when it folded constants ('%s'%s): "
+                "what it computed from parameters is not trained as the module's parameters are, unless "
+                "it was but turned or reshaped",
+                im->nmade_up, im->nmade_up > 1 ? "s are" : " is", im->made_up, more(im->nmade_up));
+}
+
+static void hint_untied(LsImport *im)
+{
+    if (im->nuntied > 0)
+        ls_warn(im->cx, LS_NOWHERE, training_call,
+                "%u parameter%s an Identity of another initializer ('%s' of '%s'%s): "
+                "evaluation-mode exports merge parameters that happen to be equal. Each is trained "
+                "on its own; --tie keeps them one",
+                im->nuntied, im->nuntied > 1 ? "s are each" : " is", im->untied_name,
+                im->untied_from, im->nuntied > 1 ? ", ..." : "");
+}
+
+/* What PyTorch's default exporter does to a model besides writing it down. */
+static void hint_optimised(LsImport *im)
+{
+    const LsOnnxSources *s = im->m->sources;
+    const LsOnnxEdits *e = im->m->edits;
+    if (s->nfolded_norms > 0)
+        ls_warn(im->cx, LS_NOWHERE, plain_call,
+                "the exporter folded %u batch norm%s into convolutions ('%s'%s): what is trained is "
+                "a network without them, not the module",
+                s->nfolded_norms, s->nfolded_norms > 1 ? "s" : "", s->folded_norm,
+                more(s->nfolded_norms));
+    if (im->nblended > 0)
+        ls_warn(im->cx, LS_NOWHERE, plain_call,
+                "%u tensor%s computed by the exporter from parameters that it does not replace ('%s' from "
+                "%s): the module trains those, this file has the result beside or without them",
+                im->nblended, im->nblended > 1 ? "s were" : " was", im->folded_name, im->folded_from);
+    else if (im->nfolded > 0)
+        ls_warn(im->cx, LS_NOWHERE, plain_call,
+                "%u parameter%s in the file only as the exporter's folding left them ('%s' from %s): "
+                "they train as the module's do if they were but turned or reshaped",
+                im->nfolded, im->nfolded > 1 ? "s are" : " is", im->folded_name, im->folded_from);
+    if (e->nlost > 0 && s->nfolded_norms == 0)
+        ls_warn(im->cx, LS_NOWHERE, plain_call,
+                "%u parameter%s of the module %s not in the file any more ('%s'%s): unless another one is "
+                "the same, or nothing read it, what is trained is a network without",
+                e->nlost, e->nlost > 1 ? "s" : "", e->nlost > 1 ? "are" : "is", e->lost,
+                more(e->nlost));
+    if (e->nretied > 0)
+        ls_warn(im->cx, LS_NOWHERE, plain_call,
+                "%u constant%s of a parameter that is in the file, too ('%s' of '%s'%s): it is "
+                "computed from it, so that there is one parameter",
+                e->nretied, e->nretied > 1 ? "s are copies" : " is a copy", e->retied->name,
+                e->retied->from, more(e->nretied));
+}
+
+static void hint_merged(LsImport *im)
+{
+    const LsOnnxEdits *e = im->m->edits;
+    const char *call = im->m->sources->traced ? plain_call
+        : "PyTorch: torch.onnx.export with dynamo=True, optimize=False, or with dynamo=False, merges "
+          "nothing";
+    if (e->nuntied > 0)
+        ls_warn(im->cx, LS_NOWHERE, call,
+                "%u parameter%s been merged with another of the same initial value ('%s' with '%s'%s). "
+                "Each is trained on its own; --tie keeps them one",
+                e->nuntied, e->nuntied > 1 ? "s had" : " had", e->untied->name, e->untied->from,
+                more(e->nuntied));
+    if (e->nliteral > 0)
+        ls_warn(im->cx, LS_NOWHERE, call,
+                "%u norm%s without parameters read%s those of others ('%s' was '%s'%s): a constant "
+                "is read instead",
+                e->nliteral, e->nliteral > 1 ? "s" : "", e->nliteral > 1 ? "" : "s",
+                e->literal->name, e->literal->from, more(e->nliteral));
+    if (e->nstatistic > 0)
+        ls_warn(im->cx, LS_NOWHERE, call,
+                "%u running statistic%s been merged with other tensors of the same value ('%s' with "
+                "'%s'%s). Each batch norm has its own again",
+                e->nstatistic, e->nstatistic > 1 ? "s had" : " had", e->statistic->name,
+                e->statistic->from, more(e->nstatistic));
+}
+
+static void hint_doubtful(LsImport *im)
+{
+    if (im->ndoubtful > 0)
+        ls_warn(im->cx, LS_NOWHERE, "--train GLOB and --freeze GLOB decide; `lowerset inspect -v` lists "
+                "every tensor with the reason",
+                "the file does not tell whether %u tensor%s to be trained: %s%s", im->ndoubtful,
+                im->ndoubtful > 1 ? "s are" : " is", im->doubtful, im->ndoubtful > 4 ? ", ..." : "");
+}
+
+static void hint_running(LsImport *im)
+{
+    const LsDecisions *d = im->decisions;
+    uint32_t n = 0, first = 0;
+    for (uint32_t k = 0; k < d->nbn; k++)
+        if (d->bn[k].by == LS_BN_BY_RUNNING && n++ == 0)
+            first = k;
+    if (n > 0)
+        ls_warn(im->cx, LS_NOWHERE, "--bn=train trains with the batch's; --bn=frozen says that this is "
+                "meant",
+                "%u batch norm%s in inference form ('%s'%s): running statistics are used, and stay as "
+                "they are", n, n > 1 ? "s are" : " is", d->bn[first].node, more(n));
+}
+
+/* ONNX divides by the number of elements, PyTorch by one less: evaluation differs by that. */
+static void hint_variances(LsImport *im)
+{
+    const LsDecisions *d = im->decisions;
+    bool follows = false;
+    for (uint32_t k = 0; k < d->nbn; k++)
+        follows |= d->bn[k].by <= LS_BN_BY_TRACE && d->bn[k].by != LS_BN_BY_FROZEN;
+    if (follows && !im->o->bn_var_asked
+        && strcmp(ls_text(im->m->proto->producer_name), "pytorch") == 0)
+        ls_warn(im->cx, LS_NOWHERE, "--bn-var=torch follows PyTorch; --bn-var=onnx says that this is meant",
+                "running variances follow the batch's population variance, as ONNX has it; PyTorch's "
+                "are a little larger (n / (n - 1))");
+}
+
+static void hint_converted(LsImport *im)
+{
+    if (im->nconverted > 0)
+        ls_warn(im->cx, LS_NOWHERE, NULL,
+                "%u initializer%s not float ('%s' is %s); computing and the exported file use "
+                "float",
+                im->nconverted, im->nconverted > 1 ? "s are" : " is", ls_text(im->converted->name),
+                ls_onnx_type_name(im->converted->data_type));
+}
+
+static void hint_sorted(LsImport *im)
+{
+    if (im->m->moved)
+        ls_warn(im->cx, LS_NOWHERE, "other tools may refuse the file",
+                "the nodes are not in an order in which they can run; they were sorted");
+}
+
+static void hint_unread(LsImport *im)
+{
+    if (im->nunread > 0)
+        ls_warn(im->cx, LS_NOWHERE, NULL, "%u initializer%s read by no node ('%s'%s)", im->nunread,
+                im->nunread > 1 ? "s are" : " is", im->unread_name,
+                more(im->nunread));
+}
+
+static void hint_untrainable(LsImport *im)
+{
+    for (uint32_t i = 1; i < im->g->nvalue; i++)
+        if (im->g->value[i].kind == LS_V_PARAM)
+            return;
+    ls_warn(
+        im->cx, LS_NOWHERE,
+        im->nweight_inputs > 0
+            ? "export with the parameters as initializers (torch.onnx.export: export_params=True)"
+            : NULL,
+        "the model has no parameter to train%s",
+        im->nweight_inputs > 0 ? ": its weights are graph inputs" : "");
+}
+
+/* Before opset 12 a Dropout has no mode. */
+static void hint_dropout(LsImport *im)
+{
+    uint32_t count = 0;
+    const LsOnnxFlat *first = NULL;
+    for (uint32_t i = 0; i < im->m->nnode; i++) {
+        const LsOnnxFlat *f = &im->m->node[i];
+        if (ls_flat_is(f, "Dropout") && f->version < 12)
+            first = count++ == 0 ? f : first;
+    }
+    if (count > 0 && im->o->dropout == LS_DROPOUT_FILE)
+        ls_warn(im->cx, ls_flat_where(first), "--dropout=on or --dropout=off decides",
+                "%u Dropout%s of opset %d, which does not say whether elements are dropped: in "
+                "training they are", count, count > 1 ? "s are" : " is", first->version);
+}
+
+void ls_onnx_hints(LsImport *im)
+{
+    hint_sorted(im);
+    hint_unread(im);
+    hint_converted(im);
+    hint_untrainable(im);
+    hint_folded(im);
+    hint_made_up(im);
+    hint_untied(im);
+    hint_optimised(im);
+    hint_merged(im);
+    hint_running(im);
+    hint_variances(im);
+    hint_doubtful(im);
+    hint_dropout(im);
+}

@@ -1,0 +1,355 @@
+/* compiler/onnx/onnx_import.c -- one pass over the nodes of a file, in run order, appending IR nodes. */
+#include "compiler/onnx/onnx_import.h"
+
+#include "compiler/onnx/onnx_report.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static const int64_t MAX_SETTING = 4096;    /* elements of a parameter that may be a setting */
+static const int64_t MAX_STAND_IN = INT64_C(1) << 28;   /* elements of a constant taken as zeros */
+
+static LsOnnxValue *value_of(LsImport *im, const char *name)
+{
+    return &im->value[ls_names_find(&im->m->names, name)];
+}
+
+/* ---- initializers ---- */
+
+static bool add_initializer(LsImport *im, const Onnx__TensorProto *t)
+{
+    LsCtx *cx = im->cx;
+    const char *name = ls_text(t->name);
+    LsOnnxValue *to = value_of(im, name);
+    LsShape shape;
+    LsType type;
+    if (ls_is(to->v) || to->poison)
+        return false;           /* a duplicate, which was reported */
+    to->poison = true;
+    if (!ls_tensor_shape(cx, LS_NOWHERE, t, &shape, &type))
+        return false;
+    const LsVerdict *said = &im->verdict[ls_names_find(&im->m->names, name)];
+    LsValueKind kind = ls_role_kind(said->role);
+    bool state = kind == LS_V_PARAM || kind == LS_V_STATE;
+    int before = cx->nerror;
+    uint32_t missing = im->data.nmissing;
+    bool planned = state && im->o->weightless && ls_count(&shape) > MAX_SETTING;
+    const void *data = planned ? NULL : ls_tensor_data(cx, LS_NOWHERE, &im->data, t);
+    if (planned)
+        ls_tensor_check(cx, LS_NOWHERE, &im->data, t);
+    if (cx->nerror > before || (data == NULL && !im->o->weightless))
+        return false;
+    if (type == LS_REAL && t->data_type != ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT &&
+        im->nconverted++ == 0)
+        im->converted = t;
+    if (state)
+        im->data.nmissing = missing;    /* a plan needs no initial values */
+    else if (data == NULL && ls_count(&shape) > MAX_STAND_IN)
+        return ls_error(cx, LS_NOWHERE, LS_E_DATA, NULL, "the data of '%s' is missing", name);
+    else if (data == NULL)
+        data = ls_arena_alloc(cx->arena, (size_t)ls_count(&shape), (size_t)ls_type_bytes(type, 4));
+    *to = (LsOnnxValue){
+        .v = ls_value_add(cx, im->g, kind, name, type, &shape, data),
+        .stored = true};
+    return true;
+}
+
+static bool add_initializers(LsImport *im)
+{
+    const Onnx__GraphProto *p = im->m->graph;
+    bool good = true;
+    for (size_t i = 0; i < p->n_initializer; i++) {
+        const char *name = ls_text(p->initializer[i]->name);
+        if (im->reads[ls_names_find(&im->m->names, name)] > 0)
+            good &= add_initializer(im, p->initializer[i]);
+        else
+            im->unread_name = im->nunread++ == 0 ? name : im->unread_name;
+    }
+    const char *more = im->data.nmissing > 1 ? ", ..." : "";
+    if (im->data.nmissing > 0 && im->o->weightless && im->o->training)
+        ls_warn(im->cx, LS_NOWHERE, NULL,
+                "%s does not exist; the data of %u constant%s ('%s'%s) is taken as zeros",
+                im->data.file, im->data.nmissing, im->data.nmissing > 1 ? "s" : "", im->data.tensor,
+                more);
+    else if (im->data.nmissing > 0 && !im->o->weightless)
+        good = ls_error(im->cx, LS_NOWHERE, LS_E_DATA,
+                        "keep the data file beside the model; planning alone does without it",
+                        "%s does not exist; the data of %u tensor%s in it ('%s'%s)",
+                        im->data.file, im->data.nmissing,
+                        im->data.nmissing > 1 ? "s lies" : " lies", im->data.tensor, more);
+    if (p->n_sparse_initializer > 0)
+        good = ls_error(im->cx, LS_NOWHERE, LS_E_UNSUPPORTED, NULL,
+                        "sparse initializers are not handled");
+    return good;
+}
+
+static void count_reads(LsImport *im)
+{
+    for (uint32_t i = 0; i < im->m->nnode; i++) {
+        const Onnx__NodeProto *p = im->m->node[i].proto;
+        for (size_t k = 0; k < p->n_input; k++)
+            im->reads[ls_names_find(&im->m->names, ls_text(p->input[k]))]++;
+    }
+    for (size_t i = 0; i < im->m->graph->n_output; i++) {
+        uint32_t id = ls_names_find(&im->m->names, ls_text(im->m->graph->output[i]->name));
+        im->reads[id]++;
+        im->is_output[id] = true;
+    }
+}
+
+/* ---- operators without a row ---- */
+
+static const char *why_unsupported(LsArena *a, const LsOnnxFlat *f)
+{
+    const LsOnnxOp *row = ls_onnx_find(ls_text(f->proto->op_type));
+    const char *op = ls_text(f->proto->op_type);
+    if (strcmp(op, "If") == 0 || strcmp(op, "Loop") == 0 || strcmp(op, "Scan") == 0)
+        return "control flow cannot be compiled to a static graph; export with fixed shapes and "
+               "without branches, so that the exporter unrolls it";
+    if (strncmp(op, "Sequence", 8) == 0 || strncmp(op, "Optional", 8) == 0)
+        return "sequences and optional values are not handled";
+    if (ls_onnx_domain(f->proto->domain)[0] != '\0')
+        return "operators outside ai.onnx are read when the model defines them as local functions";
+    if (row != NULL && f->version < row->since)
+        return ls_arena_printf(a, "it is read from opset %d on, the model uses %d", row->since,
+                               f->version);
+    return "`lowerset ops` lists what is supported";
+}
+
+/* One error for each operator, with the number of its nodes. */
+static bool report_unsupported(LsImport *im)
+{
+    LsOnnxModel *m = im->m;
+    LsNames seen = {.arena = im->cx->arena};
+    uint32_t *count = ls_arena_alloc(im->cx->arena, m->nnode + 1, sizeof *count);
+    uint32_t *first = ls_arena_alloc(im->cx->arena, m->nnode + 1, sizeof *first);
+    for (uint32_t i = 0; i < m->nnode; i++) {
+        if (ls_flat_supported(&m->node[i]))
+            continue;
+        uint32_t id = ls_names_add(&seen, ls_flat_op_name(im->cx->arena, &m->node[i]));
+        if (count[id]++ == 0)
+            first[id] = i;
+    }
+    for (uint32_t id = 1; id <= seen.n; id++) {
+        const LsOnnxFlat *f = &m->node[first[id]];
+        ls_error(im->cx, LS_NOWHERE, LS_E_UNSUPPORTED, why_unsupported(im->cx->arena, f),
+                 "operator %s is not supported (%u node%s, the first is node %u '%s')",
+                 seen.name[id], count[id], count[id] > 1 ? "s" : "", f->index, f->name);
+    }
+    return seen.n == 0;
+}
+
+/* ---- nodes ---- */
+
+static void poison_results(LsImport *im, const LsOnnxFlat *f)
+{
+    for (size_t k = 0; k < f->proto->n_output; k++)
+        value_of(im, ls_text(f->proto->output[k]))->poison = true;
+}
+
+const char *ls_onnx_operand_name(const LsOnnxNode *n, size_t k)
+{
+    const Onnx__NodeProto *p = n->proto;
+    return k < p->n_input ? ls_text(p->input[k]) : "";
+}
+
+/* False: an operand is missing because of an error that is known, or reported here. */
+static bool gather(LsImport *im, const LsOnnxFlat *f, LsValueId in[], int *nin)
+{
+    const Onnx__NodeProto *p = f->proto;
+    bool good = true;
+    *nin = 0;
+    for (size_t k = 0; k < p->n_input; k++) {
+        const char *name = ls_text(p->input[k]);
+        if (name[0] == '\0')
+            continue;
+        const LsOnnxValue *v = value_of(im, name);
+        in[k] = v->v;
+        *nin = (int)k + 1;
+        int64_t maker = im->m->maker[ls_names_find(&im->m->names, name)];
+        if (v->list != NULL && !ls_onnx_sequence_op(f)) {
+            ls_error(im->cx, ls_flat_where(f), LS_E_TYPE, "take its items by SequenceAt",
+                     "operand %zu is the sequence '%s'", k, name);
+            good = false;
+        }
+        if (v->list != NULL)
+            continue;
+        if (!ls_is(v->v) && !v->poison && maker >= 0)
+            ls_error(im->cx, ls_flat_where(f), LS_E_UNSUPPORTED, NULL,
+                     "operand %zu reads '%s', a result of (%s) that is not computed",
+                     k, name, ls_text(im->m->node[maker].proto->op_type));
+        good &= ls_is(v->v);
+    }
+    return good;
+}
+
+/* What infer functions, which see to each result, do not know: that all results are too much. */
+static bool check_results(LsImport *im, const LsOnnxFlat *f, uint32_t from)
+{
+    for (uint32_t i = from; i < im->g->nvalue; i++) {
+        const LsValue *v = &im->g->value[i];
+        for (int k = 0; k < v->shape.rank; k++)
+            if (v->shape.dim[k] < 1 && v->kind != LS_V_CONST)
+                return ls_error(im->cx, ls_flat_where(f), LS_E_SHAPE, NULL, "a result has an empty "
+                                "dimension: %s", ls_shape_text(im->cx->arena, &v->shape));
+        bool told = im->elements > LS_MOST_IN_ALL;
+        im->elements += ls_count(&v->shape);
+        if (im->elements > LS_MOST_IN_ALL)
+            return !told && ls_error(im->cx, ls_flat_where(f), LS_E_SHAPE, NULL,
+                            "a result is %s, and the results up to here have %" PRId64
+                            " elements: more than any machine holds",
+                            ls_shape_text(im->cx->arena, &v->shape), im->elements);
+    }
+    return true;
+}
+
+/* Gives result k its name in the file. A graph output that is another value's alias becomes a view
+ * of it, so that it has a name of its own. */
+static void bind_result(LsImport *im, const LsOnnxFlat *f, LsValueId v, const char *name,
+                        bool fresh)
+{
+    LsGraph *g = im->g;
+    uint32_t id = ls_names_find(&im->m->names, name);
+    if (!fresh && im->is_output[id]) {
+        v = ls_append1(im->cx, g, LS_OP_RESHAPE, v, &(LsAttr){.shape = {*ls_shape(g, v)}});
+        fresh = true;
+    }
+    if (fresh && (g->value[v.i].kind == LS_V_TEMP || g->value[v.i].kind == LS_V_CONST))
+        g->value[v.i].name = name;
+    bool untied = fresh && ls_is_state(g, v);   /* only identity() makes state */
+    bool constant = fresh && ls_onnx_makes_weight(im->m, f);
+    bool weight = constant && ls_shape(g, v)->rank > 0 && !im->has_weights;
+    if (constant && ls_type(g, v) == LS_REAL && ls_onnx_told_to_train(im->o, name))
+        g->value[v.i].kind = LS_V_PARAM;
+    im->value[id] = (LsOnnxValue){.v = v, .weight = weight, .stored = constant || untied};
+}
+
+/* An Identity of an initializer is a parameter of its own, unless they are to be tied. */
+static LsValueId identity(LsImport *im, const LsOnnxFlat *f, LsValueId v)
+{
+    const LsValue *x = &im->g->value[v.i];
+    if (!ls_is_state(im->g, v) || im->o->tie_identity || f->inner)
+        return v;
+    const char *name = ls_text(f->proto->output[0]);
+    if (im->nuntied++ == 0) {
+        im->untied_name = name;
+        im->untied_from = x->name;
+    }
+    LsShape shape = x->shape;
+    return ls_value_add(im->cx, im->g, x->kind, name, x->type, &shape, x->data);
+}
+
+static bool run_row(LsImport *im, const LsOnnxFlat *f, const LsValueId in[], int nin,
+                    LsValueId out[])
+{
+    const Onnx__NodeProto *p = f->proto;
+    const char **out_name = ls_arena_alloc(im->cx->arena, p->n_output + 1, sizeof *out_name);
+    int nout = 0, before = im->cx->nerror;
+    for (size_t k = 0; k < p->n_output; k++) {
+        out_name[k] = ls_text(p->output[k]);
+        nout = out_name[k][0] != '\0' ? (int)k + 1 : nout;
+    }
+    if (ls_flat_is(f, "Identity") && (nin != 1 || nout != 1))
+        return ls_error(im->cx, ls_flat_where(f), LS_E_NAME, NULL,
+                        "Identity has one operand and one result");
+    if (ls_flat_is(f, "Identity"))
+        return ls_is(out[0] = identity(im, f, in[0]));
+    LsOnnxNode n = {.cx = im->cx,
+                    .g = im->g,
+                    .op = ls_text(p->op_type),
+                    .domain = "",
+                    .name = f->name,
+                    .version = f->version,
+                    .nin = nin,
+                    .nout = nout,
+                    .in = in,
+                    .out_name = out_name,
+                    .proto = p,
+                    .import = im};
+    ls_onnx_weights(&n);
+    bool good = ls_onnx_sequence_op(f) ? ls_onnx_sequence(im, &n, out)
+                                       : ls_flat_row(f)->build(&n, out);
+    if (!good && im->cx->nerror == before)
+        ls_error(im->cx, ls_flat_where(f), LS_E_VERIFY, NULL,
+                 "the operator failed without a reason");
+    return im->cx->nerror == before;
+}
+
+static void build(LsImport *im, const LsOnnxFlat *f)
+{
+    const Onnx__NodeProto *p = f->proto;
+    uint32_t from = im->g->nvalue;
+    int nin;
+    LsValueId *in = ls_arena_alloc(im->cx->arena, p->n_input + 8, sizeof *in);
+    LsValueId *out = ls_arena_alloc(im->cx->arena, p->n_output + 8, sizeof *out);
+    ls_graph_origin(im->g, (LsOrigin){LS_FORWARD, {0}, f->index, f->name});
+    if (!ls_flat_supported(f) || !gather(im, f, in, &nin)
+        || !run_row(im, f, in, nin, out) || !check_results(im, f, from)) {
+        poison_results(im, f);
+        return;
+    }
+    uint32_t end = im->g->nvalue;
+    for (size_t k = 0; k < p->n_output; k++) {
+        const char *name = ls_text(p->output[k]);
+        bool fresh = out[k].i >= from && out[k].i < end;
+        for (size_t j = 0; j < k; j++)
+            fresh &= out[j].i != out[k].i;
+        if (name[0] != '\0' && ls_is(out[k]))
+            bind_result(im, f, out[k], name, fresh);
+    }
+}
+
+/* ---- the whole ---- */
+
+static bool import(LsImport *im, LsReport *r)
+{
+    LsOnnxModel *m = im->m;
+    m->report = r;
+    bool good = ls_onnx_resolve(im->cx, m);
+    good &= ls_onnx_check(im->cx, m);
+    uint32_t n = m->names.n + 1;
+    im->data = (LsDataFolder){.dir = m->dir, .home = m->home};
+    im->value = ls_arena_alloc(im->cx->arena, n, sizeof *im->value);
+    im->is_output = ls_arena_alloc(im->cx->arena, n, sizeof *im->is_output);
+    im->reads = ls_arena_alloc(im->cx->arena, n, sizeof *im->reads);
+    count_reads(im);
+    ls_onnx_decide(im);
+    good &= add_initializers(im);
+    good &= ls_onnx_bind_inputs(im);
+    ls_report_cut(r, LS_REPORT_FIRST);
+    for (uint32_t i = 0; i < m->norder; i++) {
+        build(im, &m->node[m->order[i]]);
+        ls_report_cut(r, m->node[m->order[i]].index);
+    }
+    good &= ls_onnx_add_outputs(im);
+    ls_report_cut(r, LS_REPORT_FIRST);
+    good &= report_unsupported(im);
+    good &= ls_onnx_check_states(im);
+    ls_onnx_drop_weight_inputs(im->g);
+    ls_onnx_record(im);
+    if (good && im->o->training)    /* else they were said when the training form was read */
+        ls_onnx_hints(im);
+    return good;
+}
+
+LsGraph *ls_onnx_import(LsCtx *cx, const char *path, const LsImportOptions *o)
+{
+    LsReport r;
+    int before = cx->nerror;
+    if (cx->model == NULL)
+        cx->model = path;
+    ls_report_begin(&r, cx);
+    LsImport im = {.cx = cx, .o = o, .g = ls_graph_new(cx),
+                   .m = ls_onnx_open(cx, path, o->tie_identity),
+                   .decisions = ls_arena_alloc(cx->arena, 1, sizeof *im.decisions)};
+    im.g->weightless = o->weightless;
+    im.g->training = o->training;
+    im.g->bn = o->bn;
+    im.g->bn_var_torch = o->bn_var_torch;
+    im.g->decisions = im.decisions;
+    im.g->dropout = o->dropout;
+    bool good = im.m != NULL && import(&im, &r);
+    ls_graph_origin(im.g, (LsOrigin){LS_FORWARD, {0}, 0, NULL});
+    ls_report_end(&r);
+    return good && cx->nerror == before ? im.g : NULL;
+}

@@ -1,0 +1,91 @@
+/* compiler/onnx/onnx_infer_form.c -- training-mode BatchNormalization and Dropout become their inference
+ * form.
+ *
+ * Batch norm keeps its first result alone, which means inference in every opset; whoever reads the
+ * updated running statistics gets the statistics themselves. Dropout loses its training_mode
+ * operand (opset 12 on); before that every runtime takes it as the identity. */
+#include "compiler/onnx/onnx_infer_form.h"
+
+#include "base/name_ids.h"
+#include "compiler/onnx/onnx_model.h"
+
+#include <string.h>
+
+typedef struct Body {           /* of the graph, or of a function */
+    LsArena *arena;
+    Onnx__NodeProto ***node;
+    size_t *nnode;
+    LsNames read;               /* names somebody reads */
+} Body;
+
+static void drop_attribute(Onnx__NodeProto *p, const char *name)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < p->n_attribute; i++)
+        if (strcmp(ls_text(p->attribute[i]->name), name) != 0)
+            p->attribute[kept++] = p->attribute[i];
+    p->n_attribute = kept;
+}
+
+static Onnx__NodeProto *identity(LsArena *a, char *from, char *to)
+{
+    Onnx__NodeProto *p = ls_arena_alloc(a, 1, sizeof *p);
+    onnx__node_proto__init(p);
+    p->op_type = ls_arena_strdup(a, "Identity");
+    p->n_input = p->n_output = 1;
+    p->input = ls_arena_alloc(a, 1, sizeof *p->input);
+    p->output = ls_arena_alloc(a, 1, sizeof *p->output);
+    p->input[0] = from;
+    p->output[0] = to;
+    return p;
+}
+
+/* Appends to `to` what replaces node p; at most 5 nodes. */
+static size_t rewrite(Body *b, Onnx__NodeProto *p, Onnx__NodeProto **to)
+{
+    const char *op = ls_onnx_domain(p->domain)[0] == '\0' ? ls_text(p->op_type) : "";
+    size_t n = 0;
+    to[n++] = p;
+    if (strcmp(op, "Dropout") == 0 && p->n_input > 2)
+        p->n_input = 2;
+    if (strcmp(op, "BatchNormalization") != 0 || p->n_input != 5 || p->n_output == 0)
+        return n;
+    drop_attribute(p, "training_mode");
+    for (size_t k = 1; k < p->n_output && k < 5; k++)       /* mean, var, saved mean, saved var */
+        if (ls_names_find(&b->read, ls_text(p->output[k])) != 0)
+            to[n++] = identity(b->arena, p->input[k % 2 == 1 ? 3 : 4], p->output[k]);
+    p->n_output = 1;
+    return n;
+}
+
+static void rewrite_body(Body *b, char *const *output, size_t noutput)
+{
+    size_t n = 0;
+    b->read = (LsNames){.arena = b->arena};
+    for (size_t i = 0; i < noutput; i++)
+        ls_names_add(&b->read, output[i]);
+    for (size_t i = 0; i < *b->nnode; i++)
+        for (size_t k = 0; k < (*b->node)[i]->n_input; k++)
+            if (ls_text((*b->node)[i]->input[k])[0] != '\0')
+                ls_names_add(&b->read, (*b->node)[i]->input[k]);
+    Onnx__NodeProto **list = ls_arena_alloc(b->arena, *b->nnode + 1, 5 * sizeof *list);
+    for (size_t i = 0; i < *b->nnode; i++)
+        n += rewrite(b, (*b->node)[i], list + n);
+    *b->node = list;
+    *b->nnode = n;
+}
+
+void ls_onnx_infer_form(LsArena *a, Onnx__ModelProto *m)
+{
+    Onnx__GraphProto *g = m->graph;
+    char **output = ls_arena_alloc(a, g->n_output + 1, sizeof *output);
+    for (size_t i = 0; i < g->n_output; i++)
+        output[i] = (char *)ls_text(g->output[i]->name);
+    Body graph = {.arena = a, .node = &g->node, .nnode = &g->n_node};
+    rewrite_body(&graph, output, g->n_output);
+    for (size_t i = 0; i < m->n_functions; i++) {
+        Onnx__FunctionProto *f = m->functions[i];
+        Body body = {.arena = a, .node = &f->node, .nnode = &f->n_node};
+        rewrite_body(&body, f->output, f->n_output);
+    }
+}

@@ -1,0 +1,290 @@
+/* compiler/onnx/onnx_inputs.c -- graph inputs: types, and a size for every dimension.
+ *
+ * A dimension is a number, a symbol, or unknown. --shape gives all of an input, --batch the first
+ * one of each, --dim a symbol wherever it stands. What is left without a size is reported with the
+ * flag to give. */
+#include "compiler/onnx/onnx_import.h"
+
+#include "compiler/ir/graph.h"
+#include "compiler/onnx/onnx_tensor.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { UNKNOWN = 0 };           /* size of a dimension that the file leaves open */
+
+typedef struct Input {
+    const char *name;
+    int type;                   /* of ONNX */
+    bool ranked;
+    LsShape shape;              /* UNKNOWN where the file has no number */
+    const char *symbol[LS_MAX_RANK];    /* "" for none */
+} Input;
+
+typedef struct Bind {
+    LsImport *im;
+    Input *input; uint32_t ninput;
+    LsNames symbol;             /* bound symbols and their sizes, by id */
+    int64_t *size; uint32_t cap;
+} Bind;
+
+static bool read_dims(LsCtx *cx, Input *in, const Onnx__TensorShapeProto *s)
+{
+    if (s->n_dim > LS_MAX_RANK)
+        return ls_error(cx, LS_NOWHERE, LS_E_SHAPE, NULL, "input '%s' has rank %zu; at most %d is "
+                        "handled", in->name, s->n_dim, LS_MAX_RANK);
+    in->ranked = true;
+    in->shape.rank = (int)s->n_dim;
+    for (int k = 0; k < in->shape.rank; k++) {
+        const Onnx__TensorShapeProto__Dimension *d = s->dim[k];
+        in->symbol[k] = "";
+        if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM)
+            in->symbol[k] = ls_text(d->dim_param);
+        else if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE)
+            in->shape.dim[k] = d->dim_value == -1 ? UNKNOWN : d->dim_value;
+        if (in->shape.dim[k] < 0)
+            return ls_error(cx, LS_NOWHERE, LS_E_SHAPE, NULL, "input '%s' has dimension %" PRId64
+                            " on axis %d", in->name, in->shape.dim[k], k);
+    }
+    return true;
+}
+
+static bool read_input(LsCtx *cx, Input *in, const Onnx__ValueInfoProto *p)
+{
+    LsType type;
+    in->name = ls_text(p->name);
+    if (p->type == NULL || p->type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE
+        || p->type->tensor_type == NULL)
+        return ls_error(cx, LS_NOWHERE, LS_E_TYPE, NULL,
+                        "input '%s' is not a tensor (sequences, maps and optional values are not "
+                        "handled)",
+                        in->name);
+    in->type = p->type->tensor_type->elem_type;
+    if (!ls_onnx_type(in->type, &type))
+        return ls_error(cx, LS_NOWHERE, LS_E_TYPE, NULL,
+                        "input '%s' has element type %s (%d), which is not handled",
+                        in->name, ls_onnx_type_name(in->type), in->type);
+    return p->type->tensor_type->shape == NULL || read_dims(cx, in, p->type->tensor_type->shape);
+}
+
+static bool bind_symbol(Bind *b, const char *symbol, int64_t size, const char *flag)
+{
+    LsCtx *cx = b->im->cx;
+    uint32_t id = ls_names_find(&b->symbol, symbol);
+    if (id != 0 && b->size[id] != size)
+        return ls_error(cx, LS_NOWHERE, LS_E_OPTION, NULL, "%s makes dimension '%s' %" PRId64
+                        ", another option makes it %" PRId64, flag, symbol, size, b->size[id]);
+    id = ls_names_add(&b->symbol, symbol);
+    uint32_t used = b->size != NULL ? id : 0;
+    b->size = ls_arena_grow(cx->arena, b->size, used, id + 1, sizeof *b->size, &b->cap);
+    b->size[id] = size;
+    return true;
+}
+
+static bool apply_dims(Bind *b)
+{
+    bool good = true;
+    const LsImportOptions *o = b->im->o;
+    for (int i = 0; i < o->ndim; i++)
+        if (o->dim[i].size < 1)
+            good = ls_error(b->im->cx, LS_NOWHERE, LS_E_OPTION, NULL,
+                            "--dim %s=%" PRId64 ": a size is "
+                            "at least 1",
+                            o->dim[i].name, o->dim[i].size);
+        else
+            good &= bind_symbol(b, o->dim[i].name, o->dim[i].size, "--dim");
+    return good;
+}
+
+static bool apply_shape(Bind *b, Input *in, const LsShape *s)
+{
+    LsCtx *cx = b->im->cx;
+    bool good = true, fits = !in->ranked || in->shape.rank == s->rank;
+    for (int k = 0; fits && in->ranked && k < s->rank; k++)
+        fits = in->shape.dim[k] == UNKNOWN || in->shape.dim[k] == s->dim[k];
+    if (!fits)
+        return ls_error(cx, LS_NOWHERE, LS_E_OPTION, NULL,
+                        "--shape %s=%s does not fit the file, which has %s (0: open)",
+                        in->name, ls_shape_text(cx->arena, s),
+                        ls_shape_text(cx->arena, &in->shape));
+    for (int k = 0; k < s->rank; k++) {
+        if (s->dim[k] < 1)
+            return ls_error(cx, LS_NOWHERE, LS_E_OPTION, NULL, "--shape %s: a size is at least 1",
+                            in->name);
+        if (in->ranked && in->symbol[k][0] != '\0')
+            good &= bind_symbol(b, in->symbol[k], s->dim[k], "--shape");
+        else
+            in->symbol[k] = "";
+    }
+    in->shape = *s;
+    in->ranked = true;
+    return good;
+}
+
+static bool apply_shapes(Bind *b)
+{
+    bool good = true;
+    const LsImportOptions *o = b->im->o;
+    LsNames names = {.arena = b->im->cx->arena};    /* input k has id k + 1: names are unique */
+    for (uint32_t k = 0; o->nshape > 0 && k < b->ninput; k++)
+        ls_names_add(&names, b->input[k].name);
+    for (int i = 0; i < o->nshape; i++) {
+        uint32_t id = ls_names_find(&names, o->shape[i].input);
+        if (id != 0)
+            good &= apply_shape(b, &b->input[id - 1], &o->shape[i].shape);
+        else
+            good = ls_error(b->im->cx, LS_NOWHERE, LS_E_OPTION, NULL,
+                            "--shape names '%s', which is not an input of the model",
+                            o->shape[i].input);
+    }
+    return good;
+}
+
+static bool apply_batch(Bind *b)
+{
+    int64_t batch = b->im->o->batch;
+    bool good = true;
+    for (uint32_t i = 0; batch > 0 && i < b->ninput; i++) {
+        Input *in = &b->input[i];
+        if (!in->ranked || in->shape.rank == 0)
+            continue;
+        if (i == 0 && in->shape.dim[0] != UNKNOWN && in->shape.dim[0] != batch)
+            good = ls_error(
+                b->im->cx, LS_NOWHERE, LS_E_OPTION, "export with a dynamic first dimension",
+                "--batch %" PRId64 ": the file fixes the first dimension of '%s' at %" PRId64,
+                batch, in->name, in->shape.dim[0]);
+        if (in->shape.dim[0] != UNKNOWN)
+            continue;
+        if (in->symbol[0][0] != '\0' && ls_names_find(&b->symbol, in->symbol[0]) == 0)
+            good &= bind_symbol(b, in->symbol[0], batch, "--batch");
+        else if (in->symbol[0][0] == '\0')
+            in->shape.dim[0] = batch;
+    }
+    return good;
+}
+
+/* "Nx3x?x224" */
+static const char *declared_text(LsArena *a, const Input *in)
+{
+    const char *text = "";
+    for (int k = 0; k < in->shape.rank; k++) {
+        const char *dim = in->symbol[k][0] != '\0' ? in->symbol[k] : "?";
+        if (in->shape.dim[k] != UNKNOWN)
+            dim = ls_arena_printf(a, "%" PRId64, in->shape.dim[k]);
+        text = ls_arena_printf(a, "%s%s%s", text, k > 0 ? "x" : "", dim);
+    }
+    return text;
+}
+
+/* The flags that would bind what is still open. */
+static const char *flags_text(LsArena *a, const Input *in)
+{
+    const char *text = "give";
+    bool open = false;
+    for (int k = 0; k < in->shape.rank; k++)
+        if (in->shape.dim[k] == UNKNOWN && in->symbol[k][0] != '\0')
+            text = ls_arena_printf(a, "%s --dim %s=SIZE", text, in->symbol[k]);
+        else if (in->shape.dim[k] == UNKNOWN)
+            open = true;
+    if (open || !in->ranked)
+        text = ls_arena_printf(a, "give --shape %s=AxBx...", in->name);
+    return text;
+}
+
+static bool settle(Bind *b, Input *in)
+{
+    LsCtx *cx = b->im->cx;
+    int64_t count = 1;
+    bool open = !in->ranked;
+    for (int k = 0; k < in->shape.rank; k++) {
+        uint32_t id = in->symbol[k][0] != '\0' ? ls_names_find(&b->symbol, in->symbol[k]) : 0;
+        if (in->shape.dim[k] == UNKNOWN && id != 0)
+            in->shape.dim[k] = b->size[id];
+        open |= in->shape.dim[k] == UNKNOWN;
+    }
+    if (open)
+        return ls_error(cx, LS_NOWHERE, LS_E_DIM, flags_text(cx->arena, in),
+                        "input '%s' (%s) has %s", in->name,
+                        in->ranked ? declared_text(cx->arena, in) : "any rank",
+                        in->ranked ? "dimensions without a size" : "no shape in the file");
+    for (int k = 0; k < in->shape.rank; k++)
+        if (__builtin_mul_overflow(count, in->shape.dim[k], &count) || count > LS_MOST_ELEMENTS)
+            return ls_error(cx, LS_NOWHERE, LS_E_SHAPE, NULL,
+                            "input '%s' has too many elements: %s", in->name,
+                            ls_shape_text(cx->arena, &in->shape));
+    return true;
+}
+
+/* The symbols of all inputs. */
+static LsNames symbols(const Bind *b)
+{
+    LsNames known = {.arena = b->im->cx->arena};
+    for (uint32_t j = 0; j < b->ninput; j++)
+        for (int k = 0; k < b->input[j].shape.rank; k++)
+            if (b->input[j].symbol[k][0] != '\0')
+                ls_names_add(&known, b->input[j].symbol[k]);
+    return known;
+}
+
+static const char *some_names(LsArena *a, const LsNames *known)
+{
+    enum { MOST = 20 };
+    const char *text = known->n > 0 ? "are:" : "is none";
+    for (uint32_t i = 1; i <= known->n && i <= MOST; i++)
+        text = ls_arena_printf(a, "%s %s", text, known->name[i]);
+    return known->n > MOST ? ls_arena_printf(a, "%s and %u more", text, known->n - MOST) : text;
+}
+
+static bool check_dim_flags(Bind *b)
+{
+    bool good = true;
+    LsCtx *cx = b->im->cx;
+    if (b->im->o->ndim == 0)
+        return true;
+    const LsNames known = symbols(b);
+    for (int i = 0; i < b->im->o->ndim; i++)
+        if (ls_names_find(&known, b->im->o->dim[i].name) == 0)
+            good = ls_error(cx, LS_NOWHERE, LS_E_OPTION, NULL,
+                            "--dim %s: no input has a dimension of that name; there %s",
+                            b->im->o->dim[i].name, some_names(cx->arena, &known));
+    return good;
+}
+
+bool ls_onnx_bind_inputs(LsImport *im)
+{
+    LsCtx *cx = im->cx;
+    LsGraph *g = im->g;
+    const Onnx__GraphProto *p = im->m->graph;
+    Bind b = {.im = im, .symbol = {.arena = cx->arena},
+              .input = ls_arena_alloc(cx->arena, p->n_input, sizeof(Input))};
+    bool good = true;
+    for (size_t i = 0; i < p->n_input; i++) {
+        uint32_t id = ls_names_find(&im->m->names, ls_text(p->input[i]->name));
+        if (im->m->maker[id] != LS_MADE_INPUT || im->value[id].poison)
+            continue;
+        im->value[id].poison = true;    /* until it is added */
+        bool read = read_input(cx, &b.input[b.ninput], p->input[i]);
+        b.ninput += read;
+        good &= read;
+    }
+    good &= apply_dims(&b);
+    good &= apply_shapes(&b);
+    good &= apply_batch(&b);
+    good &= check_dim_flags(&b);
+    g->input = ls_arena_alloc(cx->arena, b.ninput + 1, sizeof *g->input);
+    for (uint32_t i = 0; i < b.ninput; i++) {
+        Input *in = &b.input[i];
+        LsType type;
+        if (!settle(&b, in)) {
+            good = false;
+            continue;
+        }
+        ls_onnx_type(in->type, &type);
+        LsValueId v = ls_value_add(cx, g, LS_V_INPUT, in->name, type, &in->shape, NULL);
+        g->input[g->ninput++] = v;
+        im->value[ls_names_find(&im->m->names, in->name)] = (LsOnnxValue){.v = v};
+    }
+    g->batch =
+        g->ninput > 0 && ls_shape(g, g->input[0])->rank > 0 ? ls_shape(g, g->input[0])->dim[0] : 1;
+    return good;
+}

@@ -1,0 +1,466 @@
+/* compiler/onnx/onnx_inspect.c -- gathers the report in plain data, then prints it one way or the other. */
+#include "compiler/onnx/onnx_inspect.h"
+
+#include "compiler/onnx/onnx_import.h"
+#include "compiler/onnx/onnx_inspect_roles.h"
+#include "compiler/onnx/onnx_tensor.h"
+
+#include <cjson/cJSON.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Count { const char *name; uint32_t n; const char *first; } Count;
+typedef struct Counts { LsNames names; Count *item; } Counts;   /* by name id, from 1 */
+typedef struct Tensors { uint32_t n; int64_t elements; } Tensors;
+
+typedef struct Report {
+    LsCtx *cx;
+    LsOnnxModel *m;
+    Counts ops, unsupported, gradless;
+    LsNames open;               /* dimensions and inputs that need a flag */
+    Tensors trained, other;     /* parameters; running statistics and what is frozen */
+    uint32_t ntaught;           /* parameters that some output depends on */
+    bool imported;
+    bool all;                   /* tensors are listed, however many */
+    const LsDecisions *decisions;       /* NULL: the import failed */
+    bool missing;               /* tensors whose data file does not exist */
+    char *problems, *hazards;   /* lines of the import's errors and warnings */
+} Report;
+
+static void count(Report *r, Counts *c, const char *name, const char *first, uint32_t room)
+{
+    if (c->item == NULL) {
+        c->names = (LsNames){.arena = r->cx->arena};
+        c->item = ls_arena_alloc(r->cx->arena, room + 2, sizeof *c->item);
+    }
+    Count *item = &c->item[ls_names_add(&c->names, name)];
+    if (item->n++ == 0)
+        *item = (Count){name, 1, first};
+}
+
+static void count_ops(Report *r)
+{
+    for (uint32_t i = 0; i < r->m->nnode; i++) {
+        const LsOnnxFlat *f = &r->m->node[i];
+        const char *name = ls_flat_op_name(r->cx->arena, f);
+        count(r, &r->ops, name, f->name, r->m->nnode);
+        if (!ls_flat_supported(f))
+            count(r, &r->unsupported, name, f->name, r->m->nnode);
+    }
+}
+
+/* ---- importing with every dimension bound to something ---- */
+
+static bool bound(const LsImportOptions *o, const char *symbol)
+{
+    for (int i = 0; i < o->ndim; i++)
+        if (strcmp(o->dim[i].name, symbol) == 0)
+            return true;
+    return false;
+}
+
+static bool shaped(const LsImportOptions *o, const char *input)
+{
+    for (int i = 0; i < o->nshape; i++)
+        if (strcmp(o->shape[i].input, input) == 0)
+            return true;
+    return false;
+}
+
+static const Onnx__TensorShapeProto *shape_of(const Onnx__ValueInfoProto *p)
+{
+    bool tensor = p->type != NULL && p->type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE
+        && p->type->tensor_type != NULL;
+    return tensor ? p->type->tensor_type->shape : NULL;
+}
+
+static bool is_open(const Onnx__TensorShapeProto__Dimension *d)
+{
+    return d->value_case != ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE ||
+           d->dim_value <= 0;
+}
+
+static const char *symbol_of(const Onnx__TensorShapeProto__Dimension *d)
+{
+    bool named = d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM;
+    return named ? ls_text(d->dim_param) : "";
+}
+
+/* Every input of known rank gets a whole shape, open dimensions as 1 (or as the options say). */
+static void bind_open(Report *r, LsImportOptions *o)
+{
+    const Onnx__GraphProto *g = r->m->graph;
+    LsShapeBinding *list =
+        ls_arena_alloc(r->cx->arena, g->n_input + (size_t)o->nshape + 1, sizeof *list);
+    int n = o->nshape;
+    if (n > 0)
+        memcpy(list, o->shape, (size_t)n * sizeof *list);
+    for (size_t i = 0; i < g->n_input; i++) {
+        const char *name = ls_text(g->input[i]->name);
+        const Onnx__TensorShapeProto *s = shape_of(g->input[i]);
+        if (r->m->maker[ls_names_find(&r->m->names, name)] != LS_MADE_INPUT || shaped(o, name))
+            continue;
+        if (s == NULL || s->n_dim > LS_MAX_RANK) {
+            ls_names_add(&r->open, ls_arena_printf(r->cx->arena, "--shape %s=AxBx...", name));
+            continue;
+        }
+        LsShape shape = {.rank = (int)s->n_dim};
+        for (int k = 0; k < shape.rank; k++) {
+            const char *symbol = symbol_of(s->dim[k]);
+            shape.dim[k] = is_open(s->dim[k]) ? 1 : s->dim[k]->dim_value;
+            if (!is_open(s->dim[k]) || (k == 0 && o->batch > 0 && !bound(o, symbol))) {
+                shape.dim[k] = is_open(s->dim[k]) ? o->batch : shape.dim[k];
+                continue;
+            }
+            for (int d = 0; d < o->ndim; d++)
+                if (strcmp(o->dim[d].name, symbol) == 0)
+                    shape.dim[k] = o->dim[d].size;
+            if (!bound(o, symbol))
+                ls_names_add(&r->open, symbol[0] != '\0'
+                             ? ls_arena_printf(r->cx->arena, "--dim %s=SIZE", symbol)
+                             : ls_arena_printf(r->cx->arena, "--shape %s=AxBx...", name));
+        }
+        list[n++] = (LsShapeBinding){name, shape};
+    }
+    o->shape = list;
+    o->nshape = n;
+}
+
+static void add_tensor(Tensors *t, const LsValue *v)
+{
+    t->n++;
+    t->elements += ls_count(&v->shape);
+}
+
+/* By value: real, and depends on a trained parameter. */
+static bool *find_moving(LsArena *a, const LsGraph *g)
+{
+    bool *moves = ls_arena_alloc(a, g->nvalue, sizeof *moves);
+    for (uint32_t i = 1; i < g->nvalue; i++)
+        moves[i] = g->value[i].kind == LS_V_PARAM;
+    for (uint32_t i = 1; i < g->nnode; i++)
+        for (uint32_t k = 0; k < g->node[i].nin; k++)
+            for (uint32_t j = 0; j < g->node[i].nout; j++)
+                moves[g->node[i].out + j] |= moves[g->operand[g->node[i].in + k].i]
+                    && g->value[g->node[i].out + j].type == LS_REAL;
+    return moves;
+}
+
+/* Operators without a gradient that lie between a parameter and an output, and parameters that no
+ * output depends on, whichever of them the loss will be of. */
+static void find_gradless(Report *r, const LsGraph *g)
+{
+    LsArena *a = r->cx->arena;
+    bool *moves = find_moving(a, g), *used = ls_arena_alloc(a, g->nvalue, sizeof *used),
+         *taught = ls_arena_alloc(a, g->nvalue, sizeof *taught);   /* would get a gradient */
+    for (uint32_t i = 0; i < g->noutput; i++)
+        used[g->output[i].i] = taught[g->output[i].i] = ls_type(g, g->output[i]) == LS_REAL;
+    for (uint32_t i = g->nnode; i-- > 1;) {
+        const LsNode *n = &g->node[i];
+        bool live = false, moved = false;
+        for (uint32_t k = 0; k < n->nout; k++) {
+            live |= used[n->out + k];
+            moved |= used[n->out + k] && moves[n->out + k];
+        }
+        for (uint32_t k = 0; k < n->nin; k++) {
+            used[g->operand[n->in + k].i] |= live;
+            taught[g->operand[n->in + k].i] |= moved;
+        }
+        if (moved && ls_op[n->op]->grad == NULL)
+            count(r, &r->gradless, ls_op[n->op]->name, n->name, g->nnode);
+    }
+    for (uint32_t i = 1; i < g->nvalue; i++)
+        if (g->value[i].kind == LS_V_PARAM && taught[i])
+            r->ntaught++;
+        else if (g->value[i].kind == LS_V_PARAM)
+            r->hazards = ls_arena_printf(a, "%sparameter '%s' has no influence on any output and is "
+                                         "not trained\n", r->hazards, g->value[i].name);
+    if (r->ntaught == 0)
+        r->problems = ls_arena_printf(a, "%sno trained parameter has influence on an output\n"
+                                      "  hint: see --train and --freeze\n", r->problems);
+}
+
+/* What compile would warn of as it adds the loss that it adds when nothing else is said. Errors need
+ * not be: the file may have a loss of its own. */
+static void try_loss(Report *r, LsGraph *g)
+{
+    LsCtx cx = {.arena = r->cx->arena, .model = r->cx->model, .max_error = 1, .nerror = 1};
+    char *log = NULL, *rest;
+    size_t bytes = 0, prefix = strlen(cx.model) + 2;
+    if ((cx.log = open_memstream(&log, &bytes)) == NULL)
+        return;
+    ls_loss(&cx, g, &(LsLossOptions){.kind = LS_LOSS_CE});
+    fclose(cx.log);
+    for (char *s = strtok_r(log, "\n", &rest); s != NULL; s = strtok_r(NULL, "\n", &rest)) {
+        bool hint = strncmp(s, "  hint: ", 8) == 0;
+        r->hazards = ls_arena_printf(cx.arena, "%s%s%s\n", r->hazards, hint ? "" : "with --loss=ce: ",
+                                     hint ? s : s + prefix);
+    }
+    free(log);
+}
+
+/* Splits the log: warnings are hazards, errors problems; a hint goes with the line above it. */
+static void sort_log(Report *r, char *log)
+{
+    size_t prefix = strlen(r->cx->model) + 2, room = strlen(log) + 2;
+    char *text[2] = {ls_arena_alloc(r->cx->arena, room, 1), ls_arena_alloc(r->cx->arena, room, 1)};
+    char *end[2] = {text[0], text[1]}, *rest;
+    int to = 0;
+    for (char *line = strtok_r(log, "\n", &rest); line != NULL;
+         line = strtok_r(NULL, "\n", &rest)) {
+        if (strncmp(line, "  hint: ", 8) != 0) {
+            to = strstr(line, "warning: ") != NULL && strstr(line, "error LS-E") == NULL;
+            line += strlen(line) > prefix ? prefix : 0;
+        }
+        end[to] = stpcpy(stpcpy(end[to], line), "\n");
+    }
+    r->problems = text[0];
+    r->hazards = text[1];
+}
+
+static void try_import(Report *r, const char *path, const LsImportOptions *given)
+{
+    LsImportOptions o = *given;
+    LsCtx cx = {.arena = r->cx->arena, .model = r->cx->model, .max_error = r->cx->max_error};
+    char *log = NULL;
+    size_t bytes = 0;
+    o.weightless = true;
+    o.training = true;
+    bind_open(r, &o);
+    if ((cx.log = open_memstream(&log, &bytes)) == NULL)
+        return;
+    LsGraph *g = ls_onnx_import(&cx, path, &o);
+    fclose(cx.log);
+    sort_log(r, log);
+    free(log);
+    r->imported = g != NULL;
+    r->decisions = g != NULL ? g->decisions : NULL;
+    for (uint32_t i = 1; g != NULL && i < g->nvalue; i++)
+        if (ls_is_state(g, (LsValueId){i}))
+            add_tensor(g->value[i].kind == LS_V_PARAM ? &r->trained : &r->other, &g->value[i]);
+    if (g != NULL) {
+        LsCtx quiet = {.arena = r->cx->arena, .model = r->cx->model, .quiet = true};
+        if (ls_patterns(&quiet, g))         /* which leave fewer operators without a gradient */
+            find_gradless(r, g);
+        try_loss(r, g);
+        return;
+    }
+    for (size_t i = 0; i < r->m->graph->n_initializer; i++) {   /* what the file says, at least */
+        LsValue v = {.kind = LS_V_PARAM};
+        const Onnx__TensorProto *t = r->m->graph->initializer[i];
+        LsCtx quiet = {.arena = r->cx->arena, .max_error = 1, .nerror = 1};  /* was said above */
+        if (ls_onnx_type_is_float(t->data_type) &&
+            ls_tensor_shape(&quiet, LS_NOWHERE, t, &v.shape, &v.type))
+            add_tensor(&r->trained, &v);
+    }
+}
+
+/* Planning does without initial values, so importing said nothing of files that are not there. */
+static void find_data(Report *r)
+{
+    LsDataFolder from = {.dir = r->m->dir, .home = r->m->home};
+    LsCtx quiet = {.arena = r->cx->arena, .max_error = 1, .nerror = 1};     /* that was said */
+    for (size_t i = 0; i < r->m->graph->n_initializer; i++)
+        ls_tensor_check(&quiet, LS_NOWHERE, &from, r->m->graph->initializer[i]);
+    r->missing = from.nmissing > 0;
+    if (r->missing)
+        r->problems =
+            ls_arena_printf(r->cx->arena, "%s%s does not exist; the data of %u tensor%s in it "
+                            "('%s'%s)\n", r->problems, from.file, from.nmissing,
+                            from.nmissing > 1 ? "s lies" : " lies", from.tensor,
+                            from.nmissing > 1 ? ", ..." : "");
+}
+
+static bool is_trainable(const Report *r)
+{
+    return r->imported && !r->missing && r->gradless.names.n == 0 && r->ntaught > 0;
+}
+
+/* ---- printing ---- */
+
+static const char *type_text(const Onnx__ValueInfoProto *p)
+{
+    bool tensor = p->type != NULL && p->type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE
+        && p->type->tensor_type != NULL;
+    return tensor ? ls_onnx_type_name(p->type->tensor_type->elem_type) : "not a tensor";
+}
+
+static const char *value_text(LsArena *a, const Onnx__ValueInfoProto *p)
+{
+    const Onnx__TensorShapeProto *s = shape_of(p);
+    const char *text = type_text(p);
+    for (size_t k = 0; s != NULL && k < s->n_dim && k < 2 * LS_MAX_RANK; k++) {
+        const char *dim = is_open(s->dim[k]) ? symbol_of(s->dim[k])
+                                             : ls_arena_printf(a, "%" PRId64, s->dim[k]->dim_value);
+        text = ls_arena_printf(a, "%s%s%s", text, k > 0 ? "x" : " ", dim[0] != '\0' ? dim : "?");
+    }
+    return text;
+}
+
+static bool is_input(const Report *r, const Onnx__ValueInfoProto *p)
+{
+    return r->m->maker[ls_names_find(&r->m->names, ls_text(p->name))] == LS_MADE_INPUT;
+}
+
+static void print_counts(FILE *to, const char *what, const Counts *c, bool with_first)
+{
+    fprintf(to, "%s", what);
+    for (uint32_t i = 1; i <= c->names.n; i++)
+        if (with_first)
+            fprintf(to, "    %s: %u node%s, the first is '%s'\n", c->item[i].name, c->item[i].n,
+                    c->item[i].n > 1 ? "s" : "", c->item[i].first);
+        else
+            fprintf(to, "%s%s %u", i > 1 ? ", " : "", c->item[i].name, c->item[i].n);
+    fprintf(to, "%s", with_first ? "" : "\n");
+}
+
+static void print_lines(FILE *to, const char *what, char *lines)
+{
+    char *rest;
+    if (lines[0] != '\0')
+        fprintf(to, "%s", what);
+    for (char *s = strtok_r(lines, "\n", &rest); s != NULL; s = strtok_r(NULL, "\n", &rest))
+        fprintf(to, "    %s\n", s);
+}
+
+static void print_text(Report *r, FILE *to)
+{
+    const Onnx__GraphProto *g = r->m->graph;
+    LsArena *a = r->cx->arena;
+    fprintf(to, "%s\n  format      IR %" PRId64 ", opset %d, written by %s %s\n", r->cx->model,
+            r->m->proto->ir_version, r->m->opset, ls_text(r->m->proto->producer_name),
+            ls_text(r->m->proto->producer_version));
+    for (size_t i = 0; i < g->n_input; i++)
+        if (is_input(r, g->input[i]))
+            fprintf(to, "  input       %s: %s\n", ls_text(g->input[i]->name),
+                    value_text(a, g->input[i]));
+    for (size_t i = 0; i < g->n_output; i++)
+        fprintf(to, "  output      %s: %s\n", ls_text(g->output[i]->name),
+                value_text(a, g->output[i]));
+    for (uint32_t i = 1; i <= r->open.n; i++)
+        fprintf(to, "  to bind     %s\n", r->open.name[i]);
+    print_counts(to, "  operators   ", &r->ops, false);
+    fprintf(to, "  parameters  %u tensors, %" PRId64 " elements, %" PRId64 " bytes as float\n",
+            r->trained.n, r->trained.elements, 4 * r->trained.elements);
+    if (r->other.n > 0)
+        fprintf(to, "  statistics  %u tensors, %" PRId64 " elements, %" PRId64 " bytes as float\n",
+                r->other.n, r->other.elements, 4 * r->other.elements);
+    if (r->decisions != NULL)
+        ls_inspect_roles_text(to, a, r->decisions, r->all);
+    if (r->unsupported.names.n > 0)
+        print_counts(to, "  not supported:\n", &r->unsupported, true);
+    if (r->gradless.names.n > 0)
+        print_counts(to, "  no gradient:\n", &r->gradless, true);
+    print_lines(to, "  hazards:\n", r->hazards);
+    print_lines(to, "  problems:\n", r->problems);
+    if (is_trainable(r))
+        fprintf(to, "  nothing stands in the way of training it\n");
+}
+
+static cJSON *json_values(const Report *r, Onnx__ValueInfoProto *const *list, size_t n, bool inputs)
+{
+    cJSON *array = cJSON_CreateArray();
+    for (size_t i = 0; i < n; i++) {
+        if (inputs && !is_input(r, list[i]))
+            continue;
+        const Onnx__TensorShapeProto *s = shape_of(list[i]);
+        cJSON *v = cJSON_CreateObject(), *dims = cJSON_CreateArray();
+        cJSON_AddStringToObject(v, "name", ls_text(list[i]->name));
+        cJSON_AddStringToObject(v, "type", type_text(list[i]));
+        for (size_t k = 0; s != NULL && k < s->n_dim; k++)
+            cJSON_AddItemToArray(dims, !is_open(s->dim[k])
+                                 ? cJSON_CreateNumber((double)s->dim[k]->dim_value)
+                                 : cJSON_CreateString(symbol_of(s->dim[k])));
+        cJSON_AddItemToObject(v, "dims", s != NULL ? dims : cJSON_CreateNull());
+        if (s == NULL)
+            cJSON_Delete(dims);
+        cJSON_AddItemToArray(array, v);
+    }
+    return array;
+}
+
+static cJSON *json_counts(const Counts *c)
+{
+    cJSON *o = cJSON_CreateObject();
+    for (uint32_t i = 1; i <= c->names.n; i++)
+        cJSON_AddNumberToObject(o, c->item[i].name, c->item[i].n);
+    return o;
+}
+
+static cJSON *json_lines(char *lines)
+{
+    cJSON *array = cJSON_CreateArray();
+    char *rest;
+    for (char *s = strtok_r(lines, "\n", &rest); s != NULL; s = strtok_r(NULL, "\n", &rest))
+        cJSON_AddItemToArray(array, cJSON_CreateString(s));
+    return array;
+}
+
+static cJSON *json_tensors(const Tensors *t)
+{
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddNumberToObject(o, "tensors", t->n);
+    cJSON_AddNumberToObject(o, "elements", (double)t->elements);
+    cJSON_AddNumberToObject(o, "bytes", 4.0 * (double)t->elements);
+    return o;
+}
+
+static bool print_json(Report *r, FILE *to)
+{
+    const Onnx__GraphProto *g = r->m->graph;
+    cJSON *o = cJSON_CreateObject(), *open = cJSON_CreateArray();
+    for (uint32_t i = 1; i <= r->open.n; i++)
+        cJSON_AddItemToArray(open, cJSON_CreateString(r->open.name[i]));
+    cJSON_AddNumberToObject(o, "schema", 1);
+    cJSON_AddStringToObject(o, "model", r->cx->model);
+    cJSON_AddNumberToObject(o, "ir_version", (double)r->m->proto->ir_version);
+    cJSON_AddNumberToObject(o, "opset", r->m->opset);
+    cJSON_AddStringToObject(o, "producer", ls_text(r->m->proto->producer_name));
+    cJSON_AddItemToObject(o, "inputs", json_values(r, g->input, g->n_input, true));
+    cJSON_AddItemToObject(o, "outputs", json_values(r, g->output, g->n_output, false));
+    cJSON_AddItemToObject(o, "to_bind", open);
+    cJSON_AddItemToObject(o, "operators", json_counts(&r->ops));
+    cJSON_AddItemToObject(o, "parameters", json_tensors(&r->trained));
+    cJSON_AddItemToObject(o, "statistics", json_tensors(&r->other));
+    if (r->decisions != NULL)
+        ls_inspect_roles_json(o, r->decisions);
+    cJSON_AddItemToObject(o, "not_supported", json_counts(&r->unsupported));
+    cJSON_AddItemToObject(o, "no_gradient", json_counts(&r->gradless));
+    cJSON_AddItemToObject(o, "hazards", json_lines(r->hazards));
+    cJSON_AddItemToObject(o, "problems", json_lines(r->problems));
+    cJSON_AddBoolToObject(o, "trainable", is_trainable(r));
+    char *text = cJSON_Print(o);
+    cJSON_Delete(o);
+    if (text == NULL)
+        return false;
+    fprintf(to, "%s\n", text);
+    free(text);
+    return true;
+}
+
+bool ls_inspect(LsCtx *cx, const char *path, const LsImportOptions *o, FILE *to, bool json,
+                bool all, bool *trainable)
+{
+    if (cx->model == NULL)
+        cx->model = path;
+    Report r = {.cx = cx, .all = all, .problems = "", .hazards = "", .open = {.arena = cx->arena}};
+    if ((r.m = ls_onnx_open(cx, path, o->tie_identity)) == NULL)
+        return false;
+    /* Problems with names come out again, with all others, when the import is tried. */
+    LsCtx quiet = {.arena = cx->arena, .model = cx->model, .log = fopen("/dev/null", "w")};
+    if (quiet.log == NULL)
+        return ls_error(cx, LS_NOWHERE, LS_E_IO, NULL, "cannot open /dev/null");
+    ls_onnx_resolve(&quiet, r.m);
+    fclose(quiet.log);
+    count_ops(&r);
+    try_import(&r, path, o);
+    find_data(&r);
+    r.problems = ls_arena_strdup(cx->arena, r.problems);    /* printing cuts them into lines */
+    r.hazards = ls_arena_strdup(cx->arena, r.hazards);
+    *trainable = is_trainable(&r);
+    if (json)
+        return print_json(&r, to);
+    print_text(&r, to);
+    return true;
+}

@@ -1,0 +1,16 @@
+/* compiler/onnx/onnx_inspect_roles.h -- prints what an import decided of a file's tensors and batch norms. */
+#ifndef LS_COMPILER_ONNX_ONNX_INSPECT_ROLES_H
+#define LS_COMPILER_ONNX_ONNX_INSPECT_ROLES_H
+
+#include "compiler/onnx/onnx_roles.h"
+
+#include <cjson/cJSON.h>
+
+/* A line for each tensor of reals (trained, frozen, statistic, constant; who shares it; why), or, where
+ * there are many and `all` is not set, one for each role and reason. Then which statistics batch norms
+ * use. */
+void ls_inspect_roles_text(FILE *to, LsArena *a, const LsDecisions *d, bool all);
+/* Adds "tensors" (all of them) and "batch_norms" to the object. */
+void ls_inspect_roles_json(cJSON *o, const LsDecisions *d);
+
+#endif

@@ -1,0 +1,67 @@
+/* compiler/onnx/onnx_model.h -- a file as the importer wants it: versions checked, functions inlined,
+ * names resolved, nodes in an order that can be run. */
+#ifndef LS_COMPILER_ONNX_ONNX_MODEL_H
+#define LS_COMPILER_ONNX_ONNX_MODEL_H
+
+#include "base/name_ids.h"
+#include "compiler/ir/op.h"
+#include "compiler/onnx/onnx_report.h"
+#include "compiler/onnx/onnx_untie.h"
+#include "compiler/onnx/onnx_wire.h"
+
+enum { LS_OPSET_MIN = 8, LS_OPSET_MAX = 23, LS_IR_MIN = 3, LS_IR_MAX = 13 };
+
+typedef struct LsOnnxFlat {     /* a node after inlining */
+    const Onnx__NodeProto *proto;
+    uint32_t index;             /* in the file; of a function's node: of the call */
+    const char *name;           /* of a function's node: CALL/NAME */
+    int version;                /* opset of the node's domain; 0: the domain is not imported */
+    bool inner;                 /* from a function's body */
+} LsOnnxFlat;
+
+enum { LS_MADE_NOT = -1, LS_MADE_INPUT = -2, LS_MADE_INITIALIZER = -3 };
+
+typedef struct LsOnnxModel {
+    Onnx__ModelProto *proto;
+    const Onnx__GraphProto *graph;
+    const char *dir;            /* folder of the file */
+    const char *home;           /* where it lies when its links are followed; NULL: not known */
+    LsReport *report;           /* sorts diagnostics by node; NULL: none */
+    int opset;                  /* of domain "" */
+    const LsOnnxSources *sources;       /* what the file says of its tensors' origin */
+    const LsOnnxEdits *edits;           /* what was taken back of what the exporter did to them */
+    LsOnnxFlat *node; uint32_t nnode, cap_node;
+    LsNames functions, taken; /* local functions as DOMAIN:NAME; names that inlining must not use */
+    const Onnx__FunctionProto **function;       /* by id in functions */
+    uint32_t nexpanded;         /* nodes and calls so far */
+    LsNames names;              /* of all values */
+    int64_t *maker;             /* by name id: the flat node that makes it, or LS_MADE_... */
+    uint32_t *order, norder;    /* flat nodes in run order; those on a cycle are left out */
+    bool moved;                 /* that is not the order of the file */
+} LsOnnxModel;
+
+/* Reads the file, checks versions, unties parameters (unless tie), inlines model-local functions;
+ * NULL after diagnostics. */
+LsOnnxModel *ls_onnx_open(LsCtx *cx, const char *path, bool tie);
+/* Names, uses before definition, cycles: fills names, maker and order. False after diagnostics;
+ * what could be resolved is filled in all the same, so that more problems can be found. */
+bool ls_onnx_resolve(LsCtx *cx, LsOnnxModel *m);
+
+/* The node makes a constant that can be a weight: a Constant, or a ConstantOfShape whose shape
+ * stands in the file. Those inside functions are shared by all calls and stay constants. */
+bool ls_onnx_makes_weight(const LsOnnxModel *m, const LsOnnxFlat *f);
+/* "" for the default domain however it is spelled. */
+const char *ls_onnx_domain(const char *domain);
+/* The version of a domain in a list of imports; 0: not there. */
+int ls_onnx_version(Onnx__OperatorSetIdProto *const *list, size_t n, const char *domain);
+LsWhere ls_flat_where(const LsOnnxFlat *f);
+bool ls_flat_is(const LsOnnxFlat *f, const char *op);           /* that operator of ai.onnx */
+const char *ls_flat_op_name(LsArena *a, const LsOnnxFlat *f); /* with the domain, unless ai.onnx */
+const LsOnnxOp *ls_flat_row(const LsOnnxFlat *f);               /* NULL: none for this opset */
+bool ls_flat_supported(const LsOnnxFlat *f);
+
+/* Fills node: the graph's nodes, calls of local functions replaced by their bodies
+ * (compiler/onnx/onnx_function.c). */
+bool ls_onnx_inline(LsCtx *cx, LsOnnxModel *m);
+
+#endif

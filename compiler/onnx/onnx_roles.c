@@ -1,0 +1,388 @@
+/* compiler/onnx/onnx_roles.c -- decides for every initializer of reals what it is.
+ *
+ * In order: what the options say; what the exporter notes (torch.export: parameter, buffer,
+ * constant, folded from these); what reads it (a layer's weight, a running statistic, a bound, a
+ * comparison); whether a person or an exporter chose its name; and its values, which tell a mask.
+ * Constants that nodes of the file make are weights only in files without a weight among their
+ * initializers: old exporters and ONNX's light models write them so. */
+#include "compiler/onnx/onnx_import.h"
+#include "compiler/onnx/onnx_meta.h"
+
+#include <fnmatch.h>
+#include <math.h>
+#include <string.h>
+
+const char *const ls_role_name[LS_NROLES] = {"", "trained", "frozen", "statistic", "constant"};
+
+const char *const ls_bn_by_text[LS_NBN_BY] = {
+    [LS_BN_BY_TRAIN] = "the batch's statistics (--bn=train)",
+    [LS_BN_BY_FROZEN] = "running statistics, which stay as they are (--bn=frozen)",
+    [LS_BN_BY_FORM] = "the batch's statistics (training form)",
+    [LS_BN_BY_TRACE] = "the batch's statistics (exported in training mode, by the exporter's notes)",
+    [LS_BN_BY_NODES] = "statistics that nodes of the file compute",
+    [LS_BN_BY_RUNNING] = "running statistics, which stay as they are (inference form)",
+};
+
+enum {                          /* what an operand is to the operator that reads it */
+    WEIGHT = 1, STATISTIC = 2, SETTING = 4, EXPONENT = 8, NO_GRADIENT = 16, OTHER = 32,
+    BOUND = 64                  /* a setting that can be trained where somebody says so */
+};
+enum { ALL = 0xffff };          /* operands, as bits */
+
+typedef struct Use { const char *op; unsigned operands; int use; } Use;
+
+static const Use table[] = {
+    {"BatchNormalization", 0x06, WEIGHT}, {"BatchNormalization", 0x18, STATISTIC},
+    {"Conv", 0x06, WEIGHT},               {"ConvTranspose", 0x06, WEIGHT},
+    {"DeformConv", 0x0a, WEIGHT},         {"Einsum", ALL, WEIGHT},
+    {"GRU", 0x0e, WEIGHT},                {"Gather", 0x01, WEIGHT},
+    {"Gemm", 0x07, WEIGHT},               {"GroupNormalization", 0x06, WEIGHT},
+    {"InstanceNormalization", 0x06, WEIGHT}, {"LSTM", 0x8e, WEIGHT},
+    {"LayerNormalization", 0x06, WEIGHT}, {"MatMul", 0x03, WEIGHT},
+    {"PRelu", 0x02, WEIGHT},              {"RMSNormalization", 0x02, WEIGHT},
+    {"RNN", 0x0e, WEIGHT},
+    {"Clip", 0x06, BOUND},                {"Pow", 0x02, EXPONENT},
+    {"ConstantOfShape", 0x01, SETTING},   {"Dropout", 0x06, SETTING},
+    {"NonMaxSuppression", 0x1c, SETTING}, {"OneHot", 0x06, SETTING},
+    {"Pad", 0x0e, SETTING},               {"QuantizeLinear", 0x06, SETTING},
+    {"DequantizeLinear", 0x06, SETTING},  {"Range", 0x07, SETTING},
+    {"Resize", 0x0e, SETTING},            {"Upsample", 0x02, SETTING},
+    {"ArgMax", 0x01, NO_GRADIENT},        {"ArgMin", 0x01, NO_GRADIENT},
+    {"CastLike", 0x02, NO_GRADIENT},      {"Ceil", 0x01, NO_GRADIENT},
+    {"Equal", 0x03, NO_GRADIENT},         {"Floor", 0x01, NO_GRADIENT},
+    {"Greater", 0x03, NO_GRADIENT},       {"GreaterOrEqual", 0x03, NO_GRADIENT},
+    {"Identity", 0x01, 0},                /* what reads its result decides */
+    {"IsInf", 0x01, NO_GRADIENT},         {"IsNaN", 0x01, NO_GRADIENT},
+    {"Less", 0x03, NO_GRADIENT},          {"LessOrEqual", 0x03, NO_GRADIENT},
+    {"Round", 0x01, NO_GRADIENT},         {"Shape", 0x01, NO_GRADIENT},
+    {"Sign", 0x01, NO_GRADIENT},          {"Size", 0x01, NO_GRADIENT},
+};
+
+static int use_of(const char *op, size_t k)
+{
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (k < 16 && strcmp(table[i].op, op) == 0 && (table[i].operands >> k & 1))
+            return table[i].use;
+    return OTHER;
+}
+
+/* ---- what the options say ---- */
+
+static bool matches(const char *const *glob, int n, const char *name)
+{
+    for (int k = 0; k < n; k++)
+        if (fnmatch(glob[k], name, 0) == 0)
+            return true;
+    return false;
+}
+
+bool ls_onnx_told_to_train(const LsImportOptions *o, const char *name)
+{
+    return matches(o->train, o->ntrain, name);
+}
+
+bool ls_onnx_told_to_freeze(const LsImportOptions *o, const char *name)
+{
+    return !ls_onnx_told_to_train(o, name) && matches(o->freeze, o->nfreeze, name);
+}
+
+/* ---- values that are masks ---- */
+
+/* Zeros and ones, or zeros and numbers that take attention away; not one value alone, which a
+ * parameter starts from. */
+static bool is_mask(LsImport *im, const Onnx__TensorProto *t, int64_t count)
+{
+    LsCtx quiet = {.arena = im->cx->arena, .max_error = 1, .nerror = 1};
+    LsDataFolder from = {.dir = im->m->dir, .home = im->m->home};
+    const float *v = ls_tensor_data(&quiet, LS_NOWHERE, &from, t);
+    bool differ = false;
+    for (int64_t i = 0; v != NULL && i < count; i++) {
+        if (v[i] != 0 && v[i] != 1 && !(v[i] <= -1e4f))
+            return false;
+        differ |= v[i] != v[0];
+    }
+    return v != NULL && differ;
+}
+
+/* ---- one tensor ---- */
+
+typedef struct Tensor {
+    LsImport *im;
+    const Onnx__TensorProto *proto;
+    const char *name;
+    LsShape shape;
+    int64_t count;
+    int uses;
+} Tensor;
+
+static LsVerdict verdict(LsRole role, const char *why) { return (LsVerdict){role, why, false}; }
+
+/* It is said once which tensors these are. */
+static LsVerdict doubtful(LsRole role, const char *why) { return (LsVerdict){role, why, true}; }
+
+static bool only(const Tensor *t, int uses) { return t->uses != 0 && (t->uses & ~uses) == 0; }
+
+static LsVerdict without_gradient(const Tensor *t, bool parameter)
+{
+    const char *why = only(t, NO_GRADIENT) ? "what reads it has no gradient"
+                                           : "a setting of what reads it (a bound, a border, a scale)";
+    return parameter ? doubtful(LS_ROLE_CONSTANT, why) : verdict(LS_ROLE_CONSTANT, why);
+}
+
+static LsVerdict declared(const Tensor *t, const LsOnnxSource *s)
+{
+    if (s->kind == LS_FROM_PARAMETER && only(t, SETTING | NO_GRADIENT))
+        return without_gradient(t, true);
+    if (s->kind == LS_FROM_PARAMETER)
+        return verdict(LS_ROLE_TRAINED, "a parameter, by the exporter's notes");
+    const char *why = s->kind == LS_FROM_BUFFER ? "a buffer, by the exporter's notes"
+                                                : "a constant, by the exporter's notes";
+    return verdict(t->uses & WEIGHT ? LS_ROLE_FROZEN : LS_ROLE_CONSTANT, why);
+}
+
+static LsVerdict folded(const Tensor *t, const LsOnnxSource *s)
+{
+    LsArena *a = t->im->cx->arena;
+    const char *first;
+    uint32_t n = ls_source_parameters(a, t->im->m->sources, s->folded_from, &first);
+    if (n == 0)
+        return verdict(LS_ROLE_CONSTANT, "computed by the exporter, from no parameter");
+    /* Were it but turned or reshaped, it would be computed again from the parameter (onnx_retie.c). */
+    uint32_t id = ls_names_find(&t->im->m->names, first);
+    n += n == 1 && id != 0 && t->im->m->maker[id] == LS_MADE_INITIALIZER;
+    t->im->nfolded += n == 1;
+    t->im->nblended += n > 1;
+    if (t->im->nfolded + t->im->nblended == 1 || (n > 1 && t->im->nblended == 1)) {
+        t->im->folded_name = t->name;
+        t->im->folded_from = s->folded_from;
+    }
+    if (n > 1)
+        return verdict(LS_ROLE_TRAINED, ls_arena_printf(a, "computed by the exporter from "
+                                                        "parameters that it does not replace, '%s' "
+                                                        "among them", first));
+    return verdict(LS_ROLE_TRAINED,
+                   ls_arena_printf(a, "computed by the exporter from the parameter '%s'", first));
+}
+
+/* A name that an exporter chose. Single numbers are literals of the program; what stands where a
+ * layer has its weight, or has one axis, is a weight that was folded. */
+static LsVerdict made_up(const Tensor *t)
+{
+    int axes = 0;
+    for (int k = 0; k < t->shape.rank; k++)
+        axes += t->shape.dim[k] > 1;
+    if (t->count == 1)
+        return verdict(LS_ROLE_CONSTANT, "a literal: one number under a made-up name");
+    if (t->uses & WEIGHT)
+        return verdict(LS_ROLE_TRAINED, "a layer's weight, under a made-up name");
+    if (is_mask(t->im, t->proto, t->count))
+        return verdict(LS_ROLE_CONSTANT, "a mask, by its values");
+    return axes == 1 ? doubtful(LS_ROLE_TRAINED, "a vector under a made-up name")
+                     : doubtful(LS_ROLE_CONSTANT, "no layer's weight, under a made-up name");
+}
+
+/* TorchScript files do not tell parameters from buffers. */
+static bool may_be_buffer(const Tensor *t)
+{
+    return !ls_source_weight_name(t->name) && !(t->uses & WEIGHT)
+        && strcmp(ls_text(t->im->m->proto->producer_name), "pytorch") == 0;
+}
+
+static LsVerdict unsaid(const Tensor *t)
+{
+    bool made = ls_source_made_up(t->name);
+    if (only(t, STATISTIC))
+        return verdict(LS_ROLE_STATISTIC, "running mean or variance of a batch norm");
+    if (strncmp(t->name, "onnx::", 6) == 0 && t->im->nmade_up++ == 0)
+        t->im->made_up = t->name;
+    if (only(t, SETTING | NO_GRADIENT | BOUND))
+        return without_gradient(t, !made && (t->uses & BOUND) != 0);
+    if (made)
+        return made_up(t);
+    if (t->uses & WEIGHT)
+        return verdict(LS_ROLE_TRAINED, "a layer's weight");
+    if (t->count > 1 && is_mask(t->im, t->proto, t->count))
+        return verdict(LS_ROLE_CONSTANT, "a mask, by its values");
+    if (only(t, EXPONENT))
+        return verdict(LS_ROLE_TRAINED, "an exponent with a name of its own");
+    return may_be_buffer(t)
+               ? doubtful(LS_ROLE_TRAINED, "has a name; a parameter or a buffer, the file does not tell")
+               : verdict(LS_ROLE_TRAINED, "has a name, and what reads it has a gradient");
+}
+
+static bool is_literal(const LsImport *im, const char *name)
+{
+    const LsOnnxEdits *e = im->m->edits;
+    for (uint32_t k = 0; k < e->nliteral; k++)
+        if (strcmp(e->literal[k].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* Globs name a folded tensor by its own name, or by the parameter that it was folded from. */
+static bool told(const Tensor *t, const LsOnnxSource *s, bool (*to)(const LsImportOptions *, const char *))
+{
+    const char *from = NULL;
+    if (s->folded_from != NULL)
+        ls_source_parameters(t->im->cx->arena, t->im->m->sources, s->folded_from, &from);
+    return to(t->im->o, t->name) || (from != NULL && to(t->im->o, from));
+}
+
+static LsVerdict decide(const Tensor *t)
+{
+    const LsImport *im = t->im;
+    const LsOnnxSource *s = ls_onnx_source(im->m->sources, t->name);
+    bool may_train = !only(t, SETTING | NO_GRADIENT | STATISTIC);
+    if (told(t, s, ls_onnx_told_to_train))
+        return may_train ? verdict(LS_ROLE_TRAINED, "--train") : without_gradient(t, true);
+    if (is_literal(im, t->name))
+        return verdict(LS_ROLE_CONSTANT, "of a norm whose module has no parameters");
+    LsVerdict v = only(t, STATISTIC)    ? unsaid(t)
+        : s->kind != LS_FROM_UNKNOWN    ? declared(t, s)
+        : s->folded_from != NULL        ? folded(t, s)
+                                        : unsaid(t);
+    if (v.role == LS_ROLE_TRAINED && told(t, s, ls_onnx_told_to_freeze))
+        return verdict(LS_ROLE_FROZEN, "--freeze");
+    return v;
+}
+
+/* ---- all of them ---- */
+
+static void collect_uses(LsImport *im, int *uses)
+{
+    for (uint32_t i = 0; i < im->m->nnode; i++) {
+        const LsOnnxFlat *f = &im->m->node[i];
+        const char *op = ls_onnx_domain(f->proto->domain)[0] == '\0' ? ls_text(f->proto->op_type) : "";
+        for (size_t k = 0; k < f->proto->n_input; k++)
+            uses[ls_names_find(&im->m->names, ls_text(f->proto->input[k]))] |= use_of(op, k);
+    }
+    /* What an Identity reads is used as its result is. */
+    for (uint32_t i = im->m->nnode; i-- > 0;) {
+        const LsOnnxFlat *f = &im->m->node[i];
+        if (ls_flat_is(f, "Identity") && f->proto->n_input == 1 && f->proto->n_output == 1)
+            uses[ls_names_find(&im->m->names, ls_text(f->proto->input[0]))] |=
+                uses[ls_names_find(&im->m->names, ls_text(f->proto->output[0]))];
+    }
+}
+
+void ls_onnx_decide(LsImport *im)
+{
+    const Onnx__GraphProto *g = im->m->graph;
+    int *uses = ls_arena_alloc(im->cx->arena, im->m->names.n + 1, sizeof *uses);
+    im->verdict = ls_arena_alloc(im->cx->arena, im->m->names.n + 1, sizeof *im->verdict);
+    collect_uses(im, uses);
+    for (size_t i = 0; i < g->n_initializer; i++) {
+        LsCtx quiet = {.arena = im->cx->arena, .max_error = 1, .nerror = 1};
+        Tensor t = {.im = im, .proto = g->initializer[i], .name = ls_text(g->initializer[i]->name)};
+        uint32_t id = ls_names_find(&im->m->names, t.name);
+        LsType type;
+        t.uses = uses[id];
+        if (im->reads[id] == 0 || !ls_onnx_type_is_float(t.proto->data_type)
+            || !ls_tensor_shape(&quiet, LS_NOWHERE, t.proto, &t.shape, &type)
+            || (t.count = ls_count(&t.shape)) == 0)
+            continue;
+        im->verdict[id] = decide(&t);
+        im->has_weights |= im->verdict[id].role == LS_ROLE_TRAINED && t.count > 1;
+        if (im->verdict[id].doubtful && im->ndoubtful++ < 4)
+            im->doubtful = ls_arena_printf(im->cx->arena, "%s%s'%s' (%s)", ls_text(im->doubtful),
+                                           im->ndoubtful > 1 ? ", " : "", t.name,
+                                           ls_role_name[im->verdict[id].role]);
+    }
+}
+
+LsValueKind ls_role_kind(LsRole role)
+{
+    switch (role) {
+    case LS_ROLE_TRAINED: return LS_V_PARAM;
+    case LS_ROLE_FROZEN:
+    case LS_ROLE_STATISTIC: return LS_V_STATE;
+    default: return LS_V_CONST;
+    }
+}
+
+/* ---- batch norms ---- */
+
+/* Arguments of torch's batch norms: x, weight, bias, mean, variance, whether it trains, ... */
+bool ls_onnx_traced_training(const LsOnnxNode *n)
+{
+    const Onnx__NodeProto *p = n->proto;
+    LsArena *a = n->cx->arena;
+    const char *call = p != NULL ? ls_onnx_meta(a, &p->base, LS_META_CALL) : NULL;
+    if (call == NULL && p != NULL)      /* the name says it, too, where notes were stripped */
+        return strstr(ls_text(p->name), "native_batch_norm_legit_functional") != NULL;
+    if (call == NULL || strstr(call, "batch_norm") == NULL || strstr(call, "no_training") != NULL)
+        return false;
+    const char *trains = ls_meta_argument(a, call, 5);
+    return trains != NULL && strcmp(trains, "True") == 0;
+}
+
+void ls_onnx_note_batch_norm(const LsOnnxNode *n, LsBnBy by)
+{
+    LsDecisions *d = n->import != NULL ? n->import->decisions : NULL;
+    if (d == NULL)
+        return;
+    d->bn = ls_arena_grow(n->cx->arena, d->bn, d->nbn, d->nbn + 1, sizeof *d->bn, &d->cap_bn);
+    d->bn[d->nbn++] = (LsBnDecision){n->name, by};
+}
+
+/* ---- what became of them ---- */
+
+static LsDecision settled(const LsImport *im, const LsValue *v, uint32_t id)
+{
+    static const LsRole role[] = {[LS_V_PARAM] = LS_ROLE_TRAINED, [LS_V_STATE] = LS_ROLE_FROZEN,
+                                  [LS_V_CONST] = LS_ROLE_CONSTANT};
+    LsVerdict said = im->verdict[id];
+    LsDecision d = {v->name, said.role, said.why, v->shape, im->reads[id]};
+    if (said.role == LS_ROLE_NONE || ls_role_kind(said.role) != v->kind) {
+        d.role = role[v->kind];
+        d.why = v->kind == LS_V_CONST   ? "a setting of what reads it"
+                : v->kind == LS_V_STATE ? "--freeze, or a running statistic"
+                                        : "made by a node, where a layer has its weight";
+    }
+    return d;
+}
+
+/* Initializers are frozen as they are read; parameters that nodes of the file make, here. */
+static void freeze_made(LsImport *im)
+{
+    for (uint32_t i = 1; i < im->g->nvalue; i++) {
+        LsValue *v = &im->g->value[i];
+        if (v->kind == LS_V_PARAM && ls_onnx_told_to_freeze(im->o, v->name))
+            v->kind = LS_V_STATE;
+    }
+}
+
+static void check_globs(LsImport *im, const char *option, const char *const *glob, int n)
+{
+    const LsDecisions *d = im->decisions;
+    for (int k = 0; k < n; k++) {
+        bool hit = false;
+        for (uint32_t i = 0; i < d->ntensor && !hit; i++) {
+            const LsOnnxSource *s = ls_onnx_source(im->m->sources, d->tensor[i].name);
+            const char *list = s->folded_from, *name;
+            hit = fnmatch(glob[k], d->tensor[i].name, 0) == 0;
+            while (!hit && list != NULL && (name = ls_meta_item(im->cx->arena, &list)) != NULL)
+                hit = fnmatch(glob[k], name, 0) == 0;
+        }
+        if (!hit && im->o->training)
+            ls_warn(im->cx, LS_NOWHERE, NULL, "%s %s matches no parameter", option, glob[k]);
+    }
+}
+
+/* Initializers in the order of the file, then what nodes of the file make. */
+void ls_onnx_record(LsImport *im)
+{
+    const LsGraph *g = im->g;
+    LsDecisions *to = im->decisions;
+    freeze_made(im);
+    to->tensor = ls_arena_alloc(im->cx->arena, g->nvalue + 1, sizeof *to->tensor);
+    for (uint32_t i = 1; i < g->nvalue; i++) {
+        const LsValue *v = &g->value[i];
+        uint32_t id = ls_names_find(&im->m->names, v->name);
+        bool own = id != 0 && im->value[id].v.i == i && v->type == LS_REAL;
+        if (own && (ls_is_state(g, (LsValueId){i}) || im->verdict[id].role != LS_ROLE_NONE))
+            to->tensor[to->ntensor++] = settled(im, v, id);
+    }
+    check_globs(im, "--freeze", im->o->freeze, im->o->nfreeze);
+    check_globs(im, "--train", im->o->train, im->o->ntrain);
+}

@@ -1,0 +1,17 @@
+/* compiler/onnx/onnx_slim.h -- a model's bytes without the data of its large initializers. */
+#ifndef LS_COMPILER_ONNX_ONNX_SLIM_H
+#define LS_COMPILER_ONNX_ONNX_SLIM_H
+
+#include "compiler/onnx/onnx_wire.h"
+
+typedef struct LsSlim {
+    unsigned char *bytes; size_t n;
+    struct LsSlimPart *part; uint32_t npart;    /* what was cut out */
+} LsSlim;
+
+/* bytes: a well-formed ModelProto, which stays where it is. False: there is nothing to cut out. */
+bool ls_slim(LsArena *a, const unsigned char *bytes, size_t n, LsSlim *s);
+/* The unpacked graph's initializers have their data again, in the bytes that were given. */
+void ls_slim_restore(const LsSlim *s, Onnx__GraphProto *g);
+
+#endif

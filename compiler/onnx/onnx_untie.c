@@ -1,0 +1,426 @@
+/* compiler/onnx/onnx_untie.c -- parameters that an exporter merged because their initial values are equal
+ * become initializers of their own again. See onnx_untie.h for what tells them. */
+#include "compiler/onnx/onnx_edit.h"
+#include "compiler/onnx/onnx_meta.h"
+#include "compiler/onnx/onnx_model.h"
+
+#include <string.h>
+
+/* ---- the graph by names ---- */
+
+Onnx__TensorProto *ls_edit_real(const LsEditor *u, const char *name)
+{
+    uint32_t id = ls_names_find(&u->names, name);
+    return id < u->nid ? u->real[id] : NULL;
+}
+
+uint32_t ls_edit_reads(const LsEditor *u, const char *name)
+{
+    uint32_t id = ls_names_find(&u->names, name);
+    return id < u->nid ? u->reads[id] : 0;
+}
+
+int64_t ls_edit_count(const Onnx__TensorProto *t)
+{
+    int64_t n = 1;
+    for (size_t k = 0; k < t->n_dims; k++)
+        if (t->dims[k] < 0 || __builtin_mul_overflow(n, t->dims[k], &n))
+            return 0;
+    return n;
+}
+
+const float *ls_edit_data(LsEditor *u, const Onnx__TensorProto *t)
+{
+    LsCtx quiet = {.arena = u->cx->arena, .max_error = 1, .nerror = 1}; /* the import says it */
+    LsShape shape;
+    LsType type;
+    if (!ls_tensor_shape(&quiet, LS_NOWHERE, t, &shape, &type) || type != LS_REAL)
+        return NULL;
+    return ls_tensor_data(&quiet, LS_NOWHERE, &u->data, t);
+}
+
+const char *ls_edit_fresh(LsEditor *u, const char *like)
+{
+    const char *name = like;
+    for (int k = 2; ls_names_find(&u->names, name) != 0; k++)
+        name = ls_arena_printf(u->cx->arena, "%s.%d", like, k);
+    ls_names_add(&u->names, name);
+    return name;
+}
+
+void ls_edit_note(LsEditor *u, LsUntied **list, uint32_t *n, uint32_t *cap, const char *name,
+                  const char *from)
+{
+    *list = ls_arena_grow(u->cx->arena, *list, *n, *n + 1, sizeof **list, cap);
+    (*list)[(*n)++] = (LsUntied){name, from};
+}
+
+void ls_edit_add_initializer(LsEditor *u, Onnx__TensorProto *t)
+{
+    Onnx__GraphProto *g = u->g;
+    Onnx__TensorProto **list =
+        ls_arena_alloc(u->cx->arena, g->n_initializer + 1, sizeof *list);
+    memcpy(list, g->initializer, g->n_initializer * sizeof *list);
+    list[g->n_initializer++] = t;
+    g->initializer = list;
+}
+
+static void index_graph(LsEditor *u)
+{
+    const Onnx__GraphProto *g = u->g;
+    for (size_t i = 0; i < g->n_initializer; i++)
+        ls_names_add(&u->names, ls_text(g->initializer[i]->name));
+    for (size_t i = 0; i < g->n_input; i++)
+        ls_names_add(&u->names, ls_text(g->input[i]->name));
+    for (size_t i = 0; i < g->n_node; i++) {
+        for (size_t k = 0; k < g->node[i]->n_input; k++)
+            ls_names_add(&u->names, ls_text(g->node[i]->input[k]));
+        for (size_t k = 0; k < g->node[i]->n_output; k++)
+            ls_names_add(&u->names, ls_text(g->node[i]->output[k]));
+    }
+    u->nid = u->names.n + 1;
+    u->real = ls_arena_alloc(u->cx->arena, u->nid, sizeof *u->real);
+    u->reads = ls_arena_alloc(u->cx->arena, u->nid, sizeof *u->reads);
+    for (size_t i = 0; i < g->n_initializer; i++)
+        if (ls_onnx_type_is_float(g->initializer[i]->data_type))
+            u->real[ls_names_find(&u->names, ls_text(g->initializer[i]->name))] = g->initializer[i];
+    for (size_t i = 0; i < g->n_node; i++)
+        for (size_t k = 0; k < g->node[i]->n_input; k++)
+            u->reads[ls_names_find(&u->names, ls_text(g->node[i]->input[k]))]++;
+    for (size_t i = 0; i < g->n_output; i++)
+        u->reads[ls_names_find(&u->names, ls_text(g->output[i]->name))]++;
+}
+
+/* Operand k of p reads a copy of that initializer from now on. */
+static const char *give_copy(LsEditor *u, Onnx__NodeProto *p, size_t k, const char *like)
+{
+    const Onnx__TensorProto *t = ls_edit_real(u, p->input[k]);
+    const char *name = ls_edit_fresh(u, like);
+    Onnx__TensorProto *copy = ls_arena_alloc(u->cx->arena, 1, sizeof *copy);
+    *copy = *t;
+    copy->name = ls_arena_strdup(u->cx->arena, name);
+    ls_edit_add_initializer(u, copy);
+    u->reads[ls_names_find(&u->names, p->input[k])]--;
+    p->input[k] = copy->name;
+    return copy->name;
+}
+
+static bool is(const Onnx__NodeProto *p, const char *op)
+{
+    return strcmp(ls_text(p->op_type), op) == 0 && ls_onnx_domain(p->domain)[0] == '\0';
+}
+
+static bool is_norm(const Onnx__NodeProto *p)
+{
+    return is(p, "LayerNormalization") || is(p, "BatchNormalization") || is(p, "InstanceNormalization")
+        || is(p, "GroupNormalization") || is(p, "RMSNormalization");
+}
+
+static bool uniform(LsEditor *u, const Onnx__TensorProto *t)
+{
+    const float *v = ls_edit_data(u, t);
+    int64_t n = ls_edit_count(t);
+    for (int64_t i = 1; v != NULL && i < n; i++)
+        if (v[i] != v[0])
+            return false;
+    return v != NULL;
+}
+
+/* ---- by the calls that an exporter notes ---- */
+
+typedef struct Trace {
+    LsEditor *u;
+    LsNames known;              /* placeholders of tensors that the file still has, in any form */
+    bool *meant;                /* by name id: some call reads the initializer by its own placeholder */
+} Trace;
+
+static const char *placeholder_of(const LsEditor *u, const char *name)
+{
+    const LsOnnxSource *s = ls_onnx_source(u->s, name);
+    return s->placeholder != NULL ? s->placeholder
+                                  : ls_source_placeholder(u->cx->arena, s->kind, name);
+}
+
+/* Nodes that a rule put together carry the call of one of those that went in. */
+static const char *call_of(const LsEditor *u, const Onnx__NodeProto *p)
+{
+    LsArena *a = u->cx->arena;
+    return ls_onnx_meta(a, &p->base, LS_META_RULE) != NULL ? NULL
+                                                           : ls_onnx_meta(a, &p->base, LS_META_CALL);
+}
+
+static bool reads_placeholder(const LsEditor *u, const char *call, const char *placeholder)
+{
+    for (const char *s; (s = ls_meta_placeholder(u->cx->arena, &call)) != NULL;)
+        if (strcasecmp(s, placeholder) == 0)
+            return true;
+    return false;
+}
+
+/* The parameter or buffer of the module that operand k is, or was folded from; NULL: the exporter does
+ * not say so, or says several. */
+static const char *declared(const LsEditor *u, const Onnx__NodeProto *p, size_t k)
+{
+    const char *name = ls_text(p->input[k]), *from;
+    const LsOnnxSource *s = ls_onnx_source(u->s, name);
+    if (ls_edit_real(u, name) == NULL)
+        return NULL;
+    if (s->kind == LS_FROM_PARAMETER || s->kind == LS_FROM_BUFFER)
+        return name;
+    return ls_source_parameters(u->cx->arena, u->s, s->folded_from, &from) == 1 ? from : NULL;
+}
+
+static void learn(Trace *t)
+{
+    LsEditor *u = t->u;
+    LsArena *a = u->cx->arena;
+    for (uint32_t id = 1; id <= u->s->names.n; id++) {
+        const LsOnnxSource *s = &u->s->item[id];
+        const char *list = s->folded_from;
+        if (s->kind != LS_FROM_UNKNOWN)
+            ls_names_add(&t->known, placeholder_of(u, u->s->names.name[id]));
+        for (const char *name; list != NULL && (name = ls_meta_item(a, &list)) != NULL;) {
+            ls_names_add(&t->known, ls_source_placeholder(a, LS_FROM_PARAMETER, name));
+            ls_names_add(&t->known, ls_source_placeholder(a, LS_FROM_BUFFER, name));
+        }
+    }
+    for (size_t i = 0; i < u->g->n_node; i++) {
+        const Onnx__NodeProto *p = u->g->node[i];
+        const char *call = call_of(u, p);
+        for (size_t k = 0; call != NULL && k < p->n_input; k++)
+            if (declared(u, p, k) != NULL
+                && reads_placeholder(u, call, placeholder_of(u, declared(u, p, k))))
+                t->meant[ls_names_find(&u->names, p->input[k])] = true;
+    }
+}
+
+static bool ends_in_leaf(const char *placeholder, const char *name)
+{
+    const char *last = ls_source_leaf(name);
+    size_t n = strlen(placeholder), m = strlen(last);
+    return n > m && placeholder[n - m - 1] == '_' && strcasecmp(placeholder + n - m, last) == 0;
+}
+
+/* The parameter of the call that is nowhere in the file and can have been this one: of the same
+ * last name, or, where all elements are equal, the only one that is gone. NULL: none. */
+static const char *gone_parameter(Trace *t, const char *call, const char *tensor, const char *name)
+{
+    const char *only = NULL, *s;
+    int n = 0;
+    while ((s = ls_meta_placeholder(t->u->cx->arena, &call)) != NULL) {
+        const char *low = ls_source_lower(t->u->cx->arena, s);
+        if (low[0] == 'c' || ls_names_find(&t->known, low) != 0)
+            continue;
+        if (ends_in_leaf(s, name))
+            return s;
+        only = n++ == 0 ? s : NULL;
+    }
+    return only != NULL && uniform(t->u, ls_edit_real(t->u, tensor)) ? only : NULL;
+}
+
+/* What a placeholder stands for, with dots where a name of the same beginning has them, and before
+ * the last word if that is the same. */
+static const char *like_name(LsArena *a, const char *placeholder, const char *from)
+{
+    char *name = ls_arena_strdup(a, placeholder);
+    size_t n = strlen(name), m = strlen(ls_source_leaf(from));
+    for (size_t k = 0; name[k] != '\0' && from[k] != '\0'; k++) {
+        if (name[k] == '_' && from[k] == '.')
+            name[k] = '.';
+        else if (name[k] != from[k])
+            break;
+    }
+    if (n > m && name[n - m - 1] == '_' && strcmp(name + n - m, ls_source_leaf(from)) == 0)
+        name[n - m - 1] = '.';
+    return name;
+}
+
+/* blocks.0.ln2.weight, when the node's modules end in blocks.0.ln2; else what the placeholder says. */
+static const char *module_name(LsEditor *u, const Onnx__NodeProto *p, const char *placeholder,
+                               const char *from)
+{
+    LsArena *a = u->cx->arena;
+    const char *list = ls_onnx_meta(a, &p->base, LS_META_SCOPES), *module = "", *last = "", *s;
+    while (list != NULL && (s = ls_meta_item(a, &list)) != NULL) {
+        module = last;
+        last = s;
+    }
+    const char *start = ls_arena_printf(a, "%s_", ls_source_placeholder(a, LS_FROM_PARAMETER, module));
+    size_t n = strlen(start);
+    if (module[0] != '\0' && strncasecmp(placeholder + 1, start + 1, n - 1) == 0)
+        return ls_arena_printf(a, "%s.%s", module, placeholder + n);
+    return like_name(a, placeholder + 2, from);
+}
+
+/* A norm whose module has no parameters: the call says None where the operand is. */
+static bool is_literal(LsEditor *u, const Onnx__NodeProto *p, const char *call, size_t k)
+{
+    int at = is(p, "LayerNormalization") ? (int)k + 1 : (int)k;
+    const char *arg = is_norm(p) && k >= 1 && k <= 2 ? ls_meta_argument(u->cx->arena, call, at) : NULL;
+    return arg != NULL && strcmp(arg, "None") == 0;
+}
+
+static void untie_operand(Trace *t, LsNames *made, Onnx__NodeProto *p, const char *call, size_t k)
+{
+    LsEditor *u = t->u;
+    LsOnnxEdits *e = u->e;
+    const char *from = p->input[k];
+    if (is_literal(u, p, call, k)) {
+        const char *own = ls_arena_printf(u->cx->arena, "%s.%s", ls_text(p->output[0]), ls_source_leaf(from));
+        ls_edit_note(u, &e->literal, &e->nliteral, &e->cap_literal, give_copy(u, p, k, own), from);
+        return;
+    }
+    if (!t->meant[ls_names_find(&u->names, from)])
+        return;
+    const char *like = declared(u, p, k), *gone = gone_parameter(t, call, from, like);
+    if (gone == NULL)
+        return;
+    uint32_t id = ls_names_find(made, gone);
+    if (id != 0) {              /* another node of the module has its copy already */
+        p->input[k] = (char *)e->untied[id - 1].name;
+        return;
+    }
+    const char *name = give_copy(u, p, k, module_name(u, p, gone, like));
+    ls_names_add(made, gone);
+    ls_edit_note(u, &e->untied, &e->nuntied, &e->cap_untied, name, from);
+}
+
+/* Parameters of the module that are left in no form: a bias of zeros, say, that a rule took for
+ * superfluous. (Unoptimised files lack none but second names of tied ones.) */
+static void find_lost(Trace *t, const LsNames *made)
+{
+    LsEditor *u = t->u;
+    const LsNames *of = &u->s->parameters;
+    for (uint32_t id = 1; u->s->optimised && id <= of->n; id++) {
+        const char *name = ls_source_placeholder(u->cx->arena, LS_FROM_PARAMETER, of->name[id]);
+        bool there = ls_names_find(&t->known, name) != 0 || ls_edit_real(u, of->name[id]) != NULL;
+        for (uint32_t k = 1; k <= made->n && !there; k++)
+            there = strcasecmp(made->name[k], name) == 0;
+        if (!there && u->e->nlost++ == 0)
+            u->e->lost = of->name[id];
+    }
+}
+
+static void untie_by_trace(LsEditor *u)
+{
+    Trace t = {.u = u, .known = {.arena = u->cx->arena}};
+    LsNames made = {.arena = u->cx->arena};
+    t.meant = ls_arena_alloc(u->cx->arena, u->nid, sizeof *t.meant);
+    learn(&t);
+    for (size_t i = 0; i < u->g->n_node; i++) {
+        Onnx__NodeProto *p = u->g->node[i];
+        const char *call = call_of(u, p);
+        for (size_t k = 0; call != NULL && k < p->n_input; k++)
+            if (declared(u, p, k) != NULL && ls_edit_reads(u, p->input[k]) > 1
+                && !reads_placeholder(u, call, placeholder_of(u, declared(u, p, k))))
+                untie_operand(&t, &made, p, call, k);
+    }
+    find_lost(&t, &made);
+}
+
+/* ---- by what reads them, in files without notes ---- */
+
+/* PyTorch's older exporter merges nothing in training form, and by Identity nodes in others. The other
+ * one calls its nodes node_conv2d and the like; its notes may have been stripped. */
+static bool never_merged(const Onnx__ModelProto *m)
+{
+    for (size_t i = 0; i < m->graph->n_node; i++)
+        if (strncmp(ls_text(m->graph->node[i]->name), "node_", 5) == 0)
+            return false;
+    return strcmp(ls_text(m->producer_name), "pytorch") == 0;
+}
+
+/* The weight beside a bias: who shares it shares the bias, too. */
+static const char *weight_beside(const Onnx__NodeProto *p, size_t k)
+{
+    bool bias = k == 2 && (is(p, "Gemm") || is(p, "Conv") || is(p, "ConvTranspose"));
+    return bias ? ls_text(p->input[1]) : NULL;
+}
+
+static bool mergeable(const Onnx__NodeProto *p, size_t k)
+{
+    return (is_norm(p) && (k == 1 || k == 2)) || weight_beside(p, k) != NULL;
+}
+
+static void untie_by_value(LsEditor *u)
+{
+    LsOnnxEdits *e = u->e;
+    LsNames seen = {.arena = u->cx->arena}; /* initializer, and the weight that it was read beside */
+    LsNames kept = {.arena = u->cx->arena};
+    for (size_t i = 0; i < u->g->n_node; i++) {
+        Onnx__NodeProto *p = u->g->node[i];
+        for (size_t k = 1; k < p->n_input && k < 3; k++) {
+            const char *from = ls_text(p->input[k]), *beside = weight_beside(p, k);
+            const Onnx__TensorProto *t = ls_edit_real(u, from);
+            if (t == NULL || !mergeable(p, k) || ls_edit_count(t) < 2)
+                continue;
+            const char *key = ls_arena_printf(u->cx->arena, "%s\n%s", from,
+                                              beside != NULL ? beside : "");
+            bool again = ls_names_find(&kept, from) != 0;
+            bool shared = beside != NULL && ls_names_find(&seen, key) != 0;
+            ls_names_add(&kept, from);
+            ls_names_add(&seen, key);
+            if (again && !shared && uniform(u, t))
+                ls_edit_note(u, &e->untied, &e->nuntied, &e->cap_untied, give_copy(u, p, k, from),
+                             from);
+        }
+    }
+}
+
+/* ---- running statistics ---- */
+
+static bool is_statistic(const Onnx__NodeProto *p, size_t k)
+{
+    return is(p, "BatchNormalization") && p->n_input == 5 && k >= 3;
+}
+
+/* conv1.bn.running_mean, beside conv1.bn.weight; else the initializer's own name. */
+static const char *statistic_name(LsEditor *u, const Onnx__NodeProto *p, size_t k)
+{
+    const char *scale = ls_text(p->input[1]), *what = k == 3 ? "running_mean" : "running_var";
+    const char *dot = strrchr(scale, '.');
+    if (dot == NULL)
+        return ls_arena_printf(u->cx->arena, "%s.%s", scale, what);
+    return ls_arena_printf(u->cx->arena, "%.*s.%s", (int)(dot - scale), scale, what);
+}
+
+/* Every batch norm follows statistics of its own: an initializer that is something else, too, or
+ * that two of them read, was merged. */
+static void untie_statistics(LsEditor *u)
+{
+    LsOnnxEdits *e = u->e;
+    uint32_t *follow = ls_arena_alloc(u->cx->arena, u->nid, sizeof *follow);
+    bool *kept = ls_arena_alloc(u->cx->arena, u->nid, sizeof *kept);
+    for (size_t i = 0; i < u->g->n_node; i++)
+        for (size_t k = 3; is_statistic(u->g->node[i], k) && k < 5; k++)
+            follow[ls_names_find(&u->names, ls_text(u->g->node[i]->input[k]))]++;
+    for (size_t i = 0; i < u->g->n_node; i++)
+        for (size_t k = 3; is_statistic(u->g->node[i], k) && k < 5; k++) {
+            Onnx__NodeProto *p = u->g->node[i];
+            const char *from = ls_text(p->input[k]);
+            uint32_t id = ls_names_find(&u->names, from);
+            bool alone = u->reads[id] == follow[id] && !kept[id];
+            if (ls_edit_real(u, from) == NULL || alone) {
+                kept[id] = true;
+                continue;
+            }
+            follow[id]--;
+            ls_edit_note(u, &e->statistic, &e->nstatistic, &e->cap_statistic,
+                         give_copy(u, p, k, statistic_name(u, p, k)), from);
+        }
+}
+
+const LsOnnxEdits *ls_onnx_untie(LsCtx *cx, Onnx__ModelProto *m, LsDataFolder data,
+                                 const LsOnnxSources *s, bool tie)
+{
+    LsEditor u = {.cx = cx, .g = m->graph, .s = s, .data = data,
+                  .names = {.arena = cx->arena}, .e = ls_arena_alloc(cx->arena, 1, sizeof *u.e)};
+    index_graph(&u);
+    untie_statistics(&u);
+    ls_onnx_retie(&u);
+    if (!tie && s->traced)
+        untie_by_trace(&u);
+    else if (!tie && !never_merged(m))
+        untie_by_value(&u);
+    return u.e;
+}

@@ -1,0 +1,218 @@
+/* compiler/onnx/onnx_wire.c -- checks the wire format, then lets protobuf-c unpack it into the arena.
+ *
+ * protobuf-c recurses once per nested message and trusts the stack, so depth is limited here first.
+ * Initial values point to its copies of raw tensor data, or into the file, which stays mapped. */
+#include "compiler/onnx/onnx_wire.h"
+
+#include "compiler/onnx/onnx_slim.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MAX_DEPTH = 64 }; /* model > graph > node > attribute > graph ...: 3 per nested body */
+
+static const unsigned char *varint(const unsigned char *p, const unsigned char *end, uint64_t *v)
+{
+    *v = 0;
+    for (int shift = 0; shift < 70; shift += 7) {
+        if (p == end)
+            return NULL;
+        if (shift < 64)
+            *v |= (uint64_t)(*p & 0x7f) << shift;
+        if ((*p++ & 0x80) == 0)
+            return p;
+    }
+    return NULL;
+}
+
+bool ls_wire_next(const unsigned char **at, const unsigned char *end, LsWireField *f)
+{
+    const unsigned char *p = *at;
+    uint64_t key, len;
+    if (p == end)
+        return false;
+    *at = NULL;
+    if ((p = varint(p, end, &key)) == NULL || key >> 3 == 0 || key >> 3 > 0x1fffffff)
+        return false;
+    f->number = (uint32_t)(key >> 3);
+    f->type = key & 7;
+    f->data = p;
+    switch (f->type) {
+    case PROTOBUF_C_WIRE_TYPE_VARINT:
+        if ((p = varint(p, end, &len)) == NULL)
+            return false;
+        f->len = (size_t)(p - f->data);
+        break;
+    case PROTOBUF_C_WIRE_TYPE_64BIT: f->len = 8; break;
+    case PROTOBUF_C_WIRE_TYPE_32BIT: f->len = 4; break;
+    case PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED:
+        if ((p = varint(p, end, &len)) == NULL || len > (uint64_t)(end - p))
+            return false;
+        f->data = p;
+        f->len = (size_t)len;
+        break;
+    default:                    /* groups: never in ONNX */
+        return false;
+    }
+    if (f->len > (size_t)(end - f->data))
+        return false;
+    *at = f->data + f->len;
+    return true;
+}
+
+typedef struct Check { LsArena *arena; const unsigned char *start; const char *wrong; } Check;
+
+static bool check(Check *c, const ProtobufCMessageDescriptor *kind, const unsigned char *p,
+                  const unsigned char *end, int depth)
+{
+    if (depth > MAX_DEPTH) {
+        c->wrong = ls_arena_printf(c->arena, "byte %td: messages are nested deeper than %d",
+                                   p - c->start, MAX_DEPTH);
+        return false;
+    }
+    LsWireField f;
+    for (const unsigned char *from = p; ls_wire_next(&p, end, &f); from = p) {
+        const ProtobufCFieldDescriptor *d = protobuf_c_message_descriptor_get_field(kind, f.number);
+        if (d == NULL || d->type != PROTOBUF_C_TYPE_MESSAGE)
+            continue;
+        if (f.type != PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED) {
+            c->wrong = ls_arena_printf(c->arena, "byte %td: %s.%s is not a message",
+                                       from - c->start, kind->short_name, d->name);
+            return false;
+        }
+        if (!check(c, d->descriptor, f.data, f.data + f.len, depth + 1))
+            return false;
+    }
+    if (p == NULL && c->wrong == NULL)
+        c->wrong = ls_arena_printf(c->arena, "a field of a %s is malformed or runs past byte %td, "
+                                   "where it must end", kind->short_name, end - c->start);
+    return p != NULL;
+}
+
+/* NULL when bytes are a well-formed message of the kind, else what is wrong, in the arena. */
+static const char *malformed(LsArena *a, const ProtobufCMessageDescriptor *kind,
+                             const unsigned char *bytes, size_t n)
+{
+    Check c = {a, bytes, NULL};
+    return check(&c, kind, bytes, bytes + n, 0) ? NULL : c.wrong;
+}
+
+static void *take(void *arena, size_t size) { return ls_arena_alloc(arena, 1, size); }
+
+static void give(void *arena, void *p) { (void)arena, (void)p; }
+
+ProtobufCAllocator ls_wire_allocator(LsArena *a)
+{
+    return (ProtobufCAllocator){take, give, a};
+}
+
+bool ls_wire_content(const ProtobufCMessageUnknownField *u, LsWireField *f)
+{
+    uint64_t len;
+    const unsigned char *end = u->data + u->len, *p = varint(u->data, end, &len);
+    if (u->wire_type != PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED || p == NULL ||
+        len != (uint64_t)(end - p))
+        return false;
+    *f = (LsWireField){u->tag, PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED, p, (size_t)len};
+    return true;
+}
+
+Onnx__AttributeProto *ls_wire_attribute(LsArena *a, const ProtobufCMessageUnknownField *u)
+{
+    LsWireField f;
+    if (!ls_wire_content(u, &f)
+        || malformed(a, &onnx__attribute_proto__descriptor, f.data, f.len) != NULL)
+        return NULL;
+    ProtobufCAllocator alloc = ls_wire_allocator(a);
+    return onnx__attribute_proto__unpack(&alloc, f.len, f.data);
+}
+
+/* stays: the bytes outlive the model, which may point into them. */
+static Onnx__ModelProto *unpack(LsCtx *cx, const unsigned char *bytes, size_t n, bool stays)
+{
+    const char *hint = "the file is truncated, damaged, or not an ONNX model";
+    const char *wrong = malformed(cx->arena, &onnx__model_proto__descriptor, bytes, n);
+    if (wrong != NULL) {
+        ls_error(cx, LS_NOWHERE, LS_E_PARSE, hint, "%s", wrong);
+        return NULL;
+    }
+    ProtobufCAllocator alloc = ls_wire_allocator(cx->arena);
+    LsSlim slim;
+    bool is_slim = stays && ls_slim(cx->arena, bytes, n, &slim);
+    Onnx__ModelProto *m = onnx__model_proto__unpack(&alloc, is_slim ? slim.n : n,
+                                                    is_slim ? slim.bytes : bytes);
+    if (is_slim && m != NULL && m->graph != NULL)
+        ls_slim_restore(&slim, m->graph);
+    if (m == NULL)
+        ls_error(cx, LS_NOWHERE, LS_E_PARSE, hint, "a field has the wrong kind of value");
+    else if (m->graph == NULL)
+        ls_error(cx, LS_NOWHERE, LS_E_PARSE, hint, "the file holds no graph");
+    return m != NULL && m->graph != NULL ? m : NULL;
+}
+
+Onnx__ModelProto *ls_onnx_unpack(LsCtx *cx, const unsigned char *bytes, size_t n)
+{
+    return unpack(cx, bytes, n, false);
+}
+
+static void unmap(void *map, size_t n) { munmap(map, n); }
+
+static const char *why_unreadable(const struct stat *st)
+{
+    if (S_ISDIR(st->st_mode))
+        return "is a directory";
+    return S_ISREG(st->st_mode) ? NULL : "is not a regular file";
+}
+
+/* One file as it was when it was read. */
+struct LsParsed {
+    dev_t dev; ino_t ino; off_t size; struct timespec changed;
+    Onnx__ModelProto *model;
+    const struct LsOnnxEdits *edits;
+};
+
+const struct LsOnnxEdits **ls_onnx_edits(LsCtx *cx) { return &cx->parsed->edits; }
+
+static bool same_file(const struct LsParsed *p, const struct stat *st)
+{
+    return p != NULL && p->dev == st->st_dev && p->ino == st->st_ino && p->size == st->st_size
+           && p->changed.tv_sec == st->st_mtim.tv_sec && p->changed.tv_nsec == st->st_mtim.tv_nsec;
+}
+
+Onnx__ModelProto *ls_onnx_read(LsCtx *cx, const char *path)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) != 0) {
+        ls_error(cx, LS_NOWHERE, LS_E_IO, NULL, "cannot open %s: %s", path, strerror(errno));
+        if (fd >= 0)
+            close(fd);
+        return NULL;
+    }
+    if (same_file(cx->parsed, &st)) {
+        close(fd);
+        return cx->parsed->model;
+    }
+    Onnx__ModelProto *m = NULL;
+    void *map = MAP_FAILED;
+    if (why_unreadable(&st) != NULL)
+        ls_error(cx, LS_NOWHERE, LS_E_IO, NULL, "%s %s", path, why_unreadable(&st));
+    else if (st.st_size == 0)
+        ls_error(cx, LS_NOWHERE, LS_E_PARSE, NULL, "%s is empty", path);
+    else if ((map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0)) == MAP_FAILED)
+        ls_error(cx, LS_NOWHERE, LS_E_IO, NULL, "cannot map %s: %s", path, strerror(errno));
+    close(fd);
+    if (map != MAP_FAILED) {
+        m = unpack(cx, map, (size_t)st.st_size, true);
+        ls_arena_at_end(cx->arena, unmap, map, (size_t)st.st_size);
+    }
+    if (m != NULL) {
+        cx->parsed = ls_arena_alloc(cx->arena, 1, sizeof *cx->parsed);
+        *cx->parsed = (struct LsParsed){st.st_dev, st.st_ino, st.st_size, st.st_mtim, m, NULL};
+    }
+    return m;
+}
