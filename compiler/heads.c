@@ -4,7 +4,7 @@
  * reads. One product makes the rows of q, k and v side by side, as most exporters have it. Kernels of
  * attention take rows at any distance, so neither the slices are made nor, in the backward part,
  * their gradients put together. */
-#include "compiler/attention.h"
+#include "compiler/ops/attention_shape.h"
 #include "compiler/passes.h"
 
 /* Columns of a tensor [N,T,C]: heads side by side. */

@@ -3,7 +3,7 @@
  *
  * Transposes that only bring heads in front of tokens are left to the kernel, which reads either
  * order. A constant mask that hides the future is not read at all. */
-#include "compiler/attention.h"
+#include "compiler/ops/attention_shape.h"
 #include "compiler/patterns.h"
 
 #include "compiler/ops/row.h"

@@ -3,7 +3,7 @@
 #ifndef LS_TESTS_ATTENTION_REFERENCE_H
 #define LS_TESTS_ATTENTION_REFERENCE_H
 
-#include "compiler/attention.h"
+#include "compiler/ops/attention_shape.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* tests/test_attention.c -- attention: its row's shapes and gradients, the spellings that become
  * one node, ONNX Attention. */
-#include "compiler/attention.h"
+#include "compiler/ops/attention_shape.h"
 
 #include "compiler/ops/row.h"
 #include "tests/onnx_node.h"

@@ -9,7 +9,7 @@
 #define LS_CODEGEN_CUDA_ATTENTION_TEXT_H
 
 #include "codegen/kernels/nest.h"
-#include "compiler/attention.h"
+#include "compiler/ops/attention_shape.h"
 
 typedef struct LsAttText {
     const LsKernelText *k;

@@ -2,7 +2,7 @@
  * work is in runtime/ls_attention.h. */
 #include "codegen/kernel.h"
 
-#include "compiler/attention.h"
+#include "compiler/ops/attention_shape.h"
 
 #include <inttypes.h>
 

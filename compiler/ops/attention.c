@@ -1,6 +1,6 @@
 /* compiler/ops/attention.c -- attention as one node and its gradient (see net.def), and the same in
  * products for masks that need a gradient. */
-#include "compiler/attention.h"
+#include "compiler/ops/attention_shape.h"
 #include "compiler/ops/row.h"
 
 #include <inttypes.h>

@@ -1,6 +1,6 @@
-/* compiler/attention.h -- ATTENTION and its gradient: sizes, where axes lie, the form in products. */
-#ifndef LS_COMPILER_ATTENTION_H
-#define LS_COMPILER_ATTENTION_H
+/* compiler/ops/attention_shape.h -- ATTENTION and its gradient: sizes, where axes lie, the form in products. */
+#ifndef LS_COMPILER_OPS_ATTENTION_SHAPE_H
+#define LS_COMPILER_OPS_ATTENTION_SHAPE_H
 
 #include "compiler/ir/graph.h"
 
