@@ -2,7 +2,7 @@
 #ifndef LS_CLI_OPTIMIZER_SPEC_H
 #define LS_CLI_OPTIMIZER_SPEC_H
 
-#include "compiler/passes.h"
+#include "compiler/passes/passes.h"
 
 #include <stdio.h>
 

@@ -4,7 +4,7 @@
 #include "base/arena.h"
 #include "codegen/drop.h"
 #include "codegen/kernels/product.h"
-#include "compiler/fuse.h"
+#include "compiler/passes/fuse.h"
 
 typedef struct Apply {
     const LsGraph *g;

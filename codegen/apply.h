@@ -11,7 +11,7 @@
 #include "compiler/ir/graph.h"
 
 /* Changes g, before ls_alternatives: such updates get the product's factors as operands and
- * `computed` (compiler/fuse.h), the product goes, and its gradient is no longer among g->grad. How
+ * `computed` (compiler/passes/fuse.h), the product goes, and its gradient is no longer among g->grad. How
  * many. 0 for targets that have no such kernel. made: globs over names of values and nodes, of
  * those that stay all the same. */
 uint32_t ls_apply_products(LsCtx *cx, LsGraph *g, const LsTarget *t, const char *const *made,

@@ -1,7 +1,7 @@
 /* codegen/kernel.c -- the table of emitters and what they share. */
 #include "codegen/kernel.h"
 
-#include "compiler/fuse.h"
+#include "compiler/passes/fuse.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -2,7 +2,7 @@
 #include "codegen/kernel_set.h"
 
 #include "codegen/numbers.h"
-#include "compiler/fuse.h"
+#include "compiler/passes/fuse.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #ifndef LS_CODEGEN_MERGE_H
 #define LS_CODEGEN_MERGE_H
 
-#include "compiler/fuse.h"
+#include "compiler/passes/fuse.h"
 
 enum {
     LS_MERGE_STMT = 48, LS_MERGE_IN = 48,   /* most of a merged body; keeps kernels readable */

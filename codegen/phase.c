@@ -1,7 +1,7 @@
 /* codegen/phase.c -- the tables of a phase: its steps with their kernels, addresses and results. */
 #include "codegen/phase.h"
 
-#include "compiler/fuse.h"
+#include "compiler/passes/fuse.h"
 #include "scheduler/plan/run_dependencies.h"
 
 #include <inttypes.h>

@@ -4,7 +4,7 @@
 
 #include "codegen/alternative.h"
 #include "codegen/kernel.h"
-#include "compiler/fuse.h"
+#include "compiler/passes/fuse.h"
 
 static bool runs(const LsGraph *g, uint32_t n)
 {

@@ -1,7 +1,7 @@
 /* compiler/cost.c -- operations and bytes of a node, and the time they take. */
 #include "compiler/cost.h"
 
-#include "compiler/fuse.h"
+#include "compiler/passes/fuse.h"
 
 #include <math.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * without a reader becomes NOP. */
 #include "compiler/patterns.h"
 
-#include "compiler/passes.h"
+#include "compiler/passes/passes.h"
 
 #include <math.h>
 

@@ -2,7 +2,7 @@
 #ifndef LS_COMPILER_PIPELINE_H
 #define LS_COMPILER_PIPELINE_H
 
-#include "compiler/passes.h"
+#include "compiler/passes/passes.h"
 
 typedef struct LsPipelineOptions {
     LsImportOptions import;

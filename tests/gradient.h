@@ -2,7 +2,7 @@
 #ifndef LS_TESTS_GRADIENT_H
 #define LS_TESTS_GRADIENT_H
 
-#include "compiler/passes.h"
+#include "compiler/passes/passes.h"
 #include "tests/eval.h"
 
 static LsCtx cx;                /* of the running test */

@@ -9,7 +9,7 @@
 
 #include "codegen/kernel.h"
 #include "codegen/numbers.h"
-#include "compiler/fuse.h"
+#include "compiler/passes/fuse.h"
 #include "runtime/ls_program.h"
 #include "tests/cuda_executor.h"
 #include "tests/less.h"

@@ -3,7 +3,7 @@
 #ifndef LS_TESTS_NODE_CASE_H
 #define LS_TESTS_NODE_CASE_H
 
-#include "compiler/passes.h"
+#include "compiler/passes/passes.h"
 
 typedef struct LsNodeCase {
     LsCtx *cx;

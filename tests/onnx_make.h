@@ -3,7 +3,7 @@
 #define LS_TESTS_ONNX_MAKE_H
 
 #include "compiler/onnx/onnx_wire.h"
-#include "compiler/passes.h"
+#include "compiler/passes/passes.h"
 
 #include <check.h>
 #include <stdlib.h>

@@ -11,7 +11,7 @@
 #include "tests/node_case.h"
 #include "tests/run_graph.h"
 
-#include "compiler/layout.h"
+#include "compiler/passes/channels_last.h"
 
 #include <dirent.h>
 #include <math.h>

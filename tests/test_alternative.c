@@ -4,7 +4,7 @@
 #include "codegen/apply.h"
 #include "codegen/inset.h"
 #include "codegen/join.h"
-#include "compiler/fuse.h"
+#include "compiler/passes/fuse.h"
 #include "compiler/pipeline.h"
 #include "scheduler/graph/dag_read.h"
 #include "scheduler/plan/plan_audit.h"

@@ -1,8 +1,8 @@
 /* tests/test_apply.c -- updates that compute the gradient they apply: which do, and that they give
  * the bits of those that read it. */
 #include "codegen/apply.h"
-#include "compiler/fuse.h"
-#include "compiler/passes.h"
+#include "compiler/passes/fuse.h"
+#include "compiler/passes/passes.h"
 #include "tests/kernel_rig.h"
 #include "tests/suite.h"
 

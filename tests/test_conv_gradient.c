@@ -2,9 +2,9 @@
  * (fake_cudnn.c), as the real one compiles such kernels, for which a driver must be there. */
 #include "codegen/cuda/conv_fuse.h"
 #include "codegen/cuda/conv_plan.h"
-#include "compiler/fuse.h"
-#include "compiler/layout.h"
 #include "compiler/ops/row.h"
+#include "compiler/passes/channels_last.h"
+#include "compiler/passes/fuse.h"
 #include "tests/compiled_model.h"
 
 /* Statements that are a ReLU's gradient, over all loops. */

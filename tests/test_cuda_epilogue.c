@@ -2,8 +2,8 @@
 #include <check.h>
 
 #include "codegen/cuda/epilogue.h"
-#include "compiler/fuse.h"
-#include "compiler/passes.h"
+#include "compiler/passes/fuse.h"
+#include "compiler/passes/passes.h"
 #include "tests/suite.h"
 
 enum { M = 6, K = 10 };

@@ -3,8 +3,8 @@
 #include "codegen/cuda/moments.h"
 #include "codegen/cuda/updates.h"
 #include "codegen/cuda/widen.h"
-#include "compiler/fuse.h"
-#include "compiler/passes.h"
+#include "compiler/passes/fuse.h"
+#include "compiler/passes/passes.h"
 #include "tests/compiled_model.h"
 
 static const LsTarget gpu = {.kind = LS_TARGET_CUDA, .real_bytes = 4};

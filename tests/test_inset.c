@@ -1,7 +1,7 @@
 /* tests/test_inset.c -- which borders and gradients of poolings FUSED kernels find themselves. */
 #include "codegen/inset.h"
 #include "codegen/kernel.h"
-#include "compiler/fuse.h"
+#include "compiler/passes/fuse.h"
 #include "tests/gradient.h"
 #include "tests/suite.h"
 

@@ -1,6 +1,6 @@
 /* tests/test_join.c -- which concatenations FUSED kernels read in parts, and which are made. */
 #include "codegen/join.h"
-#include "compiler/fuse.h"
+#include "compiler/passes/fuse.h"
 #include "tests/gradient.h"
 #include "tests/suite.h"
 

@@ -1,6 +1,6 @@
 /* tests/test_model_graphs.c -- the compiler reads every generated network and makes its training
  * graph: the zoo's training form is the one the importer knows. */
-#include "compiler/fuse.h"
+#include "compiler/passes/fuse.h"
 #include "tests/compiled_model.h"
 
 static const char *const full[] = {

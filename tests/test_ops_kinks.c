@@ -6,8 +6,8 @@
 #include "tests/suite.h"
 
 #include "base/name_ids.h"
-#include "compiler/layout.h"
 #include "compiler/onnx/onnx_bodies.h"
+#include "compiler/passes/channels_last.h"
 
 enum { MOST = 12 };
 #define INF INFINITY

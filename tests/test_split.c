@@ -1,6 +1,6 @@
 /* tests/test_split.c -- which slices FUSED nodes write themselves, and which stay. */
-#include "compiler/fuse.h"
 #include "compiler/ops/row.h"
+#include "compiler/passes/fuse.h"
 #include "tests/gradient.h"
 #include "tests/suite.h"
 

@@ -8,7 +8,7 @@
 #define LS_CODEGEN_BEHIND_H
 
 #include "codegen/kernel.h"
-#include "compiler/fuse.h"
+#include "compiler/passes/fuse.h"
 
 enum { LS_BEHIND_ARGUMENTS = 6 };
 

@@ -3,7 +3,7 @@
 
 #include "codegen/cuda/conv_plan.h"
 #include "codegen/merge.h"
-#include "compiler/fuse.h"
+#include "compiler/passes/fuse.h"
 
 /* The FUSED node is nothing but max(x, 0), of every element. */
 static bool is_relu(const LsGraph *g, LsNodeId n)

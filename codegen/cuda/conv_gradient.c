@@ -3,7 +3,7 @@
 #include "codegen/cuda/conv_fuse.h"
 #include "codegen/cuda/conv_plan.h"
 #include "codegen/merge.h"
-#include "compiler/fuse.h"
+#include "compiler/passes/fuse.h"
 
 typedef struct Move {           /* by FUSED node: what it gives away */
     LsNodeId conv;              /* none: nothing */

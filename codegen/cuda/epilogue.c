@@ -3,8 +3,8 @@
 
 #include "codegen/kernels/product.h"
 #include "codegen/merge.h"
-#include "compiler/fuse.h"
 #include "compiler/ir/op.h"
+#include "compiler/passes/fuse.h"
 
 typedef struct Search {
     const LsGraph *g;

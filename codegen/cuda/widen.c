@@ -2,7 +2,7 @@
 #include "codegen/cuda/widen.h"
 
 #include "codegen/kernels/product.h"
-#include "compiler/fuse.h"
+#include "compiler/passes/fuse.h"
 
 enum {
     FOURS = 4,                  /* elements in 16 bytes */

@@ -6,7 +6,7 @@
 #define LS_CODEGEN_BODY_H
 
 #include "codegen/kernels/nest.h"
-#include "compiler/fuse.h"
+#include "compiler/passes/fuse.h"
 
 typedef enum { LS_AT_TOP, LS_AT_ROW, LS_AT_INNER } LsLoadAt;
 

@@ -1,10 +1,10 @@
 /* codegen/kernels/computed.h -- operands that a convolution or a product computes where it packs
- * them (LsComputed of compiler/fuse.h). */
+ * them (LsComputed of compiler/passes/fuse.h). */
 #ifndef LS_CODEGEN_COMPUTED_H
 #define LS_CODEGEN_COMPUTED_H
 
 #include "codegen/kernels/nest.h"
-#include "compiler/fuse.h"
+#include "compiler/passes/fuse.h"
 
 /* The computed value is rows of channels, one per place: its elements lie at place * channels +
  * channel, channels being its axis `axis`. Distances (place, channel) of an operand's element in

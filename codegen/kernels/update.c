@@ -8,7 +8,7 @@
 #include "codegen/kernel.h"
 #include "codegen/kernels/nest.h"
 #include "codegen/kernels/product.h"
-#include "compiler/fuse.h"
+#include "compiler/passes/fuse.h"
 
 #include <inttypes.h>
 

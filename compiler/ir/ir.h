@@ -141,7 +141,7 @@ typedef struct {                /* updates: ops/loss.def */
     int many;                   /* > 1: updates of so many tensors, whose operands stand one update's
                                  * behind the other's (codegen/cuda/updates.h); else of one */
 } LsUpdateAttr;
-typedef struct LsFused LsFused;                             /* compiler/fuse.h */
+typedef struct LsFused LsFused;                             /* compiler/passes/fuse.h */
 typedef struct { const LsFused *body; } LsFusedAttr;
 /* CONV_FUSED (codegen/cuda/conv_within.h): what is done to the product, which is operand 0 of the
  * body's nbody; data: it is a data gradient, by the weights' rows instead of their columns; tiles: of
@@ -169,7 +169,7 @@ typedef struct LsNode {
     const char *name;       /* name in the ONNX file, or of the forward node it belongs to */
     LsAttr attr;
     const struct LsComputed *computed;  /* an operand that the kernel computes itself
-                                         * (compiler/fuse.h); NULL: none. Only alternatives */
+                                         * (compiler/passes/fuse.h); NULL: none. Only alternatives */
 } LsNode;
 
 typedef struct LsGrad { LsValueId param, grad; } LsGrad;

@@ -5,7 +5,7 @@
 #include "compiler/onnx/onnx_model.h"
 #include "compiler/onnx/onnx_roles.h"
 #include "compiler/onnx/onnx_tensor.h"
-#include "compiler/passes.h"
+#include "compiler/passes/passes.h"
 
 typedef struct LsSequence { LsValueId *item; uint32_t n; } LsSequence;   /* a list of tensors */
 

@@ -2,7 +2,7 @@
 #ifndef LS_COMPILER_ONNX_ONNX_INSPECT_H
 #define LS_COMPILER_ONNX_ONNX_INSPECT_H
 
-#include "compiler/passes.h"
+#include "compiler/passes/passes.h"
 
 /* Writes the report as text, or as one JSON object ("schema": 1). Dimensions that the options leave
  * open are taken as 1, so that the rest can be looked at. Problems are part of the report, not

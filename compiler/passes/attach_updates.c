@@ -1,9 +1,9 @@
-/* compiler/optimizer.c -- the update of every trained parameter.
+/* compiler/passes/attach_updates.c -- the update of every trained parameter.
  *
  * requires gradients (LsGraph.grad); appends nodes of phase LS_UPDATE, then moves each as far
  * forward as its operands and the readers of its parameter allow, so that in the order as it
  * stands a gradient dies as soon as it is used; keeps everything else. */
-#include "compiler/passes.h"
+#include "compiler/passes/passes.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* compiler/fuse.c -- merges MAP and REDUCE nodes into loops over one iteration space.
+/* compiler/passes/fuse.c -- merges MAP and REDUCE nodes into loops over one iteration space.
  *
  * requires layouts; keeps results and names; replaces every MAP and REDUCE node by a FUSED node,
  * alone or in a group, and reorders nodes where a group needs it (the order stays a run order).
@@ -10,9 +10,9 @@
  * convex: nothing outside lies on a path from one member to another. Forward and backward nodes
  * never share a group, so that a recomputation repeats no more than what is needed; nor do sums of
  * many gradients, which would have to wait for each other. */
-#include "compiler/fuse.h"
+#include "compiler/passes/fuse.h"
 
-#include "compiler/passes.h"
+#include "compiler/passes/passes.h"
 
 #include <string.h>
 

@@ -1,10 +1,10 @@
-/* compiler/layout.c -- where channels go: assigns LsValue.layout and inserts conversions.
+/* compiler/passes/channels_last.c -- where channels go: assigns LsValue.layout and inserts conversions.
  *
  * requires static shapes; keeps run order; state, inputs and constants get one layout for the whole
  * program (the data is laid out so when it is loaded), results get theirs from the rule of their
  * row (op.h). Images stay channels-last from the input to the loss, so on common nets nothing is
  * converted but what enters a flatten that really moves bytes. */
-#include "compiler/layout.h"
+#include "compiler/passes/channels_last.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
-/* compiler/passes.h -- the passes of one compilation, in the order of pipeline.c. Each is one file
+/* compiler/passes/passes.h -- the passes of one compilation, in the order of pipeline.c. Each is one file
  * whose head says what it requires, keeps and breaks, and returns false after diagnostics. */
-#ifndef LS_COMPILER_PASSES_H
-#define LS_COMPILER_PASSES_H
+#ifndef LS_COMPILER_PASSES_PASSES_H
+#define LS_COMPILER_PASSES_PASSES_H
 
 #include "compiler/ir/graph.h"
 
@@ -48,7 +48,7 @@ typedef struct LsLossOptions {
 } LsLossOptions;
 /* The axis of output y that has the classes of a cross-entropy: the one that a weight makes; where that
  * does not show, the last one of rank 3 (a language model's N,T,V) and 1 of any other (N,C and N,C,H,W).
- * Warns where it does not show, and where it is not this usual one. (compiler/class_axis.c) */
+ * Warns where it does not show, and where it is not this usual one. (compiler/passes/class_axis.c) */
 int ls_class_axis(LsCtx *, const LsGraph *, LsValueId y);
 bool ls_loss(LsCtx *, LsGraph *, const LsLossOptions *);    /* sets g->loss, g->label */
 
@@ -69,7 +69,7 @@ typedef struct LsOptimizerOptions {
  * step number and such are run-time scalars (runtime/ls_program.h), not values of the graph. */
 bool ls_optimizer(LsCtx *, LsGraph *, const LsOptimizerOptions *);
 
-/* ---- before scheduling; ls_layout is in layout.h ---- */
+/* ---- before scheduling; ls_layout is in channels_last.h ---- */
 bool ls_dce(LsCtx *, LsGraph *);
 bool ls_residual(LsCtx *, LsGraph *);       /* sums of gradients that a norm's kernel takes in */
 bool ls_fuse(LsCtx *, LsGraph *);           /* MAP and REDUCE nodes -> FUSED nodes */

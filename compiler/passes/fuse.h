@@ -1,9 +1,9 @@
-/* compiler/fuse.h -- the body of a FUSED node: one loop over one iteration space.
+/* compiler/passes/fuse.h -- the body of a FUSED node: one loop over one iteration space.
  *
  * For every point of `space`: load the operands (broadcast by strides), run the statements, store
  * some of them, add others to reductions. All reductions of a body keep the same axes. */
-#ifndef LS_COMPILER_FUSE_H
-#define LS_COMPILER_FUSE_H
+#ifndef LS_COMPILER_PASSES_FUSE_H
+#define LS_COMPILER_PASSES_FUSE_H
 
 #include "compiler/ir/graph.h"
 
@@ -60,7 +60,7 @@ struct LsFused {
     uint32_t axes;              /* reduced axes; 0: no reduction in the body */
     int first;                  /* operand of which only the first place along the reduced axes is
                                  * read; the results that are means are relative to it; 0: none */
-    int split;                  /* axis along which results are parts (compiler/split.c) */
+    int split;                  /* axis along which results are parts (compiler/passes/split_stores.c) */
     int joined, njoined;        /* operands joined .. joined + njoined - 1 are the parts of one over
                                  * the whole space, along the axis that is walked innermost;
                                  * statements name the first (codegen/join.c). njoined 0: none */

@@ -1,4 +1,4 @@
-/* compiler/autodiff.c -- the backward part: gradients of the loss by every trained parameter.
+/* compiler/passes/autodiff.c -- the backward part: gradients of the loss by every trained parameter.
  *
  * requires the loss; appends nodes of phase LS_BACKWARD, keeps all others; sets LsGraph.grad.
  *
@@ -11,7 +11,7 @@
  * all of them: in a DenseNet, whose layers read all layers before, one sum goes from layer to layer
  * instead of as many as there are layers before. */
 #include "compiler/ops/row.h"
-#include "compiler/passes.h"
+#include "compiler/passes/passes.h"
 
 #include <assert.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-/* compiler/layout.h */
-#ifndef LS_COMPILER_LAYOUT_H
-#define LS_COMPILER_LAYOUT_H
+/* compiler/passes/channels_last.h */
+#ifndef LS_COMPILER_PASSES_CHANNELS_LAST_H
+#define LS_COMPILER_PASSES_CHANNELS_LAST_H
 
 #include "compiler/ir/graph.h"
 

@@ -1,9 +1,9 @@
-/* compiler/loss.c -- attaches the loss to a model output.
+/* compiler/passes/attach_loss.c -- attaches the loss to a model output.
  *
  * requires the forward part; adds the target as the last input and one loss node; keeps
  * everything else. With LS_LOSS_GRAPH the model has its loss already, as an output of one
  * element. */
-#include "compiler/passes.h"
+#include "compiler/passes/passes.h"
 
 #include <inttypes.h>
 #include <string.h>

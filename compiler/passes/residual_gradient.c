@@ -1,4 +1,4 @@
-/* compiler/residual.c -- the gradient along a residual stream: kernels that add theirs to it.
+/* compiler/passes/residual_gradient.c -- the gradient along a residual stream: kernels that add theirs to it.
  *
  * requires layouts, MAP nodes; keeps all names but those of what goes: gradients of layer norms
  * that nobody reads but their sum with another, which comes before.
@@ -6,7 +6,7 @@
  * The sum is the same to the bit, and takes no pass over memory of its own. It is made where the
  * norm's gradient was and not where the sum was: by then the norm's scale may be updated. What a
  * MAP node makes for the sum alone is left to ls_fuse, which computes it in the loop that sums. */
-#include "compiler/passes.h"
+#include "compiler/passes/passes.h"
 
 typedef struct Residual {
     const LsGraph *g;

@@ -1,5 +1,5 @@
-/* compiler/verify.c -- the invariants of ir.h, checked after every pass. Changes nothing. */
-#include "compiler/passes.h"
+/* compiler/passes/verify.c -- the invariants of ir.h, checked after every pass. Changes nothing. */
+#include "compiler/passes/passes.h"
 
 #include <string.h>
 

@@ -1,11 +1,11 @@
-/* compiler/heads.c -- attention over q, k and v that are slices of one tensor reads that tensor.
+/* compiler/passes/merge_heads.c -- attention over q, k and v that are slices of one tensor reads that tensor.
  *
  * requires the forward part after ls_patterns; keeps all names but those of slices that nobody else
  * reads. One product makes the rows of q, k and v side by side, as most exporters have it. Kernels of
  * attention take rows at any distance, so neither the slices are made nor, in the backward part,
  * their gradients put together. */
 #include "compiler/ops/attention_shape.h"
-#include "compiler/passes.h"
+#include "compiler/passes/passes.h"
 
 /* Columns of a tensor [N,T,C]: heads side by side. */
 typedef struct Columns { LsValueId of; int64_t from, to; } Columns;

@@ -1,9 +1,9 @@
-/* compiler/class_axis.c -- which axis of an output of class scores has the classes.
+/* compiler/passes/class_axis.c -- which axis of an output of class scores has the classes.
  *
  * reads the forward part; changes nothing. A weight that makes the scores says which axis it makes: a
  * product the last one, a convolution axis 1, a softmax that along which it sums. What stands between
  * keeps its axes, or moves them in a known way. */
-#include "compiler/passes.h"
+#include "compiler/passes/passes.h"
 
 #include <inttypes.h>
 

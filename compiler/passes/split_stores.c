@@ -1,11 +1,11 @@
-/* compiler/split.c -- FUSED nodes write the slices of their results themselves.
+/* compiler/passes/split_stores.c -- FUSED nodes write the slices of their results themselves.
  *
  * requires FUSED nodes; keeps all other results and all names.
  *
  * A result that nobody reads but slices along one axis is not needed as a whole: the loop that
  * makes it stores each slice where it belongs. Gradients of concatenations are such results. */
-#include "compiler/fuse.h"
-#include "compiler/passes.h"
+#include "compiler/passes/fuse.h"
+#include "compiler/passes/passes.h"
 
 enum { MAX_OUT = 32 };              /* results of a node, parts among them */
 enum { UNREAD = -2, WHOLE = -1 };   /* else an axis */

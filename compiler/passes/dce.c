@@ -1,6 +1,6 @@
-/* compiler/dce.c -- nodes whose results nobody reads become NOP, and vanish at the next rewrite.
+/* compiler/passes/dce.c -- nodes whose results nobody reads become NOP, and vanish at the next rewrite.
  * requires run order; keeps ids; keeps nodes that write state */
-#include "compiler/passes.h"
+#include "compiler/passes/passes.h"
 
 static void mark_roots(const LsGraph *g, bool *live)
 {
