@@ -1,8 +1,8 @@
-/* compiler/patterns.c -- replaces written-out operators by one node.
+/* compiler/patterns/patterns.c -- replaces written-out operators by one node.
  *
  * requires the forward part; keeps names of the results that remain; what a replacement leaves
  * without a reader becomes NOP. */
-#include "compiler/patterns.h"
+#include "compiler/patterns/patterns.h"
 
 #include "compiler/passes/passes.h"
 

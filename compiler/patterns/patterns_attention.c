@@ -1,10 +1,10 @@
-/* compiler/patterns_attention.c -- attention written out: a product of q and kT, scaled here or
+/* compiler/patterns/patterns_attention.c -- attention written out: a product of q and kT, scaled here or
  * there, perhaps masked, a softmax, a product with v.
  *
  * Transposes that only bring heads in front of tokens are left to the kernel, which reads either
  * order. A constant mask that hides the future is not read at all. */
 #include "compiler/ops/attention_shape.h"
-#include "compiler/patterns.h"
+#include "compiler/patterns/patterns.h"
 
 #include "compiler/ops/row.h"
 

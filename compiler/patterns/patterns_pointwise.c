@@ -1,6 +1,6 @@
-/* compiler/patterns_pointwise.c -- GELU by erf and by tanh, hard-swish, the logarithm of a
+/* compiler/patterns/patterns_pointwise.c -- GELU by erf and by tanh, hard-swish, the logarithm of a
  * softmax. */
-#include "compiler/patterns.h"
+#include "compiler/patterns/patterns.h"
 
 #include <math.h>
 
