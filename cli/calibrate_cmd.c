@@ -16,7 +16,7 @@
 #include "cli/trial.h"
 #include "codegen/measured.h"
 #include "codegen/replay.h"
-#include "compiler/machine_fit.h"
+#include "compiler/cost/machine_fit.h"
 #include "models/zoo.h"
 #include "runtime/clock.h"
 #include "scheduler/algorithms/tasks.h"

@@ -4,7 +4,7 @@
 
 #include "cli/options.h"
 #include "codegen/problem.h"
-#include "compiler/machine.h"
+#include "compiler/cost/machine.h"
 #include "scheduler/plan/planner.h"
 
 typedef struct LsJob {

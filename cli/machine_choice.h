@@ -4,7 +4,7 @@
 #define LS_CLI_MACHINE_CHOICE_H
 
 #include "cli/options.h"
-#include "compiler/machine.h"
+#include "compiler/cost/machine.h"
 
 /* $XDG_CONFIG_HOME/lowerset/machine, or ~/.config/lowerset/machine; NULL: neither variable is
  * set. */

@@ -3,8 +3,8 @@
 #include "build_config.h"
 #include "cli/commands.h"
 #include "codegen/cuda_probe.h"
+#include "compiler/cost/machine.h"
 #include "compiler/ir/op.h"
-#include "compiler/machine.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -10,7 +10,7 @@
 #include "codegen/kernels/body.h"
 #include "codegen/kernels/computed.h"
 #include "codegen/merge.h"
-#include "compiler/cost.h"
+#include "compiler/cost/roofline.h"
 
 #include <string.h>
 

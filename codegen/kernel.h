@@ -22,7 +22,7 @@
 
 #include "codegen/emit.h"
 #include "codegen/target.h"
-#include "compiler/cost.h"
+#include "compiler/cost/roofline.h"
 #include "compiler/ir/graph.h"
 
 /* One grid of a kernel: `units` independent pieces of work. On a GPU a block of x times y threads

@@ -2,7 +2,7 @@
 #ifndef LS_CODEGEN_PROBLEM_H
 #define LS_CODEGEN_PROBLEM_H
 
-#include "compiler/cost.h"
+#include "compiler/cost/roofline.h"
 #include "codegen/target.h"
 #include "scheduler/graph/dag.h"
 

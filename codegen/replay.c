@@ -1,7 +1,7 @@
 /* codegen/replay.c -- see replay.h. */
 #include "codegen/replay.h"
 
-#include "compiler/reuse.h"
+#include "compiler/cost/cache_reuse.h"
 
 enum { MOST_PARTS = 1024 };     /* of a run's touches, that are told apart */
 

@@ -1,5 +1,5 @@
 /* tests/test_cost.c -- what nodes do, and what a machine takes for it. */
-#include "compiler/cost.h"
+#include "compiler/cost/roofline.h"
 #include "tests/gradient.h"
 #include "tests/suite.h"
 

@@ -1,5 +1,5 @@
 /* tests/test_machine.c -- machine files: what they say, and what they must not get away with. */
-#include "compiler/machine.h"
+#include "compiler/cost/machine.h"
 #include "tests/suite.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* tests/test_machine_fit.c -- figures from times, where the times were made from known figures. */
-#include "compiler/machine_fit.h"
+#include "compiler/cost/machine_fit.h"
 #include "tests/suite.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* tests/test_reuse.c -- how long ago bytes were touched. */
-#include "compiler/reuse.h"
+#include "compiler/cost/cache_reuse.h"
 #include "tests/suite.h"
 
 #include <stdlib.h>

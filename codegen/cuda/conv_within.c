@@ -3,7 +3,7 @@
 
 #include "codegen/kernels/computed.h"
 #include "codegen/merge.h"
-#include "compiler/cost.h"
+#include "compiler/cost/roofline.h"
 
 #include <string.h>
 

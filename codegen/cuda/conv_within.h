@@ -14,7 +14,7 @@
 #define LS_CODEGEN_CONV_WITHIN_H
 
 #include "codegen/target.h"
-#include "compiler/machine.h"
+#include "compiler/cost/machine.h"
 #include "compiler/ir/graph.h"
 
 enum { LS_WITHIN_SUMS = 3 };    /* numbers a column that a warp leaves in shared memory, at most */

@@ -3,7 +3,7 @@
 #   sh embed.sh FILE.machine...
 set -eu
 echo '/* Made by compiler/machines/embed.sh. */'
-echo '#include "compiler/machine.h"'
+echo '#include "compiler/cost/machine.h"'
 echo 'static const char *const text[] = {'
 for f in "$@"; do
     sed -e 's/[\\"]/\\&/g' -e 's/.*/    "&\\n"/' "$f"

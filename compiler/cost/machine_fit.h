@@ -1,9 +1,9 @@
-/* compiler/machine_fit.h -- a machine's figures from measured times of kernels. */
-#ifndef LS_COMPILER_MACHINE_FIT_H
-#define LS_COMPILER_MACHINE_FIT_H
+/* compiler/cost/machine_fit.h -- a machine's figures from measured times of kernels. */
+#ifndef LS_COMPILER_COST_MACHINE_FIT_H
+#define LS_COMPILER_COST_MACHINE_FIT_H
 
 #include "base/arena.h"
-#include "compiler/cost.h"
+#include "compiler/cost/roofline.h"
 
 typedef struct LsSample { LsWork work; double ns; } LsSample;
 

@@ -1,5 +1,5 @@
-/* compiler/machine.c -- see machine.h. */
-#include "compiler/machine.h"
+/* compiler/cost/machine.c -- see machine.h. */
+#include "compiler/cost/machine.h"
 
 #include <errno.h>
 #include <math.h>

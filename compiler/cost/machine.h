@@ -1,5 +1,5 @@
-/* compiler/machine.h -- what a machine computes and moves per nanosecond: the figures of the cost
- * model (cost.h), as text that people read and write.
+/* compiler/cost/machine.h -- what a machine computes and moves per nanosecond: the figures of the cost
+ * model (roofline.h), as text that people read and write.
  *
  *   lowerset-machine 1
  *   name     l4
@@ -19,8 +19,8 @@
  *                                   # the share "-" costs nothing
  * A class that is not listed has the figures of its parent: conv.dx those of conv, conv those of
  * `other`, which must be there. Lines may come in any order; # begins a comment. */
-#ifndef LS_COMPILER_MACHINE_H
-#define LS_COMPILER_MACHINE_H
+#ifndef LS_COMPILER_COST_MACHINE_H
+#define LS_COMPILER_COST_MACHINE_H
 
 #include <stdbool.h>
 #include <stddef.h>

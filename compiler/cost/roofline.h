@@ -1,18 +1,18 @@
-/* compiler/cost.h -- what running a node costs on a machine: a roofline with two levels of memory,
+/* compiler/cost/roofline.h -- what running a node costs on a machine: a roofline with two levels of memory,
  * by which the scheduler plans until times are measured.
  *
  * A node has a class, operations, and bytes that it reads and writes. Its time is that of its
  * class for a run (launch), plus the longer of computing and moving, plus what of the shorter the
  * longer does not hide. Bytes move at the cache's speed when little was touched since they were
- * touched last (their age, reuse.h), at the memory's when much more than the cache holds, and in
+ * touched last (their age, cache_reuse.h), at the memory's when much more than the cache holds, and in
  * between in between. Ages are those of runs in a program (codegen/replay.h); a node by itself,
  * which is what the scheduler weighs, touches its operands and results as if all had been touched
  * just before. */
-#ifndef LS_COMPILER_COST_H
-#define LS_COMPILER_COST_H
+#ifndef LS_COMPILER_COST_ROOFLINE_H
+#define LS_COMPILER_COST_ROOFLINE_H
 
+#include "compiler/cost/machine.h"
 #include "compiler/ir/graph.h"
-#include "compiler/machine.h"
 
 /* How the program's kernel computes a convolution; codegen/ knows (LsEmitter.way). */
 typedef enum { LS_WAY_DIRECT, LS_WAY_FEW, LS_WAY_WINOGRAD, LS_WAY_DEPTHWISE } LsCostWay;

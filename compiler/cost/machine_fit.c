@@ -1,4 +1,4 @@
-/* compiler/machine_fit.c -- see machine_fit.h.
+/* compiler/cost/machine_fit.c -- see machine_fit.h.
  *
  * The model is linear in four coefficients that must not be negative (ns of a run, per operation,
  * per byte read and per byte written), once it is known which bytes are in the cache, which of
@@ -10,7 +10,7 @@
  * Some kernels of a class are much alike, and no sample tells their operations from their bytes. So
  * the old figures, made as much slower as the class is, count a little too (ridge regression): a
  * coefficient that is far from theirs is as bad as one sample missed by 22 %. */
-#include "compiler/machine_fit.h"
+#include "compiler/cost/machine_fit.h"
 
 #include <math.h>
 #include <string.h>

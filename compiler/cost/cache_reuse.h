@@ -1,7 +1,7 @@
-/* compiler/reuse.h -- what lies in a cache that keeps what was touched last: how many other bytes
+/* compiler/cost/cache_reuse.h -- what lies in a cache that keeps what was touched last: how many other bytes
  * were touched since these were. */
-#ifndef LS_COMPILER_REUSE_H
-#define LS_COMPILER_REUSE_H
+#ifndef LS_COMPILER_COST_CACHE_REUSE_H
+#define LS_COMPILER_COST_CACHE_REUSE_H
 
 #include "base/arena.h"
 

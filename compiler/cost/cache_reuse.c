@@ -1,5 +1,5 @@
-/* compiler/reuse.c -- Mattson's stack distance, of ranges of bytes. */
-#include "compiler/reuse.h"
+/* compiler/cost/cache_reuse.c -- Mattson's stack distance, of ranges of bytes. */
+#include "compiler/cost/cache_reuse.h"
 
 #include <string.h>
 

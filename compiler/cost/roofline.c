@@ -1,5 +1,5 @@
-/* compiler/cost.c -- operations and bytes of a node, and the time they take. */
-#include "compiler/cost.h"
+/* compiler/cost/roofline.c -- operations and bytes of a node, and the time they take. */
+#include "compiler/cost/roofline.h"
 
 #include "compiler/passes/fuse.h"
 
