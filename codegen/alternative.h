@@ -9,7 +9,7 @@
 #ifndef LS_CODEGEN_ALTERNATIVE_H
 #define LS_CODEGEN_ALTERNATIVE_H
 
-#include "codegen/target.h"
+#include "codegen/emit/target.h"
 #include "compiler/ir/graph.h"
 
 /* g, after the passes, with alternatives behind the nodes whose results they make: values and their

@@ -7,7 +7,7 @@
 #ifndef LS_CODEGEN_APPLY_H
 #define LS_CODEGEN_APPLY_H
 
-#include "codegen/target.h"
+#include "codegen/emit/target.h"
 #include "compiler/ir/graph.h"
 
 /* Changes g, before ls_alternatives: such updates get the product's factors as operands and

@@ -3,7 +3,7 @@
 #ifndef LS_CODEGEN_DROP_H
 #define LS_CODEGEN_DROP_H
 
-#include "codegen/target.h"
+#include "codegen/emit/target.h"
 #include "compiler/ir/graph.h"
 
 /* What a step updates may be another by the time that a kernel reads it. */

@@ -7,7 +7,7 @@
 #ifndef LS_CODEGEN_INSET_H
 #define LS_CODEGEN_INSET_H
 
-#include "codegen/target.h"
+#include "codegen/emit/target.h"
 #include "compiler/ir/graph.h"
 
 /* Changes g, after ls_alternatives and ls_join_operands: nodes whose results are no longer needed

@@ -7,7 +7,7 @@
 #ifndef LS_CODEGEN_JOIN_H
 #define LS_CODEGEN_JOIN_H
 
-#include "codegen/target.h"
+#include "codegen/emit/target.h"
 #include "compiler/ir/graph.h"
 
 /* Changes g, after ls_alternatives: concatenations that are no longer needed become NOP, as do

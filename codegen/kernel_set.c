@@ -1,7 +1,7 @@
 /* codegen/kernel_set.c -- prints each node's kernel under a stand-in name and compares texts. */
 #include "codegen/kernel_set.h"
 
-#include "codegen/numbers.h"
+#include "codegen/emit/lift_constants.h"
 #include "compiler/passes/fuse.h"
 
 #include <inttypes.h>

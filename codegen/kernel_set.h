@@ -2,7 +2,7 @@
 #ifndef LS_CODEGEN_KERNEL_SET_H
 #define LS_CODEGEN_KERNEL_SET_H
 
-#include "codegen/kernel.h"
+#include "codegen/emit/kernel_emit.h"
 
 typedef struct LsKernelSet LsKernelSet;
 
@@ -13,7 +13,7 @@ LsKernelSet *ls_kernel_set_new(LsCtx *cx, const LsTarget *target);
 const char *ls_kernel_set_add(LsKernelSet *set, const LsGraph *g, LsNodeId n);
 
 /* On a GPU: lets kernels that differ in numbers alone share one text, which is given them when it
- * is launched (numbers.h). After the last ls_kernel_set_add. */
+ * is launched (lift_constants.h). After the last ls_kernel_set_add. */
 void ls_kernel_set_share(LsKernelSet *set);
 
 /* All kernels in order of their first node, each under a comment that names the nodes and

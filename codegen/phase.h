@@ -3,7 +3,7 @@
 #ifndef LS_CODEGEN_PHASE_H
 #define LS_CODEGEN_PHASE_H
 
-#include "codegen/emit.h"
+#include "codegen/emit/text_emit.h"
 #include "codegen/kernel_set.h"
 #include "codegen/program.h"
 

@@ -3,7 +3,7 @@
 #include "codegen/problem.h"
 
 #include "codegen/alternative.h"
-#include "codegen/kernel.h"
+#include "codegen/emit/kernel_emit.h"
 #include "compiler/passes/fuse.h"
 
 static bool runs(const LsGraph *g, uint32_t n)

@@ -3,7 +3,7 @@
 #define LS_CODEGEN_PROBLEM_H
 
 #include "compiler/cost/roofline.h"
-#include "codegen/target.h"
+#include "codegen/emit/target.h"
 #include "scheduler/graph/dag.h"
 
 typedef struct LsProblem {

@@ -7,7 +7,7 @@
 #ifndef KERNEL_HARNESS_H
 #define KERNEL_HARNESS_H
 
-#include "codegen/kernel.h"
+#include "codegen/emit/kernel_emit.h"
 #include "runtime/ls_program.h"
 
 #include <dlfcn.h>

@@ -7,8 +7,8 @@
 
 #include <check.h>
 
-#include "codegen/kernel.h"
-#include "codegen/numbers.h"
+#include "codegen/emit/kernel_emit.h"
+#include "codegen/emit/lift_constants.h"
 #include "compiler/passes/fuse.h"
 #include "runtime/ls_program.h"
 #include "tests/cuda_executor.h"

@@ -3,7 +3,7 @@
 #include "codegen/cuda/conv_fuse.h"
 #include "codegen/cuda/conv_plan.h"
 #include "runtime/cuda/plan_cache.h"
-#include "codegen/target.h"
+#include "codegen/emit/target.h"
 #include "tests/compiled_model.h"
 
 #include <dirent.h>

@@ -1,6 +1,6 @@
 /* tests/test_numbers.c -- which numbers of a kernel's text become arguments, and what the texts are
  * then. That the kernels still compute the same, kernel_rig.h checks of every kernel it runs. */
-#include "codegen/numbers.h"
+#include "codegen/emit/lift_constants.h"
 #include "tests/suite.h"
 
 #include <string.h>

@@ -7,7 +7,7 @@
 #ifndef LS_CODEGEN_BEHIND_H
 #define LS_CODEGEN_BEHIND_H
 
-#include "codegen/kernel.h"
+#include "codegen/emit/kernel_emit.h"
 #include "compiler/passes/fuse.h"
 
 enum { LS_BEHIND_ARGUMENTS = 6 };
@@ -33,7 +33,7 @@ int ls_behind_state(LsBehind *b, LsOpCode op, int first, int second);
 void ls_behind_result(LsBehind *b, int argument, const LsShape *shape, LsFusedOut out);
 
 /* Prints the parts, under a comment that names the library, and NAME_behind(run, arg), arg being the
- * call's. The host text so far must be empty for the parts to be shared (numbers.h). */
+ * call's. The host text so far must be empty for the parts to be shared (lift_constants.h). */
 void ls_behind_emit(LsBehind *b, const LsKernelText *k, const char *library);
 
 #endif

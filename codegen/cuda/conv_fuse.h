@@ -2,7 +2,7 @@
 #ifndef LS_CODEGEN_CONV_FUSE_H
 #define LS_CODEGEN_CONV_FUSE_H
 
-#include "codegen/target.h"
+#include "codegen/emit/target.h"
 #include "compiler/ir/graph.h"
 
 /* Where a ReLU is all that reads a convolution with a bias, and an engine of cuDNN does both and the

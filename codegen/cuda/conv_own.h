@@ -2,7 +2,7 @@
 #ifndef LS_CODEGEN_CONV_OWN_H
 #define LS_CODEGEN_CONV_OWN_H
 
-#include "codegen/kernel.h"
+#include "codegen/emit/kernel_emit.h"
 
 /* The parts of CONV, CONV_DX or CONV_DW: one thread per element of the result, sums in a fixed
  * order. Right for every window; nothing else is asked of it. */

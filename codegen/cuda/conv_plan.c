@@ -3,7 +3,7 @@
 
 #include "base/arena.h"
 #include "codegen/cuda/conv_device.h"
-#include "codegen/target.h"
+#include "codegen/emit/target.h"
 #include "runtime/cuda/plan_cache.h"
 
 #include <inttypes.h>

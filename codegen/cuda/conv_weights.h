@@ -7,7 +7,7 @@
 #ifndef LS_CODEGEN_CONV_WEIGHTS_H
 #define LS_CODEGEN_CONV_WEIGHTS_H
 
-#include "codegen/kernel.h"
+#include "codegen/emit/kernel_emit.h"
 
 /* The kernel computes CONV_DW node n, and may be the faster one: in TF32 at stride 1, where blocks of
  * channels and strips of points are mostly full. */

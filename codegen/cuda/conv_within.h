@@ -13,7 +13,7 @@
 #ifndef LS_CODEGEN_CONV_WITHIN_H
 #define LS_CODEGEN_CONV_WITHIN_H
 
-#include "codegen/target.h"
+#include "codegen/emit/target.h"
 #include "compiler/cost/machine.h"
 #include "compiler/ir/graph.h"
 

@@ -4,7 +4,7 @@
  * same rows are neighbours, so that the cache serves all but one of them. Sums over the rows leave a
  * warp in float, go on in double, and lie in the workspace by block until a second part has them.
  *
- * Numbers stand where kernels that differ in them alone can have them as arguments (numbers.h).
+ * Numbers stand where kernels that differ in them alone can have them as arguments (lift_constants.h).
  * In the text: j is a row, i a column; c the thread's sums of the product, of which a0 is one. */
 #include "codegen/cuda/conv_within.h"
 #include "codegen/kernels/body.h"

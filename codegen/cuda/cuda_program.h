@@ -3,7 +3,7 @@
 #ifndef LS_CODEGEN_CUDA_PROGRAM_H
 #define LS_CODEGEN_CUDA_PROGRAM_H
 
-#include "codegen/emit.h"
+#include "codegen/emit/text_emit.h"
 #include "codegen/program.h"
 
 /* The LsCudaProgram `cuda` of runtime/cuda/ls_cuda_run.h; the table `part` stands before it. */

@@ -8,7 +8,7 @@
 #ifndef LS_CODEGEN_CUDA_MOMENTS_H
 #define LS_CODEGEN_CUDA_MOMENTS_H
 
-#include "codegen/target.h"
+#include "codegen/emit/target.h"
 #include "compiler/ir/graph.h"
 
 /* Joins each mean over channels-last images with the variance about it: how many. */

@@ -6,7 +6,7 @@
 #ifndef LS_CODEGEN_CUDA_UPDATES_H
 #define LS_CODEGEN_CUDA_UPDATES_H
 
-#include "codegen/target.h"
+#include "codegen/emit/target.h"
 #include "compiler/ir/graph.h"
 
 /* Joins updates that are alike, in the order of the graph; each stands where its last member stood. How

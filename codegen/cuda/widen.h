@@ -8,7 +8,7 @@
 #ifndef LS_CODEGEN_CUDA_WIDEN_H
 #define LS_CODEGEN_CUDA_WIDEN_H
 
-#include "codegen/target.h"
+#include "codegen/emit/target.h"
 #include "compiler/ir/graph.h"
 
 /* Widens the scores that one product makes and only a cross-entropy reads, and their gradient where

@@ -1,6 +1,6 @@
 /* codegen/kernels/attention.c -- ATTENTION and its gradient: sizes and distances as constants. The
  * work is in runtime/ls_attention.h. */
-#include "codegen/kernel.h"
+#include "codegen/emit/kernel_emit.h"
 
 #include "compiler/ops/attention_shape.h"
 

@@ -7,7 +7,7 @@
 #ifndef LS_CODEGEN_NEST_H
 #define LS_CODEGEN_NEST_H
 
-#include "codegen/kernel.h"
+#include "codegen/emit/kernel_emit.h"
 
 enum { LS_NEST_AXES = 2 * LS_MAX_RANK };
 

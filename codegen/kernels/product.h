@@ -2,7 +2,7 @@
 #ifndef LS_CODEGEN_PRODUCT_H
 #define LS_CODEGEN_PRODUCT_H
 
-#include "codegen/kernel.h"
+#include "codegen/emit/kernel_emit.h"
 
 /* `batch` products c [m][n] = a [m][depth] * b [depth][n]. Rows of a or c that are longer than the
  * other matrices make them end in columns that do not count (codegen/cuda/widen.h); where b has rows

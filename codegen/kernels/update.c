@@ -5,7 +5,7 @@
  * What changes from step to step comes from LsRun; corrections that do not depend on the element
  * are computed once per part, in double. Updates of many small tensors have a unit for each; one
  * that computes its gradient (codegen/apply.h) walks a tile of the product row by row. */
-#include "codegen/kernel.h"
+#include "codegen/emit/kernel_emit.h"
 #include "codegen/kernels/nest.h"
 #include "codegen/kernels/product.h"
 #include "compiler/passes/fuse.h"

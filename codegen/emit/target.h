@@ -1,6 +1,6 @@
-/* codegen/target.h -- what a program is made for. */
-#ifndef LS_CODEGEN_TARGET_H
-#define LS_CODEGEN_TARGET_H
+/* codegen/emit/target.h -- what a program is made for. */
+#ifndef LS_CODEGEN_EMIT_TARGET_H
+#define LS_CODEGEN_EMIT_TARGET_H
 
 #include <stdbool.h>
 

@@ -1,5 +1,5 @@
-/* codegen/numbers.c -- see numbers.h. Reads the texts that emitters print, not all of C. */
-#include "codegen/numbers.h"
+/* codegen/emit/lift_constants.c -- see lift_constants.h. Reads the texts that emitters print, not all of C. */
+#include "codegen/emit/lift_constants.h"
 
 #include <ctype.h>
 #include <inttypes.h>

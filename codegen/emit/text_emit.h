@@ -1,6 +1,6 @@
-/* codegen/emit.h -- text output: one line at a time, indented by the braces so far. */
-#ifndef LS_CODEGEN_EMIT_H
-#define LS_CODEGEN_EMIT_H
+/* codegen/emit/text_emit.h -- text output: one line at a time, indented by the braces so far. */
+#ifndef LS_CODEGEN_EMIT_TEXT_EMIT_H
+#define LS_CODEGEN_EMIT_TEXT_EMIT_H
 
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
-/* codegen/emit.c */
-#include "codegen/emit.h"
+/* codegen/emit/text_emit.c */
+#include "codegen/emit/text_emit.h"
 
 #include <stdarg.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* codegen/kernel.c -- the table of emitters and what they share. */
-#include "codegen/kernel.h"
+/* codegen/emit/kernel_emit.c -- the table of emitters and what they share. */
+#include "codegen/emit/kernel_emit.h"
 
 #include "compiler/passes/fuse.h"
 

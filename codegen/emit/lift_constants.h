@@ -1,4 +1,4 @@
-/* codegen/numbers.h -- numbers in the text of a GPU's kernel that may as well be its arguments.
+/* codegen/emit/lift_constants.h -- numbers in the text of a GPU's kernel that may as well be its arguments.
  *
  * Shapes, strides and sizes are printed as constants. Kernels whose texts differ in some of them
  * alone can be one kernel to which these are given when it is launched, behind its other arguments:
@@ -8,8 +8,8 @@
  * but where a thread has one step at most, and in kernels of one block; sizes of arrays and of rows
  * of threads stay constants anyway. Kernels may also have other numbers of operands: which argument is
  * which is a number, too, and the text takes as many as the most of them have. */
-#ifndef LS_CODEGEN_NUMBERS_H
-#define LS_CODEGEN_NUMBERS_H
+#ifndef LS_CODEGEN_EMIT_LIFT_CONSTANTS_H
+#define LS_CODEGEN_EMIT_LIFT_CONSTANTS_H
 
 #include "base/arena.h"
 

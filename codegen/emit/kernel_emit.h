@@ -1,4 +1,4 @@
-/* codegen/kernel.h -- printing the kernel of one node.
+/* codegen/emit/kernel_emit.h -- printing the kernel of one node.
  *
  * One emitter per LsKernelId, in codegen/kernels/. An emitter prints what the head comment of the
  * kernel cannot be without: one or more *part* functions
@@ -16,12 +16,12 @@
  * constants. Element types are `real`, int64_t, int32_t, uint8_t; every function and macro used
  * comes from runtime/ls_kernel.h. The text depends on the node's shapes, layouts and attributes
  * only, never on its name: equal nodes share one kernel (kernel_set.c compares texts). Result `out`
- * never overlaps an operand unless codegen/kernel.h says so (ls_kernel_inplace). */
-#ifndef LS_CODEGEN_KERNEL_H
-#define LS_CODEGEN_KERNEL_H
+ * never overlaps an operand unless codegen/emit/kernel_emit.h says so (ls_kernel_inplace). */
+#ifndef LS_CODEGEN_EMIT_KERNEL_EMIT_H
+#define LS_CODEGEN_EMIT_KERNEL_EMIT_H
 
-#include "codegen/emit.h"
-#include "codegen/target.h"
+#include "codegen/emit/target.h"
+#include "codegen/emit/text_emit.h"
 #include "compiler/cost/roofline.h"
 #include "compiler/ir/graph.h"
 
@@ -50,7 +50,7 @@ typedef struct LsEmitter {
     LsCostWay (*way)(const LsGraph *g, LsNodeId n, const LsTarget *t);
 } LsEmitter;
 
-/* NULL: the target has none. codegen/kernel.c */
+/* NULL: the target has none. codegen/emit/kernel_emit.c */
 const LsEmitter *ls_emitter_of(LsTargetKind target, LsKernelId id);
 
 /* Result `out` of node n may take the place of operand `in` (the kernel reads each element of it
