@@ -2,8 +2,8 @@
  * from the kernels' emitters. */
 #include "codegen/problem.h"
 
-#include "codegen/alternative.h"
 #include "codegen/emit/kernel_emit.h"
+#include "codegen/fusion/fused_alternatives.h"
 #include "compiler/passes/fuse.h"
 
 static bool runs(const LsGraph *g, uint32_t n)

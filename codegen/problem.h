@@ -16,7 +16,7 @@ typedef struct LsProblem {
                                  * views resolved; -1: none */
 } LsProblem;
 
-/* g: with or without alternatives (codegen/alternative.h). Views cost nothing and vanish; state,
+/* g: with or without alternatives (codegen/fusion/fused_alternatives.h). Views cost nothing and vanish; state,
  * inputs and constants are persistent tensors. The loss lives to the end; model outputs must be
  * made. Costs are those of the built-in machine "cpu". name: of the dag. */
 LsProblem *ls_problem_new(LsCtx *cx, const LsGraph *g, const char *name,

@@ -2,8 +2,8 @@
  * (phase.c), state, inputs, and the program that names them all. */
 #include "codegen/program.h"
 
-#include "codegen/apply.h"
 #include "codegen/cuda/cuda_program.h"
+#include "codegen/fusion/gradient_in_update.h"
 #include "codegen/phase.h"
 
 #include <inttypes.h>

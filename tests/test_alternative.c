@@ -1,9 +1,9 @@
 /* tests/test_alternative.c -- alternatives of the zoo's kernels: which there are, and that each
  * gives the bits of the node whose results it makes. */
-#include "codegen/alternative.h"
-#include "codegen/apply.h"
-#include "codegen/inset.h"
-#include "codegen/join.h"
+#include "codegen/fusion/fused_alternatives.h"
+#include "codegen/fusion/gradient_in_update.h"
+#include "codegen/fusion/implicit_concat.h"
+#include "codegen/fusion/implicit_pad.h"
 #include "compiler/passes/fuse.h"
 #include "compiler/pipeline.h"
 #include "scheduler/graph/dag_read.h"

@@ -1,6 +1,6 @@
 /* tests/test_inset.c -- which borders and gradients of poolings FUSED kernels find themselves. */
 #include "codegen/emit/kernel_emit.h"
-#include "codegen/inset.h"
+#include "codegen/fusion/implicit_pad.h"
 #include "compiler/passes/fuse.h"
 #include "tests/gradient.h"
 #include "tests/suite.h"

@@ -1,5 +1,5 @@
 /* tests/test_join.c -- which concatenations FUSED kernels read in parts, and which are made. */
-#include "codegen/join.h"
+#include "codegen/fusion/implicit_concat.h"
 #include "compiler/passes/fuse.h"
 #include "tests/gradient.h"
 #include "tests/suite.h"

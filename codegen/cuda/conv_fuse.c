@@ -2,7 +2,7 @@
 #include "codegen/cuda/conv_fuse.h"
 
 #include "codegen/cuda/conv_plan.h"
-#include "codegen/merge.h"
+#include "codegen/fusion/inline_bodies.h"
 #include "compiler/passes/fuse.h"
 
 /* The FUSED node is nothing but max(x, 0), of every element. */

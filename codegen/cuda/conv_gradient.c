@@ -2,7 +2,7 @@
  * them. */
 #include "codegen/cuda/conv_fuse.h"
 #include "codegen/cuda/conv_plan.h"
-#include "codegen/merge.h"
+#include "codegen/fusion/inline_bodies.h"
 #include "compiler/passes/fuse.h"
 
 typedef struct Move {           /* by FUSED node: what it gives away */

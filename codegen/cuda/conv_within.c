@@ -1,8 +1,8 @@
 /* codegen/cuda/conv_within.c -- which convolutions take in what reads them; see conv_within.h. */
 #include "codegen/cuda/conv_within.h"
 
+#include "codegen/fusion/inline_bodies.h"
 #include "codegen/kernels/computed.h"
-#include "codegen/merge.h"
 #include "compiler/cost/roofline.h"
 
 #include <string.h>

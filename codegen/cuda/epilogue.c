@@ -1,8 +1,8 @@
 /* codegen/cuda/epilogue.c -- see epilogue.h. */
 #include "codegen/cuda/epilogue.h"
 
+#include "codegen/fusion/inline_bodies.h"
 #include "codegen/kernels/product.h"
-#include "codegen/merge.h"
 #include "compiler/ir/op.h"
 #include "compiler/passes/fuse.h"
 

@@ -2,7 +2,7 @@
 #include "codegen/cuda/moments.h"
 
 #include "base/arena.h"
-#include "codegen/merge.h"
+#include "codegen/fusion/inline_bodies.h"
 
 typedef struct Search {
     const LsGraph *g;

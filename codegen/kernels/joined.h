@@ -1,5 +1,5 @@
 /* codegen/kernels/joined.h -- the operand of a body that lies in parts: which part has an index of
- * the innermost axis (codegen/join.h).
+ * the innermost axis (codegen/fusion/implicit_concat.h).
  *
  * On the CPU a row of all parts is put together in front of the innermost loop, in its nearest
  * cache. On a GPU a thread finds its own part: runs of parts of equal length make that a

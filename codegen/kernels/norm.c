@@ -14,7 +14,7 @@ typedef struct Norm {
 } Norm;
 
 /* The function that stores a row once its sums are known, each operation rounded by itself:
- * alternatives of y's readers compute the same (codegen/alternative.c), and dx is the same where
+ * alternatives of y's readers compute the same (codegen/fusion/fused_alternatives.c), and dx is the same where
  * something is added to it. y may be any of the rows that it is computed from. */
 static void row_function(const Norm *m, const char *takes, const char *value)
 {

@@ -4,7 +4,7 @@
  * All operands but `factor` and `weight` are walked as flat arrays: they have the parameter's shape and layout.
  * What changes from step to step comes from LsRun; corrections that do not depend on the element
  * are computed once per part, in double. Updates of many small tensors have a unit for each; one
- * that computes its gradient (codegen/apply.h) walks a tile of the product row by row. */
+ * that computes its gradient (codegen/fusion/gradient_in_update.h) walks a tile of the product row by row. */
 #include "codegen/emit/kernel_emit.h"
 #include "codegen/kernels/nest.h"
 #include "codegen/kernels/product.h"

@@ -1,6 +1,6 @@
 /* compiler/ops/update.c -- what changes state: optimizer updates, gradient accumulation, running
  * statistics. See loss.def. They have no gradient and run once per step. Optimizers may have two
- * operands more, the factors of the gradient (codegen/apply.h). */
+ * operands more, the factors of the gradient (codegen/fusion/gradient_in_update.h). */
 #include "compiler/ops/row.h"
 
 #include <assert.h>

@@ -63,8 +63,8 @@ struct LsFused {
     int split;                  /* axis along which results are parts (compiler/passes/split_stores.c) */
     int joined, njoined;        /* operands joined .. joined + njoined - 1 are the parts of one over
                                  * the whole space, along the axis that is walked innermost;
-                                 * statements name the first (codegen/join.c). njoined 0: none */
-    int ninset; const LsInset *inset;   /* codegen/inset.c; not beside joined ones */
+                                 * statements name the first (codegen/fusion/implicit_concat.c). njoined 0: none */
+    int ninset; const LsInset *inset;   /* codegen/fusion/implicit_pad.c; not beside joined ones */
     int nstmt; LsStmt *stmt;
     LsFusedOut *out;            /* by result of the node; reduced results
                                  * have the reduced dims as 1 */
@@ -106,7 +106,7 @@ static inline const LsInset *ls_inset_with(const LsFused *f, int k)
 /* An operand that is not read. Of a convolution or a product: the kernel computes its elements where
  * it packs them, by a body without reductions whose result 0 they are. Of an update: the gradient,
  * of which the kernel computes a tile at a time as the product of two operands, and which nobody
- * makes (codegen/apply.h). */
+ * makes (codegen/fusion/gradient_in_update.h). */
 typedef struct LsComputed {
     int operand;                /* the value that is listed there, or one that it is a view of */
     int first;                  /* the body's operands, or the product's, are the node's from this

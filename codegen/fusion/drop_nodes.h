@@ -1,7 +1,7 @@
-/* codegen/drop.h -- nodes that go, because the kernels that read what they make find it elsewhere
- * (join.c, inset.c). */
-#ifndef LS_CODEGEN_DROP_H
-#define LS_CODEGEN_DROP_H
+/* codegen/fusion/drop_nodes.h -- nodes that go, because the kernels that read what they make find it elsewhere
+ * (implicit_concat.c, inset.c). */
+#ifndef LS_CODEGEN_FUSION_DROP_NODES_H
+#define LS_CODEGEN_FUSION_DROP_NODES_H
 
 #include "codegen/emit/target.h"
 #include "compiler/ir/graph.h"

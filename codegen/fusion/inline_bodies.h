@@ -1,7 +1,7 @@
-/* codegen/merge.h -- one body out of several: the statements that make some values taken into the
+/* codegen/fusion/inline_bodies.h -- one body out of several: the statements that make some values taken into the
  * loop of a reader. */
-#ifndef LS_CODEGEN_MERGE_H
-#define LS_CODEGEN_MERGE_H
+#ifndef LS_CODEGEN_FUSION_INLINE_BODIES_H
+#define LS_CODEGEN_FUSION_INLINE_BODIES_H
 
 #include "compiler/passes/fuse.h"
 

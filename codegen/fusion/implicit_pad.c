@@ -1,10 +1,10 @@
-/* codegen/inset.c -- see the header. */
-#include "codegen/inset.h"
+/* codegen/fusion/implicit_pad.c -- see the header. */
+#include "codegen/fusion/implicit_pad.h"
 
-#include "codegen/alternative.h"
-#include "codegen/drop.h"
+#include "codegen/fusion/drop_nodes.h"
+#include "codegen/fusion/fused_alternatives.h"
+#include "codegen/fusion/inline_bodies.h"
 #include "codegen/kernels/nest.h"
-#include "codegen/merge.h"
 
 #include <string.h>
 

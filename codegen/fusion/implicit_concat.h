@@ -1,11 +1,11 @@
-/* codegen/join.h -- FUSED kernels read the parts of a concatenation themselves.
+/* codegen/fusion/implicit_concat.h -- FUSED kernels read the parts of a concatenation themselves.
  *
  * Where nobody but FUSED kernels reads a concatenation of channels that lie side by side, each of
  * them can find a channel in the operand that has it (codegen/kernels/joined.h), and the
  * concatenation need not be made: in a DenseNet, whose layers read all layers before, those are
  * most of the memory. */
-#ifndef LS_CODEGEN_JOIN_H
-#define LS_CODEGEN_JOIN_H
+#ifndef LS_CODEGEN_FUSION_IMPLICIT_CONCAT_H
+#define LS_CODEGEN_FUSION_IMPLICIT_CONCAT_H
 
 #include "codegen/emit/target.h"
 #include "compiler/ir/graph.h"

@@ -1,10 +1,10 @@
-/* codegen/join.c -- see the header. */
-#include "codegen/join.h"
+/* codegen/fusion/implicit_concat.c -- see the header. */
+#include "codegen/fusion/implicit_concat.h"
 
-#include "codegen/alternative.h"
-#include "codegen/drop.h"
+#include "codegen/fusion/drop_nodes.h"
+#include "codegen/fusion/fused_alternatives.h"
+#include "codegen/fusion/inline_bodies.h"
 #include "codegen/kernels/joined.h"
-#include "codegen/merge.h"
 
 #include <string.h>
 

@@ -1,11 +1,11 @@
-/* codegen/apply.h -- updates that compute the gradient they apply.
+/* codegen/fusion/gradient_in_update.h -- updates that compute the gradient they apply.
  *
  * The gradient of a large weight of a product is itself a product, of two matrices that are much
  * smaller than it is. Where nobody but the update reads it, the update's kernel computes it tile by
  * tile and applies each as it is: it is never stored, which of a network of dense layers is most of
  * what its arena would hold, and half of the bytes that its update would move. */
-#ifndef LS_CODEGEN_APPLY_H
-#define LS_CODEGEN_APPLY_H
+#ifndef LS_CODEGEN_FUSION_GRADIENT_IN_UPDATE_H
+#define LS_CODEGEN_FUSION_GRADIENT_IN_UPDATE_H
 
 #include "codegen/emit/target.h"
 #include "compiler/ir/graph.h"

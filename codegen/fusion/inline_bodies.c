@@ -1,5 +1,5 @@
-/* codegen/merge.c */
-#include "codegen/merge.h"
+/* codegen/fusion/inline_bodies.c */
+#include "codegen/fusion/inline_bodies.h"
 
 #include "base/arena.h"
 

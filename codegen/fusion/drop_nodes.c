@@ -1,9 +1,9 @@
-/* codegen/drop.c -- see the header. */
-#include "codegen/drop.h"
+/* codegen/fusion/drop_nodes.c -- see the header. */
+#include "codegen/fusion/drop_nodes.h"
 
-#include "codegen/alternative.h"
+#include "codegen/fusion/fused_alternatives.h"
+#include "codegen/fusion/inline_bodies.h"
 #include "codegen/kernels/body.h"
-#include "codegen/merge.h"
 
 #include <fnmatch.h>
 

@@ -1,4 +1,4 @@
-/* codegen/alternative.h -- other kernels for the same results.
+/* codegen/fusion/fused_alternatives.h -- other kernels for the same results.
  *
  * Where a FUSED node reads a value that is itself made by a pointwise FUSED node, a second kernel
  * can make the same results from that node's operands: its statements run in the reader's loop, and
@@ -6,8 +6,8 @@
  * same bits: FUSED kernels round every operation by itself (LS_EXACT_BEGIN in
  * runtime/ls_kernel.h), and reductions add in the order that their loops give, so a reduction has
  * an alternative only where its loops stay the same. */
-#ifndef LS_CODEGEN_ALTERNATIVE_H
-#define LS_CODEGEN_ALTERNATIVE_H
+#ifndef LS_CODEGEN_FUSION_FUSED_ALTERNATIVES_H
+#define LS_CODEGEN_FUSION_FUSED_ALTERNATIVES_H
 
 #include "codegen/emit/target.h"
 #include "compiler/ir/graph.h"

@@ -1,15 +1,15 @@
-/* codegen/alternative.c -- finds the operands that readers could compute themselves, and merges
+/* codegen/fusion/fused_alternatives.c -- finds the operands that readers could compute themselves, and merges
  * bodies.
  *
  * Of each FUSED node with operands c1, c2, … that pointwise nodes make, there is one alternative
  * per operand, one for all of them, and each of these a step deeper, where the operands' makers
  * read such values too. Convolutions and products may compute an operand where they pack it. What
  * adds much to its reader and several times the cost of running the makers again is left out. */
-#include "codegen/alternative.h"
+#include "codegen/fusion/fused_alternatives.h"
 
+#include "codegen/fusion/inline_bodies.h"
 #include "codegen/kernels/body.h"
 #include "codegen/kernels/computed.h"
-#include "codegen/merge.h"
 #include "compiler/cost/roofline.h"
 
 #include <string.h>

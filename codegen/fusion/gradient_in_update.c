@@ -1,8 +1,8 @@
-/* codegen/apply.c -- see the header. */
-#include "codegen/apply.h"
+/* codegen/fusion/gradient_in_update.c -- see the header. */
+#include "codegen/fusion/gradient_in_update.h"
 
 #include "base/arena.h"
-#include "codegen/drop.h"
+#include "codegen/fusion/drop_nodes.h"
 #include "codegen/kernels/product.h"
 #include "compiler/passes/fuse.h"
 
