@@ -1,6 +1,6 @@
 /* tests/test_computed.c -- convolutions and products that compute an operand where they pack it
  * give the bits of those that read it from memory. */
-#include "codegen/kernels/computed.h"
+#include "codegen/kernels/computed_operand.h"
 #include "tests/kernel_rig.h"
 #include "tests/suite.h"
 

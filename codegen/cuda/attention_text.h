@@ -8,7 +8,7 @@
 #ifndef LS_CODEGEN_CUDA_ATTENTION_TEXT_H
 #define LS_CODEGEN_CUDA_ATTENTION_TEXT_H
 
-#include "codegen/kernels/nest.h"
+#include "codegen/kernels/loop_nest.h"
 #include "compiler/ops/attention_shape.h"
 
 typedef struct LsAttText {

@@ -2,7 +2,7 @@
 #include "codegen/cuda/conv_own.h"
 
 #include "codegen/cuda/conv_plan.h"
-#include "codegen/kernels/nest.h"
+#include "codegen/kernels/loop_nest.h"
 
 #include <inttypes.h>
 

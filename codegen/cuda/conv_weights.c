@@ -5,7 +5,7 @@
  * rows, and its sums are the result. */
 #include "codegen/cuda/conv_weights.h"
 
-#include "codegen/kernels/nest.h"
+#include "codegen/kernels/loop_nest.h"
 
 #include <inttypes.h>
 

@@ -2,7 +2,7 @@
 #include "codegen/cuda/conv_within.h"
 
 #include "codegen/fusion/inline_bodies.h"
-#include "codegen/kernels/computed.h"
+#include "codegen/kernels/computed_operand.h"
 #include "compiler/cost/roofline.h"
 
 #include <string.h>

@@ -7,8 +7,8 @@
  * Numbers stand where kernels that differ in them alone can have them as arguments (lift_constants.h).
  * In the text: j is a row, i a column; c the thread's sums of the product, of which a0 is one. */
 #include "codegen/cuda/conv_within.h"
-#include "codegen/kernels/body.h"
-#include "codegen/kernels/computed.h"
+#include "codegen/kernels/computed_operand.h"
+#include "codegen/kernels/fused_body.h"
 
 #include <inttypes.h>
 

@@ -1,6 +1,6 @@
 /* codegen/cuda/matmul.c -- MATMUL on GPUs: the description of a product that cuBLASLt computes. */
 #include "codegen/cuda/behind.h"
-#include "codegen/kernels/nest.h"
+#include "codegen/kernels/loop_nest.h"
 #include "codegen/kernels/product.h"
 #include "runtime/cuda/ls_cublaslt.h"
 

@@ -3,7 +3,7 @@
 
 #include "codegen/fusion/fused_alternatives.h"
 #include "codegen/fusion/inline_bodies.h"
-#include "codegen/kernels/body.h"
+#include "codegen/kernels/fused_body.h"
 
 #include <fnmatch.h>
 

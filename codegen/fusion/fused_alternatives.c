@@ -8,8 +8,8 @@
 #include "codegen/fusion/fused_alternatives.h"
 
 #include "codegen/fusion/inline_bodies.h"
-#include "codegen/kernels/body.h"
-#include "codegen/kernels/computed.h"
+#include "codegen/kernels/computed_operand.h"
+#include "codegen/kernels/fused_body.h"
 #include "compiler/cost/roofline.h"
 
 #include <string.h>

@@ -4,7 +4,7 @@
 #include "codegen/fusion/drop_nodes.h"
 #include "codegen/fusion/fused_alternatives.h"
 #include "codegen/fusion/inline_bodies.h"
-#include "codegen/kernels/joined.h"
+#include "codegen/kernels/read_concat.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* codegen/fusion/implicit_concat.h -- FUSED kernels read the parts of a concatenation themselves.
  *
  * Where nobody but FUSED kernels reads a concatenation of channels that lie side by side, each of
- * them can find a channel in the operand that has it (codegen/kernels/joined.h), and the
+ * them can find a channel in the operand that has it (codegen/kernels/read_concat.h), and the
  * concatenation need not be made: in a DenseNet, whose layers read all layers before, those are
  * most of the memory. */
 #ifndef LS_CODEGEN_FUSION_IMPLICIT_CONCAT_H

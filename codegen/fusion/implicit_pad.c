@@ -4,7 +4,7 @@
 #include "codegen/fusion/drop_nodes.h"
 #include "codegen/fusion/fused_alternatives.h"
 #include "codegen/fusion/inline_bodies.h"
-#include "codegen/kernels/nest.h"
+#include "codegen/kernels/loop_nest.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
  *
  * A border of zeros around a value has at each point an element of it, or 0; the gradient of a pooling
  * is the sum of the few elements whose windows lie over the point. Where nobody but FUSED kernels
- * reads such a result, each of them can find those elements itself (codegen/kernels/inset.h), and
+ * reads such a result, each of them can find those elements itself (codegen/kernels/read_padded.h), and
  * the result need not be made: in a U-Net those are the largest values of the backward part. */
 #ifndef LS_CODEGEN_FUSION_IMPLICIT_PAD_H
 #define LS_CODEGEN_FUSION_IMPLICIT_PAD_H

@@ -1,6 +1,6 @@
 /* codegen/kernels/conv.c -- CONV, CONV_DX, CONV_DW: the geometry as tables of constants.
  * The work is in runtime/ls_conv.h and its kin, whose words are used here. */
-#include "codegen/kernels/computed.h"
+#include "codegen/kernels/computed_operand.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,9 +1,9 @@
-/* codegen/kernels/copy.c -- the loops of move.h.
+/* codegen/kernels/copy.c -- the loops of move_axes.h.
  *
  * Three cases by the innermost axis of the result: both sides contiguous (memcpy of rows), the
  * operand contiguous along another axis (a transposition, in square tiles that stay in the cache),
  * anything else. */
-#include "codegen/kernels/move.h"
+#include "codegen/kernels/move_axes.h"
 
 #include <inttypes.h>
 

@@ -7,7 +7,7 @@
  * columns, which no two share. A GPU would wait for one index after the other: there the places are
  * put in the order of their indices first, all at once (ls_rank), and a row of threads then sums what
  * one index has side by side. */
-#include "codegen/kernels/move.h"
+#include "codegen/kernels/move_axes.h"
 
 #include <inttypes.h>
 

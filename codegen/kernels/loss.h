@@ -2,7 +2,7 @@
 #ifndef LS_CODEGEN_LOSS_H
 #define LS_CODEGEN_LOSS_H
 
-#include "codegen/kernels/nest.h"
+#include "codegen/kernels/loop_nest.h"
 
 enum { LS_LOSS_TILE = 128 };        /* positions side by side */
 enum {      /* tensors of the nest; LS_LOSS_EACH is a reduction */

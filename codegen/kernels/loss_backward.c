@@ -1,7 +1,7 @@
 /* codegen/kernels/loss_backward.c -- the gradients of cross-entropy and negative log-likelihood. */
 #include "codegen/kernels/loss.h"
 
-#include "codegen/kernels/move.h"
+#include "codegen/kernels/move_axes.h"
 
 #include <inttypes.h>
 

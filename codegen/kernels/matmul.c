@@ -1,6 +1,6 @@
 /* codegen/kernels/matmul.c -- MATMUL: the shape of one product, and which of a batch a unit
  * belongs to. The work is in runtime/ls_matmul.h. */
-#include "codegen/kernels/computed.h"
+#include "codegen/kernels/computed_operand.h"
 #include "codegen/kernels/product.h"
 
 #include <inttypes.h>

@@ -3,7 +3,7 @@
  *
  * A row is what the normalised axes hold; it stays in the cache between the passes over it. The
  * variance is the mean of squared distances, not a difference of squares. */
-#include "codegen/kernels/nest.h"
+#include "codegen/kernels/loop_nest.h"
 
 #include <inttypes.h>
 

@@ -3,7 +3,7 @@
  * A constant border is a fill and a copy. For reflect and edge the index of every padded axis goes
  * through a function (ls_reflect, ls_clamp); the gradient adds to the same places, one unit after
  * the other's rows in fixed order: units are points of the axes that are not padded. */
-#include "codegen/kernels/move.h"
+#include "codegen/kernels/move_axes.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * the channels. Forward, windows that lie inside the image are printed out position by position,
  * others loop over the part that does. The gradients gather: each pixel of x sums what the windows
  * over it say, in window order, so that nothing is written twice. GPUs have most of them from
- * pool_fours.c. */
+ * pool_vector4.c. */
 #include "codegen/kernels/pool.h"
 
 #include <inttypes.h>

@@ -3,7 +3,7 @@
 #ifndef LS_CODEGEN_POOL_H
 #define LS_CODEGEN_POOL_H
 
-#include "codegen/kernels/nest.h"
+#include "codegen/kernels/loop_nest.h"
 
 enum { LS_POOL_UNROLL = 9 };        /* window positions that are printed out, at most */
 
@@ -46,7 +46,7 @@ const char *ls_pool_index_type(const LsPool *p);
 /* Divisor of the average at the window that starts at s0, s1, ... */
 void ls_pool_divisor(const LsPool *p, const char *name);
 
-/* ---- codegen/kernels/pool_fours.c: GPUs, windows of at most LS_POOL_UNROLL positions ---- */
+/* ---- codegen/kernels/pool_vector4.c: GPUs, windows of at most LS_POOL_UNROLL positions ---- */
 void ls_pool_fours_forward(const LsPool *p);
 void ls_pool_fours_gradient(const LsPool *p);
 

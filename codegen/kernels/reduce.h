@@ -4,7 +4,7 @@
 #ifndef LS_CODEGEN_REDUCE_H
 #define LS_CODEGEN_REDUCE_H
 
-#include "codegen/kernels/body.h"
+#include "codegen/kernels/fused_body.h"
 
 enum { LS_REDUCE_RUN = 16 };    /* rows summed in float before they go to double */
 

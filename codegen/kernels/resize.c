@@ -4,7 +4,7 @@
  * few operand indices with weights. The matrices are computed here and printed as tables; the
  * gradient prints the transposed ones and runs the same loops. So both directions only gather, in a
  * fixed order. */
-#include "codegen/kernels/nest.h"
+#include "codegen/kernels/loop_nest.h"
 
 #include <inttypes.h>
 #include <math.h>

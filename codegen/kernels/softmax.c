@@ -4,7 +4,7 @@
  * All operands lie alike, so memory is outer x axis x inner. Where the axis is innermost each row
  * is one run; elsewhere a tile of rows side by side is done at once, with one running value per
  * row. */
-#include "codegen/kernels/nest.h"
+#include "codegen/kernels/loop_nest.h"
 
 #include <inttypes.h>
 

@@ -6,7 +6,7 @@
  * are computed once per part, in double. Updates of many small tensors have a unit for each; one
  * that computes its gradient (codegen/fusion/gradient_in_update.h) walks a tile of the product row by row. */
 #include "codegen/emit/kernel_emit.h"
-#include "codegen/kernels/nest.h"
+#include "codegen/kernels/loop_nest.h"
 #include "codegen/kernels/product.h"
 #include "compiler/passes/fuse.h"
 

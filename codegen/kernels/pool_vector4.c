@@ -1,4 +1,4 @@
-/* codegen/kernels/pool_fours.c -- pooling and its gradients for GPUs: all positions of a window, all
+/* codegen/kernels/pool_vector4.c -- pooling and its gradients for GPUs: all positions of a window, all
  * windows over a pixel are printed out, each with the condition that it is there, so that a thread
  * has what it sums up in registers, reads four channels at a time and writes them once. What the
  * loops of pool.c compute, in the same order. */

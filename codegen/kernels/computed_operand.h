@@ -1,9 +1,9 @@
-/* codegen/kernels/computed.h -- operands that a convolution or a product computes where it packs
+/* codegen/kernels/computed_operand.h -- operands that a convolution or a product computes where it packs
  * them (LsComputed of compiler/passes/fuse.h). */
-#ifndef LS_CODEGEN_COMPUTED_H
-#define LS_CODEGEN_COMPUTED_H
+#ifndef LS_CODEGEN_KERNELS_COMPUTED_OPERAND_H
+#define LS_CODEGEN_KERNELS_COMPUTED_OPERAND_H
 
-#include "codegen/kernels/nest.h"
+#include "codegen/kernels/loop_nest.h"
 #include "compiler/passes/fuse.h"
 
 /* The computed value is rows of channels, one per place: its elements lie at place * channels +

@@ -1,5 +1,5 @@
-/* codegen/kernels/joined.c -- see the header. */
-#include "codegen/kernels/joined.h"
+/* codegen/kernels/read_concat.c -- see the header. */
+#include "codegen/kernels/read_concat.h"
 
 #include <inttypes.h>
 

@@ -1,8 +1,8 @@
-/* codegen/kernels/move.h -- copies of boxes between strided tensors. */
-#ifndef LS_CODEGEN_MOVE_H
-#define LS_CODEGEN_MOVE_H
+/* codegen/kernels/move_axes.h -- copies of boxes between strided tensors. */
+#ifndef LS_CODEGEN_KERNELS_MOVE_AXES_H
+#define LS_CODEGEN_KERNELS_MOVE_AXES_H
 
-#include "codegen/kernels/nest.h"
+#include "codegen/kernels/loop_nest.h"
 
 enum { LS_COPY_TO, LS_COPY_FROM, LS_COPY_TENSORS };     /* tensors of the nest */
 

@@ -1,10 +1,10 @@
-/* codegen/kernels/inset.h -- operands of a body that cover a part of its space (LsInset): a row of
+/* codegen/kernels/read_padded.h -- operands of a body that cover a part of its space (LsInset): a row of
  * the innermost axis finds its own by the indices of the other axes, which stay joined as if there
  * were none, so that the loops, and the bits of a sum, are those of any other body. */
-#ifndef LS_CODEGEN_INSET_H
-#define LS_CODEGEN_INSET_H
+#ifndef LS_CODEGEN_KERNELS_READ_PADDED_H
+#define LS_CODEGEN_KERNELS_READ_PADDED_H
 
-#include "codegen/kernels/body.h"
+#include "codegen/kernels/fused_body.h"
 
 /* Strides of operand x: the innermost axis alone moves it. */
 void ls_inset_strides(const LsKernelText *k, LsNest *n, int x);

@@ -1,5 +1,5 @@
-/* codegen/kernels/fused.c -- LS_K_FUSED: pointwise chains; reduce.c has the reductions. */
-#include "codegen/kernels/body.h"
+/* codegen/kernels/pointwise.c -- LS_K_FUSED: pointwise chains; reduce.c has the reductions. */
+#include "codegen/kernels/fused_body.h"
 
 static void pointwise(const LsKernelText *k)
 {

@@ -1,7 +1,7 @@
-/* codegen/kernels/computed.c */
-#include "codegen/kernels/computed.h"
+/* codegen/kernels/computed_operand.c */
+#include "codegen/kernels/computed_operand.h"
 
-#include "codegen/kernels/inset.h"
+#include "codegen/kernels/read_padded.h"
 
 #include <inttypes.h>
 

@@ -1,13 +1,13 @@
-/* codegen/kernels/joined.h -- the operand of a body that lies in parts: which part has an index of
+/* codegen/kernels/read_concat.h -- the operand of a body that lies in parts: which part has an index of
  * the innermost axis (codegen/fusion/implicit_concat.h).
  *
  * On the CPU a row of all parts is put together in front of the innermost loop, in its nearest
  * cache. On a GPU a thread finds its own part: runs of parts of equal length make that a
  * division. */
-#ifndef LS_CODEGEN_JOINED_H
-#define LS_CODEGEN_JOINED_H
+#ifndef LS_CODEGEN_KERNELS_READ_CONCAT_H
+#define LS_CODEGEN_KERNELS_READ_CONCAT_H
 
-#include "codegen/kernels/body.h"
+#include "codegen/kernels/fused_body.h"
 
 enum {
     LS_JOINED_RUNS = 4,         /* that an index is compared with, at most */

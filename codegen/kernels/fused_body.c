@@ -1,6 +1,6 @@
-/* codegen/kernels/body.c */
-#include "codegen/kernels/inset.h"
-#include "codegen/kernels/joined.h"
+/* codegen/kernels/fused_body.c */
+#include "codegen/kernels/read_concat.h"
+#include "codegen/kernels/read_padded.h"
 
 #include <inttypes.h>
 #include <string.h>

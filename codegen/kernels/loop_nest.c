@@ -1,5 +1,5 @@
-/* codegen/kernels/nest.c */
-#include "codegen/kernels/nest.h"
+/* codegen/kernels/loop_nest.c */
+#include "codegen/kernels/loop_nest.h"
 
 #include <inttypes.h>
 

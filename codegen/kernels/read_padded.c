@@ -1,5 +1,5 @@
-/* codegen/kernels/inset.c -- see the header. */
-#include "codegen/kernels/inset.h"
+/* codegen/kernels/read_padded.c -- see the header. */
+#include "codegen/kernels/read_padded.h"
 
 #include <inttypes.h>
 

@@ -1,11 +1,11 @@
-/* codegen/kernels/nest.h -- a box of indices walked by nested loops, and where each tensor's
+/* codegen/kernels/loop_nest.h -- a box of indices walked by nested loops, and where each tensor's
  * element lies.
  *
  * Axes stand in walk order, outermost first, each with a stride per tensor. Merging joins
  * neighbours that every tensor walks as one, so that a dense tensor of any rank becomes one long
  * loop. */
-#ifndef LS_CODEGEN_NEST_H
-#define LS_CODEGEN_NEST_H
+#ifndef LS_CODEGEN_KERNELS_LOOP_NEST_H
+#define LS_CODEGEN_KERNELS_LOOP_NEST_H
 
 #include "codegen/emit/kernel_emit.h"
 

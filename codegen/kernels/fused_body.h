@@ -1,11 +1,11 @@
-/* codegen/kernels/body.h -- the statements of a FUSED node as text, for the loops of fused.c and
+/* codegen/kernels/fused_body.h -- the statements of a FUSED node as text, for the loops of pointwise.c and
  * reduce_unit.c.
  *
  * Operand k is the pointer xk, loaded as ak; statement s gives vs; result k is the pointer yk. */
-#ifndef LS_CODEGEN_BODY_H
-#define LS_CODEGEN_BODY_H
+#ifndef LS_CODEGEN_KERNELS_FUSED_BODY_H
+#define LS_CODEGEN_KERNELS_FUSED_BODY_H
 
-#include "codegen/kernels/nest.h"
+#include "codegen/kernels/loop_nest.h"
 #include "compiler/passes/fuse.h"
 
 typedef enum { LS_AT_TOP, LS_AT_ROW, LS_AT_INNER } LsLoadAt;

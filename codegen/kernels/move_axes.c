@@ -1,5 +1,5 @@
-/* codegen/kernels/move.c -- LS_K_MOVE: each node as copies of boxes (copy.c), in any layouts. */
-#include "codegen/kernels/move.h"
+/* codegen/kernels/move_axes.c -- LS_K_MOVE: each node as copies of boxes (copy.c), in any layouts. */
+#include "codegen/kernels/move_axes.h"
 
 #include <inttypes.h>
 
