@@ -1,13 +1,13 @@
 /* bench/step_time.c -- what a plan's step takes by several machines' figures.
  *   step_time MACHINE[,MACHINE...] OPTIONS-OF-PLAN...
  * The plan is the one that `lowerset plan OPTIONS...` makes. Prints its hash, then a line of ns for
- * each machine: by replaying it (codegen/replay.h), and as the sum of the nodes' costs. */
+ * each machine: by replaying it (codegen/planning/step_replay.h), and as the sum of the nodes' costs. */
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/job.h"
 #include "cli/machine_choice.h"
-#include "codegen/replay.h"
+#include "codegen/planning/step_replay.h"
 
 static double sum_of_costs(LsJob *job, const LsMachine *m)
 {

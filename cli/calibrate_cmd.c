@@ -6,7 +6,7 @@
  * once, and run one by one, in three rounds over all of them: of the three times of a kernel the
  * middle one counts, so that the figures predict a machine as disturbed as it usually is. What a
  * step takes beside its kernels is shared out among them. Each is a sample with the ages of what
- * it touches in its program (codegen/replay.h), so that the figures are fitted to the model that
+ * it touches in its program (codegen/planning/step_replay.h), so that the figures are fitted to the model that
  * predicts whole steps. */
 #include "build_config.h"
 #include "cli/commands.h"
@@ -14,8 +14,8 @@
 #include "cli/machine_choice.h"
 #include "cli/output.h"
 #include "cli/trial.h"
-#include "codegen/measured.h"
-#include "codegen/replay.h"
+#include "codegen/planning/measured_costs.h"
+#include "codegen/planning/step_replay.h"
 #include "compiler/cost/machine_fit.h"
 #include "models/zoo.h"
 #include "runtime/clock.h"

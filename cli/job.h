@@ -3,7 +3,7 @@
 #define LS_CLI_JOB_H
 
 #include "cli/options.h"
-#include "codegen/problem.h"
+#include "codegen/planning/plan_problem.h"
 #include "compiler/cost/machine.h"
 #include "scheduler/plan/planner.h"
 
@@ -52,7 +52,7 @@ bool ls_job_fits_machine(LsJob *job, int64_t bytes);
 /* Closes the list of diagnostics, which were printed as they came; the exit code. */
 int ls_job_failed(const LsJob *job);
 /* ns of a training step by a plan of a loaded job: what its runs take one after the other, from
- * what the cache holds then (codegen/replay.h); of measured costs, GPUs and training graphs the sum
+ * what the cache holds then (codegen/planning/step_replay.h); of measured costs, GPUs and training graphs the sum
  * of the costs. */
 double ls_job_plan_ns(const LsJob *job, const LsPlan *plan);
 /* The same by the job's own plan. */

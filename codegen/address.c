@@ -2,7 +2,7 @@
  * other state, each aligned. */
 #include "codegen/address.h"
 
-#include "codegen/problem.h"
+#include "codegen/planning/plan_problem.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #define LS_CODEGEN_PROGRAM_H
 
 #include "codegen/address.h"
-#include "codegen/problem.h"
+#include "codegen/planning/plan_problem.h"
 #include "scheduler/candidates/plan_steps.h"
 
 typedef struct LsCodePhase {

@@ -1,5 +1,5 @@
 /* tests/test_measured.c -- profiles of programs as costs: which step is which node. */
-#include "codegen/measured.h"
+#include "codegen/planning/measured_costs.h"
 #include "tests/gradient.h"
 #include "tests/suite.h"
 

@@ -1,5 +1,5 @@
 /* tests/test_replay.c -- a plan's step, run by run, from what the cache holds. */
-#include "codegen/replay.h"
+#include "codegen/planning/step_replay.h"
 #include "scheduler/plan/planner.h"
 #include "tests/gradient.h"
 #include "tests/suite.h"

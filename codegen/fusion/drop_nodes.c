@@ -48,7 +48,7 @@ static bool adds_otherwise(const LsGraph *g, const LsTarget *t, LsNodeId n)
                                &(LsKernelText){.g = g, .n = g->value[node->out].def, .target = t});
 }
 
-/* An operand that is none: what nobody makes is a view of it (problem.c). */
+/* An operand that is none: what nobody makes is a view of it (plan_problem.c). */
 static uint32_t nothing(LsGraph *g)
 {
     g->operand = ls_arena_grow(g->arena, g->operand, g->noperand, g->noperand + 1u,

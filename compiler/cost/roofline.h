@@ -5,7 +5,7 @@
  * class for a run (launch), plus the longer of computing and moving, plus what of the shorter the
  * longer does not hide. Bytes move at the cache's speed when little was touched since they were
  * touched last (their age, cache_reuse.h), at the memory's when much more than the cache holds, and in
- * between in between. Ages are those of runs in a program (codegen/replay.h); a node by itself,
+ * between in between. Ages are those of runs in a program (codegen/planning/step_replay.h); a node by itself,
  * which is what the scheduler weighs, touches its operands and results as if all had been touched
  * just before. */
 #ifndef LS_COMPILER_COST_ROOFLINE_H

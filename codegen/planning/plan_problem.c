@@ -1,6 +1,6 @@
-/* codegen/problem.c -- LsGraph to LsDag: sizes from shapes, costs from the roofline, workspace
+/* codegen/planning/plan_problem.c -- LsGraph to LsDag: sizes from shapes, costs from the roofline, workspace
  * from the kernels' emitters. */
-#include "codegen/problem.h"
+#include "codegen/planning/plan_problem.h"
 
 #include "codegen/emit/kernel_emit.h"
 #include "codegen/fusion/fused_alternatives.h"

@@ -1,6 +1,6 @@
-/* codegen/problem.h -- the graph as the scheduler sees it. */
-#ifndef LS_CODEGEN_PROBLEM_H
-#define LS_CODEGEN_PROBLEM_H
+/* codegen/planning/plan_problem.h -- the graph as the scheduler sees it. */
+#ifndef LS_CODEGEN_PLANNING_PLAN_PROBLEM_H
+#define LS_CODEGEN_PLANNING_PLAN_PROBLEM_H
 
 #include "compiler/cost/roofline.h"
 #include "codegen/emit/target.h"

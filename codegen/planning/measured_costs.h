@@ -1,14 +1,14 @@
-/* codegen/measured.h -- times of a program's steps, as its --profile wrote them, in the place of
+/* codegen/planning/measured_costs.h -- times of a program's steps, as its --profile wrote them, in the place of
  * the cost model's.
  *
  * A step and a node are the same when the name of the ONNX node, its role (forward, backward,
  * update), the operator and the sizes of all results are the same; several of one kind are told
  * apart by their order. So the profile of a program with a budget, which runs some nodes again,
  * serves as well as that of one without, and so does one made with another optimizer. */
-#ifndef LS_CODEGEN_MEASURED_H
-#define LS_CODEGEN_MEASURED_H
+#ifndef LS_CODEGEN_PLANNING_MEASURED_COSTS_H
+#define LS_CODEGEN_PLANNING_MEASURED_COSTS_H
 
-#include "codegen/problem.h"
+#include "codegen/planning/plan_problem.h"
 
 typedef struct LsMeasuredNode {
     const char *key;            /* name, role, operator, sizes */

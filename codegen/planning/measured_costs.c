@@ -1,5 +1,5 @@
-/* codegen/measured.c -- see measured.h. */
-#include "codegen/measured.h"
+/* codegen/planning/measured_costs.c -- see measured_costs.h. */
+#include "codegen/planning/measured_costs.h"
 
 #include <cjson/cJSON.h>
 #include <errno.h>

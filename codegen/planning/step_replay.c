@@ -1,5 +1,5 @@
-/* codegen/replay.c -- see replay.h. */
-#include "codegen/replay.h"
+/* codegen/planning/step_replay.c -- see step_replay.h. */
+#include "codegen/planning/step_replay.h"
 
 #include "compiler/cost/cache_reuse.h"
 
