@@ -6,7 +6,7 @@
 #include "cli/stage.h"
 #include "cli/trial.h"
 #include "codegen/cuda_toolchain.h"
-#include "codegen/program.h"
+#include "codegen/program/program_text.h"
 #include "codegen/toolchain.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
 #ifndef LS_TESTS_RUN_GRAPH_H
 #define LS_TESTS_RUN_GRAPH_H
 
-#include "codegen/program.h"
+#include "codegen/program/program_text.h"
 
 typedef struct LsRunGraph {
     LsCtx *cx;

@@ -69,7 +69,7 @@ static const char *step_key(LsArena *a, const cJSON *o, bool again)
 
 static const char *node_key(LsArena *a, const LsProblem *p, uint32_t i)
 {
-    static const char *const role[] = {"", " backward", " update"};    /* as codegen/phase.c */
+    static const char *const role[] = {"", " backward", " update"};    /* as codegen/program/phase_tables.c */
     LsNodeId n = p->node_of[i];
     const LsNode *node = &p->g->node[n.i];
     char *key = ls_arena_printf(a, "%s%s\n%s\n", node->name != NULL ? node->name : "",

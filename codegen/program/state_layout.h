@@ -1,6 +1,6 @@
-/* codegen/address.h -- where the values that outlive a step lie: state, constants, input slots. */
-#ifndef LS_CODEGEN_ADDRESS_H
-#define LS_CODEGEN_ADDRESS_H
+/* codegen/program/state_layout.h -- where the values that outlive a step lie: state, constants, input slots. */
+#ifndef LS_CODEGEN_PROGRAM_STATE_LAYOUT_H
+#define LS_CODEGEN_PROGRAM_STATE_LAYOUT_H
 
 #include "compiler/onnx/onnx_export.h"
 #include "runtime/ls_program.h"

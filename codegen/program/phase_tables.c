@@ -1,5 +1,5 @@
-/* codegen/phase.c -- the tables of a phase: its steps with their kernels, addresses and results. */
-#include "codegen/phase.h"
+/* codegen/program/phase_tables.c -- the tables of a phase: its steps with their kernels, addresses and results. */
+#include "codegen/program/phase_tables.h"
 
 #include "compiler/passes/fuse.h"
 #include "scheduler/plan/run_dependencies.h"

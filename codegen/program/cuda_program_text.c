@@ -1,5 +1,5 @@
-/* codegen/cuda/cuda_program.c */
-#include "codegen/cuda/cuda_program.h"
+/* codegen/program/cuda_program_text.c */
+#include "codegen/program/cuda_program_text.h"
 
 static bool runs(const LsCodePhase *phase, LsKernelId id)
 {

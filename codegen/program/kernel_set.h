@@ -1,6 +1,6 @@
-/* codegen/kernel_set.h -- the distinct kernels of a program. */
-#ifndef LS_CODEGEN_KERNEL_SET_H
-#define LS_CODEGEN_KERNEL_SET_H
+/* codegen/program/kernel_set.h -- the distinct kernels of a program. */
+#ifndef LS_CODEGEN_PROGRAM_KERNEL_SET_H
+#define LS_CODEGEN_PROGRAM_KERNEL_SET_H
 
 #include "codegen/emit/kernel_emit.h"
 

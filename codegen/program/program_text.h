@@ -1,9 +1,9 @@
-/* codegen/program.h -- the text of a training program. */
-#ifndef LS_CODEGEN_PROGRAM_H
-#define LS_CODEGEN_PROGRAM_H
+/* codegen/program/program_text.h -- the text of a training program. */
+#ifndef LS_CODEGEN_PROGRAM_PROGRAM_TEXT_H
+#define LS_CODEGEN_PROGRAM_PROGRAM_TEXT_H
 
-#include "codegen/address.h"
 #include "codegen/planning/plan_problem.h"
+#include "codegen/program/state_layout.h"
 #include "scheduler/candidates/plan_steps.h"
 
 typedef struct LsCodePhase {

@@ -1,5 +1,5 @@
-/* codegen/kernel_set.c -- prints each node's kernel under a stand-in name and compares texts. */
-#include "codegen/kernel_set.h"
+/* codegen/program/kernel_set.c -- prints each node's kernel under a stand-in name and compares texts. */
+#include "codegen/program/kernel_set.h"
 
 #include "codegen/emit/lift_constants.h"
 #include "compiler/passes/fuse.h"

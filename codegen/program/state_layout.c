@@ -1,6 +1,6 @@
-/* codegen/address.c -- see address.h. State is one block: parameters, then
+/* codegen/program/state_layout.c -- see state_layout.h. State is one block: parameters, then
  * other state, each aligned. */
-#include "codegen/address.h"
+#include "codegen/program/state_layout.h"
 
 #include "codegen/planning/plan_problem.h"
 

@@ -1,10 +1,10 @@
-/* codegen/program.c -- the C file of a program: kernels, then tables that say what is run
- * (phase.c), state, inputs, and the program that names them all. */
-#include "codegen/program.h"
+/* codegen/program/program_text.c -- the C file of a program: kernels, then tables that say what is run
+ * (phase_tables.c), state, inputs, and the program that names them all. */
+#include "codegen/program/program_text.h"
 
-#include "codegen/cuda/cuda_program.h"
 #include "codegen/fusion/gradient_in_update.h"
-#include "codegen/phase.h"
+#include "codegen/program/cuda_program_text.h"
+#include "codegen/program/phase_tables.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

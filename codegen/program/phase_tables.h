@@ -1,11 +1,11 @@
-/* codegen/phase.h -- one phase of a program while it is printed: the plan as tables, one line per
+/* codegen/program/phase_tables.h -- one phase of a program while it is printed: the plan as tables, one line per
  * step with its addresses. */
-#ifndef LS_CODEGEN_PHASE_H
-#define LS_CODEGEN_PHASE_H
+#ifndef LS_CODEGEN_PROGRAM_PHASE_TABLES_H
+#define LS_CODEGEN_PROGRAM_PHASE_TABLES_H
 
 #include "codegen/emit/text_emit.h"
-#include "codegen/kernel_set.h"
-#include "codegen/program.h"
+#include "codegen/program/kernel_set.h"
+#include "codegen/program/program_text.h"
 
 typedef struct LsPhaseText {          /* one phase while it is printed */
     const LsGraph *g;
