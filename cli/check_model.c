@@ -10,8 +10,8 @@
 #include "cli/check_table.h"
 #include "cli/compile.h"
 #include "cli/trial.h"
-#include "codegen/cuda_probe.h"
 #include "codegen/fusion/gradient_in_update.h"
+#include "codegen/toolchain/cuda_probe.h"
 #include "scheduler/algorithms/tasks.h"
 
 #include <float.h>

@@ -5,9 +5,9 @@
 #include "cli/output.h"
 #include "cli/stage.h"
 #include "cli/trial.h"
-#include "codegen/cuda_toolchain.h"
 #include "codegen/program/program_text.h"
-#include "codegen/toolchain.h"
+#include "codegen/toolchain/cuda_toolchain.h"
+#include "codegen/toolchain/host_toolchain.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -14,7 +14,7 @@
 #include "codegen/cuda/moments.h"
 #include "codegen/cuda/updates.h"
 #include "codegen/cuda/widen.h"
-#include "codegen/cuda_toolchain.h"
+#include "codegen/toolchain/cuda_toolchain.h"
 #include "codegen/fusion/implicit_pad.h"
 #include "codegen/fusion/implicit_concat.h"
 #include "codegen/planning/measured_costs.h"

@@ -2,7 +2,7 @@
  * printed from its own tables. */
 #include "build_config.h"
 #include "cli/commands.h"
-#include "codegen/cuda_probe.h"
+#include "codegen/toolchain/cuda_probe.h"
 #include "compiler/cost/machine.h"
 #include "compiler/ir/op.h"
 

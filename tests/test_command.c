@@ -1,7 +1,7 @@
 /* tests/test_command.c -- commands have as many words as their texts give them, and run. */
 #include "tests/suite.h"
 
-#include "codegen/command.h"
+#include "codegen/toolchain/run_command.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 /* tests/test_cuda_toolchain.c -- from device text to code for GPUs, and a program with it as far as
  * a machine without one can run it. What needs NVRTC or the toolkit is skipped where it is not
  * found. */
-#include "codegen/cuda_probe.h"
-#include "codegen/cuda_toolchain.h"
-#include "codegen/nvrtc.h"
-#include "codegen/toolchain.h"
+#include "codegen/toolchain/cuda_probe.h"
+#include "codegen/toolchain/cuda_toolchain.h"
+#include "codegen/toolchain/host_toolchain.h"
+#include "codegen/toolchain/nvrtc.h"
 #include "runtime/cuda/cuda_image.h"
 #include "tests/suite.h"
 

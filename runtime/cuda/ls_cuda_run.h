@@ -46,7 +46,7 @@ typedef struct LsCudaLibrary {
 typedef struct LsCudaUse { const LsCudaLibrary *library; const void *data; } LsCudaUse;
 
 typedef struct LsCudaProgram {
-    const unsigned char *fatbin;        /* of the toolkit's format, or codegen/cuda_toolchain.h's */
+    const unsigned char *fatbin;        /* of the toolkit's format, or codegen/toolchain/cuda_toolchain.h's */
     const char *archs;          /* what is in it, for people: "sm_80, sm_90a, PTX compute_80" */
     const LsCudaPart *part; uint32_t npart;
     const LsCudaUse *use; uint32_t nuse;

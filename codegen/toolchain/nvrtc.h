@@ -1,7 +1,7 @@
-/* codegen/nvrtc.h -- NVIDIA's runtime compiler, opened when it is needed: libnvrtc is no part of
+/* codegen/toolchain/nvrtc.h -- NVIDIA's runtime compiler, opened when it is needed: libnvrtc is no part of
  * this program, and neither are its headers. */
-#ifndef LS_CODEGEN_NVRTC_H
-#define LS_CODEGEN_NVRTC_H
+#ifndef LS_CODEGEN_TOOLCHAIN_NVRTC_H
+#define LS_CODEGEN_TOOLCHAIN_NVRTC_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
-/* codegen/cuda_probe.h -- what of CUDA this machine has: devices, driver, libraries. Nothing is
+/* codegen/toolchain/cuda_probe.h -- what of CUDA this machine has: devices, driver, libraries. Nothing is
  * linked: everything is opened, in a process of its own, so that a broken driver breaks nothing
  * here. */
-#ifndef LS_CODEGEN_CUDA_PROBE_H
-#define LS_CODEGEN_CUDA_PROBE_H
+#ifndef LS_CODEGEN_TOOLCHAIN_CUDA_PROBE_H
+#define LS_CODEGEN_TOOLCHAIN_CUDA_PROBE_H
 
 #include "base/arena.h"
 

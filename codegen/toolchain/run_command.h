@@ -1,6 +1,6 @@
-/* codegen/command.h -- other programs, run and waited for. */
-#ifndef LS_CODEGEN_COMMAND_H
-#define LS_CODEGEN_COMMAND_H
+/* codegen/toolchain/run_command.h -- other programs, run and waited for. */
+#ifndef LS_CODEGEN_TOOLCHAIN_RUN_COMMAND_H
+#define LS_CODEGEN_TOOLCHAIN_RUN_COMMAND_H
 
 #include "base/arena.h"
 

@@ -1,5 +1,5 @@
-/* codegen/nvrtc.c -- see nvrtc.h. The library's interface has been the same since CUDA 11.1. */
-#include "codegen/nvrtc.h"
+/* codegen/toolchain/nvrtc.c -- see nvrtc.h. The library's interface has been the same since CUDA 11.1. */
+#include "codegen/toolchain/nvrtc.h"
 #include "runtime/cuda/library.h"
 
 #include <dlfcn.h>

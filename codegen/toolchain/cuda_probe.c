@@ -1,10 +1,10 @@
-/* codegen/cuda_probe.c -- see cuda_probe.h. */
-#include "codegen/cuda_probe.h"
+/* codegen/toolchain/cuda_probe.c -- see cuda_probe.h. */
+#include "codegen/toolchain/cuda_probe.h"
 
 #include "build_config.h"
-#include "codegen/command.h"
-#include "codegen/cuda_toolchain.h"
-#include "codegen/nvrtc.h"
+#include "codegen/toolchain/cuda_toolchain.h"
+#include "codegen/toolchain/nvrtc.h"
+#include "codegen/toolchain/run_command.h"
 #include "runtime/cuda/library.h"
 
 #include <dlfcn.h>

@@ -1,6 +1,6 @@
-/* codegen/toolchain.h -- the C compiler, and the parts of the runtime it is given. */
-#ifndef LS_CODEGEN_TOOLCHAIN_H
-#define LS_CODEGEN_TOOLCHAIN_H
+/* codegen/toolchain/host_toolchain.h -- the C compiler, and the parts of the runtime it is given. */
+#ifndef LS_CODEGEN_TOOLCHAIN_HOST_TOOLCHAIN_H
+#define LS_CODEGEN_TOOLCHAIN_HOST_TOOLCHAIN_H
 
 #include "compiler/ir/diag.h"
 

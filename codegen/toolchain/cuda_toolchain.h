@@ -1,7 +1,7 @@
-/* codegen/cuda_toolchain.h -- from the device text of a program to code for GPUs: by NVRTC where it
+/* codegen/toolchain/cuda_toolchain.h -- from the device text of a program to code for GPUs: by NVRTC where it
  * is found, else by nvcc. */
-#ifndef LS_CODEGEN_CUDA_TOOLCHAIN_H
-#define LS_CODEGEN_CUDA_TOOLCHAIN_H
+#ifndef LS_CODEGEN_TOOLCHAIN_CUDA_TOOLCHAIN_H
+#define LS_CODEGEN_TOOLCHAIN_CUDA_TOOLCHAIN_H
 
 #include "compiler/ir/diag.h"
 

@@ -1,5 +1,5 @@
-/* codegen/command.c -- see command.h. */
-#include "codegen/command.h"
+/* codegen/toolchain/run_command.c -- see run_command.h. */
+#include "codegen/toolchain/run_command.h"
 
 #include <errno.h>
 #include <fcntl.h>

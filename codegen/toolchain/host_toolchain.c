@@ -1,9 +1,9 @@
-/* codegen/toolchain.c -- finds the runtime beside the program and runs the C compiler. */
-#include "codegen/toolchain.h"
+/* codegen/toolchain/host_toolchain.c -- finds the runtime beside the program and runs the C compiler. */
+#include "codegen/toolchain/host_toolchain.h"
 
 #include "build_config.h"
-#include "codegen/command.h"
-#include "codegen/cuda_toolchain.h"
+#include "codegen/toolchain/cuda_toolchain.h"
+#include "codegen/toolchain/run_command.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,15 +1,15 @@
-/* codegen/cuda_toolchain.c -- see cuda_toolchain.h.
+/* codegen/toolchain/cuda_toolchain.c -- see cuda_toolchain.h.
  *
  * NVRTC compiles for one architecture at a time, so each gets a process of its own: they run side
  * by side, and a compiler that dies takes nothing with it. The results become one file by the
  * toolkit's fatbinary, or where that is missing by a table of our own (runtime/cuda/cuda_image.h).
  */
-#include "codegen/cuda_toolchain.h"
+#include "codegen/toolchain/cuda_toolchain.h"
 
 #include "build_config.h"
-#include "codegen/command.h"
-#include "codegen/cuda_probe.h"
-#include "codegen/nvrtc.h"
+#include "codegen/toolchain/cuda_probe.h"
+#include "codegen/toolchain/nvrtc.h"
+#include "codegen/toolchain/run_command.h"
 #include "runtime/cuda/cuda_image.h"
 
 #include <errno.h>
