@@ -1,5 +1,5 @@
 /* codegen/fusion/drop_nodes.h -- nodes that go, because the kernels that read what they make find it elsewhere
- * (implicit_concat.c, read_padded.c). */
+ * (implicit_concat.c, implicit_pad.c). */
 #ifndef LS_CODEGEN_FUSION_DROP_NODES_H
 #define LS_CODEGEN_FUSION_DROP_NODES_H
 

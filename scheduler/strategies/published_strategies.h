@@ -57,7 +57,7 @@ bool ls_strategy_auto(LsCandidates *pool, int64_t store_all, LsLimit *limit);
  * as much, until the limit. Each turn goes another way. */
 void ls_strategy_least(LsCandidates *pool, const LsLimit *limit, uint32_t turn);
 
-/* Makes the cheapest candidates for these targets cheaper, window by window (window.h). Whether the
+/* Makes the cheapest candidates for these targets cheaper, window by window (window_search.h). Whether the
  * clock cut it short. */
 bool ls_strategy_polish(LsCandidates *pool, int64_t store_all, LsLimit *limit);
 
