@@ -18,7 +18,7 @@
 #include "codegen/planning/step_replay.h"
 #include "compiler/cost/machine_fit.h"
 #include "models/zoo.h"
-#include "runtime/clock.h"
+#include "runtime/base/clock.h"
 #include "scheduler/algorithms/tasks.h"
 
 #include <errno.h>

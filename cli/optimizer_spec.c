@@ -2,7 +2,7 @@
 #include "cli/optimizer_spec.h"
 
 #include "cli/trainer_words.h"
-#include "runtime/number.h"
+#include "runtime/base/number.h"
 
 #include <string.h>
 

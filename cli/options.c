@@ -3,7 +3,7 @@
 
 #include "base/nearest_name.h"
 #include "cli/optimizer_spec.h"
-#include "runtime/number.h"
+#include "runtime/base/number.h"
 
 #include <inttypes.h>
 #include <stddef.h>

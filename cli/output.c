@@ -1,7 +1,7 @@
 /* cli/output.c -- see output.h. */
 #include "cli/output.h"
 
-#include "runtime/file.h"
+#include "runtime/base/file.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -1,5 +1,5 @@
 /* cli/output.h -- files that the user asks for: what is a regular file, or nothing yet, appears
- * complete or not at all; a device or a pipe is written to (runtime/file.h has the rule). */
+ * complete or not at all; a device or a pipe is written to (runtime/base/file.h has the rule). */
 #ifndef LS_CLI_OUTPUT_H
 #define LS_CLI_OUTPUT_H
 

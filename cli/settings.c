@@ -3,7 +3,7 @@
 
 #include "cli/optimizer_spec.h"
 #include "cli/trainer_words.h"
-#include "runtime/number.h"
+#include "runtime/base/number.h"
 
 #include <float.h>
 #include <inttypes.h>

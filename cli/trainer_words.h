@@ -1,5 +1,5 @@
 /* cli/trainer_words.h -- the defaults that compile hands on to a trainer, read as the trainer reads
- * them. Apart from the rest because runtime/error.h and compiler/ir/diag.h name exit codes alike. */
+ * them. Apart from the rest because runtime/base/run_error.h and compiler/ir/diag.h name exit codes alike. */
 #ifndef LS_CLI_TRAINER_WORDS_H
 #define LS_CLI_TRAINER_WORDS_H
 

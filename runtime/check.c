@@ -1,6 +1,6 @@
 /* runtime/check.c -- see check.h. */
+#include "runtime/base/tensor_copy.h"
 #include "runtime/check.h"
-#include "runtime/tensor.h"
 
 #include <inttypes.h>
 #include <math.h>

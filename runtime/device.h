@@ -8,7 +8,7 @@
 #ifndef LS_RUNTIME_DEVICE_H
 #define LS_RUNTIME_DEVICE_H
 
-#include "runtime/error.h"
+#include "runtime/base/run_error.h"
 #include "runtime/ls_program.h"
 
 typedef struct LsDeviceKind LsDeviceKind;

@@ -1,6 +1,6 @@
 /* runtime/dump.c -- see dump.h. */
+#include "runtime/base/tensor_copy.h"
 #include "runtime/dump.h"
-#include "runtime/tensor.h"
 
 #include <errno.h>
 #include <stdio.h>

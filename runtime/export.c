@@ -1,8 +1,8 @@
 /* runtime/export.c -- the embedded ONNX file, with the float32 data of every state tensor
  * replaced. */
+#include "runtime/base/file.h"
+#include "runtime/base/tensor_copy.h"
 #include "runtime/export.h"
-#include "runtime/file.h"
-#include "runtime/tensor.h"
 
 #include <errno.h>
 

@@ -1,8 +1,8 @@
 /* runtime/gradcheck.c -- see gradcheck.h. */
 #include "runtime/gradcheck.h"
-#include "runtime/clock.h"
-#include "runtime/mix.h"
-#include "runtime/tensor.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/seed_mix.h"
+#include "runtime/base/tensor_copy.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* runtime/grid.c -- see grid.h. */
+#include "runtime/base/png_write.h"
+#include "runtime/base/tensor_copy.h"
 #include "runtime/grid.h"
-#include "runtime/png.h"
-#include "runtime/tensor.h"
 
 #include <inttypes.h>
 #include <math.h>

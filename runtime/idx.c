@@ -1,7 +1,7 @@
 /* runtime/idx.c -- the format of the MNIST files: two zero bytes, type, rank, dims, values;
  * big-endian. */
+#include "runtime/base/tensor_copy.h"
 #include "runtime/dataset.h"
-#include "runtime/tensor.h"
 
 #include <inttypes.h>
 

@@ -1,8 +1,8 @@
 /* runtime/log.c -- see log.h. */
 #include "runtime/log.h"
-#include "runtime/clock.h"
-#include "runtime/file.h"
-#include "runtime/json.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/file.h"
+#include "runtime/base/json_read.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -2,7 +2,7 @@
 #ifndef LS_RUNTIME_LOG_H
 #define LS_RUNTIME_LOG_H
 
-#include "runtime/error.h"
+#include "runtime/base/run_error.h"
 #include "runtime/ls_program.h"
 
 #include <stdio.h>

@@ -1,11 +1,11 @@
 /* runtime/main.c -- ls_trainer_main: sets a run up, has it trained or evaluated, and writes its
  * results. */
+#include "runtime/base/interrupt.h"
+#include "runtime/base/tensor_copy.h"
 #include "runtime/export.h"
 #include "runtime/gradcheck.h"
 #include "runtime/grid.h"
-#include "runtime/interrupt.h"
 #include "runtime/pool.h"
-#include "runtime/tensor.h"
 #include "runtime/train.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* runtime/memory.c -- see memory.h. */
 #include "runtime/memory.h"
 #include "runtime/loader.h"
-#include "runtime/tensor.h"
+#include "runtime/base/tensor_copy.h"
 
 #include <stdlib.h>
 #include <string.h>

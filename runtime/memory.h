@@ -3,8 +3,8 @@
 #ifndef LS_RUNTIME_MEMORY_H
 #define LS_RUNTIME_MEMORY_H
 
+#include "runtime/base/run_error.h"
 #include "runtime/device.h"
-#include "runtime/error.h"
 #include "runtime/ls_program.h"
 
 typedef struct LsMemory {

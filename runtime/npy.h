@@ -3,7 +3,7 @@
 #ifndef LS_RUNTIME_NPY_H
 #define LS_RUNTIME_NPY_H
 
-#include "runtime/file.h"
+#include "runtime/base/file.h"
 #include "runtime/ls_program.h"
 
 typedef enum {

@@ -1,6 +1,6 @@
 /* runtime/npz.c -- ZIP archives of stored members (PKWARE's APPNOTE 6.3), with ZIP64 when
  * reading. */
-#include "runtime/checksum.h"
+#include "runtime/base/checksum.h"
 #include "runtime/npy.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* runtime/progress.c -- see progress.h. */
 #include "runtime/progress.h"
-#include "runtime/clock.h"
+#include "runtime/base/clock.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* runtime/rate.c -- see rate.h. Cosine: Loshchilov and Hutter 2017, without restarts. */
 #include "runtime/rate.h"
 
-#include "runtime/number.h"
+#include "runtime/base/number.h"
 
 #include <float.h>
 #include <math.h>

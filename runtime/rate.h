@@ -2,7 +2,7 @@
 #ifndef LS_RUNTIME_RATE_H
 #define LS_RUNTIME_RATE_H
 
-#include "runtime/error.h"
+#include "runtime/base/run_error.h"
 
 #include <stdint.h>
 

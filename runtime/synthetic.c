@@ -3,9 +3,9 @@
  *
  * Segmentation: noise with bright discs, the target tells the disc. Classes: noise over a pattern
  * of the class. Real targets: the first input's values. Integers: the target is the next number. */
+#include "runtime/base/seed_mix.h"
+#include "runtime/base/tensor_copy.h"
 #include "runtime/dataset.h"
-#include "runtime/mix.h"
-#include "runtime/tensor.h"
 
 #include <math.h>
 

@@ -1,8 +1,8 @@
 /* runtime/trace.c -- see trace.h. */
 #include "runtime/trace.h"
-#include "runtime/clock.h"
-#include "runtime/file.h"
-#include "runtime/json.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/file.h"
+#include "runtime/base/json_read.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

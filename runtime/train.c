@@ -5,8 +5,8 @@
  * its batches (mean.h), and so are its gradients. Checkpoints, evaluation and the end
  * of the run fall between updates. */
 #include "runtime/train.h"
-#include "runtime/clock.h"
-#include "runtime/interrupt.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/interrupt.h"
 
 #include <inttypes.h>
 #include <math.h>

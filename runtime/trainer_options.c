@@ -2,7 +2,7 @@
 #include "runtime/trainer_options.h"
 #include "runtime/checkpoint.h"
 
-#include "runtime/number.h"
+#include "runtime/base/number.h"
 #include "runtime/rate.h"
 
 #include <inttypes.h>

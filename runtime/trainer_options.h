@@ -3,7 +3,7 @@
 #ifndef LS_RUNTIME_TRAINER_OPTIONS_H
 #define LS_RUNTIME_TRAINER_OPTIONS_H
 
-#include "runtime/error.h"
+#include "runtime/base/run_error.h"
 #include "runtime/ls_program.h"
 
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* tests/test_grid.c -- pictures of what a model makes of its inputs. */
 #include "tests/npz_util.h"
-#include "runtime/checksum.h"
+#include "runtime/base/checksum.h"
 #include "runtime/grid.h"
-#include "runtime/png.h"
+#include "runtime/base/png_write.h"
 
 #include <string.h>
 #include <zlib.h>

@@ -1,7 +1,7 @@
 /* tests/test_rate.c -- learning rates follow their formulas; texts for people
  * are what they should be. */
 #include "tests/npz_util.h"
-#include "runtime/json.h"
+#include "runtime/base/json_read.h"
 #include "runtime/progress.h"
 #include "runtime/rate.h"
 

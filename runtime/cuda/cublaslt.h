@@ -3,9 +3,9 @@
 #ifndef LS_CUBLASLT_PRODUCTS_H
 #define LS_CUBLASLT_PRODUCTS_H
 
+#include "runtime/base/run_error.h"
 #include "runtime/cuda/ls_cublaslt.h"
 #include "runtime/cuda/stopwatch.h"
-#include "runtime/error.h"
 
 #include <stdio.h>
 

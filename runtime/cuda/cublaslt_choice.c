@@ -1,7 +1,7 @@
 /* runtime/cuda/cublaslt_choice.c -- see cublaslt_choice.h. */
 #include "runtime/cuda/cublaslt_choice.h"
 
-#include "runtime/file.h"
+#include "runtime/base/file.h"
 
 #include <ctype.h>
 #include <inttypes.h>

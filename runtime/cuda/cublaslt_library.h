@@ -3,7 +3,7 @@
 #ifndef LS_CUBLASLT_LIBRARY_H
 #define LS_CUBLASLT_LIBRARY_H
 
-#include "runtime/error.h"
+#include "runtime/base/run_error.h"
 
 #include <cublasLt.h>
 

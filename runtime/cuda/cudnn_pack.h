@@ -3,9 +3,9 @@
 #ifndef LS_CUDNN_PACK_H
 #define LS_CUDNN_PACK_H
 
+#include "runtime/base/run_error.h"
 #include "runtime/cuda/cudnn_conv.h"
 #include "runtime/cuda/ls_cudnn.h"
-#include "runtime/error.h"
 
 typedef struct LsDnnPacks {     /* of one convolution; zeros: none yet */
     struct LsDnnPack *pack; int n, cap;

@@ -3,9 +3,9 @@
 #ifndef LS_CUDNN_RUN_H
 #define LS_CUDNN_RUN_H
 
+#include "runtime/base/run_error.h"
 #include "runtime/cuda/ls_cudnn.h"
 #include "runtime/cuda/stopwatch.h"
-#include "runtime/error.h"
 
 #include <stdio.h>
 

@@ -3,9 +3,9 @@
 #ifndef LS_CUDA_CONTEXT_H
 #define LS_CUDA_CONTEXT_H
 
+#include "runtime/base/run_error.h"
 #include "runtime/cuda/ls_cuda_run.h"
 #include "runtime/cuda/stopwatch.h"
-#include "runtime/error.h"
 
 #include <cuda_runtime_api.h>
 

@@ -1,6 +1,6 @@
-/* runtime/tensor.h -- sizes of tensors, and the way between their memory and the ONNX order. */
-#ifndef LS_RUNTIME_TENSOR_H
-#define LS_RUNTIME_TENSOR_H
+/* runtime/base/tensor_copy.h -- sizes of tensors, and the way between their memory and the ONNX order. */
+#ifndef LS_RUNTIME_BASE_TENSOR_COPY_H
+#define LS_RUNTIME_BASE_TENSOR_COPY_H
 
 #include "runtime/ls_program.h"
 

@@ -1,8 +1,8 @@
-/* runtime/png.h -- writes 8-bit RGB pictures: PNG without compression, or PPM. */
-#ifndef LS_RUNTIME_PNG_H
-#define LS_RUNTIME_PNG_H
+/* runtime/base/png_write.h -- writes 8-bit RGB pictures: PNG without compression, or PPM. */
+#ifndef LS_RUNTIME_BASE_PNG_WRITE_H
+#define LS_RUNTIME_BASE_PNG_WRITE_H
 
-#include "runtime/file.h"
+#include "runtime/base/file.h"
 
 /* rgb: height * width * 3 bytes. PPM when the path ends in .ppm. */
 bool ls_picture_write(const char *path, const unsigned char *rgb, int64_t width, int64_t height,

@@ -1,9 +1,9 @@
-/* runtime/file.h -- files read as a whole through mmap, and files that appear complete or not at
+/* runtime/base/file.h -- files read as a whole through mmap, and files that appear complete or not at
  * all. */
-#ifndef LS_RUNTIME_FILE_H
-#define LS_RUNTIME_FILE_H
+#ifndef LS_RUNTIME_BASE_FILE_H
+#define LS_RUNTIME_BASE_FILE_H
 
-#include "runtime/error.h"
+#include "runtime/base/run_error.h"
 
 #include <stddef.h>
 #include <stdint.h>

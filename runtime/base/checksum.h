@@ -1,6 +1,6 @@
-/* runtime/checksum.h -- the sums that ZIP, PNG and our checkpoints carry. */
-#ifndef LS_RUNTIME_CHECKSUM_H
-#define LS_RUNTIME_CHECKSUM_H
+/* runtime/base/checksum.h -- the sums that ZIP, PNG and our checkpoints carry. */
+#ifndef LS_RUNTIME_BASE_CHECKSUM_H
+#define LS_RUNTIME_BASE_CHECKSUM_H
 
 #include <stddef.h>
 #include <stdint.h>

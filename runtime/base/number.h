@@ -1,6 +1,6 @@
-/* runtime/number.h -- a number that a person typed: the whole text, finite, within bounds. */
-#ifndef LS_RUNTIME_NUMBER_H
-#define LS_RUNTIME_NUMBER_H
+/* runtime/base/number.h -- a number that a person typed: the whole text, finite, within bounds. */
+#ifndef LS_RUNTIME_BASE_NUMBER_H
+#define LS_RUNTIME_BASE_NUMBER_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
-/* runtime/json.h -- the little JSON that logs and checkpoints need. */
-#ifndef LS_RUNTIME_JSON_H
-#define LS_RUNTIME_JSON_H
+/* runtime/base/json_read.h -- the little JSON that logs and checkpoints need. */
+#ifndef LS_RUNTIME_BASE_JSON_READ_H
+#define LS_RUNTIME_BASE_JSON_READ_H
 
 #include <stdbool.h>
 #include <stddef.h>

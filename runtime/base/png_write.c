@@ -1,6 +1,6 @@
-/* runtime/png.c -- see png.h. PNG: ISO 15948; one IDAT chunk, a zlib stream of stored blocks. */
-#include "runtime/png.h"
-#include "runtime/checksum.h"
+/* runtime/base/png_write.c -- see png_write.h. PNG: ISO 15948; one IDAT chunk, a zlib stream of stored blocks. */
+#include "runtime/base/png_write.h"
+#include "runtime/base/checksum.h"
 
 #include <inttypes.h>
 #include <stdio.h>

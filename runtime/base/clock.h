@@ -1,6 +1,6 @@
-/* runtime/clock.h -- time since some fixed moment. */
-#ifndef LS_RUNTIME_CLOCK_H
-#define LS_RUNTIME_CLOCK_H
+/* runtime/base/clock.h -- time since some fixed moment. */
+#ifndef LS_RUNTIME_BASE_CLOCK_H
+#define LS_RUNTIME_BASE_CLOCK_H
 
 #include <stdint.h>
 #include <time.h>

@@ -1,5 +1,5 @@
-/* runtime/checksum.c -- CRC-32 (ISO 3309) by half bytes, Adler-32 (RFC 1950), FNV-1a. */
-#include "runtime/checksum.h"
+/* runtime/base/checksum.c -- CRC-32 (ISO 3309) by half bytes, Adler-32 (RFC 1950), FNV-1a. */
+#include "runtime/base/checksum.h"
 
 uint32_t ls_crc32(uint32_t crc, const void *data, size_t n)
 {

@@ -1,5 +1,5 @@
-/* runtime/file.c -- see file.h. */
-#include "runtime/file.h"
+/* runtime/base/file.c -- see file.h. */
+#include "runtime/base/file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
-/* runtime/error.c -- see error.h. */
-#include "runtime/error.h"
+/* runtime/base/run_error.c -- see run_error.h. */
+#include "runtime/base/run_error.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* runtime/tensor.c -- see tensor.h. */
-#include "runtime/tensor.h"
+/* runtime/base/tensor_copy.c -- see tensor_copy.h. */
+#include "runtime/base/tensor_copy.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
-/* runtime/mix.h -- numbers by chance, the same for the same seed. */
-#ifndef LS_RUNTIME_MIX_H
-#define LS_RUNTIME_MIX_H
+/* runtime/base/seed_mix.h -- numbers by chance, the same for the same seed. */
+#ifndef LS_RUNTIME_BASE_SEED_MIX_H
+#define LS_RUNTIME_BASE_SEED_MIX_H
 
 #include <stdint.h>
 

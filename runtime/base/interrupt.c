@@ -1,6 +1,6 @@
-/* runtime/interrupt.c -- see interrupt.h. Handlers may run in any thread, and call only what POSIX
+/* runtime/base/interrupt.c -- see interrupt.h. Handlers may run in any thread, and call only what POSIX
  * lets them. */
-#include "runtime/interrupt.h"
+#include "runtime/base/interrupt.h"
 
 #include <stddef.h>
 #include <unistd.h>

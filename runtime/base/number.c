@@ -1,5 +1,5 @@
-/* runtime/number.c -- see number.h. */
-#include "runtime/number.h"
+/* runtime/base/number.c -- see number.h. */
+#include "runtime/base/number.h"
 
 #include <errno.h>
 #include <math.h>

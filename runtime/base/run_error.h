@@ -1,9 +1,9 @@
-/* runtime/error.h -- what went wrong, once, with the exit code it means.
+/* runtime/base/run_error.h -- what went wrong, once, with the exit code it means.
  *
  * Functions that can fail take an LsError, return false and leave printing to main: workers run in
  * threads and tests want the text. */
-#ifndef LS_RUNTIME_ERROR_H
-#define LS_RUNTIME_ERROR_H
+#ifndef LS_RUNTIME_BASE_RUN_ERROR_H
+#define LS_RUNTIME_BASE_RUN_ERROR_H
 
 #include <stdbool.h>
 

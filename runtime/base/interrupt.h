@@ -1,12 +1,12 @@
-/* runtime/interrupt.h -- signals that end a run.
+/* runtime/base/interrupt.h -- signals that end a run.
  *
  * The first SIGINT, SIGTERM or SIGHUP asks for an end: the step is finished, its result saved. A
  * step that is not finished a second later is broken off when nothing would be lost; when there are
  * updates that no checkpoint has, it gets the time of two more steps. The second signal ends the
  * process at once. Broken off, the process ends by the signal and saves nothing: in the middle of a
  * step some parameters are updated and some are not. */
-#ifndef LS_RUNTIME_INTERRUPT_H
-#define LS_RUNTIME_INTERRUPT_H
+#ifndef LS_RUNTIME_BASE_INTERRUPT_H
+#define LS_RUNTIME_BASE_INTERRUPT_H
 
 #include <signal.h>
 #include <stdbool.h>
