@@ -5,8 +5,8 @@
 #ifndef LS_RUNTIME_CHECKPOINT_H
 #define LS_RUNTIME_CHECKPOINT_H
 
-#include "runtime/alphabet.h"
 #include "runtime/base/file.h"
+#include "runtime/data/alphabet.h"
 #include "runtime/memory.h"
 
 /* Where a run stands, and what its data are to it. 64-bit fields only: the checksum is over its

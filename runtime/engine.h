@@ -2,7 +2,7 @@
 #ifndef LS_RUNTIME_ENGINE_H
 #define LS_RUNTIME_ENGINE_H
 
-#include "runtime/loader.h"
+#include "runtime/data/batch_loader.h"
 #include "runtime/mean.h"
 #include "runtime/memory.h"
 

@@ -2,7 +2,7 @@
 #ifndef LS_RUNTIME_EXPORT_H
 #define LS_RUNTIME_EXPORT_H
 
-#include "runtime/alphabet.h"
+#include "runtime/data/alphabet.h"
 #include "runtime/memory.h"
 
 /* alphabet: of the text it was trained on, which goes into the file's metadata; may be empty. */

@@ -1,6 +1,6 @@
 /* runtime/memory.c -- see memory.h. */
 #include "runtime/memory.h"
-#include "runtime/loader.h"
+#include "runtime/data/batch_loader.h"
 #include "runtime/base/tensor_copy.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* tests/test_dataset.c -- files of every format end up as the batches a program reads. */
 #include "tests/npz_util.h"
-#include "runtime/dataset.h"
+#include "runtime/data/dataset.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* tests/test_loader.c -- the ring delivers every sample once per epoch, in an order fixed by seed
  * and epoch. */
 #include "tests/npz_util.h"
-#include "runtime/loader.h"
+#include "runtime/data/batch_loader.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
-/* runtime/npy.h -- NumPy's array files: NPY versions 1 and 2, and NPZ archives of stored
+/* runtime/data/npy.h -- NumPy's array files: NPY versions 1 and 2, and NPZ archives of stored
  * members. */
-#ifndef LS_RUNTIME_NPY_H
-#define LS_RUNTIME_NPY_H
+#ifndef LS_RUNTIME_DATA_NPY_H
+#define LS_RUNTIME_DATA_NPY_H
 
 #include "runtime/base/file.h"
 #include "runtime/ls_program.h"

@@ -1,10 +1,10 @@
-/* runtime/loader.c -- see loader.h.
+/* runtime/data/batch_loader.c -- see batch_loader.h.
  *
  * Batch q lives in slot q % LS_RING. Workers take numbers in order; who has number q waits until
  * batch q - LS_RING is released, fills the slot without the lock, and marks it full. */
 #include "runtime/base/seed_mix.h"
 #include "runtime/base/tensor_copy.h"
-#include "runtime/loader.h"
+#include "runtime/data/batch_loader.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
-/* runtime/idx.c -- the format of the MNIST files: two zero bytes, type, rank, dims, values;
+/* runtime/data/idx.c -- the format of the MNIST files: two zero bytes, type, rank, dims, values;
  * big-endian. */
 #include "runtime/base/tensor_copy.h"
-#include "runtime/dataset.h"
+#include "runtime/data/dataset.h"
 
 #include <inttypes.h>
 

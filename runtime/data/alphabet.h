@@ -1,8 +1,8 @@
-/* runtime/alphabet.h -- the characters (bytes) of a text. A character's number is its place among
+/* runtime/data/alphabet.h -- the characters (bytes) of a text. A character's number is its place among
  * them, sorted: the set is all there is to know. It goes with the weights that were trained on it:
  * into checkpoints, and into the exported ONNX file, as metadata. */
-#ifndef LS_RUNTIME_ALPHABET_H
-#define LS_RUNTIME_ALPHABET_H
+#ifndef LS_RUNTIME_DATA_ALPHABET_H
+#define LS_RUNTIME_DATA_ALPHABET_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
-/* runtime/csv.c -- tables of numbers: one sample per row, the inputs' elements side by side. Rows
+/* runtime/data/csv.c -- tables of numbers: one sample per row, the inputs' elements side by side. Rows
  * are lines, but a name in quotes may have line ends in it; blank lines are none; lines end with
  * LF, CR or both. */
-#include "runtime/dataset.h"
+#include "runtime/data/dataset.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

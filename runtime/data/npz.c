@@ -1,7 +1,7 @@
-/* runtime/npz.c -- ZIP archives of stored members (PKWARE's APPNOTE 6.3), with ZIP64 when
+/* runtime/data/npz.c -- ZIP archives of stored members (PKWARE's APPNOTE 6.3), with ZIP64 when
  * reading. */
 #include "runtime/base/checksum.h"
-#include "runtime/npy.h"
+#include "runtime/data/npy.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
-/* runtime/npy.c -- NPY headers and element types (NumPy's format specification, versions 1.0,
+/* runtime/data/npy.c -- NPY headers and element types (NumPy's format specification, versions 1.0,
  * 2.0). */
 #include "runtime/base/tensor_copy.h"
-#include "runtime/npy.h"
+#include "runtime/data/npy.h"
 
 #include <ctype.h>
 #include <inttypes.h>

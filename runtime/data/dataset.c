@@ -1,6 +1,6 @@
-/* runtime/dataset.c -- opening data, and the way of one sample into a batch. */
+/* runtime/data/dataset.c -- opening data, and the way of one sample into a batch. */
 #include "runtime/base/tensor_copy.h"
-#include "runtime/dataset.h"
+#include "runtime/data/dataset.h"
 
 #include <inttypes.h>
 #include <math.h>

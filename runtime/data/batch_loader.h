@@ -1,8 +1,8 @@
-/* runtime/loader.h -- threads that fill a fixed ring of batches ahead of the training loop. */
-#ifndef LS_RUNTIME_LOADER_H
-#define LS_RUNTIME_LOADER_H
+/* runtime/data/batch_loader.h -- threads that fill a fixed ring of batches ahead of the training loop. */
+#ifndef LS_RUNTIME_DATA_BATCH_LOADER_H
+#define LS_RUNTIME_DATA_BATCH_LOADER_H
 
-#include "runtime/dataset.h"
+#include "runtime/data/dataset.h"
 
 #include <pthread.h>
 

@@ -1,11 +1,11 @@
-/* runtime/synthetic.c -- made-up data that can be learned, each element a function of (seed,
+/* runtime/data/synthetic.c -- made-up data that can be learned, each element a function of (seed,
  * sample, place).
  *
  * Segmentation: noise with bright discs, the target tells the disc. Classes: noise over a pattern
  * of the class. Real targets: the first input's values. Integers: the target is the next number. */
 #include "runtime/base/seed_mix.h"
 #include "runtime/base/tensor_copy.h"
-#include "runtime/dataset.h"
+#include "runtime/data/dataset.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
-/* runtime/alphabet.c -- see alphabet.h. ONNX files are protocol buffers: ModelProto.metadata_props
+/* runtime/data/alphabet.c -- see alphabet.h. ONNX files are protocol buffers: ModelProto.metadata_props
  * is field 14, entries of key (1) and value (2). A message may be continued behind its end. */
-#include "runtime/alphabet.h"
+#include "runtime/data/alphabet.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* runtime/dataset.h -- samples by number, from files or made up, converted to what the program
+/* runtime/data/dataset.h -- samples by number, from files or made up, converted to what the program
  * reads.
  *
  * --data takes one item or several with commas between: FILE or INPUT=FILE. Unnamed files serve the
@@ -6,11 +6,11 @@
  * in/NAME; the target is also found as "label"), a CSV file by columns, a .txt file gives its
  * characters and the following ones as target. Files are mapped, not read: they may be larger than
  * memory. */
-#ifndef LS_RUNTIME_DATASET_H
-#define LS_RUNTIME_DATASET_H
+#ifndef LS_RUNTIME_DATA_DATASET_H
+#define LS_RUNTIME_DATA_DATASET_H
 
-#include "runtime/alphabet.h"
-#include "runtime/npy.h"
+#include "runtime/data/alphabet.h"
+#include "runtime/data/npy.h"
 
 typedef struct LsDataset LsDataset;
 
@@ -78,8 +78,8 @@ bool ls_dataset_is_finite(const LsDataset *d, uint32_t input, int64_t sample, Ls
 bool ls_idx_read(LsArray *a, const LsFile *f, LsError *e);          /* idx.c; big-endian */
 bool ls_idx_is(const LsFile *f);
 bool ls_csv_read(LsDataset *d, const LsFile *f, LsError *e);  /* csv.c: binds all free inputs */
-bool ls_text_read(LsDataset *d, const LsFile *f, LsError *e); /* text.c: binds input and target */
-bool ls_bind_files(LsDataset *d, LsError *e);                 /* bind.c: all items of --data */
+bool ls_text_read(LsDataset *d, const LsFile *f, LsError *e); /* char_text.c: binds input and target */
+bool ls_bind_files(LsDataset *d, LsError *e);                 /* bind_files.c: all items of --data */
 /* synthetic.c: element i of a sample. */
 double ls_synthetic_value(const LsDataset *d, uint32_t input, int64_t sample, int64_t i);
 /* The same of n elements of a real input, to places `step` apart: what does not depend on the

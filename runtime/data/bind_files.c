@@ -1,6 +1,6 @@
-/* runtime/bind.c -- which file serves which input of the program. */
+/* runtime/data/bind_files.c -- which file serves which input of the program. */
 #include "runtime/base/tensor_copy.h"
-#include "runtime/dataset.h"
+#include "runtime/data/dataset.h"
 
 #include <stdio.h>
 #include <stdlib.h>
