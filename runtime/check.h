@@ -2,7 +2,7 @@
 #ifndef LS_RUNTIME_CHECK_H
 #define LS_RUNTIME_CHECK_H
 
-#include "runtime/engine.h"
+#include "runtime/engine/engine.h"
 
 /* An infinity alone may be meant (a mask added to scores), so it is told only when the step ends
  * badly; a NaN never is. */

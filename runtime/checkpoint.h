@@ -7,7 +7,7 @@
 
 #include "runtime/base/file.h"
 #include "runtime/data/alphabet.h"
-#include "runtime/memory.h"
+#include "runtime/engine/program_memory.h"
 
 /* Where a run stands, and what its data are to it. 64-bit fields only: the checksum is over its
  * bytes. */

@@ -2,7 +2,7 @@
 #ifndef LS_RUNTIME_DUMP_H
 #define LS_RUNTIME_DUMP_H
 
-#include "runtime/engine.h"
+#include "runtime/engine/engine.h"
 
 typedef struct LsDump {
     const LsEngine *g;

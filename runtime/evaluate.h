@@ -2,7 +2,7 @@
 #ifndef LS_RUNTIME_EVALUATE_H
 #define LS_RUNTIME_EVALUATE_H
 
-#include "runtime/engine.h"
+#include "runtime/engine/engine.h"
 
 #include <signal.h>
 

@@ -3,7 +3,7 @@
 #define LS_RUNTIME_EXPORT_H
 
 #include "runtime/data/alphabet.h"
-#include "runtime/memory.h"
+#include "runtime/engine/program_memory.h"
 
 /* alphabet: of the text it was trained on, which goes into the file's metadata; may be empty. */
 bool ls_export(const LsMemory *m, const LsAlphabet *alphabet, const char *path, LsError *e);

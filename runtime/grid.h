@@ -2,7 +2,7 @@
 #ifndef LS_RUNTIME_GRID_H
 #define LS_RUNTIME_GRID_H
 
-#include "runtime/engine.h"
+#include "runtime/engine/engine.h"
 
 /* One column per sample, the first five of the data; rows: the first image input, then every
  * watched value ("code/..." first, then "out/..."): an image, or a vector as a square. Of an

@@ -2,10 +2,10 @@
  * results. */
 #include "runtime/base/interrupt.h"
 #include "runtime/base/tensor_copy.h"
+#include "runtime/engine/thread_pool.h"
 #include "runtime/export.h"
 #include "runtime/gradcheck.h"
 #include "runtime/grid.h"
-#include "runtime/pool.h"
 #include "runtime/train.h"
 
 #include <inttypes.h>

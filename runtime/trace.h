@@ -3,7 +3,7 @@
 #ifndef LS_RUNTIME_TRACE_H
 #define LS_RUNTIME_TRACE_H
 
-#include "runtime/engine.h"
+#include "runtime/engine/engine.h"
 
 enum {
     LS_TRACE_RUNS = 4,          /* of the phase, the last ones, in the timeline */

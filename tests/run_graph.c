@@ -1,7 +1,7 @@
 /* tests/run_graph.c */
 #include "tests/run_graph.h"
 
-#include "runtime/pool.h"
+#include "runtime/engine/thread_pool.h"
 #include "scheduler/plan/planner.h"
 
 #include <dlfcn.h>

@@ -2,8 +2,8 @@
  * right, or wrong in one way or another. */
 #include "tests/tiny_run.h"
 
+#include "runtime/engine/thread_pool.h"
 #include "runtime/gradcheck.h"
-#include "runtime/pool.h"
 
 static void start(void)
 {

@@ -1,5 +1,5 @@
 /* tests/test_pool.c -- the thread pool covers every range once, with any number of threads. */
-#include "runtime/pool.h"
+#include "runtime/engine/thread_pool.h"
 #include "tests/suite.h"
 
 #include <check.h>

@@ -1,8 +1,8 @@
 /* tests/test_profile.c -- what --profile says of times that are known: steps' usual times, sharing
  * out what their sum is short of the usual run. */
-#include "runtime/engine.h"
+#include "runtime/engine/engine.h"
+#include "runtime/engine/program_memory.h"
 #include "runtime/ls_program.h"
-#include "runtime/memory.h"
 #include "runtime/trace.h"
 #include "tests/suite.h"
 

@@ -1,7 +1,7 @@
 /* tests/test_trainer_options.c -- every option of a trainer reaches the program: given on the command
  * line, and seen where it should have an effect. An option of --help without a row here fails. */
 #include "tests/tiny_run.h"
-#include "runtime/device.h"
+#include "runtime/engine/device.h"
 
 #include <dirent.h>
 #include <fcntl.h>

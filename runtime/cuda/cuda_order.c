@@ -9,7 +9,7 @@
  * written again only after `done`. */
 #include "runtime/cuda/cuda_ranges.h"
 #include "runtime/cuda/cuda_state.h"
-#include "runtime/memory.h"
+#include "runtime/engine/program_memory.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
 
 #include "runtime/cuda/ls_cuda_context.h"
 #include "runtime/cuda/stopwatch.h"
-#include "runtime/device.h"
+#include "runtime/engine/device.h"
 
 /* The nodes of a recording that steps end with: of step k, node[of[k] .. of[k + 1]). */
 typedef struct LsCudaEnds {

@@ -1,10 +1,10 @@
-/* runtime/memory.h -- the two allocations a program lives in: state and arena. They are here, or on
+/* runtime/engine/program_memory.h -- the two allocations a program lives in: state and arena. They are here, or on
  * the device that the program is for. */
-#ifndef LS_RUNTIME_MEMORY_H
-#define LS_RUNTIME_MEMORY_H
+#ifndef LS_RUNTIME_ENGINE_PROGRAM_MEMORY_H
+#define LS_RUNTIME_ENGINE_PROGRAM_MEMORY_H
 
 #include "runtime/base/run_error.h"
-#include "runtime/device.h"
+#include "runtime/engine/device.h"
 #include "runtime/ls_program.h"
 
 typedef struct LsMemory {

@@ -1,10 +1,10 @@
-/* runtime/engine.c -- see engine.h.
+/* runtime/engine/engine.c -- see engine.h.
  *
  * On a device the first run of a phase gives its steps out one by one, so that libraries load what
  * they need; then the phase is recorded once for each slot of batches, and every later run is one
  * replay, but for those whose hooks look at values. Where the program says which step waits for
  * which, it is recorded a second time, by that instead of one after the other. */
-#include "runtime/engine.h"
+#include "runtime/engine/engine.h"
 
 #include <stdlib.h>
 

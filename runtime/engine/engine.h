@@ -1,10 +1,10 @@
-/* runtime/engine.h -- runs the table of steps, here or on a device. */
-#ifndef LS_RUNTIME_ENGINE_H
-#define LS_RUNTIME_ENGINE_H
+/* runtime/engine/engine.h -- runs the table of steps, here or on a device. */
+#ifndef LS_RUNTIME_ENGINE_ENGINE_H
+#define LS_RUNTIME_ENGINE_ENGINE_H
 
 #include "runtime/data/batch_loader.h"
-#include "runtime/mean.h"
-#include "runtime/memory.h"
+#include "runtime/engine/mean.h"
+#include "runtime/engine/program_memory.h"
 
 /* Called around every step of a phase; either function may be NULL. On a device that is when the
  * step is given out; a hook that has `done` does nothing but mark moments then, which can be

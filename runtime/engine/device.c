@@ -1,5 +1,5 @@
-/* runtime/device.c -- see device.h: failures, the same for all kinds. */
-#include "runtime/device.h"
+/* runtime/engine/device.c -- see device.h: failures, the same for all kinds. */
+#include "runtime/engine/device.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

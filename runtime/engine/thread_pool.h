@@ -1,6 +1,6 @@
-/* runtime/pool.h -- the threads that share the work of a kernel (ls_parallel of ls_program.h). */
-#ifndef LS_POOL_H
-#define LS_POOL_H
+/* runtime/engine/thread_pool.h -- the threads that share the work of a kernel (ls_parallel of ls_program.h). */
+#ifndef LS_RUNTIME_ENGINE_THREAD_POOL_H
+#define LS_RUNTIME_ENGINE_THREAD_POOL_H
 
 #include "ls_program.h"
 

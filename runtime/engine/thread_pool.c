@@ -1,4 +1,4 @@
-/* runtime/pool.c -- a pool of threads that take pieces of a range until none is left.
+/* runtime/engine/thread_pool.c -- a pool of threads that take pieces of a range until none is left.
  *
  * A job is one call of ls_parallel. Its range is cut into pieces, and every thread has a share of
  * them that lie side by side: the same part of the range in every job, so that it mostly reads what
@@ -11,7 +11,7 @@
  * Idle threads look for work for a short while and then sleep on a condition: steps follow each
  * other within microseconds while training runs, but a pool must not burn a core when its program
  * waits. */
-#include "runtime/pool.h"
+#include "runtime/engine/thread_pool.h"
 
 #include <pthread.h>
 #include <sched.h>

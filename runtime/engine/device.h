@@ -1,12 +1,12 @@
-/* runtime/device.h -- a machine beside this one on which a program's steps run: its memory, the way
+/* runtime/engine/device.h -- a machine beside this one on which a program's steps run: its memory, the way
  * of batches and losses, and the order of work. Programs for the CPU have none (LsMemory.device is
  * NULL) and go through nothing of this.
  *
  * Work is given out in order and done later. A batch lies in one of LS_DEVICE_SLOTS slots on the
  * device, in turn: while the steps of one batch run, the next one comes. Numbers and loss of a run
  * have a place for each slot too, so the host may be one run ahead of what it knows the loss of. */
-#ifndef LS_RUNTIME_DEVICE_H
-#define LS_RUNTIME_DEVICE_H
+#ifndef LS_RUNTIME_ENGINE_DEVICE_H
+#define LS_RUNTIME_ENGINE_DEVICE_H
 
 #include "runtime/base/run_error.h"
 #include "runtime/ls_program.h"

@@ -1,5 +1,5 @@
-/* runtime/memory.c -- see memory.h. */
-#include "runtime/memory.h"
+/* runtime/engine/program_memory.c -- see program_memory.h. */
+#include "runtime/engine/program_memory.h"
 #include "runtime/data/batch_loader.h"
 #include "runtime/base/tensor_copy.h"
 
