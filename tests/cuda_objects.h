@@ -24,7 +24,7 @@ static void cuda_print_all(FILE *to, const LsEmitter *emitter, const char *heade
     FILE *host = open_memstream(&text[0], &size[0]), *table = open_memstream(&text[1], &size[1]);
     LsEmit e = {.to = to}, h = {.to = host}, t = {.to = table};
     LsArena *arena = ls_arena_new();
-    fprintf(to, "#include \"runtime/ls_kernel.h\"\n#include \"%s\"\n"
+    fprintf(to, "#include \"runtime/kernels/ls_kernel.h\"\n#include \"%s\"\n"
                 "#define ls_cuda_launch(run, part, n, arg) ls_parallel(run, part, n, arg)\n", header);
     for (int i = 0; i < n; i++) {
         char name[16];

@@ -223,11 +223,11 @@ static inline void rig_print(Rig *r, const char *path)
     FILE *f = fopen(path, "w");
     ck_assert_ptr_nonnull(f);
     fprintf(f, r->target.kind == LS_TARGET_CPU
-            ? "#include <runtime/ls_kernel.h>\n"
+            ? "#include <runtime/kernels/ls_kernel.h>\n"
             : "#define LS_EXECUTOR\n#include <tests/cuda_executor.h>\n");
     if (r->products && r->target.kind == LS_TARGET_CPU)
-        fprintf(f, "#include <runtime/ls_conv.h>\n#include <runtime/ls_matmul.h>\n"
-                   "#include <runtime/ls_attention.h>\n");
+        fprintf(f, "#include <runtime/kernels/ls_conv.h>\n#include <runtime/kernels/ls_matmul.h>\n"
+                   "#include <runtime/kernels/ls_attention.h>\n");
     for (uint32_t i = 1; i < r->g->nnode; i++) {
         char name[16];
         snprintf(name, sizeof name, "k%u", i);

@@ -1,6 +1,6 @@
 /* tests/test_kernel_math.c -- the float functions of ls_kernel.h against libm, over values of every
  * size. */
-#include "runtime/ls_kernel.h"
+#include "runtime/kernels/ls_kernel.h"
 #include "tests/suite.h"
 
 #include <check.h>

@@ -14,7 +14,7 @@
  *
  * arg: operands, results, workspace, as in LsKernel. Shapes, strides and sizes are printed as
  * constants. Element types are `real`, int64_t, int32_t, uint8_t; every function and macro used
- * comes from runtime/ls_kernel.h. The text depends on the node's shapes, layouts and attributes
+ * comes from runtime/kernels/ls_kernel.h. The text depends on the node's shapes, layouts and attributes
  * only, never on its name: equal nodes share one kernel (kernel_set.c compares texts). Result `out`
  * never overlaps an operand unless codegen/emit/kernel_emit.h says so (ls_kernel_inplace). */
 #ifndef LS_CODEGEN_EMIT_KERNEL_EMIT_H
@@ -26,7 +26,7 @@
 #include "compiler/ir/graph.h"
 
 /* One grid of a kernel: `units` independent pieces of work. On a GPU a block of x times y threads
- * does one: x share LS_LANES and the sums of a row, y share LS_ROWS (runtime/ls_kernel.h). x is a
+ * does one: x share LS_LANES and the sums of a row, y share LS_ROWS (runtime/kernels/ls_kernel.h). x is a
  * power of two; above 32 y is 1. */
 typedef struct LsGrid { const char *suffix; int64_t units; int x, y; } LsGrid;
 

@@ -4,7 +4,7 @@
  * can make the same results from that node's operands: its statements run in the reader's loop, and
  * the value need not be in memory. Such a kernel is an *alternative* of the reader. It gives the
  * same bits: FUSED kernels round every operation by itself (LS_EXACT_BEGIN in
- * runtime/ls_kernel.h), and reductions add in the order that their loops give, so a reduction has
+ * runtime/kernels/ls_kernel.h), and reductions add in the order that their loops give, so a reduction has
  * an alternative only where its loops stay the same. */
 #ifndef LS_CODEGEN_FUSION_FUSED_ALTERNATIVES_H
 #define LS_CODEGEN_FUSION_FUSED_ALTERNATIVES_H

@@ -1,5 +1,5 @@
 /* codegen/kernels/attention.c -- ATTENTION and its gradient: sizes and distances as constants. The
- * work is in runtime/ls_attention.h. */
+ * work is in runtime/kernels/ls_attention.h. */
 #include "codegen/emit/kernel_emit.h"
 
 #include "compiler/ops/attention_shape.h"

@@ -13,7 +13,7 @@
 bool ls_computed_strides(const LsGraph *g, LsValueId operand, const LsShape *value, LsLayout layout,
                          int axis, int64_t stride[2]);
 
-/* Prints NAME_compute, an LsCompute of runtime/ls_gemm.h, if the node has a computed operand. */
+/* Prints NAME_compute, an LsCompute of runtime/kernels/ls_gemm.h, if the node has a computed operand. */
 void ls_computed_emit(const LsKernelText *k);
 /* "const LsSource VAR = …;" for operand k, computed or read. */
 void ls_computed_source(const LsKernelText *k, const char *var, int operand);

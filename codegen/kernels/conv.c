@@ -1,11 +1,11 @@
 /* codegen/kernels/conv.c -- CONV, CONV_DX, CONV_DW: the geometry as tables of constants.
- * The work is in runtime/ls_conv.h and its kin, whose words are used here. */
+ * The work is in runtime/kernels/ls_conv.h and its kin, whose words are used here. */
 #include "codegen/kernels/computed_operand.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-typedef struct Axis {           /* LsAxis of runtime/ls_gather.h */
+typedef struct Axis {           /* LsAxis of runtime/kernels/ls_gather.h */
     int64_t count, to, to_step, to_dim, from_step, from_dim, taps, off, off_step;
     int64_t tap, tap_step, tap_dim;
 } Axis;
@@ -60,7 +60,7 @@ static int64_t tiles_of(const Geo *d)       /* of Winograd's algorithm: 4 x 4 po
  * of cycles per element, and more multiplications fall on tiles that stick out of the map. */
 static bool winograd_wins(const Geo *d)
 {
-    enum { STEP = 16, DEPTH = 1024, ROOM = 20 << 20 };      /* see runtime/ls_wino.h; ROOM: bytes */
+    enum { STEP = 16, DEPTH = 1024, ROOM = 20 << 20 };      /* see runtime/kernels/ls_wino.h; ROOM: bytes */
     bool fits = d->n == 2 && d->group == 1 && d->cin % STEP == 0 && d->cout % STEP == 0
         && d->cin <= DEPTH && 36 * d->cin * d->cout * 4 <= ROOM;
     for (int i = 0; i < d->n; i++) {
@@ -370,7 +370,7 @@ static void weight_emit(const LsKernelText *k)
  * result. */
 double ls_conv_computes(const LsGraph *g, LsNodeId n, int operand, int *axis)
 {
-    enum { COLS = 512, FEW_COLS = 128, ROWS = 224 };    /* of runtime/ls_conv.h, ls_gather.h */
+    enum { COLS = 512, FEW_COLS = 128, ROWS = 224 };    /* of runtime/kernels/ls_conv.h, ls_gather.h */
     bool weights = g->node[n.i].op == LS_OP_CONV_DW;
     if (g->node[n.i].op == LS_OP_CONV_DX || operand != (weights ? 1 : 0))
         return 0;

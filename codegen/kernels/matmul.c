@@ -1,5 +1,5 @@
 /* codegen/kernels/matmul.c -- MATMUL: the shape of one product, and which of a batch a unit
- * belongs to. The work is in runtime/ls_matmul.h. */
+ * belongs to. The work is in runtime/kernels/ls_matmul.h. */
 #include "codegen/kernels/computed_operand.h"
 #include "codegen/kernels/product.h"
 
@@ -82,7 +82,7 @@ LsProduct ls_product_of(const LsGraph *g, LsNodeId n)
  * so many rows. */
 double ls_matmul_computes(const LsGraph *g, LsNodeId n, int operand, int *axis)
 {
-    enum { ROWS = 512, COLS = 256 };    /* about those of runtime/ls_matmul.h on several threads */
+    enum { ROWS = 512, COLS = 256 };    /* about those of runtime/kernels/ls_matmul.h on several threads */
     const LsGemmAttr *at = &g->node[n.i].attr.gemm;
     LsProduct p = ls_product_of(g, n);
     if (operand > 1 || p.batch > 1 || (operand == 1 && at->trans_b))

@@ -18,7 +18,7 @@ typedef struct LsProduct {
 
 LsProduct ls_product_of(const LsGraph *g, LsNodeId n);
 
-/* Prints NAME_shape, an LsMatmul of runtime/ls_matmul.h. */
+/* Prints NAME_shape, an LsMatmul of runtime/kernels/ls_matmul.h. */
 void ls_product_emit_shape(const LsKernelText *k, const LsProduct *p, const LsGemmAttr *at);
 
 #endif

@@ -228,7 +228,7 @@ static void emit_shape(const Update *u)
     ls_product_emit_shape(u->k, &product, at);
 }
 
-/* NAME_row, an LsTaken of runtime/ls_matmul.h: applies a row of a tile. */
+/* NAME_row, an LsTaken of runtime/kernels/ls_matmul.h: applies a row of a tile. */
 static void emit_row(Update *u)
 {
     const LsKernelText *k = u->k;

@@ -218,7 +218,7 @@ static LsCostClass class_of(const LsNode *node, LsCostWay way)
 /* ---- products: what is computed, padding included ---- */
 /* What a direct convolution does beside multiplying, as operations that take as long: it copies the
  * places that its rows consist of, run by run, unless the source is that matrix itself, and the
- * weights (its weight gradient: dY) into panels. These three were measured; runtime/ls_conv.h and
+ * weights (its weight gradient: dY) into panels. These three were measured; runtime/kernels/ls_conv.h and
  * its kin say why there are as many copies. */
 enum { COPY = 20, RUN = 600, PANEL = 40 };      /* of an element, of a run, of a panel's element */
 
@@ -279,7 +279,7 @@ static void direct_work(const LsGraph *g, LsNodeId n, const LsMachine *m, int la
     w->flops += copies(node, &p, dw, way);
 }
 
-/* Winograd's algorithm on tiles of 4 x 4 (runtime/ls_wino.h): 36 products of tiles by channels, and
+/* Winograd's algorithm on tiles of 4 x 4 (runtime/kernels/ls_wino.h): 36 products of tiles by channels, and
  * the maps to and from them. */
 static void winograd_work(const LsGraph *g, LsNodeId n, int real_bytes, LsWork *w)
 {

@@ -68,7 +68,7 @@ typedef struct LsOp {
     LsLayoutRule layout;
     /* MAP, REDUCE: a C expression over %0 %1 ... (operands, as scalars), $a $b (attr.scalar), %i
      * (index of the element in logical row-major order, whatever the layout), calling only what
-     * runtime/ls_kernel.h gives: ls_exp, ls_max, LS_R(0.5)… */
+     * runtime/kernels/ls_kernel.h gives: ls_exp, ls_max, LS_R(0.5)… */
     const char *expr;
     LsCombine combine;          /* REDUCE */
     bool mean;                  /* REDUCE: divide by the number of elements combined */

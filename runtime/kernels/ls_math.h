@@ -1,4 +1,4 @@
-/* runtime/ls_math.h -- numbers and indices: what kernels compute with on every machine.
+/* runtime/kernels/ls_math.h -- numbers and indices: what kernels compute with on every machine.
  *
  * One text for C11 and for CUDA C++: whoever includes it has said what LS_FN is (how a function
  * is declared) and brought the fixed-width integers, INFINITY, NAN, memcpy and libm's names: the
@@ -9,8 +9,8 @@
  * They are accurate to about 2 units in the last place and right for infinities, NaN, zero and
  * denormals. They rely on IEEE arithmetic: no -ffast-math. In double they are libm's, for gradient
  * checks. Minimum, maximum and relu hand on a NaN of either operand, as ONNX and PyTorch do. */
-#ifndef LS_MATH_H
-#define LS_MATH_H
+#ifndef LS_RUNTIME_KERNELS_LS_MATH_H
+#define LS_RUNTIME_KERNELS_LS_MATH_H
 
 #ifdef LS_F64
 typedef double real;

@@ -1,4 +1,4 @@
-/* runtime/ls_conv.h -- convolution, its data gradient and its weight gradient as matrix products.
+/* runtime/kernels/ls_conv.h -- convolution, its data gradient and its weight gradient as matrix products.
  *
  *   forward        Y = gather(X) * W'
  *   data gradient  dX = gather(dY) * W, phase by phase
@@ -6,8 +6,8 @@
  *
  * Gathered rows (ls_gather.h) go through a block that stays in the L1 cache. Other ways to the
  * same results are ls_depthwise.h and ls_wino.h; codegen/kernels/conv.c chooses. */
-#ifndef LS_CONV_H
-#define LS_CONV_H
+#ifndef LS_RUNTIME_KERNELS_LS_CONV_H
+#define LS_RUNTIME_KERNELS_LS_CONV_H
 
 #include "ls_depthwise.h"
 #include "ls_wino.h"

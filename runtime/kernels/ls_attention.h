@@ -1,4 +1,4 @@
-/* runtime/ls_attention.h -- attention on the CPU: softmax(scale q kT + mask) v, and its gradient.
+/* runtime/kernels/ls_attention.h -- attention on the CPU: softmax(scale q kT + mask) v, and its gradient.
  *
  * Scores exist only as tiles of some rows of q by a block of columns of k. The first pass keeps a
  * running maximum and sum of each row (Milakov & Gimelshein 2018; Dao et al. 2022) and leaves the
@@ -6,8 +6,8 @@
  *
  * Work is cut by shape alone, blocks and tiles are taken in order, and a unit writes what no other
  * does: bits do not depend on threads. */
-#ifndef LS_ATTENTION_H
-#define LS_ATTENTION_H
+#ifndef LS_RUNTIME_KERNELS_LS_ATTENTION_H
+#define LS_RUNTIME_KERNELS_LS_ATTENTION_H
 
 #include "ls_gemm.h"
 

@@ -1,10 +1,10 @@
-/* runtime/ls_vector.h -- vectors of `real` for the kernels that are not left to the
+/* runtime/kernels/ls_vector.h -- vectors of `real` for the kernels that are not left to the
  * auto-vectoriser.
  *
  * GNU vector extensions, no intrinsics: the same text serves AVX-512, AVX, SSE, NEON and anything
  * else that gcc or clang compile for. Vectors need not be aligned in memory. */
-#ifndef LS_VECTOR_H
-#define LS_VECTOR_H
+#ifndef LS_RUNTIME_KERNELS_LS_VECTOR_H
+#define LS_RUNTIME_KERNELS_LS_VECTOR_H
 
 #include "ls_kernel.h"
 

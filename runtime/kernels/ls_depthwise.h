@@ -1,7 +1,7 @@
-/* runtime/ls_depthwise.h -- convolutions with one channel per group in and out: loops over vectors
+/* runtime/kernels/ls_depthwise.h -- convolutions with one channel per group in and out: loops over vectors
  * of channels, no products of matrices. */
-#ifndef LS_DEPTHWISE_H
-#define LS_DEPTHWISE_H
+#ifndef LS_RUNTIME_KERNELS_LS_DEPTHWISE_H
+#define LS_RUNTIME_KERNELS_LS_DEPTHWISE_H
 
 #include "ls_gather.h"
 

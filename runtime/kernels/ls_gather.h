@@ -1,4 +1,4 @@
-/* runtime/ls_gather.h -- the geometry that all convolutions share: what each result reads of the
+/* runtime/kernels/ls_gather.h -- the geometry that all convolutions share: what each result reads of the
  * source.
  *
  * For each position p of a result grid and each tap t of the kernel there is one place of the
@@ -6,8 +6,8 @@
  * one row of the implicit matrix [positions][taps * channels] is copied run by run (Chetlur et
  * al., 2014, do this on GPUs). The data gradient reads dY with the taps reversed; a stride > 1 is
  * taken apart into *phases*: the positions of X that see the same taps form a grid of their own. */
-#ifndef LS_GATHER_H
-#define LS_GATHER_H
+#ifndef LS_RUNTIME_KERNELS_LS_GATHER_H
+#define LS_RUNTIME_KERNELS_LS_GATHER_H
 
 #include "ls_gemm.h"
 

@@ -1,4 +1,4 @@
-/* runtime/ls_wino.h -- Winograd's minimal filtering F(4x4, 3x3) for stride-1 3x3 convolutions and
+/* runtime/kernels/ls_wino.h -- Winograd's minimal filtering F(4x4, 3x3) for stride-1 3x3 convolutions and
  * their gradients (Lavin & Gray, 2016).
  *
  * A tile of 4x4 results needs 6x6 of the source. Both the source tile and the kernel are taken to
@@ -8,8 +8,8 @@
  *
  * Blocks of tiles go through all three stages on one thread's stack, which fits the L2 cache; the
  * maps run over vectors of channels, which come in multiples of LS_WINO_STEP. */
-#ifndef LS_WINO_H
-#define LS_WINO_H
+#ifndef LS_RUNTIME_KERNELS_LS_WINO_H
+#define LS_RUNTIME_KERNELS_LS_WINO_H
 
 #include "ls_gather.h"
 

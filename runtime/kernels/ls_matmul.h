@@ -1,4 +1,4 @@
-/* runtime/ls_matmul.h -- the product of two matrices: what is packed when, and how work is cut.
+/* runtime/kernels/ls_matmul.h -- the product of two matrices: what is packed when, and how work is cut.
  *
  * B is packed block by block, LS_ACROSS columns and about LS_KC rows. Rows of A pass over it, some
  * at a time, which are read where they lie unless they would crowd in the L1 cache or A is turned.
@@ -6,8 +6,8 @@
  *
  * Units are small, so that there are enough for several threads; a thread that has several side by
  * side packs for all of them at once. */
-#ifndef LS_MATMUL_H
-#define LS_MATMUL_H
+#ifndef LS_RUNTIME_KERNELS_LS_MATMUL_H
+#define LS_RUNTIME_KERNELS_LS_MATMUL_H
 
 #include "ls_gemm.h"
 

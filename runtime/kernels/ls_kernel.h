@@ -1,11 +1,11 @@
-/* runtime/ls_kernel.h -- the primitives that generated kernels are written in, for the CPU.
+/* runtime/kernels/ls_kernel.h -- the primitives that generated kernels are written in, for the CPU.
  *
  * Included once by every generated program, before any kernel, with LS_F64 defined or not.
  * Everything is static and needs only <math.h> and <stdint.h>, so a generated file is one
  * translation unit that the C compiler sees whole.
  * What they compute with (real, ls_exp, ls_max, ls_uniform...) is ls_math.h, which the GPU shares. */
-#ifndef LS_KERNEL_H
-#define LS_KERNEL_H
+#ifndef LS_RUNTIME_KERNELS_LS_KERNEL_H
+#define LS_RUNTIME_KERNELS_LS_KERNEL_H
 
 #include "ls_program.h"
 

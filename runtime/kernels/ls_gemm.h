@@ -1,4 +1,4 @@
-/* runtime/ls_gemm.h -- matrix product: a register-blocked micro-kernel, and the packing around it.
+/* runtime/kernels/ls_gemm.h -- matrix product: a register-blocked micro-kernel, and the packing around it.
  *
  * The micro-kernel computes LS_MR x LS_NR results from k columns of A, read where they lie, and a
  * *panel* of B: LS_NR columns side by side for each k. Panels are packed beforehand. As in Goto &
@@ -7,8 +7,8 @@
  *
  * Every result is a sum over blocks of k of sums over k in ascending order, the same blocks
  * whichever tile or tail it falls in: bits do not depend on how work is cut. */
-#ifndef LS_GEMM_H
-#define LS_GEMM_H
+#ifndef LS_RUNTIME_KERNELS_LS_GEMM_H
+#define LS_RUNTIME_KERNELS_LS_GEMM_H
 
 #include "ls_vector.h"
 
