@@ -1,4 +1,4 @@
-/* tests/cuda_executor.h -- runs kernels written for a GPU (runtime/ls_cuda.h) on the CPU, thread by
+/* tests/cuda_executor.h -- runs kernels written for a GPU (runtime/cuda_kernels/ls_cuda.h) on the CPU, thread by
  * thread.
  *
  * The text of the kernels is compiled with LS_EXECUTOR as a shared object that includes this file:
@@ -111,6 +111,6 @@ static inline double exec_shuffle_double(uint32_t mask, double value, int by, in
     return x.value;
 }
 
-#include "runtime/ls_cuda.h"
+#include "runtime/cuda_kernels/ls_cuda.h"
 #endif
 #endif

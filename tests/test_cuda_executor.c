@@ -1,4 +1,4 @@
-/* tests/test_cuda_executor.c -- the words of kernels for a GPU (runtime/ls_cuda.h), executed thread
+/* tests/test_cuda_executor.c -- the words of kernels for a GPU (runtime/cuda_kernels/ls_cuda.h), executed thread
  * by thread: each means what it says for blocks of every shape and for ragged sizes, in whatever
  * order the threads run, and a kernel that a GPU would leave undefined is told from one that is
  * right. */

@@ -1,5 +1,5 @@
 /* codegen/cuda/attention_cores.c -- attention and its gradient with products on tensor cores, which
- * round their factors to TF32 (runtime/ls_cuda_mma.h).
+ * round their factors to TF32 (runtime/cuda_kernels/ls_cuda_mma.h).
  *
  * A warp has 16 rows of q, or of k, in registers, with all that it sums up for them; tiles of the
  * other pass by in shared memory, for all warps of the block. Scores never leave the registers: as

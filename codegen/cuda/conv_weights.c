@@ -10,7 +10,7 @@
 #include <inttypes.h>
 
 enum {
-    TAPS = 9, STRIP = 16, CHANNELS = 64,    /* LS_TAPS_STRIP, LS_TAPS_X of runtime/ls_cuda_taps.h */
+    TAPS = 9, STRIP = 16, CHANNELS = 64,    /* LS_TAPS_STRIP, LS_TAPS_X of runtime/cuda_kernels/ls_cuda_taps.h */
     LEAST_ROWS = 16,            /* of a block */
     PART_OF_TENSORS = 8,        /* the workspace is such a part of them, at most (conv_plan.c) */
     END_X = 32, END_Y = 8,      /* threads of a unit that adds up */

@@ -3,7 +3,7 @@
  * cuDNN's engines take the sum over all points as a product whose rows are the taps and channels of one
  * side. Of the 495 TFLOP/s that an H200 multiplies in TF32 they reach 60 to 105 where the other side has
  * few channels, and 120 to 180 with many (docs/gpu.md). Here a block brings each point in once for all
- * taps (runtime/ls_cuda_taps.h). */
+ * taps (runtime/cuda_kernels/ls_cuda_taps.h). */
 #ifndef LS_CODEGEN_CONV_WEIGHTS_H
 #define LS_CODEGEN_CONV_WEIGHTS_H
 

@@ -19,7 +19,7 @@
 
 enum { LS_WITHIN_SUMS = 3 };    /* numbers a column that a warp leaves in shared memory, at most */
 
-enum { LS_WITHIN_ROWS = 128 };  /* of a tile: LS_TILE_ROWS of runtime/ls_cuda_tile.h */
+enum { LS_WITHIN_ROWS = 128 };  /* of a tile: LS_TILE_ROWS of runtime/cuda_kernels/ls_cuda_tile.h */
 
 typedef struct LsWithinSize {
     int64_t rows, columns;      /* of the product */

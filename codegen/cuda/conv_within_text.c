@@ -1,4 +1,4 @@
-/* codegen/cuda/conv_within_text.c -- CONV_FUSED: the kernel (runtime/ls_cuda_tile.h).
+/* codegen/cuda/conv_within_text.c -- CONV_FUSED: the kernel (runtime/cuda_kernels/ls_cuda_tile.h).
  *
  * A block has some tiles of rows, one behind the other, and the columns of one; blocks that have the
  * same rows are neighbours, so that the cache serves all but one of them. Sums over the rows leave a

@@ -37,7 +37,7 @@
 
 /* ---- parts of kernels ----
  * A part computes units lo .. hi of a grid, for any lo and hi: a thread of the pool takes some. The
- * same text runs on a GPU, where a block of threads computes one unit (runtime/ls_cuda.h has that
+ * same text runs on a GPU, where a block of threads computes one unit (runtime/cuda_kernels/ls_cuda.h has that
  * meaning of these words): what stands outside LS_LANES and LS_ROWS every thread of the block does
  * alike, so it must have no effect that shows twice.
  *

@@ -1,4 +1,4 @@
-/* runtime/ls_cuda_taps.h -- the part of ls_cuda.h that is about weight gradients of convolutions of 3
+/* runtime/cuda_kernels/ls_cuda_taps.h -- the part of ls_cuda.h that is about weight gradients of convolutions of 3
  * by 3 taps at stride 1, on tensor cores.
  *
  * For each tap, dw = the sum over points of y (a column of channels) times x (a row of channels) at the
@@ -8,8 +8,8 @@
  * points beside it, to buffers in shared memory where the last rows of x still are. So every number
  * is read from memory once, and from shared memory once a tap. The next row is on its way, in registers,
  * while one is multiplied. */
-#ifndef LS_CUDA_TAPS_H
-#define LS_CUDA_TAPS_H
+#ifndef LS_RUNTIME_CUDA_KERNELS_LS_CUDA_TAPS_H
+#define LS_RUNTIME_CUDA_KERNELS_LS_CUDA_TAPS_H
 
 enum {
     LS_TAPS_STRIP = 16, LS_TAPS_X = 64, LS_TAPS_WIDE = LS_TAPS_STRIP + 2,

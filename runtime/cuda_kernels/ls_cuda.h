@@ -1,4 +1,4 @@
-/* runtime/ls_cuda.h -- the primitives that generated kernels are written in, for NVIDIA GPUs.
+/* runtime/cuda_kernels/ls_cuda.h -- the primitives that generated kernels are written in, for NVIDIA GPUs.
  *
  * The counterpart of ls_kernel.h: the same kernel text means the same numbers. A *part* is a kernel
  * of a grid with one block per unit; the block's x threads of one threadIdx.y (a *row* of threads)
@@ -10,8 +10,8 @@
  * CUDA mean something to it: tests/cuda_executor.h. Compiled with -fmad=false, so that a statement
  * gives the same bits in whichever kernel it stands; without atomics, in a fixed order, so that
  * every run gives the same. */
-#ifndef LS_CUDA_H
-#define LS_CUDA_H
+#ifndef LS_RUNTIME_CUDA_KERNELS_LS_CUDA_H
+#define LS_RUNTIME_CUDA_KERNELS_LS_CUDA_H
 
 #ifdef __CUDACC_RTC__
 typedef signed char int8_t;

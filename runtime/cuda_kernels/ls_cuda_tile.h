@@ -1,4 +1,4 @@
-/* runtime/ls_cuda_tile.h -- the part of ls_cuda.h that is about products of very many rows by a
+/* runtime/cuda_kernels/ls_cuda_tile.h -- the part of ls_cuda.h that is about products of very many rows by a
  * matrix, on tensor cores, with something done to each element before it is stored.
  *
  * Of a block of 32 by 8 threads, which comes to tiles of LS_TILE_ROWS rows and 16 n columns: warps
@@ -10,8 +10,8 @@
  *
  * A piece's columns are spread over the tile: so a thread has four neighbours of each of its rows,
  * 16 bytes to read and to write. It has 4 rows, h, by n / 2 such fours, p. n is even. */
-#ifndef LS_CUDA_TILE_H
-#define LS_CUDA_TILE_H
+#ifndef LS_RUNTIME_CUDA_KERNELS_LS_CUDA_TILE_H
+#define LS_RUNTIME_CUDA_KERNELS_LS_CUDA_TILE_H
 
 enum { LS_TILE_ROWS = 128, LS_TILE_DEPTH = 16, LS_TILE_THREADS = 256 };
 /* Numbers in both buffers of a factor with that many rows. */

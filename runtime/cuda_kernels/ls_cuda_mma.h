@@ -1,4 +1,4 @@
-/* runtime/ls_cuda_mma.h -- the part of ls_cuda.h that is about products on tensor cores.
+/* runtime/cuda_kernels/ls_cuda_mma.h -- the part of ls_cuda.h that is about products on tensor cores.
  *
  * Of a block of 32 by y threads: each row of threads, a warp, has 16 of the rows of a product and
  * all of its columns, in registers, in pieces of 16 by 8, of which lane 4 g + t has four elements:
@@ -8,8 +8,8 @@
  * 8 pieces + 4 numbers: so that the lanes of a warp meet 32 banks, along rows and across them.
  * Factors are TF32, floats that end in 13 zero bits; sums are float. All lanes of a warp take part.
  * (PTX ISA, "Matrix Fragments for mma.m16n8k8".) */
-#ifndef LS_CUDA_MMA_H
-#define LS_CUDA_MMA_H
+#ifndef LS_RUNTIME_CUDA_KERNELS_LS_CUDA_MMA_H
+#define LS_RUNTIME_CUDA_KERNELS_LS_CUDA_MMA_H
 
 #if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 800
 #define LS_TENSOR_CORES
