@@ -1,7 +1,7 @@
 /* cli/trainer_words.c -- see trainer_words.h. */
 #include "cli/trainer_words.h"
 
-#include "runtime/rate.h"
+#include "runtime/trainer/learning_rate.h"
 
 #include <stdio.h>
 

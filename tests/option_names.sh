@@ -18,7 +18,7 @@ tr ' ' '\n' <"$OUT/known" >"$OUT/options"
 "$LOWERSET" help --table | sed 's/^[a-z]* //' >>"$OUT/options"
 printf '%s\n' --help --list --table >>"$OUT/options"
 # The trainer's: rows of its table, whose flags also have a --no- form.
-sed -n 's/^    {\(NULL\|"[A-Z][a-z]*"\), "\([a-z-]*\)",.*/\2/p' runtime/trainer_options.c >"$OUT/trainer"
+sed -n 's/^    {\(NULL\|"[A-Z][a-z]*"\), "\([a-z-]*\)",.*/\2/p' runtime/trainer/trainer_options.c >"$OUT/trainer"
 [ "$(wc -l <"$OUT/trainer")" -gt 30 ] || { echo "FAIL the trainer's option table is not found"; exit 1; }
 sed 's/.*/--&\n--no-&/' "$OUT/trainer" >>"$OUT/options"
 

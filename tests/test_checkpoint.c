@@ -2,7 +2,7 @@
  * changes nothing. */
 #include "tests/npz_util.h"
 #include "tests/tiny_program.h"
-#include "runtime/checkpoint.h"
+#include "runtime/trainer/checkpoint.h"
 
 #include <dirent.h>
 

@@ -3,7 +3,7 @@
 #include "tests/npz_util.h"
 #include "runtime/base/json_read.h"
 #include "runtime/progress.h"
-#include "runtime/rate.h"
+#include "runtime/trainer/learning_rate.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,8 +1,8 @@
-/* runtime/export.c -- the embedded ONNX file, with the float32 data of every state tensor
+/* runtime/trainer/export_trained.c -- the embedded ONNX file, with the float32 data of every state tensor
  * replaced. */
 #include "runtime/base/file.h"
 #include "runtime/base/tensor_copy.h"
-#include "runtime/export.h"
+#include "runtime/trainer/export_trained.h"
 
 #include <errno.h>
 

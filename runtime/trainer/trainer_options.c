@@ -1,9 +1,9 @@
-/* runtime/trainer_options.c -- see trainer_options.h. */
-#include "runtime/trainer_options.h"
-#include "runtime/checkpoint.h"
+/* runtime/trainer/trainer_options.c -- see trainer_options.h. */
+#include "runtime/trainer/trainer_options.h"
+#include "runtime/trainer/checkpoint.h"
 
 #include "runtime/base/number.h"
-#include "runtime/rate.h"
+#include "runtime/trainer/learning_rate.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,7 +1,7 @@
-/* runtime/trainer_options.h -- the trainer's command line. Parser, --help and the list for
+/* runtime/trainer/trainer_options.h -- the trainer's command line. Parser, --help and the list for
  * completion are one table. */
-#ifndef LS_RUNTIME_TRAINER_OPTIONS_H
-#define LS_RUNTIME_TRAINER_OPTIONS_H
+#ifndef LS_RUNTIME_TRAINER_TRAINER_OPTIONS_H
+#define LS_RUNTIME_TRAINER_TRAINER_OPTIONS_H
 
 #include "runtime/base/run_error.h"
 #include "runtime/ls_program.h"

@@ -1,5 +1,5 @@
-/* runtime/rate.c -- see rate.h. Cosine: Loshchilov and Hutter 2017, without restarts. */
-#include "runtime/rate.h"
+/* runtime/trainer/learning_rate.c -- see learning_rate.h. Cosine: Loshchilov and Hutter 2017, without restarts. */
+#include "runtime/trainer/learning_rate.h"
 
 #include "runtime/base/number.h"
 

@@ -1,10 +1,10 @@
-/* runtime/checkpoint.c -- see checkpoint.h. The format: a 64-bit length, a JSON header of that
+/* runtime/trainer/checkpoint.c -- see checkpoint.h. The format: a 64-bit length, a JSON header of that
  * length with dtype, shape and data_offsets of every tensor, the data (github
  * huggingface/safetensors). */
 #include "runtime/base/checksum.h"
 #include "runtime/base/json_read.h"
 #include "runtime/base/tensor_copy.h"
-#include "runtime/checkpoint.h"
+#include "runtime/trainer/checkpoint.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,6 +1,6 @@
-/* runtime/evaluate.c -- see evaluate.h. */
+/* runtime/trainer/evaluate.c -- see evaluate.h. */
 #include "runtime/base/tensor_copy.h"
-#include "runtime/evaluate.h"
+#include "runtime/trainer/evaluate.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* runtime/saver.c -- a folder of checkpoints; see checkpoint.h. */
-#include "runtime/checkpoint.h"
+/* runtime/trainer/checkpoint_folder.c -- a folder of checkpoints; see checkpoint.h. */
+#include "runtime/trainer/checkpoint.h"
 
 #include <dirent.h>
 #include <errno.h>

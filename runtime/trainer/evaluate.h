@@ -1,6 +1,6 @@
-/* runtime/evaluate.h -- loss and accuracy of the evaluation form over a whole data set. */
-#ifndef LS_RUNTIME_EVALUATE_H
-#define LS_RUNTIME_EVALUATE_H
+/* runtime/trainer/evaluate.h -- loss and accuracy of the evaluation form over a whole data set. */
+#ifndef LS_RUNTIME_TRAINER_EVALUATE_H
+#define LS_RUNTIME_TRAINER_EVALUATE_H
 
 #include "runtime/engine/engine.h"
 

@@ -1,6 +1,6 @@
-/* runtime/rate.h -- learning rate of each update. */
-#ifndef LS_RUNTIME_RATE_H
-#define LS_RUNTIME_RATE_H
+/* runtime/trainer/learning_rate.h -- learning rate of each update. */
+#ifndef LS_RUNTIME_TRAINER_LEARNING_RATE_H
+#define LS_RUNTIME_TRAINER_LEARNING_RATE_H
 
 #include "runtime/base/run_error.h"
 

@@ -1,12 +1,12 @@
-/* runtime/main.c -- ls_trainer_main: sets a run up, has it trained or evaluated, and writes its
+/* runtime/trainer/trainer_main.c -- ls_trainer_main: sets a run up, has it trained or evaluated, and writes its
  * results. */
 #include "runtime/base/interrupt.h"
 #include "runtime/base/tensor_copy.h"
 #include "runtime/engine/thread_pool.h"
-#include "runtime/export.h"
 #include "runtime/gradcheck.h"
 #include "runtime/grid.h"
-#include "runtime/train.h"
+#include "runtime/trainer/export_trained.h"
+#include "runtime/trainer/training_loop.h"
 
 #include <inttypes.h>
 #include <sched.h>

@@ -1,16 +1,16 @@
-/* runtime/train.h -- one run of a trainer: everything that main sets up, and the loop over
+/* runtime/trainer/training_loop.h -- one run of a trainer: everything that main sets up, and the loop over
  * updates. */
-#ifndef LS_RUNTIME_TRAIN_H
-#define LS_RUNTIME_TRAIN_H
+#ifndef LS_RUNTIME_TRAINER_TRAINING_LOOP_H
+#define LS_RUNTIME_TRAINER_TRAINING_LOOP_H
 
 #include "runtime/check.h"
-#include "runtime/checkpoint.h"
+#include "runtime/trainer/checkpoint.h"
 #include "runtime/dump.h"
-#include "runtime/evaluate.h"
+#include "runtime/trainer/evaluate.h"
 #include "runtime/log.h"
-#include "runtime/trainer_options.h"
+#include "runtime/trainer/trainer_options.h"
 #include "runtime/progress.h"
-#include "runtime/rate.h"
+#include "runtime/trainer/learning_rate.h"
 #include "runtime/trace.h"
 
 #include <signal.h>

@@ -1,6 +1,6 @@
-/* runtime/export.h -- --export: the evaluation form of the model with the trained weights. */
-#ifndef LS_RUNTIME_EXPORT_H
-#define LS_RUNTIME_EXPORT_H
+/* runtime/trainer/export_trained.h -- --export: the evaluation form of the model with the trained weights. */
+#ifndef LS_RUNTIME_TRAINER_EXPORT_TRAINED_H
+#define LS_RUNTIME_TRAINER_EXPORT_TRAINED_H
 
 #include "runtime/data/alphabet.h"
 #include "runtime/engine/program_memory.h"

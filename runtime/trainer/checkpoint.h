@@ -1,9 +1,9 @@
-/* runtime/checkpoint.h -- the whole state of a run in one safetensors file.
+/* runtime/trainer/checkpoint.h -- the whole state of a run in one safetensors file.
  *
  * Tensors have the state's names and lie in ONNX's order, so a program compiled for another budget
  * reads them too. Files appear complete or not at all, and carry a checksum. */
-#ifndef LS_RUNTIME_CHECKPOINT_H
-#define LS_RUNTIME_CHECKPOINT_H
+#ifndef LS_RUNTIME_TRAINER_CHECKPOINT_H
+#define LS_RUNTIME_TRAINER_CHECKPOINT_H
 
 #include "runtime/base/file.h"
 #include "runtime/data/alphabet.h"

@@ -1,10 +1,10 @@
-/* runtime/train.c -- see train.h.
+/* runtime/trainer/training_loop.c -- see training_loop.h.
  *
  * An update takes `accumulate` batches. Batches are numbered through all epochs, so an update may
  * take the last batches of one epoch and the first of the next. Its loss is one over all that counts in
  * its batches (mean.h), and so are its gradients. Checkpoints, evaluation and the end
  * of the run fall between updates. */
-#include "runtime/train.h"
+#include "runtime/trainer/training_loop.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/interrupt.h"
 
