@@ -3,7 +3,7 @@
 #include "tests/tiny_run.h"
 
 #include "runtime/engine/thread_pool.h"
-#include "runtime/gradcheck.h"
+#include "runtime/watch/gradient_check.h"
 
 static void start(void)
 {

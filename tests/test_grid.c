@@ -1,7 +1,7 @@
 /* tests/test_grid.c -- pictures of what a model makes of its inputs. */
 #include "tests/npz_util.h"
 #include "runtime/base/checksum.h"
-#include "runtime/grid.h"
+#include "runtime/watch/image_grid.h"
 #include "runtime/base/png_write.h"
 
 #include <string.h>

@@ -3,7 +3,7 @@
 #include "runtime/engine/engine.h"
 #include "runtime/engine/program_memory.h"
 #include "runtime/ls_program.h"
-#include "runtime/trace.h"
+#include "runtime/watch/trace.h"
 #include "tests/suite.h"
 
 #include <cjson/cJSON.h>

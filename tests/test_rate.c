@@ -2,7 +2,7 @@
  * are what they should be. */
 #include "tests/npz_util.h"
 #include "runtime/base/json_read.h"
-#include "runtime/progress.h"
+#include "runtime/watch/progress.h"
 #include "runtime/trainer/learning_rate.h"
 
 #include <math.h>

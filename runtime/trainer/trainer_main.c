@@ -3,10 +3,10 @@
 #include "runtime/base/interrupt.h"
 #include "runtime/base/tensor_copy.h"
 #include "runtime/engine/thread_pool.h"
-#include "runtime/gradcheck.h"
-#include "runtime/grid.h"
 #include "runtime/trainer/export_trained.h"
 #include "runtime/trainer/training_loop.h"
+#include "runtime/watch/gradient_check.h"
+#include "runtime/watch/image_grid.h"
 
 #include <inttypes.h>
 #include <sched.h>

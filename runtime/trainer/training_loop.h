@@ -3,15 +3,15 @@
 #ifndef LS_RUNTIME_TRAINER_TRAINING_LOOP_H
 #define LS_RUNTIME_TRAINER_TRAINING_LOOP_H
 
-#include "runtime/check.h"
+#include "runtime/watch/value_checks.h"
 #include "runtime/trainer/checkpoint.h"
-#include "runtime/dump.h"
+#include "runtime/watch/dump_values.h"
 #include "runtime/trainer/evaluate.h"
-#include "runtime/log.h"
+#include "runtime/watch/json_log.h"
 #include "runtime/trainer/trainer_options.h"
-#include "runtime/progress.h"
+#include "runtime/watch/progress.h"
 #include "runtime/trainer/learning_rate.h"
-#include "runtime/trace.h"
+#include "runtime/watch/trace.h"
 
 #include <signal.h>
 

@@ -1,6 +1,6 @@
-/* runtime/log.h -- --log: one JSON object per line. */
-#ifndef LS_RUNTIME_LOG_H
-#define LS_RUNTIME_LOG_H
+/* runtime/watch/json_log.h -- --log: one JSON object per line. */
+#ifndef LS_RUNTIME_WATCH_JSON_LOG_H
+#define LS_RUNTIME_WATCH_JSON_LOG_H
 
 #include "runtime/base/run_error.h"
 #include "runtime/ls_program.h"

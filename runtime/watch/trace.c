@@ -1,5 +1,5 @@
-/* runtime/trace.c -- see trace.h. */
-#include "runtime/trace.h"
+/* runtime/watch/trace.c -- see trace.h. */
+#include "runtime/watch/trace.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/file.h"
 #include "runtime/base/json_read.h"

@@ -1,6 +1,6 @@
-/* runtime/dump.h -- --dump: values of the last training step as an NPZ archive, in ONNX's order. */
-#ifndef LS_RUNTIME_DUMP_H
-#define LS_RUNTIME_DUMP_H
+/* runtime/watch/dump_values.h -- --dump: values of the last training step as an NPZ archive, in ONNX's order. */
+#ifndef LS_RUNTIME_WATCH_DUMP_VALUES_H
+#define LS_RUNTIME_WATCH_DUMP_VALUES_H
 
 #include "runtime/engine/engine.h"
 

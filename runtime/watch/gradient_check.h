@@ -1,4 +1,4 @@
-/* runtime/gradcheck.h -- --check-gradients: the gradients of a program beside differences of the
+/* runtime/watch/gradient_check.h -- --check-gradients: the gradients of a program beside differences of the
  * loss that it computes itself.
  *
  * An element w of a parameter is moved by h to both sides, and (loss(w + h) - loss(w - h)) / 2h
@@ -6,16 +6,16 @@
  * is put back before every run and at the end. In doubles the two agree to nine digits or so, and
  * LS_GRAD_LIMIT is far from that. Floats round the loss so much that h must be large, and only
  * coarse errors show. */
-#ifndef LS_RUNTIME_GRADCHECK_H
-#define LS_RUNTIME_GRADCHECK_H
+#ifndef LS_RUNTIME_WATCH_GRADIENT_CHECK_H
+#define LS_RUNTIME_WATCH_GRADIENT_CHECK_H
 
-#include "runtime/dump.h"
-#include "runtime/progress.h"
+#include "runtime/watch/dump_values.h"
+#include "runtime/watch/progress.h"
 
 #include <signal.h>
 #include <stdio.h>
 
-/* How far off an element may be, relative to the largest gradient of its parameter (gradcheck.c:
+/* How far off an element may be, relative to the largest gradient of its parameter (gradient_check.c:
  * judge). In f32 the other one. */
 #define LS_GRAD_LIMIT 1e-4
 #define LS_GRAD_LIMIT_F32 1e-1

@@ -1,5 +1,5 @@
-/* runtime/progress.c -- see progress.h. */
-#include "runtime/progress.h"
+/* runtime/watch/progress.c -- see progress.h. */
+#include "runtime/watch/progress.h"
 #include "runtime/base/clock.h"
 
 #include <inttypes.h>

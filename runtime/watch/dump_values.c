@@ -1,6 +1,6 @@
-/* runtime/dump.c -- see dump.h. */
+/* runtime/watch/dump_values.c -- see dump_values.h. */
 #include "runtime/base/tensor_copy.h"
-#include "runtime/dump.h"
+#include "runtime/watch/dump_values.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
-/* runtime/grid.c -- see grid.h. */
+/* runtime/watch/image_grid.c -- see image_grid.h. */
 #include "runtime/base/png_write.h"
 #include "runtime/base/tensor_copy.h"
-#include "runtime/grid.h"
+#include "runtime/watch/image_grid.h"
 
 #include <inttypes.h>
 #include <math.h>

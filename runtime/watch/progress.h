@@ -1,6 +1,6 @@
-/* runtime/progress.h -- what stands on the screen while training runs. Goes to stderr. */
-#ifndef LS_RUNTIME_PROGRESS_H
-#define LS_RUNTIME_PROGRESS_H
+/* runtime/watch/progress.h -- what stands on the screen while training runs. Goes to stderr. */
+#ifndef LS_RUNTIME_WATCH_PROGRESS_H
+#define LS_RUNTIME_WATCH_PROGRESS_H
 
 #include <stdbool.h>
 #include <stdint.h>

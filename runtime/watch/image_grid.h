@@ -1,6 +1,6 @@
-/* runtime/grid.h -- --image-grid: inputs above what the evaluation form makes of them. */
-#ifndef LS_RUNTIME_GRID_H
-#define LS_RUNTIME_GRID_H
+/* runtime/watch/image_grid.h -- --image-grid: inputs above what the evaluation form makes of them. */
+#ifndef LS_RUNTIME_WATCH_IMAGE_GRID_H
+#define LS_RUNTIME_WATCH_IMAGE_GRID_H
 
 #include "runtime/engine/engine.h"
 

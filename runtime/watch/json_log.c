@@ -1,5 +1,5 @@
-/* runtime/log.c -- see log.h. */
-#include "runtime/log.h"
+/* runtime/watch/json_log.c -- see json_log.h. */
+#include "runtime/watch/json_log.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/file.h"
 #include "runtime/base/json_read.h"

@@ -1,7 +1,7 @@
-/* runtime/trace.h -- where the time of a step goes: --trace, --profile. Costs two clock reads per
+/* runtime/watch/trace.h -- where the time of a step goes: --trace, --profile. Costs two clock reads per
  * step of the table, or two marks of a device, and nothing when neither is asked for. */
-#ifndef LS_RUNTIME_TRACE_H
-#define LS_RUNTIME_TRACE_H
+#ifndef LS_RUNTIME_WATCH_TRACE_H
+#define LS_RUNTIME_WATCH_TRACE_H
 
 #include "runtime/engine/engine.h"
 

@@ -1,5 +1,5 @@
-/* runtime/gradcheck.c -- see gradcheck.h. */
-#include "runtime/gradcheck.h"
+/* runtime/watch/gradient_check.c -- see gradient_check.h. */
+#include "runtime/watch/gradient_check.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/seed_mix.h"
 #include "runtime/base/tensor_copy.h"

@@ -1,6 +1,6 @@
-/* runtime/check.h -- hooks that watch values: --check-numerics, --measure. */
-#ifndef LS_RUNTIME_CHECK_H
-#define LS_RUNTIME_CHECK_H
+/* runtime/watch/value_checks.h -- hooks that watch values: --check-numerics, --measure. */
+#ifndef LS_RUNTIME_WATCH_VALUE_CHECKS_H
+#define LS_RUNTIME_WATCH_VALUE_CHECKS_H
 
 #include "runtime/engine/engine.h"
 
