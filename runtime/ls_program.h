@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "ls_run.h"
+#include "runtime/ls_run.h"
 
 enum { LS_TENSOR_RANK = 8 };
 enum { LS_RING = 4 };   /* batches in the input ring: inputs take LS_RING

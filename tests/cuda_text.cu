@@ -1,6 +1,6 @@
 /* tests/cuda_text.cu -- kernels as the emitters print them, whose accesses cuda_text.sh looks at: all of
  * 16 bytes, to memory that the compiler knows to be global. */
-#include "ls_cuda.h"
+#include "runtime/cuda_kernels/ls_cuda.h"
 
 LS_PART(pointwise_part, 3, 256, 1)
 {

@@ -11,7 +11,7 @@ for flags in '-arch=sm_80' '-arch=sm_90a' '-arch=sm_90a -DLS_F64'; do
     kernels=7
     case $flags in *LS_F64) kernels=6 ;; esac       # doubles have no products on tensor cores
     # shellcheck disable=SC2086
-    "$2" -ptx $flags -fmad=false -Werror all-warnings -I"$1/runtime" "$1/tests/cuda_text.cu" -o "$dir/text.ptx"
+    "$2" -ptx $flags -fmad=false -Werror all-warnings -I"$1" "$1/tests/cuda_text.cu" -o "$dir/text.ptx"
     [ "$(grep -c '^[.]visible [.]entry [a-z_]*_part' "$dir/text.ptx")" = "$kernels" ] || {
         echo "$flags: not all kernels are there"
         wrong=1

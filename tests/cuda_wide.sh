@@ -20,7 +20,7 @@ compiled() {
     "$BUILD/lowerset" model $model -o "$OUT/$name.onnx" >/dev/null
     "$BUILD/lowerset" compile "$OUT/$name.onnx" "$@" --target=cuda --arch=90a --no-epilogues -q -S --plan-effort=1 \
         -o "$OUT/$name.c"
-    "$NVCC" -ptx -arch=sm_90a -fmad=false -I"$SOURCE/runtime" "$OUT/$name.cu" -o "$OUT/$name.ptx"
+    "$NVCC" -ptx -arch=sm_90a -fmad=false -I"$SOURCE" "$OUT/$name.cu" -o "$OUT/$name.ptx"
 }
 
 # wide NAME KERNEL LOADS STORES: all such kernels read and write vectors, and at most so many single floats.

@@ -15,16 +15,16 @@ fail() { echo "FAIL $*"; cat "$OUT/said"; exit 1; }
 DESTDIR=$OUT/root meson install -C "$BUILD" --no-rebuild --quiet >"$OUT/said" 2>&1 || fail "meson install"
 lowerset=$(find "$OUT/root" -path '*/bin/lowerset')
 part=$(dirname "$(dirname "$lowerset")")/lib/lowerset
-for folder in . cuda; do
-    (cd "$SOURCE/runtime/$folder" && ls ./*.c ./*.h) >"$OUT/want"
-    (cd "$part/runtime/$folder" && ls ./*.c ./*.h) >"$OUT/said"
+for folder in . base cuda cuda_kernels data engine kernels trainer watch; do
+    (cd "$SOURCE/runtime/$folder" && ls | grep '\.[ch]$') >"$OUT/want"
+    (cd "$part/runtime/$folder" && ls | grep '\.[ch]$') >"$OUT/said"
     cmp "$OUT/want" "$OUT/said" || fail "the runtime's folder $folder is not all there"
 done
 
 # compiles OPTIONS...: from the installed folder alone
 compiles() {
     "$lowerset" compile "$OUT/mlp.onnx" -v "$@" -o "$OUT/net" >"$OUT/said" 2>&1 || fail "compile $*"
-    grep -q -- "-I[^ ]*/bin/../lib/lowerset/runtime " "$OUT/said" || fail "compile $* does not use what is installed"
+    grep -q -- "-I[^ ]*/bin/../lib/lowerset/runtime/.. " "$OUT/said" || fail "compile $* does not use what is installed"
     if grep -qF -e "$BUILD/" -e "$SOURCE/" "$OUT/said"; then fail "compile $* uses the build"; fi
 }
 

@@ -68,8 +68,8 @@ static inline HObject h_build(const char *cc, const char *flags, int real_bytes,
     snprintf(path, sizeof path, "%s/k.c", dir);
     FILE *to = fopen(path, "w");
     H_ASSERT(to != NULL, "%s", path);
-    fprintf(to, "#include \"ls_kernel.h\"\n#include \"ls_conv.h\"\n"
-                "#include \"ls_matmul.h\"\n");
+    fprintf(to, "#include \"runtime/kernels/ls_kernel.h\"\n#include \"runtime/kernels/ls_conv.h\"\n"
+                "#include \"runtime/kernels/ls_matmul.h\"\n");
     LsEmit e = {.to = to};
     for (int i = 0; i < n; i++) {
         char name[16];
@@ -94,7 +94,7 @@ static inline HObject h_build(const char *cc, const char *flags, int real_bytes,
     fclose(to);
     snprintf(command, sizeof command,
              "%s -std=gnu11 -Wall -Wextra -Werror -shared -fPIC %s %s -I%s "
-             "-I%s/runtime %s %s/runtime/pool.c -o %s/k.so -lm -lpthread",
+             "-I%s/runtime %s %s/runtime/engine/thread_pool.c -o %s/k.so -lm -lpthread",
              cc, flags, real_bytes == 8 ? "-DLS_F64" : "", LS_SOURCE, LS_SOURCE, path, LS_SOURCE,
              dir);
     H_ASSERT(system(command) == 0, "%s", command);

@@ -146,7 +146,7 @@ START_TEST(device_text_becomes_a_fatbin)
     if (have_nvrtc()) {
         LsCudaTool t = tool_for("80,90a");
         write_text("net.cu", good);
-        ck_assert_msg(ls_cuda_build(&cx, &t, folder, "net", LS_SOURCE "/runtime"), "%s",
+        ck_assert_msg(ls_cuda_build(&cx, &t, folder, "net", LS_SOURCE), "%s",
                       log_text());
         const unsigned char *made = (const unsigned char *)read_file("net.fatbin");
         bool table = memcmp(made, LS_IMAGE_MAGIC, 8) == 0;
@@ -169,7 +169,7 @@ START_TEST(without_fatbinary_the_pieces_become_a_table)
         setenv("CUDA_HOME", folder, 1);         /* a toolkit without programs */
         setenv("PATH", folder, 1);
         write_text("net.cu", good);
-        bool ok = ls_cuda_build(&cx, &t, folder, "net", LS_SOURCE "/runtime");
+        bool ok = ls_cuda_build(&cx, &t, folder, "net", LS_SOURCE);
         setenv("PATH", path, 1);
         unsetenv("CUDA_HOME");
         free(path);
@@ -197,7 +197,7 @@ START_TEST(an_error_of_the_compiler_names_the_kernel)
     LsCudaTool t = tool_for("90a");
     write_text("net.cu", wrong);
     if (have_nvrtc()) {
-        ck_assert(!ls_cuda_build(&cx, &t, folder, "net", LS_SOURCE "/runtime"));
+        ck_assert(!ls_cuda_build(&cx, &t, folder, "net", LS_SOURCE));
         ck_assert_msg(strstr(log_text(), "kernel k1_bad_part: net.cu(") != NULL, "%s", log_text());
         ck_assert_ptr_nonnull(strstr(log_text(), "undefined_thing"));
         ck_assert_ptr_nonnull(strstr(log_text(), "NVRTC"));
@@ -216,7 +216,7 @@ START_TEST(nvcc_does_where_nvrtc_is_not_wanted)
         LsCudaTool t = tool_for("90a");
         t.nvcc = nvcc;
         write_text("net.cu", wrong);
-        ck_assert(!ls_cuda_build(&cx, &t, folder, "net", LS_SOURCE "/runtime"));
+        ck_assert(!ls_cuda_build(&cx, &t, folder, "net", LS_SOURCE));
         ck_assert_msg(strstr(log_text(), "kernel k1_bad_part: ") != NULL, "%s", log_text());
     } else {
         printf("skipped: no nvcc\n");
@@ -231,7 +231,7 @@ START_TEST(a_missing_compiler_is_named)
     LsCudaTool t = tool_for("90a");
     t.nvcc = "/nowhere/nvcc";
     write_text("net.cu", good);
-    ck_assert(!ls_cuda_build(&cx, &t, folder, "net", LS_SOURCE "/runtime"));
+    ck_assert(!ls_cuda_build(&cx, &t, folder, "net", LS_SOURCE));
     ck_assert_msg(strstr(log_text(), "/nowhere/nvcc") != NULL, "%s", log_text());
     ck_assert_int_eq(cx.exit_code, 5);
     end();
@@ -241,7 +241,7 @@ END_TEST
 /* ---- a whole program ---- */
 
 static const char host[] =
-    "#include \"cuda/ls_cuda_run.h\"\n"
+    "#include \"runtime/cuda/ls_cuda_run.h\"\n"
     "static void k0_twice(LsRun *run, void *const arg[]) { ls_cuda_launch(run, 0, 1, arg); }\n"
     "static const LsAddress address[] = {{LS_AT_INPUT, 0}, {LS_AT_ARENA, 0}};\n"
     "static const int64_t count[] = {8};\n"

@@ -164,8 +164,8 @@ static void print_kernels(const LsCode *c, const LsKernelSet *set, FILE *to, FIL
 {
     print_head(c, to);
     if (device == NULL) {
-        print_includes(c, to, "#include \"ls_kernel.h\"\n#include \"ls_conv.h\"\n"
-                              "#include \"ls_matmul.h\"\n#include \"ls_attention.h\"\n");
+        print_includes(c, to, "#include \"runtime/kernels/ls_kernel.h\"\n#include \"runtime/kernels/ls_conv.h\"\n"
+                              "#include \"runtime/kernels/ls_matmul.h\"\n#include \"runtime/kernels/ls_attention.h\"\n");
         ls_kernel_set_print(set, to);
         return;
     }
@@ -174,7 +174,7 @@ static void print_kernels(const LsCode *c, const LsKernelSet *set, FILE *to, FIL
                           "#include \"runtime/cuda/ls_cublaslt.h\"\n");
     ls_kernel_set_print_host(set, to);
     print_head(c, device);
-    print_includes(c, device, "#include \"ls_cuda.h\"\n");
+    print_includes(c, device, "#include \"runtime/cuda_kernels/ls_cuda.h\"\n");
     ls_kernel_set_print(set, device);
 }
 

@@ -30,7 +30,7 @@ typedef struct LsCudaTool {
     bool verbose, dry_run;      /* say what is done; do nothing */
 } LsCudaTool;
 
-/* Turns DIR/BASE.cu into DIR/BASE.fatbin; include: folder of ls_cuda.h. False after a diagnostic,
+/* Turns DIR/BASE.cu into DIR/BASE.fatbin; include: the folder that has runtime/ in it. False after a diagnostic,
  * which has the kernel's name when it does not compile. Files in DIR made on the way are removed.
  */
 bool ls_cuda_build(LsCtx *cx, const LsCudaTool *t, const char *dir, const char *base,

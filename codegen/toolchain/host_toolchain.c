@@ -156,7 +156,8 @@ bool ls_toolchain_build(LsCtx *cx, const LsToolchain *t, const char *dir, const 
     const char *lib = find_library(cx), *sources = lib != NULL ? find_sources(cx) : NULL;
     if (sources == NULL)
         return no_runtime(cx);
-    if (t->cuda != NULL && !ls_cuda_build(cx, t->cuda, dir, base, sources))
+    const char *include = ls_arena_printf(a, "%s/..", sources);      /* programs say "runtime/x.h" */
+    if (t->cuda != NULL && !ls_cuda_build(cx, t->cuda, dir, base, include))
         return false;
     LsCommand c = {.arena = a, .print = t->verbose, .dry = t->dry_run};
     ls_command_add_words(&c, compiler_of(t));
@@ -165,8 +166,7 @@ bool ls_toolchain_build(LsCtx *cx, const LsToolchain *t, const char *dir, const 
     ls_command_add(&c, ls_arena_printf(a, "-march=%s", machine_of(t)));
     ls_command_add_words(&c, "-fno-math-errno -fno-trapping-math -Wall -Wno-unused");
     ls_command_add_words(&c, LS_EXTRA_CFLAGS);
-    ls_command_add(&c, ls_arena_printf(a, "-I%s", sources));
-    ls_command_add(&c, ls_arena_printf(a, "-I%s/..", sources)); /* the runtime says "runtime/x.h" */
+    ls_command_add(&c, ls_arena_printf(a, "-I%s", include));
     ls_command_add(&c, ls_arena_printf(a, "%s/%s.c", dir, base));
     ls_command_add(&c, ls_arena_printf(a, "%s/%s_data.S", dir, base));
     if (kind == LS_EMIT_OBJ)
@@ -181,6 +181,11 @@ bool ls_toolchain_build(LsCtx *cx, const LsToolchain *t, const char *dir, const 
     ls_command_add(&c, output);
     return run(cx, &c);
 }
+
+/* The folders of the runtime: first those that only programs for GPUs need. */
+static const char *const runtime_folder[] = {"cuda", "cuda_kernels", "kernels", "base", "data", "engine", "trainer",
+                                             "watch"};
+enum { CUDA_FOLDERS = 2, FOLDERS_OF_HEADERS = 3, RUNTIME_FOLDERS = sizeof runtime_folder / sizeof runtime_folder[0] };
 
 static bool copy_file(const char *from, const char *to)
 {
@@ -224,9 +229,11 @@ bool ls_toolchain_copy_runtime(LsCtx *cx, const LsToolchain *t, const char *dir)
     const char *from = find_sources(cx);
     if (from == NULL)
         return no_runtime(cx);
-    return copy_folder(cx, from, dir)
-           && (t->cuda == NULL || copy_folder(cx, ls_arena_printf(cx->arena, "%s/cuda", from),
-                                              ls_arena_printf(cx->arena, "%s/cuda", dir)));
+    bool ok = copy_folder(cx, from, dir);
+    for (size_t k = t->cuda != NULL ? 0 : CUDA_FOLDERS; ok && k < RUNTIME_FOLDERS; k++)
+        ok = copy_folder(cx, ls_arena_printf(cx->arena, "%s/%s", from, runtime_folder[k]),
+                         ls_arena_printf(cx->arena, "%s/%s", dir, runtime_folder[k]));
+    return ok;
 }
 
 static const char *device_hint(LsCtx *cx, const LsCudaArchs *archs, const char *file,
@@ -240,7 +247,7 @@ static const char *device_hint(LsCtx *cx, const LsCudaArchs *archs, const char *
                                archs->arch[k].number, suffix, archs->arch[k].number, suffix);
     }
     return ls_arena_printf(a, "nvcc -fatbin -O3 -std=c++17 -fmad=false%s -gencode "
-                           "arch=compute_%d,code=compute_%d -I%s %s.cu -o %s.fatbin\n", code,
+                           "arch=compute_%d,code=compute_%d -I%s/.. %s.cu -o %s.fatbin\n", code,
                            archs->ptx, archs->ptx, runtime_dir, file, file);
 }
 
@@ -249,7 +256,10 @@ const char *ls_toolchain_hint(LsCtx *cx, const LsToolchain *t, const char *dir, 
 {
     LsArena *a = cx->arena;
     const char *file = ls_arena_printf(a, "%s/%s", dir, base);
-    const char *device = "", *sources = ls_arena_printf(a, "%s/*.c", runtime_dir);
+    const char *device = "", *sources = "";
+    for (size_t k = FOLDERS_OF_HEADERS; k < RUNTIME_FOLDERS; k++)
+        sources = ls_arena_printf(a, "%s%s%s/%s/*.c", sources, *sources != '\0' ? " " : "", runtime_dir,
+                                  runtime_folder[k]);
     if (t->cuda != NULL) {
         device = device_hint(cx, &t->cuda->archs, file, runtime_dir);
         sources = ls_arena_printf(a, "%s %s/cuda/*.c -isystem $CUDA_HOME/include "
@@ -257,7 +267,7 @@ const char *ls_toolchain_hint(LsCtx *cx, const LsToolchain *t, const char *dir, 
                                   runtime_dir);
     }
     return ls_arena_printf(a, "%s%s -std=gnu11 -D_GNU_SOURCE -O%s -march=%s -fno-math-errno "
-                           "-fno-trapping-math -I%s -I%s/.. %s.c %s_data.S %s -lm -lpthread -o %s",
-                           device, compiler_of(t), level_of(t), machine_of(t), runtime_dir, runtime_dir,
+                           "-fno-trapping-math -I%s/.. %s.c %s_data.S %s -lm -lpthread -o %s",
+                           device, compiler_of(t), level_of(t), machine_of(t), runtime_dir,
                            file, file, sources, base);
 }

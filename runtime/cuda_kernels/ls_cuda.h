@@ -35,8 +35,8 @@ typedef unsigned long uintptr_t;
 #endif
 
 #define LS_FN static __device__ __forceinline__
-#include "ls_math.h"
-#include "ls_run.h"
+#include "runtime/kernels/ls_math.h"
+#include "runtime/ls_run.h"
 
 #define LS_EXACT_BEGIN
 #define LS_EXACT_END
@@ -466,9 +466,9 @@ LS_FN void ls_rank_of(int32_t *order, int32_t *sorted, const int32_t *key, int64
 #define ls_rank(order, sorted, key, n, unit) ls_rank_of(order, sorted, key, n, unit, LS_Y)
 
 #ifndef LS_F64
-#include "ls_cuda_mma.h"
-#include "ls_cuda_tile.h"
-#include "ls_cuda_taps.h"
+#include "runtime/cuda_kernels/ls_cuda_mma.h"
+#include "runtime/cuda_kernels/ls_cuda_tile.h"
+#include "runtime/cuda_kernels/ls_cuda_taps.h"
 #endif
 
 #endif

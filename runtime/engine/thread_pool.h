@@ -2,7 +2,7 @@
 #ifndef LS_RUNTIME_ENGINE_THREAD_POOL_H
 #define LS_RUNTIME_ENGINE_THREAD_POOL_H
 
-#include "ls_program.h"
+#include "runtime/ls_program.h"
 
 typedef struct LsPool LsPool;
 

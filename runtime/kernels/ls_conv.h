@@ -9,8 +9,8 @@
 #ifndef LS_RUNTIME_KERNELS_LS_CONV_H
 #define LS_RUNTIME_KERNELS_LS_CONV_H
 
-#include "ls_depthwise.h"
-#include "ls_wino.h"
+#include "runtime/kernels/ls_depthwise.h"
+#include "runtime/kernels/ls_wino.h"
 
 /* ---- weights, packed into panels per group ---- */
 LS_INLINE int64_t ls_conv_panels(const LsConv *d) { return d->group * ls_ceil_div(d->cout, LS_NR); }

@@ -3,7 +3,7 @@
 #ifndef LS_RUNTIME_KERNELS_LS_DEPTHWISE_H
 #define LS_RUNTIME_KERNELS_LS_DEPTHWISE_H
 
-#include "ls_gather.h"
+#include "runtime/kernels/ls_gather.h"
 
 /* Unit t packs tap t: packed[t][channel]. */
 LS_SHARED_FN void ls_depthwise_pack(const LsConv *d, const LsConvArgs *arg, int64_t unit)

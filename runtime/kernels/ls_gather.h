@@ -9,7 +9,7 @@
 #ifndef LS_RUNTIME_KERNELS_LS_GATHER_H
 #define LS_RUNTIME_KERNELS_LS_GATHER_H
 
-#include "ls_gemm.h"
+#include "runtime/kernels/ls_gemm.h"
 
 /* One spatial axis. */
 typedef struct LsAxis {

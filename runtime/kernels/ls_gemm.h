@@ -10,7 +10,7 @@
 #ifndef LS_RUNTIME_KERNELS_LS_GEMM_H
 #define LS_RUNTIME_KERNELS_LS_GEMM_H
 
-#include "ls_vector.h"
+#include "runtime/kernels/ls_vector.h"
 
 enum {
     LS_KC = 1024 / sizeof(real),              /* depth of a block: a panel is then at most 32 KiB */

@@ -7,13 +7,13 @@
 #ifndef LS_RUNTIME_KERNELS_LS_KERNEL_H
 #define LS_RUNTIME_KERNELS_LS_KERNEL_H
 
-#include "ls_program.h"
+#include "runtime/ls_program.h"
 
 #include <math.h>
 #include <string.h>
 
 #define LS_FN static inline
-#include "ls_math.h"
+#include "runtime/kernels/ls_math.h"
 
 /* ---- rounding ----
  * Between these two, every operation of a function is rounded by itself: no product is contracted

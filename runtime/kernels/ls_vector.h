@@ -6,7 +6,7 @@
 #ifndef LS_RUNTIME_KERNELS_LS_VECTOR_H
 #define LS_RUNTIME_KERNELS_LS_VECTOR_H
 
-#include "ls_kernel.h"
+#include "runtime/kernels/ls_kernel.h"
 
 #if defined(__AVX512F__)
 #define LS_VEC_BYTES 64

@@ -11,7 +11,7 @@
 #ifndef LS_RUNTIME_KERNELS_LS_WINO_H
 #define LS_RUNTIME_KERNELS_LS_WINO_H
 
-#include "ls_gather.h"
+#include "runtime/kernels/ls_gather.h"
 
 enum {
     LS_WINO_STEP = 16,          /* channels come in multiples of it: whole vectors everywhere */
