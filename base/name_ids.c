@@ -3,11 +3,11 @@
 
 #include <string.h>
 
+#include "base/fnv.h"
+
 static uint64_t hash(const char *s)
 {
-    uint64_t h = 1469598103934665603u;
-    for (; *s != '\0'; s++)
-        h = (h ^ (unsigned char)*s) * 1099511628211u;
+    uint64_t h = ls_fnv_text(LS_FNV_START, s);
     return h ^ h >> 32;
 }
 

@@ -2,6 +2,7 @@
 #include "codegen/cuda/conv_plan.h"
 
 #include "base/arena.h"
+#include "base/fnv.h"
 #include "codegen/cuda/conv_device.h"
 #include "codegen/emit/target.h"
 #include "runtime/cuda/plan_cache.h"
@@ -318,9 +319,7 @@ static const char *device_json(LsArena *a, const char *name)
 /* Plans hold for one version of cuDNN and one device. */
 static const char *cache_name(const LsConvPlanner *p)
 {
-    uint64_t h = UINT64_C(0xcbf29ce484222325);
-    for (const char *c = p->json; *c != '\0'; c++)
-        h = (h ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
+    uint64_t h = ls_fnv_text(LS_FNV_START, p->json);
     return ls_arena_printf(p->a, "cudnn-%" PRId64 "-%016" PRIx64 ".plans", p->lib.version, h);
 }
 

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fnv.h"
+
 enum { DEPTH = 64 };            /* of parentheses; below that numbers stay constants */
 enum { FREE, FIXED, LANES };    /* LANES: in the bounds of LS_LANES, where those of ls_least vary */
 
@@ -185,7 +187,7 @@ LsNumbers *ls_numbers_find(LsArena *a, const char *text, const char *host)
     if (behind == NULL)
         return NULL;
     LsNumbers *n = ls_arena_alloc(a, 1, sizeof *n);
-    *n = (LsNumbers){.text = text, .host = host, .behind = behind, .hash = 0xcbf29ce484222325u};
+    *n = (LsNumbers){.text = text, .host = host, .behind = behind};
     scan(a, n, one_block);
     char *rest = ls_arena_alloc(a, strlen(text) + 1, 1), *to = rest;
     for (uint32_t k = 0; k <= n->n; k++) {
@@ -195,8 +197,7 @@ LsNumbers *ls_numbers_find(LsArena *a, const char *text, const char *host)
         to += length;
         *to++ = k < n->n ? '#' : '\0';
     }
-    for (const char *c = rest; *c != '\0'; c++)
-        n->hash = (n->hash ^ (unsigned char)*c) * 0x100000001b3u;
+    n->hash = ls_fnv_text(LS_FNV_START, rest);
     n->rest = rest;
     return n;
 }

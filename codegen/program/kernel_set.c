@@ -1,6 +1,7 @@
 /* codegen/program/kernel_set.c -- prints each node's kernel under a stand-in name and compares texts. */
 #include "codegen/program/kernel_set.h"
 
+#include "base/fnv.h"
 #include "codegen/emit/lift_constants.h"
 #include "compiler/passes/fuse.h"
 
@@ -34,14 +35,6 @@ LsKernelSet *ls_kernel_set_new(LsCtx *cx, const LsTarget *target)
     set->cx = cx;
     set->target = target;
     return set;
-}
-
-static uint64_t hash_text(const char *s)
-{
-    uint64_t h = 0xcbf29ce484222325u;
-    for (; *s != '\0'; s++)
-        h = (h ^ (unsigned char)*s) * 0x100000001b3u;
-    return h;
 }
 
 /* What an emitter prints in its three places: parts, launches, table. */
@@ -110,7 +103,7 @@ const char *ls_kernel_set_add(LsKernelSet *set, const LsGraph *g, LsNodeId n)
     }
     const Texts text = print_texts(set, g, n);
     const char *node = g->node[n.i].name;
-    uint64_t hash = hash_text(text.in[0]) ^ hash_text(text.in[1]);
+    uint64_t hash = ls_fnv_text(LS_FNV_START, text.in[0]) ^ ls_fnv_text(LS_FNV_START, text.in[1]);
     Kernel *k = NULL;
     for (uint32_t i = 0; i < set->nkernel && k == NULL; i++)
         if (set->kernel[i].hash == hash && strcmp(set->kernel[i].text, text.in[0]) == 0

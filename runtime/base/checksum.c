@@ -1,4 +1,4 @@
-/* runtime/base/checksum.c -- CRC-32 (ISO 3309) by half bytes, Adler-32 (RFC 1950), FNV-1a. */
+/* runtime/base/checksum.c -- CRC-32 (ISO 3309) by half bytes and Adler-32 (RFC 1950). */
 #include "runtime/base/checksum.h"
 
 uint32_t ls_crc32(uint32_t crc, const void *data, size_t n)
@@ -27,12 +27,4 @@ uint32_t ls_adler32(uint32_t sum, const void *data, size_t n)
         b = (b + a) % 65521;
     }
     return b << 16 | a;
-}
-
-uint64_t ls_fnv64(uint64_t sum, const void *data, size_t n)
-{
-    const unsigned char *p = data;
-    for (size_t i = 0; i < n; i++)
-        sum = (sum ^ p[i]) * 0x100000001b3u;
-    return sum;
 }

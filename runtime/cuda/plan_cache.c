@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "runtime/base/fnv64.h"
+
 #define HEAD "lowerset-conv-plans 1\n"
 enum { MOST_BYTES = 64 << 20, SUM = 16 };       /* of a file; hexadecimal digits of a checksum */
 
@@ -20,17 +22,9 @@ struct LsPlanCache {
     bool changed;
 };
 
-static uint64_t hash_text(uint64_t h, const char *s)
-{
-    for (; *s != '\0'; s++)
-        h = (h ^ (unsigned char)*s) * UINT64_C(0x100000001b3);
-    return h;
-}
+static uint64_t hash_text(uint64_t h, const char *s) { return ls_fnv64(h, s, strlen(s)); }
 
-static uint64_t hash_of(const char *key)
-{
-    return hash_text(UINT64_C(0xcbf29ce484222325), key);
-}
+static uint64_t hash_of(const char *key) { return hash_text(LS_FNV64, key); }
 
 static uint64_t checksum(const char *key, const char *value)
 {

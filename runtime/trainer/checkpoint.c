@@ -1,7 +1,7 @@
 /* runtime/trainer/checkpoint.c -- see checkpoint.h. The format: a 64-bit length, a JSON header of that
  * length with dtype, shape and data_offsets of every tensor, the data (github
  * huggingface/safetensors). */
-#include "runtime/base/checksum.h"
+#include "runtime/base/fnv64.h"
 #include "runtime/base/json_read.h"
 #include "runtime/base/tensor_copy.h"
 #include "runtime/trainer/checkpoint.h"

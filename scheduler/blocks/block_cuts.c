@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fnv.h"
 #include "scheduler/graph/backward_start.h"
 
 typedef struct Cutting {
@@ -330,7 +331,7 @@ static void mix_node(Print *h, uint32_t v)
 uint64_t ls_blocks_print(const LsBlocks *b, uint32_t from, uint32_t to, uint32_t *scratch)
 {
     Print h = {.b = b, .from = from, .to = to, .number = scratch,
-               .hash = UINT64_C(0xcbf29ce484222325)};
+               .hash = LS_FNV_START};
     memset(scratch, 0xff, b->p->nt * sizeof *scratch);
     for (uint32_t k = from; k < to; k++) {
         mix(&h, k - from);

@@ -4,27 +4,20 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static uint64_t mix(uint64_t hash, int64_t value)
-{
-    for (int byte = 0; byte < 8; byte++) {
-        hash ^= (uint64_t)value >> (8 * byte) & 0xff;
-        hash *= UINT64_C(0x100000001b3);
-    }
-    return hash;
-}
+#include "base/fnv.h"
 
 void ls_plan_hash(const LsPlan *plan, char text[17])
 {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    uint64_t hash = LS_FNV_START;
     for (uint32_t s = 0; s < plan->nstep; s++) {
-        hash = mix(hash, plan->step[s].free);
-        hash = mix(hash, plan->step[s].id);
-        hash = mix(hash, plan->step[s].workspace_offset);
+        hash = ls_fnv_number(hash, (uint64_t)plan->step[s].free);
+        hash = ls_fnv_number(hash, (uint64_t)plan->step[s].id);
+        hash = ls_fnv_number(hash, (uint64_t)plan->step[s].workspace_offset);
     }
     for (uint32_t k = 0; k < plan->noffset; k++)
-        hash = mix(hash, plan->offset[k]);
+        hash = ls_fnv_number(hash, (uint64_t)plan->offset[k]);
     for (uint32_t k = 0; k < plan->nreuse; k++)
-        hash = mix(mix(hash, plan->reuse[k].out), plan->reuse[k].in);
+        hash = ls_fnv_number(ls_fnv_number(hash, plan->reuse[k].out), plan->reuse[k].in);
     snprintf(text, 17, "%016" PRIx64, hash);
 }
 

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/fnv.h"
 #include "scheduler/algorithms/tasks.h"
 #include "scheduler/lower_sets/branch_and_bound.h"
 #include "scheduler/lower_sets/least_formula_budget.h"
@@ -24,9 +25,7 @@ void ls_strategy_none(LsCandidates *pool)
 
 static uint64_t fingerprint(const LsForward *f, const LsStrategy *s, const char *name)
 {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    for (; *name != '\0'; name++)
-        hash = (hash ^ (unsigned char)*name) * UINT64_C(0x100000001b3);
+    uint64_t hash = ls_fnv_text(LS_FNV_START, name);
     for (uint32_t i = 0; i < s->ncut; i++)
         for (uint32_t w = 0; w < f->nword; w++) {
             hash = (hash ^ s->cut[i][w]) * UINT64_C(0x9e3779b97f4a7c15);
