@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "base/fnv.h"
+#include "base/read_file.h"
 #include "codegen/cuda/conv_device.h"
 #include "codegen/emit/target.h"
 #include "runtime/cuda/plan_cache.h"
@@ -298,14 +299,12 @@ bool ls_conv_takes_mask(LsConvPlanner *p, const LsGraph *g, LsNodeId n, int real
 /* ---- the planner ---- */
 static const char *read_text(LsArena *a, const char *path)
 {
-    FILE *f = fopen(path, "rb");
-    if (f == NULL)
-        return NULL;
-    char *text = ls_arena_alloc(a, MOST_JSON + 1, 1);
-    size_t n = fread(text, 1, MOST_JSON, f);
-    bool whole = !ferror(f);
-    fclose(f);
-    return whole && n > 0 && n < MOST_JSON && memchr(text, '\0', n) == NULL ? text : NULL;
+    char why[256];
+    size_t n;
+    char *text = ls_read_file(path, MOST_JSON, &n, &(LsWhy){.text = why, .size = sizeof why});
+    const char *json = text != NULL && n > 0 && strlen(text) == n ? ls_arena_strdup(a, text) : NULL;
+    free(text);
+    return json;
 }
 
 static const char *device_json(LsArena *a, const char *name)

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/read_file.h"
+
 enum { MAX_FILE = 256 << 20, MAX_RESULTS = 64 };    /* bytes of a profile; of a step */
 
 static bool refuse(LsCtx *cx, const char *path, const char *why)
@@ -16,35 +18,13 @@ static bool refuse(LsCtx *cx, const char *path, const char *why)
                     "--costs: '%s' is not a profile: %s", path, why);
 }
 
-/* The whole file, NUL-terminated, on the heap; NULL after a diagnostic. */
-static char *read_all(LsCtx *cx, const char *path)
+/* The whole file; NULL after a diagnostic. */
+static char *read_profile(LsCtx *cx, const char *path)
 {
-    FILE *f = fopen(path, "rb");
-    char *text = NULL;
-    size_t n = 0, cap = 1 << 16;
-    bool ok = f != NULL;
-    while (ok && n <= MAX_FILE) {
-        char *more = realloc(text, cap + 1);
-        ok = more != NULL;      /* a part of the file is not the file */
-        if (!ok)
-            break;
-        text = more;
-        n += fread(text + n, 1, cap - n, f);
-        if (n < cap)
-            break;
-        cap *= 2;
-    }
-    ok = ok && text != NULL && !ferror(f) && n <= MAX_FILE;
-    if (!ok) {
-        ls_error(cx, LS_NOWHERE, LS_E_IO, NULL, "--costs: cannot read '%s': %s", path,
-                 n > MAX_FILE ? "too large" : strerror(errno));
-        free(text);
-        text = NULL;
-    } else {
-        text[n] = '\0';
-    }
-    if (f != NULL)
-        fclose(f);
+    char why[256];
+    char *text = ls_read_file(path, MAX_FILE, NULL, &(LsWhy){.text = why, .size = sizeof why});
+    if (text == NULL)
+        ls_error(cx, LS_NOWHERE, LS_E_IO, NULL, "--costs: cannot read '%s': %s", path, why);
     return text;
 }
 
@@ -142,7 +122,7 @@ static bool read_steps(LsCtx *cx, const cJSON *root, LsMeasured *m)
 bool ls_measured_load(LsCtx *cx, const char *path, LsMeasured *out)
 {
     *out = (LsMeasured){.path = path};
-    char *text = read_all(cx, path);
+    char *text = read_profile(cx, path);
     if (text == NULL)
         return false;
     cJSON *root = cJSON_Parse(text);

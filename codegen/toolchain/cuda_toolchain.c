@@ -6,6 +6,7 @@
  */
 #include "codegen/toolchain/cuda_toolchain.h"
 
+#include "base/read_file.h"
 #include "build_config.h"
 #include "codegen/toolchain/cuda_probe.h"
 #include "codegen/toolchain/nvrtc.h"
@@ -91,18 +92,17 @@ const char *ls_cuda_home(LsArena *a)
 
 /* ---- what compilers say ---- */
 
-static char *read_text(LsArena *a, const char *path)
+/* All of a file, in the arena; NULL where it cannot be read. size: of its bytes; NULL: nobody asks. */
+static char *read_whole(LsArena *a, const char *path, size_t *size)
 {
-    FILE *f = fopen(path, "rb");
-    long n = f != NULL && fseek(f, 0, SEEK_END) == 0 ? ftell(f) : -1;
-    char *text = n >= 0 ? ls_arena_alloc(a, (size_t)n + 1, 1) : NULL;
-    if (f != NULL) {
-        rewind(f);
-        if (text != NULL && fread(text, 1, (size_t)n, f) != (size_t)n)
-            text = NULL;
-        fclose(f);
-    }
-    return text;
+    char why[256];
+    size_t n = 0;
+    char *text = ls_read_file(path, (size_t)PTRDIFF_MAX, &n, &(LsWhy){.text = why, .size = sizeof why});
+    char *copy = text != NULL ? memcpy(ls_arena_alloc(a, n + 1, 1), text, n + 1) : NULL;
+    free(text);
+    if (size != NULL)
+        *size = n;
+    return copy;
 }
 
 /* The kernel that line `line` of the text is in. */
@@ -121,7 +121,7 @@ static const char *kernel_at(const Build *b, long line)
 /* Tells what a compiler had to say, each error behind the name of its kernel. */
 static void tell(const Build *b, const char *log)
 {
-    char *text = read_text(b->cx->arena, log), *save = NULL;
+    char *text = read_whole(b->cx->arena, log, NULL), *save = NULL;
     const char *file = ls_arena_printf(b->cx->arena, "%s.cu(", b->base);
     FILE *to = b->cx->log != NULL ? b->cx->log : stderr;
     int shown = 0;
@@ -241,11 +241,8 @@ static bool join_by_table(const Build *b, const char *output)
     for (uint32_t k = 0; k < n; k++) {
         bool ptx = k + 1 == n;
         const LsCudaArch *arch = &b->t->archs.arch[k];
-        FILE *f = fopen(file_of(b, (int)k, ""), "rb");
-        long size = f != NULL && fseek(f, 0, SEEK_END) == 0 ? ftell(f) : 0;
-        if (f != NULL)
-            fclose(f);
-        data[k] = read_text(b->cx->arena, file_of(b, (int)k, ""));
+        size_t size = 0;
+        data[k] = read_whole(b->cx->arena, file_of(b, (int)k, ""), &size);
         at = (at + 64) / 64 * 64;
         t[k] = (LsImageEntry){ptx ? LS_IMAGE_PTX : arch->exact ? LS_IMAGE_EXACT : LS_IMAGE_CODE,
                               (uint32_t)(ptx ? b->t->archs.ptx : arch->number), at, (uint64_t)size};
@@ -333,7 +330,7 @@ bool ls_cuda_build(LsCtx *cx, const LsCudaTool *t, const char *dir, const char *
     char why[256];
     LsNvrtc nvrtc = {0};
     b.source =
-        t->dry_run ? "" : read_text(cx->arena, ls_arena_printf(cx->arena, "%s/%s.cu", dir, base));
+        t->dry_run ? "" : read_whole(cx->arena, ls_arena_printf(cx->arena, "%s/%s.cu", dir, base), NULL);
     if (b.source == NULL)
         return ls_error(cx, LS_NOWHERE, LS_E_IO, NULL, "cannot read '%s/%s.cu'", dir, base);
     if (want == NULL && ls_nvrtc_open(&nvrtc, why, sizeof why)) {

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/read_file.h"
+
 #define LS_COST_ROW(id, name, parent) {name, LS_COST_##parent},
 const LsCostName ls_cost_class[LS_NCOSTS] = {LS_COST_CLASSES(LS_COST_ROW)};
 #undef LS_COST_ROW
@@ -200,19 +202,11 @@ bool ls_machine_parse(LsMachine *m, const char *text, const char *file, char *er
 
 bool ls_machine_load(LsMachine *m, const char *path, char *err, size_t size)
 {
-    static const char why_large[] = "larger than any machine file";
-    FILE *f = fopen(path, "r");
-    char *text = f != NULL ? malloc(MAX_FILE + 1) : NULL;
-    size_t n = text != NULL ? fread(text, 1, MAX_FILE + 1, f) : 0;
-    bool bad = text == NULL || ferror(f), ok = !bad && n <= MAX_FILE;
-    if (!ok)
-        snprintf(err, size, "%s: %s", path, bad ? strerror(errno) : why_large);
-    if (ok) {
-        text[n] = '\0';
-        ok = ls_machine_parse(m, text, path, err, size);
-    }
-    if (f != NULL)
-        fclose(f);
+    char why[256];
+    char *text = ls_read_file(path, MAX_FILE, NULL, &(LsWhy){.text = why, .size = sizeof why});
+    if (text == NULL)
+        snprintf(err, size, "%s: %s", path, why);
+    bool ok = text != NULL && ls_machine_parse(m, text, path, err, size);
     free(text);
     return ok;
 }

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text_file.h"
+#include "base/read_file.h"
 
 typedef struct Reader {
     LsArena *arena;
@@ -205,7 +205,7 @@ LsDag *ls_dag_parse(LsArena *arena, const char *text, char *why, size_t size)
 
 LsDag *ls_dag_read(LsArena *arena, const char *path, char *why, size_t size)
 {
-    char *text = ls_text_file(path, &(LsWhy){.text = why, .size = size});
+    char *text = ls_read_text(path, &(LsWhy){.text = why, .size = size});
     LsDag *g = text != NULL ? ls_dag_parse(arena, text, why, size) : NULL;
     free(text);
     return g;

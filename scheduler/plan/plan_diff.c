@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text_file.h"
+#include "base/read_file.h"
 
 static const double exactly = 9007199254740992.0;       /* 2^53: doubles hold integers up to there */
 
@@ -117,7 +117,7 @@ static bool get_any(LsArena *arena, const cJSON *root, LsEarlier *out, const LsW
 bool ls_earlier_read(LsArena *arena, const char *path, LsEarlier *out, char *why, size_t size)
 {
     LsWhy to = {.text = why, .size = size};
-    char *text = ls_text_file(path, &to);
+    char *text = ls_read_text(path, &to);
     cJSON *root = text != NULL ? cJSON_Parse(text) : NULL;
     bool ok = text != NULL && get_any(arena, root, out, &to);
     cJSON_Delete(root);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/json_text.h"
-#include "base/text_file.h"
+#include "base/read_file.h"
 
 static void put_run(FILE *to, const LsDag *g, const LsPlan *plan, const LsPlanStep *s)
 {
@@ -215,7 +215,7 @@ bool ls_plan_read(LsArena *arena, const LsDag *dag, const char *path, LsPlan *ou
                   char *why, size_t size)
 {
     LsWhy to = {.text = why, .size = size};
-    char *text = ls_text_file(path, &to);
+    char *text = ls_read_text(path, &to);
     bool ok = text != NULL && parse(arena, dag, text, out, hash, &to);
     free(text);
     return ok;

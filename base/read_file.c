@@ -1,0 +1,61 @@
+/* base/read_file.c -- see read_file.h. Pipes are read too, so nothing is known of the size before. */
+#include "base/read_file.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST = 1 << 16 };       /* bytes of the first piece; each is as large as all before it */
+
+/* Until the end of the file or more than `most` bytes; NULL: without memory. */
+static char *read_pieces(FILE *f, size_t most, size_t *n)
+{
+    char *text = NULL;
+    *n = 0;
+    for (size_t room = FIRST;; room *= 2) {
+        char *more = realloc(text, room + 1);
+        if (more == NULL) {
+            free(text);
+            return NULL;
+        }
+        text = more;
+        *n += fread(text + *n, 1, room - *n, f);
+        if (*n < room || *n > most) {
+            text[*n] = '\0';
+            return text;
+        }
+    }
+}
+
+char *ls_read_file(const char *path, size_t most, size_t *size, const LsWhy *why)
+{
+    size_t n = 0;
+    FILE *f = fopen(path, "rb");
+    char *text = f != NULL ? read_pieces(f, most, &n) : NULL;
+    bool failed = text == NULL || ferror(f);    /* a part of the file is not the file */
+    if (failed)
+        ls_why(why, "%s", strerror(errno));
+    else if (n > most)
+        ls_why(why, "larger than %zu bytes", most);
+    if (f != NULL)
+        fclose(f);
+    if (failed || n > most) {
+        free(text);
+        return NULL;
+    }
+    if (size != NULL)
+        *size = n;
+    return text;
+}
+
+char *ls_read_text(const char *path, const LsWhy *why)
+{
+    size_t n = 0;
+    char *text = ls_read_file(path, (size_t)PTRDIFF_MAX, &n, why);
+    if (text != NULL && n == 0) {
+        ls_why(why, "is empty");
+        free(text);
+        return NULL;
+    }
+    return text;
+}
