@@ -160,7 +160,7 @@ static const Option option[] = {
     {"--plan-json", NULL, "FILE", TEXT, AT(plan_json), REPORT,
      "write the schedule in the interchange format"},
     {"--timeline", NULL, "FILE.svg", TEXT, AT(timeline), REPORT,
-     "draw memory over time (needs gnuplot; .csv: the data)"},
+     "draw memory over time (FILE.svg; any other name: the data)"},
     {"--report", NULL, "FILE.html", TEXT, AT(report), REPORT,
      "write a page: memory over time, who owns the peak, what is kept"},
     {"--tolerance", NULL, "X%", TEXT, AT(tolerance), REPORT,

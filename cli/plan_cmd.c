@@ -8,12 +8,12 @@
 #include "scheduler/plan/plan_diff.h"
 #include "scheduler/plan/plan_json.h"
 #include "scheduler/plan/run_dependencies.h"
+#include "scheduler/report/memory_timeline.h"
 #include "scheduler/report/plan_page.h"
 #include "scheduler/report/plan_view.h"
 
 #include <inttypes.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { OWNERS_SHOWN = 6 };
 
@@ -24,14 +24,18 @@ static void write_dot(FILE *to, const LsJob *job)
 {
     ls_view_dot(to, job->dag, &job->plan);
 }
-static void write_curve(FILE *to, const LsJob *job)
+static void write_timeline_table(FILE *to, const LsJob *job)
 {
-    ls_view_curve(to, job->dag, &job->plan);
+    ls_timeline_table(to, job->dag, &job->plan);
 }
-static void write_none_curve(FILE *to, const LsJob *job)
+
+static void write_timeline_svg(FILE *to, const LsJob *job)
 {
-    ls_view_curve(to, job->dag, &job->none);
+    ls_timeline_svg(to, job->dag, &job->plan,
+                    &(LsTimelineFacts){job->options->model, job->plan.cost > job->none.cost ? &job->none : NULL,
+                                       job->report.budget});
 }
+
 static void write_plan(FILE *to, const LsJob *job)
 {
     ls_plan_write(to, job->dag, &job->plan, &job->report);
@@ -58,34 +62,13 @@ static int write_file(const char *path, Writer write, const LsJob *job)
     return path == NULL || ls_output_write(path, put, &w) ? 0 : LS_EXIT_MODEL;
 }
 
-/* FILE.svg through gnuplot; any other name gets the data. */
-static int write_timeline(LsJob *job)
+/* FILE.svg: a picture; any other name: the data. */
+static int write_timeline(const LsJob *job)
 {
     const char *path = job->options->timeline;
     size_t n = path != NULL ? strlen(path) : 0;
-    if (n < 4 || strcmp(path + n - 4, ".svg") != 0)
-        return write_file(path, write_curve, job);
-    const char *data = ls_arena_printf(job->cx.arena, "%s.dat", path);
-    const char *none = job->plan.cost > job->none.cost
-                           ? ls_arena_printf(job->cx.arena, "%s.none.dat", path)
-                           : NULL;
-    int code = write_file(data, write_curve, job);
-    code = code != 0 ? code : write_file(none, write_none_curve, job);
-    const char *part = ls_output_part(job->cx.arena, path);
-    bool drawn =
-        code == 0 && ls_view_svg(data, none, part, job->options->model, job->report.budget);
-    if (drawn && !ls_output_take(part, path, true))
-        code = LS_EXIT_MODEL;
-    else if (!drawn)
-        ls_output_take(part, path, false);
-    if (none != NULL)
-        unlink(none);
-    if (drawn)
-        unlink(data);
-    else if (code == 0)
-        fprintf(stderr, "lowerset: no picture without gnuplot (apt-get install gnuplot-nox); "
-                "the curve is in '%s'\n", data);
-    return code;
+    bool picture = n >= 4 && strcmp(path + n - 4, ".svg") == 0;
+    return write_file(path, picture ? write_timeline_svg : write_timeline_table, job);
 }
 
 static void print_share(const LsJob *job, const char *what, int64_t bytes, const char *why)

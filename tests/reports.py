@@ -77,6 +77,17 @@ def check_the_curves_are_well_formed_svg():
     xml.etree.ElementTree.parse("dir/memory.svg")
 
 
+def check_a_timeline_is_drawn_and_told():
+    run("plan", "u,n.onnx", "--batch", "2", "-q", "--budget", "60%", "--timeline", "t.svg")
+    root = xml.etree.ElementTree.parse("t.svg").getroot()
+    text = [e.text for e in root.iter() if e.tag.endswith("text")]
+    assert {"u,n.onnx", "without a budget", "this plan", "run again", "budget of the arena"} <= set(text), text
+    run("plan", "u,n.onnx", "--batch", "2", "-q", "--budget", "60%", "--timeline", "t.csv")
+    rows = [l.split("\t") for l in read("t.csv").splitlines() if not l.startswith("#")]
+    starts = [float(r[1]) for r in rows]
+    assert starts == sorted(starts) and any(r[3] == "1" for r in rows), rows
+
+
 def check_a_training_graph_is_swept_over_sizes():
     run("plan", "u,n.onnx", "--batch", "2", "-q", "--graph-json", "g.json")
     run("sweep", "g.json", "-q", "--from", "400KiB", "--to", "1MiB", "--points", "2",

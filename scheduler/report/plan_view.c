@@ -8,7 +8,6 @@
 
 #include "base/json_text.h"
 #include "scheduler/report/html.h"
-#include "scheduler/report/memory_series.h"
 
 void ls_view_table(FILE *to, const LsPlanReport *r)
 {
@@ -108,55 +107,6 @@ void ls_view_dot(FILE *to, const LsDag *g, const LsPlan *plan)
     fprintf(to, "}\n");
     free(runs);
     free(maker);
-}
-
-void ls_view_curve(FILE *to, const LsDag *g, const LsPlan *plan)
-{
-    LsArena *arena = ls_arena_new();
-    const LsSeries *s = ls_series_new(arena, g, plan);
-    fprintf(to, "# run\tstart\tbytes\tagain\tname\n");
-    for (uint32_t r = 0; r < s->nrun; r++)
-        fprintf(to, "%" PRIu32 "\t%.0f\t%" PRId64 "\t%d\t%s\n", r, s->run[r].start,
-                s->run[r].total, s->run[r].again, g->node[s->run[r].node].name);
-    ls_arena_free(arena);
-}
-
-/* In gnuplot's single quotes, where a quote is written twice. */
-static void put_quoted(FILE *to, const char *s)
-{
-    fputc('\'', to);
-    for (; *s != '\0'; s++)
-        fprintf(to, *s == '\'' ? "''" : "%c", *s);
-    fputc('\'', to);
-}
-
-bool ls_view_svg(const char *curve_path, const char *none_path, const char *svg_path,
-                 const char *title, int64_t budget)
-{
-    /* without gnuplot something must still read, or writing would be a signal */
-    FILE *to = popen("if command -v gnuplot >/dev/null 2>&1; then exec gnuplot 2>/dev/null; "
-                     "else cat >/dev/null; exit 1; fi", "w");
-    if (to == NULL)
-        return false;
-    fprintf(to, "set terminal svg size 960,400 noenhanced background rgb 'white'\nset output ");
-    put_quoted(to, svg_path);
-    fprintf(to, "\nset title ");
-    put_quoted(to, title);
-    fprintf(to,
-            "\nset datafile separator '\\t'\nset xlabel 'run'\nset ylabel 'MiB'\nset yrange [0:*]\n"
-            "set key outside below\nm = 1048576.0\nplot ");
-    if (none_path != NULL) {
-        put_quoted(to, none_path);
-        fprintf(to, " using 1:($3/m) with steps lc rgb '#999999' title 'without a budget', ");
-    }
-    put_quoted(to, curve_path);
-    fprintf(to, " using 1:($3/m) with steps lw 2 title 'live', ");
-    put_quoted(to, curve_path);
-    fprintf(to, " using 1:($4 > 0 ? $3/m : 1/0) with points pt 7 ps 0.4 title 'run again'");
-    if (budget > 0)
-        fprintf(to, ", %" PRId64 "/m with lines dt 2 title 'budget'", budget);
-    fprintf(to, "\n");
-    return pclose(to) == 0;
 }
 
 static cJSON *json_rows(const LsPlanReport *r)

@@ -24,16 +24,6 @@ void ls_view_peak(FILE *to, const LsDag *dag, const LsPlanReport *report, uint32
  * that are kept are green, backward ones blue, updates grey. */
 void ls_view_dot(FILE *to, const LsDag *dag, const LsPlan *plan);
 
-/* Memory over time, a line per run: number, start in ns of predicted time, live bytes with the
- * workspace, 1 if run again, name. Tab-separated, comments with #. */
-void ls_view_curve(FILE *to, const LsDag *dag, const LsPlan *plan);
-
-/* Has gnuplot draw the file that ls_view_curve wrote as SVG, over that of the plan without
- * recomputation (none_path; NULL: leave it out); budget 0: no line for it. false when there is
- * no gnuplot or it failed. */
-bool ls_view_svg(const char *curve_path, const char *none_path, const char *svg_path,
-                 const char *title, int64_t budget);
-
 /* {"schema": 1, ...}: the report, and the plan's figures if there is one (NULL: none). */
 void ls_view_json(FILE *to, const LsDag *dag, const LsPlan *plan, const LsPlanReport *report);
 
