@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "scheduler/report/page_texts.h"
+
 static const char replacement[] = "\xef\xbf\xbd";       /* U+FFFD */
 
 /* Bytes of the well-formed UTF-8 character at s; 0: there is none. No surrogates, no overlong
@@ -111,42 +113,17 @@ void ls_page_colours(FILE *to)
     put_scheme(to, false);
     fputs("@media(prefers-color-scheme:dark){\n", to);
     put_scheme(to, true);
-    fputs("}\nsvg{font:12px system-ui,sans-serif}\n"
-          ".curve{fill:none;stroke-width:2;stroke-linejoin:round}\n"
-          ".halo{paint-order:stroke;stroke:var(--page);stroke-width:4px;stroke-linejoin:round}\n"
-          ".dash{stroke-dasharray:6 4}.turn{stroke-dasharray:2 4}.never{opacity:.08}\n", to);
+    fputs("}\n", to);
+    fputs(ls_text_picture_css, to);
 }
 
 void ls_page_head(FILE *to, const char *title)
 {
-    fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-          "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-          "style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n"
-          "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>", to);
+    fputs(ls_text_page_head_html, to);
+    fputs("<title>", to);
     ls_page_text(to, title);
     fputs("</title>\n<style>\n", to);
     ls_page_colours(to);
-    fputs("body{margin:0 auto;max-width:1080px;padding:24px 20px 60px;background:var(--page);"
-          "color:var(--ink);font:15px/1.5 system-ui,sans-serif}\n"
-          "h1{font-size:24px;margin:0 0 4px;overflow-wrap:anywhere}h2{font-size:18px;"
-          "margin:32px 0 8px}p{margin:6px 0}.soft{color:var(--soft)}\n"
-          ".tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(130px,1fr));gap:10px;"
-          "margin:18px 0}\n"
-          ".tile{background:var(--card);border-radius:8px;padding:10px 12px}.tile b{display:block;"
-          "font-size:20px;font-weight:600}.tile span{color:var(--soft);font-size:13px}\n"
-          ".scroll{overflow-x:auto}table{border-collapse:collapse;width:100%;font-size:13.5px;"
-          "font-variant-numeric:tabular-nums}\n"
-          "th,td{text-align:right;padding:4px 10px;border-bottom:1px solid var(--line);"
-          "white-space:nowrap}th{color:var(--soft);font-weight:500}\n"
-          "th.l,td.l{text-align:left}td.name{max-width:420px;overflow:hidden;"
-          "text-overflow:ellipsis}\n"
-          "svg{display:block;width:100%;height:auto}a{color:var(--auto)}\n"
-          ".bar{height:9px;border-radius:2px;min-width:1px}"
-          ".key{display:inline-block;width:11px;height:11px;border-radius:2px;"
-          "margin:0 5px 0 14px}\n"
-          "#now{background:var(--card);border-radius:8px;padding:10px 12px;min-height:8.4em;"
-          "font-size:13.5px;overflow-wrap:anywhere}#now p{margin:3px 0}\n"
-          "input{font:inherit;padding:4px 8px;width:18em;color:inherit;background:var(--card);"
-          "border:1px solid var(--line);border-radius:6px}\n"
-          "</style>\n</head>\n<body>\n", to);
+    fputs(ls_text_page_css, to);
+    fputs("</style>\n</head>\n<body>\n", to);
 }

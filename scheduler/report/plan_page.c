@@ -9,7 +9,7 @@
 #include "scheduler/report/html.h"
 #include "scheduler/report/memory_chart.h"
 #include "scheduler/report/memory_series.h"
-#include "scheduler/report/plan_page_script.h"
+#include "scheduler/report/page_texts.h"
 
 enum { OWNERS_SHOWN = 12 };
 
@@ -333,5 +333,5 @@ void ls_report_plan(LsArena *arena, FILE *to, const LsDag *dag, const LsPlan *pl
     put_strategies(&p);
     put_ops(&p);
     put_data(&p);
-    fprintf(to, "<script>\n%s</script>\n</body>\n</html>\n", ls_report_script);
+    fprintf(to, "<script>\n%s</script>\n</body>\n</html>\n", ls_text_plan_page_js);
 }
