@@ -121,7 +121,7 @@ LsWork ls_problem_work(const LsProblem *p, uint32_t node, const LsMachine *m)
 }
 
 /* Convolutions, products and attention, which multiply at the speed of TF32 where they may round to
- * it. (Heads too deep for attention's kernels on tensor cores are dearer than this: docs/cuda.md.) */
+ * it. (Heads too deep for attention's kernels on tensor cores are dearer than this: docs/cuda-kernels.md.) */
 static bool is_product(const LsProblem *p, uint32_t node)
 {
     LsKernelId k = ls_op[p->g->node[p->node_of[node].i].op]->kernel;
