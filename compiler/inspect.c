@@ -230,8 +230,10 @@ static void try_import(Report *r, const char *path, const LsImportOptions *given
     o.training = true;
     bool asked = o.batch > 0 || o.ndim > 0 || o.nshape > 0;
     bind_open(r, &o);
-    if (asked && r->open.n == 0)
-        r->bound = o.shape, r->nbound = o.nshape;
+    if (asked && r->open.n == 0) {
+        r->bound = o.shape;
+        r->nbound = o.nshape;
+    }
     if ((cx.log = open_memstream(&log, &bytes)) == NULL)
         return;
     LsGraph *g = ls_onnx_import(&cx, path, &o);
