@@ -119,7 +119,8 @@ static int arguments(const Calibration *c, int k, const char *command, const cha
 {
     const char *all[] = {"lowerset", command, file_of(c, k, ".onnx"), "--machine", "cpu",
                          "--no-alternatives", "--loss", probe[k].loss,
-                         "--optimizer", probe[k].optimizer, "-q", "--store-gradients"};
+                         "--optimizer", probe[k].optimizer, "--strategy", "none", "-q",
+                         "--store-gradients"};
     int n = sizeof all / sizeof *all;
     memcpy(argv, all, sizeof all);
     return probe[k].how & STORED ? n : n - 1;

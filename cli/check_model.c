@@ -91,7 +91,7 @@ static int plan(LsJob *job, const LsOptions *o, bool aloud, bool tried)
     int code = ls_job_start(job, o, false);
     if (code != 0)
         return code;
-    job->unproven = true;
+    job->unproven = !o->prove;
     FILE *log = job->cx.log = open_memstream(&text, &n);
     code = ls_job_plan(job);
     job->cx.log = NULL;
@@ -162,11 +162,13 @@ static int plan_asked(Check *c, LsJob *job)
 
 static void add_plan(Check *c, const LsJob *job)
 {
+    const char *gap = !c->o->prove ? "" : ls_arena_printf(c->a, " (at most %.2f %% more than it must)",
+                                      100 * ls_plan_gap(&job->plan, &job->report));
     c->table.plan = ls_arena_strdup(c->a, job->report.hash);
     add(c, "plan", true, 0, -1,
-        ls_arena_printf(c->a, "%" PRIu32 " steps in an arena of %s, overhead %.1f %%: replayed by "
+        ls_arena_printf(c->a, "%" PRIu32 " steps in an arena of %s, overhead %.1f %%%s: replayed by "
                         "the auditor", job->plan.nstep, ls_bytes_text(c->a, job->arena_bytes),
-                        100 * ls_plan_overhead(&job->plan)));
+                        100 * ls_plan_overhead(&job->plan), gap));
 }
 
 static int compare_bits(Check *c, const char *within, const char *total)
@@ -244,10 +246,11 @@ static void set_cpu(Check *c)
     c->cpu = *c->o;
     c->cpu.target = "cpu";
     c->cpu.dump_pass = c->cpu.costs = NULL;
-    c->cpu.budget = c->cpu.strategy = c->cpu.recompute = c->cpu.precision = NULL;
+    c->cpu.budget = c->cpu.recompute = c->cpu.precision = NULL;
+    c->cpu.strategy = "none";   /* as plain is; a search could only find another order */
     c->cpu.keep = c->cpu.forget = (LsList){0};
     c->cpu.store_gradients = true;
-    c->cpu.own_convolutions = c->cpu.overlap = false;
+    c->cpu.own_convolutions = c->cpu.overlap = c->cpu.prove = false;
     if (c->cuda)
         c->cpu.machine = NULL;
 }

@@ -240,17 +240,24 @@ static bool build(LsJob *job, const Output *out, const LsCudaTool *cuda)
     return true;
 }
 
+/* How far the plan may be from the best there is. */
+static const char *gap_text(const LsJob *job)
+{
+    return ls_arena_printf(job->cx.arena, " (at most %.2f %% more than it must)",
+                           100 * ls_plan_gap(&job->plan, &job->report));
+}
+
 static void summary(LsJob *job, const Output *out)
 {
     LsArena *a = job->cx.arena;
     fprintf(stderr,
             "%s -> %s: plan %s, strategy %s, state %s + arena %s + input %s = %s, "
-            "recomputation %.1f %%, step %.4g ms by the costs of %s\n",
+            "recomputation %.1f %%%s, step %.4g ms by the costs of %s\n",
             job->options->model, out->path, job->report.hash, job->plan.strategy,
             ls_bytes_text(a, job->state_bytes), ls_bytes_text(a, job->arena_bytes),
             ls_bytes_text(a, job->input_bytes),
             ls_bytes_text(a, job->state_bytes + job->arena_bytes + job->input_bytes),
-            100 * ls_plan_overhead(&job->plan), ls_job_step_ns(job) * 1e-6, job->costs);
+            100 * ls_plan_overhead(&job->plan), gap_text(job), ls_job_step_ns(job) * 1e-6, job->costs);
 }
 
 /* What a person wants to know next, in one line; for C the line above says how it is built. */
@@ -258,10 +265,11 @@ static void conclude(const LsJob *job, const Output *out)
 {
     LsArena *a = job->cx.arena;
     int64_t total = job->state_bytes + job->arena_bytes + job->input_bytes;
-    fprintf(stderr, "%s: %s %s in all%s, recomputation %.2f %% of a step of about %.3g ms", out->path,
+    fprintf(stderr, "%s: %s %s in all%s, recomputation %.2f %%%s of a step of about %.3g ms", out->path,
             job->options->dry_run ? "would take" : "takes", ls_bytes_text(a, total),
             job->budget > 0 ? ls_arena_printf(a, " (budget %s)", ls_bytes_text(a, job->budget)) : "",
-            100 * ls_plan_overhead(&job->plan), ls_job_step_ns(job) * 1e-6);
+            100 * ls_plan_overhead(&job->plan), job->options->prove ? gap_text(job) : "",
+            ls_job_step_ns(job) * 1e-6);
     if (!job->options->dry_run && out->kind == LS_EMIT_EXE)
         fprintf(stderr, "; next: %s%s --data FILE, or --help",
                 strchr(out->path, '/') == NULL ? "./" : "", out->path);

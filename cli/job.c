@@ -208,6 +208,24 @@ static void read_directly(LsJob *job, LsGraph *g, const Made *made)
     ls_inset_operands(&job->cx, g, &job->target, made->glob, made->n);
 }
 
+static void take_convolutions(LsJob *job)
+{
+    uint32_t n = ls_conv_within(&job->cx, job->train, &job->target, &job->machine);
+    n += ls_conv_weights(job->train, &job->target);
+    if (n == 0)
+        ls_warn(&job->cx, LS_NOWHERE, NULL, "--own-convolutions changes nothing: no convolution is one "
+                "that own kernels serve");
+}
+
+static void fuse_gradients(LsJob *job)
+{
+    uint32_t n = ls_conv_fuse_gradients(&job->cx, job->train, &job->target);
+    if (n == 0 && job->options->compiled_engines && job->target.kind == LS_TARGET_CUDA)
+        ls_warn(&job->cx, LS_NOWHERE, "cuDNN names such engines only where the loader finds "
+                "libcuda.so.1", "--compiled-engines changes nothing: none was found for a ReLU's "
+                "gradient behind a convolution");
+}
+
 static bool build_graphs(LsJob *job)
 {
     job->pipeline.import.training = true;
@@ -234,17 +252,15 @@ static bool build_graphs(LsJob *job)
         ls_cuda_epilogues(&job->cx, job->eval);
     }
     ls_join_moments(&job->cx, job->train, &job->target);
-    if (job->options->own_convolutions) {
-        ls_conv_within(&job->cx, job->train, &job->target, &job->machine);
-        ls_conv_weights(job->train, &job->target);
-    }
+    if (job->options->own_convolutions)
+        take_convolutions(job);
     ls_join_updates(&job->cx, job->train, &job->target);
     const Made made = made_for_hints(job);
     if (!job->options->store_gradients)
         ls_apply_products(&job->cx, job->train, &job->target, made.glob, made.n);
     ls_conv_fuse(job->train, &job->target);
     ls_conv_fuse(job->eval, &job->target);
-    ls_conv_fuse_gradients(&job->cx, job->train, &job->target);
+    fuse_gradients(job);
     if (!job->options->no_alternatives)
         job->train = ls_alternatives(&job->cx, job->train, &job->target);
     read_directly(job, job->train, &made);

@@ -68,9 +68,6 @@ void ls_conv_report(FILE *to, LsConvPlanner *p, const LsGraph *g, int real_bytes
     print_taken(to, g);
     if (masks > 0)
         fprintf(to, "  %u of them may do a ReLU's gradient in the same kernel\n", masks);
-    else if (ls_conv_planner_wishes(p)->compiled && ls_conv_planner_estimates(p) == NULL)
-        fprintf(to, "  no engine that compiles was found; cuDNN names such engines only where the "
-                "loader finds libcuda.so.1\n");
     if (own > 0)
         fprintf(to, "  %u of them by kernels of our own, which are slow: %s\n", own, why);
 }

@@ -16,6 +16,19 @@ static void print_value(const LsGraph *g, LsValueId v, FILE *to)
         fprintf(to, " %s", g->value[v.i].name);
 }
 
+/* What is set of a loss or an update and no operand shows: "(smoothing 0.1)". */
+static void print_settings(const LsNode *n, FILE *to)
+{
+    bool scores = n->op == LS_OP_XENT || n->op == LS_OP_XENT_GRAD;
+    bool updates = n->op == LS_OP_SGD || n->op == LS_OP_ADAM;
+    if (scores && n->attr.loss.smoothing != 0)
+        fprintf(to, "(smoothing %g)", n->attr.loss.smoothing);
+    if (updates && n->attr.update.clip != 0)
+        fprintf(to, "(clip %g)", n->attr.update.clip);
+    if (n->op == LS_OP_RUNNING_STAT)
+        fprintf(to, "(weight %g)", n->attr.update.scale);
+}
+
 void ls_graph_print(const LsGraph *g, FILE *to)
 {
     for (uint32_t i = 1; i < g->nnode; i++) {
@@ -27,6 +40,7 @@ void ls_graph_print(const LsGraph *g, FILE *to)
         for (int k = 0; k < n->nout; k++)
             fprintf(to, "%s%s", k > 0 ? ", " : "", g->value[ls_out(g, id, k).i].name);
         fprintf(to, "%s%s", n->nout > 0 ? " = " : "", ls_op[n->op]->name);
+        print_settings(n, to);
         for (int k = 0; k < n->nin; k++)
             print_value(g, ls_in(g, id, k), to);
         for (int k = 0; k < n->nout; k++) {

@@ -19,6 +19,7 @@ typedef struct Report {
     LsOnnxModel *m;
     Counts ops, unsupported, gradless;
     LsNames open;               /* dimensions and inputs that need a flag */
+    const LsShapeBinding *bound; int nbound;    /* shapes of inputs by options; none without any */
     Tensors trained, other;     /* parameters; running statistics and what is frozen */
     uint32_t ntaught;           /* parameters that some output depends on */
     bool imported;
@@ -227,7 +228,12 @@ static void try_import(Report *r, const char *path, const LsImportOptions *given
     size_t bytes = 0;
     o.weightless = true;
     o.training = true;
+    bool asked = o.batch > 0 || o.ndim > 0 || o.nshape > 0;
     bind_open(r, &o);
+    if (asked && r->open.n == 0) {
+        r->bound = o.shape;
+        r->nbound = o.nshape;
+    }
     if ((cx.log = open_memstream(&log, &bytes)) == NULL)
         return;
     LsGraph *g = ls_onnx_import(&cx, path, &o);
@@ -340,6 +346,8 @@ static void print_text(Report *r, FILE *to)
                 value_text(a, g->output[i]));
     for (uint32_t i = 1; i <= r->open.n; i++)
         fprintf(to, "  to bind     %s\n", r->open.name[i]);
+    for (int i = 0; i < r->nbound; i++)
+        fprintf(to, "  bound       %s: %s\n", r->bound[i].input, ls_shape_text(a, &r->bound[i].shape));
     print_counts(to, "  operators   ", &r->ops, false);
     fprintf(to, "  parameters  %u tensors, %" PRId64 " elements, %" PRId64 " bytes as float\n",
             r->trained.n, r->trained.elements, 4 * r->trained.elements);
