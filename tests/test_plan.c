@@ -6,6 +6,7 @@
 #include "scheduler/plan/plan_audit.h"
 #include "scheduler/plan/plan_json.h"
 #include "scheduler/plan/planner.h"
+#include "scheduler/report/memory_timeline.h"
 #include "scheduler/report/plan_view.h"
 #include "tests/dag_tools.h"
 #include "tests/less.h"
@@ -355,7 +356,7 @@ static void print_all(FILE *f, const LsDag *g, const LsPlan *plan, const LsPlanR
     ls_view_table(f, r);
     ls_view_peak(f, g, r, 3);
     ls_view_dot(f, g, plan);
-    ls_view_curve(f, g, plan);
+    ls_timeline_table(f, g, plan);
     ls_view_json(f, g, plan, r);
 }
 
