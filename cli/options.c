@@ -1,34 +1,19 @@
 /* cli/options.c -- the option table, the parser and the help text. */
 #include "cli/options.h"
 
-#include "base/nearest_name.h"
 #include "cli/optimizer_spec.h"
-#include "runtime/base/number.h"
 
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct Kind {
-    enum { IS_GROUP, IS_FLAG, IS_TEXT, IS_INTEGER, IS_LIST } is;
-    int64_t least, most;        /* of an integer */
-} Kind;
-#define FLAG {IS_FLAG, 0, 0}
-#define TEXT {IS_TEXT, 0, 0}
-#define INTEGER(least, most) {IS_INTEGER, least, most}
-#define LIST {IS_LIST, 0, 0}
+#define FLAG LS_OPTION_FLAG, 0, 0
+#define TEXT LS_OPTION_TEXT, 0, 0
+#define INTEGER(least, most) LS_OPTION_WHOLE, least, most
+#define LIST LS_OPTION_LIST, 0, 0
 /* A heading of the help text, above the options up to the next one. */
-#define GROUP(title) {title, NULL, NULL, {IS_GROUP, 0, 0}, 0, 0, NULL}
-
-typedef struct Option {
-    const char *name, *brief;   /* "--name"; "-x" or NULL */
-    const char *arg;            /* what the argument is called in the help; NULL for flags */
-    Kind kind;
-    size_t at;                  /* field of LsOptions */
-    int commands;               /* LS_CMD_ bits */
-    const char *help;
-} Option;
+#define GROUP(title) {title, NULL, NULL, LS_OPTION_GROUP, 0, 0, 0, 0, NULL}
 
 #define AT(field) offsetof(LsOptions, field)
 enum {
@@ -43,7 +28,7 @@ enum {
 };
 enum { MOST_BATCH = 1 << 30, MOST_COUNT = 1 << 20 };
 
-static const Option option[] = {
+static const LsOption option[] = {
     GROUP("Output"),
     {"--output", "-o", "FILE", TEXT, AT(output), LS_CMD_COMPILE,
      "what to write (default: the model's name)"},
@@ -214,91 +199,12 @@ static const Option option[] = {
 };
 enum { NOPTIONS = sizeof option / sizeof *option };
 
-static int unknown(const char *arg, int command)
+static LsOptionTable table_of(int command)
 {
-    const char *best = NULL;
-    int least = 5;
-    char name[40];
-    snprintf(name, sizeof name, "%.*s", (int)strcspn(arg, "="), arg);
-    for (int k = 0; k < NOPTIONS; k++) {
-        int d = option[k].commands & command ? ls_spelling_distance(name, option[k].name) : least;
-        if (d < least)
-            least = d, best = option[k].name;
-    }
-    fprintf(stderr, "lowerset: unknown option '%s'", arg);
-    fprintf(stderr, best != NULL ? "; did you mean %s?\n" : "\n", best);
-    return LS_EXIT_USAGE;
+    return (LsOptionTable){.row = option, .n = NOPTIONS, .where = command};
 }
 
-static const Option *find(const char *arg, int command, const char **value)
-{
-    *value = NULL;
-    for (int k = 0; k < NOPTIONS; k++) {
-        const Option *op = &option[k];
-        size_t n = strlen(op->name);
-        if (!(op->commands & command))
-            continue;
-        if (strncmp(arg, op->name, n) == 0 && (arg[n] == '\0' || arg[n] == '=')) {
-            *value = arg[n] == '=' ? arg + n + 1 : NULL;
-            return op;
-        }
-        if (op->brief != NULL && strncmp(arg, op->brief, 2) == 0
-            && (arg[2] == '\0' || (op->kind.is != IS_FLAG && arg[1] != '-'))) {
-            *value = arg[2] != '\0' ? arg + 2 : NULL;
-            return op;
-        }
-    }
-    return NULL;
-}
-
-static int append(LsList *list, const char *value)
-{
-    const char **more = realloc(list->item, (size_t)(list->n + 1) * sizeof *more);
-    if (more == NULL) {
-        fprintf(stderr, "lowerset: out of memory\n");
-        return LS_EXIT_MODEL;
-    }
-    list->item = more;
-    list->item[list->n++] = value;
-    return 0;
-}
-
-static int store(LsOptions *o, const Option *op, const char *value)
-{
-    void *field = (char *)o + op->at;
-    switch (op->kind.is) {
-    case IS_FLAG:
-        *(bool *)field = true;
-        return 0;
-    case IS_TEXT:
-        *(const char **)field = value;
-        return 0;
-    case IS_INTEGER:
-        if (ls_number_whole(value, op->kind.least, op->kind.most, field))
-            return 0;
-        fprintf(stderr, "lowerset: %s wants a whole number from %" PRId64 " to %" PRId64
-                ", not '%s'\n", op->name, op->kind.least, op->kind.most, value);
-        return LS_EXIT_USAGE;
-    default:
-        return append(field, value);
-    }
-}
-
-/* Only lists may be given again, and flags, which say the same then. */
-static int note(const Option *op, const char *value, const char **given)
-{
-    const char **before = &given[op - option];
-    if (op->kind.is == IS_FLAG || op->kind.is == IS_LIST)
-        return 0;
-    if (*before != NULL) {
-        fprintf(stderr, "lowerset: %s is given twice: '%s' and '%s'\n", op->name, *before, value);
-        return LS_EXIT_USAGE;
-    }
-    *before = value;
-    return 0;
-}
-
-static void keep_first(const char **first, bool hit, const Option *op)
+static void keep_first(const char **first, bool hit, const LsOption *op)
 {
     if (hit && *first == NULL)
         *first = op->name;
@@ -308,25 +214,17 @@ static void keep_first(const char **first, bool hit, const Option *op)
 static int parse_one(LsOptions *o, int command, int argc, char **argv, int *i, const char **given)
 {
     const int without = command == LS_CMD_CHECK ? LS_CMD_SCHEDULE : LS_CMD_GRAPH;   /* a model */
-    const char *value;
-    const Option *op = find(argv[*i], command, &value);
-    if (op == NULL)
-        return unknown(argv[*i], command);
-    keep_first(&o->model_only, !(op->commands & without), op);
-    keep_first(&o->gpu_only, op->commands & LS_CMD_GPU, op);
-    keep_first(&o->measure_only, op->commands & LS_CMD_MEASURE, op);
-    if (op->kind.is == IS_FLAG && value != NULL) {
-        fprintf(stderr, "lowerset: %s takes no value\n", op->name);
+    const LsOptionTable table = table_of(command);
+    char why[LS_OPTION_WHY];
+    const LsOption *op = ls_option_take(&table, o, given, argc, argv, i, why);
+    if (op == NULL) {
+        fprintf(stderr, "lowerset: %s\n", why);
         return LS_EXIT_USAGE;
     }
-    if (op->kind.is != IS_FLAG && value == NULL && *i + 1 < argc)
-        value = argv[++*i];
-    if (op->kind.is != IS_FLAG && (value == NULL || *value == '\0')) {
-        fprintf(stderr, "lowerset: %s wants %s\n", op->name, op->arg);
-        return LS_EXIT_USAGE;
-    }
-    int code = note(op, value, given);
-    return code != 0 ? code : store(o, op, value);
+    keep_first(&o->model_only, !(op->where & without), op);
+    keep_first(&o->gpu_only, op->where & LS_CMD_GPU, op);
+    keep_first(&o->measure_only, op->where & LS_CMD_MEASURE, op);
+    return 0;
 }
 
 static int usage(const char *option, const char *text)
@@ -376,36 +274,6 @@ int ls_options_parse(LsOptions *o, int command, int argc, char **argv)
 
 /* ---- help ---- */
 
-/* Text in columns 34 to 100. */
-static void put_text(FILE *to, const char *text)
-{
-    enum { FROM = 34, END = 100 };
-    int column = FROM;
-    while (*text != '\0') {
-        int n = (int)strcspn(text, " ");
-        if (column + n > END) {
-            fprintf(to, "\n%*s", FROM, "");
-            column = FROM;
-        }
-        fprintf(to, "%s%.*s", column > FROM ? " " : "", n, text);
-        column += n + 1;
-        text += n + (text[n] == ' ');
-    }
-    fputc('\n', to);
-}
-
-static void put_option(FILE *to, const Option *op)
-{
-    char left[80];
-    int n = snprintf(left, sizeof left, "%s%s%s%s%s", op->brief != NULL ? op->brief : "  ",
-                     op->brief != NULL ? ", " : "  ", op->name, op->arg != NULL ? " " : "",
-                     op->arg != NULL ? op->arg : "");
-    fprintf(to, "  %-31s ", left);
-    if (n > 31)
-        fprintf(to, "\n%34s", "");
-    put_text(to, op->help);
-}
-
 static void put_settings(FILE *to, int command)
 {
     if (command & BUILD) {
@@ -422,24 +290,14 @@ static void put_settings(FILE *to, int command)
 
 void ls_options_help(FILE *to, int command)
 {
-    const char *title = NULL;
-    for (int k = 0; k < NOPTIONS; k++) {
-        const Option *op = &option[k];
-        if (op->kind.is == IS_GROUP)
-            title = op->name;
-        if (!(op->commands & command))
-            continue;
-        if (title != NULL)
-            fprintf(to, "\n%s\n", title);
-        title = NULL;
-        put_option(to, op);
-    }
+    const LsOptionTable table = table_of(command);
+    ls_option_help(to, &table);
     put_settings(to, command);
 }
 
 void ls_options_table(FILE *to, int command, const char *name)
 {
     for (int k = 0; k < NOPTIONS; k++)
-        if (option[k].commands & command)
+        if (option[k].where & command)
             fprintf(to, "%s %s\n", name, option[k].name);
 }

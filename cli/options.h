@@ -4,6 +4,7 @@
 #define LS_CLI_OPTIONS_H
 
 #include "compiler/pipeline.h"
+#include "runtime/base/option_table.h"
 #include "scheduler/plan/keep_forget_hints.h"
 
 #include <stdbool.h>
@@ -18,8 +19,6 @@ enum {
     LS_CMD_MEASURE = 256,       /* likewise, to a sweep, without --measure */
     LS_CMD_CALIBRATE = 512
 };
-
-typedef struct LsList { const char **item; int n; } LsList;
 
 typedef struct LsOptions {      /* as typed; what they mean is worked out by ls_options_* below */
     const char *model;

@@ -8,17 +8,17 @@ cd "$1"
 OUT=$(mktemp -d)
 trap 'rm -rf "$OUT"' EXIT
 
-# Of gcc, nvcc and NVRTC, ld; properties of style sheets.
+# Of gcc, nvcc and NVRTC, ld; properties of style sheets; what --no-FLAG begins with.
 cat >"$OUT/known" <<'END'
 --create --image3 --device-debug --generate-line-info --gpu-architecture --fmad --option --split-compile
 --at --auto --card --ink --left --line --page --soft
---name --to-be --version
+--name --no --to-be --version
 END
 tr ' ' '\n' <"$OUT/known" >"$OUT/options"
 "$LOWERSET" help --table | sed 's/^[a-z]* //' >>"$OUT/options"
 printf '%s\n' --help --list --table >>"$OUT/options"
 # The trainer's: rows of its table, whose flags also have a --no- form.
-sed -n 's/^    {\(NULL\|"[A-Z][a-z]*"\), "\([a-z-]*\)",.*/\2/p' runtime/trainer/trainer_options.c >"$OUT/trainer"
+sed -n 's/^    {"--\([a-z-]*\)",.*/\1/p' runtime/trainer/trainer_options.c >"$OUT/trainer"
 [ "$(wc -l <"$OUT/trainer")" -gt 30 ] || { echo "FAIL the trainer's option table is not found"; exit 1; }
 sed 's/.*/--&\n--no-&/' "$OUT/trainer" >>"$OUT/options"
 
@@ -49,7 +49,7 @@ literals() {
 }
 
 failed=0
-for f in lowerset.c $(find compiler cli codegen runtime scheduler models -name '*.c' -o -name '*.h' -o -name '*.def'); do
+for f in lowerset.c $(find base compiler cli codegen runtime scheduler models -name '*.c' -o -name '*.h' -o -name '*.def'); do
     grep -q -e '--[a-z]' "$f" || continue
     literals "$f" | grep -oE -e '(^|[^a-z-])--[a-z][a-z0-9]*(-[a-z0-9]+)*' | sed 's/^[^-]*//' | sort -u >"$OUT/used"
     unknown=$(grep -vxF -f "$OUT/options" "$OUT/used" || true)
