@@ -10,4 +10,7 @@
 static inline bool tests_do_less(void) { return getenv("LS_SANITIZED") != NULL; }
 static inline bool tests_do_all(void) { return getenv("LS_WHOLE") != NULL; }
 
+/* How many of `all` cases run when `some` of them are the selection. */
+static inline int tests_part(int all, int some) { return tests_do_all() && !tests_do_less() ? all : some; }
+
 #endif

@@ -87,7 +87,7 @@ static bool crosses(const LsDag *g, const LsPlan *plan, uint32_t t, uint32_t tur
 
 START_TEST(what_is_kept_is_made_once)
 {
-    for (uint64_t seed = 0; seed < (tests_do_less() ? 2 : 6); seed++) {
+    for (uint64_t seed = 0; seed < (uint64_t)tests_part(6, 2); seed++) {
         LsDag *g = named(8, seed);
         for (uint32_t t = 0; t < g->ntensor; t += 5) {
             LsPlan plan;
@@ -104,7 +104,7 @@ END_TEST
 START_TEST(what_is_forgotten_does_not_cross_the_turn)
 {
     int planned = 0;
-    for (uint64_t seed = 0; seed < (tests_do_less() ? 2 : 6); seed++) {
+    for (uint64_t seed = 0; seed < (uint64_t)tests_part(6, 2); seed++) {
         LsDag *g = named(8, seed);
         uint32_t turn = 7;              /* the last forward node; random graphs list them first */
         for (uint32_t t = 0; t < g->ntensor; t += 3)
@@ -157,7 +157,7 @@ END_TEST
 START_TEST(cheap_spares_products_and_conv_saved_spares_convolutions)
 {
     static const char *const op[] = {"Conv", "Relu", "MatMul", "BatchNorm"};
-    for (uint64_t seed = 0; seed < 10; seed++) {
+    for (uint64_t seed = 0; seed < (uint64_t)tests_part(10, 4); seed++) {
         LsDag *g = named(10, seed);
         for (uint32_t i = 0; i < g->nnode; i++)
             g->node[i].op = op[i % 4];

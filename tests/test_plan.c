@@ -69,7 +69,7 @@ static void costs_of(const LsDag *g, const char *name, int64_t full, double cost
 
 START_TEST(random_graphs_get_plans_that_hold_and_are_monotone)
 {
-    for (uint64_t seed = 0; seed < 25; seed++) {
+    for (uint64_t seed = 0; seed < (uint64_t)tests_part(25, 9); seed++) {
         char why[300];
         double cost[PARTS + 1];
         LsDag *g = dag_make(a, 3 + seed % 9, seed);
@@ -97,7 +97,7 @@ END_TEST
 START_TEST(a_planner_answers_every_budget_as_a_plan_of_its_own_would)
 {
     static const char *const name[] = {"none", "chen", "approx", "exact", "auto"};
-    for (uint64_t seed = 50; seed < 56; seed++) {
+    for (uint64_t seed = 50; seed < 50 + (uint64_t)tests_part(6, 2); seed++) {
         LsDag *g = dag_make(a, 8, seed);
         LsPlan one, many;
         LsPlanReport r, rm;
@@ -124,7 +124,7 @@ END_TEST
 
 START_TEST(auto_is_never_worse_than_a_named_strategy)
 {
-    for (uint64_t seed = 30; seed < 42; seed++) {
+    for (uint64_t seed = 30; seed < 30 + (uint64_t)tests_part(12, 4); seed++) {
         LsDag *g = dag_make(a, 9, seed);
         double best[PARTS + 1], cost[PARTS + 1];
         LsPlan plan;
@@ -197,7 +197,7 @@ START_TEST(auto_is_never_worse_than_the_optima_and_runs_them_when_there_is_time)
     LsPlan plan;
     ck_assert_msg(ls_dag_check(g, why, sizeof why), "%s", why);
     ls_plan_none(a, g, &plan);
-    for (int part = tests_do_less() ? 1 : 3; part >= 1; part--) {
+    for (int part = tests_part(3, 1); part >= 1; part--) {
         int64_t budget = plan.arena * part / 10;
         check_exact_within_auto(g, budget, 0, 0,
                                 "311 lower sets, --plan-time is too short for the optima", false);
@@ -208,7 +208,7 @@ END_TEST
 
 START_TEST(a_percentage_is_of_the_plan_without_recomputation_or_of_the_store_all_peak)
 {
-    for (uint64_t seed = 70; seed < 74; seed++) {
+    for (uint64_t seed = 70; seed < 70 + (uint64_t)tests_part(4, 1); seed++) {
         LsDag *g = dag_make(a, 9, seed);
         for (int of_all = 0; of_all < 2; of_all++) {
             LsPlan none, plan, same;
@@ -236,7 +236,7 @@ END_TEST
 
 START_TEST(the_least_budget_is_feasible_and_a_byte_less_is_not)
 {
-    for (uint64_t seed = 50; seed < 58; seed++) {
+    for (uint64_t seed = 50; seed < 50 + (uint64_t)tests_part(8, 3); seed++) {
         LsDag *g = dag_make(a, 8, seed);
         for (int k = 0; k < NSTRATEGY; k++) {
             LsPlan plan, same;
@@ -380,7 +380,7 @@ END_TEST
 
 START_TEST(a_plan_written_and_read_is_the_same_plan)
 {
-    for (uint64_t seed = 60; seed < 70; seed++) {
+    for (uint64_t seed = 60; seed < 60 + (uint64_t)tests_part(10, 4); seed++) {
         LsDag *g = dag_make(a, 9, seed);
         LsPlan plan, back;
         LsPlanReport r;

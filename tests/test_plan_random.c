@@ -31,11 +31,12 @@ static double ask(LsPlanner *planner, const LsDag *g, int64_t budget)
     return plan.cost;
 }
 
-START_TEST(two_thousand_random_graphs_get_plans_that_hold)
+START_TEST(random_graphs_get_plans_that_hold)
 {
-    enum { GRAPHS = 2000, STEPS = 4 };
+    enum { STEPS = 4 };
+    const int graphs = tests_part(2000, 160);
     int tight = 0;
-    for (uint64_t seed = 0; seed < GRAPHS; seed++) {
+    for (uint64_t seed = 0; seed < (uint64_t)graphs; seed++) {
         char why[400];
         LsArena *a = ls_arena_new();
         bool large = seed % 16 == 0;
@@ -56,7 +57,7 @@ START_TEST(two_thousand_random_graphs_get_plans_that_hold)
         ls_planner_free(planner);
         ls_arena_free(a);
     }
-    ck_assert_int_gt(tight, GRAPHS / 10);
+    ck_assert_int_gt(tight, graphs / 10);
 }
 END_TEST
 
@@ -75,7 +76,7 @@ END_TEST
 
 START_TEST(tiny_graphs_are_planned_as_well_as_can_be)
 {
-    const uint64_t graphs = tests_do_less() ? 40 : 160;
+    const uint64_t graphs = (uint64_t)tests_part(160, 40);
     int plans = 0, missed = 0, best_found = 0;
     double excess = 0, worst = 0;
     for (uint64_t seed = 0; seed < graphs; seed++) {
@@ -115,7 +116,7 @@ END_TEST
 int main(void)
 {
     const TTest *test[] = {
-        two_thousand_random_graphs_get_plans_that_hold,
+        random_graphs_get_plans_that_hold,
         what_must_run_stays_though_an_alternative_has_run,
         tiny_graphs_are_planned_as_well_as_can_be,
     };
