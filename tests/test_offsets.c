@@ -8,6 +8,7 @@
 #include "scheduler/candidates/reorder_to_pack.h"
 #include "scheduler/order/edited_order.h"
 #include "scheduler/order/run_order.h"
+#include "scheduler/packing/offsets.h"
 #include "scheduler/packing/packing_repair.h"
 #include "scheduler/packing/packing_search.h"
 #include "tests/dag_tools.h"
