@@ -1,7 +1,9 @@
 /* scheduler/state_search/state_expand.c -- the steps that may come before a state. */
-#include "scheduler/state_search/state_bits.h"
+#include "scheduler/state_search/state_expand.h"
 
 #include <string.h>
+
+#include "scheduler/state_search/state_bits.h"
 
 /* Work, as fitted to times of many windows (search_limit.h): a node to try, a step that may be, one that
  * goes to the table. */
