@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "scheduler/blocks/block_keep.h"
+#include "scheduler/blocks/block_run.h"
 #include "scheduler/candidates/candidate_pool.h"
 #include "scheduler/candidates/plan_build.h"
 #include "scheduler/graph/fusion_choice.h"

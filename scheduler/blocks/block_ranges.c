@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "scheduler/blocks/block_keep.h"
+
 /* The longest ranges looked at, in blocks: fewer in a large graph, so that the work of all ranges
  * stays about the same. */
 static uint32_t longest_range(const LsBlocks *b)

@@ -2,7 +2,7 @@
 #ifndef LS_SCHEDULER_BLOCKS_BLOCK_RANGES_H
 #define LS_SCHEDULER_BLOCKS_BLOCK_RANGES_H
 
-#include "scheduler/blocks/block_keep.h"
+#include "scheduler/blocks/block_run.h"
 #include "scheduler/candidates/candidate_pool.h"
 
 typedef struct LsBlockRanges {

@@ -1,8 +1,8 @@
-/* scheduler/blocks/block_run.c -- the runs of blocks, forward and backward: see block_keep.h for what a
- * sequence is made of. */
+/* scheduler/blocks/block_run.c -- see the header. */
+#include "scheduler/blocks/block_run.h"
+
 #include <string.h>
 
-#include "scheduler/blocks/block_work.h"
 #include "scheduler/order/run_order.h"
 
 LsBlockWork *ls_block_work_new(LsArena *arena, const LsBlocks *b)
