@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "scheduler/graph/backward_start.h"
+#include "scheduler/order/place_weight_gradients.h"
 #include "scheduler/order/run_order.h"
 
 LsCandidates *ls_candidates_new(LsArena *arena, LsProb *p)

@@ -4,6 +4,8 @@
  * Early, it makes a gradient that has to stay if its update must wait or it is an output; late,
  * it holds its operands. Each runs at the first moment when what dies with it is more than what
  * stays, else at the end. */
+#include "scheduler/order/place_weight_gradients.h"
+
 #include "scheduler/order/run_order.h"
 
 typedef struct Leaves {

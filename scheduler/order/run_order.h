@@ -24,7 +24,4 @@ void ls_seq_drop_dead(LsProb *p, LsSeq *seq);
  * change. Needs room for them in seq. */
 void ls_seq_place_updates(LsProb *p, LsSeq *seq);
 
-/* Moves the nodes that nobody waits for to where they lower the live sum, else to the end. */
-LsSeq ls_seq_place_leaves(LsProb *p, const LsSeq *seq);
-
 #endif

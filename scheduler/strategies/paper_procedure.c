@@ -4,6 +4,7 @@
 #include "scheduler/candidates/plan_build.h"
 #include "scheduler/lower_sets/least_formula_budget.h"
 #include "scheduler/lower_sets/partition_dp.h"
+#include "scheduler/order/place_weight_gradients.h"
 #include "scheduler/order/run_order.h"
 
 typedef struct Paper {
