@@ -5,6 +5,7 @@
 
 #include "compiler/pipeline.h"
 #include "scheduler/plan/keep_forget_hints.h"
+#include "scheduler/plan/plan_options.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "scheduler/plan/keep_forget_hints.h"
+#include "scheduler/plan/hint_plan.h"
 
 typedef struct LsSweepRun {     /* of a program that was built from a plan */
     double predicted_ns;        /* a step, by the costs */
