@@ -1,6 +1,7 @@
 /* compiler/pipeline.c -- the order of the passes. */
 #include "compiler/pipeline.h"
 
+#include "compiler/ir/graph_text.h"
 #include "compiler/passes/channels_last.h"
 
 #include <string.h>

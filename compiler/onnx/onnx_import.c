@@ -1,6 +1,7 @@
 /* compiler/onnx/onnx_import.c -- one pass over the nodes of a file, in run order, appending IR nodes. */
 #include "compiler/onnx/onnx_import.h"
 
+#include "compiler/fold/append.h"
 #include "compiler/onnx/onnx_report.h"
 
 #include <inttypes.h>

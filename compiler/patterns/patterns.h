@@ -7,6 +7,7 @@
 #define LS_COMPILER_PATTERNS_PATTERNS_H
 
 #include "compiler/ir/graph.h"
+#include "compiler/ir/rewrite.h"
 
 typedef struct LsMatch {
     LsRewrite *r;

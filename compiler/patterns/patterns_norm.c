@@ -1,5 +1,6 @@
 /* compiler/patterns/patterns_norm.c -- layer norm as exporters wrote it before opset 17: ReduceMean, Sub,
  * Pow (or Mul), ReduceMean, Add, Sqrt, Div, Mul, Add. */
+#include "compiler/fold/append.h"
 #include "compiler/patterns/patterns.h"
 
 /* Mean over the last axes of v: the first of them; 0: not such a mean. */

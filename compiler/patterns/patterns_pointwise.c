@@ -1,5 +1,6 @@
 /* compiler/patterns/patterns_pointwise.c -- GELU by erf and by tanh, hard-swish, the logarithm of a
  * softmax. */
+#include "compiler/fold/append.h"
 #include "compiler/patterns/patterns.h"
 
 #include <math.h>
