@@ -2,6 +2,7 @@
 #include "compiler/pipeline.h"
 
 #include "compiler/ir/graph_text.h"
+#include "compiler/onnx/onnx_import.h"
 #include "compiler/passes/channels_last.h"
 
 #include <string.h>

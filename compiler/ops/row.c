@@ -84,19 +84,6 @@ void ls_grad_zero(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], const
     (void)cx, (void)g, (void)n, (void)dy, (void)want, (void)dx;
 }
 
-bool ls_onnx_takes(const LsOnnxNode *n, int min, int max)
-{
-    if (n->nin < min || n->nin > max)
-        return ls_onnx_error(n, LS_E_PARSE, NULL, "the node has %d operands, %s takes %s%d", n->nin,
-                             n->op, n->nin < min ? "at least " : "at most ",
-                             n->nin < min ? min : max);
-    for (int k = 0; k < min; k++)
-        if (!ls_is(n->in[k]))
-            return ls_onnx_error(n, LS_E_PARSE, NULL, "operand %d is left out, %s needs it", k,
-                                 n->op);
-    return true;
-}
-
 bool ls_onnx_simple(LsOnnxNode *n, LsValueId out[], LsOpCode op, int nin)
 {
     if (!ls_onnx_takes(n, nin, nin))

@@ -3,6 +3,7 @@
 #define LS_COMPILER_OPS_ROW_H
 
 #include "compiler/fold/append.h"
+#include "compiler/onnx/onnx_takes.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -43,8 +44,6 @@ void ls_grad_zero(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], const
     { (void)at; return expr; }
 
 /* ---- build ---- */
-/* The node lists at least min and at most max operands, the first min of them present. */
-bool ls_onnx_takes(const LsOnnxNode *n, int min, int max);
 /* One IR node over all operands, which are `nin`; no attributes. */
 bool ls_onnx_simple(LsOnnxNode *n, LsValueId out[], LsOpCode op, int nin);
 /* The row of an ONNX operator that is one IR node: LS_ONNX_SIMPLE(add, "Add", 7, LS_OP_ADD, 2) */
