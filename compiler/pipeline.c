@@ -4,6 +4,7 @@
 #include "compiler/ir/graph_text.h"
 #include "compiler/onnx/onnx_import.h"
 #include "compiler/passes/channels_last.h"
+#include "compiler/patterns/patterns.h"
 
 #include <string.h>
 

@@ -7,6 +7,7 @@
 #include "compiler/onnx/onnx_order.h"
 #include "compiler/onnx/onnx_tensor.h"
 #include "compiler/passes/passes.h"
+#include "compiler/patterns/patterns.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>

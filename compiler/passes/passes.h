@@ -6,9 +6,6 @@
 #include "compiler/ir/graph.h"
 
 /* ---- on the forward graph ---- */
-bool ls_patterns(LsCtx *, LsGraph *);       /* GELU, layer norm, hard-swish
-                                             * written out -> one node */
-
 bool ls_heads(LsCtx *, LsGraph *);          /* attention reads q, k, v side by side */
 
 typedef enum { LS_LOSS_GRAPH, LS_LOSS_CE, LS_LOSS_MSE, LS_LOSS_L1, LS_LOSS_BCE } LsLossKind;
