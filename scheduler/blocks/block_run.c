@@ -149,7 +149,7 @@ static void run_ahead(LsBlockWork *w, uint32_t from, uint32_t to, bool again)
         w->there[b->made.id[k]] = true;
 }
 
-LsSeq ls_block_sequence(LsBlockWork *w, const LsPhase *phase, uint32_t n)
+LsSeq ls_block_sequence(LsArena *arena, LsBlockWork *w, const LsPhase *phase, uint32_t n)
 {
     const LsBlocks *b = w->b;
     w->nrun = 0;
@@ -169,9 +169,9 @@ LsSeq ls_block_sequence(LsBlockWork *w, const LsPhase *phase, uint32_t n)
         w->there[b->made.id[k]] = true;
         w->left[b->made.id[k]] = 0;
     }
-    LsSeq seq = {ls_arena_alloc(w->p->arena, w->nrun + w->p->n + 1u, sizeof *seq.node), w->nrun};
+    LsSeq seq = {ls_arena_alloc(arena, w->nrun + w->p->n + 1u, sizeof *seq.node), w->nrun};
     memcpy(seq.node, w->run, w->nrun * sizeof *seq.node);
-    ls_seq_drop_dead(w->p, &seq);
-    ls_seq_place_updates(w->p, &seq);
+    ls_seq_drop_dead(arena, w->p, &seq);
+    ls_seq_place_updates(arena, w->p, &seq);
     return seq;
 }

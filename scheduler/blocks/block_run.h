@@ -17,8 +17,8 @@ void ls_block_run_back(LsBlockWork *w, uint32_t from, uint32_t to, bool brief);
 /* Blocks from .. to - 1 run backward, with what the option keeps; NULL: forward, once more. */
 typedef struct LsPhase { uint32_t from, to; const LsKeepOption *option; } LsPhase;
 
-/* All blocks forward, then the phases in this order, of which every block has one backward; in the
- * problem's arena. Valid whatever the options keep: what is missing is made. */
-LsSeq ls_block_sequence(LsBlockWork *w, const LsPhase *phase, uint32_t n);
+/* All blocks forward, then the phases in this order, of which every block has one backward; in
+ * `arena`. Valid whatever the options keep: what is missing is made. */
+LsSeq ls_block_sequence(LsArena *arena, LsBlockWork *w, const LsPhase *phase, uint32_t n);
 
 #endif

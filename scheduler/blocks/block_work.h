@@ -6,7 +6,7 @@
 
 typedef struct LsBlockWork {
     const LsBlocks *b;
-    LsProb *p;
+    const LsProb *p;
     LsArena *arena;
     bool *there;                /* by tensor; true for all but those of a range at work */
     uint32_t *left;             /* by tensor: readers behind the turn that are still to run, and

@@ -4,7 +4,7 @@
 
 typedef struct Build {
     LsArena *tmp;
-    LsProb *p;
+    const LsProb *p;
     const LsSeq *seq;
     const LsLive *live;
     LsPackEffort effort;
@@ -116,13 +116,11 @@ static void add_steps(Build *b, LsPlan *out)
     }
 }
 
-void ls_plan_build(LsArena *arena, LsProb *p, const LsSeq *seq, const char *strategy,
+void ls_plan_build(LsArena *arena, const LsProb *p, const LsSeq *seq, const char *strategy,
                    LsPackEffort effort, int64_t enough, LsPlan *out)
 {
-    LsArena *kept = p->arena;
-    p->arena = ls_arena_new();
-    Build b = {.tmp = p->arena, .p = p, .seq = seq, .effort = effort, .enough = enough};
-    LsLive *live = ls_live_new(p);
+    Build b = {.tmp = ls_arena_new(), .p = p, .seq = seq, .effort = effort, .enough = enough};
+    LsLive *live = ls_live_new(b.tmp, p);
     ls_live(p, seq, live);
     b.live = live;
     *out = (LsPlan){.strategy = strategy, .base_cost = p->base_cost, .unplaced = p->unplaced};
@@ -134,6 +132,5 @@ void ls_plan_build(LsArena *arena, LsProb *p, const LsSeq *seq, const char *stra
     add_steps(&b, out);
     if (p->unplaced)
         out->arena = out->live_peak;
-    ls_arena_free(p->arena);
-    p->arena = kept;
+    ls_arena_free(b.tmp);
 }

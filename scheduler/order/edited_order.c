@@ -62,7 +62,7 @@ static void find_rows(LsTape *t)
     }
 }
 
-LsTape *ls_tape_new(LsProb *p)
+LsTape *ls_tape_new(const LsProb *p)
 {
     LsArena *arena = ls_arena_new();
     LsTape *t = ls_arena_alloc(arena, 1, sizeof *t);

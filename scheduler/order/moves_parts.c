@@ -5,7 +5,7 @@
 
 LsMoves *ls_moves_new(LsArena *arena, LsTape *t)
 {
-    LsProb *p = t->p;
+    const LsProb *p = t->p;
     LsMoves *m = ls_arena_alloc(arena, 1, sizeof *m);
     uint32_t *wanted = ls_arena_alloc(arena, p->nt + 1u, sizeof *wanted), n = 0;
     for (uint32_t x = 0; x < p->nt; x++)

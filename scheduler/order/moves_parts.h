@@ -8,7 +8,7 @@
 
 typedef struct LsMoves {
     LsTape *t;
-    LsProb *p;
+    const LsProb *p;
     uint64_t rnd;               /* state of the generator; never 0 */
     int64_t target;             /* bytes to come down to */
     bool swaps;                 /* some node has an alternative */

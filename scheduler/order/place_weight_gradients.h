@@ -6,7 +6,7 @@
 #include "scheduler/order/liveness.h"
 
 /* Moves the nodes that nobody waits for to where they lower the live sum, else to the end.
- * In p->arena; valid as those of run_order.h are. */
-LsSeq ls_seq_place_leaves(LsProb *p, const LsSeq *seq);
+ * In `arena`; valid as those of run_order.h are. */
+LsSeq ls_seq_place_leaves(LsArena *arena, const LsProb *p, const LsSeq *seq);
 
 #endif
