@@ -1,6 +1,7 @@
 /* scheduler/blocks/block_run.c -- see the header. */
 #include "scheduler/blocks/block_run.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "scheduler/order/run_order.h"
@@ -155,6 +156,7 @@ LsSeq ls_block_sequence(LsArena *arena, LsBlockWork *w, const LsPhase *phase, ui
     w->nrun = 0;
     run_ahead(w, 0, b->n, false);
     for (uint32_t k = 0; k < n; k++) {
+        assert(phase[k].from < phase[k].to && phase[k].to <= b->n);
         if (phase[k].option == NULL) {
             run_ahead(w, phase[k].from, phase[k].to, true);
             continue;

@@ -1,6 +1,7 @@
 /* scheduler/candidates/candidate_pool.c -- keeps the front of each strategy. */
 #include "scheduler/candidates/candidate_pool.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "scheduler/graph/backward_start.h"
@@ -73,6 +74,7 @@ static void renew(LsCandidates *pool)
 /* Takes a copy of c.seq with these figures, in the place of what it beats. */
 static void put(LsCandidates *pool, LsCand c)
 {
+    assert(c.peak >= 0 && c.cost >= 0);
     const LsSeq seq = c.seq;
     uint32_t at = 0, left = 0;
     for (uint32_t k = 0; k < pool->n; k++) {

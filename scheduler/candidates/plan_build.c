@@ -2,6 +2,8 @@
  * runs and frees become steps. */
 #include "scheduler/candidates/plan_build.h"
 
+#include <assert.h>
+
 typedef struct Build {
     LsArena *tmp;
     const LsProb *p;
@@ -130,6 +132,7 @@ void ls_plan_build(LsArena *arena, const LsProb *p, const LsSeq *seq, const char
     if (seq->n > 0 && !p->unplaced)
         pack(&b);
     add_steps(&b, out);
+    assert(p->unplaced || out->arena >= out->live_peak);
     if (p->unplaced)
         out->arena = out->live_peak;
     ls_arena_free(b.tmp);

@@ -1,6 +1,7 @@
 /* scheduler/local_search/window_search.c -- a part of a sequence as a small graph of its own, searched from its end. */
 #include "scheduler/local_search/window_search.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -202,6 +203,7 @@ static LsOptimumPart ends_of(Part *x, const LsDag *g)
 bool ls_window_improve(LsArena *arena, const LsProb *p, const LsSeq *seq, const LsLive *live,
                        const LsWindow *w, LsSeq *better, LsWindowSpent *spent)
 {
+    assert(w->from < w->to && w->to <= seq->n);
     LsArena *own = ls_arena_new();
     Part x = begin(own, p, seq, live, w);
     find_ends(&x);

@@ -1,6 +1,7 @@
 /* scheduler/order/liveness.c -- true liveness: an instance is freed right after its last reader. */
 #include "scheduler/order/liveness.h"
 
+#include <assert.h>
 #include <string.h>
 
 LsLive *ls_live_new(LsArena *arena, const LsProb *p)
@@ -14,8 +15,10 @@ LsLive *ls_live_new(LsArena *arena, const LsProb *p)
 static void make_room(const LsProb *p, const LsSeq *seq, LsLive *l)
 {
     uint32_t runs = seq->n + 2, made = 0;
-    for (uint32_t s = 0; s < seq->n; s++)
+    for (uint32_t s = 0; s < seq->n; s++) {
+        assert(seq->node[s] < p->n);
         made += p->out.at[seq->node[s] + 1] - p->out.at[seq->node[s]];
+    }
     if (runs > l->room) {
         l->room = runs + runs / 4;
         l->first = ls_arena_alloc(l->arena, l->room, sizeof *l->first);
@@ -32,8 +35,11 @@ static void find_instances(const LsProb *p, const LsSeq *seq, LsLive *l)
     uint32_t k = 0;
     for (uint32_t s = 0; s < seq->n; s++) {
         uint32_t v = seq->node[s];
-        for (uint32_t j = p->in.at[v]; j < p->in.at[v + 1]; j++)
-            l->inst[l->now[p->in.id[j]]].to = s;
+        for (uint32_t j = p->in.at[v]; j < p->in.at[v + 1]; j++) {
+            uint32_t i = l->now[p->in.id[j]];
+            assert(i < k && l->inst[i].tensor == p->in.id[j]);      /* it has been made */
+            l->inst[i].to = s;
+        }
         l->first[s] = k;
         l->cost += p->cost[v];
         for (uint32_t j = p->out.at[v]; j < p->out.at[v + 1]; j++) {
