@@ -13,7 +13,7 @@ typedef struct LsOnnxNode {     /* a node of the file with its operands resolved
     int nin, nout;              /* as listed in the file, trailing empty names dropped */
     const LsValueId *in;        /* none where the file leaves an operand out */
     const char *const *out_name;    /* "" where the file leaves a result out */
-    const void *proto;          /* Onnx__NodeProto; only compiler/onnx_*.c look inside */
+    const void *proto;          /* Onnx__NodeProto; only compiler/onnx/ looks inside */
     struct LsImport *import;    /* theirs too; NULL outside an import */
 } LsOnnxNode;
 

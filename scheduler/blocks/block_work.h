@@ -1,4 +1,5 @@
-/* scheduler/blocks/block_work.h -- what is there and what is still read while blocks run, and their runs. */
+/* scheduler/blocks/block_work.h -- what is there and what is still read while blocks run, and their
+ * runs. */
 #ifndef LS_SCHEDULER_BLOCKS_BLOCK_WORK_H
 #define LS_SCHEDULER_BLOCKS_BLOCK_WORK_H
 
