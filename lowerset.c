@@ -3,6 +3,7 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "models/zoo.h"
+#include "models/zoo_cli.h"
 
 #include <stdbool.h>
 #include <stdio.h>

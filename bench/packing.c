@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "scheduler/algorithms/search_limit.h"
 #include "scheduler/packing/offsets.h"
 

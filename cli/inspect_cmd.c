@@ -1,7 +1,7 @@
 /* cli/inspect_cmd.c -- lowerset inspect. */
 #include "cli/commands.h"
 #include "cli/job.h"
-#include "compiler/onnx/onnx_inspect.h"
+#include "compiler/inspect/onnx_inspect.h"
 
 int ls_inspect_main(int argc, char **argv)
 {

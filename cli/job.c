@@ -20,6 +20,7 @@
 #include "codegen/planning/measured_costs.h"
 #include "codegen/planning/step_replay.h"
 #include "runtime/ls_program.h"
+#include "scheduler/plan/hint_plan.h"
 #include "scheduler/plan/plan_audit.h"
 #include "scheduler/graph/dag_read.h"
 #include "scheduler/report/html.h"

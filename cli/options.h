@@ -6,6 +6,7 @@
 #include "compiler/pipeline.h"
 #include "runtime/base/option_table.h"
 #include "scheduler/plan/keep_forget_hints.h"
+#include "scheduler/plan/plan_options.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,6 +4,7 @@
 #include "cli/optimizer_spec.h"
 #include "cli/trainer_words.h"
 #include "runtime/base/number.h"
+#include "scheduler/plan/planner.h"
 
 #include <float.h>
 #include <inttypes.h>

@@ -5,6 +5,8 @@
 #include "cli/paper_table.h"
 #include "cli/sweep_measure.h"
 #include "scheduler/plan/budget_sweep.h"
+#include "scheduler/report/sweep_chart.h"
+#include "scheduler/report/sweep_page.h"
 #include "scheduler/report/plan_page.h"
 
 #include <errno.h>

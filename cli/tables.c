@@ -5,6 +5,7 @@
 #include "codegen/toolchain/cuda_probe.h"
 #include "compiler/cost/machine.h"
 #include "compiler/ir/op.h"
+#include "compiler/onnx/onnx_row.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,10 @@
 /* compiler/pipeline.c -- the order of the passes. */
 #include "compiler/pipeline.h"
 
+#include "compiler/ir/graph_text.h"
+#include "compiler/onnx/onnx_import.h"
 #include "compiler/passes/channels_last.h"
+#include "compiler/patterns/patterns.h"
 
 #include <string.h>
 

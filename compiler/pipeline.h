@@ -2,6 +2,7 @@
 #ifndef LS_COMPILER_PIPELINE_H
 #define LS_COMPILER_PIPELINE_H
 
+#include "compiler/onnx/import_options.h"
 #include "compiler/passes/passes.h"
 
 typedef struct LsPipelineOptions {

@@ -3,7 +3,8 @@
 #define LS_MODELS_FAMILIES_H
 
 #include "models/layers.h"
-#include "models/zoo.h"
+#include "models/model_request.h"
+#include "models/zoo_image.h"
 
 /* Each builds its network for the options of r: inputs, layers, outputs. */
 void ls_zoo_autoencoder(LsBuild *b, const LsModelRequest *r);
@@ -16,9 +17,6 @@ void ls_zoo_pspnet(LsBuild *b, const LsModelRequest *r);
 void ls_zoo_resnet(LsBuild *b, const LsModelRequest *r);
 void ls_zoo_unet(LsBuild *b, const LsModelRequest *r);
 void ls_zoo_vgg(LsBuild *b, const LsModelRequest *r);
-
-/* The graph input "x" of an image network: N x channels x size x size. */
-LsTensor ls_zoo_image(LsBuild *b, const LsModelRequest *r);
 
 /* resnet.c: everything before the pooling; `at` is "" or a prefix such as "backbone.". The last two
  * stages keep their resolution and spread their kernels instead if `dilated` (Yu & Koltun 2016). */

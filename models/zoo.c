@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -161,13 +162,6 @@ bool ls_model_set(LsModelRequest *r, const char *name, const char *value, char *
         }
     snprintf(err, size, "%s has no option --%s", r->model->name, name);
     return false;
-}
-
-LsTensor ls_zoo_image(LsBuild *b, const LsModelRequest *r)
-{
-    LsTensor x = {.rank = 4, .dim = {0, r->value[LS_OPT_CHANNELS], r->value[LS_OPT_SIZE],
-                                     r->value[LS_OPT_SIZE]}};
-    return ls_build_input(b, "x", ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT, x);
 }
 
 static LsBuild *build(const LsModelRequest *r, LsArena *arena)

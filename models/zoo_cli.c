@@ -1,5 +1,5 @@
 /* models/zoo_cli.c -- `lowerset model`: options in, one ONNX file out. */
-#include "models/zoo.h"
+#include "models/zoo_cli.h"
 
 #include "base/nearest_name.h"
 

@@ -2,6 +2,7 @@
 #ifndef LS_TESTS_GRADIENT_H
 #define LS_TESTS_GRADIENT_H
 
+#include "compiler/fold/append.h"
 #include "compiler/passes/passes.h"
 #include "tests/eval.h"
 

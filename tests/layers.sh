@@ -61,6 +61,7 @@ folder compiler/onnx 'fold ir'
 folder compiler/ops 'onnx fold ir'
 folder compiler/passes 'ops onnx fold ir'
 folder compiler/patterns 'passes ops onnx fold ir'
+folder compiler/inspect 'patterns passes ops onnx fold ir'
 folder compiler/cost 'passes ops fold ir'
 
 folder codegen/emit ''

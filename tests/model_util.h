@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "models/zoo.h"
+#include "models/zoo_cli.h"
 #include "onnx.pb-c.h"
 #include "tests/suite.h"
 

@@ -2,6 +2,8 @@
 #ifndef LS_TESTS_ONNX_MAKE_H
 #define LS_TESTS_ONNX_MAKE_H
 
+#include "compiler/onnx/import_options.h"
+#include "compiler/onnx/onnx_import.h"
 #include "compiler/onnx/onnx_wire.h"
 #include "compiler/passes/passes.h"
 

@@ -4,6 +4,7 @@
 
 #include <stdarg.h>
 
+#include "compiler/onnx/onnx_row.h"
 #include "compiler/onnx/onnx_wire.h"
 #include "tests/gradient.h"
 

@@ -7,6 +7,8 @@
  * ONNX tests has its gradient checked too. The function differentiated is a fixed random
  * weighting of all real results. A test whose operator is not read is counted, not failed; one
  * that is read must agree. */
+#include "compiler/fold/append.h"
+#include "compiler/onnx/onnx_import.h"
 #include "tests/less.h"
 #include "tests/node_case.h"
 #include "tests/run_graph.h"

@@ -12,7 +12,7 @@ static inline void tape_is_as_live(LsArena *a, const LsTape *t, const char *when
     LsSeq seq = {ls_arena_alloc(a, t->n + 1u, sizeof *seq.node), 0};
     ls_tape_store(t, &seq);
     ck_assert_uint_eq(seq.n, t->n);
-    LsLive *live = ls_live_new(t->p);
+    LsLive *live = ls_live_new(a, t->p);
     ls_live(t->p, &seq, live);
     ck_assert_msg(live->peak == ls_tape_peak(t), "seed %d, %s: peak %ld, liveness.h has %ld",
                   (int)seed, when, (long)ls_tape_peak(t), (long)live->peak);

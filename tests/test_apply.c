@@ -1,6 +1,7 @@
 /* tests/test_apply.c -- updates that compute the gradient they apply: which do, and that they give
  * the bits of those that read it. */
 #include "codegen/fusion/gradient_in_update.h"
+#include "compiler/fold/append.h"
 #include "compiler/passes/fuse.h"
 #include "compiler/passes/passes.h"
 #include "tests/kernel_rig.h"

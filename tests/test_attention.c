@@ -3,6 +3,7 @@
 #include "compiler/ops/attention_shape.h"
 
 #include "compiler/ops/row.h"
+#include "compiler/patterns/patterns.h"
 #include "tests/onnx_node.h"
 #include "tests/suite.h"
 

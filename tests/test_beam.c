@@ -11,13 +11,13 @@
 typedef struct Tally { int found, lost, best; double excess; } Tally;
 
 /* A schedule holds what it promises. */
-static void check_schedule(LsProb *p, const LsSeq *seq, int64_t budget, double cost)
+static void check_schedule(LsArena *a, const LsProb *p, const LsSeq *seq, int64_t budget, double cost)
 {
-    LsLive *live = ls_live_new(p);
+    LsLive *live = ls_live_new(a, p);
     ls_live(p, seq, live);
     ck_assert_int_le(live->peak, budget);
     ck_assert_msg(fabs(live->cost - cost) <= 1e-9 * cost, "%g is not %g", live->cost, cost);
-    uint32_t *runs = ls_arena_alloc(p->arena, p->n + 1u, sizeof *runs);
+    uint32_t *runs = ls_arena_alloc(a, p->n + 1u, sizeof *runs);
     for (uint32_t k = 0; k < seq->n; k++)
         runs[seq->node[k]]++;
     for (uint32_t v = 0; v < p->n; v++) {
@@ -27,15 +27,15 @@ static void check_schedule(LsProb *p, const LsSeq *seq, int64_t budget, double c
     }
 }
 
-static void compare(LsProb *p, const LsBoundGraph *b, int64_t budget, uint32_t width, double price,
-                    Tally *tally)
+static void compare(LsArena *a, const LsProb *p, const LsBoundGraph *b, int64_t budget,
+                    uint32_t width, double price, Tally *tally)
 {
     LsSeq seq, best;
-    LsOptimum o = ls_optimum_plan(p->arena, b, budget, INFINITY, 200000, &best);
-    LsBeamResult r = ls_beam(p->arena, b, &(LsBeamOptions){budget, width, price, INFINITY}, &seq);
+    LsOptimum o = ls_optimum_plan(a, b, budget, INFINITY, 200000, &best);
+    LsBeamResult r = ls_beam(a, b, &(LsBeamOptions){budget, width, price, INFINITY}, &seq);
     ck_assert(o.exact);
     if (r.cost < INFINITY) {
-        check_schedule(p, &seq, budget, r.cost);
+        check_schedule(a, p, &seq, budget, r.cost);
         ck_assert_msg(r.cost >= o.value * (1 - 1e-9), "%g is below the optimum, %g", r.cost,
                       o.value);
         tally->found++;
@@ -61,7 +61,7 @@ static Tally compare_random(uint32_t width, double price)
         for (uint32_t t = 0; t < p->nt; t++)
             most += p->size[t];
         for (int k = 0; k < 4; k++)
-            compare(p, b, (int64_t)least.value + (most - (int64_t)least.value) * k / 8, width, price,
+            compare(a, p, b, (int64_t)least.value + (most - (int64_t)least.value) * k / 8, width, price,
                     &tally);
         ls_arena_free(a);
     }

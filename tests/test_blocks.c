@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "scheduler/blocks/block_keep.h"
+#include "scheduler/blocks/block_run.h"
 #include "scheduler/candidates/candidate_pool.h"
 #include "scheduler/candidates/plan_build.h"
 #include "scheduler/graph/fusion_choice.h"
@@ -76,7 +77,7 @@ START_TEST(any_split_of_any_graph_is_a_valid_sequence)
         ck_assert_uint_le(b->n, 2 + seed % 9);
         for (int k = 0; k < 4 && b->n > 0; k++) {
             uint32_t n = split(b, w, 5, &rnd, phase);
-            LsSeq seq = ls_block_sequence(w, phase, n);
+            LsSeq seq = ls_block_sequence(a, w, phase, n);
             audit(p, &seq, seed);
         }
     }
@@ -95,7 +96,7 @@ START_TEST(any_nest_of_any_graph_is_a_valid_sequence)
         ck_assert_uint_le(b->n, 2 + seed % 19);
         for (int k = 0; k < 4 && b->n > 0; k++) {
             uint32_t n = nest(w, 0, b->n, &rnd, phase, 0);
-            LsSeq seq = ls_block_sequence(w, phase, n);
+            LsSeq seq = ls_block_sequence(a, w, phase, n);
             audit(p, &seq, seed);
             deep += n > 6;
         }
@@ -153,9 +154,9 @@ START_TEST(any_variant_of_any_graph_is_a_valid_sequence)
     for (uint64_t seed = 0; seed < 150; seed++) {
         LsDag *g = with_alternatives(dag_make(a, 3 + seed % 25, seed), seed);
         LsProb *p = ls_prob_new(a, g, seed % 3 != 0);
-        LsProb *q = ls_variant(a, p, seed % 2 ? 0 : 0.5);
-        LsSeq plain = ls_seq_plain(p), seq = ls_seq_plain(q);
-        LsLive *live = ls_live_new(p);
+        const LsProb *q = ls_variant(a, p, seed % 2 ? 0 : 0.5);
+        LsSeq plain = ls_seq_plain(a, p), seq = ls_seq_plain(a, q);
+        LsLive *live = ls_live_new(a, p);
         changed += q != p;
         audit(p, &seq, seed);
         ls_live(p, &plain, live);
@@ -168,7 +169,7 @@ START_TEST(any_variant_of_any_graph_is_a_valid_sequence)
         LsPhase phase[MOST_PHASES];
         uint64_t rnd = seed;
         uint32_t n = split(b, w, 5, &rnd, phase);
-        LsSeq tight = ls_block_sequence(w, phase, n);
+        LsSeq tight = ls_block_sequence(a, w, phase, n);
         audit(p, &tight, seed);
     }
     ck_assert_uint_gt(changed, 50);
@@ -247,13 +248,13 @@ START_TEST(a_sequence_takes_what_its_options_say)
     LsProb *p = ls_prob_new(a, chain(45), true);
     LsBlocks *b = ls_blocks_new(a, p, 64, LS_CUT_VALLEYS);
     LsBlockWork *w = ls_block_work_new(a, b);
-    LsLive *live = ls_live_new(p);
+    LsLive *live = ls_live_new(a, p);
     LsPhase phase[MOST_PHASES];
     uint64_t rnd = 1;
     int exact = 0;
     for (int k = 0; k < 40; k++) {
         uint32_t n = split(b, w, 4, &rnd, phase);
-        LsSeq seq = ls_block_sequence(w, phase, n);
+        LsSeq seq = ls_block_sequence(a, w, phase, n);
         int64_t kept = 0, peak = 0;
         double cost = p->base_cost;
         for (uint32_t j = n; j-- > 0;) {

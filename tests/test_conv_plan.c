@@ -4,6 +4,7 @@
 #include "codegen/cuda/conv_plan.h"
 #include "runtime/cuda/plan_cache.h"
 #include "codegen/emit/target.h"
+#include "compiler/fold/append.h"
 #include "tests/compiled_model.h"
 
 #include <dirent.h>

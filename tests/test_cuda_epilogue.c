@@ -2,6 +2,7 @@
 #include <check.h>
 
 #include "codegen/cuda/epilogue.h"
+#include "compiler/fold/append.h"
 #include "compiler/passes/fuse.h"
 #include "compiler/passes/passes.h"
 #include "tests/suite.h"

@@ -88,7 +88,7 @@ START_TEST(what_comes_out_is_valid_within_the_target_and_no_dearer)
     uint32_t cheaper = 0;
     for (uint64_t seed = 0; seed < 40; seed++) {
         LsProb *p = ls_prob_new(a, dag_make(a, 10 + (uint32_t)seed % 20, seed), seed % 3 != 0);
-        LsSeq plain = ls_seq_plain(p);
+        LsSeq plain = ls_seq_plain(a, p);
         LsAnneal s = loaded(p, &plain, INT64_MAX);
         int64_t target = ls_tape_peak(s.t) / 10 * 7;
         s.m->target = target;

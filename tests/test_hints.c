@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "scheduler/graph/dag_read.h"
+#include "scheduler/plan/hint_plan.h"
 #include "scheduler/plan/keep_forget_hints.h"
 #include "scheduler/plan/plan_audit.h"
 #include "tests/dag_tools.h"

@@ -58,7 +58,7 @@ static double relief(double more1, double more2, uint32_t *runs)
     LsArena *a = ls_arena_new();
     LsProb *p = ls_prob_new(a, &x.g, true);
     LsTape *t = ls_tape_new(p);
-    LsSeq plain = ls_seq_plain(p);
+    LsSeq plain = ls_seq_plain(a, p);
     ls_tape_load(t, &plain);
     LsMoves *m = ls_moves_new(a, t);
     double before = t->cost;

@@ -8,6 +8,7 @@
 #include "scheduler/candidates/reorder_to_pack.h"
 #include "scheduler/order/edited_order.h"
 #include "scheduler/order/run_order.h"
+#include "scheduler/packing/offsets.h"
 #include "scheduler/packing/packing_repair.h"
 #include "scheduler/packing/packing_search.h"
 #include "tests/dag_tools.h"
@@ -337,9 +338,9 @@ END_TEST
 
 /* Bytes above part of the peak, over all steps; -1: a sequence that reads what is not there, or of
  * another peak or cost than liveness.h finds in seq. */
-static int64_t crowd(LsProb *p, const LsSeq *seq, const LsSeq *of)
+static int64_t crowd(LsArena *arena, const LsProb *p, const LsSeq *seq, const LsSeq *of)
 {
-    LsLive *live = ls_live_new(p);
+    LsLive *live = ls_live_new(arena, p);
     LsTape *t = ls_tape_new(p);
     ls_live(p, of, live);
     ls_tape_load(t, seq);
@@ -356,7 +357,7 @@ START_TEST(a_looser_order_has_the_same_runs_and_peak_but_less_near_it)
     int less = 0, different = 0;
     for (uint64_t seed = 0; seed < 20; seed++) {
         LsProb *p = ls_prob_new(arena, dag_make(arena, 10 + seed, seed), seed % 4 != 0);
-        LsSeq plain = ls_seq_plain(p), one = ls_offsets_loosen(arena, p, &plain, 0);
+        LsSeq plain = ls_seq_plain(arena, p), one = ls_offsets_loosen(arena, p, &plain, 0);
         LsSeq again = ls_offsets_loosen(arena, p, &plain, 0);
         LsSeq other = ls_offsets_loosen(arena, p, &plain, 1);
         uint32_t *runs = ls_arena_alloc(arena, p->n, sizeof *runs);
@@ -367,10 +368,10 @@ START_TEST(a_looser_order_has_the_same_runs_and_peak_but_less_near_it)
         }
         for (uint32_t v = 0; v < p->n; v++)
             ck_assert_uint_eq(runs[v], 0);
-        int64_t before = crowd(p, &plain, &plain), then = crowd(p, &one, &plain);
+        int64_t before = crowd(arena, p, &plain, &plain), then = crowd(arena, p, &one, &plain);
         ck_assert_int_ge(then, 0);
         ck_assert_int_le(then, before);
-        ck_assert_int_ge(crowd(p, &other, &plain), 0);
+        ck_assert_int_ge(crowd(arena, p, &other, &plain), 0);
         ck_assert_int_eq(memcmp(one.node, again.node, one.n * sizeof *one.node), 0);
         different += memcmp(one.node, other.node, one.n * sizeof *one.node) != 0;
         less += then < before;

@@ -3,7 +3,7 @@
 #include "tests/onnx_make.h"
 #include "tests/suite.h"
 
-#include "compiler/onnx/onnx_inspect.h"
+#include "compiler/inspect/onnx_inspect.h"
 
 #include <ftw.h>
 

@@ -3,7 +3,7 @@
 #include "tests/onnx_small.h"
 #include "tests/suite.h"
 
-#include "compiler/onnx/onnx_inspect.h"
+#include "compiler/inspect/onnx_inspect.h"
 
 #include <sys/stat.h>
 

@@ -2,7 +2,7 @@
 #include "tests/onnx_make.h"
 #include "tests/suite.h"
 
-#include "compiler/onnx/onnx_inspect.h"
+#include "compiler/inspect/onnx_inspect.h"
 
 enum { ROUNDS = 300 };          /* per model: a second or two in all, also under sanitizers */
 

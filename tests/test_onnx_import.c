@@ -4,7 +4,7 @@
 #include "tests/suite.h"
 
 #include "base/name_ids.h"
-#include "compiler/onnx/onnx_inspect.h"
+#include "compiler/inspect/onnx_inspect.h"
 
 START_TEST(values_keep_the_names_of_the_file)
 {

@@ -1,5 +1,6 @@
 /* tests/test_onnx_roles.c -- which tensors of a file are trained, and what is taken back of what an
  * exporter did to them: by name, use, values, and the exporter's notes. */
+#include "compiler/onnx/onnx_decisions.h"
 #include "compiler/onnx/onnx_import.h"
 #include "compiler/onnx/onnx_meta.h"
 #include "tests/onnx_small.h"

@@ -1,4 +1,5 @@
 /* tests/test_patterns.c -- written-out operators become one node that computes the same. */
+#include "compiler/patterns/patterns.h"
 #include "tests/gradient.h"
 #include "tests/suite.h"
 

@@ -47,7 +47,7 @@ START_TEST(moves_that_leave_no_bad_read_leave_a_valid_sequence)
     uint32_t made[KINDS] = {0};
     for (uint64_t seed = 0; seed < 20; seed++) {
         LsProb *p = ls_prob_new(a, dag_make(a, 6 + seed, seed), seed % 3 != 0);
-        LsSeq plain = ls_seq_plain(p);
+        LsSeq plain = ls_seq_plain(a, p);
         LsMoves *m = ls_moves_new(a, ls_tape_new(p));
         ls_tape_load(m->t, &plain);
         m->target = ls_tape_peak(m->t) / 10 * 8;
@@ -72,7 +72,7 @@ END_TEST
 START_TEST(nothing_dearer_than_allowed_is_made_again)
 {
     LsProb *p = ls_prob_new(a, dag_make(a, 12, 1), true);
-    LsSeq plain = ls_seq_plain(p);
+    LsSeq plain = ls_seq_plain(a, p);
     LsMoves *m = ls_moves_new(a, ls_tape_new(p));
     ls_tape_load(m->t, &plain);
     m->target = ls_tape_peak(m->t) / 2;

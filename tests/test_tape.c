@@ -33,7 +33,7 @@ START_TEST(random_changes_leave_what_a_fresh_evaluation_finds)
     for (uint64_t seed = 0; seed < 30; seed++) {
         LsDag *g = dag_make(a, 3 + seed % 12, seed);
         LsProb *p = ls_prob_new(a, g, seed % 3 != 0);
-        LsSeq plain = ls_seq_plain(p);
+        LsSeq plain = ls_seq_plain(a, p);
         LsTape *t = ls_tape_new(p);
         uint64_t rnd = seed + 77;
         uint32_t bad = 0;
@@ -72,7 +72,7 @@ START_TEST(reads_after_an_update_and_of_what_is_not_made_are_bad)
 {
     LsDag *g = dag_make(a, 6, 3);
     LsProb *p = ls_prob_new(a, g, true);
-    LsSeq plain = ls_seq_plain(p);
+    LsSeq plain = ls_seq_plain(a, p);
     LsTape *t = ls_tape_new(p);
     ls_tape_load(t, &plain);
     uint32_t reader = LS_NO_ID;
@@ -95,7 +95,7 @@ START_TEST(what_nobody_reads_is_dead_and_what_is_read_later_is_there)
 {
     LsDag *g = dag_make(a, 6, 5);
     LsProb *p = ls_prob_new(a, g, true);
-    LsSeq plain = ls_seq_plain(p);
+    LsSeq plain = ls_seq_plain(a, p);
     LsTape *t = ls_tape_new(p);
     ls_tape_load(t, &plain);
     for (uint32_t r = t->run[LS_TAPE_END].next; r != LS_TAPE_END; r = t->run[r].next)

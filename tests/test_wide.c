@@ -95,9 +95,9 @@ END_TEST
 
 /* ---- searches ---- */
 
-static LsSeq all_once(LsProb *p)
+static LsSeq all_once(LsArena *a, const LsProb *p)
 {
-    LsSeq seq = {ls_arena_alloc(p->arena, p->n + 1u, sizeof *seq.node), 0};
+    LsSeq seq = {ls_arena_alloc(a, p->n + 1u, sizeof *seq.node), 0};
     for (uint32_t v = 0; v < p->n; v++)
         if (p->needed[v])
             seq.node[seq.n++] = v;
@@ -108,8 +108,8 @@ START_TEST(windows_of_wide_kernels_end_within_the_work_of_their_states)
 {
     LsArena *a = ls_arena_new();
     LsProb *p = ls_prob_new(a, wide_graph(a, shapes[_i], 3), true);
-    LsSeq seq = all_once(p), better;
-    LsLive *live = ls_live_new(p);
+    LsSeq seq = all_once(a, p), better;
+    LsLive *live = ls_live_new(a, p);
     ls_live(p, &seq, live);
     enum { MOST = 500 };
     for (uint32_t from = 0; from < seq.n && from < 300; from += 48) {
@@ -129,8 +129,8 @@ START_TEST(exact_searches_of_wide_kernels_end_within_the_work_of_their_states)
     LsArena *a = ls_arena_new();
     LsProb *p = ls_prob_new(a, wide_graph(a, shapes[_i], 4), true);
     LsBoundGraph *b = ls_bound_graph_new(a, p);
-    LsSeq seq = all_once(p);
-    LsLive *live = ls_live_new(p);
+    LsSeq seq = all_once(a, p);
+    LsLive *live = ls_live_new(a, p);
     ls_live(p, &seq, live);
     const int64_t budget = live->peak * 9 / 10, most = (int64_t)(MOST * 10000 + SLACK);
     ck_assert_int_le((int64_t)ls_optimum_cost(b, budget, INFINITY, MOST).work, most);

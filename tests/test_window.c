@@ -8,9 +8,9 @@
 #include "tests/random_graph.h"
 #include "tests/suite.h"
 
-static LsSeq all_once(LsProb *p)
+static LsSeq all_once(LsArena *a, const LsProb *p)
 {
-    LsSeq seq = {ls_arena_alloc(p->arena, p->n + 1u, sizeof *seq.node), 0};
+    LsSeq seq = {ls_arena_alloc(a, p->n + 1u, sizeof *seq.node), 0};
     for (uint32_t v = 0; v < p->n; v++)
         if (p->needed[v])
             seq.node[seq.n++] = v;
@@ -26,9 +26,9 @@ static uint32_t runs_of(const LsSeq *seq, uint32_t v)
 }
 
 /* Every read is of something made before; what must run runs, what may not run twice does not. */
-static void check_order(const LsProb *p, const LsSeq *seq)
+static void check_order(LsArena *a, const LsProb *p, const LsSeq *seq)
 {
-    bool *made = ls_arena_alloc(p->arena, p->nt + 1u, sizeof *made);
+    bool *made = ls_arena_alloc(a, p->nt + 1u, sizeof *made);
     for (uint32_t k = 0; k < seq->n; k++) {
         uint32_t v = seq->node[k];
         for (uint32_t j = p->in.at[v]; j < p->in.at[v + 1]; j++)
@@ -53,8 +53,8 @@ START_TEST(the_window_of_everything_is_the_optimum)
         LsArena *a = ls_arena_new();
         LsProb *p = ls_prob_new(a, random_graph(a, 4 + seed % 4, 5 + seed % 5, seed), seed % 2);
         LsBoundGraph *b = ls_bound_graph_new(a, p);
-        LsSeq seq = all_once(p), best, better;
-        LsLive *live = ls_live_new(p);
+        LsSeq seq = all_once(a, p), best, better;
+        LsLive *live = ls_live_new(a, p);
         ls_live(p, &seq, live);
         for (int k = 5; k < 10; k++) {
             LsWindowSpent spent = {0};
@@ -66,9 +66,9 @@ START_TEST(the_window_of_everything_is_the_optimum)
             missed += !is && o.value < (w.fit ? INFINITY : live->cost * (1 - 1e-8));
             if (!is)
                 continue;
-            LsLive *then = ls_live_new(p);
+            LsLive *then = ls_live_new(a, p);
             ls_live(p, &better, then);
-            check_order(p, &better);
+            check_order(a, p, &better);
             ck_assert_int_le(then->peak, target);
             ck_assert(then->cost >= o.value * (1 - 1e-9));
             found++;
@@ -99,7 +99,7 @@ START_TEST(parts_get_better_and_nothing_else_worse)
             ls_arena_free(a);
             continue;
         }
-        LsLive *live = ls_live_new(p), *then = ls_live_new(p);
+        LsLive *live = ls_live_new(a, p), *then = ls_live_new(a, p);
         ls_live(p, &seq, live);
         for (int k = 0; k < 6; k++) {
             uint32_t from = dag_random(&rnd, seq.n - 2);
@@ -110,7 +110,7 @@ START_TEST(parts_get_better_and_nothing_else_worse)
             if (!ls_window_improve(a, p, &seq, live, &w, &better, &spent))
                 continue;
             ls_live(p, &better, then);
-            check_order(p, &better);
+            check_order(a, p, &better);
             ck_assert_int_le(then->peak, w.target);
             ck_assert(then->cost < live->cost);
             better_ones++;

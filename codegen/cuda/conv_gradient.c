@@ -3,6 +3,7 @@
 #include "codegen/cuda/conv_fuse.h"
 #include "codegen/cuda/conv_plan.h"
 #include "codegen/fusion/inline_bodies.h"
+#include "compiler/ir/rewrite.h"
 #include "compiler/passes/fuse.h"
 
 typedef struct Move {           /* by FUSED node: what it gives away */

@@ -4,6 +4,7 @@
 #include "codegen/fusion/inline_bodies.h"
 #include "codegen/kernels/computed_operand.h"
 #include "compiler/cost/roofline.h"
+#include "compiler/ir/rewrite.h"
 
 #include <string.h>
 

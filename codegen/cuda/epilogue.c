@@ -3,7 +3,9 @@
 
 #include "codegen/fusion/inline_bodies.h"
 #include "codegen/kernels/product.h"
+#include "compiler/fold/append.h"
 #include "compiler/ir/op.h"
+#include "compiler/ir/rewrite.h"
 #include "compiler/passes/fuse.h"
 
 typedef struct Search {

@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "codegen/fusion/inline_bodies.h"
+#include "compiler/ir/rewrite.h"
 
 typedef struct Search {
     const LsGraph *g;

@@ -2,6 +2,7 @@
 #include "codegen/cuda/updates.h"
 
 #include "base/arena.h"
+#include "compiler/ir/rewrite.h"
 
 enum {
     SMALL = 4096,               /* elements of a tensor, at most */

@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "codegen/fusion/drop_nodes.h"
 #include "codegen/kernels/product.h"
+#include "compiler/ir/rewrite.h"
 #include "compiler/passes/fuse.h"
 
 typedef struct Apply {

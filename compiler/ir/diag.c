@@ -1,8 +1,6 @@
 /* compiler/ir/diag.c -- prints diagnostics; ids and exit codes come from errors.def. */
 #include "compiler/ir/diag.h"
 
-#include "compiler/ir/op.h"
-
 #include <inttypes.h>
 #include <string.h>
 
@@ -11,12 +9,6 @@ static const int exit_code[] = { 0,
 #include "compiler/ir/errors.def"
 #undef LS_ERROR_ENUM
 };
-
-LsWhere ls_where(const LsGraph *g, LsNodeId n)
-{
-    const LsNode *node = &g->node[n.i];
-    return (LsWhere){node->onnx, node->name, ls_op[node->op]->name};
-}
 
 static FILE *start_line(LsCtx *cx, LsWhere at)
 {

@@ -31,7 +31,6 @@ typedef struct LsCtx {          /* one compilation; the compiler has no globals 
 
 /* Where a message belongs. Any field may be absent (NULL, -1). */
 typedef struct LsWhere { int64_t node; const char *name, *op; } LsWhere;
-LsWhere ls_where(const LsGraph *g, LsNodeId n);     /* of a node of the graph */
 
 /* net.onnx: node 57 'layer2/conv1' (Conv): error LS-E0102: X has 3 channels, W takes 1
  *   hint: ...

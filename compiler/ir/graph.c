@@ -1,9 +1,6 @@
 /* compiler/ir/graph.c -- appending values and nodes. */
 #include "compiler/ir/graph.h"
 
-#include "compiler/fold/fold_constants.h"
-
-#include <assert.h>
 #include <string.h>
 
 LsGraph *ls_graph_new(LsCtx *cx)
@@ -25,7 +22,7 @@ void ls_graph_origin(LsGraph *g, LsOrigin o)
     g->node[0].name = o.name;
 }
 
-static LsValueId push_value(LsGraph *g, LsValue v)
+LsValueId ls_graph_push_value(LsGraph *g, LsValue v)
 {
     g->value = ls_arena_grow(g->arena, g->value, g->nvalue, g->nvalue + 1, sizeof v, &g->cap_value);
     g->value[g->nvalue] = v;
@@ -36,14 +33,14 @@ LsValueId ls_value_add(LsCtx *cx, LsGraph *g, LsValueKind kind, const char *name
                        const LsShape *shape, const void *data)
 {
     (void)cx;
-    return push_value(g, (LsValue){.name = ls_arena_strdup(g->arena, name), .kind = kind,
+    return ls_graph_push_value(g, (LsValue){.name = ls_arena_strdup(g->arena, name), .kind = kind,
                                    .type = type, .shape = *shape, .data = data});
 }
 
 LsValueId ls_const_add(LsCtx *cx, LsGraph *g, LsType type, const LsShape *shape, const void *data)
 {
     (void)cx;
-    return push_value(g, (LsValue){.name = ls_arena_printf(g->arena, "const%u", g->nvalue),
+    return ls_graph_push_value(g, (LsValue){.name = ls_arena_printf(g->arena, "const%u", g->nvalue),
                                    .kind = LS_V_CONST,
                                    .type = type,
                                    .shape = *shape,
@@ -64,8 +61,7 @@ void ls_set_out(LsGraph *g, LsNodeId n, int k, LsType type, const LsShape *shape
     v->shape = *shape;
 }
 
-/* Undo the append of node n, which is the last one. */
-static void pop_node(LsGraph *g, LsNodeId n)
+void ls_graph_pop(LsGraph *g, LsNodeId n)
 {
     g->nvalue = g->node[n.i].out;
     g->noperand = g->node[n.i].in;
@@ -96,48 +92,9 @@ LsNodeId ls_append_bare(LsGraph *g, LsOpCode op, int nin, const LsValueId in[], 
     }
     g->node[g->nnode++] = node;
     for (int k = 0; k < nout; k++)
-        push_value(g, (LsValue){.name = ls_arena_printf(g->arena, "%%%u", g->nvalue),
+        ls_graph_push_value(g, (LsValue){.name = ls_arena_printf(g->arena, "%%%u", g->nvalue),
                                 .kind = LS_V_TEMP, .def = n});
     return n;
-}
-
-LsValueId ls_append(LsCtx *cx, LsGraph *g, LsOpCode op, int nin, const LsValueId in[],
-                    const LsAttr *attr)
-{
-    const LsOp *row = ls_op[op];
-    assert(nin >= row->min_in && (row->max_in == 255 || nin <= row->max_in));
-    assert(op != LS_OP_FUSED);          /* ls_fuse makes those */
-    LsNodeId n = ls_append_bare(g, op, nin, in, row->nout, attr);
-    if (!row->infer(cx, g, n)) {
-        pop_node(g, n);
-        return (LsValueId){0};
-    }
-    LsValueId folded = {0};
-    if (ls_fold(cx, g, n, &folded)) {       /* one result, now a constant
-                                             * behind the node's values */
-        LsValue c = g->value[folded.i];
-        pop_node(g, n);
-        c.name = ls_arena_printf(g->arena, "const%u", g->nvalue);
-        return push_value(g, c);
-    }
-    return (LsValueId){g->node[n.i].out};
-}
-
-LsValueId ls_append1(LsCtx *cx, LsGraph *g, LsOpCode op, LsValueId a, const LsAttr *attr)
-{
-    return ls_append(cx, g, op, 1, (LsValueId[]){a}, attr);
-}
-
-LsValueId ls_append2(LsCtx *cx, LsGraph *g, LsOpCode op, LsValueId a, LsValueId b,
-                     const LsAttr *attr)
-{
-    return ls_append(cx, g, op, 2, (LsValueId[]){a, b}, attr);
-}
-
-LsValueId ls_append3(LsCtx *cx, LsGraph *g, LsOpCode op, LsValueId a, LsValueId b, LsValueId c,
-                     const LsAttr *attr)
-{
-    return ls_append(cx, g, op, 3, (LsValueId[]){a, b, c}, attr);
 }
 
 double ls_const_at(const LsGraph *g, LsValueId v, int64_t i)
@@ -179,23 +136,41 @@ LsValueId ls_viewed(const LsGraph *g, LsValueId v)
     return v;
 }
 
-LsValueId ls_reshape(LsCtx *cx, LsGraph *g, LsValueId v, const LsShape *to)
+void ls_broadcast_strides(const LsGraph *g, LsValueId v, const LsShape *space,
+                          int64_t stride[LS_MAX_RANK])
 {
-    if (ls_shape_same(ls_shape(g, v), to))
-        return v;
-    return ls_append1(cx, g, LS_OP_RESHAPE, v, &(LsAttr){.shape = {*to}});
+    const LsValue *x = &g->value[v.i];
+    int64_t own[LS_MAX_RANK];
+    ls_strides(&x->shape, x->layout, own);
+    int skip = space->rank - x->shape.rank;
+    for (int k = 0; k < space->rank; k++)
+        stride[k] = k < skip || x->shape.dim[k - skip] == 1 ? 0 : own[k - skip];
 }
 
-LsValueId ls_reduce_to(LsCtx *cx, LsGraph *g, LsValueId v, const LsShape *to)
+int64_t ls_value_bytes(const LsGraph *g, LsValueId v, int real_bytes)
 {
-    const LsShape from = *ls_shape(g, v);
-    int skip = from.rank - to->rank;
-    uint32_t axes = 0;
-    for (int k = 0; k < from.rank; k++)
-        if (from.dim[k] > 1 && (k < skip || to->dim[k - skip] == 1))
-            axes |= 1u << k;
-    if (axes != 0)
-        v = ls_append1(cx, g, LS_OP_REDUCE_SUM, v,
-                       &(LsAttr){.reduce = {.axes = axes, .keep = true}});
-    return ls_reshape(cx, g, v, to);
+    return ls_count(ls_shape(g, v)) * ls_type_bytes(ls_type(g, v), real_bytes);
+}
+
+int64_t ls_state_bytes(const LsGraph *g, LsValueId v, int real_bytes)
+{
+    int64_t bytes = ls_value_bytes(g, v, real_bytes), rows = g->value[v.i].rows_behind;
+    return rows > 0 ? bytes + rows * (bytes / ls_shape(g, v)->dim[0]) : bytes;
+}
+
+LsWhere ls_where(const LsGraph *g, LsNodeId n)
+{
+    const LsNode *node = &g->node[n.i];
+    return (LsWhere){node->onnx, node->name, ls_op[node->op]->name};
+}
+
+const char *ls_type_name(LsType t)
+{
+    static const char *const name[LS_NTYPES] = {"float", "int64", "int32", "bool"};
+    return name[t];
+}
+
+const char *ls_dims(const LsGraph *g, LsValueId v)
+{
+    return ls_shape_text(g->arena, ls_shape(g, v));
 }

@@ -3,6 +3,7 @@
 #define LS_COMPILER_IR_GRAPH_H
 
 #include "compiler/ir/op.h"
+#include "compiler/ir/shape.h"
 
 /* What newly appended nodes are said to belong to. Importer and passes set it; rows leave it
  * alone. */
@@ -18,20 +19,13 @@ LsValueId ls_value_add(LsCtx *cx, LsGraph *g, LsValueKind kind, const char *name
 LsValueId ls_const_add(LsCtx *cx, LsGraph *g, LsType type, const LsShape *shape, const void *data);
 LsValueId ls_const_real(LsCtx *cx, LsGraph *g, double v);      /* scalar */
 
-/* Appends a node and infers its results: the id of the first one (the others follow it), or none
- * after a diagnostic. When every operand is constant and ls_fold can, the result is a constant and
- * no node is made. attr may be NULL (zeros). Operands may be none where the row allows. */
-LsValueId ls_append(LsCtx *cx, LsGraph *g, LsOpCode op, int nin, const LsValueId in[],
-                    const LsAttr *attr);
-/* The bare node with nout results of no type yet, not folded: what ls_append and ls_fuse build
- * on. */
+/* The bare node with nout results of no type yet, not folded: what ls_append (compiler/fold/append.h)
+ * and ls_fuse build on. */
 LsNodeId ls_append_bare(LsGraph *g, LsOpCode op, int nin, const LsValueId in[], int nout,
                         const LsAttr *attr);
-LsValueId ls_append1(LsCtx *cx, LsGraph *g, LsOpCode op, LsValueId a, const LsAttr *attr);
-LsValueId ls_append2(LsCtx *cx, LsGraph *g, LsOpCode op, LsValueId a, LsValueId b,
-                     const LsAttr *attr);
-LsValueId ls_append3(LsCtx *cx, LsGraph *g, LsOpCode op, LsValueId a, LsValueId b, LsValueId c,
-                     const LsAttr *attr);
+/* Undoes the append of node n, which is the last one. */
+void ls_graph_pop(LsGraph *g, LsNodeId n);
+LsValueId ls_graph_push_value(LsGraph *g, LsValue v);
 
 /* ---- for infer functions and passes ---- */
 /* operand k; none if absent */
@@ -74,26 +68,15 @@ static inline bool ls_is_state(const LsGraph *g, LsValueId v)
 {
     return g->value[v.i].kind == LS_V_PARAM || g->value[v.i].kind == LS_V_STATE;
 }
+LsWhere ls_where(const LsGraph *g, LsNodeId n);     /* of a node of the graph, for messages */
+const char *ls_type_name(LsType t);                 /* for messages: "float", "int64" */
+const char *ls_dims(const LsGraph *g, LsValueId v);     /* its shape, for messages */
 void ls_set_out(LsGraph *g, LsNodeId n, int k, LsType type, const LsShape *shape);
 
-/* ---- shapes ---- */
-/* Elements of one value, and of all values of a model, at most: 4 TiB in doubles, 256 TiB. No machine
- * holds more, and sums and byte counts below cannot overflow. */
-#define LS_MOST_ELEMENTS (INT64_C(1) << 39)
-#define LS_MOST_IN_ALL (INT64_C(1) << 45)
-int64_t ls_count(const LsShape *s);                     /* elements */
-bool ls_shape_same(const LsShape *a, const LsShape *b);
-bool ls_shape_broadcast(LsShape *to, const LsShape *with);      /* NumPy's rule; false: cannot */
-/* Distance in elements between neighbours along each logical axis, for this layout. */
-void ls_strides(const LsShape *s, LsLayout layout, int64_t stride[LS_MAX_RANK]);
 /* Strides to read v while iterating over `space` (ranks may differ: NumPy
  * alignment), 0 where broadcast. */
 void ls_broadcast_strides(const LsGraph *g, LsValueId v, const LsShape *space,
                           int64_t stride[LS_MAX_RANK]);
-/* The bytes are the same under both layouts: axis 1 or every axis behind it has length 1. */
-bool ls_layout_free(const LsShape *s);
-int ls_type_bytes(LsType t, int real_bytes);            /* real_bytes: 4, or 8
-                                                         * under --precision=f64 */
 int64_t ls_value_bytes(const LsGraph *g, LsValueId v, int real_bytes);
 int64_t ls_state_bytes(const LsGraph *g, LsValueId v, int real_bytes);  /* and of what lies behind */
 
@@ -107,46 +90,5 @@ LsValueId ls_viewed(const LsGraph *g, LsValueId v);
 /* Constant's element i as double / int64 (logical row-major index). */
 double ls_const_at(const LsGraph *g, LsValueId v, int64_t i);
 int64_t ls_const_int_at(const LsGraph *g, LsValueId v, int64_t i);
-
-/* ---- common small builders ---- */
-LsValueId ls_reshape(LsCtx *cx, LsGraph *g, LsValueId v, const LsShape *to);
-/* Sums v over the axes along which `to` was broadcast to v's shape; the result has shape `to`.
- * What a gradient of a broadcasting operator does to reach the operand. */
-LsValueId ls_reduce_to(LsCtx *cx, LsGraph *g, LsValueId v, const LsShape *to);
-/* a + b, two gradients of one value. Those of neighbouring slices are joined (ops/pad_sum.c). */
-LsValueId ls_sum_grads(LsCtx *cx, LsGraph *g, LsValueId a, LsValueId b);
-
-/* ---- passes ---- */
-/* Rebuilds g node by node. visit: either maps the results itself (appending to r->to whatever
- * it likes, setting r->map[result]) and returns true, or returns false to have the node
- * copied. Values that are not results are copied first, so every value has its image before
- * its first reader is visited. */
-typedef struct LsRewrite {
-    LsCtx *cx;
-    const LsGraph *from;
-    LsGraph *to;
-    LsValueId *map;         /* by old value id */
-    void *user;
-    LsNodeId image;         /* for visit to set: of the node, where it is not the last that is there
-                             * behind the visit */
-} LsRewrite;
-void ls_rewrite(LsCtx *cx, LsGraph *g, bool (*visit)(LsRewrite *, LsNodeId), void *user);
-/* The same, visiting the nodes in this order, which must be a run order and may leave nodes out. */
-void ls_rewrite_order(LsCtx *cx, LsGraph *g, bool (*visit)(LsRewrite *, LsNodeId), void *user,
-                      const LsNodeId *order, uint32_t norder);
-/* For visit: a node over the images of these operands, whose results take the places of these values:
- * both of the graph as it was. */
-LsNodeId ls_rewrite_append(LsRewrite *r, LsOpCode op, int nin, const LsValueId in[], int nout,
-                           const LsValueId of[], const LsAttr *attr);
-/* For visit: the node as it is, over the images of its operands; keeps names,
- * types, layouts, attributes. */
-void ls_rewrite_copy(LsRewrite *r, LsNodeId n);
-/* Result k of node `to` of the new graph takes the place of value `of`: with its name, type, shape and
- * layout. */
-void ls_rewrite_result(LsRewrite *r, LsNodeId to, int k, LsValueId of);
-static inline LsValueId ls_image(const LsRewrite *r, LsValueId old) { return r->map[old.i]; }
-
-void ls_graph_print(const LsGraph *g, FILE *to);    /* one line a node: %7 =
-                                                     * Conv x %3 : 8x64x56x56 */
 
 #endif

@@ -1,7 +1,9 @@
 /* compiler/ir/graph_text.c -- the graph as text, for people and tests. */
-#include "compiler/ir/graph.h"
+#include "compiler/ir/graph_text.h"
 
 #include <inttypes.h>
+
+#include "compiler/ir/graph.h"
 
 static const char *const type_name[LS_NTYPES] = {"real", "i64", "i32", "bool"};
 static const char *const phase_name[] = {"forward", "backward", "update"};

@@ -211,7 +211,7 @@ typedef struct LsGraph {
     bool bn_var_torch;                      /* running variances follow
                                              * the unbiased batch variance */
     const struct LsDecisions *decisions;    /* what the file's tensors became, and why
-                                             * (compiler/onnx/onnx_roles.h); NULL: not imported */
+                                             * (compiler/onnx/onnx_decisions.h); NULL: not imported */
     struct LsArena *arena;
 } LsGraph;
 

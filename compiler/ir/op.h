@@ -1,10 +1,9 @@
-/* compiler/ir/op.h -- the op table: what the compiler knows about each kind of node.
+/* compiler/ir/op.h -- the op table: what passes, the scheduler's costs and codegen know about each kind
+ * of node.
  *
- * Two tables. An *ONNX row* (LsOnnxOp) turns one node of a file into IR nodes: it reads
- * attributes, knows opset versions, reports errors. An *IR row* (LsOp) is what passes, the
- * scheduler's costs and codegen see. Both live in compiler/ops/<family>.c; the family's .def
- * lists them. A new operator is one row in a file and one line in a .def (plus one in
- * meson.build when the file is new). */
+ * Its rows live in compiler/ops/<family>.c; the family's .def lists them, with those of the table that
+ * reads operators of a file (compiler/onnx/onnx_row.h). A new operator is one row in a file and one
+ * line in a .def (plus one in meson.build when the file is new). */
 #ifndef LS_COMPILER_IR_OP_H
 #define LS_COMPILER_IR_OP_H
 
@@ -82,63 +81,5 @@ typedef struct LsOp {
 } LsOp;
 
 extern const LsOp *const ls_op[LS_NOPS];
-
-/* ---- ONNX side ---- */
-typedef struct LsOnnxNode {     /* a node of the file with its operands resolved */
-    LsCtx *cx;
-    LsGraph *g;
-    const char *op, *domain, *name;
-    int version;                /* opset of the node's domain */
-    int nin, nout;              /* as listed in the file, trailing empty names dropped */
-    const LsValueId *in;        /* none where the file leaves an operand out */
-    const char *const *out_name;    /* "" where the file leaves a result out */
-    const void *proto;          /* Onnx__NodeProto; only compiler/onnx_*.c look inside */
-    struct LsImport *import;    /* theirs too; NULL outside an import */
-} LsOnnxNode;
-
-typedef struct LsOnnxOp {
-    const char *name;           /* ONNX op_type, domain "" */
-    int since;                  /* lowest opset whose definition the row reads */
-    /* Appends IR nodes; sets out[k] for each result used. False after ls_error. */
-    bool (*build)(LsOnnxNode *n, LsValueId out[]);
-} LsOnnxOp;
-
-extern const LsOnnxOp *const ls_onnx_op[];      /* ends with NULL */
-const LsOnnxOp *ls_onnx_find(const char *name);
-
-/* Attributes (compiler/onnx/onnx_attr.c). Absent: the default. A wrong type is reported and poisons the
- * node: the importer fails it after build. */
-bool ls_onnx_has(const LsOnnxNode *n, const char *attr);
-int64_t ls_onnx_int(const LsOnnxNode *n, const char *attr, int64_t otherwise);
-double ls_onnx_float(const LsOnnxNode *n, const char *attr, double otherwise);
-const char *ls_onnx_string(const LsOnnxNode *n, const char *attr, const char *otherwise);
-/* Number of integers, at most max; -1: absent. More than max is an error and gives -1. */
-int ls_onnx_ints(const LsOnnxNode *n, const char *attr, int max, int64_t out[]);
-int ls_onnx_floats(const LsOnnxNode *n, const char *attr, int max, double out[]);
-/* Number of elements of a list attribute; 0: absent, or no list. */
-int ls_onnx_length(const LsOnnxNode *n, const char *attr);
-/* The tensor attribute as a constant value; none: absent. */
-LsValueId ls_onnx_tensor(const LsOnnxNode *n, const char *attr);
-
-/* Operand k as compile-time constants: the number read, -1 when the operand is absent, -2 (reported
- * as LS_E_NOT_CONST) when it is computed at run time. An initializer read this way is a setting: it
- * becomes LS_V_CONST and is not trained. */
-int ls_onnx_const_ints(LsOnnxNode *n, int k, int max, int64_t out[]);
-int ls_onnx_const_reals(LsOnnxNode *n, int k, int max, double out[]);
-/* Operand k is a weight: a constant there (Constant node, ConstantOfShape) becomes LS_V_PARAM. */
-void ls_onnx_weight(LsOnnxNode *n, int k);
-/* The exporter's notes say that this batch norm was traced in training mode, whatever the form that
- * it has in the file. */
-bool ls_onnx_traced_training(const LsOnnxNode *n);
-/* Which statistics a batch norm uses when training, and what decides it. */
-typedef enum { LS_BN_BY_TRAIN, LS_BN_BY_FROZEN, LS_BN_BY_FORM, LS_BN_BY_TRACE, LS_BN_BY_NODES,
-               LS_BN_BY_RUNNING, LS_NBN_BY } LsBnBy;
-void ls_onnx_note_batch_norm(const LsOnnxNode *n, LsBnBy by);
-/* An axis from the file (-rank .. rank-1) made non-negative; reports and
- * returns -1 when out of range. */
-int ls_onnx_axis(LsOnnxNode *n, int64_t axis, int rank);
-/* ls_error at this node. */
-__attribute__((format(printf, 4, 5)))
-bool ls_onnx_error(const LsOnnxNode *n, LsErrId id, const char *hint, const char *fmt, ...);
 
 #endif

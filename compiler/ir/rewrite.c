@@ -1,6 +1,6 @@
 /* compiler/ir/rewrite.c -- rebuilding a graph node by node; the frame of every
  * pass that inserts nodes. */
-#include "compiler/ir/graph.h"
+#include "compiler/ir/rewrite.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* compiler/ir/shape.c -- arithmetic on shapes, strides and sizes. */
-#include "compiler/ir/graph.h"
+#include "compiler/ir/shape.h"
 
 int64_t ls_count(const LsShape *s)
 {
@@ -49,17 +49,6 @@ void ls_strides(const LsShape *s, LsLayout layout, int64_t stride[LS_MAX_RANK])
     }
 }
 
-void ls_broadcast_strides(const LsGraph *g, LsValueId v, const LsShape *space,
-                          int64_t stride[LS_MAX_RANK])
-{
-    const LsValue *x = &g->value[v.i];
-    int64_t own[LS_MAX_RANK];
-    ls_strides(&x->shape, x->layout, own);
-    int skip = space->rank - x->shape.rank;
-    for (int k = 0; k < space->rank; k++)
-        stride[k] = k < skip || x->shape.dim[k - skip] == 1 ? 0 : own[k - skip];
-}
-
 bool ls_layout_free(const LsShape *s)
 {
     if (s->rank < 3 || s->dim[1] == 1)
@@ -78,15 +67,4 @@ int ls_type_bytes(LsType t, int real_bytes)
     case LS_I32:  return 4;
     default:      return 1;
     }
-}
-
-int64_t ls_value_bytes(const LsGraph *g, LsValueId v, int real_bytes)
-{
-    return ls_count(ls_shape(g, v)) * ls_type_bytes(ls_type(g, v), real_bytes);
-}
-
-int64_t ls_state_bytes(const LsGraph *g, LsValueId v, int real_bytes)
-{
-    int64_t bytes = ls_value_bytes(g, v, real_bytes), rows = g->value[v.i].rows_behind;
-    return rows > 0 ? bytes + rows * (bytes / ls_shape(g, v)->dim[0]) : bytes;
 }

@@ -1,4 +1,6 @@
 /* compiler/onnx/onnx_attr.c -- attributes and compile-time operands of a node of the file. */
+#include "compiler/onnx/onnx_attr.h"
+
 #include "compiler/ir/graph.h"
 #include "compiler/onnx/onnx_tensor.h"
 #include "compiler/onnx/onnx_wire.h"
@@ -146,7 +148,7 @@ LsValueId ls_onnx_tensor(const LsOnnxNode *n, const char *attr)
     return data != NULL ? ls_const_add(n->cx, n->g, type, &shape, data) : (LsValueId){0};
 }
 
-/* Operand k as a constant of at most max elements: their number, or -1, -2 as op.h says. */
+/* Operand k as a constant of at most max elements: their number, or -1, -2 as onnx_attr.h says. */
 static int settle(LsOnnxNode *n, int k, int max)
 {
     if (k >= n->nin || !ls_is(n->in[k]))

@@ -1,10 +1,12 @@
 /* compiler/onnx/onnx_check.c -- what a file says twice must agree: an initializer and the graph input of
  * its name, an attribute given twice, the float types of a node's operands. */
-#include "compiler/onnx/onnx_import.h"
+#include "compiler/onnx/onnx_check.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "compiler/onnx/onnx_outputs.h"
 
 /* ---- initializers and the graph inputs of their names ---- */
 

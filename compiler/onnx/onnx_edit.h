@@ -3,8 +3,19 @@
 #ifndef LS_COMPILER_ONNX_ONNX_EDIT_H
 #define LS_COMPILER_ONNX_ONNX_EDIT_H
 
+#include "base/name_ids.h"
+#include "compiler/onnx/onnx_source.h"
 #include "compiler/onnx/onnx_tensor.h"
-#include "compiler/onnx/onnx_untie.h"
+
+typedef struct LsUntied { const char *name, *from; } LsUntied;  /* a copy, and the initializer */
+
+typedef struct LsOnnxEdits {
+    LsUntied *untied; uint32_t nuntied, cap_untied;     /* parameters */
+    LsUntied *statistic; uint32_t nstatistic, cap_statistic;    /* running means and variances */
+    LsUntied *literal; uint32_t nliteral, cap_literal;  /* ones and zeros of norms without parameters */
+    uint32_t nlost; const char *lost;           /* parameters of the module that are not in the file */
+    LsUntied *retied; uint32_t nretied, cap_retied;     /* transposed or reshaped copies: computed again */
+} LsOnnxEdits;
 
 typedef struct LsEditor {
     LsCtx *cx;
@@ -18,6 +29,8 @@ typedef struct LsEditor {
     LsOnnxEdits *e;
 } LsEditor;
 
+/* Fills names, real and reads from g. */
+void ls_edit_index(LsEditor *u);
 /* The initializer of reals of that name; NULL: there is none. */
 Onnx__TensorProto *ls_edit_real(const LsEditor *u, const char *name);
 uint32_t ls_edit_reads(const LsEditor *u, const char *name);
@@ -30,8 +43,5 @@ const char *ls_edit_fresh(LsEditor *u, const char *like);
 void ls_edit_note(LsEditor *u, LsUntied **list, uint32_t *n, uint32_t *cap, const char *name,
                   const char *from);
 void ls_edit_add_initializer(LsEditor *u, Onnx__TensorProto *t);
-
-/* Copies that were folded from an initializer which is still there (onnx_retie.c). */
-void ls_onnx_retie(LsEditor *u);
 
 #endif

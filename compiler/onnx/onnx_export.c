@@ -2,10 +2,13 @@
  * bytes. */
 #include "compiler/onnx/onnx_export.h"
 
+#include "compiler/onnx/onnx_domain.h"
 #include "compiler/onnx/onnx_float.h"
 #include "compiler/onnx/onnx_infer_form.h"
 #include "compiler/onnx/onnx_tensor.h"
 #include "compiler/onnx/onnx_model.h"
+#include "compiler/onnx/onnx_open.h"
+#include "compiler/onnx/onnx_order.h"
 
 #include <string.h>
 

@@ -3,7 +3,8 @@
 #ifndef LS_COMPILER_ONNX_ONNX_EXPORT_H
 #define LS_COMPILER_ONNX_ONNX_EXPORT_H
 
-#include "compiler/passes/passes.h"
+#include "compiler/ir/diag.h"
+#include "compiler/onnx/import_options.h"
 
 /* Where the float32 data of an initializer lies in the file: row-major, little-endian. */
 typedef struct LsOnnxSlot { const char *name; int64_t offset, bytes; } LsOnnxSlot;

@@ -3,7 +3,7 @@
  * An evaluation-mode export folds batch norms into convolutions (the folded weights get made-up
  * names such as onnx::Conv_27, both weight and bias), drops dropout, and merges parameters whose
  * initial values are equal through Identity nodes. */
-#include "compiler/onnx/onnx_import.h"
+#include "compiler/onnx/onnx_export_advice.h"
 
 #include <string.h>
 

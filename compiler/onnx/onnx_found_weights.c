@@ -3,9 +3,12 @@
  * Old exporters write them as Constant nodes, ONNX's light models as ConstantOfShape nodes: at the
  * operands where operators expect a weight, those become parameters. Files made for planning alone
  * list weights as graph inputs; that is understood when no values are asked for. */
-#include "compiler/onnx/onnx_import.h"
+#include "compiler/onnx/onnx_found_weights.h"
 
 #include <string.h>
+
+#include "compiler/ir/graph.h"
+#include "compiler/onnx/import_state.h"
 
 typedef struct Position {
     const char *op;

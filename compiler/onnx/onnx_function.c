@@ -4,10 +4,12 @@
  * Formal inputs and outputs take the names at the call, inner values become CALL/NAME, attributes
  * that refer to one of the function's attributes take its value from the call. A function may call
  * others; it may not call itself, and what a file can blow up to is limited. */
-#include "compiler/onnx/onnx_bodies.h"
-#include "compiler/onnx/onnx_model.h"
+#include "compiler/onnx/onnx_function.h"
 
 #include <string.h>
+
+#include "compiler/onnx/onnx_bodies.h"
+#include "compiler/onnx/onnx_domain.h"
 
 enum { MAX_CALLS = 16, MAX_NODES = 1 << 20 };   /* nested calls; nodes and calls after inlining */
 

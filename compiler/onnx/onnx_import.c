@@ -1,7 +1,20 @@
 /* compiler/onnx/onnx_import.c -- one pass over the nodes of a file, in run order, appending IR nodes. */
 #include "compiler/onnx/onnx_import.h"
 
+#include "compiler/fold/append.h"
+#include "compiler/onnx/import_state.h"
+#include "compiler/onnx/onnx_check.h"
+#include "compiler/onnx/onnx_domain.h"
+#include "compiler/onnx/onnx_export_advice.h"
+#include "compiler/onnx/onnx_found_weights.h"
+#include "compiler/onnx/onnx_inputs.h"
+#include "compiler/onnx/onnx_open.h"
+#include "compiler/onnx/onnx_order.h"
+#include "compiler/onnx/onnx_outputs.h"
 #include "compiler/onnx/onnx_report.h"
+#include "compiler/onnx/onnx_roles.h"
+#include "compiler/onnx/onnx_row.h"
+#include "compiler/onnx/onnx_sequence.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -145,12 +158,6 @@ static void poison_results(LsImport *im, const LsOnnxFlat *f)
 {
     for (size_t k = 0; k < f->proto->n_output; k++)
         value_of(im, ls_text(f->proto->output[k]))->poison = true;
-}
-
-const char *ls_onnx_operand_name(const LsOnnxNode *n, size_t k)
-{
-    const Onnx__NodeProto *p = n->proto;
-    return k < p->n_input ? ls_text(p->input[k]) : "";
 }
 
 /* False: an operand is missing because of an error that is known, or reported here. */

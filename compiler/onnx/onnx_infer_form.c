@@ -7,6 +7,7 @@
 #include "compiler/onnx/onnx_infer_form.h"
 
 #include "base/name_ids.h"
+#include "compiler/onnx/onnx_domain.h"
 #include "compiler/onnx/onnx_model.h"
 
 #include <string.h>

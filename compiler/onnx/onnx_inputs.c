@@ -3,7 +3,7 @@
  * A dimension is a number, a symbol, or unknown. --shape gives all of an input, --batch the first
  * one of each, --dim a symbol wherever it stands. What is left without a size is reported with the
  * flag to give. */
-#include "compiler/onnx/onnx_import.h"
+#include "compiler/onnx/onnx_inputs.h"
 
 #include "compiler/ir/graph.h"
 #include "compiler/onnx/onnx_tensor.h"

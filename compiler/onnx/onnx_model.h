@@ -4,12 +4,11 @@
 #define LS_COMPILER_ONNX_ONNX_MODEL_H
 
 #include "base/name_ids.h"
-#include "compiler/ir/op.h"
+#include "compiler/onnx/onnx_edit.h"
 #include "compiler/onnx/onnx_report.h"
-#include "compiler/onnx/onnx_untie.h"
+#include "compiler/onnx/onnx_row.h"
+#include "compiler/onnx/onnx_source.h"
 #include "compiler/onnx/onnx_wire.h"
-
-enum { LS_OPSET_MIN = 8, LS_OPSET_MAX = 23, LS_IR_MIN = 3, LS_IR_MAX = 13 };
 
 typedef struct LsOnnxFlat {     /* a node after inlining */
     const Onnx__NodeProto *proto;
@@ -40,28 +39,15 @@ typedef struct LsOnnxModel {
     bool moved;                 /* that is not the order of the file */
 } LsOnnxModel;
 
-/* Reads the file, checks versions, unties parameters (unless tie), inlines model-local functions;
- * NULL after diagnostics. */
-LsOnnxModel *ls_onnx_open(LsCtx *cx, const char *path, bool tie);
-/* Names, uses before definition, cycles: fills names, maker and order. False after diagnostics;
- * what could be resolved is filled in all the same, so that more problems can be found. */
-bool ls_onnx_resolve(LsCtx *cx, LsOnnxModel *m);
-
 /* The node makes a constant that can be a weight: a Constant, or a ConstantOfShape whose shape
  * stands in the file. Those inside functions are shared by all calls and stay constants. */
 bool ls_onnx_makes_weight(const LsOnnxModel *m, const LsOnnxFlat *f);
-/* "" for the default domain however it is spelled. */
-const char *ls_onnx_domain(const char *domain);
-/* The version of a domain in a list of imports; 0: not there. */
-int ls_onnx_version(Onnx__OperatorSetIdProto *const *list, size_t n, const char *domain);
 LsWhere ls_flat_where(const LsOnnxFlat *f);
 bool ls_flat_is(const LsOnnxFlat *f, const char *op);           /* that operator of ai.onnx */
 const char *ls_flat_op_name(LsArena *a, const LsOnnxFlat *f); /* with the domain, unless ai.onnx */
 const LsOnnxOp *ls_flat_row(const LsOnnxFlat *f);               /* NULL: none for this opset */
 bool ls_flat_supported(const LsOnnxFlat *f);
-
-/* Fills node: the graph's nodes, calls of local functions replaced by their bodies
- * (compiler/onnx/onnx_function.c). */
-bool ls_onnx_inline(LsCtx *cx, LsOnnxModel *m);
+/* Operators over sequences (onnx_sequence.h). */
+bool ls_onnx_sequence_op(const LsOnnxFlat *f);
 
 #endif

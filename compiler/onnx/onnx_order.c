@@ -2,7 +2,7 @@
  *
  * ONNX wants every name made once (SSA) and nodes listed after what they read. Files that only
  * break the second rule are sorted. */
-#include "compiler/onnx/onnx_model.h"
+#include "compiler/onnx/onnx_order.h"
 
 #include <string.h>
 

@@ -1,6 +1,7 @@
 /* compiler/onnx/onnx_outputs.c -- graph outputs, and what the file claims about shapes of values. */
-#include "compiler/onnx/onnx_import.h"
+#include "compiler/onnx/onnx_outputs.h"
 
+#include "compiler/ir/graph.h"
 #include "compiler/onnx/onnx_tensor.h"
 
 #include <inttypes.h>

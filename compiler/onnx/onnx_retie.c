@@ -1,10 +1,12 @@
 /* compiler/onnx/onnx_retie.c -- a constant that an exporter folded from a parameter which is still in the
  * file becomes a node again: trained apart from it, it would be a second parameter. Models whose
  * output layer is the transposed token table are written so. */
-#include "compiler/onnx/onnx_edit.h"
-#include "compiler/onnx/onnx_meta.h"
+#include "compiler/onnx/onnx_retie.h"
 
 #include <string.h>
+
+#include "compiler/onnx/onnx_meta.h"
+#include "compiler/onnx/onnx_wire.h"
 
 /* The one initializer of reals among the names that t was folded from; NULL: none, or several. */
 static const Onnx__TensorProto *only_origin(LsEditor *u, const Onnx__TensorProto *t)

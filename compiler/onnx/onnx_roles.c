@@ -5,23 +5,16 @@
  * comparison); whether a person or an exporter chose its name; and its values, which tell a mask.
  * Constants that nodes of the file make are weights only in files without a weight among their
  * initializers: old exporters and ONNX's light models write them so. */
-#include "compiler/onnx/onnx_import.h"
-#include "compiler/onnx/onnx_meta.h"
+#include "compiler/onnx/onnx_roles.h"
 
 #include <fnmatch.h>
 #include <math.h>
 #include <string.h>
 
-const char *const ls_role_name[LS_NROLES] = {"", "trained", "frozen", "statistic", "constant"};
-
-const char *const ls_bn_by_text[LS_NBN_BY] = {
-    [LS_BN_BY_TRAIN] = "the batch's statistics (--bn=train)",
-    [LS_BN_BY_FROZEN] = "running statistics, which stay as they are (--bn=frozen)",
-    [LS_BN_BY_FORM] = "the batch's statistics (training form)",
-    [LS_BN_BY_TRACE] = "the batch's statistics (exported in training mode, by the exporter's notes)",
-    [LS_BN_BY_NODES] = "statistics that nodes of the file compute",
-    [LS_BN_BY_RUNNING] = "running statistics, which stay as they are (inference form)",
-};
+#include "compiler/ir/graph.h"
+#include "compiler/onnx/import_state.h"
+#include "compiler/onnx/onnx_domain.h"
+#include "compiler/onnx/onnx_meta.h"
 
 enum {                          /* what an operand is to the operator that reads it */
     WEIGHT = 1, STATISTIC = 2, SETTING = 4, EXPONENT = 8, NO_GRADIENT = 16, OTHER = 32,

@@ -1,37 +1,26 @@
-/* compiler/onnx/onnx_roles.h -- which tensors of reals of a file are trained. Decided here and nowhere
- * else, from what reads a tensor, its shape, its name and the exporter's notes about it. */
+/* compiler/onnx/onnx_roles.h -- which tensors of reals of a file are trained. Decided here and
+ * nowhere else, from what reads a tensor, its shape, its name and the exporter's notes about it. */
 #ifndef LS_COMPILER_ONNX_ONNX_ROLES_H
 #define LS_COMPILER_ONNX_ONNX_ROLES_H
 
-#include "compiler/ir/op.h"
+#include "compiler/onnx/import_options.h"
+#include "compiler/onnx/onnx_decisions.h"
+#include "compiler/onnx/onnx_row.h"
 
-typedef enum {
-    LS_ROLE_NONE,               /* no tensor of reals */
-    LS_ROLE_TRAINED,
-    LS_ROLE_FROZEN,             /* lies in memory as parameters do, and is not updated */
-    LS_ROLE_STATISTIC,          /* running mean or variance */
-    LS_ROLE_CONSTANT,           /* known to the compiler: literals, masks, bounds */
-    LS_NROLES
-} LsRole;
+struct LsImport;                /* import_state.h */
 
-typedef struct LsDecision {
-    const char *name;
-    LsRole role;
-    const char *why;
-    LsShape shape;
-    uint32_t readers;           /* operands of nodes */
-} LsDecision;
+/* Fills verdict. */
+void ls_onnx_decide(struct LsImport *im);
+LsValueKind ls_role_kind(LsRole role);
+bool ls_onnx_told_to_train(const LsImportOptions *o, const char *name);
+bool ls_onnx_told_to_freeze(const LsImportOptions *o, const char *name);
+/* Once all nodes are built: freezes parameters that nodes made, fills im->decisions, and says which
+ * globs match nothing. */
+void ls_onnx_record(struct LsImport *im);
 
-/* What decides the statistics of one batch norm, and the name of its node. */
-typedef struct LsBnDecision { const char *node; LsBnBy by; } LsBnDecision;
-
-/* What `lowerset inspect` prints. */
-typedef struct LsDecisions {
-    LsDecision *tensor; uint32_t ntensor;
-    LsBnDecision *bn; uint32_t nbn, cap_bn;
-} LsDecisions;
-
-extern const char *const ls_role_name[LS_NROLES];
-extern const char *const ls_bn_by_text[LS_NBN_BY];     /* in words */
+/* The exporter's notes say that this batch norm was traced in training mode, whatever the form that
+ * it has in the file. */
+bool ls_onnx_traced_training(const LsOnnxNode *n);
+void ls_onnx_note_batch_norm(const LsOnnxNode *n, LsBnBy by);
 
 #endif

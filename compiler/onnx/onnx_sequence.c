@@ -2,8 +2,10 @@
  * items, and who takes an item is that item. PyTorch's exporter writes split and chunk so.
  *
  * SplitToSequence, SequenceConstruct, SequenceAt, ConcatFromSequence (opset 11). */
-#include "compiler/onnx/onnx_import.h"
-#include "compiler/ops/takes.h"
+#include "compiler/onnx/onnx_sequence.h"
+
+#include "compiler/fold/append.h"
+#include "compiler/onnx/onnx_takes.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -107,18 +109,17 @@ static bool concat(LsOnnxNode *n, const LsSequence *s, LsValueId *out)
     return ls_is(*out);
 }
 
-bool ls_onnx_sequence_op(const LsOnnxFlat *f)
+static const char *operand_name(const LsOnnxNode *n, size_t k)
 {
-    return f->version >= 11
-        && (ls_flat_is(f, "SplitToSequence") || ls_flat_is(f, "SequenceConstruct")
-            || ls_flat_is(f, "SequenceAt") || ls_flat_is(f, "ConcatFromSequence"));
+    const Onnx__NodeProto *p = n->proto;
+    return k < p->n_input ? ls_text(p->input[k]) : "";
 }
 
 bool ls_onnx_sequence(LsImport *im, LsOnnxNode *n, LsValueId *out)
 {
     LsOnnxValue *to = &im->value[ls_names_find(&im->m->names, n->nout > 0 ? n->out_name[0] : "")];
     const LsOnnxValue *from =
-        &im->value[ls_names_find(&im->m->names, n->nin > 0 ? ls_onnx_operand_name(n, 0) : "")];
+        &im->value[ls_names_find(&im->m->names, n->nin > 0 ? operand_name(n, 0) : "")];
     bool makes = strcmp(n->op, "SplitToSequence") == 0 || strcmp(n->op, "SequenceConstruct") == 0;
     if (n->nout != 1 || n->out_name[0][0] == '\0')
         return ls_onnx_error(n, LS_E_NAME, NULL, "it has one result");

@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "compiler/onnx/onnx_wire_field.h"
+
 enum { MODEL_GRAPH = 7, GRAPH_INITIALIZER = 5, TENSOR_RAW = 9, LARGE = 4096 };
 
 struct LsSlimPart { uint32_t tensor; const unsigned char *data; size_t len; };

@@ -2,7 +2,10 @@
 #ifndef LS_COMPILER_ONNX_ONNX_SLIM_H
 #define LS_COMPILER_ONNX_ONNX_SLIM_H
 
-#include "compiler/onnx/onnx_wire.h"
+#include <stdbool.h>
+
+#include "base/arena.h"
+#include "onnx.pb-c.h"
 
 typedef struct LsSlim {
     unsigned char *bytes; size_t n;

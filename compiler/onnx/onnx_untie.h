@@ -8,19 +8,7 @@
 #ifndef LS_COMPILER_ONNX_ONNX_UNTIE_H
 #define LS_COMPILER_ONNX_ONNX_UNTIE_H
 
-#include "compiler/onnx/onnx_source.h"
-#include "compiler/onnx/onnx_tensor.h"
-#include "compiler/onnx/onnx_wire.h"
-
-typedef struct LsUntied { const char *name, *from; } LsUntied;  /* a copy, and the initializer */
-
-typedef struct LsOnnxEdits {
-    LsUntied *untied; uint32_t nuntied, cap_untied;     /* parameters */
-    LsUntied *statistic; uint32_t nstatistic, cap_statistic;    /* running means and variances */
-    LsUntied *literal; uint32_t nliteral, cap_literal;  /* ones and zeros of norms without parameters */
-    uint32_t nlost; const char *lost;           /* parameters of the module that are not in the file */
-    LsUntied *retied; uint32_t nretied, cap_retied;     /* transposed or reshaped copies: computed again */
-} LsOnnxEdits;
+#include "compiler/onnx/onnx_edit.h"
 
 /* Changes the graph of m in place: new initializers, other operand names, and nodes in front that
  * compute copies. data: where external data lies. tie: parameters stay merged, statistics do not. */

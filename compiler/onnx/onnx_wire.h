@@ -3,6 +3,7 @@
 #define LS_COMPILER_ONNX_ONNX_WIRE_H
 
 #include "compiler/ir/diag.h"
+#include "compiler/onnx/onnx_wire_field.h"
 #include "onnx.pb-c.h"
 
 /* Reads and unpacks a model into the arena; NULL after a diagnostic. Reading the same unchanged file again gives
@@ -14,18 +15,6 @@ const struct LsOnnxEdits **ls_onnx_edits(LsCtx *cx);
 /* Like ls_onnx_read, for bytes in memory. */
 Onnx__ModelProto *ls_onnx_unpack(LsCtx *cx, const unsigned char *bytes, size_t n);
 
-/* One field of a message in wire form. */
-typedef struct LsWireField {
-    uint32_t number, type;          /* type: protobuf's wire type */
-    const unsigned char *data;      /* type 2: the content; others: the bytes of the value */
-    size_t len;
-} LsWireField;
-/* Takes the next field from [*at, end); false at the end or, with *at = NULL, on malformed bytes.
- */
-bool ls_wire_next(const unsigned char **at, const unsigned char *end, LsWireField *f);
-
-/* The content of an unknown field that is a message or text; false: it is neither. */
-bool ls_wire_content(const ProtobufCMessageUnknownField *u, LsWireField *f);
 /* An unknown field that holds an attribute, unpacked; NULL: it does not. */
 Onnx__AttributeProto *ls_wire_attribute(LsArena *a, const ProtobufCMessageUnknownField *u);
 

@@ -3,6 +3,7 @@
  * Comparisons are turned so that a NaN passes through. At a kink the gradient is PyTorch's:
  * tests/test_ops_kinks.c has them all. Gradients read the result where it tells on which piece the
  * operand lay: the operand need not be kept then. */
+#include "compiler/onnx/onnx_found_weights.h"
 #include "compiler/ops/row.h"
 
 /* Appends a gradient row over dy and `saw`, with the attributes of n. */

@@ -1,7 +1,7 @@
 /* compiler/ops/attention_onnx.c -- ONNX Attention (opset 23): heads as an axis or side by side in
  * the last one, masks, grouped queries. Caches of past keys and the cap on scores are not read. */
 #include "compiler/ops/attention_shape.h"
-#include "compiler/ops/takes.h"
+#include "compiler/ops/row.h"
 
 #include <math.h>
 

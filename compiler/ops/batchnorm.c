@@ -3,6 +3,8 @@
  * Statistics of the batch: REDUCE rows, one pass for the mean and one for the squares about it,
  * since E[x^2] - mean^2 loses digits in float. They are per channel (1,C,1,1), or per sample and
  * channel. */
+#include "compiler/onnx/onnx_found_weights.h"
+#include "compiler/onnx/onnx_roles.h"
 #include "compiler/ops/normalize.h"
 
 /* The node that already computes this statistic of x; without, appends it. Networks whose layers

@@ -1,5 +1,7 @@
 /* compiler/ops/constant.c -- Constant, in all its forms. */
 #include "compiler/ir/graph.h"
+#include "compiler/onnx/onnx_attr.h"
+#include "compiler/onnx/onnx_row.h"
 
 static LsValueId add(LsOnnxNode *n, LsType type, LsShape shape, const void *data)
 {

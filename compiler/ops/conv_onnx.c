@@ -1,4 +1,5 @@
 /* compiler/ops/conv_onnx.c -- ONNX Conv and ConvTranspose, 1 to 3 spatial axes. */
+#include "compiler/onnx/onnx_found_weights.h"
 #include "compiler/ops/window.h"
 
 /* Operands and attributes that both share; *w is complete but for padding. */

@@ -1,5 +1,6 @@
 /* compiler/ops/layernorm.c -- layer norm as one kernel (see norm.def), ONNX LayerNormalization,
  * and group norm, which is made of the statistics rows. */
+#include "compiler/onnx/onnx_found_weights.h"
 #include "compiler/ops/normalize.h"
 
 static LsShape trailing(const LsShape *x, int axis)

@@ -1,7 +1,7 @@
 /* compiler/ops/lrn.c -- ONNX LRN: x / (bias + alpha * mean of x^2 over `size` channels)^beta.
  * The mean, which divides by size at the borders too, is an average pool over the channels as an
  * image axis. */
-#include "compiler/ops/takes.h"
+#include "compiler/ops/row.h"
 
 static bool lrn_build(LsOnnxNode *n, LsValueId out[])
 {

@@ -1,5 +1,6 @@
 /* compiler/ops/matmul.c -- the matrix product (see net.def), ONNX MatMul and Gemm. */
-#include "compiler/ops/takes.h"
+#include "compiler/onnx/onnx_found_weights.h"
+#include "compiler/ops/row.h"
 
 /* Rows and columns of operand k as it is stored. */
 static int64_t rows(const LsShape *s) { return s->dim[s->rank - 2]; }

@@ -1,5 +1,5 @@
 /* compiler/ops/minmax.c -- minimum, maximum, clipping. A NaN in an operand is one in the result. */
-#include "compiler/ops/takes.h"
+#include "compiler/ops/row.h"
 
 #include <math.h>
 

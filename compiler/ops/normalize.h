@@ -2,7 +2,7 @@
 #ifndef LS_COMPILER_OPS_NORMALIZE_H
 #define LS_COMPILER_OPS_NORMALIZE_H
 
-#include "compiler/ops/takes.h"
+#include "compiler/ops/row.h"
 
 typedef struct LsStats { LsValueId mean, var, invstd; } LsStats;
 

@@ -5,6 +5,7 @@
  * same all along some axes is added as it was before it was expanded, and to (x - mean) a the rest
  * is added where that adds its bias. What the rows of a table gave is added to the other gradient where
  * it lies, instead of to zeros that are as large. What this leaves unread is swept out by ls_dce. */
+#include "compiler/ops/pad_sum.h"
 #include "compiler/ops/row.h"
 
 typedef struct Part {           /* v with lo and hi zeros around it */

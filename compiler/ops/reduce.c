@@ -2,8 +2,6 @@
  * of them, of pointwise rows, and of a reshape where axes are dropped. */
 #include "compiler/ops/row.h"
 
-#include "compiler/ops/takes.h"
-
 static bool reduce_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
 {
     LsShape shape = *ls_in_shape(g, n, 0);

@@ -1,25 +1,12 @@
 /* compiler/ops/row.c */
 #include "compiler/ops/row.h"
 
-#include <math.h>
-
 static bool all_const(const LsGraph *g, LsNodeId n)
 {
     for (int k = 0; k < g->node[n.i].nin; k++)
         if (ls_is(ls_in(g, n, k)) && !ls_is_const(g, ls_in(g, n, k)))
             return false;
     return true;
-}
-
-const char *ls_type_name(LsType t)
-{
-    static const char *const name[LS_NTYPES] = {"float", "int64", "int32", "bool"};
-    return name[t];
-}
-
-const char *ls_dims(const LsGraph *g, LsValueId v)
-{
-    return ls_shape_text(g->arena, ls_shape(g, v));
 }
 
 bool ls_infer_out(LsCtx *cx, LsGraph *g, LsNodeId n, LsType type, const LsShape *shape)
@@ -95,63 +82,6 @@ void ls_grad_zero(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], const
                   LsValueId dx[])
 {
     (void)cx, (void)g, (void)n, (void)dy, (void)want, (void)dx;
-}
-
-/* Constants are floats: one over a number that a float does not hold is a division by that number,
- * so that programs in doubles are right to the last digits. */
-LsValueId ls_scale(LsCtx *cx, LsGraph *g, LsValueId v, double by)
-{
-    double over = nearbyint(1 / by);
-    bool divides = (double)(float)by != by && fabs(over) < 0x1p24 && fabs(over * by - 1) < 1e-15;
-    if (by == 1)
-        return v;
-    return divides ? ls_append2(cx, g, LS_OP_DIV, v, ls_const_real(cx, g, over), NULL)
-                   : ls_append2(cx, g, LS_OP_MUL, v, ls_const_real(cx, g, by), NULL);
-}
-
-LsValueId ls_expand(LsCtx *cx, LsGraph *g, LsValueId v, const LsShape *to)
-{
-    if (ls_shape_same(ls_shape(g, v), to))
-        return v;
-    return ls_append1(cx, g, LS_OP_EXPAND, v, &(LsAttr){.shape = {*to}});
-}
-
-LsValueId ls_slice_axis(LsCtx *cx, LsGraph *g, LsValueId v, int axis, int64_t start, int64_t stop)
-{
-    const LsShape *x = ls_shape(g, v);
-    if (start == 0 && stop == x->dim[axis])
-        return v;
-    LsAttr at = {0};
-    for (int k = 0; k < x->rank; k++) {
-        at.slice.start[k] = k == axis ? start : 0;
-        at.slice.stop[k] = k == axis ? stop : x->dim[k];
-        at.slice.step[k] = 1;
-    }
-    return ls_append1(cx, g, LS_OP_SLICE, v, &at);
-}
-
-LsValueId ls_transpose(LsCtx *cx, LsGraph *g, LsValueId v, const int perm[])
-{
-    LsAttr at = {0};
-    bool same = true;
-    for (int k = 0; k < ls_shape(g, v)->rank; k++) {
-        at.perm.perm[k] = perm[k];
-        same &= perm[k] == k;
-    }
-    return same ? v : ls_append1(cx, g, LS_OP_TRANSPOSE, v, &at);
-}
-
-bool ls_onnx_takes(const LsOnnxNode *n, int min, int max)
-{
-    if (n->nin < min || n->nin > max)
-        return ls_onnx_error(n, LS_E_PARSE, NULL, "the node has %d operands, %s takes %s%d", n->nin,
-                             n->op, n->nin < min ? "at least " : "at most ",
-                             n->nin < min ? min : max);
-    for (int k = 0; k < min; k++)
-        if (!ls_is(n->in[k]))
-            return ls_onnx_error(n, LS_E_PARSE, NULL, "operand %d is left out, %s needs it", k,
-                                 n->op);
-    return true;
 }
 
 bool ls_onnx_simple(LsOnnxNode *n, LsValueId out[], LsOpCode op, int nin)

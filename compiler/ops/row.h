@@ -2,7 +2,8 @@
 #ifndef LS_COMPILER_OPS_ROW_H
 #define LS_COMPILER_OPS_ROW_H
 
-#include "compiler/ir/graph.h"
+#include "compiler/fold/append.h"
+#include "compiler/onnx/onnx_takes.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -18,8 +19,6 @@ bool ls_infer_map_from(LsCtx *cx, LsGraph *g, LsNodeId n, int first);
 bool ls_infer_like0(LsCtx *cx, LsGraph *g, LsNodeId n);
 bool ls_infer_like1(LsCtx *cx, LsGraph *g, LsNodeId n);
 LsType ls_infer_bool(const LsGraph *g, LsNodeId n);             /* LsOp.type of comparisons */
-const char *ls_type_name(LsType t);                             /* for messages: "float", "int64" */
-const char *ls_dims(const LsGraph *g, LsValueId v);             /* its shape, for messages */
 
 /* ---- grad ---- */
 /* LsOp.grad of steps and comparisons: nothing flows back, and that is no error. */
@@ -35,12 +34,6 @@ void ls_grad_zero(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], const
         (void)want; \
         dx[0] = ls_append2(cx, g, op, dy[0], of(g, n, 0), &at); \
     }
-LsValueId ls_scale(LsCtx *cx, LsGraph *g, LsValueId v, double by);      /* v * by */
-/* v broadcast to `to`. */
-LsValueId ls_expand(LsCtx *cx, LsGraph *g, LsValueId v, const LsShape *to);
-/* v[..., start:stop, ...] along one axis; all of it: v itself. */
-LsValueId ls_slice_axis(LsCtx *cx, LsGraph *g, LsValueId v, int axis, int64_t start, int64_t stop);
-LsValueId ls_transpose(LsCtx *cx, LsGraph *g, LsValueId v, const int perm[]);
 
 /* ---- eval ---- */
 /* LS_EVAL(add, x[0] + x[1]) defines add_eval; LS_EVAL_INT sets *y, false where undefined. */
@@ -51,8 +44,6 @@ LsValueId ls_transpose(LsCtx *cx, LsGraph *g, LsValueId v, const int perm[]);
     { (void)at; return expr; }
 
 /* ---- build ---- */
-/* The node lists at least min and at most max operands, the first min of them present. */
-bool ls_onnx_takes(const LsOnnxNode *n, int min, int max);
 /* One IR node over all operands, which are `nin`; no attributes. */
 bool ls_onnx_simple(LsOnnxNode *n, LsValueId out[], LsOpCode op, int nin);
 /* The row of an ONNX operator that is one IR node: LS_ONNX_SIMPLE(add, "Add", 7, LS_OP_ADD, 2) */

@@ -1,5 +1,5 @@
 /* compiler/ops/softmax.c -- softmax and log-softmax along one axis; see net.def. */
-#include "compiler/ops/takes.h"
+#include "compiler/ops/row.h"
 
 /* exp, the maximum, two sums, a division: about ten per element. */
 static double softmax_flops(const LsGraph *g, LsNodeId n)

@@ -2,7 +2,7 @@
 #ifndef LS_COMPILER_OPS_WINDOW_H
 #define LS_COMPILER_OPS_WINDOW_H
 
-#include "compiler/ops/takes.h"
+#include "compiler/ops/row.h"
 
 /* Elements that a window spans on axis d, holes included. */
 static inline int64_t ls_window_span(const LsWindowAttr *w, int d)

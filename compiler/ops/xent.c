@@ -1,6 +1,6 @@
 /* compiler/ops/xent.c -- softmax cross-entropy and negative log-likelihood over any number of
  * positions (see loss.def), ONNX SoftmaxCrossEntropyLoss and NegativeLogLikelihoodLoss. */
-#include "compiler/ops/takes.h"
+#include "compiler/ops/row.h"
 
 /* s without the class axis: the shape of the labels. */
 static LsShape positions(const LsShape *s, int axis)

@@ -3,6 +3,7 @@
  * requires the forward part; adds the target as the last input and one loss node; keeps
  * everything else. With LS_LOSS_GRAPH the model has its loss already, as an output of one
  * element. */
+#include "compiler/fold/append.h"
 #include "compiler/passes/passes.h"
 
 #include <inttypes.h>

@@ -3,6 +3,8 @@
  * requires gradients (LsGraph.grad); appends nodes of phase LS_UPDATE, then moves each as far
  * forward as its operands and the readers of its parameter allow, so that in the order as it
  * stands a gradient dies as soon as it is used; keeps everything else. */
+#include "compiler/fold/append.h"
+#include "compiler/ir/rewrite.h"
 #include "compiler/passes/passes.h"
 
 #include <string.h>

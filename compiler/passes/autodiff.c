@@ -10,6 +10,7 @@
  * A concatenation whose operands begin with those of an earlier one hands that one the gradient of
  * all of them: in a DenseNet, whose layers read all layers before, one sum goes from layer to layer
  * instead of as many as there are layers before. */
+#include "compiler/ops/pad_sum.h"
 #include "compiler/ops/row.h"
 #include "compiler/passes/passes.h"
 

@@ -8,6 +8,9 @@
 
 #include <string.h>
 
+#include "compiler/fold/append.h"
+#include "compiler/ir/rewrite.h"
+
 typedef struct Layouts {
     const LsGraph *like;        /* evaluation form: state and inputs as in the training graph */
     bool *decided;              /* by old value: the layout of a value

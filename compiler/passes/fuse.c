@@ -12,6 +12,7 @@
  * many gradients, which would have to wait for each other. */
 #include "compiler/passes/fuse.h"
 
+#include "compiler/ir/rewrite.h"
 #include "compiler/passes/passes.h"
 
 #include <string.h>

@@ -4,6 +4,7 @@
  * reads. One product makes the rows of q, k and v side by side, as most exporters have it. Kernels of
  * attention take rows at any distance, so neither the slices are made nor, in the backward part,
  * their gradients put together. */
+#include "compiler/ir/rewrite.h"
 #include "compiler/ops/attention_shape.h"
 #include "compiler/passes/passes.h"
 

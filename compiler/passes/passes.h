@@ -5,33 +5,7 @@
 
 #include "compiler/ir/graph.h"
 
-/* ---- import (compiler/onnx/onnx_import.c) ---- */
-typedef struct LsDim { const char *name; int64_t size; } LsDim;             /* --dim N=8 */
-typedef struct LsShapeBinding { const char *input; LsShape shape; } LsShapeBinding;
-typedef struct LsImportOptions {
-    const LsDim *dim; int ndim;
-    const LsShapeBinding *shape; int nshape;
-    int64_t batch;              /* --batch: binds the dynamic first dim of every input; 0: none */
-    bool training;              /* false: evaluation form (batch norm by
-                                 * running statistics, no dropout) */
-    LsBnMode bn;                /* copied to LsGraph.bn */
-    LsDropoutMode dropout;      /* copied to LsGraph.dropout */
-    bool bn_var_torch;          /* copied to LsGraph.bn_var_torch */
-    bool bn_var_asked;          /* that, or its contrary, was asked for */
-    const char *const *freeze; int nfreeze;     /* globs over names of tensors: not trained */
-    const char *const *train; int ntrain;       /* trained, whatever else would be; wins over freeze */
-    bool tie_identity;          /* Identity of an initializer stays one parameter */
-    bool weightless;            /* do not load initial values (plan); missing data files are fine */
-} LsImportOptions;
-/* Reads and checks the model; NULL after diagnostics (all of them, by node). The file's small
- * tensors are copied into the arena once; its large initializers stay in the file, which is mapped
- * until the arena is freed. Initial values point to them where their type allows. */
-LsGraph *ls_onnx_import(LsCtx *cx, const char *path, const LsImportOptions *o);
-
 /* ---- on the forward graph ---- */
-bool ls_patterns(LsCtx *, LsGraph *);       /* GELU, layer norm, hard-swish
-                                             * written out -> one node */
-
 bool ls_heads(LsCtx *, LsGraph *);          /* attention reads q, k, v side by side */
 
 typedef enum { LS_LOSS_GRAPH, LS_LOSS_CE, LS_LOSS_MSE, LS_LOSS_L1, LS_LOSS_BCE } LsLossKind;

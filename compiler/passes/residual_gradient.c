@@ -6,6 +6,8 @@
  * The sum is the same to the bit, and takes no pass over memory of its own. It is made where the
  * norm's gradient was and not where the sum was: by then the norm's scale may be updated. What a
  * MAP node makes for the sum alone is left to ls_fuse, which computes it in the loop that sums. */
+#include "compiler/fold/append.h"
+#include "compiler/ir/rewrite.h"
 #include "compiler/passes/passes.h"
 
 typedef struct Residual {

@@ -4,6 +4,7 @@
  *
  * A result that nobody reads but slices along one axis is not needed as a whole: the loop that
  * makes it stores each slice where it belongs. Gradients of concatenations are such results. */
+#include "compiler/ir/rewrite.h"
 #include "compiler/passes/fuse.h"
 #include "compiler/passes/passes.h"
 

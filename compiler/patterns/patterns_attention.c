@@ -3,9 +3,9 @@
  *
  * Transposes that only bring heads in front of tokens are left to the kernel, which reads either
  * order. A constant mask that hides the future is not read at all. */
-#include "compiler/ops/attention_shape.h"
-#include "compiler/patterns/patterns.h"
+#include "compiler/patterns/patterns_attention.h"
 
+#include "compiler/ops/attention_shape.h"
 #include "compiler/ops/row.h"
 
 #include <math.h>

@@ -1,6 +1,8 @@
 /* compiler/patterns/patterns_norm.c -- layer norm as exporters wrote it before opset 17: ReduceMean, Sub,
  * Pow (or Mul), ReduceMean, Add, Sqrt, Div, Mul, Add. */
-#include "compiler/patterns/patterns.h"
+#include "compiler/patterns/patterns_norm.h"
+
+#include "compiler/fold/append.h"
 
 /* Mean over the last axes of v: the first of them; 0: not such a mean. */
 static int mean_axis(const LsMatch *m, LsNodeId n)

@@ -1,6 +1,8 @@
 /* compiler/patterns/patterns_pointwise.c -- GELU by erf and by tanh, hard-swish, the logarithm of a
  * softmax. */
-#include "compiler/patterns/patterns.h"
+#include "compiler/patterns/patterns_pointwise.h"
+
+#include "compiler/fold/append.h"
 
 #include <math.h>
 

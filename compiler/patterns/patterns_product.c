@@ -1,6 +1,8 @@
 /* compiler/patterns/patterns_product.c -- what a matrix product or convolution can do itself: transposing
  * an operand, adding a vector to its result. */
-#include "compiler/patterns/patterns.h"
+#include "compiler/patterns/patterns_product.h"
+
+#include "compiler/fold/append.h"
 
 /* v is the transpose of a stack of matrices: those. */
 static LsValueId transposed(const LsMatch *m, LsValueId v)

@@ -1,11 +1,13 @@
 /* scheduler/algorithms/range_max_tree.c -- see the header. */
 #include "scheduler/algorithms/range_max_tree.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <string.h>
 
 LsPeakTree ls_peak_tree_new(LsArena *arena, uint32_t n)
 {
+    assert(n >= LS_PEAK_TREE_PARTS && (n & (n - 1)) == 0);
     LsPeakTree t = {.n = n, .changed = UINT64_MAX};
     t.max = ls_arena_alloc(arena, 2 * (size_t)n, sizeof *t.max);
     t.add = ls_arena_alloc(arena, n, sizeof *t.add);
@@ -44,6 +46,7 @@ void ls_peak_tree_add(LsPeakTree *t, uint32_t from, uint32_t to, int64_t value)
 {
     if (from > to || value == 0)
         return;
+    assert(to < t->n);
     t->changed |= UINT64_MAX << (from >> t->shift)
                   & UINT64_MAX >> (LS_PEAK_TREE_PARTS - 1 - (to >> t->shift));
     uint32_t lo = from + t->n, hi = to + t->n;

@@ -174,7 +174,7 @@ static void put_leaves_forward(LsArena *arena, LsBlocks *b)
 static void assign(Cutting *c)
 {
     LsBlocks *b = c->b;
-    LsProb *p = b->p;
+    const LsProb *p = b->p;
     for (uint32_t k = 0; k < c->ncut; k++)
         for (uint32_t s = c->cut[k]; s < c->cut[k + 1]; s++)
             b->block[c->line[s]] = k;
@@ -188,7 +188,7 @@ static void assign(Cutting *c)
 
 static void find_tensors(LsArena *arena, LsBlocks *b)
 {
-    LsProb *p = b->p;
+    const LsProb *p = b->p;
     b->made = (LsRows){ls_arena_alloc(arena, b->n + 1u, sizeof(uint32_t)),
                        ls_arena_alloc(arena, p->nt + 1u, sizeof(uint32_t))};
     for (uint32_t k = 0, n = 0; k < b->n; k++) {
@@ -218,7 +218,7 @@ static void find_tensors(LsArena *arena, LsBlocks *b)
 /* The row of k: made behind the turn by block k or a later one, and read by an earlier one. */
 static void find_cross(LsArena *arena, LsBlocks *b)
 {
-    LsProb *p = b->p;
+    const LsProb *p = b->p;
     uint32_t *until = ls_arena_alloc(arena, p->nt + 1u, sizeof *until), room = 0, n = 0;
     for (uint32_t t = 0; t < p->nt; t++)
         until[t] = p->dag->tensor[t].output ? 0 : LS_NO_ID;     /* one more than the block */
@@ -240,7 +240,7 @@ static void find_cross(LsArena *arena, LsBlocks *b)
     }
 }
 
-LsBlocks *ls_blocks_new(LsArena *arena, LsProb *p, uint32_t most, LsBlockCuts cuts)
+LsBlocks *ls_blocks_new(LsArena *arena, const LsProb *p, uint32_t most, LsBlockCuts cuts)
 {
     LsBlocks *b = ls_arena_alloc(arena, 1, sizeof *b);
     Cutting c = {.arena = arena, .b = b};

@@ -10,7 +10,7 @@
 #include "scheduler/graph/instance.h"
 
 typedef struct LsBlocks {
-    LsProb *p;
+    const LsProb *p;
     uint32_t n;                 /* blocks; 0: there is no turn */
     LsRows ahead, behind;       /* by block: nodes before the turn, behind it; in the order of the
                                  * list, without updates */
@@ -29,7 +29,7 @@ typedef struct LsBlocks {
 typedef enum { LS_CUT_VALLEYS, LS_CUT_EVERYWHERE } LsBlockCuts;
 
 /* At most `most` blocks, of about the same cost where there would be more. */
-LsBlocks *ls_blocks_new(LsArena *arena, LsProb *p, uint32_t most, LsBlockCuts cuts);
+LsBlocks *ls_blocks_new(LsArena *arena, const LsProb *p, uint32_t most, LsBlockCuts cuts);
 
 /* A number for what blocks from .. to - 1 look like: equal for equal structure, sizes and costs. */
 uint64_t ls_blocks_print(const LsBlocks *b, uint32_t from, uint32_t to, uint32_t *scratch);

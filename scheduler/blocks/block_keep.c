@@ -3,10 +3,12 @@
  * For a price per kept byte the best choice in a range of blocks is a minimum cut, as for the
  * whole graph in keep_at_backward.c: here everything that comes in is there. What the backward part then
  * takes is found by running it: each missing operand is made just before it is read. */
+#include "scheduler/blocks/block_keep.h"
+
 #include <string.h>
 
 #include "scheduler/algorithms/max_flow.h"
-#include "scheduler/blocks/block_work.h"
+#include "scheduler/blocks/block_run.h"
 
 /* ---- what it takes ---- */
 

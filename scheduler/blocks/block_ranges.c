@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "scheduler/blocks/block_keep.h"
+
 /* The longest ranges looked at, in blocks: fewer in a large graph, so that the work of all ranges
  * stays about the same. */
 static uint32_t longest_range(const LsBlocks *b)
@@ -13,7 +15,7 @@ static uint32_t longest_range(const LsBlocks *b)
     return longest < LEAST ? LEAST : longest < MOST ? (uint32_t)longest : MOST;
 }
 
-LsBlockRanges ls_block_ranges(LsArena *arena, LsProb *p, uint32_t most, LsBlockCuts cuts)
+LsBlockRanges ls_block_ranges(LsArena *arena, const LsProb *p, uint32_t most, LsBlockCuts cuts)
 {
     LsBlocks *b = ls_blocks_new(arena, p, most, cuts);
     LsBlockRanges r = {.b = b, .longest = longest_range(b)};
@@ -42,8 +44,6 @@ LsBlockRanges ls_block_ranges(LsArena *arena, LsProb *p, uint32_t most, LsBlockC
 void ls_block_ranges_offer(LsCandidates *pool, const LsBlockRanges *r, const LsPhase *phase,
                            uint32_t n)
 {
-    LsProb *p = r->b->p;
-    p->arena = pool->prob->arena;                   /* renewed now and then */
-    LsSeq seq = ls_block_sequence(r->w, phase, n);
-    ls_candidates_offer_moved(pool, p, &seq, "auto");
+    LsSeq seq = ls_block_sequence(pool->tmp, r->w, phase, n);
+    ls_candidates_offer_moved(pool, r->b->p, &seq, "auto");
 }

@@ -2,7 +2,7 @@
 #ifndef LS_SCHEDULER_BLOCKS_BLOCK_RANGES_H
 #define LS_SCHEDULER_BLOCKS_BLOCK_RANGES_H
 
-#include "scheduler/blocks/block_keep.h"
+#include "scheduler/blocks/block_run.h"
 #include "scheduler/candidates/candidate_pool.h"
 
 typedef struct LsBlockRanges {
@@ -14,7 +14,7 @@ typedef struct LsBlockRanges {
 
 /* At most `most` blocks; b->n is less than two where there is nothing to split. Ranges that look
  * alike have their options found once. */
-LsBlockRanges ls_block_ranges(LsArena *arena, LsProb *p, uint32_t most, LsBlockCuts cuts);
+LsBlockRanges ls_block_ranges(LsArena *arena, const LsProb *p, uint32_t most, LsBlockCuts cuts);
 
 /* The place of blocks from .. to - 1, no more than `longest`, among all ranges. */
 static inline size_t ls_block_ranges_place(const LsBlockRanges *r, uint32_t from, uint32_t to)

@@ -1,8 +1,9 @@
-/* scheduler/blocks/block_run.c -- the runs of blocks, forward and backward: see block_keep.h for what a
- * sequence is made of. */
+/* scheduler/blocks/block_run.c -- see the header. */
+#include "scheduler/blocks/block_run.h"
+
+#include <assert.h>
 #include <string.h>
 
-#include "scheduler/blocks/block_work.h"
 #include "scheduler/order/run_order.h"
 
 LsBlockWork *ls_block_work_new(LsArena *arena, const LsBlocks *b)
@@ -149,12 +150,13 @@ static void run_ahead(LsBlockWork *w, uint32_t from, uint32_t to, bool again)
         w->there[b->made.id[k]] = true;
 }
 
-LsSeq ls_block_sequence(LsBlockWork *w, const LsPhase *phase, uint32_t n)
+LsSeq ls_block_sequence(LsArena *arena, LsBlockWork *w, const LsPhase *phase, uint32_t n)
 {
     const LsBlocks *b = w->b;
     w->nrun = 0;
     run_ahead(w, 0, b->n, false);
     for (uint32_t k = 0; k < n; k++) {
+        assert(phase[k].from < phase[k].to && phase[k].to <= b->n);
         if (phase[k].option == NULL) {
             run_ahead(w, phase[k].from, phase[k].to, true);
             continue;
@@ -169,9 +171,9 @@ LsSeq ls_block_sequence(LsBlockWork *w, const LsPhase *phase, uint32_t n)
         w->there[b->made.id[k]] = true;
         w->left[b->made.id[k]] = 0;
     }
-    LsSeq seq = {ls_arena_alloc(w->p->arena, w->nrun + w->p->n + 1u, sizeof *seq.node), w->nrun};
+    LsSeq seq = {ls_arena_alloc(arena, w->nrun + w->p->n + 1u, sizeof *seq.node), w->nrun};
     memcpy(seq.node, w->run, w->nrun * sizeof *seq.node);
-    ls_seq_drop_dead(w->p, &seq);
-    ls_seq_place_updates(w->p, &seq);
+    ls_seq_drop_dead(arena, w->p, &seq);
+    ls_seq_place_updates(arena, w->p, &seq);
     return seq;
 }

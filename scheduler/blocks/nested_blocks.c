@@ -14,6 +14,8 @@
 
 #include <math.h>
 
+#include "scheduler/blocks/block_keep.h"
+
 enum { CELLS = 192 };           /* of bytes, from nothing to the top */
 
 typedef enum { ANEW, APART, KEEPING } Way;

@@ -17,6 +17,7 @@
 #define LS_SCHEDULER_BOUNDS_CUT_NETWORK_H
 
 #include "scheduler/algorithms/max_flow.h"
+#include "scheduler/relaxation/group_graph.h"
 #include "scheduler/relaxation/second_run_cost.h"
 
 typedef struct LsBoundKeep {    /* an edge that is cut when a tensor stays at a separator */

@@ -1,16 +1,15 @@
 /* scheduler/candidates/candidate_packing.c -- plans of candidates: quickly packed, then in other orders of their
  * runs, then thoroughly. */
-#include "scheduler/candidates/candidate_pool.h"
+#include "scheduler/candidates/candidate_packing.h"
 
 #include <string.h>
 
 #include "scheduler/algorithms/tasks.h"
 #include "scheduler/candidates/reorder_to_pack.h"
 
-/* One candidate to be packed, on a thread of its own: with a problem of its own, into its own
- * arena. */
+/* One candidate to be packed, on a thread of its own, into its own arena. */
 typedef struct Pack {
-    LsProb p;
+    const LsProb *p;
     LsCand *cand;
     int64_t good;               /* bytes */
     bool rough, hasty;          /* the pool is */
@@ -22,7 +21,7 @@ static int64_t pack(Pack *z, const LsSeq *order, LsPackEffort effort, int64_t go
 {
     LsCand *cand = z->cand;
     LsPlan plan;
-    ls_plan_build(cand->arena, &z->p, order, cand->strategy, effort, good, &plan);
+    ls_plan_build(cand->arena, z->p, order, cand->strategy, effort, good, &plan);
     if (cand->plan->step == NULL || plan.arena < cand->plan->arena) {
         *cand->plan = plan;
         cand->order = *order;
@@ -95,7 +94,7 @@ static bool pack_on(Pack *z)
     while (cand->nloose < most_orders(z) && !fits(z)) {
         uint32_t k = cand->nloose;
         const LsSeq *from = order_of(cand, most_promising(cand, done));
-        cand->loose[k] = ls_offsets_loosen(cand->arena, &z->p, from, k);
+        cand->loose[k] = ls_offsets_loosen(cand->arena, z->p, from, k);
         cand->quick[1 + k] = pack(z, &cand->loose[k], LS_PACK_QUICK, 0);
         cand->nloose++;
     }
@@ -116,7 +115,6 @@ static void pack_one(void *packs, uint32_t k)
     int64_t good = z->good;
     if (cand->arena == NULL)
         cand->arena = ls_arena_new();
-    z->p.arena = cand->arena;
     if (cand->plan == NULL) {
         cand->plan = ls_arena_alloc(cand->arena, 1, sizeof *cand->plan);
         cand->quick[0] = pack(z, &cand->seq, LS_PACK_QUICK, 0);
@@ -139,7 +137,7 @@ void ls_candidates_pack(LsCandidates *pool, LsCand *const *cand, uint32_t n, int
 {
     Pack z[LS_PACK_TOGETHER];
     for (uint32_t k = 0; k < n; k++)
-        z[k] = (Pack){*pool->prob, cand[k], good, ls_candidates_rough(pool),
+        z[k] = (Pack){pool->prob, cand[k], good, ls_candidates_rough(pool),
                       ls_candidates_hasty(pool), is_needed(pool, cand[k])};
     ls_side_by_side(n, pack_one, z);
 }

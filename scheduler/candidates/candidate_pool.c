@@ -1,18 +1,20 @@
 /* scheduler/candidates/candidate_pool.c -- keeps the front of each strategy. */
 #include "scheduler/candidates/candidate_pool.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "scheduler/graph/backward_start.h"
+#include "scheduler/order/place_weight_gradients.h"
 #include "scheduler/order/run_order.h"
 
-LsCandidates *ls_candidates_new(LsArena *arena, LsProb *p)
+LsCandidates *ls_candidates_new(LsArena *arena, const LsProb *p)
 {
     LsCandidates *pool = ls_arena_alloc(arena, 1, sizeof *pool);
     *pool = (LsCandidates){.prob = p, .arena = arena};
-    p->arena = ls_arena_new();
-    pool->live = ls_live_new(p);
-    pool->has_turn = ls_turn_mark(p, ls_arena_alloc(p->arena, p->n + 1u, sizeof(bool)));
+    pool->tmp = ls_arena_new();
+    pool->live = ls_live_new(pool->tmp, p);
+    pool->has_turn = ls_turn_mark(p, ls_arena_alloc(pool->tmp, p->n + 1u, sizeof(bool)));
     return pool;
 }
 
@@ -20,8 +22,7 @@ void ls_candidates_free(LsCandidates *pool)
 {
     for (uint32_t k = 0; k < pool->n; k++)
         ls_arena_free(pool->cand[k].arena);
-    ls_arena_free(pool->prob->arena);
-    pool->prob->arena = pool->arena;
+    ls_arena_free(pool->tmp);
 }
 
 bool ls_candidates_rough(const LsCandidates *pool)
@@ -45,19 +46,16 @@ uint32_t ls_candidates_thorough(const LsCandidates *pool)
 void ls_candidates_renew(LsCandidates *pool)
 {
     pool->since = 0;
-    ls_arena_free(pool->prob->arena);
-    pool->prob->arena = ls_arena_new();
-    pool->live = ls_live_new(pool->prob);
+    ls_arena_free(pool->tmp);
+    pool->tmp = ls_arena_new();
+    pool->live = ls_live_new(pool->tmp, pool->prob);
 }
 
-/* Its problem, and all it finds, are in an arena of its own. */
+/* All it finds is in an arena of its own. */
 LsCandidates *ls_candidates_beside(const LsCandidates *pool, uint32_t n)
 {
     LsArena *arena = ls_arena_new();
-    LsProb *p = ls_arena_alloc(arena, 1, sizeof *p);
-    *p = *pool->prob;
-    p->arena = arena;
-    LsCandidates *beside = ls_candidates_new(arena, p);
+    LsCandidates *beside = ls_candidates_new(arena, pool->prob);
     beside->n = n < pool->n ? n : pool->n;
     beside->cand = ls_arena_grow(arena, beside->cand, 0, beside->n + 1u, sizeof *beside->cand,
                                  &beside->room);
@@ -66,8 +64,6 @@ LsCandidates *ls_candidates_beside(const LsCandidates *pool, uint32_t n)
     return beside;
 }
 
-/* Sequences are made by the thousand and mostly thrown away: their arena is renewed now and
- * then. */
 static void renew(LsCandidates *pool)
 {
     enum { OFTEN = 64 };
@@ -78,6 +74,7 @@ static void renew(LsCandidates *pool)
 /* Takes a copy of c.seq with these figures, in the place of what it beats. */
 static void put(LsCandidates *pool, LsCand c)
 {
+    assert(c.peak >= 0 && c.cost >= 0);
     const LsSeq seq = c.seq;
     uint32_t at = 0, left = 0;
     for (uint32_t k = 0; k < pool->n; k++) {
@@ -139,10 +136,10 @@ void ls_candidates_offer_as(LsCandidates *pool, const char *strategy, const char
         ls_candidates_offer(pool, &seq[k], other);
 }
 
-void ls_candidates_offer_moved(LsCandidates *pool, LsProb *p, const LsSeq *seq,
+void ls_candidates_offer_moved(LsCandidates *pool, const LsProb *p, const LsSeq *seq,
                                const char *strategy)
 {
-    LsSeq moved = ls_seq_place_leaves(p, seq);
+    LsSeq moved = ls_seq_place_leaves(pool->tmp, p, seq);
     offer(pool, seq, strategy);
     offer(pool, &moved, strategy);
     renew(pool);

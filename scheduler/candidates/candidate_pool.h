@@ -8,7 +8,7 @@
 
 #include "scheduler/candidates/plan_build.h"
 
-enum { LS_NLOOSE = 8, LS_PACK_TOGETHER = 2 };
+enum { LS_NLOOSE = 8 };
 
 typedef struct LsCand {
     LsSeq seq;
@@ -28,21 +28,23 @@ typedef struct LsCand {
 } LsCand;
 
 typedef struct LsCandidates {
-    LsProb *prob;
-    LsArena *arena;             /* of the candidates; prob->arena is renewed while evaluating */
+    const LsProb *prob;
+    LsArena *arena;             /* of the candidates */
+    LsArena *tmp;               /* of sequences that are to be offered, and of live; renewed now and
+                                 * then, as these are made by the thousand and mostly thrown away */
     LsCand *cand; uint32_t n, room;         /* by rising cost, so by falling peak per strategy */
     LsLive *live;
     bool aside;                 /* what is offered now is that */
     bool has_turn;              /* the graph has a backward part (backward_start.h) */
-    uint32_t since;             /* evaluations since prob->arena was renewed */
+    uint32_t since;             /* evaluations since tmp was renewed */
     uint64_t *seen; uint32_t nseen, seen_room;      /* open addressing; 0: free */
 } LsCandidates;
 
-LsCandidates *ls_candidates_new(LsArena *arena, LsProb *p);
+LsCandidates *ls_candidates_new(LsArena *arena, const LsProb *p);
 void ls_candidates_free(LsCandidates *pool);
 
-/* A pool for a thread of its own: of the same problem with another arena, holding the n cheapest
- * candidates of this one (or all), none of which has been packed. Nothing of p is written to. */
+/* A pool for a thread of its own: of the same problem, holding the n cheapest candidates of this one
+ * (or all), none of which has been packed. */
 LsCandidates *ls_candidates_beside(const LsCandidates *pool, uint32_t n);
 
 /* Offers what `beside` found, the cheapest first, and frees it. */
@@ -58,7 +60,7 @@ uint32_t ls_candidates_thorough(const LsCandidates *pool);
 /* Whether the others are left soon if they hardly fit: in rough graphs that are large, besides. */
 bool ls_candidates_hasty(const LsCandidates *pool);
 
-/* Frees prob->arena, with all sequences made in it, and starts a new one; pool->live too. */
+/* Frees pool->tmp, with all sequences made in it, and starts a new one; pool->live too. */
 void ls_candidates_renew(LsCandidates *pool);
 
 /* Whether a candidate of this fingerprint has been made before; from now on it has. */
@@ -70,7 +72,7 @@ const LsCand *ls_candidates_least(const LsCandidates *pool);
 /* The cheapest with a live peak of at most `peak` bytes, or NULL. */
 const LsCand *ls_candidates_within(const LsCandidates *pool, int64_t peak);
 
-/* Offers a sequence made in prob->arena. Takes a copy if nothing of that strategy is as good in
+/* Offers a sequence made in pool->tmp. Takes a copy if nothing of that strategy is as good in
  * both. Ends all sequences in that arena, seq too. */
 void ls_candidates_offer(LsCandidates *pool, const LsSeq *seq, const char *strategy);
 
@@ -79,15 +81,7 @@ void ls_candidates_offer_as(LsCandidates *pool, const char *strategy, const char
 
 /* Offers a sequence of p, the pool's problem or a variant of it, as it is, and with the nodes that
  * nobody waits for where they lower the live sum. */
-void ls_candidates_offer_moved(LsCandidates *pool, LsProb *p, const LsSeq *seq,
+void ls_candidates_offer_moved(LsCandidates *pool, const LsProb *p, const LsSeq *seq,
                                const char *strategy);
-
-/* The plan of a candidate: packed quickly, and if that takes more than `good` bytes, with more
- * effort and in other orders of its runs (0: all there is), unless that is hopeless. What has been
- * found before stays, and what fits in some bytes fits in more, whatever is asked first. */
-const LsPlan *ls_candidates_plan(LsCandidates *pool, LsCand *cand, int64_t good);
-
-/* Makes the plans of n <= LS_PACK_TOGETHER candidates so, side by side. */
-void ls_candidates_pack(LsCandidates *pool, LsCand *const *cand, uint32_t n, int64_t good);
 
 #endif

@@ -2,9 +2,11 @@
  * runs and frees become steps. */
 #include "scheduler/candidates/plan_build.h"
 
+#include <assert.h>
+
 typedef struct Build {
     LsArena *tmp;
-    LsProb *p;
+    const LsProb *p;
     const LsSeq *seq;
     const LsLive *live;
     LsPackEffort effort;
@@ -116,13 +118,11 @@ static void add_steps(Build *b, LsPlan *out)
     }
 }
 
-void ls_plan_build(LsArena *arena, LsProb *p, const LsSeq *seq, const char *strategy,
+void ls_plan_build(LsArena *arena, const LsProb *p, const LsSeq *seq, const char *strategy,
                    LsPackEffort effort, int64_t enough, LsPlan *out)
 {
-    LsArena *kept = p->arena;
-    p->arena = ls_arena_new();
-    Build b = {.tmp = p->arena, .p = p, .seq = seq, .effort = effort, .enough = enough};
-    LsLive *live = ls_live_new(p);
+    Build b = {.tmp = ls_arena_new(), .p = p, .seq = seq, .effort = effort, .enough = enough};
+    LsLive *live = ls_live_new(b.tmp, p);
     ls_live(p, seq, live);
     b.live = live;
     *out = (LsPlan){.strategy = strategy, .base_cost = p->base_cost, .unplaced = p->unplaced};
@@ -132,8 +132,8 @@ void ls_plan_build(LsArena *arena, LsProb *p, const LsSeq *seq, const char *stra
     if (seq->n > 0 && !p->unplaced)
         pack(&b);
     add_steps(&b, out);
+    assert(p->unplaced || out->arena >= out->live_peak);
     if (p->unplaced)
         out->arena = out->live_peak;
-    ls_arena_free(p->arena);
-    p->arena = kept;
+    ls_arena_free(b.tmp);
 }

@@ -9,7 +9,7 @@
 /* Packs seq, unless p->unplaced, and writes its plan; everything in *out comes from `arena`. Takes
  * the first packing of at most `enough` bytes, and the best if there is none; 0: the best, if need
  * be. */
-void ls_plan_build(LsArena *arena, LsProb *p, const LsSeq *seq, const char *strategy,
+void ls_plan_build(LsArena *arena, const LsProb *p, const LsSeq *seq, const char *strategy,
                    LsPackEffort effort, int64_t enough, LsPlan *out);
 
 #endif

@@ -30,7 +30,7 @@ static void walk(LsMoves *m)
     }
 }
 
-LsSeq ls_offsets_loosen(LsArena *arena, LsProb *p, const LsSeq *seq, uint32_t turn)
+LsSeq ls_offsets_loosen(LsArena *arena, const LsProb *p, const LsSeq *seq, uint32_t turn)
 {
     LsArena *tmp = ls_arena_new();
     LsTape *t = ls_tape_new(p);

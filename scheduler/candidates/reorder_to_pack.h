@@ -6,6 +6,6 @@
 
 /* Another order of the runs of seq, in `arena`: as valid, as dear, and of the same live peak, but
  * with fewer bytes near it where that can be. Each `turn` gives another one. */
-LsSeq ls_offsets_loosen(LsArena *arena, LsProb *p, const LsSeq *seq, uint32_t turn);
+LsSeq ls_offsets_loosen(LsArena *arena, const LsProb *p, const LsSeq *seq, uint32_t turn);
 
 #endif

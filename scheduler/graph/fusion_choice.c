@@ -114,7 +114,7 @@ static bool try_without(Variant *x, uint32_t t, double most)
     return x->gone[t];
 }
 
-LsProb *ls_variant(LsArena *arena, LsProb *p, double price)
+const LsProb *ls_variant(LsArena *arena, const LsProb *p, double price)
 {
     enum { ROUNDS = 3 };
     Variant x = {.p = p};
@@ -143,6 +143,6 @@ LsProb *ls_variant(LsArena *arena, LsProb *p, double price)
     }
     for (uint32_t v = 0; v < p->n; v++)
         any |= p->used[v] && x.instead[v] != v;
-    LsProb *q = any ? ls_prob_variant(arena, p, x.instead) : NULL;
+    const LsProb *q = any ? ls_prob_variant(arena, p, x.instead) : NULL;
     return q != NULL ? q : p;
 }

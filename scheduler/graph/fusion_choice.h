@@ -7,6 +7,6 @@
 /* The problem with alternatives in use where that costs less, or little: `price` per byte that is
  * then never written (1: all bytes cost what running everything does). p itself where nothing
  * pays; else from `arena`. */
-LsProb *ls_variant(LsArena *arena, LsProb *p, double price);
+const LsProb *ls_variant(LsArena *arena, const LsProb *p, double price);
 
 #endif

@@ -6,14 +6,14 @@
 #include <string.h>
 
 /* The tensors of one side of all nodes that lie in the arena. */
-static LsRows rows_of(LsProb *p, bool inputs)
+static LsRows rows_of(LsArena *arena, const LsProb *p, bool inputs)
 {
     const LsDag *g = p->dag;
-    LsRows r = {ls_arena_alloc(p->arena, p->n + 1u, sizeof *r.at), NULL};
+    LsRows r = {ls_arena_alloc(arena, p->n + 1u, sizeof *r.at), NULL};
     size_t total = 0;
     for (uint32_t i = 0; i < p->n; i++)
         total += inputs ? g->node[i].nin : g->node[i].nout;
-    r.id = ls_arena_alloc(p->arena, total + 1, sizeof *r.id);
+    r.id = ls_arena_alloc(arena, total + 1, sizeof *r.id);
     uint32_t k = 0;
     for (uint32_t i = 0; i < p->n; i++) {
         const LsDagNode *node = &g->node[i];
@@ -38,7 +38,7 @@ static bool may_replace(const LsDagNode *alt, const LsDagNode *v)
 }
 
 /* By node: its alternatives. */
-static LsRows alternatives_of(LsProb *p)
+static LsRows alternatives_of(LsArena *arena, const LsProb *p)
 {
     LsPairs of = {0};
     for (uint32_t i = 0; i < p->n; i++) {
@@ -47,17 +47,17 @@ static LsRows alternatives_of(LsProb *p)
             continue;
         uint32_t v = p->maker[p->out.id[p->out.at[i]]];
         if (may_replace(alt, &p->dag->node[v]))
-            ls_pairs_add(p->arena, &of, v, i);
+            ls_pairs_add(arena, &of, v, i);
     }
-    return ls_rows(p->arena, &of, p->n);
+    return ls_rows(arena, &of, p->n);
 }
 
 /* By node with updates: every other node that reads a tensor it updates. */
-static LsRows readers_of_updated(LsProb *p)
+static LsRows readers_of_updated(LsArena *arena, const LsProb *p)
 {
     const LsDag *g = p->dag;
     LsPairs readers = {0};
-    uint32_t *updater = ls_arena_alloc(p->arena, p->nt, sizeof *updater);
+    uint32_t *updater = ls_arena_alloc(arena, p->nt, sizeof *updater);
     for (uint32_t t = 0; t < p->nt; t++)
         updater[t] = LS_NO_ID;
     for (uint32_t i = 0; i < p->n; i++)
@@ -67,18 +67,18 @@ static LsRows readers_of_updated(LsProb *p)
         for (uint32_t k = 0; (p->needed[i] || g->node[i].alternative) && k < g->node[i].nin; k++) {
             uint32_t u = updater[g->node[i].in[k]];
             if (u != LS_NO_ID && u != i)
-                ls_pairs_add(p->arena, &readers, u, i);
+                ls_pairs_add(arena, &readers, u, i);
         }
-    return ls_rows(p->arena, &readers, p->n);
+    return ls_rows(arena, &readers, p->n);
 }
 
 /* A tensor two nodes update would break this; the reader of graphs refuses it. Needed: what must
  * run, and what that reads. The list is a run order, so one pass from its end sees every reader
  * first. */
-static void mark_needed(LsProb *p)
+static void mark_needed(LsArena *arena, LsProb *p)
 {
     const LsDag *g = p->dag;
-    bool *wanted = ls_arena_alloc(p->arena, p->nt, sizeof *wanted);
+    bool *wanted = ls_arena_alloc(arena, p->nt, sizeof *wanted);
     for (uint32_t t = 0; t < p->nt; t++)
         wanted[t] = g->tensor[t].output;
     for (uint32_t i = p->n; i-- > 0;) {
@@ -96,10 +96,10 @@ static void mark_needed(LsProb *p)
 
 /* Updates, and the gradients that only they read. Not further back: the first layer's whole
  * backward pass is read by nothing else either, and is no leaf. */
-static void mark_roles(LsProb *p)
+static void mark_roles(LsArena *arena, LsProb *p)
 {
     const LsDag *g = p->dag;
-    uint8_t *most = ls_arena_alloc(p->arena, p->nt, 1);     /* 1: a leaf, 2: the spine reads it */
+    uint8_t *most = ls_arena_alloc(arena, p->nt, 1);     /* 1: a leaf, 2: the spine reads it */
     for (uint32_t i = p->n; i-- > 0;) {
         const LsDagNode *node = &g->node[i];
         if (!p->needed[i])
@@ -149,7 +149,7 @@ static void mark_forward(LsProb *p)
 LsProb *ls_prob_new(LsArena *arena, const LsDag *dag, bool inplace)
 {
     LsProb *p = ls_arena_alloc(arena, 1, sizeof *p);
-    *p = (LsProb){.dag = dag, .arena = arena, .n = dag->nnode, .nt = dag->ntensor,
+    *p = (LsProb){.dag = dag, .n = dag->nnode, .nt = dag->ntensor,
                   .inplace = inplace};
     p->size = ls_arena_alloc(arena, p->nt + 1u, sizeof *p->size);
     p->maker = ls_arena_alloc(arena, p->nt + 1u, sizeof *p->maker);
@@ -164,8 +164,8 @@ LsProb *ls_prob_new(LsArena *arena, const LsDag *dag, bool inplace)
         p->size[t] = dag->tensor[t].persistent ? 0 : ls_align(dag->tensor[t].bytes, dag->alignment);
         p->maker[t] = LS_NO_ID;
     }
-    p->in = rows_of(p, true);
-    p->out = rows_of(p, false);
+    p->in = rows_of(arena, p, true);
+    p->out = rows_of(arena, p, false);
     for (uint32_t i = 0; i < p->n; i++) {
         p->workspace[i] = ls_align(dag->node[i].workspace, dag->alignment);
         p->cost[i] = dag->node[i].cost;
@@ -174,16 +174,16 @@ LsProb *ls_prob_new(LsArena *arena, const LsDag *dag, bool inplace)
         for (uint32_t k = p->out.at[i]; k < p->out.at[i + 1] && p->used[i]; k++)
             p->maker[p->out.id[k]] = i;
     }
-    p->swap = alternatives_of(p);
-    mark_needed(p);
+    p->swap = alternatives_of(arena, p);
+    mark_needed(arena, p);
     for (uint32_t i = 0; i < p->n; i++) {
         double least = p->needed[i] ? p->cost[i] : 0;
         for (uint32_t k = p->swap.at[i]; k < p->swap.at[i + 1]; k++)
             least = p->cost[p->swap.id[k]] < least ? p->cost[p->swap.id[k]] : least;
         p->needed_cost += least;
     }
-    p->before = readers_of_updated(p);
-    mark_roles(p);
+    p->before = readers_of_updated(arena, p);
+    mark_roles(arena, p);
     mark_stuck(p);
     mark_forward(p);
     return p;
@@ -193,7 +193,6 @@ LsProb *ls_prob_variant(LsArena *arena, const LsProb *p, const uint32_t *instead
 {
     LsProb *q = ls_arena_alloc(arena, 1, sizeof *q);
     *q = *p;
-    q->arena = arena;
     q->maker = ls_arena_alloc(arena, p->nt + 1u, sizeof *q->maker);
     q->used = ls_arena_alloc(arena, p->n + 1u, sizeof *q->used);
     q->needed = ls_arena_alloc(arena, p->n + 1u, sizeof *q->needed);
@@ -210,11 +209,11 @@ LsProb *ls_prob_variant(LsArena *arena, const LsProb *p, const uint32_t *instead
         for (uint32_t k = p->out.at[v]; k < p->out.at[v + 1]; k++)
             q->maker[p->out.id[k]] = instead[v];
     }
-    mark_needed(q);
+    mark_needed(arena, q);
     for (uint32_t v = 0; v < p->n; v++)
         if (q->needed[v] && !p->needed[v] && !p->dag->node[v].alternative)
             return NULL;
-    mark_roles(q);
+    mark_roles(arena, q);
     mark_stuck(q);
     mark_forward(q);
     return q;

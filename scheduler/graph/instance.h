@@ -16,7 +16,6 @@ typedef enum {
 
 typedef struct LsProb {
     const LsDag *dag;
-    LsArena *arena;             /* scratch of one planning */
     uint32_t n, nt;             /* nodes, tensors */
     int64_t *size;              /* by tensor: bytes, a multiple of the alignment; 0 if persistent */
     int64_t *workspace;         /* by node: likewise */
@@ -33,7 +32,8 @@ typedef struct LsProb {
     bool *forward;              /* by node: a vertex of the forward graph */
     uint8_t *role;              /* by node: LsRole */
     bool inplace;               /* operands may hand their place to results */
-    bool unplaced;              /* plans give no places; whoever makes the problem sets it */
+    bool unplaced;              /* plans give no places; whoever makes the problem sets it, then nothing
+                                 * of it changes */
     double base_cost;           /* of every node once, alternatives aside */
     double needed_cost;         /* of every needed node once, or of its cheapest alternative */
 } LsProb;

@@ -5,7 +5,7 @@
 
 typedef struct Extra { double cost; uint32_t run, node; } Extra;
 
-LsAnneal ls_anneal_new(LsArena *arena, LsProb *p, int64_t top, const LsLimit *limit)
+LsAnneal ls_anneal_new(LsArena *arena, const LsProb *p, int64_t top, const LsLimit *limit)
 {
     LsAnneal s = {.p = p, .t = ls_tape_new(p), .top = top, .limit = *limit};
     s.m = ls_moves_new(arena, s.t);

@@ -9,7 +9,7 @@
 #include "scheduler/order/moves.h"
 
 typedef struct LsAnneal {
-    LsProb *p;
+    const LsProb *p;
     LsTape *t;
     LsMoves *m;
     LsFront front;
@@ -23,7 +23,7 @@ typedef struct LsAnneal {
 } LsAnneal;
 
 /* Moves by limit->effort. */
-LsAnneal ls_anneal_new(LsArena *arena, LsProb *p, int64_t top, const LsLimit *limit);
+LsAnneal ls_anneal_new(LsArena *arena, const LsProb *p, int64_t top, const LsLimit *limit);
 void ls_anneal_free(LsAnneal *s);
 
 /* What rises of cost are taken, in parts of a node's, and what the peak counts above the target, in

@@ -1,6 +1,7 @@
 /* scheduler/local_search/window_search.c -- a part of a sequence as a small graph of its own, searched from its end. */
 #include "scheduler/local_search/window_search.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -13,7 +14,7 @@ enum { WINDOW_WORK = 140000, SIZE_WORK = 7 };
 enum { USUAL_LISTED = 1000, LISTED_WORK = 100 };
 
 typedef struct Part {
-    LsProb *p;
+    const LsProb *p;
     LsArena *arena;
     const LsSeq *seq;
     const LsLive *live;
@@ -166,7 +167,7 @@ static LsSeq replace(const Part *x, LsArena *arena, const LsSeq *part)
     return seq;
 }
 
-static Part begin(LsArena *arena, LsProb *p, const LsSeq *seq, const LsLive *live,
+static Part begin(LsArena *arena, const LsProb *p, const LsSeq *seq, const LsLive *live,
                   const LsWindow *w)
 {
     Part x = {.p = p, .arena = arena, .seq = seq, .live = live, .w = w};
@@ -199,9 +200,10 @@ static LsOptimumPart ends_of(Part *x, const LsDag *g)
     return ends;
 }
 
-bool ls_window_improve(LsArena *arena, LsProb *p, const LsSeq *seq, const LsLive *live,
+bool ls_window_improve(LsArena *arena, const LsProb *p, const LsSeq *seq, const LsLive *live,
                        const LsWindow *w, LsSeq *better, LsWindowSpent *spent)
 {
+    assert(w->from < w->to && w->to <= seq->n);
     LsArena *own = ls_arena_new();
     Part x = begin(own, p, seq, live, w);
     find_ends(&x);

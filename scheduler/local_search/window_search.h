@@ -22,7 +22,7 @@ typedef struct LsWindowSpent {
 
 /* live: of seq. Whether there is something that will do: *better, from `arena`. *spent counts
  * what was done. No more than some 60 nodes may run in the window. */
-bool ls_window_improve(LsArena *arena, LsProb *p, const LsSeq *seq, const LsLive *live,
+bool ls_window_improve(LsArena *arena, const LsProb *p, const LsSeq *seq, const LsLive *live,
                        const LsWindow *w, LsSeq *better, LsWindowSpent *spent);
 
 #endif

@@ -7,7 +7,7 @@
 /* The forward edges, once per tensor read. */
 static LsRows edges_of(LsForward *f, bool backwards)
 {
-    LsProb *p = f->prob;
+    const LsProb *p = f->prob;
     LsPairs edges = {0};
     for (uint32_t v = 0; v < f->n; v++)
         for (uint32_t k = p->in.at[f->node[v]]; k < p->in.at[f->node[v] + 1]; k++) {
@@ -17,7 +17,7 @@ static LsRows edges_of(LsForward *f, bool backwards)
     return ls_rows(f->arena, &edges, f->n);
 }
 
-LsForward *ls_forward_new(LsArena *arena, LsProb *p)
+LsForward *ls_forward_new(LsArena *arena, const LsProb *p)
 {
     LsForward *f = ls_arena_alloc(arena, 1, sizeof *f);
     f->prob = p;

@@ -8,7 +8,7 @@
 #include "scheduler/graph/instance.h"
 
 typedef struct LsForward {      /* a vertex per forward node, in run order */
-    LsProb *prob;
+    const LsProb *prob;
     LsArena *arena;             /* of the graph and its families */
     uint32_t n, nword;          /* nword: 64-bit words in a set */
     uint32_t *node;             /* vertex -> node */
@@ -42,7 +42,7 @@ typedef struct LsFamily {       /* lower sets by size, then by content:
 static inline bool ls_bit(const uint64_t *set, uint32_t v) { return set[v / 64] >> (v % 64) & 1; }
 static inline void ls_bit_add(uint64_t *set, uint32_t v) { set[v / 64] |= UINT64_C(1) << (v % 64); }
 
-LsForward *ls_forward_new(LsArena *arena, LsProb *p);
+LsForward *ls_forward_new(LsArena *arena, const LsProb *p);
 
 /* Writes the boundary of low, and what is stuck in it, to keep; returns the bytes of the
  * formula's last two terms. work: scratch of 2 nword words. */

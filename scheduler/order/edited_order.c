@@ -1,6 +1,7 @@
 /* scheduler/order/edited_order.c -- see the header. */
 #include "scheduler/order/edited_order.h"
 
+#include <assert.h>
 #include <string.h>
 
 #define EMPTY (-((int64_t)1 << 61))     /* added to slots without a run: never the peak */
@@ -62,7 +63,7 @@ static void find_rows(LsTape *t)
     }
 }
 
-LsTape *ls_tape_new(LsProb *p)
+LsTape *ls_tape_new(const LsProb *p)
 {
     LsArena *arena = ls_arena_new();
     LsTape *t = ls_arena_alloc(arena, 1, sizeof *t);
@@ -464,8 +465,16 @@ static void note(LsTape *t, LsTapeChange change)
     t->change[t->nchange++] = change;
 }
 
+/* Whether there is such a run. */
+__attribute__((unused))         /* asserts alone ask */
+static bool is_run(const LsTape *t, uint32_t run)
+{
+    return run != LS_TAPE_END && run < t->nrun && t->run[run].node != LS_NO_ID;
+}
+
 uint32_t ls_tape_insert(LsTape *t, uint32_t node, uint32_t before)
 {
+    assert(node < t->p->n && (before == LS_TAPE_END || is_run(t, before)));
     uint32_t r = put_run(t, node, before);
     note(t, (LsTapeChange){r, node, before, true});
     return r;
@@ -473,6 +482,7 @@ uint32_t ls_tape_insert(LsTape *t, uint32_t node, uint32_t before)
 
 void ls_tape_remove(LsTape *t, uint32_t run)
 {
+    assert(is_run(t, run));
     note(t, (LsTapeChange){run, t->run[run].node, t->run[run].next, false});
     take_run(t, run);
 }
@@ -519,6 +529,7 @@ void ls_tape_load(LsTape *t, const LsSeq *seq)
     t->bad = 0;
     t->run[LS_TAPE_END] = (LsTapeRun){LS_NO_ID, seq->n, seq->n > 0, 0, false};
     for (uint32_t s = 0; s < seq->n; s++) {
+        assert(seq->node[s] < p->n);
         t->run[s + 1] = (LsTapeRun){seq->node[s], s, s + 1 < seq->n ? s + 2 : 0, 0,
                                       false};
         t->count[seq->node[s]]++;
@@ -539,6 +550,7 @@ void ls_tape_store(const LsTape *t, LsSeq *seq)
     seq->n = 0;
     for (uint32_t r = t->run[LS_TAPE_END].next; r != LS_TAPE_END; r = t->run[r].next)
         seq->node[seq->n++] = t->run[r].node;
+    assert(seq->n == t->n);
 }
 
 /* ---- questions ---- */

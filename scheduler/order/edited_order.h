@@ -28,7 +28,7 @@ typedef struct LsTapeList {
 typedef struct LsTapeChange { uint32_t run, node, before; bool insert; } LsTapeChange;
 
 typedef struct LsTape {
-    LsProb *p;
+    const LsProb *p;
     LsArena *arena;             /* the tape's own */
     LsRows reads, writes;       /* by node: tensors in the arena, and persistent ones that are
                                  * updated: by another node, by this one */
@@ -51,7 +51,7 @@ typedef struct LsTape {
     double cost;
 } LsTape;
 
-LsTape *ls_tape_new(LsProb *p);
+LsTape *ls_tape_new(const LsProb *p);
 void ls_tape_free(LsTape *t);
 
 /* Puts seq on the tape instead of what is there. */

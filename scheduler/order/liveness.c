@@ -1,38 +1,45 @@
 /* scheduler/order/liveness.c -- true liveness: an instance is freed right after its last reader. */
 #include "scheduler/order/liveness.h"
 
+#include <assert.h>
 #include <string.h>
 
-LsLive *ls_live_new(LsProb *p)
+LsLive *ls_live_new(LsArena *arena, const LsProb *p)
 {
-    LsLive *l = ls_arena_alloc(p->arena, 1, sizeof *l);
-    l->now = ls_arena_alloc(p->arena, p->nt + 1u, sizeof *l->now);
+    LsLive *l = ls_arena_alloc(arena, 1, sizeof *l);
+    l->arena = arena;
+    l->now = ls_arena_alloc(arena, p->nt + 1u, sizeof *l->now);
     return l;
 }
 
-static void make_room(LsProb *p, const LsSeq *seq, LsLive *l)
+static void make_room(const LsProb *p, const LsSeq *seq, LsLive *l)
 {
     uint32_t runs = seq->n + 2, made = 0;
-    for (uint32_t s = 0; s < seq->n; s++)
+    for (uint32_t s = 0; s < seq->n; s++) {
+        assert(seq->node[s] < p->n);
         made += p->out.at[seq->node[s] + 1] - p->out.at[seq->node[s]];
+    }
     if (runs > l->room) {
         l->room = runs + runs / 4;
-        l->first = ls_arena_alloc(p->arena, l->room, sizeof *l->first);
-        l->mem = ls_arena_alloc(p->arena, l->room, sizeof *l->mem);
+        l->first = ls_arena_alloc(l->arena, l->room, sizeof *l->first);
+        l->mem = ls_arena_alloc(l->arena, l->room, sizeof *l->mem);
     }
     if (made > l->inst_room) {
         l->inst_room = made + made / 4;
-        l->inst = ls_arena_alloc(p->arena, l->inst_room, sizeof *l->inst);
+        l->inst = ls_arena_alloc(l->arena, l->inst_room, sizeof *l->inst);
     }
 }
 
-static void find_instances(LsProb *p, const LsSeq *seq, LsLive *l)
+static void find_instances(const LsProb *p, const LsSeq *seq, LsLive *l)
 {
     uint32_t k = 0;
     for (uint32_t s = 0; s < seq->n; s++) {
         uint32_t v = seq->node[s];
-        for (uint32_t j = p->in.at[v]; j < p->in.at[v + 1]; j++)
-            l->inst[l->now[p->in.id[j]]].to = s;
+        for (uint32_t j = p->in.at[v]; j < p->in.at[v + 1]; j++) {
+            uint32_t i = l->now[p->in.id[j]];
+            assert(i < k && l->inst[i].tensor == p->in.id[j]);      /* it has been made */
+            l->inst[i].to = s;
+        }
         l->first[s] = k;
         l->cost += p->cost[v];
         for (uint32_t j = p->out.at[v]; j < p->out.at[v + 1]; j++) {
@@ -48,7 +55,7 @@ static void find_instances(LsProb *p, const LsSeq *seq, LsLive *l)
 }
 
 /* Pairs of run s whose operand ends there. An operand hands its place to one result at most. */
-static void find_heirs(LsProb *p, const LsSeq *seq, LsLive *l)
+static void find_heirs(const LsProb *p, const LsSeq *seq, LsLive *l)
 {
     memset(l->now, 0xff, p->nt * sizeof *l->now);
     for (uint32_t s = 0; s < seq->n; s++) {
@@ -69,7 +76,7 @@ static void find_heirs(LsProb *p, const LsSeq *seq, LsLive *l)
     }
 }
 
-void ls_live(LsProb *p, const LsSeq *seq, LsLive *l)
+void ls_live(const LsProb *p, const LsSeq *seq, LsLive *l)
 {
     make_room(p, seq, l);
     l->cost = 0;

@@ -16,6 +16,7 @@ typedef struct LsInstance {
 } LsInstance;
 
 typedef struct LsLive {         /* buffers are kept from call to call */
+    LsArena *arena;
     LsInstance *inst; uint32_t ninst, inst_room;
     uint32_t *first;            /* by run: its first instance; one more at the end */
     int64_t *mem;               /* by run: bytes, aligned sizes, with its workspace */
@@ -25,9 +26,10 @@ typedef struct LsLive {         /* buffers are kept from call to call */
     double cost;
 } LsLive;
 
-LsLive *ls_live_new(LsProb *p);
+/* Allocates in `arena`, later too. */
+LsLive *ls_live_new(LsArena *arena, const LsProb *p);
 
 /* O(runs and their operands). seq must make everything before it is read. */
-void ls_live(LsProb *p, const LsSeq *seq, LsLive *live);
+void ls_live(const LsProb *p, const LsSeq *seq, LsLive *live);
 
 #endif

@@ -1,5 +1,5 @@
 /* scheduler/order/moves_alternative.c -- moves between a node and the alternatives that make the same. */
-#include "scheduler/order/moves_parts.h"
+#include "scheduler/order/moves_alternative.h"
 
 enum { MOST_READERS = 8 }; /* of a value that all do without */
 

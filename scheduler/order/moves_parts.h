@@ -1,8 +1,41 @@
-/* scheduler/order/moves_parts.h -- what moves are made of: for moves.c, moves_reorder.c and moves_alternative.c. */
+/* scheduler/order/moves_parts.h -- what moves are made of: a tape with random numbers and a target, and the
+ * steps that several moves have in common. */
 #ifndef LS_SCHEDULER_ORDER_MOVES_PARTS_H
 #define LS_SCHEDULER_ORDER_MOVES_PARTS_H
 
-#include "scheduler/order/moves.h"
+#include "scheduler/algorithms/search_limit.h"
+#include "scheduler/order/edited_order.h"
+
+typedef struct LsMoves {
+    LsTape *t;
+    const LsProb *p;
+    uint64_t rnd;               /* state of the generator; never 0 */
+    int64_t target;             /* bytes to come down to */
+    bool swaps;                 /* some node has an alternative */
+    const uint32_t *wanted; uint32_t nwanted;       /* outputs of the graph in the arena */
+    uint32_t *mark, stamp;      /* by node */
+    uint32_t *stack; uint32_t stack_room;
+} LsMoves;
+
+LsMoves *ls_moves_new(LsArena *arena, LsTape *t);
+
+/* A number below n; n > 0. */
+uint32_t ls_moves_random(LsMoves *m, uint32_t n);
+/* What the Metropolis rule lets an energy rise by this time: a random number of mean `heat`. */
+double ls_moves_rise(LsMoves *m, double heat);
+
+/* Cost, and `weight` for every byte above the target at the peak and an eighth at every run. */
+double ls_moves_energy(const LsMoves *m, double weight);
+
+/* Counts the tape's work towards the limit; whether that is over. */
+bool ls_moves_out_of_time(LsMoves *m, LsLimit *limit);
+
+/* Whether so much has been done since it was counted last that a search should count before its
+ * next step: steps of graphs with wide kernels. */
+bool ls_moves_worked_long(const LsMoves *m);
+
+/* Runs the node once more in front of run `before`, and removes what nobody needs then. */
+uint32_t ls_moves_run_again(LsMoves *m, uint32_t node, uint32_t before);
 
 enum { LS_MOVES_DEEP = 60 };    /* runs that making one tensor again may take */
 
@@ -34,19 +67,6 @@ bool ls_moves_worth_again(LsMoves *m, uint32_t u, uint32_t x);
 
 /* Cost of having x again before the run; negative if it cannot be or is `most` or more. */
 double ls_moves_price_again(LsMoves *m, uint32_t x, uint32_t before, double most);
-
-/* How a tensor is not held up to its next reader: so many readers from there on do without it, as
- * alternatives can, and for the one behind them, if there is any, it is made again. */
-typedef struct LsRelief {
-    uint32_t next, nswap;
-    uint32_t before;            /* a run; LS_MOVES_NOBODY: all readers do without */
-} LsRelief;
-#define LS_MOVES_NOBODY (UINT32_MAX - 1)
-
-/* Of all such ways the cheapest; negative if there is none below `most`. next: a reader of x, or
- * LS_TAPE_END, the graph's end. */
-double ls_moves_price_relief(LsMoves *m, uint32_t x, uint32_t next, double most, LsRelief *way);
-bool ls_moves_let_go(LsMoves *m, uint32_t x, const LsRelief *way);
 
 /* Has x in memory before the run: anew, operands first; or, where that is not allowed, by holding
  * what there was. left: runs that may still be added. */

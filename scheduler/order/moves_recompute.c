@@ -1,5 +1,5 @@
 /* scheduler/order/moves_recompute.c -- moves that make something again, whatever that is good for. */
-#include "scheduler/order/moves_parts.h"
+#include "scheduler/order/moves_recompute.h"
 
 /* The node that makes the tensor, if a run of it again costs no more than that; or LS_NO_ID. */
 static uint32_t maker_within(const LsMoves *m, uint32_t x, double most)

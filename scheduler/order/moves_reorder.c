@@ -1,5 +1,5 @@
 /* scheduler/order/moves_reorder.c -- moves that change the order of runs, alone or in groups. */
-#include "scheduler/order/moves_parts.h"
+#include "scheduler/order/moves_reorder.h"
 
 /* Narrows lo .. hi to what event k of tensor x allows: a read stays between the writes on both
  * sides, a write between the events. */

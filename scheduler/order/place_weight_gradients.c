@@ -4,10 +4,12 @@
  * Early, it makes a gradient that has to stay if its update must wait or it is an output; late,
  * it holds its operands. Each runs at the first moment when what dies with it is more than what
  * stays, else at the end. */
+#include "scheduler/order/place_weight_gradients.h"
+
 #include "scheduler/order/run_order.h"
 
 typedef struct Leaves {
-    LsProb *p;
+    const LsProb *p;
     const LsLive *live;         /* of the spine alone */
     LsSeq spine, out;
     LsRows reading;             /* by tensor: leaves that read it */
@@ -21,10 +23,10 @@ typedef struct Leaves {
 } Leaves;
 
 /* Splits seq; a leaf is ready behind the instances that it reads in seq. */
-static void split(Leaves *l, const LsSeq *seq)
+static void split(Leaves *l, LsArena *arena, const LsSeq *seq)
 {
-    LsProb *p = l->p;
-    uint32_t *made = ls_arena_alloc(p->arena, p->nt + 1u, sizeof *made);
+    const LsProb *p = l->p;
+    uint32_t *made = ls_arena_alloc(arena, p->nt + 1u, sizeof *made);
     for (uint32_t v = 0; v < p->n; v++)
         l->ready[v] = LS_NO_ID;
     for (uint32_t s = 0; s < seq->n; s++) {
@@ -42,11 +44,11 @@ static void split(Leaves *l, const LsSeq *seq)
     }
 }
 
-static void find_readers(Leaves *l)
+static void find_readers(Leaves *l, LsArena *arena)
 {
-    LsProb *p = l->p;
-    l->reading.at = ls_arena_alloc(p->arena, p->nt + 2u, sizeof *l->reading.at);
-    l->reading.id = ls_arena_alloc(p->arena, p->in.at[p->n] + 1u, sizeof *l->reading.id);
+    const LsProb *p = l->p;
+    l->reading.at = ls_arena_alloc(arena, p->nt + 2u, sizeof *l->reading.at);
+    l->reading.id = ls_arena_alloc(arena, p->in.at[p->n] + 1u, sizeof *l->reading.id);
     for (int pass = 0; pass < 2; pass++) {
         for (uint32_t v = 0; v < p->n; v++)
             for (uint32_t k = p->in.at[v]; l->ready[v] != LS_NO_ID && k < p->in.at[v + 1]; k++) {
@@ -118,26 +120,26 @@ static void place_some(Leaves *l, uint32_t s)
     }
 }
 
-LsSeq ls_seq_place_leaves(LsProb *p, const LsSeq *seq)
+LsSeq ls_seq_place_leaves(LsArena *arena, const LsProb *p, const LsSeq *seq)
 {
     Leaves l = {.p = p};
-    l.spine.node = ls_arena_alloc(p->arena, seq->n + 1u, sizeof *l.spine.node);
-    l.out.node = ls_arena_alloc(p->arena, seq->n + p->n + 1u, sizeof *l.out.node);
-    l.ready = ls_arena_alloc(p->arena, p->n + 1u, sizeof *l.ready);
-    l.waiting = ls_arena_alloc(p->arena, p->nt + 1u, sizeof *l.waiting);
-    l.now = ls_arena_alloc(p->arena, p->nt + 1u, sizeof *l.now);
-    l.last = ls_arena_alloc(p->arena, p->n + 1u, sizeof *l.last);
-    l.taker = ls_arena_alloc(p->arena, p->nt + 1u, sizeof *l.taker);
-    l.stack = ls_arena_alloc(p->arena, 2 * p->in.at[p->n] + p->out.at[p->n] + 1u,
+    l.spine.node = ls_arena_alloc(arena, seq->n + 1u, sizeof *l.spine.node);
+    l.out.node = ls_arena_alloc(arena, seq->n + p->n + 1u, sizeof *l.out.node);
+    l.ready = ls_arena_alloc(arena, p->n + 1u, sizeof *l.ready);
+    l.waiting = ls_arena_alloc(arena, p->nt + 1u, sizeof *l.waiting);
+    l.now = ls_arena_alloc(arena, p->nt + 1u, sizeof *l.now);
+    l.last = ls_arena_alloc(arena, p->n + 1u, sizeof *l.last);
+    l.taker = ls_arena_alloc(arena, p->nt + 1u, sizeof *l.taker);
+    l.stack = ls_arena_alloc(arena, 2 * p->in.at[p->n] + p->out.at[p->n] + 1u,
                              sizeof *l.stack);
     for (uint32_t t = 0; t < p->nt; t++)
         l.now[t] = LS_NO_ID;
-    split(&l, seq);
-    find_readers(&l);
+    split(&l, arena, seq);
+    find_readers(&l, arena);
     for (uint32_t v = p->n; v-- > 0;)
         for (uint32_t k = p->in.at[v]; p->role[v] == LS_ROLE_UPDATE && k < p->in.at[v + 1]; k++)
             l.taker[p->in.id[k]] = v;
-    LsLive *live = ls_live_new(p);
+    LsLive *live = ls_live_new(arena, p);
     ls_live(p, &l.spine, live);
     l.live = live;
     for (uint32_t s = 0; s < l.spine.n; s++) {
@@ -155,6 +157,6 @@ LsSeq ls_seq_place_leaves(LsProb *p, const LsSeq *seq)
     for (uint32_t v = 0; v < p->n; v++)
         if (l.ready[v] != LS_NO_ID)
             l.out.node[l.out.n++] = v;
-    ls_seq_place_updates(p, &l.out);
+    ls_seq_place_updates(arena, p, &l.out);
     return l.out;
 }

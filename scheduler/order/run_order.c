@@ -3,20 +3,20 @@
 
 #include <string.h>
 
-LsSeq ls_seq_plain(LsProb *p)
+LsSeq ls_seq_plain(LsArena *arena, const LsProb *p)
 {
-    LsSeq seq = {ls_arena_alloc(p->arena, p->n + 1u, sizeof *seq.node), 0};
+    LsSeq seq = {ls_arena_alloc(arena, p->n + 1u, sizeof *seq.node), 0};
     for (uint32_t i = 0; i < p->n; i++)
         if (p->needed[i])
             seq.node[seq.n++] = i;
-    ls_seq_place_updates(p, &seq);
+    ls_seq_place_updates(arena, p, &seq);
     return seq;
 }
 
-void ls_seq_drop_dead(LsProb *p, LsSeq *seq)
+void ls_seq_drop_dead(LsArena *scratch, const LsProb *p, LsSeq *seq)
 {
-    bool *want = ls_arena_alloc(p->arena, p->nt + 1u, sizeof *want);
-    bool *done = ls_arena_alloc(p->arena, p->n + 1u, sizeof *done);
+    bool *want = ls_arena_alloc(scratch, p->nt + 1u, sizeof *want);
+    bool *done = ls_arena_alloc(scratch, p->n + 1u, sizeof *done);
     for (uint32_t t = 0; t < p->nt; t++)
         want[t] = p->dag->tensor[t].output;
     uint32_t to = seq->n;                           /* what stays gathers at the end of the array */
@@ -46,10 +46,10 @@ static uint32_t later(uint32_t a, uint32_t b)
 
 /* slot[v] = number of the other runs that must come before update v. Updates keep the order of
  * the list, which is right among them, so one pass by id sees every other update first. */
-static void find_slots(LsProb *p, const LsSeq *rest, uint32_t *slot)
+static void find_slots(LsArena *scratch, const LsProb *p, const LsSeq *rest, uint32_t *slot)
 {
-    uint32_t *first = ls_arena_alloc(p->arena, p->n + 1u, sizeof *first);
-    uint32_t *last = ls_arena_alloc(p->arena, p->n + 1u, sizeof *last);
+    uint32_t *first = ls_arena_alloc(scratch, p->n + 1u, sizeof *first);
+    uint32_t *last = ls_arena_alloc(scratch, p->n + 1u, sizeof *last);
     for (uint32_t s = 0; s < rest->n; s++) {
         if (first[rest->node[s]] == 0)
             first[rest->node[s]] = s + 1;
@@ -71,15 +71,15 @@ static void find_slots(LsProb *p, const LsSeq *rest, uint32_t *slot)
     }
 }
 
-void ls_seq_place_updates(LsProb *p, LsSeq *seq)
+void ls_seq_place_updates(LsArena *scratch, const LsProb *p, LsSeq *seq)
 {
-    LsSeq rest = {ls_arena_alloc(p->arena, seq->n + 1u, sizeof *rest.node), 0};
+    LsSeq rest = {ls_arena_alloc(scratch, seq->n + 1u, sizeof *rest.node), 0};
     for (uint32_t s = 0; s < seq->n; s++)
         if (p->role[seq->node[s]] != LS_ROLE_UPDATE)
             rest.node[rest.n++] = seq->node[s];
-    uint32_t *slot = ls_arena_alloc(p->arena, p->n + 1u, sizeof *slot);
-    uint32_t *at = ls_arena_alloc(p->arena, rest.n + 2u, sizeof *at);
-    find_slots(p, &rest, slot);
+    uint32_t *slot = ls_arena_alloc(scratch, p->n + 1u, sizeof *slot);
+    uint32_t *at = ls_arena_alloc(scratch, rest.n + 2u, sizeof *at);
+    find_slots(scratch, p, &rest, slot);
     for (uint32_t v = 0; v < p->n; v++)
         if (p->needed[v] && p->role[v] == LS_ROLE_UPDATE)
             at[slot[v] + 1]++;
@@ -98,10 +98,11 @@ void ls_seq_place_updates(LsProb *p, LsSeq *seq)
 
 /* By node: the block it runs in, or runs the backward pass of. A node never goes before what it
  * reads: blocks run backward from the last one. */
-static uint32_t *find_blocks(const LsForward *f, const uint64_t *const cut[], uint32_t ncut)
+static uint32_t *find_blocks(LsArena *arena, const LsForward *f, const uint64_t *const cut[],
+                             uint32_t ncut)
 {
-    LsProb *p = f->prob;
-    uint32_t *block = ls_arena_alloc(p->arena, p->n + 1u, sizeof *block);
+    const LsProb *p = f->prob;
+    uint32_t *block = ls_arena_alloc(arena, p->n + 1u, sizeof *block);
     for (uint32_t v = 0; v < f->n; v++)
         while (!ls_bit(cut[block[f->node[v]]], v))
             block[f->node[v]]++;
@@ -132,12 +133,13 @@ static bool kept(const LsForward *f, const uint64_t *cut, uint32_t v)
     return false;
 }
 
-LsSeq ls_seq_canonical(const LsForward *f, const uint64_t *const cut[], uint32_t ncut)
+LsSeq ls_seq_canonical(LsArena *arena, const LsForward *f, const uint64_t *const cut[],
+                       uint32_t ncut)
 {
-    LsProb *p = f->prob;
-    const uint32_t *block = find_blocks(f, cut, ncut);
-    uint32_t *at = ls_arena_alloc(p->arena, ncut + 2u, sizeof *at);
-    uint32_t *by = ls_arena_alloc(p->arena, p->n + 1u, sizeof *by);
+    const LsProb *p = f->prob;
+    const uint32_t *block = find_blocks(arena, f, cut, ncut);
+    uint32_t *at = ls_arena_alloc(arena, ncut + 2u, sizeof *at);
+    uint32_t *by = ls_arena_alloc(arena, p->n + 1u, sizeof *by);
     for (uint32_t i = 0; i < p->n; i++)             /* nodes by block, then by id */
         if (p->needed[i])
             at[block[i] + 2]++;
@@ -146,7 +148,7 @@ LsSeq ls_seq_canonical(const LsForward *f, const uint64_t *const cut[], uint32_t
     for (uint32_t i = 0; i < p->n; i++)
         if (p->needed[i])
             by[at[block[i] + 1]++] = i;
-    LsSeq seq = {ls_arena_alloc(p->arena, p->n + f->n + 1u, sizeof *seq.node), 0};
+    LsSeq seq = {ls_arena_alloc(arena, p->n + f->n + 1u, sizeof *seq.node), 0};
     for (uint32_t k = 0; k < at[ncut]; k++)
         if (p->forward[by[k]])
             seq.node[seq.n++] = by[k];
@@ -158,7 +160,7 @@ LsSeq ls_seq_canonical(const LsForward *f, const uint64_t *const cut[], uint32_t
             if (!p->forward[by[k]])
                 seq.node[seq.n++] = by[k];
     }
-    ls_seq_drop_dead(p, &seq);
-    ls_seq_place_updates(p, &seq);
+    ls_seq_drop_dead(arena, p, &seq);
+    ls_seq_place_updates(arena, p, &seq);
     return seq;
 }

@@ -2,6 +2,7 @@
  * above the goal a complete search, and ejection where that takes too long. */
 #include "scheduler/packing/offsets.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,6 +44,7 @@ static void keep_better(Pack *p, Part *part, const int64_t *place)
         int64_t top = ls_add(place[k], p->b.box[k].size);
         end = top > end ? top : end;
     }
+    assert(end >= part->peak);                      /* else some overlap */
     if (end >= part->end)
         return;
     part->end = end;
@@ -183,6 +185,7 @@ static int64_t write_offsets(const Pack *p, const LsBlock *block, uint32_t n, in
         offset[k] = 0;
     for (uint32_t k = 0; k < p->b.n; k++) {
         uint32_t id = p->b.box[k].block;
+        assert(p->best[k] >= 0);
         if (__builtin_mul_overflow(p->best[k], alignment, &offset[id]))
             return INT64_MAX;
         int64_t top = ls_add(offset[id], block[id].size);

@@ -2,16 +2,7 @@
 #ifndef LS_SCHEDULER_PACKING_OFFSETS_H
 #define LS_SCHEDULER_PACKING_OFFSETS_H
 
-#include "base/arena.h"
-
-#include <stdbool.h>
-
-typedef struct LsBlock {
-    int64_t size;               /* bytes, >= 0 */
-    uint32_t from, to;          /* first and last step it is there, from <= to */
-    int64_t rest;               /* > 0: behind step `full`, from <= full < to, only its lower end */
-    uint32_t full;              /* of so many bytes is there, at most `size` */
-} LsBlock;
+#include "scheduler/packing/packing_block.h"
 
 typedef enum {
     LS_PACK_QUICK,              /* a few greedy fillings: for judging many candidates */

@@ -1,6 +1,7 @@
 /* scheduler/packing/packing_boxes.c -- from steps to sections, and orders of preference. */
 #include "scheduler/packing/packing_boxes.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 typedef struct Event { uint32_t step, block; } Event;   /* block: past the last: its upper end */
@@ -90,13 +91,16 @@ static void find_totals(LsArena *arena, LsBoxes *b)
 void ls_boxes_make(LsArena *arena, const LsBlock *block, uint32_t n, int64_t alignment,
                    LsBoxes *out)
 {
+    assert(alignment > 0);
     *out = (LsBoxes){.box = ls_arena_alloc(arena, n + 1u, sizeof *out->box)};
-    for (uint32_t k = 0; k < n; k++)
+    for (uint32_t k = 0; k < n; k++) {
+        assert(ls_block_is_sound(&block[k]));
         if (block[k].size > 0) {
             int64_t units = to_units(block[k].size, alignment);
             int64_t rest = block[k].rest > 0 ? to_units(block[k].rest, alignment) : units;
             out->box[out->n++] = (LsBox){.size = units, .rest = rest, .block = k};
         }
+    }
     out->nsection = find_sections(arena, block, out);
     qsort(out->box, out->n, sizeof *out->box, by_from);
     out->total = ls_arena_alloc(arena, out->nsection + 1u, sizeof *out->total);

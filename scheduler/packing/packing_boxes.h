@@ -8,7 +8,10 @@
 #ifndef LS_SCHEDULER_PACKING_PACKING_BOXES_H
 #define LS_SCHEDULER_PACKING_PACKING_BOXES_H
 
-#include "scheduler/packing/offsets.h"
+#include <stdbool.h>
+
+#include "base/arena.h"
+#include "scheduler/packing/packing_block.h"
 
 typedef struct LsBox {
     int64_t size;               /* units, > 0 */

@@ -7,6 +7,7 @@
  * those hard to place come to stay and the others find their places around them. */
 #include "scheduler/packing/packing_repair.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -194,6 +195,7 @@ static void start(Eject *e, uint32_t from, uint32_t to, const int64_t *place)
 bool ls_offsets_eject(LsArena *arena, const LsBoxes *b, uint32_t from, uint32_t to, int64_t cap,
                       int64_t *work, int64_t *place)
 {
+    assert(from <= to && to <= b->n);
     uint32_t n = to - from;
     Eject e = {.box = b->box, .cap = cap, .rnd = UINT64_C(0x9e3779b97f4a7c15), .work = *work};
     for (uint32_t k = from; k < to; k++)

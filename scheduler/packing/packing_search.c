@@ -14,6 +14,7 @@
  * cost everything, the search starts over with other orders of preference, with ever more nodes. */
 #include "scheduler/packing/packing_search.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "scheduler/packing/packing_refute.h"
@@ -357,6 +358,7 @@ static LsSearchEnd explore(LsSearch *s, const LsOpenList *l)
 
 LsSearch *ls_offsets_search_new(LsArena *arena, const LsBoxes *b, uint32_t from, uint32_t to)
 {
+    assert(from <= to && to <= b->n);
     LsSearch *s = ls_arena_alloc(arena, 1, sizeof *s);
     uint64_t n = to - from, all = n * (n + 1) / 2 + n + 1;
     *s = (LsSearch){.arena = arena, .b = b, .from = from, .to = to};
@@ -375,6 +377,7 @@ LsSearch *ls_offsets_search_new(LsArena *arena, const LsBoxes *b, uint32_t from,
 
 LsSearchEnd ls_offsets_search(LsSearch *s, int64_t cap, int64_t *work, int64_t *place)
 {
+    assert(cap >= 0 && cap <= INT64_MAX / 4);
     static const char *const key[] = {"WAT", "TAW", "TWA", "TZW", "SAT", "AWT"};
     enum { NKEYS = sizeof key / sizeof key[0] };
     uint32_t n = s->to - s->from, first = s->b->box[s->from].from, last = 0;

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "scheduler/plan/keep_forget_hints.h"
+#include "scheduler/plan/hint_plan.h"
 
 typedef struct LsSweepRun {     /* of a program that was built from a plan */
     double predicted_ns;        /* a step, by the costs */
@@ -62,25 +62,6 @@ void ls_sweep_json(FILE *to, const LsSweep *sweep);
 /* By falling budget: a line per point, a column of overhead per strategy, bound and gap; then what
  * was measured, if anything was. */
 void ls_sweep_text(FILE *to, const LsSweep *sweep);
-
-/* Points worth a closer look by the last strategy: the ends and others between, of different plans,
- * by rising budget. chosen: room for `most`; their number. */
-uint32_t ls_sweep_choose(const LsSweep *sweep, uint32_t *chosen, uint32_t most);
-
-/* Overhead over arena, a curve per strategy and one of the bound, as SVG (scheduler/report/svg_chart.h). */
-void ls_sweep_svg(LsArena *arena, FILE *to, const LsSweep *sweep, bool standalone);
-
-/* Memory over predicted time of the last strategy's plans at those points. */
-void ls_sweep_memory_svg(LsArena *arena, FILE *to, const LsSweep *sweep, const uint32_t *chosen,
-                         uint32_t n, bool standalone);
-
-/* One HTML page: both pictures, a table, and links to the pages of the chosen points' plans, which
- * lie beside it as ls_sweep_page_name says. */
-void ls_sweep_page(LsArena *arena, FILE *to, const LsSweep *sweep, const uint32_t *chosen,
-                   uint32_t n);
-
-/* "auto-45.0.html" */
-const char *ls_sweep_page_name(LsArena *arena, const LsSweep *sweep, uint32_t point);
 
 /* Overhead above the bound, as a fraction of a step. */
 double ls_sweep_gap(const LsSweep *sweep, const LsSweepPoint *p, const LsSweepCell *c);

@@ -2,7 +2,17 @@
 #ifndef LS_SCHEDULER_PLAN_HINT_GRAPH_H
 #define LS_SCHEDULER_PLAN_HINT_GRAPH_H
 
-#include "scheduler/plan/keep_forget_hints.h"
+#include "base/arena.h"
+#include "scheduler/graph/dag.h"
+
+typedef struct LsHinted {
+    const LsDag *from;          /* the graph as it was */
+    LsDag *dag;                 /* the one to plan */
+    uint32_t *node_of;          /* by node of dag: that of from which it stands for */
+    uint32_t *tensor_of;        /* by tensor of dag: likewise; UINT32_MAX: the sign of the turn */
+    uint32_t turn;              /* node of dag that ends the forward part; UINT32_MAX: no copies */
+    uint32_t ncopy;             /* nodes that stand for a node which is there itself */
+} LsHinted;
 
 typedef struct LsHintMarks {
     const LsDag *dag;

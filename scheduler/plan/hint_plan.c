@@ -1,8 +1,9 @@
 /* scheduler/plan/hint_plan.c -- plans the graph that hints made, and brings the plan back. */
+#include "scheduler/plan/hint_plan.h"
+
 #include <string.h>
 
 #include "scheduler/candidates/plan_build.h"
-#include "scheduler/plan/keep_forget_hints.h"
 
 typedef struct Runs {           /* of the plan of the changed graph */
     uint32_t *node, n;

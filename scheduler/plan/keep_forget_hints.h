@@ -7,7 +7,7 @@
 #ifndef LS_SCHEDULER_PLAN_KEEP_FORGET_HINTS_H
 #define LS_SCHEDULER_PLAN_KEEP_FORGET_HINTS_H
 
-#include "scheduler/plan/planner.h"
+#include "scheduler/plan/hint_graph.h"
 
 typedef enum {
     LS_RECOMPUTE_AUTO,          /* whatever is best */
@@ -23,15 +23,6 @@ typedef struct LsHints {        /* zeroed: none */
     LsRecompute recompute;
 } LsHints;
 
-typedef struct LsHinted {
-    const LsDag *from;          /* the graph as it was */
-    LsDag *dag;                 /* the one to plan */
-    uint32_t *node_of;          /* by node of dag: that of from which it stands for */
-    uint32_t *tensor_of;        /* by tensor of dag: likewise; UINT32_MAX: the sign of the turn */
-    uint32_t turn;              /* node of dag that ends the forward part; UINT32_MAX: no copies */
-    uint32_t ncopy;             /* nodes that stand for a node which is there itself */
-} LsHinted;
-
 /* "auto", "none", "cheap", "conv-saved", "all"; false: none of these. */
 bool ls_recompute_parse(const char *text, LsRecompute *to);
 
@@ -39,14 +30,5 @@ bool ls_recompute_parse(const char *text, LsRecompute *to);
  * glob matches nothing, or nothing that can be forgotten, or what another keeps. */
 bool ls_hints_apply(LsArena *arena, const LsDag *dag, const LsHints *hints, LsHinted *out,
                     char *why, size_t size);
-
-/* As ls_plan; the plan and the report are of h->from. What a hint forces to run again counts as
- * overhead. The bound is one for plans that keep to the hints. */
-bool ls_hints_plan(LsArena *arena, const LsHinted *h, const LsPlanOptions *options, LsPlan *out,
-                   LsPlanReport *report);
-
-/* As ls_planner_ask; planner: one of h->dag, with reuse in place or not as it was made with. */
-bool ls_hints_ask(LsArena *arena, const LsHinted *h, LsPlanner *planner, bool inplace,
-                  const char *strategy, int64_t budget, LsPlan *out, LsPlanReport *report);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "scheduler/algorithms/tasks.h"
 #include "scheduler/bounds/lower_bound.h"
+#include "scheduler/candidates/candidate_packing.h"
 #include "scheduler/plan/run_strategies.h"
 #include "scheduler/strategies/published_strategies.h"
 
@@ -185,7 +186,7 @@ static int by_bytes(const void *x, const void *y)
 /* Who is live at the peak of the sequence. */
 static void find_owners(LsPlanner *pl, const LsSeq *seq)
 {
-    LsProb *p = pl->pool->prob;
+    const LsProb *p = pl->pool->prob;
     LsPlanReport *r = pl->report;
     LsLive *l = pl->pool->live;
     ls_live(p, seq, l);
@@ -234,16 +235,15 @@ static bool explain(LsPlanner *pl, const char *want)
     return false;
 }
 
-static int64_t store_all(LsProb *p, LsLive *live)
+static int64_t store_all(LsArena *scratch, const LsProb *p, LsLive *live)
 {
-    LsSeq seq = {ls_arena_alloc(p->arena, p->n + 1u, sizeof *seq.node), 0};
+    LsSeq seq = {ls_arena_alloc(scratch, p->n + 1u, sizeof *seq.node), 0};
     for (uint32_t i = 0; i < p->n; i++)
         if (!p->dag->node[i].alternative)
             seq.node[seq.n++] = i;
-    bool inplace = p->inplace;
-    p->inplace = false;
-    ls_live(p, &seq, live);
-    p->inplace = inplace;
+    LsProb apart = *p;
+    apart.inplace = false;
+    ls_live(&apart, &seq, live);
     return live->peak;
 }
 
@@ -403,7 +403,7 @@ LsPlanner *ls_planner_new(LsArena *arena, const LsDag *dag, const LsPlanOptions 
                       .pool = ls_candidates_new(scratch, p)};
     pl->common = (LsPlanReport){.state_bytes = options->state_bytes, .base_cost = p->base_cost,
                                 .bound = p->needed_cost, .separator = LS_NO_ID,
-                                .store_all = store_all(p, pl->pool->live)};
+                                .store_all = store_all(scratch, p, pl->pool->live)};
     fill(pl);
     return pl;
 }

@@ -15,7 +15,7 @@ typedef struct Beside {
     LsCandidates *pool;         /* NULL: it was not started, or its end was awaited */
 } Beside;
 
-typedef struct ByBlocks { Beside beside; LsProb p; } ByBlocks;
+typedef struct ByBlocks { Beside beside; const LsProb *p; } ByBlocks;
 
 /* More of them found a little more, and processors are few. In larger graphs they find little, and
  * that packs badly. */
@@ -110,21 +110,19 @@ static void join_beside(Fill *z, Beside *b)
 static void find_by_blocks(void *by_blocks)
 {
     ByBlocks *b = by_blocks;
-    b->p.arena = b->beside.pool->prob->arena;
-    ls_strategy_hierarchy(b->beside.pool, &b->p);
+    ls_strategy_hierarchy(b->beside.pool, b->p);
 }
 
 /* p: the pool's problem or a variant of it. */
 static void start_by_blocks(Fill *z, ByBlocks *b, const LsProb *p)
 {
-    b->p = *p;
+    b->p = p;
     start_beside(z, &b->beside, 1, find_by_blocks, b);
 }
 
 static void find_optima(void *optima)
 {
     Optima *o = optima;
-    o->f.prob = o->beside.pool->prob;
     o->f.arena = o->arena;
     o->used = ls_strategy_exact(o->beside.pool, &o->f, o->all, o->tc, o->mc, o->looks,
                                 &o->unknown);
@@ -244,9 +242,9 @@ static Families find_families(Fill *z, const LsForward *f)
 
 /* The variants of p that are split into blocks: with the cheapest kernels for everything, and, if
  * that is not p itself, with those that write less. */
-typedef struct Variants { LsProb *cheap, *less; } Variants;
+typedef struct Variants { const LsProb *cheap, *less; } Variants;
 
-static Variants begin_seeds(Fill *z, LsProb *p)
+static Variants begin_seeds(Fill *z, const LsProb *p)
 {
     Variants v = {ls_variant(z->scratch, p, 0), ls_variant(z->scratch, p, 0.25)};
     start_by_blocks(z, &z->by_blocks[0], v.cheap);
@@ -256,7 +254,7 @@ static Variants begin_seeds(Fill *z, LsProb *p)
 }
 
 /* Chooses at the turn, and by blocks. closed: the choice at the turn is made for p itself. */
-static void offer_seeds(Fill *z, LsProb *p, Variants v, bool closed)
+static void offer_seeds(Fill *z, const LsProb *p, Variants v, bool closed)
 {
     if (v.cheap != p || !closed)
         ls_strategy_closure(z->pool, v.cheap);
@@ -367,7 +365,7 @@ static LsLimit usual_limit(const Fill *z, bool roams)
 
 /* The search starts from the best it is given, and may miss what is near to something else: where
  * it is quick, it runs without plans by blocks before it runs with them. */
-static void run_auto(Fill *z, LsProb *p, Variants v)
+static void run_auto(Fill *z, const LsProb *p, Variants v)
 {
     enum { SMALL = 1500, FEW = 600, QUICK = 240, CYCLES = 3 };
     LsLimit limit = usual_limit(z, true);
@@ -409,7 +407,7 @@ static void run_dps(Fill *z, const LsForward *f, const Families *fam)
     z->pool->aside = false;
 }
 
-static void fill_pool(Fill *z, LsProb *p)
+static void fill_pool(Fill *z, const LsProb *p)
 {
     ls_strategy_none(z->pool);
     LsForward *f = ls_forward_new(z->pool->arena, p);

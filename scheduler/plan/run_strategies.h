@@ -3,7 +3,7 @@
 #define LS_SCHEDULER_PLAN_RUN_STRATEGIES_H
 
 #include "scheduler/candidates/candidate_pool.h"
-#include "scheduler/plan/planner.h"
+#include "scheduler/plan/plan_options.h"
 
 typedef struct LsFilled {
     const char *exact_note, *left_out;      /* of the rows of the DPs (LsPlanRow), or NULL */

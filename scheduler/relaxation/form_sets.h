@@ -9,7 +9,7 @@
 #ifndef LS_SCHEDULER_RELAXATION_FORM_SETS_H
 #define LS_SCHEDULER_RELAXATION_FORM_SETS_H
 
-#include "scheduler/relaxation/group_graph.h"
+#include "scheduler/relaxation/group_graph_types.h"
 
 /* Finds the form sets of b and appends to each row of b->in those of which every member of the
  * group reads a tensor. Needs everything of b up to that. */

@@ -1,10 +1,11 @@
 /* scheduler/relaxation/group_graph.c -- groups, what must run, and the path of separators. */
 #include "scheduler/relaxation/group_graph.h"
-#include "scheduler/relaxation/single_run_cost.h"
-#include "scheduler/relaxation/form_sets.h"
 
 #include <math.h>
 #include <string.h>
+
+#include "scheduler/relaxation/form_sets.h"
+#include "scheduler/relaxation/single_run_cost.h"
 
 bool ls_bound_pair_fits(const LsProb *p, LsDagPair pair)
 {

@@ -8,15 +8,7 @@
 #ifndef LS_SCHEDULER_RELAXATION_SINGLE_RUN_COST_H
 #define LS_SCHEDULER_RELAXATION_SINGLE_RUN_COST_H
 
-#include "scheduler/relaxation/group_graph.h"
-
-/* Payments of a group to groups that are not needed and of which its members read something. */
-struct LsBoundPay {
-    uint32_t n;
-    LsRows of;           /* by node: numbers of those it makes */
-    uint32_t *from, *to; /* groups */
-    double *paid;        /* ns */
-};
+#include "scheduler/relaxation/group_graph_types.h"
 
 /* Sets b->pay. returns a lower bound on the cost of all first runs, ns. Needs b->needed. */
 double ls_bound_base(LsBoundGraph *b);

@@ -1,5 +1,5 @@
 /* scheduler/report/sweep_chart.c -- the curves of a sweep. */
-#include "scheduler/plan/budget_sweep.h"
+#include "scheduler/report/sweep_chart.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,9 +1,10 @@
 /* scheduler/report/sweep_page.c -- the page of a sweep. */
-#include "scheduler/plan/budget_sweep.h"
+#include "scheduler/report/sweep_page.h"
 
 #include <math.h>
 
 #include "scheduler/report/html.h"
+#include "scheduler/report/sweep_chart.h"
 
 const char *ls_sweep_page_name(LsArena *arena, const LsSweep *sweep, uint32_t point)
 {

@@ -3,7 +3,8 @@
 
 #include <math.h>
 
-#include "scheduler/state_search/state_table.h"
+#include "scheduler/state_search/state_expand.h"
+#include "scheduler/state_search/state_heap.h"
 
 typedef struct Beam {
     LsTails *t;

@@ -1,9 +1,11 @@
 /* scheduler/state_search/best_first_search.c -- A* over the states of state_table.h. */
 #include "scheduler/state_search/best_first_search.h"
 
+#include <assert.h>
 #include <math.h>
 
-#include "scheduler/state_search/state_table.h"
+#include "scheduler/state_search/state_expand.h"
+#include "scheduler/state_search/state_heap.h"
 
 typedef struct Search {
     LsTails *t;
@@ -119,6 +121,7 @@ LsOptimum ls_optimum_plan(LsArena *arena, const LsBoundGraph *b, int64_t budget,
 LsOptimum ls_optimum_part(LsArena *arena, const LsBoundGraph *b, const LsOptimumPart *part,
                           double enough, uint32_t most, LsSeq *seq)
 {
+    assert(part->have != NULL && part->barred != NULL);
     LsTailOptions o = {.budget = part->budget, .track = true, .padded = true, .have = part->have,
                        .barred = part->barred};
     Search s = start(b, o, LS_NO_ID, 0);

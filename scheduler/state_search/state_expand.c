@@ -1,7 +1,10 @@
 /* scheduler/state_search/state_expand.c -- the steps that may come before a state. */
-#include "scheduler/state_search/state_bits.h"
+#include "scheduler/state_search/state_expand.h"
 
+#include <assert.h>
 #include <string.h>
+
+#include "scheduler/state_search/state_bits.h"
 
 /* Work, as fitted to times of many windows (search_limit.h): a node to try, a step that may be, one that
  * goes to the table. */
@@ -152,6 +155,7 @@ static void reach(LsTails *t, const LsTail *step)
 {
     if (t->most != NULL && ls_tails_rank(t, step) >= t->most[ls_tails_left_of(t, t->next)])
         return;
+    assert(step->bytes >= 0 && step->then < t->n);
     t->work += REACH_WORK;
     uint32_t state = ls_tails_find(t);
     LsTail *tail = &t->tail[state];
@@ -198,6 +202,7 @@ static uint32_t find_picks(LsTails *t, const uint64_t *state)
 
 void ls_tails_expand(LsTails *t, uint32_t k)
 {
+    assert(k < t->n && !t->tail[k].closed);
     LsTail step;
     uint32_t n = find_picks(t, bits_of(t, k));
     t->nfresh = 0;

@@ -1,5 +1,7 @@
 /* scheduler/state_search/state_heap.c -- a binary heap of states. */
-#include "scheduler/state_search/state_table.h"
+#include "scheduler/state_search/state_heap.h"
+
+#include <stdbool.h>
 
 static bool earlier(const LsTailEntry *a, const LsTailEntry *b)
 {

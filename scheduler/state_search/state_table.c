@@ -1,6 +1,7 @@
 /* scheduler/state_search/state_table.c -- the table of states, and what is known of a graph before. */
 #include "scheduler/state_search/state_table.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -289,6 +290,7 @@ static double find_need(LsTails *t)
 
 uint32_t ls_tails_end(LsTails *t, uint32_t node, double cost)
 {
+    assert(node == LS_NO_ID || node < t->dag->nnode);
     memset(t->next, 0, t->row * sizeof *t->next);
     for (uint32_t k = 0; k < t->dag->ntensor; k++)
         if (node == LS_NO_ID && t->dag->tensor[k].output && !t->dag->tensor[k].persistent)
@@ -325,6 +327,7 @@ uint32_t ls_tails_left(const LsTails *t, uint32_t state)
 
 LsSeq ls_tails_schedule(const LsTails *t, uint32_t state, LsArena *arena)
 {
+    assert(state < t->n && ls_tails_is_start(t, state));
     uint32_t n = 0;
     for (uint32_t k = state; t->tail[k].then != LS_NO_ID; k = t->tail[k].then)
         n++;

@@ -79,10 +79,6 @@ void ls_tails_free(LsTails *t);
  * (LS_NO_ID: the graph's outputs); cost: what it counts for. */
 uint32_t ls_tails_end(LsTails *t, uint32_t node, double cost);
 
-/* Tries the steps before state k: fresh[0 .. nfresh) are the states that are now reached at less
- * cost than before. Closes k. */
-void ls_tails_expand(LsTails *t, uint32_t k);
-
 /* What a state takes at the most where kernels have the usual few operands, results and in-place
  * pairs. Searches count their states; one of wide kernels ends when it has taken the work of as many
  * usual ones. */
@@ -109,11 +105,20 @@ static inline double ls_tails_rank(const LsTails *t, const LsTail *tail)
 /* What runs from state k to the end. */
 LsSeq ls_tails_schedule(const LsTails *t, uint32_t k, LsArena *arena);
 
-/* A heap of states, the least first. Of equals the one that has cost more: it is further on. */
-typedef struct LsTailEntry { double least; uint32_t state; double cost; } LsTailEntry;
-typedef struct LsTailHeap { LsTailEntry *entry; uint32_t n, room; } LsTailHeap;
+static inline bool ls_tails_is_given(const LsTails *t, uint32_t tensor)
+{
+    return t->o.have != NULL && t->o.have[tensor];
+}
 
-void ls_tail_heap_put(LsTailHeap *h, LsArena *arena, LsTailEntry e);
-LsTailEntry ls_tail_heap_take(LsTailHeap *h);
+static inline uint32_t ls_tails_left_of(const LsTails *t, const uint64_t *row)
+{
+    uint32_t left = 0;
+    for (uint32_t j = t->words; j < t->row; j++)
+        left += (uint32_t)__builtin_popcountll(row[j]);
+    return left;
+}
+
+/* The number of the state in t->next; a new one has cost INFINITY. */
+uint32_t ls_tails_find(LsTails *t);
 
 #endif

@@ -120,7 +120,7 @@ static void descend(void *roam, uint32_t k)
 void ls_strategy_roam(LsCandidates *pool, LsLimit *limit, bool is_patient)
 {
     enum { MOST = 50000, PER_NODE = 200 };
-    LsProb *p = pool->prob;
+    const LsProb *p = pool->prob;
     if (pool->n == 0 || pool->cand[0].peak == 0 || pool->has_turn)
         return;
     LsArena *arena = ls_arena_new();

@@ -216,7 +216,7 @@ static void improve(Search *s)
 
 bool ls_strategy_auto(LsCandidates *pool, int64_t store_all, LsLimit *limit)
 {
-    LsProb *p = pool->prob;
+    const LsProb *p = pool->prob;
     if (pool->n == 0 || pool->cand[0].peak == 0)
         return false;
     LsArena *arena = ls_arena_new();

@@ -101,7 +101,7 @@ static void split_once(Chain *c)
     }
 }
 
-void ls_strategy_hierarchy(LsCandidates *pool, LsProb *p)
+void ls_strategy_hierarchy(LsCandidates *pool, const LsProb *p)
 {
     enum { MOST = 96, FINE = 48 };
     LsArena *arena = ls_arena_new();

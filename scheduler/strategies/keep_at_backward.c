@@ -19,8 +19,9 @@
 #include "scheduler/graph/backward_start.h"
 
 typedef struct Turn {
-    LsProb *p;
-    LsArena *arena;
+    const LsProb *p;
+    LsArena *arena;             /* of what follows */
+    LsArena *tmp;               /* of one choice: the pool's */
     bool *back;                 /* by node: the first backward node, or waits for it */
     uint32_t *reads;            /* by tensor: reads left by backward nodes */
     bool *kept, *there;         /* by tensor */
@@ -40,8 +41,8 @@ typedef struct Price { double early, late; uint32_t split; } Price;
 static int64_t choose_kept(Turn *u, Price price)
 {
     enum { GRID = 1 << 30 };    /* capacities are whole numbers of this part of the sums */
-    LsProb *p = u->p;
-    LsFlow f = ls_flow_new(p->arena, 2 + p->nt + p->n);
+    const LsProb *p = u->p;
+    LsFlow f = ls_flow_new(u->tmp, 2 + p->nt + p->n);
     double cost = 0, bytes = 0;
     for (uint32_t v = 0; v < p->n; v++)
         cost += p->needed[v] && !u->back[v] ? p->cost[v] : 0;
@@ -66,7 +67,7 @@ static int64_t choose_kept(Turn *u, Price price)
                          1 + (int64_t)(GRID * part));
         }
     }
-    bool *side = ls_arena_alloc(p->arena, f.n, sizeof *side);
+    bool *side = ls_arena_alloc(u->tmp, f.n, sizeof *side);
     ls_flow_cut(&f, side);
     int64_t kept = 0;
     for (uint32_t t = 0; t < p->nt; t++) {
@@ -88,7 +89,7 @@ static void run(Turn *u, uint32_t v)
 /* Runs what it takes to have t again, in the order of the list. */
 static void make(Turn *u, uint32_t t)
 {
-    LsProb *p = u->p;
+    const LsProb *p = u->p;
     uint32_t n = ls_prob_remake(p, t, u->there, u->mark, ++u->stamp, u->stack);
     for (uint32_t k = 0; k < n; k++) {
         run(u, u->stack[k]);
@@ -101,7 +102,7 @@ static void make(Turn *u, uint32_t t)
  * read and held until it is read no more. */
 static void just_in_time(Turn *u)
 {
-    LsProb *p = u->p;
+    const LsProb *p = u->p;
     u->seq.n = 0;
     memset(u->reads, 0, p->nt * sizeof *u->reads);
     memcpy(u->there, u->kept, p->nt * sizeof *u->there);
@@ -127,19 +128,19 @@ static void just_in_time(Turn *u)
                 u->there[t] = false;
         }
     }
-    ls_seq_drop_dead(p, &u->seq);
+    ls_seq_drop_dead(u->tmp, p, &u->seq);
 }
 
 /* Offers what is best for the price; the bytes that it keeps. */
 static int64_t offer_price(LsCandidates *pool, Turn *u, Price price)
 {
-    LsProb *p = u->p;
-    p->arena = pool->prob->arena;                   /* renewed now and then */
+    const LsProb *p = u->p;
+    u->tmp = pool->tmp;                             /* renewed now and then */
     int64_t kept = choose_kept(u, price);
     just_in_time(u);
-    LsSeq seq = {ls_arena_alloc(p->arena, u->seq.n + p->n + 1u, sizeof *seq.node), u->seq.n};
+    LsSeq seq = {ls_arena_alloc(pool->tmp, u->seq.n + p->n + 1u, sizeof *seq.node), u->seq.n};
     memcpy(seq.node, u->seq.node, u->seq.n * sizeof *seq.node);
-    ls_seq_place_updates(p, &seq);
+    ls_seq_place_updates(pool->tmp, p, &seq);
     ls_candidates_offer_moved(pool, p, &seq, "auto");
     return kept;
 }
@@ -171,7 +172,7 @@ static void refine(LsCandidates *pool, Turn *u, Offer low, Offer high, int depth
         offer_price(pool, u, (Price){high.price, low.price, n / 2 * k / (parts + 1)});
 }
 
-static Turn new_turn(LsArena *arena, LsProb *p)
+static Turn new_turn(LsArena *arena, const LsProb *p)
 {
     Turn u = {.p = p, .arena = arena};
     u.back = ls_arena_alloc(arena, p->n + 1u, sizeof *u.back);
@@ -183,7 +184,7 @@ static Turn new_turn(LsArena *arena, LsProb *p)
     return u;
 }
 
-void ls_strategy_closure(LsCandidates *pool, LsProb *p)
+void ls_strategy_closure(LsCandidates *pool, const LsProb *p)
 {
     LsArena *arena = ls_arena_new();                /* the pool's is renewed between offers */
     Turn u = new_turn(arena, p);

@@ -211,7 +211,7 @@ enum { LOOKS = 150000, WIDEST = 1024 };
 void ls_strategy_order(LsCandidates *pool)
 {
     enum { MOST = 3000 };
-    LsProb *p = pool->prob;
+    const LsProb *p = pool->prob;
     if (p->n == 0 || p->n > MOST || pool->has_turn)
         return;
     LsArena *arena = ls_arena_new();

@@ -4,11 +4,12 @@
 #include "scheduler/candidates/plan_build.h"
 #include "scheduler/lower_sets/least_formula_budget.h"
 #include "scheduler/lower_sets/partition_dp.h"
+#include "scheduler/order/place_weight_gradients.h"
 #include "scheduler/order/run_order.h"
 
 typedef struct Paper {
     LsArena *scratch;
-    LsProb *p;
+    const LsProb *p;
     LsForward *f;
     LsLive *live;
     LsPaper *out;
@@ -18,8 +19,8 @@ typedef struct Paper {
 static void run(Paper *q, LsStrategy *s, LsPaperColumn column)
 {
     LsPaperRun *to = &q->out->run[column];
-    LsSeq plain = ls_seq_canonical(q->f, s->cut, s->ncut);
-    LsSeq moved = ls_seq_place_leaves(q->p, &plain);
+    LsSeq plain = ls_seq_canonical(q->scratch, q->f, s->cut, s->ncut);
+    LsSeq moved = ls_seq_place_leaves(q->scratch, q->p, &plain);
     ls_strategy_price(q->scratch, q->f, true, s);
     if (!to->found || s->peak < to->formula)
         to->formula = s->peak;
@@ -55,8 +56,8 @@ LsPaper ls_paper(const LsDag *dag, uint32_t most_sets)
 {
     LsPaper out = {0};
     LsArena *scratch = ls_arena_new();
-    LsProb *p = ls_prob_new(scratch, dag, true);
-    Paper q = {scratch, p, ls_forward_new(scratch, p), ls_live_new(p), &out};
+    const LsProb *p = ls_prob_new(scratch, dag, true);
+    Paper q = {scratch, p, ls_forward_new(scratch, p), ls_live_new(scratch, p), &out};
     out.vertices = q.f->n;
     if (q.f->n > 0) {
         LsStrategies chen = ls_chen(scratch, q.f);

@@ -19,7 +19,7 @@ bool ls_strategy_counts(const char *want, const char *part)
 
 void ls_strategy_none(LsCandidates *pool)
 {
-    LsSeq seq = ls_seq_plain(pool->prob);
+    LsSeq seq = ls_seq_plain(pool->tmp, pool->prob);
     ls_candidates_offer_moved(pool, pool->prob, &seq, "none");
 }
 
@@ -38,7 +38,7 @@ static void offer(LsCandidates *pool, const LsForward *f, const LsStrategy *s, c
 {
     if (ls_candidates_seen(pool, fingerprint(f, s, name)))
         return;
-    LsSeq seq = ls_seq_canonical(f, s->cut, s->ncut);
+    LsSeq seq = ls_seq_canonical(pool->tmp, f, s->cut, s->ncut);
     ls_candidates_offer_moved(pool, pool->prob, &seq, name);
 }
 
@@ -88,11 +88,10 @@ static int64_t next_budget(int64_t budget, double step, int64_t reached)
     return next < reached - 1 ? next : reached - 1;
 }
 
-/* The time-centred DP and the memory-centred one, side by side. Each has candidates of its own; the
- * forward graph of the second is over the problem that comes with them. */
+/* The time-centred DP and the memory-centred one, side by side. Each has candidates of its own. */
 typedef struct Dps {
     LsCandidates *pool[2];
-    LsForward f[2];
+    const LsForward *f;
     const LsFamily *fam;
     const char *name[2];        /* NULL: not this one */
     LsDpOptions o;
@@ -105,7 +104,7 @@ static void run_one(void *what, uint32_t m)
     LsDpOptions o = d->o;
     o.greatest = m;
     d->reached[m] = d->name[m] == NULL ? -1
-                    : run_dp(d->pool[m], &d->f[m], d->fam, o, d->name[m]);
+                    : run_dp(d->pool[m], d->f, d->fam, o, d->name[m]);
 }
 
 static int64_t run_dps(Dps *d)
@@ -125,7 +124,7 @@ static void sweep_dps(Dps *d, double step)
     if (kept == 0)
         return;
     LsArena *scratch = ls_arena_new();              /* the steps go over the least budget */
-    d->o.budget = ls_least_budget(scratch, &d->f[0], d->fam, kept);
+    d->o.budget = ls_least_budget(scratch, d->f, d->fam, kept);
     ls_arena_free(scratch);
     run_dps(d);
 }
@@ -139,11 +138,10 @@ void ls_strategy_dp(LsCandidates *pool, const LsForward *f, const LsFamily *fam,
     step *= fine ? 1 : 2.5;
     step = step < 0.02 ? 0.02 : step > 0.25 ? 0.25 : step;
     LsCandidates *beside = ls_candidates_beside(pool, 1);
-    Dps d = {.pool = {pool, beside}, .f = {*f, *f}, .fam = fam, .name = {tc, mc},
+    Dps d = {.pool = {pool, beside}, .f = f, .fam = fam, .name = {tc, mc},
              .o = {.budget = widest(f, fam),
                    .most_points = pairs < 15000 ? 256 : pairs < 1e6 ? 64 : 48,
                    .cells = pairs < 15000 ? 1024 : pairs < 1e5 ? 768 : pairs < 4e5 ? 320 : 128}};
-    d.f[1].prob = beside->prob;
     sweep_dps(&d, step);
     ls_candidates_join(pool, beside);
 }

@@ -33,15 +33,14 @@ const LsFamily *ls_strategy_exact(LsCandidates *pool, const LsForward *f, const 
  * is made again, and not of many thousands of nodes. */
 void ls_strategy_order(LsCandidates *pool);
 
-/* For these two, p is the pool's problem or a variant of it (fusion_choice.h); its arena becomes that of
- * the pool's. */
+/* For these two, p is the pool's problem or a variant of it (fusion_choice.h). */
 
 /* Sweeps the price of a kept byte: what is best to keep at the turn from forward to backward. */
-void ls_strategy_closure(LsCandidates *pool, LsProb *p);
+void ls_strategy_closure(LsCandidates *pool, const LsProb *p);
 
 /* Splits the graph into blocks, and offers what a dynamic program over them finds for a row of
  * targets. */
-void ls_strategy_hierarchy(LsCandidates *pool, LsProb *p);
+void ls_strategy_hierarchy(LsCandidates *pool, const LsProb *p);
 
 /* Offers what annealing from any order and any recomputation finds for falling targets; only for
  * graphs without a backward part. Patient: one of the lanes with more heat and one with less, and

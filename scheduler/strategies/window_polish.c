@@ -10,7 +10,8 @@
 
 typedef struct Polish {
     LsCandidates *pool;
-    LsProb p;                   /* the pool's, with an arena of its own */
+    const LsProb *p;            /* the pool's */
+    LsArena *arena;             /* of one sequence on its way */
     LsLive *live;
     uint32_t *runs;             /* by node: of the sequence */
     uint64_t left;              /* states to try */
@@ -20,7 +21,7 @@ typedef struct Polish {
 
 static void count_runs(Polish *z, const LsSeq *seq)
 {
-    for (uint32_t v = 0; v < z->p.n; v++)
+    for (uint32_t v = 0; v < z->p->n; v++)
         z->runs[v] = 0;
     for (uint32_t s = 0; s < seq->n; s++)
         z->runs[seq->node[s]]++;
@@ -51,7 +52,7 @@ static bool improve(Polish *z, LsSeq *seq, uint32_t from, uint32_t length, int64
     LsWindow w = {.from = from, .to = end_of(seq, from, length),
                   .target = target, .most = (uint32_t)(z->left < MOST ? z->left : MOST),
                   .fit = fit};
-    bool found = ls_window_improve(z->p.arena, &z->p, seq, z->live, &w, &better, &spent);
+    bool found = ls_window_improve(z->arena, z->p, seq, z->live, &w, &better, &spent);
     z->left -= spent.states < z->left ? spent.states : z->left;
     z->limit->work += spent.work;
     z->cut = ls_limit_is_over(z->limit);
@@ -59,7 +60,7 @@ static bool improve(Polish *z, LsSeq *seq, uint32_t from, uint32_t length, int64
         return false;
     *seq = better;
     count_runs(z, seq);
-    ls_live(&z->p, seq, z->live);
+    ls_live(z->p, seq, z->live);
     return true;
 }
 
@@ -101,12 +102,12 @@ static bool lower(Polish *z, LsSeq *seq, int64_t target)
 
 static LsSeq begin(Polish *z, const LsCand *c)
 {
-    z->p.arena = ls_arena_new();
-    z->live = ls_live_new(&z->p);
-    z->runs = ls_arena_alloc(z->p.arena, z->p.n + 1u, sizeof *z->runs);
+    z->arena = ls_arena_new();
+    z->live = ls_live_new(z->arena, z->p);
+    z->runs = ls_arena_alloc(z->arena, z->p->n + 1u, sizeof *z->runs);
     LsSeq seq = c->seq;
     count_runs(z, &seq);
-    ls_live(&z->p, &seq, z->live);
+    ls_live(z->p, &seq, z->live);
     return seq;
 }
 
@@ -123,11 +124,11 @@ static bool is_known(Polish *z, const LsCand *c, int64_t target)
 static void polish(Polish *z, int64_t target)
 {
     const LsCand *c = ls_candidates_within(z->pool, target);
-    if (c != NULL && c->cost > z->p.needed_cost && !is_known(z, c, target)) {
+    if (c != NULL && c->cost > z->p->needed_cost && !is_known(z, c, target)) {
         LsSeq seq = begin(z, c);
         if (slide(z, &seq, target))
             ls_candidates_offer(z->pool, &seq, "auto");
-        ls_arena_free(z->p.arena);
+        ls_arena_free(z->arena);
     }
     c = ls_candidates_within(z->pool, target);
     const LsCand *above = ls_candidates_within(z->pool, target + target / 10);
@@ -137,7 +138,7 @@ static void polish(Polish *z, int64_t target)
             slide(z, &seq, target);
             ls_candidates_offer(z->pool, &seq, "auto");
         }
-        ls_arena_free(z->p.arena);
+        ls_arena_free(z->arena);
     }
 }
 
@@ -147,7 +148,7 @@ bool ls_strategy_polish(LsCandidates *pool, int64_t store_all, LsLimit *limit)
     if (pool->n == 0)
         return false;
     LsTargets targets = ls_targets(pool->arena, pool->cand[0].peak, store_all, true);
-    Polish z = {.pool = pool, .p = *pool->prob, .limit = limit};
+    Polish z = {.pool = pool, .p = pool->prob, .limit = limit};
     uint64_t in_all = (uint64_t)STATES * limit->effort;
     for (uint32_t k = targets.n; k-- > 0 && in_all > 0 && !z.cut;) {
         uint64_t share = in_all / SHARES + 1;       /* what is tight has more to gain */

@@ -1,6 +1,6 @@
-/* compiler/onnx/onnx_inspect_roles.h -- prints what an import decided of a file's tensors and batch norms. */
-#ifndef LS_COMPILER_ONNX_ONNX_INSPECT_ROLES_H
-#define LS_COMPILER_ONNX_ONNX_INSPECT_ROLES_H
+/* compiler/inspect/onnx_inspect_roles.h -- prints what an import decided of a file's tensors and batch norms. */
+#ifndef LS_COMPILER_INSPECT_ONNX_INSPECT_ROLES_H
+#define LS_COMPILER_INSPECT_ONNX_INSPECT_ROLES_H
 
 #include "compiler/onnx/onnx_roles.h"
 

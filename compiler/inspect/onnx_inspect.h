@@ -1,8 +1,9 @@
-/* compiler/onnx/onnx_inspect.h -- what a model file holds and what stands in the way of training it. */
-#ifndef LS_COMPILER_ONNX_ONNX_INSPECT_H
-#define LS_COMPILER_ONNX_ONNX_INSPECT_H
+/* compiler/inspect/onnx_inspect.h -- what a model file holds and what stands in the way of training it. */
+#ifndef LS_COMPILER_INSPECT_ONNX_INSPECT_H
+#define LS_COMPILER_INSPECT_ONNX_INSPECT_H
 
-#include "compiler/passes/passes.h"
+#include "compiler/ir/diag.h"
+#include "compiler/onnx/import_options.h"
 
 /* Writes the report as text, or as one JSON object ("schema": 1). Dimensions that the options leave
  * open are taken as 1, so that the rest can be looked at. Problems are part of the report, not

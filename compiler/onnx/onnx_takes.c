@@ -1,5 +1,18 @@
-/* compiler/ops/takes.c */
-#include "compiler/ops/takes.h"
+/* compiler/onnx/onnx_takes.c -- see the header. */
+#include "compiler/onnx/onnx_takes.h"
+
+bool ls_onnx_takes(const LsOnnxNode *n, int min, int max)
+{
+    if (n->nin < min || n->nin > max)
+        return ls_onnx_error(n, LS_E_PARSE, NULL, "the node has %d operands, %s takes %s%d", n->nin,
+                             n->op, n->nin < min ? "at least " : "at most ",
+                             n->nin < min ? min : max);
+    for (int k = 0; k < min; k++)
+        if (!ls_is(n->in[k]))
+            return ls_onnx_error(n, LS_E_PARSE, NULL, "operand %d is left out, %s needs it", k,
+                                 n->op);
+    return true;
+}
 
 bool ls_onnx_takes_real(const LsOnnxNode *n, int k)
 {

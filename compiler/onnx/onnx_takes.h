@@ -1,9 +1,12 @@
-/* compiler/ops/takes.h -- what ONNX rows ask about single operands and results of a node. */
-#ifndef LS_COMPILER_OPS_TAKES_H
-#define LS_COMPILER_OPS_TAKES_H
+/* compiler/onnx/onnx_takes.h -- what ONNX rows ask about single operands and results of a node. */
+#ifndef LS_COMPILER_ONNX_ONNX_TAKES_H
+#define LS_COMPILER_ONNX_ONNX_TAKES_H
 
-#include "compiler/ops/row.h"
+#include "compiler/ir/graph.h"
+#include "compiler/onnx/onnx_attr.h"
 
+/* The node lists at least min and at most max operands, the first min of them present. */
+bool ls_onnx_takes(const LsOnnxNode *n, int min, int max);
 /* Operand k; none where the file leaves it out. */
 static inline LsValueId ls_onnx_in(const LsOnnxNode *n, int k)
 {

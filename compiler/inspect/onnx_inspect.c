@@ -1,9 +1,13 @@
-/* compiler/onnx/onnx_inspect.c -- gathers the report in plain data, then prints it one way or the other. */
-#include "compiler/onnx/onnx_inspect.h"
+/* compiler/inspect/onnx_inspect.c -- gathers the report in plain data, then prints it one way or the other. */
+#include "compiler/inspect/onnx_inspect.h"
 
+#include "compiler/inspect/onnx_inspect_roles.h"
 #include "compiler/onnx/onnx_import.h"
-#include "compiler/onnx/onnx_inspect_roles.h"
+#include "compiler/onnx/onnx_open.h"
+#include "compiler/onnx/onnx_order.h"
 #include "compiler/onnx/onnx_tensor.h"
+#include "compiler/passes/passes.h"
+#include "compiler/patterns/patterns.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>

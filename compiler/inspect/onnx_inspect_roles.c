@@ -1,5 +1,5 @@
-/* compiler/onnx/onnx_inspect_roles.c -- the table of tensors and batch norms of lowerset inspect. */
-#include "compiler/onnx/onnx_inspect_roles.h"
+/* compiler/inspect/onnx_inspect_roles.c -- the table of tensors and batch norms of lowerset inspect. */
+#include "compiler/inspect/onnx_inspect_roles.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,0 +1,25 @@
+/* compiler/onnx/import_options.h -- how a model file is read. */
+#ifndef LS_COMPILER_ONNX_IMPORT_OPTIONS_H
+#define LS_COMPILER_ONNX_IMPORT_OPTIONS_H
+
+#include "compiler/ir/ir.h"
+
+typedef struct LsDim { const char *name; int64_t size; } LsDim;             /* --dim N=8 */
+typedef struct LsShapeBinding { const char *input; LsShape shape; } LsShapeBinding;
+typedef struct LsImportOptions {
+    const LsDim *dim; int ndim;
+    const LsShapeBinding *shape; int nshape;
+    int64_t batch;              /* --batch: binds the dynamic first dim of every input; 0: none */
+    bool training;              /* false: evaluation form (batch norm by
+                                 * running statistics, no dropout) */
+    LsBnMode bn;                /* copied to LsGraph.bn */
+    LsDropoutMode dropout;      /* copied to LsGraph.dropout */
+    bool bn_var_torch;          /* copied to LsGraph.bn_var_torch */
+    bool bn_var_asked;          /* that, or its contrary, was asked for */
+    const char *const *freeze; int nfreeze;     /* globs over names of tensors: not trained */
+    const char *const *train; int ntrain;       /* trained, whatever else would be; wins over freeze */
+    bool tie_identity;          /* Identity of an initializer stays one parameter */
+    bool weightless;            /* do not load initial values (plan); missing data files are fine */
+} LsImportOptions;
+
+#endif

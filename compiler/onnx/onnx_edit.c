@@ -1,0 +1,89 @@
+/* compiler/onnx/onnx_edit.c -- see the header. */
+#include "compiler/onnx/onnx_edit.h"
+
+#include <string.h>
+
+#include "compiler/onnx/onnx_wire.h"
+
+Onnx__TensorProto *ls_edit_real(const LsEditor *u, const char *name)
+{
+    uint32_t id = ls_names_find(&u->names, name);
+    return id < u->nid ? u->real[id] : NULL;
+}
+
+uint32_t ls_edit_reads(const LsEditor *u, const char *name)
+{
+    uint32_t id = ls_names_find(&u->names, name);
+    return id < u->nid ? u->reads[id] : 0;
+}
+
+int64_t ls_edit_count(const Onnx__TensorProto *t)
+{
+    int64_t n = 1;
+    for (size_t k = 0; k < t->n_dims; k++)
+        if (t->dims[k] < 0 || __builtin_mul_overflow(n, t->dims[k], &n))
+            return 0;
+    return n;
+}
+
+const float *ls_edit_data(LsEditor *u, const Onnx__TensorProto *t)
+{
+    LsCtx quiet = {.arena = u->cx->arena, .max_error = 1, .nerror = 1}; /* the import says it */
+    LsShape shape;
+    LsType type;
+    if (!ls_tensor_shape(&quiet, LS_NOWHERE, t, &shape, &type) || type != LS_REAL)
+        return NULL;
+    return ls_tensor_data(&quiet, LS_NOWHERE, &u->data, t);
+}
+
+const char *ls_edit_fresh(LsEditor *u, const char *like)
+{
+    const char *name = like;
+    for (int k = 2; ls_names_find(&u->names, name) != 0; k++)
+        name = ls_arena_printf(u->cx->arena, "%s.%d", like, k);
+    ls_names_add(&u->names, name);
+    return name;
+}
+
+void ls_edit_note(LsEditor *u, LsUntied **list, uint32_t *n, uint32_t *cap, const char *name,
+                  const char *from)
+{
+    *list = ls_arena_grow(u->cx->arena, *list, *n, *n + 1, sizeof **list, cap);
+    (*list)[(*n)++] = (LsUntied){name, from};
+}
+
+void ls_edit_add_initializer(LsEditor *u, Onnx__TensorProto *t)
+{
+    Onnx__GraphProto *g = u->g;
+    Onnx__TensorProto **list =
+        ls_arena_alloc(u->cx->arena, g->n_initializer + 1, sizeof *list);
+    memcpy(list, g->initializer, g->n_initializer * sizeof *list);
+    list[g->n_initializer++] = t;
+    g->initializer = list;
+}
+
+void ls_edit_index(LsEditor *u)
+{
+    const Onnx__GraphProto *g = u->g;
+    for (size_t i = 0; i < g->n_initializer; i++)
+        ls_names_add(&u->names, ls_text(g->initializer[i]->name));
+    for (size_t i = 0; i < g->n_input; i++)
+        ls_names_add(&u->names, ls_text(g->input[i]->name));
+    for (size_t i = 0; i < g->n_node; i++) {
+        for (size_t k = 0; k < g->node[i]->n_input; k++)
+            ls_names_add(&u->names, ls_text(g->node[i]->input[k]));
+        for (size_t k = 0; k < g->node[i]->n_output; k++)
+            ls_names_add(&u->names, ls_text(g->node[i]->output[k]));
+    }
+    u->nid = u->names.n + 1;
+    u->real = ls_arena_alloc(u->cx->arena, u->nid, sizeof *u->real);
+    u->reads = ls_arena_alloc(u->cx->arena, u->nid, sizeof *u->reads);
+    for (size_t i = 0; i < g->n_initializer; i++)
+        if (ls_onnx_type_is_float(g->initializer[i]->data_type))
+            u->real[ls_names_find(&u->names, ls_text(g->initializer[i]->name))] = g->initializer[i];
+    for (size_t i = 0; i < g->n_node; i++)
+        for (size_t k = 0; k < g->node[i]->n_input; k++)
+            u->reads[ls_names_find(&u->names, ls_text(g->node[i]->input[k]))]++;
+    for (size_t i = 0; i < g->n_output; i++)
+        u->reads[ls_names_find(&u->names, ls_text(g->output[i]->name))]++;
+}

@@ -1,0 +1,69 @@
+/* compiler/onnx/onnx_open.c -- reads a file, checks its versions, unties its parameters and inlines its
+ * functions. */
+#include "compiler/onnx/onnx_open.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compiler/onnx/onnx_domain.h"
+#include "compiler/onnx/onnx_function.h"
+#include "compiler/onnx/onnx_untie.h"
+
+static bool check_versions(LsCtx *cx, const Onnx__ModelProto *p, int opset)
+{
+    if (!p->has_ir_version || p->ir_version < LS_IR_MIN || p->ir_version > LS_IR_MAX)
+        return ls_error(cx, LS_NOWHERE, LS_E_VERSION, "convert the model with the onnx package",
+                        "the file has IR version %" PRId64 "; %d to %d are read", p->ir_version,
+                        LS_IR_MIN, LS_IR_MAX);
+    if (p->graph->n_node == 0 && opset == 0)
+        return true;
+    if (opset == 0)
+        return ls_error(cx, LS_NOWHERE, LS_E_VERSION, NULL,
+                        "the model does not say which opset of ai.onnx it uses");
+    if (opset < LS_OPSET_MIN || opset > LS_OPSET_MAX)
+        return ls_error(
+            cx, LS_NOWHERE, LS_E_VERSION,
+            opset > LS_OPSET_MAX
+                ? "export with a lower opset_version; training exports are best at 13 to 18"
+                : "export again, or convert with onnx.version_converter",
+            "the model uses opset %d; %d to %d are read", opset, LS_OPSET_MIN, LS_OPSET_MAX);
+    return true;
+}
+
+static const char *folder_of(LsArena *a, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    if (slash == NULL)
+        return ".";
+    return slash == path ? "/" : ls_arena_printf(a, "%.*s", (int)(slash - path), path);
+}
+
+static const char *home_of(LsArena *a, const char *path)
+{
+    char *real = realpath(path, NULL);
+    const char *home = real != NULL ? folder_of(a, ls_arena_strdup(a, real)) : NULL;
+    free(real);
+    return home;
+}
+
+LsOnnxModel *ls_onnx_open(LsCtx *cx, const char *path, bool tie)
+{
+    Onnx__ModelProto *p = ls_onnx_read(cx, path);
+    if (p == NULL)
+        return NULL;
+    int opset = ls_onnx_version(p->opset_import, p->n_opset_import, "");
+    if (!check_versions(cx, p, opset))
+        return NULL;
+    LsOnnxModel *m = ls_arena_alloc(cx->arena, 1, sizeof *m);
+    *m = (LsOnnxModel){.proto = p, .graph = p->graph, .dir = folder_of(cx->arena, path),
+                       .home = home_of(cx->arena, path),
+                       .opset = opset, .names = {.arena = cx->arena},
+                       .sources = ls_onnx_sources(cx->arena, p->graph)};
+    const LsOnnxEdits **edits = ls_onnx_edits(cx);      /* the same file is changed once */
+    if (*edits == NULL)
+        *edits = ls_onnx_untie(cx, p, (LsDataFolder){.dir = m->dir, .home = m->home}, m->sources,
+                               tie);
+    m->edits = *edits;
+    return ls_onnx_inline(cx, m) ? m : NULL;
+}

@@ -1,0 +1,13 @@
+/* compiler/onnx/onnx_open.h -- from a file to its model, with the nodes in one flat list. */
+#ifndef LS_COMPILER_ONNX_ONNX_OPEN_H
+#define LS_COMPILER_ONNX_ONNX_OPEN_H
+
+#include "compiler/onnx/onnx_model.h"
+
+enum { LS_OPSET_MIN = 8, LS_OPSET_MAX = 23, LS_IR_MIN = 3, LS_IR_MAX = 13 };
+
+/* Reads the file, checks versions, unties parameters (unless tie), inlines model-local functions;
+ * NULL after diagnostics. */
+LsOnnxModel *ls_onnx_open(LsCtx *cx, const char *path, bool tie);
+
+#endif

@@ -1,0 +1,12 @@
+/* compiler/onnx/onnx_outputs.h -- the outputs of a graph. */
+#ifndef LS_COMPILER_ONNX_ONNX_OUTPUTS_H
+#define LS_COMPILER_ONNX_ONNX_OUTPUTS_H
+
+#include "compiler/onnx/import_state.h"
+
+/* Sets g->output; false after diagnostics. */
+bool ls_onnx_add_outputs(LsImport *im);
+/* "Nx3x?" of a shape in the file; NULL: of any shape. */
+const char *ls_onnx_declared_text(LsArena *a, const Onnx__TensorShapeProto *s);
+
+#endif

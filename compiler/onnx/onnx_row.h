@@ -1,0 +1,30 @@
+/* compiler/onnx/onnx_row.h -- the table of ONNX operators: a row turns one node of a file into IR
+ * nodes, reads attributes, knows opset versions and reports errors. */
+#ifndef LS_COMPILER_ONNX_ONNX_ROW_H
+#define LS_COMPILER_ONNX_ONNX_ROW_H
+
+#include "compiler/ir/op.h"
+
+typedef struct LsOnnxNode {     /* a node of the file with its operands resolved */
+    LsCtx *cx;
+    LsGraph *g;
+    const char *op, *domain, *name;
+    int version;                /* opset of the node's domain */
+    int nin, nout;              /* as listed in the file, trailing empty names dropped */
+    const LsValueId *in;        /* none where the file leaves an operand out */
+    const char *const *out_name;    /* "" where the file leaves a result out */
+    const void *proto;          /* Onnx__NodeProto; only compiler/onnx/ looks inside */
+    struct LsImport *import;    /* theirs too; NULL outside an import */
+} LsOnnxNode;
+
+typedef struct LsOnnxOp {
+    const char *name;           /* ONNX op_type, domain "" */
+    int since;                  /* lowest opset whose definition the row reads */
+    /* Appends IR nodes; sets out[k] for each result used. False after ls_error. */
+    bool (*build)(LsOnnxNode *n, LsValueId out[]);
+} LsOnnxOp;
+
+extern const LsOnnxOp *const ls_onnx_op[];      /* ends with NULL */
+const LsOnnxOp *ls_onnx_find(const char *name);
+
+#endif
