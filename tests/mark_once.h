@@ -1,8 +1,8 @@
-/* tests/marks/check.h -- Check's header, found in its place. Of every assertion that holds Check writes its place to a
+/* tests/mark_once.h -- found as check.h, in the place of Check's header. Of every assertion that holds Check writes its place to a
  * file, to say after a crash how far the test came: half the time of tests that judge arrays element by element.
  * Here a line is marked the first time it is reached. */
-#ifndef LS_TESTS_MARKS_CHECK_H
-#define LS_TESTS_MARKS_CHECK_H
+#ifndef LS_TESTS_MARK_ONCE_H
+#define LS_TESTS_MARK_ONCE_H
 
 #include_next <check.h>
 #include <stdbool.h>
