@@ -2,7 +2,7 @@
 # Every budget gives the same bits: losses, gradients, running statistics, parameters after 5 steps; and the
 # arena takes what the plan says, to the byte. How long plans are searched for does not matter here.
 #   sh tests/budgets.sh BUILD-FOLDER [MODEL...]
-# LS_SANITIZED: fewer budgets, and programs that compile faster.
+# LS_WHOLE: more budgets, and a deep net. LS_SANITIZED: fewer, and programs that compile faster.
 set -eu
 BUILD=$(cd "$1" && pwd)
 shift
@@ -23,11 +23,13 @@ spec() {
     esac
 }
 
-# Budgets of each: without one first. The deep net's program takes long to compile.
+# Budgets of each: without one first.
 budgets() {
-    case $1${LS_SANITIZED:+-sanitized} in
-    densenet | *-sanitized) echo none 60% min ;;
-    *) echo none 100% 80% 60% 40% min ;;
+    case ${LS_WHOLE:+whole-}$1 in
+    whole-densenet) echo none 60% min ;;
+    whole-*) echo none 100% 80% 60% 40% min ;;
+    unet) echo none 100% 60% min ;;
+    *) echo none 60% min ;;
     esac
 }
 opt=1
@@ -35,7 +37,8 @@ opt=1
 
 fail() { failed=$((failed + 1)); echo "FAIL $*"; }
 
-for net in ${*:-unet resnet densenet gpt dropout}; do
+# The dropouts' net is the residual one with them, and the deep net's program takes long to compile.
+for net in ${*:-unet ${LS_WHOLE:+resnet densenet} gpt dropout}; do
     IFS=: read -r options batch loss <<EOF
 $(spec "$net")
 EOF

@@ -29,9 +29,9 @@ typedef struct Rig {
     int real_bytes;
     LsTarget target;            /* whose kernels are printed */
     bool cuda;                  /* run the GPU's kernels alone */
-    bool numbers;               /* its kernels take their numbers as arguments */
+    bool numbers;               /* run those of its kernels that take their numbers as arguments */
     bool products;              /* there are convolutions or products among the nodes */
-    const char *flags;          /* of the compiler; NULL: $LS_RIG_CFLAGS, or -O1 */
+    const char *flags;          /* of the compiler; NULL: rig_flags() chooses */
     char *buffer[RIG_VALUES];   /* by value, in the value's layout */
     uint64_t random;
     LsRun run;
@@ -218,42 +218,55 @@ static inline bool rig_emit_numbers(Rig *r, const LsKernelText *k, FILE *f)
     return s != NULL;
 }
 
-static inline void rig_print(Rig *r, const char *path)
+/* The kernel of node i, called run_k<i> or, with numbers as arguments, run_n<i>. */
+static inline void rig_print_kernel(Rig *r, uint32_t i, bool numbers, FILE *f)
 {
-    FILE *f = fopen(path, "w");
-    ck_assert_ptr_nonnull(f);
-    fprintf(f, r->target.kind == LS_TARGET_CPU
-            ? "#include <runtime/kernels/ls_kernel.h>\n"
-            : "#define LS_EXECUTOR\n#include <tests/cuda_executor.h>\n");
-    if (r->products && r->target.kind == LS_TARGET_CPU)
-        fprintf(f, "#include <runtime/kernels/ls_conv.h>\n#include <runtime/kernels/ls_matmul.h>\n"
-                   "#include <runtime/kernels/ls_attention.h>\n");
-    for (uint32_t i = 1; i < r->g->nnode; i++) {
-        char name[16];
-        snprintf(name, sizeof name, "k%u", i);
-        const LsKernelText k = {.g = r->g, .n = {i}, .name = name, .target = &r->target};
-        if (!r->numbers || !rig_emit_numbers(r, &k, f))
-            rig_emit(r, &k, f, f);
-        fprintf(f, "void run_%s(LsRun *run, void *const arg[]) { %s(run, arg); }\n", name, name);
-    }
-    fclose(f);
+    char name[16];
+    snprintf(name, sizeof name, "%c%u", numbers ? 'n' : 'k', i);
+    const LsKernelText k = {.g = r->g, .n = {i}, .name = name, .target = &r->target};
+    if (!numbers || !rig_emit_numbers(r, &k, f))
+        rig_emit(r, &k, f, f);
+    fprintf(f, "void run_%s(LsRun *run, void *const arg[]) { %s(run, arg); }\n", name, name);
 }
 
+/* All kernels in one text; those for GPUs in both forms. To be freed. */
+static inline char *rig_print(Rig *r)
+{
+    char *text = NULL;
+    size_t size;
+    const bool cuda = r->target.kind == LS_TARGET_CUDA;
+    FILE *f = open_memstream(&text, &size);
+    ck_assert_ptr_nonnull(f);
+    fprintf(f, cuda ? "#define LS_EXECUTOR\n#include <tests/cuda_executor.h>\n"
+                    : "#include <runtime/kernels/ls_kernel.h>\n");
+    if (r->products && !cuda)
+        fprintf(f, "#include <runtime/kernels/ls_conv.h>\n#include <runtime/kernels/ls_matmul.h>\n"
+                   "#include <runtime/kernels/ls_attention.h>\n");
+    for (uint32_t i = 1; i < r->g->nnode; i++)
+        for (int numbers = 0; numbers <= cuda; numbers++)
+            rig_print_kernel(r, i, numbers, f);
+    fclose(f);
+    return text;
+}
+
+/* Without flags of a test: $LS_RIG_CFLAGS, else -O0, as compiling takes most of the time of these tests, and
+ * -O1 where whole sets of cases are run. */
 static inline const char *rig_flags(const Rig *r)
 {
     const char *asked = getenv("LS_RIG_CFLAGS");
-    return r->flags != NULL ? r->flags : asked != NULL ? asked : "-O1";
+    return r->flags != NULL ? r->flags : asked != NULL ? asked : tests_do_all() ? "-O1" : "-O0";
 }
 
-/* By $LS_RIG_CC, or cc. */
-static inline void *rig_compile(Rig *r)
+/* Compiles and loads a text, by $LS_RIG_CC, or cc. */
+static inline void *rig_load(const Rig *r, const char *text)
 {
     static int serial;
     const char *cc = getenv("LS_RIG_CC");
     char source[64], object[64], command[1024];
     snprintf(source, sizeof source, "/tmp/ls_rig_%d_%d.c", (int)getpid(), serial);
     snprintf(object, sizeof object, "/tmp/ls_rig_%d_%d.so", (int)getpid(), serial++);
-    rig_print(r, source);
+    FILE *f = fopen(source, "w");
+    ck_assert(f != NULL && fputs(text, f) >= 0 && fclose(f) == 0);
     snprintf(command, sizeof command,
              "%s -std=gnu11 %s -fno-math-errno -fno-trapping-math -Wall -Wextra "
              "-Werror -Wno-unused-function %s %s -I%s -I%s/runtime -shared -fPIC %s -o %s -lm",
@@ -268,6 +281,28 @@ static inline void *rig_compile(Rig *r)
         unlink(object);
     }
     return so;
+}
+
+/* The object of the rig's kernels. What a test has compiled before is not compiled again. */
+static inline void *rig_compile(Rig *r)
+{
+    enum { KEPT = 16 };
+    static struct { char *text; const char *flags; int real_bytes; void *so; } kept[KEPT];
+    static int next;
+    char *text = rig_print(r);
+    for (int k = 0; k < KEPT; k++)
+        if (kept[k].text != NULL && kept[k].real_bytes == r->real_bytes
+            && strcmp(kept[k].flags, rig_flags(r)) == 0 && strcmp(kept[k].text, text) == 0)
+            return free(text), kept[k].so;
+    int k = next++ % KEPT;
+    if (kept[k].text != NULL) {
+        dlclose(kept[k].so);
+        free(kept[k].text);
+    }
+    kept[k].text = text;
+    kept[k].flags = rig_flags(r);
+    kept[k].real_bytes = r->real_bytes;
+    return kept[k].so = rig_load(r, text);
 }
 
 /* Runs n; result `out`, if not negative, takes the place of operand `in`. */
@@ -286,7 +321,7 @@ static inline void rig_step(Rig *r, void *so, LsNodeId n, int out, int in)
         arg[node->nin + out] = arg[in];
     if (scratch > 0)
         ck_assert_int_eq(posix_memalign(&arg[node->nin + node->nout], 64, (size_t)scratch), 0);
-    snprintf(name, sizeof name, "run_k%u", n.i);
+    snprintf(name, sizeof name, "run_%c%u", r->numbers ? 'n' : 'k', n.i);
     LsKernel *fn = &(LsKernel){0};
     *(void **)fn = dlsym(so, name);
     (*fn)(&r->run, arg);
@@ -317,25 +352,21 @@ static inline void rig_restore(Rig *r, const char *from)
         }
 }
 
-/* The node computes the same when result `out` overwrites operand `in`. */
+/* The node computes the same when result `out` overwrites operand `in`: `done` holds its results, `start` is
+ * what was there before it ran. */
 static inline void rig_check_inplace(Rig *r, void *so, LsNodeId n, int out, int in,
-                                     const char *start)
+                                     const char *start, const char *done)
 {
     LsValueId x = ls_in(r->g, n, in), y = ls_out(r->g, n, out);
     size_t bytes = (size_t)ls_value_bytes(r->g, y, r->real_bytes);
     char *want = calloc(1, bytes + 1);
-    for (int inplace = 0; inplace < 2; inplace++) {
-        rig_restore(r, start);
-        for (uint32_t i = 1; i < n.i; i++)
-            rig_step(r, so, (LsNodeId){i}, -1, -1);
-        rig_step(r, so, n, inplace ? out : -1, in);
-        if (inplace)
-            ck_assert_msg(memcmp(want, r->buffer[x.i], bytes) == 0,
-                          "%s: result %d may not take the "
-                          "place of operand %d",
-                          ls_op[r->g->node[n.i].op]->name, out, in);
-        memcpy(want, r->buffer[y.i], bytes);
-    }
+    rig_restore(r, done);
+    memcpy(want, r->buffer[y.i], bytes);
+    rig_restore(r, start);
+    rig_step(r, so, n, out, in);
+    ck_assert_msg(memcmp(want, r->buffer[x.i], bytes) == 0,
+                  "%s: result %d may not take the place of operand %d",
+                  ls_op[r->g->node[n.i].op]->name, out, in);
     free(want);
 }
 
@@ -349,12 +380,22 @@ static inline bool rig_reads_once(const Rig *r, LsNodeId n, int in)
 
 static inline void rig_check_all_inplace(Rig *r, void *so, const char *start)
 {
-    for (uint32_t i = 1; i < r->g->nnode; i++)
+    rig_restore(r, start);
+    char *before = rig_snapshot(r, rig_snapshot(r, NULL)), *done = rig_snapshot(r, NULL);
+    for (uint32_t i = 1; i < r->g->nnode; i++) {
+        const LsNodeId n = {i};
+        rig_snapshot(r, before);
+        rig_step(r, so, n, -1, -1);
+        rig_snapshot(r, done);
         for (int out = 0; out < r->g->node[i].nout; out++)
             for (int in = 0; in < r->g->node[i].nin; in++)
-                if (ls_is(ls_in(r->g, (LsNodeId){i}, in)) && rig_reads_once(r, (LsNodeId){i}, in)
-                    && ls_kernel_inplace(r->g, (LsNodeId){i}, out, in))
-                    rig_check_inplace(r, so, (LsNodeId){i}, out, in, start);
+                if (ls_is(ls_in(r->g, n, in)) && rig_reads_once(r, n, in)
+                    && ls_kernel_inplace(r->g, n, out, in))
+                    rig_check_inplace(r, so, n, out, in, before, done);
+        rig_restore(r, done);
+    }
+    free(before);
+    free(done);
 }
 
 /* The values' bytes are those of `want`. */
@@ -404,7 +445,7 @@ static inline bool rig_same_order(const Rig *r, LsNodeId n)
     switch (rig_kernel(r, n)) {
     case LS_K_FUSED:                   return !reduces;
     case LS_K_UPDATE: case LS_K_MOVE: case LS_K_GATHER: case LS_K_POOL:
-    case LS_K_RESIZE:                  return strcmp(rig_flags(r), "-O1") == 0;
+    case LS_K_RESIZE:                  return r->flags == NULL;     /* else it may contract them */
     default:                           return false;
     }
 }
@@ -451,18 +492,16 @@ static inline void rig_run_cuda(Rig *r, const char *start, const char *cpu)
     r->target.kind = LS_TARGET_CUDA;
     rig_find_inexact(r, inexact);
     void *so = rig_compile(r);
-    r->numbers = true;
-    void *shared = rig_compile(r);
-    r->numbers = false;
     for (unsigned order = 0; order < 3; order++) {
         exec_order(order);
-        rig_run_all(r, order < 2 ? so : shared, start);
+        r->numbers = order == 2;
+        rig_run_all(r, so, start);
         if (order == 0)
             first = rig_snapshot(r, rig_snapshot(r, NULL));
         rig_same_bits(r, first, "the order of threads, or whether numbers are arguments",
                       (int)order);
     }
-    dlclose(shared);
+    r->numbers = false;
     for (uint32_t v = 1; v < r->g->nvalue && cpu != NULL; v++)
         if (r->buffer[v] != NULL) {
             rig_compare(r, (LsValueId){v}, cpu, inexact[v]);
@@ -471,7 +510,6 @@ static inline void rig_run_cuda(Rig *r, const char *start, const char *cpu)
     rig_check_all_inplace(r, so, start);
     rig_restore(r, first);
     free(first);
-    dlclose(so);
     r->target.kind = LS_TARGET_CPU;
 }
 
@@ -479,11 +517,7 @@ static inline void rig_run_cuda(Rig *r, const char *start, const char *cpu)
 static inline void rig_print_cuda(Rig *r)
 {
     r->target.kind = LS_TARGET_CUDA;
-    for (int numbers = 0; numbers < 2; numbers++) {
-        r->numbers = numbers;
-        rig_print(r, "/dev/null");
-    }
-    r->numbers = false;
+    free(rig_print(r));
     r->target.kind = LS_TARGET_CPU;
 }
 
@@ -501,7 +535,6 @@ static inline char *rig_run_cpu(Rig *r, const char *start)
         rig_same_bits(r, first, "how units are cut, so many at a time", split[s]);
     }
     rig_check_all_inplace(r, so, start);
-    dlclose(so);
     return first;
 }
 
@@ -521,17 +554,16 @@ static inline void rig_run(Rig *r)
     free(first);
 }
 
-/* |got - want| <= tolerance of the precision, relative to the larger of |want| and 1. */
+/* |got - want| <= tolerance of the precision, relative to the larger of |want| and 1. Check writes a line of
+ * every assertion that holds: too many for single elements. */
 static inline void rig_close_to(const Rig *r, LsValueId v, int64_t index, double want,
                                 double tolerance)
 {
     double got = rig_get(r, v, index), scale = fabs(want) > 1 ? fabs(want) : 1;
     double bound = tolerance * (r->real_bytes == 4 ? 1 : 1e-8) * scale;
-    if (isnan(want))
-        ck_assert_msg(isnan(got), "element %" PRId64 ": %.9g, want NaN", index, got);
-    else
-        ck_assert_msg(got == want || fabs(got - want) <= bound,
-                      "element %" PRId64 ": %.9g, want %.9g", index, got, want);
+    bool near = isnan(want) ? isnan(got) : got == want || fabs(got - want) <= bound;
+    if (!near)
+        ck_abort_msg("element %" PRId64 ": %.9g, want %.9g", index, got, want);
 }
 
 #endif
