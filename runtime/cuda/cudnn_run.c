@@ -1,4 +1,5 @@
 /* runtime/cuda/cudnn_run.c -- see cudnn_run.h. */
+#include "runtime/cuda/cudnn_graph.h"
 #include "runtime/cuda/cudnn_match.h"
 #include "runtime/cuda/cudnn_run_parts.h"
 

@@ -4,7 +4,7 @@
 #define LS_CUDNN_RUN_H
 
 #include "runtime/base/run_error.h"
-#include "runtime/cuda/ls_cudnn.h"
+#include "runtime/cuda/cudnn_conv_step.h"
 #include "runtime/cuda/stopwatch.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #ifndef LS_CUDNN_RUN_PARTS_H
 #define LS_CUDNN_RUN_PARTS_H
 
-#include "runtime/cuda/cudnn_graph.h"
+#include "runtime/cuda/cudnn_conv.h"
 #include "runtime/cuda/cudnn_pack.h"
 #include "runtime/cuda/cudnn_run.h"
 #include "runtime/cuda/plan_cache.h"
