@@ -2,6 +2,7 @@
 #include "runtime/base/tensor_copy.h"
 #include "runtime/data/dataset.h"
 #include "runtime/data/label_input.h"
+#include "runtime/data/npz.h"
 
 #include <stdio.h>
 #include <stdlib.h>
