@@ -1,6 +1,6 @@
 /* runtime/trainer/trainer_options.c -- see trainer_options.h. */
 #include "runtime/trainer/trainer_options.h"
-#include "runtime/trainer/checkpoint.h"
+#include "runtime/trainer/checkpoint_folder.h"
 
 #include "runtime/base/number.h"
 #include "runtime/trainer/learning_rate.h"
