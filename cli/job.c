@@ -4,21 +4,11 @@
 #include "cli/machine_choice.h"
 #include "cli/memory_here.h"
 #include "cli/stage.h"
-#include "codegen/fusion/fused_alternatives.h"
-#include "codegen/fusion/gradient_in_update.h"
-#include "codegen/cuda/conv_fuse.h"
-#include "codegen/cuda/conv_weights.h"
-#include "codegen/cuda/conv_within.h"
 #include "codegen/cuda/conv_plan.h"
-#include "codegen/cuda/epilogue.h"
-#include "codegen/cuda/moments.h"
-#include "codegen/cuda/updates.h"
-#include "codegen/cuda/widen.h"
 #include "codegen/toolchain/cuda_toolchain.h"
-#include "codegen/fusion/implicit_pad.h"
-#include "codegen/fusion/implicit_concat.h"
 #include "codegen/planning/measured_costs.h"
 #include "codegen/planning/step_replay.h"
+#include "codegen/program/lowering.h"
 #include "runtime/ls_program.h"
 #include "scheduler/plan/plan_audit.h"
 #include "scheduler/graph/dag_read.h"
@@ -201,74 +191,46 @@ static Made made_for_hints(LsJob *job)
     return made;
 }
 
-/* Kernels find themselves what others would only gather or spread out. */
-static void read_directly(LsJob *job, LsGraph *g, const Made *made)
+/* The evaluation form with the training graph's layouts; NULL after diagnostics. */
+static LsGraph *import_eval(LsJob *job)
 {
-    ls_join_operands(&job->cx, g, &job->target, made->glob, made->n);
-    ls_inset_operands(&job->cx, g, &job->target, made->glob, made->n);
-}
-
-static void take_convolutions(LsJob *job)
-{
-    uint32_t n = ls_conv_within(&job->cx, job->train, &job->target, &job->machine);
-    n += ls_conv_weights(job->train, &job->target);
-    if (n == 0)
-        ls_warn(&job->cx, LS_NOWHERE, NULL, "--own-convolutions changes nothing: no convolution is one "
-                "that own kernels serve");
-}
-
-static void fuse_gradients(LsJob *job)
-{
-    uint32_t n = ls_conv_fuse_gradients(&job->cx, job->train, &job->target);
-    if (n == 0 && job->options->compiled_engines && job->target.kind == LS_TARGET_CUDA)
-        ls_warn(&job->cx, LS_NOWHERE, "cuDNN names such engines only where the loader finds "
-                "libcuda.so.1", "--compiled-engines changes nothing: none was found for a ReLU's "
-                "gradient behind a convolution");
+    LsPipelineOptions o = job->pipeline;
+    o.import.training = false;
+    o.like = job->train;
+    o.dump = NULL;
+    o.import.weightless = true;     /* values come from the file that the program embeds */
+    LsCtx quiet = job->cx;          /* the same warnings need not come twice */
+    quiet.log = fopen("/dev/null", "w");
+    LsGraph *g = ls_pipeline(&quiet, job->options->model, &o);
+    if (quiet.log != NULL)
+        fclose(quiet.log);
+    if (g == NULL) {                /* again, to be heard */
+        ls_warn(&job->cx, LS_NOWHERE, NULL, "the evaluation form of the model cannot be built");
+        ls_pipeline(&job->cx, job->options->model, &o);
+    }
+    return g;
 }
 
 static bool build_graphs(LsJob *job)
 {
+    const LsOptions *o = job->options;
     job->pipeline.import.training = true;
-    job->train = ls_pipeline(&job->cx, job->options->model, &job->pipeline);
-    if (job->train == NULL)
+    job->train = ls_pipeline(&job->cx, o->model, &job->pipeline);
+    job->eval = job->train != NULL ? import_eval(job) : NULL;
+    if (job->eval == NULL)
         return false;
-    LsPipelineOptions eval = job->pipeline;
-    eval.import.training = false;
-    eval.like = job->train;
-    eval.dump = NULL;
-    eval.import.weightless = true;  /* values come from the file that the program embeds */
-    LsCtx quiet = job->cx;      /* the same warnings need not come twice */
-    quiet.log = fopen("/dev/null", "w");
-    job->eval = ls_pipeline(&quiet, job->options->model, &eval);
-    if (quiet.log != NULL)
-        fclose(quiet.log);
-    if (job->eval == NULL) {    /* again, to be heard */
-        ls_warn(&job->cx, LS_NOWHERE, NULL, "the evaluation form of the model cannot be built");
-        ls_pipeline(&job->cx, job->options->model, &eval);
-        return false;
-    }
-    if (job->target.kind == LS_TARGET_CUDA && !job->options->no_epilogues) {
-        ls_cuda_epilogues(&job->cx, job->train);
-        ls_cuda_epilogues(&job->cx, job->eval);
-    }
-    ls_join_moments(&job->cx, job->train, &job->target);
-    if (job->options->own_convolutions)
-        take_convolutions(job);
-    ls_join_updates(&job->cx, job->train, &job->target);
     const Made made = made_for_hints(job);
-    if (!job->options->store_gradients)
-        ls_apply_products(&job->cx, job->train, &job->target, made.glob, made.n);
-    ls_conv_fuse(job->train, &job->target);
-    ls_conv_fuse(job->eval, &job->target);
-    fuse_gradients(job);
-    if (!job->options->no_alternatives)
-        job->train = ls_alternatives(&job->cx, job->train, &job->target);
-    read_directly(job, job->train, &made);
-    read_directly(job, job->eval, &made);
-    ls_widen_scores(job->train, &job->target);
-    job->train_problem = ls_problem_new(&job->cx, job->train, job->options->model, &job->target);
-    job->eval_problem = ls_problem_new(&job->cx, job->eval, job->options->model, &job->target);
-    return job->cx.nerror == 0 && price(job);
+    LsLowering l = {.target = &job->target, .machine = &job->machine, .name = o->model,
+                    .no_epilogues = o->no_epilogues, .own_convolutions = o->own_convolutions,
+                    .compiled_engines = o->compiled_engines,
+                    .store_gradients = o->store_gradients, .no_alternatives = o->no_alternatives,
+                    .made = made.glob, .nmade = made.n, .train = job->train, .eval = job->eval};
+    bool ok = ls_lower(&job->cx, &l);
+    job->train = l.train;
+    job->eval = l.eval;
+    job->train_problem = l.train_problem;
+    job->eval_problem = l.eval_problem;
+    return ok && price(job);
 }
 
 double ls_job_plan_ns(const LsJob *job, const LsPlan *plan)
