@@ -1,7 +1,7 @@
 /* cli/archive.c -- see archive.h. */
 #include "cli/archive.h"
 
-#include "runtime/data/npy.h"
+#include "runtime/data/npz.h"
 
 #include <math.h>
 #include <stdio.h>

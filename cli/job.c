@@ -1,24 +1,11 @@
 /* cli/job.c -- what plan and compile have in common. */
 #include "cli/job.h"
 
-#include "cli/machine_choice.h"
 #include "cli/memory_here.h"
 #include "cli/stage.h"
-#include "codegen/fusion/fused_alternatives.h"
-#include "codegen/fusion/gradient_in_update.h"
-#include "codegen/cuda/conv_fuse.h"
-#include "codegen/cuda/conv_weights.h"
-#include "codegen/cuda/conv_within.h"
-#include "codegen/cuda/conv_plan.h"
-#include "codegen/cuda/epilogue.h"
-#include "codegen/cuda/moments.h"
-#include "codegen/cuda/updates.h"
-#include "codegen/cuda/widen.h"
-#include "codegen/toolchain/cuda_toolchain.h"
-#include "codegen/fusion/implicit_pad.h"
-#include "codegen/fusion/implicit_concat.h"
 #include "codegen/planning/measured_costs.h"
 #include "codegen/planning/step_replay.h"
+#include "codegen/program/lowering.h"
 #include "runtime/ls_program.h"
 #include "scheduler/plan/hint_plan.h"
 #include "scheduler/plan/plan_audit.h"
@@ -36,112 +23,6 @@ const char *ls_bytes_text(LsArena *a, int64_t bytes)
 {
     char text[24];
     return ls_arena_strdup(a, ls_page_bytes(text, bytes));
-}
-
-/* Index of the word in the list, 0 for NULL; -1 after a message that names those there are. */
-static int pick(const char *option, const char *text, const char *const word[], int n)
-{
-    for (int k = 0; k < n; k++)
-        if (text == NULL || strcmp(text, word[k]) == 0)
-            return k;
-    fprintf(stderr, "lowerset: %s: '%s' is none of", option, text);
-    for (int k = 0; k < n; k++)
-        fprintf(stderr, " %s", word[k]);
-    fprintf(stderr, "\n");
-    return -1;
-}
-
-static bool choose_target(LsJob *job)
-{
-    static const char *const kind[] = {"cpu", "cuda"}, *const precision[] = {"f32", "f64", "tf32"};
-    const LsOptions *o = job->options;
-    int k = pick("--target", o->target, kind, 2);
-    int p = pick("--precision", o->precision, precision, 3);
-    if (k < 0 || p < 0)
-        return false;
-    job->target = (LsTarget){.kind = k == 1 ? LS_TARGET_CUDA : LS_TARGET_CPU,
-                             .real_bytes = p == 1 ? 8 : 4, .tf32 = p == 2};
-    if (p == 2 && k != 1)
-        fprintf(stderr, "lowerset: --precision=tf32 is a way to multiply of NVIDIA GPUs (--target=cuda); "
-                "the CPU multiplies f32 whole\n");
-    else if (p != 2 && o->own_convolutions)
-        fprintf(stderr, "lowerset: --own-convolutions multiply on tensor cores: they want "
-                "--target=cuda --precision=tf32\n");
-    else
-        return true;
-    return false;
-}
-
-/* Among the machines that are described, one of the newest architecture that code is made for. */
-static const char *described(const LsCudaArchs *archs)
-{
-    int newest = archs->arch[archs->n - 1].number;
-    return newest >= 90 ? "h200" : newest == 80 ? "a100" : newest == 86 ? "rtx4090" : "l4";
-}
-
-/* The machine whose costs plans are made with. */
-static int choose_machine(LsJob *job)
-{
-    const char *from, *name = job->options->machine;
-    bool cuda = job->target.kind == LS_TARGET_CUDA;
-    LsCudaArchs archs;
-    if (cuda && !ls_cuda_archs(&job->cx, job->options->arch, &archs))
-        return LS_EXIT_USAGE;
-    int code = ls_machine_choose(job->cx.arena, name == NULL && cuda ? described(&archs) : name,
-                                 &job->machine, &from);
-    if (code != 0)
-        return code;
-    job->costs = ls_arena_printf(job->cx.arena, "machine %s (%s)", job->machine.name, from);
-    job->target.device = job->machine.name;
-    if (!cuda || job->machine.gpu)
-        return 0;
-    fprintf(stderr, "lowerset: --machine: '%s' is no GPU, which --target=cuda plans for; "
-            "lowerset targets lists some\n", job->machine.name);
-    return LS_EXIT_USAGE;
-}
-
-/* Who chooses the engines of convolutions. */
-static int choose_convs(LsJob *job)
-{
-    const LsOptions *o = job->options;
-    LsBudget most = {LS_BUDGET_NONE, 0};
-    if (job->target.kind != LS_TARGET_CUDA)
-        return 0;
-    if (o->workspace != NULL
-        && (!ls_budget_parse(o->workspace, &most) || most.kind != LS_BUDGET_BYTES)) {
-        fprintf(stderr, "lowerset: --workspace: '%s' is no number of bytes, such as 64MiB\n",
-                o->workspace);
-        return LS_EXIT_USAGE;
-    }
-    const LsConvWishes w = {.device = job->target.device, .workspace = (int64_t)most.value,
-                            .compiled = o->compiled_engines,
-                            .rules = {.tf32 = job->target.tf32,
-                                      .nondeterministic = o->nondeterministic}};
-    job->target.convs = ls_conv_planner_new(job->cx.arena, &w);
-    return 0;
-}
-
-int ls_job_start(LsJob *job, const LsOptions *o, bool weightless)
-{
-    *job = (LsJob){.options = o, .target = ls_target_cpu(4)};
-    job->cx = (LsCtx){.arena = ls_arena_new(), .model = o->model, .quiet = o->quiet,
-                      .max_error = o->max_errors > 0 ? (int)o->max_errors : 50};
-    if (!choose_target(job))
-        return LS_EXIT_USAGE;
-    int code = ls_options_pipeline(&job->cx, o, &job->pipeline);
-    job->pipeline.import.weightless = weightless;
-    if (code == 0)
-        code = choose_machine(job);
-    if (code == 0)
-        code = choose_convs(job);
-    return code;
-}
-
-void ls_job_end(LsJob *job)
-{
-    ls_conv_planner_free(job->target.convs);
-    ls_arena_free(job->cx.arena);
-    *job = (LsJob){0};
 }
 
 int ls_job_failed(const LsJob *job)
@@ -202,74 +83,46 @@ static Made made_for_hints(LsJob *job)
     return made;
 }
 
-/* Kernels find themselves what others would only gather or spread out. */
-static void read_directly(LsJob *job, LsGraph *g, const Made *made)
+/* The evaluation form with the training graph's layouts; NULL after diagnostics. */
+static LsGraph *import_eval(LsJob *job)
 {
-    ls_join_operands(&job->cx, g, &job->target, made->glob, made->n);
-    ls_inset_operands(&job->cx, g, &job->target, made->glob, made->n);
-}
-
-static void take_convolutions(LsJob *job)
-{
-    uint32_t n = ls_conv_within(&job->cx, job->train, &job->target, &job->machine);
-    n += ls_conv_weights(job->train, &job->target);
-    if (n == 0)
-        ls_warn(&job->cx, LS_NOWHERE, NULL, "--own-convolutions changes nothing: no convolution is one "
-                "that own kernels serve");
-}
-
-static void fuse_gradients(LsJob *job)
-{
-    uint32_t n = ls_conv_fuse_gradients(&job->cx, job->train, &job->target);
-    if (n == 0 && job->options->compiled_engines && job->target.kind == LS_TARGET_CUDA)
-        ls_warn(&job->cx, LS_NOWHERE, "cuDNN names such engines only where the loader finds "
-                "libcuda.so.1", "--compiled-engines changes nothing: none was found for a ReLU's "
-                "gradient behind a convolution");
+    LsPipelineOptions o = job->pipeline;
+    o.import.training = false;
+    o.like = job->train;
+    o.dump = NULL;
+    o.import.weightless = true;     /* values come from the file that the program embeds */
+    LsCtx quiet = job->cx;          /* the same warnings need not come twice */
+    quiet.log = fopen("/dev/null", "w");
+    LsGraph *g = ls_pipeline(&quiet, job->options->model, &o);
+    if (quiet.log != NULL)
+        fclose(quiet.log);
+    if (g == NULL) {                /* again, to be heard */
+        ls_warn(&job->cx, LS_NOWHERE, NULL, "the evaluation form of the model cannot be built");
+        ls_pipeline(&job->cx, job->options->model, &o);
+    }
+    return g;
 }
 
 static bool build_graphs(LsJob *job)
 {
+    const LsOptions *o = job->options;
     job->pipeline.import.training = true;
-    job->train = ls_pipeline(&job->cx, job->options->model, &job->pipeline);
-    if (job->train == NULL)
+    job->train = ls_pipeline(&job->cx, o->model, &job->pipeline);
+    job->eval = job->train != NULL ? import_eval(job) : NULL;
+    if (job->eval == NULL)
         return false;
-    LsPipelineOptions eval = job->pipeline;
-    eval.import.training = false;
-    eval.like = job->train;
-    eval.dump = NULL;
-    eval.import.weightless = true;  /* values come from the file that the program embeds */
-    LsCtx quiet = job->cx;      /* the same warnings need not come twice */
-    quiet.log = fopen("/dev/null", "w");
-    job->eval = ls_pipeline(&quiet, job->options->model, &eval);
-    if (quiet.log != NULL)
-        fclose(quiet.log);
-    if (job->eval == NULL) {    /* again, to be heard */
-        ls_warn(&job->cx, LS_NOWHERE, NULL, "the evaluation form of the model cannot be built");
-        ls_pipeline(&job->cx, job->options->model, &eval);
-        return false;
-    }
-    if (job->target.kind == LS_TARGET_CUDA && !job->options->no_epilogues) {
-        ls_cuda_epilogues(&job->cx, job->train);
-        ls_cuda_epilogues(&job->cx, job->eval);
-    }
-    ls_join_moments(&job->cx, job->train, &job->target);
-    if (job->options->own_convolutions)
-        take_convolutions(job);
-    ls_join_updates(&job->cx, job->train, &job->target);
     const Made made = made_for_hints(job);
-    if (!job->options->store_gradients)
-        ls_apply_products(&job->cx, job->train, &job->target, made.glob, made.n);
-    ls_conv_fuse(job->train, &job->target);
-    ls_conv_fuse(job->eval, &job->target);
-    fuse_gradients(job);
-    if (!job->options->no_alternatives)
-        job->train = ls_alternatives(&job->cx, job->train, &job->target);
-    read_directly(job, job->train, &made);
-    read_directly(job, job->eval, &made);
-    ls_widen_scores(job->train, &job->target);
-    job->train_problem = ls_problem_new(&job->cx, job->train, job->options->model, &job->target);
-    job->eval_problem = ls_problem_new(&job->cx, job->eval, job->options->model, &job->target);
-    return job->cx.nerror == 0 && price(job);
+    LsLowering l = {.target = &job->target, .machine = &job->machine, .name = o->model,
+                    .no_epilogues = o->no_epilogues, .own_convolutions = o->own_convolutions,
+                    .compiled_engines = o->compiled_engines,
+                    .store_gradients = o->store_gradients, .no_alternatives = o->no_alternatives,
+                    .made = made.glob, .nmade = made.n, .train = job->train, .eval = job->eval};
+    bool ok = ls_lower(&job->cx, &l);
+    job->train = l.train;
+    job->eval = l.eval;
+    job->train_problem = l.train_problem;
+    job->eval_problem = l.eval_problem;
+    return ok && price(job);
 }
 
 double ls_job_plan_ns(const LsJob *job, const LsPlan *plan)

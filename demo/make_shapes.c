@@ -3,7 +3,7 @@
  *
  *   make_shapes COUNT SIZE SEED OUT.npz      x [COUNT,3,SIZE,SIZE] float32,
  *   label [COUNT,SIZE,SIZE] int64 */
-#include "runtime/data/npy.h"
+#include "runtime/data/npz.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * --dump.
  *
  *   same_outputs A.npz B.npz      prints a line per value; 0 when all are within TOLERANCE */
-#include "runtime/data/npy.h"
+#include "runtime/data/npz.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -2,7 +2,7 @@
  *   npz_near A.npz B.npz TOLERANCE [PREFIX]
  * Every member of A, or every one whose name begins with PREFIX, is in B and near it: the largest difference within TOLERANCE of the largest
  * value. Prints the worst member; exits 1 when it is further off. */
-#include "runtime/data/npy.h"
+#include "runtime/data/npz.h"
 
 #include <math.h>
 #include <stdio.h>

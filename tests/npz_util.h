@@ -3,7 +3,7 @@
 #ifndef LS_TESTS_NPZ_UTIL_H
 #define LS_TESTS_NPZ_UTIL_H
 
-#include "runtime/data/npy.h"
+#include "runtime/data/npz.h"
 #include "tests/suite.h"
 
 #include <check.h>

@@ -11,7 +11,7 @@
  * In three steps a Relu's operand can come so close to zero that its sign is a matter of
  * rounding. Where only what the steps changed is off, the model is trained again in double, where
  * nothing is that close: if all agrees then, the row says "tie". */
-#include "runtime/data/npy.h"
+#include "runtime/data/npz.h"
 #include "tests/less.h"
 
 #include <cJSON.h>

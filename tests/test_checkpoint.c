@@ -2,7 +2,7 @@
  * changes nothing. */
 #include "tests/npz_util.h"
 #include "tests/tiny_program.h"
-#include "runtime/trainer/checkpoint.h"
+#include "runtime/trainer/checkpoint_folder.h"
 
 #include <dirent.h>
 

@@ -1,6 +1,8 @@
 /* tests/test_computed.c -- convolutions and products that compute an operand where they pack it
  * give the bits of those that read it from memory. */
 #include "codegen/kernels/computed_operand.h"
+#include "codegen/kernels/conv.h"
+#include "codegen/kernels/matmul.h"
 #include "tests/kernel_rig.h"
 #include "tests/suite.h"
 

@@ -2,6 +2,7 @@
  * missing, what needs it is skipped with a line. */
 #include "codegen/cuda/conv_fuse.h"
 #include "codegen/cuda/conv_plan.h"
+#include "runtime/cuda/cudnn_graph.h"
 #include "runtime/cuda/plan_cache.h"
 #include "codegen/emit/target.h"
 #include "compiler/fold/append.h"

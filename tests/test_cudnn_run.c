@@ -1,6 +1,7 @@
 /* tests/test_cudnn_run.c -- convolutions of a program run through cuDNN's graph API: a library of
  * the same functions that computes on the CPU (fake_cudnn.c) judges shapes, plans and addresses. */
 #include "runtime/cuda/cudnn_conv.h"
+#include "runtime/cuda/cudnn_graph.h"
 #include "runtime/cuda/cudnn_run.h"
 #include "runtime/cuda/library.h"
 #include "runtime/cuda/cudnn_match.h"

@@ -1,6 +1,8 @@
 /* codegen/cuda/attention.c -- ATTENTION for GPUs, in the words of kernels: y and lse.
  *
  * Each block writes what no other does; y grows from tile to tile, each element by one thread. */
+#include "codegen/cuda/attention_back.h"
+#include "codegen/cuda/attention_cores.h"
 #include "codegen/cuda/attention_text.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* codegen/cuda/attention_back.c -- the gradient of attention on GPUs, in two parts: dq, with dy y
  * of each row to the workspace; dk and dv. Both make the scores anew, so that each block writes
  * what no other does. */
-#include "codegen/cuda/attention_text.h"
+#include "codegen/cuda/attention_back.h"
 
 #include <inttypes.h>
 

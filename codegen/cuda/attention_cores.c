@@ -9,7 +9,9 @@
  *
  * In the text, e counts a thread's elements of scores, h its two rows, r is a row of the tile whose
  * logarithms and dots are there. */
-#include "codegen/cuda/attention_text.h"
+#include "codegen/cuda/attention_cores.h"
+
+#include "codegen/cuda/attention_back.h"
 
 #include <inttypes.h>
 

@@ -25,14 +25,6 @@ typedef struct LsAttText {
 } LsAttText;
 
 LsAttText ls_att_text(const LsKernelText *k);
-/* The gradient's parts, and the function that launches them (attention_back.c). */
-void ls_att_emit_back(const LsAttText *t);
-/* What a part of the gradient reads of the rows' statistics, and arrays for `rows` of them. */
-void ls_att_stat_arrays(const LsAttText *t, int64_t rows);
-/* Row r's logarithm (logs) and dy y (dots), which goes to the workspace as well (row_dots). */
-void ls_att_load_stats(const LsAttText *t, int64_t y_row);
-/* The same parts on tensor cores, of attention or its gradient (attention_cores.c). */
-void ls_att_emit_cores(const LsAttText *t);
 
 LsGrid ls_att_grid(const LsAttText *t, const char *suffix, int64_t heads, int64_t rows);
 /* Distance of the rows of one of the tensors. */

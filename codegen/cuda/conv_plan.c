@@ -6,6 +6,7 @@
 #include "base/read_file.h"
 #include "codegen/cuda/conv_device.h"
 #include "codegen/emit/target.h"
+#include "runtime/cuda/cudnn_graph.h"
 #include "runtime/cuda/plan_cache.h"
 
 #include <inttypes.h>

@@ -2,7 +2,7 @@
 #include "codegen/cuda/behind.h"
 #include "codegen/kernels/loop_nest.h"
 #include "codegen/kernels/product.h"
-#include "runtime/cuda/ls_cublaslt.h"
+#include "runtime/cuda/cublaslt_matmul.h"
 
 #include <inttypes.h>
 

@@ -9,7 +9,9 @@
 
 #include "codegen/fusion/inline_bodies.h"
 #include "codegen/kernels/computed_operand.h"
+#include "codegen/kernels/conv.h"
 #include "codegen/kernels/fused_body.h"
+#include "codegen/kernels/matmul.h"
 #include "compiler/cost/roofline.h"
 
 #include <string.h>

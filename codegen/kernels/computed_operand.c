@@ -1,6 +1,7 @@
 /* codegen/kernels/computed_operand.c */
 #include "codegen/kernels/computed_operand.h"
 
+#include "codegen/kernels/fused_body.h"
 #include "codegen/kernels/read_padded.h"
 
 #include <inttypes.h>

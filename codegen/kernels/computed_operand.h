@@ -18,9 +18,4 @@ void ls_computed_emit(const LsKernelText *k);
 /* "const LsSource VAR = …;" for operand k, computed or read. */
 void ls_computed_source(const LsKernelText *k, const char *var, int operand);
 
-/* How often each element of operand `operand` would be computed, whose channels are its axis
- * *axis; 0: the kernel cannot compute it. */
-double ls_conv_computes(const LsGraph *g, LsNodeId n, int operand, int *axis);
-double ls_matmul_computes(const LsGraph *g, LsNodeId n, int operand, int *axis);
-
 #endif

@@ -1,5 +1,7 @@
 /* codegen/kernels/conv.c -- CONV, CONV_DX, CONV_DW: the geometry as tables of constants.
  * The work is in runtime/kernels/ls_conv.h and its kin, whose words are used here. */
+#include "codegen/kernels/conv.h"
+
 #include "codegen/kernels/computed_operand.h"
 
 #include <inttypes.h>

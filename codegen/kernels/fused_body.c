@@ -1,4 +1,6 @@
-/* codegen/kernels/fused_body.c */
+/* codegen/kernels/fused_body.c -- see the header. */
+#include "codegen/kernels/fused_body.h"
+
 #include "codegen/kernels/read_concat.h"
 #include "codegen/kernels/read_padded.h"
 

@@ -5,22 +5,7 @@
 #ifndef LS_CODEGEN_KERNELS_FUSED_BODY_H
 #define LS_CODEGEN_KERNELS_FUSED_BODY_H
 
-#include "codegen/kernels/loop_nest.h"
-#include "compiler/passes/fuse.h"
-
-typedef enum { LS_AT_TOP, LS_AT_ROW, LS_AT_INNER } LsLoadAt;
-
-typedef struct LsBody {
-    const LsKernelText *k;
-    const LsNode *node;
-    const LsFused *f;
-    LsNest *nest;           /* tensors: operands, results, the walk index */
-    const char **arg;       /* by operand: name of its scalar, or the literal it is */
-    LsLoadAt *at;           /* by operand */
-    bool *load;             /* by operand: some statement uses it and it is no literal */
-    bool fours;             /* the innermost loop is LS_LANES4 or LS_ONCE4 */
-    int group;              /* fours: steps whose operands are fetched ahead; 0: none */
-} LsBody;
+#include "codegen/kernels/printed_body.h"
 
 LsBody ls_body_new(const LsKernelText *k);
 /* The same over loops of the caller's: strides of the operands, then of the walk index. */
@@ -41,10 +26,5 @@ void ls_body_rows(const LsBody *b);
 void ls_body_point(const LsBody *b);
 /* Two FUSED nodes walk their points in the same order, so reductions add alike. */
 bool ls_body_same_loops(const LsKernelText *a, const LsKernelText *b);
-static inline int ls_body_result(const LsBody *b, int out) { return b->node->nin + out; }
-
-/* codegen/kernels/reduce.c: bodies with reductions. */
-void ls_reduce_emit(const LsKernelText *k);
-int64_t ls_reduce_workspace(const LsGraph *g, LsNodeId n, const LsTarget *t);
 
 #endif

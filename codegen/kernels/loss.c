@@ -6,7 +6,10 @@
  * and a unit is a tile of them. Forward, every unit leaves its sum of losses and of weights in the
  * workspace; a second part adds them in order. A label that is no class and not ignored makes the
  * loss NaN and has gradient 0. */
-#include "codegen/kernels/loss.h"
+#include "codegen/kernels/loss_backward.h"
+#include "codegen/kernels/loss_forward.h"
+#include "codegen/kernels/loss_text.h"
+#include "codegen/kernels/regression.h"
 
 #include <inttypes.h>
 
@@ -93,90 +96,6 @@ static LsLossText loss_new(const LsGraph *g, LsNodeId n, const LsKernelText *k)
     return l;
 }
 
-const char *ls_loss_offset(const LsLossText *l, int tensor)
-{
-    return ls_nest_offset(l->n, tensor, 0, l->n->naxis);
-}
-
-/* ---- loops over positions ---- */
-LsGrid ls_loss_grid(const LsLossText *l)
-{
-    if (l->runs || l->nll)
-        return ls_rows_grid("part", l->points, l->group, l->nll ? 1 : l->classes);
-    return (LsGrid){"part", l->units, LS_LOSS_TILE, 1};
-}
-
-void ls_loss_open_group(const LsLossText *l)
-{
-    int axis[LS_NEST_AXES];
-    for (int a = 0; a < l->n->naxis; a++)
-        axis[a] = a;
-    ls_emit_line(l->e, "for (int64_t u = lo; u < hi; u++) {");
-    if (!l->grad) {
-        ls_emit_line(l->e, "LS_LOCAL_ROWS(double, sums, 2, %d);", ls_loss_grid(l).y);
-        ls_emit_line(l->e, "LS_LEAD {");
-        ls_emit_line(l->e, "sums[0] = sums[1] = 0;");
-        ls_emit_line(l->e, "}");
-    }
-    ls_emit_line(l->e, "LS_ROWS(p, u * %" PRId64 ", ls_least((u + 1) * %" PRId64 ", %" PRId64
-                 ")) {", l->group, l->group, l->points);
-    ls_nest_decode(l->e, l->n, "p", l->n->naxis, axis);
-}
-
-void ls_loss_open_tile(const LsLossText *l)
-{
-    int axis[LS_NEST_AXES], last = l->n->naxis - 1;
-    int64_t ntile = ls_ceil_div(l->inner, LS_LOSS_TILE);
-    for (int a = 0; a < last; a++)
-        axis[a] = a;
-    ls_emit_line(l->e, "for (int64_t u = lo; u < hi; u++) {");
-    ls_nest_decode(l->e, l->n, ls_arena_printf(l->n->arena, "u / %" PRId64, ntile), last, axis);
-    ls_emit_line(l->e,
-                 "const int64_t i0 = u %% %" PRId64 " * %d, i1 = ls_least(i0 + %d, %" PRId64 ");",
-                 ntile, LS_LOSS_TILE, LS_LOSS_TILE, l->inner);
-}
-
-void ls_loss_open_columns(const LsLossText *l)
-{
-    ls_emit_line(l->e, "LS_LANES(i, i0, i1) {");
-}
-
-void ls_loss_open_classes(const LsLossText *l)
-{
-    ls_emit_line(l->e, "for (int64_t c = 0; c < %" PRId64 "; c++) {", l->classes);
-    ls_loss_open_columns(l);
-    ls_emit_line(l->e, "const real v = x[%s + c * %" PRId64 "];", ls_loss_offset(l, LS_LOSS_SCORES),
-                 l->stride);
-}
-
-void ls_loss_label(const LsLossText *l)
-{
-    const char *ignore =
-        l->at->has_ignore ? ls_arena_printf(l->n->arena, "t != %" PRId64, l->at->ignore) : NULL;
-    ls_emit_line(l->e, "const int64_t t = label[%s];", ls_loss_offset(l, LS_LOSS_LABELS));
-    ls_emit_line(l->e, "const bool counts = %s%s%s;",
-                 l->valid != NULL ? l->valid
-                 : ignore != NULL ? ""
-                                  : "true",
-                 l->valid != NULL && ignore != NULL ? " && " : "", ignore != NULL ? ignore : "");
-    ls_emit_line(l->e, "const bool in = counts && t >= 0 && t < %" PRId64 ";", l->classes);
-}
-
-void ls_loss_pointers(const LsLossText *l)
-{
-    const LsKernelText *k = l->k;
-    int scores = l->grad && !l->nll ? 1 : 0;
-    if (!(l->grad && l->nll))
-        ls_emit_operand(k, "x", scores);
-    ls_emit_operand(k, "label", l->grad && !l->nll ? 2 : 1);
-    if (l->weight >= 0)
-        ls_emit_operand(k, "weight", l->weight);
-    if (l->weight >= 0 && l->at->smoothing != 0)
-        ls_emit_line(l->e, "const double all = ls_row_sum(weight, %" PRId64 ", %" PRId64 ");",
-                     l->classes, l->lanes);
-}
-
-/* ---- the kernel ---- */
 static void loss_emit(const LsKernelText *k)
 {
     switch (k->g->node[k->n.i].op) {

@@ -1,5 +1,5 @@
 /* codegen/kernels/loss_backward.c -- the gradients of cross-entropy and negative log-likelihood. */
-#include "codegen/kernels/loss.h"
+#include "codegen/kernels/loss_backward.h"
 
 #include "codegen/kernels/move_axes.h"
 

@@ -1,6 +1,6 @@
 /* codegen/kernels/loss_forward.c -- the value of cross-entropy and negative log-likelihood: sums of
  * every unit, then their sum. */
-#include "codegen/kernels/loss.h"
+#include "codegen/kernels/loss_forward.h"
 
 #include <inttypes.h>
 
@@ -108,26 +108,6 @@ static void forward_tile(const LsLossText *l)
     ls_emit_line(e, "for (int64_t i = 0; i < i1 - i0; i++) {");
     ls_emit_line(e, "sum += sums[2 * i];");
     ls_emit_line(e, "count += sums[2 * i + 1];");
-    ls_emit_line(e, "}");
-}
-
-void ls_emit_totals(const LsKernelText *k, int n, int64_t units)
-{
-    LsEmit *e = k->e;
-    ls_emit_line(e, "LS_LOCAL(double, sums, %d);", n * LS_TOTAL_LANES);
-    ls_emit_line(e, "LS_LANES(l, 0, %d) {", LS_TOTAL_LANES);
-    for (int q = 0; q < n; q++)
-        ls_emit_line(e, "sums[%d * l + %d] = 0;", n, q);
-    ls_emit_line(e, "for (int64_t u = l; u < %" PRId64 "; u += %d) {", units, LS_TOTAL_LANES);
-    for (int q = 0; q < n; q++)
-        ls_emit_line(e, "sums[%d * l + %d] += part[%d * u + %d];", n, q, n, q);
-    ls_emit_close(e, 2);
-    ls_emit_line(e, "LS_SYNC;");
-    for (int q = 0; q < n; q++)
-        ls_emit_line(e, "double total%d = 0;", q);
-    ls_emit_line(e, "LS_ONE for (int64_t l = 0; l < %d; l++) {", LS_TOTAL_LANES);
-    for (int q = 0; q < n; q++)
-        ls_emit_line(e, "total%d += sums[%d * l + %d];", q, n, q);
     ls_emit_line(e, "}");
 }
 

@@ -1,5 +1,7 @@
 /* codegen/kernels/matmul.c -- MATMUL: the shape of one product, and which of a batch a unit
  * belongs to. The work is in runtime/kernels/ls_matmul.h. */
+#include "codegen/kernels/matmul.h"
+
 #include "codegen/kernels/computed_operand.h"
 #include "codegen/kernels/product.h"
 

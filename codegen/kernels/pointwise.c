@@ -1,5 +1,6 @@
 /* codegen/kernels/pointwise.c -- LS_K_FUSED: pointwise chains; reduce.c has the reductions. */
 #include "codegen/kernels/fused_body.h"
+#include "codegen/kernels/reduce.h"
 
 static void pointwise(const LsKernelText *k)
 {

@@ -2,7 +2,7 @@
  * windows over a pixel are printed out, each with the condition that it is there, so that a thread
  * has what it sums up in registers, reads four channels at a time and writes them once. What the
  * loops of pool.c compute, in the same order. */
-#include "codegen/kernels/pool.h"
+#include "codegen/kernels/pool_vector4.h"
 
 #include <inttypes.h>
 

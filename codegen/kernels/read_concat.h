@@ -7,7 +7,7 @@
 #ifndef LS_CODEGEN_KERNELS_READ_CONCAT_H
 #define LS_CODEGEN_KERNELS_READ_CONCAT_H
 
-#include "codegen/kernels/fused_body.h"
+#include "codegen/kernels/printed_body.h"
 
 enum {
     LS_JOINED_RUNS = 4,         /* that an index is compared with, at most */

@@ -4,7 +4,7 @@
 #ifndef LS_CODEGEN_KERNELS_READ_PADDED_H
 #define LS_CODEGEN_KERNELS_READ_PADDED_H
 
-#include "codegen/kernels/fused_body.h"
+#include "codegen/kernels/printed_body.h"
 
 /* Strides of operand x: the innermost axis alone moves it. */
 void ls_inset_strides(const LsKernelText *k, LsNest *n, int x);

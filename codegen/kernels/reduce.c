@@ -8,6 +8,8 @@
  * the bits of a result depend on the shape alone. */
 #include "codegen/kernels/reduce.h"
 
+#include "codegen/kernels/fused_body.h"
+
 #include <inttypes.h>
 
 enum {

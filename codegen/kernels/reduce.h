@@ -4,7 +4,7 @@
 #ifndef LS_CODEGEN_REDUCE_H
 #define LS_CODEGEN_REDUCE_H
 
-#include "codegen/kernels/fused_body.h"
+#include "codegen/kernels/printed_body.h"
 
 enum { LS_REDUCE_RUN = 16 };    /* rows summed in float before they go to double */
 
@@ -25,6 +25,10 @@ typedef struct LsReduce {
     int64_t piece, npiece;  /* its length, and how many */
     int64_t count;          /* elements combined into one */
 } LsReduce;
+
+/* ---- codegen/kernels/reduce.c: bodies with reductions ---- */
+void ls_reduce_emit(const LsKernelText *k);
+int64_t ls_reduce_workspace(const LsGraph *g, LsNodeId n, const LsTarget *t);
 
 /* ---- codegen/kernels/accumulator.c ---- */
 LsType ls_reduce_type(const LsReduce *r, int y);    /* of result y */

@@ -2,6 +2,8 @@
  * where the innermost axis is kept, and where it is reduced. */
 #include "codegen/kernels/reduce.h"
 
+#include "codegen/kernels/fused_body.h"
+
 #include <inttypes.h>
 
 static void open_axis(const LsReduce *r, int axis)

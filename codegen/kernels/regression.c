@@ -2,7 +2,9 @@
  *
  * Both operands lie alike with the samples outermost, so the elements that count are a prefix,
  * whose length is known when the step runs. */
-#include "codegen/kernels/loss.h"
+#include "codegen/kernels/regression.h"
+
+#include "codegen/kernels/loss_text.h"
 
 #include <inttypes.h>
 

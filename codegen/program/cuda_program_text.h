@@ -4,7 +4,7 @@
 #define LS_CODEGEN_PROGRAM_CUDA_PROGRAM_TEXT_H
 
 #include "codegen/emit/text_emit.h"
-#include "codegen/program/program_text.h"
+#include "codegen/program/program_contents.h"
 
 /* The LsCudaProgram `cuda` of runtime/cuda/ls_cuda_run.h; the table `part` stands before it. */
 void ls_cuda_program_print(const LsCode *c, LsEmit *e);

@@ -5,7 +5,7 @@
 
 #include "codegen/emit/text_emit.h"
 #include "codegen/program/kernel_set.h"
-#include "codegen/program/program_text.h"
+#include "codegen/program/program_contents.h"
 
 typedef struct LsPhaseText {          /* one phase while it is printed */
     const LsGraph *g;

@@ -2,7 +2,6 @@
 #include "codegen/toolchain/cuda_probe.h"
 
 #include "build_config.h"
-#include "codegen/toolchain/cuda_toolchain.h"
 #include "codegen/toolchain/nvrtc.h"
 #include "codegen/toolchain/run_command.h"
 #include "runtime/cuda/library.h"
@@ -10,6 +9,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -105,6 +105,17 @@ const char *ls_cuda_device_arch(LsArena *a)
     LsCudaFound f;
     ls_cuda_probe(&f, false);
     return f.ndevice > 0 ? arch_text(a, f.device[0].major, f.device[0].minor) : NULL;
+}
+
+const char *ls_cuda_home(LsArena *a)
+{
+    const char *place[] = {getenv("CUDA_HOME"), getenv("CUDA_PATH"), LS_CUDA_HOME,
+                           "/usr/local/cuda"};
+    for (size_t k = 0; k < sizeof place / sizeof *place; k++)
+        if (place[k] != NULL && place[k][0] != '\0'
+            && access(ls_arena_printf(a, "%s/include", place[k]), R_OK) == 0)
+            return place[k];
+    return NULL;
 }
 
 static void report_library(FILE *to, const char *what, const char *name, int version, int base)

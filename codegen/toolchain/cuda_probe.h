@@ -24,6 +24,9 @@ typedef struct LsCudaFound {
 void ls_cuda_probe(LsCudaFound *f, bool libraries);
 /* Of the first device: "90a", "86"; NULL: there is none. */
 const char *ls_cuda_device_arch(LsArena *a);
+/* The toolkit's folder that is used: $CUDA_HOME, $CUDA_PATH, where this program was built with, or
+ * the usual place. NULL: there is none. */
+const char *ls_cuda_home(LsArena *a);
 /* What `lowerset targets` says of it. */
 void ls_cuda_report(LsArena *a, FILE *to);
 

@@ -7,7 +7,6 @@
 #include "codegen/toolchain/cuda_toolchain.h"
 
 #include "base/read_file.h"
-#include "build_config.h"
 #include "codegen/toolchain/cuda_probe.h"
 #include "codegen/toolchain/nvrtc.h"
 #include "codegen/toolchain/run_command.h"
@@ -77,17 +76,6 @@ bool ls_cuda_archs(LsCtx *cx, const char *option, LsCudaArchs *archs)
         archs->arch[0].number < LS_CUDA_PTX_ARCH ? archs->arch[0].number : LS_CUDA_PTX_ARCH;
     archs->text = archs_text(cx->arena, archs);
     return true;
-}
-
-const char *ls_cuda_home(LsArena *a)
-{
-    const char *place[] = {getenv("CUDA_HOME"), getenv("CUDA_PATH"), LS_CUDA_HOME,
-                           "/usr/local/cuda"};
-    for (size_t k = 0; k < sizeof place / sizeof *place; k++)
-        if (place[k] != NULL && place[k][0] != '\0'
-            && access(ls_arena_printf(a, "%s/include", place[k]), R_OK) == 0)
-            return place[k];
-    return NULL;
 }
 
 /* ---- what compilers say ---- */

@@ -36,8 +36,4 @@ typedef struct LsCudaTool {
 bool ls_cuda_build(LsCtx *cx, const LsCudaTool *t, const char *dir, const char *base,
                    const char *include);
 
-/* The toolkit's folder that is used: $CUDA_HOME, $CUDA_PATH, where this program was built with, or
- * the usual place. NULL: there is none. */
-const char *ls_cuda_home(LsArena *a);
-
 #endif

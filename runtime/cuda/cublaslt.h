@@ -4,7 +4,7 @@
 #define LS_CUBLASLT_PRODUCTS_H
 
 #include "runtime/base/run_error.h"
-#include "runtime/cuda/ls_cublaslt.h"
+#include "runtime/cuda/cublaslt_matmul.h"
 #include "runtime/cuda/stopwatch.h"
 
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #define LS_CUBLASLT_PRODUCT_H
 
 #include "runtime/cuda/cublaslt_library.h"
-#include "runtime/cuda/ls_cublaslt.h"
+#include "runtime/cuda/cublaslt_matmul.h"
 
 enum { LS_BLAS_ALIGNMENT = 64 };        /* bytes: of every place in the arena and the state */
 

@@ -1,44 +1,17 @@
-/* runtime/cuda/cuda_device.c -- finds the GPU, takes its memory once, copies to and from it; what
- * is wrong, in one sentence. */
-#include "runtime/cuda/cuda_state.h"
+/* runtime/cuda/cuda_device.c -- finds the GPU, takes its memory once, copies to and from it. */
+#include "runtime/cuda/cuda_error.h"
+#include "runtime/cuda/cuda_follow.h"
+#include "runtime/cuda/cuda_launch.h"
+#include "runtime/cuda/cuda_order.h"
+#include "runtime/cuda/cuda_record.h"
+#include "runtime/cuda/cuda_stopwatch.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { ALIGN = 256 };           /* bytes; what cudaMalloc keeps, and 16-byte accesses need */
-
-/* ---- failures ---- */
-
-bool ls_cuda_check(LsCuda *c, cudaError_t err, const char *what)
-{
-    if (err == cudaSuccess)
-        return true;
-    bool late = c->d.at == NULL && c->d.update > 0
-                && (err == cudaErrorIllegalAddress || err == cudaErrorLaunchFailure
-                    || err == cudaErrorMisalignedAddress || err == cudaErrorIllegalInstruction
-                    || err == cudaErrorLaunchTimeout);
-    return ls_device_fail(&c->d, LS_EXIT_DEVICE, "cannot %s on %s: %s (%s)%s", what, c->info.name,
-                          cudaGetErrorString(err), cudaGetErrorName(err),
-                          late ? "; --check-numerics runs node by node and names the one" : "");
-}
-
-void ls_cuda_fail(LsRun *run, LsExit code, const char *fmt, ...)
-{
-    char what[400];
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(what, sizeof what, fmt, ap);
-    va_end(ap);
-    ls_device_fail(run->device, code, "%s", what);
-}
-
-bool ls_cuda_ok(LsRun *run, cudaError_t err, const char *what)
-{
-    return ls_cuda_check(ls_cuda_of(run->device), err, what);
-}
 
 /* ---- what libraries' modules ask ---- */
 

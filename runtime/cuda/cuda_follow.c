@@ -3,7 +3,9 @@
  * All steps are given out to one stream, which libraries need not know. What the next one waits for
  * is the stream's set of dependencies, which the runtime lets be replaced while it records: before a
  * step by the nodes that those before it ended with. */
-#include "runtime/cuda/cuda_state.h"
+#include "runtime/cuda/cuda_follow.h"
+
+#include "runtime/cuda/cuda_error.h"
 
 #include <stdlib.h>
 

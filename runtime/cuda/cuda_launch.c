@@ -1,7 +1,9 @@
 /* runtime/cuda/cuda_launch.c -- the program's own kernels: loaded at the start, launched by number.
  */
+#include "runtime/cuda/cuda_launch.h"
+
+#include "runtime/cuda/cuda_error.h"
 #include "runtime/cuda/cuda_image.h"
-#include "runtime/cuda/cuda_state.h"
 
 #include <inttypes.h>
 #include <stdio.h>

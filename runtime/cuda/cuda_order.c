@@ -7,8 +7,10 @@
  * A slot's `ready` lets its steps begin, its `done` lets the next batch come into it, and tells the
  * host that the loss is here. What the host hands over lies in pinned memory of the slot, and is
  * written again only after `done`. */
+#include "runtime/cuda/cuda_order.h"
+
+#include "runtime/cuda/cuda_error.h"
 #include "runtime/cuda/cuda_ranges.h"
-#include "runtime/cuda/cuda_state.h"
 #include "runtime/engine/program_memory.h"
 
 #include <stdlib.h>

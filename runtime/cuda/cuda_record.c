@@ -3,8 +3,11 @@
  *
  * Both have the same bits, so which it is may be left to the clock: they take turns in the first
  * runs, with an event before and behind each. */
+#include "runtime/cuda/cuda_record.h"
+
+#include "runtime/cuda/cuda_error.h"
+#include "runtime/cuda/cuda_follow.h"
 #include "runtime/cuda/cuda_ranges.h"
-#include "runtime/cuda/cuda_state.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -43,33 +43,4 @@ typedef struct LsCuda {
 
 static inline LsCuda *ls_cuda_of(LsDevice *d) { return (LsCuda *)(void *)d; }
 
-/* err is cudaSuccess; else keeps a failure that says what could not be done, and returns false. */
-bool ls_cuda_check(LsCuda *c, cudaError_t err, const char *what);
-
-/* Loads the program's device code and finds its parts. */
-bool ls_cuda_load(LsCuda *c, LsError *e);
-
-/* LsStopwatch.time, of an LsCuda. Waits: not while work is recorded. */
-double ls_cuda_time(void *self, bool (*run)(void *job), void *job);
-
-/* Of a recording whose steps were told what to wait for: its end waits for all. */
-bool ls_cuda_join(LsCuda *c);
-
-/* Part of ls_cuda_device: cuda_order.c, cuda_record.c, cuda_follow.c. */
-bool ls_cuda_feed(LsDevice *d, int slot, const void *here, int64_t bytes);
-bool ls_cuda_fed(LsDevice *d, int slot);
-bool ls_cuda_begin(LsDevice *d, int slot, const LsRun *run);
-bool ls_cuda_end(LsDevice *d, int slot, const void *loss, const void *weight);
-bool ls_cuda_loss(LsDevice *d, int slot, double *loss, double *weight);
-void ls_cuda_enter(LsDevice *d, const char *name);
-void ls_cuda_leave(LsDevice *d);
-bool ls_cuda_record(LsDevice *d);
-bool ls_cuda_follow(LsDevice *d, uint32_t k, const uint32_t *step, uint32_t n);
-void *ls_cuda_recorded(LsDevice *d, void *beside);
-bool ls_cuda_replay(LsDevice *d, void *recording);
-void ls_cuda_forget(LsDevice *d, void *recording);
-bool ls_cuda_marks(LsDevice *d, uint32_t n);
-void ls_cuda_mark(LsDevice *d, uint32_t k);
-int64_t ls_cuda_took(LsDevice *d, uint32_t a, uint32_t b);
-
 #endif

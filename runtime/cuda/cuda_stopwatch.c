@@ -1,5 +1,5 @@
 /* runtime/cuda/cuda_stopwatch.c -- times work by two events around it. */
-#include "runtime/cuda/cuda_state.h"
+#include "runtime/cuda/cuda_stopwatch.h"
 
 enum {
     ROUNDS = 3,                 /* the least counts */

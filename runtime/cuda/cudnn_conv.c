@@ -1,4 +1,6 @@
-/* runtime/cuda/cudnn_conv.c */
+/* runtime/cuda/cudnn_conv.c -- see cudnn_conv.h. */
+#include "runtime/cuda/cudnn_conv.h"
+
 #include "runtime/cuda/cudnn_graph.h"
 
 #include <inttypes.h>

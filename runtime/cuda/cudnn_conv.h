@@ -7,11 +7,6 @@
 #include "runtime/cuda/cudnn_library.h"
 #include "runtime/cuda/cudnn_shape.h"
 
-/* uids of tensors in graphs and plans */
-enum {
-    LS_DNN_X = 1, LS_DNN_W, LS_DNN_Y, LS_DNN_B, LS_DNN_MASK, LS_DNN_SUM, LS_DNN_SQUARES,
-};
-
 typedef struct LsDnnPlan {
     LsDnnDesc plan;             /* finalised; after ls_dnn_plan_load it needs no other descriptor */
     int64_t workspace;          /* bytes */
@@ -22,10 +17,9 @@ typedef struct LsDnnPlan {
 } LsDnnPlan;
 
 /* A device as cuDNN describes it in JSON: from such a text, or the one with this number. NULL with
- * a sentence in err. Drop with ls_dnn_drop. */
+ * a sentence in err. Drop with ls_dnn_drop of cudnn_graph.h. */
 LsDnnDesc ls_dnn_device_of_json(const LsDnn *lib, const char *json, char *err, size_t size);
 LsDnnDesc ls_dnn_device_of_id(const LsDnn *lib, int32_t id, char *err, size_t size);
-void ls_dnn_drop(const LsDnn *lib, LsDnnDesc desc);     /* NULL: nothing */
 
 /* The device as text, to be freed; NULL: cuDNN refuses, or out of memory. */
 char *ls_dnn_device_json(const LsDnn *lib, LsDnnDesc device);

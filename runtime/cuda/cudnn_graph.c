@@ -1,4 +1,4 @@
-/* runtime/cuda/cudnn_graph.c */
+/* runtime/cuda/cudnn_graph.c -- see cudnn_graph.h. */
 #include "runtime/cuda/cudnn_graph.h"
 
 #include <stdio.h>

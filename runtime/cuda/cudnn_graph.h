@@ -3,7 +3,13 @@
 #ifndef LS_CUDNN_GRAPH_H
 #define LS_CUDNN_GRAPH_H
 
-#include "runtime/cuda/cudnn_conv.h"
+#include "runtime/cuda/cudnn_library.h"
+#include "runtime/cuda/cudnn_shape.h"
+
+/* uids of tensors in graphs and plans */
+enum {
+    LS_DNN_X = 1, LS_DNN_W, LS_DNN_Y, LS_DNN_B, LS_DNN_MASK, LS_DNN_SUM, LS_DNN_SQUARES,
+};
 
 typedef struct LsDnnScope {
     const LsDnn *lib;
@@ -19,6 +25,8 @@ void ls_dnn_set_desc(LsDnnScope *s, LsDnnDesc d, int name, LsDnnDesc value);
 void ls_dnn_set_int(LsDnnScope *s, LsDnnDesc d, int name, int64_t value);
 void ls_dnn_finalize(LsDnnScope *s, LsDnnDesc d, const char *what);
 void ls_dnn_scope_drop(LsDnnScope *s);
+/* A descriptor that was taken out of its scope; NULL: nothing. */
+void ls_dnn_drop(const LsDnn *lib, LsDnnDesc desc);
 /* "WHAT: bad parameter (cuDNN's own words)". */
 void ls_dnn_describe(const LsDnn *lib, const char *what, int status, char *err, size_t size);
 

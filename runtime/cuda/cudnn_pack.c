@@ -1,4 +1,4 @@
-/* runtime/cuda/cudnn_pack.c */
+/* runtime/cuda/cudnn_pack.c -- see cudnn_pack.h. */
 #include "runtime/cuda/cudnn_pack.h"
 
 #include "runtime/cuda/cudnn_graph.h"

@@ -4,8 +4,8 @@
 #define LS_CUDNN_PACK_H
 
 #include "runtime/base/run_error.h"
-#include "runtime/cuda/cudnn_conv.h"
-#include "runtime/cuda/ls_cudnn.h"
+#include "runtime/cuda/cudnn_conv_step.h"
+#include "runtime/cuda/cudnn_library.h"
 
 typedef struct LsDnnPacks {     /* of one convolution; zeros: none yet */
     struct LsDnnPack *pack; int n, cap;

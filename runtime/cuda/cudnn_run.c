@@ -1,15 +1,14 @@
 /* runtime/cuda/cudnn_run.c -- see cudnn_run.h. */
+#include "runtime/cuda/cudnn_run.h"
+
+#include "runtime/cuda/cudnn_graph.h"
 #include "runtime/cuda/cudnn_match.h"
-#include "runtime/cuda/cudnn_run_parts.h"
+#include "runtime/cuda/cudnn_tune.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
-enum {
-    CANDIDATES = 10,            /* plans that are timed */
-    COMPILED = 3,               /* ... of those that take seconds to make */
-    NOTES = 8,                  /* convolutions that are named */
-};
+enum { NOTES = 8 };             /* convolutions that are named */
 
 /* ---- notes ---- */
 /* why: what is wrong with a plan that fits; NULL: it does not. */
@@ -31,50 +30,6 @@ static void say_apart(LsDnnRuns *r, const LsError *why)
 }
 
 /* ---- plans ---- */
-int64_t ls_dnn_room_of(const LsCudaConv *c)
-{
-    int64_t room = c->arg_workspace >= 0 ? c->workspace - (LS_CONV_ALIGNMENT - 1) : 0;
-    return room > 0 ? room : 0;
-}
-
-bool ls_dnn_take(LsDnnRuns *r, LsDnnReady *q, const char *json, bool alone, LsError *why)
-{
-    char err[500];
-    LsDnnPlan p;
-    if (!ls_dnn_plan_load(&r->lib, r->device, json, &p, err, sizeof err))
-        return ls_fail(why, LS_EXIT_DEVICE, "%s", err);
-    if (p.workspace > ls_dnn_room_of(q->c)) {
-        ls_dnn_drop(&r->lib, p.plan);
-        return ls_fail(why, LS_EXIT_DEVICE, "it takes %" PRId64 " bytes of %" PRId64, p.workspace,
-                       ls_dnn_room_of(q->c));
-    }
-    ls_dnn_drop(&r->lib, q->plan.plan);
-    q->plan = p;
-    q->alone = alone;
-    return true;
-}
-
-LsDnnSearch *ls_dnn_search_for(LsDnnRuns *r, const LsDnnReady *q, bool alone, LsError *e)
-{
-    char why[500], text[LS_DNN_TEXT];
-    const LsCudaConv *c = q->c;
-    const LsDnnConv conv = alone ? ls_dnn_alone(&c->conv) : c->conv;
-    LsDnnRules rules = c->rules;
-    bool compiled = c->alone && !alone;
-    rules.first = compiled;
-    rules.compiled &= compiled;
-    int most = !compiled ? CANDIDATES : r->tune != NULL ? COMPILED : 1;
-    LsDnnSearch *s = ls_dnn_search(&r->lib, r->device, &conv, &rules, ls_dnn_room_of(c), most, why,
-                                   sizeof why);
-    ls_dnn_conv_text(&conv, &rules, text);
-    if (s == NULL)
-        ls_fail(e, LS_EXIT_DEVICE, "%s%scuDNN %" PRId64 ".%" PRId64 " has no plan for a "
-                "convolution (%s) within its %" PRId64 " bytes of workspace: %s",
-                q->node != NULL ? q->node : "", q->node != NULL ? ": " : "", r->lib.version / 10000,
-                r->lib.version / 100 % 100, text, ls_dnn_room_of(c), why);
-    return s;
-}
-
 /* Makes a plan here. It goes through its text, after which it needs no other descriptor. key: it is
  * kept under that; or NULL. */
 static bool make_plan(LsDnnRuns *r, LsDnnReady *q, bool alone, const char *key, LsError *e)
@@ -191,23 +146,6 @@ static bool start(LsDnnRuns *r, void *stream, LsError *e)
         return true;
     ls_dnn_describe(&r->lib, r->lib.file, status, why, sizeof why);
     return ls_fail(e, LS_EXIT_DEVICE, "cuDNN does not start: %s", why);
-}
-
-bool ls_dnn_execute(void *job)
-{
-    LsDnnJob *j = job;
-    j->status = j->r->lib.api.BackendExecute(j->r->handle, j->plan, j->pack);
-    if (j->status == LS_DNN_OK && j->behind != NULL)
-        j->behind(j->run, j->arg);
-    return j->status == LS_DNN_OK;
-}
-
-bool ls_dnn_set_job(LsDnnJob *j, LsDnnReady *q, LsDnnDesc plan, bool alone, LsError *e)
-{
-    j->plan = plan;
-    j->pack = ls_dnn_pack(&q->packs, &j->r->lib, q->c, alone, j->arg, e);
-    j->behind = alone ? q->c->behind : NULL;
-    return j->pack != NULL;
 }
 
 /* A plan made from a description may yet be refused by the device, and so may one of an engine that

@@ -4,7 +4,8 @@
 #define LS_CUDNN_RUN_H
 
 #include "runtime/base/run_error.h"
-#include "runtime/cuda/ls_cudnn.h"
+#include "runtime/cuda/cudnn_conv_step.h"
+#include "runtime/cuda/cudnn_tally.h"
 #include "runtime/cuda/stopwatch.h"
 
 #include <stdio.h>
@@ -36,9 +37,7 @@ bool ls_dnn_ready(LsDnnRuns *r, const LsCudaConv *c, const char *node, LsError *
 bool ls_dnn_run(LsDnnRuns *r, LsRun *run, const LsCudaConv *c, void *const arg[], void *stream,
                 LsError *e);
 
-/* For people and tests: how many plans were taken as the compiler made them, were made again, came
- * from the clock, or are of engines that compile where the compiler planned the convolution alone. */
-typedef struct LsDnnTally { int kept, again, timed, compiled; } LsDnnTally;
+/* For people and tests. */
 LsDnnTally ls_dnn_tally(const LsDnnRuns *r);
 
 #endif

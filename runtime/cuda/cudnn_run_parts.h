@@ -1,11 +1,15 @@
-/* runtime/cuda/cudnn_run_parts.h -- what cudnn_run.c and cudnn_tune.c share. */
+/* runtime/cuda/cudnn_run_parts.h -- a program's convolutions, made ready: what the choice by the clock
+ * and the runs are made of. */
 #ifndef LS_CUDNN_RUN_PARTS_H
 #define LS_CUDNN_RUN_PARTS_H
 
-#include "runtime/cuda/cudnn_graph.h"
+#include "runtime/cuda/cudnn_conv.h"
 #include "runtime/cuda/cudnn_pack.h"
-#include "runtime/cuda/cudnn_run.h"
+#include "runtime/cuda/cudnn_tally.h"
 #include "runtime/cuda/plan_cache.h"
+#include "runtime/cuda/stopwatch.h"
+
+#include <stdio.h>
 
 typedef struct LsDnnReady {     /* a convolution made ready */
     const LsCudaConv *c;
@@ -19,7 +23,7 @@ typedef struct LsDnnReady {     /* a convolution made ready */
     LsDnnPacks packs;
 } LsDnnReady;
 
-struct LsDnnRuns {
+typedef struct LsDnnRuns {
     LsDnn lib;
     LsDnnDesc device;
     void *handle, *stream;      /* handle: made when a convolution first runs */
@@ -31,7 +35,7 @@ struct LsDnnRuns {
     int apart;                  /* convolutions with a kernel behind them, so far */
     LsDnnReady *ready; int nready, cap;
     LsDnnTally tally;
-};
+} LsDnnRuns;
 
 typedef struct LsDnnJob {       /* a convolution that is run */
     LsDnnRuns *r;
@@ -42,9 +46,6 @@ typedef struct LsDnnJob {       /* a convolution that is run */
     int status;
 } LsDnnJob;
 
-enum { LS_DNN_KEY = LS_DNN_TEXT + 60 };
-
-/* ---- runtime/cuda/cudnn_run.c ---- */
 /* Bytes that a plan may take of the room at arg_workspace, wherever that begins. */
 int64_t ls_dnn_room_of(const LsCudaConv *c);
 /* Takes a plan from text if it reads and fits the room. alone: it is the convolution's alone. */
@@ -55,15 +56,5 @@ LsDnnSearch *ls_dnn_search_for(LsDnnRuns *r, const LsDnnReady *q, bool alone, Ls
 /* Sets what the job runs. */
 bool ls_dnn_set_job(LsDnnJob *j, LsDnnReady *q, LsDnnDesc plan, bool alone, LsError *e);
 bool ls_dnn_execute(void *job);         /* an LsDnnJob; false: j->status says why */
-
-/* ---- runtime/cuda/cudnn_tune.c ---- */
-/* What a choice is kept by: what it was made for, room included. key: LS_DNN_KEY characters. */
-void ls_dnn_key(const LsCudaConv *c, const char *before, char *key);
-/* Takes what the clock chose in an earlier process; false: there is nothing. */
-bool ls_dnn_take_timed(LsDnnRuns *r, LsDnnReady *q);
-/* Times what may serve and keeps the fastest: plans of the library, and the program's own kernel; what
- * is there stays where none can be timed. Where engines that compile may do all, they are compared with the
- * convolution alone and the kernel behind it. */
-void ls_dnn_tune_one(LsDnnJob *j, LsDnnReady *q);
 
 #endif

@@ -1,6 +1,5 @@
-/* runtime/cuda/cudnn_tune.c -- the clock's choice among what may compute a convolution, and where it
- * is kept. */
-#include "runtime/cuda/cudnn_run_parts.h"
+/* runtime/cuda/cudnn_tune.c -- see cudnn_tune.h. */
+#include "runtime/cuda/cudnn_tune.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

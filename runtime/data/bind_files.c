@@ -1,18 +1,12 @@
 /* runtime/data/bind_files.c -- which file serves which input of the program. */
 #include "runtime/base/tensor_copy.h"
 #include "runtime/data/dataset.h"
+#include "runtime/data/label_input.h"
+#include "runtime/data/npz.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-uint32_t ls_label_input(const LsProgram *p)
-{
-    for (uint32_t k = 0; k < p->ninput; k++)
-        if (p->input[k].is_label)
-            return k;
-    return p->ninput;
-}
 
 static bool ends_with(const char *s, const char *end)
 {

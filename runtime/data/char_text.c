@@ -1,6 +1,7 @@
 /* runtime/data/char_text.c -- next-character data: sample s is characters s*T .. s*T+T-1, its target the same
  * moved on by one. */
 #include "runtime/data/dataset.h"
+#include "runtime/data/label_input.h"
 
 #include <inttypes.h>
 #include <stdio.h>

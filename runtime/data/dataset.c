@@ -1,6 +1,7 @@
 /* runtime/data/dataset.c -- opening data, and the way of one sample into a batch. */
 #include "runtime/base/tensor_copy.h"
 #include "runtime/data/dataset.h"
+#include "runtime/data/label_input.h"
 
 #include <inttypes.h>
 #include <math.h>

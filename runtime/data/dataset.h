@@ -86,7 +86,5 @@ double ls_synthetic_value(const LsDataset *d, uint32_t input, int64_t sample, in
  * element is done once. Programs that are timed run on such data. */
 void ls_synthetic_reals(const LsDataset *d, uint32_t input, int64_t sample, int64_t i, int64_t n,
                         void *to, int64_t step);
-/* The input that is the target, or ninput. */
-uint32_t ls_label_input(const LsProgram *p);
 
 #endif

@@ -1,5 +1,4 @@
-/* runtime/data/npy.h -- NumPy's array files: NPY versions 1 and 2, and NPZ archives of stored
- * members. */
+/* runtime/data/npy.h -- NumPy's array files: NPY versions 1 and 2. */
 #ifndef LS_RUNTIME_DATA_NPY_H
 #define LS_RUNTIME_DATA_NPY_H
 
@@ -39,37 +38,5 @@ bool ls_npy_read(LsArray *a, const unsigned char *data, size_t n, const char *wh
 
 /* Version 1.0 header of an array; returns its bytes. */
 size_t ls_npy_header(char text[512], LsElement type, int rank, const int64_t *dim);
-
-/* Finds member NAME.npy. *found = false when there is none (that is no error). */
-bool ls_npz_find(const LsFile *f, const char *name, LsArray *a, bool *found, LsError *e);
-/* The same for a name that begins with `folder`: "in/" or "". */
-bool ls_npz_find_in(const LsFile *f, const char *folder, const char *name, LsArray *a, bool *found,
-                    LsError *e);
-/* Members in the file; 0 when it is no archive. */
-uint32_t ls_npz_count(const LsFile *f);
-/* Member k in the order of the file, with its name without ".npy": *len bytes in the file.
- * *found = false behind the last one. */
-bool ls_npz_at(const LsFile *f, uint32_t k, const char **name, size_t *len, LsArray *a, bool *found,
-               LsError *e);
-/* Writes the member names, comma-separated, as far as they fit. */
-void ls_npz_names(const LsFile *f, char *text, size_t n);
-
-/* An archive being written, member by member. All sizes are known beforehand, so nothing is kept
- * but the directory. */
-typedef struct LsNpzMember { char *name; uint32_t crc, bytes, at; } LsNpzMember;
-typedef struct LsNpz {
-    LsOut out;
-    LsNpzMember *member;        /* the caller's room for them */
-    uint32_t nmember, cap;
-} LsNpz;
-
-bool ls_npz_open(LsNpz *z, const char *path, LsNpzMember *room, uint32_t cap, LsError *e);
-bool ls_npz_begin(LsNpz *z, const char *name, LsElement type, int rank, const int64_t *dim,
-                  LsError *e);
-/* The same with `folder` before the name. */
-bool ls_npz_begin_in(LsNpz *z, const char *folder, const char *name, LsElement type, int rank,
-                     const int64_t *dim, LsError *e);
-void ls_npz_write(LsNpz *z, const void *data, size_t n);
-bool ls_npz_close(LsNpz *z, LsError *e);
 
 #endif

@@ -1,7 +1,7 @@
 /* runtime/data/npz.c -- ZIP archives of stored members (PKWARE's APPNOTE 6.3), with ZIP64 when
  * reading. */
 #include "runtime/base/checksum.h"
-#include "runtime/data/npy.h"
+#include "runtime/data/npz.h"
 
 #include <errno.h>
 #include <stdio.h>

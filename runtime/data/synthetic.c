@@ -6,6 +6,7 @@
 #include "runtime/base/seed_mix.h"
 #include "runtime/base/tensor_copy.h"
 #include "runtime/data/dataset.h"
+#include "runtime/data/label_input.h"
 
 #include <math.h>
 

@@ -1,5 +1,5 @@
-/* runtime/trainer/checkpoint_folder.c -- a folder of checkpoints; see checkpoint.h. */
-#include "runtime/trainer/checkpoint.h"
+/* runtime/trainer/checkpoint_folder.c -- see checkpoint_folder.h. */
+#include "runtime/trainer/checkpoint_folder.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,5 +1,6 @@
 /* runtime/trainer/evaluate.c -- see evaluate.h. */
 #include "runtime/base/tensor_copy.h"
+#include "runtime/data/label_input.h"
 #include "runtime/trainer/evaluate.h"
 
 #include <string.h>

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "runtime/base/option_table.h"
-#include "runtime/trainer/checkpoint.h"
+#include "runtime/trainer/checkpoint_folder.h"
 
 #define FLAG LS_OPTION_FLAG, 0, 0
 #define TEXT LS_OPTION_TEXT, 0, 0

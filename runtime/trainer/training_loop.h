@@ -4,7 +4,7 @@
 #define LS_RUNTIME_TRAINER_TRAINING_LOOP_H
 
 #include "runtime/watch/value_checks.h"
-#include "runtime/trainer/checkpoint.h"
+#include "runtime/trainer/checkpoint_folder.h"
 #include "runtime/watch/dump_values.h"
 #include "runtime/trainer/evaluate.h"
 #include "runtime/watch/json_log.h"

@@ -1,5 +1,6 @@
 /* runtime/watch/dump_values.c -- see dump_values.h. */
 #include "runtime/base/tensor_copy.h"
+#include "runtime/data/npz.h"
 #include "runtime/watch/dump_values.h"
 
 #include <errno.h>

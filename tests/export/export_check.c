@@ -19,7 +19,7 @@
  * the compiler; TEXT is part of what it says. OUTCOME may also be `told`: warned or refused, or
  * `safe`: all but SILENT and broken. A line whose export is not in FOLDER is left out. Without
  * CASES all exports are to be safe. LS_SANITIZED: every sixth case only. */
-#include "runtime/data/npy.h"
+#include "runtime/data/npz.h"
 #include "tests/less.h"
 
 #include <glob.h>

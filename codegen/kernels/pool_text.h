@@ -1,7 +1,6 @@
-/* codegen/kernels/pool.h -- what the files of LS_K_POOL share: one pooling as its kernel walks it,
- * and the text of that walk. */
-#ifndef LS_CODEGEN_POOL_H
-#define LS_CODEGEN_POOL_H
+/* codegen/kernels/pool_text.h -- one pooling as its kernel walks it, and the text of that walk. */
+#ifndef LS_CODEGEN_KERNELS_POOL_TEXT_H
+#define LS_CODEGEN_KERNELS_POOL_TEXT_H
 
 #include "codegen/kernels/loop_nest.h"
 
@@ -17,7 +16,6 @@ typedef struct LsPool {
     int64_t x[LS_MAX_SPATIAL], y[LS_MAX_SPATIAL];   /* spatial sizes of the large and small side */
 } LsPool;
 
-/* ---- codegen/kernels/pool.c ---- */
 /* "((b * 56 + p0) * 56 + p1) * 64": the pixel's first channel. */
 const char *ls_pool_pixel(const LsPool *p, const int64_t size[], const char *var);
 /* The grid of rows of pixels of that size. */
@@ -34,8 +32,9 @@ void ls_pool_begin_gradient(const LsPool *p, const LsGrid *part);
 void ls_pool_open_windows(const LsPool *p, void (*each)(const LsPool *, int axis));
 /* The loop over the channels c: one brace. */
 void ls_pool_channels(const LsPool *p);
-/* Along axis d of the window over pixel p: s, where it starts, and a .. e, its positions that lie
- * inside. */
+/* Along axis d of the window over pixel p: s, where it starts. */
+void ls_pool_window_start(const LsPool *p, int d);
+/* The same, and a .. e, its positions that lie inside. */
 void ls_pool_window(const LsPool *p, int d);
 int64_t ls_pool_positions(const LsPool *p);             /* of a window */
 /* Number of a position as text, given by those along the axes: var0, var1, ... */
@@ -45,9 +44,5 @@ int64_t ls_pool_far(const LsPool *p, int64_t r);
 const char *ls_pool_index_type(const LsPool *p);
 /* Divisor of the average at the window that starts at s0, s1, ... */
 void ls_pool_divisor(const LsPool *p, const char *name);
-
-/* ---- codegen/kernels/pool_vector4.c: GPUs, windows of at most LS_POOL_UNROLL positions ---- */
-void ls_pool_fours_forward(const LsPool *p);
-void ls_pool_fours_gradient(const LsPool *p);
 
 #endif

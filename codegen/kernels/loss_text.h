@@ -1,6 +1,7 @@
-/* codegen/kernels/loss.h -- what the files of LS_K_LOSS share. */
-#ifndef LS_CODEGEN_LOSS_H
-#define LS_CODEGEN_LOSS_H
+/* codegen/kernels/loss_text.h -- a loss while its kernel is printed: its loops over positions, and the
+ * sum of what units left. */
+#ifndef LS_CODEGEN_KERNELS_LOSS_TEXT_H
+#define LS_CODEGEN_KERNELS_LOSS_TEXT_H
 
 #include "codegen/kernels/loop_nest.h"
 
@@ -26,7 +27,6 @@ typedef struct LsLossText {         /* one node of cross-entropy or likelihood *
     const char *classes_text, *plain, *smooth;      /* C; 1 - smoothing; smoothing / C */
 } LsLossText;
 
-/* ---- codegen/kernels/loss.c: the loops over positions ---- */
 /* Where a tensor of the nest has the element of the position. */
 const char *ls_loss_offset(const LsLossText *l, int tensor);
 /* Positions that the loops over classes go by rows (or, where there are none, one by one), or side
@@ -45,17 +45,8 @@ void ls_loss_label(const LsLossText *l);
 /* Declares x, label, weight, and `all`, the sum of the weights: those that the loss reads. */
 void ls_loss_pointers(const LsLossText *l);
 
-/* ---- codegen/kernels/loss_forward.c, loss_backward.c: all parts and the launch ---- */
-void ls_loss_forward(const LsLossText *l);
-void ls_loss_backward(const LsLossText *l);
-
-/* ---- codegen/kernels/regression.c ---- */
-void ls_regression_emit(const LsKernelText *k);
-void ls_regression_grad_emit(const LsKernelText *k);
-int64_t ls_regression_units(const LsGraph *g, LsNodeId n);
-
-/* codegen/kernels/loss_forward.c: total0 .. are the sums over units u of part[n * u + 0], ..., in a
- * part of one unit and LS_TOTAL_LANES threads, for its LS_ONE. */
+/* total0 .. are the sums over units u of part[n * u + 0], ..., in a part of one unit and
+ * LS_TOTAL_LANES threads, for its LS_ONE. */
 enum { LS_TOTAL_LANES = 256 };
 void ls_emit_totals(const LsKernelText *k, int n, int64_t units);
 

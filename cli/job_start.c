@@ -1,0 +1,115 @@
+/* cli/job_start.c -- a job from its options: the target, the machine whose costs plans are made with, and
+ * who chooses the engines of convolutions. */
+#include "cli/job.h"
+
+#include "cli/machine_choice.h"
+#include "codegen/cuda/conv_plan.h"
+#include "codegen/toolchain/cuda_toolchain.h"
+
+#include <string.h>
+
+/* Index of the word in the list, 0 for NULL; -1 after a message that names those there are. */
+static int pick(const char *option, const char *text, const char *const word[], int n)
+{
+    for (int k = 0; k < n; k++)
+        if (text == NULL || strcmp(text, word[k]) == 0)
+            return k;
+    fprintf(stderr, "lowerset: %s: '%s' is none of", option, text);
+    for (int k = 0; k < n; k++)
+        fprintf(stderr, " %s", word[k]);
+    fprintf(stderr, "\n");
+    return -1;
+}
+
+static bool choose_target(LsJob *job)
+{
+    static const char *const kind[] = {"cpu", "cuda"}, *const precision[] = {"f32", "f64", "tf32"};
+    const LsOptions *o = job->options;
+    int k = pick("--target", o->target, kind, 2);
+    int p = pick("--precision", o->precision, precision, 3);
+    if (k < 0 || p < 0)
+        return false;
+    job->target = (LsTarget){.kind = k == 1 ? LS_TARGET_CUDA : LS_TARGET_CPU,
+                             .real_bytes = p == 1 ? 8 : 4, .tf32 = p == 2};
+    if (p == 2 && k != 1)
+        fprintf(stderr, "lowerset: --precision=tf32 is a way to multiply of NVIDIA GPUs (--target=cuda); "
+                "the CPU multiplies f32 whole\n");
+    else if (p != 2 && o->own_convolutions)
+        fprintf(stderr, "lowerset: --own-convolutions multiply on tensor cores: they want "
+                "--target=cuda --precision=tf32\n");
+    else
+        return true;
+    return false;
+}
+
+/* Among the machines that are described, one of the newest architecture that code is made for. */
+static const char *described(const LsCudaArchs *archs)
+{
+    int newest = archs->arch[archs->n - 1].number;
+    return newest >= 90 ? "h200" : newest == 80 ? "a100" : newest == 86 ? "rtx4090" : "l4";
+}
+
+/* The machine whose costs plans are made with. */
+static int choose_machine(LsJob *job)
+{
+    const char *from, *name = job->options->machine;
+    bool cuda = job->target.kind == LS_TARGET_CUDA;
+    LsCudaArchs archs;
+    if (cuda && !ls_cuda_archs(&job->cx, job->options->arch, &archs))
+        return LS_EXIT_USAGE;
+    int code = ls_machine_choose(job->cx.arena, name == NULL && cuda ? described(&archs) : name,
+                                 &job->machine, &from);
+    if (code != 0)
+        return code;
+    job->costs = ls_arena_printf(job->cx.arena, "machine %s (%s)", job->machine.name, from);
+    job->target.device = job->machine.name;
+    if (!cuda || job->machine.gpu)
+        return 0;
+    fprintf(stderr, "lowerset: --machine: '%s' is no GPU, which --target=cuda plans for; "
+            "lowerset targets lists some\n", job->machine.name);
+    return LS_EXIT_USAGE;
+}
+
+/* Who chooses the engines of convolutions. */
+static int choose_convs(LsJob *job)
+{
+    const LsOptions *o = job->options;
+    LsBudget most = {LS_BUDGET_NONE, 0};
+    if (job->target.kind != LS_TARGET_CUDA)
+        return 0;
+    if (o->workspace != NULL
+        && (!ls_budget_parse(o->workspace, &most) || most.kind != LS_BUDGET_BYTES)) {
+        fprintf(stderr, "lowerset: --workspace: '%s' is no number of bytes, such as 64MiB\n",
+                o->workspace);
+        return LS_EXIT_USAGE;
+    }
+    const LsConvWishes w = {.device = job->target.device, .workspace = (int64_t)most.value,
+                            .compiled = o->compiled_engines,
+                            .rules = {.tf32 = job->target.tf32,
+                                      .nondeterministic = o->nondeterministic}};
+    job->target.convs = ls_conv_planner_new(job->cx.arena, &w);
+    return 0;
+}
+
+int ls_job_start(LsJob *job, const LsOptions *o, bool weightless)
+{
+    *job = (LsJob){.options = o, .target = ls_target_cpu(4)};
+    job->cx = (LsCtx){.arena = ls_arena_new(), .model = o->model, .quiet = o->quiet,
+                      .max_error = o->max_errors > 0 ? (int)o->max_errors : 50};
+    if (!choose_target(job))
+        return LS_EXIT_USAGE;
+    int code = ls_options_pipeline(&job->cx, o, &job->pipeline);
+    job->pipeline.import.weightless = weightless;
+    if (code == 0)
+        code = choose_machine(job);
+    if (code == 0)
+        code = choose_convs(job);
+    return code;
+}
+
+void ls_job_end(LsJob *job)
+{
+    ls_conv_planner_free(job->target.convs);
+    ls_arena_free(job->cx.arena);
+    *job = (LsJob){0};
+}

@@ -1,0 +1,10 @@
+/* codegen/kernels/loss_forward.h -- the value of cross-entropy and negative log-likelihood. */
+#ifndef LS_CODEGEN_KERNELS_LOSS_FORWARD_H
+#define LS_CODEGEN_KERNELS_LOSS_FORWARD_H
+
+#include "codegen/kernels/loss_text.h"
+
+/* All parts and the launch. */
+void ls_loss_forward(const LsLossText *l);
+
+#endif

@@ -1,0 +1,107 @@
+/* codegen/kernels/loss_text.c -- the loops over a loss's positions, and the sum of what units left. */
+#include "codegen/kernels/loss_text.h"
+
+#include <inttypes.h>
+
+const char *ls_loss_offset(const LsLossText *l, int tensor)
+{
+    return ls_nest_offset(l->n, tensor, 0, l->n->naxis);
+}
+
+/* ---- loops over positions ---- */
+LsGrid ls_loss_grid(const LsLossText *l)
+{
+    if (l->runs || l->nll)
+        return ls_rows_grid("part", l->points, l->group, l->nll ? 1 : l->classes);
+    return (LsGrid){"part", l->units, LS_LOSS_TILE, 1};
+}
+
+void ls_loss_open_group(const LsLossText *l)
+{
+    int axis[LS_NEST_AXES];
+    for (int a = 0; a < l->n->naxis; a++)
+        axis[a] = a;
+    ls_emit_line(l->e, "for (int64_t u = lo; u < hi; u++) {");
+    if (!l->grad) {
+        ls_emit_line(l->e, "LS_LOCAL_ROWS(double, sums, 2, %d);", ls_loss_grid(l).y);
+        ls_emit_line(l->e, "LS_LEAD {");
+        ls_emit_line(l->e, "sums[0] = sums[1] = 0;");
+        ls_emit_line(l->e, "}");
+    }
+    ls_emit_line(l->e, "LS_ROWS(p, u * %" PRId64 ", ls_least((u + 1) * %" PRId64 ", %" PRId64
+                 ")) {", l->group, l->group, l->points);
+    ls_nest_decode(l->e, l->n, "p", l->n->naxis, axis);
+}
+
+void ls_loss_open_tile(const LsLossText *l)
+{
+    int axis[LS_NEST_AXES], last = l->n->naxis - 1;
+    int64_t ntile = ls_ceil_div(l->inner, LS_LOSS_TILE);
+    for (int a = 0; a < last; a++)
+        axis[a] = a;
+    ls_emit_line(l->e, "for (int64_t u = lo; u < hi; u++) {");
+    ls_nest_decode(l->e, l->n, ls_arena_printf(l->n->arena, "u / %" PRId64, ntile), last, axis);
+    ls_emit_line(l->e,
+                 "const int64_t i0 = u %% %" PRId64 " * %d, i1 = ls_least(i0 + %d, %" PRId64 ");",
+                 ntile, LS_LOSS_TILE, LS_LOSS_TILE, l->inner);
+}
+
+void ls_loss_open_columns(const LsLossText *l)
+{
+    ls_emit_line(l->e, "LS_LANES(i, i0, i1) {");
+}
+
+void ls_loss_open_classes(const LsLossText *l)
+{
+    ls_emit_line(l->e, "for (int64_t c = 0; c < %" PRId64 "; c++) {", l->classes);
+    ls_loss_open_columns(l);
+    ls_emit_line(l->e, "const real v = x[%s + c * %" PRId64 "];", ls_loss_offset(l, LS_LOSS_SCORES),
+                 l->stride);
+}
+
+void ls_loss_label(const LsLossText *l)
+{
+    const char *ignore =
+        l->at->has_ignore ? ls_arena_printf(l->n->arena, "t != %" PRId64, l->at->ignore) : NULL;
+    ls_emit_line(l->e, "const int64_t t = label[%s];", ls_loss_offset(l, LS_LOSS_LABELS));
+    ls_emit_line(l->e, "const bool counts = %s%s%s;",
+                 l->valid != NULL ? l->valid
+                 : ignore != NULL ? ""
+                                  : "true",
+                 l->valid != NULL && ignore != NULL ? " && " : "", ignore != NULL ? ignore : "");
+    ls_emit_line(l->e, "const bool in = counts && t >= 0 && t < %" PRId64 ";", l->classes);
+}
+
+void ls_loss_pointers(const LsLossText *l)
+{
+    const LsKernelText *k = l->k;
+    int scores = l->grad && !l->nll ? 1 : 0;
+    if (!(l->grad && l->nll))
+        ls_emit_operand(k, "x", scores);
+    ls_emit_operand(k, "label", l->grad && !l->nll ? 2 : 1);
+    if (l->weight >= 0)
+        ls_emit_operand(k, "weight", l->weight);
+    if (l->weight >= 0 && l->at->smoothing != 0)
+        ls_emit_line(l->e, "const double all = ls_row_sum(weight, %" PRId64 ", %" PRId64 ");",
+                     l->classes, l->lanes);
+}
+
+void ls_emit_totals(const LsKernelText *k, int n, int64_t units)
+{
+    LsEmit *e = k->e;
+    ls_emit_line(e, "LS_LOCAL(double, sums, %d);", n * LS_TOTAL_LANES);
+    ls_emit_line(e, "LS_LANES(l, 0, %d) {", LS_TOTAL_LANES);
+    for (int q = 0; q < n; q++)
+        ls_emit_line(e, "sums[%d * l + %d] = 0;", n, q);
+    ls_emit_line(e, "for (int64_t u = l; u < %" PRId64 "; u += %d) {", units, LS_TOTAL_LANES);
+    for (int q = 0; q < n; q++)
+        ls_emit_line(e, "sums[%d * l + %d] += part[%d * u + %d];", n, q, n, q);
+    ls_emit_close(e, 2);
+    ls_emit_line(e, "LS_SYNC;");
+    for (int q = 0; q < n; q++)
+        ls_emit_line(e, "double total%d = 0;", q);
+    ls_emit_line(e, "LS_ONE for (int64_t l = 0; l < %d; l++) {", LS_TOTAL_LANES);
+    for (int q = 0; q < n; q++)
+        ls_emit_line(e, "total%d += sums[%d * l + %d];", q, n, q);
+    ls_emit_line(e, "}");
+}

@@ -1,0 +1,25 @@
+/* codegen/kernels/printed_body.h -- a FUSED node while its statements are printed. */
+#ifndef LS_CODEGEN_KERNELS_PRINTED_BODY_H
+#define LS_CODEGEN_KERNELS_PRINTED_BODY_H
+
+#include "codegen/kernels/loop_nest.h"
+#include "compiler/passes/fuse.h"
+
+typedef enum { LS_AT_TOP, LS_AT_ROW, LS_AT_INNER } LsLoadAt;
+
+typedef struct LsBody {
+    const LsKernelText *k;
+    const LsNode *node;
+    const LsFused *f;
+    LsNest *nest;           /* tensors: operands, results, the walk index */
+    const char **arg;       /* by operand: name of its scalar, or the literal it is */
+    LsLoadAt *at;           /* by operand */
+    bool *load;             /* by operand: some statement uses it and it is no literal */
+    bool fours;             /* the innermost loop is LS_LANES4 or LS_ONCE4 */
+    int group;              /* fours: steps whose operands are fetched ahead; 0: none */
+} LsBody;
+
+/* The nest's tensor that result `out` is. */
+static inline int ls_body_result(const LsBody *b, int out) { return b->node->nin + out; }
+
+#endif

@@ -1,0 +1,106 @@
+/* codegen/program/lowering.c -- the order of the passes behind the compiler's. */
+#include "codegen/program/lowering.h"
+
+#include "codegen/cuda/conv_fuse.h"
+#include "codegen/cuda/conv_weights.h"
+#include "codegen/cuda/conv_within.h"
+#include "codegen/cuda/epilogue.h"
+#include "codegen/cuda/moments.h"
+#include "codegen/cuda/updates.h"
+#include "codegen/cuda/widen.h"
+#include "codegen/fusion/fused_alternatives.h"
+#include "codegen/fusion/gradient_in_update.h"
+#include "codegen/fusion/implicit_concat.h"
+#include "codegen/fusion/implicit_pad.h"
+
+typedef struct Stage {
+    bool training_only;
+    void (*run)(LsCtx *, LsGraph **, const LsLowering *);   /* on the graph in place, or another */
+} Stage;
+
+static void epilogues(LsCtx *cx, LsGraph **g, const LsLowering *l)
+{
+    if (l->target->kind == LS_TARGET_CUDA && !l->no_epilogues)
+        ls_cuda_epilogues(cx, *g);
+}
+
+static void moments(LsCtx *cx, LsGraph **g, const LsLowering *l)
+{
+    ls_join_moments(cx, *g, l->target);
+}
+
+static void own_convolutions(LsCtx *cx, LsGraph **g, const LsLowering *l)
+{
+    if (!l->own_convolutions)
+        return;
+    uint32_t n = ls_conv_within(cx, *g, l->target, l->machine);
+    n += ls_conv_weights(*g, l->target);
+    if (n == 0)
+        ls_warn(cx, LS_NOWHERE, NULL, "--own-convolutions changes nothing: no convolution is one "
+                "that own kernels serve");
+}
+
+static void updates(LsCtx *cx, LsGraph **g, const LsLowering *l)
+{
+    ls_join_updates(cx, *g, l->target);
+}
+
+static void gradients_in_updates(LsCtx *cx, LsGraph **g, const LsLowering *l)
+{
+    if (!l->store_gradients)
+        ls_apply_products(cx, *g, l->target, l->made, l->nmade);
+}
+
+static void fuse_relus(LsCtx *cx, LsGraph **g, const LsLowering *l)
+{
+    (void)cx;
+    ls_conv_fuse(*g, l->target);
+}
+
+static void fuse_relu_gradients(LsCtx *cx, LsGraph **g, const LsLowering *l)
+{
+    uint32_t n = ls_conv_fuse_gradients(cx, *g, l->target);
+    if (n == 0 && l->compiled_engines && l->target->kind == LS_TARGET_CUDA)
+        ls_warn(cx, LS_NOWHERE, "cuDNN names such engines only where the loader finds "
+                "libcuda.so.1", "--compiled-engines changes nothing: none was found for a ReLU's "
+                "gradient behind a convolution");
+}
+
+static void alternatives(LsCtx *cx, LsGraph **g, const LsLowering *l)
+{
+    if (!l->no_alternatives)
+        *g = ls_alternatives(cx, *g, l->target);
+}
+
+/* Kernels find themselves what others would only gather or spread out. */
+static void read_directly(LsCtx *cx, LsGraph **g, const LsLowering *l)
+{
+    ls_join_operands(cx, *g, l->target, l->made, l->nmade);
+    ls_inset_operands(cx, *g, l->target, l->made, l->nmade);
+}
+
+static void widen(LsCtx *cx, LsGraph **g, const LsLowering *l)
+{
+    (void)cx;
+    ls_widen_scores(*g, l->target);
+}
+
+static const Stage stage[] = {
+    {false, epilogues},           {true, moments},
+    {true, own_convolutions},     {true, updates},
+    {true, gradients_in_updates}, {false, fuse_relus},
+    {true, fuse_relu_gradients},  {true, alternatives},
+    {false, read_directly},       {true, widen},
+};
+
+bool ls_lower(LsCtx *cx, LsLowering *l)
+{
+    for (size_t k = 0; k < sizeof stage / sizeof *stage; k++) {
+        stage[k].run(cx, &l->train, l);
+        if (!stage[k].training_only)
+            stage[k].run(cx, &l->eval, l);
+    }
+    l->train_problem = ls_problem_new(cx, l->train, l->name, l->target);
+    l->eval_problem = ls_problem_new(cx, l->eval, l->name, l->target);
+    return cx->nerror == 0;
+}
