@@ -10,6 +10,7 @@
  * In the text, e counts a thread's elements of scores, h its two rows, r is a row of the tile whose
  * logarithms and dots are there. */
 #include "codegen/cuda/attention_text.h"
+#include "runtime/cuda_kernels/ls_cuda_sizes.h"
 
 #include <inttypes.h>
 
@@ -18,7 +19,7 @@ static int pieces(int64_t columns) { return (int)ls_ceil_div(columns, 8); }
 /* A tile of `pass` rows in shared memory. */
 static void tile_array(const LsAttText *t, const char *name, int64_t columns)
 {
-    ls_att_local(t, "real", name, t->pass * (8 * pieces(columns) + 4));
+    ls_att_local(t, "real", name, t->pass * LS_TILE_ROW(pieces(columns)));
 }
 
 static void load_tile(const LsAttText *t, const char *tile, const char *from, int64_t row,
@@ -32,7 +33,7 @@ static void load_tile(const LsAttText *t, const char *tile, const char *from, in
 static void load_rows(const LsAttText *t, const char *to, const char *from, int64_t row,
                       const char *have, int64_t columns, bool scaled)
 {
-    ls_emit_line(t->e, "real %s[%d];", to, 4 * pieces(columns));
+    ls_emit_line(t->e, "real %s[%d];", to, LS_MMA_NUMBERS(pieces(columns)));
     ls_emit_line(t->e, "ls_mma_rows(%s, %s, %" PRId64 ", %s, %" PRId64 ", %d, %s);", to, from, row,
                  have, columns, pieces(columns), scaled ? t->scale : "LS_R(1)");
 }
@@ -40,7 +41,7 @@ static void load_rows(const LsAttText *t, const char *to, const char *from, int6
 /* The warp's rows as a sum, which begins at 0. */
 static void sum_of(const LsAttText *t, const char *name, int64_t columns)
 {
-    ls_emit_line(t->e, "real %s[%d] = {0};", name, 4 * pieces(columns));
+    ls_emit_line(t->e, "real %s[%d] = {0};", name, LS_MMA_NUMBERS(pieces(columns)));
 }
 
 static void put(const LsAttText *t, const char *to, int64_t row, const char *have, int64_t columns,
@@ -93,7 +94,7 @@ static void mask_scores(const LsAttText *t, bool keys)
 {
     const bool still = t->grad && ls_is(t->mask);
     if_not_whole(t, keys);
-    each(t, "e", 4 * pieces(t->pass));
+    each(t, "e", LS_MMA_NUMBERS(pieces(t->pass)));
     ls_emit_line(t->e, "const int64_t i = i0 + ls_mma_%s(e), j = j0 + ls_mma_%s(e);",
                  keys ? "column" : "row", keys ? "row" : "column");
     ls_emit_line(t->e, "real score = s[e];");
@@ -112,19 +113,19 @@ static void weigh(const LsAttText *t)
     LsEmit *e = t->e;
     each(t, "h", 2);
     ls_emit_line(e, "real now = top[h], more = 0;");
-    each(t, "e", 4 * pieces(t->pass));
+    each(t, "e", LS_MMA_NUMBERS(pieces(t->pass)));
     ls_emit_line(e, "now = e / 2 %% 2 == h ? ls_max_real(now, s[e]) : now;");
     ls_emit_line(e, "}");
     ls_emit_line(e, "now = ls_mma_max(now);");
     ls_emit_line(e, "const real shift = now == -INFINITY ? 0 : now;");
     ls_emit_line(e, "const real by = ls_mma_exp(top[h] - shift);");
-    each(t, "e", 4 * pieces(t->pass));
+    each(t, "e", LS_MMA_NUMBERS(pieces(t->pass)));
     ls_emit_line(e, "if (e / 2 %% 2 == h) {");
     ls_emit_line(e, "s[e] = ls_mma_exp(s[e] - shift);");
     ls_emit_line(e, "more += s[e];");
     ls_emit_line(e, "}");
     ls_emit_line(e, "}");
-    each(t, "e", 4 * pieces(t->s.width));
+    each(t, "e", LS_MMA_NUMBERS(pieces(t->s.width)));
     ls_emit_line(e, "z[e] = e / 2 %% 2 == h ? z[e] * by : z[e];");
     ls_emit_line(e, "}");
     ls_emit_line(e, "sums[h] = sums[h] * by + more;");
@@ -138,7 +139,7 @@ static void finish(const LsAttText *t)
     each(t, "h", 2);
     ls_emit_line(e, "const int64_t r = ls_mma_row(2 * h);");
     ls_emit_line(e, "const real sum = ls_mma_sum(sums[h]), part = sum == 0 ? 0 : 1 / sum;");
-    each(t, "e", 4 * pieces(t->s.width));
+    each(t, "e", LS_MMA_NUMBERS(pieces(t->s.width)));
     ls_emit_line(e, "z[e] = e / 2 %% 2 == h ? z[e] * part : z[e];");
     ls_emit_line(e, "}");
     ls_emit_line(e, "if (r < have && ls_mma_column(0) == 0) {");
@@ -189,7 +190,7 @@ static void back_scores(const LsAttText *t, bool keys)
 {
     LsEmit *e = t->e;
     mask_scores(t, keys);
-    each(t, "e", 4 * pieces(t->pass));
+    each(t, "e", LS_MMA_NUMBERS(pieces(t->pass)));
     ls_emit_line(e, "const int64_t r = ls_mma_%s(e);", keys ? "column" : "row");
     ls_emit_line(e, "const real part = ls_mma_exp(s[e] - logs[r]);");
     ls_emit_line(e, "const real w = part * (dp[e] - dots[r]) * %s;", t->scale);

@@ -1,12 +1,13 @@
 /* codegen/cuda/attention_text.c */
 #include "codegen/cuda/attention_text.h"
+#include "runtime/cuda_kernels/ls_cuda_sizes.h"
 
 #include <inttypes.h>
 
 enum {
     SHARED = 46 << 10, /* bytes of a block, of 48 KiB */
     GROUP = 8,
-    WARPS = 4,          /* of a block that uses tensor cores: 16 rows each */
+    WARPS = 4,          /* of a block that uses tensor cores */
     PASS = 32,
     ROW_MOST = 256,     /* columns of rows that a warp has in registers there: of q and y; */
     BACK_MOST = 128,    /* of q, dy and dq; of k, v, dk and dv */
@@ -38,7 +39,7 @@ LsAttText ls_att_text(const LsKernelText *k)
                    .s = ls_attention_size(k->g, k->n),
                    .grad = ls_attention_is_back(k->g, k->n)};
     t.cores = on_cores(&t);
-    t.tile = t.cores ? 16 * WARPS : tile_of(&t.s, k->target->real_bytes);
+    t.tile = t.cores ? LS_MMA_ROWS * WARPS : tile_of(&t.s, k->target->real_bytes);
     t.pass = t.cores ? PASS : t.tile;
     t.group = t.tile < GROUP ? t.tile : GROUP;
     t.mask = ls_in(k->g, k->n, ls_attention_mask(k->g, k->n));
