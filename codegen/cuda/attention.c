@@ -28,7 +28,7 @@ static void weigh(const LsAttText *t)
     ls_emit_line(e, "}");
 }
 
-static void finish(const LsAttText *t, int64_t y_row)
+static void finish(const LsAttText *t)
 {
     LsEmit *e = t->e;
     ls_emit_line(e, "LS_ROWS(g, 0, %d) {", t->tile / t->group);
@@ -37,7 +37,7 @@ static void finish(const LsAttText *t, int64_t y_row)
     ls_emit_line(e, "const bool none = sums[z] == 0;");
     ls_emit_line(e, "const real part = none ? 0 : (real)(1 / sums[z]);");
     ls_emit_line(e, "LS_LANES(c, 0, %" PRId64 ") {", t->s.width);
-    ls_emit_line(e, "yh[z * %" PRId64 " + c] *= part;", y_row);
+    ls_emit_line(e, "yh[z * %" PRId64 " + c] *= part;", ls_att_row(t, LS_ATT_Y));
     ls_emit_line(e, "}");
     ls_emit_line(e, "LS_LEAD {");
     ls_emit_line(e,
@@ -65,17 +65,10 @@ static void scores(const LsAttText *t)
     ls_emit_line(e, "}");
 }
 
-static void attend(const LsAttText *t, const LsGrid *part)
+static void declare(const LsAttText *t)
 {
-    LsEmit *e = t->e;
     const LsAttentionSize *s = &t->s;
     int64_t turned = s->depth * (t->tile + 1), flat = s->width * t->tile;
-    int64_t q_row = ls_att_row(t, LS_ATT_Q);
-    int64_t k_row = ls_att_row(t, LS_ATT_K);
-    int64_t v_row = ls_att_row(t, LS_ATT_V);
-    int64_t y_row = ls_att_row(t, LS_ATT_Y);
-    ls_emit_part(t->k, part);
-    ls_att_operands(t);
     ls_emit_result(t->k, "y", 0);
     ls_emit_result(t->k, "lse", 1);
     ls_att_local(t, "real", "qs", t->tile * s->depth);
@@ -84,46 +77,49 @@ static void attend(const LsAttText *t, const LsGrid *part)
     ls_att_local(t, "real", "top", t->tile);
     ls_att_local(t, "real", "by", t->tile);
     ls_att_local(t, "double", "sums", t->tile);
-    ls_att_each_query_tile(t, false);
-    ls_att_load_rows(t, "qs", "qh", q_row, s->depth, "have", true);
-    ls_att_clear(t, "yh", y_row, s->width, "have");
+}
+
+static void begin(const LsAttText *t)
+{
+    LsEmit *e = t->e;
+    ls_att_load_rows(t, "qs", "qh", ls_att_row(t, LS_ATT_Q), t->s.depth, "have", true);
+    ls_att_clear(t, "yh", ls_att_row(t, LS_ATT_Y), t->s.width, "have");
     ls_emit_line(e, "LS_ROWS(z, 0, %d) {", t->tile);
     ls_emit_line(e, "LS_LEAD {");
     ls_emit_line(e, "top[z] = -INFINITY;");
     ls_emit_line(e, "sums[z] = 0;");
     ls_emit_line(e, "}");
     ls_emit_line(e, "}");
-    ls_att_tile_columns(t);
-    ls_att_load_turned(t, "kv", "kh", k_row, s->depth, "n");
+}
+
+static void tile(const LsAttText *t)
+{
+    LsEmit *e = t->e;
+    const LsAttentionSize *s = &t->s;
+    ls_att_load_turned(t, "kv", "kh", ls_att_row(t, LS_ATT_K), s->depth, "n");
     ls_emit_line(e, "LS_SYNC;");
     scores(t);
     ls_emit_line(e, "LS_ROW_SYNC;");
     weigh(t);
     ls_emit_line(e, "LS_SYNC;");
-    ls_att_load_rows(t, "kv", "vh", v_row, s->width, "n", false);
+    ls_att_load_rows(t, "kv", "vh", ls_att_row(t, LS_ATT_V), s->width, "n", false);
     ls_emit_line(e, "LS_SYNC;");
     ls_emit_line(e, "LS_ROWS(g, 0, %d) {", t->tile / t->group);
-    ls_att_accumulate(t, "yh", y_row, s->width, "s",
+    ls_att_accumulate(t, "yh", ls_att_row(t, LS_ATT_Y), s->width, "s",
                       ls_arena_printf(t->k->g->arena, "kv[i * %" PRId64 " + c]", s->width), "have",
                       ls_arena_printf(t->k->g->arena, " * by[g * %d + z]", t->group));
-    ls_emit_line(e, "}");
-    ls_emit_line(e, "LS_SYNC;");
-    ls_emit_line(e, "}");
-    finish(t, y_row);
-    ls_emit_line(e, "}");
     ls_emit_line(e, "}");
 }
 
 static void attention_emit(const LsKernelText *k)
 {
+    static const LsAttPass forward = {declare, begin, tile, finish};
     const LsAttText t = ls_att_text(k);
-    if (t.cores || t.grad) {
-        (t.cores ? ls_att_emit_cores : ls_att_emit_back)(&t);
-        return;
-    }
-    const LsGrid part = ls_att_grid(&t, "part", t.s.heads, t.s.rows);
-    attend(&t, &part);
-    ls_emit_launch(k, &part, 1);
+    if (t.grad)
+        ls_att_emit_gradient(&t, t.cores ? &ls_att_rows_cores : &ls_att_rows,
+                             t.cores ? &ls_att_keys_cores : &ls_att_keys);
+    else
+        ls_att_emit_forward(&t, t.cores ? &ls_att_forward_cores : &forward);
 }
 
 /* Of the gradient: dy y of every row. */

@@ -33,43 +33,9 @@ static void back_scores(const LsAttText *t, bool keys)
     ls_emit_line(e, "}");
 }
 
-void ls_att_stat_arrays(const LsAttText *t, int64_t rows)
+static void declare_rows(const LsAttText *t)
 {
-    ls_emit_operand(t->k, "dy", 0);
-    ls_emit_operand(t->k, "lse", 2);
-    ls_emit_workspace(t->k, "real", "row_dots");
-    ls_att_local(t, "real", "logs", rows);
-    ls_att_local(t, "real", "dots", rows);
-}
-
-void ls_att_load_stats(const LsAttText *t, int64_t y_row)
-{
-    LsEmit *e = t->e;
-    ls_emit_line(e, "LS_ROWS(r, 0, have) {");
-    ls_emit_line(e,
-                 "const real dot = (real)ls_row_dot(dyh + r * %" PRId64 ", yh + r * %" PRId64
-                 ", %" PRId64 ", %d);",
-                 y_row, y_row, t->s.width, t->tile);
-    ls_emit_line(e, "LS_LEAD {");
-    ls_emit_line(e, "const int64_t at = (sample * %" PRId64 " + head) * %" PRId64 " + i0 + r;",
-                 t->s.heads, t->s.rows);
-    ls_emit_line(e, "logs[r] = lse[at];");
-    ls_emit_line(e, "dots[r] = dot;");
-    ls_emit_line(e, "row_dots[at] = dot;");
-    ls_emit_line(e, "}");
-    ls_emit_line(e, "}");
-}
-
-static void back_rows(const LsAttText *t, const LsGrid *part)
-{
-    LsEmit *e = t->e;
     const LsAttentionSize *s = &t->s;
-    int64_t q_row = ls_att_row(t, LS_ATT_Q);
-    int64_t k_row = ls_att_row(t, LS_ATT_K);
-    int64_t v_row = ls_att_row(t, LS_ATT_V);
-    int64_t y_row = ls_att_row(t, LS_ATT_Y);
-    ls_emit_part(t->k, part);
-    ls_att_operands(t);
     ls_emit_operand(t->k, "y", 1);
     ls_att_gradient(t, "dq", LS_ATT_Q);
     ls_att_stat_arrays(t, t->tile);
@@ -78,46 +44,64 @@ static void back_rows(const LsAttText *t, const LsGrid *part)
     ls_att_local(t, "real", "dys", t->tile * s->width);
     ls_att_local(t, "real", "kt", s->depth * (t->tile + 1));
     ls_att_local(t, "real", "vt", s->width * (t->tile + 1));
-    ls_att_each_query_tile(t, true);
-    ls_att_load_rows(t, "qs", "qh", q_row, s->depth, "have", true);
-    ls_att_load_rows(t, "dys", "dyh", y_row, s->width, "have", false);
+}
+
+static void begin_rows(const LsAttText *t)
+{
+    int64_t q_row = ls_att_row(t, LS_ATT_Q), y_row = ls_att_row(t, LS_ATT_Y);
+    ls_att_load_rows(t, "qs", "qh", q_row, t->s.depth, "have", true);
+    ls_att_load_rows(t, "dys", "dyh", y_row, t->s.width, "have", false);
     ls_att_load_stats(t, y_row);
-    ls_att_clear(t, "dqh", q_row, s->depth, "have");
-    ls_att_tile_columns(t);
-    ls_att_load_turned(t, "kt", "kh", k_row, s->depth, "n");
-    ls_att_load_turned(t, "vt", "vh", v_row, s->width, "n");
+    ls_att_clear(t, "dqh", q_row, t->s.depth, "have");
+}
+
+static void rows_tile(const LsAttText *t)
+{
+    LsEmit *e = t->e;
+    const LsAttentionSize *s = &t->s;
+    ls_att_load_turned(t, "kt", "kh", ls_att_row(t, LS_ATT_K), s->depth, "n");
+    ls_att_load_turned(t, "vt", "vh", ls_att_row(t, LS_ATT_V), s->width, "n");
     ls_emit_line(e, "LS_SYNC;");
     back_scores(t, false);
     ls_emit_line(e, "LS_ROW_SYNC;");
     ls_emit_line(e, "LS_ROWS(g, 0, %d) {", t->tile / t->group);
-    ls_att_accumulate(t, "dqh", q_row, s->depth, "w",
+    ls_att_accumulate(t, "dqh", ls_att_row(t, LS_ATT_Q), s->depth, "w",
                       ls_arena_printf(t->k->g->arena, "kt[c * %d + i]", t->tile + 1), "have", "");
-    ls_emit_line(e, "}");
-    ls_emit_line(e, "LS_SYNC;");
-    ls_emit_line(e, "}");
-    ls_emit_line(e, "}");
     ls_emit_line(e, "}");
 }
 
+static void declare_keys(const LsAttText *t)
+{
+    const LsAttentionSize *s = &t->s;
+    ls_att_stat_arrays(t, t->tile);
+    ls_att_local(t, "real", "w", t->tile * t->tile);
+    ls_att_local(t, "real", "p", t->tile * t->tile);
+    ls_att_local(t, "real", "ks", t->tile * s->depth);
+    ls_att_local(t, "real", "vs", t->tile * s->width);
+    ls_att_local(t, "real", "qt", s->depth * (t->tile + 1));
+    ls_att_local(t, "real", "dyt", s->width * (t->tile + 1));
+}
+
+static void begin_keys(const LsAttText *t)
+{
+    int64_t k_row = ls_att_row(t, LS_ATT_K), v_row = ls_att_row(t, LS_ATT_V);
+    ls_att_load_rows(t, "ks", "kh", k_row, t->s.depth, "n", true);
+    ls_att_load_rows(t, "vs", "vh", v_row, t->s.width, "n", false);
+    ls_att_clear(t, "dkh", k_row, t->s.depth, "n");
+    ls_att_clear(t, "dvh", v_row, t->s.width, "n");
+}
+
 /* One tile of rows of q against the block's tile of k. */
-static void back_keys_tile(const LsAttText *t)
+static void keys_tile(const LsAttText *t)
 {
     LsEmit *e = t->e;
     const LsAttentionSize *s = &t->s;
     const char *odd = ls_arena_printf(t->k->g->arena, "[c * %d + i]", t->tile + 1);
-    int64_t k_row = ls_att_row(t, LS_ATT_K);
-    int64_t v_row = ls_att_row(t, LS_ATT_V);
-    ls_emit_line(e, "const int64_t have = ls_least(%d, %" PRId64 " - i0);", t->tile, s->rows);
-    ls_att_heads(t, "const real", "qh", "q", LS_ATT_Q, "i0");
-    ls_att_heads(t, "const real", "dyh", "dy", LS_ATT_Y, "i0");
-    ls_att_load_turned(t, "qt", "qh", ls_att_row(t, LS_ATT_Q), s->depth,
-                       "have");
-    ls_att_load_turned(t, "dyt", "dyh", ls_att_row(t, LS_ATT_Y),
-                       s->width, "have");
+    ls_att_load_turned(t, "qt", "qh", ls_att_row(t, LS_ATT_Q), s->depth, "have");
+    ls_att_load_turned(t, "dyt", "dyh", ls_att_row(t, LS_ATT_Y), s->width, "have");
     ls_emit_line(e, "LS_ROWS(r, 0, have) {");
     ls_emit_line(e, "LS_LEAD {");
-    ls_emit_line(e, "const int64_t at = (sample * %" PRId64 " + head) * %" PRId64 " + i0 + r;",
-                 s->heads, s->rows);
+    ls_att_place_of_row(t);
     ls_emit_line(e, "logs[r] = lse[at];");
     ls_emit_line(e, "dots[r] = row_dots[at];");
     ls_emit_line(e, "}");
@@ -126,49 +110,12 @@ static void back_keys_tile(const LsAttText *t)
     back_scores(t, true);
     ls_emit_line(e, "LS_ROW_SYNC;");
     ls_emit_line(e, "LS_ROWS(g, 0, %d) {", t->tile / t->group);
-    ls_att_accumulate(t, "dvh", v_row, s->width, "p", ls_arena_printf(t->k->g->arena, "dyt%s", odd),
-                      "n", "");
-    ls_att_accumulate(t, "dkh", k_row, s->depth, "w", ls_arena_printf(t->k->g->arena, "qt%s", odd),
-                      "n", "");
-    ls_emit_line(e, "}");
-    ls_emit_line(e, "LS_SYNC;");
-}
-
-static void back_keys(const LsAttText *t, const LsGrid *part)
-{
-    LsEmit *e = t->e;
-    const LsAttentionSize *s = &t->s;
-    int64_t k_row = ls_att_row(t, LS_ATT_K);
-    int64_t v_row = ls_att_row(t, LS_ATT_V);
-    ls_emit_part(t->k, part);
-    ls_att_operands(t);
-    ls_att_gradient(t, "dk", LS_ATT_K);
-    ls_att_gradient(t, "dv", LS_ATT_V);
-    ls_att_stat_arrays(t, t->tile);
-    ls_att_local(t, "real", "w", t->tile * t->tile);
-    ls_att_local(t, "real", "p", t->tile * t->tile);
-    ls_att_local(t, "real", "ks", t->tile * s->depth);
-    ls_att_local(t, "real", "vs", t->tile * s->width);
-    ls_att_local(t, "real", "qt", s->depth * (t->tile + 1));
-    ls_att_local(t, "real", "dyt", s->width * (t->tile + 1));
-    ls_att_each_key_tile(t);
-    ls_att_load_rows(t, "ks", "kh", k_row, s->depth, "n", true);
-    ls_att_load_rows(t, "vs", "vh", v_row, s->width, "n", false);
-    ls_att_clear(t, "dkh", k_row, s->depth, "n");
-    ls_att_clear(t, "dvh", v_row, s->width, "n");
-    ls_att_each_tile_of_rows(t);
-    back_keys_tile(t);
-    ls_emit_line(e, "}");
-    ls_emit_line(e, "}");
-    ls_emit_line(e, "}");
+    ls_att_accumulate(t, "dvh", ls_att_row(t, LS_ATT_V), s->width, "p",
+                      ls_arena_printf(t->k->g->arena, "dyt%s", odd), "n", "");
+    ls_att_accumulate(t, "dkh", ls_att_row(t, LS_ATT_K), s->depth, "w",
+                      ls_arena_printf(t->k->g->arena, "qt%s", odd), "n", "");
     ls_emit_line(e, "}");
 }
 
-void ls_att_emit_back(const LsAttText *t)
-{
-    const LsGrid part[] = {ls_att_grid(t, "rows", t->s.heads, t->s.rows),
-                           ls_att_grid(t, "keys", t->s.groups, t->s.cols)};
-    back_rows(t, &part[0]);
-    back_keys(t, &part[1]);
-    ls_emit_launch(t->k, part, 2);
-}
+const LsAttPass ls_att_rows = {declare_rows, begin_rows, rows_tile, NULL};
+const LsAttPass ls_att_keys = {declare_keys, begin_keys, keys_tile, NULL};

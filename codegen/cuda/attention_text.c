@@ -1,12 +1,13 @@
 /* codegen/cuda/attention_text.c */
 #include "codegen/cuda/attention_text.h"
+#include "runtime/cuda_kernels/ls_cuda_sizes.h"
 
 #include <inttypes.h>
 
 enum {
     SHARED = 46 << 10, /* bytes of a block, of 48 KiB */
     GROUP = 8,
-    WARPS = 4,          /* of a block that uses tensor cores: 16 rows each */
+    WARPS = 4,          /* of a block that uses tensor cores */
     PASS = 32,
     ROW_MOST = 256,     /* columns of rows that a warp has in registers there: of q and y; */
     BACK_MOST = 128,    /* of q, dy and dq; of k, v, dk and dv */
@@ -38,7 +39,7 @@ LsAttText ls_att_text(const LsKernelText *k)
                    .s = ls_attention_size(k->g, k->n),
                    .grad = ls_attention_is_back(k->g, k->n)};
     t.cores = on_cores(&t);
-    t.tile = t.cores ? 16 * WARPS : tile_of(&t.s, k->target->real_bytes);
+    t.tile = t.cores ? LS_MMA_ROWS * WARPS : tile_of(&t.s, k->target->real_bytes);
     t.pass = t.cores ? PASS : t.tile;
     t.group = t.tile < GROUP ? t.tile : GROUP;
     t.mask = ls_in(k->g, k->n, ls_attention_mask(k->g, k->n));
@@ -46,7 +47,7 @@ LsAttText ls_att_text(const LsKernelText *k)
     return t;
 }
 
-LsGrid ls_att_grid(const LsAttText *t, const char *suffix, int64_t heads, int64_t rows)
+static LsGrid grid_of(const LsAttText *t, const char *suffix, int64_t heads, int64_t rows)
 {
     return (LsGrid){suffix, t->s.batch * heads * ls_ceil_div(rows, t->tile),
                     t->cores ? 32 : t->tile, t->cores ? WARPS : t->tile / t->group};
@@ -68,7 +69,7 @@ void ls_att_heads(const LsAttText *t, const char *type, const char *var, const c
                  part == LS_ATT_Q || part == LS_ATT_Y ? "head" : "group", at.head, first, at.row);
 }
 
-void ls_att_operands(const LsAttText *t)
+static void operands(const LsAttText *t)
 {
     static const char *const name[] = {"q", "k", "v"};
     for (int p = 0; p < 3; p++)
@@ -200,7 +201,42 @@ void ls_att_mask_score(const LsAttText *t, bool moves)
     }
 }
 
-void ls_att_each_unit(const LsAttText *t, const char *first, int64_t down, const char *head,
+/* ---- statistics of rows ---- */
+void ls_att_place_of_row(const LsAttText *t)
+{
+    ls_emit_line(t->e, "const int64_t at = (sample * %" PRId64 " + head) * %" PRId64 " + i0 + r;",
+                 t->s.heads, t->s.rows);
+}
+
+void ls_att_stat_arrays(const LsAttText *t, int64_t rows)
+{
+    ls_emit_operand(t->k, "dy", 0);
+    ls_emit_operand(t->k, "lse", 2);
+    ls_emit_workspace(t->k, "real", "row_dots");
+    ls_att_local(t, "real", "logs", rows);
+    ls_att_local(t, "real", "dots", rows);
+}
+
+void ls_att_load_stats(const LsAttText *t, int64_t y_row)
+{
+    LsEmit *e = t->e;
+    ls_emit_line(e, "LS_ROWS(r, 0, have) {");
+    ls_emit_line(e,
+                 "const real dot = (real)ls_row_dot(dyh + r * %" PRId64 ", yh + r * %" PRId64
+                 ", %" PRId64 ", %d);",
+                 y_row, y_row, t->s.width, t->tile);
+    ls_emit_line(e, "LS_LEAD {");
+    ls_att_place_of_row(t);
+    ls_emit_line(e, "logs[r] = lse[at];");
+    ls_emit_line(e, "dots[r] = dot;");
+    ls_emit_line(e, "row_dots[at] = dot;");
+    ls_emit_line(e, "}");
+    ls_emit_line(e, "}");
+}
+
+/* ---- loops over tiles ---- */
+/* The loop over units: where the tile begins, the head (or the group) and the sample. */
+static void each_unit(const LsAttText *t, const char *first, int64_t down, const char *head,
                       int64_t heads)
 {
     ls_emit_line(t->e, "for (int64_t u = lo; u < hi; u++) {");
@@ -216,32 +252,36 @@ static void key_heads(const LsAttText *t)
     ls_att_heads(t, "const real", "vh", "v", LS_ATT_V, "j0");
 }
 
-void ls_att_each_query_tile(const LsAttText *t, bool back)
+/* Over tiles of q's rows: i0 .. i0 + have of a head, and the group it reads k and v of; where they begin:
+ * qh and yh, which is read in the gradient, and there dyh and dqh. */
+static void each_query_tile(const LsAttText *t)
 {
     const LsAttentionSize *s = &t->s;
-    ls_att_each_unit(t, "i0", ls_ceil_div(s->rows, t->tile), "head", s->heads);
+    each_unit(t, "i0", ls_ceil_div(s->rows, t->tile), "head", s->heads);
     ls_emit_line(t->e,
                  "const int64_t group = head / %" PRId64 ", have = ls_least(%d, %" PRId64 " - i0);",
                  s->heads / s->groups, t->tile, s->rows);
     ls_att_heads(t, "const real", "qh", "q", LS_ATT_Q, "i0");
-    ls_att_heads(t, back ? "const real" : "real", "yh", "y", LS_ATT_Y, "i0");
-    if (back) {
+    ls_att_heads(t, t->grad ? "const real" : "real", "yh", "y", LS_ATT_Y, "i0");
+    if (t->grad) {
         ls_att_heads(t, "const real", "dyh", "dy", LS_ATT_Y, "i0");
         ls_att_heads(t, "real", "dqh", "dq", LS_ATT_Q, "i0");
     }
 }
 
-void ls_att_each_key_tile(const LsAttText *t)
+/* The same over tiles of k's rows: j0 .. j0 + n of a group; where they begin: kh, vh, dkh, dvh. */
+static void each_key_tile(const LsAttText *t)
 {
     const LsAttentionSize *s = &t->s;
-    ls_att_each_unit(t, "j0", ls_ceil_div(s->cols, t->tile), "group", s->groups);
+    each_unit(t, "j0", ls_ceil_div(s->cols, t->tile), "group", s->groups);
     ls_emit_line(t->e, "const int64_t n = ls_least(%d, %" PRId64 " - j0);", t->tile, s->cols);
     key_heads(t);
     ls_att_heads(t, "real", "dkh", "dk", LS_ATT_K, "j0");
     ls_att_heads(t, "real", "dvh", "dv", LS_ATT_V, "j0");
 }
 
-void ls_att_tile_columns(const LsAttText *t)
+/* Over tiles of k, kh and vh, that rows i0 .. i0 + have see something of. */
+static void each_tile_of_keys(const LsAttText *t)
 {
     if (t->at->causal)
         ls_emit_line(t->e,
@@ -254,7 +294,8 @@ void ls_att_tile_columns(const LsAttText *t)
     key_heads(t);
 }
 
-void ls_att_each_tile_of_rows(const LsAttText *t)
+/* Over the group's heads and tiles of q's rows, qh and dyh, that see something of k's rows from j0. */
+static void each_tile_of_rows(const LsAttText *t)
 {
     const int64_t share = t->s.heads / t->s.groups;
     if (t->at->causal)
@@ -267,4 +308,59 @@ void ls_att_each_tile_of_rows(const LsAttText *t)
                  share, share);
     ls_emit_line(t->e, "for (int64_t i0 = %s; i0 < %" PRId64 "; i0 += %d) {",
                  t->at->causal ? "from" : "0", t->s.rows, t->pass);
+    ls_emit_line(t->e, "const int64_t have = ls_least(%d, %" PRId64 " - i0);", t->pass, t->s.rows);
+    ls_att_heads(t, "const real", "qh", "q", LS_ATT_Q, "i0");
+    ls_att_heads(t, "const real", "dyh", "dy", LS_ATT_Y, "i0");
+}
+
+/* ---- passes ---- */
+/* What is done with each tile that passes by, and behind the `loops` over these. */
+static void pass_by(const LsAttText *t, const LsAttPass *pass, int loops)
+{
+    pass->tile(t);
+    ls_emit_line(t->e, "LS_SYNC;");
+    ls_emit_close(t->e, loops);
+    if (pass->end != NULL)
+        pass->end(t);
+    ls_emit_close(t->e, 2);
+}
+
+static void rows_part(const LsAttText *t, const LsGrid *part, const LsAttPass *pass)
+{
+    ls_emit_part(t->k, part);
+    operands(t);
+    pass->declare(t);
+    each_query_tile(t);
+    pass->begin(t);
+    each_tile_of_keys(t);
+    pass_by(t, pass, 1);
+}
+
+static void keys_part(const LsAttText *t, const LsGrid *part, const LsAttPass *pass)
+{
+    ls_emit_part(t->k, part);
+    operands(t);
+    ls_att_gradient(t, "dk", LS_ATT_K);
+    ls_att_gradient(t, "dv", LS_ATT_V);
+    pass->declare(t);
+    each_key_tile(t);
+    pass->begin(t);
+    each_tile_of_rows(t);
+    pass_by(t, pass, 2);
+}
+
+void ls_att_emit_forward(const LsAttText *t, const LsAttPass *rows)
+{
+    const LsGrid part = grid_of(t, "part", t->s.heads, t->s.rows);
+    rows_part(t, &part, rows);
+    ls_emit_launch(t->k, &part, 1);
+}
+
+void ls_att_emit_gradient(const LsAttText *t, const LsAttPass *rows, const LsAttPass *keys)
+{
+    const LsGrid part[] = {grid_of(t, "rows", t->s.heads, t->s.rows),
+                           grid_of(t, "keys", t->s.groups, t->s.cols)};
+    rows_part(t, &part[0], rows);
+    keys_part(t, &part[1], keys);
+    ls_emit_launch(t->k, part, 2);
 }

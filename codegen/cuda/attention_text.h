@@ -26,26 +26,37 @@ typedef struct LsAttText {
 
 LsAttText ls_att_text(const LsKernelText *k);
 
-LsGrid ls_att_grid(const LsAttText *t, const char *suffix, int64_t heads, int64_t rows);
+/* A part: blocks have rows of q, or of k, and tiles of the other pass by. */
+typedef struct LsAttPass {      /* what is printed */
+    void (*declare)(const LsAttText *t);    /* behind the operands: results, arrays */
+    void (*begin)(const LsAttText *t);      /* in the loop over units, before the tiles that pass by */
+    void (*tile)(const LsAttText *t);       /* for each of these; a barrier stands behind it */
+    void (*end)(const LsAttText *t);        /* after the last; NULL: nothing */
+} LsAttPass;
+extern const LsAttPass ls_att_rows, ls_att_keys;        /* of the gradient: attention_back.c */
+/* On tensor cores (attention_cores.c). */
+extern const LsAttPass ls_att_forward_cores, ls_att_rows_cores, ls_att_keys_cores;
+
+/* Attention, and its gradient: the parts, and the function that launches them. Where blocks have rows of
+ * q, a tile's are i0 .. i0 + have of a head, at qh and yh, in the gradient at dyh and dqh as well, and
+ * those of k that pass by j0 .. j0 + n, at kh and vh. Where they have rows of k, dkh and dvh are there. */
+void ls_att_emit_forward(const LsAttText *t, const LsAttPass *rows);
+void ls_att_emit_gradient(const LsAttText *t, const LsAttPass *rows, const LsAttPass *keys);
+
 /* Distance of the rows of one of the tensors. */
 int64_t ls_att_row(const LsAttText *t, LsAttentionPart part);
 
+/* ---- statistics of rows, of the gradient ---- */
+/* What a part reads of them, and arrays for `rows` of them. */
+void ls_att_stat_arrays(const LsAttText *t, int64_t rows);
+/* "at": the place of row r of a tile's, of this head. */
+void ls_att_place_of_row(const LsAttText *t);
+/* Row r's logarithm (logs) and dy y (dots), which goes to the workspace as well (row_dots). */
+void ls_att_load_stats(const LsAttText *t, int64_t y_row);
+
 /* ---- declarations ---- */
-void ls_att_operands(const LsAttText *t);       /* q, k, v, mask */
 void ls_att_gradient(const LsAttText *t, const char *name, LsAttentionPart part);   /* dq, dk, dv */
 void ls_att_local(const LsAttText *t, const char *type, const char *name, int64_t n);
-/* The loop over units: where the tile begins, the head (or the group) and the sample. */
-void ls_att_each_unit(const LsAttText *t, const char *first, int64_t down, const char *head,
-                      int64_t heads);
-/* The same over tiles of q's rows: i0 .. i0 + have of a head, and the group it reads k and v of;
- * where they begin: qh and yh, which is read in the gradient (back), and there dyh and dqh. */
-void ls_att_each_query_tile(const LsAttText *t, bool back);
-/* The same over tiles of k's rows: j0 .. j0 + n of a group; where they begin: kh, vh, dkh, dvh. */
-void ls_att_each_key_tile(const LsAttText *t);
-/* The loop over tiles of k, kh and vh, that rows i0 .. i0 + have see something of. */
-void ls_att_tile_columns(const LsAttText *t);
-/* The loops over the group's heads and tiles of q's rows that see something of k's rows from j0. */
-void ls_att_each_tile_of_rows(const LsAttText *t);
 /* "VAR = ARRAY + ...": row `first` of this head of q, y and the like, or of this group of k, v. */
 void ls_att_heads(const LsAttText *t, const char *type, const char *var, const char *array,
                   LsAttentionPart part, const char *first);

@@ -6,11 +6,11 @@
 #include "codegen/cuda/conv_weights.h"
 
 #include "codegen/kernels/loop_nest.h"
+#include "runtime/cuda_kernels/ls_cuda_sizes.h"
 
 #include <inttypes.h>
 
 enum {
-    TAPS = 9, STRIP = 16, CHANNELS = 64,    /* LS_TAPS_STRIP, LS_TAPS_X of runtime/cuda_kernels/ls_cuda_taps.h */
     LEAST_ROWS = 16,            /* of a block */
     PART_OF_TENSORS = 8,        /* the workspace is such a part of them, at most (conv_plan.c) */
     END_X = 32, END_Y = 8,      /* threads of a unit that adds up */
@@ -33,11 +33,11 @@ static Weights weights_of(const LsGraph *g, LsNodeId n)
                  .x_columns = x->dim[3], .y_channels = y->dim[1], .y_rows = y->dim[2],
                  .y_columns = y->dim[3]};
     w.m = w.y_channels <= 32 ? 2 : 4;
-    w.across = ls_ceil_div(w.x_channels, CHANNELS);
-    w.down = ls_ceil_div(w.y_channels, 16 * w.m);
-    w.strips = w.images * ls_ceil_div(w.y_columns, STRIP);
+    w.across = ls_ceil_div(w.x_channels, LS_TAPS_X);
+    w.down = ls_ceil_div(w.y_channels, LS_TAPS_Y(w.m));
+    w.strips = w.images * ls_ceil_div(w.y_columns, LS_TAPS_STRIP);
     w.rows = w.strips * w.y_rows;
-    w.weights = w.y_channels * TAPS * w.x_channels;
+    w.weights = w.y_channels * LS_TAPS_ALL * w.x_channels;
     /* Registers are for one block at a time, or for two of the narrow ones. */
     int64_t want = LS_GPU_PROCESSORS * (w.m == 2 ? 2 : 1) / (w.across * w.down);
     int64_t room = (ls_count(x) + ls_count(y)) / PART_OF_TENSORS / w.weights;
@@ -70,7 +70,8 @@ bool ls_conv_weights_serves(const LsGraph *g, LsNodeId n, const LsTarget *t)
         return false;
     const Weights w = weights_of(g, n);
     return w.x_channels % 4 == 0 && w.y_channels % 4 == 0
-        && fills(w.x_channels, CHANNELS) && fills(w.y_channels, 16 * w.m) && fills(w.y_columns, STRIP);
+        && fills(w.x_channels, LS_TAPS_X) && fills(w.y_channels, LS_TAPS_Y(w.m))
+        && fills(w.y_columns, LS_TAPS_STRIP);
 }
 
 /* Blocks for two thirds of a large GPU's multiprocessors: with fewer, where none are to be had, cuDNN
@@ -100,7 +101,7 @@ static void strip(const LsKernelText *k, const Weights *w)
     ls_emit_line(e, "const int64_t strip = at / %" PRId64 ", row = at %% %" PRId64 ";", w->y_rows,
                  w->y_rows);
     ls_emit_line(e, "const int64_t image = strip / %" PRId64 ", column = strip %% %" PRId64 " * %d;",
-                 w->strips / w->images, w->strips / w->images, STRIP);
+                 w->strips / w->images, w->strips / w->images, LS_TAPS_STRIP);
     ls_emit_line(e, "const int64_t count = ls_least(%" PRId64 " - row, end - at);", w->y_rows);
     ls_emit_line(e, "const LsTaps taps = ls_taps_at(x + image * %" PRId64 " + c0, y + image * %" PRId64
                     " + m0, %" PRId64 ", %" PRId64 ", c0, m0,",
@@ -128,11 +129,11 @@ static void rows_part(const LsKernelText *k, const Weights *w, const LsGrid *par
     ls_emit_line(e, "LS_SHARED(real, ys, [LS_TAPS_YS(%d)]);", w->m);
     ls_emit_line(e, "for (int64_t u = lo; u < hi; u++) {");
     ls_emit_line(e, "const int64_t c0 = u %% %" PRId64 " * %d, m0 = u / %" PRId64 " %% %" PRId64
-                    " * %d;", w->across, CHANNELS, w->across, w->down, 16 * w->m);
+                    " * %d;", w->across, LS_TAPS_X, w->across, w->down, LS_TAPS_Y(w->m));
     ls_emit_line(e, "const int64_t share = u / %" PRId64 ";", w->across * w->down);
     ls_emit_line(e, "const int64_t end = ls_least((share + 1) * %" PRId64 ", %" PRId64 ");", w->share,
                  w->rows);
-    ls_emit_line(e, "real sum[%d] = {0};", 4 * TAPS * w->m);
+    ls_emit_line(e, "real sum[%d] = {0};", LS_TAPS_SUMS(w->m));
     ls_emit_line(e, "int turn = 0;");
     ls_emit_line(e, "int64_t at = share * %" PRId64 ";", w->share);
     ls_emit_line(e, "while (at < end) {");
@@ -176,7 +177,7 @@ static void emit(const LsKernelText *k)
 {
     const Weights w = weights_of(k->g, k->n);
     const LsGrid part[] = {
-        {"part", w.shares * w.across * w.down, 32, 8},
+        {"part", w.shares * w.across * w.down, LS_TILE_X, LS_TILE_Y},
         {"end", ls_ceil_div(w.weights, END_X), END_X, END_Y}};
     rows_part(k, &w, &part[0]);
     if (w.shares > 1)

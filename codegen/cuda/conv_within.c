@@ -5,6 +5,7 @@
 #include "codegen/kernels/computed_operand.h"
 #include "compiler/cost/roofline.h"
 #include "compiler/ir/rewrite.h"
+#include "runtime/cuda_kernels/ls_cuda_sizes.h"
 
 #include <string.h>
 
@@ -32,8 +33,8 @@ LsWithinSize ls_within_size(const LsGraph *g, LsNodeId n)
                       .depth = x->dim[1]};
     bool narrow = s.columns <= 3 * 64 && (s.columns + 63) / 64 % 2 == 1;
     s.n = narrow ? 4 : 8;
-    s.down = ls_ceil_div(s.rows, LS_WITHIN_ROWS);
-    s.across = ls_ceil_div(s.columns, 16 * s.n);
+    s.down = ls_ceil_div(s.rows, LS_TILE_ROWS);
+    s.across = ls_ceil_div(s.columns, LS_TILE_COLUMNS(s.n));
     return s;
 }
 

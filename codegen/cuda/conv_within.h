@@ -19,12 +19,10 @@
 
 enum { LS_WITHIN_SUMS = 3 };    /* numbers a column that a warp leaves in shared memory, at most */
 
-enum { LS_WITHIN_ROWS = 128 };  /* of a tile: LS_TILE_ROWS of runtime/cuda_kernels/ls_cuda_tile.h */
-
 typedef struct LsWithinSize {
     int64_t rows, columns;      /* of the product */
     int64_t depth;              /* terms of its sums */
-    int n;                      /* a tile has 16 n columns */
+    int n;                      /* a tile has LS_TILE_COLUMNS(n) */
     int64_t down, across;       /* tiles */
 } LsWithinSize;
 LsWithinSize ls_within_size(const LsGraph *g, LsNodeId n);

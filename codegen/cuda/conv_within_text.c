@@ -9,14 +9,11 @@
 #include "codegen/cuda/conv_within.h"
 #include "codegen/kernels/computed_operand.h"
 #include "codegen/kernels/fused_body.h"
+#include "runtime/cuda_kernels/ls_cuda_sizes.h"
 
 #include <inttypes.h>
 
-enum {
-    ROWS = LS_WITHIN_ROWS,
-    THREADS_X = 32, THREADS_Y = 8,      /* LS_TILE_THREADS */
-    END_COLUMNS = 8,            /* of a unit that combines what blocks left */
-};
+enum { END_COLUMNS = 8, END_ROWS = 32 };    /* of a unit that combines what blocks left; rows of threads */
 
 typedef struct Within {
     const LsKernelText *k;
@@ -107,7 +104,7 @@ static Within within_new(const LsKernelText *k)
     const LsConvFusedAttr *at = &k->g->node[k->n.i].attr.conv_fused;
     Within w = {.k = k, .e = k->e, .at = at, .s = ls_within_size(k->g, k->n)};
     LsKernelText *own = ls_arena_alloc(k->g->arena, 1, sizeof *own);
-    w.block_rows = at->tiles * ROWS;
+    w.block_rows = at->tiles * LS_TILE_ROWS;
     w.blocks = ls_ceil_div(w.s.rows, w.block_rows);
     *own = *k;
     own->g = body_graph(k, at->body);
@@ -126,18 +123,17 @@ static const char *total_type(const Within *w, int y)
 
 static int64_t total_bytes(const Within *w, int y)
 {
-    enum { MOMENTS = 3 };       /* doubles of an LsMoments */
-    return (is_moments(w, y) ? MOMENTS : 1) * (int64_t)sizeof(double);
+    return is_moments(w, y) ? sizeof(LsMoments) : sizeof(double);
 }
 
 static void declare_shared(const Within *w, int y)
 {
-    int apart = 4 * 16 * w->s.n * reduced(w, y);
+    int apart = LS_TILE_LEFT(w->s.n) * reduced(w, y);
     ls_emit_line(w->e, "real *const left%d = left + %d;", y, apart);
     if (!is_moments(w, y))
         return;
-    ls_emit_line(w->e, "real *const left%d = left + %d;", y + 1, apart + 4 * 16 * w->s.n);
-    ls_emit_line(w->e, "LS_SHARED(real, near%d, [%d]);", y, 16 * w->s.n);
+    ls_emit_line(w->e, "real *const left%d = left + %d;", y + 1, apart + LS_TILE_LEFT(w->s.n));
+    ls_emit_line(w->e, "LS_SHARED(real, near%d, [%d]);", y, LS_TILE_COLUMNS(w->s.n));
 }
 
 /* In shared memory, as the product needs all registers. Nobody else has this thread's. */
@@ -220,11 +216,11 @@ static void declare(const Within *w)
     ls_body_declare(&w->body);
     ls_emit_operand(k, "rows", w->at->nbody);
     ls_emit_operand(k, "weights", w->at->nbody + 1);
-    ls_emit_line(w->e, "LS_SHARED(real, xs, [LS_TILE_BUFFERS(%d)]);", ROWS);
-    ls_emit_line(w->e, "LS_SHARED(real, ws, [LS_TILE_BUFFERS(%d)]);", 16 * w->s.n);
+    ls_emit_line(w->e, "LS_SHARED(real, xs, [LS_TILE_BUFFERS(%d)]);", LS_TILE_ROWS);
+    ls_emit_line(w->e, "LS_SHARED(real, ws, [LS_TILE_BUFFERS(%d)]);", LS_TILE_COLUMNS(w->s.n));
     if (slots > 0) {
         ls_emit_workspace(k, "char", "room");
-        ls_emit_line(w->e, "LS_SHARED(real, left, [%d]);", 4 * 16 * w->s.n * slots);
+        ls_emit_line(w->e, "LS_SHARED(real, left, [%d]);", LS_TILE_LEFT(w->s.n) * slots);
         each_total(w, declare_shared);
         each_total(w, declare_room);
         each_sum(w, declare_totals);
@@ -235,7 +231,7 @@ static void declare(const Within *w)
 static void product(const Within *w)
 {
     LsEmit *e = w->e;
-    ls_emit_line(e, "real c[%d] = {0};", 8 * w->s.n);
+    ls_emit_line(e, "real c[%d] = {0};", LS_TILE_NUMBERS(w->s.n));
     ls_emit_line(e, "LsTileProduct product;");
     ls_emit_line(e, "product.x = rows + j0 * %" PRId64 ", product.w = weights + i0%s;", w->s.depth,
                  w->at->data ? "" : ls_arena_printf(w->k->g->arena, " * %" PRId64, w->s.depth));
@@ -263,7 +259,7 @@ static void elements(const Within *w)
     each_sum(w, declare_four);
     ls_emit_line(e, "LS_UNROLL for (int h = 0; h < 4; h++) {");
     ls_emit_line(e, "const int64_t j = j0 + ls_tile_row(h);");
-    if (w->s.columns % (16 * w->s.n) == 0)
+    if (w->s.columns % LS_TILE_COLUMNS(w->s.n) == 0)
         ls_emit_line(e, "if (j >= end)");
     else
         ls_emit_line(e, "if (j >= end || 4 * four >= columns)");
@@ -288,24 +284,24 @@ static void rows_part(const Within *w, const LsGrid *part)
     declare(w);
     ls_emit_line(e, "for (int64_t u = lo; u < hi; u++) {");
     ls_emit_line(e, "const int64_t i0 = u %% %" PRId64 " * %d, from = u / %" PRId64 " * %" PRId64 ";",
-                 w->s.across, 16 * w->s.n, w->s.across, w->block_rows);
+                 w->s.across, LS_TILE_COLUMNS(w->s.n), w->s.across, w->block_rows);
     ls_emit_line(e, "const int64_t end = ls_least(from + %" PRId64 ", %" PRId64 ");", w->block_rows,
                  w->s.rows);
     ls_emit_line(e, "const int64_t columns = LS_WHOLE4(%" PRId64 ");", w->s.columns);
     each_sum(w, start_total);
-    ls_emit_line(e, "for (int64_t j0 = from; j0 < end; j0 += %d) {", ROWS);
+    ls_emit_line(e, "for (int64_t j0 = from; j0 < end; j0 += %d) {", LS_TILE_ROWS);
     product(w);
     elements(w);
     if (sums) {
         ls_emit_line(e, "LS_SYNC;");
-        ls_emit_line(e, "if (ls_tile_me() < %d) {", 16 * w->s.n);
+        ls_emit_line(e, "if (ls_tile_me() < %d) {", LS_TILE_COLUMNS(w->s.n));
         each_sum(w, add);
         ls_emit_line(e, "}");
     }
     ls_emit_line(e, "}");
     if (sums) {
         ls_emit_line(e, "const int64_t column = i0 + ls_tile_me();");
-        ls_emit_line(e, "if (ls_tile_me() < %d && column < columns) {", 16 * w->s.n);
+        ls_emit_line(e, "if (ls_tile_me() < %d && column < columns) {", LS_TILE_COLUMNS(w->s.n));
         each_total(w, keep);
         ls_emit_line(e, "}");
     }
@@ -315,8 +311,7 @@ static void rows_part(const Within *w, const LsGrid *part)
 /* ---- what blocks left ---- */
 static void end_declare(const Within *w, int y)
 {
-    ls_emit_line(w->e, "LS_LOCAL_ROWS(%s, total%d, %d, %d);", total_type(w, y), y, END_COLUMNS,
-                 THREADS_X);
+    ls_emit_line(w->e, "LS_LOCAL_ROWS(%s, total%d, %d, %d);", total_type(w, y), y, END_COLUMNS, END_ROWS);
 }
 
 static void end_start(const Within *w, int y)
@@ -335,7 +330,7 @@ static void end_result(const Within *w, int y)
 {
     LsEmit *e = w->e;
     ls_emit_line(e, "%s sum%d = total%d[c];", total_type(w, y), y, y);
-    ls_emit_line(e, "LS_FOLD(other, %d)", THREADS_X);
+    ls_emit_line(e, "LS_FOLD(other, %d)", END_ROWS);
     ls_emit_line(e, is_moments(w, y) ? "    ls_moments_join(&sum%d, LS_OF_ROW(total%d, other)[c]);"
                                      : "    sum%d += LS_OF_ROW(total%d, other)[c];", y, y);
     if (!is_moments(w, y)) {
@@ -381,8 +376,8 @@ static void emit(const LsKernelText *k)
     const Within w = within_new(k);
     const bool sums = reduced(&w, w.body.node->nout) > 0;
     const LsGrid part[] = {
-        {"part", w.blocks * w.s.across, THREADS_X, THREADS_Y},
-        {"end", ls_ceil_div(w.s.columns, END_COLUMNS), END_COLUMNS, THREADS_X}};
+        {"part", w.blocks * w.s.across, LS_TILE_X, LS_TILE_Y},
+        {"end", ls_ceil_div(w.s.columns, END_COLUMNS), END_COLUMNS, END_ROWS}};
     rows_part(&w, &part[0]);
     if (sums)
         end_part(&w, &part[1]);

@@ -3,11 +3,14 @@
 
 #include "base/arena.h"
 #include "compiler/ir/rewrite.h"
+#include "runtime/cuda/ls_cuda_run.h"
 
 enum {
     SMALL = 4096,               /* elements of a tensor, at most */
-    TOGETHER = 32,              /* tensors of a kernel, which has 6 arguments for each */
+    TOGETHER = 32,              /* tensors of a kernel, ... */
+    ARGUMENTS = 6,              /* ... which has so many arguments for each, at most */
 };
+_Static_assert((int)TOGETHER * (int)ARGUMENTS < (int)LS_CUDA_ARGS, "a part has room for the arguments");
 
 typedef struct Group {
     uint32_t node[TOGETHER]; int n;

@@ -3,23 +3,18 @@
 #include "codegen/kernels/conv.h"
 
 #include "codegen/kernels/computed_operand.h"
+#include "runtime/kernels/ls_kernel_sizes.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-typedef struct Axis {           /* LsAxis of runtime/kernels/ls_gather.h */
-    int64_t count, to, to_step, to_dim, from_step, from_dim, taps, off, off_step;
-    int64_t tap, tap_step, tap_dim;
-} Axis;
-
 typedef struct Geo {            /* LsConv */
     int n;                      /* spatial axes */
-    Axis ax[LS_MAX_SPATIAL];
+    LsAxis ax[LS_MAX_SPATIAL];  /* from 0 on; LsConv has them at the end */
     int64_t images, group, cin, cout, run, splits, chunk, packed;
     bool back;
 } Geo;
-
-enum { MAX_LANES_BYTES = 64 };  /* widest vector the generated text may be compiled for */
+_Static_assert((int)LS_MAX_SPATIAL == (int)LS_CONV_AXES, "an LsConv has room for all axes");
 
 static int64_t depth_of(const Geo *d)
 {
@@ -40,21 +35,22 @@ static int64_t positions_of(const Geo *d)
 /* One channel per group, and few enough taps along the last axis (LS_TAPS). */
 static bool depthwise(const Geo *d)
 {
-    return d->group > 1 && d->cin == 1 && d->cout == 1 && d->ax[d->n - 1].tap_dim <= 32;
+    return d->group > 1 && d->cin == 1 && d->cout == 1 && d->ax[d->n - 1].tap_dim <= LS_TAPS;
 }
 
 /* Room for the packed weights of d, in elements: panels are filled up to whole vectors. */
 static int64_t packed_size(const Geo *d, int real_bytes)
 {
-    int64_t lanes = MAX_LANES_BYTES / real_bytes;
+    int64_t lanes = LS_VEC_BYTES_MOST / real_bytes;
     if (depthwise(d))
         return depth_of(d) * d->group;
     return depth_of(d) * d->group * ((d->cout + lanes - 1) / lanes * lanes);
 }
 
-static int64_t tiles_of(const Geo *d)       /* of Winograd's algorithm: 4 x 4 positions */
+static int64_t tiles_of(const Geo *d)       /* of Winograd's algorithm */
 {
-    return d->images * ((d->ax[0].count + 3) / 4) * ((d->ax[1].count + 3) / 4);
+    return d->images * ls_ceil_div(d->ax[0].count, LS_WINO_SIDE)
+        * ls_ceil_div(d->ax[1].count, LS_WINO_SIDE);
 }
 
 /* Whether Winograd's algorithm serves phase d better than the direct product, by their costs in
@@ -62,17 +58,18 @@ static int64_t tiles_of(const Geo *d)       /* of Winograd's algorithm: 4 x 4 po
  * of cycles per element, and more multiplications fall on tiles that stick out of the map. */
 static bool winograd_wins(const Geo *d)
 {
-    enum { STEP = 16, DEPTH = 1024, ROOM = 20 << 20 };      /* see runtime/kernels/ls_wino.h; ROOM: bytes */
-    bool fits = d->n == 2 && d->group == 1 && d->cin % STEP == 0 && d->cout % STEP == 0
-        && d->cin <= DEPTH && 36 * d->cin * d->cout * 4 <= ROOM;
+    enum { ROOM = 20 << 20 };   /* bytes of weights */
+    bool fits = d->n == 2 && d->group == 1 && d->cin % LS_WINO_STEP == 0
+        && d->cout % LS_WINO_STEP == 0 && d->cin <= LS_WINO_DEPTH
+        && LS_WINO_POINTS * d->cin * d->cout * 4 <= ROOM;
     for (int i = 0; i < d->n; i++) {
-        const Axis *a = &d->ax[i];
+        const LsAxis *a = &d->ax[i];
         fits &= a->taps == 3 && a->from_step == 1 && a->to_step == 1 && a->off_step == 1;
     }
     if (!fits)
         return false;
     double tiles = (double)tiles_of(d);
-    double pairs = (double)(d->cin * d->cout), points = 36;
+    double pairs = (double)(d->cin * d->cout), points = LS_WINO_POINTS;
     double direct = (double)positions_of(d) * 9 * pairs / 32;
     double maps = points * (2.5 * pairs + 0.5 * tiles * (double)(d->cin + d->cout));
     return tiles * points * pairs / 32 + maps < 0.85 * direct;
@@ -94,14 +91,14 @@ static LsCostWay way_of(const Geo *d, int real_bytes, bool no_winograd)
 static int64_t weights_size(const Geo *d, LsCostWay way, int real_bytes)
 {
     return way == LS_WAY_FEW        ? 0
-           : way == LS_WAY_WINOGRAD ? 36 * d->cin * d->cout
+           : way == LS_WAY_WINOGRAD ? LS_WINO_POINTS * d->cin * d->cout
                                     : packed_size(d, real_bytes);
 }
 
 /* A computed source is taken place by place. */
 static void merge_runs(Geo *d, bool computed)
 {
-    const Axis *last = &d->ax[d->n - 1];
+    const LsAxis *last = &d->ax[d->n - 1];
     bool touch = d->group == 1 && last->taps > 1 && last->off_step == 1 && !computed;
     d->run = touch ? last->taps * d->cin : d->cin;
 }
@@ -114,28 +111,28 @@ static Geo forward_geo(const LsGraph *g, LsNodeId n, const LsShape *x, const LsS
     Geo d = {.n = at->n, .images = x->dim[0], .group = at->group, .cin = w->dim[1],
              .cout = w->dim[0] / at->group, .splits = 1};
     for (int i = 0; i < d.n; i++)
-        d.ax[i] = (Axis){.count = y->dim[2 + i], .to_step = 1, .to_dim = y->dim[2 + i],
-                         .from_step = at->stride[i], .from_dim = x->dim[2 + i],
-                         .taps = w->dim[2 + i], .off = -at->pad_lo[i], .off_step = at->dilation[i],
-                         .tap_step = 1, .tap_dim = w->dim[2 + i]};
+        d.ax[i] = (LsAxis){.count = y->dim[2 + i], .to_step = 1, .to_dim = y->dim[2 + i],
+                           .from_step = at->stride[i], .from_dim = x->dim[2 + i],
+                           .taps = w->dim[2 + i], .off = -at->pad_lo[i], .off_step = at->dilation[i],
+                           .tap_step = 1, .tap_dim = w->dim[2 + i]};
     merge_runs(&d, g->node[n.i].computed != NULL);
     return d;
 }
 
 /* Positions `phase` + stride * i of X along axis k: Y's place for tap t is (x + pad - t *
  * dilation) / stride where that divides. Taps are taken backwards, so that the places ascend. */
-static Axis back_axis(const LsWindowAttr *at, int k, int64_t phase, int64_t x, int64_t w, int64_t y)
+static LsAxis back_axis(const LsWindowAttr *at, int k, int64_t phase, int64_t x, int64_t w, int64_t y)
 {
     int64_t stride = at->stride[k], dilation = at->dilation[k];
-    Axis a = {.count = (x - phase + stride - 1) / stride,
-              .to = phase,
-              .to_step = stride,
-              .to_dim = x,
-              .from_step = 1,
-              .from_dim = y,
-              .tap_dim = w,
-              .off_step = 1,
-              .tap_step = -1};
+    LsAxis a = {.count = (x - phase + stride - 1) / stride,
+                .to = phase,
+                .to_step = stride,
+                .to_dim = x,
+                .from_step = 1,
+                .from_dim = y,
+                .tap_dim = w,
+                .off_step = 1,
+                .tap_step = -1};
     for (int64_t t = w - 1; t >= 0; t--) {
         int64_t at_y = phase + at->pad_lo[k] - t * dilation;
         if (at_y % stride != 0)
@@ -198,12 +195,12 @@ static LsCostWay node_way(const LsGraph *g, LsNodeId n, int real_bytes, bool no_
  * although dW is small. Each part costs a copy of dW in the workspace. */
 static Geo weight_geo(const LsGraph *g, LsNodeId n, int real_bytes, bool no_winograd)
 {
-    enum { UNITS = 16, POSITIONS = 512, BYTES = 4 << 20, CHUNK = 8 << 20, ROWS = 224, COLS = 256 };
+    enum { UNITS = 16, POSITIONS = 512, BYTES = 4 << 20, CHUNK = 8 << 20 };
     const LsShape *w = ls_shape(g, ls_out(g, n, 0));
     Geo d = forward_geo(g, n, ls_in_shape(g, n, 1), w, ls_in_shape(g, n, 0));
-    int64_t units = depthwise(&d) ? (d.group * real_bytes + MAX_LANES_BYTES - 1) / MAX_LANES_BYTES
-                                  : d.group * ((d.cout + ROWS - 1) / ROWS)
-                                        * ((depth_of(&d) + COLS - 1) / COLS);
+    int64_t units = depthwise(&d) ? ls_ceil_div(d.group * real_bytes, LS_VEC_BYTES_MOST)
+                                  : d.group * ls_ceil_div(d.cout, LS_DW_ROWS)
+                                        * ls_ceil_div(depth_of(&d), LS_COLS);
     int64_t parts = (UNITS + units - 1) / units, most = positions_of(&d) / POSITIONS;
     int64_t fit = BYTES / (ls_count(w) * real_bytes);
     parts = parts < most ? parts : most;
@@ -213,7 +210,7 @@ static Geo weight_geo(const LsGraph *g, LsNodeId n, int real_bytes, bool no_wino
         int64_t tiles = tiles_of(&d);
         /* Half of what the node reads, in any case: small models stay small. */
         int64_t bytes = (ls_count(ls_in_shape(g, n, 0)) + ls_count(ls_in_shape(g, n, 1))) * 2;
-        d.chunk = (bytes < CHUNK ? bytes : CHUNK) / (36 * 4 * (d.cin + d.cout));
+        d.chunk = (bytes < CHUNK ? bytes : CHUNK) / (LS_WINO_POINTS * 4 * (d.cin + d.cout));
         d.chunk = d.chunk > 64 ? d.chunk : 64;
         d.chunk = (tiles + (tiles - 1) / d.chunk) / ((tiles - 1) / d.chunk + 1); /* about equal */
     }
@@ -221,7 +218,7 @@ static Geo weight_geo(const LsGraph *g, LsNodeId n, int real_bytes, bool no_wino
 }
 
 /* ---- text ---- */
-static void emit_axis(LsEmit *e, const Axis *a)
+static void emit_axis(LsEmit *e, const LsAxis *a)
 {
     ls_emit_line(e, "{.count = %" PRId64 ", .to = %" PRId64 ", .to_step = %" PRId64 ", .to_dim = %"
                  PRId64 ", .from_step = %" PRId64 ", .from_dim = %" PRId64 ",", a->count, a->to,
@@ -372,7 +369,6 @@ static void weight_emit(const LsKernelText *k)
  * result. */
 double ls_conv_computes(const LsGraph *g, LsNodeId n, int operand, int *axis)
 {
-    enum { COLS = 512, FEW_COLS = 128, ROWS = 224 };    /* of runtime/kernels/ls_conv.h, ls_gather.h */
     bool weights = g->node[n.i].op == LS_OP_CONV_DW;
     if (g->node[n.i].op == LS_OP_CONV_DX || operand != (weights ? 1 : 0))
         return 0;
@@ -384,7 +380,8 @@ double ls_conv_computes(const LsGraph *g, LsNodeId n, int operand, int *axis)
     if (way == LS_WAY_WINOGRAD)
         return 2.25;
     double read = (double)positions_of(&d) * (double)depth_of(&d) * (double)d.group;
-    double blocks = (double)ls_ceil_div(d.cout, weights ? ROWS : way == LS_WAY_FEW ? FEW_COLS : COLS);
+    int64_t block = weights ? LS_DW_ROWS : way == LS_WAY_FEW ? LS_FEW_COLS : LS_CONV_COLS;
+    double blocks = (double)ls_ceil_div(d.cout, block);
     return read * blocks / (double)ls_count(ls_in_shape(g, n, operand));
 }
 
@@ -413,7 +410,7 @@ static int64_t weight_workspace(const LsGraph *g, LsNodeId n, int real_bytes, bo
 {
     Geo d = weight_geo(g, n, real_bytes, no_winograd);
     if (d.chunk > 0)
-        return 36 * (d.cin * d.cout + d.chunk * (d.cin + d.cout));
+        return LS_WINO_POINTS * (d.cin * d.cout + d.chunk * (d.cin + d.cout));
     return d.splits > 1 ? d.splits * ls_count(ls_shape(g, ls_out(g, n, 0))) : 0;
 }
 

@@ -8,6 +8,7 @@
  * put in the order of their indices first, all at once (ls_rank), and a row of threads then sums what
  * one index has side by side. */
 #include "codegen/kernels/move_axes.h"
+#include "runtime/cuda_kernels/ls_cuda_sizes.h"
 
 #include <inttypes.h>
 
@@ -17,6 +18,7 @@ enum {
     RANK_ROWS = 16,             /* of threads, which share the indices that one is compared with */
     TOGETHER = 8,               /* places whose rows a thread asks for before it adds the first */
 };
+_Static_assert((int)RANK_ROWS <= (int)LS_RANK_KEYS, "ls_rank has room for the rows of threads");
 
 typedef struct Gather {
     const LsKernelText *k;
@@ -116,7 +118,7 @@ static LsGrid start_part(const Gather *g, bool with_keys)
 
 static LsGrid rank_part(const Gather *g)
 {
-    const LsGrid part = {"rank", ls_ceil_div(g->count, 32), 32, RANK_ROWS};
+    const LsGrid part = {"rank", ls_ceil_div(g->count, LS_RANK_KEYS), LS_RANK_KEYS, RANK_ROWS};
     ls_emit_part(g->k, &part);
     ls_emit_workspace(g->k, "int32_t", "key");
     ls_emit_line(g->e, "ls_rank(key + %" PRId64 ", key + %" PRId64 ", key, %" PRId64 ", lo);",

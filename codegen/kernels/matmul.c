@@ -4,6 +4,7 @@
 
 #include "codegen/kernels/computed_operand.h"
 #include "codegen/kernels/product.h"
+#include "runtime/kernels/ls_kernel_sizes.h"
 
 #include <inttypes.h>
 
@@ -84,7 +85,8 @@ LsProduct ls_product_of(const LsGraph *g, LsNodeId n)
  * so many rows. */
 double ls_matmul_computes(const LsGraph *g, LsNodeId n, int operand, int *axis)
 {
-    enum { ROWS = 512, COLS = 256 };    /* about those of runtime/kernels/ls_matmul.h on several threads */
+    /* A thread takes some neighbours of the units in one go: about two by two. */
+    enum { ROWS = 2 * LS_MATMUL_ROWS, COLS = 2 * LS_MATMUL_COLS };
     const LsGemmAttr *at = &g->node[n.i].attr.gemm;
     LsProduct p = ls_product_of(g, n);
     if (operand > 1 || p.batch > 1 || (operand == 1 && at->trans_b))

@@ -35,6 +35,7 @@ typedef unsigned long uintptr_t;
 #endif
 
 #define LS_FN static __device__ __forceinline__
+#include "runtime/cuda_kernels/ls_cuda_sizes.h"
 #include "runtime/kernels/ls_math.h"
 #include "runtime/ls_run.h"
 
@@ -431,9 +432,9 @@ LS_TRANSPOSE(64)
 LS_FN void ls_rank_of(int32_t *order, int32_t *sorted, const int32_t *key, int64_t n, int64_t unit,
                       int ls_y)
 {
-    LS_SHARED(int32_t, tiles, [32][LS_RANK_TILE]);
-    LS_SHARED(int32_t, before, [32][32]);
-    const int64_t j = 32 * unit + threadIdx.x;
+    LS_SHARED(int32_t, tiles, [LS_RANK_KEYS][LS_RANK_TILE]);
+    LS_SHARED(int32_t, before, [LS_RANK_KEYS][LS_RANK_KEYS]);
+    const int64_t j = LS_RANK_KEYS * unit + threadIdx.x;
     const int32_t own = j < n ? key[j] : 0;
     int32_t *const tile = tiles[threadIdx.y];
     int32_t rank = 0;

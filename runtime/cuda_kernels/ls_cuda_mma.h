@@ -14,7 +14,6 @@
 #if defined __CUDA_ARCH__ && __CUDA_ARCH__ >= 800
 #define LS_TENSOR_CORES
 #endif
-#define LS_TILE_ROW(pieces) (8 * (pieces) + 4)
 
 /* To nearest, halves away from zero. */
 LS_FN float ls_tf32(float x)
@@ -69,7 +68,7 @@ LS_FN void ls_mma(float c[4], const float a[4], const float b[2])
 /* Row and column of element e of a sum. */
 LS_FN int ls_mma_row(int e)
 {
-    return 16 * (int)threadIdx.y + (int)threadIdx.x / 4 + e % 4 / 2 * 8;
+    return LS_MMA_ROWS * (int)threadIdx.y + (int)threadIdx.x / 4 + e % 4 / 2 * 8;
 }
 LS_FN int ls_mma_column(int e)
 {

@@ -12,12 +12,12 @@
 #define LS_RUNTIME_CUDA_KERNELS_LS_CUDA_TAPS_H
 
 enum {
-    LS_TAPS_STRIP = 16, LS_TAPS_X = 64, LS_TAPS_WIDE = LS_TAPS_STRIP + 2,
+    LS_TAPS_WIDE = LS_TAPS_STRIP + 2,
     LS_TAPS_ROWS = 4,                   /* of x in shared memory: three, and one that is written */
     LS_TAPS_LINE = LS_TAPS_X + 8,       /* so that the lanes of a warp meet 32 banks */
     LS_TAPS_XS = LS_TAPS_ROWS * LS_TAPS_WIDE * LS_TAPS_LINE     /* numbers in that buffer */
 };
-#define LS_TAPS_YLINE(m) (16 * (m) + 8)
+#define LS_TAPS_YLINE(m) (LS_TAPS_Y(m) + 8)
 #define LS_TAPS_YS(m) (2 * LS_TAPS_STRIP * LS_TAPS_YLINE(m))
 
 typedef struct LsTaps {         /* a strip, and the tensors it is of; most are constants */

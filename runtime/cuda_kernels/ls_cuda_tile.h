@@ -13,11 +13,7 @@
 #ifndef LS_RUNTIME_CUDA_KERNELS_LS_CUDA_TILE_H
 #define LS_RUNTIME_CUDA_KERNELS_LS_CUDA_TILE_H
 
-enum { LS_TILE_ROWS = 128, LS_TILE_DEPTH = 16, LS_TILE_THREADS = 256 };
-/* Numbers in both buffers of a factor with that many rows. */
-#define LS_TILE_BUFFERS(rows) (2 * (rows) * LS_TILE_DEPTH)
-
-LS_FN int ls_tile_me(void) { return (int)threadIdx.y * 32 + (int)threadIdx.x; }
+LS_FN int ls_tile_me(void) { return (int)threadIdx.y * LS_TILE_X + (int)threadIdx.x; }
 
 LS_FN void ls_tile_get2(real to[2], const real *from)
 {
@@ -237,7 +233,7 @@ LS_FN void ls_tile_sums(real *to, const real *v, int p, int n)
     sum += __shfl_xor_sync(0xffffffffu, one ? a : b, 8);
     sum += __shfl_xor_sync(0xffffffffu, sum, 4);
     if (threadIdx.x / 4 % 2 == 0)
-        to[(int)threadIdx.y / 2 * 16 * n + ls_tile_first(p, n) + 2 * two + one] = sum;
+        to[(int)threadIdx.y / 2 * LS_TILE_COLUMNS(n) + ls_tile_first(p, n) + 2 * two + one] = sum;
 }
 
 /* The first row of the product, to be what moments are about: nearer to the mean than 0. */
@@ -253,12 +249,12 @@ LS_FN void ls_tile_near(real *near, const real *sum, int n)
 LS_FN double ls_tile_total(const real *from, int n)
 {
     double sum = 0;
-    LS_UNROLL for (int w = 0; w < 4; w++) sum += (double)from[w * 16 * n + ls_tile_me()];
+    LS_UNROLL for (int w = 0; w < LS_TILE_DOWN; w++)
+        sum += (double)from[w * LS_TILE_COLUMNS(n) + ls_tile_me()];
     return sum;
 }
 
 /* Chan, Golub and LeVeque (1983): moments of two samples together. */
-typedef struct LsMoments { double count, mean, square; } LsMoments;
 LS_FN LsMoments ls_moments(double count, double mean, double square)
 {
     LsMoments m;

@@ -55,7 +55,7 @@ LS_SHARED_FN void ls_conv_pack(const LsConv *d, const LsConvArgs *arg, int64_t u
 LS_INLINE int64_t ls_conv_cols(const LsConv *d)
 {
     int64_t blocks = d->group * ls_ceil_div(ls_conv_positions(d), LS_MC);
-    int64_t parts = ls_most(ls_ceil_div(16, blocks), ls_ceil_div(d->cout, 2 * LS_COLS));
+    int64_t parts = ls_most(ls_ceil_div(16, blocks), ls_ceil_div(d->cout, LS_CONV_COLS));
     return ls_most(ls_ceil_div(ls_ceil_div(d->cout, parts), LS_NR) * LS_NR, LS_NR);
 }
 
@@ -112,7 +112,7 @@ LS_SHARED_FN void ls_conv_block(const LsConv *d, const LsConvArgs *arg, LsConvBl
 
 LS_SHARED_FN void ls_conv_unit(const LsConv *d, const LsConvArgs *arg, int64_t unit)
 {
-    _Alignas(64) real room[LS_MC * 2 * LS_COLS];
+    _Alignas(64) real room[LS_MC * LS_CONV_COLS];
     int64_t depth = ls_conv_depth(d), positions = ls_conv_positions(d), cols = ls_conv_cols(d);
     int64_t col_blocks = ls_ceil_div(d->cout, cols), row_blocks = ls_ceil_div(positions, LS_MC);
     LsConvBlock b = {.g = unit / col_blocks / row_blocks,
@@ -133,8 +133,6 @@ LS_SHARED_FN void ls_conv_unit(const LsConv *d, const LsConvArgs *arg, int64_t u
 
 /* Few positions and many weights: each unit packs what it needs itself, block by block, so that
  * weights are read once and no workspace is taken. */
-enum { LS_FEW_ROWS = 504, LS_FEW_COLS = 128 };  /* of a block; 504 = 36 * 14 = 84 * 6 */
-
 LS_INLINE int64_t ls_conv_few_cols(const LsConv *d)
 {
     int64_t blocks = d->group * ls_ceil_div(ls_conv_positions(d), LS_FEW_ROWS), cols = LS_FEW_COLS;

@@ -11,15 +11,6 @@
 
 #include "runtime/kernels/ls_gemm.h"
 
-/* One spatial axis. */
-typedef struct LsAxis {
-    int64_t count;                      /* positions */
-    int64_t to, to_step, to_dim; /* position i is coordinate to + to_step * i of the result */
-    int64_t from_step, from_dim; /* tap t reads from_step * i + off + off_step * t of the source */
-    int64_t taps, off, off_step;
-    int64_t tap, tap_step, tap_dim;     /* tap t is coordinate tap + tap_step * t of the kernel */
-} LsAxis;
-
 #define LS_AXIS_NONE                                                                               \
     {                                                                                              \
         .count = 1, .to_step = 1, .to_dim = 1, .from_step = 1, .from_dim = 1, .taps = 1,           \
@@ -27,7 +18,7 @@ typedef struct LsAxis {
     }
 
 typedef struct LsConv {
-    LsAxis ax[3]; /* outermost first; unused ones have one position and one tap */
+    LsAxis ax[LS_CONV_AXES]; /* outermost first; unused ones have one position and one tap */
     int64_t images, group, cin, cout;   /* source and result channels per group */
     int64_t run; /* elements of a row that lie side by side in the source: cin, or
                   * taps of the last axis * cin where taps touch */
@@ -45,10 +36,8 @@ typedef struct LsConvArgs {             /* of a convolution or a data gradient *
 
 enum {
     LS_MC = LS_MR * (LS_MR > 8 ? 8 : 16),       /* positions of a block */
-    LS_DW_ROWS = 224,           /* result channels of a block of the weight gradient */
     LS_DW_DEPTH = 192,          /* positions of a block of the weight gradient */
     LS_DW_TILES = LS_DW_ROWS / LS_MR + 1,
-    LS_TAPS = 32,               /* taps that the weight gradient of a depthwise convolution holds */
 };
 
 LS_INLINE int64_t ls_conv_positions(const LsConv *d)

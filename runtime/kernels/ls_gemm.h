@@ -14,7 +14,6 @@
 
 enum {
     LS_KC = 1024 / sizeof(real),              /* depth of a block: a panel is then at most 32 KiB */
-    LS_COLS = 256,                            /* columns of a block */
     LS_L1_ROWS = LS_MR * (LS_MR > 8 ? 2 : 4), /* rows that stay in the L1 cache while panels pass */
     LS_LDA = LS_KC + LS_V, /* distance of copied rows: odd in vectors, to spread over cache sets */
     LS_TILE_LD = LS_MR > 8 ? 16 : 8, /* distance in a tile of turned rows */

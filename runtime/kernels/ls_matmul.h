@@ -65,7 +65,7 @@ typedef struct LsUnits { int64_t rows, cols, down, across; } LsUnits;
 LS_SHARED_FN LsUnits ls_matmul_grid(const LsMatmul *d)
 {
     enum { MANY = 8, SMALL = 1 << 20 };         /* units; multiplications of one */
-    int64_t rows = 256, cols = 128;
+    int64_t rows = LS_MATMUL_ROWS, cols = LS_MATMUL_COLS;
     for (;;) {
         LsUnits u = {.rows = ls_even_block(d->m, rows, LS_MR),
                      .cols = ls_even_block(d->n, cols, LS_NR)};

@@ -7,6 +7,7 @@
 #define LS_RUNTIME_KERNELS_LS_VECTOR_H
 
 #include "runtime/kernels/ls_kernel.h"
+#include "runtime/kernels/ls_kernel_sizes.h"
 
 #if defined(__AVX512F__)
 #define LS_VEC_BYTES 64
@@ -32,6 +33,8 @@ enum {
     LS_V = LS_VEC_BYTES / sizeof(real),     /* elements of a vector */
     LS_NR = 2 * LS_V,                       /* columns of the micro-kernel */
 };
+
+_Static_assert(LS_VEC_BYTES <= LS_VEC_BYTES_MOST, "workspaces have room for a vector");
 
 typedef real ls_vec __attribute__((vector_size(LS_VEC_BYTES), aligned(sizeof(real)), may_alias));
 

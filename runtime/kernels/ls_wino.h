@@ -14,11 +14,8 @@
 #include "runtime/kernels/ls_gather.h"
 
 enum {
-    LS_WINO_STEP = 16,          /* channels come in multiples of it: whole vectors everywhere */
-    LS_WINO_POINTS = 36,
     LS_WINO_ROOM = 12 << 16,    /* elements on the stack for a block: 3 MiB of float */
     LS_WINO_TILES = 8 * LS_MR,  /* most tiles of a block */
-    LS_WINO_DEPTH = 1024,       /* most channels of the source */
     LS_WINO_SLICE = 64,         /* channels of a tile that are computed together */
 };
 
@@ -110,7 +107,8 @@ typedef struct LsWinoBlock { int64_t tiles, cols; } LsWinoBlock;
 
 LS_INLINE int64_t ls_wino_tiles(const LsConv *d)
 {
-    return d->images * ls_ceil_div(d->ax[1].count, 4) * ls_ceil_div(d->ax[2].count, 4);
+    return d->images * ls_ceil_div(d->ax[1].count, LS_WINO_SIDE)
+        * ls_ceil_div(d->ax[2].count, LS_WINO_SIDE);
 }
 
 /* As many tiles as the room allows; when the result has so many channels that few would remain, a
