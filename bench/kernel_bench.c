@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #define H_ASSERT(ok, ...) ((ok) ? (void)0 : (void)(fprintf(stderr, __VA_ARGS__), exit(1)))
-#include "tests/kernel_harness.h"
+#include "tests/support/kernel_harness.h"
 
 #include <time.h>
 

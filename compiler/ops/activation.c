@@ -1,7 +1,7 @@
 /* compiler/ops/activation.c -- activations made of straight pieces; smooth ones are in smooth.c.
  *
  * Comparisons are turned so that a NaN passes through. At a kink the gradient is PyTorch's:
- * tests/test_ops_kinks.c has them all. Gradients read the result where it tells on which piece the
+ * tests/compiler/test_ops_kinks.c has them all. Gradients read the result where it tells on which piece the
  * operand lay: the operand need not be kept then. */
 #include "compiler/onnx/onnx_found_weights.h"
 #include "compiler/ops/row.h"

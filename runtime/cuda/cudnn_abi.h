@@ -2,7 +2,7 @@
  * need.
  *
  * Numbers and signatures are those of NVIDIA's cudnn_graph.h, which they were compared with
- * (tests/test_cudnn_abi.c does so again where that header is installed). Written out here so that
+ * (tests/runtime/test_cudnn_abi.c does so again where that header is installed). Written out here so that
  * neither the compiler nor a training program needs the CUDA toolkit to be built: the library is
  * opened when it is wanted. */
 #ifndef LS_CUDNN_ABI_H

@@ -7,7 +7,7 @@
  * x <= 32 or y == 1.
  *
  * For nvcc and NVRTC (which has no header of the host), and for the C compiler once the words of
- * CUDA mean something to it: tests/cuda_executor.h. Compiled with -fmad=false, so that a statement
+ * CUDA mean something to it: tests/support/cuda_executor.h. Compiled with -fmad=false, so that a statement
  * gives the same bits in whichever kernel it stands; without atomics, in a fixed order, so that
  * every run gives the same. */
 #ifndef LS_RUNTIME_CUDA_KERNELS_LS_CUDA_H

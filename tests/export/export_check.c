@@ -20,7 +20,7 @@
  * `safe`: all but SILENT and broken. A line whose export is not in FOLDER is left out. Without
  * CASES all exports are to be safe. LS_SANITIZED: every sixth case only. */
 #include "runtime/data/npz.h"
-#include "tests/less.h"
+#include "tests/support/less.h"
 
 #include <glob.h>
 #include <math.h>

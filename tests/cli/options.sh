@@ -1,0 +1,314 @@
+#!/bin/sh
+# Every option of every command reaches the program or the output: each row of the option table
+# (lowerset help --table) has a row here, and what the command makes with the option is not what it
+# makes without it. An option without a row fails.
+#   sh tests/cli/options.sh BUILD-FOLDER [EVERY]
+set -eu
+BUILT=$(cd "$1" && pwd)
+LOWERSET=$BUILT/lowerset
+EVERY=${2:-1}                   # so many rows apart are those that are run
+FIXTURES=$(cd "$(dirname "$0")/../export/fixtures" && pwd)
+DIR=$(mktemp -d)
+trap 'rm -rf "$DIR"' EXIT
+export LC_ALL=C XDG_CONFIG_HOME=$DIR/config XDG_CACHE_HOME=$DIR/cache TMPDIR=$DIR CC=$DIR/cc
+cd "$DIR"
+set -f                  # globs are for the program
+failed=0 n=0
+
+# A C compiler that keeps what it is given to compile and makes the program below of it; with
+# another name it says that, and no.
+cat >cc <<END
+#!/bin/sh
+same() { sed "s,[^ \\"]*/lowerset-[^ /\\"]*,DIR,g; s,\\.tmp[^ ]*,,g" "\$@"; }
+echo "\$0 \$*" | same >>"$DIR/kept"
+for f in "\$@"; do
+    case \$f in *.c|*.S|*.cu) same "\$f" >>"$DIR/kept" ;; esac
+    case \$f in *_data.S) cat "\${f%_data.S}.const" "\${f%_data.S}_eval.onnx" | cksum >>"$DIR/kept" ;; esac
+done
+while [ "\$#" -gt 1 ] && [ "\$1" != -o ]; do shift; done
+case \$0 in */other) exit 1 ;; esac
+[ "\$#" -lt 2 ] || cp "$DIR/trainer" "\$2"
+END
+# A program that keeps what it is told, and writes what every step is said to have made.
+cat >trainer <<END
+#!/bin/sh
+echo "trainer \$*" | sed "s,[^ ]*/lowerset-[^ /]*,DIR,g" >>"$DIR/kept"
+while [ "\$#" -gt 0 ]; do
+    case \$1 in
+    --dump) cp "$FIXTURES/mlp/ref.npz" "\$2" ;;
+    --log) printf '{"loss":1,"time":%s}\n' 1 2 3 >"\$2" ;;
+    --profile) echo '{"schema":1,"threads":1,"real_bytes":4,"batch":1,"steps":[]}' >"\$2" ;;
+    esac
+    shift
+done
+echo '{"touched":8}'
+END
+chmod +x cc trainer
+cp cc other
+
+# makes COMMAND OPTIONS...: all that it says and writes, but for the options' own words, which a
+# program keeps for people; "measure": a sweep that builds programs
+makes() {
+    rm -rf kept new
+    mkdir new
+    command=$1
+    shift
+    case "$command $*" in
+    measure*) set -- sweep "$@" --points 1 --strategies auto --measure -o new/made ;;
+    compile*" -o "*|compile*--output*|compile*--emit*|sweep*--output*|calibrate*|model*) set -- "$command" "$@" ;;
+    compile*|sweep*) set -- "$command" "$@" -o new/made ;;
+    *) set -- "$command" "$@" ;;
+    esac
+    code=0
+    "$LOWERSET" "$@" >made.txt 2>&1 </dev/null || code=$?
+    echo "exit $code" >>made.txt
+    [ ! -f kept ] || cat kept >>made.txt
+    find new -type f | sort | while read -r f; do echo "$f" && cat "$f"; done >>made.txt
+    # Programs of a calibration are built in any order.
+    [ "$command" != calibrate ] || sort -o made.txt made.txt
+    sed 's,[^ "]*/lowerset-[^ /"]*,DIR,g; s/after [0-9]* s$//; /^ *\.\(optimizer\|loss\|archs\) = "/d' made.txt
+}
+
+# row COMMANDS OPTION VALUE BASE [OTHER]: with --option=VALUE ("-": a flag) beside options BASE, and
+# without it, or with OTHER as its value
+: >rows
+row() {
+    option=$2 value=$3 base=$4 before="$4${5:+ $2 ${5:-}}"
+    for c in $1; do
+        echo "$c $option" | sed 's/^measure /sweep /' >>rows
+        n=$((n + 1))
+        [ $((n % EVERY)) = 0 ] || continue
+        key=without-$(echo "$c $before" | tr ' /*=' '____')
+        # shellcheck disable=SC2086
+        [ -f "$key" ] || makes "$c" $before >"$key"
+        case $value in
+        # shellcheck disable=SC2086
+        -) makes "$c" $base "$option" >with ;;
+        # shellcheck disable=SC2086
+        *) makes "$c" $base "$option" "$value" >with ;;
+        esac
+        if grep -qa "^exit 2$" with || grep -qa "changes nothing" with || cmp -s "$key" with; then
+            echo "FAIL $c $option $value does nothing, beside $before"
+            head -3 with
+            failed=1
+        fi
+    done
+}
+
+"$LOWERSET" help --table | sort -u >table
+
+# Files of the tests, and small networks of the zoo.
+cp "$FIXTURES/mlp/data.npz" data.npz
+cp "$FIXTURES/mlp/ref.npz" ref.npz
+cp "$FIXTURES/cnn/ts.onnx" cnn.onnx
+cp "$FIXTURES/gpt_tied/ts.onnx" gpt.onnx
+cp "$FIXTURES/layernorm/dyn.onnx" tied.onnx
+sed 's/Relu/Rexu/g; s/Gemm/Gexx/g' cnn.onnx >bad.onnx
+"$LOWERSET" model mlp --batch=0 --width=8 --size=4 -o net.onnx
+# Messages of protobuf are merged by writing them one behind the other: graph { output { name: "relu1" } }.
+{ cat net.onnx && printf '\072\011\142\007\012\005relu1'; } >two.onnx
+"$LOWERSET" model mlp --batch=0 --width=8 --size=4 --dropout=0.5 -o drop.onnx
+"$LOWERSET" model mlp --batch=0 --width=4 --size=4 --depth=24 -o deep.onnx
+"$LOWERSET" model mlp --batch=0 --width=1024 --size=16 --depth=1 -o wide.onnx
+"$LOWERSET" model unet --width=2 --depth=1 --size=8 --batch=2 --classes=3 -o unet.onnx
+EFFORT="--plan-effort 1"
+OPEN="net.onnx $EFFORT"
+NET="net.onnx --batch 2 $EFFORT"
+CNN="cnn.onnx --batch 2 $EFFORT"
+TIGHT="cnn.onnx --batch 2 --budget 80% $EFFORT"
+GPU="$CNN --target cuda --precision tf32"
+BUILD="compile plan check measure"
+
+# ---- the model, the loss, the update
+row "$BUILD" --loss mse "$NET"
+row "$BUILD" --optimizer adam "$NET"
+row "compile check" --lr 0.125 "$NET --budget min"
+row "compile" --schedule cosine "$NET"
+row "$BUILD" --label-smoothing 0.25 "$NET -d all"
+row "$BUILD" --ignore-index 3 "$NET"
+row "$BUILD" --class-weights 1,2,3,4,5,6,7,8,9,10 "$NET -d all"
+row "$BUILD" --class-axis 2 "unet.onnx $EFFORT"
+row "$BUILD" --loss-input relu1 "two.onnx --batch 2 $EFFORT"
+row "$BUILD" --clip-norm 1.5 "$NET"
+row "$BUILD" --clip-value 1.5 "$NET -d all"
+row "$BUILD" --accumulate 3 "$NET"
+row "$BUILD" --label target "$NET -d all"
+row "$BUILD" --freeze "fc1*" "$NET"
+row "$BUILD" --train "fc1*" "$NET --freeze *"
+row "$BUILD" --tie - "tied.onnx $EFFORT"
+row "$BUILD" --bn frozen "$CNN"
+row "compile" --bn-var torch "$CNN -q"        # a warning goes, too, when it is given
+row "$BUILD" --bn-var torch "$CNN -d all" onnx
+row "$BUILD" --dropout off "drop.onnx --batch 2 $EFFORT"
+row "$BUILD" --batch 3 "$OPEN" 2
+row "$BUILD" --dim N=3 "$OPEN" N=2
+row "$BUILD" --shape x=3x1x4x4 "$OPEN" x=2x1x4x4
+row "$BUILD" --precision f64 "$NET"
+# Not only that it is given, but its value.
+row "compile" --optimizer adam "$NET" adam:beta1=0.5
+row "compile" --lr 0.125 "$NET" 0.25
+row "compile" --schedule cosine "$NET" cosine:min=0.5
+row "compile" --label-smoothing 0.25 "$NET" 0.5
+row "compile" --ignore-index 3 "$NET" 4
+row "compile" --class-weights 1,2,3,4,5,6,7,8,9,10 "$NET" 1,2,3,4,5,6,7,8,9,11
+row "compile" --clip-norm 1.5 "$NET" 2.5
+row "compile" --clip-value 1.5 "$NET" 2.5
+row "compile" --accumulate 3 "$NET" 2
+row "compile" --label target "$NET" aim
+row "compile" --freeze "fc1*" "$NET" "fc2*"
+row "compile" --dropout off "drop.onnx --batch 2 $EFFORT" on
+row "inspect" --freeze "fc1*" net.onnx
+row "inspect" --train "fc1*" "net.onnx --freeze *"
+row "inspect" --tie - tied.onnx
+row "inspect" --bn frozen cnn.onnx
+row "inspect" --batch 3 net.onnx 2
+row "inspect" --dim N=3 net.onnx N=2
+row "inspect" --shape x=3x1x4x4 net.onnx x=2x1x4x4
+
+# ---- the search for a plan
+row "compile plan" --budget min "$CNN"
+row "check" --budget 90% "$CNN" 100%
+row "plan" --strategy chen "$NET"
+row "plan" --budget 90% "$CNN" 100%
+row "plan" --recompute none "$CNN --budget 92%" cheap
+row "compile check" --strategy none "$CNN"
+row "compile plan check" --budget-of store-all "$TIGHT"
+row "sweep" --budget-of store-all "$NET --points 2"
+row "$BUILD" --keep "*" "$CNN"
+row "$BUILD" --forget "*" "$CNN"
+row "$BUILD" --recompute all "$CNN"
+row "sweep" --plan-effort 1 "net.onnx --batch 2 --from 90% --points 2"
+row "compile plan check" --plan-effort 1 "net.onnx --batch 2 --budget min"
+row "sweep" --plan-time 0.0001 "gpt.onnx --batch 2 --plan-effort 5 --points 2 --strategies auto"
+row "compile plan check" --plan-time 0.0001 "gpt.onnx --batch 2 --plan-effort 5 --budget 60%"
+row "compile" --prove - "gpt.onnx --batch 2 $EFFORT --budget min -v -q"
+row "plan check" --prove - "gpt.onnx --batch 2 $EFFORT --budget min"
+row "sweep" --prove - "gpt.onnx --batch 2 $EFFORT --points 2 --strategies auto --from 50%"
+row "$BUILD" --no-inplace - "$CNN"
+row "$BUILD" --no-alternatives - "$CNN"
+row "$BUILD" --store-gradients - "wide.onnx --batch 2 $EFFORT"
+"$LOWERSET" plan $NET --graph-json graph.json --plan-json plan.json >made.txt
+"$LOWERSET" plan $NET --json >plan-json.txt
+row "plan" --max-batch - "$OPEN --budget 64K"
+row "plan sweep" --no-offsets - "graph.json $EFFORT"
+row "sweep" --from 50% "$NET --points 2" 60%
+row "sweep" --to 50% "$NET --points 2" 60%
+row "sweep" --points 2 "$NET" 3
+row "sweep" --strategies auto "$NET"
+row "sweep" --table - "$NET"
+row "sweep" --measure - "$NET --points 1"
+
+# ---- what is said and written
+row "plan" --json - "$NET"
+row "inspect" --json - "net.onnx --batch 2"
+row "check" --json - "$NET"
+"$LOWERSET" plan $CNN --plan-json easy.json >made.txt 2>&1
+row "plan" --tolerance 900% "$CNN --budget min --against easy.json"
+row "plan" --against plan.json "$NET"
+row "plan" --graph-json new/f.json "$NET"
+row "plan" --plan-json new/f.json "$NET"
+row "plan" --timeline new/f.csv "$NET"
+row "plan" --report new/f.html "$NET"
+row "plan" --graph new/f.dot "$NET"
+row "check" --graph graph.json plan.json
+row "check" --data data.npz "$NET"
+row "check" --elements 7 "$NET" 8
+row "check" --against ref.npz "$NET --data data.npz"
+row "compile plan check measure" --verbose - "$NET"
+row "inspect" --verbose - deep.onnx
+row "$BUILD" --quiet - "$CNN"
+row "$BUILD inspect" --max-errors 1 "bad.onnx --batch 2"
+row "$BUILD" --dump import "$NET"
+row "compile" --output new/f "$NET"
+row "sweep" --output new/f "$NET --points 1 --strategies auto"
+row "compile" --emit obj "$NET"
+row "compile" --emit-c - "$NET"
+row "compile" --emit-obj - "$NET"
+row "compile" --save-temps new/f "$NET"
+row "compile" --dry-run - "$NET"
+
+# ---- the machine
+row "$BUILD" --machine h200 "$NET"
+row "compile" --machine h200 "$NET" l4
+row "$BUILD" --target cuda "$NET"
+row "compile check measure" -march x86-64 "$NET"
+row "compile check measure" --opt 1 "$NET" 2
+row "compile check measure" --cc "$DIR/other" "$NET"
+# A profile by which every node takes a second.
+"$LOWERSET" plan $NET -d all | sed '/^net.onnx/,$d' | awk '
+/^#/ { n = 0; next }
+{ what = $3; for (i = 3; i < NF; i++) if ($i == "=") what = $(i + 1)
+  name = $NF ($2 == "forward" ? "" : " " $2); sizes = ""
+  split($0, half, " : "); sub(/ *#.*/, "", half[2]); m = split(half[2], type, ", ")
+  for (i = 1; i <= m; i++) { k = 1; sub(/.* /, "", type[i]); d = split(type[i], dim, "x")
+      for (j = 1; j <= d; j++) k *= dim[j] == "scalar" ? 1 : dim[j]
+      sizes = sizes (i > 1 ? "," : "") k }
+  step[n++] = "{\"name\":\"" name "\",\"op\":\"" what "\",\"node\":" n ",\"ns\":1e9,\"elements\":[" sizes "]}" }
+END { printf "{\"schema\":1,\"threads\":1,\"real_bytes\":4,\"batch\":2,\"steps\":["
+      for (i = 0; i < n; i++) printf "%s%s", i ? "," : "", step[i]; print "]}" }' >profile.json
+row "$BUILD" --costs profile.json "$NET"
+
+# ---- NVIDIA GPUs: a device, a cuDNN and a compiler that are not there
+mkdir lib
+ln -s "$BUILT/tests/libcuda-fake.so" lib/libcuda.so.1
+export LD_LIBRARY_PATH="$DIR/lib:${LD_LIBRARY_PATH:-}" NVCC=$DIR/cc
+export LOWERSET_CUDNN="$BUILT/tests/libcudnn-fake.so" FAKE_CUDNN_NO_DRIVER=1
+if "$LOWERSET" targets | grep -q "builds none"; then
+    echo "this lowerset builds nothing for NVIDIA GPUs: their options are not looked at"
+    grep -Ee " --(arch|workspace|no-epilogues|overlap|compiled-engines|own-convolutions|allow-nondeterministic|nvcc)$" table >>rows
+else
+    "$LOWERSET" model unet --width=64 --depth=1 --size=128 --batch=16 -o taps.onnx
+    row "$BUILD" --arch 80 "$GPU"
+    row "compile check measure" --arch 80 "$GPU --machine h200"
+    row "$BUILD" --no-epilogues - "$GPU"
+    row "compile plan check" --overlap - "$GPU"
+    row "$BUILD" --compiled-engines - "$GPU"
+    row "$BUILD" --own-convolutions - "taps.onnx $EFFORT --target cuda --precision tf32"
+    row "compile check measure" --nvcc "$DIR/other" "$NET --target cuda"
+    export FAKE_CUDNN_ENGINES=93 XDG_CACHE_HOME=$DIR/cache93
+    row "$BUILD" --allow-nondeterministic - "$CNN --target cuda"
+    row "$BUILD" --workspace 1KiB "$CNN --target cuda"
+    unset FAKE_CUDNN_ENGINES
+fi
+
+# ---- networks of the zoo
+MLP="mlp --width=8 --size=4 -o new/m"
+GPT="gpt --depth=1 --width=8 --heads=2 --vocab=9 -o new/m"
+UNET="unet --width=2 --size=32 -o new/m"
+row "model" --batch 3 "$MLP" 4
+row "model" --seed 3 "$MLP" 4
+row "model" --weights none "$MLP"
+row "model" --dropout 0.5 "$MLP"
+row "model" --depth 3 "$MLP" 4
+row "model" --channels 2 "$MLP" 4
+row "model" --classes 3 "$MLP" 4
+row "model" --size 5 "mlp --width=8 -o new/m"
+row "model" --width 5 "mlp --size=4 -o new/m"
+row "model" --heads 4 "gpt --depth=1 --width=8 --vocab=9 --context=4 -o new/m"
+row "model" --vocab 4 "gpt --depth=1 --width=8 --heads=2 --context=4 -o new/m"
+row "model" --context 4 "$GPT"
+row "model" --head untied "$GPT"
+row "model" --stem cifar "resnet18 --width=2 --size=32 -o new/m"
+row "model" --up bilinear "$UNET"
+row "model" --pad valid "unet --width=2 --depth=1 --size=32 -o new/m"
+row "model" --bn on "vgg16 --width=1 --size=32 --weights=none -o new/m"
+row "model" -v - "$MLP"
+row "model" -o new/n "mlp --width=8 --size=4"
+row "model" --list - ""
+row "calibrate" --threads 1 "--quick -o new/f" 2
+row "calibrate" --verbose - "--quick -o new/f"
+row "calibrate" --output new/f "--quick"
+row "calibrate" --quick - "-o new/f"
+
+sort -u rows | comm -23 table - >missing
+while read -r line; do
+    echo "FAIL $line has no row here"
+    failed=1
+done <missing
+sort -u rows | comm -13 table - >stale
+while read -r line; do
+    echo "FAIL $line has a row and is no option"
+    failed=1
+done <stale
+[ "$failed" = 0 ] && echo "$n rows"
+exit "$failed"

@@ -1,0 +1,58 @@
+#!/bin/sh
+# Kernels that programs for NVIDIA GPUs spend their time in read and write global memory 16 bytes at a
+# time, where channels or classes are a multiple of four.
+#   sh tests/codegen/cuda_wide.sh BUILD-FOLDER SOURCE-FOLDER NVCC
+set -eu
+BUILD=$(cd "$1" && pwd)
+SOURCE=$2
+NVCC=$3
+OUT=$(mktemp -d)
+trap 'rm -rf "$OUT"' EXIT
+export XDG_CONFIG_HOME=$OUT/config XDG_CACHE_HOME=$OUT/cache
+wrong=0
+
+# compiled NAME MODEL-OPTIONS... [-- COMPILE-OPTIONS...]: NAME.ptx
+compiled() {
+    name=$1 model=
+    shift
+    while [ $# -gt 0 ] && [ "$1" != -- ]; do model="$model $1"; shift; done
+    [ $# = 0 ] || shift
+    "$BUILD/lowerset" model $model -o "$OUT/$name.onnx" >/dev/null
+    "$BUILD/lowerset" compile "$OUT/$name.onnx" "$@" --target=cuda --arch=90a --no-epilogues -q -S --plan-effort=1 \
+        -o "$OUT/$name.c"
+    "$NVCC" -ptx -arch=sm_90a -fmad=false -I"$SOURCE" "$OUT/$name.cu" -o "$OUT/$name.ptx"
+}
+
+# wide NAME KERNEL LOADS STORES: all such kernels read and write vectors, and at most so many single floats.
+wide() {
+    awk -v kernel="_$2_part" -v loads="$3" -v stores="$4" '
+        function check() {
+            if (part == "") return
+            found++
+            if (v4 == 0 || ld > loads || st > stores) {
+                print part ": " v4 " vectors, " ld " single loads, " st " single stores"
+                bad = 1
+            }
+        }
+        /[.]visible [.]entry/ { check(); part = index($0, kernel) > 0 ? substr($3, 1, length($3) - 1) : ""; v4 = ld = st = 0 }
+        /ld[.]global.*v4[.][fb]32/ { v4++ }
+        /ld[.]global[.a-z]*[.][fb]32/ { ld++ }
+        /st[.](global[.])?[fb]32/ { st++ }
+        END { check(); if (found == 0) { print kernel ": none"; bad = 1 } exit bad }' "$OUT/$1.ptx" || wrong=1
+}
+
+compiled resnet resnet18 --batch=2 --size=64 --width=16 --classes=12
+for kernel in relu maxpool norm_dx; do wide resnet $kernel 0 0; done
+for kernel in reducemean norm_dot; do wide resnet $kernel 0 16; done     # their sums one by one; a pool's gradient
+wide resnet moments 4 16                # the first of each channel once more
+wide resnet xent_grad 4 1               # the loss, the label once more
+compiled within resnet50 --batch=2 --size=64 --width=16 --classes=12 -- --precision=tf32 --own-convolutions
+wide within conv_fused 0 0
+wide within conv_dx_fused 0 0
+compiled taps unet --batch=16 --size=64 --width=64 --depth=1 -- --precision=tf32 --own-convolutions
+wide taps conv_dw_own 0 16                # its sums, once a block
+compiled googlenet googlenet --batch=1 --size=64 --classes=12
+wide googlenet max_pool_grad 0 0
+compiled gpt gpt --depth=1 --heads=2 --width=32 --context=16 --vocab=64 --batch=2
+for kernel in gelu gelu_grad; do wide gpt $kernel 0 0; done
+exit $wrong

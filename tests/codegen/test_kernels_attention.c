@@ -1,0 +1,244 @@
+/* tests/codegen/test_kernels_attention.c -- attention kernels against the formulas: ragged sizes, both
+ * orders of heads and tokens, grouped queries, masks of every kind, causal with columns before. */
+#include "tests/support/attention_reference.h"
+#include "tests/support/kernel_rig.h"
+#include "tests/support/suite.h"
+
+static const int real_bytes[] = {4, 8};
+
+typedef enum { NO_MASK, ADDED, BOOLS } Mask;
+
+enum { JOINT = 16 };
+
+typedef struct Case {
+    int64_t batch, heads, groups, rows, cols, depth, width;
+    unsigned by_token;          /* with JOINT: q, k and v in one tensor */
+    bool causal;
+    int64_t past;
+    Mask mask;
+    LsShape mask_shape;         /* rank 0: that of the scores */
+    bool keep;
+    double fill;
+} Case;
+
+static const Case cases[] = {
+    {1, 1, 1, 1, 1, 1, 1, 0, false, 0, NO_MASK, {0}, 0, 0},
+    {2, 3, 3, 19, 17, 5, 7, 0, false, 0, NO_MASK, {0}, 0, 0},
+    {2, 4, 4, 33, 33, 16, 16, 15, true, 0, NO_MASK, {0}, 0, 0},
+    {1, 4, 2, 30, 45, 8, 12, 5, false, 0, NO_MASK, {0}, 0, 0},          /* two heads to a group */
+    {1, 6, 1, 40, 31, 20, 9, 10, true, 3, NO_MASK, {0}, 0, 0},
+    {1, 2, 2, 120, 500, 24, 24, 15, true, 300, NO_MASK, {0}, 0, 0},     /* several blocks */
+    {1, 1, 1, 600, 600, 32, 40, 0, true, 0, NO_MASK, {0}, 0, 0},        /* several units */
+    {1, 2, 1, 20, 210, 100, 70, 0, false, 0, NO_MASK, {0}, 0, 0},       /* deep heads */
+    {1, 1, 1, 9, 70, 170, 3, 3, true, 61, NO_MASK, {0}, 0, 0},
+    {2, 3, 3, 20, 35, 8, 8, 0, false, 0, ADDED, {0}, 0, 0},
+    {2, 2, 2, 37, 37, 8, 8, 15, true, 0, ADDED, {4, {1, 2, 1, 37}}, 0, 0},
+    {2, 2, 1, 11, 40, 8, 8, 7, false, 0, ADDED, {4, {2, 1, 11, 1}}, 0, 0},
+    {2, 2, 2, 21, 34, 8, 8, 0, false, 0, BOOLS, {0}, true, -3.4e38},
+    {2, 2, 2, 34, 34, 8, 8, 15, true, 2, BOOLS, {4, {2, 1, 1, 34}}, false, -1e9},
+    {1, 2, 2, 14, 9, 8, 8, 2, false, 0, BOOLS, {4, {1, 1, 14, 9}}, true, 0.5},  /* moves nothing */
+    {1, 4, 2, 70, 100, 64, 64, 15, true, 30, NO_MASK, {0}, 0, 0},
+    {1, 2, 2, 66, 75, 13, 38, 6, false, 0, ADDED, {4, {1, 1, 1, 75}}, 0, 0},
+    {2, 3, 3, 35, 35, 8, 8, JOINT | 15, true, 0, NO_MASK, {0}, 0, 0},
+    {2, 4, 2, 21, 21, 16, 12, JOINT | 7, false, 0, ADDED, {4, {2, 1, 1, 21}}, 0, 0},
+    {1, 6, 1, 33, 33, 4, 20, JOINT | 15, true, 2, BOOLS, {4, {1, 1, 33, 33}}, true, -1e9},
+    {1, 2, 2, 80, 80, 64, 64, JOINT | 15, true, 0, NO_MASK, {0}, 0, 0},
+};
+enum { NCASES = sizeof cases / sizeof *cases };
+
+static LsShape turned(const Case *c, unsigned bit, int64_t heads, int64_t tokens, int64_t size)
+{
+    return c->by_token & bit ? SHAPE(c->batch, tokens, heads, size)
+                             : SHAPE(c->batch, heads, tokens, size);
+}
+
+static LsValueId mask_operand(Rig *r, const Case *c)
+{
+    LsShape all = SHAPE(c->batch, c->heads, c->rows, c->cols);
+    LsShape s = c->mask_shape.rank > 0 ? c->mask_shape : all;
+    LsValueId m = rig_operand(r, c->mask == BOOLS ? LS_BOOL : LS_REAL, LS_ROW, s);
+    for (int64_t i = 0; i < ls_count(&s); i++)
+        if (c->mask == ADDED && i % 5 == 2)
+            rig_set(r, m, i, -INFINITY);
+        else if (c->mask == BOOLS && i % s.dim[3] == 0)
+            rig_set(r, m, i, c->keep);      /* no row is left without a score */
+    return m;
+}
+
+static LsNodeId forward(Rig *r, const Case *c, LsValueId in[4], LsAttr *at)
+{
+    *at = (LsAttr){.attention = {.scale = 0.7, .by_token = c->by_token % JOINT, .causal = c->causal,
+                                 .past = c->past, .keep = c->keep, .fill = c->fill}};
+    LsShape y = turned(c, LS_Y_BY_TOKEN, c->heads, c->rows, c->width);
+    LsNodeId n;
+    in[3] = c->mask != NO_MASK ? mask_operand(r, c) : (LsValueId){0};
+    if (c->by_token & JOINT) {
+        int64_t columns = c->heads * c->depth + c->groups * (c->depth + c->width);
+        at->attention.heads = c->heads, at->attention.groups = c->groups;
+        at->attention.depth = c->depth, at->attention.width = c->width;
+        in[0] = rig_operand(r, LS_REAL, LS_ROW, SHAPE(c->batch, c->rows, columns));
+        in[1] = in[3];
+        n = rig_node(r, LS_OP_ATTENTION_JOINT, ls_is(in[1]) ? 2 : 1, in, 2, at);
+    } else {
+        const LsShape k = turned(c, LS_K_BY_TOKEN, c->groups, c->cols, c->depth);
+        in[0] = rig_operand(r, LS_REAL, LS_ROW,
+                            turned(c, LS_Q_BY_TOKEN, c->heads, c->rows, c->depth));
+        in[1] = rig_operand(r, LS_REAL, LS_ROW, k);
+        in[2] = rig_operand(r, LS_REAL, LS_ROW,
+                            turned(c, LS_V_BY_TOKEN, c->groups, c->cols, c->width));
+        n = rig_node(r, LS_OP_ATTENTION, ls_is(in[3]) ? 4 : 3, in, 2, at);
+    }
+    rig_result(r, n, 0, LS_REAL, LS_ROW, y);
+    rig_result(r, n, 1, LS_REAL, LS_ROW, SHAPE(c->batch, c->heads, c->rows, 1));
+    return n;
+}
+
+static LsNodeId backward(Rig *r, LsNodeId fwd, const LsValueId in[4], const LsAttr *at)
+{
+    LsValueId y = ls_out(r->g, fwd, 0), lse = ls_out(r->g, fwd, 1);
+    LsValueId dy = rig_operand(r, LS_REAL, LS_ROW, *ls_shape(r->g, y));
+    LsValueId operand[] = {dy, y, lse, in[0], in[1], in[2], in[3]};
+    bool joint = ls_attention_is_joint(r->g, fwd);
+    int nin = 3 + r->g->node[fwd.i].nin, nout = joint ? 1 : 3;
+    LsNodeId n = rig_node(r, joint ? LS_OP_ATTENTION_JOINT_GRAD : LS_OP_ATTENTION_GRAD, nin, operand,
+                          nout, at);
+    for (int k = 0; k < nout; k++)
+        rig_result(r, n, k, LS_REAL, LS_ROW, *ls_shape(r->g, in[k]));
+    return n;
+}
+
+static double *values(const Rig *r, LsValueId v, bool filled)
+{
+    int64_t n = ls_is(v) ? ls_count(ls_shape(r->g, v)) : 0;
+    double *x = ls_is(v) ? calloc((size_t)n, sizeof *x) : NULL;
+    for (int64_t i = 0; i < n && filled; i++)
+        x[i] = rig_get(r, v, i);
+    return x;
+}
+
+static void compare(const Rig *r, LsValueId v, const double *want, double tolerance)
+{
+    for (int64_t i = 0; i < ls_count(ls_shape(r->g, v)); i++)
+        rig_close_to(r, v, i, want[i], tolerance);
+}
+
+static void check(const Rig *r, LsNodeId n, double tolerance)
+{
+    const LsGraph *g = r->g;
+    const LsNode *node = &g->node[n.i];
+    bool back = ls_attention_is_back(g, n), joint = ls_attention_is_joint(g, n);
+    int first = back ? 3 : 0, nq = joint ? 1 : 3;
+    double *in[7] = {0}, *out[3] = {0};
+    for (int k = 0; k < node->nin; k++)
+        in[k] = values(r, ls_in(g, n, k), true);
+    for (int k = 0; k < node->nout; k++)
+        out[k] = values(r, ls_out(g, n, k), false);
+    AttentionData d = {.g = g, .n = n, .q = in[first], .k = in[first + (joint ? 0 : 1)],
+                       .v = in[first + (joint ? 0 : 2)], .mask = in[first + nq],
+                       .dy = back ? in[0] : NULL, .y = back ? in[1] : out[0],
+                       .lse = back ? in[2] : out[1]};
+    if (back)
+        d.dq = out[0], d.dk = out[joint ? 0 : 1], d.dv = out[joint ? 0 : 2];
+    attention_reference(&d);
+    for (int k = 0; k < node->nout; k++)
+        compare(r, ls_out(g, n, k), out[k], tolerance);
+    for (int k = 0; k < 7; k++)
+        free(in[k]);
+    for (int k = 0; k < 3; k++)
+        free(out[k]);
+}
+
+static void check_all(const char *flags, int real, bool cuda, bool tf32)
+{
+    Rig r;
+    LsAttr at;
+    rig_open(&r, real);
+    r.products = true;
+    r.flags = flags;
+    r.cuda = cuda;
+    r.target.tf32 = tf32;
+    for (int i = 0; i < NCASES; i++) {
+        if (cuda && cases[i].rows * cases[i].cols > (tf32 ? 10000 : 4000))
+            continue;                           /* the executor takes its time */
+        LsValueId in[4] = {{0}};
+        LsNodeId n = forward(&r, &cases[i], in, &at);
+        backward(&r, n, in, &at);
+    }
+    rig_run(&r);
+    for (uint32_t i = 1; i < r.g->nnode; i++)
+        check(&r, (LsNodeId){i}, tf32 ? 1e-2 : 2e-5);
+    rig_close(&r);
+}
+
+START_TEST(attention_and_its_gradient_match_the_formulas)
+{
+    check_all(NULL, real_bytes[_i], false, false);
+}
+END_TEST
+
+START_TEST(they_do_with_the_vectors_of_this_machine)
+{
+    check_all("-O2 -march=native", real_bytes[_i], false, false);
+}
+END_TEST
+
+START_TEST(those_for_gpus_do_thread_by_thread)
+{
+    check_all(NULL, real_bytes[_i], true, false);
+}
+END_TEST
+
+START_TEST(products_on_tensor_cores_are_as_near_as_tf32_allows)
+{
+    check_all(NULL, 4, true, true);
+}
+END_TEST
+
+/* Whether the kernel of a node multiplies on tensor cores. */
+static bool on_cores(Rig *r, LsNodeId n, int real, bool tf32)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *f = open_memstream(&text, &size);
+    r->target = (LsTarget){.kind = LS_TARGET_CUDA, .real_bytes = real, .tf32 = tf32};
+    rig_emit(r, &(LsKernelText){.g = r->g, .n = n, .name = "k", .target = &r->target}, f, f);
+    fclose(f);
+    bool are = strstr(text, "ls_mma_by_rows") != NULL;
+    free(text);
+    return are;
+}
+
+START_TEST(only_tf32_and_heads_that_fit_into_registers_use_tensor_cores)
+{
+    static const struct { int64_t depth, width; bool forward, back; } head[] = {
+        {64, 64, true, true}, {5, 120, true, true}, {65, 64, true, false},
+        {128, 128, true, false}, {128, 129, false, false},
+    };
+    Rig r;
+    LsAttr at;
+    rig_open(&r, 4);
+    for (size_t k = 0; k < sizeof head / sizeof *head; k++) {
+        const Case c = {.batch = 1, .heads = 1, .groups = 1, .rows = 8, .cols = 8,
+                        .depth = head[k].depth, .width = head[k].width};
+        LsValueId in[4] = {{0}};
+        LsNodeId n = forward(&r, &c, in, &at), back = backward(&r, n, in, &at);
+        ck_assert(on_cores(&r, n, 4, true) == head[k].forward);
+        ck_assert(on_cores(&r, back, 4, true) == head[k].back);
+        ck_assert(!on_cores(&r, n, 4, false) && !on_cores(&r, back, 4, false));
+        ck_assert(!on_cores(&r, n, 8, true) && !on_cores(&r, back, 8, true));
+    }
+    rig_close(&r);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("kernels_attention");
+    tcase_set_timeout(tc, 120);
+    tcase_add_loop_test(tc, attention_and_its_gradient_match_the_formulas, 0, 2);
+    tcase_add_loop_test(tc, they_do_with_the_vectors_of_this_machine, 0, 2);
+    tcase_add_loop_test(tc, those_for_gpus_do_thread_by_thread, 0, tests_do_less() ? 1 : 2);
+    tcase_add_test(tc, products_on_tensor_cores_are_as_near_as_tf32_allows);
+    tcase_add_test(tc, only_tf32_and_heads_that_fit_into_registers_use_tensor_cores);
+    return run_tests("kernels_attention", tc);
+}

@@ -1,0 +1,192 @@
+/* tests/codegen/test_kernels_update.c -- optimizer steps against the formulas of PyTorch, in double. */
+#include "tests/support/kernel_rig.h"
+#include "tests/support/suite.h"
+
+enum { N = 20011 };
+static const int real_bytes[] = {4, 8};
+static const LsValueId none = {0};
+
+typedef struct Step { LsUpdateAttr at; bool adam, momentum, factor, acc, weight; } Step;
+
+/* One element by the book. s: p, g, first moment, second moment, accumulator. */
+static void by_the_book(const Step *s, const LsRun *run, double factor, double weight, double v[5])
+{
+    double g = v[1], part = s->weight ? (weight != 0 ? weight : 1)
+                           : s->at.by_samples ? s->at.scale * run->share : s->at.scale;
+    if (s->acc)
+        g = v[4] = (run->first ? 0 : v[4]) + g * part;
+    if (!run->apply)
+        return;
+    g *= factor;
+    if (s->at.clip > 0)
+        g = fmin(fmax(g, -s->at.clip), s->at.clip);
+    if (!s->adam) {
+        g += s->at.decay * v[0];
+        if (s->momentum) {
+            v[2] = s->at.momentum * v[2] + g;
+            g = s->at.nesterov ? g + s->at.momentum * v[2] : v[2];
+        }
+        v[0] -= run->lr * g;
+        return;
+    }
+    if (s->at.decoupled)
+        v[0] -= run->lr * s->at.decay * v[0];
+    else
+        g += s->at.decay * v[0];
+    v[2] = s->at.beta1 * v[2] + (1 - s->at.beta1) * g;
+    v[3] = s->at.beta2 * v[3] + (1 - s->at.beta2) * g * g;
+    double t = (double)run->update;
+    v[0] -= run->lr / (1 - pow(s->at.beta1, t)) * v[2] / (sqrt(v[3]) / sqrt(1 - pow(s->at.beta2, t))
+                                                          + s->at.eps);
+}
+
+enum { MANY = 4 };
+typedef struct Sizes { int64_t n[MANY]; int many; } Sizes;     /* elements of tensors updated together */
+static const Sizes one = {{N}, 1}, fours = {{64, 4096, 1000, 4}, 4}, odd = {{33, 1, 20, 515}, 4};
+
+/* Tensors of these sizes by one node: what its operands are, and what they become. */
+static void check_step(const Step *s, int bytes, bool first, bool apply, const Sizes *z)
+{
+    Rig r;
+    rig_open(&r, bytes);
+    r.run.first = first;
+    r.run.apply = apply;
+    r.run.share = 0.75;
+    LsValueId v[MANY][5], in[MANY * 7], factor = rig_operand(&r, LS_REAL, LS_ROW, (LsShape){0});
+    LsValueId weight = rig_operand(&r, LS_REAL, LS_ROW, (LsShape){0});
+    rig_set(&r, weight, 0, first ? 0 : 2.5);
+    double (*want)[N][5] = calloc((size_t)z->many, sizeof *want);
+    size_t nin = 0;
+    for (int t = 0; t < z->many; t++) {
+        for (int k = 0; k < 5; k++)
+            v[t][k] = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(z->n[t]));
+        for (int64_t i = 0; i < z->n[t]; i++) {
+            rig_set(&r, v[t][3], i, fabs(rig_get(&r, v[t][3], i)));
+            for (int k = 0; k < 5; k++)
+                want[t][i][k] = rig_get(&r, v[t][k], i);
+            by_the_book(s, &r.run, s->factor ? rig_get(&r, factor, 0) : 1,
+                        rig_get(&r, weight, 0), want[t][i]);
+        }
+        in[nin++] = v[t][0];
+        in[nin++] = v[t][1];
+        in[nin++] = s->adam || s->momentum ? v[t][2] : none;
+        if (s->adam)
+            in[nin++] = v[t][3];
+        in[nin++] = s->factor ? factor : none;
+        in[nin++] = s->acc ? v[t][4] : none;
+        if (s->weight)
+            in[nin++] = weight;
+    }
+    LsAttr at = {.update = s->at};
+    at.update.many = z->many;
+    rig_node(&r, s->adam ? LS_OP_ADAM : LS_OP_SGD, nin, in, 0, &at);
+    rig_run(&r);
+    for (int t = 0; t < z->many; t++)
+        for (int64_t i = 0; i < z->n[t]; i++)
+            for (int k = 0; k < 5; k++)
+                rig_close_to(&r, v[t][k], i, want[t][i][k], 2e-6);
+    free(want);
+    rig_close(&r);
+}
+
+static const Step steps[] = {
+    {.adam = false},
+    {.at = {.momentum = 0.9, .decay = 0.01}, .momentum = true},
+    {.at = {.momentum = 0.9, .decay = 0.01, .nesterov = true, .clip = 0.5},
+     .momentum = true,
+     .factor = true},
+    {.at = {.scale = 0.25, .clip = 0.3}, .acc = true},
+    {.at = {.scale = 0.25, .by_samples = true}, .acc = true},
+    {.at = {.momentum = 0.9, .clip = 0.3}, .momentum = true, .factor = true, .acc = true,
+     .weight = true},
+    {.at = {.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8}, .adam = true, .factor = true, .acc = true,
+     .weight = true},
+    {.at = {.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .decay = 0.01}, .adam = true},
+    {.at = {.beta1 = 0.9,
+            .beta2 = 0.999,
+            .eps = 1e-8,
+            .decay = 0.01,
+            .decoupled = true,
+            .scale = 0.5,
+            .clip = 0.5},
+     .adam = true,
+     .factor = true,
+     .acc = true},
+};
+
+START_TEST(test_steps_follow_the_formulas)
+{
+    for (int b = 0; b < 2; b++)
+        check_step(&steps[_i], real_bytes[b], true, true, &one);
+}
+END_TEST
+
+START_TEST(test_many_tensors_are_updated_by_one_kernel)
+{
+    for (int b = 0; b < 2; b++) {
+        check_step(&steps[_i], real_bytes[b], true, true, &fours);
+        check_step(&steps[_i], real_bytes[b], true, true, &odd);
+    }
+    check_step(&steps[_i], 4, false, false, &fours);
+}
+END_TEST
+
+START_TEST(test_micro_steps_accumulate_and_do_not_update)
+{
+    check_step(&steps[_i], 4, false, false, &one);
+    check_step(&steps[_i], 4, true, false, &one);
+    check_step(&steps[_i], 4, false, true, &one);
+}
+END_TEST
+
+START_TEST(test_accumulation_and_running_statistics)
+{
+    Rig r;
+    rig_open(&r, real_bytes[_i]);
+    r.run.first = false;
+    LsValueId g = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(N)),
+              acc = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(N));
+    LsValueId stat = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(33));
+    LsValueId batch = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(1, 33, 1, 1));
+    LsValueId more[] = {rig_operand(&r, LS_REAL, LS_ROW, SHAPE(5)), rig_operand(&r, LS_REAL, LS_ROW, SHAPE(5)),
+                        rig_operand(&r, LS_REAL, LS_ROW, SHAPE(300)), rig_operand(&r, LS_REAL, LS_ROW, SHAPE(300))};
+    double wanted[] = {0.9 * rig_get(&r, more[0], 4) + 0.1 * rig_get(&r, more[1], 4),
+                       0.9 * rig_get(&r, more[2], 299) + 0.1 * rig_get(&r, more[3], 299)};
+    rig_node(&r, LS_OP_RUNNING_STAT, 4, more, 0,
+             &(LsAttr){.update = {.momentum = 0.9, .scale = 0.1, .many = 2}});
+    LsNodeId n =
+        rig_node(&r, LS_OP_ACCUMULATE, VALUES(g, acc), 1, &(LsAttr){.update = {.scale = 0.5}});
+    LsValueId sum = rig_result(&r, n, 0, LS_REAL, LS_ROW, SHAPE(N));
+    rig_node(&r, LS_OP_RUNNING_STAT, VALUES(stat, batch), 0,
+             &(LsAttr){.update = {.momentum = 0.9, .scale = 0.1}});
+    LsValueId weight = rig_operand(&r, LS_REAL, LS_ROW, (LsShape){0}),
+              all = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(N));
+    double want_all = rig_get(&r, all, 7) + rig_get(&r, weight, 0) * rig_get(&r, g, 7);
+    n = rig_node(&r, LS_OP_ACCUMULATE, VALUES(g, all, weight), 1, &(LsAttr){.update = {.scale = 1}});
+    rig_result(&r, n, 0, LS_REAL, LS_ROW, SHAPE(N));
+    double want[33], want_sum = rig_get(&r, acc, N - 1) + 0.5 * rig_get(&r, g, N - 1);
+    for (int k = 0; k < 33; k++)
+        want[k] = 0.9 * rig_get(&r, stat, k) + 0.1 * rig_get(&r, batch, k);
+    rig_run(&r);
+    rig_close_to(&r, sum, N - 1, want_sum, 1e-7);
+    rig_close_to(&r, acc, N - 1, want_sum, 1e-7);
+    rig_close_to(&r, all, 7, want_all, 1e-7);
+    for (int k = 0; k < 33; k++)
+        rig_close_to(&r, stat, k, want[k], 1e-7);
+    rig_close_to(&r, more[0], 4, wanted[0], 1e-7);
+    rig_close_to(&r, more[2], 299, wanted[1], 1e-7);
+    rig_close(&r);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *t = tcase_create("kernels_update");
+    int n = sizeof steps / sizeof *steps;
+    tcase_set_timeout(t, 120);
+    tcase_add_loop_test(t, test_steps_follow_the_formulas, 0, n);
+    tcase_add_loop_test(t, test_many_tensors_are_updated_by_one_kernel, 0, n);
+    tcase_add_loop_test(t, test_micro_steps_accumulate_and_do_not_update, 0, n);
+    tcase_add_loop_test(t, test_accumulation_and_running_statistics, 0, 2);
+    return run_tests("kernels_update", t);
+}

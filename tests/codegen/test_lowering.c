@@ -1,0 +1,119 @@
+/* tests/codegen/test_lowering.c -- the passes behind the compiler's, in their order, without a command line. */
+#include "codegen/fusion/fused_alternatives.h"
+#include "codegen/fusion/gradient_in_update.h"
+#include "codegen/program/lowering.h"
+#include "scheduler/graph/dag_read.h"
+#include "tests/support/compiled_model.h"
+
+static const LsTarget cpu = {.kind = LS_TARGET_CPU, .real_bytes = 4};
+static const LsTarget gpu = {.kind = LS_TARGET_CUDA, .real_bytes = 4};
+static LsCtx cx;
+
+/* Both graphs of a network, lowered as `how` says. */
+static LsLowering lowered(const char *line, int64_t batch, LsLowering how)
+{
+    cx = (LsCtx){.arena = ls_arena_new()};
+    how.name = "net";
+    how.train = compiled(&cx, line, batch);
+    LsPipelineOptions eval = {.import = {.batch = batch, .weightless = true},
+                              .loss = {.kind = LS_LOSS_CE}, .like = how.train};
+    how.eval = ls_pipeline(&cx, in_dir("net.onnx"), &eval);
+    ck_assert_ptr_nonnull(how.eval);
+    ck_assert(ls_lower(&cx, &how));
+    return how;
+}
+
+static uint32_t count_alternatives(const LsGraph *g)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 1; i < g->nnode; i++)
+        n += ls_is_alternative(g, (LsNodeId){i});
+    return n;
+}
+
+static uint32_t count_nodes(const LsGraph *g, LsOpCode op)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 1; i < g->nnode; i++)
+        n += g->node[i].op == op;
+    return n;
+}
+
+START_TEST(both_graphs_get_problems_that_can_be_planned)
+{
+    char why[256];
+    const LsLowering l = lowered("mlp --width=523 --depth=3", 19, (LsLowering){.target = &cpu});
+    ck_assert_ptr_eq(l.train_problem->g, l.train);
+    ck_assert_ptr_eq(l.eval_problem->g, l.eval);
+    ck_assert_msg(ls_dag_check(&l.train_problem->dag, why, sizeof why), "%s", why);
+    ck_assert_msg(ls_dag_check(&l.eval_problem->dag, why, sizeof why), "%s", why);
+    ck_assert_uint_gt(count_alternatives(l.train), 0);
+    ck_assert_uint_eq(count_alternatives(l.eval), 0);
+    ck_assert_uint_gt(ls_applied(l.train), 0);
+    ls_arena_free(cx.arena);
+}
+END_TEST
+
+START_TEST(what_is_switched_off_is_not_done)
+{
+    const char *line = "mlp --width=523 --depth=3";
+    LsLowering l = lowered(line, 19, (LsLowering){.target = &cpu, .store_gradients = true});
+    ck_assert_uint_eq(ls_applied(l.train), 0);
+    ck_assert_uint_gt(count_alternatives(l.train), 0);
+    ls_arena_free(cx.arena);
+    l = lowered(line, 19, (LsLowering){.target = &cpu, .no_alternatives = true});
+    ck_assert_uint_gt(ls_applied(l.train), 0);
+    ck_assert_uint_eq(count_alternatives(l.train), 0);
+    ls_arena_free(cx.arena);
+}
+END_TEST
+
+START_TEST(what_is_named_is_made_in_any_case)
+{
+    const char *line = "densenet121 --width=4 --classes=4 --size=32", *all = "*";
+    LsLowering l = lowered(line, 2, (LsLowering){.target = &cpu});
+    uint32_t left = count_nodes(l.train, LS_OP_CONCAT), eval = count_nodes(l.eval, LS_OP_CONCAT);
+    ls_arena_free(cx.arena);
+    l = lowered(line, 2, (LsLowering){.target = &cpu, .made = &all, .nmade = 1});
+    ck_assert_uint_gt(count_nodes(l.train, LS_OP_CONCAT), left);
+    ck_assert_uint_gt(count_nodes(l.eval, LS_OP_CONCAT), eval);
+    ls_arena_free(cx.arena);
+}
+END_TEST
+
+/* How many products do more than multiply. */
+static uint32_t count_epilogues(const LsGraph *g)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 1; i < g->nnode; i++)
+        n += g->node[i].op == LS_OP_MATMUL && g->node[i].attr.gemm.then != LS_THEN_NOTHING;
+    return n;
+}
+
+START_TEST(products_of_gpus_do_what_follows_them)
+{
+    const char *line = "mlp --width=64 --depth=3";
+    LsLowering l = lowered(line, 8, (LsLowering){.target = &gpu});
+    ck_assert_uint_gt(count_epilogues(l.train), 0);
+    ck_assert_uint_gt(count_epilogues(l.eval), 0);
+    ls_arena_free(cx.arena);
+    l = lowered(line, 8, (LsLowering){.target = &gpu, .no_epilogues = true});
+    ck_assert_uint_eq(count_epilogues(l.train) + count_epilogues(l.eval), 0);
+    ls_arena_free(cx.arena);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("lowering");
+    if (mkdtemp(dir) == NULL)
+        return perror(dir), 1;
+    const TTest *const test[] = {
+        both_graphs_get_problems_that_can_be_planned,
+        what_is_switched_off_is_not_done,
+        what_is_named_is_made_in_any_case,
+        products_of_gpus_do_what_follows_them,
+    };
+    add_tests(tc, sizeof test / sizeof *test, test);
+    return run_models("lowering", tc);
+}

@@ -1,0 +1,58 @@
+/* tests/codegen/test_matmul.c -- generated matrix products against a triple loop in double precision. */
+#include "tests/support/matmul_cases.h"
+#include "tests/support/suite.h"
+
+static void check_all(const char *cc, const char *flags, int real_bytes)
+{
+    HNode *node[NCASES];
+    for (int i = 0; i < NCASES; i++)
+        node[i] = node_of(&cases[i]);
+    HObject o = h_build(cc, flags, real_bytes, false, NCASES, node);
+    for (int i = 0; i < NCASES; i++) {
+        double *in[3];
+        for (int k = 0; k < 3; k++)
+            in[k] =
+                h_random(node[i]->operand[k].i != 0 ? ls_count(&node[i]->value[k + 1].shape) : 0,
+                         (uint64_t)(10 * i + k));
+        double *want = reference(&cases[i], node[i], (const double *const *)in);
+        h_check(&o, i, node[i], LS_K_MATMUL, (const double *const *)in, want,
+                real_bytes == 4 ? 2e-6 : 1e-14);
+        for (int k = 0; k < 3; k++)
+            free(in[k]);
+        free(want);
+        free(node[i]);
+    }
+    dlclose(o.so);
+}
+
+START_TEST(products_are_right_without_optimisation) { check_all("cc", "-O1", 4); }
+END_TEST
+START_TEST(products_are_right_for_this_processor) { check_all("cc", "-O3 -march=native", 4); }
+END_TEST
+START_TEST(products_are_right_in_double) { check_all("cc", "-O2 -march=native", 8); }
+END_TEST
+START_TEST(products_are_right_with_narrow_vectors)
+{
+    check_all("cc", "-O2 -march=native -mno-avx512f", 4);
+}
+END_TEST
+START_TEST(products_are_right_with_clang)
+{
+    if (system("command -v clang >/dev/null") != 0)
+        printf("skipped: no clang\n");
+    else
+        check_all("clang", "-O2 -march=native", 4);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("matmul");
+    tcase_set_timeout(tc, 300);
+    tcase_add_test(tc, products_are_right_without_optimisation);
+    tcase_add_test(tc, products_are_right_for_this_processor);
+    tcase_add_test(tc, products_are_right_in_double);
+    tcase_add_test(tc, products_are_right_with_narrow_vectors);
+    tcase_add_test(tc, products_are_right_with_clang);
+    return run_tests("matmul", tc);
+}

@@ -1,0 +1,24 @@
+/* tests/compiler/node_case.h -- one of ONNX's operator tests: a model of a node,
+ * operands and expected results. */
+#ifndef LS_TESTS_COMPILER_NODE_CASE_H
+#define LS_TESTS_COMPILER_NODE_CASE_H
+
+#include "compiler/passes/passes.h"
+
+typedef struct LsNodeCase {
+    LsCtx *cx;
+    char model[1024];           /* the model with its inputs turned into initializers */
+    LsValueId *expect;          /* constants holding the expected results, by graph
+                                 * output; none: not a tensor */
+    LsGraph *holder;            /* the graph that owns them */
+    int nexpect;
+} LsNodeCase;
+
+/* Reads DIR/model.onnx and DIR/test_data_set_0. The model is written again under `work`, each
+ * graph input being an initializer with the test's data: real ones become parameters, whose
+ * gradients can be checked. False: the case has something that is no tensor, or types that
+ * are not read (why: a word). */
+bool ls_node_case_read(LsNodeCase *c, LsCtx *cx, const char *dir, const char *work,
+                       const char **why);
+
+#endif

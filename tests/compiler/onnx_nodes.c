@@ -1,0 +1,336 @@
+/* tests/compiler/onnx_nodes.c -- ONNX's operator tests: results against the expected ones, and gradients
+ * against central differences in double precision.
+ *
+ *   onnx_nodes FOLDER [NAME-PART]        FOLDER holds test_*; exits 77 when it is missing
+ *
+ * Every operand of a test that is real becomes a parameter, so each attribute combination that
+ * ONNX tests has its gradient checked too. The function differentiated is a fixed random
+ * weighting of all real results. A test whose operator is not read is counted, not failed; one
+ * that is read must agree. */
+#include "compiler/fold/append.h"
+#include "compiler/onnx/onnx_import.h"
+#include "tests/compiler/node_case.h"
+#include "tests/support/less.h"
+#include "tests/support/run_graph.h"
+
+#include "compiler/passes/channels_last.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { MAX_CASES = 4096, SAMPLES = 12 };
+typedef enum { PASS, FAIL, UNREAD, NOGRAD } Verdict;   /* NOGRAD: results agree,
+                                                        * nothing to differentiate */
+
+static double random_weight(int64_t i)
+{
+    uint64_t z = (uint64_t)(i + 1) * 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z ^= z >> 27;
+    return (double)(z >> 40) / (1 << 24) + 0.25;
+}
+
+static LsGraph *import(LsCtx *cx, const char *model)
+{
+    cx->model = model;
+    LsImportOptions o = {.training = true};
+    LsGraph *g = ls_onnx_import(cx, model, &o);
+    return g;
+}
+
+static bool finish(LsCtx *cx, LsGraph *g)
+{
+    return ls_dce(cx, g) && ls_layout(cx, g, NULL) && ls_verify(cx, g) && ls_fuse(cx, g)
+        && ls_verify(cx, g);
+}
+
+/* The sanitized run ends with the text of a program: the C compiler takes most of the time, what it
+ * makes is not sanitized, and the run without sanitizers sees the same results. */
+static bool text_is_enough(void) { return tests_do_less(); }
+
+static bool close_to(double got, double want, bool real)
+{
+    if (isnan(want) || isinf(want) || !real)
+        return got == want || (isnan(got) && isnan(want));
+    return fabs(got - want) <= 1e-7 + 1e-3 * fabs(want);
+}
+
+/* The results of a program against the test's. */
+static Verdict compare_results(LsCtx *cx, LsRunGraph *r, const LsNodeCase *c, char *note, size_t size)
+{
+    const LsGraph *g = r->g;
+    Verdict v = PASS;
+    for (uint32_t k = 0; k < g->noutput && v == PASS; k++) {
+        LsValueId out = g->output[k], want = c->expect[k];
+        if (!ls_shape_same(ls_shape(g, out), ls_shape(c->holder, want))) {
+            snprintf(note, size, "result %u is %s, expected %s", k,
+                     ls_shape_text(cx->arena, ls_shape(g, out)),
+                     ls_shape_text(cx->arena, ls_shape(c->holder, want)));
+            v = FAIL;
+            break;
+        }
+        ls_run_graph_until(r, out);
+        for (int64_t i = 0; i < ls_count(ls_shape(g, out)) && v == PASS; i++) {
+            double a = ls_run_graph_get(r, out, i), b = ls_const_at(c->holder, want, i);
+            if (!close_to(a, b, ls_type(g, out) == LS_REAL)) {
+                snprintf(note, size, "result %u element %ld is %g, expected %g", k, (long)i, a, b);
+                v = FAIL;
+            }
+        }
+    }
+    return v;
+}
+
+/* A program of the results alone, in single precision. */
+static Verdict check_results(LsCtx *cx, const LsNodeCase *c, char *note, size_t size)
+{
+    LsGraph *g = import(cx, c->model);
+    if (g == NULL || !finish(cx, g)) {
+        snprintf(note, size, "%s", cx->last == LS_E_UNSUPPORTED ? "unsupported" : "refused");
+        return cx->last == LS_E_UNSUPPORTED || cx->last == LS_E_NOT_CONST || cx->last == LS_E_TYPE
+            || cx->last == LS_E_VERSION ? UNREAD : FAIL;
+    }
+    LsRunGraph *r = NULL;
+    if (text_is_enough() && ls_run_graph_prints(cx, g, 4))
+        return PASS;
+    if (!text_is_enough())
+        r = ls_run_graph_new(cx, g, 4);
+    if (r == NULL)
+        return snprintf(note, size, "does not build"), FAIL;
+    Verdict v = compare_results(cx, r, c, note, size);
+    ls_run_graph_free(r);
+    return v;
+}
+
+/* Appends sum over real results of weight * element as the loss; false: no real result. */
+static bool weighted_loss(LsCtx *cx, LsGraph *g)
+{
+    LsValueId sum = {0};
+    for (uint32_t k = 0; k < g->noutput; k++) {
+        LsValueId y = g->output[k];
+        int64_t n = ls_count(ls_shape(g, y));
+        if (ls_type(g, y) != LS_REAL || g->value[y.i].kind != LS_V_TEMP)
+            continue;
+        float *w = ls_arena_alloc(cx->arena, (size_t)n, sizeof *w);
+        for (int64_t i = 0; i < n; i++)
+            w[i] = (float)random_weight(i + 1000 * k);
+        LsValueId part =
+            ls_append2(cx, g, LS_OP_MUL, y, ls_const_add(cx, g, LS_REAL, ls_shape(g, y), w), NULL);
+        part = ls_reduce_to(cx, g, part, &(LsShape){0});
+        sum = ls_is(sum) ? ls_append2(cx, g, LS_OP_ADD, sum, part, NULL) : part;
+    }
+    g->loss = sum;
+    return ls_is(sum);
+}
+
+static double loss_with(LsRunGraph *r, LsValueId param, int64_t i, double x)
+{
+    ls_run_graph_set(r, param, i, x);
+    ls_run_graph_step(r);
+    return ls_run_graph_get(r, r->g->loss, 0);
+}
+
+/* One parameter: a sample of its elements against central differences. */
+static bool check_param(LsRunGraph *r, const LsGrad *gr, char *note, size_t size)
+{
+    const LsGraph *g = r->g;
+    int64_t n = ls_count(ls_shape(g, gr->param)), step = n > SAMPLES ? n / SAMPLES : 1;
+    for (int64_t i = 0; i < n; i += step) {
+        double x = ls_run_graph_get(r, gr->param, i), h = fmin(1e-4, 1e-5 * fmax(1, fabs(x)));
+        ls_run_graph_until(r, gr->grad);
+        double got = ls_run_graph_get(r, gr->grad, i);
+        double up = loss_with(r, gr->param, i, x + h), down = loss_with(r, gr->param, i, x - h);
+        double here = loss_with(r, gr->param, i, x), slope = (up - down) / (2 * h);
+        double right = (up - here) / h, left = (here - down) / h;
+        if (fabs(right - left) > 1e-2 * (1 + fabs(slope)) || isnan(slope))
+            continue;       /* a kink or a pole lies within the step */
+        if (!(fabs(got - slope) <= 2e-5 * (1 + fabs(slope)))) {
+            snprintf(note, size, "gradient of %s element %ld is %.9g, differences say %.9g",
+                     g->value[gr->param.i].name, (long)i, got, slope);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The results, and the gradients of every parameter, of a program in double precision. */
+static Verdict check_gradients(LsCtx *cx, const LsNodeCase *c, char *note, size_t size)
+{
+    LsGraph *g = import(cx, c->model);
+    if (g == NULL || !weighted_loss(cx, g))
+        return NOGRAD;
+    if (!ls_autodiff(cx, g))
+        return cx->last == LS_E_NO_GRAD || cx->last == LS_E_LOSS
+                   ? NOGRAD
+                   : (snprintf(note, size, "autodiff fails"), FAIL);
+    if (g->ngrad == 0)
+        return NOGRAD;
+    if (!ls_verify(cx, g) || !finish(cx, g))
+        return snprintf(note, size, "the gradient graph is broken"), FAIL;
+    LsRunGraph *r = NULL;
+    if (text_is_enough() && ls_run_graph_prints(cx, g, 8))
+        return PASS;
+    if (!text_is_enough())
+        r = ls_run_graph_new(cx, g, 8);
+    if (r == NULL)
+        return snprintf(note, size, "the gradient does not build"), FAIL;
+    Verdict v = compare_results(cx, r, c, note, size);
+    for (uint32_t k = 0; k < g->ngrad && v == PASS; k++)
+        if (!check_param(r, &g->grad[k], note, size))
+            v = FAIL;
+    ls_run_graph_free(r);
+    return v;
+}
+
+/* A case that has gradients is one program, unless whole sets are run: it gives the results, too. Under
+ * sanitizers, where none is compiled, both are printed. */
+static Verdict run_programs(LsCtx *cx, const LsNodeCase *c, char *note, size_t size)
+{
+    Verdict v;
+    if (tests_do_all() || text_is_enough()) {
+        v = check_results(cx, c, note, size);
+        return v == PASS ? check_gradients(cx, c, note, size) : v;
+    }
+    v = check_gradients(cx, c, note, size);
+    if (v != NOGRAD)
+        return v;
+    v = check_results(cx, c, note, size);
+    return v == PASS ? NOGRAD : v;
+}
+
+static Verdict run_case(const char *dir, FILE *log, char *note, size_t size)
+{
+    LsCtx cx = {.arena = ls_arena_new(), .model = dir, .log = log};
+    LsNodeCase c;
+    char work[] = "/tmp/ls-node-XXXXXX";
+    const char *why = "";
+    Verdict v = UNREAD;
+    if (mkdtemp(work) != NULL && ls_node_case_read(&c, &cx, dir, work, &why)) {
+        v = run_programs(&cx, &c, note, size);
+        unlink(c.model);
+    } else {
+        snprintf(note, size, "%s", why);
+    }
+    rmdir(work);
+    ls_arena_free(cx.arena);
+    return v;
+}
+
+/* In a process of its own, so that a crash is one failed case. */
+static Verdict run_apart(const char *dir, char *note, size_t size)
+{
+    int pipe_fd[2];
+    if (pipe(pipe_fd) != 0)
+        return FAIL;
+    pid_t pid = fork();
+    if (pid == 0) {
+        FILE *log = fopen("/dev/null", "w");
+        char text[300] = "";
+        alarm(120);
+        Verdict v = run_case(dir, log, text, sizeof text);
+        if (write(pipe_fd[1], text, sizeof text) < 0)
+            _exit(FAIL);
+        _exit(v);
+    }
+    int status = 0;
+    close(pipe_fd[1]);
+    if (read(pipe_fd[0], note, size) <= 0)
+        snprintf(note, size, "crashed");
+    close(pipe_fd[0]);
+    waitpid(pid, &status, 0);
+    return WIFEXITED(status) ? (Verdict)WEXITSTATUS(status) : FAIL;
+}
+
+/* Tests that mean something else than training does: dropout before opset 12 has no mode (it trains
+ * here), and a mask is drawn by another generator; 16-bit brain floats are not an element type of
+ * ours; tensors without elements are refused. */
+static bool excluded(const char *name)
+{
+    bool zero_ratio = strstr(name, "zero_ratio") != NULL;
+    return (strstr(name, "dropout") != NULL && strstr(name, "_old") != NULL)
+           || (strstr(name, "training_dropout") != NULL && !zero_ratio)
+           || strstr(name, "BFLOAT16") != NULL || strstr(name, "slice_start_out_of_bounds") != NULL;
+}
+
+/* Losses with weights that are written out as functions: many alike, of which whole sets alone have all. */
+static bool left_out(const char *name)
+{
+    bool loss = strncmp(name, "test_sce_", 9) == 0 || strncmp(name, "test_nllloss_", 13) == 0;
+    return loss && !tests_do_all() && strstr(name, "_expanded") != NULL && strstr(name, "_weight") != NULL;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static int list_cases(const char *folder, const char *part, char **name)
+{
+    DIR *d = opendir(folder);
+    int n = 0;
+    if (d == NULL)
+        return -1;
+    for (struct dirent *e; (e = readdir(d)) != NULL && n < MAX_CASES; )
+        if (strncmp(e->d_name, "test_", 5) == 0 && (part == NULL || strstr(e->d_name, part) != NULL)
+            && !excluded(e->d_name) && !left_out(e->d_name))
+            name[n++] = strdup(e->d_name);
+    closedir(d);
+    qsort(name, (size_t)n, sizeof *name, by_name);
+    return n;
+}
+
+/* Cases k = share, share + 2, ... ; prints failures, counts into count[]. */
+static void run_share(const char *folder, char **name, int n, int share, int shares, bool verbose,
+                      int *count)
+{
+    static const char *const word[] = {"ok", "FAIL", "unread", "ok, no gradient"};
+    for (int k = share; k < n; k += shares) {
+        char note[300] = "", dir[1024];
+        snprintf(dir, sizeof dir, "%s/%s", folder, name[k]);
+        Verdict v = run_apart(dir, note, sizeof note);
+        count[v]++;
+        if (v == FAIL || verbose)
+            printf("%-16s %s  %s\n", word[v], name[k], note);
+        fflush(stdout);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static char *name[MAX_CASES];
+    int n = argc > 1 ? list_cases(argv[1], argc > 2 ? argv[2] : NULL, name) : -1;
+    if (n <= 0) {
+        printf("skipped: no operator tests in '%s' (package libonnx-testdata)\n",
+               argc > 1 ? argv[1] : "");
+        return 77;
+    }
+    enum { SHARES = 2 };
+    int total[4] = {0}, fd[SHARES][2];
+    for (int s = 0; s < SHARES; s++) {
+        if (pipe(fd[s]) != 0)
+            return 1;
+        if (fork() == 0) {
+            int count[4] = {0};
+            run_share(argv[1], name, n, s, SHARES, argc > 2, count);
+            _exit(write(fd[s][1], count, sizeof count) != sizeof count);
+        }
+        close(fd[s][1]);
+    }
+    for (int s = 0; s < SHARES; s++) {
+        int count[4] = {0, 1, 0, 0};
+        if (read(fd[s][0], count, sizeof count) != sizeof count)
+            printf("a worker died\n");
+        for (int v = 0; v < 4; v++)
+            total[v] += count[v];
+        wait(NULL);
+    }
+    printf("%d with gradient, %d without, %d not read\n", total[PASS], total[NOGRAD],
+           total[UNREAD]);
+    printf("%d passed, %d failed, %d skipped\n", total[PASS] + total[NOGRAD], total[FAIL],
+           total[UNREAD]);
+    return total[FAIL] != 0;
+}

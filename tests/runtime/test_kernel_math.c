@@ -1,0 +1,175 @@
+/* tests/runtime/test_kernel_math.c -- the float functions of ls_kernel.h against libm, over values of every
+ * size. */
+#include "runtime/kernels/ls_kernel.h"
+#include "tests/support/suite.h"
+
+#include <check.h>
+#include <stdlib.h>
+
+enum { STEPS = 400000 };
+
+static double softplus(double x) { return x > 0 ? x + log1p(exp(-x)) : log1p(exp(x)); }
+static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
+
+typedef struct Case {
+    const char *name;
+    real (*fast)(real);
+    double (*exact)(double);
+    float lo, hi;       /* where it is compared */
+    double ulp;         /* bound on the error */
+} Case;
+
+static const Case cases[] = {
+    {"exp", ls_exp, exp, -86.9f, 100, 1.6},
+    {"log", ls_log, log, 0, 3.4e38f, 1.2},
+    {"log near 1", ls_log, log, 0.5f, 2, 1.2},
+    {"log1p", ls_log1p, log1p, -0.999f, 1e30f, 2},
+    {"tanh", ls_tanh, tanh, -30, 30, 1.7},
+    {"tanh near 0", ls_tanh, tanh, -1, 1, 1.7},
+    {"erf", ls_erf, erf, -6, 6, 1.5},
+    {"erf near 0", ls_erf, erf, -1, 1, 1.5},
+    {"sigmoid", ls_sigmoid, sigmoid, -86, 100, 3},
+    {"softplus", ls_softplus, softplus, -86, 100, 2.5},
+};
+
+/* Half of the values spread evenly over lo .. hi, half with every exponent. */
+static float value(const Case *c, uint32_t i)
+{
+    uint32_t u = i * 2654435761u;
+    if (i % 2 == 0)
+        return c->lo + (c->hi - c->lo) * (float)(u >> 8) * 5.9604645e-8f;
+    float x = ls_float32(u);
+    return x >= c->lo && x <= c->hi ? x : c->lo;
+}
+
+static double ulp_of(float x)
+{
+    return fabsf(x) < 1.17549435e-38f ? 1.4e-45 : ldexp(1, ilogbf(x) - 23);
+}
+
+START_TEST(test_functions_are_accurate_to_a_few_units_in_the_last_place)
+{
+    const Case *c = &cases[_i];
+    for (uint32_t i = 0; i < STEPS; i++) {
+        float x = value(c, i), got = c->fast(x);
+        double want = c->exact(x);
+        if (isinf((float)want))
+            ck_assert_msg(got == (float)want, "%s(%a) = %g, want %g", c->name, x, got, want);
+        else
+            ck_assert_msg(fabs(got - want) <= c->ulp * ulp_of((float)want),
+                          "%s(%a) = %.9g, want %.9g", c->name, x, got, want);
+    }
+}
+END_TEST
+
+START_TEST(test_edges_are_those_of_libm)
+{
+    static const float x[] = {0, -0.f, 1, -1, 1e-40f, 700, -700, INFINITY, -INFINITY, NAN};
+    for (size_t i = 0; i < sizeof x / sizeof *x; i++) {
+        const float got[] = {ls_exp(x[i]), ls_log(x[i]),     ls_tanh(x[i]),
+                             ls_erf(x[i]), ls_sigmoid(x[i]), ls_softplus(x[i])};
+        const double want[] = {exp(x[i]), log(x[i]),     tanh(x[i]),
+                               erf(x[i]), sigmoid(x[i]), softplus(x[i])};
+        for (int k = 0; k < 6; k++)
+            ck_assert_msg((isnan(got[k]) && isnan(want[k])) || got[k] == (float)want[k]
+                              || fabs(got[k] - want[k]) <= 1e-6 * fabs(want[k]),
+                          "function %d of %g: %g, want %g", k, x[i], got[k], want[k]);
+    }
+}
+END_TEST
+
+START_TEST(test_powers_are_those_of_libm)
+{
+    static const float edge[] = {0, -0.f, 1,      -1,       0.5f,      2,  -2,
+                                 3, -3,   1e-40f, INFINITY, -INFINITY, NAN};
+    enum { EDGES = sizeof edge / sizeof *edge };
+    for (uint32_t i = 0; i < STEPS; i++) {
+        float x = ls_float32(i * 2654435761u), y = (float)((int)(i * 40503u % 4001) - 2000) * 0.01f;
+        if (i < EDGES * EDGES) {
+            x = edge[i / EDGES];
+            y = edge[i % EDGES];
+        } else if (i % 2 == 0) {
+            x = fmodf(fabsf(x), 8);
+        }
+        if (x == -1 && isinf(y))
+            continue;           /* C says 1; nobody asks */
+        volatile float exponent = y;
+        float got = ls_pow(x, exponent), want = powf(x, y);
+        ck_assert_msg((isnan(got) && isnan(want)) || got == want ||
+                          fabs((double)got - want) <= ulp_of(want),
+                      "pow(%a, %a) = %g, want %g", x, y, got, want);
+    }
+}
+END_TEST
+
+START_TEST(test_minima_and_maxima_hand_on_nan_and_keep_integers)
+{
+    ck_assert(isnan(ls_max(NAN, 1.f)) && isnan(ls_max(1.f, NAN)));
+    ck_assert(isnan(ls_min(NAN, 1.f)) && isnan(ls_min(1.f, NAN)));
+    ck_assert(isnan(ls_relu(NAN)) && ls_relu(-2) == 0 && ls_relu(3) == 3);
+    ck_assert_int_eq(ls_max(INT64_C(9007199254740993), INT64_C(9007199254740992)),
+                     INT64_C(9007199254740993));
+    ck_assert_int_eq(ls_abs(INT64_C(-5)), 5);
+    ck_assert(ls_round(2.5f) == 2 && ls_round(3.5f) == 4 && ls_round(-0.5f) == 0);
+}
+END_TEST
+
+START_TEST(test_rows_are_summed_and_maximised_for_every_length)
+{
+    real x[700];
+    for (int k = 0; k < 700; k++)
+        x[k] = (real)((k * 37) % 101) - 50;
+    for (int64_t n = 1; n <= 700; n++)
+        for (int64_t lanes = 1; lanes <= 256; lanes *= 4) {
+            double sum = 0, max = -1e9;
+            for (int64_t k = 0; k < n; k++) {
+                sum += x[k];
+                max = fmax(max, x[k]);
+            }
+            ck_assert(ls_row_sum(x, n, lanes) == sum);
+            ck_assert(ls_row_max(x, n, lanes) == (real)max);
+        }
+}
+END_TEST
+
+START_TEST(test_random_numbers_are_uniform_and_independent)
+{
+    enum { BINS = 64, N = 1 << 18 };
+    for (int which = 0; which < 4; which++) {       /* what is counted on: index, step, id, seed */
+        int bin[BINS] = {0};
+        double sum = 0, product = 0, before = 0.5;
+        for (int64_t i = 0; i < N; i++) {
+            double u = which == 0 ? ls_uniform(1, 2, 3, i) : which == 1 ? ls_uniform(1, i, 3, 2)
+                     : which == 2 ? ls_uniform(1, 2, i, 3) : ls_uniform((uint64_t)i, 2, 3, 1);
+            ck_assert(u >= 0 && u < 1);
+            bin[(int)(u * BINS)]++;
+            sum += u;
+            product += (u - 0.5) * (before - 0.5);
+            before = u;
+        }
+        double chi = 0;
+        for (int b = 0; b < BINS; b++)
+            chi += pow(bin[b] - N / BINS, 2) / (N / BINS);
+        ck_assert_msg(fabs(sum / N - 0.5) < 0.003, "counting %d: mean %g", which, sum / N);
+        ck_assert_msg(fabs(product / N) < 0.001, "counting %d: neighbours go together: %g", which,
+                      product / N);
+        ck_assert_msg(chi < 130, "counting %d: chi-square %g with %d bins", which, chi, BINS);
+    }
+    ck_assert(ls_uniform(1, 2, 3, 4) == ls_uniform(1, 2, 3, 4));
+    ck_assert(ls_uniform(1, 2, 3, 4) != ls_uniform(1, 2, 3, 4 + (INT64_C(1) << 32)));
+}
+END_TEST
+
+int main(void)
+{
+    TCase *t = tcase_create("kernel_math");
+    tcase_set_timeout(t, 120);
+    tcase_add_loop_test(t, test_functions_are_accurate_to_a_few_units_in_the_last_place, 0,
+                        sizeof cases / sizeof *cases);
+    tcase_add_test(t, test_edges_are_those_of_libm);
+    tcase_add_test(t, test_powers_are_those_of_libm);
+    tcase_add_test(t, test_minima_and_maxima_hand_on_nan_and_keep_integers);
+    tcase_add_test(t, test_rows_are_summed_and_maximised_for_every_length);
+    tcase_add_test(t, test_random_numbers_are_uniform_and_independent);
+    return run_tests("kernel_math", t);
+}

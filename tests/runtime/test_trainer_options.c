@@ -1,0 +1,413 @@
+/* tests/runtime/test_trainer_options.c -- every option of a trainer reaches the program: given on the command
+ * line, and seen where it should have an effect. An option of --help without a row here fails. */
+#include "tests/support/tiny_run.h"
+#include "runtime/engine/device.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+
+/* What the last training step saw of a run. Written by the trainer's process. */
+typedef struct Seen {
+    float x[TB * TF], real_label[TB * TF];
+    double lr;
+    uint64_t seed;
+    int64_t update, steps;
+    int tasks;                  /* threads of the process */
+    bool tune;
+} Seen;
+static Seen seen;
+
+static int count_tasks(void)
+{
+    int n = 0;
+    DIR *d = opendir("/proc/self/task");
+    for (struct dirent *f; d && (f = readdir(d)) != NULL;)
+        n += f->d_name[0] != '.';
+    if (d)
+        closedir(d);
+    return n;
+}
+
+static void note(const LsRun *run)
+{
+    seen.lr = run->lr;
+    seen.seed = run->seed;
+    seen.update = run->update;
+    seen.steps++;
+    seen.tasks = count_tasks();
+    seen.tune = run->device != NULL && run->device->tune;
+    write_bytes("seen", &seen, sizeof seen);
+}
+
+static LsProgram watched(void)
+{
+    tiny_spy = note;
+    return tiny_program(1);
+}
+
+/* Runs it; then `seen` is what its last step saw. */
+static void must(const LsProgram *p, int code, const char *command)
+{
+    seen = (Seen){0};
+    unlink("seen");
+    int got = run_program(p, command);
+    ck_assert_msg(got == code, "%s: exit %d, not %d:\n%s%s", command, got, code, out_text, err_text);
+    FILE *f = fopen("seen", "rb");
+    if (f) {
+        ck_assert_uint_eq(fread(&seen, sizeof seen, 1, f), 1);
+        fclose(f);
+    }
+}
+
+static void runs(const char *command)
+{
+    LsProgram p = watched();
+    must(&p, 0, command);
+}
+
+static void check_tune(void)
+{
+    runs("--data data.npz");
+    ck_assert(!seen.tune);
+    runs("--data data.npz --tune");
+#ifdef LS_TINY_CUDA
+    ck_assert(seen.tune);
+#else
+    ck_assert(!seen.tune);      /* means something to devices, where this suite runs as well */
+#endif
+}
+
+#ifndef LS_TINY_CUDA
+static LsStep step[5];
+
+static void look_at_x(LsRun *run, void *const arg[])
+{
+    memcpy(seen.x, arg[0], sizeof seen.x);
+    tiny_logits(run, arg);
+}
+
+static void look_at_label(LsRun *run, void *const arg[])
+{
+    (void)run;
+    memcpy(seen.real_label, arg[1], sizeof seen.real_label);
+    *(float *)arg[2] = 0;
+    memset(arg[3], 0, TB * TM * sizeof(float));
+}
+
+/* Runs it and checks what the last step had of sample 0 of the data: (x - mean) * factor. */
+static void sees(const char *command, float mean, float factor)
+{
+    LsProgram p = watched();
+    memcpy(step, p.train.step, sizeof step);
+    step[0].run = look_at_x;
+    p.train.step = step;
+    must(&p, 0, command);
+    for (int c = 0; c < TC; c++)
+        for (int s = 0; s < TS; s++)
+            ck_assert_float_eq_tol(seen.x[s * TC + c], (features[c * TS + s] - mean) * factor, 1e-6f);
+}
+
+static void check_data(void) { sees("--data data.npz --no-shuffle --steps 1", 0, 1); }
+static void check_scale(void) { sees("--data data.npz --no-shuffle --steps 1 --scale 2", 0, 2); }
+static void check_mean(void) { sees("--data data.npz --no-shuffle --steps 1 --mean 3", 3, 1); }
+static void check_std(void) { sees("--data data.npz --no-shuffle --steps 1 --std 4", 0, 0.25f); }
+
+static void check_raw(void)
+{
+    float label[SAMPLES];
+    for (int k = 0; k < SAMPLES; k++)
+        label[k] = (float)labels[k];
+    write_bytes("x.dat", features, sizeof features);
+    write_bytes("label.dat", label, sizeof label);
+    sees("--data x.dat,label.dat --raw float32 --no-shuffle --steps 1", 0, 1);
+}
+
+static void check_shuffle(void)
+{
+    LsProgram p = watched();
+    sees("--data data.npz --no-shuffle --steps 1", 0, 1);
+    p.train.step = step;
+    must(&p, 0, "--data data.npz --no-shuffle --shuffle --steps 1");
+    ck_assert_float_ne(seen.x[0], features[0]);
+}
+
+static void check_label_from(void)
+{
+    static LsInput input[2];
+    LsProgram p = watched();
+    memcpy(input, p.input, sizeof input);
+    memcpy(step, p.train.step, sizeof step);
+    input[1].t = (LsTensor){.name = "label", .rank = 3, .dim = {TB, TC, TS}, .at = input[1].t.at};
+    step[1].run = look_at_label;
+    p.input = input;
+    p.train.step = step;
+    p.classes = 0;
+    must(&p, 0, "--data data.npz --no-shuffle --steps 1 --label-from x");
+    ck_assert_int_eq(memcmp(seen.real_label, features, sizeof seen.real_label), 0);
+}
+
+static void check_val(void)
+{
+    runs("--data data.npz --val data.npz");
+    TOLD(out_text, "val_loss ");
+}
+
+static void check_drop_last(void)
+{
+    runs("--data data.npz");
+    ck_assert_int_eq(seen.steps, 3);
+    runs("--data data.npz --drop-last");
+    ck_assert_int_eq(seen.steps, 2);
+}
+
+static void check_workers(void)
+{
+    runs("--data data.npz --threads 1 --workers 0");
+    ck_assert_int_eq(seen.tasks, 1);
+    runs("--data data.npz --threads 1 --workers 3");
+    ck_assert_int_eq(seen.tasks, 4);
+}
+
+static void check_threads(void)
+{
+    runs("--data data.npz --threads 4 --workers 0");
+    ck_assert_int_eq(seen.tasks, 4);
+}
+
+static void check_epochs(void)
+{
+    runs("--data data.npz --epochs 4");
+    ck_assert_int_eq(seen.update, 12);
+}
+
+static void check_steps(void)
+{
+    runs("--data data.npz --epochs 4 --steps 7");
+    ck_assert_int_eq(seen.update, 7);
+}
+
+static void check_lr(void)
+{
+    runs("--data data.npz --lr 0.03125");
+    ck_assert_double_eq(seen.lr, 0.03125);
+}
+
+static void check_schedule(void)
+{
+    runs("--data data.npz --epochs 2 --lr 0.5 --schedule step:every=2,gamma=0.5");
+    ck_assert_double_eq(seen.lr, 0.125);
+}
+
+static void check_seed(void)
+{
+    runs("--data data.npz --seed 1234");
+    ck_assert_uint_eq(seen.seed, 1234);
+}
+
+static void check_eval(void)
+{
+    runs("--data data.npz --eval");
+    ck_assert_int_eq(seen.steps, 0);
+    TOLD(out_text, "val_loss ");
+}
+
+static bool there(const char *path) { return access(path, F_OK) == 0; }
+
+static void check_save(void)
+{
+    runs("--data data.npz --save ck");
+    ck_assert(there("ck/step-000000003.safetensors"));
+}
+
+static void check_save_every(void)
+{
+    runs("--data data.npz --save every --save-every 2");
+    ck_assert(!there("every/step-000000001.safetensors") && there("every/step-000000002.safetensors"));
+}
+
+static void check_keep_last(void)
+{
+    runs("--data data.npz --save last --save-every 1 --keep-last 1");
+    ck_assert(!there("last/step-000000002.safetensors") && there("last/step-000000003.safetensors"));
+}
+
+static void check_resume(void)
+{
+    runs("--data data.npz --epochs 2 --save resume");
+    runs("--data data.npz --epochs 3 --resume resume/step-000000006.safetensors");
+    ck_assert(seen.update == 9 && seen.steps == 3);
+}
+
+static void check_begins(const char *path, const char *with)
+{
+    static char text[1 << 16];
+    tiny_read(path, text, sizeof text);
+    ck_assert_msg(strncmp(text, with, strlen(with)) == 0, "%s does not begin with '%s'", path, with);
+}
+
+static void check_export(void)
+{
+    runs("--data data.npz --export x.onnx");
+    check_begins("x.onnx", "#######");
+}
+
+static void check_image_grid(void)
+{
+    runs("--data data.npz --image-grid x.ppm");
+    check_begins("x.ppm", "P6\n");
+}
+
+static void check_log(void)
+{
+    runs("--data data.npz --log x.log");
+    check_begins("x.log", "{\"schema\":1,\"model\":\"tiny.onnx\"");
+}
+
+static void check_trace(void)
+{
+    runs("--data data.npz --trace x.trace");
+    check_begins("x.trace", "{\"displayTimeUnit\":");
+}
+
+static void check_profile(void)
+{
+    runs("--data data.npz --profile x.profile");
+    check_begins("x.profile", "{\"schema\":1,\"model\":\"tiny.onnx\"");
+}
+
+static void check_dump(void)
+{
+    runs("--data data.npz --dump x.npz");
+    check_begins("x.npz", "PK");
+}
+
+/* A bar is drawn ten times a second. */
+static void take_a_while(const LsRun *run)
+{
+    (void)run;
+    usleep(120000);
+}
+
+static void check_progress(void)
+{
+    LsProgram p = tiny_program(1);
+    tiny_spy = take_a_while;
+    must(&p, 0, "--data data.npz --progress bar");
+    TOLD(err_text, "\repoch 1/1 ");
+    must(&p, 0, "--data data.npz --progress none");
+    ck_assert_str_eq(err_text, "");
+}
+
+static void check_numerics(void)
+{
+    LsProgram p = watched();
+    must(&p, 7, "--data data.npz --epochs 100 --lr 1e38 --check-numerics");
+    TOLD(err_text, "the first to give an infinity");
+}
+
+static void check_gradients(void)
+{
+    runs("--data data.npz --check-gradients=5");
+    TOLD(out_text, "gradients of 5 elements");
+}
+
+static void check_measure(void)
+{
+    runs("--data data.npz --measure");
+    TOLD(out_text, "\"arena_bytes\":328");
+}
+
+static void prints(const char *option, const char *part)
+{
+    runs(option);
+    TOLD(out_text, part);
+    ck_assert_int_eq(seen.steps, 0);
+}
+
+static void check_print_plan(void) { prints("--print-plan", "step  node  again  op"); }
+static void check_version(void) { prints("--version", "tiny.onnx  plan 0123abcd  (ce, sgd, batch 4)"); }
+static void check_help(void) { prints("--help", "usage: trainer --data SPEC"); }
+
+static const struct { const char *name; void (*check)(void); } row[] = {
+    {"data", check_data},
+    {"val", check_val},
+    {"label-from", check_label_from},
+    {"scale", check_scale},
+    {"mean", check_mean},
+    {"std", check_std},
+    {"raw", check_raw},
+    {"shuffle", check_shuffle},
+    {"drop-last", check_drop_last},
+    {"workers", check_workers},
+    {"epochs", check_epochs},
+    {"steps", check_steps},
+    {"lr", check_lr},
+    {"schedule", check_schedule},
+    {"seed", check_seed},
+    {"threads", check_threads},
+    {"tune", check_tune},
+    {"eval", check_eval},
+    {"save", check_save},
+    {"save-every", check_save_every},
+    {"keep-last", check_keep_last},
+    {"resume", check_resume},
+    {"export", check_export},
+    {"image-grid", check_image_grid},
+    {"log", check_log},
+    {"progress", check_progress},
+    {"trace", check_trace},
+    {"profile", check_profile},
+    {"check-numerics", check_numerics},
+    {"check-gradients", check_gradients},
+    {"dump", check_dump},
+    {"measure", check_measure},
+    {"print-plan", check_print_plan},
+    {"version", check_version},
+    {"help", check_help},
+};
+enum { NROWS = sizeof row / sizeof row[0] };
+
+START_TEST(every_option_reaches_the_program)
+{
+    make_data(SAMPLES);
+    for (int k = 0; k < NROWS; k++)
+        row[k].check();
+}
+END_TEST
+
+/* And the other way round. */
+START_TEST(every_option_of_the_help_text_has_a_row)
+{
+    char name[64];
+    int options = 0;
+    MUST(0, "--help");
+    for (char *p = out_text; (p = strstr(p, "\n  --")) != NULL; p++, options++) {
+        int k = 0;
+        ck_assert_int_eq(sscanf(p, " --%63[a-z-]", name), 1);
+        while (k < NROWS && strcmp(row[k].name, name) != 0)
+            k++;
+        ck_assert_msg(k < NROWS, "--%s has no row in tests/runtime/test_trainer_options.c", name);
+    }
+    ck_assert_int_eq(options, NROWS);
+}
+END_TEST
+#endif
+
+START_TEST(tuning_reaches_the_device)
+{
+    make_data(SAMPLES);
+    check_tune();
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *test[] = {
+        tuning_reaches_the_device,
+#ifndef LS_TINY_CUDA
+        every_option_reaches_the_program,
+        every_option_of_the_help_text_has_a_row,
+#endif
+    };
+    return run_in_folder("trainer_options", sizeof test / sizeof test[0], test);
+}

@@ -1,0 +1,113 @@
+#!/bin/sh
+# Plans are as good as they were. Plans small models and graphs for six budgets each and compares overhead
+# and proof with tests/optimality/plans.txt: worse fails; better asks to be blessed. A selection of them, one of each
+# family that takes seconds; all with LS_WHOLE (./dev test --all) and to be blessed.
+#   sh tests/scheduler/optimality.sh BUILD-FOLDER SOURCE-FOLDER [bless [-y]]
+# The search counts its moves and has no time limit here, so the figures are the same on every machine.
+set -eu
+build=$(cd "$1" && pwd)
+table=$(cd "$2" && pwd)/tests/optimality/plans.txt
+bless=${3:-}
+whole=${LS_WHOLE:-$bless}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+
+# NAME FILE [OPTION...]: one row a budget.
+rows() {
+    name=$1 file=$2
+    shift 2
+    "$build/lowerset" sweep "$file" -q --strategies auto --from 40% --to 90% --points 6 --plan-time 100000 \
+        --plan-effort 100 -o "$name" "$@" >log 2>&1 || { echo "FAIL $name: $(tail -n 3 log)"; exit 1; }
+    awk -F, -v name="$name" 'NR > 1 {
+        if ($6 == 1) printf "%-14s %5.0f %% %11.4f %11.4f %12d %12d  %s\n", name, $2, 100 * $9, 100 * $10, $7, $8, $13
+        else printf "%-14s %5.0f %% %11s %11.4f %12s %12s  %s\n", name, $2, "none", 100 * $10, "-", "-", "-"
+    }' "$name/sweep.csv"
+}
+
+# NAME BATCH ZOO-OPTION...
+model() {
+    name=$1 batch=$2
+    shift 2
+    "$build/lowerset" model "$@" -o "$name.onnx"
+    rows "$name" "$name.onnx" --batch "$batch" --machine cpu
+}
+
+# FAMILY SIZE [SEED]
+graph() {
+    "$build/bench/make_graph" "$1" "$2" "${3:-3}" >"$1$2.json"
+    rows "$1$2" "$1$2.json"
+}
+
+{
+    echo "# Plans of auto; written by ./dev bless. Budgets are of the arena without recomputation."
+    echo "#"
+    printf '# %-12s %7s %11s %11s %12s %12s  %s\n' graph budget "overhead %" "bound %" "live peak" arena plan
+    graph chain 6
+    graph resnet 2
+    graph unet 2
+    graph dense 4
+    graph transformer 1
+    graph dag 10 11
+    graph layered 100 4
+    model resnet18 8 resnet18 --stem=cifar --width=8 --classes=10 --size=32
+    model googlenet 4 googlenet --classes=10 --size=64
+    if [ -n "$whole" ]; then
+        graph chain 12
+        graph resnet 6
+        graph unet 3
+        graph dense 8
+        graph transformer 3
+        graph dag 20 11
+        graph dag 30
+        graph layered 250 4
+        model gpt 4 gpt --depth=2 --heads=2 --width=32 --context=32 --vocab=65
+        model unet 4 unet --width=6 --depth=3 --classes=2 --size=32
+        model vgg16 4 vgg16_bn --width=8 --classes=10 --size=64
+    fi
+} >now.txt
+
+if [ "$bless" = bless ]; then
+    if [ -f "$table" ] && diff -u "$table" now.txt; then
+        echo "nothing has changed"
+        exit 0
+    fi
+    if [ "${4:-}" != -y ]; then
+        printf 'take these? [y/N] '
+        read -r answer || answer=n
+        [ "$answer" = y ] || exit 1
+    fi
+    cp now.txt "$table"
+    echo "written: $table"
+    exit 0
+fi
+
+# overhead first, then the proof; how much of the budget a plan of the same cost takes is no matter
+awk -v whole="$whole" '
+    /^#/ { next }
+    { key = $1 " at " $2 " %" }
+    FNR == NR { name[key] = $1; overhead[key] = $4; bound[key] = $5; plan[key] = $8; next }
+    !(key in overhead) { print "NEW   " key; better++; next }
+    {
+        seen[key] = 1; planned[$1] = 1
+        old = overhead[key] == "none" ? 1e9 : overhead[key] + 0
+        now = $4 == "none" ? 1e9 : $4 + 0
+        change = now - old > 0.0002 ? 1 : old - now > 0.0002 ? -1 : 0
+        what = "overhead " overhead[key] " -> " $4 " %"
+        if (change == 0 && (bound[key] - $5 > 0.0002 || $5 - bound[key] > 0.0002)) {
+            change = $5 < bound[key] ? 1 : -1
+            what = "bound " bound[key] " -> " $5 " %"
+        }
+        if (change > 0) print "WORSE " key ": " what
+        if (change < 0) print "better " key ": " what
+        worse += change > 0; better += change < 0
+        other += change == 0 && plan[key] != $8
+    }
+    END {
+        for (key in overhead)
+            if (!(key in seen) && (whole != "" || name[key] in planned)) { print "GONE  " key; worse++ }
+        print worse + 0 " worse, " better + 0 " better, " other + 0 " other plans of the same figures"
+        if (better) print "./dev bless takes the plans of now as those to be kept up to"
+        exit worse > 0
+    }
+' "$table" now.txt

@@ -1,0 +1,43 @@
+/* tests/support/fake_cudart.h -- a CUDA runtime without a GPU, for tests: device memory is memory that only
+ * work in progress can touch, streams are queues, kernels are C functions. See fake_cudart.c. */
+#ifndef LS_TESTS_SUPPORT_FAKE_CUDART_H
+#define LS_TESTS_SUPPORT_FAKE_CUDART_H
+
+#include "runtime/ls_program.h"
+
+#include <cuda_runtime_api.h>
+
+enum { FAKE_ARGS = 256 };
+typedef struct FakeKernel FakeKernel;
+struct FakeKernel {
+    const char *name;
+    int narg;
+    /* Computes that many blocks. */
+    void (*body)(const FakeKernel *k, const LsRun *run, void *const at[], int64_t blocks);
+    const void *data;           /* the body's own */
+};
+
+typedef struct FakeCudart {
+    const FakeKernel *kernel; int nkernel;      /* what code has */
+    bool lazy; /* work is done only when somebody waits for it, as late as can be; else
+                * when it is given out */
+    int devices, driver;        /* how many; CUDA version */
+    size_t room;                /* bytes of device memory */
+    int fail_at;
+    cudaError_t fail_with;       /* the run of a kernel with that number, from 1, breaks
+                                  * the device; 0: none */
+    int ran, launched, replayed; /* kernels run; launches outside recordings; graph launches */
+    size_t used;                /* bytes of device memory taken */
+    bool unrecordable;          /* recordings come to nothing */
+    bool in_order;              /* what a recording waits for cannot be changed */
+    unsigned order;             /* what recordings leave open comes in some order, by this number;
+                                 * 0: as it was recorded */
+    int apart;                  /* times that more than one node could be next, with an order */
+} FakeCudart;
+extern FakeCudart fake_cudart;
+
+/* Work of the fake libraries, and whether it is recorded: tests/support/fake_stream.h. */
+bool fake_cudart_records(void *stream);
+void fake_cudart_work(void *stream, void (*work)(const void *), const void *data, size_t bytes);
+
+#endif

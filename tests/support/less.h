@@ -1,0 +1,16 @@
+/* tests/support/less.h -- how much of their sets of cases tests run. Under sanitizers, where all takes several times as
+ * long, they do less: what is left out is nothing that these would see, and is checked without them. Without, they
+ * run a selection, and whole sets when asked (./dev test --all). */
+#ifndef LS_TESTS_SUPPORT_LESS_H
+#define LS_TESTS_SUPPORT_LESS_H
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+static inline bool tests_do_less(void) { return getenv("LS_SANITIZED") != NULL; }
+static inline bool tests_do_all(void) { return getenv("LS_WHOLE") != NULL; }
+
+/* How many of `all` cases run when `some` of them are the selection. */
+static inline int tests_part(int all, int some) { return tests_do_all() && !tests_do_less() ? all : some; }
+
+#endif

@@ -1,0 +1,62 @@
+#!/bin/sh
+# Where the costs of a plan come from, as a user goes about it: calibrate, --machine, --profile,
+# --costs.
+#   sh tests/whole/costs.sh BUILD-FOLDER
+# LS_SANITIZED: takes the built-in machine for what calibrate would measure, since compiling its programs with
+# sanitizers takes minutes.
+set -eu
+LOWERSET=$(cd "$1" && pwd)/lowerset
+OUT=$(mktemp -d)
+trap 'rm -rf "$OUT"' EXIT
+XDG_CONFIG_HOME=$OUT/config
+export XDG_CONFIG_HOME
+passed=0
+failed=0
+
+check() {       # NAME COMMAND...
+    name=$1
+    shift
+    if "$@"; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAIL $name"; fi
+}
+says() { grep -q -- "$1" "$2"; }
+ends() {        # CODE COMMAND...: its exit code
+    want=$1
+    shift
+    got=0
+    "$@" >"$OUT/out" 2>"$OUT/err" || got=$?
+    [ "$got" = "$want" ]
+}
+
+"$LOWERSET" model mlp --batch=16 --width=64 -o "$OUT/mlp.onnx"
+"$LOWERSET" model mlp --batch=32 --width=64 -o "$OUT/other.onnx"
+
+check "plans say which costs" ends 0 "$LOWERSET" plan "$OUT/mlp.onnx"
+check "the built-in machine is the default" says 'machine cpu (built in)' "$OUT/out"
+if [ -n "${LS_SANITIZED:-}" ]; then
+    mkdir -p "$OUT/config/lowerset"
+    sed 's/^name .*/name calibrated/' "$(dirname "$0")/../../compiler/machines/cpu.machine" \
+        >"$OUT/config/lowerset/machine"
+else
+    check "calibrate writes where plans look" ends 0 "$LOWERSET" calibrate --quick
+fi
+check "its file is there" [ -s "$OUT/config/lowerset/machine" ]
+check "plans find it" ends 0 "$LOWERSET" plan "$OUT/mlp.onnx"
+check "and say so" says 'machine calibrated (.*/config/lowerset/machine)' "$OUT/out"
+check "a name overrules it" ends 0 "$LOWERSET" plan "$OUT/mlp.onnx" --machine=l4 --json
+check "in JSON too" says '"costs":.*machine l4 (built in)' "$OUT/out"
+check "no such machine is a usage error" ends 2 "$LOWERSET" plan "$OUT/mlp.onnx" --machine=abacus
+check "that names those there are" says 'cpu h200 h100 a100 l4 rtx4090' "$OUT/err"
+
+"$LOWERSET" compile "$OUT/mlp.onnx" -O1 -o "$OUT/mlp"
+"$OUT/mlp" --data synthetic --steps 20 --progress none --profile "$OUT/mlp.json" >/dev/null
+check "a profile gives costs" ends 0 "$LOWERSET" plan "$OUT/mlp.onnx" --costs="$OUT/mlp.json"
+check "every node is found" says 'measured in .* (\([0-9]*\) of \1 nodes' "$OUT/out"
+check "another batch is refused" ends 2 "$LOWERSET" plan "$OUT/other.onnx" --costs="$OUT/mlp.json"
+check "with both batches" says 'with batch 16, this is 32' "$OUT/err"
+
+echo 'lowerset-machine 7' >"$OUT/config/lowerset/machine"
+check "a broken machine file is an error" ends 2 "$LOWERSET" plan "$OUT/mlp.onnx"
+check "with its line" says 'machine:1: a version' "$OUT/err"
+
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]

@@ -1,0 +1,41 @@
+#!/bin/sh
+# What `meson install` puts down compiles models by itself: nothing of the build folder is used.
+#   sh tests/whole/install.sh BUILD-FOLDER SOURCE-FOLDER
+set -eu
+BUILD=$(cd "$1" && pwd)
+SOURCE=$(cd "$2" && pwd)
+command -v meson >/dev/null 2>&1 || { echo "skipped: no meson in PATH"; exit 77; }
+OUT=$(mktemp -d)
+trap 'rm -rf "$OUT"' EXIT
+unset LOWERSET_HOME
+export XDG_CONFIG_HOME=$OUT/config XDG_CACHE_HOME=$OUT/cache
+
+fail() { echo "FAIL $*"; cat "$OUT/said"; exit 1; }
+
+DESTDIR=$OUT/root meson install -C "$BUILD" --no-rebuild --quiet >"$OUT/said" 2>&1 || fail "meson install"
+lowerset=$(find "$OUT/root" -path '*/bin/lowerset')
+part=$(dirname "$(dirname "$lowerset")")/lib/lowerset
+for folder in . base cuda cuda_kernels data engine kernels trainer watch; do
+    (cd "$SOURCE/runtime/$folder" && ls | grep '\.[ch]$') >"$OUT/want"
+    (cd "$part/runtime/$folder" && ls | grep '\.[ch]$') >"$OUT/said"
+    cmp "$OUT/want" "$OUT/said" || fail "the runtime's folder $folder is not all there"
+done
+
+# compiles OPTIONS...: from the installed folder alone
+compiles() {
+    "$lowerset" compile "$OUT/mlp.onnx" -v "$@" -o "$OUT/net" >"$OUT/said" 2>&1 || fail "compile $*"
+    grep -q -- "-I[^ ]*/bin/../lib/lowerset/runtime/.. " "$OUT/said" || fail "compile $* does not use what is installed"
+    if grep -qF -e "$BUILD/" -e "$SOURCE/" "$OUT/said"; then fail "compile $* uses the build"; fi
+}
+
+"$lowerset" model mlp --batch=4 --width=16 -o "$OUT/mlp.onnx" >"$OUT/said" || fail "model"
+compiles -O 1
+"$OUT/net" --data synthetic --steps 2 --progress none >"$OUT/said" 2>&1 || fail "the program does not train"
+if [ ! -f "$part/libls_runtime_cuda.a" ]; then
+    echo "no programs for GPUs: built without the CUDA toolkit"
+elif ! "$lowerset" targets | grep -q 'programs are built here'; then
+    echo "no programs for GPUs: neither NVRTC nor nvcc is here"
+else
+    compiles --target=cuda --arch=90a
+fi
+echo "what is installed compiles models"

@@ -1,0 +1,49 @@
+/* tests/whole/paper_gpu.c -- the device half of a whole generated program, as a GPU made of paper has it:
+ * the device text compiled for the executor, its kernels given to the fake CUDA runtime.
+ *
+ * Compiled with LS_EXECUTOR, LS_TEXT="net.cu" and LS_PARTS="a file of PART(name) lines", and linked
+ * with the host text, fake_cudart.c and cuda_executor.c: see paper_gpu.sh. LS_FAKE_CUDART=lazy:
+ * work is done as late as it can be; LS_FAKE_ORDER=N: threads run in another order, and steps
+ * where a recording leaves it open. */
+#include "tests/support/fake_cudart.h"
+/* CUDA's headers name these words for the host; here they mean something. */
+#undef __device__
+#undef __forceinline__
+#include "tests/support/cuda_executor.h"
+#include LS_TEXT
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static const ExecPart *const part[] = {
+#define PART(name) &name,
+#include LS_PARTS
+#undef PART
+};
+enum { NPART = sizeof part / sizeof *part };
+
+static void execute(const FakeKernel *k, const LsRun *run, void *const at[], int64_t blocks)
+{
+    exec_launch(k->data, blocks, run, at);
+    const char *wrong = exec_error();
+    if (wrong != NULL) {
+        fprintf(stderr, "FAIL %s\n", wrong);
+        exit(70);
+    }
+}
+
+__attribute__((constructor)) static void plug_in(void)
+{
+    static FakeKernel kernel[NPART];
+    const char *mode = getenv("LS_FAKE_CUDART"), *order = getenv("LS_FAKE_ORDER");
+    for (int k = 0; k < NPART; k++)
+        kernel[k] = (FakeKernel){part[k]->name, part[k]->narg, execute, part[k]};
+    fake_cudart.kernel = kernel;
+    fake_cudart.nkernel = NPART;
+    fake_cudart.lazy = mode != NULL && mode[0] == 'l';
+#ifdef LS_EXACT_FACTORS
+    exec_exact_factors();
+#endif
+    fake_cudart.order = order != NULL ? (unsigned)atoi(order) : 0;
+    exec_order(fake_cudart.order);
+}

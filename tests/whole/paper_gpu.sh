@@ -1,0 +1,234 @@
+#!/bin/sh
+# Whole programs for NVIDIA GPUs, trained without one: the host text on a fake CUDA runtime, the device text
+# thread by thread in the executor, products and convolutions by stand-ins of the libraries. Losses,
+# gradients, statistics and parameters are those of the CPU's program, and the same bits under every
+# budget.
+#   sh tests/whole/paper_gpu.sh BUILD-FOLDER SOURCE-FOLDER CUDA-HOME
+# LS_WHOLE: every network under every budget and in every order of its steps, else three of them.
+set -eu
+BUILD=$(cd "$1" && pwd)
+SOURCE=$(cd "$2" && pwd)
+CUDA=$3
+LOWERSET=$BUILD/lowerset
+OUT=$(mktemp -d)
+trap 'rm -rf "$OUT"' EXIT
+export XDG_CONFIG_HOME=$OUT/config XDG_CACHE_HOME=$OUT/cache
+export LOWERSET_CUDNN=$BUILD/tests/libcudnn-fake.so
+passed=0
+failed=0
+
+check() {       # NAME COMMAND...
+    what=$1
+    shift
+    if "$@"; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAIL $what"; fi
+}
+
+mkdir "$OUT/lib"
+ln -s "$BUILD/tests/libcublasLt-fake.so" "$OUT/lib/libcublasLt.so.13"
+ln -s "$BUILD/tests/libcudnn-fake.so" "$OUT/lib/libcudnn.so.9"
+for f in fake_cudart cuda_executor; do
+    cc -std=gnu11 -D_GNU_SOURCE -O2 -I"$SOURCE" -isystem "$CUDA/include" -c "$SOURCE/tests/$f.c" -o "$OUT/$f.o"
+done
+
+# build_paper DIR MODEL OPTIONS...: DIR/net, the program on paper. Its kernels are compiled again where they are
+# others than those compiled before.
+factors=
+build_paper() {
+    dir=$1 model=$2
+    shift 2
+    mkdir -p "$dir"
+    "$LOWERSET" compile "$model" "$@" --target=cuda --arch=90a -q -S -o "$dir/net.c"
+    printf 'FAKE' >"$dir/net.fatbin"
+    sed -n 's/^LS_ROW(\([A-Za-z0-9_]*\),.*/PART(\1)/p' "$dir/net.c" | sort -u >"$dir/parts.def"
+    # The comment at its head tells of the plan.
+    kernels=$OUT/kernels-$({ echo "$factors"; sed '1,/^ \*\//d' "$dir/net.cu"; } | cksum | tr -d ' ').o
+    [ -f "$kernels" ] || cc -std=gnu11 -D_GNU_SOURCE -O1 -w $(sed -n 's/^#define \(LS_F64\)$/-D\1/p' "$dir/net.cu") -DLS_EXECUTOR -DLS_TEXT="\"$dir/net.cu\"" \
+        $factors -DLS_PARTS="\"$dir/parts.def\"" -I"$SOURCE" -I"$SOURCE/runtime" -isystem "$CUDA/include" \
+        -c "$SOURCE/tests/whole/paper_gpu.c" -o "$kernels"
+    cc -std=gnu11 -D_GNU_SOURCE -O1 -rdynamic -I"$SOURCE" -I"$SOURCE/runtime" "$dir/net.c" "$dir/net_data.S" \
+        "$kernels" "$OUT/fake_cudart.o" "$OUT/cuda_executor.o" "$BUILD/runtime/libls_runtime_cuda.a" \
+        "$BUILD/runtime/libls_runtime.a" -lm -lpthread -ldl -o "$dir/net"
+}
+
+train() {       # PROGRAM OPTIONS...
+    LD_LIBRARY_PATH=$OUT/lib "$@" --data synthetic --seed 3 --progress none >"$OUT/said" 2>"$OUT/err" || {
+        cat "$OUT/said" "$OUT/err"
+        return 1
+    }
+}
+
+ends() {        # CODE COMMAND...: its exit code
+    want=$1
+    shift
+    got=0
+    "$@" >"$OUT/out" 2>"$OUT/errors" || got=$?
+    [ "$got" = "$want" ]
+}
+
+# agrees NAME TOLERANCE MODEL-OPTIONS... -- COMPILE-OPTIONS...: it gives what the CPU's program gives.
+agrees() {
+    name=$1 tolerance=$2
+    shift 2
+    d=$OUT/$name
+    mkdir "$d"
+    model=
+    while [ "$1" != -- ]; do model="$model $1"; shift; done
+    shift
+    "$LOWERSET" model $model -o "$d/net.onnx" >/dev/null
+    "$LOWERSET" compile "$d/net.onnx" "$@" -q -O 1 --plan-effort=1 -o "$d/cpu"
+    check "$name runs here" train "$d/cpu" --steps 3 --dump "$d/cpu.npz"
+    build_paper "$d/all" "$d/net.onnx" "$@" --plan-effort=1
+    check "$name runs on paper" train "$d/all/net" --steps 3 --dump "$d/all.npz"
+    check "$name keeps the compiler's plans" ends 1 grep "planned" "$OUT/err"
+    printf '%s: ' "$name"
+    check "$name agrees with the CPU" "$BUILD/tests/npz_near" "$d/cpu.npz" "$d/all.npz" "$tolerance"
+}
+
+# all_ways NAME TOLERANCE MODEL-OPTIONS... -- COMPILE-OPTIONS...: and the same bits, whenever work is done, under
+# every budget and in every order of its steps.
+all_ways() {
+    agrees "$@"
+    shift 2
+    while [ "$1" != -- ]; do shift; done
+    shift
+    LS_FAKE_CUDART=lazy LS_FAKE_ORDER=7 check "$name runs late" train "$d/all/net" --steps 3 --dump "$d/late.npz"
+    check "$name does not depend on when" cmp "$d/all.npz" "$d/late.npz"
+    build_paper "$d/min" "$d/net.onnx" "$@" --budget=min --plan-effort=10
+    check "$name runs in the least memory" train "$d/min/net" --steps 3 --dump "$d/min.npz"
+    check "$name has the same bits in the least memory" cmp "$d/all.npz" "$d/min.npz"
+    build_paper "$d/apart" "$d/net.onnx" "$@" --overlap --plan-effort=1
+    for order in 1 2 3; do
+        LS_FAKE_ORDER=$order check "$name runs in order $order" train "$d/apart/net" --steps 3 --dump "$d/apart.npz"
+        check "$name has the same bits in order $order" cmp "$d/all.npz" "$d/apart.npz"
+    done
+}
+
+# one ...: of the networks in all ways by the whole set alone.
+one() { if [ -n "${LS_WHOLE:-}" ]; then all_ways "$@"; else agrees "$@"; fi }
+
+# What is there, and what cannot be asked for.
+check "targets end well" ends 0 "$LOWERSET" targets
+check "targets names the toolkit" grep -q "toolkit    $CUDA" "$OUT/out"
+check "targets names the driver" grep -q "driver  " "$OUT/out"
+"$LOWERSET" model mlp --batch=4 --width=64 -o "$OUT/mlp.onnx" >/dev/null
+check "an old architecture is refused" ends 2 "$LOWERSET" plan "$OUT/mlp.onnx" --target=cuda --arch=60
+check "a processor is no GPU" ends 2 "$LOWERSET" plan "$OUT/mlp.onnx" --target=cuda --machine=cpu
+check "a plan for a GPU ends well" ends 0 "$LOWERSET" plan "$OUT/mlp.onnx" --target=cuda --arch=80
+check "it is planned for the GPU asked for" grep -q "machine a100" "$OUT/out"
+check "a workspace in percent is refused" ends 2 "$LOWERSET" plan "$OUT/mlp.onnx" --target=cuda --workspace=5%
+"$LOWERSET" model resnet18 --batch=2 --size=64 --weights=none -o "$OUT/r18.onnx" >/dev/null
+export FAKE_CUDNN_ENGINES=320
+check "convolutions are planned" ends 0 "$LOWERSET" plan "$OUT/r18.onnx" --target=cuda --plan-effort=1
+check "their workspace is said" grep -q "59 convolutions, a workspace of at most [0-9]\{6,\} bytes: plans" "$OUT/out"
+check "and can be limited" ends 0 "$LOWERSET" plan "$OUT/r18.onnx" --target=cuda --plan-effort=1 --workspace=4KiB
+check "to less" grep -q "59 convolutions, a workspace of at most 4096 bytes: plans" "$OUT/out"
+unset FAKE_CUDNN_ENGINES
+check "steps on the CPU are not taken apart" ends 2 "$LOWERSET" plan "$OUT/mlp.onnx" --overlap
+check "a plan says how far they can be" ends 0 "$LOWERSET" plan "$OUT/r18.onnx" --target=cuda --plan-effort=1 --overlap
+check "in ms" grep -q "the longest chain of those that wait for each other takes [0-9.]* of [0-9.]* ms" "$OUT/out"
+check "in the same memory" sh -c "grep 'arena  ' '$OUT/out' >'$OUT/apart' && '$LOWERSET' plan '$OUT/r18.onnx' --target=cuda --plan-effort=1 | grep 'arena  ' | cmp - '$OUT/apart'"
+check "it says what the driver takes" grep -q "+ context .* an estimate" "$OUT/out"
+
+all_ways mlp 1e-4 mlp --batch=4 --width=64 -- --optimizer=adamw --accumulate=2 --clip-norm=1
+# Labels that do not count: batches have weights.
+one labels 1e-4 mlp --batch=4 --width=64 -- --accumulate=2 --clip-norm=1 --ignore-index=1
+all_ways gpt 1e-4 gpt --depth=1 --heads=2 --width=32 --context=16 --vocab=64 -- --batch=2 --optimizer=sgd:momentum=0.9
+# Classes that are no multiple of four: rows of scores are longer than there are classes.
+one odd 1e-4 gpt --depth=1 --heads=1 --width=24 --context=8 --vocab=67 -- --batch=2 --optimizer=sgd:momentum=0.9
+check "its numbers are finite" train "$OUT/odd/all/net" --steps 2 --check-numerics
+check "products make whole fours of columns" grep -q "[.]m = 16, [.]n = 68, [.]k = 24" "$OUT/odd/all/net.c"
+# Epilogues of products that the library lacks: all, or those of one kind.
+export FAKE_CUBLASLT_WITHOUT=all
+check "products without epilogues train" train "$OUT/gpt/all/net" --steps 3 --dump "$OUT/alone.npz"
+check "each is said" grep -q "note: node '.*': libcublasLt.so.13 .* has no algorithm for a product .* (epilogue 256)" "$OUT/err"
+noted=$(grep -c "^note: " "$OUT/err" || true)
+check "kernels do what the library did" "$BUILD/tests/npz_near" "$OUT/gpt/cpu.npz" "$OUT/alone.npz" 1e-4
+check "in the least memory too" train "$OUT/gpt/min/net" --steps 3 --dump "$OUT/alone_min.npz"
+check "with the same bits" cmp "$OUT/alone.npz" "$OUT/alone_min.npz"
+export FAKE_CUBLASLT_WITHOUT=256
+check "so do they without sums" train "$OUT/gpt/all/net" --steps 3 --dump "$OUT/alone.npz"
+check "the others stay with the library" [ 4 = "$(grep -c "^note: " "$OUT/err")" -a "$noted" = 8 ]
+check "which gives the same" "$BUILD/tests/npz_near" "$OUT/gpt/cpu.npz" "$OUT/alone.npz" 1e-4
+unset FAKE_CUBLASLT_WITHOUT
+all_ways unet 1e-4 unet --batch=2 --size=16 --width=4 --depth=2 -- --optimizer=sgd:momentum=0.9
+one autoencoder 1e-4 autoencoder --batch=2 --size=16 --width=8 --depth=4 -- --loss=mse --optimizer=adam
+check "ReLUs are taken into convolutions" grep -q "bias = 1, .relu = 1" "$OUT/autoencoder/all/net.c"
+check "engines are timed" train "$OUT/unet/all/net" --steps 3 --tune --dump "$OUT/tuned.npz"
+check "every engine gives the same here" cmp "$OUT/unet/all.npz" "$OUT/tuned.npz"
+check "what was timed is kept" ends 0 sh -c 'grep -q "within" "$0"/lowerset/cudnn-*.tuned' "$OUT/cache"
+check "what was kept is used" train "$OUT/unet/all/net" --steps 3 --dump "$OUT/tuned.npz"
+# ReLU gradients behind data gradients, by engines that compile: here, where they cannot, and by the clock.
+export FAKE_CUDNN_NO_DRIVER=1
+build_paper "$OUT/masks" "$OUT/unet/net.onnx" --optimizer=sgd:momentum=0.9 --compiled-engines --plan-effort=1
+check "gradients of ReLUs are taken into convolutions" grep -q "mask = 1" "$OUT/masks/net.c"
+build_paper "$OUT/masks_min" "$OUT/unet/net.onnx" --optimizer=sgd:momentum=0.9 --compiled-engines --budget=min --plan-effort=10
+check "not where they are not asked for" ends 1 grep "mask = 1" "$OUT/unet/all/net.c"
+unset FAKE_CUDNN_NO_DRIVER
+check "engines compile" train "$OUT/masks/net" --steps 3 --dump "$OUT/masks.npz"
+check "nothing is said of that" ends 1 grep "note:" "$OUT/err"
+check "they give what the kernels give" cmp "$OUT/unet/all.npz" "$OUT/masks.npz"
+check "in the least memory too" train "$OUT/masks_min/net" --steps 3 --dump "$OUT/masks.npz"
+check "with the same bits" cmp "$OUT/unet/all.npz" "$OUT/masks.npz"
+FAKE_CUDNN_MASK= XDG_CACHE_HOME=$OUT/masks check "without them kernels do it" train "$OUT/masks/net" --steps 3 --dump "$OUT/masks.npz"
+check "which is said with the node" grep -q "note: .*conv.*: cuDNN .* has no plan .*; a kernel of the program" "$OUT/err"
+check "they give the same" cmp "$OUT/unet/all.npz" "$OUT/masks.npz"
+XDG_CACHE_HOME=$OUT/masks check "both are timed" train "$OUT/masks/net" --steps 3 --tune --dump "$OUT/masks.npz"
+check "whichever wins gives the same" cmp "$OUT/unet/all.npz" "$OUT/masks.npz"
+# In double precision, as batch norms over few numbers make much of the last bits.
+# Kernels that find borders, and the elements of a pool's gradient: one window over a point, and up to four.
+one valid 1e-4 unet --pad=valid --up=bilinear --batch=1 --size=28 --width=4 --depth=1 -- --optimizer=sgd
+check "borders are not made" ends 1 grep -q "k[0-9]*_pad" "$OUT/valid/all/net.cu"
+one stem 1e-4 resnet18 --batch=1 --size=32 --width=4 --classes=3 -- --optimizer=sgd
+check "gradients of pools are not made" ends 1 grep -q "k[0-9]*_max_pool_grad" "$OUT/stem/all/net.cu"
+check "but found, of four windows" grep -q "== nth[0-9]*_3 " "$OUT/stem/all/net.cu"
+one resnet 1e-8 resnet18 --batch=2 --size=32 --width=2 --classes=3 -- --accumulate=2 --clip-norm=1 --precision=f64
+check "kernels share their texts" grep -q "LS_NUMBER" "$OUT/resnet/all/net.cu"
+# Convolutions of one tap by own kernels, with what reads them inside. TF32 alone has them; here they do
+# not round, as the stand-in for cuDNN does not either.
+factors=-DLS_EXACT_FACTORS
+d=$OUT/within
+mkdir "$d"
+"$LOWERSET" model resnet50 --batch=8 --size=64 --width=8 --classes=4 -o "$d/net.onnx" >/dev/null
+build_paper "$d/apart" "$d/net.onnx" --precision=tf32 --optimizer=sgd --no-epilogues --plan-effort=1
+build_paper "$d/own" "$d/net.onnx" --precision=tf32 --optimizer=sgd --no-epilogues --own-convolutions --plan-effort=1
+[ -z "${LS_WHOLE:-}" ] || build_paper "$d/min" "$d/net.onnx" --precision=tf32 --optimizer=sgd --no-epilogues --own-convolutions --budget=min --plan-effort=10
+check "own convolutions are asked for" ends 1 grep -q "conv_fused" "$d/apart/net.cu"
+check "a plan says how many" ends 0 "$LOWERSET" plan "$d/net.onnx" --precision=tf32 --own-convolutions --target=cuda --plan-effort=1
+check "of both kinds" grep -q "by own kernels [1-9][0-9]* 1x1 convolutions with what reads them, 0 weight" "$OUT/out"
+check "floats cannot have them" ends 2 "$LOWERSET" plan "$d/net.onnx" --own-convolutions --target=cuda
+check "both parts have them" [ 40 -lt "$(grep -c "^    {k[0-9]*_conv_\(dx_\)\?fused, " "$d/own/net.c")" ]
+check "a program without them" train "$d/apart/net" --steps 1 --dump "$d/apart.npz"
+check "and one with them" train "$d/own/net" --steps 1 --dump "$d/own.npz"
+check "agree" "$BUILD/tests/npz_near" "$d/apart.npz" "$d/own.npz" 2e-3
+LS_FAKE_CUDART=lazy LS_FAKE_ORDER=7 check "they run late" train "$d/own/net" --steps 1 --dump "$d/late.npz"
+check "and do not depend on when" cmp "$d/own.npz" "$d/late.npz"
+if [ -n "${LS_WHOLE:-}" ]; then
+    check "they run in the least memory" train "$d/min/net" --steps 1 --dump "$d/min.npz"
+    check "with the same bits" cmp "$d/own.npz" "$d/min.npz"
+fi
+# Weight gradients of 3x3 convolutions likewise.
+d=$OUT/weights
+mkdir "$d"
+"$LOWERSET" model unet --batch=7 --size=16 --width=48 --depth=1 -o "$d/net.onnx" >/dev/null
+"$LOWERSET" compile "$d/net.onnx" --optimizer=sgd -q -O 1 --plan-effort=1 -o "$d/cpu"
+check "a U-Net on the CPU" train "$d/cpu" --steps 1 --dump "$d/cpu.npz"
+build_paper "$d/net" "$d/net.onnx" --precision=tf32 --optimizer=sgd --plan-effort=1
+check "a program has both" [ 1 -le "$(grep -c "[.]own = k[0-9]*_conv_dw_own," "$d/net/net.c")" ]
+check "it takes cuDNN's at first" train "$d/net/net" --steps 1 --dump "$d/cudnn.npz"
+export FAKE_CUDNN_NO_WEIGHTS=48
+check "those that are refused it needs" ends 1 train "$d/net/net" --steps 1
+FAKE_CUDNN_ENGINES=7 check "but not beside own ones, by the clock" train "$d/net/net" --steps 1 --tune --dump "$d/tuned.npz"
+check "which is kept" grep -q "weights .*	own$" "$OUT/cache"/lowerset/cudnn-*.tuned
+check "and used" train "$d/net/net" --steps 1 --dump "$d/own.npz"
+check "with the same bits" cmp "$d/tuned.npz" "$d/own.npz"
+unset FAKE_CUDNN_NO_WEIGHTS
+for which in cudnn own; do
+    check "either is right: $which" "$BUILD/tests/npz_near" "$d/cpu.npz" "$d/$which.npz" 1e-4
+done
+factors=
+# Convolutions that no engine serves.
+export FAKE_CUDNN_ENGINES= XDG_CACHE_HOME=$OUT/other
+one unet_own 1e-4 unet --batch=2 --size=16 --width=4 --depth=2 -- --optimizer=sgd:momentum=0.9
+
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]

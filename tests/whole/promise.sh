@@ -1,0 +1,40 @@
+#!/bin/sh
+# What lowerset plan promises is what lowerset compile delivers: the same plan, without a budget and
+# within one, also where the table beside it has strategies that are too slow for every compilation.
+#   sh tests/whole/promise.sh BUILD-FOLDER
+# LS_WHOLE: the deep net for every budget.
+set -eu
+LOWERSET=$1/lowerset
+OUT=$(mktemp -d)
+trap 'rm -rf "$OUT"' EXIT
+export XDG_CONFIG_HOME=$OUT/config
+failed=0
+
+same() {        # MODEL OPTIONS...
+    planned=$("$LOWERSET" plan "$@" | sed -n '1s/.*: plan \([0-9a-f]*\),.*/\1/p')
+    compiled=$("$LOWERSET" compile "$@" -n -v -o "$OUT/net" 2>&1 | sed -n 's/.*: plan \([0-9a-f]*\),.*/\1/p')
+    [ -n "$planned" ] && [ "$planned" = "$compiled" ] || {
+        echo "FAIL $*: planned '$planned', compiled '$compiled'"
+        failed=1
+    }
+}
+
+"$LOWERSET" model unet --batch=2 --size=32 --width=4 --depth=3 -o "$OUT/unet.onnx" >/dev/null
+"$LOWERSET" model densenet121 --batch=2 --size=32 --width=4 --classes=10 -o "$OUT/densenet.onnx" >/dev/null
+for net in unet densenet; do
+    case $net${LS_WHOLE:+-whole} in
+    densenet) budgets=60% ;;
+    *) budgets="none 60% min" ;;
+    esac
+    for budget in $budgets; do
+        if [ $budget = none ]; then
+            same "$OUT/$net.onnx" --plan-effort=20
+        else
+            same "$OUT/$net.onnx" --plan-effort=20 --budget=$budget
+        fi
+    done
+done
+"$LOWERSET" compile "$OUT/unet.onnx" -q -O 0 -o "$OUT/net"
+hash=$("$LOWERSET" plan "$OUT/unet.onnx" | sed -n '1s/.*: plan \([0-9a-f]*\),.*/\1/p')
+"$OUT/net" --print-plan | grep -q "$hash" || { echo "FAIL the program names another plan"; failed=1; }
+exit $failed

@@ -1,0 +1,312 @@
+/* tests/whole/test_batches.c -- losses over several batches, by way of the command line: an update of
+ * several batches is that of one large batch, whatever the loss, the optimizer, clipping and budget,
+ * and so is an evaluation. In doubles, so that what is left is rounding. And labels must have the shape
+ * that belongs to the axis of the classes.
+ *
+ * The network is x [N, 6] -> 5 -> relu -> 3 classes; data go by .npy files. */
+#include "tests/support/onnx_make.h"
+#include "tests/support/less.h"
+#include "tests/support/suite.h"
+
+#include <math.h>
+
+enum { SAMPLES = 14, FEATURES = 6, CLASSES = 3 };      /* 14: the last of 4 or 8 is not whole */
+
+static char text[1 << 16];      /* what the last command said */
+
+/* Runs a command line in the test's folder; its exit code. */
+static int sh(const char *fmt, ...)
+{
+    char line[2048];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(line, sizeof line, fmt, ap);
+    va_end(ap);
+    strncat(line, " >out 2>&1", sizeof line - strlen(line) - 1);
+    int code = system(line);
+    FILE *f = fopen("out", "r");
+    ck_assert_ptr_nonnull(f);
+    text[fread(text, 1, sizeof text - 1, f)] = '\0';
+    fclose(f);
+    return code < 0 ? code : code >> 8;
+}
+
+#define MUST(...) ck_assert_msg(sh(__VA_ARGS__) == 0, "%s", text)
+
+static double told(const char *what)
+{
+    const char *at = strstr(text, what);
+    ck_assert_msg(at != NULL, "no '%s' in: %s", what, text);
+    return atof(at + strlen(what));
+}
+
+/* ---- data ---- */
+
+static void write_npy(const char *path, const char *type, const char *shape, const void *data,
+                      size_t bytes)
+{
+    char head[128];
+    int n = snprintf(head, sizeof head, "\x93NUMPY%c%cv%c{'descr': '%s', 'fortran_order': False, "
+                     "'shape': (%s), }", 1, 1, 1, type, shape);
+    memset(head + n, ' ', sizeof head - (size_t)n);
+    head[7] = head[9] = 0;
+    head[8] = sizeof head - 10;
+    head[sizeof head - 1] = '\n';
+    FILE *f = fopen(path, "wb");
+    ck_assert_ptr_nonnull(f);
+    fwrite(head, 1, sizeof head, f);
+    fwrite(data, 1, bytes, f);
+    fclose(f);
+}
+
+static float wave(int i, int seed) { return sinf((float)(i * 7 + seed * 13) * 0.37f); }
+
+/* label: NULL: real targets, 0 or 1. */
+static void write_data(const int64_t *label)
+{
+    float x[SAMPLES * FEATURES], y[SAMPLES * CLASSES];
+    for (int i = 0; i < SAMPLES * FEATURES; i++)
+        x[i] = wave(i, 1);
+    for (int i = 0; i < SAMPLES * CLASSES; i++)
+        y[i] = i * 5 % 3 == 1;
+    write_npy("x.npy", "<f4", "14, 6", x, sizeof x);
+    if (label != NULL)
+        write_npy("t.npy", "<i8", "14,", label, SAMPLES * sizeof *label);
+    else
+        write_npy("t.npy", "<f4", "14, 3", y, sizeof y);
+}
+
+/* ---- the network ---- */
+
+static void weight(Make *mk, const char *name, const char *dims, int n, int seed)
+{
+    float v[256];
+    for (int i = 0; i < n; i++)
+        v[i] = 0.7f * wave(i, seed);
+    MAKE_PUSH(mk, mk->g->initializer, mk->g->n_initializer,
+              make_tensor(mk, name, MAKE_FLOAT, dims, v, (size_t)n * sizeof *v));
+}
+
+/* Makes m.onnx in a new folder and goes there. loss: operator of the file's own loss, over labels t;
+ * NULL: none. The caller may add to it, then writes it. */
+static Onnx__NodeProto *open_net(Make *mk, const char *loss)
+{
+    Onnx__NodeProto *n = NULL;
+    make_begin(mk, 17);
+    make_input(mk, "x", "Nx6");
+    weight(mk, "w1", "6x5", 30, 2);
+    weight(mk, "b1", "5", 5, 3);
+    weight(mk, "w2", "5x3", 15, 4);
+    weight(mk, "b2", "3", 3, 5);
+    make_node(mk, "Gemm", "x w1 b1", "h");
+    make_node(mk, "Relu", "h", "r");
+    make_node(mk, "Gemm", "r w2 b2", "y");
+    if (loss != NULL) {
+        MAKE_PUSH(mk, mk->g->input, mk->g->n_input, make_value(mk, "t", MAKE_I64, "N"));
+        n = make_node(mk, loss, "y t", "loss");
+    }
+    make_output(mk, loss != NULL ? "loss" : "y");
+    ck_assert_int_eq(chdir(mk->dir), 0);
+    return n;
+}
+
+static void write_net(Make *mk)
+{
+    unsigned char *bytes;
+    size_t n = make_pack(mk, &bytes);
+    make_write(mk, bytes, n);
+}
+
+/* Two epochs of the program `to` for batches of that size; what it leaves in TO.npz. */
+static void train(const char *to, const char *options, const char *batches, const char *label)
+{
+    MUST(LS_BUILD "/lowerset compile m.onnx -q -O0 --precision=f64 --plan-effort=2 %s %s -o %s", options,
+         batches, to);
+    MUST("./%s --data x.npy,%s=t.npy --no-shuffle --epochs 2 --lr 0.3 --dump %s.npz", to, label, to);
+}
+
+static void check_near(const char *a, const char *b, const char *options)
+{
+    ck_assert_msg(sh(LS_BUILD "/tests/npz_near '%s' '%s' 1e-10 param/", a, b) == 0,
+                  "%s: %s", options, text);
+}
+
+/* ---- cases ---- */
+
+typedef struct Case {
+    const char *options, *loss;         /* loss: of the file, in mean or sum; NULL: as the options say */
+    const char *reduction;
+    bool ignores;                       /* by the file */
+    bool real;
+} Case;
+
+static const Case cases[] = {
+    {.options = "--ignore-index=-100 --optimizer=sgd:momentum=0.9"},
+    {.options = "--ignore-index=1 --class-weights=0.5,1,2 --label-smoothing=0.1 "
+                "--optimizer=adam:eps=1e-3 --clip-norm=0.2"},
+    {.options = "--class-weights=0,1,2 --label-smoothing=0.1 --optimizer=adamw:eps=1e-3 "
+                "--clip-value=0.02 --ignore-index=-100"},
+    {.options = "--ignore-index=-100 --optimizer=sgd --clip-norm=0.1 --budget=min"},
+    {.options = "--loss=mse --optimizer=sgd:momentum=0", .real = true},
+    {.options = "--loss=l1 --optimizer=sgd:momentum=0.5 --clip-norm=0.1", .real = true},
+    {.options = "--loss=bce --optimizer=adam:eps=1e-3", .real = true},
+    {.options = "--loss=graph --clip-norm=0.1", .loss = "SoftmaxCrossEntropyLoss", .ignores = true},
+    {.options = "--loss=graph --optimizer=sgd:momentum=0.9", .loss = "SoftmaxCrossEntropyLoss",
+     .reduction = "sum"},
+};
+enum { NCASE = sizeof cases / sizeof *cases };
+
+static const int64_t some[SAMPLES] = {-100, 1, -100, 0, 2, 1, 1, 0, -100, -100, -100, -100, 2, 0},
+                     classes[SAMPLES] = {0, 1, 1, 0, 2, 1, 1, 0, 1, 1, 1, 1, 2, 0};
+
+static void open_case(Make *mk, const Case *c)
+{
+    Onnx__NodeProto *loss = open_net(mk, c->loss);
+    if (c->ignores)
+        make_int(mk, loss, "ignore_index", -100);
+    if (c->reduction != NULL) {
+        Onnx__AttributeProto *a =
+            make_attr(mk, loss, "reduction", ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING);
+        a->has_s = true;
+        a->s.data = (uint8_t *)ls_arena_strdup(mk->cx.arena, c->reduction);
+        a->s.len = strlen(c->reduction);
+    }
+    write_net(mk);
+    bool some_count = c->ignores || strstr(c->options, "-100") != NULL;
+    write_data(c->real ? NULL : some_count ? some : classes);
+}
+
+START_TEST(several_batches_are_one_large_batch)
+{
+    const Case *c = &cases[_i];
+    const char *label = c->loss != NULL ? "t" : "label";
+    Make mk;
+    open_case(&mk, c);
+    train("one", c->options, "--batch=8", label);
+    double epoch = told("epoch 2  step 4  loss ");
+    train("many", c->options, "--batch=4 --accumulate=2", label);
+    ck_assert_double_eq_tol(told("epoch 2  step 4  loss "), epoch, 1e-10 * fabs(epoch));
+    check_near("one.npz", "many.npz", c->options);
+    MUST("./one --eval --data x.npy,%s=t.npy", label);
+    double loss = told("val_loss ");
+    MUST("./many --eval --data x.npy,%s=t.npy", label);
+    ck_assert_double_eq_tol(told("val_loss "), loss, 1e-10 * fabs(loss));
+    make_end(&mk);
+}
+END_TEST
+
+/* Gradients that their updates compute have the bits of those that are stored. */
+START_TEST(a_large_weight_takes_the_means_too)
+{
+    const char *options = "--ignore-index=-100 --class-weights=0.5,1,2 --optimizer=sgd:momentum=0.9 "
+                          "--batch=2 --accumulate=2";
+    Make mk;
+    make_begin(&mk, 17);
+    make_input(&mk, "x", "Nx6");
+    float *v = ls_arena_alloc(mk.cx.arena, 512 * 1024, sizeof *v);
+    weight(&mk, "b", "3", 3, 2);
+    const struct { const char *name, *dims; int n; } w[] = {
+        {"w1", "6x512", 6 * 512}, {"w2", "512x1024", 512 * 1024}, {"w3", "1024x3", 1024 * 3}};
+    for (int k = 0; k < 3; k++) {
+        for (int i = 0; i < w[k].n; i++)
+            v[i] = 0.05f * wave(i, k);
+        MAKE_PUSH(&mk, mk.g->initializer, mk.g->n_initializer,
+                  make_tensor(&mk, w[k].name, MAKE_FLOAT, w[k].dims, v, (size_t)w[k].n * sizeof *v));
+    }
+    make_node(&mk, "MatMul", "x w1", "h1");
+    make_node(&mk, "MatMul", "h1 w2", "h2");
+    make_node(&mk, "Gemm", "h2 w3 b", "y");
+    make_output(&mk, "y");
+    ck_assert_int_eq(chdir(mk.dir), 0);
+    write_net(&mk);
+    write_data(some);
+    for (int k = 0; k < 2; k++)
+        MUST(LS_BUILD "/lowerset compile m.onnx -q -O1 --plan-effort=2 %s %s -o t%d", options,
+             k == 1 ? "--store-gradients" : "", k);
+    for (int k = 0; k < 2; k++)
+        MUST("./t%d --data x.npy,label=t.npy --no-shuffle --epochs 1 --lr 0.01 --export c%d.onnx", k, k);
+    MUST("./t0 --data x.npy,label=t.npy --steps 1 --dump d.npz");
+    ck_assert_ptr_nonnull(strstr(text, "will lack 1 gradient"));
+    MUST("cmp c0.onnx c1.onnx");
+    make_end(&mk);
+}
+END_TEST
+
+START_TEST(a_window_without_a_label_changes_nothing_and_is_told)
+{
+    int64_t none[SAMPLES];
+    Make mk;
+    open_net(&mk, NULL);
+    write_net(&mk);
+    for (int i = 0; i < SAMPLES; i++)
+        none[i] = -100;
+    write_data(none);
+    train("t", "--ignore-index=-100 --optimizer=sgd:momentum=0", "--batch=4 --accumulate=2", "label");
+    ck_assert_ptr_nonnull(strstr(text, "step 1: no label counts"));
+    ck_assert_double_eq(told("epoch 2  step 4  loss "), 0);
+    MUST("./t --data x.npy,label=t.npy --steps 1 --lr 0 --dump before.npz");
+    check_near("before.npz", "t.npz", "");
+    make_end(&mk);
+}
+END_TEST
+
+/* y [N, 4, 5] = x w, element by element: nothing shows where the classes are. */
+START_TEST(labels_of_another_class_axis_are_refused)
+{
+    const char *compile = LS_BUILD "/lowerset compile m.onnx -O0 --plan-effort=2 --batch=7";
+    float x[SAMPLES * 20];
+    int64_t t[SAMPLES * 5];
+    Make mk;
+    make_begin(&mk, 17);
+    make_input(&mk, "x", "Nx4x5");
+    weight(&mk, "w", "4x5", 20, 1);
+    make_node(&mk, "Mul", "x w", "y");
+    make_output(&mk, "y");
+    ck_assert_int_eq(chdir(mk.dir), 0);
+    write_net(&mk);
+    for (int i = 0; i < SAMPLES * 20; i++)
+        x[i] = wave(i, 1);
+    for (int i = 0; i < SAMPLES * 5; i++)
+        t[i] = i * 7 / 3 % 4;
+    write_npy("x.npy", "<f4", "14, 4, 5", x, sizeof x);
+    write_npy("t.npy", "<i8", "14, 5", t, sizeof t);
+    MUST("%s -o t", compile);
+    ck_assert_ptr_nonnull(strstr(text, "takes axis 2 for its 5 classes"));
+    ck_assert_int_eq(sh("./t --data x.npy,t.npy"), 8);
+    ck_assert_ptr_nonnull(strstr(text, "shape 14x5 does not fit input 'label', which for one batch is 7x4, "
+                                       "as axis 2 of the scores has the classes"));
+    ck_assert_ptr_nonnull(strstr(text, "lowerset compile --class-axis"));
+    for (int k = 0; k < 2; k++) {
+        MUST("%s --class-axis=%s -o t", compile, k == 0 ? "1" : "-2");
+        ck_assert_ptr_null(strstr(text, "class-axis"));
+        MUST("./t --data x.npy,t.npy --eval");
+        double sum = 0, all = 0;
+        for (int p = 0; p < SAMPLES * 5; p++) {
+            for (int c = 0; c < 4; c++)
+                all += exp(x[p / 5 * 20 + c * 5 + p % 5] * 0.7f * wave(c * 5 + p % 5, 1));
+            sum += log(all) - (double)(x[p / 5 * 20 + t[p] * 5 + p % 5] * 0.7f
+                                       * wave((int)t[p] * 5 + p % 5, 1));
+            all = 0;
+        }
+        ck_assert_double_eq_tol(told("val_loss "), sum / (SAMPLES * 5), 1e-5);
+    }
+    static const char *const bad[] = {"--class-axis=0", "--class-axis=x", "--class-axis=1.5",
+                                      "--class-axis=1 --loss=mse"};
+    for (int k = 0; k < 4; k++)
+        ck_assert_int_eq(sh("%s %s -o t", compile, bad[k]), 2);
+    ck_assert_int_eq(sh("%s --class-axis=3 -o t", compile), 1);
+    ck_assert_ptr_nonnull(strstr(text, "no axis 3 of classes"));
+    make_end(&mk);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("batches");
+    tcase_set_timeout(tc, 60);
+    tcase_add_loop_test(tc, several_batches_are_one_large_batch, 0, tests_do_less() ? 2 : NCASE);
+    tcase_add_test(tc, a_large_weight_takes_the_means_too);
+    tcase_add_test(tc, a_window_without_a_label_changes_nothing_and_is_told);
+    tcase_add_test(tc, labels_of_another_class_axis_are_refused);
+    return run_tests("batches", tc);
+}
