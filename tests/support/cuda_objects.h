@@ -61,8 +61,7 @@ static void *cuda_build(const LsEmitter *emitter, const char *header, int n, HNo
     snprintf(so_path, sizeof so_path, "%s.so", path);
     snprintf(command, sizeof command,
              "cc -std=gnu11 -O1 -Wall -Wextra -Werror -Wno-unused-function %s -shared -fPIC -I%s "
-             "-I%s/runtime %s -o %s -lm", target->real_bytes == 8 ? "-DLS_F64" : "", LS_SOURCE,
-             LS_SOURCE, path, so_path);
+             "%s -o %s -lm", target->real_bytes == 8 ? "-DLS_F64" : "", LS_SOURCE, path, so_path);
     ck_assert_msg(system(command) == 0, "%s", command);
     void *so = dlopen(so_path, RTLD_NOW);
     ck_assert_msg(so != NULL, "%s", dlerror());

@@ -94,8 +94,8 @@ static inline HObject h_build(const char *cc, const char *flags, int real_bytes,
     fclose(to);
     snprintf(command, sizeof command,
              "%s -std=gnu11 -Wall -Wextra -Werror -shared -fPIC %s %s -I%s "
-             "-I%s/runtime %s %s/runtime/engine/thread_pool.c -o %s/k.so -lm -lpthread",
-             cc, flags, real_bytes == 8 ? "-DLS_F64" : "", LS_SOURCE, LS_SOURCE, path, LS_SOURCE,
+             "%s %s/runtime/engine/thread_pool.c -o %s/k.so -lm -lpthread",
+             cc, flags, real_bytes == 8 ? "-DLS_F64" : "", LS_SOURCE, path, LS_SOURCE,
              dir);
     H_ASSERT(system(command) == 0, "%s", command);
     snprintf(path, sizeof path, "%s/k.so", dir);

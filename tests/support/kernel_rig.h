@@ -269,10 +269,9 @@ static inline void *rig_load(const Rig *r, const char *text)
     ck_assert(f != NULL && fputs(text, f) >= 0 && fclose(f) == 0);
     snprintf(command, sizeof command,
              "%s -std=gnu11 %s -fno-math-errno -fno-trapping-math -Wall -Wextra "
-             "-Werror -Wno-unused-function %s %s -I%s -I%s/runtime -shared -fPIC %s -o %s -lm",
+             "-Werror -Wno-unused-function %s %s -I%s -shared -fPIC %s -o %s -lm",
              cc != NULL ? cc : "cc", rig_flags(r), r->real_bytes == 8 ? "-DLS_F64" : "",
-             r->target.kind == LS_TARGET_CPU ? "" : "-ffp-contract=off", LS_SOURCE, LS_SOURCE,
-             source, object);
+             r->target.kind == LS_TARGET_CPU ? "" : "-ffp-contract=off", LS_SOURCE, source, object);
     ck_assert_msg(system(command) == 0, "the kernels do not compile: %s", source);
     void *so = dlopen(object, RTLD_NOW);
     ck_assert_msg(so != NULL, "%s", dlerror());

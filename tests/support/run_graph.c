@@ -53,9 +53,9 @@ static bool print(LsRunGraph *r, const char *dir)
 static bool build(LsRunGraph *r, const char *dir, const char *flags)
 {
     return system(ls_arena_printf(r->cx->arena,
-                                  "cc -std=gnu11 %s -shared -fPIC -I%s/runtime -I%s "
+                                  "cc -std=gnu11 %s -shared -fPIC -I%s "
                                   "%s/p.c %s/p.S -o %s/p.so", flags != NULL ? flags : "-O1",
-                                  LS_SOURCE, LS_SOURCE, dir, dir, dir)) == 0;
+                                  LS_SOURCE, dir, dir, dir)) == 0;
 }
 
 static int64_t input_bytes(const LsRunGraph *r, uint32_t k)
