@@ -65,7 +65,7 @@ static void positions(LsLossText *l)
     ls_nest_merge(l->n);
     int64_t rows = space.dim[0];
     if (rows % g->batch == 0)
-        l->valid = ls_arena_printf(g->arena, "%s / %" PRId64 " < run->valid", l->n->var[0],
+        l->valid = ls_arena_printf(g->arena, "%s / " LS_N64 " < run->valid", l->n->var[0],
                                    rows / g->batch);
 }
 
@@ -118,8 +118,8 @@ void ls_loss_open_group(const LsLossText *l)
         ls_emit_line(l->e, "sums[0] = sums[1] = 0;");
         ls_emit_line(l->e, "}");
     }
-    ls_emit_line(l->e, "LS_ROWS(p, u * %" PRId64 ", ls_least((u + 1) * %" PRId64 ", %" PRId64
-                 ")) {", l->group, l->group, l->points);
+    ls_emit_line(l->e, "LS_ROWS(p, u * " LS_N64 ", ls_least((u + 1) * " LS_N64 ", " LS_N64 ")) {",
+                 l->group, l->group, l->points);
     ls_nest_decode(l->e, l->n, "p", l->n->naxis, axis);
 }
 
@@ -130,9 +130,10 @@ void ls_loss_open_tile(const LsLossText *l)
     for (int a = 0; a < last; a++)
         axis[a] = a;
     ls_emit_line(l->e, "for (int64_t u = lo; u < hi; u++) {");
-    ls_nest_decode(l->e, l->n, ls_arena_printf(l->n->arena, "u / %" PRId64, ntile), last, axis);
+    ls_nest_decode(l->e, l->n, ls_arena_printf(l->n->arena, "u / " LS_N64, ntile), last, axis);
     ls_emit_line(l->e,
-                 "const int64_t i0 = u %% %" PRId64 " * %d, i1 = ls_least(i0 + %d, %" PRId64 ");",
+                 "const int64_t i0 = u %% " LS_N64 " * " LS_N ", i1 = ls_least(i0 + " LS_N ", "
+                 LS_N64 ");",
                  ntile, LS_LOSS_TILE, LS_LOSS_TILE, l->inner);
 }
 
@@ -145,7 +146,7 @@ void ls_loss_open_classes(const LsLossText *l)
 {
     ls_emit_line(l->e, "for (int64_t c = 0; c < %" PRId64 "; c++) {", l->classes);
     ls_loss_open_columns(l);
-    ls_emit_line(l->e, "const real v = x[%s + c * %" PRId64 "];", ls_loss_offset(l, LS_LOSS_SCORES),
+    ls_emit_line(l->e, "const real v = x[%s + c * " LS_N64 "];", ls_loss_offset(l, LS_LOSS_SCORES),
                  l->stride);
 }
 

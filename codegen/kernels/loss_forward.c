@@ -10,7 +10,7 @@ static void add_position(const LsLossText *l, const char *at)
 {
     LsEmit *e = l->e;
     const char *score =
-        ls_arena_printf(l->n->arena, "x[%s + t * %" PRId64 "]", ls_loss_offset(l, LS_LOSS_SCORES),
+        ls_arena_printf(l->n->arena, "x[%s + t * " LS_N64 "]", ls_loss_offset(l, LS_LOSS_SCORES),
                         l->stride);
     const char *w = l->weight >= 0 ? "weight[t]" : "1";
     ls_emit_line(e, "double loss = counts ? (double)NAN : 0;");
@@ -115,19 +115,19 @@ void ls_emit_totals(const LsKernelText *k, int n, int64_t units)
 {
     LsEmit *e = k->e;
     ls_emit_line(e, "LS_LOCAL(double, sums, %d);", n * LS_TOTAL_LANES);
-    ls_emit_line(e, "LS_LANES(l, 0, %d) {", LS_TOTAL_LANES);
+    ls_emit_line(e, "LS_LANES(l, 0, " LS_BOUND ") {", LS_TOTAL_LANES);
     for (int q = 0; q < n; q++)
-        ls_emit_line(e, "sums[%d * l + %d] = 0;", n, q);
+        ls_emit_line(e, "sums[%d * l + " LS_N "] = 0;", n, q);
     ls_emit_line(e, "for (int64_t u = l; u < %" PRId64 "; u += %d) {", units, LS_TOTAL_LANES);
     for (int q = 0; q < n; q++)
-        ls_emit_line(e, "sums[%d * l + %d] += part[%d * u + %d];", n, q, n, q);
+        ls_emit_line(e, "sums[%d * l + " LS_N "] += part[%d * u + " LS_N "];", n, q, n, q);
     ls_emit_close(e, 2);
     ls_emit_line(e, "LS_SYNC;");
     for (int q = 0; q < n; q++)
         ls_emit_line(e, "double total%d = 0;", q);
     ls_emit_line(e, "LS_ONE for (int64_t l = 0; l < %d; l++) {", LS_TOTAL_LANES);
     for (int q = 0; q < n; q++)
-        ls_emit_line(e, "total%d += sums[%d * l + %d];", q, n, q);
+        ls_emit_line(e, "total%d += sums[%d * l + " LS_N "];", q, n, q);
     ls_emit_line(e, "}");
 }
 

@@ -25,8 +25,8 @@ const char *ls_pool_pixel(const LsPool *p, const int64_t size[], const char *var
     struct LsArena *a = p->k->g->arena;
     const char *text = "b";
     for (int d = 0; d < p->n; d++)
-        text = ls_arena_printf(a, "(%s * %" PRId64 " + %s%d)", text, size[d], var, d);
-    return ls_arena_printf(a, "%s * %" PRId64, text, p->channels);
+        text = ls_arena_printf(a, "(%s * " LS_N64 " + %s%d)", text, size[d], var, d);
+    return ls_arena_printf(a, "%s * " LS_N64, text, p->channels);
 }
 
 static int64_t rows(const LsPool *p, const int64_t size[])
@@ -49,26 +49,27 @@ void ls_pool_open_rows(const LsPool *p, const int64_t size[], const char *var,
     int64_t inside = 1;
     ls_emit_line(p->e, "for (int64_t u = lo; u < hi; u++) {");
     for (int d = p->n - 2; d >= 0; d--) {
-        ls_emit_line(p->e, "const int64_t %s%d = u / %" PRId64 " %% %" PRId64 ";", var, d, inside,
+        ls_emit_line(p->e, "const int64_t %s%d = u / " LS_N64 " %% " LS_N64 ";", var, d, inside,
                      size[d]);
         inside *= size[d];
     }
-    ls_emit_line(p->e, "const int64_t b = u / %" PRId64 ";", inside);
+    ls_emit_line(p->e, "const int64_t b = u / " LS_N64 ";", inside);
     for (int d = 0; d < p->n - 1; d++)
         each(p, d);
-    ls_emit_line(p->e, "LS_ROWS(%s%d, 0, %" PRId64 ") {", var, p->n - 1, size[p->n - 1]);
+    ls_emit_line(p->e, "LS_ROWS(%s%d, 0, " LS_N64 ") {", var, p->n - 1, size[p->n - 1]);
     each(p, p->n - 1);
 }
 
 void ls_pool_channels(const LsPool *p)
 {
-    ls_emit_line(p->e, "%s(c, 0, %" PRId64 ") {", ls_lanes_word(p->channels % 4 == 0), p->channels);
+    ls_emit_line(p->e, "%s(c, 0, " LS_BOUND64 ") {", ls_lanes_word(p->channels % 4 == 0),
+                 p->channels);
 }
 
 /* ---- forward ---- */
 static void window_start(const LsPool *p, int d)
 {
-    ls_emit_line(p->e, "const int64_t s%d = p%d * %" PRId64 " - %" PRId64 ";", d, d,
+    ls_emit_line(p->e, "const int64_t s%d = p%d * " LS_N64 " - " LS_N64 ";", d, d,
                  p->w->stride[d], p->w->pad_lo[d]);
 }
 
@@ -96,7 +97,7 @@ const char *ls_pool_position(const LsPool *p, const char *var)
     struct LsArena *a = p->k->g->arena;
     const char *text = ls_arena_printf(a, "%s0", var);
     for (int d = 1; d < p->n; d++)
-        text = ls_arena_printf(a, "(%s) * %" PRId64 " + %s%d", text, p->w->kernel[d], var, d);
+        text = ls_arena_printf(a, "(%s) * " LS_N64 " + %s%d", text, p->w->kernel[d], var, d);
     return text;
 }
 
@@ -125,7 +126,7 @@ static void whole_window(const LsPool *p)
         ls_emit_line(p->e, "int32_t k = 0;");
     for (int64_t r = 1; r < ls_pool_positions(p); r++) {
         const char *v =
-            ls_arena_printf(p->k->g->arena, "x[from + %" PRId64 " + c]", ls_pool_far(p, r));
+            ls_arena_printf(p->k->g->arena, "x[from + " LS_N64 " + c]", ls_pool_far(p, r));
         if (p->max) {
             ls_emit_line(p->e, "const real v%" PRId64 " = %s;", r, v);
             ls_emit_line(
@@ -156,7 +157,7 @@ static void part_window(const LsPool *p)
     ls_emit_line(p->e, p->max ? "y[to + c] = -INFINITY;" : "y[to + c] = 0;");
     ls_emit_line(p->e, "}");
     for (int d = p->n - 1; d >= 0; d--) {
-        far = ls_arena_printf(p->k->g->arena, "%s + r%d * %" PRId64, far, d,
+        far = ls_arena_printf(p->k->g->arena, "%s + r%d * " LS_N64, far, d,
                               p->w->dilation[d] * step);
         step *= p->x[d];
     }
@@ -244,7 +245,7 @@ static void open_window(const LsPool *p, int d)
     const LsWindowAttr *w = p->w;
     ls_emit_line(p->e, "for (int64_t r%d = 0; r%d < %" PRId64 "; r%d++) {", d, d, w->kernel[d], d);
     ls_emit_line(
-        p->e, "const int64_t t%d = i%d + %" PRId64 " - r%d * %" PRId64 ", p%d = t%d / %" PRId64 ";",
+        p->e, "const int64_t t%d = i%d + " LS_N64 " - r%d * " LS_N64 ", p%d = t%d / " LS_N64 ";",
         d, d, w->pad_lo[d], d, w->dilation[d], d, d, w->stride[d]);
     ls_emit_line(p->e, "if (t%d < 0 || t%d %% %" PRId64 " != 0 || p%d >= %" PRId64 ")", d, d,
                  w->stride[d], d, p->y[d]);
