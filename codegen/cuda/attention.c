@@ -11,9 +11,9 @@
 static void weigh(const LsAttText *t)
 {
     LsEmit *e = t->e;
-    ls_emit_line(e, "LS_ROWS(g, 0, %d) {", t->tile / t->group);
+    ls_emit_line(e, "LS_ROWS(g, 0, " LS_N ") {", t->tile / t->group);
     ls_emit_line(e, "for (int64_t z = g * %d; z < (g + 1) * %d; z++) {", t->group, t->group);
-    ls_emit_line(e, "real *const row = s + z * %d;", t->tile);
+    ls_emit_line(e, "real *const row = s + z * " LS_N ";", t->tile);
     ls_emit_line(e, "const real was = top[z], now = ls_max_real(was, ls_row_max(row, %d, %d));",
                  t->tile, t->tile);
     ls_emit_line(e, "const real shift = now == -INFINITY ? 0 : now;");
@@ -31,17 +31,17 @@ static void weigh(const LsAttText *t)
 static void finish(const LsAttText *t)
 {
     LsEmit *e = t->e;
-    ls_emit_line(e, "LS_ROWS(g, 0, %d) {", t->tile / t->group);
+    ls_emit_line(e, "LS_ROWS(g, 0, " LS_N ") {", t->tile / t->group);
     ls_emit_line(e, "for (int64_t z = g * %d; z < ls_least((g + 1) * %d, have); z++) {", t->group,
                  t->group);
     ls_emit_line(e, "const bool none = sums[z] == 0;");
     ls_emit_line(e, "const real part = none ? 0 : (real)(1 / sums[z]);");
-    ls_emit_line(e, "LS_LANES(c, 0, %" PRId64 ") {", t->s.width);
-    ls_emit_line(e, "yh[z * %" PRId64 " + c] *= part;", ls_att_row(t, LS_ATT_Y));
+    ls_emit_line(e, "LS_LANES(c, 0, " LS_BOUND64 ") {", t->s.width);
+    ls_emit_line(e, "yh[z * " LS_N64 " + c] *= part;", ls_att_row(t, LS_ATT_Y));
     ls_emit_line(e, "}");
     ls_emit_line(e, "LS_LEAD {");
     ls_emit_line(e,
-                 "lse[(sample * %" PRId64 " + head) * %" PRId64
+                 "lse[(sample * " LS_N64 " + head) * " LS_N64
                  " + i0 + z] = none ? 0 : top[z] + ls_log((real)sums[z]);",
                  t->s.heads, t->s.rows);
     ls_emit_line(e, "}");
@@ -52,14 +52,15 @@ static void finish(const LsAttText *t)
 static void scores(const LsAttText *t)
 {
     LsEmit *e = t->e;
-    ls_emit_line(e, "LS_ROWS(g, 0, %d) {", t->tile / t->group);
-    ls_emit_line(e, "LS_LANES(l, 0, %d) {", t->tile);
+    ls_emit_line(e, "LS_ROWS(g, 0, " LS_N ") {", t->tile / t->group);
+    ls_emit_line(e, "LS_LANES(l, 0, " LS_BOUND ") {", t->tile);
     ls_att_multiply(t, "qk", "qs", "kv", "l", t->s.depth);
     ls_emit_line(e, "for (int64_t z = 0; z < %d; z++) {", t->group);
-    ls_emit_line(e, "const int64_t i = i0 + g * %d + z, j = j0 + l;", t->group);
+    ls_emit_line(e, "const int64_t i = i0 + g * " LS_N " + z, j = j0 + l;", t->group);
     ls_emit_line(e, "real score = qk[z];");
     ls_att_mask_score(t, false);
-    ls_emit_line(e, "s[(g * %d + z) * %d + l] = seen ? score : -INFINITY;", t->group, t->tile);
+    ls_emit_line(e, "s[(g * " LS_N " + z) * " LS_N " + l] = seen ? score : -INFINITY;", t->group,
+                 t->tile);
     ls_emit_line(e, "}");
     ls_emit_line(e, "}");
     ls_emit_line(e, "}");
@@ -84,7 +85,7 @@ static void begin(const LsAttText *t)
     LsEmit *e = t->e;
     ls_att_load_rows(t, "qs", "qh", ls_att_row(t, LS_ATT_Q), t->s.depth, "have", true);
     ls_att_clear(t, "yh", ls_att_row(t, LS_ATT_Y), t->s.width, "have");
-    ls_emit_line(e, "LS_ROWS(z, 0, %d) {", t->tile);
+    ls_emit_line(e, "LS_ROWS(z, 0, " LS_N ") {", t->tile);
     ls_emit_line(e, "LS_LEAD {");
     ls_emit_line(e, "top[z] = -INFINITY;");
     ls_emit_line(e, "sums[z] = 0;");
@@ -104,10 +105,10 @@ static void tile(const LsAttText *t)
     ls_emit_line(e, "LS_SYNC;");
     ls_att_load_rows(t, "kv", "vh", ls_att_row(t, LS_ATT_V), s->width, "n", false);
     ls_emit_line(e, "LS_SYNC;");
-    ls_emit_line(e, "LS_ROWS(g, 0, %d) {", t->tile / t->group);
+    ls_emit_line(e, "LS_ROWS(g, 0, " LS_N ") {", t->tile / t->group);
     ls_att_accumulate(t, "yh", ls_att_row(t, LS_ATT_Y), s->width, "s",
-                      ls_arena_printf(t->k->g->arena, "kv[i * %" PRId64 " + c]", s->width), "have",
-                      ls_arena_printf(t->k->g->arena, " * by[g * %d + z]", t->group));
+                      ls_arena_printf(t->k->g->arena, "kv[i * " LS_N64 " + c]", s->width), "have",
+                      ls_arena_printf(t->k->g->arena, " * by[g * " LS_N " + z]", t->group));
     ls_emit_line(e, "}");
 }
 

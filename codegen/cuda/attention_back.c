@@ -10,16 +10,17 @@
 static void back_scores(const LsAttText *t, bool keys)
 {
     LsEmit *e = t->e;
-    ls_emit_line(e, "LS_ROWS(g, 0, %d) {", t->tile / t->group);
-    ls_emit_line(e, "LS_LANES(l, 0, %d) {", t->tile);
+    ls_emit_line(e, "LS_ROWS(g, 0, " LS_N ") {", t->tile / t->group);
+    ls_emit_line(e, "LS_LANES(l, 0, " LS_BOUND ") {", t->tile);
     ls_att_multiply(t, "qk", keys ? "ks" : "qs", keys ? "qt" : "kt", "l", t->s.depth);
     ls_att_multiply(t, "dp", keys ? "vs" : "dys", keys ? "dyt" : "vt", "l", t->s.width);
     ls_emit_line(e, "for (int64_t z = 0; z < %d; z++) {", t->group);
-    ls_emit_line(e, "const int64_t r = %s, at = (g * %d + z) * %d + l;",
-                 keys ? "l" : ls_arena_printf(t->k->g->arena, "g * %d + z", t->group), t->group,
+    ls_emit_line(e, "const int64_t r = %s, at = (g * " LS_N " + z) * " LS_N " + l;",
+                 keys ? "l" : ls_arena_printf(t->k->g->arena, "g * " LS_N " + z", t->group),
+                 t->group,
                  t->tile);
     ls_emit_line(e,
-                 keys ? "const int64_t i = i0 + r, j = j0 + g * %d + z;"
+                 keys ? "const int64_t i = i0 + r, j = j0 + g * " LS_N " + z;"
                       : "const int64_t i = i0 + r, j = j0 + l;",
                  t->group);
     ls_emit_line(e, "real score = qk[z];");
@@ -64,9 +65,10 @@ static void rows_tile(const LsAttText *t)
     ls_emit_line(e, "LS_SYNC;");
     back_scores(t, false);
     ls_emit_line(e, "LS_ROW_SYNC;");
-    ls_emit_line(e, "LS_ROWS(g, 0, %d) {", t->tile / t->group);
+    ls_emit_line(e, "LS_ROWS(g, 0, " LS_N ") {", t->tile / t->group);
     ls_att_accumulate(t, "dqh", ls_att_row(t, LS_ATT_Q), s->depth, "w",
-                      ls_arena_printf(t->k->g->arena, "kt[c * %d + i]", t->tile + 1), "have", "");
+                      ls_arena_printf(t->k->g->arena, "kt[c * " LS_N " + i]", t->tile + 1),
+                      "have", "");
     ls_emit_line(e, "}");
 }
 
@@ -96,7 +98,7 @@ static void keys_tile(const LsAttText *t)
 {
     LsEmit *e = t->e;
     const LsAttentionSize *s = &t->s;
-    const char *odd = ls_arena_printf(t->k->g->arena, "[c * %d + i]", t->tile + 1);
+    const char *odd = ls_arena_printf(t->k->g->arena, "[c * " LS_N " + i]", t->tile + 1);
     ls_att_load_turned(t, "qt", "qh", ls_att_row(t, LS_ATT_Q), s->depth, "have");
     ls_att_load_turned(t, "dyt", "dyh", ls_att_row(t, LS_ATT_Y), s->width, "have");
     ls_emit_line(e, "LS_ROWS(r, 0, have) {");
@@ -109,7 +111,7 @@ static void keys_tile(const LsAttText *t)
     ls_emit_line(e, "LS_SYNC;");
     back_scores(t, true);
     ls_emit_line(e, "LS_ROW_SYNC;");
-    ls_emit_line(e, "LS_ROWS(g, 0, %d) {", t->tile / t->group);
+    ls_emit_line(e, "LS_ROWS(g, 0, " LS_N ") {", t->tile / t->group);
     ls_att_accumulate(t, "dvh", ls_att_row(t, LS_ATT_V), s->width, "p",
                       ls_arena_printf(t->k->g->arena, "dyt%s", odd), "n", "");
     ls_att_accumulate(t, "dkh", ls_att_row(t, LS_ATT_K), s->depth, "w",

@@ -146,7 +146,7 @@ static void finish(const LsAttText *t)
     ls_emit_line(e, "}");
     ls_emit_line(e, "if (r < have && ls_mma_column(0) == 0) {");
     ls_emit_line(e,
-                 "lse[(sample * %" PRId64 " + head) * %" PRId64
+                 "lse[(sample * " LS_N64 " + head) * " LS_N64
                  " + i0 + r] = sum == 0 ? 0 : top[h] + ls_log(sum);",
                  t->s.heads, t->s.rows);
     ls_emit_line(e, "}");
@@ -264,7 +264,7 @@ static void keys_tile(const LsAttText *t)
     load_tile(t, "qs", "qh", ls_att_row(t, LS_ATT_Q), "have", s->depth);
     load_tile(t, "dys", "dyh", ls_att_row(t, LS_ATT_Y), "have", s->width);
     ls_emit_line(e, "LS_ROWS(first, 0, 1) {");
-    ls_emit_line(e, "LS_LANES(r, 0, %d) {", t->pass);
+    ls_emit_line(e, "LS_LANES(r, 0, " LS_BOUND ") {", t->pass);
     ls_att_place_of_row(t);
     ls_emit_line(e, "logs[r] = r < have ? lse[at] : 0;");
     ls_emit_line(e, "dots[r] = r < have ? row_dots[at] : 0;");

@@ -62,9 +62,9 @@ void ls_att_heads(const LsAttText *t, const char *type, const char *var, const c
                   LsAttentionPart part, const char *first)
 {
     const LsHeadsAt at = ls_attention_heads(t->k->g, t->k->n, part);
-    const char *from = at.from > 0 ? ls_arena_printf(t->k->g->arena, " + %" PRId64, at.from) : "";
+    const char *from = at.from > 0 ? ls_arena_printf(t->k->g->arena, " + " LS_N64, at.from) : "";
     ls_emit_line(t->e,
-                 "%s *const %s = %s%s + sample * %" PRId64 " + %s * %" PRId64 " + %s * %" PRId64 ";",
+                 "%s *const %s = %s%s + sample * " LS_N64 " + %s * " LS_N64 " + %s * " LS_N64 ";",
                  type, var, array, from, at.sample,
                  part == LS_ATT_Q || part == LS_ATT_Y ? "head" : "group", at.head, first, at.row);
 }
@@ -93,9 +93,9 @@ void ls_att_local(const LsAttText *t, const char *type, const char *name, int64_
 void ls_att_load_rows(const LsAttText *t, const char *to, const char *from, int64_t row,
                       int64_t columns, const char *have, bool scaled)
 {
-    ls_emit_line(t->e, "LS_ROWS(r, 0, %d) {", t->tile);
-    ls_emit_line(t->e, "LS_LANES(c, 0, %" PRId64 ") {", columns);
-    ls_emit_line(t->e, "%s[r * %" PRId64 " + c] = r < %s ? %s[r * %" PRId64 " + c]%s%s : 0;", to,
+    ls_emit_line(t->e, "LS_ROWS(r, 0, " LS_N ") {", t->tile);
+    ls_emit_line(t->e, "LS_LANES(c, 0, " LS_BOUND64 ") {", columns);
+    ls_emit_line(t->e, "%s[r * " LS_N64 " + c] = r < %s ? %s[r * " LS_N64 " + c]%s%s : 0;", to,
                  columns, have, from, row, scaled ? " * " : "", scaled ? t->scale : "");
     ls_emit_line(t->e, "}");
     ls_emit_line(t->e, "}");
@@ -105,9 +105,10 @@ void ls_att_load_rows(const LsAttText *t, const char *to, const char *from, int6
 void ls_att_load_turned(const LsAttText *t, const char *to, const char *from, int64_t row,
                         int64_t columns, const char *have)
 {
-    ls_emit_line(t->e, "LS_ROWS(r, 0, %d) {", t->tile);
-    ls_emit_line(t->e, "LS_LANES(c, 0, %" PRId64 ") {", columns);
-    ls_emit_line(t->e, "%s[c * %d + r] = r < %s ? %s[r * %" PRId64 " + c] : 0;", to, t->tile + 1,
+    ls_emit_line(t->e, "LS_ROWS(r, 0, " LS_N ") {", t->tile);
+    ls_emit_line(t->e, "LS_LANES(c, 0, " LS_BOUND64 ") {", columns);
+    ls_emit_line(t->e, "%s[c * " LS_N " + r] = r < %s ? %s[r * " LS_N64 " + c] : 0;", to,
+                 t->tile + 1,
                  have, from, row);
     ls_emit_line(t->e, "}");
     ls_emit_line(t->e, "}");
@@ -119,7 +120,7 @@ void ls_att_multiply(const LsAttText *t, const char *var, const char *rows, cons
 {
     ls_emit_line(t->e, "real %s[%d] = {0};", var, t->group);
     ls_emit_line(t->e, "for (int64_t c = 0; c < %" PRId64 "; c++) {", depth);
-    ls_emit_line(t->e, "const real x = %s[c * %d + %s];", turned, t->tile + 1, lane);
+    ls_emit_line(t->e, "const real x = %s[c * " LS_N " + %s];", turned, t->tile + 1, lane);
     ls_emit_line(t->e, "for (int64_t z = 0; z < %d; z++) {", t->group);
     ls_emit_line(t->e, "%s[z] = ls_fma(%s[(g * %d + z) * %" PRId64 " + c], x, %s[z]);", var, rows,
                  t->group, depth, var);
@@ -133,10 +134,11 @@ void ls_att_accumulate(const LsAttText *t, const char *to, int64_t row, int64_t 
                        const char *weights, const char *element, const char *have, const char *by)
 {
     LsEmit *e = t->e;
-    ls_emit_line(e, "LS_LANES(c, 0, %" PRId64 ") {", columns);
+    ls_emit_line(e, "LS_LANES(c, 0, " LS_BOUND64 ") {", columns);
     ls_emit_line(e, "real sum[%d];", t->group);
     ls_emit_line(e, "for (int64_t z = 0; z < %d; z++) {", t->group);
-    ls_emit_line(e, "sum[z] = g * %d + z < %s ? %s[(g * %d + z) * %" PRId64 " + c]%s : 0;",
+    ls_emit_line(e, "sum[z] = g * " LS_N " + z < %s ? %s[(g * " LS_N " + z) * " LS_N64
+                 " + c]%s : 0;",
                  t->group, have, to, t->group, row, by);
     ls_emit_line(e, "}");
     ls_emit_line(e, "for (int64_t i = 0; i < %d; i++) {", t->tile);
@@ -148,7 +150,7 @@ void ls_att_accumulate(const LsAttText *t, const char *to, int64_t row, int64_t 
     ls_emit_line(e, "}");
     ls_emit_line(e, "for (int64_t z = 0; z < %d; z++) {", t->group);
     ls_emit_line(e, "if (g * %d + z < %s) {", t->group, have);
-    ls_emit_line(e, "%s[(g * %d + z) * %" PRId64 " + c] = sum[z];", to, t->group, row);
+    ls_emit_line(e, "%s[(g * " LS_N " + z) * " LS_N64 " + c] = sum[z];", to, t->group, row);
     ls_emit_line(e, "}");
     ls_emit_line(e, "}");
     ls_emit_line(e, "}");
@@ -158,11 +160,11 @@ void ls_att_accumulate(const LsAttText *t, const char *to, int64_t row, int64_t 
 void ls_att_clear(const LsAttText *t, const char *to, int64_t row, int64_t columns,
                   const char *have)
 {
-    ls_emit_line(t->e, "LS_ROWS(g, 0, %d) {", t->tile / t->group);
-    ls_emit_line(t->e, "LS_LANES(c, 0, %" PRId64 ") {", columns);
+    ls_emit_line(t->e, "LS_ROWS(g, 0, " LS_N ") {", t->tile / t->group);
+    ls_emit_line(t->e, "LS_LANES(c, 0, " LS_BOUND64 ") {", columns);
     ls_emit_line(t->e, "for (int64_t z = g * %d; z < ls_least((g + 1) * %d, %s); z++) {", t->group,
                  t->group, have);
-    ls_emit_line(t->e, "%s[z * %" PRId64 " + c] = 0;", to, row);
+    ls_emit_line(t->e, "%s[z * " LS_N64 " + c] = 0;", to, row);
     ls_emit_line(t->e, "}");
     ls_emit_line(t->e, "}");
     ls_emit_line(t->e, "}");
@@ -173,7 +175,7 @@ void ls_att_clear(const LsAttText *t, const char *to, int64_t row, int64_t colum
 void ls_att_mask_score(const LsAttText *t, bool moves)
 {
     const LsAttentionAttr *at = t->at;
-    const char *diagonal = ls_arena_printf(t->k->g->arena, " && j <= i + %" PRId64, at->past);
+    const char *diagonal = ls_arena_printf(t->k->g->arena, " && j <= i + " LS_N64, at->past);
     ls_emit_line(t->e, "const bool seen = i < %" PRId64 " && j < %" PRId64 "%s;", t->s.rows,
                  t->s.cols, at->causal ? diagonal : "");
     if (!ls_is(t->mask)) {
@@ -187,8 +189,8 @@ void ls_att_mask_score(const LsAttText *t, bool moves)
     for (int a = 0; a < 4; a++)
         d[a] = s->dim[a] == 1 ? 0 : d[a];
     ls_emit_line(t->e,
-                 "const int64_t m = seen ? sample * %" PRId64 " + head * %" PRId64 " + i * %" PRId64
-                 " + j * %" PRId64 " : 0;",
+                 "const int64_t m = seen ? sample * " LS_N64 " + head * " LS_N64 " + i * " LS_N64
+                 " + j * " LS_N64 " : 0;",
                  d[0], d[1], d[2], d[3]);
     if (ls_type(t->k->g, t->mask) == LS_BOOL) {
         ls_emit_line(t->e, "const bool moves = seen && (mask[m] != 0) == %d;", at->keep);
@@ -204,7 +206,7 @@ void ls_att_mask_score(const LsAttText *t, bool moves)
 /* ---- statistics of rows ---- */
 void ls_att_place_of_row(const LsAttText *t)
 {
-    ls_emit_line(t->e, "const int64_t at = (sample * %" PRId64 " + head) * %" PRId64 " + i0 + r;",
+    ls_emit_line(t->e, "const int64_t at = (sample * " LS_N64 " + head) * " LS_N64 " + i0 + r;",
                  t->s.heads, t->s.rows);
 }
 
@@ -240,9 +242,9 @@ static void each_unit(const LsAttText *t, const char *first, int64_t down, const
                       int64_t heads)
 {
     ls_emit_line(t->e, "for (int64_t u = lo; u < hi; u++) {");
-    ls_emit_line(t->e, "const int64_t %s = u %% %" PRId64 " * %d;", first, down, t->tile);
-    ls_emit_line(t->e, "const int64_t %s = u / %" PRId64 " %% %" PRId64 ";", head, down, heads);
-    ls_emit_line(t->e, "const int64_t sample = u / %" PRId64 ";", down * heads);
+    ls_emit_line(t->e, "const int64_t %s = u %% " LS_N64 " * " LS_N ";", first, down, t->tile);
+    ls_emit_line(t->e, "const int64_t %s = u / " LS_N64 " %% " LS_N64 ";", head, down, heads);
+    ls_emit_line(t->e, "const int64_t sample = u / " LS_N64 ";", down * heads);
 }
 
 /* Where the tile's rows of k and v begin. */
@@ -259,7 +261,8 @@ static void each_query_tile(const LsAttText *t)
     const LsAttentionSize *s = &t->s;
     each_unit(t, "i0", ls_ceil_div(s->rows, t->tile), "head", s->heads);
     ls_emit_line(t->e,
-                 "const int64_t group = head / %" PRId64 ", have = ls_least(%d, %" PRId64 " - i0);",
+                 "const int64_t group = head / " LS_N64 ", have = ls_least(" LS_N ", " LS_N64
+                 " - i0);",
                  s->heads / s->groups, t->tile, s->rows);
     ls_att_heads(t, "const real", "qh", "q", LS_ATT_Q, "i0");
     ls_att_heads(t, t->grad ? "const real" : "real", "yh", "y", LS_ATT_Y, "i0");
@@ -274,7 +277,7 @@ static void each_key_tile(const LsAttText *t)
 {
     const LsAttentionSize *s = &t->s;
     each_unit(t, "j0", ls_ceil_div(s->cols, t->tile), "group", s->groups);
-    ls_emit_line(t->e, "const int64_t n = ls_least(%d, %" PRId64 " - j0);", t->tile, s->cols);
+    ls_emit_line(t->e, "const int64_t n = ls_least(" LS_N ", " LS_N64 " - j0);", t->tile, s->cols);
     key_heads(t);
     ls_att_heads(t, "real", "dkh", "dk", LS_ATT_K, "j0");
     ls_att_heads(t, "real", "dvh", "dv", LS_ATT_V, "j0");
@@ -285,12 +288,13 @@ static void each_tile_of_keys(const LsAttText *t)
 {
     if (t->at->causal)
         ls_emit_line(t->e,
-                     "const int64_t seen_cols = ls_least(i0 + have + %" PRId64 ", %" PRId64 ");",
+                     "const int64_t seen_cols = ls_least(i0 + have + " LS_N64 ", " LS_N64 ");",
                      t->at->past, t->s.cols);
     else
         ls_emit_line(t->e, "const int64_t seen_cols = %" PRId64 ";", t->s.cols);
     ls_emit_line(t->e, "for (int64_t j0 = 0; j0 < seen_cols; j0 += %d) {", t->pass);
-    ls_emit_line(t->e, "const int64_t n = ls_least(%d, %" PRId64 " - j0);", t->pass, t->s.cols);
+    ls_emit_line(t->e, "const int64_t n = ls_least(" LS_N ", " LS_N64 " - j0);", t->pass,
+                 t->s.cols);
     key_heads(t);
 }
 
@@ -300,7 +304,8 @@ static void each_tile_of_rows(const LsAttText *t)
     const int64_t share = t->s.heads / t->s.groups;
     if (t->at->causal)
         ls_emit_line(t->e,
-                     "const int64_t from = j0 > %" PRId64 " ? (j0 - %" PRId64 ") / %d * %d : 0;",
+                     "const int64_t from = j0 > %" PRId64 " ? (j0 - " LS_N64 ") / " LS_N " * "
+                     LS_N " : 0;",
                      t->at->past, t->at->past, t->pass, t->pass);
     ls_emit_line(t->e,
                  "for (int64_t head = group * %" PRId64 "; head < (group + 1) * %" PRId64
@@ -308,7 +313,8 @@ static void each_tile_of_rows(const LsAttText *t)
                  share, share);
     ls_emit_line(t->e, "for (int64_t i0 = %s; i0 < %" PRId64 "; i0 += %d) {",
                  t->at->causal ? "from" : "0", t->s.rows, t->pass);
-    ls_emit_line(t->e, "const int64_t have = ls_least(%d, %" PRId64 " - i0);", t->pass, t->s.rows);
+    ls_emit_line(t->e, "const int64_t have = ls_least(" LS_N ", " LS_N64 " - i0);", t->pass,
+                 t->s.rows);
     ls_att_heads(t, "const real", "qh", "q", LS_ATT_Q, "i0");
     ls_att_heads(t, "const real", "dyh", "dy", LS_ATT_Y, "i0");
 }

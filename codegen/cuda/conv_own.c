@@ -33,11 +33,11 @@ static void open_units(LsEmit *e, const int64_t *dim, int n, const char *prefix,
     ls_emit_line(e, "for (int64_t u = lo; u < hi; u++) {");
     int64_t below = 1;
     for (int d = n - 1; d >= 0; d--) {
-        ls_emit_line(e, "const int64_t %s%d = u / %" PRId64 " %% %" PRId64 ";", prefix, d, below,
+        ls_emit_line(e, "const int64_t %s%d = u / " LS_N64 " %% " LS_N64 ";", prefix, d, below,
                      dim[d]);
         below *= dim[d];
     }
-    ls_emit_line(e, "const int64_t %s = u / %" PRId64 ";", name, below);
+    ls_emit_line(e, "const int64_t %s = u / " LS_N64 ";", name, below);
 }
 
 static int open_loop(LsEmit *e, const char *var, int d, int64_t n)
@@ -54,15 +54,15 @@ static const char *place(const Own *o, const char *outer, const char *var, const
     LsArena *arena = o->k->g->arena;
     const char *text = outer;
     for (int d = 0; d < o->at->n; d++)
-        text = ls_arena_printf(arena, "(%s * %" PRId64 " + %s%d)", text, dim[d], var, d);
-    return ls_arena_printf(arena, "%s * %" PRId64, text, channels);
+        text = ls_arena_printf(arena, "(%s * " LS_N64 " + %s%d)", text, dim[d], var, d);
+    return ls_arena_printf(arena, "%s * " LS_N64, text, channels);
 }
 
 /* The element of X under tap t of the window at q: its place i along axis d, if it is one. */
 static void tap_to_x(const Own *o, int d)
 {
     LsEmit *e = o->k->e;
-    ls_emit_line(e, "const int64_t i%d = q%d * %" PRId64 " + t%d * %" PRId64 " - %" PRId64 ";", d,
+    ls_emit_line(e, "const int64_t i%d = q%d * " LS_N64 " + t%d * " LS_N64 " - " LS_N64 ";", d,
                  d, o->at->stride[d], d, o->at->dilation[d], o->at->pad_lo[d]);
     ls_emit_line(e, "if (i%d < 0 || i%d >= %" PRId64 ") continue;", d, d, o->x->dim[2 + d]);
 }
@@ -71,9 +71,9 @@ static void tap_to_x(const Own *o, int d)
 static void tap_to_y(const Own *o, int d)
 {
     LsEmit *e = o->k->e;
-    ls_emit_line(e, "const int64_t z%d = i%d + %" PRId64 " - t%d * %" PRId64 ";", d, d,
+    ls_emit_line(e, "const int64_t z%d = i%d + " LS_N64 " - t%d * " LS_N64 ";", d, d,
                  o->at->pad_lo[d], d, o->at->dilation[d]);
-    ls_emit_line(e, "const int64_t q%d = z%d / %" PRId64 ";", d, d, o->at->stride[d]);
+    ls_emit_line(e, "const int64_t q%d = z%d / " LS_N64 ";", d, d, o->at->stride[d]);
     ls_emit_line(e, "if (z%d < 0 || z%d %% %" PRId64 " != 0 || q%d >= %" PRId64 ") continue;", d, d,
                  o->at->stride[d], d, o->y->dim[2 + d]);
 }
@@ -100,7 +100,7 @@ static void forward_body(const Own *o)
     int n = o->at->n, open = 0;
     pointers(o, "x", "w", "y");
     open_units(e, o->y->dim + 2, n, "q", "image");
-    ls_emit_line(e, "LS_LANES(m, 0, %" PRId64 ") {", o->w->dim[0]);
+    ls_emit_line(e, "LS_LANES(m, 0, " LS_BOUND64 ") {", o->w->dim[0]);
     ls_emit_line(e, "real sum = %s;", start(o, "bias[m]"));
     for (int d = 0; d < n; d++) {
         open += open_loop(e, "t", d, o->w->dim[2 + d]);
@@ -108,13 +108,13 @@ static void forward_body(const Own *o)
     }
     const char *px = place(o, "image", "i", o->x->dim + 2, o->x->dim[1]);
     const char *pw = place(o, "m", "t", o->w->dim + 2, o->cg);
-    ls_emit_line(e, "const real *const px = x + %s + m / %" PRId64 " * %" PRId64 ";", px, o->mg,
+    ls_emit_line(e, "const real *const px = x + %s + m / " LS_N64 " * " LS_N64 ";", px, o->mg,
                  o->cg);
     ls_emit_line(e, "const real *const pw = w + %s;", pw);
     ls_emit_line(e, "for (int64_t c = 0; c < %" PRId64 "; c++)", o->cg);
     ls_emit_line(e, "    sum = ls_fma(px[c], pw[c], sum);");
     ls_emit_close(e, open);
-    ls_emit_line(e, "y[u * %" PRId64 " + m] = sum;", o->w->dim[0]);
+    ls_emit_line(e, "y[u * " LS_N64 " + m] = sum;", o->w->dim[0]);
 }
 
 /* x: one unit per place of X, its channels over the threads. */
@@ -124,8 +124,8 @@ static void data_body(const Own *o)
     int n = o->at->n, open = 0;
     pointers(o, "y", "w", "x");
     open_units(e, o->x->dim + 2, n, "i", "image");
-    ls_emit_line(e, "LS_LANES(c, 0, %" PRId64 ") {", o->x->dim[1]);
-    ls_emit_line(e, "const int64_t first = c / %" PRId64 " * %" PRId64 ";", o->cg, o->mg);
+    ls_emit_line(e, "LS_LANES(c, 0, " LS_BOUND64 ") {", o->x->dim[1]);
+    ls_emit_line(e, "const int64_t first = c / " LS_N64 " * " LS_N64 ";", o->cg, o->mg);
     ls_emit_line(e, "real sum = %s;", start(o, "bias[c]"));
     for (int d = 0; d < n; d++) {
         open += open_loop(e, "t", d, o->w->dim[2 + d]);
@@ -134,9 +134,11 @@ static void data_body(const Own *o)
     const char *py = place(o, "image", "q", o->y->dim + 2, o->y->dim[1]);
     const char *pw = place(o, "m", "t", o->w->dim + 2, o->cg);
     ls_emit_line(e, "for (int64_t m = first; m < first + %" PRId64 "; m++)", o->mg);
-    ls_emit_line(e, "    sum = ls_fma(y[%s + m], w[%s + c %% %" PRId64 "], sum);", py, pw, o->cg);
+    ls_emit_line(e, "    sum = ls_fma(y[%s + m], w[%s + c %% %" PRId64 "], sum);",
+                 ls_unmarked(o->k->g->arena, py),
+                 ls_unmarked(o->k->g->arena, pw), o->cg);
     ls_emit_close(e, open);
-    ls_emit_line(e, "x[u * %" PRId64 " + c] = sum;", o->x->dim[1]);
+    ls_emit_line(e, "x[u * " LS_N64 " + c] = sum;", o->x->dim[1]);
 }
 
 /* w: one unit per filter and tap, its channels over the threads; long sums in double. */
@@ -146,7 +148,7 @@ static void weights_body(const Own *o)
     int n = o->at->n, open = 0;
     pointers(o, "y", "x", "w");
     open_units(e, o->w->dim + 2, n, "t", "m");
-    ls_emit_line(e, "LS_LANES(c, 0, %" PRId64 ") {", o->cg);
+    ls_emit_line(e, "LS_LANES(c, 0, " LS_BOUND64 ") {", o->cg);
     ls_emit_line(e, "double sum = 0;");
     ls_emit_line(e, "for (int64_t image = 0; image < %" PRId64 "; image++) {", o->x->dim[0]);
     open++;
@@ -156,10 +158,10 @@ static void weights_body(const Own *o)
     }
     const char *px = place(o, "image", "i", o->x->dim + 2, o->x->dim[1]);
     const char *py = place(o, "image", "q", o->y->dim + 2, o->y->dim[1]);
-    ls_emit_line(e, "sum += (double)y[%s + m] * (double)x[%s + m / %" PRId64 " * %" PRId64 " + c];",
+    ls_emit_line(e, "sum += (double)y[%s + m] * (double)x[%s + m / " LS_N64 " * " LS_N64 " + c];",
                  py, px, o->mg, o->cg);
     ls_emit_close(e, open);
-    ls_emit_line(e, "w[u * %" PRId64 " + c] = (real)sum;", o->cg);
+    ls_emit_line(e, "w[u * " LS_N64 " + c] = (real)sum;", o->cg);
 }
 
 LsGrid ls_conv_own_part(const LsKernelText *k)

@@ -98,16 +98,17 @@ static void strip(const LsKernelText *k, const Weights *w)
 {
     const LsWindowAttr *at = &k->g->node[k->n.i].attr.window;
     LsEmit *e = k->e;
-    ls_emit_line(e, "const int64_t strip = at / %" PRId64 ", row = at %% %" PRId64 ";", w->y_rows,
+    ls_emit_line(e, "const int64_t strip = at / " LS_N64 ", row = at %% " LS_N64 ";", w->y_rows,
                  w->y_rows);
-    ls_emit_line(e, "const int64_t image = strip / %" PRId64 ", column = strip %% %" PRId64 " * %d;",
+    ls_emit_line(e, "const int64_t image = strip / " LS_N64 ", column = strip %% " LS_N64 " * "
+                 LS_N ";",
                  w->strips / w->images, w->strips / w->images, LS_TAPS_STRIP);
-    ls_emit_line(e, "const int64_t count = ls_least(%" PRId64 " - row, end - at);", w->y_rows);
-    ls_emit_line(e, "const LsTaps taps = ls_taps_at(x + image * %" PRId64 " + c0, y + image * %" PRId64
-                    " + m0, %" PRId64 ", %" PRId64 ", c0, m0,",
+    ls_emit_line(e, "const int64_t count = ls_least(" LS_N64 " - row, end - at);", w->y_rows);
+    ls_emit_line(e, "const LsTaps taps = ls_taps_at(x + image * " LS_N64 " + c0, y + image * "
+                 LS_N64 " + m0, " LS_N64 ", " LS_N64 ", c0, m0,",
                  w->x_rows * w->x_columns * w->x_channels,
                  w->y_rows * w->y_columns * w->y_channels, w->x_channels, w->y_channels);
-    ls_emit_line(e, "    %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ", %d);",
+    ls_emit_line(e, "    " LS_N64 ", " LS_N64 ", " LS_N64 ", " LS_N64 ", " LS_N64 ", " LS_N ");",
                  w->x_rows, w->x_columns, w->y_columns, at->pad_lo[0], at->pad_lo[1], w->m);
     ls_emit_line(e, "turn = ls_taps_strip(sum, taps, (int)row, (int)count, (int)column, xs, ys, turn);");
     ls_emit_line(e, "at += count;");
@@ -128,19 +129,20 @@ static void rows_part(const LsKernelText *k, const Weights *w, const LsGrid *par
     ls_emit_line(e, "LS_SHARED(real, xs, [LS_TAPS_XS]);");
     ls_emit_line(e, "LS_SHARED(real, ys, [LS_TAPS_YS(%d)]);", w->m);
     ls_emit_line(e, "for (int64_t u = lo; u < hi; u++) {");
-    ls_emit_line(e, "const int64_t c0 = u %% %" PRId64 " * %d, m0 = u / %" PRId64 " %% %" PRId64
-                    " * %d;", w->across, LS_TAPS_X, w->across, w->down, LS_TAPS_Y(w->m));
-    ls_emit_line(e, "const int64_t share = u / %" PRId64 ";", w->across * w->down);
-    ls_emit_line(e, "const int64_t end = ls_least((share + 1) * %" PRId64 ", %" PRId64 ");", w->share,
+    ls_emit_line(e, "const int64_t c0 = u %% " LS_N64 " * " LS_N ", m0 = u / " LS_N64 " %% "
+                 LS_N64 " * " LS_N ";", w->across, LS_TAPS_X, w->across, w->down, LS_TAPS_Y(w->m));
+    ls_emit_line(e, "const int64_t share = u / " LS_N64 ";", w->across * w->down);
+    ls_emit_line(e, "const int64_t end = ls_least((share + 1) * " LS_N64 ", " LS_N64 ");", w->share,
                  w->rows);
     ls_emit_line(e, "real sum[%d] = {0};", LS_TAPS_SUMS(w->m));
     ls_emit_line(e, "int turn = 0;");
-    ls_emit_line(e, "int64_t at = share * %" PRId64 ";", w->share);
+    ls_emit_line(e, "int64_t at = share * " LS_N64 ";", w->share);
     ls_emit_line(e, "while (at < end) {");
     strip(k, w);
     ls_emit_line(e, "}");
-    ls_emit_line(e, "ls_taps_store(%s, sum, %" PRId64 ", %" PRId64 ", c0, m0, %d);",
-                 w->shares > 1 ? ls_arena_printf(k->g->arena, "shares + share * %" PRId64, w->weights)
+    ls_emit_line(e, "ls_taps_store(%s, sum, " LS_N64 ", " LS_N64 ", c0, m0, " LS_N ");",
+                 w->shares > 1 ? ls_arena_printf(k->g->arena, "shares + share * " LS_N64,
+                                                 w->weights)
                                : "dw", w->x_channels, w->y_channels, w->m);
     ls_emit_close(e, 2);
 }
@@ -154,14 +156,15 @@ static void end_part(const LsKernelText *k, const Weights *w, const LsGrid *part
     ls_emit_workspace(k, "real", "shares");
     ls_emit_line(e, "for (int64_t u = lo; u < hi; u++) {");
     ls_emit_line(e, "LS_LOCAL_ROWS(double, total, %d, %d);", END_X, END_Y);
-    ls_emit_line(e, "const int64_t first = u * %d, count = ls_least(%d, %" PRId64 " - first);", END_X,
+    ls_emit_line(e, "const int64_t first = u * " LS_N ", count = ls_least(" LS_N ", " LS_N64
+                 " - first);", END_X,
                  END_X, w->weights);
     ls_emit_line(e, "LS_LANES(i, 0, count) {");
     ls_emit_line(e, "total[i] = 0;");
     ls_emit_line(e, "}");
-    ls_emit_line(e, "LS_ROWS(share, 0, %" PRId64 ") {", w->shares);
+    ls_emit_line(e, "LS_ROWS(share, 0, " LS_N64 ") {", w->shares);
     ls_emit_line(e, "LS_LANES(i, 0, count) {");
-    ls_emit_line(e, "total[i] += (double)shares[share * %" PRId64 " + first + i];", w->weights);
+    ls_emit_line(e, "total[i] += (double)shares[share * " LS_N64 " + first + i];", w->weights);
     ls_emit_close(e, 2);
     ls_emit_line(e, "LS_SYNC;");
     ls_emit_line(e, "LS_ROWS(top, 0, 1) {");

@@ -283,7 +283,8 @@ static void rows_part(const Within *w, const LsGrid *part)
     ls_emit_part(&two, part);
     declare(w);
     ls_emit_line(e, "for (int64_t u = lo; u < hi; u++) {");
-    ls_emit_line(e, "const int64_t i0 = u %% %" PRId64 " * %d, from = u / %" PRId64 " * %" PRId64 ";",
+    ls_emit_line(e, "const int64_t i0 = u %% %" PRId64 " * %d, from = u / %" PRId64 " * %" PRId64
+                 ";",
                  w->s.across, LS_TILE_COLUMNS(w->s.n), w->s.across, w->block_rows);
     ls_emit_line(e, "const int64_t end = ls_least(from + %" PRId64 ", %" PRId64 ");", w->block_rows,
                  w->s.rows);
@@ -311,18 +312,21 @@ static void rows_part(const Within *w, const LsGrid *part)
 /* ---- what blocks left ---- */
 static void end_declare(const Within *w, int y)
 {
-    ls_emit_line(w->e, "LS_LOCAL_ROWS(%s, total%d, %d, %d);", total_type(w, y), y, END_COLUMNS, END_ROWS);
+    ls_emit_line(w->e, "LS_LOCAL_ROWS(%s, total%d, %d, %d);", total_type(w, y), y, END_COLUMNS,
+                 END_ROWS);
 }
 
 static void end_start(const Within *w, int y)
 {
-    ls_emit_line(w->e, is_moments(w, y) ? "total%d[c] = ls_moments(0, 0, 0);" : "total%d[c] = 0;", y);
+    ls_emit_line(w->e, is_moments(w, y) ? "total%d[c] = ls_moments(0, 0, 0);" : "total%d[c] = 0;",
+                 y);
 }
 
 static void end_join(const Within *w, int y)
 {
-    ls_emit_line(w->e, is_moments(w, y) ? "ls_moments_join(&total%d[c], all%d[block * %" PRId64 " + at]);"
-                                        : "total%d[c] += all%d[block * %" PRId64 " + at];",
+    ls_emit_line(w->e, is_moments(w, y) ? "ls_moments_join(&total%d[c], all%d[block * %" PRId64
+                 " + at]);"
+                                        : "total%d[c] += all%d[block * " LS_N64 " + at];",
                  y, y, w->s.columns);
 }
 

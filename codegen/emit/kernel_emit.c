@@ -101,20 +101,20 @@ const char *ls_literal(struct LsArena *a, LsType t, double v, int64_t i, int rea
 void ls_emit_operand(const LsKernelText *k, const char *var, int in)
 {
     LsValueId v = ls_in(k->g, k->n, in);
-    ls_emit_line(k->e, "LS_IN(%s, %s, %d);", ls_ctype(ls_type(k->g, v)), var, in);
+    ls_emit_line(k->e, "LS_IN(%s, %s, " LS_N ");", ls_ctype(ls_type(k->g, v)), var, in);
 }
 
 void ls_emit_result(const LsKernelText *k, const char *var, int out)
 {
     LsValueId v = ls_out(k->g, k->n, out);
-    ls_emit_line(k->e, "LS_OUT(%s, %s, %d);", ls_ctype(ls_type(k->g, v)), var,
+    ls_emit_line(k->e, "LS_OUT(%s, %s, " LS_N ");", ls_ctype(ls_type(k->g, v)), var,
                  k->g->node[k->n.i].nin + out);
 }
 
 void ls_emit_workspace(const LsKernelText *k, const char *type, const char *var)
 {
     const LsNode *n = &k->g->node[k->n.i];
-    ls_emit_line(k->e, "LS_OUT(%s, %s, %d);", type, var, n->nin + n->nout);
+    ls_emit_line(k->e, "LS_OUT(%s, %s, " LS_N ");", type, var, n->nin + n->nout);
 }
 
 /* ---- parts and launches ---- */
@@ -128,7 +128,8 @@ void ls_emit_part(const LsKernelText *k, const LsGrid *part)
 {
     const char *together = k->together > 0
         ? ls_arena_printf(k->g->arena, ", %d", k->together) : "";
-    ls_emit_line(k->e, "LS_PART(%s_%s, %d, %d, %d%s)", k->name, part->suffix, argument_count(k),
+    ls_emit_line(k->e, "LS_PART(%s_%s, " LS_HEAD ", " LS_WIDTH ", %d%s)", k->name, part->suffix,
+                 argument_count(k),
                  part->x, part->y, together);
     ls_emit_line(k->e, "{");
     ls_emit_line(k->e, "LS_UNITS;");
@@ -137,11 +138,13 @@ void ls_emit_part(const LsKernelText *k, const LsGrid *part)
 void ls_emit_launch(const LsKernelText *k, const LsGrid part[], int npart)
 {
     LsEmit *e = k->host;
-    const char *call = k->target->kind == LS_TARGET_CPU ? "ls_parallel(run, " : "ls_cuda_launch(run, p_";
+    const char *call = k->target->kind == LS_TARGET_CPU ? "ls_parallel(run, " :
+    "ls_cuda_launch(run, p_";
     ls_emit_line(e, "static void %s(LsRun *run, void *const arg[])", k->name);
     ls_emit_line(e, "{");
     for (int i = 0; i < npart; i++)
-        ls_emit_line(e, "%s%s_%s, %" PRId64 ", arg);", call, k->name, part[i].suffix, part[i].units);
+        ls_emit_line(e, "%s%s_%s, %" PRId64 ", arg);", call, k->name, part[i].suffix,
+                     part[i].units);
     ls_emit_line(e, "}");
     for (int i = 0; i < npart && k->table != NULL; i++)
         ls_emit_line(k->table, "LS_ROW(%s_%s, %d, %d, %d)", k->name, part[i].suffix,

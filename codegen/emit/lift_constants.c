@@ -1,149 +1,43 @@
-/* codegen/emit/lift_constants.c -- see lift_constants.h. Reads the texts that emitters print, not all of C. */
+/* codegen/emit/lift_constants.c -- see lift_constants.h. */
 #include "codegen/emit/lift_constants.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fnv.h"
 
-enum { DEPTH = 64 };            /* of parentheses; below that numbers stay constants */
-enum { FREE, FIXED, LANES };    /* LANES: in the bounds of LS_LANES, where those of ls_least vary */
-
 static const char part_word[] = "LS_PART(", launch_word[] = "ls_cuda_launch(run, p_";
 static const char function_word[] = "static void ";
 
 /* ---- which numbers ---- */
-typedef struct Scan {
-    const char *text;
-    bool one_block;
-    int in[DEPTH];              /* by depth of parentheses: what the numbers there are */
-    bool bound[DEPTH];          /* a number that is an argument by itself may vary, too */
-    int depth;
-    int64_t x;                  /* threads of a row of the part */
-    int64_t steps[DEPTH];       /* of LS_LANES: that they do in one go */
-    bool part;                  /* in a part, and no function that it calls */
-    size_t head;                /* of the part: where its number of arguments stands */
-} Scan;
-
-static bool is_word(char c) { return isalnum((unsigned char)c) || c == '_'; }
-
-static bool is_one_of(const char *word, size_t length, const char *const list[])
+static bool may_vary(const LsMark *m, int64_t value, bool one_block, int64_t width)
 {
-    for (; *list != NULL; list++)
-        if (strlen(*list) == length && strncmp(*list, word, length) == 0)
-            return true;
-    return false;
+    switch (m->kind) {
+    case LS_MARK_N: case LS_MARK_HEAD: return true;
+    case LS_MARK_BOUND: return one_block || value <= (m->fours ? 4 * width : width);
+    case LS_MARK_INNER: return one_block;
+    default: return false;
+    }
 }
 
-/* The parenthesis at `at` opens: whose arguments are these? */
-static void open_call(Scan *s, size_t at)
+static void find(LsArena *a, LsNumbers *n, const LsMarks *marks, bool one_block)
 {
-    static const char *const free[] = {"ls_least", "LS_COPY", "LS_PUT4", "LS_GET4", "LS_PUT4B",
-                                       "LS_GET4B", "LS_ROWS", "ls_variance", "LS_FETCH4",
-                                       "LS_FETCHED4", "LS_GROUPS", "LS_OWN", "LS_OWN4", "LS_IN", "LS_OUT",
-                                       "LS_WITHIN", "LS_WITHIN4", "LS_BELOW", "LS_WHOLE4", "ls_taps_at",
-                                       "ls_taps_store", NULL};
-    static const char *const lanes[] = {"LS_LANES", "LS_LANES4", "LS_ONCE", "LS_ONCE4", NULL};
-    size_t end = at, from;
-    while (end > 0 && s->text[end - 1] == ' ')
-        end--;
-    for (from = end; from > 0 && is_word(s->text[from - 1]); from--)
-        ;
-    if (++s->depth >= DEPTH)
-        return;
-    const int outer = s->in[s->depth - 1];
-    int in = FIXED;
-    if (from == end)
-        in = outer;
-    else if (is_one_of(s->text + from, end - from, lanes))
-        in = outer != FREE ? FIXED : s->one_block ? FREE : LANES;
-    else if (is_one_of(s->text + from, end - from, free))
-        in = outer == FIXED ? FIXED : FREE;
-    s->in[s->depth] = in;
-    s->bound[s->depth] = from < end;
-    s->steps[s->depth] = in != LANES ? 0 : s->text[end - 1] == '4' ? 4 * s->x : s->x;
-}
-
-static bool may_vary(const Scan *s, size_t at)
-{
-    const int64_t value = strtoll(s->text + at, NULL, 10);
-    if (at == s->head)
-        return true;
-    while (at > 0 && (s->text[at - 1] == ' ' || s->text[at - 1] == '\n'))
-        at--;
-    char before = at > 0 ? s->text[at - 1] : ';';
-    if (!s->part || s->depth >= DEPTH || s->in[s->depth] == FIXED)
-        return false;
-    if (s->in[s->depth] == LANES)
-        return strchr("(,", before) != NULL && value <= s->steps[s->depth];
-    return strchr("*+-/%", before) != NULL || (s->bound[s->depth] && strchr("(,", before) != NULL);
-}
-
-/* Behind the literal or the word that begins at `at`. */
-static size_t word_end(const char *text, size_t at)
-{
-    bool number = isdigit((unsigned char)text[at]);
-    while (is_word(text[at]) || (number && text[at] == '.')
-           || (number && strchr("+-", text[at]) != NULL && text[at] != '\0'
-               && strchr("eE", text[at - 1]) != NULL))
-        at++;
-    return at;
-}
-
-static bool is_whole(const char *text, size_t from, size_t to)
-{
-    for (; from < to; from++)
-        if (!isdigit((unsigned char)text[from]))
-            return false;
-    return true;
-}
-
-/* Where argument k of LS_PART(name, narg, x, y) stands; NULL: it has fewer. */
-static const char *head_argument(const char *head, int k)
-{
-    for (; k > 0 && head != NULL; k--)
-        head = strchr(head, ',') != NULL ? strchr(head, ',') + 1 : NULL;
-    return head != NULL ? head + strspn(head, " ") : NULL;
-}
-
-static int64_t head_number(const char *head, int k)
-{
-    const char *at = head_argument(head, k);
-    return at != NULL ? strtoll(at, NULL, 10) : 0;
-}
-
-static void scan(LsArena *a, LsNumbers *n, bool one_block)
-{
-    Scan s = {.text = n->text, .one_block = one_block};
+    int64_t width = 0;          /* threads of a row of the part */
     uint32_t cap = 0;
-    for (size_t at = 0; s.text[at] != '\0';) {
-        size_t end = at + 1;
-        if (strncmp(s.text + at, part_word, sizeof part_word - 1) == 0) {
-            const char *narg = head_argument(s.text + at, 1);
-            s.part = true;
-            s.x = head_number(s.text + at, 2);
-            s.head = narg != NULL ? (size_t)(narg - s.text) : 0;
-            n->narg = (int)head_number(s.text + at, 1);
-        }
-        s.part &= strncmp(s.text + at, "\n}", 2) != 0;
-        if (strncmp(s.text + at, "/*", 2) == 0) {
-            const char *close = strstr(s.text + at, "*/");
-            end = close != NULL ? (size_t)(close - s.text) + 2 : strlen(s.text);
-        } else if (is_word(s.text[at])) {
-            end = word_end(s.text, at);
-            if (is_whole(s.text, at, end) && may_vary(&s, at)) {
-                n->number = ls_arena_grow(a, n->number, n->n, n->n + 1, sizeof *n->number, &cap);
-                n->number[n->n++] =
-                    (LsNumber){at, end - at, (int64_t)strtoll(s.text + at, NULL, 10), at == s.head};
-            }
-        } else if (s.text[at] == '(') {
-            open_call(&s, at);
-        } else if (s.text[at] == ')' && s.depth > 0) {
-            s.depth--;
-        }
-        at = end;
+    for (uint32_t k = 0; k < marks->n; k++) {
+        const LsMark *m = &marks->mark[k];
+        char *end = NULL;
+        int64_t value = strtoll(n->text + m->at, &end, 10);
+        if (m->kind == LS_MARK_HEAD)
+            n->narg = (int)value;
+        if (m->kind == LS_MARK_WIDTH)
+            width = value;
+        if (n->text[m->at] == '-' || !may_vary(m, value, one_block, width))
+            continue;
+        n->number = ls_arena_grow(a, n->number, n->n, n->n + 1, sizeof *n->number, &cap);
+        n->number[n->n++] = (LsNumber){m->at, (size_t)(end - (n->text + m->at)), value,
+                                       m->kind == LS_MARK_HEAD};
     }
 }
 
@@ -180,7 +74,7 @@ static const char *behind_launches(const char *host, bool *one_block)
     return strncmp(at, "}\n", 2) == 0 && strstr(at, launch_word) == NULL ? at + 2 : NULL;
 }
 
-LsNumbers *ls_numbers_find(LsArena *a, const char *text, const char *host)
+LsNumbers *ls_numbers_find(LsArena *a, const char *text, const LsMarks *marks, const char *host)
 {
     bool one_block;
     const char *behind = text[0] != '\0' ? behind_launches(host, &one_block) : NULL;
@@ -188,7 +82,7 @@ LsNumbers *ls_numbers_find(LsArena *a, const char *text, const char *host)
         return NULL;
     LsNumbers *n = ls_arena_alloc(a, 1, sizeof *n);
     *n = (LsNumbers){.text = text, .host = host, .behind = behind};
-    scan(a, n, one_block);
+    find(a, n, marks, one_block);
     char *rest = ls_arena_alloc(a, strlen(text) + 1, 1), *to = rest;
     for (uint32_t k = 0; k <= n->n; k++) {
         size_t from = k > 0 ? n->number[k - 1].at + n->number[k - 1].length : 0;

@@ -4,14 +4,16 @@
  * alone can be one kernel to which these are given when it is launched, behind its other arguments:
  * one text to read, and to compile, where there were many. That costs no speed where a number is
  * computed with once per unit or row: factors, summands and divisors of indices, bounds of
- * ls_least, LS_ROWS and LS_COPY. Bounds of LS_LANES stay constants, as unrolled loops need them,
- * but where a thread has one step at most, and in kernels of one block; sizes of arrays and of rows
- * of threads stay constants anyway. Kernels may also have other numbers of operands: which argument is
- * which is a number, too, and the text takes as many as the most of them have. */
+ * ls_least, LS_ROWS and LS_COPY. Emitters mark these as they print them (text_emit.h: LS_N). Bounds of
+ * LS_LANES (LS_BOUND) stay constants, as unrolled loops need them, but where a thread has one step at
+ * most, and in kernels of one block. Numbers without a mark are constants: sizes of arrays and of rows
+ * of threads, what functions of a part are given. Kernels may also have other numbers of operands: which
+ * argument is which is a number, too, and the text takes as many as the most of them have. */
 #ifndef LS_CODEGEN_EMIT_LIFT_CONSTANTS_H
 #define LS_CODEGEN_EMIT_LIFT_CONSTANTS_H
 
 #include "base/arena.h"
+#include "codegen/emit/text_emit.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,9 +36,9 @@ typedef struct LsNumbers {              /* of one kernel */
     uint64_t hash;                      /* of rest */
 } LsNumbers;
 
-/* text, host: as an emitter prints them (LsKernelText); host begins with the function that launches
+/* text, host: as an emitter prints them (LsKernelText); marks: of text; host begins with the function that launches
  * the parts. NULL: that does more, and the kernel shares no text. */
-LsNumbers *ls_numbers_find(LsArena *a, const char *text, const char *host);
+LsNumbers *ls_numbers_find(LsArena *a, const char *text, const LsMarks *marks, const char *host);
 /* Whether the two may share a kernel. */
 bool ls_numbers_alike(const LsNumbers *a, const LsNumbers *b);
 

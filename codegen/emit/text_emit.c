@@ -4,17 +4,71 @@
 #include <stdarg.h>
 #include <string.h>
 
+static bool is_mark(char c) { return c > LS_MARK_NONE && c < LS_NMARKS; }
+
+static void put_mark(LsEmit *e, LsMarkKind kind, bool *fours)
+{
+    LsMarks *m = e->marks;
+    *fours |= kind == LS_MARK_FOURS;
+    if (m == NULL || kind == LS_MARK_FOURS)
+        return;
+    m->mark = ls_arena_grow(m->arena, m->mark, m->n, m->n + 1, sizeof *m->mark, &m->cap);
+    m->mark[m->n++] = (LsMark){e->length, kind, *fours};
+}
+
+static void put_text(LsEmit *e, const char *text)
+{
+    bool fours = false;
+    for (; *text != '\0'; text++) {
+        if (is_mark(*text)) {
+            put_mark(e, (LsMarkKind)*text, &fours);
+            continue;
+        }
+        fputc(*text, e->to);
+        e->length++;
+    }
+}
+
+/* Longer lines than the buffer go through an arena of their own. */
+static void put_line(LsEmit *e, const char *fmt, va_list ap)
+{
+    char buffer[512];
+    va_list more;
+    va_copy(more, ap);
+    int n = vsnprintf(buffer, sizeof buffer, fmt, ap);
+    if (n < (int)sizeof buffer) {
+        put_text(e, buffer);
+    } else {
+        LsArena *a = ls_arena_new();
+        char *text = ls_arena_alloc(a, (size_t)n + 1, 1);
+        vsnprintf(text, (size_t)n + 1, fmt, more);
+        put_text(e, text);
+        ls_arena_free(a);
+    }
+    va_end(more);
+}
+
 void ls_emit_line(LsEmit *e, const char *fmt, ...)
 {
     va_list ap;
     e->depth -= fmt[0] == '}';
     if (fmt[0] != '\0' && fmt[0] != '#')
-        fprintf(e->to, "%*s", 4 * e->depth, "");
+        e->length += (size_t)fprintf(e->to, "%*s", 4 * e->depth, "");
     va_start(ap, fmt);
-    vfprintf(e->to, fmt, ap);
+    put_line(e, fmt, ap);
     va_end(ap);
-    fputc('\n', e->to);
+    put_text(e, "\n");
     e->depth += fmt[0] != '\0' && fmt[strlen(fmt) - 1] == '{';
+}
+
+const char *ls_unmarked(LsArena *a, const char *text)
+{
+    char *rest = ls_arena_alloc(a, strlen(text) + 1, 1), *to = rest;
+    for (; *text != '\0'; text++)
+        if (!is_mark(*text))
+            *to++ = *text;
+    *to = '\0';
+    return rest;
 }
 
 void ls_emit_string(FILE *to, const char *s)

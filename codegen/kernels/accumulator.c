@@ -53,13 +53,13 @@ void ls_total_finish(const LsReduce *r, int y, const char *total)
     const char *at = ls_nest_offset(b->nest, ls_body_result(b, y), 0, b->nest->naxis);
     const char *type = ls_ctype(ls_reduce_type(r, y));
     if (b->f->out[y].variance)
-        ls_emit_line(r->e, "y%d[%s] = (%s)ls_variance(%s, sum0, %" PRId64 ");", y, at, type, total,
+        ls_emit_line(r->e, "y%d[%s] = (%s)ls_variance(%s, sum0, " LS_N64 ");", y, at, type, total,
                      r->count);
     else if (b->f->out[y].mean && b->f->first > 0)
-        ls_emit_line(r->e, "y%d[%s] = (%s)(x%d[%s] + %s / %" PRId64 ");", y, at, type, b->f->first,
+        ls_emit_line(r->e, "y%d[%s] = (%s)(x%d[%s] + %s / " LS_N64 ");", y, at, type, b->f->first,
                      ls_nest_offset(b->nest, b->f->first, 0, b->nest->naxis), total, r->count);
     else if (b->f->out[y].mean)
-        ls_emit_line(r->e, "y%d[%s] = (%s)(%s / %" PRId64 ");", y, at, type, total, r->count);
+        ls_emit_line(r->e, "y%d[%s] = (%s)(%s / " LS_N64 ");", y, at, type, total, r->count);
     else
         ls_emit_line(r->e, "y%d[%s] = (%s)%s;", y, at, type, total);
 }

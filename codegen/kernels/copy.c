@@ -14,7 +14,14 @@ static const char *at(const LsCopy *c, int tensor, int64_t first)
     const char *text = ls_nest_offset(c->n, tensor, 0, c->n->naxis);
     if (first == 0)
         return text;
-    return ls_arena_printf(c->n->arena, "%" PRId64 " + %s", first, text);
+    return ls_arena_printf(c->n->arena, LS_N64 " + %s", first, text);
+}
+
+/* The same as an index: `first` stays a constant. */
+static const char *index_at(const LsCopy *c, int tensor, int64_t first)
+{
+    const char *text = ls_nest_offset(c->n, tensor, 0, c->n->naxis);
+    return first == 0 ? text : ls_arena_printf(c->n->arena, "%" PRId64 " + %s", first, text);
 }
 
 /* Axis along which the operand is contiguous, when that is not the innermost; -1: none. */
@@ -49,7 +56,7 @@ static LsGrid rows_part(const LsKernelText *k, const char *suffix, const LsCopy 
     pointers(k, c);
     int open = ls_boxes_open(e, n, &b);
     if (n->stride[LS_COPY_TO][last] == 1 && n->stride[LS_COPY_FROM][last] == 1) {
-        const char *count = whole ? ls_arena_printf(n->arena, "%" PRId64, b.inner)
+        const char *count = whole ? ls_arena_printf(n->arena, LS_N64, b.inner)
                                   : ls_arena_printf(n->arena, "%s1 - %s0", i, i);
         n->var[last] = whole ? "0" : ls_arena_printf(n->arena, "%s0", i);
         ls_emit_line(e, "LS_COPY(y + %s, x + %s, %s);", at(c, LS_COPY_TO, c->to),
@@ -57,7 +64,8 @@ static LsGrid rows_part(const LsKernelText *k, const char *suffix, const LsCopy 
         n->var[last] = i;
     } else {
         ls_boxes_inner(e, n, &b);
-        ls_emit_line(e, "y[%s] = x[%s];", at(c, LS_COPY_TO, c->to), at(c, LS_COPY_FROM, c->from));
+        ls_emit_line(e, "y[%s] = x[%s];", index_at(c, LS_COPY_TO, c->to),
+                     index_at(c, LS_COPY_FROM, c->from));
         open++;
     }
     ls_emit_close(e, open + 1);
@@ -81,14 +89,16 @@ static LsGrid transpose_part(const LsKernelText *k, const char *suffix, const Ls
     ls_emit_part(k, &part);
     pointers(k, c);
     ls_emit_line(e, "for (int64_t u = lo; u < hi; u++) {");
-    ls_emit_line(e, "const int64_t %s = u %% %" PRId64 " * %d;", n->var[last], ni, TILE);
-    ls_emit_line(e, "const int64_t %s = u / %" PRId64 " %% %" PRId64 " * %d;", n->var[cross], ni,
+    ls_emit_line(e, "const int64_t %s = u %% " LS_N64 " * " LS_N ";", n->var[last], ni, TILE);
+    ls_emit_line(e, "const int64_t %s = u / " LS_N64 " %% " LS_N64 " * " LS_N ";", n->var[cross],
+                 ni,
                  nc, TILE);
-    ls_nest_decode(e, n, ls_arena_printf(n->arena, "u / %" PRId64, ni * nc), naxis, axis);
+    ls_nest_decode(e, n, ls_arena_printf(n->arena, "u / " LS_N64, ni * nc), naxis, axis);
     ls_emit_line(e, "ls_transpose%d(y + %s, %" PRId64 ", x + %s, %" PRId64 ",",
                  8 * ls_type_bytes(ls_type(k->g, ls_out(k->g, k->n, 0)), k->target->real_bytes),
-                 at(c, LS_COPY_TO, c->to), n->stride[LS_COPY_TO][cross],
-                 at(c, LS_COPY_FROM, c->from), n->stride[LS_COPY_FROM][last]);
+                 ls_unmarked(n->arena, at(c, LS_COPY_TO, c->to)), n->stride[LS_COPY_TO][cross],
+                 ls_unmarked(n->arena, at(c, LS_COPY_FROM, c->from)),
+                 n->stride[LS_COPY_FROM][last]);
     ls_emit_line(e, "    ls_least(%d, %" PRId64 " - %s), ls_least(%d, %" PRId64 " - %s));", TILE,
                  n->size[last], n->var[last], TILE, n->size[cross], n->var[cross]);
     ls_emit_close(e, 2);
@@ -108,7 +118,7 @@ LsGrid ls_fill_part(const LsKernelText *k, double value)
     const LsGrid part = ls_flat_grid(k, "fill", n);
     ls_emit_part(k, &part);
     ls_emit_result(k, "y", 0);
-    ls_emit_line(k->e, "%s(i, lo * %" PRId64 ", ls_least(hi * %" PRId64 ", %" PRId64 ")) {",
+    ls_emit_line(k->e, "%s(i, lo * " LS_INNER64 ", ls_least(hi * " LS_N64 ", " LS_N64 ")) {",
                  ls_lanes_word(n % 4 == 0), unit, unit, n);
     ls_emit_line(k->e, "y[i] = %s;", ls_literal(k->g->arena, ls_type(k->g, y), value,
                                                 (int64_t)value, k->target->real_bytes));

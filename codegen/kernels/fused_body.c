@@ -169,7 +169,7 @@ static const char *step_of(const LsBody *b, int x, int axis)
 {
     return ls_is_joined(b->f, x)
                ? ls_joined_step(b, axis)
-               : ls_arena_printf(b->nest->arena, "%" PRId64, b->nest->stride[x][axis]);
+               : ls_arena_printf(b->nest->arena, LS_N64, b->nest->stride[x][axis]);
 }
 
 void ls_body_fetch(const LsBody *b, int axis, const char *g)
@@ -177,7 +177,7 @@ void ls_body_fetch(const LsBody *b, int axis, const char *g)
     ls_joined_pick(b);
     for (int x = 0; x < b->node->nin; x++)
         if (is_fetched(b, x))
-            ls_emit_line(b->k->e, "LS_FETCH4(%d, a%d, x%d, %s, %s, %s);", b->group, x, x,
+            ls_emit_line(b->k->e, "LS_FETCH4(" LS_N ", a%d, x%d, %s, %s, %s);", b->group, x, x,
                          place_of(b, x), step_of(b, x, axis), g);
 }
 
@@ -288,7 +288,7 @@ static void emit_within(const LsBody *b, const LsFusedOut *part)
     while (!n->alone[axis])
         axis++;
     bool four = b->fours && axis == n->naxis - 1;
-    ls_emit_line(b->k->e, "%s(%s, %" PRId64 ", %" PRId64 ")",
+    ls_emit_line(b->k->e, "%s(%s, " LS_N64 ", " LS_N64 ")",
                  four ? "LS_WITHIN4" : "LS_WITHIN", n->var[axis], part->from,
                  part->from + part->length);
 }

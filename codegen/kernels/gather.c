@@ -40,7 +40,7 @@ static Gather gather_new(const LsKernelText *k, const LsShape *table)
 /* name: index number `place`, counted from the front. */
 static void pick(const Gather *g, const char *name, const char *place)
 {
-    ls_emit_line(g->e, "const int64_t %s = index[%s] < 0 ? index[%s] + %" PRId64 " : index[%s];",
+    ls_emit_line(g->e, "const int64_t %s = index[%s] < 0 ? index[%s] + " LS_N64 " : index[%s];",
                  name, place, place, g->length, place);
 }
 
@@ -56,19 +56,19 @@ static void forward(const Gather *g)
     ls_emit_operand(g->k, "x", 0);
     ls_emit_operand(g->k, "index", 1);
     ls_emit_result(g->k, "y", 0);
-    ls_emit_line(e, "LS_ROWS(p, lo * %" PRId64 ", ls_least(hi * %" PRId64 ", %" PRId64 ")) {",
+    ls_emit_line(e, "LS_ROWS(p, lo * " LS_N64 ", ls_least(hi * " LS_N64 ", " LS_N64 ")) {",
                  group, group, rows);
-    ls_emit_line(e, "const int64_t j = p %% %" PRId64 ";", g->count);
+    ls_emit_line(e, "const int64_t j = p %% " LS_N64 ";", g->count);
     pick(g, "t", "j");
-    ls_emit_line(e, "const int64_t from = (p / %" PRId64 " * %" PRId64 " + t) * %" PRId64 ";",
+    ls_emit_line(e, "const int64_t from = (p / " LS_N64 " * " LS_N64 " + t) * " LS_N64 ";",
                  g->count, g->length, g->inner);
     ls_emit_line(e, "if (t >= 0 && t < %" PRId64 ") {", g->length);
-    ls_emit_line(e, "LS_COPY(y + p * %" PRId64 ", x + from, %" PRId64 ");", g->inner,
+    ls_emit_line(e, "LS_COPY(y + p * " LS_N64 ", x + from, " LS_N64 ");", g->inner,
                  g->inner);
     ls_emit_line(e, "continue;");
     ls_emit_line(e, "}");
-    ls_emit_line(e, "LS_LANES(i, 0, %" PRId64 ")", g->inner);
-    ls_emit_line(e, "    y[p * %" PRId64 " + i] = %s;", g->inner, nothing);
+    ls_emit_line(e, "LS_LANES(i, 0, " LS_BOUND64 ")", g->inner);
+    ls_emit_line(e, "    y[p * " LS_N64 " + i] = %s;", g->inner, nothing);
     ls_emit_close(e, 2);
     ls_emit_launch(g->k, &part, 1);
 }
@@ -81,7 +81,8 @@ static void keys(const Gather *g, int64_t units)
     int64_t share = ls_ceil_div(g->count, units);
     ls_emit_operand(g->k, "index", 1);
     ls_emit_workspace(g->k, "int32_t", "key");
-    ls_emit_line(g->e, "LS_LANES(j, lo * %" PRId64 ", ls_least(hi * %" PRId64 ", %" PRId64 ")) {", share,
+    ls_emit_line(g->e, "LS_LANES(j, lo * " LS_INNER64 ", ls_least(hi * " LS_N64 ", " LS_N64
+                 ")) {", share,
                  share, g->count);
     pick(g, "t", "j");
     ls_emit_line(g->e, "key[j] = (int32_t)(t < 0 || t > %" PRId64 " ? %" PRId64 " : t);", g->length,
@@ -103,12 +104,12 @@ static LsGrid start_part(const Gather *g, bool with_keys)
     ls_emit_result(g->k, "dx", 0);
     if (has_base(g)) {
         ls_emit_operand(g->k, "base", 2);
-        ls_emit_line(e, "const int64_t from = lo * %" PRId64 ", to = ls_least(hi * %" PRId64 ", %" PRId64
-                     ");", unit, unit, n);
+        ls_emit_line(e, "const int64_t from = lo * " LS_N64 ", to = ls_least(hi * " LS_N64 ", "
+                     LS_N64 ");", unit, unit, n);
         ls_emit_line(e, "if (!LS_SAME(2, 3))");
         ls_emit_line(e, "    LS_COPY(dx + from, base + from, to - from);");
     } else {
-        ls_emit_line(e, "%s(i, lo * %" PRId64 ", ls_least(hi * %" PRId64 ", %" PRId64 "))",
+        ls_emit_line(e, "%s(i, lo * " LS_INNER64 ", ls_least(hi * " LS_N64 ", " LS_N64 "))",
                      ls_lanes_word(n % 4 == 0), unit, unit, n);
         ls_emit_line(e, "    dx[i] = 0;");
     }
@@ -138,32 +139,39 @@ static LsGrid sum_part(const Gather *g)
     ls_emit_operand(g->k, "dy", 0);
     ls_emit_result(g->k, "dx", 0);
     ls_emit_workspace(g->k, "int32_t", "key");
-    ls_emit_line(e, "const int32_t *const sorted = key + %" PRId64 ", *const order = sorted + %" PRId64 ";",
+    ls_emit_line(e, "const int32_t *const sorted = key + " LS_N64 ", *const order = sorted + "
+                 LS_N64 ";",
                  g->count, g->count);
-    ls_emit_line(e, "LS_ROWS(u, lo * %" PRId64 ", ls_least(hi * %" PRId64 ", %" PRId64 ")) {", group, group,
+    ls_emit_line(e, "LS_ROWS(u, lo * " LS_N64 ", ls_least(hi * " LS_N64 ", " LS_N64 ")) {", group,
+                 group,
                  all);
-    ls_emit_line(e, "const int64_t r = u / %" PRId64 " %% %" PRId64 ", i0 = u %% %" PRId64 " * %d;", tiles,
+    ls_emit_line(e, "const int64_t r = u / " LS_N64 " %% " LS_N64 ", i0 = u %% " LS_N64 " * "
+                 LS_N ";", tiles,
                  g->count, tiles, x);
-    ls_emit_line(e, "const int64_t o = u / %" PRId64 ";", g->count * tiles);
+    ls_emit_line(e, "const int64_t o = u / " LS_N64 ";", g->count * tiles);
     ls_emit_line(e, "const int32_t t = sorted[r];");
     ls_emit_line(e, "if (t == %" PRId64 " || (r > 0 && sorted[r - 1] == t))", g->length);
     ls_emit_line(e, "    continue;");
-    ls_emit_line(e, "LS_ONCE(i, i0, ls_least(i0 + %d, %" PRId64 ")) {", x, g->inner);
-    ls_emit_line(e, "const real *const from = dy + o * %" PRId64 " + i;", g->count * g->inner);
-    ls_emit_line(e, "real *const to = dx + (o * %" PRId64 " + t) * %" PRId64 " + i;", g->length, g->inner);
+    ls_emit_line(e, "LS_ONCE(i, i0, ls_least(i0 + " LS_N ", " LS_N64 ")) {", x, g->inner);
+    ls_emit_line(e, "const real *const from = dy + o * " LS_N64 " + i;", g->count * g->inner);
+    ls_emit_line(e, "real *const to = dx + (o * " LS_N64 " + t) * " LS_N64 " + i;", g->length,
+                 g->inner);
     ls_emit_line(e, "real sum = %s;", has_base(g) ? "*to" : "0");
-    ls_emit_line(e, "for (int64_t at = r; at < %" PRId64 " && sorted[at] == t; at += %d) {", g->count,
+    ls_emit_line(e, "for (int64_t at = r; at < %" PRId64 " && sorted[at] == t; at += %d) {",
+                 g->count,
                  TOGETHER);
     ls_emit_line(e, "real v[%d];", TOGETHER);
     ls_emit_line(e, "int64_t j[%d], n = 0;", TOGETHER);
     ls_emit_line(e, "LS_UNROLL for (int k = 0; k < %d; k++) {", TOGETHER);
-    ls_emit_line(e, "const int64_t here = ls_least(at + k, %" PRId64 ");", g->count - 1);
+    ls_emit_line(e, "const int64_t here = ls_least(at + k, " LS_N64 ");", g->count - 1);
     ls_emit_line(e, "n += sorted[here] == t && at + k < %" PRId64 ";", g->count);
     ls_emit_line(e, "j[k] = order[here];");
     ls_emit_line(e, "}");
-    ls_emit_line(e, "LS_UNROLL for (int k = 0; k < %d; k++) v[k] = k < n ? from[j[k] * %" PRId64 "] : 0;",
+    ls_emit_line(e, "LS_UNROLL for (int k = 0; k < %d; k++) v[k] = k < n ? from[j[k] * " LS_N64
+                 "] : 0;",
                  TOGETHER, g->inner);
-    ls_emit_line(e, "LS_UNROLL for (int k = 0; k < %d; k++) sum = k < n ? sum + v[k] : sum;", TOGETHER);
+    ls_emit_line(e, "LS_UNROLL for (int k = 0; k < %d; k++) sum = k < n ? sum + v[k] : sum;",
+                 TOGETHER);
     ls_emit_line(e, "}");
     ls_emit_line(e, "*to = sum;");
     ls_emit_close(e, 3);
@@ -187,15 +195,16 @@ static void backward(const Gather *g)
     ls_emit_operand(g->k, "index", 1);
     ls_emit_result(g->k, "dx", 0);
     ls_emit_line(e, "for (int64_t u = lo; u < hi; u++) {");
-    ls_emit_line(e, "const int64_t o = u / %" PRId64 ", i0 = u %% %" PRId64 " * %d;", tiles, tiles,
+    ls_emit_line(e, "const int64_t o = u / " LS_N64 ", i0 = u %% " LS_N64 " * " LS_N ";", tiles,
+                 tiles,
                  COLUMNS);
-    ls_emit_line(e, "const int64_t i1 = ls_least(i0 + %d, %" PRId64 ");", COLUMNS, g->inner);
+    ls_emit_line(e, "const int64_t i1 = ls_least(i0 + " LS_N ", " LS_N64 ");", COLUMNS, g->inner);
     ls_emit_line(e, "for (int64_t j = 0; j < %" PRId64 "; j++) {", g->count);
     pick(g, "t", "j");
     ls_emit_line(e, "if (t < 0 || t >= %" PRId64 ")", g->length);
     ls_emit_line(e, "    continue;");
-    ls_emit_line(e, "const int64_t to = (o * %" PRId64 " + t) * %" PRId64 ", from = (o * %" PRId64
-                 " + j) * %" PRId64 ";", g->length, g->inner, g->count, g->inner);
+    ls_emit_line(e, "const int64_t to = (o * " LS_N64 " + t) * " LS_N64 ", from = (o * " LS_N64
+                 " + j) * " LS_N64 ";", g->length, g->inner, g->count, g->inner);
     ls_emit_line(e, "LS_LANES(i, i0, i1)");
     ls_emit_line(e, "    dx[to + i] += dy[from + i];");
     ls_emit_close(e, 3);

@@ -112,11 +112,11 @@ const char *ls_nest_offset(const LsNest *n, int tensor, int from, int to)
         if (s == 0)
             continue;
         const char *term = s == 1 ? n->var[k]
-                                  : ls_arena_printf(n->arena, "%s * %" PRId64, n->var[k], s);
+                                  : ls_arena_printf(n->arena, "%s * " LS_N64, n->var[k], s);
         text = text == NULL ? term : ls_arena_printf(n->arena, "%s + %s", text, term);
     }
     if (text != NULL && n->before[tensor] > 0)
-        text = ls_arena_printf(n->arena, "%s - %" PRId64, text, n->before[tensor]);
+        text = ls_arena_printf(n->arena, "%s - " LS_N64, text, n->before[tensor]);
     return text == NULL ? "0" : text;
 }
 
@@ -134,9 +134,9 @@ const char *ls_nest_index(const LsNest *n, int k)
         inside *= n->whole[j];
     text = ls_arena_printf(n->arena, "%s%s", text, n->var[axis]);
     if (inside > 1)
-        text = ls_arena_printf(n->arena, "%s / %" PRId64, text, inside);
+        text = ls_arena_printf(n->arena, "%s / " LS_N64, text, inside);
     if (k > (axis > 0 ? n->last[axis - 1] + 1 : 0))
-        text = ls_arena_printf(n->arena, "%s %% %" PRId64, text, n->whole[k]);
+        text = ls_arena_printf(n->arena, "%s %% " LS_N64, text, n->whole[k]);
     return text;
 }
 
@@ -153,8 +153,8 @@ void ls_nest_decode(LsEmit *e, const LsNest *n, const char *flat, int count, con
     int64_t inside = 1;
     for (int c = count - 1; c >= 0; c--) {
         int k = axis[c];
-        const char *by = inside == 1 ? "" : ls_arena_printf(n->arena, " / %" PRId64, inside);
-        const char *of = c == 0 ? "" : ls_arena_printf(n->arena, " %% %" PRId64, n->size[k]);
+        const char *by = inside == 1 ? "" : ls_arena_printf(n->arena, " / " LS_N64, inside);
+        const char *of = c == 0 ? "" : ls_arena_printf(n->arena, " %% " LS_N64, n->size[k]);
         ls_emit_line(e, "const int64_t %s = %s%s%s;", n->var[k], flat, by, of);
         inside *= n->size[k];
     }
@@ -248,25 +248,29 @@ static void bounds(LsEmit *e, const LsBoxes *b, const char *var, const char *uni
 {
     if (block == size || block == 1)
         return;
-    ls_emit_line(e, "const int64_t %s0 = %s * %" PRId64 ";", var, unit, block);
+    ls_emit_line(e, "const int64_t %s0 = %s * " LS_N64 ";", var, unit, block);
     if (size % block == 0 && !b->gpu)   /* there constants are worth less than one text for all */
-        ls_emit_line(e, "const int64_t %s1 = %s0 + %" PRId64 ";", var, var, block);
+        ls_emit_line(e, "const int64_t %s1 = %s0 + " LS_N64 ";", var, var, block);
     else
-        ls_emit_line(e, "const int64_t %s1 = ls_least(%s0 + %" PRId64 ", %" PRId64 ");", var, var,
+        ls_emit_line(e, "const int64_t %s1 = ls_least(%s0 + " LS_N64 ", " LS_N64 ");", var, var,
                      block, size);
 }
+
+static const char rows_word[] = "LS_ROWS";
 
 /* The loop over the indices of one axis in a unit, or the index itself where there is one; true: a
  * loop. */
 static bool walk(LsEmit *e, const char *word, const char *var, const char *unit, int64_t size,
                  int64_t block)
 {
+    const bool lanes = word != rows_word;
     if (block == 1 && size > 1) {
         ls_emit_line(e, "const int64_t %s = %s;", var, unit);
         return false;
     }
     if (block == size)
-        ls_emit_line(e, "%s(%s, 0, %" PRId64 ") {", word, var, size);
+        ls_emit_line(e, lanes ? "%s(%s, 0, " LS_BOUND64 ") {" : "%s(%s, 0, " LS_N64 ") {", word,
+                     var, size);
     else
         ls_emit_line(e, "%s(%s, %s0, %s1) {", word, var, var, var);
     return true;
@@ -281,19 +285,19 @@ int ls_boxes_open(LsEmit *e, const LsNest *n, const LsBoxes *b)
     for (int k = 0; k < outer; k++)
         axis[k] = k;
     if (outer > 0) {
-        const char *flat = per == 1 ? "u" : ls_arena_printf(n->arena, "u / %" PRId64, per);
+        const char *flat = per == 1 ? "u" : ls_arena_printf(n->arena, "u / " LS_N64, per);
         ls_nest_decode(e, n, flat, outer, axis);
-        mid = ls_arena_printf(n->arena, "u %% %" PRId64, per);
+        mid = ls_arena_printf(n->arena, "u %% " LS_N64, per);
     }
     if (b->ninner > 1 && (outer > 0 || b->nmid > 1)) {
-        mid = ls_arena_printf(n->arena, "%s / %" PRId64, mid, b->ninner);
-        inner = ls_arena_printf(n->arena, "u %% %" PRId64, b->ninner);
+        mid = ls_arena_printf(n->arena, "%s / " LS_N64, mid, b->ninner);
+        inner = ls_arena_printf(n->arena, "u %% " LS_N64, b->ninner);
     }
     bounds(e, b, n->var[last], inner, n->size[last], b->inner);
     if (last == 0)
         return 1;
     bounds(e, b, n->var[last - 1], mid, n->size[last - 1], b->mid);
-    return walk(e, "LS_ROWS", n->var[last - 1], mid, n->size[last - 1], b->mid) ? 2 : 1;
+    return walk(e, rows_word, n->var[last - 1], mid, n->size[last - 1], b->mid) ? 2 : 1;
 }
 
 void ls_boxes_inner(LsEmit *e, const LsNest *n, const LsBoxes *b)

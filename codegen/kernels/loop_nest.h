@@ -86,13 +86,15 @@ int64_t ls_row_group(const LsKernelText *k, int64_t n);
  * LS_ROWS. */
 LsGrid ls_rows_grid(const char *suffix, int64_t rows, int64_t group, int64_t n);
 /* LS_LANES or LS_LANES4, by whether all that moves along it does so in fours. */
-static inline const char *ls_lanes_word(bool fours) { return fours ? "LS_LANES4" : "LS_LANES"; }
+static inline const char *ls_lanes_word(bool fours) { return fours ? LS_FOURS "LS_LANES4" :
+"LS_LANES"; }
 
 /* ---- text that many emitters share ---- */
 /* "y[at] = v;", or of four neighbours in LS_LANES4, all real numbers, "LS_PUT4(y, at, v);". */
 void ls_emit_put(LsEmit *e, bool fours, const char *y, const char *at, const char *v);
 /* "x[at]", or in LS_LANES4 of real numbers "LS_GET4(v, x, at)", behind "LS_FOUR(v);". */
-const char *ls_get_text(struct LsArena *a, bool fours, const char *v, const char *x, const char *at);
+const char *ls_get_text(struct LsArena *a, bool fours, const char *v, const char *x,
+                        const char *at);
 void ls_emit_close(LsEmit *e, int count);
 
 static inline int64_t ls_ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }

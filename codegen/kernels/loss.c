@@ -68,7 +68,7 @@ static void positions(LsLossText *l)
     ls_nest_merge(l->n);
     int64_t rows = space.dim[0];
     if (rows % g->batch == 0)
-        l->valid = ls_arena_printf(g->arena, "%s / %" PRId64 " < run->valid", l->n->var[0],
+        l->valid = ls_arena_printf(g->arena, "%s / " LS_N64 " < run->valid", l->n->var[0],
                                    rows / g->batch);
 }
 

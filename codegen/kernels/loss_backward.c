@@ -15,7 +15,8 @@ static void put_row(const LsLossText *l, bool score, const char *before, const c
         int64_t to = four ? fours : l->classes;
         const char *x = score ? ls_get_text(a, four, "score", "x", "row + c") : "";
         if (to > from) {
-            ls_emit_line(l->e, "%s(c, %" PRId64 ", %" PRId64 ") {", ls_lanes_word(four), from, to);
+            ls_emit_line(l->e, "%s(c, " LS_BOUND64 ", " LS_BOUND64 ") {", ls_lanes_word(four),
+                         from, to);
             ls_emit_put(l->e, four, "dx", "row + c",
                         ls_arena_printf(a, "%s%s%s", before, x, behind));
             ls_emit_line(l->e, "}");
@@ -23,7 +24,8 @@ static void put_row(const LsLossText *l, bool score, const char *before, const c
         from = to;
     }
     if (l->width > l->classes)
-        ls_emit_line(l->e, "LS_LANES(c, %" PRId64 ", %" PRId64 ") dx[row + c] = 0;", l->classes,
+        ls_emit_line(l->e, "LS_LANES(c, " LS_BOUND64 ", " LS_BOUND64 ") dx[row + c] = 0;",
+                     l->classes,
                      l->width);
 }
 
@@ -48,7 +50,7 @@ static const char *factor(const LsLossText *l)
     if (l->at->smoothing == 0)
         return "pick";
     return l->weight >= 0 ? "pick + even * (real)all"
-                          : ls_arena_printf(l->n->arena, "pick + even * %" PRId64, l->classes);
+                          : ls_arena_printf(l->n->arena, "pick + even * " LS_N64, l->classes);
 }
 
 static const char *even_part(const LsLossText *l, const char *even)
@@ -75,7 +77,7 @@ static void grad_group(const LsLossText *l)
     put_row(l, true, "ls_exp(", ls_arena_printf(l->n->arena, " - z) * by%s", even_part(l, "even")));
     ls_emit_line(e, "LS_ROW_SYNC;");
     ls_emit_line(e, "LS_LEAD {");
-    ls_emit_line(e, "dx[row + t * %" PRId64 "] -= pick;", l->stride);
+    ls_emit_line(e, "dx[row + t * " LS_N64 "] -= pick;", l->stride);
     ls_emit_close(e, 4);
 }
 
@@ -102,7 +104,7 @@ static void grad_tile(const LsLossText *l)
     ls_loss_open_classes(l);
     ls_emit_line(e, "const real d = ls_exp(v - z[i - i0]) * by[i - i0]%s;",
                  even_part(l, "evens[i - i0]"));
-    ls_emit_line(e, "dx[%s + c * %" PRId64 "] = live[i - i0] ? d : 0;", at, l->stride);
+    ls_emit_line(e, "dx[%s + c * " LS_N64 "] = live[i - i0] ? d : 0;", at, l->stride);
     ls_emit_close(e, 2);
     ls_loss_open_columns(l);
     ls_loss_label(l);
@@ -110,7 +112,7 @@ static void grad_tile(const LsLossText *l)
     if (smooth)
         ls_emit_line(e, "(void)even;");
     ls_emit_line(e, "if (in)");
-    ls_emit_line(e, "    dx[%s + t * %" PRId64 "] -= pick;", at, l->stride);
+    ls_emit_line(e, "    dx[%s + t * " LS_N64 "] -= pick;", at, l->stride);
     ls_emit_close(e, 3);
 }
 
@@ -121,7 +123,7 @@ static void grad_scatter(const LsLossText *l)
     ls_loss_label(l);
     factors(l);
     ls_emit_line(l->e, "if (in)");
-    ls_emit_line(l->e, "    dx[%s + t * %" PRId64 "] = -pick;",
+    ls_emit_line(l->e, "    dx[%s + t * " LS_N64 "] = -pick;",
                  ls_loss_offset(l, LS_LOSS_SCORES), l->stride);
     ls_emit_close(l->e, 3);
 }

@@ -10,7 +10,7 @@ static void add_position(const LsLossText *l, const char *at)
 {
     LsEmit *e = l->e;
     const char *score =
-        ls_arena_printf(l->n->arena, "x[%s + t * %" PRId64 "]", ls_loss_offset(l, LS_LOSS_SCORES),
+        ls_arena_printf(l->n->arena, "x[%s + t * " LS_N64 "]", ls_loss_offset(l, LS_LOSS_SCORES),
                         l->stride);
     const char *w = l->weight >= 0 ? "weight[t]" : "1";
     ls_emit_line(e, "double loss = counts ? (double)NAN : 0;");

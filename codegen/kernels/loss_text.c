@@ -28,8 +28,8 @@ void ls_loss_open_group(const LsLossText *l)
         ls_emit_line(l->e, "sums[0] = sums[1] = 0;");
         ls_emit_line(l->e, "}");
     }
-    ls_emit_line(l->e, "LS_ROWS(p, u * %" PRId64 ", ls_least((u + 1) * %" PRId64 ", %" PRId64
-                 ")) {", l->group, l->group, l->points);
+    ls_emit_line(l->e, "LS_ROWS(p, u * " LS_N64 ", ls_least((u + 1) * " LS_N64 ", " LS_N64 ")) {",
+                 l->group, l->group, l->points);
     ls_nest_decode(l->e, l->n, "p", l->n->naxis, axis);
 }
 
@@ -40,9 +40,10 @@ void ls_loss_open_tile(const LsLossText *l)
     for (int a = 0; a < last; a++)
         axis[a] = a;
     ls_emit_line(l->e, "for (int64_t u = lo; u < hi; u++) {");
-    ls_nest_decode(l->e, l->n, ls_arena_printf(l->n->arena, "u / %" PRId64, ntile), last, axis);
+    ls_nest_decode(l->e, l->n, ls_arena_printf(l->n->arena, "u / " LS_N64, ntile), last, axis);
     ls_emit_line(l->e,
-                 "const int64_t i0 = u %% %" PRId64 " * %d, i1 = ls_least(i0 + %d, %" PRId64 ");",
+                 "const int64_t i0 = u %% " LS_N64 " * " LS_N ", i1 = ls_least(i0 + " LS_N ", "
+                 LS_N64 ");",
                  ntile, LS_LOSS_TILE, LS_LOSS_TILE, l->inner);
 }
 
@@ -55,7 +56,7 @@ void ls_loss_open_classes(const LsLossText *l)
 {
     ls_emit_line(l->e, "for (int64_t c = 0; c < %" PRId64 "; c++) {", l->classes);
     ls_loss_open_columns(l);
-    ls_emit_line(l->e, "const real v = x[%s + c * %" PRId64 "];", ls_loss_offset(l, LS_LOSS_SCORES),
+    ls_emit_line(l->e, "const real v = x[%s + c * " LS_N64 "];", ls_loss_offset(l, LS_LOSS_SCORES),
                  l->stride);
 }
 
@@ -90,18 +91,18 @@ void ls_emit_totals(const LsKernelText *k, int n, int64_t units)
 {
     LsEmit *e = k->e;
     ls_emit_line(e, "LS_LOCAL(double, sums, %d);", n * LS_TOTAL_LANES);
-    ls_emit_line(e, "LS_LANES(l, 0, %d) {", LS_TOTAL_LANES);
+    ls_emit_line(e, "LS_LANES(l, 0, " LS_BOUND ") {", LS_TOTAL_LANES);
     for (int q = 0; q < n; q++)
-        ls_emit_line(e, "sums[%d * l + %d] = 0;", n, q);
+        ls_emit_line(e, "sums[%d * l + " LS_N "] = 0;", n, q);
     ls_emit_line(e, "for (int64_t u = l; u < %" PRId64 "; u += %d) {", units, LS_TOTAL_LANES);
     for (int q = 0; q < n; q++)
-        ls_emit_line(e, "sums[%d * l + %d] += part[%d * u + %d];", n, q, n, q);
+        ls_emit_line(e, "sums[%d * l + " LS_N "] += part[%d * u + " LS_N "];", n, q, n, q);
     ls_emit_close(e, 2);
     ls_emit_line(e, "LS_SYNC;");
     for (int q = 0; q < n; q++)
         ls_emit_line(e, "double total%d = 0;", q);
     ls_emit_line(e, "LS_ONE for (int64_t l = 0; l < %d; l++) {", LS_TOTAL_LANES);
     for (int q = 0; q < n; q++)
-        ls_emit_line(e, "total%d += sums[%d * l + %d];", q, n, q);
+        ls_emit_line(e, "total%d += sums[%d * l + " LS_N "];", q, n, q);
     ls_emit_line(e, "}");
 }

@@ -137,19 +137,19 @@ static void concat_one(const Move *m, int o, int64_t row, int64_t at, int64_t co
 {
     LsEmit *e = m->k->e;
     ls_emit_operand(m->k, ls_arena_printf(m->k->g->arena, "x%d", o), o);
-    ls_emit_line(e, "LS_COPY(y + j * %" PRId64 " + %" PRId64 ", x%d + j * %" PRId64 ", %" PRId64
-                 ");", row, at, o, count, count);
+    ls_emit_line(e, "LS_COPY(y + j * " LS_N64 " + " LS_N64 ", x%d + j * " LS_N64 ", " LS_N64 ");",
+                 row, at, o, count, count);
 }
 
 /* The same of n operands from o on. */
 static void concat_alike(const Move *m, int o, int n, int64_t row, int64_t at, int64_t count)
 {
     LsEmit *e = m->k->e;
-    ls_emit_line(e, "const int64_t end%d = %d + %d;", o, o, n);
+    ls_emit_line(e, "const int64_t end%d = %d + " LS_N ";", o, o, n);
     ls_emit_line(e, "for (int64_t o = %d; o < end%d; o++) {", o, o);
     ls_emit_line(e, "LS_IN(%s, x, o);", ls_ctype(m->y->type));
-    ls_emit_line(e, "LS_COPY(y + j * %" PRId64 " + %" PRId64 " + (o - %d) * %" PRId64
-                 ", x + j * %" PRId64 ", %" PRId64 ");", row, at, o, count, count, count);
+    ls_emit_line(e, "LS_COPY(y + j * " LS_N64 " + " LS_N64 " + (o - " LS_N ") * " LS_N64
+                 ", x + j * " LS_N64 ", " LS_N64 ");", row, at, o, count, count, count);
     ls_emit_line(e, "}");
 }
 
@@ -167,7 +167,7 @@ static void concat_runs(const Move *m, int axis, int64_t run)
     const LsGrid part = {"part", ls_ceil_div(outer, group), x, ls_threads(group, 128 / x)};
     ls_emit_part(k, &part);
     ls_emit_result(k, "y", 0);
-    ls_emit_line(e, "LS_ROWS(j, lo * %" PRId64 ", ls_least(hi * %" PRId64 ", %" PRId64 ")) {",
+    ls_emit_line(e, "LS_ROWS(j, lo * " LS_N64 ", ls_least(hi * " LS_N64 ", " LS_N64 ")) {",
                  group, group, outer);
     for (int o = 0, same; o < m->node->nin; o += same) {
         int64_t count = run * ls_in_shape(k->g, k->n, o)->dim[axis];

@@ -44,13 +44,13 @@ static void forward(const Norm *m)
 {
     const LsKernelText *k = m->k;
     LsEmit *e = m->e;
-    ls_emit_line(e, "const real *const x = all_x + row * %" PRId64 ";", m->n);
-    ls_emit_line(e, "real *const y = all_y + row * %" PRId64 ";", m->n);
+    ls_emit_line(e, "const real *const x = all_x + row * " LS_N64 ";", m->n);
+    ls_emit_line(e, "real *const y = all_y + row * " LS_N64 ";", m->n);
     ls_emit_line(e,
-                 "const real mean = (real)(ls_row_sum(x, %" PRId64 ", %" PRId64 ") / %" PRId64 ");",
+                 "const real mean = (real)(ls_row_sum(x, %" PRId64 ", %" PRId64 ") / " LS_N64 ");",
                  m->n, m->lanes, m->n);
     ls_emit_line(
-        e, "const double var = ls_row_square(x, mean, %" PRId64 ", %" PRId64 ") / %" PRId64 ";",
+        e, "const double var = ls_row_square(x, mean, %" PRId64 ", %" PRId64 ") / " LS_N64 ";",
         m->n, m->lanes, m->n);
     ls_emit_line(e, "const real invstd = (real)(1 / sqrt(var + %.17g));",
                  k->g->node[k->n.i].attr.norm.eps);
@@ -90,20 +90,20 @@ static void backward_row(const Norm *m)
 static void backward(const Norm *m)
 {
     LsEmit *e = m->e;
-    ls_emit_line(e, "const real *const dy = all_dy + row * %" PRId64 ";", m->n);
-    ls_emit_line(e, "const real *const x = all_x + row * %" PRId64 ";", m->n);
-    ls_emit_line(e, "real *const dx = all_dx + row * %" PRId64 ";", m->n);
+    ls_emit_line(e, "const real *const dy = all_dy + row * " LS_N64 ";", m->n);
+    ls_emit_line(e, "const real *const x = all_x + row * " LS_N64 ";", m->n);
+    ls_emit_line(e, "real *const dx = all_dx + row * " LS_N64 ";", m->n);
     ls_emit_line(e, "const real mean = means[row], invstd = invstds[row];");
     ls_emit_line(e,
                  "const real sum = (real)(ls_row_dot(dy, scale, %" PRId64 ", %" PRId64
-                 ") / %" PRId64 ");",
+                 ") / " LS_N64 ");",
                  m->n, m->lanes, m->n);
     ls_emit_line(e,
                  "const real dot = (real)(ls_row_normal_dot(dy, scale, x, mean, invstd, %" PRId64
-                 ", %" PRId64 ") / %" PRId64 ");",
+                 ", %" PRId64 ") / " LS_N64 ");",
                  m->n, m->lanes, m->n);
     if (has(m, 5))
-        ls_emit_line(e, "const real *const plus = all_plus + row * %" PRId64 ";", m->n);
+        ls_emit_line(e, "const real *const plus = all_plus + row * " LS_N64 ";", m->n);
     ls_emit_line(e, "%s_row(dy, x, scale, mean, invstd, sum, dot, %sdx LS_ITS_THREADS);",
                  m->k->name, has(m, 5) ? "plus, " : "");
 }
@@ -134,7 +134,7 @@ static void norm_emit(const LsKernelText *k)
     const LsGrid part = ls_rows_grid("part", m.rows, group, m.n);
     ls_emit_part(k, &part);
     (grad ? backward_pointers : forward_pointers)(&m);
-    ls_emit_line(k->e, "LS_ROWS(row, lo * %" PRId64 ", ls_least(hi * %" PRId64 ", %" PRId64 ")) {",
+    ls_emit_line(k->e, "LS_ROWS(row, lo * " LS_N64 ", ls_least(hi * " LS_N64 ", " LS_N64 ")) {",
                  group, group, m.rows);
     (grad ? backward : forward)(&m);
     ls_emit_close(k->e, 2);

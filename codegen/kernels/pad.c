@@ -148,7 +148,7 @@ void ls_pad_grad_emit(const LsKernelText *k)
         if (a < last && !n->alone[a])
             continue;
         if (a == last && !n->alone[a])
-            ls_emit_line(e, "LS_LANES(%s, 0, %" PRId64 ") {", n->var[a], n->size[a]);
+            ls_emit_line(e, "LS_LANES(%s, 0, " LS_BOUND64 ") {", n->var[a], n->size[a]);
         else
             ls_emit_line(e, "for (int64_t %s = 0; %s < %" PRId64 "; %s++) {", n->var[a], n->var[a],
                          n->size[a], n->var[a]);

@@ -32,7 +32,7 @@ static void whole_window(const LsPool *p)
         ls_emit_line(p->e, "int32_t k = 0;");
     for (int64_t r = 1; r < ls_pool_positions(p); r++) {
         const char *v =
-            ls_arena_printf(p->k->g->arena, "x[from + %" PRId64 " + c]", ls_pool_far(p, r));
+            ls_arena_printf(p->k->g->arena, "x[from + " LS_N64 " + c]", ls_pool_far(p, r));
         if (p->max) {
             ls_emit_line(p->e, "const real v%" PRId64 " = %s;", r, v);
             ls_emit_line(
@@ -63,7 +63,7 @@ static void part_window(const LsPool *p)
     ls_emit_line(p->e, p->max ? "y[to + c] = -INFINITY;" : "y[to + c] = 0;");
     ls_emit_line(p->e, "}");
     for (int d = p->n - 1; d >= 0; d--) {
-        far = ls_arena_printf(p->k->g->arena, "%s + r%d * %" PRId64, far, d,
+        far = ls_arena_printf(p->k->g->arena, "%s + r%d * " LS_N64, far, d,
                               p->w->dilation[d] * step);
         step *= p->x[d];
     }
@@ -118,7 +118,7 @@ static void open_window(const LsPool *p, int d)
     const LsWindowAttr *w = p->w;
     ls_emit_line(p->e, "for (int64_t r%d = 0; r%d < %" PRId64 "; r%d++) {", d, d, w->kernel[d], d);
     ls_emit_line(
-        p->e, "const int64_t t%d = i%d + %" PRId64 " - r%d * %" PRId64 ", p%d = t%d / %" PRId64 ";",
+        p->e, "const int64_t t%d = i%d + " LS_N64 " - r%d * " LS_N64 ", p%d = t%d / " LS_N64 ";",
         d, d, w->pad_lo[d], d, w->dilation[d], d, d, w->stride[d]);
     ls_emit_line(p->e, "if (t%d < 0 || t%d %% %" PRId64 " != 0 || p%d >= %" PRId64 ")", d, d,
                  w->stride[d], d, p->y[d]);

@@ -9,8 +9,8 @@ const char *ls_pool_pixel(const LsPool *p, const int64_t size[], const char *var
     struct LsArena *a = p->k->g->arena;
     const char *text = "b";
     for (int d = 0; d < p->n; d++)
-        text = ls_arena_printf(a, "(%s * %" PRId64 " + %s%d)", text, size[d], var, d);
-    return ls_arena_printf(a, "%s * %" PRId64, text, p->channels);
+        text = ls_arena_printf(a, "(%s * " LS_N64 " + %s%d)", text, size[d], var, d);
+    return ls_arena_printf(a, "%s * " LS_N64, text, p->channels);
 }
 
 static int64_t rows(const LsPool *p, const int64_t size[])
@@ -33,26 +33,27 @@ void ls_pool_open_rows(const LsPool *p, const int64_t size[], const char *var,
     int64_t inside = 1;
     ls_emit_line(p->e, "for (int64_t u = lo; u < hi; u++) {");
     for (int d = p->n - 2; d >= 0; d--) {
-        ls_emit_line(p->e, "const int64_t %s%d = u / %" PRId64 " %% %" PRId64 ";", var, d, inside,
+        ls_emit_line(p->e, "const int64_t %s%d = u / " LS_N64 " %% " LS_N64 ";", var, d, inside,
                      size[d]);
         inside *= size[d];
     }
-    ls_emit_line(p->e, "const int64_t b = u / %" PRId64 ";", inside);
+    ls_emit_line(p->e, "const int64_t b = u / " LS_N64 ";", inside);
     for (int d = 0; d < p->n - 1; d++)
         each(p, d);
-    ls_emit_line(p->e, "LS_ROWS(%s%d, 0, %" PRId64 ") {", var, p->n - 1, size[p->n - 1]);
+    ls_emit_line(p->e, "LS_ROWS(%s%d, 0, " LS_N64 ") {", var, p->n - 1, size[p->n - 1]);
     each(p, p->n - 1);
 }
 
 void ls_pool_channels(const LsPool *p)
 {
-    ls_emit_line(p->e, "%s(c, 0, %" PRId64 ") {", ls_lanes_word(p->channels % 4 == 0), p->channels);
+    ls_emit_line(p->e, "%s(c, 0, " LS_BOUND64 ") {", ls_lanes_word(p->channels % 4 == 0),
+                 p->channels);
 }
 
 /* ---- one window ---- */
 void ls_pool_window_start(const LsPool *p, int d)
 {
-    ls_emit_line(p->e, "const int64_t s%d = p%d * %" PRId64 " - %" PRId64 ";", d, d,
+    ls_emit_line(p->e, "const int64_t s%d = p%d * " LS_N64 " - " LS_N64 ";", d, d,
                  p->w->stride[d], p->w->pad_lo[d]);
 }
 
@@ -80,7 +81,7 @@ const char *ls_pool_position(const LsPool *p, const char *var)
     struct LsArena *a = p->k->g->arena;
     const char *text = ls_arena_printf(a, "%s0", var);
     for (int d = 1; d < p->n; d++)
-        text = ls_arena_printf(a, "(%s) * %" PRId64 " + %s%d", text, p->w->kernel[d], var, d);
+        text = ls_arena_printf(a, "(%s) * " LS_N64 " + %s%d", text, p->w->kernel[d], var, d);
     return text;
 }
 

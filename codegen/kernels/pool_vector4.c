@@ -62,7 +62,7 @@ static void window_point(const LsPool *p)
         ls_emit_line(p->e, "int32_t k = (int32_t)(%s);", ls_pool_position(p, "a"));
     for (int64_t r = 0; r < ls_pool_positions(p); r++) {
         get(p, "v", r, of_axes(p, r, p->w->kernel, "o", " && "), "x",
-            ls_arena_printf(a, "from + %" PRId64 " + c", ls_pool_far(p, r)),
+            ls_arena_printf(a, "from + " LS_N64 " + c", ls_pool_far(p, r)),
             p->max ? "-INFINITY" : "0");
         if (p->max) {
             ls_emit_line(p->e, "const bool t%" PRId64 " = (v%" PRId64 " > m) | (v%" PRId64
@@ -117,22 +117,23 @@ static void pixel_slot(const LsPool *p, int d, int64_t q)
     const LsWindowAttr *w = p->w;
     LsEmit *e = p->e;
     if (w->dilation[d] != 1) {
-        ls_emit_line(e, "const int64_t t%d_%" PRId64 " = i%d + %" PRId64 ", r%d_%" PRId64 " = %"
+        ls_emit_line(e, "const int64_t t%d_%" PRId64 " = i%d + " LS_N64 ", r%d_%" PRId64 " = %"
                      PRId64 ";", d, q, d, w->pad_lo[d] - q * w->dilation[d], d, q, q);
-        ls_emit_line(e, "const int64_t p%d_%" PRId64 " = t%d_%" PRId64 " / %" PRId64 ";", d, q, d,
+        ls_emit_line(e, "const int64_t p%d_%" PRId64 " = t%d_%" PRId64 " / " LS_N64 ";", d, q, d,
                      q, w->stride[d]);
         ls_emit_line(e, "const bool o%d_%" PRId64 " = t%d_%" PRId64 " >= 0 && t%d_%" PRId64
-                     " %% %" PRId64 " == 0 && p%d_%" PRId64 " < %" PRId64 ";", d, q, d, q, d, q,
+                     " %% " LS_N64 " == 0 && p%d_%" PRId64 " < %" PRId64 ";", d, q, d, q, d, q,
                      w->stride[d], d, q, p->y[d]);
         return;
     }
     const char *inside = w->kernel[d] % w->stride[d] == 0 ? ""
         : ls_arena_printf(p->k->g->arena, " && r%d_%" PRId64 " < %" PRId64, d, q, w->kernel[d]);
-    ls_emit_line(e, "const int64_t p%d_%" PRId64 " = (i%d + %" PRId64 ") / %" PRId64 " - %" PRId64
+    ls_emit_line(e, "const int64_t p%d_%" PRId64 " = (i%d + " LS_N64 ") / " LS_N64 " - " LS_N64
                  ";", d, q, d, w->pad_lo[d], w->stride[d], q);
-    ls_emit_line(e, "const int64_t r%d_%" PRId64 " = (i%d + %" PRId64 ") %% %" PRId64 " + %" PRId64
+    ls_emit_line(e, "const int64_t r%d_%" PRId64 " = (i%d + " LS_N64 ") %% " LS_N64 " + " LS_N64
                  ";", d, q, d, w->pad_lo[d], w->stride[d], q * w->stride[d]);
-    ls_emit_line(e, "const bool o%d_%" PRId64 " = p%d_%" PRId64 " >= 0 && p%d_%" PRId64 " < %" PRId64
+    ls_emit_line(e, "const bool o%d_%" PRId64 " = p%d_%" PRId64 " >= 0 && p%d_%" PRId64 " < %"
+                 PRId64
                  "%s;", d, q, d, q, d, q, p->y[d], inside);
 }
 
@@ -141,7 +142,7 @@ static void pixel_length(const LsPool *p, int d, int64_t q)
 {
     const LsWindowAttr *w = p->w;
     LsEmit *e = p->e;
-    ls_emit_line(e, "const int64_t s%d_%" PRId64 " = p%d_%" PRId64 " * %" PRId64 " - %" PRId64 ";",
+    ls_emit_line(e, "const int64_t s%d_%" PRId64 " = p%d_%" PRId64 " * " LS_N64 " - " LS_N64 ";",
                  d, q, d, q, w->stride[d], w->pad_lo[d]);
     ls_emit_line(e, "const int64_t e%d_%" PRId64 " = ls_end_inside(s%d_%" PRId64 ", %" PRId64
                  ", %" PRId64 ", %" PRId64 ");", d, q, d, q, w->dilation[d],
@@ -173,13 +174,13 @@ static void pixel_windows(const LsPool *p, const Slots *s)
         const char *at = "b", *number = "0";
         for (int d = 0; d < p->n; d++) {
             int64_t slot = along(p, q, d, s->n);
-            at = ls_arena_printf(a, "(%s * %" PRId64 " + p%d_%" PRId64 ")", at, p->y[d], d, slot);
+            at = ls_arena_printf(a, "(%s * " LS_N64 " + p%d_%" PRId64 ")", at, p->y[d], d, slot);
             number = d == 0 ? ls_arena_printf(a, "r0_%" PRId64, slot)
-                            : ls_arena_printf(a, "(%s) * %" PRId64 " + r%d_%" PRId64, number,
+                            : ls_arena_printf(a, "(%s) * " LS_N64 " + r%d_%" PRId64, number,
                                               p->w->kernel[d], d, slot);
         }
         ls_emit_line(p->e, "const bool o%" PRId64 " = %s;", q, of_axes(p, q, s->n, "o", " && "));
-        ls_emit_line(p->e, "const int64_t f%" PRId64 " = %s * %" PRId64 ";", q, at, p->channels);
+        ls_emit_line(p->e, "const int64_t f%" PRId64 " = %s * " LS_N64 ";", q, at, p->channels);
         if (p->max)
             ls_emit_line(p->e, "const int64_t nth%" PRId64 " = %s;", q, number);
         else

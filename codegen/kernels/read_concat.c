@@ -83,13 +83,13 @@ void ls_joined_fill(const LsBody *b)
         const LsJoinedRun *p = &run[r];
         const char *row = row_of(b, p->first);
         if (p->n == 1) {
-            ls_emit_line(e, "LS_COPY(row%d + %" PRId64 ", x%d + %s, %" PRId64 ");", x, p->from,
+            ls_emit_line(e, "LS_COPY(row%d + " LS_N64 ", x%d + %s, " LS_N64 ");", x, p->from,
                          p->first, row, p->length);
             continue;
         }
         ls_emit_line(e, "for (int64_t part = 0; part < %d; part++) {", p->n);
-        ls_emit_line(e, "LS_IN(real, x, %d + part);", p->first);
-        ls_emit_line(e, "LS_COPY(row%d + %" PRId64 " + part * %" PRId64 ", x + %s, %" PRId64 ");",
+        ls_emit_line(e, "LS_IN(real, x, " LS_N " + part);", p->first);
+        ls_emit_line(e, "LS_COPY(row%d + " LS_N64 " + part * " LS_N64 ", x + %s, " LS_N64 ");",
                      x, p->from, p->length, row, p->length);
         ls_emit_line(e, "}");
     }
@@ -103,7 +103,7 @@ static const char *chosen(const LsBody *b, const LsJoinedRun run[], int n,
     struct LsArena *a = b->nest->arena;
     const char *text = print(b, &run[n - 1]);
     for (int r = n - 1; r-- > 0;)
-        text = ls_arena_printf(a, "LS_BELOW(%s, %" PRId64 ", %s, %s)", index_of(b),
+        text = ls_arena_printf(a, "LS_BELOW(%s, " LS_N64 ", %s, %s)", index_of(b),
                                run[r].from + run[r].n * run[r].length, print(b, &run[r]), text);
     return text;
 }
@@ -114,14 +114,14 @@ static const char *part_text(const LsBody *b, const LsJoinedRun *p)
     if (p->n == 1)
         return ls_arena_printf(a, "%d", p->first);
     if (p->from == 0)
-        return ls_arena_printf(a, "%d + %s / %" PRId64, p->first, index_of(b), p->length);
-    return ls_arena_printf(a, "%d + (%s - %" PRId64 ") / %" PRId64, p->first, index_of(b), p->from,
+        return ls_arena_printf(a, LS_N " + %s / " LS_N64, p->first, index_of(b), p->length);
+    return ls_arena_printf(a, LS_N " + (%s - " LS_N64 ") / " LS_N64, p->first, index_of(b), p->from,
                            p->length);
 }
 
 static const char *length_text(const LsBody *b, const LsJoinedRun *p)
 {
-    return ls_arena_printf(b->nest->arena, "%" PRId64, p->length);
+    return ls_arena_printf(b->nest->arena, LS_N64, p->length);
 }
 
 static const char *from_text(const LsBody *b, const LsJoinedRun *p)
@@ -129,7 +129,7 @@ static const char *from_text(const LsBody *b, const LsJoinedRun *p)
     struct LsArena *a = b->nest->arena;
     if (p->n == 1)
         return ls_arena_printf(a, "%" PRId64, p->from);
-    return ls_arena_printf(a, "%" PRId64 " + (part%d - %d) * %" PRId64, p->from, b->f->joined,
+    return ls_arena_printf(a, LS_N64 " + (part%d - " LS_N ") * " LS_N64, p->from, b->f->joined,
                            p->first, p->length);
 }
 

@@ -98,7 +98,7 @@ static const char *counted(struct LsArena *a, const Along *x)
 {
     if (x->from == 0)
         return x->at;
-    return ls_arena_printf(a, "(%s %c %" PRId64 ")", x->at, x->from > 0 ? '-' : '+',
+    return ls_arena_printf(a, "(%s %c " LS_N64 ")", x->at, x->from > 0 ? '-' : '+',
                            x->from > 0 ? x->from : -x->from);
 }
 
@@ -119,7 +119,7 @@ static const char *presence(struct LsArena *a, const Term *t)
         if (end < x->points)
             text = both(a, text, ls_arena_printf(a, "%s < %" PRId64, x->at, end));
         if (left < x->per)
-            text = both(a, text, ls_arena_printf(a, "%s %% %" PRId64 " < %" PRId64, counted(a, x),
+            text = both(a, text, ls_arena_printf(a, "%s %% " LS_N64 " < %" PRId64, counted(a, x),
                                                  x->per, left));
     }
     return text;
@@ -133,10 +133,10 @@ static const char *offset(struct LsArena *a, const Term *t)
         if (x->n == 1)
             continue;
         if (x->per > 1)
-            at = ls_arena_printf(a, "%s / %" PRId64, at, x->per);
+            at = ls_arena_printf(a, "%s / " LS_N64, at, x->per);
         if (x->back > 0)
-            at = ls_arena_printf(a, "(%s - %" PRId64 ")", at, x->back);
-        text = ls_arena_printf(a, "%s%s%s * %" PRId64, text ? text : "", text ? " + " : "", at,
+            at = ls_arena_printf(a, "(%s - " LS_N64 ")", at, x->back);
+        text = ls_arena_printf(a, "%s%s%s * " LS_N64, text ? text : "", text ? " + " : "", at,
                                x->stride);
     }
     return text != NULL ? text : "0";
@@ -149,10 +149,10 @@ static const char *number(struct LsArena *a, const Term *t)
     for (const Along *x = t->x; x < t->x + t->n; x++) {
         if (x->span == 1)
             continue;
-        const char *rest = ls_arena_printf(a, "%s %% %" PRId64, counted(a, x), x->per);
+        const char *rest = ls_arena_printf(a, "%s %% " LS_N64, counted(a, x), x->per);
         if (x->back > 0)
-            rest = ls_arena_printf(a, "%s + %" PRId64, rest, x->back * x->per);
-        text = text == NULL ? rest : ls_arena_printf(a, "(%s) * %" PRId64 " + %s", text, x->span,
+            rest = ls_arena_printf(a, "%s + " LS_N64, rest, x->back * x->per);
+        text = text == NULL ? rest : ls_arena_printf(a, "(%s) * " LS_N64 " + %s", text, x->span,
                                                      rest);
     }
     return text != NULL ? text : "0";
@@ -215,7 +215,7 @@ static void emit_term(const LsBody *b, const Term *t)
     const char *get = ls_get_text(a, b->fours, ls_arena_printf(a, "g%s", t->name),
                                   ls_arena_printf(a, "row%s", t->name), at);
     if (t->in->over > 0)
-        get = ls_arena_printf(a, "%s / %" PRId64, get, t->in->over);
+        get = ls_arena_printf(a, "%s / " LS_N64, get, t->in->over);
     ls_emit_line(b->k->e, "const real g%s = %s;", t->name, where_there(b, t, get));
     if (t->in->which == 0)
         return;

@@ -130,7 +130,7 @@ static void declare_partial(const LsReduce *r, const char *format, int y)
     const char *type = ls_reduce_type(r, y) == LS_REAL ? "double" : "int64_t";
     int64_t offset = slot * r->npiece * r->outer * (r->rows ? r->inner : 1);
     ls_emit_workspace(r->body.k, type, ls_reduce_text(r, "all%d", y));
-    ls_emit_line(r->e, "%s *const part%d = all%d + %" PRId64 ";", type, y, y, offset);
+    ls_emit_line(r->e, "%s *const part%d = all%d + " LS_N64 ";", type, y, y, offset);
 }
 
 static void declare_result(const LsReduce *r, const char *format, int y)
@@ -150,8 +150,8 @@ static void open_kept(const LsReduce *r, const char *unit)
                      ", %" PRId64 "); row++) {",
                      unit, r->group, unit, r->group, r->outer);
     else
-        ls_emit_line(r->e, "LS_ROWS(row, %s * %" PRId64 ", ls_least((%s + 1) * %" PRId64
-                     ", %" PRId64 ")) {", unit, r->group, unit, r->group, r->outer);
+        ls_emit_line(r->e, "LS_ROWS(row, %s * " LS_N64 ", ls_least((%s + 1) * " LS_N64 ", " LS_N64
+                     ")) {", unit, r->group, unit, r->group, r->outer);
     ls_nest_decode(r->e, n, "row", r->nkept, r->kept);
 }
 
@@ -164,21 +164,21 @@ static void main_part(const LsReduce *r)
     ls_reduce_each(r, r->npiece > 1 ? declare_partial : declare_result, "y%d");
     ls_emit_line(r->e, "for (int64_t u = lo; u < hi; u++) {");
     if (r->npiece > 1) {
-        ls_emit_line(r->e, "const int64_t piece = u %% %" PRId64 ", from = piece * %" PRId64 ";",
+        ls_emit_line(r->e, "const int64_t piece = u %% " LS_N64 ", from = piece * " LS_N64 ";",
                      r->npiece, r->piece);
-        ls_emit_line(r->e, "const int64_t end = ls_least(from + %" PRId64 ", %" PRId64 ");",
+        ls_emit_line(r->e, "const int64_t end = ls_least(from + " LS_N64 ", " LS_N64 ");",
                      r->piece, r->body.nest->size[r->cut]);
     }
     if (r->ntile > 1) {
-        ls_emit_line(r->e, "const int64_t i0 = u / %" PRId64 " %% %" PRId64 " * %" PRId64 ";",
+        ls_emit_line(r->e, "const int64_t i0 = u / " LS_N64 " %% " LS_N64 " * " LS_N64 ";",
                      r->npiece, r->ntile, r->tile);
-        ls_emit_line(r->e, "const int64_t i1 = ls_least(i0 + %" PRId64 ", %" PRId64 ");", r->tile,
+        ls_emit_line(r->e, "const int64_t i1 = ls_least(i0 + " LS_N64 ", " LS_N64 ");", r->tile,
                      r->inner);
     }
     if (r->outer > 1)
         open_kept(r, per == 1 ? "u" : ls_arena_printf(a, "(u / %" PRId64 ")", per));
     if (r->npiece > 1)
-        ls_emit_line(r->e, "const int64_t at = (piece * %" PRId64 " + %s) * %" PRId64 ";",
+        ls_emit_line(r->e, "const int64_t at = (piece * " LS_N64 " + %s) * " LS_N64 ";",
                      r->outer, r->outer > 1 ? "row" : "0", r->rows ? r->inner : 1);
     if (r->rows)
         ls_reduce_rows(r);
@@ -204,7 +204,7 @@ static void end_combine(const LsReduce *r, const char *format, int y)
 {
     (void)format;
     ls_total_combine(r, y, ls_reduce_text(r, "total%d[c]", y),
-                     ls_arena_printf(r->body.nest->arena, "(%s)part%d[piece * %" PRId64 " + at]",
+                     ls_arena_printf(r->body.nest->arena, "(%s)part%d[piece * " LS_N64 " + at]",
                                      ls_total_type(r, y), y, r->outer * (r->rows ? r->inner : 1)));
 }
 
@@ -235,12 +235,13 @@ static void end_part(const LsReduce *r)
     ls_reduce_each(r, declare_result, "y%d");
     ls_emit_line(r->e, "for (int64_t u = lo; u < hi; u++) {");
     ls_reduce_each(r, end_declare, NULL);
-    ls_emit_line(r->e, "const int64_t first = u * %d, count = ls_least(%d, %" PRId64 " - first);",
+    ls_emit_line(r->e, "const int64_t first = u * " LS_N ", count = ls_least(" LS_N ", " LS_N64
+                 " - first);",
                  END_COLUMNS, END_COLUMNS, points);
     ls_emit_line(r->e, "LS_LANES(c, 0, count) {");
     ls_reduce_each(r, end_start, NULL);
     ls_emit_line(r->e, "}");
-    ls_emit_line(r->e, "LS_ROWS(piece, 0, %" PRId64 ") {", r->npiece);
+    ls_emit_line(r->e, "LS_ROWS(piece, 0, " LS_N64 ") {", r->npiece);
     ls_emit_line(r->e, "LS_LANES(c, 0, count) {");
     ls_emit_line(r->e, "const int64_t at = first + c;");
     ls_reduce_each(r, end_combine, NULL);

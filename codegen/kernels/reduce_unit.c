@@ -32,9 +32,9 @@ static void deliver(const LsReduce *r, const char *format, int y)
 static void tile_loop(const LsReduce *r)
 {
     const char *i = r->body.nest->var[r->body.nest->naxis - 1];
-    const char *word = r->fours ? "LS_ONCE4" : "LS_ONCE";
+    const char *word = r->fours ? LS_FOURS "LS_ONCE4" : "LS_ONCE";
     if (r->ntile == 1)
-        ls_emit_line(r->e, "%s(%s, 0, %" PRId64 ") {", word, i, r->inner);
+        ls_emit_line(r->e, "%s(%s, 0, " LS_BOUND64 ") {", word, i, r->inner);
     else
         ls_emit_line(r->e, "%s(%s, i0, i1) {", word, i);
 }
@@ -113,20 +113,21 @@ static bool rows_axis(const LsReduce *r, int axis)
     const char *v = n->var[axis];
     bool cut = axis == r->cut && r->npiece > 1;
     const char *from = cut ? "from" : "0";
-    const char *end = cut ? "end" : ls_arena_printf(n->arena, "%" PRId64, n->size[axis]);
+    const char *end = cut ? "end" : ls_arena_printf(n->arena, LS_N64, n->size[axis]);
     if (!ls_reduce_runs(r)) {
         ls_emit_line(r->e, "LS_ROWS(%s, %s, %s) {", v, from, end);
         return false;
     }
     int64_t runs = ls_ceil_div(cut ? r->piece : n->size[axis], LS_REDUCE_RUN);
-    ls_emit_line(r->e, "LS_ROWS(chunk, 0, %" PRId64 ") {", runs);
-    ls_emit_line(r->e, "const int64_t r0 = %schunk * %d;", cut ? "from + " : "", LS_REDUCE_RUN);
+    ls_emit_line(r->e, "LS_ROWS(chunk, 0, " LS_N64 ") {", runs);
+    ls_emit_line(r->e, "const int64_t r0 = %schunk * " LS_N ";", cut ? "from + " : "",
+                 LS_REDUCE_RUN);
     if (r->body.group == 0) {
         ls_emit_line(r->e, "for (int64_t %s = r0; %s < ls_least(r0 + %d, %s); %s++) {", v, v,
-                     LS_REDUCE_RUN, end, v);
+                     LS_REDUCE_RUN, ls_unmarked(n->arena, end), v);
         return true;
     }
-    ls_emit_line(r->e, "LS_GROUPS(%d, g, r0, ls_least(r0 + %d, %s)) {", r->body.group,
+    ls_emit_line(r->e, "LS_GROUPS(" LS_N ", g, r0, ls_least(r0 + " LS_N ", %s)) {", r->body.group,
                  LS_REDUCE_RUN, end);
     ls_emit_line(r->e, "LS_AHEAD(%s, g) {", v);
     tile_loop(r);
@@ -195,7 +196,7 @@ static void lanes_array(const LsReduce *r, const char *format, int y)
 static void lanes_start(const LsReduce *r, const char *format, int y)
 {
     (void)format;
-    ls_emit_line(r->e, "LS_LANES(l, 0, %" PRId64 ")", r->lanes);
+    ls_emit_line(r->e, "LS_LANES(l, 0, " LS_BOUND64 ")", r->lanes);
     ls_emit_line(r->e, "    lane%d[l] = %s;", y, ls_total_start(r, y));
 }
 

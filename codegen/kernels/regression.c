@@ -27,7 +27,7 @@ static void valid_count(const LsKernelText *k)
         ls_in_shape(k->g, k->n, k->g->node[k->n.i].op == LS_OP_REGRESSION_GRAD ? 1 : 0);
     int64_t n = ls_count(s);
     if (s->rank > 0 && s->dim[0] % k->g->batch == 0)
-        ls_emit_line(k->e, "const int64_t count = ls_least(%" PRId64 ", run->valid * %" PRId64 ");",
+        ls_emit_line(k->e, "const int64_t count = ls_least(" LS_N64 ", run->valid * " LS_N64 ");",
                      n, n / k->g->batch);
     else
         ls_emit_line(k->e, "const int64_t count = %" PRId64 ";", n);
@@ -66,12 +66,12 @@ void ls_regression_emit(const LsKernelText *k)
     ls_emit_workspace(k, "double", "part");
     valid_count(k);
     ls_emit_line(e, "for (int64_t u = lo; u < hi; u++) {");
-    ls_emit_line(e, "const int64_t end = ls_least((u + 1) * %d, count);", BLOCK);
+    ls_emit_line(e, "const int64_t end = ls_least((u + 1) * " LS_N ", count);", BLOCK);
     ls_emit_line(e, "LS_LOCAL(real, lane, %d);", LANES);
-    ls_emit_line(e, "LS_LANES(l, 0, %d)", LANES);
+    ls_emit_line(e, "LS_LANES(l, 0, " LS_BOUND ")", LANES);
     ls_emit_line(e, "    lane[l] = 0;");
     ls_emit_line(e, "for (int64_t b = u * %d; b < end; b += %d) {", BLOCK, LANES);
-    ls_emit_line(e, "LS_LANES(l, 0, ls_least(%d, end - b)) {", LANES);
+    ls_emit_line(e, "LS_LANES(l, 0, ls_least(" LS_N ", end - b)) {", LANES);
     ls_emit_line(e, "const int64_t i = b + l;");
     ls_emit_line(e, "lane[l] += %s;", term(k));
     ls_emit_close(e, 2);
@@ -104,7 +104,7 @@ void ls_regression_grad_emit(const LsKernelText *k)
     ls_emit_result(k, "dy", 0);
     valid_count(k);
     ls_emit_line(e, "const real scale = count != 0 ? (real)(dloss[0] / (double)count) : 0;");
-    ls_emit_line(e, "const int64_t end = ls_least(hi * %" PRId64 ", %" PRId64 ");", ls_unit(k), n);
+    ls_emit_line(e, "const int64_t end = ls_least(hi * " LS_N64 ", " LS_N64 ");", ls_unit(k), n);
     ls_emit_line(e, "%s(i, lo * %" PRId64 ", end)", ls_lanes_word(n % 4 == 0), ls_unit(k));
     ls_emit_line(e, "    dy[i] = i < count ? scale * %s : 0;", slope(k));
     ls_emit_line(e, "}");

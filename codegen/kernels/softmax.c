@@ -63,7 +63,7 @@ static void shift(const Softmax *s)
 
 static void row_loop(const Softmax *s)
 {
-    ls_emit_line(s->e, "%s(i, 0, %" PRId64 ") {", ls_lanes_word(s->n % 4 == 0), s->n);
+    ls_emit_line(s->e, "%s(i, 0, " LS_BOUND64 ") {", ls_lanes_word(s->n % 4 == 0), s->n);
 }
 
 /* One row: n elements one behind the other. */
@@ -96,7 +96,7 @@ static void row(const Softmax *s)
         ls_emit_line(s->e, "LS_ROW_SYNC;");
         /* Over the whole array: nvcc tells a shifted pointer's elements not apart, and would read and
          * write them one by one. */
-        ls_emit_line(s->e, "%s(i, at, at + %" PRId64 ") {", ls_lanes_word(n % 4 == 0), n);
+        ls_emit_line(s->e, "%s(i, at, at + " LS_INNER64 ") {", ls_lanes_word(n % 4 == 0), n);
         ls_emit_line(s->e, "all_y[i] *= scale;");
     }
     ls_emit_line(s->e, "}");
@@ -108,9 +108,9 @@ static void rows(const Softmax *s)
     const LsGrid part = ls_rows_grid("part", s->outer, group, s->n);
     ls_emit_part(s->k, &part);
     pointers(s);
-    ls_emit_line(s->e, "LS_ROWS(j, lo * %" PRId64 ", ls_least(hi * %" PRId64 ", %" PRId64 ")) {",
+    ls_emit_line(s->e, "LS_ROWS(j, lo * " LS_N64 ", ls_least(hi * " LS_N64 ", " LS_N64 ")) {",
                  group, group, s->outer);
-    ls_emit_line(s->e, "const int64_t at = j * %" PRId64 ";", s->n);
+    ls_emit_line(s->e, "const int64_t at = j * " LS_N64 ";", s->n);
     shift(s);
     row(s);
     ls_emit_close(s->e, 2);
@@ -175,10 +175,11 @@ static void tiles(const Softmax *s)
     ls_emit_part(s->k, &part);
     pointers(s);
     ls_emit_line(s->e, "for (int64_t u = lo; u < hi; u++) {");
-    ls_emit_line(s->e, "const int64_t i0 = u %% %" PRId64 " * %d;", ntile, TILE);
-    ls_emit_line(s->e, "const int64_t at = u / %" PRId64 " * %" PRId64 " + i0;", ntile,
+    ls_emit_line(s->e, "const int64_t i0 = u %% " LS_N64 " * " LS_N ";", ntile, TILE);
+    ls_emit_line(s->e, "const int64_t at = u / " LS_N64 " * " LS_N64 " + i0;", ntile,
                  s->n * s->inner);
-    ls_emit_line(s->e, "const int64_t width = ls_least(%d, %" PRId64 " - i0);", TILE, s->inner);
+    ls_emit_line(s->e, "const int64_t width = ls_least(" LS_N ", " LS_N64 " - i0);", TILE,
+                 s->inner);
     shift(s);
     tile_body(s);
     ls_emit_close(s->e, 2);

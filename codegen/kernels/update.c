@@ -36,9 +36,10 @@ static const char *number(const Update *u, double v)
 static void declare(const Update *u, const char *word, const char *name, int operand)
 {
     if (u->each > 0)
-        ls_emit_line(u->k->e, "%s(real, %s, u * %d + %d);", word, name, u->each, operand);
+        ls_emit_line(u->k->e, "%s(real, %s, u * " LS_N " + " LS_N ");", word, name, u->each,
+                     operand);
     else
-        ls_emit_line(u->k->e, "%s(real, %s, %d);", word, name, operand);
+        ls_emit_line(u->k->e, "%s(real, %s, " LS_N ");", word, name, operand);
 }
 
 /* Operands that are overwritten. */
@@ -54,7 +55,7 @@ static void open_loop(const Update *u)
     if (u->each > 0 || u->row)
         ls_emit_line(u->k->e, "%s(i, 0, end) {", ls_lanes_word(u->fours));
     else
-        ls_emit_line(u->k->e, "%s(i, lo * %" PRId64 ", end) {", ls_lanes_word(u->fours),
+        ls_emit_line(u->k->e, "%s(i, lo * " LS_INNER64 ", end) {", ls_lanes_word(u->fours),
                      ls_unit(u->k));
 }
 
@@ -210,7 +211,7 @@ static LsGrid one(Update *u)
     const LsGrid part = ls_flat_grid(u->k, "part", n);
     u->fours = n % 4 == 0;
     ls_emit_part(u->k, &part);
-    ls_emit_line(u->k->e, "const int64_t end = ls_least(hi * %" PRId64 ", %" PRId64 ");",
+    ls_emit_line(u->k->e, "const int64_t end = ls_least(hi * " LS_N64 ", " LS_N64 ");",
                  ls_unit(u->k), n);
     update(u);
     return part;

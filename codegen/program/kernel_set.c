@@ -16,6 +16,7 @@ enum { LEAST_SHARE = 3 };       /* kernels that differ in numbers: fewer keep th
 typedef struct Kernel {
     const char *name, *shapes;
     const char *text, *host, *table;    /* of LsKernelText; on the CPU text has all */
+    LsMarks marks;              /* of text */
     uint64_t hash;
     const char *node[NAMES_SHOWN];
     uint32_t nnode;
@@ -38,15 +39,16 @@ LsKernelSet *ls_kernel_set_new(LsCtx *cx, const LsTarget *target)
 }
 
 /* What an emitter prints in its three places: parts, launches, table. */
-typedef struct Texts { const char *in[3]; } Texts;
+typedef struct Texts { const char *in[3]; LsMarks marks; } Texts;
 
 static Texts print_texts(LsKernelSet *set, const LsGraph *g, LsNodeId n)
 {
     char *buf[3] = {0};
     size_t size[3];
     LsEmit e[3] = {0};
-    Texts t = {{"", "", ""}};
+    Texts t = {{"", "", ""}, {.arena = set->cx->arena}};
     bool apart = set->target->kind != LS_TARGET_CPU, open = true;
+    e[0].marks = &t.marks;
     for (int k = 0; k < 3; k++)
         open &= (e[k].to = open_memstream(&buf[k], &size[k])) != NULL;
     if (open)
@@ -114,6 +116,7 @@ const char *ls_kernel_set_add(LsKernelSet *set, const LsGraph *g, LsNodeId n)
                                     sizeof *set->kernel, &set->cap);
         k = &set->kernel[set->nkernel];
         *k = (Kernel){.text = text.in[0], .host = text.in[1], .table = text.in[2], .hash = hash,
+                      .marks = text.marks,
                       .shapes = print_shapes(set, g, n),
                       .name = ls_arena_printf(cx->arena, "k%u_%s", set->nkernel,
                                               op_word(g, n, cx->arena))};
@@ -164,7 +167,8 @@ void ls_kernel_set_share(LsKernelSet *set)
     LsArena *a = set->cx->arena;
     const LsNumbers **all = ls_arena_alloc(a, set->nkernel + 1u, sizeof *all);
     for (uint32_t i = 0; i < set->nkernel; i++)
-        all[i] = ls_numbers_find(a, set->kernel[i].text, set->kernel[i].host);
+        all[i] = ls_numbers_find(a, set->kernel[i].text, &set->kernel[i].marks,
+                                 set->kernel[i].host);
     const LsNumbers **of = ls_arena_alloc(a, set->nkernel + 1u, sizeof *of);
     uint32_t *in = ls_arena_alloc(a, set->nkernel + 1u, sizeof *in);
     for (uint32_t i = 0; i < set->nkernel; i++) {

@@ -201,7 +201,7 @@ static bool on_cores(Rig *r, LsNodeId n, int real, bool tf32)
     size_t size;
     FILE *f = open_memstream(&text, &size);
     r->target = (LsTarget){.kind = LS_TARGET_CUDA, .real_bytes = real, .tf32 = tf32};
-    rig_emit(r, &(LsKernelText){.g = r->g, .n = n, .name = "k", .target = &r->target}, f, f);
+    rig_emit(r, &(LsKernelText){.g = r->g, .n = n, .name = "k", .target = &r->target}, f, f, NULL);
     fclose(f);
     bool are = strstr(text, "ls_mma_by_rows") != NULL;
     free(text);

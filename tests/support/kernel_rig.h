@@ -188,9 +188,9 @@ static inline const LsEmitter *rig_emitter(const Rig *r, LsNodeId n)
     return ls_emitter_of(r->target.kind, rig_kernel(r, n));
 }
 
-static inline void rig_emit(Rig *r, const LsKernelText *like, FILE *parts, FILE *host)
+static inline void rig_emit(Rig *r, const LsKernelText *like, FILE *parts, FILE *host, LsMarks *marks)
 {
-    LsEmit e = {.to = parts}, h = {.to = host};
+    LsEmit e = {.to = parts, .marks = marks}, h = {.to = host};
     LsKernelText k = *like;
     k.e = &e;
     k.host = parts == host ? &e : &h;
@@ -205,10 +205,11 @@ static inline bool rig_emit_numbers(Rig *r, const LsKernelText *k, FILE *f)
     char *text[2] = {0};
     size_t size[2];
     FILE *to[2] = {open_memstream(&text[0], &size[0]), open_memstream(&text[1], &size[1])};
-    rig_emit(r, k, to[0], to[1]);
+    LsMarks marks = {.arena = r->cx.arena};
+    rig_emit(r, k, to[0], to[1], &marks);
     fclose(to[0]);
     fclose(to[1]);
-    const LsNumbers *n = ls_numbers_find(r->cx.arena, text[0], text[1]);
+    const LsNumbers *n = ls_numbers_find(r->cx.arena, text[0], &marks, text[1]);
     const LsShared *s = n != NULL ? ls_numbers_share(r->cx.arena, &n, 1, true) : NULL;
     if (s != NULL)
         fprintf(f, "%s%s", ls_numbers_text(r->cx.arena, s),
@@ -225,7 +226,7 @@ static inline void rig_print_kernel(Rig *r, uint32_t i, bool numbers, FILE *f)
     snprintf(name, sizeof name, "%c%u", numbers ? 'n' : 'k', i);
     const LsKernelText k = {.g = r->g, .n = {i}, .name = name, .target = &r->target};
     if (!numbers || !rig_emit_numbers(r, &k, f))
-        rig_emit(r, &k, f, f);
+        rig_emit(r, &k, f, f, NULL);
     fprintf(f, "void run_%s(LsRun *run, void *const arg[]) { %s(run, arg); }\n", name, name);
 }
 
