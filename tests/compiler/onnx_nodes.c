@@ -256,16 +256,35 @@ static bool excluded(const char *name)
            || strstr(name, "BFLOAT16") != NULL || strstr(name, "slice_start_out_of_bounds") != NULL;
 }
 
-/* Losses with weights that are written out as functions: many alike, of which whole sets alone have all. */
-static bool left_out(const char *name)
-{
-    bool loss = strncmp(name, "test_sce_", 9) == 0 || strncmp(name, "test_nllloss_", 13) == 0;
-    return loss && !tests_do_all() && strstr(name, "_expanded") != NULL && strstr(name, "_weight") != NULL;
-}
-
 static int by_name(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Where the words of a case's name end that say the operator: the first one, but for test_reduce_sum_... . */
+static size_t operator_end(const char *name)
+{
+    size_t end = 5 + strcspn(name + 5, "_");
+    bool more = strncmp(name, "test_reduce_", 12) == 0;
+    return more ? end + 1 + strcspn(name + end + 1, "_") : end;
+}
+
+/* Of the cases of one operator the first three, every fifth behind them, and one that is written out as a function;
+ * whole sets have all. Returns how many are left. */
+static int select_cases(char **name, int n)
+{
+    int kept = 0, nth = 0, expanded = 0;
+    for (int k = 0; k < n; k++) {
+        size_t end = operator_end(name[k]);
+        bool first = k == 0 || strncmp(name[k], name[k - 1], end) != 0 || name[k - 1][end] != name[k][end];
+        nth = first ? 0 : nth;
+        expanded = first ? 0 : expanded;
+        bool keep = strstr(name[k], "_expanded") != NULL ? expanded++ == 0 : nth < 3 || nth % 5 == 0;
+        nth += strstr(name[k], "_expanded") == NULL;
+        if (keep)
+            name[kept++] = name[k];
+    }
+    return kept;
 }
 
 static int list_cases(const char *folder, const char *part, char **name)
@@ -276,11 +295,11 @@ static int list_cases(const char *folder, const char *part, char **name)
         return -1;
     for (struct dirent *e; (e = readdir(d)) != NULL && n < MAX_CASES; )
         if (strncmp(e->d_name, "test_", 5) == 0 && (part == NULL || strstr(e->d_name, part) != NULL)
-            && !excluded(e->d_name) && !left_out(e->d_name))
+            && !excluded(e->d_name))
             name[n++] = strdup(e->d_name);
     closedir(d);
     qsort(name, (size_t)n, sizeof *name, by_name);
-    return n;
+    return part != NULL || tests_do_all() ? n : select_cases(name, n);
 }
 
 /* Cases k = share, share + 2, ... ; prints failures, counts into count[]. */
