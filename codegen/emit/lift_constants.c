@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fnv.h"
+#include "runtime/cuda/ls_cuda_run.h"
 
 static const char part_word[] = "LS_PART(", launch_word[] = "ls_cuda_launch(run, p_";
 static const char function_word[] = "static void ";
@@ -135,7 +136,7 @@ LsShared *ls_numbers_share(LsArena *a, const LsNumbers *const of[], uint32_t nof
                 s->argument[x] = s->argument[y];
         if (s->argument[x] >= 0 || (!all && same_in_all(s, x)))
             continue;
-        if (s->n == LS_NUMBERS_MOST)
+        if (s->n == LS_NUMBERS_MOST || s->narg + s->n == LS_CUDA_ARGS)
             return NULL;
         s->fours[s->n] = true;
         for (uint32_t i = 0; i < nof; i++)

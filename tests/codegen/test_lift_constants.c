@@ -133,6 +133,26 @@ START_TEST(numbers_that_always_agree_are_one_argument)
 }
 END_TEST
 
+/* of: operands, a bound. */
+static void print_wide(LsEmit *e, const int of[])
+{
+    ls_emit_line(e, "LS_PART(K_part, " LS_HEAD ", " LS_WIDTH ", %d)", of[0], 8, 32);
+    ls_emit_line(e, "{");
+    ls_emit_line(e, "LS_ROWS(j, 0, " LS_N ") {", of[1]);
+    ls_emit_line(e, "}");
+    ls_emit_line(e, "}");
+}
+
+START_TEST(a_launch_has_room_for_all_arguments)
+{
+    for (int operands = 254; operands <= 256; operands++) {
+        const LsNumbers *of[] = {numbers(text_of(print_wide, (int[]){operands, 5}), 2),
+                                 numbers(text_of(print_wide, (int[]){operands, 6}), 2)};
+        ck_assert_msg((ls_numbers_share(arena, of, 2, false) != NULL) == (operands < 256), "%d operands", operands);
+    }
+}
+END_TEST
+
 /* x, of an index in the bounds of lanes, which are few. */
 static void print_flat(LsEmit *e, const int of[])
 {
@@ -262,6 +282,7 @@ int main(void)
     tcase_add_test(tc, lanes_of_one_block_or_of_one_step_may_differ);
     tcase_add_test(tc, the_text_takes_what_varies_behind_the_operands);
     tcase_add_test(tc, numbers_that_always_agree_are_one_argument);
+    tcase_add_test(tc, a_launch_has_room_for_all_arguments);
     tcase_add_test(tc, parts_of_bounds_of_lanes_vary_in_one_block);
     tcase_add_test(tc, marks_do_not_reach_the_text);
     tcase_add_test(tc, a_kernel_that_does_more_than_launch_shares_nothing);
