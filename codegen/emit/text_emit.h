@@ -40,12 +40,16 @@ typedef struct LsMark {
 
 typedef struct LsMarks { LsArena *arena; LsMark *mark; uint32_t n, cap; } LsMarks;
 
+/* Headers of runtime/kernels/ that a kernel's text for processors includes beside ls_kernel.h. */
+enum { LS_NEEDS_CONV = 1, LS_NEEDS_MATMUL = 2, LS_NEEDS_ATTENTION = 4 };
+
 typedef struct LsEmit {
     FILE *to;
     int depth;
     LsMarks *marks;             /* of the text that ls_emit_line has printed; NULL:
     they are not wanted */
     size_t length;              /* of that text */
+    unsigned needs;             /* LS_NEEDS_ bits, which emitters set */
 } LsEmit;
 
 /* A line that starts with '}' is indented one less, one that ends with '{'

@@ -36,6 +36,7 @@ static void shape(const LsKernelText *k)
     const LsAttentionAttr *at = &k->g->node[k->n.i].attr.attention;
     const LsAttentionSize s = ls_attention_size(k->g, k->n);
     LsValueId mask = ls_in(k->g, k->n, ls_attention_mask(k->g, k->n));
+    k->e->needs |= LS_NEEDS_ATTENTION;
     ls_emit_line(k->e, "static const LsAttention %s_shape = {", k->name);
     ls_emit_line(k->e, ".batch = %" PRId64 ", .heads = %" PRId64 ", .groups = %" PRId64 ",",
                  s.batch, s.heads, s.groups);

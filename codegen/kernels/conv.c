@@ -387,6 +387,7 @@ double ls_conv_computes(const LsGraph *g, LsNodeId n, int operand, int *axis)
 
 static void conv_emit(const LsKernelText *k)
 {
+    k->e->needs |= LS_NEEDS_CONV;
     ls_computed_emit(k);
     if (k->g->node[k->n.i].op == LS_OP_CONV_DW)
         weight_emit(k);

@@ -97,6 +97,7 @@ double ls_matmul_computes(const LsGraph *g, LsNodeId n, int operand, int *axis)
 
 void ls_product_emit_shape(const LsKernelText *k, const LsProduct *p, const LsGemmAttr *at)
 {
+    k->e->needs |= LS_NEEDS_MATMUL;
     ls_emit_line(k->e,
                  "static const LsMatmul %s_shape = {.batch = %" PRId64 ", .m = %" PRId64
                  ", .n = %" PRId64 ", .k = %" PRId64

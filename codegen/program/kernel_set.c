@@ -28,6 +28,7 @@ struct LsKernelSet {
     LsCtx *cx;
     const LsTarget *target;
     Kernel *kernel; uint32_t nkernel, cap;
+    unsigned needs;             /* LS_NEEDS_ bits of all kernels */
 };
 
 LsKernelSet *ls_kernel_set_new(LsCtx *cx, const LsTarget *target)
@@ -62,6 +63,7 @@ static Texts print_texts(LsKernelSet *set, const LsGraph *g, LsNodeId n)
             t.in[k] = ls_arena_strdup(set->cx->arena, buf[k]);
         free(buf[k]);
     }
+    set->needs |= e[0].needs;
     return t;
 }
 
@@ -204,6 +206,20 @@ static void print_head(const Kernel *k, FILE *to, const char *others)
     if (k->nnode > NAMES_SHOWN)
         fprintf(to, " and %" PRIu32 " more", k->nnode - NAMES_SHOWN);
     fprintf(to, "%s%s */\n", others != NULL ? "\n * " : "", others != NULL ? others : "");
+}
+
+void ls_kernel_set_print_includes(const LsKernelSet *set, FILE *to)
+{
+    static const struct { unsigned bit; const char *header; } need[] = {
+        {LS_NEEDS_CONV, "ls_conv.h"}, {LS_NEEDS_MATMUL, "ls_matmul.h"}, {LS_NEEDS_ATTENTION, "ls_attention.h"}};
+    if (set->target->kind == LS_TARGET_CUDA) {
+        fprintf(to, "#include \"runtime/cuda_kernels/ls_cuda.h\"\n");
+        return;
+    }
+    fprintf(to, "#include \"runtime/kernels/ls_kernel.h\"\n");
+    for (size_t k = 0; k < sizeof need / sizeof *need; k++)
+        if (set->needs & need[k].bit)
+            fprintf(to, "#include \"runtime/kernels/%s\"\n", need[k].header);
 }
 
 void ls_kernel_set_print(const LsKernelSet *set, FILE *to)

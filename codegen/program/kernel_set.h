@@ -16,6 +16,8 @@ const char *ls_kernel_set_add(LsKernelSet *set, const LsGraph *g, LsNodeId n);
  * is launched (lift_constants.h). After the last ls_kernel_set_add. */
 void ls_kernel_set_share(LsKernelSet *set);
 
+/* The includes of the kernels' text. */
+void ls_kernel_set_print_includes(const LsKernelSet *set, FILE *to);
 /* All kernels in order of their first node, each under a comment that names the nodes and
  * shapes. */
 void ls_kernel_set_print(const LsKernelSet *set, FILE *to);

@@ -136,9 +136,9 @@ static void print_head(const LsCode *c, FILE *to)
             100 * ls_plan_overhead(plan));
 }
 
-static void print_includes(const LsCode *c, FILE *to, const char *text)
+static void print_width(const LsCode *c, FILE *to)
 {
-    fprintf(to, "%s%s\n", c->target->real_bytes == 8 ? "#define LS_F64\n" : "", text);
+    fprintf(to, "%s", c->target->real_bytes == 8 ? "#define LS_F64\n" : "");
 }
 
 /* All that stands behind the kernels. It completes the constants. */
@@ -163,19 +163,18 @@ static void print_rest(const LsCode *c, LsPhaseText *train, LsPhaseText *eval, L
 static void print_kernels(const LsCode *c, const LsKernelSet *set, FILE *to, FILE *device)
 {
     print_head(c, to);
-    if (device == NULL) {
-        print_includes(c, to, "#include \"runtime/kernels/ls_kernel.h\"\n#include \"runtime/kernels/ls_conv.h\"\n"
-                              "#include \"runtime/kernels/ls_matmul.h\"\n#include \"runtime/kernels/ls_attention.h\"\n");
-        ls_kernel_set_print(set, to);
-        return;
+    print_width(c, to);
+    if (device != NULL) {
+        fprintf(to, "#include \"runtime/cuda/ls_cuda_run.h\"\n#include \"runtime/cuda/ls_cudnn.h\"\n"
+                    "#include \"runtime/cuda/ls_cublaslt.h\"\n\n");
+        ls_kernel_set_print_host(set, to);
+        print_head(c, device);
+        print_width(c, device);
+        to = device;
     }
-    print_includes(c, to, "#include \"runtime/cuda/ls_cuda_run.h\"\n"
-                          "#include \"runtime/cuda/ls_cudnn.h\"\n"
-                          "#include \"runtime/cuda/ls_cublaslt.h\"\n");
-    ls_kernel_set_print_host(set, to);
-    print_head(c, device);
-    print_includes(c, device, "#include \"runtime/cuda_kernels/ls_cuda.h\"\n");
-    ls_kernel_set_print(set, device);
+    ls_kernel_set_print_includes(set, to);
+    fprintf(to, "\n");
+    ls_kernel_set_print(set, to);
 }
 
 bool ls_program_print(LsCtx *cx, const LsCode *c, FILE *to, FILE *device)
