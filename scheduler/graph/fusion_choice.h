@@ -1,4 +1,5 @@
-/* scheduler/graph/fusion_choice.h -- which kernels compute operands themselves, before anything is planned. */
+/* scheduler/graph/fusion_choice.h -- chooses the kernels that compute operands themselves, before
+ * planning. */
 #ifndef LS_SCHEDULER_GRAPH_FUSION_CHOICE_H
 #define LS_SCHEDULER_GRAPH_FUSION_CHOICE_H
 
