@@ -1,7 +1,7 @@
 /* scheduler/graph/dag.h -- the problem: a training graph as plain arrays of sizes, costs and edges.
  *
- * The scheduler knows no operators. Ids are dense and start at 0; the node list is a topological order. Every
- * field means what it means in the interchange format "lowerset-graph" version 1, which dag_read.c reads and
+ * The scheduler knows no operators. Ids are dense and start at 0; the node list is a topological order. The
+ * fields have the meanings of the interchange format "lowerset-graph" version 1, which dag_read.c reads and
  * dag_write.c writes. */
 #ifndef LS_SCHEDULER_GRAPH_DAG_H
 #define LS_SCHEDULER_GRAPH_DAG_H

@@ -1,7 +1,7 @@
 /* scheduler/order/edited_order.h -- an editable sequence of runs, the tape: its cost and live peak are known
  * after every insertion and removal, each of which takes O(operands * log runs).
  *
- * A sequence means what it means in liveness.h. Every tensor has a list of events, its writes and reads in
+ * liveness.h defines the meaning of a sequence. Every tensor has a list of events, its writes and reads in
  * run order; an instance is a write with the reads up to the next write. Runs lie in slots with gaps between
  * them. A maximum tree over the slots holds the live bytes. */
 #ifndef LS_SCHEDULER_ORDER_EDITED_ORDER_H
@@ -43,7 +43,7 @@ typedef struct LsTape {
     int64_t *fill;              /* scratch: one number per slot, plus one */
     LsTapeChange *change; uint32_t nchange, change_room;
     uint32_t *dirty, ndirty, dirty_room;
-    uint32_t *taken, stamp;     /* by tensor: operand or result of the pair last looked at */
+    uint32_t *taken, stamp;     /* scratch, by tensor: operand or result of a pair already taken */
     uint64_t *work;             /* work of all changes, as search_limit.h counts it; the owner clears it */
     uint32_t n;                 /* runs on the tape */
     uint32_t bad;               /* reads of a tensor that was never made, or is updated already */
