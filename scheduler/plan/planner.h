@@ -21,7 +21,7 @@ typedef struct LsPlanReport {
     int64_t state_bytes;
     int64_t store_all;          /* live peak: every node once in list order, without in-place reuse */
     const LsPlan *none;         /* the plan without recomputation: a budget in % refers to its arena */
-    int64_t none_peak, none_arena;          /* of that plan */
+    int64_t none_peak, none_arena;          /* of plan `none`, bytes */
     int64_t budget;             /* the budget asked for, bytes; <= 0: unlimited */
     int64_t least;              /* least budget for which a plan was found, bytes */
     bool feasible;
