@@ -19,7 +19,7 @@
 typedef struct LsTail {
     double cost;                /* of the runs that follow, ns; in a search for the least peak: bytes */
     double ahead;               /* cost of all that must still run before, once each */
-    int64_t bytes;              /* that it asks for */
+    int64_t bytes;              /* of the tensors that must be live */
     uint32_t then, node;        /* the state that follows, and the node that runs in between */
     bool closed;                /* its steps have been expanded */
 } LsTail;
