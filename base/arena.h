@@ -11,16 +11,15 @@ typedef struct LsArena LsArena;
 LsArena *ls_arena_new(void);
 void ls_arena_free(LsArena *a);
 
-/* Registers end(p, n), called when the arena is freed: for resources other than memory that a compilation
- * holds. */
+/* Registers end(p, n), called when the arena is freed: for resources other than memory that a compilation holds. */
 void ls_arena_at_end(LsArena *a, void (*end)(void *p, size_t n), void *p, size_t n);
 
 /* Returns n * size zeroed bytes, never NULL. The alignment is 64 bytes, or 16 for blocks below 64 bytes. Out
  * of memory ends the process with exit code 1 and a sentence: the compiler exits on nothing else. */
 void *ls_arena_alloc(LsArena *a, size_t n, size_t size);
 
-/* Returns a block with room for at least `want` items of `size` bytes, holding the first `used` items of
- * `old`. Updates *cap. The block grows by doubling. */
+/* Returns the first `used` items of `old` in a block for at least `want` items of `size` bytes. Updates *cap;
+ * grows by doubling. */
 void *ls_arena_grow(LsArena *a, void *old, size_t used, size_t want, size_t size, uint32_t *cap);
 
 char *ls_arena_strdup(LsArena *a, const char *s);

@@ -112,8 +112,7 @@ static void relabel_all(LsFlow *f)
     }
 }
 
-/* Fills the buckets, by level, with the vertices with excess that may still push; returns the highest
- * level. */
+/* Fills the buckets, by level, with the vertices with excess that may still push; returns the highest level. */
 static uint32_t fill_buckets(LsFlow *f)
 {
     uint32_t top = 0;

@@ -125,8 +125,7 @@ enum { GRID = 1 << 30 };        /* capacities are multiples of 1 / GRID of the s
 static uint32_t vertex_of_tensor(uint32_t k) { return 2 + k; }
 static uint32_t vertex_of_node(const Range *r, uint32_t k) { return 2 + r->n + k; }
 
-/* Returns whether the range keeps the tensor in any case: later blocks read it, or it cannot be
- * recomputed. */
+/* Returns whether the range keeps the tensor in any case: later blocks read it, or it cannot be recomputed. */
 static bool is_forced(const LsBlockWork *w, const Range *r, uint32_t t)
 {
     return w->b->reach[t] >= r->to || w->p->stuck[w->p->maker[t]];

@@ -15,8 +15,7 @@ LsKeepOptions ls_block_options(LsArena *arena, LsBlockWork *w, uint32_t from, ui
  * read. The later blocks have finished by then. */
 LsKeepOptions ls_block_anew(LsArena *arena, LsBlockWork *w, uint32_t from, uint32_t to);
 
-/* The forward part alone, which keeps the values that later blocks read and those that cannot be
- * recomputed. */
+/* The forward part alone, which keeps the values that later blocks read and those that cannot be recomputed. */
 typedef struct LsPass {
     int64_t kept, peak;         /* bytes, as in LsKeepOption */
     double cost;                /* cost of the nodes within the blocks that this needs */

@@ -1,5 +1,4 @@
-/* scheduler/blocks/block_ranges.h -- the row of blocks, with the keep options of every range of
- * neighbours. */
+/* scheduler/blocks/block_ranges.h -- the row of blocks, with the keep options of every range of neighbours. */
 #ifndef LS_SCHEDULER_BLOCKS_BLOCK_RANGES_H
 #define LS_SCHEDULER_BLOCKS_BLOCK_RANGES_H
 

@@ -34,8 +34,7 @@ static void run(LsBlockWork *w, uint32_t v)
     w->run[w->nrun++] = v;
 }
 
-/* Counts down the readers of operands that blocks from `first` on made; values without readers leave
- * memory. */
+/* Counts down the readers of operands that blocks from `first` on made; values without readers leave memory. */
 static void release(LsBlockWork *w, uint32_t v, uint32_t first)
 {
     const LsProb *p = w->p;

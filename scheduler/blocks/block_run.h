@@ -15,8 +15,7 @@ void ls_block_set_kept(LsBlockWork *w, uint32_t from, uint32_t to, const LsKeepO
 /* Appends that backward part to the runs. Missing tensors are made just before they are read. */
 void ls_block_run_back(LsBlockWork *w, uint32_t from, uint32_t to, bool brief);
 
-/* Blocks from .. to - 1 run backward with the option's kept values; option NULL: they run forward once
- * more. */
+/* Blocks from .. to - 1 run backward with the option's kept values; option NULL: they run forward once more. */
 typedef struct LsPhase { uint32_t from, to; const LsKeepOption *option; } LsPhase;
 
 /* Returns, in `arena`, all blocks forward, then the phases in order, which must run every block backward

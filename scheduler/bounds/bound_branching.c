@@ -78,8 +78,7 @@ static double stake(const LsBoundDual *d, uint32_t x)
     return (double)again->cost + 0.01 * d->price[again->k] * bytes;
 }
 
-/* Returns the run that the last prices leave most undecided, weighted by its stake; NONE: none is
- * undecided. */
+/* Returns the run that the last prices leave most undecided, weighted by its stake; NONE: none is undecided. */
 static uint32_t undecided(const LsBoundDual *d)
 {
     uint32_t best = NONE, n = d->net->nagain;

@@ -61,8 +61,7 @@ static void keep_line(LsBoundDual *d, int64_t value, const double *price)
     memcpy(line->price, price, d->net->nsep * sizeof *price);
 }
 
-/* Returns the place for one more solution; a full list drops the solution whose limit is the highest at the
- * center. */
+/* Returns the place for one more solution; a full list drops the solution whose limit is the highest at the center. */
 static uint32_t place(Search *s)
 {
     LsBoundDual *d = s->d;

@@ -17,7 +17,7 @@ struct LsBounder {
     LsBoundOptions o;
     LsBoundGraph *b;
     LsBoundStep *step; uint32_t nstep, step_room;
-    LsBoundDual **dual; uint32_t ndual, dual_room;  /* one per search */
+    LsBoundDual **dual; uint32_t ndual, dual_room;  /* of all searches so far */
     int64_t least;
     bool least_searched;
     LsBound last; int64_t last_budget; double last_enough;  /* last_enough: the `enough` of that search */
@@ -168,8 +168,7 @@ static LsBoundDual *search_prices(LsBounder *c, int64_t budget, double enough, d
     return best;
 }
 
-/* Searches by prices, then by cases. Returns whether that proves that no schedule is cheaper than
- * `enough`. */
+/* Searches by prices, then by cases. Returns whether that proves that no schedule is cheaper than `enough`. */
 static bool search(LsBounder *c, int64_t budget, double enough)
 {
     const uint64_t usual = 100000000, proving = 10000000000;    /* work of a tree, about ns */

@@ -120,8 +120,7 @@ static void pack_one(void *packs, uint32_t k)
         cand->asked = INT64_MAX;
     }
     if (!fits(z) && good < cand->asked && pack_on(z))
-        cand->asked = fits(z) ? cand->plan->arena : good > 1 ? 1 : good;    /* a smaller `good` would not fit
-                                                                             * either */
+        cand->asked = fits(z) ? cand->plan->arena : good > 1 ? 1 : good;    /* nor would less fit */
 }
 
 static bool is_needed(const LsCandidates *pool, const LsCand *cand)

@@ -1,5 +1,4 @@
-/* scheduler/candidates/plan_build.h -- turns a sequence of runs into a plan with frees, in-place reuses and
- * offsets. */
+/* scheduler/candidates/plan_build.h -- turns a sequence of runs into a plan with frees, in-place reuses and offsets. */
 #ifndef LS_SCHEDULER_CANDIDATES_PLAN_BUILD_H
 #define LS_SCHEDULER_CANDIDATES_PLAN_BUILD_H
 

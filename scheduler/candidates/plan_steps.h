@@ -29,8 +29,7 @@ typedef struct LsPlan {
  * when cheaper alternatives run. */
 double ls_plan_overhead(const LsPlan *plan);
 
-/* Returns whether cost a exceeds cost b. The tolerance is for sums of the same costs in another order, which
- * differ in their last digits. */
+/* Returns whether cost a exceeds b. The tolerance covers sums of the same costs in another order. */
 static inline bool ls_dearer(double a, double b) { return a > b + 1e-9 * b; }
 
 /* Totals of what the plan keeps for the backward part and what it recomputes. */

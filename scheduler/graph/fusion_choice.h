@@ -1,5 +1,4 @@
-/* scheduler/graph/fusion_choice.h -- chooses the kernels that compute operands themselves, before
- * planning. */
+/* scheduler/graph/fusion_choice.h -- chooses the kernels that compute operands themselves, before planning. */
 #ifndef LS_SCHEDULER_GRAPH_FUSION_CHOICE_H
 #define LS_SCHEDULER_GRAPH_FUSION_CHOICE_H
 

@@ -1,5 +1,4 @@
-/* scheduler/graph/instance.c -- flat arrays for the inner loops, and the few decisions that all strategies
- * share. */
+/* scheduler/graph/instance.c -- flat arrays for the inner loops, and the few decisions that all strategies share. */
 #include "scheduler/graph/instance.h"
 
 #include <stdlib.h>
@@ -28,8 +27,7 @@ static LsRows rows_of(LsArena *arena, const LsProb *p, bool inputs)
     return r;
 }
 
-/* Returns whether the alternative may replace v: it has exactly the results of v, and v itself need not
- * run. */
+/* Returns whether the alternative may replace v: it has exactly the results of v, and v itself need not run. */
 static bool may_replace(const LsDagNode *alt, const LsDagNode *v)
 {
     bool same = alt->nout == v->nout && alt->nupd == 0 && v->nupd == 0 && !v->required;
@@ -123,8 +121,7 @@ static void mark_roles(LsArena *arena, LsProb *p)
     }
 }
 
-/* If a node that others wait for updates a tensor, the tensor's readers cannot run after it and so not
- * twice. */
+/* If a node that others wait for updates a tensor, the tensor's readers cannot run after it and so not twice. */
 static void mark_stuck(LsProb *p)
 {
     const LsDag *g = p->dag;

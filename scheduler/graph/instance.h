@@ -38,16 +38,14 @@ typedef struct LsProb {
     double needed_cost;         /* of every needed node or its cheapest alternative once */
 } LsProb;
 
-/* Returns whether the result may lie in the place of the operand: the result is not larger, before rounding
- * either. */
+/* Returns whether the result may lie in the place of the operand: the result is not larger, before rounding either. */
 static inline bool ls_prob_fits(const LsProb *p, LsDagPair pair)
 {
     return p->size[pair.out] > 0
            && p->dag->tensor[pair.out].bytes <= p->dag->tensor[pair.in].bytes;
 }
 
-/* Allocates in `arena`. Alternatives are never `needed`: a plan may run one instead of the node that it
- * stands for. */
+/* Allocates in `arena`. Alternatives are never `needed`: a plan may run one instead of the node that it stands for. */
 LsProb *ls_prob_new(LsArena *arena, const LsDag *dag, bool inplace);
 
 /* Returns the same problem with other nodes in use: instead[v] runs where v did (v itself: no change). A

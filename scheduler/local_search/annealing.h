@@ -33,8 +33,7 @@ void ls_anneal_mood(LsAnneal *s, double heat, double weight);
 /* Puts seq on the tape and sets the target, bytes. */
 void ls_anneal_load(LsAnneal *s, const LsSeq *seq, int64_t target);
 
-/* Brings the tape's peak down to the target by the moves that cost least per byte; returns false if that
- * fails. */
+/* Brings the tape's peak down to the target by the moves that cost least per byte; returns false if that fails. */
 bool ls_anneal_repair(LsAnneal *s);
 
 /* Removes all recomputation that the target does not require, the dearest first. */

@@ -44,8 +44,7 @@ static Item *find_extras(LsArena *arena, const LsMoves *m, uint32_t *n)
     return extra;
 }
 
-/* Returns the next reader of a tensor that is live when run `turn` starts but not read by it, or
- * LS_TAPE_END. */
+/* Returns the next reader of a tensor that is live when run `turn` starts but not read by it, or LS_TAPE_END. */
 static uint32_t next_reader(const LsTape *t, uint32_t x, uint32_t turn)
 {
     if (t->p->size[x] == 0 || t->p->maker[x] == LS_NO_ID || !ls_tape_has(t, x, turn))
@@ -73,8 +72,7 @@ static Item *find_kept(LsArena *arena, LsMoves *m, uint32_t turn, uint32_t *n)
     return kept;
 }
 
-/* Lets go of one tensor and removes those of n recomputations that then fit. Undoes this unless it is
- * cheaper. */
+/* Lets go of one tensor and removes those of n recomputations that then fit. Undoes this unless it is cheaper. */
 static bool exchange(LsAnneal *s, const Item *kept, const Item *extra, uint32_t n)
 {
     LsTape *t = s->t;

@@ -1,5 +1,4 @@
-/* scheduler/local_search/window_search.c -- turns a window into a small graph and searches that from its
- * end. */
+/* scheduler/local_search/window_search.c -- turns a window into a small graph and searches that from its end. */
 #include "scheduler/local_search/window_search.h"
 
 #include <assert.h>
@@ -182,8 +181,8 @@ static Part begin(LsArena *arena, const LsProb *p, const LsSeq *seq, const LsLiv
     return x;
 }
 
-/* Returns the ends of the part: the tensors available at its start, the nodes barred for lack of operands,
- * and the budget without the bytes that pass through. */
+/* Returns the tensors available at the start, the nodes barred for lack of operands, and the budget less the
+ * bytes that pass through. */
 static LsOptimumPart ends_of(Part *x, const LsDag *g)
 {
     bool *have = ls_arena_alloc(x->arena, g->ntensor + 1u, sizeof *have);

@@ -1,5 +1,4 @@
-/* scheduler/lower_sets/completion_bound.c -- the bounds (ceilings), by a DP over the projections of a
- * family's sets. */
+/* scheduler/lower_sets/completion_bound.c -- the bounds (ceilings), by a DP over the projections of a family's sets. */
 #include "scheduler/lower_sets/completion_bound.h"
 
 #include <math.h>

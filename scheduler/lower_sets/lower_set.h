@@ -52,8 +52,7 @@ bool ls_cut_step(const LsForward *f, const LsFamily *fam, uint32_t i, uint32_t j
 
 /* Returns all lower sets, or NULL if there are more than `most`. */
 LsFamily *ls_family_all(const LsForward *f, uint32_t most);
-/* Returns the approximate family: for every v the set of v and its ancestors, the empty set and the whole
- * set. */
+/* Returns the approximate family: for every v the set of v and its ancestors, the empty set and the whole set. */
 LsFamily *ls_family_pruned(const LsForward *f);
 /* Returns the number of its sets without making it. */
 uint32_t ls_family_pruned_size(const LsForward *f);

@@ -131,8 +131,7 @@ static uint32_t write_before(const LsTape *t, const LsTapeList *l, uint32_t k)
     return k - 1;                                   /* k = 0: LS_NO_ID */
 }
 
-/* Queues the run for weighing. One change touches a run with many pairs many times, so such a run is queued
- * once. */
+/* Queues the run for weighing. One change touches a run with many pairs many times, so such a run is queued once. */
 static void touch(LsTape *t, uint32_t run)
 {
     enum { FEW = 8 };

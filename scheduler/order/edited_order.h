@@ -62,8 +62,7 @@ void ls_tape_store(const LsTape *t, LsSeq *seq);
 uint32_t ls_tape_insert(LsTape *t, uint32_t node, uint32_t before);
 void ls_tape_remove(LsTape *t, uint32_t run);
 
-/* Undoes all changes except the first `mark` (an earlier t->nchange). Clearing nchange makes all changes
- * final. */
+/* Undoes all changes except the first `mark` (an earlier t->nchange). Clearing nchange makes all changes final. */
 void ls_tape_undo(LsTape *t, uint32_t mark);
 
 /* Returns the live peak, bytes. Bad reads may be present and count as nothing. */
@@ -92,8 +91,7 @@ static inline bool ls_tape_event_writes(const LsTape *t, uint32_t tensor, uint32
     return t->list[tensor].event[k] % 2;
 }
 
-/* Returns the run that made the instance of the tensor that `run` reads or would read; LS_TAPE_END: there is
- * none. */
+/* Returns the run that made the instance of the tensor that `run` reads or would read; LS_TAPE_END: there is none. */
 uint32_t ls_tape_maker(const LsTape *t, uint32_t tensor, uint32_t run);
 
 /* Returns whether an instance of the tensor is live when `run` starts. */

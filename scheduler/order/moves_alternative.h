@@ -24,8 +24,7 @@ bool ls_move_swap(LsMoves *m);
  * alone may only cost; after all of them no run has to make the value. */
 bool ls_move_forgo(LsMoves *m);
 
-/* Replaces runs by cheaper alternatives while the peak stays within the target. Returns true if the limit
- * ended it. */
+/* Replaces runs by cheaper alternatives while the peak stays within the target. Returns true if the limit ended it. */
 bool ls_moves_swap_cheaper(LsMoves *m, LsLimit *limit);
 
 #endif

@@ -66,8 +66,7 @@ void ls_moves_put_off_updates(LsMoves *m, uint32_t run);
 /* Returns whether to recompute u rather than hold it, for a node that makes x. */
 bool ls_moves_worth_again(LsMoves *m, uint32_t u, uint32_t x);
 
-/* Returns the cost of recomputing x before the run; negative if that is impossible or costs `most` or
- * more. */
+/* Returns the cost of recomputing x before the run; negative if that is impossible or costs `most` or more. */
 double ls_moves_price_again(LsMoves *m, uint32_t x, uint32_t before, double most);
 
 /* Brings x into memory before the run: recomputes it, operands first, or holds the old instance where

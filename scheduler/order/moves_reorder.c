@@ -175,7 +175,7 @@ static void gather(const LsMoves *m, Group *g, bool up, uint32_t steps)
             g->run[found++] = q;
         } else {
             g->past = q;
-            g->n = found;                           /* runs found beyond it would not pass any run */
+            g->n = found;                           /* runs found later would pass no run */
         }
     }
 }

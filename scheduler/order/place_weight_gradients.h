@@ -1,5 +1,4 @@
-/* scheduler/order/place_weight_gradients.h -- chooses where weight gradients run: no other node waits for
- * them. */
+/* scheduler/order/place_weight_gradients.h -- chooses where weight gradients run: no other node waits for them. */
 #ifndef LS_SCHEDULER_ORDER_PLACE_WEIGHT_GRADIENTS_H
 #define LS_SCHEDULER_ORDER_PLACE_WEIGHT_GRADIENTS_H
 

@@ -1,5 +1,4 @@
-/* scheduler/packing/packing_block.h -- the block, the unit of packing: bytes that live from one step to
- * another. */
+/* scheduler/packing/packing_block.h -- the block, the unit of packing: bytes that live from one step to another. */
 #ifndef LS_SCHEDULER_PACKING_PACKING_BLOCK_H
 #define LS_SCHEDULER_PACKING_PACKING_BLOCK_H
 

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-typedef struct Event { uint32_t step, block; } Event;   /* block >= n: the upper end of block - n */
+typedef struct Event { uint32_t step, block; } Event;   /* block >= n: the upper end of box `block` - n */
 
 static int by_step(const void *x, const void *y)
 {

@@ -42,8 +42,7 @@ typedef struct LsSweep {
     int threads;                /* of the measured programs */
 } LsSweep;
 
-/* The names of all strategies, with the two halves of each DP listed separately: none first, auto last, then
- * NULL. */
+/* The names of all strategies, with the two halves of each DP listed separately: none first, auto last, then NULL. */
 extern const char *const ls_sweep_strategies[];
 
 /* Fills the cells of sweep->point, whose budgets are set, in one planning. The caller sets model, dag, hints,

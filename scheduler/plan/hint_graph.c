@@ -155,8 +155,7 @@ static LsDagNode *append(Build *b, uint32_t i, bool reads_copies, bool makes_cop
     return n;
 }
 
-/* Appends an alternative for each forward node whose operands now all have their copies, so that it can run
- * again. */
+/* Appends an alternative for each forward node whose operands now all have their copies, so that it can run again. */
 static void append_readers(Build *b, uint32_t copied)
 {
     const LsDagNode *c = &b->from->node[copied];

@@ -1,5 +1,4 @@
-/* scheduler/plan/plan_diff.c -- finds what got worse since an earlier plan, and where the two plans
- * differ. */
+/* scheduler/plan/plan_diff.c -- finds what got worse since an earlier plan, and where the two plans differ. */
 #include "scheduler/plan/plan_diff.h"
 
 #include <cjson/cJSON.h>
@@ -207,8 +206,7 @@ static const char *last_part(const char *name)
     return slash != NULL ? slash + 1 : name;
 }
 
-/* Returns NULL, or why the earlier plan is not for this graph. A renamed model is the same if its base cost
- * is. */
+/* Returns NULL, or why the earlier plan is not for this graph. A renamed model is the same if its base cost is. */
 static const char *mismatch(LsArena *arena, const LsEarlier *then, const LsDag *g, double base_cost)
 {
     int64_t now = ls_dag_persistent_bytes(g);

@@ -16,8 +16,7 @@ typedef struct LsEarlier {      /* what a file says of a plan; numbers below 0: 
     uint32_t nrun;              /* 0: a summary, without runs */
 } LsEarlier;
 
-/* Reads a schedule (plan_json.h) or the summary that ls_view_json writes. Returns false with a sentence in
- * `why`. */
+/* Reads a schedule (plan_json.h) or the summary that ls_view_json writes. Returns false with a sentence in `why`. */
 bool ls_earlier_read(LsArena *arena, const char *path, LsEarlier *out, char *why, size_t size);
 
 typedef enum { LS_AGAINST_NO_WORSE, LS_AGAINST_WORSE, LS_AGAINST_OTHER } LsAgainst;

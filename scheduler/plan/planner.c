@@ -60,8 +60,7 @@ static bool may_fit(const LsPlanner *pl, const LsCand *c, const char *want, int6
            && (budget <= 0 || c->peak - pl->pool->prob->dag->alignment < budget);
 }
 
-/* Among candidates as cheap as number `first`, returns the candidate of least peak. Candidates are sorted by
- * cost, so all of these come after `first`. */
+/* Among candidates of equal cost, returns the least peak. `first` is the first of them; the list is sorted by cost. */
 static LsCand *smallest_as_cheap(const LsPlanner *pl, const char *want, uint32_t first)
 {
     LsCand *all = pl->pool->cand, *best = &all[first];

@@ -34,8 +34,7 @@ typedef struct LsPlanReport {
     bool cut;                   /* the time limit ended the search before its last move */
     LsPlanRow *row; uint32_t nrow;
     char hash[17];              /* of the plan */
-    /* The owners of memory at the peak of the chosen plan or, if infeasible, of the plan with the least
-     * arena. */
+    /* The owners of memory at the peak of the chosen plan or, if infeasible, of the plan with the least arena. */
     uint32_t peak_step;         /* number of the run in that plan */
     uint32_t peak_node;
     int64_t peak_workspace;     /* bytes */

@@ -30,8 +30,7 @@ typedef struct LsPieces {       /* runs count from 0, without the plan's free st
 
 #define LS_NO_PIECE UINT32_MAX
 
-/* Finds the pieces of a sound plan (scheduler/plan/plan_audit.h) with offsets. Everything comes from
- * `arena`. */
+/* Finds the pieces of a sound plan (scheduler/plan/plan_audit.h) with offsets. Everything comes from `arena`. */
 LsPieces ls_pieces(LsArena *arena, const LsDag *dag, const LsPlan *plan);
 
 /* The runs that each run waits for, rising, without those that another of them already waits for. */

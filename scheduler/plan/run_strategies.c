@@ -17,8 +17,8 @@ typedef struct Beside {
 
 typedef struct ByBlocks { Beside beside; const LsProb *p; } ByBlocks;
 
-/* Limits of the searches for the least memory. More searches find little more, and processors are few. In
- * graphs of more nodes they find little, and it packs badly. */
+/* Number of searches for the least memory, and most nodes for them. More searches find little more, and
+ * processors are few. In larger graphs they find little, and that packs badly. */
 enum { LEASTS = 2, LEASTS_MOST = 1000 };
 
 typedef struct Least { Beside beside; LsLimit limit; uint32_t turn; } Least;
@@ -207,8 +207,7 @@ static void add_optima(Fill *z, const Families *fam)
                                          : z->optima.unknown > 0 ? too_many : "");
 }
 
-/* Most lower sets for the DPs, which examine all pairs: for a deep graph auto runs them only with more
- * time. */
+/* Most lower sets for the DPs, which examine all pairs: for a deep graph auto runs them only with more time. */
 enum { MOST_SETS = 600, MOST_TO_COMPARE = 2500 };
 
 static bool has_time_for(Fill *z, uint32_t npruned, const char *name)

@@ -9,7 +9,8 @@
 
 enum { SWEEPS = 8 };            /* most sweeps; two or three suffice */
 
-/* A run beside others has ended after LATE times its own cost plus START ns, and is then in no run's way. */
+/* A run beside others is assumed to end within LATE times its own cost plus START ns, and to be in no run's
+ * way afterwards. */
 static const double LATE = 3, START = 20e3;
 
 typedef struct Span { int64_t lo, hi; double harm; } Span;      /* bytes of the arena */

@@ -94,8 +94,7 @@ static void raise(Base *x, uint32_t group)
     }
 }
 
-/* Returns the payment of group `from` to `to`, and adds it if missing. first: the first payment of the
- * group. */
+/* Returns the payment of group `from` to `to`, and adds it if missing. first: the first payment of the group. */
 static uint32_t payment(LsBoundPay *pay, uint32_t from, uint32_t to, uint32_t first)
 {
     uint32_t at = first;

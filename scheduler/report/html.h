@@ -8,8 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Prints s as text or attribute of HTML and SVG. Invalid UTF-8 and control characters become U+FFFD. NULL
- * prints "". */
+/* Prints s as text or attribute of HTML and SVG. Invalid UTF-8 and control characters become U+FFFD. NULL prints "". */
 void ls_page_text(FILE *to, const char *s);
 
 /* Prints s as a JSON string that cannot end the script element around it. */

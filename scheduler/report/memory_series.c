@@ -39,8 +39,7 @@ static LsOwner owner_of(const LsDagNode *n, bool again)
                                                                  : LS_OWNER_PASSING;
 }
 
-/* Numbers the instances in the order they are made. An instance made before the turn and read after it is
- * kept. */
+/* Numbers the instances in the order they are made. An instance made before the turn and read after it is kept. */
 static void find_owners(Book *b)
 {
     uint32_t run = 0, *made = b->instance;

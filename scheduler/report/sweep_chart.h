@@ -9,8 +9,7 @@
  * rising budget. chosen: room for `most`. Returns their number. */
 uint32_t ls_sweep_choose(const LsSweep *sweep, uint32_t *chosen, uint32_t most);
 
-/* Prints overhead over arena as SVG (scheduler/report/svg_chart.h): a curve per strategy and a curve of the
- * bound. */
+/* Prints overhead over arena as SVG (scheduler/report/svg_chart.h): a curve per strategy and a curve of the bound. */
 void ls_sweep_svg(LsArena *arena, FILE *to, const LsSweep *sweep, bool standalone);
 
 /* Prints memory over predicted time of the last strategy's plans at those points. */

@@ -43,8 +43,7 @@ static int64_t change_of(const LsTails *t, uint32_t v, const uint64_t *state)
     return change;
 }
 
-/* Returns the bytes that in-place reuse saves in a run of v before `state`; charges long matchings as
- * work. */
+/* Returns the bytes that in-place reuse saves in a run of v before `state`; charges long matchings as work. */
 static int64_t spared(LsTails *t, uint32_t v, const uint64_t *state)
 {
     enum { USUAL = 16, EACH = 3 };

@@ -1,5 +1,4 @@
-/* scheduler/state_search/state_table.c -- the table of states, and the facts of the graph that all states
- * share. */
+/* scheduler/state_search/state_table.c -- the table of states, and the facts of the graph that all states share. */
 #include "scheduler/state_search/state_table.h"
 
 #include <assert.h>

@@ -84,8 +84,7 @@ static void anneal(LsAnneal *s, const Way *way, uint32_t moves, int64_t from, in
     }
 }
 
-/* Anneals towards a target, with retries. Returns whether it was reached; if so the tape holds the best
- * sequence. */
+/* Anneals to a target, with retries. If it is reached, loads the best sequence and returns true. */
 static bool reach(LsAnneal *s, const Way *way, uint32_t moves, int64_t from, int64_t to)
 {
     const double weight = s->weight;

@@ -104,8 +104,7 @@ static void attempt_all(Search *s, int64_t target)
     run_batch(&b);
 }
 
-/* Fills the headroom of the best sequence for a target, in large graphs, where annealing has few moves per
- * node. */
+/* Fills the headroom of the best sequence for a target, in large graphs, where annealing has few moves per node. */
 static void fill(Search *s, int64_t target)
 {
     enum { LARGE = 1500 };

@@ -177,8 +177,7 @@ static bool is_new(const State *s, uint32_t n, uint64_t hash)
     return true;
 }
 
-/* Advances all states by one step, or only the best if so many nodes are ready that all states would take too
- * long. */
+/* Advances all states by one step, or only the best if so many nodes are ready that all states would take too long. */
 static void advance(Beam *b, Step *step)
 {
     enum { MOST_WAYS = 10000000 };

@@ -38,8 +38,7 @@ void ls_strategy_order(LsCandidates *pool);
  * backward. */
 void ls_strategy_closure(LsCandidates *pool, const LsProb *p);
 
-/* Splits the graph into blocks, and offers the results of a dynamic program over them for a row of target
- * peaks. */
+/* Splits the graph into blocks, and offers the results of a dynamic program over them for a row of target peaks. */
 void ls_strategy_hierarchy(LsCandidates *pool, const LsProb *p);
 
 /* Offers the results of simulated annealing over any order and any recomputation for falling targets; only
@@ -65,8 +64,7 @@ bool ls_strategy_polish(LsCandidates *pool, int64_t store_all, LsLimit *limit);
  * counted effort goes. effort: percent of the usual. */
 void ls_strategy_optima(LsCandidates *pool, uint32_t effort);
 
-/* Offers the results of beam search (beam_search.h) for these fractions, on graphs of up to some hundred
- * nodes. */
+/* Offers the results of beam search (beam_search.h) for these fractions, on graphs of up to some hundred nodes. */
 void ls_strategy_beam(LsCandidates *pool, int64_t store_all, uint32_t effort);
 
 #endif

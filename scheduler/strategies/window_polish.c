@@ -119,8 +119,8 @@ static bool is_known(Polish *z, const LsCand *c, int64_t target)
     return ls_candidates_seen(z->pool, cost ^ (uint64_t)target * UINT64_C(0x9e3779b97f4a7c15));
 }
 
-/* Polishes the cheapest candidate within the target. If a candidate slightly above the target is another one,
- * brings it below and polishes it too. */
+/* Polishes the cheapest candidate within the target. If a cheaper candidate lies slightly above the target,
+ * brings that below and polishes it too. */
 static void polish(Polish *z, int64_t target)
 {
     const LsCand *c = ls_candidates_within(z->pool, target);
