@@ -25,7 +25,7 @@ typedef struct Ending {
 struct LsArena {
     Block *block;
     Ending *ending;
-    size_t next;                /* bytes of the next one */
+    size_t next;                /* bytes of the next block */
 };
 
 static void out_of_memory(size_t n, size_t size)

@@ -11,15 +11,15 @@ typedef struct LsArena LsArena;
 LsArena *ls_arena_new(void);
 void ls_arena_free(LsArena *a);
 
-/* Called with p and n when the arena is freed: for what a compilation holds besides memory. */
+/* Registers end(p, n), called when the arena is freed: for resources other than memory that a compilation holds. */
 void ls_arena_at_end(LsArena *a, void (*end)(void *p, size_t n), void *p, size_t n);
 
-/* n * size zeroed bytes, aligned to 64, below 64 bytes to 16; never NULL. Running out of memory ends the process with
- * exit code 1 and a sentence: the one thing the compiler exits on. */
+/* Returns n * size zeroed bytes, never NULL. The alignment is 64 bytes, or 16 for blocks below 64 bytes. Out
+ * of memory ends the process with exit code 1 and a sentence: the compiler exits on nothing else. */
 void *ls_arena_alloc(LsArena *a, size_t n, size_t size);
 
-/* The first `used` items of `old` in a block of at least `want`; *cap is
- * updated. Grows by doubling. */
+/* Returns the first `used` items of `old` in a block for at least `want` items of `size` bytes. Updates *cap;
+ * grows by doubling. */
 void *ls_arena_grow(LsArena *a, void *old, size_t used, size_t want, size_t size, uint32_t *cap);
 
 char *ls_arena_strdup(LsArena *a, const char *s);

@@ -14,7 +14,7 @@ LsRows ls_rows(LsArena *arena, const LsPairs *p, uint32_t many)
     LsRows r = {ls_arena_alloc(arena, many + 2u, sizeof *r.at),
                 ls_arena_alloc(arena, p->n + 1u, sizeof *r.id)};
     for (uint32_t k = 0; k < p->n; k++)
-        r.at[p->row[k] + 2]++;                      /* one row further on: at[row + 1] is filled */
+        r.at[p->row[k] + 2]++;                      /* shifted by one row: at[row + 1] is the fill position */
     for (uint32_t k = 2; k < many + 2; k++)
         r.at[k] += r.at[k - 1];
     for (uint32_t k = 0; k < p->n; k++)

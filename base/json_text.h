@@ -1,10 +1,10 @@
-/* base/json_text.h -- strings in JSON written by hand, where the lines should be readable. */
+/* base/json_text.h -- strings for JSON that is printed line by line, so that people can read it. */
 #ifndef LS_BASE_JSON_TEXT_H
 #define LS_BASE_JSON_TEXT_H
 
 #include <stdio.h>
 
-/* Quoted and escaped; NULL is "". */
+/* Prints s quoted and escaped; NULL prints "". */
 static inline void ls_json_text(FILE *to, const char *s)
 {
     fputc('"', to);

@@ -11,7 +11,7 @@ static uint64_t hash(const char *s)
     return h ^ h >> 32;
 }
 
-/* The slot that holds the name, or the empty one where it belongs. */
+/* Returns the slot that holds the name, or the empty slot where it belongs. */
 static uint32_t *probe(const LsNames *t, const char *name)
 {
     uint32_t mask = t->nslot - 1;

@@ -1,13 +1,13 @@
-/* base/read_file.c -- see read_file.h. Pipes are read too, so nothing is known of the size before. */
+/* base/read_file.c -- see read_file.h. Pipes are read too, so the size is unknown in advance. */
 #include "base/read_file.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST = 1 << 16 };       /* bytes of the first piece; each is as large as all before it */
+enum { FIRST = 1 << 16 };       /* bytes of the first piece; each later piece doubles the total */
 
-/* Until the end of the file or more than `most` bytes; NULL: without memory. */
+/* Reads to the end of the file, or just beyond `most` bytes; returns NULL if out of memory. */
 static char *read_pieces(FILE *f, size_t most, size_t *n)
 {
     char *text = NULL;
@@ -32,7 +32,7 @@ char *ls_read_file(const char *path, size_t most, size_t *size, const LsWhy *why
     size_t n = 0;
     FILE *f = fopen(path, "rb");
     char *text = f != NULL ? read_pieces(f, most, &n) : NULL;
-    bool failed = text == NULL || ferror(f);    /* a part of the file is not the file */
+    bool failed = text == NULL || ferror(f);    /* part of a file would pass for the whole */
     if (failed)
         ls_why(why, "%s", strerror(errno));
     else if (n > most)

@@ -1,4 +1,4 @@
-/* base/read_file.h -- a whole file in memory. */
+/* base/read_file.h -- reads a whole file into memory. */
 #ifndef LS_BASE_READ_FILE_H
 #define LS_BASE_READ_FILE_H
 
@@ -6,11 +6,12 @@
 
 #include "base/reason.h"
 
-/* All bytes of a file and a NUL behind them, on the heap: free() them. *size: their number without that NUL
- * (size NULL: nobody asks). NULL with a sentence where it cannot be read, or has more than `most` bytes. */
+/* Returns all bytes of a file and a NUL after them, on the heap: free() them. *size: bytes without the NUL
+ * (size may be NULL). Returns NULL, with a sentence in `why`, if the file cannot be read or has more than
+ * `most` bytes. */
 char *ls_read_file(const char *path, size_t most, size_t *size, const LsWhy *why);
 
-/* A file of text, such as one of JSON, of any length: up to its first NUL; empty ones are refused. */
+/* Reads a text file, such as JSON, of any length up to its first NUL. An empty file is refused. */
 char *ls_read_text(const char *path, const LsWhy *why);
 
 #endif

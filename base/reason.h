@@ -8,10 +8,10 @@
 
 typedef struct LsWhy {
     char *text; size_t size;
-    const char *at; uint32_t number;    /* where: "tensor", 3; at NULL: nowhere in particular */
+    const char *at; uint32_t number;    /* the place: "tensor", 3; at NULL: no place */
 } LsWhy;
 
-/* false, so that callers write: return ls_why(...). */
+/* Writes the sentence. Returns false, so that callers write: return ls_why(...). */
 __attribute__((format(printf, 2, 3))) bool ls_why(const LsWhy *why, const char *fmt, ...);
 
 #endif

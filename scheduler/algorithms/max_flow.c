@@ -1,10 +1,9 @@
 /* scheduler/algorithms/max_flow.c -- push-relabel, highest label first, with gaps and global relabelling.
  *
- * Source and sink are not in the network: a vertex starts with the excess that the source gives
- * it less what the sink takes. Excess is pushed towards vertices that want some, until none can
- * get there; what can be reached from a vertex with excess left is the source's side. So a flow
- * that a changed capacity has broken is as good a start as any other: what does not fit any more
- * is excess where the edge begins and missing where it ends. */
+ * Source and sink are not in the network: a vertex starts with its supply less its demand as excess. Excess
+ * is pushed towards vertices with a deficit until none can be reached. The vertices reachable from a vertex
+ * with excess left are the source's side. So a flow that a changed capacity has broken is a valid start: the
+ * flow that no longer fits becomes excess where the edge begins and a deficit where it ends. */
 #include "scheduler/algorithms/max_flow.h"
 
 #include <string.h>
@@ -38,7 +37,7 @@ uint32_t ls_flow_edge(LsFlow *f, uint32_t from, uint32_t to, int64_t capacity)
     return f->nedge++;
 }
 
-/* Arcs by the vertex they leave, without flow. */
+/* Lays out the arcs by the vertex they leave, without flow. */
 static void lay(LsFlow *f)
 {
     f->first = ls_arena_alloc(f->arena, f->n + 2u, sizeof *f->first);
@@ -74,7 +73,7 @@ void ls_flow_set(LsFlow *f, uint32_t edge, int64_t capacity)
         return;
     LsFlowArc *a = &f->arc[f->at[edge]], *b = &f->arc[a->back];
     a->room += more;
-    if (a->room < 0) {          /* the flow that does not fit goes back to where it came from */
+    if (a->room < 0) {          /* flow that no longer fits returns to the edge's start */
         f->excess[f->end[2 * edge]] -= a->room;
         f->excess[f->end[2 * edge + 1]] += a->room;
         b->room += a->room;
@@ -90,7 +89,7 @@ void ls_flow_set_ends(LsFlow *f, uint32_t v, int64_t supply, int64_t demand)
     f->demand[v] = demand;
 }
 
-/* level[v]: edges to a vertex that wants flow; f->n: none can be reached. */
+/* Sets level[v] to the edges to the nearest vertex with a deficit; f->n: none can be reached. */
 static void relabel_all(LsFlow *f)
 {
     uint32_t n = 0;
@@ -113,7 +112,7 @@ static void relabel_all(LsFlow *f)
     }
 }
 
-/* Buckets of the vertices with excess that may still push, by level; returns the highest. */
+/* Fills the buckets, by level, with the vertices with excess that may still push; returns the highest level. */
 static uint32_t fill_buckets(LsFlow *f)
 {
     uint32_t top = 0;
@@ -127,8 +126,8 @@ static uint32_t fill_buckets(LsFlow *f)
     return top;
 }
 
-/* Nobody is on level `gap` any more: who is above it reaches nobody. Vertices with excess stay in
- * their buckets and are skipped there. */
+/* No vertex is left on level `gap`, so vertices above it reach no deficit. Those with excess stay in their
+ * buckets and are skipped there. */
 static void close_gap(LsFlow *f, uint32_t gap)
 {
     for (uint32_t v = 0; v < f->n; v++)
@@ -138,7 +137,7 @@ static void close_gap(LsFlow *f, uint32_t gap)
         }
 }
 
-/* Pushes all it can along arcs that go down; the arcs it looked at count as work. */
+/* Pushes as much as possible along arcs that go down; the arcs examined count as work. */
 static void push_down(LsFlow *f, uint32_t v)
 {
     for (uint32_t a = f->first[v]; a < f->first[v + 1] && f->excess[v] > 0; a++) {
@@ -176,7 +175,7 @@ static void lift(LsFlow *f, uint32_t v)
     }
 }
 
-/* Empties the bucket of v's level of v and lets it push and rise until its excess is gone. */
+/* Lets v push and rise until its excess is gone or cannot leave; returns the highest level it reached. */
 static uint32_t discharge(LsFlow *f, uint32_t v)
 {
     uint32_t top = f->level[v];
@@ -190,7 +189,7 @@ static uint32_t discharge(LsFlow *f, uint32_t v)
     return top;
 }
 
-/* The level of the highest bucket. *next: after as much work again it is worth being done again. */
+/* Relabels all and fills the buckets; returns the highest level. *next: the work at which to do so again. */
 static uint32_t start_over(LsFlow *f, uint64_t *next)
 {
     const uint64_t mine = 6 * (uint64_t)f->n + 2 * (uint64_t)f->nedge;
@@ -211,7 +210,7 @@ static void spread(LsFlow *f)
         if (v == NONE)
             return;
         f->bucket[top] = f->next[v];
-        if (f->level[v] != top)                     /* lost its way to those who want */
+        if (f->level[v] != top)                     /* it no longer reaches a deficit */
             continue;
         uint32_t reached = discharge(f, v);
         top = reached > top ? reached : top;

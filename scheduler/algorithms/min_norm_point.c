@@ -1,5 +1,5 @@
-/* scheduler/algorithms/min_norm_point.c -- min |E u - f|, u >= 0, E = (rows, levels) transposed, f = (0, .., 0, 1);
- * what is left, r = E u - f, points at x = -r[0 .. n) / r[n], and is 0 when there is no x. */
+/* scheduler/algorithms/min_norm_point.c -- min |E u - f|, u >= 0, E = (rows, levels) transposed, f = (0, ..,
+ * 0, 1); the residual r = E u - f gives x = -r[0 .. n) / r[n], and is 0 if there is no x. */
 #include "scheduler/algorithms/min_norm_point.h"
 
 #include <math.h>
@@ -23,7 +23,7 @@ static double product(const Squares *q, uint32_t i, uint32_t j)
     return sum;
 }
 
-/* The best u on the set, signs ignored, to q->s. false: the columns hardly differ. */
+/* Writes to q->s the best u on the set, ignoring signs. Returns false if the columns hardly differ. */
 static bool solve_set(Squares *q)
 {
     uint32_t n = q->nset;
@@ -59,7 +59,7 @@ static void leave(Squares *q, uint32_t at)
     q->set[at] = q->set[--q->nset];
 }
 
-/* Moves u to the best on the set; columns whose u would turn negative leave it. */
+/* Moves u to the best point on the set; columns whose u would turn negative leave the set. */
 static void settle(Squares *q)
 {
     while (q->nset > 0) {
@@ -83,7 +83,7 @@ static void settle(Squares *q)
     }
 }
 
-/* r = E u - f; w = -E' r; the column with the greatest w outside the set, or m. */
+/* Computes r = E u - f and w = -E' r; returns the column with the greatest w outside the set, or m. */
 static uint32_t steepest(Squares *q)
 {
     uint32_t best = q->m;
@@ -130,7 +130,7 @@ bool ls_nearest_point(LsArena *a, uint32_t n, uint32_t m, const double *row, con
         q.in[best] = true;
         q.set[q.nset++] = best;
         settle(&q);
-        /* a column that falls out at once is tried again only after another has moved u */
+        /* a column that drops out at once is retried only after another column has moved u */
         memset(q.w, 0, m * sizeof *q.w);
         q.w[best] = q.in[best] ? 0 : 1;
     }

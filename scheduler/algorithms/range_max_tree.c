@@ -55,7 +55,7 @@ void ls_peak_tree_add(LsPeakTree *t, uint32_t from, uint32_t to, int64_t value)
         lift(t, lo);
         return;
     }
-    /* The two ends climb together; what lies between them is added to whole. */
+    /* The two ends climb together; subtrees between them get the whole addition. */
     t->max[lo] += value;
     t->max[hi] += value;
     for (; lo / 2 != hi / 2; lo /= 2, hi /= 2) {
@@ -104,12 +104,12 @@ static int64_t sum_over(const LsPeakTree *t, uint32_t k, int64_t limit)
     return sum_over(t, 2 * k, limit - t->add[k]) + sum_over(t, 2 * k + 1, limit - t->add[k]);
 }
 
-/* Of node k, which has the parts of `mine` below it: as it was where none of them changed. */
+/* Returns the sum of node k, below which lie the parts `mine`; unchanged parts keep their last sum. */
 static int64_t over(LsPeakTree *t, uint32_t k, int64_t limit, uint64_t mine)
 {
     if ((t->changed & mine) == 0)
         return t->over[k];
-    if (t->max[k] <= limit)                         /* what changed below is left for later */
+    if (t->max[k] <= limit)                         /* changes below are left for later */
         return t->over[k] = 0;
     if (k >= LS_PEAK_TREE_PARTS) {
         t->changed &= ~mine;

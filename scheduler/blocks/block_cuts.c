@@ -12,8 +12,8 @@ typedef struct Cutting {
     LsBlocks *b;
     bool *back;                 /* by node */
     uint32_t *line, nline;      /* nodes before the turn */
-    int64_t *cross;             /* by place in line, and one more: bytes that cross before it */
-    uint32_t *cut, ncut;        /* places where a block begins, the first 0 */
+    int64_t *cross;             /* by place in line, plus one: bytes that cross before it */
+    uint32_t *cut, ncut;        /* places where a block begins; the first is 0 */
 } Cutting;
 
 static void find_line(Cutting *c)
@@ -45,7 +45,7 @@ static void find_crossing(Cutting *c)
         c->cross[s] += c->cross[s - 1];
 }
 
-/* Cuts at the bottom of each valley of the crossing bytes; small ones do not count. */
+/* Cuts at the bottom of each valley of the crossing bytes, ignoring shallow valleys. */
 static void find_valleys(Cutting *c)
 {
     const double deep = 1.04;
@@ -78,7 +78,7 @@ static void cut_everywhere(Cutting *c)
     c->cut[c->ncut] = c->nline;
 }
 
-/* Joins the two neighbours that are the least work together until there are few enough. */
+/* Joins the two neighbours of least joint cost until at most `most` blocks remain. */
 static void join(Cutting *c, uint32_t most)
 {
     const LsProb *p = c->b->p;
@@ -100,8 +100,9 @@ static void join(Cutting *c, uint32_t most)
     }
 }
 
-/* The block whose backward part a node is: that of the node it differentiates, else the last
- * whose values it reads; never before what it reads, as blocks run backward from the last one. */
+/* Returns the block of a backward node: the block of the node it differentiates, else the last block whose
+ * values it reads. As blocks run backward from the last, the block is never later than the blocks of the
+ * backward values it reads. */
 static uint32_t block_behind(const LsBlocks *b, uint32_t v)
 {
     const LsProb *p = b->p;
@@ -122,7 +123,7 @@ static uint32_t block_behind(const LsBlocks *b, uint32_t v)
     return (known || reads) && most < block ? most : block;
 }
 
-/* Nodes by block, in the order of the list. */
+/* Returns the nodes of each block, in list order. */
 static LsRows rows_of_blocks(LsArena *arena, const LsBlocks *b, bool ahead)
 {
     LsPairs of = {0};
@@ -142,8 +143,8 @@ static int by_key(const void *x, const void *y)
     return a->at < b->at ? -1 : a->at > b->at;
 }
 
-/* Leaves run as soon as what is made behind the turn is there for them: what they read then dies
- * with what else reads it, and is not made again for them. */
+/* Moves leaves to right after the last backward value they read is made. Their operands then die with their
+ * other readers and are not recomputed for the leaves. */
 static void put_leaves_forward(LsArena *arena, LsBlocks *b)
 {
     const LsProb *p = b->p;
@@ -215,13 +216,13 @@ static void find_tensors(LsArena *arena, LsBlocks *b)
             b->reach[t] = b->n;
 }
 
-/* The row of k: made behind the turn by block k or a later one, and read by an earlier one. */
+/* Row k: the tensors made behind the turn by block k or a later one and read by an earlier block. */
 static void find_cross(LsArena *arena, LsBlocks *b)
 {
     const LsProb *p = b->p;
     uint32_t *until = ls_arena_alloc(arena, p->nt + 1u, sizeof *until), room = 0, n = 0;
     for (uint32_t t = 0; t < p->nt; t++)
-        until[t] = p->dag->tensor[t].output ? 0 : LS_NO_ID;     /* one more than the block */
+        until[t] = p->dag->tensor[t].output ? 0 : LS_NO_ID;     /* the block plus one */
     for (uint32_t v = 0; v < p->n; v++)
         for (uint32_t k = p->in.at[v]; b->block[v] != LS_NO_ID && k < p->in.at[v + 1]; k++)
             if (b->block[v] + 1 < until[p->in.id[k]])
@@ -275,12 +276,12 @@ LsBlocks *ls_blocks_new(LsArena *arena, const LsProb *p, uint32_t most, LsBlockC
     return b;
 }
 
-/* ---- what blocks look like ---- */
+/* ---- fingerprints of blocks ---- */
 
 typedef struct Print {
     const LsBlocks *b;
     uint32_t from, to, seen;
-    uint32_t *number;           /* by tensor made behind the turn, as it comes up */
+    uint32_t *number;           /* by tensor made behind the turn: numbered in order of appearance */
     uint64_t hash;
 } Print;
 

@@ -1,8 +1,8 @@
 /* scheduler/blocks/block_keep.c -- see the header.
  *
- * For a price per kept byte the best choice in a range of blocks is a minimum cut, as for the
- * whole graph in keep_at_backward.c: here everything that comes in is there. What the backward part then
- * takes is found by running it: each missing operand is made just before it is read. */
+ * For a price per kept byte the best choice in a range of blocks is a min-cut, as for the whole graph in
+ * keep_at_backward.c, except that all inputs of the range are in memory. The needs of the backward part are
+ * found by running it: each missing operand is made just before it is read. */
 #include "scheduler/blocks/block_keep.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "scheduler/algorithms/max_flow.h"
 #include "scheduler/blocks/block_run.h"
 
-/* ---- what it takes ---- */
+/* ---- the price of an option ---- */
 
 typedef struct Range {
     uint32_t from, to;          /* blocks */
@@ -30,13 +30,13 @@ static bool is_inside(const LsBlockWork *w, const Range *r, uint32_t t)
     return place != LS_NO_ID && place - r->first < r->n;
 }
 
-/* What counts: tensors of the range, and those made behind the turn. */
+/* Returns the size of tensors that count: those of the range, and those made behind the turn. */
 static int64_t weight(const LsBlockWork *w, const Range *r, uint32_t t)
 {
     return w->b->place[t] == LS_NO_ID || is_inside(w, r, t) ? w->p->size[t] : 0;
 }
 
-/* Bytes of results that lie where operands were which nobody reads further on. */
+/* Returns the bytes of results that take the places of operands without later readers. */
 static int64_t in_place(LsBlockWork *w, const Range *r, uint32_t v)
 {
     const LsDagNode *node = &w->p->dag->node[v];
@@ -53,8 +53,8 @@ static int64_t in_place(LsBlockWork *w, const Range *r, uint32_t v)
     return saved;
 }
 
-/* The most bytes while the nodes run; `live` of them stay behind the last. Goes from the end, where
- * `later` says what stays, to the start. */
+/* Returns the peak memory while the nodes run; `live` bytes stay after the last. Goes backward from the end,
+ * where `later` marks the tensors that stay. */
 static int64_t measure(LsBlockWork *w, const Range *r, const uint32_t *node, uint32_t n,
                        int64_t live)
 {
@@ -118,14 +118,14 @@ static int64_t measure_behind(LsBlockWork *w, const Range *r, LsKeepOption *o)
     return peak;
 }
 
-/* ---- what to keep ---- */
+/* ---- the choice ---- */
 
-enum { GRID = 1 << 30 };        /* capacities are whole numbers of this part of the sums */
+enum { GRID = 1 << 30 };        /* capacities are multiples of 1 / GRID of the sums */
 
 static uint32_t vertex_of_tensor(uint32_t k) { return 2 + k; }
 static uint32_t vertex_of_node(const Range *r, uint32_t k) { return 2 + r->n + k; }
 
-/* Whether the range keeps the tensor anyway: later blocks read it, or it cannot be made again. */
+/* Returns whether the range keeps the tensor in any case: later blocks read it, or it cannot be recomputed. */
 static bool is_forced(const LsBlockWork *w, const Range *r, uint32_t t)
 {
     return w->b->reach[t] >= r->to || w->p->stuck[w->p->maker[t]];
@@ -136,7 +136,7 @@ static int64_t price_of(const LsBlockWork *w, uint32_t t, double price)
     return 1 + (int64_t)(GRID * (price * (double)w->p->size[t] / (w->bytes > 0 ? w->bytes : 1)));
 }
 
-/* edge[k]: what keeping tensor k costs. */
+/* edge[k]: the edge whose capacity is the cost of keeping tensor k. */
 static LsFlow new_flow(LsBlockWork *w, const Range *r, LsArena *arena, uint32_t *edge)
 {
     const LsProb *p = w->p;
@@ -166,7 +166,7 @@ static LsFlow new_flow(LsBlockWork *w, const Range *r, LsArena *arena, uint32_t 
     return f;
 }
 
-/* The keep set for a price; the bytes of it. */
+/* Writes the keep set for a price; returns its bytes. */
 static int64_t choose(LsBlockWork *w, const Range *r, LsFlow *f, const uint32_t *edge,
                       double price, bool *side, bool *keep)
 {
@@ -250,7 +250,7 @@ LsKeepOptions ls_block_anew(LsArena *arena, LsBlockWork *w, uint32_t from, uint3
     return all;
 }
 
-/* The cost of the nodes of the range that the tensors to keep depend on. */
+/* Returns the cost of the nodes of the range on which the tensors to keep depend. */
 static double cost_of(LsBlockWork *w, const Range *r, const bool *keep)
 {
     const LsBlocks *b = w->b;

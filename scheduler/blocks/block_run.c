@@ -34,7 +34,7 @@ static void run(LsBlockWork *w, uint32_t v)
     w->run[w->nrun++] = v;
 }
 
-/* One reader less of what blocks from `first` on made; what nobody reads any more is not there. */
+/* Counts down the readers of operands that blocks from `first` on made; values without readers leave memory. */
 static void release(LsBlockWork *w, uint32_t v, uint32_t first)
 {
     const LsProb *p = w->p;
@@ -46,14 +46,14 @@ static void release(LsBlockWork *w, uint32_t v, uint32_t first)
     }
 }
 
-/* Whether a value made again, for the backward part of `block`, is held for what reads it. */
+/* Returns whether a value recomputed during the backward part of `block` is held for its readers. */
 static bool holds(const LsBlockWork *w, uint32_t t, uint32_t block, bool brief)
 {
     uint32_t mine = w->b->block[w->p->maker[t]];
     return w->left[t] > 0 && (!brief || mine == block || w->b->reach[t] > mine);
 }
 
-/* Runs what it takes to have t again, in the order of the list. */
+/* Runs, in list order, the nodes needed to recompute t. */
 static void make(LsBlockWork *w, uint32_t t, uint32_t block, bool brief)
 {
     const LsProb *p = w->p;
@@ -87,7 +87,7 @@ void ls_block_run_back(LsBlockWork *w, uint32_t from, uint32_t to, bool brief)
             run_behind(w, w->b->behind.id[s], k, brief);
 }
 
-/* The readers of what the range makes that are in its own backward part. */
+/* Counts the readers of the range's values in its own backward part. */
 static void count_readers(LsBlockWork *w, uint32_t from, uint32_t to)
 {
     const LsBlocks *b = w->b;
@@ -102,7 +102,7 @@ static void count_readers(LsBlockWork *w, uint32_t from, uint32_t to)
         }
 }
 
-/* Counts among the readers of what the range makes the nodes that will run again. */
+/* Adds the nodes that will run again to the readers of the range's values. */
 static void count_again(LsBlockWork *w, uint32_t from, uint32_t to)
 {
     const LsBlocks *b = w->b;
@@ -139,7 +139,7 @@ void ls_block_set_kept(LsBlockWork *w, uint32_t from, uint32_t to, const LsKeepO
         count_again(w, from, to);
 }
 
-/* What must not run again has been run by then. */
+/* Runs the blocks forward; again: without stuck nodes, which have run before. */
 static void run_ahead(LsBlockWork *w, uint32_t from, uint32_t to, bool again)
 {
     const LsBlocks *b = w->b;
@@ -164,7 +164,7 @@ LsSeq ls_block_sequence(LsArena *arena, LsBlockWork *w, const LsPhase *phase, ui
         ls_block_set_kept(w, phase[k].from, phase[k].to, phase[k].option);
         ls_block_run_back(w, phase[k].from, phase[k].to, phase[k].option->brief);
     }
-    for (uint32_t v = 0; v < w->p->n; v++)          /* so that what they read is not dead */
+    for (uint32_t v = 0; v < w->p->n; v++)          /* so that their operands are not dead */
         if (w->p->needed[v] && w->p->role[v] == LS_ROLE_UPDATE)
             run(w, v);
     for (uint32_t k = 0; k < b->made.at[b->n]; k++) {

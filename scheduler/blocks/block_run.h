@@ -1,4 +1,4 @@
-/* scheduler/blocks/block_run.h -- the runs of blocks, forward and backward. */
+/* scheduler/blocks/block_run.h -- writes the runs of blocks, forward and backward. */
 #ifndef LS_SCHEDULER_BLOCKS_BLOCK_RUN_H
 #define LS_SCHEDULER_BLOCKS_BLOCK_RUN_H
 
@@ -8,17 +8,18 @@
 
 LsBlockWork *ls_block_work_new(LsArena *arena, const LsBlocks *b);
 
-/* Before the backward part of blocks from .. to - 1: what is there, and who will read it. */
+/* Sets the state before the backward part of blocks from .. to - 1: which tensors are in memory, and who will
+ * read them. */
 void ls_block_set_kept(LsBlockWork *w, uint32_t from, uint32_t to, const LsKeepOption *o);
 
-/* Appends that backward part to the runs; what is missing is made just before it is read. */
+/* Appends that backward part to the runs. Missing tensors are made just before they are read. */
 void ls_block_run_back(LsBlockWork *w, uint32_t from, uint32_t to, bool brief);
 
-/* Blocks from .. to - 1 run backward, with what the option keeps; NULL: forward, once more. */
+/* Blocks from .. to - 1 run backward with the option's kept values; option NULL: they run forward once more. */
 typedef struct LsPhase { uint32_t from, to; const LsKeepOption *option; } LsPhase;
 
-/* All blocks forward, then the phases in this order, of which every block has one backward; in
- * `arena`. Valid whatever the options keep: what is missing is made. */
+/* Returns, in `arena`, all blocks forward, then the phases in order, which must run every block backward
+ * once. Valid for any options: missing tensors are made. */
 LsSeq ls_block_sequence(LsArena *arena, LsBlockWork *w, const LsPhase *phase, uint32_t n);
 
 #endif

@@ -1,5 +1,5 @@
-/* scheduler/blocks/keep_option.h -- what some neighbouring blocks keep for their backward part, and
- * what that takes. */
+/* scheduler/blocks/keep_option.h -- a choice of values that a range of blocks keeps for its backward part,
+ * with its price. */
 #ifndef LS_SCHEDULER_BLOCKS_KEEP_OPTION_H
 #define LS_SCHEDULER_BLOCKS_KEEP_OPTION_H
 
@@ -7,13 +7,13 @@
 #include <stdint.h>
 
 typedef struct LsKeepOption {
-    bool *keep;                 /* by tensor that the blocks make, in the order of LsBlocks.made */
-    bool brief;                 /* what is made again for another block than the one whose backward
-                                 * part runs is made once more there, rather than held */
+    bool *keep;                 /* by tensor that the blocks make, in the order of LsBlocks.made: kept */
+    bool brief;                 /* a recomputed value of another block is not held for that block's backward
+                                 * part but recomputed there */
     int64_t kept;               /* bytes that stay from the forward to the backward part */
-    int64_t peak;               /* most bytes at a time in either part, without what earlier blocks
-                                 * keep; with gradients on their way to those */
-    double again;               /* cost of what is made again */
+    int64_t peak;               /* peak memory of either part, bytes, without the values that earlier blocks
+                                 * keep but with gradients on their way to those blocks */
+    double again;               /* cost of recomputation */
 } LsKeepOption;
 
 typedef struct LsKeepOptions { LsKeepOption *item; uint32_t n; } LsKeepOptions;

@@ -1,22 +1,22 @@
 /* scheduler/blocks/nested_blocks.c -- see the header.
  *
- * With so many bytes to spare, a range of blocks whose forward part is not there runs backward in
- * one of three ways:
- *   anew    everything is made again when it is read;
- *   apart   forward once more up to a block k, keeping what later blocks read; the blocks from k
- *           on, with what is left of the bytes; then the blocks before k, with all of them;
- *   keeping forward up to k, keeping an option of theirs; the blocks from k on; then backward.
- * The last two hold for the whole row as well, where the forward part has been run: the second is
- * what Chen's recursion and treeverse do, the third one level of it. The cheapest way for every
- * range and number of bytes is found by a dynamic program, as rotor does for chains of layers
- * (Beaumont et al., TOMS 2024); any graph with cuts is one here. */
+ * A range of blocks without its forward values in memory runs backward, within a number of bytes, in one of
+ * three ways:
+ *   anew    every value is recomputed when it is read;
+ *   apart   forward again up to a block k, keeping the values that later blocks read; then the blocks
+ *           from k on with the remaining bytes; then the blocks before k with all bytes;
+ *   keeping forward again up to k, keeping an option of these blocks; the blocks from k on; then backward.
+ * The last two also apply to the whole row, whose forward part has been run. `apart` is the recursion of Chen
+ * and of treeverse, `keeping` one level of it. A dynamic program finds the cheapest way for every range and
+ * number of bytes, as rotor does for chains of layers (Beaumont et al., TOMS 2024); here for any graph with
+ * cuts. */
 #include "scheduler/blocks/nested_blocks.h"
 
 #include <math.h>
 
 #include "scheduler/blocks/block_keep.h"
 
-enum { CELLS = 192 };           /* of bytes, from nothing to the top */
+enum { CELLS = 192 };           /* cells of bytes, from 0 to the top */
 
 typedef enum { ANEW, APART, KEEPING } Way;
 
@@ -27,13 +27,13 @@ typedef struct Nest {
     const LsBlockRanges *r;
     LsArena *arena;
     uint32_t n;                 /* blocks */
-    int64_t unit;               /* bytes of a cell */
+    int64_t unit;               /* bytes per cell */
     LsKeepOptions *anew;        /* by range, as options are */
     LsPass *pass;               /* by from and to */
-    int64_t *cross;             /* by block, and one more: gradients on their way to earlier ones */
-    double *ahead;              /* by block, and one more: cost of all before the turn */
-    double *cost; Choice *choice;   /* by from, to and cell; from .. n is the row: its forward part
-                                     * has been run. No choice where the cost is INFINITY */
+    int64_t *cross;             /* by block, plus one: bytes of gradients on their way to earlier blocks */
+    double *ahead;              /* by block, plus one: cost of the nodes of earlier blocks before the turn */
+    double *cost; Choice *choice;   /* by from, to and cell. Range from .. n ends the row: its forward part
+                                     * has been run. No choice if the cost is INFINITY */
     LsPhase *phase; uint32_t nphase, phase_room;
 } Nest;
 
@@ -74,9 +74,8 @@ static void try_anew(Nest *z, uint32_t from, uint32_t to)
             }
 }
 
-/* again: of the blocks from .. at - 1, forward or what the option makes; least: cells that takes;
- * kept: cells less for the later blocks. first: what the blocks before cost after that, or
- * NULL. */
+/* again: cost of the blocks from .. at - 1, forward or by the option; least: cells that this takes; kept:
+ * cells fewer for the later blocks; first: by cell, the cost of the earlier blocks afterwards, or NULL. */
 static void try_way(Nest *z, uint32_t from, uint32_t to, Choice way, double again, uint32_t least,
                     uint32_t kept, const double *first)
 {
@@ -111,7 +110,7 @@ static void try_ways(Nest *z, uint32_t from, uint32_t to, uint32_t at, bool row)
     }
 }
 
-/* Shorter ranges first; those that end the row are of it. */
+/* Solves shorter ranges first. Ranges that end the row have had their forward part run. */
 static void solve(Nest *z)
 {
     uint32_t n = z->n;
@@ -185,7 +184,7 @@ static void measure(Nest *z)
     }
 }
 
-/* The cheapest for targets from the top to half of it; whether there was any way. */
+/* Offers the cheapest nestings for targets from the top down to half of it; returns whether there was any. */
 static bool offer(Nest *z, double top)
 {
     static const double step = 0.97;

@@ -1,4 +1,5 @@
-/* scheduler/bounds/bound_branching.c -- best first; a case is a list of decisions, each a leaf of a tree. */
+/* scheduler/bounds/bound_branching.c -- best-first branch and bound; each case, a leaf of the tree, is a list
+ * of decisions. */
 #include "scheduler/bounds/bound_branching.h"
 
 #include <math.h>
@@ -10,9 +11,9 @@ enum { DEEPEST = 200, CUTS = 10 };
 
 typedef struct Case {
     uint32_t parent, deep;      /* number of decisions */
-    uint32_t x;                 /* the last one: of net->again */
+    uint32_t x;                 /* the last decision: number in net->again */
     int8_t choice;
-    double grains;              /* proven for it */
+    double grains;              /* bound proven for the case */
     double *price;
 } Case;
 
@@ -22,8 +23,8 @@ typedef struct Tree {
     int64_t budget;
     double enough;
     Case *list; uint32_t nlist, list_room;
-    uint32_t *heap, nheap, heap_room;       /* open cases, the least proven first */
-    double least_done;          /* of the cases that no decision improves */
+    uint32_t *heap, nheap, heap_room;       /* open cases, the least bound first */
+    double least_done;          /* least bound of the cases that no decision improves */
 } Tree;
 
 static bool before(const Tree *t, uint32_t a, uint32_t b)
@@ -56,7 +57,7 @@ static uint32_t take_case(Tree *t)
     return top;
 }
 
-/* The network as a case decides. */
+/* Applies the decisions of a case to the network. */
 static void enter(Tree *t, uint32_t c)
 {
     for (uint32_t x = 0; x < t->d->net->nagain; x++)
@@ -66,7 +67,7 @@ static void enter(Tree *t, uint32_t c)
         ls_bound_dual_choose(t->d, t->list[c].x, t->list[c].choice);
 }
 
-/* What is at stake with number x of net->again, at the last prices: grains. */
+/* Returns the stake of number x of net->again at the last prices, grains. */
 static double stake(const LsBoundDual *d, uint32_t x)
 {
     const LsBoundGraph *b = d->net->b;
@@ -77,7 +78,7 @@ static double stake(const LsBoundDual *d, uint32_t x)
     return (double)again->cost + 0.01 * d->price[again->k] * bytes;
 }
 
-/* The run that the last prices decide the least, by what is at stake; NONE: there is none. */
+/* Returns the run that the last prices leave most undecided, weighted by its stake; NONE: none is undecided. */
 static uint32_t undecided(const LsBoundDual *d)
 {
     uint32_t best = NONE, n = d->net->nagain;
@@ -100,7 +101,7 @@ static uint32_t undecided(const LsBoundDual *d)
     return best;
 }
 
-/* Proves what it can for the case, then opens its two halves. */
+/* Bounds the case, then opens its two halves. */
 static void expand(Tree *t, uint32_t c)
 {
     LsBoundDual *d = t->d;
@@ -129,7 +130,7 @@ static void expand(Tree *t, uint32_t c)
 double ls_bound_tree(LsBoundDual *d, int64_t budget, double enough, double grains, uint64_t work)
 {
     const LsFlow *f = &d->net->flow;
-    /* about ns of a cut and of the next prices */
+    /* about the ns of a min-cut and of the next prices */
     uint64_t each = 25 * ((uint64_t)f->n + f->nedge) + 40000, from = d->cuts;
     Tree t = {.d = d, .arena = ls_arena_new(), .budget = budget, .enough = enough,
               .least_done = INFINITY};
@@ -147,7 +148,7 @@ double ls_bound_tree(LsBoundDual *d, int64_t budget, double enough, double grain
     enter(&t, NONE);
     memcpy(d->price, t.list[0].price, d->net->nsep * sizeof(double));
     ls_arena_free(t.arena);
-    if (least == INFINITY && enough < INFINITY)     /* all cases reached what is known */
+    if (least == INFINITY && enough < INFINITY)     /* all cases reached `enough` */
         least = enough;
     return least > grains ? least : grains;
 }

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-enum { FINE = 12, DIGITS = 53 };        /* bits of a fraction of a grain; of a double */
+enum { FINE = 12, DIGITS = 53 };        /* bits of the fraction of a grain; of a double */
 
 typedef struct Wide { uint64_t high, low; } Wide;       /* high * 2^64 + low */
 
@@ -16,7 +16,7 @@ static Wide times(uint64_t a, uint64_t b)
                   (other << 32) | (low & half)};
 }
 
-/* x / 2^shift, rounded up or down; false: it is 2^62 or more. shift: -63 or more. */
+/* Writes x / 2^shift, rounded up or down; returns false if it is 2^62 or more. shift >= -63. */
 static bool shifted(Wide x, int shift, bool up, int64_t *to)
 {
     const uint64_t most = UINT64_C(1) << 62;
@@ -41,7 +41,7 @@ static bool shifted(Wide x, int shift, bool up, int64_t *to)
     return true;
 }
 
-/* price * bytes in 2^-FINE grains, rounded up; false: too many. */
+/* Writes price * bytes in 2^-FINE grains, rounded up; returns false on overflow. */
 static bool pay(double price, int64_t bytes, int64_t *to)
 {
     int power;
@@ -54,7 +54,7 @@ static bool pay(double price, int64_t bytes, int64_t *to)
     return true;
 }
 
-/* x / 2^FINE, rounded down. */
+/* Returns x / 2^FINE, rounded down. */
 static int64_t whole(int64_t x)
 {
     const int64_t unit = INT64_C(1) << FINE;

@@ -1,29 +1,28 @@
-/* scheduler/bounds/cut_network.c -- builds the network from the end of the path, by what is reached. */
+/* scheduler/bounds/cut_network.c -- builds the network from the end of the path, with only the vertices reached. */
 #include "scheduler/bounds/cut_network.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Separators up to this one that g is or waits for: g runs there or later, at no cost. */
+/* Returns whether g is separator k or waits for it: g runs there or later at no cost. */
 static bool is_later(const LsBoundNet *net, uint32_t g, uint32_t k)
 {
     return ls_bound_is_later(net->b, g, net->sep[k]);
 }
 
-/* Whether sk waits for g: it has run before. */
+/* Returns whether sk waits for g, so g has run before. */
 static bool has_run(const LsBoundNet *net, uint32_t g, uint32_t k)
 {
     return ls_bound_has_run(net->b, g, net->sep[k]);
 }
 
-/* Whether g cannot run at sk or after: it may run once and has, or something it reads has been
- * updated. */
+/* Returns whether g cannot run at sk or later: it may run only once and has, or a tensor it reads has been updated. */
 static bool is_over(const LsBoundNet *net, uint32_t g, uint32_t k, const uint32_t *closes)
 {
     return (net->b->stuck[g] && has_run(net, g, k)) || closes[g] <= net->sep[k];
 }
 
-/* By group: the first place of the path where what it reads has been updated, or LS_NO_ID. */
+/* By group: the first place of the path where a tensor it reads has been updated, or LS_NO_ID. */
 static uint32_t *closings(const LsBoundGraph *b, LsArena *arena)
 {
     const LsProb *p = b->p;
@@ -55,7 +54,7 @@ static uint32_t vertex_of_group(LsBoundNet *net, uint32_t g, uint32_t k)
     return *v;
 }
 
-/* What one of a form set takes beside sk's own bytes, if it stays there. */
+/* Returns the bytes of a tensor of the form set that stays at sk, beside sk's own bytes. */
 static int64_t form_to_keep(const LsBoundNet *net, uint32_t set, const LsDagNode *s)
 {
     const LsRows *form = &net->b->form;
@@ -65,7 +64,7 @@ static int64_t form_to_keep(const LsBoundNet *net, uint32_t set, const LsDagNode
     return net->b->bytes[net->b->p->nt + set];
 }
 
-/* What t takes at sk beyond what its form sets count for. */
+/* Returns the bytes of t at sk that are not counted for its form sets. */
 static int64_t bytes_beside_sets(const LsBoundNet *net, uint32_t t, uint32_t k)
 {
     const LsBoundGraph *b = net->b;
@@ -76,8 +75,8 @@ static int64_t bytes_beside_sets(const LsBoundNet *net, uint32_t t, uint32_t k)
     return bytes;
 }
 
-/* What t's staying at sk takes beside sk's own bytes: an operand of sk is there anyway, but its
- * place is not free for the result then. */
+/* Returns the bytes of keeping t at sk, beside sk's own bytes. An operand of sk is live anyway, but if it
+ * stays no result can take its place. */
 static int64_t bytes_to_keep(const LsBoundNet *net, uint32_t t, uint32_t k)
 {
     const LsProb *p = net->b->p;
@@ -87,7 +86,7 @@ static int64_t bytes_to_keep(const LsBoundNet *net, uint32_t t, uint32_t k)
     if (!ls_id_in(s->in, s->nin, t))
         return bytes_beside_sets(net, t, k);
     int64_t bytes = 0;
-    uint32_t npair = 0;         /* t alone may give its place, and to one result */
+    uint32_t npair = 0;         /* only if t alone may give its place, to one result */
     for (uint32_t a = 0; a < s->ninplace; a++) {
         if (!ls_bound_pair_fits(p, s->inplace[a]))
             continue;
@@ -122,7 +121,7 @@ static uint32_t vertex_of_tensor(LsBoundNet *net, uint32_t t, uint32_t k)
     return *v;
 }
 
-/* Form sets whose root a group reads. */
+/* Marks the form sets whose root the group reads. */
 static void cover(LsBoundNet *net, uint32_t g, uint32_t k)
 {
     const LsBoundGraph *b = net->b;
@@ -136,7 +135,7 @@ static void cover(LsBoundNet *net, uint32_t g, uint32_t k)
     }
 }
 
-/* Whether every schedule runs g behind sk. */
+/* Returns whether every schedule runs g after sk. */
 static bool reads_behind(const LsBoundNet *net, uint32_t g, uint32_t k)
 {
     return net->b->needed[g] && ls_bound_is_behind(net->b, g, net->sep[k]);
@@ -161,7 +160,7 @@ static void be_sure(LsBoundNet *net, uint32_t vertex)
     net->sure[net->nsure++] = vertex;
 }
 
-/* Tensors that are read after sk for certain. */
+/* Adds the tensors that every schedule reads after sk. */
 static void seed(LsBoundNet *net, uint32_t k)
 {
     const LsBoundGraph *b = net->b;
@@ -175,7 +174,7 @@ static void seed(LsBoundNet *net, uint32_t k)
     }
 }
 
-/* Ends of the edges without limit, laid when all vertices are known. */
+/* Ends of the edges without limit, added to the flow once all vertices are known. */
 typedef struct Edges {
     uint32_t *end, n, room;
 } Edges;
@@ -187,7 +186,7 @@ static void add_edge(LsBoundNet *net, Edges *e, uint32_t from, uint32_t to)
     e->end[e->n++] = to;
 }
 
-/* Goes from later(g, k) to what it implies. */
+/* Adds the edges from later(g, k) to the vertices that it implies. */
 static void expand(LsBoundNet *net, Edges *e, uint32_t g, uint32_t k)
 {
     const LsBoundGraph *b = net->b;
@@ -215,8 +214,7 @@ static void reach(LsBoundNet *net, Edges *e, const uint32_t *closes, uint8_t *ov
     }
 }
 
-/* A vertex for each tensor that spares something if it stays, with an edge for each separator to
- * one that never stays. */
+/* Adds a vertex for each tensor that saves cost by staying, with one edge per separator to the vertex `never`. */
 static void add_stays(LsBoundNet *net)
 {
     const LsBoundGraph *b = net->b;
@@ -262,14 +260,14 @@ static void lay_flow(LsBoundNet *net, const Edges *e, const uint8_t *over)
     }
 }
 
-/* Whether what does not stay costs. */
+/* Turns the costs of tensors that do not stay on or off. */
 static void charge_stays(LsBoundNet *net, bool charge)
 {
     for (uint32_t x = 0; x < net->nstay; x++)
         ls_flow_set_ends(&net->flow, net->stay[x].vertex, charge ? net->stay[x].cost : 0, 0);
 }
 
-/* What is needed for certain; what stays or costs. */
+/* Fixes the tensors needed in any case, and charges for tensors that do not stay. */
 static void force(LsBoundNet *net)
 {
     for (uint32_t x = 0; x < net->nsure; x++)
@@ -279,7 +277,7 @@ static void force(LsBoundNet *net)
         ls_flow_set_ends(&net->flow, net->never, 0, LS_FLOW_ENDLESS);
 }
 
-/* Costs are below 2^40 grains. A power of two, so that whole costs stay whole. */
+/* The grain is a power of two, so that whole costs stay whole; costs are below 2^40 grains. */
 static double grain_of(double base)
 {
     int power;
@@ -313,14 +311,14 @@ LsBoundNet *ls_bound_net_new(LsArena *arena, const LsBoundGraph *b, const uint32
     return net;
 }
 
-/* x rounded down to what an edge may carry. */
+/* Returns x rounded down to a valid capacity. */
 static int64_t capacity(double x)
 {
     const double most = (double)(INT64_C(1) << 44);
     return x >= most ? INT64_C(1) << 44 : (int64_t)floor(x * (1 - 0x1p-50));
 }
 
-/* The value of the cut: capacities of the edges that leave the source's side. */
+/* Returns the value of the cut: the capacities of the edges that leave the source's side. */
 static int64_t cut_value(const LsBoundNet *net)
 {
     const LsFlow *f = &net->flow;

@@ -1,9 +1,8 @@
 /* scheduler/bounds/lagrange_prices.c -- the level method (Lemarechal, Nemirovskii, Nesterov 1995).
  *
- * What the cuts prove is a concave function of the prices, of which every solution found gives
- * an upper limit that is linear in them. The next prices are those nearest to the best so far
- * where no limit is below a level between the best and what can be hoped for; when there are
- * none, less is to be hoped for. */
+ * The bound is a concave function of the prices, and every solution found gives a linear upper limit on it.
+ * The next prices are the nearest to the best so far where no limit is below a level between the best bound
+ * and the hoped-for bound. If there are no such prices, the hope is lowered to the level. */
 #include "scheduler/algorithms/min_norm_point.h"
 #include "scheduler/bounds/lagrange_prices.h"
 
@@ -44,8 +43,8 @@ typedef struct Search {
     LsBoundDual *d;
     int64_t budget;
     double cost_unit, byte_unit;
-    double best, hope;          /* in parts of cost_unit */
-    double fit;                 /* least cost of a solution that fits */
+    double best, hope;          /* in units of cost_unit */
+    double fit;                 /* least cost of a solution within the budget */
     double *center, *x;         /* prices in cost_unit / byte_unit */
     double *slope, *limit;      /* by solution */
     int64_t *held;
@@ -62,7 +61,7 @@ static void keep_line(LsBoundDual *d, int64_t value, const double *price)
     memcpy(line->price, price, d->net->nsep * sizeof *price);
 }
 
-/* The place for one more solution: that of the one whose limit is the farthest at the center. */
+/* Returns the place for one more solution; a full list drops the solution whose limit is the highest at the center. */
 static uint32_t place(Search *s)
 {
     LsBoundDual *d = s->d;
@@ -82,7 +81,7 @@ static uint32_t place(Search *s)
     return at;
 }
 
-/* Whether solution i does what is decided. */
+/* Returns whether solution i agrees with the fixed choices. */
 static bool agrees(const LsBoundDual *d, uint32_t i)
 {
     const bool *runs = d->runs + (size_t)i * d->net->nagain;
@@ -94,7 +93,7 @@ static bool agrees(const LsBoundDual *d, uint32_t i)
 
 static void set_limit(Search *s, uint32_t i)
 {
-    const double none = 1e6;    /* the solution says nothing here */
+    const double none = 1e6;    /* the solution gives no limit here */
     uint32_t n = s->d->net->nsep;
     bool counts = agrees(s->d, i);
     s->limit[i] = counts ? s->d->cost[i] / s->cost_unit : none;
@@ -103,7 +102,7 @@ static void set_limit(Search *s, uint32_t i)
             counts ? (s->d->held[i * n + k] - (double)s->budget) / s->byte_unit : 0;
 }
 
-/* A cut at s->x. */
+/* Solves the min-cut at prices s->x. */
 static void probe(Search *s)
 {
     LsBoundDual *d = s->d;
@@ -133,11 +132,11 @@ static void probe(Search *s)
     if (fits && s->limit[i] < s->fit)
         s->fit = s->limit[i];
     s->hope = s->fit < s->hope ? s->fit : s->hope;
-    if (s->hope < s->best)      /* it was given up too early */
+    if (s->hope < s->best)      /* the hope was lowered too far */
         s->hope = s->best + 0.1 * fabs(s->best);
 }
 
-/* One price for all separators, doubled while that proves more. */
+/* Tries one price for all separators, raised while that proves more. */
 static void start(Search *s, uint32_t ncut)
 {
     LsBoundDual *d = s->d;
@@ -155,8 +154,8 @@ static void start(Search *s, uint32_t ncut)
     }
 }
 
-/* s->x: the prices nearest to the best where no limit is below `level`, in steps of which `gap`
- * is one. false: there are none. */
+/* Sets s->x to the prices nearest to the best where no limit is below `level`; gap: the unit of length.
+ * Returns false if there are none. */
 static bool project(Search *s, LsArena *scratch, double level, double gap)
 {
     LsBoundDual *d = s->d;
@@ -171,7 +170,7 @@ static bool project(Search *s, LsArena *scratch, double level, double gap)
             at += s->slope[i * n + k] * s->center[k];
         want[i] = (level - at) / gap;
     }
-    for (uint32_t k = 0; k < n; k++) {              /* and no price below 0 */
+    for (uint32_t k = 0; k < n; k++) {              /* no price below 0 */
         row[(d->nsolution + k) * n + k] = 1;
         want[d->nsolution + k] = -s->center[k] / gap;
     }
@@ -185,7 +184,7 @@ static bool project(Search *s, LsArena *scratch, double level, double gap)
 static void go_on(Search *s, double enough, uint32_t ncut)
 {
     LsBoundDual *d = s->d;
-    double most = (double)d->most / s->cost_unit;    /* 1, unless nothing runs twice */
+    double most = (double)d->most / s->cost_unit;    /* 1, or 0 if nothing runs twice */
     for (int empty = 0; d->cuts < ncut && empty < 24;) {
         double gap = s->hope - s->best;
         if (gap < 1e-5 * most || s->best >= enough / s->cost_unit || s->best > most)
@@ -204,7 +203,7 @@ static void go_on(Search *s, double enough, uint32_t ncut)
     }
 }
 
-/* Which solutions prove that there is nothing above the best, and in what shares. */
+/* Finds the solutions that prove that no bound exceeds the best, with their weights. */
 static void weigh(Search *s)
 {
     LsArena *scratch = ls_arena_new();
@@ -220,7 +219,7 @@ double ls_bound_dual_search(LsBoundDual *d, int64_t budget, double enough, uint3
     LsArena *arena = ls_arena_new();
     Search s = {.d = d, .budget = budget, .best = -1, .byte_unit = (double)budget + 1};
     s.cost_unit = d->most > 0 ? (double)d->most : 1;
-    s.hope = 1.0001;            /* above 1: nothing fits */
+    s.hope = 1.0001;            /* a bound above 1: nothing fits */
     s.fit = INFINITY;
     s.center = ls_arena_alloc(arena, n + 1u, sizeof *s.center);
     s.x = ls_arena_alloc(arena, n + 1u, sizeof *s.x);

@@ -1,4 +1,4 @@
-/* scheduler/bounds/lower_bound.c -- chooses separators, has their prices searched, and rounds safely. */
+/* scheduler/bounds/lower_bound.c -- chooses separators, searches their prices, and rounds safely. */
 #include "scheduler/bounds/lower_bound.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@
 #include "scheduler/bounds/separators.h"
 #include "scheduler/state_search/best_first_search.h"
 
-/* Proven by cases: no schedule within `budget`, or less, recomputes for less than `more` ns. */
+/* A proof by cases: every schedule within `budget` or less spends at least `more` ns on recomputation. */
 typedef struct LsBoundStep { int64_t budget; double more; } LsBoundStep;
 
 struct LsBounder {
@@ -17,10 +17,10 @@ struct LsBounder {
     LsBoundOptions o;
     LsBoundGraph *b;
     LsBoundStep *step; uint32_t nstep, step_room;
-    LsBoundDual **dual; uint32_t ndual, dual_room;  /* of every budget that was searched */
+    LsBoundDual **dual; uint32_t ndual, dual_room;  /* of all searches so far */
     int64_t least;
     bool least_searched;
-    LsBound last; int64_t last_budget; double last_enough;  /* enough: what it was searched up to */
+    LsBound last; int64_t last_budget; double last_enough;  /* last_enough: the `enough` of that search */
 };
 
 static uint64_t percent(const LsBounder *c, uint64_t of)
@@ -45,7 +45,7 @@ static uint32_t default_cuts(const LsBounder *c)
     return c->o.prove ? 300 : c->p->n < 2000 ? 50 : 25;
 }
 
-/* What any schedule takes: its outputs at the end, every needed node while it runs. */
+/* Returns a lower bound on every live peak: the outputs at the end, each needed node while it runs. */
 static int64_t plain_least(const LsBoundGraph *b)
 {
     int64_t least = 0;
@@ -71,7 +71,7 @@ void ls_bounder_free(LsBounder *c)
     ls_arena_free(c->arena);
 }
 
-/* The network of some separators, which are kept. */
+/* Makes and keeps the network for some separators. */
 static LsBoundDual *lay_net(LsBounder *c, const uint32_t *sep, uint32_t n, const double *price)
 {
     LsBoundNet *net = ls_bound_net_new(c->arena, c->b, sep, n);
@@ -86,7 +86,8 @@ static LsBoundDual *lay_net(LsBounder *c, const uint32_t *sep, uint32_t n, const
     return c->dual[c->ndual++] = d;
 }
 
-/* Base cost and proven recomputations, ns, rounded down; up where costs come in whole steps. */
+/* Returns the base cost plus the proven recomputation, ns, rounded down; rounded up if costs are multiples of
+ * least_cost. */
 static double cost_of(const LsBounder *c, double more)
 {
     const LsBoundGraph *b = c->b;
@@ -97,8 +98,8 @@ static double cost_of(const LsBounder *c, double more)
     return (b->base + more) * (1 - 0x1p-52 * (c->p->n + 4.0));
 }
 
-/* What all lines found so far prove for a budget: recomputations, ns, and at which node the most.
- * INFINITY: that nothing fits. */
+/* Returns the recomputation, ns, that all lines and cases found so far prove for a budget, and the node that
+ * proves most. INFINITY: nothing fits. */
 static double proven(const LsBounder *c, int64_t budget, uint32_t *separator)
 {
     double best = 0, most = 0;  /* by cases; by prices alone */
@@ -123,7 +124,7 @@ static double proven(const LsBounder *c, int64_t budget, uint32_t *separator)
     return most > best ? most : best;
 }
 
-/* Grains that prove that nothing is cheaper than `enough`, after rounding as in cost_of. */
+/* Returns the grains that prove that no schedule is cheaper than `enough`, after rounding as in cost_of. */
 static double grains_wanted(const LsBounder *c, const LsBoundNet *net, double enough)
 {
     if (enough <= 0)
@@ -140,8 +141,8 @@ static void keep_step(LsBounder *c, int64_t budget, double more)
     c->step[c->nstep++] = (LsBoundStep){budget, more};
 }
 
-/* By prices, at separators around those that mattered last time; *grains: what is proven. NULL:
- * nothing is crowded. */
+/* Searches prices in rounds, each at separators around those with prices in the last round. *grains: the
+ * grains proven. Returns NULL if no place is crowded. */
 static LsBoundDual *search_prices(LsBounder *c, int64_t budget, double enough, double *grains)
 {
     uint32_t room = 2 * default_separators(c), rounds = c->o.prove ? 6 : c->p->n < 4000 ? 3 : 2;
@@ -167,7 +168,7 @@ static LsBoundDual *search_prices(LsBounder *c, int64_t budget, double enough, d
     return best;
 }
 
-/* By prices, then by cases. Whether that proves that nothing is cheaper than `enough`. */
+/* Searches by prices, then by cases. Returns whether that proves that no schedule is cheaper than `enough`. */
 static bool search(LsBounder *c, int64_t budget, double enough)
 {
     const uint64_t usual = 100000000, proving = 10000000000;    /* work of a tree, about ns */
@@ -193,13 +194,13 @@ static bool is_small(const LsBounder *c)
     return !c->o.relaxed && c->p->n <= (c->o.prove ? 200 : 64);
 }
 
-/* To try: tiny graphs end long before. */
+/* Limit of states; tiny graphs end long before. */
 static uint32_t states(const LsBounder *c)
 {
     return (uint32_t)percent(c, c->o.prove ? 1000000 : c->p->n <= 32 ? 50000 : 10000);
 }
 
-/* On small graphs: the optimum itself, or what is proven when the states run out. */
+/* For small graphs, proves the optimum, or the bound reached when the states run out. */
 static void search_all(LsBounder *c, int64_t budget, double enough)
 {
     double slack = c->b->least_cost > 0 ? 0.5 * c->b->least_cost : 1e-10 * enough;
@@ -213,7 +214,7 @@ static void search_all(LsBounder *c, int64_t budget, double enough)
         keep_step(c, budget, (o.value - c->b->base) * (1 - 0x1p-40));
 }
 
-/* The least peak: exactly on small graphs, else of the last node of the path. */
+/* Bounds the least peak: exactly for small graphs, else by the last node of the path. */
 static void search_least(LsBounder *c)
 {
     LsOptimum o = {0};

@@ -1,10 +1,10 @@
-/* scheduler/bounds/lower_bound.h -- what no schedule can beat: a certified lower bound on cost within a budget,
- * and on the least budget.
+/* scheduler/bounds/lower_bound.h -- certified lower bounds on the cost within a budget and on the least
+ * budget.
  *
- * Both hold for every order of runs, any number of recomputations, in-place reuse where the
- * problem allows it, and every use of alternatives. Bytes are those of the tensors themselves,
- * without padding, so the bounds hold for live peaks and for arenas alike. Sources: the separators
- * and their program are those of cut_network.h; Lagrangian relaxation, Geoffrion 1974. */
+ * Both bounds hold for every order of runs, any number of recomputations, in-place reuse where the problem
+ * allows it, and every use of alternatives. Bytes are those of the tensors without padding, so the bounds
+ * hold for live peaks and for arenas alike. Sources: the separators and their program are those of
+ * cut_network.h; Lagrangian relaxation, Geoffrion 1974. */
 #ifndef LS_SCHEDULER_BOUNDS_LOWER_BOUND_H
 #define LS_SCHEDULER_BOUNDS_LOWER_BOUND_H
 
@@ -14,35 +14,34 @@
 typedef struct LsBoundOptions {
     bool prove;                 /* many more separators, cuts, and a tree search */
     uint32_t effort;            /* cases and schedules tried, in percent of the usual; 0: 100 */
-    bool relaxed;               /* never try all schedules of a small graph */
-    uint32_t nsep, ncut;        /* separators, minimum cuts; 0: by the size of the graph */
+    bool relaxed;               /* never search all schedules of a small graph */
+    uint32_t nsep, ncut;        /* numbers of separators and min-cuts; 0: by the size of the graph */
 } LsBoundOptions;
 
 typedef struct LsBound {
-    double cost;                /* no schedule within the budget costs less, ns */
-    bool infeasible;            /* none is within the budget */
-    int64_t least;              /* no schedule has a smaller live peak, bytes */
-    uint32_t separator;         /* the node whose first run proves the most; LS_NO_ID: none */
-    uint32_t nsep, ncut;        /* separators and cuts of the last search */
+    double cost;                /* lower bound on the cost of schedules within the budget, ns */
+    bool infeasible;            /* no schedule is within the budget */
+    int64_t least;              /* lower bound on the live peak of every schedule, bytes */
+    uint32_t separator;         /* the node whose first run proves most; LS_NO_ID: none */
+    uint32_t nsep, ncut;        /* separators and min-cuts of the last search */
 } LsBound;
 
-/* Bounds of one problem for any number of budgets; p and what it refers to must last. */
+/* Computes bounds of one problem for any number of budgets; p and all that it points to must outlast it. */
 typedef struct LsBounder LsBounder;
 
 LsBounder *ls_bounder_new(const LsProb *p, const LsBoundOptions *options);
 
-/* budget <= 0: unlimited. Whatever was proven for earlier budgets helps. enough: as in the
- * options. */
+/* budget: bytes; <= 0: unlimited. Proofs for earlier budgets are reused. enough: a bound of this cost, ns,
+ * ends the search; <= 0: none does. */
 LsBound ls_bounder_at(LsBounder *bounder, int64_t budget, double enough);
 
-/* cost[k]: no schedule within budget[k] costs less, ns; INFINITY: none is within it. Much cheaper
- * than n calls of ls_bounder_at: prices are searched for some of the budgets, and what they prove
- * for the others is used. */
+/* cost[k]: lower bound on the cost within budget[k], ns; INFINITY: no schedule fits. Much cheaper than n
+ * calls of ls_bounder_at: prices are searched for some of the budgets and reused for the others. */
 void ls_bounder_curve(LsBounder *bounder, const int64_t *budget, uint32_t n, double *cost);
 
 void ls_bounder_free(LsBounder *bounder);
 
-/* One budget. */
+/* The bounds for one budget. */
 LsBound ls_bound(const LsProb *p, int64_t budget, const LsBoundOptions *options);
 
 #endif

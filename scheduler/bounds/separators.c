@@ -1,4 +1,4 @@
-/* scheduler/bounds/separators.c -- a spread first, then around those that matter. */
+/* scheduler/bounds/separators.c -- first spread over the path, then around the places with prices. */
 #include "scheduler/bounds/separators.h"
 
 #include <string.h>
@@ -24,9 +24,9 @@ uint32_t ls_separators_choose(const LsBoundGraph *b, int64_t budget, uint32_t wa
     return n;
 }
 
-enum { FEW = 200 };             /* nodes: all separators stay */
+enum { FEW = 200 };             /* nodes: below, all separators stay */
 
-/* Marks the crowded place that is `step` crowded places from j, if any. */
+/* Marks the crowded place `step` crowded places away from j, if there is one. */
 static void mark_near(const LsBoundGraph *b, int64_t budget, uint32_t j, int64_t step, bool *mark)
 {
     int64_t at = j, move = step < 0 ? -1 : 1;
@@ -52,9 +52,9 @@ uint32_t ls_separators_refine(const LsBoundDual *d, int64_t budget, uint32_t ste
         at[net->sep[k]] = d->price[k];
         most = d->price[k] > most ? d->price[k] : most;
     }
-    for (uint32_t k = 0; k < net->nsep; k++)        /* cases may need what prices do not */
+    for (uint32_t k = 0; k < net->nsep; k++)        /* cases may need separators without a price */
         mark[net->sep[k]] = b->p->n <= FEW;
-    for (uint32_t k = 0; k < net->nsep; k++)        /* far ones first: near ones may not fit */
+    for (uint32_t k = 0; k < net->nsep; k++)        /* far places first: near ones may not fit */
         for (int near = 0; near < 2 && d->price[k] > 1e-4 * most; near++) {
             mark[net->sep[k]] = true;
             mark_near(b, budget, net->sep[k], near ? 1 : step, mark);

@@ -1,5 +1,5 @@
-/* scheduler/candidates/candidate_packing.c -- plans of candidates: quickly packed, then in other orders of their
- * runs, then thoroughly. */
+/* scheduler/candidates/candidate_packing.c -- packs candidates: quickly, then in other orders of their runs,
+ * then thoroughly. */
 #include "scheduler/candidates/candidate_packing.h"
 
 #include <string.h>
@@ -7,13 +7,13 @@
 #include "scheduler/algorithms/tasks.h"
 #include "scheduler/candidates/reorder_to_pack.h"
 
-/* One candidate to be packed, on a thread of its own, into its own arena. */
+/* The packing of one candidate, on a thread of its own and into its own arena. */
 typedef struct Pack {
     const LsProb *p;
     LsCand *cand;
     int64_t good;               /* bytes */
-    bool rough, hasty;          /* the pool is */
-    bool needed;                /* one of those of the least peak that are packed thoroughly */
+    bool rough, hasty;          /* of the pool */
+    bool needed;                /* among the candidates of least peak, which are packed thoroughly */
 } Pack;
 
 /* Packs an order of the candidate's runs; returns the bytes of arena. */
@@ -29,7 +29,7 @@ static int64_t pack(Pack *z, const LsSeq *order, LsPackEffort effort, int64_t go
     return plan.arena;
 }
 
-/* Rough ones lose what is less than a search for something better is worth. */
+/* Returns whether the plan is good enough. In rough graphs a small loss is not worth a search. */
 static bool fits(const Pack *z)
 {
     enum { LITTLE = 256 };
@@ -37,8 +37,8 @@ static bool fits(const Pack *z)
     return arena <= z->good || arena <= peak + (z->rough && z->good <= 1 ? peak / LITTLE : 0);
 }
 
-/* Of the order as it is (0) and the loose ones behind it, the one that a quick packing suits best,
- * the first of equals, but for those that are done. */
+/* Returns the order (0: seq, else loose) with the best quick packing that is not done yet; the tie-break is
+ * the first. */
 static uint32_t most_promising(const LsCand *cand, const bool *done)
 {
     uint32_t best = UINT32_MAX;
@@ -53,9 +53,8 @@ static const LsSeq *order_of(const LsCand *cand, uint32_t k)
     return k == 0 ? &cand->seq : &cand->loose[k - 1];
 }
 
-/* Orders that are looked at. In large graphs each takes long; moves are too few to change much in
- * the largest, and of a hasty pool those behind the first few hardly add to what the thorough
- * packing makes of them. */
+/* Returns the number of orders to try. In large graphs each takes long, and in the largest the moves are too
+ * few to change much. In a hasty pool orders after the first few hardly help the thorough packing. */
 static uint32_t most_orders(const Pack *z)
 {
     enum { SOME = 4, LARGEST = 2000, FEW = 2 };
@@ -63,17 +62,17 @@ static uint32_t most_orders(const Pack *z)
     return n > LARGEST ? FEW : z->hasty ? SOME : LS_NLOOSE;
 }
 
-/* In large graphs without a backward part lifetimes are of any length, and no packing comes near
- * the live peak: looking for one that hardly is to be found would take most of the time. But what
- * is packed as well as can be for the least arena is never left, or a budget as large as that would
- * be refused. */
+/* Returns whether packing may give up early. In large graphs without a backward part lifetimes have arbitrary
+ * lengths and no packing comes near the live peak, so a hopeless search would take most of the time.
+ * Candidates packed thoroughly for the least arena never give up, else a budget of just that size would be
+ * refused. */
 static bool may_be_left(const Pack *z)
 {
     return z->hasty && !z->needed;
 }
 
-/* Whether hardly a packing comes down to `left` of what a quick one of so many bytes loses: then
- * none is looked for. More is never hopeless where less is not. */
+/* Returns whether `good` would need a loss below `left` times that of a quick packing of `quick` bytes, which
+ * few packings reach. If one `good` is not hopeless, no larger one is. */
 static bool is_hopeless(const Pack *z, int64_t quick, double left)
 {
     int64_t peak = z->cand->peak;
@@ -81,12 +80,12 @@ static bool is_hopeless(const Pack *z, int64_t quick, double left)
         && (double)(z->good - peak) < left * (double)(quick - peak);
 }
 
-/* Other orders quickly, each made of the best before; then the most promising ones thoroughly.
- * None of this depends on what is good: that only ends it sooner. False: it ended as hopeless. */
+/* Packs other orders quickly, each made from the best so far, then the most promising ones thoroughly. No
+ * step depends on `good`, which only ends the steps sooner. Returns false if it gave up as hopeless. */
 static bool pack_on(Pack *z)
 {
     enum { THOROUGH = 2 };
-    const double quickly = 0.4, thoroughly = 0.6;   /* of what is lost at first, and in the end */
+    const double quickly = 0.4, thoroughly = 0.6;   /* fractions of the loss, at first and at the end */
     LsCand *cand = z->cand;
     bool done[1 + LS_NLOOSE] = {0};
     if (is_hopeless(z, cand->quick[0], quickly))

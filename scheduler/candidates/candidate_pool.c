@@ -1,4 +1,4 @@
-/* scheduler/candidates/candidate_pool.c -- keeps the front of each strategy. */
+/* scheduler/candidates/candidate_pool.c -- keeps the Pareto front of each strategy. */
 #include "scheduler/candidates/candidate_pool.h"
 
 #include <assert.h>
@@ -51,7 +51,7 @@ void ls_candidates_renew(LsCandidates *pool)
     pool->live = ls_live_new(pool->tmp, pool->prob);
 }
 
-/* All it finds is in an arena of its own. */
+/* The new pool has its own arena. */
 LsCandidates *ls_candidates_beside(const LsCandidates *pool, uint32_t n)
 {
     LsArena *arena = ls_arena_new();
@@ -71,7 +71,7 @@ static void renew(LsCandidates *pool)
         ls_candidates_renew(pool);
 }
 
-/* Takes a copy of c.seq with these figures, in the place of what it beats. */
+/* Inserts a copy of c.seq with these figures and drops the candidates it dominates. */
 static void put(LsCandidates *pool, LsCand c)
 {
     assert(c.peak >= 0 && c.cost >= 0);
@@ -82,7 +82,7 @@ static void put(LsCandidates *pool, LsCand c)
         if (o->peak <= c.peak && o->cost <= c.cost && strcmp(o->strategy, c.strategy) == 0)
             return;
     }
-    for (uint32_t k = 0; k < pool->n; k++) {        /* drop what it beats */
+    for (uint32_t k = 0; k < pool->n; k++) {        /* drop the dominated candidates */
         LsCand o = pool->cand[k];
         if (o.peak >= c.peak && o.cost >= c.cost && strcmp(o.strategy, c.strategy) == 0)
             continue;
@@ -109,7 +109,7 @@ static void offer(LsCandidates *pool, const LsSeq *seq, const char *strategy)
 
 void ls_candidates_join(LsCandidates *pool, LsCandidates *beside)
 {
-    for (uint32_t k = 0; k < beside->n; k++) {      /* of the same problem: the figures hold */
+    for (uint32_t k = 0; k < beside->n; k++) {      /* the problem is the same, so the figures hold */
         const LsCand *c = &beside->cand[k];
         put(pool, (LsCand){.seq = c->seq, .peak = c->peak, .cost = c->cost,
                            .strategy = c->strategy});

@@ -1,8 +1,8 @@
-/* scheduler/candidates/candidate_pool.h -- the candidates of one planning: sequences that no other of their
- * strategy beats in both peak and cost.
+/* scheduler/candidates/candidate_pool.h -- the candidates of one planning: for each strategy the Pareto front
+ * of its sequences in peak and cost.
  *
- * None of them depends on the budget. That is what makes plans monotone: a larger budget only
- * admits more candidates. */
+ * No candidate depends on the budget. This makes plans monotone: a larger budget only admits more
+ * candidates. */
 #ifndef LS_SCHEDULER_CANDIDATES_CANDIDATE_POOL_H
 #define LS_SCHEDULER_CANDIDATES_CANDIDATE_POOL_H
 
@@ -15,26 +15,27 @@ typedef struct LsCand {
     int64_t peak;               /* live bytes, aligned sizes */
     double cost;
     const char *strategy;
-    bool aside;                 /* for the row of its strategy alone: auto does without */
-    LsArena *arena;             /* of all that follows, NULL before */
-    LsPlan *plan;               /* built on demand, NULL before */
-    LsSeq order;                /* the runs of plan: seq, or one of the next, where it is easier to
-                                 * pack; set with plan */
-    LsSeq loose[LS_NLOOSE]; uint32_t nloose;        /* other orders, made on demand,
-                                                     * each of the best before */
-    int64_t quick[1 + LS_NLOOSE];   /* bytes of arena that a quick packing of seq takes, set with
-                                     * plan, and of the others */
-    int64_t asked;              /* nothing is to be found below; INT64_MAX: not looked for */
+    bool aside;                 /* only for the row of its strategy: auto does not use it */
+    LsArena *arena;             /* of the fields below; NULL until they are set */
+    LsPlan *plan;               /* built on demand; NULL until then */
+    LsSeq order;                /* the runs of plan: seq, or one of `loose` if it packs better; set with
+                                 * plan */
+    LsSeq loose[LS_NLOOSE]; uint32_t nloose;        /* other orders, made on demand, each from the best so
+                                                     * far */
+    int64_t quick[1 + LS_NLOOSE];   /* bytes of arena of a quick packing of seq (set with plan), then of each
+                                     * loose order */
+    int64_t asked;              /* a search for a `good` of at least this finds nothing more; INT64_MAX: not
+                                 * yet searched */
 } LsCand;
 
 typedef struct LsCandidates {
     const LsProb *prob;
     LsArena *arena;             /* of the candidates */
-    LsArena *tmp;               /* of sequences that are to be offered, and of live; renewed now and
-                                 * then, as these are made by the thousand and mostly thrown away */
-    LsCand *cand; uint32_t n, room;         /* by rising cost, so by falling peak per strategy */
+    LsArena *tmp;               /* of `live` and of sequences to be offered; renewed now and then, as
+                                 * thousands of sequences are made and most are thrown away */
+    LsCand *cand; uint32_t n, room;         /* by rising cost, hence by falling peak per strategy */
     LsLive *live;
-    bool aside;                 /* what is offered now is that */
+    bool aside;                 /* value of LsCand.aside for new candidates */
     bool has_turn;              /* the graph has a backward part (backward_start.h) */
     uint32_t since;             /* evaluations since tmp was renewed */
     uint64_t *seen; uint32_t nseen, seen_room;      /* open addressing; 0: free */
@@ -43,44 +44,44 @@ typedef struct LsCandidates {
 LsCandidates *ls_candidates_new(LsArena *arena, const LsProb *p);
 void ls_candidates_free(LsCandidates *pool);
 
-/* A pool for a thread of its own: of the same problem, holding the n cheapest candidates of this one
- * (or all), none of which has been packed. */
+/* Returns a pool for another thread: of the same problem, with the n cheapest candidates of this pool (or
+ * all). None of these may have been packed. */
 LsCandidates *ls_candidates_beside(const LsCandidates *pool, uint32_t n);
 
-/* Offers what `beside` found, the cheapest first, and frees it. */
+/* Offers the candidates of `beside`, the cheapest first, and frees it. */
 void ls_candidates_join(LsCandidates *pool, LsCandidates *beside);
 
-/* Whether lifetimes are of any length, as in large graphs without a backward part: no packing comes
- * near the live peak, and to come nearer takes long. */
+/* Returns whether lifetimes have arbitrary lengths, as in large graphs without a backward part. No packing
+ * then comes near the live peak, and coming nearer takes long. */
 bool ls_candidates_rough(const LsCandidates *pool);
 
-/* How many of the least peak are packed as well as can be, to find the least arena. */
+/* Returns how many candidates of least peak are packed with all effort to find the least arena. */
 uint32_t ls_candidates_thorough(const LsCandidates *pool);
 
-/* Whether the others are left soon if they hardly fit: in rough graphs that are large, besides. */
+/* Returns whether packing gives up early on other candidates that hardly fit: in large rough graphs. */
 bool ls_candidates_hasty(const LsCandidates *pool);
 
-/* Frees pool->tmp, with all sequences made in it, and starts a new one; pool->live too. */
+/* Frees pool->tmp with all its sequences and pool->live, and starts new ones. */
 void ls_candidates_renew(LsCandidates *pool);
 
-/* Whether a candidate of this fingerprint has been made before; from now on it has. */
+/* Returns whether a candidate of this fingerprint was made before, and records the fingerprint. */
 bool ls_candidates_seen(LsCandidates *pool, uint64_t fingerprint);
 
-/* The one of the least live peak, the first of equals; the pool is not empty. */
+/* Returns the candidate of least live peak, the first of equals; the pool must not be empty. */
 const LsCand *ls_candidates_least(const LsCandidates *pool);
 
-/* The cheapest with a live peak of at most `peak` bytes, or NULL. */
+/* Returns the cheapest candidate with a live peak of at most `peak` bytes, or NULL. */
 const LsCand *ls_candidates_within(const LsCandidates *pool, int64_t peak);
 
-/* Offers a sequence made in pool->tmp. Takes a copy if nothing of that strategy is as good in
- * both. Ends all sequences in that arena, seq too. */
+/* Offers a sequence made in pool->tmp. The pool takes a copy unless a candidate of that strategy dominates
+ * it. The call may renew pool->tmp: all sequences in it, seq too, end. */
 void ls_candidates_offer(LsCandidates *pool, const LsSeq *seq, const char *strategy);
 
-/* Offers all candidates of a strategy under the name of another, too. */
+/* Offers all candidates of a strategy under the name of another strategy as well. */
 void ls_candidates_offer_as(LsCandidates *pool, const char *strategy, const char *other);
 
-/* Offers a sequence of p, the pool's problem or a variant of it, as it is, and with the nodes that
- * nobody waits for where they lower the live sum. */
+/* Offers a sequence of p, the pool's problem or a variant of it, twice: unchanged, and with the nodes that no
+ * node waits for moved to where they lower the live sum. */
 void ls_candidates_offer_moved(LsCandidates *pool, const LsProb *p, const LsSeq *seq,
                                const char *strategy);
 

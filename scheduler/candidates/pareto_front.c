@@ -5,7 +5,7 @@
 
 #include "scheduler/candidates/plan_steps.h"
 
-/* Items that cost no more than that. */
+/* Returns the number of items that cost at most `cost`. */
 static uint32_t count_until(const LsFront *f, double cost)
 {
     uint32_t lo = 0, hi = f->n;
@@ -25,7 +25,7 @@ static bool takes(const LsFront *f, double cost, int64_t peak)
     return n == 0 || f->item[n - 1].peak > peak;
 }
 
-/* Item `at` becomes one with room for n runs, in the place of items [at, end). */
+/* Replaces items [at, end) by one item with room for n runs. */
 static LsFrontItem *open_item(LsFront *f, uint32_t at, uint32_t end, uint32_t n)
 {
     uint32_t dropped = end - at, all = f->n + f->nspare;
@@ -33,7 +33,7 @@ static LsFrontItem *open_item(LsFront *f, uint32_t at, uint32_t end, uint32_t n)
     if (f->arena == NULL)
         f->arena = ls_arena_new();
     f->item = ls_arena_grow(f->arena, f->item, all, all + 1u, sizeof *f->item, &f->room);
-    for (uint32_t k = 0; k < dropped; k++) {        /* behind all, for their room */
+    for (uint32_t k = 0; k < dropped; k++) {        /* to the spare items, to reuse their room */
         LsFrontItem old = f->item[at];
         memmove(f->item + at, f->item + at + 1, (all - at - 1) * sizeof old);
         f->item[all - 1] = old;
@@ -55,8 +55,8 @@ static LsFrontItem *open_item(LsFront *f, uint32_t at, uint32_t end, uint32_t n)
     return &f->item[at];
 }
 
-/* Where a sequence of so many runs, cost and peak goes, in the place of what it beats; NULL: nothing
- * is to be put there, as something is as good in both. */
+/* Returns the item for a sequence of n runs with this cost and peak, and drops the items it dominates.
+ * Returns NULL if an item dominates the sequence. */
 static LsFrontItem *place_for(LsFront *f, double cost, int64_t peak, uint32_t n)
 {
     uint32_t at = 0, end;

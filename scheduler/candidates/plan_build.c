@@ -1,5 +1,5 @@
-/* scheduler/candidates/plan_build.c -- lifetimes become blocks, blocks get places,
- * runs and frees become steps. */
+/* scheduler/candidates/plan_build.c -- turns lifetimes into blocks, packs the blocks, and turns runs and
+ * frees into steps. */
 #include "scheduler/candidates/plan_build.h"
 
 #include <assert.h>
@@ -16,7 +16,7 @@ typedef struct Build {
     uint32_t *workspace;        /* by run: its block, or LS_NO_ID */
 } Build;
 
-/* One block per chain of instances that share a place, one per workspace. */
+/* Makes and packs one block per chain of instances that share a place, and one per workspace. */
 static void pack(Build *b)
 {
     const LsLive *l = b->live;
@@ -24,7 +24,8 @@ static void pack(Build *b)
     LsBlock *block = ls_arena_alloc(b->tmp, l->ninst + n + 1u, sizeof *block);
     b->block_of = ls_arena_alloc(b->tmp, l->ninst + 1u, sizeof *b->block_of);
     b->workspace = ls_arena_alloc(b->tmp, n + 1u, sizeof *b->workspace);
-    for (uint32_t k = 0; k < l->ninst; k++) {       /* an heir comes after whom it takes over */
+    for (uint32_t k = 0; k < l->ninst; k++) {       /* an heir comes after the instance whose place it
+                                                     * takes */
         const LsInstance *in = &l->inst[k];
         uint32_t to = in->to < n ? in->to : n - 1;
         int64_t size = b->p->size[in->tensor];
@@ -82,7 +83,7 @@ static void add_run(Build *b, uint32_t s, bool again, LsPlan *out)
     out->cost += g->node[v].cost;
 }
 
-/* Steps in order, and the live peak in true bytes (the planner counts aligned ones). */
+/* Writes the steps in order, and the live peak in true bytes (the planner counts aligned bytes). */
 static void add_steps(Build *b, LsPlan *out)
 {
     const LsDag *g = b->p->dag;
@@ -97,7 +98,7 @@ static void add_steps(Build *b, LsPlan *out)
         end[s] += end[s - 1];
     for (uint32_t k = 0; k < l->ninst; k++)
         if (l->inst[k].to < n)
-            ending[end[l->inst[k].to]++] = k;       /* end[s] is now the end of row s */
+            ending[end[l->inst[k].to]++] = k;       /* afterwards end[s] is the end of row s */
     int64_t used = 0;
     for (uint32_t s = 0; s < n; s++) {
         uint32_t v = b->seq->node[s];

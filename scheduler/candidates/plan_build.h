@@ -1,4 +1,4 @@
-/* scheduler/candidates/plan_build.h -- from a sequence of runs to a plan: frees, reuses, places. */
+/* scheduler/candidates/plan_build.h -- turns a sequence of runs into a plan with frees, in-place reuses and offsets. */
 #ifndef LS_SCHEDULER_CANDIDATES_PLAN_BUILD_H
 #define LS_SCHEDULER_CANDIDATES_PLAN_BUILD_H
 
@@ -6,9 +6,8 @@
 #include "scheduler/order/liveness.h"
 #include "scheduler/packing/offsets.h"
 
-/* Packs seq, unless p->unplaced, and writes its plan; everything in *out comes from `arena`. Takes
- * the first packing of at most `enough` bytes, and the best if there is none; 0: the best, if need
- * be. */
+/* Packs seq, unless p->unplaced, and writes its plan; everything in *out comes from `arena`. Takes the first
+ * packing of at most `enough` bytes, else the best one (enough = 0: always the best). */
 void ls_plan_build(LsArena *arena, const LsProb *p, const LsSeq *seq, const char *strategy,
                    LsPackEffort effort, int64_t enough, LsPlan *out);
 

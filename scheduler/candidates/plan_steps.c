@@ -1,4 +1,4 @@
-/* scheduler/candidates/plan_steps.c -- a plan in a few figures. */
+/* scheduler/candidates/plan_steps.c -- summary figures of a plan. */
 #include "scheduler/candidates/plan_steps.h"
 
 #include <inttypes.h>
@@ -36,8 +36,7 @@ static int64_t bytes_made(const LsDag *dag, uint32_t node)
     return bytes;
 }
 
-/* The step with the first backward run, or the first of the runs right before it that make values
- * again. */
+/* Returns the step of the first backward run, or of the first of the recomputations right before it. */
 static uint32_t find_turn(const LsDag *dag, const LsPlan *plan)
 {
     uint32_t start = 0;

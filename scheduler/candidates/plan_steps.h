@@ -1,4 +1,4 @@
-/* scheduler/candidates/plan_steps.h -- the solution: an ordered list of steps, and where every byte lies. */
+/* scheduler/candidates/plan_steps.h -- a plan: an ordered list of steps, and the offset of every result. */
 #ifndef LS_SCHEDULER_CANDIDATES_PLAN_STEPS_H
 #define LS_SCHEDULER_CANDIDATES_PLAN_STEPS_H
 
@@ -6,46 +6,44 @@
 #include "scheduler/graph/dag.h"
 
 typedef struct LsPlanStep {
-    bool free;                  /* ends the present instance of tensor `id`; else: runs node `id` */
+    bool free;                  /* the step ends the live instance of tensor `id`; else it runs node `id` */
     bool again;                 /* run: not the node's first run */
     uint32_t id;
-    uint32_t offset;            /* run: index into LsPlan.offset of its first result's place */
+    uint32_t offset;            /* run: index into LsPlan.offset of its first result */
     int64_t workspace_offset;   /* run: bytes; -1: no workspace */
-    uint32_t reuse, nreuse;     /* run: LsPlan.reuse[reuse .. +nreuse): results that lie
-                                 * in the place of an operand, which this run ends: no
-                                 * free step follows for it */
+    uint32_t reuse, nreuse;     /* run: LsPlan.reuse[reuse .. +nreuse): results that lie in the place of an
+                                 * operand; this run ends the operand, so no free step follows for it */
 } LsPlanStep;
 
 typedef struct LsPlan {
-    const char *strategy;       /* that made it: "none", "chen", "exact-tc", … */
+    const char *strategy;       /* the maker: "none", "chen", "exact-tc", … */
     LsPlanStep *step; uint32_t nstep;
-    int64_t *offset; uint32_t noffset;      /* bytes in the arena, per result of each run */
-    bool unplaced;              /* no places are given: offsets are -1, and the arena is the live
-                                 * peak */
+    int64_t *offset; uint32_t noffset;      /* offsets in the arena, bytes, per result of each run */
+    bool unplaced;              /* no offsets were chosen: they are -1, and the arena is the live peak */
     LsDagPair *reuse; uint32_t nreuse;
     int64_t live_peak, arena;   /* bytes */
     double cost, base_cost;     /* overhead = cost / base_cost - 1 */
 } LsPlan;
 
-/* Cost of all runs over that of every node once, minus one: 0 when nothing runs again, below that
- * when alternatives that cost less do. */
+/* Returns the cost of all runs over the cost of every node once, minus one: 0 without recomputation, less
+ * when cheaper alternatives run. */
 double ls_plan_overhead(const LsPlan *plan);
 
-/* Costs more: sums of the same costs in another order differ in their last digits. */
+/* Returns whether cost a exceeds b. The tolerance covers sums of the same costs in another order. */
 static inline bool ls_dearer(double a, double b) { return a > b + 1e-9 * b; }
 
-/* What is kept for the backward part, and what is made again. */
+/* Totals of what the plan keeps for the backward part and what it recomputes. */
 typedef struct LsPlanTurn {
-    int64_t kept_bytes;         /* live when the first node of the backward part begins */
-    uint32_t nkept;             /* tensors of those */
-    int64_t again_bytes;        /* results of runs that are not their node's first */
-    uint32_t nagain;            /* such runs */
+    int64_t kept_bytes;         /* bytes live when the first node of the backward part begins */
+    uint32_t nkept;             /* tensors that these bytes hold */
+    int64_t again_bytes;        /* bytes of the results of recomputations */
+    uint32_t nagain;            /* recomputations: runs that are not their node's first */
 } LsPlanTurn;
 
 LsPlanTurn ls_plan_turn(const LsDag *dag, const LsPlan *plan);
 
-/* FNV-1a over steps, places and reuses as 16 hex digits: the same for the same plan on every
- * machine. */
+/* Writes the FNV-1a hash of steps, offsets and reuses as 16 hex digits: equal plans have equal hashes on
+ * every machine. */
 void ls_plan_hash(const LsPlan *plan, char text[17]);
 
 #endif

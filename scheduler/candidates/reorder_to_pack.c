@@ -1,17 +1,17 @@
-/* scheduler/candidates/reorder_to_pack.c -- annealing over the places of runs.
+/* scheduler/candidates/reorder_to_pack.c -- simulated annealing over the places of runs.
  *
- * The search for plans sees to it that the peak is within a target, and to nothing below: many
- * steps come near the peak, and any of them may be the one that cannot be packed. Here the bytes
- * that are live above a part of the peak, summed over the steps, are made fewer. The peak itself
- * stays: what may fit in a budget is known without this. */
+ * The search for plans only keeps the peak within a target, so many steps come near the peak, and any of them
+ * may be hard to pack. This annealing lowers the live bytes above a fraction of the peak, summed over the
+ * steps. The peak itself stays, so that it is known before whether a candidate may fit a budget. */
 #include "scheduler/candidates/reorder_to_pack.h"
 
 #include "scheduler/order/moves.h"
 
 static void walk(LsMoves *m)
 {
-    enum { MOST = 5000, LONG = 1500 };              /* each move takes longer the more runs */
-    const double part = 0.8, heat = 0.003;          /* of the peak; of the sum, as a rise of it */
+    enum { MOST = 5000, LONG = 1500 };              /* a move takes longer with more runs */
+    const double part = 0.8, heat = 0.003;          /* floor as a fraction of the peak; temperature as a
+                                                     * fraction of the sum */
     LsTape *t = m->t;
     uint32_t moves = t->n <= LONG ? MOST : (uint32_t)((uint64_t)MOST * LONG / t->n);
     int64_t peak = ls_tape_peak(t), floor = (int64_t)((double)peak * part);

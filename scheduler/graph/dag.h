@@ -1,8 +1,8 @@
 /* scheduler/graph/dag.h -- the problem: a training graph as plain arrays of sizes, costs and edges.
  *
- * The scheduler knows no operators. Ids are from 0 and dense; the node list is a run order. The
- * meaning of every field is that of the interchange format "lowerset-graph" version 1, which
- * dag_read.c reads and writes. */
+ * The scheduler knows no operators. Ids are dense and start at 0; the node list is a topological order. The
+ * fields have the meanings of the interchange format "lowerset-graph" version 1, which dag_read.c reads and
+ * dag_write.c writes. */
 #ifndef LS_SCHEDULER_GRAPH_DAG_H
 #define LS_SCHEDULER_GRAPH_DAG_H
 
@@ -14,8 +14,8 @@ typedef enum { LS_DAG_FORWARD, LS_DAG_BACKWARD, LS_DAG_OPTIMIZER } LsDagKind;
 typedef struct LsDagTensor {
     const char *name;
     int64_t bytes;
-    bool persistent;            /* state, inputs, constants: in no arena, counted in no peak */
-    bool output;                /* must be live when the schedule ends */
+    bool persistent;            /* state, input or constant: outside the arena, not part of any peak */
+    bool output;                /* must be live at the end of the schedule */
 } LsDagTensor;
 
 typedef struct LsDagPair { uint32_t out, in; } LsDagPair;   /* tensor ids */
@@ -23,12 +23,12 @@ typedef struct LsDagPair { uint32_t out, in; } LsDagPair;   /* tensor ids */
 typedef struct LsDagNode {
     const char *name, *op;
     LsDagKind kind;
-    double cost;                /* ns, of one run */
-    int64_t workspace;          /* bytes while it runs */
-    const uint32_t *in;  uint32_t nin;      /* tensors really read */
-    const uint32_t *out; uint32_t nout;     /* tensors made; none persistent */
-    const uint32_t *upd; uint32_t nupd;     /* persistent tensors changed; such a node runs exactly
-                                             * once and nobody reads one of them afterwards */
+    double cost;                /* of one run, ns */
+    int64_t workspace;          /* bytes, while the node runs */
+    const uint32_t *in;  uint32_t nin;      /* tensors that the node really reads */
+    const uint32_t *out; uint32_t nout;     /* tensors that it makes; none is persistent */
+    const uint32_t *upd; uint32_t nupd;     /* persistent tensors that it changes; such a node runs exactly
+                                             * once, and no node reads these tensors afterwards */
     const LsDagPair *inplace; uint32_t ninplace;
     bool once, required, alternative;
     int64_t of;                 /* forward node of a backward or optimizer node; -1: none */
@@ -41,10 +41,10 @@ typedef struct LsDag {
     LsDagNode *node;     uint32_t nnode;
 } LsDag;
 
-/* The next multiple of `to`, from n on. */
+/* Returns the least multiple of `to` that is at least n. */
 static inline int64_t ls_align(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
-/* Of inputs, state and constants, which lie in no arena. */
+/* Returns the bytes of inputs, state and constants, which lie outside the arena. */
 static inline int64_t ls_dag_persistent_bytes(const LsDag *g)
 {
     int64_t bytes = 0;

@@ -1,4 +1,4 @@
-/* scheduler/graph/dag_check.c -- the rules a training graph keeps, whoever made it. */
+/* scheduler/graph/dag_check.c -- checks the rules of a training graph, whoever made it. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ typedef struct Check {
 
 #define fail(r, ...) ls_why(&(r)->why, __VA_ARGS__)
 
-/* bytes: from 0. Sums of sizes must stay far from overflow: the planner multiplies them by small numbers. */
+/* Adds bytes >= 0. Sums of sizes must stay far from overflow: the planner multiplies them by small numbers. */
 static bool add_bytes(Check *c, int64_t bytes)
 {
     if (bytes > INT64_MAX / 64 - c->total)
@@ -27,7 +27,7 @@ static bool add_bytes(Check *c, int64_t bytes)
     return true;
 }
 
-/* One tensor or workspace lies in the memory of one process. */
+/* Checks the size of a tensor or workspace, which must fit the memory of one process. */
 static bool check_size(Check *c, const char *what, uint32_t i, int64_t bytes)
 {
     const int64_t most = INT64_C(1) << 47;
@@ -37,7 +37,7 @@ static bool check_size(Check *c, const char *what, uint32_t i, int64_t bytes)
     return add_bytes(c, bytes);
 }
 
-/* Sums of costs must stay finite, also when runs are repeated. */
+/* Sums of costs must stay finite, also with repeated runs. */
 static bool add_cost(Check *c, uint32_t i, double cost)
 {
     const double most = 1e30;

@@ -1,4 +1,4 @@
-/* scheduler/graph/dag_read.c -- reads and writes "lowerset-graph" version 1. */
+/* scheduler/graph/dag_read.c -- reads "lowerset-graph" version 1. */
 #include "scheduler/graph/dag_read.h"
 
 #include <cjson/cJSON.h>
@@ -17,7 +17,7 @@ typedef struct Reader {
 
 #define fail(r, ...) ls_why(&(r)->why, __VA_ARGS__)
 
-/* An integer a double holds exactly. absent: what a missing key means; INT64_MIN: an error. */
+/* Reads an integer that a double holds exactly. absent: the value of a missing key; INT64_MIN: an error. */
 static bool get_int(Reader *r, const cJSON *o, const char *key, int64_t absent, int64_t *to)
 {
     const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, key);
@@ -142,7 +142,7 @@ static bool get_node(Reader *r, const cJSON *o, uint32_t place, LsDagNode *n)
            && get_int(r, o, "of", -1, &n->of);
 }
 
-/* Marks the ids of a list of the graph in its tensors (outputs) or nodes (required). */
+/* Reads a list of ids and marks these tensors (outputs) or nodes (required). */
 static bool get_marks(Reader *r, const cJSON *root, const char *key, LsDag *g, bool nodes)
 {
     const uint32_t *id = NULL;

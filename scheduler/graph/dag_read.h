@@ -7,11 +7,11 @@
 #include "base/arena.h"
 #include "scheduler/graph/dag.h"
 
-/* Whether the fields keep the rules of the format: ids in range and once, every tensor made
- * before it is read, one producer each, ... On false, why holds a sentence. */
+/* Returns whether the fields keep the rules of the format: ids are in range and unique, every tensor has one
+ * producer and is made before it is read, ... On false, `why` holds a sentence. */
 bool ls_dag_check(const LsDag *dag, char *why, size_t size);
 
-/* NULL with a sentence in why when the text is not a graph. */
+/* Both return NULL, with a sentence in `why`, if the text is not a graph. */
 LsDag *ls_dag_parse(LsArena *arena, const char *text, char *why, size_t size);
 LsDag *ls_dag_read(LsArena *arena, const char *path, char *why, size_t size);
 

@@ -1,19 +1,19 @@
 /* scheduler/graph/fusion_choice.c -- see the header.
  *
- * A value that every reader can compute by itself need not be written at all. Beginning with the
- * cheapest kernel for everything, one value after the other is tried: its readers take the
- * cheapest kernels that do without it. */
+ * A value that every reader can compute itself need not be written. Starting with the cheapest kernel for
+ * every node, the search tries one value after the other: its readers take the cheapest kernels that do not
+ * read it. */
 #include "scheduler/graph/fusion_choice.h"
 
 #include <string.h>
 
 typedef struct Variant {
     const LsProb *p;
-    uint32_t *instead;          /* by node in use: what runs in its place */
-    bool *gone;                 /* by tensor: nobody reads it */
+    uint32_t *instead;          /* by node in use: the node that runs in its place */
+    bool *gone;                 /* by tensor: no node reads it */
     uint32_t *first;            /* by tensor: the first node of the list that may read it */
-    uint32_t *last;             /* by tensor: the last that reads it, alternatives aside */
-    LsRows reader;              /* by tensor: nodes in use that read it, or whose alternatives do */
+    uint32_t *last;             /* by tensor: the last node that reads it, without alternatives */
+    LsRows reader;              /* by tensor: the nodes in use that read it or whose alternatives do */
 } Variant;
 
 static bool reads_gone(const Variant *x, uint32_t v)
@@ -30,8 +30,8 @@ static bool reads(const LsProb *p, uint32_t v, uint32_t t)
     return ls_id_in(p->in.id + p->in.at[v], p->in.at[v + 1] - p->in.at[v], t);
 }
 
-/* Whether what alternative a of v makes is there in time, and what it reads does not have to stay
- * for it alone in the place of something smaller. */
+/* Returns whether alternative a of v makes its results in time, and does not keep large operands live for
+ * itself in place of smaller ones. */
 static bool fits(const Variant *x, uint32_t v, uint32_t a)
 {
     const LsProb *p = x->p;
@@ -48,7 +48,7 @@ static bool fits(const Variant *x, uint32_t v, uint32_t a)
     return more <= less + less / 16;
 }
 
-/* The cheapest of v and its alternatives that reads nothing gone, or LS_NO_ID. */
+/* Returns the cheapest of v and its alternatives that reads no `gone` tensor, or LS_NO_ID. */
 static uint32_t cheapest(const Variant *x, uint32_t v)
 {
     const LsProb *p = x->p;
@@ -82,7 +82,7 @@ static void find_readers(LsArena *arena, Variant *x)
     x->reader = ls_rows(arena, &readers, p->nt);
 }
 
-/* What is spared when nobody reads t: the run of its maker, if all it makes is gone. */
+/* Returns the cost saved when no node reads t: the run of its maker, if all its results are unread. */
 static double spared(const Variant *x, uint32_t t)
 {
     const LsProb *p = x->p;
@@ -95,7 +95,7 @@ static double spared(const Variant *x, uint32_t t)
     return p->cost[x->instead[m]];
 }
 
-/* Lets no one read t if that is worth it; `most`: what it may cost. */
+/* Makes all readers avoid t if that costs at most `most`. */
 static bool try_without(Variant *x, uint32_t t, double most)
 {
     const LsProb *p = x->p;

@@ -1,11 +1,10 @@
-/* scheduler/graph/instance.c -- flat arrays for the inner loops, and the few judgements every strategy
- * shares. */
+/* scheduler/graph/instance.c -- flat arrays for the inner loops, and the few decisions that all strategies share. */
 #include "scheduler/graph/instance.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* The tensors of one side of all nodes that lie in the arena. */
+/* Returns, by node, its operands (or results) that lie in the arena. */
 static LsRows rows_of(LsArena *arena, const LsProb *p, bool inputs)
 {
     const LsDag *g = p->dag;
@@ -28,7 +27,7 @@ static LsRows rows_of(LsArena *arena, const LsProb *p, bool inputs)
     return r;
 }
 
-/* Whether the alternative makes exactly what v makes, which need not run itself. */
+/* Returns whether the alternative may replace v: it has exactly the results of v, and v itself need not run. */
 static bool may_replace(const LsDagNode *alt, const LsDagNode *v)
 {
     bool same = alt->nout == v->nout && alt->nupd == 0 && v->nupd == 0 && !v->required;
@@ -72,9 +71,9 @@ static LsRows readers_of_updated(LsArena *arena, const LsProb *p)
     return ls_rows(arena, &readers, p->n);
 }
 
-/* A tensor two nodes update would break this; the reader of graphs refuses it. Needed: what must
- * run, and what that reads. The list is a run order, so one pass from its end sees every reader
- * first. */
+/* Marks the nodes that must run and those whose results they need. The list is a topological order, so one
+ * pass from its end sees every reader first. Two updates of one tensor would break this; the reader of graphs
+ * refuses them. */
 static void mark_needed(LsArena *arena, LsProb *p)
 {
     const LsDag *g = p->dag;
@@ -94,8 +93,8 @@ static void mark_needed(LsArena *arena, LsProb *p)
     }
 }
 
-/* Updates, and the gradients that only they read. Not further back: the first layer's whole
- * backward pass is read by nothing else either, and is no leaf. */
+/* Finds the updates, and the leaves: gradients that only updates read. Nodes further back are no leaves,
+ * though only leaves read, for example, the whole backward pass of the first layer. */
 static void mark_roles(LsArena *arena, LsProb *p)
 {
     const LsDag *g = p->dag;
@@ -122,8 +121,7 @@ static void mark_roles(LsArena *arena, LsProb *p)
     }
 }
 
-/* Where a node that others wait for updates a tensor, the tensor's readers cannot run after it
- * either. */
+/* If a node that others wait for updates a tensor, the tensor's readers cannot run after it and so not twice. */
 static void mark_stuck(LsProb *p)
 {
     const LsDag *g = p->dag;

@@ -1,5 +1,5 @@
-/* scheduler/graph/instance.h -- the graph prepared for planning: what must run, who reads what, what may
- * wait. */
+/* scheduler/graph/instance.h -- the graph prepared for planning: which nodes must run, who reads each tensor,
+ * which nodes may wait. */
 #ifndef LS_SCHEDULER_GRAPH_INSTANCE_H
 #define LS_SCHEDULER_GRAPH_INSTANCE_H
 
@@ -9,55 +9,54 @@
 #define LS_NO_ID UINT32_MAX
 
 typedef enum {
-    LS_ROLE_SPINE,              /* others wait for what it makes */
+    LS_ROLE_SPINE,              /* other nodes wait for its results */
     LS_ROLE_LEAF,               /* only updates wait for it: a weight gradient */
-    LS_ROLE_UPDATE              /* nobody waits for it: an update of a weight or of a statistic */
+    LS_ROLE_UPDATE              /* no node waits for it: it updates a weight or a statistic */
 } LsRole;
 
 typedef struct LsProb {
     const LsDag *dag;
     uint32_t n, nt;             /* nodes, tensors */
     int64_t *size;              /* by tensor: bytes, a multiple of the alignment; 0 if persistent */
-    int64_t *workspace;         /* by node: likewise */
+    int64_t *workspace;         /* by node: bytes, a multiple of the alignment */
     double *cost;               /* by node */
-    uint32_t *maker;            /* by tensor: the node that makes it, or LS_NO_ID */
-    LsRows in, out;             /* by node: tensors in the arena that it reads, makes */
-    LsRows swap;                /* by node that need not run itself: the alternatives that make
-                                 * exactly what it makes */
-    LsRows before;              /* by node that updates: the nodes that read what it updates */
-    bool *used;                 /* by node: strategies run it: no alternative, or, in a variant, one
-                                 * that is put in the place of what it stands for */
-    bool *needed;               /* by node in use: must run, or is read by one that must */
-    bool *stuck;                /* by node: may not run twice */
-    bool *forward;              /* by node: a vertex of the forward graph */
+    uint32_t *maker;            /* by tensor: its producer, or LS_NO_ID */
+    LsRows in, out;             /* by node: the tensors in the arena that it reads; that it makes */
+    LsRows swap;                /* by node that an alternative may replace: the alternatives with exactly its
+                                 * results */
+    LsRows before;              /* by updating node: the readers of the tensors that it updates */
+    bool *used;                 /* by node: strategies run it: an ordinary node or, in a variant, an
+                                 * alternative that replaces one */
+    bool *needed;               /* by used node: it must run, or a node that must run needs its results */
+    bool *stuck;                /* by node: it may not run twice */
+    bool *forward;              /* by node: it is a vertex of the forward graph */
     uint8_t *role;              /* by node: LsRole */
-    bool inplace;               /* operands may hand their place to results */
-    bool unplaced;              /* plans give no places; whoever makes the problem sets it, then nothing
-                                 * of it changes */
-    double base_cost;           /* of every node once, alternatives aside */
-    double needed_cost;         /* of every needed node once, or of its cheapest alternative */
+    bool inplace;               /* a result may take the place of an operand */
+    bool unplaced;              /* plans give no offsets; set by the maker of the problem, constant
+                                 * afterwards */
+    double base_cost;           /* of every node once, without alternatives */
+    double needed_cost;         /* of every needed node or its cheapest alternative once */
 } LsProb;
 
-/* Whether the result may lie where the operand does: it is not larger, before rounding either. */
+/* Returns whether the result may lie in the place of the operand: the result is not larger, before rounding either. */
 static inline bool ls_prob_fits(const LsProb *p, LsDagPair pair)
 {
     return p->size[pair.out] > 0
            && p->dag->tensor[pair.out].bytes <= p->dag->tensor[pair.in].bytes;
 }
 
-/* Uses `arena` for all it makes. Alternatives are never `needed`: a plan may run
- * one instead of what it stands for. */
+/* Allocates in `arena`. Alternatives are never `needed`: a plan may run one instead of the node that it stands for. */
 LsProb *ls_prob_new(LsArena *arena, const LsDag *dag, bool inplace);
 
-/* The same problem with other nodes in use: instead[v] runs where v did (v itself: no change).
- * Sequences of the one are sequences of the other. An alternative must come before all readers of
- * what it makes in the list. NULL if something is needed then that was not before. Shares what it
- * can with p, which must last. */
+/* Returns the same problem with other nodes in use: instead[v] runs where v did (v itself: no change). A
+ * sequence of one problem is a sequence of the other. In the list an alternative must come before all readers
+ * of its results. Returns NULL if a node becomes needed that was not before. Shares arrays with p, which must
+ * last. */
 LsProb *ls_prob_variant(LsArena *arena, const LsProb *p, const uint32_t *instead);
 
-/* The nodes that must run to have tensor t made again while the tensors `there` (flags) are:
- * rising, into `to` (room for p->n); how many. mark: by node, `stamp` nowhere before; it is left
- * at these. */
+/* Writes to `to` (room for p->n) the nodes that must run to recompute tensor t while the tensors `there`
+ * (flags) are in memory, by rising id. Returns their number. mark: by node, nowhere `stamp` on entry; marks
+ * these nodes with `stamp`. */
 uint32_t ls_prob_remake(const LsProb *p, uint32_t t, const bool *there, uint32_t *mark,
                         uint32_t stamp, uint32_t *to);
 

@@ -75,7 +75,7 @@ void ls_anneal_take_back(LsAnneal *s)
     ls_arena_free(arena);
 }
 
-/* Makes room at the peak, and takes back what that allows. */
+/* Lowers the peak, then removes recomputations that the room allows. */
 static bool relieve_and_drop(LsAnneal *s)
 {
     enum { MOST = 3, TRIES = 3 };

@@ -1,17 +1,16 @@
 /* scheduler/local_search/fill_headroom.c -- see the header.
  *
- * In graphs of equal layers values are of few sizes, and a search ends with room for less than the
- * smallest of them. Two small ones for one of twice the size is a change that annealing makes by
- * luck alone, where a graph is so large that it has few moves for each node. Here all that is kept
- * is priced, and the cheapest per byte are tried in turn. */
+ * In graphs of equal layers values have few sizes, and a search ends with less free memory than the smallest
+ * value. In a large graph annealing has few moves per node, and exchanges two small values for one of twice
+ * the size only by luck. So this search prices all kept values and tries the cheapest per byte in turn. */
 #include "scheduler/local_search/fill_headroom.h"
 
 #include <stdlib.h>
 
 #include "scheduler/order/moves_parts.h"
 
-/* A run that may be taken back, or a tensor that is kept at the turn and how it would not be; what
- * that adds to the cost, per byte. */
+/* A recomputation that may be removed, or a tensor kept at the turn with a way to let go of it; price: the
+ * added cost per byte. */
 typedef struct Item { double price; uint32_t id, node; LsRelief way; } Item;
 
 static int by_price(const void *x, const void *y)
@@ -29,7 +28,7 @@ static int64_t bytes_made(const LsProb *p, uint32_t node)
     return bytes;
 }
 
-/* Runs that can be taken back, those first that spare most per byte. */
+/* Returns the recomputations that can be removed, those first that save most per byte. */
 static Item *find_extras(LsArena *arena, const LsMoves *m, uint32_t *n)
 {
     const LsTape *t = m->t;
@@ -45,8 +44,7 @@ static Item *find_extras(LsArena *arena, const LsMoves *m, uint32_t *n)
     return extra;
 }
 
-/* The next reader of a tensor that is in memory when `turn` starts and not read by it, or
- * LS_TAPE_END. */
+/* Returns the next reader of a tensor that is live when run `turn` starts but not read by it, or LS_TAPE_END. */
 static uint32_t next_reader(const LsTape *t, uint32_t x, uint32_t turn)
 {
     if (t->p->size[x] == 0 || t->p->maker[x] == LS_NO_ID || !ls_tape_has(t, x, turn))
@@ -56,7 +54,7 @@ static uint32_t next_reader(const LsTape *t, uint32_t x, uint32_t turn)
     return next == turn ? LS_TAPE_END : next;
 }
 
-/* What is kept at the turn, those first that are had again for least per byte. */
+/* Returns the tensors kept at the turn, those first whose relief costs least per byte. */
 static Item *find_kept(LsArena *arena, LsMoves *m, uint32_t turn, uint32_t *n)
 {
     const double any = 1e300;
@@ -74,7 +72,7 @@ static Item *find_kept(LsArena *arena, LsMoves *m, uint32_t turn, uint32_t *n)
     return kept;
 }
 
-/* Lets go of one tensor, and takes back what that allows of n runs; undone if it is not cheaper. */
+/* Lets go of one tensor and removes those of n recomputations that then fit. Undoes this unless it is cheaper. */
 static bool exchange(LsAnneal *s, const Item *kept, const Item *extra, uint32_t n)
 {
     LsTape *t = s->t;
@@ -83,7 +81,7 @@ static bool exchange(LsAnneal *s, const Item *kept, const Item *extra, uint32_t 
     bool ok = ls_moves_let_go(s->m, kept->id, &kept->way) && t->bad == 0;
     for (uint32_t k = 0; ok && k < n; k++) {
         uint32_t mark = t->nchange, run = extra[k].id;
-        if (t->run[run].node != extra[k].node           /* gone meanwhile, or too large */
+        if (t->run[run].node != extra[k].node           /* already removed, or too large */
             || bytes_made(s->p, extra[k].node) > s->m->target - ls_tape_peak(t))
             continue;
         if (!ls_move_drop(s->m, run) || t->bad > 0 || ls_tape_peak(t) > s->m->target)

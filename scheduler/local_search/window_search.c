@@ -1,4 +1,4 @@
-/* scheduler/local_search/window_search.c -- a part of a sequence as a small graph of its own, searched from its end. */
+/* scheduler/local_search/window_search.c -- turns a window into a small graph and searches that from its end. */
 #include "scheduler/local_search/window_search.h"
 
 #include <assert.h>
@@ -8,9 +8,9 @@
 #include "scheduler/state_search/best_first_search.h"
 
 enum { MOST_NODES = 64 };
-/* Work beside the search's (search_limit.h): of a window, and for each node and tensor of the graph. */
+/* Work besides the search (search_limit.h): per window, and per node and tensor of the graph. */
 enum { WINDOW_WORK = 140000, SIZE_WORK = 7 };
-/* And of operands, results and pairs beyond what windows of usual kernels have. */
+/* Work per operand, result and pair beyond those of windows of usual kernels. */
 enum { USUAL_LISTED = 1000, LISTED_WORK = 100 };
 
 typedef struct Part {
@@ -20,13 +20,13 @@ typedef struct Part {
     const LsLive *live;
     const LsWindow *w;
     uint32_t *here;             /* by node: its number in the part + 1, or 0 */
-    uint32_t node[MOST_NODES + 1], nnode;       /* node[0]: makes what comes from outside */
+    uint32_t node[MOST_NODES + 1], nnode;       /* node[0]: makes the tensors from outside */
     uint32_t *there;            /* by tensor: its number in the part + 1, or 0 */
     uint32_t *tensor, ntensor;
-    bool *enters, *leaves;      /* by tensor of the graph: live in front, behind */
-    bool *ran;                  /* by node: in the part */
-    bool *barred;               /* by node: reads what was updated before */
-    uint64_t listed;            /* operands, results and pairs of its nodes */
+    bool *enters, *leaves;      /* by tensor of the graph: live before; live after */
+    bool *ran;                  /* by node: it ran in the window */
+    bool *barred;               /* by node: it reads a tensor updated before the window */
+    uint64_t listed;            /* operands, results and pairs of the part's nodes */
 } Part;
 
 static void find_ends(Part *x)
@@ -52,8 +52,8 @@ static void take(Part *x, uint32_t v)
     }
 }
 
-/* The nodes that ran there, then those that make what these read or what leaves, near ones first,
- * with their alternatives. */
+/* Finds the nodes of the part: those that ran there, then the makers of their operands and of the leaving
+ * tensors, near ones first, with their alternatives. */
 static void find_nodes(Part *x)
 {
     const LsProb *p = x->p;
@@ -121,8 +121,8 @@ static LsDagNode copy_node(Part *x, uint32_t v)
     return n;
 }
 
-/* The part as a graph. Its first node stands for all that comes before: it makes what no other node
- * of the part does, and never runs. */
+/* Returns the part as a graph. Its first node stands for everything before the window: it makes the tensors
+ * that no other node of the part makes, and never runs. */
 static LsDag *graph_of(Part *x)
 {
     const LsDag *whole = x->p->dag;
@@ -181,7 +181,8 @@ static Part begin(LsArena *arena, const LsProb *p, const LsSeq *seq, const LsLiv
     return x;
 }
 
-/* What the part has to begin with, what cannot run for want of it, and bytes that pass through. */
+/* Returns the tensors available at the start, the nodes barred for lack of operands, and the budget less the
+ * bytes that pass through. */
 static LsOptimumPart ends_of(Part *x, const LsDag *g)
 {
     bool *have = ls_arena_alloc(x->arena, g->ntensor + 1u, sizeof *have);

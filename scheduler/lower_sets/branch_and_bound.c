@@ -1,14 +1,15 @@
-/* scheduler/lower_sets/branch_and_bound.c -- branch and bound over the DP of Kusumoto et al. 2019 (arXiv:1905.11722).
+/* scheduler/lower_sets/branch_and_bound.c -- branch and bound over the DP of Kusumoto et al. 2019
+ * (arXiv:1905.11722).
  *
- * What a strategy recomputes is all but what it keeps, so time-centred it gains the time of every
- * vertex that it keeps and memory-centred it loses it. A state at a set is a strategy up to there:
- * the bytes kept, and the gain. Fewer bytes with more gain are better, so a set has a front.
+ * A strategy recomputes every vertex that it does not keep. So each kept vertex gains its time (time-centred)
+ * or loses it (memory-centred). A state at a set is a partial strategy up to the set: the bytes kept, and the
+ * gain. Each set has a Pareto front of states: fewer bytes, more gain.
  *
- * A state counts only if what it gained and what can still be added (completion_bound.h) is more than a
- * floor. The floor begins just under the bound of all strategies and is lowered until one is
- * found; nothing above it was left out, so that one is the best. Mostly the bound is close, and
- * few of the pairs of sets are ever looked at: they come by pairs of projections, and a pair that
- * no state can take is out with all its sets. */
+ * A state is kept only if its gain plus the upper bound on what can still be added (completion_bound.h)
+ * exceeds a floor. The floor starts just below the bound of all strategies and is lowered until a strategy is
+ * found. Every state above the floor was kept, so this strategy is optimal. The bound is mostly close, and
+ * few pairs of sets are examined: pairs of projections come first, and a pair that no state can take is
+ * dropped with all its sets. */
 #include "scheduler/lower_sets/branch_and_bound.h"
 
 #include <math.h>
@@ -17,26 +18,26 @@
 
 #include "scheduler/lower_sets/completion_bound.h"
 
-enum { MOST_LOOKS = 1000000000, LOOKS_A_POINT = 50, MOST_POINTS = 2000000 };   /* of a ceiling */
+enum { MOST_LOOKS = 1000000000, LOOKS_A_POINT = 50, MOST_POINTS = 2000000 };   /* of the bound, LsCeiling */
 
 struct LsExact {
     const LsForward *f;
     const LsFamily *fam;
     const LsRelax *relax;
-    uint32_t *edge_at, *edge;   /* by set: its boundary, without what is stuck */
-    int64_t *stuck;             /* by set: bytes of what may not run twice in it */
+    uint32_t *edge_at, *edge;   /* by set: its boundary, without stuck vertices */
+    int64_t *stuck;             /* by set: bytes of its stuck vertices */
 };
 
-/* Sums are without what is stuck: that adds the same to all states of a set. */
-typedef struct State { int64_t m; double g; uint32_t set, at; } State;  /* set, at: came from */
+/* A state: bytes kept and gain, without stuck vertices, which add the same to all states of a set. */
+typedef struct State { int64_t m; double g; uint32_t set, at; } State;  /* set, at: the previous state */
 typedef struct Front { State *state; uint32_t n; } Front;   /* by rising bytes and gain */
 
-typedef struct Reach { int64_t m; double g; } Reach;    /* of all states of a projection, by the
-                                                         * same; with what is stuck and loose */
+typedef struct Reach { int64_t m; double g; } Reach;    /* a point of a projection's front, with stuck and
+                                                         * loose vertices */
 typedef struct Envelope { Reach *reach; uint32_t n; } Envelope;
 
-/* A set with steps to a projection; most: what a strategy that takes one gains at most, before what
- * is loose is counted. */
+/* A set with steps to a projection. most: upper bound on the gain of a strategy with such a step, without
+ * loose gains. */
 typedef struct Origin { double most; uint32_t set; } Origin;
 
 typedef struct Solve {
@@ -46,17 +47,17 @@ typedef struct Solve {
     bool price_last;
     double *gain;               /* by vertex: of keeping it */
     LsCeiling *ceiling;
-    double *sum, *stuck;        /* by set: gain of all in it, of what is stuck in it */
-    double *open, *edge_loose;  /* by set: what is loose outside it; in what it keeps */
+    double *sum, *stuck;        /* by set: gain of all its vertices; of its stuck vertices */
+    double *open, *edge_loose;  /* by set: loose gain outside it; of the vertices it keeps */
     double floor;               /* a strategy must gain more */
     Front *front;               /* by set */
     Envelope *env;              /* by projection */
-    Origin *from; uint32_t nfrom;   /* of steps to the projection at hand, best first */
-    State *work, *other, *add;  /* the front being made, one to write to, what comes */
+    Origin *from; uint32_t nfrom;   /* origins of steps to the current projection, best first */
+    State *work, *other, *add;  /* the front being made, a buffer, the new states */
     uint32_t nwork, room, add_room;
     Reach *all; uint32_t all_room;
-    uint64_t most_looks, nlook; /* steps and states looked at */
-    uint64_t nstate;            /* kept */
+    uint64_t most_looks, nlook; /* steps and states examined */
+    uint64_t nstate;            /* states kept */
 } Solve;
 
 LsExact *ls_exact_new(LsArena *arena, const LsForward *f, const LsFamily *fam,
@@ -88,7 +89,7 @@ LsExact *ls_exact_new(LsArena *arena, const LsForward *f, const LsFamily *fam,
 
 /* ---- fronts ---- */
 
-/* How many states of the front in work have at most m bytes; the last of them gains most. */
+/* Returns how many states of z->work have at most m bytes; the last of them gains most. */
 static uint32_t count_until(const Solve *z, int64_t m)
 {
     uint32_t lo = 0, hi = z->nwork;
@@ -102,7 +103,7 @@ static uint32_t count_until(const Solve *z, int64_t m)
     return lo;
 }
 
-/* Merges n states of z->add into z->work; of equals the earlier stays. */
+/* Merges n states of z->add into z->work; the tie-break is the earlier state. */
 static void merge(Solve *z, uint32_t n)
 {
     if (z->nwork + n > z->room) {
@@ -127,13 +128,13 @@ static void merge(Solve *z, uint32_t n)
     z->nwork = to;
 }
 
-/* What set j adds to the gain of its states, for what is still open. */
+/* Returns what set j adds to the gain of its states: its stuck vertices and the loose gain still open. */
 static double beyond(const Solve *z, uint32_t j)
 {
     return z->stuck[j] + z->open[j];
 }
 
-/* Offers the states of set i, each m and g more, to set j; `most`: bytes before. */
+/* Offers the states of set i, plus m bytes and gain g, to set j. most: most bytes before the step. */
 static void carry(Solve *z, uint32_t i, uint32_t j, int64_t most, int64_t m, double g)
 {
     const Front *from = &z->front[i];
@@ -142,7 +143,7 @@ static void carry(Solve *z, uint32_t i, uint32_t j, int64_t most, int64_t m, dou
     uint32_t npoint = b->n[z->x->relax->of[j]], q = 0, nadd = 0;
     uint32_t u = count_until(z, from->state[0].m + m);
     if (u > 0 && z->work[u - 1].g >= from->state[from->n - 1].g + g)
-        return;                                     /* beats the best of both, so all */
+        return;                                     /* that state dominates all of them */
     if (from->n > z->add_room) {
         z->add_room = 2 * from->n;
         z->add = ls_arena_alloc(z->arena, z->add_room, sizeof *z->add);
@@ -172,7 +173,7 @@ static bool holds(const LsFamily *fam, uint32_t j, uint32_t i)
     return true;
 }
 
-/* The step from set i to set j. */
+/* Takes the step from set i to set j. */
 static void step(Solve *z, uint32_t i, uint32_t j)
 {
     const LsExact *x = z->x;
@@ -203,7 +204,7 @@ static int by_bytes(const void *x, const void *y)
     return a->g > b->g ? -1 : a->g < b->g;
 }
 
-/* What the states of all sets of projection k reach. */
+/* Computes the front of the states of all sets of projection k. */
 static void envelop(Solve *z, uint32_t k)
 {
     const LsRelax *r = z->x->relax;
@@ -224,8 +225,8 @@ static void envelop(Solve *z, uint32_t k)
         memcpy(z->env[k].reach, z->all, to * sizeof *z->all);
 }
 
-/* What a state that reached r gains at most if it takes step s to projection j. q: the point of j
- * to begin with, moved on. */
+/* Returns an upper bound on the gain of a state at r after step s to projection j. *q: the point of j to
+ * start from, advanced. */
 static double promise(const Solve *z, const LsCeilingStep *s, uint32_t j, Reach r, uint32_t *q)
 {
     const LsCeiling *b = z->ceiling;
@@ -234,7 +235,7 @@ static double promise(const Solve *z, const LsCeilingStep *s, uint32_t j, Reach 
     return *q == b->n[j] || r.m > s->most ? -INFINITY : r.g + s->gain + b->point[j][*q].gain;
 }
 
-/* Adds the sets of projection i with states that may go on to projection j. */
+/* Adds the sets of projection i whose states may go on to projection j. */
 static void add_from(Solve *z, uint32_t i, uint32_t j)
 {
     const LsRelax *r = z->x->relax;
@@ -338,13 +339,13 @@ static void weigh(Solve *z)
         z->edge_loose[fam->n - 1] = z->open[0];
 }
 
-/* sign: 1: what is kept is gained, -1: it is lost, 0: only whether there is a strategy counts. */
+/* sign: 1: kept vertices gain, -1: they lose, 0: only feasibility counts. */
 static Solve *solve_new(LsArena *arena, const LsExact *x, const LsDpOptions *o, double sign)
 {
     Solve *z = ls_arena_alloc(arena, 1, sizeof *z);
     *z = (Solve){.x = x, .arena = arena, .budget = o->budget, .price_last = o->price_last,
                  .most_looks = o->most_looks ? o->most_looks : MOST_LOOKS};
-    uint64_t points = z->most_looks / LOOKS_A_POINT;        /* each is looked at from many sets */
+    uint64_t points = z->most_looks / LOOKS_A_POINT;        /* each point is examined from many sets */
     z->gain = ls_arena_alloc(arena, x->f->n, sizeof *z->gain);
     for (uint32_t v = 0; v < x->f->n; v++)
         z->gain[v] = sign * (o->unit > 0 ? o->unit * round(x->f->time[v] / o->unit)
@@ -381,7 +382,7 @@ static void trace(const Solve *z, LsArena *arena, LsStrategy *out)
     ls_strategy_price(z->arena, z->x->f, z->price_last, out);
 }
 
-/* Whether any strategy is within the budget. */
+/* Returns whether any strategy is within the budget. */
 static LsExactEnd feasible(const LsExact *x, const LsDpOptions *o)
 {
     LsArena *arena = ls_arena_new();
@@ -395,9 +396,9 @@ static LsExactEnd feasible(const LsExact *x, const LsDpOptions *o)
 
 LsExactEnd ls_exact_solve(LsArena *arena, const LsExact *x, const LsDpOptions *o, LsStrategy *out)
 {
-    /* parts of all time */
+    /* as fractions of the time of everything */
     static const double under[] = {1e-9, 1e-3, 4e-3, 0.016, 0.064, 0.25, INFINITY};
-    enum { SURE = 4 };          /* from there on it is worth knowing that there is something */
+    enum { SURE = 4 };          /* from this floor on, check feasibility first */
     LsArena *scratch = ls_arena_new();
     Solve *z = solve_new(scratch, x, o, o->greatest ? -1 : 1);
     double all = x->fam->time[x->fam->n - 1];

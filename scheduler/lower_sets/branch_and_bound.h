@@ -1,4 +1,5 @@
-/* scheduler/lower_sets/branch_and_bound.h -- the best canonical strategy over a family of lower sets, with a proof. */
+/* scheduler/lower_sets/branch_and_bound.h -- branch and bound for the best canonical strategy over a family
+ * of lower sets. */
 #ifndef LS_SCHEDULER_LOWER_SETS_BRANCH_AND_BOUND_H
 #define LS_SCHEDULER_LOWER_SETS_BRANCH_AND_BOUND_H
 
@@ -7,19 +8,19 @@
 typedef struct LsExact LsExact;
 
 typedef enum {
-    LS_EXACT_NONE,              /* no strategy is within the budget */
-    LS_EXACT_FOUND,             /* the best one */
-    LS_EXACT_UNKNOWN            /* too much work: options->most_looks */
+    LS_EXACT_NONE,              /* proven: no strategy is within the budget */
+    LS_EXACT_FOUND,             /* the best strategy */
+    LS_EXACT_UNKNOWN            /* the work exceeded options->most_looks */
 } LsExactEnd;
 
-/* What the solves over one family share. projections: of completion_bound.h, at most; 0: 1000. More make the
- * bound closer and dearer; the result is the same. */
+/* Makes the data that solves over one family share. projections: most projections of completion_bound.h; 0:
+ * 1000. More of them give a closer but dearer bound and the same result. */
 LsExact *ls_exact_new(LsArena *arena, const LsForward *f, const LsFamily *fam,
                       uint32_t projections);
 
-/* The strategy within the budget with the least time of recomputation (options->greatest: with
- * the greatest), peak and time as the paper's formulas count them. Times within 1e-9 of the sum
- * of all count as the same. With options->unit it is the best by the rounded times. */
+/* Finds the strategy within the budget with the least time of recomputation (options->greatest: the
+ * greatest), with peak and time by the paper's formulas. Times that differ by at most 1e-9 of the sum of all
+ * count as equal. With options->unit the rounded times decide. */
 LsExactEnd ls_exact_solve(LsArena *arena, const LsExact *x, const LsDpOptions *options,
                           LsStrategy *out);
 

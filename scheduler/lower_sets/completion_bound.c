@@ -1,4 +1,4 @@
-/* scheduler/lower_sets/completion_bound.c -- ceilings by a DP over the projections of a family's sets. */
+/* scheduler/lower_sets/completion_bound.c -- the bounds (ceilings), by a DP over the projections of a family's sets. */
 #include "scheduler/lower_sets/completion_bound.h"
 
 #include <math.h>
@@ -35,8 +35,8 @@ static bool same_row(const uint64_t *a, const uint64_t *b, const uint64_t *light
     return true;
 }
 
-/* Numbers the projections in the order of their first sets, which first[] lists; `table` has a
- * power of two of places, `room`, at least twice the sets. */
+/* Numbers the projections in the order of their first sets, which first[] lists. `table` has `room` places, a
+ * power of two, at least twice the number of sets. */
 static uint32_t project(LsRelax *r, uint32_t *first, uint32_t *table, uint32_t room)
 {
     const LsFamily *fam = r->fam;
@@ -65,7 +65,7 @@ static void leave_out(LsRelax *r, const Light *order, uint32_t n)
         ls_bit_add(r->light, order[k].vertex);
 }
 
-/* As few light vertices as bring the projections down to `most`. */
+/* Leaves out as few light vertices as needed for at most `most` projections. */
 static uint32_t choose_light(LsArena *arena, LsRelax *r, uint32_t most, uint32_t *first)
 {
     const LsForward *f = r->f;
@@ -90,7 +90,7 @@ static uint32_t choose_light(LsArena *arena, LsRelax *r, uint32_t most, uint32_t
     return project(r, first, table, room);
 }
 
-/* Whether v is kept whatever the light vertices do: it has a heavy successor outside. */
+/* Returns whether v is kept in any case: it has a heavy successor outside. */
 static bool on_edge(const LsRelax *r, const uint64_t *low, uint32_t v)
 {
     const LsForward *f = r->f;
@@ -185,7 +185,7 @@ LsCeilingStep ls_ceiling_step(const LsCeiling *b, uint32_t i, uint32_t j)
     return s;
 }
 
-/* The first of n points with at least m bytes. */
+/* Returns the first of n points with at least m bytes. */
 static uint32_t first_at(const LsCeilingPoint *point, uint32_t n, int64_t m)
 {
     uint32_t lo = 0;
@@ -205,7 +205,7 @@ double ls_ceiling_at(const LsCeiling *b, uint32_t k, int64_t m)
     return at < b->n[k] ? b->point[k][at].gain : -INFINITY;
 }
 
-/* The least bytes kept at every projection, whatever is gained. */
+/* Finds the least bytes kept at every projection, at any gain. */
 static void find_least(LsCeiling *b)
 {
     const LsRelax *r = b->relax;
@@ -225,11 +225,11 @@ static void find_least(LsCeiling *b)
 typedef struct Backward {       /* fronts by rising most, falling gain */
     LsArena *arena;
     LsCeiling *b;
-    LsCeilingPoint *work, *other, *add;       /* the one being made, one to write to, what comes */
+    LsCeilingPoint *work, *other, *add;       /* the front being made, a buffer, the new points */
     uint32_t nwork, room, add_room;
 } Backward;
 
-/* Merges n points of x->add into x->work; of equals the earlier stays. */
+/* Merges n points of x->add into x->work; the tie-break is the earlier point. */
 static void merge(Backward *x, uint32_t n)
 {
     if (x->nwork + n > x->room) {
@@ -256,7 +256,7 @@ static void merge(Backward *x, uint32_t n)
     x->other = work;
 }
 
-/* What is possible from i by a step to j and on. */
+/* Offers to i the points of j after a step from i. */
 static void relax(Backward *x, uint32_t i, uint32_t j)
 {
     const LsCeiling *b = x->b;
@@ -268,7 +268,7 @@ static void relax(Backward *x, uint32_t i, uint32_t j)
     int64_t most = to[n - 1].most - s.kept < s.most ? to[n - 1].most - s.kept : s.most;
     uint32_t at = first_at(x->work, x->nwork, most);
     if (at < x->nwork && x->work[at].gain >= to[k].gain + s.gain)
-        return;                                     /* beats the best of both, so all */
+        return;                                     /* that point dominates all of them */
     if (n > x->add_room) {
         x->add_room = 2 * n;
         x->add = ls_arena_alloc(x->arena, x->add_room, sizeof *x->add);
@@ -287,8 +287,8 @@ static void relax(Backward *x, uint32_t i, uint32_t j)
         merge(x, nadd);
 }
 
-/* Whether v is kept is not seen from the projection when v is light or has a light successor. If
- * it would be good, it is taken to be kept. */
+/* The projection does not show whether v is kept if v is light or has a light successor. Such a v is assumed
+ * to be kept if that gains. */
 static void weigh(LsCeiling *b, const double *gain, const double *last)
 {
     const LsRelax *r = b->relax;

@@ -1,28 +1,28 @@
-/* scheduler/lower_sets/completion_bound.h -- an upper bound on what a partial strategy can still keep.
+/* scheduler/lower_sets/completion_bound.h -- an upper bound on the gain that a partial strategy can still
+ * add.
  *
- * The lower sets are projected on the vertices that weigh something: the light ones are taken to
- * need no bytes and to be kept if that is good. Few sets are left, and a DP over them from the end
- * to the start bounds every completion in the whole family. Where nothing is light enough to leave
- * out, the bound is the optimum. */
+ * The lower sets are projected on the heavy vertices. Light vertices are assumed to need no bytes and to be
+ * kept if that gains. Few sets are left, and a DP over them from the end to the start bounds every completion
+ * in the whole family. If no vertex is left out, the bound is the optimum. */
 #ifndef LS_SCHEDULER_LOWER_SETS_COMPLETION_BOUND_H
 #define LS_SCHEDULER_LOWER_SETS_COMPLETION_BOUND_H
 
 #include "scheduler/lower_sets/lower_set.h"
 
-/* With at most `most` bytes kept so far, at most `gain` can be added. */
+/* A point of the bound: with at most `most` bytes kept so far, at most `gain` can be added. */
 typedef struct LsCeilingPoint { int64_t most; double gain; } LsCeilingPoint;
 
-typedef struct LsRelax {        /* of a family, for any budget */
+typedef struct LsRelax {        /* the projections of a family, for any budget */
     const LsForward *f;
     const LsFamily *fam;
     uint64_t *light;            /* set of the vertices left out */
-    uint32_t n;                 /* projections; one comes before those that it is a part of */
+    uint32_t n;                 /* number of projections; each comes before its supersets */
     uint32_t *of;               /* by set of the family: its projection */
-    uint32_t *fiber_at, *fiber; /* by projection: its sets, by size */
+    uint32_t *fiber_at, *fiber; /* by projection: its sets by rising size */
     uint64_t *low;              /* n rows */
     int64_t *halo;              /* by projection: the least of its sets, bytes */
-    int64_t *mem, *stuck;       /* by projection: bytes of it, of what may not run twice in it */
-    uint32_t *edge_at, *edge;   /* by projection: its boundary, without what is stuck */
+    int64_t *mem, *stuck;       /* by projection: bytes of its vertices; of those that may not run twice */
+    uint32_t *edge_at, *edge;   /* by projection: its boundary, without stuck vertices */
 } LsRelax;
 
 typedef struct LsCeiling {      /* within one budget */
@@ -30,33 +30,33 @@ typedef struct LsCeiling {      /* within one budget */
     int64_t budget;
     LsCeilingPoint **point;     /* by projection: by rising `most`, falling gain */
     uint32_t *n;
-    int64_t *least;             /* by projection: no state there has kept fewer bytes; INT64_MAX:
-                                 * there is none */
-    double *loose;              /* by vertex: what it may gain outside the points */
-    double *sure;               /* by vertex: what it gains in them if kept */
+    int64_t *least;             /* by projection: least bytes kept by any state there; INT64_MAX: there is no
+                                 * state */
+    double *loose;              /* by vertex: its possible gain that the points leave out */
+    double *sure;               /* by vertex: its gain within the points if kept */
     double *stuck, *last;       /* by projection: sums over its vertices; last: NULL if unused */
 } LsCeiling;
 
-typedef struct LsCeilingStep {  /* between projections; of all steps between their sets: */
-    int64_t most;               /* the most bytes kept before it */
-    int64_t kept;               /* the least newly kept */
-    double gain;                /* the most gained, but for what is loose */
+typedef struct LsCeilingStep {  /* bounds over all steps between the sets of two projections */
+    int64_t most;               /* the most bytes kept before the step */
+    int64_t kept;               /* the least bytes newly kept */
+    double gain;                /* the most gain, without loose gains */
 } LsCeilingStep;
 
-/* Leaves out as few vertices, the lightest first, as bring the projections down to `most`. A
- * family that is not whole must have no more sets than that. */
+/* Leaves out vertices, the lightest first, until at most `most` projections remain. A family that is not
+ * whole must have at most `most` sets. */
 LsRelax *ls_relax_new(LsArena *arena, const LsForward *f, const LsFamily *fam, uint32_t most);
 
-/* gain: by vertex, of keeping it (negative: a loss). last: by vertex, of having it in the last
- * block; NULL: nothing. Returns NULL when the points would be more than `most`. */
+/* Computes the bound for a budget, bytes. gain: by vertex, of keeping it (negative: a loss). last: by vertex,
+ * gain of having it in the last block; NULL: none. Returns NULL if there would be more than `most` points. */
 LsCeiling *ls_ceiling_new(LsArena *arena, const LsRelax *r, int64_t budget, const double *gain,
                           const double *last, uint32_t most);
 
-/* The most that can be added from projection k on with m bytes kept, but for what is loose;
+/* Returns the most gain that can be added from projection k on with m bytes kept, without loose gains;
  * -INFINITY: no completion. */
 double ls_ceiling_at(const LsCeiling *b, uint32_t k, int64_t m);
 
-/* Between projections of which j holds i. */
+/* Returns the bounds on steps from projection i to projection j, which contains i. */
 LsCeilingStep ls_ceiling_step(const LsCeiling *b, uint32_t i, uint32_t j);
 
 bool ls_relax_holds(const LsRelax *r, uint32_t j, uint32_t i);

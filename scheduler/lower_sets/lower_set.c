@@ -1,10 +1,10 @@
-/* scheduler/lower_sets/lower_set.c -- enumeration of lower sets, and what the DP wants to know of each. */
+/* scheduler/lower_sets/lower_set.c -- enumerates lower sets, and measures each for the DP. */
 #include "scheduler/lower_sets/lower_set.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* The forward edges, once per tensor read. */
+/* Returns the forward edges, one per tensor read. */
 static LsRows edges_of(LsForward *f, bool backwards)
 {
     const LsProb *p = f->prob;
@@ -119,8 +119,7 @@ bool ls_cut_step(const LsForward *f, const LsFamily *fam, uint32_t i, uint32_t j
     return true;
 }
 
-/* The DP runs many times over the same family: its steps are priced once if that is not too
- * much. */
+/* The DP runs many times over the same family, so its steps are priced once if there are not too many. */
 static void price_steps(const LsForward *f, LsFamily *fam)
 {
     enum { MOST = 2500 };
@@ -137,7 +136,7 @@ static void price_steps(const LsForward *f, LsFamily *fam)
     fam->step_at[fam->n] = n;
 }
 
-/* Sorts the sets, drops doubles, measures each. */
+/* Sorts the sets, drops duplicates, and measures each. */
 static LsFamily *family_of(const LsForward *f, const uint64_t *set, uint32_t n, bool whole)
 {
     LsArena *arena = f->arena;
@@ -180,9 +179,9 @@ static bool holds_preds(const LsForward *f, const uint64_t *set, uint32_t v)
     return true;
 }
 
-/* In falling lexicographic order of the vertices taken: from everything, each next set drops the
- * last vertex taken and takes all behind it that can be. Every lower set comes once, and no
- * table is needed. */
+/* Enumerates in falling lexicographic order of the vertices taken. The first set is everything. Each next set
+ * drops the last vertex taken and takes all later vertices that it can. Every lower set comes once, without a
+ * table. */
 LsFamily *ls_family_all(const LsForward *f, uint32_t most)
 {
     LsArena *arena = f->arena;
@@ -208,8 +207,8 @@ LsFamily *ls_family_all(const LsForward *f, uint32_t most)
     }
 }
 
-/* Of every vertex one, all different, as each has its own last one; the empty one; and everything,
- * unless that is all that comes before one vertex. */
+/* Counts one set per vertex (all differ in their last vertex), the empty set, and the whole set unless it
+ * belongs to the only vertex without successors. */
 uint32_t ls_family_pruned_size(const LsForward *f)
 {
     uint32_t last = 0;
@@ -222,7 +221,7 @@ LsFamily *ls_family_pruned(const LsForward *f)
 {
     uint32_t n = f->n + 2;
     uint64_t *set = ls_arena_alloc(f->arena, (size_t)n * f->nword, sizeof *set);
-    for (uint32_t v = 0; v < f->n; v++) {           /* rows 0 .. n-1; row n stays empty */
+    for (uint32_t v = 0; v < f->n; v++) {           /* rows 0 .. n-1; row n is the empty set */
         uint64_t *mine = set + (size_t)v * f->nword;
         ls_bit_add(mine, v);
         for (uint32_t k = f->pred.at[v]; k < f->pred.at[v + 1]; k++)

@@ -1,7 +1,7 @@
 /* scheduler/lower_sets/lower_set.h -- the forward graph and its lower sets, as bit sets.
  *
- * A lower set L has no edge from outside into it; its boundary are the vertices of L with a
- * successor outside (Kusumoto et al. 2019, arXiv:1905.11722). */
+ * A lower set L has no edge from outside into it. Its boundary is the set of vertices of L with a successor
+ * outside (Kusumoto et al. 2019, arXiv:1905.11722). */
 #ifndef LS_SCHEDULER_LOWER_SETS_LOWER_SET_H
 #define LS_SCHEDULER_LOWER_SETS_LOWER_SET_H
 
@@ -14,28 +14,27 @@ typedef struct LsForward {      /* a vertex per forward node, in run order */
     uint32_t *node;             /* vertex -> node */
     uint32_t *vertex;           /* node -> vertex, or LS_NO_ID */
     LsRows pred, succ;
-    int64_t *mem;               /* by vertex: bytes of what it makes */
+    int64_t *mem;               /* by vertex: bytes of its results */
     double *time;               /* by vertex: cost of a run */
-    uint64_t *stuck;            /* set of the vertices that may not run twice */
+    uint64_t *stuck;            /* the set of vertices that may not run twice */
 } LsForward;
 
-typedef struct LsCutStep {     /* from a set to one around it */
+typedef struct LsCutStep {     /* a step from a set to a superset */
     uint32_t from;
-    int64_t kept;               /* bytes that it newly keeps */
-    double time;                /* of what it leaves to be made again */
+    int64_t kept;               /* bytes newly kept */
+    double time;                /* cost of the vertices left for recomputation */
 } LsCutStep;
 
 typedef struct LsFamily {       /* lower sets by size, then by content:
                                  * first empty, last everything */
     uint32_t n, nword;
     uint64_t *low;              /* n rows */
-    uint64_t *keep;             /* n rows: the boundary, and what is stuck */
-    int64_t *halo;              /* M(successors outside) + M(what those read outside), bytes */
-    int64_t *mem;               /* of the set, bytes */
+    uint64_t *keep;             /* n rows: the boundary and the stuck vertices */
+    int64_t *halo;              /* M(successors outside) + M(their operands outside), bytes */
+    int64_t *mem;               /* by set: its bytes */
     double *time;               /* of the set */
-    bool whole;                 /* every lower set is in it */
-    /* Steps of the DP into set j: step[step_at[j] .. step_at[j + 1]). NULL
-     * where there are too many. */
+    bool whole;                 /* the family has every lower set */
+    /* Steps of the DP into set j: step[step_at[j] .. step_at[j + 1]). NULL if there are too many. */
     LsCutStep *step; uint32_t *step_at;
 } LsFamily;
 
@@ -44,21 +43,20 @@ static inline void ls_bit_add(uint64_t *set, uint32_t v) { set[v / 64] |= UINT64
 
 LsForward *ls_forward_new(LsArena *arena, const LsProb *p);
 
-/* Writes the boundary of low, and what is stuck in it, to keep; returns the bytes of the
- * formula's last two terms. work: scratch of 2 nword words. */
+/* Writes to keep the boundary of low and its stuck vertices. Returns the bytes of the formula's last two
+ * terms. work: scratch of 2 nword words. */
 int64_t ls_cut_edge(const LsForward *f, const uint64_t *low, uint64_t *keep, uint64_t *work);
 
-/* The step between sets i and j of the family; false when j does not contain i. */
+/* Writes the step from set i to set j of the family. Returns false if j does not contain i. */
 bool ls_cut_step(const LsForward *f, const LsFamily *fam, uint32_t i, uint32_t j, LsCutStep *step);
 
-/* All lower sets, or NULL when there are more than `most`. */
+/* Returns all lower sets, or NULL if there are more than `most`. */
 LsFamily *ls_family_all(const LsForward *f, uint32_t most);
-/* {vertices that v needs, and v} for every v, the empty set and everything: the approximate
- * family. */
+/* Returns the approximate family: for every v the set of v and its ancestors, the empty set and the whole set. */
 LsFamily *ls_family_pruned(const LsForward *f);
-/* Its number of sets, without making it. */
+/* Returns the number of its sets without making it. */
 uint32_t ls_family_pruned_size(const LsForward *f);
-/* The n lower sets in rows of f->nword words, each once. */
+/* Returns the family of the n lower sets in rows of f->nword words, without duplicates. */
 LsFamily *ls_family_of(const LsForward *f, const uint64_t *set, uint32_t n);
 
 #endif

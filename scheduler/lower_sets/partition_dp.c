@@ -1,13 +1,12 @@
 /* scheduler/lower_sets/partition_dp.c -- the DP over lower sets of Kusumoto et al. 2019 (arXiv:1905.11722), for
  * many strategies at once.
  *
- * State: a lower set L, the time t of recomputation decided so far, the bytes m kept so far. As in
- * the published table there is a place for every time, here for every step of a grid, with the
- * state of the least m and its true t; beside it the least m of all better times, so that a state
- * is weighed in one look. Time-centred, less t is better; memory-centred, more: what a state with
- * more t and less m can still reach, no state it beats can better.
+ * State: a lower set L, the time t of recomputation decided so far, the bytes m kept so far. The
+ * published table has a place for every time; here every cell of a grid holds the state of least m and its
+ * exact t. A second array holds the least m of all better times, so one look decides dominance. Less t is
+ * better time-centred, more t memory-centred: a dominated state can reach nothing better.
  *
- * A step L -> L' costs by sums over the sets alone, but for the kept vertices of L' outside L:
+ * The cost of a step L -> L' follows from sums over the sets, except for the kept vertices of L' outside L:
  *   t += T(L') - T(L) - T(keep(L') - L)       m += M(keep(L') - L)
  *   m + 2 (M(L') - M(L)) + halo(L') <= budget
  * The same sums backwards say how many bytes may be kept at L at most if a way to the end is to be
@@ -16,7 +15,7 @@
 
 #include <string.h>
 
-/* t with its sign; set, at: the point it came from. */
+/* t has its sign; set, at: the previous point. */
 typedef struct Point { double t; int64_t m; uint32_t set, at; } Point;
 typedef struct Front { Point *point; uint32_t n; int64_t least; } Front;    /* by rising t */
 
@@ -26,10 +25,10 @@ typedef struct Dp {
     const LsDpOptions *o;
     LsArena *scratch;
     Front *front;
-    int64_t *most;              /* by set: with more bytes kept nothing leads on to everything */
-    /* the grid of the set at hand */
+    int64_t *most;              /* by set: with more bytes kept no way leads to the end */
+    /* the grid of the current set */
     Point *cell;
-    int64_t *least;             /* by cell: the least m in it and before it */
+    int64_t *least;             /* by cell: the least m in this and earlier cells */
     uint32_t top;               /* last cell that may be used */
     double sign, first, scale;  /* cell = (t - first) * scale */
 } Dp;
@@ -47,7 +46,7 @@ static void put(Dp *dp, uint32_t c, Point p)
         dp->least[c] = p.m;
 }
 
-/* Goes on to set j by one step from every state of where it starts. */
+/* Extends every state of step.from by the step to set j. */
 static void relax(Dp *dp, uint32_t j, LsCutStep step)
 {
     const LsFamily *fam = dp->fam;
@@ -59,7 +58,7 @@ static void relax(Dp *dp, uint32_t j, LsCutStep step)
     double t = free ? 0 : dp->sign * step.time;
     if (from->least > most
         || dp->least[cell_of(dp, from->point[0].t + t)] <= from->least + step.kept)
-        return;                                     /* beats the best of both, so all */
+        return;                                     /* that state dominates all of them */
     uint32_t k = 0;
     while (from->point[k].m > most)                 /* m falls along the front */
         k++;
@@ -71,7 +70,7 @@ static void relax(Dp *dp, uint32_t j, LsCutStep step)
     }
 }
 
-/* Some state of set i can go on to set j within the budget. */
+/* Returns whether some state of set i can go on to set j within the budget. */
 static bool fits(const Dp *dp, uint32_t i, uint32_t j)
 {
     const LsFamily *fam = dp->fam;
@@ -79,7 +78,7 @@ static bool fits(const Dp *dp, uint32_t i, uint32_t j)
            && dp->front[i].least + 2 * (fam->mem[j] - fam->mem[i]) + fam->halo[j] <= dp->o->budget;
 }
 
-/* The nearest first: of states as good, those in more and smaller blocks stay. */
+/* Takes the nearest sets first: the tie-break is more and smaller blocks. */
 static void relax_into(Dp *dp, uint32_t j)
 {
     const LsFamily *fam = dp->fam;
@@ -95,7 +94,7 @@ static void relax_into(Dp *dp, uint32_t j)
             relax(dp, j, step);
 }
 
-/* Fills most[]; where the steps are not listed, there is no limit. */
+/* Fills most[]; without a list of steps there is no limit. */
 static void find_most(Dp *dp)
 {
     const LsFamily *fam = dp->fam;
@@ -122,7 +121,7 @@ static void find_front(Dp *dp, uint32_t j)
         dp->least[c] = INT64_MAX;
     if (dp->most[j] >= 0)
         relax_into(dp, j);
-    for (uint32_t c = 0; c <= dp->top; c++)         /* what a better time does not beat */
+    for (uint32_t c = 0; c <= dp->top; c++)         /* states that no better time dominates */
         if (dp->least[c] < INT64_MAX && (c == 0 || dp->least[c] < dp->least[c - 1]))
             dp->cell[n++] = dp->cell[c];
     to->n = n < most ? n : most;
@@ -178,7 +177,7 @@ LsStrategies ls_partition(LsArena *arena, const LsForward *f, const LsFamily *fa
     return out;
 }
 
-/* Bytes and time of the vertices of set a outside b. */
+/* Adds the bytes and time of the vertices of set a outside b. */
 static void weigh(const LsForward *f, const uint64_t *a, const uint64_t *b, int64_t *m, double *t)
 {
     for (uint32_t v = 0; v < f->n; v++)

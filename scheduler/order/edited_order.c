@@ -4,10 +4,10 @@
 #include <assert.h>
 #include <string.h>
 
-#define EMPTY (-((int64_t)1 << 61))     /* added to slots without a run: never the peak */
+#define EMPTY (-((int64_t)1 << 61))     /* added to slots without a run, so that they are never the peak */
 
-/* Work, as fitted to times of whole searches (search_limit.h): a change of the tree, a search in a list, a
- * run that comes or goes, a slot when the tree is filled. */
+/* Units of work, fitted to times of whole searches (search_limit.h): a change of the tree, a search in a
+ * list, an inserted or removed run, a slot when the tree is filled. */
 enum { ADD_WORK = 30, LIST_WORK = 32, RUN_WORK = 450, SLOT_WORK = 38 };
 
 static void add(LsTape *t, uint32_t from, uint32_t to, int64_t bytes)
@@ -23,7 +23,7 @@ static bool counts(const LsTape *t, const LsDagNode *node, uint32_t x, bool writ
     return t->guard[x] && (write || !ls_id_in(node->upd, node->nupd, x));
 }
 
-/* Adds the tensors of the list that have events, each once. */
+/* Adds to row v the tensors of the list that have events, each once. */
 static void add_row(const LsTape *t, LsRows *rows, uint32_t v, const uint32_t *list, uint32_t n,
                     bool write)
 {
@@ -82,7 +82,7 @@ void ls_tape_free(LsTape *t)
     ls_arena_free(t->arena);
 }
 
-/* ---- events and what they mean for memory ---- */
+/* ---- events and live bytes ---- */
 
 uint32_t ls_tape_events_before(const LsTape *t, uint32_t tensor, uint32_t run)
 {
@@ -96,20 +96,21 @@ uint32_t ls_tape_events_before(const LsTape *t, uint32_t tensor, uint32_t run)
         else
             hi = mid;
     }
-    uint32_t k = lo;                                /* few are left: no branch to guess */
+    uint32_t k = lo;                                /* few are left: count them without branches */
     for (uint32_t j = lo; j < hi; j++)
         k += t->slot[l->event[j] / 2] < slot;
     return k;
 }
 
-/* Reads passed one by one: free as long as a value has few readers. */
+/* Charges for reads passed one by one; free for values with few readers. */
 static void charge_scan(const LsTape *t, uint32_t passed)
 {
     enum { USUAL = 64 };
     *t->work += passed > USUAL ? passed - USUAL : 0;
 }
 
-/* Run that ends the instance of write k: its last reader, or itself; LS_TAPE_END: none does. */
+/* Returns the run that ends the instance of write k: its last reader, or the writer; LS_TAPE_END: it lives to
+ * the end. */
 static uint32_t end_of(const LsTape *t, uint32_t tensor, uint32_t k)
 {
     const LsTapeList *l = &t->list[tensor];
@@ -120,7 +121,7 @@ static uint32_t end_of(const LsTape *t, uint32_t tensor, uint32_t k)
     return k + 1 == l->n && t->p->dag->tensor[tensor].output ? LS_TAPE_END : l->event[k] / 2;
 }
 
-/* The last write among the first k events, or LS_NO_ID. */
+/* Returns the last write among the first k events, or LS_NO_ID. */
 static uint32_t write_before(const LsTape *t, const LsTapeList *l, uint32_t k)
 {
     uint32_t from = k;
@@ -130,7 +131,7 @@ static uint32_t write_before(const LsTape *t, const LsTapeList *l, uint32_t k)
     return k - 1;                                   /* k = 0: LS_NO_ID */
 }
 
-/* Of a run with many pairs a change touches many: it is weighed once, behind the change. */
+/* Queues the run for weighing. One change touches a run with many pairs many times, so such a run is queued once. */
 static void touch(LsTape *t, uint32_t run)
 {
     enum { FEW = 8 };
@@ -160,7 +161,7 @@ static uint32_t last_slot(const LsTape *t, uint32_t run)
     return t->slot[run] - (run == LS_TAPE_END);
 }
 
-/* An instance ended with run a and now ends with b. */
+/* Moves the end of an instance from run a to run b. */
 static void move_end(LsTape *t, uint32_t tensor, uint32_t a, uint32_t b)
 {
     if (a == b)
@@ -184,7 +185,7 @@ static uint32_t reads_after(const LsTape *t, const LsTapeList *l, uint32_t k)
     return n;
 }
 
-/* Reads of a guarded tensor in front of place k find it as it was only if no write is there. */
+/* A read of a guarded tensor at place k is valid only if no write comes before it. */
 static bool is_updated(const LsTape *t, const LsTapeList *l, uint32_t k)
 {
     return write_before(t, l, k) != LS_NO_ID;
@@ -239,7 +240,7 @@ static void take_event(LsTape *t, uint32_t tensor, uint32_t run, bool write)
         move_end(t, tensor, old_end, end_of(t, tensor, before));
 }
 
-/* Whether the run ends the instance of the operand. */
+/* Returns whether the run ends the instance of its operand. */
 static bool ends(const LsTape *t, uint32_t tensor, uint32_t run)
 {
     const LsTapeList *l = &t->list[tensor];
@@ -249,8 +250,8 @@ static bool ends(const LsTape *t, uint32_t tensor, uint32_t run)
     return k + 1 < l->n ? l->event[k + 1] % 2 : !t->p->dag->tensor[tensor].output;
 }
 
-/* Bytes of results that can lie in the place of operands which end with the run; pairs in the
- * order of the list, as liveness.c takes them. */
+/* Recomputes the bytes that in-place reuse saves: results that lie in the place of operands ending with the
+ * run. Pairs are taken in list order, as in liveness.c. */
 static void weigh_pairs(LsTape *t, uint32_t run)
 {
     const LsDagNode *node = &t->p->dag->node[t->run[run].node];
@@ -326,7 +327,7 @@ static void spread(LsTape *t)
     fill_tree(t);
 }
 
-/* Adds to the places from a on and before b; takes away where b comes first. */
+/* Adds `bytes` to places a .. b - 1; if b < a, subtracts them from places b .. a - 1. */
 static void add_between(LsTape *t, uint32_t a, uint32_t b, int64_t bytes)
 {
     if (a < b)
@@ -335,7 +336,7 @@ static void add_between(LsTape *t, uint32_t a, uint32_t b, int64_t bytes)
         add(t, b, a - 1, -bytes);
 }
 
-/* Moves a run to an empty slot; none lies between. */
+/* Moves a run to an empty slot; no run lies between. */
 static void slide(LsTape *t, uint32_t run, uint32_t to)
 {
     const LsProb *p = t->p;
@@ -343,7 +344,7 @@ static void slide(LsTape *t, uint32_t run, uint32_t to)
     for (uint32_t k = p->out.at[v]; k < p->out.at[v + 1]; k++) {
         uint32_t x = p->out.id[k], end = end_of(t, x, ls_tape_events_before(t, x, run));
         add_between(t, to, from, p->size[x]);
-        if (end == run)                             /* made for nobody */
+        if (end == run)                             /* nobody reads it */
             add_between(t, from + 1, to + 1, p->size[x]);
     }
     for (uint32_t k = t->reads.at[v]; k < t->reads.at[v + 1]; k++)
@@ -357,8 +358,8 @@ static void slide(LsTape *t, uint32_t run, uint32_t to)
     t->slot[run] = to;
 }
 
-/* Makes room in front of slot `hi`, where there is none, by moving up what lies between there and
- * the next empty slot; its number, or LS_NO_ID if that is far away. */
+/* Frees a slot in front of slot `hi` by sliding the runs between there and the nearest empty slot. Returns
+ * the freed slot, or LS_NO_ID if no empty slot is near. */
 static uint32_t move_up(LsTape *t, uint32_t hi)
 {
     enum { FAR = 48 };
@@ -377,14 +378,14 @@ static uint32_t move_up(LsTape *t, uint32_t hi)
     return LS_NO_ID;
 }
 
-/* A slot between `before` and the run in front of it. */
+/* Returns a free slot between `before` and the run in front of it. */
 static uint32_t free_slot(LsTape *t, uint32_t before)
 {
     for (;;) {
         uint32_t prev = t->run[before].prev, hi = t->slot[before];
         uint32_t lo = prev == LS_TAPE_END ? 0 : t->slot[prev] + 1;
         if (lo < hi)
-            return lo + (hi - lo) / 4;              /* runs often come in rows */
+            return lo + (hi - lo) / 4;              /* runs are often inserted in sequence */
         uint32_t slot = 8 * (t->n + 1) > 7 * t->tree.n ? LS_NO_ID : move_up(t, hi);
         if (slot != LS_NO_ID)
             return slot;
@@ -394,10 +395,10 @@ static uint32_t free_slot(LsTape *t, uint32_t before)
 
 /* ---- changes ---- */
 
-/* For `want` runs, of which the first `used` are there. */
+/* Makes room for `want` runs and keeps the first `used`. */
 static void make_room(LsTape *t, uint32_t used, uint32_t want)
 {
-    uint32_t room = t->room;                        /* both grow in the same steps */
+    uint32_t room = t->room;                        /* both arrays grow in the same steps */
     t->slot = ls_arena_grow(t->arena, t->slot, used, want, sizeof *t->slot, &room);
     t->run = ls_arena_grow(t->arena, t->run, used, want, sizeof *t->run, &t->room);
 }
@@ -465,8 +466,8 @@ static void note(LsTape *t, LsTapeChange change)
     t->change[t->nchange++] = change;
 }
 
-/* Whether there is such a run. */
-__attribute__((unused))         /* asserts alone ask */
+/* Returns whether `run` is a run on the tape. */
+__attribute__((unused))         /* only asserts call it */
 static bool is_run(const LsTape *t, uint32_t run)
 {
     return run != LS_TAPE_END && run < t->nrun && t->run[run].node != LS_NO_ID;
@@ -487,7 +488,7 @@ void ls_tape_remove(LsTape *t, uint32_t run)
     take_run(t, run);
 }
 
-/* The free list is a stack, so a run that comes back gets the number it had. */
+/* The free list is a stack, so a restored run gets its old number. */
 void ls_tape_undo(LsTape *t, uint32_t mark)
 {
     while (t->nchange > mark) {
@@ -501,7 +502,7 @@ void ls_tape_undo(LsTape *t, uint32_t mark)
 
 /* ---- whole sequences ---- */
 
-/* Puts the events of a run behind all others. */
+/* Appends the events of a run to the lists. */
 static void add_events(LsTape *t, uint32_t run, const LsRows *rows, bool write)
 {
     uint32_t v = t->run[run].node;
@@ -535,7 +536,7 @@ void ls_tape_load(LsTape *t, const LsSeq *seq)
         t->count[seq->node[s]]++;
         t->cost += p->cost[seq->node[s]];
     }
-    for (uint32_t r = 1; r <= seq->n; r++) {        /* memory is filled in afterwards */
+    for (uint32_t r = 1; r <= seq->n; r++) {        /* spread fills in the memory afterwards */
         add_events(t, r, &t->reads, false);
         add_events(t, r, &t->writes, true);
     }

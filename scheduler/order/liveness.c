@@ -37,7 +37,7 @@ static void find_instances(const LsProb *p, const LsSeq *seq, LsLive *l)
         uint32_t v = seq->node[s];
         for (uint32_t j = p->in.at[v]; j < p->in.at[v + 1]; j++) {
             uint32_t i = l->now[p->in.id[j]];
-            assert(i < k && l->inst[i].tensor == p->in.id[j]);      /* it has been made */
+            assert(i < k && l->inst[i].tensor == p->in.id[j]);      /* the operand has been made */
             l->inst[i].to = s;
         }
         l->first[s] = k;
@@ -49,12 +49,12 @@ static void find_instances(const LsProb *p, const LsSeq *seq, LsLive *l)
         }
     }
     l->first[seq->n] = l->ninst = k;
-    for (uint32_t j = 0; j < k; j++)                /* outputs of the graph stay to the end */
+    for (uint32_t j = 0; j < k; j++)                /* outputs live to the end */
         if (p->dag->tensor[l->inst[j].tensor].output && l->now[l->inst[j].tensor] == j)
             l->inst[j].to = seq->n;
 }
 
-/* Pairs of run s whose operand ends there. An operand hands its place to one result at most. */
+/* Applies the in-place pairs whose operand ends at the run. An operand gives its place to at most one result. */
 static void find_heirs(const LsProb *p, const LsSeq *seq, LsLive *l)
 {
     memset(l->now, 0xff, p->nt * sizeof *l->now);
@@ -84,7 +84,7 @@ void ls_live(const LsProb *p, const LsSeq *seq, LsLive *l)
     if (p->inplace)
         find_heirs(p, seq, l);
     memset(l->mem, 0, (seq->n + 2) * sizeof *l->mem);
-    for (uint32_t k = 0; k < l->ninst; k++) {       /* as differences first */
+    for (uint32_t k = 0; k < l->ninst; k++) {       /* differences first, summed below */
         const LsInstance *in = &l->inst[k];
         int64_t size = p->size[in->tensor];
         l->mem[in->of == LS_NO_ID ? in->from : in->from + 1] += size;

@@ -33,7 +33,7 @@ bool ls_moves_can_drop(const LsMoves *m, uint32_t run)
     if (ls_tape_must_stay(t, run) || p->out.at[v] == p->out.at[v + 1])
         return false;
     for (uint32_t k = p->out.at[v]; k < p->out.at[v + 1]; k++)
-        if (ls_tape_maker(t, p->out.id[k], run) == LS_TAPE_END)     /* nothing would stay */
+        if (ls_tape_maker(t, p->out.id[k], run) == LS_TAPE_END)     /* no instance would remain */
             return false;
     return true;
 }

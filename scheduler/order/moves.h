@@ -1,8 +1,8 @@
 /* scheduler/order/moves.h -- small changes of a tape that keep it a valid sequence.
  *
- * Every move returns false when it could not be made; the tape may then be anything: the caller
- * undoes it. A move that was made may still leave bad reads (t->bad > 0), which the caller takes
- * for a failure too. */
+ * A move returns false if it could not be made. The tape is then undefined, and the caller undoes the
+ * changes. A move that returns true may still leave bad reads (t->bad > 0); the caller treats these as a
+ * failure too. */
 #ifndef LS_SCHEDULER_ORDER_MOVES_H
 #define LS_SCHEDULER_ORDER_MOVES_H
 
@@ -10,22 +10,22 @@
 #include "scheduler/order/moves_recompute.h"
 #include "scheduler/order/moves_reorder.h"
 
-/* Makes a tensor that is idle at the peak anew before it is read next, with what that takes, or
- * lets readers take kernels that do without it: the cheapest per byte of `tries` random choices. */
+/* Shortens the live range of a tensor that is idle at the peak: recomputes it, and what it needs, before its
+ * next read, or lets its readers use kernels that do not read it. Takes the cheapest per byte of `tries`
+ * random choices. */
 bool ls_move_relieve(LsMoves *m, uint32_t tries);
 
-/* Takes back the run, whose readers go on with what was made before, and all runs that thereby
- * nobody needs. */
+/* Removes the run and all runs that only it needs. Its readers read the previous instance. */
 bool ls_move_drop(LsMoves *m, uint32_t run);
 
-/* Whether what the run makes has been made before. */
+/* Returns whether the run may go: it need not stay, and earlier runs made all its results. */
 bool ls_moves_can_drop(const LsMoves *m, uint32_t run);
 
-/* A random run that ls_move_drop can take back, or LS_TAPE_END after a few tries. */
+/* Returns a random run that ls_move_drop can remove, or LS_TAPE_END after a few tries. */
 uint32_t ls_moves_extra(LsMoves *m);
 
-/* Takes back a random run, and makes room for what that holds in other places, each the best of
- * `tries`. */
+/* Removes a random recomputation, then makes room at other places for the longer live ranges, each time by
+ * the best of `tries`. */
 bool ls_move_trade(LsMoves *m, uint32_t tries);
 
 #endif

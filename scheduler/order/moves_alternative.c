@@ -1,10 +1,9 @@
-/* scheduler/order/moves_alternative.c -- moves between a node and the alternatives that make the same. */
+/* scheduler/order/moves_alternative.c -- moves between a node and the alternatives with the same results. */
 #include "scheduler/order/moves_alternative.h"
 
-enum { MOST_READERS = 8 }; /* of a value that all do without */
+enum { MOST_READERS = 8 }; /* most readers of a value that are swapped together */
 
-/* Lets node `to` make what the run makes; where `again`, with its operands made anew if they are
- * not there. */
+/* Replaces the run by a run of node `to`. again: recomputes the operands that are not in memory. */
 static bool swap_for(LsMoves *m, uint32_t run, uint32_t to, bool again)
 {
     LsTape *t = m->t;
@@ -24,7 +23,7 @@ static bool swap_for(LsMoves *m, uint32_t run, uint32_t to, bool again)
     return true;
 }
 
-/* The node that a run of `now` stands for. */
+/* Returns the ordinary node that a run of `now` stands for. */
 static uint32_t stands_for(const LsProb *p, uint32_t now)
 {
     return p->out.at[now] < p->out.at[now + 1] ? p->maker[p->out.id[p->out.at[now]]] : now;
@@ -46,7 +45,7 @@ bool ls_move_swap(LsMoves *m)
     return swap_for(m, run, to, ls_moves_random(m, 2));
 }
 
-/* The cheapest node that makes what `now` makes and does not read x, or LS_NO_ID. */
+/* Returns the cheapest node with the results of `now` that does not read x, or LS_NO_ID. */
 static uint32_t cheapest_without(const LsMoves *m, uint32_t now, uint32_t x)
 {
     enum { USUAL = 64 };
@@ -64,8 +63,8 @@ static uint32_t cheapest_without(const LsMoves *m, uint32_t now, uint32_t x)
     return best;
 }
 
-/* What a run costs more if it does without x, with what makes the other operands again; negative
- * if it cannot or that is `most` or more. */
+/* Returns the added cost of replacing the run by a node that does not read x, with recomputation of its other
+ * operands; negative if that is impossible or costs `most` or more. */
 static double price_swap(LsMoves *m, uint32_t run, uint32_t x, double most)
 {
     const LsProb *p = m->p;
@@ -113,8 +112,8 @@ double ls_moves_price_relief(LsMoves *m, uint32_t x, uint32_t next, double most,
     return best;
 }
 
-/* Lets readers of x take the cheapest nodes that do without it; where `again`, with what these read
- * made anew if it is not there. */
+/* Replaces readers of x by the cheapest nodes that do not read it. again: recomputes their operands that are
+ * not in memory. */
 static bool do_without(LsMoves *m, uint32_t x, const uint32_t *reader, uint32_t n, bool again)
 {
     uint32_t node[MOST_READERS];
@@ -122,7 +121,7 @@ static bool do_without(LsMoves *m, uint32_t x, const uint32_t *reader, uint32_t 
         node[k] = m->t->run[reader[k]].node;
     for (uint32_t k = 0; k < n; k++) {
         uint32_t to = cheapest_without(m, node[k], x);
-        bool there = m->t->run[reader[k]].node == node[k]; /* no swap took it away */
+        bool there = m->t->run[reader[k]].node == node[k]; /* no swap has removed it */
         if (to == LS_NO_ID || (there && !swap_for(m, reader[k], to, again)))
             return false;
     }

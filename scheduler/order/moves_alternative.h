@@ -1,32 +1,30 @@
-/* scheduler/order/moves_alternative.h -- moves between a node and the alternatives that make the
- * same. */
+/* scheduler/order/moves_alternative.h -- moves between a node and the alternatives with the same results. */
 #ifndef LS_SCHEDULER_ORDER_MOVES_ALTERNATIVE_H
 #define LS_SCHEDULER_ORDER_MOVES_ALTERNATIVE_H
 
 #include "scheduler/order/moves_parts.h"
 
-/* How a tensor is not held up to its next reader: so many readers from there on do without it, as
- * alternatives can, and for the one behind them, if there is any, it is made again. */
+/* A way to end a tensor's live range before its next reader: the next `nswap` readers become alternatives
+ * that do not read it, and the tensor is recomputed for the reader after those, if there is one. */
 typedef struct LsRelief {
     uint32_t next, nswap;
-    uint32_t before;            /* a run; LS_MOVES_NOBODY: all readers do without */
+    uint32_t before;            /* the run to recompute for; LS_MOVES_NOBODY: all readers are swapped */
 } LsRelief;
 #define LS_MOVES_NOBODY (UINT32_MAX - 1)
 
-/* Of all such ways the cheapest; negative if there is none below `most`. next: a reader of x, or
- * LS_TAPE_END, the graph's end. */
+/* Returns the cost of the cheapest such way; negative if none costs less than `most`. next: a reader of x, or
+ * LS_TAPE_END, the end of the graph. */
 double ls_moves_price_relief(LsMoves *m, uint32_t x, uint32_t next, double most, LsRelief *way);
 bool ls_moves_let_go(LsMoves *m, uint32_t x, const LsRelief *way);
 
-/* Lets an alternative make what a random run makes, or the other way round. */
+/* Replaces a random run by an alternative with the same results, or an alternative by its node. */
 bool ls_move_swap(LsMoves *m);
 
-/* Lets nobody read a value of a random run: what does takes the cheapest kernels that do without.
- * One such swap alone may only cost; when all are made, nothing needs to make the value. */
+/* Replaces all readers of a value of a random run by the cheapest kernels that do not read it. One such swap
+ * alone may only cost; after all of them no run has to make the value. */
 bool ls_move_forgo(LsMoves *m);
 
-/* Swaps all runs that an alternative makes for less while the target is kept. true: the limit ended
- * it. */
+/* Replaces runs by cheaper alternatives while the peak stays within the target. Returns true if the limit ended it. */
 bool ls_moves_swap_cheaper(LsMoves *m, LsLimit *limit);
 
 #endif

@@ -1,5 +1,5 @@
-/* scheduler/order/moves_parts.h -- what moves are made of: a tape with random numbers and a target, and the
- * steps that several moves have in common. */
+/* scheduler/order/moves_parts.h -- the shared parts of moves: a tape with random numbers and a target, and
+ * the steps that several moves use. */
 #ifndef LS_SCHEDULER_ORDER_MOVES_PARTS_H
 #define LS_SCHEDULER_ORDER_MOVES_PARTS_H
 
@@ -10,7 +10,7 @@ typedef struct LsMoves {
     LsTape *t;
     const LsProb *p;
     uint64_t rnd;               /* state of the generator; never 0 */
-    int64_t target;             /* bytes to come down to */
+    int64_t target;             /* peak memory to reach, bytes */
     bool swaps;                 /* some node has an alternative */
     const uint32_t *wanted; uint32_t nwanted;       /* outputs of the graph in the arena */
     uint32_t *mark, stamp;      /* by node */
@@ -19,57 +19,58 @@ typedef struct LsMoves {
 
 LsMoves *ls_moves_new(LsArena *arena, LsTape *t);
 
-/* A number below n; n > 0. */
+/* Returns a random number below n; n > 0. */
 uint32_t ls_moves_random(LsMoves *m, uint32_t n);
-/* What the Metropolis rule lets an energy rise by this time: a random number of mean `heat`. */
+/* Returns how much the energy may rise this time by the Metropolis rule: a random number of mean `heat`. */
 double ls_moves_rise(LsMoves *m, double heat);
 
-/* Cost, and `weight` for every byte above the target at the peak and an eighth at every run. */
+/* Returns the cost, plus `weight` per byte above the target at the peak and an eighth of it per byte above at
+ * every run. */
 double ls_moves_energy(const LsMoves *m, double weight);
 
-/* Counts the tape's work towards the limit; whether that is over. */
+/* Counts the tape's work towards the limit; returns whether the limit is reached. */
 bool ls_moves_out_of_time(LsMoves *m, LsLimit *limit);
 
-/* Whether so much has been done since it was counted last that a search should count before its
- * next step: steps of graphs with wide kernels. */
+/* Returns whether the uncounted work is so large that a search should count it before its next step. Graphs
+ * with wide kernels have such steps. */
 bool ls_moves_worked_long(const LsMoves *m);
 
-/* Runs the node once more in front of run `before`, and removes what nobody needs then. */
+/* Inserts another run of the node in front of run `before`, and removes the runs that become dead. */
 uint32_t ls_moves_run_again(LsMoves *m, uint32_t node, uint32_t before);
 
-enum { LS_MOVES_DEEP = 60 };    /* runs that making one tensor again may take */
+enum { LS_MOVES_DEEP = 60 };    /* most runs that recomputing one tensor may take */
 
-/* A random run, by its place among the slots; LS_TAPE_END behind the last. */
+/* Returns a random run, by its place among the slots; LS_TAPE_END behind the last. */
 uint32_t ls_moves_any_run(LsMoves *m, uint32_t slot);
 
-/* A random run above the target; the first with the peak where none is. */
+/* Returns a random run whose live bytes exceed the target; if there is none, the first run at the peak. */
 uint32_t ls_moves_high_run(LsMoves *m);
 
-/* A random tensor that is in memory at the run but not used by it: *x, and the next run that
- * wants it (LS_TAPE_END: the graph does). false: none was found. */
+/* Finds a random tensor *x that is live at the run but not used by it, and the next run that reads it
+ * (LS_TAPE_END: x is an output). Returns false if none was found. */
 bool ls_moves_find_idle(LsMoves *m, uint32_t run, uint32_t *x, uint32_t *next);
 
-/* The runs that read what the run wrote to x, by rising slots; how many, or most + 1. reader has
- * room for most + 1. */
+/* Writes to `reader` (room for most + 1) the runs that read the instance of x that the run made, by rising
+ * slots. Returns their number, or most + 1. */
 uint32_t ls_moves_readers(const LsTape *t, uint32_t run, uint32_t x, uint32_t most,
                           uint32_t *reader);
 
-/* Puts the runs whose results the run reads on m->stack, which has *n. */
+/* Pushes the runs whose results the run reads on m->stack, which holds *n runs. */
 void ls_moves_push_makers(LsMoves *m, uint32_t *n, uint32_t run);
-/* Removes the n runs on m->stack that are dead, and what dies with them. */
+/* Removes the dead runs among the n on m->stack, and the runs that become dead with them. */
 void ls_moves_sweep(LsMoves *m, uint32_t n);
 
-/* Puts off the updates of what the run reads that come before it. */
+/* Moves updates of tensors that the run reads from before the run to after it. */
 void ls_moves_put_off_updates(LsMoves *m, uint32_t run);
 
-/* Whether to make u again rather than hold it, for a node that makes x. */
+/* Returns whether to recompute u rather than hold it, for a node that makes x. */
 bool ls_moves_worth_again(LsMoves *m, uint32_t u, uint32_t x);
 
-/* Cost of having x again before the run; negative if it cannot be or is `most` or more. */
+/* Returns the cost of recomputing x before the run; negative if that is impossible or costs `most` or more. */
 double ls_moves_price_again(LsMoves *m, uint32_t x, uint32_t before, double most);
 
-/* Has x in memory before the run: anew, operands first; or, where that is not allowed, by holding
- * what there was. left: runs that may still be added. */
+/* Brings x into memory before the run: recomputes it, operands first, or holds the old instance where
+ * recomputation is not allowed. left: runs that may still be added. */
 bool ls_moves_make_again(LsMoves *m, uint32_t x, uint32_t before, int *left);
 
 #endif

@@ -1,7 +1,7 @@
-/* scheduler/order/moves_recompute.c -- moves that make something again, whatever that is good for. */
+/* scheduler/order/moves_recompute.c -- moves that recompute a tensor without knowing whether that pays. */
 #include "scheduler/order/moves_recompute.h"
 
-/* The node that makes the tensor, if a run of it again costs no more than that; or LS_NO_ID. */
+/* Returns the maker of the tensor if it may run again and costs at most `most`, else LS_NO_ID. */
 static uint32_t maker_within(const LsMoves *m, uint32_t x, double most)
 {
     uint32_t v = m->p->maker[x];

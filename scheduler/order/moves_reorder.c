@@ -1,8 +1,8 @@
 /* scheduler/order/moves_reorder.c -- moves that change the order of runs, alone or in groups. */
 #include "scheduler/order/moves_reorder.h"
 
-/* Narrows lo .. hi to what event k of tensor x allows: a read stays between the writes on both
- * sides, a write between the events. */
+/* Narrows lo .. hi to the slots that event k of tensor x allows: a read stays between the nearest writes, a
+ * write between the nearest events. */
 static void narrow(const LsTape *t, uint32_t x, uint32_t k, bool read, uint32_t *lo, uint32_t *hi)
 {
     uint32_t a = k, b = k + 1, n = t->list[x].n;
@@ -16,8 +16,7 @@ static void narrow(const LsTape *t, uint32_t x, uint32_t k, bool read, uint32_t 
         *hi = t->slot[ls_tape_event_run(t, x, b)];
 }
 
-/* Slots that the run must stay between, so that everybody goes on reading what they read now: the
- * first that is allowed, and the first behind. */
+/* Finds the slots lo .. hi - 1 where the run may lie so that all reads keep their instances. */
 static void find_window(const LsTape *t, uint32_t run, uint32_t *lo, uint32_t *hi)
 {
     const LsRows *rows[] = {&t->reads, &t->writes};
@@ -31,7 +30,7 @@ static void find_window(const LsTape *t, uint32_t run, uint32_t *lo, uint32_t *h
         }
 }
 
-/* The run that makes, or the one that reads next, something idle at the peak. */
+/* Returns a run that makes, or reads next, a tensor idle at the peak. */
 static uint32_t run_about_peak(LsMoves *m)
 {
     uint32_t peak = ls_moves_high_run(m), x, next;
@@ -54,8 +53,8 @@ static uint32_t pick_run(LsMoves *m)
     return ls_moves_random(m, 2) ? run_about_peak(m) : ls_moves_any_run(m, 0);
 }
 
-/* The run that alone reads what the run makes, if nobody reads what that makes: the update behind
- * a weight gradient. Neither could go far without the other. LS_TAPE_END: there is none. */
+/* Returns the only reader of the run's results if its own results are not read, or LS_TAPE_END. Such a pair
+ * is a weight gradient and its update; neither can move far alone. */
 static uint32_t follower(const LsTape *t, uint32_t run)
 {
     const LsProb *p = t->p;
@@ -73,7 +72,7 @@ static uint32_t follower(const LsTape *t, uint32_t run)
     return only;
 }
 
-/* One of the slots from lo to hi: either end more often, or just beyond the peak. */
+/* Returns a slot from lo to hi, preferring both ends and the place just beyond the peak. */
 static uint32_t pick_slot(LsMoves *m, uint32_t run, uint32_t lo, uint32_t hi)
 {
     const LsTape *t = m->t;
@@ -83,7 +82,7 @@ static uint32_t pick_slot(LsMoves *m, uint32_t run, uint32_t lo, uint32_t hi)
         return lo;
     case 1:
         return hi;
-    case 2:                                         /* just beyond the peak, seen from the run */
+    case 2:                                         /* just beyond the peak as seen from the run */
         if (peak >= lo && peak < hi)
             return t->slot[run] < peak ? peak + 1 : peak;
         return slot;
@@ -159,11 +158,11 @@ static bool read_by_any(const LsMoves *m, uint32_t run, const uint32_t *by, uint
     return false;
 }
 
-/* Runs in the order in which they were found, from group[0] on, and the last one passed that stays
- * where it is. */
+/* The runs of a group in the order found, and the last run passed that stays in place. */
 typedef struct Group { uint32_t run[MOST_TOGETHER], n, past; } Group;
 
-/* From g->run[0] so many steps up or down the tape: what must go along, until that is too much. */
+/* Goes `steps` runs up or down the tape from g->run[0] and gathers the runs that must move along, up to
+ * MOST_TOGETHER. */
 static void gather(const LsMoves *m, Group *g, bool up, uint32_t steps)
 {
     const LsTape *t = m->t;
@@ -176,7 +175,7 @@ static void gather(const LsMoves *m, Group *g, bool up, uint32_t steps)
             g->run[found++] = q;
         } else {
             g->past = q;
-            g->n = found;                           /* those behind it would not move */
+            g->n = found;                           /* runs found later would pass no run */
         }
     }
 }
@@ -194,7 +193,7 @@ bool ls_move_together(LsMoves *m, uint32_t far)
         node[k] = t->run[g.run[k]].node;
         ls_tape_remove(t, g.run[k]);
     }
-    for (uint32_t k = 0; k < g.n; k++)              /* first the one that comes first */
+    for (uint32_t k = 0; k < g.n; k++)              /* in tape order */
         ls_tape_insert(t, node[up ? g.n - 1 - k : k], before);
     return g.n > 0;
 }

@@ -1,28 +1,28 @@
-/* scheduler/order/place_weight_gradients.c -- where the nodes run that nobody waits for: weight gradients.
+/* scheduler/order/place_weight_gradients.c -- chooses where weight gradients run: no other node waits for
+ * them.
  *
- * A weight gradient read only by its update may run any time after its operands are there.
- * Early, it makes a gradient that has to stay if its update must wait or it is an output; late,
- * it holds its operands. Each runs at the first moment when what dies with it is more than what
- * stays, else at the end. */
+ * A weight gradient that only its update reads may run at any time once its operands exist. Run early, its
+ * result must stay if its update has to wait or if it is an output. Run late, its operands stay. Each weight
+ * gradient runs at the first moment when more bytes die with it than stay, else at the end. */
 #include "scheduler/order/place_weight_gradients.h"
 
 #include "scheduler/order/run_order.h"
 
 typedef struct Leaves {
     const LsProb *p;
-    const LsLive *live;         /* of the spine alone */
+    const LsLive *live;         /* liveness of the spine alone */
     LsSeq spine, out;
-    LsRows reading;             /* by tensor: leaves that read it */
-    uint32_t *ready;            /* by leaf: spine runs that must come first;
-                                 * LS_NO_ID: none left to place */
-    uint32_t *waiting;          /* by tensor: leaves not placed yet that read it */
+    LsRows reading;             /* by tensor: the leaves that read it */
+    uint32_t *ready;            /* by leaf: number of spine runs that must come first; LS_NO_ID: placed, or
+                                 * not a leaf */
+    uint32_t *waiting;          /* by tensor: number of its readers among leaves not yet placed */
     uint32_t *now;              /* by tensor: its instance on the spine, or LS_NO_ID */
     uint32_t *taker;            /* by tensor: the first update that reads it, or 0 */
     uint32_t *last;             /* by node: number of its last run on the spine, from 1 */
     uint32_t *stack, nstack;
 } Leaves;
 
-/* Splits seq; a leaf is ready behind the instances that it reads in seq. */
+/* Splits seq into spine and leaves. A leaf is ready after the instances that it reads in seq. */
 static void split(Leaves *l, LsArena *arena, const LsSeq *seq)
 {
     const LsProb *p = l->p;
@@ -64,8 +64,7 @@ static void find_readers(Leaves *l, LsArena *arena)
     }
 }
 
-/* Bytes that would stay after leaf v ran at spine run s, its update included where that can
- * follow. */
+/* Returns the bytes that stay if leaf v runs at spine run s, followed by its update if that may run then. */
 static int64_t stays(const Leaves *l, uint32_t v, uint32_t s)
 {
     enum { SOON = 4 };          /* spine runs: dX of the same layer comes before the update of W */
@@ -82,7 +81,7 @@ static int64_t stays(const Leaves *l, uint32_t v, uint32_t s)
     return bytes;
 }
 
-/* Bytes of operands that leaf v alone still holds after spine run s. */
+/* Returns the bytes of operands that only leaf v keeps live after spine run s. */
 static int64_t dies(const Leaves *l, uint32_t v, uint32_t s)
 {
     const LsProb *p = l->p;
@@ -107,7 +106,8 @@ static void place(Leaves *l, uint32_t v)
     }
 }
 
-/* Tries the leaves that read what ended with spine run s, and those that these set free. */
+/* Tries the leaves that read a tensor ending with spine run s, and then those that share operands with placed
+ * leaves. */
 static void place_some(Leaves *l, uint32_t s)
 {
     while (l->nstack > 0) {

@@ -1,4 +1,4 @@
-/* scheduler/order/run_order.c -- from a strategy to the order in which nodes run. */
+/* scheduler/order/run_order.c -- turns a strategy into a sequence of runs. */
 #include "scheduler/order/run_order.h"
 
 #include <string.h>
@@ -19,7 +19,7 @@ void ls_seq_drop_dead(LsArena *scratch, const LsProb *p, LsSeq *seq)
     bool *done = ls_arena_alloc(scratch, p->n + 1u, sizeof *done);
     for (uint32_t t = 0; t < p->nt; t++)
         want[t] = p->dag->tensor[t].output;
-    uint32_t to = seq->n;                           /* what stays gathers at the end of the array */
+    uint32_t to = seq->n;                           /* kept runs collect at the end of the array */
     for (uint32_t s = seq->n; s-- > 0;) {
         uint32_t v = seq->node[s];
         const LsDagNode *node = &p->dag->node[v];
@@ -44,8 +44,8 @@ static uint32_t later(uint32_t a, uint32_t b)
     return a > b ? a : b;
 }
 
-/* slot[v] = number of the other runs that must come before update v. Updates keep the order of
- * the list, which is right among them, so one pass by id sees every other update first. */
+/* Sets slot[v] to the number of runs of `rest` that must come before update v. Updates keep the list order
+ * among them, which is valid, so one pass by id sees earlier updates first. */
 static void find_slots(LsArena *scratch, const LsProb *p, const LsSeq *rest, uint32_t *slot)
 {
     uint32_t *first = ls_arena_alloc(scratch, p->n + 1u, sizeof *first);
@@ -96,8 +96,8 @@ void ls_seq_place_updates(LsArena *scratch, const LsProb *p, LsSeq *seq)
 
 /* ---- canonical strategies ---- */
 
-/* By node: the block it runs in, or runs the backward pass of. A node never goes before what it
- * reads: blocks run backward from the last one. */
+/* Returns, by node, the block that it belongs to, forward or backward. A backward node never runs before its
+ * operands: blocks run backward from the last one. */
 static uint32_t *find_blocks(LsArena *arena, const LsForward *f, const uint64_t *const cut[],
                              uint32_t ncut)
 {

@@ -1,5 +1,5 @@
-/* scheduler/packing/offsets.c -- greedy fillings by several orders, then for the parts of time that ended
- * above the goal a complete search, and ejection where that takes too long. */
+/* scheduler/packing/offsets.c -- greedy fillings by several orders; then, for the parts of time that end
+ * above the goal, complete search, and ejection where that takes too long. */
 #include "scheduler/packing/offsets.h"
 
 #include <assert.h>
@@ -17,10 +17,10 @@ typedef struct Pack {
     LsArena *tmp;
     LsBoxes b;
     Part *part; uint32_t npart;
-    int64_t goal;               /* units: no end below is of interest */
-    int64_t enough;             /* units: the first end at or below is taken */
-    int64_t hopeless;           /* units: when as much counts as too small, it is left */
-    int64_t *place, *best;      /* by box: being made, and of the least end of its part */
+    int64_t goal;               /* units: lower ends have no use */
+    int64_t enough;             /* units: the first end at or below it is taken */
+    int64_t hopeless;           /* units: the search gives up once this capacity counts as too small */
+    int64_t *place, *best;      /* by box: the place being made; the place in the part's best packing */
 } Pack;
 
 static void find_parts(Pack *p)
@@ -36,7 +36,7 @@ static void find_parts(Pack *p)
     }
 }
 
-/* Keeps what `place` has better than p->best for a part. */
+/* Copies a part of `place` to p->best if it ends lower. */
 static void keep_better(Pack *p, Part *part, const int64_t *place)
 {
     int64_t end = 0;
@@ -44,7 +44,7 @@ static void keep_better(Pack *p, Part *part, const int64_t *place)
         int64_t top = ls_add(place[k], p->b.box[k].size);
         end = top > end ? top : end;
     }
-    assert(end >= part->peak);                      /* else some overlap */
+    assert(end >= part->peak);                      /* else some boxes overlap */
     if (end >= part->end)
         return;
     part->end = end;
@@ -87,8 +87,8 @@ static void fill_all_behind_first(Pack *p, Fills *f)
     ls_side_by_side(FILLS - 1, fill_behind_first, f);
 }
 
-/* By one order after the other until one is good; of many boxes all behind the first at once, and
- * those behind a good one do not count. */
+/* Fills by one order after the other until the result is good. With many boxes all orders after the first run
+ * in parallel, and those after a good one are ignored. */
 static void fill(Pack *p)
 {
     enum { MANY = 1000 };
@@ -104,7 +104,7 @@ static void fill(Pack *p)
     }
 }
 
-/* Places a part below cap; what remains of the work stays in *work. */
+/* Places a part below cap; subtracts the work done from *work. */
 static LsSearchEnd place_below(Pack *p, LsArena *arena, LsSearch *s, Part *part, int64_t cap,
                                int64_t *work)
 {
@@ -119,9 +119,9 @@ static LsSearchEnd place_below(Pack *p, LsArena *arena, LsSearch *s, Part *part,
     return end;
 }
 
-/* From above, by halves what is between low and the best so far, each for at most `share` of the
- * work. A capacity at which all was cut counts as too small, though what is found above may yet end
- * below it. No step depends on what is enough: that only ends them sooner. */
+/* Bisects the capacity between low and the best end so far, each step with at most `share` work. A capacity
+ * at which the searches were cut counts as too small, although a packing found above may still end below it.
+ * No step depends on `enough`, which only ends the steps sooner. */
 static void halve(Pack *p, LsArena *arena, LsSearch *s, Part *part, int64_t low, int64_t work,
                   int64_t share)
 {
@@ -141,9 +141,9 @@ static void halve(Pack *p, LsArena *arena, LsSearch *s, Part *part, int64_t low,
     }
 }
 
-/* First the goal itself, by complete search; then from above. Where the goal is far from what
- * fillings reach, a complete search of many boxes finds it soon or not at all, and ejection, for
- * which a part of the work is enough, goes on alone. */
+/* Tries the goal itself by complete search, then bisects from above. If the goal is far below the fillings, a
+ * complete search of many boxes finds it soon or not at all; then only ejection goes on, with part of the
+ * work. */
 static void improve(Pack *p, Part *part, int64_t work)
 {
     enum { MANY = 500, MOST = 1200, NEAR = 50 };    /* boxes; a fiftieth */
@@ -176,7 +176,7 @@ static int64_t to_units(int64_t bytes, int64_t alignment)
     return bytes / alignment + (bytes % alignment > 0);
 }
 
-/* Units to bytes; returns the end in bytes, INT64_MAX when that is too much. */
+/* Writes the places as offsets in bytes. Returns the end in bytes, INT64_MAX on overflow. */
 static int64_t write_offsets(const Pack *p, const LsBlock *block, uint32_t n, int64_t alignment,
                              int64_t *offset)
 {
@@ -197,7 +197,7 @@ static int64_t write_offsets(const Pack *p, const LsBlock *block, uint32_t n, in
 int64_t ls_offsets(const LsBlock *block, uint32_t n, int64_t alignment, int64_t good,
                    int64_t enough, LsPackEffort effort, int64_t *offset)
 {
-    bool any = enough < good;                       /* as near to good as can be */
+    bool any = enough < good;                       /* as near to `good` as possible */
     bool soon = effort == LS_PACK_SOON && !any;
     Pack p = {.tmp = ls_arena_new(), .goal = to_units(good, alignment),
               .enough = any ? -1 : enough / alignment,

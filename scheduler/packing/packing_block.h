@@ -1,4 +1,4 @@
-/* scheduler/packing/packing_block.h -- what is packed: bytes that are there from one step to another. */
+/* scheduler/packing/packing_block.h -- the block, the unit of packing: bytes that live from one step to another. */
 #ifndef LS_SCHEDULER_PACKING_PACKING_BLOCK_H
 #define LS_SCHEDULER_PACKING_PACKING_BLOCK_H
 
@@ -7,12 +7,13 @@
 
 typedef struct LsBlock {
     int64_t size;               /* bytes, >= 0 */
-    uint32_t from, to;          /* first and last step it is there, from <= to */
-    int64_t rest;               /* > 0: behind step `full`, from <= full < to, only its lower end */
-    uint32_t full;              /* of so many bytes is there, at most `size` */
+    uint32_t from, to;          /* live range: first and last step, from <= to */
+    int64_t rest;               /* > 0: bytes of its lower end that live on after step `full`, at most
+                                 * `size` */
+    uint32_t full;              /* if rest > 0: last step of the whole block, from <= full < to */
 } LsBlock;
 
-/* What is said of the fields above. */
+/* Returns whether the fields keep the rules above. */
 static inline bool ls_block_is_sound(const LsBlock *b)
 {
     bool shrinks = b->rest > 0;

@@ -1,10 +1,10 @@
-/* scheduler/packing/packing_boxes.c -- from steps to sections, and orders of preference. */
+/* scheduler/packing/packing_boxes.c -- turns steps into sections, and ranks boxes. */
 #include "scheduler/packing/packing_boxes.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
-typedef struct Event { uint32_t step, block; } Event;   /* block: past the last: its upper end */
+typedef struct Event { uint32_t step, block; } Event;   /* block >= n: the upper end of box `block` - n */
 
 static int by_step(const void *x, const void *y)
 {
@@ -24,7 +24,7 @@ static int by_from(const void *x, const void *y)
     return a->block < b->block ? -1 : a->block > b->block;
 }
 
-/* A section closes at the first end behind a start. */
+/* Numbers the sections: a section closes at the first end after a start. */
 static uint32_t find_sections(LsArena *arena, const LsBlock *block, LsBoxes *b)
 {
     Event *start = ls_arena_alloc(arena, b->n + 1u, sizeof *start);
@@ -63,12 +63,13 @@ static int64_t to_units(int64_t bytes, int64_t alignment)
     return bytes / alignment + (bytes % alignment != 0);
 }
 
-/* Sums of sizes; stops at the first that is too large. */
+/* Computes the sum of sizes per section; stops at the first overflow. */
 static void find_totals(LsArena *arena, LsBoxes *b)
 {
     uint32_t *leaving = ls_arena_alloc(arena, b->nsection + 1u, sizeof *leaving);
     uint32_t *next = ls_arena_alloc(arena, 2 * (size_t)b->n + 1, sizeof *next);
-    for (uint32_t k = 0; k < 2 * b->n; k++) {       /* lower and upper ends, in lists; 0: none */
+    for (uint32_t k = 0; k < 2 * b->n; k++) {       /* lists of lower and upper ends by last section; 0: end
+                                                     * of list */
         uint32_t last = k % 2 ? b->box[k / 2].full : b->box[k / 2].to;
         next[k] = leaving[last];
         leaving[last] = k + 1;
@@ -79,7 +80,7 @@ static void find_totals(LsArena *arena, LsBoxes *b)
             used = ls_add(used, b->box[k].size);
         b->total[s] = used;
         b->peak = used > b->peak ? used : b->peak;
-        if (used == INT64_MAX)                      /* nothing else counts then */
+        if (used == INT64_MAX)                      /* an overflow makes the rest irrelevant */
             return;
         for (uint32_t x = leaving[s]; x != 0; x = next[x - 1]) {
             const LsBox *o = &b->box[(x - 1) / 2];
@@ -125,7 +126,7 @@ uint32_t ls_boxes_part(const LsBoxes *b, uint32_t a)
 
 enum { MOST_KEYS = 4 };
 
-typedef struct Pref { double by[MOST_KEYS]; uint32_t box; } Pref;   /* larger is first */
+typedef struct Pref { double by[MOST_KEYS]; uint32_t box; } Pref;   /* larger comes first */
 
 static int by_pref(const void *x, const void *y)
 {
@@ -136,7 +137,7 @@ static int by_pref(const void *x, const void *y)
     return a->box < b->box ? -1 : a->box > b->box;
 }
 
-/* By box: the largest total of its sections. Row r of the table: over 2^r sections. */
+/* Returns, by box, the largest total of its sections. Row r of the table has maxima over 2^r sections. */
 static double *largest_totals(LsArena *arena, const LsBoxes *b)
 {
     double *out = ls_arena_alloc(arena, b->n + 1u, sizeof *out);

@@ -1,5 +1,5 @@
-/* scheduler/packing/packing_greedy.c -- a skyline of stretches of equal height, the lowest in a heap; boxes
- * wait in a tree over their starts that finds the preferred one inside a valley. */
+/* scheduler/packing/packing_greedy.c -- a skyline of stretches of equal height in a heap by height; a tree
+ * over the boxes by start finds the preferred box that fits a valley. */
 #include "scheduler/packing/packing_greedy.h"
 
 #define NONE UINT32_MAX
@@ -11,7 +11,7 @@ typedef struct Stretch {        /* sections [from, to] are filled up to level */
     uint32_t at;                /* in the heap */
 } Stretch;
 
-typedef struct Leaf { uint32_t rank, to; } Leaf;    /* least of a subtree, each for itself */
+typedef struct Leaf { uint32_t rank, to; } Leaf;    /* minima of a subtree, independent of each other */
 
 typedef struct Fill {
     const LsBoxes *b;
@@ -19,7 +19,7 @@ typedef struct Fill {
     uint32_t *free_id; uint32_t nfree;
     uint32_t *heap; uint32_t nheap;
     Leaf *tree; uint32_t leaves;    /* leaf k is tree[leaves + k] */
-    uint32_t *first;            /* by section: its first box; one more at the end */
+    uint32_t *first;            /* by section: its first box; one extra entry at the end */
     uint32_t *box_of;           /* by rank */
 } Fill;
 
@@ -71,7 +71,7 @@ static void drop_stretch(Fill *f, uint32_t id)
     }
 }
 
-/* Takes in the neighbours of the same level. */
+/* Merges the stretch with neighbours of the same level. */
 static void merge(Fill *f, uint32_t id)
 {
     Stretch *s = &f->st[id];
@@ -103,8 +103,8 @@ static void set_leaf(Fill *f, uint32_t k, Leaf leaf)
     }
 }
 
-/* The least rank of boxes [a, z) that end at section `to` or before, if below best. The subtree
- * at `node` is of boxes [low, low + wide). */
+/* Returns the least rank among boxes [a, z) that end at section `to` or before, or best if none is lower. The
+ * subtree at `node` holds boxes [low, low + wide). */
 static uint32_t least(const Fill *f, uint32_t node, uint32_t low, uint32_t wide, uint32_t a,
                       uint32_t z, uint32_t to, uint32_t best)
 {
@@ -119,7 +119,7 @@ static uint32_t least(const Fill *f, uint32_t node, uint32_t low, uint32_t wide,
     return least(f, 2 * node + !near, low + !near * wide, wide, a, z, to, best);
 }
 
-/* Cuts the stretch into what is left of the box, the box and what is right of it. */
+/* Cuts the stretch into the parts left of the box, under it and right of it. */
 static void place_on(Fill *f, uint32_t id, const LsBox *x)
 {
     Stretch s = f->st[id];

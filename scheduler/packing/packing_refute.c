@@ -1,9 +1,8 @@
-/* scheduler/packing/packing_refute.c -- each section of time is a machine that its boxes pass through one
- * by one, upwards, so the bounds of one-machine scheduling with release dates hold in it.
+/* scheduler/packing/packing_refute.c -- each section of time is like a machine that processes its boxes one
+ * by one, upwards, so bounds of one-machine scheduling with release dates hold.
  *
- * Release dates (Jackson's rule): boxes that cannot lie below a height end at least their sum
- * above it. Not first: a box that would leave too little room above it if all others of a section
- * came later rests on one of them. */
+ * Release dates (Jackson's rule): boxes that cannot lie below a height end at least their sum above it. Not
+ * first: if a box would leave too little room above for all others of a section, it rests on one of them. */
 #include "scheduler/packing/packing_refute.h"
 
 #include <string.h>
@@ -76,7 +75,7 @@ static bool over_by_release(LsRefuter *r, const LsOpenBox *open, uint32_t n, int
     return false;
 }
 
-/* The two boxes of each section that could end lowest. */
+/* Finds the two lowest possible ends of boxes in each section. */
 static void find_ends(LsRefuter *r, uint32_t n, uint32_t from, uint32_t to)
 {
     for (uint32_t s = from; s <= to; s++)
@@ -98,7 +97,7 @@ static void find_ends(LsRefuter *r, uint32_t n, uint32_t from, uint32_t to)
     }
 }
 
-/* Where box k must at least lie as one of the ends must be below it. */
+/* Returns the least height of box k, given that some box must end below it. */
 static int64_t raise(LsRefuter *r, uint32_t k, uint32_t from, uint32_t to)
 {
     LsSpan by = {1, 0};
@@ -110,7 +109,7 @@ static int64_t raise(LsRefuter *r, uint32_t k, uint32_t from, uint32_t to)
         int64_t other = r->who[s] == k ? r->end2[s] : r->end[s];
         on = other < on ? other : on;
         if (o->least + r->sum[s] > r->cap && other > up) {
-            up = other;                             /* not the first of section s */
+            up = other;                             /* box k is not the first of section s */
             by = (LsSpan){s, s};
         }
     }
@@ -123,7 +122,7 @@ static int64_t raise(LsRefuter *r, uint32_t k, uint32_t from, uint32_t to)
     return up;
 }
 
-/* Keeps r->raised by falling least when row k grows. */
+/* Keeps r->raised sorted by falling `least` when entry k rises. */
 static void move_up(LsRefuter *r, uint32_t k, int64_t least)
 {
     LsOpenBox o = r->raised[k];
@@ -135,14 +134,14 @@ static void move_up(LsRefuter *r, uint32_t k, int64_t least)
 
 bool ls_refute(LsRefuter *r, const LsOpenList *l, int64_t floor, LsSpan in)
 {
-    enum { MOST = 1200 };       /* more than that are refuted when they have come apart */
+    enum { MOST = 1200 };       /* larger lists are refuted once they separate in time */
     uint32_t from = later(in.from, l->from), to = sooner(in.to, l->to);
     if (from > to || l->n > MOST)
         return false;
     if (over_by_release(r, l->open, l->n, floor, from, to))
         return true;
     uint32_t n = 0, up = 0;
-    for (uint32_t k = 0; k < l->n; k++) {           /* what is in these sections */
+    for (uint32_t k = 0; k < l->n; k++) {           /* the boxes in these sections */
         LsOpenBox o = l->open[k];
         const LsBox *x = &r->b->box[o.box];
         o.least = o.least > floor ? o.least : floor;
@@ -166,7 +165,7 @@ bool ls_refute(LsRefuter *r, const LsOpenList *l, int64_t floor, LsSpan in)
     if (!over_by_release(r, r->raised, n, floor, from, to))
         return false;
     LsSpan at = r->why;
-    for (uint32_t k = 0; k < n; k++) {              /* and what raised the boxes there */
+    for (uint32_t k = 0; k < n; k++) {              /* and the sections that raised the boxes there */
         const LsBox *x = &r->b->box[r->raised[k].box];
         if (x->from <= at.from && at.from <= x->to)
             r->why = ls_span_join(r->why, r->by[r->raised[k].box]);

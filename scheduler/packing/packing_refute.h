@@ -4,14 +4,14 @@
 
 #include "scheduler/packing/packing_boxes.h"
 
-typedef struct LsOpenBox {      /* still to be placed */
-    int64_t least;              /* the skyline below it: it rests there if it is placed next */
+typedef struct LsOpenBox {      /* not yet placed */
+    int64_t least;              /* the skyline below it: where it rests if placed next */
     uint32_t box;
-    bool passed;                /* others were placed where it could have been: it must come to
-                                 * rest on a box that is placed from now on */
+    bool passed;                /* other boxes took the places where it could rest, so it must rest on a box
+                                 * that is placed later */
 } LsOpenBox;
 
-/* Open boxes of one part of time, by falling least. */
+/* Open boxes of one part of time, by falling `least`. */
 typedef struct LsOpenList {
     LsOpenBox *open; uint32_t n;
     uint32_t from, to;          /* their sections */
@@ -31,23 +31,22 @@ static inline LsSpan ls_span_join(LsSpan a, LsSpan b)
 typedef struct LsRefuter {
     const LsBoxes *b;
     int64_t cap;                /* units */
-    int64_t *sum, *end, *end2;  /* by section: of the open boxes; least and second least end */
-    uint32_t *who;              /* by section: whose the least end is */
-    LsOpenBox *raised;          /* a list with what was inferred */
-    LsSpan *by;                 /* by box: sections that raised it */
-    uint32_t most;              /* a section of the largest sum */
-    LsSpan why;                 /* of the last refutation */
-    int64_t work;               /* boxes and sections that were looked at so far */
+    int64_t *sum, *end, *end2;  /* by section, of the open boxes: sum of sizes; least and second least end */
+    uint32_t *who;              /* by section: the box with the least end */
+    LsOpenBox *raised;          /* scratch: the list with inferred values of `least` */
+    LsSpan *by;                 /* by box: the sections that raised it */
+    uint32_t most;              /* a section with the largest sum */
+    LsSpan why;                 /* sections that prove the last refutation */
+    int64_t work;               /* boxes and sections examined so far */
 } LsRefuter;
 
 LsRefuter ls_refuter(LsArena *arena, const LsBoxes *b);
 
-/* The largest sum of open boxes over the sections of the list; r->most says where. */
+/* Returns the largest sum of open boxes over the sections of the list; sets r->most to that section. */
 int64_t ls_refuter_sums(LsRefuter *r, const LsOpenList *l);
 
-/* Whether it is certain that the boxes, none of which may lie below floor, cannot all end within
- * the capacity. Looks at some sections only. If so, r->why are sections whose boxes alone
- * prove it. */
+/* Returns whether the boxes, none of which may lie below floor, provably cannot all end within the capacity.
+ * Examines only the sections `in`. If true, r->why has sections whose boxes alone prove it. */
 bool ls_refute(LsRefuter *r, const LsOpenList *l, int64_t floor, LsSpan in);
 
 #endif

@@ -1,19 +1,19 @@
 /* scheduler/packing/packing_repair.c -- ejection with rising prices, after the guided ejection search of
  * Nagata and Bräysy (2009) for vehicle routes.
  *
- * Boxes that end above the capacity are taken out and placed again, the dearest first, where what
- * is in the way costs least: nothing, as low as possible, if there is such a place; else what is
- * in the way is taken out in turn. A box that had to make room for itself rises in price, so that
- * those hard to place come to stay and the others find their places around them. */
+ * Boxes that end above the capacity are taken out and placed again, the dearest first. A box goes to the
+ * lowest free place. If there is none, it goes where the boxes in its way cost least, and these are taken out
+ * in turn. A box that had to displace others rises in price. So boxes that are hard to place stay, and the
+ * others find places around them. */
 #include "scheduler/packing/packing_repair.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define OUT INT64_MIN           /* the place of a box that is out */
+#define OUT INT64_MIN           /* the place of a box that is taken out */
 
-typedef struct Wall { int64_t at; uint32_t box, from, to; } Wall;   /* an end of a placed box */
+typedef struct Wall { int64_t at; uint32_t box, from, to; } Wall;   /* the bottom or top of a placed box */
 
 typedef struct Eject {
     const LsBox *box;
@@ -21,13 +21,14 @@ typedef struct Eject {
     int64_t *place;             /* by box */
     double *price;              /* by box */
     uint32_t *out, nout;        /* boxes to be placed */
-    Wall *low, *high; uint32_t n;           /* bottoms and tops of those that are, rising */
-    Wall *near_low, *near_high; uint32_t nnear;     /* of these, the ones that meet one in time */
+    Wall *low, *high; uint32_t n;           /* bottoms and tops of placed boxes, rising */
+    Wall *near_low, *near_high; uint32_t nnear;     /* those among them that overlap the current box in
+                                                     * time */
     uint64_t rnd;               /* state of the generator; never 0 */
     int64_t work;
 } Eject;
 
-/* From 1 to 1.5: choices that cost about the same are made now this way, now that. */
+/* Returns a factor from 1 to 1.5 that varies the choice among places of about equal cost. */
 static double noise(Eject *e)
 {
     e->rnd ^= e->rnd >> 12;                         /* xorshift64* (Vigna 2016) */
@@ -37,7 +38,7 @@ static double noise(Eject *e)
     return 1 + (double)high / 2048;
 }
 
-/* The price of a box at first, and by how much it rises: what it takes of all there is. */
+/* Returns the first price of a box, and its rise: its size times its sections. */
 static double worth(const LsBox *x)
 {
     return (double)x->size * ((double)x->to - x->from + 1);
@@ -46,14 +47,14 @@ static double worth(const LsBox *x)
 static uint32_t find_meeting(const Wall *all, uint32_t n, const LsBox *x, Wall *out)
 {
     uint32_t m = 0;
-    for (uint32_t k = 0; k < n; k++) {              /* without a branch to guess */
+    for (uint32_t k = 0; k < n; k++) {              /* without branches */
         out[m] = all[k];
         m += all[k].from <= x->to && all[k].to >= x->from;
     }
     return m;
 }
 
-/* The first wall at or above. */
+/* Returns the first wall at or above `at`. */
 static uint32_t find_wall(const Wall *all, uint32_t n, int64_t at)
 {
     uint32_t lo = 0, hi = n;
@@ -100,7 +101,7 @@ static void leave(Eject *e, uint32_t k)
     e->out[e->nout++] = k;
 }
 
-/* The next place above `at` that touches a wall from below or above; `top` is the last one. */
+/* Returns the next place above `at` that touches a wall from below or above; `top` is the last place. */
 static int64_t next_place(const Eject *e, int64_t at, int64_t size, int64_t top, uint32_t *below,
                           uint32_t *above)
 {
@@ -114,7 +115,7 @@ static int64_t next_place(const Eject *e, int64_t at, int64_t size, int64_t top,
     return at < top && next > top ? top : next;
 }
 
-/* Where the boxes in the way are worth the least together; *free: there are none. */
+/* Returns the place where the boxes in the way cost least together; *free: no box is in the way. */
 static int64_t cheapest_place(Eject *e, uint32_t me, bool *free)
 {
     int64_t size = e->box[me].size, top = e->cap - size, best = 0;
@@ -175,7 +176,7 @@ static int by_height(const void *x, const void *y)
     return a->box < b->box ? -1 : a->box > b->box;
 }
 
-/* All boxes where they are, then out with those that end too high. */
+/* Enters all boxes at their places, then takes out those that end too high. */
 static void start(Eject *e, uint32_t from, uint32_t to, const int64_t *place)
 {
     for (uint32_t k = from; k < to; k++) {

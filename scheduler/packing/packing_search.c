@@ -1,17 +1,16 @@
 /* scheduler/packing/packing_search.c -- backtracking over canonical placements, after Moffitt (MiniMalloc,
  * ASPLOS 2023).
  *
- * If there is a placement, there is one where every box rests on another or on the ground, made
- * by placing boxes in the order of their offsets, each on the skyline of those before. The search
- * goes through these: the next box is one of those that could lie lowest. What is passed over
- * must then come to rest on a later one. Whatever falls apart in time is placed part by part; a
- * box that leaves a gap which an open one would fill is not tried; states that were refuted once
- * are recognised by a fingerprint; ls_refute looks ahead.
+ * If a placement exists, then a canonical one exists: every box rests on another box or on the ground, and
+ * boxes placed in the order of their offsets each lie on the skyline of the earlier ones. The search
+ * enumerates these: the next box is one of the boxes that could lie lowest. A box that is passed over must
+ * later rest on a later box. Boxes that separate in time are placed part by part. A box that leaves a gap
+ * which an open box would fill is not tried. A fingerprint recognises refuted states. ls_refute looks ahead.
  *
- * A refutation comes with its reason: sections whose boxes alone cannot be placed from the state
- * they are in. Where the box placed last has not changed the state of one of these, the reason
- * holds without it, and no other choice in its place is tried. As a bad early choice can still
- * cost everything, the search starts over with other orders of preference, with ever more nodes. */
+ * A refutation has a reason: sections whose boxes alone cannot be placed from their state. If the box placed
+ * last did not change the state of any of these boxes, the reason holds without it, and no other choice in
+ * its place is tried. A bad early choice can still cost everything, so the search restarts with other orders
+ * of preference and ever more nodes. */
 #include "scheduler/packing/packing_search.h"
 
 #include <assert.h>
@@ -26,18 +25,18 @@ struct LsSearch {
     const LsBoxes *b;
     uint32_t from, to;
     LsRefuter r;
-    LsOpenBox *open; size_t used, room;     /* a stack: the lists of the nodes on the way down */
+    LsOpenBox *open; size_t used, room;     /* a stack: the lists of the search nodes on the current path */
     LsOpenBox *mixed;           /* a list before it is sorted into its parts */
     uint32_t *part;             /* by section: the first section of its part */
-    uint32_t *last;             /* by first section of a part: its last one */
+    uint32_t *last;             /* by first section of a part: its last section */
     uint32_t *fill;             /* by first section of a part: its end in the stack so far */
-    int32_t *cross;             /* by section: boxes that go on in the next one, as differences */
+    int32_t *cross;             /* by section: boxes that go on in the next section, as differences */
     Seen *seen;                 /* refuted states, by the low bits of their fingerprints */
-    LsSpan why;                 /* sections whose boxes alone refute the state left last */
-    bool jump;                  /* they do so without the box that was placed last */
+    LsSpan why;                 /* reason of the last refutation: sections whose boxes alone prove it */
+    bool jump;                  /* `why` holds without the box that was placed last */
     uint32_t *rank;             /* by box: 0 is preferred */
     int64_t *place;
-    int64_t nodes, work;        /* limits of this start; of all of them, by r.work */
+    int64_t nodes, work;        /* limits: nodes of this start; work of all starts, as r.work */
     uint32_t depth;
 };
 
@@ -52,7 +51,7 @@ static uint64_t mix(uint64_t x)
     return x ^ x >> 33;
 }
 
-/* What is left to do, and where; what a state can still become depends on nothing else. */
+/* Hashes the open boxes with their heights: the completions of a state depend on nothing else. */
 static uint64_t fingerprint(const LsSearch *s, const LsOpenList *l)
 {
     uint64_t h = mix((uint64_t)s->r.cap);
@@ -63,7 +62,7 @@ static uint64_t fingerprint(const LsSearch *s, const LsOpenList *l)
     return h ? h : 1;
 }
 
-/* Divides sections where none of the n boxes in s->mixed crosses over. */
+/* Divides the sections into parts where none of the n boxes in s->mixed crosses. */
 static void find_parts(LsSearch *s, uint32_t n, LsSpan in)
 {
     memset(s->cross + in.from, 0, (in.to - in.from + 2) * sizeof *s->cross);
@@ -83,7 +82,7 @@ static void find_parts(LsSearch *s, uint32_t n, LsSpan in)
     }
 }
 
-/* Puts the boxes of s->mixed on the stack, part by part, each by falling least as they were. */
+/* Puts the boxes of s->mixed on the stack, part by part, each still by falling `least`. */
 static LsOpenBox *sort_parts(LsSearch *s, uint32_t n, LsSpan in)
 {
     LsOpenBox *out = s->open + s->used;
@@ -99,7 +98,7 @@ static LsOpenBox *sort_parts(LsSearch *s, uint32_t n, LsSpan in)
     return out;
 }
 
-/* The part that begins at section t; its boxes begin at open. */
+/* Returns the part that begins at section t; its boxes begin at `open`. */
 static LsOpenList part_at(const LsSearch *s, LsOpenBox *open, uint32_t t, const LsOpenBox *all)
 {
     return (LsOpenList){open, (uint32_t)(all + s->fill[t] - open), t, s->last[t]};
@@ -110,7 +109,7 @@ static bool meet(LsSpan a, const LsBox *x)
     return x->from <= a.to && a.from <= x->to;
 }
 
-/* With the boxes that were passed over: what they come to rest on belongs to the reason. */
+/* Widens the reason by the boxes that were passed over: the boxes on which they come to rest belong to it. */
 static LsSpan with_passed(const LsSearch *s, const LsOpenList *l, LsSpan why)
 {
     for (bool grown = true; grown;) {
@@ -126,8 +125,8 @@ static LsSpan with_passed(const LsSearch *s, const LsOpenList *l, LsSpan why)
     return why;
 }
 
-/* All parts of the n boxes in s->mixed, which are in some sections: first looks ahead in each
- * where something has changed, then places the short ones first. */
+/* Explores all parts of the n boxes in s->mixed, which lie in sections `in`. First looks ahead in each
+ * changed part, then places the parts, the longest last. */
 static LsSearchEnd explore_parts(LsSearch *s, uint32_t n, int64_t floor, LsSpan in, LsSpan changed)
 {
     find_parts(s, n, in);
@@ -159,7 +158,7 @@ static LsSearchEnd explore_parts(LsSearch *s, uint32_t n, int64_t floor, LsSpan 
     return end;
 }
 
-/* Whether placing l->open[k] changes the state of a box that belongs to the reason. */
+/* Returns whether placing l->open[k] changes the state of a box in the reason. */
 static bool matters(const LsSearch *s, const LsOpenList *l, uint32_t k)
 {
     const LsOpenBox *me = &l->open[k];
@@ -182,9 +181,9 @@ static bool matters(const LsSearch *s, const LsOpenList *l, uint32_t k)
     return false;
 }
 
-/* What open[k] raises at sections `on` to `top`, one of its upper ends, goes to s->mixed; `n`
- * boxes are there already, and how many are then is returned, or UINT32_MAX: one has no room
- * above it. first: the least section that such a box may begin at. */
+/* Appends to s->mixed, which holds n boxes, the boxes that open[k] raises at sections `on` to `top`, one of
+ * its upper ends. Returns their number then, or UINT32_MAX if a box has no room above. first: the least
+ * section at which such a box may begin. */
 static uint32_t raise(LsSearch *s, const LsOpenList *l, uint32_t k, LsSpan on, uint32_t first,
                       int64_t top, uint32_t n, LsSpan *changed)
 {
@@ -205,7 +204,7 @@ static uint32_t raise(LsSearch *s, const LsOpenList *l, uint32_t k, LsSpan on, u
     return n;
 }
 
-/* Places l->open[k] on the skyline and goes on with the others. */
+/* Places l->open[k] on the skyline and explores the others. */
 static LsSearchEnd place_next(LsSearch *s, const LsOpenList *l, uint32_t k)
 {
     const LsOpenBox *me = &l->open[k];
@@ -219,11 +218,11 @@ static LsSearchEnd place_next(LsSearch *s, const LsOpenList *l, uint32_t k)
     while (split < l->n && l->open[split].least >= top)
         s->mixed[n++] = l->open[split++];
     n = raise(s, l, k, (LsSpan){x->from, x->full}, 0, top, n, &changed);
-    bool low = x->full == x->to;                    /* what rests on the lower end is in */
+    bool low = x->full == x->to;                    /* boxes on the lower end are in s->mixed */
     for (uint32_t j = split; j < l->n && n <= l->n; j++) {
         LsOpenBox o = l->open[j];
         const LsBox *y = &s->b->box[o.box];
-        if (!low && o.least < step) {               /* in the order of falling least */
+        if (!low && o.least < step) {               /* by falling `least` */
             low = true;
             n = raise(s, l, k, (LsSpan){x->full + 1, x->to}, x->full + 1, step, n, &changed);
             if (n > l->n)
@@ -251,14 +250,13 @@ static LsSearchEnd place_next(LsSearch *s, const LsOpenList *l, uint32_t k)
     return end;
 }
 
-/* Whether a was tried before b: lower, or preferred at the same height. */
+/* Returns whether a is tried before b: lower, or preferred at the same height. */
 static bool before(const LsSearch *s, const LsOpenBox *a, const LsOpenBox *b)
 {
     return a->least != b->least ? a->least < b->least : s->rank[a->box] < s->rank[b->box];
 }
 
-/* The candidate behind `last` (NULL: the first) among l->open[tail ...]; l->n: there is none.
- * Boxes of one size and time are tried once. */
+/* Returns the candidate after `last` (NULL: the first) among l->open[tail ...]; l->n: none. */
 static uint32_t candidate(const LsSearch *s, const LsOpenList *l, uint32_t tail,
                           const LsOpenBox *last)
 {
@@ -289,8 +287,8 @@ static bool is_copy(const LsSearch *s, const LsOpenList *l, uint32_t tail, uint3
     return false;
 }
 
-/* What must come next lies at most at `most`, or section `full` is over the capacity, and below
- * `gap`, or box `filler` could be moved down into a gap below it. */
+/* The next box must lie at most at `most`, else section `full` exceeds the capacity; and below `gap`, else
+ * box `filler` could move down into the gap below it. */
 typedef struct Window { int64_t most, gap; uint32_t full, filler; } Window;
 
 static Window window(LsSearch *s, const LsOpenList *l)
@@ -307,7 +305,7 @@ static Window window(LsSearch *s, const LsOpenList *l)
     return w;
 }
 
-/* Tries every candidate. When all are refuted, s->why is the reason. */
+/* Tries every candidate. If all are refuted, s->why is the reason. */
 static LsSearchEnd try_all(LsSearch *s, const LsOpenList *l)
 {
     Window w = window(s, l);
@@ -323,7 +321,7 @@ static LsSearchEnd try_all(LsSearch *s, const LsOpenList *l)
         LsSearchEnd end = place_next(s, l, k);
         if (end != LS_SEARCH_REFUTED)
             return end;
-        if (s->jump) {                              /* then the others need no trial */
+        if (s->jump) {                              /* no other candidate needs a trial */
             s->why = with_passed(s, l, s->why);
             return LS_SEARCH_REFUTED;
         }

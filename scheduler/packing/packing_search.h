@@ -8,12 +8,12 @@ typedef enum { LS_SEARCH_FOUND, LS_SEARCH_REFUTED, LS_SEARCH_CUT } LsSearchEnd;
 
 typedef struct LsSearch LsSearch;
 
-/* For boxes [from, to) of b: a part that shares no section with the others. */
+/* Makes a search for the boxes [from, to) of b, which share no section with the other boxes. */
 LsSearch *ls_offsets_search_new(LsArena *arena, const LsBoxes *b, uint32_t from, uint32_t to);
 
-/* Places them such that all end at or below cap (units, at most INT64_MAX / 4), in place[box];
- * proves that this cannot be; or gives up after about *work looks at a box in a section. Leaves
- * in *work what is left of it. */
+/* Writes place[box] so that all boxes end at or below cap (units, at most INT64_MAX / 4); or proves that
+ * impossible; or gives up after about *work looks at a box in a section. Subtracts the work done from
+ * *work. */
 LsSearchEnd ls_offsets_search(LsSearch *s, int64_t cap, int64_t *work, int64_t *place);
 
 #endif

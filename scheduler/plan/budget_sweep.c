@@ -18,7 +18,7 @@ static uint32_t count_again(const LsPlan *plan)
     return n;
 }
 
-/* A planning with what it plans for. */
+/* A planning with its sweep and options. */
 typedef struct Sweeping {
     LsArena *arena;
     LsSweep *sweep;
@@ -26,21 +26,21 @@ typedef struct Sweeping {
     const LsPlanOptions *o;
 } Sweeping;
 
-/* Whether plans are made for a graph with copies, and then brought back. */
+/* Returns whether plans are made for a graph with copies and then translated back. */
 static bool has_copies(const LsSweep *sweep)
 {
     return sweep->hinted != NULL && sweep->hinted->turn != UINT32_MAX;
 }
 
-/* A plan that was brought back takes the bytes that it comes to take: what fits a smaller budget
- * may be the better one. */
+/* The bytes of a plan that was translated back are not under control, so the plan for a smaller budget may be
+ * better. */
 static void keep_better(LsSweepCell *cell, const LsSweepCell *smaller)
 {
     if (smaller->feasible && (!cell->feasible || smaller->plan.cost < cell->plan.cost))
         *cell = *smaller;
 }
 
-/* Strategy s at budget k; false: there is no such strategy. */
+/* Fills the cell of strategy s at budget k; returns false if the strategy is unknown. */
 static bool fill(const Sweeping *g, uint32_t k, uint32_t s)
 {
     LsSweep *sweep = g->sweep;
@@ -64,8 +64,8 @@ static bool fill(const Sweeping *g, uint32_t k, uint32_t s)
     return true;
 }
 
-/* One search for all budgets; a smaller one inherits what is proven for a larger. Reports get the
- * bounds too. */
+/* Proves the bounds for all budgets in one search, also in the reports. A bound for a larger budget holds for
+ * smaller ones. */
 static void prove(const Sweeping *g)
 {
     LsSweep *sweep = g->sweep;
@@ -121,7 +121,7 @@ bool ls_sweep_run(LsArena *arena, LsSweep *sweep, const LsPlanOptions *options,
     return ok;
 }
 
-/* Quoted where a comma, a quote or a line end asks for it. */
+/* Prints a CSV field, quoted if it has a comma, a quote or a line end. */
 static void put_field(FILE *to, const char *s)
 {
     if (s[strcspn(s, ",\"\r\n")] == '\0') {
@@ -158,7 +158,7 @@ void ls_sweep_csv(FILE *to, const LsSweep *sweep)
                         c->plan.live_peak, c->plan.arena, ls_plan_overhead(&c->plan), p->bound,
                         ls_sweep_gap(sweep, p, c), c->again, c->report->hash);
             else
-                fprintf(to, ",,,,%.9g,,,", p->bound);      /* "inf": there is no plan */
+                fprintf(to, ",,,,%.9g,,,", p->bound);      /* "inf": no plan exists */
             if (c->run.measured_ns > 0)
                 fprintf(to, ",%.6g,%.6g,%.6g,%" PRId64 "\n", 1e-6 * c->run.predicted_ns,
                         1e-6 * c->run.measured_ns, ls_sweep_longer(sweep, &c->run),
@@ -203,7 +203,7 @@ static cJSON *json_point(const LsSweep *sweep, const LsSweepPoint *p)
     cJSON_AddNumberToObject(o, "budget_percent", ls_sweep_percent(sweep, p));
     cJSON_AddNumberToObject(o, "budget_bytes", (double)(p->budget + sweep->fixed));
     cJSON_AddNumberToObject(o, "arena_budget_bytes", (double)p->budget);
-    cJSON_AddNumberToObject(o, "overhead_lower_bound", p->bound);     /* null: there is no plan */
+    cJSON_AddNumberToObject(o, "overhead_lower_bound", p->bound);     /* null: no plan exists */
     cJSON *cells = cJSON_AddArrayToObject(o, "strategies");
     for (uint32_t s = 0; s < sweep->nstrategy; s++)
         cJSON_AddItemToArray(cells, json_cell(sweep, p, s));

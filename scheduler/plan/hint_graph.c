@@ -1,9 +1,9 @@
-/* scheduler/plan/hint_graph.c -- copies of what is forgotten, for the backward part to read.
+/* scheduler/plan/hint_graph.c -- adds copies of forgotten tensors for the backward part to read.
  *
- * The last forward node gets one more result, of no size: the sign of the turn. The copy of a
- * node reads it, so it cannot run earlier; and it reads copies where its operands are forgotten as
- * well. A forward node that reads something forgotten gets an alternative that reads the copies:
- * with it, it can run again in the backward part at no further cost. */
+ * The last forward node gets one more result of size 0, the sign of the turn. The copy of a node reads the
+ * sign, so it cannot run earlier. If an operand is forgotten as well, the copy reads the operand's copy. A
+ * forward node that reads a forgotten tensor gets an alternative that reads the copies, so it can run again
+ * in the backward part at no further cost. */
 #include "scheduler/plan/hint_graph.h"
 
 #include <string.h>
@@ -15,15 +15,15 @@ typedef struct Build {
     const LsHintMarks *m;
     const LsDag *from;
     LsHinted *h;
-    bool *changed;              /* by tensor: a node that is there updates it */
+    bool *changed;              /* by tensor: a node in the new list updates it */
     uint32_t *copy;             /* by tensor: its copy, or LS_NO_ID */
-    bool *wanted;               /* by node: a copy of it is */
-    bool *copied;               /* by node: it is there */
-    bool *dropped;              /* by node: an alternative that hints rule out */
-    uint32_t *place;            /* by node: in the new list */
-    uint32_t *waits;            /* by node of the forward part: copies it reads yet to come */
+    bool *wanted;               /* by node: a copy of it is wanted */
+    bool *copied;               /* by node: its copy is in the new list */
+    bool *dropped;              /* by node: it is an alternative that hints rule out */
+    uint32_t *place;            /* by node: its place in the new list */
+    uint32_t *waits;            /* by forward node: copies of its operands still to come */
     uint32_t *stack;
-    uint32_t sign;              /* tensor */
+    uint32_t sign;              /* the tensor that marks the turn */
 } Build;
 
 static uint32_t *ids(LsArena *arena, size_t n, uint32_t all)
@@ -34,7 +34,7 @@ static uint32_t *ids(LsArena *arena, size_t n, uint32_t all)
     return id;
 }
 
-/* The last node before the backward part that runs in any case and may run again. */
+/* Returns the last forward node before the backward part that always runs and may run again. */
 static uint32_t find_turn(LsArena *arena, const LsDag *g)
 {
     const LsProb *p = ls_prob_new(arena, g, false);
@@ -68,7 +68,7 @@ const char *ls_hint_obstacle(const LsHintMarks *m, uint32_t t)
     if (g->tensor[t].persistent)
         return "is there all the time, in no arena";
     if (g->tensor[t].output)
-        return "must be there when the step ends";
+        return "is an output, so must be live when the step ends";
     const LsDagNode *n = &g->node[m->maker[t]];
     if (m->turn == LS_NO_ID || m->maker[t] > m->turn || n->kind != LS_DAG_FORWARD)
         return "is not made in the forward part";
@@ -80,7 +80,7 @@ const char *ls_hint_obstacle(const LsHintMarks *m, uint32_t t)
     return NULL;
 }
 
-/* An alternative is ruled out if it makes what is kept, or does without reading it. */
+/* Returns whether hints rule the alternative out: it makes a kept tensor, or avoids reading one. */
 static bool ruled_out(const Build *b, const LsDagNode *alt)
 {
     const LsHintMarks *m = b->m;
@@ -101,7 +101,7 @@ static bool ruled_out(const Build *b, const LsDagNode *alt)
     return false;
 }
 
-/* Copies of what the backward part reads, and of what those read. */
+/* Finds the copies that the backward part reads, and those that these copies read. */
 static void find_wanted(Build *b)
 {
     const LsHintMarks *m = b->m;
@@ -129,7 +129,7 @@ static const uint32_t *with_copies(Build *b, const uint32_t *id, uint32_t n, boo
     return to;
 }
 
-/* Appends node i of the old list; copies: it reads, and makes, what there is a copy of. */
+/* Appends node i of the old list. reads_copies, makes_copies: copies replace its operands, its results. */
 static LsDagNode *append(Build *b, uint32_t i, bool reads_copies, bool makes_copies)
 {
     LsDag *g = b->h->dag;
@@ -155,14 +155,14 @@ static LsDagNode *append(Build *b, uint32_t i, bool reads_copies, bool makes_cop
     return n;
 }
 
-/* Once all copies that a forward node would read are there: its way to run again. */
+/* Appends an alternative for each forward node whose operands now all have their copies, so that it can run again. */
 static void append_readers(Build *b, uint32_t copied)
 {
     const LsDagNode *c = &b->from->node[copied];
     for (uint32_t i = copied + 1; i <= b->m->turn; i++) {
         const LsDagNode *n = &b->from->node[i];
         uint32_t reads = 0;
-        bool late = false;      /* what it reads has been changed already */
+        bool late = false;      /* an operand has been updated already */
         for (uint32_t k = 0; k < c->nout; k++)
             reads += b->m->forgotten[c->out[k]] && ls_id_in(n->in, n->nin, c->out[k]);
         for (uint32_t k = 0; k < n->nin; k++)
@@ -186,17 +186,17 @@ static void append_copy(Build *b, uint32_t i)
         g->tensor[g->ntensor++].output = false;
     }
     LsDagNode *n = append(b, i, true, true);
-    n->nin++;                   /* the sign of the turn */
+    n->nin++;                   /* it reads the sign of the turn */
     n->required = false;
     b->copied[i] = true;
     b->h->ncopy++;
     for (uint32_t k = 0; k < from->nout; k++)
-        if (!b->m->forgotten[from->out[k]])     /* the backward part may have the first one */
+        if (!b->m->forgotten[from->out[k]])     /* the backward part reads the original */
             b->copy[from->out[k]] = LS_NO_ID;
     append_readers(b, i);
 }
 
-/* The copy of node i, after those that it reads. */
+/* Appends the copy of node i, after the copies that it reads. */
 static void make_copy(Build *b, uint32_t i)
 {
     uint32_t n = 0;
@@ -214,8 +214,8 @@ static void make_copy(Build *b, uint32_t i)
     }
 }
 
-/* What node i of the backward part needs to have before it: copies it reads, and copies that read
- * what it updates. */
+/* Appends the copies that must precede node i of the backward part: those it reads, and those that read what
+ * it updates. */
 static void make_copies_for(Build *b, uint32_t i)
 {
     const LsDagNode *n = &b->from->node[i];
@@ -265,7 +265,7 @@ void ls_hint_graph(LsArena *arena, const LsHintMarks *m, LsHinted *out)
 {
     const LsDag *from = m->dag;
     uint32_t n = from->nnode, nt = from->ntensor;
-    size_t made = nt;           /* every node is copied once at most */
+    size_t made = nt;           /* every node is copied at most once */
     for (uint32_t i = 0; i < n; i++)
         made += from->node[i].nout;
     LsDag *g = ls_arena_alloc(arena, 1, sizeof *g);

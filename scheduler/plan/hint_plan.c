@@ -1,14 +1,14 @@
-/* scheduler/plan/hint_plan.c -- plans the graph that hints made, and brings the plan back. */
+/* scheduler/plan/hint_plan.c -- plans the graph that hints changed, and translates the plan back. */
 #include "scheduler/plan/hint_plan.h"
 
 #include <string.h>
 
 #include "scheduler/candidates/plan_build.h"
 
-typedef struct Runs {           /* of the plan of the changed graph */
+typedef struct Runs {           /* the runs of the changed graph's plan */
     uint32_t *node, n;
-    uint32_t *first;            /* by run: its first result; one more at the end */
-    uint32_t *to;               /* by result: the last run that reads it; n: to the end */
+    uint32_t *first;            /* by run: its first result; one extra entry at the end */
+    uint32_t *to;               /* by result: the last run that reads it; n: it lives to the end */
 } Runs;
 
 static Runs find_runs(LsArena *arena, const LsDag *g, const LsPlan *plan)
@@ -41,8 +41,8 @@ static Runs find_runs(LsArena *arena, const LsDag *g, const LsPlan *plan)
     return r;
 }
 
-/* Whether all that run s makes for others is there anyway: made since the turn, and needed
- * longer. until: by tensor of the old graph, the last run that needs what is there. */
+/* Returns whether all results of run s that others read are live anyway: made since the turn, and read later.
+ * until: by tensor of the old graph, the last run that reads the live instance. */
 static bool is_there(const LsHinted *h, const Runs *r, uint32_t s, const uint32_t *until)
 {
     const LsDagNode *n = &h->dag->node[r->node[s]];
@@ -58,8 +58,8 @@ static bool is_there(const LsHinted *h, const Runs *r, uint32_t s, const uint32_
     return used && n->nupd == 0;
 }
 
-/* The runs in terms of the old graph. A value may have been made twice there, as itself and as its
- * copy: the second time is left out where both would be live. */
+/* Translates the runs to the old graph. A value may have been made twice, as itself and as its copy; the
+ * second run is left out where both would be live. */
 static LsSeq bring_back(LsArena *arena, const LsHinted *h, const LsPlan *plan, uint32_t *left_out,
                         uint32_t before)
 {
@@ -84,7 +84,7 @@ static LsSeq bring_back(LsArena *arena, const LsHinted *h, const LsPlan *plan, u
     return seq;
 }
 
-/* Without copies the runs, and all places, are the same; only numbers of nodes may differ. */
+/* Without copies the runs and all offsets are the same; only node numbers may differ. */
 static void renumber(const LsHinted *h, LsPlan *plan)
 {
     for (uint32_t s = 0; s < plan->nstep; s++)
@@ -92,7 +92,7 @@ static void renumber(const LsHinted *h, LsPlan *plan)
             plan->step[s].id = h->node_of[plan->step[s].id];
 }
 
-/* The figures of the report that refer to the graph as it was. */
+/* Translates the figures of the report to the old graph. */
 static void bring_report_back(LsArena *arena, const LsHinted *h, LsPlanReport *r)
 {
     LsPlan none;
@@ -117,7 +117,7 @@ static void bring_report_back(LsArena *arena, const LsHinted *h, LsPlanReport *r
     r->peak_node = r->peak_node < h->dag->nnode ? h->node_of[r->peak_node] : r->peak_node;
 }
 
-/* Who plans the graph that hints made: a planner, asked for a strategy, or options from scratch. */
+/* The source of plans for the changed graph: a planner with a strategy, or options for a new planning. */
 typedef struct Source {
     LsPlanner *planner;         /* or NULL */
     const char *strategy;
@@ -135,7 +135,7 @@ static bool ask(LsArena *arena, const LsHinted *h, const Source *from, int64_t b
     return ls_plan(arena, h->dag, &o, plan, report);
 }
 
-/* The plan of the old graph, out of one of the changed graph with copies. */
+/* Builds the plan of the old graph from a plan of the changed graph with copies. */
 static void rebuild(LsArena *arena, const LsHinted *h, bool inplace, const LsPlan *plan,
                     LsPlan *out, LsPlanReport *report)
 {
@@ -146,7 +146,7 @@ static void rebuild(LsArena *arena, const LsHinted *h, bool inplace, const LsPla
     LsSeq seq = bring_back(scratch, h, plan, &left_out, report->peak_step);
     ls_plan_build(arena, p, &seq, plan->strategy, LS_PACK_FULL, 0, out);
     report->peak_step -= left_out;
-    if (report->bound > out->cost)          /* something was left out */
+    if (report->bound > out->cost)          /* a run was left out */
         report->bound = p->needed_cost;
     ls_arena_free(scratch);
 }
@@ -160,7 +160,7 @@ static bool plan_hinted(LsArena *arena, const LsHinted *h, const Source *from, i
     for (int k = 0; k < TRIES; k++) {
         bool ok = ask(arena, h, from, target, &plan, report);
         report->budget = budget;
-        if (report->nrow > 0)           /* it came to a search */
+        if (report->nrow > 0)           /* a search was made */
             bring_report_back(arena, h, report);
         if (!ok)
             return false;
@@ -172,7 +172,7 @@ static bool plan_hinted(LsArena *arena, const LsHinted *h, const Source *from, i
         rebuild(arena, h, from->inplace, &plan, out, report);
         if (budget <= 0 || least || out->arena <= budget)
             break;
-        target -= out->arena - budget;  /* places came out worse than in the search */
+        target -= out->arena - budget;  /* the packing came out worse than in the search */
         report->feasible = k + 1 < TRIES;
     }
     if (h->turn != LS_NO_ID && least)

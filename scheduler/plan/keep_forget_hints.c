@@ -1,4 +1,4 @@
-/* scheduler/plan/keep_forget_hints.c -- which tensors and nodes a person's words mean. */
+/* scheduler/plan/keep_forget_hints.c -- finds the tensors and nodes that a person's hints mean. */
 #include "scheduler/plan/keep_forget_hints.h"
 
 #include <fnmatch.h>
@@ -38,7 +38,7 @@ static bool is_product(const LsDagNode *n)
         || has(n->op, "einsum") || has(n->op, "attention");
 }
 
-/* The names nearest to a glob that matches nothing. */
+/* Writes the names nearest to a glob that matches nothing. */
 static void near_misses(const LsDag *g, const char *glob, char *text, size_t size)
 {
     enum { SHOWN = 3 };
@@ -49,7 +49,7 @@ static void near_misses(const LsDag *g, const char *glob, char *text, size_t siz
         if (name == NULL || *name == '\0')
             continue;
         int d = ls_spelling_distance(glob, name), at = SHOWN;
-        for (int k = 0; k < SHOWN; k++)         /* a node is often called as its result is */
+        for (int k = 0; k < SHOWN; k++)         /* a node often has the name of its result */
             d = best[k] != NULL && strcmp(best[k], name) == 0 ? 1 << 20 : d;
         while (at > 0 && (best[at - 1] == NULL || d < far[at - 1]) && d < 1 << 20)
             at--;
@@ -65,7 +65,7 @@ static void near_misses(const LsDag *g, const char *glob, char *text, size_t siz
                                  best[k]);
 }
 
-/* Whether the tensor, or the node that makes it, is called so. */
+/* Returns whether the glob matches the name of the tensor or of its maker. */
 static bool means(const LsHintMarks *m, const char *glob, uint32_t t)
 {
     const LsDag *g = m->dag;
@@ -94,7 +94,7 @@ static bool keep(LsHintMarks *m, const char *glob, const LsWhy *why)
     return found || no_match(m, "--keep", glob, why);
 }
 
-/* Some of what a glob means may be in the way of nothing; then it is left alone. */
+/* Marks the tensors of a glob that can be forgotten. The others are ignored, unless none can be. */
 static bool forget(LsHintMarks *m, const char *glob, const LsWhy *why)
 {
     const LsDag *g = m->dag;
@@ -144,7 +144,7 @@ bool ls_hints_apply(LsArena *arena, const LsDag *dag, const LsHints *hints, LsHi
     memcpy(forced, m.kept, dag->nnode * sizeof *forced);
     follow_policy(&m, hints->recompute);
     bool *kept = m.kept;
-    m.kept = forced;            /* a name given outweighs the policy */
+    m.kept = forced;            /* an explicit name outweighs the policy */
     for (int k = 0; k < hints->nforget; k++)
         if (!forget(&m, hints->forget[k], &to))
             return false;

@@ -1,20 +1,21 @@
-/* scheduler/plan/keep_forget_hints.h -- what a person wants kept, or made again, as changes of the graph.
+/* scheduler/plan/keep_forget_hints.h -- turns a person's wishes to keep or recompute values into changes of
+ * the graph.
  *
- * The planner knows nothing of hints. It plans a changed graph, in which what must be kept is made
- * once, and the backward part reads a second copy of what must be forgotten: a copy that cannot
- * be made before the turn from the forward to the backward part. The plan is then brought back to
- * the graph as it was, where the maker of the copy is its maker, run again. */
+ * The planner knows nothing of hints: it plans a changed graph. In that graph the makers of kept values run
+ * once. The backward part reads a second copy of each forgotten value, which cannot be made before the turn
+ * from the forward to the backward part. The plan is then translated back to the original graph: a run of the
+ * copy's maker becomes another run of the original maker. */
 #ifndef LS_SCHEDULER_PLAN_KEEP_FORGET_HINTS_H
 #define LS_SCHEDULER_PLAN_KEEP_FORGET_HINTS_H
 
 #include "scheduler/plan/hint_graph.h"
 
 typedef enum {
-    LS_RECOMPUTE_AUTO,          /* whatever is best */
+    LS_RECOMPUTE_AUTO,          /* the planner decides */
     LS_RECOMPUTE_NONE,          /* nothing runs again */
     LS_RECOMPUTE_CHEAP,         /* convolutions and matrix products do not run again */
     LS_RECOMPUTE_CONV_SAVED,    /* convolutions do not run again */
-    LS_RECOMPUTE_ALL            /* nothing is kept for the backward part that can be made again */
+    LS_RECOMPUTE_ALL            /* the backward part keeps only values that cannot be recomputed */
 } LsRecompute;
 
 typedef struct LsHints {        /* zeroed: none */
@@ -23,11 +24,12 @@ typedef struct LsHints {        /* zeroed: none */
     LsRecompute recompute;
 } LsHints;
 
-/* "auto", "none", "cheap", "conv-saved", "all"; false: none of these. */
+/* "auto", "none", "cheap", "conv-saved", "all"; Returns false for other texts. */
 bool ls_recompute_parse(const char *text, LsRecompute *to);
 
-/* dag must be valid and outlast *out, which comes from arena. false with a sentence in why when a
- * glob matches nothing, or nothing that can be forgotten, or what another keeps. */
+/* Writes the changed graph to *out, from `arena`. dag must be valid and outlast *out. Returns false, with a
+ * sentence in `why`, if a glob matches nothing, or nothing that can be forgotten, or a value that another
+ * glob keeps. */
 bool ls_hints_apply(LsArena *arena, const LsDag *dag, const LsHints *hints, LsHinted *out,
                     char *why, size_t size);
 

@@ -1,5 +1,5 @@
-/* scheduler/plan/plan_audit.c -- replays a plan byte range by byte range. Deliberately shares no code with
- * the planner and computes everything again in the plainest way. */
+/* scheduler/plan/plan_audit.c -- replays a plan byte range by byte range. It deliberately shares no code with
+ * the planner and recomputes everything in the plainest way. */
 #include "scheduler/plan/plan_audit.h"
 
 #include <inttypes.h>
@@ -20,7 +20,7 @@ typedef struct Audit {
     LsWhy why;
     Range *range; uint32_t nrange;      /* by rising lo, no two overlap */
     bool *alive, *updated;              /* by tensor */
-    int64_t *at;                        /* by tensor: where its present instance lies */
+    int64_t *at;                        /* by tensor: offset of its live instance */
     uint32_t *runs;                     /* by node */
     int64_t used, peak, arena;
     double cost;
@@ -38,11 +38,11 @@ static const char *nname(const Audit *a, uint32_t v)
     return a->g->node[v].name ? a->g->node[v].name : "?";
 }
 
-/* Takes [lo, hi) for t; what lies there already is an error. Plans may do without places. */
+/* Takes [lo, lo + bytes) for t; an overlap is an error. Plans may have no offsets. */
 static bool take(Audit *a, int64_t lo, int64_t bytes, uint32_t t)
 {
     if (a->plan->unplaced)
-        return lo == -1 || fail(a, "%s has a place in a plan without", tname(a, t));
+        return lo == -1 || fail(a, "%s has a place in a plan without offsets", tname(a, t));
     if (lo < 0 || lo % a->g->alignment != 0 || lo > INT64_MAX - bytes)
         return fail(a, "offset %" PRId64 " of %s is not a multiple of %" PRId64, lo, tname(a, t),
                     a->g->alignment);
@@ -77,7 +77,7 @@ static void give(Audit *a, uint32_t t)
 static bool do_free(Audit *a, uint32_t t)
 {
     if (t >= a->g->ntensor)
-        return fail(a, "frees tensor %u, and there are %u", t, a->g->ntensor);
+        return fail(a, "frees tensor %u, but there are only %u", t, a->g->ntensor);
     if (a->g->tensor[t].persistent)
         return fail(a, "frees %s, which is persistent", tname(a, t));
     if (!a->alive[t])
@@ -102,7 +102,7 @@ static bool check_reads(Audit *a, const LsDagNode *n)
     return true;
 }
 
-/* The operands whose place results take: they end here, and their bytes change hands. */
+/* Checks the in-place pairs: the operands end here, and results take their bytes. */
 static bool do_reuses(Audit *a, const LsPlanStep *s, const LsDagNode *n, const int64_t *offset)
 {
     if (s->reuse > a->plan->nreuse || s->nreuse > a->plan->nreuse - s->reuse)
@@ -113,11 +113,11 @@ static bool do_reuses(Audit *a, const LsPlanStep *s, const LsDagNode *n, const i
         for (uint32_t j = 0; j < n->ninplace; j++)
             allowed |= n->inplace[j].out == r.out && n->inplace[j].in == r.in;
         if (!allowed)
-            return fail(a, "%s may not work in place like this", n->name);
+            return fail(a, "%s may not work in place with this pair", n->name);
         for (uint32_t j = 0; j < k; j++)
             if (a->plan->reuse[s->reuse + j].out == r.out
                 || a->plan->reuse[s->reuse + j].in == r.in)
-                return fail(a, "%s takes over a place twice", n->name);
+                return fail(a, "%s uses a tensor in two in-place pairs", n->name);
         if (a->g->tensor[r.out].bytes > a->g->tensor[r.in].bytes)
             return fail(a, "%s is larger than %s, whose place it takes", tname(a, r.out),
                         tname(a, r.in));
@@ -131,7 +131,7 @@ static bool do_reuses(Audit *a, const LsPlanStep *s, const LsDagNode *n, const i
 static bool do_run(Audit *a, const LsPlanStep *s)
 {
     if (s->id >= a->g->nnode)
-        return fail(a, "runs node %u, and there are %u", s->id, a->g->nnode);
+        return fail(a, "runs node %u, but there are only %u", s->id, a->g->nnode);
     const LsDagNode *n = &a->g->node[s->id];
     if (a->runs[s->id]++ > 0 && (n->once || n->nupd > 0))
         return fail(a, "%s runs a second time", nname(a, s->id));
@@ -142,8 +142,8 @@ static bool do_run(Audit *a, const LsPlanStep *s)
     const int64_t *offset = a->plan->offset + s->offset;
     if (!check_reads(a, n) || !do_reuses(a, s, n, offset))
         return false;
-    int64_t tails = 0;                  /* of larger operands taken over:
-                                         * there while the node runs */
+    int64_t tails = 0;                  /* bytes of operands beyond the smaller results in their places, live
+                                         * while the node runs */
     for (uint32_t k = 0; k < s->nreuse; k++) {
         LsDagPair r = a->plan->reuse[s->reuse + k];
         tails += a->g->tensor[r.in].bytes - a->g->tensor[r.out].bytes;
@@ -159,7 +159,7 @@ static bool do_run(Audit *a, const LsPlanStep *s)
         a->at[t] = offset[k];
         a->used += a->g->tensor[t].bytes;
         int64_t bytes = a->g->tensor[t].bytes;
-        for (uint32_t j = 0; j < s->nreuse; j++)    /* while it runs, the whole operand is there */
+        for (uint32_t j = 0; j < s->nreuse; j++)    /* while the node runs, the whole operand lives */
             if (a->plan->reuse[s->reuse + j].out == t)
                 bytes = a->g->tensor[a->plan->reuse[s->reuse + j].in].bytes;
         if (!take(a, offset[k], bytes, t))
@@ -170,7 +170,7 @@ static bool do_run(Audit *a, const LsPlanStep *s)
             return false;
         give(a, NONE);
     }
-    for (uint32_t k = 0; k < s->nreuse; k++)        /* then the tail is free */
+    for (uint32_t k = 0; k < s->nreuse; k++)        /* afterwards the tail is free */
         for (uint32_t j = 0; j < a->nrange; j++)
             if (a->range[j].tensor == a->plan->reuse[s->reuse + k].out)
                 a->range[j].hi = a->range[j].lo + a->g->tensor[a->range[j].tensor].bytes;
@@ -180,7 +180,7 @@ static bool do_run(Audit *a, const LsPlanStep *s)
     return true;
 }
 
-/* From what it is; a file may state an infinity. */
+/* Returns whether a stated figure differs from the real one; a file may state infinity. */
 static bool differs(double stated, double is)
 {
     return !(fabs(stated - is) <= 1e-9 * fmax(1, fabs(is)));

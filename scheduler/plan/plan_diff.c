@@ -1,4 +1,4 @@
-/* scheduler/plan/plan_diff.c -- what got worse since an earlier plan, and where the two part. */
+/* scheduler/plan/plan_diff.c -- finds what got worse since an earlier plan, and where the two plans differ. */
 #include "scheduler/plan/plan_diff.h"
 
 #include <cjson/cJSON.h>
@@ -9,7 +9,7 @@
 
 #include "base/read_file.h"
 
-static const double exactly = 9007199254740992.0;       /* 2^53: doubles hold integers up to there */
+static const double exactly = 9007199254740992.0;       /* 2^53: doubles hold all integers up to it */
 
 static double number(const cJSON *o, const char *key)
 {
@@ -23,7 +23,7 @@ static int64_t bytes(const cJSON *o, const char *key)
     return v <= exactly ? (int64_t)v : -1;
 }
 
-/* Of a list of keys that ends with NULL: what is there are numbers from 0 up to `most`. */
+/* Returns whether the values present under the keys (up to NULL) are numbers from 0 to `most`. */
 static bool are_sane(const cJSON *o, const char *const *key, double most, const LsWhy *why)
 {
     for (; *key != NULL; key++) {
@@ -34,7 +34,7 @@ static bool are_sane(const cJSON *o, const char *const *key, double most, const 
     return true;
 }
 
-/* The figures of a schedule's claims or of a summary. */
+/* Checks the figures of a schedule's claims or of a summary. */
 static bool figures_are_sane(const cJSON *o, const LsWhy *why)
 {
     static const char *const cost[] = {"cost", "base_cost", "cost_lower_bound", NULL};
@@ -128,7 +128,7 @@ bool ls_earlier_read(LsArena *arena, const char *path, LsEarlier *out, char *why
 typedef struct Comparison {
     FILE *to;
     double tolerance;
-    cJSON *figures;             /* an object: of each figure that both say, then, now, verdict */
+    cJSON *figures;             /* an object: for each figure, then, now and verdict */
     bool worse;
 } Comparison;
 
@@ -141,10 +141,10 @@ static void add_figure(Comparison *c, const char *key, double then, double now, 
     cJSON_AddStringToObject(o, "verdict", word);
 }
 
-/* One line. gap: compared by difference, else by ratio. */
+/* Prints one line. gap: compared by difference; other figures by ratio. */
 static void line(Comparison *c, const char *what, const char *key, double then, double now, bool gap)
 {
-    enum { ROUNDING = 1000000000 };     /* sums in another order differ in their last digits */
+    enum { ROUNDING = 1000000000 };     /* for sums in another order, which differ in their last digits */
     FILE *to = c->to;
     double change = gap ? now - then : then > 0 ? now / then - 1 : now > 0 ? INFINITY : 0;
     if (then < 0) {
@@ -199,15 +199,14 @@ static void tell_parting(FILE *to, const LsEarlier *then, const LsDag *g, const 
         fprintf(to, "  the plans run the same nodes in the same order\n");
 }
 
-/* A graph's name without folders: that of a model is its path. */
+/* Returns a graph's name without folders: a model's graph is named after its path. */
 static const char *last_part(const char *name)
 {
     const char *slash = strrchr(name, '/');
     return slash != NULL ? slash + 1 : name;
 }
 
-/* NULL, or why the earlier plan is none for this graph. A model may have been renamed: then all its
- * nodes cost what they did. */
+/* Returns NULL, or why the earlier plan is not for this graph. A renamed model is the same if its base cost is. */
 static const char *mismatch(LsArena *arena, const LsEarlier *then, const LsDag *g, double base_cost)
 {
     int64_t now = ls_dag_persistent_bytes(g);
@@ -231,7 +230,7 @@ static void compare_figures(Comparison *c, const LsEarlier *then, const LsPlan *
     line(c, "gap", "gap", gap, ls_plan_gap(plan, report), true);
 }
 
-/* The object as text, which ends with this. */
+/* Returns the object as text and deletes it. */
 static const char *told(LsArena *arena, cJSON *root)
 {
     char *text = cJSON_PrintUnformatted(root);
@@ -257,7 +256,7 @@ LsAgainst ls_earlier_compare(LsArena *arena, FILE *to, const LsEarlier *then, co
     Comparison c = {.to = to, .tolerance = tolerance, .figures = cJSON_CreateObject()};
     compare_figures(&c, then, plan, report);
     if ((then->budget > 0 || report->budget > 0) && then->budget != report->budget)
-        fprintf(to, "  the budget of the arena is another: %" PRId64 " -> %" PRId64 " bytes\n",
+        fprintf(to, "  the arena budgets differ: %" PRId64 " -> %" PRId64 " bytes\n",
                 then->budget, report->budget);
     if (then->nrun > 0)
         tell_parting(to, then, g, plan);

@@ -62,8 +62,8 @@ typedef struct Reader {
     LsPlan *plan;
     uint32_t offset_room, reuse_room;
     bool *ran;                  /* by node */
-    bool some;                  /* a run with results was read: whether it has offsets, all have */
-    char *hash;                 /* takes the stated one, [17] */
+    bool some;                  /* a run with results was read, which decides whether all runs have offsets */
+    char *hash;                 /* receives the stated hash, [17] */
     LsWhy why;
 } Reader;
 
@@ -78,7 +78,7 @@ static bool get_int(const cJSON *v, int64_t below, int64_t *to)
     return true;
 }
 
-/* Either every run with results has offsets or none has. */
+/* Reads the offsets. Either all runs with results have offsets, or none. */
 static bool get_offsets(Reader *r, const cJSON *o, const LsDagNode *n)
 {
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(o, "offsets");
@@ -87,7 +87,7 @@ static bool get_offsets(Reader *r, const cJSON *o, const LsDagNode *n)
         p->unplaced = list == NULL;
     r->some |= n->nout != 0;
     if (n->nout != 0 && p->unplaced != (list == NULL))
-        return fail(r, list == NULL ? "no 'offsets'" : "'offsets', and runs before it had none");
+        return fail(r, list == NULL ? "no 'offsets'" : "'offsets', but earlier runs had none");
     if (list != NULL && (!cJSON_IsObject(list) || cJSON_GetArraySize(list) != (int)n->nout))
         return fail(r, "'offsets' does not name the outputs, each once");
     p->offset = ls_arena_grow(r->arena, p->offset, p->noffset, p->noffset + n->nout + 1u,
@@ -116,7 +116,7 @@ static bool get_reuse(Reader *r, const cJSON *o, LsPlanStep *s)
         if (!cJSON_IsArray(v) || cJSON_GetArraySize(v) != 2
             || !get_int(cJSON_GetArrayItem(v, 0), r->g->ntensor, &out)
             || !get_int(cJSON_GetArrayItem(v, 1), r->g->ntensor, &in))
-            return fail(r, "'reuse' has something that is not [output, input]");
+            return fail(r, "an item of 'reuse' is not [output, input]");
         p->reuse = ls_arena_grow(r->arena, p->reuse, p->nreuse, p->nreuse + 1u, sizeof *p->reuse,
                                  &r->reuse_room);
         p->reuse[p->nreuse++] = (LsDagPair){(uint32_t)out, (uint32_t)in};
@@ -148,7 +148,7 @@ static bool get_step(Reader *r, const cJSON *o, LsPlanStep *s)
     return get_offsets(r, o, &r->g->node[s->id]) && get_reuse(r, o, s);
 }
 
-/* What the plan says of itself. */
+/* Reads the figures that the plan states of itself. */
 static void get_claims(Reader *r, const cJSON *root)
 {
     LsPlan *p = r->plan;

@@ -1,4 +1,4 @@
-/* scheduler/plan/planner.c -- which candidate fits, and the report. */
+/* scheduler/plan/planner.c -- chooses the candidate that fits, and writes the report. */
 #include "scheduler/plan/planner.h"
 
 #include <inttypes.h>
@@ -24,15 +24,15 @@ enum { NKNOWN = sizeof known / sizeof known[0] };
 
 struct LsPlanner {
     LsArena *arena;             /* the caller's */
-    LsArena *scratch;           /* of the planning */
+    LsArena *scratch;           /* lives as long as the planning */
     const LsPlanOptions *o;
     LsCandidates *pool;
-    LsPlanReport common;        /* what all reports say */
-    LsPlanReport *report;       /* of the plan that is being chosen */
+    LsPlanReport common;        /* the part that all reports share */
+    LsPlanReport *report;       /* report of the plan being chosen */
     LsBounder *bounder;         /* made when the first plan is chosen */
     LsFilled filled;
-    LsArena *aside;             /* of the plan "none", while it is made beside the others */
-    int64_t budget;             /* that the options ask for, bytes */
+    LsArena *aside;             /* for the plan "none", which is made in parallel */
+    int64_t budget;             /* bytes, as the options ask */
 };
 
 bool ls_plan_has_strategy(const char *want)
@@ -47,21 +47,20 @@ bool ls_plan_has_strategy(const char *want)
     return false;
 }
 
-/* Whether the candidate is one of strategy `want`. */
+/* Returns whether the candidate counts for strategy `want`. */
 static bool counts(const char *want, const LsCand *c)
 {
     return ls_strategy_counts(want, c->strategy) && !(c->aside && strcmp(want, "auto") == 0);
 }
 
-/* Whether a plan of the candidate may be within the budget. */
+/* Returns whether a plan of the candidate may fit the budget. */
 static bool may_fit(const LsPlanner *pl, const LsCand *c, const char *want, int64_t budget)
 {
     return counts(want, c)
            && (budget <= 0 || c->peak - pl->pool->prob->dag->alignment < budget);
 }
 
-/* Of those that cost as little as number `first`, which all come behind it, the one of the least
- * peak. */
+/* Among candidates of equal cost, returns the least peak. `first` is the first of them; the list is sorted by cost. */
 static LsCand *smallest_as_cheap(const LsPlanner *pl, const char *want, uint32_t first)
 {
     LsCand *all = pl->pool->cand, *best = &all[first];
@@ -71,8 +70,8 @@ static LsCand *smallest_as_cheap(const LsPlanner *pl, const char *want, uint32_t
     return best;
 }
 
-/* The cheapest candidate of strategy `want` whose arena is within the budget. Candidates come by
- * cost. The first mostly is it; the others are packed several at a time. */
+/* Returns the cheapest candidate of strategy `want` whose arena fits the budget. Candidates are sorted by
+ * cost. The first mostly fits, so it is packed alone and the others several at a time. */
 static LsCand *cheapest(LsPlanner *pl, const char *want, int64_t budget)
 {
     LsCand *some[LS_PACK_TOGETHER];
@@ -90,7 +89,7 @@ static LsCand *cheapest(LsPlanner *pl, const char *want, int64_t budget)
     return NULL;
 }
 
-/* The one behind `last` in the order of rising peaks; NULL: the first, none. */
+/* Returns the candidate after `last` by rising peak (last = NULL: the first), or NULL. */
 static LsCand *next_by_peak(LsCandidates *pool, const char *want, const LsCand *last)
 {
     LsCand *next = NULL;
@@ -104,13 +103,13 @@ static LsCand *next_by_peak(LsCandidates *pool, const char *want, const LsCand *
     return next;
 }
 
-/* The candidate of the least arena; of equals the one of the least peak. Live peaks bound arenas,
- * so most need no packing, and those that do no more than it takes to be out of the question. No
- * more than `full` get a thorough one, the first alone, then several at a time. */
+/* Returns the candidate of least arena; the tie-break is the least peak. Live peaks are lower bounds on
+ * arenas, so most candidates need no packing, and the others only enough to rule them out. At most `full`
+ * candidates are packed thoroughly: the first alone, then several at a time. */
 static LsCand *smallest(LsCandidates *pool, const char *want, uint32_t full, int64_t *arena)
 {
     LsCand *best = NULL, *some[LS_PACK_TOGETHER], *c = NULL;
-    int64_t slack = pool->prob->dag->alignment;         /* peaks are of aligned sizes */
+    int64_t slack = pool->prob->dag->alignment;         /* peaks use aligned sizes */
     uint32_t k = 0, n, most;
     do {
         int64_t good = best == NULL ? 0 : *arena - 1;
@@ -122,7 +121,7 @@ static LsCand *smallest(LsCandidates *pool, const char *want, uint32_t full, int
         for (uint32_t j = 0; j < n; j++) {
             int64_t mine = some[j]->plan->arena;
             if (k >= full)
-                mine = some[j]->quick[0];           /* whatever else was asked of it */
+                mine = some[j]->quick[0];           /* independent of earlier packings of it */
             else if (mine <= good)
                 mine = ls_candidates_plan(pool, some[j], 0)->arena;
             if (best == NULL || mine < *arena) {
@@ -131,7 +130,7 @@ static LsCand *smallest(LsCandidates *pool, const char *want, uint32_t full, int
             }
         }
         k += n;
-    } while (n == most);                            /* else there is none behind */
+    } while (n == most);                            /* fewer: no candidate is left */
     return best;
 }
 
@@ -183,7 +182,7 @@ static int by_bytes(const void *x, const void *y)
     return a->tensor < b->tensor ? -1 : a->tensor > b->tensor;
 }
 
-/* Who is live at the peak of the sequence. */
+/* Lists the tensors live at the peak of the sequence. */
 static void find_owners(LsPlanner *pl, const LsSeq *seq)
 {
     const LsProb *p = pl->pool->prob;
@@ -206,7 +205,7 @@ static void find_owners(LsPlanner *pl, const LsSeq *seq)
     qsort(r->owner, r->nowner, sizeof *r->owner, by_bytes);
 }
 
-/* Into the caller's arena: the pool's goes with the planning. */
+/* Copies the plan to the caller's arena: the pool's arena ends with the planning. */
 static void copy_plan(LsArena *arena, const LsPlan *from, LsPlan *to)
 {
     *to = *from;
@@ -262,7 +261,7 @@ int64_t ls_planner_bounds(LsPlanner *pl, const int64_t *budget, uint32_t n, doub
     return ls_bounder_at(bounder_of(pl), 0, 0).least;
 }
 
-/* What no plan can beat; plan_cost: of the plan that was found, 0 if none was. */
+/* Sets the lower bounds of the report. plan_cost: cost of the plan found, 0 if none was. */
 static void prove(LsPlanner *pl, int64_t budget, double plan_cost)
 {
     LsPlanReport *r = pl->report;
@@ -275,7 +274,7 @@ static void prove(LsPlanner *pl, int64_t budget, double plan_cost)
     r->impossible = b.infeasible;
 }
 
-/* The proof of the plan that was chosen, while the packings that the report asks for are made. */
+/* The proof for the chosen plan runs in parallel with the packings for the report. */
 typedef struct Proof { LsPlanner *pl; int64_t budget; double plan_cost; } Proof;
 
 static void run_proof(void *proof)
@@ -295,7 +294,7 @@ static bool choose(LsPlanner *pl, const char *want, int64_t budget, bool tightes
     Proof proof = {pl, budget, c ? c->cost : 0};
     LsTask *task = ls_task_start(run_proof, &proof);
     bool rough = c != NULL && ls_candidates_rough(pl->pool);
-    if (least == NULL && c != NULL && !rough) {     /* all that is asked of them, at once */
+    if (least == NULL && c != NULL && !rough) {     /* pack both in parallel */
         LsCand *both[] = {c, next_by_peak(pl->pool, want, NULL)};
         ls_candidates_pack(pl->pool, both, both[0] == both[1] ? 1 : 2, 0);
     }
@@ -333,7 +332,7 @@ static void set_none(LsPlanner *pl, const LsPlan *none)
     }
 }
 
-/* Of a problem of its own, as the others are made meanwhile. */
+/* Makes the plan "none" from its own copy of the problem, as other threads use the planner's. */
 static const LsPlan *make_none(LsPlanner *pl)
 {
     int64_t arena;
@@ -348,9 +347,9 @@ static const LsPlan *make_none(LsPlanner *pl)
     return none;
 }
 
-/* What needs no candidates: the plan "none", and in rough graphs the proof for the budget that will
- * be asked for, whatever the plan will cost. They leave a processor idle while the pool is filled,
- * and the packing behind that does not. */
+/* Does the work that needs no candidates: the plan "none" and, for rough graphs, the proof for the options'
+ * budget at any plan cost. A processor is idle while the pool is filled, but not during the packing
+ * afterwards. */
 static void look_ahead(void *planner)
 {
     LsPlanner *pl = planner;
@@ -359,7 +358,7 @@ static void look_ahead(void *planner)
         ls_bounder_at(bounder_of(pl), pl->budget, 0);
 }
 
-/* Where no other plan is asked for, the pool has it. */
+/* Takes the plan "none" from the pool if no other plan is asked for. */
 static const LsPlan *none_of_pool(LsPlanner *pl)
 {
     int64_t arena;
@@ -381,7 +380,7 @@ static void fill(LsPlanner *pl)
     pl->common.none = none;
 }
 
-/* Without places nothing is rounded up. */
+/* Without offsets no size is rounded up. */
 static const LsDag *unaligned(LsArena *arena, const LsDag *dag)
 {
     LsDag *copy = ls_arena_alloc(arena, 1, sizeof *copy);

@@ -3,13 +3,13 @@
 
 #include <stdlib.h>
 
-/* While a plan is gone through. */
+/* The state of a walk through a plan. */
 typedef struct Walk {
     LsArena *arena;
     const LsDag *dag;
     const LsPlan *plan;
     LsPieces *p;
-    uint32_t *at;               /* by tensor: the piece that its present instance is in */
+    uint32_t *at;               /* by tensor: the piece of its live instance */
     uint32_t ntouch, cap_piece, cap_touch;
 } Walk;
 
@@ -22,7 +22,7 @@ static uint32_t add_piece(Walk *w, LsPiece piece)
     return p->npiece++;
 }
 
-/* A run that touches a piece twice does so once; writing it counts. */
+/* Records that the run touches a piece, once per run; a write prevails. */
 static void touch(Walk *w, uint32_t piece, bool writes)
 {
     LsPieces *p = w->p;
@@ -37,7 +37,7 @@ static void touch(Walk *w, uint32_t piece, bool writes)
     p->touch[w->ntouch++] = (LsPieceUse){piece, writes};
 }
 
-/* The operand whose place a result of this step takes, or none. */
+/* Returns the operand whose place the result takes in this step, or UINT32_MAX. */
 static uint32_t taken_over(const Walk *w, const LsPlanStep *s, uint32_t result)
 {
     for (uint32_t k = s->reuse; k < s->reuse + s->nreuse; k++)
@@ -91,7 +91,7 @@ LsPieces ls_pieces(LsArena *arena, const LsDag *dag, const LsPlan *plan)
     for (uint32_t s = 0; s < plan->nstep; s++)
         if (!plan->step[s].free)
             add_run(&w, &plan->step[s]);
-        else if (p.nrun > 0)    /* where it ends may be later than what touches it last */
+        else if (p.nrun > 0)    /* it may end after the last run that touches it */
             p.piece[w.at[plan->step[s].id]].last = p.nrun - 1;
     for (uint32_t t = 0; t < dag->ntensor; t++)
         if (dag->tensor[t].output && !dag->tensor[t].persistent && p.nrun > 0)
@@ -124,8 +124,7 @@ static int rising(const void *x, const void *y)
     return a < b ? -1 : a > b;
 }
 
-/* From the run right before to the first, so that one which another of them waits for is seen to
- * be waited for already. */
+/* Goes from the previous run back to the first, so that runs already waited for through later ones are recognised. */
 LsWaits ls_waits(LsArena *arena, const LsPieces *p, bool apart)
 {
     LsWaits w = {.words = (p->nrun + 63) / 64,

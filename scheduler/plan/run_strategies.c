@@ -9,28 +9,28 @@
 #include "scheduler/graph/fusion_choice.h"
 #include "scheduler/strategies/published_strategies.h"
 
-/* Candidates that are looked for on a thread of their own. */
+/* A search for candidates on a thread of its own. */
 typedef struct Beside {
     LsTask *task;
-    LsCandidates *pool;         /* NULL: it was not started, or its end was awaited */
+    LsCandidates *pool;         /* NULL: not started, or already joined */
 } Beside;
 
 typedef struct ByBlocks { Beside beside; const LsProb *p; } ByBlocks;
 
-/* More of them found a little more, and processors are few. In larger graphs they find little, and
- * that packs badly. */
+/* Number of searches for the least memory, and most nodes for them. More searches find little more, and
+ * processors are few. In larger graphs they find little, and that packs badly. */
 enum { LEASTS = 2, LEASTS_MOST = 1000 };
 
 typedef struct Least { Beside beside; LsLimit limit; uint32_t turn; } Least;
 
 typedef struct Optima {         /* of the exact DP */
     Beside beside;
-    LsArena *arena;             /* of what is made from f */
+    LsArena *arena;             /* for all that is made from f */
     LsForward f;
-    const LsFamily *all, *used;             /* used: set when its end was awaited */
+    const LsFamily *all, *used;             /* used: set when joined */
     const char *tc, *mc;
-    uint64_t looks;             /* of each; 0: as many as it takes */
-    uint32_t unknown;           /* set likewise */
+    uint64_t looks;             /* for each optimum; 0: no limit */
+    uint32_t unknown;           /* set when joined */
 } Optima;
 
 typedef struct Fill {
@@ -41,7 +41,7 @@ typedef struct Fill {
     Optima optima;
     ByBlocks by_blocks[2];
     Least least[LEASTS];
-    bool approx;                /* the pruned family's sweep has been made */
+    bool approx;                /* the sweep of the pruned family was made */
     LsFilled out;
 } Fill;
 
@@ -50,54 +50,55 @@ static bool asked(const Fill *z, const char *part)
     return z->o->compare || ls_strategy_counts(z->o->strategy ? z->o->strategy : "auto", part);
 }
 
-/* The strategy's name if it is asked for, else NULL. */
+/* Returns the strategy's name if it is asked for, else NULL. */
 static const char *wanted(const Fill *z, const char *name) { return asked(z, name) ? name : NULL; }
 
-/* Whether the strategy is asked for by its own name. */
+/* Returns whether the strategy is asked for by its own name. */
 static bool is_named(const Fill *z, const char *name)
 {
     return z->o->strategy != NULL && strncmp(z->o->strategy, name, strlen(name)) == 0;
 }
 
-/* How much more than the usual plan time there is. What the DPs may do follows from it and from
- * counts, not from a clock: plans are the same everywhere. */
+/* Returns the plan time as a multiple of the usual. The limits of the DPs follow from it and from counts, not
+ * from a clock, so plans are the same everywhere. */
 static double ampleness(const Fill *z)
 {
-    enum { MOST = 16 };         /* no limit at all is no reason to wait for hours */
+    enum { MOST = 16 };         /* so that an endless plan time does not mean hours */
     double more = z->o->seconds / LS_USUAL_SECONDS;
     return more < 1 ? 1 : more < MOST ? more : MOST;
 }
 
-/* Lower sets that n, of which a DP takes about two seconds, become with more time: it looks at all
- * pairs. */
+/* Scales n, the lower sets that a DP handles in about two seconds, to the plan time: its work grows with the
+ * square of n. */
 static uint32_t with_time(const Fill *z, uint32_t n)
 {
     return (uint32_t)(n * sqrt(ampleness(z)));
 }
 
-/* Of so many lower sets there is always time for fine sweeps and for the optima themselves. */
+/* For so many lower sets there is always time for fine sweeps and for the optima. */
 enum { MOST_FOR_OPTIMA = 300 };
 
 static const char *const too_many = ", too many for some of the optima";
 
-/* The DPs' own families: everything unless it is too large. What no DP has time for is not made. */
+/* The families of the DPs: all lower sets, or the pruned family if these are too many. Families that no DP
+ * has time for are not made. */
 typedef struct Families {
     bool approx, exact;         /* run */
-    bool late;                  /* ... behind the search, for their own rows alone */
-    uint32_t npruned, most;     /* sets in the pruned one, sets that all may have */
+    bool late;                  /* ... after the search, only for their own rows */
+    uint32_t npruned, most;     /* sets of the pruned family; most sets of `all` */
     const LsFamily *pruned, *all;
 } Families;
 
 /* ---- beside ---- */
 
-/* From the n cheapest candidates that there are. */
+/* Starts a search from the n cheapest candidates. */
 static void start_beside(Fill *z, Beside *b, uint32_t n, void (*find)(void *), void *what)
 {
     b->pool = ls_candidates_beside(z->pool, n);
     b->task = ls_task_start(find, what);
 }
 
-/* Waits for what was started, if it was, and takes over what it found. */
+/* Waits for the search, if it was started, and takes over its candidates. */
 static void join_beside(Fill *z, Beside *b)
 {
     if (b->pool == NULL)
@@ -137,7 +138,7 @@ static void start_optima(Fill *z, const LsForward *f, const LsFamily *all, uint6
 
 /* ---- */
 
-/* lacks: what is said of optima that were not found. */
+/* lacks: the remark on optima that were not found. */
 static const char *exact_note(const Fill *z, const Families *fam, const char *lacks)
 {
     if (fam->all == NULL)
@@ -155,8 +156,8 @@ static void run_approx(Fill *z, const LsForward *f, const LsFamily *pruned)
     z->approx = tc != NULL && mc != NULL && !named;
 }
 
-/* Before the search, which starts from them too; else behind it, if there is more than the usual
- * time. */
+/* Returns whether the optima come before the search, which then starts from them too. Else they come after
+ * it, given more than the usual time. */
 static bool finds_optima_first(const Fill *z, const Families *fam)
 {
     return fam->all != NULL && (is_named(z, "exact") || fam->all->n <= MOST_FOR_OPTIMA);
@@ -171,7 +172,7 @@ static void begin_optima(Fill *z, const LsForward *f, const Families *fam)
         start_optima(z, f, fam->all, (uint64_t)(LOOKS * ampleness(z)));
 }
 
-/* The optima, and what a sweep over the family finds beside them; over less where it is large. */
+/* Offers the optima and the results of a sweep over the family, or over a smaller one if that is large. */
 static void run_exact(Fill *z, const LsForward *f, const Families *fam)
 {
     enum { MOST_FOR_SWEEP = 2500 };
@@ -183,7 +184,7 @@ static void run_exact(Fill *z, const LsForward *f, const Families *fam)
         join_beside(z, &z->optima.beside);
         swept = fam->all->n > MOST_FOR_SWEEP ? z->optima.used : fam->all;
     }
-    if (z->approx && !named && swept->n == fam->pruned->n) {    /* it is the same sweep */
+    if (z->approx && !named && swept->n == fam->pruned->n) {    /* the same sweep was made */
         if (tc != NULL)
             ls_candidates_offer_as(z->pool, "approx-tc", tc);
         if (mc != NULL)
@@ -195,8 +196,7 @@ static void run_exact(Fill *z, const LsForward *f, const Families *fam)
     z->out.exact_note = exact_note(z, fam, z->optima.unknown > 0 ? too_many : "");
 }
 
-/* What run_exact left to be found, if there is more than the usual time: behind the search, which
- * does not need it to start from. */
+/* Adds, after the search, the optima that run_exact left out, given more than the usual time. */
 static void add_optima(Fill *z, const Families *fam)
 {
     if (fam->all == NULL || finds_optima_first(z, fam))
@@ -207,7 +207,7 @@ static void add_optima(Fill *z, const Families *fam)
                                          : z->optima.unknown > 0 ? too_many : "");
 }
 
-/* The DPs look at all pairs of lower sets: for a deep graph auto runs them with time for it alone. */
+/* Most lower sets for the DPs, which examine all pairs: for a deep graph auto runs them only with more time. */
 enum { MOST_SETS = 600, MOST_TO_COMPARE = 2500 };
 
 static bool has_time_for(Fill *z, uint32_t npruned, const char *name)
@@ -231,7 +231,7 @@ static Families find_families(Fill *z, const LsForward *f)
                 && has_time_for(z, fam.npruned, "exact");
     fam.most = z->o->max_lower_sets ? z->o->max_lower_sets
                : is_named(z, "exact") ? MOST : with_time(z, MOST_FOR_AUTO);
-    /* auto is the same whether it is compared or not */
+    /* so that auto is the same with and without compare */
     fam.late = z->o->compare && z->o->strategy == NULL && fam.npruned > with_time(z, MOST_SETS);
     if (fam.approx || fam.exact)
         fam.pruned = ls_family_pruned(f);
@@ -240,8 +240,8 @@ static Families find_families(Fill *z, const LsForward *f)
     return fam;
 }
 
-/* The variants of p that are split into blocks: with the cheapest kernels for everything, and, if
- * that is not p itself, with those that write less. */
+/* The variants of p that are split into blocks: with the cheapest kernels and, if that differs from p, with
+ * kernels that write less. */
 typedef struct Variants { const LsProb *cheap, *less; } Variants;
 
 static Variants begin_seeds(Fill *z, const LsProb *p)
@@ -253,7 +253,7 @@ static Variants begin_seeds(Fill *z, const LsProb *p)
     return v;
 }
 
-/* Chooses at the turn, and by blocks. closed: the choice at the turn is made for p itself. */
+/* Offers the choices at the turn and by blocks. closed: the choice at the turn was already made for p. */
 static void offer_seeds(Fill *z, const LsProb *p, Variants v, bool closed)
 {
     if (v.cheap != p || !closed)
@@ -262,7 +262,7 @@ static void offer_seeds(Fill *z, const LsProb *p, Variants v, bool closed)
     join_beside(z, &z->by_blocks[1].beside);
 }
 
-/* Searches until that part of the time is over, then polishes what was found. */
+/* Searches for the fraction `part` of the time left, then polishes the results. */
 static void search(Fill *z, LsLimit *limit, uint32_t effort, double part)
 {
     LsLimit some = ls_limit_part(limit, effort, part);
@@ -271,7 +271,7 @@ static void search(Fill *z, LsLimit *limit, uint32_t effort, double part)
     z->out.cut |= ls_strategy_polish(z->pool, z->store_all, limit);
 }
 
-/* Changes with the candidates. */
+/* Returns a sum that changes whenever the candidates change. */
 static double sum_of_all(const LsCandidates *pool)
 {
     double sum = 0;
@@ -280,8 +280,8 @@ static double sum_of_all(const LsCandidates *pool)
     return sum;
 }
 
-/* Of the usual time, for roaming or for the search behind it. Rough graphs leave the rest to the
- * packing; where there is none, roaming makes more of it than the search. */
+/* Returns the fraction of the usual time for roaming or for the search after it. Rough graphs leave the rest
+ * to packing; without packing, roaming makes better use of it than the search. */
 static double usual_part(const Fill *z, bool roams)
 {
     if (!ls_candidates_rough(z->pool))
@@ -289,7 +289,7 @@ static double usual_part(const Fill *z, bool roams)
     return !z->pool->prob->unplaced ? 0.55 : roams ? 1 : 0.3;
 }
 
-/* Seconds that are asked for, up to a part of the usual. */
+/* Returns the seconds asked for, at most `part` of the usual. */
 static double usual_seconds(const Fill *z, double part)
 {
     double asked_for = z->o->seconds, most = part * LS_USUAL_SECONDS;
@@ -302,7 +302,7 @@ static LsLimit least_limit(const Fill *z, double seconds, double part)
     return ls_limit_part(&limit, limit.effort, part);
 }
 
-/* The search for the least memory, for a part of that time. */
+/* Searches for the least memory, for a fraction of `seconds`. */
 static void run_least(Fill *z, double seconds)
 {
     LsLimit limit = least_limit(z, seconds, 0.25);
@@ -315,8 +315,8 @@ static void find_least(void *least)
     ls_strategy_least(l->beside.pool, &l->limit, l->turn);
 }
 
-/* The same from what there is by now, on threads of their own while the search goes on. Whether one
- * comes down to the least is luck: several ways find more than a long one. */
+/* Starts the same searches on threads of their own from the present candidates, while the main search goes
+ * on. Reaching the least is luck: several short searches find more than a long one. */
 static void start_leasts(Fill *z)
 {
     const double part = 0.9;
@@ -335,8 +335,8 @@ static void join_leasts(Fill *z)
         join_beside(z, &z->least[k].beside);
 }
 
-/* For time beyond the usual, unless the number of moves is given: rounds of ever more moves, until
- * some find nothing. All comes behind what the usual time finds, so more time only adds to it. */
+/* Uses time beyond the usual, unless the number of moves is given: rounds of ever more moves, until several
+ * find nothing. These follow the usual search, so more time only adds candidates. */
 static void search_on(Fill *z, uint32_t effort)
 {
     enum { MOST = 10, PATIENCE = 3 };
@@ -344,7 +344,7 @@ static void search_on(Fill *z, uint32_t effort)
         return;
     LsLimit limit = ls_limit_start(0, z->o->seconds - LS_USUAL_SECONDS);
     uint32_t roaming = limit.effort;
-    z->out.cut = false;                             /* this goes on where that was cut */
+    z->out.cut = false;                             /* the search continues where it was cut */
     for (int k = 0, failures = 0; k < MOST && failures < PATIENCE && !z->out.cut
                                   && limit.work < limit.most / 2; k++) {
         double before = sum_of_all(z->pool);
@@ -356,15 +356,15 @@ static void search_on(Fill *z, uint32_t effort)
     run_least(z, LS_USUAL_SECONDS * ampleness(z));
 }
 
-/* A number of moves may take all the time that there is. */
+/* A given number of moves may use all the time; else the usual fraction. */
 static LsLimit usual_limit(const Fill *z, bool roams)
 {
     double usual = usual_seconds(z, usual_part(z, roams));
     return ls_limit_start(z->o->effort, z->o->effort == 0 ? usual : z->o->seconds);
 }
 
-/* The search starts from the best it is given, and may miss what is near to something else: where
- * it is quick, it runs without plans by blocks before it runs with them. */
+/* The search starts from the best candidates and may miss good ones near others. So in small graphs it first
+ * runs without the plans by blocks, then with them. */
 static void run_auto(Fill *z, const LsProb *p, Variants v)
 {
     enum { SMALL = 1500, FEW = 600, QUICK = 240, CYCLES = 3 };
@@ -372,10 +372,10 @@ static void run_auto(Fill *z, const LsProb *p, Variants v)
     uint32_t effort = limit.effort;
     ls_strategy_roam(z->pool, &limit, false);
     ls_strategy_order(z->pool);
-    limit = usual_limit(z, false);                  /* roaming has one of its own */
+    limit = usual_limit(z, false);                  /* roaming has its own limit */
     if (p->n < SMALL) {
         ls_strategy_closure(z->pool, p);
-        if (p->n > QUICK) {                         /* smaller ones are searched several times */
+        if (p->n > QUICK) {                         /* smaller graphs are searched several times */
             start_leasts(z);
             effort = (uint32_t)(((uint64_t)effort * QUICK + p->n - 1) / p->n);
         }
@@ -389,8 +389,8 @@ static void run_auto(Fill *z, const LsProb *p, Variants v)
     for (int k = p->n > QUICK ? 1 : CYCLES; k > 0; k--)
         search(z, &limit, effort, 0.9 / k);
     for (int k = 1; p->n > QUICK && k < CYCLES && limit.work < limit.most / 2; k++)
-        search(z, &limit, effort, 0.9);             /* there is time left */
-    if (p->n <= FEW)                                /* in larger ones it finds little so soon */
+        search(z, &limit, effort, 0.9);             /* time is left */
+    if (p->n <= FEW)                                /* in larger graphs it finds little so soon */
         run_least(z, usual_seconds(z, usual_part(z, false)));
     join_leasts(z);
     search_on(z, effort);

@@ -1,5 +1,5 @@
-/* scheduler/plan/spread_offsets.c -- see spread_offsets.h. One piece after the other goes to the place where it is least
- * in the way, the others staying where they are, until none moves. */
+/* scheduler/plan/spread_offsets.c -- see spread_offsets.h. Each piece in turn moves to the place of least
+ * harm while the others stay, until none moves. */
 #include "scheduler/plan/spread_offsets.h"
 
 #include "scheduler/plan/run_dependencies.h"
@@ -7,21 +7,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SWEEPS = 8 };            /* at most; two or three do */
+enum { SWEEPS = 8 };            /* most sweeps; two or three suffice */
 
-/* A run that goes on beside others is over by the time that so many times its own cost has passed,
- * and so many ns; it is in nobody's way then. */
+/* A run beside others is assumed to end within LATE times its own cost plus START ns, and to be in no run's
+ * way afterwards. */
 static const double LATE = 3, START = 20e3;
 
 typedef struct Span { int64_t lo, hi; double harm; } Span;      /* bytes of the arena */
 
 typedef struct Spread {
     LsPieces *p;
-    LsWaits waits;              /* for values, wherever they lie */
+    LsWaits waits;              /* for values alone, whatever their offsets */
     int64_t arena, alignment;
     uint32_t *user, *of;        /* of piece i: runs that touch it, rising, [of[i], of[i + 1]) */
-    Span *taken; uint32_t ntaken;       /* where the piece cannot go, then */
-    Span *near; uint32_t nnear;         /* where it would be in the way */
+    Span *taken; uint32_t ntaken;       /* where the piece cannot go */
+    Span *near; uint32_t nnear;         /* where it would do harm */
 } Spread;
 
 static void count_users(LsArena *arena, Spread *s)
@@ -39,8 +39,8 @@ static void count_users(LsArena *arena, Spread *s)
             s->user[--at[p->touch[k].piece]] = r;
 }
 
-/* ns lost, roughly, when `late` lies where `early` did: for each run that touched that, its cost,
- * less the longer it has been over when the first one of `late` begins. */
+/* Returns roughly the ns lost when `late` lies where `early` did: the cost of each run that touched `early`,
+ * less the longer it has ended when `late` begins. */
 static double harm(const Spread *s, uint32_t early, uint32_t late)
 {
     const LsPieces *p = s->p;
@@ -56,7 +56,7 @@ static double harm(const Spread *s, uint32_t early, uint32_t late)
     return sum;
 }
 
-/* The others as they lie: together with piece i in the arena, or shortly before or after it. */
+/* Finds the pieces that live together with piece i, and those that live shortly before or after it. */
 static void look_around(Spread *s, uint32_t i)
 {
     const LsPieces *p = s->p;
@@ -88,7 +88,7 @@ static double harm_at(const Spread *s, int64_t lo, int64_t bytes)
 
 typedef struct Place { int64_t lo; double harm; } Place;
 
-/* The place from `lo` on, if it is within [from, to) and better than the best so far. */
+/* Tries the place at `lo`, rounded down, if it lies within [from, to) and beats the best so far. */
 static void try_place(const Spread *s, int64_t lo, int64_t bytes, int64_t from, int64_t to,
                       Place *best)
 {
@@ -100,7 +100,7 @@ static void try_place(const Spread *s, int64_t lo, int64_t bytes, int64_t from, 
         *best = (Place){lo, h};
 }
 
-/* The ends of a gap, and where something in it ends or begins. */
+/* Tries the ends of a gap, and the places where a harmful piece in it ends or begins. */
 static void try_gap(const Spread *s, int64_t from, int64_t to, int64_t bytes, Place *best)
 {
     if (to - from < bytes)
@@ -119,7 +119,7 @@ static int by_place(const void *x, const void *y)
     return a->lo != b->lo ? (a->lo < b->lo ? -1 : 1) : (a->hi > b->hi) - (a->hi < b->hi);
 }
 
-/* Whether piece i has gone to a better place. */
+/* Moves piece i to its best place; returns whether it moved. */
 static bool move(Spread *s, uint32_t i)
 {
     LsPiece *me = &s->p->piece[i];
@@ -140,7 +140,7 @@ static bool move(Spread *s, uint32_t i)
     return better;
 }
 
-/* What the plan says of the places, in lists of its own: plans share them. */
+/* Writes the new offsets into new lists, as plans share the old ones. */
 static void store(LsArena *arena, const LsPieces *p, const LsDag *dag, LsPlan *plan)
 {
     LsPlanStep *old = plan->step;

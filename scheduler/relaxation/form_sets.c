@@ -1,11 +1,10 @@
-/* scheduler/relaxation/form_sets.c -- roots are searched a few steps up from each group that has
- * alternatives; those nearest to it say most. */
+/* scheduler/relaxation/form_sets.c -- searches roots a few steps up from each group with alternatives; the
+ * nearest roots prove most. */
 #include "scheduler/relaxation/form_sets.h"
 
 #include <string.h>
 
-/* Reads looked at for a root; roots, and how far they are behind a group. With less, results are
- * only weaker. */
+/* Limits: reads examined per root, roots, and levels up from a group. Lower limits only weaken the bound. */
 enum { STEPS = 2000, ROOTS = 32, LEVELS = 3 };
 
 enum { UNKNOWN, NOT, DERIVED, TAKEN };
@@ -16,9 +15,9 @@ typedef struct Forms {
     uint32_t *of_root;          /* by tensor: its form set, or LS_NO_ID */
     uint32_t *root; uint32_t nroot;     /* by form set */
     LsPairs tensors;            /* by form set, without the root */
-    uint8_t *derived;           /* by tensor: from the root at hand */
-    uint32_t *seen; uint32_t nseen;     /* tensors of which `derived` is known */
-    uint32_t steps;             /* reads looked at */
+    uint8_t *derived;           /* by tensor: whether it derives from the current root */
+    uint32_t *seen; uint32_t nseen;     /* tensors whose `derived` is known */
+    uint32_t steps;             /* reads examined */
 } Forms;
 
 static bool is_made(const LsBoundGraph *b, uint32_t t)
@@ -28,7 +27,7 @@ static bool is_made(const LsBoundGraph *b, uint32_t t)
 
 static bool group_derives(Forms *f, uint32_t group, uint32_t root, uint32_t beside);
 
-/* Whether whatever makes t reads `root` or something derived from it. */
+/* Returns whether every maker of t reads `root` or a tensor derived from it. */
 static bool is_derived(Forms *f, uint32_t t, uint32_t root)
 {
     const LsBoundGraph *b = f->b;
@@ -37,7 +36,7 @@ static bool is_derived(Forms *f, uint32_t t, uint32_t root)
     if (!is_made(b, t) || b->maker[t] <= b->maker[root])
         return false;
     if (f->derived[t] == UNKNOWN) {
-        f->derived[t] = NOT;        /* also while it is asked: circles derive nothing */
+        f->derived[t] = NOT;        /* also during the query: cycles derive nothing */
         f->seen[f->nseen++] = t;
         if (f->steps < STEPS && group_derives(f, b->maker[t], root, LS_NO_ID))
             f->derived[t] = DERIVED;
@@ -45,8 +44,8 @@ static bool is_derived(Forms *f, uint32_t t, uint32_t root)
     return f->derived[t] >= DERIVED;
 }
 
-/* Of the tensors derived from root that `node` reads, the nearest to it; not those that all members
- * of `beside` read: they say what they say without it. LS_NO_ID: none. */
+/* Among the tensors derived from root that `node` reads, returns the nearest to root, or LS_NO_ID. Tensors
+ * that all members of `beside` read are excluded: they count by themselves. */
 static uint32_t read_of(Forms *f, const LsDagNode *node, uint32_t root, uint32_t beside)
 {
     const LsBoundGraph *b = f->b;
@@ -70,7 +69,7 @@ static bool group_derives(Forms *f, uint32_t group, uint32_t root, uint32_t besi
     return true;
 }
 
-/* Adds to a form set what the members of a group read of it, and what their makers read. */
+/* Adds to a form set the tensors of it that the members of a group read, and those that their makers read. */
 static void collect(Forms *f, uint32_t group, uint32_t set, uint32_t beside)
 {
     const LsRows *of = &f->b->member;
@@ -85,7 +84,7 @@ static void collect(Forms *f, uint32_t group, uint32_t set, uint32_t beside)
     }
 }
 
-/* Puts t into to[0 .. n) by maker, the nearest first. returns how many there are now. */
+/* Inserts t into to[0 .. n) by maker, the nearest first. Returns the new number. */
 static uint32_t insert(const LsBoundGraph *b, uint32_t t, uint32_t *to, uint32_t n)
 {
     uint32_t at = n;
@@ -97,8 +96,8 @@ static uint32_t insert(const LsBoundGraph *b, uint32_t t, uint32_t *to, uint32_t
     return n + 1;
 }
 
-/* Tensors that some but not all members of a group read, and what their makers read, up to some
- * levels behind it. */
+/* Collects the tensors that some but not all members of a group read, and those that their makers read, up to
+ * LEVELS levels. */
 static uint32_t candidates(const LsBoundGraph *b, uint32_t group, uint32_t *to)
 {
     uint32_t n = 0, from[ROOTS] = {group}, nfrom = 1;
@@ -136,7 +135,7 @@ static void find_roots(Forms *f, uint32_t group)
     for (uint32_t k = 0; k < n; k++) {
         uint32_t root = to[k];
         begin(f);
-        bool behind = false; /* of a root that was taken: says nothing new */
+        bool behind = false; /* behind a root that was taken: proves nothing new */
         for (uint32_t j = 0; j < ntaken; j++)
             behind |= is_derived(f, taken[j], root);
         if (behind || !group_derives(f, group, root, group))
@@ -150,7 +149,7 @@ static void find_roots(Forms *f, uint32_t group)
     }
 }
 
-/* The tensors of each set, once each, the root first. */
+/* Lists the tensors of each set, each once, the root first. */
 static void fill_forms(Forms *f)
 {
     LsBoundGraph *b = f->b;
@@ -170,8 +169,8 @@ static void fill_forms(Forms *f)
     }
 }
 
-/* What is live of a set takes its bytes at least; what a tensor takes beyond those of its sets
- * counts for itself. */
+/* A set gets bytes that any live tensor of it takes at least. The bytes of a tensor beyond those of its sets
+ * count for the tensor. */
 static void share_bytes(LsBoundGraph *b)
 {
     uint32_t nt = b->p->nt;
@@ -205,7 +204,7 @@ static void find_sets(LsBoundGraph *b, LsArena *tmp)
     b->sets = ls_rows(b->arena, &of, b->p->nt);
 }
 
-/* Appends to the row of each group the sets of which all members read something. */
+/* Appends to the row of each group the sets of which every member reads a tensor. */
 static void append_reads(LsBoundGraph *b, LsArena *tmp)
 {
     LsPairs in = {0};

@@ -1,4 +1,4 @@
-/* scheduler/relaxation/group_graph.c -- groups, what must run, and the path of separators. */
+/* scheduler/relaxation/group_graph.c -- finds the groups, the needed groups, and the path of separators. */
 #include "scheduler/relaxation/group_graph.h"
 
 #include <math.h>
@@ -43,7 +43,7 @@ static uint32_t root(const uint32_t *group, uint32_t v)
     return v;
 }
 
-/* Joins every alternative with the ordinary nodes whose tensors it makes; the least id leads. */
+/* Joins every alternative with the ordinary nodes whose tensors it makes; the least id names the group. */
 static void find_groups(LsBoundGraph *b)
 {
     const LsDag *g = b->p->dag;
@@ -79,7 +79,7 @@ static void add(uint32_t *list, uint32_t *n, uint32_t id)
         list[(*n)++] = id;
 }
 
-/* Row v of `in`: what all members read. members[from .. to) are those of group v. */
+/* Writes row v of `in`: the tensors that all n members of group v read. Returns their number. */
 static uint32_t common_reads(const LsBoundGraph *b, const uint32_t *member, uint32_t n,
                              uint32_t *row)
 {
@@ -97,7 +97,7 @@ static uint32_t common_reads(const LsBoundGraph *b, const uint32_t *member, uint
     return nrow;
 }
 
-/* Nodes by group: members of v are member[at[v] .. at[v + 1]). */
+/* Returns the nodes of each group. */
 static LsRows members_of(const LsBoundGraph *b)
 {
     LsPairs of = {0};
@@ -172,7 +172,7 @@ static void find_needed(LsBoundGraph *b)
             common = x;
         }
     }
-    bool choice = false;        /* of members, which have other costs */
+    bool choice = false;        /* a choice of members, which have different costs */
     for (uint32_t v = 0; v < g->nnode; v++)
         choice |= b->needed[v] && !b->alone[v];
     if (choice)
@@ -180,7 +180,7 @@ static void find_needed(LsBoundGraph *b)
     b->least_cost = whole && !choice ? (double)common : 0;
 }
 
-/* Bytes live at each needed group when all run once in the order of the list. */
+/* Returns the live bytes at each needed group when all run once in list order. */
 static int64_t *bytes_in_order(const LsBoundGraph *b)
 {
     const LsProb *p = b->p;
@@ -201,7 +201,7 @@ static int64_t *bytes_in_order(const LsBoundGraph *b)
     return live;
 }
 
-/* Of all paths the one with the most bytes live along it. */
+/* Finds the path with the most live bytes along it. */
 static void find_path(LsBoundGraph *b)
 {
     const LsProb *p = b->p;
@@ -232,13 +232,13 @@ static void find_path(LsBoundGraph *b)
     }
 }
 
-/* Whether r, which reads what v updates, runs before it: no run of r may come after that of v. */
+/* Returns whether all runs of r, which reads a tensor that v updates, come before v. */
 static bool precedes(const LsBoundGraph *b, uint32_t r, uint32_t v)
 {
     return r < v && b->alone[r] && b->alone[v] && b->needed[r];
 }
 
-/* Who waits for whom, as places of the path. */
+/* Computes `before` and `after`: who waits for whom, as places of the path. */
 static void place_groups(LsBoundGraph *b)
 {
     const LsProb *p = b->p;
@@ -274,7 +274,7 @@ static void place_groups(LsBoundGraph *b)
     }
 }
 
-/* By tensor and form set: the last place of the path at or behind which it is read, from 1. */
+/* By tensor and form set: the last place of the path at or after which it is read, from 1. */
 static uint32_t *last_reads(const LsBoundGraph *b)
 {
     uint32_t *until = ls_arena_alloc(b->arena, b->p->nt + b->nform + 1u, sizeof *until);
@@ -287,8 +287,8 @@ static uint32_t *last_reads(const LsBoundGraph *b)
     return until;
 }
 
-/* A tensor that was made before a place and is read behind it is there, if never made again. An
- * output is counted from where it can be made: if it is not, what makes it must be there. */
+/* A tensor made before a place and read after it is live there unless it is recomputed. An output counts from
+ * where it can be made: if it is not live, the operands of its maker must be. */
 static void measure_crowd(LsBoundGraph *b)
 {
     const LsProb *p = b->p;

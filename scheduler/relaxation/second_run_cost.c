@@ -7,19 +7,19 @@ typedef struct Twice {
     const LsBoundGraph *b;
     const uint32_t *sep;
     uint32_t nsep;
-    LsRows payments; /* by group that is not needed: to it */
-    double *room;    /* by node: what it costs more than the least of its group, less
-                      * what others of the group are charged for already */
+    LsRows payments; /* by group that is not needed: the payments to it */
+    double *room;    /* by node: its value above the least of its group, less the charges already made to
+                      * other members */
     bool *sure;      /* by tensor: all members of some group read it */
 } Twice;
 
-/* Whether every schedule runs the group, and behind separator k alone. */
+/* Returns whether every schedule runs the group, and only after separator k. */
 static bool is_behind(const Twice *x, uint32_t group, uint32_t k)
 {
     return x->b->needed[group] && ls_bound_is_behind(x->b, group, x->sep[k]);
 }
 
-/* Whether every schedule has run the group in front of separator k. */
+/* Returns whether every schedule has run the group before separator k. */
 static bool is_before(const Twice *x, uint32_t group, uint32_t k)
 {
     return x->b->needed[group] && ls_bound_has_run(x->b, group, x->sep[k]);
@@ -30,8 +30,8 @@ static bool makes(const Twice *x, uint32_t group, uint32_t tensor)
     return x->b->maker[tensor] == group && !x->b->p->dag->tensor[tensor].persistent;
 }
 
-/* Whether what members of a group read of what `maker` makes is *t alone; LS_NO_ID: set to the
- * first. */
+/* Returns whether *t is the only result of `maker` that members of the group read; *t = LS_NO_ID is set to
+ * the first. */
 static bool reads_only(const Twice *x, uint32_t group, uint32_t maker, uint32_t *t)
 {
     const LsBoundGraph *b = x->b;
@@ -54,7 +54,7 @@ static bool pays(const LsBoundGraph *b, uint32_t node, uint32_t payment)
     return ls_id_in(of->id + of->at[node], of->at[node + 1] - of->at[node], payment);
 }
 
-/* How much more members that do not make the payment cost than the least. */
+/* Returns how much more than the least the members without this payment cost. */
 static double room_of(const Twice *x, uint32_t payment)
 {
     const LsBoundGraph *b = x->b;
@@ -66,7 +66,7 @@ static double room_of(const Twice *x, uint32_t payment)
     return room;
 }
 
-/* What those behind separator k may pay more to the group u. */
+/* Returns how much more the readers behind separator k may pay to group u. */
 static double gain_at(const Twice *x, uint32_t u, uint32_t k)
 {
     const LsBoundPay *pay = x->b->pay;
@@ -82,7 +82,7 @@ static double gain_at(const Twice *x, uint32_t u, uint32_t k)
     return shared > 0 ? fmin(gain, cap) : 0;
 }
 
-/* Whether the readers of u are on the same sides of separators j and k. */
+/* Returns whether the readers of u lie on the same sides of separators j and k. */
 static bool is_alike(const Twice *x, uint32_t u, uint32_t j, uint32_t k)
 {
     for (uint32_t i = x->payments.at[u]; i < x->payments.at[u + 1]; i++) {
@@ -94,7 +94,7 @@ static bool is_alike(const Twice *x, uint32_t u, uint32_t j, uint32_t k)
     return true;
 }
 
-/* Charges those behind separator k; what their other members may still be charged shrinks. */
+/* Charges the readers behind separator k and reduces the room of their other members. */
 static double charge(Twice *x, uint32_t u, uint32_t k, uint32_t *tensor)
 {
     const LsBoundGraph *b = x->b;

@@ -6,8 +6,8 @@
 typedef struct Base {
     const LsBoundGraph *b;
     LsBoundPay *pay;
-    double *left; /* by group that is not needed: what may still be paid for it */
-    bool *chosen; /* by payment: rises now */
+    double *left; /* by group that is not needed: cost not yet paid for */
+    bool *chosen; /* by payment: it rises now */
 } Base;
 
 double ls_bound_value(const LsBoundGraph *b, uint32_t node)
@@ -26,8 +26,8 @@ double ls_bound_least_value(const LsBoundGraph *b, uint32_t group)
     return least;
 }
 
-/* A payment for each member of least value, the one of those it may make for which the most is
- * left; false: one of them has none. */
+/* Chooses for each member of least value the payment with the most left. Returns false if a member has no
+ * payment left. */
 static bool choose(Base *x, uint32_t group, double level)
 {
     for (uint32_t k = x->b->member.at[group]; k < x->b->member.at[group + 1]; k++) {
@@ -48,8 +48,8 @@ static bool choose(Base *x, uint32_t group, double level)
     return true;
 }
 
-/* How much the chosen payments may rise: until nothing is left for one of them, or a member that
- * makes none has the least value, too. */
+/* Returns how much the chosen payments may rise: until one has nothing left, or a member without a chosen
+ * payment has the least value too. */
 static double rise_of(const Base *x, uint32_t group, double least)
 {
     double rise = INFINITY;
@@ -67,7 +67,7 @@ static double rise_of(const Base *x, uint32_t group, double least)
     return rise;
 }
 
-/* Raises the least value of a group as far as its payments go. */
+/* Raises the least value of a group as far as its payments allow. */
 static void raise(Base *x, uint32_t group)
 {
     enum { ROUNDS = 32 };
@@ -94,7 +94,7 @@ static void raise(Base *x, uint32_t group)
     }
 }
 
-/* The group's payment to `to`, made if need be; `first`: where its payments begin. */
+/* Returns the payment of group `from` to `to`, and adds it if missing. first: the first payment of the group. */
 static uint32_t payment(LsBoundPay *pay, uint32_t from, uint32_t to, uint32_t first)
 {
     uint32_t at = first;
@@ -127,7 +127,7 @@ static LsBoundPay *find_payments(const LsBoundGraph *b)
                 if (m == LS_NO_ID || m == v || b->needed[m])
                     continue;
                 uint32_t at = payment(pay, v, m, first);
-                if (!ls_id_in(of.id + mine, of.n - mine, at)) /* once, whatever it reads of m */
+                if (!ls_id_in(of.id + mine, of.n - mine, at)) /* once, however many results of m it reads */
                     ls_pairs_add(tmp, &of, b->member.id[k], at);
             }
         }
@@ -153,7 +153,7 @@ double ls_bound_base(LsBoundGraph *b)
         for (uint32_t v = 0; v < b->p->n; v++)
             if (b->needed[v])
                 raise(&x, v);
-        for (uint32_t v = b->p->n; v-- > 0;) { /* what others want to pay more for */
+        for (uint32_t v = b->p->n; v-- > 0;) { /* groups that others may pay more for */
             if (b->needed[v] || b->member.at[v] == b->member.at[v + 1] || x.left[v] > 0)
                 continue;
             double had = ls_bound_least_value(b, v);

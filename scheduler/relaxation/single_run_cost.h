@@ -1,22 +1,23 @@
-/* scheduler/relaxation/single_run_cost.h -- what running every needed group once costs, with what that draws in.
+/* scheduler/relaxation/single_run_cost.h -- a lower bound on the cost of one run of every needed group and of
+ * the groups these require.
  *
- * The cheapest member of a needed group may read what only a group that is not needed makes; that
- * runs then, too, or dearer members do. Its readers pay for it: as much as each gains by reading
- * it, together no more than it costs. So every needed group counts for the least of what its
- * members cost with what they pay: the dual of the linear program that chooses members, by ascent
- * (as Erlenkotter 1978 for facility location). */
+ * The cheapest member of a needed group may read a tensor that only a group that is not needed makes. Then
+ * that group runs too, or a dearer member runs. The readers of the group pay for it: each at most its gain
+ * from reading, together at most the cost of the group. So every needed group counts the least cost of a
+ * member plus its payments. This is the dual of the linear program that chooses members, solved by dual
+ * ascent (as Erlenkotter 1978 for facility location). */
 #ifndef LS_SCHEDULER_RELAXATION_SINGLE_RUN_COST_H
 #define LS_SCHEDULER_RELAXATION_SINGLE_RUN_COST_H
 
 #include "scheduler/relaxation/group_graph_types.h"
 
-/* Sets b->pay. returns a lower bound on the cost of all first runs, ns. Needs b->needed. */
+/* Sets b->pay. Returns a lower bound on the cost of all first runs, ns. b->needed must be set. */
 double ls_bound_base(LsBoundGraph *b);
 
-/* Cost of a node and what it pays. */
+/* Returns the cost of a node plus its payments, ns. */
 double ls_bound_value(const LsBoundGraph *b, uint32_t node);
 
-/* The least of a group's members. */
+/* Returns the least such value of a group's members. */
 double ls_bound_least_value(const LsBoundGraph *b, uint32_t group);
 
 #endif

@@ -9,8 +9,8 @@
 
 static const char replacement[] = "\xef\xbf\xbd";       /* U+FFFD */
 
-/* Bytes of the well-formed UTF-8 character at s; 0: there is none. No surrogates, no overlong
- * forms, nothing above U+10FFFF. */
+/* Returns the bytes of the valid UTF-8 character at s; 0: invalid. Surrogates, overlong forms and code points
+ * above U+10FFFF are invalid. */
 static int utf8(const unsigned char *s)
 {
     int n = s[0] < 0x80 ? 1 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : (s[0] & 0xf0) == 0xe0 ? 3
@@ -96,8 +96,8 @@ static const struct { const char *name, *light, *dark; } colour[] = {
     {"none", "#6b7280", "#a0a7b0"}, {"bound", "#b3261e", "#ff7b72"},
 };
 
-/* As variables, for pages, and as classes f-NAME to fill and s-NAME to stroke with, for pictures:
- * not every program that draws SVG knows variables. */
+/* Prints the colours as variables, for pages, and as classes f-NAME (fill) and s-NAME (stroke), for pictures:
+ * not every SVG viewer knows variables. */
 static void put_scheme(FILE *to, bool dark)
 {
     for (size_t k = 0; k < sizeof colour / sizeof *colour; k++) {

@@ -1,30 +1,29 @@
-/* scheduler/report/html.h -- what the HTML reports and pictures share: escaping, sizes, style.
+/* scheduler/report/html.h -- shared parts of the HTML reports and pictures: escaping, sizes, style.
  *
- * Names come from models, which may come from anywhere: whatever is printed of them goes through
- * ls_page_text or ls_page_json. */
+ * Names come from models, which may come from anywhere, so all names are printed through ls_page_text or
+ * ls_page_json. */
 #ifndef LS_SCHEDULER_REPORT_HTML_H
 #define LS_SCHEDULER_REPORT_HTML_H
 
 #include <stdint.h>
 #include <stdio.h>
 
-/* As text or attribute of HTML and SVG; bytes that are no UTF-8, and control characters, become
- * U+FFFD. NULL is "". */
+/* Prints s as text or attribute of HTML and SVG. Invalid UTF-8 and control characters become U+FFFD. NULL prints "". */
 void ls_page_text(FILE *to, const char *s);
 
-/* As a string of JSON within a script element, which nothing in it can end. */
+/* Prints s as a JSON string that cannot end the script element around it. */
 void ls_page_json(FILE *to, const char *s);
 
-/* "1.25 GiB"; wherever sizes are told, in texts for terminals too. */
+/* Writes "1.25 GiB" to text and returns it; for all printed sizes, on terminals too. */
 const char *ls_page_bytes(char text[24], int64_t bytes);
-/* The same in the unit that `like` bytes have, so that two sizes can be compared. */
+/* The same in the unit for `like` bytes, so that two sizes can be compared. */
 const char *ls_page_bytes_like(char text[24], int64_t bytes, int64_t like);
 
-/* Doctype to the opened body: no scripts and styles but the page's own, nothing from a network. */
+/* Prints doctype to opened body. The page allows only its own scripts and styles, and no network. */
 void ls_page_head(FILE *to, const char *title);
 
-/* Colours for light and dark, as variables and as classes f-NAME, to fill, and s-NAME, to stroke
- * with; and what else pictures need. Within a style element, of a page or of an SVG file. */
+/* Prints the style of pictures into a style element of a page or an SVG file: colours for light and dark, as
+ * variables and as classes f-NAME (fill) and s-NAME (stroke), and the rest. */
 void ls_page_colours(FILE *to);
 
 #endif

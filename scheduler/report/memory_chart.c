@@ -1,4 +1,4 @@
-/* scheduler/report/memory_chart.c -- stacked areas of what each owner holds. */
+/* scheduler/report/memory_chart.c -- stacked areas of the bytes of each owner. */
 #include "scheduler/report/memory_chart.h"
 
 #include "scheduler/report/html.h"
@@ -34,7 +34,7 @@ static double place_y(const Area *a, double bytes)
     return HEIGHT - BOTTOM - bytes / a->top * (HEIGHT - TOP - BOTTOM);
 }
 
-/* The run that stands for a column: the first of the largest in it. */
+/* Returns the run that represents a column: the first of its largest runs. */
 static const LsSeriesRun *run_of(const Area *a, uint32_t column)
 {
     uint64_t from = (uint64_t)column * a->s->nrun / a->columns;
@@ -46,7 +46,7 @@ static const LsSeriesRun *run_of(const Area *a, uint32_t column)
     return best;
 }
 
-/* Bytes of the lowest `levels` owners of the stack. */
+/* Returns the bytes of the lowest `levels` owners of the stack. */
 static int64_t level(const LsSeriesRun *r, int levels)
 {
     int64_t sum = 0;
@@ -83,7 +83,7 @@ static void put_axes(FILE *to, const Area *a)
                 LS_MEMORY_LEFT - 8, place_y(a, y * unit) + 4, y, name[u]);
 }
 
-/* A line across with its name at the left, where the areas are low. */
+/* Draws a line across with its name at the left, where the areas are low. */
 static void put_limit(FILE *to, const Area *a, int64_t bytes, const char *colour, const char *name)
 {
     char text[24];
@@ -96,7 +96,7 @@ static void put_limit(FILE *to, const Area *a, int64_t bytes, const char *colour
             ls_page_bytes(text, bytes));
 }
 
-/* The turn from forward to backward, the peak, and the cursor that the page's script moves. */
+/* Draws the turn from forward to backward, the peak, and the cursor that the page's script moves. */
 static void put_marks(FILE *to, const Area *a)
 {
     const LsSeries *s = a->s;

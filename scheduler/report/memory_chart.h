@@ -1,5 +1,4 @@
-/* scheduler/report/memory_chart.h -- memory over time as SVG: areas by owner, budget and bound as
- * lines. */
+/* scheduler/report/memory_chart.h -- memory over time as SVG: areas by owner, lines for budget and bound. */
 #ifndef LS_SCHEDULER_REPORT_MEMORY_CHART_H
 #define LS_SCHEDULER_REPORT_MEMORY_CHART_H
 
@@ -7,16 +6,16 @@
 
 #include "scheduler/report/memory_series.h"
 
-/* Where the runs lie in the picture's own units: run i of n from left + i (right - left) / n. */
+/* Place of the runs in the picture's units: run i of n starts at left + i (right - left) / n. */
 enum { LS_MEMORY_WIDTH = 1040, LS_MEMORY_LEFT = 72, LS_MEMORY_RIGHT = 1024 };
 
 typedef struct LsMemoryLimits {
     int64_t budget;             /* bytes of arena; <= 0: none */
-    int64_t arena;              /* that the plan takes */
-    int64_t least_bound;        /* no plan has a smaller live peak; 0: nothing known */
+    int64_t arena;              /* bytes of arena of the plan */
+    int64_t least_bound;        /* lower bound on any plan's live peak, bytes; 0: unknown */
 } LsMemoryLimits;
 
-/* An svg element with id "memory". Of long plans each column shows its largest run. */
+/* Prints an svg element with id "memory". In long plans each column shows its largest run. */
 void ls_memory_chart(FILE *to, const LsSeries *series, const LsMemoryLimits *limits);
 
 /* The class of the owner's colour (scheduler/report/html.h), a phrase for the key, a word for tables. */

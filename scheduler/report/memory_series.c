@@ -1,4 +1,4 @@
-/* scheduler/report/memory_series.c -- replays a plan and books every byte on its owner. */
+/* scheduler/report/memory_series.c -- replays a plan and assigns every byte to its owner. */
 #include "scheduler/report/memory_series.h"
 
 #include <stdlib.h>
@@ -8,11 +8,11 @@ typedef struct Book {
     const LsDag *dag;
     const LsPlan *plan;
     LsSeries *s;
-    uint32_t *instance;         /* by tensor: the present instance */
+    uint32_t *instance;         /* by tensor: its live instance */
     uint8_t *owner;             /* by instance */
     uint32_t ninstance;
-    uint8_t *held;              /* by tensor: owner of what is live; LS_NOWNERS: nothing is */
-    uint8_t *at_peak;           /* copy of it at the largest sample so far */
+    uint8_t *held;              /* by tensor: owner of its live instance; LS_NOWNERS: not live */
+    uint8_t *at_peak;           /* copy of `held` at the largest total so far */
 } Book;
 
 static uint32_t count_runs(const LsDag *dag, const LsPlan *plan, LsSeries *s, uint32_t *instances)
@@ -39,8 +39,7 @@ static LsOwner owner_of(const LsDagNode *n, bool again)
                                                                  : LS_OWNER_PASSING;
 }
 
-/* Numbers the instances in the order they are made. One from before the turn that is read behind
- * it is kept. */
+/* Numbers the instances in the order they are made. An instance made before the turn and read after it is kept. */
 static void find_owners(Book *b)
 {
     uint32_t run = 0, *made = b->instance;
@@ -75,7 +74,7 @@ static bool is_reused(const Book *b, const LsPlanStep *step, uint32_t out)
 
 static LsOwner present(const Book *b, uint32_t t) { return (LsOwner)b->owner[b->instance[t]]; }
 
-/* One run: results beside what is there, its workspace, the sample. */
+/* Books one run: its results, its workspace, and the sample of live bytes. */
 static void book_run(Book *b, const LsPlanStep *step, int64_t now[LS_NOWNERS], LsSeriesRun *run)
 {
     const LsDagNode *n = &b->dag->node[step->id];

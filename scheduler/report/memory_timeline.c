@@ -20,7 +20,8 @@ void ls_timeline_table(FILE *to, const LsDag *g, const LsPlan *plan)
     ls_arena_free(arena);
 }
 
-/* Bytes from the start of each run on, and to the end of the last; only_again: gaps elsewhere. */
+/* Returns the curve of live bytes from the start of the first run to the end of the last; only_again: with
+ * gaps except at recomputations. */
 static LsChartLine curve(LsArena *arena, const LsSeries *s, double end, bool only_again)
 {
     double *x = ls_arena_alloc(arena, s->nrun + 1u, sizeof *x), *y = ls_arena_alloc(arena, s->nrun + 1u, sizeof *y);

@@ -1,4 +1,5 @@
-/* scheduler/report/memory_timeline.h -- memory over the predicted time of one step, of one plan or beside another. */
+/* scheduler/report/memory_timeline.h -- memory over the predicted time of one step, of one plan or of two
+ * side by side. */
 #ifndef LS_SCHEDULER_REPORT_MEMORY_TIMELINE_H
 #define LS_SCHEDULER_REPORT_MEMORY_TIMELINE_H
 
@@ -6,17 +7,17 @@
 
 #include "scheduler/candidates/plan_steps.h"
 
-/* A line per run: number, start in ns of predicted time, live bytes with the workspace, 1 if run again, name.
- * Tab-separated, comments with #. */
+/* Prints one line per run: number, start in ns of predicted time, live bytes with the workspace, 1 if it is a
+ * recomputation, name. Tab-separated; comments begin with #. */
 void ls_timeline_table(FILE *to, const LsDag *dag, const LsPlan *plan);
 
 typedef struct LsTimelineFacts {
     const char *title;
-    const LsPlan *none;         /* the plan without recomputation, to draw beside; NULL: leave it out */
+    const LsPlan *none;         /* the plan without recomputation, drawn beside it; NULL: left out */
     int64_t budget;             /* bytes of arena; <= 0: none */
 } LsTimelineFacts;
 
-/* The same as a file of SVG: bytes over time, what is run again marked. */
+/* Prints the same as an SVG file: bytes over time, with recomputations marked. */
 void ls_timeline_svg(FILE *to, const LsDag *dag, const LsPlan *plan, const LsTimelineFacts *facts);
 
 #endif

@@ -50,7 +50,7 @@ static void put_summary(const Page *p)
                              ls_page_bytes(more, r->none_arena)));
     if (r->budget > 0)
         put_tile(p, ls_page_bytes(text, r->budget), "budget of the arena");
-    put_tile(p, ls_page_bytes(text, p->plan->live_peak), "most that is live at once");
+    put_tile(p, ls_page_bytes(text, p->plan->live_peak), "live peak");
     put_tile(p, percent(p, ls_plan_overhead(p->plan)), ls_plan_overhead(p->plan) < 0
              ? "overhead, of a step: below 0, as kernels that replace others cost less"
              : "recomputation, of a step");
@@ -58,7 +58,7 @@ static void put_summary(const Page *p)
         put_tile(p, percent(p, r->bound / r->base_cost - 1),
                  "lower bound: no plan within the budget recomputes less");
         double gap = ls_plan_gap(p->plan, r);
-        put_tile(p, percent(p, gap > 0 ? gap : 0), "gap: how far from the best it may be");
+        put_tile(p, percent(p, gap > 0 ? gap : 0), "gap: at most this far from the best plan");
     }
     int64_t fixed = p->facts->state_bytes + p->facts->input_bytes;
     put_tile(p, ls_page_bytes(text, p->plan->arena + fixed),
@@ -76,8 +76,8 @@ static void put_memory(const Page *p)
                 ls_owner_colour[k], ls_owner_name[k]);
     fprintf(p->to, "</p>\n");
     ls_memory_chart(p->to, p->s, &limits);
-    fprintf(p->to, "<div id=\"now\"></div>\n<p class=\"soft\">Point at a step; the arrow keys go "
-                   "one further. %s</p>\n", p->s->nrun > 800 ? "Each column is the largest of the "
+    fprintf(p->to, "<div id=\"now\"></div>\n<p class=\"soft\">Point at a step; the arrow keys move "
+                   "to the next. %s</p>\n", p->s->nrun > 800 ? "Each column is the largest of the "
                    "steps in it." : "");
 }
 
@@ -146,8 +146,8 @@ static void put_strategies(const Page *p)
 
 typedef struct OpRow {          /* the forward nodes of one operator */
     const char *op;
-    uint32_t first;             /* node, to order equals by */
-    uint32_t nodes, kept, again, runs;  /* kept: nodes; again: nodes; runs: further ones */
+    uint32_t first;             /* first node, the tie-break */
+    uint32_t nodes, kept, again, runs;  /* kept, again: numbers of nodes; runs: further runs */
     int64_t kept_bytes, again_bytes;
     double cost;                /* of the further runs */
 } OpRow;
@@ -187,7 +187,7 @@ static OpRow row_of(const Page *p, uint32_t v)
     return row;
 }
 
-/* A row per operator; their number. */
+/* Writes one row per operator; returns their number. */
 static uint32_t sum_ops(const Page *p, OpRow *row)
 {
     uint32_t n = 0, to = 0;
@@ -230,7 +230,7 @@ static void put_sum(const Page *p, const char *what, double part)
             100 * part);
 }
 
-/* From the further runs of forward nodes to the overhead of the plan, which has more parts. */
+/* Prints the parts that lead from the further runs of forward nodes to the overhead of the plan. */
 static void put_overhead(const Page *p, double forward)
 {
     const double base = p->plan->base_cost, little = 5e-6;
@@ -244,7 +244,7 @@ static void put_overhead(const Page *p, double forward)
     if (others > little * base)
         put_sum(p, "further runs of backward nodes", others / base);
     if (fabs(kernels) > little)
-        put_sum(p, "kernels that replace others: what they cost more, or below 0 less", kernels);
+        put_sum(p, "kernels that replace others: added cost, below 0 saved", kernels);
     put_sum(p, "overhead of the plan", ls_plan_overhead(p->plan));
 }
 
@@ -252,9 +252,9 @@ static void put_ops(const Page *p)
 {
     OpRow *row = ls_arena_alloc(p->arena, p->dag->nnode + 1u, sizeof *row), all = {.op = "all"};
     uint32_t n = sum_ops(p, row);
-    fprintf(p->to, "<h2>What is kept, what is made again</h2>\n<div class=\"scroll\"><table><tr>"
+    fprintf(p->to, "<h2>Kept and recomputed values</h2>\n<div class=\"scroll\"><table><tr>"
             "<th class=\"l\">forward operator</th><th>nodes</th><th>kept</th><th>bytes</th>"
-            "<th>made again</th><th>bytes</th><th>further runs</th><th>of a step</th></tr>\n");
+            "<th>recomputed</th><th>bytes</th><th>further runs</th><th>of a step</th></tr>\n");
     for (uint32_t k = 0; k < n; k++) {
         put_op_row(p, &row[k], "");
         all.nodes += row[k].nodes;

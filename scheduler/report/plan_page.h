@@ -6,13 +6,13 @@
 
 #include "scheduler/plan/planner.h"
 
-typedef struct LsPageFacts {    /* what the plan does not know */
+typedef struct LsPageFacts {    /* facts that the plan does not hold */
     const char *title;          /* of the page: the model */
     int64_t state_bytes, input_bytes;   /* beside the arena */
 } LsPageFacts;
 
-/* Memory over time, who owns the peak, what is kept and what is made again, step by step. The plan
- * must be one that ls_audit accepts; report is the one that came with it. */
+/* Prints memory over time, the owners of the peak, and the kept and recomputed values, step by step. ls_audit
+ * must accept the plan; report must belong to it. */
 void ls_report_plan(LsArena *arena, FILE *to, const LsDag *dag, const LsPlan *plan,
                     const LsPlanReport *report, const LsPageFacts *facts);
 

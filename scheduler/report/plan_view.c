@@ -84,7 +84,7 @@ void ls_view_dot(FILE *to, const LsDag *g, const LsPlan *plan)
     uint32_t *runs = calloc(g->nnode + 1u, sizeof *runs);
     uint32_t *maker = calloc(g->ntensor + 1u, sizeof *maker);   /* node + 1 */
     for (uint32_t s = 0; runs && s < plan->nstep; s++)
-        if (!plan->step[s].free)                    /* else the id is a tensor's */
+        if (!plan->step[s].free)                    /* in a free step the id is a tensor's */
             runs[plan->step[s].id]++;
     fprintf(to, "digraph ");
     ls_json_text(to, g->name);

@@ -1,4 +1,4 @@
-/* scheduler/report/plan_view.h -- a plan for people and for their scripts. */
+/* scheduler/report/plan_view.h -- prints a plan for people and for scripts. */
 #ifndef LS_SCHEDULER_REPORT_PLAN_VIEW_H
 #define LS_SCHEDULER_REPORT_PLAN_VIEW_H
 
@@ -6,25 +6,24 @@
 
 #include "scheduler/plan/planner.h"
 
-/* The rows of the report: live peak, arena and overhead of each strategy, and what it could do
- * at least. */
+/* Prints the rows of the report: live peak, arena, overhead and least arena of each strategy. */
 void ls_view_table(FILE *to, const LsPlanReport *report);
 
-/* Bytes kept for the backward part and bytes made again. */
+/* Prints the bytes kept for the backward part and the bytes recomputed. */
 void ls_view_turn(FILE *to, const LsDag *dag, const LsPlan *plan);
 
-/* What is proven: how far any plan within the budget is from this one (NULL: none was found), at
- * which node, and the least live peak of any plan. */
+/* Prints the proofs: how much cheaper than this plan (NULL: none was found) a plan within the budget can be,
+ * at which node, and the lower bound on the live peak. */
 void ls_view_bound(FILE *to, const LsDag *dag, const LsPlan *plan, const LsPlanReport *report);
 
-/* The step with the peak and the `most` largest tensors that are live there. */
+/* Prints the step at the peak and the `most` largest tensors that are live there. */
 void ls_view_peak(FILE *to, const LsDag *dag, const LsPlanReport *report, uint32_t most);
 
-/* Graphviz: a box per node, an edge per tensor read; what is run again is orange, forward nodes
- * that are kept are green, backward ones blue, updates grey. */
+/* Prints Graphviz: a box per node, an edge per tensor read. Recomputed nodes are orange, forward nodes that
+ * are kept green, backward nodes blue, updates grey. */
 void ls_view_dot(FILE *to, const LsDag *dag, const LsPlan *plan);
 
-/* {"schema": 1, ...}: the report, and the plan's figures if there is one (NULL: none). */
+/* Prints {"schema": 1, ...}: the report, and the plan's figures if there is a plan (NULL: none). */
 void ls_view_json(FILE *to, const LsDag *dag, const LsPlan *plan, const LsPlanReport *report);
 
 #endif

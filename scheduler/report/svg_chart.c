@@ -92,7 +92,7 @@ static void put_shade(FILE *to, const LsChartLine *l, const Frame *f)
         fprintf(to, "V%.1fZ\"/>\n", place_y(f, f->y0));
 }
 
-/* What lies left of the wall, shaded. */
+/* Shades the area left of the wall. */
 static void put_wall(FILE *to, const LsChart *c, const Frame *f)
 {
     if (c->wall > 0 && c->wall > f->x0)
@@ -145,7 +145,7 @@ void ls_chart_svg(FILE *to, const LsChart *c, bool standalone)
     Frame f = fit(c);
     if (standalone)
         fprintf(to, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-    int cut = c->title[0] == '\0' ? TOP - 12 : 0;      /* no room for a title that is not there */
+    int cut = c->title[0] == '\0' ? TOP - 12 : 0;      /* no room for an empty title */
     fprintf(to, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 %d %d %d\" role=\"img\">\n",
             cut, WIDTH, HEIGHT - cut);
     if (standalone) {

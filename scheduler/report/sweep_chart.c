@@ -19,7 +19,7 @@ static const char *colour_of(const char *strategy)
     return "auto";
 }
 
-/* Overhead over the arena that the plans take. */
+/* Returns the curve of overhead over the plans' arenas. */
 static LsChartLine line_of(LsArena *arena, const LsSweep *sweep, uint32_t s)
 {
     const char *name = sweep->strategy[s];
@@ -48,7 +48,7 @@ static LsChartLine bound_line(LsArena *arena, const LsSweep *sweep)
                          .n = sweep->npoint, .dashed = true, .never = true};
 }
 
-/* How much longer the steps of the last strategy's programs took. */
+/* Returns the curve of measured overhead of the last strategy's programs. */
 static LsChartLine measured_line(LsArena *arena, const LsSweep *sweep)
 {
     uint32_t s = sweep->nstrategy - 1, n = 0;
@@ -102,7 +102,7 @@ uint32_t ls_sweep_choose(const LsSweep *sweep, uint32_t *chosen, uint32_t most)
     return n;
 }
 
-/* Live bytes over predicted time, in columns that keep the largest of their runs. */
+/* Returns the curve of live bytes over predicted time; each column shows its largest run. */
 static LsChartLine memory_line(LsArena *arena, const LsSweep *sweep, uint32_t point, double unit)
 {
     enum { COLUMNS = 400 };

@@ -72,7 +72,7 @@ static void put_run(FILE *to, const LsSweep *sweep, const char *budget, const ch
             100 * ls_sweep_longer(sweep, run), ls_page_bytes(text, run->touched));
 }
 
-/* What programs of some plans took. */
+/* Prints the measurements of programs built from the plans. */
 static void put_runs(LsArena *arena, FILE *to, const LsSweep *sweep)
 {
     fprintf(to, "<h2>Measured</h2>\n<div class=\"scroll\"><table>\n<tr><th>budget</th>"
@@ -88,7 +88,7 @@ static void put_runs(LsArena *arena, FILE *to, const LsSweep *sweep)
                         sweep->strategy[s], &p->cell[s].run);
         }
     fprintf(to, "</table></div>\n<p class=\"soft\">Programs built from these plans, run with %d "
-            "thread%s: the median step, and the bytes up to the last that was written to.</p>\n",
+            "thread%s: the median step, and the arena up to the last byte written.</p>\n",
             sweep->threads, sweep->threads == 1 ? "" : "s");
 }
 
@@ -112,8 +112,8 @@ void ls_sweep_page(LsArena *arena, FILE *to, const LsSweep *sweep, const uint32_
             link = link || chosen[i] == k;
         put_row(arena, to, sweep, k, link);
     }
-    fprintf(to, "</table></div>\n<p class=\"soft\">Bold: the best at that budget. Behind a linked "
-            "budget is the page of its plan.</p>\n");
+    fprintf(to, "</table></div>\n<p class=\"soft\">Bold: the best at that budget. A linked budget "
+            "leads to the page of its plan.</p>\n");
     if (sweep->plain.measured_ns > 0)
         put_runs(arena, to, sweep);
     fprintf(to, "<h2>Memory over time, strategy %s</h2>\n",

@@ -1,4 +1,5 @@
-/* scheduler/state_search/beam_search.c -- heaps of states by the number of nodes that are left, the most first. */
+/* scheduler/state_search/beam_search.c -- one heap of states per number of nodes left, expanded from the most
+ * to none. */
 #include "scheduler/state_search/beam_search.h"
 
 #include <math.h>
@@ -9,22 +10,22 @@
 typedef struct Beam {
     LsTails *t;
     const LsBeamOptions *o;
-    LsTailHeap *heap;           /* by nodes left: the best of them, the worst first */
-    double *most;               /* by nodes left: what ranks no better is not one of them */
-    uint32_t now;               /* nodes left of those that are tried */
-    uint32_t goal;              /* the cheapest beginning found, or LS_NO_ID */
+    LsTailHeap *heap;           /* by nodes left: the best states, the worst on top */
+    double *most;               /* by nodes left: the rank that a state must beat */
+    uint32_t now;               /* nodes left in the states being expanded */
+    uint32_t goal;              /* the cheapest complete schedule found, or LS_NO_ID */
     uint64_t most_work;         /* as LsTails counts it */
     LsBeamResult r;
 } Beam;
 
-/* Some more than are tried: not all of them turn out to be the cheapest way to their state. */
+/* Heaps hold some more entries than are expanded: some prove not to be the cheapest way to their state. */
 static uint32_t room_of(const Beam *b) { return b->o->width + b->o->width / 4; }
 
 static void put(Beam *b, uint32_t k)
 {
     const LsTail *tail = &b->t->tail[k];
     uint32_t left = ls_tails_left(b->t, k);
-    left = left < b->now ? left : b->now;           /* an alternative may ask for more */
+    left = left < b->now ? left : b->now;           /* an alternative may leave more */
     LsTailHeap *heap = &b->heap[left];
     if (tail->cost + tail->ahead >= b->r.cost)
         return;
@@ -41,7 +42,7 @@ static void put(Beam *b, uint32_t k)
         b->most[left] = -heap->entry[0].least;
 }
 
-/* Moves those with `left` nodes left to a heap with the best first. */
+/* Moves the states with `left` nodes left to a heap with the best on top. */
 static void collect(Beam *b, uint32_t left, LsTailHeap *best)
 {
     LsTailHeap *heap = &b->heap[left];
@@ -53,7 +54,8 @@ static void collect(Beam *b, uint32_t left, LsTailHeap *best)
     heap->n = 0;
 }
 
-/* Tries them; steps that make something again leave as many nodes, and come to the same heap. */
+/* Expands the states with `left` nodes left. Recomputations leave as many nodes, so their states enter the
+ * same heap. */
 static void advance(Beam *b, uint32_t left)
 {
     b->now = left;

@@ -10,9 +10,9 @@
 typedef struct Search {
     LsTails *t;
     LsTailHeap heap;
-    double enough;              /* what costs as much is left out */
+    double enough;              /* states of this cost or more are left out */
     bool left_out;
-    uint32_t goal;              /* the state at the beginning that was found */
+    uint32_t goal;              /* the start state that was found */
 } Search;
 
 static void put(Search *s, uint32_t k)
@@ -25,7 +25,7 @@ static void put(Search *s, uint32_t k)
         ls_tail_heap_put(&s->heap, s->t->arena, (LsTailEntry){least, k, tail->cost});
 }
 
-/* Work of so many states; in large graphs a few states look at every node. */
+/* Returns the work of so many states. In large graphs a few states examine every node. */
 static uint64_t work_of(const LsTails *t, uint32_t states)
 {
     enum { EACH_NODE = 400, FEW = 16 };
@@ -36,7 +36,7 @@ static LsOptimum run(Search *s, uint32_t most)
 {
     LsOptimum r = {.value = INFINITY};
     const uint64_t most_work = work_of(s->t, most);
-    double least = -1;          /* proven so far: what is taken never falls */
+    double least = -1;          /* the bound proven so far, which never falls */
     while (s->heap.n > 0) {
         LsTailEntry e = ls_tail_heap_take(&s->heap);
         const LsTail *tail = &s->t->tail[e.state];
@@ -99,7 +99,7 @@ LsOptimum ls_optimum_peak_of(const LsBoundGraph *b, uint32_t node, int64_t known
     return r;
 }
 
-/* Searches; *seq, from `arena`, if there is one. */
+/* Runs the search and sets *seq, from `arena`, if a schedule was found. */
 static LsOptimum find(LsArena *arena, Search *s, double enough, uint32_t most, LsSeq *seq)
 {
     s->enough = enough;

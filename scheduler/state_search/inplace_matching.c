@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_LOOKS = 1000000 };  /* pairs, for one matching; behind that each result is matched */
+enum { MOST_LOOKS = 1000000 };  /* pairs for one matching; beyond, every result that has an operand counts as
+                                 * matched */
 
 static const uint32_t nobody = UINT32_MAX;
 
@@ -18,7 +19,7 @@ static int largest_first(const void *x, const void *y)
     return a->place < b->place ? -1 : a->place > b->place;
 }
 
-/* Results of the node's usable pairs, each once. number: by tensor, scratch. */
+/* Finds the results of the node's usable pairs, each once. number: scratch, by tensor. */
 static void find_results(LsArena *arena, const LsDagNode *n, const int64_t *size,
                          const LsDagPair *pair, uint32_t npair, uint32_t *number,
                          LsInplaceNode *to)
@@ -97,8 +98,7 @@ static bool stays_on(const uint64_t *stays, uint32_t tensor)
     return stays[tensor / 64] >> (tensor % 64) & 1;
 }
 
-/* The operand `at` is free: its result takes it, and each result before on the path takes what the
- * one behind it had. */
+/* Flips the augmenting path that ends at the free operand `at`: each result on it takes the next operand. */
 static void augment(LsInplace *x, uint32_t at)
 {
     for (uint32_t next; at != nobody; at = next) {
@@ -109,7 +109,7 @@ static void augment(LsInplace *x, uint32_t at)
     }
 }
 
-/* Matches one more result, if there is an augmenting path. */
+/* Matches one more result if an augmenting path exists. */
 static bool match(LsInplace *x, const LsInplaceNode *n, uint32_t result, const uint64_t *stays)
 {
     uint32_t nqueue = 0;
@@ -132,7 +132,7 @@ static bool match(LsInplace *x, const LsInplaceNode *n, uint32_t result, const u
     return false;
 }
 
-/* Whether some operand that the result may take does not stay. */
+/* Returns whether the result may take an operand that does not stay. */
 static bool may_match(LsInplace *x, const LsInplaceNode *n, uint32_t result, const uint64_t *stays)
 {
     uint32_t k = n->may.at[result];

@@ -1,4 +1,4 @@
-/* scheduler/state_search/state_expand.c -- the steps that may come before a state. */
+/* scheduler/state_search/state_expand.c -- expands states by the steps that may come before them. */
 #include "scheduler/state_search/state_expand.h"
 
 #include <assert.h>
@@ -6,8 +6,8 @@
 
 #include "scheduler/state_search/state_bits.h"
 
-/* Work, as fitted to times of many windows (search_limit.h): a node to try, a step that may be, one that
- * goes to the table. */
+/* Units of work, fitted to times of many windows (search_limit.h): a node tried, a possible step, a step
+ * looked up in the table. */
 enum { PICK_WORK = 51, STEP_WORK = 41, REACH_WORK = 273 };
 
 static const uint64_t *bits_of(const LsTails *t, uint32_t k)
@@ -15,7 +15,7 @@ static const uint64_t *bits_of(const LsTails *t, uint32_t k)
     return t->word + (size_t)k * t->row;
 }
 
-/* Whether v may run just before `state`. */
+/* Returns whether v may run just before `state`. */
 static bool may_run(const LsTails *t, uint32_t v, const uint64_t *state)
 {
     const LsDagNode *n = &t->dag->node[v];
@@ -31,7 +31,7 @@ static bool may_run(const LsTails *t, uint32_t v, const uint64_t *state)
     return true;
 }
 
-/* Bytes asked for before a run of v, less those asked for after it. */
+/* Returns the bytes asked for before a run of v, less the bytes asked for after it. */
 static int64_t change_of(const LsTails *t, uint32_t v, const uint64_t *state)
 {
     const LsDagNode *n = &t->dag->node[v];
@@ -43,7 +43,7 @@ static int64_t change_of(const LsTails *t, uint32_t v, const uint64_t *state)
     return change;
 }
 
-/* Bytes that in-place reuse spares in a run of v before `state`; charged where it takes long. */
+/* Returns the bytes that in-place reuse saves in a run of v before `state`; charges long matchings as work. */
 static int64_t spared(LsTails *t, uint32_t v, const uint64_t *state)
 {
     enum { USUAL = 16, EACH = 3 };
@@ -55,7 +55,7 @@ static int64_t spared(LsTails *t, uint32_t v, const uint64_t *state)
     return bytes;
 }
 
-/* Bytes while v runs before state k; -1: more than the budget. */
+/* Returns the bytes while v runs before state k; -1: more than the budget. */
 static int64_t bytes_at(LsTails *t, uint32_t k, uint32_t v, int64_t before)
 {
     const LsDagNode *n = &t->dag->node[v];
@@ -68,7 +68,7 @@ static int64_t bytes_at(LsTails *t, uint32_t k, uint32_t v, int64_t before)
     return t->o.peak || bytes <= t->o.budget ? bytes : -1;
 }
 
-/* Whether what `next` asks for still needs the group. */
+/* Returns whether the demand of `next` still needs the group. */
 static bool is_needed(const LsTails *t, uint32_t group)
 {
     const LsBoundGraph *b = t->b;
@@ -85,8 +85,8 @@ static bool is_needed(const LsTails *t, uint32_t group)
     return false;
 }
 
-/* The groups that `next`, the state before a run of v, needs; what they cost more than those that
- * the state after it does. */
+/* Updates the groups that `next`, the state before a run of v, needs. Returns their cost less the cost of the
+ * groups needed after the run. */
 static double change_need(LsTails *t, uint32_t v)
 {
     const LsDagNode *n = &t->dag->node[v];
@@ -139,8 +139,8 @@ static bool step_back(LsTails *t, uint32_t k, uint32_t v, LsTail *step)
     return true;
 }
 
-/* Whether the step just built is as good there as anywhere before. Not where an alternative could
- * do instead, or could ask again for what nothing else needs any more. */
+/* Returns whether the step just built is as good here as anywhere earlier in the schedule. This fails if an
+ * alternative could replace it, or could ask again for a group that nothing else needs. */
 static bool is_free(const LsTails *t, const LsTail *step)
 {
     const LsTail *after = &t->tail[step->then];
@@ -150,7 +150,7 @@ static bool is_free(const LsTails *t, const LsTail *step)
            && step->cost + step->ahead == after->cost + after->ahead;
 }
 
-/* The state in t->next is reached by that step. */
+/* Records that the step reaches the state in t->next. */
 static void reach(LsTails *t, const LsTail *step)
 {
     if (t->most != NULL && ls_tails_rank(t, step) >= t->most[ls_tails_left_of(t, t->next)])
@@ -167,7 +167,7 @@ static void reach(LsTails *t, const LsTail *step)
     t->fresh[t->nfresh++] = state;
 }
 
-/* The first result of v that the state asks for, or LS_NO_ID; of one state, as t->stamp says. */
+/* Returns the first result of v that the state asks for, or LS_NO_ID; cached for the state of t->stamp. */
 static uint32_t asked_of(LsTails *t, uint32_t v, const uint64_t *state)
 {
     const LsDagNode *n = &t->dag->node[v];
@@ -180,7 +180,7 @@ static uint32_t asked_of(LsTails *t, uint32_t v, const uint64_t *state)
     return t->first[v] = k < n->nout ? n->out[k] : LS_NO_ID;
 }
 
-/* Into t->pick: the nodes that make what the state asks for, or must still run; how many. */
+/* Writes to t->pick the nodes that make a tensor asked for or must still run; returns their number. */
 static uint32_t find_picks(LsTails *t, const uint64_t *state)
 {
     const LsDagNode *node = t->dag->node;

@@ -1,10 +1,10 @@
-/* scheduler/state_search/state_heap.h -- which state is looked at next. */
+/* scheduler/state_search/state_heap.h -- the queue of open states. */
 #ifndef LS_SCHEDULER_STATE_SEARCH_STATE_HEAP_H
 #define LS_SCHEDULER_STATE_SEARCH_STATE_HEAP_H
 
 #include "base/arena.h"
 
-/* A heap of states, the least first. Of equals the one that has cost more: it is further on. */
+/* A heap of states, the least first. The tie-break is the higher cost so far: that state is further on. */
 typedef struct LsTailEntry { double least; uint32_t state; double cost; } LsTailEntry;
 typedef struct LsTailHeap { LsTailEntry *entry; uint32_t n, room; } LsTailHeap;
 

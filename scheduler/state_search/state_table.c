@@ -1,4 +1,4 @@
-/* scheduler/state_search/state_table.c -- the table of states, and what is known of a graph before. */
+/* scheduler/state_search/state_table.c -- the table of states, and the facts of the graph that all states share. */
 #include "scheduler/state_search/state_table.h"
 
 #include <assert.h>
@@ -16,7 +16,7 @@ static LsRows makers_of(LsTails *t)
     return ls_rows(t->arena, &p, t->dag->ntensor);
 }
 
-/* By node: the nodes that update what it reads. */
+/* By node: the nodes that update a tensor it reads. */
 static LsRows updaters_of(LsTails *t)
 {
     const LsDag *g = t->dag;
@@ -33,7 +33,7 @@ static LsRows updaters_of(LsTails *t)
     return ls_rows(t->arena, &p, g->nnode);
 }
 
-/* Whether a tensor, or one of a form set, is there at the beginning. */
+/* Returns whether a tensor, or a tensor of a form set, is available at the beginning. */
 static bool is_there(const LsTails *t, uint32_t id)
 {
     const LsBoundGraph *b = t->b;
@@ -65,7 +65,7 @@ static LsRows musts_of(LsTails *t)
     return ls_rows(t->arena, &p, t->dag->nnode);
 }
 
-/* By tensor and by group: the groups without which it cannot be. */
+/* By tensor and by group: the groups that must run before it. */
 static void find_behind(LsTails *t)
 {
     const LsBoundGraph *b = t->b;
@@ -86,7 +86,7 @@ static void find_behind(LsTails *t)
     }
 }
 
-/* What members of a group may draw in that whatever asks for the group does not. */
+/* Finds the groups that a member may require although the group itself does not. */
 static void find_pulled(LsTails *t)
 {
     uint32_t w = t->group_words;
@@ -102,7 +102,7 @@ static void find_pulled(LsTails *t)
     }
 }
 
-/* May the pair be used, when the options allow in-place reuse? */
+/* Returns whether the pair may be used for in-place reuse. */
 static bool pair_fits(const void *tails, LsDagPair x)
 {
     const LsTails *t = tails;
@@ -128,7 +128,7 @@ static void find_sizes(LsTails *t)
     }
 }
 
-/* What a step reads of its node, and the work of looking at many operands and results. */
+/* Finds the operands of each node, and the work for nodes with many operands and results. */
 static void find_reads(LsTails *t)
 {
     enum { USUAL = 64, EACH = 2 };
@@ -152,8 +152,8 @@ static void find_reads(LsTails *t)
     t->asks = ls_rows(t->arena, &asks, g->nnode);
 }
 
-/* Costs rounded down to multiples of so small a power of two that sums of many runs are exact: what
- * a state costs does not depend on the way to it, and stays a lower bound. */
+/* Rounds costs down to multiples of a small power of two, so that sums of many runs are exact. The cost of a
+ * state then does not depend on the way to it and stays a lower bound. */
 static void find_prices(LsTails *t)
 {
     enum { BITS = 46 };
@@ -268,7 +268,7 @@ uint32_t ls_tails_find(LsTails *t)
     return t->n++;
 }
 
-/* Into `next`: the groups without which what it asks for cannot be; their prices. */
+/* Writes to `next` the groups that its demand requires; returns the sum of their prices. */
 static double find_need(LsTails *t)
 {
     uint32_t w = t->group_words;

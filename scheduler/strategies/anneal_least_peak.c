@@ -1,9 +1,9 @@
-/* scheduler/strategies/anneal_least_peak.c -- the least peak by simulated annealing: bytes are all that counts, then what
- * was found is made cheaper. */
+/* scheduler/strategies/anneal_least_peak.c -- simulated annealing for the least peak: first only bytes count,
+ * then the results are made cheaper. */
 #include "scheduler/local_search/annealing.h"
 #include "scheduler/strategies/published_strategies.h"
 
-/* From the sequence down, each time by a part of the peak, until that fails some times. */
+/* Anneals from the sequence down, each time by a fraction of the peak, until that fails several times. */
 static void sink(LsAnneal *s, const LsSeq *seq, int64_t peak)
 {
     enum { PATIENCE = 3 };
@@ -23,7 +23,7 @@ static void sink(LsAnneal *s, const LsSeq *seq, int64_t peak)
     }
 }
 
-/* The candidate of the least peak among a few random ones. */
+/* Returns the candidate of least peak among a few random ones. */
 static const LsCand *one_of_least(LsAnneal *s, const LsCandidates *pool)
 {
     enum { TRIES = 4 };
@@ -35,7 +35,7 @@ static const LsCand *one_of_least(LsAnneal *s, const LsCandidates *pool)
     return least;
 }
 
-/* Sinks from one of the least, of the pool or of what was found: little at first, then more. */
+/* Sinks from a sequence of low peak, of the pool or the front, with ever more moves. */
 static void sink_from_many(LsAnneal *s, const LsCandidates *pool)
 {
     enum { ROUNDS = 1000, EVERY = 6, MOST = 1 << 20, OFTEN = 4 };
@@ -54,7 +54,7 @@ static void sink_from_many(LsAnneal *s, const LsCandidates *pool)
     }
 }
 
-/* Makes what was found cheaper, from the least up. */
+/* Makes the results cheaper, from the least peak up. */
 static void settle(LsAnneal *s)
 {
     static const double above[] = {1, 1.03, 1.07, 1.12};
@@ -71,7 +71,8 @@ static void settle(LsAnneal *s)
 
 void ls_strategy_least(LsCandidates *pool, const LsLimit *limit, uint32_t turn)
 {
-    const double most = 0.75;                       /* of the work; the rest is for the cost */
+    const double most = 0.75;                       /* fraction of the work for the peak; the rest is for the
+                                                     * cost */
     if (pool->n == 0 || pool->cand[0].peak == 0)
         return;
     LsArena *arena = ls_arena_new();

@@ -1,9 +1,8 @@
-/* scheduler/strategies/anneal_wide.c -- simulated annealing that may go anywhere: small changes of the order, runs that
- * come and go, down through targets, each from a heat at which much is taken, as in FastSA (NeurIPS
- * 2023).
+/* scheduler/strategies/anneal_wide.c -- simulated annealing without restrictions: small changes of the order,
+ * added and removed runs, through falling targets, each from a high temperature, as in FastSA (NeurIPS 2023).
  *
- * It knows nothing of what is worth keeping; where the order decides more than that, in graphs
- * without a turn from forward to backward, it finds what repairs of the cheapest do not. */
+ * The search has no idea of what is worth keeping. In graphs without a turn from forward to backward the
+ * order matters more, and it finds sequences that repairs of the cheapest sequence miss. */
 #include "scheduler/local_search/annealing.h"
 
 #include <math.h>
@@ -15,13 +14,13 @@ enum { LANES = 2 };
 
 typedef struct Way {
     double heat, weight;
-    uint32_t kinds;             /* of moves; from 30 on, of groups */
-    uint32_t again;             /* at a target that was missed, each time twice as strict */
-    uint32_t misses;            /* in a row, that end it */
+    uint32_t kinds;             /* number of kinds of moves; kinds from 30 on move groups */
+    uint32_t again;             /* retries at a missed target, each with twice the weight */
+    uint32_t misses;            /* missed targets in a row that end the search */
 } Way;
 
-/* What one has time for; where no time goes to packing, and much heat, which comes further down in
- * live bytes, does not show in how plans pack; and several times as much. */
+/* `quick` fits the usual time. `unplaced` is for plans without packing: more time, and a high temperature,
+ * which lowers live bytes further and cannot spoil the packing. `patient` takes several times as long. */
 static const Way quick[LANES] = {{3, 3, 30, 0, 3}, {3, 3, 30, 0, 3}};
 static const Way unplaced[LANES] = {{6, 3, 30, 0, 3}, {3, 3, 30, 0, 3}};
 static const Way patient[LANES] = {{6, 3, 30, 1, 2}, {0.3, 1, 42, 6, 1}};
@@ -33,7 +32,7 @@ typedef struct Roam {
     uint32_t moves;             /* at each target */
 } Roam;
 
-/* most: what may be paid for the change. */
+/* Makes a random move. most: limit of the cost of a recomputation. */
 static bool change(LsAnneal *s, const Way *way, double most)
 {
     enum { TRIES = 8, FAR = 16 };
@@ -58,12 +57,13 @@ static bool change(LsAnneal *s, const Way *way, double most)
     return (run = ls_moves_extra(m)) != LS_TAPE_END && ls_move_drop(m, run);
 }
 
-/* From one target to the next, at first with targets between them. */
+/* Anneals from one target to the next, with intermediate targets at first. */
 static void anneal(LsAnneal *s, const Way *way, uint32_t moves, int64_t from, int64_t to)
 {
-    enum { STEP = 256 };                            /* moves for which heat and target stay */
+    enum { STEP = 256 };                            /* moves with the same temperature and target */
     const double soft = 0.2, cool = 1.0 / 60;
-    uint32_t most = 4 * s->p->n + 64;               /* runs: those that cost nothing come for nothing */
+    uint32_t most = 4 * s->p->n + 64;               /* limit of runs: runs without cost would grow without
+                                                     * end */
     double now = 0, heat = 0;
     s->t->nchange = 0;
     for (uint32_t k = 0; k < moves && !s->cut; k++) {
@@ -84,7 +84,7 @@ static void anneal(LsAnneal *s, const Way *way, uint32_t moves, int64_t from, in
     }
 }
 
-/* Whether it was reached, at once or later; from there it goes on. */
+/* Anneals to a target, with retries. If it is reached, loads the best sequence and returns true. */
 static bool reach(LsAnneal *s, const Way *way, uint32_t moves, int64_t from, int64_t to)
 {
     const double weight = s->weight;

@@ -1,10 +1,10 @@
-/* scheduler/strategies/auto_strategy.c -- the best of all strategies, repaired and improved by simulated annealing for
- * a ladder of targets.
+/* scheduler/strategies/auto_strategy.c -- the best of all strategies, repaired and improved by simulated
+ * annealing for a ladder of targets.
  *
- * The targets do not depend on the budget, so plans stay monotone. Downwards, each begins with
- * what the target above ended with, or with a candidate of the pool that comes near; below the
- * last one that was reached the peak is squeezed on. Upwards, each begins with the best that is
- * known by now. Everything seen on the way that no other sequence beats is kept. */
+ * The targets do not depend on the budget, so plans stay monotone. Downwards, each target starts from the
+ * result for the target above or from a candidate near it. Below the last target reached, the peak is
+ * squeezed further. Upwards, each target starts from the best sequence so far. The Pareto front of all
+ * sequences seen is kept. */
 #include "scheduler/algorithms/tasks.h"
 #include "scheduler/candidates/peak_targets.h"
 #include "scheduler/local_search/annealing.h"
@@ -16,9 +16,9 @@ enum { LANES = 4, MOST_NEAR = 10, MOST_STARTS = 20 };
 typedef struct Search {
     LsCandidates *pool;
     LsAnneal a;
-    LsAnneal lane[LANES];       /* for starts side by side; nothing is in their fronts between */
+    LsAnneal lane[LANES];       /* for parallel starts; their fronts are empty in between */
     int64_t *rung; uint32_t nrung;          /* targets, falling */
-    uint32_t starts;            /* random ones, at one target */
+    uint32_t starts;            /* random starts per target */
 } Search;
 
 /* ---- lanes ---- */
@@ -48,7 +48,7 @@ static void run_starts(void *batch, uint32_t k)
     }
 }
 
-/* Every lane goes on from the mood and the limit that there are. */
+/* Gives every lane the present temperature, weight and limit. */
 static void open_lanes(Search *s)
 {
     for (uint32_t k = 0; k < LANES; k++) {
@@ -60,7 +60,7 @@ static void open_lanes(Search *s)
     }
 }
 
-/* Takes over what the lanes found, and the work that it took. */
+/* Takes over the results and the work of the lanes. */
 static void close_lanes(Search *s)
 {
     uint64_t before = s->a.limit.work;
@@ -71,7 +71,7 @@ static void close_lanes(Search *s)
     s->a.cut |= ls_limit_is_over(&s->a.limit);
 }
 
-/* Attempts all, each from a place of its own in the random numbers. */
+/* Attempts all starts, each with its own random seed. */
 static void run_batch(Batch *b)
 {
     open_lanes(b->s);
@@ -81,7 +81,7 @@ static void run_batch(Batch *b)
 
 /* ---- */
 
-/* What comes near to the target in the pool, and random ones. */
+/* Attempts the target from candidates near it, and from random ones. */
 static void attempt_all(Search *s, int64_t target)
 {
     static const double near[MOST_NEAR] = {1, 1.02, 1.04, 1.07, 1.1, 1.14, 1.2, 1.3, 1.5, 2};
@@ -104,7 +104,7 @@ static void attempt_all(Search *s, int64_t target)
     run_batch(&b);
 }
 
-/* Of large graphs, for which annealing has few moves a node, the best for a target. */
+/* Fills the headroom of the best sequence for a target, in large graphs, where annealing has few moves per node. */
 static void fill(Search *s, int64_t target)
 {
     enum { LARGE = 1500 };
@@ -116,7 +116,7 @@ static void fill(Search *s, int64_t target)
     ls_exchange(a);
 }
 
-/* Searches at the target from the best that can be had; whether it was reached. */
+/* Searches at the target from the best start; returns whether the target was reached. */
 static bool descend(Search *s, int64_t target)
 {
     LsAnneal *a = &s->a;
@@ -133,7 +133,7 @@ static bool descend(Search *s, int64_t target)
     return ls_front_best(&a->front, target) != NULL;
 }
 
-/* Below the ladder: the least peak, little by little. */
+/* Lowers the least peak little by little, below the ladder. */
 static void squeeze(Search *s)
 {
     LsAnneal *a = &s->a;
@@ -151,7 +151,7 @@ static void squeeze(Search *s)
     }
 }
 
-/* Anneals once more at every target within reach, upwards, each from the best known by now. */
+/* Anneals again at every target within reach, upwards, each from the best sequence so far. */
 static void ascend(Search *s)
 {
     LsAnneal *a = &s->a;
@@ -167,7 +167,7 @@ static void ascend(Search *s)
     }
 }
 
-/* Starts over from what costs least, and goes down with what it has: another way than before. */
+/* Restarts from the cheapest sequence and goes down with the same tape, unlike `descend`. */
 static void descend_anew(Search *s)
 {
     LsAnneal *a = &s->a;
@@ -183,10 +183,10 @@ static void descend_anew(Search *s)
 
 static void find_rungs(Search *s, int64_t store_all)
 {
-    enum { FEW = 400 };                             /* nodes: there is time for many targets */
+    enum { FEW = 400 };                             /* nodes: so few leave time for many targets */
     LsTargets t = ls_targets(s->pool->arena, s->a.top, store_all, s->a.p->n <= FEW);
     s->rung = ls_arena_alloc(s->pool->arena, t.n + 1u, sizeof *s->rung);
-    if (s->a.m->swaps)                              /* there may be something better than none */
+    if (s->a.m->swaps)                              /* an alternative may beat plan "none" */
         s->rung[s->nrung++] = s->a.top;
     for (uint32_t k = 0; k < t.n; k++)
         s->rung[s->nrung++] = t.bytes[k];
@@ -195,7 +195,7 @@ static void find_rungs(Search *s, int64_t store_all)
 static void improve(Search *s)
 {
     enum { GIVE_UP = 3 };
-    /* Rounds of little and of much heat, lenient and strict about the target. */
+    /* Rounds of low and high temperature, with low and high weight of the target. */
     static const double mood[][2] = {{1, 3}, {3, 10}, {3, 3}, {1, 10}, {1, 3}, {0.3, 10}};
     LsAnneal *a = &s->a;
     uint32_t failures = 0;
@@ -220,7 +220,7 @@ bool ls_strategy_auto(LsCandidates *pool, int64_t store_all, LsLimit *limit)
     if (pool->n == 0 || pool->cand[0].peak == 0)
         return false;
     LsArena *arena = ls_arena_new();
-    int64_t top = pool->cand[0].peak;               /* the first costs the least */
+    int64_t top = pool->cand[0].peak;               /* the first candidate is the cheapest */
     Search s = {.pool = pool, .a = ls_anneal_new(arena, p, top, limit),
                 .starts = 4000 / (p->n + 200)};
     for (uint32_t k = 0; k < LANES; k++)

@@ -1,21 +1,21 @@
-/* scheduler/strategies/block_strategy.c -- plans put together from blocks: for tight budgets and deep graphs.
+/* scheduler/strategies/block_strategy.c -- plans composed of blocks, for tight budgets and deep graphs.
  *
- * The row of blocks is split into ranges. A range keeps what later blocks read, and what its
- * option says of the rest; backward, it makes again what is missing, runs, and is done with.
- * What earlier ranges keep is there all the while, so
+ * The row of blocks is split into ranges. A range keeps the values that later blocks read, and those of its
+ * option. Backward, the range recomputes its missing values, runs, and is finished. The values that earlier
+ * ranges keep stay live all the while, so
  *   kept by earlier ranges + peak of the range <= target,   for each range,
- * and the cheapest split with its options is found by a dynamic program over (blocks done, bytes
- * kept), for a row of targets. Where that is not enough, ranges are made again within ranges
- * (nested_blocks.h), of layers and of single nodes. */
+ * and a dynamic program over (blocks done, bytes kept) finds the cheapest split with its options, for a row
+ * of targets. Where that is not enough, ranges of layers and of single nodes are recomputed within ranges
+ * (nested_blocks.h). */
 #include "scheduler/blocks/nested_blocks.h"
 #include "scheduler/strategies/published_strategies.h"
 
-enum { CELLS = 128 };           /* of kept bytes, from nothing to the target */
+enum { CELLS = 128 };           /* cells of kept bytes, from 0 to the target */
 
-typedef struct Label {          /* the cheapest way to have the blocks before done in this cell */
+typedef struct Label {          /* the cheapest way to finish the earlier blocks in this cell */
     double cost;                /* < 0: none */
     int64_t kept;
-    uint32_t from, cell;        /* where the last range begins, and the label there */
+    uint32_t from, cell;        /* start of the last range, and the label there */
     uint32_t option;
 } Label;
 
@@ -26,7 +26,7 @@ typedef struct Chain {
     LsPhase *phase;
 } Chain;
 
-/* Drops labels that keep more and cost no less than another. */
+/* Drops dominated labels: those that keep more and cost no less than another. */
 static void prune(Chain *c, uint32_t at)
 {
     Label *label = &c->label[(size_t)at * CELLS];
@@ -61,7 +61,7 @@ static void relax(Chain *c, uint32_t from, uint32_t to, int64_t target)
     }
 }
 
-/* Fills c->phase for a target; the number of ranges, 0: there is no way. */
+/* Fills c->phase for a target; returns the number of ranges; 0: the target cannot be met. */
 static uint32_t solve(Chain *c, int64_t target)
 {
     uint32_t n = c->r.b->n, best = LS_NO_ID, count = 0;

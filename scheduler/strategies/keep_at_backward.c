@@ -1,14 +1,13 @@
-/* scheduler/strategies/keep_at_backward.c -- what to keep at the turn from forward to backward, by minimum cuts.
+/* scheduler/strategies/keep_at_backward.c -- what to keep at the turn from forward to backward, by min-cuts.
  *
- * When the first backward node starts, the forward part has run. What the backward part reads is
- * kept, or made again, and what that reads is kept or made again, and so on: for a price per
- * kept byte, the best choice is a minimum cut
- *   source -> needed(t)              for what the backward part reads
+ * When the first backward node starts, the forward part has run. Each operand of the backward part is kept
+ * or recomputed, then each operand of the recomputed nodes, and so on. For a price per kept byte, the best
+ * choice is a min-cut:
+ *   source -> needed(t)              for every operand t of the backward part
  *   needed(t) -> again(maker of t)   price * bytes of t: cut = kept
- *   again(p) -> sink                 cost of p: cut = made again
+ *   again(p) -> sink                 cost of p: cut = recomputed
  *   again(p) -> needed(u)            for every operand u of p
- * and sweeping the price gives the sets that are best for some amount of memory, whatever the
- * budget. */
+ * A sweep of the price gives the best sets for some amounts of memory, independent of the budget. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,10 +19,10 @@
 
 typedef struct Turn {
     const LsProb *p;
-    LsArena *arena;             /* of what follows */
-    LsArena *tmp;               /* of one choice: the pool's */
-    bool *back;                 /* by node: the first backward node, or waits for it */
-    uint32_t *reads;            /* by tensor: reads left by backward nodes */
+    LsArena *arena;             /* for the arrays and the sequence */
+    LsArena *tmp;               /* the pool's, for one choice */
+    bool *back;                 /* by node: it is the first backward node or waits for it */
+    uint32_t *reads;            /* by tensor: remaining reads by backward nodes */
     bool *kept, *there;         /* by tensor */
     LsSeq seq;
     uint32_t seq_room;
@@ -33,14 +32,14 @@ typedef struct Turn {
 static uint32_t vertex_of_tensor(uint32_t t) { return 2 + t; }
 static uint32_t vertex_of_node(const LsProb *p, uint32_t v) { return 2 + p->nt + v; }
 
-/* What a kept byte costs: before node `split` of the list, and from there on. 1 means: all bytes
- * cost what running everything does. */
+/* The price of a kept byte: made before node `split` of the list, and from there on. At price 1 all bytes
+ * together cost as much as running everything. */
 typedef struct Price { double early, late; uint32_t split; } Price;
 
-/* u->kept for a price; the bytes that are kept. */
+/* Sets u->kept for a price; returns the bytes kept. */
 static int64_t choose_kept(Turn *u, Price price)
 {
-    enum { GRID = 1 << 30 };    /* capacities are whole numbers of this part of the sums */
+    enum { GRID = 1 << 30 };    /* capacities are multiples of 1 / GRID of the sums */
     const LsProb *p = u->p;
     LsFlow f = ls_flow_new(u->tmp, 2 + p->nt + p->n);
     double cost = 0, bytes = 0;
@@ -86,7 +85,7 @@ static void run(Turn *u, uint32_t v)
     u->seq.node[u->seq.n++] = v;
 }
 
-/* Runs what it takes to have t again, in the order of the list. */
+/* Runs, in list order, the nodes needed to recompute t. */
 static void make(Turn *u, uint32_t t)
 {
     const LsProb *p = u->p;
@@ -98,8 +97,8 @@ static void make(Turn *u, uint32_t t)
     }
 }
 
-/* Forward; then backward in the order of the list, each missing operand made just before it is
- * read and held until it is read no more. */
+/* Writes the sequence: forward, then backward in list order. Each missing operand is made just before its
+ * first read and held until its last. */
 static void just_in_time(Turn *u)
 {
     const LsProb *p = u->p;
@@ -131,7 +130,7 @@ static void just_in_time(Turn *u)
     ls_seq_drop_dead(u->tmp, p, &u->seq);
 }
 
-/* Offers what is best for the price; the bytes that it keeps. */
+/* Offers the best choice for the price; returns the bytes it keeps. */
 static int64_t offer_price(LsCandidates *pool, Turn *u, Price price)
 {
     const LsProb *p = u->p;
@@ -147,15 +146,15 @@ static int64_t offer_price(LsCandidates *pool, Turn *u, Price price)
 
 typedef struct Offer { double price; int64_t kept; } Offer;
 
-/* Between two prices that keep very different amounts there are others, down to some depth. What
- * is left are equal layers, which change sides all at once: then the early ones are made again
- * and the late ones kept, since making the late ones again would take its room while most of what
- * is kept is still there. */
+/* Tries prices between two that keep very different amounts, down to some depth. The gaps that remain come
+ * from equal layers, which change sides all at once. These are then split: early layers are recomputed and
+ * late layers kept, since recomputing late layers would need its room while most kept values are still
+ * live. */
 static void refine(LsCandidates *pool, Turn *u, Offer low, Offer high, int depth)
 {
     enum { PARTS = 14, LARGE = 3000, VERY = 6000 };
     uint32_t n = pool->prob->n;
-    int deepest = n < LARGE ? 5 : n < VERY ? 3 : 2;     /* a flow takes longer in a large graph */
+    int deepest = n < LARGE ? 5 : n < VERY ? 3 : 2;     /* a flow takes longer on a large graph */
     int64_t top = pool->cand[0].peak, gap = low.kept - high.kept;
     uint32_t parts = (uint32_t)(100 * (double)gap / (double)top);
     if (gap <= 0 || parts == 0)

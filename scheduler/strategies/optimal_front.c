@@ -1,8 +1,9 @@
-/* scheduler/strategies/optimal_front.c -- the front of peak and cost of small graphs, by searches from their ends.
+/* scheduler/strategies/optimal_front.c -- the Pareto front of peak and cost of small graphs, by searches from
+ * their ends.
  *
- * The budgets that are searched come from the graph, not from what is asked, so plans stay
- * monotone. The candidates have a name of their own: they must not drive out others of equal
- * figures, whose lives may be easier to pack. */
+ * The budgets searched come from the graph, not from the budget asked for, so plans stay monotone. The
+ * candidates have their own strategy name, so that they do not displace others of equal figures whose live
+ * ranges may pack better. */
 #include <math.h>
 
 #include "scheduler/algorithms/tasks.h"
@@ -16,9 +17,8 @@ typedef struct Hunt {
     LsCandidates *pool;
     LsArena *arena;             /* of the graph and the schedules */
     const LsBoundGraph *b;
-    uint32_t left, each;        /* states to try: in all, in one search */
-    int64_t *closed; uint32_t nclosed, closed_room; /* peaks below which nothing is worth trying
-                                                     * up to the next candidate */
+    uint32_t left, each;        /* limits of states: in all, per search */
+    int64_t *closed; uint32_t nclosed, closed_room; /* peaks whose gap to the next candidate below is done */
 } Hunt;
 
 static Hunt start(LsCandidates *pool, uint32_t effort, uint32_t each, uint32_t in_all)
@@ -29,7 +29,7 @@ static Hunt start(LsCandidates *pool, uint32_t effort, uint32_t each, uint32_t i
                   .left = in_all * part, .each = each * part};
 }
 
-/* Offers the optimum (as ls_optimum_plan) if nothing that is known costs as little; whether the
+/* Offers the optimum (as in ls_optimum_plan) if it costs less than all known candidates. Returns whether the
  * search ended. */
 static bool offer(Hunt *h, int64_t budget)
 {
@@ -52,8 +52,7 @@ static void close_below(Hunt *h, int64_t peak)
     h->closed[h->nclosed++] = peak;
 }
 
-/* The peak below which the next candidate costs most more than the one that has it; 0: all such
- * are closed. */
+/* Returns the peak of the candidate before the largest rise of cost on the front; 0: all gaps are closed. */
 static int64_t widest_gap(const Hunt *h)
 {
     int64_t least = INT64_MAX, widest = 0;
@@ -75,7 +74,7 @@ static int64_t widest_gap(const Hunt *h)
     return widest;
 }
 
-/* Looks just below the candidates where most is to be gained, until the states run out. */
+/* Searches just below the candidates before the largest rises of cost, until the states run out. */
 static void fill_gaps(Hunt *h)
 {
     enum { PATIENCE = 2 };
@@ -88,7 +87,7 @@ static void fill_gaps(Hunt *h)
 
 void ls_strategy_optima(LsCandidates *pool, uint32_t effort)
 {
-    enum { NODES = 72, EACH = 1000, IN_ALL = 6000 };   /* states: for a percent of effort */
+    enum { NODES = 72, EACH = 1000, IN_ALL = 6000 };   /* states per percent of effort */
     if (pool->prob->n == 0 || pool->prob->n > NODES || pool->n == 0)
         return;
     Hunt h = start(pool, effort, EACH, IN_ALL);
@@ -98,15 +97,15 @@ void ls_strategy_optima(LsCandidates *pool, uint32_t effort)
     ls_arena_free(h.arena);
 }
 
-/* Whether there may be much to gain at the target: the annealing finds what is cheap. */
+/* Returns whether much may be gained at the target: annealing already finds the cheap candidates. */
 static bool is_dear(const Hunt *h, int64_t target)
 {
-    const double little = 0.03;     /* of a step */
+    const double little = 0.03;     /* fraction of a step */
     const LsCand *best = ls_candidates_within(h->pool, target);
     return best == NULL || best->cost > h->pool->prob->needed_cost * (1 + little);
 }
 
-/* Takes out the targets where little is to be gained, and those just below another. */
+/* Removes the targets where little can be gained, and those just below another target. */
 static void keep_dear(const Hunt *h, LsTargets *t)
 {
     const double near = 0.985;
@@ -125,14 +124,14 @@ static uint32_t width_of(const Hunt *h, uint32_t searches)
     return width < LEAST ? LEAST : width > MOST ? MOST : width;
 }
 
-/* Beams for one target: each of other prices until there is a schedule. Where memory is too tight
- * for a beam, one that minds bytes more may still come through. */
+/* Beam searches for one target, with rising prices until one finds a schedule. Where memory is too tight for
+ * one beam, a beam with a higher price per byte may get through. */
 typedef struct Aim {
     const LsBoundGraph *b;
     LsArena *arena;             /* of seq */
-    LsBeamOptions o;            /* but for the price */
-    uint32_t prices;            /* to try */
-    bool known, found;          /* a schedule for the target before; another now */
+    LsBeamOptions o;            /* without the price */
+    uint32_t prices;            /* number of prices to try */
+    bool known, found;          /* a schedule for the target was known; one was found now */
     LsSeq seq;
     uint64_t states;
 } Aim;
@@ -149,7 +148,7 @@ static void aim(void *aims, uint32_t k)
     }
 }
 
-/* All targets side by side; how many of the last ones, in a row, there is no candidate for. */
+/* Searches all targets in parallel. Returns how many of the last targets, in a row, have no candidate. */
 static uint32_t offer_beams(Hunt *h, const int64_t *target, uint32_t n, uint32_t width,
                             uint32_t prices)
 {
@@ -172,13 +171,13 @@ static uint32_t offer_beams(Hunt *h, const int64_t *target, uint32_t n, uint32_t
     return failures;
 }
 
-/* Narrow beams for all targets: what each finds also helps where others search on. */
+/* Runs narrow beams for all targets: their results also help later searches. */
 static void offer_narrow(Hunt h, const LsTargets *t)
 {
     offer_beams(&h, t->bytes, t->n, width_of(&h, t->n), 1);
 }
 
-/* Wide ones from above where much may be gained; a search may take an eighth of what is left. */
+/* Runs wide beams from the highest target down. A search may take an eighth of the states left. */
 static void offer_wide(Hunt h, const LsTargets *t)
 {
     enum { SHARES = 8, ABREAST = 4, PATIENCE = 2, PRICES = 3 };
@@ -190,7 +189,8 @@ static void offer_wide(Hunt h, const LsTargets *t)
 
 void ls_strategy_beam(LsCandidates *pool, int64_t store_all, uint32_t effort)
 {
-    enum { NODES = 200, IN_ALL = 6000 };            /* states: for a percent of effort, each way */
+    enum { NODES = 200, IN_ALL = 6000 };            /* states per percent of effort, for narrow and for wide
+                                                     * beams */
     if (pool->prob->n == 0 || pool->prob->n > NODES || pool->n == 0)
         return;
     Hunt h = start(pool, effort, 0, IN_ALL);

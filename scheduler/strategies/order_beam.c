@@ -1,9 +1,8 @@
-/* scheduler/strategies/order_beam.c -- the order of all nodes with the least peak that a beam search finds.
+/* scheduler/strategies/order_beam.c -- beam search for the order of all nodes with the least peak.
  *
- * Where no backward pass says what comes late, the order decides more than any recomputation. A
- * state is the set of nodes that have run; from step to step a number of states are kept, those of
- * the least sum of peak so far and bytes in memory. Of two ways to the same set the one with the
- * lower peak stays. */
+ * Without a backward pass the order matters more than any recomputation. A state is the set of nodes that
+ * have run. Each step keeps the states with the least sum of peak so far and live bytes. Among ways to the
+ * same set, the lower peak wins. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,9 +11,9 @@
 typedef struct State {
     uint64_t hash;              /* of the set of nodes that have run */
     int64_t live, peak;         /* bytes: in memory, most so far */
-    uint32_t *reads;            /* by tensor: readers that have not run */
-    uint32_t *waits;            /* by node: nodes before it that have not run */
-    uint32_t *ready, nready;    /* nodes */
+    uint32_t *reads;            /* by tensor: readers yet to run */
+    uint32_t *waits;            /* by node: predecessors yet to run */
+    uint32_t *ready, nready;    /* nodes that may run next */
 } State;
 
 typedef struct Way { double score; uint64_t hash; int64_t live, peak; uint32_t from, node; } Way;
@@ -25,12 +24,12 @@ typedef struct Beam {
     const LsProb *p;
     LsArena *arena;
     uint32_t width, total;      /* states, steps */
-    LsRows then;                /* by node: who waits for it */
-    LsRows pair;                /* by node: in-place pairs, but for those of which one before in the
-                                 * list may have taken operand or result */
+    LsRows then;                /* by node: the nodes that wait for it */
+    LsRows pair;                /* by node: in-place pairs, without those whose operand or result an earlier
+                                 * pair may take */
     State first, *now, *next; uint32_t n;
     Way *way; uint32_t nway, room;
-    uint64_t ways;              /* looked at so far */
+    uint64_t ways;              /* ways examined so far */
     Step *step;                 /* by step, by state */
 } Beam;
 
@@ -48,7 +47,7 @@ static State new_state(const Beam *b)
                    .ready = ls_arena_alloc(b->arena, b->p->n + 1u, sizeof(uint32_t))};
 }
 
-/* What comes before v: makers of operands, and readers of what v updates. */
+/* Finds the predecessors of each node: makers of its operands, and readers of the tensors it updates. */
 static void find_edges(Beam *b)
 {
     const LsProb *p = b->p;
@@ -110,7 +109,7 @@ static Beam new_beam(LsArena *arena, const LsProb *p, uint32_t width)
     return b;
 }
 
-/* Bytes of results of v that lie in the place of operands which it is the last to read. */
+/* Returns the bytes of results of v in the places of operands that v is the last to read. */
 static int64_t saved(const Beam *b, const State *s, uint32_t v)
 {
     const LsDagPair *pair = b->p->dag->node[v].inplace;
@@ -121,7 +120,7 @@ static int64_t saved(const Beam *b, const State *s, uint32_t v)
     return bytes;
 }
 
-/* What follows from running v, which is ready. */
+/* Returns the way that runs v, a ready node. */
 static Way follow(const Beam *b, uint32_t from, uint32_t v)
 {
     const LsProb *p = b->p;
@@ -149,7 +148,7 @@ static int by_score(const void *x, const void *y)
     return a->node < b->node ? -1 : a->node > b->node;
 }
 
-/* Makes *to the state behind the way. */
+/* Makes *to the state after the way. */
 static void enter(const Beam *b, const Way *w, State *to)
 {
     const LsProb *p = b->p;
@@ -178,8 +177,7 @@ static bool is_new(const State *s, uint32_t n, uint64_t hash)
     return true;
 }
 
-/* Goes one step on from all states, or from the best alone when many nodes are ready at a time and
- * all of them take too long. */
+/* Advances all states by one step, or only the best if so many nodes are ready that all states would take too long. */
 static void advance(Beam *b, Step *step)
 {
     enum { MOST_WAYS = 10000000 };
@@ -205,7 +203,7 @@ static void advance(Beam *b, Step *step)
     b->n = n;
 }
 
-/* Steps of all states that are looked at. */
+/* Limits: steps of all states, and width. */
 enum { LOOKS = 150000, WIDEST = 1024 };
 
 void ls_strategy_order(LsCandidates *pool)

@@ -1,4 +1,4 @@
-/* scheduler/strategies/paper_procedure.c -- least budget, then time- and memory-centred. */
+/* scheduler/strategies/paper_procedure.c -- least budget, then the time- and the memory-centred strategy. */
 #include "scheduler/strategies/paper_procedure.h"
 
 #include "scheduler/candidates/plan_build.h"
@@ -15,7 +15,7 @@ typedef struct Paper {
     LsPaper *out;
 } Paper;
 
-/* The strategy as it runs, packed; keeps the smaller arena of what the column has and this. */
+/* Runs and packs the strategy; the column keeps the smaller arena. */
 static void run(Paper *q, LsStrategy *s, LsPaperColumn column)
 {
     LsPaperRun *to = &q->out->run[column];
@@ -37,7 +37,7 @@ static void run(Paper *q, LsStrategy *s, LsPaperColumn column)
     }
 }
 
-/* Both columns of one family; the least budget, at most `some`, which fits. */
+/* Fills both columns of one family. Returns the least budget, at most `some`, which must fit. */
 static int64_t run_family(Paper *q, const LsFamily *fam, int64_t some, LsPaperColumn mc,
                           LsPaperColumn tc)
 {

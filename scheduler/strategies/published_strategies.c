@@ -51,11 +51,11 @@ void ls_strategy_chen(LsCandidates *pool, const LsForward *f)
     ls_arena_free(arena);
 }
 
-/* One DP; the formula's peak of its first strategy, or -1 when there is none. */
+/* Runs one DP. Returns the formula's peak of its first strategy, or -1 if there is none. */
 static int64_t run_dp(LsCandidates *pool, const LsForward *f, const LsFamily *fam, LsDpOptions o,
                       const char *name)
 {
-    enum { MOST = 64 };         /* strategies tried of one front, evenly by place */
+    enum { MOST = 64 };         /* strategies tried per front, evenly by place */
     LsArena *arena = ls_arena_new();
     LsStrategies all = ls_partition(arena, f, fam, &o);
     uint32_t n = all.n < MOST ? all.n : MOST;
@@ -70,7 +70,7 @@ static int64_t run_dp(LsCandidates *pool, const LsForward *f, const LsFamily *fa
     return peak;
 }
 
-/* Bytes that no strategy needs more of, by the formula. */
+/* Returns an upper bound on the bytes that any strategy needs by the formula. */
 static int64_t widest(const LsForward *f, const LsFamily *fam)
 {
     int64_t most = 0, all = 0;
@@ -81,21 +81,21 @@ static int64_t widest(const LsForward *f, const LsFamily *fam)
     return 3 * all + most;
 }
 
-/* The next budget of a sweep, below the peak that was reached. */
+/* Returns the next budget of a sweep, below the peak reached. */
 static int64_t next_budget(int64_t budget, double step, int64_t reached)
 {
     int64_t next = (int64_t)((double)budget * (1 - step));
     return next < reached - 1 ? next : reached - 1;
 }
 
-/* The time-centred DP and the memory-centred one, side by side. Each has candidates of its own. */
+/* The time-centred and the memory-centred DP in parallel, each with its own candidates. */
 typedef struct Dps {
     LsCandidates *pool[2];
     const LsForward *f;
     const LsFamily *fam;
-    const char *name[2];        /* NULL: not this one */
+    const char *name[2];        /* NULL: this DP does not run */
     LsDpOptions o;
-    int64_t reached[2];         /* the formula's peak of the first strategy found, or -1 */
+    int64_t reached[2];         /* the formula's peak of the first strategy, or -1 */
 } Dps;
 
 static void run_one(void *what, uint32_t m)
@@ -113,7 +113,7 @@ static int64_t run_dps(Dps *d)
     return d->reached[d->name[0] == NULL];
 }
 
-/* From all that could be asked down to the least budget. */
+/* Sweeps from the largest useful budget down to the least. */
 static void sweep_dps(Dps *d, double step)
 {
     int64_t kept = 0, peak;
@@ -123,7 +123,7 @@ static void sweep_dps(Dps *d, double step)
     }
     if (kept == 0)
         return;
-    LsArena *scratch = ls_arena_new();              /* the steps go over the least budget */
+    LsArena *scratch = ls_arena_new();              /* the steps may skip the least budget */
     d->o.budget = ls_least_budget(scratch, d->f, d->fam, kept);
     ls_arena_free(scratch);
     run_dps(d);
@@ -132,8 +132,7 @@ static void sweep_dps(Dps *d, double step)
 void ls_strategy_dp(LsCandidates *pool, const LsForward *f, const LsFamily *fam, const char *tc,
                     const char *mc, bool fine)
 {
-    /* finer where a DP is cheap; the measure is the input's, so that plans are the same
-     * everywhere */
+    /* finer where a DP is cheap; this depends on the input alone, so that plans are the same everywhere */
     double pairs = (double)fam->n * fam->n, step = 0.02 * pow(pairs / 1e4, 0.45);
     step *= fine ? 1 : 2.5;
     step = step < 0.02 ? 0.02 : step > 0.25 ? 0.25 : step;
@@ -157,8 +156,8 @@ static void add_row(Rows *r, const uint64_t *set)
     memcpy(r->set + (size_t)r->n++ * r->nword, set, r->nword * sizeof *set);
 }
 
-/* What times are rounded to: a sum of many parts of different length has too many values for the
- * optimum to be found. */
+/* Returns the unit for rounding times: sums of many different times have too many values for the search to
+ * find the optimum. */
 static double unit_of(const LsForward *f, const LsFamily *fam)
 {
     double all = fam->time[fam->n - 1];
@@ -168,12 +167,12 @@ static double unit_of(const LsForward *f, const LsFamily *fam)
     return small ? 0 : all / 1024;
 }
 
-/* The optima of one kind, from budget to budget. */
+/* The optima of one kind over the budgets of a sweep. */
 typedef struct Optima {
     const char *name;
-    bool open;                  /* the next one is not known to be too much work */
-    int64_t peak;               /* formula's, of the last one; -1: there is none yet */
-    double time;                /* likewise */
+    bool open;                  /* the next optimum may be within the work limit */
+    int64_t peak;               /* the formula's peak of the last optimum; -1: none yet */
+    double time;                /* time of the last optimum */
 } Optima;
 
 typedef struct Sweep {
@@ -186,15 +185,15 @@ typedef struct Sweep {
     uint32_t unknown;
 } Sweep;
 
-/* The optimum within the budget; an earlier one stays that down to its own peak. false: there is
- * none, or it is unknown. */
+/* Finds the optimum within the budget; an earlier optimum remains optimal down to its own peak. Returns false
+ * if there is none or it is unknown. */
 static bool find_optimum(Sweep *w, Optima *op)
 {
     LsStrategy s;
     if (!op->open || (op->peak >= 0 && op->peak <= w->o.budget))
         return op->open;
     LsExactEnd end = ls_exact_solve(w->arena, w->x, &w->o, &s);
-    op->open = end != LS_EXACT_UNKNOWN;             /* the next one would hardly be easier */
+    op->open = end != LS_EXACT_UNKNOWN;             /* the next optimum would hardly be easier */
     w->unknown += end == LS_EXACT_UNKNOWN;
     if (end != LS_EXACT_FOUND)
         return false;
@@ -206,8 +205,8 @@ static bool find_optimum(Sweep *w, Optima *op)
     return true;
 }
 
-/* By falling budgets. Of a large family fewer: as long as nothing is recomputed only the least peak
- * is of interest, and greatest times differ little. */
+/* Sweeps falling budgets. For a large family it skips some: without recomputation only the least peak
+ * matters, and the greatest times differ little. */
 static void sweep_optima(Sweep *w, Optima op[2], bool large)
 {
     static const double step = 0.12, leap = 0.4;
@@ -227,7 +226,7 @@ static void sweep_optima(Sweep *w, Optima op[2], bool large)
         bool back = leaping && last_free > 0 && (!any || op[0].time > 0);
         leaping &= any && op[0].time <= 0;
         if (back)
-            any = true;                             /* to where something was free */
+            any = true;                             /* back to the last budget without recomputation */
         else if (leaping)
             last_free = peak;
         w->o.budget = back ? next_budget(last_free, step, last_free)
@@ -239,7 +238,7 @@ const LsFamily *ls_strategy_exact(LsCandidates *pool, const LsForward *f, const 
                                   const char *tc, const char *mc, uint64_t looks,
                                   uint32_t *unknown)
 {
-    enum { LOOKS = 100000000, MANY = 2500 };        /* a few seconds; sets */
+    enum { LOOKS = 100000000, MANY = 2500 };        /* looks, a few seconds; sets */
     LsArena *arena = ls_arena_new();
     const LsFamily *pruned = ls_family_pruned(f);
     Optima op[2] = {{tc, tc != NULL, -1, 0}, {mc, mc != NULL, -1, 0}};

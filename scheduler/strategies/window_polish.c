@@ -1,7 +1,7 @@
-/* scheduler/strategies/window_polish.c -- takes sequences through windows, where they run something again.
+/* scheduler/strategies/window_polish.c -- improves sequences window by window where they recompute.
  *
- * The annealing changes a sequence in one place at a time; where memory is tight, what is cheaper
- * often differs in many. A window that moves along a sequence finds them all at once. */
+ * Annealing changes a sequence in one place at a time. Where memory is tight, a cheaper sequence often
+ * differs in many places. A window that moves along the sequence finds all of these at once. */
 #include <string.h>
 
 #include "scheduler/candidates/peak_targets.h"
@@ -11,10 +11,10 @@
 typedef struct Polish {
     LsCandidates *pool;
     const LsProb *p;            /* the pool's */
-    LsArena *arena;             /* of one sequence on its way */
+    LsArena *arena;             /* for one sequence in work */
     LsLive *live;
-    uint32_t *runs;             /* by node: of the sequence */
-    uint64_t left;              /* states to try */
+    uint32_t *runs;             /* by node: its runs in the sequence */
+    uint64_t left;              /* states left to try */
     LsLimit *limit;
     bool cut;
 } Polish;
@@ -27,7 +27,7 @@ static void count_runs(Polish *z, const LsSeq *seq)
         z->runs[seq->node[s]]++;
 }
 
-/* The run behind the last of `length` from there on. */
+/* Returns the end of a window of `length` runs that starts at `from`. */
 static uint32_t end_of(const LsSeq *seq, uint32_t from, uint32_t length)
 {
     return from + length < seq->n ? from + length : seq->n;
@@ -41,12 +41,12 @@ static bool runs_again(const Polish *z, const LsSeq *seq, uint32_t from, uint32_
     return false;
 }
 
-/* Puts what is cheaper, or with `fit` what is within the target, in the place of runs from ..
- * from + length - 1. */
+/* Replaces runs from .. from + length - 1 by cheaper ones, or with `fit` by ones within the target. Returns
+ * whether it did. */
 static bool improve(Polish *z, LsSeq *seq, uint32_t from, uint32_t length, int64_t target,
                     bool fit)
 {
-    enum { MOST = 4000, SETUP = 200 };              /* states; what a window takes besides */
+    enum { MOST = 4000, SETUP = 200 };              /* states; fixed cost of a window in states */
     LsSeq better;
     LsWindowSpent spent = {.states = SETUP};
     LsWindow w = {.from = from, .to = end_of(seq, from, length),
@@ -67,7 +67,7 @@ static bool improve(Polish *z, LsSeq *seq, uint32_t from, uint32_t length, int64
 static const uint32_t lengths[] = {24, 40};
 enum { LENGTHS = sizeof lengths / sizeof *lengths };
 
-/* Until whole passes find nothing; whether anything was found. */
+/* Slides windows along the sequence until whole passes find nothing; returns whether anything was found. */
 static bool slide(Polish *z, LsSeq *seq, int64_t target)
 {
     enum { STEPS = 3 };
@@ -84,7 +84,7 @@ static bool slide(Polish *z, LsSeq *seq, int64_t target)
     return any;
 }
 
-/* Brings the sequence below the target, part by part; false if that fails. */
+/* Brings the sequence below the target, part by part; returns false if that fails. */
 static bool lower(Polish *z, LsSeq *seq, int64_t target)
 {
     for (uint32_t s = 0; s < seq->n && z->left > 0 && !z->cut;) {
@@ -111,7 +111,7 @@ static LsSeq begin(Polish *z, const LsCand *c)
     return seq;
 }
 
-/* Has this been tried before, with nothing gained or with its gain offered? */
+/* Returns whether this was tried before, so that its gain, if any, was already offered. */
 static bool is_known(Polish *z, const LsCand *c, int64_t target)
 {
     uint64_t cost;
@@ -119,8 +119,8 @@ static bool is_known(Polish *z, const LsCand *c, int64_t target)
     return ls_candidates_seen(z->pool, cost ^ (uint64_t)target * UINT64_C(0x9e3779b97f4a7c15));
 }
 
-/* The cheapest within the target, as it is; and what is a little above it, if that is cheaper,
- * brought below. */
+/* Polishes the cheapest candidate within the target. If a cheaper candidate lies slightly above the target,
+ * brings that below and polishes it too. */
 static void polish(Polish *z, int64_t target)
 {
     const LsCand *c = ls_candidates_within(z->pool, target);
@@ -144,14 +144,14 @@ static void polish(Polish *z, int64_t target)
 
 bool ls_strategy_polish(LsCandidates *pool, int64_t store_all, LsLimit *limit)
 {
-    enum { STATES = 1500, SHARES = 8 };             /* for a percent of effort */
+    enum { STATES = 1500, SHARES = 8 };             /* per percent of effort */
     if (pool->n == 0)
         return false;
     LsTargets targets = ls_targets(pool->arena, pool->cand[0].peak, store_all, true);
     Polish z = {.pool = pool, .p = pool->prob, .limit = limit};
     uint64_t in_all = (uint64_t)STATES * limit->effort;
     for (uint32_t k = targets.n; k-- > 0 && in_all > 0 && !z.cut;) {
-        uint64_t share = in_all / SHARES + 1;       /* what is tight has more to gain */
+        uint64_t share = in_all / SHARES + 1;       /* tight targets have more to gain */
         z.left = share;
         polish(&z, targets.bytes[k]);
         in_all -= share - z.left;
