@@ -6,7 +6,7 @@
 #include "compiler/ir/graph.h"
 
 /* ---- on the forward graph ---- */
-bool ls_heads(LsCtx *, LsGraph *);          /* joins q, k, v of attention in one tensor */
+bool ls_heads(LsCtx *, LsGraph *);          /* attention reads q, k, v from one tensor */
 
 typedef enum { LS_LOSS_GRAPH, LS_LOSS_CE, LS_LOSS_MSE, LS_LOSS_L1, LS_LOSS_BCE } LsLossKind;
 typedef struct LsLossOptions {
