@@ -36,7 +36,8 @@ static const Onnx__AttributeProto *find(const LsOnnxNode *n, const char *attr)
     return NULL;
 }
 
-/* Files from before IR version 3 may leave the type out; what is filled in tells it. */
+/* The type of an attribute. Files before IR version 3 may omit it; the field that is set then gives
+ * the type. */
 static int type_of(const Onnx__AttributeProto *a)
 {
     if (a->has_type && a->type != AT(UNDEFINED))
@@ -48,8 +49,7 @@ static int type_of(const Onnx__AttributeProto *a)
     return a->has_f ? AT(FLOAT) : a->has_i ? AT(INT) : AT(UNDEFINED);
 }
 
-/* The attribute if it is there and has the type. An empty list may be written as a list of any
- * kind. */
+/* The attribute, if it exists with that type. An empty list may have any list type. */
 static const Onnx__AttributeProto *get(const LsOnnxNode *n, const char *attr, int want)
 {
     const Onnx__AttributeProto *a = find(n, attr);
@@ -148,7 +148,7 @@ LsValueId ls_onnx_tensor(const LsOnnxNode *n, const char *attr)
     return data != NULL ? ls_const_add(n->cx, n->g, type, &shape, data) : (LsValueId){0};
 }
 
-/* Operand k as a constant of at most max elements: their number, or -1, -2 as onnx_attr.h says. */
+/* Makes operand k a constant of at most max elements: their number, or -1, -2 as in onnx_attr.h. */
 static int settle(LsOnnxNode *n, int k, int max)
 {
     if (k >= n->nin || !ls_is(n->in[k]))

@@ -1,4 +1,4 @@
-/* compiler/ops/reshape.c -- other shapes for the same bytes, and what is built from that. */
+/* compiler/ops/reshape.c -- reshapes, and operators built from them. */
 #include "compiler/ops/row.h"
 
 static bool reshape_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
@@ -43,7 +43,7 @@ static bool reshape_to(LsOnnxNode *n, LsValueId out[], const LsShape *to)
     return ls_is(out[0]);
 }
 
-/* Fills in the one -1 of `to`: what is left of `count` elements. */
+/* Fills in the -1 of `to`: `count` elements over the product of the rest. */
 static bool reshape_rest(LsOnnxNode *n, LsShape *to, int64_t count)
 {
     int rest = -1;

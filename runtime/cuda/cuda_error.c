@@ -1,4 +1,4 @@
-/* runtime/cuda/cuda_error.c -- what is wrong, in one sentence. */
+/* runtime/cuda/cuda_error.c -- see cuda_error.h. */
 #include "runtime/cuda/cuda_error.h"
 
 #include <stdarg.h>

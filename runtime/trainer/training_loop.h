@@ -52,7 +52,7 @@ typedef struct LsTrainer {
     int64_t saved;              /* the last update in a checkpoint, or the update that the run began with */
     int64_t longest_ns;         /* longest update of this run */
     bool interrupted;           /* ended before the last update */
-    bool blamed;                /* evaluation data were checked for values that are not finite */
+    bool blamed;                /* it was reported whether the evaluation data are finite */
     bool pinned;                /* the loader's ring, for a device */
     int threads;
     volatile sig_atomic_t *stop;    /* a signal's number: finish the step and end */
