@@ -12,7 +12,7 @@
 enum { LONGEST = 32, MOST_EDITS = 4 };  /* longest name that is compared; most edits between the typed and the intended
                                          * name */
 
-/* Returns NULL or false, so callers write: return refuse(...). */
+/* Always false, so callers write: return refuse(...). */
 __attribute__((format(printf, 2, 3))) static bool refuse(char *why, const char *fmt, ...)
 {
     va_list ap;
