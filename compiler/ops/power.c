@@ -20,9 +20,9 @@ const LsOp ls_op_log = {
 };
 LS_ONNX_SIMPLE(log, "Log", 6, LS_OP_LOG, 1)
 
-/* ---- roots of sums of powers: norms ---- At a zero vector the chain rule gives infinity times
- * zero. The gradient of a norm is 0 there, as in PyTorch, in whatever form the file has the
- * norm. */
+/* ---- roots of sums of powers: norms ----
+ * At a zero vector the chain rule gives infinity times zero. The gradient of a norm is 0 there, as
+ * in PyTorch, in whatever form the file has the norm. */
 enum { MOST_VISITS = 64 };      /* most values visited for one root */
 
 static bool is_positive(const LsGraph *g, LsValueId v)
