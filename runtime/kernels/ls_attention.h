@@ -179,7 +179,7 @@ LS_INLINE real ls_heads_dot(const real *a, const real *b, int64_t n)
 }
 
 /* Applies the mask to the visible scores of row r; the others become minus infinity up to the end
- * of whole panels. Returns the number of these scores. */
+ * of whole panels. Returns the number of scores in these panels. */
 LS_INLINE int64_t ls_row_masked(const LsScores *t, int64_t r, real *s)
 {
     const LsAttention *d = t->d;

@@ -45,7 +45,7 @@ enum {
     LS_ACROSS = 8 * LS_VEC_BYTES,       /* columns of a block */
     LS_TURNED = 8 * LS_MR,              /* transposed rows turned into tiles at a time: whole cache
                                          * lines */
-    LS_TALL = 1024,                     /* rows from which on B is packed once */
+    LS_TALL = 1024,                     /* most rows that share a packed B */
 };
 
 /* Number of blocks of the sum over k: about equal, so that none is too short to pay, and beginning
