@@ -365,7 +365,7 @@ static void put_machine(FILE *to, void *user)
 {
     const Calibration *c = ((const Result *)user)->c;
     ls_machine_write(to, &c->machine, ls_arena_printf(c->arena, "Fitted by lowerset " LS_VERSION
-                     " calibrate%s to %u kernels, whose time it misses by %.1f %%",
+                     " calibrate%s to %u kernels, mean error %.1f %% of their time",
                      c->quick ? " --quick" : "", c->nsample,
                      100 * ((const Result *)user)->missed));
 }

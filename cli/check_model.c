@@ -195,8 +195,8 @@ static int compare_bits(Check *c, const char *within, const char *total)
         name[0] == '\0'
             ? ls_arena_printf(c->a, "after %d steps within %s all %" PRIu32 " tensors have the bits "
                               "that they have without a budget", BUDGET_STEPS, total, n)
-            : ls_arena_printf(c->a, "after %d steps within %s '%s' has other bits than without a "
-                              "budget", BUDGET_STEPS, total, name));
+            : ls_arena_printf(c->a, "after %d steps within %s '%s' has different bits than "
+                              "without a budget", BUDGET_STEPS, total, name));
     return 0;
 }
 
@@ -213,7 +213,7 @@ static int run_asked(Check *c, LsJob *job)
     ls_plan_hash(&job->none, none);
     const char *because = strcmp(none, job->report.hash) == 0
         ? ls_arena_printf(c->a, "the plan within %s is the one without a budget", total)
-        : c->o->nondeterministic ? "sums may be taken in any order: --allow-nondeterministic" : NULL;
+        : c->o->nondeterministic ? "sums may run in any order: --allow-nondeterministic" : NULL;
     tell(c, "building the program without a budget");
     int code = ls_compile_plan(job, &job->none, 0, c->plain);
     if (because != NULL)
@@ -265,7 +265,7 @@ static int check_gradients(Check *c)
     int code = build(&wide, c->wide);
     if (code != 0)
         return code;
-    tell(c, "comparing its gradients with differences of its loss");
+    tell(c, "comparing its gradients with finite differences of its loss");
     LsTrial t = trial(c, c->wide);
     t.log = file(c, "log");
     t.out = file(c, "out");
@@ -304,7 +304,7 @@ static int check_floats(Check *c)
 {
     char why[600];
     if (c->doubles) {
-        skip(c, "floats", "the program is one in doubles");
+        skip(c, "floats", "the program uses doubles");
         return 0;
     }
     c->narrow = !c->cuda && c->stores ? c->plain : file(c, "narrow");
@@ -317,7 +317,7 @@ static int check_floats(Check *c)
     if (!ls_archive_apart(c->a, c->narrow_dump, c->wide_dump, false, &c->floats, why, sizeof why))
         return unreadable(c, why);
     add(c, "floats", is_within(&c->floats, &of_floats), c->floats.worst, of_floats.worst,
-        distance_text(c, &c->floats, "gradients in floats beside those in doubles"));
+        distance_text(c, &c->floats, "gradients in floats against gradients in doubles"));
     return 0;
 }
 
@@ -351,7 +351,7 @@ static int check_gpu(Check *c)
         return unreadable(c, why);
     const Limits l = gpu_limits(c);
     add(c, "gpu", is_within(&d, &l), d.worst, l.worst < DBL_MAX ? l.worst : -1,
-        distance_text(c, &d, "gradients on the GPU beside the CPU's in doubles"));
+        distance_text(c, &d, "gradients on the GPU against the CPU's in doubles"));
     return 0;
 }
 

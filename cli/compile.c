@@ -115,7 +115,7 @@ static bool spares_model(LsCtx *cx, const char *model, const Output *out)
         if (is_same_file(file_of(cx->arena, out, k), model))
             hit = file_of(cx->arena, out, k);
     return hit == NULL || ls_error(cx, LS_NOWHERE, LS_E_IO, "give another name with -o",
-                                   "'%s' is the model itself and would be written over", hit);
+                                   "'%s' is the model itself and would be overwritten", hit);
 }
 
 static void remove_files(LsArena *a, const Output *out)
@@ -347,7 +347,7 @@ int ls_compile_main(int argc, char **argv)
     if (code == 0)
         code = emit_kind(&o, &out.kind);
     if (code == 0 && ls_job_is_graph(o.model)) {
-        fprintf(stderr, "lowerset: '%s' is a training graph: lowerset plan takes it, compile wants "
+        fprintf(stderr, "lowerset: '%s' is a training graph: lowerset plan takes it, compile needs "
                 "the ONNX model\n", o.model);
         return LS_EXIT_MODEL;
     }

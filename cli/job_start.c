@@ -32,10 +32,10 @@ static bool choose_target(LsJob *job)
     job->target = (LsTarget){.kind = k == 1 ? LS_TARGET_CUDA : LS_TARGET_CPU,
                              .real_bytes = p == 1 ? 8 : 4, .tf32 = p == 2};
     if (p == 2 && k != 1)
-        fprintf(stderr, "lowerset: --precision=tf32 is a way to multiply of NVIDIA GPUs (--target=cuda); "
-                "the CPU multiplies f32 whole\n");
+        fprintf(stderr, "lowerset: --precision=tf32 is for products on NVIDIA GPUs (--target=cuda); the "
+                "CPU multiplies full f32\n");
     else if (p != 2 && o->own_convolutions)
-        fprintf(stderr, "lowerset: --own-convolutions multiply on tensor cores: they want "
+        fprintf(stderr, "lowerset: --own-convolutions use tensor cores: they need "
                 "--target=cuda --precision=tf32\n");
     else
         return true;

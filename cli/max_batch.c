@@ -44,9 +44,9 @@ static int check(const LsOptions *o)
 {
     LsBudget b;
     if (!ls_budget_parse(o->budget, &b) || b.kind != LS_BUDGET_BYTES)
-        return usage("wants --budget in bytes, like 8GiB");
+        return usage("needs --budget in bytes, like 8GiB");
     if (o->batch > 0)
-        return usage("looks for the batch: leave --batch out");
+        return usage("searches the batch: leave --batch out");
     if (o->graph_json != NULL || o->plan_json != NULL || o->dot != NULL || o->timeline != NULL
         || o->report != NULL || o->against != NULL)
         return usage("writes no reports: ask for them with the --batch it finds");

@@ -82,7 +82,7 @@ static int build(Measuring *m, const Program *p)
 
 static int silent(const Measuring *m)
 {
-    fprintf(stderr, "lowerset: %s: a program that was built says nothing of its steps\n",
+    fprintf(stderr, "lowerset: %s: a program that was built reports no steps\n",
             m->sweep->model);
     return LS_EXIT_TOOL;
 }
@@ -155,7 +155,7 @@ int ls_sweep_measure(LsJob *job, LsSweep *sweep, const uint32_t *chosen, uint32_
     int code = for_all(&m, "building", build);
     for (int round = 0; code == 0 && round < ROUNDS; round++)
         code = for_all(&m, round == 0 ? "running" : "running again", time_steps);
-    code = code != 0 ? code : for_all(&m, "looking into the memory of", find_touched);
+    code = code != 0 ? code : for_all(&m, "measuring the memory of", find_touched);
     if (code == 0)
         copy_runs(&m, chosen, n, first);
     remove_files(&m);

@@ -72,7 +72,7 @@ int ls_trial_run(LsArena *arena, const LsTrial *t)
         return fail(t->program, strerror(failed));
     if (WIFEXITED(status) && (WEXITSTATUS(status) == 0 || t->hand_on))
         return WEXITSTATUS(status);
-    return fail(t->of, "the program that was built for it failed");
+    return fail(t->of, "the program built for it failed");
 }
 
 static int by_size(const void *a, const void *b)

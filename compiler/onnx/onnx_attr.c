@@ -94,7 +94,7 @@ static bool fits(const LsOnnxNode *n, const char *what, size_t have, int max)
 {
     if (have <= (size_t)max)
         return true;
-    return ls_onnx_error(n, LS_E_ATTR, NULL, "%s has %zu numbers, at most %d make sense", what,
+    return ls_onnx_error(n, LS_E_ATTR, NULL, "%s has %zu numbers, at most %d are valid", what,
                          have, max);
 }
 
@@ -157,12 +157,12 @@ static int settle(LsOnnxNode *n, int k, int max)
     bool initializer = v->kind == LS_V_PARAM || v->kind == LS_V_STATE;
     if (initializer && v->data == NULL && n->g->weightless) {
         ls_onnx_error(n, LS_E_DATA, "keep the data file beside the model", "operand %d ('%s') is a "
-                      "setting, and its data is not at hand", k, v->name);
+                      "setting, and its data is missing", k, v->name);
         return -2;
     }
     if (v->kind != LS_V_CONST && !(initializer && v->data != NULL && !v->once_written)) {
         ls_onnx_error(n, LS_E_NOT_CONST,
-                      "only constants and what static shapes decide can stand here",
+                      "only constants and results of static shapes are allowed here",
                       "operand %d ('%s') must be known at compile time", k, v->name);
         return -2;
     }

@@ -196,7 +196,7 @@ static void hint_sorted(LsImport *im)
 {
     if (im->m->moved)
         ls_warn(im->cx, LS_NOWHERE, "other tools may refuse the file",
-                "the nodes are not in an order in which they can run; they were sorted");
+                "the nodes are not in a run order; they were sorted");
 }
 
 static void hint_unread(LsImport *im)

@@ -52,7 +52,7 @@ static bool read_place(LsCtx *cx, LsWhere at, const Onnx__TensorProto *t, Place 
     }
     if (p->location[0] == '\0')
         return ls_error(cx, at, LS_E_DATA, NULL,
-                        "tensor '%s' lies in an external file, which is not named",
+                        "tensor '%s' lies in an external file without a name",
                         name);
     return true;
 }

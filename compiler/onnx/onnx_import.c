@@ -87,7 +87,7 @@ static bool add_initializers(LsImport *im)
                 more);
     else if (im->data.nmissing > 0 && !im->o->weightless)
         good = ls_error(im->cx, LS_NOWHERE, LS_E_DATA,
-                        "keep the data file beside the model; planning alone does without it",
+                        "keep the data file beside the model; planning alone does not need it",
                         "%s does not exist; the data of %u tensor%s in it ('%s'%s)",
                         im->data.file, im->data.nmissing,
                         im->data.nmissing > 1 ? "s lies" : " lies", im->data.tensor, more);

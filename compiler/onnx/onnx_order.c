@@ -144,7 +144,7 @@ static bool report_cycle(LsCtx *cx, const LsOnnxModel *m, const Walk *w, uint32_
                                ls_text(f->proto->op_type));
     }
     return ls_error(cx, ls_flat_where(&m->node[back]), LS_E_CYCLE, NULL,
-                    "%u node%s depend on each other in a circle: %s%s", n, n > 1 ? "s" : "", text,
+                    "a cycle of %u node%s: %s%s", n, n > 1 ? "s" : "", text,
                     n > 12 ? " -> ..." : " -> back to the first");
 }
 

@@ -65,7 +65,7 @@ static void check_declared(LsImport *im, Onnx__ValueInfoProto *const *list, size
         first = wrong++ == 0 ? list[i] : first;
     }
     if (wrong > 0)
-        ls_warn(im->cx, LS_NOWHERE, "what the nodes compute is what counts",
+        ls_warn(im->cx, LS_NOWHERE, "the computed shape is used",
                 "the file declares %s '%s' as %s, it is %s%s", what, ls_text(first->name),
                 ls_onnx_declared_text(im->cx->arena, tensor_type(first)->shape),
                 ls_shape_text(im->cx->arena, ls_shape(im->g, value_of(im, ls_text(first->name)))),

@@ -117,8 +117,8 @@ static bool only(const Tensor *t, int uses) { return t->uses != 0 && (t->uses & 
 
 static LsVerdict without_gradient(const Tensor *t, bool parameter)
 {
-    const char *why = only(t, NO_GRADIENT) ? "what reads it has no gradient"
-                                           : "a setting of what reads it (a bound, a border, a scale)";
+    const char *why = only(t, NO_GRADIENT) ? "its readers have no gradient"
+                                           : "a setting of its reader (a bound, a border, a scale)";
     return parameter ? doubtful(LS_ROLE_CONSTANT, why) : verdict(LS_ROLE_CONSTANT, why);
 }
 
@@ -199,8 +199,8 @@ static LsVerdict unsaid(const Tensor *t)
     if (only(t, EXPONENT))
         return verdict(LS_ROLE_TRAINED, "an exponent with a name of its own");
     return may_be_buffer(t)
-               ? doubtful(LS_ROLE_TRAINED, "has a name; a parameter or a buffer, the file does not tell")
-               : verdict(LS_ROLE_TRAINED, "has a name, and what reads it has a gradient");
+               ? doubtful(LS_ROLE_TRAINED, "has a name; the file does not say whether it is a parameter or a buffer")
+               : verdict(LS_ROLE_TRAINED, "has a name, and its reader has a gradient");
 }
 
 static bool is_literal(const LsImport *im, const char *name)
@@ -328,9 +328,9 @@ static LsDecision settled(const LsImport *im, const LsValue *v, uint32_t id)
     LsDecision d = {v->name, said.role, said.why, v->shape, im->reads[id]};
     if (said.role == LS_ROLE_NONE || ls_role_kind(said.role) != v->kind) {
         d.role = role[v->kind];
-        d.why = v->kind == LS_V_CONST   ? "a setting of what reads it"
+        d.why = v->kind == LS_V_CONST   ? "a setting of its reader"
                 : v->kind == LS_V_STATE ? "--freeze, or a running statistic"
-                                        : "made by a node, where a layer has its weight";
+                                        : "made by a node, in the place of a layer's weight";
     }
     return d;
 }

@@ -38,7 +38,7 @@ static bool conv_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
     if (!ranks_fit(cx, g, n) || !bias_fits(cx, g, n, f->dim[0]))
         return false;
     if (x->dim[1] != f->dim[1] * w->group)
-        return ls_error(cx, ls_where(g, n), LS_E_SHAPE, "Conv wants N,C,H,W; is the input N,H,W,C?",
+        return ls_error(cx, ls_where(g, n), LS_E_SHAPE, "Conv takes N,C,H,W; is the input N,H,W,C?",
                         "X has %" PRId64 " channels, W takes %" PRId64, x->dim[1],
                         f->dim[1] * w->group);
     if (f->dim[0] % w->group != 0)

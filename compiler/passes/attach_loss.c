@@ -27,7 +27,7 @@ static LsValueId find_loss(LsCtx *cx, const LsGraph *g)
         ls_error(cx, LS_NOWHERE, LS_E_LOSS, "--loss=ce, mse, l1 or bce adds a loss to an output",
                  "none of the %u model outputs is a scalar loss", g->noutput);
     else
-        ls_error(cx, LS_NOWHERE, LS_E_LOSS, "--loss-input NAME says which one is the loss",
+        ls_error(cx, LS_NOWHERE, LS_E_LOSS, "--loss-input NAME selects the loss",
                  "%u model outputs have one element: %s", n, names);
     return (LsValueId){0};
 }

@@ -97,7 +97,7 @@ int ls_class_axis(LsCtx *cx, const LsGraph *g, LsValueId y)
     int axis = made > 0 ? made : usual;
     const char *why = made > 0 ? "which a weight makes" : "as no weight shows which axis has them";
     LsNodeId n = g->value[y.i].def;
-    ls_warn(cx, n.i != 0 ? ls_where(g, n) : LS_NOWHERE, "--class-axis K says which axis it is, and ends this "
+    ls_warn(cx, n.i != 0 ? ls_where(g, n) : LS_NOWHERE, "--class-axis K sets the axis and silences this "
             "warning", "output '%s' is %s: the cross-entropy takes axis %d for its %" PRId64
             " classes, %s", g->value[y.i].name, ls_shape_text(cx->arena, s), axis, s->dim[axis], why);
     return axis;

@@ -31,7 +31,7 @@ static bool check_node(LsCtx *cx, const LsGraph *g, uint32_t i)
         if (g->value[n->out + k].def.i != i || g->value[n->out + k].kind != LS_V_TEMP)
             return bad(cx, g, i, "a result does not know its node");
     if (n->fwd.i >= i)
-        return bad(cx, g, i, "a gradient stands before the node it differentiates");
+        return bad(cx, g, i, "a gradient precedes the node it differentiates");
     return true;
 }
 

@@ -350,8 +350,8 @@ bool ls_cublas_multiply(LsCublas *b, LsRun *run, const LsCudaMatmul *p, void *co
     bool ok = attempt(&call, may_part ? &why : e);
     if (!ok && may_part) {
         if (b->notes != NULL)
-            fprintf(b->notes, "note: node '%s': %s; a kernel of the program does what is behind the "
-                    "product\n", node != NULL ? node : "", why.text);
+            fprintf(b->notes, "note: node '%s': %s; a kernel of the program does the product's "
+                    "epilogue\n", node != NULL ? node : "", why.text);
         ok = ls_blas_product_part(&b->lib, call.q, e) && attempt(&call, e);
     }
     if (ok && call.q->alone != NULL)

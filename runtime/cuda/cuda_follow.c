@@ -54,7 +54,7 @@ static bool note_step(LsCuda *c)
     size_t n;
     cudaError_t err = get_ends(c->stream, &node, &n);
     if (err != cudaSuccess)
-        return ls_cuda_check(c, err, "see what a step waits for");
+        return ls_cuda_check(c, err, "read the dependencies of a step");
     uint32_t at = e->of[e->nstep];
     cudaGraphNode_t *list = grown(c, e->node, at + (uint32_t)n, &e->room, sizeof *list);
     if (list == NULL)

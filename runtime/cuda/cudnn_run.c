@@ -23,7 +23,7 @@ static void say_again(LsDnnRuns *r, const char *plan, const char *why)
 static void say_apart(LsDnnRuns *r, const LsError *why)
 {
     if (r->notes != NULL && r->apart < NOTES)
-        fprintf(r->notes, "note: %s; a kernel of the program does what is behind it\n", why->text);
+        fprintf(r->notes, "note: %s; a kernel of the program does its epilogue\n", why->text);
     if (r->notes != NULL && r->apart == NOTES)
         fprintf(r->notes, "note: likewise of further convolutions\n");
     r->apart++;
@@ -44,7 +44,7 @@ static bool make_plan(LsDnnRuns *r, LsDnnReady *q, bool alone, const char *key, 
         ls_plan_cache_put(r->cache, key, json);
     free(json);
     ls_dnn_search_free(s);
-    return ok || ls_fail(e, LS_EXIT_DEVICE, "%s%scuDNN does not take its own plan back",
+    return ok || ls_fail(e, LS_EXIT_DEVICE, "%s%scuDNN rejects its own plan",
                          q->node != NULL ? q->node : "", q->node != NULL ? ": " : "");
 }
 

@@ -62,8 +62,8 @@ static void note_of_rest(const LsTrainer *t, const LsDataset *d)
     int64_t rest = d->samples % t->p->batch;
     if (t->p->loss_of_file && rest != 0 && !(d == &t->data && t->o.drop_last && !t->o.eval))
         fprintf(stderr, "note: %s: the last batch has %" PRId64 " samples of %" PRId64 "; the model "
-                "computes its loss itself, so that the samples which are repeated to fill it count "
-                "twice%s\n", d->opt.data, rest, t->p->batch,
+                "computes its own loss, so the samples repeated to fill it count twice%s\n",
+                d->opt.data, rest, t->p->batch,
                 d == &t->data && !t->o.eval ? " (--drop-last leaves that batch out)" : "");
 }
 
@@ -100,8 +100,8 @@ static bool resume(LsTrainer *t, bool *resumed, LsError *e)
     if (!from) {
         if (s->count)
             fprintf(stderr,
-                    "note: %s holds %d checkpoints of an earlier run; --resume=auto would go on "
-                    "from them\n",
+                    "note: %s holds %d checkpoints of an earlier run; --resume=auto would "
+                    "continue from them\n",
                     s->folder, s->count);
         s->count = 0;
         return true;

@@ -24,11 +24,11 @@ bool ls_train_plan(LsTrainer *t, bool resumed, LsError *e)
         return ls_fail(e, LS_EXIT_DATA, "%s: %" PRId64 " samples do not fill a batch of %" PRId64
                        " (--drop-last)", t->o.data, t->data.samples, t->p->batch);
     if (resumed && t->at.shuffle != t->o.shuffle)
-        fprintf(stderr, "note: the checkpoint's run had its data %s; this one has not\n",
+        fprintf(stderr, "note: the checkpoint's run had its data %s; this run has not\n",
                 t->at.shuffle ? "shuffled" : "in file order");
     if (resumed && (t->at.samples != t->data.samples || t->at.drop_last != t->o.drop_last)) {
         fprintf(stderr,
-                "note: the data are not those of the checkpoint; going on with epoch %" PRId64 "\n",
+                "note: the data are not those of the checkpoint; continuing with epoch %" PRId64 "\n",
                 t->at.epoch + 1);
         t->at.cursor = t->at.epoch * t->per_epoch;
     }
