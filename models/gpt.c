@@ -1,8 +1,8 @@
-/* models/gpt.c -- the decoder-only transformer of GPT-2 (Radford et al. 2019): token and
- * position embeddings, blocks of masked self-attention and a GELU layer, each behind a layer
- * norm, and a head that shares the token embedding or has its own. With the presets 124,439,808
- * parameters. Names, and weights of linear layers as [in, out], are those of the published
- * model. Input x: int64 tokens N x T; output y: scores N x T x vocabulary. */
+/* models/gpt.c -- the decoder-only transformer of GPT-2 (Radford et al. 2019): token and position
+ * embeddings, blocks of masked self-attention and a GELU layer, each behind a layer norm, and a
+ * head that shares the token embedding or has its own. The presets give 124,439,808 parameters.
+ * Names, and weights of linear layers as [in, out], are those of the published model. Input x:
+ * int64 tokens N x T; output y: scores N x T x vocabulary. */
 #include "models/families.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
-/* models/unet.c -- U-Net: Ronneberger, Fischer, Brox 2015, arXiv:1505.04597, with batch norm,
- * as the usual PyTorch version has it (github.com/milesial/Pytorch-UNet, whose names it bears).
- * Convolutions keep the size and an odd size is padded on the way up; --pad=valid is the
- * paper's form, where the output is smaller than the image and the skipped maps are cropped. */
+/* models/unet.c -- U-Net: Ronneberger, Fischer, Brox 2015, arXiv:1505.04597, with batch norm, as
+ * the usual PyTorch version has it (github.com/milesial/Pytorch-UNet, whose names it uses).
+ * Convolutions keep the size and an odd size is padded on the way up; --pad=valid is the paper's
+ * form, where the output is smaller than the image and the skipped maps are cropped. */
 #include "models/families.h"
 
 enum { MOST_LEVELS = 8 };

@@ -1,8 +1,8 @@
 /* compiler/ir/ir.h -- the data of one compilation: compiler/ writes it, the other rooms only read.
  *
  * Dense ids into arrays. Row 0 of every array is a dummy, so zeroed memory means "none". Arrays
- * only grow; nobody holds an LsNode * or LsValue * across an append. What a pass computes lives in
- * its own array indexed by id. */
+ * only grow; nobody holds an LsNode * or LsValue * across an append. A pass keeps its results in
+ * its own arrays, indexed by id. */
 #ifndef LS_COMPILER_IR_IR_H
 #define LS_COMPILER_IR_IR_H
 

@@ -22,7 +22,7 @@ typedef struct LsDecision {
     uint32_t readers;           /* operands of nodes */
 } LsDecision;
 
-/* What decides which statistics a batch norm uses in training. */
+/* The rule that decides the statistics of a batch norm in training. */
 typedef enum { LS_BN_BY_TRAIN, LS_BN_BY_FROZEN, LS_BN_BY_FORM, LS_BN_BY_TRACE, LS_BN_BY_NODES,
                LS_BN_BY_RUNNING, LS_NBN_BY } LsBnBy;
 

@@ -1,5 +1,5 @@
-/* compiler/onnx/onnx_export_advice.h -- warns of whatever in a file, or in its export, keeps it
- * from training as intended. */
+/* compiler/onnx/onnx_export_advice.h -- warns of anything in a file, or in its export, that keeps
+ * it from training as intended. */
 #ifndef LS_COMPILER_ONNX_ONNX_EXPORT_ADVICE_H
 #define LS_COMPILER_ONNX_ONNX_EXPORT_ADVICE_H
 

@@ -103,7 +103,7 @@ LsValueId ls_match_hard_swish(const LsMatch *m, LsNodeId root)
     return (LsValueId){0};
 }
 
-/* log(softmax(x)): its two steps overflow where the one node does not */
+/* log(softmax(x)): as two steps, the log is minus infinity where the softmax underflows to 0 */
 LsValueId ls_match_log_softmax(const LsMatch *m, LsNodeId root)
 {
     LsNodeId n;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Without a number of elements: elements of each parameter, in all, whatever the time; printed elements. */
+/* Elements when no number is given: of each parameter; at most; at least, whatever the time; printed. */
 enum { EACH = 2, MOST = 200, LEAST = 8, SHOWN = 10 };
 static const int64_t LONG_NS = 20000000000;     /* time limit without a number of elements */
 
