@@ -2,9 +2,9 @@
  *
  * The gradient of a slice is dy surrounded by zeros. Summing those of all parts of a split would make and add as many
  * whole tensors; neighbouring parts are joined instead. A gradient that is constant along some axes is added in its
- * form before it was expanded; if the other addend is (x - mean) a + bias, it is added to the bias. Gathered rows of a
- * table are scattered onto the other gradient in place, instead of onto a tensor of zeros of that size. ls_dce removes
- * the nodes left without a reader. */
+ * form before it was expanded; if one addend is (x - mean) a without a bias, the other takes the bias's place. Gathered
+ * rows of a table are scattered onto the other gradient in place, instead of onto a tensor of zeros of that size.
+ * ls_dce removes the nodes left without a reader. */
 #include "compiler/ops/pad_sum.h"
 #include "compiler/ops/row.h"
 

@@ -301,7 +301,7 @@ void ls_cublas_tune(LsCublas *b, const LsStopwatch *watch) { b->tune = watch; }
 
 const char *ls_cublas_name(const LsCublas *b) { return b->lib.name; }
 
-/* The prepared product for that description; NULL after an error. */
+/* The entry of that product, new at its first use; NULL after an error. */
 static LsBlasProduct *product_of(LsCublas *b, const LsCudaMatmul *p, LsError *e)
 {
     for (int k = 0; k < b->nproduct; k++)
