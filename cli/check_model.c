@@ -195,8 +195,8 @@ static int compare_bits(Check *c, const char *within, const char *total)
         name[0] == '\0'
             ? ls_arena_printf(c->a, "after %d steps within %s all %" PRIu32 " tensors have the bits "
                               "that they have without a budget", BUDGET_STEPS, total, n)
-            : ls_arena_printf(c->a, "after %d steps within %s '%s' has different bits than "
-                              "without a budget", BUDGET_STEPS, total, name));
+            : ls_arena_printf(c->a, "after %d steps within %s '%s' has other bits than without a "
+                              "budget", BUDGET_STEPS, total, name));
     return 0;
 }
 
