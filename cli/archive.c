@@ -16,7 +16,7 @@ static bool open_pair(Pair *p, const char *path, const char *other)
     return ls_file_map(&p->a, path, &p->error) && ls_file_map(&p->b, other, &p->error);
 }
 
-/* Hands on `ok`, or why it is not. */
+/* Passes `ok` on; else writes the reason to why. */
 static bool close_pair(Pair *p, bool ok, char *why, size_t size)
 {
     if (!ok)
@@ -51,7 +51,7 @@ static void measure(Distances *d, int group, const char *name, const LsArray *a,
         d->largest[group] = fmax(d->largest[group], to->norm / sqrt(to->count));
 }
 
-/* The next member of the reference, if it is one to compare. */
+/* Records the next member of the reference, if it takes part in the comparison. */
 static bool take(Pair *p, Distances *d, const char *name, const LsArray *ref, bool outputs,
                  LsApart *to)
 {

@@ -1,13 +1,12 @@
-/* cli/calibrate_cmd.c -- lowerset calibrate: builds small training programs, runs them, and fits
- * the machine's figures to what their kernels took.
+/* cli/calibrate_cmd.c -- lowerset calibrate: builds small training programs, runs them, and fits the machine's figures
+ * to the times of their kernels.
  *
- * The programs are networks of the zoo at sizes that between them have kernels of every common
- * class, from some microseconds to some milliseconds. They are built as any program is, several at
- * once, and run one by one, in three rounds over all of them: of the three times of a kernel the
- * middle one counts, so that the figures predict a machine as disturbed as it usually is. What a
- * step takes beside its kernels is shared out among them. Each is a sample with the ages of what
- * it touches in its program (codegen/planning/step_replay.h), so that the figures are fitted to the model that
- * predicts whole steps. */
+ * The programs are networks of the zoo. Together they have kernels of every common class, from some microseconds to
+ * some milliseconds. They are built like any program, several at once, and run one by one, in three rounds. The
+ * median of a kernel's three times counts, so that the figures predict a machine under its usual load. The time of a
+ * step outside its kernels is distributed over the kernels. Each kernel is a sample with the ages of the bytes that
+ * it touches in its program (codegen/planning/step_replay.h), so that the figures fit the model that predicts whole
+ * steps. */
 #include "build_config.h"
 #include "cli/commands.h"
 #include "cli/job.h"
@@ -37,11 +36,12 @@ typedef struct Probe {
     unsigned how;               /* bits */
 } Probe;
 enum {
-    QUICK = 1,                  /* also under --quick */
-    STORED = 2                  /* all gradients; else updates compute those of large weights */
+    QUICK = 1,                  /* runs also under --quick */
+    STORED = 2                  /* stores all gradients; else updates compute those of large
+                                 * weights */
 };
 
-/* Dropout between them keeps the products and the softmax of one GPT's attention apart. */
+/* Dropout in one GPT's attention keeps its products and softmax from being fused. */
 static const Probe probe[] = {
     {"mlp", "ce", "sgd:momentum=0.9", {{"batch", "64"}, {"width", "512"}, {"depth", "2"}}, QUICK},
     {"autoencoder", "mse", "sgd:momentum=0.9", {{"batch", "8"}}, 0},
@@ -66,10 +66,10 @@ typedef struct Times { double ns[ROUNDS]; } Times;      /* of a kernel, a step *
 
 typedef struct Calibration {
     const char *output, *dir;
-    bool usual;                 /* output is where plan and compile look for it */
+    bool usual;                 /* output is the default file of plan and compile */
     bool quick, verbose;
     int threads;
-    double seconds;             /* that a program runs, each round */
+    double seconds;             /* run time of a program in each round */
     LsArena *arena;
     LsMachine machine;
     LsSample *sample; uint32_t nsample, cap;
@@ -154,8 +154,8 @@ static void add_sample(Calibration *c, LsWork work)
     c->sample[c->nsample++] = (LsSample){.work = work};
 }
 
-/* How much longer a step takes than its kernels, both as medians of many steps; what is beyond a
- * tenth is no overhead. */
+/* Ratio of the step's time to the sum of its kernels, both as medians of many steps. More than a
+ * tenth is not overhead, so the ratio is limited. */
 static double beside(const Calibration *c, int k, const double *ns, uint32_t n)
 {
     double step = ls_trial_step_ns(c->arena, file_of(c, k, ".log")), sum = 0;
@@ -164,8 +164,7 @@ static double beside(const Calibration *c, int k, const double *ns, uint32_t n)
     return sum > 0 && step > sum ? fmin(step / sum, 1.1) : 1;
 }
 
-/* Notes what the run measured; the samples of a probe begin at `first`, those of round 0 are
- * added. */
+/* Records the run's measurements. The samples of a probe begin at `first`; round 0 adds them. */
 static int collect(Calibration *c, LsJob *job, int k, int round, uint32_t first)
 {
     LsMeasured from;
@@ -190,7 +189,7 @@ static int collect(Calibration *c, LsJob *job, int k, int round, uint32_t first)
     return 0;
 }
 
-/* One round of probe k. *first: of its samples, set by round 0. */
+/* One round of probe k. *first: its first sample, set by round 0. */
 static int measure(Calibration *c, int k, int round, uint32_t *first)
 {
     const char *argv[NARGS];
@@ -214,7 +213,7 @@ static int measure(Calibration *c, int k, int round, uint32_t *first)
     return code;
 }
 
-/* ---- all of them ---- */
+/* ---- all programs ---- */
 static bool taken(const Calibration *c, int k) { return !c->quick || probe[k].how & QUICK; }
 
 static int count(const Calibration *c)
@@ -247,7 +246,7 @@ static int start_build(const Calibration *c, int k)
     return pid > 0 ? 0 : fail(probe[k].model, strerror(errno));
 }
 
-/* Waits until one of them has ended. */
+/* Waits until one build has ended. */
 static int await_build(void)
 {
     int status;
@@ -257,7 +256,7 @@ static int await_build(void)
     return WIFEXITED(status) ? WEXITSTATUS(status) : LS_EXIT_TOOL;
 }
 
-/* As many at once as there are processors. */
+/* Builds as many programs at once as there are processors. */
 static int build_all(const Calibration *c)
 {
     int running = 0, number = 0, code = 0;
@@ -297,7 +296,7 @@ static int measure_all(Calibration *c)
     return code;
 }
 
-/* The middle one of a kernel's times. */
+/* Takes the median of each kernel's three times. */
 static void settle(const Calibration *c)
 {
     const double much = 1.25;
@@ -333,7 +332,7 @@ static int vector_lanes(void)
 #endif
 }
 
-/* "Intel(R) Xeon(R) Processor", or the machine's kind. */
+/* The processor's name, "Intel(R) Xeon(R) Processor", or the machine's architecture. */
 static void describe(LsMachine *m)
 {
     char line[256];
@@ -349,7 +348,7 @@ static void describe(LsMachine *m)
         fclose(f);
 }
 
-/* The folders above a file. */
+/* Creates the folders above a file. */
 static void make_folders(LsArena *a, const char *path)
 {
     char *copy = ls_arena_strdup(a, path);
@@ -366,7 +365,7 @@ static void put_machine(FILE *to, void *user)
 {
     const Calibration *c = ((const Result *)user)->c;
     ls_machine_write(to, &c->machine, ls_arena_printf(c->arena, "Fitted by lowerset " LS_VERSION
-                     " calibrate%s to %u kernels, whose time it misses by %.1f %%",
+                     " calibrate%s to %u kernels, mean error %.1f %% of their time",
                      c->quick ? " --quick" : "", c->nsample,
                      100 * ((const Result *)user)->missed));
 }
@@ -395,7 +394,7 @@ int ls_calibrate_main(int argc, char **argv)
     if (code == 0) {
         ls_machine_find(&c.machine, "cpu");
         c.machine.lanes = vector_lanes();
-        c.machine.step = 0;     /* the samples have their share of it */
+        c.machine.step = 0;     /* the samples include it */
         strcpy(c.machine.name, "calibrated");
         describe(&c.machine);
         code = measure_all(&c);

@@ -1,9 +1,9 @@
 /* cli/check_model.c -- see check_model.h.
  *
- * Up to four programs are built: as asked without a budget ("plain") and within one ("within"), and
- * for the CPU, storing all gradients, in doubles ("wide") and in floats ("narrow"; often that is
- * "plain"). What is checked of them is one step at a rate of 0, but for budgets, where it is a few
- * steps of training. */
+ * Up to four programs are built: as the options say, without a budget ("plain") and within one
+ * ("within"); and for the CPU, storing all gradients, in doubles ("wide") and in floats ("narrow",
+ * often the same as "plain"). The checks run one step at a learning rate of 0, except the check of
+ * budgets, which runs a few steps of training. */
 #include "cli/check_model.h"
 
 #include "cli/archive.h"
@@ -23,31 +23,31 @@
 
 enum { BUDGET_STEPS = 3, MOST_FILES = 16 };
 
-/* Of the loss, of the tensor that is farthest off and of the median tensor, relative. Floats that
- * round otherwise turn a ReLU here and there, which moves all gradients before it: deep batch norms
- * over few values make up to 7e-2 of that, and a wrong kernel makes 1. A GPU may also be five times as
- * far off as the CPU's floats are. Doubles are compared with references that others computed. */
+/* Relative limits for the loss, the worst tensor and the median tensor. Different rounding flips a ReLU here and there,
+ * which changes all gradients before it: deep batch norms over few values amplify that to up to 7e-2, while a wrong
+ * kernel gives 1. A GPU may also be five times as far off as the CPU's floats. The limits for doubles apply to external
+ * references. */
 typedef struct Limits { double loss, worst, median; } Limits;
 static const Limits of_floats = {1e-3, 2e-1, 5e-2},
                     of_gpu = {1e-3, 2e-2, 5e-3},
                     of_tf32 = {2e-2, 5e-1, 1e-1}, of_doubles = {1e-6, 1e-4, 1e-5};
-/* Networks whose floats are so far from doubles say nothing of gradients in TF32, which rounds 2^13
- * times as coarsely. */
+/* When a network's floats are further than this from doubles, its gradients in TF32 prove nothing,
+ * as TF32 rounds 2^13 times as coarsely. */
 #define TOUCHY 1e-5
 
 typedef struct Check {
     const LsOptions *o;
     LsArena *a;
     LsCheckTable table;
-    LsOptions asked, cpu;       /* of jobs; cpu: what is asked, for the CPU, storing gradients */
+    LsOptions asked, cpu;       /* of jobs; cpu: the same options for the CPU, storing gradients */
     const char *dir, *file[MOST_FILES];
     int nfile;
-    const char *err;            /* what a program says */
+    const char *err;            /* receives a program's messages */
     const char *plain, *wide, *narrow;          /* programs */
-    const char *wide_dump, *narrow_dump;        /* of their first step; NULL: not made */
-    LsApart floats;             /* from doubles; loss < 0: not known */
-    bool cuda, device;          /* asked for a GPU; there is one */
-    bool doubles, stores;       /* as asked: in doubles; plain stores all gradients */
+    const char *wide_dump, *narrow_dump;        /* dumps of their first step; NULL: not made */
+    LsApart floats;             /* distance from doubles; loss < 0: not known */
+    bool cuda, device;          /* a GPU is requested; a GPU exists */
+    bool doubles, stores;       /* the requested program uses doubles; plain stores all gradients */
     int threads;
 } Check;
 
@@ -68,7 +68,7 @@ static void skip(Check *c, const char *name, const char *says)
     ls_check_add(&c->table, (LsCheckRow){name, LS_CHECK_SKIPPED, 0, -1, says});
 }
 
-/* A file in the temporary folder, removed in the end. */
+/* A file in the temporary folder, removed at the end. */
 static const char *file(Check *c, const char *name)
 {
     return c->file[c->nfile++] = ls_arena_printf(c->a, "%s/%s", c->dir, name);
@@ -82,8 +82,8 @@ static int unreadable(const Check *c, const char *why)
 
 /* ---- programs ---- */
 
-/* A planned job; what it has to say is told if `aloud`, or if it fails, but for a budget that is
- * `tried`. */
+/* Plans a job. Its diagnostics are printed if `aloud`, or if it fails; but not if `tried` and only
+ * the budget is infeasible. */
 static int plan(LsJob *job, const LsOptions *o, bool aloud, bool tried)
 {
     char *text = NULL;
@@ -102,7 +102,7 @@ static int plan(LsJob *job, const LsOptions *o, bool aloud, bool tried)
     return code;
 }
 
-/* The program of options, without a budget. */
+/* Builds the program of the options, without a budget. */
 static int build(const LsOptions *o, const char *path)
 {
     LsJob job;
@@ -128,7 +128,7 @@ static LsTrial trial(const Check *c, const char *program)
                      .steps = 1, .threads = c->threads, .hand_on = true};
 }
 
-/* Its messages are told when it fails. */
+/* Runs a program and prints its messages when it fails. */
 static int run(const Check *c, const LsTrial *t)
 {
     int code = ls_trial_run(c->a, t);
@@ -146,7 +146,8 @@ static int dump(Check *c, const char *program, const char **to, const char *name
 
 /* ---- the plan, and the bits within its budget ---- */
 
-/* The plan within the budget: the one that is asked for, else half, else the least. */
+/* Plans within the requested budget; without one, within half of the arena, else within the least
+ * budget. */
 static int plan_asked(Check *c, LsJob *job)
 {
     bool given = c->o->budget != NULL;
@@ -212,7 +213,7 @@ static int run_asked(Check *c, LsJob *job)
     ls_plan_hash(&job->none, none);
     const char *because = strcmp(none, job->report.hash) == 0
         ? ls_arena_printf(c->a, "the plan within %s is the one without a budget", total)
-        : c->o->nondeterministic ? "sums may be taken in any order: --allow-nondeterministic" : NULL;
+        : c->o->nondeterministic ? "sums may run in any order: --allow-nondeterministic" : NULL;
     tell(c, "building the program without a budget");
     int code = ls_compile_plan(job, &job->none, 0, c->plain);
     if (because != NULL)
@@ -247,7 +248,7 @@ static void set_cpu(Check *c)
     c->cpu.target = "cpu";
     c->cpu.dump_pass = c->cpu.costs = NULL;
     c->cpu.budget = c->cpu.recompute = c->cpu.precision = NULL;
-    c->cpu.strategy = "none";   /* as plain is; a search could only find another order */
+    c->cpu.strategy = "none";   /* as in plain; a search could only find another order */
     c->cpu.keep = c->cpu.forget = (LsList){0};
     c->cpu.store_gradients = true;
     c->cpu.own_convolutions = c->cpu.overlap = c->cpu.prove = false;
@@ -264,7 +265,7 @@ static int check_gradients(Check *c)
     int code = build(&wide, c->wide);
     if (code != 0)
         return code;
-    tell(c, "comparing its gradients with differences of its loss");
+    tell(c, "comparing its gradients with finite differences of its loss");
     LsTrial t = trial(c, c->wide);
     t.log = file(c, "log");
     t.out = file(c, "out");
@@ -303,7 +304,7 @@ static int check_floats(Check *c)
 {
     char why[600];
     if (c->doubles) {
-        skip(c, "floats", "the program is one in doubles");
+        skip(c, "floats", "the program uses doubles");
         return 0;
     }
     c->narrow = !c->cuda && c->stores ? c->plain : file(c, "narrow");
@@ -316,17 +317,17 @@ static int check_floats(Check *c)
     if (!ls_archive_apart(c->a, c->narrow_dump, c->wide_dump, false, &c->floats, why, sizeof why))
         return unreadable(c, why);
     add(c, "floats", is_within(&c->floats, &of_floats), c->floats.worst, of_floats.worst,
-        distance_text(c, &c->floats, "gradients in floats beside those in doubles"));
+        distance_text(c, &c->floats, "gradients in floats against gradients in doubles"));
     return 0;
 }
 
-/* The limits of a program for GPUs, where the CPU's floats are so far off. */
+/* The limits for GPU programs, given the error of the CPU's floats. */
 static Limits gpu_limits(const Check *c)
 {
     bool tf32 = c->o->precision != NULL && strcmp(c->o->precision, "tf32") == 0;
     Limits l = tf32 ? of_tf32 : of_gpu;
     if (tf32 && c->floats.median > TOUCHY)
-        return (Limits){l.loss, DBL_MAX, DBL_MAX};      /* but finite */
+        return (Limits){l.loss, DBL_MAX, DBL_MAX};      /* any finite distance */
     l.loss = fmax(l.loss, 5 * c->floats.loss);
     l.worst = fmax(l.worst, 5 * c->floats.worst);
     l.median = fmax(l.median, 5 * c->floats.median);
@@ -350,7 +351,7 @@ static int check_gpu(Check *c)
         return unreadable(c, why);
     const Limits l = gpu_limits(c);
     add(c, "gpu", is_within(&d, &l), d.worst, l.worst < DBL_MAX ? l.worst : -1,
-        distance_text(c, &d, "gradients on the GPU beside the CPU's in doubles"));
+        distance_text(c, &d, "gradients on the GPU against the CPU's in doubles"));
     return 0;
 }
 

@@ -59,7 +59,7 @@ int ls_check_plan(const LsOptions *o)
     char why[512], stated[17];
     LsPlan plan;
     if (o->dot == NULL)
-        return wrong(o->model, "a plan is checked against the graph that it is for: --graph "
+        return wrong(o->model, "a plan is checked against its graph: --graph "
                      "GRAPH.json", LS_EXIT_USAGE);
     if (o->model_only != NULL) {
         fprintf(stderr, "lowerset: %s is for models, and this is a plan\n", o->model_only);

@@ -4,8 +4,8 @@
 
 #include "cli/options.h"
 
-/* Replays the schedule of a file on the graph of another, and prints what it takes in one line. 0;
- * LS_EXIT_CHECK after the first violation; LS_EXIT_MODEL when one of them cannot be read. */
+/* Replays the schedule of one file on the graph of another, and prints its cost and memory in one
+ * line. 0; LS_EXIT_CHECK after the first violation; LS_EXIT_MODEL when a file cannot be read. */
 int ls_check_plan(const LsOptions *o);
 
 #endif

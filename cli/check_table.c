@@ -44,7 +44,7 @@ void ls_check_print(const LsCheckTable *t)
                failed, made);
 }
 
-/* null when it is not finite. */
+/* null when the value is not finite. */
 static void put_number(const char *key, double v)
 {
     if (isfinite(v))

@@ -1,4 +1,4 @@
-/* cli/check_table.h -- what lowerset check found: a row for each check, and the verdict. */
+/* cli/check_table.h -- the results of lowerset check: a row for each check, and the verdict. */
 #ifndef LS_CLI_CHECK_TABLE_H
 #define LS_CLI_CHECK_TABLE_H
 
@@ -12,7 +12,8 @@ typedef enum { LS_CHECK_PASSED, LS_CHECK_FAILED, LS_CHECK_SKIPPED } LsCheckResul
 typedef struct LsCheckRow {
     const char *name;
     LsCheckResult result;
-    double off, limit;          /* how far off, and how far it may be; limit < 0: no such figure */
+    double off, limit;          /* the error, and its limit; limit < 0: the check has no such
+                                 * figure */
     const char *says;
 } LsCheckRow;
 
@@ -23,9 +24,9 @@ typedef struct LsCheckTable {
 } LsCheckTable;
 
 void ls_check_add(LsCheckTable *t, LsCheckRow row);
-/* How many checks failed. */
+/* Number of checks that failed. */
 uint32_t ls_check_failed(const LsCheckTable *t);
-/* To stdout. */
+/* Both print to stdout. */
 void ls_check_print(const LsCheckTable *t);
 void ls_check_print_json(const LsCheckTable *t);
 

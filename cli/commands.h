@@ -1,4 +1,4 @@
-/* cli/commands.h -- one function per command: argv as main got it, returns the exit code. */
+/* cli/commands.h -- one function per command: takes main's argv, returns the exit code. */
 #ifndef LS_CLI_COMMANDS_H
 #define LS_CLI_COMMANDS_H
 

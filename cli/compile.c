@@ -18,9 +18,9 @@
 
 typedef struct Output {         /* the files of one compilation */
     LsEmitKind kind;
-    const char *path;           /* what the user gets */
-    const char *dir;            /* where the generated files go */
-    const char *base;           /* their name without ending */
+    const char *path;           /* the output for the user */
+    const char *dir;            /* folder of the generated files */
+    const char *base;           /* their name without extension */
     bool temporary;             /* dir is removed at the end */
 } Output;
 
@@ -70,8 +70,8 @@ static bool make_folder(LsCtx *cx, const char *dir)
                     strerror(errno));
 }
 
-/* What is written where: the output, and beside it for C, else in a folder of their own, the
- * generated files. */
+/* Names the output and the generated files, which lie beside it for C and else in a folder of their
+ * own. */
 static void name_files(LsArena *a, const LsOptions *o, Output *out)
 {
     const char *name = stem(a, o->model);
@@ -89,7 +89,7 @@ static void name_files(LsArena *a, const LsOptions *o, Output *out)
     }
 }
 
-/* Makes the folder of the generated files, if it is one of their own. */
+/* Creates the folder of the generated files, if they have one. */
 static bool make_place(LsCtx *cx, const LsOptions *o, Output *out)
 {
     if (out->dir != NULL)
@@ -107,7 +107,7 @@ static bool is_same_file(const char *a, const char *b)
     return stat(a, &s) == 0 && stat(b, &t) == 0 && s.st_dev == t.st_dev && s.st_ino == t.st_ino;
 }
 
-/* Nothing that is written may be the model, by whatever names. */
+/* No output may be the model itself, under any name. */
 static bool spares_model(LsCtx *cx, const char *model, const Output *out)
 {
     const char *hit = is_same_file(out->path, model) ? out->path : NULL;
@@ -115,7 +115,7 @@ static bool spares_model(LsCtx *cx, const char *model, const Output *out)
         if (is_same_file(file_of(cx->arena, out, k), model))
             hit = file_of(cx->arena, out, k);
     return hit == NULL || ls_error(cx, LS_NOWHERE, LS_E_IO, "give another name with -o",
-                                   "'%s' is the model itself and would be written over", hit);
+                                   "'%s' is the model itself and would be overwritten", hit);
 }
 
 static void remove_files(LsArena *a, const Output *out)
@@ -142,7 +142,7 @@ static const char *optimizer_text(const LsOptions *o)
     return o->optimizer != NULL ? o->optimizer : LS_OPTIMIZER_USUAL;
 }
 
-/* Every parameter and running statistic starts from the file. */
+/* Checks that every parameter and running statistic has an initial value in the file. */
 static bool check_initial(LsCtx *cx, const LsAddresses *a)
 {
     for (uint32_t k = 0; k < a->nstate; k++)
@@ -183,7 +183,7 @@ static bool write_program(LsJob *job, const Output *out, const LsCudaTool *cuda)
         return false;
     const char *slash = strrchr(code.model, '/');
     code.model = slash != NULL ? slash + 1 : code.model;
-    bool dry = job->options->dry_run;   /* prints to nowhere: every check is made, nothing is written */
+    bool dry = job->options->dry_run;   /* prints to /dev/null: all checks are made, nothing is written */
     FILE *to[3] = {NULL};       /* C, assembler and device text */
     static const int file[3] = {C_TEXT, DATA_TEXT, DEVICE_TEXT};
     bool ok = true;
@@ -206,8 +206,8 @@ static bool write_program(LsJob *job, const Output *out, const LsCudaTool *cuda)
            && write_bytes(cx, file_of(cx->arena, out, ONNX), onnx, onnx_bytes);
 }
 
-/* Where the linker writes: beside the output, whose place it takes when it is whole. A linker cannot
- * write to a pipe, and removes what it finds: what is no regular file gets a copy. */
+/* The linker's output file: a name beside the output, renamed once complete. A linker cannot write to a pipe, and
+ * removes existing files; so an output that is no regular file gets a copy. */
 static const char *place_program(LsArena *a, const Output *out)
 {
     const char *part = ls_output_part(a, out->path);
@@ -240,7 +240,7 @@ static bool build(LsJob *job, const Output *out, const LsCudaTool *cuda)
     return true;
 }
 
-/* How far the plan may be from the best there is. */
+/* The optimality gap of the plan. */
 static const char *gap_text(const LsJob *job)
 {
     return ls_arena_printf(job->cx.arena, " (at most %.2f %% more than it must)",
@@ -260,7 +260,7 @@ static void summary(LsJob *job, const Output *out)
             100 * ls_plan_overhead(&job->plan), gap_text(job), ls_job_step_ns(job) * 1e-6, job->costs);
 }
 
-/* What a person wants to know next, in one line; for C the line above says how it is built. */
+/* Prints the next step for the user, in one line; for C the line above shows how to build. */
 static void conclude(const LsJob *job, const Output *out)
 {
     LsArena *a = job->cx.arena;
@@ -276,7 +276,7 @@ static void conclude(const LsJob *job, const Output *out)
     fprintf(stderr, "\n");
 }
 
-/* All that can be told to fail before the planning: 0 or the exit code, after diagnostics. */
+/* Makes every check that is possible before planning: 0 or the exit code, after diagnostics. */
 static int prepare(LsJob *job, Output *out)
 {
     const LsOptions *o = job->options;
@@ -301,7 +301,7 @@ static int make(LsJob *job, Output *out)
     const LsCudaTool *cuda = job->target.kind == LS_TARGET_CUDA ? &tool : NULL;
     bool ok = (cuda == NULL || ls_cuda_archs(&job->cx, o->arch, &tool.archs))
               && make_place(&job->cx, o, out) && spares_model(&job->cx, o->model, out);
-    char *said = NULL;          /* meanwhile, on a terminal */
+    char *said = NULL;          /* progress messages on a terminal */
     size_t length = 0;
     FILE *log = job->cx.log == NULL && ls_stage_passes(o) ? open_memstream(&said, &length) : NULL;
     if (job->cx.log == NULL)
@@ -347,7 +347,7 @@ int ls_compile_main(int argc, char **argv)
     if (code == 0)
         code = emit_kind(&o, &out.kind);
     if (code == 0 && ls_job_is_graph(o.model)) {
-        fprintf(stderr, "lowerset: '%s' is a training graph: lowerset plan takes it, compile wants "
+        fprintf(stderr, "lowerset: '%s' is a training graph: lowerset plan takes it, compile needs "
                 "the ONNX model\n", o.model);
         return LS_EXIT_MODEL;
     }

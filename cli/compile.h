@@ -4,11 +4,11 @@
 
 #include "cli/job.h"
 
-/* Writes the executable of job->plan, with job->eval_plan, job->report.hash and job->arena_bytes as
- * ls_job_plan leaves them, to `path`. 0 or the exit code, after diagnostics. */
+/* Writes the executable of job->plan to `path`. job->eval_plan, job->report.hash and
+ * job->arena_bytes are as ls_job_plan leaves them. 0 or the exit code, after diagnostics. */
 int ls_compile_job(LsJob *job, const char *path);
 
-/* The same of another plan of a loaded job, which is audited first. budget: bytes in all; 0:
+/* The same for another plan of a loaded job; the plan is audited first. budget: bytes in all; 0:
  * none. */
 int ls_compile_plan(LsJob *job, const LsPlan *plan, int64_t budget, const char *path);
 

@@ -1,4 +1,4 @@
-/* cli/job.c -- what plan and compile have in common. */
+/* cli/job.c -- shared by plan and compile. */
 #include "cli/job.h"
 
 #include "cli/memory_here.h"
@@ -45,7 +45,7 @@ static void add_fixed(LsJob *job)
             batches * ls_align(ls_value_bytes(g, g->input[i], job->target.real_bytes), LS_ALIGNMENT);
 }
 
-/* The costs of the nodes of both forms: the machine's, and those measured for training. */
+/* Sets the costs of the nodes of both forms: the machine's, or measured for training. */
 static bool price(LsJob *job)
 {
     const LsMachine *m = &job->machine;
@@ -68,7 +68,8 @@ static bool price(LsJob *job)
     return true;
 }
 
-/* Globs of what hints name: that is made, so that there is something to keep or to forget. */
+/* Globs of the values that hints name: such values must be stored, so that a plan can keep or
+ * forget them. */
 typedef struct Made { const char **glob; uint32_t n; } Made;
 
 static Made made_for_hints(LsJob *job)
@@ -91,12 +92,12 @@ static LsGraph *import_eval(LsJob *job)
     o.like = job->train;
     o.dump = NULL;
     o.import.weightless = true;     /* values come from the file that the program embeds */
-    LsCtx quiet = job->cx;          /* the same warnings need not come twice */
+    LsCtx quiet = job->cx;          /* the training form has given the same warnings */
     quiet.log = fopen("/dev/null", "w");
     LsGraph *g = ls_pipeline(&quiet, job->options->model, &o);
     if (quiet.log != NULL)
         fclose(quiet.log);
-    if (g == NULL) {                /* again, to be heard */
+    if (g == NULL) {                /* again, with diagnostics */
         ls_warn(&job->cx, LS_NOWHERE, NULL, "the evaluation form of the model cannot be built");
         ls_pipeline(&job->cx, job->options->model, &o);
     }
@@ -144,7 +145,7 @@ bool ls_job_is_graph(const char *path)
         c = fgetc(f);
     if (f != NULL)
         fclose(f);
-    return c == '{' || c == '[';    /* neither begins a field of a ModelProto */
+    return c == '{' || c == '[';    /* no field of a ModelProto begins so */
 }
 
 static bool read_graph(LsJob *job)
@@ -175,7 +176,7 @@ static bool load(LsJob *job)
     return true;
 }
 
-/* The evaluation form runs within the same arena. */
+/* Plans the evaluation form, which runs within the same arena. */
 static bool plan_eval(LsJob *job)
 {
     LsPlanOptions eval = {.strategy = "none", .no_inplace = job->options->no_inplace};
@@ -189,7 +190,7 @@ static bool is_of_store_all(const LsJob *job)
     return job->options->budget_of != NULL && strcmp(job->options->budget_of, "store-all") == 0;
 }
 
-/* All but the plan without recomputation. 0 or the exit code. */
+/* Everything but the plan without recomputation. 0 or the exit code. */
 static int load_model(LsJob *job)
 {
     const char *of = job->options->budget_of;
@@ -242,14 +243,14 @@ int64_t ls_job_arena_budget(const LsJob *job, const LsBudget *b)
     return arena > 0 ? arena : 1;
 }
 
-/* In the unit of the budget that was asked for. */
+/* Formats bytes in the unit of the requested budget. */
 static const char *like_budget(const LsJob *job, int64_t bytes)
 {
     char text[24];
     return ls_arena_strdup(job->cx.arena, ls_page_bytes_like(text, bytes, job->budget));
 }
 
-/* Where the least arena is needed, and what no plan can do without. */
+/* Names the step that needs the least arena, and the bytes that no plan can avoid. */
 static const char *least_place(const LsJob *job)
 {
     const LsPlanReport *r = &job->report;
@@ -271,7 +272,7 @@ static int over_budget(LsJob *job)
     const LsPlanReport *r = &job->report;
     const LsOptions *o = job->options;
     LsArena *a = job->cx.arena;
-    if (r->error != NULL && r->nrow == 0) {     /* it did not come to a search */
+    if (r->error != NULL && r->nrow == 0) {     /* no search was made */
         fprintf(stderr, "lowerset: --strategy: %s\n", r->error);
         return LS_EXIT_USAGE;
     }
@@ -281,7 +282,7 @@ static int over_budget(LsJob *job)
         : o->keep.n + o->forget.n > 0 || o->recompute != NULL ? " for these hints" : "";
     const char *parts = fixed == 0 ? "" : ls_arena_printf(a, "%s for state and input ring and %s for the "
         "arena, ", like_budget(job, fixed), like_budget(job, arena));
-    if (strcmp(budget, least) == 0) {           /* rounded, they look alike */
+    if (strcmp(budget, least) == 0) {           /* equal after rounding */
         budget = ls_arena_printf(a, "%" PRId64 " B", job->budget);
         least = ls_arena_printf(a, "%" PRId64 " B", fixed + arena);
     }
@@ -300,8 +301,8 @@ bool ls_job_audited(LsJob *job, const LsDag *dag, const LsPlan *plan)
         || ls_error(&job->cx, LS_NOWHERE, LS_E_VERIFY, NULL, "the plan is wrong: %s", why);
 }
 
-/* What is asked of the planner. A percentage of what is not its own plan without recomputation is
- * of the one that is made here. */
+/* Fills in the planner's budget. A percentage refers to the plan without recomputation; where the
+ * planner makes a different one, to the one made here. */
 static bool set_budget(LsJob *job, const LsHinted *hinted, const LsBudget *b, LsPlanOptions *want)
 {
     bool apart = hinted != NULL || want->no_inplace;
@@ -317,7 +318,7 @@ static bool set_budget(LsJob *job, const LsHinted *hinted, const LsBudget *b, Ls
     return true;
 }
 
-/* In the graph as it is, or as hints make it. */
+/* Plans in the graph as it is, or as changed by hints. */
 static bool plan_training(LsJob *job, const LsHinted *hinted, const LsPlanOptions *want)
 {
     LsArena *a = job->cx.arena;
@@ -355,7 +356,7 @@ static bool read_budget(const LsOptions *o, LsBudget *b)
     return false;
 }
 
-/* Whether both plans are there and within what the budget leaves them. */
+/* Makes both plans; true if both exist and fit what the budget leaves them. */
 static bool plan_both(LsJob *job, const LsHinted *hinted, const LsBudget *b, LsPlanOptions *want)
 {
     if (!set_budget(job, hinted, b, want))
@@ -372,7 +373,7 @@ static bool plan_both(LsJob *job, const LsHinted *hinted, const LsBudget *b, LsP
     return ok && (arena <= 0 || job->eval_plan.arena <= arena);
 }
 
-/* On a GPU it is the device that counts, of which no size is known here. */
+/* A GPU program must fit the device, whose size is not known here. */
 bool ls_job_fits_machine(LsJob *job, int64_t bytes)
 {
     LsArena *a = job->cx.arena;
@@ -395,7 +396,8 @@ int ls_job_plan(LsJob *job)
     LsHints hints;
     LsBudget budget;
     int code = ls_options_planning(job->options, &want);
-    code = code != 0 ? code : ls_options_hints(job->options, &hints);   /* wrong words, early */
+    code = code != 0 ? code : ls_options_hints(job->options, &hints);   /* invalid hints are
+                                                                         * reported early */
     code = code != 0 || read_budget(job->options, &budget) ? code : LS_EXIT_USAGE;
     code = code != 0 ? code : load_model(job);
     code = code != 0 ? code : ls_job_hints(job, &hinted);

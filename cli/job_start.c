@@ -1,5 +1,5 @@
-/* cli/job_start.c -- a job from its options: the target, the machine whose costs plans are made with, and
- * who chooses the engines of convolutions. */
+/* cli/job_start.c -- sets up a job from its options: the target, the machine that gives costs, and the chooser of
+ * convolution engines. */
 #include "cli/job.h"
 
 #include "cli/machine_choice.h"
@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* Index of the word in the list, 0 for NULL; -1 after a message that names those there are. */
+/* Index of the word in the list, 0 for NULL; -1 after a message that lists the words. */
 static int pick(const char *option, const char *text, const char *const word[], int n)
 {
     for (int k = 0; k < n; k++)
@@ -32,24 +32,24 @@ static bool choose_target(LsJob *job)
     job->target = (LsTarget){.kind = k == 1 ? LS_TARGET_CUDA : LS_TARGET_CPU,
                              .real_bytes = p == 1 ? 8 : 4, .tf32 = p == 2};
     if (p == 2 && k != 1)
-        fprintf(stderr, "lowerset: --precision=tf32 is a way to multiply of NVIDIA GPUs (--target=cuda); "
-                "the CPU multiplies f32 whole\n");
+        fprintf(stderr, "lowerset: --precision=tf32 is for products on NVIDIA GPUs (--target=cuda); the "
+                "CPU multiplies full f32\n");
     else if (p != 2 && o->own_convolutions)
-        fprintf(stderr, "lowerset: --own-convolutions multiply on tensor cores: they want "
+        fprintf(stderr, "lowerset: --own-convolutions use tensor cores: they need "
                 "--target=cuda --precision=tf32\n");
     else
         return true;
     return false;
 }
 
-/* Among the machines that are described, one of the newest architecture that code is made for. */
+/* A described machine of the newest architecture among the targets of the code. */
 static const char *described(const LsCudaArchs *archs)
 {
     int newest = archs->arch[archs->n - 1].number;
     return newest >= 90 ? "h200" : newest == 80 ? "a100" : newest == 86 ? "rtx4090" : "l4";
 }
 
-/* The machine whose costs plans are made with. */
+/* Chooses the machine that gives plans their costs. */
 static int choose_machine(LsJob *job)
 {
     const char *from, *name = job->options->machine;
@@ -70,7 +70,7 @@ static int choose_machine(LsJob *job)
     return LS_EXIT_USAGE;
 }
 
-/* Who chooses the engines of convolutions. */
+/* Decides who chooses the engines of convolutions. */
 static int choose_convs(LsJob *job)
 {
     const LsOptions *o = job->options;

@@ -1,5 +1,5 @@
-/* cli/machine_choice.h -- which machine's costs a plan is made with, and where calibrate keeps its
- * figures. */
+/* cli/machine_choice.h -- chooses the machine that gives a plan its costs; names the file where
+ * calibrate keeps its figures. */
 #ifndef LS_CLI_MACHINE_CHOICE_H
 #define LS_CLI_MACHINE_CHOICE_H
 
@@ -10,8 +10,8 @@
  * set. */
 const char *ls_machine_path(LsArena *a);
 
-/* --machine: a name, or a file; without it the file of calibrate if there is one, else "cpu". *from
- * says which for people: "built in", or a path. 0, or the exit code after a message. */
+/* --machine: a name, or a file. Without the option: the file of calibrate if it exists, else "cpu".
+ * *from names the source for people: "built in", or a path. 0, or the exit code after a message. */
 int ls_machine_choose(LsArena *a, const char *option, LsMachine *m, const char **from);
 
 #endif

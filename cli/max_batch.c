@@ -1,8 +1,8 @@
 /* cli/max_batch.c -- plan --max-batch: searches the batch instead of the plan.
  *
- * What a strategy needs at least grows almost along a line with the batch: after two batches the
- * line through them says where to look next, so that a search takes a handful of plans. The answer
- * never rests on the line: it fits, and one more was tried and does not. */
+ * A strategy's least budget grows almost linearly with the batch: the line through two batches
+ * predicts the next one to try, so that a search takes a handful of plans. The answer does not rest
+ * on the line: its batch was planned and fits, and one sample more was planned and does not fit. */
 #include "cli/max_batch.h"
 
 #include <cjson/cJSON.h>
@@ -13,14 +13,14 @@
 #include "cli/job.h"
 #include "cli/memory_here.h"
 
-enum { MOST = 1 << 24 };        /* batches above that are not tried */
+enum { MOST = 1 << 24 };        /* larger batches are not tried */
 
-typedef struct Probe {          /* what plan says of one batch */
+typedef struct Probe {          /* the plan for one batch */
     int64_t batch;
     bool fits;
-    int64_t least;              /* bytes in all that the strategy needs at least; 0: not known, as
-                                 * there are too many for the compiler */
-    int64_t total, arena;       /* of the plan within the budget, bytes */
+    int64_t least;              /* least budget of the strategy in bytes; 0: not known, as the batch
+                                 * is too large for the compiler */
+    int64_t total, arena;       /* of the plan within the budget, in bytes */
     double overhead;
     char hash[17];
 } Probe;
@@ -31,7 +31,7 @@ typedef struct Search {
     int64_t budget;             /* bytes in all */
     Probe low, high;            /* the largest batch that fits (0: none yet), the smallest that
                                  * does not (0: none yet) */
-    int plans;                  /* since the narrowing began */
+    int plans;                  /* plans since the search began */
 } Search;
 
 static int usage(const char *text)
@@ -44,9 +44,9 @@ static int check(const LsOptions *o)
 {
     LsBudget b;
     if (!ls_budget_parse(o->budget, &b) || b.kind != LS_BUDGET_BYTES)
-        return usage("wants --budget in bytes, like 8GiB");
+        return usage("needs --budget in bytes, like 8GiB");
     if (o->batch > 0)
-        return usage("looks for the batch: leave --batch out");
+        return usage("searches the batch: leave --batch out");
     if (o->graph_json != NULL || o->plan_json != NULL || o->dot != NULL || o->timeline != NULL
         || o->report != NULL || o->against != NULL)
         return usage("writes no reports: ask for them with the --batch it finds");
@@ -58,8 +58,8 @@ static int check(const LsOptions *o)
     return 0;
 }
 
-/* Two batches must go through the compiler, and be what was asked for, before any is searched: this
- * prints what is wrong, the searching is silent. */
+/* Compiles two batches as requested before the search. Diagnostics are printed here only; the
+ * search is silent. */
 static int rehearse(const LsOptions *o, int64_t batch)
 {
     LsOptions with = *o;
@@ -67,7 +67,7 @@ static int rehearse(const LsOptions *o, int64_t batch)
     with.batch = batch;
     int code = ls_job_start(&job, &with, true);
     if (batch > 1)
-        job.cx.log = fopen("/dev/null", "w");   /* warnings were heard at the first */
+        job.cx.log = fopen("/dev/null", "w");   /* the first batch printed the warnings */
     code = code != 0 ? code : ls_job_load(&job);
     bool follows = code != 0 || job.train->batch == batch;
     if (job.cx.log != NULL)
@@ -101,7 +101,7 @@ static int probe(Search *s, int64_t batch, Probe *p)
     code = code != 0 ? code : ls_job_plan(&job);
     if (log != NULL)
         fclose(log);
-    bool large = code == LS_EXIT_MODEL && job.cx.last == LS_E_SHAPE;     /* small batches went through */
+    bool large = code == LS_EXIT_MODEL && job.cx.last == LS_E_SHAPE;     /* small batches were compiled without error */
     if (large) {
         code = 0;
     } else if (code == 0 || code == LS_EXIT_BUDGET) {
@@ -124,7 +124,7 @@ static int probe(Search *s, int64_t batch, Probe *p)
     return code;
 }
 
-/* Where the line through the two batches last tried meets the budget; -1: nowhere. */
+/* The batch where the line through the last two batches meets the budget; -1: none. */
 static int64_t guess(const Search *s, const Probe *a, const Probe *b)
 {
     double slope = (double)(b->least - a->least) / (double)(b->batch - a->batch);
@@ -132,7 +132,8 @@ static int64_t guess(const Search *s, const Probe *a, const Probe *b)
     return slope > 0 && at < MOST ? (int64_t)at : -1;
 }
 
-/* The next batch to try, strictly between low and high; the line first, halves when it errs. */
+/* The next batch to try, strictly between low and high: by the line, or by bisection when the line
+ * is wrong too often. */
 static int64_t next(const Search *s, const Probe *before, const Probe *last)
 {
     enum { PATIENCE = 6 };
@@ -146,7 +147,7 @@ static int64_t next(const Search *s, const Probe *before, const Probe *last)
     return at <= low ? low + 1 : at >= high ? high - 1 : at;
 }
 
-/* Narrows low and high down to neighbours, beginning with batch `at`. 0 or the exit code. */
+/* Narrows low and high until they are neighbours, beginning with batch `at`. 0 or the exit code. */
 static int narrow(Search *s, int64_t at)
 {
     Probe before = {0}, last = {0};
@@ -171,8 +172,8 @@ static int narrow(Search *s, int64_t at)
     return 0;
 }
 
-/* The search of auto may miss at one batch what it finds at a larger one: looks a little further.
- * true: there low is now, and nothing is known above it. */
+/* The search of auto may fail at one batch and succeed at a larger one, so this tries a little
+ * further. True: low has moved there, and nothing is known above it. */
 static bool leap(Search *s, int *code)
 {
     static const int percent[] = {3, 10, 30};
@@ -247,7 +248,7 @@ static void print_json(const LsOptions *o, const Search *s, uint32_t n)
     cJSON_Delete(root);
 }
 
-/* Of the largest program, which may be for another machine. */
+/* Warns of the largest program's memory; the program may be for another machine. */
 static void warn_of_memory(const LsOptions *o, const Search *s, uint32_t n)
 {
     int64_t here = ls_memory_here(), most = 0;
@@ -281,7 +282,8 @@ int ls_max_batch(const LsOptions *o)
         s[k] = (Search){.o = o, .strategy = o->strategy != NULL ? o->strategy : all[k],
                         .budget = (int64_t)b.value};
         code = search(&s[k], start);
-        start = s[k].low.batch > start ? s[k].low.batch : start;    /* none is part of all */
+        start = s[k].low.batch > start ? s[k].low.batch : start;    /* every strategy includes
+                                                                     * none */
     }
     if (code != 0)
         return code;

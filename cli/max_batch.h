@@ -4,8 +4,9 @@
 
 #include "cli/options.h"
 
-/* For each strategy, or the one that was asked for, the largest batch for which `plan` finds a plan
- * within the budget, and not for one more; printed as a table, or as JSON. 0 or the exit code. */
+/* For each strategy, or the requested one, finds the largest batch for which `plan` finds a plan
+ * within the budget but finds none for one sample more. Prints a table, or JSON. 0 or the exit
+ * code. */
 int ls_max_batch(const LsOptions *o);
 
 #endif

@@ -9,7 +9,7 @@
 
 enum { PATH = 4096 };
 
-/* One without a limit says "max", or a huge number. */
+/* A group without a limit has the text "max", or a huge number. */
 static int64_t read_limit(const char *root, const char *group, int n, const char *file, int64_t least)
 {
     char path[PATH];
@@ -24,8 +24,8 @@ static int64_t read_limit(const char *root, const char *group, int n, const char
     return least;
 }
 
-/* A group's limit holds for those within it, so all above count: where the process sees only a part of
- * the tree, some of them are not there. */
+/* A group's limit holds for its subgroups, so all groups above count. Some of them may be missing where the process
+ * sees only a part of the tree. */
 static int64_t walk_up(const char *root, const char *group, const char *file, int64_t least)
 {
     int n = (int)strcspn(group, "\n");
@@ -53,7 +53,7 @@ int64_t ls_memory_limit(const char *groups, const char *root, int64_t least)
 {
     char line[PATH], v1[PATH], mixed[PATH];
     snprintf(v1, sizeof v1, "%s/memory", root);
-    snprintf(mixed, sizeof mixed, "%s/unified", root);      /* version 2 beside version 1 */
+    snprintf(mixed, sizeof mixed, "%s/unified", root);      /* version 2 together with version 1 */
     least = walk_up(root, "", "memory.max", least);
     least = walk_up(v1, "", "memory.limit_in_bytes", least);
     FILE *f = fopen(groups, "r");

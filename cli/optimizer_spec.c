@@ -11,10 +11,10 @@ enum { NKINDS = sizeof kind / sizeof *kind, MOST_SPEC = 256 };
 
 typedef struct Setting {
     const char *name;
-    bool taken[NKINDS];         /* by which kinds */
-    const char *usual[NKINDS];  /* as it would be typed */
+    bool taken[NKINDS];         /* kinds that have the setting */
+    const char *usual[NKINDS];  /* default, as text */
     bool is_part;               /* below 1 */
-    size_t at;                  /* in LsOptimizerOptions; of lr unused */
+    size_t at;                  /* offset in LsOptimizerOptions; unused for lr */
 } Setting;
 #define AT(field) offsetof(LsOptimizerOptions, field)
 
@@ -30,7 +30,7 @@ enum { NSETTINGS = sizeof setting / sizeof *setting, NESTEROV = NSETTINGS };
 
 static bool is_lr(int k) { return setting[k].name[0] == 'l'; }
 
-/* One value. lr: as the trainer reads it. */
+/* Parses one value. lr: parsed as by the trainer. */
 static bool read_value(int k, const char *text, LsOptimizerOptions *op, double *lr)
 {
     double *to = (double *)(void *)((char *)op + setting[k].at);
@@ -39,7 +39,7 @@ static bool read_value(int k, const char *text, LsOptimizerOptions *op, double *
     return ls_number_real(text, 0, 1e30, to) && (!setting[k].is_part || *to < 1);
 }
 
-/* The setting of that name, which the optimizer of that kind takes; -1: there is none. */
+/* The setting of that name for an optimizer of that kind; -1: no such setting. */
 static int find_setting(int of, const char *name, bool has_value)
 {
     if (strcmp(name, "nesterov") == 0)
@@ -62,7 +62,8 @@ static bool no_setting(int of, const char *name, char *why, size_t size)
     return false;
 }
 
-/* One "name=value" or "nesterov", cut at its end; given: bits of the settings before it. */
+/* Parses one "name=value" or "nesterov", already split off; given: bits of the settings before
+ * it. */
 static bool read_one(int of, char *text, unsigned *given, LsOptimizerOptions *op, double *lr,
                      char *why, size_t size)
 {

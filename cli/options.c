@@ -210,10 +210,11 @@ static void keep_first(const char **first, bool hit, const LsOption *op)
         *first = op->name;
 }
 
-/* The option at argv[*i], which moves on when its value is the next word. */
+/* Parses the option at argv[*i]; *i advances when the value is the next word. */
 static int parse_one(LsOptions *o, int command, int argc, char **argv, int *i, const char **given)
 {
-    const int without = command == LS_CMD_CHECK ? LS_CMD_SCHEDULE : LS_CMD_GRAPH;   /* a model */
+    const int without = command == LS_CMD_CHECK ? LS_CMD_SCHEDULE : LS_CMD_GRAPH;   /* needs a
+                                                                                     * model */
     const LsOptionTable table = table_of(command);
     char why[LS_OPTION_WHY];
     const LsOption *op = ls_option_take(&table, o, given, argc, argv, i, why);
@@ -233,7 +234,7 @@ static int usage(const char *option, const char *text)
     return LS_EXIT_USAGE;
 }
 
-/* What options want of each other. */
+/* Checks the options against each other. */
 static int consistent(const LsOptions *o, int command)
 {
     bool gpu = o->target != NULL && strcmp(o->target, "cuda") == 0;

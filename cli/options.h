@@ -13,20 +13,21 @@
 
 enum {
     LS_CMD_COMPILE = 1, LS_CMD_PLAN = 2, LS_CMD_INSPECT = 4,
-    LS_CMD_GRAPH = 8,           /* in an option's row: also means something for a training graph */
+    LS_CMD_GRAPH = 8,           /* in an option's row: the option also applies to a training
+                                 * graph */
     LS_CMD_SWEEP = 16, LS_CMD_CHECK = 32,
-    LS_CMD_SCHEDULE = 64,       /* likewise for a plan in a file */
-    LS_CMD_GPU = 128,           /* in an option's row: means nothing without --target=cuda */
-    LS_CMD_MEASURE = 256,       /* likewise, to a sweep, without --measure */
+    LS_CMD_SCHEDULE = 64,       /* likewise to a plan in a file */
+    LS_CMD_GPU = 128,           /* in an option's row: the option needs --target=cuda */
+    LS_CMD_MEASURE = 256,       /* likewise for a sweep: the option needs --measure */
     LS_CMD_CALIBRATE = 512
 };
 
-typedef struct LsOptions {      /* as typed; what they mean is worked out by ls_options_* below */
+typedef struct LsOptions {      /* as typed; ls_options_* below work out the meaning */
     const char *model;
-    const char *model_only;     /* the first option given that a training graph, or to check a plan,
-                                 * has no use for */
-    const char *gpu_only;       /* the first that is for --target=cuda alone */
-    const char *measure_only;   /* the first that is for sweep --measure alone */
+    const char *model_only;     /* the first option given that does not apply to a training graph,
+                                 * or to the check of a plan */
+    const char *gpu_only;       /* the first option that needs --target=cuda */
+    const char *measure_only;   /* the first option that needs sweep --measure */
     /* output */
     const char *output, *emit, *save_temps;
     bool emit_c, emit_obj, dry_run, verbose, quiet;
@@ -45,7 +46,7 @@ typedef struct LsOptions {      /* as typed; what they mean is worked out by ls_
     bool tie;
     /* memory */
     const char *budget, *budget_of, *strategy, *plan_time;
-    int64_t plan_effort;        /* percent; 0: as usual */
+    int64_t plan_effort;        /* percent; 0: the default */
     bool max_batch;
     bool no_inplace, no_offsets, no_alternatives, no_epilogues, store_gradients, prove;
     LsList keep, forget;
@@ -61,41 +62,42 @@ typedef struct LsOptions {      /* as typed; what they mean is worked out by ls_
     bool table, measure;
     /* check */
     const char *data;
-    int64_t elements;           /* whose gradients are checked; 0: by the program */
+    int64_t elements;           /* number of gradient elements checked; 0: the program decides */
     /* calibrate */
     int64_t threads;            /* 0: all */
     bool quick;
 } LsOptions;
 
-/* Parses argv[2..]; 0, or the exit code after a message. command: one LS_CMD_ bit. An option is
- * given once, but for those that collect a list. */
+/* Parses argv[2..]; 0, or the exit code after a message. command: one LS_CMD_ bit. An option may be
+ * given once, unless it collects a list. */
 int ls_options_parse(LsOptions *o, int command, int argc, char **argv);
-/* The options of a command by groups, and what their settings are. */
+/* Prints the options of a command by groups, and the defaults. */
 void ls_options_help(FILE *to, int command);
 /* "COMMAND --option" lines, COMMAND being `name`: for scripts and tests. */
 void ls_options_table(FILE *to, int command, const char *name);
 
-/* What the passes want. 0, or the exit code after a message. Strings and
- * arrays come from cx->arena. */
+/* The options of the passes. 0, or the exit code after a message. Strings and arrays come from
+ * cx->arena. */
 int ls_options_pipeline(LsCtx *cx, const LsOptions *o, LsPipelineOptions *p);
 
 typedef enum { LS_BUDGET_NONE, LS_BUDGET_BYTES, LS_BUDGET_PERCENT, LS_BUDGET_MIN } LsBudgetKind;
 /* bytes in all, or percent */
 typedef struct LsBudget { LsBudgetKind kind; double value; } LsBudget;
-/* "2GiB", "2G", "512MB", "80%", "min", "none", a number of bytes; false: none of these. K, M, G and T
- * alone are powers of 1024, as KiB, MiB, GiB and TiB. */
+/* "2GiB", "2G", "512MB", "80%", "min", "none", a number of bytes; false: anything else. K, M, G and T alone are powers
+ * of 1024, as KiB, MiB, GiB and TiB. */
 bool ls_budget_parse(const char *text, LsBudget *b);
 
-/* What scheduler/plan/planner.h wants: strategy, limits of the search. 0, or the exit code after a
- * message. */
+/* The options of scheduler/plan/planner.h: strategy, limits of the search. 0, or the exit code
+ * after a message. */
 int ls_options_planning(const LsOptions *o, LsPlanOptions *want);
-/* The hints; they live as long as the options. Likewise. */
+/* The hints; they live as long as the options. 0, or the exit code after a message. */
 int ls_options_hints(const LsOptions *o, LsHints *hints);
 
-/* --tolerance as a part of 1. Likewise. */
+/* --tolerance as a fraction of 1. 0, or the exit code after a message. */
 int ls_options_tolerance(const LsOptions *o, double *part);
 
-/* --lr, else that of --optimizer, else its usual one; of options that ls_options_pipeline took. */
+/* The learning rate: --lr, else that of --optimizer, else the default of its kind. For options that
+ * ls_options_pipeline accepted. */
 double ls_options_lr(const LsOptions *o);
 
 #endif

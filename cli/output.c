@@ -88,7 +88,7 @@ static int failed(const char *path)
     return LS_EXIT_FAIL;
 }
 
-/* Whether files can be made in the folder that `path` is in; errno says why not. */
+/* Whether the folder of `path` is writable; else errno has the reason. */
 static bool takes_files(const char *path)
 {
     char folder[PATH_MAX] = ".";

@@ -1,8 +1,8 @@
-/* cli/paper_table.c -- peak memory by strategy and network in the layout of the paper, and what
- * auto needs where the paper's best strategy is.
+/* cli/paper_table.c -- peak memory by strategy and network in the layout of the paper, and the
+ * memory of auto at the overhead of the paper's best strategy.
  *
  * Peaks are arenas: activations, gradients and workspaces, packed; parameters and optimizer state
- * are apart. Costs are those that `plan` uses. */
+ * do not count. Costs are those of `plan`. */
 #include "cli/paper_table.h"
 
 #include "cli/job.h"
@@ -29,15 +29,16 @@ enum { NNETWORKS = sizeof network / sizeof *network, MOST_SETS = 40000 };
 typedef struct Row {
     const char *title, *input;
     LsPaper paper;
-    int64_t state, vanilla;     /* bytes; vanilla: nothing made again */
-    int64_t least, least_bound; /* of auto, and of any plan */
-    double least_overhead;      /* of auto there */
+    int64_t state, vanilla;     /* bytes; vanilla: without recomputation */
+    int64_t least, least_bound; /* least arena of auto; lower bound for any plan */
+    double least_overhead;      /* of auto at that arena */
     /* at the least peak of the paper's four columns */
     LsPaperColumn best;
     int64_t peak;
     double published, dp, at_peak, bound;   /* overheads there: of that column, of the best plan of
-                                             * any of our DPs, of auto, of any plan at all */
-    int64_t at_published, at_dp;        /* the least arena of auto with no more overhead */
+                                             * our dynamic programs, of auto, and the lower bound
+                                             * for any plan */
+    int64_t at_published, at_dp;        /* least arena of auto at no more than that overhead */
 } Row;
 
 static const char *const column[LS_NPAPER] = {"approx MC", "approx TC", "exact MC", "exact TC",
@@ -50,8 +51,8 @@ static double overhead_at(LsPlanner *planner, const char *strategy, int64_t budg
     return ls_planner_ask(planner, strategy, budget, &plan, &r) ? ls_plan_overhead(&plan) : NAN;
 }
 
-/* The least arena with which auto stays within an overhead; between arenas that are too small and
- * one that will do. */
+/* The least arena at which auto stays within an overhead: a bisection between a too small and a
+ * sufficient arena. */
 static int64_t arena_for(LsPlanner *planner, double overhead, int64_t small, int64_t large)
 {
     enum { STEPS = 14 };
@@ -92,7 +93,7 @@ static void compare(LsPlanner *planner, Row *row)
     ls_planner_bounds(planner, &row->peak, 1, &row->bound);
 }
 
-/* All of one model that is loaded. */
+/* Measures everything for one loaded model. */
 static void measure(LsJob *job, Row *row)
 {
     LsPlanOptions o = {.compare = true, .unproven = true};
@@ -100,7 +101,8 @@ static void measure(LsJob *job, Row *row)
     LsPlanReport r;
     ls_options_planning(job->options, &o);
     o.strategy = "auto";
-    if (job->options->plan_time == NULL) {          /* the usual moves, cut by nothing: the table */
+    if (job->options->plan_time == NULL) {          /* the default moves without a time limit: the
+                                                     * table */
         o.seconds = 3600;                           /* is the same everywhere */
         o.effort = o.effort > 0 ? o.effort : 100;
     }
@@ -130,7 +132,7 @@ static int load(const LsOptions *o, Row *row)
     return code;
 }
 
-/* A network of the zoo, by way of a file in dir. 0 or the exit code. */
+/* Measures a network of the zoo, through a file in dir. 0 or the exit code. */
 static int run_network(const LsOptions *o, const char *dir, int k, Row *row)
 {
     char err[200] = "", path[4096];
@@ -230,7 +232,7 @@ static void put_peaks(FILE *to, const Row *row, int n)
     }
 }
 
-/* An arena and how much less than the peak of the paper's best strategy it is. */
+/* Prints an arena and its saving against the peak of the paper's best strategy. */
 static void put_saved(FILE *to, const Row *r, int64_t arena)
 {
     put_gib(to, arena);

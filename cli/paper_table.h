@@ -4,8 +4,8 @@
 
 #include "cli/options.h"
 
-/* For the model of the options, or for the seven networks of the paper at its sizes: Markdown on
- * stdout or in --output. 0 or the exit code. */
+/* Plans the model of the options, or the seven networks of the paper at its sizes. Writes Markdown
+ * to stdout or --output. 0 or the exit code. */
 int ls_paper_table(const LsOptions *o);
 
 #endif

@@ -1,4 +1,5 @@
-/* cli/plan_cmd.c -- lowerset plan: what training takes and what a budget costs; builds nothing. */
+/* cli/plan_cmd.c -- lowerset plan: prints the memory of training and the cost of a budget; builds
+ * nothing. */
 #include "cli/commands.h"
 #include "cli/job.h"
 #include "cli/max_batch.h"
@@ -55,14 +56,14 @@ static void put(FILE *to, void *user)
     w->write(to, w->job);
 }
 
-/* path NULL: not asked for. */
+/* path NULL: file not requested. */
 static int write_file(const char *path, Writer write, const LsJob *job)
 {
     Writing w = {write, job};
     return path == NULL || ls_output_write(path, put, &w) ? 0 : LS_EXIT_MODEL;
 }
 
-/* FILE.svg: a picture; any other name: the data. */
+/* FILE.svg: a drawing; any other name: the data. */
 static int write_timeline(const LsJob *job)
 {
     const char *path = job->options->timeline;
@@ -76,7 +77,7 @@ static void print_share(const LsJob *job, const char *what, int64_t bytes, const
     printf("  %-12s %12s  %s\n", what, ls_bytes_text(job->cx.arena, bytes), why);
 }
 
-/* Of programs for NVIDIA GPUs: what cuDNN does, and what rounding factors to TF32 would give. */
+/* For NVIDIA GPUs: prints cuDNN's part, and the speed with factors rounded to TF32. */
 static void print_gpu(const LsJob *job)
 {
     LsProblem fast = *job->train_problem;
@@ -96,7 +97,7 @@ static void print_gpu(const LsJob *job)
     printf("  with --precision=tf32 this plan's step would take %.4g ms\n", ns * 1e-6);
 }
 
-/* What waits for what, when steps may run at the same time. */
+/* Prints the dependencies of steps that may overlap. */
 static void print_overlap(const LsJob *job)
 {
     LsPieces p = ls_pieces(job->cx.arena, job->dag, &job->plan);
@@ -106,7 +107,7 @@ static void print_overlap(const LsJob *job)
            ls_waits_longest(&p, &w) * 1e-6, p.begin[p.nrun] * 1e-6);
 }
 
-/* What the process will hold, part by part. */
+/* Prints the memory of the process, part by part. */
 static void print_memory(const LsJob *job)
 {
     printf("%s: plan %s, strategy %s", job->options->model, job->report.hash, job->plan.strategy);
@@ -153,7 +154,7 @@ static int read_earlier(LsJob *job, LsEarlier *then)
     return LS_EXIT_MODEL;
 }
 
-/* The comparison in words, and for --json in the report; the exit code. */
+/* Prints the comparison in words, or adds it to the report of --json; returns the exit code. */
 static int compare(LsJob *job, const LsEarlier *then, double tolerance)
 {
     FILE *to = job->options->json ? stderr : stdout;
@@ -193,7 +194,7 @@ static int report(LsJob *job)
     return code != 0 ? code : write_timeline(job);
 }
 
-/* Before minutes are spent on what has nowhere to go. */
+/* Checks output files early, before minutes of planning. */
 static bool outputs_can_be(const LsOptions *o)
 {
     return ls_output_check(o->graph_json) && ls_output_check(o->plan_json)

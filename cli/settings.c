@@ -1,4 +1,4 @@
-/* cli/settings.c -- what the options mean: texts to numbers and structs. */
+/* cli/settings.c -- turns option texts into numbers and structs. */
 #include "cli/options.h"
 
 #include "cli/optimizer_spec.h"
@@ -19,7 +19,7 @@ static int bad(const char *option, const char *text, const char *want)
     return LS_EXIT_USAGE;
 }
 
-/* An optional number from least to most. */
+/* Parses an optional number from least to most. */
 static int real(const char *option, const char *text, double least, double most, double *v)
 {
     char want[80];
@@ -30,7 +30,7 @@ static int real(const char *option, const char *text, double least, double most,
     return bad(option, text, want);
 }
 
-/* The place of text in the words, or -1 after a message. NULL: otherwise. */
+/* Index of text in the words, or -1 after a message; `otherwise` if text is NULL. */
 static int word(const char *option, const char *text, const char *const *words, int otherwise)
 {
     if (text == NULL)
@@ -73,7 +73,7 @@ bool ls_budget_parse(const char *text, LsBudget *b)
     return false;
 }
 
-/* A name that a list binds twice. */
+/* Reports a name that a list binds twice. */
 static int twice(const char *option, const char *first, const char *second)
 {
     fprintf(stderr, "lowerset: %s is given twice for one name: '%s' and '%s'\n", option, first, second);
@@ -197,7 +197,7 @@ static int class_axis(const LsOptions *o, LsLossOptions *loss)
     return 0;
 }
 
-/* What only a cross-entropy has. 0 or the exit code. */
+/* Checks options that only a cross-entropy has. 0 or the exit code. */
 static int cross_entropy_options(LsCtx *cx, const LsOptions *o, LsLossOptions *loss)
 {
     const struct { const char *option, *text; } row[] = {{"--label-smoothing", o->smoothing},
@@ -247,7 +247,7 @@ static const char *optimizer_text(const LsOptions *o)
     return o->optimizer != NULL ? o->optimizer : LS_OPTIMIZER_USUAL;
 }
 
-/* A number above 0 that is not so small that floats have none of it. */
+/* Parses a number above 0 that is not zero as a float. */
 static int limit(const char *option, const char *text, double *v)
 {
     if (text == NULL || ls_number_real(text, FLT_MIN, FLT_MAX, v))
@@ -274,7 +274,7 @@ static int optimizer_options(const LsOptions *o, LsOptimizerOptions *op)
     return code;
 }
 
-/* --dump: a pass, or all of them. */
+/* --dump: a pass, or all passes. */
 static int dump_options(const LsOptions *o, LsPipelineOptions *p)
 {
     p->dump = o->dump_pass;
@@ -290,7 +290,7 @@ static int dump_options(const LsOptions *o, LsPipelineOptions *p)
     return LS_EXIT_USAGE;
 }
 
-/* The C compiler's -O. More than 3 changes what numbers are, so that budgets would show. */
+/* The C compiler's -O. Levels above 3 change floating-point results, so budgets would show. */
 static int level_options(const LsOptions *o)
 {
     static const char *const level[] = {"0", "1", "2", "3", "s", "g", NULL};

@@ -1,7 +1,7 @@
 /* cli/stage.c -- see stage.h.
  *
- * A thread of its own counts the seconds on the terminal. It shares nothing with the rest but `line`,
- * under its lock, and has ended before ls_stage_end returns. */
+ * A thread of its own counts the seconds on the terminal. The thread shares only `line` with the rest, under its lock,
+ * and ends before ls_stage_end returns. */
 #include "cli/stage.h"
 
 #include <pthread.h>
@@ -14,9 +14,9 @@
 
 enum { ROOM = 512, TAIL = 16 };         /* columns for " ... 12345 s", at least */
 
-static struct {                 /* the line on the terminal, of which there is one */
+static struct {                 /* the line on the terminal; there is only one */
     pthread_mutex_t lock;
-    pthread_cond_t over;        /* `ended` was set; there while the thread counts */
+    pthread_cond_t over;        /* signals that `ended` is set; exists while the thread counts */
     pthread_t thread;
     bool counts, ended;         /* counts: the thread runs, or waits to be joined */
     char text[ROOM];            /* changed only while the thread does not run */
@@ -27,7 +27,7 @@ bool ls_stage_passes(const LsOptions *o)
     return !o->quiet && !o->verbose && isatty(STDERR_FILENO);
 }
 
-/* A line that is longer than the terminal is wide could not be wiped. */
+/* Shortens the text: a line wider than the terminal could not be cleared. */
 static void cut_text(void)
 {
     struct winsize size;
@@ -35,7 +35,7 @@ static void cut_text(void)
     size_t most = known ? size.ws_col : 80, n = most > 2 * TAIL ? most - TAIL : TAIL;
     if (strlen(line.text) <= n)
         return;
-    while (n > 0 && (line.text[n] & 0xC0) == 0x80)      /* within a character of UTF-8 */
+    while (n > 0 && (line.text[n] & 0xC0) == 0x80)      /* within a UTF-8 character */
         n--;
     line.text[n] = '\0';
 }
@@ -56,7 +56,7 @@ static void *count(void *unused)
     return unused;
 }
 
-/* Signals are for the threads that were there before. Without the thread the line stands still. */
+/* Signals go to the other threads. If the thread cannot be started, the line is not updated. */
 static void start_counting(void)
 {
     sigset_t all, before;

@@ -1,4 +1,4 @@
-/* cli/sweep_cmd.c -- lowerset sweep: what every strategy costs over a range of budgets. */
+/* cli/sweep_cmd.c -- lowerset sweep: the cost of every strategy over a range of budgets. */
 #include "cli/commands.h"
 #include "cli/job.h"
 #include "cli/output.h"
@@ -31,7 +31,8 @@ static int cannot(const char *what, const char *path)
 
 static bool is_strategy(const char *name, size_t n)
 {
-    static const char *const whole[] = {"exact", "approx"};     /* the better of their halves */
+    static const char *const whole[] = {"exact", "approx"};     /* the better of their two
+                                                                 * variants */
     for (int k = 0; ls_sweep_strategies[k] != NULL; k++)
         if (strlen(ls_sweep_strategies[k]) == n && memcmp(ls_sweep_strategies[k], name, n) == 0)
             return true;
@@ -41,7 +42,7 @@ static bool is_strategy(const char *name, size_t n)
     return false;
 }
 
-/* "all" or names with commas. 0 or the exit code. */
+/* "all" or names separated by commas. 0 or the exit code. */
 static int find_strategies(LsArena *arena, const char *text, LsSweep *sweep)
 {
     if (text == NULL || strcmp(text, "all") == 0) {
@@ -79,7 +80,7 @@ static int find_range(const LsOptions *o, Range *r)
     return 0;
 }
 
-/* Budgets of the arena evenly from the one end to the other. */
+/* Sets budgets of the arena at equal distances from one end to the other. */
 static int set_points(LsJob *job, const Range *r, LsSweep *sweep)
 {
     int64_t from = ls_job_arena_budget(job, &r->from), to = ls_job_arena_budget(job, &r->to);
@@ -107,7 +108,7 @@ static void tell(void *context, uint32_t point)
                 point + 1, p->sweep->npoint, ls_sweep_percent(p->sweep, &p->sweep->point[point]));
 }
 
-/* What goes into the folder. */
+/* Contents of the output folder. */
 typedef struct Folder {
     const LsJob *job;
     const LsSweep *sweep;
@@ -224,7 +225,7 @@ static int run(LsJob *job, LsSweep *sweep, const Range *range, const LsPlanOptio
     return code;
 }
 
-/* What the table of the paper has no use for. 0 or the exit code. */
+/* Rejects options that do not apply to the table of the paper. 0 or the exit code. */
 static int check_table(const LsOptions *o)
 {
     const struct { const char *name; bool given; } row[] = {
@@ -250,7 +251,8 @@ int ls_sweep_main(int argc, char **argv)
     Range range;
     int code = ls_options_parse(&o, LS_CMD_SWEEP, argc, argv);
     code = code != 0 ? code : find_range(&o, &range);
-    code = code != 0 ? code : ls_options_hints(&o, &hints);         /* wrong words, early */
+    code = code != 0 ? code : ls_options_hints(&o, &hints);         /* invalid hints are reported
+                                                                     * early */
     code = code != 0 ? code : ls_options_planning(&o, &want);
     code = code != 0 || !o.table ? code : check_table(&o);
     if (code != 0)

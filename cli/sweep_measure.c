@@ -1,8 +1,9 @@
 /* cli/sweep_measure.c -- see sweep_measure.h.
  *
- * All programs are built first. Then each is run for its times, in rounds over all of them, and of
- * a program's rounds the fastest counts: a neighbour who is busy for a while does no harm. A last
- * run of a few steps sees which bytes of the arena they write, which takes time itself. */
+ * All programs are built first. Then they are timed in rounds over all programs, and the fastest
+ * round of each program counts: a temporary load on the machine does no harm. A last run of a
+ * few steps measures which bytes of the arena are written; that takes time itself, so it is not
+ * timed. */
 #include "cli/sweep_measure.h"
 
 #include "cli/compile.h"
@@ -29,7 +30,7 @@ typedef struct Measuring {
     Program *program; uint32_t n;
 } Measuring;
 
-/* About half a second of them; few before it is known what one takes. */
+/* Number of steps for about half a second; few while the time of a step is not known. */
 static int64_t count_steps(double step_ns)
 {
     double steps = step_ns > 0 ? 5e8 / step_ns : MIN_STEPS;
@@ -51,8 +52,8 @@ static const Program *find(const Measuring *m, const char *hash)
     return NULL;
 }
 
-/* The program without recomputation, and those of different plans at the chosen points from
- * strategy `first` on. */
+/* Lists the program without recomputation, and the programs of different plans at the chosen
+ * points, from strategy `first` on. */
 static void list(Measuring *m, const uint32_t *chosen, uint32_t n, uint32_t first)
 {
     LsArena *a = m->job->cx.arena;
@@ -81,7 +82,7 @@ static int build(Measuring *m, const Program *p)
 
 static int silent(const Measuring *m)
 {
-    fprintf(stderr, "lowerset: %s: a program that was built says nothing of its steps\n",
+    fprintf(stderr, "lowerset: %s: a program that was built reports no steps\n",
             m->sweep->model);
     return LS_EXIT_TOOL;
 }
@@ -119,7 +120,7 @@ static int for_all(Measuring *m, const char *doing, int (*what)(Measuring *, con
     return code;
 }
 
-/* To the cells with plans that were measured elsewhere. */
+/* Copies results to the cells whose plan was measured in another cell. */
 static void copy_runs(const Measuring *m, const uint32_t *chosen, uint32_t n, uint32_t first)
 {
     for (uint32_t k = 0; k < n; k++)
@@ -154,7 +155,7 @@ int ls_sweep_measure(LsJob *job, LsSweep *sweep, const uint32_t *chosen, uint32_
     int code = for_all(&m, "building", build);
     for (int round = 0; code == 0 && round < ROUNDS; round++)
         code = for_all(&m, round == 0 ? "running" : "running again", time_steps);
-    code = code != 0 ? code : for_all(&m, "looking into the memory of", find_touched);
+    code = code != 0 ? code : for_all(&m, "measuring the memory of", find_touched);
     if (code == 0)
         copy_runs(&m, chosen, n, first);
     remove_files(&m);

@@ -5,9 +5,9 @@
 #include "cli/job.h"
 #include "scheduler/plan/budget_sweep.h"
 
-/* Fills what a sweep has of measurements: without recomputation, and at the n chosen points for the
- * last strategy, or for every one; a plan that comes up again is built once. job: loaded with its
- * weights, from a model. 0 or the exit code, after diagnostics. */
+/* Fills in the measurements of a sweep: without recomputation, and at the n chosen points for the
+ * last strategy or for every strategy. A plan that appears twice is built once. job: loaded from a
+ * model, with its weights. 0 or the exit code, after diagnostics. */
 int ls_sweep_measure(LsJob *job, LsSweep *sweep, const uint32_t *chosen, uint32_t n,
                      bool every_strategy);
 

@@ -1,5 +1,4 @@
-/* cli/tables.c -- lowerset ops, targets, explain: what the program knows,
- * printed from its own tables. */
+/* cli/tables.c -- lowerset ops, targets, explain: prints the program's own tables. */
 #include "build_config.h"
 #include "cli/commands.h"
 #include "codegen/toolchain/cuda_probe.h"
@@ -11,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Words behind a command that takes `most` of them: 0 or the exit code. */
+/* Checks a command that takes at most `most` words: 0 or the exit code. */
 static int takes(int argc, char **argv, int most)
 {
     if (argc <= 2 + most)

@@ -22,7 +22,7 @@ static int fail(const char *what, const char *why)
     return LS_EXIT_TOOL;
 }
 
-/* Starts it and waits; failed: an errno, 0 when it ran. The status that it ended with. */
+/* Starts the program, waits, and returns its exit status. failed: an errno, 0 when it ran. */
 static int spawn(const LsTrial *t, const char *const *argv, int *failed)
 {
     posix_spawn_file_actions_t to;
@@ -41,7 +41,7 @@ static int spawn(const LsTrial *t, const char *const *argv, int *failed)
     return status;
 }
 
-/* Appends an option with its value; NULL: it is not given. */
+/* Appends an option with its value; NULL: the option is left out. */
 static void give(const char **argv, int *n, const char *option, const char *value)
 {
     if (value == NULL)
@@ -52,7 +52,7 @@ static void give(const char **argv, int *n, const char *option, const char *valu
 
 int ls_trial_run(LsArena *arena, const LsTrial *t)
 {
-    const char *argv[32] = {t->of};     /* it speaks under that name */
+    const char *argv[32] = {t->of};     /* its messages show that name */
     int n = 1, failed;
     give(argv, &n, "--data", t->data != NULL ? t->data : "synthetic");
     give(argv, &n, "--progress", "none");
@@ -72,7 +72,7 @@ int ls_trial_run(LsArena *arena, const LsTrial *t)
         return fail(t->program, strerror(failed));
     if (WIFEXITED(status) && (WEXITSTATUS(status) == 0 || t->hand_on))
         return WEXITSTATUS(status);
-    return fail(t->of, "the program that was built for it failed");
+    return fail(t->of, "the program built for it failed");
 }
 
 static int by_size(const void *a, const void *b)
@@ -81,7 +81,7 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The number called `key` of a line of JSON. */
+/* The number under `key` in a line of JSON. */
 static bool number(const char *line, const char *key, double *to)
 {
     cJSON *root = cJSON_Parse(line);
@@ -103,7 +103,7 @@ double ls_trial_step_ns(LsArena *arena, const char *log)
     while (f != NULL && getline(&line, &size, f) >= 0) {
         if (!number(line, "loss", &now) || !number(line, "time", &now))
             continue;
-        if (seen++ >= 1) {      /* the first one warms up */
+        if (seen++ >= 1) {      /* the first step is a warm-up */
             took = ls_arena_grow(arena, took, n, n + 1u, sizeof *took, &room);
             took[n++] = now - before;
         }

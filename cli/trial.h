@@ -1,4 +1,4 @@
-/* cli/trial.h -- runs training programs that were just built, to see what they take. */
+/* cli/trial.h -- runs newly built training programs to measure them. */
 #ifndef LS_CLI_TRIAL_H
 #define LS_CLI_TRIAL_H
 
@@ -10,32 +10,32 @@
 typedef struct LsTrial {
     const char *of;             /* for messages: the model */
     const char *program;        /* path */
-    const char *log, *profile;  /* files that it writes; NULL: not this one */
-    const char *out;            /* takes its standard output; NULL: nobody does */
-    const char *err;            /* takes its messages; NULL: they are told */
-    const char *data;           /* NULL: made up */
+    const char *log, *profile;  /* files that it writes; NULL: not written */
+    const char *out;            /* receives its standard output; NULL: discarded */
+    const char *err;            /* receives its messages; NULL: they are printed */
+    const char *data;           /* NULL: synthetic */
     const char *lr;             /* NULL: 0 */
-    const char *dump;           /* takes tensors of the last step; NULL: nobody does */
-    const char *gradients;      /* an option that has it check its gradients; NULL: it trains */
+    const char *dump;           /* receives tensors of the last step; NULL: no dump */
+    const char *gradients;      /* an option that makes it check its gradients; NULL: it trains */
     int64_t steps;
     int threads;
-    bool measure;               /* the bytes that it touches */
-    bool hand_on;               /* its exit code is the result, as it told itself what is wrong */
+    bool measure;               /* measure the bytes that it touches */
+    bool hand_on;               /* its exit code is the result, as it has printed its own message */
 } LsTrial;
 
-/* Trains, on the data in the order of their file. 0, or the exit code after a message. */
+/* Trains, on the data in file order. 0, or the exit code after a message. */
 int ls_trial_run(LsArena *arena, const LsTrial *t);
 
-/* The median of the times between its steps, ns, out of a log; 0 when there are none. */
+/* The median time between steps, ns, from a log; 0: the log has no steps. */
 double ls_trial_step_ns(LsArena *arena, const char *log);
 
-/* The last number, or string, of that key in a file of JSON lines, such as its log or its output;
- * `otherwise`, or "", when there is none. Of its output with `measure`, "touched" is the highest
- * byte of its arena that was written to, plus 1. */
+/* The last number, or string, under that key in a file of JSON lines, such as a program's log or
+ * output; `otherwise`, or "", when the key is missing. In the output with `measure`, "touched" is
+ * the highest byte of the arena that was written, plus 1. */
 double ls_trial_number(const char *file, const char *key, double otherwise);
 const char *ls_trial_text(LsArena *arena, const char *file, const char *key);
 
-/* A new folder for files that nobody keeps, in $TMPDIR or /tmp; NULL after a message. */
+/* A new temporary folder in $TMPDIR or /tmp; NULL after a message. */
 const char *ls_trial_folder(LsArena *arena);
 
 #endif

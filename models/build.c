@@ -1,4 +1,4 @@
-/* models/build.c -- nodes, constants, weights and the ends of a graph under construction. */
+/* models/build.c -- nodes, constants, weights, inputs and outputs of a graph under construction. */
 #include "models/build.h"
 
 #include <inttypes.h>
@@ -28,7 +28,7 @@ const char *ls_build_name(LsBuild *b, const char *fmt, ...)
     return ls_arena_strdup(b->arena, text);
 }
 
-/* protobuf-c's structs are not const, but nothing here is ever written through them. */
+/* protobuf-c's structs are not const, but nothing here writes through them. */
 static char *text(const char *s) { return (char *)(uintptr_t)s; }
 
 /* The type of a graph input or output. */

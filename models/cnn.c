@@ -1,5 +1,5 @@
 /* models/cnn.c -- a small image classifier: 3x3 convolutions, each with ReLU and a 2x2 average
- * pool, then two dense layers. With the presets: 32 and 64 channels, 256 hidden, 10 classes. */
+ * pool, then two dense layers. Presets: 32 and 64 channels, 256 hidden units, 10 classes. */
 #include "models/families.h"
 
 void ls_zoo_cnn(LsBuild *b, const LsModelRequest *r)

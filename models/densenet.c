@@ -3,7 +3,7 @@
  * values are torchvision's; --width is the growth rate. */
 #include "models/families.h"
 
-enum { MOST_LAYERS = 48 };      /* in one block */
+enum { MOST_LAYERS = 48 };      /* most layers in one block */
 typedef struct Shape { int variant, layer[4]; } Shape;
 static const Shape shapes[] = {
     {121, {6, 12, 24, 16}}, {161, {6, 12, 36, 24}}, {169, {6, 12, 32, 32}},
@@ -18,7 +18,7 @@ static LsTensor norm_relu_conv(LsBuild *b, const char *at, const char *k, LsTens
     return ls_layer_conv(b, ls_build_name(b, "%s.conv%s", at, k), x, c);
 }
 
-/* Every layer reads all that came before it in the block, side by side. */
+/* Every layer reads the concatenation of all earlier outputs of the block. */
 static LsTensor dense_block(LsBuild *b, const char *at, LsTensor x, int layers, int64_t growth)
 {
     LsTensor part[MOST_LAYERS + 1] = {x};

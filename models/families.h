@@ -1,4 +1,4 @@
-/* models/families.h -- what each family's file offers to the table in zoo.c. */
+/* models/families.h -- each family's entry for the table in zoo.c. */
 #ifndef LS_MODELS_FAMILIES_H
 #define LS_MODELS_FAMILIES_H
 
@@ -18,8 +18,8 @@ void ls_zoo_resnet(LsBuild *b, const LsModelRequest *r);
 void ls_zoo_unet(LsBuild *b, const LsModelRequest *r);
 void ls_zoo_vgg(LsBuild *b, const LsModelRequest *r);
 
-/* resnet.c: everything before the pooling; `at` is "" or a prefix such as "backbone.". The last two
- * stages keep their resolution and spread their kernels instead if `dilated` (Yu & Koltun 2016). */
+/* resnet.c: the layers before the pooling; `at` is "" or a prefix such as "backbone.". If
+ * `dilated`, the last two stages use dilated kernels instead of strides (Yu & Koltun 2016). */
 typedef struct LsResnetBody { int variant; int64_t width; int stem; bool dilated; } LsResnetBody;
 LsTensor ls_zoo_resnet_body(LsBuild *b, const char *at, LsTensor x, LsResnetBody body);
 

@@ -1,8 +1,8 @@
-/* models/gpt.c -- the decoder-only transformer of GPT-2 (Radford et al. 2019): token and
- * position embeddings, blocks of masked self-attention and a GELU layer, each behind a layer
- * norm, and a head that shares the token embedding or has its own. With the presets 124,439,808
- * parameters. Names, and weights of linear layers as [in, out], are those of the published
- * model. Input x: int64 tokens N x T; output y: scores N x T x vocabulary. */
+/* models/gpt.c -- the decoder-only transformer of GPT-2 (Radford et al. 2019): token and position
+ * embeddings, blocks of masked self-attention and a GELU layer, each behind a layer norm, and a
+ * head that shares the token embedding or has its own. The presets give 124,439,808 parameters.
+ * Names, and weights of linear layers as [in, out], are those of the published model. Input x:
+ * int64 tokens N x T; output y: scores N x T x vocabulary. */
 #include "models/families.h"
 
 #include <inttypes.h>
@@ -10,8 +10,8 @@
 
 typedef struct Net { int64_t width, heads, context, vocab; int depth; } Net;
 
-/* Normal with deviation 0.02; what adds to the residual path is scaled down by its 2 * depth
- * terms. */
+/* Normal with standard deviation 0.02; projections onto the residual path are scaled down by its 2
+ * * depth terms. */
 static const float deviation = 0.02f;
 
 static const char *normal(LsBuild *b, const char *name, int64_t rows, int64_t columns, float scale)
@@ -90,7 +90,7 @@ static LsTensor block(LsBuild *b, const char *at, LsTensor x, Net net)
     return ls_layer_add(b, ls_build_name(b, "%s.add_2", at), x, y);
 }
 
-/* Rows of a new table, by token and by position. */
+/* Rows of a new embedding table, by token and by position. */
 static LsTensor embed(LsBuild *b, Net net)
 {
     LsTensor x = ls_build_input(b, "x", ONNX__TENSOR_PROTO__DATA_TYPE__INT64,

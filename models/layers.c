@@ -1,4 +1,4 @@
-/* models/layers.c -- the layers of the zoo, each with its weights and the size of what it gives. */
+/* models/layers.c -- the layers of the zoo, each with its weights and the size of its result. */
 #include "models/layers.h"
 
 #include <inttypes.h>
@@ -16,7 +16,8 @@ static LsWeight drawn(const char *name, LsDraw draw, int rank, const int64_t dim
         area *= i < 2 ? 1 : (double)dim[i];
     }
     switch (draw.kind) {
-    case LS_DRAW_DEFAULT:   /* kaiming_uniform, a = sqrt 5: gain sqrt(1/3), bound sqrt 3 of it */
+    case LS_DRAW_DEFAULT:   /* kaiming_uniform with a = sqrt 5: gain sqrt(1/3), bound sqrt 3 times
+                             * that */
         w.fill = LS_FILL_UNIFORM;
         w.scale = (float)(1 / sqrt(area * (double)dim[1]));
         break;
@@ -33,8 +34,8 @@ static LsWeight drawn(const char *name, LsDraw draw, int rank, const int64_t dim
     return w;
 }
 
-/* A layer's weight of that shape and, if wanted, its bias of n elements; in[1], in[2] get the
- * names. */
+/* A layer's weight of that shape and, if requested, its bias of n elements; in[1], in[2] receive
+ * the names. */
 static int weight_and_bias(LsBuild *b, const char *at, LsDraw draw, int rank, const int64_t dim[],
                            int64_t n, bool bias, const char *in[])
 {
@@ -150,7 +151,7 @@ LsTensor ls_layer_relu(LsBuild *b, const char *at, LsTensor x)
     return ls_layer_unary(b, "Relu", at, x);
 }
 
-/* A node of x and a scalar. */
+/* A node with the operands x and a scalar. */
 static LsTensor with_scalar(LsBuild *b, const char *op, const char *at, LsTensor x, float v)
 {
     const char *in[] = {x.name, ls_build_scalar(b, v)};
@@ -276,8 +277,8 @@ LsTensor ls_layer_reshape(LsBuild *b, const char *at, LsTensor x, LsTensor shape
     return ls_build_node(b, "Reshape", at, 2, in, shape);
 }
 
-/* The least float factor by which floor(in * factor) is `out`, for a reader that multiplies in
- * float and for one that does so in double. */
+/* The least float factor for which floor(in * factor) is `out`, in readers that multiply in float
+ * and in readers that multiply in double. */
 static float scale_to(int64_t in, int64_t out)
 {
     float s = (float)out / (float)in;
@@ -286,8 +287,8 @@ static float scale_to(int64_t in, int64_t out)
     return s;
 }
 
-/* By factors and not by sizes: sizes would have to know the batch. With aligned corners the result
- * depends on the sizes alone. */
+/* Uses factors and not sizes: sizes would include the batch. With aligned corners the result
+ * depends on the sizes only. */
 LsTensor ls_layer_resize(LsBuild *b, const char *at, LsTensor x, int64_t h, int64_t w)
 {
     float scale[] = {1, 1, scale_to(x.dim[2], h), scale_to(x.dim[3], w)};

@@ -17,16 +17,17 @@ LsTensor ls_layer_batch_norm(LsBuild *b, const char *at, LsTensor x, float epsil
 LsTensor ls_layer_layer_norm(LsBuild *b, const char *at, LsTensor x);
 LsTensor ls_layer_unary(LsBuild *b, const char *op, const char *at, LsTensor x);  /* Relu.. */
 LsTensor ls_layer_relu(LsBuild *b, const char *at, LsTensor x);
-/* x / 2 * (1 + erf(x / sqrt 2)), written out as exporters do before opset 20. */
+/* x / 2 * (1 + erf(x / sqrt 2)), decomposed as exporters do before opset 20. */
 LsTensor ls_layer_gelu(LsBuild *b, const char *at, LsTensor x);
-LsTensor ls_layer_dropout(LsBuild *b, const char *at, LsTensor x);    /* x itself at rate 0 */
+LsTensor ls_layer_dropout(LsBuild *b, const char *at, LsTensor x);    /* x itself at probability
+                                                                       * 0 */
 
 typedef struct LsPool { int64_t kernel, stride, pad; bool ceil; } LsPool;
 LsTensor ls_layer_max_pool(LsBuild *b, const char *at, LsTensor x, LsPool p);
 LsTensor ls_layer_average_pool(LsBuild *b, const char *at, LsTensor x, LsPool p);
 LsTensor ls_layer_global_average_pool(LsBuild *b, const char *at, LsTensor x);
 
-LsTensor ls_layer_flatten(LsBuild *b, const char *at, LsTensor x);    /* all but the batch */
+LsTensor ls_layer_flatten(LsBuild *b, const char *at, LsTensor x);    /* all axes but the batch */
 LsTensor ls_layer_linear(LsBuild *b, const char *at, LsTensor x, int64_t out);    /* x of rank 2 */
 LsTensor ls_layer_add(LsBuild *b, const char *at, LsTensor x, LsTensor y);    /* of one shape */
 LsTensor ls_layer_concat(LsBuild *b, const char *at, int n, const LsTensor x[]);      /* channels */
@@ -37,7 +38,8 @@ LsTensor ls_layer_transpose(LsBuild *b, const char *at, LsTensor x, const int64_
 LsTensor ls_layer_reshape(LsBuild *b, const char *at, LsTensor x, LsTensor shape);
 /* Bilinear, corners aligned, to height h and width w. */
 LsTensor ls_layer_resize(LsBuild *b, const char *at, LsTensor x, int64_t h, int64_t w);
-/* Height and width to those of `to`, evenly on both sides: zeros around x, or x's edges cut off. */
+/* Both change height and width to those of `to`, evenly on both sides: zeros around x, or x's edges
+ * cropped. */
 LsTensor ls_layer_pad_to(LsBuild *b, const char *at, LsTensor x, LsTensor to);
 LsTensor ls_layer_crop_to(LsBuild *b, const char *at, LsTensor x, LsTensor to);
 

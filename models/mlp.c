@@ -1,5 +1,5 @@
-/* models/mlp.c -- a multilayer perceptron on images: `depth` hidden layers of `width`, each
- * with ReLU. With the presets 784-2048-10. */
+/* models/mlp.c -- a multilayer perceptron on images: `depth` hidden layers of `width`, each with
+ * ReLU. Presets: 784-2048-10. */
 #include "models/families.h"
 
 void ls_zoo_mlp(LsBuild *b, const LsModelRequest *r)

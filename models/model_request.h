@@ -1,10 +1,11 @@
-/* models/model_request.h -- a network, and the options that it is asked for with. */
+/* models/model_request.h -- a network, and the options requested for it. */
 #ifndef LS_MODELS_MODEL_REQUEST_H
 #define LS_MODELS_MODEL_REQUEST_H
 
 #include <stdint.h>
 
-/* Options, in the order of the help text. A model takes the first four and those of its row. */
+/* Options, in the order of the help text. Every model takes the first four, and the options of its
+ * row. */
 typedef enum {
     LS_OPT_BATCH,               /* 0: the symbolic dimension N */
     LS_OPT_SEED,
@@ -27,8 +28,8 @@ struct LsModelRequest;
 typedef struct LsModel {
     const char *name, *help;
     void (*build)(struct LsBuild *, const struct LsModelRequest *);
-    int variant;                /* 18, 34, 121, ...: what the family's file knows it by */
-    int64_t preset[LS_NOPTS];   /* from LS_OPT_SIZE on: 0 where there is no such option */
+    int variant;                /* 18, 34, 121, ...: the variant's number within its family */
+    int64_t preset[LS_NOPTS];   /* from LS_OPT_SIZE on: 0 where the model lacks the option */
 } LsModel;
 
 typedef struct LsModelRequest {

@@ -1,11 +1,11 @@
 /* models/model_write.c -- ONNX files, streamed.
  *
- * A protobuf message is length, then content, so the length of the whole graph must be known
- * first. It is: everything but the weights is small and packed by protobuf-c, and the bytes a
- * weight will take follow from its shape. The file is then: model fields; the graph's tag and
- * length; the packed graph without initializers; and each initializer as tag, length, packed
- * header, and its raw data in blocks. Order of fields is free in protobuf, so any reader sees
- * an ordinary model. */
+ * A protobuf message is length, then content, so the length of the whole graph must be known first.
+ * It is known: everything but the weights is small and packed by protobuf-c, and the bytes of a
+ * weight follow from its shape. The file consists of the model fields; the graph's tag and length;
+ * the packed graph without initializers; and each initializer as tag, length, packed header, and
+ * its raw data in blocks. The order of fields is free in protobuf, so any reader sees an ordinary
+ * model. */
 #include "models/model_write.h"
 
 #include <errno.h>
@@ -20,14 +20,14 @@ enum {
     TAG_GRAPH = 0x3a,           /* ModelProto.graph = 7, length-delimited */
     TAG_INITIALIZER = 0x2a,     /* GraphProto.initializer = 5 */
     TAG_RAW_DATA = 0x4a,        /* TensorProto.raw_data = 9 */
-    PAGE = 64,                  /* bytes: external tensors start at multiples of it */
+    PAGE = 64,                  /* bytes; alignment of external tensors */
 };
 static const int64_t protobuf_limit = INT64_C(2147483647);
 
 typedef struct Save {
     LsBuild *b;
     const LsModelFile *f;
-    const char *data_path, *data_name;  /* the external file: path, and name as the model says it */
+    const char *data_path, *data_name;  /* the external file: path, and its name in the model */
     Onnx__TensorProto *head;    /* by weight: everything but raw data */
     size_t *head_bytes;
     int64_t end;                /* of the external file, bytes */
@@ -40,7 +40,7 @@ static int64_t raw_bytes(const LsWeight *w)
     return ls_weight_elements(w) * (int64_t)ls_fill_element(w);
 }
 
-/* Tables that are no weights stay in the file: the graph cannot be understood without them. */
+/* Tables that are not weights stay in the file: the graph cannot be read without them. */
 static bool is_beside(const Save *s, const LsWeight *w)
 {
     return s->beside && ls_weight_is_float(w);
@@ -55,7 +55,7 @@ static int varint(uint64_t v, uint8_t out[10])
     return n;
 }
 
-static int64_t delimited(int64_t bytes)     /* with tag and length before */
+static int64_t delimited(int64_t bytes)     /* including tag and length */
 {
     uint8_t buffer[10];
     return 1 + varint((uint64_t)bytes, buffer) + bytes;
@@ -77,7 +77,7 @@ static int element_type(const LsWeight *w)
         : ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT;
 }
 
-/* Fills s->head[i], and gives external tensors their places. */
+/* Fills s->head[i], and assigns offsets to external tensors. */
 static void make_head(Save *s, uint32_t i)
 {
     LsBuild *b = s->b;
@@ -171,7 +171,8 @@ static uint8_t *pack_model(const LsModelFile *f, LsArena *arena, size_t *bytes)
     return out;
 }
 
-/* Headers of all weights, and the size of the graph with them; whether protobuf can hold it. */
+/* Makes the headers of all weights and sums the size of the graph; false: too large for
+ * protobuf. */
 static bool measure(Save *s)
 {
     Onnx__GraphProto g;
@@ -185,7 +186,8 @@ static bool measure(Save *s)
     return s->graph_bytes <= protobuf_limit - 4096;     /* room for the model's own fields */
 }
 
-/* Opens, writes with `put`, closes; on failure removes what it began, unless that is a device. */
+/* Opens, writes with `put`, closes; on failure removes the incomplete file, unless it is a
+ * device. */
 static bool write_file(Save *s, const char *path, void (*put)(Save *, FILE *))
 {
     struct stat st;

@@ -14,7 +14,8 @@ static LsTensor conv_bn_relu(LsBuild *b, const char *at, int k, LsTensor x, LsCo
     return ls_layer_relu(b, ls_build_name(b, "%s.%d", at, k + 2), x);
 }
 
-/* x beside its averages over bins x bins regions, each brought to a quarter of the channels. */
+/* x concatenated with its averages over bins x bins regions, each projected to a quarter of the
+ * channels. */
 static LsTensor pyramid(LsBuild *b, LsTensor x)
 {
     static const int64_t bins[] = {1, 2, 3, 6};

@@ -11,7 +11,7 @@ static const Shape shapes[] = {
 
 typedef struct Block { int64_t width, stride, dilation; bool bottleneck; } Block;
 
-/* Convolution and batch norm number k of a block: "at.convK", "at.bnK". */
+/* Number k of a block's convolutions, with its batch norm: "at.convK", "at.bnK". */
 static LsTensor conv_bn(LsBuild *b, const char *at, int k, LsTensor x, LsConv c)
 {
     x = ls_layer_conv(b, ls_build_name(b, "%s.conv%d", at, k), x, c);

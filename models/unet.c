@@ -1,7 +1,7 @@
-/* models/unet.c -- U-Net: Ronneberger, Fischer, Brox 2015, arXiv:1505.04597, with batch norm,
- * as the usual PyTorch version has it (github.com/milesial/Pytorch-UNet, whose names it bears).
- * Convolutions keep the size and an odd size is padded on the way up; --pad=valid is the
- * paper's form, where the output is smaller than the image and the skipped maps are cropped. */
+/* models/unet.c -- U-Net: Ronneberger, Fischer, Brox 2015, arXiv:1505.04597, with batch norm, as
+ * the usual PyTorch version has it (github.com/milesial/Pytorch-UNet, whose names it uses).
+ * Convolutions keep the size and an odd size is padded on the way up; --pad=valid is the paper's
+ * form, where the output is smaller than the image and the skipped maps are cropped. */
 #include "models/families.h"
 
 enum { MOST_LEVELS = 8 };
@@ -20,7 +20,7 @@ static LsTensor twice(LsBuild *b, const char *at, LsTensor x, Net net, int64_t m
     return x;
 }
 
-/* Doubles x, fits it to `skip` and goes on from both. */
+/* Upsamples x by two, fits it to `skip` and convolves both. */
 static LsTensor up(LsBuild *b, const char *at, LsTensor x, LsTensor skip, Net net, int64_t out)
 {
     const char *name = ls_build_name(b, "%s.up", at);
@@ -44,7 +44,8 @@ void ls_zoo_unet(LsBuild *b, const LsModelRequest *r)
     int depth = (int)r->value[LS_OPT_DEPTH];
     bool valid = r->value[LS_OPT_PAD] == LS_PAD_VALID;
     Net net = {valid ? 0 : 1, r->value[LS_OPT_UP] == LS_UP_BILINEAR, valid};
-    int64_t shrink = net.bilinear ? 2 : 1;  /* no deconvolution halves the channels on the way up */
+    int64_t shrink = net.bilinear ? 2 : 1;  /* without a deconvolution nothing halves the channels
+                                             * on the way up */
     LsTensor skip[MOST_LEVELS];
     if (depth > MOST_LEVELS) {
         ls_build_fail(b, "--depth=%d: a U-Net has at most %d levels", depth, MOST_LEVELS);

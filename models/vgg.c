@@ -2,7 +2,7 @@
  * (19), with or without batch norm. Names and initial values are torchvision's. */
 #include "models/families.h"
 
-/* Each stage: as many 3x3 convolutions, then a pool that halves; k numbers the modules. */
+/* Each stage: several 3x3 convolutions, then a pool that halves; k numbers the modules. */
 static LsTensor features(LsBuild *b, const LsModelRequest *r, LsTensor x)
 {
     int k = 0;
@@ -21,8 +21,8 @@ static LsTensor features(LsBuild *b, const LsModelRequest *r, LsTensor x)
     return x;
 }
 
-/* The classifier takes 7 x 7 positions; larger maps are averaged down to that where they are a
- * multiple, others are taken whole. */
+/* The classifier takes 7 x 7 positions. Larger maps are averaged down to that size if they are a
+ * multiple of it; other maps are used whole. */
 void ls_zoo_vgg(LsBuild *b, const LsModelRequest *r)
 {
     int64_t hidden = 64 * r->value[LS_OPT_WIDTH];

@@ -1,4 +1,5 @@
-/* models/zoo.c -- the table of networks, the table of options, and the way from both to a file. */
+/* models/zoo.c -- the table of networks, the table of options, and the generation of a file from
+ * both. */
 #include "models/zoo.h"
 
 #include <errno.h>
@@ -101,7 +102,7 @@ LsModelRequest ls_model_request(const LsModel *m)
     return r;
 }
 
-/* The number of `word` in "a|b|c", from 1; 0: it is none of them. */
+/* The number of `word` in "a|b|c", from 1; 0: not among them. */
 static int64_t choice_of(const char *choice, const char *word)
 {
     size_t n = strlen(word);
@@ -174,7 +175,7 @@ static LsBuild *build(const LsModelRequest *r, LsArena *arena)
     return b;
 }
 
-/* Copies what the caller wants to know out of the builder. */
+/* Copies the model's figures, or the error, from the builder to the caller. */
 static void tell(const LsBuild *b, LsModelInfo *info, char *err, size_t size)
 {
     if (b->failed)
@@ -219,7 +220,7 @@ static const char *recipe(LsArena *arena, const LsModelRequest *r)
 int ls_model_write(const LsModelRequest *r, const char *path, LsModelInfo *info,
                    char *err, size_t size)
 {
-    const int64_t most = INT64_C(1) << 34;      /* elements written: 64 GiB */
+    const int64_t most = INT64_C(1) << 34;      /* largest number of elements written: 64 GiB */
     LsArena *arena = ls_arena_new();
     LsBuild *b = build(r, arena);
     LsModelFile f = {path, r->model->name, recipe(arena, r), (uint64_t)r->value[LS_OPT_SEED],

@@ -50,7 +50,7 @@ void ls_model_list(FILE *to)
     }
 }
 
-/* The preset of an option as it would be typed. */
+/* Prints the preset of an option as a user would type it. */
 static void print_preset(FILE *to, const LsModelOption *o, int id, int64_t v)
 {
     const char *word = o->choice;
@@ -111,7 +111,7 @@ static int given_twice(const char *name, const char *first, const char *second)
     return complain(what, NULL);
 }
 
-/* Notes the value of an option; that it is given again is an error. */
+/* Records the value of an option; a second value is an error. */
 static int note(Line *l, const char *name, const char *value)
 {
     for (int i = 0; i < LS_NOPTS; i++) {
@@ -124,7 +124,7 @@ static int note(Line *l, const char *name, const char *value)
     return OK;
 }
 
-/* --name=value or --name value at argv[*i], which is moved past it. */
+/* Parses --name=value or --name value at argv[*i], and moves *i past it. */
 static int take_option(Line *l, int argc, char **argv, int *i)
 {
     char name[LS_SPELLING_MOST + 1], err[256], hint[64];

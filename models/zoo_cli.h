@@ -7,7 +7,7 @@
 #include "models/zoo.h"
 
 /* `lowerset model --list` and `lowerset model NAME [--option=value ...] -o FILE.onnx`; argv is
- * that of main, argv[1] "model". Returns the exit code: 0 done, 1 not written, 2 usage. */
+ * main's, argv[1] "model". Returns the exit code: 0 done, 1 not written, 2 usage. */
 int ls_model_main(int argc, char **argv);
 /* Lines for people: one per model; one per option of a model. */
 void ls_model_list(FILE *to);

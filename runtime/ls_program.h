@@ -1,9 +1,8 @@
-/* runtime/ls_program.h -- what a generated training program consists of: tables
- * of plain data and kernels.
+/* runtime/ls_program.h -- a generated training program: tables of plain data, and kernels.
  *
- * lowerset writes one C file with the kernels and one LsProgram; runtime/ supplies main. The whole
- * state and the whole arena are two allocations made before the first step; every address is an
- * offset into one of a few spaces, fixed by the plan. */
+ * lowerset writes one C file with the kernels and one LsProgram; runtime/ supplies main. The state
+ * and the arena are two allocations made before the first step; every address is an offset into one
+ * of a few spaces, fixed by the plan. */
 #ifndef LS_PROGRAM_H
 #define LS_PROGRAM_H
 
@@ -16,10 +15,10 @@
 enum { LS_TENSOR_RANK = 8 };
 enum { LS_RING = 4 };   /* batches in the input ring: inputs take LS_RING
                          * times their bytes in the plan */
-enum { LS_DEVICE_SLOTS = 2 };   /* the same for a program for a device: batches that lie there */
+enum { LS_DEVICE_SLOTS = 2 };   /* batches that a device holds, for a program with a device */
 
-/* Runs one step. arg: operands, then results, then the workspace (if any), as addresses.
- * An absent operand is NULL. */
+/* Runs one step. arg: addresses of operands, then results, then the workspace (if any). An absent
+ * operand is NULL. */
 typedef void (*LsKernel)(LsRun *run, void *const arg[]);
 
 /* An address at compile time. */
@@ -28,11 +27,10 @@ typedef enum { LS_AT_NONE, LS_AT_ARENA, LS_AT_STATE, LS_AT_CONST, LS_AT_INPUT } 
 typedef struct LsAddress { uint8_t space; int64_t offset; } LsAddress;
 
 typedef enum { LS_DT_REAL, LS_DT_I64, LS_DT_I32, LS_DT_BOOL } LsDataType;
-typedef struct LsTensor {       /* names and logical shapes are the ONNX file's */
+typedef struct LsTensor {       /* names and logical shapes as in the ONNX file */
     const char *name;
     LsDataType type;
-    bool channels_last;         /* bytes lie as N, spatial..., C although
-                                 * dim says N, C, spatial... */
+    bool channels_last;         /* stored as N, spatial..., C although dim is N, C, spatial... */
     int rank;
     int64_t dim[LS_TENSOR_RANK];
     LsAddress at;
@@ -43,14 +41,14 @@ typedef struct LsStateTensor {  /* parameters first, in file order; a moment
                                  * is named "PARAM.m" or so */
     LsTensor t;
     LsStateKind kind;
-    int64_t onnx_offset;        /* of its float32 data, row-major in logical order, in the embedded
-                                 * ONNX file: where the initial value is read and the trained one
-                                 * written; -1: starts as zeros (moments), not exported */
+    int64_t onnx_offset;        /* offset of its float32 data, row-major in logical order, in the
+                                 * embedded ONNX file: source of the initial value, and place of the
+                                 * trained value. -1: starts as zeros (moments), not exported */
 } LsStateTensor;
 
 typedef struct LsStep {
     LsKernel run;
-    const char *name;           /* ONNX node, and what of it: "layer1/conv1 dw" */
+    const char *name;           /* ONNX node, and its part: "layer1/conv1 dw" */
     const char *op;
     uint16_t narg, nin, nout;   /* operands, then results, then at most one workspace */
     uint32_t arg;               /* first of LsProgram.address */
@@ -60,19 +58,20 @@ typedef struct LsStep {
     int64_t workspace;          /* bytes at the last argument when narg > nin + nout */
 } LsStep;
 
-/* A value that lives only for a while, to be copied out on request (--dump): after step `after`
- * ran, or, with before = true, just before step `after` runs. */
+/* A temporary value that --dump can copy out: after step `after` ran, or, with before = true, just
+ * before it runs. */
 typedef struct LsWatch {
     LsTensor t; const char *key; uint32_t step; bool before;
-    int64_t row;                /* elements from one row of the last axis to the next; 0: no more
-                                 * than it has */
+    int64_t row;                /* elements from one row of the last axis to the next; 0: the length
+                                 * of that axis */
 } LsWatch;
 
 typedef struct LsInput {        /* one per graph input, the target last; t.at.offset is its index */
     LsTensor t;
     bool is_label;
-    int64_t low, high;          /* integers must lie in [low, high), as some node indexes with them;
-                                 * low = high: not checked, but for the classes of a label */
+    int64_t low, high;          /* integers must lie in [low, high), as some node uses them as
+                                 * indices; low = high: not checked, except the classes of a
+                                 * label */
 } LsInput;
 
 typedef struct LsPhaseTable {   /* train: one step of training; eval: the
@@ -80,25 +79,25 @@ typedef struct LsPhaseTable {   /* train: one step of training; eval: the
     const LsStep *step; uint32_t nstep;
     const LsWatch *watch; uint32_t nwatch;      /* outputs "out/NAME", gradients "grad/PARAM"; eval
                                                  * may have "code/NAME" for --image-grid */
-    LsAddress loss;             /* scalar real in the arena, alive at the end of the phase */
+    LsAddress loss;             /* scalar real in the arena, live at the end of the phase */
     int64_t arena_bytes, live_peak;
-    const uint32_t *wait, *wait_of;     /* step k begins when those of wait[wait_of[k] .. wait_of[k + 1])
-                                         * have ended; NULL: the one before it */
-    LsAddress weight;           /* scalar real like the loss: what counted in the mean that it is; none:
-                                 * it is one over the valid samples, or LsProgram.loss_sums */
+    const uint32_t *wait, *wait_of;     /* step k begins when steps wait[wait_of[k] .. wait_of[k + 1]) have ended; NULL:
+                                         * when the step before it has */
+    LsAddress weight;           /* scalar real like the loss: the total weight of the mean; none: the loss is a mean
+                                 * over the valid samples, or LsProgram.loss_sums */
 } LsPhaseTable;
 
 typedef struct LsProgram {
     const char *model;          /* file name of the ONNX model */
-    const char *plan_hash;      /* printed by plan, compile and trainer alike */
+    const char *plan_hash;      /* the same in the output of plan, compile and trainer */
     const char *strategy, *loss, *optimizer;
     int real_bytes;             /* 4, or 8 for --precision=f64 */
     int64_t batch;              /* samples per micro-step: dim 0 of the inputs */
     int accumulate;             /* micro-steps per update */
-    int64_t budget;             /* asked for, bytes in all; 0: none */
+    int64_t budget;             /* as asked for, bytes in all; 0: none */
     int64_t state_bytes, arena_bytes, const_bytes;      /* arena_bytes: the larger of both phases */
-    double overhead;            /* predicted cost of recomputation / cost of
-                                 * one step without, e.g. 0.12 */
+    double overhead;            /* predicted overhead of recomputation, relative to a step without
+                                 * it, e.g. 0.12 */
     const LsStateTensor *state; uint32_t nstate;
     const LsInput *input; uint32_t ninput;
     const LsAddress *address;   /* arguments of all steps */
@@ -106,28 +105,29 @@ typedef struct LsProgram {
     const uint8_t *element_type;        /* LsDataType of each result, beside element_count */
     LsPhaseTable train, eval;   /* eval.nstep may be 0: no evaluation form */
     int64_t classes;            /* size of the class axis when the loss is a cross-entropy, else 0;
-                                 * what it reads is the watch "logits" of eval */
+                                 * the watch "logits" of eval has its input */
     int class_axis;             /* of the logits */
     const unsigned char *constant;      /* const_bytes of constant tensors */
     const unsigned char *onnx; size_t onnx_bytes;   /* evaluation form of the model, as an ONNX file
-                                                     * with the initial weights in place: --export
-                                                     * copies it and patches them */
-    uint32_t napplied;          /* gradients without a watch: no step stores them, their update
+                                                     * with the initial weights; --export patches a
+                                                     * copy */
+    uint32_t napplied;          /* gradients without a watch: no step stores them, as their update
                                  * computes them */
     double default_lr;
     const char *default_schedule;       /* of --schedule, e.g.
                                          * "cosine:warmup=500"; NULL: constant */
-    bool has_ignore; int64_t ignore;    /* cross-entropy: the label that does not count */
+    bool has_ignore; int64_t ignore;    /* cross-entropy: the label that is ignored */
     bool loss_sums;             /* the loss is a sum over the batch, not a mean */
-    bool loss_of_file;          /* the model computes its loss itself, over whole batches: samples that
-                                 * only fill the last one count in it */
-    const struct LsDeviceKind *device;  /* where the steps run; NULL: here, by the pool's threads */
-    const void *device_program; /* what that kind of device needs: LsCudaProgram */
+    bool loss_of_file;          /* the model computes its own loss, over whole batches: padding samples of the last
+                                 * batch count in it */
+    const struct LsDeviceKind *device;  /* the device that runs the steps; NULL: the host, by the
+                                         * pool's threads */
+    const void *device_program; /* data for that kind of device: LsCudaProgram */
 } LsProgram;
 
-/* Calls fn(run, arg, lo, hi) on pieces that cover [0, units), on all threads, and
- * waits. What a unit computes must not depend on how the range is cut: results are the
- * same for any number of threads. */
+/* Calls fn(run, arg, lo, hi) on pieces that cover [0, units), on all threads, and waits. The result
+ * of a unit must not depend on the partition of the range: results are the same for any number of
+ * threads. */
 typedef void (*LsPart)(LsRun *run, void *const arg[], int64_t lo, int64_t hi);
 void ls_parallel(LsRun *run, LsPart fn, int64_t units, void *const arg[]);
 

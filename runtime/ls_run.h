@@ -1,5 +1,5 @@
-/* runtime/ls_run.h -- what kernels may ask while they run: plain numbers, laid out alike for the
- * host and for a GPU, whose compiler may have no header to bring the integer types. */
+/* runtime/ls_run.h -- the numbers that kernels may read while they run. The layout is the same on
+ * the host and on a GPU, whose compiler may have no header that defines the integer types. */
 #ifndef LS_RUN_H
 #define LS_RUN_H
 
@@ -8,19 +8,20 @@
 #include <stdint.h>
 #endif
 
-/* The caller sets it before each step. On a device lies a copy. */
+/* The caller sets it before each step. A device has a copy. */
 typedef struct LsRun {
     struct LsPool *pool;
-    struct LsDevice *device;    /* NULL: this machine */
+    struct LsDevice *device;    /* NULL: the host */
     uint64_t seed;              /* of the run */
-    int64_t step;               /* micro-steps done before this one: keys random numbers */
-    int64_t valid;              /* samples of the batch that count; less
-                                 * than batch in the last one */
+    int64_t step;               /* micro-steps done before this one: part of the key of random
+                                 * numbers */
+    int64_t valid;              /* samples of the batch that count; fewer in the last batch */
     double lr;                  /* learning rate of this update */
-    int64_t update;             /* updates done, this one included: t of Adam, from 1 */
-    bool first, apply;          /* of an accumulation: first micro-step; the one that updates */
-    double share;               /* this micro-step's samples over the mean of those of its update's
-                                 * micro-steps; 1 where all have as many */
+    int64_t update;             /* number of this update, from 1: t of Adam */
+    bool first, apply;          /* gradient accumulation: this is the first micro-step; this one
+                                 * updates */
+    double share;               /* this micro-step's samples over the mean number of samples of its
+                                 * update's micro-steps; 1 where all are equal */
 } LsRun;
 
 #endif

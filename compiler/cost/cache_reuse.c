@@ -1,9 +1,9 @@
-/* compiler/cost/cache_reuse.c -- Mattson's stack distance, of ranges of bytes. */
+/* compiler/cost/cache_reuse.c -- Mattson's stack distance for ranges of bytes. */
 #include "compiler/cost/cache_reuse.h"
 
 #include <string.h>
 
-enum { MOST = 4096 };           /* ranges that are remembered */
+enum { MOST = 4096 };           /* remembered ranges */
 
 static void add_part(LsReuse *r, double bytes, double age)
 {
@@ -32,7 +32,7 @@ void ls_reuse_touch(LsReuse *r, int64_t from, int64_t to)
 {
     int64_t missing = to - from;
     double age = 0;
-    uint32_t at = r->nrange, nkept = 0;     /* kept: what lies behind `at` and stays, last first */
+    uint32_t at = r->nrange, nkept = 0;     /* kept: ranges behind `at` that stay, last first */
     r->npart = 0;
     if (missing <= 0)
         return;

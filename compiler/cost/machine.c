@@ -16,7 +16,7 @@ const LsCostName ls_cost_class[LS_NCOSTS] = {LS_COST_CLASSES(LS_COST_ROW)};
 static const char *const peak_name[LS_NPEAKS] = {"f32", "tf32", "f16", "bf16", "f64"};
 
 enum { MAX_WORDS = 12, MAX_FILE = 65536 };
-static const double most = 1e15;        /* of any figure: beyond it something is wrong */
+static const double most = 1e15;        /* limit of every figure: more is an error */
 
 typedef struct Reader {
     LsMachine *m;
@@ -52,7 +52,7 @@ static bool read_number(Reader *r, const char *key, const char *text, double lea
            || fail(r, "'%s': '%.40s' is not a number from %g to %g", key, text, least, most);
 }
 
-/* A share: "-" for "costs nothing", else above 0. */
+/* A share: "-" for "free", else above 0. */
 static bool read_share(Reader *r, const char *key, const char *text, double *v)
 {
     *v = 0;

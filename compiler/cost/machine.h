@@ -1,22 +1,22 @@
-/* compiler/cost/machine.h -- what a machine computes and moves per nanosecond: the figures of the cost
- * model (roofline.h), as text that people read and write.
+/* compiler/cost/machine.h -- a machine's speeds: the figures of the cost model (roofline.h), as text that people read
+ * and write.
  *
  *   lowerset-machine 1
  *   name     l4
  *   what     NVIDIA L4 24 GB        # for people
  *   kind     gpu                    # cpu, gpu
- *   threads  2                      # cpu: that the figures were measured with
+ *   threads  2                      # cpu: threads used when measuring
  *   peak     f32=30300 tf32=60000   # operations per ns; also f16 bf16 f64
  *   memory   300                    # bytes per ns
- *   cache    50331648 3             # bytes; how many times the memory's speed it has
- *   lanes    8                      # of float: products are padded to multiples of it
- *   overlap  1                      # part of the shorter of computing and moving that the longer
- *                                   # hides: 1 all of it, 0 nothing, their sum counts
- *   step     20000                  # ns of a training step beside its kernels
- *   context  400e6                  # gpu: bytes that driver and libraries take beside a program's
+ *   cache    50331648 3             # bytes; its speed as a multiple of the memory's
+ *   lanes    8                      # floats per vector: products are padded to it
+ *   overlap  1                      # part of the shorter of compute and transfer time that the longer
+ *                                   # hides: 1 all of it; 0 none, the sum counts
+ *   step     20000                  # ns of a training step outside its kernels
+ *   context  400e6                  # gpu: bytes that driver and libraries take
  *   class    conv 0.7 0.8 0.8 3000  # a kind of kernel: share of the peak, shares of the memory's
- *                                   # speed when reading and writing, ns of every run; what has
- *                                   # the share "-" costs nothing
+ *                                   # speed when reading and writing, ns of every launch; a
+ *                                   # share of "-" costs nothing
  * A class that is not listed has the figures of its parent: conv.dx those of conv, conv those of
  * `other`, which must be there. Lines may come in any order; # begins a comment. */
 #ifndef LS_COMPILER_COST_MACHINE_H
@@ -83,9 +83,9 @@ typedef enum { LS_PEAK_F32, LS_PEAK_TF32, LS_PEAK_F16, LS_PEAK_BF16, LS_PEAK_F64
     LsPeak;
 
 typedef struct LsClassCost {
-    double compute;             /* share of the peak; 0: operations cost nothing */
-    double read, write;         /* shares of the memory's speed; 0: bytes cost nothing */
-    double launch;              /* ns of every run */
+    double compute;             /* share of the peak; 0: operations are free */
+    double read, write;         /* shares of the memory's speed; 0: bytes are free */
+    double launch;              /* ns of every launch */
 } LsClassCost;
 
 typedef struct LsMachine {
@@ -95,27 +95,27 @@ typedef struct LsMachine {
     int lanes;
     double peak[LS_NPEAKS];     /* operations per ns; 0: no such unit */
     double memory;              /* bytes per ns */
-    double cache, near;         /* bytes; its speed over the memory's */
+    double cache, near;         /* bytes; its speed as a multiple of the memory's */
     double overlap;             /* 0 .. 1 */
     double step;                /* ns */
-    double context;             /* bytes */
+    double context;             /* bytes of driver and libraries on a GPU */
     LsClassCost cost[LS_NCOSTS];
 } LsMachine;
 
-/* The machine as products meet it that may round their factors to TF32. */
+/* The machine as seen by products whose factors may be rounded to TF32. */
 LsMachine ls_machine_tf32(const LsMachine *m);
 
-/* Reads the text form. False with a sentence in err: "FILE:3: ...". *m is then undefined. */
+/* Reads the text form. False with a sentence in err: "FILE:3: ..."; *m is then undefined. */
 bool ls_machine_parse(LsMachine *m, const char *text, const char *file, char *err, size_t size);
 /* The same from a file of at most 64 KiB. */
 bool ls_machine_load(LsMachine *m, const char *path, char *err, size_t size);
-/* Writes it, figures to 6 digits. note: a comment for the head, or NULL. */
+/* Writes the text form, figures to 6 digits. note: a comment for the head, or NULL. */
 void ls_machine_write(FILE *to, const LsMachine *m, const char *note);
 
-/* The machines that the program knows: k from 0, NULL at the end; text form. */
+/* The built-in machines in text form: k from 0, NULL at the end. */
 const char *ls_machine_builtin(size_t k);
-/* By name; false: there is none of that name. "cpu" is what plans are made for when nothing better
- * is known, and always there. */
+/* Finds a built-in machine by name; false: no such machine. "cpu" always exists: it is the default
+ * when no calibration is known. */
 bool ls_machine_find(LsMachine *m, const char *name);
 
 #endif

@@ -1,24 +1,26 @@
 /* compiler/cost/machine_fit.c -- see machine_fit.h.
  *
- * The model is linear in four coefficients that must not be negative (ns of a run, per operation,
- * per byte read and per byte written), once it is known which bytes are in the cache, which of
- * computing and moving is the shorter, and how much of that the other hides. So: for every cache
- * and overlap on a small grid and every class, the shorter one is that of the line before, all 15
- * sets of coefficients that may differ from zero are tried, and the best solution without a
- * negative one is taken (Lawson & Hanson's problem, small enough to be solved by trying).
+ * The model is linear in four non-negative coefficients (ns of a launch, per operation, per byte
+ * read and per byte written), once three things are fixed: the bytes in the cache, the shorter of
+ * compute and transfer time, and the part of it that the longer hides. So the cache and the overlap
+ * run over a small grid. For every class, the previous line decides which time is shorter, all 15
+ * sets of coefficients that may differ from zero are tried, and the best non-negative solution is
+ * taken (Lawson & Hanson's problem, small enough for enumeration).
  *
- * Some kernels of a class are much alike, and no sample tells their operations from their bytes. So
- * the old figures, made as much slower as the class is, count a little too (ridge regression): a
- * coefficient that is far from theirs is as bad as one sample missed by 22 %. */
+ * Kernels of a class are often so similar that no sample separates operations from bytes. So the
+ * old figures, slowed down as the class is, count a little too (ridge regression): a coefficient
+ * far from theirs costs as much as one sample missed by 22 %. */
 #include "compiler/cost/machine_fit.h"
 
 #include <math.h>
 #include <string.h>
 
 enum { NTERM = 4, ROUNDS = 6, WILD = 4 };   /* launch, operation, byte read, byte written */
-static const double held = 0.05, close_to = 0.15;   /* see above; a miss that is as good as none */
+static const double held = 0.05, close_to = 0.15;   /* see above; a relative error that counts as
+                                                     * none */
 
-/* part: of x, what counts where the shorter of computing and moving is hidden in part. */
+/* part: the share of x that counts when the shorter of compute and transfer time is partly
+ * hidden. */
 typedef struct Row { double x[NTERM], part[NTERM], ns, weight; } Row;
 typedef struct Line { double c[NTERM]; } Line;      /* ns = sum of c x */
 
@@ -34,7 +36,7 @@ static Row row_of(const LsSample *s, double cache, double near)
                  .ns = s->ns};
 }
 
-/* Computing is the longer. */
+/* Compute time is the longer. */
 static bool computes(const Row *r, const Line *l)
 {
     return l->c[1] * r->x[1] >= l->c[2] * r->x[2] + l->c[3] * r->x[3];
@@ -58,9 +60,11 @@ static double value(const Row *r, const Line *l)
     return ns;
 }
 
-typedef struct Past { Line old; double hold[NTERM]; } Past;     /* and how much each counts */
+typedef struct Past { Line old; double hold[NTERM]; } Past;     /* and the weight of each
+                                                                 * coefficient */
 
-/* A coefficient that is far off, whichever way, costs `held` and no more. now: the last line. */
+/* A coefficient far from the old one, in either direction, costs `held` and no more. now: the
+ * previous line. */
 static Past past_of(const Line *old, const Line *now)
 {
     Past p = {.old = *old};
@@ -71,8 +75,8 @@ static Past past_of(const Line *old, const Line *now)
     return p;
 }
 
-/* m equations, symmetric and not negative, so that no pivots are looked for; the right side is
- * column m. false: singular, or a solution is negative. */
+/* Solves m equations, symmetric and positive semidefinite, so without pivoting; the right side is
+ * column m. False: singular, or a solution is negative. */
 static bool solve_equations(double a[NTERM][NTERM + 1], int m, double x[NTERM])
 {
     for (int i = 0; i < m; i++) {
@@ -97,8 +101,8 @@ static bool solve_equations(double a[NTERM][NTERM + 1], int m, double x[NTERM])
     return true;
 }
 
-/* Least squares over what the terms in `set`, a bit each, have above the least; false: singular, or
- * one is below it. */
+/* Least squares for the excess over `least` of the terms in `set` (one bit each). False: singular,
+ * or a term is below `least`. */
 static bool solve(const Row *row, uint32_t n, const Past *past, int set, const Line *least,
                   Line *out)
 {
@@ -152,9 +156,9 @@ static Line best_line(const Row *row, uint32_t n, const Past *past, const Line *
     return best;
 }
 
-/* Makes the class take as long in all as its samples did, within bounds: the samples that counted
- * less were mostly slow ones, and other programs have their share of those. What took WILD times as
- * long as it should was disturbed. */
+/* Scales the class to the total time of its samples, within bounds: the samples with less weight
+ * were mostly slow ones, and other programs have such kernels too. A sample that took more than
+ * WILD times the modelled time was disturbed and is left out. */
 static void balance(Line *l, const Row *row, uint32_t n)
 {
     double measured = 0, modelled = 0;
@@ -169,9 +173,9 @@ static void balance(Line *l, const Row *row, uint32_t n)
         l->c[k] *= f;
 }
 
-/* A sample weighs 1 / ns^1.5, between absolute and relative errors (1 / ns^2 times the root of its
- * share of the mean), and less the further the last line missed it: what disturbed one measurement
- * must not bend the line. */
+/* A sample's weight is 1 / ns^1.5, between absolute and relative errors (1 / ns^2 times the root of
+ * its share of the mean). It is lower the further the previous line missed the sample: one
+ * disturbed measurement must not bend the line. */
 static Line fit_class(Row *row, uint32_t n, const Line *old, const Line *least, double overlap)
 {
     Line l = *old;
@@ -203,7 +207,7 @@ typedef struct Fit {
 
 static double inverse(double speed) { return speed > 0 ? 1 / speed : 0; }
 
-/* The figures of m as a line, `times` as slow. */
+/* The figures of m as a line, slowed down by `times`. */
 static Line line_of(const LsMachine *m, int c, double times)
 {
     const LsClassCost *o = &m->cost[c];
@@ -213,7 +217,7 @@ static Line line_of(const LsMachine *m, int c, double times)
                    times * unit[3] * inverse(o->write * m->memory)}};
 }
 
-/* Packing is a small part of its kernels: no sample says what it takes. */
+/* Samples with packing are left out: packing is only a small part of their time. */
 static bool is_of(const LsSample *s, int c)
 {
     return !s->work.none && s->work.packing == 0 && (int)s->work.kind == c && s->ns > 0;
@@ -239,7 +243,7 @@ static double rate(const Line *l, int term) { return l->c[term] > 0 ? unit[term]
 
 static bool is_product(int c) { return c >= LS_COST_CONV && c <= LS_COST_MATMUL; }
 
-/* Operations per ns of the fastest large product; 0: there is none. */
+/* Operations per ns of the fastest large product; 0: no such sample. */
 static double peak_of(const Fit *f)
 {
     double peak = 0;
@@ -249,8 +253,8 @@ static double peak_of(const Fit *f)
     return peak;
 }
 
-/* Freely, then such that nothing computes faster than products do: where bytes are all that counts,
- * a line would have operations for nothing, which no machine file can say. */
+/* Fits without limit, then with the speed of products as the limit for all classes: where only
+ * bytes count, a fit would make operations free, which a machine file cannot express. */
 static void fit_twice(Fit *f, Row *row, const LsSample *sample, uint32_t n, const Line old[])
 {
     Line least = {{0}};
@@ -261,15 +265,15 @@ static void fit_twice(Fit *f, Row *row, const LsSample *sample, uint32_t n, cons
 }
 
 /* ---- from coefficients to figures ---- */
-/* Four digits: more would only be noise to read. */
+/* Rounds to four digits; more would be noise. */
 static double rounded(double v)
 {
     double scale = v > 0 ? pow(10, 3 - floor(log10(v))) : 1;
     return floor(v * scale + 0.5) / scale;
 }
 
-/* The peak is that of products, the memory's speed that of a simple stream that reads as much as it
- * writes. */
+/* The peak is that of products. The memory's speed is that of a simple stream that reads as much as
+ * it writes. */
 static void set_tops(LsMachine *m, const Fit *f)
 {
     double peak = peak_of(f), memory, old = m->peak[LS_PEAK_F32];
@@ -291,7 +295,8 @@ static LsClassCost figures(const LsMachine *m, const Line *l)
                          .launch = rounded(l->c[0] * unit[0])};
 }
 
-/* How much slower than the old figures the samples of class c are; parent: where there are none. */
+/* Ratio of the samples' times of class c to the old figures; `parent` if the class has no
+ * samples. */
 static double slowdown(const LsMachine *old, const LsSample *sample, uint32_t n, int c,
                        double parent)
 {
@@ -304,7 +309,8 @@ static double slowdown(const LsMachine *old, const LsSample *sample, uint32_t n,
     return modelled > 0 && measured > 0 ? measured / modelled : parent;
 }
 
-/* The cache and the overlap that miss the least; another cache than the old only for a gain. */
+/* The cache and the overlap with the least error; a cache other than the old one must give a
+ * gain. */
 static Fit best_fit(Row *row, const LsMachine *m, const LsSample *sample, uint32_t n,
                     const Line old[])
 {

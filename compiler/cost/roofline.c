@@ -1,4 +1,4 @@
-/* compiler/cost/roofline.c -- operations and bytes of a node, and the time they take. */
+/* compiler/cost/roofline.c -- a node's operations, bytes and time. */
 #include "compiler/cost/roofline.h"
 
 #include "compiler/passes/fuse.h"
@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Does a call of a transcendental function begin here? */
+/* Whether a call of a transcendental function begins here. */
 static bool calls_slow(const char *c)
 {
     static const char *const slow[] = {"ls_exp", "ls_log",     "ls_tanh",     "ls_erf",
@@ -45,7 +45,7 @@ static double pointwise_flops(const LsGraph *g, LsNodeId n)
 
 static double body_flops(const LsFused *body)
 {
-    double flops = body->njoined > 0;               /* to find the part */
+    double flops = body->njoined > 0;               /* to find the joined operand's part */
     for (int k = 0; k < body->ninset; k++)
         flops += (double)ls_inset_terms(&body->inset[k], body->space.rank);
     for (int k = 0; k < body->nstmt; k++)
@@ -59,7 +59,8 @@ static double padded(double n, int lanes)
     return (double)(k * lanes);
 }
 
-/* rows x depth times depth x cols. A tile's start takes as long as `lanes` more steps of depth. */
+/* rows x depth times depth x cols. The start of a tile costs as much as `lanes` more steps of
+ * depth. */
 static double product_flops(double rows, double cols, double depth, int lanes)
 {
     return 2 * rows * padded(cols, lanes) * (depth + lanes);
@@ -75,7 +76,7 @@ static Matrices conv_fused_size(const LsGraph *g, LsNodeId n)
     return (Matrices){(double)ls_count(x) / depth, (double)w->dim[at->data], depth};
 }
 
-/* What is done to the elements of the product is little beside it. */
+/* The epilogue's operations on the product's elements are negligible. */
 static double conv_fused_flops(const LsGraph *g, LsNodeId n)
 {
     const Matrices m = conv_fused_size(g, n);
@@ -101,7 +102,7 @@ double ls_node_flops(const LsGraph *g, LsNodeId n)
     return flops;
 }
 
-/* Slices and gathers read no more than they give. */
+/* Slices and gathers read no more than they write. */
 static bool reads_part(const LsOp *row)
 {
     return row->kernel == LS_K_MOVE || row->kernel == LS_K_GATHER;
@@ -115,7 +116,7 @@ static bool read_before(const LsGraph *g, LsNodeId n, int k)
     return false;
 }
 
-/* Of a sum that takes the place of an operand, what changes. */
+/* For a sum that overwrites an operand, only the changed bytes count. */
 static double result_bytes(const LsGraph *g, LsNodeId n, int k, int real_bytes)
 {
     double all = (double)ls_value_bytes(g, ls_out(g, n, k), real_bytes);
@@ -215,16 +216,16 @@ static LsCostClass class_of(const LsNode *node, LsCostWay way)
     }
 }
 
-/* ---- products: what is computed, padding included ---- */
-/* What a direct convolution does beside multiplying, as operations that take as long: it copies the
- * places that its rows consist of, run by run, unless the source is that matrix itself, and the
- * weights (its weight gradient: dY) into panels. These three were measured; runtime/kernels/ls_conv.h and
- * its kin say why there are as many copies. */
-enum { COPY = 20, RUN = 600, PANEL = 40 };      /* of an element, of a run, of a panel's element */
+/* ---- products: operations carried out, padding included ---- */
+/* Copies of a direct convolution, counted as operations of equal time. The kernel copies the places that its rows
+ * consist of, run by run, unless the source is that matrix itself; and it copies the weights (its weight gradient: dY)
+ * into panels. The three costs were measured; runtime/kernels/ls_conv.h and related headers explain the number of
+ * copies. */
+enum { COPY = 20, RUN = 600, PANEL = 40 };      /* per element, per run, per element of a panel */
 
 static double blocks(double n, double size) { return ceil(n / size); }
 
-/* A product of places by cout over depth, all of a group; row: elements side by side. */
+/* A product of places by cout over depth, for one group; row: contiguous elements. */
 typedef struct Product { double places, cout, depth, row; } Product;
 
 static double copies(const LsNode *node, const Product *p, bool dw, LsCostWay way)
@@ -244,8 +245,7 @@ static double copies(const LsNode *node, const Product *p, bool dw, LsCostWay wa
     return group * (PANEL * panels + (row > 0 ? COPY * rows + RUN * rows / row : 0));
 }
 
-/* The source is read where it lies: one tap, and rows that do not crowd into few lines of the
- * cache. */
+/* The source is read in place: one tap, and rows that do not collide in few cache sets. */
 static bool is_matrix(const LsNode *node, double taps, double channels)
 {
     const LsWindowAttr *at = &node->attr.window;
@@ -279,8 +279,8 @@ static void direct_work(const LsGraph *g, LsNodeId n, const LsMachine *m, int la
     w->flops += copies(node, &p, dw, way);
 }
 
-/* Winograd's algorithm on tiles of 4 x 4 (runtime/kernels/ls_wino.h): 36 products of tiles by channels, and
- * the maps to and from them. */
+/* Winograd's algorithm on tiles of 4 x 4 (runtime/kernels/ls_wino.h): 36 products of tiles by channels, and the
+ * transforms to and from them. */
 static void winograd_work(const LsGraph *g, LsNodeId n, int real_bytes, LsWork *w)
 {
     bool dw = g->node[n.i].op == LS_OP_CONV_DW;
@@ -293,7 +293,7 @@ static void winograd_work(const LsGraph *g, LsNodeId n, int real_bytes, LsWork *
     w->written = points * cin * cout * real_bytes;
 }
 
-/* y = a * b, of which update n computes its gradient y, or which is all of the node. */
+/* y = a * b: the gradient y that update n computes, or all of node n. */
 static void matmul_work(const LsGraph *g, LsNodeId n, int lanes, LsWork *w)
 {
     enum { THIN = 32 };
@@ -305,7 +305,7 @@ static void matmul_work(const LsGraph *g, LsNodeId n, int lanes, LsWork *w)
     const LsGemmAttr *at = c ? c->product : &node->attr.gemm;
     double cols = (double)y->dim[y->rank - 1], rows = (double)ls_count(y) / cols;
     double depth = (double)a->dim[a->rank - (at->trans_a ? 2 : 1)];
-    bool shared = (double)ls_count(b) == cols * depth;  /* one B: the batch is more rows */
+    bool shared = (double)ls_count(b) == cols * depth;  /* one B: the batch adds rows */
     w->kind = c != NULL                      ? LS_COST_APPLY
               : !shared                      ? LS_COST_MATMUL_BATCH
               : depth <= THIN                ? LS_COST_MATMUL_OUTER
@@ -321,7 +321,7 @@ static void conv_fused_work(const LsGraph *g, LsNodeId n, int lanes, LsWork *w)
     w->flops = product_flops(m.rows, m.cols, m.depth, lanes);
 }
 
-/* f64 on a machine without a figure for it: half as fast. */
+/* Half of the f32 peak for f64 on a machine without that figure. */
 static double peak_of(const LsMachine *m, int real_bytes)
 {
     if (real_bytes != 8)
@@ -329,8 +329,8 @@ static double peak_of(const LsMachine *m, int real_bytes)
     return m->peak[LS_PEAK_F64] > 0 ? m->peak[LS_PEAK_F64] : m->peak[LS_PEAK_F32] / 2;
 }
 
-/* GPUs compare each index with each other (ls_rank): a subtraction and an addition, of integers
- * whatever the numbers are. */
+/* GPUs compare each index with every other (ls_rank): a subtraction and an addition of integers per
+ * pair, whatever the element type. */
 static double rank_flops(const LsGraph *g, LsNodeId n, const LsMachine *m, int real_bytes)
 {
     double count = (double)ls_count(ls_in_shape(g, n, 1));
@@ -392,7 +392,7 @@ double ls_work_ns(const LsMachine *m, const LsWork *w, int real_bytes)
     double read = over(w->read, c->read * m->memory);
     double written = over(w->written, c->write * m->memory);
     double slow = ls_work_slow(w, false, m->cache, m->near);
-    double move = w->ntouch == 0 ? slow * (read + written)      /* one age for all */
+    double move = w->ntouch == 0 ? slow * (read + written)      /* one age for all bytes */
                                  : slow * read + ls_work_slow(w, true, m->cache, m->near) * written;
     double more = compute > move ? compute : move, less = compute + move - more;
     return c->launch + more + (1 - m->overlap) * less;

@@ -11,15 +11,15 @@ LsValueId ls_append(LsCtx *cx, LsGraph *g, LsOpCode op, int nin, const LsValueId
 {
     const LsOp *row = ls_op[op];
     assert(nin >= row->min_in && (row->max_in == 255 || nin <= row->max_in));
-    assert(op != LS_OP_FUSED);          /* ls_fuse makes those */
+    assert(op != LS_OP_FUSED);          /* only ls_fuse makes those */
     LsNodeId n = ls_append_bare(g, op, nin, in, row->nout, attr);
     if (!row->infer(cx, g, n)) {
         ls_graph_pop(g, n);
         return (LsValueId){0};
     }
     LsValueId folded = {0};
-    if (ls_fold(cx, g, n, &folded)) {       /* one result, now a constant
-                                             * behind the node's values */
+    if (ls_fold(cx, g, n, &folded)) {       /* one result, now a constant behind the node's
+                                             * values */
         LsValue c = g->value[folded.i];
         ls_graph_pop(g, n);
         c.name = ls_arena_printf(g->arena, "const%u", g->nvalue);
@@ -66,8 +66,8 @@ LsValueId ls_reduce_to(LsCtx *cx, LsGraph *g, LsValueId v, const LsShape *to)
     return ls_reshape(cx, g, v, to);
 }
 
-/* Constants are floats: one over a number that a float does not hold is a division by that number,
- * so that programs in doubles are right to the last digits. */
+/* Constants are floats. Where 1 / by is exact in a float and by is not, this appends a division, so
+ * that programs in doubles are accurate to the last digits. */
 LsValueId ls_scale(LsCtx *cx, LsGraph *g, LsValueId v, double by)
 {
     double over = nearbyint(1 / by);

@@ -1,13 +1,13 @@
-/* compiler/fold/fold_constants.c -- which nodes are evaluated at compile time; fold_map.c, fold_move.c: how. */
+/* compiler/fold/fold_constants.c -- decides which nodes are folded; fold_map.c and fold_move.c evaluate them. */
 #include "compiler/fold/fold_constants.h"
 
 #include "compiler/fold/fold_eval.h"
 
 /* Larger results stay nodes: compilation must not need more memory than the program. */
 static const int64_t most_elements = INT64_C(1) << 26;
-/* Elements of all constants made while compiling: 4 GiB of floats. */
+/* Limit on the elements of all folded constants: 4 GiB of floats. */
 static const int64_t most_in_all = INT64_C(1) << 30;
-/* Results that repeat their operand are cheaper made again than stored, unless small. */
+/* Results that repeat their operand are cheaper to recompute than to store, unless small. */
 static const int64_t most_repeated = INT64_C(1) << 18;
 
 static bool operands_known(const LsGraph *g, LsNodeId n)

@@ -1,10 +1,10 @@
-/* compiler/fold/fold_eval.h -- between fold_constants.c and the files that evaluate. */
+/* compiler/fold/fold_eval.h -- shared by fold_constants.c and the files that evaluate. */
 #ifndef LS_COMPILER_FOLD_FOLD_EVAL_H
 #define LS_COMPILER_FOLD_FOLD_EVAL_H
 
 #include "compiler/ir/graph.h"
 
-typedef struct LsFold {         /* one node, of which all operands have data */
+typedef struct LsFold {         /* one node whose operands all have data */
     LsArena *arena;
     const LsGraph *g;
     LsNodeId n;
@@ -12,8 +12,9 @@ typedef struct LsFold {         /* one node, of which all operands have data */
     void *data;                 /* of the result, row-major, as in LsValue.data */
 } LsFold;
 
-bool ls_fold_known(const LsFold *f);        /* there is a way to evaluate this operator */
-/* Fill f->data; false where it is undefined: division by zero, overflow, no such element. */
+bool ls_fold_known(const LsFold *f);        /* this operator can be evaluated */
+/* Fill f->data; false where the result is undefined: division by zero, overflow, index out of
+ * range. */
 bool ls_fold_map(const LsFold *f);
 bool ls_fold_reduce(const LsFold *f);
 bool ls_fold_move(const LsFold *f);

@@ -1,10 +1,10 @@
-/* compiler/fold/fold_map.c -- pointwise operators and reductions at compile time, by LsOp.eval(_int). */
+/* compiler/fold/fold_map.c -- constant folding of pointwise operators and reductions, by LsOp.eval(_int). */
 #include "compiler/fold/fold_eval.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Integers alone are computed in integers; as soon as one operand is real, in double. */
+/* Integer operands are computed in integers; if one operand is real, all are computed in double. */
 static bool in_integers(const LsFold *f)
 {
     for (int k = 0; k < f->g->node[f->n.i].nin; k++)
@@ -50,10 +50,10 @@ static bool store_real(const LsFold *f, int64_t i, double v)
         ((float *)f->data)[i] = (float)v;
         return true;
     }
-    return v >= -0x1p63 && v < 0x1p63 && store_int(f, i, (int64_t)v);   /* not for NaN */
+    return v >= -0x1p63 && v < 0x1p63 && store_int(f, i, (int64_t)v);   /* false for NaN */
 }
 
-/* ---- walking over a space with one offset per operand ---- */
+/* ---- walks over a space, with one offset per operand ---- */
 typedef struct Walk {
     LsShape space;
     int nin;
@@ -175,7 +175,7 @@ static bool reduce_reals(const LsFold *f, Walk *w, int64_t inside)
     return true;
 }
 
-/* Walks over the one operand; the result is the walk's second tensor. */
+/* Walks over the only operand; the result is the walk's second tensor. */
 bool ls_fold_reduce(const LsFold *f)
 {
     if (f->g->node[f->n.i].nin != 1)

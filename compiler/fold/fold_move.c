@@ -1,4 +1,4 @@
-/* compiler/fold/fold_move.c -- moving operators at compile time: copies by index. */
+/* compiler/fold/fold_move.c -- constant folding of moving operators: copies by index. */
 #include "compiler/fold/fold_eval.h"
 
 #include <string.h>
@@ -8,12 +8,12 @@ typedef struct Copy {
     const LsFold *f;
     const char *from;
     size_t bytes;               /* of an element */
-    char fill[8];               /* element where an index points outside the operand (pad) */
-    int64_t stride[LS_MAX_RANK];    /* of the operand, along the axis that result axis k walks */
+    char fill[8];               /* value where an index points outside the operand (pad) */
+    int64_t stride[LS_MAX_RANK];    /* of the operand, along the axis of result axis k */
     char *to;                   /* next element to write */
 } Copy;
 
-/* Where a padded index leads; -1: into the border. */
+/* The source of a padded index; -1: in the border. */
 static int64_t pad_source(const LsPadAttr *at, int k, int64_t dim, int64_t i)
 {
     int64_t j = i - at->lo[k];
@@ -76,7 +76,7 @@ static bool copy_by_axes(const LsFold *f)
     return true;
 }
 
-/* ---- blocks: what lies before an axis counts blocks, what lies behind is contiguous ---- */
+/* ---- blocks: the axes before an axis count blocks, the axes behind it are contiguous ---- */
 static int64_t product(const LsShape *s, int from, int to)
 {
     int64_t p = 1;

@@ -1,4 +1,4 @@
-/* compiler/inspect/onnx_inspect.c -- gathers the report in plain data, then prints it one way or the other. */
+/* compiler/inspect/onnx_inspect.c -- collects the report as plain data, then prints it as text or JSON. */
 #include "compiler/inspect/onnx_inspect.h"
 
 #include "compiler/inspect/onnx_inspect_roles.h"
@@ -22,15 +22,16 @@ typedef struct Report {
     LsCtx *cx;
     LsOnnxModel *m;
     Counts ops, unsupported, gradless;
-    LsNames open;               /* dimensions and inputs that need a flag */
-    const LsShapeBinding *bound; int nbound;    /* shapes of inputs by options; none without any */
-    Tensors trained, other;     /* parameters; running statistics and what is frozen */
+    LsNames open;               /* dimensions and inputs that need an option */
+    const LsShapeBinding *bound; int nbound;    /* shapes of inputs from options; none without
+                                                 * options */
+    Tensors trained, other;     /* parameters; running statistics and frozen tensors */
     uint32_t ntaught;           /* parameters that some output depends on */
     bool imported;
-    bool all;                   /* tensors are listed, however many */
+    bool all;                   /* list all tensors, however many */
     const LsDecisions *decisions;       /* NULL: the import failed */
     bool missing;               /* tensors whose data file does not exist */
-    char *problems, *hazards;   /* lines of the import's errors and warnings */
+    char *problems, *hazards;   /* errors and warnings of the import, by lines */
 } Report;
 
 static void count(Report *r, Counts *c, const char *name, const char *first, uint32_t room)
@@ -55,7 +56,7 @@ static void count_ops(Report *r)
     }
 }
 
-/* ---- importing with every dimension bound to something ---- */
+/* ---- import with every dimension bound ---- */
 
 static bool bound(const LsImportOptions *o, const char *symbol)
 {
@@ -92,7 +93,8 @@ static const char *symbol_of(const Onnx__TensorShapeProto__Dimension *d)
     return named ? ls_text(d->dim_param) : "";
 }
 
-/* Every input of known rank gets a whole shape, open dimensions as 1 (or as the options say). */
+/* Gives every input of known rank a full shape; open dimensions are 1, unless the options say
+ * more. */
 static void bind_open(Report *r, LsImportOptions *o)
 {
     const Onnx__GraphProto *g = r->m->graph;
@@ -152,8 +154,8 @@ static bool *find_moving(LsArena *a, const LsGraph *g)
     return moves;
 }
 
-/* Operators without a gradient that lie between a parameter and an output, and parameters that no
- * output depends on, whichever of them the loss will be of. */
+/* Finds operators without a gradient between a parameter and an output, and parameters that no
+ * output depends on, whichever output the loss uses. */
 static void find_gradless(Report *r, const LsGraph *g)
 {
     LsArena *a = r->cx->arena;
@@ -186,8 +188,8 @@ static void find_gradless(Report *r, const LsGraph *g)
                                       "  hint: see --train and --freeze\n", r->problems);
 }
 
-/* What compile would warn of as it adds the loss that it adds when nothing else is said. Errors need
- * not be: the file may have a loss of its own. */
+/* Collects the warnings that compile would print when it adds its default loss. Errors do not matter: the file may
+ * contain its own loss. */
 static void try_loss(Report *r, LsGraph *g)
 {
     LsCtx cx = {.arena = r->cx->arena, .model = r->cx->model, .max_error = 1, .nerror = 1};
@@ -205,7 +207,8 @@ static void try_loss(Report *r, LsGraph *g)
     free(log);
 }
 
-/* Splits the log: warnings are hazards, errors problems; a hint goes with the line above it. */
+/* Splits the log: warnings are hazards, errors are problems; a hint stays with the line above
+ * it. */
 static void sort_log(Report *r, char *log)
 {
     size_t prefix = strlen(r->cx->model) + 2, room = strlen(log) + 2;
@@ -251,26 +254,26 @@ static void try_import(Report *r, const char *path, const LsImportOptions *given
             add_tensor(g->value[i].kind == LS_V_PARAM ? &r->trained : &r->other, &g->value[i]);
     if (g != NULL) {
         LsCtx quiet = {.arena = r->cx->arena, .model = r->cx->model, .quiet = true};
-        if (ls_patterns(&quiet, g))         /* which leave fewer operators without a gradient */
+        if (ls_patterns(&quiet, g))         /* patterns leave fewer operators without a gradient */
             find_gradless(r, g);
         try_loss(r, g);
         return;
     }
-    for (size_t i = 0; i < r->m->graph->n_initializer; i++) {   /* what the file says, at least */
+    for (size_t i = 0; i < r->m->graph->n_initializer; i++) {   /* at least the file's own data */
         LsValue v = {.kind = LS_V_PARAM};
         const Onnx__TensorProto *t = r->m->graph->initializer[i];
-        LsCtx quiet = {.arena = r->cx->arena, .max_error = 1, .nerror = 1};  /* was said above */
+        LsCtx quiet = {.arena = r->cx->arena, .max_error = 1, .nerror = 1};  /* already reported */
         if (ls_onnx_type_is_float(t->data_type) &&
             ls_tensor_shape(&quiet, LS_NOWHERE, t, &v.shape, &v.type))
             add_tensor(&r->trained, &v);
     }
 }
 
-/* Planning does without initial values, so importing said nothing of files that are not there. */
+/* Planning needs no initial values, so the import did not report missing data files. */
 static void find_data(Report *r)
 {
     LsDataFolder from = {.dir = r->m->dir, .home = r->m->home};
-    LsCtx quiet = {.arena = r->cx->arena, .max_error = 1, .nerror = 1};     /* that was said */
+    LsCtx quiet = {.arena = r->cx->arena, .max_error = 1, .nerror = 1};     /* already reported */
     for (size_t i = 0; i < r->m->graph->n_initializer; i++)
         ls_tensor_check(&quiet, LS_NOWHERE, &from, r->m->graph->initializer[i]);
     r->missing = from.nmissing > 0;
@@ -459,7 +462,7 @@ bool ls_inspect(LsCtx *cx, const char *path, const LsImportOptions *o, FILE *to,
     Report r = {.cx = cx, .all = all, .problems = "", .hazards = "", .open = {.arena = cx->arena}};
     if ((r.m = ls_onnx_open(cx, path, o->tie_identity)) == NULL)
         return false;
-    /* Problems with names come out again, with all others, when the import is tried. */
+    /* The import reports problems with names again, together with all others. */
     LsCtx quiet = {.arena = cx->arena, .model = cx->model, .log = fopen("/dev/null", "w")};
     if (quiet.log == NULL)
         return ls_error(cx, LS_NOWHERE, LS_E_IO, NULL, "cannot open /dev/null");
@@ -468,7 +471,7 @@ bool ls_inspect(LsCtx *cx, const char *path, const LsImportOptions *o, FILE *to,
     count_ops(&r);
     try_import(&r, path, o);
     find_data(&r);
-    r.problems = ls_arena_strdup(cx->arena, r.problems);    /* printing cuts them into lines */
+    r.problems = ls_arena_strdup(cx->arena, r.problems);    /* printing splits it into lines */
     r.hazards = ls_arena_strdup(cx->arena, r.hazards);
     *trainable = is_trainable(&r);
     if (json)

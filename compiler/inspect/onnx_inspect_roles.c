@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { MANY = 40 };             /* tensors that are listed one by one */
+enum { MANY = 40 };             /* limit for listing tensors one by one */
 
 static void print_tensor(FILE *to, LsArena *a, const LsDecision *d)
 {
@@ -15,7 +15,7 @@ static void print_tensor(FILE *to, LsArena *a, const LsDecision *d)
     fputc('\n', to);
 }
 
-/* Reasons name tensors ('fc.weight'): they are the same up to there. */
+/* Reasons may name a tensor ('fc.weight'): two reasons are the same if they agree up to that. */
 static bool same_group(const LsDecision *a, const LsDecision *b)
 {
     size_t n = strcspn(a->why, "'");

@@ -24,12 +24,12 @@ typedef struct LsCtx {          /* one compilation; the compiler has no globals 
     FILE *log;                  /* diagnostics; NULL: stderr */
     int nerror, nwarning, max_error;
     bool quiet;                 /* warnings are counted and not printed */
-    LsErrId last;               /* of the last error: tests name them */
+    LsErrId last;               /* of the last error: tests compare it */
     int exit_code;              /* of the first error, by errors.def */
     struct LsParsed *parsed;    /* the model file last read (onnx_wire.c): it is read for several purposes */
 } LsCtx;
 
-/* Where a message belongs. Any field may be absent (NULL, -1). */
+/* The place of a message. Any field may be absent (NULL, -1). */
 typedef struct LsWhere { int64_t node; const char *name, *op; } LsWhere;
 
 /* net.onnx: node 57 'layer2/conv1' (Conv): error LS-E0102: X has 3 channels, W takes 1

@@ -1,4 +1,4 @@
-/* compiler/ir/graph.c -- appending values and nodes. */
+/* compiler/ir/graph.c -- appends values and nodes. */
 #include "compiler/ir/graph.h"
 
 #include <string.h>

@@ -1,29 +1,28 @@
-/* compiler/ir/graph.h -- building and asking the graph. */
+/* compiler/ir/graph.h -- builds and queries the graph. */
 #ifndef LS_COMPILER_IR_GRAPH_H
 #define LS_COMPILER_IR_GRAPH_H
 
 #include "compiler/ir/op.h"
 #include "compiler/ir/shape.h"
 
-/* What newly appended nodes are said to belong to. Importer and passes set it; rows leave it
- * alone. */
+/* The origin of newly appended nodes. Importer and passes set it; rows leave it alone. */
 typedef struct LsOrigin { LsPhase phase; LsNodeId fwd; uint32_t onnx; const char *name; } LsOrigin;
 
 LsGraph *ls_graph_new(LsCtx *cx);
 void ls_graph_origin(LsGraph *g, LsOrigin o);
 
-/* A value that no node makes. `name` is made unique when it is taken. */
+/* A value without a defining node. `name` is made unique when it is taken. */
 LsValueId ls_value_add(LsCtx *cx, LsGraph *g, LsValueKind kind, const char *name, LsType type,
                        const LsShape *shape, const void *data);
 /* A constant. data: see LsValue.data; it is not copied. */
 LsValueId ls_const_add(LsCtx *cx, LsGraph *g, LsType type, const LsShape *shape, const void *data);
 LsValueId ls_const_real(LsCtx *cx, LsGraph *g, double v);      /* scalar */
 
-/* The bare node with nout results of no type yet, not folded: what ls_append (compiler/fold/append.h)
- * and ls_fuse build on. */
+/* Appends a bare node: nout results without a type, not folded. ls_append (compiler/fold/append.h) and ls_fuse build on
+ * it. */
 LsNodeId ls_append_bare(LsGraph *g, LsOpCode op, int nin, const LsValueId in[], int nout,
                         const LsAttr *attr);
-/* Undoes the append of node n, which is the last one. */
+/* Removes node n, which must be the last one. */
 void ls_graph_pop(LsGraph *g, LsNodeId n);
 LsValueId ls_graph_push_value(LsGraph *g, LsValue v);
 
@@ -52,7 +51,7 @@ static inline bool ls_is_const(const LsGraph *g, LsValueId v)
 {
     return g->value[v.i].kind == LS_V_CONST;
 }
-/* Tensors that an update is of, and operands of each. */
+/* Number of tensors that an update node updates, and of operands for each. */
 static inline int ls_updated(const LsNode *n)
 {
     return ls_op[n->op]->kernel == LS_K_UPDATE && n->attr.update.many > 1 ? n->attr.update.many : 1;
@@ -73,18 +72,17 @@ const char *ls_type_name(LsType t);                 /* for messages: "float", "i
 const char *ls_dims(const LsGraph *g, LsValueId v);     /* its shape, for messages */
 void ls_set_out(LsGraph *g, LsNodeId n, int k, LsType type, const LsShape *shape);
 
-/* Strides to read v while iterating over `space` (ranks may differ: NumPy
- * alignment), 0 where broadcast. */
+/* Strides to read v while iterating over `space` (NumPy alignment of ranks), 0 where broadcast. */
 void ls_broadcast_strides(const LsGraph *g, LsValueId v, const LsShape *space,
                           int64_t stride[LS_MAX_RANK]);
 int64_t ls_value_bytes(const LsGraph *g, LsValueId v, int real_bytes);
-int64_t ls_state_bytes(const LsGraph *g, LsValueId v, int real_bytes);  /* and of what lies behind */
+int64_t ls_state_bytes(const LsGraph *g, LsValueId v, int real_bytes);  /* with its rows_behind */
 
-/* By value: how many operands of nodes and outputs it is; with `results`, the loss and gradients of
- * parameters count, too. */
+/* Readers of each value: operands of nodes and graph outputs. With `results`, the loss and the
+ * gradients of parameters count, too. */
 uint32_t *ls_readers(struct LsArena *arena, const LsGraph *g, bool results);
 
-/* The value whose bytes v is a view of; v itself where it is none. */
+/* The value that v is a view of; v itself where it is no view. */
 LsValueId ls_viewed(const LsGraph *g, LsValueId v);
 
 /* Constant's element i as double / int64 (logical row-major index). */

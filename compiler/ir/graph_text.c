@@ -1,4 +1,4 @@
-/* compiler/ir/graph_text.c -- the graph as text, for people and tests. */
+/* compiler/ir/graph_text.c -- prints the graph as text, for people and tests. */
 #include "compiler/ir/graph_text.h"
 
 #include <inttypes.h>
@@ -18,7 +18,7 @@ static void print_value(const LsGraph *g, LsValueId v, FILE *to)
         fprintf(to, " %s", g->value[v.i].name);
 }
 
-/* What is set of a loss or an update and no operand shows: "(smoothing 0.1)". */
+/* Prints settings of a loss or an update that its operands do not show: "(smoothing 0.1)". */
 static void print_settings(const LsNode *n, FILE *to)
 {
     bool scores = n->op == LS_OP_XENT || n->op == LS_OP_XENT_GRAD;

@@ -1,8 +1,8 @@
 /* compiler/ir/ir.h -- the data of one compilation: compiler/ writes it, the other rooms only read.
  *
  * Dense ids into arrays. Row 0 of every array is a dummy, so zeroed memory means "none". Arrays
- * only grow; nobody holds an LsNode * or LsValue * across an append. What a pass computes lives in
- * its own array indexed by id. */
+ * only grow; nobody holds an LsNode * or LsValue * across an append. A pass keeps its results in
+ * its own arrays, indexed by id. */
 #ifndef LS_COMPILER_IR_IR_H
 #define LS_COMPILER_IR_IR_H
 
@@ -29,7 +29,7 @@ typedef enum { LS_ROW, LS_LAST } LsLayout;
 
 typedef enum {
     LS_V_NONE,
-    LS_V_INPUT,     /* comes with every batch: model inputs, the target of the loss */
+    LS_V_INPUT,     /* supplied with every batch: model inputs, the target of the loss */
     LS_V_PARAM,     /* trainable state, read by forward and backward, written by its update node */
     LS_V_STATE,     /* other state: running statistics, frozen weights, optimizer moments */
     LS_V_CONST,     /* known at compile time: data is set */
@@ -42,24 +42,24 @@ typedef struct LsValue {
     LsValueKind kind;
     LsLayout layout;        /* set by ls_layout; LS_ROW before */
     bool once_written;      /* LS_V_PARAM, LS_V_STATE: some node updates it */
-    bool statistic;         /* LS_V_STATE: a running mean or variance, whether it is updated or not */
+    bool statistic;         /* LS_V_STATE: a running mean or variance, updated or not */
     LsShape shape;
-    int64_t columns;        /* of its last axis that count, where it was made longer
+    int64_t columns;        /* valid columns of its last axis, where the axis was widened
                              * (codegen/cuda/widen.h); 0: all */
-    int64_t rows_behind;    /* state: so many rows of zeros lie behind it (likewise) */
-    LsNodeId def;           /* node that makes it; none for inputs, state and constants */
+    int64_t rows_behind;    /* state: rows of zeros appended behind it (likewise) */
+    LsNodeId def;           /* defining node; none for inputs, state and constants */
     const void *data;       /* constants, and initial values of state: row-major in logical order,
                              * real as float, I64, I32, BOOL as uint8_t. NULL: zeros (state), or
-                             * weights that are not at hand (LsGraph.weightless) */
+                             * weights that were not loaded (LsGraph.weightless) */
 } LsValue;
 
-/* ---- attributes, one struct per family; which one is fixed by the op ---- */
+/* ---- attributes, one struct per family; the op says which ---- */
 typedef struct {                /* convolutions and pooling; spatial axis d is tensor axis 2 + d */
     int n;                      /* number of spatial axes, 1..3 */
     int64_t kernel[LS_MAX_SPATIAL], stride[LS_MAX_SPATIAL], dilation[LS_MAX_SPATIAL];
     int64_t pad_lo[LS_MAX_SPATIAL], pad_hi[LS_MAX_SPATIAL];
     int64_t group;              /* convolutions */
-    bool relu;                  /* CONV, on GPUs: max(y, 0) is stored (codegen/cuda/conv_fuse.h) */
+    bool relu;                  /* CONV, on GPUs: stores max(y, 0) (codegen/cuda/conv_fuse.h) */
     bool count_pad;             /* average pooling: padding counts in the divisor */
     int64_t x_dim[LS_MAX_SPATIAL];  /* pooling, gradients, ConvTranspose:
                                      * spatial size of the result */
@@ -91,15 +91,15 @@ typedef enum { LS_COORD_HALF_PIXEL, LS_COORD_PYTORCH_HALF_PIXEL, LS_COORD_ALIGN_
                LS_COORD_ASYMMETRIC } LsResizeCoord;
 typedef enum { LS_ROUND_FLOOR, LS_ROUND_CEIL, LS_ROUND_PREFER_FLOOR, LS_ROUND_PREFER_CEIL } LsRound;
 typedef struct { LsResizeMode mode; LsResizeCoord coord; LsRound nearest;
-                 double scale[LS_MAX_RANK];     /* output over input, as the file says it */
+                 double scale[LS_MAX_RANK];     /* output over input, as in the file */
                  LsShape x, y; } LsResizeAttr;  /* shapes before and after
                                                  * (resize_grad: y is dy's) */
-/* What a product does besides, where the target's library can (codegen/cuda/epilogue.h); results and
- * operands that this adds stand behind the operator's own. */
+/* The epilogue of a product, where the target's library has one (codegen/cuda/epilogue.h). Its results and operands
+ * follow the operator's own. */
 typedef enum {
     LS_THEN_NOTHING,
     LS_THEN_RELU,
-    LS_THEN_GELU,               /* by tanh; result 1, if any: the element before */
+    LS_THEN_GELU,               /* tanh form; result 1, if any: the value before the GELU */
     LS_THEN_GELU_SLOPE,         /* times the GELU's slope at operand 3 */
     LS_THEN_SUM_A, LS_THEN_SUM_B,   /* result 1: sums of that operand over the inner axis */
     LS_THEN_ADD,                /* plus operand 3, of the result's shape */
@@ -107,15 +107,15 @@ typedef enum {
 typedef struct { bool trans_a, trans_b; double alpha, beta; LsThen then; } LsGemmAttr;
 typedef struct { double a, b; bool tanh; } LsScalarAttr;    /* alpha, beta, min,
                                                              * max, epsilon, ratio */
-/* attention: ops/net.def says what it computes. Tensors are [N,H,T,D], or [N,T,H,D] where by_token
- * has their bit. */
+/* Attention: compiler/ir/net.def has the definition. Tensors are [N,H,T,D], or [N,T,H,D] where
+ * their bit in by_token is set. */
 enum { LS_Q_BY_TOKEN = 1, LS_K_BY_TOKEN = 2, LS_V_BY_TOKEN = 4, LS_Y_BY_TOKEN = 8 };
 typedef struct {
     double scale;               /* of the scores */
     unsigned by_token;
-    bool causal;                /* row i sees columns 0 .. i + past alone */
+    bool causal;                /* row i attends to columns 0 .. i + past only */
     int64_t past;               /* at least 0 */
-    bool keep;                  /* a mask of bools: scores stay where it is `keep` */
+    bool keep;                  /* a mask of bools: scores stay where the mask equals `keep` */
     double fill;                /* ... and become this elsewhere */
     int64_t heads, groups, depth, width;        /* ATTENTION_JOINT and its gradient: H G D E */
 } LsAttentionAttr;
@@ -123,7 +123,7 @@ typedef struct { int axis; double eps; } LsNormAttr;        /* layer norm: axes 
 typedef enum { LS_LOSS_MEAN, LS_LOSS_SUM, LS_LOSS_EACH } LsReduction;
 /* mse, l1, bce with logits */
 typedef enum { LS_REG_SQUARE, LS_REG_ABS, LS_REG_LOGIT } LsRegression;
-typedef struct {                /* losses: ops/loss.def says what the kernels compute */
+typedef struct {                /* losses: compiler/ir/loss.def defines the kernels */
     int axis;                   /* of the classes */
     int64_t nclass;             /* NLL_GRAD: size of that axis in the result */
     int64_t ignore; bool has_ignore;    /* positions with this label do not count */
@@ -131,21 +131,21 @@ typedef struct {                /* losses: ops/loss.def says what the kernels co
     LsReduction reduction;
     LsRegression regression;
 } LsLossAttr;
-typedef struct {                /* updates: ops/loss.def */
+typedef struct {                /* updates: compiler/ir/loss.def */
     double momentum, beta1, beta2, eps, decay;
     bool nesterov, decoupled;
-    double clip;                /* gradient elements are clamped to [-clip, clip]; 0: not */
-    double scale;               /* ACCUMULATE and updates with an accumulator: factor of what is
-                                 * added; RUNNING_STAT: weight of the batch's statistic */
-    bool by_samples;            /* that factor is multiplied by run->share, too */
-    int many;                   /* > 1: updates of so many tensors, whose operands stand one update's
-                                 * behind the other's (codegen/cuda/updates.h); else of one */
+    double clip;                /* clamps gradient elements to [-clip, clip]; 0: no clipping */
+    double scale;               /* ACCUMULATE and updates with an accumulator: factor of the added
+                                 * gradient; RUNNING_STAT: weight of the batch statistic */
+    bool by_samples;            /* that factor is also multiplied by run->share */
+    int many;                   /* > 1: updates that many tensors; the operands of one update follow those of the other
+                                 * (codegen/cuda/updates.h); else one tensor */
 } LsUpdateAttr;
 typedef struct LsFused LsFused;                             /* compiler/passes/fuse.h */
 typedef struct { const LsFused *body; } LsFusedAttr;
-/* CONV_FUSED (codegen/cuda/conv_within.h): what is done to the product, which is operand 0 of the
- * body's nbody; data: it is a data gradient, by the weights' rows instead of their columns; tiles: of
- * rows, that a block does one behind the other. */
+/* CONV_FUSED (codegen/cuda/conv_within.h). body: what follows the product, which is operand 0 of the body's nbody.
+ * data: a data gradient, by the weights' rows instead of their columns. tiles: tiles of rows that one block computes in
+ * sequence. */
 typedef struct { const LsFused *body; int nbody; bool data; int64_t tiles; } LsConvFusedAttr;
 
 typedef union LsAttr {
@@ -168,25 +168,25 @@ typedef struct LsNode {
     uint32_t onnx;          /* place in the ONNX file, from 0, for diagnostics */
     const char *name;       /* name in the ONNX file, or of the forward node it belongs to */
     LsAttr attr;
-    const struct LsComputed *computed;  /* an operand that the kernel computes itself
-                                         * (compiler/passes/fuse.h); NULL: none. Only alternatives */
+    const struct LsComputed *computed;  /* an operand that the kernel computes itself (compiler/passes/fuse.h); NULL:
+                                         * none. Only in alternatives */
 } LsNode;
 
 typedef struct LsGrad { LsValueId param, grad; } LsGrad;
 
-/* Which statistics batch norms use when training: as the file says, the batch's, the running
- * ones. */
+/* Statistics that batch norms use in training: as in the file, batch statistics, running
+ * statistics. */
 typedef enum { LS_BN_FILE, LS_BN_TRAIN, LS_BN_FROZEN } LsBnMode;
 
-/* Which dropouts drop when training: as the file says, all of them, none. */
+/* Dropouts that are active in training: as in the file, all, none. */
 typedef enum { LS_DROPOUT_FILE, LS_DROPOUT_ON, LS_DROPOUT_OFF } LsDropoutMode;
-/* How the losses of several batches make one: by the samples that each has, by the weight of the
- * labels that count in it (LsGraph.loss_weight), or added up. */
+/* How the losses of several batches are combined: weighted by the samples of each batch, weighted
+ * by the labels that count (LsGraph.loss_weight), or summed. */
 typedef enum { LS_OVER_SAMPLES, LS_OVER_LABELS, LS_OVER_SUM } LsLossOver;
 
-/* Invariants, checked by ls_verify after every pass: operands come from smaller node ids, so the
- * array order is a run order. A state value is written by one node (which has it as an operand and
- * whose op row says so); every reader of the old value comes before. */
+/* Invariants, checked by ls_verify after every pass: operands come from smaller node ids, so array
+ * order is a run order. One node writes a state value: the value is an operand of the node, and the
+ * op's row says so. Every reader of the old value comes before the write. */
 typedef struct LsGraph {
     LsValue *value;     uint32_t nvalue, cap_value;
     LsNode *node;       uint32_t nnode, cap_node;
@@ -195,10 +195,9 @@ typedef struct LsGraph {
     LsValueId *output;  uint32_t noutput;   /* model outputs in file order */
     LsValueId loss;                         /* scalar; none before ls_loss */
     LsLossOver loss_over;
-    LsValueId loss_weight;                  /* LS_OVER_LABELS: scalar result of the loss's node; else
-                                             * none */
-    bool loss_of_file;                      /* nodes of the file compute it: of all samples of a batch,
-                                             * whether they count or not */
+    LsValueId loss_weight;                  /* LS_OVER_LABELS: scalar result of the loss node; else none */
+    bool loss_of_file;                      /* nodes of the file compute the loss: over all samples of a batch, valid or
+                                             * not */
     LsGrad *grad;       uint32_t ngrad;     /* per trained parameter, set by ls_autodiff */
     LsValueId label;                        /* target input added by ls_loss;
                                              * none with --loss=graph */
@@ -208,9 +207,9 @@ typedef struct LsGraph {
     bool training;                          /* false: evaluation form */
     LsBnMode bn;                            /* set by the importer before the first node */
     LsDropoutMode dropout;                  /* likewise */
-    bool bn_var_torch;                      /* running variances follow
-                                             * the unbiased batch variance */
-    const struct LsDecisions *decisions;    /* what the file's tensors became, and why
+    bool bn_var_torch;                      /* running variances follow the unbiased batch
+                                             * variance */
+    const struct LsDecisions *decisions;    /* the roles of the file's tensors, and the reasons
                                              * (compiler/onnx/onnx_decisions.h); NULL: not imported */
     struct LsArena *arena;
 } LsGraph;

@@ -1,4 +1,4 @@
-/* compiler/ir/op.c -- the table, assembled from the .def files. */
+/* compiler/ir/op.c -- the op table, assembled from the .def files. */
 #include "compiler/ir/op.h"
 
 #define LS_IR_OP(code, row) extern const LsOp ls_op_##row;

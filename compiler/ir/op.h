@@ -1,9 +1,8 @@
-/* compiler/ir/op.h -- the op table: what passes, the scheduler's costs and codegen know about each kind
- * of node.
+/* compiler/ir/op.h -- the op table: what passes, the scheduler's costs and codegen know about each kind of node.
  *
- * Its rows live in compiler/ops/<family>.c; the family's .def lists them, with those of the table that
- * reads operators of a file (compiler/onnx/onnx_row.h). A new operator is one row in a file and one
- * line in a .def (plus one in meson.build when the file is new). */
+ * Its rows live in compiler/ops/<family>.c. The family's .def lists them, together with the rows that read operators of
+ * a file (compiler/onnx/onnx_row.h). A new operator is one row in a file and one line in a .def (plus one in
+ * meson.build when the file is new). */
 #ifndef LS_COMPILER_IR_OP_H
 #define LS_COMPILER_IR_OP_H
 
@@ -18,7 +17,7 @@ typedef enum { LS_OP_NOP,
 #undef LS_IR_OP
 #undef LS_ONNX_OP
 
-/* Which emitter of codegen/ prints the kernel. */
+/* The emitter of codegen/ that prints the kernel. */
 typedef enum {
     LS_K_NONE,
     LS_K_MAP,       /* pointwise with broadcasting: `expr` */
@@ -32,15 +31,15 @@ typedef enum {
     LS_K_NORM,      /* layer norm and its gradients */
     LS_K_LOSS,      /* softmax cross-entropy, negative log-likelihood, and gradients */
     LS_K_MATMUL, LS_K_CONV,
-    LS_K_CONV_WEIGHTS,  /* weight gradients by a kernel of our own; GPUs alone */
-    LS_K_CONV_FUSED,    /* one of those with a FUSED node behind it: attr.conv_fused; GPUs alone */
+    LS_K_CONV_WEIGHTS,  /* weight gradients by the project's own kernel; GPUs only */
+    LS_K_CONV_FUSED,    /* a convolution fused with a FUSED node: attr.conv_fused; GPUs only */
     LS_K_ATTENTION,
     LS_NKERNELS
 } LsKernelId;
 
-/* What ls_layout does with the node. */
+/* How ls_layout treats the node. */
 typedef enum {
-    LS_LAY_SAME,    /* operands and results of the full rank share one layout, either will do */
+    LS_LAY_SAME,    /* operands and results of the full rank share one layout, of either kind */
     LS_LAY_LAST,    /* operands and results of rank >= 3 are LS_LAST */
     LS_LAY_ROW,     /* operands and results are LS_ROW */
     LS_LAY_FREE,    /* the kernel reads any layout by strides; results
@@ -53,12 +52,12 @@ enum { LS_MAX_IN = 16, LS_MAX_OUT = 8 };    /* of an IR row; concat and fused
 
 typedef struct LsOp {
     const char *name;           /* the ONNX op_type, or a lower-case name of our own */
-    uint8_t min_in, max_in, nout;   /* max_in 255: any number */
+    uint8_t min_in, max_in, nout;   /* max_in 255: no limit */
     bool once;                  /* must not be recomputed: changes state */
     uint8_t writes;             /* bit k: operand k is a state value that the node overwrites */
     bool (*infer)(LsCtx *, LsGraph *, LsNodeId);    /* sets shape and type of the results */
-    /* Appends gradient nodes. dy[k]: gradient of result k (none if nothing came); the function sets
-     * dx[k] for each operand that has one and is wanted (want[k]). NULL: no gradient. */
+    /* Appends gradient nodes. dy[k]: gradient of result k (none: no gradient arrived). The function
+     * sets dx[k] for each differentiable operand that is wanted (want[k]). NULL: no gradient. */
     void (*grad)(LsCtx *, LsGraph *, LsNodeId, const LsValueId dy[], const bool want[],
                  LsValueId dx[]);
     double (*flops)(const LsGraph *, LsNodeId);     /* NULL: one per element
@@ -73,9 +72,9 @@ typedef struct LsOp {
     bool mean;                  /* REDUCE: divide by the number of elements combined */
     LsType (*type)(const LsGraph *, LsNodeId);      /* MAP: type of the result;
                                                      * NULL: of operand 0 */
-    /* MAP, REDUCE, for folding: `expr` on the host, over reals, and over integers and bools alone
-     * (then false where it is undefined: overflow, division by zero). A MAP row without eval_int
-     * takes reals only; one without eval is not folded. */
+    /* MAP, REDUCE, for constant folding: `expr` on the host, over reals, and over integers and
+     * bools (false where undefined: overflow, division by zero). A MAP row without eval_int takes
+     * reals only; a row without eval is not folded. */
     double (*eval)(const double x[], const LsAttr *);
     bool (*eval_int)(const int64_t x[], const LsAttr *, int64_t *y);
 } LsOp;

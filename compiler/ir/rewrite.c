@@ -1,5 +1,5 @@
-/* compiler/ir/rewrite.c -- rebuilding a graph node by node; the frame of every
- * pass that inserts nodes. */
+/* compiler/ir/rewrite.c -- rebuilds a graph node by node; the base of every pass that inserts
+ * nodes. */
 #include "compiler/ir/rewrite.h"
 
 #include <string.h>
@@ -84,7 +84,7 @@ void ls_rewrite_order(LsCtx *cx, LsGraph *g, bool (*visit)(LsRewrite *, LsNodeId
         node_map[n.i].i = r.image.i != 0 ? r.image.i : r.to->nnode - 1;
     }
     ls_graph_origin(r.to, (LsOrigin){LS_FORWARD, {0}, 0, NULL});
-    LsGraph *to = r.to, result = *g;    /* what is not an array stays */
+    LsGraph *to = r.to, result = *g;    /* everything but the arrays stays */
     copy_lists(&r, &result.input, g->ninput);
     copy_lists(&r, &result.output, g->noutput);
     result.grad = ls_arena_alloc(cx->arena, g->ngrad, sizeof *result.grad);

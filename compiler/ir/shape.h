@@ -4,8 +4,8 @@
 
 #include "compiler/ir/ir.h"
 
-/* Elements of one value, and of all values of a model, at most: 4 TiB in doubles, 256 TiB. No machine
- * holds more, and sums and byte counts below cannot overflow. */
+/* Upper limits on the elements of one value (4 TiB in doubles) and of all values of a model (256 TiB). No machine holds
+ * more, and sums and byte counts below the limits cannot overflow. */
 #define LS_MOST_ELEMENTS (INT64_C(1) << 39)
 #define LS_MOST_IN_ALL (INT64_C(1) << 45)
 int64_t ls_count(const LsShape *s);                     /* elements */
@@ -13,7 +13,7 @@ bool ls_shape_same(const LsShape *a, const LsShape *b);
 bool ls_shape_broadcast(LsShape *to, const LsShape *with);      /* NumPy's rule; false: cannot */
 /* Distance in elements between neighbours along each logical axis, for this layout. */
 void ls_strides(const LsShape *s, LsLayout layout, int64_t stride[LS_MAX_RANK]);
-/* The bytes are the same under both layouts: axis 1 or every axis behind it has length 1. */
+/* Both layouts have the same bytes: axis 1 or every axis behind it has length 1. */
 bool ls_layout_free(const LsShape *s);
 int ls_type_bytes(LsType t, int real_bytes);            /* real_bytes: 4, or 8
                                                          * under --precision=f64 */

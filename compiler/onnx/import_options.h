@@ -15,10 +15,10 @@ typedef struct LsImportOptions {
     LsBnMode bn;                /* copied to LsGraph.bn */
     LsDropoutMode dropout;      /* copied to LsGraph.dropout */
     bool bn_var_torch;          /* copied to LsGraph.bn_var_torch */
-    bool bn_var_asked;          /* that, or its contrary, was asked for */
+    bool bn_var_asked;          /* bn_var_torch or its opposite was requested */
     const char *const *freeze; int nfreeze;     /* globs over names of tensors: not trained */
-    const char *const *train; int ntrain;       /* trained, whatever else would be; wins over freeze */
-    bool tie_identity;          /* Identity of an initializer stays one parameter */
+    const char *const *train; int ntrain;       /* trained in any case; wins over freeze */
+    bool tie_identity;          /* an Identity of an initializer stays one parameter */
     bool weightless;            /* do not load initial values (plan); missing data files are fine */
 } LsImportOptions;
 

@@ -1,5 +1,5 @@
-/* compiler/onnx/import_state.h -- one import: a file, the graph that it becomes, and what is known
- * of its values. */
+/* compiler/onnx/import_state.h -- the state of one import: a file, its graph, and facts about its
+ * values. */
 #ifndef LS_COMPILER_ONNX_IMPORT_STATE_H
 #define LS_COMPILER_ONNX_IMPORT_STATE_H
 
@@ -11,17 +11,17 @@
 typedef struct LsSequence { LsValueId *item; uint32_t n; } LsSequence;   /* a list of tensors */
 
 typedef struct LsOnnxValue {
-    LsValueId v;                /* none: not (yet) made */
+    LsValueId v;                /* none: not made (yet) */
     bool poison;                /* an error that explains its absence was reported */
-    bool stored;                /* the evaluation form holds its data under this name */
+    bool stored;                /* the evaluation form stores its data under this name */
     bool weight; /* a constant that may become a parameter: made by a node of the file */
-    const LsSequence *list;     /* the value is a sequence; v is none */
+    const LsSequence *list;     /* a sequence, in which case v is none */
 } LsOnnxValue;
 
 typedef struct LsVerdict {      /* about an initializer */
     LsRole role;
     const char *why;
-    bool doubtful;              /* the file does not tell: the user is asked to look */
+    bool doubtful;              /* the file does not say: the user is asked to check */
 } LsVerdict;
 
 typedef struct LsImport {
@@ -34,17 +34,18 @@ typedef struct LsImport {
     uint32_t *reads;            /* by name id: operands and outputs of that name */
     LsDataFolder data;
     LsVerdict *verdict;         /* by name id */
-    bool has_weights;           /* initializers that are trained and more than one number */
-    uint32_t nfolded, nblended; /* parameters computed by the exporter from one, from several */
+    bool has_weights;           /* some trained initializer has more than one element */
+    uint32_t nfolded, nblended; /* parameters that the exporter computed from one parameter, from
+                                 * several */
     const char *folded_name, *folded_from;      /* one of them */
-    uint32_t nmade_up; const char *made_up;     /* names such as onnx::Mul_12 that folding left */
+    uint32_t nmade_up; const char *made_up;     /* names such as onnx::Mul_12, left by folding */
     uint32_t ndoubtful;         /* verdicts, and the names of some */
     const char *doubtful;
     LsDecisions *decisions;
     int64_t elements;           /* of all results of nodes so far */
-    uint32_t nunread;           /* initializers nobody reads, and the first of them */
+    uint32_t nunread;           /* initializers without a reader, and the first of them */
     const char *unread_name;
-    uint32_t nweight_inputs;    /* graph inputs that stand where weights do */
+    uint32_t nweight_inputs;    /* graph inputs in the place of weights */
     uint32_t nconverted; /* initializers of another real type than float, and the first of them */
     const Onnx__TensorProto *converted;
     uint32_t nuntied;           /* initializers copied at an Identity, and the first of them */

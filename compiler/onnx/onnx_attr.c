@@ -36,7 +36,8 @@ static const Onnx__AttributeProto *find(const LsOnnxNode *n, const char *attr)
     return NULL;
 }
 
-/* Files from before IR version 3 may leave the type out; what is filled in tells it. */
+/* The type of an attribute. Files before IR version 3 may omit it; the field that is set then gives
+ * the type. */
 static int type_of(const Onnx__AttributeProto *a)
 {
     if (a->has_type && a->type != AT(UNDEFINED))
@@ -48,8 +49,7 @@ static int type_of(const Onnx__AttributeProto *a)
     return a->has_f ? AT(FLOAT) : a->has_i ? AT(INT) : AT(UNDEFINED);
 }
 
-/* The attribute if it is there and has the type. An empty list may be written as a list of any
- * kind. */
+/* The attribute, if it exists with that type. An empty list may have any list type. */
 static const Onnx__AttributeProto *get(const LsOnnxNode *n, const char *attr, int want)
 {
     const Onnx__AttributeProto *a = find(n, attr);
@@ -94,7 +94,7 @@ static bool fits(const LsOnnxNode *n, const char *what, size_t have, int max)
 {
     if (have <= (size_t)max)
         return true;
-    return ls_onnx_error(n, LS_E_ATTR, NULL, "%s has %zu numbers, at most %d make sense", what,
+    return ls_onnx_error(n, LS_E_ATTR, NULL, "%s has %zu numbers, at most %d are valid", what,
                          have, max);
 }
 
@@ -148,7 +148,7 @@ LsValueId ls_onnx_tensor(const LsOnnxNode *n, const char *attr)
     return data != NULL ? ls_const_add(n->cx, n->g, type, &shape, data) : (LsValueId){0};
 }
 
-/* Operand k as a constant of at most max elements: their number, or -1, -2 as onnx_attr.h says. */
+/* Makes operand k a constant of at most max elements: their number, or -1, -2 as in onnx_attr.h. */
 static int settle(LsOnnxNode *n, int k, int max)
 {
     if (k >= n->nin || !ls_is(n->in[k]))
@@ -157,12 +157,12 @@ static int settle(LsOnnxNode *n, int k, int max)
     bool initializer = v->kind == LS_V_PARAM || v->kind == LS_V_STATE;
     if (initializer && v->data == NULL && n->g->weightless) {
         ls_onnx_error(n, LS_E_DATA, "keep the data file beside the model", "operand %d ('%s') is a "
-                      "setting, and its data is not at hand", k, v->name);
+                      "setting, and its data is missing", k, v->name);
         return -2;
     }
     if (v->kind != LS_V_CONST && !(initializer && v->data != NULL && !v->once_written)) {
         ls_onnx_error(n, LS_E_NOT_CONST,
-                      "only constants and what static shapes decide can stand here",
+                      "only constants and results of static shapes are allowed here",
                       "operand %d ('%s') must be known at compile time", k, v->name);
         return -2;
     }

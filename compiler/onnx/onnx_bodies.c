@@ -1,14 +1,15 @@
-/* compiler/onnx/onnx_bodies.c -- bodies from the operators' definitions in onnx/defs.
+/* compiler/onnx/onnx_bodies.c -- function bodies from the operator definitions in onnx/defs.
  *
- * An attribute of the call is read where a step names it; the step's own value is its default. */
+ * A step may refer to an attribute of the call; the step's own value is then the default. */
 #include "compiler/onnx/onnx_bodies.h"
 
 #include <string.h>
 
 typedef struct Step {
     const char *op, *in, *out;  /* names separated by blanks */
-    const char *attr, *ref;     /* an attribute of the step, and of the call that gives its value */
-    double value;               /* its default, a float; or the default axes below */
+    const char *attr, *ref;     /* an attribute of the step, and the call's attribute that gives its
+                                 * value */
+    double value;               /* its default, a float; or default_axes */
     bool axes;
 } Step;
 
@@ -25,8 +26,8 @@ static const int64_t default_axes[] = {0, 2, 3};    /* MeanVarianceNormalization
 #define ATTRIBUTE(name, v) {"Constant", "", name, "value_float", name, v, false}
 #define STEP(op, in, out) {op, in, out, NULL, NULL, 0, false}
 
-/* alpha Elu(x / alpha); max(0, x) + min(0, alpha (exp(x / alpha) - 1)) would be the same, but for
- * exp and its gradient, which are infinite where x is large. */
+/* alpha Elu(x / alpha). The equivalent max(0, x) + min(0, alpha (exp(x / alpha) - 1)) has an exp
+ * and a gradient that are infinite where x is large. */
 static const Step celu[] = {
     ATTRIBUTE("alpha", 1),
     STEP("Div", "X alpha", "r"),
@@ -60,8 +61,8 @@ static const Step shrink[] = {
     {0},
 };
 
-/* (x - E[x]) / (sqrt(E[(x - E[x])^2]) + 1e-9): the definition's E[x^2] - E[x]^2 cancels. From opset
- * 18 the axes of a mean are an operand. */
+/* (x - E[x]) / (sqrt(E[(x - E[x])^2]) + 1e-9), as E[x^2] - E[x]^2 of the definition cancels. From
+ * opset 18 the axes of a mean are an operand. */
 #define MVN_END \
     STEP("Sqrt", "var", "std"), CONSTANT("eps", 1e-9), STEP("Add", "std eps", "s"), \
     STEP("Div", "d s", "Y"), {0}

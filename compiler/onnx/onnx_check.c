@@ -1,5 +1,5 @@
-/* compiler/onnx/onnx_check.c -- what a file says twice must agree: an initializer and the graph input of
- * its name, an attribute given twice, the float types of a node's operands. */
+/* compiler/onnx/onnx_check.c -- checks that redundant information agrees: an initializer and the graph input of its
+ * name, an attribute given twice, the float types of a node's operands. */
 #include "compiler/onnx/onnx_check.h"
 
 #include <inttypes.h>
@@ -18,7 +18,7 @@ static const char *dims_text(LsArena *a, const Onnx__TensorProto *t)
     return text;
 }
 
-/* An input that says no type or no shape, and a symbol, agree with anything. */
+/* An input without a type or shape, and a symbol, agree with anything. */
 static bool same_tensor(const Onnx__TypeProto__Tensor *declared, const Onnx__TensorProto *t)
 {
     const Onnx__TensorShapeProto *s = declared->shape;
@@ -111,7 +111,7 @@ static const Onnx__AttributeProto *attribute(const Onnx__NodeProto *p, const cha
     return NULL;
 }
 
-/* The operator is one of these, which end with NULL. */
+/* The operator is in this list, which ends with NULL. */
 static bool is_any(const LsOnnxFlat *f, const char *const op[])
 {
     for (; *op != NULL; op++)
@@ -120,7 +120,7 @@ static bool is_any(const LsOnnxFlat *f, const char *const op[])
     return false;
 }
 
-/* ONNX type of result k, whose operands have the type `is`; 0: not known. */
+/* ONNX type of result k of a node whose operands have type `is`; 0: not known. */
 static int result_type(const LsOnnxFlat *f, size_t k, int is)
 {
     static const char *const counts[] = {"Shape", "Size", "Equal", "Greater", "GreaterOrEqual",
@@ -137,8 +137,8 @@ static int result_type(const LsOnnxFlat *f, size_t k, int is)
     return alike && (k == 0 || ls_flat_is(f, "Split")) ? is : 0;
 }
 
-/* Operators that may be given floats of several types, and bodies of functions: those of ONNX's own
- * operators have float constants here, whatever X is. */
+/* Operators that accept floats of several types, and function bodies: bodies of ONNX's own
+ * operators have float constants here, whatever the type of X. */
 static bool may_mix(const LsOnnxFlat *f)
 {
     static const char *const op[] = {"Attention", "BatchNormalization", "Cast", "CastLike",
@@ -147,7 +147,7 @@ static bool may_mix(const LsOnnxFlat *f)
     return f->inner || is_any(f, op) || !ls_flat_supported(f);
 }
 
-/* type: by name id, the ONNX type of a value that is a float; 0 for others. */
+/* type: by name id, the ONNX type of a float value; 0 for other values. */
 static bool check_floats(LsCtx *cx, const LsOnnxModel *m, const LsOnnxFlat *f, int type[])
 {
     const Onnx__NodeProto *p = f->proto;

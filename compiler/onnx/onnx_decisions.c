@@ -1,4 +1,4 @@
-/* compiler/onnx/onnx_decisions.c -- decisions in words. */
+/* compiler/onnx/onnx_decisions.c -- texts for the decisions. */
 #include "compiler/onnx/onnx_decisions.h"
 
 const char *const ls_role_name[LS_NROLES] = {"", "trained", "frozen", "statistic", "constant"};

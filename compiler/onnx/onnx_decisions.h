@@ -1,14 +1,14 @@
-/* compiler/onnx/onnx_decisions.h -- what became of the tensors and batch norms of a file, and why.
- * */
+/* compiler/onnx/onnx_decisions.h -- the roles of a file's tensors and the statistics of its batch
+ * norms, with reasons. */
 #ifndef LS_COMPILER_ONNX_ONNX_DECISIONS_H
 #define LS_COMPILER_ONNX_ONNX_DECISIONS_H
 
 #include "compiler/ir/ir.h"
 
 typedef enum {
-    LS_ROLE_NONE,               /* no tensor of reals */
+    LS_ROLE_NONE,               /* not a tensor of reals */
     LS_ROLE_TRAINED,
-    LS_ROLE_FROZEN,             /* lies in memory as parameters do, and is not updated */
+    LS_ROLE_FROZEN,             /* stored like a parameter, but not updated */
     LS_ROLE_STATISTIC,          /* running mean or variance */
     LS_ROLE_CONSTANT,           /* known to the compiler: literals, masks, bounds */
     LS_NROLES
@@ -22,14 +22,14 @@ typedef struct LsDecision {
     uint32_t readers;           /* operands of nodes */
 } LsDecision;
 
-/* Which statistics a batch norm uses when training, and what decides it. */
+/* The rule that decides the statistics of a batch norm in training. */
 typedef enum { LS_BN_BY_TRAIN, LS_BN_BY_FROZEN, LS_BN_BY_FORM, LS_BN_BY_TRACE, LS_BN_BY_NODES,
                LS_BN_BY_RUNNING, LS_NBN_BY } LsBnBy;
 
-/* What decides the statistics of one batch norm, and the name of its node. */
+/* The decision about one batch norm, and the name of its node. */
 typedef struct LsBnDecision { const char *node; LsBnBy by; } LsBnDecision;
 
-/* What `lowerset inspect` prints. */
+/* The data that `lowerset inspect` prints. */
 typedef struct LsDecisions {
     LsDecision *tensor; uint32_t ntensor;
     LsBnDecision *bn; uint32_t nbn, cap_bn;

@@ -4,9 +4,9 @@
 
 #include "onnx.pb-c.h"
 
-/* "" for the default domain however it is spelled. */
+/* "" for the default domain in either spelling. */
 const char *ls_onnx_domain(const char *domain);
-/* The version of a domain in a list of imports; 0: not there. */
+/* The version of a domain in a list of imports; 0: not imported. */
 int ls_onnx_version(Onnx__OperatorSetIdProto *const *list, size_t n, const char *domain);
 
 #endif

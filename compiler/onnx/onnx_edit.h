@@ -1,5 +1,5 @@
-/* compiler/onnx/onnx_edit.h -- what the passes over a file's own graph share (onnx_untie.c, onnx_retie.c):
- * its initializers of reals by name, who reads them, and new names. */
+/* compiler/onnx/onnx_edit.h -- shared by the passes over a file's own graph (onnx_untie.c, onnx_retie.c): the graph's
+ * initializers of reals by name, their readers, and new names. */
 #ifndef LS_COMPILER_ONNX_ONNX_EDIT_H
 #define LS_COMPILER_ONNX_ONNX_EDIT_H
 
@@ -7,14 +7,14 @@
 #include "compiler/onnx/onnx_source.h"
 #include "compiler/onnx/onnx_tensor.h"
 
-typedef struct LsUntied { const char *name, *from; } LsUntied;  /* a copy, and the initializer */
+typedef struct LsUntied { const char *name, *from; } LsUntied;  /* a copy, and its initializer */
 
 typedef struct LsOnnxEdits {
     LsUntied *untied; uint32_t nuntied, cap_untied;     /* parameters */
     LsUntied *statistic; uint32_t nstatistic, cap_statistic;    /* running means and variances */
     LsUntied *literal; uint32_t nliteral, cap_literal;  /* ones and zeros of norms without parameters */
-    uint32_t nlost; const char *lost;           /* parameters of the module that are not in the file */
-    LsUntied *retied; uint32_t nretied, cap_retied;     /* transposed or reshaped copies: computed again */
+    uint32_t nlost; const char *lost;           /* parameters of the module that the file lacks */
+    LsUntied *retied; uint32_t nretied, cap_retied;     /* transposed or reshaped copies that are computed again */
 } LsOnnxEdits;
 
 typedef struct LsEditor {
@@ -25,7 +25,7 @@ typedef struct LsEditor {
     LsNames names;              /* of all values of the graph */
     Onnx__TensorProto **real;   /* by name id: the initializer of reals; NULL: there is none */
     uint32_t *reads;            /* by name id: operands of nodes, and graph outputs */
-    uint32_t nid;               /* ids that the two arrays have room for */
+    uint32_t nid;               /* ids that fit into the two arrays */
     LsOnnxEdits *e;
 } LsEditor;
 
@@ -34,10 +34,11 @@ void ls_edit_index(LsEditor *u);
 /* The initializer of reals of that name; NULL: there is none. */
 Onnx__TensorProto *ls_edit_real(const LsEditor *u, const char *name);
 uint32_t ls_edit_reads(const LsEditor *u, const char *name);
-int64_t ls_edit_count(const Onnx__TensorProto *t);      /* elements; 0: dimensions make no sense */
-/* The elements as floats; NULL: damaged, or the file is not there. Says nothing. */
+int64_t ls_edit_count(const Onnx__TensorProto *t);      /* elements; 0: the dimensions are
+                                                         * invalid */
+/* The elements as floats; NULL: damaged, or the data file does not exist. Prints no diagnostic. */
 const float *ls_edit_data(LsEditor *u, const Onnx__TensorProto *t);
-/* A name like this one that no value of the graph has. */
+/* A name similar to `like` that no value of the graph has. */
 const char *ls_edit_fresh(LsEditor *u, const char *like);
 /* Notes that `name` was made from `from` in one of the lists of LsOnnxEdits. */
 void ls_edit_note(LsEditor *u, LsUntied **list, uint32_t *n, uint32_t *cap, const char *name,

@@ -1,5 +1,5 @@
-/* compiler/onnx/onnx_export.c -- builds the evaluation form of a file and finds the weights in its
- * bytes. */
+/* compiler/onnx/onnx_export.c -- builds the evaluation form of a file and locates the weights in
+ * its bytes. */
 #include "compiler/onnx/onnx_export.h"
 
 #include "compiler/onnx/onnx_domain.h"
@@ -25,7 +25,8 @@ typedef struct Export {
     LsDataFolder data;
     Onnx__TensorProto **list; size_t nlist;     /* initializers of the new file */
     Onnx__TensorProto **tensor; /* by name id: the initializer that an Identity may copy */
-    bool *gone;                                 /* by node of the file: became an initializer */
+    bool *gone;                                 /* by node of the file: replaced by an
+                                                 * initializer */
 } Export;
 
 static Onnx__TensorProto *add_float(Export *e, const char *name, const int64_t *dim, size_t rank,
@@ -71,7 +72,7 @@ static const Onnx__AttributeProto *attribute(const Onnx__NodeProto *p, const cha
     return NULL;
 }
 
-/* A Constant of reals with at least one axis becomes an initializer. */
+/* Turns a Constant of reals with at least one axis into an initializer. */
 static void take_constant(Export *e, const LsOnnxFlat *f)
 {
     const Onnx__AttributeProto *v = attribute(f->proto, "value");
@@ -99,7 +100,7 @@ static Ints tensor_ints(Export *e, const Onnx__TensorProto *t)
     return (Ints){v, v != NULL ? (size_t)t->dims[0] : 0};
 }
 
-/* The integers that a shape operand holds, when a Constant or an initializer makes it. */
+/* The integers of a shape operand, when a Constant or an initializer makes it. */
 static Ints known_ints(Export *e, const char *name)
 {
     int64_t maker = e->m->maker[ls_names_find(&e->m->names, name)];
@@ -116,7 +117,7 @@ static Ints known_ints(Export *e, const char *name)
     return (Ints){NULL, 0};
 }
 
-/* A ConstantOfShape of reals: light models hold all their weights so. */
+/* Turns a ConstantOfShape of reals into an initializer: light models hold all their weights so. */
 static void take_filled(Export *e, const LsOnnxFlat *f)
 {
     Ints shape = known_ints(e, ls_text(f->proto->input[0]));
@@ -139,7 +140,8 @@ static void take_filled(Export *e, const LsOnnxFlat *f)
     e->gone[f->index] = true;
 }
 
-/* What the importer makes parameters of their own: see identity() there. */
+/* Turns an Identity into an initializer where the importer makes a parameter of its own: see
+ * identity() there. */
 static void take_identity(Export *e, const LsOnnxFlat *f)
 {
     const Onnx__TensorProto *t =
@@ -178,7 +180,7 @@ static void drop_nodes(Export *e, Onnx__GraphProto *g)
     g->n_node = kept;
 }
 
-/* Constants that nobody reads any more: dropout modes, shapes of filled weights. */
+/* Drops constants that have lost their readers: dropout modes, shapes of filled weights. */
 static void drop_unread_constants(LsArena *a, Onnx__GraphProto *g)
 {
     LsNames read = {.arena = a};
@@ -210,7 +212,7 @@ static bool serialize(LsCtx *cx, const Onnx__ModelProto *p, unsigned char **byte
     return true;
 }
 
-/* The content of the first field of that number in [p, end). */
+/* The content of the first field with that number in [p, end). */
 static bool find_field(const unsigned char *p, const unsigned char *end, uint32_t number,
                        LsWireField *f)
 {
@@ -220,7 +222,7 @@ static bool find_field(const unsigned char *p, const unsigned char *end, uint32_
     return false;
 }
 
-/* Initializers lie in the bytes in the order of the list. */
+/* Locates the slots: initializers lie in the bytes in the order of the list. */
 static void find_slots(Export *e, const unsigned char *bytes, size_t n, LsOnnxSlot *slot,
                        uint32_t *nslot)
 {
@@ -245,7 +247,7 @@ bool ls_onnx_eval_model(LsCtx *cx, const char *path, const LsImportOptions *o,
     LsOnnxModel *m = ls_onnx_open(cx, path, o->tie_identity);
     if (m == NULL || !ls_onnx_resolve(cx, m))
         return false;
-    cx->parsed = NULL;          /* what follows changes it */
+    cx->parsed = NULL;          /* the code below changes the structures */
     Onnx__ModelProto *p = m->proto;
     Onnx__GraphProto *g = p->graph;
     size_t ids = m->names.n + 1, most = g->n_initializer + g->n_node + 1;

@@ -1,8 +1,8 @@
 /* compiler/onnx/onnx_export_advice.c -- recognises exports that load well and train badly.
  *
- * An evaluation-mode export folds batch norms into convolutions (the folded weights get made-up
- * names such as onnx::Conv_27, both weight and bias), drops dropout, and merges parameters whose
- * initial values are equal through Identity nodes. */
+ * An evaluation-mode export folds batch norms into convolutions (weight and bias get generated
+ * names such as onnx::Conv_27), drops dropout, and merges parameters with equal initial values
+ * through Identity nodes. */
 #include "compiler/onnx/onnx_export_advice.h"
 
 #include <string.h>
@@ -22,7 +22,7 @@ static bool all_digits(const char *s)
     return *s != '\0' && s[strspn(s, "0123456789")] == '\0';
 }
 
-/* onnx::Conv_27, or a bare number as exporters before 2022 gave. */
+/* A generated name: onnx::Conv_27, or a bare number from exporters before 2022. */
 static bool made_up(const char *name)
 {
     static const char prefix[] = "onnx::Conv_";
@@ -61,7 +61,8 @@ static void hint_folded(LsImport *im)
             folded, folded > 1 ? "s have" : " has", first->proto->input[1], first->proto->input[2]);
 }
 
-/* Weights turned by folding train as they would; what was computed from parameters does not. */
+/* Weights that folding only transposed train as before; constants computed from parameters do
+ * not. */
 static void hint_made_up(LsImport *im)
 {
     if (im->nmade_up > 0)
@@ -83,7 +84,7 @@ static void hint_untied(LsImport *im)
                 im->untied_from, im->nuntied > 1 ? ", ..." : "");
 }
 
-/* What PyTorch's default exporter does to a model besides writing it down. */
+/* Warns of the changes that PyTorch's default exporter makes to a model. */
 static void hint_optimised(LsImport *im)
 {
     const LsOnnxSources *s = im->m->sources;
@@ -167,7 +168,7 @@ static void hint_running(LsImport *im)
                 "they are", n, n > 1 ? "s are" : " is", d->bn[first].node, more(n));
 }
 
-/* ONNX divides by the number of elements, PyTorch by one less: evaluation differs by that. */
+/* Warns of variances: ONNX divides by n, PyTorch by n - 1, so evaluation differs. */
 static void hint_variances(LsImport *im)
 {
     const LsDecisions *d = im->decisions;
@@ -195,7 +196,7 @@ static void hint_sorted(LsImport *im)
 {
     if (im->m->moved)
         ls_warn(im->cx, LS_NOWHERE, "other tools may refuse the file",
-                "the nodes are not in an order in which they can run; they were sorted");
+                "the nodes are not in a run order; they were sorted");
 }
 
 static void hint_unread(LsImport *im)

@@ -1,10 +1,10 @@
 /* compiler/onnx/onnx_external.c -- tensor data in files beside the model.
  *
- * The location comes from whoever wrote the model: it may name only files inside the model's
- * folder, neither by an absolute path, nor through "..". A symbolic link there may come with the
- * model too, and must not carry a file of the user's into the weights: it may end inside the model's
- * folder, or, when the model is a link itself, inside the folder where that one ends. So model hubs
- * store files: the links of a model all end in one folder. */
+ * The location comes from the author of the model, who is not trusted: it may name only files inside the model's
+ * folder, neither by an absolute path nor through "..". A symbolic link may come with the model too, and must not
+ * bring one of the user's files into the weights: its target must lie inside the model's folder, or, when the model
+ * is a link itself, inside the folder of that link's target. Model hubs store files so: all links of a model end in
+ * one folder. */
 #include "compiler/onnx/onnx_tensor.h"
 
 #include "compiler/onnx/onnx_wire.h"
@@ -21,7 +21,7 @@
 typedef struct Place {
     const char *location;
     int64_t offset, length;
-} Place; /* length -1: not said */
+} Place; /* length -1: not given */
 
 static bool decimal(const char *s, int64_t *v)
 {
@@ -52,7 +52,7 @@ static bool read_place(LsCtx *cx, LsWhere at, const Onnx__TensorProto *t, Place 
     }
     if (p->location[0] == '\0')
         return ls_error(cx, at, LS_E_DATA, NULL,
-                        "tensor '%s' lies in an external file, which is not named",
+                        "tensor '%s' lies in an external file without a name",
                         name);
     return true;
 }
@@ -75,7 +75,7 @@ static bool is_inside(const char *folder, const char *file)
     return strncmp(folder, file, n) == 0 && file[n] == '/';
 }
 
-/* Where the links of a name end; NULL when they end nowhere, which open will explain. */
+/* The name with its links resolved; NULL when a link is broken, which open will explain. */
 static const char *real_path(LsArena *a, const char *path)
 {
     char *found = realpath(path, NULL);
@@ -84,8 +84,8 @@ static const char *real_path(LsArena *a, const char *path)
     return copy;
 }
 
-/* What the first link on the way to the location says, as " (... is a symbolic link to ...)"; else
- * "". */
+/* The target of the first link on the way to the location, as " (... is a symbolic link to ...)";
+ * else "". */
 static const char *link_text(LsArena *a, const char *dir, const char *location)
 {
     char target[PATH_MAX];
@@ -112,7 +112,7 @@ static bool read_all(int fd, unsigned char *to, size_t bytes, int64_t offset)
     return true;
 }
 
-/* The file is open: it is one that can be read, and long enough. */
+/* Checks that the open file is readable and long enough. */
 static bool check_file(LsCtx *cx, LsWhere at, const char *name, int fd, const char *path,
                        const Place *p, size_t bytes)
 {
@@ -128,8 +128,8 @@ static bool check_file(LsCtx *cx, LsWhere at, const char *name, int fd, const ch
     return true;
 }
 
-/* Opens the place's file; -1 after a diagnostic, or without one when there is no such file, which
- * `from` counts. */
+/* Opens the place's file; -1 after a diagnostic, or without one when the file does not exist
+ * (counted in `from`). */
 static int open_place(LsCtx *cx, LsWhere at, LsDataFolder *from, const char *name, const Place *p)
 {
     LsArena *a = cx->arena;
@@ -157,8 +157,8 @@ static int open_place(LsCtx *cx, LsWhere at, LsDataFolder *from, const char *nam
     return fd;
 }
 
-/* Finds the data, and reads it if to is not NULL; false after a diagnostic, or when the file does
- * not exist. */
+/* Finds the data, and reads them if `to` is not NULL; false after a diagnostic, or when the file
+ * does not exist. */
 static bool find(LsCtx *cx, LsWhere at, LsDataFolder *from, const Onnx__TensorProto *t,
                  size_t bytes, unsigned char **to)
 {

@@ -1,5 +1,5 @@
-/* compiler/onnx/onnx_float.c -- double, float16 and bfloat16 become float32 where a model names a
- * type. */
+/* compiler/onnx/onnx_float.c -- replaces double, float16 and bfloat16 by float32 wherever a model
+ * names a type. */
 #include "compiler/onnx/onnx_float.h"
 
 #include "compiler/onnx/onnx_tensor.h"

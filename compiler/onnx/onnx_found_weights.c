@@ -1,8 +1,8 @@
-/* compiler/onnx/onnx_found_weights.c -- weights that a file does not hold as initializers.
+/* compiler/onnx/onnx_found_weights.c -- weights that are not initializers of the file.
  *
- * Old exporters write them as Constant nodes, ONNX's light models as ConstantOfShape nodes: at the
- * operands where operators expect a weight, those become parameters. Files made for planning alone
- * list weights as graph inputs; that is understood when no values are asked for. */
+ * Old exporters write them as Constant nodes, ONNX's light models as ConstantOfShape nodes: where
+ * operators expect a weight, such constants become parameters. Files made only for planning list
+ * weights as graph inputs; that is accepted when no values are requested. */
 #include "compiler/onnx/onnx_found_weights.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@
 typedef struct Position {
     const char *op;
     unsigned operands;          /* bit k: operand k */
-    bool never_data; /* an input of the graph that stands there can be nothing but a weight */
+    bool never_data; /* a graph input at this place must be a weight */
 } Position;
 
 static const Position position[] = {

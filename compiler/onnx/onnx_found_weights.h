@@ -1,4 +1,4 @@
-/* compiler/onnx/onnx_found_weights.h -- weights that a file does not hold as initializers. */
+/* compiler/onnx/onnx_found_weights.h -- weights that are not initializers of the file. */
 #ifndef LS_COMPILER_ONNX_ONNX_FOUND_WEIGHTS_H
 #define LS_COMPILER_ONNX_ONNX_FOUND_WEIGHTS_H
 
@@ -6,13 +6,14 @@
 
 struct LsImport;                /* import_state.h */
 
-/* Operand k is a weight: a constant there (Constant node, ConstantOfShape) becomes LS_V_PARAM. */
+/* Operand k is a weight: a constant operand (Constant node, ConstantOfShape) becomes LS_V_PARAM. */
 void ls_onnx_weight(LsOnnxNode *n, int k);
-/* Operands of this node where a weight is expected. */
+/* Does the same for the node's operands that are weights by its definition. */
 void ls_onnx_weights(LsOnnxNode *n);
-/* Every state value starts from data that the evaluation form holds, so that it can be exported. */
+/* Checks that every state value starts from data that the evaluation form holds, so that it can be
+ * exported. */
 bool ls_onnx_check_states(struct LsImport *im);
-/* Inputs that turned out to be weights are none. */
+/* Removes inputs that turned out to be weights. */
 void ls_onnx_drop_weight_inputs(LsGraph *g);
 
 #endif

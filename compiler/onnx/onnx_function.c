@@ -1,9 +1,9 @@
-/* compiler/onnx/onnx_function.c -- calls of model-local functions become the nodes of their bodies; so
- * do operators that ONNX defines by a body and that have no row.
+/* compiler/onnx/onnx_function.c -- inlines calls of model-local functions, and operators that ONNX defines by a body
+ * and that have no row.
  *
- * Formal inputs and outputs take the names at the call, inner values become CALL/NAME, attributes
- * that refer to one of the function's attributes take its value from the call. A function may call
- * others; it may not call itself, and what a file can blow up to is limited. */
+ * Formal inputs and outputs take the names at the call, inner values become CALL/NAME, and attributes that refer to an
+ * attribute of the function take its value from the call. A function may call others, but not itself; the number of
+ * expanded nodes is limited. */
 #include "compiler/onnx/onnx_function.h"
 
 #include <string.h>
@@ -13,9 +13,9 @@
 
 enum { MAX_CALLS = 16, MAX_NODES = 1 << 20 };   /* nested calls; nodes and calls after inlining */
 
-typedef struct Frame {          /* where a list of nodes stands */
+typedef struct Frame {          /* the place of a list of nodes */
     Onnx__OperatorSetIdProto *const *import; size_t nimport;
-    const char *prefix;         /* of node names; NULL: the graph itself */
+    const char *prefix;         /* of node names; NULL: the graph's own nodes */
     uint32_t index;             /* node of the file */
     int depth;
 } Frame;
@@ -26,7 +26,7 @@ typedef struct Call {           /* one call being expanded */
     const Onnx__FunctionProto *fn;
     const Onnx__NodeProto *node;
     const char *prefix;
-    LsNames inner;              /* names in the body, and what they are called outside, by id */
+    LsNames inner;              /* names in the body and their outer names, by id */
     const char **outer; uint32_t cap;
 } Call;
 
@@ -124,8 +124,8 @@ static bool bind_formals(Call *c)
 
 /* ---- attributes ---- */
 
-/* The default of a function's attribute: FunctionProto.attribute_proto, field 11, which definitions
- * older than ONNX 1.13 leave among the unknown fields. */
+/* The default of a function's attribute: FunctionProto.attribute_proto, field 11. ONNX definitions
+ * before 1.13 do not know the field. */
 static const Onnx__AttributeProto *default_attribute(LsCtx *cx, const Onnx__FunctionProto *fn,
                                                      const char *name)
 {
@@ -164,7 +164,7 @@ static Onnx__AttributeProto *resolve_attribute(Call *c, Onnx__AttributeProto *a)
     if (from == NULL && (a->has_f || a->n_ints > 0))
         from = a;               /* bodies of ONNX's own operators */
     if (from == NULL)
-        return NULL;            /* not given: the operator's own default holds */
+        return NULL;            /* not given: the operator's own default applies */
     Onnx__AttributeProto *copy = ls_arena_alloc(c->cx->arena, 1, sizeof *copy);
     *copy = *from;
     copy->name = a->name;

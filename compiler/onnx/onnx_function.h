@@ -1,10 +1,10 @@
-/* compiler/onnx/onnx_function.h -- calls of functions become the nodes of their bodies. */
+/* compiler/onnx/onnx_function.h -- inlines function calls. */
 #ifndef LS_COMPILER_ONNX_ONNX_FUNCTION_H
 #define LS_COMPILER_ONNX_ONNX_FUNCTION_H
 
 #include "compiler/onnx/onnx_model.h"
 
-/* Fills node: the graph's nodes, calls of local functions replaced by their bodies. */
+/* Fills m->node: the graph's nodes, with calls of local functions replaced by their bodies. */
 bool ls_onnx_inline(LsCtx *cx, LsOnnxModel *m);
 
 #endif

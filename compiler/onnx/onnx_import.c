@@ -1,4 +1,4 @@
-/* compiler/onnx/onnx_import.c -- one pass over the nodes of a file, in run order, appending IR nodes. */
+/* compiler/onnx/onnx_import.c -- appends IR nodes in one pass over a file's nodes, in run order. */
 #include "compiler/onnx/onnx_import.h"
 
 #include "compiler/fold/append.h"
@@ -19,8 +19,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-static const int64_t MAX_SETTING = 4096;    /* elements of a parameter that may be a setting */
-static const int64_t MAX_STAND_IN = INT64_C(1) << 28;   /* elements of a constant taken as zeros */
+static const int64_t MAX_SETTING = 4096;    /* most elements of a parameter that may be a setting */
+static const int64_t MAX_STAND_IN = INT64_C(1) << 28;   /* most elements of a constant replaced by
+                                                         * zeros */
 
 static LsOnnxValue *value_of(LsImport *im, const char *name)
 {
@@ -37,7 +38,7 @@ static bool add_initializer(LsImport *im, const Onnx__TensorProto *t)
     LsShape shape;
     LsType type;
     if (ls_is(to->v) || to->poison)
-        return false;           /* a duplicate, which was reported */
+        return false;           /* a duplicate, already reported */
     to->poison = true;
     if (!ls_tensor_shape(cx, LS_NOWHERE, t, &shape, &type))
         return false;
@@ -86,7 +87,7 @@ static bool add_initializers(LsImport *im)
                 more);
     else if (im->data.nmissing > 0 && !im->o->weightless)
         good = ls_error(im->cx, LS_NOWHERE, LS_E_DATA,
-                        "keep the data file beside the model; planning alone does without it",
+                        "keep the data file beside the model; planning alone does not need it",
                         "%s does not exist; the data of %u tensor%s in it ('%s'%s)",
                         im->data.file, im->data.nmissing,
                         im->data.nmissing > 1 ? "s lies" : " lies", im->data.tensor, more);
@@ -129,7 +130,7 @@ static const char *why_unsupported(LsArena *a, const LsOnnxFlat *f)
     return "`lowerset ops` lists what is supported";
 }
 
-/* One error for each operator, with the number of its nodes. */
+/* Reports one error for each operator, with the number of its nodes. */
 static bool report_unsupported(LsImport *im)
 {
     LsOnnxModel *m = im->m;
@@ -160,7 +161,7 @@ static void poison_results(LsImport *im, const LsOnnxFlat *f)
         value_of(im, ls_text(f->proto->output[k]))->poison = true;
 }
 
-/* False: an operand is missing because of an error that is known, or reported here. */
+/* False: an operand is missing because of an earlier error, or an error is reported here. */
 static bool gather(LsImport *im, const LsOnnxFlat *f, LsValueId in[], int *nin)
 {
     const Onnx__NodeProto *p = f->proto;
@@ -190,7 +191,7 @@ static bool gather(LsImport *im, const LsOnnxFlat *f, LsValueId in[], int *nin)
     return good;
 }
 
-/* What infer functions, which see to each result, do not know: that all results are too much. */
+/* Checks the size of all results together; infer functions check each result alone. */
 static bool check_results(LsImport *im, const LsOnnxFlat *f, uint32_t from)
 {
     for (uint32_t i = from; i < im->g->nvalue; i++) {
@@ -210,8 +211,8 @@ static bool check_results(LsImport *im, const LsOnnxFlat *f, uint32_t from)
     return true;
 }
 
-/* Gives result k its name in the file. A graph output that is another value's alias becomes a view
- * of it, so that it has a name of its own. */
+/* Gives result k its name in the file. A graph output that is an alias of another value becomes a
+ * view, so that it has its own name. */
 static void bind_result(LsImport *im, const LsOnnxFlat *f, LsValueId v, const char *name,
                         bool fresh)
 {
@@ -231,7 +232,7 @@ static void bind_result(LsImport *im, const LsOnnxFlat *f, LsValueId v, const ch
     im->value[id] = (LsOnnxValue){.v = v, .weight = weight, .stored = constant || untied};
 }
 
-/* An Identity of an initializer is a parameter of its own, unless they are to be tied. */
+/* An Identity of an initializer becomes a parameter of its own, unless tying is requested. */
 static LsValueId identity(LsImport *im, const LsOnnxFlat *f, LsValueId v)
 {
     const LsValue *x = &im->g->value[v.i];
@@ -334,7 +335,7 @@ static bool import(LsImport *im, LsReport *r)
     good &= ls_onnx_check_states(im);
     ls_onnx_drop_weight_inputs(im->g);
     ls_onnx_record(im);
-    if (good && im->o->training)    /* else they were said when the training form was read */
+    if (good && im->o->training)    /* the import of the training form has printed them */
         ls_onnx_hints(im);
     return good;
 }

@@ -6,7 +6,7 @@
 #include "compiler/ir/diag.h"
 #include "compiler/onnx/import_options.h"
 
-/* Reads and checks the model; NULL after diagnostics (all of them, by node). The file's small
+/* Reads and checks the model; NULL after diagnostics (all problems, by node). The file's small
  * tensors are copied into the arena once; its large initializers stay in the file, which is mapped
  * until the arena is freed. Initial values point to them where their type allows. */
 LsGraph *ls_onnx_import(LsCtx *cx, const char *path, const LsImportOptions *o);

@@ -1,9 +1,8 @@
-/* compiler/onnx/onnx_infer_form.c -- training-mode BatchNormalization and Dropout become their inference
- * form.
+/* compiler/onnx/onnx_infer_form.c -- rewrites training-mode BatchNormalization and Dropout to their inference form.
  *
- * Batch norm keeps its first result alone, which means inference in every opset; whoever reads the
- * updated running statistics gets the statistics themselves. Dropout loses its training_mode
- * operand (opset 12 on); before that every runtime takes it as the identity. */
+ * Batch norm keeps only its first result, which means inference in every opset; readers of the updated running
+ * statistics get the statistics themselves. Dropout loses its training_mode operand (opset 12 on); before that opset
+ * every runtime treats it as the identity. */
 #include "compiler/onnx/onnx_infer_form.h"
 
 #include "base/name_ids.h"
@@ -16,7 +15,7 @@ typedef struct Body {           /* of the graph, or of a function */
     LsArena *arena;
     Onnx__NodeProto ***node;
     size_t *nnode;
-    LsNames read;               /* names somebody reads */
+    LsNames read;               /* names that have a reader */
 } Body;
 
 static void drop_attribute(Onnx__NodeProto *p, const char *name)
@@ -41,7 +40,7 @@ static Onnx__NodeProto *identity(LsArena *a, char *from, char *to)
     return p;
 }
 
-/* Appends to `to` what replaces node p; at most 5 nodes. */
+/* Appends to `to` the replacement of node p; at most 5 nodes. */
 static size_t rewrite(Body *b, Onnx__NodeProto *p, Onnx__NodeProto **to)
 {
     const char *op = ls_onnx_domain(p->domain)[0] == '\0' ? ls_text(p->op_type) : "";

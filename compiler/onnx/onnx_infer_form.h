@@ -1,4 +1,4 @@
-/* compiler/onnx/onnx_infer_form.h -- batch norms and dropouts of a file, rewritten for evaluation. */
+/* compiler/onnx/onnx_infer_form.h -- rewrites batch norms and dropouts of a file for inference. */
 #ifndef LS_COMPILER_ONNX_ONNX_INFER_FORM_H
 #define LS_COMPILER_ONNX_ONNX_INFER_FORM_H
 

@@ -1,8 +1,8 @@
 /* compiler/onnx/onnx_inputs.c -- graph inputs: types, and a size for every dimension.
  *
- * A dimension is a number, a symbol, or unknown. --shape gives all of an input, --batch the first
- * one of each, --dim a symbol wherever it stands. What is left without a size is reported with the
- * flag to give. */
+ * A dimension is a number, a symbol, or unknown. --shape sets all dimensions of an input, --batch
+ * the first dimension of each, --dim a symbol everywhere. A dimension left without a size is
+ * reported, with the option that sets it. */
 #include "compiler/onnx/onnx_inputs.h"
 
 #include "compiler/ir/graph.h"
@@ -15,7 +15,7 @@ enum { UNKNOWN = 0 };           /* size of a dimension that the file leaves open
 
 typedef struct Input {
     const char *name;
-    int type;                   /* of ONNX */
+    int type;                   /* ONNX type */
     bool ranked;
     LsShape shape;              /* UNKNOWN where the file has no number */
     const char *symbol[LS_MAX_RANK];    /* "" for none */
@@ -176,7 +176,7 @@ static const char *declared_text(LsArena *a, const Input *in)
     return text;
 }
 
-/* The flags that would bind what is still open. */
+/* The options that would bind the open dimensions. */
 static const char *flags_text(LsArena *a, const Input *in)
 {
     const char *text = "give";
@@ -262,7 +262,7 @@ bool ls_onnx_bind_inputs(LsImport *im)
         uint32_t id = ls_names_find(&im->m->names, ls_text(p->input[i]->name));
         if (im->m->maker[id] != LS_MADE_INPUT || im->value[id].poison)
             continue;
-        im->value[id].poison = true;    /* until it is added */
+        im->value[id].poison = true;    /* until the input is added */
         bool read = read_input(cx, &b.input[b.ninput], p->input[i]);
         b.ninput += read;
         good &= read;

@@ -1,5 +1,5 @@
-/* compiler/onnx/onnx_meta.c -- reads metadata_props whether or not the ONNX definitions know them, and
- * the lists and calls that exporters print into them. */
+/* compiler/onnx/onnx_meta.c -- reads metadata_props, known to the ONNX definitions or not, and the lists and calls that
+ * exporters print into them. */
 #include "compiler/onnx/onnx_meta.h"
 
 #include "compiler/onnx/onnx_wire.h"
@@ -9,7 +9,8 @@
 
 static const char field_name[] = "metadata_props";
 
-/* The field's number in onnx.proto of IR version 10 (ONNX 1.16). 0: the message has none. */
+/* The number of metadata_props in onnx.proto of IR version 10 (ONNX 1.16). 0: the message has no
+ * such field. */
 static uint32_t field_number(const ProtobufCMessageDescriptor *kind)
 {
     if (kind == &onnx__node_proto__descriptor)

@@ -1,4 +1,4 @@
-/* compiler/onnx/onnx_model.c -- questions about the nodes of a file. */
+/* compiler/onnx/onnx_model.c -- queries on the nodes of a file. */
 #include "compiler/onnx/onnx_model.h"
 
 #include <string.h>
@@ -36,7 +36,7 @@ bool ls_onnx_sequence_op(const LsOnnxFlat *f)
             || ls_flat_is(f, "SequenceAt") || ls_flat_is(f, "ConcatFromSequence"));
 }
 
-/* Identity and sequences are the importer's own. */
+/* The importer itself handles Identity and sequences. */
 bool ls_flat_supported(const LsOnnxFlat *f)
 {
     return ls_flat_row(f) != NULL || ls_flat_is(f, "Identity") || ls_onnx_sequence_op(f);

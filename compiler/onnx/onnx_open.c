@@ -60,7 +60,8 @@ LsOnnxModel *ls_onnx_open(LsCtx *cx, const char *path, bool tie)
                        .home = home_of(cx->arena, path),
                        .opset = opset, .names = {.arena = cx->arena},
                        .sources = ls_onnx_sources(cx->arena, p->graph)};
-    const LsOnnxEdits **edits = ls_onnx_edits(cx);      /* the same file is changed once */
+    const LsOnnxEdits **edits = ls_onnx_edits(cx);      /* the structures of a file are changed only
+                                                         * once */
     if (*edits == NULL)
         *edits = ls_onnx_untie(cx, p, (LsDataFolder){.dir = m->dir, .home = m->home}, m->sources,
                                tie);

@@ -1,4 +1,4 @@
-/* compiler/onnx/onnx_open.h -- from a file to its model, with the nodes in one flat list. */
+/* compiler/onnx/onnx_open.h -- opens a model file, with its nodes in one flat list. */
 #ifndef LS_COMPILER_ONNX_ONNX_OPEN_H
 #define LS_COMPILER_ONNX_ONNX_OPEN_H
 

@@ -1,7 +1,7 @@
-/* compiler/onnx/onnx_order.c -- who makes which name, and in which order nodes can run.
+/* compiler/onnx/onnx_order.c -- finds the definition of each name and a run order of the nodes.
  *
- * ONNX wants every name made once (SSA) and nodes listed after what they read. Files that only
- * break the second rule are sorted. */
+ * ONNX requires that every name is defined once (SSA) and that nodes follow the nodes that they
+ * read. Files that only break the second rule are sorted. */
 #include "compiler/onnx/onnx_order.h"
 
 #include <string.h>
@@ -62,8 +62,7 @@ static bool define(LsCtx *cx, LsOnnxModel *m, LsWhere at, const char *name, int6
     return true;
 }
 
-/* The same input listed twice is a duplicate even when an initializer of that name stands behind
- * it. */
+/* An input listed twice is a duplicate even when an initializer has the same name. */
 static bool define_inputs(LsCtx *cx, LsOnnxModel *m)
 {
     bool good = true, *seen = ls_arena_alloc(cx->arena, m->names.n + 1, sizeof *seen);
@@ -124,13 +123,13 @@ static bool check_reads(LsCtx *cx, LsOnnxModel *m)
 
 enum { WHITE, GREY, BLACK, STUCK };     /* STUCK: on a cycle or behind one */
 
-typedef struct Walk {           /* depth first, without the machine's stack */
+typedef struct Walk {           /* depth-first, with an explicit stack */
     uint8_t *colour;
-    uint32_t *stack, *next;     /* node, operand to look at next */
+    uint32_t *stack, *next;     /* node, next operand to visit */
     uint32_t depth;
 } Walk;
 
-/* Names at most a dozen nodes of the circle that the top of the stack closes at `back`. */
+/* Names at most a dozen nodes of the cycle that the top of the stack closes at `back`. */
 static bool report_cycle(LsCtx *cx, const LsOnnxModel *m, const Walk *w, uint32_t back)
 {
     uint32_t from = w->depth;
@@ -145,11 +144,11 @@ static bool report_cycle(LsCtx *cx, const LsOnnxModel *m, const Walk *w, uint32_
                                ls_text(f->proto->op_type));
     }
     return ls_error(cx, ls_flat_where(&m->node[back]), LS_E_CYCLE, NULL,
-                    "%u node%s depend on each other in a circle: %s%s", n, n > 1 ? "s" : "", text,
+                    "a cycle of %u node%s: %s%s", n, n > 1 ? "s" : "", text,
                     n > 12 ? " -> ..." : " -> back to the first");
 }
 
-/* Visits node `root` and all it depends on. */
+/* Visits node `root` and all nodes that it depends on. */
 static bool visit(LsCtx *cx, LsOnnxModel *m, Walk *w, uint32_t root)
 {
     bool good = true;
@@ -179,7 +178,7 @@ static bool visit(LsCtx *cx, LsOnnxModel *m, Walk *w, uint32_t root)
         }
         if (w->colour[maker] == GREY)
             good = report_cycle(cx, m, w, (uint32_t)maker);
-        /* The whole stack depends on the circle; below a stuck node all are stuck already. */
+        /* The whole stack depends on the cycle; below a stuck node all nodes are already stuck. */
         for (uint32_t d = w->depth; d-- > 0 && w->colour[w->stack[d]] != STUCK;)
             w->colour[w->stack[d]] = STUCK;
     }

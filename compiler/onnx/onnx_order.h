@@ -1,11 +1,12 @@
-/* compiler/onnx/onnx_order.h -- names of values, and nodes in an order that can be run. */
+/* compiler/onnx/onnx_order.h -- resolves names of values and puts nodes in a run order. */
 #ifndef LS_COMPILER_ONNX_ONNX_ORDER_H
 #define LS_COMPILER_ONNX_ONNX_ORDER_H
 
 #include "compiler/onnx/onnx_model.h"
 
-/* Names, uses before definition, cycles: fills names, maker and order. False after diagnostics;
- * what could be resolved is filled in all the same, so that more problems can be found. */
+/* Resolves names, finds uses before definition and cycles: fills names, maker and order. After
+ * diagnostics returns false, with the resolvable part filled in, so that later checks find more
+ * problems. */
 bool ls_onnx_resolve(LsCtx *cx, LsOnnxModel *m);
 
 #endif

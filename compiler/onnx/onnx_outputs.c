@@ -1,4 +1,4 @@
-/* compiler/onnx/onnx_outputs.c -- graph outputs, and what the file claims about shapes of values. */
+/* compiler/onnx/onnx_outputs.c -- graph outputs, and the shapes that the file declares for values. */
 #include "compiler/onnx/onnx_outputs.h"
 
 #include "compiler/ir/graph.h"
@@ -13,7 +13,7 @@ static const Onnx__TypeProto__Tensor *tensor_type(const Onnx__ValueInfoProto *p)
                                                                              : NULL;
 }
 
-/* Rank and fixed dimensions agree; symbols and open ones agree with anything. */
+/* Rank and fixed dimensions agree; symbols and open dimensions agree with anything. */
 static bool shape_agrees(const Onnx__TensorShapeProto *declared, const LsShape *s)
 {
     if (declared == NULL)
@@ -50,7 +50,8 @@ static LsValueId value_of(const LsImport *im, const char *name)
     return im->value[ls_names_find(&im->m->names, name)].v;
 }
 
-/* One warning for all: exporters leave stale shapes behind, and what the nodes compute holds. */
+/* Prints one warning for all values: exporters leave stale shapes behind, and the computed shapes
+ * are used. */
 static void check_declared(LsImport *im, Onnx__ValueInfoProto *const *list, size_t n,
                            const char *what)
 {
@@ -64,7 +65,7 @@ static void check_declared(LsImport *im, Onnx__ValueInfoProto *const *list, size
         first = wrong++ == 0 ? list[i] : first;
     }
     if (wrong > 0)
-        ls_warn(im->cx, LS_NOWHERE, "what the nodes compute is what counts",
+        ls_warn(im->cx, LS_NOWHERE, "the computed shape is used",
                 "the file declares %s '%s' as %s, it is %s%s", what, ls_text(first->name),
                 ls_onnx_declared_text(im->cx->arena, tensor_type(first)->shape),
                 ls_shape_text(im->cx->arena, ls_shape(im->g, value_of(im, ls_text(first->name)))),

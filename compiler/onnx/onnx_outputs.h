@@ -6,7 +6,7 @@
 
 /* Sets g->output; false after diagnostics. */
 bool ls_onnx_add_outputs(LsImport *im);
-/* "Nx3x?" of a shape in the file; NULL: of any shape. */
+/* A shape of the file as "Nx3x?"; NULL: any shape. */
 const char *ls_onnx_declared_text(LsArena *a, const Onnx__TensorShapeProto *s);
 
 #endif

@@ -1,5 +1,5 @@
-/* compiler/onnx/onnx_report.c -- the importer meets problems by pass and in run order; people read a
- * file from its first node to its last. */
+/* compiler/onnx/onnx_report.c -- sorts diagnostics by node. The importer finds problems pass by pass and in run order;
+ * people read a file from its first node to its last. */
 #include "compiler/onnx/onnx_report.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@ void ls_report_begin(LsReport *r, LsCtx *cx)
 {
     *r = (LsReport){.cx = cx, .log = cx->log};
     r->held = open_memstream(&r->text, &r->bytes);
-    if (r->held != NULL)        /* else messages come as they arise */
+    if (r->held != NULL)        /* else messages are printed at once */
         cx->log = r->held;
 }
 

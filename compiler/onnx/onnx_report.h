@@ -1,4 +1,4 @@
-/* compiler/onnx/onnx_report.h -- diagnostics held back, to come out sorted by node. */
+/* compiler/onnx/onnx_report.h -- holds diagnostics back and prints them sorted by node. */
 #ifndef LS_COMPILER_ONNX_ONNX_REPORT_H
 #define LS_COMPILER_ONNX_ONNX_REPORT_H
 
@@ -9,14 +9,14 @@ static const int64_t LS_REPORT_LAST __attribute__((unused)) = INT64_MAX;
 
 typedef struct LsReport {
     LsCtx *cx;
-    FILE *log, *held;           /* where messages go in the end; where they wait */
+    FILE *log, *held;           /* the final place of messages; their buffer */
     char *text; size_t bytes;   /* of held, as open_memstream keeps them */
     struct LsReportPart *part; uint32_t npart, cap_part;
-    size_t cut;                 /* bytes that belong to a part already */
+    size_t cut;                 /* bytes already assigned to a part */
 } LsReport;
 
 void ls_report_begin(LsReport *r, LsCtx *cx);
-/* What was said since the last call is about this node of the file. r may be NULL. */
+/* Assigns the messages since the last call to this node of the file. r may be NULL. */
 void ls_report_cut(LsReport *r, int64_t node);
 void ls_report_end(LsReport *r);        /* prints everything, by node, then in order of arrival */
 

@@ -1,6 +1,6 @@
-/* compiler/onnx/onnx_retie.c -- a constant that an exporter folded from a parameter which is still in the
- * file becomes a node again: trained apart from it, it would be a second parameter. Models whose
- * output layer is the transposed token table are written so. */
+/* compiler/onnx/onnx_retie.c -- turns a constant that an exporter folded from a remaining parameter back into a node.
+ * Trained by itself, the constant would be a second parameter. Models whose output layer is the transposed token table
+ * are exported so. */
 #include "compiler/onnx/onnx_retie.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "compiler/onnx/onnx_meta.h"
 #include "compiler/onnx/onnx_wire.h"
 
-/* The one initializer of reals among the names that t was folded from; NULL: none, or several. */
+/* The only initializer of reals among the names that t was folded from; NULL: none, or several. */
 static const Onnx__TensorProto *only_origin(LsEditor *u, const Onnx__TensorProto *t)
 {
     const char *list = ls_onnx_source(u->s, ls_text(t->name))->folded_from, *name;
@@ -75,7 +75,7 @@ static void compute(LsEditor *u, Onnx__TensorProto *t, const Onnx__TensorProto *
     LsArena *a = u->cx->arena;
     bool turn = form == TRANSPOSED;
     Onnx__NodeProto *p = copy_node(u, turn ? "Transpose" : "Reshape", of->name, t->name, turn ? 1 : 2);
-    if (!turn) {                /* the shape; a transposition of a matrix needs no attribute */
+    if (!turn) {                /* attribute: the shape; a transposition of a matrix needs none */
         Onnx__TensorProto *shape = ls_arena_alloc(a, 1, sizeof *shape);
         onnx__tensor_proto__init(shape);
         shape->name = (char *)ls_edit_fresh(u, ls_arena_printf(a, "%s.shape", t->name));

@@ -1,10 +1,10 @@
-/* compiler/onnx/onnx_roles.c -- decides for every initializer of reals what it is.
+/* compiler/onnx/onnx_roles.c -- decides the role of every initializer of reals.
  *
- * In order: what the options say; what the exporter notes (torch.export: parameter, buffer,
- * constant, folded from these); what reads it (a layer's weight, a running statistic, a bound, a
- * comparison); whether a person or an exporter chose its name; and its values, which tell a mask.
- * Constants that nodes of the file make are weights only in files without a weight among their
- * initializers: old exporters and ONNX's light models write them so. */
+ * In order of precedence: the options; the exporter's notes (torch.export: parameter, buffer,
+ * constant, folded from these); the readers (a layer's weight, a running statistic, a bound, a
+ * comparison); whether a person or an exporter chose the name; and the values, which reveal a mask.
+ * Constants made by nodes of the file are weights only in files without a weight among their
+ * initializers: old exporters and ONNX's light models write weights so. */
 #include "compiler/onnx/onnx_roles.h"
 
 #include <fnmatch.h>
@@ -16,9 +16,9 @@
 #include "compiler/onnx/onnx_domain.h"
 #include "compiler/onnx/onnx_meta.h"
 
-enum {                          /* what an operand is to the operator that reads it */
+enum {                          /* the use of an operand by the operator that reads it */
     WEIGHT = 1, STATISTIC = 2, SETTING = 4, EXPONENT = 8, NO_GRADIENT = 16, OTHER = 32,
-    BOUND = 64                  /* a setting that can be trained where somebody says so */
+    BOUND = 64                  /* a setting that is trained only on request */
 };
 enum { ALL = 0xffff };          /* operands, as bits */
 
@@ -44,7 +44,7 @@ static const Use table[] = {
     {"CastLike", 0x02, NO_GRADIENT},      {"Ceil", 0x01, NO_GRADIENT},
     {"Equal", 0x03, NO_GRADIENT},         {"Floor", 0x01, NO_GRADIENT},
     {"Greater", 0x03, NO_GRADIENT},       {"GreaterOrEqual", 0x03, NO_GRADIENT},
-    {"Identity", 0x01, 0},                /* what reads its result decides */
+    {"Identity", 0x01, 0},                /* the readers of its result decide */
     {"IsInf", 0x01, NO_GRADIENT},         {"IsNaN", 0x01, NO_GRADIENT},
     {"Less", 0x03, NO_GRADIENT},          {"LessOrEqual", 0x03, NO_GRADIENT},
     {"Round", 0x01, NO_GRADIENT},         {"Shape", 0x01, NO_GRADIENT},
@@ -59,7 +59,7 @@ static int use_of(const char *op, size_t k)
     return OTHER;
 }
 
-/* ---- what the options say ---- */
+/* ---- options ---- */
 
 static bool matches(const char *const *glob, int n, const char *name)
 {
@@ -81,8 +81,8 @@ bool ls_onnx_told_to_freeze(const LsImportOptions *o, const char *name)
 
 /* ---- values that are masks ---- */
 
-/* Zeros and ones, or zeros and numbers that take attention away; not one value alone, which a
- * parameter starts from. */
+/* Zeros and ones, or zeros and numbers that suppress attention; not a single repeated value, which
+ * may initialise a parameter. */
 static bool is_mask(LsImport *im, const Onnx__TensorProto *t, int64_t count)
 {
     LsCtx quiet = {.arena = im->cx->arena, .max_error = 1, .nerror = 1};
@@ -110,15 +110,15 @@ typedef struct Tensor {
 
 static LsVerdict verdict(LsRole role, const char *why) { return (LsVerdict){role, why, false}; }
 
-/* It is said once which tensors these are. */
+/* These tensors are listed once. */
 static LsVerdict doubtful(LsRole role, const char *why) { return (LsVerdict){role, why, true}; }
 
 static bool only(const Tensor *t, int uses) { return t->uses != 0 && (t->uses & ~uses) == 0; }
 
 static LsVerdict without_gradient(const Tensor *t, bool parameter)
 {
-    const char *why = only(t, NO_GRADIENT) ? "what reads it has no gradient"
-                                           : "a setting of what reads it (a bound, a border, a scale)";
+    const char *why = only(t, NO_GRADIENT) ? "its readers have no gradient"
+                                           : "a setting of its reader (a bound, a border, a scale)";
     return parameter ? doubtful(LS_ROLE_CONSTANT, why) : verdict(LS_ROLE_CONSTANT, why);
 }
 
@@ -140,7 +140,7 @@ static LsVerdict folded(const Tensor *t, const LsOnnxSource *s)
     uint32_t n = ls_source_parameters(a, t->im->m->sources, s->folded_from, &first);
     if (n == 0)
         return verdict(LS_ROLE_CONSTANT, "computed by the exporter, from no parameter");
-    /* Were it but turned or reshaped, it would be computed again from the parameter (onnx_retie.c). */
+    /* A copy that is only transposed or reshaped would be computed again from the parameter (onnx_retie.c). */
     uint32_t id = ls_names_find(&t->im->m->names, first);
     n += n == 1 && id != 0 && t->im->m->maker[id] == LS_MADE_INITIALIZER;
     t->im->nfolded += n == 1;
@@ -157,8 +157,8 @@ static LsVerdict folded(const Tensor *t, const LsOnnxSource *s)
                    ls_arena_printf(a, "computed by the exporter from the parameter '%s'", first));
 }
 
-/* A name that an exporter chose. Single numbers are literals of the program; what stands where a
- * layer has its weight, or has one axis, is a weight that was folded. */
+/* A tensor with a generated name. Single numbers are literals of the program; a tensor in the place
+ * of a layer's weight, or with one axis, is a folded weight. */
 static LsVerdict made_up(const Tensor *t)
 {
     int axes = 0;
@@ -174,7 +174,7 @@ static LsVerdict made_up(const Tensor *t)
                      : doubtful(LS_ROLE_CONSTANT, "no layer's weight, under a made-up name");
 }
 
-/* TorchScript files do not tell parameters from buffers. */
+/* TorchScript files do not distinguish parameters from buffers. */
 static bool may_be_buffer(const Tensor *t)
 {
     return !ls_source_weight_name(t->name) && !(t->uses & WEIGHT)
@@ -199,8 +199,8 @@ static LsVerdict unsaid(const Tensor *t)
     if (only(t, EXPONENT))
         return verdict(LS_ROLE_TRAINED, "an exponent with a name of its own");
     return may_be_buffer(t)
-               ? doubtful(LS_ROLE_TRAINED, "has a name; a parameter or a buffer, the file does not tell")
-               : verdict(LS_ROLE_TRAINED, "has a name, and what reads it has a gradient");
+               ? doubtful(LS_ROLE_TRAINED, "has a name; the file does not say whether it is a parameter or a buffer")
+               : verdict(LS_ROLE_TRAINED, "has a name, and its reader has a gradient");
 }
 
 static bool is_literal(const LsImport *im, const char *name)
@@ -212,7 +212,7 @@ static bool is_literal(const LsImport *im, const char *name)
     return false;
 }
 
-/* Globs name a folded tensor by its own name, or by the parameter that it was folded from. */
+/* Globs match a folded tensor by its own name, or by the parameter that it was folded from. */
 static bool told(const Tensor *t, const LsOnnxSource *s, bool (*to)(const LsImportOptions *, const char *))
 {
     const char *from = NULL;
@@ -239,7 +239,7 @@ static LsVerdict decide(const Tensor *t)
     return v;
 }
 
-/* ---- all of them ---- */
+/* ---- all tensors ---- */
 
 static void collect_uses(LsImport *im, int *uses)
 {
@@ -249,7 +249,7 @@ static void collect_uses(LsImport *im, int *uses)
         for (size_t k = 0; k < f->proto->n_input; k++)
             uses[ls_names_find(&im->m->names, ls_text(f->proto->input[k]))] |= use_of(op, k);
     }
-    /* What an Identity reads is used as its result is. */
+    /* The reader of an Identity's result counts as a reader of its operand. */
     for (uint32_t i = im->m->nnode; i-- > 0;) {
         const LsOnnxFlat *f = &im->m->node[i];
         if (ls_flat_is(f, "Identity") && f->proto->n_input == 1 && f->proto->n_output == 1)
@@ -295,13 +295,13 @@ LsValueKind ls_role_kind(LsRole role)
 
 /* ---- batch norms ---- */
 
-/* Arguments of torch's batch norms: x, weight, bias, mean, variance, whether it trains, ... */
+/* Arguments of torch's batch norms: x, weight, bias, mean, variance, training flag, ... */
 bool ls_onnx_traced_training(const LsOnnxNode *n)
 {
     const Onnx__NodeProto *p = n->proto;
     LsArena *a = n->cx->arena;
     const char *call = p != NULL ? ls_onnx_meta(a, &p->base, LS_META_CALL) : NULL;
-    if (call == NULL && p != NULL)      /* the name says it, too, where notes were stripped */
+    if (call == NULL && p != NULL)      /* the name also tells it, where notes were stripped */
         return strstr(ls_text(p->name), "native_batch_norm_legit_functional") != NULL;
     if (call == NULL || strstr(call, "batch_norm") == NULL || strstr(call, "no_training") != NULL)
         return false;
@@ -318,7 +318,7 @@ void ls_onnx_note_batch_norm(const LsOnnxNode *n, LsBnBy by)
     d->bn[d->nbn++] = (LsBnDecision){n->name, by};
 }
 
-/* ---- what became of them ---- */
+/* ---- record of the decisions ---- */
 
 static LsDecision settled(const LsImport *im, const LsValue *v, uint32_t id)
 {
@@ -328,14 +328,14 @@ static LsDecision settled(const LsImport *im, const LsValue *v, uint32_t id)
     LsDecision d = {v->name, said.role, said.why, v->shape, im->reads[id]};
     if (said.role == LS_ROLE_NONE || ls_role_kind(said.role) != v->kind) {
         d.role = role[v->kind];
-        d.why = v->kind == LS_V_CONST   ? "a setting of what reads it"
+        d.why = v->kind == LS_V_CONST   ? "a setting of its reader"
                 : v->kind == LS_V_STATE ? "--freeze, or a running statistic"
-                                        : "made by a node, where a layer has its weight";
+                                        : "made by a node, in the place of a layer's weight";
     }
     return d;
 }
 
-/* Initializers are frozen as they are read; parameters that nodes of the file make, here. */
+/* Freezes parameters that nodes of the file make; initializers are frozen when they are read. */
 static void freeze_made(LsImport *im)
 {
     for (uint32_t i = 1; i < im->g->nvalue; i++) {
@@ -362,7 +362,7 @@ static void check_globs(LsImport *im, const char *option, const char *const *glo
     }
 }
 
-/* Initializers in the order of the file, then what nodes of the file make. */
+/* Initializers in file order, then tensors made by nodes of the file. */
 void ls_onnx_record(LsImport *im)
 {
     const LsGraph *g = im->g;

@@ -1,5 +1,5 @@
-/* compiler/onnx/onnx_roles.h -- which tensors of reals of a file are trained. Decided here and
- * nowhere else, from what reads a tensor, its shape, its name and the exporter's notes about it. */
+/* compiler/onnx/onnx_roles.h -- decides which tensors of reals of a file are trained, here and
+ * nowhere else: from the readers of a tensor, its shape, its name and the exporter's notes. */
 #ifndef LS_COMPILER_ONNX_ONNX_ROLES_H
 #define LS_COMPILER_ONNX_ONNX_ROLES_H
 
@@ -9,17 +9,17 @@
 
 struct LsImport;                /* import_state.h */
 
-/* Fills verdict. */
+/* Fills im->verdict. */
 void ls_onnx_decide(struct LsImport *im);
 LsValueKind ls_role_kind(LsRole role);
 bool ls_onnx_told_to_train(const LsImportOptions *o, const char *name);
 bool ls_onnx_told_to_freeze(const LsImportOptions *o, const char *name);
-/* Once all nodes are built: freezes parameters that nodes made, fills im->decisions, and says which
- * globs match nothing. */
+/* Called once all nodes are built: freezes parameters that nodes made, fills im->decisions, and
+ * reports globs without a match. */
 void ls_onnx_record(struct LsImport *im);
 
-/* The exporter's notes say that this batch norm was traced in training mode, whatever the form that
- * it has in the file. */
+/* The exporter's notes say that this batch norm was traced in training mode, whatever its form in
+ * the file. */
 bool ls_onnx_traced_training(const LsOnnxNode *n);
 void ls_onnx_note_batch_norm(const LsOnnxNode *n, LsBnBy by);
 

@@ -1,4 +1,4 @@
-/* compiler/onnx/onnx_row.c -- the table, assembled from the .def files. */
+/* compiler/onnx/onnx_row.c -- the table of ONNX rows, assembled from the .def files. */
 #include "compiler/onnx/onnx_row.h"
 
 #include <string.h>

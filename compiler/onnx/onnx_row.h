@@ -14,13 +14,13 @@ typedef struct LsOnnxNode {     /* a node of the file with its operands resolved
     const LsValueId *in;        /* none where the file leaves an operand out */
     const char *const *out_name;    /* "" where the file leaves a result out */
     const void *proto;          /* Onnx__NodeProto; only compiler/onnx/ looks inside */
-    struct LsImport *import;    /* theirs too; NULL outside an import */
+    struct LsImport *import;    /* likewise; NULL outside an import */
 } LsOnnxNode;
 
 typedef struct LsOnnxOp {
     const char *name;           /* ONNX op_type, domain "" */
-    int since;                  /* lowest opset whose definition the row reads */
-    /* Appends IR nodes; sets out[k] for each result used. False after ls_error. */
+    int since;                  /* lowest opset whose definition the row implements */
+    /* Appends IR nodes; sets out[k] for each result that is used. False after ls_error. */
     bool (*build)(LsOnnxNode *n, LsValueId out[]);
 } LsOnnxOp;
 

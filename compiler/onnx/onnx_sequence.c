@@ -1,5 +1,5 @@
-/* compiler/onnx/onnx_sequence.c -- lists of tensors whose length is known fold away: who makes one notes its
- * items, and who takes an item is that item. PyTorch's exporter writes split and chunk so.
+/* compiler/onnx/onnx_sequence.c -- folds away lists of tensors of known length: an operator that makes a list notes its
+ * items, and an operator that takes an item becomes that item. PyTorch's exporter writes split and chunk so.
  *
  * SplitToSequence, SequenceConstruct, SequenceAt, ConcatFromSequence (opset 11). */
 #include "compiler/onnx/onnx_sequence.h"
@@ -28,7 +28,7 @@ static int lengths(LsOnnxNode *n, int64_t dim, int64_t **len)
     if (count < 0)
         return -1;
     bool each = !listed || ls_shape(n->g, n->in[1])->rank == 0;
-    if (each) {                 /* all of this length, the last may be shorter */
+    if (each) {                 /* all parts have this length, the last may be shorter */
         int64_t size = listed ? (*len)[0] : 1;
         if (size < 1 || (dim + size - 1) / size > MAX_ITEMS)
             return ls_onnx_error(n, LS_E_SHAPE, NULL, "splits length %" PRId64 " by %" PRId64, dim,

@@ -4,7 +4,7 @@
 
 #include "compiler/onnx/import_state.h"
 
-/* Builds one (ls_onnx_sequence_op); *out none where the result is a sequence. */
+/* Builds the node (ls_onnx_sequence_op); *out is none where the result is a sequence. */
 bool ls_onnx_sequence(LsImport *im, LsOnnxNode *n, LsValueId *out);
 
 #endif

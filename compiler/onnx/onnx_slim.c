@@ -1,8 +1,7 @@
-/* compiler/onnx/onnx_slim.c -- a model's bytes without the data of its large initializers.
+/* compiler/onnx/onnx_slim.c -- removes the data of large initializers from a model's bytes.
  *
- * Unpacking copies all data, and planning needs none of it. So the data of the graph's initializers
- * are cut out before, and pointed to where they lie in the file afterwards: they are read, if at all,
- * from there. */
+ * Unpacking copies all data, and planning needs none of them. So the data of the graph's initializers are cut out
+ * before unpacking, and afterwards refer to their place in the file, from where they are read on demand. */
 #include "compiler/onnx/onnx_slim.h"
 
 #include <string.h>
@@ -13,7 +12,7 @@ enum { MODEL_GRAPH = 7, GRAPH_INITIALIZER = 5, TENSOR_RAW = 9, LARGE = 4096 };
 
 struct LsSlimPart { uint32_t tensor; const unsigned char *data; size_t len; };
 
-typedef struct Field {          /* LsWireField with the bytes it takes, key and length included */
+typedef struct Field {          /* LsWireField with its total bytes, key and length included */
     LsWireField f;
     const unsigned char *from, *end;
 } Field;
@@ -26,7 +25,7 @@ static bool next(const unsigned char **at, const unsigned char *end, Field *w)
     return is;
 }
 
-/* The only field of that number that holds bytes; false: there is none, or several. */
+/* The only field of that number that holds bytes; false: no such field, or several. */
 static bool only(const unsigned char *p, const unsigned char *end, uint32_t number, Field *found)
 {
     Field w;
@@ -44,7 +43,7 @@ static unsigned char *put(unsigned char *to, const unsigned char *from, const un
     return to + (end - from);
 }
 
-/* Key and length of a message. */
+/* Writes key and length of a message. */
 static unsigned char *put_head(unsigned char *to, uint32_t number, size_t len)
 {
     *to++ = (unsigned char)(number << 3 | PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED);
@@ -54,7 +53,8 @@ static unsigned char *put_head(unsigned char *to, uint32_t number, size_t len)
     return to;
 }
 
-/* An initializer without its data, which become part k; or whole, when they are small. */
+/* Writes an initializer without its data, which become part k; small initializers are written
+ * whole. */
 static unsigned char *put_tensor(LsSlim *s, unsigned char *to, const Field *t, uint32_t k)
 {
     const unsigned char *end = t->f.data + t->f.len;
@@ -67,7 +67,7 @@ static unsigned char *put_tensor(LsSlim *s, unsigned char *to, const Field *t, u
     return put(to, raw.end, end);
 }
 
-/* Bytes of the initializers' data that will be cut out, and their number. */
+/* Bytes of the initializers' data to cut out, and their number. */
 static size_t count(const Field *graph, uint32_t *n)
 {
     const unsigned char *p = graph->f.data, *end = p + graph->f.len;

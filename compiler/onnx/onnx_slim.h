@@ -9,12 +9,12 @@
 
 typedef struct LsSlim {
     unsigned char *bytes; size_t n;
-    struct LsSlimPart *part; uint32_t npart;    /* what was cut out */
+    struct LsSlimPart *part; uint32_t npart;    /* the parts that were cut out */
 } LsSlim;
 
-/* bytes: a well-formed ModelProto, which stays where it is. False: there is nothing to cut out. */
+/* bytes: a well-formed ModelProto, which must stay in place. False: nothing to cut out. */
 bool ls_slim(LsArena *a, const unsigned char *bytes, size_t n, LsSlim *s);
-/* The unpacked graph's initializers have their data again, in the bytes that were given. */
+/* Gives the unpacked graph's initializers their data back, pointing into the original bytes. */
 void ls_slim_restore(const LsSlim *s, Onnx__GraphProto *g);
 
 #endif

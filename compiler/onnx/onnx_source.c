@@ -1,4 +1,4 @@
-/* compiler/onnx/onnx_source.c -- collects the notes of an exporter about tensors, and judges names. */
+/* compiler/onnx/onnx_source.c -- collects an exporter's notes about tensors, and classifies names. */
 #include "compiler/onnx/onnx_source.h"
 
 #include "compiler/onnx/onnx_meta.h"
@@ -26,7 +26,7 @@ static LsSourceKind kind_of(const char *text)
     return strcmp(text, "CONSTANT_TENSOR") == 0 ? LS_FROM_CONSTANT : LS_FROM_UNKNOWN;
 }
 
-/* What is noted at the value wins over what is noted at the tensor. */
+/* A note at the value takes precedence over a note at the tensor. */
 static void take(LsArena *a, LsOnnxSources *s, const char *name, const ProtobufCMessage *m)
 {
     const char *placeholder = ls_onnx_meta(a, m, LS_META_PLACEHOLDER);
@@ -137,7 +137,7 @@ static bool ends(const char *s, const char *tail)
     return n >= m && strcmp(s + n - m, tail) == 0;
 }
 
-/* The text is `prefix`, then digits alone. */
+/* The text is `prefix`, then only digits. */
 static bool numbered(const char *s, const char *prefix)
 {
     size_t n = strlen(prefix);

@@ -1,5 +1,5 @@
-/* compiler/onnx/onnx_source.h -- what a file says about where its tensors come from: PyTorch's exporter
- * notes beside each whether it is a parameter or a buffer of the module, or what it was folded from. */
+/* compiler/onnx/onnx_source.h -- the origin of a file's tensors: PyTorch's exporter notes for each tensor that it is a
+ * parameter or a buffer of the module, or what it was folded from. */
 #ifndef LS_COMPILER_ONNX_ONNX_SOURCE_H
 #define LS_COMPILER_ONNX_ONNX_SOURCE_H
 
@@ -18,33 +18,35 @@ typedef struct LsOnnxSource {
 
 typedef struct LsOnnxSources {
     LsNames names; LsOnnxSource *item;          /* by id */
-    LsNames placeholders;       /* that calls read, in lower case */
-    LsNames parameters;         /* of the module, whatever became of them; empty: not said */
-    bool traced;                /* by torch.export: parameters and buffers say what they are */
+    LsNames placeholders;       /* placeholders that calls read, in lower case */
+    LsNames parameters;         /* of the module, in the file or not; empty: not noted */
+    bool traced;                /* by torch.export: notes tell parameters from buffers */
     bool optimised;             /* constants were folded, nodes rewritten */
-    uint32_t nfolded_norms;     /* convolutions that a batch norm was folded into, the first's name */
+    uint32_t nfolded_norms;     /* convolutions with a folded batch norm; the name of the first */
     const char *folded_norm;
 } LsOnnxSources;
 
 LsOnnxSources *ls_onnx_sources(LsArena *a, const Onnx__GraphProto *g);
-/* Of that tensor; never NULL. */
+/* The source of that tensor; never NULL. */
 const LsOnnxSource *ls_onnx_source(const LsOnnxSources *s, const char *name);
 
-/* The placeholder that a tensor of this name has in calls: p_ or b_, then the name in lower case
- * with _ for what is neither letter nor digit. */
+/* The placeholder in calls for a tensor of this name: p_ or b_, then the name in lower case, with _
+ * for every character that is neither letter nor digit. */
 const char *ls_source_placeholder(LsArena *a, LsSourceKind kind, const char *name);
 
-/* The parameters among the names that a tensor was folded from: their number, and the first. A name
- * counts when a call or a value of the file says so; else when it ends as a layer's weight does. */
+/* Number of parameters among the names that a tensor was folded from, and the first of them. A name
+ * is a parameter's when a call or a value of the file says so; else when it ends like a layer's
+ * weight. */
 uint32_t ls_source_parameters(LsArena *a, const LsOnnxSources *s, const char *folded_from,
                               const char **first);
 
 /* The last part of a dotted name; a copy in lower case. */
 const char *ls_source_leaf(const char *name);
 const char *ls_source_lower(LsArena *a, const char *s);
-/* The name ends as layers call what they train: weight, bias, gamma, kernel, ... */
+/* The name ends like a trained tensor of a layer: weight, bias, gamma, kernel, ... */
 bool ls_source_weight_name(const char *name);
-/* Made by an exporter, not by a person: val_7, onnx::MatMul_31, 12, /blocks.0/Constant_output_0. */
+/* The name comes from an exporter, not from a person: val_7, onnx::MatMul_31, 12,
+ * /blocks.0/Constant_output_0. */
 bool ls_source_made_up(const char *name);
 
 #endif

@@ -1,4 +1,4 @@
-/* compiler/onnx/onnx_takes.h -- what ONNX rows ask about single operands and results of a node. */
+/* compiler/onnx/onnx_takes.h -- checks of ONNX rows on single operands and results of a node. */
 #ifndef LS_COMPILER_ONNX_ONNX_TAKES_H
 #define LS_COMPILER_ONNX_ONNX_TAKES_H
 
@@ -14,7 +14,7 @@ static inline LsValueId ls_onnx_in(const LsOnnxNode *n, int k)
 }
 /* Operand k, if there, holds reals; reports otherwise. */
 bool ls_onnx_takes_real(const LsOnnxNode *n, int k);
-/* The node's one operand holds reals, N x C x spatial axes; reports otherwise. */
+/* The node's only operand holds reals, N x C x spatial axes; reports otherwise. */
 bool ls_onnx_takes_image(const LsOnnxNode *n);
 /* The node's result k has a name in the file, so somebody may read it. */
 static inline bool ls_onnx_gives(const LsOnnxNode *n, int k)

@@ -12,7 +12,8 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "raw_data is little-endian");
 
-typedef enum { F_FLOAT, F_DOUBLE, F_INT32, F_INT64, F_UINT64, F_NONE } Field;  /* of typed data */
+typedef enum { F_FLOAT, F_DOUBLE, F_INT32, F_INT64, F_UINT64, F_NONE } Field;  /* field of typed
+                                                                                * data */
 
 typedef struct Kind { const char *name; int bytes; LsType type; Field field; } Kind;
 
@@ -138,8 +139,8 @@ static void store(LsType type, void *to, size_t i, double real, int64_t integer)
     }
 }
 
-/* raw points to count elements of the tensor's type. Types that lie the same way here are not
- * copied when the bytes are aligned. */
+/* raw points to count elements of the tensor's type. Types with the same representation here are
+ * not copied if the bytes are aligned. */
 static const void *from_raw(LsCtx *cx, int data_type, const unsigned char *raw, size_t count)
 {
     const Kind *k = kind_of(data_type);
@@ -190,7 +191,7 @@ static const void *from_typed(LsCtx *cx, const Onnx__TensorProto *t, size_t coun
     return to;
 }
 
-/* Where a tensor's data are, after checking that they are there. */
+/* The place of a tensor's data, after a check that they exist. */
 typedef struct Data { size_t count; bool external, raw; } Data;
 
 static bool find_data(LsCtx *cx, LsWhere at, const Onnx__TensorProto *t, Data *d)

@@ -1,5 +1,5 @@
-/* compiler/onnx/onnx_untie.c -- parameters that an exporter merged because their initial values are equal
- * become initializers of their own again. See onnx_untie.h for what tells them. */
+/* compiler/onnx/onnx_untie.c -- separates parameters that an exporter merged because their initial values are equal.
+ * onnx_untie.h says how merged parameters are recognised. */
 #include "compiler/onnx/onnx_untie.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "compiler/onnx/onnx_retie.h"
 #include "compiler/onnx/onnx_wire.h"
 
-/* Operand k of p reads a copy of that initializer from now on. */
+/* Makes operand k of p read a copy of its initializer. */
 static const char *give_copy(LsEditor *u, Onnx__NodeProto *p, size_t k, const char *like)
 {
     const Onnx__TensorProto *t = ls_edit_real(u, p->input[k]);
@@ -44,12 +44,13 @@ static bool uniform(LsEditor *u, const Onnx__TensorProto *t)
     return v != NULL;
 }
 
-/* ---- by the calls that an exporter notes ---- */
+/* ---- from an exporter's notes of calls ---- */
 
 typedef struct Trace {
     LsEditor *u;
-    LsNames known;              /* placeholders of tensors that the file still has, in any form */
-    bool *meant;                /* by name id: some call reads the initializer by its own placeholder */
+    LsNames known;              /* placeholders of tensors that the file still contains, in any
+                                 * form */
+    bool *meant;                /* by name id: some call reads the initializer under its own placeholder */
 } Trace;
 
 static const char *placeholder_of(const LsEditor *u, const char *name)
@@ -59,7 +60,7 @@ static const char *placeholder_of(const LsEditor *u, const char *name)
                                   : ls_source_placeholder(u->cx->arena, s->kind, name);
 }
 
-/* Nodes that a rule put together carry the call of one of those that went in. */
+/* A node that a rule merged from several carries the call of one of them. */
 static const char *call_of(const LsEditor *u, const Onnx__NodeProto *p)
 {
     LsArena *a = u->cx->arena;
@@ -75,8 +76,7 @@ static bool reads_placeholder(const LsEditor *u, const char *call, const char *p
     return false;
 }
 
-/* The parameter or buffer of the module that operand k is, or was folded from; NULL: the exporter does
- * not say so, or says several. */
+/* The module's parameter or buffer that operand k is, or was folded from; NULL: not noted, or several. */
 static const char *declared(const LsEditor *u, const Onnx__NodeProto *p, size_t k)
 {
     const char *name = ls_text(p->input[k]), *from;
@@ -119,8 +119,9 @@ static bool ends_in_leaf(const char *placeholder, const char *name)
     return n > m && placeholder[n - m - 1] == '_' && strcasecmp(placeholder + n - m, last) == 0;
 }
 
-/* The parameter of the call that is nowhere in the file and can have been this one: of the same
- * last name, or, where all elements are equal, the only one that is gone. NULL: none. */
+/* The parameter of the call that the file lacks and that may have been merged into this tensor: it
+ * has the same last name, or, where all elements are equal, it is the only missing one. NULL:
+ * none. */
 static const char *gone_parameter(Trace *t, const char *call, const char *tensor, const char *name)
 {
     const char *only = NULL, *s;
@@ -136,8 +137,8 @@ static const char *gone_parameter(Trace *t, const char *call, const char *tensor
     return only != NULL && uniform(t->u, ls_edit_real(t->u, tensor)) ? only : NULL;
 }
 
-/* What a placeholder stands for, with dots where a name of the same beginning has them, and before
- * the last word if that is the same. */
+/* The name for a placeholder: dots replace _ where a name with the same beginning has them, and
+ * before the last word if that is the same. */
 static const char *like_name(LsArena *a, const char *placeholder, const char *from)
 {
     char *name = ls_arena_strdup(a, placeholder);
@@ -153,7 +154,7 @@ static const char *like_name(LsArena *a, const char *placeholder, const char *fr
     return name;
 }
 
-/* blocks.0.ln2.weight, when the node's modules end in blocks.0.ln2; else what the placeholder says. */
+/* blocks.0.ln2.weight, when the node's modules end in blocks.0.ln2; else the name for the placeholder. */
 static const char *module_name(LsEditor *u, const Onnx__NodeProto *p, const char *placeholder,
                                const char *from)
 {
@@ -170,7 +171,7 @@ static const char *module_name(LsEditor *u, const Onnx__NodeProto *p, const char
     return like_name(a, placeholder + 2, from);
 }
 
-/* A norm whose module has no parameters: the call says None where the operand is. */
+/* A norm whose module has no parameters: the call has None in the operand's place. */
 static bool is_literal(LsEditor *u, const Onnx__NodeProto *p, const char *call, size_t k)
 {
     int at = is(p, "LayerNormalization") ? (int)k + 1 : (int)k;
@@ -194,7 +195,7 @@ static void untie_operand(Trace *t, LsNames *made, Onnx__NodeProto *p, const cha
     if (gone == NULL)
         return;
     uint32_t id = ls_names_find(made, gone);
-    if (id != 0) {              /* another node of the module has its copy already */
+    if (id != 0) {              /* another node of the module already has its copy */
         p->input[k] = (char *)e->untied[id - 1].name;
         return;
     }
@@ -203,8 +204,8 @@ static void untie_operand(Trace *t, LsNames *made, Onnx__NodeProto *p, const cha
     ls_edit_note(u, &e->untied, &e->nuntied, &e->cap_untied, name, from);
 }
 
-/* Parameters of the module that are left in no form: a bias of zeros, say, that a rule took for
- * superfluous. (Unoptimised files lack none but second names of tied ones.) */
+/* Finds parameters of the module that the file contains in no form, such as a bias of zeros that a
+ * rule removed. (Unoptimised files lack only second names of tied parameters.) */
 static void find_lost(Trace *t, const LsNames *made)
 {
     LsEditor *u = t->u;
@@ -236,10 +237,10 @@ static void untie_by_trace(LsEditor *u)
     find_lost(&t, &made);
 }
 
-/* ---- by what reads them, in files without notes ---- */
+/* ---- from the readers, in files without notes ---- */
 
-/* PyTorch's older exporter merges nothing in training form, and by Identity nodes in others. The other
- * one calls its nodes node_conv2d and the like; its notes may have been stripped. */
+/* PyTorch's older exporter merges nothing in training form, and merges by Identity nodes in other forms. The newer
+ * exporter calls its nodes node_conv2d and the like; its notes may have been stripped. */
 static bool never_merged(const Onnx__ModelProto *m)
 {
     for (size_t i = 0; i < m->graph->n_node; i++)
@@ -248,7 +249,7 @@ static bool never_merged(const Onnx__ModelProto *m)
     return strcmp(ls_text(m->producer_name), "pytorch") == 0;
 }
 
-/* The weight beside a bias: who shares it shares the bias, too. */
+/* The weight of the same node as a bias: nodes that share it share the bias, too. */
 static const char *weight_beside(const Onnx__NodeProto *p, size_t k)
 {
     bool bias = k == 2 && (is(p, "Gemm") || is(p, "Conv") || is(p, "ConvTranspose"));
@@ -263,7 +264,7 @@ static bool mergeable(const Onnx__NodeProto *p, size_t k)
 static void untie_by_value(LsEditor *u)
 {
     LsOnnxEdits *e = u->e;
-    LsNames seen = {.arena = u->cx->arena}; /* initializer, and the weight that it was read beside */
+    LsNames seen = {.arena = u->cx->arena}; /* initializer, and the weight beside which it was read */
     LsNames kept = {.arena = u->cx->arena};
     for (size_t i = 0; i < u->g->n_node; i++) {
         Onnx__NodeProto *p = u->g->node[i];
@@ -292,7 +293,7 @@ static bool is_statistic(const Onnx__NodeProto *p, size_t k)
     return is(p, "BatchNormalization") && p->n_input == 5 && k >= 3;
 }
 
-/* conv1.bn.running_mean, beside conv1.bn.weight; else the initializer's own name. */
+/* conv1.bn.running_mean, from conv1.bn.weight; else the initializer's own name. */
 static const char *statistic_name(LsEditor *u, const Onnx__NodeProto *p, size_t k)
 {
     const char *scale = ls_text(p->input[1]), *what = k == 3 ? "running_mean" : "running_var";
@@ -302,8 +303,8 @@ static const char *statistic_name(LsEditor *u, const Onnx__NodeProto *p, size_t 
     return ls_arena_printf(u->cx->arena, "%.*s.%s", (int)(dot - scale), scale, what);
 }
 
-/* Every batch norm follows statistics of its own: an initializer that is something else, too, or
- * that two of them read, was merged. */
+/* Every batch norm has its own statistics: an initializer with another use, too, or read by two
+ * batch norms, was merged. */
 static void untie_statistics(LsEditor *u)
 {
     LsOnnxEdits *e = u->e;

@@ -1,17 +1,17 @@
-/* compiler/onnx/onnx_untie.h -- takes back what exporters do to parameters: equal ones merged into one
- * initializer, and copies of one that is still there.
+/* compiler/onnx/onnx_untie.h -- undoes two changes of exporters to parameters: equal parameters merged into one
+ * initializer, and copies of an initializer that still exists.
  *
- * Merging is by value: layer norms all start as ones and zeros, so PyTorch's default exporter keeps
- * one pair for all of them. The calls noted beside the nodes name the parameters that the module
- * had; where a file has no notes, initializers of one value that several norms or biases read are
- * taken for merged. The copy gets the name that the parameter had where that is known. */
+ * Merging is by value: layer norms all start as ones and zeros, so PyTorch's default exporter keeps one pair for all of
+ * them. The exporter's notes of calls name the module's parameters. In a file without notes, an initializer of one
+ * repeated value that several norms or biases read counts as merged. The copy gets the parameter's original name where
+ * it is known. */
 #ifndef LS_COMPILER_ONNX_ONNX_UNTIE_H
 #define LS_COMPILER_ONNX_ONNX_UNTIE_H
 
 #include "compiler/onnx/onnx_edit.h"
 
-/* Changes the graph of m in place: new initializers, other operand names, and nodes in front that
- * compute copies. data: where external data lies. tie: parameters stay merged, statistics do not. */
+/* Changes the graph of m in place: new initializers, other operand names, and nodes in front that compute copies. data:
+ * folders of external data. tie: parameters stay merged, statistics do not. */
 const LsOnnxEdits *ls_onnx_untie(LsCtx *cx, Onnx__ModelProto *m, LsDataFolder data,
                                  const LsOnnxSources *s, bool tie);
 

@@ -1,6 +1,6 @@
 /* compiler/onnx/onnx_wire.c -- checks the wire format, then lets protobuf-c unpack it into the arena.
  *
- * protobuf-c recurses once per nested message and trusts the stack, so depth is limited here first.
+ * protobuf-c recurses once per nested message without a limit, so depth is limited here first.
  * Initial values point to its copies of raw tensor data, or into the file, which stays mapped. */
 #include "compiler/onnx/onnx_wire.h"
 
@@ -44,7 +44,8 @@ static bool check(Check *c, const ProtobufCMessageDescriptor *kind, const unsign
     return p != NULL;
 }
 
-/* NULL when bytes are a well-formed message of the kind, else what is wrong, in the arena. */
+/* NULL when the bytes are a well-formed message of the kind, else a description of the error, in
+ * the arena. */
 static const char *malformed(LsArena *a, const ProtobufCMessageDescriptor *kind,
                              const unsigned char *bytes, size_t n)
 {
@@ -108,7 +109,7 @@ static const char *why_unreadable(const struct stat *st)
     return S_ISREG(st->st_mode) ? NULL : "is not a regular file";
 }
 
-/* One file as it was when it was read. */
+/* One file, as it was when read. */
 struct LsParsed {
     dev_t dev; ino_t ino; off_t size; struct timespec changed;
     Onnx__ModelProto *model;

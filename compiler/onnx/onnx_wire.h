@@ -1,4 +1,4 @@
-/* compiler/onnx/onnx_wire.h -- from a file's bytes to protobuf-c structures. */
+/* compiler/onnx/onnx_wire.h -- unpacks a file's bytes to protobuf-c structures. */
 #ifndef LS_COMPILER_ONNX_ONNX_WIRE_H
 #define LS_COMPILER_ONNX_ONNX_WIRE_H
 
@@ -6,16 +6,16 @@
 #include "compiler/onnx/onnx_wire_field.h"
 #include "onnx.pb-c.h"
 
-/* Reads and unpacks a model into the arena; NULL after a diagnostic. Reading the same unchanged file again gives
- * the same structures: who changes them forgets them (cx->parsed = NULL). Hostile bytes are refused
- * before protobuf-c sees them: lengths that run past the end, nesting deeper than any model has. */
+/* Reads and unpacks a model into the arena; NULL after a diagnostic. Reading the same unchanged file again gives the
+ * same structures: code that changes them must set cx->parsed = NULL. Hostile bytes are refused before protobuf-c sees
+ * them: lengths past the end, nesting deeper than any model has. */
 Onnx__ModelProto *ls_onnx_read(LsCtx *cx, const char *path);
-/* What was changed in the model that was read last (compiler/onnx/onnx_untie.h); *it is NULL before. */
+/* The changes to the model that was read last (compiler/onnx/onnx_untie.h); *it is NULL before. */
 const struct LsOnnxEdits **ls_onnx_edits(LsCtx *cx);
 /* Like ls_onnx_read, for bytes in memory. */
 Onnx__ModelProto *ls_onnx_unpack(LsCtx *cx, const unsigned char *bytes, size_t n);
 
-/* An unknown field that holds an attribute, unpacked; NULL: it does not. */
+/* An unknown field that holds an attribute, unpacked; NULL: it holds none. */
 Onnx__AttributeProto *ls_wire_attribute(LsArena *a, const ProtobufCMessageUnknownField *u);
 
 ProtobufCAllocator ls_wire_allocator(LsArena *a);

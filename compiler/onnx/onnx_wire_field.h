@@ -1,4 +1,4 @@
-/* compiler/onnx/onnx_wire_field.h -- one field after another of a message in wire form. */
+/* compiler/onnx/onnx_wire_field.h -- iterates over the fields of a message in wire form. */
 #ifndef LS_COMPILER_ONNX_ONNX_WIRE_FIELD_H
 #define LS_COMPILER_ONNX_ONNX_WIRE_FIELD_H
 

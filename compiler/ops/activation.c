@@ -1,8 +1,8 @@
-/* compiler/ops/activation.c -- activations made of straight pieces; smooth ones are in smooth.c.
+/* compiler/ops/activation.c -- piecewise linear activations; smooth.c has the smooth ones.
  *
- * Comparisons are turned so that a NaN passes through. At a kink the gradient is PyTorch's:
- * tests/compiler/test_ops_kinks.c has them all. Gradients read the result where it tells on which piece the
- * operand lay: the operand need not be kept then. */
+ * Comparisons are written so that a NaN passes through. At a kink the gradient is PyTorch's:
+ * tests/compiler/test_ops_kinks.c lists all kinks. Gradients read the result where it determines the operand's piece:
+ * the operand need not be kept then. */
 #include "compiler/onnx/onnx_found_weights.h"
 #include "compiler/ops/row.h"
 
@@ -37,7 +37,8 @@ LS_ONNX_SIMPLE(relu, "Relu", 6, LS_OP_RELU, 1)
 static void leaky_relu_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[],
                             const bool want[], LsValueId dx[])
 {
-    (void)want;                 /* a negative slope turns the sign: then only the operand tells */
+    (void)want;                 /* a negative slope changes the sign: then only the operand tells
+                                 * the piece */
     bool sign_kept = g->node[n.i].attr.scalar.a >= 0;
     dx[0] = piecewise_grad(cx, g, n, LS_OP_LEAKY_RELU_GRAD, dy[0],
                            sign_kept ? ls_out(g, n, 0) : ls_in(g, n, 0));
@@ -142,7 +143,7 @@ static bool hard_sigmoid_build(LsOnnxNode *n, LsValueId out[])
 }
 const LsOnnxOp ls_onnx_hard_sigmoid = {"HardSigmoid", 6, hard_sigmoid_build};
 
-/* ---- HardSwish: x min(max(x / 6 + 1/2, 0), 1). Its gradient cannot do without x. ---- */
+/* ---- HardSwish: x min(max(x / 6 + 1/2, 0), 1). Its gradient needs x. ---- */
 static void hard_swish_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[],
                             const bool want[], LsValueId dx[])
 {

@@ -52,7 +52,7 @@ const LsOp ls_op_mul = {
     .kernel = LS_K_MAP, .expr = "%0 * %1", .eval = mul_eval, .eval_int = mul_eval_int,
 };
 
-/* Of the divisor: -dy (a / b) / b. Reads the result rather than the dividend. */
+/* Gradient of the divisor: -dy (a / b) / b. It reads the result instead of the dividend. */
 static void div_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], const bool want[],
                      LsValueId dx[])
 {
@@ -73,7 +73,7 @@ const LsOp ls_op_div = {
     .kernel = LS_K_MAP, .expr = "%0 / %1", .eval = div_eval, .eval_int = div_eval_int,
 };
 
-/* Integers at run time: data that divides by zero must not stop the program with a signal. */
+/* Integer division at run time: a zero divisor in the data must not raise a signal. */
 const LsOp ls_op_div_int = {
     .name = "div_int", .min_in = 2, .max_in = 2, .nout = 1, .infer = ls_infer_map,
     .grad = ls_grad_zero, .kernel = LS_K_MAP, .expr = "%1 == 0 ? 0 : %1 == -1 ? 0 - %0 : %0 / %1",

@@ -1,4 +1,4 @@
-/* compiler/ops/attention.c -- attention as one node and its gradient (see net.def), and the same in
+/* compiler/ops/attention.c -- attention and its gradient as one node each (see net.def), and as
  * products for masks that need a gradient. */
 #include "compiler/ops/attention_shape.h"
 #include "compiler/ops/row.h"
@@ -17,7 +17,7 @@ bool ls_attention_is_joint(const LsGraph *g, LsNodeId n)
     return g->node[n.i].op == LS_OP_ATTENTION_JOINT || g->node[n.i].op == LS_OP_ATTENTION_JOINT_GRAD;
 }
 
-/* q, k, v by number. */
+/* Operand index of q, k or v, by number. */
 static int operand(const LsGraph *g, LsNodeId n, int k)
 {
     return (ls_attention_is_back(g, n) ? FIRST : 0) + (ls_attention_is_joint(g, n) ? 0 : k);
@@ -70,7 +70,8 @@ double ls_attention_scores(const LsGraph *g, LsNodeId n)
     double rows = (double)s.rows, cols = (double)s.cols, all = (double)(s.batch * s.heads);
     if (!at->causal || at->past >= s.cols - 1)
         return all * rows * cols;
-    double first = (double)at->past + 1, part = cols - first;     /* rows until one sees all */
+    double first = (double)at->past + 1, part = cols - first;     /* rows until a row sees all
+                                                                   * columns */
     double grow = rows < part ? rows : part;
     return all * (grow * (first + (grow - 1) / 2) + (rows - grow) * cols);
 }
@@ -168,7 +169,7 @@ static double attention_flops(const LsGraph *g, LsNodeId n)
     return ls_attention_scores(g, n) * (double)(2 * s.depth + 2 * s.width + 14);
 }
 
-/* Scores again, dy vT, and three products for dq, dk, dv. */
+/* Recomputed scores, dy vT, and three products for dq, dk, dv. */
 static double attention_grad_flops(const LsGraph *g, LsNodeId n)
 {
     LsAttentionSize s = ls_attention_size(g, n);
@@ -215,7 +216,7 @@ const LsOp ls_op_attention_joint_grad = {
     .layout = LS_LAY_ROW,
 };
 
-/* ---- in products ---- */
+/* ---- as products ---- */
 bool ls_is_trained(LsCtx *cx, const LsGraph *g, LsValueId v)
 {
     bool *seen = ls_arena_alloc(cx->arena, g->nvalue, sizeof *seen);
@@ -238,7 +239,7 @@ bool ls_is_trained(LsCtx *cx, const LsGraph *g, LsValueId v)
     return false;
 }
 
-/* x as [N,G,rows,..] with heads before tokens, and as many heads in a group side by side. */
+/* x as [N,G,rows,..]: heads before tokens, and the heads of a group one after the other. */
 static LsValueId by_group(LsCtx *cx, LsGraph *g, LsValueId x, bool by_token, int64_t groups)
 {
     if (by_token)
@@ -248,7 +249,7 @@ static LsValueId by_group(LsCtx *cx, LsGraph *g, LsValueId x, bool by_token, int
                       &(LsShape){5, {s.dim[0], groups, s.dim[1] / groups, s.dim[2], s.dim[3]}});
 }
 
-/* The mask beside [N,G,heads of a group,T,S]. */
+/* The mask with the axes [N,G,heads of a group,T,S]. */
 static LsValueId mask_by_group(LsCtx *cx, LsGraph *g, LsValueId mask, int64_t groups)
 {
     LsShape s = *ls_shape(g, mask);
@@ -257,7 +258,7 @@ static LsValueId mask_by_group(LsCtx *cx, LsGraph *g, LsValueId mask, int64_t gr
     return ls_reshape(cx, g, mask, &to);
 }
 
-/* 1 x 1 x 1 x rows x cols: what a causal mask adds. */
+/* 1 x 1 x 1 x rows x cols: the summand of a causal mask. */
 static LsValueId future(LsCtx *cx, LsGraph *g, int64_t rows, int64_t cols, int64_t past)
 {
     float *m = ls_arena_alloc(cx->arena, (size_t)(rows * cols), sizeof *m);

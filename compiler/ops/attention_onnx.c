@@ -1,11 +1,11 @@
-/* compiler/ops/attention_onnx.c -- ONNX Attention (opset 23): heads as an axis or side by side in
- * the last one, masks, grouped queries. Caches of past keys and the cap on scores are not read. */
+/* compiler/ops/attention_onnx.c -- ONNX Attention (opset 23): heads as an axis or within the last
+ * axis, masks, grouped queries. Caches of past keys and the cap on scores are not supported. */
 #include "compiler/ops/attention_shape.h"
 #include "compiler/ops/row.h"
 
 #include <math.h>
 
-/* Only y may be asked for, and only what training has a use for. */
+/* Checks that the node uses only y and only operands that training supports. */
 static bool plain(LsOnnxNode *n)
 {
     static const char *const in[] = {"past_key", "past_value", "nonpad_kv_seqlen"};
@@ -24,7 +24,7 @@ static bool plain(LsOnnxNode *n)
     return true;
 }
 
-/* Operand k as [N,H,T,D], or, of three axes, [N,T,H,D]; none after an error. */
+/* Operand k as [N,H,T,D], or [N,T,H,D] if it has three axes; none after an error. */
 static LsValueId by_head(LsOnnxNode *n, int k, const char *count)
 {
     const LsShape s = *ls_shape(n->g, n->in[k]);
@@ -41,7 +41,7 @@ static LsValueId by_head(LsOnnxNode *n, int k, const char *count)
     return ls_reshape(n->cx, n->g, n->in[k], &to);
 }
 
-/* The mask with four axes, as long as there are columns: what it does not reach is hidden. */
+/* The mask with four axes, extended to the number of columns: columns beyond it are hidden. */
 static LsValueId mask_of(LsOnnxNode *n, int64_t cols)
 {
     LsShape s = *ls_shape(n->g, n->in[3]), to = {4, {1, 1, 1, 1}};

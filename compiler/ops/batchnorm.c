@@ -1,14 +1,15 @@
 /* compiler/ops/batchnorm.c -- ONNX BatchNormalization and InstanceNormalization.
  *
- * Statistics of the batch: REDUCE rows, one pass for the mean and one for the squares about it,
- * since E[x^2] - mean^2 loses digits in float. They are per channel (1,C,1,1), or per sample and
+ * Batch statistics are REDUCE rows: one pass for the mean, one for the squared deviations, since
+ * E[x^2] - mean^2 loses digits in float. They are per channel (1,C,1,1), or per sample and
  * channel. */
 #include "compiler/onnx/onnx_found_weights.h"
 #include "compiler/onnx/onnx_roles.h"
 #include "compiler/ops/normalize.h"
 
-/* The node that already computes this statistic of x; without, appends it. Networks whose layers
- * read the concatenation of all before (DenseNet) need those of the same value many times. */
+/* The node that already computes this statistic of x; appends it if there is none. Networks whose
+ * layers read the concatenation of all earlier layers (DenseNet) need the statistics of one value
+ * many times. */
 static LsValueId statistic(LsCtx *cx, LsGraph *g, LsOpCode op, LsValueId x, LsValueId mean,
                            uint32_t axes)
 {
@@ -22,7 +23,8 @@ static LsValueId statistic(LsCtx *cx, LsGraph *g, LsOpCode op, LsValueId x, LsVa
     return ls_append(cx, g, op, ls_is(mean) ? 2 : 1, (LsValueId[]){x, mean}, &over);
 }
 
-/* x was concatenated along the channels, which are not reduced: its parts, their number in *n. */
+/* The parts of x, if it is a concatenation along the channels, which are not reduced; their number
+ * in *n. */
 static LsValueId *channel_parts(const LsGraph *g, LsValueId x, uint32_t axes, int *n)
 {
     LsNodeId def = g->value[x.i].def;
@@ -105,19 +107,19 @@ static bool batch_norm_takes(const LsOnnxNode *n)
     return true;
 }
 
-/* Nodes of the graph make a statistic: its gradient goes to what they read. */
+/* Nodes of the graph compute a statistic: its gradient flows to their operands. */
 static bool computed(const LsOnnxNode *n)
 {
     return n->g->value[n->in[3].i].kind == LS_V_TEMP || n->g->value[n->in[4].i].kind == LS_V_TEMP;
 }
 
-/* Opset 14 has an attribute; before, results beyond Y tell that the file is for training. */
+/* Training form: by an attribute from opset 14; before, by results beyond Y. */
 static bool training_form(const LsOnnxNode *n)
 {
     return n->version >= 14 ? ls_onnx_int(n, "training_mode", 0) != 0 : n->nout > 1;
 }
 
-/* Whether this batch norm uses the batch's own statistics; the importer notes which and why. */
+/* Whether this batch norm uses batch statistics; records the decision and its reason. */
 static bool trains(const LsOnnxNode *n)
 {
     const LsBnMode bn = n->g->bn;
@@ -135,8 +137,8 @@ static bool trains(const LsOnnxNode *n)
     return batch;
 }
 
-/* run = run * momentum + batch * (1 - momentum), once per step; *out: the same as a value, for
- * the rare reader of that result. correct: sample over population variance, or 1. */
+/* run = run * momentum + batch * (1 - momentum), once per step. *out: the result as a value, which
+ * few models read. correct: ratio of sample to population variance, or 1. */
 static bool follow(LsOnnxNode *n, LsValueId run, LsValueId batch, double correct, LsValueId *out)
 {
     double momentum = ls_onnx_float(n, "momentum", 0.9);
@@ -151,7 +153,7 @@ static bool follow(LsOnnxNode *n, LsValueId run, LsValueId batch, double correct
         *out = ls_append2(n->cx, g, LS_OP_ADD, old, add, NULL);
     }
     if (!ls_is_state(g, run))
-        return true;                /* planning models have them as inputs */
+        return true;                /* models for planning have them as inputs */
     if (g->value[run.i].once_written)
         return ls_onnx_error(n, LS_E_UNSUPPORTED, "give each its own running mean and variance",
                              "'%s' is the running statistic of another batch norm too",
@@ -160,7 +162,7 @@ static bool follow(LsOnnxNode *n, LsValueId run, LsValueId batch, double correct
     return true;
 }
 
-/* Running statistics are state, and never trained. */
+/* Running statistics are state and never trained. */
 static void make_state(LsGraph *g, LsValueId v)
 {
     if (g->value[v.i].kind == LS_V_PARAM || g->value[v.i].kind == LS_V_CONST)
@@ -168,8 +170,8 @@ static void make_state(LsGraph *g, LsValueId v)
     g->value[v.i].statistic = g->value[v.i].kind == LS_V_STATE;
 }
 
-/* (x - mean) * scale / sqrt(var + eps) + bias, step by step, so that autodiff goes through mean and
- * var: norms without running statistics are written so. */
+/* (x - mean) * scale / sqrt(var + eps) + bias, as separate nodes, so that autodiff goes through
+ * mean and var: norms without running statistics are exported so. */
 static LsValueId by_computed(LsOnnxNode *n, LsValueId scale, LsValueId bias, double eps)
 {
     LsCtx *cx = n->cx;
@@ -184,7 +186,7 @@ static LsValueId by_computed(LsOnnxNode *n, LsValueId scale, LsValueId bias, dou
     return ls_append2(cx, g, LS_OP_ADD, z, bias, NULL);
 }
 
-/* By statistics that are given: running ones, or computed by other nodes. */
+/* With given statistics: running statistics, or results of other nodes. */
 static bool by_given(LsOnnxNode *n, LsValueId scale, LsValueId bias, double eps, LsValueId out[])
 {
     LsCtx *cx = n->cx;
@@ -200,7 +202,8 @@ static bool by_given(LsOnnxNode *n, LsValueId scale, LsValueId bias, double eps,
         LsValueId a = ls_append2(cx, g, LS_OP_NORM_SCALE, scale, invstd, NULL);
         out[0] = ls_append(cx, g, LS_OP_AFFINE, 4, (LsValueId[]){n->in[0], mean, a, bias}, NULL);
     }
-    for (int k = 1; k < n->nout && k < 5; k++)  /* what training would have given: unchanged */
+    for (int k = 1; k < n->nout && k < 5; k++)  /* results of the training form: unchanged
+                                                 * statistics */
         out[k] = n->in[k == 1 || k == 3 ? 3 : 4];
     return ls_is(out[0]);
 }

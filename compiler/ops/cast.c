@@ -1,4 +1,5 @@
-/* compiler/ops/cast.c -- other types, more elements, no gradient: the same numbers all the same. */
+/* compiler/ops/cast.c -- Cast, Expand, detach: the same numbers in another type or shape, or
+ * without a gradient. */
 #include "compiler/onnx/onnx_tensor.h"
 #include "compiler/ops/row.h"
 
@@ -36,7 +37,7 @@ static LsValueId cast_to_bool(LsOnnxNode *n, LsValueId x)
     return ls_is(is_zero) ? ls_append1(n->cx, g, LS_OP_NOT, is_zero, NULL) : is_zero;
 }
 
-/* The type that stands for an ONNX element type (TensorProto.DataType); every float is `real`. */
+/* The IR type for an ONNX element type (TensorProto.DataType); every float is `real`. */
 static bool cast_target(LsOnnxNode *n, int64_t onnx, LsType *to)
 {
     enum { FLOAT = 1, INT32 = 6, INT64 = 7, BOOL = 9, FLOAT16 = 10, DOUBLE = 11, BFLOAT16 = 16 };
@@ -103,7 +104,8 @@ const LsOp ls_op_expand = {
     .eval_int = expand_eval_int,
 };
 
-/* The ONNX operator broadcasts both ways: lengths of the operand win over 1 in the asked shape. */
+/* The ONNX operator broadcasts both ways: a length of the operand takes precedence over 1 in the
+ * requested shape. */
 static bool expand_build(LsOnnxNode *n, LsValueId out[])
 {
     LsShape to = {0};
@@ -118,7 +120,7 @@ static bool expand_build(LsOnnxNode *n, LsValueId out[])
 }
 const LsOnnxOp ls_onnx_expand = {"Expand", 8, expand_build};
 
-/* ---- detach: lets no gradient through ---- */
+/* ---- detach: stops the gradient ---- */
 const LsOp ls_op_detach = {
     .name = "detach", .min_in = 1, .max_in = 1, .nout = 1, .infer = ls_infer_map,
     .grad = ls_grad_zero, .kernel = LS_K_MAP, .expr = "%0", .eval = cast_eval,

@@ -1,4 +1,4 @@
-/* compiler/ops/concat.c -- operands one behind the other along an axis. */
+/* compiler/ops/concat.c -- concatenates operands along an axis. */
 #include "compiler/ops/row.h"
 
 static bool concat_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
@@ -43,7 +43,7 @@ const LsOp ls_op_concat = {
     .grad = concat_grad, .kernel = LS_K_MOVE, .layout = LS_LAY_SAME,
 };
 
-/* Empty constants, which exporters write for empty lists, take no part. */
+/* Skips empty constants, which exporters write for empty lists. */
 static bool concat_build(LsOnnxNode *n, LsValueId out[])
 {
     if (!ls_onnx_takes(n, n->nin > 1 ? n->nin : 1, UINT16_MAX))

@@ -1,6 +1,6 @@
 /* compiler/ops/conv.c -- convolution and its two adjoints; see net.def. X [N,C,X..], W
- * [M,C/group,K..], Y [N,M,Y..]. Each of the three is linear in both operands, so their gradients
- * are each other. */
+ * [M,C/group,K..], Y [N,M,Y..]. Each of the three is linear in both operands, so the gradients of
+ * each are the other two. */
 #include "compiler/ops/window.h"
 
 /* 2 |Y| (C/group) |K| for all three: a multiply and an add per element of Y and of its window. */
@@ -38,7 +38,7 @@ static bool conv_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
     if (!ranks_fit(cx, g, n) || !bias_fits(cx, g, n, f->dim[0]))
         return false;
     if (x->dim[1] != f->dim[1] * w->group)
-        return ls_error(cx, ls_where(g, n), LS_E_SHAPE, "Conv wants N,C,H,W; is the input N,H,W,C?",
+        return ls_error(cx, ls_where(g, n), LS_E_SHAPE, "Conv takes N,C,H,W; is the input N,H,W,C?",
                         "X has %" PRId64 " channels, W takes %" PRId64, x->dim[1],
                         f->dim[1] * w->group);
     if (f->dim[0] % w->group != 0)
@@ -121,7 +121,8 @@ static void conv_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], c
         dx[2] = channel_sum(cx, g, dy[0]);
 }
 
-/* The transposed convolution: what it reads is Y of the convolution, what it makes is X. */
+/* The transposed convolution: its operand is the convolution's Y, its result the convolution's
+ * X. */
 static void conv_dx_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], const bool want[],
                          LsValueId dx[])
 {
@@ -129,7 +130,8 @@ static void conv_dx_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[]
     LsValueId y = ls_in(g, n, 0), w = ls_in(g, n, 1);
     for (int d = 0; d < at.window.n; d++) {
         int64_t places = ls_shape(g, y)->dim[2 + d], x = ls_shape(g, dy[0])->dim[2 + d];
-        /* Output padding of a stride or more would give the convolution more places than y has. */
+        /* With output padding of a stride or more, the convolution would have more places than
+         * y. */
         if (ls_window_places(&at.window, d, x, false) != places)
             at.window.pad_hi[d] = (places - 1) * at.window.stride[d] + ls_window_span(&at.window, d)
                 - at.window.pad_lo[d] - x;

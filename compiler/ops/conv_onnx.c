@@ -2,7 +2,7 @@
 #include "compiler/onnx/onnx_found_weights.h"
 #include "compiler/ops/window.h"
 
-/* Operands and attributes that both share; *w is complete but for padding. */
+/* Reads the operands and attributes that both share; *w is complete except for padding. */
 static bool read_conv(LsOnnxNode *n, LsWindowAttr *w)
 {
     if (!ls_onnx_takes(n, 2, 3) || !ls_onnx_takes_real(n, 0) || !ls_onnx_takes_real(n, 1)
@@ -35,7 +35,7 @@ static bool conv_build(LsOnnxNode *n, LsValueId out[])
     return ls_is(out[0]);
 }
 
-/* Sizes of the result, and the padding where auto_pad or output_shape decides it. */
+/* Sets the sizes of the result, and the padding where auto_pad or output_shape decides it. */
 static bool transpose_sizes(LsOnnxNode *n, LsWindowAttr *w)
 {
     const int64_t *x = ls_shape(n->g, n->in[0])->dim + 2;

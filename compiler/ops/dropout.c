@@ -1,7 +1,7 @@
 /* compiler/ops/dropout.c -- inverted dropout: zero with probability a, else scaled by 1 / (1 - a).
  *
- * The mask is a function of (seed of the run, step, b, element), where b tells nodes apart. So the
- * gradient is the same node over dy, a recomputed node draws what it drew before, and nothing is
+ * The mask is a function of (seed of the run, step, b, element), where b distinguishes nodes. So
+ * the gradient is the same node over dy, a recomputed node draws the same mask, and no mask is
  * stored. */
 #include "compiler/ops/row.h"
 
@@ -19,7 +19,7 @@ const LsOp ls_op_dropout = {        /* a: ratio, b: stream of random numbers */
     .expr = "ls_uniform(run->seed, run->step, $b, %i) < $a ? 0 : %0 * (1 / (1 - $a))",
 };
 
-/* Ratio and mode: attributes of the definition's time, operands from opset 12. */
+/* Ratio and mode: attributes in early opsets, operands from opset 12. */
 static bool dropout_settings(LsOnnxNode *n, double *ratio, bool *on)
 {
     *ratio = 0.5;
@@ -37,7 +37,7 @@ static bool dropout_settings(LsOnnxNode *n, double *ratio, bool *on)
     return true;
 }
 
-/* The mask: where ones survive. */
+/* The mask: true where an element of ones survives. */
 static bool dropout_mask(LsOnnxNode *n, LsValueId out[], const LsAttr *at)
 {
     LsCtx *cx = n->cx;
@@ -52,8 +52,8 @@ static bool dropout_mask(LsOnnxNode *n, LsValueId out[], const LsAttr *at)
     return ls_is(v);
 }
 
-/* Equal `seed` attributes draw alike; nodes without differ by their place in the graph. A number
- * that a float holds: kernels have it as a real. */
+/* Equal `seed` attributes give equal draws; nodes without one differ by their place in the graph.
+ * The number is exact in a float: kernels receive it as a real. */
 static double random_stream(const LsOnnxNode *n)
 {
     if (!ls_onnx_has(n, "seed"))

@@ -1,4 +1,4 @@
-/* compiler/ops/gather.c -- slices picked by index; embeddings. A run of known ones becomes a slice. */
+/* compiler/ops/gather.c -- gathers slices by index, as embeddings do. Known consecutive indices become a slice. */
 #include "compiler/ops/row.h"
 
 static bool gather_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
@@ -51,7 +51,7 @@ const LsOp ls_op_gather_grad = {    /* dy, indices, base */
     .flops = gather_grad_flops, .kernel = LS_K_GATHER, .layout = LS_LAY_ROW,
 };
 
-/* Known indices must exist. */
+/* Checks that known indices exist. */
 static bool check_indices(LsOnnxNode *n, LsValueId index, int64_t dim)
 {
     const LsGraph *g = n->g;
@@ -66,7 +66,7 @@ static bool check_indices(LsOnnxNode *n, LsValueId index, int64_t dim)
     return true;
 }
 
-/* The indices are known, and one follows the other: lo, lo + 1, ... (of an axis of that length). */
+/* The indices are known and consecutive: lo, lo + 1, ... (of an axis of that length). */
 static bool is_run(const LsGraph *g, LsValueId index, int64_t dim, int64_t *lo)
 {
     if (!ls_is_const(g, index) || g->value[index.i].data == NULL || ls_type(g, index) == LS_REAL)
@@ -83,7 +83,7 @@ static bool is_run(const LsGraph *g, LsValueId index, int64_t dim, int64_t *lo)
     return count > 0;
 }
 
-/* X at such indices from lo on: the axes of theirs in the place of the axis. */
+/* X at consecutive indices from lo on: the axes of the indices replace the axis. */
 static LsValueId cut(LsOnnxNode *n, LsValueId x, LsValueId index, int axis, int64_t lo)
 {
     LsGraph *g = n->g;

@@ -1,5 +1,5 @@
-/* compiler/ops/layernorm.c -- layer norm as one kernel (see norm.def), ONNX LayerNormalization,
- * and group norm, which is made of the statistics rows. */
+/* compiler/ops/layernorm.c -- layer norm as one kernel (see norm.def), ONNX LayerNormalization, and
+ * group norm, which is built from the statistics rows. */
 #include "compiler/onnx/onnx_found_weights.h"
 #include "compiler/ops/normalize.h"
 
@@ -30,7 +30,7 @@ static bool layer_norm_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
     return true;
 }
 
-/* dx, or its sum with what comes to x on other ways. */
+/* dx, or its sum with another gradient of x. */
 static bool layer_norm_grad_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
 {
     if (ls_is(ls_in(g, n, 5)) && !ls_shape_same(ls_in_shape(g, n, 5), ls_in_shape(g, n, 1)))
@@ -114,7 +114,7 @@ const LsOp ls_op_layer_norm_grad = {
 };
 
 /* ---- ONNX ---- */
-/* Operand k stretched to the shape of the normalised axes; none when it has others too. */
+/* Operand k expanded to the shape of the normalised axes; none when it has other axes too. */
 static LsValueId fit(LsOnnxNode *n, int k, const LsShape *over)
 {
     LsShape given = *ls_shape(n->g, n->in[k]), s = *over;
@@ -135,8 +135,8 @@ static LsValueId filled(LsOnnxNode *n, const LsShape *s, float with)
     return ls_const_add(n->cx, n->g, LS_REAL, s, v);
 }
 
-/* Scale and bias need not be of the normalised axes, only broadcast to X: then they follow
- * outside. */
+/* Scale and bias may have other axes than the normalised ones, as they need only broadcast to X:
+ * then they are applied outside the kernel. */
 static bool scale_outside(LsOnnxNode *n, LsValueId out[])
 {
     static const LsOpCode op[] = {LS_OP_NOP, LS_OP_MUL, LS_OP_ADD};
@@ -179,7 +179,7 @@ static bool layer_norm_build(LsOnnxNode *n, LsValueId out[])
 }
 
 /* Statistics per sample and group. Scale and bias are per channel from opset 21 and per group
- * before, but some exporters were early: their length decides. */
+ * before, but some exporters wrote the new form early: their length decides. */
 static bool group_norm_build(LsOnnxNode *n, LsValueId out[])
 {
     LsCtx *cx = n->cx;

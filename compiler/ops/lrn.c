@@ -1,6 +1,6 @@
-/* compiler/ops/lrn.c -- ONNX LRN: x / (bias + alpha * mean of x^2 over `size` channels)^beta.
- * The mean, which divides by size at the borders too, is an average pool over the channels as an
- * image axis. */
+/* compiler/ops/lrn.c -- ONNX LRN: x / (bias + alpha * mean of x^2 over `size` channels)^beta. The
+ * mean divides by size at the borders too. It is an average pool that treats the channels as a
+ * spatial axis. */
 #include "compiler/ops/row.h"
 
 static bool lrn_build(LsOnnxNode *n, LsValueId out[])

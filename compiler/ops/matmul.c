@@ -2,7 +2,7 @@
 #include "compiler/onnx/onnx_found_weights.h"
 #include "compiler/ops/row.h"
 
-/* Rows and columns of operand k as it is stored. */
+/* Rows and columns of an operand as stored. */
 static int64_t rows(const LsShape *s) { return s->dim[s->rank - 2]; }
 static int64_t cols(const LsShape *s) { return s->dim[s->rank - 1]; }
 
@@ -93,8 +93,8 @@ static bool takes_two(LsOnnxNode *n, int max)
     return ls_onnx_takes(n, 2, max);
 }
 
-/* NumPy's matmul: a vector A is a row, a vector B a column, and the axis of 1 goes again. A
- * stack of matrices times one matrix is one large product, and so is then the gradient of the
+/* NumPy's matmul: a vector A is a row, a vector B a column, and the result drops that axis of 1. A
+ * stack of matrices times one matrix becomes one large product, and so does the gradient of the
  * matrix. */
 static bool matmul_build(LsOnnxNode *n, LsValueId out[])
 {
@@ -118,7 +118,7 @@ static bool matmul_build(LsOnnxNode *n, LsValueId out[])
     if (!ls_is(y))
         return false;
     LsShape s = *ls_shape(g, y);
-    if (a.rank > 2 && b2.rank == 2) {           /* the leading axes of A come back */
+    if (a.rank > 2 && b2.rank == 2) {           /* the leading axes of A are restored */
         s = a;
         s.dim[s.rank - 1] = b2.dim[1];
     }

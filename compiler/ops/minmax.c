@@ -1,9 +1,10 @@
-/* compiler/ops/minmax.c -- minimum, maximum, clipping. A NaN in an operand is one in the result. */
+/* compiler/ops/minmax.c -- minimum, maximum, clipping. A NaN in an operand gives a NaN in the
+ * result. */
 #include "compiler/ops/row.h"
 
 #include <math.h>
 
-/* Of the operand that won; both get half on a tie, as in PyTorch. */
+/* Gradient for the selected operand; on a tie each operand gets half, as in PyTorch. */
 static void extreme_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], const bool want[],
                          LsValueId dx[])
 {
@@ -57,7 +58,7 @@ const LsOnnxOp ls_onnx_min = {"Min", 8, min_build};
 static void clip_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], const bool want[],
                       LsValueId dx[])
 {
-    (void)want;         /* strictly inside, hence told by the result: relu6 keeps no operand */
+    (void)want;         /* strictly inside, so the result decides: relu6 keeps no operand */
     LsAttr at = g->node[n.i].attr;
     dx[0] = ls_append2(cx, g, LS_OP_CLIP_GRAD, dy[0], ls_out(g, n, 0), &at);
 }
@@ -68,7 +69,8 @@ static double clip_eval(const double x[], const LsAttr *at)
     return y > at->scalar.b ? at->scalar.b : y;
 }
 
-const LsOp ls_op_clip = {           /* to a .. b, either may be infinite; b wins where they cross */
+const LsOp ls_op_clip = {           /* to a .. b, each may be infinite; b takes precedence if a >
+                                     * b */
     .name = "Clip", .min_in = 1, .max_in = 1, .nout = 1, .infer = ls_infer_map, .grad = clip_grad,
     .kernel = LS_K_MAP, .expr = "ls_min(ls_max(%0, $a), $b)", .eval = clip_eval,
 };
@@ -77,7 +79,7 @@ const LsOp ls_op_clip_grad = {      /* dy, y */
     .kernel = LS_K_MAP, .expr = "%1 > $a && %1 < $b ? %0 : 0",
 };
 
-/* Integers are clipped by Min and Max, exactly. */
+/* Integers are clipped by Min and Max, which are exact. */
 static bool clip_ints(LsOnnxNode *n, LsValueId out[])
 {
     static const LsOpCode op[] = {0, LS_OP_MAX, LS_OP_MIN};
@@ -93,8 +95,8 @@ static bool is_known(const LsOnnxNode *n, int k)
     return !ls_is(ls_onnx_in(n, k)) || n->g->value[n->in[k].i].kind == LS_V_CONST;
 }
 
-/* A bound that is trained or computed: where the operand lies beyond it, the bound is the result and
- * has the gradient; at the bound the operand has it, as in PyTorch's clamp. */
+/* A bound that is trained or computed: where the operand lies beyond it, the bound is the result and gets the gradient;
+ * at the bound the operand gets it, as in PyTorch's clamp. */
 static bool clip_by_values(LsOnnxNode *n, LsValueId out[])
 {
     static const LsOpCode beyond[] = {LS_OP_NOP, LS_OP_LESS, LS_OP_GREATER};

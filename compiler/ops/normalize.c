@@ -1,14 +1,13 @@
-/* compiler/ops/normalize.c -- the pointwise and reducing rows that normalisation is made of; see
- * norm.def.
+/* compiler/ops/normalize.c -- the pointwise and reduction rows of normalisations; see norm.def.
  *
- * NORMALIZE has the joint gradient by x of its statistics (Ioffe & Szegedy 2015): mean and
- * invstd depend on x, but their share is in NORM_DX, so NORM_INVSTD and the invstd of NORM_SCALE
- * pass nothing on.
+ * NORMALIZE has the joint gradient by x of its statistics (Ioffe & Szegedy 2015): mean and invstd
+ * depend on x, but NORM_DX includes their share, so NORM_INVSTD and the invstd of NORM_SCALE pass
+ * no gradient on.
  *
- * Not so where the statistics are those of the parts of a concatenation, and other normalisations
- * need them too, as in a DenseNet. There each passes on what it owes to mean and invstd: numbers
- * per channel, which are summed up over all of them, so that the pass over x that turns them into a
- * gradient is made once for each part. */
+ * The exception: statistics of the parts of a concatenation that several normalisations share, as
+ * in a DenseNet. There each normalisation passes on its gradients of mean and invstd. These are
+ * numbers per channel and are summed over all normalisations, so that the pass over x that turns
+ * them into a gradient runs once for each part. */
 #include "compiler/ops/row.h"
 
 /* The operands broadcast against each other, the reduced axes become 1. */
@@ -23,7 +22,7 @@ static bool reduce_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
     return ls_infer_out(cx, g, n, LS_REAL, &s);
 }
 
-/* Some concatenation but `but` reads v. */
+/* Some concatenation other than `but` reads v. */
 static bool is_concatenated(const LsGraph *g, LsValueId v, LsNodeId but)
 {
     for (uint32_t i = g->value[v.i].def.i + 1; i < g->nnode; i++)
@@ -33,8 +32,8 @@ static bool is_concatenated(const LsGraph *g, LsValueId v, LsNodeId but)
     return false;
 }
 
-/* The statistic is that of the parts of a concatenation, for at least half of the channels one that
- * other concatenations have too. */
+/* The statistic is a concatenation of those of parts, and at least half of its channels belong to
+ * parts that other concatenations share. */
 static bool is_shared(const LsGraph *g, LsValueId stat)
 {
     LsNodeId def = g->value[stat.i].def;
@@ -61,7 +60,7 @@ static void invstd_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[],
     dx[0] = ls_append2(cx, g, LS_OP_NORM_COEF, y, t, &(LsAttr){.scalar = {.a = -0.5}});
 }
 
-/* a = scale * invstd; the gradient of invstd is part of NORM_DX where it is not shared. */
+/* a = scale * invstd; NORM_DX includes the gradient of invstd where it is not shared. */
 static void scale_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], const bool want[],
                        LsValueId dx[])
 {
@@ -75,7 +74,7 @@ static void scale_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], 
     }
 }
 
-/* Axes that the statistic has as 1. */
+/* Axes of length 1 in the statistic. */
 static uint32_t reduced_axes(const LsGraph *g, LsValueId stat)
 {
     uint32_t axes = 0;
@@ -85,8 +84,8 @@ static uint32_t reduced_axes(const LsGraph *g, LsValueId stat)
     return axes;
 }
 
-/* Reached only where a model reads the variance itself or normalisations share it: else their share
- * is in NORM_DX. That of the mean is zero, the sum of x - mean being so. */
+/* Needed only where a model reads the variance itself or normalisations share it: otherwise NORM_DX
+ * includes its share. The gradient of the mean is zero, as the sum of x - mean is. */
 static void var_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], const bool want[],
                      LsValueId dx[])
 {

@@ -1,4 +1,4 @@
-/* compiler/ops/normalize.h -- building normalisation out of the rows of norm.def. */
+/* compiler/ops/normalize.h -- builds normalisations from the rows of norm.def. */
 #ifndef LS_COMPILER_OPS_NORMALIZE_H
 #define LS_COMPILER_OPS_NORMALIZE_H
 
@@ -6,14 +6,15 @@
 
 typedef struct LsStats { LsValueId mean, var, invstd; } LsStats;
 
-/* Statistics of x over the axes, kept as 1. */
+/* Statistics of x over the axes, which are kept as 1. */
 LsStats ls_stats(LsCtx *cx, LsGraph *g, LsValueId x, uint32_t axes, double eps);
-/* (x - mean) * invstd * scale + bias with the statistics of x; scale, bias broadcast to those. */
+/* (x - mean) * invstd * scale + bias with the statistics of x. scale and bias broadcast to the
+ * statistics. */
 LsValueId ls_normalized(LsCtx *cx, LsGraph *g, LsValueId x, const LsStats *s, LsValueId scale,
                         LsValueId bias);
 /* A vector v of channels as 1,C,1..: the shape that broadcasts against an image of this rank. */
 LsValueId ls_per_channel(LsCtx *cx, LsGraph *g, LsValueId v, int rank);
-/* Operands k holds one number per channel; reports otherwise. */
+/* Operand k holds one number per channel; reports otherwise. */
 bool ls_onnx_per_channel(const LsOnnxNode *n, int k, int64_t channels);
 
 #endif

@@ -1,4 +1,4 @@
-/* compiler/ops/pad.c -- more (or, negative, fewer) elements at both ends of each axis. */
+/* compiler/ops/pad.c -- adds (or, negative, removes) elements at both ends of each axis. */
 #include "compiler/ops/row.h"
 
 static bool pad_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
@@ -21,7 +21,8 @@ static bool pad_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
     return ls_infer_out(cx, g, n, ls_type(g, ls_in(g, n, 0)), &y);
 }
 
-/* A constant border: dy without it. Copied borders: what was read twice gets both gradients. */
+/* A constant border: dy without the border. A copied border: an element that was read twice gets
+ * both gradients. */
 static void pad_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], const bool want[],
                      LsValueId dx[])
 {
@@ -77,7 +78,7 @@ static bool pad_mode(LsOnnxNode *n, LsPadMode *mode)
                          "constant, reflect and edge are handled", "mode is \"%s\"", said);
 }
 
-/* The axes that `pads` speaks of, in its order; their number, negative after an error. */
+/* The axes of `pads`, in its order; their number, negative after an error. */
 static int pad_axes(LsOnnxNode *n, int rank, int axis[])
 {
     int64_t list[LS_MAX_RANK];

@@ -1,14 +1,14 @@
-/* compiler/ops/pad_sum.c -- sums of gradients, where parts of one tensor come back together.
+/* compiler/ops/pad_sum.c -- sums the gradients of one tensor's parts.
  *
- * The gradient of a slice is dy among zeros. Adding those of all parts of a split would make and
- * add as many whole tensors; parts that lie side by side are joined instead. A gradient that is the
- * same all along some axes is added as it was before it was expanded, and to (x - mean) a the rest
- * is added where that adds its bias. What the rows of a table gave is added to the other gradient where
- * it lies, instead of to zeros that are as large. What this leaves unread is swept out by ls_dce. */
+ * The gradient of a slice is dy surrounded by zeros. Summing those of all parts of a split would make and add as many
+ * whole tensors; neighbouring parts are joined instead. A gradient that is constant along some axes is added in its
+ * form before it was expanded; if one addend is (x - mean) a without a bias, the other takes the bias's place. Gathered
+ * rows of a table are scattered onto the other gradient in place, instead of onto a tensor of zeros of that size.
+ * ls_dce removes the nodes left without a reader. */
 #include "compiler/ops/pad_sum.h"
 #include "compiler/ops/row.h"
 
-typedef struct Part {           /* v with lo and hi zeros around it */
+typedef struct Part {           /* v, surrounded by lo and hi zeros */
     LsValueId v;
     LsPadAttr pad;
 } Part;
@@ -25,7 +25,7 @@ static bool is_part(const LsGraph *g, LsValueId sum, Part *p)
     return true;
 }
 
-/* The axis along which b begins where a ends, all others being equal; -1: none. */
+/* The axis along which b begins where a ends, with all other axes equal; -1: none. */
 static int seam(const LsGraph *g, const Part *a, const Part *b)
 {
     const LsShape *x = ls_shape(g, a->v), *y = ls_shape(g, b->v);
@@ -40,7 +40,7 @@ static int seam(const LsGraph *g, const Part *a, const Part *b)
     return axis;
 }
 
-/* Appends to list what v was joined from along the axis, or v itself. */
+/* Appends to list the parts from which v was joined along the axis, or v itself. */
 static int parts_of(const LsGraph *g, LsValueId v, int axis, LsValueId list[])
 {
     const LsNode *n = &g->node[g->value[v.i].def.i];
@@ -68,7 +68,7 @@ static LsValueId join(LsCtx *cx, LsGraph *g, const Part *a, const Part *b, int a
     return whole ? v : ls_append1(cx, g, LS_OP_PAD, v, &at);
 }
 
-/* What v was expanded from, or v itself. */
+/* The value that v was expanded from, or v itself. */
 static LsValueId narrow(const LsGraph *g, LsValueId v)
 {
     LsNodeId def = g->value[v.i].def;
@@ -94,7 +94,7 @@ static LsValueId add_affine(LsCtx *cx, LsGraph *g, LsValueId v, LsValueId more)
 
 static bool is_made(const LsGraph *g, LsValueId v) { return g->value[v.i].kind == LS_V_TEMP; }
 
-/* Rows added to zeros, and more to these. */
+/* v is rows scattered onto zeros, possibly in several steps. */
 static bool is_scattered(const LsGraph *g, LsValueId v)
 {
     LsNodeId def = g->value[v.i].def;
@@ -102,7 +102,7 @@ static bool is_scattered(const LsGraph *g, LsValueId v)
     return g->node[def.i].op == LS_OP_GATHER_GRAD && (!ls_is(base) || is_scattered(g, base));
 }
 
-/* They are added to base; the nodes go on to belong where those of v do. */
+/* Scatters the rows of v onto base; the new nodes get the origin of v's nodes. */
 static LsValueId scatter_to(LsCtx *cx, LsGraph *g, LsValueId base, LsValueId v)
 {
     LsNodeId def = g->value[v.i].def;
@@ -132,6 +132,6 @@ LsValueId ls_sum_grads(LsCtx *cx, LsGraph *g, LsValueId a, LsValueId b)
         return scatter_to(cx, g, a, b);
     if (is_scattered(g, a) && is_made(g, b))
         return scatter_to(cx, g, b, a);
-    LsValueId less = narrow(g, b);                  /* of two, one stays as large as the sum */
+    LsValueId less = narrow(g, b);                  /* one of the two stays as large as the sum */
     return ls_append2(cx, g, LS_OP_ADD, less.i == b.i ? narrow(g, a) : a, less, NULL);
 }

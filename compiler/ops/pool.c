@@ -38,7 +38,7 @@ static bool max_pool_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
     return ls_infer_out(cx, g, n, LS_REAL, &y);
 }
 
-/* The attributes of the gradient: it makes something of x's size. */
+/* The attributes of the gradient: its result has x's size. */
 static LsAttr back(const LsGraph *g, LsNodeId n)
 {
     LsAttr at = g->node[n.i].attr;
@@ -81,8 +81,8 @@ const LsOp ls_op_average_pool_grad = {
 };
 
 /* ---- ONNX ---- */
-/* Checks that a window of each place touches the data or counted padding, so that no maximum and
- * no mean is over nothing. */
+/* Checks that the window of each place touches the data or counted padding, so that no maximum and
+ * no mean is over zero elements. */
 static bool touches(const LsWindowAttr *w, int d, int64_t x)
 {
     int64_t last = (w->x_dim[d] - 1) * w->stride[d] - w->pad_lo[d];
@@ -138,8 +138,9 @@ static bool max_pool_build(LsOnnxNode *n, LsValueId out[])
     return ls_is(out[0]);
 }
 
-/* A window over all of the image: of equal maxima the first has the gradient, as in MaxPool and in
- * PyTorch's adaptive pooling. With more axes than windows have, equal maxima share it. */
+/* A window over the whole image: of equal maxima the first gets the gradient, as in MaxPool and in
+ * PyTorch's adaptive pooling. Where there are more axes than windows support, equal maxima share
+ * it. */
 static bool global_max_pool_build(LsOnnxNode *n, LsValueId out[])
 {
     if (!ls_onnx_takes_image(n))
@@ -158,9 +159,9 @@ static bool global_max_pool_build(LsOnnxNode *n, LsValueId out[])
 }
 const LsOnnxOp ls_onnx_global_max_pool = {"GlobalMaxPool", 1, global_max_pool_build};
 
-/* Exporters write a Pad of zeros in front of a pool that counts padding: fold it into the
- * window. Exact when the pool's own padding is none, or counts as well. The operand to pool,
- * after changing *w. */
+/* Folds a Pad of zeros, which exporters write in front of a pool that counts padding, into the
+ * window. Exact when the pool has no padding of its own, or counts it as well. Returns the operand
+ * to pool, after changing *w. */
 static LsValueId merge_pad(const LsGraph *g, LsValueId x, LsWindowAttr *w)
 {
     LsNodeId def = g->value[x.i].def;

@@ -22,8 +22,8 @@ LS_ONNX_SIMPLE(log, "Log", 6, LS_OP_LOG, 1)
 
 /* ---- roots of sums of powers: norms ----
  * At a zero vector the chain rule gives infinity times zero. The gradient of a norm is 0 there, as
- * in PyTorch, however the file writes the norm. */
-enum { MOST_VISITS = 64 };      /* values looked at for one root */
+ * in PyTorch, in whatever form the file has the norm. */
+enum { MOST_VISITS = 64 };      /* most values visited for one root */
 
 static bool is_positive(const LsGraph *g, LsValueId v)
 {
@@ -31,7 +31,7 @@ static bool is_positive(const LsGraph *g, LsValueId v)
         && ls_const_at(g, v, 0) > 0;
 }
 
-/* x^p with a constant p > 1, and never negative. */
+/* x^p with a constant p > 1 that is never negative. */
 static bool is_even_power(const LsGraph *g, LsNodeId pow)
 {
     LsNodeId base = g->value[ls_in(g, pow, 0).i].def;
@@ -40,7 +40,7 @@ static bool is_even_power(const LsGraph *g, LsNodeId pow)
     return p > 1 && (fmod(p, 2) == 0 || g->node[base.i].op == LS_OP_ABS);
 }
 
-/* v is a sum of terms that are never negative, and whose slope is 0 where they are 0. */
+/* v is a sum of terms that are never negative and have slope 0 where they are 0. */
 static bool is_power_sum(const LsGraph *g, LsValueId v, int *visits)
 {
     LsNodeId def = g->value[v.i].def;
@@ -67,7 +67,7 @@ static bool is_power_sum(const LsGraph *g, LsValueId v, int *visits)
     }
 }
 
-/* The gradient d of a root of x; where `zero` says that x is 0, that of a norm is 0. */
+/* The gradient d of a root of x; 0 for a norm where `zero` shows that x is 0. */
 static LsValueId root_grad(LsCtx *cx, LsGraph *g, LsValueId x, LsValueId zero, LsValueId d)
 {
     int visits = 0;
@@ -124,7 +124,7 @@ static void pow_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], co
                              ls_shape(g, p));
 }
 
-/* By squaring; a negative exponent would leave the integers. */
+/* By squaring; with a negative exponent the result would be no integer. */
 static bool pow_eval_int(const int64_t x[], const LsAttr *at, int64_t *y)
 {
     (void)at;
@@ -156,8 +156,8 @@ const LsOp ls_op_pow_grad_exponent = {
     .kernel = LS_K_MAP, .expr = "%2 == 0 && %1 <= 1 ? 0 : %0 * %1 * ls_log(%2)",
 };
 
-/* Small known exponents become products and roots: cheaper, and a square is what the layer norm
- * pattern looks for. */
+/* Small known exponents become products and roots: cheaper, and the layer norm pattern expects a
+ * square. */
 static bool pow_known(LsOnnxNode *n, LsValueId out[], double p)
 {
     LsValueId x = n->in[0];
@@ -174,7 +174,8 @@ static bool pow_known(LsOnnxNode *n, LsValueId out[], double p)
     return ls_is(out[0]);
 }
 
-/* From opset 12 the exponent may have another type than the base, which the result has. */
+/* From opset 12 the exponent may have another type than the base; the result has the base's
+ * type. */
 static bool pow_build(LsOnnxNode *n, LsValueId out[])
 {
     if (!ls_onnx_takes(n, 2, 2))

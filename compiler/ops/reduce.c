@@ -1,5 +1,5 @@
-/* compiler/ops/reduce.c -- reductions. IR rows keep the reduced axes as 1; the ONNX rows are made
- * of them, of pointwise rows, and of a reshape where axes are dropped. */
+/* compiler/ops/reduce.c -- reductions. IR rows keep the reduced axes as 1; the ONNX rows are built
+ * from them, from pointwise rows, and from a reshape where axes are dropped. */
 #include "compiler/ops/row.h"
 
 static bool reduce_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
@@ -14,7 +14,7 @@ static bool reduce_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
     return ls_infer_out(cx, g, n, type, &shape);
 }
 
-/* How many elements are combined into one. */
+/* Number of elements combined into one. */
 static int64_t reduced_count(const LsGraph *g, LsNodeId n)
 {
     const LsShape *x = ls_in_shape(g, n, 0);
@@ -84,8 +84,8 @@ const LsOp ls_op_reduce_min = {
     .eval = reduce_sum_eval, .eval_int = reduce_sum_eval_int,
 };
 
-/* The product of the others: y / x where nothing is 0; if one factor is 0, it alone has a gradient,
- * the product of the rest. */
+/* The product of the other factors: y / x where no factor is 0; if one factor is 0, only it has a
+ * gradient, the product of the rest. */
 static void reduce_prod_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[],
                              const bool want[], LsValueId dx[])
 {
@@ -113,7 +113,7 @@ const LsOp ls_op_reduce_prod = {
 };
 
 /* ---- ONNX rows ---- */
-/* The reduced axes of the node; *none: nothing is to be reduced (noop_with_empty_axes). */
+/* The reduced axes of the node; *none: no axis is reduced (noop_with_empty_axes). */
 static bool reduce_axes(LsOnnxNode *n, int since_input, LsReduceAttr *at, bool *none)
 {
     int64_t list[LS_MAX_RANK];
@@ -137,7 +137,7 @@ static bool reduce_axes(LsOnnxNode *n, int since_input, LsReduceAttr *at, bool *
     return true;
 }
 
-/* v, reduced with the axes kept, in the shape that the node asks for. */
+/* v, reduced with the axes kept, in the shape that the node requests. */
 static bool reduce_done(LsOnnxNode *n, LsValueId out[], LsValueId v, const LsReduceAttr *at)
 {
     out[0] = v;
@@ -188,7 +188,7 @@ REDUCE(reduce_l1, "ReduceL1", 18, LS_OP_ABS, LS_OP_REDUCE_SUM, LS_OP_NOP)
 REDUCE(reduce_l2, "ReduceL2", 18, LS_OP_NOP, LS_OP_REDUCE_SUM_SQUARE, LS_OP_SQRT)
 REDUCE(reduce_log_sum, "ReduceLogSum", 18, LS_OP_NOP, LS_OP_REDUCE_SUM, LS_OP_LOG)
 
-/* m + log sum exp(x - m) with the largest element m, through which no gradient needs to flow. */
+/* m + log sum exp(x - m) with the largest element m, which needs no gradient. */
 static bool reduce_log_sum_exp_build(LsOnnxNode *n, LsValueId out[])
 {
     LsCtx *cx = n->cx;

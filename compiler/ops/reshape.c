@@ -1,4 +1,4 @@
-/* compiler/ops/reshape.c -- other shapes for the same bytes, and what is built from that. */
+/* compiler/ops/reshape.c -- reshapes, and operators built from them. */
 #include "compiler/ops/row.h"
 
 static bool reshape_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
@@ -9,7 +9,7 @@ static bool reshape_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
         return false;
     if (ls_count(x) != ls_count(to))
         return ls_error(cx, ls_where(g, n), LS_E_SHAPE,
-                        "a batch size fixed at export may not fit the one bound now",
+                        "a batch size fixed at export may not fit the bound batch size",
                         "%s has %" PRId64 " elements, %s has %" PRId64, ls_shape_text(g->arena, x),
                         ls_count(x), ls_shape_text(g->arena, to), ls_count(to));
     return true;
@@ -43,7 +43,7 @@ static bool reshape_to(LsOnnxNode *n, LsValueId out[], const LsShape *to)
     return ls_is(out[0]);
 }
 
-/* Fills in the one -1 of `to`: what is left of `count` elements. */
+/* Fills in the -1 of `to`: `count` elements over the product of the rest. */
 static bool reshape_rest(LsOnnxNode *n, LsShape *to, int64_t count)
 {
     int rest = -1;
@@ -63,7 +63,7 @@ static bool reshape_rest(LsOnnxNode *n, LsShape *to, int64_t count)
         return true;
     if (others == 0 || count % others != 0)
         return ls_onnx_error(n, LS_E_SHAPE,
-                             "a batch size fixed at export may not fit the one bound now",
+                             "a batch size fixed at export may not fit the bound batch size",
                              "%" PRId64 " elements (%s) do not divide by %" PRId64
                              ", the product of the lengths given",
                              count, ls_dims(n->g, n->in[0]), others);

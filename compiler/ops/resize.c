@@ -31,14 +31,14 @@ const LsOp ls_op_resize_grad = {
     .kernel = LS_K_RESIZE, .layout = LS_LAY_SAME,
 };
 
-/* ---- ONNX: what the file says, by opset ---- */
+/* ---- ONNX: the file's attributes and operands, by opset ---- */
 typedef struct Sizes {          /* per axis of the operand */
-    bool by_size;               /* the size is given, the scale follows; else the other way round */
+    bool by_size;               /* the size is given and the scale follows; else the reverse */
     double scale[LS_MAX_RANK];
     int64_t size[LS_MAX_RANK];
 } Sizes;
 
-/* Which of `name`s the attribute is; -1 after an error. */
+/* Index of the attribute among the `name`s; -1 after an error. */
 static int choice(LsOnnxNode *n, const char *attr, const char *otherwise, const char *const name[])
 {
     const char *said = ls_onnx_string(n, attr, otherwise);
@@ -61,7 +61,7 @@ static bool read_mode(LsOnnxNode *n, LsResizeAttr *at)
     at->mode = m == 0 ? LS_RESIZE_NEAREST : LS_RESIZE_LINEAR;
     at->coord = LS_COORD_ASYMMETRIC;
     at->nearest = LS_ROUND_FLOOR;
-    if (m < 0 || n->version < 11)       /* then nothing else could be said */
+    if (m < 0 || n->version < 11)       /* earlier opsets have no other choice */
         return m >= 0;
     if ((c = choice(n, "coordinate_transformation_mode", "half_pixel", coord)) < 0
         || (r = choice(n, "nearest_mode", "round_prefer_floor", nearest)) < 0)
@@ -73,7 +73,7 @@ static bool read_mode(LsOnnxNode *n, LsResizeAttr *at)
     return true;
 }
 
-/* The axes that scales and sizes speak of, in their order; their number, negative: an error. */
+/* The axes of scales and sizes, in their order; their number, negative: an error. */
 static int read_axes(LsOnnxNode *n, int rank, int axis[])
 {
     int64_t list[LS_MAX_RANK];
@@ -84,8 +84,8 @@ static int read_axes(LsOnnxNode *n, int rank, int axis[])
     return count < 0 ? rank : count;
 }
 
-/* keep_aspect_ratio_policy: one scale for all the axes named, the least or the greatest of those
- * asked. */
+/* keep_aspect_ratio_policy: one scale for all the axes named, the least or the greatest of the
+ * requested scales. */
 static bool keep_aspect(LsOnnxNode *n, const LsShape *x, int naxes, const int axis[], Sizes *s)
 {
     static const char *const policy[] = {"stretch", "not_larger", "not_smaller", NULL};
@@ -132,7 +132,7 @@ static bool read_sizes(LsOnnxNode *n, const LsShape *x, Sizes *s)
     return !s->by_size || keep_aspect(n, x, naxes, axis, s);
 }
 
-/* Fills scale and y; *same: nothing changes along any axis. */
+/* Fills scale and y; *same: no axis changes. */
 static bool resolve(LsOnnxNode *n, LsResizeAttr *at, const Sizes *s, bool *same)
 {
     *same = true;

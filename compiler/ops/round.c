@@ -1,4 +1,5 @@
-/* compiler/ops/round.c -- magnitude, sign, rounding, remainders. Steps have gradient zero. */
+/* compiler/ops/round.c -- magnitude, sign, rounding, remainders. Step functions have gradient
+ * zero. */
 #include "compiler/ops/row.h"
 
 #include <math.h>

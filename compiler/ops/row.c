@@ -1,4 +1,4 @@
-/* compiler/ops/row.c */
+/* compiler/ops/row.c -- see row.h. */
 #include "compiler/ops/row.h"
 
 static bool all_const(const LsGraph *g, LsNodeId n)

@@ -1,4 +1,4 @@
-/* compiler/ops/row.h -- what the rows of several families share. */
+/* compiler/ops/row.h -- shared by the rows of several families. */
 #ifndef LS_COMPILER_OPS_ROW_H
 #define LS_COMPILER_OPS_ROW_H
 
@@ -9,23 +9,24 @@
 #include <string.h>
 
 /* ---- infer ---- */
-/* Sets result 0 after checking that its size can be counted; it is not 0 except in constants. */
+/* Sets result 0 after checking that its size can be counted; the size is not 0 except in
+ * constants. */
 bool ls_infer_out(LsCtx *cx, LsGraph *g, LsNodeId n, LsType type, const LsShape *shape);
-/* MAP: operands of one type broadcast against each other. */
+/* MAP: operands of one type, broadcast against each other. */
 bool ls_infer_map(LsCtx *cx, LsGraph *g, LsNodeId n);
-/* The same from operand `first` on; those before it only take part in the broadcast. */
+/* The same for operands from `first` on; the operands before only take part in the broadcast. */
 bool ls_infer_map_from(LsCtx *cx, LsGraph *g, LsNodeId n, int first);
-/* One real result of the shape of operand 0, of operand 1. */
+/* One real result with the shape of operand 0, or of operand 1. */
 bool ls_infer_like0(LsCtx *cx, LsGraph *g, LsNodeId n);
 bool ls_infer_like1(LsCtx *cx, LsGraph *g, LsNodeId n);
 LsType ls_infer_bool(const LsGraph *g, LsNodeId n);             /* LsOp.type of comparisons */
 
 /* ---- grad ---- */
-/* LsOp.grad of steps and comparisons: nothing flows back, and that is no error. */
+/* LsOp.grad of steps and comparisons: the gradient is zero, which is no error. */
 void ls_grad_zero(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], const bool want[],
                   LsValueId dx[]);
-/* Defines the LsOp.grad of a row of one operand whose gradient is one node of dy and of the operand
- * or result: LS_GRAD_OF(exp, LS_OP_MUL, ls_out), LS_GRAD_OF(log, LS_OP_DIV, ls_in) */
+/* Defines the LsOp.grad of a row with one operand, whose gradient is one node of dy and of the
+ * operand or result: LS_GRAD_OF(exp, LS_OP_MUL, ls_out), LS_GRAD_OF(log, LS_OP_DIV, ls_in) */
 #define LS_GRAD_OF(row, op, of) \
     static void row##_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], \
                            const bool want[], LsValueId dx[]) \
@@ -36,7 +37,7 @@ void ls_grad_zero(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], const
     }
 
 /* ---- eval ---- */
-/* LS_EVAL(add, x[0] + x[1]) defines add_eval; LS_EVAL_INT sets *y, false where undefined. */
+/* LS_EVAL(add, x[0] + x[1]) defines add_eval; LS_EVAL_INT sets *y, and is false where undefined. */
 #define LS_EVAL(row, expr) \
     static double row##_eval(const double x[], const LsAttr *at) { (void)at; return expr; }
 #define LS_EVAL_INT(row, expr) \
@@ -44,9 +45,10 @@ void ls_grad_zero(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], const
     { (void)at; return expr; }
 
 /* ---- build ---- */
-/* One IR node over all operands, which are `nin`; no attributes. */
+/* One IR node over all `nin` operands; no attributes. */
 bool ls_onnx_simple(LsOnnxNode *n, LsValueId out[], LsOpCode op, int nin);
-/* The row of an ONNX operator that is one IR node: LS_ONNX_SIMPLE(add, "Add", 7, LS_OP_ADD, 2) */
+/* The row of an ONNX operator that becomes one IR node: LS_ONNX_SIMPLE(add, "Add", 7, LS_OP_ADD,
+ * 2) */
 #define LS_ONNX_SIMPLE(row, op_type, version, op, nin) \
     static bool row##_build(LsOnnxNode *n, LsValueId out[]) \
     { return ls_onnx_simple(n, out, op, nin); } \

@@ -1,4 +1,5 @@
-/* compiler/ops/shape_of.c -- Shape, Size, Range, ConstantOfShape: known once shapes are static. */
+/* compiler/ops/shape_of.c -- Shape, Size, Range, ConstantOfShape: constant, as shapes are
+ * static. */
 #include "compiler/fold/fold_constants.h"
 #include "compiler/ops/row.h"
 
@@ -84,7 +85,7 @@ static bool range_build(LsOnnxNode *n, LsValueId out[])
 }
 const LsOnnxOp ls_onnx_range = {"Range", 11, range_build};
 
-/* ---- ConstantOfShape: one value, repeated; at run time what is too large for a weight ---- */
+/* ---- ConstantOfShape: one value, repeated; expanded at run time if too large for a weight ---- */
 static LsValueId repeated(LsOnnxNode *n, LsValueId v, const LsShape *to)
 {
     LsGraph *g = n->g;

@@ -17,7 +17,7 @@ static bool slice_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
     return ls_infer_out(cx, g, n, ls_type(g, ls_in(g, n, 0)), &y);
 }
 
-/* Zeros around dy where the step is 1 along every axis, a scatter otherwise. */
+/* Zeros around dy where the step is 1 along every axis, else a scatter. */
 static void slice_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], const bool want[],
                        LsValueId dx[])
 {
@@ -55,13 +55,15 @@ static int64_t clamp(int64_t v, int64_t lo, int64_t hi)
     return v < lo ? lo : v > hi ? hi : v;
 }
 
-/* ONNX's rules for one axis: negative ends count from the back, all is cut to what exists. */
+/* ONNX's rules for one axis: negative ends count from the back, and the range is clamped to the
+ * axis. */
 static void slice_axis(LsSliceAttr *at, int k, int64_t dim, int64_t start, int64_t stop,
                        int64_t step)
 {
     start += start < 0 ? dim : 0;
     stop += stop < 0 ? dim : 0;
-    at->step[k] = clamp(step, -INT64_C(1) - dim, dim + 1);      /* more skips no more */
+    at->step[k] = clamp(step, -INT64_C(1) - dim, dim + 1);      /* a larger step skips no more
+                                                                 * elements */
     at->start[k] = step > 0 || dim == 0 ? clamp(start, 0, dim) : clamp(start, 0, dim - 1);
     at->stop[k] = step > 0 ? clamp(stop, 0, dim) : clamp(stop, -1, dim - 1);
 }
@@ -129,7 +131,7 @@ static int split_listed(LsOnnxNode *n, int max, int64_t len[])
     return ls_onnx_const_ints(n, 1, max, len);
 }
 
-/* Lengths when none are listed: equal, from opset 18 with a smaller last one. */
+/* Lengths when the file lists none: equal, from opset 18 with a smaller last one. */
 static bool split_even(LsOnnxNode *n, int64_t dim, int parts, int64_t len[])
 {
     if (n->version < 18 && dim % parts != 0)
@@ -164,7 +166,7 @@ static bool split_lengths(LsOnnxNode *n, int64_t dim, int parts, int64_t len[])
     return true;
 }
 
-/* How many parts the node makes: results left out at the end count too. */
+/* Number of parts of the node: results left out at the end count too. */
 static int split_parts(LsOnnxNode *n)
 {
     int64_t parts = n->nout;

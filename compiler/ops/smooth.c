@@ -1,4 +1,5 @@
-/* compiler/ops/smooth.c -- smooth activations: logistic, hyperbolic, error function and kin. */
+/* compiler/ops/smooth.c -- smooth activations: logistic, hyperbolic tangent, error function and
+ * relatives. */
 #include "compiler/ops/row.h"
 
 #include <math.h>
@@ -33,7 +34,7 @@ LS_ONNX_SIMPLE(tanh, "Tanh", 6, LS_OP_TANH, 1)
 static void softplus_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[],
                           const bool want[], LsValueId dx[])
 {
-    (void)want;         /* from the result it would be 1 - exp(-y), which cancels for small y */
+    (void)want;         /* computed from the result, 1 - exp(-y) cancels for small y */
     LsValueId s = ls_append1(cx, g, LS_OP_SIGMOID, ls_in(g, n, 0), NULL);
     dx[0] = ls_append2(cx, g, LS_OP_MUL, dy[0], s, NULL);
 }

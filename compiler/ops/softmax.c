@@ -40,7 +40,7 @@ const LsOp ls_op_log_softmax_grad = {
     .flops = softmax_flops, .kernel = LS_K_SOFTMAX, .layout = LS_LAY_SAME,
 };
 
-/* Before opset 13 the operand is a matrix, split at `axis`, and rows are normalised. */
+/* Before opset 13 the operand is a matrix, split at `axis`, and its rows are normalised. */
 static bool build(LsOnnxNode *n, LsOpCode op, LsValueId out[])
 {
     if (!ls_onnx_takes(n, 1, 1) || !ls_onnx_takes_real(n, 0))

@@ -1,4 +1,4 @@
-/* compiler/ops/tile.c -- the operand repeated along each axis. */
+/* compiler/ops/tile.c -- repeats the operand along each axis. */
 #include "compiler/ops/row.h"
 
 static bool tile_infer(LsCtx *cx, LsGraph *g, LsNodeId n)

@@ -1,4 +1,4 @@
-/* compiler/ops/transpose.c -- axes in another order; DepthToSpace, SpaceToDepth are made of it. */
+/* compiler/ops/transpose.c -- permutes axes; DepthToSpace and SpaceToDepth are built from it. */
 #include "compiler/ops/row.h"
 
 static bool transpose_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
@@ -49,7 +49,7 @@ static bool transpose_build(LsOnnxNode *n, LsValueId out[])
 }
 const LsOnnxOp ls_onnx_transpose = {"Transpose", 1, transpose_build};
 
-/* Reshape to six axes, permute, reshape: the two block operators differ in the numbers only. */
+/* Reshape to six axes, permute, reshape: the two block operators differ only in the numbers. */
 static bool blocks(LsOnnxNode *n, LsValueId out[], const LsShape *split, const int perm[6],
                    const LsShape *to)
 {

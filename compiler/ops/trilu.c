@@ -4,7 +4,7 @@
 
 #include <inttypes.h>
 
-enum { MOST = 1 << 28 };        /* elements of a matrix whose triangle is stored */
+enum { MOST = 1 << 28 };        /* most elements of a matrix whose triangle is stored */
 
 static LsValueId triangle(LsOnnxNode *n, int64_t rows, int64_t columns, int64_t k, bool upper)
 {

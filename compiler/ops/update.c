@@ -1,6 +1,6 @@
-/* compiler/ops/update.c -- what changes state: optimizer updates, gradient accumulation, running
- * statistics. See loss.def. They have no gradient and run once per step. Optimizers may have two
- * operands more, the factors of the gradient (codegen/fusion/gradient_in_update.h). */
+/* compiler/ops/update.c -- nodes that change state: optimizer updates, gradient accumulation,
+ * running statistics. See loss.def. They have no gradient and run once per step. Optimizers may
+ * have two more operands, the factors of the gradient (codegen/fusion/gradient_in_update.h). */
 #include "compiler/ops/row.h"
 
 #include <assert.h>
@@ -19,7 +19,7 @@ static bool scalar_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
     return true;
 }
 
-/* Of all tensors that are updated. */
+/* Elements of all updated tensors. */
 static double elements(const LsGraph *g, LsNodeId n)
 {
     const LsNode *node = &g->node[n.i];

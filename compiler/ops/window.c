@@ -1,7 +1,8 @@
-/* compiler/ops/window.c -- reading kernel_shape, strides, dilations, pads and auto_pad. */
+/* compiler/ops/window.c -- reads kernel_shape, strides, dilations, pads and auto_pad. */
 #include "compiler/ops/window.h"
 
-enum { MAX_ATTR = 1 << 20 }; /* of any size or stride: keeps products of a few far from overflow */
+enum { MAX_ATTR = 1 << 20 }; /* limit of sizes and strides: prevents overflow in products of a
+                              * few */
 
 int64_t ls_window_places(const LsWindowAttr *w, int d, int64_t x, bool ceil)
 {
@@ -14,7 +15,7 @@ int64_t ls_window_places(const LsWindowAttr *w, int d, int64_t x, bool ceil)
     return places;
 }
 
-/* Reads a list of `count` integers of least..MAX_ATTR; keeps out as it is when the attribute is
+/* Reads a list of `count` integers of least..MAX_ATTR; leaves out unchanged when the attribute is
  * absent. */
 static bool read_list(LsOnnxNode *n, const char *attr, int count, int64_t least, int64_t *out)
 {

@@ -11,7 +11,7 @@ static LsShape positions(const LsShape *s, int axis)
     return p;
 }
 
-/* Labels and class weights fit the logits. */
+/* Checks that labels and class weights fit the logits. */
 static bool operands_fit(LsCtx *cx, const LsGraph *g, LsNodeId n)
 {
     const LsShape *x = ls_in_shape(g, n, 0), *t = ls_in_shape(g, n, 1);

@@ -1,8 +1,7 @@
 /* compiler/passes/attach_loss.c -- attaches the loss to a model output.
  *
  * requires the forward part; adds the target as the last input and one loss node; keeps
- * everything else. With LS_LOSS_GRAPH the model has its loss already, as an output of one
- * element. */
+ * everything else. With LS_LOSS_GRAPH the model has its own loss, an output of one element. */
 #include "compiler/fold/append.h"
 #include "compiler/passes/passes.h"
 
@@ -28,7 +27,7 @@ static LsValueId find_loss(LsCtx *cx, const LsGraph *g)
         ls_error(cx, LS_NOWHERE, LS_E_LOSS, "--loss=ce, mse, l1 or bce adds a loss to an output",
                  "none of the %u model outputs is a scalar loss", g->noutput);
     else
-        ls_error(cx, LS_NOWHERE, LS_E_LOSS, "--loss-input NAME says which one is the loss",
+        ls_error(cx, LS_NOWHERE, LS_E_LOSS, "--loss-input NAME selects the loss",
                  "%u model outputs have one element: %s", n, names);
     return (LsValueId){0};
 }
@@ -67,7 +66,7 @@ static void add_label(LsCtx *cx, LsGraph *g, const LsLossOptions *o, LsType type
     add_input(g, g->label);
 }
 
-/* Which losses of several batches make one, by the node that computes this one. */
+/* Sets how the losses of several batches are combined, from the node that computes the loss. */
 static void say_over(LsGraph *g)
 {
     const LsNodeId n = g->value[ls_viewed(g, g->loss).i].def;
@@ -130,7 +129,8 @@ static bool regression(LsCtx *cx, LsGraph *g, LsValueId y, const LsLossOptions *
     return ls_is(g->loss);
 }
 
-/* A cross-entropy takes scores and has its softmax inside, like bce its sigmoid. */
+/* Warns of a second softmax or sigmoid: a cross-entropy takes scores and contains the softmax, as
+ * bce contains the sigmoid. */
 static void warn_of_second(LsCtx *cx, const LsGraph *g, LsValueId y, LsLossKind kind)
 {
     LsNodeId n = g->value[y.i].def;

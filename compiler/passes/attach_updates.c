@@ -1,8 +1,8 @@
-/* compiler/passes/attach_updates.c -- the update of every trained parameter.
+/* compiler/passes/attach_updates.c -- appends the update of every trained parameter.
  *
  * requires gradients (LsGraph.grad); appends nodes of phase LS_UPDATE, then moves each as far
- * forward as its operands and the readers of its parameter allow, so that in the order as it
- * stands a gradient dies as soon as it is used; keeps everything else. */
+ * forward as its operands and the readers of its parameter allow, so that a gradient's live range
+ * ends right after its use; keeps everything else. */
 #include "compiler/fold/append.h"
 #include "compiler/ir/rewrite.h"
 #include "compiler/passes/passes.h"
@@ -18,26 +18,25 @@ static LsValueId moment(LsCtx *cx, LsGraph *g, LsValueId p, const char *suffix)
 
 static LsNodeId made_by(const LsGraph *g, LsValueId v) { return g->value[v.i].def; }
 
-/* An update belongs to the forward node that its gradient comes from, and is named after its
- * parameter. */
+/* An update belongs to the forward node of its gradient, and is named after its parameter. */
 static void update_origin(LsGraph *g, LsValueId p, LsValueId grad)
 {
     const LsNode *made = &g->node[made_by(g, grad).i];
     ls_graph_origin(g, (LsOrigin){LS_UPDATE, made->fwd, made->onnx, g->value[p.i].name});
 }
 
-typedef struct Update {         /* what all updates share */
+typedef struct Update {         /* shared by all updates */
     const LsOptimizerOptions *o;
     bool sums;                  /* over several micro-steps */
     LsValueId weight;           /* of this micro-step's gradients; none: `scale` */
-    LsValueId mean;             /* factor that makes a mean of their sum; none: 1 */
+    LsValueId mean;             /* factor that turns their sum into a mean; none: 1 */
     LsValueId factor;           /* of gradients, before clipping by value; none: 1 */
-    LsAttr part;                /* of what is added up */
+    LsAttr part;                /* of the accumulated gradients */
 } Update;
 
-/* What the micro-steps of an update count for. The gradient of a mean over labels, times their
- * weight, is that of a sum: it is added up beside the weight, and divided by all of it in the end.
- * Samples can be counted before the update begins: LsRun.share. */
+/* The weights of an update's micro-steps. The gradient of a mean over labels, times the weight of
+ * the labels, is the gradient of a sum: it is accumulated together with the weight, and divided by
+ * the total weight at the end. Sample counts are known before the update begins: LsRun.share. */
 static Update start(LsCtx *cx, LsGraph *g, const LsOptimizerOptions *o)
 {
     Update u = {.o = o, .sums = o->accumulate > 1, .part = {.update = {.scale = 1}}};
@@ -73,7 +72,7 @@ static LsValueId clip_factor(LsCtx *cx, LsGraph *g, const LsValueId *grad, const
     const LsAttr at = {.scalar = {.a = u->o->clip_norm}};
     if (!ls_is(u->mean))
         return ls_append1(cx, g, LS_OP_CLIP_FACTOR, sum, &at);
-    for (int k = 0; k < 2; k++)                     /* of squares */
+    for (int k = 0; k < 2; k++)                     /* sum of squares */
         sum = ls_append2(cx, g, LS_OP_MUL, sum, u->mean, NULL);
     sum = ls_append1(cx, g, LS_OP_CLIP_FACTOR, sum, &at);
     return ls_append2(cx, g, LS_OP_MUL, sum, u->mean, NULL);
@@ -111,11 +110,12 @@ static bool keep(LsRewrite *r, LsNodeId n)
     return false;
 }
 
-/* Node ids in the old order, each update moved right behind the last node that it must follow. */
+/* Node ids in the old order, but each update directly follows the last node that it depends on. */
 static void move_updates(LsCtx *cx, LsGraph *g, uint32_t first)
 {
     uint32_t *behind = ls_arena_alloc(cx->arena, g->nnode, sizeof *behind);
-    uint32_t *next = ls_arena_alloc(cx->arena, g->nnode, sizeof *next);     /* chained by place */
+    uint32_t *next = ls_arena_alloc(cx->arena, g->nnode, sizeof *next);     /* linked list by
+                                                                             * place */
     uint32_t *tail = ls_arena_alloc(cx->arena, g->nnode, sizeof *tail);
     uint32_t *reader = ls_arena_alloc(cx->arena, g->nvalue, sizeof *reader);
     LsNodeId *order = ls_arena_alloc(cx->arena, g->nnode, sizeof *order);
@@ -146,7 +146,7 @@ static void move_updates(LsCtx *cx, LsGraph *g, uint32_t first)
     ls_rewrite_order(cx, g, keep, NULL, order, n);
 }
 
-/* A file's own loss that is no plain mean: a sum, a mean of what a mask leaves, or several terms. */
+/* Warns of a file's own loss that is not a plain mean: a sum, a masked mean, or several terms. */
 static void warn_of_unknown(LsCtx *cx, const LsGraph *g, const LsOptimizerOptions *o)
 {
     LsNodeId n = made_by(g, ls_viewed(g, g->loss));
@@ -171,7 +171,7 @@ bool ls_optimizer(LsCtx *cx, LsGraph *g, const LsOptimizerOptions *o)
         update_origin(g, g->grad[i].param, grad[i]);
         if (u.sums)
             acc[i] = moment(cx, g, g->grad[i].param, "grad");
-        if (u.sums && o->clip_norm > 0) {       /* the norm is that of the sum */
+        if (u.sums && o->clip_norm > 0) {       /* the norm of the accumulated sum */
             const LsValueId in[] = {grad[i], acc[i], u.weight};
             grad[i] = ls_append(cx, g, LS_OP_ACCUMULATE, 2 + ls_is(u.weight), in, &u.part);
             acc[i] = (LsValueId){0};

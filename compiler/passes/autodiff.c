@@ -1,15 +1,14 @@
-/* compiler/passes/autodiff.c -- the backward part: gradients of the loss by every trained parameter.
+/* compiler/passes/autodiff.c -- reverse-mode autodiff: gradients of the loss by every trained parameter.
  *
  * requires the loss; appends nodes of phase LS_BACKWARD, keeps all others; sets LsGraph.grad.
  *
- * Only values that lie between a trained parameter and the loss get a gradient. Nodes are walked
- * once, from the last to the first, and a second contribution to a value is added as soon as it
- * comes, so that the order of the sums is that of the file and at most one partial gradient per
- * value exists.
+ * Only values between a trained parameter and the loss get a gradient. Nodes are visited once, from the last to the
+ * first. A second contribution to a value is added as soon as it arrives, so that the order of the sums follows the
+ * file and every value has at most one partial gradient.
  *
- * A concatenation whose operands begin with those of an earlier one hands that one the gradient of
- * all of them: in a DenseNet, whose layers read all layers before, one sum goes from layer to layer
- * instead of as many as there are layers before. */
+ * A concatenation whose operands begin with those of an earlier one passes it the gradient of all of them. In a
+ * DenseNet, whose layers read all earlier layers, one sum then flows from layer to layer instead of one per earlier
+ * layer. */
 #include "compiler/ops/pad_sum.h"
 #include "compiler/ops/row.h"
 #include "compiler/passes/passes.h"
@@ -57,7 +56,7 @@ static void find_mattering(Diff *d)
     }
 }
 
-/* The node hands gradients on: some operand moves, and with it some result that matters. */
+/* The node passes gradients on: some operand moves, and with it some result that matters. */
 static bool on_path(const Diff *d, uint32_t n)
 {
     bool in = false, out = false;
@@ -70,8 +69,8 @@ static bool on_path(const Diff *d, uint32_t n)
     return in && out;
 }
 
-/* Every operator on a path that has no gradient, once, with the number of nodes and the first
- * one's name. */
+/* Reports every operator without a gradient on a path, once, with the number of its nodes and the
+ * name of the first. */
 static bool all_have_gradients(Diff *d)
 {
     uint32_t *count = ls_arena_alloc(d->cx->arena, LS_NOPS, sizeof *count);
@@ -109,7 +108,7 @@ static bool begins_with(const LsGraph *g, const LsNode *all, const LsNode *some)
     return same;
 }
 
-/* The earlier concatenation with the most of the operands that n begins with; none: {0}. */
+/* The earlier concatenation that shares the most leading operands with n; none: {0}. */
 static LsNodeId beginning_of(const Diff *d, LsNodeId n)
 {
     const LsNode *all = &d->g->node[n.i];
@@ -124,7 +123,7 @@ static LsNodeId beginning_of(const Diff *d, LsNodeId n)
     return best;
 }
 
-/* The gradient of the first operands of concatenation n goes to the result of the earlier one. */
+/* Passes the gradient of the first operands of concatenation n to the result of the earlier one. */
 static void hand_on(Diff *d, LsNodeId n, LsValueId dy, LsNodeId earlier)
 {
     LsValueId y = ls_out(d->g, earlier, 0);
@@ -158,7 +157,8 @@ static void differentiate(Diff *d, LsNodeId n)
         hand_on(d, n, dy[0], earlier);
 }
 
-/* Parameters in file order. One the loss does not depend on is left alone. */
+/* Collects the gradients of parameters in file order. A parameter that does not affect the loss is
+ * left alone. */
 static void collect(Diff *d)
 {
     LsGraph *g = d->g;

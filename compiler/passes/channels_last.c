@@ -1,9 +1,8 @@
-/* compiler/passes/channels_last.c -- where channels go: assigns LsValue.layout and inserts conversions.
+/* compiler/passes/channels_last.c -- assigns LsValue.layout and inserts layout conversions.
  *
- * requires static shapes; keeps run order; state, inputs and constants get one layout for the whole
- * program (the data is laid out so when it is loaded), results get theirs from the rule of their
- * row (op.h). Images stay channels-last from the input to the loss, so on common nets nothing is
- * converted but what enters a flatten that really moves bytes. */
+ * requires static shapes; keeps run order. State, inputs and constants get one layout for the whole program (data are
+ * loaded in that layout); results get theirs from the rule of their row (op.h). Images stay channels-last from the
+ * input to the loss, so common nets have no conversion except before a flatten that really moves bytes. */
 #include "compiler/passes/channels_last.h"
 
 #include <string.h>
@@ -13,10 +12,10 @@
 
 typedef struct Layouts {
     const LsGraph *like;        /* evaluation form: state and inputs as in the training graph */
-    bool *decided;              /* by old value: the layout of a value
-                                 * that no node makes is fixed */
+    bool *decided;              /* by old value: the layout of a value without a defining node is
+                                 * fixed */
     LsLayout *want;             /* ... to this */
-    LsValueId *other;           /* by new value: its conversion to the layout it does not have */
+    LsValueId *other;           /* by new value: its conversion to the other layout */
     LsPhase *other_phase;       /* a conversion is not kept from forward to backward */
     uint32_t nother;
 } Layouts;
@@ -34,8 +33,8 @@ static void decide(const LsGraph *g, Layouts *ly, LsValueId v, LsLayout layout)
     ly->want[v.i] = layout;
 }
 
-/* The source of this name, looked for behind the last one found and then from the start: two forms of
- * one model list theirs in the same order. */
+/* The source of this name, searched from behind the last one found and then from the start: two forms of one model list
+ * their sources in the same order. */
 static LsValueId find_source(const LsGraph *g, const char *name, uint32_t *last)
 {
     for (uint32_t n = 1; n < g->nvalue; n++) {
@@ -48,8 +47,8 @@ static LsValueId find_source(const LsGraph *g, const char *name, uint32_t *last)
     return (LsValueId){0};
 }
 
-/* Sources first by the training graph, then by kernels that have no choice:
- * channels-last before row. */
+/* Fixes sources first by the training graph, then by kernels without a choice: channels-last before
+ * row-major. */
 static void decide_sources(const LsGraph *g, Layouts *ly)
 {
     uint32_t last = 0;
@@ -69,7 +68,8 @@ static void decide_sources(const LsGraph *g, Layouts *ly)
                     decide(g, ly, ls_in(g, (LsNodeId){i}, k), order[r].layout);
 }
 
-/* An operand or result takes part in the choice of a SAME node when it has the node's full rank. */
+/* Rank of the node: operands and results of this full rank take part in the layout choice of a SAME
+ * node. */
 static int full_rank(const LsGraph *g, LsNodeId n)
 {
     int rank = 0;
@@ -84,7 +84,7 @@ static LsLayout layout_now(const LsRewrite *r, LsValueId old)
     return r->to->value[ls_image(r, old).i].layout;
 }
 
-/* Where all operands are free of layout (a gradient spread over an image), the layout of the
+/* Where all operands are free of layout (a gradient broadcast over an image): the layout of the
  * forward operand that the result is the gradient of. */
 static LsLayout as_forward(const LsRewrite *r, LsNodeId n)
 {
@@ -96,8 +96,8 @@ static LsLayout as_forward(const LsRewrite *r, LsNodeId n)
     return LS_ROW;
 }
 
-/* The layout of a SAME node: that of the state it overwrites, else channels-last if any operand
- * is. */
+/* The layout of a SAME node: that of the state it overwrites, else channels-last if any operand has
+ * it. */
 static LsLayout choose(LsRewrite *r, LsNodeId n)
 {
     const LsGraph *g = r->from;
@@ -115,7 +115,7 @@ static LsLayout choose(LsRewrite *r, LsNodeId n)
     return as_forward(r, n);
 }
 
-/* The image of operand v in this layout: as it is, decided now, or converted. */
+/* The image of operand v in this layout: unchanged, decided now, or converted. */
 static LsValueId in_layout(LsRewrite *r, LsValueId old, LsLayout layout)
 {
     Layouts *ly = r->user;
@@ -136,7 +136,7 @@ static LsValueId in_layout(LsRewrite *r, LsValueId old, LsLayout layout)
     return ly->other[v.i];
 }
 
-/* Room in the tables that are indexed by new values, which grow as conversions are appended. */
+/* Grows the tables indexed by new values; appended conversions are new values. */
 static void reserve(LsRewrite *r)
 {
     Layouts *ly = r->user;

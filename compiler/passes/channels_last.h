@@ -1,4 +1,4 @@
-/* compiler/passes/channels_last.h */
+/* compiler/passes/channels_last.h -- chooses row-major or channels-last layout for every value. */
 #ifndef LS_COMPILER_PASSES_CHANNELS_LAST_H
 #define LS_COMPILER_PASSES_CHANNELS_LAST_H
 

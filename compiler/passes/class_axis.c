@@ -1,17 +1,18 @@
-/* compiler/passes/class_axis.c -- which axis of an output of class scores has the classes.
+/* compiler/passes/class_axis.c -- finds the class axis of an output of class scores.
  *
- * reads the forward part; changes nothing. A weight that makes the scores says which axis it makes: a
- * product the last one, a convolution axis 1, a softmax that along which it sums. What stands between
- * keeps its axes, or moves them in a known way. */
+ * reads the forward part; changes nothing. The node with the weight that makes the scores determines the axis: the last
+ * one for a product, axis 1 for a convolution; for a softmax, the axis along which it sums. Nodes in between keep their
+ * axes or move them in a known way. */
 #include "compiler/passes/passes.h"
 
 #include <inttypes.h>
 
-enum { FAR = 64 };              /* nodes between the output and what makes its classes, at most */
+enum { FAR = 64 };              /* most nodes between the output and the node that makes its
+                                 * classes */
 
 typedef struct Trace {
     const LsGraph *g;
-    bool *seen;                 /* by value: no axis was found through it, or will be */
+    bool *seen;                 /* by value: the search through it failed, or is in progress */
 } Trace;
 
 static int made_axis(const Trace *t, LsValueId v, int left);
@@ -28,14 +29,14 @@ static bool is_weight(const LsGraph *g, LsValueId v)
     return ls_is_state(g, v) || ls_is_const(g, v);
 }
 
-/* Of a product by a weight; of others, such as attention's, none. */
+/* The axis for a product by a weight; none for other products, such as attention's. */
 static int of_product(const LsGraph *g, LsNodeId n)
 {
     int rank = ls_shape(g, ls_out(g, n, 0))->rank;
     return is_weight(g, ls_in(g, n, 1)) ? rank - 1 : is_weight(g, ls_in(g, n, 0)) ? rank - 2 : -1;
 }
 
-/* The axis of a reshape's result that is its operand's `axis`: as long, behind as much. */
+/* The axis of a reshape's result that is its operand's `axis`: same length, same size behind it. */
 static int reshaped(const LsShape *from, int axis, const LsShape *to)
 {
     int64_t before = 1, at = 1;
@@ -47,8 +48,7 @@ static int reshaped(const LsShape *from, int axis, const LsShape *to)
     return -1;
 }
 
-/* Of elementwise nodes, and of others that leave axes where they are: that of an operand of the same
- * rank. */
+/* For elementwise nodes, and others that leave axes in place: the axis of an operand of the same rank. */
 static int of_operands(const Trace *t, LsNodeId n, int left)
 {
     const LsGraph *g = t->g;
@@ -97,7 +97,7 @@ int ls_class_axis(LsCtx *cx, const LsGraph *g, LsValueId y)
     int axis = made > 0 ? made : usual;
     const char *why = made > 0 ? "which a weight makes" : "as no weight shows which axis has them";
     LsNodeId n = g->value[y.i].def;
-    ls_warn(cx, n.i != 0 ? ls_where(g, n) : LS_NOWHERE, "--class-axis K says which axis it is, and ends this "
+    ls_warn(cx, n.i != 0 ? ls_where(g, n) : LS_NOWHERE, "--class-axis K sets the axis and silences this "
             "warning", "output '%s' is %s: the cross-entropy takes axis %d for its %" PRId64
             " classes, %s", g->value[y.i].name, ls_shape_text(cx->arena, s), axis, s->dim[axis], why);
     return axis;

@@ -1,4 +1,4 @@
-/* compiler/passes/dce.c -- nodes whose results nobody reads become NOP, and vanish at the next rewrite.
+/* compiler/passes/dce.c -- dead code elimination: nodes without a reader become NOP, and vanish at the next rewrite.
  * requires run order; keeps ids; keeps nodes that write state */
 #include "compiler/passes/passes.h"
 

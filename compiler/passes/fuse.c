@@ -1,15 +1,17 @@
-/* compiler/passes/fuse.c -- merges MAP and REDUCE nodes into loops over one iteration space.
+/* compiler/passes/fuse.c -- fusion: merges MAP and REDUCE nodes into loops over one iteration
+ * space.
  *
  * requires layouts; keeps results and names; replaces every MAP and REDUCE node by a FUSED node,
  * alone or in a group, and reorders nodes where a group needs it (the order stays a run order).
  *
- * Greedy in run order: a node joins the group of one of its producers (then the value in between
- * needs no memory traffic, and no memory if nobody else reads it), or of a reduction that walks the
- * same operand (then the operand is read once), or, where its result is small, of one that reads
- * what comes from the same group (a kernel less: its start takes longer than its work). Groups stay
- * convex: nothing outside lies on a path from one member to another. Forward and backward nodes
- * never share a group, so that a recomputation repeats no more than what is needed; nor do sums of
- * many gradients, which would have to wait for each other. */
+ * Greedy in run order. A node joins the group of one of its producers: the intermediate value then
+ * needs no memory traffic, and no memory without other readers. Or it joins the group of a
+ * reduction that walks the same operand, which is then read once. Or, where its result is small, it
+ * joins a group that reads results of the same group: this saves a kernel whose launch takes longer
+ * than its work. Groups stay convex: no outside node lies on a path from one member to another.
+ * Forward and backward nodes never share a group, so that a recomputation repeats no more than
+ * needed. Sums of many gradients never share one either, as they would have to wait for each
+ * other. */
 #include "compiler/passes/fuse.h"
 
 #include "compiler/ir/rewrite.h"
@@ -17,11 +19,11 @@
 
 #include <string.h>
 
-enum { MAX_STMT = 24, MAX_ARG = 40 };   /* of a body; keeps kernels readable */
-/* Operands as large as a gradient's kernel is that may wait for each other: where a value has many
- * readers, one sum of all their gradients would keep all of them until then. */
+enum { MAX_STMT = 24, MAX_ARG = 40 };   /* limits of a body; keep kernels readable */
+/* Most operands, as large as the gradient's kernel space, that wait for each other: where a value
+ * has many readers, one sum of all their gradients would keep all of them live until then. */
 enum { MAX_WAITING = 5 };
-enum { SMALL = 4096 };                  /* elements of a result, at most */
+enum { SMALL = 4096 };                  /* most elements of a small result */
 
 const LsOp ls_op_fused = {.name = "fused", .max_in = 255, .kernel = LS_K_FUSED};
 const LsOp ls_op_conv_fused = {.name = "conv_fused", .max_in = 255, .kernel = LS_K_CONV_FUSED};
@@ -33,18 +35,19 @@ typedef struct Group {
     uint32_t axes;              /* reduced; 0: no reduction yet */
     uint32_t last, size;        /* members are chained by Fuse.next in run order */
     int narg;                   /* operands and results of the members, counted with repetition */
-    int nwide;                  /* operands from elsewhere over the whole space, likewise */
+    int nwide;                  /* operands from outside over the whole space, likewise */
 } Group;
 
 typedef struct Fuse {
     LsCtx *cx;
     const LsGraph *g;
     Group *group;               /* by the node id of its first member */
-    uint32_t *of;               /* by node: its group, every node has one
-                                 * (alone if it cannot fuse) */
+    uint32_t *of;               /* by node: its group; every node has one (alone if it cannot
+                                 * fuse) */
     uint32_t *next;             /* by node: next member */
     uint32_t *reader;           /* by value: last group with a reduction that reads it, 0 none */
-    uint32_t *small;            /* by group: the last one of small results that reads its, 0 none */
+    uint32_t *small;            /* by group: the last group of small results that reads its results,
+                                 * 0 none */
     uint32_t *mark, stamp;      /* for searches */
     uint32_t *stack;
     LsNodeId *order;            /* groups by first member, in the new run order */
@@ -64,7 +67,8 @@ static bool is_reduce(const LsGraph *g, uint32_t n)
     return ls_op[g->node[n].op]->kernel == LS_K_REDUCE;
 }
 
-/* The points a node runs over: of its result, or of its operands together when it reduces. */
+/* The iteration space of a node: its result's shape, or the broadcast of its operands when it
+ * reduces. */
 static LsShape space_of(const LsGraph *g, LsNodeId n)
 {
     if (!is_reduce(g, n.i))
@@ -86,7 +90,7 @@ static LsLayout walk_of(const LsGraph *g, LsNodeId n, const LsShape *space)
     return g->value[ls_in(g, n, 0).i].layout;
 }
 
-/* Is some member of group `target` among the producers of group `from`, at any distance? */
+/* Whether some member of group `target` is a producer of group `from`, at any distance. */
 static bool reaches(Fuse *f, uint32_t target, uint32_t from)
 {
     uint32_t n = 0;
@@ -101,7 +105,7 @@ static bool reaches(Fuse *f, uint32_t target, uint32_t from)
                 uint32_t p = f->of[f->g->value[ls_in(f->g, (LsNodeId){m}, k).i].def.i];
                 if (p == target)
                     return true;
-                /* what ended before the target began cannot depend on it */
+                /* a group that ended before the target began cannot depend on it */
                 if (p == 0 || f->mark[p] == f->stamp || f->group[p].last < target)
                     continue;
                 f->mark[p] = f->stamp;
@@ -111,7 +115,7 @@ static bool reaches(Fuse *f, uint32_t target, uint32_t from)
     return false;
 }
 
-/* Operands of node n over the whole space that come from outside group t. */
+/* Number of operands of node n over the whole space that come from outside group t. */
 static int count_wide(const Fuse *f, uint32_t n, const LsShape *space, uint32_t t)
 {
     int wide = 0;
@@ -123,8 +127,8 @@ static int count_wide(const Fuse *f, uint32_t n, const LsShape *space, uint32_t 
     return wide;
 }
 
-/* May node n join group t? Its operands from elsewhere must not depend on the group, and a reduced
- * result of the group is not there before the loop ends. */
+/* Whether node n may join group t. Its operands from outside must not depend on the group, and a
+ * reduced result of the group is not available before the loop ends. */
 static bool may_join(Fuse *f, uint32_t n, uint32_t t)
 {
     const Group *a = &f->group[n], *b = &f->group[t];
@@ -158,7 +162,7 @@ static void join(Fuse *f, uint32_t n, uint32_t t)
     f->of[n] = t;
 }
 
-/* The group that made v, or what v is sliced from. */
+/* The group that made v, or made the value that v is a slice of. */
 static uint32_t made_by(const Fuse *f, LsValueId v)
 {
     LsNodeId def = f->g->value[v.i].def;
@@ -167,14 +171,14 @@ static uint32_t made_by(const Fuse *f, LsValueId v)
     return f->of[def.i];
 }
 
-/* Node n has a small result. */
+/* Finds a group for node n, which has a small result. */
 static void join_small(Fuse *f, uint32_t n)
 {
     const LsNode *node = &f->g->node[n];
-    for (int pass = 0; pass < 2; pass++)            /* look for a group, then say which it was */
+    for (int pass = 0; pass < 2; pass++)            /* find a group, then record it */
         for (int k = 0; k < node->nin; k++) {
             uint32_t from = made_by(f, ls_in(f->g, (LsNodeId){n}, k)), t = f->small[from];
-            if (from == 0 || !fusible(f->g, (LsNodeId){from}))      /* others end in epilogues */
+            if (from == 0 || !fusible(f->g, (LsNodeId){from}))      /* others get epilogues */
                 continue;
             if (pass == 1)
                 f->small[from] = f->of[n];
@@ -214,8 +218,8 @@ static void place(Fuse *f, uint32_t n)
         join_small(f, n);
 }
 
-/* Groups in a run order: depth first from the last member of each, so that a group runs where its
- * last operand is ready, and otherwise in the old order. */
+/* Puts groups in a run order: depth-first from the last member of each, so that a group runs where
+ * its last operand is ready, and otherwise in the old order. */
 static void visit_group(Fuse *f, uint32_t t)
 {
     if (f->mark[t] == f->stamp)
@@ -289,8 +293,8 @@ static void add_statement(const Fuse *f, uint32_t n, int at_stmt, Body *b)
     }
 }
 
-/* Links from gradients to forward nodes name groups from here on; a group differentiates the
- * earliest of what its members do. */
+/* From here on, links from gradients to forward nodes name groups. A group's link is the earliest
+ * of its members' links. */
 static void link_groups(Fuse *f, LsGraph *g)
 {
     for (uint32_t i = 1; i < g->nnode; i++) {

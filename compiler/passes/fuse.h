@@ -19,33 +19,33 @@ typedef struct LsStmt {
 
 typedef struct LsFusedOut {     /* result k of the node */
     int stmt;
-    bool reduce;                /* false: stored at every point (or where the statement's
-                                 * own shape is smaller than the space: never; such
-                                 * statements are not fused) */
+    bool reduce;                /* false: stored at every point of the space */
     LsCombine combine;          /* reduce */
     bool mean;
-    bool variance;              /* of a sum of squares, by result 0, the mean of what is squared */
+    bool variance;              /* of a sum of squares: relative to result 0, the mean of the
+                                 * squared operand */
     int64_t from, length;       /* length > 0: a part, only these indices along LsFused.split */
 } LsFusedOut;
 
-/* The statement's value at every point is the result. */
+/* The result is the statement's value at every point. */
 static inline bool ls_is_stored(const LsFusedOut *o) { return !o->reduce && o->length == 0; }
 
-/* An operand that has elements for a part of the points of the space; for the others it is 0. Along
- * an axis index k is of the points from + k per .. from + k per + span - 1. A point of several
- * indices, where span is more than per, is the sum of them. Along the axis that is walked innermost
- * every point has its own. */
+/* An operand that has elements for some points of the space only and is 0 at the others. Along an
+ * axis, index k belongs to points from + k per .. from + k per + span - 1. A point with several
+ * indices (span > per) is their sum. Along the axis walked innermost every point has its own
+ * index. */
 typedef struct LsInset {
     int operand;
-    int64_t from[LS_MAX_RANK];  /* by logical axis of the space; negative: before it begins */
+    int64_t from[LS_MAX_RANK];  /* by logical axis of the space; negative: starts before the
+                                 * space */
     int64_t per[LS_MAX_RANK], span[LS_MAX_RANK];
-    int which;                  /* > 0: operand of the same shape, LS_BOOL, that says which of its
-                                 * points has an element, counted in the order of the logical axes;
-                                 * for the others it is 0 */
-    int64_t over;               /* > 0: what each element is divided by */
+    int which;                  /* > 0: operand of the same shape, LS_BOOL: for each element, the
+                                 * number of the point that has it, among the element's points in
+                                 * the order of the logical axes; the other points are 0 */
+    int64_t over;               /* > 0: divisor of each element */
 } LsInset;
 
-/* Of how many indices a point can be. */
+/* The largest number of indices that a point can have. */
 static inline int64_t ls_inset_terms(const LsInset *in, int rank)
 {
     int64_t terms = 1;
@@ -56,15 +56,16 @@ static inline int64_t ls_inset_terms(const LsInset *in, int rank)
 
 struct LsFused {
     LsShape space;              /* iteration space, logical axes */
-    LsLayout layout;            /* order in which it is walked; stored results have it too */
+    LsLayout layout;            /* order of the walk; stored results have it too */
     uint32_t axes;              /* reduced axes; 0: no reduction in the body */
     int first;                  /* operand of which only the first place along the reduced axes is
-                                 * read; the results that are means are relative to it; 0: none */
+                                 * read; results that are means are relative to it; 0: none */
     int split;                  /* axis along which results are parts (compiler/passes/split_stores.c) */
-    int joined, njoined;        /* operands joined .. joined + njoined - 1 are the parts of one over
-                                 * the whole space, along the axis that is walked innermost;
-                                 * statements name the first (codegen/fusion/implicit_concat.c). njoined 0: none */
-    int ninset; const LsInset *inset;   /* codegen/fusion/implicit_pad.c; not beside joined ones */
+    int joined, njoined;        /* operands joined .. joined + njoined - 1 are the parts of one operand over the whole
+                                 * space, along the axis walked innermost; statements name the first
+                                 * (codegen/fusion/implicit_concat.c). njoined 0: none */
+    int ninset; const LsInset *inset;   /* codegen/fusion/implicit_pad.c; not together with joined
+                                         * operands */
     int nstmt; LsStmt *stmt;
     LsFusedOut *out;            /* by result of the node; reduced results
                                  * have the reduced dims as 1 */
@@ -79,13 +80,13 @@ static inline bool ls_reduces(const LsFused *f, int nout)
     return false;
 }
 
-/* Operand k is a part of the joined one. */
+/* Operand k is a part of the joined operand. */
 static inline bool ls_is_joined(const LsFused *f, int k)
 {
     return k >= f->joined && k < f->joined + f->njoined;
 }
 
-/* How operand k covers the space in part; NULL: it does not. */
+/* How operand k covers part of the space; NULL: it covers all of it. */
 static inline const LsInset *ls_inset_of(const LsFused *f, int k)
 {
     for (int i = 0; i < f->ninset; i++)
@@ -94,7 +95,7 @@ static inline const LsInset *ls_inset_of(const LsFused *f, int k)
     return NULL;
 }
 
-/* The operand that goes with operand k, which says which points have an element; NULL: none. */
+/* The inset whose selecting operand (`which`) is operand k; NULL: none. */
 static inline const LsInset *ls_inset_with(const LsFused *f, int k)
 {
     for (int i = 0; i < f->ninset; i++)
@@ -103,21 +104,21 @@ static inline const LsInset *ls_inset_with(const LsFused *f, int k)
     return NULL;
 }
 
-/* An operand that is not read. Of a convolution or a product: the kernel computes its elements where
- * it packs them, by a body without reductions whose result 0 they are. Of an update: the gradient,
- * of which the kernel computes a tile at a time as the product of two operands, and which nobody
- * makes (codegen/fusion/gradient_in_update.h). */
+/* An operand that is not read. Of a convolution or a product: the kernel computes the operand's elements where it packs
+ * them, by a body without reductions whose result 0 they are. Of an update: the operand is the gradient; the kernel
+ * computes it tile by tile as the product of two operands, and no node stores it
+ * (codegen/fusion/gradient_in_update.h). */
 typedef struct LsComputed {
-    int operand;                /* the value that is listed there, or one that it is a view of */
-    int first;                  /* the body's operands, or the product's, are the node's from this
-                                 * one on, behind all that the operator has */
-    const LsGemmAttr *product;  /* NULL: what follows says how */
-    int axis;                   /* of the body's space: the channels, which lie side by side */
+    int operand;                /* the value listed there, or a value that it is a view of */
+    int first;                  /* first operand of the body, or of the product; these follow all
+                                 * operands of the operator */
+    const LsGemmAttr *product;  /* NULL: the fields below describe it */
+    int axis;                   /* of the body's space: the channels, which are contiguous */
     const LsFused *body;
-    double times;               /* each element is computed */
+    double times;               /* computations of each element */
 } LsComputed;
 
-/* How many operands the operator itself has, computed or not. */
+/* Number of operands of the operator itself, computed or not. */
 static inline int ls_own_operands(const LsNode *n)
 {
     return n->computed != NULL ? n->computed->first : n->nin;

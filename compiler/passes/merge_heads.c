@@ -1,9 +1,8 @@
-/* compiler/passes/merge_heads.c -- attention over q, k and v that are slices of one tensor reads that tensor.
+/* compiler/passes/merge_heads.c -- lets attention over q, k and v that are slices of one tensor read that tensor.
  *
- * requires the forward part after ls_patterns; keeps all names but those of slices that nobody else
- * reads. One product makes the rows of q, k and v side by side, as most exporters have it. Kernels of
- * attention take rows at any distance, so neither the slices are made nor, in the backward part,
- * their gradients put together. */
+ * requires the forward part after ls_patterns; keeps all names except those of slices without other readers. One
+ * product computes the rows of q, k and v side by side, as most exporters write it. Attention kernels take rows at any
+ * stride, so the slices are not copied, nor are their gradients concatenated in the backward part. */
 #include "compiler/ir/rewrite.h"
 #include "compiler/ops/attention_shape.h"
 #include "compiler/passes/passes.h"
@@ -31,7 +30,7 @@ static bool find_columns(const LsGraph *g, LsValueId v, Columns *c)
     return whole;
 }
 
-/* q, k and v follow each other in the same tensor and are all of it; 16-byte accesses stay. */
+/* q, k and v are consecutive in one tensor and cover it; 16-byte accesses stay aligned. */
 static bool are_joint(const LsGraph *g, LsNodeId n, const LsAttentionAttr *at, LsValueId *x)
 {
     const unsigned by_token = LS_Q_BY_TOKEN | LS_K_BY_TOKEN | LS_V_BY_TOKEN;

@@ -6,23 +6,22 @@
 #include "compiler/ir/graph.h"
 
 /* ---- on the forward graph ---- */
-bool ls_heads(LsCtx *, LsGraph *);          /* attention reads q, k, v side by side */
+bool ls_heads(LsCtx *, LsGraph *);          /* attention reads q, k, v from one tensor */
 
 typedef enum { LS_LOSS_GRAPH, LS_LOSS_CE, LS_LOSS_MSE, LS_LOSS_L1, LS_LOSS_BCE } LsLossKind;
 typedef struct LsLossOptions {
     LsLossKind kind;
-    const char *output;         /* --loss-input: which model output (or the loss
-                                 * itself); NULL: the first (itself:
-                                 * the only scalar) */
+    const char *output;         /* --loss-input: the model output (or the loss itself); NULL: the
+                                 * first output (the loss itself: the only scalar) */
     const char *label;          /* name of the target input; NULL: "label" */
     double smoothing;
     int64_t ignore; bool has_ignore;
     const float *class_weight; int64_t nclass;      /* NULL: all 1 */
     int axis;                   /* of the classes (ce), negative from the end; 0: ls_class_axis */
 } LsLossOptions;
-/* The axis of output y that has the classes of a cross-entropy: the one that a weight makes; where that
- * does not show, the last one of rank 3 (a language model's N,T,V) and 1 of any other (N,C and N,C,H,W).
- * Warns where it does not show, and where it is not this usual one. (compiler/passes/class_axis.c) */
+/* The class axis of output y for a cross-entropy: the axis that a weight makes. Where no weight shows it: the last axis
+ * at rank 3 (a language model's N,T,V), else axis 1 (N,C and N,C,H,W). Warns where no weight shows it, and where the
+ * axis is not this usual one. (compiler/passes/class_axis.c) */
 int ls_class_axis(LsCtx *, const LsGraph *, LsValueId y);
 bool ls_loss(LsCtx *, LsGraph *, const LsLossOptions *);    /* sets g->loss, g->label */
 
@@ -36,18 +35,19 @@ typedef struct LsOptimizerOptions {
     bool nesterov;
     double clip_norm, clip_value;   /* 0: none */
     int accumulate;                 /* micro-steps per update; 0, 1: none */
-    bool decay_matrices_only;       /* no weight decay on tensors of rank <=
-                                     * 1: biases, norms' scales */
+    bool decay_matrices_only;       /* no weight decay on tensors of rank <= 1: biases, norms'
+                                     * scales */
 } LsOptimizerOptions;
-/* Appends the update of every parameter right behind its gradient's last reader. Learning rate,
- * step number and such are run-time scalars (runtime/ls_program.h), not values of the graph. */
+/* Appends the update of every parameter right behind its gradient's last reader. Learning rate and
+ * step number are run-time scalars (runtime/ls_program.h), not values of the graph. */
 bool ls_optimizer(LsCtx *, LsGraph *, const LsOptimizerOptions *);
 
 /* ---- before scheduling; ls_layout is in channels_last.h ---- */
 bool ls_dce(LsCtx *, LsGraph *);
-bool ls_residual(LsCtx *, LsGraph *);       /* sums of gradients that a norm's kernel takes in */
+bool ls_residual(LsCtx *, LsGraph *);       /* fuses sums of gradients into a norm's kernel */
 bool ls_fuse(LsCtx *, LsGraph *);           /* MAP and REDUCE nodes -> FUSED nodes */
-bool ls_split(LsCtx *, LsGraph *);          /* FUSED nodes write slices themselves */
+bool ls_split(LsCtx *, LsGraph *);          /* FUSED nodes store slices of their results
+                                             * themselves */
 bool ls_verify(LsCtx *, const LsGraph *);   /* the invariants of ir.h */
 
 #endif

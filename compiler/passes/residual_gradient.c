@@ -1,11 +1,11 @@
-/* compiler/passes/residual_gradient.c -- the gradient along a residual stream: kernels that add theirs to it.
+/* compiler/passes/residual_gradient.c -- lets norm kernels add their gradient to that of a residual stream.
  *
- * requires layouts, MAP nodes; keeps all names but those of what goes: gradients of layer norms
- * that nobody reads but their sum with another, which comes before.
+ * requires layouts, MAP nodes; keeps all names except those of removed values: gradients of layer norms that are read
+ * only by their sum with another, earlier gradient.
  *
- * The sum is the same to the bit, and takes no pass over memory of its own. It is made where the
- * norm's gradient was and not where the sum was: by then the norm's scale may be updated. What a
- * MAP node makes for the sum alone is left to ls_fuse, which computes it in the loop that sums. */
+ * The sum is bit-identical and needs no extra pass over memory. It is computed at the norm's gradient and not at the
+ * sum's place: by then the norm's scale may be updated. A MAP node that serves only the sum is left to ls_fuse, which
+ * computes it in the loop that sums. */
 #include "compiler/fold/append.h"
 #include "compiler/ir/rewrite.h"
 #include "compiler/passes/passes.h"
@@ -13,15 +13,15 @@
 typedef struct Residual {
     const LsGraph *g;
     uint32_t *readers;          /* by value */
-    uint32_t *sum;              /* by node: the sum that it takes in, 0: none */
+    uint32_t *sum;              /* by node: the sum that it absorbs, 0: none */
     LsValueId *plus;            /* ... and its other addend */
-    bool *goes;                 /* by node: such a sum, and views before it */
+    bool *goes;                 /* by node: an absorbed sum, or a view before it */
     uint32_t n;
 } Residual;
 
 static bool is_view(const LsGraph *g, LsNodeId n) { return g->node[n.i].op == LS_OP_RESHAPE; }
 
-/* The norm's gradient that v is, perhaps in another shape, and that nobody reads but for v; or
+/* The norm's gradient that v is, perhaps in another shape, without readers other than v; or
  * none. */
 static LsNodeId norm_behind(const Residual *s, LsValueId v)
 {
@@ -34,7 +34,7 @@ static LsNodeId norm_behind(const Residual *s, LsValueId v)
     return is ? n : (LsNodeId){0};
 }
 
-/* It is in memory before node n, in rows. */
+/* v is in memory before node n, row-major. */
 static bool is_there(const Residual *s, LsValueId v, LsNodeId n)
 {
     const LsValue *value = &s->g->value[v.i];

@@ -1,28 +1,29 @@
-/* compiler/passes/split_stores.c -- FUSED nodes write the slices of their results themselves.
+/* compiler/passes/split_stores.c -- FUSED nodes store the slices of their results themselves.
  *
  * requires FUSED nodes; keeps all other results and all names.
  *
- * A result that nobody reads but slices along one axis is not needed as a whole: the loop that
- * makes it stores each slice where it belongs. Gradients of concatenations are such results. */
+ * A result that is read only by slices along one axis is not needed as a whole: the loop that
+ * computes it stores each slice in its own tensor. Gradients of concatenations are such results. */
 #include "compiler/ir/rewrite.h"
 #include "compiler/passes/fuse.h"
 #include "compiler/passes/passes.h"
 
-enum { MAX_OUT = 32 };              /* results of a node, parts among them */
+enum { MAX_OUT = 32 };              /* most results of a node, parts included */
 enum { UNREAD = -2, WHOLE = -1 };   /* else an axis */
 
 typedef struct Split {
     const LsGraph *g;
-    int *axis;                  /* by value: along which all its readers slice it; UNREAD; WHOLE */
+    int *axis;                  /* by value: axis along which all its readers slice it; UNREAD;
+                                 * WHOLE */
     uint32_t *first, *next;     /* by value, by slice: the slices of a value, 0: no more */
-    int *parts;                 /* by value: their number */
-    bool *splits;               /* by FUSED node: writes slices */
-    LsNodeId *image;            /* by FUSED node that does: what it became */
+    int *parts;                 /* by value: number of parts */
+    bool *splits;               /* by FUSED node: stores slices */
+    LsNodeId *image;            /* by FUSED node that stores slices: its replacement */
     uint32_t n;
 } Split;
 
-/* The axis along which node i takes a part, in order, of what a FUSED node made; WHOLE: it does
- * other things. */
+/* The axis along which node i takes a part, in order, of a FUSED node's result; WHOLE: another kind
+ * of reader. */
 static int axis_of(const LsGraph *g, uint32_t i)
 {
     const LsNode *n = &g->node[i];
@@ -56,7 +57,7 @@ static void find_slices(Split *s)
     const LsGraph *g = s->g;
     for (uint32_t i = 0; i < g->nvalue; i++)
         s->axis[i] = UNREAD;
-    for (uint32_t i = g->nnode - 1; i > 0; i--) {   /* so that lists are in run order */
+    for (uint32_t i = g->nnode - 1; i > 0; i--) {   /* backwards, so that lists are in run order */
         int axis = axis_of(g, i);
         if (axis >= 0)
             read_by(s, ls_in(g, (LsNodeId){i}, 0), axis, i);
@@ -70,7 +71,8 @@ static void find_slices(Split *s)
     s->axis[g->loss.i] = WHOLE;
 }
 
-/* Results of node n that it is to write in parts are those whose axis stays; they share one. */
+/* Chooses the results of node n to store in parts: those that keep their axis; they share one
+ * axis. */
 static void choose(Split *s, LsNodeId n)
 {
     const LsGraph *g = s->g;

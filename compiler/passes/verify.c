@@ -1,4 +1,4 @@
-/* compiler/passes/verify.c -- the invariants of ir.h, checked after every pass. Changes nothing. */
+/* compiler/passes/verify.c -- checks the invariants of ir.h after every pass. Changes nothing. */
 #include "compiler/passes/passes.h"
 
 #include <string.h>
@@ -31,7 +31,7 @@ static bool check_node(LsCtx *cx, const LsGraph *g, uint32_t i)
         if (g->value[n->out + k].def.i != i || g->value[n->out + k].kind != LS_V_TEMP)
             return bad(cx, g, i, "a result does not know its node");
     if (n->fwd.i >= i)
-        return bad(cx, g, i, "a gradient stands before the node it differentiates");
+        return bad(cx, g, i, "a gradient precedes the node it differentiates");
     return true;
 }
 
@@ -53,8 +53,8 @@ static bool check_value(LsCtx *cx, const LsGraph *g, uint32_t i)
     return true;
 }
 
-/* A state value is written once, by a node that says so, after everybody who reads the old value.
- */
+/* A state value is written once, by a node whose row says so, after all readers of the old
+ * value. */
 static bool check_writes(LsCtx *cx, const LsGraph *g)
 {
     uint32_t *writer = ls_arena_alloc(cx->arena, g->nvalue, sizeof *writer);

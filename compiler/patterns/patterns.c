@@ -1,7 +1,7 @@
-/* compiler/patterns/patterns.c -- replaces written-out operators by one node.
+/* compiler/patterns/patterns.c -- replaces decomposed operators by one node.
  *
- * requires the forward part; keeps names of the results that remain; what a replacement leaves
- * without a reader becomes NOP. */
+ * requires the forward part; keeps names of the results that remain; nodes left without a reader
+ * become NOP. */
 #include "compiler/patterns/patterns.h"
 
 #include "compiler/passes/passes.h"

@@ -1,8 +1,8 @@
-/* compiler/patterns/patterns_attention.c -- attention written out: a product of q and kT, scaled here or
- * there, perhaps masked, a softmax, a product with v.
+/* compiler/patterns/patterns_attention.c -- matches decomposed attention: a product of q and kT, scaled before or
+ * after, perhaps masked, a softmax, a product with v.
  *
- * Transposes that only bring heads in front of tokens are left to the kernel, which reads either
- * order. A constant mask that hides the future is not read at all. */
+ * Transposes that only bring heads in front of tokens are dropped, as the kernel reads either order. A constant mask
+ * that hides the future becomes the attribute `causal` and is not read. */
 #include "compiler/patterns/patterns_attention.h"
 
 #include "compiler/ops/attention_shape.h"
@@ -10,17 +10,17 @@
 
 #include <math.h>
 
-/* Scores at or below it are as good as minus infinity: files write -1e4, -1e9, the least float. */
+/* Mask values at or below it count as minus infinity: files have -1e4, -1e9, the least float. */
 static const double hidden = -1e4;
 
-typedef struct Found {          /* what has been seen between the softmax and the first product */
+typedef struct Found {          /* the matched part between the softmax and the first product */
     LsAttentionAttr at;
     LsValueId mask;             /* none: no mask, or a causal one */
-    LsValueId q, k;             /* as the product has them; k_turned: [.., D, S] */
+    LsValueId q, k;             /* as operands of the product; k_turned: [.., D, S] */
     bool k_turned;
 } Found;
 
-/* The shape behind `front` ones so that it has four axes. */
+/* The shape extended in front by ones to four axes. */
 static LsShape four(const LsShape *s)
 {
     LsShape to = {4, {1, 1, 1, 1}};
@@ -37,7 +37,7 @@ static bool sees(const LsGraph *g, LsValueId mask, int64_t i, bool keep)
     return ls_const_at(g, mask, i) == 0;
 }
 
-/* Everything that reads v only tells true from false by it: no gradient comes to v. */
+/* All readers of v only distinguish true from false: v gets no gradient. */
 static bool decides(const LsGraph *g, LsValueId v)
 {
     for (uint32_t i = 0; i < g->noutput; i++)
@@ -53,8 +53,8 @@ static bool decides(const LsGraph *g, LsValueId v)
     return true;
 }
 
-/* v as a constant of the new graph, where it follows from stored values that no gradient comes to:
- * exporters compare a triangle of ones with 0. None: it is not known. */
+/* v as a constant of the new graph, if it follows from stored values without a gradient: exporters
+ * compare a triangle of ones with 0. None: not known. */
 static LsValueId known(const LsMatch *m, LsValueId v, int depth)
 {
     const LsGraph *g = m->g;
@@ -75,7 +75,8 @@ static LsValueId known(const LsMatch *m, LsValueId v, int depth)
     return ls_is(y) && ls_is_const(r->to, y) ? y : (LsValueId){0};
 }
 
-/* The mask is known and hides just what lies behind the diagonal, which `past` columns precede. */
+/* The mask is known and hides exactly the columns behind the diagonal, which `past` columns
+ * precede. */
 static bool hides_future(const LsGraph *g, LsValueId mask, const LsShape *scores, bool keep,
                          int64_t *past)
 {
@@ -98,7 +99,8 @@ static bool hides_future(const LsGraph *g, LsValueId mask, const LsShape *scores
     return *past >= 0;
 }
 
-/* Takes the mask in; scores are multiplied by at.scale afterwards. keep, fill: of bools. */
+/* Absorbs the mask; scores are multiplied by at.scale afterwards. keep, fill: for masks of
+ * bools. */
 static bool take_mask(const LsMatch *m, Found *f, LsValueId mask, const LsShape *scores, bool keep,
                       double fill)
 {
@@ -124,7 +126,7 @@ static bool take_mask(const LsMatch *m, Found *f, LsValueId mask, const LsShape 
     return true;
 }
 
-/* The scores that a mask is put on in node n; none: it is no such node. */
+/* The scores to which node n applies a mask; none: n is no such node. */
 static LsValueId masked(const LsMatch *m, Found *f, LsNodeId n, const LsShape *scores)
 {
     const LsGraph *g = m->g;
@@ -151,7 +153,7 @@ static LsValueId masked(const LsMatch *m, Found *f, LsNodeId n, const LsShape *s
     return (LsValueId){0};
 }
 
-/* From the scores that the softmax reads back to the product of q and k. */
+/* Walks back from the scores that the softmax reads to the product of q and k. */
 static bool find_scores(const LsMatch *m, Found *f, LsValueId s)
 {
     const LsGraph *g = m->g;
@@ -182,7 +184,7 @@ static bool find_scores(const LsMatch *m, Found *f, LsValueId s)
 }
 
 /* ---- operands ---- */
-/* v without constant factors, which go to the scale. */
+/* v without constant factors, which are moved to the scale. */
 static LsValueId unscaled(const LsMatch *m, LsValueId v, double *scale)
 {
     LsProduct p;
@@ -193,7 +195,7 @@ static LsValueId unscaled(const LsMatch *m, LsValueId v, double *scale)
     return p.factor[0];
 }
 
-/* perm is the identity but for the two axes from `axis` on, which it exchanges. */
+/* perm is the identity except for the exchange of the two axes from `axis` on. */
 static bool exchanges(const int perm[], int rank, int axis)
 {
     for (int k = 0; k < rank; k++)
@@ -210,8 +212,8 @@ static bool identity(const int perm[], int rank)
     return true;
 }
 
-/* v, [N,H,S,D], repeats each of [N,G,S,D] side by side, as exporters write groups of queries that
- * share a key: that; else v. */
+/* If v, [N,H,S,D], repeats each head of [N,G,S,D], as exporters write queries that share a key:
+ * that tensor; else v. */
 static LsValueId unrepeated(const LsMatch *m, LsValueId v)
 {
     const LsGraph *g = m->g;
@@ -229,7 +231,7 @@ static LsValueId unrepeated(const LsMatch *m, LsValueId v)
     return fits ? ls_in(g, part, 0) : v;
 }
 
-/* The value that v is the transpose of, but for heads and tokens; else v. */
+/* If v is a transpose that exchanges heads and tokens: its operand; else v. */
 static LsValueId unturned(const LsMatch *m, LsValueId v)
 {
     LsNodeId n;
@@ -239,7 +241,7 @@ static LsValueId unturned(const LsMatch *m, LsValueId v)
                ? ls_in(m->g, n, 0) : v;
 }
 
-/* A stack of matrices of up to four axes as the kernel wants it; `turned`: as its last two axes
+/* A stack of matrices of up to four axes in the kernel's form; `turned`: with its last two axes
  * exchanged. by_token: the transpose that made it need not run. */
 static LsValueId stack(const LsMatch *m, LsValueId v, bool turned, bool *by_token)
 {
@@ -262,7 +264,7 @@ static LsValueId stack(const LsMatch *m, LsValueId v, bool turned, bool *by_toke
     return turned ? ls_transpose(m->r->cx, to, x, (int[]){0, 1, 3, 2}) : x;
 }
 
-/* All three are stacks of as many matrices, none repeated, and heads are not too deep. */
+/* All three are stacks of as many matrices, without broadcast, and heads are not too deep. */
 static bool stacked(const LsGraph *g, const Found *f, LsValueId v)
 {
     const LsShape *q = ls_shape(g, f->q), *k = ls_shape(g, f->k), *w = ls_shape(g, v);
@@ -312,8 +314,8 @@ LsValueId ls_match_attention(const LsMatch *m, LsNodeId root)
     return ls_reshape(m->r->cx, m->r->to, y, ls_shape(g, ls_out(g, root, 0)));
 }
 
-/* Heads brought behind tokens again, of an attention's result that nobody else reads: the kernel
- * writes it so. */
+/* A transpose of an attention's result that brings heads behind tokens again: if it is the only
+ * reader, the kernel writes in that order. */
 LsValueId ls_match_attention_turned(const LsMatch *m, LsNodeId root)
 {
     LsGraph *to = m->r->to;

@@ -1,4 +1,4 @@
-/* compiler/patterns/patterns_attention.h -- attention that is written out. */
+/* compiler/patterns/patterns_attention.h -- matches decomposed attention. */
 #ifndef LS_COMPILER_PATTERNS_PATTERNS_ATTENTION_H
 #define LS_COMPILER_PATTERNS_PATTERNS_ATTENTION_H
 

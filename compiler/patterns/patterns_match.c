@@ -9,7 +9,8 @@ bool ls_made_by(const LsMatch *m, LsValueId v, LsOpCode op, uint32_t readers, Ls
     return m->g->node[n->i].op == op && n->i != 0 && (readers == 0 || m->readers[v.i] == readers);
 }
 
-/* v is a constant whose elements are all `want`, to 1e-4 of it: files hold rounded constants. */
+/* v is a constant whose elements all equal `want`, to a relative 1e-4: files hold rounded
+ * constants. */
 static bool is_number(const LsGraph *g, LsValueId v, double want)
 {
     if (!ls_is_const(g, v) || ls_type(g, v) != LS_REAL || g->value[v.i].data == NULL)
@@ -29,7 +30,7 @@ LsValueId ls_other_than_number(const LsGraph *g, LsNodeId n, double want)
     return (LsValueId){0};
 }
 
-/* The value of a constant scalar; NaN: it is none. */
+/* The value of a constant scalar; NaN: v is not one. */
 static double number(const LsGraph *g, LsValueId v)
 {
     bool one = ls_is_const(g, v) && ls_type(g, v) == LS_REAL && ls_count(ls_shape(g, v)) == 1

@@ -1,10 +1,10 @@
-/* compiler/patterns/patterns_norm.c -- layer norm as exporters wrote it before opset 17: ReduceMean, Sub,
+/* compiler/patterns/patterns_norm.c -- matches layer norm as exporters decomposed it before opset 17: ReduceMean, Sub,
  * Pow (or Mul), ReduceMean, Add, Sqrt, Div, Mul, Add. */
 #include "compiler/patterns/patterns_norm.h"
 
 #include "compiler/fold/append.h"
 
-/* Mean over the last axes of v: the first of them; 0: not such a mean. */
+/* First axis of a mean over the last axes of v; 0: not such a mean. */
 static int mean_axis(const LsMatch *m, LsNodeId n)
 {
     uint32_t axes = m->g->node[n.i].attr.reduce.axes;
@@ -15,7 +15,7 @@ static int mean_axis(const LsMatch *m, LsNodeId n)
     return 0;
 }
 
-/* z = (x - mean) / sqrt(var + eps): x, or none. Sets *axis and *eps. */
+/* If z = (x - mean) / sqrt(var + eps): x, with *axis and *eps set; else none. */
 static LsValueId normalised(const LsMatch *m, LsValueId z, int *axis, double *eps)
 {
     const LsGraph *g = m->g;
@@ -30,7 +30,7 @@ static LsValueId normalised(const LsMatch *m, LsValueId z, int *axis, double *ep
         || !ls_made_by(m, ls_in(g, add, 1 - which), LS_OP_REDUCE_MEAN, 1, &var)
         || !ls_made_by(m, ls_in(g, var, 0), LS_OP_MUL, 1, &sq))
         return (LsValueId){0};
-    /* x - mean is one value read three times, or some exporters repeat it for the square */
+    /* x - mean is one value with three readers, or some exporters repeat it for the square */
     LsValueId d = ls_in(g, div, 0), s = ls_in(g, sq, 0);
     uint32_t own = d.i == s.i ? 3 : 1;
     if (s.i != ls_in(g, sq, 1).i || !ls_made_by(m, d, LS_OP_SUB, own, &sub)
@@ -47,7 +47,7 @@ static LsValueId normalised(const LsMatch *m, LsValueId z, int *axis, double *ep
                                                                                   : (LsValueId){0};
 }
 
-/* v has one element for each place of the normalised axes, in front of which it has none. */
+/* v has one element for each place of the normalised axes, and only axes of 1 in front. */
 static bool fits(const LsShape *v, const LsShape *x, int axis)
 {
     for (int k = 1; k <= v->rank; k++)

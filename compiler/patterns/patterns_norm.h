@@ -1,4 +1,4 @@
-/* compiler/patterns/patterns_norm.h -- norms that are written out. */
+/* compiler/patterns/patterns_norm.h -- matches decomposed norms. */
 #ifndef LS_COMPILER_PATTERNS_PATTERNS_NORM_H
 #define LS_COMPILER_PATTERNS_PATTERNS_NORM_H
 

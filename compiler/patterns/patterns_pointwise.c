@@ -1,5 +1,5 @@
-/* compiler/patterns/patterns_pointwise.c -- GELU by erf and by tanh, hard-swish, the logarithm of a
- * softmax. */
+/* compiler/patterns/patterns_pointwise.c -- matches decomposed GELU by erf and by tanh, hard-swish,
+ * log(softmax). */
 #include "compiler/patterns/patterns_pointwise.h"
 
 #include "compiler/fold/append.h"
@@ -32,7 +32,7 @@ static bool cubic_term(const LsMatch *m, LsValueId v, LsValueId x, int n)
            && power_of(&p, x, n);
 }
 
-/* v = sqrt(2 / pi) (x + 0.044715 x^3), or the same with x outside */
+/* v = sqrt(2 / pi) (x + 0.044715 x^3), or the same with x factored out */
 static bool tanh_argument(const LsMatch *m, LsValueId v, LsValueId x)
 {
     LsProduct p;
@@ -103,7 +103,7 @@ LsValueId ls_match_hard_swish(const LsMatch *m, LsNodeId root)
     return (LsValueId){0};
 }
 
-/* log(softmax(x)), which overflows where its two steps do */
+/* log(softmax(x)): as two steps, the log is minus infinity where the softmax underflows to 0 */
 LsValueId ls_match_log_softmax(const LsMatch *m, LsNodeId root)
 {
     LsNodeId n;

@@ -1,4 +1,4 @@
-/* compiler/patterns/patterns_pointwise.h -- pointwise operators that are written out. */
+/* compiler/patterns/patterns_pointwise.h -- matches decomposed pointwise operators. */
 #ifndef LS_COMPILER_PATTERNS_PATTERNS_POINTWISE_H
 #define LS_COMPILER_PATTERNS_PATTERNS_POINTWISE_H
 

@@ -1,10 +1,10 @@
-/* compiler/patterns/patterns_product.c -- what a matrix product or convolution can do itself: transposing
- * an operand, adding a vector to its result. */
+/* compiler/patterns/patterns_product.c -- folds the transpose of an operand and the addition of a vector into a matrix
+ * product or convolution. */
 #include "compiler/patterns/patterns_product.h"
 
 #include "compiler/fold/append.h"
 
-/* v is the transpose of a stack of matrices: those. */
+/* If v is the transpose of a stack of matrices: its operand; else none. */
 static LsValueId transposed(const LsMatch *m, LsValueId v)
 {
     LsNodeId n;
@@ -43,8 +43,8 @@ static bool is_vector(const LsShape *v, int from_end, int64_t count)
     return v->rank > from_end;
 }
 
-/* The product with one more operand, over the images of the two it has; what other patterns made
- * of it in the new graph is kept. */
+/* Appends the product with one more operand, over the images of its two operands; changes by other
+ * patterns in the new graph are kept. */
 static LsValueId with_bias(const LsMatch *m, LsValueId y, LsValueId bias, int64_t count)
 {
     LsGraph *to = m->r->to;
@@ -55,7 +55,7 @@ static LsValueId with_bias(const LsMatch *m, LsValueId y, LsValueId bias, int64_
     return ls_append(m->r->cx, to, (LsOpCode)to->node[n.i].op, 3, in, &at);
 }
 
-/* A product or convolution without bias, perhaps seen through a reshape, plus one number per
+/* Matches a product or convolution without bias, perhaps behind a reshape, plus one number per
  * column or channel. */
 LsValueId ls_match_bias(const LsMatch *m, LsNodeId root)
 {

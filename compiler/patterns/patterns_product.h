@@ -1,4 +1,4 @@
-/* compiler/patterns/patterns_product.h -- products that are written out. */
+/* compiler/patterns/patterns_product.h -- matches decomposed products. */
 #ifndef LS_COMPILER_PATTERNS_PATTERNS_PRODUCT_H
 #define LS_COMPILER_PATTERNS_PATTERNS_PRODUCT_H
 

@@ -1,4 +1,4 @@
-/* runtime/base/checksum.c -- CRC-32 (ISO 3309) by half bytes and Adler-32 (RFC 1950). */
+/* runtime/base/checksum.c -- CRC-32 (ISO 3309), by half-bytes, and Adler-32 (RFC 1950). */
 #include "runtime/base/checksum.h"
 
 uint32_t ls_crc32(uint32_t crc, const void *data, size_t n)

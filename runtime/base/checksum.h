@@ -1,11 +1,11 @@
-/* runtime/base/checksum.h -- the sums that ZIP and PNG carry. */
+/* runtime/base/checksum.h -- the checksums of ZIP and PNG. */
 #ifndef LS_RUNTIME_BASE_CHECKSUM_H
 #define LS_RUNTIME_BASE_CHECKSUM_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Both continue from the sum of what came before. */
+/* Both continue from the checksum of the preceding bytes. */
 uint32_t ls_crc32(uint32_t crc, const void *data, size_t n);        /* first call: 0 */
 uint32_t ls_adler32(uint32_t sum, const void *data, size_t n);      /* first call: 1 */
 

@@ -1,4 +1,4 @@
-/* runtime/base/clock.h -- time since some fixed moment. */
+/* runtime/base/clock.h -- monotonic time. */
 #ifndef LS_RUNTIME_BASE_CLOCK_H
 #define LS_RUNTIME_BASE_CLOCK_H
 

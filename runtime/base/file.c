@@ -44,7 +44,7 @@ void ls_file_unmap(LsFile *f)
 
 /* ---- outputs ---- */
 
-/* The descriptor among stdout and stderr that goes to this file; -1: none. */
+/* The descriptor, stdout or stderr, that refers to this file; -1: none. */
 static int own_stream(const struct stat *st)
 {
     struct stat own;
@@ -90,7 +90,7 @@ bool ls_out_check(const char *path, LsError *e)
     int fd = open(o.tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd >= 0)
         unlink(o.tmp);
-    else if (errno == EEXIST)           /* left behind by a run that was killed */
+    else if (errno == EEXIST)           /* left by a run that was killed */
         fd = open(o.tmp, O_WRONLY | O_CLOEXEC);
     if (fd < 0)
         return cannot_write(path, errno, e);
@@ -160,7 +160,7 @@ void ls_out_patch(LsOut *o, int64_t at, const void *data, size_t n)
         o->err = errno ? errno : EIO;
 }
 
-/* The rename itself must survive a crash too: sync the directory that holds the name. */
+/* Syncs the folder that holds the name: the rename itself must survive a crash too. */
 static void sync_folder(const char *path)
 {
     char folder[LS_PATH];
@@ -175,7 +175,7 @@ static void sync_folder(const char *path)
     }
 }
 
-/* What goes to stdout comes behind what was printed there. */
+/* Opens the output's file; output to stdout goes behind the text printed so far. */
 static int open_there(const char *path, int flags)
 {
     struct stat st;

@@ -7,7 +7,7 @@
 
 #define LS_FNV64 UINT64_C(0xcbf29ce484222325)
 
-/* The first call begins with LS_FNV64, a later one with what the one before it returned. */
+/* The first call starts with LS_FNV64, a later call with the result of the call before. */
 static inline uint64_t ls_fnv64(uint64_t sum, const void *data, size_t n)
 {
     const unsigned char *p = data;

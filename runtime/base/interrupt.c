@@ -1,11 +1,12 @@
-/* runtime/base/interrupt.c -- see interrupt.h. Handlers may run in any thread, and call only what POSIX
- * lets them. */
+/* runtime/base/interrupt.c -- see interrupt.h. Handlers may run in any thread, and call only async-signal-safe
+ * functions of POSIX. */
 #include "runtime/base/interrupt.h"
 
 #include <stddef.h>
 #include <unistd.h>
 
-enum { FIRST_S = 1, MORE_S = 2 };       /* until the first look; what is added to two steps */
+enum { FIRST_S = 1, MORE_S = 2 };       /* seconds until the first check; seconds added to two
+                                         * steps */
 
 static volatile sig_atomic_t asked, allowed, to_lose, step_s, waited;
 
@@ -39,7 +40,7 @@ static void on_alarm(int number)
 {
     (void)number;
     if (!asked || !allowed)
-        return;                 /* what runs ends by itself, and nothing is begun after it */
+        return;                 /* the current work ends by itself, and no other work starts */
     if (to_lose && !waited) {
         SAY("\nnote: waiting for the step to end, to save it; "
             "another signal ends the run at once\n");

@@ -1,10 +1,10 @@
 /* runtime/base/interrupt.h -- signals that end a run.
  *
- * The first SIGINT, SIGTERM or SIGHUP asks for an end: the step is finished, its result saved. A
- * step that is not finished a second later is broken off when nothing would be lost; when there are
- * updates that no checkpoint has, it gets the time of two more steps. The second signal ends the
- * process at once. Broken off, the process ends by the signal and saves nothing: in the middle of a
- * step some parameters are updated and some are not. */
+ * The first SIGINT, SIGTERM or SIGHUP asks for an end: the step is finished and its result saved. A
+ * step that is not finished after a second is aborted when nothing would be lost; when some updates
+ * are in no checkpoint, it gets the time of two more steps. The second signal ends the process at
+ * once. An aborted process ends by the signal and saves nothing: in the middle of a step only some
+ * parameters are updated. */
 #ifndef LS_RUNTIME_BASE_INTERRUPT_H
 #define LS_RUNTIME_BASE_INTERRUPT_H
 
@@ -12,14 +12,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* From now on. SIGHUP stays ignored where it is, as under nohup. */
+/* Handles the signals from now on. SIGHUP stays ignored where it is, as under nohup. */
 void ls_interrupt_catch(void);
 /* The number of the signal that asks for an end; 0: none yet. */
 volatile sig_atomic_t *ls_interrupt_asked(void);
-/* What follows may be broken off. to_lose: there are updates that no checkpoint has; step_ns: how
- * long a step takes. */
+/* Allows the following code to be aborted. to_lose: some updates are in no checkpoint; step_ns:
+ * length of a step. */
 void ls_interrupt_allow(bool to_lose, int64_t step_ns);
-/* What follows is finished: a checkpoint is written, a result. */
+/* The following code must finish: it writes a checkpoint or a result. */
 void ls_interrupt_forbid(void);
 
 #endif

@@ -95,8 +95,8 @@ static bool hex4(LsJson *j, unsigned *v)
     return true;
 }
 
-/* One character of a string, as UTF-8 bytes. Surrogate pairs are not put together: names of tensors
- * that we write never use them. */
+/* One character of a string, as UTF-8 bytes. Surrogate pairs are not combined: the tensor names
+ * that the runtime writes contain none. */
 static bool unescape(LsJson *j, char out[4], size_t *n)
 {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";

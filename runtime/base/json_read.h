@@ -1,4 +1,4 @@
-/* runtime/base/json_read.h -- the little JSON that logs and checkpoints need. */
+/* runtime/base/json_read.h -- the subset of JSON for logs and checkpoints. */
 #ifndef LS_RUNTIME_BASE_JSON_READ_H
 #define LS_RUNTIME_BASE_JSON_READ_H
 
@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Text on its way to a file: a full buffer is handed on to `put`, so texts and names may have any
- * length. ls_text_flush hands on the rest. */
+/* Buffered text output: a full buffer goes to `put`, so texts and names may have any length.
+ * ls_text_flush writes the rest. */
 typedef struct LsText {
     char *at;
     size_t n, cap;
@@ -15,18 +15,18 @@ typedef struct LsText {
     void *to;
 } LsText;
 
-/* One piece: numbers and words, shorter than the buffer. */
+/* Formats one piece, a number or a word, shorter than the buffer. */
 __attribute__((format(printf, 2, 3)))
 void ls_text_put(LsText *t, const char *fmt, ...);
 void ls_text_flush(LsText *t);
-/* With quotes and escapes; bytes that are not UTF-8 text are passed on. */
+/* Adds quotes and escapes; bytes that are not valid UTF-8 pass unchanged. */
 void ls_text_string(LsText *t, const char *s);
 void ls_text_escaped(LsText *t, const char *s);     /* the same without the quotes */
-/* null when it is not finite. */
+/* Writes null for a value that is not finite. */
 void ls_text_number(LsText *t, double v, int digits);
 
-/* Reading: every function moves *p behind what it read, and returns false on anything else or at
- * the end. */
+/* Reading: every function moves *p behind the text that it read. It returns false on other text and
+ * at the end. */
 typedef struct LsJson { const char *p, *end; } LsJson;
 
 bool ls_json_char(LsJson *j, char c);           /* skips blanks before */

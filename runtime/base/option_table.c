@@ -9,9 +9,10 @@
 
 #include "runtime/base/number.h"
 
-enum { LONGEST = 32, MOST_EDITS = 4 };  /* characters of a name that is compared; between what is typed and meant */
+enum { LONGEST = 32, MOST_EDITS = 4 };  /* longest name that is compared; most edits between the typed and the intended
+                                         * name */
 
-/* false, so that callers write: return refuse(...). */
+/* Always false, so callers write: return refuse(...). */
 __attribute__((format(printf, 2, 3))) static bool refuse(char *why, const char *fmt, ...)
 {
     va_list ap;
@@ -62,7 +63,7 @@ static const LsOption *unknown(const LsOptionTable *t, const char *arg, char *wh
     return NULL;
 }
 
-/* The row of the option, and the value that stands in the same word; NULL: none does. */
+/* The row of the option, and its value in the same word; *value NULL: none. */
 static const LsOption *find(const LsOptionTable *t, const char *arg, const char **value)
 {
     for (int k = 0; k < t->n; k++) {
@@ -83,7 +84,7 @@ static const LsOption *find(const LsOptionTable *t, const char *arg, const char 
     return NULL;
 }
 
-/* The flag that --no-FLAG takes back; NULL: it is none. */
+/* The flag that --no-FLAG clears; NULL: no such flag. */
 static const LsOption *find_negative(const LsOptionTable *t, const char *arg)
 {
     for (int k = 0; k < t->n && t->negative && strncmp(arg, "--no-", 5) == 0; k++)
@@ -134,7 +135,7 @@ static bool store(void *field, const LsOption *op, const char *value, char *why)
                    op->least, op->most, value);
 }
 
-/* Only lists may be given again, and flags, which say the same then. */
+/* Only lists and flags may be repeated; a repeated flag says the same. */
 static bool is_first(const LsOptionTable *t, const LsOption *op, const char *value, const char **given, char *why)
 {
     if (given == NULL || op->kind == LS_OPTION_FLAG || op->kind == LS_OPTION_LIST)
@@ -168,7 +169,7 @@ const LsOption *ls_option_take(const LsOptionTable *t, void *fields, const char 
 }
 
 /* ---- help ---- */
-enum { FROM = 34, END = 100 };          /* columns of what an option does */
+enum { FROM = 34, END = 100 };          /* columns of an option's description */
 
 static void put_text(FILE *to, const char *text)
 {

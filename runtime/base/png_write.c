@@ -30,7 +30,7 @@ static void begin_chunk(LsPng *g, const char *type, size_t bytes)
 
 static void end_chunk(LsPng *g) { put32(g, g->crc); }
 
-/* One stored block per line of the picture: filter byte 0, then the pixels. */
+/* One stored block per row of the image: filter byte 0, then the pixels. */
 static void put_lines(LsPng *g, const unsigned char *rgb, size_t line, int64_t height)
 {
     uint32_t sum = 1;

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What went wrong mostly stands at the end, behind names of any length: a long text loses its
- * middle. */
+/* Shortens a long text in the middle: the reason is mostly at the end, behind names of any
+ * length. */
 static void keep_ends(LsError *e, const char *whole, size_t n)
 {
     static const char gap[] = " ... ";

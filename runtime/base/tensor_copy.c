@@ -51,7 +51,7 @@ char *ls_dims_text(int rank, const int64_t *dim, char text[96])
     return text;
 }
 
-/* A row-major tensor is one with a single channel: then s alone counts. */
+/* A row-major tensor is treated as a single channel: then only s counts. */
 LsWalk ls_walk_start(const LsTensor *t)
 {
     LsWalk w = {.channels = 1, .spatial = 1};

@@ -1,4 +1,4 @@
-/* runtime/base/tensor_copy.h -- sizes of tensors, and the way between their memory and the ONNX order. */
+/* runtime/base/tensor_copy.h -- sizes of tensors, and conversion between their memory order and the ONNX order. */
 #ifndef LS_RUNTIME_BASE_TENSOR_COPY_H
 #define LS_RUNTIME_BASE_TENSOR_COPY_H
 
@@ -7,14 +7,15 @@
 int64_t ls_tensor_count(const LsTensor *t);                 /* elements */
 int64_t ls_data_bytes(LsDataType type, int real_bytes);     /* of one element */
 int64_t ls_tensor_bytes(const LsTensor *t, int real_bytes);
-/* Bytes from the first element of a watched value to the end of its last row. */
+/* Bytes from the first element of a watched value to the end of its last row, gaps included. */
 int64_t ls_watch_bytes(const LsWatch *w, int real_bytes);
-/* Its elements without what lies between the rows, from where it lies: ls_tensor_bytes of them. */
+/* Copies a watched value's elements from `from`, without the gaps between rows: ls_tensor_bytes in
+ * all. */
 void ls_watch_copy(const LsWatch *w, void *to, const void *from, int real_bytes);
 /* "16x1x28x28", "scalar"; returns text. */
 char *ls_dims_text(int rank, const int64_t *dim, char text[96]);
 
-/* Visits the elements in row-major logical order and tells where each one lies in memory. */
+/* Visits the elements in row-major logical order and returns each element's place in memory. */
 typedef struct LsWalk { int64_t channels, spatial, c, s, base; } LsWalk;
 
 LsWalk ls_walk_start(const LsTensor *t);
@@ -32,16 +33,16 @@ static inline int64_t ls_walk_next(LsWalk *w)
     return at;
 }
 
-/* Where element i of the row-major logical order lies, for a walk at its start. */
+/* Place in memory of element i of the row-major logical order, for a walk at its start. */
 static inline int64_t ls_walk_at(const LsWalk *w, int64_t i)
 {
     int64_t s = i % w->spatial, c = i / w->spatial % w->channels;
     return (i / w->spatial - c) * w->spatial + s * w->channels + c;
 }
 
-/* The next `count` elements of the walk, from the tensor at `from`, row-major to `to`. */
+/* Reads the next `count` elements of the walk, from the tensor at `from`, row-major to `to`. */
 void ls_walk_read(LsWalk *w, const void *from, void *to, int64_t count, int64_t element_bytes);
-/* The other way: row-major `from` into the tensor at `to`. */
+/* Writes row-major `from` into the tensor at `to`. */
 void ls_walk_write(LsWalk *w, const void *from, void *to, int64_t count, int64_t element_bytes);
 
 #endif

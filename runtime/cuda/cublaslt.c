@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum {
-    CANDIDATES = 8,             /* algorithms that are timed */
+    CANDIDATES = 8,             /* most algorithms that are timed */
     REDUCTIONS = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE | CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE,
                                 /* of split sums: in the workspace, added in a fixed order */
 };
@@ -26,7 +26,7 @@ struct LsCublas {
 
 /* ---- calls ---- */
 
-typedef struct Call {           /* a product with its addresses */
+typedef struct Call {           /* a product with the addresses of its arguments */
     LsCublas *b;
     LsBlasProduct *q;
     void *const *arg;
@@ -34,7 +34,7 @@ typedef struct Call {           /* a product with its addresses */
     cublasStatus_t status;
 } Call;
 
-/* Bytes that the library may use of the room at arg_workspace, wherever that begins. */
+/* Bytes of the room at arg_workspace that the library may use, whatever the room's alignment. */
 static int64_t workspace_of(const LsCudaMatmul *p)
 {
     int64_t bytes = p->arg_workspace >= 0 ? p->workspace - (LS_PRODUCT_ALIGNMENT - 1) : 0;
@@ -64,7 +64,7 @@ static void call_offsets(const LsBlasProduct *q, int64_t at, int64_t offset[3])
     }
 }
 
-/* Bytes from one matrix of aux to that at element `offset` of c. */
+/* Bytes from one matrix of aux to the matrix for element `offset` of c. */
 static int64_t aux_bytes(const LsCudaMatmul *p, int64_t offset)
 {
     int64_t rows = offset / p->n, ld = ls_product_aux_ld(p->after, p->n);
@@ -99,7 +99,7 @@ static cublasStatus_t call_once(const Call *call, int64_t at)
                          &q->algo, workspace_at(call), (size_t)workspace_of(p), call->stream);
 }
 
-/* All matrices; false: *job says what failed. */
+/* Calls the library for all matrices; false: *job has the failure. */
 static bool call_all(void *job)
 {
     Call *call = job;
@@ -118,7 +118,7 @@ static bool call_all(void *job)
 
 /* ---- choosing ---- */
 
-/* Alignment that all matrices of an operand have, bytes. */
+/* Alignment shared by all matrices of an operand, in bytes. */
 static uint32_t alignment(const LsBlasProduct *q, int which)
 {
     const LsCudaMatmul *p = q->p;
@@ -178,7 +178,7 @@ static void product_key(const LsCudaMatmul *p, char key[LS_CHOICE_KEY])
                  workspace_of(p));
 }
 
-/* A choice of an earlier run, if it still holds. */
+/* Loads the cached choice of an earlier run, if it is still valid. */
 static bool recall(const LsCublas *b, LsBlasProduct *q, const char *key)
 {
     const LsChoice *old = ls_choices_find(&b->choices, key);
@@ -193,7 +193,7 @@ static bool recall(const LsCublas *b, LsBlasProduct *q, const char *key)
     return true;
 }
 
-/* The fastest of the candidates by the clock, the first of equal ones; -1: none runs. */
+/* Times the candidates and returns the fastest, on a tie the first; -1: none runs. */
 static int fastest(Call *call, const cublasLtMatmulHeuristicResult_t *r, int n)
 {
     const LsStopwatch *w = call->b->tune;
@@ -301,7 +301,7 @@ void ls_cublas_tune(LsCublas *b, const LsStopwatch *watch) { b->tune = watch; }
 
 const char *ls_cublas_name(const LsCublas *b) { return b->lib.name; }
 
-/* The product of that description; NULL after an error. */
+/* The entry of that product, new at its first use; NULL after an error. */
 static LsBlasProduct *product_of(LsCublas *b, const LsCudaMatmul *p, LsError *e)
 {
     for (int k = 0; k < b->nproduct; k++)
@@ -322,7 +322,7 @@ static LsBlasProduct *product_of(LsCublas *b, const LsCudaMatmul *p, LsError *e)
     return q;
 }
 
-/* Describes the product and chooses, when it is the first time, and runs. */
+/* Prepares the product and chooses an algorithm in the first run, then runs. */
 static bool attempt(Call *call, LsError *e)
 {
     const LsCublas *b = call->b;
@@ -350,8 +350,8 @@ bool ls_cublas_multiply(LsCublas *b, LsRun *run, const LsCudaMatmul *p, void *co
     bool ok = attempt(&call, may_part ? &why : e);
     if (!ok && may_part) {
         if (b->notes != NULL)
-            fprintf(b->notes, "note: node '%s': %s; a kernel of the program does what is behind the "
-                    "product\n", node != NULL ? node : "", why.text);
+            fprintf(b->notes, "note: node '%s': %s; a kernel of the program does the product's "
+                    "epilogue\n", node != NULL ? node : "", why.text);
         ok = ls_blas_product_part(&b->lib, call.q, e) && attempt(&call, e);
     }
     if (ok && call.q->alone != NULL)

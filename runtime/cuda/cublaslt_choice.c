@@ -45,7 +45,7 @@ void ls_choices_put(LsChoices *c, const LsChoice *choice)
     c->changed = true;
 }
 
-/* false: the line is not one of ours. */
+/* Parses a line of the file; false: invalid. */
 static bool read_line(char *line, LsChoice *to)
 {
     char *key = strtok(line, "\t"), *words = strtok(NULL, "\t"), *kind = strtok(NULL, "\t\n");
@@ -76,7 +76,7 @@ static void read_all(LsChoices *c)
     fclose(from);
 }
 
-/* Makes the folder and the one above it. */
+/* Creates the folder and its parent. */
 static void make_folder(const char *folder)
 {
     char up[4096];
@@ -103,7 +103,8 @@ void ls_choices_open(LsChoices *c, const char *folder, const char *library, cons
     read_all(c);
 }
 
-/* Through a file of this process's own: programs that end at the same time each write all. */
+/* Writes through a temporary file per process: of programs that end at the same time, each writes a
+ * whole file. */
 static void write_all(const LsChoices *c)
 {
     LsError ignored = {0};

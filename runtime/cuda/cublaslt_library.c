@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { OLDEST = 12 };           /* major version whose enumerators and structures we use */
+enum { OLDEST = 12 };           /* oldest major version whose enumerators and structures match */
 
 static const char *file_name(const char *path)
 {
@@ -32,7 +32,7 @@ static bool find_functions(LsCublasLibrary *l, const char *path, LsError *e)
     return true;
 }
 
-/* 130100 is 13.1.0. */
+/* 130100 means 13.1.0. */
 static bool check_version(LsCublasLibrary *l, const char *path, LsError *e)
 {
     int v = (int)l->GetVersion(), major = v / 10000, minor = v / 100 % 100, patch = v % 100;

@@ -1,5 +1,4 @@
-/* runtime/cuda/cublaslt_library.h -- the functions of libcublasLt that are used, found at run
- * time. */
+/* runtime/cuda/cublaslt_library.h -- the functions of libcublasLt in use, loaded at run time. */
 #ifndef LS_CUBLASLT_LIBRARY_H
 #define LS_CUBLASLT_LIBRARY_H
 
@@ -22,8 +21,8 @@ typedef struct LsCublasLibrary {
 #undef LS_MEMBER
 } LsCublasLibrary;
 
-/* path: NULL for the usual names, where the loader finds them, else in the toolkit. false,
- * LS_EXIT_DEVICE: none is found, or it is too old. */
+/* path: NULL for the usual names, from the loader's paths, else from the toolkit. False with
+ * LS_EXIT_DEVICE: no library found, or it is too old. */
 bool ls_cublas_library_open(LsCublasLibrary *l, const char *path, LsError *e);
 void ls_cublas_library_close(LsCublasLibrary *l);
 

@@ -1,8 +1,8 @@
 /* runtime/cuda/cublaslt_product.c -- see cublaslt_product.h.
  *
- * cuBLASLt's matrices lie by columns. A row-major matrix is the transpose of the column-major one
- * in the same place, and c = a b is c' = b' a': so b is its first factor, a its second, and "rows
- * of D" are our columns. */
+ * cuBLASLt's matrices are column-major. A row-major matrix is the transpose of the column-major
+ * matrix at the same address, and c = a b becomes c' = b' a': so b is the library's first factor, a
+ * its second, and "rows of D" are our columns. */
 #include "runtime/cuda/cublaslt_product.h"
 
 #include <stdlib.h>
@@ -78,8 +78,8 @@ static bool make_desc(const LsCublasLibrary *l, LsBlasProduct *q, LsError *e)
         && ls_blas_vectors(l, q, aligned, aligned, e);
 }
 
-/* A row-major matrix, its rows `row` elements apart (0: dense); with count > 1, one every `apart`
- * elements. */
+/* Describes a row-major matrix, rows `row` elements apart (0: contiguous); with count > 1, a batch
+ * with a stride of `apart` elements. */
 static bool make_layout(const LsCublasLibrary *l, const LsCudaMatmul *p, int64_t rows, int64_t cols,
                         int64_t row, int64_t count, int64_t apart, cublasLtMatrixLayout_t *to,
                         LsError *e)
@@ -106,7 +106,8 @@ int64_t ls_blas_apart(const LsCudaMatmul *p, int axis)
     return apart;
 }
 
-/* The longest axis is the library's batch, which is one call; the others are calls. */
+/* Makes the longest axis the library's batch, which is one call; each step of the other axes is a
+ * call. */
 static void share_axes(LsBlasProduct *q)
 {
     q->batch = -1;

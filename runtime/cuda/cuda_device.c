@@ -1,4 +1,4 @@
-/* runtime/cuda/cuda_device.c -- finds the GPU, takes its memory once, copies to and from it. */
+/* runtime/cuda/cuda_device.c -- opens the GPU, allocates its memory once, copies to and from it. */
 #include "runtime/cuda/cuda_error.h"
 #include "runtime/cuda/cuda_follow.h"
 #include "runtime/cuda/cuda_launch.h"
@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALIGN = 256 };           /* bytes; what cudaMalloc keeps, and 16-byte accesses need */
+enum { ALIGN = 256 };           /* bytes; cudaMalloc's alignment, enough for 16-byte accesses */
 
-/* ---- what libraries' modules ask ---- */
+/* ---- interface for the libraries' modules ---- */
 
 cudaStream_t ls_cuda_stream(const LsRun *run) { return ls_cuda_of(run->device)->stream; }
 
@@ -68,7 +68,7 @@ static bool find_device(LsCuda *c, LsError *e)
     cudaError_t err = cudaGetDeviceCount(&count);
     if (err != cudaSuccess || count == 0)
         return no_device(err, e);
-    err = cudaSetDevice(i->device);     /* CUDA_VISIBLE_DEVICES says which one is the first */
+    err = cudaSetDevice(i->device);     /* CUDA_VISIBLE_DEVICES selects the first device */
     if (err == cudaSuccess)
         err = cudaGetDeviceProperties(&prop, i->device);
     if (err != cudaSuccess)
@@ -86,7 +86,8 @@ static bool make_order(LsCuda *c)
     cudaError_t err = cudaStreamCreateWithFlags(&c->stream, cudaStreamNonBlocking);
     if (err == cudaSuccess)
         err = cudaStreamCreateWithFlags(&c->copy, cudaStreamNonBlocking);
-    /* Waiting sleeps: the next run is under way by then, so that nothing is lost. */
+    /* Waiting blocks instead of spinning: the next run is in progress by then, so no time is
+     * lost. */
     const unsigned flags = cudaEventDisableTiming | cudaEventBlockingSync;
     for (int s = 0; s < LS_DEVICE_SLOTS && err == cudaSuccess; s++) {
         err = cudaEventCreateWithFlags(&c->ready[s], flags);
@@ -104,7 +105,7 @@ static int64_t round_up(int64_t n) { return (n + ALIGN - 1) / ALIGN * ALIGN; }
 
 static bool too_small(LsCuda *c, int64_t want, size_t left, size_t all, LsError *e)
 {
-    cudaGetLastError();         /* of the allocation that failed */
+    cudaGetLastError();         /* clears the error of the failed allocation */
     return ls_fail(e, LS_EXIT_DEVICE,
                    "%s has %zu of its %zu bytes free, and this program takes %" PRId64
                    ": compile it with a smaller --budget or --batch",
@@ -234,7 +235,7 @@ static bool write_device(LsDevice *d, void *there, const void *here, int64_t byt
     return ls_cuda_check(c, err, "write memory");
 }
 
-/* Where the system does not let memory be pinned, copies are slower, and right. */
+/* If the system does not allow pinned memory, copies are slower but correct. */
 static void pin(LsDevice *d, void *here, int64_t bytes)
 {
     (void)d;

@@ -1,4 +1,4 @@
-/* runtime/cuda/cuda_error.c -- what is wrong, in one sentence. */
+/* runtime/cuda/cuda_error.c -- see cuda_error.h. */
 #include "runtime/cuda/cuda_error.h"
 
 #include <stdarg.h>
@@ -14,7 +14,7 @@ bool ls_cuda_check(LsCuda *c, cudaError_t err, const char *what)
                     || err == cudaErrorLaunchTimeout);
     return ls_device_fail(&c->d, LS_EXIT_DEVICE, "cannot %s on %s: %s (%s)%s", what, c->info.name,
                           cudaGetErrorString(err), cudaGetErrorName(err),
-                          late ? "; --check-numerics runs node by node and names the one" : "");
+                          late ? "; --check-numerics runs node by node and names the failing node" : "");
 }
 
 void ls_cuda_fail(LsRun *run, LsExit code, const char *fmt, ...)

@@ -1,10 +1,11 @@
-/* runtime/cuda/cuda_error.h -- what is wrong with a call of CUDA, in one sentence. */
+/* runtime/cuda/cuda_error.h -- one sentence for a failed CUDA call. */
 #ifndef LS_CUDA_ERROR_H
 #define LS_CUDA_ERROR_H
 
 #include "runtime/cuda/cuda_state.h"
 
-/* err is cudaSuccess; else keeps a failure that says what could not be done, and returns false. */
+/* True if err is cudaSuccess; else keeps an error that names the failed action, and returns
+ * false. */
 bool ls_cuda_check(LsCuda *c, cudaError_t err, const char *what);
 
 #endif

@@ -1,15 +1,15 @@
-/* runtime/cuda/cuda_follow.c -- recordings in which a step waits for those it must wait for.
+/* runtime/cuda/cuda_follow.c -- recordings with explicit dependencies between steps.
  *
- * All steps are given out to one stream, which libraries need not know. What the next one waits for
- * is the stream's set of dependencies, which the runtime lets be replaced while it records: before a
- * step by the nodes that those before it ended with. */
+ * All steps are issued to one stream, so libraries need not know of this. The stream's capture dependencies decide what
+ * the next work waits for, and the runtime may replace them during a recording: before each step, they become the last
+ * nodes of the steps that it depends on. */
 #include "runtime/cuda/cuda_follow.h"
 
 #include "runtime/cuda/cuda_error.h"
 
 #include <stdlib.h>
 
-/* The nodes that whatever is recorded next would wait for. */
+/* The nodes that the next recorded work would wait for. */
 static cudaError_t get_ends(cudaStream_t s, const cudaGraphNode_t **node, size_t *n)
 {
     enum cudaStreamCaptureStatus status;
@@ -32,7 +32,7 @@ static cudaError_t set_ends(cudaStream_t s, cudaGraphNode_t *node, size_t n)
 #endif
 }
 
-/* The list with room for n items; NULL after a failure: it is as it was. */
+/* Returns the list with room for n items; NULL after a failure, with the list unchanged. */
 static void *grown(LsCuda *c, void *list, uint32_t n, uint32_t *room, size_t size)
 {
     if (list != NULL && n <= *room)
@@ -45,7 +45,7 @@ static void *grown(LsCuda *c, void *list, uint32_t n, uint32_t *room, size_t siz
     return more;
 }
 
-/* Notes what the step given out last ended with: itself, or what it waits for, if it gave out
+/* Records the last nodes of the step issued last: its own, or those it waits for, if it issued
  * nothing. */
 static bool note_step(LsCuda *c)
 {
@@ -54,7 +54,7 @@ static bool note_step(LsCuda *c)
     size_t n;
     cudaError_t err = get_ends(c->stream, &node, &n);
     if (err != cudaSuccess)
-        return ls_cuda_check(c, err, "see what a step waits for");
+        return ls_cuda_check(c, err, "read the dependencies of a step");
     uint32_t at = e->of[e->nstep];
     cudaGraphNode_t *list = grown(c, e->node, at + (uint32_t)n, &e->room, sizeof *list);
     if (list == NULL)
@@ -83,7 +83,7 @@ static bool begin_step(LsCuda *c, uint32_t k)
     return k == 0 || note_step(c);
 }
 
-/* Adds the ends of a step to a set. */
+/* Adds the last nodes of a step to a set. */
 static size_t add_ends(const LsCudaEnds *e, uint32_t step, cudaGraphNode_t *set, size_t n)
 {
     for (uint32_t k = e->of[step]; k < e->of[step + 1]; k++) {
@@ -96,7 +96,8 @@ static size_t add_ends(const LsCudaEnds *e, uint32_t step, cudaGraphNode_t *set,
     return n;
 }
 
-/* Lets what comes next wait for the steps of a list, or for all that no other waits for. */
+/* Makes the next work wait for the steps of a list, or for all steps that no other step waits
+ * for. */
 static bool wait_for(LsCuda *c, const uint32_t *step, uint32_t nstep)
 {
     LsCudaEnds *e = &c->ends;

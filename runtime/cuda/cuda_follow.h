@@ -1,12 +1,12 @@
-/* runtime/cuda/cuda_follow.h -- what a recorded step waits for. */
+/* runtime/cuda/cuda_follow.h -- dependencies between recorded steps. */
 #ifndef LS_CUDA_FOLLOW_H
 #define LS_CUDA_FOLLOW_H
 
 #include "runtime/cuda/cuda_state.h"
 
-/* Part of ls_cuda_device. */
+/* Implements LsDeviceKind.follow. */
 bool ls_cuda_follow(LsDevice *d, uint32_t k, const uint32_t *step, uint32_t n);
-/* Of a recording whose steps were told what to wait for: its end waits for all. */
+/* Ends a recording whose steps have explicit dependencies: the end waits for all steps. */
 bool ls_cuda_join(LsCuda *c);
 
 #endif

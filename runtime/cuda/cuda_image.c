@@ -4,8 +4,8 @@
 #include <stddef.h>
 #include <string.h>
 
-/* How well an entry suits: 0 not at all; code for the device itself before older code before PTX.
- */
+/* Rank of an entry for a device: 0 unsuitable; code for the device itself ranks above older code,
+ * and that above PTX. */
 static uint32_t suits(const LsImageEntry *t, uint32_t major, uint32_t minor)
 {
     uint32_t device = 10 * major + minor;

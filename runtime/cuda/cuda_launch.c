@@ -1,5 +1,5 @@
-/* runtime/cuda/cuda_launch.c -- the program's own kernels: loaded at the start, launched by number.
- */
+/* runtime/cuda/cuda_launch.c -- loads the program's own kernels at the start, and launches them by
+ * number. */
 #include "runtime/cuda/cuda_launch.h"
 
 #include "runtime/cuda/cuda_error.h"
@@ -52,7 +52,7 @@ void ls_cuda_launch(LsRun *run, uint32_t part, int64_t units, void *const arg[])
 {
     LsCuda *c = ls_cuda_of(run->device);
     const LsCudaPart *p = &c->program->part[part];
-    /* The arguments lie in the program's table as the kernel's struct of them does. */
+    /* The program's table of arguments has the layout of the kernel's argument struct. */
     void *parameter[] = {&c->numbers, (void *)arg};
     char what[160];
     if (units <= 0)

@@ -4,9 +4,9 @@
  *     copy    | batch 0 -> slot 0 | batch 1 -> slot 1 |          | batch 2 -> slot 0 |
  *     stream              | numbers, steps, loss of 0  | numbers, steps, loss of 1 | ...
  *
- * A slot's `ready` lets its steps begin, its `done` lets the next batch come into it, and tells the
- * host that the loss is here. What the host hands over lies in pinned memory of the slot, and is
- * written again only after `done`. */
+ * A slot's event `ready` lets its steps begin. Its event `done` lets the next batch enter the slot,
+ * and tells the host that the loss has arrived. Data from the host lie in pinned memory of the
+ * slot, which is overwritten only after `done`. */
 #include "runtime/cuda/cuda_order.h"
 
 #include "runtime/cuda/cuda_error.h"
@@ -64,7 +64,8 @@ bool ls_cuda_end(LsDevice *d, int slot, const void *loss, const void *weight)
 bool ls_cuda_loss(LsDevice *d, int slot, double *loss, double *weight)
 {
     LsCuda *c = ls_cuda_of(d);
-    d->update = c->sent[slot].update;   /* what fails now failed in that step, or the next one */
+    d->update = c->sent[slot].update;   /* a failure from here on belongs to that step or the next
+                                         * one */
     if (!ls_cuda_check(c, cudaEventSynchronize(c->done[slot]), "run the step"))
         return false;
     *loss = ls_real_at(&c->losses[slot][0], d->p->real_bytes);
@@ -108,8 +109,8 @@ int64_t ls_cuda_took(LsDevice *d, uint32_t a, uint32_t b)
 {
     LsCuda *c = ls_cuda_of(d);
     float ms = 0;
-    /* Not the event alone: that of a replay that has not got there is the one of the replay before.
-     */
+    /* The event is not enough: until a replay reaches it, the event is that of the replay
+     * before. */
     cudaError_t err = cudaStreamSynchronize(c->stream);
     if (err == cudaSuccess)
         err = cudaEventElapsedTime(&ms, c->moment[a], c->moment[b]);

@@ -1,5 +1,4 @@
-/* runtime/cuda/cuda_ranges.h -- ranges of time with names, for NVIDIA's tools, where the toolkit has
- * them. */
+/* runtime/cuda/cuda_ranges.h -- named NVTX ranges for NVIDIA's tools, where the toolkit has the header. */
 #ifndef LS_CUDA_RANGES_H
 #define LS_CUDA_RANGES_H
 

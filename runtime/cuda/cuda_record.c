@@ -1,8 +1,8 @@
-/* runtime/cuda/cuda_record.c -- a phase as a CUDA graph; where there are two of the same steps, one
- * after the other and each as soon as it can, the faster.
+/* runtime/cuda/cuda_record.c -- a phase as a CUDA graph. If there are two graphs of the same steps,
+ * one in sequence and one with explicit dependencies, the faster is used.
  *
- * Both have the same bits, so which it is may be left to the clock: they take turns in the first
- * runs, with an event before and behind each. */
+ * Both give the same bits, so timing may decide: they take turns in the first runs, with an event
+ * before and after each. */
 #include "runtime/cuda/cuda_record.h"
 
 #include "runtime/cuda/cuda_error.h"
@@ -14,13 +14,13 @@
 #include <stdlib.h>
 
 enum { APART, IN_ORDER, NWAYS };
-enum { TURNS = 5 };             /* of each way; its fastest counts */
+enum { TURNS = 5 };             /* timed runs of each way; the fastest counts */
 
 typedef struct Recording {
-    cudaGraphExec_t way[NWAYS]; /* APART: NULL where there is one way only */
-    cudaEvent_t lap[2];         /* around the last run of one that is timed */
-    float least[NWAYS];         /* ms; 0: not yet */
-    int runs;                   /* that were timed; -1: no more are */
+    cudaGraphExec_t way[NWAYS]; /* APART: NULL where there is only one way */
+    cudaEvent_t lap[2];         /* around the last timed run */
+    float least[NWAYS];         /* ms; 0: not timed yet */
+    int runs;                   /* timed runs; -1: timing is over */
     int best;
 } Recording;
 
@@ -29,15 +29,15 @@ bool ls_cuda_record(LsDevice *d)
     LsCuda *c = ls_cuda_of(d);
     if (c->unrecordable)
         return false;
-    /* Threads that fill batches make no CUDA calls; tools in other threads may. */
+    /* Threads that fill batches make no CUDA calls, but profilers in other threads may. */
     return c->recording =
                ls_cuda_check(c, cudaStreamBeginCapture(c->stream, cudaStreamCaptureModeThreadLocal),
                              "record a step");
 }
 
-/* What fails while it is recorded has just run as it is: a library may do what no recording allows.
- * So steps are given out one by one from here on, which takes the host longer, or replayed in their
- * order, if that could be recorded. A device that is broken says so again. */
+/* Handles a failed recording. The same steps have just run unrecorded: a library may do something
+ * that recordings forbid. From here on, steps are issued one by one, which costs host time, or
+ * replayed in sequence, if that could be recorded. A broken device will fail again. */
 static void do_without(LsCuda *c, bool in_order)
 {
     if (!in_order)
@@ -51,7 +51,7 @@ static void do_without(LsCuda *c, bool in_order)
     cudaGetLastError();
 }
 
-/* Ends a recording; NULL: it has come to nothing. */
+/* Ends a recording; NULL: it failed. */
 static cudaGraphExec_t finish(LsCuda *c)
 {
     cudaGraph_t graph = NULL;
@@ -72,7 +72,7 @@ static cudaGraphExec_t finish(LsCuda *c)
     return NULL;
 }
 
-/* Without clocks there is no choice. */
+/* Creates the events; without them there is no choice between ways. */
 static void set_clocks(Recording *r)
 {
     if (cudaEventCreate(&r->lap[0]) != cudaSuccess || cudaEventCreate(&r->lap[1]) != cudaSuccess) {
@@ -106,7 +106,8 @@ void *ls_cuda_recorded(LsDevice *d, void *beside)
     return r;
 }
 
-/* What the run timed last took; it is over, as the next one with its batch's slot begins. */
+/* Reads the time of the last timed run; it is over, as the next run with its batch's slot
+ * begins. */
 static void read_clock(Recording *r)
 {
     float ms;
@@ -127,7 +128,7 @@ static void choose(LsCuda *c, Recording *r)
     c->told = true;
 }
 
-/* The way of this run; *timed: it is one of those that decide. */
+/* Chooses the way of this run; *timed: the run is timed for the decision. */
 static int next_way(LsCuda *c, Recording *r, bool *timed)
 {
     if (r->way[APART] != NULL && r->runs >= 0) {

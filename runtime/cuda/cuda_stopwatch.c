@@ -1,13 +1,13 @@
-/* runtime/cuda/cuda_stopwatch.c -- times work by two events around it. */
+/* runtime/cuda/cuda_stopwatch.c -- times work with two events around it. */
 #include "runtime/cuda/cuda_stopwatch.h"
 
 enum {
-    ROUNDS = 3,                 /* the least counts */
-    MOST = 20,                  /* runs in a round */
+    ROUNDS = 3,                 /* the fastest round counts */
+    MOST = 20,                  /* most runs in a round */
 };
-static const double enough = 2e5;       /* ns of a round, beside which starting it is little */
+static const double enough = 2e5;       /* ns of a round; makes the launch overhead negligible */
 
-/* ns of n runs, one behind the other; < 0: failed. */
+/* ns of n consecutive runs; < 0: failed. */
 static double round_of(LsCuda *c, int n, bool (*run)(void *job), void *job)
 {
     float ms = 0;
@@ -26,7 +26,7 @@ double ls_cuda_time(void *self, bool (*run)(void *job), void *job)
     for (int k = 0; k < 2; k++)
         if (c->lap[k] == NULL && cudaEventCreate(&c->lap[k]) != cudaSuccess)
             return -1;
-    double once = round_of(c, 1, run, job);     /* what is loaded when it first runs is not timed */
+    double once = round_of(c, 1, run, job);     /* a warm-up, which loads code and is not timed */
     once = once < 0 ? once : round_of(c, 1, run, job);
     if (once < 0) {
         cudaGetLastError();

@@ -1,10 +1,9 @@
 /* runtime/cuda/cudnn_abi.h -- the part of cuDNN 9's graph API ("backend API") that convolutions
  * need.
  *
- * Numbers and signatures are those of NVIDIA's cudnn_graph.h, which they were compared with
- * (tests/runtime/test_cudnn_abi.c does so again where that header is installed). Written out here so that
- * neither the compiler nor a training program needs the CUDA toolkit to be built: the library is
- * opened when it is wanted. */
+ * Numbers and signatures are those of NVIDIA's cudnn_graph.h; tests/runtime/test_cudnn_abi.c compares them where that
+ * header is installed. They are repeated here so that neither the compiler nor a training program needs the CUDA
+ * toolkit to build: the library is opened on demand. */
 #ifndef LS_CUDNN_ABI_H
 #define LS_CUDNN_ABI_H
 
@@ -132,7 +131,7 @@ enum {                          /* cudnnBackendNumericalNote_t */
     LS_DNN_DOWN_CONVERT = 1,
     LS_DNN_REDUCED_SUMS = 2,
     LS_DNN_NONDETERMINISTIC = 4,
-    LS_DNN_NUMERICS = 32,       /* room for those of later versions */
+    LS_DNN_NUMERICS = 32,       /* upper limit, with room for later versions */
 };
 enum {                          /* cudnnBackendBehaviorNote_t */
     LS_DNN_RUNTIME_COMPILATION = 0,
@@ -140,7 +139,7 @@ enum {                          /* cudnnBackendBehaviorNote_t */
     LS_DNN_BEHAVIORS = 32,
 };
 
-/* The functions, by their names behind "cudnn"; what returns int returns a cudnnStatus_t. */
+/* The functions, named without the prefix "cudnn"; an int result is a cudnnStatus_t. */
 typedef struct LsDnnApi {
     size_t (*GetVersion)(void);
     const char *(*GetErrorString)(int status);

@@ -9,8 +9,8 @@
 #include <string.h>
 
 enum {
-    PROPOSALS = 128,            /* most engine configurations looked at per mode */
-    FAILURES = 3,               /* to make plans that compile, each of seconds, until it is given up */
+    PROPOSALS = 128,            /* most engine configurations examined per mode */
+    FAILURES = 3,               /* failed builds of compiling plans, seconds each, before giving up */
 };
 
 struct LsDnnSearch {
@@ -19,7 +19,7 @@ struct LsDnnSearch {
     int64_t bytes;              /* of the graph's tensors */
 };
 
-/* An attribute that is text. */
+/* A text attribute. */
 static char *text_of(const LsDnn *lib, LsDnnDesc d, int name)
 {
     int64_t n = 0;
@@ -49,7 +49,7 @@ static LsDnnDesc device(const LsDnn *lib, int name, int type, int64_t n, const v
         ls_dnn_scope_drop(&s);
         return NULL;
     }
-    s.ndesc = 0;                /* the caller's now */
+    s.ndesc = 0;                /* now owned by the caller */
     ls_dnn_scope_drop(&s);
     return d;
 }
@@ -141,7 +141,7 @@ static bool allowed(LsDnnScope *s, const LsDnnConv *c, const LsDnnRules *rules, 
     p->engine = (int)index;
     p->tensor_core = has(num, LS_DNN_TENSOR_CORE);
     p->compiled = has(how, LS_DNN_RUNTIME_COMPILATION);
-    /* TF32 is what tensor cores do with floats; halves would be another thing. */
+    /* Tensor cores compute floats in TF32; half precision is not allowed. */
     bool single = c->real_bytes == 4;
     bool coarse = single && (has(num, LS_DNN_DOWN_CONVERT) || has(num, LS_DNN_REDUCED_SUMS));
     return !coarse && (rules->tf32 || !single || !p->tensor_core)
@@ -149,7 +149,7 @@ static bool allowed(LsDnnScope *s, const LsDnnConv *c, const LsDnnRules *rules, 
         && (rules->compiled || !p->compiled);
 }
 
-/* Makes the plan of a configuration; false: this device or this room is not for it. */
+/* Builds the plan of a configuration; false: unsuitable for this device or workspace. */
 static bool make_plan(LsDnnScope *s, LsDnnDesc device, LsDnnDesc config, int64_t workspace,
                       LsDnnPlan *p)
 {
@@ -166,7 +166,7 @@ static bool make_plan(LsDnnScope *s, LsDnnDesc device, LsDnnDesc config, int64_t
     return p->workspace >= 0 && p->workspace <= workspace;
 }
 
-/* The configurations that one mode proposes: how many. */
+/* Number of configurations that one mode proposes. */
 static int propose(LsDnnScope *s, LsDnnDesc graph, LsDnnDesc device, int mode,
                    LsDnnDesc config[PROPOSALS])
 {
@@ -208,7 +208,7 @@ static void search_mode(LsDnnSearch *f, LsDnnDesc graph, LsDnnDesc device, int m
     }
 }
 
-/* Heuristics in the order in which they are asked. */
+/* Heuristic modes, in the order of use. */
 static const int modes[] = {LS_DNN_MODE_A, LS_DNN_MODE_B, LS_DNN_MODE_FALLBACK};
 
 static int modes_of(const LsDnnRules *rules)
@@ -307,7 +307,7 @@ bool ls_dnn_plan_load(const LsDnn *lib, LsDnnDesc device, const char *json, LsDn
     if (s.failed)
         snprintf(err, size, "%s", s.err);
     else
-        s.ndesc = 0;            /* the caller's now */
+        s.ndesc = 0;            /* now owned by the caller */
     p->plan = s.failed ? NULL : plan;
     ls_dnn_scope_drop(&s);
     return p->plan != NULL;

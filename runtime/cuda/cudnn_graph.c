@@ -90,7 +90,7 @@ static int data_type(const LsDnnConv *c)
     return c->real_bytes == 8 ? LS_DNN_DOUBLE : LS_DNN_FLOAT;
 }
 
-/* Channels last. uid from ANY_UID on: a tensor that only the graph's operations see. */
+/* A channels-last tensor. uid from ANY_UID on: a virtual tensor, internal to the graph. */
 static LsDnnDesc tensor(LsDnnScope *s, const LsDnnConv *c, int64_t uid, const int64_t dim[])
 {
     int rank = 2 + c->axes, type = data_type(c);
@@ -212,7 +212,7 @@ LsDnnDesc ls_dnn_conv_graph(LsDnnScope *s, const LsDnnConv *c)
 {
     enum { OPS = 4 };
     bool data = c->kind == LS_DNN_CONV_DATA;
-    const int64_t *to = data ? c->x : c->y;             /* what epilogues work on */
+    const int64_t *to = data ? c->x : c->y;             /* the tensor that epilogues work on */
     int64_t by_channel[LS_DNN_RANK] = {1, to[1], 1, 1, 1}, inner = ANY_UID;
     int nop = 0;
     LsDnnDesc op[OPS], x = NULL, y = NULL, w = tensor(s, c, LS_DNN_W, c->w);

@@ -1,4 +1,4 @@
-/* runtime/cuda/cudnn_library.c */
+/* runtime/cuda/cudnn_library.c -- see cudnn_library.h. */
 #include "runtime/cuda/cudnn_library.h"
 #include "runtime/cuda/library.h"
 
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OLDEST = 90000 };        /* the first version whose graph API stays as it is */
+enum { OLDEST = 90000 };        /* the first version with a stable graph API */
 
 static const struct { const char *name; size_t at; } function[] = {
 #define FN(name) {"cudnn" #name, offsetof(LsDnnApi, name)}

@@ -1,11 +1,11 @@
-/* runtime/cuda/cudnn_match.c */
+/* runtime/cuda/cudnn_match.c -- see cudnn_match.h. */
 #include "runtime/cuda/cudnn_match.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The number behind "name": in cuDNN's JSON; -1: not there. */
+/* The number after the key `name` in cuDNN's JSON; -1: no such key. */
 static int64_t number_of(const char *json, const char *name)
 {
     char key[64];

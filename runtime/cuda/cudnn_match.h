@@ -1,4 +1,4 @@
-/* runtime/cuda/cudnn_match.h -- what device and version cuDNN's text of a plan was made for. */
+/* runtime/cuda/cudnn_match.h -- the device and cuDNN version of a plan's text. */
 #ifndef LS_CUDNN_MATCH_H
 #define LS_CUDNN_MATCH_H
 
@@ -7,19 +7,18 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Whether the plan was made for this version of cuDNN and a device such as this one (cuDNN's text
- * of it). */
+/* Whether the plan was made for this version of cuDNN and a device like this one (cuDNN's text of
+ * the device). */
 bool ls_dnn_plan_fits(const char *plan, const char *device, int64_t version);
-/* The plan's text with this device (cuDNN's text of it) in the place of the one that it was made
- * for, so that what cuDNN works out again when it reads a plan is by the device that is there. (An
- * H200 ran plans with another's memory and slot in them, too.) To be freed; NULL: out of memory, or
- * no plan that names its device. */
+/* The plan's text with its device replaced by this device (cuDNN's text of it), so that cuDNN
+ * rebuilds the plan for the actual device. (An H200 also ran plans with another device's memory and
+ * slot in them.) Freed by the caller; NULL: out of memory, or the plan names no device. */
 char *ls_dnn_plan_here(const char *plan, const char *device);
-/* The name in a plan's or a device's text; "?": there is none. */
+/* The device name in the text of a plan or a device; "?": none. */
 void ls_dnn_device_name(const char *json, char *name, size_t size);
 
-/* Says that plans are made again. plan: the one that does not fit; NULL: the compiler made none.
- * why: what is wrong with it though it fits; NULL: it does not. */
+/* Prints that plans are made again. plan: a plan that does not fit; NULL: the compiler made none.
+ * why: the reason if the plan fits but cannot be used; NULL: it does not fit. */
 void ls_dnn_note_again(FILE *to, const char *plan, const char *device, int64_t version,
                        const char *why);
 

@@ -44,7 +44,7 @@ static LsDnnDesc make(const LsDnn *lib, void *const at[TENSORS + 1], LsError *e)
         ls_fail(e, LS_EXIT_DEVICE, "cuDNN: %s", s.err);
         d = NULL;
     } else {
-        s.ndesc = 0;            /* the caller's now */
+        s.ndesc = 0;            /* now owned by the caller */
     }
     ls_dnn_scope_drop(&s);
     return d;

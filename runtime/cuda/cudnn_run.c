@@ -8,10 +8,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-enum { NOTES = 8 };             /* convolutions that are named */
+enum { NOTES = 8 };             /* most convolutions named in notes */
 
 /* ---- notes ---- */
-/* why: what is wrong with a plan that fits; NULL: it does not. */
+/* why: the reason if the plan fits but cannot be used; NULL: it does not fit. */
 static void say_again(LsDnnRuns *r, const char *plan, const char *why)
 {
     if (!r->noted && r->notes != NULL)
@@ -19,19 +19,19 @@ static void say_again(LsDnnRuns *r, const char *plan, const char *why)
     r->noted = true;
 }
 
-/* why: what is wrong with all of it in one kernel. */
+/* why: the reason that no single kernel computes the whole step. */
 static void say_apart(LsDnnRuns *r, const LsError *why)
 {
     if (r->notes != NULL && r->apart < NOTES)
-        fprintf(r->notes, "note: %s; a kernel of the program does what is behind it\n", why->text);
+        fprintf(r->notes, "note: %s; a kernel of the program does its epilogue\n", why->text);
     if (r->notes != NULL && r->apart == NOTES)
         fprintf(r->notes, "note: likewise of further convolutions\n");
     r->apart++;
 }
 
 /* ---- plans ---- */
-/* Makes a plan here. It goes through its text, after which it needs no other descriptor. key: it is
- * kept under that; or NULL. */
+/* Makes a plan on this device. The plan is reloaded from its text, so that it needs no other
+ * descriptor. key: key in the cache, or NULL for none. */
 static bool make_plan(LsDnnRuns *r, LsDnnReady *q, bool alone, const char *key, LsError *e)
 {
     LsDnnSearch *s = ls_dnn_search_for(r, q, alone, e);
@@ -44,11 +44,12 @@ static bool make_plan(LsDnnRuns *r, LsDnnReady *q, bool alone, const char *key, 
         ls_plan_cache_put(r->cache, key, json);
     free(json);
     ls_dnn_search_free(s);
-    return ok || ls_fail(e, LS_EXIT_DEVICE, "%s%scuDNN does not take its own plan back",
+    return ok || ls_fail(e, LS_EXIT_DEVICE, "%s%scuDNN rejects its own plan",
                          q->node != NULL ? q->node : "", q->node != NULL ? ": " : "");
 }
 
-/* A plan for all of it, or else one for the convolution alone, if a kernel can do the rest. */
+/* A plan for the whole step; else, if a kernel can do the rest, a plan for the convolution
+ * alone. */
 static bool make_again(LsDnnRuns *r, LsDnnReady *q, LsError *e)
 {
     LsError why = {0};
@@ -60,7 +61,7 @@ static bool make_again(LsDnnRuns *r, LsDnnReady *q, LsError *e)
     return make_plan(r, q, true, NULL, e);
 }
 
-/* A plan of an engine that compiles: the seconds that takes are spent once, not at every start. */
+/* A plan of a compiling engine: cached, as compiling takes seconds. */
 static bool take_compiled(LsDnnRuns *r, LsDnnReady *q, LsError *why)
 {
     char key[LS_DNN_KEY];
@@ -95,7 +96,7 @@ static bool make_ready(LsDnnRuns *r, LsDnnReady *q, LsError *e)
             return true;
         }
     }
-    if (why.text[0] == '\0')             /* it is of another device, or of another cuDNN */
+    if (why.text[0] == '\0')             /* it was made for another device or another cuDNN */
         say_again(r, plan, NULL);
     r->tally.again++;
     return make_again(r, q, e);
@@ -148,8 +149,8 @@ static bool start(LsDnnRuns *r, void *stream, LsError *e)
     return ls_fail(e, LS_EXIT_DEVICE, "cuDNN does not start: %s", why);
 }
 
-/* A plan made from a description may yet be refused by the device, and so may one of an engine that
- * compiles: another one. */
+/* Makes another plan when the device refuses one that was made from a description, or one of a
+ * compiling engine. */
 static bool make_other(LsDnnRuns *r, LsDnnReady *q, const LsError *why, LsError *e)
 {
     if (!q->kept) {

@@ -1,5 +1,5 @@
-/* runtime/cuda/cudnn_run.h -- the library behind ls_cudnn.h, which asks for no device itself: tests
- * put another cuDNN in its place. */
+/* runtime/cuda/cudnn_run.h -- convolutions by cuDNN, behind ls_cudnn.h. This layer does not ask for
+ * a device, so tests can substitute cuDNN. */
 #ifndef LS_CUDNN_RUN_H
 #define LS_CUDNN_RUN_H
 
@@ -10,28 +10,29 @@
 
 #include <stdio.h>
 
-typedef struct LsDnnRuns LsDnnRuns;     /* a program's convolutions, made ready */
+typedef struct LsDnnRuns LsDnnRuns;     /* a program's prepared convolutions */
 
 typedef struct LsDnnSetup {
-    int device;                 /* ordinal of the device in use */
-    const char *described;      /* its description, instead of the device; NULL: the device */
-    const char *cache;          /* folder of the choices that were timed, made when missing; NULL:
-                                 * none is read or kept */
-    FILE *notes;                /* where it is said that plans were made again */
+    int device;                 /* ordinal of the current device */
+    const char *described;      /* its description, used instead of the device; NULL: use the
+                                 * device */
+    const char *cache;          /* folder of cached timed choices, created if missing; NULL: no
+                                 * cache */
+    FILE *notes;                /* receives a note when plans are made again */
 } LsDnnSetup;
 
-/* Opens cuDNN. Without it, with one that will not do or without a device: false, LS_EXIT_DEVICE and
- * a sentence that names the file. */
+/* Opens cuDNN. False with LS_EXIT_DEVICE and a sentence that names the file when cuDNN is missing
+ * or unsuitable, or there is no device. */
 bool ls_dnn_runs_open(LsDnnRuns **to, const LsDnnSetup *setup, LsError *e);
-/* Keeps new choices and closes; NULL is allowed. */
+/* Caches new choices and closes; NULL is allowed. */
 void ls_dnn_runs_close(LsDnnRuns *r);
 
-/* From now on (not NULL) candidates are timed when a convolution first runs, and the fastest is taken
- * and kept, unless that was done in an earlier process. */
+/* From now on (watch not NULL) the first run of a convolution times the candidates; the fastest is used and cached,
+ * unless the cache has a choice already. */
 void ls_dnn_tune(LsDnnRuns *r, const LsStopwatch *watch);
 
-/* Makes the plan of one convolution, unless that is done. c must outlive r: its address is its
- * name. node: for the sentence, or NULL. */
+/* Prepares the plan of one convolution, unless it is prepared. c must outlive r: its address
+ * identifies the convolution. node: named in the error sentence, or NULL. */
 bool ls_dnn_ready(LsDnnRuns *r, const LsCudaConv *c, const char *node, LsError *e);
 /* Puts one convolution on the stream (a cudaStream_t). run: for c->behind. */
 bool ls_dnn_run(LsDnnRuns *r, LsRun *run, const LsCudaConv *c, void *const arg[], void *stream,

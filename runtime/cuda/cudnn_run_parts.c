@@ -6,8 +6,8 @@
 #include <inttypes.h>
 
 enum {
-    CANDIDATES = 10,            /* plans that are timed */
-    COMPILED = 3,               /* ... of those that take seconds to make */
+    CANDIDATES = 10,            /* most plans that are timed */
+    COMPILED = 3,               /* most timed plans of engines that compile for seconds */
 };
 
 int64_t ls_dnn_room_of(const LsCudaConv *c)

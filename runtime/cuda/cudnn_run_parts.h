@@ -1,5 +1,4 @@
-/* runtime/cuda/cudnn_run_parts.h -- a program's convolutions, made ready: what the choice by the clock
- * and the runs are made of. */
+/* runtime/cuda/cudnn_run_parts.h -- the state of a program's convolutions, shared by tuning and running. */
 #ifndef LS_CUDNN_RUN_PARTS_H
 #define LS_CUDNN_RUN_PARTS_H
 
@@ -11,14 +10,14 @@
 
 #include <stdio.h>
 
-typedef struct LsDnnReady {     /* a convolution made ready */
+typedef struct LsDnnReady {     /* a prepared convolution */
     const LsCudaConv *c;
-    const char *node;           /* the first that it computes, for notes; NULL: not known */
+    const char *node;           /* the first node that it computes, for notes; NULL: not known */
     LsDnnPlan plan;             /* .plan NULL: not yet */
-    bool own;                   /* c->own computes it: by the clock, and without a plan */
-    bool alone;                 /* it is that of the convolution alone, c->behind does the rest */
-    bool kept;                  /* as the compiler made it */
-    bool timed;                 /* no clock is needed any more */
+    bool own;                   /* c->own computes it, chosen by timing; no plan is used */
+    bool alone;                 /* plan covers only the convolution; c->behind does the rest */
+    bool kept;                  /* the compiler's plan is used */
+    bool timed;                 /* no timing is needed any more */
     bool ran;
     LsDnnPacks packs;
 } LsDnnReady;
@@ -26,18 +25,18 @@ typedef struct LsDnnReady {     /* a convolution made ready */
 typedef struct LsDnnRuns {
     LsDnn lib;
     LsDnnDesc device;
-    void *handle, *stream;      /* handle: made when a convolution first runs */
+    void *handle, *stream;      /* handle: created when a convolution first runs */
     char *json;                 /* of the device */
-    LsPlanCache *cache;         /* of choices by the clock, and of plans that took compiling */
+    LsPlanCache *cache;         /* of timed choices, and of plans that were slow to compile */
     const LsStopwatch *tune;
     FILE *notes;
-    bool noted;                 /* that plans were made again */
-    int apart;                  /* convolutions with a kernel behind them, so far */
+    bool noted;                 /* it was printed that plans were made again */
+    int apart;                  /* convolutions with a kernel behind them so far */
     LsDnnReady *ready; int nready, cap;
     LsDnnTally tally;
 } LsDnnRuns;
 
-typedef struct LsDnnJob {       /* a convolution that is run */
+typedef struct LsDnnJob {       /* one run of a convolution */
     LsDnnRuns *r;
     LsDnnDesc plan, pack;
     void (*behind)(LsRun *run, void *const arg[]);      /* NULL: nothing */
@@ -46,14 +45,15 @@ typedef struct LsDnnJob {       /* a convolution that is run */
     int status;
 } LsDnnJob;
 
-/* Bytes that a plan may take of the room at arg_workspace, wherever that begins. */
+/* Bytes of the room at arg_workspace that a plan may use, whatever the room's alignment. */
 int64_t ls_dnn_room_of(const LsCudaConv *c);
-/* Takes a plan from text if it reads and fits the room. alone: it is the convolution's alone. */
+/* Loads a plan from text, if it is readable and fits the room. alone: the plan covers only the
+ * convolution. */
 bool ls_dnn_take(LsDnnRuns *r, LsDnnReady *q, const char *json, bool alone, LsError *why);
-/* Plans for all of the convolution, or for it alone. Engines that compile are asked for all of one
- * that the compiler planned alone, and for nothing else. NULL: there is none. */
+/* Plans for the whole step, or for the convolution alone. Compiling engines are only asked for a
+ * whole step that the compiler planned as convolution alone. NULL: no plan. */
 LsDnnSearch *ls_dnn_search_for(LsDnnRuns *r, const LsDnnReady *q, bool alone, LsError *e);
-/* Sets what the job runs. */
+/* Sets the fields of the job. */
 bool ls_dnn_set_job(LsDnnJob *j, LsDnnReady *q, LsDnnDesc plan, bool alone, LsError *e);
 bool ls_dnn_execute(void *job);         /* an LsDnnJob; false: j->status says why */
 

@@ -1,9 +1,9 @@
-/* runtime/cuda/cudnn_tally.h -- where the plans of a program's convolutions are from. */
+/* runtime/cuda/cudnn_tally.h -- counts the sources of a program's convolution plans. */
 #ifndef LS_CUDNN_TALLY_H
 #define LS_CUDNN_TALLY_H
 
-/* How many plans were taken as the compiler made them, were made again, came from the clock, or are
- * of engines that compile where the compiler planned the convolution alone. */
+/* Numbers of plans: kept as the compiler made them, made again, chosen by timing, and of compiling
+ * engines where the compiler planned the convolution alone. */
 typedef struct LsDnnTally { int kept, again, timed, compiled; } LsDnnTally;
 
 #endif

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* In the place of a plan, and before one of a convolution alone. */
+/* Cached in place of a plan; prefix of a plan for a convolution alone. */
 static const char own_word[] = "own", alone_word[] = "alone ";
 
 void ls_dnn_key(const LsCudaConv *c, const char *before, char *key)
@@ -74,7 +74,7 @@ static void time_own(const LsDnnJob *j, const LsCudaConv *c, Fastest *best)
     }
 }
 
-/* Keeps the choice for later processes. */
+/* Caches the choice for later processes. */
 static void keep(LsDnnRuns *r, const LsCudaConv *c, const Fastest *best)
 {
     char key[LS_DNN_KEY];

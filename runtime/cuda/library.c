@@ -11,7 +11,7 @@ void *ls_library_open(const char *file)
     return dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 }
 
-/* The file of that name in a folder of a place; NULL: no place, or no such file there. */
+/* Opens the file of that name in a folder of `place`; NULL: no place, or no such file. */
 static void *open_at(const char *place, const char *folder, const char *soname, char *file,
                      size_t size)
 {

@@ -1,4 +1,4 @@
-/* runtime/cuda/ls_cublaslt.c -- products as steps of a program: the library's place in the CUDA
+/* runtime/cuda/ls_cublaslt.c -- products as steps of a program: binds cuBLASLt to the CUDA
  * context. */
 #include "runtime/cuda/ls_cublaslt.h"
 

@@ -1,13 +1,13 @@
-/* runtime/cuda/ls_cublaslt.h -- matrix products of a program for NVIDIA GPUs, through cuBLASLt:
- * what the program says. Plain C.
+/* runtime/cuda/ls_cublaslt.h -- matrix products of a program for NVIDIA GPUs, through cuBLASLt: the
+ * interface of generated programs. Plain C.
  *
- * The library is opened at run time. A product is described by plain data that the compiler prints;
- * descriptors are made and an algorithm is chosen when it runs first, which must be before the step
- * is captured. After that a product allocates nothing and waits for nothing.
+ * The library is opened at run time. The compiler prints a product as plain data. The product's
+ * first run makes descriptors and chooses an algorithm; it must happen before the step is captured.
+ * Later runs allocate nothing and wait for nothing.
  *
- * The choice depends on the shape, the device and the library alone, never on addresses or free
- * memory, and only algorithms whose sums have a fixed order are taken: the same product gives
- * the same bits under every budget. */
+ * The choice depends on the shape, the device and the library only, never on addresses or free
+ * memory, and only algorithms with a fixed order of summation qualify: the same product gives the
+ * same bits under every budget. */
 #ifndef LS_CUBLASLT_H
 #define LS_CUBLASLT_H
 

@@ -1,5 +1,5 @@
-/* runtime/cuda/ls_cuda_context.h -- what the parts of the CUDA runtime share: the context behind
- * LsRun.device, and how failures are told. */
+/* runtime/cuda/ls_cuda_context.h -- shared by the parts of the CUDA runtime: the context behind
+ * LsRun.device, and the reporting of failures. */
 #ifndef LS_CUDA_CONTEXT_H
 #define LS_CUDA_CONTEXT_H
 
@@ -9,7 +9,7 @@
 
 #include <cuda_runtime_api.h>
 
-typedef struct LsCudaInfo {     /* of the device in use */
+typedef struct LsCudaInfo {     /* the current device */
     int device;                 /* ordinal */
     int major, minor;           /* compute capability */
     int processors;             /* streaming multiprocessors */
@@ -17,23 +17,23 @@ typedef struct LsCudaInfo {     /* of the device in use */
     char name[64];
 } LsCudaInfo;
 
-/* Where all steps run, in order. Being recorded at times: no call that waits, or that allocates. */
+/* The stream of all steps, in order. It may be recording: no call may wait or allocate. */
 cudaStream_t ls_cuda_stream(const LsRun *run);
 const LsCudaInfo *ls_cuda_info(const LsRun *run);
-/* The node whose step is being given out, for messages; NULL: none is. */
+/* The node of the step being issued, for messages; NULL: none. */
 const char *ls_cuda_node(const LsRun *run);
-/* What LsCudaLibrary.open made; NULL: the program does not use the library. */
+/* The object made by LsCudaLibrary.open; NULL: the program does not use the library. */
 void *ls_cuda_library(const LsRun *run, LsCudaSlot slot);
 
-/* The clock to choose by, when the user asked for that (--tune); else NULL. Only for a step's first
+/* The stopwatch for tuning, if the user asked for it (--tune); else NULL. Only for a step's first
  * run, which is not recorded. */
 const LsStopwatch *ls_cuda_tuning(const LsRun *run);
 
-/* Ends the run after this step with a sentence, to which the step's number and its node are added.
+/* Ends the run after this step with a sentence, which is extended by the step's number and node.
  * The first failure is kept. */
 __attribute__((format(printf, 3, 4)))
 void ls_cuda_fail(LsRun *run, LsExit code, const char *fmt, ...);
-/* err is cudaSuccess; else fails, saying what could not be done ("launch k4_relu_part") and why. */
+/* True if err is cudaSuccess; else fails with the action ("launch k4_relu_part") and the reason. */
 bool ls_cuda_ok(LsRun *run, cudaError_t err, const char *what);
 
 #endif

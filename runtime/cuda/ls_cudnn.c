@@ -1,4 +1,4 @@
-/* runtime/cuda/ls_cudnn.c -- convolutions as steps of a program: the library's place in the CUDA
+/* runtime/cuda/ls_cudnn.c -- convolutions as steps of a program: binds cuDNN to the CUDA
  * context. */
 #include "runtime/cuda/ls_cudnn.h"
 

@@ -1,4 +1,4 @@
-/* runtime/cuda/plan_cache.c */
+/* runtime/cuda/plan_cache.c -- see plan_cache.h. */
 #include "runtime/cuda/plan_cache.h"
 
 #include <inttypes.h>
@@ -11,12 +11,13 @@
 #include "runtime/base/fnv64.h"
 
 #define HEAD "lowerset-conv-plans 1\n"
-enum { MOST_BYTES = 64 << 20, SUM = 16 };       /* of a file; hexadecimal digits of a checksum */
+enum { MOST_BYTES = 64 << 20, SUM = 16 };       /* limit of the file; hexadecimal digits of a
+                                                 * checksum */
 
 typedef struct Entry { char *key, *value; uint64_t hash; } Entry;
 
 struct LsPlanCache {
-    char path[4200];            /* "": nowhere */
+    char path[4200];            /* "": no file */
     Entry *entry;
     int nentry, cap;
     bool changed;
@@ -51,7 +52,7 @@ static Entry *entry_of(const LsPlanCache *c, const char *key)
     return NULL;
 }
 
-/* Puts copies; nothing when memory is out. */
+/* Adds copies; does nothing when out of memory. */
 static void keep(LsPlanCache *c, const char *key, const char *value)
 {
     Entry *old = entry_of(c, key);
@@ -80,7 +81,7 @@ static void keep(LsPlanCache *c, const char *key, const char *value)
         c->entry[c->nentry++] = (Entry){name, copy, hash_of(key)};
 }
 
-/* "SUM\tKEY\tVALUE", the line break gone. */
+/* "SUM\tKEY\tVALUE", without the line break. */
 static void read_line(LsPlanCache *c, char *line)
 {
     char *end, *key = strchr(line, '\t');
@@ -139,7 +140,7 @@ void ls_plan_cache_put(LsPlanCache *c, const char *key, const char *value)
     c->changed = true;
 }
 
-/* The folder of the file, and the one that folder is in. */
+/* Creates the folder of the file and its parent. */
 static void make_folders(const char *path)
 {
     char dir[sizeof ((LsPlanCache *)0)->path];

@@ -1,11 +1,10 @@
-/* runtime/cuda/stopwatch.h -- how long a piece of work takes on the device, for choosing among
- * several that give the same. */
+/* runtime/cuda/stopwatch.h -- times work on the device, to choose among equivalent candidates. */
 #ifndef LS_CUDA_STOPWATCH_H
 #define LS_CUDA_STOPWATCH_H
 
 #include <stdbool.h>
 
-/* One run of `job`, and how long it took, ns; < 0: it failed. */
+/* Runs `job` once and returns its time in ns; < 0: it failed. */
 typedef struct LsStopwatch {
     double (*time)(void *self, bool (*run)(void *job), void *job);
     void *self;

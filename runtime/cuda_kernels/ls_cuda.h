@@ -1,15 +1,13 @@
-/* runtime/cuda_kernels/ls_cuda.h -- the primitives that generated kernels are written in, for NVIDIA GPUs.
+/* runtime/cuda_kernels/ls_cuda.h -- the primitives of generated kernels, for NVIDIA GPUs.
  *
- * The counterpart of ls_kernel.h: the same kernel text means the same numbers. A *part* is a kernel
- * of a grid with one block per unit; the block's x threads of one threadIdx.y (a *row* of threads)
- * share the iterations of LS_LANES and the sums over a row of numbers, its y rows share LS_ROWS. x
- * is a power of two; what the threads of a row do together (LS_ROW_SYNC, ls_row_..., LS_COPY) wants
- * x <= 32 or y == 1.
+ * The counterpart of ls_kernel.h: the same kernel text gives the same numbers. A *part* is a kernel with a grid of one
+ * block per unit. The block's x threads with the same threadIdx.y (a *row* of threads) share the iterations of LS_LANES
+ * and the sums over a row of numbers; its y rows share LS_ROWS. x is a power of two; collective operations of a row
+ * (LS_ROW_SYNC, ls_row_..., LS_COPY) need x <= 32 or y == 1.
  *
- * For nvcc and NVRTC (which has no header of the host), and for the C compiler once the words of
- * CUDA mean something to it: tests/support/cuda_executor.h. Compiled with -fmad=false, so that a statement
- * gives the same bits in whichever kernel it stands; without atomics, in a fixed order, so that
- * every run gives the same. */
+ * For nvcc and NVRTC (which has no host headers), and for the C compiler with CUDA's words defined:
+ * tests/support/cuda_executor.h. Compiled with -fmad=false, so that a statement gives the same bits in every kernel;
+ * without atomics and in a fixed order, so that every run gives the same bits. */
 #ifndef LS_RUNTIME_CUDA_KERNELS_LS_CUDA_H
 #define LS_RUNTIME_CUDA_KERNELS_LS_CUDA_H
 
@@ -46,7 +44,8 @@ typedef unsigned long uintptr_t;
 #define LS_CHECK(condition) ((void)0)
 #define LS_ALIGNED(bytes) __align__(bytes)
 #define LS_UNROLL _Pragma("unroll")
-#define LS_ROLLED _Pragma("unroll 1")   /* runs once a block: not worth its time in the compiler */
+#define LS_ROLLED _Pragma("unroll 1")   /* runs once a block: unrolling is not worth the compile
+                                         * time */
 #define LS_SHARED(type, name, dims) __shared__ LS_ALIGNED(16) type name dims
 #define LS_ENTRY(name, narg, x, y, together)                                                       \
     extern "C" __global__ __launch_bounds__((x) * (y), together) void name(                        \
@@ -57,9 +56,9 @@ typedef unsigned long uintptr_t;
 #endif
 
 /* ---- parts ----
- * The kernel's parameters: the device's LsRun, and the arguments by value, as one struct. Its body
- * is a function of its own, which knows x and y as constants once it is part of the kernel. Behind y
- * may stand how many blocks a multiprocessor is to have registers for. */
+ * The kernel's parameters: the device's LsRun, and the arguments by value, as one struct. Its body is an inlined
+ * function, in which x and y become constants. An optional argument behind y is the number of blocks per multiprocessor
+ * that must have registers. */
 #define LS_PART(name, narg, ...) LS_PART_OF(name, narg, __VA_ARGS__, 0, 0)
 #define LS_PART_OF(name, narg, x, y, together, ...)                                                \
     struct name##_args { void *at[narg]; };                                                        \
@@ -77,15 +76,15 @@ typedef unsigned long uintptr_t;
     type *const __restrict__ name = (type *)__builtin_assume_aligned(ls_at[k], 16);                \
     (void)name##_four
 #define LS_SAME(j, k) (ls_at[j] == ls_at[k])
-/* Argument k as a number: kernels that differ in some numbers alone are one, which is given them
- * behind its operands and results. LS_NUMBER4: a multiple of four, and the compiler knows. */
+/* Argument k as a number: kernels that differ only in some numbers are one kernel, which receives
+ * them behind its operands and results. LS_NUMBER4: a multiple of four, known to the compiler. */
 #define LS_NUMBER(name, k) const int64_t name = (int64_t)ls_at[k]
 #define LS_NUMBER4(name, k) const int64_t name = (int64_t)ls_at[k] & ~INT64_C(3)
 #define LS_BELOW(i, end, a, b) ((int64_t)(i) < (int64_t)(end) ? (int64_t)(a) : (int64_t)(b))
 #define LS_WHOLE4(n) ((n) & ~INT64_C(3))
 
-/* Threads of a row, rows of threads: constants in a part, in a function that it calls the shape of
- * the block. */
+/* Threads of a row, rows of threads: constants in a part; in a function that the part calls, the
+ * shape of the block. */
 enum { ls_x = 0, ls_y = 0 };
 #define LS_X ((int)(ls_x > 0 ? ls_x : (int)blockDim.x))
 #define LS_Y ((int)(ls_y > 0 ? ls_y : (int)blockDim.y))
@@ -123,7 +122,7 @@ enum { ls_x = 0, ls_y = 0 };
 #define LS_LOCAL_ROWS(type, name, n, rows)                                                         \
     LS_SHARED(type, name##_rows, [rows][n]);                                                       \
     type *const name = name##_rows[threadIdx.y]
-/* In registers: the shared memory would be read and written at every step. */
+/* In registers: shared memory would be accessed at every step. */
 #define LS_OWNED(type, name, n) type name##_own[4] = {0}
 #define LS_OWN(name, at) name##_own[0]
 #define LS_OWN4(name, at) name##_own[(at) & 3]
@@ -134,7 +133,7 @@ enum { ls_x = 0, ls_y = 0 };
 #define LS_SYNC __syncthreads()
 #define LS_ROW_SYNC ls_row_sync(LS_X, LS_Y)
 
-/* This row's lanes of its warp. */
+/* Mask of this row's lanes within its warp. */
 LS_FN uint32_t ls_row_mask(int x)
 {
     return x >= 32 ? 0xffffffffu : ((1u << x) - 1u) << (threadIdx.y * (uint32_t)x & 31u);
@@ -151,12 +150,13 @@ LS_FN void ls_row_sync(int x, int y)
 }
 
 /* ---- rows ----
- * Functions of all threads of a row, each of which gets the result. They are barriers of the row:
- * they read what the others wrote before the call, and when they return all have read and written.
- * `lanes` is for the CPU: here every thread adds in four running values, which go on in double. */
+ * Functions that all threads of a row call together; each thread gets the result. They are barriers
+ * of the row: they see the other threads' writes before the call, and when they return all accesses
+ * are done. `lanes` is for the CPU: here every thread keeps four running values, which are then
+ * summed in double. */
 
-/* name(own, ls_x, ls_y): the own of all threads joined as a tree, halves first, as by ls_sum_lanes of
- * the CPU. No thread is at its end before all have called. */
+/* name(own, ls_x, ls_y): a tree reduction of `own` over all threads, halves first, as by ls_sum_lanes on the CPU. No
+ * thread returns before all have called. */
 #define LS_ROW_TREE(name, type, join)                                                              \
     LS_FN type name(type own, int ls_x, int ls_y)                                                  \
     {                                                                                              \
@@ -183,8 +183,8 @@ LS_FN void ls_row_sync(int x, int y)
 LS_ROW_TREE(ls_tree_sum, double, LS_ADD)
 LS_ROW_TREE(ls_tree_max, real, ls_max_real)
 
-/* Four neighbours at a multiple of 16 bytes. The compiler would take a copy apart and not always
- * find together again what it took apart; of a vector it reads whole, writes it does not. */
+/* Four neighbours at a multiple of 16 bytes. The compiler would split a copy and not always merge
+ * it again; it reads a vector as a whole, but does not write it so. */
 #if !defined __CUDACC__
 LS_FN void ls_get4(real to[4], const real *from)
 {
@@ -221,8 +221,8 @@ LS_FN void ls_put4(real *to, const real from[4])
 #endif
 
 #define LS_WITHIN4(i, from, to) LS_WITHIN((i) & ~(int64_t)3, from, to)
-/* The compiler merges loads of neighbours only where no store stands between them, as it may change
- * what is loaded: so a thread's four wait in registers for the last of them. */
+/* The compiler merges neighbouring loads only if no store lies between them, as the store may
+ * alias: so a thread's four values wait in registers for the last of them. */
 #define LS_PUT4(y, at, v)                                                                          \
     do {                                                                                           \
         const int64_t ls_here = (at);                                                              \
@@ -231,8 +231,9 @@ LS_FN void ls_put4(real *to, const real from[4])
             ls_put4((y) + (ls_here - 3), y##_four);                                                \
     } while (0)
 
-/* Its merging of loads ends where it makes one running pointer of an address in a loop, and no
- * longer sees a multiple of 16 bytes: so the four are read as one, when the first is asked for. */
+/* The compiler stops merging loads when it turns an address in a loop into one running pointer, as
+ * it then loses the alignment of 16 bytes: so the four are read as one vector, when the first is
+ * needed. */
 #define LS_FOUR(v)                                                                                 \
     real v##_four[4];                                                                              \
     (void)v##_four
@@ -244,8 +245,8 @@ LS_FN real ls_four_at(real four[4], const real *x, int64_t at)
     return four[at & 3];
 }
 
-/* No load goes before a store that stands before it, as it may read what that writes: the loads of
- * several steps have to stand before the stores of the first. */
+/* No load moves before an earlier store, which may alias: the loads of several steps have to
+ * precede the stores of the first. */
 #define LS_FOUR_OF(n, v)                                                                           \
     real v##_group[n][4];                                                                          \
     (void)v##_group
@@ -258,7 +259,7 @@ LS_FN real ls_four_at(real four[4], const real *x, int64_t at)
     } while (0)
 #define LS_FETCHED4(v, x, at) v##_group[ls_of][(at) & 3]
 
-/* Four bytes, which are one word of memory. */
+/* Four bytes as one word of memory. */
 #define LS_BYTES4(v)                                                                               \
     uint32_t v##_bytes = 0;                                                                        \
     (void)v##_bytes
@@ -281,10 +282,10 @@ LS_FN void ls_put_byte(uint32_t *four, uint8_t *y, int64_t at, uint8_t value)
     }
 }
 
-/* run[0 .. 3]: the values, each of elements a, b, c of the arrays x0, x1, x2, joined. Where these and
- * `also` start at multiples of 16 bytes, as they do where n is a multiple of 4, a thread takes four
- * neighbours at a time, which are v[0 .. 3] at i for `four`; else, and behind the last four, four
- * that are a step of all threads apart, each v at i for `one`. */
+/* run[0 .. 3]: running reductions of the values of elements a, b, c of the arrays x0, x1, x2. Where these and `also`
+ * start at multiples of 16 bytes, as they do when n is a multiple of 4, a thread takes four neighbours at a time, which
+ * are v[0 .. 3] at i for `four`. Otherwise, and for the remainder, it takes four values a step of all threads apart,
+ * each v at i for `one`. */
 #define LS_ROW_RUN(start, join, value, x0, x1, x2, also, four, one)                                \
     real run[4] = {start, start, start, start};                                                    \
     int64_t ls_from = 0;                                                                           \
@@ -342,12 +343,12 @@ LS_ROW_SUM(ls_row_exp, ls_exp(a - shift), x, x, x, x, , , const real *x, real sh
 LS_ROW_SUM(ls_row_exp_to, ls_exp(a - shift), x, x, x, y, ls_put4(y + i, v), y[i] = v, real *y,
            const real *x, real shift)
 
-/* lane[0 .. n), n a power of two up to 256: the tree of the CPU, to the bit. */
+/* lane[0 .. n), n a power of two up to 256: the CPU's tree, bit-identical. */
 LS_FN double ls_sum_lanes_of(const real *lane, int64_t n, int ls_x, int ls_y)
 {
     const int64_t count = n > ls_x ? n / ls_x : 1;
     double t[256];
-    t[0] = -0.;                 /* + x is x, also of -0 */
+    t[0] = -0.;                 /* -0 + x is x, also for -0 */
     ls_row_sync(ls_x, ls_y);
     if (threadIdx.x < n) {
         LS_UNROLL for (int64_t k = 0; k < count; k++) t[k] = lane[threadIdx.x + k * ls_x];
@@ -368,7 +369,7 @@ LS_FN double ls_sum_lanes_of(const real *lane, int64_t n, int ls_x, int ls_y)
 #define ls_sum_lanes(lane, n) ls_sum_lanes_of(lane, n, LS_X, LS_Y)
 
 /* ---- copies ----
- * n elements by the threads of a row, the largest words that fit at a time. Not a barrier. */
+ * Copies n elements by the threads of a row, in the largest words that fit. Not a barrier. */
 #define LS_COPY_WORDS(to, from, bytes, size)                                                       \
     for (int64_t i = threadIdx.x * (size); i < bytes; i += ls_x * (size))                          \
         memcpy(__builtin_assume_aligned((char *)to + i, size),                                     \
@@ -387,8 +388,8 @@ LS_FN void ls_copy_of(void *to, const void *from, int64_t bytes, int ls_x)
 
 /* ---- transposition ----
  * to[c * ldt + r] = from[r * ldf + c] for r < rows, c < cols, by all threads of the block: through
- * tiles of 32 by 32 in shared memory, a column wider so that neither side meets one bank. By the
- * size of an element in bits. A barrier of the block. */
+ * tiles of 32 by 32 in shared memory, with one padding column so that neither side has bank
+ * conflicts. Named by the size of an element in bits. A barrier of the block. */
 #define LS_TRANSPOSE(bits)                                                                         \
     LS_FN void ls_transpose##bits##_of(void *y, int64_t ldt, const void *x, int64_t ldf,           \
                                        int64_t rows, int64_t cols, int ls_x, int ls_y)             \
@@ -424,10 +425,9 @@ LS_TRANSPOSE(64)
     ls_transpose64_of(to, ldt, from, ldf, rows, cols, LS_X, LS_Y)
 
 /* ---- ranks ----
- * Keys from 0 on and below INT32_MAX in their order, those that are the same by their places:
- * sorted[r] = key[j] and order[r] = j, where r of the n keys stand before key j. A unit ranks 32 of
- * them, one each of the 32 threads of a row; the rows share all others, which a warp brings into
- * shared memory by tiles. */
+ * A stable sort of keys from 0 to INT32_MAX - 1: sorted[r] = key[j] and order[r] = j, where r of
+ * the n keys precede key j. A unit ranks 32 keys, one for each of the 32 threads of a row; the rows
+ * share the comparisons with all keys, which a warp loads into shared memory by tiles. */
 #define LS_RANK_TILE 128
 LS_FN void ls_rank_of(int32_t *order, int32_t *sorted, const int32_t *key, int64_t n, int64_t unit,
                       int ls_y)
@@ -449,10 +449,10 @@ LS_FN void ls_rank_of(int32_t *order, int32_t *sorted, const int32_t *key, int64
             const int place = (int)(j - t);
             LS_ROLLED for (int i = 0; i < LS_RANK_TILE; i++)
                 rank += tile[i] < own || (tile[i] == own && i < place);
-        } else {                /* of those before all that are not greater, of those behind the less */
+        } else {                /* earlier keys count if not greater, later keys if less */
             const int32_t end = own + (t < j);
             LS_UNROLL for (int i = 0; i < LS_RANK_TILE; i++)
-                rank += (int32_t)((uint32_t)(tile[i] - end) >> 31);     /* is less, by two instructions */
+                rank += (int32_t)((uint32_t)(tile[i] - end) >> 31);     /* 1 if less, in two instructions */
         }
     }
     before[threadIdx.y][threadIdx.x] = rank;

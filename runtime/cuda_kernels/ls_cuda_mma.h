@@ -1,13 +1,12 @@
-/* runtime/cuda_kernels/ls_cuda_mma.h -- the part of ls_cuda.h that is about products on tensor cores.
+/* runtime/cuda_kernels/ls_cuda_mma.h -- the part of ls_cuda.h for products on tensor cores.
  *
- * Of a block of 32 by y threads: each row of threads, a warp, has 16 of the rows of a product and
- * all of its columns, in registers, in pieces of 16 by 8, of which lane 4 g + t has four elements:
+ * A block has 32 by y threads. Each row of threads, a warp, holds 16 rows of a product with all columns, in registers,
+ * as fragments of 16 by 8. Lane 4 g + t holds four elements of each fragment:
  *   factor a   (g, t) (g + 8, t) (g, t + 4) (g + 8, t + 4)
  *   sum    c   (g, 2 t) (g, 2 t + 1) (g + 8, 2 t) (g + 8, 2 t + 1)
- * The other factor b is 8 by 8: (t, g) (t + 4, g). It lies in shared memory as a tile, rows of
- * 8 pieces + 4 numbers: so that the lanes of a warp meet 32 banks, along rows and across them.
- * Factors are TF32, floats that end in 13 zero bits; sums are float. All lanes of a warp take part.
- * (PTX ISA, "Matrix Fragments for mma.m16n8k8".) */
+ * The other factor b is 8 by 8: (t, g) (t + 4, g). It lies in shared memory as a tile with rows of 8 pieces + 4
+ * numbers, so that the lanes of a warp use 32 different banks along rows and columns. Factors are TF32, floats that end
+ * in 13 zero bits; sums are float. All lanes of a warp take part. (PTX ISA, "Matrix Fragments for mma.m16n8k8".) */
 #ifndef LS_RUNTIME_CUDA_KERNELS_LS_CUDA_MMA_H
 #define LS_RUNTIME_CUDA_KERNELS_LS_CUDA_MMA_H
 
@@ -15,14 +14,14 @@
 #define LS_TENSOR_CORES
 #endif
 
-/* To nearest, halves away from zero. */
+/* Rounds to nearest, halves away from zero. */
 LS_FN float ls_tf32(float x)
 {
 #ifdef LS_TENSOR_CORES
     uint32_t bits;
     asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x));
     return ls_float32(bits);
-#elif defined LS_EXACT_FACTORS      /* a test compares with products of floats */
+#elif defined LS_EXACT_FACTORS      /* for a test that compares with products of floats */
     return x;
 #else
     const uint32_t bits = ls_bits32(x);
@@ -32,7 +31,7 @@ LS_FN float ls_tf32(float x)
 #endif
 }
 
-/* The same, of devices that have no such instruction. */
+/* The same for devices without that instruction. */
 LS_FN void ls_mma_shuffled(float c[4], const float a[4], const float b[2])
 {
     const int g = (int)threadIdx.x / 4, t = (int)threadIdx.x % 4;
@@ -75,7 +74,8 @@ LS_FN int ls_mma_column(int e)
     return e / 4 * 8 + (int)threadIdx.x % 4 * 2 + e % 2;
 }
 
-/* a: the warp's rows of x, `have` rows `row` apart, times `by`; what is not there is 0. */
+/* a: the warp's rows of x times `by`. x has `have` rows, `row` elements apart; missing rows are
+ * 0. */
 LS_FN void ls_mma_rows(real *a, const real *x, int64_t row, int64_t have, int columns, int pieces,
                        real by)
 {
@@ -86,8 +86,8 @@ LS_FN void ls_mma_rows(real *a, const real *x, int64_t row, int64_t have, int co
     }
 }
 
-/* Rows 0 .. `have` of x to a tile of as many as `rows`, by the whole block; the others are 0. Where
- * columns are a multiple of 4, x and its rows are at multiples of 16 bytes. */
+/* Copies rows 0 .. `have` of x to a tile of `rows` rows, by the whole block; the other rows are 0.
+ * Where columns are a multiple of 4, x and its rows are aligned to 16 bytes. */
 LS_FN void ls_mma_tile_of(real *tile, const real *x, int64_t row, int64_t have, int rows,
                           int columns, int pieces, int threads)
 {
@@ -123,8 +123,9 @@ LS_FN void ls_mma_by_rows(real *c, const real *a, const real *tile, int pieces, 
         }
 }
 
-/* c += s times the tile, of 8 n rows, s being a sum: its columns 2 t and 2 t + 1 are taken for t
- * and t + 4 of a factor, and so are the tile's rows, as the order of summands is free. */
+/* c += s times the tile, of 8 n rows, where s is a sum. Its columns 2 t and 2 t + 1 serve as
+ * columns t and t + 4 of a factor, and the tile's rows likewise, as the order of summands is
+ * free. */
 LS_FN void ls_mma_by_columns(real *c, const real *s, const real *tile, int pieces, int n)
 {
     const real *const from =
@@ -140,7 +141,7 @@ LS_FN void ls_mma_by_columns(real *c, const real *s, const real *tile, int piece
     }
 }
 
-/* The warp's rows of y, of which there are `have`, get the sum. */
+/* Stores the sum to the warp's rows of y, which has `have` rows. */
 LS_FN void ls_mma_put(real *y, int64_t row, int64_t have, int columns, const real *c, int pieces)
 {
     LS_UNROLL for (int e = 0; e < 4 * pieces; e++)
@@ -148,7 +149,7 @@ LS_FN void ls_mma_put(real *y, int64_t row, int64_t have, int columns, const rea
             y[ls_mma_row(e) * row + ls_mma_column(e)] = c[e];
 }
 
-/* As exact as products of TF32 can use, and an instruction of a unit that has little else to do. */
+/* Accurate enough for products in TF32, on a unit that is mostly idle. */
 LS_FN real ls_mma_exp(real x)
 {
 #ifdef __CUDACC__
@@ -160,7 +161,7 @@ LS_FN real ls_mma_exp(real x)
 #endif
 }
 
-/* Over the four lanes that have a row of a sum. */
+/* Maximum over the four lanes that hold a row of a sum. */
 LS_FN real ls_mma_max(real x)
 {
     x = ls_max_real(x, __shfl_xor_sync(0xffffffffu, x, 1));

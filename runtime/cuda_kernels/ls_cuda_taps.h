@@ -1,31 +1,30 @@
-/* runtime/cuda_kernels/ls_cuda_taps.h -- the part of ls_cuda.h that is about weight gradients of convolutions of 3
- * by 3 taps at stride 1, on tensor cores.
+/* runtime/cuda_kernels/ls_cuda_taps.h -- the part of ls_cuda.h for weight gradients of convolutions of 3 by 3 taps at
+ * stride 1, on tensor cores.
  *
- * For each tap, dw = the sum over points of y (a column of channels) times x (a row of channels) at the
- * point that lies under the tap. A block of 32 by 8 threads has 16 m channels of y and LS_TAPS_X of x,
- * 8 of these a warp, of all nine taps in registers, in pieces of 16 by 8 (ls_cuda_mma.h). It goes down
- * strips of LS_TAPS_STRIP points: of each row of y it brings in the strip, of x the strip and the
- * points beside it, to buffers in shared memory where the last rows of x still are. So every number
- * is read from memory once, and from shared memory once a tap. The next row is on its way, in registers,
- * while one is multiplied. */
+ * For each tap, dw = the sum over points of y (a column of channels) times x (a row of channels) at the point that lies
+ * under the tap. A block of 32 by 8 threads holds 16 m channels of y and LS_TAPS_X of x, 8 of these per warp, for all
+ * nine taps in registers, as fragments of 16 by 8 (ls_cuda_mma.h). It walks down strips of LS_TAPS_STRIP points. For
+ * each row it loads the strip of y, and the strip of x with the neighbouring points, to buffers in shared memory that
+ * still contain the last rows of x. So every number is read from memory once, and from shared memory once per tap. The
+ * next row is loaded to registers while one is multiplied. */
 #ifndef LS_RUNTIME_CUDA_KERNELS_LS_CUDA_TAPS_H
 #define LS_RUNTIME_CUDA_KERNELS_LS_CUDA_TAPS_H
 
 enum {
     LS_TAPS_WIDE = LS_TAPS_STRIP + 2,
-    LS_TAPS_ROWS = 4,                   /* of x in shared memory: three, and one that is written */
-    LS_TAPS_LINE = LS_TAPS_X + 8,       /* so that the lanes of a warp meet 32 banks */
+    LS_TAPS_ROWS = 4,                   /* of x in shared memory: three read, one written */
+    LS_TAPS_LINE = LS_TAPS_X + 8,       /* so that the lanes of a warp use 32 different banks */
     LS_TAPS_XS = LS_TAPS_ROWS * LS_TAPS_WIDE * LS_TAPS_LINE     /* numbers in that buffer */
 };
 #define LS_TAPS_YLINE(m) (LS_TAPS_Y(m) + 8)
 #define LS_TAPS_YS(m) (2 * LS_TAPS_STRIP * LS_TAPS_YLINE(m))
 
-typedef struct LsTaps {         /* a strip, and the tensors it is of; most are constants */
-    const real *x, *y;          /* this image's first channel of the block's, of the first point */
-    int x_channels, y_channels; /* of the tensors: how far points are apart */
-    int x_have, y_have;         /* channels from here on */
+typedef struct LsTaps {         /* a strip and its tensors; most fields are constants */
+    const real *x, *y;          /* first of the block's channels, at the first point of the image */
+    int x_channels, y_channels; /* of the tensors: distances of points */
+    int x_have, y_have;         /* remaining channels */
     int x_rows, x_columns, y_columns;
-    int pad_rows, pad_columns;  /* points of x before the first that are 0 */
+    int pad_rows, pad_columns;  /* zero points of x before the first */
     int m;
 } LsTaps;
 
@@ -44,7 +43,7 @@ LS_FN LsTaps ls_taps_at(const real *x, const real *y, int64_t x_channels, int64_
     return p;
 }
 
-/* What a thread carries: at most two fours of x, and one of y. */
+/* Loads a thread's share: at most two fours of x and one of y. */
 LS_FN void ls_taps_fetch(real *fx, real *fy, LsTaps p, int row, int column, bool with_y, int y_row)
 {
     const int me = ls_tile_me(), xr = row - p.pad_rows;
@@ -88,8 +87,8 @@ LS_FN void ls_taps_multiply(real *sum, const real *const xs[3], const real *ys, 
     }
 }
 
-/* Rows y_row .. + count of y of the strip that begins at `column`. turn: rows of x that the block has
- * brought in before, which it returns with this strip's. */
+/* Processes rows y_row .. + count of y of the strip that begins at `column`. turn: rows of x that the block loaded
+ * before; returned with this strip's added. */
 LS_FN int ls_taps_strip(real *sum, LsTaps p, int y_row, int count, int column, real *xs, real *ys,
                         int turn)
 {
@@ -110,7 +109,7 @@ LS_FN int ls_taps_strip(real *sum, LsTaps p, int y_row, int count, int column, r
     return turn;
 }
 
-/* The sums to dw, [y_all][9][x_all], at channels m0 and c0. */
+/* Stores the sums to dw, [y_all][9][x_all], at channels m0 and c0. */
 LS_FN void ls_taps_store(real *dw, const real *sum, int64_t x_all, int64_t y_all, int64_t c0, int64_t m0,
                          int m)
 {

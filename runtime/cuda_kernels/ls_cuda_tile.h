@@ -1,15 +1,14 @@
-/* runtime/cuda_kernels/ls_cuda_tile.h -- the part of ls_cuda.h that is about products of very many rows by a
- * matrix, on tensor cores, with something done to each element before it is stored.
+/* runtime/cuda_kernels/ls_cuda_tile.h -- the part of ls_cuda.h for products of very many rows by a matrix, on tensor
+ * cores, with an epilogue on each element before it is stored.
  *
- * Of a block of 32 by 8 threads, which comes to tiles of LS_TILE_ROWS rows and 16 n columns: warps
- * stand four by two, each with 32 rows and 8 n columns of the tile in registers, in pieces of 16 by
- * 8 (ls_cuda_mma.h). Both factors pass by in shared memory, LS_TILE_DEPTH of the sum at a time, in
- * two buffers each; what comes next is on its way from memory, in registers, while a tile is
- * multiplied. In a line of a buffer fours are swapped as the line's number says, so that the lanes of
- * a warp meet 32 banks.
+ * A block of 32 by 8 threads processes tiles of LS_TILE_ROWS rows and 16 n columns. Warps are arranged four by two;
+ * each holds 32 rows and 8 n columns of the tile in registers, as fragments of 16 by 8 (ls_cuda_mma.h). Both factors
+ * stream through shared memory, LS_TILE_DEPTH of the sum at a time, in two buffers each; the next numbers are loaded to
+ * registers while a tile is multiplied. Within a line of a buffer, fours are permuted by the line's number, so that the
+ * lanes of a warp use 32 different banks.
  *
- * A piece's columns are spread over the tile: so a thread has four neighbours of each of its rows,
- * 16 bytes to read and to write. It has 4 rows, h, by n / 2 such fours, p. n is even. */
+ * A fragment's columns are spread over the tile, so that a thread has four neighbours of each of its rows, 16 bytes to
+ * read and to write. It has 4 rows, h, by n / 2 such fours, p. n is even. */
 #ifndef LS_RUNTIME_CUDA_KERNELS_LS_CUDA_TILE_H
 #define LS_RUNTIME_CUDA_KERNELS_LS_CUDA_TILE_H
 
@@ -25,7 +24,7 @@ LS_FN void ls_tile_get2(real to[2], const real *from)
 #endif
 }
 
-/* Four numbers as factors. */
+/* Stores four numbers, rounded to factors. */
 LS_FN void ls_tile_put_factors(real *to, const real *four)
 {
     real v[4];
@@ -42,8 +41,8 @@ LS_FN void ls_tile_put2(real *to, real a, real b)
 #endif
 }
 
-/* The same to memory that is not shared, in one access, as compilers make two of that above where they
- * do not know how far rows are apart. */
+/* The same to global memory, in one access: compilers split the function above in two where they do not know the
+ * distance of rows. */
 LS_FN void ls_tile_store2(real *to, real a, real b)
 {
 #ifdef __CUDACC__
@@ -53,9 +52,8 @@ LS_FN void ls_tile_store2(real *to, real a, real b)
 #endif
 }
 
-/* Where in a buffer four q of a line is, of rows and of columns: such that lanes that write or read
- * together do not meet in a bank. Of columns the steps lie in order; of rows the even ones of each eight
- * before the odd ones. */
+/* Place in a buffer of four q of a line, for rows and for columns, without bank conflicts between lanes that write or
+ * read together. For columns the steps lie in order; for rows the even steps of each eight precede the odd ones. */
 LS_FN int ls_tile_row_place(int line, int q)
 {
     return line * LS_TILE_DEPTH + (q ^ (line / 2 & 3)) * 4;
@@ -65,7 +63,7 @@ LS_FN int ls_tile_column_place(int line, int q)
     return line * LS_TILE_DEPTH + (q ^ (line / 2 % 2 * 2 + line / 4 % 2)) * 4;
 }
 
-/* Which line of the buffer has column c of the tile, and the reverse. */
+/* The line of the buffer for column c of the tile, and the reverse. */
 LS_FN int ls_tile_line(int c) { return c / 16 * 16 + c % 4 / 2 * 8 + c % 16 / 4 * 2 + c % 2; }
 LS_FN int ls_tile_column(int line)
 {
@@ -73,8 +71,8 @@ LS_FN int ls_tile_column(int line)
 }
 
 /* ---- from memory to the buffers ----
- * A thread carries `lines` / 64 fours of each step. What is not there is 0. Steps begin at multiples
- * of 4, rows at multiples of 16 bytes. */
+ * A thread loads `lines` / 64 fours of each step. Missing numbers are 0. Steps begin at multiples of 4, rows at
+ * multiples of 16 bytes. */
 LS_FN void ls_tile_get(real *four, const real *x, bool there)
 {
     LS_UNROLL for (int l = 0; l < 4; l++) four[l] = 0;
@@ -82,10 +80,11 @@ LS_FN void ls_tile_get(real *four, const real *x, bool there)
         ls_get4(four, x);
 }
 
-/* The line of four f of a step, which is four f / 8 % 4 of it. */
+/* The line of four f of a step; the four is number f / 8 % 4 of that line. */
 LS_FN int ls_tile_f_line(int f) { return f % 8 + f / 32 * 8; }
 
-/* Rows of `depth` numbers, of which there are `have`; columns: the lines are the tile's columns. */
+/* Loads rows of `depth` numbers, of which there are `have`; columns: the lines are the tile's
+ * columns. */
 LS_FN void ls_tile_fetch(real *four, const real *x, int have, int k, int depth, int lines,
                          bool columns)
 {
@@ -116,7 +115,8 @@ LS_FN void ls_tile_keep_columns(real *buffer, const real *four, int lines)
     }
 }
 
-/* The same of the columns of a matrix of `depth` rows, `width` apart, of which there are `have`. */
+/* The same for the columns of a matrix of `depth` rows, `width` apart, of which there are
+ * `have`. */
 LS_FN void ls_tile_fetch_turned(real *four, const real *x, int have, int k, int depth, int width,
                                 int lines)
 {
@@ -138,7 +138,7 @@ LS_FN void ls_tile_keep_turned(real *buffer, const real *four, int lines)
 }
 
 /* ---- products ---- */
-/* Steps 2 t and 2 t + 1 are taken for t and t + 4 of both factors, as the order of summands is free. */
+/* Steps 2 t and 2 t + 1 serve as t and t + 4 of both factors, as the order of summands is free. */
 LS_FN void ls_tile_multiply(real *sum, const real *xs, const real *ws, int n)
 {
     const int g = (int)threadIdx.x / 4, t = (int)threadIdx.x % 4;
@@ -163,11 +163,11 @@ LS_FN void ls_tile_multiply(real *sum, const real *xs, const real *ws, int n)
     }
 }
 
-typedef struct LsTileProduct {  /* x wT; numbers but those of rows and columns are constants */
+typedef struct LsTileProduct {  /* x wT; all numbers except rows and columns are constants */
     const real *x, *w;
-    int rows, columns;          /* that are there from here on */
+    int rows, columns;          /* remaining rows and columns */
     int depth;                  /* numbers of a row of x, and of w */
-    int apart;                  /* w is stored the other way: its rows, so far apart, are of steps */
+    int apart;                  /* w is stored transposed: its rows, this far apart, are steps */
     int n;
     bool turned;
 } LsTileProduct;
@@ -181,8 +181,8 @@ LS_FN void ls_tile_next(real *fx, real *fw, LsTileProduct p, int k)
         ls_tile_fetch(fw, p.w, p.columns, k, p.depth, 16 * p.n, true);
 }
 
-/* sum[8 n] += the tile's product. xs, ws: buffers of both. turn: which of the two comes first, 0 or 1;
- * it returns what the block's next product is to be given. */
+/* sum[8 n] += the tile's product. xs, ws: buffers of both. turn: the buffer that comes first, 0 or 1; returns the value
+ * for the block's next product. */
 LS_FN int ls_tile_product(real *sum, LsTileProduct p, real *xs, real *ws, int turn)
 {
     real fx[8], fw[8];
@@ -218,11 +218,10 @@ LS_FN int ls_tile_at(int p, int h, int64_t l, int n)    /* its place among the s
     return 4 * (n * (h / 2) + 2 * p + (int)l / 2) + h % 2 * 2 + (int)l % 2;
 }
 
-/* ---- what becomes of a tile's columns ----
- * A warp's 32 rows come to one number per column, which it leaves in shared memory, [4][16 n]; behind
- * a barrier a thread per column goes on in double. */
-/* v: by column of the four, summed over the thread's rows. Lanes that are 16, then 8 apart share the
- * columns out. */
+/* ---- reductions of a tile's columns ----
+ * A warp reduces its 32 rows to one number per column in shared memory, [4][16 n]; after a barrier,
+ * one thread per column goes on in double. */
+/* v: by column of the four, summed over the thread's rows. Lanes that are 16, then 8 apart share the columns. */
 LS_FN void ls_tile_sums(real *to, const real *v, int p, int n)
 {
     const int two = (int)threadIdx.x / 16, one = (int)threadIdx.x / 8 % 2;
@@ -236,7 +235,7 @@ LS_FN void ls_tile_sums(real *to, const real *v, int p, int n)
         to[(int)threadIdx.y / 2 * LS_TILE_COLUMNS(n) + ls_tile_first(p, n) + 2 * two + one] = sum;
 }
 
-/* The first row of the product, to be what moments are about: nearer to the mean than 0. */
+/* The first row of the product, as the centre of moments: it is nearer to the mean than 0 is. */
 LS_FN void ls_tile_near(real *near, const real *sum, int n)
 {
     LS_UNROLL for (int p = 0; p < n / 2; p++)
@@ -245,7 +244,7 @@ LS_FN void ls_tile_near(real *near, const real *sum, int n)
                 near[ls_tile_first(p, n) + l] = sum[ls_tile_at(p, 0, l, n)];
 }
 
-/* This thread's column of the four warps' numbers. */
+/* The sum of the four warps' numbers in this thread's column. */
 LS_FN double ls_tile_total(const real *from, int n)
 {
     double sum = 0;
@@ -254,7 +253,7 @@ LS_FN double ls_tile_total(const real *from, int n)
     return sum;
 }
 
-/* Chan, Golub and LeVeque (1983): moments of two samples together. */
+/* Chan, Golub and LeVeque (1983): moments of two samples combined. */
 LS_FN LsMoments ls_moments(double count, double mean, double square)
 {
     LsMoments m;
@@ -270,7 +269,8 @@ LS_FN void ls_moments_join(LsMoments *m, LsMoments other)
     m->square += other.square + apart * apart * (m->count * other.count / all);
     m->count = all;
 }
-/* Of `count` numbers, from the sums of their distances from `near` and of these squared. */
+/* Moments of `count` numbers, from the sums of their differences from `near` and of these
+ * squared. */
 LS_FN LsMoments ls_moments_about(double near, double count, double sum, double square)
 {
     return ls_moments(count, near + sum / count, square - sum * sum / count);

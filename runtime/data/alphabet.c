@@ -1,12 +1,12 @@
 /* runtime/data/alphabet.c -- see alphabet.h. ONNX files are protocol buffers: ModelProto.metadata_props
- * is field 14, entries of key (1) and value (2). A message may be continued behind its end. */
+ * is field 14, entries of key (1) and value (2). Appended bytes continue a message. */
 #include "runtime/data/alphabet.h"
 
 #include <stdio.h>
 #include <string.h>
 
 static const char key[] = "lowerset.alphabet";
-/* Number of a field, and its type: bytes. */
+/* Field number and wire type (length-delimited). */
 enum { METADATA = 14 << 3 | 2, KEY = 1 << 3 | 2, VALUE = 2 << 3 | 2 };
 
 int ls_alphabet_count(const LsAlphabet *a)
@@ -65,8 +65,8 @@ static bool varint(Bytes *b, uint64_t *v)
     return false;
 }
 
-/* The next field: its tag, and what it holds when that is bytes. False at the end, and where it is
- * no protocol buffer. */
+/* The next field: its tag, and its content if it is length-delimited. False at the end, and on
+ * malformed bytes. */
 static bool next_field(Bytes *b, uint64_t *tag, Bytes *held)
 {
     uint64_t n = 0;

@@ -1,6 +1,6 @@
-/* runtime/data/alphabet.h -- the characters (bytes) of a text. A character's number is its place among
- * them, sorted: the set is all there is to know. It goes with the weights that were trained on it:
- * into checkpoints, and into the exported ONNX file, as metadata. */
+/* runtime/data/alphabet.h -- the characters (bytes) of a text. A character's number is its rank among the sorted
+ * characters, so the set defines the numbers. It is stored with the weights trained on it: in checkpoints, and in the
+ * exported ONNX file, as metadata. */
 #ifndef LS_RUNTIME_DATA_ALPHABET_H
 #define LS_RUNTIME_DATA_ALPHABET_H
 
@@ -8,9 +8,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { LS_ALPHABET_TEXT = 1024 };       /* bytes that name 256 characters */
+enum { LS_ALPHABET_TEXT = 1024 };       /* bytes; the text form of 256 characters fits */
 
-typedef struct LsAlphabet { uint64_t has[4]; } LsAlphabet;      /* a bit for each; all 0: no text */
+typedef struct LsAlphabet { uint64_t has[4]; } LsAlphabet;      /* one bit per character; all 0: no
+                                                                 * text */
 
 static inline bool ls_alphabet_has(const LsAlphabet *a, int c)
 {
@@ -24,12 +25,12 @@ int ls_alphabet_count(const LsAlphabet *a);
 bool ls_alphabet_same(const LsAlphabet *a, const LsAlphabet *b);
 /* The bytes in the order of their numbers, "10,32,97"; returns text. */
 char *ls_alphabet_text(const LsAlphabet *a, char text[LS_ALPHABET_TEXT]);
-/* The other way. False: that is none. */
+/* Parses that text. False: not an alphabet. */
 bool ls_alphabet_parse(LsAlphabet *a, const char *text, size_t n);
 
-/* The one in the metadata of an ONNX file; none where there is none. */
+/* Reads the alphabet from the metadata of an ONNX file; empty if there is none. */
 void ls_alphabet_of_onnx(LsAlphabet *a, const unsigned char *onnx, size_t n);
-/* What, appended to an ONNX file, is that metadata; returns its bytes. */
+/* Encodes the alphabet as metadata to append to an ONNX file; returns its bytes. */
 size_t ls_alphabet_metadata(const LsAlphabet *a, unsigned char to[LS_ALPHABET_TEXT + 64]);
 
 #endif

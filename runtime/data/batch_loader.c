@@ -1,7 +1,7 @@
 /* runtime/data/batch_loader.c -- see batch_loader.h.
  *
- * Batch q lives in slot q % LS_RING. Workers take numbers in order; who has number q waits until
- * batch q - LS_RING is released, fills the slot without the lock, and marks it full. */
+ * Batch q lives in slot q % LS_RING. Workers take numbers in order. The worker with number q waits
+ * until batch q - LS_RING is released, fills the slot without the lock, and marks it full. */
 #include "runtime/base/seed_mix.h"
 #include "runtime/base/tensor_copy.h"
 #include "runtime/data/batch_loader.h"
@@ -26,8 +26,8 @@ int64_t ls_batch_valid(const LsPass *pass, int64_t number)
     return left < batch ? left : batch;
 }
 
-/* A Feistel network on the smallest even number of bits that holds n, walked until it falls below
- * n. */
+/* A Feistel network on the smallest even number of bits that holds n, iterated until the result is
+ * below n. */
 int64_t ls_shuffled(uint64_t seed, int64_t epoch, int64_t n, int64_t i)
 {
     int half = 1;
@@ -56,7 +56,7 @@ static int64_t slot_bytes(const LsProgram *p)
 
 int64_t ls_ring_bytes(const LsProgram *p) { return LS_RING * slot_bytes(p); }
 
-/* Which sample lies at a place of a batch; those behind the valid ones repeat them. */
+/* The sample at a place of a batch; places behind the valid samples repeat them. */
 static int64_t sample_at(const LsPass *pass, int64_t number, int64_t place)
 {
     int64_t epoch = number / ls_batches_per_epoch(pass);
@@ -166,7 +166,7 @@ void ls_loader_close(LsLoader *l)
 void ls_loader_begin(LsLoader *l, const LsPass *pass)
 {
     pthread_mutex_lock(&l->lock);
-    l->pass.end = l->next;      /* nobody takes a new number of the pass before */
+    l->pass.end = l->next;      /* no worker takes a new number of the earlier pass */
     while (l->busy > 0)
         pthread_cond_wait(&l->filled, &l->lock);
     l->pass = *pass;

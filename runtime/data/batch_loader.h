@@ -12,13 +12,13 @@ typedef struct LsPass {
     const LsDataset *data;
     uint64_t seed;
     bool shuffle;               /* a new order every epoch, fixed by (seed, epoch) */
-    bool drop_last;             /* else the last batch of an epoch may count in part */
+    bool drop_last;             /* else the last batch of an epoch may count only partly */
     int64_t first, end;         /* batches [first, end) */
 } LsPass;
 
 typedef struct LsBatch {
     char *input;                /* all inputs, at LsLoader.offset */
-    int64_t number, valid;      /* valid: samples that count; the rest repeats them */
+    int64_t number, valid;      /* valid: samples that count; the others repeat them */
 } LsBatch;
 
 typedef struct LsSlot { LsBatch batch; bool full; } LsSlot;
@@ -29,21 +29,21 @@ typedef struct LsLoader {
     int64_t slot_bytes;
     LsSlot slot[LS_RING];
     LsPass pass;
-    int64_t next, taken;        /* first batch nobody fills yet; first one not released */
-    int busy;                   /* workers that are filling */
+    int64_t next, taken;        /* next batch to fill; first batch that is not released */
+    int busy;                   /* workers that are filling a batch */
     bool stop;
-    LsError error;              /* of batch error_at, the first bad one */
+    LsError error;              /* of batch error_at, the first that failed */
     int64_t error_at;
     pthread_mutex_t lock;
     pthread_cond_t filled, freed;
-    pthread_t *thread; int nthread;     /* 0: batches are filled when they are asked for */
+    pthread_t *thread; int nthread;     /* 0: a batch is filled when it is requested */
     char *memory;               /* one allocation: the ring, offsets, threads */
 } LsLoader;
 
 int64_t ls_batches_per_epoch(const LsPass *pass);
-/* Samples that count in batch `number`. */
+/* Number of samples that count in batch `number`. */
 int64_t ls_batch_valid(const LsPass *pass, int64_t number);
-/* Place of sample i of an epoch in the data: a permutation of 0..n-1 that takes no memory. */
+/* Index in the data of sample i of an epoch: a permutation of 0..n-1 computed without memory. */
 int64_t ls_shuffled(uint64_t seed, int64_t epoch, int64_t n, int64_t i);
 /* Whether the reals of a batch are finite (ls_dataset_is_finite). */
 bool ls_batch_is_finite(const LsPass *pass, int64_t number, LsError *e);
@@ -52,10 +52,10 @@ int64_t ls_ring_bytes(const LsProgram *p);
 
 bool ls_loader_open(LsLoader *l, const LsProgram *p, int workers, LsError *e);
 void ls_loader_close(LsLoader *l);
-/* Starts a pass, ending the one before wherever it is. */
+/* Starts a pass; ends the pass before, even if it is not finished. */
 void ls_loader_begin(LsLoader *l, const LsPass *pass);
-/* Waits for the next batch; it stays valid until ls_loader_release. NULL with an error, or at the
- * end. */
+/* Waits for the next batch, which stays valid until ls_loader_release. NULL with an error, or at
+ * the end of the pass. */
 const LsBatch *ls_loader_next(LsLoader *l, LsError *e);
 void ls_loader_release(LsLoader *l);
 

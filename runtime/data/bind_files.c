@@ -1,4 +1,4 @@
-/* runtime/data/bind_files.c -- which file serves which input of the program. */
+/* runtime/data/bind_files.c -- binds files to the inputs of the program. */
 #include "runtime/base/tensor_copy.h"
 #include "runtime/data/dataset.h"
 #include "runtime/data/label_input.h"
@@ -36,7 +36,7 @@ static bool raw_type(LsElement *type, const char *name, LsError *e)
                    name);
 }
 
-/* A file without header: as many samples as it has bytes for. */
+/* Reads a file without header: its size gives the number of samples. */
 static bool read_raw(LsDataset *d, uint32_t input, const LsFile *f, LsArray *a, LsError *e)
 {
     static const LsElement usual[] = {[LS_DT_REAL] = LS_F32, [LS_DT_I64] = LS_I64,
@@ -56,7 +56,7 @@ static bool read_raw(LsDataset *d, uint32_t input, const LsFile *f, LsArray *a, 
     return true;
 }
 
-/* Axes of length 1 do not matter. */
+/* Drops axes of length 1. */
 static int squeeze(int rank, const int64_t *dim, int64_t *to)
 {
     int n = 0;
@@ -66,7 +66,7 @@ static int squeeze(int rank, const int64_t *dim, int64_t *to)
     return n;
 }
 
-/* Equal but for axes of length 1; or one of them is flat and both have as many elements. */
+/* Equal except for axes of length 1; or one is flat and both have the same number of elements. */
 static bool same_dims(int ra, const int64_t *a, int rb, const int64_t *b)
 {
     int64_t sa[LS_TENSOR_RANK], sb[LS_TENSOR_RANK], na = 1, nb = 1;
@@ -81,8 +81,8 @@ static bool same_dims(int ra, const int64_t *a, int rb, const int64_t *b)
     return ra == rb && memcmp(sa, sb, (size_t)ra * sizeof *sa) == 0;
 }
 
-/* An array's first axis counts samples, or rows where the input has several rows for each
- * sample. */
+/* Whether an array fits an input. Its first axis counts samples, or rows where a sample of the
+ * input has several rows. */
 static bool fits(const LsArray *a, const LsTensor *t, const LsSource *s, int64_t batch)
 {
     int64_t sample[LS_TENSOR_RANK];
@@ -107,7 +107,7 @@ static bool fit(LsDataset *d, uint32_t input, LsError *e)
     if (s->one || fits(&s->array, t, s, d->p->batch))
         return true;
     bool classes = d->p->input[input].is_label && d->p->classes > 0 && t->rank > 1;
-    if (classes)                /* of scores that have several positions in a sample */
+    if (classes)                /* of scores with several positions per sample */
         snprintf(axis, sizeof axis, ", as axis %d of the scores has the classes; lowerset compile "
                  "--class-axis says if it is another one", d->p->class_axis);
     return ls_fail(e, LS_EXIT_DATA, "%s: shape %s does not fit input '%s', %s %s%s", s->path,
@@ -139,7 +139,7 @@ static bool bind_npz(LsDataset *d, const LsFile *f, int only, LsError *e)
     return true;
 }
 
-/* An array file for one input. */
+/* Binds an array file to one input. */
 static bool bind_one(LsDataset *d, const LsFile *f, uint32_t input, LsError *e)
 {
     LsSource *s = &d->source[input];
@@ -159,7 +159,7 @@ static bool bind_one(LsDataset *d, const LsFile *f, uint32_t input, LsError *e)
     return ok && fit(d, input, e);
 }
 
-/* Inputs still to be served, the target after all others. */
+/* The next input without a source, the target last. */
 static int next_free(const LsDataset *d)
 {
     uint32_t label = ls_label_input(d->p);

@@ -1,5 +1,5 @@
 /* runtime/data/char_text.c -- next-character data: sample s is characters s*T .. s*T+T-1, its target the same
- * moved on by one. */
+ * characters shifted by one. */
 #include "runtime/data/dataset.h"
 #include "runtime/data/label_input.h"
 
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* "'x' (120)", or "10" of what is no printable character. */
+/* "'x' (120)", or "10" for a character that is not printable. */
 static char *character(int c, char text[16])
 {
     if (c > 32 && c < 127)

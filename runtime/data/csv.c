@@ -1,6 +1,5 @@
-/* runtime/data/csv.c -- tables of numbers: one sample per row, the inputs' elements side by side. Rows
- * are lines, but a name in quotes may have line ends in it; blank lines are none; lines end with
- * LF, CR or both. */
+/* runtime/data/csv.c -- tables of numbers: one sample per row, the inputs' elements side by side. Rows are lines,
+ * except that a quoted name may contain line ends; blank lines are skipped; lines end with LF, CR or both. */
 #include "runtime/data/dataset.h"
 
 #include <inttypes.h>
@@ -22,7 +21,7 @@ static void skip_line_end(LsCsv *c)
     c->line++;
 }
 
-/* To the next line that is not blank; false at the end. */
+/* Moves to the next line that is not blank; false at the end. */
 static bool begin_row(LsCsv *c)
 {
     for (;;) {
@@ -38,7 +37,7 @@ static bool begin_row(LsCsv *c)
     }
 }
 
-/* Over a row of any content, to the next line. */
+/* Skips a row of any content. */
 static void skip_row(LsCsv *c)
 {
     bool quoted = false;
@@ -52,8 +51,8 @@ static void skip_row(LsCsv *c)
     skip_line_end(c);
 }
 
-/* The number up to a comma, semicolon, tab or the line's end, which is left behind, or before the
- * line's end. *last tells that it is the row's last one. */
+/* Parses the number up to a comma, semicolon or tab, which is consumed, or up to the line's end,
+ * which is not. *last: the number is the last of its row. */
 static bool field(LsCsv *c, double *v, bool *last)
 {
     char text[FIELD], *stop;
@@ -73,7 +72,7 @@ static bool field(LsCsv *c, double *v, bool *last)
     return stop > text && *stop == '\0';
 }
 
-/* Names of columns: the first row, when it does not begin with a number. */
+/* Skips the column names: the first row, unless it begins with a number. */
 static void skip_names(LsCsv *c)
 {
     LsCsv at = *c;
@@ -114,10 +113,11 @@ static bool wants(const LsDataset *d, uint32_t k)
     return !d->source[k].path && !(d->p->input[k].is_label && d->label_is_input);
 }
 
-/* The file from its first number on. */
+/* The table, from its first number on. */
 static LsCsv open_table(const LsFile *f)
 {
-    static const char mark[] = "\xef\xbb\xbf";      /* of UTF-8, which some programs begin with */
+    static const char mark[] = "\xef\xbb\xbf";      /* byte order mark of UTF-8, which some programs
+                                                     * write */
     LsCsv c = {(const char *)f->data, (const char *)f->data + f->size, 1};
     if (f->size >= 3 && memcmp(f->data, mark, 3) == 0)
         c.p += 3;

@@ -1,4 +1,4 @@
-/* runtime/data/dataset.c -- opening data, and the way of one sample into a batch. */
+/* runtime/data/dataset.c -- opens data, and copies samples into batches. */
 #include "runtime/base/tensor_copy.h"
 #include "runtime/data/dataset.h"
 #include "runtime/data/label_input.h"
@@ -29,7 +29,7 @@ static bool open_synthetic(LsDataset *d, LsError *e)
 {
     const char *count = strchr(d->opt.data, ':');
     char *end = NULL;
-    const int64_t most = (int64_t)1 << 60;      /* so that batches can be counted */
+    const int64_t most = (int64_t)1 << 60;      /* keeps the number of batches from overflowing */
     d->samples = count ? strtoll(count + 1, &end, 10) : 16 * d->p->batch;
     if (d->samples <= 0 || d->samples > most || (count && *end))
         return ls_fail(e, LS_EXIT_USAGE, "--data %s: synthetic:SAMPLES takes a number from 1 to "
@@ -41,7 +41,7 @@ static bool open_synthetic(LsDataset *d, LsError *e)
     return true;
 }
 
-/* The number of samples is that of every input that has an axis of samples. */
+/* Sets the number of samples; all inputs with a sample axis must agree on it. */
 static bool count_samples(LsDataset *d, LsError *e)
 {
     const LsSource *first = NULL;
@@ -67,7 +67,7 @@ static bool count_samples(LsDataset *d, LsError *e)
     return d->samples > 0 ? true : ls_fail(e, LS_EXIT_DATA, "%s: no samples", d->opt.data);
 }
 
-/* One number for all channels, or as many as there are channels. */
+/* Parses one number for all channels, or one per channel. */
 static bool read_list(double *to, int64_t channels, const char *text, const char *option,
                       LsError *e)
 {
@@ -97,7 +97,7 @@ static double normal(const LsSource *s, int64_t c, double v)
     return s->mean ? (v - s->mean[c]) / s->std[c] : v;
 }
 
-/* Bytes become reals through a table, since there are only 256 of them. */
+/* Bytes are converted to reals by a table, as there are only 256 of them. */
 static bool make_table(LsSource *s, bool divide, LsError *e)
 {
     int64_t rows = s->mean ? s->channel : 1;
@@ -110,7 +110,7 @@ static bool make_table(LsSource *s, bool divide, LsError *e)
     return true;
 }
 
-/* Scaling applies to real inputs, and to a target when it is one of them or made of bytes. */
+/* Scaling applies to real inputs, and to a target that equals an input or comes from bytes. */
 static bool set_scale(LsDataset *d, uint32_t k, double *norm, LsError *e)
 {
     LsSource *s = &d->source[k];
@@ -210,7 +210,7 @@ void ls_dataset_close(LsDataset *d)
 
 /* ---- reading ---- */
 
-/* What one call of ls_dataset_read works on. */
+/* State of one call of ls_dataset_read. */
 typedef struct LsRead {
     const LsDataset *d;
     const LsSource *s;
@@ -218,7 +218,7 @@ typedef struct LsRead {
     int64_t sample, from;       /* from: first element in the array */
 } LsRead;
 
-/* The input whose made-up values this one has. */
+/* The input whose synthetic values this input has. */
 static uint32_t made_as(const LsRead *r)
 {
     return r->d->p->input[r->input].is_label && r->d->label_is_input ? r->d->label_input
@@ -233,7 +233,7 @@ static double value(const LsRead *r, int64_t i, int64_t c)
     return normal(s, c, ls_array_real(&s->array, s->one ? 0 : r->from + i));
 }
 
-/* n elements from element i on, all of channel c, to places `step` apart. */
+/* Reads n elements from element i on, all of channel c, stored `step` elements apart. */
 static void read_reals(const LsRead *r, int64_t i, int64_t c, int64_t n, void *to, int64_t step)
 {
     const LsSource *s = r->s;
@@ -253,7 +253,8 @@ static void read_reals(const LsRead *r, int64_t i, int64_t c, int64_t n, void *t
     } else if (s->synthetic) {
         ls_synthetic_reals(r->d, made_as(r), r->sample, i, n, to, step);
     } else {
-        bool byte = s->table != NULL && !s->scale;      /* a double keeps all of x / 255 */
+        bool byte = s->table != NULL && !s->scale;      /* a double holds x / 255 to full
+                                                         * precision */
         for (int64_t k = 0; k < n; k++) {
             double v =
                 byte ? normal(s, c, ls_array_real(&s->array, s->one ? 0 : r->from + i + k) / 255)
@@ -296,7 +297,7 @@ static bool read_int(const LsRead *r, int64_t i, int64_t *v, LsError *e)
     if (s->synthetic) {
         *v = (int64_t)value(r, i, 0);
     } else if (s->token) {
-        *v = s->token[s->array.data[at]];       /* ls_dataset_number made sure of all */
+        *v = s->token[s->array.data[at]];       /* ls_dataset_number has checked all characters */
     } else {
         *v = ls_array_int(&s->array, at);
         if (ls_element_is_float(s->array.type) && ls_array_real(&s->array, at) != (double)*v)
@@ -347,9 +348,9 @@ bool ls_dataset_read(const LsDataset *d, uint32_t input, int64_t sample, int64_t
     return true;
 }
 
-/* ---- blame ---- */
+/* ---- search for values that are not finite ---- */
 
-/* Element i of a real input, as a batch would have it. */
+/* Element i of a real input, as converted for a batch. */
 static double delivered(const LsRead *r, int64_t i)
 {
     const LsSource *s = r->s;

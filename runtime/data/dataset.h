@@ -1,11 +1,11 @@
-/* runtime/data/dataset.h -- samples by number, from files or made up, converted to what the program
- * reads.
+/* runtime/data/dataset.h -- samples by number, from files or synthetic, converted to the program's
+ * input format.
  *
- * --data takes one item or several with commas between: FILE or INPUT=FILE. Unnamed files serve the
- * inputs in order, the target last; an NPZ archive serves inputs by member names (NAME, then
- * in/NAME; the target is also found as "label"), a CSV file by columns, a .txt file gives its
- * characters and the following ones as target. Files are mapped, not read: they may be larger than
- * memory. */
+ * --data takes one item, or several separated by commas: FILE or INPUT=FILE. Unnamed files serve
+ * the inputs in order, the target last. An NPZ archive serves inputs by member names (NAME, then
+ * in/NAME; the target is also found as "label"), a CSV file by columns; a .txt file gives its
+ * characters, and the following characters as target. Files are mapped, not read: they may be
+ * larger than memory. */
 #ifndef LS_RUNTIME_DATA_DATASET_H
 #define LS_RUNTIME_DATA_DATASET_H
 
@@ -16,26 +16,28 @@ typedef struct LsDataset LsDataset;
 
 typedef struct LsDataOptions {
     const char *data;           /* as above, or "synthetic", "synthetic:SAMPLES" */
-    const char *label_from;     /* input that is its own target; NULL: the data has a target */
+    const char *label_from;     /* input that is its own target; NULL: the data contain the
+                                 * target */
     const char *scale;          /* factor of real inputs; NULL: uint8 values are divided by 255 */
     const char *mean, *std; /* per channel (axis 1) after scaling, "0.5" or "0.4,0.5,0.4"; NULL */
-    const char *raw;            /* element type of raw files, "float32"; NULL: by file name only */
+    const char *raw;            /* element type of raw files, "float32"; NULL: from the file name */
     uint64_t seed;              /* of synthetic data */
 } LsDataOptions;
 
-/* Where the values of one input come from. Sample s starts at element s * stride of the array. */
+/* The source of one input's values. Sample s starts at element s * stride of the array. */
 typedef struct LsSource {
     const char *path;           /* NULL: not bound yet */
     LsArray array;
     int64_t stride;
-    bool whole;                 /* the input has no axis of samples: always the same values */
-    bool one;                   /* one number stands for every element */
+    bool whole;                 /* the input has no sample axis: the same values for every batch */
+    bool one;                   /* one number fills every element */
     bool synthetic;
-    const int16_t *token;       /* of each byte of a text; -1: not known */
+    const int16_t *token;       /* number of each byte of a text; -1: none */
     int64_t per_sample;         /* elements */
     int64_t channel, run;       /* channels; consecutive elements of one channel */
-    float *table;               /* real values of bytes, [256], with mean [channel][256]; or NULL */
-    double scale;               /* of real inputs; 0: none of this is asked for */
+    float *table;               /* converted values of uint8 elements, [256], with mean
+                                 * [channel][256]; or NULL */
+    double scale;               /* of real inputs; 0: no scaling, mean or std */
     const double *mean, *std;   /* [channel] */
 } LsSource;
 
@@ -45,33 +47,32 @@ struct LsDataset {
     LsSource *source;           /* one per LsProgram.input */
     int64_t samples;
     LsFile *file; int nfile;
-    LsAlphabet characters;      /* that occur in the text; none: no text */
+    LsAlphabet characters;      /* that occur in the text; empty: no text */
     LsAlphabet alphabet;        /* that have numbers */
     int16_t token[256];         /* the numbers; -1: none */
-    char *text;                 /* copy of opt.data that file names point into */
-    double *csv;                /* parsed columns */
-    bool scaled;                /* some input takes scale, mean and std */
-    double *norm;               /* what mean and std point to */
-    bool label_is_input;        /* the target is the values of input label_input */
+    char *text;                 /* copy of opt.data, which file names point into */
+    double *csv;                /* columns of a parsed CSV file */
+    bool scaled;                /* some input uses scale, mean and std */
+    double *norm;               /* storage of mean and std */
+    bool label_is_input;        /* the target has the values of input label_input */
     uint32_t label_input;
 };
 
-/* Errors are LS_EXIT_DATA and name the file, or LS_EXIT_USAGE for a wrong option. Close it in any
- * case. */
+/* An error is LS_EXIT_DATA and names the file, or LS_EXIT_USAGE for a wrong option. Close the
+ * dataset in any case. */
 bool ls_dataset_open(LsDataset *d, const LsProgram *p, const LsDataOptions *opt, LsError *e);
 void ls_dataset_close(LsDataset *d);
-/* Numbers the characters of a text, before anything is read: by `known`, or by those that occur when
- * that is empty. A character that has no number is an LS_EXIT_DATA error. */
+/* Numbers the characters of a text, before any sample is read: by `known`, or, if that is empty, by the characters that
+ * occur. A character without a number is an LS_EXIT_DATA error. */
 bool ls_dataset_number(LsDataset *d, const LsAlphabet *known, LsError *e);
 
-/* Sample `sample` of an input, as number `place` of the batch that lies at `batch`. Does not
- * allocate; threads may call it at the same time. A label out of range is an error. */
+/* Reads sample `sample` of an input to index `place` of the batch at `batch`. Does not allocate;
+ * threads may call it concurrently. A label out of range is an error. */
 bool ls_dataset_read(const LsDataset *d, uint32_t input, int64_t sample, int64_t place, void *batch,
                      LsError *e);
 
-/* Whether the reals of a sample are finite, in the file and in a batch; else an error that names the
- * first that is not. Made-up ones are. Not for every sample that is read: for finding out what made a
- * loss infinite. */
+/* Whether the reals of a sample are finite, in the file and in a batch; else an error that names the first other value.
+ * Synthetic samples are finite. Called only to find the reason for a loss that is not finite, not for every sample. */
 bool ls_dataset_is_finite(const LsDataset *d, uint32_t input, int64_t sample, LsError *e);
 
 /* ---- parts, one file each ---- */
@@ -80,10 +81,10 @@ bool ls_idx_is(const LsFile *f);
 bool ls_csv_read(LsDataset *d, const LsFile *f, LsError *e);  /* csv.c: binds all free inputs */
 bool ls_text_read(LsDataset *d, const LsFile *f, LsError *e); /* char_text.c: binds input and target */
 bool ls_bind_files(LsDataset *d, LsError *e);                 /* bind_files.c: all items of --data */
-/* synthetic.c: element i of a sample. */
+/* synthetic.c: element i of a synthetic sample. */
 double ls_synthetic_value(const LsDataset *d, uint32_t input, int64_t sample, int64_t i);
-/* The same of n elements of a real input, to places `step` apart: what does not depend on the
- * element is done once. Programs that are timed run on such data. */
+/* The same for n elements of a real input, stored `step` elements apart. Work that does not depend
+ * on the element is done once, as timed programs run on such data. */
 void ls_synthetic_reals(const LsDataset *d, uint32_t input, int64_t sample, int64_t i, int64_t n,
                         void *to, int64_t step);
 

@@ -60,7 +60,7 @@ int64_t ls_array_int(const LsArray *a, int64_t i)
     }
 }
 
-/* A piece of the header, which no zero ends. */
+/* A piece of the header, not zero-terminated. */
 typedef struct Text { const char *p, *end; } Text;
 
 static void skip(Text *t, const char *set)
@@ -75,7 +75,7 @@ static bool starts_with(const Text *t, const char *word)
     return (size_t)(t->end - t->p) >= n && memcmp(t->p, word, n) == 0;
 }
 
-/* What follows "'key':" and blanks in the header's dictionary; nothing where it has no such key. */
+/* The text after "'key':" and blanks in the header's dictionary; empty if it has no such key. */
 static Text header_value(Text header, const char *key)
 {
     char quoted[32];
@@ -93,10 +93,10 @@ static Text header_value(Text header, const char *key)
     return t;
 }
 
-/* "'<f4'": byte order and type. */
+/* Parses "'<f4'": byte order and type. */
 static bool read_type(LsArray *a, Text t, const char *what, LsError *e)
 {
-    enum { LONG = 40 };         /* characters of a type that are told */
+    enum { LONG = 40 };         /* most characters of a type in a message */
     int n = 0;
     for (int k = 0; k < NELEMENTS && t.end - t.p >= 5 && t.p[0] == '\''; k++)
         if (memchr("<>|=", t.p[1], 4) && memcmp(t.p + 2, element[k].descr, 2) == 0
@@ -163,7 +163,7 @@ bool ls_npy_read(LsArray *a, const unsigned char *data, size_t n, const char *wh
     return true;
 }
 
-/* Filled up to a multiple of 64 bytes, as NumPy's own are. */
+/* Padded to a multiple of 64 bytes, as NumPy does. */
 size_t ls_npy_header(char text[512], LsElement type, int rank, const int64_t *dim)
 {
     char *p = text + 10;

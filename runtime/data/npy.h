@@ -22,7 +22,7 @@ typedef enum {
 typedef struct LsArray {
     const unsigned char *data;
     LsElement type;
-    bool swap;                  /* the other byte order than this machine's */
+    bool swap;                  /* the byte order differs from this machine's */
     int rank;
     int64_t dim[LS_TENSOR_RANK], count;     /* count: elements */
 } LsArray;
@@ -31,12 +31,12 @@ int64_t ls_element_bytes(LsElement type);
 bool ls_element_is_float(LsElement type);
 const char *ls_element_name(LsElement type);                /* "float32" */
 double ls_array_real(const LsArray *a, int64_t i);
-int64_t ls_array_int(const LsArray *a, int64_t i);          /* floats are cut */
+int64_t ls_array_int(const LsArray *a, int64_t i);          /* floats are truncated */
 
-/* Reads n bytes of an NPY file; `what` names them in errors. The array points into data. */
+/* Reads an NPY file of n bytes; `what` names it in errors. The array points into data. */
 bool ls_npy_read(LsArray *a, const unsigned char *data, size_t n, const char *what, LsError *e);
 
-/* Version 1.0 header of an array; returns its bytes. */
+/* Writes the version 1.0 header of an array; returns its bytes. */
 size_t ls_npy_header(char text[512], LsElement type, int rank, const int64_t *dim);
 
 #endif

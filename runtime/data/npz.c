@@ -9,7 +9,8 @@
 #include <string.h>
 
 enum { LOCAL = 30, CENTRAL = 46, END = 22, END64 = 56, END64_AT = 20 };
-enum { CHECK_UP_TO = 1 << 26 };     /* bytes of members whose CRC is checked when they are opened */
+enum { CHECK_UP_TO = 1 << 26 };     /* most bytes of a member whose CRC is checked when it is
+                                     * opened */
 
 static uint64_t le(const unsigned char *p, int n)
 {
@@ -27,7 +28,8 @@ static void put(unsigned char *p, int n, uint64_t v)
 
 typedef struct LsZipDir { size_t at, end; uint64_t entries; } LsZipDir;
 
-/* The end record is the last one in the file, before a comment of at most 64 KiB. */
+/* Finds the directory: the end record is the last one in the file, before a comment of at most 64
+ * KiB. */
 static bool find_directory(const LsFile *f, LsZipDir *dir, LsError *e)
 {
     size_t low = f->size > END + 65535 ? f->size - END - 65535 : 0;
@@ -55,11 +57,11 @@ static bool find_directory(const LsFile *f, LsZipDir *dir, LsError *e)
 
 typedef struct LsZipMember {
     const char *name; size_t name_len;
-    uint64_t bytes, packed, at;     /* at: of the local header */
+    uint64_t bytes, packed, at;     /* at: offset of the local header */
     uint32_t crc; int method;
 } LsZipMember;
 
-/* ZIP64: fields that do not fit 32 bits stand in an extra field, in this order. */
+/* ZIP64: fields that exceed 32 bits are in an extra field, in this order. */
 static void read_extra(LsZipMember *m, const unsigned char *p, size_t n)
 {
     uint64_t *field[] = {&m->bytes, &m->packed, &m->at};
@@ -77,7 +79,7 @@ static void read_extra(LsZipMember *m, const unsigned char *p, size_t n)
     }
 }
 
-/* Reads the entry at dir->at and moves on to the next one. */
+/* Reads the entry at dir->at and advances to the next one. */
 static bool next_member(const LsFile *f, LsZipDir *dir, LsZipMember *m, LsError *e)
 {
     const unsigned char *p = f->data + dir->at;
@@ -122,7 +124,7 @@ static bool open_member(const LsFile *f, const LsZipMember *m, LsArray *a, LsErr
     return ok;
 }
 
-/* A member is called FOLDER NAME .npy. */
+/* A member's file name is FOLDER, NAME, ".npy". */
 static bool is_named(const LsZipMember *m, const char *folder, const char *name)
 {
     size_t n = strlen(folder), len = strlen(name);
@@ -201,7 +203,8 @@ void ls_npz_names(const LsFile *f, char *text, size_t n)
 /* ---- writing ---- */
 
 enum { NAME_MAX_BYTES = 65535 };        /* the format has 16 bits for the length of a name */
-enum { UTF8 = 1 << 11 };                /* flag: the name is UTF-8; without it readers take CP437 */
+enum { UTF8 = 1 << 11 };                /* flag: the name is UTF-8; without it readers assume
+                                         * CP437 */
 
 bool ls_npz_open(LsNpz *z, const char *path, LsNpzMember *room, uint32_t cap, LsError *e)
 {
@@ -209,14 +212,14 @@ bool ls_npz_open(LsNpz *z, const char *path, LsNpzMember *room, uint32_t cap, Ls
     return ls_out_open(&z->out, path, e);
 }
 
-/* Bytes of the UTF-8 character at p, as its first byte says; 0: it begins none. */
+/* Length of the UTF-8 character with this first byte; 0: an invalid first byte. */
 static int utf8_bytes(unsigned char first)
 {
     return first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3
            : first < 0xf5 ? 4 : 0;
 }
 
-/* Names in other encodings stay without the flag: readers refuse what only claims to be UTF-8. */
+/* Names that are not valid UTF-8 get no flag: readers refuse a false claim. */
 static bool needs_utf8_flag(const char *name)
 {
     bool wide = false;
@@ -254,7 +257,7 @@ static void put_local(unsigned char *p, const LsNpzMember *m)
     put_common(p + 4, m);
 }
 
-/* Sums and sizes of a member are known once the next one starts. */
+/* Writes the member's checksum and sizes, which are known when the next member starts. */
 static void finish_member(LsNpz *z)
 {
     unsigned char local[LOCAL];

@@ -1,8 +1,9 @@
-/* runtime/data/synthetic.c -- made-up data that can be learned, each element a function of (seed,
- * sample, place).
+/* runtime/data/synthetic.c -- synthetic data that can be learned; each element is a function of
+ * (seed, sample, place).
  *
- * Segmentation: noise with bright discs, the target tells the disc. Classes: noise over a pattern
- * of the class. Real targets: the first input's values. Integers: the target is the next number. */
+ * Segmentation: noise with bright discs; the target is the class of the disc. Classification: noise
+ * over a pattern of the class. Real targets: the first input's values. Integers: the target is the
+ * next number. */
 #include "runtime/base/seed_mix.h"
 #include "runtime/base/tensor_copy.h"
 #include "runtime/data/dataset.h"
@@ -12,7 +13,7 @@
 
 enum { DISCS = 4 };
 
-/* Of all keys that begin with a and b; ls_mix(begin(a, b) + c) is key(a, b, c). */
+/* The common part of all keys with the same a and b; ls_mix(begin(a, b) + c) is key(a, b, c). */
 static uint64_t begin(uint64_t a, uint64_t b) { return ls_mix(ls_mix(a + 0x9e3779b97f4a7c15u) + b); }
 
 static uint64_t key(uint64_t a, uint64_t b, uint64_t c) { return ls_mix(begin(a, b) + c); }
@@ -21,7 +22,7 @@ static double unit(uint64_t bits) { return (double)(bits >> 11) * 0x1p-53; }
 
 static int64_t classes_of(const LsProgram *p) { return p->classes > 0 ? p->classes : 2; }
 
-/* Class of pixel (y, x) of an h by w image: that of the last disc over it, 0 outside. */
+/* Class of pixel (y, x) of an h by w image: that of the last disc covering it, else 0. */
 static int64_t disc_class(const LsDataset *d, int64_t sample, int64_t y, int64_t x, int64_t h,
                           int64_t w)
 {
@@ -37,7 +38,7 @@ static int64_t disc_class(const LsDataset *d, int64_t sample, int64_t y, int64_t
     return k;
 }
 
-/* Images with one class per pixel. */
+/* Whether the data are images with one class per pixel. */
 static bool segments(const LsDataset *d)
 {
     const LsProgram *p = d->p;

@@ -1,4 +1,4 @@
-/* runtime/engine/device.c -- see device.h: failures, the same for all kinds. */
+/* runtime/engine/device.c -- see device.h: failures, the same for all kinds of devices. */
 #include "runtime/engine/device.h"
 
 #include <inttypes.h>

@@ -1,9 +1,9 @@
 /* runtime/engine/engine.c -- see engine.h.
  *
- * On a device the first run of a phase gives its steps out one by one, so that libraries load what
- * they need; then the phase is recorded once for each slot of batches, and every later run is one
- * replay, but for those whose hooks look at values. Where the program says which step waits for
- * which, it is recorded a second time, by that instead of one after the other. */
+ * On a device, the first run of a phase issues its steps one by one, so that libraries load their
+ * code. Then the phase is recorded once for each slot of batches, and every later run is one
+ * replay, unless its hooks read values. If the program has dependencies between steps, the phase is
+ * recorded a second time with them. */
 #include "runtime/engine/engine.h"
 
 #include <stdlib.h>
@@ -101,8 +101,8 @@ static void run_here(LsEngine *g, const LsPhaseTable *t, const LsHook *hook, int
     }
 }
 
-/* Hooks read what the steps left, which waits for them: so a failure is told of the step it was
- * in. */
+/* Issues the steps one by one. A hook that reads results waits for them, so a failure is attributed
+ * to its step. */
 static bool give_out(LsEngine *g, const LsPhaseTable *t, const LsHook *hook, int nhook)
 {
     LsDevice *d = g->m->device;
@@ -128,7 +128,7 @@ static void record(LsEngine *g, const LsPhaseTable *t, LsRecording *r, const LsH
                    int nhook)
 {
     LsDevice *d = g->m->device;
-    bool both = t->wait_of != NULL && nhook == 0;       /* hooks want to know when each step was */
+    bool both = t->wait_of != NULL && nhook == 0;       /* hooks need the time of each step */
     for (int s = 0; s < LS_DEVICE_SLOTS && d->error.code == LS_EXIT_DONE; s++) {
         point_inputs(g, g->loader, d->input[s]);
         for (int way = 0; way < 1 + both && (way == 0 || r->of[s] != NULL) && d->kind->record(d);
@@ -141,8 +141,8 @@ static void record(LsEngine *g, const LsPhaseTable *t, LsRecording *r, const LsH
     }
 }
 
-/* A recording is made with the hooks of the first run, and is right for those that come later:
- * hooks that can be replayed come with every run of a phase, or with none. */
+/* Runs a phase on a device. A recording includes the hooks of the first run and stays valid for
+ * later runs: hooks that can be replayed are present in every run of a phase, or in none. */
 static bool run_there(LsEngine *g, const LsPhaseTable *t, const LsHook *hook, int nhook)
 {
     LsDevice *d = g->m->device;

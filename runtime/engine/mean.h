@@ -1,8 +1,8 @@
-/* runtime/engine/mean.h -- one loss out of those of several batches.
+/* runtime/engine/mean.h -- combines the losses of several batches.
  *
- * A mean over what counts in all of them: each batch's loss is a mean, too, and has the weight of what
- * counts in it. A batch of weight 0 has a sum instead of a mean (0, as a rule), as have all batches of
- * a loss that is a sum. Of nothing at all the mean is that sum: 0, not NaN. */
+ * The result is a mean over everything that counts: each batch's loss is a mean weighted by what counts in the batch. A
+ * batch of weight 0 has a sum instead of a mean (0, as a rule), as have all batches of a loss that is a sum. If the
+ * total weight is 0, the result is the sum: 0, not NaN. */
 #ifndef LS_RUNTIME_ENGINE_MEAN_H
 #define LS_RUNTIME_ENGINE_MEAN_H
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { ALIGN = 64, HUGE = 1 << 21 };    /* bytes; HUGE: from here on large pages pay */
+enum { ALIGN = 64, HUGE = 1 << 21 };    /* bytes; HUGE: least size for large pages */
 
 static char *get(int64_t bytes, const char *what, LsError *e)
 {
@@ -47,7 +47,7 @@ static void init_state(LsMemory *m)
     }
 }
 
-/* Room for the largest tensor that is ever looked at, so that none is made later. */
+/* Allocates a view for the largest tensor that is ever read, so that none is allocated later. */
 static bool make_view(LsDevice *d, LsError *e)
 {
     const LsProgram *p = d->p;

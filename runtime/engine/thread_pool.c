@@ -1,12 +1,12 @@
 /* runtime/engine/thread_pool.c -- a pool of threads that take pieces of a range until none is left.
  *
- * A job is one call of ls_parallel. Its range is cut into pieces, and every thread has a share of
- * them that lie side by side: the same part of the range in every job, so that it mostly reads what
- * it wrote itself, which its core has at hand. A thread takes its own pieces from the front, and
- * then those of others from the back. Whoever takes one by compare-and-swap owns it, so a thread
- * that is late (asleep, or not scheduled by the system) is never waited for unless it holds a
- * piece. The job's fields are written before its shares are published and not again before `done`
- * has reached the number of pieces, so the owner of a piece may read them without a lock.
+ * A job is one call of ls_parallel. Its range is cut into pieces, and every thread has a contiguous
+ * share of them: the same part of the range in every job, so that it mostly reads data that it
+ * wrote itself and that its core has cached. A thread takes its own pieces from the front, and then
+ * those of others from the back. A compare-and-swap takes a piece, so a late thread (asleep, or not
+ * scheduled by the system) delays the job only if it holds a piece. The job's fields are written
+ * before its shares are published and not again before `done` has reached the number of pieces, so
+ * the owner of a piece may read them without a lock.
  *
  * Idle threads look for work for a short while and then sleep on a condition: steps follow each
  * other within microseconds while training runs, but a pool must not burn a core when its program
@@ -19,13 +19,13 @@
 #include <stdlib.h>
 
 enum {
-    SPIN = 4000,                /* looks before an idle thread sleeps: some 50 us */
-    SPIN_CALLER = 20000,        /* looks before the caller gives up its core for the last pieces */
+    SPIN = 4000,                /* polls before an idle thread sleeps: some 50 us */
+    SPIN_CALLER = 20000,        /* polls before the caller yields its core to the last pieces */
     PIECES = 8,                 /* per thread: evens out pieces of unequal length */
     STACK = 8 << 20,            /* bytes; kernels keep tiles of up to a few MiB on the stack */
 };
 
-/* Pieces [from, to) of a thread that nobody has taken: from + (to << 32). */
+/* Free pieces [from, to) of a thread: from + (to << 32). */
 typedef struct Share { _Alignas(64) atomic_uint_fast64_t left; } Share;
 
 struct LsPool {
@@ -37,7 +37,7 @@ struct LsPool {
     LsPart fn;
     void *const *arg;
     int64_t units, pieces;
-    _Alignas(64) atomic_uint_fast64_t job;      /* how many there have been */
+    _Alignas(64) atomic_uint_fast64_t job;      /* number of jobs so far */
     _Alignas(64) atomic_int_fast64_t done;
     _Alignas(64) atomic_int asleep;     /* threads waiting on `work` */
     atomic_int waiting;         /* the caller waits on `ready` */
@@ -72,7 +72,7 @@ static void compute(LsPool *p, int64_t piece)
 {
     int64_t pieces = p->pieces;
     p->fn(p->run, p->arg, p->units * piece / pieces, p->units * (piece + 1) / pieces);
-    /* Ordered with `waiting` as in await: one of the two sees the other. */
+    /* Ordered with `waiting` as in await: at least one side sees the other's write. */
     if (atomic_fetch_add(&p->done, 1) + 1 == pieces && atomic_load(&p->waiting)) {
         pthread_mutex_lock(&p->lock);
         pthread_cond_signal(&p->ready);
@@ -80,7 +80,7 @@ static void compute(LsPool *p, int64_t piece)
     }
 }
 
-/* Thread `me`: its own pieces, then those that others have not come to. */
+/* Work of thread `me`: its own pieces, then free pieces of others. */
 static void work(LsPool *p, int me)
 {
     for (int k = 0; k < p->threads; k++) {
@@ -120,7 +120,7 @@ static void *worker(void *user)
     return NULL;
 }
 
-/* Until every piece is computed; the caller has found none left to take. */
+/* Waits until every piece is computed; the caller has found none left to take. */
 static void await(LsPool *p)
 {
     for (int spin = 0; spin < SPIN_CALLER; spin++) {

@@ -7,9 +7,9 @@
 typedef struct LsPool LsPool;
 
 /* A pool in which `threads` threads work, the caller of ls_parallel included: threads - 1 are
- * started. NULL: memory or threads could not be had. threads < 1 counts as 1. */
+ * started. threads < 1 counts as 1. NULL: out of memory, or threads could not be started. */
 LsPool *ls_pool_create(int threads);
-void ls_pool_destroy(LsPool *pool);     /* NULL is allowed; no ls_parallel may be under way */
+void ls_pool_destroy(LsPool *pool);     /* NULL is allowed; no ls_parallel may be in progress */
 int ls_pool_threads(const LsPool *pool);
 
 #endif

@@ -1,29 +1,29 @@
 /* runtime/kernels/ls_attention.h -- attention on the CPU: softmax(scale q kT + mask) v, and its gradient.
  *
- * Scores exist only as tiles of some rows of q by a block of columns of k. The first pass keeps a
- * running maximum and sum of each row (Milakov & Gimelshein 2018; Dao et al. 2022) and leaves the
- * logarithm of the sum of exponentials, from which the gradient makes each tile anew.
+ * Scores exist only as tiles of some rows of q by a block of columns of k. The first pass keeps a running maximum and
+ * sum of each row (Milakov & Gimelshein 2018; Dao et al. 2022) and stores the logarithm of the sum of exponentials,
+ * from which the gradient recomputes each tile.
  *
- * Work is cut by shape alone, blocks and tiles are taken in order, and a unit writes what no other
- * does: bits do not depend on threads. */
+ * Work is partitioned by shape only, blocks and tiles are taken in order, and units write to disjoint places: bits do
+ * not depend on threads. */
 #ifndef LS_RUNTIME_KERNELS_LS_ATTENTION_H
 #define LS_RUNTIME_KERNELS_LS_ATTENTION_H
 
 #include "runtime/kernels/ls_gemm.h"
 
 enum {
-    LS_ATT_ROWS = LS_MR > 8 ? 2 * LS_MR : 4 * LS_MR,    /* of a tile; of the gradient's */
+    LS_ATT_ROWS = LS_MR > 8 ? 2 * LS_MR : 4 * LS_MR,    /* of a tile; of the gradient's tile */
     LS_ATT_BACK = 2 * LS_ATT_ROWS,
-    LS_ATT_UNIT = 18 * LS_ATT_ROWS,                     /* rows of a unit, at most */
+    LS_ATT_UNIT = 18 * LS_ATT_ROWS,                     /* most rows of a unit */
 };
 
-/* Columns of a block, whole panels: fewer where heads are deep, so that a block stays in the L2
- * cache. `deep`: elements of a head of q, k, v, the longest. */
+/* Columns of a block, in whole panels: fewer for deep heads, so that a block stays in the L2 cache.
+ * `deep`: elements of the longest head of q, k, v. */
 #define LS_ATT_COLS(deep) ((deep) <= 64 ? 224 : (deep) <= 160 ? 96 : 32)
-/* Distance of scores: odd in vectors. */
+/* Row distance of scores: an odd number of vectors. */
 #define LS_ATT_LD(deep) (LS_ATT_COLS(deep) + LS_V)
 #define LS_ATT_PACKED(n) (((n) + LS_V - 1) / LS_V * LS_V)
-/* Elements that a thread needs beside its operands. */
+/* Elements of a thread's workspace. */
 #define LS_ATT_ROOM(depth, width, deep)                                                            \
     (LS_ATT_COLS(deep) * ((depth) + LS_ATT_PACKED(width)) + LS_ATT_ROWS * LS_ATT_LD(deep))
 #define LS_ATT_BACK_ROOM(depth, width, deep)                                                       \
@@ -34,19 +34,19 @@ enum {
 typedef struct LsHeads { int64_t sample, head, row; } LsHeads;
 
 typedef struct LsAttention {
-    int64_t batch, heads, groups;       /* heads / groups in a row share a k and v */
+    int64_t batch, heads, groups;       /* heads / groups neighbouring heads share a k and v */
     int64_t rows, cols, depth, width;   /* of q; of k and v; elements of q and k; of v and y */
-    int64_t block;                      /* LS_ATT_COLS */
+    int64_t block;                      /* columns of a block, LS_ATT_COLS */
     real scale;
-    bool causal;                        /* row i sees columns 0 .. i + past */
+    bool causal;                        /* row i attends to columns 0 .. i + past */
     int64_t past;
     LsHeads q, k, v, y, mask;
-    int64_t mask_col;                   /* 0: one for all columns */
-    bool keep;                          /* of bools: what lets a score be */
-    real fill;                          /* and what it becomes otherwise */
+    int64_t mask_col;                   /* 0: one value for all columns */
+    bool keep;                          /* mask of bools: the value that leaves a score unchanged */
+    real fill;                          /* and the score otherwise */
 } LsAttention;
 
-/* One mask at most. The gradients dq, dk, dv lie as q, k, v. */
+/* At most one mask. The gradients dq, dk, dv lie as q, k, v do. */
 typedef struct LsAttentionArgs {
     const real *q, *k, *v, *add;
     const uint8_t *bools;
@@ -60,10 +60,10 @@ LS_INLINE int64_t ls_heads_at(const LsHeads *t, int64_t sample, int64_t head)
     return sample * t->sample + head * t->head;
 }
 
-/* ---- what the two passes share ---- */
+/* ---- shared by the two passes ---- */
 
-/* Rows i .. i + m of one head of q by columns j .. j + n of its k, of which some row sees the first
- * `wide`; `whole`: those in whole panels. */
+/* Rows i .. i + m of one head of q by columns j .. j + n of its k. Some row attends to the first
+ * `wide` columns; `whole`: that number, rounded up to whole panels. */
 typedef struct LsScores {
     const LsAttention *d;
     const LsAttentionArgs *a;
@@ -72,7 +72,7 @@ typedef struct LsScores {
     int64_t ld;                         /* distance of rows of scores */
 } LsScores;
 
-/* Rows from i on see nothing of columns from here on. */
+/* Rows from i on may attend to columns below the result. */
 LS_INLINE int64_t ls_seen(const LsAttention *d, int64_t i)
 {
     return d->causal ? ls_least(i + d->past + 1, d->cols) : d->cols;
@@ -92,7 +92,7 @@ LS_SHARED_FN void ls_pack_columns(real *to, const real *from, int64_t ld, int64_
         ls_pack_turned(to + c * depth, from + c * ld, ld, depth, n - c, scale);
 }
 
-/* Panels of n rows of `width` columns. */
+/* Packs n rows of `width` columns into panels. */
 LS_SHARED_FN void ls_pack_block(real *to, const real *from, int64_t ld, int64_t n, int64_t width,
                                 real scale)
 {
@@ -100,7 +100,7 @@ LS_SHARED_FN void ls_pack_block(real *to, const real *from, int64_t ld, int64_t 
         ls_pack_rows(to + c * n, from + c, ld, n, width - c, scale);
 }
 
-/* to[m][..] = from[m][depth] times the tile's columns, packed. What is right of the last panel
+/* to[m][..] = from[m][depth] times the tile's packed columns. The remainder of the last panel
  * becomes 0. */
 LS_INLINE void ls_scores_multiply(const LsScores *t, real *to, const real *from, int64_t ldf,
                                   int64_t depth, const real *panels)
@@ -150,7 +150,7 @@ LS_INLINE real ls_scores_max(const real *s, int64_t n)
     return ls_lanes_max(lane);
 }
 
-/* s = exp(s - shift), and the sum of that. */
+/* s = exp(s - shift), and the sum of the results. */
 LS_INLINE real ls_scores_exp(real *s, real shift, int64_t n)
 {
     real lane[LS_NR];
@@ -178,8 +178,8 @@ LS_INLINE real ls_heads_dot(const real *a, const real *b, int64_t n)
     return ls_lanes_add(lane) + rest;
 }
 
-/* Scores of row r that it sees get the mask, the others become minus infinity up to where whole
- * panels end. How many those are. */
+/* Applies the mask to the visible scores of row r; the others become minus infinity up to the end
+ * of whole panels. Returns the number of scores in these panels. */
 LS_INLINE int64_t ls_row_masked(const LsScores *t, int64_t r, real *s)
 {
     const LsAttention *d = t->d;
@@ -205,12 +205,11 @@ LS_INLINE int64_t ls_row_masked(const LsScores *t, int64_t r, real *s)
 
 /* ---- forward ---- */
 
-/* Of each row of a unit: the greatest score so far, the sum of exponentials of the distances to
- * it. */
+/* For each row of a unit: the greatest score so far, and the sum of exponentials relative to it. */
 typedef struct LsRunning { real max[LS_ATT_UNIT]; double sum[LS_ATT_UNIT]; } LsRunning;
 
-/* One row of scores, of which it sees some of the first n, becomes weights; y is brought to the new
- * maximum. */
+/* Turns one row of scores, of which some of the first n are visible, into weights; rescales y to
+ * the new maximum. */
 LS_INLINE void ls_row_weigh(const LsScores *t, real *s, int64_t n, bool first, real *max,
                             double *sum, real *y)
 {
@@ -277,7 +276,7 @@ LS_SHARED_FN void ls_attend(const LsAttention *d, const LsAttentionArgs *a, int6
     }
 }
 
-/* Rows of a unit: many, which share a packed k and v, as long as there are units for several
+/* Rows of a unit: many rows share a packed k and v, but there are enough units for several
  * threads. */
 LS_INLINE int64_t ls_attention_unit(const LsAttention *d)
 {
@@ -307,7 +306,7 @@ LS_SHARED_FN void ls_attention_some(const LsAttention *d, const LsAttentionArgs 
  * With p the weights and w = p (dy vT - dot(dy, y)) row by row: dq = scale w k, dk = scale wT q,
  * dv = pT dy. */
 
-/* Where a thread keeps packed blocks and tiles. */
+/* A thread's packed blocks and tiles. */
 typedef struct LsBackRoom { real *kt, *k, *vt, *q, *dy, *p, *w; } LsBackRoom;
 
 LS_INLINE LsBackRoom ls_back_room(const LsAttention *d, real *room)
@@ -323,7 +322,7 @@ LS_INLINE LsBackRoom ls_back_room(const LsAttention *d, real *room)
     return b;
 }
 
-/* p: scores to weights; w: dy vT to what it is above. */
+/* p: scores to weights; w: dy vT to the w defined above. */
 LS_INLINE void ls_row_back(const LsScores *t, int64_t r, real *p, real *w, real lse, real dot)
 {
     int64_t n = ls_row_masked(t, r, p);
@@ -339,7 +338,7 @@ LS_INLINE void ls_row_back(const LsScores *t, int64_t r, real *p, real *w, real 
     const LsAttention *d = t->d;
     const uint8_t *bools = t->a->bools + ls_heads_at(&d->mask, t->sample, t->head)
                            + (t->i + r) * d->mask.row + t->j * d->mask_col;
-    for (int64_t c = 0; c < t->wide; c++)       /* scores that were filled in move nothing */
+    for (int64_t c = 0; c < t->wide; c++)       /* filled scores have no gradient */
         w[c] = (bools[c * d->mask_col] != 0) == d->keep ? w[c] : 0;
 }
 

@@ -4,8 +4,8 @@
  *   data gradient  dX = gather(dY) * W, phase by phase
  *   weights        dW = dY' * gather(X)
  *
- * Gathered rows (ls_gather.h) go through a block that stays in the L1 cache. Other ways to the
- * same results are ls_depthwise.h and ls_wino.h; codegen/kernels/conv.c chooses. */
+ * Gathered rows (ls_gather.h) go through a block that stays in the L1 cache. ls_depthwise.h and ls_wino.h are
+ * alternatives; codegen/kernels/conv.c chooses. */
 #ifndef LS_RUNTIME_KERNELS_LS_CONV_H
 #define LS_RUNTIME_KERNELS_LS_CONV_H
 
@@ -20,8 +20,8 @@ LS_INLINE real *ls_conv_panel(const LsConv *d, real *packed, int64_t g, int64_t 
     return packed + d->packed + ls_conv_depth(d) * (g * ls_packed_cols(d->cout) + j);
 }
 
-/* Rows k0..k0+k of the panel of columns j..: w[cout][taps][cin] turned, or of the data gradient
- * w[cin][kernel][cout], taps of the phase only. */
+/* Rows k0..k0+k of the panel of columns j..: w[cout][taps][cin] transposed, or, for the data
+ * gradient, w[cin][kernel][cout] with the phase's taps only. */
 LS_SHARED_FN void ls_conv_panel_rows(const LsConv *d, const real *w, int64_t g, int64_t j,
                                      int64_t k0, int64_t k, real *to)
 {
@@ -50,8 +50,8 @@ LS_SHARED_FN void ls_conv_pack(const LsConv *d, const LsConvArgs *arg, int64_t u
 
 /* ---- result = gather(source) * weights ---- */
 
-/* Columns of a block: all of them (one gather serves all), unless that leaves too few blocks to
- * share. */
+/* Columns of a block: all of them (one gather serves all), unless that leaves too few blocks for
+ * several threads. */
 LS_INLINE int64_t ls_conv_cols(const LsConv *d)
 {
     int64_t blocks = d->group * ls_ceil_div(ls_conv_positions(d), LS_MC);
@@ -65,7 +65,7 @@ LS_INLINE int64_t ls_conv_units(const LsConv *d)
            ls_ceil_div(d->cout, ls_conv_cols(d));
 }
 
-/* Rows of a block to the places of their positions. */
+/* Writes rows of a block to the places of their positions. */
 LS_SHARED_FN void ls_conv_scatter(const LsConv *d, int64_t p, int64_t m, int64_t n,
                                   const real *from, int64_t ld, real *y)
 {
@@ -82,9 +82,8 @@ LS_SHARED_FN void ls_conv_scatter(const LsConv *d, int64_t p, int64_t m, int64_t
 /* A block of the result: rows p..p+m, columns j..j+n of group g, depth k0..k0+k. */
 typedef struct LsConvBlock { int64_t g, p, m, j, n, k0, k; } LsConvBlock;
 
-/* One block; `panels`: the one of column b.j at depth k0; that of j columns on lies j * `panel_depth`
- * elements further. Where positions do not follow each other in the result, sums gather in
- * `sums`. */
+/* Computes one block; `panels`: the panel of column b.j at depth k0; the panel j columns further lies j * `panel_depth`
+ * elements further. Where positions are not contiguous in the result, `sums` accumulates. */
 LS_SHARED_FN void ls_conv_block(const LsConv *d, const LsConvArgs *arg, LsConvBlock b,
                                 const real *panels, int64_t panel_depth, int64_t skip, real *sums)
 {
@@ -131,8 +130,8 @@ LS_SHARED_FN void ls_conv_unit(const LsConv *d, const LsConvArgs *arg, int64_t u
         ls_conv_scatter(d, b.p, b.m, b.n, sums, b.n, arg->y + b.g * d->cout + b.j);
 }
 
-/* Few positions and many weights: each unit packs what it needs itself, block by block, so that
- * weights are read once and no workspace is taken. */
+/* Few positions and many weights: each unit packs its own weights, block by block, so that weights
+ * are read once and no workspace is needed. */
 LS_INLINE int64_t ls_conv_few_cols(const LsConv *d)
 {
     int64_t blocks = d->group * ls_ceil_div(ls_conv_positions(d), LS_FEW_ROWS), cols = LS_FEW_COLS;
@@ -178,7 +177,7 @@ LS_INLINE int64_t ls_conv_dw_units(const LsConv *d)
         * ls_ceil_div(depth, ls_even_block(depth, LS_COLS, LS_NR));
 }
 
-/* dw, or when splits > 1 one of as many parts of it that follow each other at `dw`. */
+/* dw, or when splits > 1 one of its parts, which are contiguous at `dw`. */
 LS_SHARED_FN void ls_conv_dw_unit(const LsConv *d, const real *dy, LsSource x, real *dw,
                                   int64_t unit)
 {

@@ -19,7 +19,7 @@ LS_INLINE int64_t ls_depthwise_units(const LsConv *d)
     return d->images * d->ax[0].count * d->ax[1].count;
 }
 
-/* The line of the source that taps (t0, t1, .) of the line of `at` read; -1: it is padding. */
+/* The line of the source that taps (t0, t1, .) of the line of `at` read; -1: padding. */
 LS_INLINE int64_t ls_conv_line(const LsConv *d, const LsPlace *at, int64_t t0, int64_t t1)
 {
     const LsAxis *a = d->ax;
@@ -97,8 +97,8 @@ LS_INLINE int64_t ls_depthwise_dw_units(const LsConv *d)
     return d->splits * ls_ceil_div(d->group, LS_V);
 }
 
-/* Adds what a line of positions gives to taps (t0, t1, t2), t2 = 0.., of n <= LS_V channels. g,
- * from: the gradient and the source, at the line and the first of the channels. */
+/* Adds the contribution of a line of positions to taps (t0, t1, t2), t2 = 0.., of n <= LS_V
+ * channels. g, from: the gradient and the source, at the line and the first of the channels. */
 LS_INLINE void ls_depthwise_dw_line(const LsConv *d, const real *g, const real *x, int64_t n,
                                     real (*sum)[LS_V])
 {
@@ -126,8 +126,8 @@ LS_INLINE void ls_depthwise_dw_line(const LsConv *d, const real *g, const real *
     }
 }
 
-/* dw[channel][tap] of LS_V channels, or one of `splits` parts. Rows of taps in groups that LS_TAPS
- * hold; longer rows than that are the emitter's affair (it takes another way). */
+/* dw[channel][tap] of LS_V channels, or one of `splits` parts. Rows of taps are processed in groups
+ * of at most LS_TAPS; for longer rows the emitter chooses another algorithm. */
 LS_SHARED_FN void ls_depthwise_dw_unit(const LsConv *d, const real *dy, LsSource x, real *dw,
                                        int64_t unit)
 {

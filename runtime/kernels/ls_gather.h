@@ -1,11 +1,10 @@
-/* runtime/kernels/ls_gather.h -- the geometry that all convolutions share: what each result reads of the
- * source.
+/* runtime/kernels/ls_gather.h -- the geometry shared by all convolutions: the source elements of each result.
  *
- * For each position p of a result grid and each tap t of the kernel there is one place of the
- * source, or a zero of the padding. Images are channels-last, so a place is a run of channels, and
- * one row of the implicit matrix [positions][taps * channels] is copied run by run (Chetlur et
- * al., 2014, do this on GPUs). The data gradient reads dY with the taps reversed; a stride > 1 is
- * taken apart into *phases*: the positions of X that see the same taps form a grid of their own. */
+ * For each position p of a result grid and each tap t of the kernel there is one place of the source, or a zero of the
+ * padding. Images are channels-last, so a place is a run of channels, and one row of the implicit matrix
+ * [positions][taps * channels] is copied run by run (Chetlur et al., 2014, do this on GPUs). The data gradient reads dY
+ * with the taps reversed; a stride > 1 is split into *phases*: the positions of X with the same taps form a grid of
+ * their own. */
 #ifndef LS_RUNTIME_KERNELS_LS_GATHER_H
 #define LS_RUNTIME_KERNELS_LS_GATHER_H
 
@@ -20,15 +19,16 @@
 typedef struct LsConv {
     LsAxis ax[LS_CONV_AXES]; /* outermost first; unused ones have one position and one tap */
     int64_t images, group, cin, cout;   /* source and result channels per group */
-    int64_t run; /* elements of a row that lie side by side in the source: cin, or
-                  * taps of the last axis * cin where taps touch */
+    int64_t run; /* contiguous elements of a row in the source: cin, or taps of the last axis * cin
+                  * where taps touch */
     int64_t splits;                     /* weight gradient: parts of the sum over positions */
-    int64_t chunk;                      /* by Winograd's algorithm: tiles at a time */
-    int64_t packed;                     /* element of the workspace where its weights are packed */
+    int64_t chunk;                      /* Winograd's algorithm: tiles at a time */
+    int64_t packed;                     /* offset in the workspace of the packed weights, in
+                                         * elements */
     bool back; /* data gradient: w is [cin][kernel][cout], not the reverse */
 } LsConv;
 
-typedef struct LsConvArgs {             /* of a convolution or a data gradient */
+typedef struct LsConvArgs {             /* arguments of a convolution or a data gradient */
     LsSource x;
     const real *w, *bias;               /* weights, NULL or one per result channel */
     real *y, *packed;                   /* result, workspace */
@@ -66,7 +66,7 @@ LS_INLINE bool ls_conv_direct(const LsConv *d)
     return yes;
 }
 
-/* Positions follow each other in the result. */
+/* Positions are contiguous in the result. */
 LS_INLINE bool ls_conv_dense(const LsConv *d)
 {
     bool yes = true;
@@ -113,7 +113,7 @@ LS_INLINE void ls_gather_run(real *to, const real *from, int64_t e, int64_t n, i
 }
 
 /* Channels c .. c + len of `n` positions of one line, whose first source is `s2` of the line that
- * begins at `place`: computed, zeros outside it. */
+ * begins at `place`: computed values, zeros outside the line. */
 LS_SHARED_FN void ls_gather_computed(const LsAxis *a, LsSource x, int64_t place, int64_t s2,
                                      int64_t n, int64_t c, int64_t len, real *to, int64_t ld)
 {
@@ -180,7 +180,7 @@ LS_SHARED_FN void ls_gather(const LsConv *d, LsSource x, int64_t g, int64_t p, i
     }
 }
 
-/* Element of the kernel that tap number t of a phase is. */
+/* Kernel element of tap number t of a phase. */
 LS_INLINE int64_t ls_conv_tap(const LsConv *d, int64_t t)
 {
     int64_t at = 0, each[3];
@@ -200,7 +200,7 @@ LS_INLINE int64_t ls_conv_taps(const LsConv *d)
 
 /* ---- units ---- */
 
-/* A kind of work on a phase, and how many units of it there are. */
+/* A kind of work on a phase, and its number of units. */
 typedef struct LsConvWork {
     int64_t (*units)(const LsConv *d);
     void (*unit)(const LsConv *d, const LsConvArgs *arg, int64_t unit);

@@ -1,12 +1,11 @@
 /* runtime/kernels/ls_gemm.h -- matrix product: a register-blocked micro-kernel, and the packing around it.
  *
- * The micro-kernel computes LS_MR x LS_NR results from k columns of A, read where they lie, and a
- * *panel* of B: LS_NR columns side by side for each k. Panels are packed beforehand. As in Goto &
- * van de Geijn (2008): a panel of about LS_KC rows stays in the L1 cache while the rows of A, in
- * L2, pass over it.
+ * The micro-kernel computes LS_MR x LS_NR results from k columns of A, read in place, and a *panel* of B: LS_NR
+ * adjacent columns for each k. Panels are packed beforehand. As in Goto & van de Geijn (2008), a panel of about LS_KC
+ * rows stays in the L1 cache while the rows of A stream from L2.
  *
- * Every result is a sum over blocks of k of sums over k in ascending order, the same blocks
- * whichever tile or tail it falls in: bits do not depend on how work is cut. */
+ * Every result is a sum over blocks of k of sums over k in ascending order, with the same blocks in every tile and
+ * tail: bits do not depend on the partition of work. */
 #ifndef LS_RUNTIME_KERNELS_LS_GEMM_H
 #define LS_RUNTIME_KERNELS_LS_GEMM_H
 
@@ -14,37 +13,39 @@
 
 enum {
     LS_KC = 1024 / sizeof(real),              /* depth of a block: a panel is then at most 32 KiB */
-    LS_L1_ROWS = LS_MR * (LS_MR > 8 ? 2 : 4), /* rows that stay in the L1 cache while panels pass */
-    LS_LDA = LS_KC + LS_V, /* distance of copied rows: odd in vectors, to spread over cache sets */
-    LS_TILE_LD = LS_MR > 8 ? 16 : 8, /* distance in a tile of turned rows */
+    LS_L1_ROWS = LS_MR * (LS_MR > 8 ? 2 : 4), /* rows that stay in the L1 cache while panels
+                                               * stream */
+    LS_LDA = LS_KC + LS_V, /* distance of copied rows: an odd number of vectors, to spread over
+                            * cache sets */
+    LS_TILE_LD = LS_MR > 8 ? 16 : 8, /* distance in a tile of transposed rows */
     LS_LINE = 64 / sizeof(real),     /* elements of a cache line */
-    LS_STRIDE = 4,                   /* columns of A from one request for memory to the next */
+    LS_STRIDE = 4,                   /* columns of A from one prefetch to the next */
 };
 
-/* Computes channels c .. c + n of `count` places that lie `step` apart, from `place` on, to rows
- * `ld` apart. arg: of the kernel. */
+/* Computes channels c .. c + n of `count` places, `step` apart from `place` on, to rows `ld` apart.
+ * arg: the kernel's arguments. */
 typedef void LsCompute(void *const arg[], int64_t place, int64_t step, int64_t count, int64_t c,
                        int64_t n, real *to, int64_t ld);
 
-/* Where the elements of an operand come from, a row of channels at each place: from memory, or,
- * where `compute` is there, from other operands of the kernel. */
+/* The source of an operand's elements, a row of channels at each place: memory, or, if `compute` is
+ * set, other operands of the kernel. */
 typedef struct LsSource {
     const real *at;
     LsCompute *compute;
     void *const *arg;
 } LsSource;
 
-/* ---- memory that will be read soon ---- */
+/* ---- prefetch ---- */
 
-/* `lines` cache lines of each of `rows` rows, to be asked for while something else is computed: a
- * call of the micro-kernel takes a strip of some rows, one line wide, a line at a time. Asking for
- * all at once would fill the buffers of the L1 cache and halt everything. */
+/* `lines` cache lines of each of `rows` rows, to prefetch during other work: a call of the
+ * micro-kernel takes a strip of some rows, one line wide, line by line. Prefetching all at once
+ * would fill the buffers of the L1 cache and stall. */
 typedef struct LsAhead { const real *at; int64_t ld, rows, lines, row, line; } LsAhead;
 
 /* The strips of one call. */
 typedef struct LsStrips { const real *at[2]; int64_t ld[2]; } LsStrips;
 
-/* The next strip; when there is none, one line that is in the cache. */
+/* The next strip; when there is none, one line that is already in the cache. */
 LS_INLINE void ls_ahead_take(LsAhead *t, int64_t k, const real *else_at, const real **at,
                              int64_t *ld)
 {
@@ -59,13 +60,13 @@ LS_INLINE void ls_ahead_take(LsAhead *t, int64_t k, const real *else_at, const r
 
 /* ---- the micro-kernel ---- */
 
-/* c[rows][nv * LS_V] = init + a * b. a(i, k) is at a[i * lda + k], or a[k * lda + i] when turned;
- * init has row distance ldi, 0 for a bias that all rows share. */
+/* c[rows][nv * LS_V] = init + a * b. a(i, k) is at a[i * lda + k], or a[k * lda + i] when `turned`;
+ * init has row distance ldi, 0 for a bias shared by all rows. */
 #define LS_MICRO_PARAMS int64_t k, const real *restrict a, int64_t lda, const real *restrict b, \
     int64_t ldb, const real *init, int64_t ldi, real *c, int64_t ldc, const LsStrips *next
 
-/* s += column q of A from here times row q of B. Rows of A hang on one of three pointers, five to
- * each: one pointer for 14 rows, or one for each, is more address registers than x86 has. */
+/* s += column q of A from here times row q of B. Three pointers address the rows of A, five rows
+ * each: one pointer for 14 rows, or one for each, needs more address registers than x86 has. */
 LS_INLINE void ls_micro_column(const int rows, const int nv, const bool turned,
                                ls_vec s[LS_MR][2], int64_t q, const real *const p[3], int64_t lda,
                                const real *b)
@@ -86,7 +87,7 @@ LS_INLINE void ls_micro_body(const int rows, const int nv, const bool turned, LS
     const real *p[3] = {a, a + (turned ? 0 : 5 * lda), a + (turned ? 0 : 10 * lda)};
     const real *line[2] = {next->at[0], next->at[1]};
     real *row = c, *const end = c + rows * ldc;
-    /* The compiler must not derive one from another. */
+    /* The compiler must not derive one pointer from another. */
     __asm__("" : "+r"(p[1]), "+r"(p[2]));
 #pragma GCC unroll 14
     for (int i = 0; i < rows; i++)
@@ -150,19 +151,19 @@ static const struct { int rows; LsMicro *fn[2][2]; } ls_micro[] __attribute__((u
     {4, LS_MICRO_ROW(4)}, {2, LS_MICRO_ROW(2)}, {1, LS_MICRO_ROW(1)},
 };
 
-/* Rows this far apart compete for the same few lines of the L1 cache: better copy them. */
+/* Rows at this distance compete for the same few cache sets of L1: copying them is faster. */
 LS_INLINE bool ls_crowded(int64_t ld) { return ld * (int64_t)sizeof(real) % 4096 == 0; }
 
 /* ---- panels ---- */
 
 /* c[m][n] = init + a * panel, n <= LS_NR. Panels are LS_NR wide, or LS_V where n <= LS_V. Outside
- * its n columns c is not touched and init not read. `ahead`: two, each may be NULL. */
+ * its n columns c is not written and init not read. `ahead`: two prefetches, each may be NULL. */
 LS_SHARED_FN void ls_panel_ahead(bool turned, int64_t m, int64_t n, int64_t k, const real *a,
                                  int64_t lda, const real *b, int64_t ldb, const real *init,
                                  int64_t ldi, real *c, int64_t ldc, LsAhead *const ahead[2])
 {
     int nv = n > LS_V ? 2 : 1;
-    int kind = LS_MR > 8 && nv == 1 && !turned && ls_crowded(lda);     /* 8 rows, no more */
+    int kind = LS_MR > 8 && nv == 1 && !turned && ls_crowded(lda);     /* at most 8 rows */
     bool full = n == nv * LS_V;
     for (int64_t i = 0; i < m; i += ls_micro[kind].rows) {
         while (ls_micro[kind].rows > m - i)
@@ -195,7 +196,7 @@ LS_INLINE void ls_panel(bool turned, int64_t m, int64_t n, int64_t k, const real
     ls_panel_ahead(turned, m, n, k, a, lda, b, ldb, init, ldi, c, ldc, nothing);
 }
 
-/* Turned rows a[k][m], m of them, as tiles of LS_MR rows: to[tile][k][LS_TILE_LD]. */
+/* Packs transposed rows a[k][m], m of them, as tiles of LS_MR rows: to[tile][k][LS_TILE_LD]. */
 LS_SHARED_FN void ls_tile_turned(real *restrict to, const real *restrict a, int64_t lda, int64_t k,
                                  int64_t m)
 {
@@ -209,7 +210,7 @@ LS_SHARED_FN void ls_tile_turned(real *restrict to, const real *restrict a, int6
     }
 }
 
-/* ls_panel with such tiles. */
+/* ls_panel for such tiles. */
 LS_INLINE void ls_panel_tiles_ahead(int64_t m, int64_t n, int64_t k, const real *tiles,
                                     const real *b, int64_t ldb, const real *init, int64_t ldi,
                                     real *c, int64_t ldc, LsAhead *const ahead[2])
@@ -226,13 +227,12 @@ LS_INLINE void ls_panel_tiles(int64_t m, int64_t n, int64_t k, const real *tiles
     ls_panel_tiles_ahead(m, n, k, tiles, b, ldb, init, ldi, c, ldc, nothing);
 }
 
-/* Where accumulation starts without a bias. */
+/* Initial value of accumulation without a bias. */
 static const real ls_no_bias[2 * LS_COLS] __attribute__((unused));
 
 /* ---- packing ---- */
 
-/* Width of the panel that begins with n columns to go, and size of a matrix of n columns in
- * panels. */
+/* Width of a panel with n columns left, and size of a matrix of n columns in panels. */
 LS_INLINE int64_t ls_panel_width(int64_t n) { return n > LS_V ? LS_NR : LS_V; }
 LS_INLINE int64_t ls_packed_cols(int64_t n) { return ls_ceil_div(n, LS_V) * LS_V; }
 
@@ -252,7 +252,7 @@ LS_SHARED_FN void ls_pack_rows(real *restrict to, const real *restrict b, int64_
     }
 }
 
-/* to[k][j] = from[j][k] of a square of four. */
+/* to[k][j] = from[j][k] for a 4 x 4 square. */
 typedef real ls_vec4
     __attribute__((vector_size(4 * sizeof(real)), aligned(sizeof(real)), may_alias));
 LS_INLINE void ls_turn4(real *to, int64_t ldt, const real *from, int64_t ldf)
@@ -269,7 +269,7 @@ LS_INLINE void ls_turn4(real *to, int64_t ldt, const real *from, int64_t ldf)
     *(ls_vec4 *)(to + 3 * ldt) = __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
 }
 
-/* to[k * ldt + j] = from[j][k] of a square of LS_V. */
+/* to[k * ldt + j] = from[j][k] for an LS_V x LS_V square. */
 LS_INLINE void ls_pack_square(real *to, int64_t ldt, const real *from)
 {
     for (int i = 0; i < LS_V; i += LS_V > 4 ? 4 : LS_V)
@@ -282,7 +282,7 @@ LS_INLINE void ls_pack_square(real *to, int64_t ldt, const real *from)
 }
 
 /* to[k * ldt + j] = scale * from[j * ldf + k], k < 4, j < LS_V, by whole vectors: each holds four
- * elements of every fourth row, and squares of four turn side by side. */
+ * elements of every fourth row, and 4 x 4 squares are transposed side by side. */
 #if LS_VEC_BYTES >= 8 * LS_REAL_BYTES
 #if LS_VEC_BYTES == 16 * LS_REAL_BYTES
 #define LS_FOURS 4
@@ -332,7 +332,7 @@ LS_INLINE void ls_turn_wide(real *to, int64_t ldt, const real *from, int64_t ldf
 }
 #endif
 
-/* The same from B turned: to[k][width] = scale * b[j * ldb + k]. */
+/* The same for a transposed B: to[k][width] = scale * b[j * ldb + k]. */
 LS_SHARED_FN void ls_pack_turned(real *restrict to, const real *restrict b, int64_t ldb, int64_t k,
                                  int64_t n, real scale)
 {
@@ -351,7 +351,7 @@ LS_SHARED_FN void ls_pack_turned(real *restrict to, const real *restrict b, int6
     }
 }
 
-/* Size of a block of at most `most`, a multiple of `step`, such that all are about equal. */
+/* Size of a block of at most `most`, a multiple of `step`, such that all blocks are about equal. */
 LS_INLINE int64_t ls_even_block(int64_t n, int64_t most, int64_t step)
 {
     return ls_ceil_div(ls_ceil_div(n, ls_ceil_div(n, most)), step) * step;

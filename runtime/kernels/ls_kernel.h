@@ -1,9 +1,8 @@
-/* runtime/kernels/ls_kernel.h -- the primitives that generated kernels are written in, for the CPU.
+/* runtime/kernels/ls_kernel.h -- the primitives of generated kernels, for the CPU.
  *
- * Included once by every generated program, before any kernel, with LS_F64 defined or not.
- * Everything is static and needs only <math.h> and <stdint.h>, so a generated file is one
- * translation unit that the C compiler sees whole.
- * What they compute with (real, ls_exp, ls_max, ls_uniform...) is ls_math.h, which the GPU shares. */
+ * Included once by every generated program, before any kernel, with LS_F64 defined or not. Everything is static and
+ * needs only <math.h> and <stdint.h>, so a generated file is one translation unit that the C compiler sees whole.
+ * ls_math.h, shared with the GPU, has the arithmetic (real, ls_exp, ls_max, ls_uniform...). */
 #ifndef LS_RUNTIME_KERNELS_LS_KERNEL_H
 #define LS_RUNTIME_KERNELS_LS_KERNEL_H
 
@@ -17,8 +16,8 @@
 
 /* ---- rounding ----
  * Between these two, every operation of a function is rounded by itself: no product is contracted
- * with the sum that reads it, which a compiler decides by what else is around it. FUSED kernels lie
- * there, so that a statement gives the same bits in whichever kernel it stands. */
+ * with the sum that reads it, as contraction would depend on the surrounding code. FUSED kernels
+ * lie there, so that a statement gives the same bits in every kernel. */
 #ifdef __clang__
 #define LS_EXACT_BEGIN _Pragma("STDC FP_CONTRACT OFF")
 #define LS_EXACT_END _Pragma("STDC FP_CONTRACT DEFAULT")
@@ -27,8 +26,8 @@
 #define LS_EXACT_END _Pragma("GCC pop_options")
 #endif
 
-/* The steps of the loop that follows do not depend on one another. Clang is not told: its own pragma
- * for this also lets it reorder sums. */
+/* The iterations of the next loop are independent. Clang is not told: its own pragma for this also lets it reorder
+ * sums. */
 #ifdef __clang__
 #define LS_INDEPENDENT
 #else
@@ -36,10 +35,9 @@
 #endif
 
 /* ---- parts of kernels ----
- * A part computes units lo .. hi of a grid, for any lo and hi: a thread of the pool takes some. The
- * same text runs on a GPU, where a block of threads computes one unit (runtime/cuda_kernels/ls_cuda.h has that
- * meaning of these words): what stands outside LS_LANES and LS_ROWS every thread of the block does
- * alike, so it must have no effect that shows twice.
+ * A part computes units lo .. hi of a grid, for any lo and hi: a thread of the pool takes some. The same text runs on a
+ * GPU, where a block of threads computes one unit (runtime/cuda_kernels/ls_cuda.h defines these words for it). Every
+ * thread of the block executes the text outside LS_LANES and LS_ROWS, so that text must be idempotent.
  *
  *   LS_PART(name, narg, x, y)      the head: of narg arguments, for blocks of x times y threads
  *   LS_UNITS;                      the first line
@@ -50,32 +48,32 @@
  *   LS_LANES4(i, from, to) {}      the same where from, to - from and all strides are multiples of
  *                                  four elements: a thread takes four neighbours
  *   LS_PUT4(y, at, v);             y[at] = v of real numbers, in LS_LANES4 once for each of the four:
- *                                  they are stored together, behind all that is read before
- *   LS_WITHIN(i, from, to) {}      done where i is at least `from` and below `to`; LS_WITHIN4: in
+ *                                  they are stored together, after all earlier reads
+ *   LS_WITHIN(i, from, to) {}      executed where i is at least `from` and below `to`; LS_WITHIN4: in
  *                                  LS_LANES4, of multiples of four
  *   LS_BELOW(i, end, a, b)         a where i is below `end`, else b
  *   LS_WHOLE4(n)                   n, a multiple of four
  *   LS_FOUR(v);  LS_GET4(v, x, at) before LS_LANES4: a place; there, once for each of the four: x[at] of
  *                                  real numbers, which are read together into that place of v's own
  *   LS_BYTES4(v);  LS_GET4B  LS_PUT4B      the same of arrays of uint8_t; a place for each of the two
- *   LS_ONCE(i, from, to) {}  LS_ONCE4      the same where a thread has one step at most (of LS_ONCE4
- *                                  four neighbours): no more than x steps, than 4 x
+ *   LS_ONCE(i, from, to) {}  LS_ONCE4      the same where a thread has at most one step (four
+ *                                  neighbours in LS_ONCE4): at most x steps, or 4 x
  *   LS_ROWS(j, from, to) {}        independent steps, shared by the y rows of threads
- *   LS_GROUPS(n, g, from, to) {}   steps one after the other, by each thread: on a GPU n at a time, so
- *                                  that memory is asked for all of them before the first has it. In
- *                                  it, in this order:
+ *   LS_GROUPS(n, g, from, to) {}   sequential steps of each thread: on a GPU n at a time, so that
+ *                                  the loads of all n are issued before the first arrives. In it,
+ *                                  in this order:
  *   LS_AHEAD(j, g) {}              of the group at g: LS_FETCH4 in LS_ONCE4, for all that it reads
  *   LS_OF_GROUP(n, j, g) {}        each step j of it
  *   LS_FOUR_OF(n, v);  LS_FETCH4(n, v, x, at, step, g);  LS_FETCHED4(v, x, at)     as LS_FOUR and LS_GET4:
  *                                  a place for n steps, whose elements are `step` apart; reads
  *                                  those of the first and the following; one of step j
- *   LS_ONE {}  LS_LEAD {}          done once; by one thread of each row
+ *   LS_ONE {}  LS_LEAD {}          executed once; by one thread of each row
  *   LS_FOLD(k, y) {}               k = 1 .. y - 1: the other rows' LS_OF_ROW(name, k), for LS_ROWS(0, 1)
  *   LS_HELPER                      head of a function that parts call. LS_THREADS behind its last
  *                                  parameter, LS_ITS_THREADS behind the last argument: its LS_LANES
  *                                  know x as those of the part do
- *   LS_SYNC; LS_ROW_SYNC;          what any thread of the block, of the row, did before can be read
- *   LS_LOCAL(type, name, n);       an array that the block shares
+ *   LS_SYNC; LS_ROW_SYNC;          barriers of the block, of the row: earlier writes of its threads can be read
+ *   LS_LOCAL(type, name, n);       an array shared by the block
  *   LS_LOCAL_ROWS(type, name, n, y);       one for each of the y rows of threads
  *   LS_OWNED(type, name, n);       likewise, but each thread has only the elements of its own step
  *                                  of LS_ONCE, as LS_OWN(name, at), or of LS_ONCE4, as LS_OWN4(name, at)
@@ -139,7 +137,7 @@ static inline double ls_sum_lanes(const real *lane, int64_t n)
 
 /* ---- rows ----
  * Over x[0 .. n): `lanes` running values (a power of two up to 256; both constants where it is
- * called), so that the loop becomes vector code; at the end they are combined as a tree, sums in
+ * called), so that the loop is vectorised; at the end they are combined as a tree, sums in
  * double. */
 #define LS_ROW static inline __attribute__((always_inline))
 LS_ROW real ls_row_max(const real *x, int64_t n, int64_t lanes)
@@ -192,7 +190,7 @@ LS_ROW_SUM(ls_row_exp_to, (y[i] = ls_exp(x[i] - shift)), real *y, const real *x,
 
 /* ---- transposition ----
  * to[c * ldt + r] = from[r * ldf + c] for r < rows, c < cols, through tiles of 16 by 16, so that
- * both sides are touched in whole cache lines. By the size of an element in bits. */
+ * both sides are accessed in whole cache lines. Named by the size of an element in bits. */
 #define LS_TRANSPOSE(bits)                                                                       \
     typedef uint##bits##_t ls_four##bits                                                         \
         __attribute__((vector_size(bits / 2), aligned(bits / 8), may_alias));                    \

@@ -1,26 +1,28 @@
-/* runtime/kernels/ls_kernel_sizes.h -- sizes and structs that the CPU's kernels share with the emitters,
- * which size arrays and workspaces by them and print tables of them. Plain C without code. */
+/* runtime/kernels/ls_kernel_sizes.h -- sizes and structs that CPU kernels share with the emitters, which size arrays
+ * and workspaces by them and print tables of them. Plain C without code. */
 #ifndef LS_RUNTIME_KERNELS_LS_KERNEL_SIZES_H
 #define LS_RUNTIME_KERNELS_LS_KERNEL_SIZES_H
 
 #include <stdint.h>
 
 enum {
-    LS_VEC_BYTES_MOST = 64,     /* of a vector, on any processor */
+    LS_VEC_BYTES_MOST = 64,     /* largest vector of any processor, in bytes */
     LS_COLS = 256,              /* columns of a block of a product */
-    LS_MATMUL_ROWS = 256, LS_MATMUL_COLS = 128,     /* of a unit of a MATMUL, at most */
+    LS_MATMUL_ROWS = 256, LS_MATMUL_COLS = 128,     /* most rows and columns of a unit of a
+                                                     * MATMUL */
 
     /* Convolutions (ls_conv.h). */
     LS_CONV_AXES = 3,
-    LS_CONV_COLS = 2 * LS_COLS, /* result channels of a block, at most */
+    LS_CONV_COLS = 2 * LS_COLS, /* most result channels of a block */
     LS_FEW_ROWS = 504, LS_FEW_COLS = 128,   /* of a block of few positions; 504 = 36 * 14 = 84 * 6 */
     LS_DW_ROWS = 224,           /* result channels of a block of the weight gradient */
-    LS_TAPS = 32,               /* taps that the weight gradient of a depthwise convolution holds */
+    LS_TAPS = 32,               /* most taps per group in the weight gradient of a depthwise
+                                 * convolution */
 
     /* Winograd's algorithm (ls_wino.h). */
     LS_WINO_SIDE = 4,           /* results of a tile along an axis */
     LS_WINO_POINTS = 36,
-    LS_WINO_STEP = 16,          /* channels come in multiples of it: whole vectors everywhere */
+    LS_WINO_STEP = 16,          /* channels are a multiple of it: whole vectors everywhere */
     LS_WINO_DEPTH = 1024,       /* most channels of the source */
 };
 

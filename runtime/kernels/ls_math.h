@@ -1,14 +1,15 @@
-/* runtime/kernels/ls_math.h -- numbers and indices: what kernels compute with on every machine.
+/* runtime/kernels/ls_math.h -- arithmetic of kernels on numbers and indices, the same on every
+ * machine.
  *
- * One text for C11 and for CUDA C++: whoever includes it has said what LS_FN is (how a function
- * is declared) and brought the fixed-width integers, INFINITY, NAN, memcpy and libm's names: the
- * host's headers in ls_kernel.h, the CUDA compiler's own in ls_cuda.h.
+ * One text for C11 and for CUDA C++. The including header defines LS_FN (the declaration specifiers
+ * of a function) and provides the fixed-width integers, INFINITY, NAN, memcpy and libm's names:
+ * ls_kernel.h from the host's headers, ls_cuda.h from the CUDA compiler.
  *
- * In float the functions are polynomials without branches: a loop over them becomes vector code
- * (-O3 -fno-math-errno -fno-trapping-math), 10 to 30 times the speed of a call of libm per element.
- * They are accurate to about 2 units in the last place and right for infinities, NaN, zero and
+ * In float the functions are polynomials without branches: a loop over them is vectorised (-O3
+ * -fno-math-errno -fno-trapping-math), 10 to 30 times the speed of a call of libm per element. They
+ * are accurate to about 2 units in the last place and correct for infinities, NaN, zero and
  * denormals. They rely on IEEE arithmetic: no -ffast-math. In double they are libm's, for gradient
- * checks. Minimum, maximum and relu hand on a NaN of either operand, as ONNX and PyTorch do. */
+ * checks. Minimum, maximum and relu propagate a NaN of either operand, as ONNX and PyTorch do. */
 #ifndef LS_RUNTIME_KERNELS_LS_MATH_H
 #define LS_RUNTIME_KERNELS_LS_MATH_H
 
@@ -19,8 +20,8 @@ typedef float real;
 #endif
 #define LS_R(x) ((real)(x))
 
-/* y is a constant here, so that what asks for it costs nothing. A GPU's compiler answers too early,
- * before it has put the function into its caller, and may as well ask each time. */
+/* Whether y is a compile-time constant, so that a test of y is free. A GPU's compiler answers too
+ * early, before it has inlined the function, and may as well test at run time. */
 #ifdef __CUDACC__
 #define LS_KNOWN(y) true
 #else
@@ -30,14 +31,15 @@ typedef float real;
 /* ---- indices ---- */
 LS_FN int64_t ls_least(int64_t a, int64_t b) { return a < b ? a : b; }
 #define LS_WITHIN(i, from, to) if ((i) >= (from) && (i) < (to))
-/* The variance of n numbers from the sums of their squares and of themselves. */
+/* The variance of n numbers from their sum of squares and their sum. */
 LS_FN double ls_variance(double squares, double sum, int64_t n)
 {
     const double v = (squares - sum * sum / (double)n) / (double)n;
     return v < 0 ? 0 : v;
 }
 LS_FN int64_t ls_most(int64_t a, int64_t b) { return a > b ? a : b; }
-/* An index that may lie outside 0 .. n - 1: the nearest inside; mirrored at first and last. */
+/* An index that may lie outside 0 .. n - 1: clamped to the nearest inside; reflected at first and
+ * last. */
 LS_FN int64_t ls_clamp(int64_t i, int64_t n) { return i < 0 ? 0 : i < n ? i : n - 1; }
 LS_FN int64_t ls_reflect(int64_t i, int64_t n)
 {
@@ -108,8 +110,8 @@ template <class A> LS_FN auto ls_abs(A a)
 
 LS_FN real ls_relu(real x) { return x < 0 ? 0 : x; }
 
-/* a * b + c, rounded once where the machine can do that at no cost, also between LS_EXACT_BEGIN
- * and LS_EXACT_END. */
+/* a * b + c, rounded once where the machine does that at no cost, also between LS_EXACT_BEGIN and
+ * LS_EXACT_END. */
 LS_FN real ls_fma(real a, real b, real c)
 {
 #if defined __CUDACC__ && defined LS_F64
@@ -141,7 +143,7 @@ LS_FN real ls_ceil(real x) { return ceilf(x); }
 LS_FN real ls_round(real x) { return rintf(x); }    /* half to even */
 
 /* x = n ln 2 + r, |r| <= ln 2 / 2; exp x = 2 * 2^(n - 1) exp r. Adding 1.5 * 2^23 rounds to an
- * integer and leaves it in the low bits. Results below 2.4e-38 become 0. */
+ * integer, which the low bits then hold. Results below 2.4e-38 become 0. */
 LS_FN real ls_exp(real x)
 {
     float a = x < -87.5f ? -87.5f : x;
@@ -161,7 +163,7 @@ LS_FN real ls_exp(real x)
 }
 
 /* x = 2^k (1 + f), sqrt(1/2) <= 1 + f < sqrt(2); log(1 + f) by s = f / (2 + f) as in FreeBSD's
- * libm, with a polynomial of our own. */
+ * libm, with a different polynomial. */
 LS_FN real ls_log(real x)
 {
     const float a = x < 1.17549435e-38f ? x * 8388608.f : x;
@@ -180,7 +182,7 @@ LS_FN real ls_log(real x)
     return x > 0.f ? in : edge;
 }
 
-/* log(1 + x) for x > -1: the rounding error of 1 + x is divided by the slope. */
+/* log(1 + x) for x > -1: corrected by the rounding error of 1 + x, divided by the slope. */
 LS_FN real ls_log1p(real x)
 {
     const float u = 1.f + x, y = ls_log(u) - ((u - 1.f) - x) / u;
@@ -225,7 +227,7 @@ LS_FN real ls_erf(real x)
     return t < 0.93f ? small : copysignf(large, x);
 }
 
-/* exp(y log |x|) in double, which leaves no more than the rounding to float. */
+/* exp(y log |x|) in double, which is exact up to the rounding to float. */
 LS_FN real ls_pow_real(real x, real y)
 {
     if (LS_KNOWN(y) && y == 2.f)
@@ -284,10 +286,10 @@ LS_FN real ls_softplus(real x)
 }
 
 /* ---- random numbers ----
- * A number in [0, 1) with 24 random bits, a function of its arguments alone: whoever computes
- * element `index` of node `id`, and however often, gets the same. The loop over index keeps to
- * 32-bit arithmetic (a keyed bijection in the manner of MurmurHash3's finalizer), everything else
- * is loop-invariant. */
+ * A number in [0, 1) with 24 random bits, a function of its arguments only: every computation of
+ * element `index` of node `id` gives the same number. The loop over index keeps to 32-bit
+ * arithmetic (a keyed bijection in the manner of MurmurHash3's finalizer), everything else is
+ * loop-invariant. */
 LS_FN real ls_uniform(uint64_t seed, int64_t step, int64_t id, int64_t index)
 {
     uint64_t key = seed + 0x9e3779b97f4a7c15u * (uint64_t)(id + 1);

@@ -1,11 +1,11 @@
-/* runtime/kernels/ls_matmul.h -- the product of two matrices: what is packed when, and how work is cut.
+/* runtime/kernels/ls_matmul.h -- the product of two matrices: packing and partition of work.
  *
- * B is packed block by block, LS_ACROSS columns and about LS_KC rows. Rows of A pass over it, some
- * at a time, which are read where they lie unless they would crowd in the L1 cache or A is turned.
- * A thread asks for the next rows of A and the next block of B while it computes.
+ * B is packed block by block, LS_ACROSS columns and about LS_KC rows. Groups of rows of A stream over the block. The
+ * rows are read in place, unless they would collide in the L1 cache or A is transposed. A thread prefetches the next
+ * rows of A and the next block of B while it computes.
  *
- * Units are small, so that there are enough for several threads; a thread that has several side by
- * side packs for all of them at once. */
+ * Units are small, so that there are enough for several threads; a thread with several neighbouring units packs for all
+ * of them at once. */
 #ifndef LS_RUNTIME_KERNELS_LS_MATMUL_H
 #define LS_RUNTIME_KERNELS_LS_MATMUL_H
 
@@ -19,17 +19,18 @@ typedef struct LsMatmul {
     real alpha;
 } LsMatmul;
 
-/* bias: one per column, or NULL. b is not computed where it is turned. */
+/* bias: one per column, or NULL. b is not computed where it is transposed. */
 typedef struct LsMatmulArgs {
     LsSource a, b;
     const real *bias;
     real *c;                    /* element [i0][j0] of the result */
     int64_t i0, j0;
-    int64_t ldc;                /* from one row to the next; 0: n */
+    int64_t ldc;                /* row distance of c; 0: n */
 } LsMatmulArgs;
 
-/* Who takes elements at .. end of c, all in one row, before others are computed in their place.
- * arg: of the kernel; soon: matrices like c whose same elements it will read, or NULL. */
+/* A consumer of elements at .. end of c, all in one row, called before other elements overwrite
+ * them. arg: the kernel's arguments; soon: matrices like c whose same elements the consumer will
+ * read, or NULL. */
 typedef struct LsTaken {
     void (*take)(LsRun *run, void *const arg[], int64_t at, int64_t end, real *c);
     LsRun *run;
@@ -38,16 +39,17 @@ typedef struct LsTaken {
 } LsTaken;
 
 enum {
-    LS_DEPTH = LS_KC * 17 / 16,         /* most of k in a block, on average */
+    LS_DEPTH = LS_KC * 17 / 16,         /* average limit of k in a block */
     LS_DEPTH_MOST = LS_DEPTH + LS_LINE,
     LS_ROWS_LD = LS_DEPTH_MOST + LS_V,  /* as LS_LDA */
     LS_ACROSS = 8 * LS_VEC_BYTES,       /* columns of a block */
-    LS_TURNED = 8 * LS_MR,              /* turned rows made tiles at a time: whole cache lines */
-    LS_TALL = 1024,                     /* rows for which B is packed once */
+    LS_TURNED = 8 * LS_MR,              /* transposed rows turned into tiles at a time: whole cache
+                                         * lines */
+    LS_TALL = 1024,                     /* most rows that share a packed B */
 };
 
-/* Blocks of the sum over k: about equal ones, so that none is too short to pay, which begin at
- * whole cache lines. */
+/* Number of blocks of the sum over k: about equal, so that none is too short to pay, and beginning
+ * at whole cache lines. */
 LS_INLINE int64_t ls_matmul_depths(int64_t k)
 {
     int64_t n = ls_most((k + LS_KC / 2) / LS_KC, 1);
@@ -64,7 +66,7 @@ typedef struct LsUnits { int64_t rows, cols, down, across; } LsUnits;
 
 LS_SHARED_FN LsUnits ls_matmul_grid(const LsMatmul *d)
 {
-    enum { MANY = 8, SMALL = 1 << 20 };         /* units; multiplications of one */
+    enum { MANY = 8, SMALL = 1 << 20 };         /* units; multiplications of one unit */
     int64_t rows = LS_MATMUL_ROWS, cols = LS_MATMUL_COLS;
     for (;;) {
         LsUnits u = {.rows = ls_even_block(d->m, rows, LS_MR),
@@ -115,7 +117,7 @@ LS_SHARED_FN void ls_block_compute(const LsMatmul *d, const LsBlock *s, LsSource
     }
 }
 
-/* As panels: that of column j on lies at to + j * k. */
+/* Packs a block as panels: the panel of column j lies at to + j * k. */
 LS_SHARED_FN void ls_block_pack(const LsMatmul *d, const LsBlock *s, LsSource b, real *restrict to)
 {
     if (b.compute != NULL) {
@@ -184,8 +186,8 @@ LS_INLINE LsRows ls_rows_compute(const LsMatmul *d, const LsBlock *s, LsSource a
     return (LsRows){.i = i, .m = m, .ready = room, .ld = LS_ROWS_LD, .tiles = d->turn_a};
 }
 
-/* Copies pay when several panels read them; crowded rows also for one, unless it is so narrow that
- * the micro-kernel is content with few rows. */
+/* Copies pay when several panels read them. For rows that collide they pay even with one panel,
+ * unless it is so narrow that the micro-kernel needs few rows. */
 LS_INLINE LsRows ls_rows_take(const LsMatmul *d, const LsBlock *s, LsSource a, int64_t i,
                               int64_t m, real *room)
 {
@@ -216,7 +218,7 @@ LS_INLINE LsAhead ls_rows_ahead(const LsMatmul *d, const LsBlock *s, LsSource a,
                      .lines = ls_ceil_div(d->turn_a ? m : s->k, LS_LINE)};
 }
 
-/* All panels of a block with these rows. */
+/* Multiplies these rows by all panels of a block. */
 LS_INLINE void ls_rows_multiply(const LsMatmul *d, const LsBlock *s, const LsMatmulArgs *arg,
                                 const LsRows *r, const real *panels, LsAhead *const ahead[2])
 {
@@ -250,7 +252,7 @@ LS_SHARED_FN void ls_block_multiply(const LsMatmul *d, const LsBlock *s, const L
 
 /* ---- units ---- */
 
-/* The block after s in columns j0..j0+n: deeper, then further right; n = 0: none. */
+/* The block after s in columns j0..j0+n: first deeper, then further right; n = 0: none. */
 LS_INLINE LsBlock ls_block_next(const LsMatmul *d, LsBlock s, int64_t *depth, int64_t cols,
                                 int64_t end)
 {
@@ -281,7 +283,7 @@ LS_SHARED_FN void ls_matmul_part(const LsMatmul *d, const LsMatmulArgs *arg, int
     }
 }
 
-/* A tile of c while B lies packed: what will be read when it is taken is asked for meanwhile. */
+/* Computes a tile of c from packed B; meanwhile prefetches what the consumer will read. */
 LS_SHARED_FN void ls_matmul_tile(const LsMatmul *d, const LsBlock *s, const LsMatmulArgs *arg,
                                  int64_t m, const real *panels, const real *const soon[2])
 {
@@ -300,8 +302,8 @@ LS_SHARED_FN void ls_matmul_tile(const LsMatmul *d, const LsBlock *s, const LsMa
     }
 }
 
-/* Rows i..i+m and columns j..j+n of c, tile by tile, none of which is kept. B is packed once for
- * all rows where k is one block. */
+/* Computes rows i..i+m and columns j..j+n of c, tile by tile; the consumer takes each tile and none
+ * is stored. B is packed once for all rows where k is one block. */
 LS_SHARED_FN void ls_matmul_taken_part(const LsMatmul *d, const LsMatmulArgs *arg, int64_t i,
                                        int64_t m, int64_t j, int64_t n, const LsTaken *by)
 {
@@ -331,7 +333,7 @@ LS_SHARED_FN void ls_matmul_taken_part(const LsMatmul *d, const LsMatmulArgs *ar
 /* Rows i..i+m and columns j..j+n of c. */
 typedef struct LsRectangle { int64_t i, m, j, n; } LsRectangle;
 
-/* What units *lo..hi begin with that can be computed together; *lo: the first behind it. */
+/* The leading units of *lo..hi that can be computed together; *lo advances behind them. */
 LS_INLINE LsRectangle ls_units_take(const LsMatmul *d, const LsUnits *u, int64_t *lo, int64_t hi)
 {
     int64_t i = *lo / u->across * u->rows, col = *lo % u->across, j = col * u->cols;
@@ -353,7 +355,7 @@ LS_SHARED_FN void ls_matmul_some(const LsMatmul *d, const LsMatmulArgs *arg, int
     }
 }
 
-/* Units lo..hi of one matrix, whose elements are taken and not kept. */
+/* Units lo..hi of one matrix, whose elements go to a consumer and are not stored. */
 LS_SHARED_FN void ls_matmul_taken(const LsMatmul *d, const LsMatmulArgs *arg, int64_t lo,
                                   int64_t hi, const LsTaken *by)
 {

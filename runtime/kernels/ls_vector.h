@@ -1,8 +1,8 @@
-/* runtime/kernels/ls_vector.h -- vectors of `real` for the kernels that are not left to the
+/* runtime/kernels/ls_vector.h -- vectors of `real` for kernels that do not rely on the
  * auto-vectoriser.
  *
- * GNU vector extensions, no intrinsics: the same text serves AVX-512, AVX, SSE, NEON and anything
- * else that gcc or clang compile for. Vectors need not be aligned in memory. */
+ * GNU vector extensions, no intrinsics: the same text serves AVX-512, AVX, SSE, NEON and every
+ * other target of gcc or clang. Vectors need not be aligned in memory. */
 #ifndef LS_RUNTIME_KERNELS_LS_VECTOR_H
 #define LS_RUNTIME_KERNELS_LS_VECTOR_H
 
@@ -46,8 +46,8 @@ LS_INLINE void ls_store(real *p, ls_vec v) { *(ls_vec *)p = v; }
 LS_INLINE ls_vec ls_splat(real x) { return x - (ls_vec){0}; }
 LS_INLINE int64_t ls_ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-/* Copies n elements. Runs are often a few vectors long: no loop here is one that the compiler
- * would make a call of memcpy. */
+/* Copies n elements. Runs are often a few vectors long, so the loops are written in a form that
+ * compilers do not turn into a call of memcpy. */
 LS_INLINE void ls_copy(real *restrict to, const real *restrict from, int64_t n)
 {
     for (; n >= 4 * LS_V; n -= 4 * LS_V, to += 4 * LS_V, from += 4 * LS_V) {

@@ -1,13 +1,13 @@
 /* runtime/kernels/ls_wino.h -- Winograd's minimal filtering F(4x4, 3x3) for stride-1 3x3 convolutions and
  * their gradients (Lavin & Gray, 2016).
  *
- * A tile of 4x4 results needs 6x6 of the source. Both the source tile and the kernel are taken to
- * 36 points by small linear maps; there a convolution is 36 independent products over channels, 36
- * multiplications instead of 144 per tile and pair of channels; a third map leads back. Rounding
- * errors are some 1e-6 of the largest result, a few times those of the direct sum.
+ * A tile of 4x4 results needs 6x6 of the source. Small linear transforms map both the source tile and the kernel to 36
+ * points. There a convolution is 36 independent products over channels, 36 multiplications instead of 144 per tile and
+ * pair of channels; a third transform maps back. Rounding errors are some 1e-6 of the largest result, a few times those
+ * of the direct sum.
  *
- * Blocks of tiles go through all three stages on one thread's stack, which fits the L2 cache; the
- * maps run over vectors of channels, which come in multiples of LS_WINO_STEP. */
+ * Blocks of tiles go through all three stages on one thread's stack, which fits the L2 cache. The transforms run over
+ * vectors of channels; the number of channels is a multiple of LS_WINO_STEP. */
 #ifndef LS_RUNTIME_KERNELS_LS_WINO_H
 #define LS_RUNTIME_KERNELS_LS_WINO_H
 
@@ -16,13 +16,13 @@
 enum {
     LS_WINO_ROOM = 12 << 16,    /* elements on the stack for a block: 3 MiB of float */
     LS_WINO_TILES = 8 * LS_MR,  /* most tiles of a block */
-    LS_WINO_SLICE = 64,         /* channels of a tile that are computed together */
+    LS_WINO_SLICE = 64,         /* channels of a tile computed together */
 };
 
-/* Zeros to read outside the source. */
+/* Zeros, read in place of places outside the source. */
 static const real ls_wino_zero[LS_WINO_DEPTH] __attribute__((unused));
 
-/* ---- the maps, in one dimension, for points 0, 1, -1, 2, -2 and infinity ---- */
+/* ---- the transforms, in one dimension, for points 0, 1, -1, 2, -2 and infinity ---- */
 LS_INLINE void ls_wino_source(ls_vec o[6], const ls_vec d[6])
 {
     ls_vec a = d[4] - 4 * d[2], b = d[3] - 4 * d[1], c = d[4] - d[2], e = 2 * (d[3] - d[1]);
@@ -58,7 +58,7 @@ LS_INLINE void ls_wino_result(ls_vec o[4], const ls_vec m[6])
 /* ---- kernels at the points: U[point][panels of cin x cout] ---- */
 LS_INLINE int64_t ls_wino_blocks(const LsConv *d) { return d->cout / LS_V; }
 
-/* Nine vectors g, as they lie `step` apart in the order of the phase's taps, to 36. */
+/* Transforms nine vectors g, `step` apart in the order of the phase's taps, to 36. */
 LS_INLINE void ls_wino_kernel_2d(const LsConv *d, const real *w, int64_t step, real *to, int64_t ld)
 {
     ls_vec t[6][3];
@@ -83,8 +83,9 @@ LS_INLINE real *ls_wino_panel(const LsConv *d, real *u, int64_t point, int64_t j
     return u + d->packed + (point * d->cout + j) * d->cin;
 }
 
-/* LS_V result channels. Of the data gradient, w[cin][9][cout], vectors are of these channels;
- * forward, w[cout][9][cin], they are of source channels and turned at the points. */
+/* Packs LS_V result channels. In the data gradient, w[cin][9][cout], vectors run along these
+ * channels; forward, w[cout][9][cin], they run along source channels and are transposed at the
+ * points. */
 LS_SHARED_FN void ls_wino_pack(const LsConv *d, const LsConvArgs *arg, int64_t unit)
 {
     _Alignas(64) real square[LS_WINO_POINTS][LS_V * LS_V];
@@ -111,7 +112,7 @@ LS_INLINE int64_t ls_wino_tiles(const LsConv *d)
         * ls_ceil_div(d->ax[2].count, LS_WINO_SIDE);
 }
 
-/* As many tiles as the room allows; when the result has so many channels that few would remain, a
+/* As many tiles as the room allows; if the result has so many channels that few tiles would fit, a
  * part of the channels at a time. */
 LS_INLINE LsWinoBlock ls_wino_block(const LsConv *d)
 {
@@ -142,7 +143,7 @@ LS_INLINE LsWinoTile ls_wino_tile(const LsConv *d, int64_t tile)
     return (LsWinoTile){tile / across / down, tile / across % down * 4, tile % across * 4};
 }
 
-/* Row t of `rows` of a matrix of n columns in panels: where column k is. */
+/* Offset of column k in row t of `rows` of a matrix of n columns in panels. */
 LS_INLINE int64_t ls_wino_in_panels(int64_t rows, int64_t n, int64_t t, int64_t k)
 {
     int64_t j = k / LS_NR * LS_NR;
@@ -168,7 +169,7 @@ LS_SHARED_FN void ls_wino_compute(const LsConv *d, LsSource x, const LsWinoTile 
     }
 }
 
-/* Where each of the 6 x 6 places of a tile lies: in the slice where it is computed. */
+/* The address of each of the 6 x 6 places of a tile; in `slice` where they are computed. */
 LS_INLINE void ls_wino_find(const LsConv *d, LsSource x, const LsWinoTile *at, const real *slice,
                             const real *from[6][6])
 {
@@ -184,7 +185,7 @@ LS_INLINE void ls_wino_find(const LsConv *d, LsSource x, const LsWinoTile *at, c
 }
 
 /* The source of tile number `tile` at the points, as row t of v[point][rows][cin], in panels or
- * not. */
+ * row-major. */
 LS_SHARED_FN void ls_wino_take(const LsConv *d, LsSource x, int64_t tile, real *v, int64_t rows,
                                int64_t t, bool panels)
 {
@@ -216,7 +217,8 @@ LS_SHARED_FN void ls_wino_take(const LsConv *d, LsSource x, int64_t tile, real *
     }
 }
 
-/* Results n channels wide from m[point][tile of the block][n]; y at the first of the channels. */
+/* Stores results n channels wide from m[point][tile of the block][n]; y at the first of the
+ * channels. */
 LS_SHARED_FN void ls_wino_give(const LsConv *d, const real *m, int64_t point_step, int64_t n,
                                const real *bias, int64_t tile, real *y)
 {
@@ -268,9 +270,9 @@ LS_SHARED_FN void ls_wino_unit(const LsConv *d, const LsConvArgs *arg, int64_t u
 static const LsConvWork ls_wino_pack_work = {ls_wino_blocks, ls_wino_pack};
 static const LsConvWork ls_wino_work = {ls_wino_units, ls_wino_unit};
 
-/* ---- weight gradient: the same maps transposed ---- At each point, dU += (results' gradient)' *
- * source over all tiles; dU leads back to dW. Tiles are taken to the points in chunks that the
- * workspace has room for. */
+/* ---- weight gradient: the same transforms transposed ----
+ * At each point, dU += (results' gradient)' * source over all tiles; dU is transformed back to dW.
+ * Tiles are transformed in chunks that fit the workspace. */
 LS_INLINE void ls_wino_result_back(ls_vec o[6], const ls_vec y[4])
 {
     ls_vec a = y[0] + y[2], b = y[1] + y[3], c = y[0] + 4 * y[2], d = 2 * y[1] + 8 * y[3];

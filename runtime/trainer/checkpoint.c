@@ -14,7 +14,7 @@
 #include <string.h>
 
 enum { PART = 1 << 14 };        /* bytes converted at a time */
-static const size_t HEADER_MAX = 100 << 20;     /* of the format's own reader */
+static const size_t HEADER_MAX = 100 << 20;     /* limit of the format's own reader */
 
 static int64_t bytes_of(const LsMemory *m, const LsStateTensor *s)
 {
@@ -41,7 +41,7 @@ static void each_part(const LsMemory *m, void (*put)(void *to, const void *data,
     }
 }
 
-/* Checkpoints of models that read no text are what they were before there were alphabets. */
+/* The checksum of a checkpoint without an alphabet is that of older versions. */
 static uint64_t sum_place(const LsPlace *at)
 {
     uint64_t sum = ls_fnv64(LS_FNV64, at, offsetof(LsPlace, alphabet));
@@ -114,7 +114,7 @@ bool ls_checkpoint_save(const LsMemory *m, const LsPlace *at, const char *path, 
     each_part(m, put_file, &o);
     ls_out_patch(&o, 0, length, 8);
     if (!ls_device_ok(m->device, e))
-        o.err = EIO;            /* nothing half is left behind */
+        o.err = EIO;            /* so that no incomplete file is left */
     return ls_out_commit(&o, e);
 }
 
@@ -123,13 +123,14 @@ bool ls_checkpoint_save(const LsMemory *m, const LsPlace *at, const char *path, 
 typedef struct LsLoaded {
     const LsMemory *m;
     const LsFile *f;
-    const unsigned char *data;  /* after the header */
+    const unsigned char *data;  /* behind the header */
     int64_t bytes;              /* of the data */
     int64_t *offset;            /* of each state tensor; -1: not seen */
     LsPlace place;
     uint64_t checksum;
     bool ours, has_sum;
-    size_t room;                /* of each of these: no string of the header is longer */
+    size_t room;                /* size of each of these buffers: no string of the header is
+                                 * longer */
     char *name, *key, *value;
 } LsLoaded;
 

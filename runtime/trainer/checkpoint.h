@@ -1,7 +1,7 @@
 /* runtime/trainer/checkpoint.h -- the whole state of a run in one safetensors file.
  *
  * Tensors have the state's names and lie in ONNX's order, so a program compiled for another budget
- * reads them too. Files appear complete or not at all, and carry a checksum. */
+ * reads them too. Files appear complete or not at all, and contain a checksum. */
 #ifndef LS_RUNTIME_TRAINER_CHECKPOINT_H
 #define LS_RUNTIME_TRAINER_CHECKPOINT_H
 
@@ -9,7 +9,7 @@
 #include "runtime/data/alphabet.h"
 #include "runtime/engine/program_memory.h"
 
-/* Where a run stands, and what its data are to it. 64-bit fields only: the checksum is over its
+/* The position of a run, and the settings of its data. 64-bit fields only: the checksum covers its
  * bytes. */
 typedef struct LsPlace {
     int64_t update;             /* updates done */
@@ -17,12 +17,12 @@ typedef struct LsPlace {
     int64_t epoch;              /* whole epochs done */
     int64_t samples;            /* of the training data */
     uint64_t seed;
-    int64_t drop_last, shuffle; /* 0 or 1: as the order of the data was made */
-    LsAlphabet alphabet;        /* of the text; the checksum has it only if there is one */
+    int64_t drop_last, shuffle; /* 0 or 1: settings of the data order */
+    LsAlphabet alphabet;        /* of the text; the checksum covers it only if it is not empty */
 } LsPlace;
 
 bool ls_checkpoint_save(const LsMemory *m, const LsPlace *at, const char *path, LsError *e);
-/* Leaves state and place as they were when the file is unusable; LS_EXIT_DATA says why. */
+/* On an unusable file leaves state and place unchanged, with LS_EXIT_DATA and the reason. */
 bool ls_checkpoint_load(const LsMemory *m, LsPlace *at, const char *path, LsError *e);
 
 #endif

@@ -14,7 +14,7 @@ static void set_path(LsSaver *s, int64_t update)
     snprintf(s->path, sizeof s->path, "%s/step-%09" PRId64 ".safetensors", s->folder, update);
 }
 
-/* Into the rising list; when it is full the oldest is forgotten (its file stays). */
+/* Inserts into the ascending list; when it is full the oldest is forgotten (its file stays). */
 static void note(LsSaver *s, int64_t update)
 {
     int at = s->count;

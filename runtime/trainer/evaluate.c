@@ -7,7 +7,7 @@
 
 enum { MAX_HOOKS = 4 };
 
-typedef struct LsJudge {        /* compares the greatest logit with the label */
+typedef struct LsJudge {        /* compares the largest logit's class with the label */
     const LsEngine *g;
     const LsLoader *l;
     const LsBatch *batch;
@@ -38,7 +38,7 @@ static void strides(const LsTensor *t, int64_t *stride)
     }
 }
 
-/* Where the logits of label i begin, in elements. */
+/* Offset of the logits of label i, in elements. */
 static int64_t place(const LsTensor *t, const int64_t *stride, int axis, int64_t i)
 {
     int64_t at = 0;
@@ -91,7 +91,7 @@ static void judge_after(void *self, uint32_t step)
         judge(j);
 }
 
-/* Accuracy needs logits whose classes are judged by integer labels. */
+/* Accuracy needs class logits and integer labels. */
 static bool can_judge(const LsProgram *p, LsJudge *j)
 {
     j->label = ls_label_input(p);

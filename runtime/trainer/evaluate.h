@@ -7,13 +7,14 @@
 #include <signal.h>
 
 typedef struct LsScore {
-    double loss;                /* mean over all that counts (mean.h) */
+    double loss;                /* mean over everything that counts (mean.h) */
     int64_t samples;
-    int64_t right, judged;      /* predictions; judged = 0: no classification */
+    int64_t right, judged;      /* correct predictions, all predictions; judged = 0: no
+                                 * classification */
     bool whole;                 /* false: *stop ended it before the last batch */
 } LsScore;
 
-/* Ends the loader's pass. `extra` hooks are called too. */
+/* Ends the loader's pass. The `extra` hooks are called too. */
 bool ls_evaluate(LsEngine *g, LsLoader *l, const LsDataset *data, const LsHook *extra, int nextra,
                  const volatile sig_atomic_t *stop, LsScore *score, LsError *e);
 

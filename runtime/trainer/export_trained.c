@@ -24,7 +24,7 @@ static void patch(LsOut *o, const LsMemory *m, const LsStateTensor *s)
     }
 }
 
-/* A model that came with an alphabet is trained by no other. */
+/* Writes the alphabet, unless the model contains one: it is then the alphabet of the training. */
 static void put_alphabet(LsOut *o, const LsProgram *p, const LsAlphabet *a)
 {
     LsAlphabet there;
@@ -45,6 +45,6 @@ bool ls_export(const LsMemory *m, const LsAlphabet *alphabet, const char *path, 
         if (m->p->state[k].onnx_offset >= 0)
             patch(&o, m, &m->p->state[k]);
     if (!ls_device_ok(m->device, e))
-        o.err = EIO;            /* nothing half is left behind */
+        o.err = EIO;            /* so that no incomplete file is left */
     return ls_out_commit(&o, e);
 }

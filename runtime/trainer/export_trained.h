@@ -5,7 +5,7 @@
 #include "runtime/data/alphabet.h"
 #include "runtime/engine/program_memory.h"
 
-/* alphabet: of the text it was trained on, which goes into the file's metadata; may be empty. */
+/* alphabet: of the training text, written to the file's metadata; may be empty. */
 bool ls_export(const LsMemory *m, const LsAlphabet *alphabet, const char *path, LsError *e);
 
 #endif

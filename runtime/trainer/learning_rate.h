@@ -1,4 +1,4 @@
-/* runtime/trainer/learning_rate.h -- learning rate of each update. */
+/* runtime/trainer/learning_rate.h -- the learning rate schedule. */
 #ifndef LS_RUNTIME_TRAINER_LEARNING_RATE_H
 #define LS_RUNTIME_TRAINER_LEARNING_RATE_H
 
@@ -9,15 +9,15 @@
 typedef enum { LS_RATE_CONSTANT, LS_RATE_STEP, LS_RATE_LINEAR, LS_RATE_COSINE } LsRateKind;
 typedef struct LsRate {
     LsRateKind kind;
-    double lr, gamma, least;    /* least: of linear and cosine, as a part of lr */
+    double lr, gamma, least;    /* least: of linear and cosine, as a fraction of lr */
     int64_t every, warmup;      /* updates */
     int64_t total;              /* updates of the whole run */
 } LsRate;
 
-/* A learning rate as typed: a number that is at least 0 and finite as a float. */
+/* Parses a learning rate: at least 0, and finite as a float. */
 bool ls_rate_parse_lr(const char *text, double *lr);
-/* text: constant, step:every=N,gamma=F, linear, cosine, each with warmup=N, the last two with
- * min=F. */
+/* Parses a schedule: constant, step:every=N,gamma=F, linear, cosine, each with warmup=N, the last
+ * two with min=F. */
 bool ls_rate_parse(LsRate *r, const char *text, double lr, int64_t total, LsError *e);
 /* Rate of update `update`, from 1. During warm-up it grows linearly from lr / warmup to lr. */
 double ls_rate_at(const LsRate *r, int64_t update);

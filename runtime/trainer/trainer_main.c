@@ -1,5 +1,4 @@
-/* runtime/trainer/trainer_main.c -- ls_trainer_main: sets a run up, has it trained or evaluated, and writes its
- * results. */
+/* runtime/trainer/trainer_main.c -- ls_trainer_main: sets up a run, trains or evaluates, and writes the results. */
 #include "runtime/base/interrupt.h"
 #include "runtime/base/tensor_copy.h"
 #include "runtime/engine/thread_pool.h"
@@ -56,14 +55,15 @@ static LsDataOptions data_options(const LsTrainer *t, const char *spec)
                            .seed = (uint64_t)o->seed};
 }
 
-/* Of data whose last batch is not full, where the loss cannot leave out what fills it. */
+/* Prints a note on data whose last batch is not full, where the loss also counts its padding
+ * samples. */
 static void note_of_rest(const LsTrainer *t, const LsDataset *d)
 {
     int64_t rest = d->samples % t->p->batch;
     if (t->p->loss_of_file && rest != 0 && !(d == &t->data && t->o.drop_last && !t->o.eval))
         fprintf(stderr, "note: %s: the last batch has %" PRId64 " samples of %" PRId64 "; the model "
-                "computes its loss itself, so that the samples which are repeated to fill it count "
-                "twice%s\n", d->opt.data, rest, t->p->batch,
+                "computes its own loss, so the samples repeated to fill it count twice%s\n",
+                d->opt.data, rest, t->p->batch,
                 d == &t->data && !t->o.eval ? " (--drop-last leaves that batch out)" : "");
 }
 
@@ -83,7 +83,7 @@ static bool open_data(LsTrainer *t, LsError *e)
     return true;
 }
 
-/* Options that would be without effect are refused. */
+/* Refuses options that would have no effect. */
 static bool takes_scale(const LsTrainer *t, LsError *e)
 {
     const LsTrainerOptions *o = &t->o;
@@ -100,8 +100,8 @@ static bool resume(LsTrainer *t, bool *resumed, LsError *e)
     if (!from) {
         if (s->count)
             fprintf(stderr,
-                    "note: %s holds %d checkpoints of an earlier run; --resume=auto would go on "
-                    "from them\n",
+                    "note: %s holds %d checkpoints of an earlier run; --resume=auto would "
+                    "continue from them\n",
                     s->folder, s->count);
         s->count = 0;
         return true;
@@ -119,7 +119,8 @@ static bool resume(LsTrainer *t, bool *resumed, LsError *e)
         return ls_fail(e, LS_EXIT_USAGE, "--seed=%" PRId64 ", but %s was made with seed %" PRIu64,
                        t->o.seed, from, t->at.seed);
     while (s->count > 0 && s->update[s->count - 1] > t->at.update)
-        s->count--;             /* later ones are overwritten in time, but not deleted as old */
+        s->count--;             /* later checkpoints are overwritten in time, but not deleted as
+                                 * old */
     if (*resumed)
         fprintf(stderr, "going on from %s: step %" PRId64 ", epoch %" PRId64 "\n", from,
                 t->at.update, t->at.epoch + 1);
@@ -128,8 +129,8 @@ static bool resume(LsTrainer *t, bool *resumed, LsError *e)
     return true;
 }
 
-/* Characters have the numbers that the weights were trained on: those of the checkpoint or of the
- * model, else of the training text, else of the text to evaluate on. */
+/* Numbers the characters as the weights were trained: from the checkpoint or the model, else from
+ * the training text, else from the text to evaluate on. */
 static bool number_texts(LsTrainer *t, LsError *e)
 {
     LsAlphabet *of = &t->at.alphabet, model;
@@ -170,7 +171,7 @@ static bool open_reports(LsTrainer *t, bool resumed, LsError *e)
     return true;
 }
 
-/* Batches are copied to a device from the loader's ring. */
+/* Opens the loader; its ring is the source of copies to a device. */
 static bool open_loader(LsTrainer *t, int workers, LsError *e)
 {
     LsDevice *d = t->memory.device;
@@ -182,7 +183,7 @@ static bool open_loader(LsTrainer *t, int workers, LsError *e)
     return true;
 }
 
-/* Steps on a device leave this machine's cores to the batches. */
+/* With a device, the host's cores are free for loading batches. */
 static int default_workers(const LsTrainer *t)
 {
     int most = t->p->device != NULL ? LS_RING : 2;
@@ -239,7 +240,7 @@ static bool write_results(LsTrainer *t, LsError *e)
             ls_grid_write(&t->engine, &t->loader, t->val.p ? &t->val : &t->data, o->image_grid, e));
 }
 
-/* An interrupted run is never lost: without --save its state goes beside the program. */
+/* Saves an interrupted run: without --save the checkpoint goes beside the program. */
 static bool end_interrupted(LsTrainer *t, LsError *e)
 {
     char path[LS_PATH];
@@ -255,7 +256,7 @@ static bool end_interrupted(LsTrainer *t, LsError *e)
     return true;
 }
 
-/* Of the first batch. */
+/* Checks the gradients of the first batch. */
 static bool check_gradients(LsTrainer *t, LsError *e)
 {
     LsGradCheck c = {0};
@@ -320,7 +321,7 @@ static void close_run(LsTrainer *t, LsError *e)
 
 int ls_trainer_main(const LsProgram *p, int argc, char **argv)
 {
-    static char out[1 << 14];   /* so that stdio need not allocate one */
+    static char out[1 << 14];   /* so that stdio does not allocate one */
     const char *name = argc > 0 ? argv[0] : "trainer";
     LsError e = {0};
     LsTrainer *t = calloc(1, sizeof *t);
@@ -339,7 +340,8 @@ int ls_trainer_main(const LsProgram *p, int argc, char **argv)
             print_plan(p);
         } else {
             if (open_run(t, &e)) {
-                ls_interrupt_catch();       /* until now one ended the process, with nothing lost */
+                ls_interrupt_catch();       /* before this, a signal ended the process without
+                                             * loss */
                 run(t, &e);
             }
             close_run(t, &e);

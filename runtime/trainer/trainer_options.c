@@ -71,7 +71,7 @@ static const LsOption row[] = {
 enum { NROWS = sizeof row / sizeof row[0] };
 static const LsOptionTable table = {.row = row, .n = NROWS, .where = 1, .negative = true};
 
-/* What the compiler fixed; asking for it here is refused with the flag to compile with. */
+/* Options that the compiler fixed; here they are refused with a hint to compile with them. */
 static const char *const fixed[] = {
     "accumulate",      "arch",       "batch",      "batch-size", "bn",        "bn-var",    "budget",
     "clip-norm",       "clip-value", "dim",        "forget",     "freeze",    "keep",      "label",
@@ -79,7 +79,7 @@ static const char *const fixed[] = {
     "strategy",        "target",     "train",      "workspace",
 };
 
-/* False: the compiler fixed that. */
+/* False, with an error: the compiler fixed that option. */
 static bool is_open(const char *arg, LsError *e)
 {
     size_t n = strcspn(arg, "=");
@@ -91,7 +91,7 @@ static bool is_open(const char *arg, LsError *e)
     return true;
 }
 
-/* One option at argv[*k]; *k moves on when its value is the next word. */
+/* Parses the option at argv[*k]; *k advances when the value is the next word. */
 static bool parse_one(LsTrainerOptions *o, int argc, char **argv, int *k, LsError *e)
 {
     if (strcmp(argv[*k], "--target=input") == 0) {
@@ -106,7 +106,7 @@ static bool parse_one(LsTrainerOptions *o, int argc, char **argv, int *k, LsErro
     return op != NULL || ls_fail(e, LS_EXIT_USAGE, "%s", why);
 }
 
-/* The path of row k, if it is an output that is asked for. */
+/* The path of row k, if it is an output option that was given. */
 static const char *output(const LsTrainerOptions *o, int k)
 {
     return row[k].kind == LS_OPTION_OUTPUT ? *(const char *const *)(const void *)((const char *)o + row[k].at)
@@ -162,7 +162,7 @@ bool ls_trainer_options_parse(LsTrainerOptions *o, const LsProgram *p, int argc,
     return consistent(o, p, e);
 }
 
-/* Two outputs into one regular file: the second would replace the first. */
+/* Refuses two outputs into one regular file: the second would replace the first. */
 static bool is_apart(const LsTrainerOptions *o, int k, LsError *e)
 {
     LsOut out;

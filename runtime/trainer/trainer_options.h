@@ -11,8 +11,8 @@
 typedef struct LsTrainerOptions {
     const char *data, *val, *label_from, *scale, *mean, *std, *raw;
     bool shuffle, drop_last;
-    int64_t workers;            /* -1: chosen by the number of threads */
-    int64_t epochs, steps;      /* steps: updates; 0: not limited by it */
+    int64_t workers;            /* -1: chosen from the number of threads */
+    int64_t epochs, steps;      /* steps: updates; 0: no limit */
     double lr;
     const char *schedule;
     int64_t seed; bool seed_given;
@@ -22,14 +22,14 @@ typedef struct LsTrainerOptions {
     const char *save, *resume, *export_to;
     int64_t save_every, keep_last;
     const char *log, *trace, *profile, *progress, *dump, *image_grid;
-    int64_t check_gradients;    /* elements; 0: not asked for; -1: as many as take seconds */
+    int64_t check_gradients;    /* elements; 0: no check; -1: as many as some seconds allow */
     bool check_numerics, measure, print_plan, version, help;
 } LsTrainerOptions;
 
 /* Defaults come from the program. A wrong command line is an LS_EXIT_USAGE error. */
 bool ls_trainer_options_parse(LsTrainerOptions *o, const LsProgram *p, int argc, char **argv,
                               LsError *e);
-/* Whether every file that is asked for could be written now. */
+/* Whether every requested output file could be written now. */
 bool ls_trainer_outputs_check(const LsTrainerOptions *o, LsError *e);
 void ls_trainer_options_help(const LsProgram *p, const char *name, FILE *to);
 

@@ -1,9 +1,8 @@
 /* runtime/trainer/training_loop.c -- see training_loop.h.
  *
- * An update takes `accumulate` batches. Batches are numbered through all epochs, so an update may
- * take the last batches of one epoch and the first of the next. Its loss is one over all that counts in
- * its batches (mean.h), and so are its gradients. Checkpoints, evaluation and the end
- * of the run fall between updates. */
+ * An update takes `accumulate` batches. Batches are numbered through all epochs, so an update may take the last batches
+ * of one epoch and the first of the next. Its loss combines everything that counts in its batches (mean.h), and so do
+ * its gradients. Checkpoints, evaluation and the end of the run come between updates. */
 #include "runtime/trainer/training_loop.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/interrupt.h"
@@ -25,11 +24,11 @@ bool ls_train_plan(LsTrainer *t, bool resumed, LsError *e)
         return ls_fail(e, LS_EXIT_DATA, "%s: %" PRId64 " samples do not fill a batch of %" PRId64
                        " (--drop-last)", t->o.data, t->data.samples, t->p->batch);
     if (resumed && t->at.shuffle != t->o.shuffle)
-        fprintf(stderr, "note: the checkpoint's run had its data %s; this one has not\n",
+        fprintf(stderr, "note: the checkpoint's run had its data %s; this run has not\n",
                 t->at.shuffle ? "shuffled" : "in file order");
     if (resumed && (t->at.samples != t->data.samples || t->at.drop_last != t->o.drop_last)) {
         fprintf(stderr,
-                "note: the data are not those of the checkpoint; going on with epoch %" PRId64 "\n",
+                "note: the data are not those of the checkpoint; continuing with epoch %" PRId64 "\n",
                 t->at.epoch + 1);
         t->at.cursor = t->at.epoch * t->per_epoch;
     }
@@ -75,7 +74,8 @@ static int set_hooks(LsTrainer *t, bool last_batch, LsHook hook[MAX_HOOKS])
     return n;
 }
 
-/* Names the node with --check-numerics, and the data when they are to blame. */
+/* Reports a divergence. Names the node with --check-numerics, and the data when they are not
+ * finite. */
 static bool diverged(const LsTrainer *t, const LsFlight *f, double loss, LsError *e)
 {
     LsError data = {0}, node = *e;
@@ -93,7 +93,7 @@ static bool diverged(const LsTrainer *t, const LsFlight *f, double loss, LsError
                    f->update, loss);
 }
 
-/* Once, as the losses that are printed hardly show it. */
+/* Prints a warning once, as the printed losses hardly show it. */
 static void tell_of_none(LsTrainer *t, int64_t update)
 {
     if (t->part.weight != 0 || t->p->loss_sums || t->told_of_none)
@@ -104,8 +104,8 @@ static void tell_of_none(LsTrainer *t, int64_t update)
             "and its gradients are 0\n", update);
 }
 
-/* Takes the loss of the oldest batch under way; with the last one of an update, what the update
- * comes to. */
+/* Reads the loss of the oldest batch in flight; after the last batch of an update, reports the
+ * update. */
 static bool land(LsTrainer *t, LsError *e)
 {
     LsFlight f = t->flight[0];
@@ -139,8 +139,8 @@ static bool land_all(LsTrainer *t, LsError *e)
     return true;
 }
 
-/* Starts one batch of an update: number k of `group`. On a device the batch before may still be
- * under way; then its loss is taken now. */
+/* Starts batch k of an update of `group` batches. On a device the batch before may still be in
+ * flight; its loss is read then. */
 static bool run_batch(LsTrainer *t, int64_t k, int64_t group, LsError *e)
 {
     LsRun *run = &t->engine.run;
@@ -193,7 +193,8 @@ static void show_progress(LsTrainer *t)
     ls_progress_show(&t->progress, &at);
 }
 
-/* Of an evaluation whose loss is not finite, which ends nothing: told once. */
+/* Reports, once, whether the data explain an evaluation loss that is not finite; training goes
+ * on. */
 static void blame_data(LsTrainer *t)
 {
     LsPass pass = {.data = t->val.p ? &t->val : &t->data};
@@ -234,8 +235,8 @@ bool ls_train_evaluate(LsTrainer *t, LsError *e)
     return true;
 }
 
-/* Result line of an epoch with all updates that began in it, or of the part of one that the run ends
- * with. */
+/* Prints the result line of an epoch, with all updates that began in it, or of a part of an epoch at the end of the
+ * run. */
 static bool end_epoch(LsTrainer *t, bool whole, LsError *e)
 {
     bool ok = true;

@@ -1,5 +1,4 @@
-/* runtime/trainer/training_loop.h -- one run of a trainer: everything that main sets up, and the loop over
- * updates. */
+/* runtime/trainer/training_loop.h -- one run of a trainer: the state that main sets up, and the loop over updates. */
 #ifndef LS_RUNTIME_TRAINER_TRAINING_LOOP_H
 #define LS_RUNTIME_TRAINER_TRAINING_LOOP_H
 
@@ -15,10 +14,10 @@
 
 #include <signal.h>
 
-/* A batch that was started and whose loss is not known yet. */
+/* A batch in flight: started, and its loss not known yet. */
 typedef struct LsFlight {
     int64_t update, epoch;      /* from 1 */
-    int64_t batch;              /* its number, through all epochs */
+    int64_t batch;              /* its number, across all epochs */
     int64_t valid;
     double lr;
     int slot;                   /* of the engine */
@@ -46,24 +45,25 @@ typedef struct LsTrainer {
     int64_t updates;            /* of the whole run */
     LsFlight flight[LS_DEVICE_SLOTS]; int nflight;      /* oldest first */
     int64_t update_samples;     /* of all batches of the update under way */
-    LsMean part;                /* of the update whose loss is not known yet */
+    LsMean part;                /* of the update whose loss is not complete yet */
     double loss;                /* of the last update whose loss is known */
-    LsMean of_epoch;            /* of its updates so far */
-    bool told_of_none;          /* that in some update no label counts */
-    int64_t saved;              /* the last update that a checkpoint has, or that the run began with */
-    int64_t longest_ns;         /* an update of this run */
+    LsMean of_epoch;            /* of the updates of this epoch so far */
+    bool told_of_none;          /* a warning was printed that no label counts in some update */
+    int64_t saved;              /* the last update in a checkpoint, or the update that the run began with */
+    int64_t longest_ns;         /* longest update of this run */
     bool interrupted;           /* ended before the last update */
-    bool blamed;                /* data to evaluate on were found, or not, to be not finite */
+    bool blamed;                /* it was reported whether the evaluation data are finite */
     bool pinned;                /* the loader's ring, for a device */
     int threads;
     volatile sig_atomic_t *stop;    /* a signal's number: finish the step and end */
 } LsTrainer;
 
-/* Length of the run, place to start at: after the data are open, a checkpoint perhaps loaded. */
+/* Sets the length of the run and its start: after the data are open and a checkpoint, if any, is
+ * loaded. */
 bool ls_train_plan(LsTrainer *t, bool resumed, LsError *e);
-/* The loop. Allocates nothing. Returns true also when *stop ended it. */
+/* The training loop. Allocates nothing. Returns true also when *stop ended it. */
 bool ls_train(LsTrainer *t, LsError *e);
-/* Evaluates on t->val and tells the result. */
+/* Evaluates on t->val and prints and logs the result. */
 bool ls_train_evaluate(LsTrainer *t, LsError *e);
 
 #endif

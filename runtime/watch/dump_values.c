@@ -103,7 +103,7 @@ static uint32_t members(const LsDump *d) { return 1 + d->t->nwatch + d->g->p->ns
 
 bool ls_dump_fits(const LsDump *d, const char *path, LsError *e)
 {
-    enum { HEADERS = 1024 };    /* of a member, without its name, which stands there twice */
+    enum { HEADERS = 1024 };    /* headers of a member, without its name, which appears twice */
     const LsProgram *p = d->g->p;
     int64_t bytes = (int64_t)members(d) * HEADERS;
     for (uint32_t k = 0; k < d->t->nwatch; k++)
@@ -126,7 +126,7 @@ bool ls_dump_write(const LsDump *d, const char *path, double loss, LsError *e)
                         : ls_fail(e, LS_EXIT_FAIL, "no memory for --dump");
     if (ok) {
         bool whole = write_members(d, z, loss, e);
-        z->out.err = whole ? z->out.err : EIO;  /* nothing half is left behind */
+        z->out.err = whole ? z->out.err : EIO;  /* so that no incomplete file is left */
         ok = ls_npz_close(z, e) && whole;
     }
     free(room);

@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Elements when no number is asked for: of each parameter, in all, however long they take; printed. */
+/* Elements when no number is given: of each parameter; at most; at least, whatever the time; printed. */
 enum { EACH = 2, MOST = 200, LEAST = 8, SHOWN = 10 };
-static const int64_t LONG_NS = 20000000000;     /* so long may it take then */
+static const int64_t LONG_NS = 20000000000;     /* time limit without a number of elements */
 
-/* Relative to max(1, |w|). A difference may step over the kink of a ReLU or a max pool, or drown in
+/* Relative to max(1, |w|). A difference may cross the kink of a ReLU or a max pool, or be lost in
  * rounding: then another h is tried, and the best one counts. */
 static const double step_of[2][6] = {{1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5},
                                      {1e-6, 1e-5, 1e-7, 1e-4, 1e-8, 1e-9}};
@@ -28,7 +28,7 @@ static void restore(const LsGradCheck *c)
     ls_memory_write(c->g->m, state(), c->saved, c->g->p->state_bytes);
 }
 
-/* One run of the training phase from the state as it is: update 1, of which the batch is all. */
+/* One run of the training phase from the current state: update 1, with this batch only. */
 static bool run(LsGradCheck *c, const LsHook *hook, int nhook, double *loss, LsError *e)
 {
     LsEngine *g = c->g;
@@ -45,7 +45,7 @@ static bool run(LsGradCheck *c, const LsHook *hook, int nhook, double *loss, LsE
     return true;
 }
 
-/* ---- which elements ---- */
+/* ---- choice of elements ---- */
 
 static const LsStateTensor *parameter(const LsProgram *p, const LsWatch *w)
 {
@@ -80,8 +80,8 @@ static int64_t largest(LsGradCheck *c, uint32_t watch)
     return at;
 }
 
-/* Spread over all parameters: of each the largest gradient first, then others by chance, the same
- * for the same seed. */
+/* Distributes the elements over all parameters: of each the largest gradient first, then
+ * pseudo-random ones, the same for the same seed. */
 static void choose(LsGradCheck *c)
 {
     uint64_t seed = ls_mix(c->g->run.seed + 0x9e3779b97f4a7c15u);
@@ -102,7 +102,7 @@ static void choose(LsGradCheck *c)
 
 /* ---- differences ---- */
 
-/* The loss with the element at `to`, or as near as its type can be: *is. */
+/* The loss with the element set to `to`, rounded to its type: *is. */
 static bool loss_at(LsGradCheck *c, const LsGradSample *s, double to, double *is, double *loss,
                     LsError *e)
 {
@@ -117,9 +117,9 @@ static bool loss_at(LsGradCheck *c, const LsGradSample *s, double to, double *is
     return run(c, NULL, 0, loss, e);
 }
 
-/* Relative to the largest gradient of the parameter. Where mathematics makes all of them zero, as
- * of a bias before a batch norm, both sides are noise: so nothing is asked of what is far below the
- * largest gradient of all, or below what rounding can make of a difference. */
+/* The error relative to the largest gradient of the parameter. Where all its gradients are zero
+ * mathematically, as for a bias before a batch norm, both sides are noise: so the scale is at least
+ * a fraction of the largest gradient of all, and at least the rounding error of a difference. */
 static double judge(const LsGradCheck *c, const LsGradSample *s, double difference, double apart)
 {
     enum { FAR = 10000 };
@@ -140,7 +140,7 @@ static bool difference(LsGradCheck *c, LsGradSample *s, LsError *e)
     for (int k = 0; k < STEPS && isfinite(s->gradient) && s->error > c->limit / 10; k++) {
         double h = step_of[wide(c)][k] * fmax(1, fabs(at)), low, high, below, above;
         if (k > 0 && c->noise / h > 2 * c->limit * c->most[s->watch])
-            continue;           /* nothing can be told of so small a step */
+            continue;           /* the rounding error is too large for so small a step */
         if (!loss_at(c, s, at - h, &low, &below, e) || !loss_at(c, s, at + h, &high, &above, e))
             return false;
         double d = (above - below) / (high - low), error = judge(c, s, d, high - low);
@@ -170,8 +170,8 @@ static bool open(LsGradCheck *c, LsEngine *g, LsError *e)
     return ls_dump_open(&c->dump, g, t, e);
 }
 
-/* Gradients and loss of the batch, and how far the loss of a second run is from the first: programs
- * may be allowed to sum in any order. */
+/* Measures gradients and loss of the batch, and the difference to the loss of a second run:
+ * programs may be allowed to sum in any order. */
 static bool measure(LsGradCheck *c, int64_t *step_ns, LsError *e)
 {
     enum { ROUNDINGS = 16 };

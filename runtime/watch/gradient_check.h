@@ -1,11 +1,10 @@
-/* runtime/watch/gradient_check.h -- --check-gradients: the gradients of a program beside differences of the
- * loss that it computes itself.
+/* runtime/watch/gradient_check.h -- --check-gradients: compares a program's gradients with finite differences of its
+ * own loss.
  *
- * An element w of a parameter is moved by h to both sides, and (loss(w + h) - loss(w - h)) / 2h
- * should be its gradient. Everything else stays: the batch, the dropout masks, and the state, which
- * is put back before every run and at the end. In doubles the two agree to nine digits or so, and
- * LS_GRAD_LIMIT is far from that. Floats round the loss so much that h must be large, and only
- * coarse errors show. */
+ * An element w of a parameter is moved by h in both directions; (loss(w + h) - loss(w - h)) / 2h should be its
+ * gradient. Everything else stays: the batch, the dropout masks, and the state, which is restored before every run and
+ * at the end. In doubles the two agree to nine digits or so, far within LS_GRAD_LIMIT. Floats round the loss so much
+ * that h must be large, and only coarse errors show. */
 #ifndef LS_RUNTIME_WATCH_GRADIENT_CHECK_H
 #define LS_RUNTIME_WATCH_GRADIENT_CHECK_H
 
@@ -15,8 +14,8 @@
 #include <signal.h>
 #include <stdio.h>
 
-/* How far off an element may be, relative to the largest gradient of its parameter (gradient_check.c:
- * judge). In f32 the other one. */
+/* Largest error of an element, relative to the largest gradient of its parameter (gradient_check.c: judge). The second
+ * limit is for f32. */
 #define LS_GRAD_LIMIT 1e-4
 #define LS_GRAD_LIMIT_F32 1e-1
 
@@ -25,7 +24,7 @@ typedef struct LsGradSample {   /* one element of one parameter */
     const LsStateTensor *of;
     int64_t element;            /* in ONNX's order */
     double gradient, difference;
-    double error;               /* INFINITY: one of the two is not finite */
+    double error;               /* INFINITY: the gradient or the difference is not finite */
 } LsGradSample;
 
 typedef struct LsGradCheck {
@@ -33,25 +32,25 @@ typedef struct LsGradCheck {
     LsDump dump;                /* the gradients */
     char *saved;                /* the state */
     LsGradSample *sample; int64_t nsample;
-    uint32_t *watch;            /* of the training phase, by parameter: those with gradients */
+    uint32_t *watch;            /* of the training phase, by parameter: parameters with gradients */
     uint32_t nparam;
-    double *most;               /* by watch: the largest gradient, absolute */
-    double all;                 /* the largest of them */
-    double loss, noise;         /* noise: what rounding may make of a loss */
+    double *most;               /* by watch: the largest absolute gradient */
+    double all;                 /* the largest over all watches */
+    double loss, noise;         /* noise: bound on the rounding error of a loss */
     double limit;
     double median, worst;       /* errors; worst: of sample[0] */
 } LsGradCheck;
 
-/* Checks the gradients of the batch that g was fed last; run.seed is set. elements: how many;
- * below 1: two of each parameter, but no more than take some seconds. Ends early when *stop is set.
- * Samples then come worst first. false: nothing could be checked: no gradients, a loss that is not
- * finite. Close it in any case. */
+/* Checks the gradients of the batch that g was fed last; run.seed is set. elements: how many; below
+ * 1: two of each parameter, but no more than some seconds allow. Ends early when *stop is set.
+ * Sorts the samples by error, worst first. False: nothing could be checked, as there are no
+ * gradients or the loss is not finite. Close the check in any case. */
 bool ls_gradcheck_run(LsGradCheck *c, LsEngine *g, int64_t elements, LsProgress *progress,
                       volatile sig_atomic_t *stop, LsError *e);
 void ls_gradcheck_close(LsGradCheck *c);
 
-/* Whether all are within the limit, else an LS_EXIT_CHECK error that names the worst. Prints both,
- * with the ten worst of those that are not. */
+/* Whether all errors are within the limit, else an LS_EXIT_CHECK error that names the worst. Prints
+ * the verdict, with the ten worst elements beyond the limit. */
 bool ls_gradcheck_tell(const LsGradCheck *c, FILE *to, LsError *e);
 
 #endif

@@ -8,14 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLUMNS = 5, CELL = 96, GAP = 4 };       /* CELL: least pixels of a picture's longer side */
+enum { COLUMNS = 5, CELL = 96, GAP = 4 };       /* CELL: least pixels of an image's longer side */
 
-/* One row of the grid: a tensor, and how a sample of it is looked at. */
+/* One row of the grid: a tensor, and how a sample of it is displayed. */
 typedef struct LsGridRow {
     const LsTensor *t;
     const LsWatch *watch;       /* NULL: the input */
-    LsTensor code_t; LsWatch code;      /* what watch and t point to in a row of find_code */
-    int64_t c, h, w, count;     /* count: elements of a sample, may be less than c * h * w */
+    LsTensor code_t; LsWatch code;      /* storage for watch and t in a row of find_code */
+    int64_t c, h, w, count;     /* count: elements of a sample, possibly less than c * h * w */
     float *value;               /* [COLUMNS][count], in logical order */
     double low, high;           /* black and white */
 } LsGridRow;
@@ -23,13 +23,13 @@ typedef struct LsGridRow {
 typedef struct LsGrid {
     LsEngine *g;
     LsLoader *l;
-    uint32_t input;             /* the one that row 0 shows */
-    int64_t have, take;         /* columns full; more of this batch */
+    uint32_t input;             /* the input in row 0 */
+    int64_t have, take;         /* columns filled; columns to fill from this batch */
     LsGridRow *row; int nrow;
     int64_t h, w;               /* pixels of a cell */
 } LsGrid;
 
-/* A vector is shown as a square, filled line by line. */
+/* Chooses the display of a row. A vector is shown as a square, filled line by line. */
 static bool look_at(LsGridRow *r, const LsTensor *t, const LsGridRow *input, int64_t batch)
 {
     bool image = t->rank == 4, gray = t->rank == 3;
@@ -50,7 +50,7 @@ static bool look_at(LsGridRow *r, const LsTensor *t, const LsGridRow *input, int
     return true;
 }
 
-/* Sets row 0 and the input it shows. */
+/* Sets row 0 and its input. */
 static bool find_image(LsGrid *x)
 {
     const LsProgram *p = x->g->p;
@@ -62,8 +62,9 @@ static bool find_image(LsGrid *x)
     return false;
 }
 
-/* An autoencoder whose code is no output: the smallest result, per sample, on the way to the output
- * that is like the input. Rows are in their place already, so pointers into them stay. */
+/* For an autoencoder whose code is no output: the smallest result, per sample, on the path to the
+ * output that resembles the input. Rows are in their final place, so pointers into them stay
+ * valid. */
 static void find_code(LsGrid *x, const LsWatch *like)
 {
     const LsProgram *p = x->g->p;
@@ -98,7 +99,7 @@ static const LsWatch *output_like_input(const LsGrid *x)
     return NULL;
 }
 
-/* Adds the watched values of `least` to `most` elements a sample. */
+/* Adds the watched values with `least` to `most` elements per sample. */
 static void add_watched(LsGrid *x, const char *prefix, int64_t least, int64_t most)
 {
     const LsPhaseTable *t = &x->g->p->eval;
@@ -174,8 +175,8 @@ static bool run_model(LsGrid *x, const LsDataset *data, LsError *e)
     return true;
 }
 
-/* Images keep 0..1 when the input lies there, and share the input's range; other rows have their
- * own. */
+/* Images keep the range 0..1 if the input is within it, and share the input's range; other rows
+ * have their own. */
 static void set_ranges(LsGrid *x)
 {
     for (int k = 0; k < x->nrow; k++) {
@@ -195,7 +196,7 @@ static void set_ranges(LsGrid *x)
     }
 }
 
-/* More channels than colours are classes: the greatest one, as a shade. */
+/* More channels than colours are class scores: the class of the largest, as a shade. */
 static unsigned char shade(const LsGridRow *r, const float *v, int64_t y, int64_t x, int colour)
 {
     int64_t area = r->h * r->w, at = y * r->w + x, best = 0;

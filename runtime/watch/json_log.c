@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { LINE = 512 };            /* bytes of a line put together at a time */
+enum { LINE = 512 };            /* most bytes of a line formatted at a time */
 static const int64_t FLUSH_NS = 1000000000; /* readers may follow the file while training runs */
 
 static void to_file(void *to, const void *data, size_t n) { fwrite(data, 1, n, to); }

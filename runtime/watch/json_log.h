@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 typedef struct LsLog {
-    FILE *to;                   /* NULL: no log is asked for */
+    FILE *to;                   /* NULL: no log */
     int64_t start_ns, flushed_ns;
     int digits;
     char buf[1 << 16];
@@ -17,9 +17,9 @@ typedef struct LsLog {
 /* Appends when `append` (a resumed run), else starts the file with a line about the program. */
 bool ls_log_open(LsLog *l, const char *path, bool append, const LsProgram *p, LsError *e);
 void ls_log_step(LsLog *l, int64_t update, int64_t epoch, double loss, double lr);
-/* accuracy < 0: there is none. */
+/* accuracy < 0: none. */
 void ls_log_eval(LsLog *l, int64_t update, int64_t epoch, double loss, double accuracy);
-/* What --check-gradients found; name and element: of the worst, "": none. */
+/* Logs the result of --check-gradients; name and element: the worst, "": none. */
 void ls_log_gradients(LsLog *l, int64_t elements, uint32_t parameters, double median,
                       double worst, double limit, const char *name, int64_t element);
 bool ls_log_close(LsLog *l, const char *path, LsError *e);

@@ -42,7 +42,7 @@ char *ls_bytes_text(int64_t bytes, char text[32])
     return text;
 }
 
-/* Eighths of a cell where the terminal can show them; at most 3 bytes a cell. */
+/* Draws eighths of a cell where the terminal supports them; at most 3 bytes per cell. */
 static void bar_text(const LsProgress *g, double part, int cells, char *to)
 {
     static const char *const eighth[] = {" ", "▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"};
@@ -63,7 +63,7 @@ static int columns(void)
     return ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 0 ? w.ws_col : 80;
 }
 
-/* The line must not reach the last column: a bar that wraps cannot be taken back. */
+/* Draws the bar. The line must not reach the last column: a wrapped bar cannot be cleared. */
 static void show_bar(LsProgress *g, const LsProgressAt *at, const char *right)
 {
     char bar[BAR * 3 + 1];

@@ -1,4 +1,4 @@
-/* runtime/watch/progress.h -- what stands on the screen while training runs. Goes to stderr. */
+/* runtime/watch/progress.h -- the progress display during training, on stderr. */
 #ifndef LS_RUNTIME_WATCH_PROGRESS_H
 #define LS_RUNTIME_WATCH_PROGRESS_H
 
@@ -9,7 +9,7 @@
 typedef struct LsProgress {
     FILE *to;
     enum { LS_PROGRESS_NONE, LS_PROGRESS_PLAIN, LS_PROGRESS_BAR } mode;
-    bool utf8, shown;           /* shown: a bar stands on the current line */
+    bool utf8, shown;           /* shown: a bar is on the current line */
     int64_t bytes, budget;      /* of the plan */
     int64_t last_ns, last_done; /* at the last line */
     double rate;                /* batches per second, smoothed; 0: not known yet */
@@ -24,10 +24,10 @@ typedef struct LsProgressAt {
 
 /* mode: auto, bar, plain, none. */
 void ls_progress_open(LsProgress *g, const char *mode, int64_t bytes, int64_t budget);
-/* May be called after every batch; prints ten times a second, or every ten seconds in plain
+/* May be called after every batch; prints at most ten times a second, or every ten seconds in plain
  * mode. */
 void ls_progress_show(LsProgress *g, const LsProgressAt *at);
-/* Takes the bar away, so that something else can be printed. */
+/* Clears the bar, before other output. */
 void ls_progress_clear(LsProgress *g);
 /* "1.9 GiB"; returns text. */
 char *ls_bytes_text(int64_t bytes, char text[32]);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PART = 1024 };           /* bytes put together at a time */
+enum { PART = 1024 };           /* bytes formatted at a time */
 
 bool ls_trace_open(LsTrace *x, const LsEngine *g, const LsPhaseTable *t, LsError *e)
 {
@@ -70,7 +70,7 @@ static void mark_after(void *self, uint32_t step)
     d->kind->mark(d, 2 * step + 1);
 }
 
-/* Waits for the run and reads what the device noted of it. */
+/* Waits for the run and reads the device's time marks. */
 static void read_marks(void *self)
 {
     LsTrace *x = self;
@@ -132,7 +132,7 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Runs whose times there are. */
+/* Number of runs with times. */
 static size_t samples(const LsTrace *x)
 {
     return (size_t)(x->runs < LS_TRACE_SAMPLES ? x->runs : LS_TRACE_SAMPLES);
@@ -144,7 +144,7 @@ static int64_t median(int64_t *v, size_t n)
     return n > 0 ? v[n / 2] : 0;
 }
 
-/* Of the last runs of a step; 0 before the first. */
+/* Median of the last runs of a step; 0 before the first. */
 static int64_t usual(const LsTrace *x, uint32_t step)
 {
     int64_t v[LS_TRACE_SAMPLES];
@@ -152,8 +152,8 @@ static int64_t usual(const LsTrace *x, uint32_t step)
     return median(v, samples(x));
 }
 
-/* What disturbs a run disturbs few of its steps, other ones each time: the usual times sum to less
- * than the usual run. This much. */
+/* A disturbance of a run affects few of its steps, and other steps each time, so the median times
+ * sum to less than the median run. This is the ratio. */
 static double disturbed(const LsTrace *x)
 {
     int64_t run[LS_TRACE_SAMPLES] = {0}, sum = 0;

@@ -59,7 +59,8 @@ void ls_check_start(LsCheck *c, const LsEngine *g, const LsPhaseTable *t)
 
 LsHook ls_check_hook(LsCheck *c) { return (LsHook){.after = check_after, .self = c}; }
 
-/* The update may overflow a parameter although every gradient is finite. */
+/* A state tensor that is not finite: the update may overflow a parameter although every gradient is
+ * finite. */
 static const LsStateTensor *bad_state(const LsEngine *g)
 {
     for (uint32_t k = 0; k < g->p->nstate; k++) {
@@ -98,15 +99,15 @@ bool ls_check_end(const LsCheck *c, double loss, int64_t update, LsError *e)
 
 /* ---- --measure ---- */
 
-/* The last byte of a word is one that no finite number of ordinary size has there: a small one can
- * have the same sign and exponent after every step. */
+/* The pattern's byte for place i. The last byte of a word is one that finite numbers of ordinary
+ * size do not have: their sign and exponent may be the same after every step. */
 static unsigned char pattern(int64_t i)
 {
     return i % 4 == 3 ? 0xff : (unsigned char)((uint64_t)i * 2654435761u >> 24);
 }
 
-/* The highest byte that differs from the pattern. A step may by chance leave the pattern's byte
- * there, so every step is looked at. */
+/* Finds the highest byte that differs from the pattern. A step may write the pattern's byte by
+ * chance, so this runs after every step. */
 static void find_touched(LsMeasure *x)
 {
     int64_t top = x->g->p->arena_bytes;

@@ -4,8 +4,8 @@
 
 #include "runtime/engine/engine.h"
 
-/* An infinity alone may be meant (a mask added to scores), so it is told only when the step ends
- * badly; a NaN never is. */
+/* An infinity may be intended (a mask added to scores), so it is reported only when the step ends
+ * badly. A NaN is never intended. */
 typedef struct LsFound {
     bool there;
     uint32_t step, result;
@@ -20,11 +20,11 @@ typedef struct LsCheck {
 
 void ls_check_start(LsCheck *c, const LsEngine *g, const LsPhaseTable *t);
 LsHook ls_check_hook(LsCheck *c);
-/* After a step with this loss: true when all is well; else an LS_EXIT_DIVERGED error that names the
- * first step that made the value. */
+/* After a step with this loss: true when no value is bad; else an LS_EXIT_DIVERGED error that names
+ * the first step that made one. */
 bool ls_check_end(const LsCheck *c, double loss, int64_t update, LsError *e);
 
-/* Finds out how much of the arena steps really use. */
+/* Measures how much of the arena the steps really use. */
 typedef struct LsMeasure {
     const LsEngine *g;
     const LsPhaseTable *t;
