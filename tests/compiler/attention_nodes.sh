@@ -4,6 +4,7 @@
 #   sh tests/compiler/attention_nodes.sh ONNX-NODES ARCHIVE       exits 77 when the archive is missing
 set -eu
 program=$1
+export LS_WHOLE=1          # all cases of the archive that are asked for
 archive=$2
 [ -f "$archive" ] || { echo "skipped: $archive is missing"; exit 77; }
 work=$(mktemp -d)
