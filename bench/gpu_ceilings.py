@@ -85,7 +85,7 @@ def run(s):
     if done.rc != 0:
         s.fail(f"ceilings: rc {done.rc}: {done.tail()}")
     run_c(s, "gpu_fused", CUDNN, [], 150)       # convolutions with batch norm in them, by cuDNN
-    run_c(s, "gpu_choices", CUDNN + ["cuda/cublaslt_library", "error"], [convolutions(s)], 150)
+    run_c(s, "gpu_choices", CUDNN + ["cuda/cublaslt_library", "base/run_error"], [convolutions(s)], 150)
 
 
 def main(device):
