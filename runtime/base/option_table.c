@@ -87,8 +87,12 @@ static const LsOption *find(const LsOptionTable *t, const char *arg, const char 
 /* The flag that --no-FLAG clears; NULL: no such flag. */
 static const LsOption *find_negative(const LsOptionTable *t, const char *arg)
 {
-    for (int k = 0; k < t->n && t->negative && strncmp(arg, "--no-", 5) == 0; k++)
-        if (is_there(t, k) && t->row[k].kind == LS_OPTION_FLAG && strcmp(arg + 5, t->row[k].name + 2) == 0)
+    static const char no[] = "--no-";
+    const size_t n = sizeof no - 1;
+    if (!t->negative || strncmp(arg, no, n) != 0)
+        return NULL;
+    for (int k = 0; k < t->n; k++)
+        if (is_there(t, k) && t->row[k].kind == LS_OPTION_FLAG && strcmp(t->row[k].name + strlen("--"), arg + n) == 0)
             return &t->row[k];
     return NULL;
 }
