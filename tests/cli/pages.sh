@@ -3,6 +3,7 @@
 #   sh tests/cli/pages.sh SOURCE-FOLDER
 # A path begins with a folder of the root and has no blank or pattern in it; build folders do not count.
 set -eu
+export LC_ALL=C
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$1"
@@ -10,7 +11,7 @@ failed=0
 fail() { echo "FAIL $*"; failed=1; }
 
 find base cli codegen compiler models runtime scheduler tests bench demo lowerset.c -name '*.[ch]' -exec cat {} + |
-    grep -oE '\bls_[a-z0-9_]+' | sort -u >"$work/known"
+    grep -oE '\bls_[a-z0-9_]+( =|[[(])' | sed 's/[^a-z0-9_].*//' | sort -u >"$work/known"
 [ -s "$work/known" ] || fail "there are no sources in $1"
 
 for page in README.md CONTRIBUTING.md CHANGELOG.md docs/*.md; do
