@@ -111,8 +111,8 @@ static void forward(const LsPool *p)
 /* ---- gradients ---- */
 static void nothing(const LsPool *p, int d) { (void)p, (void)d; }
 
-/* Opens the loop over window positions r along axis d, with the pixel p of the small side whose position r
- * lies on pixel i; an r without such a pixel is skipped. */
+/* Loops over r along axis d, with the pixel p of the small side whose window position r lies on pixel i;
+ * skips an r without one. */
 static void open_window(const LsPool *p, int d)
 {
     const LsWindowAttr *w = p->w;
