@@ -39,7 +39,7 @@ LsWithinSize ls_within_size(const LsGraph *g, LsNodeId n)
 }
 
 /* ---- what may be taken in ---- */
-/* Whether the convolution has one tap, on every point, and channels in fours. */
+/* Whether it has one tap, on every point, and channels in fours. */
 static bool is_product(const LsGraph *g, LsNodeId n)
 {
     const LsNode *node = &g->node[n.i];

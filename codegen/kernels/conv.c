@@ -53,7 +53,7 @@ static int64_t tiles_of(const Geo *d)       /* of Winograd's algorithm */
         * ls_ceil_div(d->ax[1].count, LS_WINO_SIDE);
 }
 
-/* Whether Winograd's algorithm is faster for phase d than implicit GEMM. Costs are cycles of two fused
+/* Whether Winograd's algorithm is faster for phase d than the direct product. Costs are cycles of two fused
  * multiply-adds of 16 lanes. The transforms of weights and tiles cost a fixed number of cycles per element,
  * and tiles that stick out of the result add multiplications. */
 static bool winograd_wins(const Geo *d)
@@ -95,7 +95,7 @@ static int64_t weights_size(const Geo *d, LsCostWay way, int real_bytes)
                                     : packed_size(d, real_bytes);
 }
 
-/* Sets the length of contiguous runs; a computed source has runs of one position. */
+/* Sets d's run; a computed source has one run per position. */
 static void merge_runs(Geo *d, bool computed)
 {
     const LsAxis *last = &d->ax[d->n - 1];
@@ -149,7 +149,7 @@ static LsAxis back_axis(const LsWindowAttr *at, int k, int64_t phase, int64_t x,
     return a;
 }
 
-/* The number of phases: one of a CONV, one per stride offset of a CONV_DX. */
+/* The number of phases of a CONV (one) or CONV_DX. */
 static int64_t phase_count(const LsGraph *g, LsNodeId n)
 {
     const LsWindowAttr *at = &g->node[n.i].attr.window;
@@ -178,7 +178,7 @@ static Geo phase_geo(const LsGraph *g, LsNodeId n, int64_t phase)
     return d;
 }
 
-/* The way for all phases: their common one, else LS_WAY_DIRECT. */
+/* All phases go one way. */
 static LsCostWay node_way(const LsGraph *g, LsNodeId n, int real_bytes, bool no_winograd)
 {
     Geo d = phase_geo(g, n, 0);

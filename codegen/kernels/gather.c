@@ -36,7 +36,7 @@ static Gather gather_new(const LsKernelText *k, const LsShape *table)
     return g;
 }
 
-/* Declares `name`: the index at `place`, with negative values counted from the end. */
+/* Declares `name`: the index at `place`, counted from the front. */
 static void pick(const Gather *g, const char *name, const char *place)
 {
     ls_emit_line(g->e, "const int64_t %s = index[%s] < 0 ? index[%s] + " LS_N64 " : index[%s];",

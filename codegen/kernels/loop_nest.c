@@ -242,7 +242,7 @@ LsGrid ls_boxes_grid(const char *suffix, const LsBoxes *b)
     return (LsGrid){suffix, b->units, x, ls_threads(b->mid, THREADS / x)};
 }
 
-/* Declares the first index of an axis in a unit, and the one after its last. */
+/* Declares an axis' first index in a unit, and its end. */
 static void bounds(LsEmit *e, const LsBoxes *b, const char *var, const char *unit, int64_t size,
                    int64_t block)
 {

@@ -72,7 +72,7 @@ static void slice(const Move *m)
     gathered(m, from, first);
 }
 
-/* Prints a fill with zeros, then a copy of dy to the elements that the slice read. */
+/* Prints zeros, then dy at the elements that were read. */
 static void slice_grad(const Move *m)
 {
     int64_t y[LS_MAX_RANK], from[LS_MAX_RANK], to[LS_MAX_RANK], first = 0;

@@ -42,7 +42,7 @@ static Along along(const LsBody *b, const LsInset *in, int axis)
                    in->per[axis], in->span[axis], s->dim[axis], points, stride[axis], 0};
 }
 
-/* Term `number` of the operand; the last axis varies fastest. */
+/* The last axis of `number` varies fastest. */
 static Term term_of(const LsBody *b, const LsInset *in, int64_t number)
 {
     struct LsArena *a = b->nest->arena;
@@ -142,7 +142,7 @@ static const char *offset(struct LsArena *a, const Term *t)
     return text != NULL ? text : "0";
 }
 
-/* "(p2 % 2) * 2 + p3 % 2": the point's number in the window. */
+/* "(p2 % 2) * 2 + p3 % 2", in the window */
 static const char *number(struct LsArena *a, const Term *t)
 {
     const char *text = NULL;

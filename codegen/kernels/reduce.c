@@ -138,7 +138,7 @@ static void declare_result(const LsReduce *r, const char *format, int y)
     ls_emit_result(r->body.k, ls_reduce_text(r, format, y), y);
 }
 
-/* Opens the loop over a unit's kept points (`row`, among r->outer) and declares their indices. */
+/* Opens a unit's kept points (`row`, of r->outer) with their indices. */
 static void open_kept(const LsReduce *r, const char *unit)
 {
     const LsNest *n = r->body.nest;

@@ -28,7 +28,7 @@ static void deliver(const LsReduce *r, const char *format, int y)
 }
 
 /* ---- the innermost axis is kept ---- */
-/* The loop along a tile; a thread has one step of it at most. */
+/* A thread has at most one step of this loop. */
 static void tile_loop(const LsReduce *r)
 {
     const char *i = r->body.nest->var[r->body.nest->naxis - 1];

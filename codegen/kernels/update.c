@@ -274,7 +274,7 @@ static void emit_product(Update *u)
     ls_emit_line(e, "}");
 }
 
-/* Prints a joint update with a unit per tensor. */
+/* One unit per tensor. */
 static LsGrid many(Update *u)
 {
     LsEmit *e = u->k->e;
