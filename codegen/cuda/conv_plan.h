@@ -19,7 +19,7 @@ typedef struct LsConvWishes {
 
 typedef struct LsConvChoice {
     LsDnnConv conv;             /* the graph that runs: the bias only where an engine adds it */
-    bool bias_apart;            /* a kernel behind it adds the bias */
+    bool bias_apart;            /* a kernel after it adds the bias */
     bool alone;                 /* the plan is for the convolution alone, since no engine here now
                                  * does all of conv */
     bool compiled;              /* alone: a compiled engine may do all, when the program starts */
@@ -48,7 +48,7 @@ const LsConvWishes *ls_conv_planner_wishes(const LsConvPlanner *p);
  * sentence. */
 bool ls_conv_of_node(const LsGraph *g, LsNodeId n, int real_bytes, LsDnnConv *c, const char **why);
 
-/* The choice without cuDNN; its workspace is what cuDNN's engines take on most shapes. */
+/* The choice without cuDNN, with the workspace that cuDNN's engines take on most shapes. */
 void ls_conv_estimate(const LsGraph *g, LsNodeId n, int real_bytes, const LsConvWishes *w,
                       LsConvChoice *to);
 

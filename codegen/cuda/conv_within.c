@@ -38,7 +38,7 @@ LsWithinSize ls_within_size(const LsGraph *g, LsNodeId n)
     return s;
 }
 
-/* ---- what may be taken in ---- */
+/* ---- readers that may be taken in ---- */
 /* Whether it has one tap, on every point, and channels in fours. */
 static bool is_product(const LsGraph *g, LsNodeId n)
 {

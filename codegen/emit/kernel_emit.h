@@ -30,7 +30,7 @@
  * x is a power of two; y is 1 if x exceeds 32. */
 typedef struct LsGrid { const char *suffix; int64_t units; int x, y; } LsGrid;
 
-typedef struct LsKernelText {   /* what an emitter is given */
+typedef struct LsKernelText {   /* an emitter's argument */
     LsEmit *e;                  /* takes the parts */
     LsEmit *host;               /* takes the function that launches them; on the CPU the same as e */
     LsEmit *table;              /* takes LS_ROW(name, narg, x, y) for each part; NULL on the CPU */

@@ -16,8 +16,8 @@ typedef struct LsNest {
     bool reduced[LS_NEST_AXES];
     bool alone[LS_NEST_AXES];           /* neither joined with a neighbour nor dropped */
     int64_t whole[LS_NEST_AXES];        /* by axis before merging: its size */
-    int last[LS_NEST_AXES];             /* the last axis of before merging that this one walks; the first
-                                         * is the one after the previous axis' last */
+    int last[LS_NEST_AXES];             /* the last axis before merging that this axis walks; the first
+                                         * such axis follows the previous axis' last */
     int64_t (*stride)[LS_NEST_AXES];    /* by tensor, elements */
     int64_t *before;                    /* by tensor, elements: subtracted from its offset, for a tensor
                                          * that covers a part of the axes */
