@@ -1,13 +1,13 @@
-/* codegen/cuda/attention.c -- ATTENTION for GPUs, in the words of kernels: y and lse.
+/* codegen/cuda/attention.c -- ATTENTION for GPUs without tensor cores: y and lse.
  *
- * Each block writes what no other does; y grows from tile to tile, each element by one thread. */
+ * No two blocks write the same element; y accumulates from tile to tile, each element in one thread. */
 #include "codegen/cuda/attention_back.h"
 #include "codegen/cuda/attention_cores.h"
 #include "codegen/cuda/attention_text.h"
 
 #include <inttypes.h>
 
-/* Scores to weights, and what became of the maximum and the sum of each row. */
+/* Turns scores into weights, and updates each row's maximum and sum. */
 static void weigh(const LsAttText *t)
 {
     LsEmit *e = t->e;
@@ -123,7 +123,7 @@ static void attention_emit(const LsKernelText *k)
         ls_att_emit_forward(&t, t.cores ? &ls_att_forward_cores : &forward);
 }
 
-/* Of the gradient: dy y of every row. */
+/* The gradient keeps dy y of every row. */
 static int64_t attention_workspace(const LsGraph *g, LsNodeId n, const LsTarget *target)
 {
     LsAttentionSize s = ls_attention_size(g, n);

@@ -1,12 +1,12 @@
-/* codegen/cuda/attention_back.c -- the gradient of attention on GPUs, in two parts: dq, with dy y
- * of each row to the workspace; dk and dv. Both make the scores anew, so that each block writes
- * what no other does. */
+/* codegen/cuda/attention_back.c -- the gradient of attention on GPUs, in two parts: dq, which also leaves
+ * dy y of each row in the workspace; dk and dv. Both recompute the scores, so no two blocks write the same
+ * element. */
 #include "codegen/cuda/attention_back.h"
 
 #include <inttypes.h>
 
-/* Scores and dy vT of a tile become the weights p (of `keys` alone) and w = scale p (dy vT - dy y).
- * A row of threads has some rows of q and its lanes columns; for `keys`, the reverse. */
+/* Turns scores and dy vT of a tile into the weights p (for `keys` alone) and w = scale p (dy vT - dy y).
+ * A row of threads has some rows of q, its lanes have columns; for `keys`, the reverse. */
 static void back_scores(const LsAttText *t, bool keys)
 {
     LsEmit *e = t->e;

@@ -4,11 +4,11 @@
 
 #include "codegen/cuda/attention_text.h"
 
-/* The gradient's parts, and the function that launches them. */
+/* Prints the gradient's parts and the function that launches them. */
 void ls_att_emit_back(const LsAttText *t);
-/* What a part of the gradient reads of the rows' statistics, and arrays for `rows` of them. */
+/* Declares the pointers to the rows' statistics, and arrays for `rows` of them. */
 void ls_att_stat_arrays(const LsAttText *t, int64_t rows);
-/* Row r's logarithm (logs) and dy y (dots), which goes to the workspace as well (row_dots). */
+/* Loads row r's logarithm into logs and dy y into dots; dy y goes to the workspace (row_dots) too. */
 void ls_att_load_stats(const LsAttText *t, int64_t y_row);
 
 #endif

@@ -1,14 +1,14 @@
 /* codegen/cuda/attention_cores.c -- attention and its gradient with products on tensor cores, which
  * round their factors to TF32 (runtime/cuda_kernels/ls_cuda_mma.h).
  *
- * A warp has 16 rows of q, or of k, in registers, with all that it sums up for them; tiles of the
- * other pass by in shared memory, for all warps of the block. Scores never leave the registers: as
- * a sum they are what the next product's factor is made of. As in FlashAttention-2 (Dao, 2023), but
- * for the gradient's two parts, each of which makes the scores anew, so that each block writes what
- * no other does and nothing depends on which is first.
+ * A warp holds 16 rows of q (or of k) and their accumulators in registers. All warps of the block loop over
+ * tiles of the other matrix in shared memory. Scores never leave the registers: the accumulator of one
+ * product becomes a factor of the next. This is FlashAttention-2 (Dao, 2023), except that the gradient has
+ * two parts. Each recomputes the scores, so no two blocks write the same element, and the order of blocks
+ * does not matter.
  *
- * In the text, e counts a thread's elements of scores, h its two rows, r is a row of the tile whose
- * logarithms and dots are there. */
+ * In the text, e counts a thread's scores, h its two rows, and r is a row of the tile that logs and dots
+ * are kept for. */
 #include "codegen/cuda/attention_cores.h"
 
 #include "codegen/cuda/attention_back.h"
@@ -18,7 +18,7 @@
 
 static int pieces(int64_t columns) { return (int)ls_ceil_div(columns, 8); }
 
-/* A tile of `pass` rows in shared memory. */
+/* Declares a tile of `pass` rows in shared memory. */
 static void tile_array(const LsAttText *t, const char *name, int64_t columns)
 {
     ls_att_local(t, "real", name, t->pass * LS_TILE_ROW(pieces(columns)));
@@ -31,7 +31,7 @@ static void load_tile(const LsAttText *t, const char *tile, const char *from, in
                  row, have, t->pass, columns, pieces(columns));
 }
 
-/* The warp's rows as a factor. */
+/* Loads the warp's rows as a factor. */
 static void load_rows(const LsAttText *t, const char *to, const char *from, int64_t row,
                       const char *have, int64_t columns, bool scaled)
 {
@@ -40,7 +40,7 @@ static void load_rows(const LsAttText *t, const char *to, const char *from, int6
                  have, columns, pieces(columns), scaled ? t->scale : "LS_R(1)");
 }
 
-/* The warp's rows as a sum, which begins at 0. */
+/* Declares the warp's rows as an accumulator that starts at 0. */
 static void sum_of(const LsAttText *t, const char *name, int64_t columns)
 {
     ls_emit_line(t->e, "real %s[%d] = {0};", name, LS_MMA_NUMBERS(pieces(columns)));
@@ -53,7 +53,7 @@ static void put(const LsAttText *t, const char *to, int64_t row, const char *hav
                  columns, sum, pieces(columns));
 }
 
-/* name: of the warp's rows and those of a tile, the products. */
+/* name = the products of the warp's rows and the tile's rows. */
 static void multiply(const LsAttText *t, const char *name, const char *rows, const char *tile,
                      int64_t depth)
 {
@@ -75,9 +75,8 @@ static void each(const LsAttText *t, const char *name, int n)
     ls_emit_line(t->e, "LS_UNROLL for (int %s = 0; %s < %d; %s++) {", name, name, n, name);
 }
 
-/* Opens a block for tiles with scores that do not count; with a mask, any tile may have some. Rows
- * that are not there have scores like others, as nothing reads what becomes of them: those of q or,
- * for `keys`, of k. */
+/* Opens a block for tiles with scores that do not count; with a mask, any tile may have some. Rows beyond
+ * the end (of q or, for `keys`, of k) get scores like others: nothing reads their results. */
 static void if_not_whole(const LsAttText *t, bool keys)
 {
     const int down = keys ? t->tile : t->pass;
@@ -90,8 +89,8 @@ static void if_not_whole(const LsAttText *t, bool keys)
                      keys ? t->s.rows : t->s.cols, t->at->causal ? diagonal : "");
 }
 
-/* The scores s, masked; of the gradient, dp where a score does not move is as if the weight times
- * its distance from dy y were 0. */
+/* Masks the scores s. In the gradient, where q and k do not move a score, dp becomes dy y, so that
+ * p (dp - dy y) is 0. */
 static void mask_scores(const LsAttText *t, bool keys)
 {
     const bool still = t->grad && ls_is(t->mask);
@@ -108,8 +107,7 @@ static void mask_scores(const LsAttText *t, bool keys)
     ls_emit_line(t->e, "}");
 }
 
-/* Scores to weights; what became of the maximum and the lane's share of the sum of each row, and so
- * of y. */
+/* Turns scores into weights; updates each row's maximum and the lane's share of its sum, and rescales y. */
 static void weigh(const LsAttText *t)
 {
     LsEmit *e = t->e;
@@ -168,7 +166,7 @@ static void begin(const LsAttText *t)
     ls_emit_line(t->e, "real top[2] = {-INFINITY, -INFINITY}, sums[2] = {0, 0};");
 }
 
-/* Tiles of k and v, and the scores of the warp's rows. */
+/* Loads tiles of k and v, and computes the scores of the warp's rows. */
 static void load_keys(const LsAttText *t)
 {
     load_tile(t, "ks", "kh", ls_att_row(t, LS_ATT_K), "n", t->s.depth);
@@ -194,8 +192,8 @@ static void end(const LsAttText *t)
 const LsAttPass ls_att_forward_cores = {declare, begin, tile, end};
 
 /* ---- the gradient ---- */
-/* Scores s and dy vT (dp) become w = scale p (dy vT - dy y), in s; for `keys` p, and w in dp. There
- * rows are those of k. */
+/* Turns scores s and dy vT (dp) into w = scale p (dy vT - dy y), in s. For `keys`, whose rows are those of
+ * k, p goes to s and w to dp. */
 static void back_scores(const LsAttText *t, bool keys)
 {
     LsEmit *e = t->e;

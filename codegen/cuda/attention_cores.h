@@ -4,7 +4,7 @@
 
 #include "codegen/cuda/attention_text.h"
 
-/* All parts of the one or the other, and the function that launches them. */
+/* Prints all parts of either, and the function that launches them. */
 void ls_att_emit_cores(const LsAttText *t);
 
 #endif

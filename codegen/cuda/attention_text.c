@@ -5,15 +5,15 @@
 #include <inttypes.h>
 
 enum {
-    SHARED = 46 << 10, /* bytes of a block, of 48 KiB */
+    SHARED = 46 << 10, /* bytes of shared memory per block, out of 48 KiB */
     GROUP = 8,
     WARPS = 4,          /* of a block that uses tensor cores */
     PASS = 32,
-    ROW_MOST = 256,     /* columns of rows that a warp has in registers there: of q and y; */
-    BACK_MOST = 128,    /* of q, dy and dq; of k, v, dk and dv */
+    ROW_MOST = 256,     /* most columns of q and y together, on tensor cores: registers hold the rows */
+    BACK_MOST = 128,    /* the same in the gradient */
 };
 
-/* Rows of a tile: a power of two such that what the part that needs most keeps is there. */
+/* Rows of a tile: a power of two for which the larger part's arrays fit in shared memory. */
 static int tile_of(const LsAttentionSize *s, int real_bytes)
 {
     int64_t deep = s->depth + s->width;
@@ -89,7 +89,7 @@ void ls_att_local(const LsAttText *t, const char *type, const char *name, int64_
     ls_emit_line(t->e, "LS_LOCAL(%s, %s, %" PRId64 ");", type, name, n);
 }
 
-/* Rows 0 .. `have` of a head to to[r][columns]; the others are 0. */
+/* Loads rows 0 .. `have` of a head to to[r][columns]; the other rows become 0. */
 void ls_att_load_rows(const LsAttText *t, const char *to, const char *from, int64_t row,
                       int64_t columns, const char *have, bool scaled)
 {
@@ -101,7 +101,7 @@ void ls_att_load_rows(const LsAttText *t, const char *to, const char *from, int6
     ls_emit_line(t->e, "}");
 }
 
-/* ... to to[c][tile + 1]: the odd distance spreads a column over the banks. */
+/* The same to to[c][tile + 1]: the odd stride spreads a column over the banks. */
 void ls_att_load_turned(const LsAttText *t, const char *to, const char *from, int64_t row,
                         int64_t columns, const char *have)
 {
@@ -114,7 +114,7 @@ void ls_att_load_turned(const LsAttText *t, const char *to, const char *from, in
     ls_emit_line(t->e, "}");
 }
 
-/* var[GROUP] = rows of `rows` times the column `lane` of a turned tile. */
+/* var[group] = the thread's rows of `rows` times column `lane` of a transposed tile. */
 void ls_att_multiply(const LsAttText *t, const char *var, const char *rows, const char *turned,
                      const char *lane, int64_t depth)
 {
@@ -128,8 +128,8 @@ void ls_att_multiply(const LsAttText *t, const char *var, const char *rows, cons
     ls_emit_line(t->e, "}");
 }
 
-/* to[row][columns] += weights[row][tile] times a tile, whose element (i, c) is `element`; `by`:
- * first times this factor of each row. */
+/* to[row][columns] += weights[row][tile] times a tile, whose element (i, c) is `element`; `by`: a factor
+ * of each row, which `to` is multiplied by first. */
 void ls_att_accumulate(const LsAttText *t, const char *to, int64_t row, int64_t columns,
                        const char *weights, const char *element, const char *have, const char *by)
 {
@@ -156,7 +156,7 @@ void ls_att_accumulate(const LsAttText *t, const char *to, int64_t row, int64_t 
     ls_emit_line(e, "}");
 }
 
-/* Where accumulation begins. */
+/* Sets to[row][columns] to 0 before the accumulation. */
 void ls_att_clear(const LsAttText *t, const char *to, int64_t row, int64_t columns,
                   const char *have)
 {
@@ -170,8 +170,8 @@ void ls_att_clear(const LsAttText *t, const char *to, int64_t row, int64_t colum
     ls_emit_line(t->e, "}");
 }
 
-/* From row i and column j: whether that score counts, what the mask makes of it (score), and
- * whether it moves. */
+/* For row i and column j: declares whether the score counts (seen), applies the mask to it, and declares
+ * whether it depends on q and k (moves). */
 void ls_att_mask_score(const LsAttText *t, bool moves)
 {
     const LsAttentionAttr *at = t->at;
@@ -237,7 +237,7 @@ void ls_att_load_stats(const LsAttText *t, int64_t y_row)
 }
 
 /* ---- loops over tiles ---- */
-/* The loop over units: where the tile begins, the head (or the group) and the sample. */
+/* The loop over units, with the tile's first row, the head (or the group) and the sample. */
 static void each_unit(const LsAttText *t, const char *first, int64_t down, const char *head,
                       int64_t heads)
 {
@@ -247,15 +247,15 @@ static void each_unit(const LsAttText *t, const char *first, int64_t down, const
     ls_emit_line(t->e, "const int64_t sample = u / " LS_N64 ";", down * heads);
 }
 
-/* Where the tile's rows of k and v begin. */
+/* Declares kh and vh, the tile's first rows of k and v. */
 static void key_heads(const LsAttText *t)
 {
     ls_att_heads(t, "const real", "kh", "k", LS_ATT_K, "j0");
     ls_att_heads(t, "const real", "vh", "v", LS_ATT_V, "j0");
 }
 
-/* Over tiles of q's rows: i0 .. i0 + have of a head, and the group it reads k and v of; where they begin:
- * qh and yh, which is read in the gradient, and there dyh and dqh. */
+/* The loop over units, each a tile of q's rows i0 .. i0 + have of a head, with the head's group of k and v.
+ * The rows begin at qh and yh (read only in the gradient), and there at dyh and dqh. */
 static void each_query_tile(const LsAttText *t)
 {
     const LsAttentionSize *s = &t->s;
@@ -272,7 +272,7 @@ static void each_query_tile(const LsAttText *t)
     }
 }
 
-/* The same over tiles of k's rows: j0 .. j0 + n of a group; where they begin: kh, vh, dkh, dvh. */
+/* The same for tiles of k's rows j0 .. j0 + n of a group, which begin at kh, vh, dkh, dvh. */
 static void each_key_tile(const LsAttText *t)
 {
     const LsAttentionSize *s = &t->s;
@@ -283,7 +283,7 @@ static void each_key_tile(const LsAttText *t)
     ls_att_heads(t, "real", "dvh", "dv", LS_ATT_V, "j0");
 }
 
-/* Over tiles of k, kh and vh, that rows i0 .. i0 + have see something of. */
+/* The loop over tiles of k, at kh and vh, with scores that count for rows i0 .. i0 + have. */
 static void each_tile_of_keys(const LsAttText *t)
 {
     if (t->at->causal)
@@ -298,7 +298,7 @@ static void each_tile_of_keys(const LsAttText *t)
     key_heads(t);
 }
 
-/* Over the group's heads and tiles of q's rows, qh and dyh, that see something of k's rows from j0. */
+/* The loops over the group's heads and tiles of q's rows, at qh and dyh, with scores that count from j0. */
 static void each_tile_of_rows(const LsAttText *t)
 {
     const int64_t share = t->s.heads / t->s.groups;
@@ -320,7 +320,7 @@ static void each_tile_of_rows(const LsAttText *t)
 }
 
 /* ---- passes ---- */
-/* What is done with each tile that passes by, and behind the `loops` over these. */
+/* Prints the work on each tile, closes the `loops` over tiles, and prints the work after them. */
 static void pass_by(const LsAttText *t, const LsAttPass *pass, int loops)
 {
     pass->tile(t);

@@ -1,9 +1,8 @@
-/* codegen/cuda/behind.h -- what is fused behind a library's call (a bias, an activation, its gradient,
- * sums), as a kernel for where the library does not do it: the FUSED kernel that it would be by
- * itself, over the arguments of the call.
+/* codegen/cuda/behind.h -- the epilogue of a library's call (a bias, an activation, its gradient, sums) as
+ * a FUSED kernel of its own, over the arguments of the call, for when the library does not do it.
  *
- * A caller fills in space, layout and axes of `body`, takes operands, states what is computed, takes
- * results, and emits. */
+ * A caller sets space, layout and axes of `body`, takes operands, adds statements, takes results, and
+ * emits. */
 #ifndef LS_CODEGEN_BEHIND_H
 #define LS_CODEGEN_BEHIND_H
 
@@ -12,7 +11,7 @@
 
 enum { LS_BEHIND_ARGUMENTS = 6 };
 
-typedef struct LsBehind {       /* a FUSED node in a graph of its own; zeros to begin with */
+typedef struct LsBehind {       /* a FUSED node in a graph of its own; starts as zeros */
     LsGraph g;
     LsNode node[2];
     LsValue value[LS_BEHIND_ARGUMENTS + 1];
@@ -20,20 +19,19 @@ typedef struct LsBehind {       /* a FUSED node in a graph of its own; zeros to 
     LsFused body;
     LsStmt stmt[4];
     LsFusedOut out[2];
-    int argument[LS_BEHIND_ARGUMENTS];  /* of the call, by argument of the node */
+    int argument[LS_BEHIND_ARGUMENTS];  /* by argument of the node: the call's argument */
 } LsBehind;
 
-/* Takes an argument of the call as operand: what statements call it (LsStmt.arg). All operands come
- * before the results. */
+/* Makes an argument of the call an operand; returns its number in statements (LsStmt.arg). All operands
+ * come before the results. */
 int ls_behind_operand(LsBehind *b, int argument, const LsShape *shape);
-/* The next statement: its number. second: of operators of two arguments. */
+/* Adds a statement and returns its number. second: for operators of two arguments. */
 int ls_behind_state(LsBehind *b, LsOpCode op, int first, int second);
-/* Takes an argument of the call as result, which statement `out.stmt` gives; it may be an operand,
- * too. */
+/* Makes an argument of the call the result of statement `out.stmt`; it may be an operand, too. */
 void ls_behind_result(LsBehind *b, int argument, const LsShape *shape, LsFusedOut out);
 
-/* Prints the parts, under a comment that names the library, and NAME_behind(run, arg), arg being the
- * call's. The host text so far must be empty for the parts to be shared (lift_constants.h). */
+/* Prints the parts, under a comment that names the library, and NAME_behind(run, arg) with the arg of the
+ * call. The parts can be shared (lift_constants.h) only if the host text is empty so far. */
 void ls_behind_emit(LsBehind *b, const LsKernelText *k, const char *library);
 
 #endif

@@ -1,5 +1,5 @@
 /* codegen/cuda/conv.c -- CONV, CONV_DX, CONV_DW on NVIDIA GPUs: cuDNN's plan as a table of
- * constants, and one call (runtime/cuda/ls_cudnn.h); a kernel of our own where no engine serves. */
+ * constants, and one call (runtime/cuda/ls_cudnn.h); a generated kernel if no engine serves. */
 #include "codegen/cuda/behind.h"
 #include "codegen/cuda/conv_own.h"
 #include "codegen/cuda/conv_plan.h"
@@ -40,8 +40,8 @@ static void print_list(LsEmit *e, const char *name, const int64_t *v, int n)
     ls_emit_line(e, ".%s = {%s},", name, text);
 }
 
-/* cuDNN's text as string literals, a line each. The name that stands for the kernel's while texts
- * are compared (kernel_set.c) may be in it, as a word of cuDNN's: literals end within that word. */
+/* Prints cuDNN's text as string literals, one a line. The text may contain the placeholder of the kernel's
+ * name in compared texts (kernel_set.c), as a word of cuDNN's: literals end within that word. */
 static void print_plan(LsEmit *e, const char *json)
 {
     enum { WIDTH = 72 };
@@ -79,14 +79,14 @@ static void print_conv(LsEmit *e, const char *name, const LsDnnConv *c)
     ls_emit_line(e, "},");
 }
 
-/* A kernel of our own may be the faster one, and needs no more room than the plan. */
+/* Whether a generated kernel may be faster, and needs no more workspace than the plan. */
 static bool has_rival(const LsKernelText *k, const LsConvChoice *c)
 {
     return ls_conv_weights_serves(k->g, k->n, k->target)
         && ls_emitter_conv_weights.workspace(k->g, k->n, k->target) <= ls_conv_room(c->workspace);
 }
 
-/* The table of a convolution that cuDNN computes. */
+/* Prints the table of a convolution that cuDNN computes. */
 static void print_table(const LsKernelText *k, const LsConvChoice *c, bool rival)
 {
     const LsNode *node = &k->g->node[k->n.i];
@@ -114,7 +114,7 @@ static void print_table(const LsKernelText *k, const LsConvChoice *c, bool rival
     ls_emit_line(e, "};");
 }
 
-/* NAME_own: what --tune compares with cuDNN. */
+/* Prints NAME_own, the kernel that --tune compares with cuDNN. */
 static void print_rival(const LsKernelText *k)
 {
     char name[80];
@@ -124,7 +124,7 @@ static void print_rival(const LsKernelText *k)
     ls_emitter_conv_weights.emit(&own);
 }
 
-/* NAME_behind: what is left when the convolution alone is computed, in place. */
+/* Prints NAME_behind: the epilogue, in place, for when the library computes the convolution alone. */
 static void print_behind(const LsKernelText *k, bool bias, bool relu, bool mask)
 {
     const LsNode *node = &k->g->node[k->n.i];
@@ -143,7 +143,7 @@ static void print_behind(const LsKernelText *k, bool bias, bool relu, bool mask)
     ls_behind_emit(&b, k, "cuDNN");
 }
 
-/* A kernel of our own, whose sums begin with the bias. */
+/* Prints a generated kernel, whose sums begin with the bias. */
 static void print_own(const LsKernelText *k, bool mask)
 {
     char name[80];

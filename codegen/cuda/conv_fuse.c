@@ -5,7 +5,7 @@
 #include "codegen/fusion/inline_bodies.h"
 #include "compiler/passes/fuse.h"
 
-/* The FUSED node is nothing but max(x, 0), of every element. */
+/* Whether the FUSED node is just max(x, 0) of every element. */
 static bool is_relu(const LsGraph *g, LsNodeId n)
 {
     const LsFused *f = ls_body_of(g, n);
@@ -16,7 +16,7 @@ static bool is_relu(const LsGraph *g, LsNodeId n)
         && g->value[ls_in(g, n, 0).i].layout == g->value[node->out].layout;
 }
 
-/* An engine adds the bias and takes the ReLU. */
+/* Whether an engine does the bias and the ReLU; sets the convolution's relu. */
 static bool served(LsGraph *g, LsNodeId conv, const LsTarget *t)
 {
     g->node[conv.i].attr.window.relu = true;
@@ -25,7 +25,7 @@ static bool served(LsGraph *g, LsNodeId conv, const LsTarget *t)
     return g->node[conv.i].attr.window.relu;
 }
 
-/* The convolution makes the ReLU's result. What differentiates the ReLU belongs to it now. */
+/* Lets the convolution make the ReLU's result. The ReLU's gradient nodes now belong to the convolution. */
 static void take_in(LsGraph *g, LsNodeId conv, LsNodeId relu)
 {
     LsValueId to = ls_out(g, relu, 0);

@@ -1,25 +1,24 @@
-/* codegen/cuda/conv_gradient.c -- gradients of ReLUs moved into the data gradients in front of
- * them. */
+/* codegen/cuda/conv_gradient.c -- gradients of ReLUs moved into the data gradients that they read. */
 #include "codegen/cuda/conv_fuse.h"
 #include "codegen/cuda/conv_plan.h"
 #include "codegen/fusion/inline_bodies.h"
 #include "compiler/ir/rewrite.h"
 #include "compiler/passes/fuse.h"
 
-typedef struct Move {           /* by FUSED node: what it gives away */
-    LsNodeId conv;              /* none: nothing */
-    int operand, stmt;          /* that reads conv's result, and that is the gradient */
+typedef struct Move {           /* by FUSED node: the ReLU gradient that moves out */
+    LsNodeId conv;              /* the convolution that takes it; none: nothing moves */
+    int operand, stmt;          /* the operand that is conv's result; the gradient's statement */
 } Move;
 
 typedef struct Search {
     const LsGraph *g;
-    uint32_t *readers;          /* by value: operands that it is, and results of the graph */
+    uint32_t *readers;          /* by value: operands that are it, plus results of the graph */
     Move *move;
-    LsValueId *mask;            /* by convolution */
+    LsValueId *mask;            /* by convolution: the ReLU's result; none: no gradient moves in */
 } Search;
 
-/* The statement of a body that is the gradient of a ReLU by operand k, which no other reads; -1:
- * there is none. */
+/* The statement of a body that is a ReLU's gradient of operand k, if no other statement reads k;
+ * else -1. */
 static int gradient_of(const LsFused *f, int k)
 {
     int found = -1;
@@ -34,7 +33,7 @@ static int gradient_of(const LsFused *f, int k)
     return found >= 0 && f->stmt[found].arg[1] < 0 ? found : -1;
 }
 
-/* Parts of what the statement gives are results, which no convolution stores. */
+/* Whether parts of the statement's value are results; no convolution stores parts. */
 static bool is_in_parts(const LsGraph *g, LsNodeId n, int stmt)
 {
     const LsFused *f = ls_body_of(g, n);
@@ -44,14 +43,14 @@ static bool is_in_parts(const LsGraph *g, LsNodeId n, int stmt)
     return parts;
 }
 
-/* Both values lie element by element as the loop walks them. */
+/* Whether v's elements lie in the order in which the loop walks them. */
 static bool lies_as(const LsGraph *g, const LsFused *f, LsValueId v)
 {
     return ls_shape_same(ls_shape(g, v), &f->space)
         && (g->value[v.i].layout == f->layout || ls_layout_free(&f->space));
 }
 
-/* Operand k of FUSED node n, if the gradient of a ReLU can go into the convolution that makes it. */
+/* Notes the move of a ReLU's gradient of operand k of FUSED node n into the convolution that makes k. */
 static void try_operand(Search *s, LsNodeId n, int k, const LsTarget *t)
 {
     const LsGraph *g = s->g;
@@ -80,8 +79,8 @@ static void copy_conv(LsRewrite *r, LsNodeId n, LsValueId mask)
     ls_rewrite_append(r, LS_OP_CONV_DX, LS_CONV_MASK + 1, in, 1, &of, &from->node[n.i].attr);
 }
 
-/* The statements but one, whose readers read the operand; operands that nothing reads any more are
- * left out: in[] and their number. */
+/* The body without the moved statement, whose readers read the operand instead. Writes to in[] and *nin the
+ * operands that are still read. */
 static LsFused *rest_of(LsRewrite *r, LsNodeId n, const Move *m, LsValueId in[], int *nin)
 {
     const LsFused *f = ls_body_of(r->from, n);
@@ -108,7 +107,7 @@ static LsFused *rest_of(LsRewrite *r, LsNodeId n, const Move *m, LsValueId in[],
     return to;
 }
 
-/* The loop without the gradient; its result, if it was stored, is the convolution's. */
+/* Appends the loop without the gradient. The gradient, if it was a result, is now the convolution's. */
 static void copy_rest(LsRewrite *r, LsNodeId n, const Move *m)
 {
     const LsNode *node = &r->from->node[n.i];

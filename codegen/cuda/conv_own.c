@@ -26,8 +26,8 @@ static Own own_of(const LsKernelText *k)
     return o;
 }
 
-/* Opens the loop over units: PREFIX0, PREFIX1... are a unit's place along the spatial axes of `s`,
- * NAME what is left. */
+/* Opens the loop over units: PREFIX0, PREFIX1... are a unit's indices along the spatial axes `dim`, NAME the
+ * remaining index. */
 static void open_units(LsEmit *e, const int64_t *dim, int n, const char *prefix, const char *name)
 {
     ls_emit_line(e, "for (int64_t u = lo; u < hi; u++) {");
@@ -58,7 +58,7 @@ static const char *place(const Own *o, const char *outer, const char *var, const
     return ls_arena_printf(arena, "%s * " LS_N64, text, channels);
 }
 
-/* The element of X under tap t of the window at q: its place i along axis d, if it is one. */
+/* Declares i, the index along axis d of X's element under tap t of window q; skips taps outside X. */
 static void tap_to_x(const Own *o, int d)
 {
     LsEmit *e = o->k->e;
@@ -67,7 +67,7 @@ static void tap_to_x(const Own *o, int d)
     ls_emit_line(e, "if (i%d < 0 || i%d >= %" PRId64 ") continue;", d, d, o->x->dim[2 + d]);
 }
 
-/* The window q that has tap t over the element i of X along axis d, if there is one. */
+/* Declares q, the window along axis d with tap t on element i of X; skips taps without a window. */
 static void tap_to_y(const Own *o, int d)
 {
     LsEmit *e = o->k->e;
@@ -93,7 +93,7 @@ static const char *start(const Own *o, const char *bias)
     return ls_is(ls_in(o->k->g, o->k->n, 2)) ? bias : "0";
 }
 
-/* y: one unit per place of the window, its channels over the threads. */
+/* y: one unit per window, the channels of y over the threads. */
 static void forward_body(const Own *o)
 {
     LsEmit *e = o->k->e;
@@ -117,7 +117,7 @@ static void forward_body(const Own *o)
     ls_emit_line(e, "y[u * " LS_N64 " + m] = sum;", o->w->dim[0]);
 }
 
-/* x: one unit per place of X, its channels over the threads. */
+/* x: one unit per point of X, its channels over the threads. */
 static void data_body(const Own *o)
 {
     LsEmit *e = o->k->e;

@@ -4,8 +4,8 @@
 
 #include "codegen/emit/kernel_emit.h"
 
-/* The parts of CONV, CONV_DX or CONV_DW: one thread per element of the result, sums in a fixed
- * order. Right for every window; nothing else is asked of it. */
+/* Prints the part of CONV, CONV_DX or CONV_DW: one thread per element of the result, sums in a fixed
+ * order. The kernel is right for every window, but not tuned. */
 LsGrid ls_conv_own_part(const LsKernelText *k);
 
 #endif

@@ -15,8 +15,8 @@
 
 enum {
     CANDIDATES = 24, MOST_JSON = 1 << 16,
-    PARTIAL = 256 << 10,        /* bytes of partial sums of a multiprocessor */
-    SHARE = 8,                  /* ... but no more than this part of the tensors */
+    PARTIAL = 256 << 10,        /* bytes of partial sums per multiprocessor */
+    SHARE = 8,                  /* partial sums are at most 1 / SHARE of the tensors' bytes */
 };
 
 typedef struct Known { const char *key; const LsConvChoice *choice; } Known;
@@ -27,14 +27,14 @@ struct LsConvPlanner {
     const char *json;           /* of the device */
     LsDnn lib;
     LsDnnDesc device;           /* made when the first plan is not in the cache */
-    const char *estimates;      /* why; NULL: exact */
+    const char *estimates;      /* the reason for estimates; NULL: exact */
     LsPlanCache *cache;
     Known *known; uint32_t nknown, cap;
 };
 
 /* ---- from nodes ---- */
-/* Padding behind x along axis k such that the window has as many places as y. A transposed
- * convolution may make an x that the window does not cover to its end. False: no padding does it. */
+/* Sets the padding at the end of x along axis k so that there are as many windows as elements of y: the
+ * windows may not cover the x of a transposed convolution to its end. False: no padding does it. */
 static bool fit_window(LsDnnConv *c, int k)
 {
     int64_t x = c->x[2 + k], y = c->y[2 + k], span = (c->w[2 + k] - 1) * c->dilation[k] + 1;
@@ -56,7 +56,7 @@ bool ls_conv_of_node(const LsGraph *g, LsNodeId n, int real_bytes, LsDnnConv *c,
     const LsShape *out = ls_shape(g, ls_out(g, n, 0));
     const LsShape *x = data ? out : weights ? in1 : in, *w = weights ? out : in1;
     const LsShape *y = data || weights ? in : out;
-    int more = at->n == 1;              /* an axis of 1 in front */
+    int more = at->n == 1;              /* add a leading axis of length 1 */
     *c = (LsDnnConv){.kind = data      ? LS_DNN_CONV_DATA
                              : weights ? LS_DNN_CONV_WEIGHTS
                                        : LS_DNN_CONV_FORWARD,
@@ -81,7 +81,7 @@ bool ls_conv_of_node(const LsGraph *g, LsNodeId n, int real_bytes, LsDnnConv *c,
     return fits;
 }
 
-/* All that a choice depends on, but for cuDNN and the device. */
+/* All that a choice depends on, except cuDNN and the device. */
 static const char *key_of(const LsConvPlanner *p, const LsDnnConv *c)
 {
     char text[LS_DNN_TEXT];
@@ -112,9 +112,9 @@ static bool read_choice(const char *text, LsConvChoice *c)
 }
 
 /* ---- planning ---- */
-/* The sums of a weight gradient are long and few. Engines share them out among the processors that
- * they find free, which without a device they take to be few: on an H200 a plan that needs no
- * workspace by its description needs 2 to 17 MB, and without them is 2 to 7 times slower. */
+/* Raises the workspace of a weight gradient. Its sums are long and few, and engines split them among the
+ * free multiprocessors, which they take to be few without a device. A plan that needs no workspace by its
+ * description needs 2 to 17 MB on an H200, and is 2 to 7 times slower without. */
 static void leave_room(const LsConvWishes *w, LsConvChoice *to)
 {
     int64_t partial = ls_dnn_conv_bytes(&to->conv) / SHARE;
@@ -128,7 +128,7 @@ static void leave_room(const LsConvWishes *w, LsConvChoice *to)
         to->workspace = partial / LS_CONV_ALIGNMENT * LS_CONV_ALIGNMENT;
 }
 
-/* Without cuDNN: what its engines take for channels-last floats on most shapes. */
+/* The choice without cuDNN: the workspace of its engines for channels-last floats on most shapes. */
 static void estimate(const LsDnnConv *c, const LsConvWishes *w, LsConvChoice *to)
 {
     bool thin = c->x[1] % 4 != 0 || c->y[1] % 4 != 0 || c->x[1] != c->w[1];
@@ -158,7 +158,7 @@ void ls_conv_estimate(const LsGraph *g, LsNodeId n, int real_bytes, const LsConv
     leave_room(w, to);
 }
 
-/* The choice for exactly this graph; false with a sentence in err. */
+/* Searches the choice for exactly this graph; false with a sentence in err. */
 static bool search(LsConvPlanner *p, const LsDnnConv *c, LsConvChoice *to, char *err, size_t size)
 {
     int64_t most = p->wishes.workspace > 0 ? p->wishes.workspace : INT64_MAX;
@@ -183,7 +183,7 @@ static bool search(LsConvPlanner *p, const LsDnnConv *c, LsConvChoice *to, char 
     return to->json != NULL;
 }
 
-/* The device, when it is first needed. */
+/* Makes the device on the first call; false: estimates. */
 static bool have_device(LsConvPlanner *p)
 {
     char err[1200];
@@ -195,7 +195,7 @@ static bool have_device(LsConvPlanner *p)
     return p->device != NULL;
 }
 
-/* The choice for exactly this graph from the cache, or searched; own where nothing serves. */
+/* The choice for exactly this graph, from the cache or searched; own if no engine serves. */
 static void plan_graph(LsConvPlanner *p, const LsDnnConv *c, LsConvChoice *to)
 {
     char err[500];
@@ -212,8 +212,8 @@ static void plan_graph(LsConvPlanner *p, const LsDnnConv *c, LsConvChoice *to)
         estimate(c, &p->wishes, to);
         return;
     }
-    /* That nothing serves is not kept, as the reason may be gone next time, but for masks: with them
-     * that is the rule, and asking loads the heuristics. */
+    /* The cache keeps no failures, as the reason may be gone next time, except for masks: with a mask failure
+     * is the rule, and a search loads the heuristics. */
     if (search(p, c, to, err, sizeof err))
         ls_plan_cache_put(p->cache, key, print_choice(p->a, to));
     else
@@ -230,7 +230,7 @@ static void plan(LsConvPlanner *p, const LsDnnConv *c, LsConvChoice *to)
         estimate(c, &p->wishes, to);
         return;
     }
-    /* No engine adds a bias behind a data gradient unless it is compiled for that. */
+    /* Only compiled engines add a bias to a data gradient. */
     if (c->bias && c->kind == LS_DNN_CONV_FORWARD) {
         plan_graph(p, c, to);
         if (!to->own)
@@ -241,7 +241,7 @@ static void plan(LsConvPlanner *p, const LsDnnConv *c, LsConvChoice *to)
     to->bias_apart = c->bias && !to->own;
 }
 
-/* A data gradient with a mask: as a whole, or alone and a kernel behind it. */
+/* Plans a data gradient with a mask: as a whole, or alone with a kernel after it. */
 static void plan_masked(LsConvPlanner *p, const LsDnnConv *c, LsConvChoice *to)
 {
     const LsDnnConv alone = ls_dnn_alone(c);

@@ -23,7 +23,7 @@ static void print_one(FILE *to, const LsNode *node, const LsConvChoice *c)
                                           : ", with a ReLU's gradient");
 }
 
-/* Those that --own-convolutions took from cuDNN. */
+/* Prints the convolutions that --own-convolutions took from cuDNN. */
 static void print_taken(FILE *to, const LsGraph *g)
 {
     uint32_t within = 0, weights = 0;

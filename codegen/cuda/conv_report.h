@@ -1,4 +1,4 @@
-/* codegen/cuda/conv_report.h -- what plan says of a program's convolutions on a GPU. */
+/* codegen/cuda/conv_report.h -- the lines of `plan` about a program's convolutions on a GPU. */
 #ifndef LS_CODEGEN_CONV_REPORT_H
 #define LS_CODEGEN_CONV_REPORT_H
 
@@ -6,9 +6,9 @@
 
 #include <stdio.h>
 
-/* One line: how many, by which cuDNN for which device, the largest workspace; another for those that
- * have kernels of our own, with the reason. each: before them one for every convolution. Nothing
- * where g has none. */
+/* Prints one line: the number of convolutions, the version of cuDNN, the device, the largest workspace; and
+ * one for convolutions with generated kernels, with the reason. each: first a line per convolution.
+ * Prints nothing if g has none. */
 void ls_conv_report(FILE *to, LsConvPlanner *p, const LsGraph *g, int real_bytes, bool each);
 
 #endif

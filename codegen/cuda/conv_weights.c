@@ -1,8 +1,8 @@
 /* codegen/cuda/conv_weights.c -- CONV_DW_OWN: which convolutions, and the kernel.
  *
- * A block goes over a share of the rows of all strips and leaves its sums in the workspace; a second
- * part adds them up in double, in order. Where there are blocks of channels enough, one goes over all
- * rows, and its sums are the result. */
+ * A block walks a share of the rows of all strips and leaves its partial sums in the workspace; a second
+ * part adds these in double, in order. If there are enough blocks of channels, a block walks all rows, and
+ * its sums are the result. */
 #include "codegen/cuda/conv_weights.h"
 
 #include "codegen/kernels/loop_nest.h"
@@ -11,11 +11,11 @@
 #include <inttypes.h>
 
 enum {
-    LEAST_ROWS = 16,            /* of a block */
-    PART_OF_TENSORS = 8,        /* the workspace is such a part of them, at most (conv_plan.c) */
-    END_X = 32, END_Y = 8,      /* threads of a unit that adds up */
+    LEAST_ROWS = 16,            /* fewest rows of a block */
+    PART_OF_TENSORS = 8,        /* the workspace is at most 1 / 8 of the tensors (conv_plan.c) */
+    END_X = 32, END_Y = 8,      /* threads of a unit that adds partial sums */
 };
-static const double waste = 1.34;           /* what may be multiplied for each that counts, of one axis */
+static const double waste = 1.34;           /* most elements multiplied per useful one, along an axis */
 
 typedef struct Weights {
     int64_t images, x_channels, x_rows, x_columns, y_channels, y_rows, y_columns;
@@ -38,7 +38,7 @@ static Weights weights_of(const LsGraph *g, LsNodeId n)
     w.strips = w.images * ls_ceil_div(w.y_columns, LS_TAPS_STRIP);
     w.rows = w.strips * w.y_rows;
     w.weights = w.y_channels * LS_TAPS_ALL * w.x_channels;
-    /* Registers are for one block at a time, or for two of the narrow ones. */
+    /* Occupancy: registers suffice for one block, or for two narrow ones. */
     int64_t want = LS_GPU_PROCESSORS * (w.m == 2 ? 2 : 1) / (w.across * w.down);
     int64_t room = (ls_count(x) + ls_count(y)) / PART_OF_TENSORS / w.weights;
     want = want < room ? want : room;
@@ -74,8 +74,8 @@ bool ls_conv_weights_serves(const LsGraph *g, LsNodeId n, const LsTarget *t)
         && fills(w.y_columns, LS_TAPS_STRIP);
 }
 
-/* Blocks for two thirds of a large GPU's multiprocessors: with fewer, where none are to be had, cuDNN
- * does better. */
+/* Whether there are blocks for two thirds of a large GPU's multiprocessors; with fewer blocks cuDNN is
+ * faster. */
 static bool is_spread(const LsGraph *g, LsNodeId n)
 {
     const Weights w = weights_of(g, n);
@@ -147,7 +147,7 @@ static void rows_part(const LsKernelText *k, const Weights *w, const LsGrid *par
     ls_emit_close(e, 2);
 }
 
-/* The shares of END_X weights, which rows of threads share out. */
+/* Adds the partial sums of END_X weights; rows of threads split them. */
 static void end_part(const LsKernelText *k, const Weights *w, const LsGrid *part)
 {
     LsEmit *e = k->e;

@@ -1,4 +1,4 @@
-/* codegen/cuda/conv_within.c -- which convolutions take in what reads them; see conv_within.h. */
+/* codegen/cuda/conv_within.c -- which convolutions take in their readers; see conv_within.h. */
 #include "codegen/cuda/conv_within.h"
 
 #include "codegen/fusion/inline_bodies.h"
@@ -9,19 +9,19 @@
 
 #include <string.h>
 
-enum { BLOCKS = 6 };            /* for each multiprocessor, of which it runs two at a time, at most */
+enum { BLOCKS = 6 };            /* most blocks per multiprocessor, which runs two at a time */
 
 typedef struct Pair {           /* by node: */
-    uint32_t reader;            /* convolution: what it takes in; 0: nothing */
-    uint32_t conv;              /* FUSED node: what takes it in */
-    bool kept;                  /* convolution: others read its result */
+    uint32_t reader;            /* of a convolution: the FUSED node that it takes in; 0: none */
+    uint32_t conv;              /* of a FUSED node: the convolution that takes it in; 0: none */
+    bool kept;                  /* of a convolution: other nodes read its result */
 } Pair;
 
 typedef struct Search {
     const LsGraph *g;
     const LsTarget *target;
     const LsMachine *machine;
-    LsMachine fast;             /* for products */
+    LsMachine fast;             /* machine with TF32 costs, for products */
     Pair *pair;
 } Search;
 
@@ -38,8 +38,8 @@ LsWithinSize ls_within_size(const LsGraph *g, LsNodeId n)
     return s;
 }
 
-/* ---- what may be taken in ---- */
-/* One tap, on every point; channels in fours. */
+/* ---- readers that may be taken in ---- */
+/* Whether it has one tap, on every point, and channels in fours. */
 static bool is_product(const LsGraph *g, LsNodeId n)
 {
     const LsNode *node = &g->node[n.i];
@@ -55,7 +55,7 @@ static bool is_product(const LsGraph *g, LsNodeId n)
         && g->value[ls_in(g, n, 1).i].rows_behind == 0;
 }
 
-/* Mean and variance of what it reads alone (moments.h). */
+/* Whether the node only computes mean and variance of its operand (moments.h). */
 static bool is_moments(const LsGraph *g, LsNodeId n)
 {
     const LsFused *f = ls_body_of(g, n);
@@ -71,13 +71,13 @@ static bool asks_for_index(const LsFused *f)
     return false;
 }
 
-/* Part of the channels, in fours. */
+/* Whether the result is a part of the channels, in fours. */
 static bool is_part(const LsFused *f, const LsFusedOut *o)
 {
     return f->split == 1 && o->from % 4 == 0 && o->length % 4 == 0;
 }
 
-/* Results are stored, all channels or some, or sums over all but the channels. */
+/* Whether each result is stored, all channels or some, or is a sum over all axes but the channels. */
 static bool results_fit(const LsGraph *g, LsNodeId n)
 {
     const LsFused *f = ls_body_of(g, n);
@@ -93,14 +93,14 @@ static bool results_fit(const LsGraph *g, LsNodeId n)
         && (f->axes == 0 || f->axes == (((1u << f->space.rank) - 1) & ~2u));
 }
 
-/* Later passes let the kernel of a FUSED node find elements of such a value itself. */
+/* Whether later passes let a FUSED node's kernel read this value at its source. */
 static bool is_found_in_place(const LsGraph *g, LsValueId v)
 {
     int op = g->node[g->value[ls_viewed(g, v).i].def.i].op;
     return op == LS_OP_PAD || op == LS_OP_MAX_POOL_GRAD;
 }
 
-/* Operand k lies so that a thread finds its four numbers for a four of channels. */
+/* Whether the layout of operand k lets a thread find its four numbers for four channels. */
 static bool operand_fits(const LsGraph *g, LsNodeId n, int k)
 {
     const LsFused *f = ls_body_of(g, n);
@@ -134,7 +134,7 @@ static LsStmt as_it_is(const char *name)
                     .attr = {.cast = LS_REAL}};
 }
 
-/* Mean and variance of the product. */
+/* Fills a body with mean and variance of the product. */
 static void moments_body(LsFused *to, int kept, const char *name)
 {
     to->stmt[0] = as_it_is(name);
@@ -144,8 +144,8 @@ static void moments_body(LsFused *to, int kept, const char *name)
     to->out[kept + 1] = (LsFusedOut){.reduce = true, .combine = LS_SUM, .variance = true};
 }
 
-/* The reader's body with the product as operand 0 and its other operands, in[1 ...], behind it, which
- * *nin counts. */
+/* The reader's body with the product as operand 0, followed by the reader's other operands in[1 ...]; *nin
+ * counts all. */
 static LsFused *body_around(LsArena *a, const LsGraph *g, LsNodeId n, LsValueId v, bool kept,
                             LsValueId *in, int *nin)
 {
@@ -182,7 +182,7 @@ static LsFused *body_around(LsArena *a, const LsGraph *g, LsNodeId n, LsValueId 
     return to;
 }
 
-/* Convolution n and what it takes in, as one node. */
+/* Appends convolution n and its reader as one node. */
 static void append(LsRewrite *r, LsNodeId n, const Pair *p)
 {
     const LsGraph *g = r->from;
@@ -208,7 +208,7 @@ static void append(LsRewrite *r, LsNodeId n, const Pair *p)
         ls_ceil_div(s.down * s.across, LS_GPU_PROCESSORS * BLOCKS);
 }
 
-/* At the place of the convolution, as all operands are there. */
+/* The new node takes the convolution's place, where all operands exist. */
 static bool visit(LsRewrite *r, LsNodeId n)
 {
     const Pair *p = &((const Search *)r->user)->pair[n.i];
@@ -225,7 +225,7 @@ static LsWork work(const Search *s, LsNodeId n)
     return ls_node_work(s->g, n, s->machine, LS_WAY_DIRECT, s->target->real_bytes);
 }
 
-/* The result need not be read, nor be written where nobody else reads it. */
+/* Whether fusing is faster: the result is not read, and not written unless another node reads it. */
 static bool pays(const Search *s, LsNodeId conv, LsNodeId reader, bool kept)
 {
     double bytes = (double)ls_value_bytes(s->g, ls_out(s->g, conv, 0), s->target->real_bytes);

@@ -1,11 +1,11 @@
 /* codegen/cuda/conv_within_text.c -- CONV_FUSED: the kernel (runtime/cuda_kernels/ls_cuda_tile.h).
  *
- * A block has some tiles of rows, one behind the other, and the columns of one; blocks that have the
- * same rows are neighbours, so that the cache serves all but one of them. Sums over the rows leave a
- * warp in float, go on in double, and lie in the workspace by block until a second part has them.
+ * A block computes consecutive tiles down the rows, in the columns of one tile. Blocks with the same rows
+ * are neighbours, so the cache serves all but one of them. Sums over the rows leave a warp in float, go on
+ * in double, and lie in the workspace by block until a second part combines them.
  *
- * Numbers stand where kernels that differ in them alone can have them as arguments (lift_constants.h).
- * In the text: j is a row, i a column; c the thread's sums of the product, of which a0 is one. */
+ * Numbers stand where kernels that differ only in them can take them as arguments (lift_constants.h).
+ * In the text, j is a row, i a column, c the thread's sums of the product, and a0 one of these. */
 #include "codegen/cuda/conv_within.h"
 #include "codegen/kernels/computed_operand.h"
 #include "codegen/kernels/fused_body.h"
@@ -13,7 +13,7 @@
 
 #include <inttypes.h>
 
-enum { END_COLUMNS = 8, END_ROWS = 32 };    /* of a unit that combines what blocks left; rows of threads */
+enum { END_COLUMNS = 8, END_ROWS = 32 };    /* columns, and rows of threads, of a unit of the second part */
 
 typedef struct Within {
     const LsKernelText *k;
@@ -24,7 +24,7 @@ typedef struct Within {
     LsBody body;                /* over rows and columns */
 } Within;
 
-/* What the rows come to: a sum, or a mean with the squares about it. */
+/* A reduced result is a sum over the rows, or a mean, followed by the variance about it (a square). */
 static bool is_reduced(const Within *w, int y) { return w->at->body->out[y].reduce; }
 static bool is_square(const Within *w, int y) { return w->at->body->out[y].variance; }
 static bool has_square(const Within *w, int y)
@@ -48,7 +48,7 @@ static void each_sum(const Within *w, void (*print)(const Within *w, int y))
             print(w, y);
 }
 
-/* One for the two results of moments. */
+/* Calls print once for the two results of moments. */
 static void each_total(const Within *w, void (*print)(const Within *w, int y))
 {
     for (int y = 0; y < w->body.node->nout; y++)
@@ -57,7 +57,7 @@ static void each_total(const Within *w, void (*print)(const Within *w, int y))
 }
 
 /* ---- sizes ---- */
-/* The body as a FUSED node of its own, whose operand 0 is no value. */
+/* A graph with the body as a FUSED node, whose operand 0 is no value. */
 static LsGraph *body_graph(const LsKernelText *k, const LsFused *f)
 {
     LsGraph *g = ls_arena_alloc(k->g->arena, 1, sizeof *g);
@@ -82,7 +82,7 @@ static LsNest *tile_nest(const LsKernelText *k, const LsConvFusedAttr *at, LsWit
     n->size[0] = s.rows, n->size[1] = s.columns;
     n->var[0] = "j", n->var[1] = "i";
     for (int x = 1; x < at->nbody; x++) {
-        int64_t stride[2] = {0, 1};                 /* of a part: the row is found by its number */
+        int64_t stride[2] = {0, 1};                 /* of a joined part, whose row is found by number */
         if (!ls_is_joined(at->body, x))
             ls_computed_strides(k->g, ls_in(k->g, k->n, x), &at->body->space, LS_LAST, 1, stride);
         n->stride[x][0] = stride[0], n->stride[x][1] = stride[1];
@@ -110,12 +110,12 @@ static Within within_new(const LsKernelText *k)
     own->g = body_graph(k, at->body);
     own->n = (LsNodeId){1};
     w.body = ls_body_over(own, tile_nest(k, at, w.s));
-    w.body.load[0] = false;     /* it is a0 */
+    w.body.load[0] = false;     /* operand 0 is a0 */
     w.body.fours = true;
     return w;
 }
 
-/* ---- the product, and what is done to its elements ---- */
+/* ---- the product and its epilogue ---- */
 static const char *total_type(const Within *w, int y)
 {
     return is_moments(w, y) ? "LsMoments" : "double";
@@ -136,7 +136,7 @@ static void declare_shared(const Within *w, int y)
     ls_emit_line(w->e, "LS_SHARED(real, near%d, [%d]);", y, LS_TILE_COLUMNS(w->s.n));
 }
 
-/* In shared memory, as the product needs all registers. Nobody else has this thread's. */
+/* Totals lie in shared memory, as the product needs all registers. Each thread has its own. */
 static void declare_totals(const Within *w, int y)
 {
     ls_emit_line(w->e, "LS_SHARED(double, totals%d, [LS_TILE_THREADS]);", y);
@@ -183,7 +183,7 @@ static void add(const Within *w, int y)
     ls_emit_line(w->e, "*total%d += ls_tile_total(left%d, %d);", y, y, w->s.n);
 }
 
-/* Where the workspace has them: [blocks][columns], of each result behind that of the one before. */
+/* Bytes of the workspace before result `end`: each reduced result has an array [blocks][columns]. */
 static int64_t workspace_before(const Within *w, int end)
 {
     int64_t bytes = 0;
@@ -309,7 +309,7 @@ static void rows_part(const Within *w, const LsGrid *part)
     ls_emit_close(e, 2);
 }
 
-/* ---- what blocks left ---- */
+/* ---- the second part: combining the blocks' sums ---- */
 static void end_declare(const Within *w, int y)
 {
     ls_emit_line(w->e, "LS_LOCAL_ROWS(%s, total%d, %d, %d);", total_type(w, y), y, END_COLUMNS,

@@ -11,10 +11,10 @@
 typedef struct Search {
     const LsGraph *g;
     uint32_t *readers;          /* by value that is no view: nodes that read it or a view of it */
-    bool *shown;                /* likewise: an output, a gradient or the loss */
-    LsThen *then;               /* by node: what a product is to do besides */
+    bool *shown;                /* likewise: it is an output, a gradient or the loss */
+    LsThen *then;               /* by product: its epilogue */
     uint32_t *into;             /* by FUSED node: the product it moves into; 0: it stays */
-    LsValueId *aux;             /* by product: operand 3; none: it has no such */
+    LsValueId *aux;             /* by product: operand 3; none: it has no operand 3 */
     bool *keeps;                /* by product: result 1 is the element before a GELU */
 } Search;
 
@@ -38,7 +38,7 @@ static void count_readers(LsCtx *cx, Search *s)
     s->shown[ls_viewed(g, g->loss).i] = true;
 }
 
-/* The product that makes v, untouched so far; none: another node does. */
+/* The product that makes v, if it has no epilogue yet; else none. */
 static LsNodeId product_behind(const Search *s, LsValueId v)
 {
     LsNodeId n = s->g->value[ls_viewed(s->g, v).i].def;
@@ -47,7 +47,7 @@ static LsNodeId product_behind(const Search *s, LsValueId v)
     return is ? n : (LsNodeId){0};
 }
 
-/* Operand k of node f has as many elements as its result, in the same places. */
+/* Whether operand k of node f has the shape and the layout of its result. */
 static bool point_by_point(const LsGraph *g, LsNodeId f, int k)
 {
     LsValueId x = ls_in(g, f, k), y = ls_out(g, f, 0);
@@ -61,7 +61,7 @@ static void move_into(Search *s, LsNodeId f, LsNodeId product, LsThen then)
     s->then[product.i] = then;
 }
 
-/* Elements before and behind lie in rows of the library's that are a multiple of 8 long. */
+/* The library has the elements before the activation in rows whose length is a multiple of 8. */
 static bool aux_fits(const LsGraph *g, LsNodeId product)
 {
     return ls_product_of(g, product).n % 8 == 0;
@@ -82,7 +82,7 @@ static void try_activation(Search *s, LsNodeId f, const LsStmt *st)
     }
 }
 
-/* dy, x: the slope at x times dy. x comes before the product in any case: the forward part does. */
+/* Moves a GELU's gradient, the slope at x times dy, into the product that makes dy. */
 static void try_slope(Search *s, LsNodeId f)
 {
     const LsGraph *g = s->g;
@@ -96,7 +96,7 @@ static void try_slope(Search *s, LsNodeId f)
     move_into(s, f, product, LS_THEN_GELU_SLOPE);
 }
 
-/* A product plus x, of the same shape, which comes before it: what a residual adds. */
+/* Moves the sum of a product and x (a residual), of the same shape, into the product if x precedes it. */
 static void try_sum_with(Search *s, LsNodeId f)
 {
     const LsGraph *g = s->g;
@@ -112,7 +112,7 @@ static void try_sum_with(Search *s, LsNodeId f)
     }
 }
 
-/* Which factor of a product has x's rows along its inner axis and its last axis outside. */
+/* The factor of product n that is x, with x's rows along the product's inner axis: SUM_A, SUM_B or none. */
 static LsThen factor_of(const LsGraph *g, LsNodeId n, LsValueId x)
 {
     const LsGemmAttr *at = &g->node[n.i].attr.gemm;
@@ -169,7 +169,7 @@ static void search(Search *s)
     }
 }
 
-/* The product with what it does besides. Readers of the element before a GELU go on reading it. */
+/* Appends the product with its epilogue. Readers of the element before a GELU go on reading that element. */
 static void copy_product(LsRewrite *r, const Search *s, LsNodeId n)
 {
     const LsNode *node = &r->from->node[n.i];
@@ -207,7 +207,7 @@ static bool visit(LsRewrite *r, LsNodeId n)
     LsThen then = s->then[product.i];
     LsValueId old = ls_out(r->from, n, 0), y = r->map[r->from->node[product.i].out];
     if (s->keeps[product.i])
-        y.i--;                          /* result 0, beside the one that y's readers read */
+        y.i--;                          /* result 0; y's readers read result 1 */
     else if (then == LS_THEN_SUM_A || then == LS_THEN_SUM_B)
         y.i++;
     r->map[old.i] = ls_reshape(r->cx, r->to, y, ls_shape(r->from, old));

@@ -7,18 +7,18 @@
 #include <inttypes.h>
 
 enum {
-    TILE = 128,                 /* rows and columns of c that a processor computes at a time */
-    SHORTEST = 256,             /* of the sum over k that are worth a processor of their own */
-    MOST = 32 << 20,            /* bytes: what NVIDIA's own callers give products on Hopper */
-    COUNTERS = 1 << 16,         /* bytes beside partial sums */
-    SMALL = 1 << 20,            /* multiplications that are not worth sharing out */
-    LARGE = 1 << 27,            /* ... that are worth the kernels of Hopper */
+    TILE = 128,                 /* rows and columns of c that a multiprocessor computes at a time */
+    SHORTEST = 256,             /* fewest terms of the sum over k worth a multiprocessor of their own */
+    MOST = 32 << 20,            /* bytes: the workspace that NVIDIA's own callers use on Hopper */
+    COUNTERS = 1 << 16,         /* bytes besides the partial sums */
+    SMALL = 1 << 20,            /* most multiplications not worth splitting */
+    LARGE = 1 << 27,            /* fewest multiplications worth the kernels of Hopper */
 };
 
-/* A product with few tiles and a long sum leaves processors idle unless the sum is cut, and the
- * pieces wait in the workspace to be added in order. Other products need none; but without one
- * cuBLASLt 13.1 proposes for TF32 no kernel that was written for Hopper, also of those that then use
- * nothing of it: on an H200 that takes twice the time. */
+/* A product with few tiles and a long sum leaves multiprocessors idle unless the sum is split; the partial
+ * sums lie in the workspace and are added in order. Other products need no workspace. But without one
+ * cuBLASLt 13.1 proposes no TF32 kernel written for Hopper, not even those that would leave the workspace
+ * unused, and a product takes twice the time on an H200. */
 static int64_t matmul_workspace(const LsGraph *g, LsNodeId n, const LsTarget *t)
 {
     const LsProduct p = ls_product_of(g, n);
@@ -34,14 +34,14 @@ static int64_t matmul_workspace(const LsGraph *g, LsNodeId n, const LsTarget *t)
     return ls_product_room(bytes < MOST ? bytes : MOST);
 }
 
-/* ---- what is behind the product; a sum is part of it ---- */
+/* ---- the epilogue; the sum with another tensor is part of the product ---- */
 static bool has_behind(const LsGraph *g, LsNodeId n)
 {
     LsThen then = g->node[n.i].attr.gemm.then;
     return ls_is(ls_in(g, n, 2)) || (then != LS_THEN_NOTHING && then != LS_THEN_ADD);
 }
 
-/* Sums of a factor's columns over the inner axis, along which its rows lie (epilogue.c). */
+/* States the sums of a factor's columns over the inner axis, along which its rows lie (epilogue.c). */
 static void state_sums(LsBehind *b, const LsNode *node, const LsProduct *p)
 {
     bool of_a = node->attr.gemm.then == LS_THEN_SUM_A;
@@ -54,7 +54,7 @@ static void state_sums(LsBehind *b, const LsNode *node, const LsProduct *p)
                      (LsFusedOut){.stmt = sum, .reduce = true, .combine = LS_SUM});
 }
 
-/* The bias, then the activation or its slope. The element between them may be a result, too. */
+/* States the bias, then the activation or its slope. The element between them may be a result, too. */
 static void state_points(LsBehind *b, const LsNode *node, const LsProduct *p, bool bias)
 {
     LsThen then = node->attr.gemm.then;
@@ -87,7 +87,7 @@ static void print_behind(const LsKernelText *k)
 }
 
 /* ---- the product ---- */
-/* The arguments beside the factors, and what the library does with the products. */
+/* Prints the arguments besides the factors, and the library's epilogue. */
 static void emit_rest(const LsKernelText *k)
 {
     static const char *const after[] = {"NONE", "RELU", "GELU", "DGELU", "NONE", "NONE", "NONE"};

@@ -7,12 +7,12 @@
 
 typedef struct Search {
     const LsGraph *g;
-    uint32_t *mean_of;          /* by node that makes a variance: the one that makes its mean */
-    uint32_t *var_of;           /* by node that makes a mean */
+    uint32_t *mean_of;          /* by node that makes a variance: the node that makes its mean */
+    uint32_t *var_of;           /* by node that makes a mean: the node that makes the variance */
     uint32_t n;
 } Search;
 
-/* The body of a node that is this reduction and nothing else; NULL: it is not. */
+/* The body of a node that is just this reduction; else NULL. */
 static const LsFused *alone(const LsGraph *g, LsNodeId n, LsOpCode op)
 {
     const LsStmt *st = ls_only_statement(g, n);
@@ -20,7 +20,7 @@ static const LsFused *alone(const LsGraph *g, LsNodeId n, LsOpCode op)
     return st != NULL && st->op == op && f->out[0].reduce && f->out[0].mean ? f : NULL;
 }
 
-/* The channels stay, four by four, and x has a place for every point. */
+/* Whether the reduction keeps only the channels, in fours, and x has the body's shape. */
 static bool by_channels(const LsGraph *g, LsNodeId n, const LsFused *f)
 {
     const LsValue *x = &g->value[ls_in(g, n, 0).i];

@@ -6,9 +6,9 @@
 #include "runtime/cuda/ls_cuda_run.h"
 
 enum {
-    SMALL = 4096,               /* elements of a tensor, at most */
-    TOGETHER = 32,              /* tensors of a kernel, ... */
-    ARGUMENTS = 6,              /* ... which has so many arguments for each, at most */
+    SMALL = 4096,               /* most elements of a tensor */
+    TOGETHER = 32,              /* most tensors of a kernel */
+    ARGUMENTS = 6,              /* most arguments for each tensor */
 };
 _Static_assert((int)TOGETHER * (int)ARGUMENTS < (int)LS_CUDA_ARGS, "a part has room for the arguments");
 
@@ -29,7 +29,7 @@ static bool fits(const LsGraph *g, LsNodeId n)
         && ls_count(ls_in_shape(g, n, 0)) <= SMALL;
 }
 
-/* The same operation, with the same operands absent. */
+/* Whether two updates do the same operation and lack the same operands. */
 static bool alike(const LsGraph *g, const LsNode *a, const LsNode *b)
 {
     const LsUpdateAttr *x = &a->attr.update, *y = &b->attr.update;

@@ -6,13 +6,13 @@
 
 enum {
     FOURS = 4,                  /* elements in 16 bytes */
-    FEWEST = 32,                /* classes: below that there is nothing to gain */
-    MOST = 4,                   /* values that are widened together */
+    FEWEST = 32,                /* fewest classes: with less there is nothing to gain */
+    MOST = 4,                   /* most values widened together */
 };
 
 typedef struct Widened { LsValueId v[MOST]; int n; } Widened;
 
-/* A matrix, whatever its leading axes, by the product of two others, and nothing behind it. */
+/* Whether node n is a product of two matrices (leading axes only add rows), without an epilogue. */
 static bool plain_product(const LsGraph *g, LsNodeId n)
 {
     const LsNode *node = &g->node[n.i];
@@ -27,7 +27,7 @@ static bool is_loss(const LsGraph *g, LsNodeId n)
     return op == LS_OP_XENT || op == LS_OP_XENT_GRAD;
 }
 
-/* Node n may read v, its operand k, with wider rows; a view of it is widened, too. */
+/* Whether node n may read its operand k with wider rows; a view of that operand is widened, too. */
 static bool takes(const LsGraph *g, LsNodeId n, int k, Widened *all);
 
 static bool all_take(const LsGraph *g, LsValueId v, Widened *all)
@@ -60,7 +60,7 @@ static bool takes(const LsGraph *g, LsNodeId n, int k, Widened *all)
     return k == 0 && plain_product(g, n) && ls_in(g, n, 1).i != v.i;
 }
 
-/* The scores of this loss from the product on, then their gradient. */
+/* Finds the scores of this loss and their product; false if a reader takes no wider rows. */
 static bool find(const LsGraph *g, LsNodeId loss, Widened *all, LsNodeId *product)
 {
     LsValueId v = ls_in(g, loss, 0);
@@ -74,7 +74,7 @@ static bool find(const LsGraph *g, LsNodeId loss, Widened *all, LsNodeId *produc
     return def.i != 0 && plain_product(g, def) && all_take(g, v, all);
 }
 
-/* The weights, if they have a row for each class, get rows of zeros behind them. */
+/* Adds rows of zeros behind the weights, if these have a row for each class. */
 static void widen_weights(LsGraph *g, LsNodeId product, int64_t rows)
 {
     LsValue *w = &g->value[ls_in(g, product, 1).i];
@@ -100,7 +100,7 @@ static bool reads(const LsGraph *g, LsNodeId n, const Widened *all)
     return false;
 }
 
-/* The gradients of the scores, where they may be wider as well; they must be as wide. */
+/* Finds the gradients of the scores; false if one cannot be widened, as they must be as wide. */
 static bool find_gradients(const LsGraph *g, const Widened *scores, Widened *all)
 {
     for (uint32_t i = 1; i < g->nnode; i++)

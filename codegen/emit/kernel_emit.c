@@ -1,4 +1,4 @@
-/* codegen/emit/kernel_emit.c -- the table of emitters and what they share. */
+/* codegen/emit/kernel_emit.c -- the table of emitters and their shared helpers. */
 #include "codegen/emit/kernel_emit.h"
 
 #include "compiler/passes/fuse.h"
@@ -23,7 +23,7 @@ static const LsEmitter *const cpu_emitter[LS_NKERNELS] = {
     [LS_K_CONV] = &ls_emitter_conv,       [LS_K_ATTENTION] = &ls_emitter_attention,
 };
 
-/* What GPUs have other kernels for, or libraries; the rest has the CPU's text. */
+/* Kernels that differ on GPUs, or that a library computes; all others use the CPU's text. */
 static const LsEmitter *const cuda_emitter[LS_NKERNELS] = {
     [LS_K_MATMUL] = &ls_emitter_matmul_cuda, [LS_K_CONV] = &ls_emitter_conv_cuda,
     [LS_K_ATTENTION] = &ls_emitter_attention_cuda,
@@ -36,9 +36,9 @@ const LsEmitter *ls_emitter_of(LsTargetKind target, LsKernelId id)
     return other ? cuda_emitter[id] : cpu_emitter[id];
 }
 
-/* Operands (bit k: operand k) whose elements the kernel has read when it writes the same element of
- * result 0. Kernels that go by rows read a row for its sums first, and a row belongs to one
- * unit; gather_grad's asks where its base lies. */
+/* Operands (bit k: operand k) whose elements the kernel reads before it writes the same element of
+ * result 0. Kernels over rows read a row for its sums first, and a row belongs to one unit. The kernel of
+ * gather_grad checks whether its base is in place. */
 static unsigned inplace_operands(LsOpCode op)
 {
     switch (op) {
@@ -60,7 +60,7 @@ bool ls_kernel_inplace(const LsGraph *g, LsNodeId n, int out, int in)
     const LsValue *x = &g->value[ls_in(g, n, in).i], *y = &g->value[ls_out(g, n, out).i];
     if (!ls_shape_same(&x->shape, &y->shape) || x->layout != y->layout || x->type != y->type)
         return false;
-    if (node->op == LS_OP_FUSED)        /* at a point it reads elements of other points, too */
+    if (node->op == LS_OP_FUSED)        /* an inset operand is read at other points, too */
         return ls_is_stored(&node->attr.fused.body->out[out])
             && ls_inset_of(node->attr.fused.body, in) == NULL;
     if (node->op == LS_OP_CONV_FUSED)   /* other blocks read the rows, too */
@@ -75,7 +75,7 @@ const char *ls_ctype(LsType t)
     return name[t];
 }
 
-/* The fewest digits that give the number back. */
+/* The fewest digits that round-trip. */
 static const char *real_text(struct LsArena *a, double v, int real_bytes)
 {
     char text[40];
@@ -121,7 +121,7 @@ void ls_emit_workspace(const LsKernelText *k, const char *type, const char *var)
 static int argument_count(const LsKernelText *k)
 {
     const LsNode *n = &k->g->node[k->n.i];
-    return n->nin + n->nout + 1;        /* perhaps a workspace */
+    return n->nin + n->nout + 1;        /* 1: room for a workspace */
 }
 
 void ls_emit_part(const LsKernelText *k, const LsGrid *part)

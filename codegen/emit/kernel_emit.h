@@ -1,11 +1,11 @@
 /* codegen/emit/kernel_emit.h -- printing the kernel of one node.
  *
- * One emitter per LsKernelId, in codegen/kernels/. An emitter prints what the head comment of the
- * kernel cannot be without: one or more *part* functions
+ * One emitter per LsKernelId, in codegen/kernels/. Below the kernel's head comment an emitter prints one
+ * or more *part* functions
  *
  *     static void NAME_part(LsRun *run, void *const arg[], int64_t lo, int64_t hi)
  *
- * each computing units lo..hi of its phase, and at the end the kernel itself
+ * each of which computes units lo..hi of its phase, and at the end the kernel itself
  *
  *     static void NAME(LsRun *run, void *const arg[])
  *     {
@@ -15,8 +15,8 @@
  * arg: operands, results, workspace, as in LsKernel. Shapes, strides and sizes are printed as
  * constants. Element types are `real`, int64_t, int32_t, uint8_t; every function and macro used
  * comes from runtime/kernels/ls_kernel.h. The text depends on the node's shapes, layouts and attributes
- * only, never on its name: equal nodes share one kernel (kernel_set.c compares texts). Result `out`
- * never overlaps an operand unless codegen/emit/kernel_emit.h says so (ls_kernel_inplace). */
+ * only, never on its name: equal nodes share one kernel (kernel_set.c compares texts). A result
+ * never overlaps an operand unless ls_kernel_inplace allows it. */
 #ifndef LS_CODEGEN_EMIT_KERNEL_EMIT_H
 #define LS_CODEGEN_EMIT_KERNEL_EMIT_H
 
@@ -25,32 +25,32 @@
 #include "compiler/cost/roofline.h"
 #include "compiler/ir/graph.h"
 
-/* One grid of a kernel: `units` independent pieces of work. On a GPU a block of x times y threads
- * does one: x share LS_LANES and the sums of a row, y share LS_ROWS (runtime/kernels/ls_kernel.h). x is a
- * power of two; above 32 y is 1. */
+/* The grid of a part: `units` independent pieces of work. On a GPU a block of x times y threads computes
+ * one unit: x threads share LS_LANES and the sums of a row, y share LS_ROWS (runtime/kernels/ls_kernel.h).
+ * x is a power of two; y is 1 if x exceeds 32. */
 typedef struct LsGrid { const char *suffix; int64_t units; int x, y; } LsGrid;
 
-typedef struct LsKernelText {   /* what an emitter is given */
-    LsEmit *e;                  /* the parts */
-    LsEmit *host;               /* the function that launches them; on the CPU the same as e */
-    LsEmit *table;              /* LS_ROW(name, narg, x, y) for each part; NULL on the CPU */
+typedef struct LsKernelText {   /* an emitter's argument */
+    LsEmit *e;                  /* takes the parts */
+    LsEmit *host;               /* takes the function that launches them; on the CPU the same as e */
+    LsEmit *table;              /* takes LS_ROW(name, narg, x, y) for each part; NULL on the CPU */
     const LsGraph *g;
     LsNodeId n;
     const char *name;           /* of the kernel function, e.g. "k17" */
     const LsTarget *target;
-    int together;               /* blocks that a multiprocessor is to have registers for; 0: any */
-    bool whole;                 /* FUSED: it has no workspace, so no sum is cut into pieces */
+    int together;               /* blocks per multiprocessor that registers must suffice for; 0: any */
+    bool whole;                 /* FUSED: the node has no workspace, so no sum is cut into pieces */
 } LsKernelText;
 
 typedef struct LsEmitter {
     void (*emit)(const LsKernelText *k);
-    /* Bytes of scratch while the node runs; NULL: none. */
+    /* Bytes of workspace while the node runs; NULL: none. */
     int64_t (*workspace)(const LsGraph *g, LsNodeId n, const LsTarget *t);
-    /* Which algorithm the kernel follows, for its price; NULL: there is one. */
+    /* The algorithm that the kernel uses, for its cost; NULL: there is only one. */
     LsCostWay (*way)(const LsGraph *g, LsNodeId n, const LsTarget *t);
 } LsEmitter;
 
-/* NULL: the target has none. codegen/emit/kernel_emit.c */
+/* The emitter of a kernel; NULL: the target has none. codegen/emit/kernel_emit.c */
 const LsEmitter *ls_emitter_of(LsTargetKind target, LsKernelId id);
 
 /* Result `out` of node n may take the place of operand `in` (the kernel reads each element of it
@@ -59,16 +59,15 @@ bool ls_kernel_inplace(const LsGraph *g, LsNodeId n, int out, int in);
 
 /* ---- helpers for emitters ---- */
 const char *ls_ctype(LsType t);                             /* "real", "int64_t", … */
-/* A number as the text of a literal of that type: "LS_R(0.1)", "INT64_C(3)". v for LS_REAL, i
- * else. */
+/* A number as a literal of that type: "LS_R(0.1)", "INT64_C(3)". Takes v for LS_REAL, else i. */
 const char *ls_literal(struct LsArena *a, LsType t, double v, int64_t i, int real_bytes);
-/* "const real *x = arg[0];" for operand or result k of the node, in declaration order. */
+/* Print "const real *x = arg[0];" for an operand, a result or the workspace of the node. */
 void ls_emit_operand(const LsKernelText *k, const char *var, int in);
 void ls_emit_result(const LsKernelText *k, const char *var, int out);
 void ls_emit_workspace(const LsKernelText *k, const char *type, const char *var);
-/* The head of a part, its brace and first line. */
+/* Prints the head of a part, its opening brace and its first line. */
 void ls_emit_part(const LsKernelText *k, const LsGrid *part);
-/* The kernel function, which runs the parts one behind the other. */
+/* Prints the kernel function, which launches the parts in order. */
 void ls_emit_launch(const LsKernelText *k, const LsGrid part[], int npart);
 
 #endif

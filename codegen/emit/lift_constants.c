@@ -43,7 +43,7 @@ static void find(LsArena *a, LsNumbers *n, const LsMarks *marks, bool one_block)
 }
 
 /* ---- launches ---- */
-/* Reads the line of a launch; units of it. False: it is none. */
+/* Reads a launch line and its units. False: the line is no launch. */
 static bool read_launch(const char *line, int64_t *units)
 {
     line += strspn(line, " ");
@@ -57,8 +57,8 @@ static bool read_launch(const char *line, int64_t *units)
     return strncmp(end, ", arg);\n", 8) == 0;
 }
 
-/* What is behind "static void K(...)\n{\n", launches, "}\n"; NULL: it does not begin so, or launches
- * more there. */
+/* The text after "static void K(...)\n{\n", launches, "}\n"; NULL: host does not begin like that, or has
+ * launches later. */
 static const char *behind_launches(const char *host, bool *one_block)
 {
     const char *at = strchr(host, '\n');
@@ -111,7 +111,7 @@ static bool same_in_all(const LsShared *s, uint32_t x)
     return true;
 }
 
-/* Numbers x and y have the same value in each text. */
+/* Whether numbers x and y are equal in each text. */
 static bool same_number(const LsShared *s, uint32_t x, uint32_t y)
 {
     for (uint32_t i = 0; i < s->nof; i++)
@@ -155,7 +155,7 @@ int64_t ls_numbers_value(const LsShared *s, uint32_t i, int k)
 }
 
 /* ---- texts ---- */
-/* Argument k stands between two places of the text. */
+/* Whether argument k occurs in [from, to) of the text. */
 static bool stands(const LsShared *s, int k, size_t from, size_t to)
 {
     for (uint32_t x = 0; x < s->of[0]->n; x++)
@@ -164,8 +164,8 @@ static bool stands(const LsShared *s, int k, size_t from, size_t to)
     return false;
 }
 
-/* The rest of a part's head, from its name on, and the numbers that it uses. `at`: of LS_PART, for
- * the text with the numbers as they are. */
+/* Prints the head of the part whose LS_PART is at `at` of the original text, and declares the numbers that
+ * the part uses. Returns the end of the head, or `at`. */
 static size_t print_part_head(const LsShared *s, size_t at, FILE *to)
 {
     static const char first[] = "LS_UNITS;\n";

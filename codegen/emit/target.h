@@ -1,4 +1,4 @@
-/* codegen/emit/target.h -- what a program is made for. */
+/* codegen/emit/target.h -- the target that a program is compiled for. */
 #ifndef LS_CODEGEN_EMIT_TARGET_H
 #define LS_CODEGEN_EMIT_TARGET_H
 
@@ -10,16 +10,16 @@ enum { LS_GPU_PROCESSORS = 132 };       /* multiprocessors of a large GPU */
 
 typedef struct LsTarget {
     LsTargetKind kind;
-    int real_bytes;             /* of a real number: 4, or 8 */
-    bool direct;                /* CPU: convolutions sum term by term, never Winograd's algorithm
-                                 * (which is for float only in any case) */
+    int real_bytes;             /* bytes of a real number: 4 or 8 */
+    bool direct;                /* CPU: convolutions sum term by term, without Winograd's algorithm
+                                 * (which exists for float only) */
     bool tf32;                  /* CUDA: products of floats may round their factors to TF32 */
-    const char *device;         /* CUDA: the machine whose description plans are made by, "h200" */
-    struct LsConvPlanner *convs;        /* CUDA: who chooses engines of cuDNN (cuda/conv_plan.h);
+    const char *device;         /* CUDA: the machine that plans are made for, "h200" */
+    struct LsConvPlanner *convs;        /* CUDA: chooses cuDNN's engines (cuda/conv_plan.h);
                                          * NULL: workspaces are estimates */
 } LsTarget;
 
-/* The CPU, and no choices made. */
+/* The CPU with default choices. */
 static inline LsTarget ls_target_cpu(int real_bytes)
 {
     return (LsTarget){.kind = LS_TARGET_CPU, .real_bytes = real_bytes};

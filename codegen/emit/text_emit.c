@@ -30,7 +30,7 @@ static void put_text(LsEmit *e, const char *text)
     }
 }
 
-/* Longer lines than the buffer go through an arena of their own. */
+/* A line longer than the buffer goes through an arena of its own. */
 static void put_line(LsEmit *e, const char *fmt, va_list ap)
 {
     char buffer[512];

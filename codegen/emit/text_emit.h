@@ -1,9 +1,8 @@
 /* codegen/emit/text_emit.h -- text output: one line at a time, indented by the braces so far.
  *
- * Numbers of a GPU's kernel that may as well be its arguments (lift_constants.h) are printed by the
- * conversions LS_N and LS_N64 instead of %d and %PRId64. They begin with a mark, a byte that
- * ls_emit_line takes out of the line; it notes the place instead. So strings that become part of a
- * line may have marks, too. */
+ * Emitters print a number that may become a kernel's argument (lift_constants.h) by LS_N or LS_N64 instead
+ * of %d or %PRId64. These conversions begin with a mark: a byte that ls_emit_line takes out of the line,
+ * noting its place. So strings that become part of a line may contain marks, too. */
 #ifndef LS_CODEGEN_EMIT_TEXT_EMIT_H
 #define LS_CODEGEN_EMIT_TEXT_EMIT_H
 
@@ -13,17 +12,17 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/* A factor, summand or divisor of an index, a bound of LS_ROWS, LS_COPY, ls_least and the like: anything
- * that a thread computes with once per unit or row. */
+/* A number that a thread uses once per unit or row: a factor, summand or divisor of an index, a bound of
+ * LS_ROWS, LS_COPY, ls_least and the like. */
 #define LS_N "\001%d"
 #define LS_N64 "\001%" PRId64
-/* A bound of LS_LANES or LS_ONCE, or of the same in fours, if LS_FOURS begins the loop's word. */
+/* A bound of LS_LANES or LS_ONCE, or of their forms in fours if LS_FOURS begins the loop's word. */
 #define LS_BOUND "\002%d"
 #define LS_BOUND64 "\002%" PRId64
 #define LS_FOURS "\003"
 /* A part of such a bound. */
 #define LS_INNER64 "\004%" PRId64
-/* Of LS_PART: its arguments, and threads of a row. */
+/* The arguments of LS_PART: the number of arguments, and the threads of a row. */
 #define LS_HEAD "\005%d"
 #define LS_WIDTH "\006%d"
 
@@ -40,27 +39,26 @@ typedef struct LsMark {
 
 typedef struct LsMarks { LsArena *arena; LsMark *mark; uint32_t n, cap; } LsMarks;
 
-/* Headers of runtime/kernels/ that a kernel's text for processors includes beside ls_kernel.h. */
+/* Headers of runtime/kernels/ that a kernel's text for the CPU includes besides ls_kernel.h. */
 enum { LS_NEEDS_CONV = 1, LS_NEEDS_MATMUL = 2, LS_NEEDS_ATTENTION = 4 };
 
 typedef struct LsEmit {
     FILE *to;
     int depth;
-    LsMarks *marks;             /* of the text that ls_emit_line has printed; NULL:
-    they are not wanted */
-    size_t length;              /* of that text */
+    LsMarks *marks;             /* of the text that ls_emit_line has printed; NULL: not wanted */
+    size_t length;              /* of that text, in bytes */
     unsigned needs;             /* LS_NEEDS_ bits, which emitters set */
 } LsEmit;
 
-/* A line that starts with '}' is indented one less, one that ends with '{'
- * one more for what follows. */
+/* Prints one line. A line that starts with '}' is indented one level less; after a line that ends with '{'
+ * the indent grows by one level. */
 __attribute__((format(printf, 2, 3)))
 void ls_emit_line(LsEmit *e, const char *fmt, ...);
 
-/* The text with its marks taken out: for where numbers must be constants. */
+/* The text without its marks, for places where numbers must stay constants. */
 const char *ls_unmarked(LsArena *a, const char *text);
 
-/* s as a literal of C, quotes included; NULL is empty. */
+/* Prints s as a C string literal, quotes included; NULL prints as the empty string. */
 void ls_emit_string(FILE *to, const char *s);
 
 #endif

@@ -38,7 +38,7 @@ void ls_drop_none_wanted(const LsGraph *g, const char *const *glob, uint32_t ngl
         goes[g->value[g->grad[i].grad.i].def.i] = false;
 }
 
-/* An alternative whose sums come in another order than those of what it stands for. */
+/* Whether the node is an alternative that adds in another order than the node it replaces. */
 static bool adds_otherwise(const LsGraph *g, const LsTarget *t, LsNodeId n)
 {
     const LsNode *node = &g->node[n.i];
@@ -48,7 +48,7 @@ static bool adds_otherwise(const LsGraph *g, const LsTarget *t, LsNodeId n)
                                &(LsKernelText){.g = g, .n = g->value[node->out].def, .target = t});
 }
 
-/* An operand that is none: what nobody makes is a view of it (plan_problem.c). */
+/* Adds an empty operand: values without a maker become views of it (plan_problem.c). */
 static uint32_t nothing(LsGraph *g)
 {
     g->operand = ls_arena_grow(g->arena, g->operand, g->noperand, g->noperand + 1u,

@@ -1,10 +1,10 @@
 /* codegen/fusion/fused_alternatives.c -- finds the operands that readers could compute themselves, and merges
  * bodies.
  *
- * Of each FUSED node with operands c1, c2, … that pointwise nodes make, there is one alternative
- * per operand, one for all of them, and each of these a step deeper, where the operands' makers
- * read such values too. Convolutions and products may compute an operand where they pack it. What
- * adds much to its reader and several times the cost of running the makers again is left out. */
+ * A FUSED node with operands c1, c2, … from pointwise nodes has one alternative per operand, one for all
+ * of them, and each of these a step deeper if the operands' makers read such values too. Convolutions and
+ * products may compute an operand as they pack it. An alternative is left out if it makes its reader much
+ * dearer and adds several times the cost of recomputing the makers. */
 #include "codegen/fusion/fused_alternatives.h"
 
 #include "codegen/fusion/inline_bodies.h"
@@ -16,38 +16,38 @@
 
 #include <string.h>
 
-#define LITTLE 1.125                /* times the reader's cost: any alternative may cost that */
+#define LITTLE 1.125                /* times the reader's cost: always allowed */
 
 enum {
-    MAX_FOUND = 6,                  /* operands of one node that are tried */
-    SMALL = 256,                    /* values this much smaller than the largest stay stored */
-    DEAR = 4,                       /* times the makers' cost that an alternative may add */
-    BROADCAST = 4,                  /* more points than this per element are too many */
+    MAX_FOUND = 6,                  /* most operands of one node that are tried */
+    SMALL = 256,                    /* values smaller than 1 / 256 of the largest stay stored */
+    DEAR = 4,                       /* most times the makers' cost that an alternative adds */
+    BROADCAST = 4,                  /* most points of the reader per element */
 };
 
 typedef struct Found {              /* an alternative */
-    uint32_t of;                    /* node */
-    const LsFused *body;            /* of a FUSED node; */
-    const LsComputed *computed;     /* of another */
+    uint32_t of;                    /* the node it replaces */
+    const LsFused *body;            /* of a FUSED node */
+    const LsComputed *computed;     /* of other nodes; else NULL */
     const LsValueId *in; int nin;   /* all operands */
     const char *name;
 } Found;
 
 typedef struct Search {
     LsCtx *cx;
-    const LsGraph *from;            /* as it is */
-    const LsGraph *g;               /* with layer norms as bodies over their own statistics */
-    LsMachine cpu;                  /* whatever plans are made for: the kernels stay the same */
-    LsTarget target;                /* of floats, whatever the program's numbers are */
-    double largest;                 /* bytes, of the values that nodes make */
+    const LsGraph *from;            /* the graph as given */
+    const LsGraph *g;               /* the same with layer norms as bodies over their own statistics */
+    LsMachine cpu;                  /* on every target, so that the kernels stay the same */
+    LsTarget target;                /* with floats, whatever the program's precision is */
+    double largest;                 /* bytes of the largest value that a node makes */
     uint32_t *writer;               /* by value: the node that updates it, 0: none */
     Found *found; uint32_t nfound, cap;     /* by rising node */
 } Search;
 
 /* ---- layer norms ---- */
 
-/* y = (x - mean) * invstd * scale + bias, as the kernel writes it: pointwise once the statistics
- * are there, which the gradient needs in any case. */
+/* y = (x - mean) * invstd * scale + bias, as the kernel computes it. The body is pointwise given the
+ * statistics, which the gradient needs anyway. */
 static const LsFused *norm_body(LsArena *a, const LsGraph *g, LsNodeId n, bool bias)
 {
     static const struct { LsOpCode op; int16_t arg[2]; } row[] = {
@@ -70,7 +70,7 @@ static bool rows_are_normal(const LsGraph *g, LsNodeId n)
     return g->node[n.i].op == LS_OP_LAYER_NORM && g->node[n.i].attr.norm.axis == x->rank - 1;
 }
 
-/* The graph to search in. Only its operands and nodes are its own. */
+/* The graph to search in. It shares all but operands and nodes with g. */
 static LsGraph *with_norms(LsCtx *cx, const LsGraph *g)
 {
     LsArena *a = cx->arena;
@@ -99,7 +99,7 @@ static LsGraph *with_norms(LsCtx *cx, const LsGraph *g)
 
 /* ---- candidates ---- */
 
-/* Does v come from a statement that asks for the index of its point? */
+/* Whether v comes from a statement that uses the index of its point. */
 static bool draws(const LsGraph *g, LsValueId v)
 {
     const LsFused *f = ls_body_of(g, g->value[v.i].def);
@@ -110,7 +110,7 @@ static bool draws(const LsGraph *g, LsValueId v)
     return false;
 }
 
-/* May a loop over `space` compute v? A random statement numbers the points of its own space. */
+/* Whether a loop over `space` may compute v. A random statement numbers the points of its own space. */
 static bool fits(const Search *s, LsValueId v, const LsShape *space)
 {
     const LsFused *f = ls_body_of(s->g, s->g->value[v.i].def);
@@ -120,7 +120,7 @@ static bool fits(const Search *s, LsValueId v, const LsShape *space)
         && (ls_shape_same(&f->space, space) || !draws(s->g, v));
 }
 
-/* The operands of v's maker that v comes from and that can be computed as well. */
+/* Adds the operands of v's maker that v depends on and that can be computed, too. */
 static void add_deeper(const Search *s, LsValueId v, const LsShape *space, LsValueSet *to)
 {
     LsNodeId def = s->g->value[v.i].def;
@@ -174,7 +174,7 @@ static LsNode node_of(const LsGraph *g, const Found *a)
     return n;
 }
 
-/* A graph whose node 1 is this alternative, over the same values: to ask what it costs. */
+/* A graph over the same values whose node 1 is this alternative, for its cost. */
 static LsGraph with_node(LsCtx *cx, const LsGraph *g, const Found *a)
 {
     LsGraph t = *g;
@@ -187,7 +187,7 @@ static LsGraph with_node(LsCtx *cx, const LsGraph *g, const Found *a)
     return t;
 }
 
-/* Does it read a weight or a statistic that an earlier node has updated? */
+/* Whether it reads a weight or a statistic that an earlier node updates. */
 static bool too_late(const Search *s, const Found *a)
 {
     for (int k = 0; k < a->nin; k++) {
@@ -206,8 +206,8 @@ static double cost_of(const Search *s, const LsGraph *g, LsNodeId n)
     return ls_work_ns(&s->cpu, &w, 4);
 }
 
-/* Does it add no more than a few times what its makers cost, or little to the reader, and give the
- * same bits? */
+/* Whether the alternative adds at most DEAR times its makers' cost, or little to the reader, and gives the
+ * same bits. */
 static bool worth(const Search *s, const Found *a, const LsValueSet *set)
 {
     LsNodeId at = {1}, of = {a->of};
@@ -246,7 +246,7 @@ static void offer(Search *s, Found *f, const LsValueSet *set, uint32_t first)
     s->found[s->nfound++] = *f;
 }
 
-/* FUSED reader n with the statements of these values in its own loop. */
+/* Tries FUSED reader n with the statements of these values in its own loop. */
 static void try_set(Search *s, uint32_t n, const LsValueSet *set, uint32_t first)
 {
     LsArena *a = s->cx->arena;
@@ -298,7 +298,7 @@ static const LsValueId *joined(LsArena *a, const LsGraph *g, uint32_t n, const L
     return in;
 }
 
-/* Reader n that computes its operand `like` says, the value v, from what `set` leaves. */
+/* Tries reader n computing operand like->operand, the value v, with the values of `set` inlined. */
 static void try_computed(Search *s, uint32_t n, LsValueId v, const LsComputed *like,
                          const LsValueSet *set, uint32_t first)
 {
@@ -326,7 +326,7 @@ static void try_computed(Search *s, uint32_t n, LsValueId v, const LsComputed *l
                       .nin = c->first + m->nin}, set, first);
 }
 
-/* Operand k of convolution or product n: computed, as far as rows of channels go. */
+/* Tries to compute operand k of convolution or product n, if it is rows of channels. */
 static void search_operand(Search *s, uint32_t n, int k)
 {
     const LsGraph *g = s->g;

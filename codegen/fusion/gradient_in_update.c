@@ -15,8 +15,8 @@ typedef struct Apply {
     uint32_t n;
 } Apply;
 
-/* One matrix of reals, the product of two and nothing else, so much larger than both that they may
- * as well wait for the update as it. */
+/* Whether node m is a plain product of two matrices, so large that keeping the factors until the update
+ * costs less memory than keeping the result. */
 static bool is_large_product(const LsGraph *g, LsNodeId m)
 {
     enum { LARGE = 1 << 18, PART = 2 };             /* elements */
@@ -32,7 +32,7 @@ static bool is_large_product(const LsGraph *g, LsNodeId m)
         && p.m * p.n >= LARGE && PART * factors <= p.m * p.n;
 }
 
-/* The product whose result only update n reads; 0: there is none. */
+/* The large product whose result only update n reads; 0: none. */
 static uint32_t product_for(const Apply *a, LsNodeId n)
 {
     const LsGraph *g = a->g;
@@ -45,7 +45,7 @@ static uint32_t product_for(const Apply *a, LsNodeId n)
     return is ? def.i : 0;
 }
 
-/* The operands of the update, and behind them the two factors. */
+/* Appends the update with the two factors after its own operands. */
 static void append(LsRewrite *r, LsNodeId n, LsNodeId product)
 {
     const LsGraph *g = r->from;

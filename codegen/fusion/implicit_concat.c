@@ -15,7 +15,7 @@ typedef struct Join {
     bool *may;                  /* by node: a concatenation whose parts can be read instead */
 } Join;
 
-/* Its parts can be told by the index that is walked innermost, and lie as it would. */
+/* Whether the innermost index determines the part, and all parts have the layout of the whole. */
 static bool is_plain(const Join *j, LsNodeId n)
 {
     const LsGraph *g = j->g;
@@ -34,7 +34,7 @@ static bool is_plain(const Join *j, LsNodeId n)
         && ls_joined_runs(g, n, 0, g->node[n.i].nin, axis, run) <= LS_JOINED_RUNS;
 }
 
-/* The loop of a FUSED node, or of one within a convolution's kernel; NULL: the node has none. */
+/* The body of a FUSED node, or of one within a convolution's kernel; NULL: the node has none. */
 static const LsFused *loop_of(const LsGraph *g, LsNodeId n)
 {
     return g->node[n.i].op == LS_OP_CONV_FUSED ? g->node[n.i].attr.conv_fused.body : ls_body_of(g, n);
@@ -46,8 +46,8 @@ static int loop_operands(const LsNode *n)
     return n->op == LS_OP_CONV_FUSED ? n->attr.conv_fused.nbody : n->nin;
 }
 
-/* Node n reads the concatenation v in one operand of its loop, and walks it so that it may read the
- * parts there. */
+/* Whether node n reads the concatenation v through one operand of its loop, in an order that lets it read
+ * the parts instead. */
 static bool takes_parts(const LsGraph *g, LsNodeId n, LsValueId v)
 {
     const LsFused *f = loop_of(g, n);
@@ -63,8 +63,8 @@ static bool takes_parts(const LsGraph *g, LsNodeId n, LsValueId v)
         && (f->layout == g->value[v.i].layout || ls_layout_free(&f->space));
 }
 
-/* No reader but those that take parts, each of one concatenation alone. Alternatives do not count:
- * they can go. */
+/* Keeps concatenations with a reader that cannot take parts; a reader takes those of one concatenation.
+ * Alternatives do not count: they can be dropped. */
 static void look_at_readers(Join *j)
 {
     LsGraph *g = j->g;
@@ -101,8 +101,8 @@ static LsFused *loop_over_parts(const Join *j, const LsFused *body, int at, int 
     return f;
 }
 
-/* In place of operand `at` node n gets those of the concatenation `from`, behind the others of its
- * loop, which thereby have the same numbers however many there are: kernels share their texts. */
+/* Replaces operand `at` of node n by the operands of the concatenation `from`, after the other operands of
+ * the loop. These keep their numbers whatever the number of parts, so kernels share their texts. */
 static void read_parts(Join *j, LsNodeId n, int at, LsNodeId from)
 {
     LsGraph *g = j->g;
@@ -129,7 +129,7 @@ static void read_parts(Join *j, LsNodeId n, int at, LsNodeId from)
     }
 }
 
-/* Where it reads one that goes; an alternative that cannot take parts goes, too. */
+/* Lets node n read the parts of a dropped concatenation; drops an alternative that cannot. */
 static void join_node(Join *j, LsNodeId n)
 {
     LsGraph *g = j->g;

@@ -26,10 +26,9 @@ static bool is_border(const LsGraph *g, LsNodeId n)
     return is;
 }
 
-/* Few windows have a point in common: on a GPU, where bytes are what counts. Processors do the
- * pooling's gradient window by window in less time than it takes to look for several of them at
- * every point. Of an average also: none reaches beyond the image, where it would be over fewer
- * points. */
+/* Whether few windows share a point. Several may on a GPU, which is bound by memory. A CPU does the
+ * pooling's gradient window by window faster than it finds several windows at every point. An average's
+ * windows must also lie inside the image, as the divisor would differ at the edge. */
 static bool is_pool_gradient(const Insets *z, LsNodeId n)
 {
     enum { MOST = 255 };                            /* points of a window that a byte tells apart */
@@ -53,7 +52,7 @@ static bool is_pool_gradient(const Insets *z, LsNodeId n)
     return few && points <= MOST && terms <= most_terms;
 }
 
-/* The rows of the operand are rows of the result, and worth finding one by one. */
+/* Whether rows of the operand are rows of the result, and long enough to be found one by one. */
 static bool has_rows(const Insets *z, LsNodeId n)
 {
     enum { SHORT = 16 };
@@ -67,7 +66,7 @@ static bool has_rows(const Insets *z, LsNodeId n)
         && (z->target->kind == LS_TARGET_CPU ? length >= SHORT : length % 4 == 0);
 }
 
-/* The body that node n runs and which operand of the node is its first; NULL: none. */
+/* The body that node n runs, or NULL; *first: the node's operand that is the body's first. */
 static const LsFused *body_in(const LsGraph *g, LsNodeId n, int *first)
 {
     const LsComputed *c = g->node[n.i].computed;
@@ -75,7 +74,7 @@ static const LsFused *body_in(const LsGraph *g, LsNodeId n, int *first)
     return c != NULL ? c->body : ls_body_of(g, n);
 }
 
-/* Node n may find the elements of operand k itself. */
+/* Whether node n may find the elements of operand k itself. */
 static bool takes(const LsGraph *g, LsNodeId n, int k)
 {
     int first;
@@ -85,7 +84,7 @@ static bool takes(const LsGraph *g, LsNodeId n, int k)
         && ls_shape_same(&f->space, ls_shape(g, v)) && (f->first == 0 || f->first != k - first);
 }
 
-/* No reader but those that take it. Alternatives do not count: they can go. */
+/* Keeps nodes with a reader that cannot take the operand. Alternatives do not count: they can go. */
 static void look_at_readers(Insets *z)
 {
     const LsGraph *g = z->g;
@@ -99,7 +98,7 @@ static void look_at_readers(Insets *z)
 
 /* ---- their readers ---- */
 
-/* How the operand of node n lies in its result. */
+/* How node n's operand lies in its result. */
 static LsInset inset_by(const LsGraph *g, LsNodeId n)
 {
     const LsNode *node = &g->node[n.i];
@@ -122,9 +121,8 @@ static LsInset inset_by(const LsGraph *g, LsNodeId n)
     return in;
 }
 
-/* In place of operand `at`, which node `from` makes, node n reads what that is made from; what says
- * which points have an element comes behind all other operands. first: of n's operands, the first
- * of its body. */
+/* Replaces operand `at` of node n by the operand of its maker `from`. The tensor of a max pool's indices
+ * comes after all other operands. first: the operand of n that is its body's first. */
 static void read_inset(LsGraph *g, LsNodeId n, int at, LsNodeId from, int first, LsInset *in)
 {
     LsNode *node = &g->node[n.i];
@@ -137,7 +135,7 @@ static void read_inset(LsGraph *g, LsNodeId n, int at, LsNodeId from, int first,
     }
 }
 
-/* Operands of node n that are results of nodes that go. */
+/* The operands of node n that dropped nodes make; *all: n can take each. */
 static int count_sources(const Insets *z, LsNodeId n, bool *all)
 {
     int count = 0;
@@ -151,7 +149,7 @@ static int count_sources(const Insets *z, LsNodeId n, bool *all)
     return count;
 }
 
-/* Operands of node n in a place of their own, with room for so many more behind them. */
+/* Moves the operands of node n to a new place with room for `more` after them. */
 static void move_operands(LsGraph *g, LsNodeId n, int more)
 {
     LsNode *node = &g->node[n.i];
@@ -175,7 +173,7 @@ static void set_body(LsArena *a, LsNode *node, const LsFused *f)
     node->computed = c;
 }
 
-/* Where it reads one that goes; an alternative that cannot goes, too. */
+/* Lets node n read dropped nodes' operands; drops an alternative that cannot. */
 static void inset_node(Insets *z, LsNodeId n)
 {
     LsGraph *g = z->g;

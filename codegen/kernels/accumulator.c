@@ -1,5 +1,5 @@
-/* codegen/kernels/accumulator.c -- the accumulators of a reduction as text: their types and first
- * values, how two become one, and the result that a total gives. */
+/* codegen/kernels/accumulator.c -- the accumulators of a reduction as text: types, initial values, the
+ * combination of two, and the result of a total. */
 #include "codegen/kernels/reduce.h"
 
 #include <inttypes.h>

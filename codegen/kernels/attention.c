@@ -1,12 +1,12 @@
-/* codegen/kernels/attention.c -- ATTENTION and its gradient: sizes and distances as constants. The
- * work is in runtime/kernels/ls_attention.h. */
+/* codegen/kernels/attention.c -- ATTENTION and its gradient: sizes and strides as constants for the
+ * code in runtime/kernels/ls_attention.h. */
 #include "codegen/emit/kernel_emit.h"
 
 #include "compiler/ops/attention_shape.h"
 
 #include <inttypes.h>
 
-/* ".q = {8192, 1024, 32}, ": distances of samples, heads, rows. */
+/* ".q = {8192, 1024, 32}, ": strides of samples, heads, rows. */
 static void heads(const LsKernelText *k, const char *name, LsAttentionPart part)
 {
     const LsHeadsAt at = ls_attention_heads(k->g, k->n, part);
@@ -55,7 +55,7 @@ static void shape(const LsKernelText *k)
     ls_emit_line(k->e, "};");
 }
 
-/* ".q = arg[3], ": the first head of one of them, in argument `at`. */
+/* ".q = arg[3], ": the first head of a tensor in argument `at`. */
 static void argument(const LsKernelText *k, const char *name, const char *type, int at,
                      LsAttentionPart part)
 {

@@ -11,7 +11,7 @@ bool ls_computed_strides(const LsGraph *g, LsValueId operand, const LsShape *val
 {
     const LsValue *u = &g->value[operand.i];
     const LsShape *s = &u->shape;
-    int at = axis - (value->rank - s->rank);        /* of the channels in the operand */
+    int at = axis - (value->rank - s->rank);        /* the operand's axis of channels */
     stride[0] = stride[1] = 0;
     if (ls_count(s) == 1)
         return true;
@@ -29,7 +29,7 @@ bool ls_computed_strides(const LsGraph *g, LsValueId operand, const LsShape *val
         && ls_count(s) == s->dim[at];
 }
 
-/* The body as a FUSED node of its own: node 1 of a graph of the same values. */
+/* A graph of the same values with the body as its FUSED node 1. */
 static LsGraph body_graph(const LsKernelText *k)
 {
     const LsNode *node = &k->g->node[k->n.i];
@@ -42,7 +42,7 @@ static LsGraph body_graph(const LsKernelText *k)
     return g;
 }
 
-/* Two axes: places j, and channels i counted from c. */
+/* A nest of two axes: places j, and channels i counted from c. */
 static LsNest *places_nest(const LsKernelText *k, const LsComputed *c)
 {
     const LsNode *node = &k->g->node[k->n.i];
@@ -64,7 +64,7 @@ static LsNest *places_nest(const LsKernelText *k, const LsComputed *c)
     n->last[0] = s->rank - 2;
     n->last[1] = s->rank - 1;
     for (int x = 0; x < node->nin; x++) {
-        int64_t stride[2] = {0, 1};                 /* of what covers the value in part */
+        int64_t stride[2] = {0, 1};                 /* of an inset operand */
         if (ls_inset_of(c->body, x) == NULL)
             ls_computed_strides(k->g, ls_in(k->g, k->n, x), s, c->body->layout, c->axis, stride);
         n->stride[x][0] = stride[0];
@@ -73,7 +73,7 @@ static LsNest *places_nest(const LsKernelText *k, const LsComputed *c)
     return n;
 }
 
-/* The rows of n channels; n is a constant where vectors are whole. */
+/* Prints NAME_rows, for rows of n channels; n is a constant for whole vectors. */
 static void emit_rows(const LsKernelText *k, const LsComputed *c, const LsBody *b)
 {
     LsEmit *e = k->e;

@@ -1,21 +1,20 @@
-/* codegen/kernels/computed_operand.h -- operands that a convolution or a product computes where it packs
- * them (LsComputed of compiler/passes/fuse.h). */
+/* codegen/kernels/computed_operand.h -- operands that a convolution or a product computes as it packs them
+ * (LsComputed of compiler/passes/fuse.h). */
 #ifndef LS_CODEGEN_KERNELS_COMPUTED_OPERAND_H
 #define LS_CODEGEN_KERNELS_COMPUTED_OPERAND_H
 
 #include "codegen/kernels/loop_nest.h"
 #include "compiler/passes/fuse.h"
 
-/* The computed value is rows of channels, one per place: its elements lie at place * channels +
- * channel, channels being its axis `axis`. Distances (place, channel) of an operand's element in
- * memory; false: the operand is no such tensor, nor one value per place, per channel, or for
- * all. */
+/* Sets stride[] to an operand's strides (by place, by channel), in elements. The computed value is rows of
+ * channels, one per place: its elements lie at place * channels + channel, with channels along its axis
+ * `axis`. False: the operand is no such tensor, nor one value per place, per channel, or for all. */
 bool ls_computed_strides(const LsGraph *g, LsValueId operand, const LsShape *value, LsLayout layout,
                          int axis, int64_t stride[2]);
 
 /* Prints NAME_compute, an LsCompute of runtime/kernels/ls_gemm.h, if the node has a computed operand. */
 void ls_computed_emit(const LsKernelText *k);
-/* "const LsSource VAR = …;" for operand k, computed or read. */
+/* Prints "const LsSource VAR = …;" for an operand, computed or read. */
 void ls_computed_source(const LsKernelText *k, const char *var, int operand);
 
 #endif

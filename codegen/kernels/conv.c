@@ -1,5 +1,5 @@
-/* codegen/kernels/conv.c -- CONV, CONV_DX, CONV_DW: the geometry as tables of constants.
- * The work is in runtime/kernels/ls_conv.h and its kin, whose words are used here. */
+/* codegen/kernels/conv.c -- CONV, CONV_DX, CONV_DW: the geometry as tables of constants, for the code in
+ * runtime/kernels/ls_conv.h and the headers beside it, whose terms are used here. */
 #include "codegen/kernels/conv.h"
 
 #include "codegen/kernels/computed_operand.h"
@@ -8,9 +8,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-typedef struct Geo {            /* LsConv */
+typedef struct Geo {            /* the contents of an LsConv */
     int n;                      /* spatial axes */
-    LsAxis ax[LS_MAX_SPATIAL];  /* from 0 on; LsConv has them at the end */
+    LsAxis ax[LS_MAX_SPATIAL];  /* the first n; LsConv has them at the end */
     int64_t images, group, cin, cout, run, splits, chunk, packed;
     bool back;
 } Geo;
@@ -32,13 +32,13 @@ static int64_t positions_of(const Geo *d)
     return p;
 }
 
-/* One channel per group, and few enough taps along the last axis (LS_TAPS). */
+/* Whether there is one channel per group, and at most LS_TAPS taps along the last axis. */
 static bool depthwise(const Geo *d)
 {
     return d->group > 1 && d->cin == 1 && d->cout == 1 && d->ax[d->n - 1].tap_dim <= LS_TAPS;
 }
 
-/* Room for the packed weights of d, in elements: panels are filled up to whole vectors. */
+/* Elements of the packed weights of d: panels are padded to whole vectors. */
 static int64_t packed_size(const Geo *d, int real_bytes)
 {
     int64_t lanes = LS_VEC_BYTES_MOST / real_bytes;
@@ -53,9 +53,9 @@ static int64_t tiles_of(const Geo *d)       /* of Winograd's algorithm */
         * ls_ceil_div(d->ax[1].count, LS_WINO_SIDE);
 }
 
-/* Whether Winograd's algorithm serves phase d better than the direct product, by their costs in
- * cycles of two fused multiply-adds of 16 lanes: the maps of weights and tiles cost a fixed number
- * of cycles per element, and more multiplications fall on tiles that stick out of the map. */
+/* Whether Winograd's algorithm is faster for phase d than the direct product. Costs are cycles of two fused
+ * multiply-adds of 16 lanes. The transforms of weights and tiles cost a fixed number of cycles per element,
+ * and tiles that stick out of the result add multiplications. */
 static bool winograd_wins(const Geo *d)
 {
     enum { ROOM = 20 << 20 };   /* bytes of weights */
@@ -75,8 +75,8 @@ static bool winograd_wins(const Geo *d)
     return tiles * points * pairs / 32 + maps < 0.85 * direct;
 }
 
-/* LS_WAY_FEW: so few positions for so many weights that packing them all beforehand is a good part
- * of the work. */
+/* LS_WAY_FEW: so few positions for so many weights that packing all weights beforehand is a large share of
+ * the work. */
 static LsCostWay way_of(const Geo *d, int real_bytes, bool no_winograd)
 {
     enum { POSITIONS = 1024, CHANNELS = 256 };
@@ -95,7 +95,7 @@ static int64_t weights_size(const Geo *d, LsCostWay way, int real_bytes)
                                     : packed_size(d, real_bytes);
 }
 
-/* A computed source is taken place by place. */
+/* Sets d's run; a computed source has one run per position. */
 static void merge_runs(Geo *d, bool computed)
 {
     const LsAxis *last = &d->ax[d->n - 1];
@@ -103,7 +103,7 @@ static void merge_runs(Geo *d, bool computed)
     d->run = touch ? last->taps * d->cin : d->cin;
 }
 
-/* The forward gather of node n, given which values are X, W, Y. */
+/* The forward gather of node n, with X, W and Y of these shapes. */
 static Geo forward_geo(const LsGraph *g, LsNodeId n, const LsShape *x, const LsShape *w,
                        const LsShape *y)
 {
@@ -119,8 +119,8 @@ static Geo forward_geo(const LsGraph *g, LsNodeId n, const LsShape *x, const LsS
     return d;
 }
 
-/* Positions `phase` + stride * i of X along axis k: Y's place for tap t is (x + pad - t *
- * dilation) / stride where that divides. Taps are taken backwards, so that the places ascend. */
+/* Axis k of the positions x = `phase` + stride * i of X. Tap t reads Y at (x + pad - t * dilation) / stride
+ * if the division is exact. Taps run backwards, so that the indices into Y ascend. */
 static LsAxis back_axis(const LsWindowAttr *at, int k, int64_t phase, int64_t x, int64_t w, int64_t y)
 {
     int64_t stride = at->stride[k], dilation = at->dilation[k];
@@ -149,7 +149,7 @@ static LsAxis back_axis(const LsWindowAttr *at, int k, int64_t phase, int64_t x,
     return a;
 }
 
-/* How many phases a CONV (one) or CONV_DX has. */
+/* The number of phases of a CONV (one) or CONV_DX. */
 static int64_t phase_count(const LsGraph *g, LsNodeId n)
 {
     const LsWindowAttr *at = &g->node[n.i].attr.window;
@@ -178,7 +178,7 @@ static Geo phase_geo(const LsGraph *g, LsNodeId n, int64_t phase)
     return d;
 }
 
-/* One way for all phases. */
+/* All phases go one way. */
 static LsCostWay node_way(const LsGraph *g, LsNodeId n, int real_bytes, bool no_winograd)
 {
     Geo d = phase_geo(g, n, 0);
@@ -191,8 +191,8 @@ static LsCostWay node_way(const LsGraph *g, LsNodeId n, int real_bytes, bool no_
     return way;
 }
 
-/* The weight gradient: parts of the sum over positions, so that there are units for several threads
- * although dW is small. Each part costs a copy of dW in the workspace. */
+/* The weight gradient, with the sum over positions split so that several threads have units although dW is
+ * small. Each split costs a copy of dW in the workspace. */
 static Geo weight_geo(const LsGraph *g, LsNodeId n, int real_bytes, bool no_winograd)
 {
     enum { UNITS = 16, POSITIONS = 512, BYTES = 4 << 20, CHUNK = 8 << 20 };
@@ -208,7 +208,7 @@ static Geo weight_geo(const LsGraph *g, LsNodeId n, int real_bytes, bool no_wino
     d.splits = parts > 1 ? parts : 1;
     if (way_of(&d, real_bytes, no_winograd) == LS_WAY_WINOGRAD) {
         int64_t tiles = tiles_of(&d);
-        /* Half of what the node reads, in any case: small models stay small. */
+        /* Half of the bytes that the node reads, at most: small models stay small. */
         int64_t bytes = (ls_count(ls_in_shape(g, n, 0)) + ls_count(ls_in_shape(g, n, 1))) * 2;
         d.chunk = (bytes < CHUNK ? bytes : CHUNK) / (LS_WINO_POINTS * 4 * (d.cin + d.cout));
         d.chunk = d.chunk > 64 ? d.chunk : 64;
@@ -247,7 +247,7 @@ static void emit_geo(LsEmit *e, const Geo *d)
     ls_emit_line(e, "},");
 }
 
-/* The table of phases; how many there are. */
+/* Prints the table of phases; returns their number. */
 static int64_t emit_phases(const LsKernelText *k, LsCostWay way)
 {
     int64_t packed = 0, n = phase_count(k->g, k->n);
@@ -276,7 +276,7 @@ static void begin_kernel(const LsKernelText *k)
     ls_emit_line(k->e, "{");
 }
 
-/* A part of CONV or CONV_DX: units of some work over all phases. */
+/* Prints a part of CONV or CONV_DX: units of one kind of work over all phases. */
 static void emit_part(const LsKernelText *k, const char *part, const char *work, int64_t phases,
                       LsCostWay way)
 {
@@ -298,7 +298,7 @@ static void emit_call(const LsKernelText *k, const char *part, const char *work,
                  k->name, part, k->name, phases, work);
 }
 
-/* CONV and CONV_DX: pack the weights, then multiply. */
+/* Prints CONV or CONV_DX: pack the weights, then multiply. */
 static void product_emit(const LsKernelText *k)
 {
     static const struct { const char *pack, *work; } name[] = {
@@ -364,9 +364,9 @@ static void weight_emit(const LsKernelText *k)
     ls_emit_line(e, "}");
 }
 
-/* The source of a convolution or of its weight gradient, unless channels go alone: once per tap
- * that reads it, or in tiles of 6 x 6 for 4 x 4 results; again for each block of channels of the
- * result. */
+/* Serves the source of a convolution or of its weight gradient, unless depthwise. An element is computed
+ * once per tap that reads it and per block of the result's channels, or with Winograd in tiles of 6 x 6 for
+ * 4 x 4 results. */
 double ls_conv_computes(const LsGraph *g, LsNodeId n, int operand, int *axis)
 {
     bool weights = g->node[n.i].op == LS_OP_CONV_DW;
@@ -395,7 +395,7 @@ static void conv_emit(const LsKernelText *k)
         product_emit(k);
 }
 
-/* Elements for the packed weights of CONV or CONV_DX. */
+/* Elements of workspace for the packed weights of CONV or CONV_DX. */
 static int64_t product_workspace(const LsGraph *g, LsNodeId n, int real_bytes, bool no_winograd)
 {
     LsCostWay way = node_way(g, n, real_bytes, no_winograd);
@@ -415,7 +415,7 @@ static int64_t weight_workspace(const LsGraph *g, LsNodeId n, int real_bytes, bo
     return d.splits > 1 ? d.splits * ls_count(ls_shape(g, ls_out(g, n, 0))) : 0;
 }
 
-/* Enough for the kernel with or without Winograd's algorithm. */
+/* Suffices for the kernel with and without Winograd's algorithm. */
 static int64_t conv_workspace(const LsGraph *g, LsNodeId n, const LsTarget *t)
 {
     bool weights = g->node[n.i].op == LS_OP_CONV_DW;

@@ -1,8 +1,8 @@
 /* codegen/kernels/copy.c -- the loops of move_axes.h.
  *
- * Three cases by the innermost axis of the result: both sides contiguous (memcpy of rows), the
- * operand contiguous along another axis (a transposition, in square tiles that stay in the cache),
- * anything else. */
+ * The innermost axis of the result gives three cases: both sides contiguous (memcpy of rows), the operand
+ * contiguous along another axis (a transposition, in square tiles that stay in the cache), and all
+ * others. */
 #include "codegen/kernels/move_axes.h"
 
 #include <inttypes.h>
@@ -17,14 +17,14 @@ static const char *at(const LsCopy *c, int tensor, int64_t first)
     return ls_arena_printf(c->n->arena, LS_N64 " + %s", first, text);
 }
 
-/* The same as an index: `first` stays a constant. */
+/* The same for an index in the innermost loop: `first` stays a constant. */
 static const char *index_at(const LsCopy *c, int tensor, int64_t first)
 {
     const char *text = ls_nest_offset(c->n, tensor, 0, c->n->naxis);
     return first == 0 ? text : ls_arena_printf(c->n->arena, "%" PRId64 " + %s", first, text);
 }
 
-/* Axis along which the operand is contiguous, when that is not the innermost; -1: none. */
+/* The axis along which the operand is contiguous, if it is not the innermost; else -1. */
 static int transposed_axis(const LsNest *n)
 {
     int last = n->naxis - 1;
@@ -72,7 +72,7 @@ static LsGrid rows_part(const LsKernelText *k, const char *suffix, const LsCopy 
     return part;
 }
 
-/* Square tiles of rows along the operand's contiguous axis. */
+/* Prints a transposition in square tiles; `cross` is the operand's contiguous axis. */
 static LsGrid transpose_part(const LsKernelText *k, const char *suffix, const LsCopy *c, int cross)
 {
     LsNest *n = c->n;

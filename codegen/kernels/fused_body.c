@@ -33,12 +33,12 @@ static void operand(LsBody *b, int x)
         && !ls_is_joined(b->f, x);
     int level = ls_nest_level(b->nest, x);
     b->at[x] = level < 0 ? LS_AT_TOP : level < b->nest->naxis - 1 ? LS_AT_ROW : LS_AT_INNER;
-    b->load[x] = !literal && uses(b->f, x);     /* of joined ones the first */
+    b->load[x] = !literal && uses(b->f, x);     /* of joined operands, the first */
     b->arg[x] = literal ? constant(k, v) : ls_arena_printf(k->g->arena, "a%d", x);
 }
 
-/* Some statement asks for %i. Its strides are those of the logical order: a dropout and its
- * gradient may be laid out differently and must drop the same elements. */
+/* Whether a statement uses the walk index %i. Its strides then follow the logical order: a dropout and its
+ * gradient may differ in layout and must drop the same elements. */
 static bool draws(const LsFused *f)
 {
     for (int s = 0; s < f->nstmt; s++)
@@ -55,7 +55,7 @@ static bool has_parts(const LsFused *f, int nout)
     return any;
 }
 
-/* Of a part, which also where it is one index long has a place for every index of its own. */
+/* Sets the strides of a part; along the split axis its stride is not 0 even if it is one index long. */
 static void part_strides(const LsKernelText *k, const LsFused *f, int y,
                          int64_t stride[LS_MAX_RANK], int64_t *before)
 {
@@ -139,13 +139,13 @@ static LsType operand_type(const LsBody *b, int x)
     return ls_type(b->k->g, ls_in(b->k->g, b->k->n, x));
 }
 
-/* Operand x is read four elements at a time. */
+/* Whether operand x is read four elements at a time. */
 static bool in_fours(const LsBody *b, int x)
 {
     return b->fours && b->load[x] && b->at[x] == LS_AT_INNER && operand_type(b, x) == LS_REAL;
 }
 
-/* ... and ahead. */
+/* ... and prefetched. */
 static bool is_fetched(const LsBody *b, int x)
 {
     return b->group > 0 && in_fours(b, x) && ls_inset_of(b->f, x) == NULL;
@@ -234,7 +234,7 @@ static const char *scalar(const LsBody *b, const LsStmt *s, double v)
                       b->k->target->real_bytes);
 }
 
-/* The row's expression with its arguments put in. */
+/* The operator's expression with the statement's arguments inserted. */
 static const char *expression(const LsBody *b, const LsStmt *s)
 {
     struct LsArena *arena = b->k->g->arena;
@@ -280,7 +280,7 @@ static bool real_result(const LsBody *b, int y)
     return ls_type(b->k->g, ls_out(b->k->g, b->k->n, y)) == LS_REAL;
 }
 
-/* The condition under which a part is stored, before that statement. */
+/* Prints the condition under which a part is stored, before the store. */
 static void emit_within(const LsBody *b, const LsFusedOut *part)
 {
     const LsNest *n = b->nest;

@@ -1,22 +1,21 @@
-/* codegen/kernels/gather.c -- LS_K_GATHER: rows of a table picked by index, and the sum back into
- * it.
+/* codegen/kernels/gather.c -- LS_K_GATHER: rows of a table picked by index, and the gradient, a
+ * scatter-add.
  *
- * The table is outer x length x inner, all row-major. An index that is outside gives NaN (0 for
- * integers) and adds nothing. The gradient adds in the order of the indices, to zeros or to its base,
- * which is copied unless it lies where the result does. On the CPU its units are
- * columns, which no two share. A GPU would wait for one index after the other: there the places are
- * put in the order of their indices first, all at once (ls_rank), and a row of threads then sums what
- * one index has side by side. */
+ * The table is outer x length x inner, all row-major. An index out of range gives NaN (0 for integers) and
+ * adds nothing. The gradient adds in the order of the indices, to zeros or to its base, which is copied
+ * unless it shares the result's memory. On the CPU a unit is a range of columns. A GPU would wait for one
+ * index after the other, so there a parallel ranking (ls_rank) first sorts the places by their index, and a
+ * row of threads then sums the places of one index, which lie side by side. */
 #include "codegen/kernels/move_axes.h"
 #include "runtime/cuda_kernels/ls_cuda_sizes.h"
 
 #include <inttypes.h>
 
 enum {
-    COLUMNS = 64,               /* added in one unit of a CPU */
-    BASE_UNITS = 8,             /* of a plain loop, which copying a base takes as one */
-    RANK_ROWS = 16,             /* of threads, which share the indices that one is compared with */
-    TOGETHER = 8,               /* places whose rows a thread asks for before it adds the first */
+    COLUMNS = 64,               /* columns of one unit on the CPU */
+    BASE_UNITS = 8,             /* units of a plain loop that form one unit of copying a base */
+    RANK_ROWS = 16,             /* rows of threads that share the comparisons with one index */
+    TOGETHER = 8,               /* places whose rows a thread loads before it adds the first */
 };
 _Static_assert((int)RANK_ROWS <= (int)LS_RANK_KEYS, "ls_rank has room for the rows of threads");
 
@@ -37,7 +36,7 @@ static Gather gather_new(const LsKernelText *k, const LsShape *table)
     return g;
 }
 
-/* name: index number `place`, counted from the front. */
+/* Declares `name`: the index at `place`, counted from the front. */
 static void pick(const Gather *g, const char *name, const char *place)
 {
     ls_emit_line(g->e, "const int64_t %s = index[%s] < 0 ? index[%s] + " LS_N64 " : index[%s];",
@@ -75,7 +74,7 @@ static void forward(const Gather *g)
 
 static bool has_base(const Gather *g) { return ls_is(ls_in(g->k->g, g->k->n, 2)); }
 
-/* The index of each place as a number; of those that are outside, behind all others, the length. */
+/* Stores the index of each place as a sort key; indices out of range get the length, after all others. */
 static void keys(const Gather *g, int64_t units)
 {
     int64_t share = ls_ceil_div(g->count, units);
@@ -90,12 +89,12 @@ static void keys(const Gather *g, int64_t units)
     ls_emit_close(g->e, 1);
 }
 
-/* What the gradient is before anything is added. */
+/* Prints the part that sets the gradient's initial values. */
 static LsGrid start_part(const Gather *g, bool with_keys)
 {
     LsEmit *e = g->e;
     int64_t n = g->outer * g->length * g->inner, unit = ls_unit(g->k);
-    if (has_base(g))            /* there is mostly nothing to do, and that by few */
+    if (has_base(g))            /* mostly nothing to copy: few blocks suffice */
         unit *= BASE_UNITS;
     const LsGrid part = {"start", ls_ceil_div(n, unit), 256, 1};
     ls_emit_part(g->k, &part);
@@ -128,7 +127,7 @@ static LsGrid rank_part(const Gather *g)
     return part;
 }
 
-/* A row of threads takes the places of one index, if the one before it is another's. */
+/* A row of threads sums the places of one index; only the row at the first of these places works. */
 static LsGrid sum_part(const Gather *g)
 {
     LsEmit *e = g->e;

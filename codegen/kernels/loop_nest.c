@@ -47,7 +47,7 @@ void ls_nest_tensor(LsNest *n, const LsShape *space, LsLayout layout, int tensor
         n->stride[tensor][k] = stride[order[k]];
 }
 
-/* Axis b directly inside axis a: one loop walks both for every tensor. */
+/* Whether one loop can walk axis a and axis b directly inside it, for every tensor. */
 static bool joins(const LsNest *n, int a, int b)
 {
     if (n->reduced[a] != n->reduced[b] || n->alone[a] || n->alone[b])
@@ -161,12 +161,12 @@ void ls_nest_decode(LsEmit *e, const LsNest *n, const char *flat, int count, con
 }
 
 /* ---- units ---- */
-/* Of a GPU many are wanted, and a thread's start costs nothing. */
+/* A GPU needs many units, and starting a thread costs nothing. */
 int64_t ls_unit(const LsKernelText *k) { return k->target->kind == LS_TARGET_CPU ? 8192 : 2048; }
 
 enum {
     THREADS = 256,          /* of a block */
-    ONE_BLOCK = 128,        /* of a small grid's only block, whatever its size: more share its text */
+    ONE_BLOCK = 128,        /* of a small grid's only block, a fixed number: more kernels share its text */
 };
 
 int ls_threads(int64_t n, int most)
@@ -182,7 +182,7 @@ LsGrid ls_flat_grid(const LsKernelText *k, const char *suffix, int64_t n)
     return (LsGrid){suffix, ls_ceil_div(n, ls_unit(k)), THREADS, 1};
 }
 
-/* Threads of a row of n elements. */
+/* Threads for a row of n elements. */
 static int row_threads(int64_t n) { return n < 2048 ? ls_threads(n, 32) : THREADS; }
 
 int64_t ls_row_group(const LsKernelText *k, int64_t n)
@@ -198,8 +198,8 @@ LsGrid ls_rows_grid(const char *suffix, int64_t rows, int64_t group, int64_t n)
                     x <= 32 ? ls_threads(group, THREADS / x) : 1};
 }
 
-/* Every tensor moves along the innermost axis by one or not at all, and starts in multiples of
- * four there. */
+/* Whether every tensor moves along the innermost axis by one or not at all, and its rows start at multiples
+ * of four elements. */
 static bool in_fours(const LsNest *n, int64_t inner)
 {
     int last = n->naxis - 1;
@@ -242,14 +242,14 @@ LsGrid ls_boxes_grid(const char *suffix, const LsBoxes *b)
     return (LsGrid){suffix, b->units, x, ls_threads(b->mid, THREADS / x)};
 }
 
-/* First and last index of one axis in a unit. */
+/* Declares an axis' first index in a unit, and its end. */
 static void bounds(LsEmit *e, const LsBoxes *b, const char *var, const char *unit, int64_t size,
                    int64_t block)
 {
     if (block == size || block == 1)
         return;
     ls_emit_line(e, "const int64_t %s0 = %s * " LS_N64 ";", var, unit, block);
-    if (size % block == 0 && !b->gpu)   /* there constants are worth less than one text for all */
+    if (size % block == 0 && !b->gpu)   /* on a GPU a shared text is worth more than a constant */
         ls_emit_line(e, "const int64_t %s1 = %s0 + " LS_N64 ";", var, var, block);
     else
         ls_emit_line(e, "const int64_t %s1 = ls_least(%s0 + " LS_N64 ", " LS_N64 ");", var, var,
@@ -258,7 +258,7 @@ static void bounds(LsEmit *e, const LsBoxes *b, const char *var, const char *uni
 
 static const char rows_word[] = "LS_ROWS";
 
-/* The loop over the indices of one axis in a unit, or the index itself where there is one; true: a
+/* Opens the loop over a unit's indices of one axis, or declares the index if there is only one. True: a
  * loop. */
 static bool walk(LsEmit *e, const char *word, const char *var, const char *unit, int64_t size,
                  int64_t block)

@@ -1,9 +1,7 @@
-/* codegen/kernels/loop_nest.h -- a box of indices walked by nested loops, and where each tensor's
- * element lies.
+/* codegen/kernels/loop_nest.h -- nested loops over a box of indices, and each tensor's strides in them.
  *
- * Axes stand in walk order, outermost first, each with a stride per tensor. Merging joins
- * neighbours that every tensor walks as one, so that a dense tensor of any rank becomes one long
- * loop. */
+ * Axes stand in walk order, outermost first, each with a stride per tensor. Merging joins adjacent axes
+ * that every tensor walks as one, so a dense tensor of any rank becomes one long loop. */
 #ifndef LS_CODEGEN_KERNELS_LOOP_NEST_H
 #define LS_CODEGEN_KERNELS_LOOP_NEST_H
 
@@ -16,13 +14,13 @@ typedef struct LsNest {
     int naxis, ntensor;
     int64_t size[LS_NEST_AXES];
     bool reduced[LS_NEST_AXES];
-    bool alone[LS_NEST_AXES];           /* not joined with a neighbour, nor dropped */
+    bool alone[LS_NEST_AXES];           /* neither joined with a neighbour nor dropped */
     int64_t whole[LS_NEST_AXES];        /* by axis before merging: its size */
-    int last[LS_NEST_AXES];             /* the last of those that this one walks; it begins behind
-                                         * that of the axis before */
+    int last[LS_NEST_AXES];             /* the last axis before merging that this axis walks; the first
+                                         * such axis follows the previous axis' last */
     int64_t (*stride)[LS_NEST_AXES];    /* by tensor, elements */
-    int64_t *before;                    /* by tensor: elements that its first lies before index 0 of
-                                         * all axes (a part of what the axes span) */
+    int64_t *before;                    /* by tensor, elements: subtracted from its offset, for a tensor
+                                         * that covers a part of the axes */
     const char *var[LS_NEST_AXES]; /* name of the axis' index in the text: i is the innermost */
 } LsNest;
 
@@ -30,20 +28,20 @@ typedef struct LsNest {
 LsNest *ls_nest_new(const LsGraph *g, const LsShape *space, LsLayout layout, int ntensor);
 /* Logical axes in the order in which `layout` stores them. */
 void ls_walk_order(const LsShape *s, LsLayout layout, int order[LS_MAX_RANK]);
-/* The last of these. */
+/* The last axis of that order. */
 int ls_innermost(const LsShape *s, LsLayout layout);
-/* Strides of one tensor, given by logical axis of the space. */
+/* Sets the strides of one tensor, given by logical axis of the space. */
 void ls_nest_tensor(LsNest *n, const LsShape *space, LsLayout layout, int tensor,
                     const int64_t stride[LS_MAX_RANK]);
-/* Drops axes of length 1 and joins neighbours, except those that stay alone; names the rest. At
+/* Drops axes of length 1 and joins neighbours, except axes that stay alone, and names the axes left. At
  * least one axis stays. */
 void ls_nest_merge(LsNest *n);
 int64_t ls_nest_count(const LsNest *n);
 
-/* "j * 64 + i": offset of the tensor's element, over axes from .. to-1; "0": nothing moves it.
- * Behind it " - 32" where it begins before. */
+/* "j * 64 + i": offset of the tensor's element, over axes from .. to-1; "0": no axis moves it. Ends in
+ * " - 32" if the tensor's `before` is 32. */
 const char *ls_nest_offset(const LsNest *n, int tensor, int from, int to);
-/* "j / 56 % 56": the index along axis k of before merging. */
+/* "j / 56 % 56": the index along axis k of the nest before merging. */
 const char *ls_nest_index(const LsNest *n, int k);
 /* Innermost axis that moves the tensor; -1: none. */
 int ls_nest_level(const LsNest *n, int tensor);
@@ -51,9 +49,9 @@ int ls_nest_level(const LsNest *n, int tensor);
 void ls_nest_decode(LsEmit *e, const LsNest *n, const char *flat, int count, const int axis[]);
 
 /* ---- units ----
- * A unit is a box of about ls_unit elements: some rows of the innermost axis, or a piece of one row
- * where rows are long. Every unit starts its loops anew, so the bits of a result do not depend on
- * the threads. */
+ * A unit is a box of about ls_unit elements: some rows of the innermost axis, or a piece of one row if
+ * rows are long. Every unit starts its loops anew, so a result's bits do not depend on the number of
+ * threads. */
 typedef struct LsBoxes {
     int64_t inner, mid;         /* elements of a row, and rows, in one unit */
     int64_t ninner, nmid, outer;    /* units along each axis; product of the axes outside */
@@ -64,35 +62,33 @@ typedef struct LsBoxes {
 LsBoxes ls_boxes(const LsKernelText *k, const LsNest *n);
 /* The grid of these units. */
 LsGrid ls_boxes_grid(const char *suffix, const LsBoxes *b);
-/* The loop over units, and over the rows of one: how many braces that opened. */
+/* Prints the loop over units and over a unit's rows; returns the braces opened. */
 int ls_boxes_open(LsEmit *e, const LsNest *n, const LsBoxes *b);
-/* The loop over the innermost axis: one brace. */
+/* Prints the loop over the innermost axis: one brace. */
 void ls_boxes_inner(LsEmit *e, const LsNest *n, const LsBoxes *b);
 
-/* Running values for a loop over n elements that ends in one: a power of two up to 256, so that a
- * float sum has few terms and short rows little to combine. */
+/* Accumulators for a reduction of n elements to one: a power of two up to 256, so that a float sum has few
+ * terms and short rows have little to combine. */
 int64_t ls_lanes(int64_t n);
 
-/* Elements that are worth a unit on the kernel's machine. */
+/* Elements that make a worthwhile unit on the kernel's target. */
 int64_t ls_unit(const LsKernelText *k);
-/* The least power of two from n on, at most `most` (itself one). */
+/* The least power of two that is n or more, capped at `most` (a power of two). */
 int ls_threads(int64_t n, int most);
-/* The grid of a loop over n elements: ls_unit of them each, LS_LANES over all. */
+/* The grid of a loop over n elements in LS_LANES, ls_unit elements per unit. */
 LsGrid ls_flat_grid(const LsKernelText *k, const char *suffix, int64_t n);
-/* Rows of n elements that are worth a unit; on a GPU as many as a block's rows of threads, or a
- * multiple. */
+/* Rows of n elements that make a worthwhile unit; on a GPU a multiple of a block's rows of threads. */
 int64_t ls_row_group(const LsKernelText *k, int64_t n);
-/* The grid of rows of n elements whose sums are taken (ls_row_sum, ...), `group` in a unit as
- * LS_ROWS. */
+/* The grid of a reduction over rows of n elements (ls_row_sum, ...), `group` rows in a unit as LS_ROWS. */
 LsGrid ls_rows_grid(const char *suffix, int64_t rows, int64_t group, int64_t n);
-/* LS_LANES or LS_LANES4, by whether all that moves along it does so in fours. */
+/* LS_LANES4 if every tensor that moves along the loop does so in fours, else LS_LANES. */
 static inline const char *ls_lanes_word(bool fours) { return fours ? LS_FOURS "LS_LANES4" :
 "LS_LANES"; }
 
 /* ---- text that many emitters share ---- */
-/* "y[at] = v;", or of four neighbours in LS_LANES4, all real numbers, "LS_PUT4(y, at, v);". */
+/* Prints "y[at] = v;", or in LS_LANES4, for four real neighbours, "LS_PUT4(y, at, v);". */
 void ls_emit_put(LsEmit *e, bool fours, const char *y, const char *at, const char *v);
-/* "x[at]", or in LS_LANES4 of real numbers "LS_GET4(v, x, at)", behind "LS_FOUR(v);". */
+/* "x[at]", or in LS_LANES4, for real numbers, "LS_GET4(v, x, at)", which "LS_FOUR(v);" must precede. */
 const char *ls_get_text(struct LsArena *a, bool fours, const char *v, const char *x,
                         const char *at);
 void ls_emit_close(LsEmit *e, int count);

@@ -1,10 +1,10 @@
 /* codegen/kernels/loss.c -- LS_K_LOSS: cross-entropy, negative log-likelihood and their gradients.
  * compiler/ir/loss.def has the formulas.
  *
- * Positions are walked as the scores lie. Where the classes of a position are one run
- * (channels-last, or a matrix) a unit is a group of positions; elsewhere positions lie side by side
- * and a unit is a tile of them. Forward, every unit leaves its sum of losses and of weights in the
- * workspace; a second part adds them in order. A label that is no class and not ignored makes the
+ * Positions are walked in the order of the scores in memory. If the classes of a position are contiguous
+ * (channels-last, or a matrix), a unit is a group of positions; otherwise positions lie side by side and a
+ * unit is a tile of them. Forward, every unit leaves its partial sums of losses and weights in the
+ * workspace, and a second part adds these in order. A label that is neither a class nor ignored makes the
  * loss NaN and has gradient 0. */
 #include "codegen/kernels/loss_backward.h"
 #include "codegen/kernels/loss_forward.h"
@@ -27,7 +27,7 @@ static LsValueId scores_of(const LsGraph *g, LsNodeId n)
     }
 }
 
-/* Strides over the scores' axes of a tensor that may lack the class axis. */
+/* Sets the strides, over the scores' axes, of a tensor that may lack the class axis. */
 static void place(const LsLossText *l, const LsShape *space, LsLayout walk, int tensor, LsValueId v)
 {
     const LsValue *x = &l->k->g->value[v.i];

@@ -5,8 +5,8 @@
 
 #include <inttypes.h>
 
-/* dx of each class c of the row at `row`, four at a time where rows are whole fours; columns behind
- * the classes are 0. score: the value reads it. */
+/* Prints dx of each class c of the row at `row`, in fours if the row's length allows; columns beyond the
+ * classes are 0. score: the value reads the score. */
 static void put_row(const LsLossText *l, bool score, const char *before, const char *behind)
 {
     struct LsArena *a = l->n->arena;
@@ -29,7 +29,8 @@ static void put_row(const LsLossText *l, bool score, const char *before, const c
                      l->width);
 }
 
-/* dloss of the position times its weight and 1 - smoothing (`pick`), and the even share of all. */
+/* Declares dloss of the position times its weight and 1 - smoothing (`pick`), and the smoothing's share of
+ * each class (`even`). */
 static void factors(const LsLossText *l)
 {
     LsEmit *e = l->e;
@@ -44,7 +45,7 @@ static void factors(const LsLossText *l)
     ls_emit_line(e, "const real even = in ? scale * %s : 0;", l->smooth);
 }
 
-/* What the softmax is multiplied with. */
+/* The factor of the softmax. */
 static const char *factor(const LsLossText *l)
 {
     if (l->at->smoothing == 0)
@@ -116,7 +117,7 @@ static void grad_tile(const LsLossText *l)
     ls_emit_close(e, 3);
 }
 
-/* Zeros, then one element per position. */
+/* Stores one element per position; a part before it sets all others to 0. */
 static void grad_scatter(const LsLossText *l)
 {
     ls_loss_open_group(l);

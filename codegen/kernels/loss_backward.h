@@ -4,7 +4,7 @@
 
 #include "codegen/kernels/loss_text.h"
 
-/* All parts and the launch. */
+/* Prints all parts and the launch. */
 void ls_loss_backward(const LsLossText *l);
 
 #endif

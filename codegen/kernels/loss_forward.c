@@ -1,11 +1,11 @@
-/* codegen/kernels/loss_forward.c -- the value of cross-entropy and negative log-likelihood: sums of
- * every unit, then their sum. */
+/* codegen/kernels/loss_forward.c -- the value of cross-entropy and negative log-likelihood: partial sums
+ * of every unit, then their sum. */
 #include "codegen/kernels/loss_forward.h"
 
 #include <inttypes.h>
 
-/* Loss of the position from its score, the log z of the exponentials' sum and the smoothing's sum
- * `mix`, and what it adds. */
+/* Computes the position's loss from its score, the logarithm z of the exponentials' sum and the smoothing's
+ * sum `mix`, and adds the loss and the weight to the sums. */
 static void add_position(const LsLossText *l, const char *at)
 {
     LsEmit *e = l->e;
@@ -62,7 +62,7 @@ static void forward_group(const LsLossText *l)
     ls_emit_line(e, "}");
 }
 
-/* What a tile keeps of each position while the classes go by. */
+/* Declares a tile's accumulators for each position, for the loops over classes. */
 static void tile_locals(const LsLossText *l, bool mix)
 {
     LsEmit *e = l->e;

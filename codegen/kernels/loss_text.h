@@ -1,12 +1,12 @@
 /* codegen/kernels/loss_text.h -- a loss while its kernel is printed: its loops over positions, and the
- * sum of what units left. */
+ * sum of the units' partial sums. */
 #ifndef LS_CODEGEN_KERNELS_LOSS_TEXT_H
 #define LS_CODEGEN_KERNELS_LOSS_TEXT_H
 
 #include "codegen/kernels/loop_nest.h"
 
 enum { LS_LOSS_TILE = 128 };        /* positions side by side */
-enum {      /* tensors of the nest; LS_LOSS_EACH is a reduction */
+enum {      /* tensors of the nest (LS_LOSS_EACH is a reduction) */
     LS_LOSS_SCORES, LS_LOSS_LABELS, LS_LOSS_LSE, LS_LOSS_AT_EACH, LS_LOSS_TENSORS
 };
 
@@ -17,36 +17,36 @@ typedef struct LsLossText {         /* one node of cross-entropy or likelihood *
     LsNest *n;              /* positions */
     bool nll, grad;
     int weight;             /* operand; -1: all 1 */
-    int64_t width;          /* of the scores' axis: classes, or more (codegen/cuda/widen.h) */
+    int64_t width;          /* of the scores' axis: the classes, or more (codegen/cuda/widen.h) */
     int64_t classes, stride, lanes;
-    bool runs;              /* the classes of a position are one run */
-    int64_t points, group;  /* positions; positions of a unit */
-    int64_t inner;          /* not runs: positions side by side */
+    bool runs;              /* the classes of a position are contiguous */
+    int64_t points, group;  /* positions; positions per unit */
+    int64_t inner;          /* not runs: contiguous positions */
     int64_t units;
     const char *valid;      /* condition on the sample, NULL: none */
     const char *classes_text, *plain, *smooth;      /* C; 1 - smoothing; smoothing / C */
 } LsLossText;
 
-/* Where a tensor of the nest has the element of the position. */
+/* The offset of the position's element in a tensor of the nest. */
 const char *ls_loss_offset(const LsLossText *l, int tensor);
-/* Positions that the loops over classes go by rows (or, where there are none, one by one), or side
- * by side. */
+/* The grid over positions: their classes as rows (or, without such loops, one position at a time), or
+ * positions side by side. */
 LsGrid ls_loss_grid(const LsLossText *l);
-/* Unit u, then its positions p with their indices. Two braces. */
+/* Open the loop over units u, then over a unit's positions p with their indices: two braces. */
 void ls_loss_open_group(const LsLossText *l);
-/* Unit u, a tile of positions i0 .. i1. One brace. */
+/* The loop over units u, each a tile of positions i0 .. i1: one brace. */
 void ls_loss_open_tile(const LsLossText *l);
-/* The positions i of a tile. One brace. */
+/* The loop over the positions i of a tile: one brace. */
 void ls_loss_open_columns(const LsLossText *l);
-/* The classes c of a tile, its positions i, the score v. Two braces. */
+/* The loops over the classes c and the positions i of a tile, with the score v: two braces. */
 void ls_loss_open_classes(const LsLossText *l);
-/* t is the label; the condition that the position `counts` (`in`: and is a class). */
+/* Declares t, the label, and `counts`: whether the position counts (`in`: and the label is a class). */
 void ls_loss_label(const LsLossText *l);
-/* Declares x, label, weight, and `all`, the sum of the weights: those that the loss reads. */
+/* Declares x, label, weight, and `all`, the sum of the weights, as far as the loss reads them. */
 void ls_loss_pointers(const LsLossText *l);
 
-/* total0 .. are the sums over units u of part[n * u + 0], ..., in a part of one unit and
- * LS_TOTAL_LANES threads, for its LS_ONE. */
+/* Declares total0 ..: the sums over units u of part[n * u + 0], ..., for LS_ONE of a part of one unit and
+ * LS_TOTAL_LANES threads. */
 enum { LS_TOTAL_LANES = 256 };
 void ls_emit_totals(const LsKernelText *k, int n, int64_t units);
 

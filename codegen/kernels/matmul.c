@@ -1,5 +1,5 @@
-/* codegen/kernels/matmul.c -- MATMUL: the shape of one product, and which of a batch a unit
- * belongs to. The work is in runtime/kernels/ls_matmul.h. */
+/* codegen/kernels/matmul.c -- MATMUL: the shape of one product, and the product of the batch that a unit
+ * belongs to, for the code in runtime/kernels/ls_matmul.h. */
 #include "codegen/kernels/matmul.h"
 
 #include "codegen/kernels/computed_operand.h"
@@ -39,9 +39,9 @@ static void batch_of(const LsGraph *g, LsNodeId n, LsProduct *p)
     }
 }
 
-enum { ADDRESS = 1024 };        /* bytes of an address: of eight axes of the largest numbers */
+enum { ADDRESS = 1024 };        /* bytes of an address text: eight axes of the largest numbers */
 
-/* "VAR + matrix / 4 % 8 * 1024 + ..." to `text`. */
+/* Writes "VAR + matrix / 4 % 8 * 1024 + ..." to `text`. */
 static void address(char *text, size_t room, const char *var, const LsProduct *p,
                     const int64_t *stride)
 {
@@ -73,7 +73,7 @@ LsProduct ls_product_of(const LsGraph *g, LsNodeId n)
         p.depth += behind;
     batch_of(g, n, &p);
     if (p.naxis == 1 && p.b[0] == 0 && !at->trans_a && p.a[0] == p.m * p.row_a) {
-        p.m *= p.dim[0];        /* one B for all: the batch is more rows */
+        p.m *= p.dim[0];        /* one B for all: the batch adds rows to A */
         p.naxis = 0;
     }
     for (int i = 0; i < p.naxis; i++)
@@ -81,11 +81,11 @@ LsProduct ls_product_of(const LsGraph *g, LsNodeId n)
     return p;
 }
 
-/* One product, B not turned. Each block of columns takes all rows of A, and B is packed again for
- * so many rows. */
+/* For one product, with B not transposed. Each block of columns packs all rows of A, and each block of rows
+ * packs B again. */
 double ls_matmul_computes(const LsGraph *g, LsNodeId n, int operand, int *axis)
 {
-    /* A thread takes some neighbours of the units in one go: about two by two. */
+    /* A thread takes neighbouring units at once: about two by two. */
     enum { ROWS = 2 * LS_MATMUL_ROWS, COLS = 2 * LS_MATMUL_COLS };
     const LsGemmAttr *at = &g->node[n.i].attr.gemm;
     LsProduct p = ls_product_of(g, n);

@@ -1,9 +1,9 @@
-/* codegen/kernels/move_axes.c -- LS_K_MOVE: each node as copies of boxes (copy.c), in any layouts. */
+/* codegen/kernels/move_axes.c -- LS_K_MOVE: each node as copies of boxes (copy.c), in any layout. */
 #include "codegen/kernels/move_axes.h"
 
 #include <inttypes.h>
 
-enum { APART = 4 };         /* operands that a concatenation names one by one, at most */
+enum { APART = 4 };         /* most operands that a concatenation names one by one */
 
 typedef struct Move {
     const LsKernelText *k;
@@ -17,8 +17,8 @@ static void strides_of(const Move *m, int operand, int64_t stride[LS_MAX_RANK])
     ls_strides(&x->shape, x->layout, stride);
 }
 
-/* A box of `space` that moves by these strides (logical axes) on either side, in the result's
- * order. */
+/* The copy of a box `space`, walked in the result's order, with these strides (by logical axis) on either
+ * side. */
 static LsCopy copy_new(const Move *m, const LsShape *space, const int64_t to[],
                        const int64_t from[])
 {
@@ -35,7 +35,7 @@ static void print_one(const Move *m, const LsCopy *c)
     ls_emit_launch(m->k, &part, 1);
 }
 
-/* The result is the operand read by other strides. */
+/* Prints a copy that reads the operand with other strides. */
 static void gathered(const Move *m, const int64_t from[], int64_t first)
 {
     int64_t to[LS_MAX_RANK];
@@ -72,7 +72,7 @@ static void slice(const Move *m)
     gathered(m, from, first);
 }
 
-/* Zeros, then dy where it was read. */
+/* Prints zeros, then dy at the elements that were read. */
 static void slice_grad(const Move *m)
 {
     int64_t y[LS_MAX_RANK], from[LS_MAX_RANK], to[LS_MAX_RANK], first = 0;
@@ -90,7 +90,7 @@ static void slice_grad(const Move *m)
     ls_emit_launch(m->k, part, 2);
 }
 
-/* Every axis as (repeat, index), walked in the result's order. */
+/* Prints a copy with every axis split into (repeat, index), in the result's order. */
 static void tile(const Move *m)
 {
     const LsShape *x = ls_in_shape(m->k->g, m->k->n, 0);
@@ -114,8 +114,8 @@ static void tile(const Move *m)
 }
 
 /* ---- concat ---- */
-/* Elements of the result behind which the next index of the axis lies, when every operand has the
- * result's layout: then each operand is one run per outer index. 0: not so. */
+/* The result's stride along the axis, if every operand has the result's layout: each operand is then one
+ * run per outer index. Else 0. */
 static int64_t run_of(const Move *m, int axis)
 {
     int64_t to[LS_MAX_RANK];
@@ -132,7 +132,7 @@ static int64_t run_of(const Move *m, int axis)
     return to[axis];
 }
 
-/* Row j of operand o goes to `at` in row j of the result. */
+/* Prints the copy of operand o's row j to offset `at` in the result's row j. */
 static void concat_one(const Move *m, int o, int64_t row, int64_t at, int64_t count)
 {
     LsEmit *e = m->k->e;
@@ -141,7 +141,7 @@ static void concat_one(const Move *m, int o, int64_t row, int64_t at, int64_t co
                  row, at, o, count, count);
 }
 
-/* The same of n operands from o on. */
+/* The same for n operands from o on. */
 static void concat_alike(const Move *m, int o, int n, int64_t row, int64_t at, int64_t count)
 {
     LsEmit *e = m->k->e;
@@ -153,7 +153,7 @@ static void concat_alike(const Move *m, int o, int n, int64_t row, int64_t at, i
     ls_emit_line(e, "}");
 }
 
-/* One pass over the result: for each outer index the runs of all operands, one behind the other. */
+/* Prints one pass over the result: for each outer index the runs of all operands in order. */
 static void concat_runs(const Move *m, int axis, int64_t run)
 {
     const LsKernelText *k = m->k;
@@ -161,7 +161,7 @@ static void concat_runs(const Move *m, int axis, int64_t run)
     int64_t row = run * m->y->shape.dim[axis], outer = ls_count(&m->y->shape) / row, at = 0;
     int64_t group = row >= ls_unit(k) ? 1 : ls_unit(k) / row;
     bool gpu = k->target->kind == LS_TARGET_CUDA;
-    int x = ls_threads(row / m->node->nin / 4, 16);     /* all but the smallest share a text */
+    int x = ls_threads(row / m->node->nin / 4, 16);     /* all but the smallest share one text */
     if (gpu)
         group = 128 / x;
     const LsGrid part = {"part", ls_ceil_div(outer, group), x, ls_threads(group, 128 / x)};

@@ -9,12 +9,12 @@ enum { LS_COPY_TO, LS_COPY_FROM, LS_COPY_TENSORS };     /* tensors of the nest *
 typedef struct LsCopy {
     LsNest *n;              /* merged */
     int operand;
-    int64_t to, from;       /* first element in the result and in the operand */
+    int64_t to, from;       /* index of the first element in the result, in the operand */
 } LsCopy;
 
-/* Prints NAME_<suffix>. */
+/* Prints the part NAME_<suffix>. */
 LsGrid ls_copy_part(const LsKernelText *k, const char *suffix, const LsCopy *c);
-/* Prints NAME_fill, which sets every element of result 0. */
+/* Prints the part NAME_fill, which sets every element of result 0. */
 LsGrid ls_fill_part(const LsKernelText *k, double value);
 
 /* codegen/kernels/pad.c */

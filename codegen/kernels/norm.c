@@ -1,8 +1,8 @@
-/* codegen/kernels/norm.c -- LS_K_NORM: layer norm and its gradient to x, row by row; the latter may
- * be stored as its sum with another.
+/* codegen/kernels/norm.c -- LS_K_NORM: layer norm and its gradient to x, row by row. The gradient may be
+ * stored as its sum with another tensor.
  *
- * A row is what the normalised axes hold; it stays in the cache between the passes over it. The
- * variance is the mean of squared distances, not a difference of squares. */
+ * A row spans the normalised axes and stays in the cache between the passes over it. The variance is the
+ * mean of squared distances, not a difference of squares. */
 #include "codegen/kernels/loop_nest.h"
 
 #include <inttypes.h>
@@ -13,9 +13,9 @@ typedef struct Norm {
     int64_t rows, n, lanes;
 } Norm;
 
-/* The function that stores a row once its sums are known, each operation rounded by itself:
- * alternatives of y's readers compute the same (codegen/fusion/fused_alternatives.c), and dx is the same where
- * something is added to it. y may be any of the rows that it is computed from. */
+/* Prints the function that stores a row once its sums are known. It rounds each operation by itself, so
+ * alternatives of y's readers compute the same bits (codegen/fusion/fused_alternatives.c), and so does dx with
+ * an addend. y may be any of the rows that it is computed from. */
 static void row_function(const Norm *m, const char *takes, const char *value)
 {
     ls_emit_line(m->e, "LS_EXACT_BEGIN");
@@ -86,7 +86,7 @@ static void backward_row(const Norm *m)
         row_function(m, takes, dx);
 }
 
-/* h = dy scale, z = (x - mean) invstd; two sums over the row, then dx. */
+/* With h = dy scale and z = (x - mean) invstd: the sums of h and h z over the row, then dx. */
 static void backward(const Norm *m)
 {
     LsEmit *e = m->e;

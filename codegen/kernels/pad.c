@@ -1,8 +1,8 @@
-/* codegen/kernels/pad.c -- PAD and its gradient where borders repeat what is inside.
+/* codegen/kernels/pad.c -- PAD, and its gradient for borders that repeat elements.
  *
- * A constant border is a fill and a copy. For reflect and edge the index of every padded axis goes
- * through a function (ls_reflect, ls_clamp); the gradient adds to the same places, one unit after
- * the other's rows in fixed order: units are points of the axes that are not padded. */
+ * A constant border is a fill and a copy. For reflect and edge a function (ls_reflect, ls_clamp) maps the
+ * index of every padded axis. The gradient adds to the mapped elements in a fixed order: units are points
+ * of the axes without padding, so no two units add to the same element. */
 #include "codegen/kernels/move_axes.h"
 
 #include <inttypes.h>
@@ -11,7 +11,7 @@
 typedef struct Pad {
     const LsKernelText *k;
     const LsPadAttr *at;
-    const LsValue *small, *large;   /* without and with the border */
+    const LsValue *small, *large;   /* the value without the border, and with it */
     int64_t lo[LS_NEST_AXES], dim[LS_NEST_AXES]; /* by axis of the nest: border and length inside */
     LsNest *n;              /* axes of the large side; tensors: large, small */
 } Pad;
@@ -22,7 +22,7 @@ static bool padded(const Pad *p, int axis)
     return p->at->lo[axis] != 0 || p->at->hi[axis] != 0;
 }
 
-/* Axes that are padded stay alone; the others merge. */
+/* Makes the nest; padded axes stay alone, the others merge. */
 static void pad_nest(Pad *p)
 {
     const LsShape *space = &p->large->shape;
@@ -44,7 +44,7 @@ static void pad_nest(Pad *p)
         }
 }
 
-/* Offset in the small side, with the mapped indices. */
+/* The offset in the small side, from the mapped indices. */
 static const char *small_offset(Pad *p)
 {
     LsNest *n = p->n;
@@ -76,7 +76,7 @@ static void border(Pad *p)
     ls_emit_launch(p->k, &part, 1);
 }
 
-/* A fill, and a copy of what is inside the result. */
+/* Prints a fill, and a copy of the elements inside the result. */
 static void constant(Pad *p)
 {
     int64_t to[LS_MAX_RANK], from[LS_MAX_RANK];
@@ -132,7 +132,7 @@ void ls_pad_grad_emit(const LsKernelText *k)
     pad_nest(&p);
     const LsNest *n = p.n;
     int last = n->naxis - 1;
-    if (!n->alone[last])            /* else one thread adds what shares a place, in order */
+    if (!n->alone[last])            /* else one thread adds all that share an element, in order */
         part[1].x = ls_threads(n->size[last], 256);
     for (int a = 0; a < last; a++)
         if (!n->alone[a]) {

@@ -1,4 +1,4 @@
-/* codegen/kernels/pointwise.c -- LS_K_FUSED: pointwise chains; reduce.c has the reductions. */
+/* codegen/kernels/pointwise.c -- LS_K_FUSED: pointwise bodies; bodies with reductions are in reduce.c. */
 #include "codegen/kernels/fused_body.h"
 #include "codegen/kernels/reduce.h"
 

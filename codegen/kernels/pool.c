@@ -1,10 +1,9 @@
 /* codegen/kernels/pool.c -- LS_K_POOL: max and average pooling and their gradients, channels-last.
  *
- * A unit is one row of pixels (all spatial axes but the last fixed); the innermost loops run along
- * the channels. Forward, windows that lie inside the image are printed out position by position,
- * others loop over the part that does. The gradients gather: each pixel of x sums what the windows
- * over it say, in window order, so that nothing is written twice. GPUs have most of them from
- * pool_vector4.c. */
+ * A unit is one row of pixels (all spatial axes but the last fixed); the innermost loops run along the
+ * channels. Forward, windows inside the image are unrolled position by position; other windows loop over
+ * the positions inside. The gradients gather: each pixel of x sums over the windows that cover it, in window
+ * order, so no element is written by two units. On GPUs pool_vector4.c prints most poolings. */
 #include "codegen/kernels/pool_text.h"
 #include "codegen/kernels/pool_vector4.h"
 
@@ -23,7 +22,7 @@ static LsPool pool_new(const LsKernelText *k, const LsShape *x, const LsShape *y
 
 /* ---- forward ---- */
 
-/* The window lies inside: all positions of one channel in a row. */
+/* Prints a window that lies inside: all its positions, unrolled, for each channel. */
 static void whole_window(const LsPool *p)
 {
     ls_pool_channels(p);
@@ -112,7 +111,8 @@ static void forward(const LsPool *p)
 /* ---- gradients ---- */
 static void nothing(const LsPool *p, int d) { (void)p, (void)d; }
 
-/* The small side's pixel p whose window position r lies on pixel i; none: the next r. */
+/* Loops over r along axis d, with the pixel p of the small side whose window position r lies on pixel i;
+ * skips an r without one. */
 static void open_window(const LsPool *p, int d)
 {
     const LsWindowAttr *w = p->w;

@@ -1,5 +1,4 @@
-/* codegen/kernels/pool_text.c -- the loops over pixels and windows that pooling kernels are printed
- * with. */
+/* codegen/kernels/pool_text.c -- the loops of pooling kernels over pixels and windows. */
 #include "codegen/kernels/pool_text.h"
 
 #include <inttypes.h>

@@ -1,14 +1,15 @@
-/* codegen/kernels/pool_vector4.c -- pooling and its gradients for GPUs: all positions of a window, all
- * windows over a pixel are printed out, each with the condition that it is there, so that a thread
- * has what it sums up in registers, reads four channels at a time and writes them once. What the
- * loops of pool.c compute, in the same order. */
+/* codegen/kernels/pool_vector4.c -- pooling and its gradients for GPUs, unrolled.
+ *
+ * The text has all positions of a window, or all windows over a pixel, each with the condition that it
+ * exists. So a thread accumulates in registers, reads four channels at a time and writes them once. Sums
+ * run in the order of pool.c's loops. */
 #include "codegen/kernels/pool_vector4.h"
 
 #include <inttypes.h>
 
 static bool fours(const LsPool *p) { return p->channels % 4 == 0; }
 
-/* Place of number r along axis d of a box of that size. */
+/* The index along axis d of element r of a box of that size. */
 static int64_t along(const LsPool *p, int64_t r, int d, const int64_t size[])
 {
     for (int k = p->n - 1; k > d; k--)
@@ -16,7 +17,7 @@ static int64_t along(const LsPool *p, int64_t r, int d, const int64_t size[])
     return r % size[d];
 }
 
-/* "o0_1 && o1_2": what all axes say of number r. */
+/* "o0_1 && o1_2": element r's variables along all axes, joined. */
 static const char *of_axes(const LsPool *p, int64_t r, const int64_t size[], const char *var,
                            const char *joined)
 {
@@ -28,7 +29,7 @@ static const char *of_axes(const LsPool *p, int64_t r, const int64_t size[], con
     return text;
 }
 
-/* Rooms of four neighbours for n values. */
+/* Declares buffers of four neighbours for n values. */
 static void rooms(const LsPool *p, int64_t n, const char *word, const char *var)
 {
     for (int64_t r = 0; r < n && fours(p); r++)
@@ -95,8 +96,8 @@ void ls_pool_fours_forward(const LsPool *p)
 }
 
 /* ---- gradients ---- */
-/* Windows that may lie over one pixel along each axis: each as many strides behind the one before.
- * Dilated ones have their places apart, and all of these are tried. */
+/* The windows that may cover one pixel along each axis, one stride apart. With dilation the candidates are
+ * all positions of the kernel. */
 typedef struct Slots { int64_t n[LS_MAX_SPATIAL], all; } Slots;
 
 static Slots slots_of(const LsPool *p)
@@ -110,8 +111,8 @@ static Slots slots_of(const LsPool *p)
     return s;
 }
 
-/* Of slot q along the axis: the window p that has pixel i at its position r, and whether it is
- * there. */
+/* Declares slot q along the axis: the window p with pixel i at its position r, and whether the window
+ * exists (o). */
 static void pixel_slot(const LsPool *p, int d, int64_t q)
 {
     const LsWindowAttr *w = p->w;
@@ -137,7 +138,7 @@ static void pixel_slot(const LsPool *p, int d, int64_t q)
                  "%s;", d, q, d, q, d, q, p->y[d], inside);
 }
 
-/* How many positions of slot q's window an average takes along the axis. */
+/* Declares the positions that an average counts along the axis in slot q's window. */
 static void pixel_length(const LsPool *p, int d, int64_t q)
 {
     const LsWindowAttr *w = p->w;
@@ -165,8 +166,8 @@ static void pixel_axis(const LsPool *p, int d)
     }
 }
 
-/* Window q over the pixel: whether it is there, its first channel, the pixel's number in it or an
- * average's divisor. */
+/* Declares for each window q over the pixel: whether it exists, its first channel, and the pixel's position
+ * in it or an average's divisor. */
 static void pixel_windows(const LsPool *p, const Slots *s)
 {
     struct LsArena *a = p->k->g->arena;

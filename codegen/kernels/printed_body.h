@@ -12,14 +12,14 @@ typedef struct LsBody {
     const LsNode *node;
     const LsFused *f;
     LsNest *nest;           /* tensors: operands, results, the walk index */
-    const char **arg;       /* by operand: name of its scalar, or the literal it is */
+    const char **arg;       /* by operand: the name of its scalar, or its literal */
     LsLoadAt *at;           /* by operand */
-    bool *load;             /* by operand: some statement uses it and it is no literal */
+    bool *load;             /* by operand: a statement uses it and it is no literal */
     bool fours;             /* the innermost loop is LS_LANES4 or LS_ONCE4 */
-    int group;              /* fours: steps whose operands are fetched ahead; 0: none */
+    int group;              /* fours: steps whose operands are prefetched; 0: none */
 } LsBody;
 
-/* The nest's tensor that result `out` is. */
+/* The number of result `out` among the nest's tensors. */
 static inline int ls_body_result(const LsBody *b, int out) { return b->node->nin + out; }
 
 #endif

@@ -1,17 +1,16 @@
-/* codegen/kernels/product.h -- what matrices a MATMUL node multiplies. */
+/* codegen/kernels/product.h -- the matrices that a MATMUL node multiplies. */
 #ifndef LS_CODEGEN_PRODUCT_H
 #define LS_CODEGEN_PRODUCT_H
 
 #include "codegen/emit/kernel_emit.h"
 
-/* `batch` products c [m][n] = a [m][depth] * b [depth][n]. Rows of a or c that are longer than the
- * other matrices make them end in columns that do not count (codegen/cuda/widen.h); where b has rows
- * of zeros for them, n or depth counts them. Batch axes, outermost first, with the
- * distances of a and b along them, in elements; neighbours that advance alike in both are one axis,
- * and there is none where the batch is only more rows. */
+/* `batch` products c [m][n] = a [m][depth] * b [depth][n]. Rows of a or c may end in padding columns
+ * (codegen/cuda/widen.h); if b has rows of zeros for them, n or depth counts them. Batch axes come
+ * outermost first, with the strides of a and b along them, in elements. Neighbours that advance alike in
+ * both are one axis, and a batch that only adds rows to a has no axis. */
 typedef struct LsProduct {
     int64_t m, n, depth, batch;
-    int64_t row_a, row_c;   /* elements from one row of a, as it lies, and of c to the next */
+    int64_t row_a, row_c;   /* elements from one row to the next, of a as stored and of c */
     int naxis;
     int64_t dim[LS_MAX_RANK], a[LS_MAX_RANK], b[LS_MAX_RANK];
 } LsProduct;

@@ -34,7 +34,7 @@ void ls_joined_strides(const LsKernelText *k, LsNest *n, int row)
     int64_t stride[LS_MAX_RANK];
     for (int x = f->joined; x < f->joined + f->njoined; x++) {
         ls_strides(ls_in_shape(k->g, k->n, x), f->layout, stride);
-        stride[axis] = 1;                           /* also of a single index */
+        stride[axis] = 1;                           /* even if the axis has length 1 */
         ls_nest_tensor(n, &f->space, f->layout, x, stride);
     }
     LsShape rows = f->space;
@@ -96,7 +96,7 @@ void ls_joined_fill(const LsBody *b)
 }
 
 /* ---- GPU ---- */
-/* A for i below 64, B for i below 96, else C: of what `print` says of each run. */
+/* Chooses by index i among the texts that `print` gives for each run: A below 64, B below 96, else C. */
 static const char *chosen(const LsBody *b, const LsJoinedRun run[], int n,
                           const char *(*print)(const LsBody *, const LsJoinedRun *))
 {
@@ -140,7 +140,7 @@ void ls_joined_pick(const LsBody *b)
     LsEmit *e = b->k->e;
     LsJoinedRun run[LS_JOINED_RUNS];
     int n = runs_of(b, run), x = b->f->joined;
-    const char *four = b->fours ? "LS_WHOLE4" : "";         /* and the compiler knows */
+    const char *four = b->fours ? "LS_WHOLE4" : "";         /* tells the compiler */
     ls_emit_line(e, "const int64_t part%d = %s;", x, chosen(b, run, n, part_text));
     ls_emit_line(e, "const int64_t length%d = %s(%s);", x, four, chosen(b, run, n, length_text));
     ls_emit_line(e, "const int64_t from%d = %s(%s);", x, four, chosen(b, run, n, from_text));

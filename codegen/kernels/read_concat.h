@@ -1,21 +1,20 @@
-/* codegen/kernels/read_concat.h -- the operand of a body that lies in parts: which part has an index of
- * the innermost axis (codegen/fusion/implicit_concat.h).
+/* codegen/kernels/read_concat.h -- reading the operand of a body that lies in parts along the innermost
+ * axis (codegen/fusion/implicit_concat.h).
  *
- * On the CPU a row of all parts is put together in front of the innermost loop, in its nearest
- * cache. On a GPU a thread finds its own part: runs of parts of equal length make that a
- * division. */
+ * On the CPU a row of all parts is gathered before the innermost loop, in the L1 cache. On a GPU a
+ * thread finds its own part: in a run of parts of equal length that is a division. */
 #ifndef LS_CODEGEN_KERNELS_READ_CONCAT_H
 #define LS_CODEGEN_KERNELS_READ_CONCAT_H
 
 #include "codegen/kernels/printed_body.h"
 
 enum {
-    LS_JOINED_RUNS = 4,         /* that an index is compared with, at most */
-    LS_JOINED_ROW = 8192,       /* elements, at most: a row has room on the stack */
-    LS_JOINED_PARTS = 192,      /* at most: a GPU's kernels have LS_CUDA_ARGS arguments */
+    LS_JOINED_RUNS = 4,         /* most runs: an index is compared with each */
+    LS_JOINED_ROW = 8192,       /* most elements of a row, which lies on the stack */
+    LS_JOINED_PARTS = 192,      /* most parts: a GPU's kernel has LS_CUDA_ARGS arguments */
 };
 
-/* Operands first .. first + n - 1 of a node, each of `length` indices, the first from `from` on. */
+/* Operands first .. first + n - 1 of a node, each `length` indices long; the first begins at `from`. */
 typedef struct LsJoinedRun { int first, n; int64_t from, length; } LsJoinedRun;
 
 /* The runs of `count` operands of node n from `first` on, along the axis; at most LS_JOINED_RUNS
@@ -23,21 +22,21 @@ typedef struct LsJoinedRun { int first, n; int64_t from, length; } LsJoinedRun;
 int ls_joined_runs(const LsGraph *g, LsNodeId n, int first, int count, int axis,
                    LsJoinedRun run[LS_JOINED_RUNS]);
 
-/* Strides of the parts, and of the number of the row as tensor `row`. */
+/* Sets the strides of the parts, and of the row's number as tensor `row`. */
 void ls_joined_strides(const LsKernelText *k, LsNest *n, int row);
 
-/* Where the joined operand stands among the kernel's tensors, as the number of its row. */
+/* The index of the joined operand's row number among the nest's tensors. */
 static inline int ls_joined_row(const LsBody *b) { return b->node->nin + b->node->nout; }
 
-/* On the CPU pointers, and the row in front of the innermost loop; nothing on a GPU, or where the
- * body reads no joined operand. */
+/* On the CPU: print the pointers, and the row before the innermost loop. On a GPU, or if the body reads no
+ * joined operand, they print nothing. */
 void ls_joined_declare(const LsBody *b);
 void ls_joined_fill(const LsBody *b);
-/* On a GPU, in the innermost loop: the part of the index, as the pointer to which that index is
- * added as it is (that it is a multiple of four shows nowhere else), and the part's length; nothing
- * likewise. */
+/* On a GPU, in the innermost loop: prints the index's part and the part's length. The part is a pointer to
+ * which the index itself is added, as only the index is visibly a multiple of four. Otherwise prints
+ * nothing. */
 void ls_joined_pick(const LsBody *b);
-/* The joined operand's array, the place in it, and what lies between two rows, as text. */
+/* The joined operand's array, the index in it, and the stride along an axis, as text. */
 const char *ls_joined_array(const LsBody *b);
 const char *ls_joined_at(const LsBody *b);
 const char *ls_joined_step(const LsBody *b, int axis);

@@ -11,18 +11,18 @@ void ls_inset_strides(const LsKernelText *k, LsNest *n, int x)
     ls_nest_tensor(n, &f->space, f->layout, x, stride);
 }
 
-/* One axis of an operand, as the text of a row has it. */
+/* One axis of an operand, for the text of a row. */
 typedef struct Along {
-    const char *at;             /* its index in the space */
-    int64_t from, per, span, n, points;     /* n: of the operand; points: of the space */
+    const char *at;             /* the index in the space, as text */
+    int64_t from, per, span, n, points;     /* n: length in the operand; points: in the space */
     int64_t stride;             /* elements */
-    int64_t back;               /* which of the indices of the point: so many before the last */
+    int64_t back;               /* the term's index at a point is the last one less `back` */
 } Along;
 
-/* One of the elements whose sum the operand is at a point. */
+/* One term of the sum that the operand is at a point. */
 typedef struct Term {
     const LsInset *in;
-    const char *name;           /* "3", or of several "3_1" */
+    const char *name;           /* "3", or "3_1" if there are several terms */
     const char *which;          /* likewise */
     Along x[LS_MAX_RANK]; int n;        /* all axes but the innermost, in logical order */
 } Term;
@@ -42,7 +42,7 @@ static Along along(const LsBody *b, const LsInset *in, int axis)
                    in->per[axis], in->span[axis], s->dim[axis], points, stride[axis], 0};
 }
 
-/* The last axis counts fastest. */
+/* The last axis of `number` varies fastest. */
 static Term term_of(const LsBody *b, const LsInset *in, int64_t number)
 {
     struct LsArena *a = b->nest->arena;
@@ -63,7 +63,7 @@ static Term term_of(const LsBody *b, const LsInset *in, int64_t number)
 
 static bool is_used(const LsBody *b, const LsInset *in) { return b->load[in->operand]; }
 
-/* print for each term of each operand that some statement reads. */
+/* Calls print for each term of each operand that a statement reads. */
 static void each_term(const LsBody *b, void (*print)(const LsBody *, const Term *))
 {
     for (int i = 0; i < b->f->ninset; i++)
@@ -93,7 +93,7 @@ void ls_inset_declare(const LsBody *b)
 
 /* ---- where a row is ---- */
 
-/* "p2 - 4", counted from where the operand begins. */
+/* "p2 - 4": the index relative to the operand's start. */
 static const char *counted(struct LsArena *a, const Along *x)
 {
     if (x->from == 0)
@@ -107,13 +107,13 @@ static const char *both(struct LsArena *a, const char *this, const char *that)
     return this == NULL ? that : ls_arena_printf(a, "%s && %s", this, that);
 }
 
-/* "p2 >= 4 && p2 < 60"; NULL: it is there at every point. */
+/* "p2 >= 4 && p2 < 60": the points at which the term exists; NULL: all. */
 static const char *presence(struct LsArena *a, const Term *t)
 {
     const char *text = NULL;
     for (const Along *x = t->x; x < t->x + t->n; x++) {
         int64_t first = x->from + x->back * x->per, end = first + x->n * x->per;
-        int64_t left = x->span - x->back * x->per;      /* of the span, for this index */
+        int64_t left = x->span - x->back * x->per;      /* points of the span left for this index */
         if (first > 0)
             text = both(a, text, ls_arena_printf(a, "%s >= %" PRId64, x->at, first));
         if (end < x->points)
@@ -142,7 +142,7 @@ static const char *offset(struct LsArena *a, const Term *t)
     return text != NULL ? text : "0";
 }
 
-/* "(p2 % 2) * 2 + p3 % 2" */
+/* "(p2 % 2) * 2 + p3 % 2", in the window */
 static const char *number(struct LsArena *a, const Term *t)
 {
     const char *text = NULL;
@@ -158,7 +158,7 @@ static const char *number(struct LsArena *a, const Term *t)
     return text != NULL ? text : "0";
 }
 
-/* The indices of the row's point along the other axes: p0, p2, ... */
+/* Declares the row's indices along the other axes: p0, p2, ... */
 static void emit_indices(const LsBody *b)
 {
     const LsFused *f = b->f;
@@ -169,8 +169,8 @@ static void emit_indices(const LsBody *b)
             ls_emit_line(b->k->e, "const int64_t p%d = %s;", order[k], ls_nest_index(b->nest, k));
 }
 
-/* The row as pointers to which the innermost index is added as it is: that a place is a multiple of
- * four shows nowhere else. */
+/* Declares the row as pointers to which the innermost index itself is added, as only that index is visibly
+ * a multiple of four. */
 static void emit_row(const LsBody *b, const Term *t)
 {
     struct LsArena *a = b->nest->arena;
@@ -198,7 +198,7 @@ void ls_inset_rows(const LsBody *b)
     each_term(b, emit_row);
 }
 
-/* ---- what it has for a point ---- */
+/* ---- the operand at a point ---- */
 
 /* "o3 ? row3[i] : 0" */
 static const char *where_there(const LsBody *b, const Term *t, const char *get)
@@ -207,7 +207,7 @@ static const char *where_there(const LsBody *b, const Term *t, const char *get)
     return presence(a, t) == NULL ? get : ls_arena_printf(a, "o%s ? %s : 0", t->name, get);
 }
 
-/* One term as g3. */
+/* Loads one term as g3. */
 static void emit_term(const LsBody *b, const Term *t)
 {
     struct LsArena *a = b->nest->arena;

@@ -1,11 +1,11 @@
 /* codegen/kernels/reduce.c -- FUSED bodies with reductions.
  *
- * Two shapes of loop. Where the innermost axis is kept (channels-last statistics), a row of
- * accumulators runs along it; where it is reduced, LANES accumulators run along it and are summed
- * as a tree at its end. Sums of floats run in float for a few elements only and go on in double.
- * When there is little to keep, the longest reduced axis is cut into pieces, as many as the shape
- * says; their partial results lie in the workspace and are combined in order by a second part. So
- * the bits of a result depend on the shape alone. */
+ * There are two shapes of loops. If the innermost axis is kept (channels-last statistics), a row of
+ * accumulators lies along it; if it is reduced, `lanes` accumulators run along it and a tree sums them at
+ * its end. Sums of floats run in float for a few elements only and go on in double. If few elements are
+ * kept, the longest reduced axis is cut into pieces, whose number depends on the shape; their partial
+ * results lie in the workspace and a second part combines them in order. So the bits of a result depend on
+ * the shape alone. */
 #include "codegen/kernels/reduce.h"
 
 #include "codegen/kernels/fused_body.h"
@@ -15,10 +15,10 @@
 enum {
     PIECE = 16384,          /* elements worth a piece of a cut axis */
     MAX_PIECE = 32,
-    TILE = 1024,            /* accumulators of a row, at most */
+    TILE = 1024,            /* most accumulators of a row */
     GPU_PIECE = 16384, GPU_MAX_PIECE = 1024, GPU_TILE = 128,
     GPU_THREADS = 256,
-    GPU_LOCAL = 32768,      /* bytes of accumulators that a block may have */
+    GPU_LOCAL = 32768,      /* most bytes of accumulators per block */
     END_COLUMNS = 8,        /* results of a unit that combines pieces */
     PARTIAL_BYTES = 8,
 };
@@ -46,15 +46,15 @@ static void sort_axes(LsReduce *r)
     r->lanes = ls_lanes(r->inner);
     int64_t most = r->body.k->target->kind == LS_TARGET_CPU ? TILE : GPU_TILE;
     r->ntile = r->rows ? ls_ceil_div(r->inner, most) : 1;
-    /* Even tiles keep a processor's threads busy to the end. On a GPU they are more than blocks
-     * that run at a time; there equal tiles let kernels of many widths share a text. */
+    /* Even tiles keep all threads of a CPU busy to the end. A GPU has more tiles than blocks that run at a
+     * time; there a fixed tile lets kernels of many widths share a text. */
     r->tile = !r->rows ? 1 : most == GPU_TILE ? most
               : ls_ceil_div(ls_ceil_div(r->inner, r->ntile), 16) * 16;
     if (r->ntile == 1)
         r->tile = r->inner;
 }
 
-/* About `rows` rows, such that each row of threads has as many runs of a piece as the others. */
+/* About `rows` rows, chosen so that each row of threads has the same number of runs in a piece. */
 static int64_t whole_runs(const LsReduce *r, int64_t rows)
 {
     int x = ls_threads(ls_ceil_div(r->tile, 4), GPU_THREADS);
@@ -62,7 +62,7 @@ static int64_t whole_runs(const LsReduce *r, int64_t rows)
     return rows < all ? rows : rows / all * all;
 }
 
-/* How the longest reduced axis is cut. */
+/* Decides how to cut the longest reduced axis. */
 static void cut_axis(LsReduce *r)
 {
     bool cpu = r->body.k->target->kind == LS_TARGET_CPU;
@@ -89,7 +89,7 @@ static void cut_axis(LsReduce *r)
         r->group = r->outer;
 }
 
-/* Rows of threads share the innermost reduced axis, as far as their accumulators have room. */
+/* Sets the grids. Rows of threads share the innermost reduced axis, up to GPU_LOCAL bytes of accumulators. */
 static void find_grids(LsReduce *r, int nsum)
 {
     int64_t points = r->outer * (r->rows ? r->inner : 1);
@@ -114,7 +114,7 @@ static LsReduce reduce_new(const LsKernelText *k)
     cut_axis(&r);
     r.fours = r.rows && r.tile % 4 == 0 && ls_boxes(k, r.body.nest).fours;
     r.body.fours = r.fours;
-    if (r.fours && k->target->kind != LS_TARGET_CPU && ls_reduce_runs(&r))  /* as registers allow */
+    if (r.fours && k->target->kind != LS_TARGET_CPU && ls_reduce_runs(&r))  /* registers limit it */
         r.body.group = ls_body_streams(&r.body, r.red[r.nred - 1]) <= 3 ? 4 : 2;
     find_grids(&r, nsum);
     return r;
@@ -138,13 +138,13 @@ static void declare_result(const LsReduce *r, const char *format, int y)
     ls_emit_result(r->body.k, ls_reduce_text(r, format, y), y);
 }
 
-/* The kept point `at` (among r->outer) as indices. */
+/* Opens a unit's kept points (`row`, of r->outer) with their indices. */
 static void open_kept(const LsReduce *r, const char *unit)
 {
     const LsNest *n = r->body.nest;
     if (r->group == 1)
         ls_emit_line(r->e, "const int64_t row = %s;", unit);
-    else if (r->rows)       /* all threads do one after the other */
+    else if (r->rows)       /* all threads work on one row at a time */
         ls_emit_line(r->e,
                      "for (int64_t row = %s * %" PRId64 "; row < ls_least((%s + 1) * %" PRId64
                      ", %" PRId64 "); row++) {",
@@ -219,7 +219,7 @@ static void end_deliver(const LsReduce *r, const char *format, int y)
     ls_total_finish(r, y, ls_reduce_text(r, "sum%d", y));
 }
 
-/* Combines the pieces, shared by the rows of threads; a unit is END_COLUMNS kept points. */
+/* Prints the part that combines the pieces; rows of threads share them, and a unit is END_COLUMNS points. */
 static void end_part(const LsReduce *r)
 {
     int axis[LS_NEST_AXES], naxis = r->nkept;

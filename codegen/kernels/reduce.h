@@ -1,29 +1,29 @@
-/* codegen/kernels/reduce.h -- what the files of reductions share: the walk over the axes, the text
- * of accumulators, the loops of one unit. Callbacks get a format with one %d for the number of the
- * result, where they need one. */
+/* codegen/kernels/reduce.h -- shared by the files of reductions: the walk over the axes, the text of
+ * accumulators, the loops of one unit. Callbacks get a format with one %d for the result's number if
+ * they need one. */
 #ifndef LS_CODEGEN_REDUCE_H
 #define LS_CODEGEN_REDUCE_H
 
 #include "codegen/kernels/printed_body.h"
 
-enum { LS_REDUCE_RUN = 16 };    /* rows summed in float before they go to double */
+enum { LS_REDUCE_RUN = 16 };    /* rows summed in float before the sum goes to double */
 
 typedef struct LsReduce {
     LsBody body;
-    LsEmit *e;              /* where the text goes */
+    LsEmit *e;              /* takes the text */
     int kept[LS_NEST_AXES], nkept;      /* kept axes, except an innermost one */
     int red[LS_NEST_AXES], nred;        /* reduced axes, except an innermost one */
     bool rows;              /* the innermost axis is kept */
-    int64_t inner;          /* its length */
+    int64_t inner;          /* length of the innermost axis */
     int64_t outer;          /* points of the kept axes */
-    int64_t group;          /* of them in one unit */
+    int64_t group;          /* of these points, in one unit */
     int64_t tile, ntile;    /* rows: accumulators, tiles of the innermost axis */
     int64_t lanes;          /* not rows: accumulators */
     bool fours;             /* rows: LS_LANES4 serves the innermost axis */
     LsGrid part[2];
-    int cut;                /* axis that is cut */
-    int64_t piece, npiece;  /* its length, and how many */
-    int64_t count;          /* elements combined into one */
+    int cut;                /* the axis cut into pieces */
+    int64_t piece, npiece;  /* length of a piece, number of pieces */
+    int64_t count;          /* elements reduced to one */
 } LsReduce;
 
 /* ---- codegen/kernels/reduce.c: bodies with reductions ---- */
@@ -32,29 +32,29 @@ int64_t ls_reduce_workspace(const LsGraph *g, LsNodeId n, const LsTarget *t);
 
 /* ---- codegen/kernels/accumulator.c ---- */
 LsType ls_reduce_type(const LsReduce *r, int y);    /* of result y */
-/* A sum of floats, which runs in float and goes on in double. */
+/* Whether result y is a sum of floats, which runs in float and goes on in double. */
 bool ls_long_sum(const LsReduce *r, int y);
 bool ls_any_long_sum(const LsReduce *r);
-/* Type of the total, and of every accumulator but those of long sums, which are `real`. */
+/* Type of the total and of its accumulators; those of long sums are `real`. */
 const char *ls_total_type(const LsReduce *r, int y);
 const char *ls_total_start(const LsReduce *r, int y);
-/* "total += x;" and its kin. */
+/* Prints "total += x;", or the like for other reductions. */
 void ls_total_combine(const LsReduce *r, int y, const char *total, const char *x);
-/* Result y from its total. */
+/* Prints result y from its total. */
 void ls_total_finish(const LsReduce *r, int y, const char *total);
-/* "NAMEy", accumulators of type `type` in each row of the part's threads. */
+/* Declares "NAMEy": n accumulators of type `type` in each row of the part's threads. */
 void ls_local_rows(const LsReduce *r, const LsGrid *part, const char *type, const char *name, int y,
                    int64_t n);
-/* A format with one %d, and y in its place. */
+/* The format with y in the place of its one %d. */
 const char *ls_reduce_text(const LsReduce *r, const char *format, int y);
-/* Calls print for every result that is reduced. */
+/* Calls print for every reduced result. */
 void ls_reduce_each(const LsReduce *r,
                     void (*print)(const LsReduce *, const char *format, int y), const char *format);
 
 /* ---- codegen/kernels/reduce_unit.c ---- */
-/* Rows: the innermost reduced axis is walked in runs, each followed by the move to double. */
+/* Whether (rows) the innermost reduced axis is walked in runs, each followed by the move to double. */
 bool ls_reduce_runs(const LsReduce *r);
-/* A unit whose innermost axis is kept, or reduced: its totals, delivered. */
+/* Print a unit whose innermost axis is kept, or reduced, and deliver its totals. */
 void ls_reduce_rows(const LsReduce *r);
 void ls_reduce_lanes(const LsReduce *r);
 

@@ -1,5 +1,5 @@
-/* codegen/kernels/reduce_unit.c -- the loops in which one unit of a reduction comes to its totals:
- * where the innermost axis is kept, and where it is reduced. */
+/* codegen/kernels/reduce_unit.c -- the loops of one unit of a reduction: with the innermost axis kept, and
+ * with it reduced. */
 #include "codegen/kernels/reduce.h"
 
 #include "codegen/kernels/fused_body.h"
@@ -17,7 +17,7 @@ static void open_axis(const LsReduce *r, int axis)
                      v);
 }
 
-/* A finished total: stored, or left for the second part. */
+/* Stores a finished total, or leaves it in the workspace for the second part. */
 static void deliver(const LsReduce *r, const char *format, int y)
 {
     if (r->npiece == 1)
@@ -28,7 +28,7 @@ static void deliver(const LsReduce *r, const char *format, int y)
 }
 
 /* ---- the innermost axis is kept ---- */
-/* A thread has one step of it at most. */
+/* A thread has at most one step of this loop. */
 static void tile_loop(const LsReduce *r)
 {
     const char *i = r->body.nest->var[r->body.nest->naxis - 1];
@@ -44,8 +44,8 @@ static const char *column(const LsReduce *r)
     return r->ntile == 1 ? "i" : "i - i0";
 }
 
-/* Accumulator y of the column. What runs in float is the thread's own, in registers; totals, of
- * which it needs one a run, would take too many. */
+/* Accumulator y of the column. The float accumulator is in the thread's registers; the total, needed once a
+ * run, would take too many registers. */
 static const char *run(const LsReduce *r, int y)
 {
     return ls_arena_printf(r->body.nest->arena, "LS_OWN%s(run%d, %s)", r->fours ? "4" : "", y,
@@ -105,8 +105,8 @@ bool ls_reduce_runs(const LsReduce *r)
     return (axis == r->cut && r->npiece > 1) || r->body.nest->size[axis] > LS_REDUCE_RUN;
 }
 
-/* The innermost reduced axis, shared by the rows of threads: in runs, each followed by the move to
- * double, where it is long. True: two loops. */
+/* Opens the innermost reduced axis, shared by the rows of threads. A long axis goes in runs, each followed
+ * by the move to double. True: two loops are open. */
 static bool rows_axis(const LsReduce *r, int axis)
 {
     const LsNest *n = r->body.nest;
@@ -150,7 +150,7 @@ static void rows_loops(const LsReduce *r)
     ls_emit_close(r->e, runs);
 }
 
-/* What the rows of threads have, in one. */
+/* Combines the totals of the rows of threads into one. */
 static void rows_fold(const LsReduce *r, const char *format, int y)
 {
     (void)format;
@@ -220,7 +220,7 @@ static void lanes_end(const LsReduce *r, const char *format, int y)
     ls_emit_line(r->e, "LS_ROW_SYNC;");
 }
 
-/* Elements b .. b + count of the innermost axis, one per lane. */
+/* Prints elements b .. b + count of the innermost axis, one per lane. */
 static void lanes_point(const LsReduce *r, const char *count)
 {
     ls_emit_line(r->e, "LS_LANES(l, 0, %s) {", count);

@@ -1,14 +1,14 @@
 /* codegen/kernels/regression.c -- mean squared, absolute and logistic losses and their gradients.
  *
- * Both operands lie alike with the samples outermost, so the elements that count are a prefix,
- * whose length is known when the step runs. */
+ * Both operands have the same layout with the samples outermost, so the elements that count are a prefix.
+ * Its length is known when the step runs. */
 #include "codegen/kernels/regression.h"
 
 #include "codegen/kernels/loss_text.h"
 
 #include <inttypes.h>
 
-enum { BLOCK = 8192, LANES = 256 };     /* elements of a unit; running sums */
+enum { BLOCK = 8192, LANES = 256 };     /* elements of a unit; accumulators */
 
 static int64_t count_of(const LsGraph *g, LsNodeId n)
 {
@@ -20,7 +20,7 @@ int64_t ls_regression_units(const LsGraph *g, LsNodeId n)
     return ls_ceil_div(count_of(g, n), BLOCK);
 }
 
-/* "const int64_t count = ...;": elements of valid samples. */
+/* Declares `count`, the elements of valid samples. */
 static void valid_count(const LsKernelText *k)
 {
     const LsShape *s =

@@ -1,9 +1,8 @@
-/* codegen/kernels/resize.c -- LS_K_RESIZE: nearest and linear resizing, and the transpose of it.
+/* codegen/kernels/resize.c -- LS_K_RESIZE: nearest and linear resizing, and its gradient.
  *
- * Along each resized axis the result is a sparse matrix times the operand: for every result index a
- * few operand indices with weights. The matrices are computed here and printed as tables; the
- * gradient prints the transposed ones and runs the same loops. So both directions only gather, in a
- * fixed order. */
+ * Along each resized axis the result is a sparse matrix times the operand: every result index has a few
+ * operand indices with weights. The matrices are computed here and printed as tables. The gradient prints
+ * the transposed matrices and runs the same loops. So both directions only gather, in a fixed order. */
 #include "codegen/kernels/loop_nest.h"
 
 #include <inttypes.h>
@@ -28,7 +27,7 @@ typedef struct Resize {
     Axis axis[LS_NEST_AXES];    /* by axis of the nest */
 } Resize;
 
-/* Where result index i lies in the operand. */
+/* The coordinate of result index i in the operand. */
 static double coordinate(const LsResizeAttr *at, int k, int64_t i)
 {
     double x = (double)at->x.dim[k], scale = at->scale[k], y = scale * x;     /* y: not rounded */
@@ -157,7 +156,7 @@ static const char *weight(const Resize *r, const Axis *a, int64_t e)
     return ls_arena_printf(r->n->arena, r->k->target->real_bytes == 4 ? "%.9g" : "%.17g", a->entry[e].by);
 }
 
-/* First entry of a row; the count behind the last row. */
+/* The first entry of a row; for the row after the last, the number of entries. */
 static const char *first(const Resize *r, const Axis *a, int64_t row)
 {
     int64_t lo = 0, hi = a->count;
@@ -186,7 +185,7 @@ static void tables(const Resize *r)
 }
 
 /* ---- loops ---- */
-/* Operand's element for the entries e_i, e_j, ...; where one is picked, the row's own entry. */
+/* The offset of the operand's element for the entries e_i, e_j, ...; a picked axis has one entry per row. */
 static const char *source(const Resize *r)
 {
     const char *text = ls_nest_offset(r->n, FROM, 0, r->n->naxis);
@@ -198,7 +197,7 @@ static const char *source(const Resize *r)
     return text;
 }
 
-/* Loops over the entries of every resized axis, and their weight as `by`: how many braces. */
+/* Opens the loops over the entries of every resized axis, with their weight `by`; returns the braces. */
 static int open_entries(const Resize *r)
 {
     int open = 0;

@@ -1,9 +1,8 @@
 /* codegen/kernels/softmax.c -- LS_K_SOFTMAX: softmax, log-softmax and their gradients along one
  * axis.
  *
- * All operands lie alike, so memory is outer x axis x inner. Where the axis is innermost each row
- * is one run; elsewhere a tile of rows side by side is done at once, with one running value per
- * row. */
+ * All operands have the same layout, so memory is outer x axis x inner. If the axis is innermost, each row
+ * is contiguous; otherwise a tile of rows side by side is computed at once, with one accumulator per row. */
 #include "codegen/kernels/loop_nest.h"
 
 #include <inttypes.h>
@@ -53,7 +52,7 @@ static void pointers(const Softmax *s)
     }
 }
 
-/* The arrays of this row or tile, which starts at `at`. */
+/* Declares pointers to this row or tile, which starts at `at`. */
 static void shift(const Softmax *s)
 {
     ls_emit_line(s->e, s->grad ? "const real *const dy = all_dy + at, *const y = all_y + at;"
@@ -66,7 +65,7 @@ static void row_loop(const Softmax *s)
     ls_emit_line(s->e, "%s(i, 0, " LS_BOUND64 ") {", ls_lanes_word(s->n % 4 == 0), s->n);
 }
 
-/* One row: n elements one behind the other. */
+/* Prints one row of n contiguous elements. */
 static void row(const Softmax *s)
 {
     int64_t n = s->n, lanes = s->lanes;
@@ -94,8 +93,8 @@ static void row(const Softmax *s)
                      "));",
                      n, lanes);
         ls_emit_line(s->e, "LS_ROW_SYNC;");
-        /* Over the whole array: nvcc tells a shifted pointer's elements not apart, and would read and
-         * write them one by one. */
+        /* The loop indexes the whole array: through a shifted pointer nvcc cannot tell elements apart, and
+         * would read and write them one by one. */
         ls_emit_line(s->e, "%s(i, at, at + " LS_INNER64 ") {", ls_lanes_word(n % 4 == 0), n);
         ls_emit_line(s->e, "all_y[i] *= scale;");
     }
@@ -118,7 +117,7 @@ static void rows(const Softmax *s)
 }
 
 /* ---- tiles ---- */
-/* One statement for each row of the tile. */
+/* Prints a statement for each row of the tile. */
 static void columns(const Softmax *s, const char *statement)
 {
     ls_emit_line(s->e, "LS_LANES(i, 0, width) {");
@@ -126,7 +125,7 @@ static void columns(const Softmax *s, const char *statement)
     ls_emit_line(s->e, "}");
 }
 
-/* ... and each element of the axis, c being the distance from the first. */
+/* Prints a statement for each row and each element of the axis, at offset c from the first. */
 static void sweep(const Softmax *s, const char *statement)
 {
     ls_emit_line(s->e, "for (int64_t c = 0; c < %" PRId64 "; c += %" PRId64 ") {", s->n * s->inner,

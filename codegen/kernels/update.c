@@ -2,8 +2,8 @@
  * in place. compiler/ir/loss.def has the formulas.
  *
  * All operands but `factor` and `weight` are walked as flat arrays: they have the parameter's shape and layout.
- * What changes from step to step comes from LsRun; corrections that do not depend on the element
- * are computed once per part, in double. Updates of many small tensors have a unit for each; one
+ * LsRun has the numbers that change from step to step. Corrections that do not depend on the element are
+ * computed once per part, in double. A joint update of many small tensors has a unit for each tensor. An update
  * that computes its gradient (codegen/fusion/gradient_in_update.h) walks a tile of the product row by row. */
 #include "codegen/emit/kernel_emit.h"
 #include "codegen/kernels/loop_nest.h"
@@ -17,11 +17,11 @@ typedef struct Update {
     const LsNode *node;
     const LsUpdateAttr *at;
     int factor, acc, weight;        /* operands, -1: absent */
-    int each;               /* operands of one tensor's update, where there are many; else 0 */
-    bool fours, row;        /* row: of elements 0 .. end, whose gradient was just computed */
+    int each;               /* many tensors: operands of each tensor's update; else 0 */
+    bool fours, row;        /* row: updates elements 0 .. end, whose gradient was just computed */
 } Update;
 
-/* Of one tensor; not of the next one, and not a factor of the gradient. */
+/* Whether the update of the first tensor has this operand; factors of the gradient do not count. */
 static bool has(const Update *u, int operand)
 {
     int own = u->node->computed != NULL ? u->node->computed->first : ls_update_operands(u->node);
@@ -42,7 +42,7 @@ static void declare(const Update *u, const char *word, const char *name, int ope
         ls_emit_line(u->k->e, "%s(real, %s, " LS_N ");", word, name, operand);
 }
 
-/* Operands that are overwritten. */
+/* Declares an operand that is overwritten. */
 static void state(const Update *u, const char *name, int operand)
 {
     declare(u, "LS_OUT", name, operand);
@@ -59,7 +59,7 @@ static void open_loop(const Update *u)
                      ls_unit(u->k));
 }
 
-/* What `accumulate` reads besides the elements. */
+/* Declares the variables that `accumulate` reads besides the elements. */
 static void declare_part(const Update *u)
 {
     LsEmit *e = u->k->e;
@@ -81,7 +81,7 @@ static void accumulate(const Update *u)
     ls_emit_line(u->k->e, "acc[i] = sum;");
 }
 
-/* The gradient of the update as `d`. */
+/* Declares the update's gradient `d`. */
 static void gradient(const Update *u)
 {
     LsEmit *e = u->k->e;
@@ -195,7 +195,7 @@ static void running_stat(const Update *u)
     ls_emit_line(u->k->e, "}");
 }
 
-/* The loops over the elements of one tensor. */
+/* Prints the loops over the elements of one tensor. */
 static void update(const Update *u)
 {
     switch (u->node->op) {
@@ -217,7 +217,7 @@ static LsGrid one(Update *u)
     return part;
 }
 
-/* The product whose tiles are the gradient. */
+/* Prints the shape of the product whose tiles are the gradient. */
 static void emit_shape(const Update *u)
 {
     const LsComputed *c = u->node->computed;
@@ -229,7 +229,7 @@ static void emit_shape(const Update *u)
     ls_product_emit_shape(u->k, &product, at);
 }
 
-/* NAME_row, an LsTaken of runtime/kernels/ls_matmul.h: applies a row of a tile. */
+/* Prints NAME_row, for LsTaken of runtime/kernels/ls_matmul.h: it applies a row of a tile. */
 static void emit_row(Update *u)
 {
     const LsKernelText *k = u->k;
@@ -248,7 +248,7 @@ static void emit_row(Update *u)
     ls_emit_line(k->e, "}");
 }
 
-/* The gradient is computed tile by tile, on the stack of each thread. */
+/* Prints an update that computes its gradient tile by tile, on the stack of each thread. */
 static void emit_product(Update *u)
 {
     const LsKernelText *k = u->k;
@@ -274,7 +274,7 @@ static void emit_product(Update *u)
     ls_emit_line(e, "}");
 }
 
-/* A unit to a tensor. */
+/* One unit per tensor. */
 static LsGrid many(Update *u)
 {
     LsEmit *e = u->k->e;

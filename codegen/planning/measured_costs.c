@@ -10,7 +10,7 @@
 
 #include "base/read_file.h"
 
-enum { MAX_FILE = 256 << 20, MAX_RESULTS = 64 };    /* bytes of a profile; of a step */
+enum { MAX_FILE = 256 << 20, MAX_RESULTS = 64 };    /* bytes of a profile; results of a step */
 
 static bool refuse(LsCtx *cx, const char *path, const char *why)
 {
@@ -18,7 +18,7 @@ static bool refuse(LsCtx *cx, const char *path, const char *why)
                     "--costs: '%s' is not a profile: %s", path, why);
 }
 
-/* The whole file; NULL after a diagnostic. */
+/* The contents of the file; NULL after a diagnostic. */
 static char *read_profile(LsCtx *cx, const char *path)
 {
     char why[256];
@@ -31,7 +31,7 @@ static char *read_profile(LsCtx *cx, const char *path)
 /* ---- keys ---- */
 static const char *step_key(LsArena *a, const cJSON *o, bool again)
 {
-    static const char mark[] = " again";    /* what the program adds to the name */
+    static const char mark[] = " again";    /* the program's suffix of a recomputation */
     const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(o, "name"));
     const char *op = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(o, "op"));
     const cJSON *sizes = cJSON_GetObjectItemCaseSensitive(o, "elements"), *size;
@@ -70,7 +70,7 @@ static int by_node(const void *a, const void *b)
     return strcmp(x->key, y->key);
 }
 
-/* Runs of one node become one row. */
+/* Joins the runs of one node to one row. */
 static void join_runs(LsMeasured *m)
 {
     uint32_t n = 0;
@@ -112,7 +112,7 @@ static bool read_steps(LsCtx *cx, const cJSON *root, LsMeasured *m)
         if (key == NULL || node < 0 || !cJSON_IsNumber(ns) || !(ns->valuedouble >= 0)
             || !(ns->valuedouble < 1e15))
             return refuse(cx, m->path, ls_arena_printf(cx->arena, "step %" PRIu32
-                          " lacks name, op, node, elements or ns, or they are no such", m->nrow));
+                          " lacks a valid name, op, node, elements or ns", m->nrow));
         m->row[m->nrow++] = (LsMeasuredNode){key, (uint32_t)node, ns->valuedouble};
     }
     join_runs(m);
@@ -142,7 +142,7 @@ static int by_key(const void *a, const void *b)
     return c != 0 ? c : x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* row_of[node]: 1 + its row, 0 for none. First those whose number fits too, then by order. */
+/* Sets row_of[node] to 1 + the node's row, or 0. Rows with the node's number match first, then by order. */
 static void match(LsCtx *cx, const LsMeasured *m, const LsProblem *p, uint32_t *row_of)
 {
     uint32_t n = p->dag.nnode, nnode = 0, nrow = 0, r = 0;
@@ -183,8 +183,8 @@ const double *ls_measured_find(LsCtx *cx, const LsMeasured *from, const LsProble
 /* Measured and modelled time of the nodes found, by class; all classes at LS_NCOSTS. */
 typedef struct Totals { double measured[LS_NCOSTS + 1], modelled[LS_NCOSTS + 1]; } Totals;
 
-/* Of the nodes without alternatives, which no program runs beside them. ns of all that the model
- * knows; *t of those found. */
+/* Returns the modelled ns of all nodes but alternatives, which run instead of their node; *t: of the nodes
+ * found. */
 static double add_up(LsMeasured *from, const LsProblem *p, const LsMachine *m, const double *ns,
                      Totals *t)
 {
@@ -223,8 +223,8 @@ bool ls_measured_price(LsCtx *cx, LsMeasured *from, LsProblem *p, const LsMachin
     if (t.modelled[LS_NCOSTS] < all / 2)
         return ls_error(cx, LS_NOWHERE, LS_E_OPTION,
                         "measure a program built from this model, with this batch",
-                        "--costs: %" PRIu32 " of %" PRIu32 " nodes are in '%s', which was measured "
-                        "on '%s': another model, or other shapes", from->matched, from->nodes,
+                        "--costs: %" PRIu32 " of %" PRIu32 " nodes are in '%s', measured on '%s': "
+                        "the model or its shapes differ", from->matched, from->nodes,
                         from->path, from->model);
     for (uint32_t i = 0; i < p->dag.nnode; i++) {
         LsDagNode *n = &p->dag.node[i];
@@ -233,7 +233,7 @@ bool ls_measured_price(LsCtx *cx, LsMeasured *from, LsProblem *p, const LsMachin
         double modelled = n->cost;
         if (ns[i] >= 0)
             n->cost = ns[i];
-        else if (n->alternative && like > 0)    /* its node stands before it in the list */
+        else if (n->alternative && like > 0)    /* its node precedes it in the list */
             n->cost *= like;
         else if (t.modelled[k] > 0)
             n->cost *= t.measured[k] / t.modelled[k];

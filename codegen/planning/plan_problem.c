@@ -11,7 +11,7 @@ static bool runs(const LsGraph *g, uint32_t n)
     return g->node[n].op != LS_OP_NOP && ls_op[g->node[n].op]->kernel != LS_K_VIEW;
 }
 
-/* The value whose bytes v is a view of. */
+/* The value that v is a view of, or v. */
 static LsValueId root(const LsGraph *g, LsValueId v)
 {
     while (g->value[v.i].def.i != 0 && !runs(g, g->value[v.i].def.i))
@@ -40,7 +40,7 @@ static void add_tensors(LsCtx *cx, LsProblem *p)
     }
     for (uint32_t i = 1; i < g->nvalue; i++)
         p->tensor_of[i] = p->tensor_of[root(g, (LsValueId){i}).i];
-    const LsValueId last[] = {g->loss, g->loss_weight};     /* read when the phase is over */
+    const LsValueId last[] = {g->loss, g->loss_weight};     /* read after the phase */
     for (int k = 0; k < 2; k++) {
         LsDagTensor *t = p->tensor_of[last[k].i] < 0 ? NULL : &d->tensor[p->tensor_of[last[k].i]];
         if (t != NULL && !t->persistent)
@@ -57,8 +57,8 @@ static uint32_t add_id(uint32_t *list, uint32_t n, int64_t id)
     return n + 1;
 }
 
-/* In place only where the kernel reads the tensor through one operand: another might be a view of
- * it with its elements in other places. */
+/* Whether the kernel reads the tensor through one operand, as in-place needs: a second operand might be a
+ * view with the elements in other places. */
 static bool read_once(const LsProblem *p, LsNodeId n, int64_t t)
 {
     int reads = 0;
@@ -95,8 +95,8 @@ static void add_edges(LsCtx *cx, const LsProblem *p, LsNodeId n, LsDagNode *d)
     d->in = in, d->out = out, d->upd = upd, d->inplace = pair;
 }
 
-/* Outputs and gradients are made even when nobody reads them. A gradient that an update reads is
- * made for that, by its node or by an alternative of it. */
+/* Outputs and gradients are made even if no node reads them. A gradient that an update reads is made for
+ * the update, by its node or by an alternative. */
 static void mark_required(LsCtx *cx, const LsProblem *p, const int64_t *dag_of)
 {
     const LsGraph *g = p->g;
@@ -120,8 +120,8 @@ LsWork ls_problem_work(const LsProblem *p, uint32_t node, const LsMachine *m)
     return ls_node_work(p->g, n, m, way, p->target.real_bytes);
 }
 
-/* Convolutions, products and attention, which multiply at the speed of TF32 where they may round to
- * it. (Heads too deep for attention's kernels on tensor cores are dearer than this: docs/cuda-kernels.md.) */
+/* Convolutions, products and attention multiply at the speed of TF32 if they may round to it.
+ * (Heads too deep for attention's kernels on tensor cores cost more than this: docs/cuda-kernels.md.) */
 static bool is_product(const LsProblem *p, uint32_t node)
 {
     LsKernelId k = ls_op[p->g->node[p->node_of[node].i].op]->kernel;

@@ -12,21 +12,20 @@ typedef struct LsProblem {
     LsDag dag;
     LsNodeId *node_of;          /* by dag node: the graph's node */
     LsValueId *value_of;        /* by dag tensor: the graph's value (never a view) */
-    int64_t *tensor_of;         /* by graph value: dag tensor of its bytes,
-                                 * views resolved; -1: none */
+    int64_t *tensor_of;         /* by graph value: dag tensor of its bytes, views resolved; -1: none */
 } LsProblem;
 
-/* g: with or without alternatives (codegen/fusion/fused_alternatives.h). Views cost nothing and vanish; state,
- * inputs and constants are persistent tensors. The loss lives to the end; model outputs must be
- * made. Costs are those of the built-in machine "cpu". name: of the dag. */
+/* Makes the problem of g, with or without alternatives (codegen/fusion/fused_alternatives.h). Views cost
+ * nothing and vanish; state, inputs and constants are persistent tensors. The loss lives to the end; model
+ * outputs must be made. Costs are those of the built-in machine "cpu". name: of the dag. */
 LsProblem *ls_problem_new(LsCtx *cx, const LsGraph *g, const char *name,
                           const LsTarget *target);
 
-/* What a dag node does on a machine. */
+/* The work of a dag node on a machine. */
 LsWork ls_problem_work(const LsProblem *p, uint32_t node, const LsMachine *m);
-/* Sets the cost of every node to what the model says of machine m. */
+/* Sets the cost of every node to the model's figure for machine m. */
 void ls_problem_price(LsProblem *p, const LsMachine *m);
 
-enum { LS_ALIGNMENT = 64 };     /* bytes: of every place in the arena and the state */
+enum { LS_ALIGNMENT = 64 };     /* bytes, of every address in the arena and the state */
 
 #endif

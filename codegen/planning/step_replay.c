@@ -3,12 +3,12 @@
 
 #include "compiler/cost/cache_reuse.h"
 
-enum { MOST_PARTS = 1024 };     /* of a run's touches, that are told apart */
+enum { MOST_PARTS = 1024 };     /* most touches of a run that are recorded */
 
 typedef struct Replay {
     LsArena *arena;
     const LsProblem *p;
-    int64_t *place;             /* by tensor: where it lies; state behind the arena */
+    int64_t *place;             /* by tensor: its address; state lies behind the arena */
     LsReuse reuse;
     LsTouch *touch; uint32_t ntouch, room;      /* of one run */
 } Replay;
@@ -33,7 +33,7 @@ static void note(Replay *r, LsTouch t)
     r->touch[r->ntouch++] = t;
 }
 
-/* near: bytes of it that this run has touched already, which are in the nearest cache. */
+/* Touches bytes from address `from`. near: bytes that this run has touched already, now in the nearest cache. */
 static void touch(Replay *r, int64_t from, int64_t bytes, bool write, double near)
 {
     ls_reuse_touch(&r->reuse, from, from + bytes);
@@ -48,7 +48,7 @@ static void touch(Replay *r, int64_t from, int64_t bytes, bool write, double nea
     }
 }
 
-/* How many of the bytes are those of operands. */
+/* The number of these bytes that belong to operands. */
 static double shared(const Replay *r, const LsDagNode *n, const int64_t *operand, int64_t from,
                      int64_t bytes)
 {

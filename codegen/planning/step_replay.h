@@ -1,20 +1,20 @@
-/* codegen/planning/step_replay.h -- what a planned program's step takes: its runs in their order, each with what
- * the cache still holds of the bytes that it touches.
+/* codegen/planning/step_replay.h -- the time of a planned program's step: its runs in order, each with the
+ * bytes it touches that are still in the cache.
  *
- * The scheduler's costs are one number a node, whenever it runs. That a plan's step takes their sum
- * is a first estimate: a result that is read at once, a place in the arena that was just left, make
- * it shorter, and a node that runs again does it from where its operands are then. */
+ * The scheduler's cost of a node is one number, whenever the node runs. Their sum is a first estimate of a
+ * step. A result that is read at once, or an arena address that was just in use, makes the step shorter,
+ * and a recomputation reads its operands from wherever they are then. */
 #ifndef LS_CODEGEN_PLANNING_STEP_REPLAY_H
 #define LS_CODEGEN_PLANNING_STEP_REPLAY_H
 
 #include "codegen/planning/plan_problem.h"
 #include "scheduler/candidates/plan_steps.h"
 
-/* What each run of the plan (ls_dag of p) does, by run, in the second of two steps: the state was
- * last touched in the first. A result in the place of an operand finds it in the cache. */
+/* The work of each run of the plan (of p's dag), by run, in the second of two steps: the first was the last
+ * to touch the state. A result in the place of an operand finds that place in the cache. */
 LsWork *ls_replay(LsArena *arena, const LsProblem *p, const LsPlan *plan, const LsMachine *m);
 
-/* ns of a step: of its runs and m->step. */
+/* Time of a step in ns: its runs and m->step. */
 double ls_replay_ns(LsArena *arena, const LsProblem *p, const LsPlan *plan, const LsMachine *m);
 
 #endif

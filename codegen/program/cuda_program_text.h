@@ -1,12 +1,11 @@
-/* codegen/program/cuda_program_text.h -- what a program for NVIDIA GPUs says beside the tables of every
- * program. */
+/* codegen/program/cuda_program_text.h -- the text that only programs for NVIDIA GPUs have. */
 #ifndef LS_CODEGEN_PROGRAM_CUDA_PROGRAM_TEXT_H
 #define LS_CODEGEN_PROGRAM_CUDA_PROGRAM_TEXT_H
 
 #include "codegen/emit/text_emit.h"
 #include "codegen/program/program_contents.h"
 
-/* The LsCudaProgram `cuda` of runtime/cuda/ls_cuda_run.h; the table `part` stands before it. */
+/* Prints the LsCudaProgram `cuda` (runtime/cuda/ls_cuda_run.h); the table `part` must precede it. */
 void ls_cuda_program_print(const LsCode *c, LsEmit *e);
 
 #endif

@@ -1,4 +1,4 @@
-/* codegen/program/kernel_set.c -- prints each node's kernel under a stand-in name and compares texts. */
+/* codegen/program/kernel_set.c -- prints each node's kernel under a placeholder name and compares texts. */
 #include "codegen/program/kernel_set.h"
 
 #include "base/fnv.h"
@@ -9,19 +9,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STAND_IN "KERNEL"       /* the name in the text while it is compared */
+#define STAND_IN "KERNEL"       /* the kernel's name in texts that are compared */
 enum { NAMES_SHOWN = 4 };
-enum { LEAST_SHARE = 3 };       /* kernels that differ in numbers: fewer keep their constants */
+enum { LEAST_SHARE = 3 };       /* fewer kernels that differ in numbers keep their constants */
 
 typedef struct Kernel {
     const char *name, *shapes;
-    const char *text, *host, *table;    /* of LsKernelText; on the CPU text has all */
+    const char *text, *host, *table;    /* from LsKernelText; on the CPU text has all */
     LsMarks marks;              /* of text */
     uint64_t hash;
     const char *node[NAMES_SHOWN];
     uint32_t nnode;
-    const char *others;         /* of a text that others share: a comment on them; else NULL */
-    bool shares;                /* the text is another's */
+    const char *others;         /* comment on the kernels that share this text; else NULL */
+    bool shares;                /* the kernel shares a text */
 } Kernel;
 
 struct LsKernelSet {
@@ -39,7 +39,7 @@ LsKernelSet *ls_kernel_set_new(LsCtx *cx, const LsTarget *target)
     return set;
 }
 
-/* What an emitter prints in its three places: parts, launches, table. */
+/* An emitter's three outputs: parts, launches, table. */
 typedef struct Texts { const char *in[3]; LsMarks marks; } Texts;
 
 static Texts print_texts(LsKernelSet *set, const LsGraph *g, LsNodeId n)
@@ -149,7 +149,7 @@ static const char *print_others(LsKernelSet *set, const uint32_t in[], const LsS
                      : ls_arena_printf(a, "%s, with other %s.\n * Here %s.", text, names, here);
 }
 
-/* Kernels in[0 .. s->nof) get the text of the first. */
+/* Gives kernels in[0 .. s->nof) the text of the first. */
 static void share_text(LsKernelSet *set, const uint32_t in[], const LsShared *s)
 {
     LsArena *a = set->cx->arena;
@@ -187,7 +187,7 @@ void ls_kernel_set_share(LsKernelSet *set)
 }
 
 /* ---- printing ---- */
-/* The text with the stand-in replaced. */
+/* Prints the text with the placeholder replaced. */
 static void print_named(const Kernel *k, const char *text, FILE *to)
 {
     const char *at = text;
@@ -227,14 +227,14 @@ void ls_kernel_set_print(const LsKernelSet *set, FILE *to)
     for (uint32_t i = 0; i < set->nkernel; i++) {
         const Kernel *k = &set->kernel[i];
         if (k->text[0] == '\0')
-            continue;               /* a library does it, or another kernel's text */
+            continue;               /* a library computes it, or it shares a text */
         print_head(k, to, k->others);
         print_named(k, k->text, to);
         fprintf(to, "\n");
     }
 }
 
-/* The convolutions that a library computes, which it makes ready before the first step. */
+/* Prints the table of a library's convolutions, which it prepares before the first step. */
 static void print_convolutions(const LsKernelSet *set, FILE *to)
 {
     uint32_t n = 0;

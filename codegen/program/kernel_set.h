@@ -8,21 +8,20 @@ typedef struct LsKernelSet LsKernelSet;
 
 LsKernelSet *ls_kernel_set_new(LsCtx *cx, const LsTarget *target);
 
-/* The kernel that runs node n, e.g. "k12_conv"; equal texts share one. The node is added to the
- * names in the kernel's comment. NULL after a diagnostic (no emitter). */
+/* The name of node n's kernel, e.g. "k12_conv"; equal texts share one kernel. Adds the node to the names in
+ * the kernel's comment. NULL after a diagnostic (no emitter). */
 const char *ls_kernel_set_add(LsKernelSet *set, const LsGraph *g, LsNodeId n);
 
-/* On a GPU: lets kernels that differ in numbers alone share one text, which is given them when it
- * is launched (lift_constants.h). After the last ls_kernel_set_add. */
+/* On a GPU: lets kernels that differ only in numbers share one text, which takes the numbers at launch
+ * (lift_constants.h). Call after the last ls_kernel_set_add. */
 void ls_kernel_set_share(LsKernelSet *set);
 
-/* The includes of the kernels' text. */
+/* Prints the includes of the kernels' text. */
 void ls_kernel_set_print_includes(const LsKernelSet *set, FILE *to);
-/* All kernels in order of their first node, each under a comment that names the nodes and
- * shapes. */
+/* Prints all kernels in order of their first node, each under a comment with its nodes and shapes. */
 void ls_kernel_set_print(const LsKernelSet *set, FILE *to);
-/* On CUDA, where kernels are launched from another text: the table of their parts (LsCudaPart) and
- * the functions that launch them. */
+/* On CUDA, for the text that launches the kernels: prints the table of their parts (LsCudaPart) and the
+ * functions that launch them. */
 void ls_kernel_set_print_host(const LsKernelSet *set, FILE *to);
 
 #endif

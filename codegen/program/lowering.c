@@ -1,4 +1,4 @@
-/* codegen/program/lowering.c -- the order of the passes behind the compiler's. */
+/* codegen/program/lowering.c -- the order of the passes after the compiler's. */
 #include "codegen/program/lowering.h"
 
 #include "codegen/cuda/conv_fuse.h"
@@ -15,7 +15,7 @@
 
 typedef struct Stage {
     bool training_only;
-    void (*run)(LsCtx *, LsGraph **, const LsLowering *);   /* on the graph in place, or another */
+    void (*run)(LsCtx *, LsGraph **, const LsLowering *);   /* changes the graph or replaces it */
 } Stage;
 
 static void epilogues(LsCtx *cx, LsGraph **g, const LsLowering *l)
@@ -36,8 +36,8 @@ static void own_convolutions(LsCtx *cx, LsGraph **g, const LsLowering *l)
     uint32_t n = ls_conv_within(cx, *g, l->target, l->machine);
     n += ls_conv_weights(*g, l->target);
     if (n == 0)
-        ls_warn(cx, LS_NOWHERE, NULL, "--own-convolutions changes nothing: no convolution is one "
-                "that own kernels serve");
+        ls_warn(cx, LS_NOWHERE, NULL, "--own-convolutions changes nothing: own kernels serve none of "
+                "the convolutions");
 }
 
 static void updates(LsCtx *cx, LsGraph **g, const LsLowering *l)
@@ -61,9 +61,9 @@ static void fuse_relu_gradients(LsCtx *cx, LsGraph **g, const LsLowering *l)
 {
     uint32_t n = ls_conv_fuse_gradients(cx, *g, l->target);
     if (n == 0 && l->compiled_engines && l->target->kind == LS_TARGET_CUDA)
-        ls_warn(cx, LS_NOWHERE, "cuDNN names such engines only where the loader finds "
-                "libcuda.so.1", "--compiled-engines changes nothing: none was found for a ReLU's "
-                "gradient behind a convolution");
+        ls_warn(cx, LS_NOWHERE, "cuDNN lists compiled engines only if the loader finds "
+                "libcuda.so.1", "--compiled-engines changes nothing: no engine does a convolution "
+                "together with a ReLU's gradient");
 }
 
 static void alternatives(LsCtx *cx, LsGraph **g, const LsLowering *l)
@@ -72,7 +72,7 @@ static void alternatives(LsCtx *cx, LsGraph **g, const LsLowering *l)
         *g = ls_alternatives(cx, *g, l->target);
 }
 
-/* Kernels find themselves what others would only gather or spread out. */
+/* Lets kernels read concatenated and padded values at their source. */
 static void read_directly(LsCtx *cx, LsGraph **g, const LsLowering *l)
 {
     ls_join_operands(cx, *g, l->target, l->made, l->nmade);

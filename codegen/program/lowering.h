@@ -1,5 +1,5 @@
-/* codegen/program/lowering.h -- from the compiler's graphs to the problems that are scheduled: what a
- * target's kernels do in one piece, and which operands they find themselves. */
+/* codegen/program/lowering.h -- from the compiler's graphs to scheduling problems: the nodes that a target's
+ * kernels fuse, and the operands that the kernels read at their source. */
 #ifndef LS_CODEGEN_PROGRAM_LOWERING_H
 #define LS_CODEGEN_PROGRAM_LOWERING_H
 
@@ -7,21 +7,21 @@
 
 typedef struct LsLowering {
     const LsTarget *target;
-    const LsMachine *machine;   /* by whose costs own kernels of convolutions are taken */
+    const LsMachine *machine;   /* its costs decide between own kernels and cuDNN's convolutions */
     const char *name;           /* of the problems */
-    bool no_epilogues;          /* keep what may end a product's kernel in kernels of its own */
-    bool own_convolutions;      /* take own kernels where they serve */
-    bool compiled_engines;      /* engines of cuDNN that it compiles were asked for */
-    bool store_gradients;       /* keep gradients that an update could compute itself */
-    bool no_alternatives;       /* make each node in one way only */
-    const char *const *made; uint32_t nmade;    /* globs over names of values and nodes: these are
-                                                 * made in any case */
-    LsGraph *train, *eval;      /* after the pipeline's passes; lowered afterwards. eval: the
-                                 * evaluation form */
-    LsProblem *train_problem, *eval_problem;    /* set here */
+    bool no_epilogues;          /* keep possible epilogues of products in kernels of their own */
+    bool own_convolutions;      /* use generated kernels for convolutions that they serve */
+    bool compiled_engines;      /* cuDNN's compiled engines were asked for */
+    bool store_gradients;       /* store gradients that an update could compute itself */
+    bool no_alternatives;       /* give each node one kernel only */
+    const char *const *made; uint32_t nmade;    /* globs over names of values and nodes that must be
+                                                 * made */
+    LsGraph *train, *eval;      /* in: after the pipeline's passes; out: lowered. eval: the evaluation
+                                 * form */
+    LsProblem *train_problem, *eval_problem;    /* out */
 } LsLowering;
 
-/* Lowers both graphs and makes their problems, with the costs of the built-in machine "cpu". False
+/* Lowers both graphs and makes their problems, with the costs of the built-in machine "cpu". Returns false
  * after diagnostics. */
 bool ls_lower(LsCtx *cx, LsLowering *l);
 

@@ -49,8 +49,8 @@ bool ls_phase_init(LsCtx *cx, LsPhaseText *ph, const LsCode *c, const LsCodePhas
     return cx->nerror == 0;
 }
 
-/* In the order of the graph, not of the plan: the kernels' text, and so what the C compiler makes
- * of it, is the same under every budget. */
+/* Kernels come in the order of the graph, not of the plan, so their text, and the C compiler's output, is
+ * the same under every budget. */
 bool ls_phase_name_kernels(LsCtx *cx, LsKernelSet *set, LsPhaseText *ph)
 {
     uint32_t n = ph->g != NULL ? ph->p->dag.nnode : 0;
@@ -71,7 +71,7 @@ bool ls_phase_name_alternatives(LsCtx *cx, LsKernelSet *set, LsPhaseText *ph)
     return cx->nerror == 0;
 }
 
-/* Puts the results of run step s where the plan says. */
+/* Sets the addresses of step s's results from the plan. */
 static void place_results(LsPhaseText *ph, uint32_t s)
 {
     const LsPlanStep *st = &ph->plan->step[s];
@@ -92,7 +92,7 @@ static LsAddress address_of(const LsPhaseText *ph, LsValueId v)
     return ls_is(v) && t >= 0 ? ph->at[t] : (LsAddress){LS_AT_NONE, 0};
 }
 
-/* One line of the address table: operands, then results, then workspace. */
+/* Prints a line of the address table: operands, results, workspace. */
 static int print_arguments(LsPhaseText *ph, LsEmit *e, uint32_t s)
 {
     const LsPlanStep *st = &ph->plan->step[s];
@@ -100,7 +100,7 @@ static int print_arguments(LsPhaseText *ph, LsEmit *e, uint32_t s)
     const LsNode *node = &ph->g->node[n.i];
     int narg = node->nin + node->nout;
     LsAddress *operand = ls_arena_alloc(ph->g->arena, node->nin, sizeof *operand);
-    for (int k = 0; k < node->nin; k++)     /* before the results move in: the node may run again */
+    for (int k = 0; k < node->nin; k++)     /* before the results get addresses: the node may rerun */
         operand[k] = ls_is_read(node, k) ? address_of(ph, ls_in(ph->g, n, k))
                                          : (LsAddress){LS_AT_NONE, 0};
     place_results(ph, s);
@@ -126,7 +126,7 @@ static void print_addresses(LsPhaseText *ph, LsEmit *e)
         }
 }
 
-/* Elements (or, with types, the type) of each result of each step. */
+/* Prints the elements (with `types`, the type) of each step's results. */
 static void print_results(const LsPhaseText *ph, LsEmit *e, bool types)
 {
     for (uint32_t s = 0; ph->plan != NULL && s < ph->plan->nstep; s++) {
@@ -137,7 +137,7 @@ static void print_results(const LsPhaseText *ph, LsEmit *e, bool types)
         fprintf(e->to, "   ");
         for (int k = 0; k < ph->g->node[n.i].nout; k++) {
             LsValueId v = ls_out(ph->g, n, k);
-            /* Columns that do not count may never be written: --check-numerics is not to look. */
+            /* Padding columns may never be written: --check-numerics must not look at them. */
             int64_t count = ph->g->value[v.i].columns > 0 ? 0 : ls_count(ls_shape(ph->g, v));
             fprintf(e->to, " %" PRId64 ",", types ? (int64_t)ls_type(ph->g, v) : count);
         }
@@ -145,7 +145,7 @@ static void print_results(const LsPhaseText *ph, LsEmit *e, bool types)
     }
 }
 
-typedef struct Cursor { uint32_t address, result; } Cursor;    /* into the tables of both phases */
+typedef struct Cursor { uint32_t address, result; } Cursor;    /* into both phases' tables */
 
 static void print_step(LsPhaseText *ph, LsEmit *e, const LsPlanStep *st, Cursor *at)
 {
@@ -173,7 +173,7 @@ static void print_steps(LsPhaseText *ph, LsEmit *e, Cursor *at)
     ls_emit_line(e, "};");
 }
 
-/* What each step waits for, a line each, and where its line begins. */
+/* Prints each step's dependencies, a line each, and the lines' starts. */
 static void print_waits(LsPhaseText *ph, LsEmit *e)
 {
     if (!ph->overlap)

@@ -1,5 +1,5 @@
-/* codegen/program/phase_tables.h -- one phase of a program while it is printed: the plan as tables, one line per
- * step with its addresses. */
+/* codegen/program/phase_tables.h -- one phase of a program while it is printed: the plan as tables, with a
+ * line per step that has its addresses. */
 #ifndef LS_CODEGEN_PROGRAM_PHASE_TABLES_H
 #define LS_CODEGEN_PROGRAM_PHASE_TABLES_H
 
@@ -13,32 +13,32 @@ typedef struct LsPhaseText {          /* one phase while it is printed */
     const LsPlan *plan;
     const char *name;           /* "train", "eval" */
     bool overlap;               /* LsCodePhase.overlap */
-    LsAddress *at;              /* by dag tensor: where it lies now */
-    LsAddress *first;           /* by dag tensor: where it lay after its first run */
+    LsAddress *at;              /* by dag tensor: its address now */
+    LsAddress *first;           /* by dag tensor: its address after its first run */
     const char **kernel;        /* by dag node: name of its kernel */
     uint32_t *made;             /* by dag tensor: 1 + index of the step that first made it */
     uint32_t nstep, nwatch;
 } LsPhaseText;
 
-/* name: "train" or "eval"; a phase without a problem is empty. False after diagnostics, as are the
- * next two. */
+/* Sets up a phase. name: "train" or "eval"; a phase without a problem is empty. This and the next two
+ * return false after diagnostics. */
 bool ls_phase_init(LsCtx *cx, LsPhaseText *ph, const LsCode *c, const LsCodePhase *from,
                    const char *name);
-/* The kernels of all nodes, then those of the alternatives that the plan runs; of all phases the
- * former come first. */
+/* Name the kernels of all nodes, and those of the alternatives that the plan runs. All phases name the
+ * former before any names the latter. */
 bool ls_phase_name_kernels(LsCtx *cx, LsKernelSet *set, LsPhaseText *ph);
 bool ls_phase_name_alternatives(LsCtx *cx, LsKernelSet *set, LsPhaseText *ph);
 
-/* Addresses with the macros that they are written in, sizes and types of results, steps, and the
- * tensors that can be watched. */
+/* Prints the address macros and addresses, sizes and types of results, steps, and the tensors that can be
+ * watched. */
 void ls_phase_print_tables(LsPhaseText *train, LsPhaseText *eval, LsEmit *e);
-/* ".train = {...}," of the LsProgram; after the tables. */
+/* Prints ".train = {...}," of the LsProgram; after the tables. */
 void ls_phase_print_entry(const LsPhaseText *ph, LsEmit *e);
 
-/* The LsTensor as the initializer of one. */
+/* Prints the LsTensor as a C initializer. */
 void ls_tensor_print(FILE *to, const LsTensor *t);
-/* What the evaluation form compares with the labels: the node whose scores a cross-entropy reads;
- * none: there is no such. */
+/* The loss node whose scores the evaluation form compares with the labels (cross-entropy or likelihood);
+ * none: g has no such node. */
 LsNodeId ls_find_cross_entropy(const LsGraph *g);
 
 #endif

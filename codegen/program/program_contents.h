@@ -1,4 +1,4 @@
-/* codegen/program/program_contents.h -- what the text of a training program says. */
+/* codegen/program/program_contents.h -- the contents of a training program's text. */
 #ifndef LS_CODEGEN_PROGRAM_PROGRAM_CONTENTS_H
 #define LS_CODEGEN_PROGRAM_PROGRAM_CONTENTS_H
 
@@ -9,14 +9,14 @@
 typedef struct LsCodePhase {
     const LsProblem *problem;
     const LsPlan *plan;
-    bool overlap;               /* say what each step waits for, so that others need not */
+    bool overlap;               /* print each step's dependencies, so that other steps need not wait */
 } LsCodePhase;
 
-typedef struct LsCode {         /* what the text says */
+typedef struct LsCode {         /* the text's contents */
     /* schedule may be NULL */
     const char *model, *plan_hash, *strategy, *loss, *optimizer, *schedule;
     const LsTarget *target;
-    const char *archs;          /* CUDA: the GPUs that code is made for; else NULL */
+    const char *archs;          /* CUDA: the GPUs that the code runs on; else NULL */
     int accumulate;
     int64_t budget;             /* bytes in all; 0: none */
     double default_lr;

@@ -1,5 +1,5 @@
-/* codegen/program/program_text.c -- the C file of a program: kernels, then tables that say what is run
- * (phase_tables.c), state, inputs, and the program that names them all. */
+/* codegen/program/program_text.c -- the C file of a program: kernels, the tables of steps (phase_tables.c),
+ * state, inputs, and the LsProgram that names them all. */
 #include "codegen/program/program_text.h"
 
 #include "codegen/fusion/gradient_in_update.h"
@@ -24,7 +24,7 @@ static void print_state(const LsAddresses *a, LsEmit *e)
     ls_emit_line(e, "};");
 }
 
-/* Rows of the smallest table that v indexes; 0: none. */
+/* Rows of the smallest table that v indexes; 0: v indexes none. */
 static int64_t indexed_rows(const LsGraph *g, LsValueId v)
 {
     int64_t rows = 0;
@@ -141,7 +141,7 @@ static void print_width(const LsCode *c, FILE *to)
     fprintf(to, "%s", c->target->real_bytes == 8 ? "#define LS_F64\n" : "");
 }
 
-/* All that stands behind the kernels. It completes the constants. */
+/* Prints all text after the kernels, and completes the constants. */
 static void print_rest(const LsCode *c, LsPhaseText *train, LsPhaseText *eval, LsEmit *e)
 {
     ls_phase_print_tables(train, eval, e);
@@ -158,8 +158,8 @@ static void print_rest(const LsCode *c, LsPhaseText *train, LsPhaseText *eval, L
     ls_emit_line(e, "}");
 }
 
-/* The head of the C file with its kernels; or with what launches them, and the kernels in the
- * device's. */
+/* Prints the head of the C file with the kernels; or, with `device`, the launches there and the kernels to
+ * `device`. */
 static void print_kernels(const LsCode *c, const LsKernelSet *set, FILE *to, FILE *device)
 {
     print_head(c, to);

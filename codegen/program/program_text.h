@@ -4,12 +4,12 @@
 
 #include "codegen/program/program_contents.h"
 
-/* Prints the C file, and for a target whose kernels are a text of their own that to `device` (else
- * NULL); false after diagnostics. Constants are complete in c->addresses afterwards.
- * The file expects ls_constant_data and ls_onnx_data, as ls_program_print_data makes them. */
+/* Prints the C file to `to`, and the kernels to `device` for a target that keeps them in a text of their own
+ * (else NULL). False after diagnostics. Afterwards c->addresses has all constants.
+ * The file expects ls_constant_data and ls_onnx_data, which ls_program_print_data defines. */
 bool ls_program_print(LsCtx *cx, const LsCode *c, FILE *to, FILE *device);
 
-/* Assembler text that embeds the two blobs from files beside it, and the device's code, if any. */
+/* Prints assembler text that embeds the two blobs from files beside it, and the device's code, if any. */
 void ls_program_print_data(FILE *to, const char *constant_file, const char *onnx_file,
                            const char *device_file);
 

@@ -78,7 +78,7 @@ static LsAddress find_input(LsAddresses *a, const LsGraph *g, LsValueId v)
     return (LsAddress){LS_AT_NONE, 0};
 }
 
-/* Element i of memory order of a constant, by its logical index. */
+/* Writes the element of a constant with this logical index to `to`. */
 static void put_element(const LsAddresses *a, const LsValue *x, const LsGraph *g, LsValueId v,
                         int64_t logical, unsigned char *to)
 {
@@ -96,7 +96,7 @@ static LsAddress add_constant(LsAddresses *a, const LsGraph *g, LsValueId v)
     const LsValue *x = &g->value[v.i];
     int64_t bytes = ls_value_bytes(g, v, a->real_bytes), n = ls_count(&x->shape);
     size_t size = (size_t)ls_type_bytes(x->type, a->real_bytes);
-    if (n == 0)         /* a list without elements: nobody reads there */
+    if (n == 0)         /* an empty list: no kernel reads it */
         return (LsAddress){LS_AT_CONST, 0};
     unsigned char *data = ls_arena_alloc(a->cx->arena, (size_t)bytes + 1, 1);
     int64_t stride[LS_MAX_RANK], index[LS_MAX_RANK] = {0}, at = 0;
@@ -111,7 +111,7 @@ static LsAddress add_constant(LsAddresses *a, const LsGraph *g, LsValueId v)
             index[k] = 0;
         }
     }
-    /* the same bytes again? */
+    /* Equal constants share bytes. */
     for (uint32_t k = 0; k + bytes <= a->nconst; k += LS_ALIGNMENT)
         if (memcmp(a->constant + k, data, (size_t)bytes) == 0)
             return (LsAddress){LS_AT_CONST, k};

@@ -1,4 +1,5 @@
-/* codegen/program/state_layout.h -- where the values that outlive a step lie: state, constants, input slots. */
+/* codegen/program/state_layout.h -- addresses of the values that outlive a step: state, constants, input
+ * slots. */
 #ifndef LS_CODEGEN_PROGRAM_STATE_LAYOUT_H
 #define LS_CODEGEN_PROGRAM_STATE_LAYOUT_H
 
@@ -12,22 +13,22 @@ typedef struct LsAddresses {
     LsCtx *cx;
     int real_bytes;
     LsStateSlot *state; uint32_t nstate, cap_state;     /* parameters first, in file order */
-    const LsGraph *train;       /* its inputs give the slots */
+    const LsGraph *train;       /* its inputs are the input slots */
     unsigned char *constant;    /* bytes of all constants, laid out and converted to real */
     uint32_t nconst, cap_const; /* bytes */
     int64_t state_bytes;
 } LsAddresses;
 
-/* State of the training graph gets its place here; slot: offsets of initial
- * values (ls_onnx_eval_model). */
+/* Gives the training graph's state its addresses. slot: offsets of initial values
+ * (ls_onnx_eval_model). */
 LsAddresses *ls_addresses_new(LsCtx *cx, const LsGraph *train, int real_bytes,
                               const LsOnnxSlot *slot, uint32_t nslot);
 
-/* The address of a value of g (the training graph or the evaluation form) that no node makes;
- * constants are added to the blob. LS_AT_NONE after a diagnostic. */
+/* The address of a value of g (the training graph or the evaluation form) that no node makes; adds
+ * constants to the blob. LS_AT_NONE after a diagnostic. */
 LsAddress ls_address_source(LsAddresses *a, const LsGraph *g, LsValueId v);
 
-/* Name, type, shape and layout of a value as the runtime wants it, with this address. */
+/* The runtime's description of a value (name, type, shape and layout) at this address. */
 LsTensor ls_address_tensor(const LsGraph *g, LsValueId v, LsAddress at);
 
 #endif

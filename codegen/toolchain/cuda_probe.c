@@ -16,7 +16,7 @@
 
 enum { MAJOR = 75, MINOR = 76 };        /* CUdevice_attribute: compute capability */
 
-/* A function of an opened library as its type; NULL: it has none of that name. */
+/* A function of an opened library, with its type; NULL: not found. */
 #define FUNCTION(type, so, name) (*(__typeof__(type) *)&(void *){dlsym(so, name)})
 
 static void look_for_devices(LsCudaFound *f)

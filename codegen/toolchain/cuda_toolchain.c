@@ -1,9 +1,8 @@
 /* codegen/toolchain/cuda_toolchain.c -- see cuda_toolchain.h.
  *
- * NVRTC compiles for one architecture at a time, so each gets a process of its own: they run side
- * by side, and a compiler that dies takes nothing with it. The results become one file by the
- * toolkit's fatbinary, or where that is missing by a table of our own (runtime/cuda/cuda_image.h).
- */
+ * NVRTC compiles for one architecture at a time. Each compilation has its own process: processes run in
+ * parallel, and a compiler that crashes stops no other. The toolkit's fatbinary joins the results to one
+ * file, or, if it is missing, a table of our own format does (runtime/cuda/cuda_image.h). */
 #include "codegen/toolchain/cuda_toolchain.h"
 
 #include "base/read_file.h"
@@ -18,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { LOG_LINES = 12 };        /* of a compiler's messages that are shown */
+enum { LOG_LINES = 12 };        /* most lines of a compiler's messages that are shown */
 
 typedef struct Build {          /* one program */
     LsCtx *cx;
@@ -78,9 +77,9 @@ bool ls_cuda_archs(LsCtx *cx, const char *option, LsCudaArchs *archs)
     return true;
 }
 
-/* ---- what compilers say ---- */
+/* ---- compilers' messages ---- */
 
-/* All of a file, in the arena; NULL where it cannot be read. size: of its bytes; NULL: nobody asks. */
+/* The contents of a file, in the arena; NULL if it cannot be read. *size: bytes; size may be NULL. */
 static char *read_whole(LsArena *a, const char *path, size_t *size)
 {
     char why[256];
@@ -93,7 +92,7 @@ static char *read_whole(LsArena *a, const char *path, size_t *size)
     return copy;
 }
 
-/* The kernel that line `line` of the text is in. */
+/* The name of the kernel that contains line `line` of the text. */
 static const char *kernel_at(const Build *b, long line)
 {
     const char *name = NULL;
@@ -106,7 +105,7 @@ static const char *kernel_at(const Build *b, long line)
                         : NULL;
 }
 
-/* Tells what a compiler had to say, each error behind the name of its kernel. */
+/* Prints a compiler's messages, each error after the name of its kernel. */
 static void tell(const Build *b, const char *log)
 {
     char *text = read_whole(b->cx->arena, log, NULL), *save = NULL;
@@ -136,7 +135,7 @@ static bool failed(const Build *b, const char *compiler, const char *log)
 
 /* ---- NVRTC ---- */
 
-/* The k-th thing to be made: code for each architecture, then PTX. */
+/* The target of output k: code for each architecture, then PTX. */
 static const char *arch_word(const Build *b, int k)
 {
     const LsCudaArchs *archs = &b->t->archs;
@@ -150,13 +149,13 @@ static const char *file_of(const Build *b, int k, const char *ending)
     return ls_arena_printf(b->cx->arena, "%s/%s.%s%s", b->dir, b->base, arch_word(b, k), ending);
 }
 
-/* In a process of its own: 0, or 1 when it does not compile. */
+/* Runs in a process of its own; returns 0, or 1 if the text does not compile. */
 static int compile_one(const Build *b, const LsNvrtc *n, int k)
 {
     const char *option[8] = {"--fmad=false", "--std=c++17",
                              ls_arena_printf(b->cx->arena, "-I%s", b->include)};
     int n_option = 3;
-    if (n->major >= 13)         /* cores that no other process here wants */
+    if (n->major >= 13)         /* uses all idle cores */
         option[n_option++] = "--split-compile=0";
     if (b->t->lines)
         option[n_option++] = "--generate-line-info";
@@ -186,7 +185,7 @@ static bool compile_all(const Build *b, const LsNvrtc *n)
                              file_of(b, bad, ".log"));
 }
 
-/* ---- one file of all ---- */
+/* ---- joining the results to one file ---- */
 
 static const char *toolkit_program(const Build *b, const char *name)
 {
@@ -217,7 +216,7 @@ static void put_zeros(FILE *to, uint64_t n)
         fputc(0, to);
 }
 
-/* Each piece begins at a multiple of 64 and is followed by a zero at least, as PTX wants it. */
+/* Each piece begins at a multiple of 64 and at least one zero byte follows it, as PTX needs. */
 static bool join_by_table(const Build *b, const char *output)
 {
     uint32_t n = (uint32_t)b->t->archs.n + 1;
@@ -277,7 +276,7 @@ static bool build_by_nvrtc(const Build *b, const LsNvrtc *n, const char *output)
 
 /* ---- nvcc ---- */
 
-/* What was asked for; NULL: nothing, so NVRTC goes first. */
+/* The nvcc that was asked for; NULL: none, so NVRTC is tried first. */
 static const char *wanted_nvcc(const LsCudaTool *t)
 {
     const char *env = getenv("NVCC");
@@ -331,7 +330,7 @@ bool ls_cuda_build(LsCtx *cx, const LsCudaTool *t, const char *dir, const char *
     if (nvcc != NULL)
         return build_by_nvcc(&b, nvcc, output);
     if (want != NULL)
-        return ls_error(cx, LS_NOWHERE, LS_E_TOOL, NULL, "there is no program '%s' (nvcc)", want);
+        return ls_error(cx, LS_NOWHERE, LS_E_TOOL, NULL, "cannot find the program '%s' (nvcc)", want);
     return ls_error(
         cx, LS_NOWHERE, LS_E_TOOL,
         "install the CUDA toolkit, or put the folder of libnvrtc into LD_LIBRARY_PATH",

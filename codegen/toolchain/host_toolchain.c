@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The folder this program lies in. */
+/* The folder that contains this program. */
 static const char *own_folder(LsArena *a)
 {
     char path[PATH_MAX];
@@ -27,8 +27,8 @@ static const char *own_folder(LsArena *a)
     return ls_arena_strdup(a, path);
 }
 
-/* Where a part of the runtime is: $LOWERSET_HOME, the build folder, the
- * installed place. NULL: nowhere. */
+/* The path of a part of the runtime: in $LOWERSET_HOME, the build folder or the installed place.
+ * NULL: not found. */
 static const char *find_part(LsCtx *cx, const char *const *place)
 {
     const char *home = getenv("LOWERSET_HOME"), *own = own_folder(cx->arena);
@@ -110,8 +110,8 @@ bool ls_toolchain_find(LsCtx *cx, const LsToolchain *t)
     return (find_library(cx) != NULL && find_sources(cx) != NULL) || no_runtime(cx);
 }
 
-/* The static CUDA runtime that lies beside the runtime library, or that of the toolkit that the
- * library was built with. */
+/* The static CUDA runtime beside the runtime library, or that of the toolkit that the library was built
+ * with. */
 static const char *find_cudart(LsArena *a)
 {
     const char *home = getenv("LOWERSET_HOME");
@@ -129,8 +129,8 @@ static const char *find_cudart(LsArena *a)
     return NULL;
 }
 
-/* The libraries of a program for GPUs. cuDNN and cuBLASLt are opened at run time: first along
- * LD_LIBRARY_PATH, then where the toolkit was. */
+/* Adds the libraries of a program for GPUs. cuDNN and cuBLASLt are opened at run time: first along
+ * LD_LIBRARY_PATH, then in the toolkit's folder. */
 static bool add_cuda(LsCtx *cx, LsCommand *c)
 {
     const char *lib = find_cuda_library(cx), *cudart = find_cudart(cx->arena);
@@ -182,7 +182,7 @@ bool ls_toolchain_build(LsCtx *cx, const LsToolchain *t, const char *dir, const 
     return run(cx, &c);
 }
 
-/* The folders of the runtime: first those that only programs for GPUs need. */
+/* The folders of the runtime; the first ones are for GPU programs only. */
 static const char *const runtime_folder[] = {"cuda", "cuda_kernels", "kernels", "base", "data", "engine", "trainer",
                                              "watch"};
 enum { CUDA_FOLDERS = 2, FOLDERS_OF_HEADERS = 3, RUNTIME_FOLDERS = sizeof runtime_folder / sizeof runtime_folder[0] };
@@ -202,7 +202,7 @@ static bool copy_file(const char *from, const char *to)
     return ok;
 }
 
-/* Copies of the sources and headers in folder `from` to `dir`, which is made if missing. */
+/* Copies the sources and headers in folder `from` to `dir`, which is made if missing. */
 static bool copy_folder(LsCtx *cx, const char *from, const char *dir)
 {
     DIR *d = opendir(from);

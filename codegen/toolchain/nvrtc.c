@@ -23,7 +23,7 @@ typedef int (*Size)(Program, size_t *);
 typedef int (*Get)(Program, char *);
 typedef int (*Version)(int *major, int *minor);
 
-/* A pointer to a function out of one to data, as POSIX has dlsym's result used. */
+/* Converts a data pointer to a function pointer, the way POSIX uses dlsym's result. */
 #define FUNCTION(type, pointer) (*(type *)&(void *){(void *)(pointer)})
 
 static bool find_functions(LsNvrtc *n, char *why, size_t size)
@@ -69,7 +69,7 @@ void ls_nvrtc_close(LsNvrtc *n)
     *n = (LsNvrtc){0};
 }
 
-/* One of the results: its size, then its bytes. */
+/* Writes one result to a file: gets its size, then its bytes. */
 static bool save(const LsNvrtc *n, Program p, int size_at, int get_at, bool text, const char *path)
 {
     size_t size = 0;

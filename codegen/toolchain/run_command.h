@@ -1,4 +1,4 @@
-/* codegen/toolchain/run_command.h -- other programs, run and waited for. */
+/* codegen/toolchain/run_command.h -- runs other programs and waits for them. */
 #ifndef LS_CODEGEN_TOOLCHAIN_RUN_COMMAND_H
 #define LS_CODEGEN_TOOLCHAIN_RUN_COMMAND_H
 
@@ -9,19 +9,19 @@
 
 typedef struct LsCommand {
     LsArena *arena;
-    const char **word;          /* NULL behind the last one */
+    const char **word;          /* NULL after the last word */
     uint32_t n, room;
-    bool print, dry;            /* print it to stderr; do not run it */
-    const char *errors;         /* file that takes its stderr; NULL: ours */
+    bool print, dry;            /* print the command to stderr; do not run it */
+    const char *errors;         /* file that takes the program's stderr; NULL: ours */
 } LsCommand;
 
 void ls_command_add(LsCommand *c, const char *word);
-/* Words of a text, as --cc "ccache gcc" or the extra flags of a sanitizer build have. */
+/* Adds each word of a text, such as --cc "ccache gcc" or a sanitizer build's extra flags. */
 void ls_command_add_words(LsCommand *c, const char *text);
-/* 0: it ran and said so; else an errno when it could not be started, or -1 when it failed. */
+/* Returns 0 if the program succeeded, an errno if it could not be started, -1 if it failed. */
 int ls_command_run(const LsCommand *c);
 
-/* Where a program lies: as given when it has a slash, else along $PATH. NULL: nowhere. */
+/* The path of a program: as given if it has a slash, else searched along $PATH. NULL: not found. */
 const char *ls_command_find(LsArena *a, const char *program);
 
 #endif
