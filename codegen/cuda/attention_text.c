@@ -255,7 +255,7 @@ static void key_heads(const LsAttText *t)
 }
 
 /* The loop over units, each a tile of q's rows i0 .. i0 + have of a head, with the head's group of k and v.
- * The rows begin at qh and yh (read only in the gradient), and there at dyh and dqh. */
+ * The rows begin at qh and yh; in the gradient, which only reads y, also at dyh and dqh. */
 static void each_query_tile(const LsAttText *t)
 {
     const LsAttentionSize *s = &t->s;

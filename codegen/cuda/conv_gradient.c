@@ -12,7 +12,7 @@ typedef struct Move {           /* by FUSED node: the ReLU gradient that moves o
 
 typedef struct Search {
     const LsGraph *g;
-    uint32_t *readers;          /* by value: operands that are it, plus results of the graph */
+    uint32_t *readers;          /* by value: its uses as operand or as result of the graph */
     Move *move;
     LsValueId *mask;            /* by convolution: the ReLU's result; none: no gradient moves in */
 } Search;

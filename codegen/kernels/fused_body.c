@@ -145,7 +145,7 @@ static bool in_fours(const LsBody *b, int x)
     return b->fours && b->load[x] && b->at[x] == LS_AT_INNER && operand_type(b, x) == LS_REAL;
 }
 
-/* ... and prefetched. */
+/* Whether it is also prefetched. */
 static bool is_fetched(const LsBody *b, int x)
 {
     return b->group > 0 && in_fours(b, x) && ls_inset_of(b->f, x) == NULL;

@@ -32,13 +32,13 @@ const char *ls_loss_offset(const LsLossText *l, int tensor);
 /* The grid over positions: their classes as rows (or, without such loops, one position at a time), or
  * positions side by side. */
 LsGrid ls_loss_grid(const LsLossText *l);
-/* Open the loop over units u, then over a unit's positions p with their indices: two braces. */
+/* Opens the loop over units u, then over a unit's positions p with their indices: two braces. */
 void ls_loss_open_group(const LsLossText *l);
-/* The loop over units u, each a tile of positions i0 .. i1: one brace. */
+/* Opens the loop over units u, each a tile of positions i0 .. i1: one brace. */
 void ls_loss_open_tile(const LsLossText *l);
-/* The loop over the positions i of a tile: one brace. */
+/* Opens the loop over the positions i of a tile: one brace. */
 void ls_loss_open_columns(const LsLossText *l);
-/* The loops over the classes c and the positions i of a tile, with the score v: two braces. */
+/* Opens the loops over the classes c and the positions i of a tile, with the score v: two braces. */
 void ls_loss_open_classes(const LsLossText *l);
 /* Declares t, the label, and `counts`: whether the position counts (`in`: and the label is a class). */
 void ls_loss_label(const LsLossText *l);

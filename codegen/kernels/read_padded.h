@@ -10,7 +10,7 @@
 /* Sets the strides of operand x: the innermost axis alone moves it. */
 void ls_inset_strides(const LsKernelText *k, LsNest *n, int x);
 
-/* Declares pointers and places of the tensor that says which window an element belongs to. */
+/* Declares the pointers to the elements' positions in windows, and buffers of four. */
 void ls_inset_declare(const LsBody *b);
 /* Before the innermost loop, for operand 3: declares whether the row exists (o3), where it lies (row3), and
  * which of its points this is (nth3). */

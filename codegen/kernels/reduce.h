@@ -16,7 +16,7 @@ typedef struct LsReduce {
     bool rows;              /* the innermost axis is kept */
     int64_t inner;          /* length of the innermost axis */
     int64_t outer;          /* points of the kept axes */
-    int64_t group;          /* of these points, in one unit */
+    int64_t group;          /* kept points in one unit */
     int64_t tile, ntile;    /* rows: accumulators, tiles of the innermost axis */
     int64_t lanes;          /* not rows: accumulators */
     bool fours;             /* rows: LS_LANES4 serves the innermost axis */
