@@ -6,6 +6,7 @@ lowerset=$(cd "$1" && pwd)/lowerset
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export LC_ALL=C XDG_CONFIG_HOME="$work"
+. "$(dirname "$0")/tables.sh"
 
 cat <<'END'
 # The command line
@@ -16,7 +17,7 @@ Made by `./dev docs` from the tables of options that `lowerset help` prints; do 
 
 `--name VALUE` and `--name=VALUE` are the same. An option is given once, but for those that collect (`--freeze`, `--keep`, ...).
 END
-for command in $("$lowerset" help | sed -n 's/^  lowerset \([a-z]*\) .*/\1/p'); do
+for command in $(command_names); do
     printf '\n## lowerset %s\n\n```\n' "$command"
     if [ "$command" = model ]; then "$lowerset" model --help; else "$lowerset" help "$command"; fi
     printf '```\n'

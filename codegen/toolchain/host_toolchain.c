@@ -176,7 +176,7 @@ bool ls_toolchain_build(LsCtx *cx, const LsToolchain *t, const char *dir, const 
     if (kind == LS_EMIT_EXE)
         ls_command_add(&c, lib);
     if (kind == LS_EMIT_EXE)
-        ls_command_add_words(&c, "-lm -lpthread");
+        ls_command_add_words(&c, LS_EXTRA_LIBS " -lm -lpthread");
     ls_command_add(&c, "-o");
     ls_command_add(&c, output);
     return run(cx, &c);

@@ -10,8 +10,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#ifdef __SANITIZE_ADDRESS__
-enum { COUNTS = 0 };            /* its allocator cannot be interposed */
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+enum { COUNTS = 0 };            /* their allocators cannot be interposed */
 static atomic_long calls;
 #else
 enum { COUNTS = 1 };

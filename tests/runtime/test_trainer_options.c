@@ -160,18 +160,28 @@ static void check_drop_last(void)
     ck_assert_int_eq(seen.steps, 2);
 }
 
+/* ThreadSanitizer has threads of its own, as many as it likes. */
+static void check_tasks(int n)
+{
+#ifndef __SANITIZE_THREAD__
+    ck_assert_int_eq(seen.tasks, n);
+#else
+    ck_assert_int_ge(seen.tasks, n);
+#endif
+}
+
 static void check_workers(void)
 {
     runs("--data data.npz --threads 1 --workers 0");
-    ck_assert_int_eq(seen.tasks, 1);
+    check_tasks(1);
     runs("--data data.npz --threads 1 --workers 3");
-    ck_assert_int_eq(seen.tasks, 4);
+    check_tasks(4);
 }
 
 static void check_threads(void)
 {
     runs("--data data.npz --threads 4 --workers 0");
-    ck_assert_int_eq(seen.tasks, 4);
+    check_tasks(4);
 }
 
 static void check_epochs(void)

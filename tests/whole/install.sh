@@ -20,6 +20,9 @@ for folder in . base cuda cuda_kernels data engine kernels trainer watch; do
     (cd "$part/runtime/$folder" && ls | grep '\.[ch]$') >"$OUT/said"
     cmp "$OUT/want" "$OUT/said" || fail "the runtime's folder $folder is not all there"
 done
+share=$(dirname "$(dirname "$lowerset")")/share
+[ -s "$share/man/man1/lowerset.1" ] || fail "there is no manual page"
+[ -s "$share/bash-completion/completions/lowerset" ] || fail "bash is not told what to complete"
 
 # compiles OPTIONS...: from the installed folder alone
 compiles() {
