@@ -122,16 +122,23 @@ char *ls_arena_strdup(LsArena *a, const char *s)
     return memcpy(ls_arena_alloc(a, n, 1), s, n);
 }
 
-char *ls_arena_printf(LsArena *a, const char *fmt, ...)
+char *ls_arena_vprintf(LsArena *a, const char *fmt, va_list ap)
 {
-    va_list ap, again;
+    va_list again;
     assert(fmt != NULL);        /* else the sanitizers' own null checks trip -Wformat */
-    va_start(ap, fmt);
     va_copy(again, ap);
     int n = vsnprintf(NULL, 0, fmt, ap);
-    va_end(ap);
     char *s = ls_arena_alloc(a, (size_t)n + 1, 1);
     vsnprintf(s, (size_t)n + 1, fmt, again);
     va_end(again);
+    return s;
+}
+
+char *ls_arena_printf(LsArena *a, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    char *s = ls_arena_vprintf(a, fmt, ap);
+    va_end(ap);
     return s;
 }

@@ -24,5 +24,6 @@ void *ls_arena_grow(LsArena *a, void *old, size_t used, size_t want, size_t size
 
 char *ls_arena_strdup(LsArena *a, const char *s);
 __attribute__((format(printf, 2, 3))) char *ls_arena_printf(LsArena *a, const char *fmt, ...);
+__attribute__((format(printf, 2, 0))) char *ls_arena_vprintf(LsArena *a, const char *fmt, va_list ap);
 
 #endif

@@ -48,10 +48,22 @@ char *ls_read_file(const char *path, size_t most, size_t *size, const LsWhy *why
     return text;
 }
 
+char *ls_read_file_into(LsArena *arena, const char *path, size_t most, size_t *size)
+{
+    char why[1];
+    size_t n = 0;
+    char *text = ls_read_file(path, most, &n, &(LsWhy){.text = why, .size = sizeof why});
+    char *copy = text != NULL ? memcpy(ls_arena_alloc(arena, n + 1, 1), text, n + 1) : NULL;
+    free(text);
+    if (size != NULL)
+        *size = n;
+    return copy;
+}
+
 char *ls_read_text(const char *path, const LsWhy *why)
 {
     size_t n = 0;
-    char *text = ls_read_file(path, (size_t)PTRDIFF_MAX, &n, why);
+    char *text = ls_read_file(path, LS_ANY_SIZE, &n, why);
     if (text != NULL && n == 0) {
         ls_why(why, "is empty");
         free(text);

@@ -163,13 +163,11 @@ static int plan_asked(Check *c, LsJob *job)
 
 static void add_plan(Check *c, const LsJob *job)
 {
-    const char *gap = !c->o->prove ? "" : ls_arena_printf(c->a, " (at most %.2f %% more than it must)",
-                                      100 * ls_plan_gap(&job->plan, &job->report));
     c->table.plan = ls_arena_strdup(c->a, job->report.hash);
     add(c, "plan", true, 0, -1,
         ls_arena_printf(c->a, "%" PRIu32 " steps in an arena of %s, overhead %.1f %%%s: replayed by "
                         "the auditor", job->plan.nstep, ls_bytes_text(c->a, job->arena_bytes),
-                        100 * ls_plan_overhead(&job->plan), gap));
+                        100 * ls_plan_overhead(&job->plan), c->o->prove ? ls_job_gap_text(job) : ""));
 }
 
 static int compare_bits(Check *c, const char *within, const char *total)

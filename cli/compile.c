@@ -240,13 +240,6 @@ static bool build(LsJob *job, const Output *out, const LsCudaTool *cuda)
     return true;
 }
 
-/* The optimality gap of the plan. */
-static const char *gap_text(const LsJob *job)
-{
-    return ls_arena_printf(job->cx.arena, " (at most %.2f %% more than it must)",
-                           100 * ls_plan_gap(&job->plan, &job->report));
-}
-
 static void summary(LsJob *job, const Output *out)
 {
     LsArena *a = job->cx.arena;
@@ -257,7 +250,7 @@ static void summary(LsJob *job, const Output *out)
             ls_bytes_text(a, job->state_bytes), ls_bytes_text(a, job->arena_bytes),
             ls_bytes_text(a, job->input_bytes),
             ls_bytes_text(a, job->state_bytes + job->arena_bytes + job->input_bytes),
-            100 * ls_plan_overhead(&job->plan), gap_text(job), ls_job_step_ns(job) * 1e-6, job->costs);
+            100 * ls_plan_overhead(&job->plan), ls_job_gap_text(job), ls_job_step_ns(job) * 1e-6, job->costs);
 }
 
 /* Prints the next step for the user, in one line; for C the line above shows how to build. */
@@ -268,7 +261,7 @@ static void conclude(const LsJob *job, const Output *out)
     fprintf(stderr, "%s: %s %s in all%s, recomputation %.2f %%%s of a step of about %.3g ms", out->path,
             job->options->dry_run ? "would take" : "takes", ls_bytes_text(a, total),
             job->budget > 0 ? ls_arena_printf(a, " (budget %s)", ls_bytes_text(a, job->budget)) : "",
-            100 * ls_plan_overhead(&job->plan), job->options->prove ? gap_text(job) : "",
+            100 * ls_plan_overhead(&job->plan), job->options->prove ? ls_job_gap_text(job) : "",
             ls_job_step_ns(job) * 1e-6);
     if (!job->options->dry_run && out->kind == LS_EMIT_EXE)
         fprintf(stderr, "; next: %s%s --data FILE, or --help",

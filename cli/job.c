@@ -135,6 +135,12 @@ double ls_job_plan_ns(const LsJob *job, const LsPlan *plan)
                : ls_replay_ns(job->cx.arena, job->train_problem, plan, &job->machine);
 }
 
+const char *ls_job_gap_text(const LsJob *job)
+{
+    return ls_arena_printf(job->cx.arena, " (at most %.2f %% more than it must)",
+                           100 * ls_plan_gap(&job->plan, &job->report));
+}
+
 double ls_job_step_ns(const LsJob *job) { return ls_job_plan_ns(job, &job->plan); }
 
 bool ls_job_is_graph(const char *path)

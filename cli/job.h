@@ -29,6 +29,9 @@ typedef struct LsJob {
     int64_t budget;             /* as asked for, bytes in all; 0: none */
 } LsJob;
 
+/* " (at most 1.23 % more than it must)": how far the plan may be from the best there is. */
+const char *ls_job_gap_text(const LsJob *job);
+
 /* Reads the options and sets up the context. 0 or the exit code. */
 int ls_job_start(LsJob *job, const LsOptions *o, bool weightless);
 /* Imports and differentiates, or reads the training graph; plans training and evaluation without

@@ -12,8 +12,6 @@
 #define TEXT LS_OPTION_TEXT, 0, 0
 #define INTEGER(least, most) LS_OPTION_WHOLE, least, most
 #define LIST LS_OPTION_LIST, 0, 0
-/* A heading of the help text, above the options up to the next one. */
-#define GROUP(title) {title, NULL, NULL, LS_OPTION_GROUP, 0, 0, 0, 0, NULL}
 
 #define AT(field) offsetof(LsOptions, field)
 enum {
@@ -29,7 +27,7 @@ enum {
 enum { MOST_BATCH = 1 << 30, MOST_COUNT = 1 << 20 };
 
 static const LsOption option[] = {
-    GROUP("Output"),
+    LS_OPTION_HEADING("Output"),
     {"--output", "-o", "FILE", TEXT, AT(output), LS_CMD_COMPILE,
      "what to write (default: the model's name)"},
     {"--output", "-o", "DIR", TEXT, AT(output), SWEEP,
@@ -50,13 +48,13 @@ static const LsOption option[] = {
     {"--max-errors", NULL, "N", INTEGER(1, MOST_COUNT), AT(max_errors), ALL, "print no more than N errors (default 50)"},
     {"--dump", "-d", "PASS", TEXT, AT(dump_pass), BUILD,
      "print the graph after a compiler pass (import, autodiff, fuse, all)"},
-    GROUP("Model"),
+    LS_OPTION_HEADING("Model"),
     {"--dim", NULL, "NAME=SIZE", LIST, AT(dim), ALL,
      "size of a dynamic dimension; may be repeated"},
     {"--shape", NULL, "INPUT=AxBxC", LIST, AT(shape), ALL, "shape of an input; may be repeated"},
     {"--batch", NULL, "N", INTEGER(1, MOST_BATCH), AT(batch), ALL,
      "size of a dynamic first dimension of every input"},
-    GROUP("Training"),
+    LS_OPTION_HEADING("Training"),
     {"--loss", NULL, "ce|mse|l1|bce|graph", TEXT, AT(loss), BUILD,
      "loss (default: ce; graph: an output of the model is the loss)"},
     {"--loss-input", NULL, "NAME", TEXT, AT(loss_input), BUILD,
@@ -93,7 +91,7 @@ static const LsOption option[] = {
      "running variance: population (ONNX) or unbiased (PyTorch) (default onnx)"},
     {"--dropout", NULL, "file|on|off", TEXT, AT(dropout), BUILD,
      "which dropouts drop: as in the file (before opset 12: all), all, none (default file)"},
-    GROUP("Memory"),
+    LS_OPTION_HEADING("Memory"),
     {"--budget", NULL, "SIZE|%|min", TEXT, AT(budget), MEMORY,
      "memory that may be used: in all, of a graph its arena's; % of the arena without recomputation; min: the least there is a plan for (default: no limit)"},
     {"--max-batch", NULL, NULL, FLAG, AT(max_batch), LS_CMD_PLAN,
@@ -123,7 +121,7 @@ static const LsOption option[] = {
      "no update computes its gradient itself: --dump has all of them"},
     {"--no-epilogues", NULL, NULL, FLAG, AT(no_epilogues), BUILD | GPU,
      "GPUs: products leave activations and bias gradients to kernels of their own"},
-    GROUP("Sweep"),
+    LS_OPTION_HEADING("Sweep"),
     {"--from", NULL, "SIZE|%", TEXT, AT(from), SWEEP,
      "smallest budget (default 20%)"},
     {"--to", NULL, "SIZE|%", TEXT, AT(to), SWEEP,
@@ -136,7 +134,7 @@ static const LsOption option[] = {
      "the table of Kusumoto et al. 2019 instead: for MODEL, or without one for their networks"},
     {"--measure", NULL, NULL, FLAG, AT(measure), LS_CMD_SWEEP,
      "build and run the plans that get a page: auto's, or every one of --strategies"},
-    GROUP("Reports"),
+    LS_OPTION_HEADING("Reports"),
     {"--json", NULL, NULL, FLAG, AT(json),
      REPORT | LS_CMD_INSPECT | LS_CMD_CHECK | LS_CMD_SCHEDULE,
      "summary as JSON on stdout"},
@@ -155,7 +153,7 @@ static const LsOption option[] = {
     {"--against", NULL, "PLAN.json", TEXT, AT(against), REPORT,
      "compare with an earlier --plan-json or --json: exit 6 when cost, peak or gap got worse, 2 when it is of another "
      "model or batch"},
-    GROUP("Check"),
+    LS_OPTION_HEADING("Check"),
     {"--data", NULL, "SPEC", TEXT, AT(data), LS_CMD_CHECK,
      "data to run on, as TRAINER --data takes them (default: made up)"},
     {"--elements", NULL, "N", INTEGER(1, MOST_COUNT), AT(elements), LS_CMD_CHECK,
@@ -164,12 +162,12 @@ static const LsOption option[] = {
      "the training graph that PLAN.json is for"},
     {"--against", NULL, "REF.npz", TEXT, AT(against), LS_CMD_CHECK,
      "compare with these values of loss, out/NAME and grad/PARAM, which belong to --data"},
-    GROUP("Calibration"),
+    LS_OPTION_HEADING("Calibration"),
     {"--threads", NULL, "N", INTEGER(1, 4096), AT(threads), LS_CMD_CALIBRATE,
      "threads that the programs run with (default: all cores)"},
     {"--quick", NULL, NULL, FLAG, AT(quick), LS_CMD_CALIBRATE,
      "fewer programs, for less time"},
-    GROUP("Machine"),
+    LS_OPTION_HEADING("Machine"),
     {"--target", NULL, "cpu|cuda", TEXT, AT(target), BUILD, "machine to build for (default cpu)"},
     {"--machine", NULL, "NAME|FILE", TEXT, AT(machine), BUILD,
      "whose costs plans are made with: one of lowerset targets, or what calibrate wrote"},

@@ -300,12 +300,9 @@ bool ls_conv_takes_mask(LsConvPlanner *p, const LsGraph *g, LsNodeId n, int real
 /* ---- the planner ---- */
 static const char *read_text(LsArena *a, const char *path)
 {
-    char why[256];
     size_t n;
-    char *text = ls_read_file(path, MOST_JSON, &n, &(LsWhy){.text = why, .size = sizeof why});
-    const char *json = text != NULL && n > 0 && strlen(text) == n ? ls_arena_strdup(a, text) : NULL;
-    free(text);
-    return json;
+    const char *text = ls_read_file_into(a, path, MOST_JSON, &n);
+    return text != NULL && n > 0 && strlen(text) == n ? text : NULL;
 }
 
 static const char *device_json(LsArena *a, const char *name)

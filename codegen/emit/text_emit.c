@@ -42,9 +42,7 @@ static void put_line(LsEmit *e, const char *fmt, va_list ap)
         put_text(e, buffer);
     } else {
         LsArena *a = ls_arena_new();
-        char *text = ls_arena_alloc(a, (size_t)n + 1, 1);
-        vsnprintf(text, (size_t)n + 1, fmt, more);
-        put_text(e, text);
+        put_text(e, ls_arena_vprintf(a, fmt, more));
         ls_arena_free(a);
     }
     va_end(more);

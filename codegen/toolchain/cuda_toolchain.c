@@ -79,19 +79,6 @@ bool ls_cuda_archs(LsCtx *cx, const char *option, LsCudaArchs *archs)
 
 /* ---- compilers' messages ---- */
 
-/* The contents of a file, in the arena; NULL if it cannot be read. *size: bytes; size may be NULL. */
-static char *read_whole(LsArena *a, const char *path, size_t *size)
-{
-    char why[256];
-    size_t n = 0;
-    char *text = ls_read_file(path, (size_t)PTRDIFF_MAX, &n, &(LsWhy){.text = why, .size = sizeof why});
-    char *copy = text != NULL ? memcpy(ls_arena_alloc(a, n + 1, 1), text, n + 1) : NULL;
-    free(text);
-    if (size != NULL)
-        *size = n;
-    return copy;
-}
-
 /* The name of the kernel that contains line `line` of the text. */
 static const char *kernel_at(const Build *b, long line)
 {
@@ -108,7 +95,7 @@ static const char *kernel_at(const Build *b, long line)
 /* Prints a compiler's messages, each error after the name of its kernel. */
 static void tell(const Build *b, const char *log)
 {
-    char *text = read_whole(b->cx->arena, log, NULL), *save = NULL;
+    char *text = ls_read_file_into(b->cx->arena, log, LS_ANY_SIZE, NULL), *save = NULL;
     const char *file = ls_arena_printf(b->cx->arena, "%s.cu(", b->base);
     FILE *to = b->cx->log != NULL ? b->cx->log : stderr;
     int shown = 0;
@@ -229,7 +216,7 @@ static bool join_by_table(const Build *b, const char *output)
         bool ptx = k + 1 == n;
         const LsCudaArch *arch = &b->t->archs.arch[k];
         size_t size = 0;
-        data[k] = read_whole(b->cx->arena, file_of(b, (int)k, ""), &size);
+        data[k] = ls_read_file_into(b->cx->arena, file_of(b, (int)k, ""), LS_ANY_SIZE, &size);
         at = (at + 64) / 64 * 64;
         t[k] = (LsImageEntry){ptx ? LS_IMAGE_PTX : arch->exact ? LS_IMAGE_EXACT : LS_IMAGE_CODE,
                               (uint32_t)(ptx ? b->t->archs.ptx : arch->number), at, (uint64_t)size};
@@ -317,7 +304,8 @@ bool ls_cuda_build(LsCtx *cx, const LsCudaTool *t, const char *dir, const char *
     char why[256];
     LsNvrtc nvrtc = {0};
     b.source =
-        t->dry_run ? "" : read_whole(cx->arena, ls_arena_printf(cx->arena, "%s/%s.cu", dir, base), NULL);
+        t->dry_run ? "" : ls_read_file_into(cx->arena, ls_arena_printf(cx->arena, "%s/%s.cu", dir, base),
+                                            LS_ANY_SIZE, NULL);
     if (b.source == NULL)
         return ls_error(cx, LS_NOWHERE, LS_E_IO, NULL, "cannot read '%s/%s.cu'", dir, base);
     if (want == NULL && ls_nvrtc_open(&nvrtc, why, sizeof why)) {

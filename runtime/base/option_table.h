@@ -33,6 +33,9 @@ typedef struct LsOption {
     const char *help;
 } LsOption;
 
+/* The row of a heading. */
+#define LS_OPTION_HEADING(title) {.name = (title), .kind = LS_OPTION_GROUP}
+
 typedef struct LsOptionTable {
     const LsOption *row; int n;
     int where;                  /* only rows with one of these bits apply */

@@ -14,11 +14,10 @@
 #define REAL LS_OPTION_REAL, 0, 0
 #define WHOLE(least) LS_OPTION_WHOLE, least, INT64_MAX
 #define AMOUNT(least) LS_OPTION_AMOUNT, least, INT64_MAX
-#define GROUP(title) {title, NULL, NULL, LS_OPTION_GROUP, 0, 0, 0, 0, NULL}
 #define AT(field) offsetof(LsTrainerOptions, field)
 
 static const LsOption row[] = {
-    GROUP("Data"),
+    LS_OPTION_HEADING("Data"),
     {"--data", NULL, "SPEC", TEXT, AT(data), 1,
      "FILE, FILE,FILE or INPUT=FILE,...: IDX, NPY, NPZ (members by input name, target 'label'), CSV, .txt, "
      "raw; or synthetic[:SAMPLES]"},
@@ -32,7 +31,7 @@ static const LsOption row[] = {
     {"--shuffle", NULL, NULL, FLAG, AT(shuffle), 1, "a new order every epoch (default); --no-shuffle: file order"},
     {"--drop-last", NULL, NULL, FLAG, AT(drop_last), 1, "leave out an incomplete last batch"},
     {"--workers", NULL, "N", WHOLE(0), AT(workers), 1, "threads that prepare batches"},
-    GROUP("Training"),
+    LS_OPTION_HEADING("Training"),
     {"--epochs", NULL, "N", WHOLE(1), AT(epochs), 1, "passes over the data (default 1)"},
     {"--steps", NULL, "N", WHOLE(1), AT(steps), 1, "stop after N updates in all"},
     {"--lr", NULL, "RATE", REAL, AT(lr), 1, "learning rate"},
@@ -43,7 +42,7 @@ static const LsOption row[] = {
     {"--tune", NULL, NULL, FLAG, AT(tune), 1,
      "on a GPU: time what the libraries have for each convolution and product, keep the fastest"},
     {"--eval", NULL, NULL, FLAG, AT(eval), 1, "no training: evaluate on --val, or on --data"},
-    GROUP("Results"),
+    LS_OPTION_HEADING("Results"),
     {"--save", NULL, "DIR", TEXT, AT(save), 1, "checkpoints (safetensors) go here"},
     {"--save-every", NULL, "N", WHOLE(1), AT(save_every), 1, "every N updates (default: every epoch)"},
     {"--keep-last", NULL, "K", WHOLE(1), AT(keep_last), 1, "delete all but the last K checkpoints"},
@@ -52,7 +51,7 @@ static const LsOption row[] = {
     {"--export", NULL, "FILE", OUTPUT, AT(export_to), 1, "write the trained model as ONNX, evaluation form"},
     {"--image-grid", NULL, "FILE", OUTPUT, AT(image_grid), 1,
      "PNG or PPM: five inputs and what the model makes of them"},
-    GROUP("Reports"),
+    LS_OPTION_HEADING("Reports"),
     {"--log", NULL, "FILE", OUTPUT, AT(log), 1, "one JSON object per line and step"},
     {"--progress", NULL, "MODE", TEXT, AT(progress), 1, "auto, bar, plain or none"},
     {"--trace", NULL, "FILE", OUTPUT, AT(trace), 1, "timeline of the last steps (Chrome trace JSON)"},
