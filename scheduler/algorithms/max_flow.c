@@ -8,8 +8,6 @@
 
 #include <string.h>
 
-#include "base/csr.h"
-
 #define NONE UINT32_MAX
 
 LsFlow ls_flow_new(LsArena *arena, uint32_t nvertex)
@@ -42,9 +40,8 @@ uint32_t ls_flow_edge(LsFlow *f, uint32_t from, uint32_t to, int64_t capacity)
 /* Lays out the arcs by the vertex they leave, without flow. */
 static void lay(LsFlow *f)
 {
-    LsRows leaving = ls_rows_by(f->arena, f->end, 2 * f->nedge, f->n);
-    f->first = leaving.at;
-    f->at = ls_arena_alloc(f->arena, 2 * (size_t)f->nedge + 1, sizeof *f->at);
+    f->first = ls_arena_alloc(f->arena, f->n + 2u, sizeof *f->first);
+    f->at = ls_arena_alloc(f->arena, f->nedge + 1u, sizeof *f->at);
     f->arc = ls_arena_alloc(f->arena, 2 * (size_t)f->nedge + 1, sizeof *f->arc);
     f->excess = ls_arena_alloc(f->arena, f->n, sizeof *f->excess);
     f->level = ls_arena_alloc(f->arena, f->n, sizeof *f->level);
@@ -52,10 +49,17 @@ static void lay(LsFlow *f)
     f->queue = ls_arena_alloc(f->arena, f->n, sizeof *f->queue);
     f->bucket = ls_arena_alloc(f->arena, f->n + 1u, sizeof *f->bucket);
     f->count = ls_arena_alloc(f->arena, f->n + 1u, sizeof *f->count);
-    for (uint32_t a = 0; a < 2 * f->nedge; a++)
-        f->at[leaving.id[a]] = a;
-    for (uint32_t k = 0; k < 2 * f->nedge; k++)     /* k ^ 1: the other end of the edge */
-        f->arc[f->at[k]] = (LsFlowArc){f->end[k ^ 1], f->at[k ^ 1], k % 2 ? 0 : f->capacity[k / 2]};
+    for (uint32_t k = 0; k < 2 * f->nedge; k++)
+        f->first[f->end[k] + 2]++;
+    for (uint32_t v = 2; v < f->n + 2; v++)
+        f->first[v] += f->first[v - 1];
+    for (uint32_t k = 0; k < f->nedge; k++) {
+        uint32_t from = f->end[2 * k], to = f->end[2 * k + 1];
+        uint32_t a = f->first[from + 1]++, b = f->first[to + 1]++;
+        f->arc[a] = (LsFlowArc){to, b, f->capacity[k]};
+        f->arc[b] = (LsFlowArc){from, a, 0};
+        f->at[k] = a;
+    }
     for (uint32_t v = 0; v < f->n; v++)
         f->excess[v] = f->supply[v] - f->demand[v];
     f->laid = true;
@@ -67,7 +71,7 @@ void ls_flow_set(LsFlow *f, uint32_t edge, int64_t capacity)
     f->capacity[edge] = capacity;
     if (!f->laid)
         return;
-    LsFlowArc *a = &f->arc[f->at[2 * edge]], *b = &f->arc[a->back];
+    LsFlowArc *a = &f->arc[f->at[edge]], *b = &f->arc[a->back];
     a->room += more;
     if (a->room < 0) {          /* flow that no longer fits returns to the edge's start */
         f->excess[f->end[2 * edge]] -= a->room;

@@ -18,7 +18,7 @@ typedef struct LsFlow {
     uint64_t work;              /* of cuts, about as search_limit.h counts it */
     bool laid;                  /* the arrays below hold the edges */
     uint32_t *first;            /* by vertex: its first arc; one extra entry at the end */
-    uint32_t *at;               /* by entry of `end`: the arc that leaves there */
+    uint32_t *at;               /* by edge: its arc */
     LsFlowArc *arc;
     int64_t *excess;            /* by vertex: inflow less outflow; < 0: a deficit */
     uint32_t *level, *next, *queue, *bucket, *count;        /* of the search */

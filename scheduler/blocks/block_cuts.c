@@ -217,8 +217,9 @@ static void find_tensors(LsArena *arena, LsBlocks *b)
 static void find_cross(LsArena *arena, LsBlocks *b)
 {
     const LsProb *p = b->p;
-    uint32_t *until = ls_arena_alloc(arena, p->nt + 1u, sizeof *until);
-    LsPairs cross = {0};
+    LsArena *tmp = ls_arena_new();
+    uint32_t *until = ls_arena_alloc(tmp, p->nt + 1u, sizeof *until);
+    LsPairs cross = {0};        /* many where blocks are small */
     for (uint32_t t = 0; t < p->nt; t++)
         until[t] = p->dag->tensor[t].output ? 0 : LS_NO_ID;     /* the block plus one */
     for (uint32_t v = 0; v < p->n; v++)
@@ -230,9 +231,10 @@ static void find_cross(LsArena *arena, LsBlocks *b)
         if (m == LS_NO_ID || b->rank[m] != LS_NO_ID || b->block[m] == LS_NO_ID)
             continue;
         for (uint32_t k = until[t]; k <= b->block[m]; k++)
-            ls_pairs_add(arena, &cross, k, t);
+            ls_pairs_add(tmp, &cross, k, t);
     }
     b->cross = ls_rows(arena, &cross, b->n + 1);
+    ls_arena_free(tmp);
 }
 
 LsBlocks *ls_blocks_new(LsArena *arena, const LsProb *p, uint32_t most, LsBlockCuts cuts)

@@ -7,16 +7,19 @@
 /* Returns, by node, its operands (or results) that lie in the arena. */
 static LsRows rows_of(LsArena *arena, const LsProb *p, bool inputs)
 {
+    LsArena *tmp = ls_arena_new();  /* many problems live at a time */
     LsPairs of = {0};
     for (uint32_t i = 0; i < p->n; i++) {
         const LsDagNode *node = &p->dag->node[i];
         for (uint32_t j = 0; j < (inputs ? node->nin : node->nout); j++) {
             uint32_t t = inputs ? node->in[j] : node->out[j];
             if (!p->dag->tensor[t].persistent)
-                ls_pairs_add(arena, &of, i, t);
+                ls_pairs_add(tmp, &of, i, t);
         }
     }
-    return ls_rows(arena, &of, p->n);
+    LsRows rows = ls_rows(arena, &of, p->n);
+    ls_arena_free(tmp);
+    return rows;
 }
 
 /* Returns whether the alternative may replace v: it has exactly the results of v, and v itself need not run. */
