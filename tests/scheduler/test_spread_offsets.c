@@ -90,8 +90,8 @@ static uint64_t *found_by_all(const LsDag *g, const LsPlan *plan, const LsWaits 
         uint32_t ready = 0, next = UINT32_MAX;
         for (uint32_t r = 0; r < n && (w != NULL || ready == 0); r++) {
             bool waits = over[r];
-            for (uint32_t k = w != NULL ? w->of[r] : 0; w != NULL && k < w->of[r + 1]; k++)
-                waits |= !over[w->run[k]];
+            for (uint32_t k = w != NULL ? w->on.at[r] : 0; w != NULL && k < w->on.at[r + 1]; k++)
+                waits |= !over[w->on.id[k]];
             if (!waits && dag_random(&seed, ++ready) == 0)
                 next = r;
         }
@@ -208,13 +208,13 @@ START_TEST(a_run_waits_for_no_more_than_it_must)
     LsPieces p = ls_pieces(a, g, &plan);
     LsWaits w = ls_waits(a, &p, false);
     ck_assert_uint_eq(p.nrun, 2 * RUNGS + 1);
-    ck_assert_uint_eq(w.of[1], 0);
+    ck_assert_uint_eq(w.on.at[1], 0);
     for (uint32_t r = 1; r < p.nrun; r++) {     /* along, aside, along, aside, ... */
-        uint32_t n = w.of[r + 1] - w.of[r], above = r == 1 ? 0 : r % 2 == 0 ? r - 1 : r - 2;
+        uint32_t n = w.on.at[r + 1] - w.on.at[r], above = r == 1 ? 0 : r % 2 == 0 ? r - 1 : r - 2;
         ck_assert_uint_ge(n, 1);
-        ck_assert_uint_eq(w.run[w.of[r] + n - 1], above);
+        ck_assert_uint_eq(w.on.id[w.on.at[r] + n - 1], above);
         if (n > 1)                              /* for the bytes of what has long been over */
-            ck_assert_uint_lt(w.run[w.of[r] + n - 2] + 6, r);
+            ck_assert_uint_lt(w.on.id[w.on.at[r] + n - 2] + 6, r);
         ck_assert(ls_waits_for(&w, r, 0));
         ck_assert(!ls_waits_for(&w, r, r));
     }
