@@ -152,7 +152,7 @@ START_TEST(norms_that_share_ones_and_zeros_have_parameters_of_their_own)
     LsGraph *g = import_well();
     ck_assert_int_eq(kind(g, "n1.weight.2"), LS_V_PARAM);
     ck_assert_int_eq(kind(g, "n1.bias.2"), LS_V_PARAM);
-    ck_assert(said("2 parameters had been merged") && said("--tie keeps them one"));
+    ck_assert(said("2 parameters had been merged") && said("--tie trains them as one"));
 }
 END_TEST
 

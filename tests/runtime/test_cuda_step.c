@@ -198,7 +198,7 @@ START_TEST(steps_that_cannot_be_recorded_are_given_out_every_time)
     fake.unrecordable = true;
     must(0, NULL, 1, "--data data.npz --drop-last --steps 20 --dump here.npz");
     must(0, &fake, 1, "--data data.npz --drop-last --steps 20 --dump there.npz");
-    TOLD("note: steps cannot be recorded, and are given out one by one: ");
+    TOLD("note: steps cannot be recorded; their kernels are launched one by one: ");
     ck_assert_ptr_eq(strchr(err_text, '\n'), err_text + strlen(err_text) - 1);     /* once */
     ck_assert_int_eq(counts[1], 20 * 5);
     ck_assert_int_eq(counts[2], 0);

@@ -109,7 +109,7 @@ START_TEST(mean_and_std_are_per_channel)
         ls_dataset_close(&d);
     }
     REFUSED(LS_EXIT_USAGE, "3 channels", .data = "images,labels", .mean = "1,2");
-    REFUSED(LS_EXIT_USAGE, "0 is not possible", .data = "images,labels", .std = "0");
+    REFUSED(LS_EXIT_USAGE, "must not be 0", .data = "images,labels", .std = "0");
     REFUSED(LS_EXIT_USAGE, "not a number", .data = "images,labels", .scale = "big");
 }
 END_TEST
@@ -215,7 +215,7 @@ START_TEST(tables_give_the_inputs_column_by_column)
     write_text("t.csv", "1,2,3,4,5\n");
     REFUSED(LS_EXIT_DATA, "t.csv:1: more than the 4 columns", .data = "t.csv");
     write_text("t.csv", "1,2,3,4\n1,2,x,4\n");
-    REFUSED(LS_EXIT_DATA, "t.csv:2: column 3 is no number", .data = "t.csv");
+    REFUSED(LS_EXIT_DATA, "t.csv:2: column 3 is not a number", .data = "t.csv");
     write_text("t.csv", "1,2,3,0.5\n");
     OPEN(.data = "t.csv");
     ck_assert(!ls_dataset_read(&d, 1, 0, 0, whole, &e));
@@ -241,7 +241,7 @@ START_TEST(lines_of_a_table_are_counted_as_an_editor_does)
     input[0].t = (LsTensor){.name = "x", .rank = 2, .dim = {2, 3}};
     for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++) {
         char part[64];
-        snprintf(part, sizeof part, "t.csv:%d: column %d is no number", bad[k].line, bad[k].column);
+        snprintf(part, sizeof part, "t.csv:%d: column %d is not a number", bad[k].line, bad[k].column);
         write_text("t.csv", bad[k].text);
         REFUSED(LS_EXIT_DATA, part, .data = "t.csv");
     }

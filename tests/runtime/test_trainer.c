@@ -149,7 +149,7 @@ START_TEST(an_update_may_lie_in_two_epochs)
     ck_assert_double_eq_tol(atof(strstr(out_text, "epoch 2  step 3  loss ") + 21), loss[2], 1e-6);
     ck_assert_int_eq(run_program(&p, "--data data.npz --no-shuffle --epochs 1"), 0);
     TOLD(out_text, "step 1 ");
-    TOLD(err_text, "the last 1 of 3 batches make no update, which takes 2 (--accumulate)");
+    TOLD(err_text, "the last 1 of 3 batches make no update: an update takes 2 batches (--accumulate)");
 }
 END_TEST
 
@@ -501,9 +501,9 @@ START_TEST(wrong_usage_exits_2_and_says_what_is_meant)
         {"--epoch 3", "did you mean --epochs?"},
         {"--budget 2GiB --data x.npz", "lowerset compile --budget"},
         {"--batch=8", "lowerset compile --batch"},
-        {"--data", "--data wants SPEC"},
-        {"--data x --epochs 0", "a whole number from 1"},
-        {"--data x --lr fast", "a number from 0"},
+        {"--data", "--data needs SPEC"},
+        {"--data x --epochs 0", "a whole number of at least 1"},
+        {"--data x --lr fast", "a number of at least 0"},
         {"data.npz", "not an option"},
         {"--qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqq", "unknown option"},
         {"", "no data"},
@@ -513,9 +513,9 @@ START_TEST(wrong_usage_exits_2_and_says_what_is_meant)
         {"--data synthetic:0", "synthetic:SAMPLES"},
         {"--data synthetic:9999999999999999999", "from 1 to 2^60"},
         {"--data synthetic:99999999 --epochs 999999999999", "more batches than can be counted"},
-        {"--data x --epochs 99999999999999999999", "a whole number from 1"},
-        {"--data x --lr inf", "a number from 0"},
-        {"--data x --lr nan", "a number from 0"},
+        {"--data x --epochs 99999999999999999999", "a whole number of at least 1"},
+        {"--data x --lr inf", "a number of at least 0"},
+        {"--data x --lr nan", "a number of at least 0"},
         {"--data data.npz --scale nan", "not a number other than 0"},
         {"--data data.npz --scale inf", "not a number other than 0"},
         {"--data data.npz --mean nan", "one number, or 3"},

@@ -187,7 +187,7 @@ def check_measured_points_are_in_every_table():
 
 def check_only_models_are_measured():
     err = run("sweep", "g.json", "-q", "--measure", code=2).stderr
-    assert "--measure is for models, and this is a training graph" in err
+    assert "--measure is for models, but this is a training graph" in err
     assert "--measure" in run("sweep", "u,n.onnx", "--table", "--measure", code=2).stderr
     err = run("sweep", "u,n.onnx", "--batch", "2", "--measure", "-q", "--points", "1", "--cc",
               "/bin/false", "-o", "none", code=5).stderr
@@ -267,7 +267,7 @@ def check_a_batch_that_cannot_be_searched_is_explained():
     assert "dynamic first dimension" in err
     run("model", "mlp", "--batch=1", "-o", "one.onnx")
     err = run("plan", "one.onnx", "--max-batch", "--budget", "1GiB", code=2).stderr
-    assert "batch of 1 and not of 2" in err
+    assert "batch of 1, but not of 2" in err
     run("model", "mlp", "-o", "mlp.onnx")
     for args, word in [([], "--budget"), (["--budget", "50%"], "bytes"),
                        (["--budget", "1GiB", "--batch", "3"], "--batch"),

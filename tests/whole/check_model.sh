@@ -79,7 +79,7 @@ done
 says 0 "reference  *passed .*of 5 tensors" mlp.onnx --batch 4 --data data.csv --against mlp.npz
 says 6 "reference  *FAILED" mlp.onnx --batch 4 --data data.csv --against other.npz
 
-says 2 "wants the --data" mlp.onnx --batch 4 --against mlp.npz
+says 2 "needs --data" mlp.onnx --batch 4 --against mlp.npz
 says 8 "nowhere.npz" mlp.onnx --batch 4 --data nowhere.npz
 says 1 "No such file" nowhere.onnx
 says 4 "ask for --budget" mlp.onnx --batch 4 --budget 1KiB

@@ -125,7 +125,7 @@ check "to less" grep -q "59 convolutions, a workspace of at most 4096 bytes: pla
 unset FAKE_CUDNN_ENGINES
 check "steps on the CPU are not taken apart" ends 2 "$LOWERSET" plan "$OUT/mlp.onnx" --overlap
 check "a plan says how far they can be" ends 0 "$LOWERSET" plan "$OUT/r18.onnx" --target=cuda --plan-effort=1 --overlap
-check "in ms" grep -q "the longest chain of those that wait for each other takes [0-9.]* of [0-9.]* ms" "$OUT/out"
+check "in ms" grep -q "the longest chain of dependent steps takes [0-9.]* of [0-9.]* ms" "$OUT/out"
 check "in the same memory" sh -c "grep 'arena  ' '$OUT/out' >'$OUT/apart' && '$LOWERSET' plan '$OUT/r18.onnx' --target=cuda --plan-effort=1 | grep 'arena  ' | cmp - '$OUT/apart'"
 check "it says what the driver takes" grep -q "+ context .* an estimate" "$OUT/out"
 
