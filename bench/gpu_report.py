@@ -109,11 +109,12 @@ def document(rows, failures, notes, date):
              + ", ".join(f"{k} {v}" for k, v in machine["versions"].items()) + ". "
              + "; ".join(sorted({r["versions"] for r in rows if r["kind"] == "speed" and "versions" in r}))
              + ".", "",
-             "Medians after a warm-up, random data. PyTorch: channels-last, cudnn.benchmark, fused optimizer, "
-             "its own attention; a batch that lies on the device, where ours comes from a file each step. "
-             "Peak: ours is all the program takes by its plan; theirs what the allocator had in use at most once "
-             "warm. Device: what the device had less of at most while it ran, libraries and context included. "
-             "Ours vs: their time over ours without a budget, above 1 ours is faster."]
+             "Medians after a warm-up, on random data. PyTorch runs with channels-last, cudnn.benchmark, its fused "
+             "optimizer and its own attention. Its batch lies on the device; lowerset reads a batch from a file "
+             "each step. Peak GiB: for lowerset all memory of the plan; for the others the most that their "
+             "allocator had in use after the warm-up. Device GiB: the most by which the device's free memory fell "
+             "during the run, libraries and context included. Ours vs: their time divided by the time of lowerset "
+             "without a budget; above 1 lowerset is faster."]
     if any(r["kind"] == "speed" for r in rows):
         lines += ["", *markdown(table(rows))]
     lines += section("Goals", [f"- {TITLES[net]}: {text}: {'not measured' if ratio is None else f'{ratio:.2f}'}"

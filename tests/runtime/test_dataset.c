@@ -110,7 +110,7 @@ START_TEST(mean_and_std_are_per_channel)
     }
     REFUSED(LS_EXIT_USAGE, "3 channels", .data = "images,labels", .mean = "1,2");
     REFUSED(LS_EXIT_USAGE, "must not be 0", .data = "images,labels", .std = "0");
-    REFUSED(LS_EXIT_USAGE, "not a number", .data = "images,labels", .scale = "big");
+    REFUSED(LS_EXIT_USAGE, "a number other than 0", .data = "images,labels", .scale = "big");
 }
 END_TEST
 
@@ -219,7 +219,7 @@ START_TEST(tables_give_the_inputs_column_by_column)
     write_text("t.csv", "1,2,3,0.5\n");
     OPEN(.data = "t.csv");
     ck_assert(!ls_dataset_read(&d, 1, 0, 0, whole, &e));
-    ck_assert_ptr_nonnull(strstr(e.text, "0.5 is no integer"));
+    ck_assert_ptr_nonnull(strstr(e.text, "0.5 is not an integer"));
     ls_dataset_close(&d);
 }
 END_TEST
