@@ -295,7 +295,7 @@ START_TEST(an_unknown_loss_of_the_file_is_warned_of)
         ck_assert(ls_autodiff(&cx, g));
         ck_assert(ls_optimizer(&cx, g, &(LsOptimizerOptions){.kind = LS_SGD, .accumulate = 2}));
         fclose(cx.log);
-        ck_assert_int_eq(strstr(text, "--accumulate=2 takes the mean of its batches") != NULL, !mean);
+        ck_assert_int_eq(strstr(text, "--accumulate=2 an update takes the mean of its batches") != NULL, !mean);
         free(text);
         graph_close();
     }
