@@ -9,7 +9,7 @@ export XDG_CONFIG_HOME=$DIR/config
 cd "$DIR"
 failed=0 n=0
 
-# refuses CODE WORDS OPTIONS...: that exit code and words, and no sign of a plan
+# refuses CODE WORDS OPTIONS...: this exit code and these words, and no plan
 refuses() {
     want=$1 words=$2 code=0
     shift 2
@@ -27,7 +27,7 @@ plan() { want=$1 words=$2; shift 2; refuses "$want" "$words" plan net.onnx -v "$
 
 "$LOWERSET" model mlp --batch=0 --width=8 --size=4 -o net.onnx
 
-# Rates, schedules and optimizers, which the trainer gets.
+# Rates, schedules and optimizers of the trainer.
 for lr in nan -0.1 abc inf 1e39; do compile 2 "--lr: '$lr'" --lr=$lr; done
 refuses 2 "--lr: 'abc'" check net.onnx -v --lr abc
 for s in poly step cosine:min=2 linear:warmup=1.5 constant:gamma=1; do compile 2 "--schedule=$s" --schedule $s; done
@@ -103,7 +103,7 @@ plan 2 "--tolerance is for --against" --tolerance 1%
 for o in "--from 20%" "--points 3" "--strategies auto" --measure "--keep x" "--recompute all"; do
     refuses 2 "--table takes no ${o%% *}" sweep net.onnx --table $o
 done
-# Options that say one thing say it once.
+# Options with one value are given once.
 while read -r line; do
     eval "set -- $line"
     plan 2 "$1 is given twice: '$2' and '$3'" "$1" "$2" "$1" "$3"
@@ -135,7 +135,7 @@ plan 2 "unknown option '--bugdet'; did you mean --budget?" --bugdet 3
 for c in ops targets; do refuses 2 "an argument too many" $c more; done
 refuses 2 "an argument too many" explain LS-E0001 more
 
-# What cannot be written is told before the work.
+# An output that cannot be written is reported before the work.
 mkdir folder
 touch file
 build() { want=$1 words=$2; shift 2; refuses "$want" "$words" compile net.onnx -v "$@"; }
@@ -154,7 +154,7 @@ refuses 1 "nodir/machine: cannot write" calibrate -o nodir/machine
 refuses 5 "cannot run './no-such-cc'" compile net.onnx -v -o net --cc ./no-such-cc
 "$LOWERSET" plan net.onnx --batch 2 --plan-json /dev/null >out 2>&1 || { echo "FAIL plan into /dev/null"; failed=1; }
 
-# Inspecting ends with 3 where training is not possible, and 0 where it is, as text and as JSON.
+# inspect exits with 3 if training is not possible, else with 0, as text and as JSON.
 "$LOWERSET" inspect net.onnx >out || { echo "FAIL inspect of what can be trained"; failed=1; }
 refuses 3 "no trained parameter has influence on an output" inspect net.onnx --freeze '*'
 refuses 3 '"trainable":	false' inspect net.onnx --json --freeze '*'
@@ -177,7 +177,7 @@ refuses 5 "" compile net.onnx --batch 2 --plan-effort 5 -o t --cc "$DIR/cc $many
 CC="$DIR/cc $many" "$LOWERSET" compile net.onnx --batch 2 --plan-effort 5 -o t >out 2>&1 && { echo "FAIL a failed CC"; failed=1; }
 [ "$(grep -c "^$many" words)" = 2 ] || { echo "FAIL words of the C compiler are lost"; cat out words; failed=1; }
 
-# Neither a batch that no machine holds nor one beyond those tried ends a search for the largest.
+# The search for the largest batch handles batches that no machine holds, and batches beyond its limit.
 "$LOWERSET" model mlp --batch=0 --width=8 --size=512 -o wide.onnx
 "$LOWERSET" plan wide.onnx --max-batch --budget 1000TiB --strategy none >out 2>err || echo "exit $?" >>out
 grep -q '^none  *2097152 ' out && grep -q 'batch 2097153 does not fit: .*too many elements' err \

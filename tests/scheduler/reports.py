@@ -22,7 +22,7 @@ ALL = ["none", "chen", "approx-tc", "approx-mc", "exact-tc", "exact-mc", "auto"]
 
 def run(*args, code=0):
     if args[0] in ("plan", "sweep"):
-        args += ("--plan-effort", "10")         # the search's length is not what is tested here
+        args += ("--plan-effort", "10")         # the length of the search does not matter here
     done = subprocess.run([LOWERSET, *args], capture_output=True, text=True, timeout=200)
     assert done.returncode == code, f"{args}: exit {done.returncode}, not {code}: {done.stderr}"
     return done
@@ -59,7 +59,7 @@ def check_curves_are_monotone_and_agree_in_csv_and_json():
         for cell in point["strategies"]:
             assert not cell["feasible"] or (auto["feasible"]
                                             and auto["overhead"] <= cell["overhead"])
-    assert before["none"] == 0 and before["auto"] <= 0      # less: by alternatives that are cheaper
+    assert before["none"] == 0 and before["auto"] <= 0      # below 0 by cheaper alternatives
 
 
 def check_a_point_is_what_plan_says_at_that_budget():
@@ -316,7 +316,7 @@ def main():
             try:
                 check()
                 print(f"ok   {name[6:]}")
-            except Exception as why:      # the rest still runs
+            except Exception as why:      # the other checks still run
                 failed += 1
                 print(f"FAIL {name[6:]}: {type(why).__name__} {why}")
         os.chdir("/")
