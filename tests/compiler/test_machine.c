@@ -1,4 +1,4 @@
-/* tests/compiler/test_machine.c -- machine files: what they say, and what they must not get away with. */
+/* tests/compiler/test_machine.c -- machine files: valid files are read, and faulty files are refused. */
 #include "compiler/cost/machine.h"
 #include "tests/support/suite.h"
 

@@ -24,7 +24,7 @@ static int64_t trainable(const Onnx__ModelProto *m)
     return n;
 }
 
-/* Parameters as published: torchvision's model pages; GPT-2 124M; the rest is arithmetic. */
+/* Published numbers of parameters: torchvision's model pages, GPT-2 124M; the others are computed. */
 static const struct { const char *line; int64_t parameters; } published[] = {
     {"autoencoder", 2405633}, {"cnn", 16798858}, {"densenet121", 7978856},
     {"densenet161", 28681000}, {"densenet169", 14149480}, {"densenet201", 20013928},
@@ -223,7 +223,7 @@ static const struct { const char *line, *says; } refused[] = {
 
 START_TEST(options_that_cannot_be_are_refused_with_a_reason_and_leave_no_file)
 {
-    /* "--width" alone must come last, so the output is named first there */
+    /* "--width" alone must come last, so the output is named first */
     bool last = strcmp(refused[_i].line, "unet --width") == 0;
     const char *line = last ? "unet -o /dev/null --width" : refused[_i].line;
     int code = run(line, last ? NULL : in_dir("refused.onnx"));
