@@ -328,7 +328,7 @@ START_TEST(an_alphabet_comes_back_from_the_metadata_of_a_model)
         ls_alphabet_of_onnx(&back, file, n);
         ck_assert(ls_alphabet_same(&back, a[k]));
         for (size_t cut = 0; cut < n; cut++) {
-            unsigned char *copy = malloc(cut + 1);      /* what is read behind it, sanitizers see */
+            unsigned char *copy = malloc(cut + 1);      /* sanitizers see reads beyond it */
             memcpy(copy, file, cut);
             ls_alphabet_of_onnx(&back, copy, cut);
             ck_assert_int_eq(ls_alphabet_count(&back), 0);
@@ -433,7 +433,7 @@ START_TEST(integers_that_do_not_fit_32_bits_are_refused)
     OPEN(.data = "a.npz");
     ck_assert(!ls_dataset_read(&d, 0, 0, 0, got, &e) && e.code == LS_EXIT_DATA);
     ls_dataset_close(&d);
-    program(false);                 /* the same for a target that nothing else bounds */
+    program(false);                 /* the same for a target without other bounds */
     input[1].t.type = LS_DT_I32;
     p.classes = 0;
     float image[24] = {0};
@@ -481,7 +481,7 @@ START_TEST(synthetic_samples_depend_on_seed_and_number_only)
     memcpy(again, real, sizeof again);
     int64_t label = whole[0];
     ck_assert(label >= 0 && label < 10);
-    for (int i = 0; i < 12; i++) {      /* one by one they are the same as many at once */
+    for (int i = 0; i < 12; i++) {      /* samples one by one equal many at once */
         bool found = false;             /* at some place: channels lie last there */
         for (int k = 0; k < 12; k++)
             found |= again[k] == (float)ls_synthetic_value(&d, 0, 5, i);

@@ -35,7 +35,7 @@ static void check_same_file(const char *x, const char *y)
     ls_file_unmap(&b);
 }
 
-/* ---- what a reference in plain doubles gives ---- */
+/* ---- a reference in plain doubles ---- */
 
 typedef struct Model { double w[TM][TF], b[TM], vw[TM][TF], vb[TM]; } Model;
 
@@ -112,7 +112,7 @@ START_TEST(two_accumulated_batches_equal_one_large_batch)
 }
 END_TEST
 
-/* 4 + 2 samples in each update, which the second one counts half as much for. */
+/* 4 + 2 samples in each update; the second batch counts half as much. */
 START_TEST(an_update_that_ends_with_a_partial_batch_is_one_large_batch)
 {
     static const int all[6] = {0, 1, 2, 3, 4, 5};
@@ -153,7 +153,7 @@ START_TEST(an_update_may_lie_in_two_epochs)
 }
 END_TEST
 
-/* Of 10 labels 1, 4 and 2 count in the batches. */
+/* Of 10 labels, 1, 4 and 2 count in the batches. */
 START_TEST(losses_are_means_over_the_labels_that_count)
 {
     static const int counted[7] = {1, 4, 5, 6, 7, 8, 9};
@@ -198,7 +198,7 @@ START_TEST(a_loss_that_is_a_sum_is_added_up)
     make_data(SAMPLES);
     Model m = initial();
     double sum = 0;
-    for (int from = 0; from < SAMPLES; from += 4)       /* of what the program gives: means */
+    for (int from = 0; from < SAMPLES; from += 4)       /* means of the program's losses */
         sum += step(&m, (const int[]){from, from + 1, from + 2, from + 3}, from < 8 ? 4 : 2, 0);
     p.loss_sums = true;
     ck_assert_int_eq(run_program(&p, "--data data.npz --eval"), 0);
@@ -407,7 +407,7 @@ START_TEST(an_interrupt_finishes_the_step_saves_and_exits_130)
 }
 END_TEST
 
-/* ---- numbers that go wrong ---- */
+/* ---- values that are not finite ---- */
 
 START_TEST(a_loss_that_is_not_finite_ends_the_run_with_7)
 {
