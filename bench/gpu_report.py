@@ -19,7 +19,7 @@ def rate(r):
 
 
 def groups(rows):
-    """Rows that belong side by side: [(model, precision, batch, rows)]."""
+    """Groups of rows to compare: [(model, precision, batch, rows)]."""
     found = {}
     for key, r in latest(rows).items():
         found.setdefault(key[:3], []).append(r)
@@ -48,7 +48,7 @@ def on_device(r):
 
 
 def table(rows):
-    """Lines of one table: our ratio is their time over that of ours without a budget."""
+    """Lines of one table. The ratio is the other's time divided by lowerset's time without a budget."""
     lines = [["network", "prec", "batch", "who", "ms/step", "per second", "peak GiB", "device GiB", "ours vs"]]
     for model, precision, batch, some in groups(rows):
         ours = next((r for r in some if r["who"] == "lowerset" and r["budget"] == "none"), None)
@@ -153,7 +153,7 @@ def document(rows, failures, notes, date):
 
 
 def show(rows, failures, notes):
-    """The last thing printed: the table, what else there is in a line each, and what failed."""
+    """Prints the summary at the end: the table, one line for each other result, and failures."""
     print()
     if any(r["kind"] == "speed" for r in rows):
         print_table(table(rows))
