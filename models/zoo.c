@@ -147,8 +147,8 @@ static bool set_value(LsModelRequest *r, int id, const char *value, char *err, s
         return snprintf(err, size, "--dropout=%s: must be a rate of at least 0 and below 1", value),
                false;
     if (o->choice == NULL && id != LS_OPT_DROPOUT && !parse_count(value, o, &v))
-        return snprintf(err, size, "--%s=%s: a whole number from %" PRId64 " to %" PRId64
-                        " is wanted", o->name, value, o->min, o->max), false;
+        return snprintf(err, size, "--%s=%s: must be a whole number from %" PRId64 " to %" PRId64,
+                        o->name, value, o->min, o->max), false;
     r->value[id] = v;
     return true;
 }
