@@ -93,7 +93,7 @@ static bool add_initializers(LsImport *im)
                         im->data.nmissing > 1 ? "s lies" : " lies", im->data.tensor, more);
     if (p->n_sparse_initializer > 0)
         good = ls_error(im->cx, LS_NOWHERE, LS_E_UNSUPPORTED, NULL,
-                        "sparse initializers are not handled");
+                        "sparse initializers are not supported");
     return good;
 }
 
@@ -121,7 +121,7 @@ static const char *why_unsupported(LsArena *a, const LsOnnxFlat *f)
         return "control flow cannot be compiled to a static graph; export with fixed shapes and "
                "without branches, so that the exporter unrolls it";
     if (strncmp(op, "Sequence", 8) == 0 || strncmp(op, "Optional", 8) == 0)
-        return "sequences and optional values are not handled";
+        return "sequences and optional values are not supported";
     if (ls_onnx_domain(f->proto->domain)[0] != '\0')
         return "operators outside ai.onnx are read when the model defines them as local functions";
     if (row != NULL && f->version < row->since)

@@ -1,5 +1,5 @@
-/* tests/runtime/test_kernel_math.c -- the float functions of ls_kernel.h against libm, over values of every
- * size. */
+/* tests/runtime/test_kernel_math.c -- the float functions of ls_kernel.h against libm, over values of all
+ * magnitudes. */
 #include "runtime/kernels/ls_kernel.h"
 #include "tests/support/suite.h"
 
@@ -92,7 +92,7 @@ START_TEST(test_powers_are_those_of_libm)
             x = fmodf(fabsf(x), 8);
         }
         if (x == -1 && isinf(y))
-            continue;           /* C says 1; nobody asks */
+            continue;           /* C defines 1; no kernel needs it */
         volatile float exponent = y;
         float got = ls_pow(x, exponent), want = powf(x, y);
         ck_assert_msg((isnan(got) && isnan(want)) || got == want ||
@@ -135,7 +135,7 @@ END_TEST
 START_TEST(test_random_numbers_are_uniform_and_independent)
 {
     enum { BINS = 64, N = 1 << 18 };
-    for (int which = 0; which < 4; which++) {       /* what is counted on: index, step, id, seed */
+    for (int which = 0; which < 4; which++) {       /* inputs of the generator: index, step, id, seed */
         int bin[BINS] = {0};
         double sum = 0, product = 0, before = 0.5;
         for (int64_t i = 0; i < N; i++) {
