@@ -64,7 +64,7 @@ trains() {
 "$lowerset" model mlp --batch=0 --width=8 --size=4 -o was.onnx
 trains Relu Sinh
 "$lowerset" check net.onnx --batch 2 >out 2>&1 || { cat out; fail "gradients of Sinh"; }
-"$lowerset" model gpt --width=8 --depth=1 -o was.onnx
+"$lowerset" model gpt --width=8 --depth=1 --heads=2 -o was.onnx
 trains Softmax Hardmax
 grep -q 'best = x\[i\] > x\[best\]' temps/*.c || fail "the kernel is not printed"
 "$lowerset" plan net.onnx --batch 2 --plan-effort 5 --strategy halves >out 2>&1 && grep -q 'strategy halves' out \
