@@ -2,6 +2,7 @@
 #include "codegen/toolchain/host_toolchain.h"
 
 #include "build_config.h"
+#include "codegen/toolchain/compiler_version.h"
 #include "codegen/toolchain/cuda_toolchain.h"
 #include "codegen/toolchain/run_command.h"
 
@@ -101,13 +102,30 @@ static const char *machine_of(const LsToolchain *t)
     return t->march != NULL ? t->march : "native";
 }
 
+/* Refuses a compiler that says it is too old. One that says nothing known may try. */
+static bool is_new_enough(LsCtx *cx, const LsToolchain *t)
+{
+    enum { MOST = 1 << 12 };            /* bytes of --version that are looked at */
+    LsCommand c = {.arena = cx->arena};
+    ls_command_add_words(&c, compiler_of(t));
+    ls_command_add(&c, "--version");
+    const char *said = ls_command_output(&c, MOST);
+    LsCompiler is = ls_compiler_of(said != NULL ? said : "");
+    return is.major >= ls_compiler_least(is.kind)
+           || ls_error(cx, LS_NOWHERE, LS_E_TOOL,
+                       "name another with --cc or in CC, e.g. CC=clang; or --emit=c prints the program, to be built "
+                       "elsewhere", "'%s' is %s %d.%d, and programs need gcc %d or clang %d, or later",
+                       compiler_of(t), is.kind == LS_CC_GCC ? "gcc" : "clang", is.major, is.minor, LS_GCC_LEAST,
+                       LS_CLANG_LEAST);
+}
+
 bool ls_toolchain_find(LsCtx *cx, const LsToolchain *t)
 {
     LsCommand c = {.arena = cx->arena};
     ls_command_add_words(&c, compiler_of(t));
     if (c.n == 0 || ls_command_find(cx->arena, c.word[0]) == NULL)
         return no_compiler(cx, c.n > 0 ? c.word[0] : "", ENOENT);
-    return (find_library(cx) != NULL && find_sources(cx) != NULL) || no_runtime(cx);
+    return is_new_enough(cx, t) && ((find_library(cx) != NULL && find_sources(cx) != NULL) || no_runtime(cx));
 }
 
 /* The static CUDA runtime beside the runtime library, or that of the toolkit that the library was built

@@ -13,7 +13,7 @@ typedef struct LsToolchain {
     const struct LsCudaTool *cuda;      /* the program is one for NVIDIA GPUs; else NULL */
 } LsToolchain;
 
-/* Whether the C compiler and the runtime library are found. False after a diagnostic. */
+/* Whether the C compiler and the runtime library are found, and the compiler is not too old. False after a diagnostic. */
 bool ls_toolchain_find(LsCtx *cx, const LsToolchain *t);
 
 /* Builds `output`, an executable or one relocatable object, from DIR/BASE.c and DIR/BASE_data.S. For GPUs

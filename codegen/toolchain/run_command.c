@@ -26,6 +26,14 @@ void ls_command_add_words(LsCommand *c, const char *text)
         ls_command_add(c, w);
 }
 
+static bool succeeds(pid_t pid)
+{
+    int status = 0;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
 int ls_command_run(const LsCommand *c)
 {
     for (uint32_t k = 0; k < c->n && (c->print || c->dry); k++)
@@ -34,7 +42,6 @@ int ls_command_run(const LsCommand *c)
         return 0;
     posix_spawn_file_actions_t files;
     pid_t pid;
-    int status = 0;
     if (posix_spawn_file_actions_init(&files) != 0)
         return ENOMEM;
     if (c->errors != NULL)
@@ -42,11 +49,41 @@ int ls_command_run(const LsCommand *c)
                                          O_WRONLY | O_CREAT | O_TRUNC, 0666);
     int failed = posix_spawnp(&pid, c->word[0], &files, NULL, (char *const *)c->word, environ);
     posix_spawn_file_actions_destroy(&files);
-    if (failed != 0)
-        return failed;
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
-    return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -1;
+    return failed != 0 ? failed : succeeds(pid) ? 0 : -1;
+}
+
+/* Reads to the end, so that the writer is never stopped; keeps the first `most` bytes. */
+static const char *read_all(LsArena *a, int fd, size_t most)
+{
+    char *text = ls_arena_alloc(a, most + 1, 1), rest[512];
+    size_t n = 0;
+    for (ssize_t got; (got = n < most ? read(fd, text + n, most - n) : read(fd, rest, sizeof rest)) != 0;) {
+        if (got < 0 && errno != EINTR)
+            break;
+        n += got > 0 && n < most ? (size_t)got : 0;
+    }
+    return text;
+}
+
+const char *ls_command_output(const LsCommand *c, size_t most)
+{
+    posix_spawn_file_actions_t files;
+    pid_t pid;
+    int end[2];
+    if (pipe2(end, O_CLOEXEC) != 0)
+        return NULL;
+    int failed = posix_spawn_file_actions_init(&files);
+    if (failed == 0) {
+        posix_spawn_file_actions_adddup2(&files, end[1], STDOUT_FILENO);
+        posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+        posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+        failed = posix_spawnp(&pid, c->word[0], &files, NULL, (char *const *)c->word, environ);
+        posix_spawn_file_actions_destroy(&files);
+    }
+    close(end[1]);
+    const char *text = failed == 0 ? read_all(c->arena, end[0], most) : NULL;
+    close(end[0]);
+    return failed == 0 && succeeds(pid) ? text : NULL;
 }
 
 const char *ls_command_find(LsArena *a, const char *program)

@@ -114,7 +114,7 @@ static bool unescape(LsJson *j, char out[4], size_t *n)
         j->p++;
         return true;
     }
-    if (*j->p++ != 'u' || !hex4(j, &v))
+    if (*j->p++ != 'u' || !hex4(j, &v) || v == 0)       /* a zero would end the string early */
         return false;
     if (v < 0x80) {
         out[0] = (char)v;

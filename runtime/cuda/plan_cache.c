@@ -119,10 +119,13 @@ static void read_all(LsPlanCache *c)
 LsPlanCache *ls_plan_cache_open(const char *folder, const char *name)
 {
     LsPlanCache *c = calloc(1, sizeof *c);
-    if (c == NULL || folder == NULL || strlen(folder) + strlen(name) + 32 > sizeof c->path)
+    if (c == NULL || folder == NULL)
         return c;
-    snprintf(c->path, sizeof c->path, "%s/%s", folder, name);
-    read_all(c);
+    int n = snprintf(c->path, sizeof c->path, "%s/%s", folder, name);
+    if (n < 0 || (size_t)n + 31 > sizeof c->path)
+        c->path[0] = '\0';
+    else
+        read_all(c);
     return c;
 }
 

@@ -66,18 +66,24 @@ static int squeeze(int rank, const int64_t *dim, int64_t *to)
     return n;
 }
 
+/* False: the product is too large. A file may announce 0 samples of any size. */
+static bool product(int rank, const int64_t *dim, int64_t *n)
+{
+    *n = 1;
+    for (int k = 0; k < rank; k++)
+        if (__builtin_mul_overflow(*n, dim[k], n))
+            return false;
+    return true;
+}
+
 /* Equal except for axes of length 1; or one is flat and both have the same number of elements. */
 static bool same_dims(int ra, const int64_t *a, int rb, const int64_t *b)
 {
-    int64_t sa[LS_TENSOR_RANK], sb[LS_TENSOR_RANK], na = 1, nb = 1;
+    int64_t sa[LS_TENSOR_RANK], sb[LS_TENSOR_RANK], na, nb;
     ra = squeeze(ra, a, sa);
     rb = squeeze(rb, b, sb);
-    for (int k = 0; k < ra; k++)
-        na *= sa[k];
-    for (int k = 0; k < rb; k++)
-        nb *= sb[k];
     if (ra <= 1 || rb <= 1)
-        return na == nb;
+        return product(ra, sa, &na) && product(rb, sb, &nb) && na == nb;
     return ra == rb && memcmp(sa, sb, (size_t)ra * sizeof *sa) == 0;
 }
 

@@ -37,12 +37,13 @@ static bool begin_row(LsCsv *c)
     }
 }
 
-/* Skips a row of any content. */
-static void skip_row(LsCsv *c)
+/* Skips a row of names. A quote begins a quoted name only where a name begins. */
+static void skip_names_row(LsCsv *c)
 {
-    bool quoted = false;
+    bool quoted = false, begins = true;
     while (c->p < c->end && (quoted || !at_line_end(c))) {
-        quoted ^= *c->p == '"';
+        quoted ^= *c->p == '"' && (quoted || begins);
+        begins = !quoted && *c->p && strchr(",;\t \"", *c->p);
         if (at_line_end(c))
             skip_line_end(c);
         else
@@ -79,14 +80,18 @@ static void skip_names(LsCsv *c)
     double v;
     bool last;
     if (begin_row(c) && (at = *c, !field(&at, &v, &last)))
-        skip_row(c);
+        skip_names_row(c);
 }
 
+/* Numbers contain no line ends, so each row is one line. */
 static int64_t count_rows(LsCsv c)
 {
     int64_t n = 0;
-    for (; begin_row(&c); n++)
-        skip_row(&c);
+    for (; begin_row(&c); n++) {
+        while (!at_line_end(&c))
+            c.p++;
+        skip_line_end(&c);
+    }
     return n;
 }
 
@@ -134,7 +139,10 @@ bool ls_csv_read(LsDataset *d, const LsFile *f, LsError *e)
     if (rows == 0 || columns == 0)
         return ls_fail(e, LS_EXIT_DATA, "%s: %s", f->path,
                        columns ? "no rows" : "no input needs it");
-    if (d->csv || !(d->csv = calloc((size_t)rows, (size_t)columns * sizeof *d->csv)))
+    /* A complete row takes 2 characters or more for each number, so an incomplete one is met within this room. */
+    int64_t room = ((int64_t)f->size + 1) / 2 / columns + 1;
+    room = rows < room ? rows : room;
+    if (d->csv || !(d->csv = calloc((size_t)room, (size_t)columns * sizeof *d->csv)))
         return ls_fail(e, LS_EXIT_DATA, "%s: a second table, or a table that is too large", f->path);
     for (int64_t r = 0; r < rows; r++)
         if (!parse_row(&c, f->path, columns, d->csv + r * columns, e))

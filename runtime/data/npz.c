@@ -46,7 +46,7 @@ static bool find_directory(const LsFile *f, LsZipDir *dir, LsError *e)
             entries = le(f->data + at64 + 32, 8);
             start = le(f->data + at64 + 48, 8);
         }
-        if (start > at)
+        if (start > at || entries > (at - start) / CENTRAL)
             break;
         *dir = (LsZipDir){(size_t)start, at, entries};
         return true;

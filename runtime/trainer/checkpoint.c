@@ -126,6 +126,7 @@ typedef struct LsLoaded {
     const unsigned char *data;  /* behind the header */
     int64_t bytes;              /* of the data */
     int64_t *offset;            /* of each state tensor; -1: not seen */
+    int64_t next;               /* where the next tensor begins */
     LsPlace place;
     uint64_t checksum;
     bool ours, has_sum;
@@ -227,7 +228,11 @@ static bool take_entry(LsLoaded *l, const char *name, const LsEntry *t, LsError 
     if (t->from < 0 || t->to > l->bytes || t->to - t->from != bytes_of(l->m, s))
         return ls_fail(e, LS_EXIT_DATA, "%s: '%s' lies outside the file (truncated?)", l->f->path,
                        name);
+    if (l->offset[k] >= 0 || t->from != l->next)      /* another order would be other values, in silence */
+        return ls_fail(e, LS_EXIT_DATA, "%s: damaged checkpoint: '%s' %s", l->f->path, name,
+                       l->offset[k] >= 0 ? "is there twice" : "does not follow the tensor before it");
     l->offset[k] = t->from;
+    l->next = t->to;
     return true;
 }
 

@@ -18,6 +18,7 @@ fail() { echo "FAIL $*"; cat -v out; failed=1; }
 # A C compiler that fails when the terminal shows "2 s", or after 20 s.
 cat >cc <<'END'
 #!/bin/sh
+[ "$1" = --version ] && exit
 for k in $([ -z "$WAIT" ] || seq 200); do
     grep -q "$WAIT" "$DIR/out" && break
     sleep 0.1

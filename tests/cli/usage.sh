@@ -170,12 +170,34 @@ refuses 1 "large.onnx: 1 error" plan large.onnx --batch 80000000
 grep -q 'the program takes .* but this machine has' out || { echo "FAIL no warning of memory"; cat out; failed=1; }
 
 # A C compiler may be given with any number of words.
-printf '#!/bin/sh\necho "$@" >>"%s"\nexit 1\n' "$DIR/words" >cc
+printf '#!/bin/sh\ncase "$*" in *--version) exit ;; esac\necho "$@" >>"%s"\nexit 1\n' "$DIR/words" >cc
 chmod +x cc
 many=$(seq 300 | sed 's/^/-DW/' | tr '\n' ' ')
 refuses 5 "" compile net.onnx --batch 2 --plan-effort 5 -o t --cc "$DIR/cc $many"
 CC="$DIR/cc $many" "$LOWERSET" compile net.onnx --batch 2 --plan-effort 5 -o t >out 2>&1 && { echo "FAIL a failed CC"; failed=1; }
 [ "$(grep -c "^$many" words)" = 2 ] || { echo "FAIL words of the C compiler are lost"; cat out words; failed=1; }
+
+# A compiler that cannot build programs is refused before planning; one that says nothing may try.
+says() {                # says TEXT: a compiler that says so of itself, and compiles nothing
+    { echo '#!/bin/sh'; echo 'case $1 in --version) cat <<END'; echo "$1"; printf 'END\nexit ;;\nesac\n'
+      echo "echo \"\$@\" >>'$DIR/called'; exit 1"; } >cc
+}
+: >called
+fsf='Copyright (C) 2015 Free Software Foundation, Inc.'
+says "gcc (GCC) 4.8.5 20150623 (Red Hat 4.8.5-44)
+$fsf"
+refuses 5 "./cc' is gcc 4.8, and programs need gcc 12 or clang 13, or later" compile net.onnx -o t --cc ./cc
+refuses 5 "name another with --cc or in CC" compile net.onnx -o t --cc ./cc
+CC=./cc "$LOWERSET" compile net.onnx -o t >out 2>&1 && { echo "FAIL an old compiler in CC"; failed=1; }
+grep -q "'./cc' is gcc 4.8" out || { echo "FAIL an old compiler in CC"; cat out; failed=1; }
+says "Debian clang version 7.0.1-8"
+refuses 5 "./cc' is clang 7.0, and programs need" compile net.onnx -o t --cc ./cc
+[ ! -s called ] || { echo "FAIL an old compiler compiles"; failed=1; }
+for text in "gcc (GCC) 12.1.0
+$fsf" "another compiler 1.0" ""; do
+    says "$text"
+    refuses 5 "the C compiler './cc' failed" compile net.onnx --batch 2 --plan-effort 5 -o t --cc ./cc
+done
 
 # The search for the largest batch handles batches that no machine holds, and batches beyond its limit.
 "$LOWERSET" model mlp --batch=0 --width=8 --size=512 -o wide.onnx

@@ -1,4 +1,5 @@
 /* tests/compiler/test_onnx_fuzz.c -- damaged bytes load or are refused; they never crash the importer. */
+#include "tests/support/fuzz.h"
 #include "tests/support/onnx_make.h"
 #include "tests/support/suite.h"
 
@@ -6,65 +7,36 @@
 
 enum { ROUNDS = 300 };          /* per model: a second or two in all, also under sanitizers */
 
-static uint64_t state;
-
-static uint32_t roll(uint32_t below)    /* xorshift64*, the same everywhere */
-{
-    state ^= state >> 12;
-    state ^= state << 25;
-    state ^= state >> 27;
-    return (uint32_t)((state * 2685821657736338717u) >> 33) % below;
-}
-
-static void damage(unsigned char *bytes, size_t n)
-{
-    static const unsigned char odd[] = {0, 1, 0x7f, 0x80, 0xff, 0xfe};
-    for (uint32_t hits = 1 + roll(3); hits > 0; hits--) {
-        unsigned char *p = &bytes[roll((uint32_t)n)];
-        switch (roll(3)) {
-        case 0: *p ^= (unsigned char)(1u << roll(8)); break;
-        case 1: *p = odd[roll(sizeof odd)]; break;
-        default: *p = bytes[roll((uint32_t)n)]; break;
-        }
-    }
-}
-
 /* A loaded graph satisfies the invariants, and a refusal has a reason. */
-static void try_bytes(const char *path, int round)
+static void try_bytes(const unsigned char *bytes, size_t n, uint64_t round, Dice *d)
 {
+    static const char path[] = "m.onnx";
     char *log = NULL;
     size_t log_bytes = 0;
     LsCtx cx = {.arena = ls_arena_new(), .log = open_memstream(&log, &log_bytes)};
-    LsImportOptions o = {.training = round % 2 == 0, .batch = round % 3 == 0 ? 2 : 0};
+    LsImportOptions o = {.training = roll(d, 2) == 0, .batch = roll(d, 3) == 0 ? 2 : 0};
+    FILE *f = fopen(path, "wb");
+    ck_assert_ptr_nonnull(f);
+    fwrite(bytes, 1, n, f);
+    fclose(f);
     LsGraph *g = ls_onnx_import(&cx, path, &o);
     fflush(cx.log);
-    ck_assert_msg(g != NULL || cx.nerror > 0, "refused without a word in round %d", round);
-    ck_assert_msg(g == NULL || ls_verify(&cx, g), "round %d: %s", round, log);
-    ck_assert_msg(cx.last != LS_E_VERIFY, "round %d: %s", round, log);
+    ck_assert_msg(g != NULL || cx.nerror > 0, "refused without a word in round %d", (int)round);
+    ck_assert_msg(g == NULL || ls_verify(&cx, g), "round %d: %s", (int)round, log);
+    ck_assert_msg(cx.last != LS_E_VERIFY, "round %d: %s", (int)round, log);
     fclose(cx.log);
     free(log);
     ls_arena_free(cx.arena);
 }
 
-static void fuzz(const unsigned char *bytes, size_t n, uint64_t seed)
+static void fuzz_model(const unsigned char *bytes, size_t n)
 {
-    char dir[] = "/tmp/lowerset-test-XXXXXX", path[64];
+    char dir[] = "/tmp/lowerset-test-XXXXXX";
     ck_assert_ptr_nonnull(mkdtemp(dir));
-    snprintf(path, sizeof path, "%s/m.onnx", dir);
-    unsigned char *copy = malloc(n);
-    state = seed;
-    for (int round = 0; round < ROUNDS; round++) {
-        memcpy(copy, bytes, n);
-        damage(copy, n);
-        FILE *f = fopen(path, "wb");
-        ck_assert_ptr_nonnull(f);
-        fwrite(copy, 1, roll(10) == 0 ? roll((uint32_t)n) + 1 : n, f);
-        fclose(f);
-        try_bytes(path, round);
-    }
-    free(copy);
-    unlink(path);
-    rmdir(dir);
+    ck_assert_int_eq(chdir(dir), 0);
+    fuzz(bytes, n, ROUNDS, try_bytes);
+    unlink("m.onnx");
+    ck_assert(chdir("/") == 0 && rmdir(dir) == 0);
 }
 
 START_TEST(a_small_model_survives_damage)
@@ -73,7 +45,7 @@ START_TEST(a_small_model_survives_damage)
     make_small(&mk);
     unsigned char *bytes;
     size_t n = make_pack(&mk, &bytes);
-    fuzz(bytes, n, 20250101);
+    fuzz_model(bytes, n);
     make_end(&mk);
 }
 END_TEST
@@ -95,7 +67,7 @@ START_TEST(real_models_survive_damage)
     static unsigned char bytes[1 << 16];
     size_t n = fread(bytes, 1, sizeof bytes, f);
     fclose(f);
-    fuzz(bytes, n, 7 + (uint64_t)_i);
+    fuzz_model(bytes, n);
 }
 END_TEST
 

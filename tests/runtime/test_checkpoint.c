@@ -104,6 +104,36 @@ START_TEST(no_cut_and_no_flipped_byte_is_taken_for_sound)
 }
 END_TEST
 
+/* The checksum covers the data, not the header. */
+START_TEST(tensors_out_of_place_are_refused)
+{
+    static const struct { const char *was, *is, *says; } bad[] = {
+        {"[56,104]", "[ 0, 48]", "'w.m' does not follow the tensor before it"},
+        {"\"w.m\"", "\"w\"  ", "'w' is there twice"},
+    };
+    LsFile f;
+    LsPlace at = {.update = 1};
+    open_memory();
+    ck_assert(ls_checkpoint_save(&m, &here, "c.safetensors", &e));
+    ck_assert(ls_file_map(&f, "c.safetensors", &e));
+    for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++) {
+        char *copy = malloc(f.size), *spot;
+        memcpy(copy, f.data, f.size);
+        spot = memmem(copy, f.size, bad[k].was, strlen(bad[k].was));
+        ck_assert_ptr_nonnull(spot);
+        memcpy(spot, bad[k].is, strlen(bad[k].is));
+        write_bytes("bad", copy, f.size);
+        e = (LsError){0};
+        ck_assert(!ls_checkpoint_load(&m, &at, "bad", &e));
+        ck_assert_msg(strstr(e.text, bad[k].says) != NULL, "%s", e.text);
+        ck_assert_int_eq(at.update, 1);
+        free(copy);
+    }
+    ls_file_unmap(&f);
+    ls_memory_close(&m);
+}
+END_TEST
+
 START_TEST(another_program_is_refused_with_the_tensor_that_differs)
 {
     static const struct { uint32_t nstate; int64_t dim; const char *name, *part; } other[] = {
@@ -254,7 +284,7 @@ int main(void)
 {
     const TTest *test[] = {
         state_and_place_come_back, a_program_with_another_layout_reads_the_same_values,
-        no_cut_and_no_flipped_byte_is_taken_for_sound,
+        no_cut_and_no_flipped_byte_is_taken_for_sound, tensors_out_of_place_are_refused,
         another_program_is_refused_with_the_tensor_that_differs, a_missing_tensor_is_named,
         the_header_is_json_that_others_read, a_full_disk_leaves_the_old_file_alone,
         only_the_last_ones_are_kept, checkpoints_of_any_step_are_found_again,

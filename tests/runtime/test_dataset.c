@@ -258,6 +258,7 @@ START_TEST(no_row_of_a_table_is_lost)
         "1,2,3,4\n5,6,7,8\n", "\n\n1,2,3,4\n\n5,6,7,8", "1;2;3;4\r5;6;7;8\r", "1,2,3,4\r\n5,6,7,8\r\n",
         "\xef\xbb\xbf" "1,2,3,4\n5,6,7,8\n", "\xef\xbb\xbf" "a,b,c,d\n1,2,3,4\n5,6,7,8\n",
         "\"a\n,\",b,c,d\n1,2,3,4\n5,6,7,8\n", "\n\"a\",b,c,d\n\n1,2,3,4\n \n5,6,\"7\",8\n\n",
+        "\"1,2,3,4\n5,6,7,8\n", "5\" wide,b,c,d\n\"1\",2,3,4\n\"5\",6,7,8\n",
         "1,2,3,4\n5.000000000000000000000000000000000000000000000000000000000000000000000000,6,7,8\n",
     };
     program(false);
@@ -273,6 +274,17 @@ START_TEST(no_row_of_a_table_is_lost)
         ck_assert(whole[0] == 4 && whole[1] == 8);
         ls_dataset_close(&d);
     }
+}
+END_TEST
+
+START_TEST(no_samples_of_a_size_that_no_number_holds_are_refused)
+{
+    const int64_t huge[] = {0, 7, 5270498306774157605};     /* 7 times that is 3, but for 2^65 */
+    char npy[512];
+    program(false);
+    input[0].t = (LsTensor){.name = "x", .rank = 2, .dim = {2, 3}};
+    write_bytes("x.npy", npy, ls_npy_header(npy, LS_F32, 3, huge));
+    REFUSED(LS_EXIT_DATA, "shape 0x7x5270498306774157605 does not fit input 'x'", .data = "x.npy");
 }
 END_TEST
 
@@ -536,6 +548,7 @@ int main(void)
         tables_give_the_inputs_column_by_column,
         lines_of_a_table_are_counted_as_an_editor_does,
         no_row_of_a_table_is_lost,
+        no_samples_of_a_size_that_no_number_holds_are_refused,
         text_gives_the_next_character,
         an_alphabet_comes_back_from_the_metadata_of_a_model,
         raw_files_have_as_many_samples_as_bytes,

@@ -109,7 +109,7 @@ static void check_grid(uint32_t nwatch, const char *code)
     };
     const LsProgram p = {.model = "m", .real_bytes = 4, .batch = 2, .input = input, .ninput = 1,
                          .address = address, .element_count = count, .element_type = type,
-                         .arena_bytes = 576, .eval = {step, 2, watch, nwatch, {0}, 0, 0, NULL, NULL}};
+                         .arena_bytes = 576, .eval = {step, 2, watch, nwatch, {0}, 0, 0, NULL, NULL, {0}}};
     float x[3 * 64];
     LsMemory m;
     LsEngine g;

@@ -112,6 +112,9 @@ START_TEST(json_strings_come_back)
     ck_assert_str_eq(back, odd);
     j = (LsJson){text, text + t.n};
     ck_assert(!ls_json_string(&j, back, 5));    /* no room */
+    j = (LsJson){"\"w\\u0000x\"", NULL};     /* else it would be taken for "w" */
+    j.end = j.p + 10;
+    ck_assert(!ls_json_string(&j, back, sizeof back));
 }
 END_TEST
 

@@ -185,6 +185,27 @@ START_TEST(an_archive_gives_back_what_was_written)
 }
 END_TEST
 
+/* Counts are where loops end. */
+START_TEST(more_members_than_a_directory_has_room_for_are_none)
+{
+    LsFile f;
+    LsArray a;
+    bool found;
+    static unsigned char copy[4096];
+    e = (LsError){0};
+    write_sample("a.npz");
+    ck_assert(ls_file_map(&f, "a.npz", &e));
+    ck_assert_uint_le(f.size, sizeof copy);
+    memcpy(copy, f.data, f.size);
+    LsFile bad = {"bad.npz", copy, f.size};
+    memset(copy + f.size - 12, 0xff, 2);
+    ck_assert_uint_eq(ls_npz_count(&bad), 0);
+    ck_assert(!ls_npz_find(&bad, "label", &a, &found, &e));
+    ck_assert_msg(strstr(e.text, "the archive has no directory") != NULL, "%s", e.text);
+    ls_file_unmap(&f);
+}
+END_TEST
+
 START_TEST(numpy_reads_our_archives_and_we_read_its)
 {
     static const char script[] =
@@ -330,6 +351,7 @@ int main(void)
                            names_beyond_ascii_are_said_to_be_utf8,
                            a_name_that_fits_no_archive_is_refused,
                            an_archive_gives_back_what_was_written,
+                           more_members_than_a_directory_has_room_for_are_none,
                            numpy_reads_our_archives_and_we_read_its, damaged_archives_never_crash};
     return run_in_folder("npy", sizeof test / sizeof test[0], test);
 }
