@@ -138,20 +138,23 @@ static bool train(Case *c)
     kind = strcmp(kind, "softmax_ce") == 0 ? "ce" : kind;
     char shapes[2048] = "", compile[LINE], name[512], rate[64];
     const cJSON *input = cJSON_GetObjectItemCaseSensitive(c->row, "inputs")->child;
+    int64_t most = 0;           /* elements of an input */
     for (; input != NULL; input = input->next) {
         LsArray in;
         snprintf(name, sizeof name, "in/%s", input->string);
         if (!find(&c->ref, name, &in))
             return false;
+        most = in.count > most ? in.count : most;
         size_t at = strlen(shapes);
         at += (size_t)snprintf(shapes + at, sizeof shapes - at, " --shape '%s='", input->string);
         for (int k = 0; k < in.rank; k++)
             at += (size_t)snprintf(shapes + at, sizeof shapes - at, "%s%ld", k > 0 ? "x" : "",
                                    (long)in.dim[k]);
     }
-    const bool whole = tests_do_all() && !tests_do_less();     /* else what compiles soonest */
+    const bool whole = tests_do_all() && !tests_do_less();     /* else what compiles and runs soonest */
+    const char *soon = most > 20000 ? "-O1 --plan-effort=1" : "-O0 --plan-effort=1";
     snprintf(compile, sizeof compile, "'%s' compile '%s' -q %s%s --precision=%s --loss=%s "
-             "--loss-input '%s'", c->lowerset, c->model, whole ? "-O1" : "-O0 --plan-effort=1", shapes,
+             "--loss-input '%s'", c->lowerset, c->model, whole ? "-O1" : soon, shapes,
              c->precision, kind, text(spec, "output"));
     snprintf(rate, sizeof rate, "%g", cJSON_IsNumber(lr) ? lr->valuedouble : 0.05);
     char run[LINE];
