@@ -218,7 +218,9 @@ class Session:
         argv.append(f"--optimizer={optimizer or 'sgd:momentum=0.9'}")
         if lr:
             argv.append(f"--lr={lr}")
-        if self.o.dry_run or target == "cpu":
+        if self.o.dry_run:
+            argv += ["-O0", "--plan-effort=1"]
+        elif target == "cpu":
             argv.append("-O1")
         done = self.call(argv, 240)
         return (path if done.rc == 0 else None), done

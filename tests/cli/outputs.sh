@@ -12,8 +12,8 @@ fail() { echo "FAIL $1"; exit 1; }
 pass() { passed=$((passed + 1)); }
 
 "$lowerset" model mlp -o m.onnx >/dev/null
-plan() { "$lowerset" plan m.onnx --batch 4 "$@" >/dev/null 2>&1; }
-program() { "$lowerset" compile m.onnx --batch 4 --opt 0 -q -o "$1" >/dev/null 2>&1; }
+plan() { "$lowerset" plan m.onnx --batch 4 --plan-effort 1 "$@" >/dev/null 2>&1; }
+program() { "$lowerset" compile m.onnx --batch 4 --opt 0 --plan-effort 1 -q -o "$1" >/dev/null 2>&1; }
 
 plan --plan-json p.json --graph-json g.json
 program t
@@ -29,7 +29,7 @@ cat pipe >got & reader=$!
 program pipe || fail "compile -o into a pipe"
 wait "$reader"
 [ -p pipe ] && [ "$(wc -c <got)" = "$size" ] || fail "a pipe did not get the program"
-"$lowerset" plan m.onnx --batch 4 --plan-json /dev/stdout >both 2>/dev/null
+"$lowerset" plan m.onnx --batch 4 --plan-effort 1 --plan-json /dev/stdout >both 2>/dev/null
 grep -q '^m.onnx: plan' both && grep -q '"steps"' both || fail "stdout is not shared"
 pass
 

@@ -2,7 +2,8 @@
 # Small models with all families of operators become programs for NVIDIA GPUs, linked: their device text compiles, for
 # one architecture and for several. Without a GPU they say so.
 #   sh tests/codegen/cuda_zoo.sh BUILD-FOLDER
-# LS_WHOLE: more models.
+# LS_WHOLE: more of them, and for more architectures; else one of each kind of kernels: attention and dropout, products,
+# own convolutions.
 set -eu
 BUILD=$(cd "$1" && pwd)
 OUT=$(mktemp -d)
@@ -37,10 +38,11 @@ builds() {
 }
 
 builds 90a gpt --dropout=0.1 --depth=1 --heads=2 --width=32 --context=16 --vocab=64 -- --batch=2 --optimizer=adamw
-builds 90a unet --up=bilinear --batch=2 --size=16 --width=4 --depth=2 -- --optimizer=sgd:momentum=0.9
-builds 75,80,86,89,100 mlp --batch=4 --width=64 -- --clip-norm=1 --precision=tf32
+builds 75,100 mlp --batch=4 --width=64 -- --clip-norm=1 --precision=tf32
 builds 90a unet --batch=16 --size=64 --width=64 --depth=1 -- --precision=tf32 --own-convolutions
 if [ -n "${LS_WHOLE:-}" ]; then
+    builds 90a unet --up=bilinear --batch=2 --size=16 --width=4 --depth=2 -- --optimizer=sgd:momentum=0.9
+    builds 75,80,86,89,100 mlp --batch=4 --width=64 -- --clip-norm=1 --precision=tf32
     builds 75,80 gpt --depth=1 --heads=2 --width=32 --context=16 --vocab=64 -- --batch=2 --precision=tf32
     builds 90a autoencoder --batch=2 --size=16 --width=8 --depth=4 -- --loss=mse --budget=min --plan-effort=1
     builds 80,90a resnet50 --batch=2 --size=64 --width=16 --classes=12 -- --precision=tf32 --own-convolutions

@@ -159,10 +159,11 @@ static void check_convs(int real_bytes, const char *flags)
 {
     Rig r = rig_of_products(real_bytes, flags);
     Pair p[NCONV][2];
-    for (int i = 0; i < NCONV; i++)
+    const int apart = real_bytes == 4 || tests_do_all() ? 1 : 2;    /* of doubles every second one */
+    for (int i = 0; i < NCONV; i += apart)
         conv_pairs(&r, i, p[i]);
     rig_run(&r);
-    for (int i = 0; i < NCONV; i++)
+    for (int i = 0; i < NCONV; i += apart)
         for (int k = 0; k < 2; k++)
             check_pair(&r, p[i][k]);
     rig_close(&r);

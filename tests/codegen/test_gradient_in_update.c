@@ -108,7 +108,8 @@ static void check_steps(const Product *q, int bytes, bool apply)
 START_TEST(a_product_applied_gives_the_bits_of_one_that_is_stored)
 {
     check_steps(&products[_i], 4, true);
-    check_steps(&products[_i], 8, _i % 2 == 0);
+    if (_i % 3 == 0 || tests_do_all())      /* of doubles one that is applied, and one that is not */
+        check_steps(&products[_i], 8, _i % 2 == 0);
 }
 END_TEST
 

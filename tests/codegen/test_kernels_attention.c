@@ -235,9 +235,10 @@ int main(void)
 {
     TCase *tc = tcase_create("kernels_attention");
     tcase_set_timeout(tc, 120);
-    tcase_add_loop_test(tc, attention_and_its_gradient_match_the_formulas, 0, 2);
-    tcase_add_loop_test(tc, they_do_with_the_vectors_of_this_machine, 0, 2);
-    tcase_add_loop_test(tc, those_for_gpus_do_thread_by_thread, 0, tests_do_less() ? 1 : 2);
+    /* By whole sets all in both precisions; else doubles in the first test and floats in the others. */
+    tcase_add_loop_test(tc, attention_and_its_gradient_match_the_formulas, tests_do_all() ? 0 : 1, 2);
+    tcase_add_loop_test(tc, they_do_with_the_vectors_of_this_machine, 0, tests_part(2, 1));
+    tcase_add_loop_test(tc, those_for_gpus_do_thread_by_thread, 0, tests_part(2, 1));
     tcase_add_test(tc, products_on_tensor_cores_are_as_near_as_tf32_allows);
     tcase_add_test(tc, only_tf32_and_heads_that_fit_into_registers_use_tensor_cores);
     return run_tests("kernels_attention", tc);

@@ -150,10 +150,13 @@ static const LsShape sizes[][2] = {
     {{5, {1, 2, 2, 3, 2}}, {5, {1, 2, 4, 3, 3}}},
 };
 
+/* Every mode and way of coordinates in one layout, both layouts by whole sets alone. */
 START_TEST(test_resizing_and_its_transpose)
 {
     int coord = _i % 4, layout = _i / 4 % 2, mode = _i / 8;
     Rig r;
+    if (!tests_do_all() && (coord / 2 + layout + mode) % 2 != 0)
+        return;
     rig_open(&r, real_bytes[_i % 2]);
     LsNodeId f[20], b[20];
     int count = 0;

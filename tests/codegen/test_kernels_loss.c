@@ -157,7 +157,8 @@ static void check_loss(const Case *c, int bytes, bool nll)
 START_TEST(test_cross_entropy_and_its_gradient)
 {
     check_loss(&cases[_i], 4, false);
-    check_loss(&cases[_i], 8, false);
+    if (_i % 3 == 1 || tests_do_all())      /* with weights, smoothing, labels left out; in either layout */
+        check_loss(&cases[_i], 8, false);
 }
 END_TEST
 
@@ -223,10 +224,13 @@ static const struct {
       0.02596829077, 0.1397578437, 0.05304613053}},
 };
 
+/* Of the four precisions and layouts, each case has two. */
 START_TEST(test_cross_entropy_is_that_of_pytorch)
 {
     static const double weight[] = {0.5, 2, 0, 1.25};
     for (int k = 0; k < 4; k++) {
+        if (!tests_do_all() && (_i % 2 + _i / 2 + k) % 2 != 0)
+            continue;
         Rig r;
         rig_open(&r, real_bytes[_i % 2]);
         const LsLayout layout = _i / 2 ? LS_LAST : LS_ROW;
@@ -264,7 +268,7 @@ END_TEST
 /* A class that is masked out, and one that is sure, and wrong: [1, 2, -inf] and [1000, -1000, 0]. */
 START_TEST(test_cross_entropy_of_extreme_scores)
 {
-    for (int64_t rest = 0; rest < 40; rest += 13) {         /* more classes of -inf */
+    for (int64_t rest = 0; rest < 40; rest += tests_do_all() ? 13 : 26) {     /* more classes of -inf */
         Rig r;
         rig_open(&r, real_bytes[_i]);
         LsShape s = SHAPE(2, 3 + rest), scalar = {0};

@@ -152,9 +152,11 @@ static void check_norm(int bytes, bool cuda, LsShape s, int axis, bool with_bias
 START_TEST(test_layer_norm_and_its_gradient)
 {
     for (int cuda = 0; cuda < (tests_do_less() ? 1 : 2); cuda++) {
-        check_norm(real_bytes[_i], cuda, SHAPE(3, 5, 48), 2, true);
         check_norm(real_bytes[_i], cuda, SHAPE(2, 3, 5), 1, false);
         check_norm(real_bytes[_i], cuda, SHAPE(4, 1025), 1, true);
+        if (_i == 1 && !tests_do_all())     /* of doubles a short row and a long one */
+            continue;
+        check_norm(real_bytes[_i], cuda, SHAPE(3, 5, 48), 2, true);
         check_norm(real_bytes[_i], cuda, SHAPE(19, 3), 1, true);
         check_norm(real_bytes[_i], cuda, SHAPE(2, 2052), 1, false);
     }

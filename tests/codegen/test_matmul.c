@@ -1,4 +1,5 @@
 /* tests/codegen/test_matmul.c -- generated matrix products against a triple loop in double precision. */
+#include "tests/support/less.h"
 #include "tests/support/matmul_cases.h"
 #include "tests/support/suite.h"
 
@@ -50,8 +51,10 @@ int main(void)
     TCase *tc = tcase_create("matmul");
     tcase_set_timeout(tc, 300);
     tcase_add_test(tc, products_are_right_without_optimisation);
-    tcase_add_test(tc, products_are_right_for_this_processor);
     tcase_add_test(tc, products_are_right_in_double);
+    if (tests_do_less())        /* which see nothing of what is compiled */
+        return run_tests("matmul", tc);
+    tcase_add_test(tc, products_are_right_for_this_processor);
     tcase_add_test(tc, products_are_right_with_narrow_vectors);
     tcase_add_test(tc, products_are_right_with_clang);
     return run_tests("matmul", tc);

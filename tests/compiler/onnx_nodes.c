@@ -267,7 +267,7 @@ static size_t operator_end(const char *name)
     return more ? end + 1 + strcspn(name + end + 1, "_") : end;
 }
 
-/* Of the cases of one operator, keeps the first three, every fifth after them, and one that is written out as a
+/* Of the cases of one operator, keeps the first two, every sixth after them, and one that is written out as a
  * function; whole sets keep all. Returns the number of kept cases. */
 static int select_cases(char **name, int n)
 {
@@ -277,7 +277,7 @@ static int select_cases(char **name, int n)
         bool first = k == 0 || strncmp(name[k], name[k - 1], end) != 0 || name[k - 1][end] != name[k][end];
         nth = first ? 0 : nth;
         expanded = first ? 0 : expanded;
-        bool keep = strstr(name[k], "_expanded") != NULL ? expanded++ == 0 : nth < 3 || nth % 5 == 0;
+        bool keep = strstr(name[k], "_expanded") != NULL ? expanded++ == 0 : nth < 2 || nth % 6 == 0;
         nth += strstr(name[k], "_expanded") == NULL;
         if (keep)
             name[kept++] = name[k];

@@ -262,7 +262,7 @@ def main():
     p.add_argument("--csv", help="all rows")
     a = p.parse_args()
     if a.quick and not WHOLE:
-        a.points = min(a.points, 5)
+        a.points = min(a.points, 4)
     if not os.path.exists(os.path.join(a.shared, "judge", "judge.py")):
         print(f"skipped: no {a.shared}/judge/judge.py")
         return 77

@@ -20,7 +20,7 @@ refused() {
 }
 
 "$lowerset" model gpt --width=16 --depth=1 --heads=2 --context=8 --vocab=12 -o m.onnx >/dev/null
-"$lowerset" compile m.onnx --batch 2 --opt 0 -q -o t --lr 0.1 >/dev/null 2>&1
+"$lowerset" compile m.onnx --batch 2 --opt 0 --plan-effort 1 -q -o t --lr 0.1 >/dev/null 2>&1
 for k in 1 2 3 4 5 6 7 8; do printf 'abcd efgh ijk '; done >a.txt       # numbers 0 to 11
 for k in 1 2 3 4 5 6 7 8; do printf 'fgh ijk '; done >b.txt             # this text alone would give other numbers
 ./t --data a.txt --val b.txt --epochs 3 --save ck --export t.onnx >out 2>err || fail "$(cat err)"
@@ -32,7 +32,7 @@ last=$(ls ck/* | tail -n 1)
 [ "$(./t --eval --data b.txt --resume "$last" 2>err | val_loss)" = "$right" ] || fail "--eval renumbers"
 [ "$(./t --eval --val b.txt --resume "$last" 2>err | val_loss)" = "$right" ] || fail "--val renumbers"
 pass
-"$lowerset" compile t.onnx --batch 2 --opt 0 -q -o t2 --lr 0.1 >/dev/null 2>&1
+"$lowerset" compile t.onnx --batch 2 --opt 0 --plan-effort 1 -q -o t2 --lr 0.1 >/dev/null 2>&1
 [ "$(./t2 --eval --data b.txt 2>err | val_loss)" = "$right" ] || fail "the exported model renumbers"
 pass
 

@@ -2,7 +2,8 @@
 # Every budget gives the same bits: losses, gradients, running statistics, parameters after 5 steps; and the arena
 # takes the planned bytes exactly. The length of the search does not matter here.
 #   sh tests/whole/budgets.sh BUILD-FOLDER [MODEL...]
-# LS_WHOLE: more budgets, and a deep net. LS_SANITIZED: fewer, and programs that compile faster.
+# LS_WHOLE: more budgets, a deep net, and programs that are optimised; else one net is optimised and has a budget
+# between none and the least. LS_SANITIZED: two nets, and none is optimised.
 set -eu
 BUILD=$(cd "$1" && pwd)
 shift
@@ -28,20 +29,24 @@ budgets() {
     case ${LS_WHOLE:+whole-}$1 in
     whole-densenet) echo none 60% min ;;
     whole-*) echo none 100% 80% 60% 40% min ;;
-    unet) echo none 100% 60% min ;;
-    *) echo none 60% min ;;
+    unet) echo none 60% min ;;
+    *) echo none min ;;
     esac
 }
-opt=1
-[ -z "${LS_SANITIZED:-}" ] || opt=0
 
 fail() { failed=$((failed + 1)); echo "FAIL $*"; }
 
 # The net with dropouts is the residual net with dropouts added; the deep net's program takes long to compile.
-for net in ${*:-unet ${LS_WHOLE:+resnet densenet} gpt dropout}; do
+dropout=dropout
+[ -z "${LS_SANITIZED:-}" ] || dropout=
+for net in ${*:-unet ${LS_WHOLE:+resnet densenet} gpt $dropout}; do
     IFS=: read -r options batch loss <<EOF
 $(spec "$net")
 EOF
+    case ${LS_SANITIZED:+less-}${LS_WHOLE:+whole-}$net in
+    unet|whole-*) opt=1 ;;
+    *) opt=0 ;;
+    esac
     # shellcheck disable=SC2086
     "$BUILD/lowerset" model $options -o "$net.onnx"
     for budget in $(budgets "$net"); do

@@ -18,7 +18,8 @@ gpu() { $PYTHON "$SOURCE/bench/gpu.py" "$BUILD" --work "$WORK" --limit 1000 "$@"
 gpu --dry-run --part check --nets mlp || fail "check"
 grep -q '^0 failed' "$WORK/out" || fail "check says that something failed"
 grep -q 'budgets: \([0-9]*\) of \1 with the same bits' "$WORK/out" || fail "check compares no budgets"
-gpu --dry-run --part speed --nets gpt --precisions f32 --seconds 0 || fail "speed"
+# Budgets are those of the check alone, but in whole sets.
+gpu --dry-run --part speed --nets gpt --precisions f32 --seconds 0 --budgets "none${LS_WHOLE:+,75%,50%,min}" || fail "speed"
 grep -q 'GPT-2 124M *f32 *2 *lowerset *[0-9.]* ' "$WORK/out" || fail "speed has no row"
 gpu --dry-run --part ceilings || true      # without PyTorch this part fails, and the script continues
 grep -q "gpu_[a-z]*.c is not built" "$WORK/out" && fail "a program that asks cuDNN"
