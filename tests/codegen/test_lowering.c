@@ -2,6 +2,7 @@
 #include "codegen/fusion/fused_alternatives.h"
 #include "codegen/fusion/gradient_in_update.h"
 #include "codegen/program/lowering.h"
+#include "codegen/program/state_layout.h"
 #include "scheduler/graph/dag_read.h"
 #include "tests/support/compiled_model.h"
 
@@ -103,6 +104,37 @@ START_TEST(products_of_gpus_do_what_follows_them)
 }
 END_TEST
 
+/* What a dump of the trainer calls each tensor, and whether a checkpoint's reader is told that it was trained. */
+START_TEST(state_is_a_parameter_frozen_a_statistic_or_a_moment)
+{
+    cx = (LsCtx){.arena = ls_arena_new()};
+    LsGraph *g = ls_graph_new(&cx);
+    const LsShape s = {1, {3}};
+    static const struct { const char *name; LsValueKind kind; bool statistic, written; LsStateKind want; }
+    row[] = {
+        {"w", LS_V_PARAM, false, true, LS_STATE_PARAM},
+        {"w.momentum", LS_V_STATE, false, true, LS_STATE_MOMENT},
+        {"frozen", LS_V_STATE, false, false, LS_STATE_FROZEN},
+        {"mean", LS_V_STATE, true, true, LS_STATE_STAT},
+        {"frozen mean", LS_V_STATE, true, false, LS_STATE_STAT},
+        {"written", LS_V_STATE, false, true, LS_STATE_STAT}};       /* by the file's own nodes */
+    enum { ROWS = sizeof row / sizeof *row };
+    for (int k = 0; k < ROWS; k++) {
+        LsValueId v = ls_value_add(&cx, g, row[k].kind, row[k].name, LS_REAL, &s, NULL);
+        g->value[v.i].statistic = row[k].statistic;
+        g->value[v.i].once_written = row[k].written;
+    }
+    const LsOnnxSlot slot = {.name = "written", .offset = 8};
+    const LsAddresses *a = ls_addresses_new(&cx, g, 4, &slot, 1);
+    ck_assert_uint_eq(a->nstate, ROWS);
+    for (int k = 0; k < ROWS; k++) {
+        ck_assert_str_eq(a->state[k].row.t.name, row[k].name);
+        ck_assert_msg(a->state[k].row.kind == row[k].want, "%s", row[k].name);
+    }
+    ls_arena_free(cx.arena);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("lowering");
@@ -113,6 +145,7 @@ int main(void)
         what_is_switched_off_is_not_done,
         what_is_named_is_made_in_any_case,
         products_of_gpus_do_what_follows_them,
+        state_is_a_parameter_frozen_a_statistic_or_a_moment,
     };
     add_tests(tc, sizeof test / sizeof *test, test);
     return run_models("lowering", tc);
