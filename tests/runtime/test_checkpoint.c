@@ -226,6 +226,7 @@ START_TEST(a_full_disk_leaves_the_old_file_alone)
     ck_assert_int_eq(symlink("/dev/full", "c.safetensors.tmp"), 0);
     ck_assert(!ls_checkpoint_save(&m, &here, "c.safetensors", &e));
     ck_assert_int_eq(e.code, LS_EXIT_FAIL);
+    ck_assert_int_ne(access("c.safetensors.tmp", F_OK), 0);     /* the part that was written is gone */
     e = (LsError){0};
     ck_assert_msg(ls_checkpoint_load(&m, &at, "c.safetensors", &e), "%s", e.text);
     ls_memory_close(&m);
