@@ -38,14 +38,14 @@ static bool check_node(LsCtx *cx, const LsGraph *g, uint32_t i)
 static bool check_value(LsCtx *cx, const LsGraph *g, uint32_t i)
 {
     const LsValue *v = &g->value[i];
+    if (v->def.i >= g->nnode)
+        return bad(cx, g, 0, "a result belongs to no node");
     bool temp = v->kind == LS_V_TEMP, live = temp && g->node[v->def.i].op != LS_OP_NOP;
     if (v->shape.rank < 0 || v->shape.rank > LS_MAX_RANK || v->type >= LS_NTYPES)
         return bad(cx, g, v->def.i, "a value has no shape or type");
     for (int k = 0; k < v->shape.rank; k++)
         if (v->shape.dim[k] < (v->kind == LS_V_CONST ? 0 : 1) && (live || !temp))
             return bad(cx, g, v->def.i, "a value has a dimension below 1");
-    if (live && (v->def.i == 0 || v->def.i >= g->nnode))
-        return bad(cx, g, 0, "a result belongs to no node");
     if (!temp && v->kind != LS_V_NONE && v->def.i != 0)
         return bad(cx, g, v->def.i, "an input, state or constant is made by a node");
     if (v->kind == LS_V_CONST && v->data == NULL && ls_count(&v->shape) > 0)

@@ -202,6 +202,21 @@ START_TEST(products_that_are_no_larger_than_their_factors_are_stored)
 }
 END_TEST
 
+/* The other update may run first: then the factor is no longer the one of this step. */
+START_TEST(products_of_what_the_step_updates_are_stored)
+{
+    const LsValueKind kind[] = {LS_V_PARAM, LS_V_STATE};
+    for (int k = 0; k < 2; k++) {
+        descent(512, 1024, 32);
+        g->value[x.i].kind = kind[k];
+        applied(0, &cpu, NULL);
+        descent(512, 1024, 32);
+        g->value[dy.i].kind = kind[k];
+        applied(0, &cpu, NULL);
+    }
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("apply");
@@ -209,7 +224,8 @@ int main(void)
     tcase_add_loop_test(tc, a_product_applied_gives_the_bits_of_one_that_is_stored, 0, NPRODUCT);
     const TTest *const test[] = {the_update_of_a_large_weight_computes_its_gradient,
                                  gradients_that_somebody_else_wants_are_stored,
-                                 products_that_are_no_larger_than_their_factors_are_stored};
+                                 products_that_are_no_larger_than_their_factors_are_stored,
+                                 products_of_what_the_step_updates_are_stored};
     add_tests(tc, sizeof test / sizeof *test, test);
     return run_tests("apply", tc);
 }

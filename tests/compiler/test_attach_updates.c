@@ -344,6 +344,25 @@ START_TEST(an_update_follows_the_last_reader_of_its_parameter)
 }
 END_TEST
 
+/* y = p q: the gradient of p is made first, and that of q reads p. */
+START_TEST(the_first_parameter_is_updated_behind_its_last_reader)
+{
+    graph_open();
+    LsValueId p = param("p", SHAPE(3)), q = param("q", SHAPE(3));
+    LsValueId y = ls_append2(&cx, g, LS_OP_MUL, p, q, NULL);
+    y = ls_append1(&cx, g, LS_OP_REDUCE_SUM, y, &(LsAttr){.reduce = {1, true}});
+    g->loss = ls_reshape(&cx, g, y, &(LsShape){0});
+    ck_assert(ls_autodiff(&cx, g));
+    ck_assert(ls_optimizer(&cx, g, &(LsOptimizerOptions){.kind = LS_SGD}));
+    Eval e = eval_new(g);
+    double old_p = e.v[find("p").i][0], old_q = e.v[find("q").i][0];
+    steps(&e, 1);
+    ck_assert_double_eq_tol(e.v[find("p").i][0], old_p - 0.1 * old_q, 1e-12);
+    ck_assert_double_eq_tol(e.v[find("q").i][0], old_q - 0.1 * old_p, 1e-12);
+    graph_close();
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("optimizer");
@@ -360,5 +379,6 @@ int main(void)
     tcase_add_test(tc, an_unknown_loss_of_the_file_is_warned_of);
     tcase_add_test(tc, decay_can_leave_vectors_alone);
     tcase_add_test(tc, an_update_follows_the_last_reader_of_its_parameter);
+    tcase_add_test(tc, the_first_parameter_is_updated_behind_its_last_reader);
     return run_tests("optimizer", tc);
 }

@@ -152,6 +152,48 @@ START_TEST(comparisons_and_selections_fold)
 }
 END_TEST
 
+/* Of operands that are smaller, equal and larger, and not a number. */
+START_TEST(every_comparison_has_its_ties)
+{
+    static const struct { LsOpCode op; double of[4]; } want[] = {
+        {LS_OP_EQUAL, {0, 1, 0, 0}}, {LS_OP_GREATER, {0, 0, 1, 0}}, {LS_OP_LESS, {1, 0, 0, 0}},
+        {LS_OP_GREATER_EQUAL, {0, 1, 1, 0}}, {LS_OP_LESS_EQUAL, {1, 1, 0, 0}}};
+    graph_open();
+    for (size_t k = 0; k < sizeof want / sizeof *want; k++) {
+        expect(two(want[k].op, REALS(1, 2, 3, NAN), REALS(2)), LS_BOOL, 4, want[k].of);
+        expect(two(want[k].op, INTS(1, 2, 3), int1(2)), LS_BOOL, 3, want[k].of);
+    }
+    graph_close();
+}
+END_TEST
+
+START_TEST(logic_folds_over_every_pair)
+{
+    graph_open();
+    LsValueId a = two(LS_OP_GREATER, INTS(0, 0, 1, 1), int1(0)),
+              b = two(LS_OP_GREATER, INTS(0, 1, 0, 1), int1(0));
+    EXPECT(two(LS_OP_AND, a, b), LS_BOOL, 0, 0, 0, 1);
+    EXPECT(two(LS_OP_OR, a, b), LS_BOOL, 0, 1, 1, 1);
+    EXPECT(two(LS_OP_XOR, a, b), LS_BOOL, 0, 1, 1, 0);
+    EXPECT(one(LS_OP_NOT, a, (LsAttr){0}), LS_BOOL, 1, 1, 0, 0);
+    graph_close();
+}
+END_TEST
+
+START_TEST(signs_steps_and_remainders_fold)
+{
+    graph_open();
+    EXPECT(one(LS_OP_SIGN, REALS(-2, 0, 0.5f), (LsAttr){0}), LS_REAL, -1, 0, 1);
+    EXPECT(one(LS_OP_SIGN, INTS(-2, 0, 7), (LsAttr){0}), LS_I64, -1, 0, 1);
+    EXPECT(one(LS_OP_FLOOR, REALS(-1.5f, 1.5f), (LsAttr){0}), LS_REAL, -2, 1);
+    EXPECT(one(LS_OP_CEIL, REALS(-1.5f, 1.5f), (LsAttr){0}), LS_REAL, -1, 2);
+    EXPECT(two(LS_OP_REMAINDER, REALS(-7, 7), REALS(3)), LS_REAL, -1, 1);
+    EXPECT(two(LS_OP_REMAINDER, INTS(-7, 7), int1(-3)), LS_I64, -1, 1);     /* as the dividend */
+    EXPECT(two(LS_OP_MOD, INTS(-7, 7), int1(-3)), LS_I64, -1, -2);          /* as the divisor */
+    graph_close();
+}
+END_TEST
+
 static LsValueId cube(void)             /* 2x2x3: 0 .. 11 */
 {
     static const float v[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
@@ -258,6 +300,9 @@ int main(void)
     tcase_add_test(tc, reductions_of_64_bits_that_overflow_stay_nodes);
     tcase_add_test(tc, reals_fold_with_broadcasting_both_ways);
     tcase_add_test(tc, comparisons_and_selections_fold);
+    tcase_add_test(tc, every_comparison_has_its_ties);
+    tcase_add_test(tc, logic_folds_over_every_pair);
+    tcase_add_test(tc, signs_steps_and_remainders_fold);
     tcase_add_test(tc, reductions_fold_over_any_axes);
     tcase_add_test(tc, moves_fold);
     tcase_add_test(tc, concat_and_gather_fold);

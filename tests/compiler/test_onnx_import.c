@@ -202,6 +202,66 @@ START_TEST(names_have_dense_ids_in_order_of_arrival)
 }
 END_TEST
 
+/* Adds the initializer c [2] of this type: raw bytes, or a typed field that holds them, widened. */
+static void add_tensor(int type, const void *bytes, size_t size, bool typed)
+{
+    Onnx__TensorProto *t = make_tensor(&mk, "c", type, "2", bytes, 2 * size);
+    MAKE_PUSH(&mk, mk.g->initializer, mk.g->n_initializer, t);
+    for (int k = 0; typed && k < 2; k++) {
+        int64_t v = 0;
+        double d = type == ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE ? ((const double *)bytes)[k] : 0;
+        float f = type == ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT ? ((const float *)bytes)[k] : 0;
+        memcpy(&v, (const char *)bytes + (size_t)k * size, size);
+        const int64_t low = size == 4 ? (int32_t)v : size == 2 ? (int16_t)v : (int8_t)v;
+        switch (type) {
+        case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT: MAKE_PUSH(&mk, t->float_data, t->n_float_data, f); break;
+        case ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE:
+            MAKE_PUSH(&mk, t->double_data, t->n_double_data, d); break;
+        case ONNX__TENSOR_PROTO__DATA_TYPE__INT64: MAKE_PUSH(&mk, t->int64_data, t->n_int64_data, v); break;
+        case ONNX__TENSOR_PROTO__DATA_TYPE__UINT32: case ONNX__TENSOR_PROTO__DATA_TYPE__UINT64:
+            MAKE_PUSH(&mk, t->uint64_data, t->n_uint64_data, (uint64_t)v); break;
+        case ONNX__TENSOR_PROTO__DATA_TYPE__INT32: case ONNX__TENSOR_PROTO__DATA_TYPE__INT16:
+        case ONNX__TENSOR_PROTO__DATA_TYPE__INT8:
+            MAKE_PUSH(&mk, t->int32_data, t->n_int32_data, (int32_t)low); break;
+        default: MAKE_PUSH(&mk, t->int32_data, t->n_int32_data, (int32_t)v);      /* unsigned, or bits */
+        }
+    }
+    if (typed)
+        make_typed(t, type);
+    make_int(&mk, make_node(&mk, "Cast", "c", "d"), "to", ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT);
+    make_output(&mk, "d");
+}
+
+START_TEST(tensors_of_every_type_have_their_values_raw_or_typed)
+{
+#define TENSOR(code, type, a, b) {ONNX__TENSOR_PROTO__DATA_TYPE__##code, (type[]){a, b}, sizeof(type), {a, b}}
+    const struct { int type; const void *bytes; size_t size; double want[2]; } of[] = {
+        TENSOR(FLOAT, float, -1.5f, 7), TENSOR(DOUBLE, double, -1.5, 7),
+        TENSOR(INT64, int64_t, INT64_C(-5000000000), 7), TENSOR(UINT64, uint64_t, 5000000000u, 7),
+        TENSOR(INT32, int32_t, -70000, 7), TENSOR(UINT32, uint32_t, 3000000000u, 7),
+        TENSOR(INT16, int16_t, -300, 7), TENSOR(UINT16, uint16_t, 60000, 7),
+        TENSOR(INT8, int8_t, -100, 7), TENSOR(UINT8, uint8_t, 200, 7), TENSOR(BOOL, uint8_t, 1, 0),
+        {ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16, (uint16_t[]){0xbe00, 0x4700}, 2, {-1.5, 7}},
+        {ONNX__TENSOR_PROTO__DATA_TYPE__BFLOAT16, (uint16_t[]){0xbfc0, 0x40e0}, 2, {-1.5, 7}},
+    };
+#undef TENSOR
+    for (size_t k = 0; k < sizeof of / sizeof *of; k++)
+        for (int typed = 0; typed < 2; typed++) {
+            teardown();
+            setup();
+            add_tensor(of[k].type, of[k].bytes, of[k].size, typed);
+            LsGraph *g = import_well();
+            LsValue v = g->value[named(g, "c").i];
+            v.kind = LS_V_CONST;            /* as ls_const_at takes it; reals are parameters */
+            g->value[named(g, "c").i] = v;
+            for (int i = 0; i < 2; i++)
+                ck_assert_msg(ls_const_at(g, named(g, "c"), i) == of[k].want[i],
+                              "type %d, typed %d: element %d is %.9g", of[k].type, typed, i,
+                              ls_const_at(g, named(g, "c"), i));
+        }
+}
+END_TEST
+
 START_TEST(verify_finds_an_operand_made_later)
 {
     LsGraph *g = import_well();
@@ -242,6 +302,7 @@ int main(void)
         inspect_finds_nothing_to_train,
         inspect_warns_of_what_the_usual_loss_would,
         names_have_dense_ids_in_order_of_arrival,
+        tensors_of_every_type_have_their_values_raw_or_typed,
         verify_finds_an_operand_made_later,
         verify_finds_a_constant_without_data,
     };

@@ -136,6 +136,18 @@ START_TEST(frozen_statistics_are_not_differentiated)
 }
 END_TEST
 
+/* A mean that another part of the model makes has a gradient of its own. */
+START_TEST(a_given_mean_is_differentiated)
+{
+    graph_open();
+    LsValueId in[] = {param("x", SHAPE(3, 2, 4)), param("mean", SHAPE(1, 2, 1)),
+                      param("a", SHAPE(1, 2, 1)), param("b", SHAPE(1, 2, 1))};
+    check_gradients(weighed(ls_append(&cx, g, LS_OP_AFFINE, 4, in, NULL)));
+    ck_assert_int_eq(g->ngrad, 4);
+    graph_close();
+}
+END_TEST
+
 START_TEST(layer_norm_gradients_match_differences)
 {
     for (int axis = 0; axis < 3; axis++)
@@ -174,6 +186,7 @@ int main(void)
     tcase_add_test(tc, normalisation_without_scale_has_the_joint_gradient);
     tcase_add_test(tc, a_model_may_read_the_variance_itself);
     tcase_add_test(tc, frozen_statistics_are_not_differentiated);
+    tcase_add_test(tc, a_given_mean_is_differentiated);
     tcase_add_test(tc, layer_norm_gradients_match_differences);
     tcase_add_test(tc, layer_norm_statistics_can_be_read_and_differentiated);
     return run_tests("ops_norm", tc);

@@ -2,6 +2,7 @@
  * nothing. */
 #include "tests/support/npz_util.h"
 #include "tests/support/tiny_program.h"
+#include "runtime/base/tensor_copy.h"
 #include "runtime/trainer/checkpoint_folder.h"
 
 #include <dirent.h>
@@ -179,6 +180,47 @@ START_TEST(a_missing_tensor_is_named)
 }
 END_TEST
 
+/* Writes the checkpoint f with other offsets of its last tensor; the checksum is of the data alone. */
+static void move_last(const LsFile *f, const char *path, int64_t from, int64_t to)
+{
+    const char *head = (const char *)f->data + 8;
+    size_t length = f->data[0] | (size_t)f->data[1] << 8, n = length;
+    while (head[n - 1] != '[')
+        n--;
+    char *copy = calloc(1, f->size + 64), *text = copy + 8;
+    memcpy(text, head, n);
+    n += (size_t)sprintf(text + n, "%ld,%ld]}}", (long)from, (long)to);
+    copy[0] = (char)(n & 255);
+    copy[1] = (char)(n >> 8);
+    memcpy(text + n, head + length, f->size - 8 - length);
+    write_bytes(path, copy, 8 + n + f->size - 8 - length);
+    free(copy);
+}
+
+START_TEST(a_tensor_outside_the_file_is_refused)
+{
+    LsFile f;
+    LsPlace at;
+    open_memory();
+    ck_assert(ls_checkpoint_save(&m, &here, "c.safetensors", &e));
+    ck_assert(ls_file_map(&f, "c.safetensors", &e));
+    int64_t bytes = 4 * ls_tensor_count(&p.state[6].t), end = 0;
+    for (uint32_t k = 0; k < p.nstate; k++)
+        end += 4 * ls_tensor_count(&p.state[k].t);
+    const struct { int64_t from, to; bool good; } where[] = {
+        {end - bytes, end, true}, {end - bytes + 4, end + 4, false}, {end + 4000, end + 4000 + bytes, false},
+        {-bytes, 0, false}, {end - bytes, end - 4, false}, {end, end - bytes, false}};
+    for (size_t k = 0; k < sizeof where / sizeof where[0]; k++) {
+        e = (LsError){0};
+        move_last(&f, "moved", where[k].from, where[k].to);
+        ck_assert_msg(ls_checkpoint_load(&m, &at, "moved", &e) == where[k].good, "case %zu: %s", k, e.text);
+        ck_assert_int_eq(e.code, where[k].good ? LS_EXIT_DONE : LS_EXIT_DATA);
+    }
+    ls_file_unmap(&f);
+    ls_memory_close(&m);
+}
+END_TEST
+
 START_TEST(the_header_is_json_that_others_read)
 {
     static const char script[] =
@@ -214,6 +256,7 @@ START_TEST(a_full_disk_leaves_the_old_file_alone)
     ck_assert_int_eq(symlink("/dev/full", "c.safetensors.tmp"), 0);
     ck_assert(!ls_checkpoint_save(&m, &here, "c.safetensors", &e));
     ck_assert_int_eq(e.code, LS_EXIT_FAIL);
+    ck_assert_int_ne(access("c.safetensors.tmp", F_OK), 0);     /* the part that was written is gone */
     e = (LsError){0};
     ck_assert_msg(ls_checkpoint_load(&m, &at, "c.safetensors", &e), "%s", e.text);
     ls_memory_close(&m);
@@ -286,6 +329,7 @@ int main(void)
         state_and_place_come_back, a_program_with_another_layout_reads_the_same_values,
         no_cut_and_no_flipped_byte_is_taken_for_sound, tensors_out_of_place_are_refused,
         another_program_is_refused_with_the_tensor_that_differs, a_missing_tensor_is_named,
+        a_tensor_outside_the_file_is_refused,
         the_header_is_json_that_others_read, a_full_disk_leaves_the_old_file_alone,
         only_the_last_ones_are_kept, checkpoints_of_any_step_are_found_again,
         of_more_files_than_are_remembered_the_newest_are,

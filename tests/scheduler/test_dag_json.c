@@ -101,6 +101,10 @@ START_TEST(what_is_no_graph_is_refused_with_the_reason)
          "\"nodes\": [{\"id\": 0, \"kind\": \"optimizer\", \"cost\": 1, \"updates\": [0]}, "
          "{\"id\": 1, \"kind\": \"forward\", \"cost\": 1, \"inputs\": [0]}]}",
          "listed after an update"},
+        {HEAD TENSORS
+         "\"nodes\": [{\"id\": 0, \"kind\": \"optimizer\", \"cost\": 1, \"updates\": [0]}, "
+         "{\"id\": 1, \"kind\": \"optimizer\", \"cost\": 1, \"updates\": [0]}]}",
+         "node 1: tensor 0 is updated twice"},
     };
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
         ck_assert_msg(ls_dag_parse(a, bad[k].text, why, sizeof why) == NULL, "took %s",

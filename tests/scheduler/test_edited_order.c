@@ -110,12 +110,38 @@ START_TEST(what_nobody_reads_is_dead_and_what_is_read_later_is_there)
 }
 END_TEST
 
+/* Of two results that may take an operand's place the first does, and the second needs bytes of its own. */
+START_TEST(an_operand_gives_its_place_to_one_result)
+{
+    static const uint32_t id[] = {0, 1, 2, 3};
+    static const LsDagPair pair[] = {{1, 0}, {2, 0}};
+    LsDagTensor tensor[] = {{"t", 100, false, false}, {"u", 100, false, false}, {"v", 100, false, false},
+                            {"w", 4, false, true}};
+    LsDagNode node[] = {
+        {.name = "make", .op = "", .cost = 1, .out = id, .nout = 1, .of = -1},
+        {.name = "split", .op = "", .cost = 1, .in = id, .nin = 1, .out = id + 1, .nout = 2, .inplace = pair,
+         .ninplace = 2, .workspace = 50, .of = -1},
+        {.name = "join", .op = "", .cost = 1, .in = id + 1, .nin = 2, .out = id + 3, .nout = 1, .of = -1}};
+    LsDag g = {"two heirs", 1, tensor, 4, node, 3};
+    for (int inplace = 0; inplace < 2; inplace++) {
+        LsProb *p = ls_prob_new(a, &g, inplace);
+        LsSeq plain = ls_seq_plain(a, p);
+        LsTape *t = ls_tape_new(p);
+        ls_tape_load(t, &plain);
+        ck_assert_int_eq(ls_tape_peak(t), inplace ? 250 : 350);
+        compare(t, "two heirs", 0);
+        ls_tape_free(t);
+    }
+}
+END_TEST
+
 int main(void)
 {
     const TTest *const test[] = {
         random_changes_leave_what_a_fresh_evaluation_finds,
         reads_after_an_update_and_of_what_is_not_made_are_bad,
         what_nobody_reads_is_dead_and_what_is_read_later_is_there,
+        an_operand_gives_its_place_to_one_result,
     };
     TCase *tc = tcase_create("tape");
     tcase_add_checked_fixture(tc, open_arena, close_arena);

@@ -143,6 +143,15 @@ START_TEST(a_node_that_may_run_once_runs_once)
 }
 END_TEST
 
+START_TEST(an_update_runs_once)
+{
+    LsPlanStep again = plan.step[run_of("sgd")];
+    again.again = true;
+    insert(run_of("sgd") + 1, again);
+    expect("sgd runs a second time");
+}
+END_TEST
+
 START_TEST(a_result_that_is_still_live_is_not_made_again)
 {
     LsPlanStep again = plan.step[run_of("fa")];
@@ -224,7 +233,8 @@ int main(void)
         a_read_before_it_is_made_is_refused, a_read_after_the_free_is_refused,
         frees_of_what_is_not_live_or_persistent_are_refused, overlapping_places_are_refused,
         a_workspace_on_a_live_tensor_is_refused, a_place_off_the_alignment_is_refused,
-        a_node_that_may_run_once_runs_once, a_result_that_is_still_live_is_not_made_again,
+        a_node_that_may_run_once_runs_once, an_update_runs_once,
+        a_result_that_is_still_live_is_not_made_again,
         a_reader_of_a_weight_never_runs_after_its_update, a_missing_update_is_refused,
         a_missing_output_is_refused, places_taken_over_wrongly_are_refused,
         figures_that_are_not_so_are_refused, marks_of_recomputation_must_be_right,
