@@ -12,6 +12,7 @@ typedef struct LsSequence { LsValueId *item; uint32_t n; } LsSequence;   /* a li
 
 typedef struct LsOnnxValue {
     LsValueId v;                /* none: not made (yet) */
+    int element;                /* onnx_element.h */
     bool poison;                /* an error that explains its absence was reported */
     bool stored;                /* the evaluation form stores its data under this name */
     bool weight; /* a constant that may become a parameter: made by a node of the file */

@@ -39,13 +39,6 @@ static const Step thresholded_relu[] = {
     ATTRIBUTE("alpha", 1), CONSTANT("zero", 0), STEP("Greater", "X alpha", "above"),
     STEP("Where", "above X zero", "Y"), {0},
 };
-static const Step softsign[] = {
-    CONSTANT("one", 1),
-    STEP("Abs", "X", "a"),
-    STEP("Add", "a one", "d"),
-    STEP("Div", "X d", "Y"),
-    {0},
-};
 /* x + bias below -lambd, x - bias above lambd, else 0 */
 static const Step shrink[] = {
     ATTRIBUTE("lambd", 0.5),
@@ -81,7 +74,6 @@ static const Body body[] = {
     {"MeanVarianceNormalization", 9, 18, "X", "Y", mvn_attribute},
     {"MeanVarianceNormalization", 18, 99, "X", "Y", mvn_operand},
     {"Shrink", 9, 99, "X", "Y", shrink},
-    {"Softsign", 1, 99, "X", "Y", softsign},
     {"ThresholdedRelu", 10, 99, "X", "Y", thresholded_relu},
 };
 

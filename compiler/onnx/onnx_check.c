@@ -124,10 +124,13 @@ static bool is_any(const LsOnnxFlat *f, const char *const op[])
 static int result_type(const LsOnnxFlat *f, size_t k, int is)
 {
     static const char *const counts[] = {"Shape", "Size", "Equal", "Greater", "GreaterOrEqual",
-                                         "Less", "LessOrEqual", NULL};
-    const Onnx__AttributeProto *to = attribute(f->proto, "to"), *v = attribute(f->proto, "value");
+                                         "Less", "LessOrEqual", "IsNaN", "IsInf", "OptionalHasElement", NULL};
+    const Onnx__AttributeProto *to = attribute(f->proto, "to"), *v = attribute(f->proto, "value"),
+                               *dtype = attribute(f->proto, "dtype");
     if (ls_flat_is(f, "Cast"))
         return to != NULL ? (int)to->i : 0;
+    if (dtype != NULL)                      /* EyeLike, RandomNormalLike */
+        return (int)dtype->i;
     if (v != NULL && v->t != NULL)          /* Constant, ConstantOfShape */
         return v->t->data_type;
     if (ls_flat_is(f, "ConstantOfShape") || attribute(f->proto, "value_float") != NULL
@@ -142,7 +145,7 @@ static int result_type(const LsOnnxFlat *f, size_t k, int is)
 static bool may_mix(const LsOnnxFlat *f)
 {
     static const char *const op[] = {"Attention", "BatchNormalization", "Cast", "CastLike",
-                                     "Dropout", "LayerNormalization", "Pow", "Resize", "Upsample",
+                                     "Dropout", "LayerNormalization", "Pow", "RMSNormalization", "Resize", "Upsample",
                                      NULL};
     return f->inner || is_any(f, op) || !ls_flat_supported(f);
 }

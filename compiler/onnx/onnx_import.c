@@ -5,6 +5,7 @@
 #include "compiler/onnx/import_state.h"
 #include "compiler/onnx/onnx_check.h"
 #include "compiler/onnx/onnx_domain.h"
+#include "compiler/onnx/onnx_element.h"
 #include "compiler/onnx/onnx_export_advice.h"
 #include "compiler/onnx/onnx_found_weights.h"
 #include "compiler/onnx/onnx_inputs.h"
@@ -64,7 +65,7 @@ static bool add_initializer(LsImport *im, const Onnx__TensorProto *t)
         data = ls_arena_alloc(cx->arena, (size_t)ls_count(&shape), (size_t)ls_type_bytes(type, 4));
     *to = (LsOnnxValue){
         .v = ls_value_add(cx, im->g, kind, name, type, &shape, data),
-        .stored = true};
+        .element = t->data_type, .stored = true};
     return true;
 }
 
@@ -214,7 +215,7 @@ static bool check_results(LsImport *im, const LsOnnxFlat *f, uint32_t from)
 /* Gives result k its name in the file. A graph output that is an alias of another value becomes a
  * view, so that it has its own name. */
 static void bind_result(LsImport *im, const LsOnnxFlat *f, LsValueId v, const char *name,
-                        bool fresh)
+                        bool fresh, int element)
 {
     LsGraph *g = im->g;
     uint32_t id = ls_names_find(&im->m->names, name);
@@ -229,7 +230,7 @@ static void bind_result(LsImport *im, const LsOnnxFlat *f, LsValueId v, const ch
     bool weight = constant && ls_shape(g, v)->rank > 0 && !im->has_weights;
     if (constant && ls_type(g, v) == LS_REAL && ls_onnx_told_to_train(im->o, name))
         g->value[v.i].kind = LS_V_PARAM;
-    im->value[id] = (LsOnnxValue){.v = v, .weight = weight, .stored = constant || untied};
+    im->value[id] = (LsOnnxValue){.v = v, .element = element, .weight = weight, .stored = constant || untied};
 }
 
 /* An Identity of an initializer becomes a parameter of its own, unless tying is requested. */
@@ -247,8 +248,22 @@ static LsValueId identity(LsImport *im, const LsOnnxFlat *f, LsValueId v)
     return ls_value_add(im->cx, im->g, x->kind, name, x->type, &shape, x->data);
 }
 
-static bool run_row(LsImport *im, const LsOnnxFlat *f, const LsValueId in[], int nin,
-                    LsValueId out[])
+/* Cuts the results to the width of their types, and sets those types. */
+static bool cut_results(const LsOnnxNode *n, LsValueId out[], int element[])
+{
+    for (int k = 0; k < n->nout; k++) {
+        if (!ls_is(out[k]))
+            continue;
+        element[k] = ls_onnx_result_element(n, out[k]);
+        out[k] = ls_onnx_cut(n, out[k], element[k]);
+        if (!ls_is(out[k]))
+            return false;
+    }
+    return true;
+}
+
+static bool run_row(LsImport *im, const LsOnnxFlat *f, const LsValueId in[], int nin, const int in_element[],
+                    LsValueId out[], int element[])
 {
     const Onnx__NodeProto *p = f->proto;
     const char **out_name = ls_arena_alloc(im->cx->arena, p->n_output + 1, sizeof *out_name);
@@ -260,8 +275,10 @@ static bool run_row(LsImport *im, const LsOnnxFlat *f, const LsValueId in[], int
     if (ls_flat_is(f, "Identity") && (nin != 1 || nout != 1))
         return ls_error(im->cx, ls_flat_where(f), LS_E_NAME, NULL,
                         "Identity has one operand and one result");
-    if (ls_flat_is(f, "Identity"))
+    if (ls_flat_is(f, "Identity")) {
+        element[0] = in_element[0];
         return ls_is(out[0] = identity(im, f, in[0]));
+    }
     LsOnnxNode n = {.cx = im->cx,
                     .g = im->g,
                     .op = ls_text(p->op_type),
@@ -271,12 +288,14 @@ static bool run_row(LsImport *im, const LsOnnxFlat *f, const LsValueId in[], int
                     .nin = nin,
                     .nout = nout,
                     .in = in,
+                    .element = in_element,
                     .out_name = out_name,
                     .proto = p,
                     .import = im};
     ls_onnx_weights(&n);
     bool good = ls_onnx_sequence_op(f) ? ls_onnx_sequence(im, &n, out)
                                        : ls_flat_row(f)->build(&n, out);
+    good = good && cut_results(&n, out, element);
     if (!good && im->cx->nerror == before)
         ls_error(im->cx, ls_flat_where(f), LS_E_VERIFY, NULL,
                  "the operator failed without a reason");
@@ -290,9 +309,13 @@ static void build(LsImport *im, const LsOnnxFlat *f)
     int nin;
     LsValueId *in = ls_arena_alloc(im->cx->arena, p->n_input + 8, sizeof *in);
     LsValueId *out = ls_arena_alloc(im->cx->arena, p->n_output + 8, sizeof *out);
+    int *in_element = ls_arena_alloc(im->cx->arena, p->n_input + 8, sizeof *in_element);
+    int *element = ls_arena_alloc(im->cx->arena, p->n_output + 8, sizeof *element);
+    for (size_t k = 0; k < p->n_input; k++)
+        in_element[k] = value_of(im, ls_text(p->input[k]))->element;
     ls_graph_origin(im->g, (LsOrigin){LS_FORWARD, {0}, f->index, f->name});
     if (!ls_flat_supported(f) || !gather(im, f, in, &nin)
-        || !run_row(im, f, in, nin, out) || !check_results(im, f, from)) {
+        || !run_row(im, f, in, nin, in_element, out, element) || !check_results(im, f, from)) {
         poison_results(im, f);
         return;
     }
@@ -303,7 +326,7 @@ static void build(LsImport *im, const LsOnnxFlat *f)
         for (size_t j = 0; j < k; j++)
             fresh &= out[j].i != out[k].i;
         if (name[0] != '\0' && ls_is(out[k]))
-            bind_result(im, f, out[k], name, fresh);
+            bind_result(im, f, out[k], name, fresh, element[k]);
     }
 }
 

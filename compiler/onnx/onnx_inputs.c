@@ -282,7 +282,7 @@ bool ls_onnx_bind_inputs(LsImport *im)
         ls_onnx_type(in->type, &type);
         LsValueId v = ls_value_add(cx, g, LS_V_INPUT, in->name, type, &in->shape, NULL);
         g->input[g->ninput++] = v;
-        im->value[ls_names_find(&im->m->names, in->name)] = (LsOnnxValue){.v = v};
+        im->value[ls_names_find(&im->m->names, in->name)] = (LsOnnxValue){.v = v, .element = in->type};
     }
     g->batch =
         g->ninput > 0 && ls_shape(g, g->input[0])->rank > 0 ? ls_shape(g, g->input[0])->dim[0] : 1;

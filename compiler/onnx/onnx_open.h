@@ -4,7 +4,7 @@
 
 #include "compiler/onnx/onnx_model.h"
 
-enum { LS_OPSET_MIN = 8, LS_OPSET_MAX = 23, LS_IR_MIN = 3, LS_IR_MAX = 13 };
+enum { LS_OPSET_MIN = 7, LS_OPSET_MAX = 28, LS_IR_MIN = 3, LS_IR_MAX = 14 };
 
 /* Reads the file, checks versions, unties parameters (unless tie), inlines model-local functions;
  * NULL after diagnostics. */

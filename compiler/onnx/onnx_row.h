@@ -12,6 +12,7 @@ typedef struct LsOnnxNode {     /* a node of the file with its operands resolved
     int version;                /* opset of the node's domain */
     int nin, nout;              /* as listed in the file, trailing empty names dropped */
     const LsValueId *in;        /* none where the file leaves an operand out */
+    const int *element;         /* element types of the operands (onnx_element.h); NULL: those of their IR types */
     const char *const *out_name;    /* "" where the file leaves a result out */
     const void *proto;          /* Onnx__NodeProto; only compiler/onnx/ looks inside */
     struct LsImport *import;    /* likewise; NULL outside an import */

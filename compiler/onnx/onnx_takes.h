@@ -12,6 +12,12 @@ static inline LsValueId ls_onnx_in(const LsOnnxNode *n, int k)
 {
     return k < n->nin ? n->in[k] : (LsValueId){0};
 }
+/* The element type of operand k in the file, where its IR type does not tell it; else 0 (onnx_element.h). */
+enum { LS_ELEMENT_UINT64 = 13 };
+static inline int ls_onnx_element(const LsOnnxNode *n, int k)
+{
+    return n->element != NULL && k < n->nin ? n->element[k] : 0;
+}
 /* Operand k, if there, holds reals; reports otherwise. */
 bool ls_onnx_takes_real(const LsOnnxNode *n, int k);
 /* The node's only operand holds reals, N x C x spatial axes; reports otherwise. */

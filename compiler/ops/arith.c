@@ -115,7 +115,7 @@ static bool sum_build(LsOnnxNode *n, LsValueId out[])
         out[0] = ls_append2(n->cx, n->g, LS_OP_ADD, out[0], n->in[k], NULL);
     return ls_is(out[0]);
 }
-const LsOnnxOp ls_onnx_sum = {"Sum", 8, sum_build};
+const LsOnnxOp ls_onnx_sum = {"Sum", 6, sum_build};
 
 static bool mean_build(LsOnnxNode *n, LsValueId out[])
 {
@@ -124,4 +124,4 @@ static bool mean_build(LsOnnxNode *n, LsValueId out[])
     out[0] = ls_scale(n->cx, n->g, out[0], 1.0 / n->nin);
     return ls_is(out[0]);
 }
-const LsOnnxOp ls_onnx_mean = {"Mean", 8, mean_build};
+const LsOnnxOp ls_onnx_mean = {"Mean", 6, mean_build};

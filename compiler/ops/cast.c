@@ -3,6 +3,8 @@
 #include "compiler/onnx/onnx_tensor.h"
 #include "compiler/ops/row.h"
 
+#include <math.h>
+
 /* ---- Cast, to a number; to bool is Not Equal 0 ---- */
 static bool cast_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
 {
@@ -27,6 +29,41 @@ const LsOp ls_op_cast = {
     .eval_int = cast_eval_int,
 };
 
+/* ---- rounding to 16 bits, as a cast does; the gradient passes. In a program in double precision there is none. ---- */
+static void round_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], const bool want[],
+                       LsValueId dx[])
+{
+    (void)cx, (void)g, (void)n, (void)want;
+    dx[0] = dy[0];
+}
+
+/* x with this many binary digits, and no digit below 2^lowest; halves to even. */
+static double rounded(double x, int digits, int lowest)
+{
+    if (x == 0 || !isfinite(x))
+        return x;
+    int last = ilogb(x) - digits + 1;
+    double step = ldexp(1, last < lowest ? lowest : last);
+    return nearbyint(x / step) * step;
+}
+
+static double to_half(double x)
+{
+    double y = rounded(x, 11, -24);
+    return fabs(y) > 65504 ? copysign(INFINITY, y) : y;
+}
+
+LS_EVAL(round_half, to_half(x[0]))
+const LsOp ls_op_round_half = {
+    .name = "round_half", .min_in = 1, .max_in = 1, .nout = 1, .infer = ls_infer_map, .grad = round_grad,
+    .kernel = LS_K_MAP, .expr = "ls_round_half(%0)", .eval = round_half_eval,
+};
+LS_EVAL(round_brain, rounded(x[0], 8, -133))
+const LsOp ls_op_round_brain = {
+    .name = "round_brain", .min_in = 1, .max_in = 1, .nout = 1, .infer = ls_infer_map, .grad = round_grad,
+    .kernel = LS_K_MAP, .expr = "ls_round_brain(%0)", .eval = round_brain_eval,
+};
+
 static LsValueId cast_to_bool(LsOnnxNode *n, LsValueId x)
 {
     LsGraph *g = n->g;
@@ -37,45 +74,44 @@ static LsValueId cast_to_bool(LsOnnxNode *n, LsValueId x)
     return ls_is(is_zero) ? ls_append1(n->cx, g, LS_OP_NOT, is_zero, NULL) : is_zero;
 }
 
-/* The IR type for an ONNX element type (TensorProto.DataType); every float is `real`. */
-static bool cast_target(LsOnnxNode *n, int64_t onnx, LsType *to)
+bool ls_onnx_cast_type(LsOnnxNode *n, LsValueId out[], LsType to)
 {
-    enum { FLOAT = 1, INT32 = 6, INT64 = 7, BOOL = 9, FLOAT16 = 10, DOUBLE = 11, BFLOAT16 = 16 };
-    switch (onnx) {
-    case FLOAT: case FLOAT16: case DOUBLE: case BFLOAT16: *to = LS_REAL; return true;
-    case INT64: *to = LS_I64; return true;
-    case INT32: *to = LS_I32; return true;
-    case BOOL:  *to = LS_BOOL; return true;
-    default:
-        return ls_onnx_error(n, LS_E_UNSUPPORTED,
-                             "float, double, float16, bfloat16, int32, int64 and bool are supported",
-                             "casts to %s", ls_onnx_type_name((int)onnx));
-    }
-}
-
-static bool cast_as(LsOnnxNode *n, LsValueId out[], LsType to)
-{
-    LsType from = ls_type(n->g, n->in[0]);
+    LsType from = ls_type(n->g, out[0]);
     if (from == to)
-        out[0] = n->in[0];
-    else if (to == LS_BOOL)
-        out[0] = cast_to_bool(n, n->in[0]);
+        return true;
+    if (to == LS_BOOL)
+        out[0] = cast_to_bool(n, out[0]);
     else
-        out[0] = ls_append1(n->cx, n->g, LS_OP_CAST, n->in[0], &(LsAttr){.cast = to});
+        out[0] = ls_append1(n->cx, n->g, LS_OP_CAST, out[0], &(LsAttr){.cast = to});
     return ls_is(out[0]);
 }
 
+bool ls_onnx_cast_to(LsOnnxNode *n, LsValueId out[], int64_t onnx)
+{
+    LsType to;
+    if (onnx < 0 || onnx > INT32_MAX || !ls_onnx_type((int)onnx, &to))
+        return ls_onnx_error(n, LS_E_UNSUPPORTED,
+                             "floats of 16 bits and more, integers of 8 bits and more, and bool are supported",
+                             "casts to %s", ls_onnx_type_name(onnx < 0 || onnx > INT32_MAX ? 0 : (int)onnx));
+    return ls_onnx_cast_type(n, out, to);
+}
+
+/* The importer cuts or rounds the result to the width of the type that it has in the file. */
 static bool cast_build(LsOnnxNode *n, LsValueId out[])
 {
-    LsType to = LS_REAL;
-    return ls_onnx_takes(n, 1, 1) && cast_target(n, ls_onnx_int(n, "to", 0), &to)
-        && cast_as(n, out, to);
+    if (!ls_onnx_takes(n, 1, 1))
+        return false;
+    out[0] = n->in[0];
+    return ls_onnx_cast_to(n, out, ls_onnx_int(n, "to", 0));
 }
 const LsOnnxOp ls_onnx_cast = {"Cast", 6, cast_build};
 
 static bool cast_like_build(LsOnnxNode *n, LsValueId out[])
 {
-    return ls_onnx_takes(n, 2, 2) && cast_as(n, out, ls_type(n->g, n->in[1]));
+    if (!ls_onnx_takes(n, 2, 2))
+        return false;
+    out[0] = n->in[0];
+    return ls_onnx_cast_type(n, out, ls_type(n->g, n->in[1]));
 }
 const LsOnnxOp ls_onnx_cast_like = {"CastLike", 15, cast_like_build};
 

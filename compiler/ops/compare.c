@@ -1,6 +1,8 @@
 /* compiler/ops/compare.c -- comparisons, logic, selection. Bools are 0 or 1. */
 #include "compiler/ops/row.h"
 
+#include <math.h>
+
 LS_EVAL(equal, x[0] == x[1])
 LS_EVAL_INT(equal, (*y = x[0] == x[1], true))
 const LsOp ls_op_equal = {
@@ -46,6 +48,30 @@ LS_ONNX_SIMPLE(greater, "Greater", 7, LS_OP_GREATER, 2)
 LS_ONNX_SIMPLE(less, "Less", 7, LS_OP_LESS, 2)
 LS_ONNX_SIMPLE(greater_equal, "GreaterOrEqual", 12, LS_OP_GREATER_EQUAL, 2)
 LS_ONNX_SIMPLE(less_equal, "LessOrEqual", 12, LS_OP_LESS_EQUAL, 2)
+
+static bool is_nan_build(LsOnnxNode *n, LsValueId out[])
+{
+    if (!ls_onnx_takes(n, 1, 1) || !ls_onnx_takes_real(n, 0))
+        return false;
+    LsValueId same = ls_append2(n->cx, n->g, LS_OP_EQUAL, n->in[0], n->in[0], NULL);
+    out[0] = ls_is(same) ? ls_append1(n->cx, n->g, LS_OP_NOT, same, NULL) : same;
+    return ls_is(out[0]);
+}
+const LsOnnxOp ls_onnx_is_nan = {"IsNaN", 9, is_nan_build};
+
+/* Either infinity can be left out; without both the answer is false, which "x < -inf" says too. */
+static bool is_inf_build(LsOnnxNode *n, LsValueId out[])
+{
+    if (!ls_onnx_takes(n, 1, 1) || !ls_onnx_takes_real(n, 0))
+        return false;
+    bool low = ls_onnx_int(n, "detect_negative", 1) != 0, high = ls_onnx_int(n, "detect_positive", 1) != 0;
+    LsValueId x = low && high ? ls_append1(n->cx, n->g, LS_OP_ABS, n->in[0], NULL) : n->in[0];
+    LsValueId edge = ls_const_real(n->cx, n->g, high ? INFINITY : -INFINITY);
+    if (ls_is(x))
+        out[0] = ls_append2(n->cx, n->g, low || high ? LS_OP_EQUAL : LS_OP_LESS, x, edge, NULL);
+    return ls_is(out[0]);
+}
+const LsOnnxOp ls_onnx_is_inf = {"IsInf", 10, is_inf_build};
 
 /* ---- logic ---- */
 static bool logic_infer(LsCtx *cx, LsGraph *g, LsNodeId n)

@@ -51,8 +51,8 @@ static bool extreme_build(LsOnnxNode *n, LsValueId out[], LsOpCode op)
 
 static bool max_build(LsOnnxNode *n, LsValueId out[]) { return extreme_build(n, out, LS_OP_MAX); }
 static bool min_build(LsOnnxNode *n, LsValueId out[]) { return extreme_build(n, out, LS_OP_MIN); }
-const LsOnnxOp ls_onnx_max = {"Max", 8, max_build};
-const LsOnnxOp ls_onnx_min = {"Min", 8, min_build};
+const LsOnnxOp ls_onnx_max = {"Max", 6, max_build};
+const LsOnnxOp ls_onnx_min = {"Min", 6, min_build};
 
 /* ---- Clip ---- */
 static void clip_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], const bool want[],

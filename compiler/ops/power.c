@@ -53,7 +53,7 @@ static bool is_power_sum(const LsGraph *g, LsValueId v, int *visits)
     case LS_OP_POW:
         return is_even_power(g, def);
     case LS_OP_REDUCE_SUM: case LS_OP_REDUCE_MEAN: case LS_OP_RESHAPE: case LS_OP_TRANSPOSE:
-    case LS_OP_EXPAND:
+    case LS_OP_EXPAND: case LS_OP_AVERAGE_POOL:
         return is_power_sum(g, a, visits);
     case LS_OP_MUL:
         return a.i == b.i || (is_positive(g, a) && is_power_sum(g, b, visits))

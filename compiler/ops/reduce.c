@@ -163,6 +163,9 @@ static bool reduce_chain(LsOnnxNode *n, LsValueId out[], int since_input, LsOpCo
     LsValueId v = out[0] = n->in[0];
     if (none)
         return true;
+    bool truth = ls_type(n->g, v) == LS_BOOL && (reduce == LS_OP_REDUCE_MAX || reduce == LS_OP_REDUCE_MIN);
+    if (truth)                          /* any, all */
+        v = ls_append1(n->cx, n->g, LS_OP_CAST, v, &(LsAttr){.cast = LS_I32});
     if (before != LS_OP_NOP)
         v = ls_append1(n->cx, n->g, before, v, NULL);
     if (ls_is(v) && at.axes != 0)
@@ -171,7 +174,7 @@ static bool reduce_chain(LsOnnxNode *n, LsValueId out[], int since_input, LsOpCo
         v = ls_append2(n->cx, n->g, LS_OP_MUL, v, v, NULL);
     if (ls_is(v) && after != LS_OP_NOP)
         v = ls_append1(n->cx, n->g, after, v, NULL);
-    return reduce_done(n, out, v, &at);
+    return reduce_done(n, out, v, &at) && (!truth || ls_onnx_cast_type(n, out, LS_BOOL));
 }
 
 #define REDUCE(row, op_type, since_input, before, reduce, after) \

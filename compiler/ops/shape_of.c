@@ -85,6 +85,29 @@ static bool range_build(LsOnnxNode *n, LsValueId out[])
 }
 const LsOnnxOp ls_onnx_range = {"Range", 11, range_build};
 
+/* ---- EyeLike: ones on a diagonal ---- */
+static bool eye_like_build(LsOnnxNode *n, LsValueId out[])
+{
+    if (!ls_onnx_takes(n, 1, 1))
+        return false;
+    const LsShape x = *ls_shape(n->g, n->in[0]);
+    int64_t k = ls_onnx_int(n, "k", 0);
+    if (x.rank != 2)
+        return ls_onnx_error(n, LS_E_SHAPE, NULL, "X is %s, it needs a matrix", ls_dims(n->g, n->in[0]));
+    if (!ls_fold_affords(n->g, ls_count(&x)))
+        return ls_onnx_error(n, LS_E_SHAPE, NULL, "a constant of %s is too large", ls_dims(n->g, n->in[0]));
+    float *data = ls_arena_alloc(n->g->arena, (size_t)ls_count(&x) + 1, sizeof *data);
+    for (int64_t i = 0; i < x.dim[0]; i++)
+        for (int64_t j = 0; j < x.dim[1]; j++)
+            data[i * x.dim[1] + j] = j - i == k;
+    out[0] = ls_const_add(n->cx, n->g, LS_REAL, &x, data);
+    if (!ls_is(out[0]))
+        return false;
+    return ls_onnx_has(n, "dtype") ? ls_onnx_cast_to(n, out, ls_onnx_int(n, "dtype", 1))
+                                   : ls_onnx_cast_type(n, out, ls_type(n->g, n->in[0]));
+}
+const LsOnnxOp ls_onnx_eye_like = {"EyeLike", 9, eye_like_build};
+
 /* ---- ConstantOfShape: one value, repeated; expanded at run time if too large for a weight ---- */
 static LsValueId repeated(LsOnnxNode *n, LsValueId v, const LsShape *to)
 {

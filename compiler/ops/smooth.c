@@ -30,6 +30,33 @@ const LsOp ls_op_tanh_grad = {      /* dy, y */
 };
 LS_ONNX_SIMPLE(tanh, "Tanh", 6, LS_OP_TANH, 1)
 
+/* ---- Swish: x sigmoid(a x); SwiGLU: the Swish of A times B ---- */
+static LsValueId swish_of(LsOnnxNode *n, LsValueId x)
+{
+    LsValueId t = ls_scale(n->cx, n->g, x, ls_onnx_float(n, "alpha", 1));
+    t = ls_is(t) ? ls_append1(n->cx, n->g, LS_OP_SIGMOID, t, NULL) : t;
+    return ls_is(t) ? ls_append2(n->cx, n->g, LS_OP_MUL, x, t, NULL) : t;
+}
+
+static bool swish_build(LsOnnxNode *n, LsValueId out[])
+{
+    return ls_onnx_takes(n, 1, 1) && ls_onnx_takes_real(n, 0) && ls_is(out[0] = swish_of(n, n->in[0]));
+}
+const LsOnnxOp ls_onnx_swish = {"Swish", 24, swish_build};
+
+static bool swiglu_build(LsOnnxNode *n, LsValueId out[])
+{
+    if (!ls_onnx_takes(n, 2, 2) || !ls_onnx_takes_real(n, 0) || !ls_onnx_takes_real(n, 1))
+        return false;
+    if (!ls_shape_same(ls_shape(n->g, n->in[0]), ls_shape(n->g, n->in[1])))
+        return ls_onnx_error(n, LS_E_SHAPE, "SwiGLU does not broadcast", "A is %s, B is %s",
+                             ls_dims(n->g, n->in[0]), ls_dims(n->g, n->in[1]));
+    LsValueId gate = swish_of(n, n->in[0]);
+    out[0] = ls_is(gate) ? ls_append2(n->cx, n->g, LS_OP_MUL, gate, n->in[1], NULL) : gate;
+    return ls_is(out[0]);
+}
+const LsOnnxOp ls_onnx_swiglu = {"SwiGLU", 28, swiglu_build};
+
 /* ---- Softplus: log(1 + exp x) ---- */
 static void softplus_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[],
                           const bool want[], LsValueId dx[])
@@ -46,6 +73,31 @@ const LsOp ls_op_softplus = {
 };
 LS_ONNX_SIMPLE(softplus, "Softplus", 1, LS_OP_SOFTPLUS, 1)
 
+/* ---- Mish: x tanh(softplus(x)) ---- */
+static bool mish_build(LsOnnxNode *n, LsValueId out[])
+{
+    if (!ls_onnx_takes(n, 1, 1))
+        return false;
+    LsValueId t = ls_append1(n->cx, n->g, LS_OP_SOFTPLUS, n->in[0], NULL);
+    t = ls_is(t) ? ls_append1(n->cx, n->g, LS_OP_TANH, t, NULL) : t;
+    out[0] = ls_is(t) ? ls_append2(n->cx, n->g, LS_OP_MUL, n->in[0], t, NULL) : t;
+    return ls_is(out[0]);
+}
+const LsOnnxOp ls_onnx_mish = {"Mish", 18, mish_build};
+
+/* ---- Softsign: x / (1 + |x|). The slope by the quotient's rule would cancel for large x. ---- */
+LS_GRAD_OF(softsign, LS_OP_SOFTSIGN_GRAD, ls_in)
+LS_EVAL(softsign, x[0] / (1 + fabs(x[0])))
+const LsOp ls_op_softsign = {
+    .name = "Softsign", .min_in = 1, .max_in = 1, .nout = 1, .infer = ls_infer_map,
+    .grad = softsign_grad, .kernel = LS_K_MAP, .expr = "%0 / (1 + ls_abs(%0))", .eval = softsign_eval,
+};
+const LsOp ls_op_softsign_grad = {  /* dy, x */
+    .name = "softsign_grad", .min_in = 2, .max_in = 2, .nout = 1, .infer = ls_infer_map,
+    .kernel = LS_K_MAP, .expr = "%0 / ((1 + ls_abs(%1)) * (1 + ls_abs(%1)))",
+};
+LS_ONNX_SIMPLE(softsign, "Softsign", 1, LS_OP_SOFTSIGN, 1)
+
 /* ---- Elu: a (exp x - 1) below zero; Selu is a multiple of it ---- */
 LS_GRAD_OF(elu, LS_OP_ELU_GRAD, ls_out)
 LS_EVAL(elu, x[0] < 0 ? at->scalar.a * expm1(x[0]) : x[0])
@@ -60,11 +112,14 @@ const LsOp ls_op_elu_grad = {       /* dy, y */
 
 static bool elu_of(LsOnnxNode *n, LsValueId out[], double alpha, double factor)
 {
-    if (alpha < 0)
-        return ls_onnx_error(n, LS_E_UNSUPPORTED, NULL, "alpha is %g; below 0 it is not supported",
-                             alpha);
-    LsAttr at = {.scalar = {.a = alpha}};
-    out[0] = ls_append1(n->cx, n->g, LS_OP_ELU, n->in[0], &at);
+    LsAttr at = {.scalar = {.a = alpha < 0 ? 1 : alpha}};
+    LsValueId x = n->in[0];
+    out[0] = ls_append1(n->cx, n->g, LS_OP_ELU, x, &at);
+    if (ls_is(out[0]) && alpha < 0) {       /* the result does not tell the piece: a choice does */
+        LsValueId zero = ls_const_real(n->cx, n->g, 0), above = ls_append2(n->cx, n->g, LS_OP_GREATER, x, zero, NULL);
+        LsValueId low = ls_scale(n->cx, n->g, out[0], alpha);
+        out[0] = ls_append3(n->cx, n->g, LS_OP_WHERE, above, x, low, NULL);
+    }
     if (ls_is(out[0]))
         out[0] = ls_scale(n->cx, n->g, out[0], factor);
     return ls_is(out[0]);

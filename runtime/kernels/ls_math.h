@@ -108,6 +108,26 @@ template <class A> LS_FN auto ls_abs(A a)
 #define ls_abs(a) LS_BY_TYPE(a, ls_abs)(a)
 #endif
 
+/* To the nearest float16 and bfloat16, halves to even. In double precision nothing is rounded. */
+#ifdef LS_F64
+LS_FN real ls_round_half(real x) { return x; }
+LS_FN real ls_round_brain(real x) { return x; }
+#else
+LS_FN real ls_round_half(real x)
+{
+    const float a = fabsf(x), tiny = (a + 0.5f) - 0.5f;     /* below 2^-14 all steps are 2^-24 */
+    const uint32_t u = ls_bits32(a);
+    const float b = ls_float32((u + 0xfffu + (u >> 13 & 1)) & 0xffffe000u);
+    const float y = a < 6.10351562e-5f ? tiny : b > 65504.f ? INFINITY : b;
+    return x != x ? x : copysignf(y, x);
+}
+LS_FN real ls_round_brain(real x)
+{
+    const uint32_t u = ls_bits32(x);
+    return x != x ? x : ls_float32((u + 0x7fffu + (u >> 16 & 1)) & 0xffff0000u);
+}
+#endif
+
 LS_FN real ls_relu(real x) { return x < 0 ? 0 : x; }
 
 /* a * b + c, rounded once where the machine does that at no cost, also between LS_EXACT_BEGIN and
@@ -123,6 +143,15 @@ LS_FN real ls_fma(real a, real b, real c)
 #else
     return a * b + c;
 #endif
+}
+
+/* The remainders of a / b towards zero, which has the sign of a, and downwards, with the sign of b. */
+LS_FN real ls_fmod(real a, real b) { return sizeof a == 4 ? fmodf((float)a, (float)b) : (real)fmod(a, b); }
+LS_FN real ls_floor_mod(real a, real b)
+{
+    const real r = ls_fmod(a, b), zero = b < 0 ? LS_R(-0.0) : LS_R(0);
+    const real y = (r < 0) != (b < 0) ? r + b : r;
+    return r == 0 ? zero : y;
 }
 
 #ifdef LS_F64
@@ -142,12 +171,10 @@ LS_FN real ls_floor(real x) { return floorf(x); }
 LS_FN real ls_ceil(real x) { return ceilf(x); }
 LS_FN real ls_round(real x) { return rintf(x); }    /* half to even */
 
-/* x = n ln 2 + r, |r| <= ln 2 / 2; exp x = 2 * 2^(n - 1) exp r. Adding 1.5 * 2^23 rounds to an
- * integer, which the low bits then hold. Results below 2.4e-38 become 0. */
-LS_FN real ls_exp(real x)
+/* a = n ln 2 + r, |r| <= ln 2 / 2; returns exp r, and n in the low bits of *whole: adding 1.5 * 2^23
+ * rounds to an integer, which the low bits then hold. */
+LS_FN float ls_exp_reduced(float a, uint32_t *whole)
 {
-    float a = x < -87.5f ? -87.5f : x;
-    a = a > 89.f ? 89.f : a;
     const float z = ls_fma(a, 1.44269504f, 12582912.f);
     const float n = z - 12582912.f;
     const float r = ls_fma(n, 2.12194440e-4f, ls_fma(n, -0.693359375f, a));
@@ -157,8 +184,18 @@ LS_FN real ls_exp(real x)
     p = ls_fma(p, r, 0.0416662954f);
     p = ls_fma(p, r, 0.166666657f);
     p = ls_fma(p, r, 0.5f);
-    p = ls_fma(p * r, r, r) + 1.f;
-    p *= ls_float32((ls_bits32(z) << 23) + (126u << 23));
+    *whole = ls_bits32(z);
+    return ls_fma(p * r, r, r) + 1.f;
+}
+
+/* exp x = 2 * 2^(n - 1) exp r. Results below 2.4e-38 become 0. */
+LS_FN real ls_exp(real x)
+{
+    float a = x < -87.5f ? -87.5f : x;
+    a = a > 89.f ? 89.f : a;
+    uint32_t n;
+    float p = ls_exp_reduced(a, &n);
+    p *= ls_float32((n << 23) + (126u << 23));
     return p + p;
 }
 
@@ -266,12 +303,13 @@ LS_FN real ls_pow_real(real x, real y)
 }
 #endif
 
-LS_FN real ls_pow_int(int64_t x, int64_t y)
+/* Exact, or its low 64 bits; a negative exponent gives the whole part, and 0 for the base 0. */
+LS_FN int64_t ls_pow_int(int64_t x, int64_t y)
 {
-    real p = 1;
-    for (uint64_t k = ls_abs_int(y); k != 0; k >>= 1, x *= x)
-        p *= k & 1 ? (real)x : 1;
-    return y < 0 ? 1 / p : p;
+    uint64_t p = 1, power = (uint64_t)x;
+    for (uint64_t k = ls_abs_int(y); k != 0; k >>= 1, power *= power)
+        p *= k & 1 ? power : 1;
+    return y >= 0 || x == 1 || x == -1 ? (int64_t)p : 0;
 }
 #ifdef __cplusplus
 LS_BY_TYPE(ls_pow)
@@ -284,6 +322,8 @@ LS_FN real ls_softplus(real x)
 {
     return ls_max_real(x, 0) + ls_log1p(ls_exp(-ls_abs_real(x)));
 }
+
+#include "runtime/kernels/ls_trig.h"
 
 /* ---- random numbers ----
  * A number in [0, 1) with 24 random bits, a function of its arguments only: every computation of

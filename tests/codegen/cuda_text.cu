@@ -52,6 +52,21 @@ LS_PART(channels_part, 5, 32, 8)
     }
 }
 
+/* Functions that no kernel above calls: they compile. */
+LS_PART(functions_part, 2, 256, 1)
+{
+    LS_UNITS;
+    LS_IN(real, x, 0);
+    LS_OUT(real, y, 1);
+    LS_LANES4(i, lo * 2048, hi * 2048) {
+        const real v = x[i];
+        const real turn = ls_sin(v) + ls_cos(v) + ls_tan(v) + ls_asin(v) + ls_acos(v) + ls_atan(v);
+        const real hyper = ls_sinh(v) + ls_cosh(v) + ls_asinh(v) + ls_acosh(v) + ls_atanh(v);
+        const real rest = ls_fmod(v, LS_R(2)) + ls_floor_mod(v, LS_R(3)) + (real)ls_pow_int((int64_t)v, 3);
+        y[i] = turn + hyper + rest + ls_round_half(v) + ls_round_brain(v);
+    }
+}
+
 /* x by y threads; a row is 768 elements. */
 #define SOFTMAX(name, x, y)                                                                        \
     LS_PART(name, 2, x, y)                                                                         \

@@ -41,7 +41,8 @@ static bool bind_inputs(LsCtx *cx, Onnx__GraphProto *g, const char *dir)
     size_t at = g->n_initializer;
     for (size_t k = 0; k < g->n_input; k++) {
         Onnx__TensorProto *t = read_tensor(cx, dir, "input", k);
-        if (t == NULL || g->input[k]->type == NULL || g->input[k]->type->tensor_type == NULL)
+        if (t == NULL || g->input[k]->type == NULL
+            || g->input[k]->type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE)
             return false;
         t->name = g->input[k]->name;
         all[at++] = t;

@@ -105,14 +105,14 @@ END_TEST
 
 START_TEST(operators_that_onnx_defines_by_a_body_are_inlined)
 {
-    static const char *const op[] = {"Celu", "Softsign", "ThresholdedRelu", "Shrink"};
+    static const char *const op[] = {"Celu", "ThresholdedRelu", "Shrink"};
     make_float(&mk, make_node(&mk, op[_i], "y", "z"), "alpha", 3);
     make_output(&mk, "z");
     LsGraph *g = import_well();
     ck_assert_int_eq(kind(g, "z"), LS_V_TEMP);
     if (_i == 0)
         ck_assert_double_eq(ls_const_at(g, named(g, "z/alpha"), 0), 3);
-    if (_i == 3)
+    if (_i == 2)
         ck_assert_double_eq(ls_const_at(g, named(g, "z/lambd"), 0), 0.5);
 }
 END_TEST
@@ -172,7 +172,7 @@ int main(void)
         functions_that_multiply_without_end_are_refused,
     };
     add_tests(tc, sizeof test / sizeof *test, test);
-    tcase_add_loop_test(tc, operators_that_onnx_defines_by_a_body_are_inlined, 0, 4);
+    tcase_add_loop_test(tc, operators_that_onnx_defines_by_a_body_are_inlined, 0, 3);
     tcase_add_loop_test(tc, a_body_follows_the_opset, 0, 2);
     return run_tests("function", tc);
 }

@@ -84,15 +84,15 @@ END_TEST
 
 START_TEST(an_opset_that_is_too_new_names_the_limit)
 {
-    mk.m->opset_import[0]->version = 24;
-    refuse(LS_E_VERSION, LS_EXIT_MODEL, "uses opset 24; 8 to 23 are read");
+    mk.m->opset_import[0]->version = 29;
+    refuse(LS_E_VERSION, LS_EXIT_MODEL, "uses opset 29; 7 to 28 are read");
 }
 END_TEST
 
 START_TEST(an_opset_that_is_too_old_names_the_limit)
 {
-    mk.m->opset_import[0]->version = 7;
-    refuse(LS_E_VERSION, LS_EXIT_MODEL, "uses opset 7; 8 to 23 are read");
+    mk.m->opset_import[0]->version = 6;
+    refuse(LS_E_VERSION, LS_EXIT_MODEL, "uses opset 6; 7 to 28 are read");
 }
 END_TEST
 

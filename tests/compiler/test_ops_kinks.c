@@ -42,7 +42,9 @@ UNARY(tanh_of, "Tanh", 13) UNARY(gelu, "Gelu", 20) UNARY(length, "ReduceL2", 18)
 UNARY(sum_of_abs, "ReduceL1", 18) UNARY(largest, "ReduceMax", 18) UNARY(least, "ReduceMin", 18)
 UNARY(product, "ReduceProd", 18) UNARY(log_sum_exp, "ReduceLogSumExp", 18)
 BINARY(prelu, "PRelu", 16) BINARY(max_of, "Max", 13) BINARY(min_of, "Min", 13)
-BINARY(div_of, "Div", 14)
+BINARY(div_of, "Div", 14) UNARY(softsign, "Softsign", 1)
+UNARY(asin_of, "Asin", 7) UNARY(acos_of, "Acos", 7) UNARY(acosh_of, "Acosh", 9) UNARY(atanh_of, "Atanh", 9)
+UNARY(mish, "Mish", 18) BINARY(floor_mod, "Mod", 28)
 
 static LsValueId with_float(const char *op, int version, const char *attr, float v, LsValueId x)
 {
@@ -60,6 +62,13 @@ static LsValueId turned(const LsValueId p[])
     return with_float("LeakyRelu", 16, "alpha", -.5f, p[0]);
 }
 static LsValueId elu(const LsValueId p[]) { return with_float("Elu", 6, "alpha", 1.5f, p[0]); }
+static LsValueId elu_below(const LsValueId p[]) { return with_float("Elu", 6, "alpha", -2, p[0]); }
+static LsValueId trunc_mod(const LsValueId p[])
+{
+    Node n = {0};
+    node_int(&n, "fmod", 1);
+    return node_one(&n, "Mod", 13, IN(p[0], p[1]));
+}
 static LsValueId elu_0(const LsValueId p[]) { return with_float("Elu", 6, "alpha", 0, p[0]); }
 static LsValueId hard_sigmoid(const LsValueId p[])
 {
@@ -150,7 +159,6 @@ static LsValueId by_body(const char *op, LsValueId x)
     return step(&names, value, f->node[f->n_node - 1]);
 }
 static LsValueId celu(const LsValueId p[]) { return by_body("Celu", p[0]); }
-static LsValueId softsign(const LsValueId p[]) { return by_body("Softsign", p[0]); }
 static LsValueId shrink(const LsValueId p[]) { return by_body("Shrink", p[0]); }
 static LsValueId thresholded(const LsValueId p[]) { return by_body("ThresholdedRelu", p[0]); }
 static LsValueId standard(const LsValueId p[])
@@ -228,6 +236,14 @@ static const Case table[] = {
     {"Selu", selu, P(-1, 0, 1), P(.64676862955, 1.7580993175506592, 1.0507010221481323), ALONE},
     {"Celu", celu, P(-1, 0, 1, 100), P(.36787944117, 1, 1, 1), ALONE},
     {"Softsign", softsign, P(-1, -0.0, 0, 3), P(.25, 1, 1, .0625), ALONE},
+    {"Elu, alpha below 0", elu_below, P(-1, 0, 1), P(-.73575888234, -2, 1), ALONE},
+    {"Mish", mish, P(-100, 0, 100), P(0, .6, 1), ALONE},
+    {"Asin", asin_of, P(-1, 0, 1), P(INF, 1, INF), ALONE},
+    {"Acos", acos_of, P(-1, 0, 1), P(-INF, -1, -INF), ALONE},
+    {"Acosh", acosh_of, P(1, 2), P(INF, .57735026919), ALONE},
+    {"Atanh", atanh_of, P(-1, 0, 1), P(INF, 1, INF), ALONE},
+    {"Mod, fmod", trunc_mod, P(4, -4.5, 5), P(1, 1, 1), P(2, 2, 3), P(-2, 2, -1)},
+    {"Mod", floor_mod, P(4, -4.5, 5), P(1, 1, 1), P(2, 2, 3), P(-2, 3, -1)},
     {"Shrink", shrink, P(-1, -.5, 0, .5, 1), P(1, 0, 0, 0, 1), ALONE},
     {"ThresholdedRelu", thresholded, P(0, 1, 3), P(0, 0, 1), ALONE},
     {"MeanVarianceNormalization of equals", standard, P(2, 2), P(0, 0), ALONE},

@@ -37,6 +37,40 @@ START_TEST(gradients_of_one_operand_match_differences)
 }
 END_TEST
 
+/* x / 5 lies in the domain of the inverses, 1 + x^2 in that of Acosh. */
+static void check_trig(LsOpCode op, double scale)
+{
+    graph_open();
+    LsValueId x = ls_append2(&cx, g, LS_OP_MUL, wide(SHAPE(3, 2, 5)), ls_const_real(&cx, g, scale), NULL);
+    if (op == LS_OP_ACOSH)
+        x = ls_append2(&cx, g, LS_OP_ADD, ls_append2(&cx, g, LS_OP_MUL, x, x, NULL), ls_const_real(&cx, g, 1.5), NULL);
+    check_gradients(weighed(ls_append1(&cx, g, op, x, NULL)));
+    graph_close();
+}
+
+START_TEST(gradients_of_trigonometric_functions_match_differences)
+{
+    static const LsOpCode op[] = {LS_OP_SIN, LS_OP_COS, LS_OP_ATAN, LS_OP_SINH, LS_OP_COSH, LS_OP_ASINH, LS_OP_ACOSH,
+                                  LS_OP_SOFTSIGN};
+    static const LsOpCode narrow[] = {LS_OP_TAN, LS_OP_ASIN, LS_OP_ACOS, LS_OP_ATANH};
+    for (size_t k = 0; k < sizeof op / sizeof *op; k++)
+        check_trig(op[k], 1);
+    for (size_t k = 0; k < sizeof narrow / sizeof *narrow; k++)
+        check_trig(narrow[k], 0.2);
+}
+END_TEST
+
+START_TEST(gradients_of_remainders_reach_both_operands)
+{
+    static const LsOpCode op[] = {LS_OP_FMOD, LS_OP_FLOOR_MOD};
+    for (int k = 0; k < 2; k++) {
+        graph_open();
+        check_gradients(weighed(ls_append2(&cx, g, op[k], wide(SHAPE(4, 5)), positive(SHAPE(5)), NULL)));
+        graph_close();
+    }
+}
+END_TEST
+
 START_TEST(steps_have_gradient_zero)
 {
     static const LsOpCode op[] = {LS_OP_SIGN, LS_OP_FLOOR, LS_OP_CEIL, LS_OP_ROUND};
@@ -322,6 +356,8 @@ int main(void)
     TCase *tc = tcase_create("ops_map");
     tcase_add_test(tc, gradients_of_one_operand_match_differences);
     tcase_add_test(tc, steps_have_gradient_zero);
+    tcase_add_test(tc, gradients_of_trigonometric_functions_match_differences);
+    tcase_add_test(tc, gradients_of_remainders_reach_both_operands);
     tcase_add_test(tc, gradients_of_activations_match_differences);
     tcase_add_test(tc, gradients_of_two_operands_match_differences_however_they_broadcast);
     tcase_add_test(tc, a_square_has_one_gradient_of_its_factor);

@@ -6,7 +6,7 @@
 #include <check.h>
 #include <stdlib.h>
 
-enum { STEPS = 400000 };
+enum { STEPS = 200000 };
 
 static double softplus(double x) { return x > 0 ? x + log1p(exp(-x)) : log1p(exp(x)); }
 static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
@@ -28,6 +28,25 @@ static const Case cases[] = {
     {"tanh near 0", ls_tanh, tanh, -1, 1, 1.7},
     {"erf", ls_erf, erf, -6, 6, 1.5},
     {"erf near 0", ls_erf, erf, -1, 1, 1.5},
+    {"sin", ls_sin, sin, -1.6e38f, 1.6e38f, 1.7},
+    {"sin near 0", ls_sin, sin, -7, 7, 1.7},
+    {"cos", ls_cos, cos, -1.6e38f, 1.6e38f, 1.7},
+    {"cos near 0", ls_cos, cos, -7, 7, 1.7},
+    {"tan", ls_tan, tan, -1.6e38f, 1.6e38f, 3},
+    {"tan near 0", ls_tan, tan, -7, 7, 3},
+    {"sin to 1e7", ls_sin, sin, -1e7f, 1e7f, 1.7},
+    {"asin", ls_asin, asin, -1, 1, 2.6},
+    {"acos", ls_acos, acos, -1, 1, 2},
+    {"atan", ls_atan, atan, -1.6e38f, 1.6e38f, 2.6},
+    {"atan near 0", ls_atan, atan, -5, 5, 2.6},
+    {"sinh", ls_sinh, sinh, -90, 90, 2.5},
+    {"sinh near 0", ls_sinh, sinh, -2, 2, 2.5},
+    {"cosh", ls_cosh, cosh, -90, 90, 2.5},
+    {"asinh", ls_asinh, asinh, -1.6e38f, 1.6e38f, 3},
+    {"asinh near 0", ls_asinh, asinh, -3, 3, 3},
+    {"acosh", ls_acosh, acosh, 1, 3.4e38f, 3},
+    {"acosh near 1", ls_acosh, acosh, 1, 3, 3},
+    {"atanh", ls_atanh, atanh, -1, 1, 3},
     {"sigmoid", ls_sigmoid, sigmoid, -86, 100, 3},
     {"softplus", ls_softplus, softplus, -86, 100, 2.5},
 };
@@ -37,7 +56,7 @@ static float value(const Case *c, uint32_t i)
 {
     uint32_t u = i * 2654435761u;
     if (i % 2 == 0)
-        return c->lo + (c->hi - c->lo) * (float)(u >> 8) * 5.9604645e-8f;
+        return c->lo + (c->hi - c->lo) * ((float)(u >> 8) * 5.9604645e-8f);
     float x = ls_float32(u);
     return x >= c->lo && x <= c->hi ? x : c->lo;
 }
@@ -99,6 +118,43 @@ START_TEST(test_powers_are_those_of_libm)
                           fabs((double)got - want) <= ulp_of(want),
                       "pow(%a, %a) = %g, want %g", x, y, got, want);
     }
+}
+END_TEST
+
+/* The finite float16 with these bits, positive; beyond the last, the next power of two. */
+static float half(uint32_t bits)
+{
+    uint32_t exponent = bits >> 10, mantissa = bits & 1023;
+    return exponent == 0 ? ldexpf((float)mantissa, -24) : ldexpf((float)(1024 + mantissa), (int)exponent - 25);
+}
+
+START_TEST(test_reals_are_rounded_to_sixteen_bits_to_nearest_even)
+{
+    for (uint32_t h = 0; h < 0x7c00; h++) {
+        float low = half(h), high = half(h + 1), middle = 0.5f * (low + high);
+        float end = h + 1 == 0x7c00 ? INFINITY : high, even = h % 2 == 0 ? low : end;
+        bool good = ls_round_half(low) == low && ls_round_half(-low) == -low && ls_round_half(middle) == even
+            && ls_round_half(nextafterf(middle, 0)) == low && ls_round_half(nextafterf(middle, 1e9f)) == end;
+        ck_assert_msg(good, "between %a and %a", low, high);
+    }
+    for (uint32_t b = 0; b < 0x7f7f; b++) {
+        float low = ls_float32(b << 16), middle = ls_float32((b << 16) + 0x8000), high = ls_float32((b + 1) << 16);
+        bool good = ls_round_brain(-low) == -low && ls_round_brain(middle) == (b % 2 == 0 ? low : high)
+            && ls_round_brain(nextafterf(middle, 0)) == low;
+        ck_assert_msg(good, "between %a and %a", low, high);
+    }
+    ck_assert(isnan(ls_round_half(NAN)) && isnan(ls_round_brain(NAN)) && ls_round_half(-INFINITY) == -INFINITY
+              && ls_round_brain(INFINITY) == INFINITY && signbit(ls_round_half(-0.f)));
+}
+END_TEST
+
+START_TEST(test_powers_and_remainders_of_numbers_are_exact)
+{
+    ck_assert_int_eq(ls_pow(INT64_C(3), INT64_C(20)), INT64_C(3486784401));
+    ck_assert_int_eq(ls_pow(INT64_C(-1), INT64_C(-3)), -1);
+    ck_assert_int_eq(ls_pow(INT64_C(7), INT64_C(-1)), 0);
+    ck_assert(ls_fmod(-4.5f, 2) == -0.5f && ls_floor_mod(-4.5f, 2) == 1.5f && ls_floor_mod(4.5f, -2) == -1.5f);
+    ck_assert(signbit(ls_floor_mod(4, -2)) && isnan(ls_floor_mod(1, 0)) && ls_floor_mod(-1, INFINITY) == INFINITY);
 }
 END_TEST
 
@@ -194,6 +250,8 @@ int main(void)
                         sizeof cases / sizeof *cases);
     tcase_add_test(t, test_edges_are_those_of_libm);
     tcase_add_test(t, test_powers_are_those_of_libm);
+    tcase_add_test(t, test_reals_are_rounded_to_sixteen_bits_to_nearest_even);
+    tcase_add_test(t, test_powers_and_remainders_of_numbers_are_exact);
     tcase_add_test(t, test_minima_and_maxima_hand_on_nan_and_keep_integers);
     tcase_add_test(t, test_rows_are_summed_and_maximised_for_every_length);
     tcase_add_test(t, test_random_numbers_are_uniform_and_independent);

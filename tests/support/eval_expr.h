@@ -26,6 +26,9 @@ static inline int expr_take(Expr *e, const char *token)
 
 static inline double expr_softplus(double x) { return fmax(x, 0) + log1p(exp(-fabs(x))); }
 
+static inline double expr_floor_mod(double a, double b) { return a - floor(a / b) * b; }
+static inline double expr_same(double x) { return x; }      /* in double nothing is rounded */
+
 static inline double expr_call(Expr *e)
 {
     static const struct {
@@ -37,7 +40,15 @@ static inline double expr_call(Expr *e)
               {"ls_pow", NULL, pow},         {"ls_max", NULL, fmax},
               {"ls_min", NULL, fmin},        {"ls_floor", floor, NULL},
               {"ls_log1p", log1p, NULL},     {"ls_ceil", ceil, NULL},
-              {"ls_round", nearbyint, NULL}, {"ls_softplus", expr_softplus, NULL}};
+              {"ls_round", nearbyint, NULL}, {"ls_softplus", expr_softplus, NULL},
+              {"ls_sin", sin, NULL},         {"ls_cos", cos, NULL},
+              {"ls_tan", tan, NULL},         {"ls_asin", asin, NULL},
+              {"ls_acos", acos, NULL},       {"ls_atan", atan, NULL},
+              {"ls_sinh", sinh, NULL},       {"ls_cosh", cosh, NULL},
+              {"ls_asinh", asinh, NULL},     {"ls_acosh", acosh, NULL},
+              {"ls_atanh", atanh, NULL},     {"ls_fmod", NULL, fmod},
+              {"ls_floor_mod", NULL, expr_floor_mod},
+              {"ls_round_half", expr_same, NULL}, {"ls_round_brain", expr_same, NULL}};
     char name[32];
     int n = 0;
     while (isalnum((unsigned char)e->at[n]) || e->at[n] == '_')
