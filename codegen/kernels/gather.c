@@ -1,11 +1,12 @@
-/* codegen/kernels/gather.c -- LS_K_GATHER: rows of a table picked by index, and the gradient, a
- * scatter-add.
+/* codegen/kernels/gather.c -- LS_K_GATHER: rows of a table picked by index, single elements likewise, and
+ * scatters, of which the gradients are those that add.
  *
  * The table is outer x length x inner, all row-major. An index out of range gives NaN (0 for integers) and
- * adds nothing. The gradient adds in the order of the indices, to zeros or to its base, which is copied
- * unless it shares the result's memory. On the CPU a unit is a range of columns. A GPU would wait for one
- * index after the other, so there a parallel ranking (ls_rank) first sorts the places by their index, and a
- * row of threads then sums the places of one index, which lie side by side. */
+ * changes nothing. A scatter combines in the order of the indices, with zeros or with its base, which is
+ * copied unless it shares the result's memory. On the CPU a unit of a scatter of rows is a range of columns.
+ * A GPU would wait for one index after the other, so there a parallel ranking (ls_rank) first sorts the
+ * places by their index, and a row of threads then combines the places of one index, which lie side by
+ * side. Where every element has its own index, a lane has all indices of one line along the axis. */
 #include "codegen/kernels/move_axes.h"
 #include "runtime/cuda_kernels/ls_cuda_sizes.h"
 
@@ -22,17 +23,28 @@ _Static_assert((int)RANK_ROWS <= (int)LS_RANK_KEYS, "ls_rank has room for the ro
 typedef struct Gather {
     const LsKernelText *k;
     LsEmit *e;
-    int64_t outer, length, inner, count;    /* count: indices */
+    int64_t outer, length, inner, count;    /* count: indices, or with `each` indices of a line */
+    bool each;                  /* every element has its own index */
+    LsScatterHow how;           /* scatters */
+    const char *type;           /* of the elements */
+    bool single;                /* one update for all places */
 } Gather;
 
 static Gather gather_new(const LsKernelText *k, const LsShape *table)
 {
-    int axis = k->g->node[k->n.i].attr.gather.axis;
+    const LsNode *node = &k->g->node[k->n.i];
+    const LsShape *index = ls_in_shape(k->g, k->n, 1);
+    int axis = node->attr.gather.axis;
     Gather g = {.k = k, .e = k->e, .outer = 1, .length = table->dim[axis], .inner = 1,
-                .count = ls_count(ls_in_shape(k->g, k->n, 1))};
+                .each = node->op == LS_OP_GATHER_EACH || node->op == LS_OP_SCATTER_EACH,
+                .how = node->op == LS_OP_GATHER_GRAD ? LS_SCATTER_ADD : node->attr.gather.how,
+                .type = ls_ctype(ls_type(k->g, ls_out(k->g, k->n, 0)))};
+    g.count = g.each ? index->dim[axis] : ls_count(index);
     for (int a = 0; a < table->rank; a++)
         if (a != axis)
             *(a < axis ? &g.outer : &g.inner) *= table->dim[a];
+    int64_t updates = ls_count(ls_in_shape(k->g, k->n, 0));
+    g.single = updates == 1 && g.outer * g.count * g.inner > 1;
     return g;
 }
 
@@ -43,6 +55,13 @@ static void pick(const Gather *g, const char *name, const char *place)
                  name, place, place, g->length, place);
 }
 
+static const char *nothing(const Gather *g)
+{
+    const LsNode *node = &g->k->g->node[g->k->n.i];
+    bool real = ls_type(g->k->g, ls_out(g->k->g, g->k->n, 0)) == LS_REAL;
+    return real && !node->attr.gather.zero ? "NAN" : "0";
+}
+
 static void forward(const Gather *g)
 {
     LsEmit *e = g->e;
@@ -50,7 +69,6 @@ static void forward(const Gather *g)
     int64_t group = g->inner >= unit ? 1 : unit / g->inner;
     int x = ls_threads(g->inner, 256);
     const LsGrid part = {"part", ls_ceil_div(rows, group), x, ls_threads(group, 256 / x)};
-    const char *nothing = ls_type(g->k->g, ls_out(g->k->g, g->k->n, 0)) == LS_REAL ? "NAN" : "0";
     ls_emit_part(g->k, &part);
     ls_emit_operand(g->k, "x", 0);
     ls_emit_operand(g->k, "index", 1);
@@ -67,9 +85,53 @@ static void forward(const Gather *g)
     ls_emit_line(e, "continue;");
     ls_emit_line(e, "}");
     ls_emit_line(e, "LS_LANES(i, 0, " LS_BOUND64 ")", g->inner);
-    ls_emit_line(e, "    y[p * " LS_N64 " + i] = %s;", g->inner, nothing);
+    ls_emit_line(e, "    y[p * " LS_N64 " + i] = %s;", g->inner, nothing(g));
     ls_emit_close(e, 2);
     ls_emit_launch(g->k, &part, 1);
+}
+
+static void forward_each(const Gather *g)
+{
+    LsEmit *e = g->e;
+    int64_t all = g->outer * g->count * g->inner, unit = ls_unit(g->k);
+    const LsGrid part = ls_flat_grid(g->k, "part", all);
+    ls_emit_part(g->k, &part);
+    ls_emit_operand(g->k, "x", 0);
+    ls_emit_operand(g->k, "index", 1);
+    ls_emit_result(g->k, "y", 0);
+    ls_emit_line(e, "LS_LANES(p, lo * " LS_INNER64 ", ls_least(hi * " LS_N64 ", " LS_N64 ")) {", unit,
+                 unit, all);
+    pick(g, "t", "p");
+    ls_emit_line(e, "const int64_t from = (p / " LS_N64 " * " LS_N64 " + t) * " LS_N64 " + p %% "
+                 LS_N64 ";", g->count * g->inner, g->length, g->inner, g->inner);
+    ls_emit_line(e, "y[p] = t >= 0 && t < %" PRId64 " ? x[from] : %s;", g->length, nothing(g));
+    ls_emit_close(e, 2);
+    ls_emit_launch(g->k, &part, 1);
+}
+
+/* What an element that is `old` becomes with the update `v`. */
+static const char *combined(const Gather *g, const char *old, const char *v)
+{
+    LsArena *a = g->k->g->arena;
+    switch (g->how) {
+    case LS_SCATTER_SET: return v;
+    case LS_SCATTER_MUL: return ls_arena_printf(a, "%s * %s", old, v);
+    case LS_SCATTER_MAX: return ls_arena_printf(a, "ls_max(%s, %s)", old, v);
+    case LS_SCATTER_MIN: return ls_arena_printf(a, "ls_min(%s, %s)", old, v);
+    default:             return ls_arena_printf(a, "%s + %s", old, v);
+    }
+}
+
+/* Prints the combination of dx[to] with the update at `from`, indented by `by`. */
+static void combine(const Gather *g, const char *by, const char *to, const char *from)
+{
+    LsArena *a = g->k->g->arena;
+    const char *old = ls_arena_printf(a, "dx[%s]", to);
+    const char *v = g->single ? "dy[0]" : ls_arena_printf(a, "dy[%s]", from);
+    if (g->how == LS_SCATTER_ADD)
+        ls_emit_line(g->e, "%s%s += %s;", by, old, v);
+    else
+        ls_emit_line(g->e, "%s%s = %s;", by, old, combined(g, old, v));
 }
 
 static bool has_base(const Gather *g) { return ls_is(ls_in(g->k->g, g->k->n, 2)); }
@@ -152,14 +214,17 @@ static LsGrid sum_part(const Gather *g)
     ls_emit_line(e, "if (t == %" PRId64 " || (r > 0 && sorted[r - 1] == t))", g->length);
     ls_emit_line(e, "    continue;");
     ls_emit_line(e, "LS_ONCE(i, i0, ls_least(i0 + " LS_N ", " LS_N64 ")) {", x, g->inner);
-    ls_emit_line(e, "const real *const from = dy + o * " LS_N64 " + i;", g->count * g->inner);
-    ls_emit_line(e, "real *const to = dx + (o * " LS_N64 " + t) * " LS_N64 " + i;", g->length,
+    if (g->single)
+        ls_emit_line(e, "const %s *const from = dy;", g->type);
+    else
+        ls_emit_line(e, "const %s *const from = dy + o * " LS_N64 " + i;", g->type, g->count * g->inner);
+    ls_emit_line(e, "%s *const to = dx + (o * " LS_N64 " + t) * " LS_N64 " + i;", g->type, g->length,
                  g->inner);
-    ls_emit_line(e, "real sum = %s;", has_base(g) ? "*to" : "0");
+    ls_emit_line(e, "%s sum = %s;", g->type, has_base(g) ? "*to" : "0");
     ls_emit_line(e, "for (int64_t at = r; at < %" PRId64 " && sorted[at] == t; at += %d) {",
                  g->count,
                  TOGETHER);
-    ls_emit_line(e, "real v[%d];", TOGETHER);
+    ls_emit_line(e, "%s v[%d];", g->type, TOGETHER);
     ls_emit_line(e, "int64_t j[%d], n = 0;", TOGETHER);
     ls_emit_line(e, "LS_UNROLL for (int k = 0; k < %d; k++) {", TOGETHER);
     ls_emit_line(e, "const int64_t here = ls_least(at + k, " LS_N64 ");", g->count - 1);
@@ -168,9 +233,9 @@ static LsGrid sum_part(const Gather *g)
     ls_emit_line(e, "}");
     ls_emit_line(e, "LS_UNROLL for (int k = 0; k < %d; k++) v[k] = k < n ? from[j[k] * " LS_N64
                  "] : 0;",
-                 TOGETHER, g->inner);
-    ls_emit_line(e, "LS_UNROLL for (int k = 0; k < %d; k++) sum = k < n ? sum + v[k] : sum;",
-                 TOGETHER);
+                 TOGETHER, g->single ? 0 : g->inner);
+    ls_emit_line(e, "LS_UNROLL for (int k = 0; k < %d; k++) sum = k < n ? %s : sum;",
+                 TOGETHER, combined(g, "sum", "v[k]"));
     ls_emit_line(e, "}");
     ls_emit_line(e, "*to = sum;");
     ls_emit_close(e, 3);
@@ -202,10 +267,38 @@ static void backward(const Gather *g)
     pick(g, "t", "j");
     ls_emit_line(e, "if (t < 0 || t >= %" PRId64 ")", g->length);
     ls_emit_line(e, "    continue;");
-    ls_emit_line(e, "const int64_t to = (o * " LS_N64 " + t) * " LS_N64 ", from = (o * " LS_N64
-                 " + j) * " LS_N64 ";", g->length, g->inner, g->count, g->inner);
+    if (g->single)
+        ls_emit_line(e, "const int64_t to = (o * " LS_N64 " + t) * " LS_N64 ";", g->length, g->inner);
+    else
+        ls_emit_line(e, "const int64_t to = (o * " LS_N64 " + t) * " LS_N64 ", from = (o * " LS_N64
+                     " + j) * " LS_N64 ";", g->length, g->inner, g->count, g->inner);
     ls_emit_line(e, "LS_LANES(i, i0, i1)");
-    ls_emit_line(e, "    dx[to + i] += dy[from + i];");
+    combine(g, "    ", "to + i", "from + i");
+    ls_emit_close(e, 3);
+    ls_emit_launch(g->k, part, 2);
+}
+
+/* A lane combines the updates of one line. */
+static void backward_each(const Gather *g)
+{
+    LsEmit *e = g->e;
+    int64_t lines = g->outer * g->inner, group = ls_line_group(g->k, g->count);
+    const LsGrid part[2] = {start_part(g, false),
+                            {"part", ls_ceil_div(lines, group), ls_threads(group, 256), 1}};
+    ls_emit_part(g->k, &part[1]);
+    ls_emit_operand(g->k, "dy", 0);
+    ls_emit_operand(g->k, "index", 1);
+    ls_emit_result(g->k, "dx", 0);
+    ls_emit_line(e, "LS_LANES(l, lo * " LS_INNER64 ", ls_least(hi * " LS_N64 ", " LS_N64 ")) {",
+                 group, group, lines);
+    ls_emit_line(e, "const int64_t o = l / " LS_N64 ", i = l %% " LS_N64 ";", g->inner, g->inner);
+    ls_emit_line(e, "for (int64_t k = 0; k < " LS_N64 "; k++) {", g->count);
+    ls_emit_line(e, "const int64_t j = (o * " LS_N64 " + k) * " LS_N64 " + i;", g->count, g->inner);
+    pick(g, "t", "j");
+    ls_emit_line(e, "if (t < 0 || t >= %" PRId64 ")", g->length);
+    ls_emit_line(e, "    continue;");
+    ls_emit_line(e, "const int64_t to = (o * " LS_N64 " + t) * " LS_N64 " + i;", g->length, g->inner);
+    combine(g, "", "to", "j");
     ls_emit_close(e, 3);
     ls_emit_launch(g->k, part, 2);
 }
@@ -213,19 +306,22 @@ static void backward(const Gather *g)
 static bool is_ranked(const LsGraph *g, LsNodeId n, const LsTarget *t)
 {
     const LsNode *node = &g->node[n.i];
-    return node->op != LS_OP_GATHER && t->kind == LS_TARGET_CUDA
+    return (node->op == LS_OP_GATHER_GRAD || node->op == LS_OP_SCATTER) && t->kind == LS_TARGET_CUDA
         && ls_count(ls_in_shape(g, n, 1)) < INT32_MAX
         && node->attr.gather.x.dim[node->attr.gather.axis] < INT32_MAX;
 }
 
 static void gather_emit(const LsKernelText *k)
 {
-    if (k->g->node[k->n.i].op == LS_OP_GATHER) {
+    LsOpCode op = (LsOpCode)k->g->node[k->n.i].op;
+    if (op == LS_OP_GATHER || op == LS_OP_GATHER_EACH) {
         const Gather g = gather_new(k, ls_in_shape(k->g, k->n, 0));
-        forward(&g);
+        (g.each ? forward_each : forward)(&g);
     } else {
         const Gather g = gather_new(k, ls_shape(k->g, ls_out(k->g, k->n, 0)));
-        (is_ranked(k->g, k->n, k->target) ? backward_ranked : backward)(&g);
+        (g.each                                  ? backward_each
+         : is_ranked(k->g, k->n, k->target) ? backward_ranked
+                                                 : backward)(&g);
     }
 }
 

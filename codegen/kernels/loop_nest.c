@@ -191,6 +191,13 @@ int64_t ls_row_group(const LsKernelText *k, int64_t n)
     return k->target->kind == LS_TARGET_CPU ? rows : ls_ceil_div(rows, together) * together;
 }
 
+int64_t ls_line_group(const LsKernelText *k, int64_t n)
+{
+    if (k->target->kind != LS_TARGET_CPU)
+        return ONE_BLOCK;
+    return n >= ls_unit(k) ? 1 : ls_unit(k) / n;
+}
+
 LsGrid ls_rows_grid(const char *suffix, int64_t rows, int64_t group, int64_t n)
 {
     int x = row_threads(n);

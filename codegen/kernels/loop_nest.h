@@ -79,6 +79,8 @@ int ls_threads(int64_t n, int most);
 LsGrid ls_flat_grid(const LsKernelText *k, const char *suffix, int64_t n);
 /* Rows of n elements that make a worthwhile unit; on a GPU a multiple of a block's rows of threads. */
 int64_t ls_row_group(const LsKernelText *k, int64_t n);
+/* Lines of n elements that make a worthwhile unit where a lane computes a line in sequence. */
+int64_t ls_line_group(const LsKernelText *k, int64_t n);
 /* The grid of a reduction over rows of n elements (ls_row_sum, ...), `group` rows in a unit as LS_ROWS. */
 LsGrid ls_rows_grid(const char *suffix, int64_t rows, int64_t group, int64_t n);
 /* LS_LANES4 if every tensor that moves along the loop does so in fours, else LS_LANES. */

@@ -24,15 +24,25 @@ static void print_state(const LsAddresses *a, LsEmit *e)
     ls_emit_line(e, "};");
 }
 
+/* The length of the axis that operand 1 of node n indexes; 0: it is no index. */
+static int64_t indexed_length(const LsGraph *g, LsNodeId n)
+{
+    const LsGatherAttr *at = &g->node[n.i].attr.gather;
+    switch (g->node[n.i].op) {
+    case LS_OP_GATHER: case LS_OP_GATHER_EACH: return ls_in_shape(g, n, 0)->dim[at->axis];
+    case LS_OP_SCATTER: case LS_OP_SCATTER_EACH: return at->x.dim[at->axis];
+    default: return 0;
+    }
+}
+
 /* Rows of the smallest table that v indexes; 0: v indexes none. */
 static int64_t indexed_rows(const LsGraph *g, LsValueId v)
 {
     int64_t rows = 0;
     for (uint32_t i = 1; i < g->nnode; i++) {
-        const LsNode *n = &g->node[i];
-        if (n->op != LS_OP_GATHER || ls_in(g, (LsNodeId){i}, 1).i != v.i)
+        int64_t dim = indexed_length(g, (LsNodeId){i});
+        if (dim == 0 || ls_viewed(g, ls_in(g, (LsNodeId){i}, 1)).i != v.i)
             continue;
-        int64_t dim = ls_in_shape(g, (LsNodeId){i}, 0)->dim[n->attr.axis.axis];
         rows = rows == 0 || dim < rows ? dim : rows;
     }
     return rows;

@@ -62,6 +62,7 @@
     C(PAD, "pad", CONCAT)                       /* also tile, and gradients of slice and pad */    \
     C(GATHER, "gather", OTHER)                                                                     \
     C(GATHER_GRAD, "gather.grad", GATHER)                                                          \
+    C(SCAN, "scan", GATHER)                     /* scans, largest elements: by lines */            \
     C(RESIZE, "resize", OTHER)                                                                     \
     C(RESIZE_GRAD, "resize.grad", RESIZE)                                                          \
     C(POOL, "pool", OTHER)                                                                         \

@@ -123,7 +123,8 @@ static bool read_before(const LsGraph *g, LsNodeId n, int k)
 static double result_bytes(const LsGraph *g, LsNodeId n, int k, int real_bytes)
 {
     double all = (double)ls_value_bytes(g, ls_out(g, n, k), real_bytes);
-    if (g->node[n.i].op != LS_OP_GATHER_GRAD || !ls_is(ls_in(g, n, 2)))
+    const LsOpCode op = (LsOpCode)g->node[n.i].op;
+    if ((op != LS_OP_GATHER_GRAD && op != LS_OP_SCATTER && op != LS_OP_SCATTER_EACH) || !ls_is(ls_in(g, n, 2)))
         return all;
     double rows = (double)ls_value_bytes(g, ls_in(g, n, 0), real_bytes);
     return rows < all ? rows : all;
@@ -206,7 +207,9 @@ static LsCostClass class_of(const LsNode *node, LsCostWay way)
     case LS_K_FUSED: return fused_class(node);
     case LS_K_UPDATE: return LS_COST_UPDATE;
     case LS_K_MOVE: return move_class(op);
-    case LS_K_GATHER: return op == LS_OP_GATHER ? LS_COST_GATHER : LS_COST_GATHER_GRAD;
+    case LS_K_GATHER:
+        return op == LS_OP_GATHER || op == LS_OP_GATHER_EACH ? LS_COST_GATHER : LS_COST_GATHER_GRAD;
+    case LS_K_SCAN: return LS_COST_SCAN;
     case LS_K_RESIZE: return op == LS_OP_RESIZE ? LS_COST_RESIZE : LS_COST_RESIZE_GRAD;
     case LS_K_POOL:
         return op == LS_OP_MAX_POOL || op == LS_OP_AVERAGE_POOL ? LS_COST_POOL : LS_COST_POOL_GRAD;
@@ -358,7 +361,7 @@ LsWork ls_node_work(const LsGraph *g, LsNodeId n, const LsMachine *m, LsCostWay 
         winograd_work(g, n, real_bytes, &w);
     else if ((kernel == LS_K_CONV || kernel == LS_K_CONV_WEIGHTS) && way != LS_WAY_DEPTHWISE)
         direct_work(g, n, m, lanes, way, &w);
-    else if (node->op == LS_OP_GATHER_GRAD && m->gpu)
+    else if ((node->op == LS_OP_GATHER_GRAD || node->op == LS_OP_SCATTER) && m->gpu)
         w.flops += rank_flops(g, n, m, real_bytes);
     else if (kernel == LS_K_CONV_FUSED)
         conv_fused_work(g, n, lanes, &w);

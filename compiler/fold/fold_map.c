@@ -23,18 +23,19 @@ bool ls_fold_known(const LsFold *f)
     case LS_K_MOVE: case LS_K_GATHER:
         switch (f->g->node[f->n.i].op) {
         case LS_OP_TRANSPOSE: case LS_OP_SLICE: case LS_OP_PAD: case LS_OP_TILE: case LS_OP_CONCAT:
-        case LS_OP_GATHER:
+        case LS_OP_GATHER: case LS_OP_GATHER_EACH: case LS_OP_SCATTER: case LS_OP_SCATTER_EACH:
             return true;
         default:
             return false;
         }
+    case LS_K_SCAN: return f->g->node[f->n.i].op == LS_OP_CUM_SUM;
     default:
         return false;
     }
 }
 
 /* ---- elements ---- */
-static bool store_int(const LsFold *f, int64_t i, int64_t v)
+bool ls_fold_store_int(const LsFold *f, int64_t i, int64_t v)
 {
     switch (f->type) {
     case LS_REAL: ((float *)f->data)[i] = (float)v; return true;
@@ -50,7 +51,7 @@ static bool store_real(const LsFold *f, int64_t i, double v)
         ((float *)f->data)[i] = (float)v;
         return true;
     }
-    return v >= -0x1p63 && v < 0x1p63 && store_int(f, i, (int64_t)v);   /* false for NaN */
+    return v >= -0x1p63 && v < 0x1p63 && ls_fold_store_int(f, i, (int64_t)v);   /* false for NaN */
 }
 
 /* ---- walks over a space, with one offset per operand ---- */
@@ -112,7 +113,7 @@ bool ls_fold_map(const LsFold *f)
     bool ints = in_integers(f), ok = true;
     for (int64_t i = 0, count = ls_count(&f->shape); ok && i < count; i++, walk_next(&w)) {
         int64_t v;
-        ok = ints ? eval_int(f, &w, &v) && store_int(f, i, v) : store_real(f, i, eval_real(f, &w));
+        ok = ints ? eval_int(f, &w, &v) && ls_fold_store_int(f, i, v) : store_real(f, i, eval_real(f, &w));
     }
     return ok;
 }
@@ -157,7 +158,7 @@ static bool reduce_ints(const LsFold *f, Walk *w, int64_t inside)
             return false;
     bool ok = true;
     for (int64_t i = 0; ok && i < count; i++)
-        ok = store_int(f, i, row->mean ? sum[i] / inside : sum[i]);
+        ok = ls_fold_store_int(f, i, row->mean ? sum[i] / inside : sum[i]);
     return ok;
 }
 

@@ -127,6 +127,8 @@ bool ls_fold_move(const LsFold *f)
     switch (f->g->node[f->n.i].op) {
     case LS_OP_CONCAT: return concat(f);
     case LS_OP_GATHER: return gather(f);
+    case LS_OP_GATHER_EACH: case LS_OP_SCATTER: case LS_OP_SCATTER_EACH: case LS_OP_CUM_SUM:
+        return ls_fold_index(f);
     default:           return copy_by_axes(f);
     }
 }

@@ -76,9 +76,13 @@ typedef struct {
     LsShape x;                  /* slice_grad: shape of the operand of the
                                  * slice, hence of the result */
 } LsSliceAttr;
-/* gather; axis lies where LsAxisAttr has it. x: gather_grad alone: shape of
- * the table, of the result */
-typedef struct { int axis; LsShape x; } LsGatherAttr;
+/* How a scatter combines an element with the updates that it receives, in their order. */
+typedef enum { LS_SCATTER_ADD, LS_SCATTER_SET, LS_SCATTER_MUL, LS_SCATTER_MAX, LS_SCATTER_MIN } LsScatterHow;
+/* gather and scatter; axis lies where LsAxisAttr has it. Scatters alone: x, shape of the table, of the
+ * result; how. GATHER alone: zero, an index outside the axis gives 0 instead of NaN */
+typedef struct { int axis; LsShape x; LsScatterHow how; bool zero; } LsGatherAttr;
+typedef struct { int axis; bool exclusive, reverse; } LsScanAttr;
+typedef struct { int axis; int64_t k; bool least; } LsTopAttr;
 typedef enum { LS_PAD_CONSTANT, LS_PAD_REFLECT, LS_PAD_EDGE } LsPadMode;
 /* pad: result index i reads i - lo; where that is outside, the mode decides. Negative: crop. */
 typedef struct {
@@ -150,7 +154,7 @@ typedef struct { const LsFused *body; int nbody; bool data; int64_t tiles; } LsC
 
 typedef union LsAttr {
     LsWindowAttr window; LsReduceAttr reduce; LsAxisAttr axis; LsPermAttr perm; LsShapeAttr shape;
-    LsSliceAttr slice; LsGatherAttr gather; LsPadAttr pad; LsResizeAttr resize; LsGemmAttr gemm;
+    LsSliceAttr slice; LsGatherAttr gather; LsScanAttr scan; LsTopAttr top; LsPadAttr pad; LsResizeAttr resize; LsGemmAttr gemm;
     LsScalarAttr scalar; LsAttentionAttr attention;
     LsNormAttr norm; LsLossAttr loss; LsUpdateAttr update; LsFusedAttr fused;
     LsConvFusedAttr conv_fused; LsType cast;

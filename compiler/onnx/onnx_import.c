@@ -123,6 +123,9 @@ static const char *why_unsupported(LsArena *a, const LsOnnxFlat *f)
                "without branches, so that the exporter unrolls it";
     if (strncmp(op, "Sequence", 8) == 0 || strncmp(op, "Optional", 8) == 0)
         return "sequences and optional values are not supported";
+    if (strcmp(op, "Unique") == 0 || strcmp(op, "NonMaxSuppression") == 0)
+        return "the size of its result depends on the data, while all shapes are fixed at compile time; "
+               "leave it out of the training graph";
     if (ls_onnx_domain(f->proto->domain)[0] != '\0')
         return "operators outside ai.onnx are read when the model defines them as local functions";
     if (row != NULL && f->version < row->since)

@@ -41,6 +41,17 @@ static bool gather_grad_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
     return ls_infer_out(cx, g, n, LS_REAL, &g->node[n.i].attr.gather.x);
 }
 
+/* Col2Im is such a sum in the forward part; what falls outside of its image has no influence. */
+static void gather_grad_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], const bool want[],
+                             LsValueId dx[])
+{
+    if (want[0])
+        dx[0] = ls_append2(cx, g, LS_OP_GATHER, dy[0], ls_in(g, n, 1),
+                           &(LsAttr){.gather = {.axis = g->node[n.i].attr.gather.axis, .zero = true}});
+    if (want[2])
+        dx[2] = dy[0];
+}
+
 static double gather_grad_flops(const LsGraph *g, LsNodeId n)
 {
     return (double)ls_count(ls_in_shape(g, n, 0));
@@ -48,7 +59,7 @@ static double gather_grad_flops(const LsGraph *g, LsNodeId n)
 
 const LsOp ls_op_gather_grad = {    /* dy, indices, base */
     .name = "gather_grad", .min_in = 2, .max_in = 3, .nout = 1, .infer = gather_grad_infer,
-    .flops = gather_grad_flops, .kernel = LS_K_GATHER, .layout = LS_LAY_ROW,
+    .grad = gather_grad_grad, .flops = gather_grad_flops, .kernel = LS_K_GATHER, .layout = LS_LAY_ROW,
 };
 
 /* Checks that known indices exist. */

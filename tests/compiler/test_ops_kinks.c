@@ -118,6 +118,20 @@ static LsValueId where(const LsValueId p[])
     return run("Where", 16, IN(above, p[0], run("Mul", 14, IN(p[0], scalar(2)))));
 }
 
+/* The first two updates go to element 0, the third to element 1. */
+static LsValueId scatter_by(const char *reduction, const LsValueId p[])
+{
+    Node n = {0};
+    node_string(&n, "reduction", reduction);
+    return node_one(&n, "ScatterElements", 18, IN(p[0], INTS(0, 0, 1), p[1]));
+}
+static LsValueId scatter_max(const LsValueId p[]) { return scatter_by("max", p); }
+static LsValueId scatter_min(const LsValueId p[]) { return scatter_by("min", p); }
+static LsValueId scatter_mul(const LsValueId p[]) { return scatter_by("mul", p); }
+static LsValueId scatter_none(const LsValueId p[]) { return scatter_by("none", p); }
+static LsValueId cum_prod(const LsValueId p[]) { return run("CumProd", 26, IN(p[0], INTS(0))); }
+static LsValueId top_2(const LsValueId p[]) { return run("TopK", 11, IN(p[0], INTS(2))); }
+
 static LsValueId image(LsValueId x)
 {
     return run("Reshape", 14, IN(x, INTS(1, 1, -1)));
@@ -291,6 +305,15 @@ static const Case table[] = {
     {"Sigmoid", sigmoid, P(0, 100, -100), P(.25, 0, 0), ALONE},
     {"Tanh", tanh_of, P(0, 100, -100), P(1, 0, 0), ALONE},
     {"Gelu", gelu, P(0, 100, -100), P(.5, 1, 0), ALONE},
+    {"ScatterElements max", scatter_max, P(2, 5, 1), P(1 / 3.0, .5, 1), P(2, 2, 5), P(1 / 3.0, 1 / 3.0, .5)},
+    {"ScatterElements min", scatter_min, P(2, 5, 1), P(1 / 3.0, .5, 1), P(2, 2, 5), P(1 / 3.0, 1 / 3.0, .5)},
+    {"ScatterElements twice", scatter_none, P(2, 5, 1), P(0, 0, 1), P(2, 3, 5), P(1, 1, 1)},
+    {"ScatterElements mul", scatter_mul, P(0, 5, 0), P(6, 0, 1), P(2, 3, 0), P(0, 0, 5)},
+    {"ScatterElements mul of zeros", scatter_mul, P(2, 5, 1), P(0, 0, 1), P(0, 0, 0), P(0, 0, 5)},
+    {"ScatterElements mul of one zero", scatter_mul, P(2, 5, 1), P(0, 4, 1), P(0, 3, 4), P(6, 0, 5)},
+    {"CumProd at 0", cum_prod, P(2, 0, 3, 4), P(1, 32, 0, 0), ALONE},
+    {"CumProd at zeros", cum_prod, P(0, 2, 0, 3), P(3, 0, 0, 0), ALONE},
+    {"TopK", top_2, P(1, 3, 1, 1), P(1, 1, 0, 0), ALONE},
     {"Where", where, P(-1, 0, 1), P(2, 2, 1), ALONE},
     {"ReduceL2", length, P(0, 0), P(0, 0), ALONE},
     {"ReduceL2 elsewhere", length, P(3, -4), P(.6, -.8), ALONE},

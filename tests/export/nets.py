@@ -152,6 +152,25 @@ class Gpt(nn.Module):
         return self.head(self.ln(self.blocks(x)))
 
 
+class Indexing(nn.Module):
+    """Indices that arrive with the batch, as advanced indexing, gather, scatter, topk and einsum take them."""
+
+    def __init__(self):
+        super().__init__()
+        self.tok, self.mix = nn.Embedding(9, 8), nn.Parameter(torch.randn(8, 6) * 0.3)
+        self.rate, self.head = nn.Linear(8, 8), nn.Linear(8, 4)
+
+    def forward(self, x):
+        h = torch.cumsum(self.tok(x), 1)                        # N, 5, 8
+        own = torch.gather(h, 2, (x % 4).unsqueeze(2))          # an element of each step
+        there = h[torch.arange(x.size(0)).unsqueeze(1), x % 5]  # a step of the same sample
+        best, _ = torch.topk(torch.einsum("ntc,ck->ntk", h, self.mix), 2, dim=2)
+        spread = torch.zeros_like(h).scatter_add(2, (x % 3).unsqueeze(2), own)
+        kept = torch.sigmoid(self.rate(there))
+        first = F.one_hot(h.argmax(2), 8).to(h.dtype)
+        return self.head((kept + spread + first).mean(1) + best.mean((1, 2)).unsqueeze(1))
+
+
 class Norms(nn.Module):
     """A convolution, a norm, a head; each network has another kind of norm."""
 
@@ -294,6 +313,7 @@ NETS = {
     "gpt": Net(lambda: Gpt(False, 2), (4, 8), 17, **TEXT),
     "gpt_tied": Net(lambda: Gpt(True, 1), (4, 8), 17, **TEXT),
     "gpt_sdpa": Net(lambda: Gpt(False, 1, FusedAttention), (4, 8), 17, since=(2, 0), **TEXT),
+    "indexing": Net(Indexing, (6, 5), 4, tokens=9),
     "batchnorm_plain": Net(norms(lambda: nn.BatchNorm2d(8, momentum=MOMENTUM, affine=False)),
                            IMAGE, 4, lr=0.1),
     "batchnorm_batch": Net(norms(lambda: nn.BatchNorm2d(8, track_running_stats=False)),

@@ -154,10 +154,11 @@ static inline void move_gather(const LsGraph *g, double **v, LsNodeId n, bool ba
     for (int64_t i = 0; i < outer * count * inner; i++) {
         int64_t j = (int64_t)v[index.i][i / inner % count];
         int64_t place = (i / inner / count * dim + (j < 0 ? j + dim : j)) * inner + i % inner;
-        if (back)
+        bool inside = j >= -dim && j < dim;
+        if (back && inside)
             t[place] += y[i];
-        else
-            y[i] = t[place];
+        else if (!back)
+            y[i] = inside ? t[place] : at->zero ? 0 : NAN;
     }
 }
 

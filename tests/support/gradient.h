@@ -19,6 +19,13 @@ static inline void graph_open(void)
 
 static inline void graph_close(void) { ls_arena_free(cx.arena); }
 
+/* Goes on with an empty graph. */
+static inline void graph_reopen(void)
+{
+    graph_close();
+    graph_open();
+}
+
 /* Numbers in [-1, 1) that differ from each other. */
 static inline float *numbers(int64_t n, uint32_t seed)
 {

@@ -154,6 +154,18 @@ static inline void expect(LsValueId v, int n, const double *want)
 }
 #define EXPECT(v, ...) expect(v, sizeof (double[]){__VA_ARGS__} / 8, (double[]){__VA_ARGS__})
 
+/* v, computed at run time, holds these numbers. */
+static inline void expect_run(LsValueId y, int n, const double *want)
+{
+    Eval e = eval_new(g);
+    eval_run(&e, 1, g->nnode);
+    ck_assert_int_eq(ls_count(ls_shape(g, y)), n);
+    for (int i = 0; i < n; i++)
+        ck_assert_msg(fabs(e.v[y.i][i] - want[i]) <= 1e-6 || (isnan(want[i]) && isnan(e.v[y.i][i])),
+                      "element %d is %.9g, not %.9g", i, e.v[y.i][i], want[i]);
+}
+#define EXPECT_RUN(v, ...) expect_run(v, sizeof (double[]){__VA_ARGS__} / 8, (double[]){__VA_ARGS__})
+
 static inline void expect_shape(LsValueId v, LsShape want)
 {
     ck_assert_msg(ls_shape_same(ls_shape(g, v), &want), "%s, not %s",

@@ -1,0 +1,183 @@
+/* tests/codegen/test_kernels_index.c -- scatters, gathers by element, scans and largest elements: kernels against
+ * the words of move.def. */
+#include "tests/support/eval.h"
+#include "tests/support/kernel_rig.h"
+#include "tests/support/suite.h"
+
+static const int real_bytes[] = {4, 8};
+
+/* Index operands of all signs, two of them outside where there is room. */
+static LsValueId indices(Rig *r, LsType type, LsShape shape, int64_t length)
+{
+    LsValueId v = rig_operand(r, type, LS_ROW, shape);
+    for (int64_t j = 0; j < ls_count(&shape); j++)
+        rig_set(r, v, j, floor(rig_random(r) * (double)length));
+    for (int64_t j = 0; j < 2 && ls_count(&shape) > 20; j++)
+        rig_set(r, v, 4 + 9 * j, (double)(j == 0 ? length : -length - 1));
+    return v;
+}
+
+/* The results of all nodes are those of the evaluator. */
+static void agree(Rig *r, double tolerance)
+{
+    Eval e = eval_new(r->g);
+    rig_run(r);
+    for (uint32_t v = 1; v < r->g->nvalue; v++)
+        for (int64_t i = 0; r->g->value[v].def.i == 0 && i < ls_count(&r->g->value[v].shape); i++)
+            e.v[v][i] = rig_get(r, (LsValueId){v}, i);
+    for (uint32_t n = 1; n < r->g->nnode; n++) {
+        LsValueId y = ls_out(r->g, (LsNodeId){n}, 0);
+        eval_node(&e, (LsNodeId){n});
+        for (int64_t i = 0; i < ls_count(ls_shape(r->g, y)); i++)
+            rig_close_to(r, y, i, e.v[y.i][i], tolerance);
+    }
+}
+
+typedef struct Rows { LsShape x, index, updates; int axis; LsType type; } Rows;
+static const Rows rows[] = {
+    {{2, {11, 200}}, {2, {3, 9}}, {3, {3, 9, 200}}, 0, LS_I64},
+    {{3, {2, 5, 7}}, {1, {6}}, {3, {2, 6, 7}}, 1, LS_I32},
+    {{2, {70, 3}}, {1, {333}}, {2, {333, 3}}, 0, LS_I64},
+};
+
+START_TEST(rows_are_scattered_in_the_order_of_the_indices)
+{
+    Rig r;
+    rig_open(&r, real_bytes[_i]);
+    for (size_t c = 0; c < sizeof rows / sizeof *rows; c++)
+        for (int how = LS_SCATTER_ADD; how <= LS_SCATTER_MIN; how++) {
+            const Rows *t = &rows[c];
+            LsValueId u = rig_operand(&r, LS_REAL, LS_ROW, t->updates),
+                      at = indices(&r, t->type, t->index, t->x.dim[t->axis]),
+                      base = rig_operand(&r, LS_REAL, LS_ROW, t->x), one = rig_literal(&r, 0.5);
+            LsAttr attr = {.gather = {.axis = t->axis, .x = t->x, .how = (LsScatterHow)how}};
+            LsNodeId n = rig_node(&r, LS_OP_SCATTER, VALUES(u, at, base), 1, &attr);
+            rig_result(&r, n, 0, LS_REAL, LS_ROW, t->x);
+            ck_assert(ls_kernel_inplace(r.g, n, 0, 2) && !ls_kernel_inplace(r.g, n, 0, 0));
+            if (how != LS_SCATTER_SET)
+                continue;
+            LsNodeId same = rig_node(&r, LS_OP_SCATTER, VALUES(one, at, base), 1, &attr);
+            rig_result(&r, same, 0, LS_REAL, LS_ROW, t->x);
+        }
+    agree(&r, 2e-6);
+    rig_close(&r);
+}
+END_TEST
+
+/* Types other than real, which the GPU's text also must name. */
+START_TEST(integers_and_bools_are_scattered)
+{
+    Rig r;
+    rig_open(&r, 4);
+    static const LsType types[] = {LS_I64, LS_I32, LS_BOOL};
+    for (int k = 0; k < 3; k++) {
+        LsShape x = {2, {9, 4}};
+        LsValueId u = rig_operand(&r, types[k], LS_ROW, SHAPE(30, 4)), at = indices(&r, LS_I64, SHAPE(30), 9),
+                  base = rig_operand(&r, types[k], LS_ROW, x);
+        LsAttr attr = {.gather = {.axis = 0, .x = x, .how = k == 2 ? LS_SCATTER_SET : LS_SCATTER_MAX}};
+        LsNodeId n = rig_node(&r, LS_OP_SCATTER, VALUES(u, at, base), 1, &attr);
+        rig_result(&r, n, 0, types[k], LS_ROW, x);
+        LsValueId each = indices(&r, LS_I32, SHAPE(7, 4), 9), v = rig_operand(&r, types[k], LS_ROW, SHAPE(7, 4));
+        n = rig_node(&r, LS_OP_SCATTER_EACH, VALUES(v, each, base), 1, &attr);
+        rig_result(&r, n, 0, types[k], LS_ROW, x);
+    }
+    agree(&r, 0);
+    rig_close(&r);
+}
+END_TEST
+
+static const Rows each[] = {
+    {{3, {2, 5, 7}}, {3, {2, 9, 7}}, {3, {2, 9, 7}}, 1, LS_I32},
+    {{2, {40, 12}}, {2, {40, 5}}, {2, {40, 5}}, 1, LS_I64},
+};
+
+START_TEST(elements_are_gathered_and_scattered_by_their_own_index)
+{
+    Rig r;
+    rig_open(&r, real_bytes[_i]);
+    for (size_t c = 0; c < sizeof each / sizeof *each; c++)
+        for (int how = LS_SCATTER_ADD; how <= LS_SCATTER_MIN; how++) {
+            const Rows *t = &each[c];
+            LsValueId u = rig_operand(&r, LS_REAL, LS_ROW, t->updates),
+                      at = indices(&r, t->type, t->index, t->x.dim[t->axis]),
+                      base = rig_operand(&r, LS_REAL, LS_ROW, t->x), one = rig_literal(&r, 0.5);
+            LsAttr attr = {.gather = {.axis = t->axis, .x = t->x, .how = (LsScatterHow)how}};
+            LsNodeId n = rig_node(&r, LS_OP_GATHER_EACH, VALUES(base, at), 1, &attr);
+            rig_result(&r, n, 0, LS_REAL, LS_ROW, t->index);
+            n = rig_node(&r, LS_OP_SCATTER_EACH, VALUES(u, at, base), 1, &attr);
+            rig_result(&r, n, 0, LS_REAL, LS_ROW, t->x);
+            if (how > LS_SCATTER_SET)
+                continue;
+            n = rig_node(&r, LS_OP_SCATTER_EACH, VALUES(u, at), 1, &attr);
+            rig_result(&r, n, 0, LS_REAL, LS_ROW, t->x);
+            n = rig_node(&r, LS_OP_SCATTER_EACH, VALUES(one, at, base), 1, &attr);
+            rig_result(&r, n, 0, LS_REAL, LS_ROW, t->x);
+        }
+    agree(&r, 2e-6);
+    rig_close(&r);
+}
+END_TEST
+
+START_TEST(scans_run_along_any_axis_from_either_end)
+{
+    Rig r;
+    rig_open(&r, real_bytes[_i]);
+    static const LsShape shapes[] = {{2, {30, 9}}, {3, {4, 6, 70}}};
+    for (size_t c = 0; c < 2; c++)
+        for (int form = 0; form < 4; form++) {
+            LsAttr attr = {.scan = {.axis = shapes[c].rank / 2, .exclusive = form & 1, .reverse = form & 2}};
+            LsValueId x = rig_operand(&r, LS_REAL, LS_ROW, shapes[c]), dy = rig_operand(&r, LS_REAL, LS_ROW, shapes[c]),
+                      i = rig_operand(&r, LS_I64, LS_ROW, shapes[c]);
+            rig_set(&r, x, 3, 0);
+            LsNodeId n = rig_node(&r, LS_OP_CUM_SUM, VALUES(x), 1, &attr);
+            rig_result(&r, n, 0, LS_REAL, LS_ROW, shapes[c]);
+            n = rig_node(&r, LS_OP_CUM_SUM, VALUES(i), 1, &attr);
+            rig_result(&r, n, 0, LS_I64, LS_ROW, shapes[c]);
+            n = rig_node(&r, LS_OP_CUM_PROD, VALUES(x), 1, &attr);
+            rig_result(&r, n, 0, LS_REAL, LS_ROW, shapes[c]);
+            n = rig_node(&r, LS_OP_CUM_PROD_GRAD, VALUES(dy, x), 1, &attr);
+            rig_result(&r, n, 0, LS_REAL, LS_ROW, shapes[c]);
+        }
+    agree(&r, 2e-6);
+    rig_close(&r);
+}
+END_TEST
+
+START_TEST(largest_elements_come_in_order_and_ties_by_index)
+{
+    Rig r;
+    rig_open(&r, real_bytes[_i]);
+    static const LsShape shapes[] = {{2, {9, 40}}, {3, {2, 12, 30}}};
+    for (size_t c = 0; c < 2; c++)
+        for (int least = 0; least < 2; least++)
+            for (int part = 0; part < 3; part++) {
+                int axis = shapes[c].rank / 2;
+                LsShape y = shapes[c];
+                LsAttr attr = {.top = {.axis = axis, .k = part == 0 ? 1 : part == 1 ? 5 : y.dim[axis], .least = least}};
+                y.dim[axis] = attr.top.k;
+                LsValueId x = rig_operand(&r, LS_REAL, LS_ROW, shapes[c]), i = rig_operand(&r, LS_I32, LS_ROW, shapes[c]);
+                for (int64_t j = 0; j < ls_count(&shapes[c]); j += 3)
+                    rig_set(&r, x, j, floor(4 * rig_random(&r)));
+                rig_set(&r, x, 2, NAN);
+                rig_set(&r, x, 5, NAN);
+                LsNodeId n = rig_node(&r, LS_OP_TOP_K, VALUES(x), 1, &attr);
+                rig_result(&r, n, 0, LS_I64, LS_ROW, y);
+                n = rig_node(&r, LS_OP_TOP_K, VALUES(i), 1, &attr);
+                rig_result(&r, n, 0, LS_I64, LS_ROW, y);
+            }
+    agree(&r, 0);
+    rig_close(&r);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *t = tcase_create("kernels_index");
+    tcase_set_timeout(t, 120);
+    tcase_add_loop_test(t, rows_are_scattered_in_the_order_of_the_indices, 0, 2);
+    tcase_add_test(t, integers_and_bools_are_scattered);
+    tcase_add_loop_test(t, elements_are_gathered_and_scattered_by_their_own_index, 0, 2);
+    tcase_add_loop_test(t, scans_run_along_any_axis_from_either_end, 0, 2);
+    tcase_add_loop_test(t, largest_elements_come_in_order_and_ties_by_index, 0, 2);
+    return run_tests("kernels_index", t);
+}
