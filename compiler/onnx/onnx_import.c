@@ -4,6 +4,7 @@
 #include "compiler/fold/append.h"
 #include "compiler/onnx/import_state.h"
 #include "compiler/onnx/onnx_check.h"
+#include "compiler/onnx/onnx_control.h"
 #include "compiler/onnx/onnx_domain.h"
 #include "compiler/onnx/onnx_export_advice.h"
 #include "compiler/onnx/onnx_found_weights.h"
@@ -116,12 +117,6 @@ static void count_reads(LsImport *im)
 static const char *why_unsupported(LsArena *a, const LsOnnxFlat *f)
 {
     const LsOnnxOp *row = ls_onnx_find(ls_text(f->proto->op_type));
-    const char *op = ls_text(f->proto->op_type);
-    if (strcmp(op, "If") == 0 || strcmp(op, "Loop") == 0 || strcmp(op, "Scan") == 0)
-        return "control flow cannot be compiled to a static graph; export with fixed shapes and "
-               "without branches, so that the exporter unrolls it";
-    if (strncmp(op, "Sequence", 8) == 0 || strncmp(op, "Optional", 8) == 0)
-        return "sequences and optional values are not handled";
     if (ls_onnx_domain(f->proto->domain)[0] != '\0')
         return "operators outside ai.onnx are read when the model defines them as local functions";
     if (row != NULL && f->version < row->since)
@@ -161,6 +156,11 @@ static void poison_results(LsImport *im, const LsOnnxFlat *f)
         value_of(im, ls_text(f->proto->output[k]))->poison = true;
 }
 
+static bool takes_lists(const LsOnnxFlat *f)
+{
+    return ls_onnx_sequence_op(f) || ls_onnx_control_op(f) || ls_flat_is(f, "Identity");
+}
+
 /* False: an operand is missing because of an earlier error, or an error is reported here. */
 static bool gather(LsImport *im, const LsOnnxFlat *f, LsValueId in[], int *nin)
 {
@@ -175,12 +175,13 @@ static bool gather(LsImport *im, const LsOnnxFlat *f, LsValueId in[], int *nin)
         in[k] = v->v;
         *nin = (int)k + 1;
         int64_t maker = im->m->maker[ls_names_find(&im->m->names, name)];
-        if (v->list != NULL && !ls_onnx_sequence_op(f)) {
-            ls_error(im->cx, ls_flat_where(f), LS_E_TYPE, "take its items by SequenceAt",
-                     "operand %zu is the sequence '%s'", k, name);
+        if ((v->list != NULL || v->empty) && !takes_lists(f)) {
+            ls_error(im->cx, ls_flat_where(f), LS_E_TYPE,
+                     v->empty ? NULL : "take its items by SequenceAt", "operand %zu is the %s '%s'", k,
+                     v->empty ? "empty optional value" : "sequence", name);
             good = false;
         }
-        if (v->list != NULL)
+        if (v->list != NULL || v->empty)
             continue;
         if (!ls_is(v->v) && !v->poison && maker >= 0)
             ls_error(im->cx, ls_flat_where(f), LS_E_UNSUPPORTED, NULL,
@@ -283,7 +284,27 @@ static bool run_row(LsImport *im, const LsOnnxFlat *f, const LsValueId in[], int
     return im->cx->nerror == before;
 }
 
-static void build(LsImport *im, const LsOnnxFlat *f)
+/* The node's results; those that are no tensors go straight to im->value. */
+static bool run(LsImport *im, const LsOnnxFlat *f, const LsValueId in[], int nin, LsValueId out[])
+{
+    const Onnx__NodeProto *p = f->proto;
+    bool same = ls_flat_is(f, "Identity") && nin == 0 && p->n_input == 1 && p->n_output == 1;
+    if (!same && !ls_onnx_control_op(f))
+        return run_row(im, f, in, nin, out);
+    LsOnnxValue *to = ls_arena_alloc(im->cx->arena, p->n_output + 1, sizeof *to);
+    if (same)
+        to[0] = *value_of(im, ls_text(p->input[0]));
+    else if (!ls_onnx_control(im, f, to))
+        return false;
+    for (size_t k = 0; k < p->n_output; k++) {
+        out[k] = to[k].v;
+        if (!ls_is(to[k].v))
+            *value_of(im, ls_text(p->output[k])) = to[k];
+    }
+    return true;
+}
+
+void ls_onnx_build(LsImport *im, const LsOnnxFlat *f)
 {
     const Onnx__NodeProto *p = f->proto;
     uint32_t from = im->g->nvalue;
@@ -291,8 +312,8 @@ static void build(LsImport *im, const LsOnnxFlat *f)
     LsValueId *in = ls_arena_alloc(im->cx->arena, p->n_input + 8, sizeof *in);
     LsValueId *out = ls_arena_alloc(im->cx->arena, p->n_output + 8, sizeof *out);
     ls_graph_origin(im->g, (LsOrigin){LS_FORWARD, {0}, f->index, f->name});
-    if (!ls_flat_supported(f) || !gather(im, f, in, &nin)
-        || !run_row(im, f, in, nin, out) || !check_results(im, f, from)) {
+    if (!ls_flat_supported(f) || !gather(im, f, in, &nin) || !run(im, f, in, nin, out)
+        || (!ls_onnx_control_op(f) && !check_results(im, f, from))) {
         poison_results(im, f);
         return;
     }
@@ -315,7 +336,7 @@ static bool import(LsImport *im, LsReport *r)
     m->report = r;
     bool good = ls_onnx_resolve(im->cx, m);
     good &= ls_onnx_check(im->cx, m);
-    uint32_t n = m->names.n + 1;
+    uint32_t n = im->nname = m->names.n + 1;
     im->data = (LsDataFolder){.dir = m->dir, .home = m->home};
     im->value = ls_arena_alloc(im->cx->arena, n, sizeof *im->value);
     im->is_output = ls_arena_alloc(im->cx->arena, n, sizeof *im->is_output);
@@ -326,8 +347,9 @@ static bool import(LsImport *im, LsReport *r)
     good &= ls_onnx_bind_inputs(im);
     ls_report_cut(r, LS_REPORT_FIRST);
     for (uint32_t i = 0; i < m->norder; i++) {
-        build(im, &m->node[m->order[i]]);
-        ls_report_cut(r, m->node[m->order[i]].index);
+        const LsOnnxFlat f = m->node[m->order[i]];      /* bodies append nodes */
+        ls_onnx_build(im, &f);
+        ls_report_cut(r, f.index);
     }
     good &= ls_onnx_add_outputs(im);
     ls_report_cut(r, LS_REPORT_FIRST);

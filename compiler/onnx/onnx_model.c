@@ -29,17 +29,34 @@ const LsOnnxOp *ls_flat_row(const LsOnnxFlat *f)
     return ours && row != NULL && f->version >= row->since ? row : NULL;
 }
 
-bool ls_onnx_sequence_op(const LsOnnxFlat *f)
+static bool is_one_of(const LsOnnxFlat *f, const char *const op[], size_t n)
 {
-    return f->version >= 11
-        && (ls_flat_is(f, "SplitToSequence") || ls_flat_is(f, "SequenceConstruct")
-            || ls_flat_is(f, "SequenceAt") || ls_flat_is(f, "ConcatFromSequence"));
+    for (size_t k = 0; k < n; k++)
+        if (ls_flat_is(f, op[k]))
+            return true;
+    return false;
 }
 
-/* The importer itself handles Identity and sequences. */
+bool ls_onnx_sequence_op(const LsOnnxFlat *f)
+{
+    static const char *const op[] = {"ConcatFromSequence", "Optional", "OptionalGetElement",
+                                     "OptionalHasElement", "SequenceAt", "SequenceConstruct",
+                                     "SequenceEmpty", "SequenceErase", "SequenceInsert",
+                                     "SequenceLength", "SplitToSequence"};
+    return f->version >= 11 && is_one_of(f, op, sizeof op / sizeof *op);
+}
+
+bool ls_onnx_control_op(const LsOnnxFlat *f)
+{
+    static const char *const op[] = {"If", "Loop", "Scan", "SequenceMap"};
+    return is_one_of(f, op, sizeof op / sizeof *op);
+}
+
+/* The importer itself handles Identity, sequences and bodies. */
 bool ls_flat_supported(const LsOnnxFlat *f)
 {
-    return ls_flat_row(f) != NULL || ls_flat_is(f, "Identity") || ls_onnx_sequence_op(f);
+    return ls_flat_row(f) != NULL || ls_flat_is(f, "Identity") || ls_onnx_sequence_op(f)
+        || ls_onnx_control_op(f);
 }
 
 bool ls_onnx_makes_weight(const LsOnnxModel *m, const LsOnnxFlat *f)
