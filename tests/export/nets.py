@@ -293,6 +293,22 @@ class PackedRnn(nn.Module):
         return self.fc(torch.cat((h[0], h[1]), 1) + y.sum(1))
 
 
+class Scripted(nn.Module):
+    """A loop over the steps, and a branch in it: torch.jit.script keeps both."""
+
+    def __init__(self):
+        super().__init__()
+        self.x, self.h, self.fc = nn.Linear(4, 6), nn.Linear(6, 6), nn.Linear(6, 4)
+
+    def forward(self, x):
+        h = x.new_zeros(x.shape[0], 6)
+        for t in range(x.shape[1]):
+            h = torch.tanh(self.x(x[:, t]) + self.h(h))
+            if t == 2:
+                h = h * 2.0
+        return self.fc(h)
+
+
 class Net:
     """make: the module; shape: of the input, batch first; classes: of the labels;
     tokens: size of the vocabulary of an integer input, or 0; label: its shape beyond the batch;
@@ -355,5 +371,6 @@ NETS = {
     "frozen": Net(Frozen, (6, 5, 6), 4, lr=0.5, freeze=("first.*", "table", "bias")),
     "lstm": Net(Lstm, (6, 5, 4), 4, lr=0.5),
     "gru": Net(Gru, (6, 5, 4), 4, lr=0.5),
+    "scripted": Net(lambda: torch.jit.script(Scripted()), (6, 4, 4), 4, lr=0.5),
     "rnn_packed": Net(PackedRnn, (5, 6), 4, tokens=9, lr=0.05, shrinks=True),
 }
