@@ -50,6 +50,10 @@ bool ls_flat_is(const LsOnnxFlat *f, const char *op);           /* f is that ope
 const char *ls_flat_op_name(LsArena *a, const LsOnnxFlat *f); /* with the domain, unless ai.onnx */
 const LsOnnxOp *ls_flat_row(const LsOnnxFlat *f);               /* NULL: no row for this opset */
 bool ls_flat_supported(const LsOnnxFlat *f);
+/* Operators that the importer handles itself, without a row. Ends with NULL. */
+typedef enum { LS_INNER_SAME, LS_INNER_LIST, LS_INNER_BODY } LsInnerKind;
+typedef struct LsOnnxInner { const char *name; int since; LsInnerKind kind; } LsOnnxInner;
+extern const LsOnnxInner ls_onnx_inner[];
 /* Operators over sequences and optional values (onnx_sequence.h). */
 bool ls_onnx_sequence_op(const LsOnnxFlat *f);
 /* Operators with bodies (onnx_control.h). */

@@ -9,7 +9,7 @@
 #include "compiler/ops/recurrent_cell.h"
 #include "compiler/ops/row.h"
 
-enum { MAX_STEPS = 1 << 14 };   /* of all directions of a node */
+enum { MAX_STEPS = 1 << 12 };   /* of all directions of a node */
 enum { X, W, R, B, LENS, H0, C0, P };           /* operands */
 
 typedef struct Kind {
