@@ -288,7 +288,7 @@ static bool run_row(LsImport *im, const LsOnnxFlat *f, const LsValueId in[], int
 static bool run(LsImport *im, const LsOnnxFlat *f, const LsValueId in[], int nin, LsValueId out[])
 {
     const Onnx__NodeProto *p = f->proto;
-    bool same = ls_flat_is(f, "Identity") && nin == 0 && p->n_input == 1 && p->n_output == 1;
+    bool same = ls_flat_is(f, "Identity") && nin == 1 && !ls_is(in[0]) && p->n_output == 1;
     if (!same && !ls_onnx_control_op(f))
         return run_row(im, f, in, nin, out);
     LsOnnxValue *to = ls_arena_alloc(im->cx->arena, p->n_output + 1, sizeof *to);
@@ -354,7 +354,7 @@ static bool import(LsImport *im, LsReport *r)
     good &= ls_onnx_add_outputs(im);
     ls_report_cut(r, LS_REPORT_FIRST);
     good &= report_unsupported(im);
-    good &= ls_onnx_check_states(im);
+    good = good && ls_onnx_check_states(im);  /* which follows names that are not unique otherwise */
     ls_onnx_drop_weight_inputs(im->g);
     ls_onnx_record(im);
     if (good && im->o->training)    /* the import of the training form has printed them */

@@ -384,7 +384,8 @@ void ls_onnx_record(LsImport *im)
         const LsValue *v = &g->value[i];
         uint32_t id = ls_names_find(&im->m->names, v->name);
         bool own = id != 0 && im->value[id].v.i == i && v->type == LS_REAL;
-        if (own && (ls_is_state(g, (LsValueId){i}) || im->verdict[id].role != LS_ROLE_NONE))
+        bool constant = v->kind == LS_V_CONST && im->verdict[id].role != LS_ROLE_NONE;
+        if (own && (ls_is_state(g, (LsValueId){i}) || constant))
             to->tensor[to->ntensor++] = settled(im, v, id);
     }
     check_globs(im, "--freeze", im->o->freeze, im->o->nfreeze);

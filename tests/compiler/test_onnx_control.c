@@ -375,7 +375,8 @@ START_TEST(sequences_are_changed_measured_and_mapped)
     make_node(&mk, "SequenceInsert", "l1 n2 zero", "l2");
     make_node(&mk, "SequenceInsert", "l2 n3", "l3");
     make_node(&mk, "SequenceInsert", "l3 n4", "l4");
-    make_node(&mk, "SequenceErase", "l4", "l5");
+    make_node(&mk, "SequenceErase", "l4", "l4_less");
+    make_node(&mk, "Identity", "l4_less", "l5");
     make_node(&mk, "SequenceLength", "l5", "len");
     Onnx__NodeProto *p = make_node(&mk, "SequenceMap", "l5 l5 n3", "mapped");
     Onnx__GraphProto *b = body(p, "body", "a b c", "r");
@@ -394,7 +395,8 @@ START_TEST(an_optional_value_is_known_to_be_there_or_not)
 {
     make_node(&mk, "Optional", "", "none")->n_input = 0;
     make_node(&mk, "Optional", "y", "some");
-    make_node(&mk, "OptionalHasElement", "none", "a");
+    make_node(&mk, "Identity", "none", "still_none");
+    make_node(&mk, "OptionalHasElement", "still_none", "a");
     make_node(&mk, "OptionalHasElement", "some", "b");
     make_node(&mk, "OptionalGetElement", "some", "z");
     output_of("a", ONNX__TENSOR_PROTO__DATA_TYPE__BOOL);

@@ -165,6 +165,13 @@ START_TEST(negative_input_dimensions_are_refused)
 }
 END_TEST
 
+START_TEST(a_result_does_not_take_the_name_of_a_weight)
+{
+    make_node(&mk, "Neg", "h", "w");
+    refuse(LS_E_NAME, LS_EXIT_MODEL, "'w' is made twice");
+}
+END_TEST
+
 START_TEST(unknown_operators_are_listed_with_counts)
 {
     make_node(&mk, "Frobnicate", "h", "f1")->name = "frob";
@@ -308,6 +315,7 @@ int main(void)
         two_inputs_of_one_name_are_refused,
         an_input_too_large_for_any_memory_is_refused,
         negative_input_dimensions_are_refused,
+        a_result_does_not_take_the_name_of_a_weight,
         unknown_operators_are_listed_with_counts,
         operators_of_other_domains_are_named_with_the_domain,
         an_unbound_dimension_names_the_flag,
