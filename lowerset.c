@@ -21,27 +21,27 @@ static const struct {
      "lowerset compile net.onnx --batch 32 --budget 4G --optimizer=adamw:wd=0.01 -o net\n"
      "lowerset compile net.onnx --budget 50% --lr 0.1 --schedule=cosine:warmup=500 -o net"},
     {"plan", ls_plan_main, "MODEL.onnx|GRAPH.json [options]",
-     "what training takes and what a budget costs; builds nothing", LS_CMD_PLAN,
+     "show what training takes and what a budget costs; build nothing", LS_CMD_PLAN,
      "lowerset plan net.onnx --batch 32 --budget 4G --report net.html\n"
      "lowerset plan net.onnx --max-batch --budget 4G"},
     {"sweep", ls_sweep_main, "MODEL.onnx|GRAPH.json [options]",
-     "what each strategy costs over a range of budgets: tables, curves", LS_CMD_SWEEP,
+     "compare strategies over a range of budgets: tables, curves", LS_CMD_SWEEP,
      "lowerset sweep net.onnx --batch 32 --from 30% --points 8 -o out"},
     {"check", ls_check_main, "MODEL.onnx|PLAN.json [options]",
-     "whether training is right here; whether a plan is sound", LS_CMD_CHECK,
+     "check that training is right here, or that a plan is sound", LS_CMD_CHECK,
      "lowerset check net.onnx --batch 8\n"
      "lowerset check net.plan.json --graph net.graph.json"},
     {"calibrate", ls_calibrate_main, "[options]",
-     "measure this machine for plans: two minutes, once", LS_CMD_CALIBRATE,
+     "measure the costs of this machine: two minutes, once", LS_CMD_CALIBRATE,
      "lowerset calibrate"},
     {"inspect", ls_inspect_main, "MODEL.onnx [options]",
-     "operators, dimensions, parameters, what is in the way (exit 3)", LS_CMD_INSPECT,
+     "list operators, dimensions, parameters, obstacles (exit 3)", LS_CMD_INSPECT,
      "lowerset inspect net.onnx"},
     {"model", ls_model_main, "NAME [options] -o FILE.onnx",
      "write a network of the zoo; --list names them", 0, "lowerset model unet --size=64 -o unet.onnx"},
-    {"ops", ls_ops_main, "", "the operators that are read, and from which opset", 0, NULL},
-    {"targets", ls_targets_main, "", "machines that programs can be built for", 0, NULL},
-    {"explain", ls_explain_main, "[LS-E0007]", "what an error means", 0, NULL},
+    {"ops", ls_ops_main, "", "list the operators that are read, and from which opset", 0, NULL},
+    {"targets", ls_targets_main, "", "list the machines that programs can be built for", 0, NULL},
+    {"explain", ls_explain_main, "[LS-E0007]", "explain an error", 0, NULL},
 };
 enum { NCOMMANDS = sizeof command / sizeof *command };
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What it is worth that updates compute the gradients of large products themselves.
+"""Measures the gain of updates that compute the gradients of large products themselves.
 
     python3 bench/applied.py BUILD-FOLDER [--threads N] [--seconds S] [--rounds R]
 

@@ -3,13 +3,12 @@
 #   sh bench/cpu.sh BUILD-FOLDER [--rounds R] [--steps PERCENT] [--threads "1 2"]
 #                    [--coretype NAME] [MODEL...]
 #
-# Each configuration runs in a process of its own, R times (2), ours and PyTorch's in turns, so that a
-# busy neighbour disturbs both alike; a figure is the median over the rounds, "best" the fastest step of
-# all, "cpu" the processor time of a step, least of the rounds. Processes stay on as many CPUs as they
-# have threads. PyTorch runs plain and channels-last, and the table shows the better one; with more
-# threads than one, its one-thread run counts as well if better.
-# A step is forward, loss, backward and update (SGD with momentum; AdamW for the GPT), after a warm-up.
-# Both sides train on the same batch: PyTorch has it as a tensor, ours reads it from a file each step.
+# Each configuration runs in a process of its own, R times (2), with lowerset and PyTorch in turns, so that other jobs
+# disturb both alike. A figure is the median over the rounds, "best" the fastest step of all rounds, "cpu" the
+# processor time of a step, least of the rounds. Processes stay on as many CPUs as they have threads. PyTorch runs
+# plain and channels-last, and the table shows the better run. With several threads, PyTorch's one-thread run also
+# counts if it is better. A step is forward, loss, backward and update (SGD with momentum; AdamW for the GPT), after a
+# warm-up. Both sides train on the same batch: PyTorch has it as a tensor, lowerset reads it from a file each step.
 # --coretype: OPENBLAS_CORETYPE for PyTorch, where its OpenBLAS does not recognise the CPU.
 set -eu
 BUILD=$1
@@ -40,7 +39,7 @@ while [ $# -gt 0 ]; do
 done
 [ -n "$MODELS" ] || MODELS="resnet18 unet densenet121 mlp gpt"
 
-# The generator's options, and how to train: what bench/torch_peer.py does under the same name.
+# The generator's options and the training options; bench/torch_peer.py does the same under the same name.
 settings() {
     optimizer=sgd:momentum=0.9
     lr=0.01
@@ -75,7 +74,7 @@ pinned() {      # THREADS COMMAND...
     if command -v taskset >/dev/null 2>&1; then exec taskset -c "$list" "$@"; else exec "$@"; fi
 }
 
-# Peak memory of a process so far, KiB; nothing when it is gone or only waits to be waited for.
+# Peak memory of a process so far, KiB; nothing if the process has ended.
 high_water() {
     [ -r "/proc/$1/status" ] || return 0
     while read -r key value _; do
@@ -83,7 +82,7 @@ high_water() {
     done <"/proc/$1/status" 2>/dev/null || true
 }
 
-# Processor time of all children, ms, of what `times` prints.
+# Processor time of all children, ms, from the output of `times`.
 children() {
     awk 'NR == 2 { gsub(/[ms]/, " "); print ($1 * 60 + $2 + $3 * 60 + $4) * 1e3 }'
 }
@@ -101,9 +100,9 @@ trainer() {     # MODEL THREADS STEPS
     wait "$pid" || { say "the trainer of $1 failed:"; cat "$OUT/trainer.out" >&2; exit 1; }
 }
 
-# Adds "MODEL THREADS who median best peak-MiB cpu" for one run of our trainer; cpu: processor time
-# per step, what a run takes over one of a single step. Its memory is the kernel's high-water mark,
-# read while it runs: after the first step nothing is allocated any more.
+# Adds "MODEL THREADS who median best peak-MiB cpu" for one run of lowerset's trainer; cpu: processor time per step,
+# as the difference to a run of a single step. Its memory is the kernel's high-water mark, read while it runs: nothing
+# is allocated after the first step.
 ours() {
     times >"$OUT/times"; before=$(children <"$OUT/times")
     trainer "$1" "$2" 1

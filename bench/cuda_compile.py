@@ -1,4 +1,4 @@
-"""How long compiling the zoo for NVIDIA GPUs takes, and how many kernels it makes: Markdown.
+"""Prints how long compiling the zoo for NVIDIA GPUs takes, and the number of kernels, as Markdown.
 
     python3 bench/cuda_compile.py BUILD-FOLDER [--batch N] [--arch A,B] [NET...]
 
@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 
-# Images as in the papers are large for a GPU of any size; kernels do not depend on it much.
+# Images as large as in the papers are too large for most GPUs; kernels hardly depend on the size.
 OPTIONS = {"pspnet50": ["--size=473"], "pspnet101": ["--size=473"], "unet": ["--size=572"]}
 BATCH = {"pspnet50": 8, "pspnet101": 8, "unet": 16, "gpt": 16}
 

@@ -1,4 +1,4 @@
-/* bench/gemm.c -- matrix products as generated, beside OpenBLAS as it comes and well set.
+/* bench/gemm.c -- generated matrix products beside OpenBLAS, with and without its core type set.
  *
  *     gemm [-t THREADS] [-c CORETYPE] [-r ROUNDS] [-f FLAGS] [SUBSTRING]
  *
@@ -7,9 +7,9 @@
  * unset, which may not recognise a new CPU and then falls back on slow kernels; the third has
  * OPENBLAS_CORETYPE set to CORETYPE.
  *
- * The three take short turns, so that a busy neighbour disturbs all alike, and the best turn of
- * each counts; with one thread (the default) it is processor time. Both OpenBLAS run in processes
- * of their own, since the variables are read once. Without the library there is one column. */
+ * The three take short turns, so that other jobs disturb all alike, and the best turn of each counts. With one
+ * thread (the default) the time is processor time. Both OpenBLAS run in processes of their own, because the
+ * library reads the variables once. Without the library there is one column. */
 #include <stdio.h>
 #include <stdlib.h>
 #define H_ASSERT(ok, ...) ((ok) ? (void)0 : (void)(fprintf(stderr, __VA_ARGS__), exit(1)))
@@ -107,7 +107,7 @@ static void serve(int in, int out, int threads, Sgemm *sgemm)
 
 typedef struct Peer { int to, from; } Peer;
 
-/* coretype NULL: as it comes. The process ends when `to` is closed. */
+/* coretype NULL: not set. The process ends when `to` is closed. */
 static Peer peer_start(const char *coretype, int threads)
 {
     int to[2], from[2];
@@ -134,7 +134,7 @@ static Peer peer_start(const char *coretype, int threads)
     _exit(0);
 }
 
-/* Seconds, or infinity when it has no library. */
+/* Seconds, or infinity without the library. */
 static double peer_time(const Peer *p, int i)
 {
     double t;

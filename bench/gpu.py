@@ -37,7 +37,7 @@ PARTS = {"check": gpu_check.run, "speed": gpu_speed.run_ours, "peers": gpu_speed
          "warm": gpu_speed.run_warm,
          "ceilings": gpu_ceilings.run}
 HERE = os.path.dirname(os.path.abspath(__file__))
-CARRIED = 60 << 20              # bytes that may travel
+CARRIED = 60 << 20              # limit in bytes on the copied files
 
 
 def options():
@@ -70,15 +70,15 @@ def options():
 
 
 def shared_libraries(program):
-    """Libraries of a program that not every system has: [path]. Others of ours, found before the system's,
-    could be in the way of its compiler."""
+    """A program's libraries that not every system has: [path]. Other libraries are left out: found before the
+    system's libraries, they could break its compiler."""
     out = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
     paths = [line.split()[2] for line in out.splitlines() if "=> /" in line]
     return [p for p in paths if any(n in p for n in ("protobuf-c", "cjson"))]
 
 
 def prepare(o):
-    """lowerset, the libraries it needs, and the runtime, as it is when installed."""
+    """Copies lowerset, its libraries and the runtime, as when installed."""
     home, root = os.path.abspath(o.home), os.path.dirname(HERE)
     subprocess.run(["ninja", "-C", o.build, "lowerset", "runtime/libls_runtime.a"], check=True)
     cuda = subprocess.run(["ninja", "-C", o.build, "runtime/libls_runtime_cuda.a"], check=False)
@@ -149,7 +149,7 @@ def run_parts(o):
         s.say(part)
         try:
             PARTS[part](s)
-        except Exception:       # the other parts are not to be lost for it
+        except Exception:       # the other parts must still run
             s.keep_text(part, traceback.format_exc())
             s.fail(f"{part} broke off: {traceback.format_exc(limit=-1).strip().splitlines()[-1]}")
         s.save()

@@ -1,6 +1,6 @@
-"""gpu.py --part ceilings: what the device can do at most (copy, products, convolutions, attention), by
-PyTorch, so that a share of it can be told; what fusing is worth, and how good the libraries' first proposals
-are. Random numbers only: a GPU is faster on zeros."""
+"""gpu.py --part ceilings: the device's highest rates (copy, products, convolutions, attention), measured with
+PyTorch, so that lowerset's share of them can be computed; the gain of fusing, and the quality of the libraries'
+first proposals. Random numbers only: a GPU is faster on zeros."""
 import glob
 import json
 import os
@@ -33,7 +33,7 @@ def toolkit():
 
 
 def run_c(s, name, files, arguments, limit):
-    """Builds bench/NAME.c with these files of runtime/ and runs it; without a device by the H200's description."""
+    """Builds bench/NAME.c with these files of runtime/ and runs it; without a device, with the H200's description."""
     root, home = os.path.dirname(s.here), toolkit()
     if home is None:
         s.note(f"no CUDA toolkit: {name}.c is not built")
@@ -61,7 +61,7 @@ CUDNN = ["cuda/library", "cuda/cudnn_library", "cuda/cudnn_graph", "cuda/cudnn_c
 
 
 def convolutions(s):
-    """Those that programs were planned with on this machine, else some of ResNet-50's, as lines of text."""
+    """The convolutions of programs planned on this machine, else some convolutions of ResNet-50, as lines of text."""
     found = []
     for path in sorted(glob.glob(os.path.join(s.env["XDG_CACHE_HOME"], "lowerset", "cudnn-*.plans"))):
         with open(path, encoding="utf-8") as f:
@@ -168,7 +168,7 @@ def main(device):
                     y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
                     torch.autograd.grad(y.sum(), (q, k, v))
                 tell(f"attention forward and backward, causal, b{batch} {name}", seconds(both) * 1e3, "ms")
-    if cuda:        # what BN and ReLU cost beside a convolution: fused patterns may save this much
+    if cuda:        # cost of batch norm and ReLU beside a convolution: fused patterns may save this much
         for ci, co, size, kernel, stride in CONVS[1:6]:
             x = rand(n, ci, size, size, dtype=torch.float16).to(memory_format=torch.channels_last)
             w = rand(co, ci, kernel, kernel, dtype=torch.float16).to(memory_format=torch.channels_last)

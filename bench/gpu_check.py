@@ -1,4 +1,4 @@
-"""gpu.py --part check: what no GPU has seen yet, first what everything else rests on."""
+"""gpu.py --part check: checks of programs on the GPU; the most important checks come first."""
 import os
 import re
 
@@ -32,17 +32,17 @@ NUMBERS = [("cpu", "f64", "none"), ("cpu", "f32", "none"), ("device", "f32", "no
            ("device", "tf32", OWN), ("device", "tf32", BOTH)]
 BUDGETED = [("device", "f32", b) for b in BUDGETS[1:]]
 PRECISIONS = [("f32", "none"), ("tf32", "none"), ("tf32", OWN), ("tf32", BOTH)]
-# Of the loss, of the tensor that is farthest off and of the median tensor. Floats that round otherwise
-# turn a ReLU here and there, which moves all gradients before it: so much is no sign of anything.
+# Tolerances of the loss, of the worst tensor and of the median tensor. Different rounding flips the sign of a ReLU's
+# operand in a few places, which changes all gradients before it; such differences are no error.
 LIMITS = {"f32": (1e-3, 2e-2, 5e-3), "tf32": (2e-2, .5, .1)}
-# A network whose floats are so far from doubles says nothing of gradients in TF32, which rounds 2^13 times as
+# If a network's floats are this far from doubles, its gradients in TF32 prove nothing: TF32 rounds 2^13 times as
 # coarsely.
 TOUCHY = 1e-5
 
 
 def compare(a_path, b_path):
-    """How far b's tensors are from a's: {"loss", "worst", "median", "name"}, by the norms of gradients,
-    each relative to the tensor's own, but not to less than a thousandth of the largest's."""
+    """Distance of b's tensors from a's: {"loss", "worst", "median", "name"}, by the norms of gradients, each relative
+    to the tensor's norm, but at least to a thousandth of the largest norm."""
     import numpy
     a, b = numpy.load(a_path), numpy.load(b_path)
     if sorted(a.files) != sorted(b.files):
@@ -60,7 +60,7 @@ def compare(a_path, b_path):
 
 
 def close(precision, got, noise):
-    """Whether a result may be right, where floats on the CPU are `noise` from doubles."""
+    """Whether a result is acceptable if floats on the CPU are `noise` from doubles."""
     if precision == "tf32" and noise["median"] > TOUCHY:
         return got["worst"] < float("inf") and got["loss"] <= LIMITS[precision][0]
     return all(got[k] <= max(limit, 5 * noise[k])
@@ -86,7 +86,7 @@ def build_all(s, nets, variants):
             continue
         if path is not None:
             made[key] = path
-        elif "LS-E0016" not in done.out:        # that one: below the least budget
+        elif "LS-E0016" not in done.out:        # this budget is below the least
             s.fail(f"{' '.join(key)}: does not compile (rc {done.rc}): {done.tail()}")
     return made
 
@@ -125,7 +125,7 @@ def numbers(s, net, precision, budget, path, want, noise):
 
 
 def reference(s, net, made):
-    """The CPU's dump in doubles, and how far its floats are from that; None after a failure."""
+    """The CPU's dump in doubles, and the distance of its floats; None after a failure."""
     dump = {}
     for precision in ("f64", "f32"):
         path = made.get((net, "cpu", precision, "none"))
@@ -148,7 +148,7 @@ def check_numbers(s, net, made):
 
 
 def check_budgets(s, net, made):
-    """All budgets against one another, and replays against steps that are given out one by one."""
+    """Compares all budgets with each other, and replays with steps launched one by one."""
     first = None
     for budget in BUDGETS:
         path = made.get((net, "device", "f32", budget))
@@ -157,7 +157,7 @@ def check_budgets(s, net, made):
         got, why = run_dump(s, path, f"{net}-{budget.strip('%')}", 5)
         if got is None:
             s.fail(f"{net} at {budget}: {why}")
-            if why.startswith("rc 124"):        # what hangs once hangs again
+            if why.startswith("rc 124"):        # a program that hangs once hangs again
                 return
             continue
         bits = bits_of(got)
@@ -176,7 +176,7 @@ def check_budgets(s, net, made):
 
 
 def filter_of(s):
-    """Options of compute-sanitizer that look at our own kernels only; None: there is no such tool."""
+    """Options that limit compute-sanitizer to lowerset's kernels; None: the tool is missing."""
     s.o.sanitizer = find_tool(s.o.sanitizer)
     done = s.call([s.o.sanitizer, "--help"], 20)
     if done.rc != 0:
@@ -187,7 +187,7 @@ def filter_of(s):
 
 
 def sanitize(s, net, trainer, kind, ours):
-    """compute-sanitizer over two steps. Races are looked for in our own kernels only."""
+    """compute-sanitizer over two steps. It looks for races in lowerset's kernels only."""
     before = [s.o.sanitizer, "--tool", kind, "--error-exitcode", "66", *(ours if kind != "memcheck" else [])]
     done = s.train(trainer, 2, limit=90, before=before)
     found = re.findall(r"(?:ERROR SUMMARY|RACECHECK SUMMARY): .*", done.out)
@@ -201,7 +201,7 @@ def sanitize(s, net, trainer, kind, ours):
 
 
 def sanitize_all(s, made, until):
-    """Until so many seconds are left."""
+    """Runs until this many seconds are left."""
     ours = filter_of(s) if has_gpu(s) and not s.o.dry_run else s.note("compute-sanitizer needs a GPU")
     for kind in ("memcheck", "racecheck", "synccheck") if ours is not None else ():
         for net, precision, budget in SANITIZED:
@@ -231,7 +231,7 @@ def in_waves(s, nets, variants, made, check):
 
 
 def run(s):
-    """What matters most first: right numbers, then the same ones under every budget and in replays."""
+    """Most important first: right numbers, then the same numbers under every budget and in replays."""
     s.guarded("the device", gpu_device.describe, s)
     nets = s.o.nets.split(",") if s.o.nets else QUICK if s.o.dry_run else list(SMALL)
     nets = sorted([n for n in nets if n in SMALL] or QUICK, key=lambda n: n not in QUICK)

@@ -1,6 +1,5 @@
-/* bench/gpu_choices.c -- how good the libraries' first proposals are: convolutions with every plan
- * that cuDNN proposes for them, products with the first algorithm of cuBLASLt within workspaces of
- * several sizes.
+/* bench/gpu_choices.c -- measures the libraries' first proposals: convolutions with every plan that cuDNN
+ * proposes, products with the first algorithm of cuBLASLt within workspaces of several sizes.
  *
  *   gpu_choices CONVOLUTIONS [DEVICE.json]
  *
@@ -60,7 +59,7 @@ static bool read_conv(const char *line, LsDnnConv *c)
                              : strncmp(line, "data", 4) == 0  ? LS_DNN_CONV_DATA
                                                               : LS_DNN_CONV_WEIGHTS};
     const char *pad = strstr(line, " pad ");
-    if (pad == NULL || strchr(line, '+') != NULL) /* with something fused: not here */
+    if (pad == NULL || strchr(line, '+') != NULL) /* with fused operations: left out */
         return false;
     numbers(numbers(pad + 5, c->pad_lo) + 1, c->pad_hi);
     return field(line, " x ", c->x) && field(line, " w ", c->w) && field(line, " y ", c->y)
@@ -90,8 +89,8 @@ static bool run_plan(const void *job)
     return j->b->dnn.api.BackendExecute(j->b->handle, j->plan, j->pack) == LS_DNN_OK;
 }
 
-/* ms of one run, of some behind a first one; < 0: it fails. Runs that take far longer than `best`
- * end early. */
+/* ms of one run, measured over some runs after a first run; < 0: it fails. Runs that take far longer than
+ * `best` end early. */
 static double time_of(const Bench *b, bool (*run)(const void *), const void *job, double best)
 {
     float ms = -1;

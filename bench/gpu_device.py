@@ -1,6 +1,5 @@
-"""What machine this is: versions, the device's properties as cuDNN has them, and its clocks.
-
-As a program of its own it asks the libraries, whose mistakes are not to end the script: one line of JSON."""
+"""Describes the machine: versions, the device's properties as cuDNN has them, and its clocks. Run as a program it asks
+the libraries and prints one line of JSON; a crash in a library then ends this program only."""
 import ctypes
 import difflib
 import glob
@@ -17,7 +16,7 @@ DEVICEPROP, ATTR_ID, ATTR_JSON, TYPE_INT32, TYPE_CHAR = 38, 2700, 2702, 23, 24
 
 
 def open_library(*names):
-    """The first that loads, of the Python packages' or the loader's; None."""
+    """The first library that loads, from the Python packages or by the loader; None."""
     for folder in library_folders() + ["/usr/local/cuda/lib64", ""]:
         for name in names:
             try:
@@ -28,7 +27,7 @@ def open_library(*names):
 
 
 def device_properties():
-    """cuDNN's description of device 0 as JSON text; a reason instead, where there is none."""
+    """cuDNN's description of device 0 as JSON text, or the reason why there is none."""
     dnn = open_library("libcudnn_graph.so.9", "libcudnn.so.9")
     if dnn is None:
         return None, "no cuDNN 9"

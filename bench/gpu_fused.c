@@ -1,6 +1,6 @@
-/* bench/gpu_fused.c -- what fusing batch norm into convolutions is worth: shapes of ResNet-50 at batch 256, a
- * convolution alone, with the sums of its result for the batch norm behind it, and also with the
- * batch norm and ReLU before it, each by cuDNN's best plan of those it has.
+/* bench/gpu_fused.c -- the gain of fusing batch norm into convolutions. For shapes of ResNet-50 at batch 256: a
+ * convolution alone, with the sums of its result for the batch norm behind it, and also with the batch norm and
+ * ReLU before it, each by the best of cuDNN's plans.
  *
  *   gpu_fused            on the GPU: one JSON line per shape, pattern and type: {"what", "value", "unit"}
  *   gpu_fused DEVICE.json    without one: which patterns have plans, and how many
@@ -170,7 +170,7 @@ static double time_plan(Case *c, LsDnnDesc plan, LsDnnDesc pack)
     return (double)ms / RUNS;
 }
 
-/* Tries the plans proposed; with a device the best time, ms; else how many plans can be made. */
+/* Tries the proposed plans. With a device returns the best time, ms; else the number of plans that can be made. */
 static double best(Case *c, int which, int64_t room)
 {
     const LsDnn *lib = &c->b->lib;

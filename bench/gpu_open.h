@@ -1,5 +1,4 @@
-/* bench/gpu_open.h -- cuDNN, and the device that is measured: the one that is there, or one
- * described. */
+/* bench/gpu_open.h -- opens cuDNN and the measured device: the machine's device, or a described device. */
 #ifndef LS_BENCH_GPU_OPEN_H
 #define LS_BENCH_GPU_OPEN_H
 

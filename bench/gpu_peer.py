@@ -47,7 +47,7 @@ def options():
 
 
 def groups_of_steps(step, wait, seconds):
-    """Median and best ms per step, number of groups; step() returns what wait() waits for."""
+    """Median and best ms per step, number of groups; step() returns the value that wait() waits for."""
     for _ in range(3):
         wait(step())
     start = time.perf_counter()

@@ -19,7 +19,7 @@ def rate(r):
 
 
 def groups(rows):
-    """Rows that belong side by side: [(model, precision, batch, rows)]."""
+    """Groups of rows to compare: [(model, precision, batch, rows)]."""
     found = {}
     for key, r in latest(rows).items():
         found.setdefault(key[:3], []).append(r)
@@ -48,7 +48,7 @@ def on_device(r):
 
 
 def table(rows):
-    """Lines of one table: our ratio is their time over that of ours without a budget."""
+    """Lines of one table. The ratio is the other's time divided by lowerset's time without a budget."""
     lines = [["network", "prec", "batch", "who", "ms/step", "per second", "peak GiB", "device GiB", "ours vs"]]
     for model, precision, batch, some in groups(rows):
         ours = next((r for r in some if r["who"] == "lowerset" and r["budget"] == "none"), None)
@@ -109,11 +109,12 @@ def document(rows, failures, notes, date):
              + ", ".join(f"{k} {v}" for k, v in machine["versions"].items()) + ". "
              + "; ".join(sorted({r["versions"] for r in rows if r["kind"] == "speed" and "versions" in r}))
              + ".", "",
-             "Medians after a warm-up, random data. PyTorch: channels-last, cudnn.benchmark, fused optimizer, "
-             "its own attention; a batch that lies on the device, where ours comes from a file each step. "
-             "Peak: ours is all the program takes by its plan; theirs what the allocator had in use at most once "
-             "warm. Device: what the device had less of at most while it ran, libraries and context included. "
-             "Ours vs: their time over ours without a budget, above 1 ours is faster."]
+             "Medians after a warm-up, on random data. PyTorch runs with channels-last, cudnn.benchmark, its fused "
+             "optimizer and its own attention. Its batch lies on the device; lowerset reads a batch from a file "
+             "each step. Peak GiB: for lowerset all memory of the plan; for the others the most that their "
+             "allocator had in use after the warm-up. Device GiB: the most by which the device's free memory fell "
+             "during the run, libraries and context included. Ours vs: their time divided by the time of lowerset "
+             "without a budget; above 1 lowerset is faster."]
     if any(r["kind"] == "speed" for r in rows):
         lines += ["", *markdown(table(rows))]
     lines += section("Goals", [f"- {TITLES[net]}: {text}: {'not measured' if ratio is None else f'{ratio:.2f}'}"
@@ -152,7 +153,7 @@ def document(rows, failures, notes, date):
 
 
 def show(rows, failures, notes):
-    """The last thing printed: the table, what else there is in a line each, and what failed."""
+    """Prints the summary at the end: the table, one line for each other result, and failures."""
     print()
     if any(r["kind"] == "speed" for r in rows):
         print_table(table(rows))

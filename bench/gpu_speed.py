@@ -1,4 +1,4 @@
-"""gpu.py --part speed and --part peers: the table of training steps, ours and theirs."""
+"""gpu.py --part speed and --part peers: the table of training steps, of lowerset and its peers."""
 import glob
 import json
 import os
@@ -31,7 +31,7 @@ class Watch:
             pynvml.nvmlInit()
             self.read = lambda: pynvml.nvmlDeviceGetMemoryInfo(pynvml.nvmlDeviceGetHandleByIndex(0)).used
             self.read()
-        except Exception:           # no NVML: there is nothing to watch
+        except Exception:           # without NVML memory cannot be watched
             self.read = lambda: 0
         self.most = 0
 
@@ -76,7 +76,7 @@ def data_file(s, net, batch):
 
 
 def step_times(path):
-    """Milliseconds from step to step; the first is not among them."""
+    """Milliseconds from step to step, without the first step."""
     with open(path, encoding="utf-8") as f:
         rows = [json.loads(line) for line in f]
     at = [r["time"] for r in rows if "step" in r]
@@ -90,7 +90,7 @@ def first_step(path):
 
 
 def make(s, net, precision, budget, small):
-    """A trainer of the table; (path or None, Done, batch)."""
+    """Compiles a trainer of the table: (path or None, Done, batch)."""
     batch = batches(s, net, small)
     spec = NETS[net]["tiny" if s.o.dry_run else "model"]
     onnx = s.model(f"{net}-{batch}", spec, batch)
@@ -104,7 +104,7 @@ def make(s, net, precision, budget, small):
 
 
 def steps_for(s, ms):
-    """As many as fill the time asked for, at least 12."""
+    """The number of steps that fills the requested time, at least 12."""
     return 6 if s.o.dry_run else int(min(400, max(12, s.o.seconds * 1e3 / max(ms, 0.05))))
 
 
@@ -143,7 +143,7 @@ def measure(s, net, precision, budget, small, trainer, batch, compile_s):
 
 
 def profile(s, net, precision, trainer, batch, budget="none"):
-    """The dearest steps of a trainer; ms of all of them, None after a failure."""
+    """The most expensive steps of a trainer. Returns the ms of all steps; None after a failure."""
     path = trainer + ".profile.json"
     done = s.train(trainer, 6, data_file(s, net, batch), ["--profile", path], limit=90)
     if done.rc != 0:
@@ -165,7 +165,7 @@ def profile(s, net, precision, trainer, batch, budget="none"):
 
 
 def look_closer(s, net, precision, small, trainer, batch, row):
-    """Where the time goes, and what is left of it once plans are chosen by the clock."""
+    """Profiles the steps, and measures again with plans chosen by the clock."""
     ms = profile(s, net, precision, trainer, batch)
     if ms and row["ms"] > 1.25 * ms:
         s.note(f"{net} {precision} b{batch}: a step takes {row['ms']:.1f} ms, its kernels {ms:.1f}: "
@@ -173,7 +173,7 @@ def look_closer(s, net, precision, small, trainer, batch, row):
     if s.o.no_tune:
         return
     tuned = s.train(trainer, 4, data_file(s, net, batch), ["--tune"], limit=120)
-    if tuned.rc == 0:           # what was chosen is kept, and taken from here on
+    if tuned.rc == 0:           # later runs use the stored choices
         measure(s, net, precision, "tuned", small, trainer, batch, tuned.seconds)
     elif tuned.rc == 124:
         s.note(f"{net} {precision}: --tune was ended after {tuned.seconds:.0f} s")
@@ -182,8 +182,8 @@ def look_closer(s, net, precision, small, trainer, batch, row):
 
 
 def eager_peaks(s):
-    """PyTorch's peak bytes from earlier results, those on this machine if none are named:
-    {(net, precision): bytes}."""
+    """PyTorch's peak bytes from earlier results; results on this machine if none are named: {(net, precision):
+    bytes}."""
     peaks = {}
     for path in s.o.merge or sorted(glob.glob(os.path.join(s.work, "gpu-peers*.json"))):
         with open(path, encoding="utf-8") as f:
@@ -195,8 +195,8 @@ def eager_peaks(s):
 
 
 def run_ours(s):
-    """Everything is compiled first, side by side, in the order in which it is then measured: first
-    as a user finds it, then with what --tune chose."""
+    """Compiles all programs first, in parallel, in the order of measuring. Measures each as it is, then with the
+    choices of --tune."""
     peaks = eager_peaks(s)
     budgets = [b for b in s.o.budgets.split(",") if b != "none"]
     todo = []
@@ -213,7 +213,7 @@ def run_ours(s):
     if not s.probe():
         return
     s.say(f"compiling {len(todo)} programs")
-    enough = s.left() * 0.5             # the other half is for running them
+    enough = s.left() * 0.5             # the other half of the time is for running them
 
     def make_in_time(t):
         made = s.guarded(" ".join(map(str, t)), make, s, *t) if s.left() > enough else None
@@ -243,7 +243,7 @@ def run_ours(s):
 
 # ---- theirs ----
 def call_peer(s, net, who, precision, small, limit, seconds):
-    """What they compile is kept for later processes."""
+    """Keeps compiled kernels for later processes."""
     argv = [*shlex.split(s.o.python or sys.executable), os.path.join(s.here, "gpu_peer.py"), net, who,
             f"--precision={precision}", f"--batch={batches(s, net, small)}", f"--seconds={seconds}"]
     if s.o.dry_run:
@@ -282,8 +282,8 @@ def is_there(s, module):
 
 
 def peers_to_run(s):
-    """What the goals ask for first, in TF32: PyTorch at both batches, torch.compile. Then the others, which
-    take a minute to compile each, and f32: [(net, who, precision, small)]."""
+    """Configurations for the goals first, in TF32: PyTorch at both batches, torch.compile. Then the others, each of
+    which takes a minute to compile, and f32: [(net, who, precision, small)]."""
     module = {who: "jax" if who == "jax" else "torch" for who in s.o.who.split(",")}
     there = {name: is_there(s, name) for name in dict.fromkeys(module.values())}
     whos = [who for who in module if there[module[who]]]
@@ -296,8 +296,8 @@ def peers_to_run(s):
 
 
 def run_warm(s):
-    """Has the peers compile, some side by side, so that measuring them later takes no minutes for it. What
-    fails here fails again, and is told of, when it is measured."""
+    """Lets the peers compile, some in parallel, so that measuring them later does not wait for compilers. A peer that
+    fails here fails again when it is measured, and is reported then."""
     def warm(job):
         done = call_peer(s, *job, 300, 0)
         row = done.json() or {}

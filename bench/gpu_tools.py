@@ -1,4 +1,4 @@
-"""What the parts of gpu.py share: commands with a time limit, trainers, results that are on disk at once."""
+"""Shared by the parts of gpu.py: commands with a time limit, trainers, results that are written to disk at once."""
 import concurrent.futures
 import glob
 import json
@@ -27,11 +27,11 @@ NETS = {
             "tiny": "gpt --depth=2 --width=32 --heads=2 --context=32 --vocab=64"},
 }
 WHO = "eager,compile,graphs,jax"            # peers, by default
-# Stand where budgets do: none, but with options whose gain nobody has measured.
+# Used in place of budgets: no budget, with options whose gain is not measured yet.
 OWN, OVERLAP, BOTH = "own", "overlap", "own+overlap"
 VARIANTS = {OWN: ["--own-convolutions"], OVERLAP: ["--overlap"], BOTH: ["--own-convolutions", "--overlap"]}
 VARIANT_WORDS = {OWN: "own convolutions", OVERLAP: "overlap", BOTH: "own convolutions, overlap"}
-# Networks with many convolutions that can be our own.
+# Networks with many convolutions that lowerset's kernels can do.
 HAVE_OWN = ["resnet50", "densenet121", "unet", "densenet", "googlenet", "pspnet", "unet-wide"]
 TITLES = {"resnet50": "ResNet-50", "densenet121": "DenseNet-121", "unet": "U-Net 572", "gpt": "GPT-2 124M"}
 
@@ -39,7 +39,7 @@ TITLES = {"resnet50": "ResNet-50", "densenet121": "DenseNet-121", "unet": "U-Net
 PROBES = {"gpt": "gpt --depth=1 --heads=2 --width=64 --context=32 --vocab=64",
           "odd": "gpt --depth=1 --heads=3 --width=39 --context=29 --vocab=67 --head=untied",
           "mlp": "mlp --width=48"}
-# Has the driver and the libraries say what they do not like.
+# Lets the driver and the libraries log their errors.
 TALK = {"CUDA_LOG_FILE": "stderr", "CUDA_LAUNCH_BLOCKING": "1", "CUDNN_LOGLEVEL_DBG": "2",
         "CUDNN_LOGDEST_DBG": "stderr", "CUBLASLT_LOG_LEVEL": "3"}
 MOST_EXPLAINED, MOST_TEXT = 6, 200_000
@@ -79,7 +79,7 @@ def library_folders():
 
 
 def find_tool(*names):
-    """The first of these programs that is there, in the path or in the toolkit; else the first name."""
+    """The first of these programs found in the path or in the toolkit; else the first name."""
     folders = ["/usr/local/cuda/bin", "/usr/local/cuda/compute-sanitizer"]
     for name in names:
         found = shutil.which(name) or shutil.which(name, path=":".join(folders))
@@ -139,7 +139,7 @@ class Session:
                 self.say("note: " + text)
 
     def save(self):
-        """Also where later calls on this machine find it: $OUT is emptied before each."""
+        """Also writes to a place where later calls on this machine find it, because $OUT is emptied before each call."""
         some = [v.replace(",", "-") for v in (self.o.nets, self.o.who) if v and v != WHO]
         name = "-".join(["gpu", self.o.part.replace(",", "-"), *some]) + ".json"
         data = {"part": self.o.part, "dry_run": self.o.dry_run, "rows": self.rows,
@@ -152,7 +152,7 @@ class Session:
 
     # ---- commands ----
     def call(self, argv, limit=60, env=None, cwd=None):
-        """Runs a command for at most `limit` seconds, and no longer than the part may take."""
+        """Runs a command for at most `limit` seconds, within the time limit of the part."""
         limit = min(limit, self.left())
         if limit <= 1:
             return Done(124, 0, "no time was left")
@@ -180,7 +180,7 @@ class Session:
             return [f.result() for f in [pool.submit(job) for job in jobs]]
 
     def guarded(self, what, run, *args):
-        """run(*args); whatever goes wrong with it is a failure of its own, and the rest goes on."""
+        """run(*args). Any error in it counts as one failure, and the script continues."""
         try:
             return run(*args)
         except Exception as e:
@@ -204,7 +204,7 @@ class Session:
 
     def compile(self, onnx, name, target=None, precision="f32", budget=None, loss="ce", optimizer=None,
                 lr=None, more=()):
-        """A trainer and how its compilation went: (path or None, Done)."""
+        """A trainer and the result of its compilation: (path or None, Done)."""
         path = os.path.join(self.work, name)
         target = target or self.target
         if target == "cpu" and precision == "tf32":
@@ -224,9 +224,9 @@ class Session:
         return (path if done.rc == 0 else None), done
 
     def probe(self):
-        """Runs every kind of product once, as some have never run on this machine's libraries: what those
-        do not do, programs note. Once for all parts, where nothing fails. False: no program runs at all, and
-        the machine is not worth the wait for others."""
+        """Runs every kind of product once, because some may be new to this machine's libraries; programs note the
+        products that libraries refuse. Runs once for all parts, unless it fails. False: no program runs at all, so
+        waiting for others is useless."""
         known = os.path.join(self.work, "probed")
         if os.path.exists(known):
             return True
@@ -244,7 +244,7 @@ class Session:
             for line in re.findall("^note: (.*)", done.out, re.M):
                 self.note(f"{os.path.basename(path)}: {line}")
             if done.rc != 0:
-                if wrong < 2:           # what is wrong with the others will be that, too
+                if wrong < 2:           # the others will fail for the same reason
                     self.explain(path, 1)
                 self.fail(f"{os.path.basename(path)}: rc {done.rc}: {done.tail()}")
                 wrong += 1
@@ -256,7 +256,7 @@ class Session:
         return wrong < len(jobs)
 
     def explain(self, trainer, steps, data="synthetic", more=()):
-        """Runs what failed once more, node by node, and keeps what CUDA and its libraries say of it."""
+        """Runs a failed program again, node by node, and keeps the messages of CUDA and its libraries."""
         with self.lock:
             if self.explained == MOST_EXPLAINED or self.target == "cpu" or not os.path.exists(trainer):
                 return
@@ -275,7 +275,7 @@ class Session:
         return self.call(argv, limit, env=env)
 
     def memory_of(self, trainer):
-        """Bytes as the plan has them: {'state': …, 'arena': …, 'total': …, 'plan': hash}."""
+        """Bytes of the plan: {'state': …, 'arena': …, 'total': …, 'plan': hash}."""
         done = self.call([trainer, "--print-plan"], 20)
         text = done.out[:2000]
         found = {k: int(v) for k, v in re.findall(r"\b(state|arena|constants|total) (\d+)", text)}
@@ -297,7 +297,7 @@ def nvidia_smi(session, fields):
 
 
 def has_gpu(session):
-    """By nvidia-smi, or where that is not in the path by the driver."""
+    """From nvidia-smi, or from the driver if nvidia-smi is not in the path."""
     if nvidia_smi(session, ["name"]):
         return True
     code = "import ctypes; c = ctypes.CDLL('libcuda.so.1'); n = ctypes.c_int(); " \

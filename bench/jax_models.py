@@ -14,7 +14,7 @@ DIMS = ("NHWC", "HWIO", "NHWC")
 
 
 class Layers:
-    """Hands out parameters by name; without any it notes what they are to be, for make()."""
+    """Returns parameters by name; without parameters it records their shapes for make()."""
 
     def __init__(self, params=None, stats=None):
         self.params, self.stats = params, stats or {}
@@ -33,7 +33,7 @@ class Layers:
         return self.take(name, shape, ("constant", value))
 
     def make(self):
-        """Parameters and first statistics, made on the host in one go."""
+        """Parameters and initial statistics, made on the host at once."""
         random = numpy.random.default_rng(0)
         params = {name: jnp.asarray(by * random.standard_normal(shape, numpy.float32)
                                     if how == "normal" else numpy.full(shape, by, numpy.float32))
@@ -151,8 +151,8 @@ NETS = {"resnet50": resnet50, "densenet121": densenet121, "unet": unet, "gpt": g
 
 
 def train_step(model, sizes, x, rate=.01):
-    """Jitted step(state, x, target) -> (state, loss) and a first state. SGD with momentum; AdamW for the
-    GPT. The batch is an argument: as a constant the compiler would compute with it."""
+    """Jitted step(state, x, target) -> (state, loss) and a first state. SGD with momentum; AdamW for the GPT. The
+    batch is an argument, because the compiler would fold a constant batch."""
     net = NETS[model]
     first = Layers()
     jax.eval_shape(lambda x: net(first, x, **sizes), x)     # which parameters and statistics

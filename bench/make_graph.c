@@ -21,11 +21,11 @@
 #include "base/arena.h"
 #include "scheduler/graph/dag_read.h"
 
-/* What the backward nodes of a forward node do, beside reading the gradient of its result; if it
- * has a weight, they read that as well, and the weight's gradient the first operand. */
+/* The backward nodes of a forward node. All read the gradient of its result. If it has a weight, they also read
+ * the weight, and the weight's gradient reads the first operand. */
 enum {
     READS_IN = 1, READS_OUT = 2,        /* read the operands, the result */
-    PASSES = 4,                 /* are none: the gradient of every operand is that of the result */
+    PASSES = 4,                 /* no backward nodes: the gradient of every operand is the result's gradient */
     IN_PLACE = 8                /* result and gradient may take the place of what they are made
                                  * from */
 };
@@ -64,7 +64,7 @@ static uint32_t tensor(Net *n, const char *name, uint32_t of, int64_t bytes, boo
     return g->ntensor++;
 }
 
-/* A node that makes `out`, if that is one, from the operands; in place of the first if so asked. */
+/* A node that makes `out`, if there is one, from the operands; optionally in place of the first. */
 static LsDagNode *node(Net *n, const char *op, LsDagKind kind, double cost, const uint32_t *in,
                        uint32_t nin, int64_t out, bool inplace)
 {
@@ -307,8 +307,8 @@ static int dag(Net *n, int size)
 
 /* ---- layered ---- */
 
-/* Widths vary by three quarters about two thirds of the root of the size; a node is joined to what
- * lies within a tenth of the width to both sides, and one edge in seven skips layers. */
+/* Widths vary by three quarters about two thirds of the root of the size; a node is joined to nodes within a
+ * tenth of the width to both sides, and one edge in seven skips layers. */
 typedef struct Layers {
     int n, width[1001];         /* nodes between the first and the last; nodes of a layer */
     int first[1001], depth;     /* node that a layer begins with */
@@ -332,7 +332,7 @@ static void find_layers(Net *n, Layers *l)
     }
 }
 
-/* Joins layers k and k + 1: what lies about as far to the side, the nearest in any case. */
+/* Joins layers k and k + 1: nodes at a similar relative position, and always the nearest node. */
 static void join_neighbours(Layers *l, int k)
 {
     int a = l->width[k], b = l->width[k + 1];
@@ -367,13 +367,13 @@ static void join_all(Net *n, Layers *l)
     }
 }
 
-/* What waits for its turn: the latest that became ready is made first, those that became ready at
- * once in any order. */
+/* The waiting nodes: the node that became ready last runs first; nodes that became ready together run in any
+ * order. */
 typedef struct Stack { int *v, n; } Stack;
 
 static void push(Stack *s, int v) { s->v[s->n++] = v; }
 
-/* Shuffles what lies above first. */
+/* Shuffles the nodes above `first`. */
 static void shuffle(Net *n, Stack *s, int first)
 {
     for (int k = s->n - 1; k > first; k--) {

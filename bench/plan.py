@@ -2,13 +2,13 @@
 """Times of planning: bench/plan.py BUILD SHARED [--long] [--only dp|auto|least|offsets|scale|live]
                                           [--graph FILE ...]
 
-Seconds are those of the clock, of the whole program, graph reading included; the best of three
-where that takes less than a second. CPU seconds are of all threads together. Reference implementations are the judge's, in Python with SciPy's
-HiGHS, over the same sweep of budgets; they are stopped after a minute of CPU time, with --long
-after five, which also adds the largest graphs. What the authors of a method state for their own
-program is quoted, and marked with *. --graph: more graphs for `live`; those of Moccasin's repository
-are not kept here (an importer of the interchange format makes them), and are known by the names
-that its paper gives them: cm1.json, cm2.json, rl2.json, rl3.json, rl4.json.
+Seconds are by the clock, for the whole program, graph reading included; the best of three runs if a run takes less than
+a second. CPU seconds are the sum over all threads. Reference implementations are the judge's, in Python with
+SciPy's HiGHS, over the same sweep of budgets; they are stopped after a minute of CPU time, with --long after five,
+which also adds the largest graphs. Figures that authors state for their own program are quoted and marked with *.
+--graph: more graphs for `live`; those of Moccasin's repository are not kept here (an importer of the interchange
+format makes them), and are known by the names that its paper gives them: cm1.json, cm2.json, rl2.json, rl3.json,
+rl4.json.
 """
 import argparse
 import glob
@@ -21,7 +21,7 @@ import sys
 import tempfile
 import time
 
-# Kusumoto's program (C++), one solve at given budgets, on a machine of this class
+# Seconds of Kusumoto's program (C++), one solve at given budgets, on a machine of this class
 AUTHORS_DP = {"googlenet": "43-185 *", "pspnet": "9-138 *"}
 
 # Overhead in percent of live bytes / seconds by Checkmate, Moccasin and FastSA, as FastSA's authors
@@ -64,7 +64,7 @@ class Bench:
         self.limit = 600 if a.long else 120
 
     def plan(self, graph, *options):
-        """Seconds, those of CPU time, and the summary; None where there is no plan."""
+        """Seconds by the clock, CPU seconds and the summary; None if there is no plan."""
         best, least, text = math.inf, math.inf, ""
         for _ in range(3):
             code, seconds, cpu, _, text = run([self.lowerset, "plan", graph, "--json", *options],
@@ -147,7 +147,7 @@ def bench_auto(b):
 
 
 def bench_least(b):
-    """The least arena of each strategy, and what no plan can do with less of."""
+    """The least arena of each strategy, and the lower bound for any plan."""
     print("\nThe least memory, in percent of the store-all peak; auto's overhead there, seconds\n")
     named = ("auto", "exact", "approx", "chen", "none")
     print(f"| graph | bound | {' | '.join(named)} | overhead | seconds |")
@@ -209,7 +209,7 @@ def layered(b, work):
 
 
 def bench_live(b, work):
-    """Graphs that papers plan in live bytes: so, and with places within as many bytes."""
+    """Graphs that papers plan in live bytes: planned so, and with offsets within the same number of bytes."""
     print("\nOverhead in percent / seconds at parts of the store-all peak\n")
     print("| graph | budget | Checkmate * | Moccasin * | FastSA * | live bytes | arena | proven |")
     print("|---|---|---|---|---|---|---|---|")

@@ -4,15 +4,14 @@
     python3 bench/predict.py BUILD-FOLDER [--threads N] [--budgets 100,50] [--seconds S]
                              [--rounds R] [--machine FILE] [--compile] [--keep] [MODEL...]
 
-Each network is compiled once per budget (percent of the arena without recomputation; min, where
-nothing fits that); --compile stops there, --keep goes on from what it left. The measured time of a
-step is the median of the steps' times in a run of S seconds, and the median of R runs, in rounds
-over all networks and budgets, so that some bad seconds of the machine spoil one run of a network
-and not all; a ratio of two budgets is the median of the rounds' ratios. Predicted is what the
-program's plan takes by the built-in machine "cpu" and by --machine (what `lowerset calibrate -o
-FILE` wrote), run by run as `lowerset plan` says it, and the sum of the costs by a profile of the
-program of the first budget (of R, the one of median sum). Programs are planned by "cpu". The last
-columns are times of a budget over those of the first."""
+Each network is compiled once per budget (percent of the arena without recomputation; min, where nothing fits that);
+--compile stops there, --keep continues from its files. The measured time of a step is the median of the steps' times
+in a run of S seconds, and the median of R runs, in rounds over all networks and budgets, so that a short disturbance
+spoils only one run of a network; a ratio of two budgets is the median of the rounds' ratios. Predictions are the
+plan's time by the built-in machine "cpu" and by --machine (a file of `lowerset calibrate -o FILE`), run by run as
+`lowerset plan` prints it, and the sum of the costs by a profile of the program of the first budget (of R profiles,
+the profile with the median sum). Programs are planned by "cpu". The last columns are a budget's times divided by the
+first budget's times."""
 
 import argparse
 import json
@@ -94,7 +93,7 @@ class Net:
             return [n['cost'] for n in json.load(f)['nodes']]
 
     def step_times(self, budget, plan):
-        """ns by machine of the program's plan, whose hash is given."""
+        """ns of the program's plan by each machine; the plan must have the given hash."""
         tool = os.path.join(self.args.build, 'bench', 'step_time')
         machines = ['cpu'] + ([self.args.machine] if self.args.machine else [])
         said = subprocess.run([tool, ','.join(machines), self.at + '.onnx', *self.train,
@@ -122,7 +121,7 @@ def build(net, args):
 
 
 def one_round(net, args):
-    """ns of each budget's step, and a profile of the first: (path, what it holds)."""
+    """ns of each budget's step, and a profile of the first budget: (path, contents)."""
     if not net.steps:
         net.trainer(net.budgets[0], 3)
         net.steps = max(6, int(args.seconds * 1e9 / net.step_ns(net.budgets[0], 6)))

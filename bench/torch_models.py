@@ -8,7 +8,7 @@ from torch.nn import functional as F
 
 
 def shortcut(n_in, n_out, stride):
-    """What brings a block's input to the size of its result; None where it has it."""
+    """A projection of a block's input to the size of its result; None if the sizes are equal."""
     if stride == 1 and n_in == n_out:
         return None
     return nn.Sequential(nn.Conv2d(n_in, n_out, 1, stride, bias=False), nn.BatchNorm2d(n_out))
@@ -257,7 +257,7 @@ class GPTBlock(nn.Module):
 
 
 class GPT(nn.Module):
-    """flash: attention by PyTorch's own function, which need not store the scores."""
+    """flash: attention by PyTorch's own function, which may avoid storing the scores."""
 
     def __init__(self, depth=4, width=256, heads=8, context=256, vocab=4096, flash=False):
         super().__init__()

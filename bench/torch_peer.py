@@ -11,9 +11,9 @@ forward, loss, backward, update; all on one batch of random data that lies in me
 line: model, variant, threads, steps, median_ms, best_ms, peak_rss_mb, cpu_ms (processor time per
 step), import_rss_mb, parameters, loss.
 
-The OpenBLAS behind torch picks its kernels by OPENBLAS_* variables; they are removed here, so that a
-setting left in the shell cannot slow the peer down; --coretype sets the one that matters. With fewer
-threads than CPUs the process stays on as many CPUs, because that OpenBLAS would take them all.
+The OpenBLAS behind torch chooses its kernels by OPENBLAS_* variables. They are removed here, so that a setting left
+in the shell cannot slow the peer down; --coretype sets OPENBLAS_CORETYPE. With fewer threads than CPUs the process
+stays on as many CPUs, because that OpenBLAS would take them all.
 """
 import argparse
 import json
@@ -59,7 +59,7 @@ def peak_mb():
 
 
 def blas():
-    """Path of the library behind matrix products, as the process has it mapped."""
+    """Path of the library for matrix products that the process has mapped."""
     with open("/proc/self/maps", encoding="ascii", errors="replace") as maps:
         paths = {line.split()[-1] for line in maps if "blas" in line}
     return " ".join(sorted(paths))

@@ -163,6 +163,6 @@ bool ls_archive_same(LsArena *arena, const char *path, const char *other, uint32
     if (!same)
         *name = at;
     else if (ok && ls_npz_count(&p.b) != *n)
-        *name = "one that only one of them has";
+        *name = "a member that only one archive has";
     return close_pair(&p, ok, why, size);
 }

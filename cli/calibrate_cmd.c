@@ -252,7 +252,7 @@ static int await_build(void)
     int status;
     while (wait(&status) < 0)
         if (errno != EINTR)
-            return fail("a program that was to be built", strerror(errno));
+            return fail("building a program", strerror(errno));
     return WIFEXITED(status) ? WEXITSTATUS(status) : LS_EXIT_TOOL;
 }
 
@@ -309,8 +309,8 @@ static void settle(const Calibration *c)
         most += fmax(hi, ns[2]);
     }
     if (most > much * least)
-        fprintf(stderr, "calibrate: the machine was busy: the rounds differ by %.0f %%; run it "
-                "again when there is less to do\n", 100 * (most / least - 1));
+        fprintf(stderr, "calibrate: the machine was busy: the rounds differ by %.0f %%; run it again when the "
+                        "machine is idle\n", 100 * (most / least - 1));
 }
 
 static void remove_files(const Calibration *c)
@@ -386,7 +386,7 @@ int ls_calibrate_main(int argc, char **argv)
     int code = parse(&c, argc, argv);
     c.usual = c.output == NULL;
     if (code == 0 && c.usual && (c.output = ls_machine_path(c.arena)) == NULL)
-        code = fail("neither XDG_CONFIG_HOME nor HOME is set", "say where with -o FILE");
+        code = fail("neither XDG_CONFIG_HOME nor HOME is set", "name the file with -o FILE");
     if (code == 0) {
         c.dir = ls_trial_folder(c.arena);
         code = c.dir != NULL ? 0 : LS_EXIT_TOOL;
@@ -407,7 +407,7 @@ int ls_calibrate_main(int argc, char **argv)
         code = write_machine(&c, missed);
     }
     if (code == 0)
-        printf("%s: %u kernels with %d thread%s, missed by %.1f %% of their time, after %.0f s\n",
+        printf("%s: %u kernels with %d thread%s, mean error %.1f %% of their time, after %.0f s\n",
                c.output, c.nsample, c.threads, c.threads == 1 ? "" : "s", 100 * missed,
                1e-9 * (double)(ls_now_ns() - start));
     if (code == 0 && c.verbose)

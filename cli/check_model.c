@@ -191,10 +191,10 @@ static int compare_bits(Check *c, const char *within, const char *total)
         return unreadable(c, why);
     add(c, "budget", name[0] == '\0', 0, -1,
         name[0] == '\0'
-            ? ls_arena_printf(c->a, "after %d steps within %s all %" PRIu32 " tensors have the bits "
-                              "that they have without a budget", BUDGET_STEPS, total, n)
-            : ls_arena_printf(c->a, "after %d steps within %s '%s' has other bits than without a "
-                              "budget", BUDGET_STEPS, total, name));
+            ? ls_arena_printf(c->a, "after %d steps within %s, all %" PRIu32 " tensors have the same bits as "
+                                                                             "without a budget", BUDGET_STEPS, total, n)
+            : ls_arena_printf(c->a, "after %d steps within %s, '%s' has other bits than without a budget",
+                              BUDGET_STEPS, total, name));
     return 0;
 }
 
@@ -210,7 +210,7 @@ static int run_asked(Check *c, LsJob *job)
     c->plain = file(c, "plain");
     ls_plan_hash(&job->none, none);
     const char *because = strcmp(none, job->report.hash) == 0
-        ? ls_arena_printf(c->a, "the plan within %s is the one without a budget", total)
+        ? ls_arena_printf(c->a, "the plan within %s is the same as without a budget", total)
         : c->o->nondeterministic ? "sums may run in any order: --allow-nondeterministic" : NULL;
     tell(c, "building the program without a budget");
     int code = ls_compile_plan(job, &job->none, 0, c->plain);
@@ -231,7 +231,7 @@ static int check_asked(Check *c)
     if (code == 0)
         add_plan(c, &job);
     if (code == 0 && c->cuda && !c->device)
-        skip(c, "budget", "no NVIDIA GPU here: programs for one were not run");
+        skip(c, "budget", "this machine has no NVIDIA GPU: programs for GPUs were not run");
     else if (code == 0)
         code = run_asked(c, &job);
     ls_job_end(&job);
@@ -277,8 +277,8 @@ static int check_gradients(Check *c)
         copy_to_stderr(t.out);
     add(c, "gradients", code == 0, ls_trial_number(t.log, "worst", INFINITY),
         ls_trial_number(t.log, "limit", 0),
-        ls_arena_printf(c->a, "%.0f elements of %.0f parameters beside differences of the loss, in "
-                        "doubles; worst: %s", ls_trial_number(t.log, "elements", 0),
+        ls_arena_printf(c->a, "%.0f elements of %.0f parameters compared with differences of the loss, in doubles; "
+                              "worst: %s", ls_trial_number(t.log, "elements", 0),
                         ls_trial_number(t.log, "parameters", 0),
                         ls_trial_text(c->a, t.log, "at")));
     return 0;
@@ -362,7 +362,7 @@ static int compare_reference(Check *c, const char *name, const char *npz, const 
     bool none = d.ntensor == 0 && d.loss < 0;
     const char *says = distance_text(c, &d, c->o->against);
     if (d.nlacking > 0)
-        says = ls_arena_printf(c->a, "%s; %" PRIu32 " of its tensors are not made here", says,
+        says = ls_arena_printf(c->a, "%s; %" PRIu32 " of its tensors are not computed by this model", says,
                                d.nlacking);
     add(c, name, !none && is_within(&d, l), d.worst, l->worst,
         none ? "the reference has no member loss, out/NAME or grad/PARAM of this model" : says);
@@ -400,7 +400,7 @@ static void look_for_device(Check *c)
 int ls_check_model(const LsOptions *o)
 {
     if (o->against != NULL && o->data == NULL) {
-        fprintf(stderr, "lowerset: --against wants the --data that the reference was made with\n");
+        fprintf(stderr, "lowerset: --against needs --data: the data that the reference was made with\n");
         return LS_EXIT_USAGE;
     }
     LsArena *a = ls_arena_new();

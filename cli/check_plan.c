@@ -44,7 +44,7 @@ static int judge(LsArena *a, const LsOptions *o, const LsDag *dag, const LsPlan 
     ls_plan_hash(plan, hash);
     bool sound = ls_audit(dag, plan, why, sizeof why);
     if (sound && stated[0] != '\0' && strcmp(stated, hash) != 0) {
-        snprintf(why, sizeof why, "states the hash %s, it is %s", stated, hash);
+        snprintf(why, sizeof why, "states the hash %s, but its hash is %s", stated, hash);
         sound = false;
     }
     if (o->json)
@@ -59,10 +59,9 @@ int ls_check_plan(const LsOptions *o)
     char why[512], stated[17];
     LsPlan plan;
     if (o->dot == NULL)
-        return wrong(o->model, "a plan is checked against its graph: --graph "
-                     "GRAPH.json", LS_EXIT_USAGE);
+        return wrong(o->model, "a plan is checked against its graph: name it with --graph GRAPH.json", LS_EXIT_USAGE);
     if (o->model_only != NULL) {
-        fprintf(stderr, "lowerset: %s is for models, and this is a plan\n", o->model_only);
+        fprintf(stderr, "lowerset: %s is for models, but this is a plan\n", o->model_only);
         return LS_EXIT_USAGE;
     }
     LsArena *a = ls_arena_new();

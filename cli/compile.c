@@ -58,7 +58,7 @@ static int emit_kind(const LsOptions *o, LsEmitKind *kind)
             *kind = (LsEmitKind)k;
             return 0;
         }
-    fprintf(stderr, "lowerset: --emit: '%s' is none of exe obj c\n", o->emit);
+    fprintf(stderr, "lowerset: --emit: '%s' is not one of exe obj c\n", o->emit);
     return LS_EXIT_USAGE;
 }
 

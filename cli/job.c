@@ -137,7 +137,7 @@ double ls_job_plan_ns(const LsJob *job, const LsPlan *plan)
 
 const char *ls_job_gap_text(const LsJob *job)
 {
-    return ls_arena_printf(job->cx.arena, " (at most %.2f %% more than it must)",
+    return ls_arena_printf(job->cx.arena, " (at most %.2f %% more than necessary)",
                            100 * ls_plan_gap(&job->plan, &job->report));
 }
 
@@ -161,8 +161,8 @@ static bool read_graph(LsJob *job)
     if (dag == NULL)
         return ls_error(&job->cx, LS_NOWHERE, LS_E_PARSE, NULL, "not a training graph: %s", why);
     if (job->options->model_only != NULL)
-        return ls_error(&job->cx, LS_NOWHERE, LS_E_OPTION, NULL, "%s is for models, and this is a "
-                        "training graph", job->options->model_only);
+        return ls_error(&job->cx, LS_NOWHERE, LS_E_OPTION, NULL, "%s is for models, but this is a training graph",
+                        job->options->model_only);
     for (uint32_t t = 0; t < dag->ntensor; t++)
         job->state_bytes += dag->tensor[t].persistent ? dag->tensor[t].bytes : 0;
     job->dag = dag;
@@ -201,12 +201,12 @@ static int load_model(LsJob *job)
 {
     const char *of = job->options->budget_of;
     if (job->options->no_offsets && !job->graph_file) {
-        fprintf(stderr, "lowerset: --no-offsets is for training graphs (GRAPH.json): the program of a "
-                "model needs places\n");
+        fprintf(stderr, "lowerset: --no-offsets is for training graphs (GRAPH.json): the program of a model needs "
+                        "offsets\n");
         return LS_EXIT_USAGE;
     }
     if (of != NULL && !is_of_store_all(job) && strcmp(of, "none") != 0) {
-        fprintf(stderr, "lowerset: --budget-of: '%s' is none of none store-all\n", of);
+        fprintf(stderr, "lowerset: --budget-of: '%s' is not one of none store-all\n", of);
         return LS_EXIT_USAGE;
     }
     return load(job) && plan_eval(job) ? 0 : ls_job_failed(job);
@@ -268,8 +268,8 @@ static const char *least_place(const LsJob *job)
     const char *place = node == NULL ? "" : ls_arena_printf(a, "at node '%s' with %u live tensors, the "
         "largest '%s' of %s", node, r->nowner, g->tensor[r->owner[0].tensor].name,
         like_budget(job, r->owner[0].bytes));
-    return r->least_bound <= 0 ? place : ls_arena_printf(a, "%s%sno plan of any kind does with an arena "
-        "below %s", place, place[0] != '\0' ? "; " : "", like_budget(job, r->least_bound));
+    return r->least_bound <= 0 ? place : ls_arena_printf(a, "%s%sno plan at all has an arena below %s",
+        place, place[0] != '\0' ? "; " : "", like_budget(job, r->least_bound));
 }
 
 static int over_budget(LsJob *job)
@@ -285,7 +285,7 @@ static int over_budget(LsJob *job)
     int64_t arena = r->least > job->eval_plan.arena ? r->least : job->eval_plan.arena;
     const char *budget = like_budget(job, job->budget), *least = like_budget(job, fixed + arena);
     const char *whose = o->strategy != NULL ? ls_arena_printf(a, " by strategy %s", o->strategy)
-        : o->keep.n + o->forget.n > 0 || o->recompute != NULL ? " for these hints" : "";
+        : o->keep.n + o->forget.n > 0 || o->recompute != NULL ? " with these hints" : "";
     const char *parts = fixed == 0 ? "" : ls_arena_printf(a, "%s for state and input ring and %s for the "
         "arena, ", like_budget(job, fixed), like_budget(job, arena));
     if (strcmp(budget, least) == 0) {           /* equal after rounding */
@@ -295,7 +295,7 @@ static int over_budget(LsJob *job)
     ls_error(&job->cx, LS_NOWHERE, LS_E_BUDGET,
              ls_arena_printf(a, "ask for --budget %" PRId64 " (%s) or more, or --budget min",
                              fixed + arena, least),
-             "the budget is %s, and the least that was found%s is %s, %s%s", budget, whose, least, parts,
+             "the budget is %s, but the least budget found%s is %s, %s%s", budget, whose, least, parts,
              least_place(job));
     return ls_job_failed(job);
 }
@@ -386,11 +386,11 @@ bool ls_job_fits_machine(LsJob *job, int64_t bytes)
     int64_t here = ls_memory_here();
     if (bytes > LS_MOST_BYTES)
         return ls_error(&job->cx, LS_NOWHERE, LS_E_BUDGET, "check the sizes that --batch, --dim and "
-                        "--shape give", "training takes %s, and no machine addresses more than %s",
+                        "--shape give", "training takes %s, but no machine addresses more than %s",
                         ls_bytes_text(a, bytes), ls_bytes_text(a, LS_MOST_BYTES));
     if (here > 0 && bytes > here && job->target.kind == LS_TARGET_CPU && !job->graph_file)
-        ls_warn(&job->cx, LS_NOWHERE, "a smaller --batch or --budget, or a larger machine",
-                "the program takes %s, and this machine has %s", ls_bytes_text(a, bytes),
+        ls_warn(&job->cx, LS_NOWHERE, "use a smaller --batch or --budget, or a larger machine",
+                "the program takes %s, but this machine has %s", ls_bytes_text(a, bytes),
                 ls_bytes_text(a, here));
     return true;
 }

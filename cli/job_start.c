@@ -14,7 +14,7 @@ static int pick(const char *option, const char *text, const char *const word[], 
     for (int k = 0; k < n; k++)
         if (text == NULL || strcmp(text, word[k]) == 0)
             return k;
-    fprintf(stderr, "lowerset: %s: '%s' is none of", option, text);
+    fprintf(stderr, "lowerset: %s: '%s' is not one of", option, text);
     for (int k = 0; k < n; k++)
         fprintf(stderr, " %s", word[k]);
     fprintf(stderr, "\n");
@@ -65,8 +65,8 @@ static int choose_machine(LsJob *job)
     job->target.device = job->machine.name;
     if (!cuda || job->machine.gpu)
         return 0;
-    fprintf(stderr, "lowerset: --machine: '%s' is no GPU, which --target=cuda plans for; "
-            "lowerset targets lists some\n", job->machine.name);
+    fprintf(stderr, "lowerset: --machine: '%s' is not a GPU, but --target=cuda needs a GPU; lowerset targets lists "
+                    "some\n", job->machine.name);
     return LS_EXIT_USAGE;
 }
 
@@ -79,7 +79,7 @@ static int choose_convs(LsJob *job)
         return 0;
     if (o->workspace != NULL
         && (!ls_budget_parse(o->workspace, &most) || most.kind != LS_BUDGET_BYTES)) {
-        fprintf(stderr, "lowerset: --workspace: '%s' is no number of bytes, such as 64MiB\n",
+        fprintf(stderr, "lowerset: --workspace: '%s' is not a size like 64MiB\n",
                 o->workspace);
         return LS_EXIT_USAGE;
     }

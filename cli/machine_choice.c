@@ -44,7 +44,7 @@ int ls_machine_choose(LsArena *a, const char *option, LsMachine *m, const char *
         return 0;
     if (access(name, F_OK) == 0)
         return load(a, name, m, from);
-    fprintf(stderr, "lowerset: --machine: '%s' is no file and none of", name);
+    fprintf(stderr, "lowerset: --machine: '%s' is neither a file nor one of", name);
     print_names(stderr);
     fprintf(stderr, "\n");
     return LS_EXIT_USAGE;

@@ -46,10 +46,10 @@ static int check(const LsOptions *o)
     if (!ls_budget_parse(o->budget, &b) || b.kind != LS_BUDGET_BYTES)
         return usage("needs --budget in bytes, like 8GiB");
     if (o->batch > 0)
-        return usage("searches the batch: leave --batch out");
+        return usage("searches for the batch: leave --batch out");
     if (o->graph_json != NULL || o->plan_json != NULL || o->dot != NULL || o->timeline != NULL
         || o->report != NULL || o->against != NULL)
-        return usage("writes no reports: ask for them with the --batch it finds");
+        return usage("writes no reports: run plan again with the --batch that it finds");
     if (ls_job_is_graph(o->model)) {
         fprintf(stderr, "lowerset: --max-batch: '%s' is a training graph, whose batch is fixed; "
                 "give the model\n", o->model);
@@ -73,7 +73,7 @@ static int rehearse(const LsOptions *o, int64_t batch)
     if (job.cx.log != NULL)
         fclose(job.cx.log);
     if (batch > 1 && code != 0)
-        fprintf(stderr, "lowerset: --max-batch: the model takes a batch of 1 and not of %" PRId64
+        fprintf(stderr, "lowerset: --max-batch: the model takes a batch of 1, but not of %" PRId64
                 ": lowerset plan --batch %" PRId64 " says why\n", batch, batch);
     if (!follows) {
         fprintf(stderr, "lowerset: --max-batch: the batch of '%s' is fixed at %" PRId64 "; export "
@@ -258,7 +258,7 @@ static void warn_of_memory(const LsOptions *o, const Search *s, uint32_t n)
     if (here <= 0 || most <= here || gpu || o->quiet)
         return;
     LsArena *a = ls_arena_new();
-    fprintf(stderr, "%s: warning: the program takes %s, and this machine has %s\n", o->model,
+    fprintf(stderr, "%s: warning: the program takes %s, but this machine has %s\n", o->model,
             ls_bytes_text(a, most), ls_bytes_text(a, here));
     ls_arena_free(a);
 }

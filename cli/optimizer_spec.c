@@ -79,8 +79,8 @@ static bool read_one(int of, char *text, unsigned *given, LsOptimizerOptions *op
     if (k == NESTEROV)
         op->nesterov = true;
     else if (!read_value(k, value, op, lr))
-        return snprintf(why, size, "%s=%s: it is a number from 0 on%s", text, value,
-                        setting[k].is_part ? ", below 1" : ""), false;
+        return snprintf(why, size, "%s=%s: must be a number of at least 0%s", text, value,
+                        setting[k].is_part ? " and below 1" : ""), false;
     return true;
 }
 
@@ -100,7 +100,7 @@ bool ls_optimizer_parse(const char *text, LsOptimizerOptions *op, double *lr, ch
     size_t n = strcspn(text, ":");
     int of = find_kind(text, n);
     if (of < 0 || strlen(text) >= sizeof copy)
-        return snprintf(why, size, "'%.*s' is none of sgd adam adamw none", (int)(n < 99 ? n : 99),
+        return snprintf(why, size, "'%.*s' is not one of sgd adam adamw none", (int)(n < 99 ? n : 99),
                         text), false;
     *op = (LsOptimizerOptions){.kind = (LsOptimizerKind)of, .accumulate = 1};
     *lr = 0.01;
@@ -116,7 +116,7 @@ bool ls_optimizer_parse(const char *text, LsOptimizerOptions *op, double *lr, ch
             return false;
     }
     if (op->nesterov && op->momentum == 0)
-        return snprintf(why, size, "nesterov wants a momentum above 0"), false;
+        return snprintf(why, size, "nesterov needs a momentum above 0"), false;
     return true;
 }
 

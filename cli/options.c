@@ -29,14 +29,14 @@ enum { MOST_BATCH = 1 << 30, MOST_COUNT = 1 << 20 };
 static const LsOption option[] = {
     LS_OPTION_HEADING("Output"),
     {"--output", "-o", "FILE", TEXT, AT(output), LS_CMD_COMPILE,
-     "what to write (default: the model's name)"},
+     "file to write (default: named after the model)"},
     {"--output", "-o", "DIR", TEXT, AT(output), SWEEP,
      "folder for tables, curves and pages (default: MODEL-sweep)"},
     {"--output", "-o", "FILE", TEXT, AT(output), LS_CMD_CALIBRATE,
-     "where the figures go (default: where plan and compile look for them)"},
+     "file for the costs (default: where plan and compile look for it)"},
     {"--emit", NULL, "exe|obj|c", TEXT, AT(emit), LS_CMD_COMPILE, "kind of output (default exe)"},
     {"--emit-c", "-S", NULL, FLAG, AT(emit_c), LS_CMD_COMPILE,
-     "same as --emit=c: readable C and all it needs"},
+     "same as --emit=c: readable C and all that it needs"},
     {"--emit-obj", "-c", NULL, FLAG, AT(emit_obj), LS_CMD_COMPILE, "same as --emit=obj"},
     {"--save-temps", NULL, "DIR", TEXT, AT(save_temps), LS_CMD_COMPILE,
      "keep the generated files in DIR (not with --emit=c, which leaves them beside the output)"},
@@ -44,7 +44,9 @@ static const LsOption option[] = {
      "do all checks, print the commands, write nothing"},
     {"--verbose", "-v", NULL, FLAG, AT(verbose), ALL | LS_CMD_CALIBRATE | LS_CMD_GRAPH | LS_CMD_SCHEDULE,
      "say what is done, and print the commands that are run"},
-    {"--quiet", "-q", NULL, FLAG, AT(quiet), BUILD | LS_CMD_GRAPH | LS_CMD_SCHEDULE, "only errors: no warnings, no summary, no progress"},
+    {"--quiet", "-q", NULL, FLAG, AT(quiet), BUILD | LS_CMD_GRAPH | LS_CMD_SCHEDULE, "print only errors: no "
+                                                                                     "warnings, no summary, no "
+                                                                                     "progress"},
     {"--max-errors", NULL, "N", INTEGER(1, MOST_COUNT), AT(max_errors), ALL, "print no more than N errors (default 50)"},
     {"--dump", "-d", "PASS", TEXT, AT(dump_pass), BUILD,
      "print the graph after a compiler pass (import, autodiff, fuse, all)"},
@@ -56,84 +58,91 @@ static const LsOption option[] = {
      "size of a dynamic first dimension of every input"},
     LS_OPTION_HEADING("Training"),
     {"--loss", NULL, "ce|mse|l1|bce|graph", TEXT, AT(loss), BUILD,
-     "loss (default: ce; graph: an output of the model is the loss)"},
+     "loss to train with (default ce); graph: an output of the model is the loss"},
     {"--loss-input", NULL, "NAME", TEXT, AT(loss_input), BUILD,
-     "model output that the loss reads, or that is the loss (default: the first, the only scalar)"},
+     "model output that the loss reads (default: the first); with --loss=graph, the output that is the loss "
+     "(default: the only scalar)"},
     {"--label", NULL, "NAME", TEXT, AT(label), BUILD, "name of the target input (default label)"},
     {"--class-axis", NULL, "K", TEXT, AT(class_axis), BUILD,
-     "cross-entropy: axis of the classes, from the end if negative (default: the one that the model's "
+     "cross-entropy: axis of the classes, counted from the end if negative (default: the axis that the model's "
      "last weight makes)"},
     {"--label-smoothing", NULL, "E", TEXT, AT(smoothing), BUILD,
-     "cross-entropy with smoothed labels"},
+     "cross-entropy: part of each target that is spread over all classes, 0 to 1 (default 0)"},
     {"--ignore-index", NULL, "K", TEXT, AT(ignore), BUILD,
-     "cross-entropy: label that does not count"},
+     "cross-entropy: positions with this label do not count"},
     {"--class-weights", NULL, "W0,W1,...", TEXT, AT(class_weights), BUILD,
      "cross-entropy: weight of each class"},
     {"--optimizer", NULL, "SPEC", TEXT, AT(optimizer), BUILD,
      "kind and settings, see below (default sgd:momentum=0.9)"},
     {"--lr", NULL, "RATE", TEXT, AT(lr), LS_CMD_COMPILE | LS_CMD_CHECK,
-     "learning rate that the trainer has by default (default: of --optimizer)"},
+     "default learning rate of the trainer (default: the optimizer's, see below)"},
     {"--schedule", NULL, "SPEC", TEXT, AT(schedule), LS_CMD_COMPILE,
-     "rate schedule that the trainer has by default, see below (default constant)"},
-    {"--clip-norm", NULL, "X", TEXT, AT(clip_norm), BUILD, "scale gradients down to this norm (default: no clipping)"},
-    {"--clip-value", NULL, "X", TEXT, AT(clip_value), BUILD, "clamp each gradient element"},
+     "default rate schedule of the trainer, see below (default constant)"},
+    {"--clip-norm", NULL, "X", TEXT, AT(clip_norm), BUILD, "scale all gradients down together if their norm "
+                                                           "exceeds X (default: no clipping)"},
+    {"--clip-value", NULL, "X", TEXT, AT(clip_value), BUILD, "clamp each element of the gradients to -X..X "
+                                                             "(default: no clipping)"},
     {"--accumulate", NULL, "K", INTEGER(1, MOST_COUNT), AT(accumulate), BUILD,
-     "batches per update, which is that of one batch of as many samples or labels (default 1)"},
+     "batches per update; the update is that of one batch K times as large (default 1)"},
     {"--freeze", NULL, "GLOB", LIST, AT(freeze), ALL,
      "parameters that are not trained; may be repeated"},
     {"--train", NULL, "GLOB", LIST, AT(train), ALL,
-     "tensors that are trained whatever else would be, --freeze included; may be repeated"},
+     "tensors that are trained even if --freeze or the file says otherwise; may be repeated"},
     {"--tie", NULL, NULL, FLAG, AT(tie), ALL,
-     "parameters that the file has as one stay one, though an exporter may have merged them"},
+     "train each parameter of the file as one, even if the exporter may have merged several into it"},
     {"--bn", NULL, "file|train|frozen", TEXT, AT(bn), ALL,
-     "statistics of batch norms: as in the file, the batch's, the running ones (default file)"},
+     "statistics that batch norms use: as in the file, those of the batch, the running ones (default file)"},
     {"--bn-var", NULL, "onnx|torch", TEXT, AT(bn_var), BUILD,
      "running variance: population (ONNX) or unbiased (PyTorch) (default onnx)"},
     {"--dropout", NULL, "file|on|off", TEXT, AT(dropout), BUILD,
-     "which dropouts drop: as in the file (before opset 12: all), all, none (default file)"},
+     "dropouts that are active: as in the file (before opset 12: all), all, none (default file)"},
     LS_OPTION_HEADING("Memory"),
     {"--budget", NULL, "SIZE|%|min", TEXT, AT(budget), MEMORY,
-     "memory that may be used: in all, of a graph its arena's; % of the arena without recomputation; min: the least there is a plan for (default: no limit)"},
+     "limit on all memory of the program, or on the arena of a GRAPH; %: limit on the arena, as a part of the "
+     "arena without recomputation; min: the least budget that has a plan (default: no limit)"},
     {"--max-batch", NULL, NULL, FLAG, AT(max_batch), LS_CMD_PLAN,
-     "find the largest batch within --budget, by every strategy"},
+     "find the largest batch within --budget, for every strategy"},
     {"--budget-of", NULL, "none|store-all", TEXT, AT(budget_of), SEARCH,
-     "what % refers to: the arena without recomputation, or every result once, none in place (default none)"},
+     "memory that % refers to: the arena without recomputation, or the live peak with every result made once and "
+     "none in place (default none)"},
     {"--strategy", NULL, "NAME", TEXT, AT(strategy), MEMORY,
-     "auto, none, chen, exact, approx (each DP also -tc, -mc) (default auto)"},
+     "auto, none, chen, exact or approx; exact and approx also as exact-tc, exact-mc and so on (default auto)"},
     {"--keep", NULL, "GLOB", LIST, AT(keep), SEARCH,
-     "values that are made once: names of values or nodes; may be repeated"},
+     "values that are computed once and kept: names of values or nodes; may be repeated"},
     {"--forget", NULL, "GLOB", LIST, AT(forget), SEARCH,
-     "values that the backward part makes again; may be repeated"},
+     "values that the backward part computes again: names of values or nodes; may be repeated"},
     {"--recompute", NULL, "auto|none|cheap|conv-saved|all", TEXT, AT(recompute), SEARCH,
-     "what may run again: anything, nothing, all but products, all but convolutions; all: must (default auto)"},
+     "what may run again. auto: anything; none: nothing; cheap: neither matrix products nor convolutions; "
+     "conv-saved: no convolutions; all: everything must (default auto)"},
     {"--plan-time", NULL, "SECONDS", TEXT, AT(plan_time), SEARCH,
-     "work of the search for a plan, as on a core of 2023 (default 2); more: it goes on longer"},
+     "work of the search for a plan, in seconds of one core of 2023 (default 2)"},
     {"--plan-effort", NULL, "PERCENT", INTEGER(1, 10000), AT(plan_effort), SEARCH,
-     "moves of that search, of the usual number, whatever the time; below 100 of its work, too"},
-    {"--prove", NULL, NULL, FLAG, AT(prove), SEARCH, "spend more on the lower bounds"},
+     "moves of that search, in percent of the usual number, however long --plan-time is; below 100 its work "
+     "shrinks, too"},
+    {"--prove", NULL, NULL, FLAG, AT(prove), SEARCH, "spend more work on the lower bounds"},
     {"--no-inplace", NULL, NULL, FLAG, AT(no_inplace), SEARCH,
-     "every result gets a place of its own"},
+     "give every result a place of its own: none overwrites an operand"},
     {"--no-offsets", NULL, NULL, FLAG, AT(no_offsets), REPORT | LS_CMD_SWEEP,
-     "of a graph: no places, and the budget is one of live bytes, as papers count"},
+     "of a GRAPH: give values no offsets; the budget limits live bytes, as in papers"},
     {"--no-alternatives", NULL, NULL, FLAG, AT(no_alternatives), BUILD,
-     "no operand is computed again inside the kernel that reads it"},
+     "recompute no operand inside the kernel that reads it"},
     {"--store-gradients", NULL, NULL, FLAG, AT(store_gradients), BUILD,
-     "no update computes its gradient itself: --dump has all of them"},
+     "write every gradient to memory, so that --dump has it; no update computes its own"},
     {"--no-epilogues", NULL, NULL, FLAG, AT(no_epilogues), BUILD | GPU,
-     "GPUs: products leave activations and bias gradients to kernels of their own"},
+     "GPUs: compute activations and bias gradients in kernels of their own, not in products"},
     LS_OPTION_HEADING("Sweep"),
     {"--from", NULL, "SIZE|%", TEXT, AT(from), SWEEP,
      "smallest budget (default 20%)"},
     {"--to", NULL, "SIZE|%", TEXT, AT(to), SWEEP,
      "largest budget (default 100%)"},
     {"--points", NULL, "N", INTEGER(1, 1000), AT(points), SWEEP,
-     "budgets, evenly spaced from the one to the other (default 17)"},
+     "number of budgets, evenly spaced from the smallest to the largest (default 17)"},
     {"--strategies", NULL, "all|NAME,NAME,...", TEXT, AT(strategies), SWEEP,
-     "which to compare (default all)"},
+     "strategies to compare (default all)"},
     {"--table", NULL, NULL, FLAG, AT(table), SWEEP,
-     "the table of Kusumoto et al. 2019 instead: for MODEL, or without one for their networks"},
+     "write the table of Kusumoto et al. 2019 instead: for MODEL, or for their networks if there is no MODEL"},
     {"--measure", NULL, NULL, FLAG, AT(measure), LS_CMD_SWEEP,
-     "build and run the plans that get a page: auto's, or every one of --strategies"},
+     "build and run the plans that get a page: those of auto, or of all --strategies"},
     LS_OPTION_HEADING("Reports"),
     {"--json", NULL, NULL, FLAG, AT(json),
      REPORT | LS_CMD_INSPECT | LS_CMD_CHECK | LS_CMD_SCHEDULE,
@@ -143,25 +152,25 @@ static const LsOption option[] = {
     {"--plan-json", NULL, "FILE", TEXT, AT(plan_json), REPORT,
      "write the schedule in the interchange format"},
     {"--timeline", NULL, "FILE.svg", TEXT, AT(timeline), REPORT,
-     "draw memory over time (FILE.svg; any other name: the data)"},
+     "draw memory over time; a FILE with another ending than .svg gets the data as text"},
     {"--report", NULL, "FILE.html", TEXT, AT(report), REPORT,
-     "write a page: memory over time, who owns the peak, what is kept"},
+     "write a page: memory over time, values that make the peak, values that are kept"},
     {"--tolerance", NULL, "X%", TEXT, AT(tolerance), REPORT,
-     "how much worse does not count (default 0)"},
+     "with --against: how much worse is still accepted (default 0)"},
     {"--graph", NULL, "FILE.dot", TEXT, AT(dot), REPORT,
      "write the graph for Graphviz: kept and recomputed values"},
     {"--against", NULL, "PLAN.json", TEXT, AT(against), REPORT,
-     "compare with an earlier --plan-json or --json: exit 6 when cost, peak or gap got worse, 2 when it is of another "
-     "model or batch"},
+     "compare with an earlier --plan-json or --json: exit 6 if cost, peak or gap got worse, 2 if PLAN.json is of "
+     "another model or batch"},
     LS_OPTION_HEADING("Check"),
     {"--data", NULL, "SPEC", TEXT, AT(data), LS_CMD_CHECK,
-     "data to run on, as TRAINER --data takes them (default: made up)"},
+     "data to run on, written as for TRAINER --data (default: synthetic)"},
     {"--elements", NULL, "N", INTEGER(1, MOST_COUNT), AT(elements), LS_CMD_CHECK,
-     "how many gradients are checked (default: two of each parameter, at most 200)"},
+     "number of gradient elements to check (default: two of each parameter, at most 200)"},
     {"--graph", NULL, "GRAPH.json", TEXT, AT(dot), LS_CMD_CHECK | LS_CMD_SCHEDULE,
-     "the training graph that PLAN.json is for"},
+     "training graph that PLAN.json belongs to"},
     {"--against", NULL, "REF.npz", TEXT, AT(against), LS_CMD_CHECK,
-     "compare with these values of loss, out/NAME and grad/PARAM, which belong to --data"},
+     "compare loss, out/NAME and grad/PARAM with those of the file, which were made with --data"},
     LS_OPTION_HEADING("Calibration"),
     {"--threads", NULL, "N", INTEGER(1, 4096), AT(threads), LS_CMD_CALIBRATE,
      "threads that the programs run with (default: all cores)"},
@@ -170,30 +179,31 @@ static const LsOption option[] = {
     LS_OPTION_HEADING("Machine"),
     {"--target", NULL, "cpu|cuda", TEXT, AT(target), BUILD, "machine to build for (default cpu)"},
     {"--machine", NULL, "NAME|FILE", TEXT, AT(machine), BUILD,
-     "whose costs plans are made with: one of lowerset targets, or what calibrate wrote"},
+     "machine whose costs plans use: a name from lowerset targets, or the file that calibrate wrote"},
     {"--costs", NULL, "FILE", TEXT, AT(costs), BUILD,
-     "measured times of the model's steps: what TRAINER --profile wrote"},
+     "measured times of the model's steps: the file that TRAINER --profile wrote"},
     {"--precision", NULL, "f32|f64|tf32", TEXT, AT(precision), BUILD,
-     "type of all real numbers (default f32); tf32: f32 whose products round their factors (cuda)"},
+     "type of all real numbers (default f32); tf32: f32, but products round their factors (cuda)"},
     {"-march", NULL, "NAME", TEXT, AT(march), PRODUCT,
      "instruction set for the C compiler (default native)"},
     {"--opt", "-O", "LEVEL", TEXT, AT(opt), PRODUCT,
      "optimization level for the C compiler (default 3)"},
     {"--cc", NULL, "PROGRAM", TEXT, AT(cc), PRODUCT, "C compiler (default $CC, then cc)"},
     {"--arch", NULL, "90a,80,...", TEXT, AT(arch), BUILD | GPU,
-     "NVIDIA GPUs that code is made for (default this machine's, else 90a); PTX serves later ones"},
+     "NVIDIA GPUs to build for (default: this machine's, else 90a); later GPUs use the PTX"},
     {"--nvcc", NULL, "PROGRAM", TEXT, AT(nvcc), PRODUCT | GPU,
-     "device compiler instead of NVRTC (default $NVCC)"},
+     "device compiler to use instead of NVRTC (default $NVCC)"},
     {"--workspace", NULL, "SIZE", TEXT, AT(workspace), BUILD | GPU,
-     "most scratch memory of one convolution (cuda; default: what its engine likes)"},
+     "limit on the scratch memory of one convolution (cuda; default: what its engine asks for)"},
     {"--allow-nondeterministic", NULL, NULL, FLAG, AT(nondeterministic), BUILD | GPU,
-     "also convolutions whose sums may be taken in another order each time (cuda)"},
+     "allow convolutions that may add in another order each time (cuda)"},
     {"--compiled-engines", NULL, NULL, FLAG, AT(compiled_engines), BUILD | GPU,
-     "also fuse where cuDNN compiles a kernel at the start: ReLU gradients into convolutions (cuda)"},
+     "also fuse ReLU gradients into convolutions, by kernels that cuDNN compiles at the start (cuda)"},
     {"--own-convolutions", NULL, NULL, FLAG, AT(own_convolutions), BUILD,
-     "some convolutions by own kernels: 1x1 with what reads them, weight gradients of 3x3 (cuda, tf32)"},
+     "use Lowerset's kernels for some convolutions: 1x1 fused with its readers, weight gradients of 3x3 (cuda, "
+     "tf32)"},
     {"--overlap", NULL, NULL, FLAG, AT(overlap), LS_CMD_COMPILE | LS_CMD_PLAN | LS_CMD_CHECK | GPU,
-     "steps that need nothing of each other run at the same time, in the same memory (cuda)"},
+     "run steps that do not depend on each other at the same time, in the same memory (cuda)"},
 };
 enum { NOPTIONS = sizeof option / sizeof *option };
 
@@ -239,15 +249,15 @@ static int consistent(const LsOptions *o, int command)
     if (o->model == NULL && !o->table && command != LS_CMD_CALIBRATE)
         return usage("no model given;", "see lowerset help");
     if (o->model != NULL && command == LS_CMD_CALIBRATE)
-        return usage(o->model, "is no option, and calibrate takes no model");
+        return usage(o->model, "is not an option, and calibrate takes no model");
     if (o->gpu_only != NULL && !gpu)
-        return usage(o->gpu_only, "is for GPUs: it wants --target=cuda");
+        return usage(o->gpu_only, "is for GPUs: it needs --target=cuda");
     if (o->measure_only != NULL && command == LS_CMD_SWEEP && !o->measure)
         return usage(o->measure_only, "is for --measure: without it a sweep builds nothing");
     if (o->tolerance != NULL && o->against == NULL)
         return usage("--tolerance", "is for --against PLAN.json");
     if (o->save_temps != NULL && (o->emit_c || (o->emit != NULL && strcmp(o->emit, "c") == 0)))
-        return usage("--save-temps", "is not for C, whose files all lie beside the output");
+        return usage("--save-temps", "is not for C output, whose files all lie beside the output");
     return 0;
 }
 
@@ -276,7 +286,7 @@ int ls_options_parse(LsOptions *o, int command, int argc, char **argv)
 static void put_settings(FILE *to, int command)
 {
     if (command & BUILD) {
-        fprintf(to, "\nSettings of --optimizer, with what they are by default\n");
+        fprintf(to, "\nSettings of --optimizer, with their defaults\n");
         ls_optimizer_help(to);
         fprintf(to, "Settings of --schedule, each also with warmup=UPDATES\n"
                 "    constant\n    linear:min=PART-OF-RATE\n    cosine:min=PART-OF-RATE\n"

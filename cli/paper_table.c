@@ -267,17 +267,17 @@ static const char *const intro[] = {
     "workspaces, without parameters and optimizer state. The four DP columns follow the published",
     "procedure (the least budget by binary search, then the time-centred or memory-centred",
     "strategy at it) on our training graphs, with exact read sets, in-place reuse and our cost",
-    "model; a last block that nothing forces to be made again is neither made again nor counted.",
+    "model; the last block is neither recomputed nor counted where nothing forces a recomputation.",
     "Without liveness analysis, the peak is what the paper's formula says. Vanilla frees every",
-    "value after its last reader; `auto` is the least it finds, and no plan of any kind is below",
+    "value after its last reader. `auto` is the least peak that it finds. No plan at all is below",
     "the last column.", "", NULL};
 
 static const char *const outro[] = {
-    "", "Our DPs: the cheapest plan within that peak of any budget's DP, by real liveness; the",
-    "published procedure makes one plan at one budget. Bound: no plan at all within that peak has",
-    "less; below 0 where kernels that compute an operand themselves might save more than they",
-    "cost. Half the overhead: auto's is at most half of that of the published strategy, within its",
-    "peak. Smaller peak: with its overhead, auto takes less.", NULL};
+    "", "Our DPs: the cheapest plan within that peak that the DPs make for any budget, by real liveness;",
+    "the published procedure makes one plan at one budget. Bound: no plan at all within that peak has",
+    "a lower overhead; it is below 0 where kernels that compute an operand might save more than they",
+    "cost. Half the overhead: within the peak of the published strategy, auto has at most half its",
+    "overhead. Smaller peak: with the overhead of the published strategy, auto takes less memory.", NULL};
 
 static void put_lines(FILE *to, const char *const *line)
 {

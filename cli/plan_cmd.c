@@ -102,8 +102,7 @@ static void print_overlap(const LsJob *job)
 {
     LsPieces p = ls_pieces(job->cx.arena, job->dag, &job->plan);
     LsWaits w = ls_waits(job->cx.arena, &p, false);
-    printf("  steps run at the same time where they can: the longest chain of those that wait for each "
-           "other takes %.4g of %.4g ms\n",
+    printf("  independent steps run at the same time: the longest chain of dependent steps takes %.4g of %.4g ms\n",
            ls_waits_longest(&p, &w) * 1e-6, p.begin[p.nrun] * 1e-6);
 }
 
@@ -124,14 +123,14 @@ static void print_memory(const LsJob *job)
     print_share(job, "total", job->state_bytes + job->input_bytes + job->arena_bytes, "");
     if (job->target.kind == LS_TARGET_CUDA)
         print_share(job, "+ context", (int64_t)job->machine.context,
-                    "driver and libraries on the device: an estimate, and not of the budget");
+                    "driver and libraries on the device: an estimate, outside the budget");
     if (job->budget > 0)
         print_share(job, "budget", job->budget, job->plan.unplaced ? "of live bytes"
                     : job->graph_file ? "of the arena" : "");
-    printf("  recomputation costs %.2f %% of a step, at most %.2f %% more than it must\n",
+    printf("  recomputation costs %.2f %% of a step, at most %.2f %% more than necessary\n",
            100 * ls_plan_overhead(&job->plan), 100 * ls_plan_gap(&job->plan, &job->report));
     if (ls_plan_overhead(&job->plan) < 0)
-        printf("  below 0, as kernels that replace others cost less than what is made again\n");
+        printf("  below 0, because kernels that replace others save more than recomputation costs\n");
     if (!job->graph_file)
         printf("  a step takes %.4g ms by the costs of %s\n", ls_job_step_ns(job) * 1e-6,
                job->costs);

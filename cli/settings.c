@@ -25,7 +25,7 @@ static int real(const char *option, const char *text, double least, double most,
     char want[80];
     if (text == NULL || ls_number_real(text, least, most, v))
         return 0;
-    snprintf(want, sizeof want, most < 1e30 ? "a number from %g to %g" : "a number from %g on", least,
+    snprintf(want, sizeof want, most < 1e30 ? "a number from %g to %g" : "a number of at least %g", least,
              most);
     return bad(option, text, want);
 }
@@ -38,7 +38,7 @@ static int word(const char *option, const char *text, const char *const *words, 
     for (int k = 0; words[k] != NULL; k++)
         if (strcmp(words[k], text) == 0)
             return k;
-    fprintf(stderr, "lowerset: %s: '%s' is none of", option, text);
+    fprintf(stderr, "lowerset: %s: '%s' is not one of", option, text);
     for (int k = 0; words[k] != NULL; k++)
         fprintf(stderr, " %s", words[k]);
     fprintf(stderr, "\n");
@@ -205,7 +205,7 @@ static int cross_entropy_options(LsCtx *cx, const LsOptions *o, LsLossOptions *l
         {"--class-axis", o->class_axis}};
     for (size_t k = 0; k < sizeof row / sizeof *row && loss->kind != LS_LOSS_CE; k++)
         if (row[k].text != NULL) {
-            fprintf(stderr, "lowerset: %s is for --loss=ce, and the loss is %s\n", row[k].option,
+            fprintf(stderr, "lowerset: %s is for --loss=ce, but the loss is %s\n", row[k].option,
                     o->loss);
             return LS_EXIT_USAGE;
         }
@@ -229,8 +229,8 @@ static int loss_options(LsCtx *cx, const LsOptions *o, LsLossOptions *loss)
     loss->output = o->loss_input;
     loss->label = o->label;
     if (k == LS_LOSS_GRAPH && o->label != NULL) {
-        fprintf(stderr, "lowerset: --label is for a loss that is added; with --loss=graph the model "
-                "has its target as an input\n");
+        fprintf(stderr, "lowerset: --label names the target of an added loss; with --loss=graph the target is an "
+                        "input of the model\n");
         return LS_EXIT_USAGE;
     }
     return cross_entropy_options(cx, o, loss);
@@ -262,7 +262,7 @@ static int optimizer_options(const LsOptions *o, LsOptimizerOptions *op)
     if (!ls_optimizer_parse(optimizer_text(o), op, &lr, why, sizeof why))
         return bad_setting("--optimizer", o->optimizer, why);
     if (o->lr != NULL && !ls_trainer_lr(o->lr, &lr))
-        return bad("--lr", o->lr, "a number from 0 on");
+        return bad("--lr", o->lr, "a number of at least 0");
     if (o->schedule != NULL && !ls_trainer_schedule(o->schedule, why, sizeof why)) {
         fprintf(stderr, "lowerset: %s\n", why);
         return LS_EXIT_USAGE;
@@ -283,7 +283,7 @@ static int dump_options(const LsOptions *o, LsPipelineOptions *p)
     for (size_t k = 0; ls_pipeline_pass(k) != NULL; k++)
         if (strcmp(p->dump, ls_pipeline_pass(k)) == 0)
             return 0;
-    fprintf(stderr, "lowerset: --dump: '%s' is none of all", p->dump);
+    fprintf(stderr, "lowerset: --dump: '%s' is not one of all", p->dump);
     for (size_t k = 0; ls_pipeline_pass(k) != NULL; k++)
         fprintf(stderr, " %s", ls_pipeline_pass(k));
     fprintf(stderr, "\n");

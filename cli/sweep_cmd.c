@@ -55,8 +55,9 @@ static int find_strategies(LsArena *arena, const char *text, LsSweep *sweep)
     for (const char *at = text; ; at++) {
         size_t n = strcspn(at, ",");
         if (!is_strategy(at, n))
-            return bad("--strategies", text, "all, or some of none,chen,approx-tc,approx-mc,approx,"
-                       "exact-tc,exact-mc,exact,auto with commas between");
+            return bad("--strategies", text, "all, or some of "
+                                             "none,chen,approx-tc,approx-mc,approx,exact-tc,exact-mc,exact,auto, "
+                                             "separated by commas");
         name[sweep->nstrategy++] = ls_arena_printf(arena, "%.*s", (int)n, at);
         at += n;
         if (*at == '\0')
@@ -85,7 +86,7 @@ static int set_points(LsJob *job, const Range *r, LsSweep *sweep)
 {
     int64_t from = ls_job_arena_budget(job, &r->from), to = ls_job_arena_budget(job, &r->to);
     if (from > to) {
-        fprintf(stderr, "lowerset: --from is more than --to: %" PRId64 " and %" PRId64
+        fprintf(stderr, "lowerset: --from is larger than --to: %" PRId64 " and %" PRId64
                 " bytes of arena\n", from, to);
         return LS_EXIT_USAGE;
     }

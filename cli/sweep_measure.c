@@ -82,7 +82,7 @@ static int build(Measuring *m, const Program *p)
 
 static int silent(const Measuring *m)
 {
-    fprintf(stderr, "lowerset: %s: a program that was built reports no steps\n",
+    fprintf(stderr, "lowerset: %s: the built program reports no steps\n",
             m->sweep->model);
     return LS_EXIT_TOOL;
 }

@@ -16,7 +16,7 @@ static int takes(int argc, char **argv, int most)
 {
     if (argc <= 2 + most)
         return 0;
-    fprintf(stderr, "lowerset %s: '%s' is one word too many\n", argv[1], argv[2 + most]);
+    fprintf(stderr, "lowerset %s: '%s' is an argument too many\n", argv[1], argv[2 + most]);
     return LS_EXIT_USAGE;
 }
 
@@ -37,11 +37,11 @@ int ls_targets_main(int argc, char **argv)
     if (takes(argc, argv, 0) != 0)
         return LS_EXIT_USAGE;
     LsArena *a = ls_arena_new();
-    printf("cpu    C11 for this machine (cc -O3 -march=native); always there\n");
+    printf("cpu    C11 for this machine (cc -O3 -march=native); always available\n");
     ls_cuda_report(a, stdout);
     ls_arena_free(a);
     printf("\n");
-    printf("Machines whose costs plans can be made with (--machine):\n");
+    printf("Machines whose costs plans can use (--machine):\n");
     LsMachine m;
     char err[256];
     for (size_t k = 0; ls_machine_builtin(k) != NULL; k++)

@@ -60,5 +60,5 @@ model_rows() {
         sub(/ \([^()]*\)$/, "")
         print "O", "-", part[1], (n > 1 ? part[2] : "-"), $0
     }'
-    printf 'O\t-\t-o\tFILE.onnx\twhat to write\n'
+    printf 'O\t-\t-o\tFILE.onnx\tfile to write\n'
 }

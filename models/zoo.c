@@ -16,29 +16,29 @@ enum { PARTS = 10000 };     /* a rate of 1 in the units of LS_OPT_DROPOUT */
 
 const LsModelOption ls_model_options[LS_NOPTS] = {
     [LS_OPT_BATCH] = {"batch", "fixed batch size; 0 leaves the dimension N open", NULL, 0, 1 << 20},
-    [LS_OPT_SEED] = {"seed", "of the initial weights", NULL, 0, INT64_MAX},
-    [LS_OPT_WEIGHTS] = {"weights", "in the file; in FILE.weights; or only named, for planning",
+    [LS_OPT_SEED] = {"seed", "seed of the initial weights", NULL, 0, INT64_MAX},
+    [LS_OPT_WEIGHTS] = {"weights", "initial weights: in the file; in FILE.weights; or none, for planning",
                         "random|external|none", 0, 0},
     [LS_OPT_DROPOUT] = {"dropout", "rate of the dropout layers; 0 leaves them out", NULL, 0,
                         PARTS - 1},
     [LS_OPT_SIZE] = {"size", "height and width of the images", NULL, 1, 1 << 14},
-    [LS_OPT_CHANNELS] = {"channels", "of the images", NULL, 1, 1 << 12},
+    [LS_OPT_CHANNELS] = {"channels", "channels of the images", NULL, 1, 1 << 12},
     [LS_OPT_CLASSES] = {"classes", "scores per image, or per pixel in segmentation", NULL, 1,
                         1 << 24},
     [LS_OPT_WIDTH] = {"width", "channels of the first layers (DenseNet: growth rate; MLP, GPT: "
                       "hidden units)", NULL, 1, 1 << 16},
     [LS_OPT_DEPTH] = {"depth", "levels, layers or blocks (autoencoder: numbers in the code)", NULL,
                       1, 512},
-    [LS_OPT_HEADS] = {"heads", "of the attention", NULL, 1, 1 << 12},
+    [LS_OPT_HEADS] = {"heads", "heads of the attention", NULL, 1, 1 << 12},
     [LS_OPT_CONTEXT] = {"context", "tokens in a sequence", NULL, 1, 1 << 15},
     [LS_OPT_VOCAB] = {"vocab", "different tokens", NULL, 1, 1 << 24},
-    [LS_OPT_STEM] = {"stem", "7x7 stride 2 and a pool, or 3x3 for small images", "imagenet|cifar",
+    [LS_OPT_STEM] = {"stem", "first layers: 7x7 stride 2 and a pool, or 3x3 for small images", "imagenet|cifar",
                      0, 0},
-    [LS_OPT_UP] = {"up", "how the size is doubled", "deconv|bilinear", 0, 0},
-    [LS_OPT_PAD] = {"pad", "convolutions that keep the size, or the paper's that do not",
+    [LS_OPT_UP] = {"up", "way to double the size", "deconv|bilinear", 0, 0},
+    [LS_OPT_PAD] = {"pad", "padding that keeps the size, or none, as in the paper",
                     "same|valid", 0, 0},
     [LS_OPT_BN] = {"bn", "batch norm after the convolutions", "off|on", 0, 0},
-    [LS_OPT_HEAD] = {"head", "scores by the token embedding or by weights of their own",
+    [LS_OPT_HEAD] = {"head", "weights of the scores: the token embedding's, or separate",
                      "tied|untied", 0, 0},
 };
 
@@ -141,14 +141,14 @@ static bool set_value(LsModelRequest *r, int id, const char *value, char *err, s
     const LsModelOption *o = &ls_model_options[id];
     int64_t v = 0;
     if (o->choice != NULL && (v = choice_of(o->choice, value)) == 0)
-        return snprintf(err, size, "--%s=%s: one of %s is wanted", o->name, value,
+        return snprintf(err, size, "--%s=%s: must be one of %s", o->name, value,
                         o->choice), false;
     if (id == LS_OPT_DROPOUT && !parse_rate(value, &v))
-        return snprintf(err, size, "--dropout=%s: a rate from 0 to less than 1 is wanted", value),
+        return snprintf(err, size, "--dropout=%s: must be a rate of at least 0 and below 1", value),
                false;
     if (o->choice == NULL && id != LS_OPT_DROPOUT && !parse_count(value, o, &v))
-        return snprintf(err, size, "--%s=%s: a whole number from %" PRId64 " to %" PRId64
-                        " is wanted", o->name, value, o->min, o->max), false;
+        return snprintf(err, size, "--%s=%s: must be a whole number from %" PRId64 " to %" PRId64,
+                        o->name, value, o->min, o->max), false;
     r->value[id] = v;
     return true;
 }

@@ -136,7 +136,7 @@ static int take_option(Line *l, int argc, char **argv, int *i)
     if (value != NULL)
         value++;
     else if (known && *i + 1 >= argc)
-        return snprintf(err, sizeof err, "--%s wants a value", name), complain(err, NULL);
+        return snprintf(err, sizeof err, "--%s needs a value", name), complain(err, NULL);
     else
         value = known ? argv[++*i] : "";
     if (ls_model_set(&l->request, name, value, err, sizeof err))

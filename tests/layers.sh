@@ -24,7 +24,7 @@ forbid scheduler 'compiler|codegen|models|cli|tests|runtime'
 forbid codegen 'models|cli|tests'
 forbid models 'scheduler|codegen|cli|tests|runtime'
 
-# folder ROOM/FOLDER OTHERS: of its room's folders it includes OTHERS alone, and itself.
+# folder ROOM/FOLDER OTHERS: of its room's folders it includes only OTHERS and itself.
 : "${folders:=}"
 folder() {
     folders="$folders $1"
@@ -86,7 +86,7 @@ for d in $(git ls-files | grep -E '^(base|compiler|scheduler|codegen|runtime|mod
     case "$folders " in *" $d "*) ;; *) fail "$d/ has no line here that says what it may include" ;; esac
 done
 
-# Includes say the whole path; only what the build makes has none.
+# Includes have the whole path; only generated headers have none.
 if git ls-files '*.c' '*.h' '*.def' | grep -v '^tests/' | xargs grep -nE '#include "([^"/]+|.*\.\./.*)"' |
     grep -vE '"(build_config|onnx\.pb-c)\.h"'; then
     fail "an include must say the whole path"
@@ -100,8 +100,8 @@ if ! tsort "$work/arrows" >/dev/null 2>"$work/circle"; then
     fail "files include each other in a circle"
 fi
 
-# A name is unique, so that "where is partition_dp.c" has one answer; an operator and the emitter of
-# its kernel share theirs.
+# A name is unique, so that "where is partition_dp.c" has one answer; an operator and its kernel's emitter share a
+# name.
 twice=$(git ls-files '*.c' '*.h' | grep -vE '^(codegen/kernels|compiler/ops)/' | sed 's,.*/,,' |
     sort | uniq -d)
 for name in $twice; do

@@ -185,15 +185,15 @@ static void print_waits(LsPhaseText *ph, LsEmit *e)
     ls_emit_line(e, "static const uint32_t %s_wait[] = {", ph->name);
     for (uint32_t r = 0; r < p.nrun; r++) {
         fprintf(e->to, "    /* %4u */", r);
-        for (uint32_t k = w.of[r]; k < w.of[r + 1]; k++)
-            fprintf(e->to, " %u,", w.run[k]);
+        for (uint32_t k = w.on.at[r]; k < w.on.at[r + 1]; k++)
+            fprintf(e->to, " %u,", w.on.id[k]);
         fputc('\n', e->to);
     }
     ls_emit_line(e, "0");
     ls_emit_line(e, "};");
     ls_emit_line(e, "static const uint32_t %s_wait_of[] = {", ph->name);
     for (uint32_t r = 0; r <= p.nrun; r++)
-        fprintf(e->to, "%s%u,%s", r % 12 == 0 ? "    " : " ", w.of[r],
+        fprintf(e->to, "%s%u,%s", r % 12 == 0 ? "    " : " ", w.on.at[r],
                 r % 12 == 11 || r == p.nrun ? "\n" : "");
     ls_emit_line(e, "};");
 }

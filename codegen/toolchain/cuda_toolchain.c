@@ -63,8 +63,7 @@ bool ls_cuda_archs(LsCtx *cx, const char *option, LsCudaArchs *archs)
     for (char *w = strtok_r(list, ",", &save); w != NULL; w = strtok_r(NULL, ",", &save)) {
         if (archs->n == LS_CUDA_ARCHS || !parse_arch(w, &archs->arch[archs->n]))
             return ls_error(cx, LS_NOWHERE, LS_E_OPTION, NULL,
-                            "--arch: '%s' is none of 75, 80, 86, "
-                            "89, 90a, 100, ..., or there are more than %d",
+                            "--arch: '%s' is not one of 75, 80, 86, 89, 90a, 100, ..., or there are more than %d",
                             w, LS_CUDA_ARCHS);
         archs->n++;
     }

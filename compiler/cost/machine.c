@@ -63,13 +63,13 @@ static bool read_class(Reader *r, char *const word[], int n)
 {
     int k = 0;
     if (n != 6)
-        return fail(r, "class wants a name, three shares and ns");
+        return fail(r, "class needs a name, three shares and ns");
     while (k < LS_NCOSTS && strcmp(ls_cost_class[k].name, word[1]) != 0)
         k++;
     if (k == LS_NCOSTS)
         return fail(r, "there is no class '%.40s'", word[1]);
     if (r->given[k])
-        return fail(r, "class '%s' a second time", word[1]);
+        return fail(r, "class '%s' is given twice", word[1]);
     r->given[k] = true;
     LsClassCost *c = &r->m->cost[k];
     return read_share(r, word[1], word[2], &c->compute) && read_share(r, word[1], word[3], &c->read)
@@ -87,7 +87,7 @@ static bool read_peaks(Reader *r, char *const word[], int n)
         while (k < LS_NPEAKS && strcmp(peak_name[k], word[i]) != 0)
             k++;
         if (eq == NULL || k == LS_NPEAKS)
-            return fail(r, "peak: '%.40s' is none of f32= tf32= f16= bf16= f64=", word[i]);
+            return fail(r, "peak: '%.40s' is not one of f32= tf32= f16= bf16= f64=", word[i]);
         if (!read_number(r, peak_name[k], eq + 1, 1e-6, &r->m->peak[k]))
             return false;
     }
@@ -97,7 +97,7 @@ static bool read_peaks(Reader *r, char *const word[], int n)
 
 static bool read_cache(Reader *r, char *const word[], int n)
 {
-    return n != 3 ? fail(r, "cache wants bytes and a factor")
+    return n != 3 ? fail(r, "cache needs bytes and a factor")
                   : read_number(r, "cache", word[1], 0, &r->m->cache)
                         && read_number(r, "cache", word[2], 1e-3, &r->m->near);
 }
@@ -120,7 +120,7 @@ static bool read_word(Reader *r, char *const word[], int n)
     }
     if (strcmp(word[0], "kind") == 0) {
         m->gpu = strcmp(word[1], "gpu") == 0;
-        return m->gpu || strcmp(word[1], "cpu") == 0 || fail(r, "kind: neither cpu nor gpu");
+        return m->gpu || strcmp(word[1], "cpu") == 0 || fail(r, "kind: must be cpu or gpu");
     }
     const struct { const char *key; double least, most, *to; } row[] = {
         {"memory", 1e-6, most, &m->memory}, {"overlap", 0, 1, &m->overlap},
@@ -136,7 +136,7 @@ static bool read_word(Reader *r, char *const word[], int n)
             m->lanes = k == 5 ? (int)v : m->lanes;
             return true;
         }
-    return fail(r, "'%.40s' is not known here", word[0]);
+    return fail(r, "'%.40s' is not a word of machine files", word[0]);
 }
 
 static bool read_line(Reader *r, char *line)

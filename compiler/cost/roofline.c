@@ -10,7 +10,8 @@
 static bool calls_slow(const char *c)
 {
     static const char *const slow[] = {"ls_exp", "ls_log",     "ls_tanh",     "ls_erf",
-                                       "ls_pow", "ls_sigmoid", "ls_softplus", "ls_uniform"};
+                                       "ls_pow", "ls_sigmoid", "ls_softplus", "ls_uniform",
+                                       "ls_normal"};
     for (size_t k = 0; k < sizeof slow / sizeof *slow; k++)
         if (strncmp(c, slow[k], strlen(slow[k])) == 0)
             return true;

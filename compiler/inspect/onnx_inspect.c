@@ -370,7 +370,7 @@ static void print_text(Report *r, FILE *to)
     print_lines(to, "  hazards:\n", r->hazards);
     print_lines(to, "  problems:\n", r->problems);
     if (is_trainable(r))
-        fprintf(to, "  nothing stands in the way of training it\n");
+        fprintf(to, "  nothing prevents training it\n");
 }
 
 static cJSON *json_values(const Report *r, Onnx__ValueInfoProto *const *list, size_t n, bool inputs)

@@ -55,9 +55,9 @@ static void hint_folded(LsImport *im)
     if (folded > 0)
         ls_warn(
             im->cx, ls_flat_where(first), training_call,
-            "%u convolution%s weight and bias under made-up names ('%s', '%s') and no batch norm "
-            "is left: an evaluation-mode export has probably folded it into them. It trains "
-            "without batch norm and under these names",
+            "%u convolution%s weight and bias under names that the exporter made up ('%s', '%s'), and the file has "
+            "no batch norm: an export in evaluation mode has probably folded batch norms into convolutions. The "
+            "model trains without them, and under these names",
             folded, folded > 1 ? "s have" : " has", first->proto->input[1], first->proto->input[2]);
 }
 
@@ -67,9 +67,9 @@ static void hint_made_up(LsImport *im)
 {
     if (im->nmade_up > 0)
         ls_warn(im->cx, LS_NOWHERE, training_call,
-                "%u tensor%s under names that the exporter made up when it folded constants ('%s'%s): "
-                "what it computed from parameters is not trained as the module's parameters are, unless "
-                "it was but turned or reshaped",
+                "%u tensor%s under names that the exporter made up when it folded constants ('%s'%s): a tensor "
+                "that it computed from parameters trains as in the module only if it was just transposed or "
+                "reshaped",
                 im->nmade_up, im->nmade_up > 1 ? "s are" : " is", im->made_up, more(im->nmade_up));
 }
 
@@ -77,9 +77,8 @@ static void hint_untied(LsImport *im)
 {
     if (im->nuntied > 0)
         ls_warn(im->cx, LS_NOWHERE, training_call,
-                "%u parameter%s an Identity of another initializer ('%s' of '%s'%s): "
-                "evaluation-mode exports merge parameters that happen to be equal. Each is trained "
-                "on its own; --tie keeps them one",
+                "%u parameter%s an Identity of another initializer ('%s' of '%s'%s): exports in evaluation mode "
+                "merge parameters whose values are equal. Each is trained on its own; --tie trains them as one",
                 im->nuntied, im->nuntied > 1 ? "s are each" : " is", im->untied_name,
                 im->untied_from, im->nuntied > 1 ? ", ..." : "");
 }
@@ -91,30 +90,30 @@ static void hint_optimised(LsImport *im)
     const LsOnnxEdits *e = im->m->edits;
     if (s->nfolded_norms > 0)
         ls_warn(im->cx, LS_NOWHERE, plain_call,
-                "the exporter folded %u batch norm%s into convolutions ('%s'%s): what is trained is "
-                "a network without them, not the module",
+                "the exporter folded %u batch norm%s into convolutions ('%s'%s): the network that is trained has "
+                "no such batch norms and is not the module",
                 s->nfolded_norms, s->nfolded_norms > 1 ? "s" : "", s->folded_norm,
                 more(s->nfolded_norms));
     if (im->nblended > 0)
         ls_warn(im->cx, LS_NOWHERE, plain_call,
-                "%u tensor%s computed by the exporter from parameters that it does not replace ('%s' from "
-                "%s): the module trains those, this file has the result beside or without them",
+                "%u tensor%s computed by the exporter from parameters that it does not replace ('%s' from %s): the "
+                "module trains these parameters; the file has the computed tensor beside them or instead of them",
                 im->nblended, im->nblended > 1 ? "s were" : " was", im->folded_name, im->folded_from);
     else if (im->nfolded > 0)
         ls_warn(im->cx, LS_NOWHERE, plain_call,
-                "%u parameter%s in the file only as the exporter's folding left them ('%s' from %s): "
-                "they train as the module's do if they were but turned or reshaped",
+                "%u parameter%s in the file only as the exporter's folding left them ('%s' from %s): they train as "
+                "in the module only if they were just transposed or reshaped",
                 im->nfolded, im->nfolded > 1 ? "s are" : " is", im->folded_name, im->folded_from);
     if (e->nlost > 0 && s->nfolded_norms == 0)
         ls_warn(im->cx, LS_NOWHERE, plain_call,
-                "%u parameter%s of the module %s not in the file any more ('%s'%s): unless another one is "
-                "the same, or nothing read it, what is trained is a network without",
+                "%u parameter%s of the module %s not in the file any more ('%s'%s): the network that is trained "
+                "lacks them, unless an equal parameter replaces them or nothing read them",
                 e->nlost, e->nlost > 1 ? "s" : "", e->nlost > 1 ? "are" : "is", e->lost,
                 more(e->nlost));
     if (e->nretied > 0)
         ls_warn(im->cx, LS_NOWHERE, plain_call,
-                "%u constant%s of a parameter that is in the file, too ('%s' of '%s'%s): it is "
-                "computed from it, so that there is one parameter",
+                "%u constant%s of a parameter that is also in the file ('%s' of '%s'%s): it is computed from the "
+                "parameter, so that both stay equal",
                 e->nretied, e->nretied > 1 ? "s are copies" : " is a copy", e->retied->name,
                 e->retied->from, more(e->nretied));
 }
@@ -123,24 +122,23 @@ static void hint_merged(LsImport *im)
 {
     const LsOnnxEdits *e = im->m->edits;
     const char *call = im->m->sources->traced ? plain_call
-        : "PyTorch: torch.onnx.export with dynamo=True, optimize=False, or with dynamo=False, merges "
-          "nothing";
+        : "PyTorch: torch.onnx.export with dynamo=True, optimize=False, or with dynamo=False, merges nothing";
     if (e->nuntied > 0)
         ls_warn(im->cx, LS_NOWHERE, call,
-                "%u parameter%s been merged with another of the same initial value ('%s' with '%s'%s). "
-                "Each is trained on its own; --tie keeps them one",
+                "%u parameter%s been merged with another of the same initial value ('%s' with '%s'%s). Each is "
+                "trained on its own; --tie trains them as one",
                 e->nuntied, e->nuntied > 1 ? "s had" : " had", e->untied->name, e->untied->from,
                 more(e->nuntied));
     if (e->nliteral > 0)
         ls_warn(im->cx, LS_NOWHERE, call,
-                "%u norm%s without parameters read%s those of others ('%s' was '%s'%s): a constant "
-                "is read instead",
+                "%u norm%s without parameters read%s the parameters of others ('%s' was '%s'%s): a constant is "
+                "read instead",
                 e->nliteral, e->nliteral > 1 ? "s" : "", e->nliteral > 1 ? "" : "s",
                 e->literal->name, e->literal->from, more(e->nliteral));
     if (e->nstatistic > 0)
         ls_warn(im->cx, LS_NOWHERE, call,
-                "%u running statistic%s been merged with other tensors of the same value ('%s' with "
-                "'%s'%s). Each batch norm has its own again",
+                "%u running statistic%s been merged with other tensors of the same value ('%s' with '%s'%s). Each "
+                "batch norm has its own statistic again",
                 e->nstatistic, e->nstatistic > 1 ? "s had" : " had", e->statistic->name,
                 e->statistic->from, more(e->nstatistic));
 }

@@ -94,7 +94,7 @@ static bool add_initializers(LsImport *im)
                         im->data.nmissing > 1 ? "s lies" : " lies", im->data.tensor, more);
     if (p->n_sparse_initializer > 0)
         good = ls_error(im->cx, LS_NOWHERE, LS_E_UNSUPPORTED, NULL,
-                        "sparse initializers are not handled");
+                        "sparse initializers are not supported");
     return good;
 }
 

@@ -32,7 +32,7 @@ static bool read_dims(LsCtx *cx, Input *in, const Onnx__TensorShapeProto *s)
 {
     if (s->n_dim > LS_MAX_RANK)
         return ls_error(cx, LS_NOWHERE, LS_E_SHAPE, NULL, "input '%s' has rank %zu; at most %d is "
-                        "handled", in->name, s->n_dim, LS_MAX_RANK);
+                        "supported", in->name, s->n_dim, LS_MAX_RANK);
     in->ranked = true;
     in->shape.rank = (int)s->n_dim;
     for (int k = 0; k < in->shape.rank; k++) {
@@ -57,12 +57,12 @@ static bool read_input(LsCtx *cx, Input *in, const Onnx__ValueInfoProto *p)
         || p->type->tensor_type == NULL)
         return ls_error(cx, LS_NOWHERE, LS_E_TYPE, NULL,
                         "input '%s' is not a tensor (sequences, maps and optional values are not "
-                        "handled)",
+                        "supported)",
                         in->name);
     in->type = p->type->tensor_type->elem_type;
     if (!ls_onnx_type(in->type, &type))
         return ls_error(cx, LS_NOWHERE, LS_E_TYPE, NULL,
-                        "input '%s' has element type %s (%d), which is not handled",
+                        "input '%s' has element type %s (%d), which is not supported",
                         in->name, ls_onnx_type_name(in->type), in->type);
     return p->type->tensor_type->shape == NULL || read_dims(cx, in, p->type->tensor_type->shape);
 }

@@ -60,10 +60,10 @@ bool ls_tensor_shape(LsCtx *cx, LsWhere at, const Onnx__TensorProto *t, LsShape 
     const char *name = ls_text(t->name);
     if (!ls_onnx_type(t->data_type, type))
         return ls_error(cx, at, LS_E_TYPE, NULL,
-                        "tensor '%s' has element type %s (%d), which is not handled",
+                        "tensor '%s' has element type %s (%d), which is not supported",
                         name, ls_onnx_type_name(t->data_type), t->data_type);
     if (t->n_dims > LS_MAX_RANK)
-        return ls_error(cx, at, LS_E_SHAPE, NULL, "tensor '%s' has rank %zu; at most %d is handled",
+        return ls_error(cx, at, LS_E_SHAPE, NULL, "tensor '%s' has rank %zu; at most %d is supported",
                         name, t->n_dims, LS_MAX_RANK);
     *shape = (LsShape){.rank = (int)t->n_dims};
     int64_t count = 1;

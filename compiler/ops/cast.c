@@ -48,7 +48,7 @@ static bool cast_target(LsOnnxNode *n, int64_t onnx, LsType *to)
     case BOOL:  *to = LS_BOOL; return true;
     default:
         return ls_onnx_error(n, LS_E_UNSUPPORTED,
-                             "float, double, float16, bfloat16, int32, int64 and bool are handled",
+                             "float, double, float16, bfloat16, int32, int64 and bool are supported",
                              "casts to %s", ls_onnx_type_name((int)onnx));
     }
 }

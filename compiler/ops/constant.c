@@ -44,9 +44,9 @@ static bool build(LsOnnxNode *n, LsValueId out[])
     } else if (ls_onnx_has(n, "value_floats")) {
         out[0] = float_list(n);
     } else if (ls_onnx_has(n, "value_string") || ls_onnx_has(n, "value_strings")) {
-        return ls_onnx_error(n, LS_E_TYPE, NULL, "string constants are not handled");
+        return ls_onnx_error(n, LS_E_TYPE, NULL, "string constants are not supported");
     } else if (ls_onnx_has(n, "sparse_value")) {
-        return ls_onnx_error(n, LS_E_UNSUPPORTED, NULL, "sparse constants are not handled");
+        return ls_onnx_error(n, LS_E_UNSUPPORTED, NULL, "sparse constants are not supported");
     } else {
         return ls_onnx_error(n, LS_E_ATTR, NULL, "a Constant needs one of value, value_float(s), "
                              "value_int(s)");

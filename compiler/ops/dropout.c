@@ -3,6 +3,7 @@
  * The mask is a function of (seed of the run, step, b, element), where b distinguishes nodes. So
  * the gradient is the same node over dy, a recomputed node draws the same mask, and no mask is
  * stored. */
+#include "compiler/ops/random.h"
 #include "compiler/ops/row.h"
 
 static void dropout_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], const bool want[],
@@ -52,13 +53,11 @@ static bool dropout_mask(LsOnnxNode *n, LsValueId out[], const LsAttr *at)
     return ls_is(v);
 }
 
-/* Equal `seed` attributes give equal draws; nodes without one differ by their place in the graph.
- * The number is exact in a float: kernels receive it as a real. */
+/* Equal `seed` attributes give equal draws. */
 static double random_stream(const LsOnnxNode *n)
 {
-    if (!ls_onnx_has(n, "seed"))
-        return n->g->nnode & 0x7fffff;
-    return 0x800000 + ((uint32_t)ls_onnx_int(n, "seed", 0) * UINT32_C(2654435761) >> 9);
+    return ls_onnx_has(n, "seed") ? ls_random_stream_of_seed((uint32_t)ls_onnx_int(n, "seed", 0))
+                                  : ls_random_stream_of_node(n->g);
 }
 
 static bool dropout_build(LsOnnxNode *n, LsValueId out[])

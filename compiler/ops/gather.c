@@ -12,7 +12,7 @@ static bool gather_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
     LsShape y = {.rank = x->rank - 1 + index->rank};
     if (y.rank > LS_MAX_RANK)
         return ls_error(cx, ls_where(g, n), LS_E_UNSUPPORTED, NULL,
-                        "the result would have %d axes, %d are handled", y.rank, LS_MAX_RANK);
+                        "the result would have %d axes, %d are supported", y.rank, LS_MAX_RANK);
     for (int k = 0, d = 0; k < x->rank; k++)
         if (k != axis)
             y.dim[d++] = x->dim[k];

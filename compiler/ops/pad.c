@@ -75,7 +75,7 @@ static bool pad_mode(LsOnnxNode *n, LsPadMode *mode)
             return true;
         }
     return ls_onnx_error(n, strcmp(said, "wrap") == 0 ? LS_E_UNSUPPORTED : LS_E_ATTR,
-                         "constant, reflect and edge are handled", "mode is \"%s\"", said);
+                         "constant, reflect and edge are supported", "mode is \"%s\"", said);
 }
 
 /* The axes of `pads`, in its order; their number, negative after an error. */

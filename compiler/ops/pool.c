@@ -133,7 +133,7 @@ static bool max_pool_build(LsOnnxNode *n, LsValueId out[])
         return false;
     if (ls_onnx_gives(n, 1))
         return ls_onnx_error(n, LS_E_UNSUPPORTED, NULL,
-                             "the second result (Indices) is not handled");
+                             "the second result (Indices) is not supported");
     out[0] = ls_append1(n->cx, n->g, LS_OP_MAX_POOL, n->in[0], &at);
     return ls_is(out[0]);
 }

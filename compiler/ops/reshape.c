@@ -162,7 +162,7 @@ static bool unsqueeze_build(LsOnnxNode *n, LsValueId out[])
         return more == -1 && ls_onnx_error(n, LS_E_ATTR, NULL, "axes are missing");
     if (x.rank + more > LS_MAX_RANK)
         return ls_onnx_error(n, LS_E_UNSUPPORTED, NULL,
-                             "the result would have %d axes, %d are handled", x.rank + more,
+                             "the result would have %d axes, %d are supported", x.rank + more,
                              LS_MAX_RANK);
     LsShape to = {.rank = x.rank + more};
     bool absent;

@@ -45,7 +45,7 @@ static int choice(LsOnnxNode *n, const char *attr, const char *otherwise, const 
     for (int k = 0; name[k] != NULL; k++)
         if (strcmp(said, name[k]) == 0)
             return k;
-    ls_onnx_error(n, LS_E_UNSUPPORTED, NULL, "%s \"%s\" is not handled", attr, said);
+    ls_onnx_error(n, LS_E_UNSUPPORTED, NULL, "%s \"%s\" is not supported", attr, said);
     return -1;
 }
 
@@ -67,7 +67,7 @@ static bool read_mode(LsOnnxNode *n, LsResizeAttr *at)
         || (r = choice(n, "nearest_mode", "round_prefer_floor", nearest)) < 0)
         return false;
     if (ls_onnx_int(n, "antialias", 0) != 0)
-        return ls_onnx_error(n, LS_E_UNSUPPORTED, NULL, "antialias is not handled");
+        return ls_onnx_error(n, LS_E_UNSUPPORTED, NULL, "antialias is not supported");
     at->coord = (LsResizeCoord)c;
     at->nearest = (LsRound)r;
     return true;

@@ -82,7 +82,7 @@ static bool mod_build(LsOnnxNode *n, LsValueId out[])
         return false;
     if (ls_type(n->g, out[0]) == LS_REAL && !ls_is_const(n->g, out[0]))
         return ls_onnx_error(n, LS_E_UNSUPPORTED, NULL,
-                             "the remainder of floats is handled for constants only");
+                             "the remainder of floats is supported for constants only");
     return true;
 }
 const LsOnnxOp ls_onnx_mod = {"Mod", 10, mod_build};

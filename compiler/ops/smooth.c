@@ -61,7 +61,7 @@ const LsOp ls_op_elu_grad = {       /* dy, y */
 static bool elu_of(LsOnnxNode *n, LsValueId out[], double alpha, double factor)
 {
     if (alpha < 0)
-        return ls_onnx_error(n, LS_E_UNSUPPORTED, NULL, "alpha is %g; below 0 it is not handled",
+        return ls_onnx_error(n, LS_E_UNSUPPORTED, NULL, "alpha is %g; below 0 it is not supported",
                              alpha);
     LsAttr at = {.scalar = {.a = alpha}};
     out[0] = ls_append1(n->cx, n->g, LS_OP_ELU, n->in[0], &at);

@@ -38,7 +38,7 @@ static bool read_list(LsOnnxNode *n, const char *attr, int count, int64_t least,
 bool ls_window_read(LsOnnxNode *n, int spatial, const int64_t *kernel, LsWindowAttr *w)
 {
     if (spatial < 1 || spatial > LS_MAX_SPATIAL)
-        return ls_onnx_error(n, LS_E_UNSUPPORTED, NULL, "%d spatial axes: 1 to %d are handled",
+        return ls_onnx_error(n, LS_E_UNSUPPORTED, NULL, "%d spatial axes: 1 to %d are supported",
                              spatial, LS_MAX_SPATIAL);
     int64_t pads[2 * LS_MAX_SPATIAL] = {0};
     *w = (LsWindowAttr){.n = spatial, .group = 1};
@@ -71,7 +71,7 @@ bool ls_window_auto_pad(LsOnnxNode *n, const int64_t *x, LsWindowAttr *w)
         return true;
     if (!upper && strcmp(mode, "SAME_LOWER") != 0 && strcmp(mode, "VALID") != 0)
         return ls_onnx_error(n, LS_E_ATTR, NULL,
-                             "auto_pad '%s' is none of NOTSET, VALID, SAME_UPPER, SAME_LOWER",
+                             "auto_pad '%s' is not one of NOTSET, VALID, SAME_UPPER, SAME_LOWER",
                              mode);
     for (int d = 0; d < w->n; d++) {
         int64_t places = (x[d] + w->stride[d] - 1) / w->stride[d];

@@ -152,8 +152,8 @@ static void warn_of_unknown(LsCtx *cx, const LsGraph *g, const LsOptimizerOption
     LsNodeId n = made_by(g, ls_viewed(g, g->loss));
     if (o->accumulate > 1 && g->loss_of_file && g->node[n.i].op != LS_OP_REDUCE_MEAN)
         ls_warn(cx, n.i != 0 ? ls_where(g, n) : LS_NOWHERE, "--loss adds a loss that is a mean over all "
-                "the labels of an update", "the file computes the loss: an update of --accumulate=%d "
-                "takes the mean of its batches' losses, by samples, as if each were one over them",
+                "the labels of an update", "the file computes the loss: with --accumulate=%d an update takes the "
+                                           "mean of its batches' losses, as if each loss were a mean over samples",
                 o->accumulate);
 }
 

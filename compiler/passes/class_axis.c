@@ -95,7 +95,8 @@ int ls_class_axis(LsCtx *cx, const LsGraph *g, LsValueId y)
     if (made == usual)
         return usual;
     int axis = made > 0 ? made : usual;
-    const char *why = made > 0 ? "which a weight makes" : "as no weight shows which axis has them";
+    const char *why = made > 0 ? "because a weight makes this axis" : "because no weight shows which axis has the "
+                                                                      "classes";
     LsNodeId n = g->value[y.i].def;
     ls_warn(cx, n.i != 0 ? ls_where(g, n) : LS_NOWHERE, "--class-axis K sets the axis and silences this "
             "warning", "output '%s' is %s: the cross-entropy takes axis %d for its %" PRId64

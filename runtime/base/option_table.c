@@ -121,7 +121,7 @@ static bool store(void *field, const LsOption *op, const char *value, char *why)
         return append(field, value, why);
     case LS_OPTION_REAL:
         return ls_number_real(value, (double)op->least, FLT_MAX, field)
-               || refuse(why, "%s wants a number from %" PRId64 " on, not '%s'", op->name, op->least,
+               || refuse(why, "%s needs a number of at least %" PRId64 ", not '%s'", op->name, op->least,
                           value);
     default:
         break;
@@ -133,9 +133,9 @@ static bool store(void *field, const LsOption *op, const char *value, char *why)
     if (ls_number_whole(value, op->least, op->most, field))
         return true;
     if (op->most == INT64_MAX)
-        return refuse(why, "%s wants a whole number from %" PRId64 " on, not '%s'", op->name, op->least,
+        return refuse(why, "%s needs a whole number of at least %" PRId64 ", not '%s'", op->name, op->least,
                        value);
-    return refuse(why, "%s wants a whole number from %" PRId64 " to %" PRId64 ", not '%s'", op->name,
+    return refuse(why, "%s needs a whole number from %" PRId64 " to %" PRId64 ", not '%s'", op->name,
                    op->least, op->most, value);
 }
 
@@ -168,7 +168,7 @@ const LsOption *ls_option_take(const LsOptionTable *t, void *fields, const char 
     if (needs && value == NULL && *i + 1 < argc)
         value = argv[++*i];
     if (needs && (value == NULL || *value == '\0'))
-        return refuse(why, "%s wants %s", op->name, op->arg), NULL;
+        return refuse(why, "%s needs %s", op->name, op->arg), NULL;
     return is_first(t, op, value, given, why) && store((char *)fields + op->at, op, value, why) ? op : NULL;
 }
 

@@ -108,8 +108,8 @@ static bool fit(LsDataset *d, uint32_t input, LsError *e)
         return true;
     bool classes = d->p->input[input].is_label && d->p->classes > 0 && t->rank > 1;
     if (classes)                /* of scores with several positions per sample */
-        snprintf(axis, sizeof axis, ", as axis %d of the scores has the classes; lowerset compile "
-                 "--class-axis says if it is another one", d->p->class_axis);
+        snprintf(axis, sizeof axis, ", because axis %d of the scores has the classes; lowerset compile "
+                                    "--class-axis chooses another axis", d->p->class_axis);
     return ls_fail(e, LS_EXIT_DATA, "%s: shape %s does not fit input '%s', %s %s%s", s->path,
                    ls_dims_text(s->array.rank, s->array.dim, have), t->name,
                    s->whole ? "which is" : "which for one batch is",

@@ -96,7 +96,7 @@ static bool parse_row(LsCsv *c, const char *path, int64_t columns, double *to, L
     for (int64_t k = 0; k < columns; k++) {
         bool last;
         if (!field(c, to++, &last))
-            return ls_fail(e, LS_EXIT_DATA, "%s:%" PRId64 ": column %" PRId64 " is no number", path,
+            return ls_fail(e, LS_EXIT_DATA, "%s:%" PRId64 ": column %" PRId64 " is not a number", path,
                            c->line, k + 1);
         if (last != (k == columns - 1))
             return ls_fail(e, LS_EXIT_DATA,
@@ -135,7 +135,7 @@ bool ls_csv_read(LsDataset *d, const LsFile *f, LsError *e)
         return ls_fail(e, LS_EXIT_DATA, "%s: %s", f->path,
                        columns ? "no rows" : "no input needs it");
     if (d->csv || !(d->csv = calloc((size_t)rows, (size_t)columns * sizeof *d->csv)))
-        return ls_fail(e, LS_EXIT_DATA, "%s: a second table, or too large a one", f->path);
+        return ls_fail(e, LS_EXIT_DATA, "%s: a second table, or a table that is too large", f->path);
     for (int64_t r = 0; r < rows; r++)
         if (!parse_row(&c, f->path, columns, d->csv + r * columns, e))
             return false;

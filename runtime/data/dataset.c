@@ -122,7 +122,7 @@ static bool set_scale(LsDataset *d, uint32_t k, double *norm, LsError *e)
         return true;
     d->scaled = true;
     if (o->scale && ((s->scale = strtod(o->scale, &end)) == 0 || *end || !isfinite(s->scale)))
-        return ls_fail(e, LS_EXIT_USAGE, "--scale=%s: not a number other than 0", o->scale);
+        return ls_fail(e, LS_EXIT_USAGE, "--scale=%s: must be a number other than 0", o->scale);
     if (as_input && (o->mean || o->std)) {
         if (!read_list(norm, s->channel, o->mean ? o->mean : "0", "mean", e)
             || !read_list(norm + s->channel, s->channel, o->std ? o->std : "1", "std", e))
@@ -131,7 +131,7 @@ static bool set_scale(LsDataset *d, uint32_t k, double *norm, LsError *e)
         s->std = norm + s->channel;
         for (int64_t c = 0; c < s->channel; c++)
             if (s->std[c] == 0)
-                return ls_fail(e, LS_EXIT_USAGE, "--std=%s: 0 is not possible", o->std);
+                return ls_fail(e, LS_EXIT_USAGE, "--std=%s: must not be 0", o->std);
     }
     return bytes ? make_table(s, !o->scale, e) : true;
 }
@@ -302,8 +302,7 @@ static bool read_int(const LsRead *r, int64_t i, int64_t *v, LsError *e)
         *v = ls_array_int(&s->array, at);
         if (ls_element_is_float(s->array.type) && ls_array_real(&s->array, at) != (double)*v)
             return ls_fail(e, LS_EXIT_DATA,
-                           "%s: sample %" PRId64 ": %g is no integer, but '%s' takes "
-                           "integers",
+                           "%s: sample %" PRId64 ": %g is not an integer, but '%s' takes integers",
                            s->path, r->sample, ls_array_real(&s->array, at), in->t.name);
     }
     return check_range(r, in, *v, e) && (!in->is_label || check_label(r, *v, e));

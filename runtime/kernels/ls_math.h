@@ -307,4 +307,31 @@ LS_FN real ls_uniform(uint64_t seed, int64_t step, int64_t id, int64_t index)
     return (real)(int32_t)(x >> 8) * LS_R(5.9604644775390625e-08);
 }
 
+/* A normal number of mean 0 and deviation 1, of the same arguments: sqrt(2) erfinv(2 u - 1) of a number u
+ * in (0, 1), by the polynomials of M. Giles, "Approximating the erfinv function" (2010). They are right to
+ * seven digits, also in programs in doubles. */
+LS_FN real ls_normal(uint64_t seed, int64_t step, int64_t id, int64_t index)
+{
+    const real x = 2 * ls_uniform(seed, step, id, index) - 1 + LS_R(5.9604644775390625e-08);
+    const real w = -ls_log((1 - x) * (1 + x)), a = w - LS_R(2.5), b = ls_sqrt(w) - 3;
+    real p = LS_R(2.81022636e-08), q = LS_R(-0.000200214257);
+    p = LS_R(3.43273939e-07) + p * a;
+    p = LS_R(-3.5233877e-06) + p * a;
+    p = LS_R(-4.39150654e-06) + p * a;
+    p = LS_R(0.00021858087) + p * a;
+    p = LS_R(-0.00125372503) + p * a;
+    p = LS_R(-0.00417768164) + p * a;
+    p = LS_R(0.246640727) + p * a;
+    p = LS_R(1.50140941) + p * a;
+    q = LS_R(0.000100950558) + q * b;
+    q = LS_R(0.00134934322) + q * b;
+    q = LS_R(-0.00367342844) + q * b;
+    q = LS_R(0.00573950773) + q * b;
+    q = LS_R(-0.0076224613) + q * b;
+    q = LS_R(0.00943887047) + q * b;
+    q = LS_R(1.00167406) + q * b;
+    q = LS_R(2.83297682) + q * b;
+    return (w < 5 ? p : q) * x * LS_R(1.41421356237309505);
+}
+
 #endif

@@ -122,7 +122,7 @@ static bool resume(LsTrainer *t, bool *resumed, LsError *e)
         s->count--;             /* later checkpoints are overwritten in time, but not deleted as
                                  * old */
     if (*resumed)
-        fprintf(stderr, "going on from %s: step %" PRId64 ", epoch %" PRId64 "\n", from,
+        fprintf(stderr, "continuing from %s: step %" PRId64 ", epoch %" PRId64 "\n", from,
                 t->at.update, t->at.epoch + 1);
     else
         fprintf(stderr, "note: no checkpoint in %s; starting anew\n", s->folder);
@@ -251,7 +251,7 @@ static bool end_interrupted(LsTrainer *t, LsError *e)
         if (!ls_checkpoint_save(&t->memory, &t->at, path, e))
             return false;
     }
-    fprintf(stderr, "interrupted after step %" PRId64 "; go on with --resume=%s\n", t->at.update,
+    fprintf(stderr, "interrupted after step %" PRId64 "; continue with --resume=%s\n", t->at.update,
             t->saver.folder ? t->saver.path : path);
     return true;
 }

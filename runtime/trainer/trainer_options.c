@@ -23,10 +23,10 @@ static const LsOption row[] = {
      "raw; or synthetic[:SAMPLES]"},
     {"--val", NULL, "SPEC", TEXT, AT(val), 1, "data to evaluate on after every epoch"},
     {"--label-from", NULL, "INPUT", TEXT, AT(label_from), 1,
-     "the target is that input (autoencoders); --target=input is the same for the first one"},
-    {"--scale", NULL, "S", TEXT, AT(scale), 1, "factor of real inputs; default: bytes are divided by 255"},
-    {"--mean", NULL, "M,...", TEXT, AT(mean), 1, "subtracted after scaling, one or one per channel"},
-    {"--std", NULL, "D,...", TEXT, AT(std), 1, "divided by after that"},
+     "use that input as the target (autoencoders); --target=input uses the first input"},
+    {"--scale", NULL, "S", TEXT, AT(scale), 1, "multiply real inputs by S (default: bytes are divided by 255)"},
+    {"--mean", NULL, "M,...", TEXT, AT(mean), 1, "subtract after scaling: one number, or one for each channel"},
+    {"--std", NULL, "D,...", TEXT, AT(std), 1, "divide by after --mean: one number, or one for each channel"},
     {"--raw", NULL, "TYPE", TEXT, AT(raw), 1, "files are bare numbers: float32, uint8, int64, ..."},
     {"--shuffle", NULL, NULL, FLAG, AT(shuffle), 1, "a new order every epoch (default); --no-shuffle: file order"},
     {"--drop-last", NULL, NULL, FLAG, AT(drop_last), 1, "leave out an incomplete last batch"},
@@ -34,34 +34,36 @@ static const LsOption row[] = {
     LS_OPTION_HEADING("Training"),
     {"--epochs", NULL, "N", WHOLE(1), AT(epochs), 1, "passes over the data (default 1)"},
     {"--steps", NULL, "N", WHOLE(1), AT(steps), 1, "stop after N updates in all"},
-    {"--lr", NULL, "RATE", REAL, AT(lr), 1, "learning rate"},
+    {"--lr", NULL, "RATE", REAL, AT(lr), 1, "learning rate (default: set by lowerset compile)"},
     {"--schedule", NULL, "S", TEXT, AT(schedule), 1,
      "constant, linear, cosine[:min=F], step:every=N,gamma=F; each with warmup=N, e.g. cosine:warmup=500"},
-    {"--seed", NULL, "N", WHOLE(0), AT(seed), 1, "of shuffling and dropout (default 0)"},
-    {"--threads", NULL, "N", WHOLE(1), AT(threads), 1, "default: all cores; results do not depend on it"},
+    {"--seed", NULL, "N", WHOLE(0), AT(seed), 1, "seed of shuffling and dropout (default 0)"},
+    {"--threads", NULL, "N", WHOLE(1), AT(threads), 1, "threads that compute (default: all cores); results do not "
+                                                       "depend on it"},
     {"--tune", NULL, NULL, FLAG, AT(tune), 1,
-     "on a GPU: time what the libraries have for each convolution and product, keep the fastest"},
-    {"--eval", NULL, NULL, FLAG, AT(eval), 1, "no training: evaluate on --val, or on --data"},
+     "on a GPU: time the libraries' kernels for each convolution and product, and keep the fastest"},
+    {"--eval", NULL, NULL, FLAG, AT(eval), 1, "do not train: evaluate on --val, or on --data"},
     LS_OPTION_HEADING("Results"),
-    {"--save", NULL, "DIR", TEXT, AT(save), 1, "checkpoints (safetensors) go here"},
-    {"--save-every", NULL, "N", WHOLE(1), AT(save_every), 1, "every N updates (default: every epoch)"},
+    {"--save", NULL, "DIR", TEXT, AT(save), 1, "folder for checkpoints (safetensors)"},
+    {"--save-every", NULL, "N", WHOLE(1), AT(save_every), 1, "save every N updates (default: every epoch)"},
     {"--keep-last", NULL, "K", WHOLE(1), AT(keep_last), 1, "delete all but the last K checkpoints"},
     {"--resume", NULL, "FILE", TEXT, AT(resume), 1,
-     "go on from a checkpoint, bit for bit; auto: the newest in --save"},
-    {"--export", NULL, "FILE", OUTPUT, AT(export_to), 1, "write the trained model as ONNX, evaluation form"},
+     "continue from a checkpoint, bit for bit; auto: from the newest in --save"},
+    {"--export", NULL, "FILE", OUTPUT, AT(export_to), 1, "write the trained model as ONNX, in evaluation form"},
     {"--image-grid", NULL, "FILE", OUTPUT, AT(image_grid), 1,
-     "PNG or PPM: five inputs and what the model makes of them"},
+     "write a picture (PNG or PPM): five inputs, with the model's outputs below"},
     LS_OPTION_HEADING("Reports"),
-    {"--log", NULL, "FILE", OUTPUT, AT(log), 1, "one JSON object per line and step"},
-    {"--progress", NULL, "MODE", TEXT, AT(progress), 1, "auto, bar, plain or none"},
-    {"--trace", NULL, "FILE", OUTPUT, AT(trace), 1, "timeline of the last steps (Chrome trace JSON)"},
-    {"--profile", NULL, "FILE", OUTPUT, AT(profile), 1, "mean time of every node (JSON)"},
+    {"--log", NULL, "FILE", OUTPUT, AT(log), 1, "write a line of JSON for each step"},
+    {"--progress", NULL, "MODE", TEXT, AT(progress), 1, "how to show progress: auto, bar, plain or none"},
+    {"--trace", NULL, "FILE", OUTPUT, AT(trace), 1, "write a timeline of the last steps (Chrome trace JSON)"},
+    {"--profile", NULL, "FILE", OUTPUT, AT(profile), 1, "write the mean time of every node (JSON)"},
     {"--check-numerics", NULL, NULL, FLAG, AT(check_numerics), 1,
-     "stop at the first node that makes a NaN, and name it"},
+     "stop at the first node that makes a NaN, and name the node"},
     {"--check-gradients", NULL, "[=N]", AMOUNT(1), AT(check_gradients), 1,
-     "no training: compare gradients of one batch with differences of its loss, for N elements of the "
-     "parameters; exit 6 when they differ"},
-    {"--dump", NULL, "FILE", OUTPUT, AT(dump), 1, "NPZ of the last step: loss, out/, grad/, param/, stat/"},
+     "do not train: compare gradients of one batch with differences of its loss, for N elements of the "
+     "parameters; exit 6 if they differ"},
+    {"--dump", NULL, "FILE", OUTPUT, AT(dump), 1, "write the values of the last step as NPZ: loss, out/, grad/, "
+                                                  "param/, stat/"},
     {"--measure", NULL, NULL, FLAG, AT(measure), 1, "print how much of the arena the steps use"},
     {"--print-plan", NULL, NULL, FLAG, AT(print_plan), 1, "print the table of steps and stop"},
     {"--version", NULL, NULL, FLAG, AT(version), 1, "print model and plan and stop"},
@@ -119,7 +121,7 @@ static bool consistent(const LsTrainerOptions *o, const LsProgram *p, LsError *e
     for (int k = 0; k < 4; k++)
         known |= strcmp(o->progress, mode[k]) == 0;
     if (!known)
-        return ls_fail(e, LS_EXIT_USAGE, "--progress=%s: auto, bar, plain or none", o->progress);
+        return ls_fail(e, LS_EXIT_USAGE, "--progress=%s: must be auto, bar, plain or none", o->progress);
     if (o->help || o->version || o->print_plan)
         return true;
     if (!o->data && !(o->eval && o->val))
@@ -192,11 +194,10 @@ void ls_trainer_options_help(const LsProgram *p, const char *name, FILE *to)
             name, p->model, p->loss, p->optimizer, p->batch, p->plan_hash);
     ls_option_help(to, &table);
     fprintf(to,
-            "\nSIGINT, SIGTERM and SIGHUP end the run after the step, which is saved (to --save, "
-            "else beside the\nprogram). A step that takes longer than a second is waited for when "
-            "there are updates to lose, else\nbroken off; a second signal ends the run at once, "
-            "with nothing saved.\n\n"
-            "Exit codes: 0 done, 1 a file cannot be written, 2 wrong usage, 5 device or its "
-            "library missing,\n6 gradients are wrong, 7 diverged (loss not finite), 8 data or checkpoint "
-            "unreadable,\n128 + signal: interrupted, checkpoint written (SIGINT: 130).\n");
+            "\nSIGINT, SIGTERM and SIGHUP end the run after the current step and write a checkpoint (to --save, "
+            "else\nbeside the program). If the step takes longer than a second and no update would be lost, the "
+            "run ends\nwithout it. A second signal ends the run at once and writes nothing.\n\nExit codes: 0 "
+            "done, 1 a file cannot be written, 2 wrong usage, 5 device or its library missing,\n6 gradients are "
+            "wrong, 7 diverged (loss not finite), 8 data or checkpoint unreadable,\n128 + signal: interrupted, "
+            "checkpoint written (SIGINT: 130).\n");
 }

@@ -45,8 +45,8 @@ bool ls_train_plan(LsTrainer *t, bool resumed, LsError *e)
     if (t->o.steps > 0 && (t->o.epochs == 0 || t->o.steps < t->updates))
         t->updates = t->o.steps;
     else if (left > 0 && (epochs * t->per_epoch - t->at.cursor) % group != 0)
-        fprintf(stderr, "note: the last %" PRId64 " of %" PRId64 " batches make no update, which takes %"
-                PRId64 " (--accumulate)\n", (epochs * t->per_epoch - t->at.cursor) % group,
+        fprintf(stderr, "note: the last %" PRId64 " of %" PRId64 " batches make no update: an update takes %"
+                PRId64 " batches (--accumulate)\n", (epochs * t->per_epoch - t->at.cursor) % group,
                 epochs * t->per_epoch, group);
     if (resumed && t->updates <= t->at.update)
         fprintf(stderr, "note: the checkpoint has all the steps asked for; nothing to train\n");

@@ -189,7 +189,7 @@ static bool measure(LsGradCheck *c, int64_t *step_ns, LsError *e)
         return false;
     *step_ns += ls_now_ns();
     if (!isfinite(c->loss))
-        return ls_fail(e, LS_EXIT_DIVERGED, "the loss is %g: nothing can be told of its gradients",
+        return ls_fail(e, LS_EXIT_DIVERGED, "the loss is %g: its gradients cannot be checked",
                        c->loss);
     c->noise = ROUNDINGS * (wide(c) ? 0x1p-52 : 0x1p-23) * fabs(c->loss) + fabs(again - c->loss);
     return true;

@@ -190,19 +190,16 @@ static void assign(Cutting *c)
 static void find_tensors(LsArena *arena, LsBlocks *b)
 {
     const LsProb *p = b->p;
-    b->made = (LsRows){ls_arena_alloc(arena, b->n + 1u, sizeof(uint32_t)),
-                       ls_arena_alloc(arena, p->nt + 1u, sizeof(uint32_t))};
-    for (uint32_t k = 0, n = 0; k < b->n; k++) {
-        for (uint32_t s = b->ahead.at[k]; s < b->ahead.at[k + 1]; s++) {
-            uint32_t v = b->ahead.id[s];
-            for (uint32_t j = p->out.at[v]; j < p->out.at[v + 1]; j++) {
-                b->place[p->out.id[j]] = n;
-                b->made.id[n++] = p->out.id[j];
-                b->reach[p->out.id[j]] = k;
-            }
+    LsPairs made = {0};
+    for (uint32_t s = 0; s < b->ahead.at[b->n]; s++) {
+        uint32_t v = b->ahead.id[s];
+        for (uint32_t j = p->out.at[v]; j < p->out.at[v + 1]; j++) {
+            b->place[p->out.id[j]] = made.n;
+            b->reach[p->out.id[j]] = b->block[v];
+            ls_pairs_add(arena, &made, b->block[v], p->out.id[j]);
         }
-        b->made.at[k + 1] = n;
     }
+    b->made = ls_rows(arena, &made, b->n);
     for (uint32_t v = 0; v < p->n; v++)
         for (uint32_t k = p->in.at[v]; b->block[v] != LS_NO_ID && k < p->in.at[v + 1]; k++) {
             uint32_t t = p->in.id[k];
@@ -220,25 +217,24 @@ static void find_tensors(LsArena *arena, LsBlocks *b)
 static void find_cross(LsArena *arena, LsBlocks *b)
 {
     const LsProb *p = b->p;
-    uint32_t *until = ls_arena_alloc(arena, p->nt + 1u, sizeof *until), room = 0, n = 0;
+    LsArena *tmp = ls_arena_new();
+    uint32_t *until = ls_arena_alloc(tmp, p->nt + 1u, sizeof *until);
+    LsPairs cross = {0};        /* many where blocks are small */
     for (uint32_t t = 0; t < p->nt; t++)
         until[t] = p->dag->tensor[t].output ? 0 : LS_NO_ID;     /* the block plus one */
     for (uint32_t v = 0; v < p->n; v++)
         for (uint32_t k = p->in.at[v]; b->block[v] != LS_NO_ID && k < p->in.at[v + 1]; k++)
             if (b->block[v] + 1 < until[p->in.id[k]])
                 until[p->in.id[k]] = b->block[v] + 1;
-    b->cross.at = ls_arena_alloc(arena, b->n + 2u, sizeof *b->cross.at);
-    for (uint32_t k = 0; k <= b->n; k++) {
-        for (uint32_t t = 0; t < p->nt; t++) {
-            uint32_t m = p->maker[t];
-            if (m == LS_NO_ID || b->rank[m] != LS_NO_ID || b->block[m] == LS_NO_ID
-                || b->block[m] < k || until[t] > k)
-                continue;
-            b->cross.id = ls_arena_grow(arena, b->cross.id, n, n + 1u, sizeof *b->cross.id, &room);
-            b->cross.id[n++] = t;
-        }
-        b->cross.at[k + 1] = n;
+    for (uint32_t t = 0; t < p->nt; t++) {
+        uint32_t m = p->maker[t];
+        if (m == LS_NO_ID || b->rank[m] != LS_NO_ID || b->block[m] == LS_NO_ID)
+            continue;
+        for (uint32_t k = until[t]; k <= b->block[m]; k++)
+            ls_pairs_add(tmp, &cross, k, t);
     }
+    b->cross = ls_rows(arena, &cross, b->n + 1);
+    ls_arena_free(tmp);
 }
 
 LsBlocks *ls_blocks_new(LsArena *arena, const LsProb *p, uint32_t most, LsBlockCuts cuts)

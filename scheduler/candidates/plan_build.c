@@ -88,19 +88,13 @@ static void add_steps(Build *b, LsPlan *out)
 {
     const LsDag *g = b->p->dag;
     const LsLive *l = b->live;
-    uint32_t n = b->seq->n, *end = ls_arena_alloc(b->tmp, n + 2u, sizeof *end);
-    uint32_t *ending = ls_arena_alloc(b->tmp, l->ninst + 1u, sizeof *ending);
     bool *ran = ls_arena_alloc(b->tmp, b->p->n + 1u, sizeof *ran);
-    for (uint32_t k = 0; k < l->ninst; k++)         /* instances by their last run */
-        if (l->inst[k].to + 1 < n + 1)
-            end[l->inst[k].to + 1]++;
-    for (uint32_t s = 1; s <= n; s++)
-        end[s] += end[s - 1];
+    uint32_t *last = ls_arena_alloc(b->tmp, l->ninst + 1u, sizeof *last);
     for (uint32_t k = 0; k < l->ninst; k++)
-        if (l->inst[k].to < n)
-            ending[end[l->inst[k].to]++] = k;       /* afterwards end[s] is the end of row s */
+        last[k] = l->inst[k].to;
+    LsRows ending = ls_rows_by(b->tmp, last, l->ninst, b->seq->n);      /* by run: instances that end there */
     int64_t used = 0;
-    for (uint32_t s = 0; s < n; s++) {
+    for (uint32_t s = 0; s < b->seq->n; s++) {
         uint32_t v = b->seq->node[s];
         add_run(b, s, ran[v], out);
         ran[v] = true;
@@ -109,8 +103,8 @@ static void add_steps(Build *b, LsPlan *out)
         out->live_peak = larger(out->live_peak, used + g->node[v].workspace);
         for (uint32_t k = l->first[s]; k < l->first[s + 1]; k++)
             used += l->inst[k].of != LS_NO_ID ? g->tensor[l->inst[k].tensor].bytes : 0;
-        for (uint32_t j = s ? end[s - 1] : 0; j < end[s]; j++) {
-            const LsInstance *in = &l->inst[ending[j]];
+        for (uint32_t j = ending.at[s]; j < ending.at[s + 1]; j++) {
+            const LsInstance *in = &l->inst[ending.id[j]];
             used -= g->tensor[in->tensor].bytes;
             if (in->heir == LS_NO_ID)
                 out->step[out->nstep++] = (LsPlanStep){.free = true, .id = in->tensor,

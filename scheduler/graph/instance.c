@@ -7,24 +7,19 @@
 /* Returns, by node, its operands (or results) that lie in the arena. */
 static LsRows rows_of(LsArena *arena, const LsProb *p, bool inputs)
 {
-    const LsDag *g = p->dag;
-    LsRows r = {ls_arena_alloc(arena, p->n + 1u, sizeof *r.at), NULL};
-    size_t total = 0;
-    for (uint32_t i = 0; i < p->n; i++)
-        total += inputs ? g->node[i].nin : g->node[i].nout;
-    r.id = ls_arena_alloc(arena, total + 1, sizeof *r.id);
-    uint32_t k = 0;
+    LsArena *tmp = ls_arena_new();  /* many problems live at a time */
+    LsPairs of = {0};
     for (uint32_t i = 0; i < p->n; i++) {
-        const LsDagNode *node = &g->node[i];
-        r.at[i] = k;
+        const LsDagNode *node = &p->dag->node[i];
         for (uint32_t j = 0; j < (inputs ? node->nin : node->nout); j++) {
             uint32_t t = inputs ? node->in[j] : node->out[j];
-            if (!g->tensor[t].persistent)
-                r.id[k++] = t;
+            if (!p->dag->tensor[t].persistent)
+                ls_pairs_add(tmp, &of, i, t);
         }
     }
-    r.at[p->n] = k;
-    return r;
+    LsRows rows = ls_rows(arena, &of, p->n);
+    ls_arena_free(tmp);
+    return rows;
 }
 
 /* Returns whether the alternative may replace v: it has exactly the results of v, and v itself need not run. */

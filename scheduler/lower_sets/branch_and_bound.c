@@ -209,8 +209,8 @@ static void envelop(Solve *z, uint32_t k)
 {
     const LsRelax *r = z->x->relax;
     uint32_t n = 0, to = 0;
-    for (uint32_t q = r->fiber_at[k]; q < r->fiber_at[k + 1]; q++) {
-        uint32_t i = r->fiber[q];
+    for (uint32_t q = r->fiber.at[k]; q < r->fiber.at[k + 1]; q++) {
+        uint32_t i = r->fiber.id[q];
         const Front *f = &z->front[i];
         z->all = ls_arena_grow(z->arena, z->all, n, n + f->n, sizeof *z->all, &z->all_room);
         for (uint32_t s = 0; s < f->n; s++)
@@ -248,8 +248,8 @@ static void add_from(Solve *z, uint32_t i, uint32_t j)
         k++;
     if (k == e->n)
         return;
-    for (uint32_t q = r->fiber_at[i]; q < r->fiber_at[i + 1]; q++) {
-        uint32_t set = r->fiber[q];
+    for (uint32_t q = r->fiber.at[i]; q < r->fiber.at[i + 1]; q++) {
+        uint32_t set = r->fiber.id[q];
         const Front *f = &z->front[set];
         double most = -INFINITY;
         at = 0;
@@ -277,9 +277,9 @@ static void enter(Solve *z, uint32_t j)
     z->nwork = 0;
     for (uint32_t k = 0; k < z->nfrom && z->from[k].most + loose > z->floor; k++)
         step(z, z->from[k].set, j);
-    for (uint32_t q = r->fiber_at[r->of[j]]; r->fiber[q] != j; q++)
-        if (z->front[r->fiber[q]].n > 0)
-            step(z, r->fiber[q], j);
+    for (uint32_t q = r->fiber.at[r->of[j]]; r->fiber.id[q] != j; q++)
+        if (z->front[r->fiber.id[q]].n > 0)
+            step(z, r->fiber.id[q], j);
     Front *f = &z->front[j];
     *f = (Front){ls_arena_alloc(z->arena, z->nwork, sizeof *f->state), z->nwork};
     if (z->nwork > 0)
@@ -298,9 +298,9 @@ static LsExactEnd search(Solve *z)
         for (uint32_t i = 0; z->ceiling->n[p] > 0 && i < p; i++)
             add_from(z, i, p);
         qsort(z->from, z->nfrom, sizeof *z->from, by_most);
-        for (uint32_t q = r->fiber_at[p]; q < r->fiber_at[p + 1]; q++)
-            if (r->fiber[q] != 0)
-                enter(z, r->fiber[q]);
+        for (uint32_t q = r->fiber.at[p]; q < r->fiber.at[p + 1]; q++)
+            if (r->fiber.id[q] != 0)
+                enter(z, r->fiber.id[q]);
         envelop(z, p);
         if (z->nlook > z->most_looks || z->nstate > MOST_STATES)
             return LS_EXACT_UNKNOWN;

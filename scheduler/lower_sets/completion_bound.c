@@ -127,18 +127,6 @@ static void measure(LsArena *arena, LsRelax *r, const uint32_t *first)
             r->halo[r->of[i]] = r->fam->halo[i];
 }
 
-static void sort_fibers(LsArena *arena, LsRelax *r)
-{
-    r->fiber_at = ls_arena_alloc(arena, r->n + 2u, sizeof *r->fiber_at);
-    r->fiber = ls_arena_alloc(arena, r->fam->n, sizeof *r->fiber);
-    for (uint32_t i = 0; i < r->fam->n; i++)
-        r->fiber_at[r->of[i] + 2]++;
-    for (uint32_t k = 2; k < r->n + 2; k++)
-        r->fiber_at[k] += r->fiber_at[k - 1];
-    for (uint32_t i = 0; i < r->fam->n; i++)
-        r->fiber[r->fiber_at[r->of[i] + 1]++] = i;
-}
-
 LsRelax *ls_relax_new(LsArena *arena, const LsForward *f, const LsFamily *fam, uint32_t most)
 {
     LsRelax *r = ls_arena_alloc(arena, 1, sizeof *r);
@@ -153,7 +141,7 @@ LsRelax *ls_relax_new(LsArena *arena, const LsForward *f, const LsFamily *fam, u
     r->stuck = ls_arena_alloc(arena, r->n, sizeof *r->stuck);
     r->edge_at = ls_arena_alloc(arena, r->n + 1u, sizeof *r->edge_at);
     measure(arena, r, first);
-    sort_fibers(arena, r);
+    r->fiber = ls_rows_by(arena, r->of, fam->n, r->n);
     return r;
 }
 

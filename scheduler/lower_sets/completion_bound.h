@@ -18,7 +18,7 @@ typedef struct LsRelax {        /* the projections of a family, for any budget *
     uint64_t *light;            /* set of the vertices left out */
     uint32_t n;                 /* number of projections; each comes before its supersets */
     uint32_t *of;               /* by set of the family: its projection */
-    uint32_t *fiber_at, *fiber; /* by projection: its sets by rising size */
+    LsRows fiber;               /* by projection: its sets by rising size */
     uint64_t *low;              /* n rows */
     int64_t *halo;              /* by projection: the least of its sets, bytes */
     int64_t *mem, *stuck;       /* by projection: bytes of its vertices; of those that may not run twice */

@@ -24,43 +24,29 @@ static bool counts(const LsTape *t, const LsDagNode *node, uint32_t x, bool writ
 }
 
 /* Adds to row v the tensors of the list that have events, each once. */
-static void add_row(const LsTape *t, LsRows *rows, uint32_t v, const uint32_t *list, uint32_t n,
+static void add_row(const LsTape *t, LsPairs *rows, uint32_t v, const uint32_t *list, uint32_t n,
                     bool write)
 {
-    uint32_t at = rows->at[v], end = rows->at[v + 1];
     for (uint32_t k = 0; k < n; k++)
-        if (counts(t, &t->p->dag->node[v], list[k], write)
-            && !ls_id_in(rows->id + at, end - at, list[k]))
-            rows->id[end++] = list[k];
-    rows->at[v + 1] = end;
-}
-
-static LsRows new_rows(const LsTape *t, size_t total)
-{
-    return (LsRows){ls_arena_alloc(t->arena, t->p->n + 1u, sizeof(uint32_t)),
-                    ls_arena_alloc(t->arena, total + 1, sizeof(uint32_t))};
+        if (counts(t, &t->p->dag->node[v], list[k], write))
+            ls_pairs_add_once(t->arena, rows, v, list[k]);
 }
 
 static void find_rows(LsTape *t)
 {
     const LsDag *g = t->p->dag;
-    size_t in = 0, out = 0;
-    for (uint32_t v = 0; v < g->nnode; v++) {
-        in += g->node[v].nin;
-        out += g->node[v].nout + g->node[v].nupd;
+    LsPairs reads = {0}, writes = {0};
+    for (uint32_t v = 0; v < g->nnode; v++)
         for (uint32_t k = 0; k < g->node[v].nupd; k++)
             t->guard[g->node[v].upd[k]] = g->tensor[g->node[v].upd[k]].persistent;
-    }
-    t->reads = new_rows(t, in);
-    t->writes = new_rows(t, out);
     for (uint32_t v = 0; v < g->nnode; v++) {
         const LsDagNode *node = &g->node[v];
-        t->reads.at[v + 1] = t->reads.at[v];
-        t->writes.at[v + 1] = t->writes.at[v];
-        add_row(t, &t->reads, v, node->in, node->nin, false);
-        add_row(t, &t->writes, v, node->out, node->nout, true);
-        add_row(t, &t->writes, v, node->upd, node->nupd, true);
+        add_row(t, &reads, v, node->in, node->nin, false);
+        add_row(t, &writes, v, node->out, node->nout, true);
+        add_row(t, &writes, v, node->upd, node->nupd, true);
     }
+    t->reads = ls_rows(t->arena, &reads, g->nnode);
+    t->writes = ls_rows(t->arena, &writes, g->nnode);
 }
 
 LsTape *ls_tape_new(const LsProb *p)

@@ -47,21 +47,13 @@ static void split(Leaves *l, LsArena *arena, const LsSeq *seq)
 static void find_readers(Leaves *l, LsArena *arena)
 {
     const LsProb *p = l->p;
-    l->reading.at = ls_arena_alloc(arena, p->nt + 2u, sizeof *l->reading.at);
-    l->reading.id = ls_arena_alloc(arena, p->in.at[p->n] + 1u, sizeof *l->reading.id);
-    for (int pass = 0; pass < 2; pass++) {
-        for (uint32_t v = 0; v < p->n; v++)
-            for (uint32_t k = p->in.at[v]; l->ready[v] != LS_NO_ID && k < p->in.at[v + 1]; k++) {
-                uint32_t t = p->in.id[k];
-                if (pass == 0)
-                    l->reading.at[t + 2]++;
-                else
-                    l->reading.id[l->reading.at[t + 1]++] = v;
-                l->waiting[t] += (uint32_t)pass;
-            }
-        for (uint32_t t = 2; pass == 0 && t < p->nt + 2; t++)
-            l->reading.at[t] += l->reading.at[t - 1];
-    }
+    LsPairs reading = {0};
+    for (uint32_t v = 0; v < p->n; v++)
+        for (uint32_t k = p->in.at[v]; l->ready[v] != LS_NO_ID && k < p->in.at[v + 1]; k++) {
+            ls_pairs_add(arena, &reading, p->in.id[k], v);
+            l->waiting[p->in.id[k]]++;
+        }
+    l->reading = ls_rows(arena, &reading, p->nt);
 }
 
 /* Returns the bytes that stay if leaf v runs at spine run s, followed by its update if that may run then. */

@@ -78,20 +78,19 @@ void ls_seq_place_updates(LsArena *scratch, const LsProb *p, LsSeq *seq)
         if (p->role[seq->node[s]] != LS_ROLE_UPDATE)
             rest.node[rest.n++] = seq->node[s];
     uint32_t *slot = ls_arena_alloc(scratch, p->n + 1u, sizeof *slot);
-    uint32_t *at = ls_arena_alloc(scratch, rest.n + 2u, sizeof *at);
+    LsPairs in_slot = {0};
     find_slots(scratch, p, &rest, slot);
     for (uint32_t v = 0; v < p->n; v++)
         if (p->needed[v] && p->role[v] == LS_ROLE_UPDATE)
-            at[slot[v] + 1]++;
-    for (uint32_t s = 1; s < rest.n + 2; s++)       /* at[s]: updates in slots
-                                                     * before s, and s runs */
-        at[s] += at[s - 1];
-    for (uint32_t s = 0; s < rest.n; s++)
-        seq->node[s + at[s + 1]] = rest.node[s];
-    seq->n = rest.n + at[rest.n + 1];
-    for (uint32_t v = 0; v < p->n; v++)
-        if (p->needed[v] && p->role[v] == LS_ROLE_UPDATE)
-            seq->node[slot[v] + at[slot[v]]++] = v;
+            ls_pairs_add(scratch, &in_slot, slot[v], v);
+    LsRows update = ls_rows(scratch, &in_slot, rest.n + 1);
+    seq->n = 0;
+    for (uint32_t s = 0; s <= rest.n; s++) {        /* slot s lies before run s */
+        for (uint32_t k = update.at[s]; k < update.at[s + 1]; k++)
+            seq->node[seq->n++] = update.id[k];
+        if (s < rest.n)
+            seq->node[seq->n++] = rest.node[s];
+    }
 }
 
 /* ---- canonical strategies ---- */
@@ -138,27 +137,22 @@ LsSeq ls_seq_canonical(LsArena *arena, const LsForward *f, const uint64_t *const
 {
     const LsProb *p = f->prob;
     const uint32_t *block = find_blocks(arena, f, cut, ncut);
-    uint32_t *at = ls_arena_alloc(arena, ncut + 2u, sizeof *at);
-    uint32_t *by = ls_arena_alloc(arena, p->n + 1u, sizeof *by);
-    for (uint32_t i = 0; i < p->n; i++)             /* nodes by block, then by id */
-        if (p->needed[i])
-            at[block[i] + 2]++;
-    for (uint32_t b = 2; b < ncut + 2; b++)
-        at[b] += at[b - 1];
+    LsPairs needed = {0};
     for (uint32_t i = 0; i < p->n; i++)
         if (p->needed[i])
-            by[at[block[i] + 1]++] = i;
+            ls_pairs_add(arena, &needed, block[i], i);
+    LsRows by = ls_rows(arena, &needed, ncut);      /* by block */
     LsSeq seq = {ls_arena_alloc(arena, p->n + f->n + 1u, sizeof *seq.node), 0};
-    for (uint32_t k = 0; k < at[ncut]; k++)
-        if (p->forward[by[k]])
-            seq.node[seq.n++] = by[k];
+    for (uint32_t k = 0; k < by.at[ncut]; k++)
+        if (p->forward[by.id[k]])
+            seq.node[seq.n++] = by.id[k];
     for (uint32_t b = ncut; b-- > 0;) {
-        for (uint32_t k = at[b]; b + 1 < ncut && k < at[b + 1]; k++)
-            if (p->forward[by[k]] && !kept(f, cut[b], f->vertex[by[k]]))
-                seq.node[seq.n++] = by[k];
-        for (uint32_t k = at[b]; k < at[b + 1]; k++)
-            if (!p->forward[by[k]])
-                seq.node[seq.n++] = by[k];
+        for (uint32_t k = by.at[b]; b + 1 < ncut && k < by.at[b + 1]; k++)
+            if (p->forward[by.id[k]] && !kept(f, cut[b], f->vertex[by.id[k]]))
+                seq.node[seq.n++] = by.id[k];
+        for (uint32_t k = by.at[b]; k < by.at[b + 1]; k++)
+            if (!p->forward[by.id[k]])
+                seq.node[seq.n++] = by.id[k];
     }
     ls_seq_drop_dead(arena, p, &seq);
     ls_seq_place_updates(arena, p, &seq);

@@ -127,26 +127,23 @@ static int rising(const void *x, const void *y)
 /* Goes from the previous run back to the first, so that runs already waited for through later ones are recognised. */
 LsWaits ls_waits(LsArena *arena, const LsPieces *p, bool apart)
 {
-    LsWaits w = {.words = (p->nrun + 63) / 64,
-                 .of = ls_arena_alloc(arena, p->nrun + 1u, sizeof *w.of)};
-    uint32_t n = 0, cap = 0;
+    LsWaits w = {.words = (p->nrun + 63) / 64};
+    LsPairs on = {0};
     w.before = ls_arena_alloc(arena, (size_t)p->nrun * w.words + 1u, sizeof *w.before);
     for (uint32_t r = 0; r < p->nrun; r++) {
         uint64_t *mine = w.before + (size_t)r * w.words;
-        w.of[r] = n;
         for (uint32_t i = r; i-- > 0;) {
             if (ls_waits_for(&w, r, i) || !conflict(p, i, r, apart))
                 continue;
-            w.run = ls_arena_grow(arena, w.run, n, n + 1u, sizeof *w.run, &cap);
-            w.run[n++] = i;
+            ls_pairs_add(arena, &on, r, i);
             for (uint32_t k = 0; k < w.words; k++)
                 mine[k] |= w.before[(size_t)i * w.words + k];
             mine[i / 64] |= UINT64_C(1) << i % 64;
         }
-        if (n > w.of[r])
-            qsort(w.run + w.of[r], n - w.of[r], sizeof *w.run, rising);
-        w.of[r + 1] = n;
     }
+    w.on = ls_rows(arena, &on, p->nrun);
+    for (uint32_t r = 0; r < p->nrun; r++)
+        qsort(w.on.id + w.on.at[r], w.on.at[r + 1] - w.on.at[r], sizeof *w.on.id, rising);
     return w;
 }
 
@@ -155,8 +152,8 @@ double ls_waits_longest(const LsPieces *p, const LsWaits *w)
     double *end = malloc((p->nrun + 1u) * sizeof *end), longest = 0;
     for (uint32_t r = 0; end != NULL && r < p->nrun; r++) {
         double from = 0;
-        for (uint32_t k = w->of[r]; k < w->of[r + 1]; k++)
-            from = end[w->run[k]] > from ? end[w->run[k]] : from;
+        for (uint32_t k = w->on.at[r]; k < w->on.at[r + 1]; k++)
+            from = end[w->on.id[k]] > from ? end[w->on.id[k]] : from;
         end[r] = from + p->begin[r + 1] - p->begin[r];
         longest = end[r] > longest ? end[r] : longest;
     }

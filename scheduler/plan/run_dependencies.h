@@ -7,6 +7,7 @@
 #ifndef LS_SCHEDULER_PLAN_RUN_DEPENDENCIES_H
 #define LS_SCHEDULER_PLAN_RUN_DEPENDENCIES_H
 
+#include "base/csr.h"
 #include "scheduler/candidates/plan_steps.h"
 
 /* A piece: a value with all results that take its place, a workspace, or a persistent tensor. */
@@ -35,8 +36,7 @@ LsPieces ls_pieces(LsArena *arena, const LsDag *dag, const LsPlan *plan);
 
 /* The runs that each run waits for, rising, without those that another of them already waits for. */
 typedef struct LsWaits {
-    uint32_t *run;              /* of run r: [of[r], of[r + 1]) */
-    uint32_t *of;
+    LsRows on;                  /* by run */
     uint64_t *before; uint32_t words;   /* of run r: bit i of [r * words ..): r waits for i, directly or
                                          * through other runs */
 } LsWaits;

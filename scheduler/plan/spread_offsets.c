@@ -19,24 +19,18 @@ typedef struct Spread {
     LsPieces *p;
     LsWaits waits;              /* for values alone, whatever their offsets */
     int64_t arena, alignment;
-    uint32_t *user, *of;        /* of piece i: runs that touch it, rising, [of[i], of[i + 1]) */
+    LsRows user;                /* by piece: runs that touch it, rising */
     Span *taken; uint32_t ntaken;       /* where the piece cannot go */
     Span *near; uint32_t nnear;         /* where it would do harm */
 } Spread;
 
-static void count_users(LsArena *arena, Spread *s)
+static LsRows users_of(LsArena *arena, const LsPieces *p)
 {
-    const LsPieces *p = s->p;
-    uint32_t *at = ls_arena_alloc(arena, p->npiece + 1u, sizeof *at);
-    s->of = ls_arena_alloc(arena, p->npiece + 1u, sizeof *s->of);
-    s->user = ls_arena_alloc(arena, p->of[p->nrun] + 1u, sizeof *s->user);
-    for (uint32_t k = 0; k < p->of[p->nrun]; k++)
-        s->of[p->touch[k].piece + 1]++;
-    for (uint32_t i = 0; i < p->npiece; i++)
-        at[i] = s->of[i + 1] += s->of[i];
-    for (uint32_t r = p->nrun; r-- > 0;)
+    LsPairs users = {0};
+    for (uint32_t r = 0; r < p->nrun; r++)
         for (uint32_t k = p->of[r]; k < p->of[r + 1]; k++)
-            s->user[--at[p->touch[k].piece]] = r;
+            ls_pairs_add(arena, &users, p->touch[k].piece, r);
+    return ls_rows(arena, &users, p->npiece);
 }
 
 /* Returns roughly the ns lost when `late` lies where `early` did: the cost of each run that touched `early`,
@@ -46,8 +40,8 @@ static double harm(const Spread *s, uint32_t early, uint32_t late)
     const LsPieces *p = s->p;
     uint32_t begins = p->piece[late].first;
     double sum = 0;
-    for (uint32_t k = s->of[early]; k < s->of[early + 1]; k++) {
-        uint32_t r = s->user[k];
+    for (uint32_t k = s->user.at[early]; k < s->user.at[early + 1]; k++) {
+        uint32_t r = s->user.id[k];
         double cost = p->begin[r + 1] - p->begin[r], over = LATE * cost + START;
         double since = p->begin[begins] - p->begin[r + 1];
         if (since < over && !ls_waits_for(&s->waits, begins, r))
@@ -168,11 +162,10 @@ void ls_spread(LsArena *arena, const LsDag *dag, LsPlan *plan)
 {
     LsPieces p = ls_pieces(arena, dag, plan);
     Spread s = {.p = &p, .waits = ls_waits(arena, &p, true), .arena = plan->arena,
-                .alignment = dag->alignment,
+                .alignment = dag->alignment, .user = users_of(arena, &p),
                 .taken = ls_arena_alloc(arena, p.npiece + 1u, sizeof *s.taken),
                 .near = ls_arena_alloc(arena, p.npiece + 1u, sizeof *s.near)};
     bool moved = true;
-    count_users(arena, &s);
     for (int sweep = 0; sweep < SWEEPS && moved; sweep++) {
         moved = false;
         for (uint32_t i = 0; i < p.npiece; i++)

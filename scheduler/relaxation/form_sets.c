@@ -14,7 +14,7 @@ typedef struct Forms {
     LsArena *tmp;
     uint32_t *of_root;          /* by tensor: its form set, or LS_NO_ID */
     uint32_t *root; uint32_t nroot;     /* by form set */
-    LsPairs tensors;            /* by form set, without the root */
+    LsPairs tensors;            /* by form set, the root first */
     uint8_t *derived;           /* by tensor: whether it derives from the current root */
     uint32_t *seen; uint32_t nseen;     /* tensors whose `derived` is known */
     uint32_t steps;             /* reads examined */
@@ -143,6 +143,7 @@ static void find_roots(Forms *f, uint32_t group)
         taken[ntaken++] = root;
         if (f->of_root[root] == LS_NO_ID) {
             f->of_root[root] = f->nroot;
+            ls_pairs_add(f->tmp, &f->tensors, f->nroot, root);
             f->root[f->nroot++] = root;
         }
         collect(f, group, f->of_root[root], group);
@@ -154,19 +155,14 @@ static void fill_forms(Forms *f)
 {
     LsBoundGraph *b = f->b;
     LsRows of = ls_rows(f->tmp, &f->tensors, f->nroot);
-    uint32_t n = 0;
-    b->nform = f->nroot;
-    b->form = (LsRows){ls_arena_alloc(b->arena, f->nroot + 1u, sizeof(uint32_t)),
-                       ls_arena_alloc(b->arena, f->nroot + f->tensors.n + 1u, sizeof(uint32_t))};
+    LsPairs form = {0};
     for (uint32_t k = 0; k < f->nroot; k++) {
-        uint32_t first = n;
-        b->form.id[n++] = f->root[k];
         for (uint32_t j = of.at[k]; j < of.at[k + 1]; j++)
-            if (!ls_id_in(b->form.id + first, n - first, of.id[j]))
-                b->form.id[n++] = of.id[j];
-        b->form.at[k + 1] = n;
+            ls_pairs_add_once(f->tmp, &form, k, of.id[j]);
         b->maker[b->p->nt + k] = b->maker[f->root[k]];
     }
+    b->nform = f->nroot;
+    b->form = ls_rows(b->arena, &form, b->nform);
 }
 
 /* A set gets bytes that any live tensor of it takes at least. The bytes of a tensor beyond those of its sets

@@ -73,57 +73,31 @@ static void find_groups(LsBoundGraph *b)
         b->maker[t] = b->maker[t] == LS_NO_ID ? LS_NO_ID : b->group[b->maker[t]];
 }
 
-static void add(uint32_t *list, uint32_t *n, uint32_t id)
-{
-    if (!ls_id_in(list, *n, id))
-        list[(*n)++] = id;
-}
-
-/* Writes row v of `in`: the tensors that all n members of group v read. Returns their number. */
-static uint32_t common_reads(const LsBoundGraph *b, const uint32_t *member, uint32_t n,
-                             uint32_t *row)
+/* Adds to row v the tensors that all n members of group v read. */
+static void add_common_reads(const LsBoundGraph *b, LsPairs *in, uint32_t v, const uint32_t *member,
+                             uint32_t n)
 {
     const LsDag *g = b->p->dag;
     const LsDagNode *first = &g->node[member[0]];
-    uint32_t nrow = 0;
     for (uint32_t k = 0; k < first->nin; k++) {
         uint32_t t = first->in[k];
         bool all = !g->tensor[t].persistent && b->maker[t] != LS_NO_ID;
         for (uint32_t j = 1; j < n; j++)
             all &= ls_id_in(g->node[member[j]].in, g->node[member[j]].nin, t);
         if (all)
-            add(row, &nrow, t);
+            ls_pairs_add_once(b->arena, in, v, t);
     }
-    return nrow;
-}
-
-/* Returns the nodes of each group. */
-static LsRows members_of(const LsBoundGraph *b)
-{
-    LsPairs of = {0};
-    for (uint32_t v = 0; v < b->p->n; v++)
-        if (b->group[v] != LS_NO_ID)
-            ls_pairs_add(b->arena, &of, b->group[v], v);
-    return ls_rows(b->arena, &of, b->p->n);
 }
 
 static void fill_rows(LsBoundGraph *b)
 {
     const LsProb *p = b->p;
     const LsDag *g = p->dag;
-    LsRows of = b->member = members_of(b);
-    size_t nin = 1, nout = 1;
-    for (uint32_t v = 0; v < p->n; v++) {
-        nin += g->node[v].nin;
-        nout += g->node[v].nout;
-    }
-    b->in = (LsRows){ls_arena_alloc(b->arena, p->n + 1u, sizeof(uint32_t)),
-                     ls_arena_alloc(b->arena, nin, sizeof(uint32_t))};
-    b->out = (LsRows){ls_arena_alloc(b->arena, p->n + 1u, sizeof(uint32_t)),
-                      ls_arena_alloc(b->arena, nout, sizeof(uint32_t))};
+    LsRows of = b->member = ls_rows_by(b->arena, b->group, p->n, p->n);
+    LsPairs in = {0}, out = {0};
     for (uint32_t v = 0; v < p->n; v++) {
         const uint32_t *member = of.id + of.at[v];
-        uint32_t n = of.at[v + 1] - of.at[v], made = 0, read = 0;
+        uint32_t n = of.at[v + 1] - of.at[v];
         b->alone[v] = n == 1;
         b->stuck[v] = n == 1 && (g->node[v].once || g->node[v].nupd > 0);
         for (uint32_t k = 0; k < n; k++) {
@@ -133,13 +107,13 @@ static void fill_rows(LsBoundGraph *b)
             b->own[v] = k == 0 || own < b->own[v] ? own : b->own[v];
             for (uint32_t j = 0; j < node->nout; j++)
                 if (b->maker[node->out[j]] == v)
-                    add(b->out.id + b->out.at[v], &made, node->out[j]);
+                    ls_pairs_add_once(b->arena, &out, v, node->out[j]);
         }
         if (n > 0)
-            read = common_reads(b, member, n, b->in.id + b->in.at[v]);
-        b->out.at[v + 1] = b->out.at[v] + made;
-        b->in.at[v + 1] = b->in.at[v] + read;
+            add_common_reads(b, &in, v, member, n);
     }
+    b->in = ls_rows(b->arena, &in, p->n);
+    b->out = ls_rows(b->arena, &out, p->n);
 }
 
 static bool is_output(const LsBoundGraph *b, uint32_t id)

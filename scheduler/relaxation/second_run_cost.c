@@ -123,10 +123,7 @@ static double charge(Twice *x, uint32_t u, uint32_t k, uint32_t *tensor)
 static Twice begin(LsArena *arena, const LsBoundGraph *b, const uint32_t *sep, uint32_t nsep)
 {
     Twice x = {.b = b, .sep = sep, .nsep = nsep};
-    LsPairs to = {0};
-    for (uint32_t i = 0; i < b->pay->n; i++)
-        ls_pairs_add(arena, &to, b->pay->to[i], i);
-    x.payments = ls_rows(arena, &to, b->p->n);
+    x.payments = ls_rows_by(arena, b->pay->to, b->pay->n, b->p->n);
     x.room = ls_arena_alloc(arena, b->p->n + 1u, sizeof *x.room);
     x.sure = ls_arena_alloc(arena, b->p->nt + b->nform + 1u, sizeof *x.sure);
     for (uint32_t v = 0; v < b->p->n; v++)

@@ -121,14 +121,12 @@ static LsBoundPay *find_payments(const LsBoundGraph *b)
         uint32_t first = pay->n;
         for (uint32_t k = b->member.at[v]; k < b->member.at[v + 1]; k++) {
             const LsDagNode *node = &g->node[b->member.id[k]];
-            uint32_t mine = of.n;
             for (uint32_t j = 0; j < node->nin; j++) {
                 uint32_t m = b->maker[node->in[j]];
                 if (m == LS_NO_ID || m == v || b->needed[m])
                     continue;
-                uint32_t at = payment(pay, v, m, first);
-                if (!ls_id_in(of.id + mine, of.n - mine, at)) /* once, however many results of m it reads */
-                    ls_pairs_add(tmp, &of, b->member.id[k], at);
+                /* once, however many results of m it reads */
+                ls_pairs_add_once(tmp, &of, b->member.id[k], payment(pay, v, m, first));
             }
         }
     }

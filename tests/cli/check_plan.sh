@@ -1,6 +1,6 @@
 #!/bin/sh
-# lowerset check PLAN.json --graph GRAPH.json: sound plans pass, each kind of broken one ends with exit code 6 and its
-# sentence, and what is no plan, or one for another graph, with 1.
+# lowerset check PLAN.json --graph GRAPH.json: sound plans pass. Each kind of broken plan ends with exit code 6 and
+# its sentence; a file that is no plan, or a plan for another graph, ends with 1.
 #   sh tests/cli/check_plan.sh LOWERSET
 set -eu
 lowerset=$(realpath "$1")
@@ -42,9 +42,8 @@ says 0 "sound" live.json --graph net.json
 plan net.onnx --batch 4 --budget 70% --plan-json plan.json
 says 0 '"passed": true' plan.json --graph net.json --json
 
-# The second value that is made lies where the first one does; the first run is missing; an update is; a value is
-# freed as soon as it is made, and made again while it is there; figures are not what they are.
-# shellcheck disable=SC2016
+# The second value lies where the first value lies; the first run is missing; an update is missing; a value is freed
+# as soon as it is made; a value is made again while it is live; stated figures are wrong. shellcheck disable=SC2016
 {
     broken "overlaps" '/"offsets"/ && ++n == 1 { match($0, /"offsets": {"[0-9]+": [0-9]+/); first = substr($0, RSTART, RLENGTH)
         sub(/.*: /, "", first) } /"offsets"/ && n == 2 { sub(/": [0-9]+}/, "\": " first "}") } 1'
@@ -65,7 +64,7 @@ says 0 '"passed": true' plan.json --graph net.json --json
     broken "not a multiple of" '/"offsets"/ && ++n == 1 { sub(/": [0-9]+}/, "\": 1}") } 1'
 }
 
-# No plan, no graph, half of one, numbers that are none: an error, and never a crash.
+# No plan, no graph, half a file, invalid numbers: an error, never a crash.
 says 1 "is for graph" plan.json --graph other.json
 says 1 "not a lowerset-schedule" net.json --graph net.json
 says 1 "not a lowerset-graph" plan.json --graph plan.json

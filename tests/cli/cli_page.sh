@@ -1,5 +1,5 @@
 #!/bin/sh
-# docs/cli.md is what ./dev docs makes.
+# docs/cli.md is the page that ./dev docs makes.
 #   sh tests/cli/cli_page.sh BUILD-FOLDER SOURCE-FOLDER
 set -eu
 made=$(mktemp)

@@ -15,7 +15,7 @@ set -u
 failed=0
 source "$MADE"
 
-# completes WORDS... : the last one, as bash splits and calls; prints what it may become, sorted
+# completes WORDS... : completes the last word as bash does; prints the possible words, sorted
 completes() {
     COMP_WORDS=(lowerset "$@") COMP_CWORD=$# COMPREPLY=()
     _lowerset
@@ -60,7 +60,7 @@ is 'same|valid' model unet --pad ''
 is '' model mlp --pa
 is 'LS-E0007' explain LS-E0007
 
-# Every option of the tables is offered; those of model by some network.
+# Every option of the tables is offered; each option of model for some network.
 n=0
 while read -r command option; do
     key=$command

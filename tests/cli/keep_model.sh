@@ -1,5 +1,5 @@
 #!/bin/sh
-# What compile writes never takes the place of the model it reads.
+# compile never overwrites the model that it reads.
 #   sh tests/cli/keep_model.sh LOWERSET
 set -eu
 lowerset=$(realpath "$1")

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The manual page names every command and every option, and groff has nothing to say about it.
+# The manual page names every command and every option, and groff does not warn.
 #   sh tests/cli/man_page.sh BUILD-FOLDER
 set -eu
 lowerset=$(cd "$1" && pwd)/lowerset
@@ -9,7 +9,7 @@ trap 'rm -rf "$out"' EXIT
 failed=0
 fail() { echo "FAIL $*"; failed=1; }
 
-# The page without its marks; the sections of its commands are files of their own.
+# The page without its markup; each command's section goes into a file of its own.
 sed -e 's/\\f[BIR]//g; s/\\-/-/g; s/\\&//g; s/\\e/\\/g; s/^\.[BI] //' "$page" >"$out/page"
 awk -v out="$out" '/^\.S[SH] / { to = $1 == ".SS" ? $3 : "" } to != "" { print >(out "/of-" to) }' "$out/page"
 "$lowerset" help --table >"$out/table"
@@ -21,7 +21,7 @@ done <"$out/table"
 for command in $("$lowerset" help | sed -n 's/^  lowerset \([a-z]*\) .*/\1/p'); do
     [ -f "$out/of-$command" ] || fail "there is no section about $command"
 done
-# Words of the help text that are lost on the way to the page would be in the page of no option.
+# A word of the help text that the page lost would stand in no section.
 for command in compile plan; do
     "$lowerset" help "$command" | tr -s ' ' '\n' | sort -u >"$out/want"
     tr -s ' ' '\n' <"$out/page" | sort -u >"$out/have"

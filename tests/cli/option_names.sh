@@ -8,7 +8,7 @@ cd "$1"
 OUT=$(mktemp -d)
 trap 'rm -rf "$OUT"' EXIT
 
-# Of gcc, nvcc and NVRTC, ld; properties of style sheets; what --no-FLAG begins with.
+# Options of gcc, nvcc, NVRTC and ld; properties of style sheets; the start of --no-FLAG.
 cat >"$OUT/known" <<'END'
 --create --image3 --device-debug --generate-line-info --gpu-architecture --fmad --option --split-compile
 --at --auto --card --ink --left --line --page --soft
@@ -17,12 +17,12 @@ END
 tr ' ' '\n' <"$OUT/known" >"$OUT/options"
 "$LOWERSET" help --table | sed 's/^[a-z]* //' >>"$OUT/options"
 printf '%s\n' --help --list --table >>"$OUT/options"
-# The trainer's: rows of its table, whose flags also have a --no- form.
+# The trainer's options: rows of its table. Flags also have a --no- form.
 sed -n 's/^    {"--\([a-z-]*\)",.*/\1/p' runtime/trainer/trainer_options.c >"$OUT/trainer"
 [ "$(wc -l <"$OUT/trainer")" -gt 30 ] || { echo "FAIL the trainer's option table is not found"; exit 1; }
 sed 's/.*/--&\n--no-&/' "$OUT/trainer" >>"$OUT/options"
 
-# Without comments, only what stands between quotes; continued literals are one text.
+# Only text between quotes, without comments; adjacent literals are one text.
 literals() {
     awk '
     { text = text $0 "\n" }

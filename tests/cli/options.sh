@@ -1,22 +1,21 @@
 #!/bin/sh
-# Every option of every command reaches the program or the output: each row of the option table
-# (lowerset help --table) has a row here, and what the command makes with the option is not what it
-# makes without it. An option without a row fails.
+# Every option of every command reaches the program or the output: each row of the option table (lowerset help
+# --table) has a row here, and the command's output with the option differs from its output without it. An option
+# without a row fails.
 #   sh tests/cli/options.sh BUILD-FOLDER [EVERY]
 set -eu
 BUILT=$(cd "$1" && pwd)
 LOWERSET=$BUILT/lowerset
-EVERY=${2:-1}                   # so many rows apart are those that are run
+EVERY=${2:-1}                   # every so many rows, one runs
 FIXTURES=$(cd "$(dirname "$0")/../export/fixtures" && pwd)
 DIR=$(mktemp -d)
 trap 'rm -rf "$DIR"' EXIT
 export LC_ALL=C XDG_CONFIG_HOME=$DIR/config XDG_CACHE_HOME=$DIR/cache TMPDIR=$DIR CC=$DIR/cc
 cd "$DIR"
-set -f                  # globs are for the program
+set -f                  # the program expands globs
 failed=0 n=0
 
-# A C compiler that keeps what it is given to compile and makes the program below of it; with
-# another name it says that, and no.
+# A C compiler that keeps its input and makes the program below; under another name it prints that name and fails.
 cat >cc <<END
 #!/bin/sh
 same() { sed "s,[^ \\"]*/lowerset-[^ /\\"]*,DIR,g; s,\\.tmp[^ ]*,,g" "\$@"; }
@@ -29,7 +28,7 @@ while [ "\$#" -gt 1 ] && [ "\$1" != -o ]; do shift; done
 case \$0 in */other) exit 1 ;; esac
 [ "\$#" -lt 2 ] || cp "$DIR/trainer" "\$2"
 END
-# A program that keeps what it is told, and writes what every step is said to have made.
+# A program that keeps its arguments, and writes the same figures for every step.
 cat >trainer <<END
 #!/bin/sh
 echo "trainer \$*" | sed "s,[^ ]*/lowerset-[^ /]*,DIR,g" >>"$DIR/kept"
@@ -46,8 +45,8 @@ END
 chmod +x cc trainer
 cp cc other
 
-# makes COMMAND OPTIONS...: all that it says and writes, but for the options' own words, which a
-# program keeps for people; "measure": a sweep that builds programs
+# makes COMMAND OPTIONS...: all that it prints and writes, without the options' own words, which a program stores for
+# people; "measure": a sweep that builds programs
 makes() {
     rm -rf kept new
     mkdir new
@@ -106,7 +105,7 @@ cp "$FIXTURES/gpt_tied/ts.onnx" gpt.onnx
 cp "$FIXTURES/layernorm/dyn.onnx" tied.onnx
 sed 's/Relu/Rexu/g; s/Gemm/Gexx/g' cnn.onnx >bad.onnx
 "$LOWERSET" model mlp --batch=0 --width=8 --size=4 -o net.onnx
-# Messages of protobuf are merged by writing them one behind the other: graph { output { name: "relu1" } }.
+# Protobuf merges messages that are written one after the other: graph { output { name: "relu1" } }.
 { cat net.onnx && printf '\072\011\142\007\012\005relu1'; } >two.onnx
 "$LOWERSET" model mlp --batch=0 --width=8 --size=4 --dropout=0.5 -o drop.onnx
 "$LOWERSET" model mlp --batch=0 --width=4 --size=4 --depth=24 -o deep.onnx
@@ -138,14 +137,14 @@ row "$BUILD" --freeze "fc1*" "$NET"
 row "$BUILD" --train "fc1*" "$NET --freeze *"
 row "$BUILD" --tie - "tied.onnx $EFFORT"
 row "$BUILD" --bn frozen "$CNN"
-row "compile" --bn-var torch "$CNN -q"        # a warning goes, too, when it is given
+row "compile" --bn-var torch "$CNN -q"        # the option also silences a warning
 row "$BUILD" --bn-var torch "$CNN -d all" onnx
 row "$BUILD" --dropout off "drop.onnx --batch 2 $EFFORT"
 row "$BUILD" --batch 3 "$OPEN" 2
 row "$BUILD" --dim N=3 "$OPEN" N=2
 row "$BUILD" --shape x=3x1x4x4 "$OPEN" x=2x1x4x4
 row "$BUILD" --precision f64 "$NET"
-# Not only that it is given, but its value.
+# The value matters, not only the option's presence.
 row "compile" --optimizer adam "$NET" adam:beta1=0.5
 row "compile" --lr 0.125 "$NET" 0.25
 row "compile" --schedule cosine "$NET" cosine:min=0.5
@@ -199,7 +198,7 @@ row "sweep" --strategies auto "$NET"
 row "sweep" --table - "$NET"
 row "sweep" --measure - "$NET --points 1"
 
-# ---- what is said and written
+# ---- outputs
 row "plan" --json - "$NET"
 row "inspect" --json - "net.onnx --batch 2"
 row "check" --json - "$NET"
@@ -249,7 +248,7 @@ END { printf "{\"schema\":1,\"threads\":1,\"real_bytes\":4,\"batch\":2,\"steps\"
       for (i = 0; i < n; i++) printf "%s%s", i ? "," : "", step[i]; print "]}" }' >profile.json
 row "$BUILD" --costs profile.json "$NET"
 
-# ---- NVIDIA GPUs: a device, a cuDNN and a compiler that are not there
+# ---- NVIDIA GPUs: a device, a cuDNN and a compiler that do not exist
 mkdir lib
 ln -s "$BUILT/tests/libcuda-fake.so" lib/libcuda.so.1
 export LD_LIBRARY_PATH="$DIR/lib:${LD_LIBRARY_PATH:-}" NVCC=$DIR/cc

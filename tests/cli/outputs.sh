@@ -1,6 +1,6 @@
 #!/bin/sh
-# Whatever lowerset writes: a regular file is replaced whole, a link stays a link, a pipe or a device is
-# written to.
+# For every output of lowerset: a regular file is replaced whole, a link stays a link, a pipe or a device is written
+# to.
 #   sh tests/cli/outputs.sh BUILD-FOLDER
 set -eu
 lowerset=$1/lowerset
@@ -42,7 +42,7 @@ else
     echo "skipped: no device can be made here"
 fi
 
-# A link stays, and what it names is replaced.
+# A link stays, and its target is replaced.
 mkdir far
 echo old >far/p.json
 ln -s far/p.json link
@@ -55,7 +55,7 @@ program link
 [ -L link ] && [ -x far/t ] && far/t --version >/dev/null || fail "compile replaced a link"
 pass
 
-# What was there is whole until the new file is: an open reader goes on with the old one.
+# The old file is whole until the new file is whole: an open reader continues with the old file.
 echo old >p2.json
 exec 3<p2.json
 plan --plan-json p2.json
@@ -66,7 +66,7 @@ program t2 || fail "compile over a program"
 ./t2 --version >/dev/null || fail "a failed compilation took the old program away"
 pass
 
-# A folder that is not there is told before the model is read.
+# A missing folder is reported before the model is read.
 for option in plan-json graph-json graph report timeline; do
     ! "$lowerset" plan no.onnx --batch 4 --$option nodir/x 2>err || fail "--$option nodir/x"
     grep -q '^lowerset: nodir/x: cannot write: No such file or directory$' err || fail "$(cat err)"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# What the pages name exists: paths and ls_ names in backquotes, targets of links.
+# Everything that the pages name exists: paths and ls_ names in backquotes, targets of links.
 #   sh tests/cli/pages.sh SOURCE-FOLDER
 # A path begins with a folder of the root and has no blank or pattern in it; build folders do not count.
 set -eu

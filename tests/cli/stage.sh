@@ -1,5 +1,5 @@
 #!/bin/sh
-# What a command is doing stands on a terminal with its seconds, passes, and is nowhere else.
+# A terminal shows the current stage of a command with its seconds, then the line disappears; no other output has it.
 #   sh tests/cli/stage.sh BUILD-FOLDER
 set -eu
 LOWERSET=$1/lowerset
@@ -15,7 +15,7 @@ esc=$(printf '\033')
 failed=0
 fail() { echo "FAIL $*"; cat -v out; failed=1; }
 
-# A C compiler that ends, with no success, once the terminal says "2 s"; or after 20 s.
+# A C compiler that fails when the terminal shows "2 s", or after 20 s.
 cat >cc <<'END'
 #!/bin/sh
 for k in $([ -z "$WAIT" ] || seq 200); do
@@ -34,7 +34,7 @@ tr '\r' '\n' <out >lines
 grep -q "^$esc\[Knet.onnx: planning [0-9]* nodes \.\.\." lines || fail "no stage of planning"
 grep -q "^$esc\[Knet.onnx: building trainer \.\.\. 2 s\$" lines || fail "no seconds"
 grep -q "^$esc\[Knet.onnx: error LS-E0017" lines || fail "the error does not stand on a line of its own"
-# Narrow terminals: a line never reaches the edge, where wiping would leave a part of it.
+# Narrow terminals: a line never reaches the edge, where erasing would leave a part of it.
 cp net.onnx "a-name-that-is-much-too-long-for-a-narrow-terminal.onnx"
 script -qefc "stty cols 40; $LOWERSET plan a-name*.onnx --batch 2" out </dev/null >/dev/null || fail "plan"
 tr '\r' '\n' <out | grep "^$esc\[Ka-name.* \.\.\." | grep -q "^.\{44,\}" && fail "the line is wider than the terminal"

@@ -1,11 +1,10 @@
-/* tests/cli/test_dropout_option.c -- --dropout through the command line: which dropouts are in the
- * program. */
+/* tests/cli/test_dropout_option.c -- --dropout through the command line: which dropouts the program has. */
 #include "tests/support/onnx_small.h"
 #include "tests/support/suite.h"
 
 #include <sys/wait.h>
 
-static char *said;              /* by the last command, on both streams */
+static char *said;              /* output of the last command, both streams */
 
 static char *text_of(const char *path)
 {
@@ -34,7 +33,7 @@ static void write_model(void)
     make_write(&mk, bytes, n);
 }
 
-/* Of opset 10, which has no mode. */
+/* A dropout of opset 10, which has no mode. */
 static void old_model(void)
 {
     mk.m->opset_import[0]->version = 10;
@@ -44,7 +43,7 @@ static void old_model(void)
     write_model();
 }
 
-/* Of opset 13; mode -1: it has no training_mode, which means false. */
+/* A dropout of opset 13; mode -1: no training_mode, which means false. */
 static void new_model(int mode)
 {
     make_node(&mk, "Dropout", mode < 0 ? "y" : "y ratio mode", "z")->name = "drop";

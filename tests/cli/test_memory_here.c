@@ -1,4 +1,4 @@
-/* tests/cli/test_memory_here.c -- how much memory control groups leave, in a made-up /sys and /proc. */
+/* tests/cli/test_memory_here.c -- the memory that control groups allow, in an imitated /sys and /proc. */
 #include "tests/support/suite.h"
 
 #include "cli/memory_here.h"
@@ -27,7 +27,7 @@ static void teardown(void)
     ck_assert_int_eq(system(command), 0);
 }
 
-/* A file, and the folders it lies in. */
+/* Makes a file and its folders. */
 static void put(const char *path, const char *text)
 {
     char part[256];
@@ -74,7 +74,7 @@ START_TEST(groups_of_version_1_have_a_tree_of_their_own)
 }
 END_TEST
 
-/* As in a container: the names are those of the host, and the files lie at the root. */
+/* As in a container: names are the host's names, and files lie at the root. */
 START_TEST(the_root_counts_where_the_group_is_not_seen)
 {
     put("groups", "0::/host/only\n4:memory:/host/only\n");

@@ -9,7 +9,7 @@ export XDG_CONFIG_HOME=$DIR/config
 cd "$DIR"
 failed=0 n=0
 
-# refuses CODE WORDS OPTIONS...: that exit code and words, and no sign of a plan
+# refuses CODE WORDS OPTIONS...: this exit code and these words, and no plan
 refuses() {
     want=$1 words=$2 code=0
     shift 2
@@ -27,11 +27,11 @@ plan() { want=$1 words=$2; shift 2; refuses "$want" "$words" plan net.onnx -v "$
 
 "$LOWERSET" model mlp --batch=0 --width=8 --size=4 -o net.onnx
 
-# Rates, schedules and optimizers, which the trainer gets.
+# Rates, schedules and optimizers of the trainer.
 for lr in nan -0.1 abc inf 1e39; do compile 2 "--lr: '$lr'" --lr=$lr; done
 refuses 2 "--lr: 'abc'" check net.onnx -v --lr abc
 for s in poly step cosine:min=2 linear:warmup=1.5 constant:gamma=1; do compile 2 "--schedule=$s" --schedule $s; done
-compile 2 "beta1=1: it is a number from 0 on, below 1" --optimizer adam:beta1=1
+compile 2 "beta1=1: must be a number of at least 0 and below 1" --optimizer adam:beta1=1
 compile 2 "momentum=1.5" --optimizer sgd:momentum=1.5
 plan 2 "momentum=nan" --optimizer sgd:momentum=nan
 compile 2 "lr=-1" --optimizer adam:lr=-1
@@ -41,9 +41,9 @@ plan 2 "adam takes no 'momentum'" --optimizer adam:momentum=0.9
 plan 2 "adam takes no 'nesterov'" --optimizer adam:nesterov
 plan 2 "none takes no 'lr'" --optimizer none:lr=1
 plan 2 "wd is given twice" --optimizer sgd:wd=0.1,wd=0.2
-plan 2 "nesterov wants a momentum" --optimizer sgd:nesterov
+plan 2 "nesterov needs a momentum" --optimizer sgd:nesterov
 plan 2 "sgd takes no ''" --optimizer sgd:
-plan 2 "'rmsprop' is none of" --optimizer rmsprop
+plan 2 "'rmsprop' is not one of" --optimizer rmsprop
 # Loss, clipping, sizes.
 for e in -0.1 1.5 nan x; do plan 2 "--label-smoothing: '$e'" --label-smoothing=$e; done
 for k in 1.5 x 1e3; do plan 2 "--ignore-index: '$k'" --ignore-index=$k; done
@@ -51,17 +51,17 @@ for w in 1,,2 1,-1 nan 0,0 1e39 x; do plan 2 "--class-weights: '$w'" --class-wei
 plan 2 "--label-smoothing is for --loss=ce" --label-smoothing 0.1 --loss mse
 plan 2 "--ignore-index is for --loss=ce" --ignore-index 0 --loss l1
 plan 2 "--class-weights is for --loss=ce" --class-weights 1,1 --loss bce
-plan 2 "--label is for a loss that is added" --loss graph --label y
-plan 2 "--loss: 'nll' is none of" --loss nll
+plan 2 "--label names the target of an added loss" --loss graph --label y
+plan 2 "--loss: 'nll' is not one of" --loss nll
 for x in 0 -1 nan inf x; do
     plan 2 "--clip-norm: '$x'" --clip-norm=$x
     plan 2 "--clip-value: '$x'" --clip-value=$x
 done
 for k in 0 -1 1.5 x 9999999999999999999; do
-    for o in batch accumulate max-errors plan-effort; do plan 2 "--$o wants a whole number" --$o=$k; done
-    refuses 2 "--points wants a whole number" sweep net.onnx --points=$k
-    refuses 2 "--elements wants a whole number" check net.onnx --elements=$k
-    refuses 2 "--threads wants a whole number" calibrate --threads=$k
+    for o in batch accumulate max-errors plan-effort; do plan 2 "--$o needs a whole number" --$o=$k; done
+    refuses 2 "--points needs a whole number" sweep net.onnx --points=$k
+    refuses 2 "--elements needs a whole number" check net.onnx --elements=$k
+    refuses 2 "--threads needs a whole number" calibrate --threads=$k
 done
 plan 2 "--dim: 'N=0'" --dim N=0
 plan 2 "--dim: 'N'" --dim N
@@ -79,7 +79,7 @@ plan 2 "--recompute: 'some'" --recompute some
 plan 2 "--budget-of: 'all'" --budget-of all
 plan 2 "--bn: 'off'" --bn off
 plan 2 "--bn-var: 'biased'" --bn-var biased
-plan 2 "--dump: 'parse' is none of all import" --dump parse
+plan 2 "--dump: 'parse' is not one of all import" --dump parse
 refuses 2 "--dump: 'parse'" plan net.onnx --dump parse
 # Machines.
 plan 2 "--target: 'tpu'" --target tpu
@@ -93,7 +93,7 @@ compile 2 "--save-temps is not for C" -S --save-temps t
 plan 2 "--workspace: 'x'" --target cuda --workspace x
 refuses 2 "--arch: 'sm_x'" plan net.onnx --target cuda --arch sm_x
 for o in "--workspace 1M" "--arch 80" --allow-nondeterministic --compiled-engines --overlap --no-epilogues; do
-    plan 2 "${o%% *} is for GPUs: it wants --target=cuda" $o
+    plan 2 "${o%% *} is for GPUs: it needs --target=cuda" $o
 done
 compile 2 "--nvcc is for GPUs" --nvcc nvcc
 for o in "--cc cc" "-march native" "-O 1"; do
@@ -103,7 +103,7 @@ plan 2 "--tolerance is for --against" --tolerance 1%
 for o in "--from 20%" "--points 3" "--strategies auto" --measure "--keep x" "--recompute all"; do
     refuses 2 "--table takes no ${o%% *}" sweep net.onnx --table $o
 done
-# Options that say one thing say it once.
+# Options with one value are given once.
 while read -r line; do
     eval "set -- $line"
     plan 2 "$1 is given twice: '$2' and '$3'" "$1" "$2" "$1" "$3"
@@ -128,14 +128,14 @@ refuses 2 "-o is given twice" model mlp -o x.onnx -o y.onnx
 refuses 2 "two models given" plan net.onnx net.onnx
 refuses 2 "no model given" plan
 refuses 2 "takes no model" calibrate net.onnx
-plan 2 "--loss wants ce|mse|l1|bce|graph" --loss=
-plan 2 "--batch wants N" --batch
+plan 2 "--loss needs ce|mse|l1|bce|graph" --loss=
+plan 2 "--batch needs N" --batch
 plan 2 "--prove takes no value" --prove=1
 plan 2 "unknown option '--bugdet'; did you mean --budget?" --bugdet 3
-for c in ops targets; do refuses 2 "one word too many" $c more; done
-refuses 2 "one word too many" explain LS-E0001 more
+for c in ops targets; do refuses 2 "an argument too many" $c more; done
+refuses 2 "an argument too many" explain LS-E0001 more
 
-# What cannot be written is told before the work.
+# An output that cannot be written is reported before the work.
 mkdir folder
 touch file
 build() { want=$1 words=$2; shift 2; refuses "$want" "$words" compile net.onnx -v "$@"; }
@@ -154,7 +154,7 @@ refuses 1 "nodir/machine: cannot write" calibrate -o nodir/machine
 refuses 5 "cannot run './no-such-cc'" compile net.onnx -v -o net --cc ./no-such-cc
 "$LOWERSET" plan net.onnx --batch 2 --plan-json /dev/null >out 2>&1 || { echo "FAIL plan into /dev/null"; failed=1; }
 
-# Inspecting ends with 3 where training is not possible, and 0 where it is, as text and as JSON.
+# inspect exits with 3 if training is not possible, else with 0, as text and as JSON.
 "$LOWERSET" inspect net.onnx >out || { echo "FAIL inspect of what can be trained"; failed=1; }
 refuses 3 "no trained parameter has influence on an output" inspect net.onnx --freeze '*'
 refuses 3 '"trainable":	false' inspect net.onnx --json --freeze '*'
@@ -164,10 +164,10 @@ refuses 1 "cannot open" inspect no-such.onnx
 "$LOWERSET" model gpt --depth=24 --heads=2 --width=32 --context=32 --vocab=32 -o large.onnx
 "$LOWERSET" plan net.onnx --batch 4 --plan-effort 5 --graph-json graph.json -q >out
 sed 's/"bytes": [0-9]\{1,\}/"bytes": 140000000000000/' graph.json >huge.json
-refuses 4 "and no machine addresses more than" plan huge.json --strategy none
+refuses 4 "but no machine addresses more than" plan huge.json --strategy none
 refuses 1 "large.onnx: 1 error" plan large.onnx --batch 80000000
 "$LOWERSET" plan net.onnx --batch 1000000000 --strategy none >out 2>&1 || true
-grep -q 'the program takes .* and this machine has' out || { echo "FAIL no warning of memory"; cat out; failed=1; }
+grep -q 'the program takes .* but this machine has' out || { echo "FAIL no warning of memory"; cat out; failed=1; }
 
 # A C compiler may be given with any number of words.
 printf '#!/bin/sh\necho "$@" >>"%s"\nexit 1\n' "$DIR/words" >cc
@@ -177,14 +177,14 @@ refuses 5 "" compile net.onnx --batch 2 --plan-effort 5 -o t --cc "$DIR/cc $many
 CC="$DIR/cc $many" "$LOWERSET" compile net.onnx --batch 2 --plan-effort 5 -o t >out 2>&1 && { echo "FAIL a failed CC"; failed=1; }
 [ "$(grep -c "^$many" words)" = 2 ] || { echo "FAIL words of the C compiler are lost"; cat out words; failed=1; }
 
-# Neither a batch that no machine holds nor one beyond those tried ends a search for the largest.
+# The search for the largest batch handles batches that no machine holds, and batches beyond its limit.
 "$LOWERSET" model mlp --batch=0 --width=8 --size=512 -o wide.onnx
 "$LOWERSET" plan wide.onnx --max-batch --budget 1000TiB --strategy none >out 2>err || echo "exit $?" >>out
 grep -q '^none  *2097152 ' out && grep -q 'batch 2097153 does not fit: .*too many elements' err \
-    && grep -q 'warning: the program takes .* TiB, and this machine has' err || { echo "FAIL --max-batch"; cat out err; failed=1; }
+    && grep -q 'warning: the program takes .* TiB, but this machine has' err || { echo "FAIL --max-batch"; cat out err; failed=1; }
 "$LOWERSET" plan net.onnx --max-batch --budget 1000TiB --strategy none -q >out 2>err || echo "exit $?" >>out
 grep -q '16777216 .* larger batches were not tried' out && [ ! -s err ] || { echo "FAIL --max-batch has no end"; failed=1; }
-refuses 4 "and no machine addresses more than" sweep huge.json --points 2 --strategies none
+refuses 4 "but no machine addresses more than" sweep huge.json --points 2 --strategies none
 
 echo "$n command lines"
 exit "$failed"

@@ -1,4 +1,4 @@
-/* tests/codegen/cuda_text.cu -- kernels as the emitters print them, whose accesses cuda_text.sh looks at: all of
+/* tests/codegen/cuda_text.cu -- kernels as the emitters print them. cuda_text.sh checks their accesses: all of
  * 16 bytes, to memory that the compiler knows to be global. */
 #include "runtime/cuda_kernels/ls_cuda.h"
 
@@ -32,7 +32,7 @@ LS_PART(update_part, 3, 256, 1)
     }
 }
 
-/* Normalization and ReLU, channels last; what is read per channel may be read one by one. */
+/* Normalization and ReLU, channels last; values per channel may be read one by one. */
 LS_PART(channels_part, 5, 32, 8)
 {
     LS_UNITS;

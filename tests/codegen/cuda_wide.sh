@@ -1,6 +1,6 @@
 #!/bin/sh
-# Kernels that programs for NVIDIA GPUs spend their time in read and write global memory 16 bytes at a
-# time, where channels or classes are a multiple of four.
+# The kernels in which programs for NVIDIA GPUs spend their time read and write global memory 16 bytes at a time,
+# where channels or classes are a multiple of four.
 #   sh tests/codegen/cuda_wide.sh BUILD-FOLDER SOURCE-FOLDER NVCC
 set -eu
 BUILD=$(cd "$1" && pwd)
@@ -23,7 +23,7 @@ compiled() {
     "$NVCC" -ptx -arch=sm_90a -fmad=false -I"$SOURCE" "$OUT/$name.cu" -o "$OUT/$name.ptx"
 }
 
-# wide NAME KERNEL LOADS STORES: all such kernels read and write vectors, and at most so many single floats.
+# wide NAME KERNEL LOADS STORES: all such kernels read and write vectors, and at most LOADS and STORES single floats.
 wide() {
     awk -v kernel="_$2_part" -v loads="$3" -v stores="$4" '
         function check() {

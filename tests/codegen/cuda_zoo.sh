@@ -1,8 +1,8 @@
 #!/bin/sh
-# Small models with all families of operators become programs for NVIDIA GPUs, linked: their device text compiles,
-# for one architecture and for several, and where no GPU is they say so.
+# Small models with all families of operators become programs for NVIDIA GPUs, linked: their device text compiles, for
+# one architecture and for several. Without a GPU they say so.
 #   sh tests/codegen/cuda_zoo.sh BUILD-FOLDER
-# LS_WHOLE: more of them.
+# LS_WHOLE: more models.
 set -eu
 BUILD=$(cd "$1" && pwd)
 OUT=$(mktemp -d)

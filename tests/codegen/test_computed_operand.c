@@ -1,5 +1,5 @@
 /* tests/codegen/test_computed_operand.c -- convolutions and products that compute an operand where they pack it
- * give the bits of those that read it from memory. */
+ * give the same bits as from an operand in memory. */
 #include "codegen/kernels/computed_operand.h"
 #include "codegen/kernels/conv.h"
 #include "codegen/kernels/matmul.h"
@@ -26,12 +26,12 @@ static LsFused *body_new(Rig *r, const LsShape *space, LsLayout layout)
     return f;
 }
 
-enum { BODY_IN = 6 };             /* the last says whose the elements of the fourth are */
+enum { BODY_IN = 6 };             /* the last says which elements the fourth operand has */
 
 typedef struct Value { LsFused *body; LsValueId in[BODY_IN], v; int axis; } Value;
 
-/* Of images: operand 0 begins a row below the first, and two pixels each way share an element of
- * operand 3, which one of them has. */
+/* Of images: operand 0 begins one row down, and blocks of two by two pixels share an element of operand 3,
+ * which belongs to one of them. */
 static void value_inset(Rig *r, Value *x, LsShape shape)
 {
     LsInset *in = ls_arena_alloc(r->cx.arena, 2, sizeof *in);
@@ -75,7 +75,7 @@ static Value value_new(Rig *r, LsShape shape, LsLayout layout, int axis)
 
 typedef struct Pair { LsValueId read, computed; } Pair;
 
-/* The node over x as operand k of `nin`, which reads it and which computes it. */
+/* The node with x as operand k of `nin`: once reading x, once computing it. */
 static Pair both(Rig *r, LsOpCode op, int nin, const LsValueId in[], int k, const Value *x,
                  const LsAttr *attr, LsLayout layout, LsShape result)
 {
@@ -209,7 +209,7 @@ END_TEST
 START_TEST(products_compute_an_operand_in_double) { check_products(8, "-O2"); }
 END_TEST
 
-/* A value per image, or in another order in memory, is no row of channels. */
+/* A value per image, or with another order in memory, is not a row of channels. */
 START_TEST(operands_of_other_forms_are_refused)
 {
     Rig r;

@@ -1,5 +1,5 @@
-/* tests/codegen/test_conv_gradient.c -- gradients of ReLUs moved into data gradients. By a cuDNN of our own
- * (fake_cudnn.c), as the real one compiles such kernels, for which a driver must be there. */
+/* tests/codegen/test_conv_gradient.c -- gradients of ReLUs moved into data gradients. Uses a cuDNN of the tests
+ * (fake_cudnn.c), because the real cuDNN compiles such kernels, which needs a driver. */
 #include "codegen/cuda/conv_fuse.h"
 #include "codegen/cuda/conv_plan.h"
 #include "compiler/ops/row.h"
@@ -17,7 +17,7 @@ static int count_gradients(const LsGraph *g)
     return n;
 }
 
-/* Operands come from nodes before, and each is read by the loop that lists it. */
+/* Operands come from earlier nodes, and each is read by the loop that lists it. */
 static void check_operands(const LsGraph *g)
 {
     for (uint32_t i = 1; i < g->nnode; i++)
@@ -68,8 +68,7 @@ START_TEST(gradients_of_relus_go_into_data_gradients_where_an_engine_takes_them)
 }
 END_TEST
 
-/* As before a ReLU of a concatenation: what the loop stores are parts of the gradient, which the
- * convolution cannot. */
+/* As before a ReLU of a concatenation: the loop stores parts of the gradient, which the convolution cannot do. */
 START_TEST(gradients_that_are_stored_in_parts_stay_where_they_are)
 {
     for (int parts = 0; parts < 2; parts++) {

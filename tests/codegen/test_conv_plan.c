@@ -1,5 +1,5 @@
-/* tests/codegen/test_conv_plan.c -- convolutions planned for GPUs that are not there. Where cuDNN is
- * missing, what needs it is skipped with a line. */
+/* tests/codegen/test_conv_plan.c -- convolutions planned without a GPU. Without cuDNN, tests that need it are
+ * skipped with a line. */
 #include "codegen/cuda/conv_fuse.h"
 #include "codegen/cuda/conv_plan.h"
 #include "runtime/cuda/cudnn_graph.h"
@@ -17,7 +17,7 @@ static LsConvPlanner *planner(LsCtx *cx, const char *device, bool tf32, int64_t 
     return ls_conv_planner_new(cx->arena, &w);
 }
 
-/* Whether cuDNN is here; else the test says that it is skipped. */
+/* Whether cuDNN is installed; else prints that the test is skipped. */
 static bool have_cudnn(void)
 {
     LsDnn lib;
@@ -37,7 +37,7 @@ static bool is_conv(const LsGraph *g, uint32_t n)
 
 typedef struct Tally { int nodes, own, apart, cores; int64_t largest, all; } Tally;
 
-/* Every convolution of g has a plan that was finalised, with the workspace it says. */
+/* Every convolution of g has a finalised plan with its stated workspace. */
 static Tally plan_all(LsConvPlanner *p, const LsGraph *g)
 {
     Tally t = {0};
@@ -149,7 +149,7 @@ START_TEST(weight_gradients_have_room_for_what_no_description_tells)
 }
 END_TEST
 
-/* Nodes of these operators, all together. */
+/* The number of nodes with these operators. */
 static int count_nodes(const LsGraph *g, LsOpCode op)
 {
     int n = 0;
@@ -173,7 +173,7 @@ START_TEST(relus_behind_convolutions_with_a_bias_are_taken_in)
         ck_assert_uint_eq(ls_conv_fuse(g, &t), row[k].relus);
         ck_assert_int_eq(count_nodes(g, LS_OP_FUSED), fused - (int)row[k].relus);
         ck_assert_int_eq(count_nodes(g, LS_OP_CONV), convs);
-        for (uint32_t i = 1; i < g->nnode; i++)     /* operands still come from nodes before */
+        for (uint32_t i = 1; i < g->nnode; i++)     /* operands still come from earlier nodes */
             for (int in = 0; in < g->node[i].nin; in++) {
                 uint32_t def = g->value[ls_in(g, (LsNodeId){i}, in).i].def.i;
                 ck_assert(def < i && (def == 0 || g->node[def].op != LS_OP_NOP));
@@ -185,8 +185,8 @@ START_TEST(relus_behind_convolutions_with_a_bias_are_taken_in)
 }
 END_TEST
 
-/* Batch norms' sums behind a convolution: so far only engines that compile a kernel take them, and
- * those need the driver to be planned with. When this fails, there is something to gain. */
+/* Batch norms' sums behind a convolution: so far only engines that compile a kernel take them, and planning
+ * with those needs the driver. A failure here means that a faster engine is available. */
 START_TEST(no_engine_sums_statistics_without_compiling)
 {
     static const LsDnnConv c = {
@@ -316,12 +316,12 @@ START_TEST(a_window_that_stops_short_of_the_result_is_not_for_cudnn)
 END_TEST
 
 /* ---- the library ---- */
-/* A library of this version, and no more functions than that. */
+/* A library with this version and no further functions. */
 static const char *fake_library(int version)
 {
     static char path[256];
     char command[700], name[40];
-    snprintf(name, sizeof name, "libfake%d.so", version);       /* one that was opened stays */
+    snprintf(name, sizeof name, "libfake%d.so", version);       /* an opened library stays open */
     snprintf(path, sizeof path, "%s", in_dir(name));
     snprintf(command, sizeof command, "echo 'unsigned long cudnnGetVersion(void) { return %d; }' | "
              "cc -shared -fPIC -x c - -o %s", version, path);
@@ -406,7 +406,7 @@ START_TEST(a_cache_gives_back_what_was_put_in)
 }
 END_TEST
 
-/* Choices read from the file are those that were made, and whatever the file holds they stay so. */
+/* Choices read from the file equal the choices that were made, and damage to the file does not change them. */
 START_TEST(a_broken_cache_does_no_harm)
 {
     if (!have_cudnn())

@@ -1,5 +1,5 @@
-/* tests/codegen/test_conv_weights.c -- weight gradients of 3x3 convolutions by the kernel that GPUs have of our
- * own, against sums in double, by the executor: borders, ragged strips and channels, several blocks. */
+/* tests/codegen/test_conv_weights.c -- weight gradients of 3x3 convolutions by Lowerset's kernel for GPUs, run
+ * by the executor and compared with sums in double: borders, ragged strips and channels, several blocks. */
 #include "codegen/cuda/conv_weights.h"
 #include "tests/support/kernel_rig.h"
 #include "tests/support/suite.h"
@@ -13,12 +13,12 @@ static const Case cases[] = {
     {3, 7, 18, 68, 8, 0},       /* two blocks of x's channels, no border */
     {1, 40, 12, 8, 68, 1},      /* of y's */
     {2, 6, 34, 20, 20, 2},      /* wider than the image */
-    {2, 40, 40, 8, 8, 1},       /* several shares, which begin and end within strips */
+    {2, 40, 40, 8, 8, 1},       /* several shares that begin and end within strips */
     {4, 36, 20, 12, 40, 1},     /* the same, of more of y's channels */
 };
 enum { NCASES = sizeof cases / sizeof *cases };
 
-/* Multiples of 1/64, which TF32 holds: only the order of sums is left. */
+/* Multiples of 1/64, which are exact in TF32: only the order of sums can differ. */
 static LsValueId factor(Rig *r, LsShape s)
 {
     LsValueId v = rig_operand(r, LS_REAL, LS_LAST, s);
@@ -93,8 +93,8 @@ START_TEST(every_weight_is_the_sum_over_all_points)
 }
 END_TEST
 
-/* Which may be the faster ones: 3 x 3 at stride 1, with little that is multiplied for nothing; and
- * which of them are taken unseen: with work for a large GPU. */
+/* Candidates for the kernel: 3 x 3 at stride 1, with few wasted products. Those with work for a large GPU are
+ * taken without timing. */
 START_TEST(those_are_taken_that_other_engines_are_slow_for)
 {
     static const struct { Case c; int64_t stride; bool serves, taken; } some[] = {

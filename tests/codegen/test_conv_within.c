@@ -1,10 +1,10 @@
-/* tests/codegen/test_conv_within.c -- convolutions of one tap with what reads them in one kernel, as GPUs have
- * them: against sums in double, by the executor, over ragged sizes. */
+/* tests/codegen/test_conv_within.c -- convolutions of one tap fused with their readers, for GPUs: run by the
+ * executor and compared with sums in double, over ragged sizes. */
 #include "codegen/cuda/conv_within.h"
 #include "tests/support/kernel_rig.h"
 #include "tests/support/suite.h"
 
-/* The factors are multiples of 1/64, which TF32 holds: only the order of sums is left. */
+/* The factors are multiples of 1/64, which are exact in TF32: only the order of sums can differ. */
 static LsValueId factor(Rig *r, LsShape s)
 {
     LsValueId v = rig_operand(r, LS_REAL, LS_LAST, s);
@@ -120,7 +120,7 @@ START_TEST(the_product_its_mean_and_its_variance)
 }
 END_TEST
 
-/* Channels whose mean is many deviations away: squares are about the mean, not about 0. */
+/* Channels whose mean is many deviations from 0: squares are summed about the mean, not about 0. */
 START_TEST(a_variance_far_from_zero)
 {
     const Size s = {4, 16, 16, 32, 4, 2};
@@ -189,7 +189,7 @@ static void check_residual(const Rig *r, const Size *s, LsNodeId n)
             if (r->g->node[n.i].nout == 3)
                 rig_close_to(r, ls_out(r->g, n, 2), at, v, 1e-6);
         }
-        rig_close_to(r, ls_out(r->g, n, 0), m, sum, 1e-5);        /* hundreds that cancel */
+        rig_close_to(r, ls_out(r->g, n, 0), m, sum, 1e-5);        /* hundreds of terms that cancel */
         rig_close_to(r, ls_out(r->g, n, 1), m, dot / (double)count, 3e-6);
     }
 }
@@ -212,8 +212,8 @@ START_TEST(sums_with_other_operands_stored_in_place_or_not)
 END_TEST
 
 /* ---- parts of channels ---- */
-/* product and a joined operand, in three parts, -> their sum: the first columns, the others, and all of
- * a column. */
+/* product and a joined operand in three parts -> their sum, stored as the first columns and the others; and the
+ * sums of each column. */
 static LsNodeId parts(Rig *r, const Size *s, bool data)
 {
     const int64_t length = s->columns / 12 * 4, cut = s->columns / 8 * 4;
@@ -235,7 +235,7 @@ static LsNodeId parts(Rig *r, const Size *s, bool data)
     return n;
 }
 
-/* Element (image, m, p) of neighbours, operands or results, each with some of the channels. */
+/* Element (image, m, p) of adjacent operands or results, each of which has some of the channels. */
 static double element(const Rig *r, const LsValueId *v, const Size *s, int64_t image, int64_t m,
                       int64_t p)
 {
@@ -271,8 +271,8 @@ START_TEST(operands_and_results_in_parts)
 }
 END_TEST
 
-/* ---- which are taken in ---- */
-/* A convolution, and a loop that adds `other` to its result and sums that up. */
+/* ---- which loops are fused ---- */
+/* A convolution, and a loop that adds `other` to its result and sums the result. */
 typedef enum { PLAIN, SHOWN, LATER, STRIDED, TWICE, LONG, NKINDS } Kind;
 
 static LsNodeId conv_of(Rig *r, Kind kind, LsValueId *y)
@@ -292,7 +292,7 @@ static LsNodeId conv_of(Rig *r, Kind kind, LsValueId *y)
     return n;
 }
 
-/* A loop over what y is over: its sum with `other`, summed up by channel. */
+/* A loop over y's elements: y + other, and its sums by channel. */
 static LsValueId loop_of(Rig *r, LsValueId y, LsValueId other)
 {
     const LsShape all = *ls_shape(r->g, y), channels = SHAPE(1, all.dim[1], 1, 1);
@@ -343,7 +343,7 @@ START_TEST(only_what_is_there_before_it_and_pays_is_taken_in)
         ck_assert_msg(ls_conv_within(&r.cx, r.g, &t, &m) == taken[kind], "case %d", kind);
         LsNodeId n = r.g->value[r.g->output[0].i].def;
         ck_assert_int_eq(r.g->node[n.i].op, taken[kind] ? LS_OP_CONV_FUSED : LS_OP_FUSED);
-        if (taken[kind]) {      /* the product is a result where others want it */
+        if (taken[kind]) {      /* the product is a result where other nodes read it */
             ck_assert_int_eq(r.g->node[n.i].nout, kind == SHOWN ? 2 : 1);
             ck_assert_int_eq(r.g->node[n.i].attr.conv_fused.nbody, 2);
             ck_assert(kind == PLAIN || r.g->value[r.g->output[1].i].def.i == n.i);

@@ -1,6 +1,6 @@
-/* tests/codegen/test_cuda_conv.c -- what the compiler prints for convolutions on GPUs: planned and computed
- * by a library in cuDNN's place (fake_cudnn.c) it gives what plain loops give, and so do the kernels
- * that take its place where no engine serves. Parts run as the CPU's. */
+/* tests/codegen/test_cuda_conv.c -- the text that the compiler prints for convolutions on GPUs. A library in
+ * cuDNN's place (fake_cudnn.c) plans and computes them, and the results agree with plain loops; so do the
+ * kernels that replace it where no engine fits. Parts run as on the CPU. */
 #include "codegen/cuda/conv_plan.h"
 #include "base/arena.h"
 #include "tests/support/conv_cases.h"
@@ -54,7 +54,7 @@ static void run_node(const HNode *h, LsKernel kernel, const LsTarget *t, const d
         free(arg[k]);
 }
 
-/* The three of a case, and the data gradient with the gradient of a ReLU whose result x would be. */
+/* The three convolutions of a case, and the data gradient with the gradient of a ReLU whose result is x. */
 static void all_nodes_of(const Case *c, HNode *node[NODES])
 {
     Dims d = dims_of(c);
@@ -78,14 +78,15 @@ static void check_case(int i, HNode *const node[NODES], const LsKernel kernel[NO
     sample_free(&s);
 }
 
-/* Few enough products for a library that takes them one by one. */
+/* Few enough products for a library that computes them one by one. */
 static bool is_small(const Case *c)
 {
     Dims d = dims_of(c);
     return ls_count(&d.y) * (ls_count(&d.w) / c->cout) < 400000;
 }
 
-/* engines: of the library that plans; NULL: the compiler has none. again: of the one that runs. */
+/* engines: of the library that plans; NULL: the compiler has no library. again: engines of the library that
+ * runs. */
 static void check_all(int real_bytes, const char *engines, const char *again)
 {
     HNode *node[NODES * NCASES];
@@ -141,7 +142,7 @@ START_TEST(a_compiler_without_the_library_leaves_planning_to_the_program)
 }
 END_TEST
 
-/* A word of cuDNN's plans is the name that stands for a kernel's while texts are compared. */
+/* cuDNN's plans may contain the placeholder that stands for a kernel's name when texts are compared. */
 START_TEST(no_line_of_a_plan_has_the_name_that_kernels_are_compared_under)
 {
     HNode *node[3];

@@ -1,4 +1,4 @@
-/* tests/codegen/test_cuda_epilogue.c -- what moves into products on GPUs, and what must not. */
+/* tests/codegen/test_cuda_epilogue.c -- work that moves into products on GPUs, and work that must not. */
 #include <check.h>
 
 #include "codegen/cuda/epilogue.h"
@@ -50,7 +50,7 @@ static LsValueId shaped(Net *t, LsValueId x, LsShape s)
     return ls_reshape(&t->cx, t->g, x, &s);
 }
 
-/* Fuses, with these outputs, and moves. */
+/* Fuses the graph with these outputs, then moves epilogues into products. */
 static void move(Net *t, int n, const LsValueId output[])
 {
     for (int k = 0; k < n; k++)
@@ -163,7 +163,7 @@ START_TEST(a_gelu_moves_with_the_element_before_it_and_so_does_its_slope)
     ck_assert_int_eq(second->attr.gemm.then, LS_THEN_GELU_SLOPE);
     ck_assert_int_eq(second->nin, 4);
     ck_assert_uint_eq(t.g->operand[second->in + 2].i, 0);
-    ck_assert_uint_eq(t.g->operand[second->in + 3].i, first->out + 1);      /* what was before */
+    ck_assert_uint_eq(t.g->operand[second->in + 3].i, first->out + 1);      /* the values before */
     net_free(&t);
 }
 END_TEST
@@ -217,7 +217,7 @@ START_TEST(sums_over_another_axis_or_before_the_product_stay)
 }
 END_TEST
 
-/* x w + b + r, as a residual has it, through a view. */
+/* x w + b + r, as in a residual block, through a view. */
 START_TEST(a_sum_with_what_comes_before_moves_into_the_product)
 {
     for (int first = 0; first < 2; first++) {
@@ -236,7 +236,7 @@ START_TEST(a_sum_with_what_comes_before_moves_into_the_product)
 }
 END_TEST
 
-/* What is added comes later, is not of the same shape, or others see the product. */
+/* The added value is made later or has another shape, or other nodes read the product. */
 START_TEST(other_sums_stay)
 {
     for (int how = 0; how < 4; how++) {

@@ -1,5 +1,5 @@
-/* tests/codegen/test_cuda_matmul.c -- what the compiler prints for products on GPUs: it compiles, and computed
- * by a library in cuBLASLt's place (fake_cublaslt.c) it gives what a triple loop gives. */
+/* tests/codegen/test_cuda_matmul.c -- the text that the compiler prints for products on GPUs: it compiles, and
+ * with a library in cuBLASLt's place (fake_cublaslt.c) it gives the results of a triple loop. */
 #include "tests/support/matmul_cases.h"
 
 #include "tests/support/cublas_stand_in.h"
@@ -75,7 +75,7 @@ START_TEST(printed_products_round_their_factors_where_tf32_is_allowed)
 }
 END_TEST
 
-/* ---- what is behind a product ---- */
+/* ---- epilogues ---- */
 typedef struct Behind { LsThen then; bool bias, second, turn_a; LsShape a, b, y, more; } Behind;
 
 static const Behind behinds[] = {
@@ -108,7 +108,7 @@ static HNode *behind_node(const Behind *b)
     return h;
 }
 
-/* Runs the kernel; its results behind one another, to be freed. */
+/* Runs the kernel. Returns its results one after the other, to be freed. */
 static double *results_of(const HNode *h, LsKernel kernel, const LsTarget *t, int64_t *count)
 {
     void *arg[BEHIND_ARGUMENTS] = {0};
@@ -160,7 +160,7 @@ static void check_behind(int real_bytes, const char *how, double tolerance)
     stand_in_open(LS_FAKE_CUBLASLT);
     for (int i = 0; i < NBEHINDS; i++) {
         double *got = results_of(node[i], kernel[i], &t, &m), scale = 1;
-        free(results_of(node[i], kernel[i], &t, &n));       /* no longer by the library */
+        free(results_of(node[i], kernel[i], &t, &n));       /* the library no longer does it */
         for (int64_t k = 0; k < m; k++)
             scale = fmax(scale, fabs(want[i][k]));
         for (int64_t k = 0; k < m; k++)
@@ -196,13 +196,13 @@ static int64_t workspace_of(bool tf32, int64_t m, int64_t n, int64_t k)
 START_TEST(workspace_goes_to_long_sums_that_leave_processors_idle)
 {
     ck_assert_int_eq(workspace_of(false, 16384, 3072, 768), 0);    /* tiles for every processor */
-    ck_assert_int_eq(workspace_of(false, 8, 10, 2048), 0);         /* too little to share out */
+    ck_assert_int_eq(workspace_of(false, 8, 10, 2048), 0);         /* too little work to share */
     ck_assert_int_eq(workspace_of(false, 256, 1000, 100), 0);      /* too short a sum */
     int64_t bytes = workspace_of(false, 768, 768, 16384);          /* a weight's gradient: 7 pieces */
     ck_assert_int_eq(bytes, (1 << 16) + 7 * 768 * 768 * 4 + 255);
     ck_assert_int_eq(workspace_of(false, 1024, 1024, 1 << 20), (1 << 16) + 4 * (1 << 22) + 255);
     ck_assert_int_eq(workspace_of(false, 128, 128 * 20, 1 << 20), (1 << 16) + 13 * 128 * 128 * 20 * 4 + 255);
-    /* in TF32 large products, for without one there are no kernels of Hopper */
+    /* large products in TF32: without a workspace there are no kernels for Hopper */
     ck_assert_int_eq(workspace_of(true, 16384, 3072, 768), (32 << 20) + 255);
     ck_assert_int_eq(workspace_of(true, 256, 1000, 100), 0);
 }

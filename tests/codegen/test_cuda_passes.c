@@ -1,5 +1,5 @@
-/* tests/codegen/test_cuda_passes.c -- what is changed in graphs for GPUs alone: moments in one pass, wider
- * scores, updates together. */
+/* tests/codegen/test_cuda_passes.c -- changes to graphs for GPUs only: moments in one pass, wider scores,
+ * joined updates. */
 #include "codegen/cuda/moments.h"
 #include "codegen/cuda/updates.h"
 #include "codegen/cuda/widen.h"
@@ -47,7 +47,7 @@ START_TEST(channels_that_are_no_multiple_of_four_take_two_passes)
 }
 END_TEST
 
-/* How many values of g are wider than they have columns; each by `more`. */
+/* The number of values of g that are wider than their columns; each by `more`. */
 static int widened(const LsGraph *g, int64_t classes, int64_t more)
 {
     int n = 0;
@@ -104,7 +104,7 @@ START_TEST(whole_fours_and_few_classes_stay_as_they_are)
 }
 END_TEST
 
-/* Nodes of the operator, and the tensors that they update. */
+/* Counts nodes of the operator, and the tensors that they update. */
 static void count_updates(const LsGraph *g, LsOpCode op, uint32_t *nodes, uint32_t *tensors)
 {
     *nodes = *tensors = 0;
@@ -115,7 +115,7 @@ static void count_updates(const LsGraph *g, LsOpCode op, uint32_t *nodes, uint32
         }
 }
 
-/* 41 weights and biases of their own, 40 scales and biases of norms; 40 statistics. */
+/* 41 weights and biases of layers, 40 scales and biases of norms; 40 statistics. */
 START_TEST(updates_of_small_tensors_are_joined)
 {
     LsCtx cx = {.arena = ls_arena_new()};

@@ -1,6 +1,5 @@
-/* tests/codegen/test_cuda_toolchain.c -- from device text to code for GPUs, and a program with it as far as
- * a machine without one can run it. What needs NVRTC or the toolkit is skipped where it is not
- * found. */
+/* tests/codegen/test_cuda_toolchain.c -- from device text to code for GPUs, and a program with it as far as a
+ * machine without a GPU can run it. Tests that need NVRTC or the toolkit are skipped without it. */
 #include "codegen/toolchain/cuda_probe.h"
 #include "codegen/toolchain/cuda_toolchain.h"
 #include "codegen/toolchain/host_toolchain.h"
@@ -78,7 +77,7 @@ static bool have_nvrtc(void)
     return have;
 }
 
-/* A device text of its own, so that this test asks for no more than the compilers. */
+/* A device text of the test's own, so that the test depends on the compilers only. */
 #define HEAD                                                                                       \
     "struct LsRun { void *pool, *device; unsigned long long seed; long long step, valid; };\n"     \
     "template <int n> struct LsArg { void *at[n]; };\n"                                            \
@@ -135,7 +134,7 @@ START_TEST(a_device_gets_the_best_code_of_a_table)
     ck_assert_ptr_eq(ls_cuda_image_choose(image, 9, 0), image + 256);
     ck_assert_ptr_eq(ls_cuda_image_choose(image, 10, 0), image + 320);
     ck_assert_ptr_null(ls_cuda_image_choose(image, 7, 5));
-    image[0] = 0x50;            /* some other format is the driver's business */
+    image[0] = 0x50;            /* the driver handles other formats */
     ck_assert_ptr_eq(ls_cuda_image_choose(image, 7, 5), image);
 }
 END_TEST
@@ -181,7 +180,7 @@ START_TEST(without_fatbinary_the_pieces_become_a_table)
         ck_assert(memcmp(code, "\177ELF", 4) == 0);
         ck_assert_ptr_nonnull(strstr(ptx, ".target sm_80"));
         ck_assert_ptr_nonnull(strstr(ptx, "k0_twice_part"));
-        ck_assert_ptr_null(strstr(ptx, "fma.rn.f32"));  /* nothing is contracted */
+        ck_assert_ptr_null(strstr(ptx, "fma.rn.f32"));  /* no multiply and add are contracted */
     }
     end();
 }

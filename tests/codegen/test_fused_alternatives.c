@@ -1,5 +1,5 @@
-/* tests/codegen/test_fused_alternatives.c -- alternatives of the zoo's kernels: which there are, and that each
- * gives the bits of the node whose results it makes. */
+/* tests/codegen/test_fused_alternatives.c -- alternatives of the zoo's kernels: which alternatives exist, and
+ * that each gives the bits of the node that it replaces. */
 #include "codegen/fusion/fused_alternatives.h"
 #include "codegen/fusion/gradient_in_update.h"
 #include "codegen/fusion/implicit_concat.h"
@@ -72,7 +72,7 @@ static LsPlan every_alternative(LsArena *a, const LsDag *d)
     return p;
 }
 
-/* The auditor counts the peak; here it is only wanted to pass. */
+/* The auditor counts the peak; here its result only has to pass. */
 static void check_audit(const LsDag *d, LsPlan *p)
 {
     char why[256];
@@ -111,7 +111,7 @@ static bool any_nan(const char *bytes, int64_t n)
     return nan;
 }
 
-/* How many results of alternatives were compared with those of the node before them. */
+/* The number of alternatives' results that were compared with the node's results. */
 static int compare_results(const LsRunGraph *r)
 {
     const LsDag *d = &r->problem->dag;
@@ -170,7 +170,7 @@ START_TEST(every_alternative_gives_the_bits_of_its_node)
 }
 END_TEST
 
-/* Written, read again and judged by a program that shares nothing with this one. */
+/* The graph is written, read back and judged by a program that shares no code with this one. */
 START_TEST(plans_that_run_alternatives_are_understood)
 {
     LsCtx cx = {.arena = ls_arena_new()};
@@ -203,7 +203,7 @@ START_TEST(plans_that_run_alternatives_are_understood)
 }
 END_TEST
 
-/* Twice the nodes at most, whatever the graph; and the graph without them is as it was. */
+/* At most twice the nodes, for any graph; without alternatives the graph is unchanged. */
 START_TEST(alternatives_add_nodes_and_change_none)
 {
     LsCtx cx = {.arena = ls_arena_new()};
@@ -285,7 +285,7 @@ int main(void)
     if (mkdtemp(dir) == NULL)
         return perror(dir), 1;
     tcase_set_timeout(tc, 200);
-    /* The deep net's program takes as long to compile as all others. */
+    /* The deep net's program takes as long to compile as all the others together. */
     tcase_add_loop_test(tc, every_alternative_gives_the_bits_of_its_node, 0, tests_do_all() ? NNET : PARTS);
     tcase_add_test(tc, plans_that_run_alternatives_are_understood);
     tcase_add_test(tc, reading_parts_gives_the_bits_of_reading_the_whole);

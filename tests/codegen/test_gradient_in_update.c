@@ -1,5 +1,5 @@
-/* tests/codegen/test_gradient_in_update.c -- updates that compute the gradient they apply: which do, and that they give
- * the bits of those that read it. */
+/* tests/codegen/test_gradient_in_update.c -- updates that compute the gradient that they apply: which updates
+ * do, and that they give the same bits as updates that read it. */
 #include "codegen/fusion/gradient_in_update.h"
 #include "compiler/fold/append.h"
 #include "compiler/passes/fuse.h"
@@ -35,10 +35,10 @@ static const Product products[] = {
 enum { NSTEP = sizeof steps / sizeof *steps, NPRODUCT = sizeof products / sizeof *products };
 
 enum { STATE = 4 };
-/* p, v or m, v, acc: by a gradient that is stored, and by one that is not. */
+/* p, v or m, v, acc: from a stored gradient, and from a computed gradient. */
 typedef struct Pair { LsValueId state[2][STATE]; } Pair;
 
-/* The same update twice, of the same values. */
+/* The same update by both kernels, on the same values. */
 static Pair add_pair(Rig *r, const Step *s, const Product *q, LsValueId a, LsValueId b,
                      LsValueId factor, const LsGemmAttr *gemm)
 {
@@ -112,7 +112,7 @@ START_TEST(a_product_applied_gives_the_bits_of_one_that_is_stored)
 }
 END_TEST
 
-/* ---- which ---- */
+/* ---- which updates ---- */
 
 static LsCtx cx;
 static LsGraph *g;

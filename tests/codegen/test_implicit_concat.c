@@ -1,4 +1,5 @@
-/* tests/codegen/test_implicit_concat.c -- which concatenations FUSED kernels read in parts, and which are made. */
+/* tests/codegen/test_implicit_concat.c -- which concatenations FUSED kernels read in parts, and which are
+ * stored. */
 #include "codegen/fusion/implicit_concat.h"
 #include "compiler/passes/fuse.h"
 #include "tests/support/gradient.h"
@@ -21,7 +22,7 @@ static LsValueId concat(int axis, int n, const LsValueId x[])
 
 static LsValueId map(LsOpCode op, LsValueId x) { return ls_append1(&cx, g, op, x, NULL); }
 
-/* Fuses and joins with these outputs; how many concatenations went. */
+/* Fuses and joins with these outputs. Returns the number of concatenations that disappeared. */
 static uint32_t join(const LsTarget *t, uint32_t n, const LsValueId out[])
 {
     for (uint32_t k = 0; k < n; k++)
@@ -63,7 +64,7 @@ START_TEST(kernels_get_the_parts_in_place_of_the_whole)
 }
 END_TEST
 
-/* Parts of a row that is not walked innermost, or that no kernel of ours reads. */
+/* The parts lie along an axis that the kernel does not walk innermost, or a kernel other than FUSED reads them. */
 START_TEST(what_is_needed_as_a_whole_is_made)
 {
     graph_open();
@@ -81,7 +82,7 @@ START_TEST(what_is_needed_as_a_whole_is_made)
 }
 END_TEST
 
-/* A single pixel has one order of elements and two names for it; the kernel walks by its own. */
+/* A single pixel has one order of elements with two names; the kernel uses its own. */
 START_TEST(what_is_walked_along_another_axis_is_made)
 {
     for (int layout = LS_ROW; layout <= LS_LAST; layout++) {
@@ -96,7 +97,7 @@ START_TEST(what_is_walked_along_another_axis_is_made)
 }
 END_TEST
 
-/* A kernel of the backward part would find the parameter as the step has left it. */
+/* A kernel of the backward part would read the parameter after its update. */
 START_TEST(what_is_updated_is_not_read_late)
 {
     for (int view = 0; view < 2; view++) {

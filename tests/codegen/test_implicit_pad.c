@@ -1,4 +1,5 @@
-/* tests/codegen/test_implicit_pad.c -- which borders and gradients of poolings FUSED kernels find themselves. */
+/* tests/codegen/test_implicit_pad.c -- which borders and gradients of poolings FUSED kernels compute
+ * themselves. */
 #include "codegen/emit/kernel_emit.h"
 #include "codegen/fusion/implicit_pad.h"
 #include "compiler/passes/fuse.h"
@@ -32,7 +33,7 @@ static LsValueId border(LsValueId x, int64_t channels, double value)
     return laid(ls_append1(&cx, g, LS_OP_PAD, x, &at));
 }
 
-/* Of a pooling of 8x9 pixels whose windows are `kernel` wide and begin `stride` apart. */
+/* The gradient of a pooling of 8x9 pixels whose windows are `kernel` wide and begin `stride` apart. */
 static LsValueId gradient(LsOpCode op, int64_t kernel, int64_t stride, int64_t pad, int64_t channels)
 {
     LsAttr at = {.window = {.n = 2}};
@@ -51,7 +52,7 @@ static LsValueId gradient(LsOpCode op, int64_t kernel, int64_t stride, int64_t p
     return laid(ls_append2(&cx, g, op, dy, given("which", kernel > 16 ? LS_I32 : LS_BOOL, y), &at));
 }
 
-/* Fuses with this output; how many nodes went. */
+/* Fuses with this output. Returns the number of nodes that disappeared. */
 static uint32_t inset(const LsTarget *t, LsValueId out, const char *const *made, uint32_t nmade)
 {
     static LsValueId output[1];
@@ -110,9 +111,9 @@ START_TEST(borders_of_zeros_around_whole_rows_go)
     ck_assert_uint_eq(went_of_border(&cpu, 16, 0, 0), 1);
     ck_assert_uint_eq(went_of_border(&cpu, 16, 4, 0), 0);       /* more channels */
     ck_assert_uint_eq(went_of_border(&cpu, 16, 0, 1), 0);
-    ck_assert_uint_eq(went_of_border(&cpu, 8, 0, 0), 0);        /* rows too short to look for */
+    ck_assert_uint_eq(went_of_border(&cpu, 8, 0, 0), 0);        /* rows too short for a search */
     ck_assert_uint_eq(went_of_border(&gpu, 8, 0, 0), 1);
-    ck_assert_uint_eq(went_of_border(&gpu, 18, 0, 0), 0);       /* no fours */
+    ck_assert_uint_eq(went_of_border(&gpu, 18, 0, 0), 0);       /* not a multiple of four */
     ck_assert_uint_eq(went_of_border(&cpu, 18, 0, 0), 1);
 }
 END_TEST
@@ -144,8 +145,8 @@ START_TEST(gradients_of_few_windows_go)
 }
 END_TEST
 
-/* Windows of 2x2 pixels at every pixel: their gradient is as large as what it comes from, and a point
- * needs that of its neighbours. */
+/* Windows of 2x2 pixels at every pixel: their gradient is as large as its operand, and a point needs its
+ * neighbours' gradients. */
 START_TEST(no_result_takes_the_place_of_an_operand_inset)
 {
     graph_open();
@@ -162,7 +163,7 @@ START_TEST(no_result_takes_the_place_of_an_operand_inset)
 }
 END_TEST
 
-/* An output, what another kernel reads, a border of a border, what hints name. */
+/* An output, an operand of another kernel, a border of a border, a value that hints name. */
 START_TEST(what_is_needed_as_a_whole_is_made)
 {
     static const char *const glob[] = {"bord*"};
@@ -185,7 +186,7 @@ START_TEST(what_is_needed_as_a_whole_is_made)
 }
 END_TEST
 
-/* A kernel of the backward part would find the parameter as the step has left it. */
+/* A kernel of the backward part would read the parameter after its update. */
 START_TEST(what_is_updated_is_not_read_late)
 {
     graph_open();

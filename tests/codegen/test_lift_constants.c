@@ -1,5 +1,5 @@
-/* tests/codegen/test_lift_constants.c -- which numbers of a kernel's text become arguments, and what the texts are
- * then. That the kernels still compute the same, kernel_rig.h checks of every kernel it runs. */
+/* tests/codegen/test_lift_constants.c -- which numbers of a kernel's text become arguments, and the resulting
+ * texts. kernel_rig.h checks for every kernel that it runs that the results stay the same. */
 #include "codegen/emit/lift_constants.h"
 #include "tests/support/suite.h"
 
@@ -153,7 +153,7 @@ START_TEST(a_launch_has_room_for_all_arguments)
 }
 END_TEST
 
-/* x, of an index in the bounds of lanes, which are few. */
+/* y[i] for an index i that lies within the bounds of the lanes. */
 static void print_flat(LsEmit *e, const int of[])
 {
     ls_emit_line(e, "LS_PART(K_part, " LS_HEAD ", " LS_WIDTH ", %d)", 3, 8, 1);
@@ -178,7 +178,7 @@ static void print_long(LsEmit *e, const int of[])
     ls_emit_line(e, "%0*d + " LS_N, of[0], 1, of[1]);
 }
 
-/* Whatever the length of a line, and also where nobody wants to know the places. */
+/* Lines of any length, with and without a list of the places. */
 START_TEST(marks_do_not_reach_the_text)
 {
     for (int width = 1; width < 2000; width += 37) {
@@ -232,7 +232,7 @@ START_TEST(what_is_behind_the_launching_function_stays)
 }
 END_TEST
 
-/* A concatenation: its result stands behind its operands, which are so many. */
+/* A concatenation: its result stands behind its operands, whose number varies. */
 static void print_concat(LsEmit *e, const int of[])
 {
     ls_emit_line(e, "LS_PART(K_part, " LS_HEAD ", " LS_WIDTH ", %d)", of[0] + 2, 8, 32);

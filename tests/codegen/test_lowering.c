@@ -81,7 +81,7 @@ START_TEST(what_is_named_is_made_in_any_case)
 }
 END_TEST
 
-/* How many products do more than multiply. */
+/* The number of products with an epilogue. */
 static uint32_t count_epilogues(const LsGraph *g)
 {
     uint32_t n = 0;

@@ -1,4 +1,4 @@
-/* tests/codegen/test_measured_costs.c -- profiles of programs as costs: which step is which node. */
+/* tests/codegen/test_measured_costs.c -- profiles of programs as costs: which step belongs to which node. */
 #include "codegen/planning/measured_costs.h"
 #include "tests/support/gradient.h"
 #include "tests/support/suite.h"

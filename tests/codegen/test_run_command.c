@@ -1,4 +1,4 @@
-/* tests/codegen/test_run_command.c -- commands have as many words as their texts give them, and run. */
+/* tests/codegen/test_run_command.c -- commands run with the words that their texts give them. */
 #include "tests/support/suite.h"
 
 #include "codegen/toolchain/run_command.h"
@@ -31,7 +31,7 @@ START_TEST(words_are_not_limited)
 }
 END_TEST
 
-/* The shell counts the words it gets. */
+/* The shell counts its words. */
 START_TEST(a_long_command_runs_whole)
 {
     LsCommand c = {.arena = arena};

@@ -1,4 +1,4 @@
-/* tests/codegen/test_step_replay.c -- a plan's step, run by run, from what the cache holds. */
+/* tests/codegen/test_step_replay.c -- a plan's step, run by run, with the bytes that the cache holds. */
 #include "codegen/planning/step_replay.h"
 #include "scheduler/plan/planner.h"
 #include "tests/support/gradient.h"
@@ -58,7 +58,7 @@ START_TEST(ages_are_those_of_the_order_of_the_runs)
 {
     open_plan(BYTES);
     const LsWork *w = ls_replay(cx.arena, p, &plan, &m);
-    /* x, a and two places that the results take in turn: a step touches four arrays. */
+    /* x, a and two places that the results use in turn: a step touches four arrays. */
     check_touch(&w[0], 0, false, 4 * BYTES);        /* x, a step ago */
     check_touch(&w[1], 0, false, BYTES);            /* y, just written */
     check_touch(&w[2], 0, false, BYTES);            /* z */

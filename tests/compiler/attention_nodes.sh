@@ -1,10 +1,10 @@
 #!/bin/sh
-# ONNX's own tests of Attention, which came with opset 23, later than the test data of distributions:
-# some that between them have every form that is read.
+# ONNX's own tests of Attention, which came with opset 23, later than the test data of distributions: a selection that
+# covers every supported form.
 #   sh tests/compiler/attention_nodes.sh ONNX-NODES ARCHIVE       exits 77 when the archive is missing
 set -eu
 program=$1
-export LS_WHOLE=1          # all cases of the archive that are asked for
+export LS_WHOLE=1          # all requested cases of the archive
 archive=$2
 [ -f "$archive" ] || { echo "skipped: $archive is missing"; exit 77; }
 work=$(mktemp -d)

@@ -133,8 +133,7 @@ static bool bind_inputs(LsCtx *cx, Onnx__GraphProto *g, const char *dir)
     return true;
 }
 
-/* Definitions that have not changed since before the opsets that are read:
- * their tests state an old one. */
+/* Operators whose definition is older than the supported opsets: their tests state an old opset. */
 static void raise_opset(Onnx__ModelProto *m)
 {
     enum { OLDEST_READ = 8 };
@@ -253,7 +252,7 @@ bool ls_node_case_read(LsNodeCase *c, LsCtx *cx, const char *dir, const char *wo
 {
     *c = (LsNodeCase){.cx = cx};
     Onnx__ModelProto *m = ls_onnx_read(cx, ls_arena_printf(cx->arena, "%s/model.onnx", dir));
-    cx->parsed = NULL;          /* what follows changes it */
+    cx->parsed = NULL;          /* the code below changes the model */
     *why = "unreadable";
     if (m == NULL || m->graph == NULL)
         return false;

@@ -14,10 +14,9 @@ typedef struct LsNodeCase {
     int nexpect;
 } LsNodeCase;
 
-/* Reads DIR/model.onnx and DIR/test_data_set_0. The model is written again under `work`, each
- * graph input being an initializer with the test's data: real ones become parameters, whose
- * gradients can be checked. False: the case has something that is no tensor, or types that
- * are not read (why: a word). */
+/* Reads DIR/model.onnx and DIR/test_data_set_0. Writes the model again under `work`, with each graph input
+ * turned into an initializer with the test's data: real inputs become parameters, whose gradients can be
+ * checked. False: the case has a value that is no tensor, or an unsupported type (why: a word). */
 bool ls_node_case_read(LsNodeCase *c, LsCtx *cx, const char *dir, const char *work,
                        const char **why);
 

@@ -3,10 +3,9 @@
  *
  *   onnx_nodes FOLDER [NAME-PART]        FOLDER holds test_*; exits 77 when it is missing
  *
- * Every operand of a test that is real becomes a parameter, so each attribute combination that
- * ONNX tests has its gradient checked too. The function differentiated is a fixed random
- * weighting of all real results. A test whose operator is not read is counted, not failed; one
- * that is read must agree. */
+ * Every operand of a test that is real becomes a parameter, so each attribute combination that ONNX tests has
+ * its gradient checked too. The function differentiated is a fixed random weighting of all real results. A test
+ * with an unsupported operator is counted and does not fail; all others must agree. */
 #include "compiler/fold/append.h"
 #include "compiler/onnx/onnx_import.h"
 #include "tests/compiler/node_case.h"
@@ -48,8 +47,8 @@ static bool finish(LsCtx *cx, LsGraph *g)
         && ls_verify(cx, g);
 }
 
-/* The sanitized run ends with the text of a program: the C compiler takes most of the time, what it
- * makes is not sanitized, and the run without sanitizers sees the same results. */
+/* Under sanitizers the run ends with a program's text: the C compiler would take most of the time, its output
+ * is not sanitized, and the run without sanitizers checks the same results. */
 static bool text_is_enough(void) { return tests_do_less(); }
 
 static bool close_to(double got, double want, bool real)
@@ -147,7 +146,7 @@ static bool check_param(LsRunGraph *r, const LsGrad *gr, char *note, size_t size
         double here = loss_with(r, gr->param, i, x), slope = (up - down) / (2 * h);
         double right = (up - here) / h, left = (here - down) / h;
         if (fabs(right - left) > 1e-2 * (1 + fabs(slope)) || isnan(slope))
-            continue;       /* a kink or a pole lies within the step */
+            continue;       /* the step contains a kink or a pole */
         if (!(fabs(got - slope) <= 2e-5 * (1 + fabs(slope)))) {
             snprintf(note, size, "gradient of %s element %ld is %.9g, differences say %.9g",
                      g->value[gr->param.i].name, (long)i, got, slope);
@@ -186,7 +185,7 @@ static Verdict check_gradients(LsCtx *cx, const LsNodeCase *c, char *note, size_
     return v;
 }
 
-/* A case that has gradients is one program, unless whole sets are run: it gives the results, too. Under
+/* A case with gradients is one program, which gives the results, too. Whole sets run two programs. Under
  * sanitizers, where none is compiled, both are printed. */
 static Verdict run_programs(LsCtx *cx, const LsNodeCase *c, char *note, size_t size)
 {
@@ -245,9 +244,8 @@ static Verdict run_apart(const char *dir, char *note, size_t size)
     return WIFEXITED(status) ? (Verdict)WEXITSTATUS(status) : FAIL;
 }
 
-/* Tests that mean something else than training does: dropout before opset 12 has no mode (it trains
- * here), and a mask is drawn by another generator; 16-bit brain floats are not an element type of
- * ours; tensors without elements are refused. */
+/* Tests that do not fit training: dropout before opset 12 has no mode (here it is active), and its mask comes
+ * from another generator; bfloat16 is not a supported element type; tensors without elements are refused. */
 static bool excluded(const char *name)
 {
     bool zero_ratio = strstr(name, "zero_ratio") != NULL;
@@ -261,7 +259,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Where the words of a case's name end that say the operator: the first one, but for test_reduce_sum_... . */
+/* The end of the operator's words in a case's name: one word, or two for test_reduce_sum_... . */
 static size_t operator_end(const char *name)
 {
     size_t end = 5 + strcspn(name + 5, "_");
@@ -269,8 +267,8 @@ static size_t operator_end(const char *name)
     return more ? end + 1 + strcspn(name + end + 1, "_") : end;
 }
 
-/* Of the cases of one operator the first three, every fifth behind them, and one that is written out as a function;
- * whole sets have all. Returns how many are left. */
+/* Of the cases of one operator, keeps the first three, every fifth after them, and one that is written out as a
+ * function; whole sets keep all. Returns the number of kept cases. */
 static int select_cases(char **name, int n)
 {
     int kept = 0, nth = 0, expanded = 0;

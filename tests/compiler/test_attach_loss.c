@@ -149,7 +149,7 @@ static LsValueId scores(int which)
     }
 }
 
-/* 70 sums of a value with itself: both operands are looked at once. */
+/* 70 sums of a value with itself: the search visits both operands once. */
 static LsValueId doubled(void)
 {
     LsValueId v = input(SHAPE(7, 5, 4));
@@ -158,7 +158,7 @@ static LsValueId doubled(void)
     return v;
 }
 
-/* Attaches a cross-entropy; its axis. *says: whether compile says which one it is. */
+/* Attaches a cross-entropy and returns its axis. *says: whether compile names the axis. */
 static int axis_of(LsValueId y, int asked, bool *says)
 {
     char *text;

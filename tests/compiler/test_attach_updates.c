@@ -1,5 +1,5 @@
-/* tests/compiler/test_attach_updates.c -- update nodes: the formulas over some steps, where they stand,
- * accumulation and clipping. */
+/* tests/compiler/test_attach_updates.c -- update nodes: their formulas over some steps, their place in the
+ * graph, accumulation and clipping. */
 #include "tests/support/gradient.h"
 #include "tests/support/suite.h"
 
@@ -139,7 +139,7 @@ START_TEST(clipping_by_value_bounds_each_element)
 }
 END_TEST
 
-/* Two micro-steps that see the same gradient are one step with it, with or without clipping. */
+/* Two micro-steps with the same gradient equal one step with it, with or without clipping. */
 START_TEST(accumulated_micro_steps_are_one_update)
 {
     for (int clip = 0; clip < 2; clip++) {
@@ -252,7 +252,7 @@ START_TEST(an_update_of_several_batches_is_that_of_one)
     run_batches(&batches[_i], SAMPLES, want);
     for (int64_t batch = SAMPLES / 2; batch >= 1; batch /= 2) {
         if (batches[_i].valid <= SAMPLES - batch)
-            break;              /* a batch of nothing */
+            break;              /* a batch without counted labels */
         run_batches(&batches[_i], batch, got);
         for (int k = 0; k < FEATURES * CLASSES; k++)
             ck_assert_double_eq_tol(got[k], want[k], 1e-12);
@@ -278,7 +278,7 @@ START_TEST(an_update_without_a_label_has_no_gradient)
 }
 END_TEST
 
-/* A sum of the file may be of anything. */
+/* The file's sum may be over anything. */
 START_TEST(an_unknown_loss_of_the_file_is_warned_of)
 {
     for (int mean = 0; mean < 2; mean++) {
@@ -295,7 +295,7 @@ START_TEST(an_unknown_loss_of_the_file_is_warned_of)
         ck_assert(ls_autodiff(&cx, g));
         ck_assert(ls_optimizer(&cx, g, &(LsOptimizerOptions){.kind = LS_SGD, .accumulate = 2}));
         fclose(cx.log);
-        ck_assert_int_eq(strstr(text, "--accumulate=2 takes the mean of its batches") != NULL, !mean);
+        ck_assert_int_eq(strstr(text, "--accumulate=2 an update takes the mean of its batches") != NULL, !mean);
         free(text);
         graph_close();
     }

@@ -1,5 +1,5 @@
-/* tests/compiler/test_attention_shape.c -- attention: its row's shapes and gradients, the spellings that become
- * one node, ONNX Attention. */
+/* tests/compiler/test_attention_shape.c -- attention: its row's shapes and gradients, the forms that become one
+ * node, ONNX Attention. */
 #include "compiler/ops/attention_shape.h"
 
 #include "compiler/ops/row.h"
@@ -91,7 +91,7 @@ typedef enum { BARE, ADDED, ADDED_FUTURE, WHERE, WHERE_FUTURE, BOTH } MaskForm;
 typedef struct Form {
     MaskForm mask;
     int scale;              /* 0: scores times, 1: scores over, 2: q times, 3: q and k times */
-    bool by_token;          /* heads are brought in front of tokens and back */
+    bool by_token;          /* heads are moved before tokens and back */
     unsigned want;          /* by_token of the node */
 } Form;
 
@@ -221,7 +221,7 @@ START_TEST(every_spelling_becomes_one_node_with_the_same_result)
     for (MaskForm mask = BARE; mask <= BOTH; mask++)
         for (int scale = 0; scale < 4; scale++) {
             check_form(&(Form){mask, scale, false, 0});
-            /* q's transpose is seen through its factor */
+            /* q's transpose is found through its factor */
             check_form(&(Form){mask, scale, true, 15});
         }
 }
@@ -240,7 +240,7 @@ START_TEST(stacks_of_matrices_need_no_batch_axis)
     set_output(y);
     double *before = value_of(y);
     ck_assert(ls_patterns(&cx, g));
-    ck_assert_uint_eq(nodes_left(), 2);         /* k, stored as kT, must be turned */
+    ck_assert_uint_eq(nodes_left(), 2);         /* k, stored as kT, must be transposed */
     ck_assert_uint_eq(g->node[attention_node().i].attr.attention.by_token,
                       LS_Q_BY_TOKEN | LS_Y_BY_TOKEN);
     ck_assert(ls_shape_same(ls_shape(g, g->output[0]), &SHAPE(T, H, D)));
@@ -362,7 +362,7 @@ START_TEST(a_mask_that_hides_something_else_is_read)
     LsValueId q = param("q", SHAPE(N, H, T, D)), k = param("k", SHAPE(N, H, D, T)),
               v = param("v", SHAPE(N, H, T, D));
     LsValueId s = ls_append2(&cx, g, LS_OP_MATMUL, q, k, &product);
-    s = op2(LS_OP_ADD, s, future_added(-50));   /* not low enough to be sure */
+    s = op2(LS_OP_ADD, s, future_added(-50));   /* not low enough to be certain */
     s = ls_append1(&cx, g, LS_OP_SOFTMAX, s, &(LsAttr){.axis = {3}});
     set_output(ls_append2(&cx, g, LS_OP_MATMUL, s, v, &product));
     ck_assert(ls_patterns(&cx, g));
@@ -394,7 +394,7 @@ START_TEST(onnx_attention_takes_heads_as_an_axis_or_joined)
     node_int(&joined, "q_num_heads", 6);
     node_int(&joined, "kv_num_heads", 3);
     node_float(&joined, "scale", 0.25f);
-    y = node_one(&joined, "Attention", 23, 4, rows);        /* the mask is short of two columns */
+    y = node_one(&joined, "Attention", 23, 4, rows);        /* the mask lacks two columns */
     ck_assert(ls_shape_same(ls_shape(g, y), &SHAPE(2, 4, 42)));
     at = &g->node[attention_node().i].attr.attention;
     ck_assert_uint_eq(at->by_token, 15);

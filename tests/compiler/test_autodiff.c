@@ -1,5 +1,4 @@
-/* tests/compiler/test_autodiff.c -- which values get a gradient, how contributions are summed, what is
- * reported. */
+/* tests/compiler/test_autodiff.c -- which values get a gradient, how contributions are summed, and the reports. */
 #include "tests/support/gradient.h"
 #include "tests/support/suite.h"
 
@@ -26,8 +25,8 @@ START_TEST(contributions_of_several_readers_are_summed)
 }
 END_TEST
 
-/* As in a DenseNet: b begins with what a consists of. The gradient of these goes to a as one, and from
- * there, with a's own, to x and y. */
+/* As in a DenseNet: b begins with all operands of a. Their gradient goes to a as one tensor, and from there,
+ * with a's own gradient, to x and y. */
 START_TEST(concatenations_that_grow_hand_one_gradient_on)
 {
     graph_open();
@@ -39,7 +38,7 @@ START_TEST(concatenations_that_grow_hand_one_gradient_on)
                         ls_append2(&cx, g, LS_OP_MUL, b, b, NULL)};
     check_gradients(weighed(ls_append(&cx, g, LS_OP_CONCAT, 2, last, &axis)));
     ck_assert_int_eq(g->ngrad, 3);
-    ck_assert_uint_eq(count_backward(LS_OP_SLICE), 4);      /* b hands on two parts, and so does a */
+    ck_assert_uint_eq(count_backward(LS_OP_SLICE), 4);      /* b passes on two parts, and so does a */
     graph_close();
 }
 END_TEST
@@ -52,7 +51,7 @@ static LsValueId rows_of(LsValueId table, LsShape index, const int64_t *at, int 
                       &(LsAttr){.gather = {.axis = axis}});
 }
 
-/* Sums of rows, by whether they are added to a base. */
+/* Counts sums of rows, by whether a base is added. */
 static uint32_t count_scattered(bool based)
 {
     uint32_t n = 0;
@@ -61,8 +60,7 @@ static uint32_t count_scattered(bool based)
     return n;
 }
 
-/* A table that is also multiplied by, before and behind the gathers of the file: one chain, no sum of
- * whole tables. */
+/* A table that products also read, before and after the gathers in the file: one chain, no sum of whole tables. */
 START_TEST(rows_that_a_table_gave_are_added_to_its_other_gradient)
 {
     for (int first = 0; first < 2; first++) {
@@ -97,7 +95,7 @@ START_TEST(rows_that_a_table_gave_are_added_to_its_other_gradient)
 }
 END_TEST
 
-/* Nothing to add to but a constant, or the gradient of a table that is gathered from once. */
+/* There is only a constant to add to, or the table is gathered from once. */
 START_TEST(rows_alone_are_added_to_zeros)
 {
     graph_open();

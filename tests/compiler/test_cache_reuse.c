@@ -1,4 +1,4 @@
-/* tests/compiler/test_cache_reuse.c -- how long ago bytes were touched. */
+/* tests/compiler/test_cache_reuse.c -- the time since bytes were touched. */
 #include "compiler/cost/cache_reuse.h"
 #include "tests/support/suite.h"
 
@@ -56,7 +56,7 @@ START_TEST(a_touch_of_several_ages_says_each)
 }
 END_TEST
 
-/* The same by a list of bytes, the last touched first. */
+/* The same result from a list of bytes, the last touched first. */
 static void check_by_bytes(uint8_t *stack, int *n, int from, int to)
 {
     double bytes = 0, sum = 0, oldest = 0;
@@ -101,7 +101,7 @@ START_TEST(ranges_and_single_bytes_agree)
     uint32_t total = 0;
     for (uint32_t k = 0; k < r.nrange; k++)
         total += (uint32_t)(r.range[k].to - r.range[k].from);
-    ck_assert_uint_eq(total, (uint32_t)n);      /* no byte is there twice */
+    ck_assert_uint_eq(total, (uint32_t)n);      /* no byte is in the list twice */
     close_reuse();
 }
 END_TEST

@@ -1,4 +1,4 @@
-/* tests/compiler/test_machine.c -- machine files: what they say, and what they must not get away with. */
+/* tests/compiler/test_machine.c -- machine files: valid files are read, and faulty files are refused. */
 #include "compiler/cost/machine.h"
 #include "tests/support/suite.h"
 
@@ -30,23 +30,23 @@ END_TEST
 START_TEST(mistakes_are_named_with_their_line)
 {
     static const struct { const char *more, *want; } row[] = {
-        {"class conv 0.7 0.9 0.9", "FILE:6: class wants"},
+        {"class conv 0.7 0.9 0.9", "FILE:6: class needs"},
         {"class conv 0.7 0.9 0.9 -1", "'conv': '-1' is not a number"},
         {"class conv 0 0.9 0.9 1", "'conv': '0' is not a number"},
         {"class conv nan 0.9 0.9 1", "'conv': 'nan' is not a number"},
         {"class covn 1 1 1 1", "no class 'covn'"},
-        {"class other 1 1 1 1", "a second time"},
-        {"peak f23=1", "'f23' is none of"},
+        {"class other 1 1 1 1", "is given twice"},
+        {"peak f23=1", "'f23' is not one of"},
         {"peak f32=inf", "'inf' is not"},
         {"memory 0", "'0' is not"},
         {"memory 1e300", "'1e300' is not"},
         {"memory", "without a value"},
         {"overlap 2", "more than 1"},
         {"lanes 0", "'0' is not"},
-        {"cache 5", "cache wants"},
-        {"kind tpu", "neither cpu nor gpu"},
-        {"speed 5", "'speed' is not known"},
-        {"name a-name-that-is-longer-than-a-name-may-be", "'name' is not known"},
+        {"cache 5", "cache needs"},
+        {"kind tpu", "must be cpu or gpu"},
+        {"speed 5", "'speed' is not a word"},
+        {"name a-name-that-is-longer-than-a-name-may-be", "'name' is not a word"},
         {"class conv 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1", "too many words"},
         {"lowerset-machine 2", "a version"},
     };

@@ -1,4 +1,4 @@
-/* tests/compiler/test_machine_fit.c -- figures from times, where the times were made from known figures. */
+/* tests/compiler/test_machine_fit.c -- fits figures to times that were made from known figures. */
 #include "compiler/cost/machine_fit.h"
 #include "tests/support/suite.h"
 
@@ -42,7 +42,7 @@ static uint32_t samples(LsSample *s, LsCostClass kind)
     return MANY;
 }
 
-/* The largest miss of m over some work of the class that no sample had. */
+/* The largest error of m over work of the class that is in no sample. */
 static double worst(const LsMachine *m, LsCostClass kind)
 {
     double most = 0;
@@ -94,7 +94,7 @@ END_TEST
 
 START_TEST(samples_say_how_long_ago_their_bytes_were_touched)
 {
-    static const double age[] = {1e5, 3e6, 4e7, 1e15};  /* whatever the size of the kernel */
+    static const double age[] = {1e5, 3e6, 4e7, 1e15};  /* for kernels of any size */
     LsSample s[MANY];
     LsTouch touch[2 * MANY];
     open_machines();
@@ -118,8 +118,8 @@ START_TEST(samples_say_how_long_ago_their_bytes_were_touched)
 }
 END_TEST
 
-/* A file cannot say that operations cost nothing: they are as fast as the fastest product's, and
- * the bytes take that much less. */
+/* A file cannot state that operations cost nothing: they get the speed of the fastest product, and the bytes
+ * take less time accordingly. */
 START_TEST(kernels_whose_bytes_are_all_that_counts_are_not_dearer_for_it)
 {
     LsSample s[2 * MANY];

@@ -1,5 +1,5 @@
-/* tests/compiler/test_onnx_armour.c -- files that contradict themselves, mix float types, or ask for sizes
- * that no machine has, end in an error that names node and sizes. */
+/* tests/compiler/test_onnx_armour.c -- files that contradict themselves, mix float types, or have sizes that no
+ * machine can hold end in an error that names node and sizes. */
 #include "tests/support/onnx_small.h"
 #include "tests/support/suite.h"
 

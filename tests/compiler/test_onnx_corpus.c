@@ -1,5 +1,4 @@
-/* tests/compiler/test_onnx_corpus.c -- files that other people's tools wrote load or are refused with a
- * reason. */
+/* tests/compiler/test_onnx_corpus.c -- files written by other tools load or are refused with a reason. */
 #include "tests/support/onnx_make.h"
 #include "tests/support/suite.h"
 

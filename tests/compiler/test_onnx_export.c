@@ -266,7 +266,7 @@ START_TEST(batch_norms_inside_functions_lose_their_training_mode)
 }
 END_TEST
 
-/* Every parameter and statistic of the graph has a slot with its very data. */
+/* Every parameter and statistic of the graph has a slot with exactly its data. */
 START_TEST(what_is_trained_in_real_models_has_a_slot)
 {
     static const char *const file[] = {

@@ -1,5 +1,5 @@
-/* tests/compiler/test_onnx_function.c -- operators that are written as others: functions of the file, and
- * those that ONNX defines by a body. */
+/* tests/compiler/test_onnx_function.c -- operators defined by other operators: functions of the file, and
+ * operators with a body in ONNX. */
 #include "tests/support/onnx_small.h"
 #include "tests/support/suite.h"
 

@@ -29,7 +29,7 @@ static void damage(unsigned char *bytes, size_t n)
     }
 }
 
-/* Whatever is loaded satisfies the invariants, and what is refused says why. */
+/* A loaded graph satisfies the invariants, and a refusal has a reason. */
 static void try_bytes(const char *path, int round)
 {
     char *log = NULL;

@@ -1,5 +1,5 @@
-/* tests/compiler/test_onnx_roles.c -- which tensors of a file are trained, and what is taken back of what an
- * exporter did to them: by name, use, values, and the exporter's notes. */
+/* tests/compiler/test_onnx_roles.c -- which tensors of a file are trained, and which changes of an exporter are
+ * undone: by name, use, values, and the exporter's notes. */
 #include "compiler/onnx/onnx_decisions.h"
 #include "compiler/onnx/onnx_import.h"
 #include "compiler/onnx/onnx_meta.h"
@@ -133,7 +133,7 @@ START_TEST(masks_and_what_is_only_compared_stay)
     LsGraph *g = import_well();
     ck_assert_int_eq(kind(g, "mask"), LS_V_CONST);
     ck_assert_int_eq(kind(g, "threshold"), LS_V_CONST);
-    ck_assert_int_eq(kind(g, "scale"), LS_V_PARAM);     /* ones are where a scale starts */
+    ck_assert_int_eq(kind(g, "scale"), LS_V_PARAM);     /* a scale starts with ones */
 }
 END_TEST
 
@@ -152,7 +152,7 @@ START_TEST(norms_that_share_ones_and_zeros_have_parameters_of_their_own)
     LsGraph *g = import_well();
     ck_assert_int_eq(kind(g, "n1.weight.2"), LS_V_PARAM);
     ck_assert_int_eq(kind(g, "n1.bias.2"), LS_V_PARAM);
-    ck_assert(said("2 parameters had been merged") && said("--tie keeps them one"));
+    ck_assert(said("2 parameters had been merged") && said("--tie trains them as one"));
 }
 END_TEST
 

@@ -1,6 +1,6 @@
-/* tests/compiler/test_ops_kinks.c -- gradients where there is more than one slope, or none: as PyTorch 2.15
- * has them, with gradient 1 at every result. Every case is differentiated twice: by the words of
- * the rows in doubles, and by the program in floats. */
+/* tests/compiler/test_ops_kinks.c -- gradients at points with several slopes or none: they equal PyTorch
+ * 2.15's, with gradient 1 at every result. Every case is differentiated twice: by the rows' definitions in
+ * doubles, and by the program in floats. */
 #include "tests/support/onnx_node.h"
 #include "tests/support/run_graph.h"
 #include "tests/support/suite.h"
@@ -97,7 +97,7 @@ static LsValueId pow_3(const LsValueId p[]) { return pow_by(p[0], 3); }
 static LsValueId pow_neg(const LsValueId p[]) { return pow_by(p[0], -1); }
 static LsValueId pow_quarter(const LsValueId p[]) { return pow_by(p[0], 0.25); }
 
-/* An exponent that is computed: one that stands in the file may be taken as a setting. */
+/* A computed exponent; an exponent stored in the file could be taken for a setting. */
 static LsValueId pow_of(const LsValueId p[])
 {
     return run("Pow", 15, IN(p[0], run("Neg", 13, IN(run("Neg", 13, IN(p[1]))))));
@@ -340,8 +340,8 @@ static void compare(int k, int j, const double got[])
     }
 }
 
-/* Of operand j of case k; none of a step, through which no gradient comes back. Passes renumber
- * values, names stay. */
+/* The gradient of operand j of case k; none for a step, which passes no gradient. Passes renumber values, but
+ * names stay. */
 static LsValueId grad_of(int k, int j)
 {
     const char *name = name_of(k, j);

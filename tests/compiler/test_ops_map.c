@@ -200,7 +200,7 @@ START_TEST(ties_share_the_gradient)
 }
 END_TEST
 
-/* Does some node of the backward part read v? */
+/* Whether some node of the backward part reads v. */
 static bool backward_reads(LsValueId v, uint32_t nforward)
 {
     for (uint32_t i = nforward; i < g->nnode; i++)

@@ -42,7 +42,7 @@ START_TEST(gradient_of_slice_is_zero_outside)
 }
 END_TEST
 
-/* x in three parts along axis 1, each through another function, the sum of which is the loss. */
+/* x in three parts along axis 1, each through another function; the loss is the sum of the results. */
 START_TEST(gradients_of_all_parts_of_a_split_are_joined_not_added)
 {
     graph_open();

@@ -1,6 +1,6 @@
-/* tests/compiler/test_ops_onnx.c -- ONNX rows of pointwise and reducing operators, of dropout and of those
- * that ask for shapes: every form that an opset gave them, and what they refuse. Operands are
- * constants where the result's numbers are looked at. */
+/* tests/compiler/test_ops_onnx.c -- ONNX rows of pointwise and reducing operators, of dropout and of operators
+ * on shapes: the forms of every opset, and refusals. Operands are constants where the test checks the result's
+ * numbers. */
 #include "tests/support/onnx_node.h"
 #include "tests/support/suite.h"
 

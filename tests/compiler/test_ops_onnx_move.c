@@ -1,6 +1,5 @@
-/* tests/compiler/test_ops_onnx_move.c -- ONNX rows of operators that move numbers: every form that an opset
- * gave them, and what they refuse. Operands are constants where the result's numbers are looked
- * at. */
+/* tests/compiler/test_ops_onnx_move.c -- ONNX rows of operators that move numbers: the forms of every opset,
+ * and refusals. Operands are constants where the test checks the result's numbers. */
 #include "tests/support/onnx_node.h"
 #include "tests/support/suite.h"
 
@@ -67,7 +66,7 @@ START_TEST(slice_clamps_and_counts_from_the_back)
 }
 END_TEST
 
-/* The lengths along axis 0 of what Split makes. */
+/* The lengths of Split's results along axis 0. */
 static void split(Node *n, int version, int nin, const LsValueId *in, int nout, const int64_t *want)
 {
     LsValueId out[4];
@@ -124,7 +123,7 @@ static uint32_t count_made(LsOpCode op)
     return n;
 }
 
-/* Positions, windows, the last few: indices that follow each other, wherever they begin. */
+/* Positions, windows, the last elements: consecutive indices with any start. */
 START_TEST(gather_by_a_run_of_known_indices_is_a_slice)
 {
     Node n = {0}, axis = {0};
@@ -153,7 +152,8 @@ START_TEST(gather_by_a_run_of_known_indices_is_a_slice)
 }
 END_TEST
 
-/* No sum over places: zeros around the gradient of a window, and that of all rows as it is. */
+/* No sum over places: the gradient of a window gets zeros around it, and the gradient of all rows stays as it
+ * is. */
 START_TEST(the_gradient_of_a_run_is_a_pad_or_a_view)
 {
     for (int whole = 0; whole < 2; whole++) {
@@ -234,7 +234,7 @@ START_TEST(resize_takes_axes_and_policies_and_refuses_the_rest)
     expect_shape(node_one(&keep, "Resize", 18, IN(x, NONE, NONE, INTS(8, 8))), SHAPE(1, 2, 4, 8));
     node_string(&cubic, "mode", "cubic");
     node_fails(&cubic, "Resize", 13, IN(x, NONE, REALS(1, 1, 2, 2)), LS_E_UNSUPPORTED,
-               "mode \"cubic\" is not handled");
+               "mode \"cubic\" is not supported");
     node_fails(&n, "Resize", 13, IN(x, NONE, REALS(1, 2, 2, 2)), LS_E_UNSUPPORTED,
                "axis 1 is resized from 2 to 4");
     node_fails(&n, "Resize", 13, IN(x), LS_E_ATTR, "0 scales and 0 sizes for 4 axes");
@@ -250,7 +250,7 @@ START_TEST(expand_and_tile_repeat)
     LsValueId x = reals_of(SHAPE(2, 1), (float[]){1, 2});
     EXPECT(node_one(&n, "Expand", 8, IN(x, INTS(1, 1, 2))), 1, 1, 2, 2);
     LsValueId same = node_one(&n, "Expand", 8, IN(x, INTS(1, 1)));
-    expect_shape(same, SHAPE(2, 1));        /* the operand wins over 1 */
+    expect_shape(same, SHAPE(2, 1));        /* the operand's length wins over 1 */
     node_fails(&n, "Expand", 8, IN(x, INTS(3, 2)), LS_E_SHAPE, "2x1 and the asked shape 3x2");
     EXPECT(node_one(&n, "Tile", 6, IN(x, INTS(1, 2))), 1, 1, 2, 2);
     node_fails(&n, "Tile", 6, IN(x, INTS(2)), LS_E_SHAPE, "repeats has 1 entries");

@@ -1,5 +1,5 @@
-/* tests/compiler/test_ops_onnx_net.c -- ONNX rows of convolution, product, pooling, softmax,
- * normalisation and losses: the forms that opsets gave them, and what they refuse. */
+/* tests/compiler/test_ops_onnx_net.c -- ONNX rows of convolution, product, pooling, softmax, normalisation and
+ * losses: the forms of every opset, and refusals. */
 #include "tests/support/onnx_node.h"
 #include "tests/support/suite.h"
 
@@ -176,7 +176,7 @@ START_TEST(a_pad_of_zeros_joins_the_average_pool_behind_it)
 }
 END_TEST
 
-/* Pads of samples and channels are no padding of a window, nor are crops. */
+/* Pads of samples and channels are not padding of a window, and neither are crops. */
 START_TEST(a_pad_of_other_axes_or_a_crop_stays_in_front_of_the_pool)
 {
     static const struct { int64_t lo[3], hi[3]; } pad[] = {
@@ -276,7 +276,7 @@ START_TEST(batch_norm_trains_when_its_opset_says_so)
 }
 END_TEST
 
-/* Per channel: mean and variance of 12 numbers, the latter over `less` fewer. */
+/* Per channel: mean and variance of 12 numbers; the variance divides by 12 - less. */
 static void moments(const double *x, double mean[2], double var[2], int less)
 {
     for (int c = 0; c < 2; c++) {

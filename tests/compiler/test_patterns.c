@@ -1,4 +1,4 @@
-/* tests/compiler/test_patterns.c -- written-out operators become one node that computes the same. */
+/* tests/compiler/test_patterns.c -- operators written as several nodes become one node with the same result. */
 #include "compiler/patterns/patterns.h"
 #include "tests/support/gradient.h"
 #include "tests/support/suite.h"
@@ -163,7 +163,7 @@ START_TEST(a_bias_per_channel_joins_its_convolution)
         .window = {.n = 2, .kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}, .group = 1}};
     LsValueId y = ls_append2(&cx, g, LS_OP_CONV, x, w, &at);
     check_becomes(op2(LS_OP_ADD, y, b), LS_OP_CONV, 2, 1e-12);
-    x = open_x(SHAPE(1, 2, 3, 3));          /* a vector along the last axis is no bias */
+    x = open_x(SHAPE(1, 2, 3, 3));          /* a vector along the last axis is not a bias */
     y = ls_append2(&cx, g, LS_OP_CONV, x, param("w", SHAPE(3, 2, 1, 1)), &at);
     check_becomes(op2(LS_OP_ADD, y, param("b", SHAPE(3))), LS_OP_ADD, 2, 1e-12);
 }

@@ -1,5 +1,5 @@
-/* tests/compiler/test_residual_gradient.c -- which sums of gradients a norm's kernel takes in, and that the gradients
- * stay the same. */
+/* tests/compiler/test_residual_gradient.c -- which sums of gradients a norm's kernel does, and that the
+ * gradients stay the same. */
 #include "tests/support/gradient.h"
 #include "tests/support/suite.h"
 
@@ -11,7 +11,7 @@ static LsValueId norm_of(LsValueId x)
     return ls_append(&cx, g, LS_OP_LAYER_NORM, 3, in, &(LsAttr){.norm = {last, 1e-5}});
 }
 
-/* Something between a norm and the sum that it goes to. */
+/* A layer between a norm and the sum that reads it. */
 static LsValueId layer(LsValueId x)
 {
     LsValueId w = param("w", SHAPE(4, 4));
@@ -26,7 +26,7 @@ static LsValueId open_stream(LsShape s)
     return ls_append1(&cx, g, LS_OP_EXP, param("x", s), NULL);
 }
 
-/* x and what a layer makes of it: the gradient of the sum arrives at x before that of the norm. */
+/* The sum of x and a layer of x: the gradient of the sum arrives at x before the gradient of the norm. */
 static LsValueId block(LsValueId x) { return add(x, layer(norm_of(x))); }
 
 static uint32_t sums(void)
@@ -54,7 +54,7 @@ static LsNodeId gradient(void)
     return (LsNodeId){i};
 }
 
-/* After the pass, how many sums are taken in of how many; all gradients are what they were. */
+/* Checks how many sums of how many the pass fuses, and that all gradients are unchanged. */
 static void check_pass(uint32_t want, uint32_t of)
 {
     Eval before = eval_new(g);
@@ -108,7 +108,7 @@ START_TEST(views_may_stand_between)
 }
 END_TEST
 
-/* The gradient goes on into the layer before the norm, too. */
+/* The gradient also goes to the layer before the norm. */
 START_TEST(a_gradient_that_others_read_is_stored)
 {
     LsValueId x = open_stream(SHAPE(3, 4));
@@ -149,7 +149,7 @@ START_TEST(a_sum_that_is_an_output_keeps_its_name)
 }
 END_TEST
 
-/* By the time that the layer's gradient is there, the norm's scale may be updated. */
+/* When the layer's gradient exists, the norm's scale may already be updated. */
 START_TEST(what_comes_later_is_added_later)
 {
     LsValueId x = open_stream(SHAPE(3, 4));

@@ -1,4 +1,4 @@
-/* tests/compiler/test_roofline.c -- what nodes do, and what a machine takes for it. */
+/* tests/compiler/test_roofline.c -- operations and bytes of nodes, and their time on a machine. */
 #include "compiler/cost/roofline.h"
 #include "tests/support/gradient.h"
 #include "tests/support/suite.h"
@@ -99,7 +99,7 @@ START_TEST(state_is_read_and_written)
 }
 END_TEST
 
-/* Rows added to a table move no more of it than they are; on a GPU their indices are compared. */
+/* Rows added to a table move only the bytes of these rows; on a GPU their indices are compared. */
 START_TEST(rows_added_to_a_table_cost_what_they_are)
 {
     graph_open();
@@ -115,7 +115,7 @@ START_TEST(rows_added_to_a_table_cost_what_they_are)
     ck_assert_double_eq(work(sum, &m).flops, 40);
     m.gpu = true;
     ck_assert_double_eq(work(sum, &m).flops, 40 + 2 * 10 * 10);
-    m.peak[LS_PEAK_F64] = 10;           /* integers are as fast as ever */
+    m.peak[LS_PEAK_F64] = 10;           /* the speed of integers stays the same */
     ck_assert_double_eq(ls_node_work(g, made(sum), &m, LS_WAY_DIRECT, 8).flops, 40 + 2 * 10 * 10 / 10.0);
     graph_close();
 }
@@ -153,7 +153,7 @@ START_TEST(ages_that_are_known_count_instead_of_sizes)
     m.near = 4;
     m.cost[LS_COST_MAP] = (LsClassCost){.read = 1, .write = 0.5};
     LsWork w = work(ls_append1(&cx, g, LS_OP_RELU, param("x", SHAPE(1000)), NULL), &m);
-    /* Half of what is read was touched just now, half long ago; the result's place long ago. */
+    /* Half of the bytes read were touched just now, half long ago; the result's place was touched long ago. */
     const LsTouch touch[] = {{2000, 0, false}, {2000, 1e15, false}, {4000, 1e15, true}};
     w.touch = touch;
     w.ntouch = 3;
@@ -201,7 +201,7 @@ START_TEST(a_convolution_pays_for_the_copies_that_it_makes)
     double plain = per_weight(256, 1, 1, LS_WAY_DIRECT, false);
     ck_assert_double_gt(per_weight(256, 1, 2, LS_WAY_DIRECT, false), plain + 0.03);
     ck_assert_double_gt(per_weight(256, 3, 1, LS_WAY_DIRECT, false), plain + 0.03);
-    /* fewer results per copy; fewer places per packed weight; a library that does otherwise */
+    /* fewer results per copy; fewer places per packed weight; a library with another method */
     ck_assert_double_gt(per_weight(32, 3, 1, LS_WAY_DIRECT, false),
                         per_weight(256, 3, 1, LS_WAY_DIRECT, false) + 0.2);
     ck_assert_double_gt(per_weight(256, 3, 1, LS_WAY_FEW, false),
@@ -221,7 +221,7 @@ START_TEST(winograd_multiplies_less)
     ck_assert_int_eq(direct.kind, LS_COST_CONV);
     ck_assert_int_eq(tiles.kind, LS_COST_CONV_WINOGRAD);
     ck_assert_double_lt(tiles.flops, direct.flops / 3);
-    m.gpu = true;               /* whose library chooses for itself */
+    m.gpu = true;               /* its library chooses by itself */
     ck_assert_int_eq(ls_node_work(g, n, &m, LS_WAY_WINOGRAD, 4).kind, LS_COST_CONV);
     graph_close();
 }

@@ -30,7 +30,7 @@ static void split(uint32_t n, const LsValueId out[])
 #define SPLIT(...) \
     split(sizeof (LsValueId[]){__VA_ARGS__} / sizeof(LsValueId), (LsValueId[]){__VA_ARGS__})
 
-/* The part that output k is; length 0: it is none. */
+/* The part that is output k; length 0: no part. */
 static LsFusedOut part(int k)
 {
     const LsValueId v = g->output[k];
@@ -70,7 +70,7 @@ START_TEST(other_results_of_the_node_stay_whole)
 }
 END_TEST
 
-/* What is read, sliced along two axes, in steps or an output stays in memory. */
+/* A value that is read, sliced along two axes, sliced in steps, or an output stays in memory. */
 START_TEST(what_is_needed_as_a_whole_is_not_split)
 {
     for (int way = 0; way < 4; way++) {

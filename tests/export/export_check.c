@@ -1,4 +1,4 @@
-/* tests/export/export_check.c -- whether exports train as the networks they come from do.
+/* tests/export/export_check.c -- checks that exports train like their networks.
  *
  *   export_check LOWERSET FOLDER [CASES]
  *
@@ -15,10 +15,10 @@
  *   SILENT    something differs, and the compiler says nothing
  *   refused   the compiler has an error
  *   broken    the trainer fails
- * CASES lists what is wanted, a line each: NET CALL OUTCOME [OPTION...] [: TEXT]. The options go to
- * the compiler; TEXT is part of what it says. OUTCOME may also be `told`: warned or refused, or
- * `safe`: all but SILENT and broken. A line whose export is not in FOLDER is left out. Without
- * CASES all exports are to be safe. Every third case is run, with LS_WHOLE all, with LS_SANITIZED every sixth. */
+ * CASES lists the expected outcomes, one on a line: NET CALL OUTCOME [OPTION...] [: TEXT]. The options go to
+ * the compiler; TEXT is part of its messages. OUTCOME may also be `told`: warned or refused, or `safe`: any
+ * except SILENT and broken. A line whose export is not in FOLDER is left out. Without CASES all exports must be
+ * safe. Every third case runs; with LS_WHOLE all, with LS_SANITIZED every sixth. */
 #include "runtime/data/npz.h"
 #include "tests/support/less.h"
 
@@ -42,7 +42,7 @@ typedef struct Case {
     LsFile ref, first, last;
     double loss, grad, end; /* largest errors, of what was said above */
     int absent;             /* parameters of the network that the trainer does not have */
-    char says[300];         /* the compiler's first error or warning, or what differs */
+    char says[300];         /* the compiler's first error or warning, or the difference */
 } Case;
 
 static bool open_file(LsFile *f, const char *dir, const char *name)
@@ -69,7 +69,7 @@ static int run(const Case *c, const char *log, const char *command)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
 }
 
-/* All that the compiler said; false: nothing. */
+/* All output of the compiler; false: none. */
 static bool messages(const Case *c, char *text, size_t n)
 {
     char path[200];
@@ -113,9 +113,9 @@ static double distance(const LsArray *ref, const LsArray *got, double least)
     return far / fmax(largest(ref), least);
 }
 
-/* Compares the members "PREFIX..." of the reference with those of `got`. Returns the worst
- * distance. What is small beside the largest of them is known less well: a bias before a batch norm
- * has a gradient of rounding errors alone. */
+/* Compares the members "PREFIX..." of the reference with those of `got`. Returns the worst distance. Tensors
+ * that are small beside the largest tensor are less precise: the gradient of a bias before a batch norm
+ * consists of rounding errors. */
 static double compare(Case *c, const LsFile *got, const char *prefix)
 {
     static char names[1 << 16];
@@ -204,7 +204,7 @@ static int batch_of(const Case *c)
     return open_file(&f, c->files, "data.npz") && find(&f, "x", &x) ? (int)x.dim[0] : 1;
 }
 
-/* Compiles, trains, compares. Returns the outcome. */
+/* Compiles, trains and compares. Returns the outcome. */
 static const char *outcome(Case *c)
 {
     static char said[1 << 16];
@@ -275,7 +275,7 @@ static bool print_row(const Case *c, const char *got, bool right, bool spoken)
     return fclose(f) == 0;
 }
 
-/* In a process of its own: writes the row; 0: as wanted. */
+/* Runs in a process of its own and writes the row. Returns 0 for the expected outcome. */
 static int run_case(Case *c, int number)
 {
     static char said[1 << 16];

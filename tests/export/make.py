@@ -25,7 +25,7 @@ VERSION = tuple(int(v) for v in torch.__version__.split("+")[0].split(".")[:2])
 
 
 def legacy(m, x, path, **more):
-    """The TorchScript exporter, by whatever name this version of PyTorch has for it."""
+    """The TorchScript exporter, under its name in this version of PyTorch."""
     if VERSION >= (2, 5):
         more["dynamo"] = False
     try:
@@ -41,7 +41,7 @@ def by_ts(m, x, path):
 
 
 def by_eval(m, x, path):
-    """The TorchScript exporter left to its defaults: evaluation form."""
+    """The TorchScript exporter with its defaults: evaluation form."""
     legacy(m, x, path)
 
 
@@ -61,7 +61,7 @@ def by_raw(m, x, path):
 
 
 def by_raw_n(m, x, path):
-    """README's call: likewise, with a batch of any size."""
+    """README's call: the same, with a batch of any size."""
     torch.onnx.export(m, (x,), path, input_names=["x"], output_names=["y"], external_data=False,
                       dynamo=True, optimize=False, dynamic_shapes=({0: "N"},))
 
@@ -71,7 +71,7 @@ if VERSION >= (2, 9):
     CALLS.update(dyn=by_dyn, raw=by_raw, raw_n=by_raw_n, dyn_eval=by_dyn_eval)
 
 
-# What the exporter notes at each node for people: the place in the source, most of a file.
+# The exporter's notes for people at each node: the place in the source. They are most of a file.
 NOTES = ("pkg.torch.onnx.stack_trace", "pkg.torch.onnx.class_hierarchy", "namespace")
 
 
@@ -133,7 +133,7 @@ def reference(name, net, folder):
     losses, out = train(name, net, torch.float64)
     short = train(name, net, torch.float32)[0]
     off = np.abs(short / losses - 1).max()
-    if off > 1e-5:      # such a curve tells nothing of who else trains it
+    if off > 1e-5:      # such a curve proves nothing
         raise SystemExit(f"{name}: rounding decides this curve: float32 is {off:.1e} off")
     np.savez(folder / "ref.npz", loss=losses, lr=np.array([net.lr]),
              **{k: v.astype(np.float32) for k, v in out.items()})

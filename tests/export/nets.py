@@ -19,7 +19,7 @@ MOMENTUM = 0.3
 
 
 class Mlp(nn.Module):
-    """Biases start as zeros, as many write it: initializers of equal value."""
+    """Biases start as zeros, as is usual: initializers of equal value."""
 
     def __init__(self):
         super().__init__()
@@ -153,7 +153,7 @@ class Gpt(nn.Module):
 
 
 class Norms(nn.Module):
-    """A convolution, a norm, a head: one kind of norm a network."""
+    """A convolution, a norm, a head; each network has another kind of norm."""
 
     def __init__(self, *norms):
         super().__init__()
@@ -321,7 +321,7 @@ class Net:
         self.since = since
 
     def module(self, name):
-        """Weights that are random come from NumPy: the same whatever the version of PyTorch."""
+        """Random weights come from NumPy: they are the same with every version of PyTorch."""
         torch.manual_seed(1)
         m = self.make()
         for key, p in m.named_parameters():

@@ -1,5 +1,5 @@
 /* tests/models/test_model_files.c -- the files of generated networks: the same bytes for the same options,
- * initial values as PyTorch draws them, external weights, and a second opinion on the format. */
+ * initial values as PyTorch draws them, external weights, and a check of the format by another library. */
 #include <math.h>
 
 #include "tests/support/model_util.h"
@@ -188,8 +188,8 @@ START_TEST(a_network_without_weights_names_a_file_and_writes_none)
 }
 END_TEST
 
-/* A second opinion, where Python's onnx is installed: its checker, and its own inference of the
- * outputs' shapes against those we wrote. */
+/* Another check, where Python's onnx is installed: its checker, and its inferred output shapes against the
+ * written shapes. */
 START_TEST(onnx_accepts_every_model)
 {
     static const char script[] =

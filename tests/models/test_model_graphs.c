@@ -1,5 +1,5 @@
-/* tests/models/test_model_graphs.c -- the compiler reads every generated network and makes its training
- * graph: the zoo's training form is the one the importer knows. */
+/* tests/models/test_model_graphs.c -- the compiler reads every generated network and makes its training graph:
+ * the importer knows the zoo's training form. */
 #include "compiler/passes/fuse.h"
 #include "tests/support/compiled_model.h"
 
@@ -11,7 +11,7 @@ static const char *const full[] = {
 };
 enum { NFULL = sizeof full / sizeof *full };
 
-/* Nothing is lost on the way, and no running statistic, mask or position is taken for a weight. */
+/* No parameter is lost, and no running statistic, mask or position is taken for a weight. */
 START_TEST(every_parameter_of_every_network_gets_a_gradient)
 {
     LsCtx cx = {.arena = ls_arena_new()};
@@ -40,8 +40,8 @@ static bool is_per_channel(const LsFused *f)
     return f->axes == 0 && f->space.rank == 4 && ls_count(&f->space) == f->space.dim[1];
 }
 
-/* Gradients as large as what it makes that a backward kernel reads, at most; numbers per channel do
- * not count. */
+/* The most gradients, each as large as the result, that a backward kernel reads; numbers per channel do not
+ * count. */
 static int most_waiting(const char *name)
 {
     LsCtx cx = {.arena = ls_arena_new()};
@@ -61,8 +61,8 @@ static int most_waiting(const char *name)
     return most;
 }
 
-/* A value with many readers: were their gradients added up in one kernel, all would have to stay until
- * the last is there. Layers of a dense block hand theirs on as one sum. */
+/* A value with many readers: if one kernel added their gradients, all would have to stay until the last is
+ * made. Layers of a dense block pass their gradients on as one sum. */
 START_TEST(few_gradients_of_a_value_wait_for_each_other)
 {
     int few = most_waiting("googlenet");
@@ -88,7 +88,7 @@ START_TEST(kernels_write_slices_themselves)
 }
 END_TEST
 
-/* FUSED nodes of the backward part that a test holds for. */
+/* The number of FUSED nodes of the backward part that satisfy a test. */
 static uint32_t count_backward(const char *name, bool (*counts)(const LsFused *))
 {
     LsCtx cx = {.arena = ls_arena_new()};
@@ -109,22 +109,22 @@ static bool has_norm_dx(const LsFused *f)
     return has;
 }
 
-/* Norms of shortcuts have theirs with those of what they are added to: both read one gradient. */
+/* A shortcut's norm shares its kernel with the norm that it is added to: both read one gradient. */
 START_TEST(what_a_norm_computes_per_channel_takes_one_kernel)
 {
     ck_assert_uint_eq(count_backward("resnet18", is_per_channel), 20 - 3);
 }
 END_TEST
 
-/* In a dense block all norms but the first and those behind the bottlenecks share statistics. */
+/* In a dense block all norms share statistics, except the first norm and the norms behind bottlenecks. */
 START_TEST(norms_of_dense_blocks_pass_over_their_operands_once)
 {
     ck_assert_uint_eq(count_backward("densenet121", has_norm_dx), 1 + 4 + 58);
 }
 END_TEST
 
-/* Along the residual stream of a GPT no gradient is summed by a kernel that does nothing else: every
- * norm but the last one's adds what comes along it. */
+/* Along the residual stream of a GPT no gradient is summed by a kernel that does nothing else: every norm
+ * except the last adds the gradient of the stream. */
 START_TEST(norms_add_up_the_gradient_of_a_residual_stream)
 {
     LsCtx cx = {.arena = ls_arena_new()};

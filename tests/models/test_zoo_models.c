@@ -24,7 +24,7 @@ static int64_t trainable(const Onnx__ModelProto *m)
     return n;
 }
 
-/* Parameters as published: torchvision's model pages; GPT-2 124M; the rest is arithmetic. */
+/* Published numbers of parameters: torchvision's model pages, GPT-2 124M; the others are computed. */
 static const struct { const char *line; int64_t parameters; } published[] = {
     {"autoencoder", 2405633}, {"cnn", 16798858}, {"densenet121", 7978856},
     {"densenet161", 28681000}, {"densenet169", 14149480}, {"densenet201", 20013928},
@@ -206,24 +206,24 @@ static const struct { const char *line, *says; } refused[] = {
     {"unet --depth=9", "at most 8 levels"},
     {"unet --size=8 --depth=4", "does not fit"},
     {"unet --size=20 --pad=valid --width=1", "does not fit"},
-    {"unet --up=cubic", "one of deconv|bilinear is wanted"},
-    {"unet --up=", "one of deconv|bilinear is wanted"},
-    {"unet --dropout=1", "a rate from 0 to less than 1"},
-    {"unet --dropout=nan", "a rate from 0 to less than 1"},
-    {"unet --dropout=0.99999999", "a rate from 0 to less than 1"},
+    {"unet --up=cubic", "must be one of deconv|bilinear"},
+    {"unet --up=", "must be one of deconv|bilinear"},
+    {"unet --dropout=1", "a rate of at least 0 and below 1"},
+    {"unet --dropout=nan", "a rate of at least 0 and below 1"},
+    {"unet --dropout=0.99999999", "a rate of at least 0 and below 1"},
     {"cnn --depth=400", "does not fit"},
     {"gpt --heads=7", "not a multiple of --heads=7"},
     {"pspnet50 --size=224", "the next sizes that fit are 233 to 240"},
     {"mlp --width=65536 --depth=300", "are more than 64 GiB"},
     {"vgg16 --width=65536", "more than 2^40"},
     {"unet stray", "unexpected argument 'stray'"},
-    {"unet --width", "wants a value"},
+    {"unet --width", "needs a value"},
     {"vgg16 --size=16", "does not fit"},
 };
 
 START_TEST(options_that_cannot_be_are_refused_with_a_reason_and_leave_no_file)
 {
-    /* "--width" alone must come last, so the output is named first there */
+    /* "--width" alone must come last, so the output is named first */
     bool last = strcmp(refused[_i].line, "unet --width") == 0;
     const char *line = last ? "unet -o /dev/null --width" : refused[_i].line;
     int code = run(line, last ? NULL : in_dir("refused.onnx"));

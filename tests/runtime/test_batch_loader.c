@@ -141,7 +141,7 @@ START_TEST(an_error_comes_with_its_batch_and_not_before)
 }
 END_TEST
 
-/* Batches 5 and 6 of a program whose samples take a while to read; `bad`: samples whose labels are. */
+/* Batches 5 and 6 of a program whose samples take a while to read; `bad`: samples with bad labels. */
 static void open_slow(LsProgram *slow, LsInput *in, int nbad, const int *bad)
 {
     enum { SAMPLES = 28, EACH = 1 << 18 };
@@ -163,7 +163,7 @@ static void open_slow(LsProgram *slow, LsInput *in, int nbad, const int *bad)
     ls_loader_begin(&l, &(LsPass){.data = &d, .first = 5, .end = 7});
 }
 
-/* Until a worker has met an error; `all`: until none is at work any more. */
+/* Waits until a worker has met an error; `all`: until all workers have ended. */
 static void await_error(bool all)
 {
     pthread_mutex_lock(&l.lock);
@@ -172,7 +172,7 @@ static void await_error(bool all)
     pthread_mutex_unlock(&l.lock);
 }
 
-/* Whichever worker is the first to meet one: batch 5 is samples 20 to 23. */
+/* The error is the same, whichever worker meets it first: batch 5 has samples 20 to 23. */
 START_TEST(the_error_of_the_first_sample_is_told)
 {
     static const int bad[2][2] = {{23, 24}, {20, 27}};
@@ -204,7 +204,7 @@ START_TEST(a_batch_before_the_error_is_waited_for)
 }
 END_TEST
 
-/* The samples that count, in turn. */
+/* The samples that count, in order. */
 START_TEST(what_a_short_batch_lacks_repeats_it)
 {
     for (int samples = 5; samples <= 7; samples++)

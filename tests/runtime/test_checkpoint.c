@@ -1,5 +1,5 @@
-/* tests/runtime/test_checkpoint.c -- what is saved comes back; what is damaged or foreign is refused and
- * changes nothing. */
+/* tests/runtime/test_checkpoint.c -- saved values come back; a damaged or foreign file is refused and changes
+ * nothing. */
 #include "tests/support/npz_util.h"
 #include "tests/support/tiny_program.h"
 #include "runtime/trainer/checkpoint_folder.h"
@@ -23,7 +23,7 @@ static void open_memory(void)
     }
 }
 
-/* The bytes of the tensors; those between them are nobody's. */
+/* Counts the bytes of the tensors; bytes between tensors do not count. */
 static void copy_state(char *to)
 {
     memset(to, 0, ST_END);
@@ -90,7 +90,7 @@ START_TEST(no_cut_and_no_flipped_byte_is_taken_for_sound)
         copy[n] ^= 0x10;
         e = (LsError){0};
         write_bytes("flipped", copy, f.size);
-        if (ls_checkpoint_load(&m, &at, "flipped", &e)) /* a flip in the model's name may pass */
+        if (ls_checkpoint_load(&m, &at, "flipped", &e)) /* a flipped bit in the model's name may pass */
             ck_assert_int_eq(memcmp(&at, &here, sizeof at), 0);
         else
             ck_assert_int_eq(at.update, 1);

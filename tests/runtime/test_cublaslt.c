@@ -1,6 +1,5 @@
-/* tests/runtime/test_cublaslt.c -- products for GPUs, computed by a library that takes cuBLASLt's place
- * (fake_cublaslt.c) and compared with loops over row-major matrices; descriptors by the real
- * one. */
+/* tests/runtime/test_cublaslt.c -- products for GPUs, computed by a library in cuBLASLt's place
+ * (fake_cublaslt.c) and compared with loops over row-major matrices; descriptors also by the real library. */
 #include "runtime/cuda/cublaslt.c"
 #include "runtime/cuda/cublaslt_choice.c"
 #include "runtime/cuda/cublaslt_library.c"
@@ -38,7 +37,7 @@ enum { A, B, BIAS, C, AUX, SUM, WORK, PLUS, NARG };
 #define PLAIN .arg_a = A, .arg_b = B, .arg_c = C, .arg_bias = -1, .arg_aux = -1, .arg_sum_a = -1,  \
               .arg_sum_b = -1, .arg_workspace = WORK, .alpha = 1
 
-#pragma GCC diagnostic ignored "-Woverride-init"    /* PLAIN, but for what follows it */
+#pragma GCC diagnostic ignored "-Woverride-init"    /* PLAIN with the fields that follow */
 static const LsCudaMatmul cases[] = {
     {PLAIN, .m = 1, .n = 1, .k = 1},
     {PLAIN, .m = 13, .n = 33, .k = 7, .arg_bias = BIAS},
@@ -128,7 +127,7 @@ static Bench bench_new(const LsCudaMatmul *p)
         t.size[k] = size[k];
         t.arg[k] = aligned_alloc(ALIGN, (size_t)(size[k] * word / ALIGN + 2) * ALIGN);
         ck_assert_ptr_nonnull(t.arg[k]);
-        t.arg[k] = (char *)t.arg[k] + APART;    /* as aligned as the arena, and no more */
+        t.arg[k] = (char *)t.arg[k] + APART;    /* aligned exactly as the arena */
         for (int64_t i = 0; i < size[k]; i++) {
             r = r * 6364136223846793005u + 1442695040888963407u;
             set_at(&t, k, i, (double)(r >> 53) / 1024 - 1);
@@ -291,7 +290,7 @@ START_TEST(algorithms_that_add_up_in_place_are_not_taken)
 }
 END_TEST
 
-/* The second candidate that is tried is said to be faster. */
+/* The clock reports the second tried candidate as faster. */
 static double fake_clock(void *self, bool (*run)(void *job), void *job)
 {
     int *calls = self;
@@ -308,7 +307,7 @@ START_TEST(choices_are_kept_for_device_and_version_and_checked_when_they_come_ba
     snprintf(cache, sizeof cache, "%s/lowerset", folder);
     Bench t = bench_new(&cases[3]);
     for (int round = 0; round < 4; round++) {
-        /* asked; recalled; timed, since a clock beats a heuristic; recalled though there is none */
+        /* heuristic; recalled; timed, because a clock beats a heuristic; recalled without a clock */
         static const uint64_t algo[] = {1, 1, 2, 2};
         static const int asks[] = {1, 0, 1, 0};
         LsCublas *b = open_fake(cache, round == 2 ? &clock : NULL);
@@ -320,7 +319,7 @@ START_TEST(choices_are_kept_for_device_and_version_and_checked_when_they_come_ba
     }
     ck_assert_int_eq(calls, 2);
     snprintf(command, sizeof command, "test $(ls %s | wc -l) = 1", cache);
-    ck_assert_int_eq(system(command), 0);   /* nothing half-written lies beside it */
+    ck_assert_int_eq(system(command), 0);   /* no half-written file lies beside it */
     snprintf(path, sizeof path, "%s/libcublasLt-fake.so-13.1.0-NVIDIA-H200.txt", cache);
     FILE *f = fopen(path, "r+");
     ck_assert_msg(f != NULL, "%s", path);
@@ -329,7 +328,7 @@ START_TEST(choices_are_kept_for_device_and_version_and_checked_when_they_come_ba
     char *word = strchr(line, '\t');
     ck_assert_msg(strncmp(line, "f32 5x16x9 TN after 1 in 4096\t15fa4e 2 0 ", 40) == 0, "%s", line);
     fseek(f, word - line + 1, SEEK_SET);
-    fputs("0", f);                          /* no algorithm any more */
+    fputs("0", f);                          /* the algorithm no longer exists */
     fputs("\nrubbish\nf32 1x1x1 NN\t1 2\n", f);
     fclose(f);
     LsCublas *b = open_fake(cache, NULL);
@@ -357,7 +356,7 @@ START_TEST(the_choice_does_not_depend_on_where_bias_and_matrices_lie)
 }
 END_TEST
 
-/* ---- what the library does not do ---- */
+/* ---- refusals of the library ---- */
 static int behinds;
 
 static void count_behind(LsRun *run, void *const arg[])
@@ -366,7 +365,7 @@ static void count_behind(LsRun *run, void *const arg[])
     behinds++;
 }
 
-/* Epilogue 6, of one product, is refused when an algorithm is asked for, or when it first runs. */
+/* The library refuses epilogue 6 of one product, when asked for an algorithm or at its first run. */
 START_TEST(an_epilogue_that_the_library_lacks_is_left_to_the_kernel_behind_that_product_alone)
 {
     static const char *const how[] = {"FAKE_CUBLASLT_WITHOUT", "FAKE_CUBLASLT_STOPS"};
@@ -389,9 +388,9 @@ START_TEST(an_epilogue_that_the_library_lacks_is_left_to_the_kernel_behind_that_
             run_case(b, &u);
         }
         unsetenv(how[k]);
-        ck_assert_int_eq(behinds, 2);           /* of the first, each time */
+        ck_assert_int_eq(behinds, 2);           /* of the first product, each time */
         check_element(&u, 0, 3, 4, 2e-5);
-        relu.after = LS_AFTER_NONE;             /* what was left to it is not done here */
+        relu.after = LS_AFTER_NONE;             /* this test has no kernel that does the rest */
         relu.arg_bias = -1;
         check_element(&t, 0, 3, 4, 2e-5);
         ls_cublas_close(b);
@@ -429,7 +428,7 @@ START_TEST(without_such_a_kernel_or_an_algorithm_for_the_product_alone_it_is_an_
 }
 END_TEST
 
-/* ---- what goes wrong ---- */
+/* ---- errors ---- */
 static void fails(const char *library, const char *says)
 {
     LsCublas *b = NULL;

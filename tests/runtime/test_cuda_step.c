@@ -1,6 +1,5 @@
-/* tests/runtime/test_cuda_step.c -- the trainer on a device against the trainer here, bit for bit, over a
- * fake CUDA runtime that works at once or as late as it can; and what it says of a device that
- * fails. */
+/* tests/runtime/test_cuda_step.c -- the trainer on a device against the trainer on the CPU, bit for bit, over a
+ * fake CUDA runtime that works at once or as late as possible; and its messages about a failing device. */
 #define LS_TINY_CUDA
 #include "tests/support/npz_util.h"
 #include "tests/support/suite.h"
@@ -15,12 +14,12 @@ typedef struct Fake {
     int devices, driver, fail_at;
     size_t room;
     const char *code;
-    unsigned order;             /* of what a recording leaves open */
+    unsigned order;             /* order of steps that a recording allows */
     const uint32_t *wait, *wait_of;     /* LsPhaseTable, of training */
 } Fake;
 static const Fake sound = {.devices = 1, .driver = 13000, .room = 1 << 20};
 static int counts[4];           /* kernels run, launched one by one, replays; times that a replay could
-                                 * have gone on with another step */
+                                 * choose between steps */
 
 static void make_data(void)
 {
@@ -41,7 +40,7 @@ static LsProgram here(int accumulate)
     return p;
 }
 
-typedef struct Order { const Fake *fake; int accumulate; } Order;      /* fake NULL: on this machine */
+typedef struct Order { const Fake *fake; int accumulate; } Order;      /* fake NULL: the CPU */
 
 static void set_fake(const Fake *fake, LsProgram *p, LsCudaProgram *cuda)
 {
@@ -107,7 +106,7 @@ static void check_same_file(const char *x, const char *y)
     ls_file_unmap(&b);
 }
 
-/* The log's lines, but for the times in them. */
+/* The log's lines without their times. */
 static void read_log(const char *path, char *to)
 {
     tiny_read(path, to, TEXT);
@@ -187,7 +186,7 @@ START_TEST(all_steps_but_the_first_are_replayed)
     must(0, &sound, 1, "--data data.npz --drop-last --steps 20 --profile p.json --trace t.json");
     ck_assert_int_eq(counts[2], 19);    /* with its moments */
     must(0, &sound, 1, "--data data.npz --drop-last --steps 20 --check-numerics");
-    ck_assert_int_eq(counts[2], 0);     /* who looks at values wants every step by itself */
+    ck_assert_int_eq(counts[2], 0);     /* watching values needs every step by itself */
 }
 END_TEST
 
@@ -198,7 +197,7 @@ START_TEST(steps_that_cannot_be_recorded_are_given_out_every_time)
     fake.unrecordable = true;
     must(0, NULL, 1, "--data data.npz --drop-last --steps 20 --dump here.npz");
     must(0, &fake, 1, "--data data.npz --drop-last --steps 20 --dump there.npz");
-    TOLD("note: steps cannot be recorded, and are given out one by one: ");
+    TOLD("note: steps cannot be recorded; their kernels are launched one by one: ");
     ck_assert_ptr_eq(strchr(err_text, '\n'), err_text + strlen(err_text) - 1);     /* once */
     ck_assert_int_eq(counts[1], 20 * 5);
     ck_assert_int_eq(counts[2], 0);
@@ -258,7 +257,7 @@ START_TEST(a_device_that_breaks_is_told_with_the_step_and_saves_nothing)
 }
 END_TEST
 
-/* Logits, loss, gradient, then two updates that wait for the gradient alone. */
+/* Logits, loss, gradient, then two updates that depend on the gradient alone. */
 static const uint32_t tiny_wait[] = {0, 1, 2, 2}, tiny_wait_of[] = {0, 0, 1, 2, 3, 4};
 
 START_TEST(steps_that_need_nothing_of_each_other_come_in_any_order)
@@ -283,7 +282,7 @@ START_TEST(steps_that_need_nothing_of_each_other_come_in_any_order)
 }
 END_TEST
 
-/* Else the test above would say nothing. */
+/* Otherwise the test above would prove nothing. */
 START_TEST(a_step_that_does_not_wait_for_what_it_reads_is_wrong)
 {
     static const uint32_t wait[] = {0, 1, 2}, wait_of[] = {0, 0, 1, 1, 2, 3};
@@ -301,7 +300,7 @@ START_TEST(a_step_that_does_not_wait_for_what_it_reads_is_wrong)
 }
 END_TEST
 
-/* Ten runs for each of two slots, which the clock decides by; then it is said, once. */
+/* Ten timed runs for each of two slots decide; then the choice is printed once. */
 START_TEST(the_faster_of_both_ways_is_taken)
 {
     Fake fake = sound;

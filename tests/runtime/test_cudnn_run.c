@@ -1,5 +1,5 @@
-/* tests/runtime/test_cudnn_run.c -- convolutions of a program run through cuDNN's graph API: a library of
- * the same functions that computes on the CPU (fake_cudnn.c) judges shapes, plans and addresses. */
+/* tests/runtime/test_cudnn_run.c -- convolutions of a program run through cuDNN's graph API: a library with the
+ * same functions that computes on the CPU (fake_cudnn.c) checks shapes, plans and addresses. */
 #include "runtime/cuda/cudnn_conv.h"
 #include "runtime/cuda/cudnn_graph.h"
 #include "runtime/cuda/cudnn_run.h"
@@ -119,7 +119,7 @@ static void reference(const LsDnnConv *c, const double *x, const double *w, cons
     }
 }
 
-typedef struct Data {           /* numbers, and the same as a program has them */
+typedef struct Data {           /* numbers, and their text as in a program */
     double v[5][MOST];
     union { float f[MOST]; double d[MOST]; } at[5] __attribute__((aligned(64)));
     void *arg[6];               /* x, w, y, bias, mask, workspace */
@@ -140,7 +140,7 @@ static void fill(Data *d, const LsDnnConv *c, unsigned seed)
         }
         d->arg[t] = &d->at[t];
     }
-    d->arg[5] = room + 64;      /* not aligned as cuDNN likes it */
+    d->arg[5] = room + 64;      /* not aligned as cuDNN requires */
 }
 
 static LsCudaConv program_conv(const LsDnnConv *c, int64_t workspace, const char *plan)
@@ -181,7 +181,7 @@ static void run_once(LsDnnRuns *r, const LsCudaConv *p, Data *d, const char *wha
     check_result(d, &p->conv, what);
 }
 
-/* The text that a compiler with this library would put into the program. */
+/* The text that a compiler with this library would write into the program. */
 static char *planned(const LsDnnConv *c, int64_t workspace)
 {
     LsDnn lib;
@@ -286,7 +286,7 @@ START_TEST(a_plan_gets_the_description_of_the_device_that_is_there)
 }
 END_TEST
 
-/* Elsewhere it is made again, within the same room, and that is said once. */
+/* Elsewhere the plan is made again, within the same workspace, with one note. */
 START_TEST(on_another_library_or_device_plans_are_made_again_in_the_same_room)
 {
     static Data d;
@@ -369,7 +369,7 @@ START_TEST(a_stored_plan_that_does_not_run_is_made_again)
 }
 END_TEST
 
-/* Engine 0 is the fastest by this clock, and runs that have no clock take what it said. */
+/* Engine 0 is the fastest by this clock, and runs without a clock use its choice. */
 static double clock_time(void *self, bool (*run)(void *), void *job)
 {
     ++*(int *)self;
@@ -393,7 +393,7 @@ START_TEST(the_clock_chooses_once_and_its_choice_is_kept)
         ck_assert_int_eq(times, 3);     /* engines 3, 2 and 0, in the first round */
         ck_assert_int_eq(ls_dnn_tally(r).timed, 1);
         ls_dnn_runs_close(r);
-        if (round == 1) {       /* a broken file: all is timed again */
+        if (round == 1) {       /* a broken file: all plans are timed again */
             snprintf(command, sizeof command, "sed -i 's/engine/e/' %s/*.tuned", folder);
             ck_assert_int_eq(system(command), 0);
             times = 0;
@@ -424,7 +424,7 @@ START_TEST(rules_keep_engines_out)
 }
 END_TEST
 
-/* ---- what engines do behind a convolution, or kernels ---- */
+/* ---- work behind a convolution, by engines or by kernels ---- */
 static int behinds;
 
 static void mask_behind(LsRun *run, void *const arg[])
@@ -438,7 +438,7 @@ static void mask_behind(LsRun *run, void *const arg[])
         x[i] = mask[i] > 0 ? x[i] : 0;
 }
 
-/* As the compiler prints it where only engines that compile take the mask. */
+/* As the compiler prints it where only engines that compile can apply the mask. */
 static LsCudaConv masked_conv(const char *plan)
 {
     LsCudaConv p = program_conv(&cases[MASKED].conv, 8192, plan);
@@ -498,7 +498,7 @@ START_TEST(where_none_serves_a_kernel_does_it_behind_the_planned_convolution)
                                               : "note: conv7: cuDNN does not run");
         ck_assert_msg(said != NULL && strstr(said, "; a kernel of the program does") != NULL,
                       "%s", text);
-        said = strstr(said + 1, "note: ");      /* of the other one, whose node is not known */
+        said = strstr(said + 1, "note: ");      /* of the other convolution, whose node is not known */
         ck_assert_msg(said != NULL && strstr(said + 1, "note: ") == NULL, "%s", text);
         unsetenv(row[k].name);
     }
@@ -506,7 +506,7 @@ START_TEST(where_none_serves_a_kernel_does_it_behind_the_planned_convolution)
 }
 END_TEST
 
-/* Those that compile are given up after some failures, those that are ready are not. */
+/* Engines that compile are given up after some failures; ready engines are not. */
 START_TEST(an_engine_behind_many_that_do_not_compile_is_found)
 {
     static Data d;
@@ -528,7 +528,7 @@ START_TEST(an_engine_behind_many_that_do_not_compile_is_found)
 }
 END_TEST
 
-/* The compiler found an engine for all of it, this library has none. */
+/* The compiler found an engine for everything; this library has none. */
 START_TEST(a_library_without_an_engine_for_all_runs_the_convolution_alone)
 {
     static Data d;
@@ -553,7 +553,7 @@ START_TEST(a_library_without_an_engine_for_all_runs_the_convolution_alone)
 }
 END_TEST
 
-/* What runs, by the engine: 5 takes the time that self says, others with the kernel behind them 15. */
+/* The time by engine: engine 5 takes *self, other engines with the kernel behind them take 15. */
 static double clock_with_behind(void *self, bool (*run)(void *), void *job)
 {
     int before = behinds;
@@ -572,7 +572,7 @@ START_TEST(the_clock_compares_engines_that_compile_with_a_kernel_behind)
         double ns = k == 0 ? 10 : 18;
         const LsStopwatch watch = {.time = clock_with_behind, .self = &ns};
         ck_assert_int_eq(system(command), 0);
-        for (int again = 0; again < 2; again++) {       /* the second time by the file */
+        for (int again = 0; again < 2; again++) {       /* the second time from the file */
             LsCudaConv p = masked_conv(json);
             LsDnnRuns *r = opened(&watch, NULL);
             fill(&d, &p.conv, 12);
@@ -602,7 +602,7 @@ static void own_kernel(LsRun *run, void *const arg[])
         ((float *)arg[1])[i] = (float)want[i];
 }
 
-/* The program's kernel takes *self, the library's plans 10 and 20. */
+/* The program's kernel takes *self, the library's plans take 10 and 20. */
 static double clock_with_own(void *self, bool (*run)(void *), void *job)
 {
     int before = owns;
@@ -621,7 +621,7 @@ START_TEST(the_clock_compares_the_library_with_a_kernel_of_the_program)
         double ns = k == 0 ? 5 : 15;
         const LsStopwatch watch = {.time = clock_with_own, .self = &ns};
         ck_assert_int_eq(system(command), 0);
-        for (int again = 0; again < 3; again++) {       /* then by the file, and without the kernel */
+        for (int again = 0; again < 3; again++) {       /* then from the file, without the kernel */
             LsCudaConv p = program_conv(&cases[5].conv, 8192, json);
             p.own = again < 2 ? own_kernel : NULL;
             LsDnnRuns *r = opened(&watch, NULL);
@@ -636,7 +636,7 @@ START_TEST(the_clock_compares_the_library_with_a_kernel_of_the_program)
     }
     LsCudaConv p = program_conv(&cases[5].conv, 8192, json);
     p.own = own_kernel;
-    LsDnnRuns *r = opened(NULL, NULL);          /* nobody asked for a clock */
+    LsDnnRuns *r = opened(NULL, NULL);          /* no clock was asked for */
     int before = owns;
     run_once(r, &p, &d, "not timed");
     ck_assert_int_eq(owns, before);

@@ -109,8 +109,8 @@ START_TEST(mean_and_std_are_per_channel)
         ls_dataset_close(&d);
     }
     REFUSED(LS_EXIT_USAGE, "3 channels", .data = "images,labels", .mean = "1,2");
-    REFUSED(LS_EXIT_USAGE, "0 is not possible", .data = "images,labels", .std = "0");
-    REFUSED(LS_EXIT_USAGE, "not a number", .data = "images,labels", .scale = "big");
+    REFUSED(LS_EXIT_USAGE, "must not be 0", .data = "images,labels", .std = "0");
+    REFUSED(LS_EXIT_USAGE, "a number other than 0", .data = "images,labels", .scale = "big");
 }
 END_TEST
 
@@ -215,11 +215,11 @@ START_TEST(tables_give_the_inputs_column_by_column)
     write_text("t.csv", "1,2,3,4,5\n");
     REFUSED(LS_EXIT_DATA, "t.csv:1: more than the 4 columns", .data = "t.csv");
     write_text("t.csv", "1,2,3,4\n1,2,x,4\n");
-    REFUSED(LS_EXIT_DATA, "t.csv:2: column 3 is no number", .data = "t.csv");
+    REFUSED(LS_EXIT_DATA, "t.csv:2: column 3 is not a number", .data = "t.csv");
     write_text("t.csv", "1,2,3,0.5\n");
     OPEN(.data = "t.csv");
     ck_assert(!ls_dataset_read(&d, 1, 0, 0, whole, &e));
-    ck_assert_ptr_nonnull(strstr(e.text, "0.5 is no integer"));
+    ck_assert_ptr_nonnull(strstr(e.text, "0.5 is not an integer"));
     ls_dataset_close(&d);
 }
 END_TEST
@@ -241,7 +241,7 @@ START_TEST(lines_of_a_table_are_counted_as_an_editor_does)
     input[0].t = (LsTensor){.name = "x", .rank = 2, .dim = {2, 3}};
     for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++) {
         char part[64];
-        snprintf(part, sizeof part, "t.csv:%d: column %d is no number", bad[k].line, bad[k].column);
+        snprintf(part, sizeof part, "t.csv:%d: column %d is not a number", bad[k].line, bad[k].column);
         write_text("t.csv", bad[k].text);
         REFUSED(LS_EXIT_DATA, part, .data = "t.csv");
     }
@@ -328,7 +328,7 @@ START_TEST(an_alphabet_comes_back_from_the_metadata_of_a_model)
         ls_alphabet_of_onnx(&back, file, n);
         ck_assert(ls_alphabet_same(&back, a[k]));
         for (size_t cut = 0; cut < n; cut++) {
-            unsigned char *copy = malloc(cut + 1);      /* what is read behind it, sanitizers see */
+            unsigned char *copy = malloc(cut + 1);      /* sanitizers see reads beyond it */
             memcpy(copy, file, cut);
             ls_alphabet_of_onnx(&back, copy, cut);
             ck_assert_int_eq(ls_alphabet_count(&back), 0);
@@ -433,7 +433,7 @@ START_TEST(integers_that_do_not_fit_32_bits_are_refused)
     OPEN(.data = "a.npz");
     ck_assert(!ls_dataset_read(&d, 0, 0, 0, got, &e) && e.code == LS_EXIT_DATA);
     ls_dataset_close(&d);
-    program(false);                 /* the same for a target that nothing else bounds */
+    program(false);                 /* the same for a target without other bounds */
     input[1].t.type = LS_DT_I32;
     p.classes = 0;
     float image[24] = {0};
@@ -481,7 +481,7 @@ START_TEST(synthetic_samples_depend_on_seed_and_number_only)
     memcpy(again, real, sizeof again);
     int64_t label = whole[0];
     ck_assert(label >= 0 && label < 10);
-    for (int i = 0; i < 12; i++) {      /* one by one they are the same as many at once */
+    for (int i = 0; i < 12; i++) {      /* samples one by one equal many at once */
         bool found = false;             /* at some place: channels lie last there */
         for (int k = 0; k < 12; k++)
             found |= again[k] == (float)ls_synthetic_value(&d, 0, 5, i);

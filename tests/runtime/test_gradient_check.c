@@ -1,5 +1,5 @@
 /* tests/runtime/test_gradient_check.c -- --check-gradients over a hand-written program whose gradients are
- * right, or wrong in one way or another. */
+ * right, or wrong in one of several ways. */
 #include "tests/support/tiny_run.h"
 
 #include "runtime/engine/thread_pool.h"
@@ -77,14 +77,14 @@ START_TEST(a_loss_that_is_not_finite_tells_nothing)
     write_npz("inf.npz", 2, (NpzItem[]){{"x", LS_F32, 3, {4, TC, TS}, features},
                                         {"label", LS_I64, 1, {4}, labels}});
     MUST(7, "--data inf.npz --no-shuffle --check-gradients");
-    TOLD(err_text, "nothing can be told of its gradients");
+    TOLD(err_text, "its gradients cannot be checked");
     MUST(8, "--data nowhere.npz --check-gradients");
     MUST(2, "--data data.npz --check-gradients=0");
     MUST(2, "--data data.npz --check-gradients --eval");
 }
 END_TEST
 
-/* What a run needs, without a trainer. */
+/* The parts of a run, without a trainer. */
 typedef struct Rig {
     LsProgram p;
     LsMemory m;
@@ -135,7 +135,7 @@ START_TEST(every_run_begins_with_the_same_state)
     moment = ls_memory_at(&r.m, (LsAddress){LS_AT_STATE, ST_BV});
     tiny_spy = look_at_moment;
     ck_assert_msg(ls_gradcheck_run(&c, &r.g, 14, &r.progress, &stop, &e), "%s", e.text);
-    ck_assert_float_gt(most, 0);        /* 0.9 of it would stay from run to run */
+    ck_assert_float_gt(most, 0);        /* 0.9 of the momentum would stay from run to run */
     for (int64_t k = 0; k < c.nsample; k++)
         if (c.sample[k].of->t.at.offset == ST_B && c.sample[k].element == 0)
             ck_assert_float_lt(most, 1.2f * (float)fabs(c.sample[k].gradient));

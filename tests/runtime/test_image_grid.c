@@ -1,4 +1,4 @@
-/* tests/runtime/test_image_grid.c -- pictures of what a model makes of its inputs. */
+/* tests/runtime/test_image_grid.c -- pictures of a model's inputs and outputs. */
 #include "tests/support/npz_util.h"
 #include "runtime/base/checksum.h"
 #include "runtime/watch/image_grid.h"

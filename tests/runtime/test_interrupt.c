@@ -1,5 +1,5 @@
-/* tests/runtime/test_interrupt.c -- what a signal does to a run: at a step's end, in the middle of a step, in
- * one that never ends. What takes too long here is ended by the test's own limit. */
+/* tests/runtime/test_interrupt.c -- the effect of a signal on a run: at a step's end, in the middle of a step,
+ * in a step that never ends. The test's own time limit ends a run that takes too long. */
 #include "tests/support/tiny_run.h"
 
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 static int at_update, first, second;
 static double step_s;
 
-/* The step at which the signals come, which takes step_s seconds; < 0: it never ends. */
+/* The step in which the signals come takes step_s seconds; < 0: it never ends. */
 static void disturb(const LsRun *run)
 {
     if (run->update != at_update)
@@ -24,7 +24,7 @@ static void disturb(const LsRun *run)
         continue;
 }
 
-/* What waitpid tells of a run that is disturbed so. */
+/* Returns waitpid's status of a run that gets these signals. */
 static int disturbed(const char *command, int update, int signal, int another, double seconds)
 {
     LsProgram p = tiny_program(1);

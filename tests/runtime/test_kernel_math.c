@@ -1,5 +1,5 @@
-/* tests/runtime/test_kernel_math.c -- the float functions of ls_kernel.h against libm, over values of every
- * size. */
+/* tests/runtime/test_kernel_math.c -- the float functions of ls_kernel.h against libm, over values of all
+ * magnitudes. */
 #include "runtime/kernels/ls_kernel.h"
 #include "tests/support/suite.h"
 
@@ -92,7 +92,7 @@ START_TEST(test_powers_are_those_of_libm)
             x = fmodf(fabsf(x), 8);
         }
         if (x == -1 && isinf(y))
-            continue;           /* C says 1; nobody asks */
+            continue;           /* C defines 1; no kernel needs it */
         volatile float exponent = y;
         float got = ls_pow(x, exponent), want = powf(x, y);
         ck_assert_msg((isnan(got) && isnan(want)) || got == want ||
@@ -135,7 +135,7 @@ END_TEST
 START_TEST(test_random_numbers_are_uniform_and_independent)
 {
     enum { BINS = 64, N = 1 << 18 };
-    for (int which = 0; which < 4; which++) {       /* what is counted on: index, step, id, seed */
+    for (int which = 0; which < 4; which++) {       /* inputs of the generator: index, step, id, seed */
         int bin[BINS] = {0};
         double sum = 0, product = 0, before = 0.5;
         for (int64_t i = 0; i < N; i++) {
@@ -160,6 +160,32 @@ START_TEST(test_random_numbers_are_uniform_and_independent)
 }
 END_TEST
 
+/* Moments, and the share below each of a few places. */
+START_TEST(test_normal_numbers_are_distributed_normally)
+{
+    enum { N = 1 << 18 };
+    static const double place[] = {-4, -3, -2, -1, -0.5, 0, 0.25, 1, 2, 3, 4};
+    int below[sizeof place / sizeof *place] = {0};
+    double moment[5] = {0};
+    for (int64_t i = 0; i < N; i++) {
+        double z = ls_normal(1, 2, 3, i);
+        ck_assert(isfinite(z) && z == (double)ls_normal(1, 2, 3, i));
+        for (int k = 1; k < 5; k++)
+            moment[k] += pow(z, k) / N;
+        for (size_t k = 0; k < sizeof place / sizeof *place; k++)
+            below[k] += z < place[k];
+    }
+    ck_assert_msg(fabs(moment[1]) < 0.01 && fabs(moment[2] - 1) < 0.02 && fabs(moment[3]) < 0.04
+                  && fabs(moment[4] - 3) < 0.15, "moments %g %g %g %g", moment[1], moment[2],
+                  moment[3], moment[4]);
+    for (size_t k = 0; k < sizeof place / sizeof *place; k++) {
+        double want = erfc(-place[k] / sqrt(2)) / 2, error = 5 * sqrt(want * (1 - want) / N) + 1e-9;
+        ck_assert_msg(fabs((double)below[k] / N - want) < error, "below %g lie %g, not %g", place[k],
+                      (double)below[k] / N, want);
+    }
+}
+END_TEST
+
 int main(void)
 {
     TCase *t = tcase_create("kernel_math");
@@ -171,5 +197,6 @@ int main(void)
     tcase_add_test(t, test_minima_and_maxima_hand_on_nan_and_keep_integers);
     tcase_add_test(t, test_rows_are_summed_and_maximised_for_every_length);
     tcase_add_test(t, test_random_numbers_are_uniform_and_independent);
+    tcase_add_test(t, test_normal_numbers_are_distributed_normally);
     return run_tests("kernel_math", t);
 }

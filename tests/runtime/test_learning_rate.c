@@ -1,5 +1,4 @@
-/* tests/runtime/test_learning_rate.c -- learning rates follow their formulas; texts for people
- * are what they should be. */
+/* tests/runtime/test_learning_rate.c -- learning rates follow their formulas; texts for people are right. */
 #include "tests/support/npz_util.h"
 #include "runtime/base/json_read.h"
 #include "runtime/watch/progress.h"

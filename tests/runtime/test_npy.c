@@ -107,7 +107,7 @@ START_TEST(headers_that_cannot_be_used_are_refused)
 }
 END_TEST
 
-/* Whatever a header breaks off in: nothing behind its last byte is read. */
+/* A header cut at any byte: nothing beyond its last byte is read. */
 START_TEST(no_header_is_read_past_its_end)
 {
     static const char whole[] = "{'descr': '<f4', 'fortran_order': False, 'shape': (12, 3), }";

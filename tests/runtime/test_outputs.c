@@ -1,5 +1,5 @@
-/* tests/runtime/test_outputs.c -- the files a trainer writes: whether they can be is known before the first
- * step, and a pipe or a device stays what it is. */
+/* tests/runtime/test_outputs.c -- the files that a trainer writes: a file that cannot be written is reported
+ * before the first step, and a pipe or a device stays what it is. */
 #include "tests/support/tiny_run.h"
 
 #include <dirent.h>
@@ -28,7 +28,7 @@ START_TEST(what_cannot_be_written_is_told_before_the_first_step)
         refused_before_training(options, "nodir/x: cannot write: No such file or directory");
         snprintf(options, sizeof options, "--%s .", output[k]);
         refused_before_training(options, ".: cannot write: it is a folder");
-        snprintf(options, sizeof options, "--%s /proc/x", output[k]);     /* root may not either */
+        snprintf(options, sizeof options, "--%s /proc/x", output[k]);     /* not even root may */
         refused_before_training(options, "/proc/x: cannot write");
     }
     refused_before_training("--save /proc/self", "cannot write");

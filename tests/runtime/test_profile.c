@@ -1,5 +1,5 @@
-/* tests/runtime/test_profile.c -- what --profile says of times that are known: steps' usual times, sharing
- * out what their sum is short of the usual run. */
+/* tests/runtime/test_profile.c -- --profile on known times: it writes the steps' usual times, and distributes
+ * the difference between their sum and the usual run. */
 #include "runtime/engine/engine.h"
 #include "runtime/engine/program_memory.h"
 #include "runtime/ls_program.h"
@@ -66,7 +66,7 @@ START_TEST(one_bad_run_does_not_count)
 }
 END_TEST
 
-/* Every run is 1000 ns longer than the steps usually take, by another step each time. */
+/* Every run is 1000 ns longer than the steps' usual times; each time another step is longer. */
 START_TEST(the_sum_is_that_of_the_usual_run)
 {
     int64_t took[RUNS][STEPS];

@@ -35,7 +35,7 @@ static void check_same_file(const char *x, const char *y)
     ls_file_unmap(&b);
 }
 
-/* ---- what a reference in plain doubles gives ---- */
+/* ---- a reference in plain doubles ---- */
 
 typedef struct Model { double w[TM][TF], b[TM], vw[TM][TF], vb[TM]; } Model;
 
@@ -112,7 +112,7 @@ START_TEST(two_accumulated_batches_equal_one_large_batch)
 }
 END_TEST
 
-/* 4 + 2 samples in each update, which the second one counts half as much for. */
+/* 4 + 2 samples in each update; the second batch counts half as much. */
 START_TEST(an_update_that_ends_with_a_partial_batch_is_one_large_batch)
 {
     static const int all[6] = {0, 1, 2, 3, 4, 5};
@@ -149,11 +149,11 @@ START_TEST(an_update_may_lie_in_two_epochs)
     ck_assert_double_eq_tol(atof(strstr(out_text, "epoch 2  step 3  loss ") + 21), loss[2], 1e-6);
     ck_assert_int_eq(run_program(&p, "--data data.npz --no-shuffle --epochs 1"), 0);
     TOLD(out_text, "step 1 ");
-    TOLD(err_text, "the last 1 of 3 batches make no update, which takes 2 (--accumulate)");
+    TOLD(err_text, "the last 1 of 3 batches make no update: an update takes 2 batches (--accumulate)");
 }
 END_TEST
 
-/* Of 10 labels 1, 4 and 2 count in the batches. */
+/* Of 10 labels, 1, 4 and 2 count in the batches. */
 START_TEST(losses_are_means_over_the_labels_that_count)
 {
     static const int counted[7] = {1, 4, 5, 6, 7, 8, 9};
@@ -198,7 +198,7 @@ START_TEST(a_loss_that_is_a_sum_is_added_up)
     make_data(SAMPLES);
     Model m = initial();
     double sum = 0;
-    for (int from = 0; from < SAMPLES; from += 4)       /* of what the program gives: means */
+    for (int from = 0; from < SAMPLES; from += 4)       /* means of the program's losses */
         sum += step(&m, (const int[]){from, from + 1, from + 2, from + 3}, from < 8 ? 4 : 2, 0);
     p.loss_sums = true;
     ck_assert_int_eq(run_program(&p, "--data data.npz --eval"), 0);
@@ -407,7 +407,7 @@ START_TEST(an_interrupt_finishes_the_step_saves_and_exits_130)
 }
 END_TEST
 
-/* ---- numbers that go wrong ---- */
+/* ---- values that are not finite ---- */
 
 START_TEST(a_loss_that_is_not_finite_ends_the_run_with_7)
 {
@@ -501,9 +501,9 @@ START_TEST(wrong_usage_exits_2_and_says_what_is_meant)
         {"--epoch 3", "did you mean --epochs?"},
         {"--budget 2GiB --data x.npz", "lowerset compile --budget"},
         {"--batch=8", "lowerset compile --batch"},
-        {"--data", "--data wants SPEC"},
-        {"--data x --epochs 0", "a whole number from 1"},
-        {"--data x --lr fast", "a number from 0"},
+        {"--data", "--data needs SPEC"},
+        {"--data x --epochs 0", "a whole number of at least 1"},
+        {"--data x --lr fast", "a number of at least 0"},
         {"data.npz", "not an option"},
         {"--qqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqqq", "unknown option"},
         {"", "no data"},
@@ -513,11 +513,11 @@ START_TEST(wrong_usage_exits_2_and_says_what_is_meant)
         {"--data synthetic:0", "synthetic:SAMPLES"},
         {"--data synthetic:9999999999999999999", "from 1 to 2^60"},
         {"--data synthetic:99999999 --epochs 999999999999", "more batches than can be counted"},
-        {"--data x --epochs 99999999999999999999", "a whole number from 1"},
-        {"--data x --lr inf", "a number from 0"},
-        {"--data x --lr nan", "a number from 0"},
-        {"--data data.npz --scale nan", "not a number other than 0"},
-        {"--data data.npz --scale inf", "not a number other than 0"},
+        {"--data x --epochs 99999999999999999999", "a whole number of at least 1"},
+        {"--data x --lr inf", "a number of at least 0"},
+        {"--data x --lr nan", "a number of at least 0"},
+        {"--data data.npz --scale nan", "must be a number other than 0"},
+        {"--data data.npz --scale inf", "must be a number other than 0"},
         {"--data data.npz --mean nan", "one number, or 3"},
         {"--data data.npz --std inf", "one number, or 3"},
         {"--data synthetic --scale 2", "--scale: no input is read as reals from a file"},

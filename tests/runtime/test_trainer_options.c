@@ -1,12 +1,12 @@
-/* tests/runtime/test_trainer_options.c -- every option of a trainer reaches the program: given on the command
- * line, and seen where it should have an effect. An option of --help without a row here fails. */
+/* tests/runtime/test_trainer_options.c -- every option of a trainer reaches the program: the test gives it on
+ * the command line and checks its effect. An option of --help without a row here fails. */
 #include "tests/support/tiny_run.h"
 #include "runtime/engine/device.h"
 
 #include <dirent.h>
 #include <fcntl.h>
 
-/* What the last training step saw of a run. Written by the trainer's process. */
+/* State of the run at the last training step. Written by the trainer's process. */
 typedef struct Seen {
     float x[TB * TF], real_label[TB * TF];
     double lr;
@@ -45,7 +45,7 @@ static LsProgram watched(void)
     return tiny_program(1);
 }
 
-/* Runs it; then `seen` is what its last step saw. */
+/* Runs the trainer; then `seen` has the state at its last step. */
 static void must(const LsProgram *p, int code, const char *command)
 {
     seen = (Seen){0};
@@ -73,7 +73,7 @@ static void check_tune(void)
 #ifdef LS_TINY_CUDA
     ck_assert(seen.tune);
 #else
-    ck_assert(!seen.tune);      /* means something to devices, where this suite runs as well */
+    ck_assert(!seen.tune);      /* has an effect on devices, where this suite runs as well */
 #endif
 }
 
@@ -94,7 +94,7 @@ static void look_at_label(LsRun *run, void *const arg[])
     memset(arg[3], 0, TB * TM * sizeof(float));
 }
 
-/* Runs it and checks what the last step had of sample 0 of the data: (x - mean) * factor. */
+/* Runs the trainer and checks sample 0 of the data in the last step: (x - mean) * factor. */
 static void sees(const char *command, float mean, float factor)
 {
     LsProgram p = watched();
@@ -160,7 +160,7 @@ static void check_drop_last(void)
     ck_assert_int_eq(seen.steps, 2);
 }
 
-/* ThreadSanitizer has threads of its own, as many as it likes. */
+/* ThreadSanitizer has any number of threads of its own. */
 static void check_tasks(int n)
 {
 #ifndef __SANITIZE_THREAD__

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Has the independent judge replay what lowerset plans, over a sweep of budgets.
+"""Lets the independent judge replay lowerset's plans over a sweep of budgets.
 
     tests/scheduler/judge.py BUILD SHARED [GRAPH...] [--points 17] [--strategies auto] [--effort PERCENT]
                    [--time SECONDS] [--large] [--zoo] [--quick] [--csv FILE]
@@ -69,7 +69,7 @@ class Sweep:
         return self.tools.common.live_peak(self.graph, seq)
 
     def plan(self, fraction, budget):
-        """One row: what the summary says, once the judge has agreed."""
+        """One row: the figures of the summary, after the judge has agreed."""
         tools = self.tools
         command = [tools.lowerset, "plan", self.path, "--json", "--budget", str(budget),
                    "--strategy", self.strategy, "--plan-json", tools.plan] + tools.options
@@ -149,7 +149,7 @@ def percent(x):
 
 
 def at(rows, fraction, key):
-    """Of the row nearest to a fraction, if it is within the sweep's step."""
+    """The row nearest to a fraction, if it is within the sweep's step."""
     row = min(rows, key=lambda r: abs(r["fraction"] - fraction))
     return row.get(key) if row["feasible"] and abs(row["fraction"] - fraction) < 0.026 else None
 

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Plans are as good as they were. Plans small models and graphs for six budgets each and compares overhead
-# and proof with tests/optimality/plans.txt: worse fails; better asks to be blessed. A selection of them, one of each
-# family that takes seconds; all with LS_WHOLE (./dev test --all) and to be blessed.
+# Plans do not get worse. Plans small models and graphs for six budgets each and compares overhead and proof with
+# tests/optimality/plans.txt: a worse figure fails, a better figure asks for `bless`. Runs a selection, one graph of
+# each family that takes seconds; runs all with LS_WHOLE (./dev test --all) and for `bless`.
 #   sh tests/scheduler/optimality.sh BUILD-FOLDER SOURCE-FOLDER [bless [-y]]
 # The search counts its moves and has no time limit here, so the figures are the same on every machine.
 set -eu
@@ -82,7 +82,7 @@ if [ "$bless" = bless ]; then
     exit 0
 fi
 
-# overhead first, then the proof; how much of the budget a plan of the same cost takes is no matter
+# overhead first, then the proof; the memory of plans of equal cost does not matter
 awk -v whole="$whole" '
     /^#/ { next }
     { key = $1 " at " $2 " %" }

@@ -1,6 +1,6 @@
 #!/bin/sh
-# lowerset plan GRAPH.json: the training graph of a model, written and read back, has the plan of the model;
-# what is no graph, or an option that means nothing for one, ends with a message and the right exit code.
+# lowerset plan GRAPH.json: the training graph of a model, written and read back, has the plan of the model; a file
+# that is no graph, or an option that has no meaning for a graph, ends with a message and the right exit code.
 #   sh tests/scheduler/plan_graph.sh BUILD-FOLDER
 set -eu
 build=$(cd "$1" && pwd)
@@ -45,7 +45,7 @@ if [ -z "$all" ] || [ "$all" != "$budget" ]; then
     echo "FAIL 100 % of the store-all peak of '$all' bytes is a budget of '$budget'"
     failed=1
 fi
-# A search that its time cuts ends at the same place every time: what it has done is counted, not timed.
+# A search that its limit cuts ends at the same place every time: its work is counted, not timed.
 "$lowerset" model unet --width=6 --depth=2 --size=32 -o wide.onnx
 plan wide.onnx --batch 2 --graph-json wide.json -q
 for time in first second; do
@@ -55,8 +55,8 @@ if [ -z "$(hash_of first.txt)" ] || [ "$(hash_of first.txt)" != "$(hash_of secon
     echo "FAIL two searches of one length found two plans"
     failed=1
 fi
-# More time goes on from what the usual finds, and finds more where there is more to be found: BLOCKS SEED BUDGET, by how much
-# the overhead falls at the least, and whether the least arena stays as it is.
+# More time continues from the usual result and improves it where possible: BLOCKS SEED BUDGET, by how much the
+# overhead falls at least, and whether the least arena stays the same.
 longer_is_better() {
     "$build/bench/make_graph" dag "$1" "$2" >dag.json
     "$lowerset" plan dag.json --budget "$3" --json >usual.txt
@@ -70,7 +70,7 @@ longer_is_better() {
 }
 longer_is_better 8 30 min 0.1 1
 [ -z "${LS_WHOLE:-}" ] || longer_is_better 12 5 60% 0 0
-# Unless the number of moves is given.
+# A given number of moves turns this off.
 "$build/bench/make_graph" dag 6 11 >dag.json
 "$lowerset" plan dag.json --budget min --json >usual.txt
 "$lowerset" plan dag.json --budget min --plan-time 4 --plan-effort 100 --json >counted.txt
@@ -78,7 +78,7 @@ if [ -z "$(hash_of usual.txt)" ] || [ "$(hash_of usual.txt)" != "$(hash_of count
     echo "FAIL the same number of moves leads to another plan with more time"
     failed=1
 fi
-# Without places the budget is one of live bytes, and what is packed within it is no cheaper.
+# Without offsets the budget limits live bytes, and a packed plan within it is no cheaper.
 plan net.json --budget 55% --budget-of=store-all --json >placed.txt
 plan net.json --budget 55% --budget-of=store-all --json --no-offsets --plan-json live.json >live.txt
 if grep -q -e offset -e arena_peak live.json || ! awk -v live="$(value_of live_peak_bytes live.txt)" \
@@ -101,15 +101,15 @@ fails 1 "not a JSON object" plan broken.json
 fails 1 "cannot open" plan nowhere.json
 fails 2 "--batch is for models" plan net.json --batch 3
 fails 4 "ask for --budget" plan net.json --budget 1KiB
-# Both budgets come in one unit, that of the one which was asked for, and what is to be typed in bytes.
-fails 4 "the budget is 10.00 KiB, and the least that was found is [0-9.]* KiB, [0-9.]* KiB for state" \
+# Both budgets have the unit of the requested budget; the hint also has bytes.
+fails 4 "the budget is 10.00 KiB, but the least budget found is [0-9.]* KiB, [0-9.]* KiB for state" \
     plan net.onnx --batch 400 --budget 10KiB
 fails 4 "the budget is 512 B, .* found by strategy chen is [0-9]* B, " plan net.json --budget 0.5KiB --strategy chen
-fails 4 "the budget is [0-9]* B, and the least that was found is [0-9]* B" plan net.json --budget 3B
-fails 4 "the least that was found for these hints is" plan net.json --budget 1KiB --recompute all
+fails 4 "the budget is [0-9]* B, but the least budget found is [0-9]* B" plan net.json --budget 3B
+fails 4 "the least budget found with these hints is" plan net.json --budget 1KiB --recompute all
 fails 4 "ask for --budget [0-9]* (.* B) or more" plan net.json --budget 3B
 least=$(sed -n 's/.*ask for --budget \([0-9]*\) .*/\1/p' out)
-fails 4 "the budget is $((least - 1)) B, and the least that was found is $least B" plan net.json --budget $((least - 1))
+fails 4 "the budget is $((least - 1)) B, but the least budget found is $least B" plan net.json --budget $((least - 1))
 plan net.json --budget "$least" -q >out || { echo "FAIL the least budget of $least does not do"; failed=1; }
 fails 2 "'magic' is not one of auto" plan net.json --strategy magic
 fails 2 "none store-all" plan net.json --budget 50% --budget-of=peak
@@ -117,7 +117,8 @@ fails 2 "seconds above 0" plan net.json --plan-time 0
 fails 2 "from 1 to 10000" plan net.json --plan-effort=20000
 fails 1 "training graph" compile net.json
 
-# An earlier plan: as good, worse within the tolerance and beyond it, at another run, and no plan at all.
+# An earlier plan: equal, worse within the tolerance and beyond it, different from some run on, and a file that is no
+# plan.
 plan net.json --budget 70% --plan-json old.json >out
 plan net.json --budget 70% --json >summary.json
 for old in old.json summary.json; do
@@ -134,7 +135,7 @@ plan net.json --budget 70% --json --against summary.json >out 2>err
 grep -q '"against":.*"verdict":"no worse".*"arena_bytes":{[^}]*"verdict":"the same"}' out \
     || { echo "FAIL the summary does not say that nothing got worse: $(grep against out)"; failed=1; }
 fails 6 "cost .* worse" plan net.json --budget 70% --strategy chen --against summary.json
-# Plans of another batch, model or graph are no comparison; of the same model by another path they are.
+# Plans of another batch, model or graph cannot be compared; plans of the same model under another path can.
 for old in old.json summary.json; do
     fails 2 "not comparable: its inputs and state take" plan net.onnx --batch 8 --against $old
     fails 2 "not comparable: its inputs and state take" plan wide.json --against $old
@@ -153,7 +154,7 @@ run=$(value_of run summary.json)
 grep -q "peak at run $((run + 1))," out && grep -q "Run $((run + 1)), node" page.html \
     || { echo "FAIL the peak is at run $run from 0, but: $(grep 'peak at' out)"; failed=1; }
 
-# Kernels that cost less than what they stand for take the overhead below 0, which is explained.
+# Kernels that cost less than the kernels they replace take the overhead below 0; the report explains it.
 cat >cheaper.json <<'END'
 {"format": "lowerset-graph", "version": 1, "name": "cheaper", "outputs": [1],
  "tensors": [{"id": 0, "bytes": 10, "persistent": true}, {"id": 1, "bytes": 10}],
@@ -161,12 +162,12 @@ cat >cheaper.json <<'END'
            {"id": 1, "name": "z", "kind": "forward", "cost": 4, "inputs": [0], "outputs": [1], "alternative": true}]}
 END
 plan cheaper.json --report cheaper.html >out
-grep -q "costs -60.00 %" out && grep -q "below 0, as kernels that replace others cost less" out && grep -q "below 0, as" cheaper.html \
+grep -q "costs -60.00 %" out && grep -q "below 0, because kernels that replace others save more" out && grep -q "below 0, as" cheaper.html \
     || { echo "FAIL an overhead below 0 is not explained: $(grep costs out)"; failed=1; }
 plan net.json --budget 60% | grep -q "below 0" && { echo "FAIL an overhead above 0 is said to be below"; failed=1; }
 plan net.json --budget 70% --strategy chen --against old.json --tolerance 50% >out \
     || { echo "FAIL the tolerance is not kept"; failed=1; }
-# Figures that are none, of a graph and of an earlier plan, are errors with a sentence.
+# Invalid figures in a graph or an earlier plan are errors with a sentence.
 absurd() {      # FILE SED-PROGRAM WANTED-TEXT COMMAND...
     sed "$2" "$1" >absurd.json
     cmp -s "$1" absurd.json && { echo "FAIL no edit '$2' of $1"; failed=1; }
@@ -191,7 +192,7 @@ fails 1 "not a JSON object" plan net.json --against broken.json
 fails 1 "No such file" plan net.json --against nowhere.json
 fails 2 "at least 0" plan net.json --against old.json --tolerance=-1%
 
-# Hints: each policy says what it keeps and what it makes again, of a model and of its graph alike.
+# Hints: each policy reports kept and recomputed values, for a model and for its graph alike.
 again() { sed -n 's/.*"recomputed_bytes":[[:space:]]*\([0-9]*\),/\1/p' "$1"; }
 for policy in auto none cheap conv-saved all; do
     plan net.onnx --batch 4 --budget 100% --recompute=$policy --json >model.txt
@@ -212,8 +213,8 @@ fails 2 "is there all the time" plan net.json --forget outc.conv.weight
 fails 4 "no plan" plan net.json --recompute=none --budget 70%
 fails 2 "none cheap" plan net.json --recompute=much
 
-# A plan ends whatever the number of in-place pairs of one kernel: PAIRS values, a kernel that reads them all and makes as
-# many, each in the place of one, and a gradient for each.
+# Planning ends for any number of in-place pairs of one kernel: PAIRS values, a kernel that reads them all and makes
+# as many results, each in the place of a value, and a gradient for each.
 wide() {
     awk -v n="$1" 'function list(from) { s = from; for (j = 1; j < n; j++) s = s ", " from + j; return s }
     BEGIN {
@@ -242,7 +243,7 @@ for pairs in 40 200; do
         || { echo "FAIL the plan for $pairs pairs: $(head -n 2 out)"; failed=1; }
 done
 
-# The least that a refusal names is not refused.
+# The least budget that a refusal names is accepted.
 "$build/bench/make_graph" layered 850 3 >layered.json
 fails 4 "ask for --budget" plan layered.json --budget 50%
 least=$(sed -n 's/.*ask for --budget \([0-9]*\) .*/\1/p' out)

@@ -22,7 +22,7 @@ ALL = ["none", "chen", "approx-tc", "approx-mc", "exact-tc", "exact-mc", "auto"]
 
 def run(*args, code=0):
     if args[0] in ("plan", "sweep"):
-        args += ("--plan-effort", "10")         # the search's length is not what is tested here
+        args += ("--plan-effort", "10")         # the length of the search does not matter here
     done = subprocess.run([LOWERSET, *args], capture_output=True, text=True, timeout=200)
     assert done.returncode == code, f"{args}: exit {done.returncode}, not {code}: {done.stderr}"
     return done
@@ -59,7 +59,7 @@ def check_curves_are_monotone_and_agree_in_csv_and_json():
         for cell in point["strategies"]:
             assert not cell["feasible"] or (auto["feasible"]
                                             and auto["overhead"] <= cell["overhead"])
-    assert before["none"] == 0 and before["auto"] <= 0      # less: by alternatives that are cheaper
+    assert before["none"] == 0 and before["auto"] <= 0      # below 0 by cheaper alternatives
 
 
 def check_a_point_is_what_plan_says_at_that_budget():
@@ -187,7 +187,7 @@ def check_measured_points_are_in_every_table():
 
 def check_only_models_are_measured():
     err = run("sweep", "g.json", "-q", "--measure", code=2).stderr
-    assert "--measure is for models, and this is a training graph" in err
+    assert "--measure is for models, but this is a training graph" in err
     assert "--measure" in run("sweep", "u,n.onnx", "--table", "--measure", code=2).stderr
     err = run("sweep", "u,n.onnx", "--batch", "2", "--measure", "-q", "--points", "1", "--cc",
               "/bin/false", "-o", "none", code=5).stderr
@@ -267,7 +267,7 @@ def check_a_batch_that_cannot_be_searched_is_explained():
     assert "dynamic first dimension" in err
     run("model", "mlp", "--batch=1", "-o", "one.onnx")
     err = run("plan", "one.onnx", "--max-batch", "--budget", "1GiB", code=2).stderr
-    assert "batch of 1 and not of 2" in err
+    assert "batch of 1, but not of 2" in err
     run("model", "mlp", "-o", "mlp.onnx")
     for args, word in [([], "--budget"), (["--budget", "50%"], "bytes"),
                        (["--budget", "1GiB", "--batch", "3"], "--batch"),
@@ -316,7 +316,7 @@ def main():
             try:
                 check()
                 print(f"ok   {name[6:]}")
-            except Exception as why:      # the rest still runs
+            except Exception as why:      # the other checks still run
                 failed += 1
                 print(f"FAIL {name[6:]}: {type(why).__name__} {why}")
         os.chdir("/")

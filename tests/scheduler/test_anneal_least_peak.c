@@ -1,5 +1,5 @@
-/* tests/scheduler/test_anneal_least_peak.c -- the search for the least memory: what it offers holds, and is the least of
- * tiny graphs. */
+/* tests/scheduler/test_anneal_least_peak.c -- the search for the least memory: its candidates are valid, and
+ * reach the least memory of tiny graphs. */
 #include <check.h>
 
 #include "scheduler/plan/plan_audit.h"
@@ -12,7 +12,7 @@ static LsArena *a;
 static void open_arena(void) { a = ls_arena_new(); }
 static void close_arena(void) { ls_arena_free(a); }
 
-/* The least peak that the search finds from the plain sequence; all that it offers is audited. */
+/* Returns the least peak that the search finds from the plain sequence; audits all its candidates. */
 static int64_t search(const LsDag *g, uint64_t seed, int64_t *before)
 {
     LsProb *p = ls_prob_new(a, g, seed % 3 != 0);
@@ -74,7 +74,7 @@ START_TEST(the_least_of_tiny_graphs_is_found)
 }
 END_TEST
 
-/* Every pool beside starts from all candidates, and what it finds is taken over. */
+/* Every pool on a thread starts from all candidates, and its results join the main pool. */
 START_TEST(turns_go_ways_of_their_own)
 {
     enum { TURNS = 4 };

@@ -1,4 +1,4 @@
-/* tests/scheduler/test_anneal_wide.c -- moves that go anywhere keep a tape valid, and annealing with them finds the
+/* tests/scheduler/test_anneal_wide.c -- unrestricted moves keep a tape valid, and annealing with them finds the
  * optima of small graphs without a backward part. */
 #include <check.h>
 #include <math.h>
@@ -16,7 +16,7 @@ static LsArena *a;
 static void open_arena(void) { a = ls_arena_new(); }
 static void close_arena(void) { ls_arena_free(a); }
 
-/* The tape is a valid sequence with the figures of liveness.h, which does all that must be done. */
+/* The tape is a valid and complete sequence, with the figures that liveness.h finds. */
 static void check_tape(const LsTape *t, uint64_t seed)
 {
     const LsProb *p = t->p;

@@ -1,5 +1,4 @@
-/* tests/scheduler/test_beam_search.c -- schedules of a beam against the optimum, and against what the rules of
- * memory say of them. */
+/* tests/scheduler/test_beam_search.c -- schedules of a beam against the optimum and the rules of memory. */
 #include <check.h>
 #include <math.h>
 
@@ -10,7 +9,7 @@
 
 typedef struct Tally { int found, lost, best; double excess; } Tally;
 
-/* A schedule holds what it promises. */
+/* A schedule has the cost and peak that it states. */
 static void check_schedule(LsArena *a, const LsProb *p, const LsSeq *seq, int64_t budget, double cost)
 {
     LsLive *live = ls_live_new(a, p);
@@ -70,7 +69,7 @@ static Tally compare_random(uint32_t width, double price)
     return tally;
 }
 
-/* Nearly: an alternative can lead back to where more is left to run than where it was tried. */
+/* Nearly: an alternative can lead to a state with more left to run than the state in which it was tried. */
 START_TEST(a_wide_beam_finds_the_optimum)
 {
     Tally t = compare_random(100000, 0);

@@ -1,5 +1,5 @@
-/* tests/scheduler/test_block_cuts.c -- blocks, what ranges of them keep, variants of problems, and the sequences
- * that come of it. */
+/* tests/scheduler/test_block_cuts.c -- blocks, the values that ranges of them keep, variants of problems, and
+ * the resulting sequences. */
 #include <check.h>
 #include <string.h>
 
@@ -28,8 +28,8 @@ static void audit(LsProb *p, const LsSeq *seq, uint64_t seed)
 
 enum { MOST_PHASES = 400 };
 
-/* A random split of the row into ranges of at most `longest`, each with a random option; the last
- * one runs first. */
+/* A random split of the row into ranges of at most `longest`, each with a random option; the last range runs
+ * first. */
 static uint32_t split(const LsBlocks *b, LsBlockWork *w, uint32_t longest, uint64_t *rnd,
                       LsPhase *phase)
 {
@@ -44,7 +44,7 @@ static uint32_t split(const LsBlocks *b, LsBlockWork *w, uint32_t longest, uint6
     return n;
 }
 
-/* A random way to run blocks backward of which nothing is there. */
+/* A random way to run blocks backward when none of their values is live. */
 static uint32_t nest(LsBlockWork *w, uint32_t from, uint32_t to, uint64_t *rnd, LsPhase *phase,
                      uint32_t n)
 {
@@ -105,8 +105,8 @@ START_TEST(any_nest_of_any_graph_is_a_valid_sequence)
 }
 END_TEST
 
-/* The graph with an alternative for every other node that reads a value of another node: it
- * reads what that one reads, and costs a little more or less. */
+/* The graph with an alternative for every other node that reads a value of another node: it reads that node's
+ * operands, and costs a little more or less. */
 static LsDag *with_alternatives(const LsDag *g, uint64_t seed)
 {
     LsDag *h = ls_arena_alloc(a, 1, sizeof *h);
@@ -239,7 +239,7 @@ START_TEST(ranges_that_look_alike_have_the_same_options)
             ck_assert_double_eq(x.item[j].again, y.item[j].again);
         }
     }
-    ck_assert_uint_ge(alike, b->n - 6);             /* all but those at the ends */
+    ck_assert_uint_ge(alike, b->n - 6);             /* all except the nodes at the ends */
 }
 END_TEST
 
@@ -264,7 +264,7 @@ START_TEST(a_sequence_takes_what_its_options_say)
             cost += o->again;
         }
         ls_live(p, &seq, live);
-        if (phase[0].option->again > 0) {           /* what runs again at once need not run first */
+        if (phase[0].option->again > 0) {           /* its first run can be skipped */
             ck_assert_int_le(live->peak, peak);
             ck_assert_double_le(live->cost, cost);
             continue;
@@ -277,7 +277,7 @@ START_TEST(a_sequence_takes_what_its_options_say)
 }
 END_TEST
 
-/* The least peak among all that the blocks give, and the cost at that, in steps. */
+/* The least peak among all plans of the blocks, and its cost in steps. */
 static int64_t least_peak(LsDag *g, double *cost)
 {
     LsProb *p = ls_prob_new(a, g, true);
@@ -291,13 +291,13 @@ static int64_t least_peak(LsDag *g, double *cost)
     return peak;
 }
 
-/* A backward node takes 400 bytes; split once, into ranges that are made again alone, these chains
- * take 500 and 560. */
+/* A backward node takes 400 bytes; split once, into ranges that are recomputed separately, these chains take
+ * 500 and 560. */
 START_TEST(ranges_within_ranges_take_little_of_a_deep_chain)
 {
     double cost;
     ck_assert_int_eq(least_peak(chain(45), &cost), 400);
-    ck_assert_double_lt(cost, 45 / 2.0);            /* steps; from the start each time: that */
+    ck_assert_double_lt(cost, 45 / 2.0);            /* steps; as from the start each time */
     ck_assert_int_le(least_peak(chain(90), &cost), 500);
     ck_assert_double_lt(cost, 4);
 }

@@ -1,5 +1,5 @@
-/* tests/scheduler/test_branch_and_bound.c -- the exact DP: small cases by hand, random graphs against every strategy
- * there is, and the published graphs against a plain table of the paper's recurrence. */
+/* tests/scheduler/test_branch_and_bound.c -- the exact DP: small cases by hand, random graphs against all
+ * strategies, and the published graphs against a plain table of the paper's recurrence. */
 #include <check.h>
 #include <math.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static void check_best(const LsExact *x, const LsDpOptions *o, double want)
     ck_assert_int_le(s.peak, o->budget);
 }
 
-/* Costs that are not whole numbers, so that no table over them would do. */
+/* Costs that are not whole numbers, so that no table by cost is possible. */
 static LsForward *random_forward(uint32_t nf, uint64_t seed)
 {
     LsDag *g = dag_make(a, nf, seed);
@@ -51,7 +51,7 @@ START_TEST(no_strategy_is_better_on_small_random_graphs)
                 o.greatest = true;
                 check_best(x, &o, b.greatest);
                 LsStrategy s;
-                o.budget = b.tightest - 1;          /* nothing fits, and it says so */
+                o.budget = b.tightest - 1;          /* nothing fits, and the DP reports it */
                 ck_assert_int_eq(ls_exact_solve(a, x, &o, &s), LS_EXACT_NONE);
             }
         }
@@ -81,9 +81,9 @@ START_TEST(the_fronts_of_the_dp_hold_nothing_better_on_larger_graphs)
 }
 END_TEST
 
-/* a -> b -> c -> d, each 8 bytes, cost 1, 2, 4, 8. A block of k vertices takes 16 k bytes, what is
- * kept before it, and 8 for the vertex behind it: with everything kept but d the last two blocks
- * take 40; {a, b}, {c, d} takes 32 + 8 twice, and b alone is kept. */
+/* a -> b -> c -> d, each 8 bytes, cost 1, 2, 4, 8. A block of k vertices takes 16 k bytes, the kept values
+ * before it, and 8 for the vertex behind it. With everything but d kept, the last two blocks take 40; {a, b},
+ * {c, d} takes 32 + 8 twice, and b alone is kept. */
 START_TEST(a_chain_is_cut_where_the_budget_wants_it)
 {
     uint32_t id[4] = {0, 1, 2, 3};
@@ -126,7 +126,7 @@ START_TEST(a_graph_that_costs_nothing_has_strategies_too)
 }
 END_TEST
 
-/* Times that are rounded up may sum to far more than they were. */
+/* The sum of rounded-up times may be far larger than the sum of the times. */
 START_TEST(coarsely_rounded_times_lose_no_strategy)
 {
     for (uint64_t seed = 0; seed < 12; seed++) {

@@ -1,5 +1,4 @@
-/* tests/scheduler/test_dag_json.c -- graphs come back as written; what is no graph is
- * refused with its reason. */
+/* tests/scheduler/test_dag_json.c -- graphs come back as written; invalid graphs are refused with a reason. */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -129,7 +128,7 @@ static bool is_taken(uint32_t tensors, int64_t bytes, uint32_t nodes, int64_t wo
     return taken;
 }
 
-/* Sums of tensors, workspaces and what rounding up may add stay below 2^57. */
+/* Sums of tensors, workspaces and rounding stay below 2^57. */
 START_TEST(sizes_that_are_too_large_together_are_refused)
 {
     const int64_t large = INT64_C(1) << 46;
@@ -147,7 +146,7 @@ START_TEST(sizes_that_are_too_large_together_are_refused)
 }
 END_TEST
 
-/* The sum may be 2^57 - 1 and no more: here of 1023 workspaces or tensors, and what brings it there. */
+/* The sum may be at most 2^57 - 1: here 1023 workspaces or tensors and the rest up to the limit. */
 START_TEST(the_largest_sum_is_exact)
 {
     const int64_t large = INT64_C(1) << 47, most = INT64_MAX / 64;
@@ -174,7 +173,7 @@ START_TEST(the_largest_sum_is_exact)
 }
 END_TEST
 
-/* What no reader of a file lets through, and other makers of graphs may not. */
+/* Errors that no reader of files lets through, in graphs made otherwise. */
 static const char *refused(int64_t bytes, int64_t workspace, double cost, double more)
 {
     LsDag g = {.name = "g", .alignment = 1, .ntensor = 1, .nnode = 2};

@@ -1,4 +1,4 @@
-/* tests/scheduler/test_edited_order.c -- a tape under change says what a fresh evaluation of its sequence says. */
+/* tests/scheduler/test_edited_order.c -- an edited tape has the figures of a fresh evaluation of its sequence. */
 #include <check.h>
 #include <string.h>
 

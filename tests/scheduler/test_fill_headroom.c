@@ -1,5 +1,5 @@
-/* tests/scheduler/test_fill_headroom.c -- what is kept at the turn is exchanged for dearer runs that need no more
- * room. */
+/* tests/scheduler/test_fill_headroom.c -- values kept at the turn are exchanged for more expensive
+ * recomputations that need no more room. */
 #include "scheduler/local_search/fill_headroom.h"
 #include "scheduler/order/run_order.h"
 #include "tests/support/dag_tools.h"
@@ -69,7 +69,7 @@ START_TEST(one_large_value_is_made_again_for_two_small_ones)
     Net x;
     make(&x);
     LsAnneal s = loaded(ls_prob_new(a, &x.g, true), &seq, 52);
-    ck_assert_int_eq(ls_tape_peak(s.t), 52);        /* b, what the turn reads, makes and needs */
+    ck_assert_int_eq(ls_tape_peak(s.t), 52);        /* b; operands, result and workspace of the turn */
     double before = s.t->cost;
     ls_exchange(&s);
     ck_assert_double_eq_tol(s.t->cost, before + 9 - 12, 1e-9);

@@ -1,4 +1,4 @@
-/* tests/scheduler/test_keep_forget_hints.c -- plans keep to hints, and are plans of the graph as it was. */
+/* tests/scheduler/test_keep_forget_hints.c -- plans obey hints, and are plans of the original graph. */
 #include <check.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@ static void close_arena(void) { ls_arena_free(a); }
 
 static char why[400];
 
-/* Names that tell all nodes and tensors apart. */
+/* Gives all nodes and tensors different names. */
 static LsDag *named(uint32_t nf, uint64_t seed)
 {
     LsDag *g = dag_make(a, nf, seed);
@@ -43,7 +43,7 @@ static uint32_t runs_of(const LsPlan *plan, uint32_t node)
     return n;
 }
 
-/* Plans under the hints and audits against the graph as it was; false: nothing fits. */
+/* Plans under the hints and audits against the original graph; false: nothing fits. */
 static bool plan_with(const LsDag *g, const LsHints *hints, int64_t budget, LsPlan *plan,
                       LsPlanReport *r)
 {

@@ -89,8 +89,8 @@ static const LsDagNode *tiny_maker(const Tiny *x, uint32_t t)
     return NULL;
 }
 
-/* An alternative of a node that computes one of its operands itself: it reads what makes that
- * reads. */
+/* An alternative of a node that computes one of its operands itself: it reads the operands of that operand's
+ * maker. */
 static void tiny_fused(Tiny *x, uint64_t *rnd)
 {
     LsDagNode *node = &x->node[x->g.nnode];
@@ -116,7 +116,7 @@ static void tiny_fused(Tiny *x, uint64_t *rnd)
     }
 }
 
-/* An update of tensor 0, which the nodes that read it must come before. */
+/* An update of tensor 0; nodes that read tensor 0 must come before. */
 static void tiny_update(Tiny *x, uint64_t *rnd)
 {
     LsDagNode *node = &x->node[x->g.nnode++];
@@ -343,7 +343,7 @@ START_TEST(plans_of_random_training_graphs_keep_the_bounds)
 }
 END_TEST
 
-/* What a report certifies as the least of any plan, to the byte: no more, and no less. */
+/* A report certifies the exact least memory of any plan, to the byte. */
 START_TEST(the_least_that_a_report_certifies_is_the_optimum_to_the_byte)
 {
     uint64_t rnd = 77;
@@ -375,8 +375,8 @@ START_TEST(the_least_that_a_report_certifies_is_the_optimum_to_the_byte)
 }
 END_TEST
 
-/* A chain of more nodes than are searched exactly, of which all that it takes is known: an operand
- * and a result, wherever they are largest together. */
+/* A chain with more nodes than the exact search takes. Its least memory is known: the largest operand and
+ * result together. */
 START_TEST(the_least_certified_for_a_long_chain_is_its_largest_pair)
 {
     enum { N = 90 };
@@ -403,12 +403,12 @@ START_TEST(the_least_certified_for_a_long_chain_is_its_largest_pair)
     ck_assert_int_eq(r.least_bound, most);
     ck_assert_int_eq(plan.live_peak, most);
     ck_assert(ls_plan(a, &g, &(LsPlanOptions){.strategy = "none"}, &plan, &r));
-    ck_assert_int_eq(r.least_bound, most);          /* by what each node takes alone */
+    ck_assert_int_eq(r.least_bound, most);          /* from each node alone */
     ls_arena_free(a);
 }
 END_TEST
 
-/* A budget that prices prove too small raises the least by what that proves, one byte, and no more. */
+/* If prices prove a budget too small, the least rises to one byte above it, and no further. */
 START_TEST(a_budget_proven_too_small_raises_the_least_to_the_next_byte)
 {
     int some = 0;
@@ -430,14 +430,13 @@ START_TEST(a_budget_proven_too_small_raises_the_least_to_the_next_byte)
 }
 END_TEST
 
-/* Prices and results that no rounding of another machine may change, at signs and sizes where it
- * would. */
+/* Prices and results that must not depend on a machine's rounding, at signs and sizes where they could. */
 START_TEST(a_line_proves_the_same_whole_grains_on_every_machine)
 {
     static const struct { int64_t value, budget, fixed; double price, want; } row[] = {
-        {1000, 100, 0, 0.5, 948},           /* 950, less one and what is taken off for rounding */
+        {1000, 100, 0, 0.5, 948},           /* 950, less one and the allowance for rounding */
         {1000, 100, 200, 0.5, 1048},        /* more than fits costs more */
-        {0, 3, 0, 0.5, -3},                 /* -2.5 and a bit, rounded down */
+        {0, 3, 0, 0.5, -3},                 /* slightly more than -2.5, rounded down */
         {7, INT64_MAX, 0, 0, 5},
         {INT64_C(1) << 42, INT64_C(1) << 62, 0, 0x1p-21, (double)(INT64_C(1) << 41) - 2},
         {1000, INT64_C(1) << 50, 0, 0x1p-200, 998},
@@ -456,7 +455,7 @@ START_TEST(a_line_proves_the_same_whole_grains_on_every_machine)
 }
 END_TEST
 
-/* Against sums of whole multiples of 2^-30 grains: never more, and hardly less. */
+/* Against exact sums of multiples of 2^-30 grains: never more, and hardly less. */
 START_TEST(a_line_proves_no_more_than_the_exact_sum)
 {
     enum { SEPARATORS = 6 };

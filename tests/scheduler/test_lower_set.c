@@ -55,7 +55,7 @@ START_TEST(the_pruned_family_holds_the_ancestors_of_every_vertex)
             uint32_t found = 0;
             for (uint32_t i = 0; i < fam->n; i++) {
                 ck_assert(is_lower(f, fam->low[i]));
-                /* v in it, and without v still a lower set, of which v's ancestors are all */
+                /* some set has v */
                 found += fam->low[i] >> v & 1;
             }
             ck_assert_uint_gt(found, 0);
@@ -73,7 +73,7 @@ static int64_t bytes_of(const LsForward *f, uint64_t set)
     return bytes;
 }
 
-/* The halo as the paper defines it, from who reads whom alone. */
+/* The halo by the paper's definition, from the edges alone. */
 START_TEST(the_halo_is_what_successors_make_and_read_outside)
 {
     int some = 0;

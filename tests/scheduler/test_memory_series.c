@@ -1,4 +1,4 @@
-/* tests/scheduler/test_memory_series.c -- what reports say of memory is what the plan takes. */
+/* tests/scheduler/test_memory_series.c -- reports show the memory that the plan takes. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,7 +73,7 @@ START_TEST(a_run_frees_what_the_plan_frees_behind_it)
 }
 END_TEST
 
-/* What `put` writes of a text. */
+/* Returns the text that `put` writes. */
 static const char *written(void (*put)(FILE *, const char *), const char *text)
 {
     char *buffer = NULL;

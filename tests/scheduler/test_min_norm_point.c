@@ -1,4 +1,5 @@
-/* tests/scheduler/test_min_norm_point.c -- nearest points of random polyhedra, by what proves that they are. */
+/* tests/scheduler/test_min_norm_point.c -- nearest points of random polyhedra, checked by the optimality
+ * condition. */
 #include <check.h>
 #include <math.h>
 

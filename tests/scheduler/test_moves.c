@@ -1,4 +1,5 @@
-/* tests/scheduler/test_moves.c -- room at the peak is made by what costs least: again, or without. */
+/* tests/scheduler/test_moves.c -- memory at the peak is freed by the cheapest way: recomputation, or an
+ * alternative that does without the value. */
 #include <check.h>
 
 #include "scheduler/order/moves.h"
@@ -29,7 +30,7 @@ static void set_node(Net *x, uint32_t v, double cost, uint32_t in, uint32_t also
                              .alternative = v == ALT1 || v == ALT2};
 }
 
-/* more1, more2: what the alternatives cost more than what they stand for. */
+/* more1, more2: added costs of the alternatives. */
 static void make(Net *x, double more1, double more2)
 {
     static const int64_t bytes[TENSORS] = {1, 10, 10, 1, 40, 1, 1, 1, 1};
@@ -50,7 +51,7 @@ static void make(Net *x, double more1, double more2)
     set_node(x, RGRAD, 5, D, A, H);
 }
 
-/* What making room for b at the peak costs; runs: of each node afterwards. */
+/* Returns the cost of freeing b at the peak; runs: of each node afterwards. */
 static double relief(double more1, double more2, uint32_t *runs)
 {
     Net x;

@@ -1,4 +1,4 @@
-/* tests/scheduler/test_offsets.c -- places in the arena never overlap in time, and are near the bound. */
+/* tests/scheduler/test_offsets.c -- live values never overlap in the arena, and the arena is near the bound. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ static LsBlock random_block(uint64_t *rnd, uint32_t most, int64_t unit, uint32_t
     return b;
 }
 
-/* Where it ends above its place when both blocks have begun: it never grows. */
+/* The height of b at the first step at which both blocks are live. A block never grows. */
 static int64_t top_beside(const LsBlock *b, const LsBlock *other)
 {
     uint32_t step = b->from > other->from ? b->from : other->from;
@@ -86,8 +86,8 @@ START_TEST(nested_lifetimes_are_packed_without_a_gap)
 }
 END_TEST
 
-/* The least end when the blocks from order[k] on are placed in every order, each on the skyline of
- * those before: among these is a best placement. */
+/* The least end when the blocks from order[k] on are placed in every order, each on the skyline of the earlier
+ * blocks. One of these placements is optimal. */
 static int64_t least_end(const LsBlock *b, uint32_t n, uint32_t *order, uint32_t k, int64_t *place,
                          int64_t end)
 {
@@ -193,7 +193,7 @@ START_TEST(ejection_brings_boxes_below_a_capacity_or_leaves_them_where_they_are)
         int64_t place[MOST], before[MOST], offset[MOST], top = 0;
         uint32_t n = cut(b, 2 + dag_random(&rnd, MOST - 2), &rnd, 0, 30, 0, HEIGHT);
         ls_boxes_make(arena, b, n, 1, &boxes);
-        for (uint32_t k = 0; k < n; k++) {          /* each on all others: far too high */
+        for (uint32_t k = 0; k < n; k++) {          /* each above all others: far too high */
             before[k] = place[k] = top;
             top += boxes.box[k].size;
         }
@@ -235,7 +235,7 @@ START_TEST(what_is_found_for_some_bytes_is_found_for_more)
 }
 END_TEST
 
-/* More than a complete search can do; fillings alone end 3 to 5 % above the bound. */
+/* Too many for a complete search; greedy packings end 3 to 5 % above the bound. */
 START_TEST(a_thousand_blocks_of_no_order_are_brought_near_the_bound)
 {
     enum { N = 1000 };
@@ -336,8 +336,8 @@ START_TEST(the_hard_instances_of_minimalloc_fit_their_capacity)
 }
 END_TEST
 
-/* Bytes above part of the peak, over all steps; -1: a sequence that reads what is not there, or of
- * another peak or cost than liveness.h finds in seq. */
+/* Bytes above part of the peak, over all steps; -1: the sequence reads a missing value, or its peak or cost is
+ * not what liveness.h finds in seq. */
 static int64_t crowd(LsArena *arena, const LsProb *p, const LsSeq *seq, const LsSeq *of)
 {
     LsLive *live = ls_live_new(arena, p);

@@ -1,4 +1,4 @@
-/* tests/scheduler/test_order_beam.c -- the order of all nodes against all orders there are. */
+/* tests/scheduler/test_order_beam.c -- the order of all nodes against all possible orders. */
 #include <check.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@ static LsArena *a;
 static void open_arena(void) { a = ls_arena_new(); }
 static void close_arena(void) { ls_arena_free(a); }
 
-enum { MOST = 14 };             /* nodes whose orders are all tried */
+enum { MOST = 14 };             /* graphs of this size have all orders tried */
 
 typedef struct All { LsProb *p; uint32_t node[MOST], n; uint32_t bit[64]; } All;
 
@@ -20,7 +20,7 @@ static bool has(const All *x, uint32_t set, uint32_t v)
     return x->bit[v] < MOST && set >> x->bit[v] & 1;
 }
 
-/* Readers of t outside the set, and the end, which reads outputs. */
+/* Readers of t outside the set. The end counts as a reader of outputs. */
 static uint32_t readers_left(const All *x, uint32_t set, uint32_t t)
 {
     uint32_t n = x->p->dag->tensor[t].output;
@@ -43,7 +43,7 @@ static bool may_run(const All *x, uint32_t set, uint32_t v)
     return !has(x, set, v);
 }
 
-/* Bytes while v runs behind the nodes of the set; no graph here has two pairs that share. */
+/* Bytes while v runs after the nodes of the set. In these graphs no two in-place pairs share a tensor. */
 static int64_t bytes_at(const All *x, uint32_t set, uint32_t v)
 {
     const LsProb *p = x->p;

@@ -1,4 +1,4 @@
-/* tests/scheduler/test_partition_dp.c -- the DP over lower sets against every strategy there is. */
+/* tests/scheduler/test_partition_dp.c -- the DP over lower sets against all strategies. */
 #include <check.h>
 #include <math.h>
 
@@ -37,7 +37,7 @@ static void compare(const LsForward *f, const LsFamily *fam, bool price_last, do
         ck_assert_double_eq_tol(s.time, tc.item[k].time, 1e-9);
         ck_assert_int_le(s.peak, b.budget);
     }
-    o.budget = b.tightest - 1;                      /* nothing fits, and it says so */
+    o.budget = b.tightest - 1;                      /* nothing fits, and the DP reports it */
     ck_assert_uint_eq(ls_partition(a, f, fam, &o).n, 0);
 }
 
@@ -51,8 +51,8 @@ START_TEST(the_dp_finds_the_best_of_all_strategies)
 }
 END_TEST
 
-/* The memory formula is checked where steps are listed and where they are found on the way: a term
- * that is missing in one place lets strategies through that need more than the budget. */
+/* The memory formula is checked for listed steps and for steps found during the search. A term missing in one
+ * of them would accept strategies above the budget. */
 START_TEST(no_budget_lets_through_a_strategy_that_needs_more)
 {
     enum { BUDGETS = 16 };

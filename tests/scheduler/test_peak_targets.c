@@ -1,4 +1,5 @@
-/* tests/scheduler/test_peak_targets.c -- the live peaks that searches aim at fill the array that was counted for them. */
+/* tests/scheduler/test_peak_targets.c -- the targets of searches fill exactly the array that was counted for
+ * them. */
 #include "tests/support/suite.h"
 
 #include "scheduler/candidates/peak_targets.h"
@@ -10,7 +11,7 @@ static LsArena *arena;
 static void setup(void) { arena = ls_arena_new(); }
 static void teardown(void) { ls_arena_free(arena); }
 
-/* What lies behind the array in the arena begins behind its last number, and the numbers fall. */
+/* The next allocation of the arena begins after the array's last number, and the numbers fall. */
 static LsTargets checked(int64_t most, int64_t store_all, bool fine)
 {
     LsTargets t = ls_targets(arena, most, store_all, fine);
@@ -42,7 +43,7 @@ START_TEST(fine_targets_go_down_to_a_twentieth)
     LsTargets t = checked(1000000, 1000000, true);
     ck_assert_int_eq(t.bytes[0], 950000);
     ck_assert_int_eq(t.bytes[t.n - 1], 50000);
-    for (uint32_t k = 1; k < t.n; k++)      /* by 6 % of themselves, below 40 % */
+    for (uint32_t k = 1; k < t.n; k++)      /* by 6 % each, below 40 % */
         ck_assert(t.bytes[k - 1] > 400000 || t.bytes[k] * 16 >= t.bytes[k - 1] * 15);
 }
 END_TEST

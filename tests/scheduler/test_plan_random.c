@@ -1,4 +1,4 @@
-/* tests/scheduler/test_plan_random.c -- auto on random graphs: audited, and against the search of all
+/* tests/scheduler/test_plan_random.c -- auto on random graphs: audited, and compared with the search of all
  * schedules. */
 #include <check.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 static const LsPlanOptions quick = {.effort = 1, .seconds = 1e6};
 
-/* Plans for one budget out of the planner, audits, and says what it costs; -1: nothing fits. */
+/* Takes the planner's plan for one budget, audits it and returns its cost; -1: nothing fits. */
 static double ask(LsPlanner *planner, const LsDag *g, int64_t budget)
 {
     char why[400];
@@ -61,7 +61,7 @@ START_TEST(random_graphs_get_plans_that_hold)
 }
 END_TEST
 
-/* Here an alternative comes before a node that must run, which nobody would miss then. */
+/* Here an alternative comes before a node that must run; without a check nobody would miss that node. */
 START_TEST(what_must_run_stays_though_an_alternative_has_run)
 {
     LsArena *a = ls_arena_new();

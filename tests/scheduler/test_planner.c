@@ -1,4 +1,4 @@
-/* tests/scheduler/test_planner.c -- every plan of every strategy holds, and keeps what planner.h promises. */
+/* tests/scheduler/test_planner.c -- every plan of every strategy is valid and keeps the promises of planner.h. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ enum { NSTRATEGY = 5 };
 /* Graphs this small need few moves. */
 #define QUICK(...) (LsPlanOptions){.effort = 4, .unproven = true, __VA_ARGS__}
 
-/* A plan, or the lack of one, holds what it promises; the cost, or -1. */
+/* Checks a plan's promises, or the report of no plan. Returns the cost, or -1. */
 static double check(const LsDag *g, const char *name, int64_t budget, bool fits,
                     const LsPlan *plan, const LsPlanReport *r)
 {
@@ -42,7 +42,7 @@ static double check(const LsDag *g, const char *name, int64_t budget, bool fits,
     return plan->cost;
 }
 
-/* Plans and audits; the cost, or -1 when nothing fits. */
+/* Plans and audits. Returns the cost, or -1 when nothing fits. */
 static double cost_at(const LsDag *g, const char *name, int64_t budget, LsPlan *plan,
                       LsPlanReport *r)
 {
@@ -50,7 +50,7 @@ static double cost_at(const LsDag *g, const char *name, int64_t budget, LsPlan *
     return check(g, name, budget, fits, plan, r);
 }
 
-enum { LEAST = 3, PARTS = 10 };  /* of what the plan without recomputation takes */
+enum { LEAST = 3, PARTS = 10 };  /* of the arena without recomputation */
 
 /* cost[k]: likewise within k parts of `full` bytes, all by one planning. */
 static void costs_of(const LsDag *g, const char *name, int64_t full, double cost[PARTS + 1])
@@ -141,14 +141,14 @@ START_TEST(auto_is_never_worse_than_a_named_strategy)
 }
 END_TEST
 
-/* n nodes in a line, of two costs and sizes, and their gradients, which read what they read. */
+/* n nodes in a line, of two costs and sizes, and their gradients, which read the same operands. */
 static LsDag *chain(uint32_t n)
 {
     LsDag *g = ls_arena_alloc(a, 1, sizeof *g);
     uint32_t *id = ls_arena_alloc(a, 6 * n, sizeof *id);
     *g = (LsDag){"chain", 1, ls_arena_alloc(a, 2 * n + 2, sizeof *g->tensor), 0,
                  ls_arena_alloc(a, 2 * n, sizeof *g->node), 0};
-    for (uint32_t k = 0; k < n; k++) {              /* what node k reads and makes: k, k + 1 */
+    for (uint32_t k = 0; k < n; k++) {              /* node k reads k and makes k + 1 */
         id[2 * k] = k;
         id[2 * k + 1] = k + 1;
         g->node[g->nnode++] = (LsDagNode){"f", "F", LS_DAG_FORWARD, 1 + 9 * (k % 3 == 0), .nin = 1,
@@ -168,7 +168,7 @@ static LsDag *chain(uint32_t n)
     return g;
 }
 
-/* What exact finds when it is named, and auto, which has its row. */
+/* The results of exact when it is named, and of auto, which has its row. */
 static void check_exact_within_auto(const LsDag *g, int64_t budget, double seconds, uint32_t effort,
                                     const char *note, bool same)
 {
@@ -193,7 +193,7 @@ static void check_exact_within_auto(const LsDag *g, int64_t budget, double secon
 START_TEST(auto_is_never_worse_than_the_optima_and_runs_them_when_there_is_time)
 {
     char why[300];
-    LsDag *g = chain(310);                          /* in small ones it begins with them */
+    LsDag *g = chain(310);                          /* in small graphs it begins with them */
     LsPlan plan;
     ck_assert_msg(ls_dag_check(g, why, sizeof why), "%s", why);
     ls_plan_none(a, g, &plan);
@@ -360,8 +360,8 @@ static void print_all(FILE *f, const LsDag *g, const LsPlan *plan, const LsPlanR
     ls_view_json(f, g, plan, r);
 }
 
-/* A picture counts runs of nodes; the id of a step that frees is a tensor's, and may be far beyond
- * the last node. So many tensors are none of a network: what is touched for them is not there. */
+/* A picture counts runs of nodes; the id of a step that frees is a tensor's id, and may be far beyond the last
+ * node. This graph has so many tensors that a read by that id would leave the array of nodes. */
 START_TEST(a_picture_counts_runs_whatever_tensors_are_freed)
 {
     enum { MANY = 1 << 27 };

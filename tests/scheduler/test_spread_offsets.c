@@ -1,4 +1,5 @@
-/* tests/scheduler/test_spread_offsets.c -- which runs wait for which, and places that let more of them go on at once. */
+/* tests/scheduler/test_spread_offsets.c -- dependencies between runs, and offsets that let more runs go on at
+ * once. */
 #include "scheduler/plan/plan_audit.h"
 #include "scheduler/plan/planner.h"
 #include "scheduler/plan/run_dependencies.h"
@@ -52,7 +53,7 @@ static int64_t **operand_places(const LsDag *g, const LsPlan *plan)
     return place;
 }
 
-/* Does step s, run number r; what it found in its operands. */
+/* Does step s, run number r. Returns what it found in its operands. */
 static uint64_t do_run(const LsDag *g, const LsPlan *plan, uint32_t s, uint32_t r,
                        const int64_t *place, Memory *m)
 {
@@ -75,7 +76,7 @@ static uint64_t do_run(const LsDag *g, const LsPlan *plan, uint32_t s, uint32_t 
     return found;
 }
 
-/* What all runs find, in the order of the plan or in another that the waits allow. */
+/* The values that all runs find, in the order of the plan or in another order that the dependencies allow. */
 static uint64_t *found_by_all(const LsDag *g, const LsPlan *plan, const LsWaits *w, uint64_t seed)
 {
     uint32_t *step = ls_arena_alloc(a, plan->nstep, sizeof *step), n = 0;
@@ -90,8 +91,8 @@ static uint64_t *found_by_all(const LsDag *g, const LsPlan *plan, const LsWaits 
         uint32_t ready = 0, next = UINT32_MAX;
         for (uint32_t r = 0; r < n && (w != NULL || ready == 0); r++) {
             bool waits = over[r];
-            for (uint32_t k = w != NULL ? w->of[r] : 0; w != NULL && k < w->of[r + 1]; k++)
-                waits |= !over[w->run[k]];
+            for (uint32_t k = w != NULL ? w->on.at[r] : 0; w != NULL && k < w->on.at[r + 1]; k++)
+                waits |= !over[w->on.id[k]];
             if (!waits && dag_random(&seed, ++ready) == 0)
                 next = r;
         }
@@ -153,8 +154,8 @@ START_TEST(any_order_that_the_waits_allow_finds_the_same)
 }
 END_TEST
 
-/* A large value, then a chain whose values each feed a run aside that nobody waits for: as data and
- * weight gradients do. */
+/* A large value, then a chain whose values each feed a side run that no other run waits for: like data and
+ * weight gradients. */
 enum { RUNGS = 6, ASIDE = 300000, ALONG = 100000 };
 
 static LsDag *ladder(void)
@@ -208,13 +209,13 @@ START_TEST(a_run_waits_for_no_more_than_it_must)
     LsPieces p = ls_pieces(a, g, &plan);
     LsWaits w = ls_waits(a, &p, false);
     ck_assert_uint_eq(p.nrun, 2 * RUNGS + 1);
-    ck_assert_uint_eq(w.of[1], 0);
+    ck_assert_uint_eq(w.on.at[1], 0);
     for (uint32_t r = 1; r < p.nrun; r++) {     /* along, aside, along, aside, ... */
-        uint32_t n = w.of[r + 1] - w.of[r], above = r == 1 ? 0 : r % 2 == 0 ? r - 1 : r - 2;
+        uint32_t n = w.on.at[r + 1] - w.on.at[r], above = r == 1 ? 0 : r % 2 == 0 ? r - 1 : r - 2;
         ck_assert_uint_ge(n, 1);
-        ck_assert_uint_eq(w.run[w.of[r] + n - 1], above);
-        if (n > 1)                              /* for the bytes of what has long been over */
-            ck_assert_uint_lt(w.run[w.of[r] + n - 2] + 6, r);
+        ck_assert_uint_eq(w.on.id[w.on.at[r] + n - 1], above);
+        if (n > 1)                              /* for the bytes of a value that ended long ago */
+            ck_assert_uint_lt(w.on.id[w.on.at[r] + n - 2] + 6, r);
         ck_assert(ls_waits_for(&w, r, 0));
         ck_assert(!ls_waits_for(&w, r, r));
     }

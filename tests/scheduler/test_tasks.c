@@ -1,5 +1,5 @@
-/* tests/scheduler/test_tasks.c -- work side by side: all of it is done, once, and plans do not tell on how
- * many processors. */
+/* tests/scheduler/test_tasks.c -- parallel tasks: each is done once, and plans do not depend on the number of
+ * processors. */
 #include <check.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -50,7 +50,7 @@ START_TEST(tasks_of_jobs)
 }
 END_TEST
 
-/* The hash of the plan at so many percent of the live peak without recomputation; empty: none. */
+/* The hash of the plan at this percentage of the live peak without recomputation; empty: no plan. */
 static void plan(const LsDag *g, int percent, char hash[17])
 {
     LsPlan none, found;

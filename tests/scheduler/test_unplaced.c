@@ -1,4 +1,4 @@
-/* tests/scheduler/test_unplaced.c -- plans without places: live bytes are all that counts. */
+/* tests/scheduler/test_unplaced.c -- plans without offsets: only live bytes count. */
 #include "scheduler/plan/plan_audit.h"
 #include "scheduler/plan/planner.h"
 #include "tests/support/dag_tools.h"
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define QUICK(...) (LsPlanOptions){.effort = 2, .no_offsets = true, __VA_ARGS__}
-/* Graphs this small are solved. */
+/* Graphs this small are solved exactly. */
 #define SOLVED(...) (LsPlanOptions){.effort = 10, .no_offsets = true, .unproven = true, __VA_ARGS__}
 
 static LsArena *a;

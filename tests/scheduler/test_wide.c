@@ -1,4 +1,4 @@
-/* tests/scheduler/test_wide.c -- graphs with very wide kernels: every search ends within its work. */
+/* tests/scheduler/test_wide.c -- graphs with very wide kernels: every search ends within its limit of work. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ static const WideShape shapes[] = {
 };
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
-/* What one more step may take when the limit is reached: a state with many kernels to try. */
+/* The work of one more step when the limit is reached: a state with many kernels to try. */
 static const uint64_t SLACK = 40000000;
 
 /* ---- the best matching ---- */
@@ -30,7 +30,7 @@ static bool any_pair(const void *of, LsDagPair pair)
     return true;
 }
 
-/* By trying all subsets of the pairs from k on. */
+/* Tries all subsets of the pairs from k on. */
 static int64_t best_of(const LsDagNode *n, const int64_t *size, uint64_t stays, uint32_t k,
                        uint64_t taken)
 {
@@ -69,7 +69,7 @@ START_TEST(pairs_spare_what_the_best_of_all_subsets_does)
 }
 END_TEST
 
-/* Every result with every operand: so many that the matching itself is given up. */
+/* Every result with every operand: too many pairs, so the matching gives up. */
 START_TEST(no_number_of_pairs_takes_long_and_none_spares_less_than_the_best)
 {
     enum { N = 2000 };
@@ -144,8 +144,8 @@ START_TEST(exact_searches_of_wide_kernels_end_within_the_work_of_their_states)
 }
 END_TEST
 
-/* The annealing looks at its limit within every step. Its starts run side by side in up to four
- * lanes, each of which has the whole of it. */
+/* Annealing checks its limit within every step. Its starts run in up to four parallel lanes, each with the
+ * whole limit. */
 START_TEST(annealing_of_wide_kernels_ends_within_its_limit)
 {
     const double seconds = 0.02;

@@ -1,5 +1,5 @@
-/* tests/scheduler/test_window_search.c -- windows of sequences: the whole against the optimum, parts against what
- * the rules of memory say. */
+/* tests/scheduler/test_window_search.c -- windows of sequences: whole sequences against the optimum, parts
+ * against the rules of memory. */
 #include <check.h>
 #include <math.h>
 
@@ -25,7 +25,7 @@ static uint32_t runs_of(const LsSeq *seq, uint32_t v)
     return n;
 }
 
-/* Every read is of something made before; what must run runs, what may not run twice does not. */
+/* Every operand is made before its read; nodes that must run do run; nodes that may run once do not run twice. */
 static void check_order(LsArena *a, const LsProb *p, const LsSeq *seq)
 {
     bool *made = ls_arena_alloc(a, p->nt + 1u, sizeof *made);
@@ -45,7 +45,7 @@ static void check_order(LsArena *a, const LsProb *p, const LsSeq *seq)
         ck_assert(!p->dag->tensor[t].output || p->dag->tensor[t].persistent || made[t]);
 }
 
-/* But for alternatives that make only some of what a node makes: windows leave them out. */
+/* Windows leave out alternatives that make only some of a node's results. */
 START_TEST(the_window_of_everything_is_the_optimum)
 {
     int found = 0, best_ones = 0, missed = 0;
@@ -83,8 +83,7 @@ START_TEST(the_window_of_everything_is_the_optimum)
 }
 END_TEST
 
-/* An optimum is as good as can be in each of its parts; a part of another sequence may get better,
- * and nothing else worse. */
+/* Each part of an optimum is optimal. A part of another sequence may improve, without harm to the rest. */
 START_TEST(parts_get_better_and_nothing_else_worse)
 {
     int better_ones = 0;

@@ -1,5 +1,5 @@
 /* tests/support/attention_reference.h -- attention by its formulas, one row of scores at a time, in double
- * precision: what kernels and rows are compared with. */
+ * precision: the reference for kernels and rows. */
 #ifndef LS_TESTS_SUPPORT_ATTENTION_REFERENCE_H
 #define LS_TESTS_SUPPORT_ATTENTION_REFERENCE_H
 
@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Operands and results of a node, row-major; without a gradient dq, dk and dv are NULL. Of joint ones q,
- * k and v are the same, and so are their gradients. */
+/* Operands and results of a node, row-major; without a gradient dq, dk and dv are NULL. For joint operands q, k
+ * and v are the same array, and so are their gradients. */
 typedef struct AttentionData {
     const LsGraph *g;
     LsNodeId n;

@@ -1,4 +1,4 @@
-/* tests/support/conv_cases.h -- convolutions of all shapes, and what they give by plain loops in double. */
+/* tests/support/conv_cases.h -- convolutions of all shapes, and their results by plain loops in double. */
 #ifndef LS_TESTS_SUPPORT_CONV_CASES_H
 #define LS_TESTS_SUPPORT_CONV_CASES_H
 
@@ -34,7 +34,7 @@ static const Case cases[] = {
     /* few positions for the weights */
     {2, 1, 1, 260, 257, {6, 5}, ALL(3), ALL(2), ALL(1), ALL(1), ALL(1), true},
     {2, 1, 1, 12, 300, {27, 25}, ALL(2), ALL(1), ALL(1), ALL(0), ALL(0), true},
-    /* Winograd's algorithm, with maps that 4 does and does not divide */
+    /* Winograd's algorithm, with map sizes that are and are not multiples of 4 */
     {2, 2, 1, 16, 32, {16, 20}, ALL(3), ALL(1), ALL(1), ALL(1), ALL(1), true},
     {2, 1, 1, 48, 64, {30, 29}, ALL(3), ALL(1), ALL(1), ALL(1), ALL(1), true},
     {2, 3, 1, 80, 16, {26, 35}, ALL(3), ALL(1), ALL(1), {0, 2}, {1, 0}, false},
@@ -126,7 +126,7 @@ static inline void add(void *user, int64_t x, int64_t w, int64_t y)
     s->dw[w] += s->y[y] * s->x[x];
 }
 
-/* Random operands of a case, and what its three convolutions make of them by plain loops. */
+/* Random operands of a case, and the results of its three convolutions by plain loops. */
 typedef struct Sample { double *x, *w, *y, *bias, *dx, *dw, *dy; } Sample;
 
 static inline Sample sample_new(const Case *c)

@@ -1,10 +1,10 @@
 /* tests/support/cuda_executor.c -- blocks, threads, barriers and shuffles of tests/support/cuda_executor.h.
  *
- * A fiber is made once, on a stack of its own, and takes one thread of block after block. It goes to
- * the scheduler and back by setjmp and longjmp, which unlike swapcontext ask nothing of the system.
- * The scheduler lets a thread run until it waits or ends, and lets go those whose company is complete;
- * when it can let go nobody and not all have ended, the kernel is wrong. */
-#undef _FORTIFY_SOURCE          /* its longjmp takes a jump to another stack for a mistake */
+ * A fiber is made once, on a stack of its own, and takes one thread of block after block. It switches to the
+ * scheduler and back by setjmp and longjmp, which unlike swapcontext need no system call. The scheduler lets a
+ * thread run until it waits or ends, and releases threads when all that they wait for have arrived. If it can
+ * release no thread and not all have ended, the kernel is wrong. */
+#undef _FORTIFY_SOURCE          /* its longjmp treats a jump to another stack as an error */
 #include "tests/support/cuda_executor.h"
 
 #include <inttypes.h>
@@ -33,7 +33,7 @@ typedef enum { READY, WAITING, ENDED } State;
 typedef struct Thread {
     ExecNow now;
     State state;
-    ExecWait wait;              /* while WAITING: for what, whom, where */
+    ExecWait wait;              /* while WAITING: kind, lanes and place of the wait */
     uint32_t mask;
     int line;
     unsigned by;
@@ -44,7 +44,7 @@ typedef struct Thread {
     void *fake;                 /* of the sanitizer */
 } Thread;
 
-typedef struct Mma { float a[4], b[2], c[4]; } Mma;     /* what a lane brings, and takes */
+typedef struct Mma { float a[4], b[2], c[4]; } Mma;     /* given by a lane, and got */
 
 typedef struct Array { void *p; int64_t block; } Array;
 
@@ -62,7 +62,7 @@ static struct {
     Array array[ARRAYS]; int narray;
     jmp_buf scheduler;
     void *fake;
-    const void *bottom; size_t size;    /* of the scheduler's stack, for the sanitizer */
+    const void *bottom; size_t size;    /* the scheduler's stack, for the sanitizer */
     char error[320], told[320];
 } ex;
 
@@ -234,7 +234,7 @@ static bool same_wait(const Thread *a, const Thread *b)
     return b->state == WAITING && a->wait == b->wait && a->mask == b->mask && a->line == b->line;
 }
 
-/* Lane of the warp's first thread w that the threads who wait with it lack; -1: none. */
+/* The lane of the warp with first thread w for which the waiting threads still wait; -1: none. */
 static int missing(const Thread *h, int w)
 {
     for (int l = 0; l < WARP; l++)
@@ -277,7 +277,7 @@ static void multiply(int w)
     }
 }
 
-/* Lets go the lanes that thread t waits for, if they are complete. */
+/* Releases the lanes that thread t waits for, if all have arrived. */
 static bool release_lanes(int t)
 {
     Thread *h = &ex.thread[t];
@@ -313,7 +313,7 @@ static bool release_block(void)
     return true;
 }
 
-/* Nobody can go on: says who waits for whom. */
+/* No thread can continue: reports which thread waits for which. */
 static void stuck(void)
 {
     int block = -1;
@@ -348,8 +348,8 @@ static void shuffle_turns(void)
     }
 }
 
-/* Lets every thread run to its end or the next barrier of the block, those whose turn is first as
- * far ahead of the others as they can get. How many have ended. */
+/* Lets every thread run to its end or the block's next barrier; threads that are first in the order run as far
+ * ahead as possible. Returns the number of ended threads. */
 static int run_threads(void)
 {
     int ended = 0;
@@ -378,7 +378,7 @@ static bool run_block(void)
     return ex.error[0] == '\0';
 }
 
-/* ---- for who runs kernels ---- */
+/* ---- for callers that run kernels ---- */
 void exec_order(unsigned seed)
 {
     ex.order = seed;
@@ -407,7 +407,7 @@ void exec_launch(const ExecPart *part, int64_t units, const struct LsRun *run, v
             now->grid_dim = (Dim3){(unsigned)units, 1, 1};
             ex.thread[t].state = READY;
         }
-        if (!run_block()) {     /* the fibers stand in the middle of it: to be made anew */
+        if (!run_block()) {     /* the fibers stopped inside the kernel: make new fibers */
             for (int t = 0; t < THREADS; t++)
                 ex.thread[t].started = false;
             return;

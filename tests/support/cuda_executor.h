@@ -1,18 +1,17 @@
 /* tests/support/cuda_executor.h -- runs kernels written for a GPU (runtime/cuda_kernels/ls_cuda.h) on the CPU, thread by
  * thread.
  *
- * The text of the kernels is compiled with LS_EXECUTOR as a shared object that includes this file:
- * it gives the words of CUDA their meaning and includes ls_cuda.h, the same text that nvcc reads.
- * The object's host functions call ls_cuda_launch, which ends in exec_launch, in the program that
- * loaded it (linked with cuda_executor.c and -rdynamic).
+ * The text of the kernels is compiled with LS_EXECUTOR as a shared object that includes this file: it defines
+ * the words of CUDA and includes ls_cuda.h, the same text that nvcc reads. The object's host functions call
+ * ls_cuda_launch, which ends in exec_launch, in the program that loaded it (linked with cuda_executor.c and
+ * -rdynamic).
  *
- * Blocks run one after another. The threads of a block are fibers, each with a stack of its own,
- * that give way to each other only where they wait. What a GPU leaves undefined is an error here: a
- * barrier that some threads of the block never reach, or reach elsewhere; a shuffle or a barrier of
- * a warp that names a lane that is not there; a product of a warp that some lanes do not take part in,
- * or whose factors are not rounded; shared memory that is read before it is written (it
- * holds NaN and -1 when a block starts). And what depends on the order of threads shows, as
- * exec_order changes it. */
+ * Blocks run one after another. The threads of a block are fibers, each with a stack of its own, that switch
+ * only where they wait. Behaviour that is undefined on a GPU is an error here: a barrier that some threads of
+ * the block never reach, or reach at another place; a shuffle or a barrier of a warp that names a missing lane;
+ * a product of a warp in which some lanes do not take part, or with factors that are not rounded; shared memory
+ * that is read before it is written (it holds NaN and -1 when a block starts). exec_order changes the order of
+ * threads, which shows results that depend on it. */
 #ifndef LS_TESTS_SUPPORT_CUDA_EXECUTOR_H
 #define LS_TESTS_SUPPORT_CUDA_EXECUTOR_H
 
@@ -32,7 +31,7 @@ typedef struct Dim3 { unsigned x, y, z; } Dim3;
 typedef struct ExecNow { Dim3 thread, block, block_dim, grid_dim; } ExecNow;
 extern const ExecNow *exec_now; /* of the thread that runs */
 
-/* ---- for who runs kernels ---- */
+/* ---- for callers that run kernels ---- */
 /* Which threads of a block run first, as far as they can: 0: by number, 1: the reverse, else random,
  * another order after each barrier of the block. */
 void exec_order(unsigned seed);
@@ -45,10 +44,10 @@ const char *exec_error(void);
 
 /* ---- for kernels ---- */
 typedef enum { EXEC_BLOCK, EXEC_WARP, EXEC_SHUFFLE, EXEC_MMA } ExecWait;
-/* Waits until all threads of the block, or all lanes of mask, wait for the same at the same line. A
- * shuffle hands `bits` out and brings those of lane (own ^ by). */
+/* Waits until all threads of the block, or all lanes of mask, wait for the same thing at the same line. A
+ * shuffle gives `bits` and returns the bits of lane (own ^ by). */
 uint64_t exec_wait(ExecWait what, uint32_t mask, int line, uint64_t bits, unsigned by);
-/* An array of the block: filled anew when a block reaches it first. */
+/* An array of the block, filled again when a block first reaches it. */
 void exec_shared(void *p, size_t bytes);
 /* mma.m16n8k8 of a warp, c += a b: 16 x 8 and 8 x 8 numbers of TF32, of which each lane has some. A
  * factor that is not rounded to TF32 is an error. */
@@ -80,7 +79,7 @@ void exec_trap(int line);
     exec_shared(name, sizeof name)
 #define LS_ENTRY(name, narg, x, y, together)                                                                 \
     static const ExecPart name = {#name, narg, x, y, name##_unit};                                 \
-    static const ExecPart *const p_##name __attribute__((unused)) = &name;  /* as host texts say */
+    static const ExecPart *const p_##name __attribute__((unused)) = &name;  /* by the names in host texts */
 #define ls_cuda_launch(run, part, units, arg) exec_launch(part, units, run, arg)
 #define ls_cuda_launch_with(run, part, units, arg, narg, number, n)                                \
     exec_launch_with(part, units, run, arg, narg, number, n)

@@ -1,6 +1,6 @@
-/* tests/support/cuda_objects.h -- what the compiler prints for nodes whose kernels on GPUs call a library,
- * built as a shared object for this machine: parts run as the CPU's, and a stand-in of the library
- * is called. Its kernels[] are theirs, in order. */
+/* tests/support/cuda_objects.h -- the text that the compiler prints for nodes whose GPU kernels call a library,
+ * built as a shared object for this machine: parts run as on the CPU, and calls go to a stand-in of the
+ * library. Its kernels[] are the nodes' kernels, in order. */
 #ifndef TESTS_CUDA_OBJECTS_H
 #define TESTS_CUDA_OBJECTS_H
 
@@ -8,7 +8,7 @@
 
 #include <check.h>
 
-/* What launches call here. */
+/* The function that launches call here. */
 void ls_parallel(LsRun *run, LsPart fn, int64_t units, void *const arg[])
 {
     for (int64_t u = units - 1; u >= 0; u--)
@@ -49,7 +49,7 @@ static void cuda_print_all(FILE *to, const LsEmitter *emitter, const char *heade
     free(text[1]);
 }
 
-/* header: of the library's calls. The object, opened. */
+/* header: declares the library's calls. Returns the opened object. */
 static void *cuda_build(const LsEmitter *emitter, const char *header, int n, HNode *const node[],
                         const LsTarget *target)
 {

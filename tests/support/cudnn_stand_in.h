@@ -4,7 +4,7 @@
 #define LS_TESTS_SUPPORT_CUDNN_STAND_IN_H
 
 void cudnn_stand_in_open(void);
-/* How many plans were taken as the compiler made them, and how many were made again. */
+/* The numbers of plans used as the compiler made them, and of plans made again. */
 void cudnn_stand_in_close(int *kept, int *again);
 
 #endif

@@ -1,6 +1,5 @@
-/* tests/support/eval.h -- runs a graph in double precision, slowly and by the words of the .def files: a
- * second opinion on rows and gradients that shares nothing with codegen. Values are row-major
- * whatever the layout. */
+/* tests/support/eval.h -- runs a graph in double precision, slowly, by the definitions of the .def files: a
+ * check of rows and gradients that shares no code with codegen. Values are row-major whatever the layout. */
 #ifndef LS_TESTS_SUPPORT_EVAL_H
 #define LS_TESTS_SUPPORT_EVAL_H
 

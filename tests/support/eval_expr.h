@@ -1,5 +1,5 @@
-/* tests/support/eval_expr.h -- evaluates the scalar expressions of MAP and REDUCE rows (LsOp.expr) in
- * double, by recursive descent over C's grammar as far as they use it. */
+/* tests/support/eval_expr.h -- evaluates the scalar expressions of MAP and REDUCE rows (LsOp.expr) in double,
+ * by recursive descent over the part of C's grammar that they use. */
 #ifndef LS_TESTS_SUPPORT_EVAL_EXPR_H
 #define LS_TESTS_SUPPORT_EVAL_EXPR_H
 

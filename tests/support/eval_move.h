@@ -1,5 +1,5 @@
-/* tests/support/eval_move.h -- the moving rows for tests/support/eval.h, by the words of move.def. A gradient is
- * run as the transpose of its forward row: the same places, the other way round. */
+/* tests/support/eval_move.h -- the moving rows for tests/support/eval.h, by the definitions of move.def. A
+ * gradient runs as the transpose of its forward row: the same places with source and target exchanged. */
 #ifndef LS_TESTS_SUPPORT_EVAL_MOVE_H
 #define LS_TESTS_SUPPORT_EVAL_MOVE_H
 
@@ -63,7 +63,7 @@ typedef struct Move {
     LsShape x;                  /* the small side */
     double *small;
     bool back;                  /* adds dy to the small side instead of reading it */
-    bool outside;               /* the point came from nowhere */
+    bool outside;               /* the point has no source */
 } Move;
 
 /* One point of the large side: axes k.. of its index; from, w: place and weight in the small side

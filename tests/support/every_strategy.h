@@ -18,7 +18,7 @@ typedef struct Brute {          /* every sequence of lower sets, priced by the f
     int64_t tightest;           /* least peak of any */
 } Brute;
 
-/* Sequences that go on from set `last`, of ncut sets so far. */
+/* Sequences that continue from set `last`, of ncut sets so far. */
 static inline void brute(Brute *b, uint32_t last, uint32_t ncut)
 {
     if (last == b->fam->n - 1) {

@@ -1,6 +1,6 @@
-/* tests/support/exhaust.h -- the best schedule of a tiny graph by trying everything, straight from the
- * rules of the interchange format: Dijkstra's search over what is live and what has run, of the
- * nodes where that counts. Shares nothing with the scheduler. */
+/* tests/support/exhaust.h -- the best schedule of a tiny graph by exhaustive search, directly from the rules of
+ * the interchange format: Dijkstra's search over states of live tensors, and of nodes that have run where that
+ * matters. Shares no code with the scheduler. */
 #ifndef LS_TESTS_SUPPORT_EXHAUST_H
 #define LS_TESTS_SUPPORT_EXHAUST_H
 
@@ -20,7 +20,7 @@ typedef struct Exhaust {
     bool peak;                  /* least peak in place of least cost */
     double budget;              /* of live bytes; with peak: none */
     int live[64];               /* by tensor: its bit of the state; -1: persistent */
-    int ran[64];                /* by node: likewise; -1: nobody asks */
+    int ran[64];                /* by node: likewise; -1: not needed */
     int nbit;
     double *best;               /* by state; INFINITY: not reached */
     ExhaustEntry *heap; uint32_t nheap, room;

@@ -1,14 +1,14 @@
 /* tests/support/fake_cublaslt.c -- a library that takes the place of libcublasLt: the same functions, products
  * computed on the CPU from what the descriptors say, each sum in double precision.
  *
- * It holds callers to what the documentation asks of them, more strictly than the real one may:
- * types, sizes and leading dimensions agree; vectors and auxiliary matrices are named and laid out as
- * the epilogue wants them; matrices lie as aligned as the heuristics were promised; the workspace
- * begins at a multiple of 256 bytes and is as large as the algorithm said (and is filled with
- * garbage); algorithms come from the heuristics for that very product, and have run before they are
- * recorded. fake_report counts. FAKE_CUBLASLT_VERSION in the environment is the version that it gives
- * itself out for; FAKE_CUBLASLT_WITHOUT lists epilogues, "6,36" or "all" but the plain one, that it has
- * no algorithms for, FAKE_CUBLASLT_STOPS those that do not run. */
+ * It checks callers against the documentation, perhaps more strictly than the real library: types, sizes and
+ * leading dimensions agree; vectors and auxiliary matrices are named and laid out as the epilogue needs them;
+ * matrices lie as aligned as the heuristics were promised; the workspace begins at a multiple of 256 bytes and
+ * is as large as the algorithm said (and is filled with garbage); algorithms come from the heuristics for
+ * exactly this product, and have run before they are recorded. fake_report counts. In the environment,
+ * FAKE_CUBLASLT_VERSION is the version that it reports; FAKE_CUBLASLT_WITHOUT lists epilogues without
+ * algorithms, "6,36" or "all" except the plain epilogue; FAKE_CUBLASLT_STOPS lists epilogues that fail when
+ * they run. */
 #include "tests/support/fake_stream.h"
 
 #include <cublasLt.h>
@@ -160,7 +160,7 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
     }
 }
 
-/* ---- what a product must be like ---- */
+/* ---- checks of a product ---- */
 static bool types_agree(const Desc *d, const Layout *a, const Layout *b, const Layout *out)
 {
     bool wide = d->compute == CUBLAS_COMPUTE_64F;
@@ -226,7 +226,7 @@ static bool is_listed(const char *name, uint32_t epilogue)
     return false;
 }
 
-/* All that an algorithm is chosen for. */
+/* Everything that decides the choice of an algorithm. */
 static uint64_t name_of(const Desc *d, const Layout *a, const Layout *b, const Layout *out)
 {
     const Layout *of[] = {a, b, out};
@@ -266,7 +266,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t h, cublasLtMatmul
             .algo = {.data = {MAGIC, (uint64_t)k, workspace, p->aligned[0], p->aligned[1],
                               p->aligned[2], p->aligned[3], name_of(q, x, y, out)}},
             .workspaceSize = workspace,
-            /* the first one adds up in place, in whatever order */
+            /* the first adds in place, in any order */
             .state = k == 0 && !(p->reductions & CUBLASLT_REDUCTION_SCHEME_INPLACE)
                          ? CUBLAS_STATUS_NOT_SUPPORTED : CUBLAS_STATUS_SUCCESS};
         ++*n;

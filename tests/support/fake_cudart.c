@@ -1,14 +1,14 @@
 /* tests/support/fake_cudart.c -- see fake_cudart.h. The functions that runtime/cuda uses, with the meaning
  * the CUDA documentation gives them; anything beyond that ends the process.
  *
- * Eager, every operation is carried out when it is given out. Lazy, it waits in the queue of its
- * stream until something that the host waits for needs it, so memory that the host overwrites too
- * early, or a wait that is missing between streams, gives wrong results every time. Device memory
- * can be touched only while an operation runs, and is full of NaN at first.
+ * In eager mode every operation runs when it is issued. In lazy mode it waits in the queue of its stream until
+ * the host waits for something that needs it. So memory that the host overwrites too early, or a missing wait
+ * between streams, gives wrong results every time. Device memory can be touched only while an operation runs,
+ * and is full of NaN at first.
  *
- * It is stricter than a GPU: while anything is recorded nothing is allocated and nothing waits; what
- * is recorded has run before, so that it is loaded; kernels are given addresses in device memory, at
- * multiples of 16 bytes; times are told only by events made for that. */
+ * It is stricter than a GPU: during a recording nothing is allocated and nothing waits; recorded kernels have
+ * run before, so that they are loaded; kernels get addresses in device memory, at multiples of 16 bytes; only
+ * events made for timing give times. */
 #include "tests/support/fake_cudart.h"
 
 #include <stdint.h>
@@ -37,11 +37,11 @@ struct CUevent_st {
     unsigned flags;
 };
 struct CUstream_st { Op op[QUEUE]; int64_t given, done; struct CUgraph_st *into; };
-/* What is recorded: node k, of handle k + 1, waits for edge[first[k] .. first[k + 1]). */
+/* The recording: node k, of handle k + 1, waits for edge[first[k] .. first[k + 1]). */
 struct CUgraph_st {
     Op op[GRAPH]; int n;
     int edge[EDGES], first[GRAPH + 1];
-    cudaGraphNode_t end[EDGES]; int nend;       /* what the next node would wait for */
+    cudaGraphNode_t end[EDGES]; int nend;       /* dependencies of the next node */
 };
 
 typedef struct Block { char *at; size_t bytes; bool device; } Block;
@@ -193,7 +193,7 @@ static void carry_out(const Op *o)
     open_memory(false);
 }
 
-/* Until the event's record of that version, or a later one, is done. */
+/* Runs until the event's record of that version, or of a later version, is done. */
 static void run_until_event(cudaEvent_t e, int64_t version)
 {
     while (e->done < version && e->stream->done < e->stream->given)
@@ -285,8 +285,8 @@ static bool is_loaded(const FakeKernel *k)
     return false;
 }
 
-/* Arguments are addresses on the device, nothing, or numbers that kernels share a text with
- * (LS_NUMBER); where addresses begin, no number is. */
+/* Arguments are addresses on the device, NULL, or numbers of shared texts (LS_NUMBER). Numbers are below the
+ * first address. */
 #define MOST_NUMBER ((uintptr_t)1 << 32)
 
 static void check_arguments(const FakeKernel *k, const void *run, void *const arg[])
@@ -327,7 +327,7 @@ cudaError_t cudaLaunchKernel(const void *f, dim3 grid, dim3 threads, void **para
     return put(s, &o);
 }
 
-/* The copy is kept as long as the process: it may be in a recording. */
+/* The copy stays until the process ends: a recording may use it. */
 void fake_cudart_work(void *stream, void (*work)(const void *), const void *data, size_t bytes)
 {
     static void *kept;
@@ -497,7 +497,7 @@ cudaError_t cudaGraphUpload(cudaGraphExec_t x, cudaStream_t s)
 cudaError_t cudaGraphDestroy(cudaGraph_t g) { free(g); return told(cudaSuccess); }
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t x) { free(x); return told(cudaSuccess); }
 
-/* A node that waits for nothing any more: the first, or with fake_cudart.order any. */
+/* A node without open dependencies: the first, or with fake_cudart.order any. */
 static int next_node(const struct CUgraph_st *g, const bool *done)
 {
     static unsigned long long luck;

@@ -19,8 +19,7 @@ struct FakeKernel {
 
 typedef struct FakeCudart {
     const FakeKernel *kernel; int nkernel;      /* what code has */
-    bool lazy; /* work is done only when somebody waits for it, as late as can be; else
-                * when it is given out */
+    bool lazy; /* work runs only when something waits for it, as late as possible; else when it is issued */
     int devices, driver;        /* how many; CUDA version */
     size_t room;                /* bytes of device memory */
     int fail_at;
@@ -28,11 +27,10 @@ typedef struct FakeCudart {
                                   * the device; 0: none */
     int ran, launched, replayed; /* kernels run; launches outside recordings; graph launches */
     size_t used;                /* bytes of device memory taken */
-    bool unrecordable;          /* recordings come to nothing */
-    bool in_order;              /* what a recording waits for cannot be changed */
-    unsigned order;             /* what recordings leave open comes in some order, by this number;
-                                 * 0: as it was recorded */
-    int apart;                  /* times that more than one node could be next, with an order */
+    bool unrecordable;          /* recordings fail */
+    bool in_order;              /* dependencies of a recording cannot be changed */
+    unsigned order;             /* order of steps that recordings leave open, by this number; 0: as recorded */
+    int apart;                  /* number of choices between several next nodes, with an order */
 } FakeCudart;
 extern FakeCudart fake_cudart;
 

@@ -1,19 +1,18 @@
-/* tests/support/fake_cudnn.c -- a library with the functions of cuDNN's graph API that convolutions use,
- * which computes them on the CPU, slowly, by what the descriptors say. It judges whether graphs,
- * plans and addresses mean what the caller thinks. Its "device" memory is this process's. It refuses
- * attributes that a descriptor has not (fake_cudnn_rules.h), descriptors that are not finalised,
- * tensors that lie less aligned than was said, and plans that first run while they are recorded.
+/* tests/support/fake_cudnn.c -- a library with the functions of cuDNN's graph API that convolutions use. It
+ * computes convolutions on the CPU, slowly, from the descriptors, and so checks graphs, plans and addresses.
+ * Its "device" memory is the memory of this process. It refuses attributes that a descriptor does not have
+ * (fake_cudnn_rules.h), descriptors that are not finalised, tensors with less alignment than stated, and plans
+ * that first run while they are recorded.
  *
- * Engines: 7 rounds to TF32 (it does not really); 3 takes a workspace as large as x and y; 2 takes
- * 1000 bytes; 0 takes none; 9 is not deterministic; 5 compiles a kernel. Heuristics propose them in
- * this order. 8 rounds to halves, 6 adds up less exactly: nobody proposes them unless they are asked
- * for.
+ * Engines: 7 rounds to TF32 (it does not really); 3 takes a workspace as large as x and y; 2 takes 1000 bytes;
+ * 0 takes none; 9 is not deterministic; 5 compiles a kernel. Heuristics propose them in this order. 8 rounds to
+ * halves, 6 adds less exactly: heuristics propose them only if asked for.
  *
- * Environment: FAKE_CUDNN_VERSION (91900), FAKE_CUDNN_ENGINES ("732905"), FAKE_CUDNN_MASK ("5"): those
- * that take a ReLU's gradient behind a convolution, FAKE_CUDNN_NO_DRIVER: no plan of engine 5 can be
- * made, FAKE_CUDNN_REFUSE: an engine whose stored plans do not run, FAKE_CUDNN_NO_WEIGHTS: weight
- * gradients of 3x3 of so many channels on both sides do not run, FAKE_CUDNN_PROCESSORS (132) of the
- * device, FAKE_CUDNN_WORD: in the text of plans. */
+ * Environment: FAKE_CUDNN_VERSION (91900), FAKE_CUDNN_ENGINES ("732905"), FAKE_CUDNN_MASK ("5"): engines that
+ * apply a ReLU's gradient behind a convolution, FAKE_CUDNN_NO_DRIVER: no plan of engine 5 can be made,
+ * FAKE_CUDNN_REFUSE: an engine whose stored plans do not run, FAKE_CUDNN_NO_WEIGHTS: weight gradients of 3x3 of
+ * so many channels on both sides do not run, FAKE_CUDNN_PROCESSORS (132) of the device, FAKE_CUDNN_WORD: in the
+ * text of plans. */
 #include "runtime/cuda/cudnn_abi.h"
 #include "tests/support/fake_cudnn_rules.h"
 #include "tests/support/fake_stream.h"
@@ -98,7 +97,7 @@ static int64_t int_of(const Desc *d, int name)
                                                     : *(char *)a->value;
 }
 
-/* ---- plans: what a graph computes, as numbers ---- */
+/* ---- plans: the computation of a graph, as numbers ---- */
 enum { KIND, AXES, REAL, BIAS, RELU, MASK, ALIGNED, DIMS, STRIDES = DIMS + 3 * RANK,
        WINDOW = STRIDES + 3 * RANK, NUMBERS = WINDOW + 12 };
 
@@ -289,7 +288,7 @@ static void compute(const int64_t *p, char *const at[TENSORS])
     free(k.sum);
 }
 
-typedef struct Convolution {    /* as it was asked for */
+typedef struct Convolution {    /* as requested */
     int64_t number[64];
     char *tensor[TENSORS], *room;
     size_t bytes;
@@ -501,7 +500,7 @@ int cudnnBackendGetAttribute(LsDnnDesc desc, int name, int type, int64_t room, i
     }
 }
 
-/* One that the environment rules out. */
+/* An engine that the environment excludes. */
 static bool is_refused(const Desc *d)
 {
     const int64_t *w = d->number + DIMS + RANK;

@@ -1,5 +1,5 @@
-/* tests/support/fake_cudnn_rules.h -- which attributes the descriptors of cuDNN's graph API have, by NVIDIA's
- * documentation: what fake_cudnn.c refuses beyond them, or lacks. */
+/* tests/support/fake_cudnn_rules.h -- the attributes of the descriptors of cuDNN's graph API, by NVIDIA's
+ * documentation: fake_cudnn.c refuses other attributes, and descriptors that lack one. */
 #ifndef LS_TESTS_SUPPORT_FAKE_CUDNN_RULES_H
 #define LS_TESTS_SUPPORT_FAKE_CUDNN_RULES_H
 
@@ -69,7 +69,7 @@ static const FakeRule fake_rule[] = {
 };
 enum { FAKE_RULES = sizeof fake_rule / sizeof *fake_rule };
 
-/* What can be read of a descriptor. */
+/* The attributes that can be read from a descriptor. */
 static const FakeRule fake_answer[] = {
     {LS_DNN_DEVICE, LS_DNN_DEVICE_JSON, LS_DNN_T_CHAR, 0, FAKE_TEXT},
     {LS_DNN_PLAN, LS_DNN_PLAN_JSON, LS_DNN_T_CHAR, 0, FAKE_TEXT},

@@ -9,7 +9,7 @@
 
 typedef void (*FakeWork)(const void *data);
 
-/* Does work(copy of data), now or when it is its turn on the stream; recorded where that is. */
+/* Does work(copy of data), at once or in its turn on the stream; a recording stream records it. */
 static inline void fake_stream_work(void *stream, FakeWork work, const void *data, size_t bytes)
 {
     void (*give)(void *, FakeWork, const void *, size_t);
@@ -20,7 +20,7 @@ static inline void fake_stream_work(void *stream, FakeWork work, const void *dat
         work(data);
 }
 
-/* What is given to the stream is recorded just now. */
+/* Whether the stream is being recorded. */
 static inline bool fake_stream_records(void *stream)
 {
     bool (*records)(void *);

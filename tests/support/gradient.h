@@ -1,4 +1,4 @@
-/* tests/support/gradient.h -- small graphs by hand, and their gradients against central differences. */
+/* tests/support/gradient.h -- small graphs made by hand, and their gradients against central differences. */
 #ifndef LS_TESTS_SUPPORT_GRADIENT_H
 #define LS_TESTS_SUPPORT_GRADIENT_H
 
@@ -75,7 +75,7 @@ static inline void refused(LsOpCode op, int nin, const LsValueId in[], const LsA
     free(log);
 }
 
-/* A loss that gives every element of y another weight. */
+/* A loss with a different weight for every element of y. */
 static inline LsValueId weighed(LsValueId y)
 {
     LsShape s = *ls_shape(g, y);

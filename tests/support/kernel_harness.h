@@ -1,9 +1,8 @@
 /* tests/support/kernel_harness.h -- kernels of single hand-built nodes, compiled and loaded.
  *
- * A batch of nodes is printed into one C file, built as a shared object together with the thread
- * pool, and run on arrays that the caller fills. Everything is a `double` at this side; arrays are
- * converted to the precision of the object. With LS_KEEP in the environment the files stay in
- * /tmp, for a profiler. */
+ * A batch of nodes is printed into one C file, built as a shared object together with the thread pool, and run
+ * on arrays that the caller fills. On this side all values are `double`; arrays are converted to the precision
+ * of the object. With LS_KEEP in the environment the files stay in /tmp, for a profiler. */
 #ifndef KERNEL_HARNESS_H
 #define KERNEL_HARNESS_H
 

@@ -1,6 +1,6 @@
-/* tests/support/less.h -- how much of their sets of cases tests run. Under sanitizers, where all takes several times as
- * long, they do less: what is left out is nothing that these would see, and is checked without them. Without, they
- * run a selection, and whole sets when asked (./dev test --all). */
+/* tests/support/less.h -- the part of their sets of cases that tests run. Under sanitizers, where everything
+ * takes several times as long, tests run fewer cases: sanitizers would see nothing in the others, which run
+ * without sanitizers. Without sanitizers tests run a selection, and whole sets when asked (./dev test --all). */
 #ifndef LS_TESTS_SUPPORT_LESS_H
 #define LS_TESTS_SUPPORT_LESS_H
 

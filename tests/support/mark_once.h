@@ -1,6 +1,6 @@
-/* tests/support/mark_once.h -- found as check.h, in the place of Check's header. Of every assertion that holds Check
- * writes its place to a file, to say after a crash how far the test came: half the time of tests that judge
- * arrays element by element. Here a line is marked the first time it is reached. */
+/* tests/support/mark_once.h -- found as check.h, in place of Check's header. For every assertion that holds,
+ * Check writes its place to a file, to report after a crash how far the test came. That takes half the time of
+ * tests that check arrays element by element. Here each line is marked only the first time. */
 #ifndef LS_TESTS_SUPPORT_MARK_ONCE_H
 #define LS_TESTS_SUPPORT_MARK_ONCE_H
 

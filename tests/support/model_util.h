@@ -1,5 +1,5 @@
-/* tests/support/model_util.h -- what the suites on generated networks share: `lowerset model` without a
- * process, and files read back. */
+/* tests/support/model_util.h -- shared by the suites on generated networks: `lowerset model` without a process,
+ * and files read back. */
 #ifndef LS_TESTS_SUPPORT_MODEL_UTIL_H
 #define LS_TESTS_SUPPORT_MODEL_UTIL_H
 
@@ -105,7 +105,7 @@ static inline Onnx__TensorProto *initializer(const Onnx__ModelProto *m, const ch
     return NULL;
 }
 
-/* Small forms of everything, with weights. */
+/* Small forms of all networks, with weights. */
 static const char *const small[] = {
     "autoencoder --batch=4 --dropout=0.1", "cnn --size=28",
     "densenet121 --width=4 --size=64 --dropout=0.2", "googlenet --size=64 --width=8",

@@ -1,7 +1,8 @@
 /* tests/support/npz_near.c -- compares two archives that --dump wrote.
  *   npz_near A.npz B.npz TOLERANCE [PREFIX]
- * Every member of A, or every one whose name begins with PREFIX, is in B and near it: the largest difference within TOLERANCE of the largest
- * value. Prints the worst member; exits 1 when it is further off. */
+ * Every member of A, or every member whose name begins with PREFIX, must be in B and near it: the largest
+ * difference is within TOLERANCE times the largest value. Prints the worst member; exits 1 if its difference is
+ * larger. */
 #include "runtime/data/npz.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* tests/support/onnx_node.h -- one node of an ONNX file, by hand: what an ONNX row makes of it. */
+/* tests/support/onnx_node.h -- one node of an ONNX file, made by hand, and the result of its ONNX row. */
 #ifndef LS_TESTS_SUPPORT_ONNX_NODE_H
 #define LS_TESTS_SUPPORT_ONNX_NODE_H
 

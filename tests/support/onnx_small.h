@@ -1,5 +1,5 @@
-/* tests/support/onnx_small.h -- tests that change the small model of onnx_make.h and import it: the model
- * of the running test, what the importer makes of it, or that it refuses it. */
+/* tests/support/onnx_small.h -- for tests that change the small model of onnx_make.h and import it: the model
+ * of the running test, its imported graph, or the check that it is refused. */
 #ifndef LS_TESTS_SUPPORT_ONNX_SMALL_H
 #define LS_TESTS_SUPPORT_ONNX_SMALL_H
 
@@ -18,7 +18,7 @@ static inline LsGraph *import_well(void)
     return g;
 }
 
-/* The value of that name; none, when there is none. */
+/* The value of that name, or none. */
 static inline LsValueId named(const LsGraph *g, const char *name)
 {
     for (uint32_t i = 1; i < g->nvalue; i++)

@@ -1,6 +1,6 @@
-/* tests/support/random_graph.h -- random training graphs with everything the format allows: several and
- * empty results, places taken over, workspaces, alternatives, nodes that run once, updates, nodes
- * that must run, several outputs. Not the shape of a network: that is dag_tools.h. */
+/* tests/support/random_graph.h -- random training graphs with all features of the format: several and empty
+ * results, in-place pairs, workspaces, alternatives, nodes that run once, updates, nodes that must run, several
+ * outputs. They do not have the shape of a network; graphs of dag_tools.h have. */
 #ifndef LS_TESTS_SUPPORT_RANDOM_GRAPH_H
 #define LS_TESTS_SUPPORT_RANDOM_GRAPH_H
 
@@ -25,7 +25,7 @@ static inline uint32_t rg_tensor(RandomGraph *r, bool persistent)
     return g->ntensor++;
 }
 
-/* Up to `most` tensors made before, rather late ones, each once; now and then a state. */
+/* Up to `most` tensors made before, mostly late tensors, each once; sometimes a state. */
 static inline void rg_reads(RandomGraph *r, LsDagNode *n, uint32_t most)
 {
     uint32_t *in = ls_arena_alloc(r->arena, most + 2u, sizeof *in);
@@ -61,7 +61,7 @@ static inline LsDagNode *rg_node(RandomGraph *r, LsDagKind kind)
     return n;
 }
 
-/* An ordinary node, and perhaps another way to make the same. */
+/* An ordinary node, and perhaps an alternative. */
 static inline void rg_maker(RandomGraph *r, LsDagKind kind)
 {
     LsDagNode *n = rg_node(r, kind);
@@ -86,7 +86,7 @@ static inline void rg_maker(RandomGraph *r, LsDagKind kind)
         r->made[r->nmade++] = out[k];
 }
 
-/* A node of the end that changes a state of its own. */
+/* A node at the end that changes its own state. */
 static inline void rg_update(RandomGraph *r, uint32_t state)
 {
     LsDagNode *n = rg_node(r, LS_DAG_OPTIMIZER);

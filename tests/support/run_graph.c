@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The program's main is not called here, but it must find this. */
+/* The program's main is not called here, but it must link with this function. */
 int ls_trainer_main(const LsProgram *p, int argc, char **argv)
 {
     (void)p, (void)argc, (void)argv;
@@ -183,7 +183,7 @@ void ls_run_graph_until(LsRunGraph *r, LsValueId v)
         run_step(r, &r->program->train.step[k]);
 }
 
-/* Bytes of element i, in whatever layout the value has. */
+/* Bytes of element i, in the value's layout. */
 static char *element(const LsRunGraph *r, LsValueId v, int64_t i)
 {
     const LsValue *x = &r->g->value[v.i];

@@ -23,7 +23,7 @@ LsRunGraph *ls_run_graph_new(LsCtx *cx, const LsGraph *g, int real_bytes);
  * alternatives. */
 LsRunGraph *ls_run_graph_plan(LsCtx *cx, LsProblem *problem, const LsPlan *plan,
                               const char *flags);
-/* ls_run_graph_new as far as the program's text, which is removed. */
+/* ls_run_graph_new up to the program's text, which is removed. */
 bool ls_run_graph_prints(LsCtx *cx, const LsGraph *g, int real_bytes);
 void ls_run_graph_free(LsRunGraph *r);
 

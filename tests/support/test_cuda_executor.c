@@ -1,7 +1,6 @@
-/* tests/support/test_cuda_executor.c -- the words of kernels for a GPU (runtime/cuda_kernels/ls_cuda.h), executed thread
- * by thread: each means what it says for blocks of every shape and for ragged sizes, in whatever
- * order the threads run, and a kernel that a GPU would leave undefined is told from one that is
- * right. */
+/* tests/support/test_cuda_executor.c -- the words of kernels for a GPU (runtime/cuda_kernels/ls_cuda.h),
+ * executed thread by thread: each word works for blocks of every shape and for ragged sizes, in any order of
+ * threads, and a kernel with undefined behaviour on a GPU is distinguished from a correct kernel. */
 #define LS_EXECUTOR
 #include "tests/support/cuda_executor.h"
 #include "tests/support/suite.h"
@@ -19,7 +18,7 @@ enum { SIZES = sizeof sizes / sizeof *sizes };
 
 static const LsRun run = {.seed = 1, .lr = 0.5};
 
-/* Runs a part in the shape that is asked for, not its own. */
+/* Runs a part in the requested shape instead of its own. */
 static void launch(const ExecPart *part, int x, int y, int64_t units, void *const arg[])
 {
     ExecPart p = *part;
@@ -28,7 +27,8 @@ static void launch(const ExecPart *part, int x, int y, int64_t units, void *cons
     exec_launch(&p, units, &run, arg);
 }
 
-/* No error; and what was compared holds. (Each assertion of Check writes to a pipe: one a case.) */
+/* No error, and the comparison holds. (Each assertion of Check writes to a pipe, so there is one for each
+ * case.) */
 static void must(void)
 {
     const char *error = exec_error();
@@ -95,7 +95,7 @@ END_TEST
 /* ---- rows ---- */
 enum { MAX, SUM, DOT, SQUARE, NORMAL, EXP, EXP_TO, RESULTS };
 
-/* Each row of threads takes one row of numbers; every thread says what it got. */
+/* Each row of threads takes one row of numbers; every thread writes its result. */
 LS_PART(reduce, 5, 1, 1)
 {
     LS_UNITS;
@@ -116,7 +116,7 @@ LS_PART(reduce, 5, 1, 1)
         to[NORMAL] = ls_row_normal_dot(a, b, a, LS_R(0.5), LS_R(2), n, 8);
         to[EXP] = ls_row_exp(a, LS_R(0.125), n, 8);
         to[EXP_TO] = ls_row_exp_to(y, b, LS_R(1), n, 8);
-        LS_LANES(i, 0, n) y[i] = (i == 0 ? 1 : 2) * y[i];   /* not the threads that wrote it */
+        LS_LANES(i, 0, n) y[i] = (i == 0 ? 1 : 2) * y[i];   /* read by other threads than wrote it */
     }
 }
 
@@ -482,7 +482,7 @@ START_TEST(memory_of_a_block_starts_as_no_number_and_rows_have_their_own)
 END_TEST
 
 /* ---- wrong kernels ---- */
-/* The numbers in reverse, through shared memory; without the barrier, what is there so far. */
+/* The numbers in reverse, through shared memory; without the barrier, the contents so far. */
 #define REVERSE(name, barrier)                                                                     \
     LS_PART(name, 2, 64, 1)                                                                        \
     {                                                                                              \

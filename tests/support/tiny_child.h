@@ -1,4 +1,4 @@
-/* tests/support/tiny_child.h -- a trainer in a process of its own, and what it said. */
+/* tests/support/tiny_child.h -- a trainer in a process of its own, and its output. */
 #ifndef LS_TESTS_SUPPORT_TINY_CHILD_H
 #define LS_TESTS_SUPPORT_TINY_CHILD_H
 
@@ -13,7 +13,7 @@
 enum { TINY_TEXT = 65536, TINY_NO_FILE = 125 };
 static char out_text[TINY_TEXT], err_text[TINY_TEXT];
 
-/* What waitpid tells of it. Words of the command are separated by blanks. */
+/* Returns waitpid's status. Words of the command are separated by blanks. */
 static inline int tiny_child_status(int (*trainer)(void *user, int argc, char **argv), void *user,
                                     const char *command)
 {
@@ -36,7 +36,7 @@ static inline int tiny_child_status(int (*trainer)(void *user, int argc, char **
     return status;
 }
 
-/* Its exit code: what `trainer` returns there. */
+/* Its exit code: the value that `trainer` returns there. */
 static inline int tiny_child(int (*trainer)(void *user, int argc, char **argv), void *user,
                              const char *command)
 {

@@ -1,6 +1,6 @@
-/* tests/support/tiny_program.h -- a hand-written program with everything a generated one has: a linear
- * classifier over x [4, 3, 2] with weights [2, 3, 2], both channels-last, momentum, accumulation, a
- * running statistic and an evaluation form. */
+/* tests/support/tiny_program.h -- a hand-written program with all parts of a generated program: a linear
+ * classifier over x [4, 3, 2] with weights [2, 3, 2], both channels-last, momentum, accumulation, a running
+ * statistic and an evaluation form. */
 #ifndef LS_TESTS_SUPPORT_TINY_PROGRAM_H
 #define LS_TESTS_SUPPORT_TINY_PROGRAM_H
 
@@ -21,8 +21,8 @@ enum {
 /* Called after every training step's last kernel; tests look from here into a running trainer. */
 static void (*tiny_spy)(const LsRun *run);
 static int tiny_accumulate = 1;
-static bool tiny_weighs;        /* its loss says how many labels count: those that are not -1 */
-/* What the gradient's kernel does wrong. */
+static bool tiny_weighs;        /* its loss reports the number of labels that count: those that are not -1 */
+/* The fault of the gradient's kernel. */
 static enum { TINY_RIGHT, TINY_DOUBLES_B, TINY_SKIPS_LAST_SAMPLE, TINY_NOT_FINITE } tiny_wrong;
 
 static void tiny_logits_part(LsRun *run, void *const arg[], int64_t lo, int64_t hi)
@@ -235,7 +235,7 @@ static LsProgram tiny_program(int accumulate)
     });
 }
 
-/* The same, whose loss is a mean over the labels that are not -1. */
+/* The same program, with a loss that is a mean over the labels that are not -1. */
 static inline LsProgram tiny_weighed(int accumulate)
 {
     LsProgram p = tiny_program(accumulate);
@@ -254,7 +254,7 @@ static inline void tiny_data(int n, float features[], int64_t label[])
         label[k] = features[k * TF] + features[k * TF + 1] > 0;
 }
 
-/* A file's text, as far as there is room; "" where there is no file. */
+/* A file's text, cut to the buffer; "" if there is no file. */
 static inline void tiny_read(const char *path, char *to, size_t room)
 {
     FILE *f = fopen(path, "r");

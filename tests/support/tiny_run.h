@@ -5,7 +5,7 @@
 #include "tests/support/npz_util.h"
 #include "tests/support/tiny_child.h"
 
-enum { SAMPLES = 10 };          /* not a multiple of the batch: the last one counts in part */
+enum { SAMPLES = 10 };          /* not a multiple of the batch: the last batch counts in part */
 
 static float features[SAMPLES * TF];
 static int64_t labels[SAMPLES];

@@ -39,7 +39,7 @@ static inline void wg_pairs(RandomGraph *r, LsDagNode *n, uint32_t many)
     n->inplace = pair;
 }
 
-/* Other ways to make what `of` makes, from its first operand and any of n values. */
+/* Alternatives of `of`, from its first operand and any of n values. */
 static inline void wg_alternatives(RandomGraph *r, const LsDagNode *of, const uint32_t *value,
                                    uint32_t n, uint32_t many)
 {

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Characters keep the numbers that a model was trained on, whatever text it meets later.
+# Characters keep the numbers of training, whatever text the model reads later.
 #   sh tests/whole/alphabet.sh BUILD-FOLDER
 set -eu
 lowerset=$1/lowerset
@@ -22,7 +22,7 @@ refused() {
 "$lowerset" model gpt --width=16 --depth=1 --heads=2 --context=8 --vocab=12 -o m.onnx >/dev/null
 "$lowerset" compile m.onnx --batch 2 --opt 0 -q -o t --lr 0.1 >/dev/null 2>&1
 for k in 1 2 3 4 5 6 7 8; do printf 'abcd efgh ijk '; done >a.txt       # numbers 0 to 11
-for k in 1 2 3 4 5 6 7 8; do printf 'fgh ijk '; done >b.txt             # other numbers, by itself
+for k in 1 2 3 4 5 6 7 8; do printf 'fgh ijk '; done >b.txt             # this text alone would give other numbers
 ./t --data a.txt --val b.txt --epochs 3 --save ck --export t.onnx >out 2>err || fail "$(cat err)"
 right=$(tail -n 1 out | val_loss)
 [ -n "$right" ] || fail "no val_loss in: $(cat out)"
@@ -36,7 +36,7 @@ pass
 [ "$(./t2 --eval --data b.txt 2>err | val_loss)" = "$right" ] || fail "the exported model renumbers"
 pass
 
-# Training on, on the other text, keeps them, and so does what that exports.
+# Further training on the other text keeps the numbers, and so does its export.
 ./t2 --data b.txt --export t3.onnx --save ck3 >out 2>err || fail "$(cat err)"
 [ "$(grep -ac lowerset.alphabet t3.onnx)" = 1 ] || fail "the metadata are not there once"
 grep -aq '"alphabet":"32,97,98,99,100,101,102,103,104,105,106,107"' ck3/* || fail "the checkpoint lost it"
@@ -44,7 +44,7 @@ grep -aq '"alphabet":"32,97,98,99,100,101,102,103,104,105,106,107"' ck3/* || fai
 grep -aq '"alphabet":"32,97,98' "$(ls ck4/* | tail -n 1)" || fail "resuming lost it"
 pass
 
-# What the model has never seen is named.
+# A character that the model has never seen is named.
 echo 'fgh ijk xyz fgh ijk' >c.txt
 refused "c.txt: character 10 is not among the 12" ./t --eval --data c.txt --resume "$last"
 printf 'fgh ijk xyz fgh ijk' >c.txt

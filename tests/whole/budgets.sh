@@ -1,6 +1,6 @@
 #!/bin/sh
-# Every budget gives the same bits: losses, gradients, running statistics, parameters after 5 steps; and the
-# arena takes what the plan says, to the byte. How long plans are searched for does not matter here.
+# Every budget gives the same bits: losses, gradients, running statistics, parameters after 5 steps; and the arena
+# takes the planned bytes exactly. The length of the search does not matter here.
 #   sh tests/whole/budgets.sh BUILD-FOLDER [MODEL...]
 # LS_WHOLE: more budgets, and a deep net. LS_SANITIZED: fewer, and programs that compile faster.
 set -eu
@@ -23,7 +23,7 @@ spec() {
     esac
 }
 
-# Budgets of each: without one first.
+# Budgets of each model: no budget first.
 budgets() {
     case ${LS_WHOLE:+whole-}$1 in
     whole-densenet) echo none 60% min ;;
@@ -37,7 +37,7 @@ opt=1
 
 fail() { failed=$((failed + 1)); echo "FAIL $*"; }
 
-# The dropouts' net is the residual one with them, and the deep net's program takes long to compile.
+# The net with dropouts is the residual net with dropouts added; the deep net's program takes long to compile.
 for net in ${*:-unet ${LS_WHOLE:+resnet densenet} gpt dropout}; do
     IFS=: read -r options batch loss <<EOF
 $(spec "$net")

@@ -1,6 +1,7 @@
 #!/bin/sh
-# lowerset check MODEL.onnx: small networks pass, dropout and recomputation among them; programs that a C compiler of ours breaks
-# do not: a gradient that is off by a hundredth, one that is off in floats only, bits that change within a budget only.
+# lowerset check MODEL.onnx: small networks pass, dropout and recomputation among them; programs that an altered C
+# compiler breaks fail: a gradient that is off by a hundredth, a gradient that is off in floats only, bits that change
+# within a budget only.
 #   sh tests/whole/check_model.sh LOWERSET
 # LS_SANITIZED: only one network, and one broken program.
 set -eu
@@ -25,7 +26,7 @@ says() {
     [ -z "$(ls tmp)" ] || { fail "check $* leaves $(ls tmp)"; rm -rf tmp/*; }
 }
 
-# breaks NAME TEST EDIT: a C compiler that edits programs in whose text TEST is so.
+# breaks NAME TEST EDIT: a C compiler that edits programs whose text satisfies TEST.
 breaks() {
     cat >"$1" <<EOF
 #!/bin/sh
@@ -62,7 +63,7 @@ grep -q "^floats  *passed" out || fail "a gradient that is wrong in both is not 
     grep -q "^gradients  *passed" out || fail "gradients in doubles are right: $(cat out)"
     says 6 "^budget  *FAILED .* has other bits than without a budget" mlp.onnx --batch 4 --cc ./cc-budget
     grep -q "1 of 4 checks FAILED" out || fail "one check fails: $(cat out)"
-    # Where there is no GPU, that is no failure.
+    # A missing GPU is no failure.
     [ -e /dev/nvidiactl ] || says 0 "gpu  *skipped  *no NVIDIA GPU here" mlp.onnx --batch 4 --target cuda --overlap
 }
 
@@ -79,7 +80,7 @@ done
 says 0 "reference  *passed .*of 5 tensors" mlp.onnx --batch 4 --data data.csv --against mlp.npz
 says 6 "reference  *FAILED" mlp.onnx --batch 4 --data data.csv --against other.npz
 
-says 2 "wants the --data" mlp.onnx --batch 4 --against mlp.npz
+says 2 "needs --data" mlp.onnx --batch 4 --against mlp.npz
 says 8 "nowhere.npz" mlp.onnx --batch 4 --data nowhere.npz
 says 1 "No such file" nowhere.onnx
 says 4 "ask for --budget" mlp.onnx --batch 4 --budget 1KiB

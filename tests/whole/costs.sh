@@ -1,8 +1,7 @@
 #!/bin/sh
-# Where the costs of a plan come from, as a user goes about it: calibrate, --machine, --profile,
-# --costs.
+# The sources of a plan's costs, as a user sets them: calibrate, --machine, --profile, --costs.
 #   sh tests/whole/costs.sh BUILD-FOLDER
-# LS_SANITIZED: takes the built-in machine for what calibrate would measure, since compiling its programs with
+# LS_SANITIZED: uses the built-in machine instead of calibrating, because compiling the programs of calibrate with
 # sanitizers takes minutes.
 set -eu
 LOWERSET=$(cd "$1" && pwd)/lowerset

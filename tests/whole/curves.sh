@@ -49,7 +49,7 @@ recorded() {
         on && $2 == "test_accuracy" { print "accuracy", $3 }' "$curves"
 }
 
-# logged FILE: the same lines of a run of ours; steps are counted from 0 there.
+# logged FILE: the same lines of a run of lowerset; steps are counted from 0 there.
 logged() {
     awk -F'[":,{}]+' '
         $2 == "step" {

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The script that a machine with a GPU is measured by goes through on one without: dry runs of a check
-# and of a measurement, and the page made of their results.
+# The script that measures a machine with a GPU also runs without a GPU: dry runs of a check and of a measurement, and
+# the page of their results.
 #   sh tests/whole/gpu_script.sh BUILD-FOLDER SOURCE-FOLDER
 set -eu
 BUILD=$1
@@ -20,7 +20,7 @@ grep -q '^0 failed' "$WORK/out" || fail "check says that something failed"
 grep -q 'budgets: \([0-9]*\) of \1 with the same bits' "$WORK/out" || fail "check compares no budgets"
 gpu --dry-run --part speed --nets gpt --precisions f32 --seconds 0 || fail "speed"
 grep -q 'GPT-2 124M *f32 *2 *lowerset *[0-9.]* ' "$WORK/out" || fail "speed has no row"
-gpu --dry-run --part ceilings || true      # without PyTorch that part fails, and goes on
+gpu --dry-run --part ceilings || true      # without PyTorch this part fails, and the script continues
 grep -q "gpu_[a-z]*.c is not built" "$WORK/out" && fail "a program that asks cuDNN"
 gpu --docs "$WORK/gpu-check-mlp.json" "$WORK/gpu-speed-gpt.json" --to "$WORK/gpu.md" || fail "docs"
 grep -q '^| GPT-2 124M | f32 | 2 | lowerset |' "$WORK/gpu.md" || fail "the page has no table"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# What `meson install` puts down compiles models by itself: nothing of the build folder is used.
+# The files of `meson install` compile models by themselves, without the build folder.
 #   sh tests/whole/install.sh BUILD-FOLDER SOURCE-FOLDER
 set -eu
 BUILD=$(cd "$1" && pwd)

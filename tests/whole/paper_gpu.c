@@ -1,12 +1,11 @@
-/* tests/whole/paper_gpu.c -- the device half of a whole generated program, as a GPU made of paper has it:
- * the device text compiled for the executor, its kernels given to the fake CUDA runtime.
+/* tests/whole/paper_gpu.c -- the device half of a whole generated program for a simulated (paper) GPU: the
+ * device text is compiled for the executor, and its kernels go to the fake CUDA runtime.
  *
- * Compiled with LS_EXECUTOR, LS_TEXT="net.cu" and LS_PARTS="a file of PART(name) lines", and linked
- * with the host text, fake_cudart.c and cuda_executor.c: see paper_gpu.sh. LS_FAKE_CUDART=lazy:
- * work is done as late as it can be; LS_FAKE_ORDER=N: threads run in another order, and steps
- * where a recording leaves it open. */
+ * Compiled with LS_EXECUTOR, LS_TEXT="net.cu" and LS_PARTS="a file of PART(name) lines", and linked with the
+ * host text, fake_cudart.c and cuda_executor.c: see paper_gpu.sh. LS_FAKE_CUDART=lazy: work is done as late as
+ * possible; LS_FAKE_ORDER=N: threads run in another order, and so do steps where a recording allows it. */
 #include "tests/support/fake_cudart.h"
-/* CUDA's headers name these words for the host; here they mean something. */
+/* CUDA's headers define these words for the host; here they have the device's meaning. */
 #undef __device__
 #undef __forceinline__
 #include "tests/support/cuda_executor.h"

@@ -1,10 +1,9 @@
 #!/bin/sh
-# Whole programs for NVIDIA GPUs, trained without one: the host text on a fake CUDA runtime, the device text
-# thread by thread in the executor, products and convolutions by stand-ins of the libraries. Losses,
-# gradients, statistics and parameters are those of the CPU's program, and the same bits under every
-# budget.
+# Whole programs for NVIDIA GPUs, trained without one: the host text on a fake CUDA runtime, the device text thread by
+# thread in the executor, products and convolutions by stand-ins of the libraries. Losses, gradients, statistics and
+# parameters agree with the CPU's program, and have the same bits under every budget.
 #   sh tests/whole/paper_gpu.sh BUILD-FOLDER SOURCE-FOLDER CUDA-HOME
-# LS_WHOLE: every network under every budget and in every order of its steps, else three of them.
+# LS_WHOLE: every network under every budget and in every order of its steps; else three networks.
 set -eu
 BUILD=$(cd "$1" && pwd)
 SOURCE=$(cd "$2" && pwd)
@@ -30,8 +29,8 @@ for f in fake_cudart cuda_executor; do
     cc -std=gnu11 -D_GNU_SOURCE -O2 -I"$SOURCE" -isystem "$CUDA/include" -c "$SOURCE/tests/support/$f.c" -o "$OUT/$f.o"
 done
 
-# build_paper DIR MODEL OPTIONS...: DIR/net, the program on paper. Its kernels are compiled again where they are
-# others than those compiled before.
+# build_paper DIR MODEL OPTIONS...: DIR/net, the program for the simulated GPU. Its kernels are compiled again only if
+# they differ from those compiled before.
 factors=
 build_paper() {
     dir=$1 model=$2
@@ -40,7 +39,7 @@ build_paper() {
     "$LOWERSET" compile "$model" "$@" --target=cuda --arch=90a -q -S -o "$dir/net.c"
     printf 'FAKE' >"$dir/net.fatbin"
     sed -n 's/^LS_ROW(\([A-Za-z0-9_]*\),.*/PART(\1)/p' "$dir/net.c" | sort -u >"$dir/parts.def"
-    # The comment at its head tells of the plan.
+    # The comment at its head describes the plan.
     kernels=$OUT/kernels-$({ echo "$factors"; sed '1,/^ \*\//d' "$dir/net.cu"; } | cksum | tr -d ' ').o
     [ -f "$kernels" ] || cc -std=gnu11 -D_GNU_SOURCE -O1 -w $(sed -n 's/^#define \(LS_F64\)$/-D\1/p' "$dir/net.cu") -DLS_EXECUTOR -DLS_TEXT="\"$dir/net.cu\"" \
         $factors -DLS_PARTS="\"$dir/parts.def\"" -I"$SOURCE" -isystem "$CUDA/include" \
@@ -65,7 +64,7 @@ ends() {        # CODE COMMAND...: its exit code
     [ "$got" = "$want" ]
 }
 
-# agrees NAME TOLERANCE MODEL-OPTIONS... -- COMPILE-OPTIONS...: it gives what the CPU's program gives.
+# agrees NAME TOLERANCE MODEL-OPTIONS... -- COMPILE-OPTIONS...: it gives the results of the CPU's program.
 agrees() {
     name=$1 tolerance=$2
     shift 2
@@ -84,7 +83,7 @@ agrees() {
     check "$name agrees with the CPU" "$BUILD/tests/npz_near" "$d/cpu.npz" "$d/all.npz" "$tolerance"
 }
 
-# all_ways NAME TOLERANCE MODEL-OPTIONS... -- COMPILE-OPTIONS...: and the same bits, whenever work is done, under
+# all_ways NAME TOLERANCE MODEL-OPTIONS... -- COMPILE-OPTIONS...: and the same bits, at any time of the work, under
 # every budget and in every order of its steps.
 all_ways() {
     agrees "$@"
@@ -103,10 +102,10 @@ all_ways() {
     done
 }
 
-# one ...: of the networks in all ways by the whole set alone.
+# one ...: a network that only the whole set runs in all ways.
 one() { if [ -n "${LS_WHOLE:-}" ]; then all_ways "$@"; else agrees "$@"; fi }
 
-# What is there, and what cannot be asked for.
+# The listing of targets, and requests that cannot be met.
 check "targets end well" ends 0 "$LOWERSET" targets
 check "targets names the toolkit" grep -q "toolkit    $CUDA" "$OUT/out"
 check "targets names the driver" grep -q "driver  " "$OUT/out"
@@ -125,7 +124,7 @@ check "to less" grep -q "59 convolutions, a workspace of at most 4096 bytes: pla
 unset FAKE_CUDNN_ENGINES
 check "steps on the CPU are not taken apart" ends 2 "$LOWERSET" plan "$OUT/mlp.onnx" --overlap
 check "a plan says how far they can be" ends 0 "$LOWERSET" plan "$OUT/r18.onnx" --target=cuda --plan-effort=1 --overlap
-check "in ms" grep -q "the longest chain of those that wait for each other takes [0-9.]* of [0-9.]* ms" "$OUT/out"
+check "in ms" grep -q "the longest chain of dependent steps takes [0-9.]* of [0-9.]* ms" "$OUT/out"
 check "in the same memory" sh -c "grep 'arena  ' '$OUT/out' >'$OUT/apart' && '$LOWERSET' plan '$OUT/r18.onnx' --target=cuda --plan-effort=1 | grep 'arena  ' | cmp - '$OUT/apart'"
 check "it says what the driver takes" grep -q "+ context .* an estimate" "$OUT/out"
 
@@ -133,7 +132,7 @@ one mlp 1e-4 mlp --batch=4 --width=64 -- --optimizer=adamw --accumulate=2 --clip
 # Labels that do not count: batches have weights.
 one labels 1e-4 mlp --batch=4 --width=64 -- --accumulate=2 --clip-norm=1 --ignore-index=1
 all_ways gpt 1e-4 gpt --depth=1 --heads=2 --width=32 --context=16 --vocab=64 -- --batch=2 --optimizer=sgd:momentum=0.9
-# Classes that are no multiple of four: rows of scores are longer than there are classes.
+# The number of classes is not a multiple of four: rows of scores are longer than the number of classes.
 one odd 1e-4 gpt --depth=1 --heads=1 --width=24 --context=8 --vocab=67 -- --batch=2 --optimizer=sgd:momentum=0.9
 check "its numbers are finite" train "$OUT/odd/all/net" --steps 2 --check-numerics
 check "products make whole fours of columns" grep -q "[.]m = 16, [.]n = 68, [.]k = 24" "$OUT/odd/all/net.c"
@@ -158,7 +157,7 @@ check "engines are timed" train "$OUT/unet/all/net" --steps 3 --tune --dump "$OU
 check "every engine gives the same here" cmp "$OUT/unet/all.npz" "$OUT/tuned.npz"
 check "what was timed is kept" ends 0 sh -c 'grep -q "within" "$0"/lowerset/cudnn-*.tuned' "$OUT/cache"
 check "what was kept is used" train "$OUT/unet/all/net" --steps 3 --dump "$OUT/tuned.npz"
-# ReLU gradients behind data gradients, by engines that compile: here, where they cannot, and by the clock.
+# ReLU gradients behind data gradients, by engines that compile: where this works, where it fails, and chosen by time.
 export FAKE_CUDNN_NO_DRIVER=1
 build_paper "$OUT/masks" "$OUT/unet/net.onnx" --optimizer=sgd:momentum=0.9 --compiled-engines --plan-effort=1
 check "gradients of ReLUs are taken into convolutions" grep -q "mask = 1" "$OUT/masks/net.c"
@@ -175,11 +174,11 @@ check "which is said with the node" grep -q "note: .*conv.*: cuDNN .* has no pla
 check "they give the same" cmp "$OUT/unet/all.npz" "$OUT/masks.npz"
 XDG_CACHE_HOME=$OUT/masks check "both are timed" train "$OUT/masks/net" --steps 3 --tune --dump "$OUT/masks.npz"
 check "whichever wins gives the same" cmp "$OUT/unet/all.npz" "$OUT/masks.npz"
-# In double precision, as batch norms over few numbers make much of the last bits.
-# Kernels that find borders, and the elements of a pool's gradient: one window over a point, and up to four.
+# In double precision, because batch norms over few numbers amplify the last bits. Kernels that find borders, and the
+# elements of a pool's gradient: one window over a point, and up to four.
 one valid 1e-4 unet --pad=valid --up=bilinear --batch=1 --size=28 --width=4 --depth=1 -- --optimizer=sgd
 check "borders are not made" ends 1 grep -q "k[0-9]*_pad" "$OUT/valid/all/net.cu"
-# Large networks: by whole sets alone.
+# Large networks: only in whole sets.
 large() {
 factors=
 one stem 1e-4 resnet18 --batch=1 --size=32 --width=4 --classes=3 -- --optimizer=sgd
@@ -187,7 +186,7 @@ check "gradients of pools are not made" ends 1 grep -q "k[0-9]*_max_pool_grad" "
 check "but found, of four windows" grep -q "== nth[0-9]*_3 " "$OUT/stem/all/net.cu"
 one resnet 1e-8 resnet18 --batch=2 --size=32 --width=2 --classes=3 -- --accumulate=2 --clip-norm=1 --precision=f64
 factors=-DLS_EXACT_FACTORS
-# Convolutions of one tap by own kernels, with what reads them inside.
+# Convolutions of one tap by Lowerset's kernels, fused with their readers.
 d=$OUT/within
 mkdir "$d"
 "$LOWERSET" model resnet50 --batch=8 --size=64 --width=8 --classes=4 -o "$d/net.onnx" >/dev/null
@@ -207,7 +206,7 @@ check "and do not depend on when" cmp "$d/own.npz" "$d/late.npz"
 check "they run in the least memory" train "$d/min/net" --steps 1 --dump "$d/min.npz"
 check "with the same bits" cmp "$d/own.npz" "$d/min.npz"
 }
-# Own convolutions: TF32 alone has them; here they do not round, as the stand-in for cuDNN does not either.
+# Lowerset's convolutions exist for TF32 only. Here they do not round, and neither does the stand-in for cuDNN.
 factors=-DLS_EXACT_FACTORS
 [ -z "${LS_WHOLE:-}" ] || large
 # Weight gradients of 3x3 convolutions likewise.
@@ -230,7 +229,7 @@ for which in cudnn own; do
     check "either is right: $which" "$BUILD/tests/npz_near" "$d/cpu.npz" "$d/$which.npz" 1e-4
 done
 factors=
-# Convolutions that no engine serves.
+# Convolutions that no engine supports.
 export FAKE_CUDNN_ENGINES= XDG_CACHE_HOME=$OUT/other
 one unet_own 1e-4 unet --batch=2 --size=16 --width=4 --depth=2 -- --optimizer=sgd:momentum=0.9
 

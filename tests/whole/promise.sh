@@ -1,6 +1,6 @@
 #!/bin/sh
-# What lowerset plan promises is what lowerset compile delivers: the same plan, without a budget and
-# within one, also where the table beside it has strategies that are too slow for every compilation.
+# lowerset compile delivers the plan that lowerset plan shows: the same plan, with and without a budget, even where
+# plan's table has strategies that are too slow for every compilation.
 #   sh tests/whole/promise.sh BUILD-FOLDER
 # LS_WHOLE: the deep net for every budget.
 set -eu

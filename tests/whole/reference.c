@@ -5,12 +5,11 @@
  * The manifest lists models with references in NPZ files: loss, outputs, gradients, parameters
  * after 3 steps of SGD and of Adam, running statistics. A tensor agrees when
  *   max|a - ref| <= tol * max(max|ref|, 1e-3 * largest of its group)
- * and for sgd and adam a and ref are what the steps changed, with room for 4 ulps of the
- * parameter.
+ * For sgd and adam, a and ref are the changes by the steps, with a tolerance of 4 ulps of the parameter.
  *
- * In three steps a Relu's operand can come so close to zero that its sign is a matter of
- * rounding. Where only what the steps changed is off, the model is trained again in double, where
- * nothing is that close: if all agrees then, the row says "tie". */
+ * In three steps a Relu's operand can come so close to zero that rounding decides its sign. If only the changes
+ * by the steps are off, the model is trained again in double, where no operand is that close to zero. If all
+ * agrees then, the row says "tie". */
 #include "runtime/data/npz.h"
 #include "tests/support/less.h"
 
@@ -162,7 +161,7 @@ static bool train(Case *c)
         && shell(c, "./adam %s --steps 3 --lr 0.001 --dump adam.npz", run, "");
 }
 
-/* One reference tensor beside ours. `every`: only each every-th element is in the reference. */
+/* Compares one reference tensor with ours. `every`: the reference has each every-th element only. */
 typedef struct Pair { LsArray ref, got, before; int64_t every; bool has_before, zero; } Pair;
 
 static double ref_value(const Pair *p, int64_t i)
@@ -391,8 +390,8 @@ static cJSON *read_json(const char *path)
     return json;
 }
 
-/* One net exported by every version of the operators gives much the same program each time: three of
- * them do, but in whole sets. */
+/* One net exported with every opset gives nearly the same program each time, so three opsets are enough outside
+ * whole sets. */
 static bool is_left_out(const char *file)
 {
     return !tests_do_all() && strstr(file, "opsets/") != NULL && strstr(file, "_op9_") == NULL

@@ -1,7 +1,7 @@
-/* tests/whole/test_batches.c -- losses over several batches, by way of the command line: an update of
- * several batches is that of one large batch, whatever the loss, the optimizer, clipping and budget,
- * and so is an evaluation. In doubles, so that what is left is rounding. And labels must have the shape
- * that belongs to the axis of the classes.
+/* tests/whole/test_batches.c -- losses over several batches, through the command line: an update of several
+ * batches equals the update of one large batch, for every loss, optimizer, clipping and budget; so does an
+ * evaluation. The programs use doubles, so only rounding differs. Labels must have the shape that fits the axis
+ * of the classes.
  *
  * The network is x [N, 6] -> 5 -> relu -> 3 classes; data go by .npy files. */
 #include "tests/support/onnx_make.h"
@@ -12,9 +12,9 @@
 
 enum { SAMPLES = 14, FEATURES = 6, CLASSES = 3 };      /* 14: the last of 4 or 8 is not whole */
 
-static char text[1 << 16];      /* what the last command said */
+static char text[1 << 16];      /* output of the last command */
 
-/* Runs a command line in the test's folder; its exit code. */
+/* Runs a command line in the test's folder. Returns its exit code. */
 static int sh(const char *fmt, ...)
 {
     char line[2048];
@@ -87,8 +87,8 @@ static void weight(Make *mk, const char *name, const char *dims, int n, int seed
               make_tensor(mk, name, MAKE_FLOAT, dims, v, (size_t)n * sizeof *v));
 }
 
-/* Makes m.onnx in a new folder and goes there. loss: operator of the file's own loss, over labels t;
- * NULL: none. The caller may add to it, then writes it. */
+/* Makes m.onnx in a new folder and goes there. loss: operator of the file's own loss, over labels t; NULL:
+ * none. The caller may add to the model, then writes it. */
 static Onnx__NodeProto *open_net(Make *mk, const char *loss)
 {
     Onnx__NodeProto *n = NULL;
@@ -117,7 +117,7 @@ static void write_net(Make *mk)
     make_write(mk, bytes, n);
 }
 
-/* Two epochs of the program `to` for batches of that size; what it leaves in TO.npz. */
+/* Runs two epochs of the program `to` with this batch size; its results are in TO.npz. */
 static void train(const char *to, const char *options, const char *batches, const char *label)
 {
     MUST(LS_BUILD "/lowerset compile m.onnx -q -O0 --precision=f64 --plan-effort=2 %s %s -o %s", options,
@@ -195,7 +195,7 @@ START_TEST(several_batches_are_one_large_batch)
 }
 END_TEST
 
-/* Gradients that their updates compute have the bits of those that are stored. */
+/* Gradients computed by their updates have the bits of stored gradients. */
 START_TEST(a_large_weight_takes_the_means_too)
 {
     const char *options = "--ignore-index=-100 --class-weights=0.5,1,2 --optimizer=sgd:momentum=0.9 "
@@ -250,7 +250,7 @@ START_TEST(a_window_without_a_label_changes_nothing_and_is_told)
 }
 END_TEST
 
-/* y [N, 4, 5] = x w, element by element: nothing shows where the classes are. */
+/* y [N, 4, 5] = x w, element by element: nothing shows which axis has the classes. */
 START_TEST(labels_of_another_class_axis_are_refused)
 {
     const char *compile = LS_BUILD "/lowerset compile m.onnx -O0 --plan-effort=2 --batch=7";
