@@ -4,6 +4,7 @@
 #include "codegen/toolchain/cuda_probe.h"
 #include "compiler/cost/machine.h"
 #include "compiler/ir/op.h"
+#include "compiler/onnx/onnx_model.h"
 #include "compiler/onnx/onnx_row.h"
 
 #include <stdio.h>
@@ -26,6 +27,8 @@ int ls_ops_main(int argc, char **argv)
     printf("operator                     from opset\n");
     for (int k = 0; ls_onnx_op[k] != NULL; k++)
         printf("%-28s %d\n", ls_onnx_op[k]->name, ls_onnx_op[k]->since);
+    for (const LsOnnxInner *r = ls_onnx_inner; r->name != NULL; r++)
+        printf("%-28s %d\n", r->name, r->since);
     return 0;
 }
 

@@ -17,7 +17,13 @@ typedef struct LsOnnxValue {
     bool stored;                /* the evaluation form stores its data under this name */
     bool weight; /* a constant that may become a parameter: made by a node of the file */
     const LsSequence *list;     /* a sequence, in which case v is none */
+    bool empty;                 /* an optional value without an element; v is none */
 } LsOnnxValue;
+
+static inline bool ls_onnx_is_there(const LsOnnxValue *v)
+{
+    return v->v.i != 0 || v->list != NULL || v->empty;
+}
 
 typedef struct LsVerdict {      /* about an initializer */
     LsRole role;
@@ -30,6 +36,7 @@ typedef struct LsImport {
     LsGraph *g;
     const LsImportOptions *o;
     LsOnnxModel *m;
+    uint32_t nname;             /* ids that fit into the arrays by name, here and LsOnnxModel.maker */
     LsOnnxValue *value;         /* by name id */
     bool *is_output;            /* by name id: a graph output */
     uint32_t *reads;            /* by name id: operands and outputs of that name */
@@ -44,6 +51,7 @@ typedef struct LsImport {
     const char *doubtful;
     LsDecisions *decisions;
     int64_t elements;           /* of all results of nodes so far */
+    int64_t unrolled;           /* nodes of bodies so far */
     uint32_t nunread;           /* initializers without a reader, and the first of them */
     const char *unread_name;
     uint32_t nweight_inputs;    /* graph inputs in the place of weights */
@@ -52,5 +60,8 @@ typedef struct LsImport {
     uint32_t nuntied;           /* initializers copied at an Identity, and the first of them */
     const char *untied_name, *untied_from;
 } LsImport;
+
+/* Builds one node whose operands are built: results go to im->value (onnx_import.c). f outlives the call only as a copy. */
+void ls_onnx_build(LsImport *im, const LsOnnxFlat *f);
 
 #endif

@@ -44,6 +44,8 @@ static int type_of(const Onnx__AttributeProto *a)
         return a->type;
     if (a->n_ints > 0 || a->n_floats > 0)
         return a->n_ints > 0 ? AT(INTS) : AT(FLOATS);
+    if (a->n_strings > 0)
+        return AT(STRINGS);
     if (a->has_s || a->t != NULL)
         return a->has_s ? AT(STRING) : AT(TENSOR);
     return a->has_f ? AT(FLOAT) : a->has_i ? AT(INT) : AT(UNDEFINED);
@@ -81,13 +83,16 @@ double ls_onnx_float(const LsOnnxNode *n, const char *attr, double otherwise)
     return a != NULL ? (double)a->f : otherwise;
 }
 
+static const char *text_of(const LsOnnxNode *n, ProtobufCBinaryData from)
+{
+    char *s = ls_arena_alloc(n->cx->arena, from.len + 1, 1);
+    return from.len > 0 ? memcpy(s, from.data, from.len) : s;
+}
+
 const char *ls_onnx_string(const LsOnnxNode *n, const char *attr, const char *otherwise)
 {
     const Onnx__AttributeProto *a = get(n, attr, AT(STRING));
-    if (a == NULL)
-        return otherwise;
-    char *s = ls_arena_alloc(n->cx->arena, a->s.len + 1, 1);
-    return a->s.len > 0 ? memcpy(s, a->s.data, a->s.len) : s;
+    return a != NULL ? text_of(n, a->s) : otherwise;
 }
 
 static bool fits(const LsOnnxNode *n, const char *what, size_t have, int max)
@@ -121,6 +126,21 @@ int ls_onnx_floats(const LsOnnxNode *n, const char *attr, int max, double out[])
     for (size_t i = 0; i < a->n_floats; i++)
         out[i] = (double)a->floats[i];
     return (int)a->n_floats;
+}
+
+int ls_onnx_strings(const LsOnnxNode *n, const char *attr, int max, const char *out[])
+{
+    const Onnx__AttributeProto *a = get(n, attr, AT(STRINGS));
+    if (a == NULL)
+        return -1;
+    if (a->n_strings > (size_t)max) {
+        ls_onnx_error(n, LS_E_ATTR, NULL, "attribute '%s' has %zu texts, at most %d are valid", attr,
+                      a->n_strings, max);
+        return -1;
+    }
+    for (size_t i = 0; i < a->n_strings; i++)
+        out[i] = text_of(n, a->strings[i]);
+    return (int)a->n_strings;
 }
 
 int ls_onnx_length(const LsOnnxNode *n, const char *attr)

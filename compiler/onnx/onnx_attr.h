@@ -13,6 +13,8 @@ const char *ls_onnx_string(const LsOnnxNode *n, const char *attr, const char *ot
 /* Number of integers, at most max; -1: absent. More than max is an error and gives -1. */
 int ls_onnx_ints(const LsOnnxNode *n, const char *attr, int max, int64_t out[]);
 int ls_onnx_floats(const LsOnnxNode *n, const char *attr, int max, double out[]);
+/* Likewise for texts. */
+int ls_onnx_strings(const LsOnnxNode *n, const char *attr, int max, const char *out[]);
 /* Number of elements of a list attribute; 0: absent, or no list. */
 int ls_onnx_length(const LsOnnxNode *n, const char *attr);
 /* The tensor attribute as a constant value; none: absent. */

@@ -84,7 +84,7 @@ static bool same_attribute(LsArena *a, const Onnx__AttributeProto *x, const Onnx
     return memcmp(bytes, bytes + n, n) == 0;
 }
 
-static bool check_attributes(LsCtx *cx, LsWhere at, const Onnx__NodeProto *p)
+bool ls_onnx_check_attributes(LsCtx *cx, LsWhere at, const Onnx__NodeProto *p)
 {
     bool good = true;
     if (p->n_attribute < 2)
@@ -136,7 +136,7 @@ static int result_type(const LsOnnxFlat *f, size_t k, int is)
     if (ls_flat_is(f, "ConstantOfShape") || attribute(f->proto, "value_float") != NULL
         || attribute(f->proto, "value_floats") != NULL)
         return ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT;
-    bool alike = ls_flat_supported(f) && !is_any(f, counts);
+    bool alike = ls_flat_supported(f) && !ls_onnx_control_op(f) && !is_any(f, counts);
     return alike && (k == 0 || ls_flat_is(f, "Split")) ? is : 0;
 }
 
@@ -147,7 +147,7 @@ static bool may_mix(const LsOnnxFlat *f)
     static const char *const op[] = {"Attention", "BatchNormalization", "Cast", "CastLike",
                                      "Dropout", "LayerNormalization", "Pow", "RMSNormalization", "Resize", "Upsample",
                                      NULL};
-    return f->inner || is_any(f, op) || !ls_flat_supported(f);
+    return f->inner || is_any(f, op) || ls_onnx_control_op(f) || !ls_flat_supported(f);
 }
 
 /* type: by name id, the ONNX type of a float value; 0 for other values. */
@@ -206,12 +206,12 @@ bool ls_onnx_check(LsCtx *cx, const LsOnnxModel *m)
     for (size_t i = 0; i < m->graph->n_node; i++) {
         const Onnx__NodeProto *p = m->graph->node[i];
         LsWhere at = {(int64_t)i, ls_text(p->name), ls_text(p->op_type)};
-        good &= check_attributes(cx, at, p);
+        good &= ls_onnx_check_attributes(cx, at, p);
         ls_report_cut(m->report, (int64_t)i);
     }
     for (uint32_t i = 0; i < m->nnode; i++)
         if (m->node[i].inner) {
-            good &= check_attributes(cx, ls_flat_where(&m->node[i]), m->node[i].proto);
+            good &= ls_onnx_check_attributes(cx, ls_flat_where(&m->node[i]), m->node[i].proto);
             ls_report_cut(m->report, m->node[i].index);
         }
     return check_types(cx, m) && good;

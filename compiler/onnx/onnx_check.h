@@ -6,5 +6,7 @@
 
 /* Checks that redundant information agrees and that floats of different types do not meet; false after diagnostics. */
 bool ls_onnx_check(LsCtx *cx, const LsOnnxModel *m);
+/* No attribute is given twice with different values. */
+bool ls_onnx_check_attributes(LsCtx *cx, LsWhere at, const Onnx__NodeProto *p);
 
 #endif

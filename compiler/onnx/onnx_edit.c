@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "compiler/onnx/onnx_subgraph.h"
 #include "compiler/onnx/onnx_wire.h"
 
 Onnx__TensorProto *ls_edit_real(const LsEditor *u, const char *name)
@@ -74,6 +75,8 @@ void ls_edit_index(LsEditor *u)
             ls_names_add(&u->names, ls_text(g->node[i]->input[k]));
         for (size_t k = 0; k < g->node[i]->n_output; k++)
             ls_names_add(&u->names, ls_text(g->node[i]->output[k]));
+        ls_subgraph_captures(g->node[i], &u->names);
+        ls_subgraph_names(g->node[i], &u->names);
     }
     u->nid = u->names.n + 1;
     u->real = ls_arena_alloc(u->cx->arena, u->nid, sizeof *u->real);
@@ -84,6 +87,12 @@ void ls_edit_index(LsEditor *u)
     for (size_t i = 0; i < g->n_node; i++)
         for (size_t k = 0; k < g->node[i]->n_input; k++)
             u->reads[ls_names_find(&u->names, ls_text(g->node[i]->input[k]))]++;
+    for (size_t i = 0; i < g->n_node; i++) {
+        LsNames captured = {.arena = u->cx->arena};
+        ls_subgraph_captures(g->node[i], &captured);
+        for (uint32_t k = 1; k <= captured.n; k++)
+            u->reads[ls_names_find(&u->names, captured.name[k])]++;
+    }
     for (size_t i = 0; i < g->n_output; i++)
         u->reads[ls_names_find(&u->names, ls_text(g->output[i]->name))]++;
 }

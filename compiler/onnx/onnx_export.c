@@ -9,6 +9,7 @@
 #include "compiler/onnx/onnx_model.h"
 #include "compiler/onnx/onnx_open.h"
 #include "compiler/onnx/onnx_order.h"
+#include "compiler/onnx/onnx_subgraph.h"
 
 #include <string.h>
 
@@ -185,9 +186,11 @@ static void drop_unread_constants(LsArena *a, Onnx__GraphProto *g)
 {
     LsNames read = {.arena = a};
     size_t kept = 0;
-    for (size_t i = 0; i < g->n_node; i++)
+    for (size_t i = 0; i < g->n_node; i++) {
         for (size_t k = 0; k < g->node[i]->n_input; k++)
             ls_names_add(&read, ls_text(g->node[i]->input[k]));
+        ls_subgraph_captures(g->node[i], &read);
+    }
     for (size_t i = 0; i < g->n_output; i++)
         ls_names_add(&read, ls_text(g->output[i]->name));
     for (size_t i = 0; i < g->n_node; i++) {

@@ -32,6 +32,8 @@ static void float_values(Onnx__ValueInfoProto **list, size_t n)
     }
 }
 
+static bool float_graph(LsCtx *cx, Onnx__GraphProto *g);
+
 static bool float_nodes(LsCtx *cx, Onnx__NodeProto **list, size_t n)
 {
     bool good = true;
@@ -39,7 +41,9 @@ static bool float_nodes(LsCtx *cx, Onnx__NodeProto **list, size_t n)
         for (size_t k = 0; k < list[i]->n_attribute; k++) {
             Onnx__AttributeProto *a = list[i]->attribute[k];
             const char *name = ls_text(a->name);
-            if (a->t != NULL && other_real(a->t->data_type))
+            if (a->g != NULL)
+                good &= float_graph(cx, a->g);
+            else if (a->t != NULL && other_real(a->t->data_type))
                 good &= ls_tensor_to_float(cx, LS_NOWHERE, NULL, a->t);
             else if ((strcmp(name, "to") == 0 || strcmp(name, "dtype") == 0) && other_real(a->i))
                 a->i = FLOAT;
@@ -47,13 +51,17 @@ static bool float_nodes(LsCtx *cx, Onnx__NodeProto **list, size_t n)
     return good;
 }
 
-bool ls_onnx_all_float(LsCtx *cx, Onnx__ModelProto *m)
+static bool float_graph(LsCtx *cx, Onnx__GraphProto *g)
 {
-    Onnx__GraphProto *g = m->graph;
     float_values(g->input, g->n_input);
     float_values(g->output, g->n_output);
     float_values(g->value_info, g->n_value_info);
-    bool good = float_nodes(cx, g->node, g->n_node);
+    return float_nodes(cx, g->node, g->n_node);
+}
+
+bool ls_onnx_all_float(LsCtx *cx, Onnx__ModelProto *m)
+{
+    bool good = float_graph(cx, m->graph);
     for (size_t i = 0; i < m->n_functions; i++)
         good &= float_nodes(cx, m->functions[i]->node, m->functions[i]->n_node);
     return good;

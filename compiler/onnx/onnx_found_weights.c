@@ -22,10 +22,13 @@ static const Position position[] = {
     {"ConvTranspose", 6, true},
     {"Gather", 1, false},
     {"Gemm", 6, true},
+    {"GRU", 0x0e, true},
     {"GroupNormalization", 6, true},
     {"InstanceNormalization", 6, true},
+    {"LSTM", 0x8e, true},
     {"LayerNormalization", 6, true},
     {"MatMul", 2, false},
+    {"RNN", 0x0e, true},
 };
 
 static void promote(LsOnnxNode *n, int k, bool never_data)

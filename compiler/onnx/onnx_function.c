@@ -10,6 +10,8 @@
 
 #include "compiler/onnx/onnx_bodies.h"
 #include "compiler/onnx/onnx_domain.h"
+#include "compiler/onnx/onnx_rename.h"
+#include "compiler/onnx/onnx_subgraph.h"
 
 enum { MAX_CALLS = 16, MAX_NODES = 1 << 20 };   /* nested calls; nodes and calls after inlining */
 
@@ -25,9 +27,7 @@ typedef struct Call {           /* one call being expanded */
     LsOnnxModel *m;
     const Onnx__FunctionProto *fn;
     const Onnx__NodeProto *node;
-    const char *prefix;
-    LsNames inner;              /* names in the body and their outer names, by id */
-    const char **outer; uint32_t cap;
+    LsRename names;             /* of the body: the caller's, and new ones */
 } Call;
 
 static const char *function_key(LsArena *a, const char *domain, const char *name)
@@ -48,9 +48,11 @@ static bool collect(LsCtx *cx, LsOnnxModel *m)
                             key);
         m->function[ls_names_add(&m->functions, key)] = fn;
     }
-    for (size_t i = 0; i < m->graph->n_node; i++)
+    for (size_t i = 0; i < m->graph->n_node; i++) {
         for (size_t k = 0; k < m->graph->node[i]->n_output; k++)
             ls_names_add(&m->taken, ls_text(m->graph->node[i]->output[k]));
+        ls_subgraph_names(m->graph->node[i], &m->taken);
+    }
     for (size_t i = 0; i < m->graph->n_initializer; i++)
         ls_names_add(&m->taken, ls_text(m->graph->initializer[i]->name));
     for (size_t i = 0; i < m->graph->n_input; i++)
@@ -73,38 +75,6 @@ static const Onnx__FunctionProto *function_of(LsCtx *cx, const LsOnnxModel *m,
 
 /* ---- names ---- */
 
-static void bind(Call *c, const char *inner, const char *outer)
-{
-    uint32_t id = ls_names_add(&c->inner, inner), used = c->outer != NULL ? id : 0;
-    c->outer = ls_arena_grow(c->cx->arena, c->outer, used, id + 1, sizeof *c->outer, &c->cap);
-    c->outer[id] = outer;
-}
-
-static char *outer_name(Call *c, const char *inner)
-{
-    static char none[] = "";
-    if (inner[0] == '\0')
-        return none;
-    uint32_t id = ls_names_find(&c->inner, inner);
-    if (id == 0) {
-        char *fresh = ls_arena_printf(c->cx->arena, "%s/%s", c->prefix, inner);
-        while (ls_names_find(&c->m->taken, fresh) != 0)
-            fresh = ls_arena_printf(c->cx->arena, "%s_", fresh);
-        ls_names_add(&c->m->taken, fresh);
-        bind(c, inner, fresh);
-        return fresh;
-    }
-    return (char *)c->outer[id];
-}
-
-static char **outer_names(Call *c, char *const *inner, size_t n)
-{
-    char **outer = ls_arena_alloc(c->cx->arena, n + 1, sizeof *outer);
-    for (size_t i = 0; i < n; i++)
-        outer[i] = outer_name(c, ls_text(inner[i]));
-    return outer;
-}
-
 static bool bind_formals(Call *c)
 {
     const Onnx__FunctionProto *fn = c->fn;
@@ -115,10 +85,11 @@ static bool bind_formals(Call *c)
             "the call has %zu operands and %zu results, the local function takes %zu and gives %zu",
             p->n_input, p->n_output, fn->n_input, fn->n_output);
     for (size_t i = 0; i < fn->n_input; i++)
-        bind(c, ls_text(fn->input[i]), i < p->n_input ? ls_text(p->input[i]) : "");
+        ls_rename_bind(&c->names, ls_text(fn->input[i]),
+                       i < p->n_input ? ls_text(p->input[i]) : "");
     for (size_t i = 0; i < p->n_output; i++)
         if (ls_text(p->output[i])[0] != '\0')
-            bind(c, ls_text(fn->output[i]), p->output[i]);
+            ls_rename_bind(&c->names, ls_text(fn->output[i]), p->output[i]);
     return true;
 }
 
@@ -150,8 +121,9 @@ static const Onnx__AttributeProto *default_attribute(LsCtx *cx, const Onnx__Func
     return NULL;
 }
 
-static Onnx__AttributeProto *resolve_attribute(Call *c, Onnx__AttributeProto *a)
+static Onnx__AttributeProto *resolve_attribute(void *call, Onnx__AttributeProto *a)
 {
+    const Call *c = call;
     const char *ref = ls_text(a->ref_attr_name);
     if (ref[0] == '\0')
         return a;
@@ -170,23 +142,6 @@ static Onnx__AttributeProto *resolve_attribute(Call *c, Onnx__AttributeProto *a)
     copy->name = a->name;
     copy->ref_attr_name = NULL;
     return copy;
-}
-
-/* A body's node with the names and attribute values of this call. */
-static Onnx__NodeProto *instantiate(Call *c, const Onnx__NodeProto *body)
-{
-    Onnx__NodeProto *p = ls_arena_alloc(c->cx->arena, 1, sizeof *p);
-    *p = *body;
-    p->input = outer_names(c, body->input, body->n_input);
-    p->output = outer_names(c, body->output, body->n_output);
-    p->attribute = ls_arena_alloc(c->cx->arena, body->n_attribute + 1, sizeof *p->attribute);
-    p->n_attribute = 0;
-    for (size_t i = 0; i < body->n_attribute; i++) {
-        Onnx__AttributeProto *a = resolve_attribute(c, body->attribute[i]);
-        if (a != NULL)
-            p->attribute[p->n_attribute++] = a;
-    }
-    return p;
 }
 
 /* ---- expansion ---- */
@@ -209,24 +164,49 @@ static bool expand_call(LsCtx *cx, LsOnnxModel *m, const Frame *at, const Onnx__
         return ls_error(cx, (LsWhere){at->index, name, ls_text(node->op_type)}, LS_E_CYCLE, NULL,
                         "local functions call each other more than %d deep, or in a circle",
                         MAX_CALLS);
-    Call c = {
-        .cx = cx, .m = m, .fn = fn, .node = node, .prefix = name, .inner = {.arena = cx->arena}};
+    Call c = {.cx = cx, .m = m, .fn = fn, .node = node};
+    c.names = (LsRename){.arena = cx->arena,
+                         .taken = &m->taken,
+                         .prefix = name,
+                         .closed = true,
+                         .inner = {.arena = cx->arena},
+                         .attribute = resolve_attribute,
+                         .of = &c};
     Frame inside = {fn->opset_import, fn->n_opset_import, name, at->index, at->depth + 1};
     if (fn->n_opset_import == 0)
         inside = (Frame){at->import, at->nimport, name, at->index, at->depth + 1};
     if (!bind_formals(&c))
         return false;
     for (size_t i = 0; i < fn->n_node; i++)
-        if (!expand(cx, m, &inside, instantiate(&c, fn->node[i])))
+        if (!expand(cx, m, &inside, ls_rename_node(&c.names, fn->node[i])))
             return false;
     return true;
+}
+
+/* The node, or a copy whose last operands are what its bodies read from outside: so the order of nodes and the readers
+ * of a value take these into account. */
+static const Onnx__NodeProto *with_captures(LsArena *a, const Onnx__NodeProto *node, uint32_t *n)
+{
+    LsNames captured = {.arena = a};
+    ls_subgraph_captures(node, &captured);
+    *n = captured.n;
+    if (captured.n == 0)
+        return node;
+    Onnx__NodeProto *p = ls_arena_alloc(a, 1, sizeof *p);
+    *p = *node;
+    p->input = ls_arena_alloc(a, node->n_input + captured.n, sizeof *p->input);
+    if (node->n_input > 0)
+        memcpy(p->input, node->input, node->n_input * sizeof *p->input);
+    for (uint32_t i = 1; i <= captured.n; i++)
+        p->input[p->n_input++] = (char *)captured.name[i];
+    return p;
 }
 
 static bool expand(LsCtx *cx, LsOnnxModel *m, const Frame *at, const Onnx__NodeProto *node)
 {
     if (m->nexpanded++ == MAX_NODES)
         return ls_error(cx, LS_NOWHERE, LS_E_UNSUPPORTED, NULL,
-                        "the model has more than %d nodes after its local functions are inlined",
+                        "the model has more than %d nodes after its functions and loops are expanded",
                         MAX_NODES);
     int version = ls_onnx_version(at->import, at->nimport, node->domain);
     if (version == 0 && ls_onnx_domain(node->domain)[0] == '\0')
@@ -234,14 +214,29 @@ static bool expand(LsCtx *cx, LsOnnxModel *m, const Frame *at, const Onnx__NodeP
     const Onnx__FunctionProto *fn = function_of(cx, m, node, version);
     if (fn != NULL)
         return expand_call(cx, m, at, node, fn);
+    LsOnnxFlat f = {.proto = node,
+                    .index = at->index,
+                    .version = version,
+                    .name = node_name(cx->arena, at, node),
+                    .inner = at->depth > 0,
+                    .import = at->import,
+                    .nimport = at->nimport,
+                    .depth = at->depth};
+    f.proto = with_captures(cx->arena, node, &f.ncaptured);
     m->node =
         ls_arena_grow(cx->arena, m->node, m->nnode, m->nnode + 1, sizeof *m->node, &m->cap_node);
-    m->node[m->nnode++] = (LsOnnxFlat){.proto = node,
-                                       .index = at->index,
-                                       .version = version,
-                                       .name = node_name(cx->arena, at, node),
-                                       .inner = at->depth > 0};
+    m->node[m->nnode++] = f;
     return true;
+}
+
+bool ls_onnx_inline_node(LsCtx *cx, LsOnnxModel *m, const LsOnnxFlat *at, const char *prefix,
+                    const Onnx__NodeProto *node)
+{
+    if (at->depth == MAX_CALLS)
+        return ls_error(cx, ls_flat_where(at), LS_E_CYCLE, NULL,
+                        "bodies and local functions are nested more than %d deep", MAX_CALLS);
+    Frame inside = {at->import, at->nimport, prefix, at->index, at->depth + 1};
+    return expand(cx, m, &inside, node);
 }
 
 bool ls_onnx_inline(LsCtx *cx, LsOnnxModel *m)

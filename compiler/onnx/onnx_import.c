@@ -4,6 +4,7 @@
 #include "compiler/fold/append.h"
 #include "compiler/onnx/import_state.h"
 #include "compiler/onnx/onnx_check.h"
+#include "compiler/onnx/onnx_control.h"
 #include "compiler/onnx/onnx_domain.h"
 #include "compiler/onnx/onnx_element.h"
 #include "compiler/onnx/onnx_export_advice.h"
@@ -118,11 +119,6 @@ static const char *why_unsupported(LsArena *a, const LsOnnxFlat *f)
 {
     const LsOnnxOp *row = ls_onnx_find(ls_text(f->proto->op_type));
     const char *op = ls_text(f->proto->op_type);
-    if (strcmp(op, "If") == 0 || strcmp(op, "Loop") == 0 || strcmp(op, "Scan") == 0)
-        return "control flow cannot be compiled to a static graph; export with fixed shapes and "
-               "without branches, so that the exporter unrolls it";
-    if (strncmp(op, "Sequence", 8) == 0 || strncmp(op, "Optional", 8) == 0)
-        return "sequences and optional values are not supported";
     if (strcmp(op, "Unique") == 0 || strcmp(op, "NonMaxSuppression") == 0)
         return "the size of its result depends on the data, while all shapes are fixed at compile time; "
                "leave it out of the training graph";
@@ -165,6 +161,11 @@ static void poison_results(LsImport *im, const LsOnnxFlat *f)
         value_of(im, ls_text(f->proto->output[k]))->poison = true;
 }
 
+static bool takes_lists(const LsOnnxFlat *f)
+{
+    return ls_onnx_sequence_op(f) || ls_onnx_control_op(f) || ls_flat_is(f, "Identity");
+}
+
 /* False: an operand is missing because of an earlier error, or an error is reported here. */
 static bool gather(LsImport *im, const LsOnnxFlat *f, LsValueId in[], int *nin)
 {
@@ -179,12 +180,13 @@ static bool gather(LsImport *im, const LsOnnxFlat *f, LsValueId in[], int *nin)
         in[k] = v->v;
         *nin = (int)k + 1;
         int64_t maker = im->m->maker[ls_names_find(&im->m->names, name)];
-        if (v->list != NULL && !ls_onnx_sequence_op(f)) {
-            ls_error(im->cx, ls_flat_where(f), LS_E_TYPE, "take its items by SequenceAt",
-                     "operand %zu is the sequence '%s'", k, name);
+        if ((v->list != NULL || v->empty) && !takes_lists(f)) {
+            ls_error(im->cx, ls_flat_where(f), LS_E_TYPE,
+                     v->empty ? NULL : "take its items by SequenceAt", "operand %zu is the %s '%s'", k,
+                     v->empty ? "empty optional value" : "sequence", name);
             good = false;
         }
-        if (v->list != NULL)
+        if (v->list != NULL || v->empty)
             continue;
         if (!ls_is(v->v) && !v->poison && maker >= 0)
             ls_error(im->cx, ls_flat_where(f), LS_E_UNSUPPORTED, NULL,
@@ -265,8 +267,16 @@ static bool cut_results(const LsOnnxNode *n, LsValueId out[], int element[])
     return true;
 }
 
-static bool run_row(LsImport *im, const LsOnnxFlat *f, const LsValueId in[], int nin, const int in_element[],
-                    LsValueId out[], int element[])
+/* Operands and results of a node, with their element types in the file (TensorProto.DataType, 0: unknown). */
+typedef struct Built {
+    const LsValueId *in;
+    const int *in_element;
+    int nin;
+    LsValueId *out;
+    int *element;
+} Built;
+
+static bool run_row(LsImport *im, const LsOnnxFlat *f, const Built *b)
 {
     const Onnx__NodeProto *p = f->proto;
     const char **out_name = ls_arena_alloc(im->cx->arena, p->n_output + 1, sizeof *out_name);
@@ -275,12 +285,12 @@ static bool run_row(LsImport *im, const LsOnnxFlat *f, const LsValueId in[], int
         out_name[k] = ls_text(p->output[k]);
         nout = out_name[k][0] != '\0' ? (int)k + 1 : nout;
     }
-    if (ls_flat_is(f, "Identity") && (nin != 1 || nout != 1))
+    if (ls_flat_is(f, "Identity") && (b->nin != 1 || nout != 1))
         return ls_error(im->cx, ls_flat_where(f), LS_E_NAME, NULL,
                         "Identity has one operand and one result");
     if (ls_flat_is(f, "Identity")) {
-        element[0] = in_element[0];
-        return ls_is(out[0] = identity(im, f, in[0]));
+        b->element[0] = b->in_element[0];
+        return ls_is(b->out[0] = identity(im, f, b->in[0]));
     }
     LsOnnxNode n = {.cx = im->cx,
                     .g = im->g,
@@ -288,37 +298,58 @@ static bool run_row(LsImport *im, const LsOnnxFlat *f, const LsValueId in[], int
                     .domain = "",
                     .name = f->name,
                     .version = f->version,
-                    .nin = nin,
+                    .nin = b->nin,
                     .nout = nout,
-                    .in = in,
-                    .element = in_element,
+                    .in = b->in,
+                    .element = b->in_element,
                     .out_name = out_name,
                     .proto = p,
                     .import = im};
     ls_onnx_weights(&n);
-    bool good = ls_onnx_sequence_op(f) ? ls_onnx_sequence(im, &n, out)
-                                       : ls_flat_row(f)->build(&n, out);
-    good = good && cut_results(&n, out, element);
+    bool good = ls_onnx_sequence_op(f) ? ls_onnx_sequence(im, &n, b->out)
+                                       : ls_flat_row(f)->build(&n, b->out);
+    good = good && cut_results(&n, b->out, b->element);
     if (!good && im->cx->nerror == before)
         ls_error(im->cx, ls_flat_where(f), LS_E_VERIFY, NULL,
                  "the operator failed without a reason");
     return im->cx->nerror == before;
 }
 
-static void build(LsImport *im, const LsOnnxFlat *f)
+/* The node's results; those that are no tensors go straight to im->value. */
+static bool run(LsImport *im, const LsOnnxFlat *f, const Built *b)
+{
+    const Onnx__NodeProto *p = f->proto;
+    bool same = ls_flat_is(f, "Identity") && b->nin == 1 && !ls_is(b->in[0]) && p->n_output == 1;
+    if (!same && !ls_onnx_control_op(f))
+        return run_row(im, f, b);
+    LsOnnxValue *to = ls_arena_alloc(im->cx->arena, p->n_output + 1, sizeof *to);
+    if (same)
+        to[0] = *value_of(im, ls_text(p->input[0]));
+    else if (!ls_onnx_control(im, f, to))
+        return false;
+    for (size_t k = 0; k < p->n_output; k++) {
+        b->out[k] = to[k].v;
+        b->element[k] = to[k].element;
+        if (!ls_is(to[k].v))
+            *value_of(im, ls_text(p->output[k])) = to[k];
+    }
+    return true;
+}
+
+void ls_onnx_build(LsImport *im, const LsOnnxFlat *f)
 {
     const Onnx__NodeProto *p = f->proto;
     uint32_t from = im->g->nvalue;
-    int nin;
     LsValueId *in = ls_arena_alloc(im->cx->arena, p->n_input + 8, sizeof *in);
     LsValueId *out = ls_arena_alloc(im->cx->arena, p->n_output + 8, sizeof *out);
     int *in_element = ls_arena_alloc(im->cx->arena, p->n_input + 8, sizeof *in_element);
     int *element = ls_arena_alloc(im->cx->arena, p->n_output + 8, sizeof *element);
+    Built b = {in, in_element, 0, out, element};
     for (size_t k = 0; k < p->n_input; k++)
         in_element[k] = value_of(im, ls_text(p->input[k]))->element;
     ls_graph_origin(im->g, (LsOrigin){LS_FORWARD, {0}, f->index, f->name});
-    if (!ls_flat_supported(f) || !gather(im, f, in, &nin)
-        || !run_row(im, f, in, nin, in_element, out, element) || !check_results(im, f, from)) {
+    if (!ls_flat_supported(f) || !gather(im, f, in, &b.nin) || !run(im, f, &b)
+        || (!ls_onnx_control_op(f) && !check_results(im, f, from))) {
         poison_results(im, f);
         return;
     }
@@ -341,7 +372,7 @@ static bool import(LsImport *im, LsReport *r)
     m->report = r;
     bool good = ls_onnx_resolve(im->cx, m);
     good &= ls_onnx_check(im->cx, m);
-    uint32_t n = m->names.n + 1;
+    uint32_t n = im->nname = m->names.n + 1;
     im->data = (LsDataFolder){.dir = m->dir, .home = m->home};
     im->value = ls_arena_alloc(im->cx->arena, n, sizeof *im->value);
     im->is_output = ls_arena_alloc(im->cx->arena, n, sizeof *im->is_output);
@@ -352,13 +383,14 @@ static bool import(LsImport *im, LsReport *r)
     good &= ls_onnx_bind_inputs(im);
     ls_report_cut(r, LS_REPORT_FIRST);
     for (uint32_t i = 0; i < m->norder; i++) {
-        build(im, &m->node[m->order[i]]);
-        ls_report_cut(r, m->node[m->order[i]].index);
+        const LsOnnxFlat f = m->node[m->order[i]];      /* bodies append nodes */
+        ls_onnx_build(im, &f);
+        ls_report_cut(r, f.index);
     }
     good &= ls_onnx_add_outputs(im);
     ls_report_cut(r, LS_REPORT_FIRST);
     good &= report_unsupported(im);
-    good &= ls_onnx_check_states(im);
+    good = good && ls_onnx_check_states(im);  /* which follows names that are not unique otherwise */
     ls_onnx_drop_weight_inputs(im->g);
     ls_onnx_record(im);
     if (good && im->o->training)    /* the import of the training form has printed them */

@@ -8,10 +8,11 @@
 #include "base/name_ids.h"
 #include "compiler/onnx/onnx_domain.h"
 #include "compiler/onnx/onnx_model.h"
+#include "compiler/onnx/onnx_subgraph.h"
 
 #include <string.h>
 
-typedef struct Body {           /* of the graph, or of a function */
+typedef struct Body {           /* of the graph, of a function, or of a node */
     LsArena *arena;
     Onnx__NodeProto ***node;
     size_t *nnode;
@@ -58,16 +59,24 @@ static size_t rewrite(Body *b, Onnx__NodeProto *p, Onnx__NodeProto **to)
     return n;
 }
 
+static void rewrite_graph(LsArena *a, Onnx__GraphProto *g);
+
 static void rewrite_body(Body *b, char *const *output, size_t noutput)
 {
     size_t n = 0;
     b->read = (LsNames){.arena = b->arena};
     for (size_t i = 0; i < noutput; i++)
         ls_names_add(&b->read, output[i]);
-    for (size_t i = 0; i < *b->nnode; i++)
-        for (size_t k = 0; k < (*b->node)[i]->n_input; k++)
-            if (ls_text((*b->node)[i]->input[k])[0] != '\0')
-                ls_names_add(&b->read, (*b->node)[i]->input[k]);
+    for (size_t i = 0; i < *b->nnode; i++) {
+        const Onnx__NodeProto *p = (*b->node)[i];
+        for (size_t k = 0; k < p->n_input; k++)
+            if (ls_text(p->input[k])[0] != '\0')
+                ls_names_add(&b->read, p->input[k]);
+        ls_subgraph_captures(p, &b->read);
+        for (size_t k = 0; k < p->n_attribute; k++)
+            if (p->attribute[k]->g != NULL)
+                rewrite_graph(b->arena, p->attribute[k]->g);
+    }
     Onnx__NodeProto **list = ls_arena_alloc(b->arena, *b->nnode + 1, 5 * sizeof *list);
     for (size_t i = 0; i < *b->nnode; i++)
         n += rewrite(b, (*b->node)[i], list + n);
@@ -75,14 +84,18 @@ static void rewrite_body(Body *b, char *const *output, size_t noutput)
     *b->nnode = n;
 }
 
-void ls_onnx_infer_form(LsArena *a, Onnx__ModelProto *m)
+static void rewrite_graph(LsArena *a, Onnx__GraphProto *g)
 {
-    Onnx__GraphProto *g = m->graph;
     char **output = ls_arena_alloc(a, g->n_output + 1, sizeof *output);
     for (size_t i = 0; i < g->n_output; i++)
         output[i] = (char *)ls_text(g->output[i]->name);
     Body graph = {.arena = a, .node = &g->node, .nnode = &g->n_node};
     rewrite_body(&graph, output, g->n_output);
+}
+
+void ls_onnx_infer_form(LsArena *a, Onnx__ModelProto *m)
+{
+    rewrite_graph(a, m->graph);
     for (size_t i = 0; i < m->n_functions; i++) {
         Onnx__FunctionProto *f = m->functions[i];
         Body body = {.arena = a, .node = &f->node, .nnode = &f->n_node};

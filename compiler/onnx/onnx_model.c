@@ -29,17 +29,33 @@ const LsOnnxOp *ls_flat_row(const LsOnnxFlat *f)
     return ours && row != NULL && f->version >= row->since ? row : NULL;
 }
 
-bool ls_onnx_sequence_op(const LsOnnxFlat *f)
+const LsOnnxInner ls_onnx_inner[] = {
+    {"ConcatFromSequence", 11, LS_INNER_LIST}, {"Identity", 1, LS_INNER_SAME},
+    {"If", 1, LS_INNER_BODY},                  {"Loop", 1, LS_INNER_BODY},
+    {"Optional", 15, LS_INNER_LIST},           {"OptionalGetElement", 15, LS_INNER_LIST},
+    {"OptionalHasElement", 15, LS_INNER_LIST}, {"Scan", 8, LS_INNER_BODY},
+    {"SequenceAt", 11, LS_INNER_LIST},         {"SequenceConstruct", 11, LS_INNER_LIST},
+    {"SequenceEmpty", 11, LS_INNER_LIST},      {"SequenceErase", 11, LS_INNER_LIST},
+    {"SequenceInsert", 11, LS_INNER_LIST},     {"SequenceLength", 11, LS_INNER_LIST},
+    {"SequenceMap", 17, LS_INNER_BODY},        {"SplitToSequence", 11, LS_INNER_LIST},
+    {NULL, 0, LS_INNER_SAME},
+};
+
+static bool is_inner(const LsOnnxFlat *f, LsInnerKind kind)
 {
-    return f->version >= 11
-        && (ls_flat_is(f, "SplitToSequence") || ls_flat_is(f, "SequenceConstruct")
-            || ls_flat_is(f, "SequenceAt") || ls_flat_is(f, "ConcatFromSequence"));
+    for (const LsOnnxInner *r = ls_onnx_inner; r->name != NULL; r++)
+        if (r->kind == kind && f->version >= r->since && ls_flat_is(f, r->name))
+            return true;
+    return false;
 }
 
-/* The importer itself handles Identity and sequences. */
+bool ls_onnx_sequence_op(const LsOnnxFlat *f) { return is_inner(f, LS_INNER_LIST); }
+bool ls_onnx_control_op(const LsOnnxFlat *f) { return is_inner(f, LS_INNER_BODY); }
+
 bool ls_flat_supported(const LsOnnxFlat *f)
 {
-    return ls_flat_row(f) != NULL || ls_flat_is(f, "Identity") || ls_onnx_sequence_op(f);
+    return ls_flat_row(f) != NULL || is_inner(f, LS_INNER_SAME) || ls_onnx_sequence_op(f)
+        || ls_onnx_control_op(f);
 }
 
 bool ls_onnx_makes_weight(const LsOnnxModel *m, const LsOnnxFlat *f)

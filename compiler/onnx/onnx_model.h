@@ -15,7 +15,10 @@ typedef struct LsOnnxFlat {     /* a node after inlining */
     uint32_t index;             /* in the file; for a function's node: index of the call */
     const char *name;           /* for a function's node: CALL/NAME */
     int version;                /* opset of the node's domain; 0: the domain is not imported */
-    bool inner;                 /* from a function's body */
+    bool inner;                 /* from the body of a function or of a node */
+    uint32_t ncaptured;         /* last operands of proto: values that only its bodies read */
+    Onnx__OperatorSetIdProto *const *import; size_t nimport;    /* opsets of the place that the node is from */
+    int depth;                  /* of nested functions and bodies */
 } LsOnnxFlat;
 
 enum { LS_MADE_NOT = -1, LS_MADE_INPUT = -2, LS_MADE_INITIALIZER = -3 };
@@ -47,7 +50,13 @@ bool ls_flat_is(const LsOnnxFlat *f, const char *op);           /* f is that ope
 const char *ls_flat_op_name(LsArena *a, const LsOnnxFlat *f); /* with the domain, unless ai.onnx */
 const LsOnnxOp *ls_flat_row(const LsOnnxFlat *f);               /* NULL: no row for this opset */
 bool ls_flat_supported(const LsOnnxFlat *f);
-/* Operators over sequences (onnx_sequence.h). */
+/* Operators that the importer handles itself, without a row. Ends with NULL. */
+typedef enum { LS_INNER_SAME, LS_INNER_LIST, LS_INNER_BODY } LsInnerKind;
+typedef struct LsOnnxInner { const char *name; int since; LsInnerKind kind; } LsOnnxInner;
+extern const LsOnnxInner ls_onnx_inner[];
+/* Operators over sequences and optional values (onnx_sequence.h). */
 bool ls_onnx_sequence_op(const LsOnnxFlat *f);
+/* Operators with bodies (onnx_control.h). */
+bool ls_onnx_control_op(const LsOnnxFlat *f);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "compiler/onnx/onnx_domain.h"
 #include "compiler/onnx/onnx_function.h"
+#include "compiler/onnx/onnx_subgraph.h"
 #include "compiler/onnx/onnx_untie.h"
 
 static bool check_versions(LsCtx *cx, const Onnx__ModelProto *p, int opset)
@@ -62,6 +63,8 @@ LsOnnxModel *ls_onnx_open(LsCtx *cx, const char *path, bool tie)
                        .sources = ls_onnx_sources(cx->arena, p->graph)};
     const LsOnnxEdits **edits = ls_onnx_edits(cx);      /* the structures of a file are changed only
                                                          * once */
+    if (*edits == NULL)
+        ls_subgraph_hoist(cx->arena, p->graph);
     if (*edits == NULL)
         *edits = ls_onnx_untie(cx, p, (LsDataFolder){.dir = m->dir, .home = m->home}, m->sources,
                                tie);

@@ -15,6 +15,7 @@
 #include "compiler/onnx/import_state.h"
 #include "compiler/onnx/onnx_domain.h"
 #include "compiler/onnx/onnx_meta.h"
+#include "compiler/onnx/onnx_subgraph.h"
 
 enum {                          /* the use of an operand by the operator that reads it */
     WEIGHT = 1, STATISTIC = 2, SETTING = 4, EXPONENT = 8, NO_GRADIENT = 16, OTHER = 32,
@@ -241,13 +242,23 @@ static LsVerdict decide(const Tensor *t)
 
 /* ---- all tensors ---- */
 
+typedef struct Uses { const LsImport *im; int *uses; } Uses;
+
+static void note_use(void *of, const Onnx__NodeProto *p, size_t k)
+{
+    const Uses *u = of;
+    const char *op = ls_onnx_domain(p->domain)[0] == '\0' ? ls_text(p->op_type) : "";
+    u->uses[ls_names_find(&u->im->m->names, ls_text(p->input[k]))] |= use_of(op, k);
+}
+
 static void collect_uses(LsImport *im, int *uses)
 {
+    Uses all = {im, uses};
     for (uint32_t i = 0; i < im->m->nnode; i++) {
         const LsOnnxFlat *f = &im->m->node[i];
-        const char *op = ls_onnx_domain(f->proto->domain)[0] == '\0' ? ls_text(f->proto->op_type) : "";
-        for (size_t k = 0; k < f->proto->n_input; k++)
-            uses[ls_names_find(&im->m->names, ls_text(f->proto->input[k]))] |= use_of(op, k);
+        for (size_t k = 0; k < f->proto->n_input - f->ncaptured; k++)
+            note_use(&all, f->proto, k);
+        ls_subgraph_reads(im->cx->arena, f->proto, note_use, &all);
     }
     /* The reader of an Identity's result counts as a reader of its operand. */
     for (uint32_t i = im->m->nnode; i-- > 0;) {
@@ -373,7 +384,8 @@ void ls_onnx_record(LsImport *im)
         const LsValue *v = &g->value[i];
         uint32_t id = ls_names_find(&im->m->names, v->name);
         bool own = id != 0 && im->value[id].v.i == i && v->type == LS_REAL;
-        if (own && (ls_is_state(g, (LsValueId){i}) || im->verdict[id].role != LS_ROLE_NONE))
+        bool constant = v->kind == LS_V_CONST && im->verdict[id].role != LS_ROLE_NONE;
+        if (own && (ls_is_state(g, (LsValueId){i}) || constant))
             to->tensor[to->ntensor++] = settled(im, v, id);
     }
     check_globs(im, "--freeze", im->o->freeze, im->o->nfreeze);

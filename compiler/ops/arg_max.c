@@ -1,5 +1,5 @@
 /* compiler/ops/arg_max.c -- operators that compare elements with their index along an axis: ArgMax, ArgMin, Hardmax,
- * OneHot, EyeLike. They become pointwise rows and reductions of integers, which fuse and fold, and pass on no
+ * OneHot. They become pointwise rows and reductions of integers, which fuse and fold, and pass on no
  * gradient. */
 #include "compiler/onnx/onnx_tensor.h"
 #include "compiler/ops/index.h"
@@ -141,28 +141,3 @@ static bool one_hot_build(LsOnnxNode *n, LsValueId out[])
     return ls_is(out[0]);
 }
 const LsOnnxOp ls_onnx_one_hot = {"OneHot", 9, one_hot_build};
-
-/* ---- EyeLike: ones on a diagonal of a matrix of the operand's shape ---- */
-static bool eye_like_build(LsOnnxNode *n, LsValueId out[])
-{
-    if (!ls_onnx_takes(n, 1, 1))
-        return false;
-    LsGraph *g = n->g;
-    const LsShape s = *ls_shape(g, n->in[0]);
-    LsType to = ls_type(g, n->in[0]);
-    if (s.rank != 2)
-        return ls_onnx_error(n, LS_E_SHAPE, NULL, "the operand is %s, not a matrix", ls_dims(g, n->in[0]));
-    int64_t dtype = ls_onnx_int(n, "dtype", 0);
-    if (dtype != 0 && (dtype < 0 || dtype > INT32_MAX || !ls_onnx_type((int)dtype, &to)))
-        return ls_onnx_error(n, LS_E_UNSUPPORTED, "take float, int64, int32 or bool",
-                             "dtype is %" PRId64, dtype);
-    int64_t k = ls_onnx_int(n, "k", 0);
-    if (!ls_index_affords(n, s.dim[0]) || !ls_index_affords(n, s.dim[1]))
-        return false;
-    k = k < -s.dim[0] ? -s.dim[0] : k > s.dim[1] ? s.dim[1] : k;
-    LsValueId row = ls_append2(n->cx, g, LS_OP_ADD, count_up(n, s.dim[0], 0, 2), whole(n, k), NULL);
-    LsValueId on = ls_append2(n->cx, g, LS_OP_EQUAL, row, count_up(n, s.dim[1], 1, 2), NULL);
-    out[0] = ls_is(on) ? cast(n, on, to) : on;
-    return ls_is(out[0]);
-}
-const LsOnnxOp ls_onnx_eye_like = {"EyeLike", 9, eye_like_build};

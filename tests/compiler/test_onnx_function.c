@@ -153,7 +153,7 @@ START_TEST(functions_that_multiply_without_end_are_refused)
         }
     }
     make_node(&mk, "f0", "h", "z")->domain = "local";
-    refuse(LS_E_UNSUPPORTED, LS_EXIT_UNSUPPORTED, "nodes after its local functions are inlined");
+    refuse(LS_E_UNSUPPORTED, LS_EXIT_UNSUPPORTED, "nodes after its functions and loops are expanded");
 }
 END_TEST
 

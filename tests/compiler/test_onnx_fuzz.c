@@ -55,6 +55,8 @@ static const char *const file[] = {
     LS_SHARED "/inputs/models/opsets/tinycnn_op13_train.onnx",
     LS_SHARED "/inputs/models/mlp_mse_loss_in_graph.onnx",
     LS_SHARED "/inputs/thirdparty/light/light_squeezenet.onnx",
+    LS_SOURCE "/tests/export/fixtures/scripted/ts.onnx",        /* a loop, and a branch in it */
+    LS_SOURCE "/tests/export/fixtures/rnn_packed/ts.onnx",
 };
 
 START_TEST(real_models_survive_damage)

@@ -165,11 +165,18 @@ START_TEST(negative_input_dimensions_are_refused)
 }
 END_TEST
 
+START_TEST(a_result_does_not_take_the_name_of_a_weight)
+{
+    make_node(&mk, "Neg", "h", "w");
+    refuse(LS_E_NAME, LS_EXIT_MODEL, "'w' is made twice");
+}
+END_TEST
+
 START_TEST(unknown_operators_are_listed_with_counts)
 {
     make_node(&mk, "Frobnicate", "h", "f1")->name = "frob";
     make_node(&mk, "Frobnicate", "f1", "f2");
-    make_node(&mk, "Loop", "f2", "f3");
+    make_node(&mk, "Gallop", "f2", "f3");
     ck_assert_ptr_null(make_import(&mk));
     ck_assert_int_eq(mk.cx.last, LS_E_UNSUPPORTED);
     ck_assert_int_eq(mk.cx.exit_code, LS_EXIT_UNSUPPORTED);
@@ -177,7 +184,7 @@ START_TEST(unknown_operators_are_listed_with_counts)
     ck_assert_ptr_nonnull(strstr(make_log(&mk),
                                  "operator Frobnicate is not supported (2 nodes, the first is node "
                                  "2 'frob')"));
-    ck_assert_ptr_nonnull(strstr(make_log(&mk), "operator Loop"));
+    ck_assert_ptr_nonnull(strstr(make_log(&mk), "operator Gallop"));
 }
 END_TEST
 
@@ -308,6 +315,7 @@ int main(void)
         two_inputs_of_one_name_are_refused,
         an_input_too_large_for_any_memory_is_refused,
         negative_input_dimensions_are_refused,
+        a_result_does_not_take_the_name_of_a_weight,
         unknown_operators_are_listed_with_counts,
         operators_of_other_domains_are_named_with_the_domain,
         an_unbound_dimension_names_the_flag,

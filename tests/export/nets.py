@@ -270,12 +270,72 @@ class Frozen(nn.Module):
         return self.fc(torch.tanh(self.mid(score @ x)).mean(1))
 
 
+class Lstm(nn.Module):
+    """Two layers, both directions."""
+
+    def __init__(self):
+        super().__init__()
+        self.lstm = nn.LSTM(4, 5, 2, batch_first=True, bidirectional=True)
+        self.fc = nn.Linear(10, 4)
+
+    def forward(self, x):
+        return self.fc(self.lstm(x)[0].mean(1))
+
+
+class Gru(nn.Module):
+    """From a state that is a parameter; the final state is read."""
+
+    def __init__(self):
+        super().__init__()
+        self.start = nn.Parameter(torch.linspace(-1, 1, 6))
+        self.gru, self.fc = nn.GRU(4, 6), nn.Linear(6, 4)
+
+    def forward(self, x):
+        start = self.start.expand(1, x.shape[0], 6)
+        return self.fc(self.gru(x.transpose(0, 1), start.contiguous())[1][0])
+
+
+class PackedRnn(nn.Module):
+    """Token 0 fills up the shorter sentences, which are not to be read further."""
+
+    def __init__(self):
+        super().__init__()
+        self.tok = nn.Embedding(9, 5)
+        self.rnn = nn.RNN(5, 6, nonlinearity="relu", batch_first=True, bidirectional=True)
+        self.fc = nn.Linear(12, 4)
+
+    def forward(self, x):
+        length = (x != 0).sum(1).cpu()
+        packed = nn.utils.rnn.pack_padded_sequence(self.tok(x), length, batch_first=True)
+        y, h = self.rnn(packed)
+        y = nn.utils.rnn.pad_packed_sequence(y, batch_first=True, total_length=x.shape[1])[0]
+        return self.fc(torch.cat((h[0], h[1]), 1) + y.sum(1))
+
+
+class Scripted(nn.Module):
+    """A loop over the steps, and a branch in it: torch.jit.script keeps both."""
+
+    def __init__(self):
+        super().__init__()
+        self.x, self.h, self.fc = nn.Linear(4, 6), nn.Linear(6, 6), nn.Linear(6, 4)
+
+    def forward(self, x):
+        h = x.new_zeros(x.shape[0], 6)
+        for t in range(x.shape[1]):
+            h = torch.tanh(self.x(x[:, t]) + self.h(h))
+            if t == 2:
+                h = h * 2.0
+        return self.fc(h)
+
+
 class Net:
     """make: the module; shape: of the input, batch first; classes: of the labels;
-    tokens: size of the vocabulary of an integer input, or 0; label: its shape beyond the batch."""
+    tokens: size of the vocabulary of an integer input, or 0; label: its shape beyond the batch;
+    shrinks: each row has one more zero at its end than the row before."""
 
-    def __init__(self, make, shape, classes, tokens=0, label=(), lr=0.1, freeze=(), since=()):
-        self.make, self.shape, self.classes = make, shape, classes
+    def __init__(self, make, shape, classes, tokens=0, label=(), lr=0.1, freeze=(), since=(),
+                 shrinks=False):
+        self.make, self.shape, self.classes, self.shrinks = make, shape, classes, shrinks
         self.tokens, self.label, self.lr, self.freeze = tokens, label, lr, freeze
         self.since = since
 
@@ -295,6 +355,8 @@ class Net:
         rng = np.random.RandomState(zlib.crc32(name.encode()))
         x = (rng.randint(0, self.tokens, self.shape).astype(np.int64) if self.tokens
              else rng.standard_normal(self.shape).astype(np.float32))
+        if self.shrinks:
+            x = np.tril(1 + x % (self.tokens - 1), 1)[::-1].copy()
         label = rng.randint(0, self.classes, self.shape[:1] + self.label).astype(np.int64)
         return x, label
 
@@ -327,4 +389,8 @@ NETS = {
     "bounds": Net(Bounds, (8, 10), 5, lr=0.3),
     "weightnorm": Net(WeightNorm, (8, 10), 5, lr=0.3),
     "frozen": Net(Frozen, (6, 5, 6), 4, lr=0.5, freeze=("first.*", "table", "bias")),
+    "lstm": Net(Lstm, (6, 5, 4), 4, lr=0.5),
+    "gru": Net(Gru, (6, 5, 4), 4, lr=0.5),
+    "scripted": Net(lambda: torch.jit.script(Scripted()), (6, 4, 4), 4, lr=0.5),
+    "rnn_packed": Net(PackedRnn, (5, 6), 4, tokens=9, lr=0.05, shrinks=True),
 }

@@ -8,7 +8,7 @@
 #include "compiler/onnx/onnx_wire.h"
 #include "tests/support/gradient.h"
 
-enum { NODE_ATTRS = 8 };
+enum { NODE_ATTRS = 12 };
 
 typedef struct Node {           /* filled by the node_ functions, read by node_build */
     Onnx__NodeProto proto;
@@ -63,6 +63,15 @@ static inline void node_floats(Node *n, const char *name, size_t count, const fl
     Onnx__AttributeProto *a = node_attr(n, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOATS);
     a->floats = (float *)v;
     a->n_floats = count;
+}
+
+static inline void node_strings(Node *n, const char *name, size_t count, const char *const v[])
+{
+    Onnx__AttributeProto *a = node_attr(n, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRINGS);
+    a->strings = ls_arena_alloc(cx.arena, count + 1, sizeof *a->strings);
+    a->n_strings = count;
+    for (size_t k = 0; k < count; k++)
+        a->strings[k] = (ProtobufCBinaryData){strlen(v[k]), (uint8_t *)v[k]};
 }
 
 /* Runs the row of `op` at this opset; false after an error, whose text is then in *log (if not

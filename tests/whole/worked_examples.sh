@@ -62,10 +62,10 @@ trains() {
         && ./net --data synthetic:16 --epochs 1 >>out 2>&1 && grep -q 'loss [0-9]' out || { cat out; fail "$2 does not train"; }
 }
 "$lowerset" model mlp --batch=0 --width=8 --size=4 -o was.onnx
-trains Relu Sinh
-"$lowerset" check net.onnx --batch 2 >out 2>&1 || { cat out; fail "gradients of Sinh"; }
+trains Relu Bump
+"$lowerset" check net.onnx --batch 2 >out 2>&1 || { cat out; fail "gradients of Bump"; }
 "$lowerset" model gpt --width=8 --depth=1 --heads=2 -o was.onnx
-trains Softmax Hardmax
+trains Softmax Peakmax
 grep -q 'best = x\[i\] > x\[best\]' temps/*.c || fail "the kernel is not printed"
 "$lowerset" plan net.onnx --batch 2 --plan-effort 5 --strategy halves >out 2>&1 && grep -q '^halves  *[0-9]' out \
     || { cat out; fail "the strategy does not plan"; }

@@ -1,9 +1,9 @@
-/* codegen/kernels/hardmax_kernel.c -- LS_K_HARDMAX: a unit is a row. */
+/* codegen/kernels/peakmax_kernel.c -- LS_K_PEAKMAX: a unit is a row. */
 #include "codegen/emit/kernel_emit.h"
 
 #include <inttypes.h>
 
-static void hardmax_emit(const LsKernelText *k)
+static void peakmax_emit(const LsKernelText *k)
 {
     const LsShape *s = ls_in_shape(k->g, k->n, 0);
     int64_t n = s->dim[s->rank - 1];
@@ -21,4 +21,4 @@ static void hardmax_emit(const LsKernelText *k)
     ls_emit_line(k->e, "}");
     ls_emit_launch(k, &part, 1);
 }
-const LsEmitter ls_emitter_hardmax = {.emit = hardmax_emit};
+const LsEmitter ls_emitter_peakmax = {.emit = peakmax_emit};
