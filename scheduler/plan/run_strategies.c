@@ -179,9 +179,11 @@ static void run_exact(Fill *z, const LsForward *f, const Families *fam)
     const char *tc = wanted(z, "exact-tc");
     const char *mc = wanted(z, "exact-mc");
     bool named = is_named(z, "exact");
+    const char *lacks = "";     /* while the optima are searched, add_optima has the last word */
     const LsFamily *swept = fam->all ? fam->all : fam->pruned;
     if (finds_optima_first(z, fam)) {
         join_beside(z, &z->optima.beside);
+        lacks = z->optima.unknown > 0 ? too_many : "";
         swept = fam->all->n > MOST_FOR_SWEEP ? z->optima.used : fam->all;
     }
     if (z->approx && !named && swept->n == fam->pruned->n) {    /* the same sweep was made */
@@ -193,7 +195,7 @@ static void run_exact(Fill *z, const LsForward *f, const Families *fam)
         ls_strategy_dp(z->pool, f, swept, tc, mc,
                        named || swept->n <= with_time(z, MOST_FOR_OPTIMA));
     }
-    z->out.exact_note = exact_note(z, fam, z->optima.unknown > 0 ? too_many : "");
+    z->out.exact_note = exact_note(z, fam, lacks);
 }
 
 /* Adds, after the search, the optima that run_exact left out, given more than the usual time. */
