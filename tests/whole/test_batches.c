@@ -274,7 +274,7 @@ START_TEST(labels_of_another_class_axis_are_refused)
     ck_assert_ptr_nonnull(strstr(text, "takes axis 2 for its 5 classes"));
     ck_assert_int_eq(sh("./t --data x.npy,t.npy"), 8);
     ck_assert_ptr_nonnull(strstr(text, "shape 14x5 does not fit input 'label', which for one batch is 7x4, "
-                                       "as axis 2 of the scores has the classes"));
+                                       "because axis 2 of the scores has the classes"));
     ck_assert_ptr_nonnull(strstr(text, "lowerset compile --class-axis"));
     for (int k = 0; k < 2; k++) {
         MUST("%s --class-axis=%s -o t", compile, k == 0 ? "1" : "-2");
