@@ -65,3 +65,7 @@ a case become parameters, so that the gradients of every combination of attribut
 END
   awk -f "$work/page.awk" "$work/rows" "$work/rows"; } >"$source/docs/conformance.md"
 sed -n '6,7p' "$source/docs/conformance.md"
+# README.md states the sum.
+sum=$(awk -F '\t' '$1 == "left out" { next } { n++; ok += $1 ~ /^ok/ } END { print ok " of " n }' "$work/rows")
+sed "s/[0-9]* of [0-9]* of ONNX [0-9.]*'s operator tests/$sum of ONNX $version's operator tests/" "$source/README.md" >"$work/readme"
+cat "$work/readme" >"$source/README.md"
