@@ -205,7 +205,7 @@ typedef struct LsGraph {
     LsGrad *grad;       uint32_t ngrad;     /* per trained parameter, set by ls_autodiff */
     LsValueId label;                        /* target input added by ls_loss;
                                              * none with --loss=graph */
-    int64_t batch;                          /* dim 0 of the first model input */
+    int64_t batch;                          /* dim 0 of the first model input; 1: the inputs are one sample */
     int64_t folded;                         /* elements of constants made so far (compiler/fold/fold_constants.h) */
     bool weightless;                        /* initial values were not loaded (plan only) */
     bool training;                          /* false: evaluation form */

@@ -58,10 +58,25 @@ static void add_input(LsGraph *g, LsValueId v)
     g->ninput++;
 }
 
+/* Where inputs and target have no common axis of samples, they are one sample together: data cannot be shuffled or
+ * cut along the first axis. */
+static void find_samples(LsCtx *cx, LsGraph *g, const LsShape *target)
+{
+    if (target->rank == 0 || target->dim[0] % g->batch == 0)
+        return;
+    const char *what = g->ninput > 0 ? ls_arena_printf(cx->arena, "input '%s' is %s", g->value[g->input[0].i].name,
+                                                       ls_dims(g, g->input[0])) : "there is no input";
+    ls_warn(cx, LS_NOWHERE, "export the model with samples along the first axis of every input and output",
+            "%s, but the target of the loss is %s: data files must hold whole blocks of both, and a batch is one "
+            "block", what, ls_shape_text(cx->arena, target));
+    g->batch = 1;
+}
+
 static void add_label(LsCtx *cx, LsGraph *g, const LsLossOptions *o, LsType type,
                       const LsShape *shape)
 {
     const char *name = o->label != NULL ? o->label : "label";
+    find_samples(cx, g, shape);
     g->label = ls_value_add(cx, g, LS_V_INPUT, name, type, shape, NULL);
     add_input(g, g->label);
 }
