@@ -4,6 +4,7 @@
 #include "codegen/toolchain/cuda_probe.h"
 #include "compiler/cost/machine.h"
 #include "compiler/ir/op.h"
+#include "compiler/onnx/onnx_bodies.h"
 #include "compiler/onnx/onnx_model.h"
 #include "compiler/onnx/onnx_row.h"
 
@@ -20,15 +21,49 @@ static int takes(int argc, char **argv, int most)
     return LS_EXIT_USAGE;
 }
 
+/* ---- ops ---- */
+
+typedef struct Operator { const char *name; int since; } Operator;
+
+static int by_name(const void *a, const void *b)
+{
+    const Operator *x = a, *y = b;
+    int order = strcmp(x->name, y->name);
+    return order != 0 ? order : x->since - y->since;
+}
+
+/* Operators with a row, with a body, and those that the importer itself handles. */
+static size_t all_operators(Operator *op, size_t room)
+{
+    size_t n = 0;
+    int since = 0;
+    for (size_t k = 0; ls_onnx_op[k] != NULL && n < room; k++)
+        op[n++] = (Operator){ls_onnx_op[k]->name, ls_onnx_op[k]->since};
+    for (size_t k = 0; ls_onnx_body_name(k, &since) != NULL && n < room; k++)
+        op[n++] = (Operator){ls_onnx_body_name(k, &since), since};
+    for (const LsOnnxInner *r = ls_onnx_inner; r->name != NULL && n < room; r++)
+        op[n++] = (Operator){r->name, r->since};
+    qsort(op, n, sizeof *op, by_name);
+    return n;
+}
+
 int ls_ops_main(int argc, char **argv)
 {
+    enum { ROOM = 1024 };
+    static Operator op[ROOM];
     if (takes(argc, argv, 0) != 0)
         return LS_EXIT_USAGE;
-    printf("operator                     from opset\n");
-    for (int k = 0; ls_onnx_op[k] != NULL; k++)
-        printf("%-28s %d\n", ls_onnx_op[k]->name, ls_onnx_op[k]->since);
-    for (const LsOnnxInner *r = ls_onnx_inner; r->name != NULL; r++)
-        printf("%-28s %d\n", r->name, r->since);
+    size_t n = all_operators(op, ROOM);
+    printf("operator                     from opset   ONNX's cases passed   with gradients checked\n");
+    for (size_t k = 0; k < n; k++) {
+        LsConformance c;
+        if (k > 0 && strcmp(op[k].name, op[k - 1].name) == 0)
+            continue;
+        printf("%-28s %10d", op[k].name, op[k].since);
+        if (ls_onnx_conformance(op[k].name, &c))
+            printf("   %11d of %-5d   %22d", c.passed, c.cases, c.gradients);
+        printf("\n");
+    }
     return 0;
 }
 

@@ -210,7 +210,7 @@ typedef struct LsGraph {
     LsValueId label;                        /* target input added by ls_loss: that of the first cross-entropy, else
                                              * the first; none: no loss has one (--loss=graph, triplet) */
     uint32_t nlabel;                        /* all targets that ls_loss added: the last inputs */
-    int64_t batch;                          /* dim 0 of the first model input */
+    int64_t batch;                          /* dim 0 of the first model input; 1: the inputs are one sample */
     int64_t folded;                         /* elements of constants made so far (compiler/fold/fold_constants.h) */
     bool weightless;                        /* initial values were not loaded (plan only) */
     bool training;                          /* false: evaluation form */

@@ -144,3 +144,11 @@ const Onnx__FunctionProto *ls_onnx_body(LsArena *a, const char *op, int version)
             return function(a, &body[i]);
     return NULL;
 }
+
+const char *ls_onnx_body_name(size_t k, int *since)
+{
+    if (k >= sizeof body / sizeof *body)
+        return NULL;
+    *since = body[k].since;
+    return body[k].op;
+}

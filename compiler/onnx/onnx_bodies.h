@@ -7,4 +7,8 @@
 /* The operator's body as a function, inlined like a model's own; NULL: no body is known here. */
 const Onnx__FunctionProto *ls_onnx_body(LsArena *a, const char *op, int version);
 
+/* Operator k of those that have a body, and the lowest opset of that body; NULL: no more of them. An operator with
+ * several bodies comes several times. */
+const char *ls_onnx_body_name(size_t k, int *since);
+
 #endif

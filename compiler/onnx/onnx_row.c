@@ -1,6 +1,7 @@
 /* compiler/onnx/onnx_row.c -- the table of ONNX rows, assembled from the .def files. */
 #include "compiler/onnx/onnx_row.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define LS_IR_OP(code, row)
@@ -23,4 +24,19 @@ const LsOnnxOp *ls_onnx_find(const char *name)
         if (ls_onnx_op[k] != NULL && strcmp(ls_onnx_op[k]->name, name) == 0)
             return ls_onnx_op[k];
     return NULL;
+}
+
+extern const char ls_text_conformance_txt[];
+
+/* Lines: "operator passed cases gradients". */
+bool ls_onnx_conformance(const char *op, LsConformance *c)
+{
+    size_t n = strlen(op);
+    for (const char *line = ls_text_conformance_txt; *line != '\0'; ) {
+        if (strncmp(line, op, n) == 0 && line[n] == ' ')
+            return sscanf(line + n, "%d %d %d", &c->passed, &c->cases, &c->gradients) == 3;
+        const char *end = strchr(line, '\n');
+        line = end != NULL ? end + 1 : "";
+    }
+    return false;
 }

@@ -28,4 +28,11 @@ typedef struct LsOnnxOp {
 extern const LsOnnxOp *const ls_onnx_op[];      /* ends with NULL */
 const LsOnnxOp *ls_onnx_find(const char *name);
 
+/* ONNX's own cases of an operator: how many there are, how many pass, and how many of these have gradients that were
+ * checked. compiler/onnx/conformance.txt, made by ./dev conformance. */
+typedef struct LsConformance { int cases, passed, gradients; } LsConformance;
+
+/* False: there is no case of it. */
+bool ls_onnx_conformance(const char *op, LsConformance *c);
+
 #endif

@@ -299,6 +299,38 @@ static LsValueId final_state(const Net *t, bool c)
     return join(t, t->ndir, each, axis);
 }
 
+/* The model input whose first axis is the first axis of v: v is made of it row by row; none: there is no such input. */
+static LsValueId row_source(const LsGraph *g, LsValueId v)
+{
+    while (g->value[v.i].kind == LS_V_TEMP) {
+        const LsNodeId n = g->value[v.i].def;
+        const LsNode *node = &g->node[n.i];
+        const int from = node->op == LS_OP_GATHER && node->attr.gather.axis == 0 ? 1 : 0;
+        const LsValueId x = ls_in(g, n, from);
+        const bool by_rows = ls_op[node->op]->kernel == LS_K_MAP || node->op == LS_OP_MATMUL
+            || node->op == LS_OP_RESHAPE || from == 1;
+        if (!by_rows || ls_shape(g, x)->rank == 0 || ls_shape(g, x)->dim[0] != ls_shape(g, v)->dim[0])
+            return (LsValueId){0};
+        v = x;
+    }
+    return g->value[v.i].kind == LS_V_INPUT ? v : (LsValueId){0};
+}
+
+/* Samples lie along the first axis of the inputs, and data are shuffled and cut along it. Where that axis holds the
+ * steps, all inputs together are one sample. */
+static void find_samples(const Net *t)
+{
+    LsOnnxNode *n = t->n;
+    LsValueId x = t->batch_first ? (LsValueId){0} : row_source(n->g, n->in[X]);
+    if (!ls_is(x) || n->g->batch == 1)
+        return;
+    ls_warn(n->cx, (LsWhere){n->g->node[0].onnx, n->name, n->op},
+            "export the model with batch_first=True to train on any number of samples",
+            "the first axis of input '%s' holds %" PRId64 " steps, not samples: data files must hold whole "
+            "blocks of %s, and a batch is one block", n->g->value[x.i].name, t->steps, ls_dims(n->g, x));
+    n->g->batch = 1;
+}
+
 static bool recurrent(LsOnnxNode *n, LsValueId out[], const Kind *kind)
 {
     static const int by_step[] = {1, 0, 2};
@@ -306,6 +338,7 @@ static bool recurrent(LsOnnxNode *n, LsValueId out[], const Kind *kind)
     int before = n->cx->nerror;
     if (!read_net(&t))
         return false;
+    find_samples(&t);
     LsValueId x = t.batch_first ? ls_transpose(n->cx, n->g, n->in[X], by_step) : n->in[X];
     t.x = shaped(&t, x, (LsShape){2, {t.steps * t.batch, t.inputs}});
     t.y = ls_arena_alloc(n->cx->arena, (size_t)t.steps * 2, sizeof *t.y);

@@ -113,6 +113,20 @@ static const char *target_name(LsCtx *cx, const LsGraph *g, const LsLossTerm *te
     return several == 1 ? name : ls_arena_printf(cx->arena, "%s.%s", name, g->value[term[k].y[0].i].name);
 }
 
+/* Where inputs and target have no common axis of samples, they are one sample together: data cannot be shuffled or
+ * cut along the first axis. */
+static void find_samples(LsCtx *cx, LsGraph *g, const LsShape *target)
+{
+    if (target->rank == 0 || target->dim[0] % g->batch == 0)
+        return;
+    const char *what = g->ninput > 0 ? ls_arena_printf(cx->arena, "input '%s' is %s", g->value[g->input[0].i].name,
+                                                       ls_dims(g, g->input[0])) : "there is no input";
+    ls_warn(cx, LS_NOWHERE, "export the model with samples along the first axis of every input and output",
+            "%s, but the target of the loss is %s: data files must hold whole blocks of both, and a batch is one "
+            "block", what, ls_shape_text(cx->arena, target));
+    g->batch = 1;
+}
+
 /* Gives term k its target: a new input, or that of an earlier term of the same output. */
 static bool add_target(LsCtx *cx, LsGraph *g, LsLossTerm *term, uint32_t n, uint32_t k, const LsLossOptions *o)
 {
@@ -124,6 +138,7 @@ static bool add_target(LsCtx *cx, LsGraph *g, LsLossTerm *term, uint32_t n, uint
     if (!ls_loss_has_target(term[k].part.kind))
         return true;
     if (first == k) {
+        find_samples(cx, g, &shape);
         term[k].target = add_input(cx, g, target_name(cx, g, term, n, k, o), type, &shape);
         g->nlabel++;
         if (!ls_is(g->label) || (type == LS_I64 && ls_type(g, g->label) != LS_I64))
@@ -185,9 +200,10 @@ static bool add_terms(LsCtx *cx, LsGraph *g, LsLossTerm *term, uint32_t n, const
     for (uint32_t k = 0; k < n; k++)
         if (!find_outputs(cx, g, &term[k]))
             return false;
-    for (uint32_t k = 0; k < n; k++) {
+    for (uint32_t k = 0; k < n; k++)            /* all, as they decide what a sample is */
         if (!add_target(cx, g, term, n, k, o))
             return false;
+    for (uint32_t k = 0; k < n; k++) {
         LsValueId loss = ls_loss_append(cx, g, &term[k], o);
         if (!ls_is(loss))
             return false;

@@ -247,15 +247,40 @@ static bool read_results(LsNodeCase *c, Onnx__GraphProto *g, const char *dir)
     return true;
 }
 
+/* Whether the value is one of those types; counts floats. */
+static bool is_common(const Onnx__ValueInfoProto *v, int *floats)
+{
+    if (v->type == NULL || v->type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE)
+        return false;
+    int type = v->type->tensor_type->elem_type;
+    *floats += type == ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT;
+    return type == ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT || type == ONNX__TENSOR_PROTO__DATA_TYPE__INT64
+        || type == ONNX__TENSOR_PROTO__DATA_TYPE__INT32 || type == ONNX__TENSOR_PROTO__DATA_TYPE__BOOL;
+}
+
+static bool in_floats(const Onnx__GraphProto *g)
+{
+    int floats = 0;
+    bool common = true;
+    for (size_t k = 0; k < g->n_input; k++)
+        common &= is_common(g->input[k], &floats);
+    for (size_t k = 0; k < g->n_output; k++)
+        common &= is_common(g->output[k], &floats);
+    return common && floats > 0;
+}
+
 bool ls_node_case_read(LsNodeCase *c, LsCtx *cx, const char *dir, const char *work,
                        const char **why)
 {
-    *c = (LsNodeCase){.cx = cx};
+    *c = (LsNodeCase){.cx = cx, .op = ""};
     Onnx__ModelProto *m = ls_onnx_read(cx, ls_arena_printf(cx->arena, "%s/model.onnx", dir));
     cx->parsed = NULL;          /* the code below changes the model */
     *why = "unreadable";
     if (m == NULL || m->graph == NULL)
         return false;
+    if (m->graph->n_node > 0)
+        c->op = ls_text(m->graph->node[m->graph->n_node - 1]->op_type);
+    c->in_floats = in_floats(m->graph);
     raise_opset(m);
     *why = "not tensors";
     if (!bind_inputs(cx, m->graph, dir))

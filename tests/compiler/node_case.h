@@ -12,6 +12,8 @@ typedef struct LsNodeCase {
                                  * output; none: not a tensor */
     LsGraph *holder;            /* the graph that owns them */
     int nexpect;
+    const char *op;             /* of the model's last node; "" if it cannot be read */
+    bool in_floats;             /* operands and results are float, int64, int32 or bool, at least one of them float */
 } LsNodeCase;
 
 /* Reads DIR/model.onnx and DIR/test_data_set_0. Writes the model again under `work`, with each graph input

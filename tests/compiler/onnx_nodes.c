@@ -2,6 +2,7 @@
  * against central differences in double precision.
  *
  *   onnx_nodes FOLDER [NAME-PART]        FOLDER holds test_*; exits 77 when it is missing
+ *   onnx_nodes --table FOLDER            every case as a row: verdict, operator, whether it is in floats, name, note
  *
  * Every operand of a test that is real becomes a parameter, so each attribute combination that ONNX tests has
  * its gradient checked too. The function differentiated is a fixed random weighting of all real results. A test
@@ -15,6 +16,7 @@
 #include "compiler/passes/channels_last.h"
 
 #include <dirent.h>
+#include <fnmatch.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +26,12 @@
 enum { MAX_CASES = 4096, SAMPLES = 12 };
 typedef enum { PASS, FAIL, UNREAD, NOGRAD } Verdict;   /* NOGRAD: results agree,
                                                         * nothing to differentiate */
+typedef struct Told {           /* what the process of a case says of it */
+    char op[64], note[300];
+    bool in_floats;
+} Told;
+
+static bool table;              /* print rows of --table */
 
 static double random_weight(int64_t i)
 {
@@ -210,7 +218,7 @@ static Verdict run_programs(LsCtx *cx, const LsNodeCase *c, char *note, size_t s
     return v == PASS ? NOGRAD : v;
 }
 
-static Verdict run_case(const char *dir, FILE *log, char *note, size_t size)
+static Verdict run_case(const char *dir, FILE *log, Told *told)
 {
     LsCtx cx = {.arena = ls_arena_new(), .model = dir, .log = log};
     LsNodeCase c;
@@ -218,18 +226,20 @@ static Verdict run_case(const char *dir, FILE *log, char *note, size_t size)
     const char *why = "";
     Verdict v = UNREAD;
     if (mkdtemp(work) != NULL && ls_node_case_read(&c, &cx, dir, work, &why)) {
-        v = run_programs(&cx, &c, note, size);
+        v = run_programs(&cx, &c, told->note, sizeof told->note);
         unlink(c.model);
     } else {
-        snprintf(note, size, "%s", why);
+        snprintf(told->note, sizeof told->note, "%s", why);
     }
+    snprintf(told->op, sizeof told->op, "%s", c.op);
+    told->in_floats = c.in_floats;
     rmdir(work);
     ls_arena_free(cx.arena);
     return v;
 }
 
 /* In a process of its own, so that a crash is one failed case. */
-static Verdict run_apart(const char *dir, char *note, size_t size)
+static Verdict run_apart(const char *dir, Told *told)
 {
     int pipe_fd[2];
     if (pipe(pipe_fd) != 0)
@@ -237,32 +247,33 @@ static Verdict run_apart(const char *dir, char *note, size_t size)
     pid_t pid = fork();
     if (pid == 0) {
         FILE *log = fopen("/dev/null", "w");
-        char text[300] = "";
+        Told say = {0};
         alarm(120);
-        Verdict v = run_case(dir, log, text, sizeof text);
-        if (write(pipe_fd[1], text, sizeof text) < 0)
-            _exit(FAIL);
-        _exit(v);
+        Verdict v = run_case(dir, log, &say);
+        _exit(write(pipe_fd[1], &say, sizeof say) == sizeof say ? v : FAIL);
     }
     int status = 0;
     close(pipe_fd[1]);
-    if (read(pipe_fd[0], note, size) <= 0)
-        snprintf(note, size, "crashed");
+    if (read(pipe_fd[0], told, sizeof *told) != sizeof *told)
+        *told = (Told){.note = "crashed"};
     close(pipe_fd[0]);
     waitpid(pid, &status, 0);
     return WIFEXITED(status) ? (Verdict)WEXITSTATUS(status) : FAIL;
 }
 
-/* Tests that do not fit training: dropout before opset 12 has no mode (here it is active), and its mask comes
- * from another generator, as Bernoulli's draws do; older cases store bfloat16 as integers, and a program in double
- * precision does not round to it; tensors without elements are refused. */
-static bool excluded(const char *name)
+/* Why the case does not fit training; NULL: it does. */
+static const char *left_out(const char *name)
 {
-    bool zero_ratio = strstr(name, "zero_ratio") != NULL;
-    return (strstr(name, "dropout") != NULL && strstr(name, "_old") != NULL)
-           || (strstr(name, "training_dropout") != NULL && !zero_ratio)
-           || strstr(name, "bernoulli") != NULL || strstr(name, "BFLOAT16") != NULL
-           || strstr(name, "slice_start_out_of_bounds") != NULL;
+    static const struct { const char *pattern, *reason; } row[] = {
+#define LS_LEFT_OUT(pattern, reason) {pattern, reason},
+#include "tests/compiler/node_left_out.def"
+#undef LS_LEFT_OUT
+    };
+    bool keeps_all = strstr(name, "zero_ratio") != NULL;       /* dropouts that drop nothing */
+    for (size_t k = 0; k < sizeof row / sizeof *row; k++)
+        if (!keeps_all && fnmatch(row[k].pattern, name, 0) == 0)
+            return row[k].reason;
+    return NULL;
 }
 
 static int by_name(const void *a, const void *b)
@@ -278,7 +289,7 @@ static size_t operator_end(const char *name)
     return more ? end + 1 + strcspn(name + end + 1, "_") : end;
 }
 
-/* Of the cases of one operator, keeps the first two, every sixth after them, and one that is written out as a
+/* Of the cases of one operator, keeps the first, every sixth after it, and one that is written out as a
  * function; whole sets keep all. Returns the number of kept cases. */
 static int select_cases(char **name, int n)
 {
@@ -288,7 +299,7 @@ static int select_cases(char **name, int n)
         bool first = k == 0 || strncmp(name[k], name[k - 1], end) != 0 || name[k - 1][end] != name[k][end];
         nth = first ? 0 : nth;
         expanded = first ? 0 : expanded;
-        bool keep = strstr(name[k], "_expanded") != NULL ? expanded++ == 0 : nth < 2 || nth % 6 == 0;
+        bool keep = strstr(name[k], "_expanded") != NULL ? expanded++ == 0 : nth % 6 == 0;
         nth += strstr(name[k], "_expanded") == NULL;
         if (keep)
             name[kept++] = name[k];
@@ -304,7 +315,7 @@ static int list_cases(const char *folder, const char *part, char **name)
         return -1;
     for (struct dirent *e; (e = readdir(d)) != NULL && n < MAX_CASES; )
         if (strncmp(e->d_name, "test_", 5) == 0 && (part == NULL || strstr(e->d_name, part) != NULL)
-            && !excluded(e->d_name))
+            && (table || left_out(e->d_name) == NULL))
             name[n++] = strdup(e->d_name);
     closedir(d);
     qsort(name, (size_t)n, sizeof *name, by_name);
@@ -317,12 +328,17 @@ static void run_share(const char *folder, char **name, int n, int share, int sha
 {
     static const char *const word[] = {"ok", "FAIL", "unread", "ok, no gradient"};
     for (int k = share; k < n; k += shares) {
-        char note[300] = "", dir[1024];
+        char dir[1024];
+        Told told = {0};
         snprintf(dir, sizeof dir, "%s/%s", folder, name[k]);
-        Verdict v = run_apart(dir, note, sizeof note);
+        const char *reason = left_out(name[k]);
+        Verdict v = reason == NULL ? run_apart(dir, &told) : UNREAD;
         count[v]++;
-        if (v == FAIL || verbose)
-            printf("%-16s %s  %s\n", word[v], name[k], note);
+        if (table)
+            printf("%s\t%s\t%s\t%s\t%s\n", reason == NULL ? word[v] : "left out", told.op,
+                   told.in_floats ? "floats" : "other", name[k], reason == NULL ? told.note : reason);
+        else if (v == FAIL || verbose)
+            printf("%-16s %s  %s\n", word[v], name[k], told.note);
         fflush(stdout);
     }
 }
@@ -330,6 +346,9 @@ static void run_share(const char *folder, char **name, int n, int share, int sha
 int main(int argc, char **argv)
 {
     static char *name[MAX_CASES];
+    table = argc == 3 && strcmp(argv[1], "--table") == 0;
+    if (table)
+        setenv("LS_WHOLE", "1", 1), argv++, argc--;
     int n = argc > 1 ? list_cases(argv[1], argc > 2 ? argv[2] : NULL, name) : -1;
     if (n <= 0) {
         printf("skipped: no operator tests in '%s' (package libonnx-testdata)\n",

@@ -499,6 +499,21 @@ START_TEST(negative_log_likelihood_of_log_softmax_is_cross_entropy)
 }
 END_TEST
 
+/* A target that has no axis of samples makes all inputs one sample, so that no data are shuffled along their first
+ * axis. */
+START_TEST(inputs_and_a_target_without_common_samples_are_one_sample)
+{
+    open_with(SHAPE(8, 3), 32);
+    ck_assert(ls_loss(&cx, g, &(LsLossOptions){.kind = LS_LOSS_CE}));
+    ck_assert_int_eq(g->batch, 1);
+    graph_close();
+    open_with(SHAPE(64, 3), 32);                /* two rows a sample */
+    ck_assert(ls_loss(&cx, g, &(LsLossOptions){.kind = LS_LOSS_CE}));
+    ck_assert_int_eq(g->batch, 32);
+    graph_close();
+}
+END_TEST
+
 /* By samples, by the labels that count, or added up. */
 START_TEST(a_loss_says_how_those_of_several_batches_make_one)
 {
@@ -634,6 +649,7 @@ int main(void)
     tcase_add_test(tc, terms_of_different_means_are_not_accumulated);
     tcase_add_test(tc, masked_samples_count_neither_in_the_sum_nor_in_the_mean);
     tcase_add_test(tc, negative_log_likelihood_of_log_softmax_is_cross_entropy);
+    tcase_add_test(tc, inputs_and_a_target_without_common_samples_are_one_sample);
     tcase_add_test(tc, a_loss_says_how_those_of_several_batches_make_one);
     tcase_add_test(tc, of_two_scalars_one_must_be_named_as_the_loss);
     tcase_add_test(tc, a_graph_loss_is_the_only_output_of_one_element);

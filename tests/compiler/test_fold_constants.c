@@ -187,7 +187,8 @@ START_TEST(signs_steps_and_remainders_fold)
     EXPECT(one(LS_OP_SIGN, INTS(-2, 0, 7), (LsAttr){0}), LS_I64, -1, 0, 1);
     EXPECT(one(LS_OP_FLOOR, REALS(-1.5f, 1.5f), (LsAttr){0}), LS_REAL, -2, 1);
     EXPECT(one(LS_OP_CEIL, REALS(-1.5f, 1.5f), (LsAttr){0}), LS_REAL, -1, 2);
-    EXPECT(two(LS_OP_REMAINDER, REALS(-7, 7), REALS(3)), LS_REAL, -1, 1);
+    EXPECT(two(LS_OP_FMOD, REALS(-7, 7), REALS(3)), LS_REAL, -1, 1);
+    EXPECT(two(LS_OP_FLOOR_MOD, REALS(-7, 7), REALS(3)), LS_REAL, 2, 1);
     EXPECT(two(LS_OP_REMAINDER, INTS(-7, 7), int1(-3)), LS_I64, -1, 1);     /* as the dividend */
     EXPECT(two(LS_OP_MOD, INTS(-7, 7), int1(-3)), LS_I64, -1, -2);          /* as the divisor */
     graph_close();

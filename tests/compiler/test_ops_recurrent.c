@@ -337,6 +337,33 @@ static void set_spare(Node *n)
     node_floats(n, "activation_alpha", 2, v);
 }
 
+/* A network over an input of 6 x 4 x 3 whose first axis holds `batch` samples so far. */
+static int64_t batch_behind(bool batch_first, bool transposed)
+{
+    enum { A = 6, B = 4 };
+    Node n = {0};
+    LsValueId out[3];
+    LsValueId x = input(SHAPE(A, B, 3));
+    g->batch = A;
+    x = node_one(&(Node){0}, "Relu", 14, IN(x));
+    if (transposed)
+        x = ls_transpose(&cx, g, x, (int[]){1, 0, 2});
+    if (batch_first)
+        node_int(&n, "layout", 1);
+    LsValueId in[] = {x, param("W", SHAPE(1, 4 * H, 3)), param("R", SHAPE(1, 4 * H, H))};
+    ck_assert(node_build(&n, "LSTM", 14, 3, in, 3, out, NULL));
+    return g->batch;
+}
+
+/* Data are shuffled along the axis of samples, which must not be that of the steps. */
+START_TEST(inputs_with_the_steps_first_are_one_sample)
+{
+    ck_assert_int_eq(batch_behind(false, false), 1);
+    ck_assert_int_eq(batch_behind(true, false), 6);
+    ck_assert_int_eq(batch_behind(false, true), 6);
+}
+END_TEST
+
 START_TEST(what_does_not_fit_is_refused)
 {
     static const int32_t beyond[] = {2, 4};
@@ -367,6 +394,7 @@ int main(void)
     tcase_add_checked_fixture(tc, graph_open, graph_close);
     tcase_add_loop_test(tc, each_form_follows_onnx_equations_and_has_right_gradients, 0, NCASES);
     tcase_add_test(tc, weights_meet_the_inputs_of_all_steps_in_one_product);
+    tcase_add_test(tc, inputs_with_the_steps_first_are_one_sample);
     tcase_add_test(tc, what_does_not_fit_is_refused);
     return run_tests("ops_recurrent", tc);
 }

@@ -34,7 +34,7 @@ static double ask(LsPlanner *planner, const LsDag *g, int64_t budget)
 START_TEST(random_graphs_get_plans_that_hold)
 {
     enum { STEPS = 4 };
-    const int graphs = tests_part(2000, 160);
+    const int graphs = tests_part(2000, 80);
     int tight = 0;
     for (uint64_t seed = 0; seed < (uint64_t)graphs; seed++) {
         char why[400];
@@ -76,7 +76,7 @@ END_TEST
 
 START_TEST(tiny_graphs_are_planned_as_well_as_can_be)
 {
-    const uint64_t graphs = (uint64_t)tests_part(160, 40);
+    const uint64_t graphs = (uint64_t)tests_part(160, 20);
     int plans = 0, missed = 0, best_found = 0;
     double excess = 0, worst = 0;
     for (uint64_t seed = 0; seed < graphs; seed++) {
