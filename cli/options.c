@@ -1,6 +1,7 @@
 /* cli/options.c -- the option table, the parser and the help text. */
 #include "cli/options.h"
 
+#include "cli/loss_spec.h"
 #include "cli/optimizer_spec.h"
 
 #include <inttypes.h>
@@ -57,15 +58,17 @@ static const LsOption option[] = {
     {"--batch", NULL, "N", INTEGER(1, MOST_BATCH), AT(batch), ALL,
      "size of a dynamic first dimension of every input"},
     LS_OPTION_HEADING("Training"),
-    {"--loss", NULL, "ce|mse|l1|bce|graph", TEXT, AT(loss), BUILD,
-     "loss to train with (default ce); graph: an output of the model is the loss"},
+    {"--loss", NULL, "SPEC", TEXT, AT(loss), BUILD,
+     "loss to train with, or several losses by commas, see below (default ce)"},
     {"--loss-input", NULL, "NAME", TEXT, AT(loss_input), BUILD,
-     "model output that the loss reads (default: the first); with --loss=graph, the output that is the loss "
+     "model output that a single loss reads (default: the first); with --loss=graph, the output that is the loss "
      "(default: the only scalar)"},
-    {"--label", NULL, "NAME", TEXT, AT(label), BUILD, "name of the target input (default label)"},
+    {"--label", NULL, "NAME", TEXT, AT(label), BUILD,
+     "name of the target input; with losses of several outputs, NAME.OUTPUT are their targets (default label)"},
     {"--class-axis", NULL, "K", TEXT, AT(class_axis), BUILD,
      "cross-entropy: axis of the classes, counted from the end if negative (default: the axis that the model's "
      "last weight makes)"},
+    {"--loss-axis", NULL, "K", TEXT, AT(class_axis), BUILD, "same as --class-axis"},
     {"--label-smoothing", NULL, "E", TEXT, AT(smoothing), BUILD,
      "cross-entropy: part of each target that is spread over all classes, 0 to 1 (default 0)"},
     {"--ignore-index", NULL, "K", TEXT, AT(ignore), BUILD,
@@ -286,7 +289,9 @@ int ls_options_parse(LsOptions *o, int command, int argc, char **argv)
 static void put_settings(FILE *to, int command)
 {
     if (command & BUILD) {
-        fprintf(to, "\nSettings of --optimizer, with their defaults\n");
+        fprintf(to, "\nLosses: KIND[:OUTPUT][@SETTING=NUMBER][@WEIGHT],... (the sum of each times its weight)\n");
+        ls_loss_help(to);
+        fprintf(to, "Settings of --optimizer, with their defaults\n");
         ls_optimizer_help(to);
         fprintf(to, "Settings of --schedule, each also with warmup=UPDATES\n"
                 "    constant\n    linear:min=PART-OF-RATE\n    cosine:min=PART-OF-RATE\n"

@@ -1,8 +1,10 @@
 /* cli/settings.c -- turns option texts into numbers and structs. */
 #include "cli/options.h"
 
+#include "cli/loss_spec.h"
 #include "cli/optimizer_spec.h"
 #include "cli/trainer_words.h"
+#include "compiler/passes/loss_term.h"
 #include "runtime/base/number.h"
 #include "scheduler/plan/planner.h"
 
@@ -197,16 +199,24 @@ static int class_axis(const LsOptions *o, LsLossOptions *loss)
     return 0;
 }
 
+static bool has_kind(const LsLossOptions *loss, LsLossKind kind)
+{
+    for (uint32_t k = 0; k < loss->npart; k++)
+        if (loss->part[k].kind == kind)
+            return true;
+    return false;
+}
+
 /* Checks options that only a cross-entropy has. 0 or the exit code. */
 static int cross_entropy_options(LsCtx *cx, const LsOptions *o, LsLossOptions *loss)
 {
-    const struct { const char *option, *text; } row[] = {{"--label-smoothing", o->smoothing},
-        {"--ignore-index", o->ignore}, {"--class-weights", o->class_weights},
-        {"--class-axis", o->class_axis}};
-    for (size_t k = 0; k < sizeof row / sizeof *row && loss->kind != LS_LOSS_CE; k++)
-        if (row[k].text != NULL) {
-            fprintf(stderr, "lowerset: %s is for --loss=ce, but the loss is %s\n", row[k].option,
-                    o->loss);
+    const struct { const char *option, *text; bool nll; } row[] = {{"--label-smoothing", o->smoothing, false},
+        {"--ignore-index", o->ignore, true}, {"--class-weights", o->class_weights, true},
+        {"--class-axis", o->class_axis, true}};
+    for (size_t k = 0; k < sizeof row / sizeof *row; k++)
+        if (row[k].text != NULL && !has_kind(loss, LS_LOSS_CE) && !(row[k].nll && has_kind(loss, LS_LOSS_NLL))) {
+            fprintf(stderr, "lowerset: %s is for --loss=ce%s, but the loss is %s\n", row[k].option,
+                    row[k].nll ? " and nll" : "", o->loss);
             return LS_EXIT_USAGE;
         }
     int code = real("--label-smoothing", o->smoothing, 0, 1, &loss->smoothing);
@@ -221,16 +231,25 @@ static int cross_entropy_options(LsCtx *cx, const LsOptions *o, LsLossOptions *l
 
 static int loss_options(LsCtx *cx, const LsOptions *o, LsLossOptions *loss)
 {
-    static const char *const kind[] = {"graph", "ce", "mse", "l1", "bce", NULL};
-    int k = word("--loss", o->loss, kind, LS_LOSS_CE);
-    if (k < 0)
+    char why[300];
+    if (!ls_loss_parse(cx->arena, o->loss != NULL ? o->loss : "ce", loss, why, sizeof why)) {
+        fprintf(stderr, "lowerset: --loss: %s\n", why);
         return LS_EXIT_USAGE;
-    loss->kind = (LsLossKind)k;
-    loss->output = o->loss_input;
+    }
     loss->label = o->label;
-    if (k == LS_LOSS_GRAPH && o->label != NULL) {
-        fprintf(stderr, "lowerset: --label names the target of an added loss; with --loss=graph the target is an "
-                        "input of the model\n");
+    if (o->loss_input != NULL && (loss->npart > 1 || loss->part[0].output[0] != NULL)) {
+        fprintf(stderr, "lowerset: --loss-input names the output of a single loss; --loss=%s names the outputs of its "
+                        "losses itself (KIND:OUTPUT)\n", o->loss);
+        return LS_EXIT_USAGE;
+    }
+    if (o->loss_input != NULL)
+        loss->part[0].output[0] = o->loss_input;
+    bool target = false;
+    for (uint32_t k = 0; k < loss->npart; k++)
+        target |= ls_loss_has_target(loss->part[k].kind);
+    if (!target && o->label != NULL) {
+        fprintf(stderr, "lowerset: --label names the target of an added loss; --loss=%s has none%s\n", o->loss,
+                has_kind(loss, LS_LOSS_GRAPH) ? ", as the target is an input of the model" : "");
         return LS_EXIT_USAGE;
     }
     return cross_entropy_options(cx, o, loss);

@@ -66,12 +66,13 @@ typedef struct LsWatch {
                                  * of that axis */
 } LsWatch;
 
-typedef struct LsInput {        /* one per graph input, the target last; t.at.offset is its index */
+typedef struct LsInput {        /* one per graph input, the targets last; t.at.offset is its index */
     LsTensor t;
     bool is_label;
     int64_t low, high;          /* integers must lie in [low, high), as some node uses them as
-                                 * indices; low = high: not checked, except the classes of a
-                                 * label */
+                                 * indices, or as they are classes of a target beside that of
+                                 * LsProgram.classes (LsProgram.ignore also passes); low = high:
+                                 * not checked, except the classes of a label */
 } LsInput;
 
 typedef struct LsPhaseTable {   /* train: one step of training; eval: the

@@ -1,4 +1,4 @@
-/* codegen/kernels/regression.c -- mean squared, absolute and logistic losses and their gradients.
+/* codegen/kernels/regression.c -- mean squared, absolute, logistic and other losses of a target, and their gradients.
  *
  * Both operands have the same layout with the samples outermost, so the elements that count are a prefix.
  * Its length is known when the step runs. */
@@ -33,14 +33,40 @@ static void valid_count(const LsKernelText *k)
         ls_emit_line(k->e, "const int64_t count = %" PRId64 ";", n);
 }
 
+/* A constant of the node's precision. */
+static const char *edge_text(const LsKernelText *k, double edge)
+{
+    return ls_arena_printf(k->g->arena, "LS_R(%.17g)", edge);
+}
+
 static const char *term(const LsKernelText *k)
 {
-    switch (k->g->node[k->n.i].attr.loss.regression) {
+    const LsLossAttr *at = &k->g->node[k->n.i].attr.loss;
+    const char *edge = edge_text(k, at->edge);
+    switch (at->regression) {
     case LS_REG_SQUARE: return "(y[i] - t[i]) * (y[i] - t[i])";
     case LS_REG_ABS:    return "ls_abs(y[i] - t[i])";
-    default:
+    case LS_REG_LOGIT:
         return "ls_max(y[i], LS_R(0)) - y[i] * t[i] + ls_log1p(ls_exp(-ls_abs(y[i])))";
+    case LS_REG_SMOOTH:
+        return ls_arena_printf(k->g->arena, "ls_abs(y[i] - t[i]) < %s ? LS_R(0.5) * (y[i] - t[i]) * (y[i] - t[i]) / %s "
+                               ": ls_abs(y[i] - t[i]) - LS_R(0.5) * %s", edge, edge, edge);
+    case LS_REG_HUBER:
+        return ls_arena_printf(k->g->arena, "ls_abs(y[i] - t[i]) < %s ? LS_R(0.5) * (y[i] - t[i]) * (y[i] - t[i]) "
+                               ": %s * (ls_abs(y[i] - t[i]) - LS_R(0.5) * %s)", edge, edge, edge);
+    case LS_REG_KL:     return "(t[i] == 0 ? LS_R(0) : t[i] * ls_log(t[i])) - t[i] * y[i]";
+    default:            return "y[i] - t[i]";
     }
+}
+
+/* The divisor of the sum: elements, or rows of dim 0. */
+static const char *divisor(const LsKernelText *k)
+{
+    const LsNode *n = &k->g->node[k->n.i];
+    const LsShape *s = ls_in_shape(k->g, k->n, n->op == LS_OP_REGRESSION_GRAD ? 1 : 0);
+    if (n->attr.loss.regression != LS_REG_KL)
+        return "(double)count";
+    return ls_arena_printf(k->g->arena, "(double)(count / " LS_N64 ")", ls_count(s) / s->dim[0]);
 }
 
 static void end_part(const LsKernelText *k, const LsGrid *end)
@@ -51,7 +77,7 @@ static void end_part(const LsKernelText *k, const LsGrid *end)
     valid_count(k);
     ls_emit_totals(k, 1, ls_regression_units(k->g, k->n));
     ls_emit_line(k->e, "LS_ONE {");
-    ls_emit_line(k->e, "loss[0] = (real)(count != 0 ? total0 / (double)count : 0);");
+    ls_emit_line(k->e, "loss[0] = (real)(count != 0 ? total0 / %s : 0);", divisor(k));
     ls_emit_close(k->e, 2);
 }
 
@@ -85,10 +111,18 @@ void ls_regression_emit(const LsKernelText *k)
 
 static const char *slope(const LsKernelText *k)
 {
-    switch (k->g->node[k->n.i].attr.loss.regression) {
+    const LsLossAttr *at = &k->g->node[k->n.i].attr.loss;
+    const char *edge = edge_text(k, at->edge);
+    switch (at->regression) {
     case LS_REG_SQUARE: return "2 * (y[i] - t[i])";
     case LS_REG_ABS:    return "(real)((y[i] > t[i]) - (y[i] < t[i]))";
-    default:            return "(ls_sigmoid(y[i]) - t[i])";
+    case LS_REG_LOGIT:  return "(ls_sigmoid(y[i]) - t[i])";
+    case LS_REG_SMOOTH:
+        return ls_arena_printf(k->g->arena, "ls_min(ls_max((y[i] - t[i]) / %s, LS_R(-1)), LS_R(1))", edge);
+    case LS_REG_HUBER:
+        return ls_arena_printf(k->g->arena, "ls_min(ls_max(y[i] - t[i], -%s), %s)", edge, edge);
+    case LS_REG_KL:     return "-t[i]";
+    default:            return "LS_R(1)";
     }
 }
 
@@ -99,11 +133,14 @@ void ls_regression_grad_emit(const LsKernelText *k)
     const LsGrid part = ls_flat_grid(k, "part", n);
     ls_emit_part(k, &part);
     ls_emit_operand(k, "dloss", 0);
-    ls_emit_operand(k, "y", 1);
-    ls_emit_operand(k, "t", 2);
+    const LsRegression kind = k->g->node[k->n.i].attr.loss.regression;      /* slopes of linear losses read less */
+    if (kind != LS_REG_KL && kind != LS_REG_LINEAR)
+        ls_emit_operand(k, "y", 1);
+    if (kind != LS_REG_LINEAR)
+        ls_emit_operand(k, "t", 2);
     ls_emit_result(k, "dy", 0);
     valid_count(k);
-    ls_emit_line(e, "const real scale = count != 0 ? (real)(dloss[0] / (double)count) : 0;");
+    ls_emit_line(e, "const real scale = count != 0 ? (real)(dloss[0] / %s) : 0;", divisor(k));
     ls_emit_line(e, "const int64_t end = ls_least(hi * " LS_N64 ", " LS_N64 ");", ls_unit(k), n);
     ls_emit_line(e, "%s(i, lo * %" PRId64 ", end)", ls_lanes_word(n % 4 == 0), ls_unit(k));
     ls_emit_line(e, "    dy[i] = i < count ? scale * %s : 0;", slope(k));

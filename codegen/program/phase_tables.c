@@ -214,13 +214,16 @@ static void print_watch(LsPhaseText *ph, LsEmit *e, const char *kind, const char
     ph->nwatch++;
 }
 
-LsNodeId ls_find_cross_entropy(const LsGraph *g)
+LsNodeId ls_find_cross_entropy_of(const LsGraph *g, LsValueId label)
 {
     for (uint32_t i = 1; i < g->nnode; i++)
-        if (g->node[i].op == LS_OP_XENT || g->node[i].op == LS_OP_NLL)
+        if ((g->node[i].op == LS_OP_XENT || g->node[i].op == LS_OP_NLL)
+            && (!ls_is(label) || ls_viewed(g, ls_in(g, (LsNodeId){i}, 1)).i == label.i))
             return (LsNodeId){i};
     return (LsNodeId){0};
 }
+
+LsNodeId ls_find_cross_entropy(const LsGraph *g) { return ls_find_cross_entropy_of(g, g->label); }
 
 static void print_watches(LsPhaseText *ph, LsEmit *e)
 {

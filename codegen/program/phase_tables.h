@@ -37,8 +37,9 @@ void ls_phase_print_entry(const LsPhaseText *ph, LsEmit *e);
 
 /* Prints the LsTensor as a C initializer. */
 void ls_tensor_print(FILE *to, const LsTensor *t);
-/* The loss node whose scores the evaluation form compares with the labels (cross-entropy or likelihood);
- * none: g has no such node. */
+/* The first cross-entropy or likelihood that reads these labels (none: any labels); none: g has no such node. */
+LsNodeId ls_find_cross_entropy_of(const LsGraph *g, LsValueId label);
+/* That of the target LsGraph.label: the evaluation form compares its scores with the labels. */
 LsNodeId ls_find_cross_entropy(const LsGraph *g);
 
 #endif

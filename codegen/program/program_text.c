@@ -48,6 +48,17 @@ static int64_t indexed_rows(const LsGraph *g, LsValueId v)
     return rows;
 }
 
+/* Classes that the k-th input, a target, chooses from; 0: they are in LsProgram.classes, or there are none. */
+static int64_t further_classes(const LsGraph *g, uint32_t k)
+{
+    const LsValueId label = g->input[k];
+    LsNodeId loss = ls_find_cross_entropy_of(g, label);
+    if (k < g->ninput - g->nlabel || label.i == g->label.i || loss.i == 0)
+        return 0;
+    int64_t columns = g->value[ls_in(g, loss, 0).i].columns;
+    return columns > 0 ? columns : ls_in_shape(g, loss, 0)->dim[g->node[loss.i].attr.loss.axis];
+}
+
 static void print_inputs(const LsGraph *g, LsEmit *e)
 {
     ls_emit_line(e, "static const LsInput input[] = {");
@@ -56,8 +67,9 @@ static void print_inputs(const LsGraph *g, LsEmit *e)
         fprintf(e->to, "    {");
         ls_tensor_print(e->to, &t);
         int64_t rows = indexed_rows(g, g->input[k]);
-        fprintf(e->to, ", %s, %" PRId64 ", %" PRId64 "},\n",
-                g->input[k].i == g->label.i ? "true" : "false", -rows, rows);
+        const int64_t classes = further_classes(g, k);
+        fprintf(e->to, ", %s, %" PRId64 ", %" PRId64 "},\n", k >= g->ninput - g->nlabel ? "true" : "false",
+                classes > 0 ? 0 : -rows, classes > 0 ? classes : rows);
     }
     ls_emit_line(e, "{.is_label = false}");
     ls_emit_line(e, "};");

@@ -125,8 +125,10 @@ typedef struct {
 } LsAttentionAttr;
 typedef struct { int axis; double eps; } LsNormAttr;        /* layer norm: axes axis..rank-1 */
 typedef enum { LS_LOSS_MEAN, LS_LOSS_SUM, LS_LOSS_EACH } LsReduction;
-/* mse, l1, bce with logits */
-typedef enum { LS_REG_SQUARE, LS_REG_ABS, LS_REG_LOGIT } LsRegression;
+/* mse, l1, bce with logits, smooth_l1, huber, kl; a mean of the differences themselves */
+typedef enum {
+    LS_REG_SQUARE, LS_REG_ABS, LS_REG_LOGIT, LS_REG_SMOOTH, LS_REG_HUBER, LS_REG_KL, LS_REG_LINEAR, LS_NREG
+} LsRegression;
 typedef struct {                /* losses: compiler/ir/loss.def defines the kernels */
     int axis;                   /* of the classes */
     int64_t nclass;             /* NLL_GRAD: size of that axis in the result */
@@ -134,6 +136,7 @@ typedef struct {                /* losses: compiler/ir/loss.def defines the kern
     double smoothing;
     LsReduction reduction;
     LsRegression regression;
+    double edge;                /* beta of LS_REG_SMOOTH, delta of LS_REG_HUBER: above 0 */
 } LsLossAttr;
 typedef struct {                /* updates: compiler/ir/loss.def */
     double momentum, beta1, beta2, eps, decay;
@@ -185,8 +188,9 @@ typedef enum { LS_BN_FILE, LS_BN_TRAIN, LS_BN_FROZEN } LsBnMode;
 /* Dropouts that are active in training: as in the file, all, none. */
 typedef enum { LS_DROPOUT_FILE, LS_DROPOUT_ON, LS_DROPOUT_OFF } LsDropoutMode;
 /* How the losses of several batches are combined: weighted by the samples of each batch, weighted
- * by the labels that count (LsGraph.loss_weight), or summed. */
-typedef enum { LS_OVER_SAMPLES, LS_OVER_LABELS, LS_OVER_SUM } LsLossOver;
+ * by the labels that count (LsGraph.loss_weight), or summed. LS_OVER_MIXED: the terms of the loss differ in that, so no
+ * weight is right for all; samples are taken, and accumulation is refused. */
+typedef enum { LS_OVER_SAMPLES, LS_OVER_LABELS, LS_OVER_SUM, LS_OVER_MIXED } LsLossOver;
 
 /* Invariants, checked by ls_verify after every pass: operands come from smaller node ids, so array
  * order is a run order. One node writes a state value: the value is an operand of the node, and the
@@ -203,8 +207,9 @@ typedef struct LsGraph {
     bool loss_of_file;                      /* nodes of the file compute the loss: over all samples of a batch, valid or
                                              * not */
     LsGrad *grad;       uint32_t ngrad;     /* per trained parameter, set by ls_autodiff */
-    LsValueId label;                        /* target input added by ls_loss;
-                                             * none with --loss=graph */
+    LsValueId label;                        /* target input added by ls_loss: that of the first cross-entropy, else
+                                             * the first; none: no loss has one (--loss=graph, triplet) */
+    uint32_t nlabel;                        /* all targets that ls_loss added: the last inputs */
     int64_t batch;                          /* dim 0 of the first model input; 1: the inputs are one sample */
     int64_t folded;                         /* elements of constants made so far (compiler/fold/fold_constants.h) */
     bool weightless;                        /* initial values were not loaded (plan only) */

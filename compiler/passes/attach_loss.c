@@ -1,11 +1,12 @@
-/* compiler/passes/attach_loss.c -- attaches the loss to a model output.
+/* compiler/passes/attach_loss.c -- attaches the loss to model outputs.
  *
- * requires the forward part; adds the target as the last input and one loss node; keeps
- * everything else. With LS_LOSS_GRAPH the model has its own loss, an output of one element. */
+ * requires the forward part; adds the targets as the last inputs and the nodes of each term (loss_term.c); keeps
+ * everything else. The loss is the sum of its terms, each times its weight. With LS_LOSS_GRAPH the model has its own
+ * loss, an output of one element. */
 #include "compiler/fold/append.h"
+#include "compiler/passes/loss_term.h"
 #include "compiler/passes/passes.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 /* The only output that can be the loss; none after a diagnostic. */
@@ -24,7 +25,7 @@ static LsValueId find_loss(LsCtx *cx, const LsGraph *g)
     if (n == 1)
         return loss;
     if (n == 0)
-        ls_error(cx, LS_NOWHERE, LS_E_LOSS, "--loss=ce, mse, l1 or bce adds a loss to an output",
+        ls_error(cx, LS_NOWHERE, LS_E_LOSS, "--loss=ce, mse or another kind adds a loss to an output",
                  "none of the %u model outputs is a scalar loss", g->noutput);
     else
         ls_error(cx, LS_NOWHERE, LS_E_LOSS, "--loss-input NAME selects the loss",
@@ -33,29 +34,83 @@ static LsValueId find_loss(LsCtx *cx, const LsGraph *g)
 }
 
 /* The output of that name, or the first one (for LS_LOSS_GRAPH: the only one of one element). */
-static LsValueId find_output(LsCtx *cx, const LsGraph *g, const LsLossOptions *o)
+static LsValueId find_output(LsCtx *cx, const LsGraph *g, LsLossKind kind, const char *name)
 {
-    if (o->kind == LS_LOSS_GRAPH && o->output == NULL)
+    if (kind == LS_LOSS_GRAPH && name == NULL)
         return find_loss(cx, g);
     for (uint32_t i = 0; i < g->noutput; i++)
-        if (o->output == NULL || strcmp(g->value[g->output[i].i].name, o->output) == 0)
+        if (name == NULL || strcmp(g->value[g->output[i].i].name, name) == 0)
             return g->output[i];
-    if (o->output != NULL)
-        ls_error(cx, LS_NOWHERE, LS_E_LOSS, "--loss-input takes the name of a model output",
-                 "the model has no output '%s'", o->output);
+    if (name != NULL)
+        ls_error(cx, LS_NOWHERE, LS_E_LOSS, "--loss-input and --loss=KIND:OUTPUT take the name of a model output",
+                 "the model has no output '%s'", name);
     else
         ls_error(cx, LS_NOWHERE, LS_E_LOSS, NULL, "the model has no output");
     return (LsValueId){0};
 }
 
-static void add_input(LsGraph *g, LsValueId v)
+/* Warns of a second softmax or sigmoid: a cross-entropy takes scores and contains the softmax, as
+ * bce contains the sigmoid. Warns also of probabilities where a loss takes their logarithms. */
+static void warn_of_second(LsCtx *cx, const LsGraph *g, LsValueId y, LsLossKind kind)
+{
+    LsNodeId n = g->value[y.i].def;
+    const bool log = kind == LS_LOSS_NLL || kind == LS_LOSS_KL;
+    LsOpCode inside = kind == LS_LOSS_CE || log ? LS_OP_SOFTMAX : LS_OP_SIGMOID;
+    if (n.i == 0 || g->node[n.i].op != inside || !(kind == LS_LOSS_CE || kind == LS_LOSS_BCE || log))
+        return;
+    if (log)
+        ls_warn(cx, ls_where(g, n), "export the model with a log-softmax", "output '%s' is a softmax, and the loss takes "
+                "logarithms of probabilities", g->value[y.i].name);
+    else
+        ls_warn(cx, ls_where(g, n), "export the model without it, or name an output before it with "
+                "--loss-input", "output '%s' is a %s, and the loss applies one more",
+                g->value[y.i].name, kind == LS_LOSS_CE ? "softmax" : "sigmoid");
+}
+
+static bool find_outputs(LsCtx *cx, const LsGraph *g, LsLossTerm *t)
+{
+    for (int k = 0; k < ls_loss_reads(t->part.kind); k++) {
+        t->y[k] = find_output(cx, g, t->part.kind, t->part.output[k]);
+        if (!ls_is(t->y[k]))
+            return false;
+        if (ls_type(g, t->y[k]) != LS_REAL)
+            return ls_error(cx, LS_NOWHERE, LS_E_LOSS, "--loss-input selects another output",
+                            "output '%s' is not float", g->value[t->y[k].i].name);
+        warn_of_second(cx, g, t->y[k], t->part.kind);
+    }
+    return true;
+}
+
+/* ---- targets ---- */
+
+static LsValueId add_input(LsCtx *cx, LsGraph *g, const char *name, LsType type, const LsShape *shape)
 {
     LsValueId *input = ls_arena_alloc(g->arena, g->ninput + 1, sizeof *input);
     if (g->ninput > 0)
         memcpy(input, g->input, g->ninput * sizeof *input);
-    input[g->ninput] = v;
     g->input = input;
-    g->ninput++;
+    input[g->ninput] = ls_value_add(cx, g, LS_V_INPUT, name, type, shape, NULL);
+    return input[g->ninput++];
+}
+
+/* The first term that has a target for the output of term k: k itself, or one before it. */
+static uint32_t first_with(const LsLossTerm *term, uint32_t k)
+{
+    for (uint32_t j = 0; j < k; j++)
+        if (ls_loss_has_target(term[j].part.kind) && term[j].y[0].i == term[k].y[0].i)
+            return j;
+    return k;
+}
+
+/* "label", or "label.OUTPUT" when there are targets of several outputs. */
+static const char *target_name(LsCtx *cx, const LsGraph *g, const LsLossTerm *term, uint32_t n, uint32_t k,
+                               const LsLossOptions *o)
+{
+    const char *name = o->label != NULL ? o->label : "label";
+    uint32_t several = 0;
+    for (uint32_t j = 0; j < n; j++)
+        several += ls_loss_has_target(term[j].part.kind) && first_with(term, j) == j;
+    return several == 1 ? name : ls_arena_printf(cx->arena, "%s.%s", name, g->value[term[k].y[0].i].name);
 }
 
 /* Where inputs and target have no common axis of samples, they are one sample together: data cannot be shuffled or
@@ -72,104 +127,104 @@ static void find_samples(LsCtx *cx, LsGraph *g, const LsShape *target)
     g->batch = 1;
 }
 
-static void add_label(LsCtx *cx, LsGraph *g, const LsLossOptions *o, LsType type,
-                      const LsShape *shape)
+/* Gives term k its target: a new input, or that of an earlier term of the same output. */
+static bool add_target(LsCtx *cx, LsGraph *g, LsLossTerm *term, uint32_t n, uint32_t k, const LsLossOptions *o)
 {
-    const char *name = o->label != NULL ? o->label : "label";
-    find_samples(cx, g, shape);
-    g->label = ls_value_add(cx, g, LS_V_INPUT, name, type, shape, NULL);
-    add_input(g, g->label);
+    LsType type;
+    LsShape shape;
+    if (!ls_loss_target(cx, g, &term[k], o, &type, &shape))
+        return false;
+    const uint32_t first = first_with(term, k);
+    if (!ls_loss_has_target(term[k].part.kind))
+        return true;
+    if (first == k) {
+        find_samples(cx, g, &shape);
+        term[k].target = add_input(cx, g, target_name(cx, g, term, n, k, o), type, &shape);
+        g->nlabel++;
+        if (!ls_is(g->label) || (type == LS_I64 && ls_type(g, g->label) != LS_I64))
+            g->label = term[k].target;
+        return true;
+    }
+    term[k].target = term[first].target;
+    if (ls_type(g, term[k].target) == type && ls_shape_same(ls_shape(g, term[k].target), &shape))
+        return true;
+    return ls_error(cx, LS_NOWHERE, LS_E_LOSS, "let the model give the output twice, under two names",
+                    "two losses of output '%s' need targets of different types", g->value[term[k].y[0].i].name);
 }
 
-/* Sets how the losses of several batches are combined, from the node that computes the loss. */
-static void say_over(LsGraph *g)
+/* ---- how the losses of batches are combined ---- */
+
+typedef struct Over { LsLossOver over; LsValueId weight; bool of_file; } Over;
+
+/* From the node that computes the loss of a term. */
+static Over over_of(const LsGraph *g, LsValueId loss)
 {
-    const LsNodeId n = g->value[ls_viewed(g, g->loss).i].def;
+    const LsNodeId n = g->value[ls_viewed(g, loss).i].def;
     const LsNode *node = &g->node[n.i];
     bool classes = n.i != 0 && (node->op == LS_OP_XENT || node->op == LS_OP_NLL);
     const LsShape *labels = classes ? ls_in_shape(g, n, 1) : ls_in_shape(g, n, 0);
     bool masks = classes || (n.i != 0 && node->op == LS_OP_REGRESSION_LOSS);
-    g->loss_of_file = !masks || labels->rank == 0 || labels->dim[0] % g->batch != 0;
+    Over o = {.of_file = !masks || labels->rank == 0 || labels->dim[0] % g->batch != 0};
     if (classes && node->attr.loss.reduction == LS_LOSS_SUM)
-        g->loss_over = LS_OVER_SUM;
+        o.over = LS_OVER_SUM;
     else if (classes && node->attr.loss.reduction == LS_LOSS_MEAN
              && (node->attr.loss.has_ignore || ls_is(ls_in(g, n, 2)))) {
-        g->loss_over = LS_OVER_LABELS;
-        g->loss_weight = ls_out(g, n, node->nout - 1);
+        o.over = LS_OVER_LABELS;
+        o.weight = ls_out(g, n, node->nout - 1);
     }
+    return o;
 }
 
-static bool graph_loss(LsCtx *cx, LsGraph *g, LsValueId y)
+/* Adds what holds for a further term. */
+static void say_over(LsGraph *g, LsValueId loss, bool first)
 {
-    if (ls_count(ls_shape(g, y)) != 1)
-        return ls_error(cx, LS_NOWHERE, LS_E_LOSS, NULL,
-                        "output '%s' is %s: a loss has one element", g->value[y.i].name,
-                        ls_shape_text(cx->arena, ls_shape(g, y)));
-    g->loss = ls_reshape(cx, g, y, &(LsShape){0});
-    return true;
+    const Over o = over_of(g, loss);
+    const bool alike = first || (o.over == g->loss_over && o.over != LS_OVER_LABELS);
+    g->loss_of_file |= o.of_file;
+    g->loss_over = alike ? o.over : LS_OVER_MIXED;
+    g->loss_weight = alike ? o.weight : (LsValueId){0};
 }
 
-static bool cross_entropy(LsCtx *cx, LsGraph *g, LsValueId y, const LsLossOptions *o)
+static void warn_of_mixed(LsCtx *cx, const LsGraph *g)
 {
-    const LsShape s = *ls_shape(g, y);
-    int axis = o->axis != 0 ? o->axis : ls_class_axis(cx, g, y);
-    axis = axis < 0 ? axis + s.rank : axis;
-    if (s.rank < 2 || axis < 1 || axis >= s.rank)
-        return ls_error(cx, LS_NOWHERE, LS_E_LOSS, "--loss-input selects another output, --class-axis "
-                        "another axis", "output '%s' is %s: no axis %d of classes for a cross-entropy",
-                        g->value[y.i].name, ls_shape_text(cx->arena, &s), axis);
-    if (o->class_weight != NULL && o->nclass != s.dim[axis])
-        return ls_error(cx, LS_NOWHERE, LS_E_OPTION, NULL, "%" PRId64 " class weights for %" PRId64
-                        " classes", o->nclass, s.dim[axis]);
-    LsShape positions = {.rank = s.rank - 1};
-    for (int k = 0; k < positions.rank; k++)
-        positions.dim[k] = s.dim[k < axis ? k : k + 1];
-    add_label(cx, g, o, LS_I64, &positions);
-    LsAttr at = {.loss = {.axis = axis, .ignore = o->ignore, .has_ignore = o->has_ignore,
-                          .smoothing = o->smoothing, .reduction = LS_LOSS_MEAN}};
-    LsValueId in[3] = {y, g->label};
-    if (o->class_weight != NULL)
-        in[2] = ls_const_add(cx, g, LS_REAL, &(LsShape){1, {o->nclass}}, o->class_weight);
-    g->loss = ls_append(cx, g, LS_OP_XENT, ls_is(in[2]) ? 3 : 2, in, &at);
-    return ls_is(g->loss);
+    if (g->loss_over == LS_OVER_MIXED)
+        ls_warn(cx, LS_NOWHERE, NULL, "the terms of the loss are means over different numbers of labels: the loss of an "
+                "epoch weighs each batch by its samples");
 }
 
-static bool regression(LsCtx *cx, LsGraph *g, LsValueId y, const LsLossOptions *o)
-{
-    const LsShape s = *ls_shape(g, y);
-    LsAttr at = {.loss = {.regression = o->kind == LS_LOSS_MSE ? LS_REG_SQUARE
-                                      : o->kind == LS_LOSS_L1 ? LS_REG_ABS : LS_REG_LOGIT}};
-    add_label(cx, g, o, LS_REAL, &s);
-    g->loss = ls_append2(cx, g, LS_OP_REGRESSION_LOSS, y, g->label, &at);
-    return ls_is(g->loss);
-}
+/* ---- the pass ---- */
 
-/* Warns of a second softmax or sigmoid: a cross-entropy takes scores and contains the softmax, as
- * bce contains the sigmoid. */
-static void warn_of_second(LsCtx *cx, const LsGraph *g, LsValueId y, LsLossKind kind)
+static bool add_terms(LsCtx *cx, LsGraph *g, LsLossTerm *term, uint32_t n, const LsLossOptions *o)
 {
-    LsNodeId n = g->value[y.i].def;
-    LsOpCode inside = kind == LS_LOSS_CE ? LS_OP_SOFTMAX : LS_OP_SIGMOID;
-    if ((kind == LS_LOSS_CE || kind == LS_LOSS_BCE) && n.i != 0 && g->node[n.i].op == inside)
-        ls_warn(cx, ls_where(g, n), "export the model without it, or name an output before it with "
-                "--loss-input", "output '%s' is a %s, and the loss applies one more",
-                g->value[y.i].name, kind == LS_LOSS_CE ? "softmax" : "sigmoid");
+    LsValueId sum = {0};
+    for (uint32_t k = 0; k < n; k++)
+        if (!find_outputs(cx, g, &term[k]))
+            return false;
+    for (uint32_t k = 0; k < n; k++)            /* all, as they decide what a sample is */
+        if (!add_target(cx, g, term, n, k, o))
+            return false;
+    for (uint32_t k = 0; k < n; k++) {
+        LsValueId loss = ls_loss_append(cx, g, &term[k], o);
+        if (!ls_is(loss))
+            return false;
+        say_over(g, loss, k == 0);
+        loss = ls_scale(cx, g, loss, term[k].part.weight);
+        sum = k == 0 ? loss : ls_append2(cx, g, LS_OP_ADD, sum, loss, NULL);
+    }
+    g->loss = sum;
+    warn_of_mixed(cx, g);
+    return ls_is(sum);
 }
 
 bool ls_loss(LsCtx *cx, LsGraph *g, const LsLossOptions *o)
 {
-    LsValueId y = find_output(cx, g, o);
-    if (!ls_is(y))
-        return false;
-    if (ls_type(g, y) != LS_REAL)
-        return ls_error(cx, LS_NOWHERE, LS_E_LOSS, "--loss-input selects another output",
-                        "output '%s' is not float", g->value[y.i].name);
-    warn_of_second(cx, g, y, o->kind);
+    const LsLossPart only = {.kind = o->kind, .output = {o->output}, .weight = 1, .setting = 1};
+    const uint32_t n = o->npart > 0 ? o->npart : 1;
+    LsLossTerm *term = ls_arena_alloc(cx->arena, n, sizeof *term);
+    for (uint32_t k = 0; k < n; k++)
+        term[k].part = o->npart > 0 ? o->part[k] : only;
     ls_graph_origin(g, (LsOrigin){LS_FORWARD, {0}, 0, "loss"});
-    bool ok = o->kind == LS_LOSS_GRAPH ? graph_loss(cx, g, y)
-            : o->kind == LS_LOSS_CE ? cross_entropy(cx, g, y, o) : regression(cx, g, y, o);
+    bool ok = add_terms(cx, g, term, n, o);
     ls_graph_origin(g, (LsOrigin){LS_FORWARD, {0}, 0, NULL});
-    if (ok)
-        say_over(g);
     return ok;
 }

@@ -162,6 +162,10 @@ bool ls_optimizer(LsCtx *cx, LsGraph *g, const LsOptimizerOptions *o)
     uint32_t first = g->nnode;
     if (o->kind == LS_OPT_NONE || g->ngrad == 0)
         return true;
+    if (o->accumulate > 1 && g->loss_over == LS_OVER_MIXED)
+        return ls_error(cx, LS_NOWHERE, LS_E_LOSS, "leave --accumulate out, or --ignore-index and --class-weights",
+                        "--accumulate=%d: the terms of the loss are means over different numbers of labels, so no weight "
+                        "of a batch is right for all of them", o->accumulate);
     warn_of_unknown(cx, g, o);
     Update u = start(cx, g, o);
     LsValueId *grad = ls_arena_alloc(cx->arena, g->ngrad, sizeof *grad);

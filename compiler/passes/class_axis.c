@@ -94,6 +94,14 @@ int ls_class_axis(LsCtx *cx, const LsGraph *g, LsValueId y)
     int usual = s->rank == 3 ? 2 : 1, made = s->rank < 3 ? usual : made_axis(&t, y, FAR);
     if (made == usual)
         return usual;
+    if (made <= 0 && s->rank == 3) {
+        ls_error(cx, LS_NOWHERE, LS_E_LOSS, "--class-axis 1 or --class-axis 2 chooses",
+                 "output '%s' is %s, and no weight shows which axis has the classes of a cross-entropy: %" PRId64
+                 " classes on axis 1 (labels %s), or %" PRId64 " on axis 2 (labels %s)", g->value[y.i].name,
+                 ls_shape_text(cx->arena, s), s->dim[1], ls_shape_text(cx->arena, &(LsShape){2, {s->dim[0], s->dim[2]}}),
+                 s->dim[2], ls_shape_text(cx->arena, &(LsShape){2, {s->dim[0], s->dim[1]}}));
+        return 0;
+    }
     int axis = made > 0 ? made : usual;
     const char *why = made > 0 ? "because a weight makes this axis" : "because no weight shows which axis has the "
                                                                       "classes";

@@ -8,22 +8,34 @@
 /* ---- on the forward graph ---- */
 bool ls_heads(LsCtx *, LsGraph *);          /* attention reads q, k, v from one tensor */
 
-typedef enum { LS_LOSS_GRAPH, LS_LOSS_CE, LS_LOSS_MSE, LS_LOSS_L1, LS_LOSS_BCE } LsLossKind;
-typedef struct LsLossOptions {
+typedef enum {
+    LS_LOSS_GRAPH, LS_LOSS_CE, LS_LOSS_MSE, LS_LOSS_L1, LS_LOSS_BCE, LS_LOSS_NLL, LS_LOSS_KL, LS_LOSS_SMOOTH_L1,
+    LS_LOSS_HUBER, LS_LOSS_COSINE, LS_LOSS_TRIPLET, LS_NLOSSES
+} LsLossKind;
+/* One term of the loss: `weight` times the loss of an output. (compiler/passes/loss_term.c) */
+typedef struct LsLossPart {
     LsLossKind kind;
-    const char *output;         /* --loss-input: the model output (or the loss itself); NULL: the
-                                 * first output (the loss itself: the only scalar) */
-    const char *label;          /* name of the target input; NULL: "label" */
+    const char *output[3];      /* the model output (or the loss itself); NULL: the first output (the loss itself: the
+                                 * only scalar). LS_LOSS_TRIPLET: anchor, positive, negative */
+    double weight;
+    double setting;             /* beta of smooth_l1 (0: l1), delta of huber, margin of triplet */
+} LsLossPart;
+typedef struct LsLossOptions {
+    LsLossKind kind;            /* of the only term, which has weight 1 and the usual setting 1 ... */
+    const char *output;
+    LsLossPart *part; uint32_t npart;         /* ... unless terms are listed */
+    const char *label;          /* name of the target input, NULL: "label"; with targets of several outputs, what precedes
+                                 * ".OUTPUT" in their names */
     double smoothing;
     int64_t ignore; bool has_ignore;
     const float *class_weight; int64_t nclass;      /* NULL: all 1 */
     int axis;                   /* of the classes (ce), negative from the end; 0: ls_class_axis */
 } LsLossOptions;
-/* The class axis of output y for a cross-entropy: the axis that a weight makes. Where no weight shows it: the last axis
- * at rank 3 (a language model's N,T,V), else axis 1 (N,C and N,C,H,W). Warns where no weight shows it, and where the
- * axis is not this usual one. (compiler/passes/class_axis.c) */
+/* The class axis of output y for a cross-entropy: the axis that a weight makes. Where no weight shows it: axis 1 (N,C and
+ * N,C,H,W), with a warning above rank 2; at rank 3 (N,T,V or N,C,L?) an error that names both. Warns of an axis that is
+ * not the usual one: the last at rank 3, else axis 1. 0 after an error. (compiler/passes/class_axis.c) */
 int ls_class_axis(LsCtx *, const LsGraph *, LsValueId y);
-bool ls_loss(LsCtx *, LsGraph *, const LsLossOptions *);    /* sets g->loss, g->label */
+bool ls_loss(LsCtx *, LsGraph *, const LsLossOptions *);    /* sets g->loss, g->label, g->loss_over */
 
 /* ---- training ---- */
 bool ls_autodiff(LsCtx *, LsGraph *);       /* appends the backward part, sets g->grad */

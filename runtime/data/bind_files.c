@@ -20,7 +20,7 @@ static int find_input(const LsProgram *p, const char *name, size_t len)
         if (strlen(p->input[k].t.name) == len && memcmp(p->input[k].t.name, name, len) == 0)
             return (int)k;
     uint32_t label = ls_label_input(p);
-    return label < p->ninput && len == 5 && memcmp(name, "label", 5) == 0 ? (int)label : -1;
+    return ls_label_inputs(p) == 1 && len == 5 && memcmp(name, "label", 5) == 0 ? (int)label : -1;
 }
 
 static bool raw_type(LsElement *type, const char *name, LsError *e)
@@ -126,13 +126,14 @@ static bool bind_npz(LsDataset *d, const LsFile *f, int only, LsError *e)
 {
     static const struct { const char *folder, *name; } place[] = {
         {"", NULL}, {"in/", NULL}, {"", "label"}};      /* NULL: the input's name */
+    const bool alone = ls_label_inputs(d->p) == 1;
     for (uint32_t k = 0; k < d->p->ninput; k++) {
         const LsInput *in = &d->p->input[k];
         LsSource *s = &d->source[k];
         bool found = false;
         if (s->path || (only >= 0 && k != (uint32_t)only) || (in->is_label && d->label_is_input))
             continue;
-        for (int j = 0; j < (in->is_label ? 3 : 2) && !found; j++) {
+        for (int j = 0; j < (in->is_label && alone ? 3 : 2) && !found; j++) {
             const char *name = place[j].name ? place[j].name : in->t.name;
             if (!ls_npz_find_in(f, place[j].folder, name, &s->array, &found, e))
                 return false;
@@ -165,14 +166,14 @@ static bool bind_one(LsDataset *d, const LsFile *f, uint32_t input, LsError *e)
     return ok && fit(d, input, e);
 }
 
-/* The next input without a source, the target last. */
+/* The next input without a source, the targets last. */
 static int next_free(const LsDataset *d)
 {
-    uint32_t label = ls_label_input(d->p);
-    for (uint32_t k = 0; k < d->p->ninput; k++)
-        if (!d->source[k].path && k != label)
-            return (int)k;
-    return label < d->p->ninput && !d->source[label].path && !d->label_is_input ? (int)label : -1;
+    for (int targets = 0; targets < 2; targets++)
+        for (uint32_t k = 0; k < d->p->ninput; k++)
+            if (!d->source[k].path && d->p->input[k].is_label == (targets == 1) && !(targets == 1 && d->label_is_input))
+                return (int)k;
+    return -1;
 }
 
 static bool bind_item(LsDataset *d, char *item, LsError *e)

@@ -160,6 +160,9 @@ static bool find_label_input(LsDataset *d, LsError *e)
         k++;
     if (k == p->ninput && strcmp(d->opt.label_from, "input") == 0)
         k = label == 0 ? 1 : 0;     /* --label-from=input: the only or first input */
+    if (ls_label_inputs(p) > 1)
+        return ls_fail(e, LS_EXIT_USAGE, "--label-from=%s: the program has several targets, so data name them",
+                       d->opt.label_from);
     if (label == p->ninput || k >= p->ninput)
         return ls_fail(e, LS_EXIT_USAGE, "--label-from=%s: the program has no %s",
                        d->opt.label_from, label == p->ninput ? "target" : "such input");
@@ -272,7 +275,7 @@ static bool check_range(const LsRead *r, const LsInput *in, int64_t v, LsError *
     if (in->t.type == LS_DT_I32 && v != (int32_t)v)
         return ls_fail(e, LS_EXIT_DATA, "%s: sample %" PRId64 ": %" PRId64 " does not fit 32 bits",
                        r->s->path, r->sample, v);
-    if (in->low < in->high && (v < in->low || v >= in->high))
+    if (!in->is_label && in->low < in->high && (v < in->low || v >= in->high))
         return ls_fail(e, LS_EXIT_DATA,
                        "%s: sample %" PRId64 ": %" PRId64 " for '%s' does not lie in "
                        "%" PRId64 "..%" PRId64,
@@ -283,10 +286,12 @@ static bool check_range(const LsRead *r, const LsInput *in, int64_t v, LsError *
 static bool check_label(const LsRead *r, int64_t v, LsError *e)
 {
     const LsProgram *p = r->d->p;
-    if (p->classes == 0 || (v >= 0 && v < p->classes) || (p->has_ignore && v == p->ignore))
+    const LsInput *in = &p->input[r->input];
+    const int64_t classes = in->low < in->high ? in->high : p->classes;
+    if (classes == 0 || (v >= 0 && v < classes) || (p->has_ignore && v == p->ignore))
         return true;
     return ls_fail(e, LS_EXIT_DATA, "%s: sample %" PRId64 ": label %" PRId64 " is not one of the "
-                   "model's %" PRId64 " classes", r->s->path, r->sample, v, p->classes);
+                   "model's %" PRId64 " classes", r->s->path, r->sample, v, classes);
 }
 
 static bool read_int(const LsRead *r, int64_t i, int64_t *v, LsError *e)

@@ -3,7 +3,7 @@
  *
  * --data takes one item, or several separated by commas: FILE or INPUT=FILE. Unnamed files serve
  * the inputs in order, the target last. An NPZ archive serves inputs by member names (NAME, then
- * in/NAME; the target is also found as "label"), a CSV file by columns; a .txt file gives its
+ * in/NAME; a single target is also found as "label"), a CSV file by columns; a .txt file gives its
  * characters, and the following characters as target. Files are mapped, not read: they may be
  * larger than memory. */
 #ifndef LS_RUNTIME_DATA_DATASET_H

@@ -68,10 +68,11 @@ static double real_input(const LsDataset *d, uint32_t input, int64_t sample, int
 static double label_value(const LsDataset *d, uint32_t input, int64_t sample, int64_t i)
 {
     const LsTensor *t = &d->p->input[input].t;
-    int64_t classes = classes_of(d->p);
+    const LsInput *in = &d->p->input[input];
+    const int64_t own = in->low < in->high ? in->high : 0, classes = own > 0 ? own : classes_of(d->p);
     if (t->type == LS_DT_REAL)
         return real_input(d, 0, sample, i % d->source[0].per_sample);
-    if (segments(d))
+    if (segments(d) && own == 0)
         return (double)disc_class(d, sample, i / t->dim[2], i % t->dim[2], t->dim[1], t->dim[2]);
     if (d->p->input[0].t.type != LS_DT_REAL)
         return (double)(((int64_t)ls_synthetic_value(d, 0, sample, i % d->source[0].per_sample) + 1)

@@ -124,6 +124,14 @@ BUILD="compile plan check measure"
 
 # ---- the model, the loss, the update
 row "$BUILD" --loss mse "$NET"
+row "compile" --loss mse@2 "$NET" mse
+row "compile" --loss huber:delta=0.5 "$NET" huber
+row "compile" --loss smooth_l1:beta=0.5 "$NET" smooth_l1
+row "compile" --loss nll "$NET" ce
+row "compile" --loss kl "$NET" mse
+row "compile" --loss cosine "$NET" mse
+row "compile" --loss ce:y,mse:relu1 "two.onnx --batch 2 $EFFORT" ce:y,mse:relu1@2
+row "compile" --loss triplet:relu1,relu1,relu1 "two.onnx --batch 2 $EFFORT" triplet:relu1,relu1,relu1@margin=2
 row "$BUILD" --optimizer adam "$NET"
 row "compile check" --lr 0.125 "$NET --budget min"
 row "compile" --schedule cosine "$NET"
@@ -131,11 +139,13 @@ row "$BUILD" --label-smoothing 0.25 "$NET -d all"
 row "$BUILD" --ignore-index 3 "$NET"
 row "$BUILD" --class-weights 1,2,3,4,5,6,7,8,9,10 "$NET -d all"
 row "$BUILD" --class-axis 2 "unet.onnx $EFFORT"
+row "$BUILD" --loss-axis 2 "unet.onnx $EFFORT"
 row "$BUILD" --loss-input relu1 "two.onnx --batch 2 $EFFORT"
 row "$BUILD" --clip-norm 1.5 "$NET"
 row "$BUILD" --clip-value 1.5 "$NET -d all"
 row "$BUILD" --accumulate 3 "$NET"
 row "$BUILD" --label target "$NET -d all"
+row "compile" --label target "two.onnx --batch 2 $EFFORT --loss ce:y,mse:relu1"
 row "$BUILD" --freeze "fc1*" "$NET"
 row "$BUILD" --train "fc1*" "$NET --freeze *"
 row "$BUILD" --tie - "tied.onnx $EFFORT"

@@ -52,7 +52,24 @@ plan 2 "--label-smoothing is for --loss=ce" --label-smoothing 0.1 --loss mse
 plan 2 "--ignore-index is for --loss=ce" --ignore-index 0 --loss l1
 plan 2 "--class-weights is for --loss=ce" --class-weights 1,1 --loss bce
 plan 2 "--label names the target of an added loss" --loss graph --label y
-plan 2 "--loss: 'nll' is not one of" --loss nll
+plan 2 "--label names the target of an added loss" --loss triplet:a,b,c --label y
+plan 2 "--label-smoothing is for --loss=ce, but" --label-smoothing 0.1 --loss nll
+plan 2 "--loss: 'hinge' is not one of" --loss hinge
+plan 2 "--loss: 'box' is not one of" --loss ce:y,box
+plan 2 "--loss: '' is not one of" --loss ce,
+plan 2 "huber takes no 'beta'; it takes delta" --loss huber:beta=1
+plan 2 "mse takes no 'delta'" --loss mse@delta=1
+plan 2 "triplet takes three outputs" --loss triplet:a,b
+plan 2 "triplet takes three outputs" --loss triplet
+plan 2 "mse takes an output after ':'" --loss mse:
+plan 2 "mse has two of '@WEIGHT'" --loss mse@1@2
+plan 2 "huber has two of 'delta'" --loss huber:delta=1@delta=2
+for w in 0 nan x ""; do plan 2 "'$w' is not a weight" --loss mse@$w; done
+for d in 0 -1; do plan 2 "'$d' is not a number above 0" --loss huber@delta=$d; done
+plan 2 "'-1' is not a number of at least 0" --loss smooth_l1@beta=-1
+plan 2 "--loss-input names the output of a single loss" --loss ce:y --loss-input y
+plan 2 "--loss-input names the output of a single loss" --loss ce,mse --loss-input y
+plan 1 "the model has no output 'z'" --batch 2 --loss mse:z
 for x in 0 -1 nan inf x; do
     plan 2 "--clip-norm: '$x'" --clip-norm=$x
     plan 2 "--clip-value: '$x'" --clip-value=$x
@@ -128,7 +145,7 @@ refuses 2 "-o is given twice" model mlp -o x.onnx -o y.onnx
 refuses 2 "two models given" plan net.onnx net.onnx
 refuses 2 "no model given" plan
 refuses 2 "takes no model" calibrate net.onnx
-plan 2 "--loss needs ce|mse|l1|bce|graph" --loss=
+plan 2 "--loss needs SPEC" --loss=
 plan 2 "--batch needs N" --batch
 plan 2 "--prove takes no value" --prove=1
 plan 2 "unknown option '--bugdet'; did you mean --budget?" --bugdet 3

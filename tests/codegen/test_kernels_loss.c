@@ -1,4 +1,5 @@
 /* tests/codegen/test_kernels_loss.c -- losses and their gradients against the formulas of ops/loss.def. */
+#include "tests/support/eval.h"
 #include "tests/support/kernel_rig.h"
 #include "tests/support/suite.h"
 
@@ -340,42 +341,52 @@ START_TEST(test_a_mean_over_no_weight_is_a_sum)
 }
 END_TEST
 
-/* Slopes as PyTorch has them: 0 where output and target are equal, and no overflow far out. */
+/* Slopes and sums as PyTorch has them: 0 where output and target are equal, and no overflow far out. Of a divergence,
+ * targets below 0 make NaN, as PyTorch has it. */
 START_TEST(test_regression_slopes_at_the_borders)
 {
-    static const double y[] = {1, -3, 0, 88, -88, 1000, -1000, 1000, -1000},
-                        u[] = {1, -3, 0, 1, 0, 1, 0, 0, 1};
-    static const double slope[][9] = {
-        [LS_REG_SQUARE] = {0, 0, 0, 174, -176, 1998, -2000, 2000, -2002},
-        [LS_REG_ABS] = {0, 0, 0, 1, -1, 1, -1, 1, -1},
-        [LS_REG_LOGIT] = {-0.2689414213699951, 3.04742587317756678, 0.5, 0, 0, 0, 0, 1, -1}};
-    static const double loss[] = {
-        [LS_REG_SQUARE] = 87 * 87 + 88 * 88 + 999. * 999 + 2 * 1000000. + 1001. * 1001,
-        [LS_REG_ABS] = 87 + 88 + 999 + 1000 + 1000 + 1001,
+    enum { N = 11 };
+    static const double y[] = {1, -3, 0, 88, -88, 1000, -1000, 1000, -1000, 0.5, -0.25},
+                        u[] = {1, -3, 0, 1, 0, 1, 0, 0, 1, 0, 0.25};
+    static const struct { LsRegression kind; double edge, sum, slope[N]; } want[] = {
+        {LS_REG_SQUARE, 0, 87 * 87 + 88 * 88 + 999. * 999 + 2 * 1000000. + 1001. * 1001 + 0.5,
+         {0, 0, 0, 174, -176, 1998, -2000, 2000, -2002, 1, -1}},
+        {LS_REG_ABS, 0, 87 + 88 + 999 + 1000 + 1000 + 1001 + 1, {0, 0, 0, 1, -1, 1, -1, 1, -1, 1, -1}},
         /* log(1 + e) - 1, log(1 + e^-3) - 9, log 2 */
-        [LS_REG_LOGIT] = 0.3132616875182228 - 8.951412648427418 + 0.6931471805599453 + 2000};
-    for (int which = LS_REG_SQUARE; which <= LS_REG_LOGIT; which++) {
+        {LS_REG_LOGIT, 0, 0.3132616875182228 - 8.951412648427418 + 0.6931471805599453 + 2000 + 1.6125164040589501,
+         {-0.2689414213699951, 3.04742587317756678, 0.5, 0, 0, 0, 0, 1, -1, 0.6224593312018546, 0.18782349911420193}},
+        {LS_REG_SMOOTH, 0.5, 4174, {0, 0, 0, 1, -1, 1, -1, 1, -1, 1, -1}},
+        {LS_REG_SMOOTH, 2, 4169.125, {0, 0, 0, 1, -1, 1, -1, 1, -1, 0.25, -0.25}},
+        {LS_REG_HUBER, 0.5, 2087, {0, 0, 0, 0.5, -0.5, 0.5, -0.5, 0.5, -0.5, 0.5, -0.5}},
+        {LS_REG_HUBER, 2, 8338.25, {0, 0, 0, 2, -2, 2, -2, 2, -2, 0.5, -0.5}},
+        {LS_REG_LINEAR, 0, 2 + 87 - 88 + 999 - 1000 + 1000 - 1001 + 0.5 - 0.5 - 2, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}},
+        {LS_REG_KL, 0, NAN, {-1, 3, 0, -1, 0, -1, 0, 0, -1, 0, -0.25}},
+    };
+    for (size_t k = 0; k < sizeof want / sizeof *want; k++) {
         Rig r;
         rig_open(&r, real_bytes[_i]);
-        r.g->batch = r.run.valid = 9;
+        r.g->batch = r.run.valid = N;
         LsShape scalar = {0};
-        LsAttr at = {.loss = {.regression = (LsRegression)which}};
-        LsValueId out = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(9)),
-                  t = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(9)),
+        LsAttr at = {.loss = {.regression = want[k].kind, .edge = want[k].edge}};
+        LsValueId out = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(N)),
+                  t = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(N)),
                   dloss = rig_operand(&r, LS_REAL, LS_ROW, scalar);
-        for (int i = 0; i < 9; i++) {
+        for (int i = 0; i < N; i++) {
             rig_set(&r, out, i, y[i]);
             rig_set(&r, t, i, u[i]);
         }
-        rig_set(&r, dloss, 0, 9);
+        rig_set(&r, dloss, 0, N);
         LsNodeId f = rig_node(&r, LS_OP_REGRESSION_LOSS, VALUES(out, t), 1, &at);
         LsValueId l = rig_result(&r, f, 0, LS_REAL, LS_ROW, scalar);
         LsNodeId b = rig_node(&r, LS_OP_REGRESSION_GRAD, VALUES(dloss, out, t), 1, &at);
-        LsValueId dy = rig_result(&r, b, 0, LS_REAL, LS_ROW, SHAPE(9));
+        LsValueId dy = rig_result(&r, b, 0, LS_REAL, LS_ROW, SHAPE(N));
         rig_run(&r);
-        rig_close_to(&r, l, 0, loss[which] / 9, 1e-6);
-        for (int i = 0; i < 9; i++)
-            rig_close_to(&r, dy, i, slope[which][i], 1e-6);
+        if (isnan(want[k].sum))
+            ck_assert(isnan(rig_get(&r, l, 0)));
+        else
+            rig_close_to(&r, l, 0, want[k].sum / N, 1e-6);
+        for (int i = 0; i < N; i++)
+            rig_close_to(&r, dy, i, want[k].slope[i], 1e-6);
         rig_close(&r);
     }
 }
@@ -383,35 +394,35 @@ END_TEST
 
 START_TEST(test_regression_losses_count_valid_samples)
 {
-    for (int which = LS_REG_SQUARE; which <= LS_REG_LOGIT; which++) {
+    for (int which = LS_REG_SQUARE; which < LS_NREG; which++) {
         Rig r;
         rig_open(&r, real_bytes[_i]);
         r.g->batch = 6;
         r.run.valid = 4;
         LsShape s = SHAPE(6, 3, 5, 177), scalar = {0};
-        LsAttr at = {.loss = {.regression = (LsRegression)which}};
+        LsAttr at = {.loss = {.regression = (LsRegression)which, .edge = 0.7}};
         LsValueId y = rig_operand(&r, LS_REAL, LS_LAST, s),
                   t = rig_operand(&r, LS_REAL, LS_LAST, s);
         LsValueId dloss = rig_operand(&r, LS_REAL, LS_ROW, scalar);
-        for (int64_t i = 0; i < ls_count(&s); i++)
+        for (int64_t i = 0; i < ls_count(&s); i++) {
             rig_set(&r, y, i, rig_get(&r, y, i) * (i % 7 ? 3 : 60));
+            if (which == LS_REG_KL)
+                rig_set(&r, t, i, i % 5 ? fabs(rig_get(&r, t, i)) : 0);
+        }
         LsNodeId f = rig_node(&r, LS_OP_REGRESSION_LOSS, VALUES(y, t), 1, &at);
         LsValueId loss = rig_result(&r, f, 0, LS_REAL, LS_ROW, scalar);
         LsNodeId b = rig_node(&r, LS_OP_REGRESSION_GRAD, VALUES(dloss, y, t), 1, &at);
         LsValueId dy = rig_result(&r, b, 0, LS_REAL, LS_LAST, s);
         rig_run(&r);
-        double sum = 0, n = (double)ls_count(&s) / 6 * 4, k = rig_get(&r, dloss, 0) / n;
+        double sum = 0, n = (double)ls_count(&s) / 6 * 4, by = which == LS_REG_KL ? 4 : n, k = rig_get(&r, dloss, 0) / by;
         for (int64_t i = 0; i < ls_count(&s); i++) {
-            double a = rig_get(&r, y, i), u = rig_get(&r, t, i), d = a - u;
-            double term = which == LS_REG_SQUARE ? d * d : which == LS_REG_ABS ? fabs(d)
-                        : fmax(a, 0) - a * u + log1p(exp(-fabs(a)));
-            double slope = which == LS_REG_SQUARE ? 2 * d : which == LS_REG_ABS ? (d > 0) - (d < 0)
-                         : 1 / (1 + exp(-a)) - u;
+            double term, slope;
+            regression_term(&at.loss, rig_get(&r, y, i), rig_get(&r, t, i), &term, &slope);
             bool valid = i < (int64_t)n;
             sum += valid ? term : 0;
             rig_close_to(&r, dy, i, valid ? k * slope : 0, 1e-8);
         }
-        rig_close_to(&r, loss, 0, sum / n, 1e-6);
+        rig_close_to(&r, loss, 0, sum / by, 1e-6);
         rig_close(&r);
     }
 }

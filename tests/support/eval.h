@@ -325,26 +325,42 @@ static inline void eval_class_grad(Eval *e, LsNodeId n)
     }
 }
 
+/* One element's loss and slope (compiler/ir/loss.def). */
+static inline void regression_term(const LsLossAttr *at, double y, double t, double *f, double *df)
+{
+    const double d = y - t, far = fabs(d), edge = at->edge;
+    switch (at->regression) {
+    case LS_REG_SQUARE: *f = d * d, *df = 2 * d; return;
+    case LS_REG_ABS:    *f = far, *df = (d > 0) - (d < 0); return;
+    case LS_REG_SMOOTH:
+        *f = far < edge ? d * d / 2 / edge : far - edge / 2, *df = fmin(fmax(d / edge, -1), 1);
+        return;
+    case LS_REG_HUBER:
+        *f = far < edge ? d * d / 2 : edge * (far - edge / 2), *df = fmin(fmax(d, -edge), edge);
+        return;
+    case LS_REG_KL:     *f = (t == 0 ? 0 : t * log(t)) - t * y, *df = -t; return;
+    case LS_REG_LINEAR: *f = d, *df = 1; return;
+    default:            *f = fmax(y, 0) - y * t + log1p(exp(-fabs(y))), *df = 1 / (1 + exp(-y)) - t;
+    }
+}
+
 static inline void eval_regression(Eval *e, LsNodeId n)
 {
     const LsGraph *g = e->g;
     bool back = g->node[n.i].op == LS_OP_REGRESSION_GRAD;
-    LsRegression kind = g->node[n.i].attr.loss.regression;
     const LsShape *s = ls_in_shape(g, n, back);
     double *y = e->v[ls_in(g, n, back).i], *t = e->v[ls_in(g, n, back + 1).i],
            *o = e->v[ls_out(g, n, 0).i];
     int64_t per = ls_count(s) / g->batch, count = (e->valid < g->batch ? e->valid : g->batch) * per;
+    double divisor = (double)(g->node[n.i].attr.loss.regression == LS_REG_KL ? count * s->dim[0] / ls_count(s) : count);
     memset(o, 0, (size_t)ls_count(ls_shape(g, ls_out(g, n, 0))) * sizeof *o);
     for (int64_t i = 0; i < count; i++) {
-        double d = y[i] - t[i], f, df;
-        f = kind == LS_REG_SQUARE ? d * d : kind == LS_REG_ABS ? fabs(d)
-          : fmax(y[i], 0) - y[i] * t[i] + log1p(exp(-fabs(y[i])));
-        df = kind == LS_REG_SQUARE ? 2 * d : kind == LS_REG_ABS ? (d > 0) - (d < 0)
-           : 1 / (1 + exp(-y[i])) - t[i];
+        double f, df;
+        regression_term(&g->node[n.i].attr.loss, y[i], t[i], &f, &df);
         if (back)
-            o[i] = e->v[ls_in(g, n, 0).i][0] * df / (double)count;
+            o[i] = e->v[ls_in(g, n, 0).i][0] * df / divisor;
         else
-            o[0] += f / (double)count;
+            o[0] += f / divisor;
     }
 }
 

@@ -44,6 +44,11 @@ EOF
 "$lowerset" model unet --width=4 --depth=1 --classes=2 --size=16 -o unet.onnx
 "$lowerset" model gpt --depth=1 --heads=2 --width=16 --context=8 --vocab=11 --dropout=0.2 -o gpt.onnx
 says 0 "trains as it should here: 4 checks passed" mlp.onnx --batch 4
+# Every kind of loss, over three outputs: graph { output { name: "relu1" } output { name: "relu2" } }.
+"$lowerset" model mlp --width=8 --size=4 --depth=3 --classes=8 -o deep.onnx
+{ cat deep.onnx && printf '\072\022\142\007\012\005relu1\142\007\012\005relu2'; } >three.onnx
+says 0 "trains as it should here: 4 checks passed" three.onnx --batch 4 --loss "mse:y,l1:y@0.1,bce:y,kl:y@0.5,\
+smooth_l1:y@beta=0.5,huber:y@delta=0.3@2,cosine:y,ce:relu1,nll:relu2@0.1,triplet:relu1,relu2,y@margin=2" --elements 30
 [ -n "${LS_SANITIZED:-}" ] || {
     says 0 "budget  *passed .* within .* without a budget" unet.onnx --batch 2 --budget 70%
     says 0 "gradients  *passed " gpt.onnx --batch 2 --accumulate 2 --clip-norm 1 --optimizer adam

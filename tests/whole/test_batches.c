@@ -150,6 +150,8 @@ static const Case cases[] = {
     {.options = "--loss=mse --optimizer=sgd:momentum=0", .real = true},
     {.options = "--loss=l1 --optimizer=sgd:momentum=0.5 --clip-norm=0.1", .real = true},
     {.options = "--loss=bce --optimizer=adam:eps=1e-3", .real = true},
+    {.options = "--loss=kl:y@0.5,huber:y@delta=0.5,smooth_l1:y@beta=0.2,cosine:y@2 --optimizer=sgd", .real = true},
+    {.options = "--loss=nll@3 --ignore-index=-100 --class-weights=0.5,1,2 --clip-norm=0.1"},
     {.options = "--loss=graph --clip-norm=0.1", .loss = "SoftmaxCrossEntropyLoss", .ignores = true},
     {.options = "--loss=graph --optimizer=sgd:momentum=0.9", .loss = "SoftmaxCrossEntropyLoss",
      .reduction = "sum"},
@@ -270,8 +272,9 @@ START_TEST(labels_of_another_class_axis_are_refused)
         t[i] = i * 7 / 3 % 4;
     write_npy("x.npy", "<f4", "14, 4, 5", x, sizeof x);
     write_npy("t.npy", "<i8", "14, 5", t, sizeof t);
-    MUST("%s -o t", compile);
-    ck_assert_ptr_nonnull(strstr(text, "takes axis 2 for its 5 classes"));
+    ck_assert_int_eq(sh("%s -o t", compile), 1);
+    ck_assert_ptr_nonnull(strstr(text, "4 classes on axis 1 (labels 7x5), or 5 on axis 2 (labels 7x4)"));
+    MUST("%s --loss-axis=2 -o t", compile);
     ck_assert_int_eq(sh("./t --data x.npy,t.npy"), 8);
     ck_assert_ptr_nonnull(strstr(text, "shape 14x5 does not fit input 'label', which for one batch is 7x4, "
                                        "because axis 2 of the scores has the classes"));
@@ -300,6 +303,71 @@ START_TEST(labels_of_another_class_axis_are_refused)
 }
 END_TEST
 
+/* Outputs y [N, 3] and h [N, 5], each with a loss and a target of its own, which data name. */
+START_TEST(each_output_has_its_target)
+{
+    static const char *const loss[] = {"ce:y,mse:h@0.5", "ce", "mse --loss-input=h"};
+    static const char *const data[] = {"label.h=h.npy,label.y=t.npy,x=x.npy", "x.npy,label=t.npy", "x.npy,h.npy"};
+    const char *compile = LS_BUILD "/lowerset compile m.onnx -q -O0 --precision=f64 --plan-effort=2 --optimizer=sgd";
+    float h[SAMPLES * 5];
+    double told_of[3];
+    Make mk;
+    open_net(&mk, NULL);
+    make_output(&mk, "h");
+    write_net(&mk);
+    write_data(classes);
+    for (int i = 0; i < SAMPLES * 5; i++)
+        h[i] = wave(i, 9);
+    write_npy("h.npy", "<f4", "14, 5", h, sizeof h);
+    for (int k = 0; k < 3; k++) {
+        MUST("%s --batch=4 --loss=%s -o t%d", compile, loss[k], k);
+        MUST("./t%d --data %s --eval", k, data[k]);     /* the last batch has 2 samples */
+        told_of[k] = told("val_loss ");
+        ck_assert_int_eq(strstr(text, "accuracy") != NULL, k < 2);
+    }
+    ck_assert_double_eq_tol(told_of[0], told_of[1] + 0.5 * told_of[2], 1e-6);
+    MUST("./t0 --data x.npy,t.npy,h.npy --eval");       /* targets last, in the order of the losses */
+    ck_assert_double_eq(told("val_loss "), told_of[0]);
+    for (int k = 0; k < 2; k++) {
+        MUST("%s --loss=%s %s -o many", compile, loss[0], k == 0 ? "--batch=8" : "--batch=4 --accumulate=2");
+        MUST("./many --data x.npy,t.npy,h.npy --no-shuffle --epochs 2 --lr 0.1 --dump %d.npz", k);
+    }
+    check_near("0.npz", "1.npz", loss[0]);
+    ck_assert_int_eq(sh("./t0 --data x.npy,t.npy"), 8);
+    ck_assert_ptr_nonnull(strstr(text, "nothing for the target 'label.h'"));
+    ck_assert_int_eq(sh("./t0 --data x=x.npy,label=t.npy,label.h=h.npy"), 8);
+    ck_assert_int_eq(sh("./t0 --data x.npy,label.h=h.npy --label-from x"), 2);
+    MUST("%s --batch=4 --loss=%s --label=goal -o t0", compile, loss[0]);
+    MUST("./t0 --data x.npy,goal.y=t.npy,goal.h=h.npy --eval");
+    ck_assert_double_eq(told("val_loss "), told_of[0]);
+    make_end(&mk);
+}
+END_TEST
+
+/* Each cross-entropy has its own number of classes. */
+START_TEST(labels_are_checked_by_their_own_classes)
+{
+    const char *compile = LS_BUILD "/lowerset compile m.onnx -q -O0 --plan-effort=2 --batch=4 --loss=ce:y,nll:h";
+    int64_t u[SAMPLES];
+    Make mk;
+    open_net(&mk, NULL);
+    make_output(&mk, "h");
+    write_net(&mk);
+    write_data(classes);
+    MUST("%s -o t", compile);
+    for (int bad = 0; bad < 2; bad++) {
+        for (int i = 0; i < SAMPLES; i++)
+            u[i] = i % 5 + (bad == 1 && i == 4);
+        write_npy("u.npy", "<i8", "14,", u, sizeof u);
+        ck_assert_msg(sh("./t --data x.npy,label.y=t.npy,label.h=u.npy --eval") == (bad == 1 ? 8 : 0), "%s", text);
+        ck_assert_int_eq(strstr(text, "label 5 is not one of the model's 5 classes") != NULL, bad == 1);
+    }
+    ck_assert_int_eq(sh("./t --data x.npy,label.y=u.npy,label.h=t.npy --eval"), 8);
+    MUST("./t --data synthetic:8 --eval");
+    make_end(&mk);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("batches");
@@ -308,5 +376,7 @@ int main(void)
     tcase_add_test(tc, a_large_weight_takes_the_means_too);
     tcase_add_test(tc, a_window_without_a_label_changes_nothing_and_is_told);
     tcase_add_test(tc, labels_of_another_class_axis_are_refused);
+    tcase_add_test(tc, each_output_has_its_target);
+    tcase_add_test(tc, labels_are_checked_by_their_own_classes);
     return run_tests("batches", tc);
 }
