@@ -229,6 +229,23 @@ START_TEST(rotary_refuses_what_does_not_fit)
 }
 END_TEST
 
+/* ---- com.microsoft ---- */
+START_TEST(fused_operators_of_onnxruntime_are_read)
+{
+    Node n = {0}, mha = {0};
+    LsValueId x = param("x", SHAPE(N, T, 4)), k = param("k", SHAPE(N, S, 4)), out[4];
+    node_int(&mha, "num_heads", H);
+    ck_assert(node_build(&mha, LS_MICROSOFT "MultiHeadAttention", 1, IN(x, k, k), 1, out, NULL));
+    expect_shape(out[0], SHAPE(N, T, 4));
+    check_gradients(weighed(out[0]));
+    LsValueId y = node_one(&n, LS_MICROSOFT "BiasGelu", 1, IN(REALS(0, 1), REALS(0, -1)));
+    EXPECT(y, 0, 0);
+    node_int(&mha, "unidirectional", 1);
+    node_fails(&mha, LS_MICROSOFT "MultiHeadAttention", 1, IN(x, k, k), LS_E_UNSUPPORTED, "as many new keys");
+    node_fails(&n, LS_MICROSOFT "MultiHeadAttention", 1, IN(x), LS_E_UNSUPPORTED, "packed operands");
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("all");
@@ -238,5 +255,6 @@ int main(void)
     tcase_add_test(tc, attention_refuses_what_does_not_fit);
     tcase_add_loop_test(tc, rotary_turns_pairs_by_the_angle_of_the_position, 0, sizeof turns / sizeof *turns);
     tcase_add_test(tc, rotary_refuses_what_does_not_fit);
+    tcase_add_test(tc, fused_operators_of_onnxruntime_are_read);
     return run_tests("ops_attention", tc);
 }
