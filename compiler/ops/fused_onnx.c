@@ -79,9 +79,11 @@ static bool fused_matmul_build(LsOnnxNode *n, LsValueId out[])
     bool batch_a = ls_onnx_int(n, "transBatchA", 0) != 0, batch_b = ls_onnx_int(n, "transBatchB", 0) != 0;
     if (as.rank < 2 || bs.rank < 2) {
         LsOnnxNode plain = *n;
-        if (at.trans_a || at.trans_b || !ls_onnx_matmul.build(&plain, out))
-            return n->cx->nerror > 0 || ls_onnx_error(n, LS_E_SHAPE, NULL, "A is %s and B is %s: only matrices are "
-                                                      "transposed", ls_dims(g, a), ls_dims(g, b));
+        if (at.trans_a || at.trans_b)
+            return ls_onnx_error(n, LS_E_UNSUPPORTED, NULL, "A is %s and B is %s: the matrix is not transposed beside a "
+                                 "vector", ls_dims(g, a), ls_dims(g, b));
+        if (!ls_onnx_matmul.build(&plain, out))
+            return false;
         out[0] = ls_scale(n->cx, g, out[0], at.alpha);
         return ls_is(out[0]);
     }
