@@ -123,7 +123,8 @@ static const char *why_unsupported(LsArena *a, const LsOnnxFlat *f)
         return "the size of its result depends on the data, while all shapes are fixed at compile time; "
                "leave it out of the training graph";
     if (ls_onnx_domain(f->proto->domain)[0] != '\0')
-        return "operators outside ai.onnx are read when the model defines them as local functions";
+        return "operators outside ai.onnx are read when the model defines them as local functions; `lowerset ops` "
+               "lists the others";
     if (row != NULL && f->version < row->since)
         return ls_arena_printf(a, "it is read from opset %d on, the model uses %d", row->since,
                                f->version);
@@ -295,7 +296,7 @@ static bool run_row(LsImport *im, const LsOnnxFlat *f, const Built *b)
     LsOnnxNode n = {.cx = im->cx,
                     .g = im->g,
                     .op = ls_text(p->op_type),
-                    .domain = "",
+                    .domain = ls_onnx_domain(p->domain),
                     .name = f->name,
                     .version = f->version,
                     .nin = b->nin,

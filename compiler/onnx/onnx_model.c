@@ -1,6 +1,7 @@
 /* compiler/onnx/onnx_model.c -- queries on the nodes of a file. */
 #include "compiler/onnx/onnx_model.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "compiler/onnx/onnx_domain.h"
@@ -24,9 +25,11 @@ const char *ls_flat_op_name(LsArena *a, const LsOnnxFlat *f)
 
 const LsOnnxOp *ls_flat_row(const LsOnnxFlat *f)
 {
-    const LsOnnxOp *row = ls_onnx_find(ls_text(f->proto->op_type));
-    bool ours = ls_onnx_domain(f->proto->domain)[0] == '\0';
-    return ours && row != NULL && f->version >= row->since ? row : NULL;
+    char name[128];
+    const char *domain = ls_onnx_domain(f->proto->domain);
+    int length = snprintf(name, sizeof name, "%s%s%s", domain, domain[0] != '\0' ? "." : "", ls_text(f->proto->op_type));
+    const LsOnnxOp *row = length >= 0 && (size_t)length < sizeof name ? ls_onnx_find(name) : NULL;
+    return row != NULL && f->version >= row->since ? row : NULL;
 }
 
 const LsOnnxInner ls_onnx_inner[] = {

@@ -34,8 +34,16 @@ static const Use table[] = {
     {"InstanceNormalization", 0x06, WEIGHT}, {"LSTM", 0x8e, WEIGHT},
     {"LayerNormalization", 0x06, WEIGHT}, {"MatMul", 0x03, WEIGHT},
     {"PRelu", 0x02, WEIGHT},              {"RMSNormalization", 0x02, WEIGHT},
-    {"RNN", 0x0e, WEIGHT},
-    {"Clip", 0x06, BOUND},                {"Pow", 0x02, EXPONENT},
+    {"RNN", 0x0e, WEIGHT},                {"SimplifiedLayerNormalization", 0x02, WEIGHT},
+    {LS_MICROSOFT "Attention", 0x06, WEIGHT},    {LS_MICROSOFT "BiasGelu", 0x02, WEIGHT},
+    {LS_MICROSOFT "EmbedLayerNormalization", 0x7c, WEIGHT}, {LS_MICROSOFT "FastGelu", 0x02, WEIGHT},
+    {LS_MICROSOFT "FusedConv", 0x06, WEIGHT},    {LS_MICROSOFT "FusedGemm", 0x07, WEIGHT},
+    {LS_MICROSOFT "FusedMatMul", 0x03, WEIGHT},  {LS_MICROSOFT "MultiHeadAttention", 0x08, WEIGHT},
+    {LS_MICROSOFT "SkipLayerNormalization", 0x1c, WEIGHT},
+    {LS_MICROSOFT "SkipSimplifiedLayerNormalization", 0x0c, WEIGHT},
+    {LS_MICROSOFT "RotaryEmbedding", 0x0c, BOUND},
+    {"Clip", 0x06, BOUND},                {"RotaryEmbedding", 0x06, BOUND},
+    {"Pow", 0x02, EXPONENT},
     {"ConstantOfShape", 0x01, SETTING},   {"Dropout", 0x06, SETTING},
     {"NonMaxSuppression", 0x1c, SETTING}, {"OneHot", 0x06, SETTING},
     {"Pad", 0x0e, SETTING},               {"QuantizeLinear", 0x06, SETTING},
@@ -247,7 +255,9 @@ typedef struct Uses { const LsImport *im; int *uses; } Uses;
 static void note_use(void *of, const Onnx__NodeProto *p, size_t k)
 {
     const Uses *u = of;
-    const char *op = ls_onnx_domain(p->domain)[0] == '\0' ? ls_text(p->op_type) : "";
+    const char *domain = ls_onnx_domain(p->domain), *op = ls_text(p->op_type);
+    if (domain[0] != '\0')
+        op = ls_arena_printf(u->im->cx->arena, "%s.%s", domain, op);
     u->uses[ls_names_find(&u->im->m->names, ls_text(p->input[k]))] |= use_of(op, k);
 }
 

@@ -18,8 +18,10 @@ typedef struct LsOnnxNode {     /* a node of the file with its operands resolved
     struct LsImport *import;    /* likewise; NULL outside an import */
 } LsOnnxNode;
 
+#define LS_MICROSOFT "com.microsoft."
+
 typedef struct LsOnnxOp {
-    const char *name;           /* ONNX op_type, domain "" */
+    const char *name;           /* ONNX op_type; in other domains than ai.onnx after the domain and a dot */
     int since;                  /* lowest opset whose definition the row implements */
     /* Appends IR nodes; sets out[k] for each result that is used. False after ls_error. */
     bool (*build)(LsOnnxNode *n, LsValueId out[]);

@@ -4,6 +4,7 @@
 #include "compiler/ops/row.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 enum { DY, Y, LSE, FIRST };     /* operands of ATTENTION_GRAD before q, k, v, mask */
 
@@ -278,33 +279,90 @@ static LsValueId put_mask(LsCtx *cx, LsGraph *g, LsValueId s, LsValueId mask,
                     : ls_append3(cx, g, LS_OP_WHERE, mask, fill, s, NULL);
 }
 
-static LsValueId in_products(LsCtx *cx, LsGraph *g, const LsValueId in[4],
-                             const LsAttentionAttr *at)
+/* N x G x 1 x T x 1 (or broadcast to it): rows in which everything is hidden, whatever the scores are; none where the mask
+ * is known to hide no row. */
+static LsValueId hidden_rows(LsCtx *cx, LsGraph *g, LsValueId mask, LsValueId causal, const LsAttentionAttr *at)
+{
+    const LsValueId none = {0};
+    LsValueId hidden = ls_const_real(cx, g, -INFINITY), zero = ls_const_real(cx, g, 0);
+    if (!ls_is(mask) || (ls_type(g, mask) == LS_BOOL && !isinf(at->fill)))
+        return none;
+    if (ls_type(g, mask) == LS_BOOL)
+        mask = ls_append3(cx, g, LS_OP_WHERE, mask, at->keep ? zero : hidden, at->keep ? hidden : zero, NULL);
+    if (ls_is(causal))
+        mask = ls_append2(cx, g, LS_OP_ADD, mask, causal, NULL);
+    LsValueId most = ls_append1(cx, g, LS_OP_REDUCE_MAX, mask, &(LsAttr){.reduce = {1u << 4, true}});
+    LsValueId rows = ls_append2(cx, g, LS_OP_EQUAL, most, hidden, NULL);
+    bool known = ls_is_const(g, rows) && g->value[rows.i].data != NULL;
+    for (int64_t i = 0; known && i < ls_count(ls_shape(g, rows)); i++)
+        known = ls_const_at(g, rows, i) == 0;
+    return known ? none : rows;
+}
+
+/* The softmax over columns; 0 in hidden rows, where its own result and gradient would be NaN. */
+static LsValueId softmax_of(LsCtx *cx, LsGraph *g, LsValueId s, LsValueId rows)
+{
+    LsValueId zero = ls_const_real(cx, g, 0);
+    if (ls_is(rows))
+        s = ls_append3(cx, g, LS_OP_WHERE, rows, zero, s, NULL);
+    s = ls_append1(cx, g, LS_OP_SOFTMAX, s, &(LsAttr){.axis = {4}});
+    return ls_is(rows) ? ls_append3(cx, g, LS_OP_WHERE, rows, zero, s, NULL) : s;
+}
+
+static LsValueId capped(LsCtx *cx, LsGraph *g, LsValueId s, double cap)
+{
+    if (cap == 0)
+        return s;
+    s = ls_append1(cx, g, LS_OP_TANH, ls_scale(cx, g, s, 1 / cap), NULL);
+    return ls_scale(cx, g, s, cap);
+}
+
+static LsValueId in_products(LsCtx *cx, LsGraph *g, const LsValueId in[4], const LsAttentionAttr *at,
+                             const LsOpenAttention *o)
 {
     int64_t groups = ls_shape(g, in[1])->dim[ls_head_axis(at, LS_K_BY_TOKEN)];
     LsValueId q = by_group(cx, g, in[0], at->by_token & LS_Q_BY_TOKEN, groups);
     LsValueId k = by_group(cx, g, in[1], at->by_token & LS_K_BY_TOKEN, groups);
     LsValueId v = by_group(cx, g, in[2], at->by_token & LS_V_BY_TOKEN, groups);
     LsAttr scaled = {.gemm = {.trans_b = true, .alpha = at->scale}}, plain = {.gemm = {.alpha = 1}};
-    LsValueId s = ls_append2(cx, g, LS_OP_MATMUL, q, k, &scaled);
+    LsValueId stage[LS_SCORES_STAGES], mask = {0}, causal = {0};
+    LsValueId s = stage[LS_SCORES_RAW] = ls_append2(cx, g, LS_OP_MATMUL, q, k, &scaled);
     LsShape y = *ls_shape(g, s);
+    s = stage[LS_SCORES_CAPPED] = capped(cx, g, s, o->cap);
     if (ls_is(in[3]))
-        s = put_mask(cx, g, s, mask_by_group(cx, g, in[3], groups), at);
+        s = put_mask(cx, g, s, mask = mask_by_group(cx, g, in[3], groups), at);
     if (at->causal)
-        s = ls_append2(cx, g, LS_OP_ADD, s, future(cx, g, y.dim[3], y.dim[4], at->past), NULL);
-    s = ls_append1(cx, g, LS_OP_SOFTMAX, s, &(LsAttr){.axis = {4}});
+        s = ls_append2(cx, g, LS_OP_ADD, s, causal = future(cx, g, y.dim[3], y.dim[4], at->past), NULL);
+    stage[LS_SCORES_MASKED] = s;
+    s = stage[LS_SCORES_SOFTMAX] = softmax_of(cx, g, s, o->guard ? hidden_rows(cx, g, mask, causal, at)
+                                                                  : (LsValueId){0});
+    if (o->scores != NULL)
+        *o->scores = ls_reshape(cx, g, stage[o->stage],
+                                &(LsShape){4, {y.dim[0], y.dim[1] * y.dim[2], y.dim[3], y.dim[4]}});
     s = ls_append2(cx, g, LS_OP_MATMUL, s, v, &plain);
     LsShape to = {4, {y.dim[0], y.dim[1] * y.dim[2], y.dim[3], ls_shape(g, v)->dim[4]}};
     s = ls_reshape(cx, g, s, &to);
     return at->by_token & LS_Y_BY_TOKEN ? ls_transpose(cx, g, s, (int[]){0, 2, 1, 3}) : s;
 }
 
+/* Its infer function checks the shapes. */
+static LsValueId as_one_node(LsCtx *cx, LsGraph *g, const LsValueId in[4], const LsAttentionAttr *at)
+{
+    return ls_append(cx, g, LS_OP_ATTENTION, ls_is(in[3]) ? 4 : 3, in, &(LsAttr){.attention = *at});
+}
+
+LsValueId ls_attention_open(LsCtx *cx, LsGraph *g, const LsValueId in[4], const LsAttentionAttr *at,
+                            const LsOpenAttention *o)
+{
+    LsValueId y = as_one_node(cx, g, in, at);
+    return ls_is(y) ? in_products(cx, g, in, at, o) : y;
+}
+
 LsValueId ls_attention(LsCtx *cx, LsGraph *g, const LsValueId in[4], const LsAttentionAttr *at)
 {
-    LsValueId y = ls_append(cx, g, LS_OP_ATTENTION, ls_is(in[3]) ? 4 : 3, in,
-                            &(LsAttr){.attention = *at});
+    LsValueId y = as_one_node(cx, g, in, at);
     bool learned = ls_is(in[3]) && ls_type(g, in[3]) == LS_REAL && ls_is_trained(cx, g, in[3]);
     bool deep = ls_shape(g, in[0])->dim[3] > LS_DEEPEST_HEAD
         || ls_shape(g, in[2])->dim[3] > LS_DEEPEST_HEAD;
-    return ls_is(y) && (learned || deep) ? in_products(cx, g, in, at) : y;  /* shapes are checked */
+    return ls_is(y) && (learned || deep) ? in_products(cx, g, in, at, &(LsOpenAttention){.guard = !learned}) : y;
 }

@@ -44,6 +44,16 @@ static inline int ls_token_axis(const LsAttentionAttr *at, unsigned bit)
  * where heads are deeper than the kernels support or the mask depends on a parameter and so needs a
  * gradient. None after a diagnostic. */
 LsValueId ls_attention(LsCtx *cx, LsGraph *g, const LsValueId in[4], const LsAttentionAttr *at);
+/* The same as products and a softmax, with what the kernels lack. *scores, if wanted: [N,H,T,S] at one stage. */
+typedef enum { LS_SCORES_RAW, LS_SCORES_CAPPED, LS_SCORES_MASKED, LS_SCORES_SOFTMAX, LS_SCORES_STAGES } LsScoresStage;
+typedef struct LsOpenAttention {
+    double cap;                 /* scores become cap tanh(score / cap); 0: they do not */
+    LsScoresStage stage;
+    LsValueId *scores;          /* NULL: not wanted */
+    bool guard;                 /* rows in which the mask hides everything give 0, as the kernels do; else NaN */
+} LsOpenAttention;
+LsValueId ls_attention_open(LsCtx *cx, LsGraph *g, const LsValueId in[4], const LsAttentionAttr *at,
+                            const LsOpenAttention *o);
 /* v depends on a parameter. */
 bool ls_is_trained(LsCtx *cx, const LsGraph *g, LsValueId v);
 

@@ -215,6 +215,6 @@ static bool group_norm_build(LsOnnxNode *n, LsValueId out[])
 }
 
 const LsOnnxOp ls_onnx_layer_norm = {
-    .name = "LayerNormalization", .since = 17, .build = layer_norm_build};
+    .name = "LayerNormalization", .since = 1, .build = layer_norm_build};   /* from 17; onnxruntime's files: any */
 const LsOnnxOp ls_onnx_group_norm = {
     .name = "GroupNormalization", .since = 18, .build = group_norm_build};

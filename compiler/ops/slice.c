@@ -68,6 +68,13 @@ static void slice_axis(LsSliceAttr *at, int k, int64_t dim, int64_t start, int64
     at->stop[k] = step > 0 ? clamp(stop, 0, dim) : clamp(stop, -1, dim - 1);
 }
 
+/* A constant without elements: a slice of nothing, which exporters write where a part may be missing and join to others.
+ * Operators that cannot do without elements refuse it. */
+static LsValueId nothing(LsOnnxNode *n, LsValueId x, const LsShape *y)
+{
+    return ls_const_add(n->cx, n->g, ls_type(n->g, x), y, ls_arena_alloc(n->g->arena, 1, sizeof(int64_t)));
+}
+
 /* Reads starts, ends, axes, steps; the number of entries, negative after an error. */
 static int slice_ranges(LsOnnxNode *n, int64_t start[], int64_t stop[], int64_t axis[],
                         int64_t step[])
@@ -114,10 +121,15 @@ static bool slice_build(LsOnnxNode *n, LsValueId out[])
         seen |= 1u << k;
         slice_axis(&at.slice, k, x.dim[k], start[i], stop[i], step[i]);
     }
+    LsShape y = {.rank = x.rank};
     bool all = true;
-    for (int k = 0; k < x.rank; k++)
+    for (int k = 0; k < x.rank; k++) {
         all &= at.slice.start[k] == 0 && at.slice.stop[k] == x.dim[k] && at.slice.step[k] == 1;
-    out[0] = all ? n->in[0] : ls_append1(n->cx, n->g, LS_OP_SLICE, n->in[0], &at);
+        y.dim[k] = slice_count(at.slice.start[k], at.slice.stop[k], at.slice.step[k]);
+    }
+    out[0] = all                 ? n->in[0]
+             : ls_count(&y) == 0 ? nothing(n, n->in[0], &y)
+                                 : ls_append1(n->cx, n->g, LS_OP_SLICE, n->in[0], &at);
     return ls_is(out[0]);
 }
 const LsOnnxOp ls_onnx_slice = {"Slice", 1, slice_build};
@@ -192,7 +204,9 @@ static bool split_build(LsOnnxNode *n, LsValueId out[])
     if (!split_lengths(n, x.dim[axis], parts, len))
         return false;
     for (int k = 0; k < n->nout; k++) {
-        out[k] = ls_slice_axis(n->cx, n->g, n->in[0], axis, at, at + len[k]);
+        LsShape none = x;
+        none.dim[axis] = 0;
+        out[k] = len[k] > 0 ? ls_slice_axis(n->cx, n->g, n->in[0], axis, at, at + len[k]) : nothing(n, n->in[0], &none);
         at += len[k];
         if (!ls_is(out[k]))
             return false;
