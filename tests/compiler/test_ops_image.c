@@ -78,6 +78,25 @@ START_TEST(resize_has_gradients_along_every_axis)
 }
 END_TEST
 
+START_TEST(affine_grid_is_the_image_of_the_pixels_centres)
+{
+    Node n = {0}, corners = {0};
+    LsValueId theta = reals_of(SHAPE(1, 2, 3), (float[]){1, 0, 0.5f, 0, 2, 0});
+    LsValueId y = node_one(&n, "AffineGrid", 20, IN(theta, INTS(1, 1, 1, 2)));
+    expect_shape(y, SHAPE(1, 1, 2, 2));
+    EXPECT_RUN(y, 0, 0, 1, 0);
+    node_int(&corners, "align_corners", 1);
+    y = node_one(&corners, "AffineGrid", 20, IN(theta, INTS(1, 1, 2, 2)));
+    EXPECT_RUN(y, -0.5f, -2, 1.5f, -2, -0.5f, 2, 1.5f, 2);
+    y = node_one(&n, "AffineGrid", 20, IN(param("theta", SHAPE(2, 3, 4)), INTS(2, 1, 2, 3, 2)));
+    expect_shape(y, SHAPE(2, 2, 3, 2, 3));
+    check_gradients(weighed(y));
+    node_fails(&n, "AffineGrid", 20, IN(theta, INTS(1, 1, 2)), LS_E_SHAPE, "size has 3 entries");
+    node_fails(&n, "AffineGrid", 20, IN(theta, INTS(2, 1, 2, 2)), LS_E_SHAPE, "theta is 1x2x3");
+    node_fails(&n, "AffineGrid", 20, IN(theta, INTS(1, 1, 0, 2)), LS_E_SHAPE, "axis 2 of size is 0");
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("ops_image");
@@ -85,5 +104,6 @@ int main(void)
     tcase_add_test(tc, resize_by_cubic_and_antialias_has_the_reference_s_values);
     tcase_add_test(tc, resize_crops_and_keeps_the_centre);
     tcase_add_test(tc, resize_has_gradients_along_every_axis);
+    tcase_add_test(tc, affine_grid_is_the_image_of_the_pixels_centres);
     return run_tests("ops_image", tc);
 }
