@@ -1,5 +1,6 @@
-/* compiler/ops/resize.c -- Resize (10, 11, 13, 18, 19) and Upsample (7, 9): nearest and linear. */
-#include "compiler/ops/row.h"
+/* compiler/ops/resize.c -- Resize (10, 11, 13, 18, 19) and Upsample (7, 9): nearest and linear by a kernel of their
+ * own, other forms by constant matrices. */
+#include "compiler/ops/resize_matrix.h"
 
 #include <math.h>
 
@@ -36,6 +37,7 @@ typedef struct Sizes {          /* per axis of the operand */
     bool by_size;               /* the size is given and the scale follows; else the reverse */
     double scale[LS_MAX_RANK];
     int64_t size[LS_MAX_RANK];
+    double lo[LS_MAX_RANK], hi[LS_MAX_RANK];    /* part of the axis, of the length 1, that is read */
 } Sizes;
 
 /* Index of the attribute among the `name`s; -1 after an error. */
@@ -49,27 +51,35 @@ static int choice(LsOnnxNode *n, const char *attr, const char *otherwise, const 
     return -1;
 }
 
-static bool read_mode(LsOnnxNode *n, LsResizeAttr *at)
+/* What is the same for all axes. *by_kernel: LS_OP_RESIZE does it. */
+static bool read_mode(LsOnnxNode *n, LsResizeLine *line, bool *by_kernel)
 {
-    static const char *const mode[] = {"nearest", "linear", NULL};
+    static const char *const mode[] = {"nearest", "linear", "cubic", NULL};
+    static const char *const old_mode[] = {"nearest", "linear", NULL};
     static const char *const upsample_mode[] = {"nearest", "linear", "bilinear", NULL};
-    static const char *const coord[] = {"half_pixel", "pytorch_half_pixel", "align_corners",
-                                        "asymmetric", NULL};
+    static const char *const coord[] = {"half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric",
+                                        "half_pixel_symmetric", "tf_crop_and_resize", "tf_half_pixel_for_nn",
+                                        NULL};
     static const char *const nearest[] = {"floor", "ceil", "round_prefer_floor",
                                           "round_prefer_ceil", NULL};
-    int m = choice(n, "mode", "nearest", n->version < 10 ? upsample_mode : mode), c, r;
-    at->mode = m == 0 ? LS_RESIZE_NEAREST : LS_RESIZE_LINEAR;
-    at->coord = LS_COORD_ASYMMETRIC;
-    at->nearest = LS_ROUND_FLOOR;
+    int m = choice(n, "mode", "nearest",
+                   n->version < 10 ? upsample_mode : n->version < 11 ? old_mode : mode), c, r;
+    *by_kernel = true;
+    line->mode = n->version < 10 && m > 0 ? LS_LINE_LINEAR : (LsLineMode)m;
+    line->coord = LS_LINE_ASYMMETRIC;
+    line->nearest = LS_ROUND_FLOOR;
     if (m < 0 || n->version < 11)       /* earlier opsets have no other choice */
         return m >= 0;
     if ((c = choice(n, "coordinate_transformation_mode", "half_pixel", coord)) < 0
         || (r = choice(n, "nearest_mode", "round_prefer_floor", nearest)) < 0)
         return false;
-    if (ls_onnx_int(n, "antialias", 0) != 0)
-        return ls_onnx_error(n, LS_E_UNSUPPORTED, NULL, "antialias is not supported");
-    at->coord = (LsResizeCoord)c;
-    at->nearest = (LsRound)r;
+    line->coord = (LsLineCoord)c;
+    line->nearest = (LsRound)r;
+    line->antialias = line->mode != LS_LINE_NEAREST && ls_onnx_int(n, "antialias", 0) != 0;
+    line->exclude_outside = ls_onnx_int(n, "exclude_outside", 0) != 0 && line->mode == LS_LINE_CUBIC;
+    line->cubic_a = ls_onnx_float(n, "cubic_coeff_a", -0.75);
+    line->extrapolation = ls_onnx_float(n, "extrapolation_value", 0);
+    *by_kernel = m < 2 && c <= LS_LINE_ASYMMETRIC && !line->antialias;
     return true;
 }
 
@@ -99,6 +109,32 @@ static bool keep_aspect(LsOnnxNode *n, const LsShape *x, int naxes, const int ax
     }
     for (int k = 0; k < naxes; k++)
         s->size[axis[k]] = (int64_t)floor(scale * (double)x->dim[axis[k]] + 0.5);
+    return true;
+}
+
+/* tf_crop_and_resize: operand 1 has the starts and then the ends of the axes named. */
+static bool read_roi(LsOnnxNode *n, const LsShape *x, bool crop, Sizes *s)
+{
+    int axis[LS_MAX_RANK], naxes = read_axes(n, x->rank, axis);
+    double roi[2 * LS_MAX_RANK];
+    for (int k = 0; k < x->rank; k++) {
+        s->lo[k] = 0;
+        s->hi[k] = 1;
+    }
+    if (!crop || naxes < 0)
+        return naxes >= 0;
+    int have = ls_onnx_const_reals(n, 1, 2 * LS_MAX_RANK, roi);
+    if (have == -2)
+        return false;
+    if (have != 2 * naxes)
+        return ls_onnx_error(n, LS_E_ATTR, "give a start and an end per axis", "roi has %d numbers for %d axes",
+                             have < 0 ? 0 : have, naxes);
+    for (int k = 0; k < naxes; k++) {
+        s->lo[axis[k]] = roi[k];
+        s->hi[axis[k]] = roi[naxes + k];
+        if (!isfinite(roi[k]) || !isfinite(roi[naxes + k]))
+            return ls_onnx_error(n, LS_E_ATTR, NULL, "roi of axis %d is not finite", axis[k]);
+    }
     return true;
 }
 
@@ -132,6 +168,11 @@ static bool read_sizes(LsOnnxNode *n, const LsShape *x, Sizes *s)
     return !s->by_size || keep_aspect(n, x, naxes, axis, s);
 }
 
+static bool stays(const LsResizeAttr *at, const Sizes *s, int k)
+{
+    return at->y.dim[k] == at->x.dim[k] && at->scale[k] == 1 && s->lo[k] == 0 && s->hi[k] == 1;
+}
+
 /* Fills scale and y; *same: no axis changes. */
 static bool resolve(LsOnnxNode *n, LsResizeAttr *at, const Sizes *s, bool *same)
 {
@@ -145,8 +186,8 @@ static bool resolve(LsOnnxNode *n, LsResizeAttr *at, const Sizes *s, bool *same)
                                  k, x, length);
         at->y.dim[k] = (int64_t)length;
         at->scale[k] = s->by_size ? length / x : s->scale[k];
-        *same &= at->y.dim[k] == at->x.dim[k] && at->scale[k] == 1;
-        if (k < 2 && (at->y.dim[k] != at->x.dim[k] || at->scale[k] != 1))
+        *same &= stays(at, s, k);
+        if (k < 2 && !stays(at, s, k))
             return ls_onnx_error(n, LS_E_UNSUPPORTED, "axes from 2 on can be resized",
                                  "axis %d is resized from %" PRId64 " to %" PRId64, k, at->x.dim[k],
                                  at->y.dim[k]);
@@ -154,21 +195,46 @@ static bool resolve(LsOnnxNode *n, LsResizeAttr *at, const Sizes *s, bool *same)
     return true;
 }
 
+/* Axis by axis from the last one, where rows are contiguous. */
+static LsValueId by_lines(LsOnnxNode *n, const LsResizeAttr *at, const Sizes *s, LsResizeLine line)
+{
+    LsValueId v = n->in[0];
+    for (int k = at->x.rank - 1; k >= 0 && ls_is(v); k--) {
+        if (stays(at, s, k))
+            continue;
+        line.scale = at->scale[k];
+        line.x = at->x.dim[k];
+        line.y = at->y.dim[k];
+        line.lo = s->lo[k];
+        line.hi = s->hi[k];
+        v = ls_resize_line(n, v, k, &line);
+    }
+    return v;
+}
+
 static bool resize_build(LsOnnxNode *n, LsValueId out[])
 {
     LsAttr at = {0};
     Sizes s = {0};
-    bool same;
+    LsResizeLine line = {0};
+    bool same, by_kernel;
     if (!ls_onnx_takes(n, 1, n->version < 9 ? 1 : n->version < 11 ? 2 : 4))
         return false;
     at.resize.x = *ls_shape(n->g, n->in[0]);
     if (ls_type(n->g, n->in[0]) != LS_REAL)
         return ls_onnx_error(n, LS_E_TYPE, "insert a Cast to float", "the operand is %s",
                              ls_type_name(ls_type(n->g, n->in[0])));
-    if (!read_mode(n, &at.resize) || !read_sizes(n, &at.resize.x, &s)
-        || !resolve(n, &at.resize, &s, &same))
+    if (!read_mode(n, &line, &by_kernel) || !read_sizes(n, &at.resize.x, &s)
+        || !read_roi(n, &at.resize.x, line.coord == LS_LINE_CROP, &s) || !resolve(n, &at.resize, &s, &same))
         return false;
-    out[0] = same ? n->in[0] : ls_append1(n->cx, n->g, LS_OP_RESIZE, n->in[0], &at);
+    if (by_kernel) {
+        at.resize.mode = line.mode == LS_LINE_NEAREST ? LS_RESIZE_NEAREST : LS_RESIZE_LINEAR;
+        at.resize.coord = (LsResizeCoord)line.coord;
+        at.resize.nearest = line.nearest;
+    }
+    out[0] = same        ? n->in[0]
+             : by_kernel ? ls_append1(n->cx, n->g, LS_OP_RESIZE, n->in[0], &at)
+                         : by_lines(n, &at.resize, &s, line);
     return ls_is(out[0]);
 }
 const LsOnnxOp ls_onnx_resize = {"Resize", 10, resize_build};
