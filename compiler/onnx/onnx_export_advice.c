@@ -5,9 +5,6 @@
  * through Identity nodes. */
 #include "compiler/onnx/onnx_export_advice.h"
 
-#include "compiler/onnx/onnx_meta.h"
-
-#include <stdlib.h>
 #include <string.h>
 
 static const char training_call[] =
@@ -222,33 +219,6 @@ static void hint_untrainable(LsImport *im)
         im->nweight_inputs > 0 ? ": its weights are graph inputs" : "");
 }
 
-/* The row that nn.Embedding's padding_idx names, -1 for none: a Gather trains every row. */
-static long padding_row(LsImport *im, const LsOnnxFlat *f)
-{
-    LsArena *a = im->cx->arena;
-    const char *call = ls_flat_is(f, "Gather") ? ls_onnx_meta(a, &f->proto->base, LS_META_CALL) : NULL;
-    if (call == NULL || strstr(call, "aten.embedding.default") == NULL)
-        return -1;
-    const char *row = ls_meta_argument(a, call, 2);
-    return row != NULL ? strtol(row, NULL, 10) : -1;
-}
-
-static void hint_padding(LsImport *im)
-{
-    uint32_t count = 0;
-    const LsOnnxFlat *first = NULL;
-    for (uint32_t i = 0; i < im->m->nnode; i++) {
-        const LsOnnxFlat *f = &im->m->node[i];
-        if (padding_row(im, f) >= 0)
-            first = count++ == 0 ? f : first;
-    }
-    if (count > 0)
-        ls_warn(im->cx, ls_flat_where(first), "without padding_idx, the module trains like the file",
-                "%u embedding%s padding_idx in the module, which trains no row %ld of '%s'; the file has no such "
-                "exception, and the row is trained", count, count > 1 ? "s have" : " has",
-                padding_row(im, first), first->proto->input[0]);
-}
-
 /* Before opset 12 a Dropout has no mode. */
 static void hint_dropout(LsImport *im)
 {
@@ -279,6 +249,5 @@ void ls_onnx_hints(LsImport *im)
     hint_running(im);
     hint_variances(im);
     hint_doubtful(im);
-    hint_padding(im);
     hint_dropout(im);
 }

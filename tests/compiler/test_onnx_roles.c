@@ -338,28 +338,6 @@ START_TEST(options_of_batch_norms_reach_the_graph)
 }
 END_TEST
 
-START_TEST(an_embedding_with_a_padding_row_is_told)
-{
-    static const char *const call[] = {
-        "%embedding : [num_users=1] = call_function[target=torch.ops.aten.embedding.default](args = (%p_w, %x), "
-        "kwargs = {})",
-        "%embedding : [num_users=1] = call_function[target=torch.ops.aten.embedding.default](args = (%p_w, %x, -1), "
-        "kwargs = {})",
-        "%embedding : [num_users=1] = call_function[target=torch.ops.aten.embedding.default](args = (%p_w, %x, 3), "
-        "kwargs = {})"};
-    const int64_t at = 1;
-    MAKE_PUSH(&mk, mk.g->initializer, mk.g->n_initializer, make_tensor(&mk, "at", MAKE_I64, "1", &at, sizeof at));
-    make_weight(&mk, "tok", "5x3", 15);
-    Onnx__NodeProto *p = then("Gather", "tok at", "a");
-    for (int k = 0; k < 3; k++) {
-        p->base.n_unknown_fields = 0;
-        make_meta(&mk, &p->base, 9, LS_META_CALL, call[k]);
-        import_well();
-        ck_assert(said("trains no row 3 of 'tok'") == (k == 2));
-    }
-}
-END_TEST
-
 int main(void)
 {
     TCase *tc = tcase_create("roles");
@@ -384,7 +362,6 @@ int main(void)
         a_batch_norm_folded_into_a_convolution_is_told,
         a_batch_norm_traced_in_training_mode_trains_whatever_its_form,
         options_of_batch_norms_reach_the_graph,
-        an_embedding_with_a_padding_row_is_told,
     };
     add_tests(tc, sizeof test / sizeof *test, test);
     return run_tests("roles", tc);

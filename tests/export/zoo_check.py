@@ -15,6 +15,7 @@ import argparse
 import contextlib
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -142,8 +143,8 @@ def run(command, folder, log):
 
 def said(folder, log="compile.log"):
     """The first error, else warning, without the file's name."""
-    lines = [s for s in (folder / log).read_text(errors="replace").splitlines() if "error: " in s or "warning: " in s]
-    lines.sort(key=lambda s: "error: " not in s)
+    lines = [s for s in (folder / log).read_text(errors="replace").splitlines() if re.search("error[ :]|warning: ", s)]
+    lines.sort(key=lambda s: re.search("error[ :]", s) is None)
     return lines[0].split(".onnx: ", 1)[-1] if lines else ""
 
 
