@@ -8,7 +8,7 @@ Each network is exported in train() mode by three calls: the TorchScript exporte
 compiled with the mean squared error to random targets. The loss, the gradient of every parameter
 and the set of trained tensors are compared with autograd's, in float64. Outcomes as in
 export_check.c; also `unmade`: the exporter has an error; `untold`: the only difference is padding_idx of
-embeddings, of which files of the TorchScript exporter say nothing. Exit 1 if any is SILENT or broken.
+embeddings, or that a buffer is trained: files of the TorchScript exporter do not tell. Exit 1 if any is SILENT or broken.
 --table: the file of docs/exports.md; rows of networks that did not run stay as they are.
 """
 import argparse
@@ -205,9 +205,22 @@ def outcome(name, call, x, ref, noise, lowerset, folder):
     if differs == "":
         return ("renamed", renamed) if renamed else ("equal", "")
     told = said(folder)
-    if not told and call == "ts" and compare(by_autograd(name, x, torch.float64, False), dump, noise)[0] == "":
-        return "untold", "padding_idx of an embedding: docs/export.md"
+    untold = beyond_the_file(name, x, ref, dump, noise) if not told and call == "ts" else ""
+    if untold:
+        return "untold", untold
     return ("warned" if told else "SILENT"), f"{told[:200]} [{differs}]" if told else differs
+
+
+def beyond_the_file(name, x, ref, dump, noise):
+    """What the file of the TorchScript exporter does not tell, if that is all that differs, or ""."""
+    buffers = {k for k, _ in module(name).named_buffers()}
+    rest = {k: v for k, v in dump.items() if not (k.startswith("grad/") and k[5:] in buffers)}
+    trained = ["the buffer " + k[5:] + " is trained" for k in dump if k not in rest]
+    if compare(ref, rest, noise)[0] == "":
+        return ", ".join(trained)
+    if compare(by_autograd(name, x, torch.float64, False), rest, noise)[0] == "":
+        return ", ".join(["padding_idx of an embedding", *trained])
+    return ""
 
 
 def check(name, calls, lowerset, folder):
